@@ -6,8 +6,9 @@ usage: layers.py [--map]
 Rooms stand below in order, lowest first. A file may include its own room and lower ones; public
 headers belong to rooms, too, and include only each other. cli/ and python/src/ see the public
 headers and their own folder alone. The check fails on a wrong include, a folder or public header
-that is not listed here, a room without README.md, a folder with more than 40 files, and a base
-name that stands twice in src/. --map prints the rooms as a table.
+that is not listed here, a room without README.md, a folder with more than 40 files, a base name
+that stands twice in src/, and an internal function whose name does not say its room: cfxi_ir_...
+--map prints the rooms as a table.
 """
 import re
 import sys
@@ -52,10 +53,16 @@ ROOMS = {
     "emit/python": "",
     "emit/c": "",
 }
+# What the internal functions of a room are called, where that is not the last part of its path.
+PREFIX = {"runtime": "rt", "script/evaluate": "eval", "emit/python": "emit_py", "emit/c": "emit_c"}
+ROWS = ("cfxi_rule_", "cfxi_kernel_")  # functions that the operator table names
 RANK = {room: rank for rank, room in enumerate(ROOMS)}
 TOP = len(ROOMS)  # cfx.h
 PYTHON_ROOMS = "base graph node modules transform trace script run codegen".split()
 INCLUDE = re.compile(r'\s*#\s*include\s+(["<])([^">]+)[">]')
+# The head of a function that begins in the first column: `type cfxi_name(`; a static one in a .c
+# file is nobody else's business.
+FUNCTION = re.compile(r"^(?!typedef|return|#|\s)((?:[\w*]+ )+\**)(cfxi_\w+)\(", re.M)
 
 
 def owners():
@@ -124,6 +131,20 @@ def include_complaints(files):
                 yield f"{file}:{number}: {room_of(file) or file.stem} may not include {target}"
 
 
+def name_complaints(files):
+    """Internal functions whose names do not say their room."""
+    for path in files:
+        file = path.relative_to(ROOT)
+        room = room_of(file)
+        if file.parts[0] != "src" or room is None:
+            continue
+        prefix = f"cfxi_{PREFIX.get(room, room.split('/')[-1])}"
+        for m in FUNCTION.finditer(path.read_text()):
+            hidden = m[1].startswith("static ") and file.suffix == ".c"
+            if not hidden and m[2] != prefix and not m[2].startswith((prefix + "_", *ROWS)):
+                yield f"{file}: {m[2]} should begin with {prefix}_"
+
+
 def place_complaints():
     """Folders and headers nobody knows, crowded folders, doors without a README, names twice."""
     sources = [p for top in ("src", "python/src", "include/cfx") for p in (ROOT / top).rglob("*")]
@@ -164,7 +185,7 @@ def main():
         return 0
     tops = ("include/cfx", "src", "cli", "python/src")
     files = sorted(p for top in tops for p in (ROOT / top).rglob("*.[ch]"))
-    complaints = [*include_complaints(files), *place_complaints()]
+    complaints = [*include_complaints(files), *name_complaints(files), *place_complaints()]
     print("\n".join(complaints + [f"layers: {len(files)} files, {len(complaints)} complaints"]))
     return bool(complaints)
 

@@ -13,9 +13,9 @@ static uint32_t find(const cfxi_aliases *a, uint32_t at)
     return at;
 }
 
-cfxi_alias *cfxi_alias_set(const cfxi_aliases *a, const cfx_node *n)
+cfxi_alias *cfxi_analysis_alias_set(const cfxi_aliases *a, const cfx_node *n)
 {
-    return &a->sets[find(a, cfxi_alias_place(a, n))];
+    return &a->sets[find(a, cfxi_analysis_alias_place(a, n))];
 }
 
 static uint32_t greatest(uint32_t a, uint32_t b) { return a > b ? a : b; }
@@ -35,10 +35,10 @@ static void merge_last(cfxi_alias *x, const cfxi_alias *y)
     }
 }
 
-void cfxi_alias_union(cfxi_aliases *a, const cfx_node *m, const cfx_node *n)
+void cfxi_analysis_alias_union(cfxi_aliases *a, const cfx_node *m, const cfx_node *n)
 {
-    cfxi_alias *x = cfxi_alias_set(a, m);
-    cfxi_alias *y = cfxi_alias_set(a, n);
+    cfxi_alias *x = cfxi_analysis_alias_set(a, m);
+    cfxi_alias *y = cfxi_analysis_alias_set(a, n);
     if (x == y)
         return;
     const uint32_t next = x->next;
@@ -53,15 +53,15 @@ void cfxi_alias_union(cfxi_aliases *a, const cfx_node *m, const cfx_node *n)
 /* Called before `n` joins another set. */
 static void alias_same(cfxi_aliases *a, const cfx_node *n, const cfx_node *x)
 {
-    cfxi_alias *own = &a->sets[cfxi_alias_place(a, n)];
-    own->object = own->owner = a->sets[cfxi_alias_place(a, x)].object;
-    cfxi_alias_union(a, n, x);
+    cfxi_alias *own = &a->sets[cfxi_analysis_alias_place(a, n)];
+    own->object = own->owner = a->sets[cfxi_analysis_alias_place(a, x)].object;
+    cfxi_analysis_alias_union(a, n, x);
 }
 
-uint32_t cfxi_alias_last_other(const cfxi_aliases *a, const cfx_node *n)
+uint32_t cfxi_analysis_alias_last_other(const cfxi_aliases *a, const cfx_node *n)
 {
-    const cfxi_alias *set = cfxi_alias_set(a, n);
-    return set->owner == a->sets[cfxi_alias_place(a, n)].object ? set->second : set->last;
+    const cfxi_alias *set = cfxi_analysis_alias_set(a, n);
+    return set->owner == a->sets[cfxi_analysis_alias_place(a, n)].object ? set->second : set->last;
 }
 
 /* ---- what a call shares -------------------------------------------------------------------- */
@@ -75,36 +75,36 @@ static cfx_status share(void *ctx, cfx_node *operand, unsigned touch)
 {
     const sharing *s = ctx;
     if (touch & CFX_TOUCH_SHARES)
-        cfxi_alias_union(s->aliases, s->node, operand);
+        cfxi_analysis_alias_union(s->aliases, s->node, operand);
     return CFX_OK;
 }
 
 static void share_all(cfxi_aliases *a, cfx_node *n)
 {
     for (uint32_t i = 0; i < n->n_inputs; i++)
-        cfxi_alias_union(a, n, n->inputs[i].def);
+        cfxi_analysis_alias_union(a, n, n->inputs[i].def);
 }
 
 static void share_operands(cfxi_aliases *a, cfx_node *n, cfx_operator op)
 {
     sharing s = {a, n};
-    (void)cfxi_node_touches(n, op, NULL, CFX_EFFECT_NONE, share, &s);
+    (void)cfxi_analysis_node_touches(n, op, NULL, CFX_EFFECT_NONE, share, &s);
 }
 
 static void share_unknown(cfxi_aliases *a, cfx_node *n)
 {
     share_all(a, n);
-    cfxi_alias_set(a, n)->outside = true;
+    cfxi_analysis_alias_set(a, n)->outside = true;
 }
 
 static cfx_status join_call(cfxi_aliases *a, cfx_node *n, cfx_error *err)
 {
     cfx_operator op;
-    const cfx_node *written = cfxi_written(n, NULL);
-    bool writes = n->op != CFX_OP_CALL_MODULE && cfxi_arguments_write(n);
+    const cfx_node *written = cfxi_analysis_written(n, NULL);
+    bool writes = n->op != CFX_OP_CALL_MODULE && cfxi_analysis_arguments_write(n);
     CFX_TRY(cfx_node_operator_of(n, a->modules, &op, err));
     if (n->op == CFX_OP_CALL_MODULE)
-        CFX_TRY(cfxi_module_writes(n, a->modules, &writes, err));
+        CFX_TRY(cfxi_ops_module_writes(n, a->modules, &writes, err));
     if (!op || cfx_operator_regions(op) > 0 || (cfx_operator_flags(op) & CFX_OPERATOR_GLOBAL))
         share_unknown(a, n);
     else if (written)
@@ -117,19 +117,19 @@ static cfx_status join_call(cfxi_aliases *a, cfx_node *n, cfx_error *err)
 }
 
 /* An attribute is the same object each time it is read. */
-cfx_status cfxi_alias_join(cfxi_aliases *a, cfx_node *n, cfx_error *err)
+cfx_status cfxi_analysis_alias_join(cfxi_aliases *a, cfx_node *n, cfx_error *err)
 {
     if (n->op == CFX_OP_OUTPUT)
         return CFX_OK;
     if (n->op == CFX_OP_PLACEHOLDER || n->op == CFX_OP_GET_ATTR) {
         if (n->op == CFX_OP_GET_ATTR)
-            cfxi_alias_union(a, n->callee->first, n);
-        cfxi_alias_set(a, n)->outside = true;
+            cfxi_analysis_alias_union(a, n->callee->first, n);
+        cfxi_analysis_alias_set(a, n)->outside = true;
         return CFX_OK;
     }
-    cfxi_graph_freeze(a->graph);  /* the host is asked for classes, and may run any code */
+    cfxi_ir_graph_freeze(a->graph);  /* the host is asked for classes, and may run any code */
     cfx_status status = join_call(a, n, err);
-    cfxi_graph_thaw(a->graph);
+    cfxi_ir_graph_thaw(a->graph);
     return status;
 }
 
@@ -142,23 +142,23 @@ static cfx_status note_writes_of(cfxi_aliases *a, cfx_node *n, bool *regions, cf
     if (effect != CFX_EFFECT_WRITES)
         return CFX_OK;
     for (uint32_t i = 0; i < n->n_inputs; i++)
-        cfxi_alias_set(a, n->inputs[i].def)->written = true;
+        cfxi_analysis_alias_set(a, n->inputs[i].def)->written = true;
     *regions = *regions || cfx_operator_regions(cfx_node_operator(n)) > 0;
     return CFX_OK;
 }
 
 /* Regions read attributes themselves, so one that writes may write to any. */
-cfx_status cfxi_aliases_note_writes(cfxi_aliases *a, cfx_error *err)
+cfx_status cfxi_analysis_aliases_note_writes(cfxi_aliases *a, cfx_error *err)
 {
     cfx_graph *g = a->graph;
     bool regions = false;
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
-        CFX_TRY(cfxi_alias_join(a, n, err));
+        CFX_TRY(cfxi_analysis_alias_join(a, n, err));
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
         CFX_TRY(note_writes_of(a, n, &regions, err));
     for (cfx_node *n = g->root.next; regions && n != &g->root; n = n->next)
         if (n->op == CFX_OP_GET_ATTR)
-            cfxi_alias_set(a, n)->written = true;
+            cfxi_analysis_alias_set(a, n)->written = true;
     return CFX_OK;
 }
 
@@ -166,7 +166,7 @@ cfx_status cfxi_aliases_note_writes(cfxi_aliases *a, cfx_error *err)
 
 static bool is_true(cfx_value v) { return v.kind == CFX_KIND_BOOL && v.as.b; }
 
-cfx_node *cfxi_written(const cfx_node *n, cfx_operator *op)
+cfx_node *cfxi_analysis_written(const cfx_node *n, cfx_operator *op)
 {
     cfx_param param;
     const cfx_operator row = cfx_node_operator(n);
@@ -182,7 +182,7 @@ cfx_node *cfxi_written(const cfx_node *n, cfx_operator *op)
     return x.kind == CFX_KIND_NODE ? x.as.node : NULL;
 }
 
-bool cfxi_is_view(const cfx_node *n)
+bool cfxi_analysis_is_view(const cfx_node *n)
 {
     cfx_param param;
     cfx_param result;
@@ -190,10 +190,10 @@ bool cfxi_is_view(const cfx_node *n)
     return op && cfx_operator_regions(op) == 0 &&
            !(cfx_operator_flags(op) & CFX_OPERATOR_GLOBAL) && cfx_operator_param(op, 0, &param) &&
            cfx_operator_result(op, 0, &result) && param.alias && !param.writes &&
-           param.alias == result.alias && !cfxi_arguments_write(n);
+           param.alias == result.alias && !cfxi_analysis_arguments_write(n);
 }
 
-cfx_operator cfxi_is_scatter(const cfx_node *n)
+cfx_operator cfxi_analysis_is_scatter(const cfx_node *n)
 {
     switch (cfx_node_operator(n)) {
     case CFX_OPID_select_scatter:
@@ -215,36 +215,36 @@ static bool is_base(const cfx_node *scatter, const cfx_node *n)
 {
     const cfx_use *use = cfx_node_find_use(scatter, n);
     cfx_value base = cfx_node_arg(scatter, 0);
-    return cfxi_is_scatter(scatter) && use && use->count == 1 && base.kind == CFX_KIND_NODE &&
-           base.as.node == n;
+    return cfxi_analysis_is_scatter(scatter) && use && use->count == 1 &&
+           base.kind == CFX_KIND_NODE && base.as.node == n;
 }
 
 static void find_last_use(const cfxi_aliases *a, const cfx_node *n, cfxi_alias_uses uses)
 {
-    cfxi_alias *set = &a->sets[cfxi_alias_place(a, n)];
+    cfxi_alias *set = &a->sets[cfxi_analysis_alias_place(a, n)];
     for (const cfx_use *use = cfx_node_first_use(n); use; use = cfx_use_next(use)) {
         bool base = uses == CFXI_USES_REAL && is_base(use->user, n);
         set->scattered = set->scattered || base;
-        if (uses == CFXI_USES_ALL || !(base || cfxi_is_view(use->user)))
-            set->last = greatest(set->last, 1 + cfxi_alias_place(a, use->user));
+        if (uses == CFXI_USES_ALL || !(base || cfxi_analysis_is_view(use->user)))
+            set->last = greatest(set->last, 1 + cfxi_analysis_alias_place(a, use->user));
     }
 }
 
-cfx_status cfxi_aliases_begin(cfxi_aliases *a, cfx_graph *g, const cfx_modules *modules,
-                              cfxi_alias_uses uses, cfx_error *err)
+cfx_status cfxi_analysis_aliases_begin(cfxi_aliases *a, cfx_graph *g, const cfx_modules *modules,
+                                       cfxi_alias_uses uses, cfx_error *err)
 {
     *a = (cfxi_aliases){.graph = g, .modules = modules, .n = g->size};
-    a->sets = cfxi_alloc(g->allocator, a->n * sizeof *a->sets);
+    a->sets = cfxi_base_alloc(g->allocator, a->n * sizeof *a->sets);
     a->places = cfx_node_map_new(g->allocator, err);
-    if (!a->sets || !a->places || !cfxi_node_map_reserve(a->places, a->n))
-        return cfxi_nomem(err);
+    if (!a->sets || !a->places || !cfxi_ir_node_map_reserve(a->places, a->n))
+        return cfxi_base_nomem(err);
     uint32_t at = 0;
-    cfxi_graph_freeze(g);  /* the host is asked for names */
+    cfxi_ir_graph_freeze(g);  /* the host is asked for names */
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next) {
         (void)cfx_node_operator(n);
         (void)cfx_node_map_set(a->places, n, cfx_int(at++), NULL);  /* there is room */
     }
-    cfxi_graph_thaw(g);
+    cfxi_ir_graph_thaw(g);
     at = 0;
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next, at++) {
         a->sets[at] = (cfxi_alias){.parent = at, .next = at, .object = at, .owner = at};
@@ -253,8 +253,8 @@ cfx_status cfxi_aliases_begin(cfxi_aliases *a, cfx_graph *g, const cfx_modules *
     return CFX_OK;
 }
 
-void cfxi_aliases_end(cfxi_aliases *a)
+void cfxi_analysis_aliases_end(cfxi_aliases *a)
 {
     cfx_node_map_free(a->places);
-    cfxi_free(a->graph->allocator, a->sets, a->n * sizeof *a->sets);
+    cfxi_base_free(a->graph->allocator, a->sets, a->n * sizeof *a->sets);
 }

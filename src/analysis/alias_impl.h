@@ -21,8 +21,8 @@ typedef struct cfxi_alias {
     uint32_t next;     /* of the set, circular */
     uint32_t object;   /* the first node that is this very tensor: in-place calls return it */
     bool outside;
-    bool written;      /* a call may write to it: see cfxi_aliases_note_writes */
-    bool scattered;    /* a member is written to by a scatter (cfxi_is_scatter) */
+    bool written;      /* a call may write to it: see cfxi_analysis_aliases_note_writes */
+    bool scattered;    /* a member is written to by a scatter (cfxi_analysis_is_scatter) */
     uint32_t last;     /* 1 + the place of the last use of a member, 0 if there is none */
     uint32_t owner;    /* the object of that member */
     uint32_t second;   /* likewise of all members that are other objects */
@@ -42,57 +42,44 @@ typedef struct cfxi_aliases {
     cfx_node_map *places; /* of nodes, as integers; not marks, which edits and hosts use up */
 } cfxi_aliases;
 
-/* Every node is alone at first; cfxi_alias_join, in the order of the nodes, says what each shares.
- * */
-cfx_status cfxi_aliases_begin(cfxi_aliases *a, cfx_graph *g, const cfx_modules *modules,
-                              cfxi_alias_uses uses, cfx_error *err);
-void cfxi_aliases_end(cfxi_aliases *a);
+/* Every node is alone at first; cfxi_analysis_alias_join, in the order of the nodes, says what
+ * each shares. */
+cfx_status cfxi_analysis_aliases_begin(cfxi_aliases *a, cfx_graph *g, const cfx_modules *modules,
+                                       cfxi_alias_uses uses, cfx_error *err);
+void cfxi_analysis_aliases_end(cfxi_aliases *a);
 
 /* Gives a new node the place of another. */
-static inline cfx_status cfxi_take_place(cfxi_aliases *a, const cfx_node *n, const cfx_node *of,
-                                         cfx_error *err)
+static inline cfx_status cfxi_analysis_take_place(cfxi_aliases *a, const cfx_node *n,
+                                                  const cfx_node *of, cfx_error *err)
 {
     return cfx_node_map_set(a->places, n, cfx_node_map_get(a->places, of), err);
 }
 
-static inline uint32_t cfxi_alias_place(const cfxi_aliases *a, const cfx_node *n)
+static inline uint32_t cfxi_analysis_alias_place(const cfxi_aliases *a, const cfx_node *n)
 {
     return (uint32_t)cfx_node_map_get(a->places, n).as.i;
 }
 
-cfxi_alias *cfxi_alias_set(const cfxi_aliases *a, const cfx_node *n);  /* the leader of its set */
+cfxi_alias *cfxi_analysis_alias_set(const cfxi_aliases *a,
+                                    const cfx_node *n); /* the leader of its set */
 /* Puts `n` into the sets of what it may share memory with. Asks the modules, with the graph frozen;
  * fails if they do. */
-cfx_status cfxi_alias_join(cfxi_aliases *a, cfx_node *n, cfx_error *err);
+cfx_status cfxi_analysis_alias_join(cfxi_aliases *a, cfx_node *n, cfx_error *err);
 /* Joins all nodes, then says of each set whether a call of the graph may write to it. The graph is
  * to be frozen: the host is asked for effects. */
-cfx_status cfxi_aliases_note_writes(cfxi_aliases *a, cfx_error *err);
-void cfxi_alias_union(cfxi_aliases *a, const cfx_node *x, const cfx_node *y);
+cfx_status cfxi_analysis_aliases_note_writes(cfxi_aliases *a, cfx_error *err);
+void cfxi_analysis_alias_union(cfxi_aliases *a, const cfx_node *x, const cfx_node *y);
 /* 1 + the place of the last use of a member of the set of `n` that is another tensor than `n`. */
-uint32_t cfxi_alias_last_other(const cfxi_aliases *a, const cfx_node *n);
+uint32_t cfxi_analysis_alias_last_other(const cfxi_aliases *a, const cfx_node *n);
 
 /* What a call writes to in place and returns: `x` of x.add_(1), F.relu(x, inplace=True); NULL if
  * it is no such call, or if that is not known. *op (may be NULL) is the operator that does not. */
-cfx_node *cfxi_written(const cfx_node *n, cfx_operator *op);
+cfx_node *cfxi_analysis_written(const cfx_node *n, cfx_operator *op);
 
 /* Whether a call only makes another view of its first argument. */
-bool cfxi_is_view(const cfx_node *n);
+bool cfxi_analysis_is_view(const cfx_node *n);
 /* The view operator that a call like select_scatter(base, src, ...) is the inverse of; else NONE.
  * */
-cfx_operator cfxi_is_scatter(const cfx_node *n);
-
-/* Makes `n` call `op`, spelled as it was: a method for a method, an overload of the same name, a
- * function of the same module; a function may become a method (`torch.add`, `add_`). *done is
- * false, and nothing has changed, if there is no such spelling or the host does not know it.
- * (respell.c) */
-cfx_status cfxi_respell(cfx_node *n, cfx_operator op, bool *done, cfx_error *err);
-
-/* Writes the first overload of `op` ("torch.ops.aten.select.int"); false if it has none. */
-bool cfxi_overload_of(cfx_operator op, char out[CFX_SPELLING_SIZE]);
-
-/* The target of this qualified name: an object of the host if it has one. False if the host does
- * not know it. The value (floating) is the caller's to discard. */
-bool cfxi_find_target(cfx_graph *g, const char *name, cfx_target *target, cfx_value *keep,
-                      cfx_error *err);
+cfx_operator cfxi_analysis_is_scatter(const cfx_node *n);
 
 #endif

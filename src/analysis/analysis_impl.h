@@ -11,45 +11,46 @@
  * the host, which may do anything to the table of references, so they are collected and held
  * first. (regions.c) */
 typedef cfx_status cfxi_region_fn(cfx_graph *region, void *ctx, cfx_error *err);
-cfx_status cfxi_each_region(cfx_graph *g, cfxi_region_fn *fn, void *ctx, cfx_error *err);
-bool cfxi_has_regions(const cfx_graph *g);
+cfx_status cfxi_analysis_each_region(cfx_graph *g, cfxi_region_fn *fn, void *ctx, cfx_error *err);
+bool cfxi_analysis_has_regions(const cfx_graph *g);
 
 /* ---- lists of nodes, and adding some (node_lists.c) ---------------------------------------- */
 
 /* Puts `n` at the end of a cfxi_vec of cfx_node *. */
-cfx_status cfxi_nodes_push(cfxi_vec *nodes, cfx_node *n, const cfx_allocator *allocator,
-                           cfx_error *err);
-int cfxi_compare_order(const void *a, const void *b);  /* for qsort: in the order of their graph */
+cfx_status cfxi_analysis_nodes_push(cfxi_vec *nodes, cfx_node *n, const cfx_allocator *allocator,
+                                    cfx_error *err);
+int cfxi_analysis_compare_order(const void *a,
+                                const void *b); /* for qsort: in the order of their graph */
 
 /* A call with these arguments at the insertion point; NULL with *err set. */
-cfx_node *cfxi_add_call(cfx_graph *g, cfx_opcode op, cfx_target target, const cfx_value *args,
-                        size_t n, cfx_error *err);
+cfx_node *cfxi_analysis_add_call(cfx_graph *g, cfx_opcode op, cfx_target target,
+                                 const cfx_value *args, size_t n, cfx_error *err);
 /* Likewise, of the function that the host knows by this name, or else of the name itself. */
-cfx_node *cfxi_add_function(cfx_graph *g, const char *name, const cfx_value *args, size_t n,
-                            cfx_error *err);
-cfx_node *cfxi_add_getitem(cfx_graph *g, cfx_node *n, size_t i, cfx_error *err);
+cfx_node *cfxi_analysis_add_function(cfx_graph *g, const char *name, const cfx_value *args,
+                                     size_t n, cfx_error *err);
+cfx_node *cfxi_analysis_add_getitem(cfx_graph *g, cfx_node *n, size_t i, cfx_error *err);
 /* A get_attr before a node, with its location and scope; NULL with *err set. */
-cfx_node *cfxi_add_reader(cfx_node *before, const char *path, cfx_error *err);
+cfx_node *cfxi_analysis_add_reader(cfx_node *before, const char *path, cfx_error *err);
 
 /* Says that a new node stands where `like`, of the same graph, does in the user's program. */
-static inline void cfxi_place_like(cfx_node *n, const cfx_node *like)
+static inline void cfxi_analysis_place_like(cfx_node *n, const cfx_node *like)
 {
     n->location = like->location;
     n->scope = like->scope;
 }
 
-static inline bool cfxi_is_getitem(const cfx_node *n)
+static inline bool cfxi_analysis_is_getitem(const cfx_node *n)
 {
     return n->op == CFX_OP_CALL_FUNCTION && cfx_node_operator(n) == CFX_OPID_getitem;
 }
 
 /* What passes look modules up in: NULL for a table that has but a library. */
-static inline const cfx_modules *cfxi_modules_or_null(const cfx_modules *modules)
+static inline const cfx_modules *cfxi_analysis_modules_or_null(const cfx_modules *modules)
 {
     return modules && (modules->class_name || modules->get) ? modules : NULL;
 }
 
-static inline const cfx_library *cfxi_library_of(const cfx_modules *modules)
+static inline const cfx_library *cfxi_analysis_library_of(const cfx_modules *modules)
 {
     return modules ? modules->library : NULL;
 }
@@ -58,41 +59,42 @@ static inline const cfx_library *cfxi_library_of(const cfx_modules *modules)
 
 /* Whether a name of torch.ops stands for an overload that writes to an argument: "add_.Tensor", or
  * one with an "out". (impure.c) */
-bool cfxi_overload_writes(const char *name);
+bool cfxi_analysis_overload_writes(const char *name);
 /* Whether dead-code elimination keeps the function of this name; `op` is its operator, or NONE.
  * (impure.c) */
-bool cfxi_name_is_impure(const cfx_str *name, cfx_operator op);
+bool cfxi_analysis_name_is_impure(const cfx_str *name, cfx_operator op);
 /* Whether a row writes to any of its parameters. (impure.c) */
-bool cfxi_operator_writes(cfx_operator op);
+bool cfxi_analysis_operator_writes(cfx_operator op);
 /* Whether a call is told to be `inplace`, has an `out`, or for another reason that is among its
  * arguments writes to one of them. (effect.c) */
-bool cfxi_is_in_place(const cfx_node *n);
-bool cfxi_has_out(const cfx_node *n);
-bool cfxi_arguments_write(const cfx_node *n);
+bool cfxi_analysis_is_in_place(const cfx_node *n);
+bool cfxi_analysis_has_out(const cfx_node *n);
+bool cfxi_analysis_arguments_write(const cfx_node *n);
 
 /* What a row of a library says of its effect. (effect.c) */
-cfx_effect cfxi_custom_effect(const cfx_custom_operator *f);
+cfx_effect cfxi_analysis_custom_effect(const cfx_custom_operator *f);
 /* As cfx_node_is_impure, and 1 for a call of a library's row that has an effect. (impure.c) */
-int cfxi_node_must_stay(cfx_node *n, const cfx_library *library);
+int cfxi_analysis_node_must_stay(cfx_node *n, const cfx_library *library);
 
 /* cfx_node_effect of a node, and of those in its regions, in the opinion of `opts` (may be NULL),
  * too. (effect.c) */
-cfx_status cfxi_node_effect(cfx_node *n, const cfx_modules *modules, const cfx_effect_opinion *opts,
-                            cfx_effect *effect, cfx_error *err);
+cfx_status cfxi_analysis_node_effect(cfx_node *n, const cfx_modules *modules,
+                                     const cfx_effect_opinion *opts, cfx_effect *effect,
+                                     cfx_error *err);
 
 /* As cfx_node_each_touch, for a node whose operator (cfx_node_operator_of) and effect are known;
  * asks nothing of the host. (argument_effects.c) */
-cfx_status cfxi_node_touches(cfx_node *n, cfx_operator op, const cfx_library *library,
-                             cfx_effect effect, cfx_touch_fn *fn, void *ctx);
+cfx_status cfxi_analysis_node_touches(cfx_node *n, cfx_operator op, const cfx_library *library,
+                                      cfx_effect effect, cfx_touch_fn *fn, void *ctx);
 /* Whether nothing is known of what such a call shares, or writes to. (argument_effects.c) */
-bool cfxi_is_opaque(const cfx_node *n, cfx_operator op, const cfx_library *library,
-                    cfx_effect effect);
+bool cfxi_analysis_is_opaque(const cfx_node *n, cfx_operator op, const cfx_library *library,
+                             cfx_effect effect);
 
 /* A name among sorted rows. (impure.c) */
-bool cfxi_is_listed(const char *name, size_t size, const char *const *rows, size_t n);
+bool cfxi_analysis_is_listed(const char *name, size_t size, const char *const *rows, size_t n);
 
 /* What a function of `operator` gives for these numbers; INVALID if it is none, they are none, or
  * Python knows better. (scalar.c) */
-cfx_value cfxi_scalar_call(const char *name, const cfx_value *args, size_t n);
+cfx_value cfxi_analysis_scalar_call(const char *name, const cfx_value *args, size_t n);
 
 #endif

@@ -42,7 +42,7 @@ static callee_row row_of(const cfx_node *n, cfx_operator op, const cfx_library *
 static bool has_result(const callee_row *row, char alias)
 {
     cfx_param result;
-    for (size_t i = 0; cfxi_schema_result(row->schema, i, &result); i++)
+    for (size_t i = 0; cfxi_ops_schema_result(row->schema, i, &result); i++)
         if (alias ? result.alias == alias : result.alias != 0)
             return true;
     return false;
@@ -53,7 +53,7 @@ static bool is_stored(const callee_row *row, char alias)
 {
     cfx_param param;
     size_t count = 0;
-    for (size_t i = 0; cfxi_schema_param(row->schema, i, &param); i++)
+    for (size_t i = 0; cfxi_ops_schema_param(row->schema, i, &param); i++)
         count += param.alias == alias;
     return count > 1;
 }
@@ -61,8 +61,9 @@ static bool is_stored(const callee_row *row, char alias)
 /* Whether the row or the arguments say what a call writes to. A module writes to its arguments. */
 static bool is_explained(const cfx_node *n, const callee_row *row)
 {
-    return n->op == CFX_OP_CALL_MODULE || cfxi_schema_writes(row->schema) ||
-           (row->flags & CFX_OPERATOR_STATE) || cfxi_has_out(n) || cfxi_is_in_place(n);
+    return n->op == CFX_OP_CALL_MODULE || cfxi_ops_schema_writes(row->schema) ||
+           (row->flags & CFX_OPERATOR_STATE) || cfxi_analysis_has_out(n) ||
+           cfxi_analysis_is_in_place(n);
 }
 
 static bool is_opaque(const cfx_node *n, const callee_row *row, cfx_effect effect)
@@ -72,8 +73,8 @@ static bool is_opaque(const cfx_node *n, const callee_row *row, cfx_effect effec
     return effect == CFX_EFFECT_WRITES && !is_explained(n, row);
 }
 
-bool cfxi_is_opaque(const cfx_node *n, cfx_operator op, const cfx_library *library,
-                    cfx_effect effect)
+bool cfxi_analysis_is_opaque(const cfx_node *n, cfx_operator op, const cfx_library *library,
+                             cfx_effect effect)
 {
     const callee_row row = row_of(n, op, library);
     return is_opaque(n, &row, effect);
@@ -125,10 +126,11 @@ static unsigned touch_of_argument(const touch_job *job, size_t place, const char
         return job->effect == CFX_EFFECT_WRITES ? BOTH : job->shares ? CFX_TOUCH_SHARES : 0;
     if (keyword && strcmp(keyword, "out") == 0)
         return BOTH;
-    size_t at = !job->row.custom ? cfxi_node_param_of(job->n, place, keyword)
-                : keyword ? cfxi_schema_find_param(job->row.schema, keyword, strlen(keyword))
+    size_t at = !job->row.custom ? cfxi_ops_node_param_of(job->n, place, keyword)
+                : keyword ? cfxi_ops_schema_find_param(job->row.schema, keyword, strlen(keyword))
                           : place;
-    if (!cfxi_schema_param(job->row.schema, at, &param))  /* one of a list that is passed loosely */
+    if (!cfxi_ops_schema_param(job->row.schema, at,
+                               &param)) /* one of a list that is passed loosely */
         return job->shares ? CFX_TOUCH_SHARES : 0;
     if (at == 0 && job->in_place)
         return BOTH;
@@ -143,7 +145,7 @@ static cfx_status report(void *ctx, cfx_node *input)
 
 static cfx_status walk(touch_job *job, cfx_value v, bool opaque, size_t place, const char *keyword)
 {
-    if (cfxi_is_plain(v) && !cfxi_is_seq(v))
+    if (cfxi_ir_is_plain(v) && !cfxi_ir_is_seq(v))
         return CFX_OK;
     if (job->reads)
         job->touch = 0;
@@ -154,14 +156,14 @@ static cfx_status walk(touch_job *job, cfx_value v, bool opaque, size_t place, c
     return cfx_value_each_node(v, report, job);
 }
 
-cfx_status cfxi_node_touches(cfx_node *n, cfx_operator op, const cfx_library *library,
-                             cfx_effect effect, cfx_touch_fn *fn, void *ctx)
+cfx_status cfxi_analysis_node_touches(cfx_node *n, cfx_operator op, const cfx_library *library,
+                                      cfx_effect effect, cfx_touch_fn *fn, void *ctx)
 {
     touch_job job = {.n = n, .row = row_of(n, op, library), .effect = effect, .fn = fn, .ctx = ctx};
     const bool opaque = is_opaque(n, &job.row, effect);
     job.joins = !opaque && may_join(n);
     job.shares = job.joins || has_result(&job.row, 0);
-    job.in_place = !opaque && cfxi_is_in_place(n);
+    job.in_place = !opaque && cfxi_analysis_is_in_place(n);
     job.reads = !opaque && effect != CFX_EFFECT_WRITES && !job.shares;
     for (uint32_t i = 0; n->args && i < n->args->size; i++)
         CFX_TRY(walk(&job, n->args->items[i], opaque, i, NULL));
@@ -179,5 +181,5 @@ cfx_status cfx_node_each_touch(cfx_node *n, const cfx_modules *modules, cfx_touc
     CFX_TRY(cfx_node_operator_of(n, modules, &op, err));
     if (n->op == CFX_OP_OUTPUT)  /* reads what it returns */
         return CFX_OK;
-    return cfxi_node_touches(n, op, cfxi_library_of(modules), effect, fn, ctx);
+    return cfxi_analysis_node_touches(n, op, cfxi_analysis_library_of(modules), effect, fn, ctx);
 }

@@ -6,7 +6,7 @@
 static bool read_params(const cfx_node *n, cfxi_binding *b)
 {
     cfxi_spelled_param param;
-    for (b->n = 0; cfxi_node_spelled_param(n, b->n, &param, &b->own); b->n++) {
+    for (b->n = 0; cfxi_ops_node_spelled_param(n, b->n, &param, &b->own); b->n++) {
         if (b->n == CFXI_MOST_PARAMS)
             return false;
         b->params[b->n] = param;
@@ -17,8 +17,8 @@ static bool read_params(const cfx_node *n, cfxi_binding *b)
 
 static bool is_keyword(const cfxi_spelled_param *param, cfx_schema_text key)
 {
-    return cfxi_text_is(param->name, key.text, key.size) ||
-           (cfxi_text_is(param->name, "self", 4) && cfxi_text_is(key, "input", 5));
+    return cfxi_ops_text_is(param->name, key.text, key.size) ||
+           (cfxi_ops_text_is(param->name, "self", 4) && cfxi_ops_text_is(key, "input", 5));
 }
 
 static bool bind_kwargs(const cfx_node *n, cfxi_binding *b)
@@ -46,7 +46,7 @@ static bool may_be(const cfx_node *n, const cfxi_binding *b, size_t i)
            !(number && strcmp(param.type, "ScalarType") == 0);
 }
 
-bool cfxi_bind(const cfx_node *n, cfxi_binding *b)
+bool cfxi_analysis_bind(const cfx_node *n, cfxi_binding *b)
 {
     const size_t args = cfx_node_num_args(n);
     if (!cfx_node_operator(n) || !read_params(n, b) || args > b->n)
@@ -83,30 +83,31 @@ static cfx_status is_tensor_type(cfx_graph *g, cfx_value type, bool *tensor, cfx
     return why.status;
 }
 
-bool cfxi_is_tensor(const cfxi_tensors *t, cfx_value v)
+bool cfxi_analysis_is_tensor(const cfxi_tensors *t, cfx_value v)
 {
     return v.kind == CFX_KIND_NODE && cfx_node_map_get(t->known, v.as.node).kind == CFX_KIND_BOOL;
 }
 
-bool cfxi_is_torch_call(const cfxi_tensors *t, const cfx_node *n)
+bool cfxi_analysis_is_torch_call(const cfxi_tensors *t, const cfx_node *n)
 {
     const cfx_str *name = n->callee->ref->name;
     if (!cfx_node_operator(n))
         return false;
     if (n->op == CFX_OP_CALL_FUNCTION && name && has_prefix(name->data, "torch."))
         return true;
-    return cfxi_is_tensor(t, cfx_node_arg(n, 0));
+    return cfxi_analysis_is_tensor(t, cfx_node_arg(n, 0));
 }
 
-cfx_status cfxi_result_type(const cfxi_tensors *t, const cfx_node *n, cfx_param *result,
-                            const char **type, cfx_error *err)
+cfx_status cfxi_analysis_result_type(const cfxi_tensors *t, const cfx_node *n, cfx_param *result,
+                                     const char **type, cfx_error *err)
 {
     cfxi_binding b;
     cfx_operator op;
     *type = NULL;
     CFX_TRY(cfx_node_operator_of(n, t->modules, &op, err));
     if (cfx_operator_num_results(op) == 1 && cfx_operator_result(op, 0, result) &&
-        (n->op == CFX_OP_CALL_MODULE || (cfxi_is_torch_call(t, n) && cfxi_bind(n, &b))))
+        (n->op == CFX_OP_CALL_MODULE ||
+         (cfxi_analysis_is_torch_call(t, n) && cfxi_analysis_bind(n, &b))))
         *type = result->type;
     return CFX_OK;
 }
@@ -122,30 +123,30 @@ static cfx_status gives_tensor(const cfxi_tensors *t, cfx_node *n, bool *tensor,
         *tensor = t->inputs && cfx_node_type(n).kind == CFX_KIND_INVALID;
         return CFX_OK;
     }
-    CFX_TRY(cfxi_result_type(t, n, &result, &type, err));
+    CFX_TRY(cfxi_analysis_result_type(t, n, &result, &type, err));
     *tensor = type && strcmp(type, "Tensor") == 0;
     return CFX_OK;
 }
 
-cfx_status cfxi_tensors_note(cfxi_tensors *t, cfx_node *n, cfx_error *err)
+cfx_status cfxi_analysis_tensors_note(cfxi_tensors *t, cfx_node *n, cfx_error *err)
 {
     bool tensor = false;
     CFX_TRY(gives_tensor(t, n, &tensor, err));
     return tensor ? cfx_node_map_set(t->known, n, cfx_bool(true), err) : CFX_OK;
 }
 
-cfx_status cfxi_tensors_begin(cfxi_tensors *t, cfx_graph *g, const cfx_modules *modules,
-                              bool inputs, cfx_error *err)
+cfx_status cfxi_analysis_tensors_begin(cfxi_tensors *t, cfx_graph *g, const cfx_modules *modules,
+                                       bool inputs, cfx_error *err)
 {
     cfx_status status = CFX_OK;
     *t = (cfxi_tensors){cfx_node_map_new(g->allocator, err), modules, inputs};
     if (!t->known)
         return CFX_E_NOMEM;
-    cfxi_graph_freeze(g);  /* the host is asked for names */
+    cfxi_ir_graph_freeze(g);  /* the host is asked for names */
     for (cfx_node *n = g->root.next; n != &g->root && status == CFX_OK; n = n->next)
-        status = cfxi_tensors_note(t, n, err);
-    cfxi_graph_thaw(g);
+        status = cfxi_analysis_tensors_note(t, n, err);
+    cfxi_ir_graph_thaw(g);
     return status;
 }
 
-void cfxi_tensors_end(cfxi_tensors *t) { cfx_node_map_free(t->known); }
+void cfxi_analysis_tensors_end(cfxi_tensors *t) { cfx_node_map_free(t->known); }

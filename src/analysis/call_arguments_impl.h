@@ -13,12 +13,12 @@ typedef struct cfxi_binding {
     cfxi_spelled_param params[CFXI_MOST_PARAMS];
     cfx_value values[CFXI_MOST_PARAMS];
     size_t n;
-    bool own;  /* see cfxi_node_spelled_param */
+    bool own;  /* see cfxi_ops_node_spelled_param */
 } cfxi_binding;
 
 /* False if the call is not in the table, or its arguments do not fit the row's parameters: loose
  * numbers for a list, another overload, too many. (call_arguments.c) */
-bool cfxi_bind(const cfx_node *n, cfxi_binding *binding);
+bool cfxi_analysis_bind(const cfx_node *n, cfxi_binding *binding);
 
 /* Which nodes are known to give a tensor: by their types, or because a function of torch whose row
  * returns one does, or a method or sign that is applied to one. (call_arguments.c) */
@@ -28,18 +28,18 @@ typedef struct cfxi_tensors {
     bool inputs;  /* take inputs and attributes for tensors */
 } cfxi_tensors;
 
-cfx_status cfxi_tensors_begin(cfxi_tensors *t, cfx_graph *g, const cfx_modules *modules,
-                              bool inputs, cfx_error *err);
+cfx_status cfxi_analysis_tensors_begin(cfxi_tensors *t, cfx_graph *g, const cfx_modules *modules,
+                                       bool inputs, cfx_error *err);
 /* Looks at a node that has been added since. Asks the host: freeze the graph meanwhile. */
-cfx_status cfxi_tensors_note(cfxi_tensors *t, cfx_node *n, cfx_error *err);
-void cfxi_tensors_end(cfxi_tensors *t);
-bool cfxi_is_tensor(const cfxi_tensors *t, cfx_value v);
+cfx_status cfxi_analysis_tensors_note(cfxi_tensors *t, cfx_node *n, cfx_error *err);
+void cfxi_analysis_tensors_end(cfxi_tensors *t);
+bool cfxi_analysis_is_tensor(const cfxi_tensors *t, cfx_value v);
 /* Whether `n` calls the operator of its row for certain: a function of torch, or a method or sign
  * whose first argument is a tensor. */
-bool cfxi_is_torch_call(const cfxi_tensors *t, const cfx_node *n);
+bool cfxi_analysis_is_torch_call(const cfxi_tensors *t, const cfx_node *n);
 /* *type becomes the type of what it gives, as the schema writes it ("Tensor", "int"); NULL if that
  * is not known. Good until *result is. */
-cfx_status cfxi_result_type(const cfxi_tensors *t, const cfx_node *n, cfx_param *result,
-                            const char **type, cfx_error *err);
+cfx_status cfxi_analysis_result_type(const cfxi_tensors *t, const cfx_node *n, cfx_param *result,
+                                     const char **type, cfx_error *err);
 
 #endif

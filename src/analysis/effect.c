@@ -45,24 +45,24 @@ static bool has_prefix(const char *text, const char *prefix)
 static bool writes_by_spelling(const char *name, size_t size)
 {
     if (size > 4 && memcmp(name, "__", 2) == 0 && memcmp(name + size - 2, "__", 2) == 0)
-        return cfxi_operator_writes(cfx_operator_of_method(name, size)) ||
-               cfxi_is_listed(name + 2, size - 4, ROWS(writers));
+        return cfxi_analysis_operator_writes(cfx_operator_of_method(name, size)) ||
+               cfxi_analysis_is_listed(name + 2, size - 4, ROWS(writers));
     return size > 1 && name[size - 1] == '_' && name[size - 2] != '_';
 }
 
 static cfx_effect effect_of_method(const char *name, size_t size)
 {
     bool writes = writes_by_spelling(name, size) ||
-                  cfxi_is_listed(name, size, ROWS(writing_methods));
+                  cfxi_analysis_is_listed(name, size, ROWS(writing_methods));
     return writes ? CFX_EFFECT_WRITES : CFX_EFFECT_NONE;
 }
 
 /* `name` is "add_.Tensor" of "torch.ops.aten.add_.Tensor". */
 static cfx_effect effect_of_overload(const char *name)
 {
-    if (cfxi_overload_writes(name))
+    if (cfxi_analysis_overload_writes(name))
         return CFX_EFFECT_WRITES;
-    return cfxi_is_listed(name, strcspn(name, "."), ROWS(lone_packets)) ? CFX_EFFECT_ALONE
+    return cfxi_analysis_is_listed(name, strcspn(name, "."), ROWS(lone_packets)) ? CFX_EFFECT_ALONE
                                                                       : CFX_EFFECT_NONE;
 }
 
@@ -75,12 +75,13 @@ static cfx_effect effect_of_name(const cfx_str *name)
         const char *space = strchr(name->data + strlen("torch.ops."), '.');
         return space ? effect_of_overload(space + 1) : CFX_EFFECT_NONE;
     }
-    if (cfxi_is_listed(name->data, name->size, ROWS(lone_functions)))
+    if (cfxi_analysis_is_listed(name->data, name->size, ROWS(lone_functions)))
         return CFX_EFFECT_ALONE;
     bool plain = has_prefix(name->data, "operator.") || has_prefix(name->data, "_operator.") ||
                  has_prefix(name->data, "builtins.");
-    bool writes = plain ? cfxi_is_listed(last, size, ROWS(writers))  /* operator.and_ does not */
-                        : writes_by_spelling(last, size);
+    bool writes =
+        plain ? cfxi_analysis_is_listed(last, size, ROWS(writers)) /* operator.and_ does not */
+              : writes_by_spelling(last, size);
     return writes ? CFX_EFFECT_WRITES : CFX_EFFECT_NONE;
 }
 
@@ -96,12 +97,12 @@ static cfx_effect effect_of_flags(unsigned flags, bool writes)
 
 static cfx_effect effect_of_row(cfx_operator op)
 {
-    return effect_of_flags(cfx_operator_flags(op), cfxi_operator_writes(op));
+    return effect_of_flags(cfx_operator_flags(op), cfxi_analysis_operator_writes(op));
 }
 
-cfx_effect cfxi_custom_effect(const cfx_custom_operator *f)
+cfx_effect cfxi_analysis_custom_effect(const cfx_custom_operator *f)
 {
-    return effect_of_flags(f->flags, cfxi_schema_writes(f->schema));
+    return effect_of_flags(f->flags, cfxi_ops_schema_writes(f->schema));
 }
 
 /* Whether the parameter `name`, if the operator has it, is certainly false or 0. */
@@ -145,7 +146,8 @@ static cfx_effect refine(const cfx_node *n, cfx_operator op, cfx_effect effect)
 /* What dce keeps is random, an assertion, or unknown: then it may write. */
 static cfx_effect effect_of_impure(const cfx_str *name)
 {
-    return name && cfxi_name_is_impure(name, CFX_OPID_NONE) ? CFX_EFFECT_ALONE : CFX_EFFECT_WRITES;
+    return name && cfxi_analysis_name_is_impure(name, CFX_OPID_NONE) ? CFX_EFFECT_ALONE
+                                                                     : CFX_EFFECT_WRITES;
 }
 
 static cfx_status unknown(const cfx_node *n, cfx_error *err)
@@ -172,7 +174,7 @@ static cfx_status callee_effect(cfx_node *n, cfx_effect *effect, cfx_error *err)
         *effect = (cfx_effect)(callee->effect - 1);
         return CFX_OK;
     }
-    const cfx_str *name = cfxi_ref_qualified_name(n->graph, callee->ref, &why);
+    const cfx_str *name = cfxi_ir_ref_qualified_name(n->graph, callee->ref, &why);
     if (!name && why.status != CFX_E_KEY) {  /* objects without a name are all right */
         if (err)
             *err = why;
@@ -193,7 +195,7 @@ static cfx_status custom_effect(cfx_node *n, const cfx_custom_operator *f, cfx_e
                                 cfx_error *err)
 {
     bool impure = false;
-    *effect = cfxi_custom_effect(f);
+    *effect = cfxi_analysis_custom_effect(f);
     CFX_TRY(ask_impure(n, &impure, err));
     if (impure && *effect == CFX_EFFECT_NONE)
         *effect = CFX_EFFECT_WRITES;
@@ -223,10 +225,10 @@ static bool has_true_kwarg(const cfx_node *n, const char *word)
     return false;
 }
 
-bool cfxi_has_out(const cfx_node *n) { return has_true_kwarg(n, "out"); }
+bool cfxi_analysis_has_out(const cfx_node *n) { return has_true_kwarg(n, "out"); }
 
 /* A bare True in a call of torch.nn.functional may be its `inplace`; the table knows which. */
-bool cfxi_is_in_place(const cfx_node *n)
+bool cfxi_analysis_is_in_place(const cfx_node *n)
 {
     const cfx_str *name = n->callee->ref->name;
     bool any = false;
@@ -249,9 +251,9 @@ static bool scales_weight(const cfx_node *n)
     return norm.kind != CFX_KIND_INVALID && norm.kind != CFX_KIND_NONE;
 }
 
-bool cfxi_arguments_write(const cfx_node *n)
+bool cfxi_analysis_arguments_write(const cfx_node *n)
 {
-    return cfxi_has_out(n) || cfxi_is_in_place(n) || scales_weight(n);
+    return cfxi_analysis_has_out(n) || cfxi_analysis_is_in_place(n) || scales_weight(n);
 }
 
 /* ---- nodes --------------------------------------------------------------------------------- */
@@ -297,9 +299,9 @@ static cfx_status function_effect(cfx_node *n, const experts *who, cfx_effect *e
         CFX_TRY(items_effect(n->args, who, effect, err));
         return items_effect(n->kwargs, who, effect, err);
     }
-    const cfx_custom_operator *custom = cfx_node_custom(n, cfxi_library_of(who->modules));
+    const cfx_custom_operator *custom = cfx_node_custom(n, cfxi_analysis_library_of(who->modules));
     CFX_TRY(custom ? custom_effect(n, custom, effect, err) : callee_effect(n, effect, err));
-    *effect = cfxi_arguments_write(n) ? CFX_EFFECT_WRITES
+    *effect = cfxi_analysis_arguments_write(n) ? CFX_EFFECT_WRITES
                                       : refine(n, cfx_node_operator(n), *effect);
     return CFX_OK;
 }
@@ -308,7 +310,7 @@ static cfx_effect method_effect(const cfx_node *n)
 {
     const cfx_str *name = n->callee->ref->name;
     const cfx_operator op = cfx_node_operator(n);
-    if (cfxi_arguments_write(n))
+    if (cfxi_analysis_arguments_write(n))
         return CFX_EFFECT_WRITES;
     return op ? refine(n, op, effect_of_row(op)) : effect_of_method(name->data, name->size);
 }
@@ -320,7 +322,7 @@ static cfx_status module_effect(cfx_node *n, const experts *who, cfx_effect *eff
     if (!who->opts)
         CFX_TRY(ask_impure(n, &writes, err));
     if (!writes)
-        CFX_TRY(cfxi_module_writes(n, who->modules, &writes, err));
+        CFX_TRY(cfxi_ops_module_writes(n, who->modules, &writes, err));
     *effect = writes ? CFX_EFFECT_WRITES : who->opts ? CFX_EFFECT_NONE : CFX_EFFECT_ALONE;
     return CFX_OK;
 }
@@ -360,18 +362,19 @@ static cfx_status effect_of(cfx_node *n, const experts *who, cfx_effect *effect,
     return CFX_OK;
 }
 
-cfx_status cfxi_node_effect(cfx_node *n, const cfx_modules *modules, const cfx_effect_opinion *opts,
-                            cfx_effect *effect, cfx_error *err)
+cfx_status cfxi_analysis_node_effect(cfx_node *n, const cfx_modules *modules,
+                                     const cfx_effect_opinion *opts, cfx_effect *effect,
+                                     cfx_error *err)
 {
     const experts who = {modules, opts && opts->effect ? opts : NULL};
-    cfxi_graph_freeze(n->graph);  /* the host may run any code */
+    cfxi_ir_graph_freeze(n->graph);  /* the host may run any code */
     const cfx_status status = effect_of(n, &who, effect, err);
-    cfxi_graph_thaw(n->graph);
+    cfxi_ir_graph_thaw(n->graph);
     return status;
 }
 
 cfx_status cfx_node_effect(cfx_node *n, const cfx_modules *modules, cfx_effect *effect,
                            cfx_error *err)
 {
-    return cfxi_node_effect(n, modules, NULL, effect, err);
+    return cfxi_analysis_node_effect(n, modules, NULL, effect, err);
 }

@@ -40,13 +40,13 @@ static int compare_row(const void *key, const void *row)
     return order ? order : -(word[k->size] != '\0');
 }
 
-bool cfxi_is_listed(const char *name, size_t size, const char *const *rows, size_t n)
+bool cfxi_analysis_is_listed(const char *name, size_t size, const char *const *rows, size_t n)
 {
     const part key = {name, size};
     return bsearch(&key, rows, n, sizeof *rows, compare_row) != NULL;
 }
 
-bool cfxi_overload_writes(const char *name)
+bool cfxi_analysis_overload_writes(const char *name)
 {
     size_t size = strcspn(name, ".");
     const char *overload = name[size] ? name + size + 1 : "";
@@ -59,34 +59,35 @@ bool cfxi_overload_writes(const char *name)
 /* `name` is "add_.Tensor" of "torch.ops.aten.add_.Tensor". */
 static bool is_impure_overload(const char *name)
 {
-    return cfxi_overload_writes(name) ||
-           cfxi_is_listed(name, strcspn(name, "."), packets, sizeof packets / sizeof *packets);
+    return cfxi_analysis_overload_writes(name) ||
+           cfxi_analysis_is_listed(name, strcspn(name, "."), packets,
+                                   sizeof packets / sizeof *packets);
 }
 
 static bool is_impure_row(cfx_operator op)
 {
     const unsigned kept = CFX_OPERATOR_RANDOM | CFX_OPERATOR_CHECKS;
-    return (cfx_operator_flags(op) & kept) || cfxi_operator_writes(op);
+    return (cfx_operator_flags(op) & kept) || cfxi_analysis_operator_writes(op);
 }
 
 /* torch.fx keeps every overload that writes, draws random numbers or checks something, whatever
  * its arguments; of all other functions those listed above. A row itself, which torch.fx does not
  * know, is as good as an overload. */
-bool cfxi_name_is_impure(const cfx_str *name, cfx_operator op)
+bool cfxi_analysis_name_is_impure(const cfx_str *name, cfx_operator op)
 {
     static const char ops[] = "torch.ops.";
     if (op && strncmp(name->data, row_prefix, sizeof row_prefix - 1) == 0)
         return is_impure_row(op);
     if (strncmp(name->data, ops, sizeof ops - 1) != 0)
-        return cfxi_is_listed(name->data, name->size, functions,
-                              sizeof functions / sizeof *functions);
+        return cfxi_analysis_is_listed(name->data, name->size, functions,
+                                       sizeof functions / sizeof *functions);
     if (op)
         return is_impure_row(op);
     const char *dot = strchr(name->data + sizeof ops - 1, '.');
     return dot && is_impure_overload(dot + 1);
 }
 
-bool cfxi_operator_writes(cfx_operator op)
+bool cfxi_analysis_operator_writes(cfx_operator op)
 {
     const char *schema = cfx_operator_schema(op);
     return schema && strchr(schema, '!') != NULL;
@@ -109,7 +110,7 @@ static int function_is_impure(cfx_node *n)
     const char *name = op ? cfx_node_target(n, NULL, NULL) : NULL;
     const bool row = name && strncmp(name, row_prefix, sizeof row_prefix - 1) == 0;
     int answer = callee->ref->kind == CFXI_REF_OBJECT && !row
-                     ? ask_host(n) : cfxi_name_is_impure(callee->ref->name, op);
+                     ? ask_host(n) : cfxi_analysis_name_is_impure(callee->ref->name, op);
     if (answer >= 0)
         callee->impure = (int8_t)(answer > 0);
     return answer > 0 ? 1 : answer;
@@ -119,7 +120,7 @@ static int region_is_impure(const cfx_graph *g, const cfx_library *library)
 {
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next) {
         bool edge = n->op == CFX_OP_PLACEHOLDER || n->op == CFX_OP_OUTPUT;
-        int answer = edge ? 0 : cfxi_node_must_stay(n, library);
+        int answer = edge ? 0 : cfxi_analysis_node_must_stay(n, library);
         if (answer != 0)
             return answer;
     }
@@ -140,7 +141,7 @@ static int items_are_impure(const cfx_seq *seq, const cfx_library *library)
 static int call_is_impure(cfx_node *n, const cfx_library *library)
 {
     const cfx_custom_operator *custom = cfx_node_custom(n, library);
-    if (custom && cfxi_custom_effect(custom) != CFX_EFFECT_NONE)
+    if (custom && cfxi_analysis_custom_effect(custom) != CFX_EFFECT_NONE)
         return 1;
     if (cfx_operator_regions(cfx_node_operator(n)) == 0)
         return function_is_impure(n);
@@ -148,7 +149,7 @@ static int call_is_impure(cfx_node *n, const cfx_library *library)
     return answer ? answer : items_are_impure(n->kwargs, library);
 }
 
-int cfxi_node_must_stay(cfx_node *n, const cfx_library *library)
+int cfxi_analysis_node_must_stay(cfx_node *n, const cfx_library *library)
 {
     switch ((cfx_opcode)n->op) {
     case CFX_OP_PLACEHOLDER:
@@ -166,4 +167,4 @@ int cfxi_node_must_stay(cfx_node *n, const cfx_library *library)
     return 0;
 }
 
-int cfx_node_is_impure(cfx_node *n) { return cfxi_node_must_stay(n, NULL); }
+int cfx_node_is_impure(cfx_node *n) { return cfxi_analysis_node_must_stay(n, NULL); }

@@ -6,7 +6,7 @@
 
 static cfxi_truth3 truth(bool yes) { return yes ? CFXI_IS_TRUE : CFXI_IS_FALSE; }
 
-cfxi_truth3 cfxi_known_truth(cfx_value v)
+cfxi_truth3 cfxi_analysis_known_truth(cfx_value v)
 {
     size_t n;
     switch (v.kind) {
@@ -31,7 +31,7 @@ cfxi_truth3 cfxi_known_truth(cfx_value v)
     }
 }
 
-bool cfxi_is_constant(cfx_value v)
+bool cfxi_analysis_is_constant(cfx_value v)
 {
     size_t n;
     const cfx_value *items = cfx_value_items(v, &n);
@@ -46,7 +46,7 @@ bool cfxi_is_constant(cfx_value v)
         break;
     }
     for (size_t i = 0; i < n; i++)
-        if (!cfxi_is_constant(items[i]))
+        if (!cfxi_analysis_is_constant(items[i]))
             return false;
     return true;
 }
@@ -81,7 +81,7 @@ static cfx_value call_with(const cfx_node *n, const cfx_node_map *known)
             return cfx_invalid();
     }
     const char *name = cfx_node_target(n, NULL, NULL);
-    return name ? cfxi_scalar_call(name, args, count) : cfx_invalid();
+    return name ? cfxi_analysis_scalar_call(name, args, count) : cfx_invalid();
 }
 
 /* An item of a tuple that is written down. */
@@ -89,11 +89,11 @@ static cfx_value item_of(const cfx_node *n)
 {
     const cfx_value of = cfx_node_arg(n, 0);
     const bool plain = of.kind == CFX_KIND_TUPLE && cfx_node_num_args(n) == 2 &&
-                       cfxi_is_getitem(n) && !n->kwargs;
-    return plain ? cfxi_seq_item(of, cfx_node_arg(n, 1)) : cfx_invalid();
+                       cfxi_analysis_is_getitem(n) && !n->kwargs;
+    return plain ? cfxi_ir_seq_item(of, cfx_node_arg(n, 1)) : cfx_invalid();
 }
 
-cfx_value cfxi_call_known(const cfx_node *n)
+cfx_value cfxi_analysis_call_known(const cfx_node *n)
 {
     const cfx_value v = call_with(n, NULL);
     return v.kind != CFX_KIND_INVALID ? v : item_of(n);
@@ -116,8 +116,8 @@ static cfx_status know_region(cfx_graph *region, cfx_node_map *known, cfx_error 
 static cfx_status note_inputs(const cfxi_control *c, size_t i, const cfx_value *values,
                               cfx_node_map *known, cfx_error *err)
 {
-    cfx_node *n = cfxi_control_input(c, i, 0);
-    for (size_t k = 0; k < c->n; k++, n = cfxi_next_input(c->regions[i], n))
+    cfx_node *n = cfxi_analysis_control_input(c, i, 0);
+    for (size_t k = 0; k < c->n; k++, n = cfxi_ir_next_input(c->regions[i], n))
         CFX_TRY(cfx_node_map_set(known, n, is_number(values[k]) ? values[k] : cfx_invalid(), err));
     return CFX_OK;
 }
@@ -129,8 +129,8 @@ static cfx_status count_trips(const cfxi_control *c, cfx_value *state, size_t mo
     for (size_t done = 0; done <= most; done++) {
         CFX_TRY(note_inputs(c, 0, state, known, err));
         CFX_TRY(know_region(c->regions[0], known, err));
-        const cfx_value test = known_value(known, cfxi_control_result(c, 0, 0));
-        const cfxi_truth3 more = cfxi_known_truth(test);
+        const cfx_value test = known_value(known, cfxi_analysis_control_result(c, 0, 0));
+        const cfxi_truth3 more = cfxi_analysis_known_truth(test);
         if (more != CFXI_IS_TRUE) {
             *trips = more == CFXI_IS_FALSE ? done : SIZE_MAX;
             return CFX_OK;
@@ -138,7 +138,7 @@ static cfx_status count_trips(const cfxi_control *c, cfx_value *state, size_t mo
         CFX_TRY(note_inputs(c, 1, state, known, err));
         CFX_TRY(know_region(c->regions[1], known, err));
         for (size_t k = 0; k < c->n; k++)
-            state[k] = known_value(known, cfxi_control_result(c, 1, k));
+            state[k] = known_value(known, cfxi_analysis_control_result(c, 1, k));
     }
     return CFX_OK;
 }
@@ -147,30 +147,31 @@ static cfx_status while_trips(const cfxi_control *c, size_t most, size_t *trips,
 {
     const cfx_allocator *allocator = c->node->graph->allocator;
     const size_t bytes = (c->n + 1) * sizeof(cfx_value);
-    cfx_value *state = cfxi_alloc(allocator, bytes);
+    cfx_value *state = cfxi_base_alloc(allocator, bytes);
     cfx_node_map *known = state ? cfx_node_map_new(allocator, err) : NULL;
-    cfx_status status = known ? CFX_OK : cfxi_nomem(err);
+    cfx_status status = known ? CFX_OK : cfxi_base_nomem(err);
     for (size_t k = 0; state && k < c->n; k++)
         state[k] = is_number(c->operands[k]) ? c->operands[k] : cfx_invalid();
     if (status == CFX_OK)
         status = count_trips(c, state, most, trips, known, err);
     cfx_node_map_free(known);
-    cfxi_free(allocator, state, bytes);
+    cfxi_base_free(allocator, state, bytes);
     return status;
 }
 
-cfx_status cfxi_known_trips(const cfxi_control *c, size_t most, size_t *trips, cfx_error *err)
+cfx_status cfxi_analysis_known_trips(const cfxi_control *c, size_t most, size_t *trips,
+                                     cfx_error *err)
 {
     *trips = SIZE_MAX;
     if (c->op == CFX_OPID_while_loop)
         return while_trips(c, most, trips, err);
-    const cfx_value count = cfxi_control_subject(c);
+    const cfx_value count = cfxi_analysis_control_subject(c);
     if (c->op == CFX_OPID_for_loop && count.kind == CFX_KIND_INT)
         *trips = count.as.i <= 0 ? 0 : (uint64_t)count.as.i <= most ? (size_t)count.as.i : SIZE_MAX;
     return CFX_OK;
 }
 
-cfx_status cfxi_known_first(const cfxi_control *c, bool *runs, cfx_error *err)
+cfx_status cfxi_analysis_known_first(const cfxi_control *c, bool *runs, cfx_error *err)
 {
     cfx_node_map *known = cfx_node_map_new(c->node->graph->allocator, err);
     cfx_status status = known ? note_inputs(c, 0, c->operands, known, err) : CFX_E_NOMEM;
@@ -178,8 +179,8 @@ cfx_status cfxi_known_first(const cfxi_control *c, bool *runs, cfx_error *err)
         status = know_region(c->regions[0], known, err);
     *runs = false;
     if (status == CFX_OK) {
-        const cfx_value test = known_value(known, cfxi_control_result(c, 0, 0));
-        *runs = cfxi_known_truth(test) == CFXI_IS_TRUE;
+        const cfx_value test = known_value(known, cfxi_analysis_control_result(c, 0, 0));
+        *runs = cfxi_analysis_known_truth(test) == CFXI_IS_TRUE;
     }
     cfx_node_map_free(known);
     return status;

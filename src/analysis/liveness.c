@@ -22,7 +22,7 @@ static cfxi_live_control *control_at(const cfxi_live *live, const cfx_node *key)
     return v.kind == CFX_KIND_INT ? (cfxi_live_control *)live->controls.data + v.as.i : NULL;
 }
 
-const cfxi_live_control *cfxi_live_find(const cfxi_live *live, const cfx_node *n)
+const cfxi_live_control *cfxi_analysis_live_find(const cfxi_live *live, const cfx_node *n)
 {
     return live->numbers ? control_at(live, n) : NULL;
 }
@@ -34,8 +34,8 @@ static bool is_seen(const cfxi_live *live, const cfx_node *n)
 
 static cfx_status put_off(cfxi_live *live, cfx_node *n, size_t result)
 {
-    if (!cfxi_vec_reserve(&live->todo, 1, sizeof(cfxi_need), live->allocator))
-        return cfxi_nomem(live->err);
+    if (!cfxi_base_vec_reserve(&live->todo, 1, sizeof(cfxi_need), live->allocator))
+        return cfxi_base_nomem(live->err);
     ((cfxi_need *)live->todo.data)[live->todo.size++] = (cfxi_need){n, result};
     return CFX_OK;
 }
@@ -82,11 +82,11 @@ static cfx_status need_value(cfxi_live *live, cfx_value v)
 
 static cfx_status follow_result(cfxi_live *live, const cfxi_live_control *lc, size_t k)
 {
-    const bool loop = cfxi_control_is_loop(&lc->c);
+    const bool loop = cfxi_analysis_control_is_loop(&lc->c);
     if (loop)
         CFX_TRY(need_value(live, lc->c.operands[k]));
-    for (size_t i = loop ? cfxi_control_body(&lc->c) : 0; i < lc->c.n_regions; i++)
-        CFX_TRY(need_value(live, cfxi_control_result(&lc->c, i, k)));
+    for (size_t i = loop ? cfxi_analysis_control_body(&lc->c) : 0; i < lc->c.n_regions; i++)
+        CFX_TRY(need_value(live, cfxi_analysis_control_result(&lc->c, i, k)));
     return CFX_OK;
 }
 
@@ -98,7 +98,7 @@ static cfx_status need_input(cfxi_live *live, const cfx_node *n)
     const cfx_value at = cfx_node_map_get(live->inputs, n);
     if (at.kind != CFX_KIND_INT)  /* the index of a loop */
         return CFX_OK;
-    if (cfxi_control_is_loop(&lc->c))
+    if (cfxi_analysis_control_is_loop(&lc->c))
         return need_result(live, lc, (size_t)at.as.i);
     return need_value(live, lc->c.operands[at.as.i]);
 }
@@ -106,8 +106,9 @@ static cfx_status need_input(cfxi_live *live, const cfx_node *n)
 /* A branch or loop is run: what it decides by. */
 static cfx_status need_control(cfxi_live *live, const cfxi_live_control *lc)
 {
-    return need_value(live, lc->c.op == CFX_OPID_while_loop ? cfxi_control_result(&lc->c, 0, 0)
-                                                            : cfxi_control_subject(&lc->c));
+    return need_value(live, lc->c.op == CFX_OPID_while_loop
+                                ? cfxi_analysis_control_result(&lc->c, 0, 0)
+                                : cfxi_analysis_control_subject(&lc->c));
 }
 
 static cfx_status follow(cfxi_live *live, cfx_node *n)
@@ -118,7 +119,7 @@ static cfx_status follow(cfxi_live *live, cfx_node *n)
     if (own && own->c.node == n)
         return need_control(live, own);
     cfxi_live_control *of = n->n_inputs == 1 ? control_at(live, n->inputs[0].def) : NULL;
-    const size_t k = of ? cfxi_control_taken(&of->c, n) : SIZE_MAX;
+    const size_t k = of ? cfxi_analysis_control_taken(&of->c, n) : SIZE_MAX;
     if (k != SIZE_MAX) {
         CFX_TRY(need_result(live, of, k));
         return need(live, of->c.node);
@@ -132,20 +133,20 @@ static cfx_status follow(cfxi_live *live, cfx_node *n)
 static cfx_status add_control(cfxi_live *live, cfx_node *n)
 {
     cfxi_live_control lc = {0};
-    if (!cfxi_control_of(n, &lc.c) || !cfxi_control_is_alone(&lc.c))
+    if (!cfxi_analysis_control_of(n, &lc.c) || !cfxi_analysis_control_is_alone(&lc.c))
         return CFX_OK;
     const cfx_value number = cfx_int((int64_t)live->controls.size);
-    if (!cfxi_vec_reserve(&live->controls, 1, sizeof lc, live->allocator))
-        return cfxi_nomem(live->err);
-    lc.results = cfxi_alloc(live->allocator, (lc.c.n_results + 1) * sizeof(bool));
+    if (!cfxi_base_vec_reserve(&live->controls, 1, sizeof lc, live->allocator))
+        return cfxi_base_nomem(live->err);
+    lc.results = cfxi_base_alloc(live->allocator, (lc.c.n_results + 1) * sizeof(bool));
     if (!lc.results)
-        return cfxi_nomem(live->err);
+        return cfxi_base_nomem(live->err);
     memset(lc.results, 0, (lc.c.n_results + 1) * sizeof(bool));
     ((cfxi_live_control *)live->controls.data)[live->controls.size++] = lc;
     CFX_TRY(cfx_node_map_set(live->numbers, n, number, live->err));
     for (size_t i = 0; i < lc.c.n_regions; i++)
         CFX_TRY(cfx_node_map_set(live->numbers, &lc.c.regions[i]->root, number, live->err));
-    return cfxi_control_number_inputs(&lc.c, live->inputs, live->err);
+    return cfxi_analysis_control_number_inputs(&lc.c, live->inputs, live->err);
 }
 
 typedef struct beginning {
@@ -177,11 +178,11 @@ static cfx_status look_at(cfx_graph *g, void *ctx, cfx_error *err)
         CFX_TRY(add_control(b->live, n));
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
         CFX_TRY(begin_at(b, n));
-    return cfxi_each_region(g, look_at, ctx, err);
+    return cfxi_analysis_each_region(g, look_at, ctx, err);
 }
 
-cfx_status cfxi_live_begin(cfxi_live *live, cfx_graph *g, cfxi_live_root_fn *root, void *ctx,
-                           cfx_error *err)
+cfx_status cfxi_analysis_live_begin(cfxi_live *live, cfx_graph *g, cfxi_live_root_fn *root,
+                                    void *ctx, cfx_error *err)
 {
     *live = (cfxi_live){.allocator = g->allocator, .err = err};
     beginning b = {live, root, ctx};
@@ -190,9 +191,9 @@ cfx_status cfxi_live_begin(cfxi_live *live, cfx_graph *g, cfxi_live_root_fn *roo
     live->inputs = live->numbers ? cfx_node_map_new(g->allocator, err) : NULL;
     if (!live->inputs)
         return CFX_E_NOMEM;
-    cfxi_graph_freeze(g);  /* the host may run any code */
+    cfxi_ir_graph_freeze(g);  /* the host may run any code */
     cfx_status status = look_at(g, &b, err);
-    cfxi_graph_thaw(g);
+    cfxi_ir_graph_thaw(g);
     CFX_TRY(status);
     while (live->todo.size > 0) {
         const cfxi_need next = ((cfxi_need *)live->todo.data)[--live->todo.size];
@@ -203,13 +204,13 @@ cfx_status cfxi_live_begin(cfxi_live *live, cfx_graph *g, cfxi_live_root_fn *roo
     return CFX_OK;
 }
 
-void cfxi_live_end(cfxi_live *live)
+void cfxi_analysis_live_end(cfxi_live *live)
 {
     cfxi_live_control *all = live->controls.data;
     for (size_t i = 0; i < live->controls.size; i++)
-        cfxi_free(live->allocator, all[i].results, (all[i].c.n_results + 1) * sizeof(bool));
-    cfxi_vec_free(&live->controls, sizeof *all, live->allocator);
-    cfxi_vec_free(&live->todo, sizeof(cfxi_need), live->allocator);
+        cfxi_base_free(live->allocator, all[i].results, (all[i].c.n_results + 1) * sizeof(bool));
+    cfxi_base_vec_free(&live->controls, sizeof *all, live->allocator);
+    cfxi_base_vec_free(&live->todo, sizeof(cfxi_need), live->allocator);
     cfx_node_map_free(live->seen);
     cfx_node_map_free(live->numbers);
     cfx_node_map_free(live->inputs);

@@ -31,12 +31,12 @@ typedef cfx_status cfxi_live_root_fn(void *ctx, cfx_node *n, bool *root, cfx_err
 
 /* Finds what is needed in `g` and its regions. Linear in nodes and edges. End it even if it fails.
  */
-cfx_status cfxi_live_begin(cfxi_live *live, cfx_graph *g, cfxi_live_root_fn *root, void *ctx,
-                           cfx_error *err);
-void cfxi_live_end(cfxi_live *live);
+cfx_status cfxi_analysis_live_begin(cfxi_live *live, cfx_graph *g, cfxi_live_root_fn *root,
+                                    void *ctx, cfx_error *err);
+void cfxi_analysis_live_end(cfxi_live *live);
 
 /* What is known of `n`; NULL if it is no branch or loop, or one of which all is needed. Read its
- * `c` anew (cfxi_control_of): the graph may have been changed since. */
-const cfxi_live_control *cfxi_live_find(const cfxi_live *live, const cfx_node *n);
+ * `c` anew (cfxi_analysis_control_of): the graph may have been changed since. */
+const cfxi_live_control *cfxi_analysis_live_find(const cfxi_live *live, const cfx_node *n);
 
 #endif

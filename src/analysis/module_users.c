@@ -10,7 +10,7 @@
 
 static cfxi_seen_facts *find(const cfxi_survey *s, const void *object)
 {
-    return object ? cfxi_pointers_get(&s->seen, object) : NULL;
+    return object ? cfxi_base_pointers_get(&s->seen, object) : NULL;
 }
 
 /* The entry of what `path` leads to, made if there is none; NULL if that fails, or nothing is
@@ -21,12 +21,12 @@ static cfxi_seen_facts *entry_at(cfxi_survey *s, const char *path, cfx_status *s
     cfxi_seen_facts *e = find(s, object);
     if (e || !object)
         return e;
-    e = cfxi_alloc(s->allocator, sizeof *e);
-    if (e && cfxi_pointers_set(&s->seen, object, e, s->allocator)) {
+    e = cfxi_base_alloc(s->allocator, sizeof *e);
+    if (e && cfxi_base_pointers_set(&s->seen, object, e, s->allocator)) {
         *e = (cfxi_seen_facts){0};
         return e;
     }
-    cfxi_free(s->allocator, e, sizeof *e);
+    cfxi_base_free(s->allocator, e, sizeof *e);
     *status = CFX_E_NOMEM;
     return NULL;
 }
@@ -53,7 +53,7 @@ static cfx_status ask_node(const cfxi_survey *s, entry *e, cfx_error *err)
     cfx_param result;
     CFX_TRY(cfx_node_operator_of(e->node, s->modules, &op, err));
     if (e->node->op == CFX_OP_CALL_MODULE) {
-        CFX_TRY(cfxi_module_writes(e->node, s->modules, &e->writes, err));
+        CFX_TRY(cfxi_ops_module_writes(e->node, s->modules, &e->writes, err));
     } else {
         CFX_TRY(cfx_node_effect(e->node, s->modules, &effect, err));
         e->writes = effect == CFX_EFFECT_WRITES && !keeps_statistics(e->node, op);
@@ -105,7 +105,7 @@ static cfx_status note_node(cfxi_survey *s, const cfx_node *n, bool written, cfx
         e->written = e->written || written;
         status = note_owner(s, path, &status);
     }
-    return status == CFX_OK ? CFX_OK : cfxi_nomem(err);
+    return status == CFX_OK ? CFX_OK : cfxi_base_nomem(err);
 }
 
 /* The host may run any code, so the graph is frozen meanwhile. */
@@ -116,7 +116,7 @@ static cfx_status look_at_nodes(cfxi_survey *s, cfx_graph *g, entry *entries, cf
         *e = (entry){.node = n};
         CFX_TRY(ask_node(s, e, err));
     }
-    find_written(entries, g->size, cfxi_graph_number(g));
+    find_written(entries, g->size, cfxi_ir_graph_number(g));
     for (size_t i = 0; i < g->size; i++) {
         const cfx_node *n = entries[i].node;
         if (n->op == CFX_OP_CALL_MODULE || n->op == CFX_OP_GET_ATTR)
@@ -128,46 +128,46 @@ static cfx_status look_at_nodes(cfxi_survey *s, cfx_graph *g, entry *entries, cf
 static cfx_status look_at(cfx_graph *g, void *ctx, cfx_error *err)
 {
     const size_t bytes = g->size * sizeof(entry);
-    entry *entries = g->size ? cfxi_alloc(g->allocator, bytes) : NULL;
+    entry *entries = g->size ? cfxi_base_alloc(g->allocator, bytes) : NULL;
     if (g->size && !entries)
-        return cfxi_nomem(err);
-    cfxi_graph_freeze(g);
+        return cfxi_base_nomem(err);
+    cfxi_ir_graph_freeze(g);
     cfx_status status = look_at_nodes(ctx, g, entries, err);
-    cfxi_graph_thaw(g);
-    cfxi_free(g->allocator, entries, bytes);
-    return status == CFX_OK ? cfxi_each_region(g, look_at, ctx, err) : status;
+    cfxi_ir_graph_thaw(g);
+    cfxi_base_free(g->allocator, entries, bytes);
+    return status == CFX_OK ? cfxi_analysis_each_region(g, look_at, ctx, err) : status;
 }
 
 /* ---- what others ask ----------------------------------------------------------------------- */
 
-cfx_status cfxi_survey_begin(cfxi_survey *s, cfx_graph *g, const cfx_modules *modules,
-                             cfx_error *err)
+cfx_status cfxi_analysis_survey_begin(cfxi_survey *s, cfx_graph *g, const cfx_modules *modules,
+                                      cfx_error *err)
 {
     *s = (cfxi_survey){.modules = modules, .allocator = g->allocator};
     return look_at(g, s, err);
 }
 
-void cfxi_survey_end(cfxi_survey *s)
+void cfxi_analysis_survey_end(cfxi_survey *s)
 {
-    cfxi_pointers_free_all(&s->seen, sizeof(cfxi_seen_facts), s->allocator);
+    cfxi_base_pointers_free_all(&s->seen, sizeof(cfxi_seen_facts), s->allocator);
 }
 
-cfxi_seen_facts cfxi_survey_find(const cfxi_survey *s, const char *path)
+cfxi_seen_facts cfxi_analysis_survey_find(const cfxi_survey *s, const char *path)
 {
     const cfxi_seen_facts *e = find(s, s->modules->identity(s->modules->ctx, path));
     return e ? *e : (cfxi_seen_facts){0};
 }
 
-cfx_status cfxi_survey_note_call(cfxi_survey *s, const char *path, cfx_error *err)
+cfx_status cfxi_analysis_survey_note_call(cfxi_survey *s, const char *path, cfx_error *err)
 {
     cfx_status status = CFX_OK;
     cfxi_seen_facts *e = entry_at(s, path, &status);
     if (e)
         *e = (cfxi_seen_facts){.calls = 1};
-    return status == CFX_OK ? CFX_OK : cfxi_nomem(err);
+    return status == CFX_OK ? CFX_OK : cfxi_base_nomem(err);
 }
 
-int cfxi_survey_is_inside(const cfxi_survey *s, const char *path)
+int cfxi_analysis_survey_is_inside(const cfxi_survey *s, const char *path)
 {
     cfx_buffer outer;
     int inside = 0;
@@ -176,7 +176,7 @@ int cfxi_survey_is_inside(const cfxi_survey *s, const char *path)
         inside = -1;
     for (char *dot; inside == 0 && (dot = strrchr(outer.data, '.')) != NULL;) {
         *dot = '\0';
-        inside = cfxi_survey_find(s, outer.data).calls > 0;
+        inside = cfxi_analysis_survey_find(s, outer.data).calls > 0;
     }
     cfx_buffer_free(&outer);
     return inside;

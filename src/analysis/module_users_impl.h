@@ -19,15 +19,15 @@ typedef struct cfxi_survey {
 
 /* Looks at the graph and its regions. Linear in nodes and edges, except that the effect of an
  * operator is found by looking at its regions. End it even if it fails. */
-cfx_status cfxi_survey_begin(cfxi_survey *s, cfx_graph *g, const cfx_modules *modules,
-                             cfx_error *err);
-void cfxi_survey_end(cfxi_survey *s);
+cfx_status cfxi_analysis_survey_begin(cfxi_survey *s, cfx_graph *g, const cfx_modules *modules,
+                                      cfx_error *err);
+void cfxi_analysis_survey_end(cfxi_survey *s);
 
 /* What is known of the object at `path`: nothing, if there is none. */
-cfxi_seen_facts cfxi_survey_find(const cfxi_survey *s, const char *path);
+cfxi_seen_facts cfxi_analysis_survey_find(const cfxi_survey *s, const char *path);
 /* Whether the module at `path` is in one that is called as a whole; -1 if memory is out. */
-int cfxi_survey_is_inside(const cfxi_survey *s, const char *path);
+int cfxi_analysis_survey_is_inside(const cfxi_survey *s, const char *path);
 /* A new object stands at `path` now, and one node calls it. */
-cfx_status cfxi_survey_note_call(cfxi_survey *s, const char *path, cfx_error *err);
+cfx_status cfxi_analysis_survey_note_call(cfxi_survey *s, const char *path, cfx_error *err);
 
 #endif

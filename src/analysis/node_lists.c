@@ -1,16 +1,16 @@
 /* node_lists.c - what passes do with nodes all the time: keep lists of them, and add some. */
 #include "analysis_impl.h"
 
-cfx_status cfxi_nodes_push(cfxi_vec *nodes, cfx_node *n, const cfx_allocator *allocator,
-                           cfx_error *err)
+cfx_status cfxi_analysis_nodes_push(cfxi_vec *nodes, cfx_node *n, const cfx_allocator *allocator,
+                                    cfx_error *err)
 {
-    if (!cfxi_vec_reserve(nodes, 1, sizeof n, allocator))
-        return cfxi_nomem(err);
+    if (!cfxi_base_vec_reserve(nodes, 1, sizeof n, allocator))
+        return cfxi_base_nomem(err);
     ((cfx_node **)nodes->data)[nodes->size++] = n;
     return CFX_OK;
 }
 
-int cfxi_compare_order(const void *a, const void *b)
+int cfxi_analysis_compare_order(const void *a, const void *b)
 {
     uint64_t x = (*(cfx_node *const *)a)->order;
     uint64_t y = (*(cfx_node *const *)b)->order;
@@ -19,8 +19,8 @@ int cfxi_compare_order(const void *a, const void *b)
 
 /* ---- adding nodes -------------------------------------------------------------------------- */
 
-cfx_node *cfxi_add_call(cfx_graph *g, cfx_opcode op, cfx_target target, const cfx_value *args,
-                        size_t n, cfx_error *err)
+cfx_node *cfxi_analysis_add_call(cfx_graph *g, cfx_opcode op, cfx_target target,
+                                 const cfx_value *args, size_t n, cfx_error *err)
 {
     cfx_value tuple = cfx_value_tuple(g, args, n, err);
     if (tuple.kind == CFX_KIND_INVALID)
@@ -32,26 +32,26 @@ cfx_node *cfxi_add_call(cfx_graph *g, cfx_opcode op, cfx_target target, const cf
     return call;
 }
 
-cfx_node *cfxi_add_function(cfx_graph *g, const char *name, const cfx_value *args, size_t n,
-                            cfx_error *err)
+cfx_node *cfxi_analysis_add_function(cfx_graph *g, const char *name, const cfx_value *args,
+                                     size_t n, cfx_error *err)
 {
     const size_t size = strlen(name);
     cfx_value function = cfx_value_retain(cfx_value_name(g, name, size, err));
     if (function.kind == CFX_KIND_INVALID)
         return NULL;
     const cfx_target target = {.object = cfx_value_object(function), .name = name, .size = size};
-    cfx_node *call = cfxi_add_call(g, CFX_OP_CALL_FUNCTION, target, args, n, err);
+    cfx_node *call = cfxi_analysis_add_call(g, CFX_OP_CALL_FUNCTION, target, args, n, err);
     cfx_value_release(g, function);
     return call;
 }
 
-cfx_node *cfxi_add_getitem(cfx_graph *g, cfx_node *n, size_t i, cfx_error *err)
+cfx_node *cfxi_analysis_add_getitem(cfx_graph *g, cfx_node *n, size_t i, cfx_error *err)
 {
     const cfx_value args[] = {cfx_from_node(n), cfx_int((int64_t)i)};
-    return cfxi_add_function(g, "operator.getitem", args, 2, err);
+    return cfxi_analysis_add_function(g, "operator.getitem", args, 2, err);
 }
 
-cfx_node *cfxi_add_reader(cfx_node *before, const char *path, cfx_error *err)
+cfx_node *cfxi_analysis_add_reader(cfx_node *before, const char *path, cfx_error *err)
 {
     cfx_graph *g = before->graph;
     const cfx_insert_point old = cfx_graph_insert_point(g);
@@ -60,6 +60,6 @@ cfx_node *cfxi_add_reader(cfx_node *before, const char *path, cfx_error *err)
     cfx_node *n = cfx_graph_get_attr(g, path, err);
     cfx_graph_set_insert_point(g, old, NULL);
     if (n)
-        cfxi_place_like(n, before);
+        cfxi_analysis_place_like(n, before);
     return n;
 }

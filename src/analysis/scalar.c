@@ -119,7 +119,7 @@ static cfx_value binary(scalar_op op, cfx_value a, cfx_value b)
     return fits_float(a) && fits_float(b) ? floats(op, as_float(a), as_float(b)) : cfx_invalid();
 }
 
-cfx_value cfxi_scalar_call(const char *name, const cfx_value *args, size_t n)
+cfx_value cfxi_analysis_scalar_call(const char *name, const cfx_value *args, size_t n)
 {
     scalar_op op = find_op(name);
     if (op == NONE || n != (op >= NEG ? 1 : 2) || !is_number(args[0]) || !is_number(args[n - 1]))

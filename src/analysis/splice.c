@@ -16,15 +16,16 @@ static cfx_status tell(cfx_graph *src, const cfx_node_map *map, cfxi_copied_fn *
     return CFX_OK;
 }
 
-void cfxi_unsplice(cfx_node *at, const cfx_node *before)
+void cfxi_analysis_unsplice(cfx_node *at, const cfx_node *before)
 {
     while (at->prev != before && at->prev->n_users == 0 &&
            cfx_graph_erase(at->graph, at->prev, NULL) == CFX_OK) {
     }
 }
 
-cfx_status cfxi_splice(cfx_node *at, cfx_graph *src, cfx_node_map *map, cfxi_copied_fn *copied,
-                       void *ctx, cfx_value *result, cfx_error *err)
+cfx_status cfxi_analysis_splice(cfx_node *at, cfx_graph *src, cfx_node_map *map,
+                                cfxi_copied_fn *copied, void *ctx, cfx_value *result,
+                                cfx_error *err)
 {
     cfx_graph *g = at->graph;
     const cfx_node *before = at->prev;
@@ -40,7 +41,7 @@ cfx_status cfxi_splice(cfx_node *at, cfx_graph *src, cfx_node_map *map, cfxi_cop
         return CFX_OK;
     cfx_value_release(g, *result);
     *result = cfx_invalid();
-    cfxi_unsplice(at, before);
+    cfxi_analysis_unsplice(at, before);
     return status;
 }
 
@@ -49,7 +50,8 @@ cfx_status cfxi_splice(cfx_node *at, cfx_graph *src, cfx_node_map *map, cfxi_cop
 /* The item of `result` that a user of the call takes and does no more; INVALID if it does. */
 static cfx_value item_for(cfx_node *user, cfx_value result)
 {
-    return cfxi_is_getitem(user) ? cfxi_seq_item(result, cfx_node_arg(user, 1)) : cfx_invalid();
+    return cfxi_analysis_is_getitem(user) ? cfxi_ir_seq_item(result, cfx_node_arg(user, 1))
+                                          : cfx_invalid();
 }
 
 static cfx_status take_items(cfx_node *call, cfx_value result, cfxi_vec *taken, cfx_error *err)
@@ -57,8 +59,8 @@ static cfx_status take_items(cfx_node *call, cfx_value result, cfxi_vec *taken, 
     const size_t first = taken->size;
     if (result.kind != CFX_KIND_TUPLE && result.kind != CFX_KIND_LIST)
         return CFX_OK;
-    if (!cfxi_vec_reserve(taken, call->n_users, sizeof(cfx_node *), call->graph->allocator))
-        return cfxi_nomem(err);
+    if (!cfxi_base_vec_reserve(taken, call->n_users, sizeof(cfx_node *), call->graph->allocator))
+        return cfxi_base_nomem(err);
     for (const cfx_use *use = cfx_node_first_use(call); use; use = cfx_use_next(use))
         if (item_for(use->user, result).kind != CFX_KIND_INVALID)
             ((cfx_node **)taken->data)[taken->size++] = use->user;
@@ -69,18 +71,19 @@ static cfx_status take_items(cfx_node *call, cfx_value result, cfxi_vec *taken, 
     return CFX_OK;
 }
 
-cfx_status cfxi_splice_result(cfx_node *call, cfx_value result, cfxi_vec *taken, cfx_error *err)
+cfx_status cfxi_analysis_splice_result(cfx_node *call, cfx_value result, cfxi_vec *taken,
+                                       cfx_error *err)
 {
     CFX_TRY(take_items(call, result, taken, err));
     return call->n_users == 0 ? CFX_OK
                               : cfx_node_replace_uses(call, result, NULL, NULL, NULL, err);
 }
 
-cfx_status cfxi_erase_taken(cfxi_vec *taken, cfx_error *err)
+cfx_status cfxi_analysis_erase_taken(cfxi_vec *taken, cfx_error *err)
 {
     while (taken->size > 0) {
         cfx_node *n = ((cfx_node **)taken->data)[--taken->size];
-        if (!cfxi_node_erased(n) && n->n_users == 0)
+        if (!cfxi_ir_node_erased(n) && n->n_users == 0)
             CFX_TRY(cfx_graph_erase(n->graph, n, err));
     }
     return CFX_OK;

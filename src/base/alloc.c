@@ -18,26 +18,27 @@ static void malloc_free(void *ctx, void *ptr, size_t size)
 
 static const cfx_allocator malloc_allocator = {malloc_alloc, malloc_free, NULL};
 
-const cfx_allocator *cfxi_allocator(const cfx_allocator *allocator)
+const cfx_allocator *cfxi_base_allocator(const cfx_allocator *allocator)
 {
     return allocator ? allocator : &malloc_allocator;
 }
 
-void *cfxi_alloc(const cfx_allocator *allocator, size_t size)
+void *cfxi_base_alloc(const cfx_allocator *allocator, size_t size)
 {
-    allocator = cfxi_allocator(allocator);
+    allocator = cfxi_base_allocator(allocator);
     return allocator->alloc(allocator->ctx, size ? size : 1);
 }
 
-void cfxi_free(const cfx_allocator *allocator, void *ptr, size_t size)
+void cfxi_base_free(const cfx_allocator *allocator, void *ptr, size_t size)
 {
     if (!ptr)
         return;
-    allocator = cfxi_allocator(allocator);
+    allocator = cfxi_base_allocator(allocator);
     allocator->free(allocator->ctx, ptr, size ? size : 1);
 }
 
-bool cfxi_vec_reserve(cfxi_vec *vec, size_t more, size_t item_size, const cfx_allocator *allocator)
+bool cfxi_base_vec_reserve(cfxi_vec *vec, size_t more, size_t item_size,
+                           const cfx_allocator *allocator)
 {
     size_t needed;
     if (__builtin_add_overflow(vec->size, more, &needed))
@@ -48,22 +49,22 @@ bool cfxi_vec_reserve(cfxi_vec *vec, size_t more, size_t item_size, const cfx_al
     if (capacity < needed)
         capacity = needed;
     size_t bytes;
-    if (!cfxi_mul_size(capacity, item_size, 0, &bytes))
+    if (!cfxi_base_mul_size(capacity, item_size, 0, &bytes))
         return false;
-    void *data = cfxi_alloc(allocator, bytes);
+    void *data = cfxi_base_alloc(allocator, bytes);
     if (!data)
         return false;
     if (vec->size)
         memcpy(data, vec->data, vec->size * item_size);
-    cfxi_free(allocator, vec->data, vec->capacity * item_size);
+    cfxi_base_free(allocator, vec->data, vec->capacity * item_size);
     vec->data = data;
     vec->capacity = capacity;
     return true;
 }
 
-void cfxi_vec_free(cfxi_vec *vec, size_t item_size, const cfx_allocator *allocator)
+void cfxi_base_vec_free(cfxi_vec *vec, size_t item_size, const cfx_allocator *allocator)
 {
-    cfxi_free(allocator, vec->data, vec->capacity * item_size);
+    cfxi_base_free(allocator, vec->data, vec->capacity * item_size);
     *vec = (cfxi_vec){0};
 }
 
@@ -93,7 +94,7 @@ static uint64_t load_tail(const unsigned char *p, size_t size)
     return p[0] | (uint64_t)p[size / 2] << 8 | (uint64_t)p[size - 1] << 16;
 }
 
-uint64_t cfxi_hash_bytes(const void *data, size_t size)
+uint64_t cfxi_base_hash_bytes(const void *data, size_t size)
 {
     const unsigned char *p = data;
     uint64_t h = 0x2d358dccaa6c78a5u ^ size;

@@ -40,24 +40,24 @@ static size_t size_class(size_t size, size_t *rounded)
     return FINE_CLASSES + steps - 1;
 }
 
-void cfxi_arena_init(cfxi_arena *arena, const cfx_allocator *allocator)
+void cfxi_base_arena_init(cfxi_arena *arena, const cfx_allocator *allocator)
 {
     memset(arena, 0, sizeof *arena);
     arena->allocator = allocator;
 }
 
-void cfxi_arena_release(cfxi_arena *arena)
+void cfxi_base_arena_release(cfxi_arena *arena)
 {
     for (struct cfxi_chunk *chunk = arena->chunks, *next; chunk; chunk = next) {
         next = chunk->next;
         ALLOW(chunk, chunk->size);
-        cfxi_free(arena->allocator, chunk, chunk->size);
+        cfxi_base_free(arena->allocator, chunk, chunk->size);
     }
     for (struct cfxi_large *large = arena->large, *next; large; large = next) {
         next = large->next;
-        cfxi_free(arena->allocator, large, large->size);
+        cfxi_base_free(arena->allocator, large, large->size);
     }
-    cfxi_arena_init(arena, arena->allocator);
+    cfxi_base_arena_init(arena, arena->allocator);
 }
 
 static void *alloc_large(cfxi_arena *arena, size_t size)
@@ -65,7 +65,7 @@ static void *alloc_large(cfxi_arena *arena, size_t size)
     size_t total;
     if (__builtin_add_overflow(size, sizeof(struct cfxi_large), &total))
         return NULL;
-    struct cfxi_large *large = cfxi_alloc(arena->allocator, total);
+    struct cfxi_large *large = cfxi_base_alloc(arena->allocator, total);
     if (!large)
         return NULL;
     *large = (struct cfxi_large){.next = arena->large, .size = total};
@@ -86,7 +86,7 @@ static void free_large(cfxi_arena *arena, void *ptr)
     if (large->next)
         large->next->prev = large->prev;
     arena->bytes -= large->size;
-    cfxi_free(arena->allocator, large, large->size);
+    cfxi_base_free(arena->allocator, large, large->size);
 }
 
 /* Small graphs are many: the first chunk is small, and later ones double the arena up to the usual
@@ -101,7 +101,7 @@ static bool grow(cfxi_arena *arena, size_t needed)
         size = CFXI_ARENA_CHUNK;
     if (size < least)
         size = least;
-    struct cfxi_chunk *chunk = cfxi_alloc(arena->allocator, size);
+    struct cfxi_chunk *chunk = cfxi_base_alloc(arena->allocator, size);
     if (!chunk)
         return false;
     chunk->next = arena->chunks;
@@ -113,7 +113,7 @@ static bool grow(cfxi_arena *arena, size_t needed)
     return true;
 }
 
-void *cfxi_arena_alloc_slowly(cfxi_arena *arena, size_t size)
+void *cfxi_base_arena_alloc_slowly(cfxi_arena *arena, size_t size)
 {
     if (size > CFXI_ARENA_LARGE)
         return alloc_large(arena, size);
@@ -132,7 +132,7 @@ void *cfxi_arena_alloc_slowly(cfxi_arena *arena, size_t size)
     return block;
 }
 
-void cfxi_arena_free(cfxi_arena *arena, void *ptr, size_t size)
+void cfxi_base_arena_free(cfxi_arena *arena, void *ptr, size_t size)
 {
     if (!ptr)
         return;
@@ -150,10 +150,11 @@ void cfxi_arena_free(cfxi_arena *arena, void *ptr, size_t size)
     arena->free_lists[class_] = ptr;
 }
 
-void *cfxi_arena_zeros(cfxi_arena *arena, size_t n, size_t item_size)
+void *cfxi_base_arena_zeros(cfxi_arena *arena, size_t n, size_t item_size)
 {
     size_t bytes;
-    void *array = cfxi_mul_size(n, item_size, 1, &bytes) ? cfxi_arena_alloc(arena, bytes) : NULL;
+    void *array =
+        cfxi_base_mul_size(n, item_size, 1, &bytes) ? cfxi_base_arena_alloc(arena, bytes) : NULL;
     if (array)
         memset(array, 0, bytes);
     return array;

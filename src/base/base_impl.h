@@ -18,29 +18,29 @@
 /* ---- memory (alloc.c) ---------------------------------------------------------------------- */
 
 /* `a * b + c`, or false if it does not fit: the one place where sizes are checked. */
-static inline bool cfxi_mul_size(size_t a, size_t b, size_t c, size_t *out)
+static inline bool cfxi_base_mul_size(size_t a, size_t b, size_t c, size_t *out)
 {
     size_t product;
     return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(product, c, out);
 }
 
-const cfx_allocator *cfxi_allocator(const cfx_allocator *allocator);  /* malloc's for NULL */
-void *cfxi_alloc(const cfx_allocator *allocator, size_t size);        /* NULL if it fails */
-void cfxi_free(const cfx_allocator *allocator, void *ptr, size_t size);
+const cfx_allocator *cfxi_base_allocator(const cfx_allocator *allocator);  /* malloc's for NULL */
+void *cfxi_base_alloc(const cfx_allocator *allocator, size_t size);   /* NULL if it fails */
+void cfxi_base_free(const cfx_allocator *allocator, void *ptr, size_t size);
 
 /* Sets CFX_E_NOMEM and returns it. */
-cfx_status cfxi_nomem(cfx_error *err);
+cfx_status cfxi_base_nomem(cfx_error *err);
 
 /* For what an earlier call should have made: CFX_OK if it is there. If it is NULL, the reason that
  * *err has stays, so that a chain of calls reports the first; else it is CFX_E_VALUE. */
-cfx_status cfxi_expect(const void *given, const char *what, cfx_error *err);
+cfx_status cfxi_base_expect(const void *given, const char *what, cfx_error *err);
 
 /* For a callback that failed with `status`: fills *err if the callback has not. */
-cfx_status cfxi_failed(cfx_error *err, cfx_status status);
+cfx_status cfxi_base_failed(cfx_error *err, cfx_status status);
 
 /* Where a function that must know why something failed lets it be said: `own` if the caller does
  * not ask. */
-static inline cfx_error *cfxi_error_or(cfx_error *err, cfx_error *own)
+static inline cfx_error *cfxi_base_error_or(cfx_error *err, cfx_error *own)
 {
     own->status = CFX_OK;
     return err ? err : own;
@@ -54,8 +54,9 @@ typedef struct cfxi_vec {
 } cfxi_vec;
 
 /* Makes room for `more` further items of `item_size`; false if memory is out. */
-bool cfxi_vec_reserve(cfxi_vec *vec, size_t more, size_t item_size, const cfx_allocator *allocator);
-void cfxi_vec_free(cfxi_vec *vec, size_t item_size, const cfx_allocator *allocator);
+bool cfxi_base_vec_reserve(cfxi_vec *vec, size_t more, size_t item_size,
+                           const cfx_allocator *allocator);
+void cfxi_base_vec_free(cfxi_vec *vec, size_t item_size, const cfx_allocator *allocator);
 
 /* ---- arena (arena.c) ----------------------------------------------------------------------- */
 
@@ -79,21 +80,21 @@ typedef struct cfxi_arena {
     void *free_lists[CFXI_ARENA_CLASSES];
 } cfxi_arena;
 
-void cfxi_arena_init(cfxi_arena *arena, const cfx_allocator *allocator);
-void cfxi_arena_release(cfxi_arena *arena);                       /* frees everything */
-void cfxi_arena_free(cfxi_arena *arena, void *ptr, size_t size);  /* NULL is allowed */
-void *cfxi_arena_alloc_slowly(cfxi_arena *arena, size_t size);
+void cfxi_base_arena_init(cfxi_arena *arena, const cfx_allocator *allocator);
+void cfxi_base_arena_release(cfxi_arena *arena);                  /* frees everything */
+void cfxi_base_arena_free(cfxi_arena *arena, void *ptr, size_t size);  /* NULL is allowed */
+void *cfxi_base_arena_alloc_slowly(cfxi_arena *arena, size_t size);
 
 /* A zeroed array of `n` items, at least one byte; NULL if memory is out. */
-void *cfxi_arena_zeros(cfxi_arena *arena, size_t n, size_t item_size);
+void *cfxi_base_arena_zeros(cfxi_arena *arena, size_t n, size_t item_size);
 
 /* NULL if memory is out. Most blocks are small and come off the current chunk. */
-static inline void *cfxi_arena_alloc(cfxi_arena *arena, size_t size)
+static inline void *cfxi_base_arena_alloc(cfxi_arena *arena, size_t size)
 {
     size_t units = (size + 7) / 8;
     if (size - 1 >= CFXI_ARENA_FINE || arena->free_lists[units - 1] ||
         (size_t)(arena->end - arena->next) < units * 8)
-        return cfxi_arena_alloc_slowly(arena, size);
+        return cfxi_base_arena_alloc_slowly(arena, size);
     void *block = arena->next;
     arena->next += units * 8;
     return block;
@@ -102,16 +103,16 @@ static inline void *cfxi_arena_alloc(cfxi_arena *arena, size_t size)
 /* ---- hashing ------------------------------------------------------------------------------- */
 
 /* The same in every process: hashes end up in files and golden tests. */
-uint64_t cfxi_hash_bytes(const void *data, size_t size);
+uint64_t cfxi_base_hash_bytes(const void *data, size_t size);
 
-static inline uint64_t cfxi_hash_mix(uint64_t h, uint64_t v)
+static inline uint64_t cfxi_base_hash_mix(uint64_t h, uint64_t v)
 {
     h ^= v + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
     h *= 0xff51afd7ed558ccdu;
     return h ^ (h >> 32);
 }
 
-static inline uint32_t cfxi_hash_pointer(const void *p)
+static inline uint32_t cfxi_base_hash_pointer(const void *p)
 {
     return (uint32_t)(((uint64_t)(uintptr_t)p >> 3) * 0x9e3779b97f4a7c15u >> 32);
 }
@@ -124,25 +125,26 @@ typedef struct cfxi_pointers {
     size_t capacity;  /* a power of two, or 0 */
 } cfxi_pointers;
 
-void *cfxi_pointers_look(const cfxi_pointers *map, const void *key);  /* in one that has pairs */
+void *cfxi_base_pointers_look(const cfxi_pointers *map,
+                              const void *key); /* in one that has pairs */
 /* NULL if it is not there. */
-static inline void *cfxi_pointers_get(const cfxi_pointers *map, const void *key)
+static inline void *cfxi_base_pointers_get(const cfxi_pointers *map, const void *key)
 {
-    return map->n > 0 ? cfxi_pointers_look(map, key) : NULL;
+    return map->n > 0 ? cfxi_base_pointers_look(map, key) : NULL;
 }
 /* Puts a value in; NULL takes it out, which never fails. False if memory is out. */
-bool cfxi_pointers_set(cfxi_pointers *map, const void *key, void *value,
-                       const cfx_allocator *allocator);
+bool cfxi_base_pointers_set(cfxi_pointers *map, const void *key, void *value,
+                            const cfx_allocator *allocator);
 /* Values in no order, from *at = 0; NULL at the end. */
-void *cfxi_pointers_next(const cfxi_pointers *map, size_t *at);
-void cfxi_pointers_free(cfxi_pointers *map, const cfx_allocator *allocator);
+void *cfxi_base_pointers_next(const cfxi_pointers *map, size_t *at);
+void cfxi_base_pointers_free(cfxi_pointers *map, const cfx_allocator *allocator);
 /* And the values, each of `size` bytes. */
-void cfxi_pointers_free_all(cfxi_pointers *map, size_t size, const cfx_allocator *allocator);
+void cfxi_base_pointers_free_all(cfxi_pointers *map, size_t size, const cfx_allocator *allocator);
 
 /* ---- text output (sink.c) ------------------------------------------------------------------ */
 
 /* Buffered output to a sink. The first failure sticks: later writes do nothing, so a printer
- * checks once, at cfxi_out_end. */
+ * checks once, at cfxi_base_out_end. */
 typedef struct cfxi_out {
     cfx_sink sink;
     cfx_status status;
@@ -150,34 +152,34 @@ typedef struct cfxi_out {
     char buffer[4096];
 } cfxi_out;
 
-void cfxi_out_begin(cfxi_out *out, cfx_sink sink);
-void cfxi_out_write_long(cfxi_out *out, const char *data, size_t size);
-void cfxi_out_printf(cfxi_out *out, const char *format, ...) CFX_PRINTF(2, 3);
-cfx_status cfxi_out_end(cfxi_out *out, cfx_error *err);  /* flushes; sets *err if it failed */
-cfx_sink cfxi_out_sink(cfxi_out *out);                   /* a sink that writes to `out` */
-void cfxi_out_spaces(cfxi_out *out, size_t n);
+void cfxi_base_out_begin(cfxi_out *out, cfx_sink sink);
+void cfxi_base_out_write_long(cfxi_out *out, const char *data, size_t size);
+void cfxi_base_out_printf(cfxi_out *out, const char *format, ...) CFX_PRINTF(2, 3);
+cfx_status cfxi_base_out_end(cfxi_out *out, cfx_error *err);  /* flushes; sets *err if it failed */
+cfx_sink cfxi_base_out_sink(cfxi_out *out);              /* a sink that writes to `out` */
+void cfxi_base_out_spaces(cfxi_out *out, size_t n);
 
 /* Inline, so that a literal is copied by a move or two. */
-static inline void cfxi_out_write(cfxi_out *out, const char *data, size_t size)
+static inline void cfxi_base_out_write(cfxi_out *out, const char *data, size_t size)
 {
     if (size > sizeof out->buffer || size > sizeof out->buffer - out->used) {
-        cfxi_out_write_long(out, data, size);
+        cfxi_base_out_write_long(out, data, size);
         return;
     }
     if (size > 0)
         memcpy(out->buffer + out->used, data, size);
     out->used += size;
 }
-static inline void cfxi_out_char(cfxi_out *out, char c)
+static inline void cfxi_base_out_char(cfxi_out *out, char c)
 {
     if (out->used < sizeof out->buffer)
         out->buffer[out->used++] = c;
     else
-        cfxi_out_write_long(out, &c, 1);
+        cfxi_base_out_write_long(out, &c, 1);
 }
-static inline void cfxi_out_str(cfxi_out *out, const char *text)
+static inline void cfxi_base_out_str(cfxi_out *out, const char *text)
 {
-    cfxi_out_write(out, text, strlen(text));
+    cfxi_base_out_write(out, text, strlen(text));
 }
 
 /* ---- numbers and characters (number.c, format_spec.c, utf8.c) ------------------------------ */
@@ -187,13 +189,13 @@ enum { CFXI_NUMBER_SIZE = 32 };
 /* Decimal digits of `i`; the shortest digits that read back as `f`, as Python's repr spells them
  * ("1.0", "1e-05", "inf", "nan", "-0.0"). Both return the length; `out` is terminated. Neither
  * looks at the locale. */
-size_t cfxi_format_int(int64_t i, char out[CFXI_NUMBER_SIZE]);
-size_t cfxi_format_float(double f, char out[CFXI_NUMBER_SIZE]);
+size_t cfxi_base_format_int(int64_t i, char out[CFXI_NUMBER_SIZE]);
+size_t cfxi_base_format_float(double f, char out[CFXI_NUMBER_SIZE]);
 
 /* Reads a float of Python's spelling (digits, '.', exponent, "inf", "nan", a sign), exactly `size`
  * bytes; false if it is none. */
-bool cfxi_parse_float(const char *text, size_t size, double *f);
-bool cfxi_parse_int(const char *text, size_t size, int64_t *i);  /* false if it does not fit */
+bool cfxi_base_parse_float(const char *text, size_t size, double *f);
+bool cfxi_base_parse_int(const char *text, size_t size, int64_t *i);  /* false if it does not fit */
 
 /* Python's little language of formats (format_spec.c): ">8.2f". */
 typedef struct cfxi_spec {
@@ -208,39 +210,43 @@ typedef struct cfxi_spec {
     int precision;   /* -1: none */
 } cfxi_spec;
 
-bool cfxi_spec_read(const char *text, size_t size, cfxi_spec *s);  /* false: it is none */
+bool cfxi_base_spec_read(const char *text, size_t size, cfxi_spec *s);  /* false: it is none */
 /* A number of it: false if it is larger than any sane program has it. */
-bool cfxi_spec_digits(const char **at, const char *end, int *n);
+bool cfxi_base_spec_digits(const char **at, const char *end, int *n);
 /* Each appends; fails with CFX_E_VALUE, in Python's words, or CFX_E_NOMEM. */
-cfx_status cfxi_spec_int(const cfxi_spec *s, int64_t i, cfx_buffer *out, cfx_error *err);
-cfx_status cfxi_spec_float(const cfxi_spec *s, double f, cfx_buffer *out, cfx_error *err);
-cfx_status cfxi_spec_text(const cfxi_spec *s, const char *text, size_t size, cfx_buffer *out,
-                          cfx_error *err);
+cfx_status cfxi_base_spec_int(const cfxi_spec *s, int64_t i, cfx_buffer *out, cfx_error *err);
+cfx_status cfxi_base_spec_float(const cfxi_spec *s, double f, cfx_buffer *out, cfx_error *err);
+cfx_status cfxi_base_spec_text(const cfxi_spec *s, const char *text, size_t size, cfx_buffer *out,
+                               cfx_error *err);
 
 /* Decodes one UTF-8 character (surrogates allowed, overlong forms not); 0 if it is invalid. */
-size_t cfxi_utf8_decode(const char *text, size_t size, uint32_t *code);
-size_t cfxi_utf8_encode(uint32_t code, char out[4]);
-bool cfxi_utf8_valid(const char *text, size_t size);
+size_t cfxi_base_utf8_decode(const char *text, size_t size, uint32_t *code);
+size_t cfxi_base_utf8_encode(uint32_t code, char out[4]);
+bool cfxi_base_utf8_valid(const char *text, size_t size);
 /* Replaces every byte that is not UTF-8 by '?', in place. */
-void cfxi_utf8_clean(char *text);
+void cfxi_base_utf8_clean(char *text);
 /* Whether Python's repr shows the character as it is. */
-bool cfxi_is_printable(uint32_t code);
+bool cfxi_base_is_printable(uint32_t code);
 /* Columns that a terminal needs for valid UTF-8 text: one for each character. */
-size_t cfxi_text_width(const char *text, size_t size);
+size_t cfxi_base_text_width(const char *text, size_t size);
 
 /* Writes `text` as Python's repr would write the str (or bytes, with the b prefix). */
-void cfxi_out_repr_str(cfxi_out *out, const char *text, size_t size);
-void cfxi_out_repr_bytes(cfxi_out *out, const char *data, size_t size);
+void cfxi_base_out_repr_str(cfxi_out *out, const char *text, size_t size);
+void cfxi_base_out_repr_bytes(cfxi_out *out, const char *data, size_t size);
 /* The same escapes between quotes of the caller's choice. */
-void cfxi_out_quoted(cfxi_out *out, const char *text, size_t size, char quote);
-void cfxi_out_quoted_bytes(cfxi_out *out, const char *data, size_t size, char quote);
+void cfxi_base_out_quoted(cfxi_out *out, const char *text, size_t size, char quote);
+void cfxi_base_out_quoted_bytes(cfxi_out *out, const char *data, size_t size, char quote);
 
-static inline bool cfxi_is_ident_start(char c)
+static inline bool cfxi_base_is_ident_start(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
-static inline bool cfxi_is_digit(char c) { return c >= '0' && c <= '9'; }
-static inline bool cfxi_is_ident(char c) { return cfxi_is_ident_start(c) || cfxi_is_digit(c); }
-bool cfxi_is_identifier(const char *text, size_t size);  /* ASCII; keywords count as identifiers */
+static inline bool cfxi_base_is_digit(char c) { return c >= '0' && c <= '9'; }
+static inline bool cfxi_base_is_ident(char c)
+{
+    return cfxi_base_is_ident_start(c) || cfxi_base_is_digit(c);
+}
+bool cfxi_base_is_identifier(const char *text,
+                             size_t size); /* ASCII; keywords count as identifiers */
 
 #endif

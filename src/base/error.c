@@ -63,16 +63,16 @@ cfx_status cfx_error_set(cfx_error *err, cfx_status status, const char *format, 
         err->message[0] = '\0';
     else if ((size_t)length >= sizeof err->message)
         cut_at_character(err->message, sizeof err->message);
-    cfxi_utf8_clean(err->message);  /* a name in it may be any bytes, or have been cut */
+    cfxi_base_utf8_clean(err->message);  /* a name in it may be any bytes, or have been cut */
     return status;
 }
 
-cfx_status cfxi_nomem(cfx_error *err)
+cfx_status cfxi_base_nomem(cfx_error *err)
 {
     return cfx_error_set(err, CFX_E_NOMEM, "out of memory");
 }
 
-cfx_status cfxi_expect(const void *given, const char *what, cfx_error *err)
+cfx_status cfxi_base_expect(const void *given, const char *what, cfx_error *err)
 {
     if (given)
         return CFX_OK;
@@ -82,7 +82,7 @@ cfx_status cfxi_expect(const void *given, const char *what, cfx_error *err)
                          "should have made or found it", what);
 }
 
-cfx_status cfxi_failed(cfx_error *err, cfx_status status)
+cfx_status cfxi_base_failed(cfx_error *err, cfx_status status)
 {
     if (err && err->status != status)  /* else the callback has said why */
         cfx_error_set(err, status, "%s", cfx_status_text(status));

@@ -8,10 +8,10 @@
 /* ---- reading ------------------------------------------------------------------------------- */
 
 /* Digits up to a bound that no sane program passes. */
-bool cfxi_spec_digits(const char **at, const char *end, int *n)
+bool cfxi_base_spec_digits(const char **at, const char *end, int *n)
 {
     *n = 0;
-    while (*at < end && cfxi_is_digit(**at)) {
+    while (*at < end && cfxi_base_is_digit(**at)) {
         if (*n > 100000)
             return false;
         *n = *n * 10 + (*(*at)++ - '0');
@@ -19,11 +19,11 @@ bool cfxi_spec_digits(const char **at, const char *end, int *n)
     return true;
 }
 
-bool cfxi_spec_read(const char *at, size_t size, cfxi_spec *s)
+bool cfxi_base_spec_read(const char *at, size_t size, cfxi_spec *s)
 {
     const char *end = at + size;
     uint32_t code;
-    const size_t first = cfxi_utf8_decode(at, size, &code);
+    const size_t first = cfxi_base_utf8_decode(at, size, &code);
     *s = (cfxi_spec){.fill = " ", .fill_size = 1, .precision = -1};
     if (first && size > first && strchr("<>=^", at[first])) {
         memcpy(s->fill, at, first);
@@ -43,13 +43,14 @@ bool cfxi_spec_read(const char *at, size_t size, cfxi_spec *s)
         s->zero = true;
         at++;
     }
-    if (!cfxi_spec_digits(&at, end, &s->width))
+    if (!cfxi_base_spec_digits(&at, end, &s->width))
         return false;
     if (at < end && (*at == ',' || *at == '_'))
         s->group = *at++;
     if (at < end && *at == '.') {
         at++;
-        if (at == end || !cfxi_is_digit(*at) || !cfxi_spec_digits(&at, end, &s->precision))
+        if (at == end || !cfxi_base_is_digit(*at) ||
+            !cfxi_base_spec_digits(&at, end, &s->precision))
             return false;
     }
     if (at < end)
@@ -66,7 +67,7 @@ bool cfxi_spec_read(const char *at, size_t size, cfxi_spec *s)
 
 static cfx_status put(cfx_buffer *out, const char *text, size_t size, cfx_error *err)
 {
-    return cfx_buffer_append(out, text, size) == CFX_OK ? CFX_OK : cfxi_nomem(err);
+    return cfx_buffer_append(out, text, size) == CFX_OK ? CFX_OK : cfxi_base_nomem(err);
 }
 
 static cfx_status unknown_code(const cfxi_spec *s, const char *type, cfx_error *err)
@@ -79,7 +80,7 @@ static cfx_status unknown_code(const cfxi_spec *s, const char *type, cfx_error *
 static cfx_status put_padded(const cfxi_spec *s, const char *sign, const char *text, size_t size,
                              char usual, cfx_buffer *out, cfx_error *err)
 {
-    const size_t n = strlen(sign) + cfxi_text_width(text, size);
+    const size_t n = strlen(sign) + cfxi_base_text_width(text, size);
     const size_t gap = (size_t)s->width > n ? (size_t)s->width - n : 0;
     const char align = s->align ? s->align : usual;
     const size_t before = align == '<' ? 0 : align == '^' ? gap / 2 : gap;
@@ -139,7 +140,7 @@ static const char *sign_of(const cfxi_spec *s, bool negative)
 
 /* ---- integers ------------------------------------------------------------------------------ */
 
-cfx_status cfxi_spec_int(const cfxi_spec *s, int64_t i, cfx_buffer *out, cfx_error *err)
+cfx_status cfxi_base_spec_int(const cfxi_spec *s, int64_t i, cfx_buffer *out, cfx_error *err)
 {
     char digits[80];
     char sign[8];
@@ -149,7 +150,7 @@ cfx_status cfxi_spec_int(const cfxi_spec *s, int64_t i, cfx_buffer *out, cfx_err
     size_t at = sizeof digits;
     uint64_t rest = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
     if (s->type && strchr("eEfFgG%", s->type))
-        return cfxi_spec_float(s, (double)i, out, err);
+        return cfxi_base_spec_float(s, (double)i, out, err);
     if (s->type && !strchr("bcdoxXn", s->type))
         return unknown_code(s, "int", err);
     if (s->precision >= 0)
@@ -157,7 +158,7 @@ cfx_status cfxi_spec_int(const cfxi_spec *s, int64_t i, cfx_buffer *out, cfx_err
                              "specifier");
     if (s->type == 'c') {
         char utf8[4];
-        const size_t n = cfxi_utf8_encode((uint32_t)i, utf8);
+        const size_t n = cfxi_base_utf8_encode((uint32_t)i, utf8);
         return put_padded(s, "", utf8, n, '<', out, err);
     }
     do {
@@ -178,7 +179,7 @@ static size_t plain_point(char *text)
 {
     size_t n = 0;
     for (const char *c = text; *c; c++)
-        if (cfxi_is_ident(*c) || *c == '-' || *c == '+')
+        if (cfxi_base_is_ident(*c) || *c == '-' || *c == '+')
             text[n++] = *c;
         else if (n == 0 || text[n - 1] != '.')
             text[n++] = '.';
@@ -199,7 +200,7 @@ static size_t float_digits(const cfxi_spec *s, double f, char out[FLOAT_SIZE])
                                 ? (type == 'F' || type == 'E' || type == 'G' ? "NAN" : "nan")
                                 : type == 'F' || type == 'E' || type == 'G' ? "INF" : "inf");
     if (s->type == 0 && s->precision < 0)
-        return cfxi_format_float(f, out);
+        return cfxi_base_format_float(f, out);
     if (precision == 0 && type == 'g')
         precision = 1;
     snprintf(format, sizeof format, "%%%s.*%c", s->alternate ? "#" : "", type);
@@ -221,7 +222,7 @@ static size_t float_digits(const cfxi_spec *s, double f, char out[FLOAT_SIZE])
     return n + (size_t)snprintf(out + n, 3, ".0");
 }
 
-cfx_status cfxi_spec_float(const cfxi_spec *s, double f, cfx_buffer *out, cfx_error *err)
+cfx_status cfxi_base_spec_float(const cfxi_spec *s, double f, cfx_buffer *out, cfx_error *err)
 {
     char digits[FLOAT_SIZE + 4];
     if (s->type && !strchr("eEfFgGn%", s->type))
@@ -243,8 +244,8 @@ cfx_status cfxi_spec_float(const cfxi_spec *s, double f, cfx_buffer *out, cfx_er
 
 /* ---- texts --------------------------------------------------------------------------------- */
 
-cfx_status cfxi_spec_text(const cfxi_spec *s, const char *text, size_t size, cfx_buffer *out,
-                          cfx_error *err)
+cfx_status cfxi_base_spec_text(const cfxi_spec *s, const char *text, size_t size, cfx_buffer *out,
+                               cfx_error *err)
 {
     size_t shown = s->precision < 0 ? size : 0;
     uint32_t code;
@@ -255,7 +256,7 @@ cfx_status cfxi_spec_text(const cfxi_spec *s, const char *text, size_t size, cfx
                              ? "Sign not allowed in string format specifier"
                              : "'=' alignment not allowed in string format specifier");
     for (int k = 0; k < s->precision && shown < size; k++) {
-        const size_t n = cfxi_utf8_decode(text + shown, size - shown, &code);
+        const size_t n = cfxi_base_utf8_decode(text + shown, size - shown, &code);
         shown += n ? n : 1;
     }
     return put_padded(s, "", text, shown, '<', out, err);

@@ -11,7 +11,7 @@
 
 /* ---- integers ------------------------------------------------------------------------------ */
 
-size_t cfxi_format_int(int64_t i, char out[CFXI_NUMBER_SIZE])
+size_t cfxi_base_format_int(int64_t i, char out[CFXI_NUMBER_SIZE])
 {
     char text[21];
     size_t at = sizeof text;
@@ -27,7 +27,7 @@ size_t cfxi_format_int(int64_t i, char out[CFXI_NUMBER_SIZE])
     return sizeof text - at - (i >= 0);
 }
 
-bool cfxi_parse_int(const char *text, size_t size, int64_t *i)
+bool cfxi_base_parse_int(const char *text, size_t size, int64_t *i)
 {
     size_t at = 0;
     const bool negative = size && text[0] == '-';
@@ -63,7 +63,7 @@ static void decimal_nearest(decimal *d, double f, int precision)
     const char *at = text;
     d->n = 0;
     for (; *at != 'e'; at++) {
-        if (cfxi_is_digit(*at))
+        if (cfxi_base_is_digit(*at))
             d->digits[d->n++] = *at;
     }
     d->exponent = atoi(at + 1);
@@ -148,7 +148,7 @@ static size_t write_scientific(const decimal *d, char *out)
                                    abs(d->exponent));
 }
 
-size_t cfxi_format_float(double f, char out[CFXI_NUMBER_SIZE])
+size_t cfxi_base_format_float(double f, char out[CFXI_NUMBER_SIZE])
 {
     size_t size = 0;
     if (isnan(f)) {
@@ -163,7 +163,7 @@ size_t cfxi_format_float(double f, char out[CFXI_NUMBER_SIZE])
         return size + 3;
     }
     if (f < 1e15 && f == (double)(int64_t)f) { /* whole numbers need no search */
-        size += cfxi_format_int((int64_t)f, out + size);
+        size += cfxi_base_format_int((int64_t)f, out + size);
         memcpy(out + size, ".0", 3);
         return size + 2;
     }
@@ -215,7 +215,7 @@ static bool read_exponent(const char *text, size_t size, size_t *at, long long *
     const bool negative = i < size && text[i] == '-';
     i += i < size && (text[i] == '-' || text[i] == '+');
     const size_t first = i;
-    for (; i < size && cfxi_is_digit(text[i]); i++) {
+    for (; i < size && cfxi_base_is_digit(text[i]); i++) {
         if (*exponent < 1000000000000000LL)
             *exponent = *exponent * 10 + (text[i] - '0');
     }
@@ -257,7 +257,7 @@ static double digits_value(float_digits *d, long long exponent)
     return strtod(d->text, NULL);
 }
 
-bool cfxi_parse_float(const char *text, size_t size, double *f)
+bool cfxi_base_parse_float(const char *text, size_t size, double *f)
 {
     const bool negative = size && text[0] == '-';
     size_t at = negative || (size && text[0] == '+');
@@ -269,7 +269,7 @@ bool cfxi_parse_float(const char *text, size_t size, double *f)
         *f = negative ? -*f : *f;
         return true;
     }
-    for (; at < size && (cfxi_is_digit(text[at]) || (text[at] == '.' && !fraction)); at++) {
+    for (; at < size && (cfxi_base_is_digit(text[at]) || (text[at] == '.' && !fraction)); at++) {
         if (text[at] == '.') {
             fraction = true;
             continue;

@@ -10,18 +10,18 @@ struct cfxi_pair {
 static struct cfxi_pair *pair_of(const cfxi_pointers *map, const void *key)
 {
     const size_t mask = map->capacity - 1;
-    size_t i = cfxi_hash_pointer(key) & mask;
+    size_t i = cfxi_base_hash_pointer(key) & mask;
     while (map->pairs[i].key && map->pairs[i].key != key)
         i = (i + 1) & mask;
     return &map->pairs[i];
 }
 
-void *cfxi_pointers_look(const cfxi_pointers *map, const void *key)
+void *cfxi_base_pointers_look(const cfxi_pointers *map, const void *key)
 {
     return pair_of(map, key)->value;
 }
 
-void *cfxi_pointers_next(const cfxi_pointers *map, size_t *at)
+void *cfxi_base_pointers_next(const cfxi_pointers *map, size_t *at)
 {
     while (*at < map->capacity) {
         void *value = map->pairs[(*at)++].value;
@@ -37,12 +37,12 @@ static bool grow(cfxi_pointers *map, const cfx_allocator *allocator)
     cfxi_pointers more = {.capacity = 16};
     size_t live = 0;
     size_t bytes;
-    for (size_t at = 0; cfxi_pointers_next(map, &at);)
+    for (size_t at = 0; cfxi_base_pointers_next(map, &at);)
         live++;
     while (3 * (live + 1) > more.capacity)
         more.capacity *= 2;
-    if (cfxi_mul_size(more.capacity, sizeof *more.pairs, 0, &bytes))
-        more.pairs = cfxi_alloc(allocator, bytes);
+    if (cfxi_base_mul_size(more.capacity, sizeof *more.pairs, 0, &bytes))
+        more.pairs = cfxi_base_alloc(allocator, bytes);
     if (!more.pairs)
         return false;
     memset(more.pairs, 0, bytes);
@@ -50,13 +50,13 @@ static bool grow(cfxi_pointers *map, const cfx_allocator *allocator)
         if (map->pairs[i].value)
             *pair_of(&more, map->pairs[i].key) = map->pairs[i];
     more.n = live;
-    cfxi_pointers_free(map, allocator);
+    cfxi_base_pointers_free(map, allocator);
     *map = more;
     return true;
 }
 
-bool cfxi_pointers_set(cfxi_pointers *map, const void *key, void *value,
-                       const cfx_allocator *allocator)
+bool cfxi_base_pointers_set(cfxi_pointers *map, const void *key, void *value,
+                            const cfx_allocator *allocator)
 {
     struct cfxi_pair *pair = map->n > 0 ? pair_of(map, key) : NULL;
     if (!pair || !pair->key) {
@@ -71,16 +71,16 @@ bool cfxi_pointers_set(cfxi_pointers *map, const void *key, void *value,
     return true;
 }
 
-void cfxi_pointers_free(cfxi_pointers *map, const cfx_allocator *allocator)
+void cfxi_base_pointers_free(cfxi_pointers *map, const cfx_allocator *allocator)
 {
-    cfxi_free(allocator, map->pairs, map->capacity * sizeof *map->pairs);
+    cfxi_base_free(allocator, map->pairs, map->capacity * sizeof *map->pairs);
     *map = (cfxi_pointers){0};
 }
 
-void cfxi_pointers_free_all(cfxi_pointers *map, size_t size, const cfx_allocator *allocator)
+void cfxi_base_pointers_free_all(cfxi_pointers *map, size_t size, const cfx_allocator *allocator)
 {
     size_t at = 0;
-    for (void *value; (value = cfxi_pointers_next(map, &at)) != NULL;)
-        cfxi_free(allocator, value, size);
-    cfxi_pointers_free(map, allocator);
+    for (void *value; (value = cfxi_base_pointers_next(map, &at)) != NULL;)
+        cfxi_base_free(allocator, value, size);
+    cfxi_base_pointers_free(map, allocator);
 }

@@ -13,13 +13,13 @@ void cfx_buffer_init(cfx_buffer *buffer, const cfx_allocator *allocator)
     buffer->data = empty;
     buffer->size = 0;
     buffer->capacity = 0;
-    buffer->allocator = cfxi_allocator(allocator);
+    buffer->allocator = cfxi_base_allocator(allocator);
 }
 
 void cfx_buffer_free(cfx_buffer *buffer)
 {
     if (buffer->capacity)
-        cfxi_free(buffer->allocator, buffer->data, buffer->capacity);
+        cfxi_base_free(buffer->allocator, buffer->data, buffer->capacity);
     cfx_buffer_init(buffer, buffer->allocator);
 }
 
@@ -28,15 +28,15 @@ static cfx_status buffer_grow(cfx_buffer *buffer, size_t need)
 {
     size_t capacity = buffer->capacity ? buffer->capacity : 64;
     while (capacity < need) {
-        if (!cfxi_mul_size(capacity, 2, 0, &capacity))
+        if (!cfxi_base_mul_size(capacity, 2, 0, &capacity))
             return CFX_E_NOMEM;
     }
-    char *data = cfxi_alloc(buffer->allocator, capacity);
+    char *data = cfxi_base_alloc(buffer->allocator, capacity);
     if (!data)
         return CFX_E_NOMEM;
     memcpy(data, buffer->data, buffer->size + 1);  /* terminated before it is full, too */
     if (buffer->capacity)
-        cfxi_free(buffer->allocator, buffer->data, buffer->capacity);
+        cfxi_base_free(buffer->allocator, buffer->data, buffer->capacity);
     buffer->data = data;
     buffer->capacity = capacity;
     return CFX_OK;
@@ -45,7 +45,7 @@ static cfx_status buffer_grow(cfx_buffer *buffer, size_t need)
 cfx_status cfx_buffer_reserve(cfx_buffer *buffer, size_t more)
 {
     size_t need;
-    if (!cfxi_mul_size(buffer->size, 1, more, &need) || !cfxi_mul_size(need, 1, 1, &need))
+    if (!cfxi_base_mul_size(buffer->size, 1, more, &need) || !cfxi_base_mul_size(need, 1, 1, &need))
         return CFX_E_NOMEM;
     return need > buffer->capacity ? buffer_grow(buffer, need) : CFX_OK;
 }
@@ -74,7 +74,7 @@ cfx_sink cfx_buffer_sink(cfx_buffer *buffer)
 
 /* ---- cfxi_out ------------------------------------------------------------------------------ */
 
-void cfxi_out_begin(cfxi_out *out, cfx_sink sink)
+void cfxi_base_out_begin(cfxi_out *out, cfx_sink sink)
 {
     out->sink = sink;
     out->status = CFX_OK;
@@ -88,7 +88,7 @@ static void out_flush(cfxi_out *out)
     out->used = 0;
 }
 
-void cfxi_out_write_long(cfxi_out *out, const char *data, size_t size)
+void cfxi_base_out_write_long(cfxi_out *out, const char *data, size_t size)
 {
     out_flush(out);
     if (out->status != CFX_OK)
@@ -102,7 +102,7 @@ void cfxi_out_write_long(cfxi_out *out, const char *data, size_t size)
 }
 
 /* For short pieces: what is longer than 256 bytes is cut. */
-void cfxi_out_printf(cfxi_out *out, const char *format, ...)
+void cfxi_base_out_printf(cfxi_out *out, const char *format, ...)
 {
     char piece[256];
     va_list args;
@@ -110,22 +110,22 @@ void cfxi_out_printf(cfxi_out *out, const char *format, ...)
     const int n = vsnprintf(piece, sizeof piece, format, args);
     va_end(args);
     if (n > 0)
-        cfxi_out_write(out, piece, (size_t)n < sizeof piece ? (size_t)n : sizeof piece - 1);
+        cfxi_base_out_write(out, piece, (size_t)n < sizeof piece ? (size_t)n : sizeof piece - 1);
 }
 
-void cfxi_out_spaces(cfxi_out *out, size_t n)
+void cfxi_base_out_spaces(cfxi_out *out, size_t n)
 {
     static const char spaces[] = "                                                                ";
     for (; n >= sizeof spaces; n -= sizeof spaces - 1)
-        cfxi_out_write(out, spaces, sizeof spaces - 1);
-    cfxi_out_write(out, spaces, n);
+        cfxi_base_out_write(out, spaces, sizeof spaces - 1);
+    cfxi_base_out_write(out, spaces, n);
 }
 
-cfx_status cfxi_out_end(cfxi_out *out, cfx_error *err)
+cfx_status cfxi_base_out_end(cfxi_out *out, cfx_error *err)
 {
     out_flush(out);
     if (out->status == CFX_E_NOMEM)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     if (out->status != CFX_OK)
         cfx_error_set(err, out->status, "writing the text failed: %s",
                       cfx_status_text(out->status));
@@ -135,11 +135,11 @@ cfx_status cfxi_out_end(cfxi_out *out, cfx_error *err)
 static cfx_status out_sink_write(void *ctx, const char *data, size_t size)
 {
     cfxi_out *out = ctx;
-    cfxi_out_write(out, data, size);
+    cfxi_base_out_write(out, data, size);
     return out->status;
 }
 
-cfx_sink cfxi_out_sink(cfxi_out *out)
+cfx_sink cfxi_base_out_sink(cfxi_out *out)
 {
     const cfx_sink sink = {out_sink_write, out};
     return sink;

@@ -5,7 +5,7 @@
 
 static bool is_continuation(unsigned char c) { return (c & 0xc0) == 0x80; }
 
-size_t cfxi_utf8_decode(const char *text, size_t size, uint32_t *code)
+size_t cfxi_base_utf8_decode(const char *text, size_t size, uint32_t *code)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     const unsigned char *s = (const unsigned char *)text;
@@ -30,7 +30,7 @@ size_t cfxi_utf8_decode(const char *text, size_t size, uint32_t *code)
     return n;
 }
 
-size_t cfxi_utf8_encode(uint32_t code, char out[4])
+size_t cfxi_base_utf8_encode(uint32_t code, char out[4])
 {
     if (code < 0x80) {
         out[0] = (char)code;
@@ -45,7 +45,7 @@ size_t cfxi_utf8_encode(uint32_t code, char out[4])
     return n;
 }
 
-bool cfxi_utf8_valid(const char *text, size_t size)
+bool cfxi_base_utf8_valid(const char *text, size_t size)
 {
     for (size_t at = 0; at < size;) {
         uint32_t code;
@@ -57,7 +57,7 @@ bool cfxi_utf8_valid(const char *text, size_t size)
                 continue;
             }
         }
-        const size_t n = cfxi_utf8_decode(text + at, size - at, &code);
+        const size_t n = cfxi_base_utf8_decode(text + at, size - at, &code);
         if (n == 0)
             return false;
         at += n;
@@ -65,19 +65,19 @@ bool cfxi_utf8_valid(const char *text, size_t size)
     return true;
 }
 
-void cfxi_utf8_clean(char *text)
+void cfxi_base_utf8_clean(char *text)
 {
     const size_t size = strlen(text);
     for (size_t at = 0; at < size;) {
         uint32_t code;
-        const size_t n = cfxi_utf8_decode(text + at, size - at, &code);
+        const size_t n = cfxi_base_utf8_decode(text + at, size - at, &code);
         if (n == 0)
             text[at] = '?';
         at += n ? n : 1;
     }
 }
 
-size_t cfxi_text_width(const char *text, size_t size)
+size_t cfxi_base_text_width(const char *text, size_t size)
 {
     size_t width = 0;
     for (size_t i = 0; i < size; i++)
@@ -85,12 +85,12 @@ size_t cfxi_text_width(const char *text, size_t size)
     return width;
 }
 
-bool cfxi_is_identifier(const char *text, size_t size)
+bool cfxi_base_is_identifier(const char *text, size_t size)
 {
-    if (size == 0 || !cfxi_is_ident_start(text[0]))
+    if (size == 0 || !cfxi_base_is_ident_start(text[0]))
         return false;
     for (size_t i = 1; i < size; i++) {
-        if (!cfxi_is_ident(text[i]))
+        if (!cfxi_base_is_ident(text[i]))
             return false;
     }
     return true;
@@ -102,7 +102,7 @@ static const uint32_t turns[] = {
 #include "printable.def"
 };
 
-bool cfxi_is_printable(uint32_t code)
+bool cfxi_base_is_printable(uint32_t code)
 {
     if (code < 0x7f)
         return code >= 0x20;
@@ -129,17 +129,17 @@ static void out_escape(cfxi_out *out, uint32_t code)
 {
     switch (code) {
     case '\t':
-        cfxi_out_write(out, "\\t", 2);
+        cfxi_base_out_write(out, "\\t", 2);
         return;
     case '\n':
-        cfxi_out_write(out, "\\n", 2);
+        cfxi_base_out_write(out, "\\n", 2);
         return;
     case '\r':
-        cfxi_out_write(out, "\\r", 2);
+        cfxi_base_out_write(out, "\\r", 2);
         return;
     default:
-        cfxi_out_printf(out, code < 0x100 ? "\\x%02x" : code < 0x10000 ? "\\u%04x" : "\\U%08x",
-                        (unsigned)code);
+        cfxi_base_out_printf(out, code < 0x100 ? "\\x%02x" : code < 0x10000 ? "\\u%04x" : "\\U%08x",
+                             (unsigned)code);
     }
 }
 
@@ -150,51 +150,51 @@ static size_t out_plain(cfxi_out *out, const char *text, size_t size, size_t at,
     while (at < size && text[at] >= 0x20 && text[at] < 0x7f && text[at] != quote &&
            text[at] != '\\')
         at++;
-    cfxi_out_write(out, text + first, at - first);
+    cfxi_base_out_write(out, text + first, at - first);
     return at;
 }
 
-void cfxi_out_quoted(cfxi_out *out, const char *text, size_t size, char quote)
+void cfxi_base_out_quoted(cfxi_out *out, const char *text, size_t size, char quote)
 {
-    cfxi_out_char(out, quote);
+    cfxi_base_out_char(out, quote);
     for (size_t at = 0; (at = out_plain(out, text, size, at, quote)) < size;) {
         uint32_t code = (unsigned char)text[at];
-        const size_t n = cfxi_utf8_decode(text + at, size - at, &code);
+        const size_t n = cfxi_base_utf8_decode(text + at, size - at, &code);
         if (code == (unsigned char)quote || code == '\\') {
-            cfxi_out_char(out, '\\');
-            cfxi_out_char(out, (char)code);
-        } else if (n && cfxi_is_printable(code)) {
-            cfxi_out_write(out, text + at, n);
+            cfxi_base_out_char(out, '\\');
+            cfxi_base_out_char(out, (char)code);
+        } else if (n && cfxi_base_is_printable(code)) {
+            cfxi_base_out_write(out, text + at, n);
         } else {
             out_escape(out, code);
         }
         at += n ? n : 1;
     }
-    cfxi_out_char(out, quote);
+    cfxi_base_out_char(out, quote);
 }
 
-void cfxi_out_quoted_bytes(cfxi_out *out, const char *data, size_t size, char quote)
+void cfxi_base_out_quoted_bytes(cfxi_out *out, const char *data, size_t size, char quote)
 {
-    cfxi_out_char(out, 'b');
-    cfxi_out_char(out, quote);
+    cfxi_base_out_char(out, 'b');
+    cfxi_base_out_char(out, quote);
     for (size_t at = 0; (at = out_plain(out, data, size, at, quote)) < size; at++) {
         const unsigned char c = (unsigned char)data[at];
         if (c == (unsigned char)quote || c == '\\') {
-            cfxi_out_char(out, '\\');
-            cfxi_out_char(out, (char)c);
+            cfxi_base_out_char(out, '\\');
+            cfxi_base_out_char(out, (char)c);
         } else {
             out_escape(out, c);
         }
     }
-    cfxi_out_char(out, quote);
+    cfxi_base_out_char(out, quote);
 }
 
-void cfxi_out_repr_str(cfxi_out *out, const char *text, size_t size)
+void cfxi_base_out_repr_str(cfxi_out *out, const char *text, size_t size)
 {
-    cfxi_out_quoted(out, text, size, choose_quote(text, size));
+    cfxi_base_out_quoted(out, text, size, choose_quote(text, size));
 }
 
-void cfxi_out_repr_bytes(cfxi_out *out, const char *data, size_t size)
+void cfxi_base_out_repr_bytes(cfxi_out *out, const char *data, size_t size)
 {
-    cfxi_out_quoted_bytes(out, data, size, choose_quote(data, size));
+    cfxi_base_out_quoted_bytes(out, data, size, choose_quote(data, size));
 }

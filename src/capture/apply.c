@@ -20,7 +20,7 @@ static const char *name_of(const callee *f)
 
 static bool param_at(const callee *f, size_t i, cfx_param *param)
 {
-    return f->custom ? cfxi_schema_param(f->custom->schema, i, param)
+    return f->custom ? cfxi_ops_schema_param(f->custom->schema, i, param)
                      : cfx_operator_param(f->op, i, param);
 }
 
@@ -38,7 +38,7 @@ static bool all_data(cfx_at at, const callee *f, const cfx_var *args, size_t n, 
 {
     *known = true;
     for (size_t i = 0; i < n; i++) {
-        out[i] = cfxi_var_datum(at, as_param(f, i, args[i]));
+        out[i] = cfxi_capture_var_datum(at, as_param(f, i, args[i]));
         *known = *known && (out[i].kind != CFX_DATUM_INVALID || args[i].kind == CFX_VAR_EMPTY);
         if (cfx_ok(at.scope))
             continue;
@@ -64,10 +64,10 @@ static cfx_var compute(cfx_at at, const callee *f, const cfx_var *args, size_t n
     for (size_t i = 0; i < n; i++)
         cfx_datum_release(data[i]);
     if (result.kind == CFX_DATUM_INVALID) {
-        cfxi_scope_take(at, &err);
+        cfxi_capture_scope_take(at, &err);
         return cfx_var_empty();
     }
-    return cfxi_var_of_datum(at, result);
+    return cfxi_capture_var_of_datum(at, result);
 }
 
 /* ---- noting -------------------------------------------------------------------------------- */
@@ -100,7 +100,7 @@ static bool pass_all(cfx_at at, const callee *f, const cfx_var *args, size_t n, 
             gap = true;
             continue;
         }
-        const cfx_value v = cfxi_var_value(at, as_param(f, i, args[i]));
+        const cfx_value v = cfxi_capture_var_value(at, as_param(f, i, args[i]));
         if (v.kind == CFX_KIND_INVALID)
             return false;
         if (!gap) {
@@ -112,7 +112,7 @@ static bool pass_all(cfx_at at, const callee *f, const cfx_var *args, size_t n, 
             name = cfx_value_str(g, param.name.text, param.name.size, &err);
         if (name.kind == CFX_KIND_INVALID) {
             cfx_value_discard(g, v);
-            cfxi_scope_take(at, &err);
+            cfxi_capture_scope_take(at, &err);
             return false;
         }
         p->kwargs[p->n_kwargs++] = name;
@@ -150,7 +150,7 @@ static cfx_node *note_call(cfx_at at, const callee *f, const cfx_var *args, size
     if (pass_all(at, f, args, n, &p)) {
         call = create(g, f, &p, &err);
         if (!call)
-            cfxi_scope_take(at, &err);
+            cfxi_capture_scope_take(at, &err);
     } else {
         discard(g, &p);
     }
@@ -172,7 +172,7 @@ static cfx_datum infer(cfx_at at, const callee *f, const cfx_var *args, size_t n
         result = f->custom ? cfx_custom_infer(at.scope->rt, dims, f->custom->name, data, n, &err)
                            : cfx_operator_infer(at.scope->rt, dims, f->op, data, n, &err);
         if (result.kind == CFX_DATUM_INVALID)
-            cfxi_scope_take(at, &err);
+            cfxi_capture_scope_take(at, &err);
     }
     for (size_t i = 0; i < n; i++)
         cfx_datum_release(data[i]);
@@ -199,10 +199,10 @@ static bool is_of_numbers(cfx_at at, const cfxi_row *row, const cfx_var *args, s
                           bool *all)
 {
     *all = row->number[0] != '\0' && operands > 0;
-    if (!*all || !cfxi_var_is_number(at, args[0]))
+    if (!*all || !cfxi_capture_var_is_number(at, args[0]))
         return *all = false;
     for (size_t i = 1; i < operands; i++)
-        *all = *all && cfxi_var_is_number(at, args[i]);
+        *all = *all && cfxi_capture_var_is_number(at, args[i]);
     return *all || strncmp(row->number, "operator.", 9) == 0;
 }
 
@@ -212,8 +212,8 @@ static cfx_datum known_number(cfx_at at, const callee *f, bool numbers, const cf
     if (f->custom)
         return cfx_datum_invalid();
     if (numbers || f->row->gives_number)
-        return cfxi_some_number();
-    return cfxi_number_of_call(at.scope->trace, f->op, call);
+        return cfxi_capture_some_number();
+    return cfxi_capture_number_of_call(at.scope->trace, f->op, call);
 }
 
 static cfx_var note(cfx_at at, const callee *f, const cfx_var *args, size_t n)
@@ -233,7 +233,7 @@ static cfx_var note(cfx_at at, const callee *f, const cfx_var *args, size_t n)
     }
     if (!at.scope->trace->dims)
         known = known_number(at, f, numbers, call);
-    return cfxi_trace_node(at, call, known);
+    return cfxi_capture_trace_node(at, call, known);
 }
 
 /* ---- both ---------------------------------------------------------------------------------- */
@@ -264,7 +264,7 @@ cfx_var cfx_apply_at(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
         cfx_fail(at, CFX_E_TYPE, "there is no operator number %d with so many parameters", (int)op);
         return cfx_var_empty();
     }
-    const callee f = {.op = op, .row = cfxi_row_of(at.scope, op)};
+    const callee f = {.op = op, .row = cfxi_capture_row_of(at.scope, op)};
     if (f.row)
         return apply(at, &f, args, n);
     cfx_fail(at, CFX_E_NOMEM, "out of memory");
@@ -278,7 +278,7 @@ static void read_row(const callee *f, cfxi_row *row)
     *row = (cfxi_row){.needed = 0};
     for (size_t i = 0; i < CFXI_MOST_PARAMS && param_at(f, i, &param); i++) {
         const bool optional = param.type[strlen(param.type) - 1] == '?';
-        cfxi_row_param(row, i, &param, !param.value.text && !param.variadic && !optional);
+        cfxi_capture_row_param(row, i, &param, !param.value.text && !param.variadic && !optional);
     }
 }
 

@@ -62,54 +62,56 @@ struct cfx_module {
     cfxi_table by_name;        /* the same */
 };
 
-static inline cfxi_member *cfxi_member_at(const cfx_module *m, size_t i)
+static inline cfxi_member *cfxi_capture_member_at(const cfx_module *m, size_t i)
 {
     return ((cfxi_member **)m->members.data)[i];
 }
 
 /* One reference, the caller's; NULL with *err set. */
-cfx_module *cfxi_module_make(const cfx_allocator *allocator, cfx_error *err);
+cfx_module *cfxi_capture_module_make(const cfx_allocator *allocator, cfx_error *err);
 /* Whether nobody has it but the module that it is part of, which so may change it. */
-static inline bool cfxi_module_is_own(const cfx_module *m)
+static inline bool cfxi_capture_module_is_own(const cfx_module *m)
 {
     return atomic_load_explicit(&m->refs, memory_order_acquire) == 1;
 }
 /* Shares the members' values; children are the same. */
-cfx_module *cfxi_module_copy(const cfx_module *m, cfx_error *err);
+cfx_module *cfxi_capture_module_copy(const cfx_module *m, cfx_error *err);
 /* The member called name[:size], or NULL. */
-cfxi_member *cfxi_module_find(const cfx_module *m, const char *name, size_t size);
+cfxi_member *cfxi_capture_module_find(const cfx_module *m, const char *name, size_t size);
 /* Sets or adds a member: `child` or `value` is retained. A tensor (or None) that takes the place of
  * a parameter or a buffer becomes one, whatever `kind` says. CFX_E_LIMIT if modules nest too deep.
  */
-cfx_status cfxi_module_put(cfx_module *m, const char *name, size_t size, cfxi_member_kind kind,
-                           cfx_module *child, cfx_datum value, cfx_error *err);
-bool cfxi_module_drop(cfx_module *m, const char *name, size_t size);  /* false if there is none */
+cfx_status cfxi_capture_module_put(cfx_module *m, const char *name, size_t size,
+                                   cfxi_member_kind kind, cfx_module *child, cfx_datum value,
+                                   cfx_error *err);
+bool cfxi_capture_module_drop(cfx_module *m, const char *name,
+                              size_t size); /* false if there is none */
 /* The module in which the last name of `path` is to be found: *last is that name, at the end of
  * `path`. NULL if there is no such module. */
-cfx_module *cfxi_module_owner(const cfx_module *m, const char *path, const char **last);
+cfx_module *cfxi_capture_module_owner(const cfx_module *m, const char *path, const char **last);
 /* The member at a path, or NULL. */
-cfxi_member *cfxi_module_at(const cfx_module *m, const char *path);
+cfxi_member *cfxi_capture_module_at(const cfx_module *m, const char *path);
 /* A number that is another one when anything below `m` has changed: members, whether it is
  * training, graphs and their regions. False if memory is out. */
-bool cfxi_module_stamp(const cfx_module *m, uint64_t *out);
+bool cfxi_capture_module_stamp(const cfx_module *m, uint64_t *out);
 /* How messages call it: its class, or "module". */
-const char *cfxi_module_title(const cfx_module *m);
+const char *cfxi_capture_module_title(const cfx_module *m);
 
 /* Calls `fn` for `m` and everything below it, parents first, each module once, with the first path
  * that leads there. CFX_E_LIMIT if they nest too deep; else what `fn` returned. */
 typedef cfx_status cfxi_module_fn(void *ctx, cfx_module *m, const char *path, cfx_error *err);
-cfx_status cfxi_module_each(cfx_module *m, cfxi_module_fn *fn, void *ctx, cfx_error *err);
+cfx_status cfxi_capture_module_each(cfx_module *m, cfxi_module_fn *fn, void *ctx, cfx_error *err);
 
 /* ---- tensors and modules in graphs (weight_access.c) --------------------------------------- */
 
 /* The host of graphs that are captured here: its objects are tensors and modules. */
-extern const cfx_host cfxi_object_host;
+extern const cfx_host cfxi_capture_object_host;
 
 /* Whatever a module has as an attribute, as a value of `g`: floating; INVALID with *err set. */
-cfx_value cfxi_value_from_datum(cfx_graph *g, cfx_datum d, cfx_error *err);
-cfx_value cfxi_value_from_module(cfx_graph *g, cfx_module *m, cfx_error *err);
+cfx_value cfxi_capture_value_from_datum(cfx_graph *g, cfx_datum d, cfx_error *err);
+cfx_value cfxi_capture_value_from_module(cfx_graph *g, cfx_module *m, cfx_error *err);
 /* And back: the caller's to release; INVALID with *err set for nodes and what is no object here. */
-cfx_datum cfxi_datum_of_value(cfx_value v, const cfx_allocator *allocator, cfx_error *err);
+cfx_datum cfxi_capture_datum_of_value(cfx_value v, const cfx_allocator *allocator, cfx_error *err);
 
 /* ---- scopes (scope.c) ---------------------------------------------------------------------- */
 
@@ -163,30 +165,30 @@ typedef struct cfxi_room {
 } cfxi_room;
 
 /* Room for n items, once; NULL, and the scope fails, if memory is out. (scope.c) */
-void *cfxi_room_for(cfx_at at, cfxi_room *room, size_t n);
-void cfxi_room_free(cfx_at at, cfxi_room *room);
+void *cfxi_capture_room_for(cfx_at at, cfxi_room *room, size_t n);
+void cfxi_capture_room_free(cfx_at at, cfxi_room *room);
 
 /* New variables; the datum is taken over, the value retained. EMPTY if memory is out. */
-cfx_var cfxi_var_of_datum(cfx_at at, cfx_datum d);
-cfx_var cfxi_var_of_value(cfx_at at, cfx_value v, cfx_graph *g, cfx_datum known);
+cfx_var cfxi_capture_var_of_datum(cfx_at at, cfx_datum d);
+cfx_var cfxi_capture_var_of_value(cfx_at at, cfx_value v, cfx_graph *g, cfx_datum known);
 /* What a VALUE is; NULL, and the scope fails, if it is none of this scope's, or gone. */
-const cfxi_slot *cfxi_var_slot(cfx_at at, cfx_var v);
+const cfxi_slot *cfxi_capture_var_slot(cfx_at at, cfx_var v);
 /* The variable as a datum, a new reference; numbers and texts too. While tracing what is known of
  * it: INVALID, without a failure, if nothing is. EMPTY gives INVALID. */
-cfx_datum cfxi_var_datum(cfx_at at, cfx_var v);
+cfx_datum cfxi_capture_var_datum(cfx_at at, cfx_var v);
 /* Whether it is a number, or while tracing known to be one. */
-bool cfxi_var_is_number(cfx_at at, cfx_var v);
+bool cfxi_capture_var_is_number(cfx_at at, cfx_var v);
 /* The variable as a value of the graph that is being made: floating or borrowed. INVALID, and the
  * scope fails, if it is another graph's. */
-cfx_value cfxi_var_value(cfx_at at, cfx_var v);
+cfx_value cfxi_capture_var_value(cfx_at at, cfx_var v);
 /* Likewise all of them, into `out`; false, and the scope fails. */
-bool cfxi_var_values(cfx_at at, cfx_vars in, cfx_value *out);
+bool cfxi_capture_var_values(cfx_at at, cfx_vars in, cfx_value *out);
 /* Makes the scope fail with what *err says, behind the user's line. (A line in *err is that of the
  * captured program which this line runs.) */
-cfx_status cfxi_scope_take(cfx_at at, const cfx_error *err);
+cfx_status cfxi_capture_scope_take(cfx_at at, const cfx_error *err);
 /* A module that the scope owns from now on: takes over the reference. NULL for NULL, or if memory
  * is out. */
-cfx_module *cfxi_scope_own(cfx_at at, cfx_module *m);
+cfx_module *cfxi_capture_scope_own(cfx_at at, cfx_module *m);
 
 /* ---- what is where (module_paths.c) -------------------------------------------------------- */
 
@@ -203,12 +205,12 @@ typedef struct cfxi_places {
 
 /* Adds `root`, all modules below it, and all tensors of those: each by the first path that leads
  * there. A module is known by its address; a parameter by that of its tensor. */
-cfx_status cfxi_places_fill(cfxi_places *places, cfx_module *root, cfx_error *err);
+cfx_status cfxi_capture_places_fill(cfxi_places *places, cfx_module *root, cfx_error *err);
 /* Adds one, `name` in the module at `path`; what is there already stays. */
-cfx_status cfxi_places_add(cfxi_places *places, const void *object, const char *path,
-                           const char *name, cfx_error *err);
-cfxi_path *cfxi_places_find(const cfxi_places *places, const void *object);  /* or NULL */
-void cfxi_places_free(cfxi_places *places);
+cfx_status cfxi_capture_places_add(cfxi_places *places, const void *object, const char *path,
+                                   const char *name, cfx_error *err);
+cfxi_path *cfxi_capture_places_find(const cfxi_places *places, const void *object);  /* or NULL */
+void cfxi_capture_places_free(cfxi_places *places);
 
 /* ---- a trace (trace.c) --------------------------------------------------------------------- */
 
@@ -226,29 +228,29 @@ struct cfxi_trace {
 };
 
 /* A path of the module below the root, or NULL. */
-const char *cfxi_trace_path(const cfxi_trace *t, const cfx_module *m);
+const char *cfxi_capture_trace_path(const cfxi_trace *t, const cfx_module *m);
 /* What is known of a tensor while tracing: its type and shape, if shapes are; the caller's. */
-cfx_datum cfxi_known_of_tensor(cfx_at at, const cfx_tensor *t);
+cfx_datum cfxi_capture_known_of_tensor(cfx_at at, const cfx_tensor *t);
 /* A call as a variable; `known` (taken over) is what is known of its result. EMPTY if it fails. */
-cfx_var cfxi_trace_node(cfx_at at, cfx_node *n, cfx_datum known);
+cfx_var cfxi_capture_trace_node(cfx_at at, cfx_node *n, cfx_datum known);
 
 /* ---- what is known of nodes (trace_facts.c) ------------------------------------------------ */
 
 /* Notes what is known of a node, in the place of what was; INVALID: nothing. */
-cfx_status cfxi_fact_set(cfx_at at, const cfx_node *n, cfx_datum known);
+cfx_status cfxi_capture_fact_set(cfx_at at, const cfx_node *n, cfx_datum known);
 /* Borrowed; INVALID if nothing is known. */
-cfx_datum cfxi_fact_of(const cfxi_trace *t, const cfx_node *n);
-void cfxi_facts_free(cfxi_trace *t, const cfx_allocator *allocator);
+cfx_datum cfxi_capture_fact_of(const cfxi_trace *t, const cfx_node *n);
+void cfxi_capture_facts_free(cfxi_trace *t, const cfx_allocator *allocator);
 /* What is known of a number if shapes are not: that it is one, of whichever kind. */
-cfx_datum cfxi_some_number(void);
+cfx_datum cfxi_capture_some_number(void);
 /* That, if a call of an operator whose row does not say so gives one: getitem, size, stride, cond;
  * else INVALID. */
-cfx_datum cfxi_number_of_call(const cfxi_trace *t, cfx_operator op, const cfx_node *call);
+cfx_datum cfxi_capture_number_of_call(const cfxi_trace *t, cfx_operator op, const cfx_node *call);
 
 /* Gives `to` the parts of `from` that the graph names; `options` (may be NULL) are those of the
  * trace that made it. (captured_parts.c) */
-cfx_status cfxi_graft(cfx_at at, cfx_module *to, const cfx_module *from, cfx_graph *graph,
-                      const cfx_trace_options *options, cfx_error *err);
+cfx_status cfxi_capture_graft(cfx_at at, cfx_module *to, const cfx_module *from, cfx_graph *graph,
+                              const cfx_trace_options *options, cfx_error *err);
 
 /* ---- rows of operators (operator_cache.c) -------------------------------------------------- */
 
@@ -263,32 +265,33 @@ typedef struct cfxi_row {
 } cfxi_row;
 
 /* Notes a parameter in `row`. */
-void cfxi_row_param(cfxi_row *row, size_t i, const cfx_param *param, bool needed);
+void cfxi_capture_row_param(cfxi_row *row, size_t i, const cfx_param *param, bool needed);
 /* Of an operator of the table: the scope's. NULL if memory is out. */
-const cfxi_row *cfxi_row_of(cfx_scope *s, cfx_operator op);
-cfxi_rows *cfxi_rows_new(const cfx_allocator *allocator);
-void cfxi_rows_free(cfxi_rows *rows, const cfx_allocator *allocator);  /* NULL is allowed */
+const cfxi_row *cfxi_capture_row_of(cfx_scope *s, cfx_operator op);
+cfxi_rows *cfxi_capture_rows_new(const cfx_allocator *allocator);
+void cfxi_capture_rows_free(cfxi_rows *rows, const cfx_allocator *allocator);  /* NULL is allowed */
 
 /* ---- inputs (inputs.c) --------------------------------------------------------------------- */
 
 /* Whether the names and defaults of a class can be read: the scope fails if not. */
-bool cfxi_inputs_are_good(cfx_at at, const cfx_class *type);
+bool cfxi_capture_inputs_are_good(cfx_at at, const cfx_class *type);
 /* `in` with the defaults of what is not given, *n in all; NULL, and the scope fails, if they do not
  * fit. */
-const cfx_var *cfxi_fill_inputs(cfx_at at, const cfx_module *m, cfx_vars in, cfxi_room *room,
-                                size_t *n);
+const cfx_var *cfxi_capture_fill_inputs(cfx_at at, const cfx_module *m, cfx_vars in,
+                                        cfxi_room *room, size_t *n);
 /* What stands for the inputs in the trace: placeholders, but for those that it fixes. NULL, and the
  * scope fails. */
-const cfx_var *cfxi_trace_inputs(cfx_at at, const cfx_class *type, cfxi_room *room, size_t *n);
+const cfx_var *cfxi_capture_trace_inputs(cfx_at at, const cfx_class *type, cfxi_room *room,
+                                         size_t *n);
 
 /* ---- calls (module_call.c) ----------------------------------------------------------------- */
 
 /* Calls the forward of a user's module. What it made is gone afterwards, but for the result. */
-cfx_var cfxi_call_forward(cfx_at at, cfx_module *m, cfx_vars in);
+cfx_var cfxi_capture_call_forward(cfx_at at, cfx_module *m, cfx_vars in);
 
 /* The tree of `m` as passes and lowering ask for it, with the operators that the scope's runtime
  * knows. */
-static inline cfx_modules cfxi_scope_tree(const cfx_scope *s, cfx_module *m)
+static inline cfx_modules cfxi_capture_scope_tree(const cfx_scope *s, cfx_module *m)
 {
     cfx_modules tree = cfx_module_tree(m);
     tree.library = cfx_runtime_library(s->rt);
@@ -299,10 +302,10 @@ static inline cfx_modules cfxi_scope_tree(const cfx_scope *s, cfx_module *m)
 
 /* What computes a call of the module with these arguments: borrowed from the scope. Its inputs are
  * those arguments that are VALUEs, in order. NULL, and the scope fails. */
-const cfx_program *cfxi_ready_program(cfx_at at, cfx_module *m, cfx_vars in);
-void cfxi_ready_free(cfx_scope *s);
+const cfx_program *cfxi_capture_ready_program(cfx_at at, cfx_module *m, cfx_vars in);
+void cfxi_capture_ready_free(cfx_scope *s);
 /* What is known of the result of a call with regions while tracing: INVALID if nothing is, or if
  * the scope fails. */
-cfx_datum cfxi_infer_node(cfx_at at, cfx_node *n);
+cfx_datum cfxi_capture_infer_node(cfx_at at, cfx_node *n);
 
 #endif

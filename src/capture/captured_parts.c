@@ -17,14 +17,14 @@ static cfx_module *step(cfx_module *to, const cfx_module *source, const char *pa
                         cfx_error *err)
 {
     const cfx_datum none = cfx_datum_invalid();
-    const cfxi_member *child = cfxi_module_find(to, path, size);
+    const cfxi_member *child = cfxi_capture_module_find(to, path, size);
     if (child)
         return child->child;
-    cfx_module *made = cfxi_module_make(to->allocator, err);
+    cfx_module *made = cfxi_capture_module_make(to->allocator, err);
     if (!made)
         return NULL;
     made->training = source->training;
-    cfx_status status = cfxi_module_put(to, path, size, CFXI_MEMBER_CHILD, made, none, err);
+    cfx_status status = cfxi_capture_module_put(to, path, size, CFXI_MEMBER_CHILD, made, none, err);
     cfx_module_release(made);  /* its parent has it */
     return status == CFX_OK ? made : NULL;
 }
@@ -44,7 +44,7 @@ static cfx_module *as_part(const graft *g, cfx_module *child, cfx_error *err)
  * the trace has put there already. */
 static cfx_status bring(const graft *g, const char *path, cfx_error *err)
 {
-    const cfxi_member *e = cfxi_module_at(g->from, path);
+    const cfxi_member *e = cfxi_capture_module_at(g->from, path);
     const cfx_module *from = g->from;
     cfx_module *to = g->to;
     const char *dot;
@@ -52,7 +52,7 @@ static cfx_status bring(const graft *g, const char *path, cfx_error *err)
         return CFX_OK;
     while ((dot = strchr(path, '.')) != NULL) {
         const size_t size = (size_t)(dot - path);
-        const cfx_module *source = cfxi_module_find(from, path, size)->child;
+        const cfx_module *source = cfxi_capture_module_find(from, path, size)->child;
         to = step(to, source, path, size, err);
         if (!to)
             return CFX_E_NOMEM;
@@ -61,13 +61,13 @@ static cfx_status bring(const graft *g, const char *path, cfx_error *err)
         from = source;
         path = dot + 1;
     }
-    const cfxi_member *there = cfxi_module_find(to, path, strlen(path));
+    const cfxi_member *there = cfxi_capture_module_find(to, path, strlen(path));
     if (there && there->child && there->child->graph)
         return CFX_OK;  /* captured by an earlier call */
     cfx_module *part = as_part(g, e->child, err);
     if (e->child && !part)
         return err->status;
-    return cfxi_module_put(to, path, strlen(path), e->kind, part, e->value, err);
+    return cfxi_capture_module_put(to, path, strlen(path), e->kind, part, e->value, err);
 }
 
 static cfx_status bring_all(const graft *g, cfx_graph *graph, cfx_error *err);
@@ -96,8 +96,8 @@ static cfx_status bring_all(const graft *g, cfx_graph *graph, cfx_error *err)
     return CFX_OK;
 }
 
-cfx_status cfxi_graft(cfx_at at, cfx_module *to, const cfx_module *from, cfx_graph *graph,
-                      const cfx_trace_options *options, cfx_error *err)
+cfx_status cfxi_capture_graft(cfx_at at, cfx_module *to, const cfx_module *from, cfx_graph *graph,
+                              const cfx_trace_options *options, cfx_error *err)
 {
     graft g = {.at = at, .to = to, .from = from};
     if (options)

@@ -67,7 +67,7 @@ static bool next_state(cfx_at at, size_t mark, cfx_var result, cfx_var *state, s
     if (cfx_ok(at.scope))
         cfx_scope_return(at.scope, mark, cfx_var_empty());
     for (size_t i = 0; i < n && cfx_ok(at.scope); i++)
-        state[i] = cfxi_var_of_datum(at, cfx_datum_retain(each[i]));
+        state[i] = cfxi_capture_var_of_datum(at, cfx_datum_retain(each[i]));
     cfx_datum_release(whole);
     return cfx_ok(at.scope);
 }
@@ -76,8 +76,8 @@ static bool next_state(cfx_at at, size_t mark, cfx_var result, cfx_var *state, s
 static bool turn(cfx_at at, size_t mark, const block *body, cfx_var i, cfx_var *state, size_t n)
 {
     cfx_error err = {0};
-    if (cfxi_go_on(at.scope->rt, &err) != CFX_OK) {
-        cfxi_scope_take(at, &err);
+    if (cfxi_rt_go_on(at.scope->rt, &err) != CFX_OK) {
+        cfxi_capture_scope_take(at, &err);
         return false;
     }
     cfx_var result = run_block(at.scope, body, i, state);
@@ -132,14 +132,14 @@ static cfx_var run_loop(cfx_at at, const block *test, cfx_var count, const block
     cfx_var here[CFXI_FEW];
     cfxi_room room = {.here = here, .fits = CFXI_FEW, .item = sizeof *here};
     cfx_var result = cfx_var_empty();
-    cfx_var *state = cfxi_room_for(at, &room, in.n);
+    cfx_var *state = cfxi_capture_room_for(at, &room, in.n);
     if (state) {
         for (size_t i = 0; i < in.n; i++)
             state[i] = in.items[i];
         result = test ? run_while(at, test, body, state, in.n)
                       : run_for(at, count, body, state, in.n);
     }
-    cfxi_room_free(at, &room);
+    cfxi_capture_room_free(at, &room);
     return result;
 }
 
@@ -160,10 +160,10 @@ static cfx_var add_input(cfx_at at, cfx_graph *g, const char *name, cfx_datum kn
     cfx_error err = {0};
     cfx_node *n = cfx_ok(at.scope) ? cfx_graph_placeholder(g, name, &err) : NULL;
     if (n)
-        return cfxi_trace_node(at, n, known);
+        return cfxi_capture_trace_node(at, n, known);
     cfx_datum_release(known);
     if (cfx_ok(at.scope))
-        cfxi_scope_take(at, &err);
+        cfxi_capture_scope_take(at, &err);
     return cfx_var_empty();
 }
 
@@ -171,11 +171,11 @@ static cfx_var add_input(cfx_at at, cfx_graph *g, const char *name, cfx_datum kn
 static cfx_datum unknown_index(cfx_at at)
 {
     cfx_error err = {0};
-    cfx_datum i = cfxi_py_unknown(CFX_DATUM_INT);
+    cfx_datum i = cfxi_rt_py_unknown(CFX_DATUM_INT);
     if (at.scope->trace->dims)
         i.as.i = cfx_dims_fresh_number(at.scope->trace->dims, &err);
     if (err.status != CFX_OK)
-        cfxi_scope_take(at, &err);
+        cfxi_capture_scope_take(at, &err);
     return i;
 }
 
@@ -184,9 +184,9 @@ static void add_inputs(cfx_at at, cfx_graph *g, cfx_vars in, cfx_var *inner)
 {
     for (size_t i = 0; i < in.n && cfx_ok(at.scope); i++) {
         const cfx_node *n = cfx_var_node(at.scope, in.items[i]);
-        cfx_datum known = cfxi_var_datum(at, in.items[i]);
-        if (!at.scope->trace->dims && cfxi_is_number(known))
-            known = cfxi_some_number();
+        cfx_datum known = cfxi_capture_var_datum(at, in.items[i]);
+        if (!at.scope->trace->dims && cfxi_rt_is_number(known))
+            known = cfxi_capture_some_number();
         inner[i] = add_input(at, g, n ? n->name->data : "x", known);
     }
 }
@@ -203,7 +203,7 @@ static size_t results_of(cfx_value v)
  * branch or a test (SIZE_MAX). */
 static cfx_value region_result(cfx_at at, cfx_var result, size_t n)
 {
-    cfx_value v = cfxi_var_value(at, result);
+    cfx_value v = cfxi_capture_var_value(at, result);
     cfx_error err = {0};
     if (v.kind == CFX_KIND_INVALID || n == SIZE_MAX)
         return v;
@@ -218,7 +218,7 @@ static cfx_value region_result(cfx_at at, cfx_var result, size_t n)
         return v;
     v = cfx_value_tuple(at.scope->trace->graph, &v, 1, &err);
     if (v.kind == CFX_KIND_INVALID)
-        cfxi_scope_take(at, &err);
+        cfxi_capture_scope_take(at, &err);
     return v;
 }
 
@@ -230,18 +230,18 @@ static void fill_region(cfx_at at, const block *b, cfx_vars in, size_t n, size_t
     cfxi_room room = {.here = here, .fits = CFXI_FEW, .item = sizeof *here};
     cfx_error err = {0};
     cfx_var i = b->round ? add_input(at, g, "i", unknown_index(at)) : cfx_var_empty();
-    cfx_var *inner = cfx_ok(at.scope) ? cfxi_room_for(at, &room, in.n) : NULL;
+    cfx_var *inner = cfx_ok(at.scope) ? cfxi_capture_room_for(at, &room, in.n) : NULL;
     if (inner)
         add_inputs(at, g, in, inner);
     cfx_var result = cfx_ok(at.scope) ? run_block(at.scope, b, i, inner) : cfx_var_empty();
-    cfxi_room_free(at, &room);
+    cfxi_capture_room_free(at, &room);
     expect_result(at, result, b->what);
     const cfx_value v = cfx_ok(at.scope) ? region_result(at, result, n) : cfx_invalid();
     if (v.kind == CFX_KIND_INVALID)
         return;
     *results = v.kind == CFX_KIND_TUPLE ? results_of(v) : SIZE_MAX;
     if (!cfx_graph_output(g, v, &err))
-        cfxi_scope_take(at, &err);
+        cfxi_capture_scope_take(at, &err);
 }
 
 /* Captures a block as a graph of its own, with *results values; NULL, and the scope fails. */
@@ -252,9 +252,9 @@ static cfx_graph *capture(cfx_at at, const block *b, cfx_vars in, size_t n, size
     const uint32_t scope = t->scope;
     const size_t mark = cfx_scope_mark(at.scope);
     cfx_error err = {0};
-    cfx_graph *g = cfx_graph_new(at.scope->allocator, &cfxi_object_host, &err);
+    cfx_graph *g = cfx_graph_new(at.scope->allocator, &cfxi_capture_object_host, &err);
     if (!g) {
-        cfxi_scope_take(at, &err);
+        cfxi_capture_scope_take(at, &err);
         return NULL;
     }
     cfx_iter open;  /* as in a trace: nodes of variables are not used for others */
@@ -283,7 +283,7 @@ static cfx_value region_value(cfx_at at, cfx_graph *sub)
     cfx_value v = cfx_value_region(at.scope->trace->graph, sub, &err);
     cfx_graph_release(sub);
     if (v.kind == CFX_KIND_INVALID)
-        cfxi_scope_take(at, &err);
+        cfxi_capture_scope_take(at, &err);
     return v;
 }
 
@@ -293,13 +293,13 @@ static cfx_value operands(cfx_at at, cfx_vars in)
     cfxi_room room = {.here = here, .fits = CFXI_FEW, .item = sizeof *here};
     cfx_error err = {0};
     cfx_value all = cfx_invalid();
-    cfx_value *items = cfxi_room_for(at, &room, in.n);
-    if (items && cfxi_var_values(at, in, items)) {
+    cfx_value *items = cfxi_capture_room_for(at, &room, in.n);
+    if (items && cfxi_capture_var_values(at, in, items)) {
         all = cfx_value_tuple(at.scope->trace->graph, items, in.n, &err);
         if (all.kind == CFX_KIND_INVALID)
-            cfxi_scope_take(at, &err);
+            cfxi_capture_scope_take(at, &err);
     }
-    cfxi_room_free(at, &room);
+    cfxi_capture_room_free(at, &room);
     return all;
 }
 
@@ -312,18 +312,19 @@ static cfx_var note(cfx_at at, const char *target, const cfx_value *args, size_t
     if (cfx_ok(at.scope)) {
         call = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, target, args, n, NULL, 0, &err);
         if (!call)
-            cfxi_scope_take(at, &err);
+            cfxi_capture_scope_take(at, &err);
     }
     if (!call) {
         for (size_t i = 0; i < n; i++)
             cfx_value_discard(g, args[i]);
         return cfx_var_empty();
     }
-    cfx_datum known = at.scope->trace->dims
-                          ? cfxi_infer_node(at, call)
-                          : cfxi_number_of_call(at.scope->trace, cfx_node_operator(call), call);
+    cfx_datum known =
+        at.scope->trace->dims
+            ? cfxi_capture_infer_node(at, call)
+            : cfxi_capture_number_of_call(at.scope->trace, cfx_node_operator(call), call);
     if (cfx_ok(at.scope))
-        return cfxi_trace_node(at, call, known);
+        return cfxi_capture_trace_node(at, call, known);
     cfx_datum_release(known);
     return cfx_var_empty();
 }
@@ -332,7 +333,7 @@ static cfx_var note_if(cfx_at at, cfx_var pred, const block *then, const block *
                        cfx_vars in)
 {
     size_t results[2];
-    cfx_value args[4] = {cfxi_var_value(at, pred)};
+    cfx_value args[4] = {cfxi_capture_var_value(at, pred)};
     for (size_t i = 0; i < 2; i++)
         args[i + 1] = !cfx_ok(at.scope) ? cfx_invalid()
                       : region_value(at, capture(at, i ? otherwise : then, in, SIZE_MAX,
@@ -365,7 +366,7 @@ static cfx_var note_while(cfx_at at, const block *test, const block *body, cfx_v
 static cfx_var note_for(cfx_at at, cfx_var count, const block *body, cfx_vars in)
 {
     size_t results;
-    cfx_value args[3] = {cfxi_var_value(at, count)};
+    cfx_value args[3] = {cfxi_capture_var_value(at, count)};
     args[1] = cfx_ok(at.scope) ? region_value(at, capture(at, body, in, in.n, &results))
                                : cfx_invalid();
     args[2] = cfx_ok(at.scope) ? operands(at, in) : cfx_invalid();

@@ -18,13 +18,13 @@ static cfx_var parse_constant(cfx_schema_text text)
 {
     int64_t i;
     double f;
-    if (cfxi_text_is_word(text, "None"))
+    if (cfxi_ops_text_is_word(text, "None"))
         return cfx_var_none();
-    if (cfxi_text_is_word(text, "True") || cfxi_text_is_word(text, "False"))
+    if (cfxi_ops_text_is_word(text, "True") || cfxi_ops_text_is_word(text, "False"))
         return cfx_var_bool(text.text[0] == 'T');
-    if (cfxi_parse_int(text.text, text.size, &i))
+    if (cfxi_base_parse_int(text.text, text.size, &i))
         return cfx_var_int(i);
-    return cfxi_parse_float(text.text, text.size, &f) ? cfx_var_float(f) : cfx_var_empty();
+    return cfxi_base_parse_float(text.text, text.size, &f) ? cfx_var_float(f) : cfx_var_empty();
 }
 
 /* An item of "x, mask=None" or "x=float32[N, 3], n=2". */
@@ -36,7 +36,7 @@ typedef struct item {
 /* Takes the next item off *list; false past the last. */
 static bool next_item(const char **list, item *out)
 {
-    const cfx_schema_text whole = cfxi_schema_next(list);
+    const cfx_schema_text whole = cfxi_ops_schema_next(list);
     const char *equals = whole.size > 0 ? memchr(whole.text, '=', whole.size) : NULL;
     *out = (item){.name = whole};
     if (equals) {
@@ -60,7 +60,7 @@ static bool is_called(cfx_schema_text a, cfx_schema_text b)
     return a.size == b.size && memcmp(a.text, b.text, a.size) == 0;
 }
 
-bool cfxi_inputs_are_good(cfx_at at, const cfx_class *type)
+bool cfxi_capture_inputs_are_good(cfx_at at, const cfx_class *type)
 {
     const char *list = inputs_of(type);
     bool optional = false;
@@ -114,24 +114,25 @@ static void fill_defaults(const cfx_class *type, size_t given, cfx_var *all, siz
     }
 }
 
-const cfx_var *cfxi_fill_inputs(cfx_at at, const cfx_module *m, cfx_vars in, cfxi_room *room,
-                                size_t *n)
+const cfx_var *cfxi_capture_fill_inputs(cfx_at at, const cfx_module *m, cfx_vars in,
+                                        cfxi_room *room, size_t *n)
 {
     size_t least;
     size_t most;
     count_inputs(m->type, &least, &most);
     if (in.n < least || in.n > most) {
-        cfx_fail(at, CFX_E_VALUE, "%s takes %zu input%s (%s), not %zu", cfxi_module_title(m),
-                 most == SIZE_MAX ? least : most, most == 1 ? "" : "s", inputs_of(m->type), in.n);
+        cfx_fail(at, CFX_E_VALUE, "%s takes %zu input%s (%s), not %zu",
+                 cfxi_capture_module_title(m), most == SIZE_MAX ? least : most,
+                 most == 1 ? "" : "s", inputs_of(m->type), in.n);
         return NULL;
     }
     *n = most == SIZE_MAX ? in.n : most;
-    cfx_var *all = cfxi_room_for(at, room, *n);
+    cfx_var *all = cfxi_capture_room_for(at, room, *n);
     for (size_t i = 0; all && i < in.n; i++) {
         all[i] = in.items[i];
         if (all[i].kind == CFX_VAR_EMPTY) {
-            cfx_fail(at, CFX_E_VALUE, "%s: input %zu is an empty variable", cfxi_module_title(m),
-                     i);
+            cfx_fail(at, CFX_E_VALUE, "%s: input %zu is an empty variable",
+                     cfxi_capture_module_title(m), i);
             return NULL;
         }
     }
@@ -192,21 +193,21 @@ static cfx_var add_placeholder(cfx_at at, cfx_schema_text name, cfx_var value)
 {
     cfx_graph *g = at.scope->trace->graph;
     cfx_error err = {0};
-    const cfx_value usual = cfxi_var_value(at, value);
+    const cfx_value usual = cfxi_capture_var_value(at, value);
     const cfx_target target = {.name = name.text, .size = name.size};
-    const bool number = !at.scope->trace->dims && cfxi_var_is_number(at, value);
-    cfx_datum known = number ? cfxi_some_number() : input_shape(at, name);
+    const bool number = !at.scope->trace->dims && cfxi_capture_var_is_number(at, value);
+    cfx_datum known = number ? cfxi_capture_some_number() : input_shape(at, name);
     cfx_value args = cfx_value_tuple(g, &usual, value.kind != CFX_VAR_EMPTY, &err);
     cfx_node *n = NULL;
     if (args.kind != CFX_KIND_INVALID && cfx_ok(at.scope))
         n = cfx_graph_create(g, CFX_OP_PLACEHOLDER, target, args, cfx_invalid(), NULL,
                              cfx_invalid(), &err);
     if (n)
-        return cfxi_trace_node(at, n, known);
+        return cfxi_capture_trace_node(at, n, known);
     cfx_value_discard(g, args);
     cfx_datum_release(known);
     if (cfx_ok(at.scope))
-        cfxi_scope_take(at, &err);
+        cfxi_capture_scope_take(at, &err);
     return cfx_var_empty();
 }
 
@@ -226,7 +227,8 @@ static cfx_var add_input(cfx_at at, const item *in)
     return v;
 }
 
-const cfx_var *cfxi_trace_inputs(cfx_at at, const cfx_class *type, cfxi_room *room, size_t *n)
+const cfx_var *cfxi_capture_trace_inputs(cfx_at at, const cfx_class *type, cfxi_room *room,
+                                         size_t *n)
 {
     const cfx_trace_options *o = at.scope->trace->options;
     const char *list = inputs_of(type);
@@ -236,7 +238,7 @@ const cfx_var *cfxi_trace_inputs(cfx_at at, const cfx_class *type, cfxi_room *ro
     if (!names_are_inputs(at, "shapes", o->shapes, list) ||
         !names_are_inputs(at, "concrete_args", o->concrete_args, list))
         return NULL;
-    cfx_var *all = cfxi_room_for(at, room, *n);
+    cfx_var *all = cfxi_capture_room_for(at, room, *n);
     item in;
     for (size_t i = 0; all && i < *n && next_item(&list, &in); i++) {
         all[i] = add_input(at, &in);

@@ -3,12 +3,12 @@
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-cfx_module *cfxi_module_make(const cfx_allocator *allocator, cfx_error *err)
+cfx_module *cfxi_capture_module_make(const cfx_allocator *allocator, cfx_error *err)
 {
-    allocator = cfxi_allocator(allocator);
-    cfx_module *m = cfxi_alloc(allocator, sizeof *m);
+    allocator = cfxi_base_allocator(allocator);
+    cfx_module *m = cfxi_base_alloc(allocator, sizeof *m);
     if (!m) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     *m = (cfx_module){.allocator = allocator, .training = true};
@@ -26,12 +26,12 @@ cfx_module *cfx_module_retain(cfx_module *m)
 static void free_text(const cfx_allocator *allocator, char *text)
 {
     if (text)
-        cfxi_free(allocator, text, strlen(text) + 1);
+        cfxi_base_free(allocator, text, strlen(text) + 1);
 }
 
 static char *copy_text(const cfx_allocator *allocator, const char *text, size_t size)
 {
-    char *copy = cfxi_alloc(allocator, size + 1);
+    char *copy = cfxi_base_alloc(allocator, size + 1);
     if (copy) {
         memcpy(copy, text, size);
         copy[size] = '\0';
@@ -44,7 +44,7 @@ static void member_free(const cfx_module *m, cfxi_member *e)
     cfx_module_release(e->child);
     cfx_datum_release(e->value);
     free_text(m->allocator, e->name);
-    cfxi_free(m->allocator, e, sizeof *e);
+    cfxi_base_free(m->allocator, e, sizeof *e);
 }
 
 void cfx_module_release(cfx_module *m)
@@ -52,17 +52,17 @@ void cfx_module_release(cfx_module *m)
     if (!m || atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1)
         return;
     for (size_t i = 0; i < m->members.size; i++)
-        member_free(m, cfxi_member_at(m, i));
-    cfxi_vec_free(&m->members, sizeof(cfxi_member *), m->allocator);
-    cfxi_table_free(&m->by_name, m->allocator);
+        member_free(m, cfxi_capture_member_at(m, i));
+    cfxi_base_vec_free(&m->members, sizeof(cfxi_member *), m->allocator);
+    cfxi_ir_table_free(&m->by_name, m->allocator);
     free_text(m->allocator, m->name);
     cfx_graph_release(m->graph);
-    cfxi_free(m->allocator, m, sizeof *m);
+    cfxi_base_free(m->allocator, m, sizeof *m);
 }
 
-cfx_module *cfxi_module_copy(const cfx_module *m, cfx_error *err)
+cfx_module *cfxi_capture_module_copy(const cfx_module *m, cfx_error *err)
 {
-    cfx_module *copy = cfxi_module_make(m->allocator, err);
+    cfx_module *copy = cfxi_capture_module_make(m->allocator, err);
     if (!copy)
         return NULL;
     copy->type = m->type;
@@ -74,14 +74,14 @@ cfx_module *cfxi_module_copy(const cfx_module *m, cfx_error *err)
     copy->name = m->name ? copy_text(m->allocator, m->name, strlen(m->name)) : NULL;
     bool good = !m->name || copy->name;
     for (size_t i = 0; good && i < m->members.size; i++) {
-        const cfxi_member *e = cfxi_member_at(m, i);
-        good = cfxi_module_put(copy, e->name, strlen(e->name), e->kind, e->child, e->value,
-                               NULL) == CFX_OK;
+        const cfxi_member *e = cfxi_capture_member_at(m, i);
+        good = cfxi_capture_module_put(copy, e->name, strlen(e->name), e->kind, e->child, e->value,
+                                       NULL) == CFX_OK;
     }
     if (good)
         return copy;
     cfx_module_release(copy);
-    cfxi_nomem(err);
+    cfxi_base_nomem(err);
     return NULL;
 }
 
@@ -89,7 +89,7 @@ cfx_module *cfxi_module_copy(const cfx_module *m, cfx_error *err)
 
 static uint32_t hash_of_name(const char *name, size_t size)
 {
-    return (uint32_t)cfxi_hash_bytes(name, size);
+    return (uint32_t)cfxi_base_hash_bytes(name, size);
 }
 
 static uint32_t hash_of_member(const void *item)
@@ -104,25 +104,25 @@ static bool is_called(const void *item, const void *name, size_t size)
     return strncmp(own, name, size) == 0 && own[size] == '\0';
 }
 
-cfxi_member *cfxi_module_find(const cfx_module *m, const char *name, size_t size)
+cfxi_member *cfxi_capture_module_find(const cfx_module *m, const char *name, size_t size)
 {
-    return cfxi_table_find(&m->by_name, hash_of_name(name, size), is_called, name, size);
+    return cfxi_ir_table_find(&m->by_name, hash_of_name(name, size), is_called, name, size);
 }
 
 static cfxi_member *add_member(cfx_module *m, const char *name, size_t size, cfxi_member_kind kind)
 {
     const cfx_allocator *allocator = m->allocator;
-    cfxi_member *e = cfxi_alloc(allocator, sizeof *e);
+    cfxi_member *e = cfxi_base_alloc(allocator, sizeof *e);
     char *copy = e ? copy_text(allocator, name, size) : NULL;
-    if (!copy || !cfxi_vec_reserve(&m->members, 1, sizeof e, allocator) ||
-        !cfxi_table_reserve(&m->by_name, hash_of_member, allocator)) {
+    if (!copy || !cfxi_base_vec_reserve(&m->members, 1, sizeof e, allocator) ||
+        !cfxi_ir_table_reserve(&m->by_name, hash_of_member, allocator)) {
         free_text(allocator, copy);
-        cfxi_free(allocator, e, sizeof *e);
+        cfxi_base_free(allocator, e, sizeof *e);
         return NULL;
     }
     *e = (cfxi_member){.name = copy, .kind = kind, .value = cfx_datum_invalid()};
     ((cfxi_member **)m->members.data)[m->members.size++] = e;
-    cfxi_table_insert(&m->by_name, hash_of_name(name, size), e);
+    cfxi_ir_table_insert(&m->by_name, hash_of_name(name, size), e);
     return e;
 }
 
@@ -136,7 +136,7 @@ static bool deepen(cfx_module *m, int32_t level)
         return false;
     m->level = level;
     for (size_t i = 0; i < m->members.size; i++) {
-        const cfxi_member *e = cfxi_member_at(m, i);
+        const cfxi_member *e = cfxi_capture_member_at(m, i);
         if (e->kind == CFXI_MEMBER_CHILD && !deepen(e->child, level + 1))
             return false;
     }
@@ -148,16 +148,17 @@ static bool is_tensor_or_none(cfx_datum d)
     return d.kind == CFX_DATUM_TENSOR || d.kind == CFX_DATUM_NONE;
 }
 
-cfx_status cfxi_module_put(cfx_module *m, const char *name, size_t size, cfxi_member_kind kind,
-                           cfx_module *child, cfx_datum value, cfx_error *err)
+cfx_status cfxi_capture_module_put(cfx_module *m, const char *name, size_t size,
+                                   cfxi_member_kind kind, cfx_module *child, cfx_datum value,
+                                   cfx_error *err)
 {
     if (child && !deepen(child, m->level + 1))
         return cfx_error_set(err, CFX_E_LIMIT, "modules nest more than %d deep",
                              CFX_MAX_REGION_DEPTH);
-    cfxi_member *e = cfxi_module_find(m, name, size);
+    cfxi_member *e = cfxi_capture_module_find(m, name, size);
     e = e ? e : add_member(m, name, size, kind);
     if (!e)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     const bool was_tensor = e->kind == CFXI_MEMBER_PARAMETER || e->kind == CFXI_MEMBER_BUFFER;
     if (!(was_tensor && kind == CFXI_MEMBER_ATTRIBUTE && is_tensor_or_none(value)))
         e->kind = kind;
@@ -171,9 +172,9 @@ cfx_status cfxi_module_put(cfx_module *m, const char *name, size_t size, cfxi_me
     return CFX_OK;
 }
 
-bool cfxi_module_drop(cfx_module *m, const char *name, size_t size)
+bool cfxi_capture_module_drop(cfx_module *m, const char *name, size_t size)
 {
-    cfxi_member *e = cfxi_module_find(m, name, size);
+    cfxi_member *e = cfxi_capture_module_find(m, name, size);
     if (!e)
         return false;
     cfxi_member **at = m->members.data;
@@ -181,7 +182,7 @@ bool cfxi_module_drop(cfx_module *m, const char *name, size_t size)
         at++;
     memmove(at, at + 1, (--m->members.size - (size_t)(at - (cfxi_member **)m->members.data)) *
                             sizeof *at);
-    cfxi_table_remove(&m->by_name, hash_of_name(name, size), e);
+    cfxi_ir_table_remove(&m->by_name, hash_of_name(name, size), e);
     m->version++;
     member_free(m, e);
     return true;
@@ -191,11 +192,11 @@ bool cfxi_module_drop(cfx_module *m, const char *name, size_t size)
 
 static cfx_module *child_of(const cfx_module *m, const char *name, size_t size)
 {
-    const cfxi_member *e = cfxi_module_find(m, name, size);
+    const cfxi_member *e = cfxi_capture_module_find(m, name, size);
     return e && e->kind == CFXI_MEMBER_CHILD ? e->child : NULL;
 }
 
-cfx_module *cfxi_module_owner(const cfx_module *m, const char *path, const char **last)
+cfx_module *cfxi_capture_module_owner(const cfx_module *m, const char *path, const char **last)
 {
     const char *dot;
     while (m && (dot = strchr(path, '.')) != NULL) {
@@ -206,16 +207,16 @@ cfx_module *cfxi_module_owner(const cfx_module *m, const char *path, const char 
     return (cfx_module *)m;
 }
 
-cfxi_member *cfxi_module_at(const cfx_module *m, const char *path)
+cfxi_member *cfxi_capture_module_at(const cfx_module *m, const char *path)
 {
     const char *last;
-    const cfx_module *owner = m ? cfxi_module_owner(m, path, &last) : NULL;
-    return owner ? cfxi_module_find(owner, last, strlen(last)) : NULL;
+    const cfx_module *owner = m ? cfxi_capture_module_owner(m, path, &last) : NULL;
+    return owner ? cfxi_capture_module_find(owner, last, strlen(last)) : NULL;
 }
 
 cfx_module *cfx_child(const cfx_module *m, const char *path)
 {
-    const cfxi_member *e = path ? cfxi_module_at(m, path) : NULL;
+    const cfxi_member *e = path ? cfxi_capture_module_at(m, path) : NULL;
     return e && e->kind == CFXI_MEMBER_CHILD ? e->child : NULL;
 }
 
@@ -233,21 +234,21 @@ typedef struct walk {
 static cfx_status visit(walk *w, cfx_module *m, cfx_error *err)
 {
     const size_t size = w->path.size;
-    if (cfxi_pointers_get(&w->seen, m))
+    if (cfxi_base_pointers_get(&w->seen, m))
         return CFX_OK;
     if (w->depth++ >= CFX_MAX_REGION_DEPTH)
         return cfx_error_set(err, CFX_E_LIMIT, "modules nest more than %d deep",
                              CFX_MAX_REGION_DEPTH);
-    if (!cfxi_pointers_set(&w->seen, m, m, w->allocator))
-        return cfxi_nomem(err);
+    if (!cfxi_base_pointers_set(&w->seen, m, m, w->allocator))
+        return cfxi_base_nomem(err);
     CFX_TRY(w->fn(w->ctx, m, w->path.data, err));
     for (size_t i = 0; i < m->members.size; i++) {
-        const cfxi_member *e = cfxi_member_at(m, i);
+        const cfxi_member *e = cfxi_capture_member_at(m, i);
         if (e->kind != CFXI_MEMBER_CHILD)
             continue;
         if (cfx_buffer_append(&w->path, ".", size > 0) != CFX_OK ||
             cfx_buffer_append(&w->path, e->name, strlen(e->name)) != CFX_OK)
-            return cfxi_nomem(err);
+            return cfxi_base_nomem(err);
         CFX_TRY(visit(w, e->child, err));
         w->path.size = size;
         w->path.data[size] = '\0';
@@ -256,15 +257,15 @@ static cfx_status visit(walk *w, cfx_module *m, cfx_error *err)
     return CFX_OK;
 }
 
-cfx_status cfxi_module_each(cfx_module *m, cfxi_module_fn *fn, void *ctx, cfx_error *err)
+cfx_status cfxi_capture_module_each(cfx_module *m, cfxi_module_fn *fn, void *ctx, cfx_error *err)
 {
     walk w = {.fn = fn, .ctx = ctx, .allocator = m->allocator};
     cfx_buffer_init(&w.path, m->allocator);
     /* The empty path has no memory of its own that could be cut back to. */
-    cfx_status status = cfx_buffer_reserve(&w.path, 64) == CFX_OK ? CFX_OK : cfxi_nomem(err);
+    cfx_status status = cfx_buffer_reserve(&w.path, 64) == CFX_OK ? CFX_OK : cfxi_base_nomem(err);
     if (status == CFX_OK)
         status = visit(&w, m, err);
-    cfxi_pointers_free(&w.seen, m->allocator);
+    cfxi_base_pointers_free(&w.seen, m->allocator);
     cfx_buffer_free(&w.path);
     return status;
 }
@@ -274,16 +275,16 @@ static uint64_t graph_stamp(const cfx_graph *g)
 {
     uint64_t stamp = g->version;
     size_t at = 0;
-    for (const cfx_ref *ref; (ref = cfxi_table_next(&g->refs_table, &at)) != NULL;)
+    for (const cfx_ref *ref; (ref = cfxi_ir_table_next(&g->refs_table, &at)) != NULL;)
         if (ref->kind == CFXI_REF_REGION)
-            stamp = cfxi_hash_mix(stamp, graph_stamp(ref->region));
+            stamp = cfxi_base_hash_mix(stamp, graph_stamp(ref->region));
     return stamp;
 }
 
 static bool has_children(const cfx_module *m)
 {
     for (size_t i = 0; i < m->members.size; i++)
-        if (cfxi_member_at(m, i)->kind == CFXI_MEMBER_CHILD)
+        if (cfxi_capture_member_at(m, i)->kind == CFXI_MEMBER_CHILD)
             return true;
     return false;
 }
@@ -293,28 +294,28 @@ static bool has_children(const cfx_module *m)
 static bool mix_stamp(const cfx_module *m, cfxi_pointers *seen, const cfx_allocator *allocator,
                       uint64_t *stamp)
 {
-    *stamp = cfxi_hash_mix(*stamp, (uint64_t)(uintptr_t)m);
-    if (cfxi_pointers_get(seen, m))
+    *stamp = cfxi_base_hash_mix(*stamp, (uint64_t)(uintptr_t)m);
+    if (cfxi_base_pointers_get(seen, m))
         return true;
-    if (has_children(m) && !cfxi_pointers_set(seen, m, (cfx_module *)m, allocator))
+    if (has_children(m) && !cfxi_base_pointers_set(seen, m, (cfx_module *)m, allocator))
         return false;
-    *stamp = cfxi_hash_mix(*stamp, 2 * m->version + m->training);
+    *stamp = cfxi_base_hash_mix(*stamp, 2 * m->version + m->training);
     if (m->graph)
-        *stamp = cfxi_hash_mix(*stamp, graph_stamp(m->graph));
+        *stamp = cfxi_base_hash_mix(*stamp, graph_stamp(m->graph));
     for (size_t i = 0; i < m->members.size; i++) {
-        const cfxi_member *e = cfxi_member_at(m, i);
+        const cfxi_member *e = cfxi_capture_member_at(m, i);
         if (e->kind == CFXI_MEMBER_CHILD && !mix_stamp(e->child, seen, allocator, stamp))
             return false;
     }
     return true;
 }
 
-bool cfxi_module_stamp(const cfx_module *m, uint64_t *out)
+bool cfxi_capture_module_stamp(const cfx_module *m, uint64_t *out)
 {
     cfxi_pointers seen = {0};
     *out = 0;
     const bool good = mix_stamp(m, &seen, m->allocator, out);
-    cfxi_pointers_free(&seen, m->allocator);
+    cfxi_base_pointers_free(&seen, m->allocator);
     return good;
 }
 
@@ -324,13 +325,13 @@ bool cfxi_module_stamp(const cfx_module *m, uint64_t *out)
 static bool class_is_good(cfx_at at, const cfx_class *type)
 {
     const int forwards = !!type->forward + !!type->forward2 + !!type->forward3 + !!type->forward_n;
-    if (!type->name || !cfxi_is_identifier(type->name, strlen(type->name)))
+    if (!type->name || !cfxi_base_is_identifier(type->name, strlen(type->name)))
         cfx_fail(at, CFX_E_VALUE, "a class needs a name that is an identifier, not '%.60s'",
                  type->name ? type->name : "");
     else if (forwards != 1)
         cfx_fail(at, CFX_E_VALUE, "class %.60s needs one of forward, forward2, forward3 and "
                  "forward_n, and has %d", type->name, forwards);
-    return cfx_ok(at.scope) && cfxi_inputs_are_good(at, type);
+    return cfx_ok(at.scope) && cfxi_capture_inputs_are_good(at, type);
 }
 
 cfx_module *cfx_module_new_at(cfx_at at, const cfx_class *type)
@@ -340,22 +341,23 @@ cfx_module *cfx_module_new_at(cfx_at at, const cfx_class *type)
         return NULL;
     if (type && !class_is_good(at, type))
         return NULL;
-    cfx_module *m = cfxi_module_make(cfx_scope_allocator(at.scope), &err);
+    cfx_module *m = cfxi_capture_module_make(cfx_scope_allocator(at.scope), &err);
     if (!m) {
-        cfxi_scope_take(at, &err);
+        cfxi_capture_scope_take(at, &err);
         return NULL;
     }
     m->type = type;
-    return cfxi_scope_own(at, m);
+    return cfxi_capture_scope_own(at, m);
 }
 
 /* Whether a member may be called so: a name, or the number of an item. */
 static bool is_name(const char *name)
 {
     size_t digits = 0;
-    while (name && cfxi_is_digit(name[digits]))
+    while (name && cfxi_base_is_digit(name[digits]))
         digits++;
-    return name && ((digits > 0 && name[digits] == '\0') || cfxi_is_identifier(name, strlen(name)));
+    return name &&
+           ((digits > 0 && name[digits] == '\0') || cfxi_base_is_identifier(name, strlen(name)));
 }
 
 /* CFX_OK if `m` can get a new member of this name; also for NULL, after a failure. */
@@ -370,8 +372,8 @@ static bool can_add(cfx_at at, const cfx_module *m, const char *name)
                  name ? name : "");
     else if (strcmp(name, "training") == 0)
         cfx_fail(at, CFX_E_KEY, "every module has 'training' already: cfx_module_train sets it");
-    else if (cfxi_module_find(m, name, strlen(name)))
-        cfx_fail(at, CFX_E_KEY, "%s has a '%.100s' already", cfxi_module_title(m), name);
+    else if (cfxi_capture_module_find(m, name, strlen(name)))
+        cfx_fail(at, CFX_E_KEY, "%s has a '%.100s' already", cfxi_capture_module_title(m), name);
     return cfx_ok(at.scope);
 }
 
@@ -379,8 +381,8 @@ static void add(cfx_at at, cfx_module *m, const char *name, cfxi_member_kind kin
                 cfx_module *child, cfx_datum value)
 {
     cfx_error err = {0};
-    if (cfxi_module_put(m, name, strlen(name), kind, child, value, &err) != CFX_OK)
-        cfxi_scope_take(at, &err);
+    if (cfxi_capture_module_put(m, name, strlen(name), kind, child, value, &err) != CFX_OK)
+        cfxi_capture_scope_take(at, &err);
 }
 
 static cfx_status stop_at(void *ctx, cfx_module *m, const char *path, cfx_error *err)
@@ -396,12 +398,12 @@ static bool can_contain(cfx_at at, cfx_module *m, const char *name, cfx_module *
     cfx_error err = {0};
     cfx_status status = child == m ? CFX_E_VALUE : CFX_OK;
     if (child->level < m->level)
-        status = cfxi_module_each(child, stop_at, m, &err);
+        status = cfxi_capture_module_each(child, stop_at, m, &err);
     if (status == CFX_E_VALUE)
         cfx_fail(at, status, "%s would contain itself: it is part of what is added as '%.100s'",
-                 cfxi_module_title(m), name);
+                 cfxi_capture_module_title(m), name);
     else if (status != CFX_OK)
-        cfxi_scope_take(at, &err);
+        cfxi_capture_scope_take(at, &err);
     return status == CFX_OK;
 }
 
@@ -448,7 +450,7 @@ void cfx_module_declare_at(cfx_at at, cfx_module *m, const char *name)
     if (none)
         add_tensor(at, m, name, CFXI_MEMBER_PARAMETER, none);
     else
-        cfxi_scope_take(at, &err);
+        cfxi_capture_scope_take(at, &err);
     cfx_tensor_release(none);
 }
 
@@ -464,14 +466,16 @@ void cfx_module_set_at(cfx_at at, cfx_module *m, const char *name, cfx_var v)
         cfx_fail(at, CFX_E_KEY, "cfx_module_train sets 'training'");
         return;
     }
-    const cfxi_member *old = cfxi_module_find(m, name, strlen(name));
+    const cfxi_member *old = cfxi_capture_module_find(m, name, strlen(name));
     cfx_datum d = cfx_var_datum_at(at, v);
     if (d.kind != CFX_DATUM_INVALID && old && old->kind == CFXI_MEMBER_CHILD)
-        cfx_fail(at, CFX_E_KEY, "%s has a module '%.100s'", cfxi_module_title(m), name);
+        cfx_fail(at, CFX_E_KEY, "%s has a module '%.100s'", cfxi_capture_module_title(m), name);
     else if (d.kind != CFX_DATUM_INVALID && old && old->kind != CFXI_MEMBER_ATTRIBUTE &&
              !is_tensor_or_none(d))
-        cfx_fail(at, CFX_E_TYPE, "'%.100s' of %s is a parameter or a buffer: a tensor or None, not "
-                 "%s", name, cfxi_module_title(m), cfx_datum_kind_name((cfx_datum_kind)d.kind));
+        cfx_fail(at, CFX_E_TYPE,
+                 "'%.100s' of %s is a parameter or a buffer: a tensor or None, not "
+                 "%s",
+                 name, cfxi_capture_module_title(m), cfx_datum_kind_name((cfx_datum_kind)d.kind));
     else if (d.kind != CFX_DATUM_INVALID)
         add(at, m, name, CFXI_MEMBER_ATTRIBUTE, NULL, d);
     cfx_datum_release(d);
@@ -491,14 +495,14 @@ size_t cfx_module_num_children(const cfx_module *m)
 {
     size_t n = 0;
     for (size_t i = 0; m && i < m->members.size; i++)
-        n += cfxi_member_at(m, i)->kind == CFXI_MEMBER_CHILD;
+        n += cfxi_capture_member_at(m, i)->kind == CFXI_MEMBER_CHILD;
     return n;
 }
 
 cfx_module *cfx_module_child_at(const cfx_module *m, size_t i, const char **name)
 {
     for (size_t k = 0; m && k < m->members.size; k++) {
-        const cfxi_member *e = cfxi_member_at(m, k);
+        const cfxi_member *e = cfxi_capture_member_at(m, k);
         if (e->kind != CFXI_MEMBER_CHILD || i-- > 0)
             continue;
         if (name)
@@ -523,7 +527,7 @@ const char *cfx_module_class_name(const cfx_module *m)
     return m->name ? m->name : m->type ? m->type->name : "";
 }
 
-const char *cfxi_module_title(const cfx_module *m)
+const char *cfxi_capture_module_title(const cfx_module *m)
 {
     const char *name = cfx_module_class_name(m);
     return name[0] ? name : "the module";
@@ -531,7 +535,7 @@ const char *cfxi_module_title(const cfx_module *m)
 
 cfx_datum cfx_module_attribute(const cfx_module *m, const char *path)
 {
-    const cfxi_member *e = m && path ? cfxi_module_at(m, path) : NULL;
+    const cfxi_member *e = m && path ? cfxi_capture_module_at(m, path) : NULL;
     return e ? e->value : cfx_datum_invalid();
 }
 
@@ -544,8 +548,8 @@ static void set_training(cfx_module *m, bool training, bool visited)
     m->visited = visited;
     m->training = training;
     for (size_t i = 0; i < m->members.size; i++)
-        if (cfxi_member_at(m, i)->child)
-            set_training(cfxi_member_at(m, i)->child, training, visited);
+        if (cfxi_capture_member_at(m, i)->child)
+            set_training(cfxi_capture_member_at(m, i)->child, training, visited);
 }
 
 void cfx_module_train(cfx_module *m, bool training)

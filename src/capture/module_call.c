@@ -19,7 +19,7 @@ static cfx_var run_forward(cfx_scope *s, cfx_module *m, const cfx_var *in, size_
 static cfx_var run_children(cfx_at at, const cfx_module *m, cfx_var x)
 {
     for (size_t i = 0; i < m->members.size && cfx_ok(at.scope); i++) {
-        const cfxi_member *e = cfxi_member_at(m, i);
+        const cfxi_member *e = cfxi_capture_member_at(m, i);
         if (e->kind == CFXI_MEMBER_CHILD)
             x = cfx_call_at(at, e->child, cfx_vars_make(&x, 1));
     }
@@ -41,29 +41,29 @@ static cfx_var run_inside(cfx_at at, cfx_module *m, const cfx_var *in, size_t n)
     cfx_var result = m->type ? run_forward(s, m, in, n) : run_children(at, m, in[0]);
     s->depth--;
     if (cfx_ok(s) && result.kind == CFX_VAR_EMPTY)
-        cfx_fail(at, CFX_E_VALUE, "forward of %s returned nothing", cfxi_module_title(m));
+        cfx_fail(at, CFX_E_VALUE, "forward of %s returned nothing", cfxi_capture_module_title(m));
     if (cfx_ok(s) && result.kind == CFX_VAR_INTS)
         cfx_fail(at, CFX_E_VALUE, "forward of %s returned a cfx_ints, which went with the "
-                 "function: return a cfx_tuple", cfxi_module_title(m));
+                 "function: return a cfx_tuple", cfxi_capture_module_title(m));
     return cfx_scope_return(s, mark, result);
 }
 
-cfx_var cfxi_call_forward(cfx_at at, cfx_module *m, cfx_vars in)
+cfx_var cfxi_capture_call_forward(cfx_at at, cfx_module *m, cfx_vars in)
 {
     cfx_var here[CFXI_FEW];
     cfxi_room room = {.here = here, .fits = CFXI_FEW, .item = sizeof *here};
     cfx_var result = cfx_var_empty();
     size_t n = 1;
     if (m->type) {
-        const cfx_var *all = cfxi_fill_inputs(at, m, in, &room, &n);
+        const cfx_var *all = cfxi_capture_fill_inputs(at, m, in, &room, &n);
         if (all)
             result = run_inside(at, m, all, n);
     } else if (in.n == 1) {
         result = run_inside(at, m, in.items, n);
     } else {
-        cfx_fail(at, CFX_E_VALUE, "%s takes 1 input, not %zu", cfxi_module_title(m), in.n);
+        cfx_fail(at, CFX_E_VALUE, "%s takes 1 input, not %zu", cfxi_capture_module_title(m), in.n);
     }
-    cfxi_room_free(at, &room);
+    cfxi_capture_room_free(at, &room);
     return result;
 }
 
@@ -76,7 +76,7 @@ static bool gather(cfx_at at, cfx_vars in, bool all, cfx_datum *data, size_t *n)
     for (size_t i = 0; i < in.n; i++) {
         if (!all && in.items[i].kind != CFX_VAR_VALUE)
             continue;  /* it is part of the program */
-        data[*n] = cfxi_var_datum(at, in.items[i]);
+        data[*n] = cfxi_capture_var_datum(at, in.items[i]);
         if (!cfx_ok(at.scope))
             return false;
         ++*n;
@@ -97,16 +97,17 @@ static cfx_var run_program(cfx_at at, cfx_module *m, cfx_vars in)
     cfx_error err = {0};
     cfx_datum result = cfx_datum_invalid();
     size_t n = 0;
-    cfx_datum *data = cfxi_room_for(at, &room, in.n);
-    const cfx_program *p = data ? cfxi_ready_program(at, m, in) : NULL;
+    cfx_datum *data = cfxi_capture_room_for(at, &room, in.n);
+    const cfx_program *p = data ? cfxi_capture_ready_program(at, m, in) : NULL;
     if (p && gather(at, in, m->graph != NULL, data, &n)) {
         result = cfx_program_run(p, at.scope->rt, data, n, &err);
         if (result.kind == CFX_DATUM_INVALID)
-            cfxi_scope_take(at, &err);
+            cfxi_capture_scope_take(at, &err);
     }
     release_all(data, n);
-    cfxi_room_free(at, &room);
-    return result.kind == CFX_DATUM_INVALID ? cfx_var_empty() : cfxi_var_of_datum(at, result);
+    cfxi_capture_room_free(at, &room);
+    return result.kind == CFX_DATUM_INVALID ? cfx_var_empty()
+                                            : cfxi_capture_var_of_datum(at, result);
 }
 
 /* ---- while tracing ------------------------------------------------------------------------- */
@@ -128,8 +129,8 @@ static cfx_datum infer_call(cfx_at at, cfx_module *m, cfx_vars in)
     size_t n = 0;
     if (!at.scope->trace->dims || !(m->nn || m->graph))
         return result;
-    cfx_datum *data = cfxi_room_for(at, &room, in.n);
-    const cfx_program *p = data ? cfxi_ready_program(at, m, in) : NULL;
+    cfx_datum *data = cfxi_capture_room_for(at, &room, in.n);
+    const cfx_program *p = data ? cfxi_capture_ready_program(at, m, in) : NULL;
     bool known = p && gather(at, in, m->graph != NULL, data, &n);
     for (size_t i = 0; i < n; i++)
         known = known && data[i].kind != CFX_DATUM_INVALID;
@@ -137,10 +138,10 @@ static cfx_datum infer_call(cfx_at at, cfx_module *m, cfx_vars in)
         result = cfx_program_infer(p, at.scope->rt, at.scope->trace->dims, data, n, NULL, NULL,
                                    &err);
         if (result.kind == CFX_DATUM_INVALID)
-            cfxi_scope_take(at, &err);
+            cfxi_capture_scope_take(at, &err);
     }
     release_all(data, n);
-    cfxi_room_free(at, &room);
+    cfxi_capture_room_free(at, &room);
     return result;
 }
 
@@ -150,14 +151,14 @@ static cfx_node *call_node(cfx_at at, const char *path, cfx_vars in)
     cfxi_room room = {.here = here, .fits = CFXI_FEW, .item = sizeof *here};
     cfx_error err = {0};
     cfx_node *n = NULL;
-    cfx_value *args = cfxi_room_for(at, &room, in.n);
-    if (args && cfxi_var_values(at, in, args)) {
+    cfx_value *args = cfxi_capture_room_for(at, &room, in.n);
+    if (args && cfxi_capture_var_values(at, in, args)) {
         n = cfx_graph_call(at.scope->trace->graph, CFX_OP_CALL_MODULE, path, args, in.n, NULL, 0,
                            &err);
         if (!n)
-            cfxi_scope_take(at, &err);
+            cfxi_capture_scope_take(at, &err);
     }
-    cfxi_room_free(at, &room);
+    cfxi_capture_room_free(at, &room);
     return n;
 }
 
@@ -166,7 +167,7 @@ static cfx_var note_call(cfx_at at, cfx_module *m, const char *path, cfx_vars in
     cfx_datum known = infer_call(at, m, in);
     cfx_node *n = cfx_ok(at.scope) ? call_node(at, path, in) : NULL;
     if (n)
-        return cfxi_trace_node(at, n, known);
+        return cfxi_capture_trace_node(at, n, known);
     cfx_datum_release(known);
     return cfx_var_empty();
 }
@@ -180,21 +181,21 @@ static cfx_var follow(cfx_at at, cfx_module *m, const char *path, cfx_vars in)
     const uint32_t inner = cfx_graph_scope(t->graph, outer, path, cfx_module_class_name(m), NULL,
                                            &err);
     if (inner == 0) {
-        cfxi_scope_take(at, &err);
+        cfxi_capture_scope_take(at, &err);
         return cfx_var_empty();
     }
     t->scope = inner;
-    cfx_var result = cfxi_call_forward(at, m, in);
+    cfx_var result = cfxi_capture_call_forward(at, m, in);
     t->scope = outer;
     return result;
 }
 
 static cfx_var trace_call(cfx_at at, cfx_module *m, cfx_vars in)
 {
-    const char *path = cfxi_trace_path(at.scope->trace, m);
+    const char *path = cfxi_capture_trace_path(at.scope->trace, m);
     if (!path) {
         cfx_fail(at, CFX_E_KEY, "%s is no part of the module that is being captured: add it to "
-                 "one that is (cfx_module_add)", cfxi_module_title(m));
+                 "one that is (cfx_module_add)", cfxi_capture_module_title(m));
         return cfx_var_empty();
     }
     if (!has_forward(m) || is_leaf(at.scope->trace, m, path))
@@ -221,5 +222,5 @@ cfx_var cfx_call_at(cfx_at at, cfx_module *m, cfx_vars in)
     }
     if (at.scope->trace)
         return trace_call(at, m, in);
-    return has_forward(m) ? cfxi_call_forward(at, m, in) : run_program(at, m, in);
+    return has_forward(m) ? cfxi_capture_call_forward(at, m, in) : run_program(at, m, in);
 }

@@ -9,7 +9,7 @@
 static cfx_module *copy_with_graph(const cfx_module *m, cfx_error *err)
 {
     cfx_graph *g = cfx_graph_clone(m->graph, NULL, err);
-    cfx_module *copy = g ? cfxi_module_copy(m, err) : NULL;
+    cfx_module *copy = g ? cfxi_capture_module_copy(m, err) : NULL;
     if (!copy) {
         cfx_graph_release(g);
         return NULL;
@@ -35,9 +35,9 @@ static bool put_own(copying *c, const cfx_module *m, const cfxi_member *e, cfx_m
     cfx_module *child = with_own_graphs(c, e->child, false, err);
     bool good = child != NULL;
     if (good && child != e->child) {
-        *copy = *copy ? *copy : cfxi_module_copy(m, err);
-        good = *copy && cfxi_module_put(*copy, e->name, strlen(e->name), e->kind, child, none,
-                                        err) == CFX_OK;
+        *copy = *copy ? *copy : cfxi_capture_module_copy(m, err);
+        good = *copy && cfxi_capture_module_put(*copy, e->name, strlen(e->name), e->kind, child,
+                                                none, err) == CFX_OK;
     }
     return good;
 }
@@ -45,10 +45,10 @@ static bool put_own(copying *c, const cfx_module *m, const cfxi_member *e, cfx_m
 /* Remembers what `m` became, and takes that over; NULL with *err set. */
 static cfx_module *remember_own(copying *c, const cfx_module *m, cfx_module *became, cfx_error *err)
 {
-    if (cfxi_pointers_set(&c->done, m, became, c->allocator))
+    if (cfxi_base_pointers_set(&c->done, m, became, c->allocator))
         return became;
     cfx_module_release(became);
-    cfxi_nomem(err);
+    cfxi_base_nomem(err);
     return NULL;
 }
 
@@ -59,7 +59,7 @@ static cfx_module *with_own_graphs(copying *c, cfx_module *m, bool is_root, cfx_
 {
     cfx_module *copy = NULL;
     bool good = true;
-    cfx_module *known = cfxi_pointers_get(&c->done, m);
+    cfx_module *known = cfxi_base_pointers_get(&c->done, m);
     if (known)
         return known;
     if (c->depth++ >= CFX_MAX_REGION_DEPTH) {
@@ -71,7 +71,7 @@ static cfx_module *with_own_graphs(copying *c, cfx_module *m, bool is_root, cfx_
         good = copy != NULL;
     }
     for (size_t i = 0; good && i < m->members.size; i++) {
-        const cfxi_member *e = cfxi_member_at(m, i);
+        const cfxi_member *e = cfxi_capture_member_at(m, i);
         if (e->kind == CFXI_MEMBER_CHILD)
             good = put_own(c, m, e, &copy, err);
     }
@@ -85,9 +85,9 @@ static cfx_module *with_own_graphs(copying *c, cfx_module *m, bool is_root, cfx_
 static void forget_own(copying *c)
 {
     size_t at = 0;
-    for (cfx_module *m; (m = cfxi_pointers_next(&c->done, &at)) != NULL;)
+    for (cfx_module *m; (m = cfxi_base_pointers_next(&c->done, &at)) != NULL;)
         cfx_module_release(m);
-    cfxi_pointers_free(&c->done, c->allocator);
+    cfxi_base_pointers_free(&c->done, c->allocator);
 }
 
 /* ---- what a graph reads -------------------------------------------------------------------- */
@@ -112,7 +112,7 @@ static cfx_status add_read(cfx_state *s, const cfx_graph *g, const cfx_module *m
 {
     for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
         const char *path = n->op == CFX_OP_GET_ATTR ? cfx_node_target(n, NULL, NULL) : NULL;
-        const cfxi_member *e = path ? cfxi_module_at(m, path) : NULL;
+        const cfxi_member *e = path ? cfxi_capture_module_at(m, path) : NULL;
         if (e && e->value.kind == CFX_DATUM_TENSOR && !cfx_tensor_is_abstract(e->value.as.tensor))
             CFX_TRY(cfx_state_set(s, path, e->value.as.tensor, err));
         CFX_TRY(add_regions(s, cfx_node_args(n), m, err));
@@ -125,7 +125,7 @@ static cfx_program *make_program(cfx_at at, cfx_graph *g, cfx_module *m, cfx_err
 {
     copying c = {.allocator = at.scope->allocator};
     cfx_module *root = with_own_graphs(&c, m, true, err);
-    const cfx_modules tree = cfxi_scope_tree(at.scope, root);
+    const cfx_modules tree = cfxi_capture_scope_tree(at.scope, root);
     const cfx_program_options options = {at.scope->allocator, tree.library};
     cfx_state *state = root ? cfx_state_new(at.scope->allocator, err) : NULL;
     cfx_program *p = NULL;
@@ -160,7 +160,7 @@ static bool add_inputs(cfx_at at, cfx_graph *g, cfx_vars in, cfx_value *args, cf
             continue;
         }
         at.scope->trace = &only;  /* constants are of that graph */
-        args[i] = cfxi_var_value(at, in.items[i]);
+        args[i] = cfxi_capture_var_value(at, in.items[i]);
         at.scope->trace = outer;
         if (args[i].kind == CFX_KIND_INVALID)
             return false;
@@ -175,24 +175,25 @@ static cfx_program *of_call(cfx_at at, cfx_module *m, cfx_vars in, cfx_error *er
     cfx_value here[CFXI_FEW];
     cfxi_room room = {.here = here, .fits = CFXI_FEW, .item = sizeof *here};
     cfx_program *p = NULL;
-    cfx_value *args = cfxi_room_for(at, &room, in.n);
+    cfx_value *args = cfxi_capture_room_for(at, &room, in.n);
     if (!args)
         return NULL;
-    cfx_graph *g = cfx_graph_new(at.scope->allocator, &cfxi_object_host, err);
-    cfx_module *holder = g ? cfxi_module_make(at.scope->allocator, err) : NULL;
+    cfx_graph *g = cfx_graph_new(at.scope->allocator, &cfxi_capture_object_host, err);
+    cfx_module *holder = g ? cfxi_capture_module_make(at.scope->allocator, err) : NULL;
     if (holder)
         holder->level = -1;  /* whatever `m` is part of, it stays as deep as it is */
     const char *name = m->nn ? cfx_nn_function(m->nn) : "module";
     cfx_node *call = NULL;
-    if (holder && cfxi_module_put(holder, name, strlen(name), CFXI_MEMBER_CHILD, m, none, err) ==
-                      CFX_OK &&
+    if (holder &&
+        cfxi_capture_module_put(holder, name, strlen(name), CFXI_MEMBER_CHILD, m, none, err) ==
+            CFX_OK &&
         add_inputs(at, g, in, args, err))
         call = cfx_graph_call(g, CFX_OP_CALL_MODULE, name, args, in.n, NULL, 0, err);
     if (call && cfx_graph_output(g, cfx_from_node(call), err))
         p = make_program(at, g, holder, err);
     cfx_module_release(holder);
     cfx_graph_release(g);
-    cfxi_room_free(at, &room);
+    cfxi_capture_room_free(at, &room);
     return p;
 }
 
@@ -212,14 +213,14 @@ static cfx_value stand_in(void *ctx, cfx_node *n, cfx_error *err)
     const cfx_value there = cfx_node_map_get(o->to, n);
     if (there.kind != CFX_KIND_INVALID)
         return there;
-    if (!cfxi_vec_reserve(&o->known, 1, sizeof(cfx_datum), o->at.scope->allocator)) {
-        cfxi_nomem(err);
+    if (!cfxi_base_vec_reserve(&o->known, 1, sizeof(cfx_datum), o->at.scope->allocator)) {
+        cfxi_base_nomem(err);
         return cfx_invalid();
     }
     cfx_node *input = cfx_graph_placeholder(o->g, "x", err);
     if (!input || cfx_node_map_set(o->to, n, cfx_from_node(input), err) != CFX_OK)
         return cfx_invalid();
-    ((cfx_datum *)o->known.data)[o->known.size++] = cfxi_fact_of(o->at.scope->trace, n);
+    ((cfx_datum *)o->known.data)[o->known.size++] = cfxi_capture_fact_of(o->at.scope->trace, n);
     return cfx_from_node(input);
 }
 
@@ -237,11 +238,12 @@ static cfx_module *named_by_trace(const cfxi_trace *t, cfx_error *err)
     const cfx_module *made = t->made;
     if (made->members.size == 0)
         return cfx_module_retain(t->root);
-    cfx_module *all = cfxi_module_copy(t->root, err);
+    cfx_module *all = cfxi_capture_module_copy(t->root, err);
     cfx_status status = all ? CFX_OK : CFX_E_NOMEM;
     for (size_t i = 0; i < made->members.size && status == CFX_OK; i++) {
-        const cfxi_member *e = cfxi_member_at(made, i);
-        status = cfxi_module_put(all, e->name, strlen(e->name), e->kind, e->child, e->value, err);
+        const cfxi_member *e = cfxi_capture_member_at(made, i);
+        status = cfxi_capture_module_put(all, e->name, strlen(e->name), e->kind, e->child, e->value,
+                                         err);
     }
     if (status == CFX_OK)
         return all;
@@ -267,22 +269,22 @@ static cfx_datum infer_copy(const outside *o, cfx_node *copy, cfx_error *err)
     return result;
 }
 
-cfx_datum cfxi_infer_node(cfx_at at, cfx_node *n)
+cfx_datum cfxi_capture_infer_node(cfx_at at, cfx_node *n)
 {
     outside o = {.at = at};
     cfx_error err = {0};
     cfx_datum result = cfx_datum_invalid();
     if (!at.scope->trace->dims)
         return result;
-    o.g = cfx_graph_new(at.scope->allocator, &cfxi_object_host, &err);
+    o.g = cfx_graph_new(at.scope->allocator, &cfxi_capture_object_host, &err);
     o.to = o.g ? cfx_node_map_new(at.scope->allocator, &err) : NULL;
     cfx_node *copy = o.to ? cfx_graph_copy_node(o.g, n, stand_in, &o, &err) : NULL;
     const bool known = !copy || all_known(&o);
     if (copy && known)
         result = infer_copy(&o, copy, &err);
     if (known && result.kind == CFX_DATUM_INVALID && cfx_ok(at.scope))
-        cfxi_scope_take(at, &err);
-    cfxi_vec_free(&o.known, sizeof(cfx_datum), at.scope->allocator);
+        cfxi_capture_scope_take(at, &err);
+    cfxi_base_vec_free(&o.known, sizeof(cfx_datum), at.scope->allocator);
     cfx_node_map_free(o.to);
     cfx_graph_release(o.g);
     return result;
@@ -292,38 +294,38 @@ cfx_datum cfxi_infer_node(cfx_at at, cfx_node *n)
 
 static void clear(cfx_scope *s, cfxi_ready *r)
 {
-    cfxi_free(s->allocator, r->pattern, r->n * sizeof *r->pattern);
+    cfxi_base_free(s->allocator, r->pattern, r->n * sizeof *r->pattern);
     cfx_program_free(r->program);
     r->pattern = NULL;
     r->n = 0;
     r->program = NULL;
 }
 
-void cfxi_ready_free(cfx_scope *s)
+void cfxi_capture_ready_free(cfx_scope *s)
 {
     size_t at = 0;
-    for (cfxi_ready *r; (r = cfxi_pointers_next(&s->ready, &at)) != NULL;) {
+    for (cfxi_ready *r; (r = cfxi_base_pointers_next(&s->ready, &at)) != NULL;) {
         clear(s, r);
         cfx_module_release(r->module);
     }
-    cfxi_pointers_free_all(&s->ready, sizeof(cfxi_ready), s->allocator);
+    cfxi_base_pointers_free_all(&s->ready, sizeof(cfxi_ready), s->allocator);
 }
 
 /* The entry of a module: an empty one if there was none; NULL if memory is out. */
 static cfxi_ready *entry_of(cfx_scope *s, cfx_module *m)
 {
-    cfxi_ready *r = cfxi_pointers_get(&s->ready, m);
+    cfxi_ready *r = cfxi_base_pointers_get(&s->ready, m);
     if (r)
         return r;
-    r = cfxi_alloc(s->allocator, sizeof *r);
+    r = cfxi_base_alloc(s->allocator, sizeof *r);
     if (!r)
         return NULL;
     *r = (cfxi_ready){.module = m};
-    if (cfxi_pointers_set(&s->ready, m, r, s->allocator)) {
+    if (cfxi_base_pointers_set(&s->ready, m, r, s->allocator)) {
         cfx_module_retain(m);
         return r;
     }
-    cfxi_free(s->allocator, r, sizeof *r);
+    cfxi_base_free(s->allocator, r, sizeof *r);
     return NULL;
 }
 
@@ -349,7 +351,7 @@ static bool fits(const cfxi_ready *r, cfx_vars in)
 static bool is_ready(const cfxi_ready *r, const cfx_module *m, cfx_vars in)
 {
     uint64_t stamp;
-    return r->program && cfxi_module_stamp(m, &stamp) && r->stamp == stamp &&
+    return r->program && cfxi_capture_module_stamp(m, &stamp) && r->stamp == stamp &&
            (m->graph || fits(r, in));
 }
 
@@ -358,7 +360,7 @@ static bool remember(cfx_scope *s, cfxi_ready *r, cfx_vars in)
 {
     if (in.n == 0)
         return true;
-    r->pattern = cfxi_alloc(s->allocator, in.n * sizeof *r->pattern);
+    r->pattern = cfxi_base_alloc(s->allocator, in.n * sizeof *r->pattern);
     if (!r->pattern)
         return false;
     memcpy(r->pattern, in.items, in.n * sizeof *r->pattern);
@@ -366,7 +368,7 @@ static bool remember(cfx_scope *s, cfxi_ready *r, cfx_vars in)
     return true;
 }
 
-const cfx_program *cfxi_ready_program(cfx_at at, cfx_module *m, cfx_vars in)
+const cfx_program *cfxi_capture_ready_program(cfx_at at, cfx_module *m, cfx_vars in)
 {
     cfx_error err = {0};
     cfxi_ready *r = entry_of(at.scope, m);
@@ -380,11 +382,11 @@ const cfx_program *cfxi_ready_program(cfx_at at, cfx_module *m, cfx_vars in)
     cfx_program *p = m->graph ? of_graph(at, m, &err) : of_call(at, m, in, &err);
     if (!p) {
         if (cfx_ok(at.scope))
-            cfxi_scope_take(at, &err);
+            cfxi_capture_scope_take(at, &err);
         return NULL;
     }
     r->program = p;
-    if (cfxi_module_stamp(m, &r->stamp) && (m->graph || remember(at.scope, r, in)))
+    if (cfxi_capture_module_stamp(m, &r->stamp) && (m->graph || remember(at.scope, r, in)))
         return p;
     clear(at.scope, r);
     cfx_fail(at, CFX_E_NOMEM, "out of memory");

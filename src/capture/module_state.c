@@ -37,7 +37,7 @@ static cfx_status enter(path *p, const char *name, cfx_error *err)
 {
     if (cfx_buffer_append(&p->text, ".", p->text.size > 0) != CFX_OK ||
         cfx_buffer_append(&p->text, name, strlen(name)) != CFX_OK)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     return CFX_OK;
 }
 
@@ -52,12 +52,12 @@ static cfx_status collect(cfx_state *s, const cfx_module *m, path *p, cfx_error 
 static cfx_status collect_child(cfx_state *s, cfx_module *child, path *p, cfx_error *err)
 {
     const size_t before = cfx_state_size(s);
-    if (cfxi_pointers_get(&p->bare, child))
+    if (cfxi_base_pointers_get(&p->bare, child))
         return CFX_OK;
     CFX_TRY(collect(s, child, p, err));
-    if (cfx_state_size(s) > before || cfxi_pointers_set(&p->bare, child, child, p->allocator))
+    if (cfx_state_size(s) > before || cfxi_base_pointers_set(&p->bare, child, child, p->allocator))
         return CFX_OK;
-    return cfxi_nomem(err);
+    return cfxi_base_nomem(err);
 }
 
 /* As PyTorch orders them: those of a module itself, parameters first, then those of its children.
@@ -72,7 +72,7 @@ static cfx_status collect(cfx_state *s, const cfx_module *m, path *p, cfx_error 
                              CFX_MAX_REGION_DEPTH);
     for (size_t pass = 0; pass < 3; pass++) {
         for (size_t i = 0; i < m->members.size; i++) {
-            const cfxi_member *e = cfxi_member_at(m, i);
+            const cfxi_member *e = cfxi_capture_member_at(m, i);
             if (e->kind != order[pass] || (e->kind != CFXI_MEMBER_CHILD && !is_weight(e)))
                 continue;
             CFX_TRY(enter(p, e->name, err));
@@ -92,10 +92,10 @@ static cfx_state *state_of(const cfx_module *m, const cfx_state *from, cfx_error
     cfx_state *s = cfx_state_new(m->allocator, err);
     cfx_buffer_init(&p.text, m->allocator);
     cfx_status status = !s                                              ? CFX_E_NOMEM
-                        : cfx_buffer_reserve(&p.text, 64) != CFX_OK ? cfxi_nomem(err)
+                        : cfx_buffer_reserve(&p.text, 64) != CFX_OK ? cfxi_base_nomem(err)
                                                                      : collect(s, m, &p, err);
     cfx_buffer_free(&p.text);
-    cfxi_pointers_free(&p.bare, m->allocator);
+    cfxi_base_pointers_free(&p.bare, m->allocator);
     if (status == CFX_OK)
         return s;
     cfx_state_free(s);
@@ -116,7 +116,7 @@ cfx_state *cfx_module_state_at(cfx_at at, const cfx_module *m)
         return NULL;
     cfx_state *s = state_of(m, NULL, &err);
     if (!s)
-        cfxi_scope_take(at, &err);
+        cfxi_capture_scope_take(at, &err);
     return s;
 }
 
@@ -139,12 +139,12 @@ static cfx_status keep_tied(cfx_state *s, const cfx_module *m, cfxi_pointers *he
     for (size_t i = 0; i < cfx_state_size(s); i++) {
         cfx_tensor *t;
         const char *name = cfx_state_at(s, i, &t);
-        const cfx_tensor *was = cfxi_module_at(m, name)->value.as.tensor;
-        cfx_tensor *given = cfxi_pointers_get(heirs, was);
+        const cfx_tensor *was = cfxi_capture_module_at(m, name)->value.as.tensor;
+        cfx_tensor *given = cfxi_base_pointers_get(heirs, was);
         if (given && given != t && has_same_elements(given, t))
             CFX_TRY(cfx_state_set(s, name, given, err));
-        if (!given && !cfxi_pointers_set(heirs, was, t, m->allocator))
-            return cfxi_nomem(err);
+        if (!given && !cfxi_base_pointers_set(heirs, was, t, m->allocator))
+            return cfxi_base_nomem(err);
     }
     return CFX_OK;
 }
@@ -156,10 +156,11 @@ static void put_back(cfx_module *m, const cfx_state *s)
         cfx_tensor *t;
         const char *last;
         const char *name = cfx_state_at(s, i, &t);
-        cfx_module *owner = cfxi_module_owner(m, name, &last);
-        cfxi_member *e = cfxi_module_find(owner, last, strlen(last));
+        cfx_module *owner = cfxi_capture_module_owner(m, name, &last);
+        cfxi_member *e = cfxi_capture_module_find(owner, last, strlen(last));
         if (e->value.as.tensor != t)
-            cfxi_module_put(owner, last, strlen(last), e->kind, NULL, cfx_datum_tensor(t), NULL);
+            cfxi_capture_module_put(owner, last, strlen(last), e->kind, NULL, cfx_datum_tensor(t),
+                                    NULL);
     }
 }
 
@@ -174,8 +175,8 @@ void cfx_module_take_at(cfx_at at, cfx_module *m, const cfx_state *from, unsigne
         keep_tied(s, m, &heirs, &err) == CFX_OK)
         put_back(m, s);
     else
-        cfxi_scope_take(at, &err);
-    cfxi_pointers_free(&heirs, m->allocator);
+        cfxi_capture_scope_take(at, &err);
+    cfxi_base_pointers_free(&heirs, m->allocator);
     cfx_state_free(s);
 }
 
@@ -188,7 +189,7 @@ void cfx_module_load_at(cfx_at at, cfx_module *m, const char *file, unsigned fla
     if (from)
         cfx_module_take_at(at, m, from, flags);
     else
-        cfxi_scope_take(at, &err);
+        cfxi_capture_scope_take(at, &err);
     cfx_state_free(from);
 }
 
@@ -199,6 +200,6 @@ void cfx_module_save_at(cfx_at at, const cfx_module *m, const char *file)
         return;
     cfx_state *s = state_of(m, NULL, &err);
     if (!s || cfx_safetensors_save(s, file, &err) != CFX_OK)
-        cfxi_scope_take(at, &err);
+        cfxi_capture_scope_take(at, &err);
     cfx_state_free(s);
 }

@@ -24,13 +24,13 @@ static cfx_status class_name(void *ctx, const char *path, cfx_sink out, cfx_erro
     if (!m)
         return missing(path, err);
     const char *name = cfx_module_class_name(m);
-    return cfxi_failed(err, out.write(out.ctx, name, strlen(name)));
+    return cfxi_base_failed(err, out.write(out.ctx, name, strlen(name)));
 }
 
 static const void *identity(void *ctx, const char *path)
 {
     const cfx_module *m = module_at(ctx, path);
-    const cfxi_member *e = m ? NULL : cfxi_module_at(ctx, path);
+    const cfxi_member *e = m ? NULL : cfxi_capture_module_at(ctx, path);
     if (m || !e)
         return m;
     return e->value.kind == CFX_DATUM_TENSOR ? (const void *)e->value.as.tensor : (const void *)e;
@@ -73,7 +73,7 @@ static cfx_value inside_tensor(const cfx_module *root, cfx_graph *g, const char 
         return cfx_invalid();
     memcpy(prefix, path, (size_t)(dot - path));
     prefix[dot - path] = '\0';
-    const cfxi_member *e = cfxi_module_at(root, prefix);
+    const cfxi_member *e = cfxi_capture_module_at(root, prefix);
     return e && e->value.kind == CFX_DATUM_TENSOR ? of_tensor(g, e, dot + 1, err) : cfx_invalid();
 }
 
@@ -81,14 +81,14 @@ static cfx_value get(void *ctx, cfx_graph *g, const char *path, cfx_error *err)
 {
     const char *last;
     cfx_error why = {0};
-    cfx_module *owner = cfxi_module_owner(ctx, path, &last);
-    const cfxi_member *e = owner ? cfxi_module_find(owner, last, strlen(last)) : NULL;
+    cfx_module *owner = cfxi_capture_module_owner(ctx, path, &last);
+    const cfxi_member *e = owner ? cfxi_capture_module_find(owner, last, strlen(last)) : NULL;
     if (e && e->kind == CFXI_MEMBER_CHILD)
-        return cfxi_value_from_module(g, e->child, err);
+        return cfxi_capture_value_from_module(g, e->child, err);
     if (e)
-        return cfxi_value_from_datum(g, e->value, err);
+        return cfxi_capture_value_from_datum(g, e->value, err);
     if (path[0] == '\0')
-        return cfxi_value_from_module(g, ctx, err);
+        return cfxi_capture_value_from_module(g, ctx, err);
     if (owner && strcmp(last, "training") == 0)
         return cfx_bool(owner->training);
     cfx_value v = inside_tensor(ctx, g, path, &why);
@@ -111,20 +111,21 @@ static cfx_graph *graph(void *ctx, const char *path)
  * new one is made if there is none. */
 static cfx_module *own_child(cfx_module *m, const char *name, size_t size, cfx_error *err)
 {
-    const cfxi_member *e = cfxi_module_find(m, name, size);
-    if (e && e->kind == CFXI_MEMBER_CHILD && cfxi_module_is_own(e->child))
+    const cfxi_member *e = cfxi_capture_module_find(m, name, size);
+    if (e && e->kind == CFXI_MEMBER_CHILD && cfxi_capture_module_is_own(e->child))
         return e->child;
     if (e && e->kind != CFXI_MEMBER_CHILD) {
         cfx_error_set(err, CFX_E_KEY, "'%.*s' is no module", (int)size, name);
         return NULL;
     }
-    cfx_module *made = e ? cfxi_module_copy(e->child, err) : cfxi_module_make(m->allocator, err);
+    cfx_module *made =
+        e ? cfxi_capture_module_copy(e->child, err) : cfxi_capture_module_make(m->allocator, err);
     if (!made)
         return NULL;
     if (!e)
         made->training = m->training;
     const cfx_datum none = cfx_datum_invalid();
-    cfx_status status = cfxi_module_put(m, name, size, CFXI_MEMBER_CHILD, made, none, err);
+    cfx_status status = cfxi_capture_module_put(m, name, size, CFXI_MEMBER_CHILD, made, none, err);
     cfx_module_release(made);  /* its parent has it, if there is one */
     return status == CFX_OK ? made : NULL;
 }
@@ -146,23 +147,23 @@ static cfx_status set(void *ctx, cfx_graph *g, const char *path, cfx_value v, cf
 {
     const char *last;
     cfx_error own;
-    err = cfxi_error_or(err, &own);
+    err = cfxi_base_error_or(err, &own);
     cfx_module *m = own_owner(ctx, path, &last, err);
     if (!m)
         return ctx ? err->status : missing(path, err);
-    cfx_datum d = cfxi_datum_of_value(v, cfx_graph_allocator(g), err);
+    cfx_datum d = cfxi_capture_datum_of_value(v, cfx_graph_allocator(g), err);
     if (d.kind == CFX_DATUM_INVALID)
         return err->status;
     const cfxi_member_kind kind = d.kind == CFX_DATUM_TENSOR ? CFXI_MEMBER_BUFFER
                                                              : CFXI_MEMBER_ATTRIBUTE;
-    const cfxi_member *old = cfxi_module_find(m, last, strlen(last));
+    const cfxi_member *old = cfxi_capture_module_find(m, last, strlen(last));
     const bool stays = old && old->kind == CFXI_MEMBER_PARAMETER && d.kind == CFX_DATUM_TENSOR;
     cfx_status status = CFX_OK;
     if (strcmp(last, "training") == 0 && d.kind == CFX_DATUM_BOOL)
         m->training = d.as.b;
     else
-        status = cfxi_module_put(m, last, strlen(last), stays ? CFXI_MEMBER_PARAMETER : kind, NULL,
-                                 d, err);
+        status = cfxi_capture_module_put(m, last, strlen(last),
+                                         stays ? CFXI_MEMBER_PARAMETER : kind, NULL, d, err);
     cfx_datum_release(d);
     return status;
 }
@@ -170,12 +171,12 @@ static cfx_status set(void *ctx, cfx_graph *g, const char *path, cfx_value v, cf
 static cfx_status remove_at(void *ctx, const char *path, cfx_error *err)
 {
     const char *last;
-    if (!cfxi_module_at(ctx, path))
+    if (!cfxi_capture_module_at(ctx, path))
         return missing(path, err);
     cfx_module *m = own_owner(ctx, path, &last, err);
     if (!m)
         return err ? err->status : CFX_E_NOMEM;
-    cfxi_module_drop(m, last, strlen(last));
+    cfxi_capture_module_drop(m, last, strlen(last));
     return CFX_OK;
 }
 
@@ -186,11 +187,11 @@ static cfx_status copy(void *ctx, const char *from, const char *to, cfx_error *e
     const cfx_datum none = cfx_datum_invalid();
     if (!source)
         return missing(from, err);
-    cfx_module *made = cfxi_module_copy(source, err);
+    cfx_module *made = cfxi_capture_module_copy(source, err);
     cfx_module *m = made ? own_owner(ctx, to, &last, err) : NULL;
     cfx_status status = CFX_E_NOMEM;
     if (m)
-        status = cfxi_module_put(m, last, strlen(last), CFXI_MEMBER_CHILD, made, none, err);
+        status = cfxi_capture_module_put(m, last, strlen(last), CFXI_MEMBER_CHILD, made, none, err);
     else if (err && err->status != CFX_OK)
         status = err->status;
     cfx_module_release(made);
@@ -214,14 +215,14 @@ static cfx_value call(void *ctx, cfx_graph *g, cfx_operator op, const cfx_value 
     if (!good)
         cfx_error_set(err, CFX_E_LIMIT, "more than %d arguments", MOST_ARGS);
     for (; good && made < n; made += good) {
-        data[made] = cfxi_datum_of_value(args[made], root->allocator, err);
+        data[made] = cfxi_capture_datum_of_value(args[made], root->allocator, err);
         good = data[made].kind != CFX_DATUM_INVALID;
     }
     cfx_runtime *rt = good ? cfx_runtime_new(&options, err) : NULL;
     if (rt)
         result = cfx_operator_run(rt, op, data, n, err);
     if (result.kind != CFX_DATUM_INVALID)
-        v = cfxi_value_from_datum(g, result, err);
+        v = cfxi_capture_value_from_datum(g, result, err);
     cfx_datum_release(result);
     for (size_t i = 0; i < made; i++)
         cfx_datum_release(data[i]);

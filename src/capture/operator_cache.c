@@ -14,7 +14,7 @@ struct cfxi_rows {
 
 /* ---- parameters ---------------------------------------------------------------------------- */
 
-void cfxi_row_param(cfxi_row *row, size_t i, const cfx_param *param, bool needed)
+void cfxi_capture_row_param(cfxi_row *row, size_t i, const cfx_param *param, bool needed)
 {
     const uint32_t bit = (uint32_t)1 << i;
     row->needed |= needed ? bit : 0;
@@ -33,7 +33,7 @@ static bool starts_with(const char *text, const char *with)
  * what people give it; an overload of aten only what its signature says: no number for a tensor. */
 static int rank(const char *name, cfx_spelling kind)
 {
-    const bool fixed = cfxi_spelling_has_params(name);
+    const bool fixed = cfxi_ops_spelling_has_params(name);
     if (kind == CFX_SPELLING_METHOD)
         return fixed ? 1 : 3;
     if (kind == CFX_SPELLING_OVERLOAD)
@@ -101,36 +101,36 @@ static bool is_number_type(const char *type)
 
 /* ---- rows of the table --------------------------------------------------------------------- */
 
-cfxi_rows *cfxi_rows_new(const cfx_allocator *allocator)
+cfxi_rows *cfxi_capture_rows_new(const cfx_allocator *allocator)
 {
-    cfxi_rows *rows = cfxi_alloc(allocator, sizeof *rows);
+    cfxi_rows *rows = cfxi_base_alloc(allocator, sizeof *rows);
     if (rows)
         memset(rows, 0, sizeof *rows);
     return rows;
 }
 
-void cfxi_rows_free(cfxi_rows *rows, const cfx_allocator *allocator)
+void cfxi_capture_rows_free(cfxi_rows *rows, const cfx_allocator *allocator)
 {
     if (!rows)
         return;
     for (size_t i = 0; i < CFX_OPERATOR_COUNT; i++)
-        cfxi_free(allocator, rows->of[i], sizeof *rows->of[i]);
-    cfxi_free(allocator, rows, sizeof *rows);
+        cfxi_base_free(allocator, rows->of[i], sizeof *rows->of[i]);
+    cfxi_base_free(allocator, rows, sizeof *rows);
 }
 
-const cfxi_row *cfxi_row_of(cfx_scope *s, cfx_operator op)
+const cfxi_row *cfxi_capture_row_of(cfx_scope *s, cfx_operator op)
 {
     cfx_param param;
     if (!s->rows)
-        s->rows = cfxi_rows_new(s->allocator);
+        s->rows = cfxi_capture_rows_new(s->allocator);
     if (!s->rows || s->rows->of[op])
         return s->rows ? s->rows->of[op] : NULL;
-    cfxi_row *row = cfxi_alloc(s->allocator, sizeof *row);
+    cfxi_row *row = cfxi_base_alloc(s->allocator, sizeof *row);
     if (!row)
         return NULL;
     *row = (cfxi_row){.needed = 0};
     for (size_t i = 0; i < CFXI_MOST_PARAMS && cfx_operator_param(op, i, &param); i++)
-        cfxi_row_param(row, i, &param, !param.value.text && !param.variadic);
+        cfxi_capture_row_param(row, i, &param, !param.value.text && !param.variadic);
     spell(op, row);
     spell_for_numbers(op, row);
     row->gives_number = cfx_operator_result(op, 0, &param) && is_number_type(param.type);

@@ -9,21 +9,21 @@ cfx_scope *cfx_scope_new(const cfx_scope_options *options, cfx_error *err)
 {
     static const cfx_scope_options all_zero;
     const cfx_scope_options *o = options ? options : &all_zero;
-    const cfx_allocator *allocator = cfxi_allocator(o->allocator);
+    const cfx_allocator *allocator = cfxi_base_allocator(o->allocator);
     const cfx_runtime_options runtime = {.allocator = o->allocator, .threads = o->threads,
                                          .seed = o->seed, .library = o->library};
-    cfx_scope *s = cfxi_alloc(allocator, sizeof *s);
+    cfx_scope *s = cfxi_base_alloc(allocator, sizeof *s);
     if (!s) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     *s = (cfx_scope){.allocator = allocator, .rt = o->runtime, .owns_runtime = !o->runtime};
-    s->id = cfxi_hash_pointer(s);
+    s->id = cfxi_base_hash_pointer(s);
     if (s->owns_runtime)
         s->rt = cfx_runtime_new(&runtime, err);
     if (s->rt)
         return s;
-    cfxi_free(allocator, s, sizeof *s);
+    cfxi_base_free(allocator, s, sizeof *s);
     return NULL;
 }
 
@@ -46,24 +46,24 @@ void cfx_scope_free(cfx_scope *s)
     if (!s)
         return;
     drop_slots(s, 0);
-    cfxi_ready_free(s);
+    cfxi_capture_ready_free(s);
     for (size_t i = 0; i < s->modules.size; i++)
         cfx_module_release(((cfx_module **)s->modules.data)[i]);
-    cfxi_vec_free(&s->modules, sizeof(cfx_module *), s->allocator);
-    cfxi_vec_free(&s->slots, sizeof(cfxi_slot), s->allocator);
+    cfxi_base_vec_free(&s->modules, sizeof(cfx_module *), s->allocator);
+    cfxi_base_vec_free(&s->slots, sizeof(cfxi_slot), s->allocator);
     if (!s->borrows_rows)
-        cfxi_rows_free(s->rows, s->allocator);
+        cfxi_capture_rows_free(s->rows, s->allocator);
     if (s->owns_runtime)
         cfx_runtime_free(s->rt);
-    cfxi_free(s->allocator, s, sizeof *s);
+    cfxi_base_free(s->allocator, s, sizeof *s);
 }
 
-cfx_module *cfxi_scope_own(cfx_at at, cfx_module *m)
+cfx_module *cfxi_capture_scope_own(cfx_at at, cfx_module *m)
 {
     cfx_scope *s = at.scope;
     if (!m)
         return NULL;
-    if (!cfxi_vec_reserve(&s->modules, 1, sizeof m, s->allocator)) {
+    if (!cfxi_base_vec_reserve(&s->modules, 1, sizeof m, s->allocator)) {
         cfx_module_release(m);
         cfx_fail(at, CFX_E_NOMEM, "out of memory");
         return NULL;
@@ -109,7 +109,7 @@ cfx_status cfx_fail(cfx_at at, cfx_status status, const char *format, ...)
     return cfx_error_set(&at.scope->error, status, "%s", text);
 }
 
-cfx_status cfxi_scope_take(cfx_at at, const cfx_error *err)
+cfx_status cfxi_capture_scope_take(cfx_at at, const cfx_error *err)
 {
     return cfx_fail(at, err->status == CFX_OK ? CFX_E_NOMEM : err->status, "%s", err->message);
 }
@@ -121,7 +121,7 @@ static cfx_var new_var(cfx_at at, cfxi_slot slot)
     cfx_scope *s = at.scope;
     cfx_var v = cfx_var_empty();
     if (s->slots.size >= UINT32_MAX ||
-        !cfxi_vec_reserve(&s->slots, 1, sizeof slot, s->allocator)) {
+        !cfxi_base_vec_reserve(&s->slots, 1, sizeof slot, s->allocator)) {
         slot_free(&slot);
         cfx_fail(at, CFX_E_NOMEM, "out of memory");
         return v;
@@ -135,18 +135,18 @@ static cfx_var new_var(cfx_at at, cfxi_slot slot)
     return v;
 }
 
-cfx_var cfxi_var_of_datum(cfx_at at, cfx_datum d)
+cfx_var cfxi_capture_var_of_datum(cfx_at at, cfx_datum d)
 {
     return new_var(at, (cfxi_slot){.datum = d, .value = cfx_invalid()});
 }
 
-cfx_var cfxi_var_of_value(cfx_at at, cfx_value v, cfx_graph *g, cfx_datum known)
+cfx_var cfxi_capture_var_of_value(cfx_at at, cfx_value v, cfx_graph *g, cfx_datum known)
 {
     return new_var(at, (cfxi_slot){.datum = known, .value = cfx_value_retain(v),
                                    .graph = cfx_graph_retain(g)});
 }
 
-const cfxi_slot *cfxi_var_slot(cfx_at at, cfx_var v)
+const cfxi_slot *cfxi_capture_var_slot(cfx_at at, cfx_var v)
 {
     const cfx_scope *s = at.scope;
     const cfxi_slot *slot = NULL;
@@ -167,19 +167,19 @@ const cfxi_slot *cfxi_var_slot(cfx_at at, cfx_var v)
 
 /* ---- room for items ------------------------------------------------------------------------ */
 
-void *cfxi_room_for(cfx_at at, cfxi_room *room, size_t n)
+void *cfxi_capture_room_for(cfx_at at, cfxi_room *room, size_t n)
 {
     if (n <= room->fits)
         return room->here;
-    if (cfxi_vec_reserve(&room->memory, n, room->item, at.scope->allocator))
+    if (cfxi_base_vec_reserve(&room->memory, n, room->item, at.scope->allocator))
         return room->memory.data;
     cfx_fail(at, CFX_E_NOMEM, "out of memory");
     return NULL;
 }
 
-void cfxi_room_free(cfx_at at, cfxi_room *room)
+void cfxi_capture_room_free(cfx_at at, cfxi_room *room)
 {
-    cfxi_vec_free(&room->memory, room->item, at.scope->allocator);
+    cfxi_base_vec_free(&room->memory, room->item, at.scope->allocator);
 }
 
 /* ---- memory -------------------------------------------------------------------------------- */
@@ -191,8 +191,8 @@ cfx_var cfx_scope_return(cfx_scope *s, size_t mark, cfx_var keep)
     const cfx_at nowhere = {.scope = s};
     if (!s)
         return cfx_var_empty();
-    const cfxi_slot *slot = keep.kind == CFX_VAR_VALUE && cfx_ok(s) ? cfxi_var_slot(nowhere, keep)
-                                                                    : NULL;
+    const cfxi_slot *slot =
+        keep.kind == CFX_VAR_VALUE && cfx_ok(s) ? cfxi_capture_var_slot(nowhere, keep) : NULL;
     if (mark > s->slots.size)
         return keep;
     if (!slot || keep.as.value.slot < mark) {

@@ -8,9 +8,9 @@
 
 /* ---- what is where ------------------------------------------------------------------------- */
 
-const char *cfxi_trace_path(const cfxi_trace *t, const cfx_module *m)
+const char *cfxi_capture_trace_path(const cfxi_trace *t, const cfx_module *m)
 {
-    const cfxi_path *p = cfxi_places_find(&t->places, m);
+    const cfxi_path *p = cfxi_capture_places_find(&t->places, m);
     return p ? p->path : NULL;
 }
 
@@ -25,19 +25,19 @@ static cfx_status mark_node(cfx_at at, cfx_node *n)
         cfx_node_set_scope(n, t->scope);
     if (!at.file || cfx_node_set_location(n, at.file, at.line, &err) == CFX_OK)
         return CFX_OK;
-    return cfxi_scope_take(at, &err);
+    return cfxi_capture_scope_take(at, &err);
 }
 
-cfx_var cfxi_trace_node(cfx_at at, cfx_node *n, cfx_datum known)
+cfx_var cfxi_capture_trace_node(cfx_at at, cfx_node *n, cfx_datum known)
 {
-    if (mark_node(at, n) != CFX_OK || cfxi_fact_set(at, n, known) != CFX_OK) {
+    if (mark_node(at, n) != CFX_OK || cfxi_capture_fact_set(at, n, known) != CFX_OK) {
         cfx_datum_release(known);
         return cfx_var_empty();
     }
-    return cfxi_var_of_value(at, cfx_from_node(n), n->graph, known);
+    return cfxi_capture_var_of_value(at, cfx_from_node(n), n->graph, known);
 }
 
-cfx_datum cfxi_known_of_tensor(cfx_at at, const cfx_tensor *t)
+cfx_datum cfxi_capture_known_of_tensor(cfx_at at, const cfx_tensor *t)
 {
     cfx_error err = {0};
     if (!at.scope->trace->dims || cfx_tensor_is_abstract(t))  /* only declared so far */
@@ -46,7 +46,7 @@ cfx_datum cfxi_known_of_tensor(cfx_at at, const cfx_tensor *t)
                                                    cfx_tensor_ndim(t), at.scope->allocator, &err);
     if (abstract)
         return cfx_datum_tensor(abstract);
-    cfxi_scope_take(at, &err);
+    cfxi_capture_scope_take(at, &err);
     return cfx_datum_invalid();
 }
 
@@ -54,33 +54,33 @@ cfx_datum cfxi_known_of_tensor(cfx_at at, const cfx_tensor *t)
 static cfx_var read_tensor(cfx_at at, cfx_tensor *tensor)
 {
     cfxi_trace *t = at.scope->trace;
-    cfxi_path *p = cfxi_places_find(&t->places, tensor);
+    cfxi_path *p = cfxi_capture_places_find(&t->places, tensor);
     cfx_error err = {0};
     if (!p) {
         cfx_fail(at, CFX_E_KEY, "a parameter of a module that is no part of what is being "
                  "captured");
         return cfx_var_empty();
     }
-    if (p->reader && t->graph == t->top && !cfxi_node_erased(p->reader))
-        return cfxi_var_of_value(at, cfx_from_node(p->reader), t->top,
-                                 cfxi_known_of_tensor(at, tensor));
+    if (p->reader && t->graph == t->top && !cfxi_ir_node_erased(p->reader))
+        return cfxi_capture_var_of_value(at, cfx_from_node(p->reader), t->top,
+                                         cfxi_capture_known_of_tensor(at, tensor));
     cfx_node *n = cfx_graph_get_attr(t->graph, p->path, &err);
     if (!n) {
-        cfxi_scope_take(at, &err);
+        cfxi_capture_scope_take(at, &err);
         return cfx_var_empty();
     }
     if (t->graph == t->top)
         p->reader = n;
-    return cfxi_trace_node(at, n, cfxi_known_of_tensor(at, tensor));
+    return cfxi_capture_trace_node(at, n, cfxi_capture_known_of_tensor(at, tensor));
 }
 
 cfx_var cfx_param_at(cfx_at at, cfx_module *m, const char *path)
 {
     if (!cfx_ok(at.scope))
         return cfx_var_empty();
-    const cfxi_member *e = m && path ? cfxi_module_at(m, path) : NULL;
+    const cfxi_member *e = m && path ? cfxi_capture_module_at(m, path) : NULL;
     if (!e || e->kind == CFXI_MEMBER_CHILD) {
-        cfx_fail(at, CFX_E_KEY, "%s has no parameter '%.100s'", m ? cfxi_module_title(m)
+        cfx_fail(at, CFX_E_KEY, "%s has no parameter '%.100s'", m ? cfxi_capture_module_title(m)
                  : "what is no module", path ? path : "");
         return cfx_var_empty();
     }
@@ -88,10 +88,10 @@ cfx_var cfx_param_at(cfx_at at, cfx_module *m, const char *path)
         return read_tensor(at, e->value.as.tensor);
     if (e->value.kind == CFX_DATUM_TENSOR && cfx_tensor_is_abstract(e->value.as.tensor)) {
         cfx_fail(at, CFX_E_KEY, "the parameter '%.100s' of %s has no tensor before weights are "
-                 "loaded (cfx_module_load)", path, cfxi_module_title(m));
+                 "loaded (cfx_module_load)", path, cfxi_capture_module_title(m));
         return cfx_var_empty();
     }
-    return cfxi_var_of_datum(at, cfx_datum_retain(e->value));
+    return cfxi_capture_var_of_datum(at, cfx_datum_retain(e->value));
 }
 
 /* ---- what it becomes ----------------------------------------------------------------------- */
@@ -100,12 +100,12 @@ cfx_var cfx_param_at(cfx_at at, cfx_module *m, const char *path)
 static cfx_module *captured(const cfx_allocator *allocator, cfx_graph *g, const char *class_name,
                             cfx_error *err)
 {
-    cfx_module *m = cfxi_module_make(allocator, err);
+    cfx_module *m = cfxi_capture_module_make(allocator, err);
     const size_t size = strlen(class_name) + 1;
-    char *name = m ? cfxi_alloc(m->allocator, size) : NULL;
+    char *name = m ? cfxi_base_alloc(m->allocator, size) : NULL;
     if (!name) {
         cfx_module_release(m);
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     memcpy(name, class_name, size);
@@ -127,10 +127,10 @@ cfx_module *cfx_module_from_graph_at(cfx_at at, cfx_graph *g, const char *class_
     cfx_module *m = captured(at.scope->allocator, g, class_name ? class_name : "Model", &err);
     if (m && from)
         m->training = from->training;
-    if (m && (!from || cfxi_graft(at, m, from, g, NULL, &err) == CFX_OK))
-        return cfxi_scope_own(at, m);
+    if (m && (!from || cfxi_capture_graft(at, m, from, g, NULL, &err) == CFX_OK))
+        return cfxi_capture_scope_own(at, m);
     cfx_module_release(m);
-    cfxi_scope_take(at, &err);
+    cfxi_capture_scope_take(at, &err);
     return NULL;
 }
 
@@ -145,14 +145,14 @@ static void record(cfx_at at, cfx_module *m)
     cfx_error err = {0};
     static const cfx_class one_input = {.inputs = "input"};  /* as PyTorch's Sequential calls it */
     size_t n;
-    const cfx_var *in = cfxi_trace_inputs(at, m->type ? m->type : &one_input, &room, &n);
-    cfx_var result = in ? cfxi_call_forward(at, m, cfx_vars_make(in, n)) : cfx_var_empty();
-    cfxi_room_free(at, &room);
+    const cfx_var *in = cfxi_capture_trace_inputs(at, m->type ? m->type : &one_input, &room, &n);
+    cfx_var result = in ? cfxi_capture_call_forward(at, m, cfx_vars_make(in, n)) : cfx_var_empty();
+    cfxi_capture_room_free(at, &room);
     if (!cfx_ok(at.scope))
         return;
-    const cfx_value v = cfxi_var_value(at, result);
+    const cfx_value v = cfxi_capture_var_value(at, result);
     if (v.kind != CFX_KIND_INVALID && !cfx_graph_output(t->top, v, &err))
-        cfxi_scope_take(at, &err);
+        cfxi_capture_scope_take(at, &err);
 }
 
 /* With a scope of its own, so that variables of the caller's are found out; it goes on counting
@@ -167,7 +167,7 @@ static cfx_status run_trace(cfx_at at, cfxi_trace *t, cfx_error *err)
     cfx_at here = at;
     here.scope = inner;
     if (!at.scope->rows)
-        at.scope->rows = cfxi_rows_new(at.scope->allocator);
+        at.scope->rows = cfxi_capture_rows_new(at.scope->allocator);
     inner->rows = at.scope->rows;
     inner->borrows_rows = inner->rows != NULL;
     inner->trace = t;
@@ -188,7 +188,7 @@ static cfx_status run_trace(cfx_at at, cfxi_trace *t, cfx_error *err)
 static cfx_status begin(cfx_at at, cfxi_trace *t, cfx_module *m, cfx_error *err)
 {
     t->root = m;
-    t->top = cfx_graph_new(at.scope->allocator, &cfxi_object_host, err);
+    t->top = cfx_graph_new(at.scope->allocator, &cfxi_capture_object_host, err);
     t->graph = t->top;
     if (!t->top)
         return CFX_E_NOMEM;
@@ -201,7 +201,7 @@ static cfx_status begin(cfx_at at, cfxi_trace *t, cfx_module *m, cfx_error *err)
         if (!t->dims)
             return CFX_E_NOMEM;
     }
-    return cfxi_places_fill(&t->places, m, err);
+    return cfxi_capture_places_fill(&t->places, m, err);
 }
 
 cfx_module *cfx_trace_at(cfx_at at, cfx_module *m, cfx_trace_options options)
@@ -212,22 +212,22 @@ cfx_module *cfx_trace_at(cfx_at at, cfx_module *m, cfx_trace_options options)
         return NULL;
     if (!m || (!m->type && m->nn != CFX_NN_Sequential)) {
         cfx_fail(at, CFX_E_VALUE, "only a module with a forward, or a torch.nn.Sequential, can be "
-                 "captured, not %s", m ? cfxi_module_title(m) : "NULL");
+                 "captured, not %s", m ? cfxi_capture_module_title(m) : "NULL");
         return NULL;
     }
     cfx_status status = begin(at, &t, m, &err);
     if (status == CFX_OK)
         status = run_trace(at, &t, &err);
     if (status == CFX_OK)
-        status = cfxi_graft(at, t.made, m, t.top, &options, &err);
-    cfxi_places_free(&t.places);
-    cfxi_facts_free(&t, at.scope->allocator);
+        status = cfxi_capture_graft(at, t.made, m, t.top, &options, &err);
+    cfxi_capture_places_free(&t.places);
+    cfxi_capture_facts_free(&t, at.scope->allocator);
     cfx_dims_free(t.dims);
     cfx_graph_release(t.top);
     if (status == CFX_OK)
-        return cfxi_scope_own(at, t.made);
+        return cfxi_capture_scope_own(at, t.made);
     cfx_module_release(t.made);
-    cfxi_scope_take(at, &err);
+    cfxi_capture_scope_take(at, &err);
     return NULL;
 }
 
@@ -246,11 +246,11 @@ static const cfx_pass *find_pass(cfx_at at, const char *name, size_t size)
 /* Leaves the members that the graph still names. */
 static cfx_status prune(cfx_at at, cfx_module *m, cfx_error *err)
 {
-    cfx_module *kept = cfxi_module_make(m->allocator, err);
+    cfx_module *kept = cfxi_capture_module_make(m->allocator, err);
     if (!kept)
         return CFX_E_NOMEM;
     kept->level = m->level;
-    cfx_status status = cfxi_graft(at, kept, m, m->graph, NULL, err);
+    cfx_status status = cfxi_capture_graft(at, kept, m, m->graph, NULL, err);
     if (status == CFX_OK) {
         const cfxi_vec members = m->members;
         const cfxi_table by_name = m->by_name;
@@ -273,8 +273,8 @@ void cfx_transform_at(cfx_at at, cfx_module *m, const char *passes)
         cfx_fail(at, CFX_E_VALUE, "passes need a captured module and their names");
         return;
     }
-    const cfx_modules tree = cfxi_scope_tree(at.scope, m);
-    for (cfx_schema_text name; (name = cfxi_schema_next(&passes)).size > 0;) {
+    const cfx_modules tree = cfxi_capture_scope_tree(at.scope, m);
+    for (cfx_schema_text name; (name = cfxi_ops_schema_next(&passes)).size > 0;) {
         cfx_error err = {0};
         bool changed;
         const cfx_pass *pass = find_pass(at, name.text, name.size);
@@ -286,5 +286,5 @@ void cfx_transform_at(cfx_at at, cfx_module *m, const char *passes)
         }
     }
     if (prune(at, m, &why) != CFX_OK)
-        cfxi_scope_take(at, &why);
+        cfxi_capture_scope_take(at, &why);
 }

@@ -17,16 +17,16 @@ static cfx_datum from_ints(cfx_at at, cfx_var v)
         cfx_fail(at, CFX_E_VALUE, "%s", no_ints);
         return d;
     }
-    if (!cfxi_vec_reserve(&items, (size_t)v.count + 1, sizeof d, allocator)) {
+    if (!cfxi_base_vec_reserve(&items, (size_t)v.count + 1, sizeof d, allocator)) {
         cfx_fail(at, CFX_E_NOMEM, "out of memory");
         return d;
     }
     for (uint32_t i = 0; i < v.count; i++)
         ((cfx_datum *)items.data)[i] = cfx_datum_int(v.as.ints[i]);
     d = cfx_datum_seq(CFX_DATUM_TUPLE, items.data, v.count, allocator, &err);
-    cfxi_vec_free(&items, sizeof d, allocator);
+    cfxi_base_vec_free(&items, sizeof d, allocator);
     if (d.kind == CFX_DATUM_INVALID)
-        cfxi_scope_take(at, &err);
+        cfxi_capture_scope_take(at, &err);
     return d;
 }
 
@@ -36,11 +36,11 @@ static cfx_datum from_text(cfx_at at, cfx_datum_kind kind, const char *text)
     cfx_datum d = cfx_datum_text(kind, text ? text : "", text ? strlen(text) : 0,
                                  at.scope->allocator, &err);
     if (d.kind == CFX_DATUM_INVALID)
-        cfxi_scope_take(at, &err);
+        cfxi_capture_scope_take(at, &err);
     return d;
 }
 
-cfx_datum cfxi_var_datum(cfx_at at, cfx_var v)
+cfx_datum cfxi_capture_var_datum(cfx_at at, cfx_var v)
 {
     const cfxi_slot *slot;
     switch ((cfx_var_kind)v.kind) {
@@ -57,7 +57,7 @@ cfx_datum cfxi_var_datum(cfx_at at, cfx_var v)
     case CFX_VAR_DEVICE: return from_text(at, CFX_DATUM_DEVICE, v.as.text);
     case CFX_VAR_INTS: return from_ints(at, v);
     case CFX_VAR_VALUE:
-        slot = cfxi_var_slot(at, v);
+        slot = cfxi_capture_var_slot(at, v);
         return slot ? cfx_datum_retain(slot->datum) : cfx_datum_invalid();
     }
     cfx_fail(at, CFX_E_VALUE, "a variable that nobody made");
@@ -67,15 +67,16 @@ cfx_datum cfxi_var_datum(cfx_at at, cfx_var v)
 bool cfx_var_is_none(cfx_scope *s, cfx_var v)
 {
     const cfx_at nowhere = {.scope = s};
-    const cfxi_slot *slot = v.kind == CFX_VAR_VALUE && cfx_ok(s) ? cfxi_var_slot(nowhere, v) : NULL;
+    const cfxi_slot *slot =
+        v.kind == CFX_VAR_VALUE && cfx_ok(s) ? cfxi_capture_var_slot(nowhere, v) : NULL;
     return v.kind == CFX_VAR_NONE || (slot && slot->datum.kind == CFX_DATUM_NONE);
 }
 
-bool cfxi_var_is_number(cfx_at at, cfx_var v)
+bool cfxi_capture_var_is_number(cfx_at at, cfx_var v)
 {
-    const cfxi_slot *slot = v.kind == CFX_VAR_VALUE ? cfxi_var_slot(at, v) : NULL;
+    const cfxi_slot *slot = v.kind == CFX_VAR_VALUE ? cfxi_capture_var_slot(at, v) : NULL;
     return v.kind == CFX_VAR_BOOL || v.kind == CFX_VAR_INT || v.kind == CFX_VAR_FLOAT ||
-           (slot && cfxi_is_number(slot->datum));
+           (slot && cfxi_rt_is_number(slot->datum));
 }
 
 /* ---- as values ----------------------------------------------------------------------------- */
@@ -88,14 +89,14 @@ static cfx_value ints_value(cfx_graph *g, cfx_var v, cfx_error *err)
         cfx_error_set(err, CFX_E_VALUE, "%s", no_ints);
         return cfx_invalid();
     }
-    if (!cfxi_vec_reserve(&items, (size_t)v.count + 1, sizeof(cfx_value), allocator)) {
-        cfxi_nomem(err);
+    if (!cfxi_base_vec_reserve(&items, (size_t)v.count + 1, sizeof(cfx_value), allocator)) {
+        cfxi_base_nomem(err);
         return cfx_invalid();
     }
     for (uint32_t i = 0; i < v.count; i++)
         ((cfx_value *)items.data)[i] = cfx_int(v.as.ints[i]);
     cfx_value tuple = cfx_value_tuple(g, items.data, v.count, err);
-    cfxi_vec_free(&items, sizeof(cfx_value), allocator);
+    cfxi_base_vec_free(&items, sizeof(cfx_value), allocator);
     return tuple;
 }
 
@@ -106,13 +107,13 @@ static cfx_value slot_value(cfx_at at, const cfxi_slot *slot, cfx_error *err)
     if (slot->graph == g)
         return slot->value;
     if (slot->value.kind == CFX_KIND_INVALID)
-        return cfxi_value_from_datum(g, slot->datum, err);
+        return cfxi_capture_value_from_datum(g, slot->datum, err);
     cfx_error_set(err, CFX_E_GRAPH, "a variable of the function around this branch or loop: pass "
                   "it in, behind the pointer");
     return cfx_invalid();
 }
 
-cfx_value cfxi_var_value(cfx_at at, cfx_var v)
+cfx_value cfxi_capture_var_value(cfx_at at, cfx_var v)
 {
     cfx_graph *g = at.scope->trace->graph;
     cfx_error err = {0};
@@ -133,21 +134,21 @@ cfx_value cfxi_var_value(cfx_at at, cfx_var v)
     case CFX_VAR_DEVICE: value = cfx_value_device(g, text, strlen(text), &err); break;
     case CFX_VAR_INTS: value = ints_value(g, v, &err); break;
     case CFX_VAR_VALUE: {
-        const cfxi_slot *slot = cfxi_var_slot(at, v);
+        const cfxi_slot *slot = cfxi_capture_var_slot(at, v);
         if (!slot)
             return cfx_invalid();
         value = slot_value(at, slot, &err);
     }
     }
     if (value.kind == CFX_KIND_INVALID)
-        cfxi_scope_take(at, &err);
+        cfxi_capture_scope_take(at, &err);
     return value;
 }
 
-bool cfxi_var_values(cfx_at at, cfx_vars in, cfx_value *out)
+bool cfxi_capture_var_values(cfx_at at, cfx_vars in, cfx_value *out)
 {
     for (size_t i = 0; i < in.n; i++) {
-        out[i] = cfxi_var_value(at, in.items[i]);
+        out[i] = cfxi_capture_var_value(at, in.items[i]);
         if (out[i].kind != CFX_KIND_INVALID)
             continue;
         while (i-- > 0)
@@ -165,7 +166,7 @@ static bool each_datum(cfx_at at, cfx_vars in, cfx_datum *out, bool *known)
 {
     *known = true;
     for (size_t i = 0; i < in.n; i++) {
-        out[i] = cfxi_var_datum(at, in.items[i]);
+        out[i] = cfxi_capture_var_datum(at, in.items[i]);
         *known = *known && out[i].kind != CFX_DATUM_INVALID;
         if (!cfx_ok(at.scope)) {
             while (i-- > 0)
@@ -186,7 +187,7 @@ static cfx_datum datum_seq(cfx_at at, cfx_datum_kind kind, cfx_vars in, cfx_datu
     if (known) {
         d = cfx_datum_seq(kind, items, in.n, at.scope->allocator, &err);
         if (d.kind == CFX_DATUM_INVALID)
-            cfxi_scope_take(at, &err);
+            cfxi_capture_scope_take(at, &err);
     } else if (!at.scope->trace) {
         cfx_fail(at, CFX_E_VALUE, "an empty variable in a list");
     }
@@ -202,14 +203,14 @@ static cfx_value value_seq(cfx_at at, cfx_datum_kind kind, cfx_vars in, cfx_valu
     size_t n = 0;
     cfx_value v = cfx_invalid();
     for (; n < in.n && cfx_ok(at.scope); n++)
-        items[n] = cfxi_var_value(at, in.items[n]);
+        items[n] = cfxi_capture_var_value(at, in.items[n]);
     if (cfx_ok(at.scope)) {
         v = cfx_value_seq(g, kind == CFX_DATUM_LIST    ? CFX_KIND_LIST
                              : kind == CFX_DATUM_TUPLE ? CFX_KIND_TUPLE
                              : kind == CFX_DATUM_DICT  ? CFX_KIND_DICT
                                                        : CFX_KIND_SLICE, items, n, &err);
         if (v.kind == CFX_KIND_INVALID)
-            cfxi_scope_take(at, &err);
+            cfxi_capture_scope_take(at, &err);
     }
     for (size_t i = 0; v.kind == CFX_KIND_INVALID && i < n; i++)
         if (in.items[i].kind != CFX_VAR_VALUE)
@@ -225,7 +226,7 @@ cfx_var cfx_seq_at(cfx_at at, cfx_datum_kind kind, cfx_vars in)
     } here[CFXI_FEW];
     cfxi_room room = {.here = here, .fits = CFXI_FEW, .item = sizeof *here};
     cfx_var made = cfx_var_empty();
-    void *items = cfx_ok(at.scope) ? cfxi_room_for(at, &room, in.n) : NULL;
+    void *items = cfx_ok(at.scope) ? cfxi_capture_room_for(at, &room, in.n) : NULL;
     if (!items)
         return made;
     cfx_datum d = datum_seq(at, kind, in, items);
@@ -235,10 +236,10 @@ cfx_var cfx_seq_at(cfx_at at, cfx_datum_kind kind, cfx_vars in)
     if (!cfx_ok(at.scope))
         cfx_datum_release(d);
     else if (at.scope->trace)
-        made = cfxi_var_of_value(at, v, at.scope->trace->graph, d);
+        made = cfxi_capture_var_of_value(at, v, at.scope->trace->graph, d);
     else
-        made = cfxi_var_of_datum(at, d);
-    cfxi_room_free(at, &room);
+        made = cfxi_capture_var_of_datum(at, d);
+    cfxi_capture_room_free(at, &room);
     return made;
 }
 
@@ -252,16 +253,16 @@ static cfx_var constant(cfx_at at, cfx_tensor *t)
     char name[40];
     do
         snprintf(name, sizeof name, "_tensor_constant%zu", trace->constants++);
-    while (cfxi_module_at(trace->root, name));
+    while (cfxi_capture_module_at(trace->root, name));
     cfx_node *n = NULL;
-    if (cfxi_module_put(trace->made, name, strlen(name), CFXI_MEMBER_BUFFER, NULL,
-                        cfx_datum_tensor(t), &err) == CFX_OK)
+    if (cfxi_capture_module_put(trace->made, name, strlen(name), CFXI_MEMBER_BUFFER, NULL,
+                                cfx_datum_tensor(t), &err) == CFX_OK)
         n = cfx_graph_get_attr(trace->graph, name, &err);
     if (!n) {
-        cfxi_scope_take(at, &err);
+        cfxi_capture_scope_take(at, &err);
         return cfx_var_empty();
     }
-    return cfxi_trace_node(at, n, cfxi_known_of_tensor(at, t));
+    return cfxi_capture_trace_node(at, n, cfxi_capture_known_of_tensor(at, t));
 }
 
 cfx_var cfx_from_tensor_at(cfx_at at, cfx_tensor *t)
@@ -274,7 +275,7 @@ cfx_var cfx_from_tensor_at(cfx_at at, cfx_tensor *t)
     }
     if (at.scope->trace)
         return constant(at, t);
-    return cfxi_var_of_datum(at, cfx_datum_tensor(cfx_tensor_retain(t)));
+    return cfxi_capture_var_of_datum(at, cfx_datum_tensor(cfx_tensor_retain(t)));
 }
 
 cfx_var cfx_from_datum_at(cfx_at at, cfx_datum d)
@@ -287,7 +288,7 @@ cfx_var cfx_from_datum_at(cfx_at at, cfx_datum d)
     }
     if (d.kind == CFX_DATUM_TENSOR)
         return cfx_from_tensor_at(at, d.as.tensor);
-    return cfxi_var_of_datum(at, cfx_datum_retain(d));
+    return cfxi_capture_var_of_datum(at, cfx_datum_retain(d));
 }
 
 /* ---- out ----------------------------------------------------------------------------------- */
@@ -299,12 +300,12 @@ cfx_datum cfx_var_datum_at(cfx_at at, cfx_var v)
 {
     if (!cfx_ok(at.scope))
         return cfx_datum_invalid();
-    const cfxi_slot *slot = v.kind == CFX_VAR_VALUE ? cfxi_var_slot(at, v) : NULL;
+    const cfxi_slot *slot = v.kind == CFX_VAR_VALUE ? cfxi_capture_var_slot(at, v) : NULL;
     if (slot && slot->value.kind != CFX_KIND_INVALID) {
         cfx_fail(at, CFX_E_TYPE, "%s", while_tracing);
         return cfx_datum_invalid();
     }
-    cfx_datum d = cfxi_var_datum(at, v);
+    cfx_datum d = cfxi_capture_var_datum(at, v);
     if (d.kind == CFX_DATUM_INVALID)
         cfx_fail(at, CFX_E_VALUE, "an empty variable");
     return d;
@@ -366,11 +367,11 @@ static const cfx_tensor *known_tensor(cfx_at at, cfx_var v)
 {
     if (!cfx_ok(at.scope))
         return NULL;
-    cfx_datum d = cfxi_var_datum(at, v);
+    cfx_datum d = cfxi_capture_var_datum(at, v);
     cfx_datum_release(d);  /* the variable has it */
     if (d.kind == CFX_DATUM_TENSOR)
         return d.as.tensor;
-    if (cfxi_is_number(d))
+    if (cfxi_rt_is_number(d))
         cfx_fail(at, CFX_E_TYPE, "a tensor is needed, not a number");
     else if (at.scope->trace && d.kind == CFX_DATUM_INVALID)
         cfx_fail(at, CFX_E_TYPE, "its shape is not known: give the trace the inputs' shapes "
@@ -421,9 +422,9 @@ cfx_status cfx_var_print(cfx_scope *s, cfx_var v, cfx_sink out)
         return s ? s->error.status : CFX_E_VALUE;
     if (n)
         return out.write(out.ctx, n->name->data, n->name->size);
-    cfx_datum d = cfxi_var_datum(nowhere, v);
+    cfx_datum d = cfxi_capture_var_datum(nowhere, v);
     cfx_status status = d.kind == CFX_DATUM_TENSOR ? cfx_tensor_print(d.as.tensor, out, &err)
                                                    : cfx_datum_print(d, NULL, out, &err);
     cfx_datum_release(d);
-    return status == CFX_OK ? CFX_OK : cfxi_scope_take(nowhere, &err);
+    return status == CFX_OK ? CFX_OK : cfxi_capture_scope_take(nowhere, &err);
 }

@@ -28,7 +28,7 @@ static void release(void *ctx, void *o)
         return;
     cfx_tensor_release(it->tensor);
     cfx_module_release(it->module);
-    cfxi_free(it->allocator, it, sizeof *it);
+    cfxi_base_free(it->allocator, it, sizeof *it);
 }
 
 static cfx_status repr(void *ctx, void *o, cfx_sink out, cfx_error *err)
@@ -37,8 +37,8 @@ static cfx_status repr(void *ctx, void *o, cfx_sink out, cfx_error *err)
     (void)ctx;
     if (it->tensor)
         return cfx_tensor_print(it->tensor, out, err);
-    const char *name = cfxi_module_title(it->module);
-    return cfxi_failed(err, out.write(out.ctx, name, strlen(name)));
+    const char *name = cfxi_capture_module_title(it->module);
+    return cfxi_base_failed(err, out.write(out.ctx, name, strlen(name)));
 }
 
 static cfx_status qualified_name(void *ctx, void *o, cfx_sink out, cfx_error *err)
@@ -53,7 +53,7 @@ static cfx_status name_hint(void *ctx, void *o, cfx_sink out, cfx_error *err)
 {
     (void)ctx;
     (void)o;
-    return cfxi_failed(err, out.write(out.ctx, "object", 6));
+    return cfxi_base_failed(err, out.write(out.ctx, "object", 6));
 }
 
 static int equal(void *ctx, void *a, void *b)
@@ -64,7 +64,7 @@ static int equal(void *ctx, void *a, void *b)
     return x->tensor == y->tensor && x->module == y->module;
 }
 
-const cfx_host cfxi_object_host = {
+const cfx_host cfxi_capture_object_host = {
     .retain = retain,
     .release = release,
     .repr = repr,
@@ -77,16 +77,17 @@ const cfx_host cfxi_object_host = {
 
 static cfx_value make(cfx_graph *g, cfx_tensor *t, cfx_module *m, cfx_error *err)
 {
-    const cfx_allocator *allocator = cfxi_allocator(cfx_graph_allocator(g));
+    const cfx_allocator *allocator = cfxi_base_allocator(cfx_graph_allocator(g));
     if (!g->host)
-        g->host = &cfxi_object_host;  /* one that was parsed or built: now it can hold objects */
-    if (g->host != &cfxi_object_host) {
+        g->host =
+            &cfxi_capture_object_host; /* one that was parsed or built: now it can hold objects */
+    if (g->host != &cfxi_capture_object_host) {
         cfx_error_set(err, CFX_E_TYPE, "the graph is another language's: it cannot hold a tensor");
         return cfx_invalid();
     }
-    object *it = cfxi_alloc(allocator, sizeof *it);
+    object *it = cfxi_base_alloc(allocator, sizeof *it);
     if (!it) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return cfx_invalid();
     }
     *it = (object){.allocator = allocator, .tensor = cfx_tensor_retain(t),
@@ -97,7 +98,7 @@ static cfx_value make(cfx_graph *g, cfx_tensor *t, cfx_module *m, cfx_error *err
     return v;
 }
 
-cfx_value cfxi_value_from_module(cfx_graph *g, cfx_module *m, cfx_error *err)
+cfx_value cfxi_capture_value_from_module(cfx_graph *g, cfx_module *m, cfx_error *err)
 {
     return make(g, NULL, m, err);
 }
@@ -113,11 +114,11 @@ static cfx_value from_items(cfx_graph *g, cfx_datum d, cfx_error *err)
                                                       : CFX_KIND_SLICE;
     cfxi_vec values = {0};
     cfx_value v = cfx_invalid();
-    bool good = cfxi_vec_reserve(&values, n + 1, sizeof v, allocator);
+    bool good = cfxi_base_vec_reserve(&values, n + 1, sizeof v, allocator);
     if (!good)
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
     for (size_t i = 0; good && i < n; i++) {
-        v = cfxi_value_from_datum(g, items[i], err);
+        v = cfxi_capture_value_from_datum(g, items[i], err);
         good = v.kind != CFX_KIND_INVALID;
         if (good)
             ((cfx_value *)values.data)[values.size++] = v;
@@ -125,11 +126,11 @@ static cfx_value from_items(cfx_graph *g, cfx_datum d, cfx_error *err)
     v = good ? cfx_value_seq(g, kind, values.data, values.size, err) : cfx_invalid();
     for (size_t i = 0; v.kind == CFX_KIND_INVALID && i < values.size; i++)
         cfx_value_discard(g, ((cfx_value *)values.data)[i]);
-    cfxi_vec_free(&values, sizeof v, allocator);
+    cfxi_base_vec_free(&values, sizeof v, allocator);
     return v;
 }
 
-cfx_value cfxi_value_from_datum(cfx_graph *g, cfx_datum d, cfx_error *err)
+cfx_value cfxi_capture_value_from_datum(cfx_graph *g, cfx_datum d, cfx_error *err)
 {
     size_t n;
     const char *text = cfx_datum_str(d, &n);
@@ -166,11 +167,11 @@ static cfx_datum to_items(cfx_value v, cfx_datum_kind kind, const cfx_allocator 
     const cfx_value *items = cfx_value_items(v, &n);
     cfxi_vec data = {0};
     cfx_datum d = cfx_datum_invalid();
-    bool good = cfxi_vec_reserve(&data, n + 1, sizeof d, allocator);
+    bool good = cfxi_base_vec_reserve(&data, n + 1, sizeof d, allocator);
     if (!good)
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
     for (size_t i = 0; good && i < n; i++) {
-        d = cfxi_datum_of_value(items[i], allocator, err);
+        d = cfxi_capture_datum_of_value(items[i], allocator, err);
         good = d.kind != CFX_DATUM_INVALID;
         if (good)
             ((cfx_datum *)data.data)[data.size++] = d;
@@ -179,17 +180,17 @@ static cfx_datum to_items(cfx_value v, cfx_datum_kind kind, const cfx_allocator 
         d = cfx_datum_seq(kind, data.data, data.size, allocator, err);
     for (size_t i = 0; i < data.size; i++)
         cfx_datum_release(((cfx_datum *)data.data)[i]);
-    cfxi_vec_free(&data, sizeof d, allocator);
+    cfxi_base_vec_free(&data, sizeof d, allocator);
     return d;
 }
 
-cfx_datum cfxi_datum_of_value(cfx_value v, const cfx_allocator *allocator, cfx_error *err)
+cfx_datum cfxi_capture_datum_of_value(cfx_value v, const cfx_allocator *allocator, cfx_error *err)
 {
     const object *it = v.kind == CFX_KIND_HOST ? cfx_value_object(v) : NULL;
     cfx_datum_kind kind;
     if (it && it->tensor)
         return cfx_datum_tensor(cfx_tensor_retain(it->tensor));
-    if (cfxi_seq_kind((cfx_kind)v.kind, &kind))
+    if (cfxi_rt_seq_kind((cfx_kind)v.kind, &kind))
         return to_items(v, kind, allocator, err);
-    return cfxi_datum_from_value(v, allocator, err);
+    return cfxi_rt_datum_from_value(v, allocator, err);
 }

@@ -41,7 +41,7 @@ static cfx_status ask_all(const blame_job *job, cfx_verdict_fn *verdict, void *c
     for (cfx_node *n = job->graph->root.next; n != &job->graph->root; n = n->next, i++) {
         const int answer = verdict(ctx, n);
         if (answer < 0)
-            return cfxi_failed(err, CFX_E_HOST);
+            return cfxi_base_failed(err, CFX_E_HOST);
         job->nodes[i] = n;
         job->verdicts[i] = (uint8_t)answer;
         job->ends[i] = job->taints[i] = false;
@@ -54,7 +54,7 @@ static cfx_status ask_all(const blame_job *job, cfx_verdict_fn *verdict, void *c
 static cfx_node *find_culprit(const blame_job *job)
 {
     cfx_node *culprit = NULL;
-    const uint32_t stamp = cfxi_graph_number(job->graph);
+    const uint32_t stamp = cfxi_ir_graph_number(job->graph);
     for (size_t i = job->graph->size; i-- > 0;) {
         const cfx_node *n = job->nodes[i];
         if (job->verdicts[i] == CFX_VERDICT_RIGHT || !(job->ends[i] || job->taints[i]))
@@ -74,18 +74,18 @@ cfx_status cfx_graph_blame(cfx_graph *g, cfx_verdict_fn *verdict, void *ctx, cfx
     size_t bytes;
     blame_job job = {.graph = g};
     *culprit = NULL;
-    if (cfxi_mul_size(g->size + 1, each, 0, &bytes))
-        job.nodes = cfxi_alloc(g->allocator, bytes);
+    if (cfxi_base_mul_size(g->size + 1, each, 0, &bytes))
+        job.nodes = cfxi_base_alloc(g->allocator, bytes);
     if (!job.nodes)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     job.verdicts = (uint8_t *)(job.nodes + g->size + 1);
     job.ends = (bool *)(job.verdicts + g->size + 1);
     job.taints = job.ends + g->size + 1;
-    cfxi_graph_freeze(g);
+    cfxi_ir_graph_freeze(g);
     cfx_status status = ask_all(&job, verdict, ctx, err);
     if (status == CFX_OK)
         *culprit = find_culprit(&job);
-    cfxi_graph_thaw(g);
-    cfxi_free(g->allocator, job.nodes, bytes);
+    cfxi_ir_graph_thaw(g);
+    cfxi_base_free(g->allocator, job.nodes, bytes);
     return status;
 }

@@ -31,7 +31,7 @@ typedef cfxi_twins side;
 
 static uint64_t down_of(const cfxi_hasher *c, const cfx_node *n)
 {
-    const entry *e = cfxi_twin_of(c->ctx, n);
+    const entry *e = cfxi_check_twin_of(c->ctx, n);
     return e ? e->down : 0;
 }
 
@@ -43,12 +43,12 @@ static cfx_status hash_down(side *s, cfx_error *err)
     for (size_t i = 0; i < s->n && c.status == CFX_OK; i++) {
         entry *e = &s->entries[i];
         const cfx_node *n = e->node;
-        e->name = cfxi_hash_bytes(n->name->data, n->name->size);
-        e->callee = cfxi_hash_ref(&c, cfxi_hash_mix(0, n->op), n->callee->ref);
-        e->down = cfxi_hash_items(&c, e->callee, n->args);
-        e->down = cfxi_hash_items(&c, e->down, n->kwargs);
+        e->name = cfxi_base_hash_bytes(n->name->data, n->name->size);
+        e->callee = cfxi_ir_hash_ref(&c, cfxi_base_hash_mix(0, n->op), n->callee->ref);
+        e->down = cfxi_ir_hash_items(&c, e->callee, n->args);
+        e->down = cfxi_ir_hash_items(&c, e->down, n->kwargs);
         if (n->op == CFX_OP_PLACEHOLDER)
-            e->down = cfxi_hash_mix(CFX_OP_PLACEHOLDER, ++inputs);
+            e->down = cfxi_base_hash_mix(CFX_OP_PLACEHOLDER, ++inputs);
     }
     return c.status;
 }
@@ -63,10 +63,10 @@ typedef struct use_walk {
 static cfx_status add_use(void *ctx, cfx_node *n)
 {
     use_walk *walk = ctx;
-    entry *e = cfxi_twin_of(walk->side, n);
+    entry *e = cfxi_check_twin_of(walk->side, n);
     walk->place++;
     if (e)
-        e->up += cfxi_hash_mix(walk->user, walk->place);
+        e->up += cfxi_base_hash_mix(walk->user, walk->place);
     return CFX_OK;
 }
 
@@ -74,7 +74,7 @@ static void hash_up(const side *s)
 {
     for (size_t i = s->n; i-- > 0;) {
         const entry *e = &s->entries[i];
-        use_walk walk = {.side = s, .user = cfxi_hash_mix(e->callee, e->up)};
+        use_walk walk = {.side = s, .user = cfxi_base_hash_mix(e->callee, e->up)};
         (void)cfx_value_each_node(cfx_node_args(e->node), add_use, &walk);
         (void)cfx_value_each_node(cfx_node_kwargs(e->node), add_use, &walk);
     }
@@ -88,9 +88,15 @@ static bool is_call(const entry *e)
 {
     return e->node->op != CFX_OP_PLACEHOLDER && e->node->op != CFX_OP_OUTPUT;
 }
-static uint64_t by_structure_and_name(const entry *e) { return cfxi_hash_mix(e->down, e->name); }
+static uint64_t by_structure_and_name(const entry *e)
+{
+    return cfxi_base_hash_mix(e->down, e->name);
+}
 static uint64_t by_structure(const entry *e) { return e->down; }
-static uint64_t by_callee_and_name(const entry *e) { return cfxi_hash_mix(e->callee, e->name); }
+static uint64_t by_callee_and_name(const entry *e)
+{
+    return cfxi_base_hash_mix(e->callee, e->name);
+}
 static uint64_t by_uses(const entry *e) { return is_call(e) ? e->up : 0; }
 static uint64_t by_name(const entry *e) { return is_call(e) ? e->name : 0; }
 
@@ -105,7 +111,7 @@ static bool same_key(const void *item, const void *key, size_t size)
 static cfx_status add_to_table(cfxi_table *table, entry *e, const cfx_allocator *allocator,
                                cfx_error *err)
 {
-    entry *first = cfxi_table_find(table, fold(e->key), same_key, &e->key, 0);
+    entry *first = cfxi_ir_table_find(table, fold(e->key), same_key, &e->key, 0);
     e->next = NULL;
     e->last = e;
     if (first) {
@@ -113,16 +119,16 @@ static cfx_status add_to_table(cfxi_table *table, entry *e, const cfx_allocator 
         first->last = e;
         return CFX_OK;
     }
-    if (!cfxi_table_reserve(table, hash_of_entry, allocator))
-        return cfxi_nomem(err);
-    cfxi_table_insert(table, fold(e->key), e);
+    if (!cfxi_ir_table_reserve(table, hash_of_entry, allocator))
+        return cfxi_base_nomem(err);
+    cfxi_ir_table_insert(table, fold(e->key), e);
     return CFX_OK;
 }
 
 /* Those that are taken stay on their list, behind its first: each is passed by once. */
 static entry *take_from_table(const cfxi_table *table, uint64_t key)
 {
-    entry *first = cfxi_table_find(table, fold(key), same_key, &key, 0);
+    entry *first = cfxi_ir_table_find(table, fold(key), same_key, &key, 0);
     if (!first || !first->twin)
         return first;
     entry *found = first->next;
@@ -156,7 +162,7 @@ static cfx_status match_round(const side *a, const side *b, key_fn *key, cfx_pai
         if (found)
             make_pair(e, found, how);
     }
-    cfxi_table_free(&table, b->graph->allocator);
+    cfxi_ir_table_free(&table, b->graph->allocator);
     return status;
 }
 
@@ -169,9 +175,9 @@ static void find_stand_ins(const side *a, const side *b)
             user->node->n_inputs != user->twin->node->n_inputs)
             continue;
         for (uint32_t k = 0; k < user->node->n_inputs; k++) {
-            entry *e = cfxi_twin_of(a, user->node->inputs[k].def);
+            entry *e = cfxi_check_twin_of(a, user->node->inputs[k].def);
             if (e && !e->twin) {
-                e->twin = cfxi_twin_of(b, user->twin->node->inputs[k].def);
+                e->twin = cfxi_check_twin_of(b, user->twin->node->inputs[k].def);
                 e->how = e->twin ? CFX_PAIR_OPERAND : CFX_PAIR_NONE;
             }
         }
@@ -224,43 +230,43 @@ static cfx_graph *region_in(const cfx_seq *seq, size_t *skip)
     for (uint32_t i = 0; seq && i < seq->size; i++) {
         const cfx_value v = seq->items[i];
         cfx_graph *found = v.kind == CFX_KIND_GRAPH ? v.as.ref->region : NULL;
-        if (cfxi_is_seq(v))
+        if (cfxi_ir_is_seq(v))
             found = region_in(v.as.seq, skip);
-        if (found && (cfxi_is_seq(v) || (*skip)-- == 0))
+        if (found && (cfxi_ir_is_seq(v) || (*skip)-- == 0))
             return found;
     }
     return NULL;
 }
 
 /* An operator has a few regions at most, so each is searched from the start. */
-cfx_graph *cfxi_twin_region(const cfx_node *n, size_t i)
+cfx_graph *cfxi_check_twin_region(const cfx_node *n, size_t i)
 {
     cfx_graph *found = region_in(n->args, &i);
     return found ? found : region_in(n->kwargs, &i);
 }
 
-size_t cfxi_twin_regions(const cfx_node *a, const cfx_node *b)
+size_t cfxi_check_twin_regions(const cfx_node *a, const cfx_node *b)
 {
     size_t n = 0;
     if (a->graph->height == 0 || b->graph->height == 0)
         return 0;
-    while (cfxi_twin_region(a, n))
+    while (cfxi_check_twin_region(a, n))
         n++;
-    return (n > 0 && !cfxi_twin_region(b, n - 1)) || cfxi_twin_region(b, n) ? 0 : n;
+    return (n > 0 && !cfxi_check_twin_region(b, n - 1)) || cfxi_check_twin_region(b, n) ? 0 : n;
 }
 
 static cfx_status tell_pair(const report *to, cfx_node *a, cfx_node *b, cfx_pairing how)
 {
     cfx_status status = to->fn(to->ctx, a, b, how);
-    return status == CFX_OK ? CFX_OK : cfxi_failed(to->err, status);
+    return status == CFX_OK ? CFX_OK : cfxi_base_failed(to->err, status);
 }
 
 static cfx_status tell_regions(const cfx_node *a, const cfx_node *b, report *to)
 {
-    const size_t n = cfxi_twin_regions(a, b);
+    const size_t n = cfxi_check_twin_regions(a, b);
     for (size_t i = 0; i < n; i++)
-        CFX_TRY(cfxi_pair_graphs(cfxi_twin_region(a, i), cfxi_twin_region(b, i), tell, to,
-                                 to->err));
+        CFX_TRY(cfxi_check_pair_graphs(cfxi_check_twin_region(a, i), cfxi_check_twin_region(b, i),
+                                       tell, to, to->err));
     return CFX_OK;
 }
 
@@ -270,7 +276,7 @@ static cfx_status tell(void *ctx, side *a, side *b)
     for (size_t i = 0; i < a->n; i++) {
         const entry *e = &a->entries[i];
         CFX_TRY(tell_pair(to, e->node, e->twin ? e->twin->node : NULL, e->how));
-        if (cfxi_has_twin(e))
+        if (cfxi_check_has_twin(e))
             CFX_TRY(tell_regions(e->node, e->twin->node, to));
     }
     for (size_t i = 0; i < b->n; i++)
@@ -285,8 +291,8 @@ static bool side_init(side *s, cfx_graph *g, uint32_t stamp)
 {
     size_t bytes;
     entry *entries = NULL;
-    if (cfxi_mul_size(g->size, sizeof *entries, sizeof *entries, &bytes))
-        entries = cfxi_alloc(g->allocator, bytes);
+    if (cfxi_base_mul_size(g->size, sizeof *entries, sizeof *entries, &bytes))
+        entries = cfxi_base_alloc(g->allocator, bytes);
     *s = (side){.graph = g, .entries = entries, .n = g->size, .stamp = stamp};
     if (!entries)
         return false;
@@ -298,7 +304,7 @@ static bool side_init(side *s, cfx_graph *g, uint32_t stamp)
 
 static void side_free(side *s)
 {
-    cfxi_free(s->graph->allocator, s->entries, (s->n + 1) * sizeof *s->entries);
+    cfxi_base_free(s->graph->allocator, s->entries, (s->n + 1) * sizeof *s->entries);
 }
 
 static cfx_status pair_sides(side *a, side *b, cfxi_paired_fn *fn, void *ctx, cfx_error *err)
@@ -312,24 +318,24 @@ static cfx_status pair_sides(side *a, side *b, cfxi_paired_fn *fn, void *ctx, cf
 }
 
 /* A graph can be compared with itself: then both sides share its numbers. */
-cfx_status cfxi_pair_graphs(cfx_graph *a, cfx_graph *b, cfxi_paired_fn *fn, void *ctx,
-                            cfx_error *err)
+cfx_status cfxi_check_pair_graphs(cfx_graph *a, cfx_graph *b, cfxi_paired_fn *fn, void *ctx,
+                                  cfx_error *err)
 {
     side sides[2];
-    const uint32_t stamp = cfxi_graph_number(a);
+    const uint32_t stamp = cfxi_ir_graph_number(a);
     if (!side_init(&sides[0], a, stamp))
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     cfx_status status = CFX_OK;
-    if (!side_init(&sides[1], b, a == b ? stamp : cfxi_graph_number(b)))
-        status = cfxi_nomem(err);
-    cfxi_graph_freeze(a);
-    cfxi_graph_freeze(b);
+    if (!side_init(&sides[1], b, a == b ? stamp : cfxi_ir_graph_number(b)))
+        status = cfxi_base_nomem(err);
+    cfxi_ir_graph_freeze(a);
+    cfxi_ir_graph_freeze(b);
     if (status == CFX_OK) {
         status = pair_sides(&sides[0], &sides[1], fn, ctx, err);
         side_free(&sides[1]);
     }
-    cfxi_graph_thaw(b);
-    cfxi_graph_thaw(a);
+    cfxi_ir_graph_thaw(b);
+    cfxi_ir_graph_thaw(a);
     side_free(&sides[0]);
     return status;
 }
@@ -338,5 +344,5 @@ cfx_status cfx_graph_correspond(cfx_graph *a, cfx_graph *b, cfx_pair_fn *fn, voi
                                 cfx_error *err)
 {
     report to = {fn, ctx, err};
-    return cfxi_pair_graphs(a, b, tell, &to, err);
+    return cfxi_check_pair_graphs(a, b, tell, &to, err);
 }

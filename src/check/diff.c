@@ -57,13 +57,13 @@ static cfx_status mark_moved(const cfxi_twins *a, cfx_error *err)
 {
     size_t n = 0;
     const size_t bytes = (a->n + 1) * sizeof(cfxi_twin *);  /* less than the entries take */
-    cfxi_twin **ends = cfxi_alloc(a->graph->allocator, bytes);
+    cfxi_twin **ends = cfxi_base_alloc(a->graph->allocator, bytes);
     if (!ends)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     for (size_t i = 0; i < a->n; i++) {
         cfxi_twin *e = &a->entries[i];
         e->key = MOVED;
-        if (!cfxi_has_twin(e))
+        if (!cfxi_check_has_twin(e))
             continue;
         const size_t k = longest_before(ends, n, e);
         e->next = k > 0 ? ends[k - 1] : NULL;
@@ -72,7 +72,7 @@ static cfx_status mark_moved(const cfxi_twins *a, cfx_error *err)
     }
     for (cfxi_twin *e = n > 0 ? ends[n - 1] : NULL; e; e = e->next)
         e->key = STAYED;
-    cfxi_free(a->graph->allocator, ends, bytes);
+    cfxi_base_free(a->graph->allocator, ends, bytes);
     return CFX_OK;
 }
 
@@ -81,26 +81,26 @@ static cfx_status mark_moved(const cfxi_twins *a, cfx_error *err)
 static bool are_twins(const void *ctx, const cfx_node *x, const cfx_node *y)
 {
     const comparison *c = ctx;
-    const cfxi_twin *e = cfxi_twin_of(c->a, x);
-    return e && cfxi_has_twin(e) && e->twin->node == y;
+    const cfxi_twin *e = cfxi_check_twin_of(c->a, x);
+    return e && cfxi_check_has_twin(e) && e->twin->node == y;
 }
 
 static unsigned compare_nodes(const comparison *c, const cfx_node *a, const cfx_node *b)
 {
     const cfxi_same how = {.node = are_twins, .ctx = c, .floats = CFXI_FLOATS_TEXT,
-                           .regions_apart = cfxi_twin_regions(a, b) > 0};
+                           .regions_apart = cfxi_check_twin_regions(a, b) > 0};
     unsigned flags = 0;
     if (a->name->size != b->name->size || memcmp(a->name->data, b->name->data, a->name->size) != 0)
         flags |= CFX_CHANGE_NAME;
     if (a->op != b->op)
         flags |= CFX_CHANGE_OPCODE;
-    if (!cfxi_same_ref(a->callee->ref, b->callee->ref))
+    if (!cfxi_ir_same_ref(a->callee->ref, b->callee->ref))
         flags |= CFX_CHANGE_TARGET;
-    if (!cfxi_same_items(&how, a->args, b->args))
+    if (!cfxi_ir_same_items(&how, a->args, b->args))
         flags |= CFX_CHANGE_ARGS;
-    if (!cfxi_same_items(&how, a->kwargs, b->kwargs))
+    if (!cfxi_ir_same_items(&how, a->kwargs, b->kwargs))
         flags |= CFX_CHANGE_KWARGS;
-    if (!cfxi_same_value(&how, cfx_node_type(a), cfx_node_type(b)))
+    if (!cfxi_ir_same_value(&how, cfx_node_type(a), cfx_node_type(b)))
         flags |= CFX_CHANGE_TYPE;
     return flags;
 }
@@ -111,7 +111,7 @@ static cfx_status tell(const comparison *c, cfx_node *a, cfx_node *b, unsigned f
 {
     const cfx_change change = {a, b, flags, c->depth, c->owner, c->region};
     cfx_status status = c->fn(c->ctx, &change);
-    return status == CFX_OK ? CFX_OK : cfxi_failed(c->err, status);
+    return status == CFX_OK ? CFX_OK : cfxi_base_failed(c->err, status);
 }
 
 /* The new ones among the nodes of `b` up to number `end`. */
@@ -127,12 +127,12 @@ static cfx_status compare_graphs(void *ctx, cfxi_twins *a, cfxi_twins *b);
 
 static cfx_status tell_regions(const comparison *c, cfx_node *a, const cfx_node *b)
 {
-    const size_t n = cfxi_twin_regions(a, b);
+    const size_t n = cfxi_check_twin_regions(a, b);
     for (size_t i = 0; i < n; i++) {
         comparison inner = {.fn = c->fn, .ctx = c->ctx, .err = c->err, .depth = c->depth + 1,
                             .owner = a, .region = i};
-        CFX_TRY(cfxi_pair_graphs(cfxi_twin_region(a, i), cfxi_twin_region(b, i), compare_graphs,
-                                 &inner, c->err));
+        CFX_TRY(cfxi_check_pair_graphs(cfxi_check_twin_region(a, i), cfxi_check_twin_region(b, i),
+                                       compare_graphs, &inner, c->err));
     }
     return CFX_OK;
 }
@@ -145,7 +145,7 @@ static cfx_status compare_graphs(void *ctx, cfxi_twins *a, cfxi_twins *b)
     CFX_TRY(mark_moved(a, c->err));
     for (size_t i = 0; i < a->n; i++) {
         const cfxi_twin *e = &a->entries[i];
-        if (!cfxi_has_twin(e)) {
+        if (!cfxi_check_has_twin(e)) {
             CFX_TRY(tell(c, e->node, NULL, 0));
             continue;
         }
@@ -163,7 +163,7 @@ static cfx_status compare_graphs(void *ctx, cfxi_twins *a, cfxi_twins *b)
 cfx_status cfx_graph_diff(cfx_graph *a, cfx_graph *b, cfx_change_fn *fn, void *ctx, cfx_error *err)
 {
     comparison c = {.fn = fn, .ctx = ctx, .err = err};
-    CFX_TRY(cfxi_expect(a, "graph", err));
-    CFX_TRY(cfxi_expect(b, "graph", err));
-    return cfxi_pair_graphs(a, b, compare_graphs, &c, err);
+    CFX_TRY(cfxi_base_expect(a, "graph", err));
+    CFX_TRY(cfxi_base_expect(b, "graph", err));
+    return cfxi_check_pair_graphs(a, b, compare_graphs, &c, err);
 }

@@ -44,7 +44,7 @@ static cfx_status try_part(search *s, size_t n, bool *fails)
     } else {
         cfx_part_free(&part);
     }
-    return answer < 0 ? cfxi_failed(s->err, CFX_E_HOST) : CFX_OK;
+    return answer < 0 ? cfxi_base_failed(s->err, CFX_E_HOST) : CFX_OK;
 }
 
 /* Leaves out up to `size` nodes from `at` on, if the rest still fails. */
@@ -118,15 +118,15 @@ cfx_status cfx_graph_minimize(cfx_graph *g, cfx_part_test_fn *test, void *ctx, s
     search s = {.graph = g, .test = test, .ctx = ctx, .best = part, .tests_left = max_tests,
                 .err = err};
     *part = (cfx_part){0};
-    if (cfxi_mul_size(g->size + 1, 2 * sizeof(cfx_node *), 0, &bytes))
-        s.nodes = cfxi_alloc(g->allocator, bytes);
+    if (cfxi_base_mul_size(g->size + 1, 2 * sizeof(cfx_node *), 0, &bytes))
+        s.nodes = cfxi_base_alloc(g->allocator, bytes);
     if (!s.nodes)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     s.trial = s.nodes + g->size + 1;
-    cfxi_graph_freeze(g);
+    cfxi_ir_graph_freeze(g);
     cfx_status status = minimize(&s);
-    cfxi_graph_thaw(g);
-    cfxi_free(g->allocator, s.nodes, bytes);
+    cfxi_ir_graph_thaw(g);
+    cfxi_base_free(g->allocator, s.nodes, bytes);
     if (status != CFX_OK)
         cfx_part_free(part);
     return status;

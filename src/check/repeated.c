@@ -48,8 +48,8 @@ static uint64_t last_word(const char *path)
         const char *start = end;
         while (start > path && start[-1] != '.')
             start--;
-        if (start == path || !cfxi_is_digit(*start))
-            return cfxi_hash_bytes(start, (size_t)(end - start));
+        if (start == path || !cfxi_base_is_digit(*start))
+            return cfxi_base_hash_bytes(start, (size_t)(end - start));
         end = start - 1;
     }
 }
@@ -57,16 +57,16 @@ static uint64_t last_word(const char *path)
 /* Of the class of the module that a call_module calls; of the path, if that is not known. */
 static cfx_status class_token(const cfxi_repeat_job *job, const cfx_node *n, uint64_t *token)
 {
-    const cfxi_scope *scope = cfxi_scope_at(n->graph, n->scope);
+    const cfxi_scope *scope = cfxi_ir_scope_at(n->graph, n->scope);
     const char *path = n->callee->ref->name->data;
     const size_t size = strlen(path);
     cfx_buffer name;
     cfx_buffer_init(&name, job->graph->allocator);
-    cfx_status status = cfxi_module_class(job->modules, path, &name, job->err);
+    cfx_status status = cfxi_ops_module_class(job->modules, path, &name, job->err);
     bool own = !job->modules && scope && strncmp(scope->path->data, path, size) == 0 &&
                (scope->path->data[size] == '\0' || scope->path->data[size] == '@');
-    *token = name.size > 0 ? cfxi_hash_bytes(name.data, name.size)
-             : own ? cfxi_hash_bytes(scope->type->data, scope->type->size) : last_word(path);
+    *token = name.size > 0 ? cfxi_base_hash_bytes(name.data, name.size)
+             : own ? cfxi_base_hash_bytes(scope->type->data, scope->type->size) : last_word(path);
     cfx_buffer_free(&name);
     return status;
 }
@@ -85,15 +85,15 @@ static cfx_status node_token(const cfxi_repeat_job *job, const cfx_node *n, uint
     uint64_t h = n->op;
     if (n->op == CFX_OP_CALL_MODULE && n->callee->ref->kind == CFXI_REF_NAME) {
         CFX_TRY(class_token(job, n, token));
-        h = cfxi_hash_mix(h, *token);
+        h = cfxi_base_hash_mix(h, *token);
     } else if (n->op != CFX_OP_GET_ATTR) {
         c.by_identity = true;
-        h = cfxi_hash_ref(&c, h, n->callee->ref);
+        h = cfxi_ir_hash_ref(&c, h, n->callee->ref);
         c.by_identity = false;
     }
     if (!is_assertion(n)) {
-        h = cfxi_hash_items(&c, h, n->args);
-        h = cfxi_hash_items(&c, h, n->kwargs);
+        h = cfxi_ir_hash_items(&c, h, n->args);
+        h = cfxi_ir_hash_items(&c, h, n->kwargs);
     }
     *token = h;
     return c.status;
@@ -104,26 +104,26 @@ static cfx_status node_token(const cfxi_repeat_job *job, const cfx_node *n, uint
 static void job_end(cfxi_repeat_job *job)
 {
     const cfx_allocator *a = job->graph->allocator;
-    cfxi_free(a, job->nodes, job->n * sizeof *job->nodes);
-    cfxi_free(a, job->tokens, job->n * sizeof *job->tokens);
-    cfxi_free(a, job->epoch, job->n * sizeof *job->epoch);
-    cfxi_free(a, job->local, job->n * sizeof *job->local);
-    cfxi_free(a, job->covered, job->n * sizeof *job->covered);
+    cfxi_base_free(a, job->nodes, job->n * sizeof *job->nodes);
+    cfxi_base_free(a, job->tokens, job->n * sizeof *job->tokens);
+    cfxi_base_free(a, job->epoch, job->n * sizeof *job->epoch);
+    cfxi_base_free(a, job->local, job->n * sizeof *job->local);
+    cfxi_base_free(a, job->covered, job->n * sizeof *job->covered);
 }
 
 /* The host is asked for names and may run any code, so the graph is frozen meanwhile. */
 static cfx_status find_tokens(cfxi_repeat_job *job)
 {
     cfx_status status = CFX_OK;
-    cfxi_graph_freeze(job->graph);
+    cfxi_ir_graph_freeze(job->graph);
     for (size_t i = 0; i < job->n && status == CFX_OK; i++) {
         const cfx_node *n = job->nodes[i];
         if (n->op == CFX_OP_PLACEHOLDER || n->op == CFX_OP_OUTPUT)
-            job->tokens[i] = cfxi_hash_mix(n->op, i);
+            job->tokens[i] = cfxi_base_hash_mix(n->op, i);
         else
             status = node_token(job, n, &job->tokens[i]);
     }
-    cfxi_graph_thaw(job->graph);
+    cfxi_ir_graph_thaw(job->graph);
     return status;
 }
 
@@ -132,19 +132,19 @@ static cfx_status job_begin(cfxi_repeat_job *job)
     const cfx_allocator *a = job->graph->allocator;
     size_t at = 0;
     job->n = job->graph->size;
-    job->nodes = cfxi_alloc(a, job->n * sizeof *job->nodes);
-    job->tokens = cfxi_alloc(a, job->n * sizeof *job->tokens);
-    job->epoch = cfxi_alloc(a, job->n * sizeof *job->epoch);
-    job->local = cfxi_alloc(a, job->n * sizeof *job->local);
-    job->covered = cfxi_alloc(a, job->n * sizeof *job->covered);
+    job->nodes = cfxi_base_alloc(a, job->n * sizeof *job->nodes);
+    job->tokens = cfxi_base_alloc(a, job->n * sizeof *job->tokens);
+    job->epoch = cfxi_base_alloc(a, job->n * sizeof *job->epoch);
+    job->local = cfxi_base_alloc(a, job->n * sizeof *job->local);
+    job->covered = cfxi_base_alloc(a, job->n * sizeof *job->covered);
     if (!job->nodes || !job->tokens || !job->epoch || !job->local || !job->covered)
-        return cfxi_nomem(job->err);
+        return cfxi_base_nomem(job->err);
     memset(job->epoch, 0, job->n * sizeof *job->epoch);
     memset(job->covered, 0, job->n * sizeof *job->covered);
     for (cfx_node *n = job->graph->root.next; n != &job->graph->root; n = n->next)
         job->nodes[at++] = n;
     CFX_TRY(find_tokens(job));
-    job->stamp = cfxi_graph_number(job->graph);  /* last: names of regions may be asked for */
+    job->stamp = cfxi_ir_graph_number(job->graph);  /* last: names of regions may be asked for */
     return CFX_OK;
 }
 
@@ -168,7 +168,7 @@ static cfx_status add_input(void *ctx, cfx_node *n)
         job->epoch[at] = job->part;
         job->local[at] = OUTSIDE + w->outside++;
     }
-    w->hash = cfxi_hash_mix(w->hash, job->local[at]);
+    w->hash = cfxi_base_hash_mix(w->hash, job->local[at]);
     return CFX_OK;
 }
 
@@ -182,9 +182,9 @@ static bool is_used_outside(const cfxi_repeat_job *job, const cfx_node *n)
     return false;
 }
 
-uint64_t cfxi_part_hash(cfxi_repeat_job *job, const uint32_t *positions, size_t n)
+uint64_t cfxi_check_part_hash(cfxi_repeat_job *job, const uint32_t *positions, size_t n)
 {
-    wiring w = {.job = job, .hash = cfxi_hash_mix(0, n)};
+    wiring w = {.job = job, .hash = cfxi_base_hash_mix(0, n)};
     job->part++;
     for (size_t i = 0; i < n; i++) {
         job->epoch[positions[i]] = job->part;
@@ -192,15 +192,15 @@ uint64_t cfxi_part_hash(cfxi_repeat_job *job, const uint32_t *positions, size_t 
     }
     for (size_t i = 0; i < n; i++) {
         const cfx_node *node = job->nodes[positions[i]];
-        w.hash = cfxi_hash_mix(w.hash, job->tokens[positions[i]]);
+        w.hash = cfxi_base_hash_mix(w.hash, job->tokens[positions[i]]);
         (void)cfx_value_each_node(cfx_node_args(node), add_input, &w);
         (void)cfx_value_each_node(cfx_node_kwargs(node), add_input, &w);
-        w.hash = cfxi_hash_mix(w.hash, is_used_outside(job, node));
+        w.hash = cfxi_base_hash_mix(w.hash, is_used_outside(job, node));
     }
     return w.hash;
 }
 
-int cfxi_compare_positions(const void *a, const void *b)
+int cfxi_check_compare_positions(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a;
     uint32_t y = *(const uint32_t *)b;
@@ -211,12 +211,12 @@ static cfx_status positions_of(const cfxi_repeat_job *job, cfx_node *const *node
                                uint32_t *positions)
 {
     for (size_t i = 0; i < n; i++) {
-        if (nodes[i]->graph != job->graph || cfxi_node_erased(nodes[i]))
+        if (nodes[i]->graph != job->graph || cfxi_ir_node_erased(nodes[i]))
             return cfx_error_set(job->err, CFX_E_GRAPH, "node %%%s is not of this graph",
                                  nodes[i]->name->data);
         positions[i] = nodes[i]->mark - job->stamp;
     }
-    qsort(positions, n, sizeof *positions, cfxi_compare_positions);
+    qsort(positions, n, sizeof *positions, cfxi_check_compare_positions);
     return CFX_OK;
 }
 
@@ -224,29 +224,29 @@ cfx_status cfx_nodes_hash(cfx_graph *g, cfx_node *const *nodes, size_t n,
                           const cfx_modules *modules, uint64_t *hash, cfx_error *err)
 {
     cfxi_repeat_job job = {.graph = g, .modules = modules, .err = err};
-    uint32_t *positions = cfxi_alloc(g->allocator, (n + 1) * sizeof *positions);
-    cfx_status status = positions ? CFX_OK : cfxi_nomem(err);
+    uint32_t *positions = cfxi_base_alloc(g->allocator, (n + 1) * sizeof *positions);
+    cfx_status status = positions ? CFX_OK : cfxi_base_nomem(err);
     if (status == CFX_OK && g->size > 0)
         status = job_begin(&job);
     if (status == CFX_OK)
         status = positions_of(&job, nodes, n, positions);
     if (status == CFX_OK)
-        *hash = cfxi_part_hash(&job, positions, n);
+        *hash = cfxi_check_part_hash(&job, positions, n);
     job_end(&job);
-    cfxi_free(g->allocator, positions, (n + 1) * sizeof *positions);
+    cfxi_base_free(g->allocator, positions, (n + 1) * sizeof *positions);
     return status;
 }
 
 /* ---- groups -------------------------------------------------------------------------------- */
 
-cfx_status cfxi_repeats_add(cfxi_repeat_job *job, const uint32_t *positions, size_t n,
-                            const uint32_t *scopes, size_t copies)
+cfx_status cfxi_check_repeats_add(cfxi_repeat_job *job, const uint32_t *positions, size_t n,
+                                  const uint32_t *scopes, size_t copies)
 {
     cfx_repeats *r = job->found;
-    if (!cfxi_vec_reserve(&r->groups, 1, sizeof(group), r->allocator) ||
-        !cfxi_vec_reserve(&r->nodes, n * copies, sizeof(cfx_node *), r->allocator) ||
-        !cfxi_vec_reserve(&r->scopes, copies, sizeof(uint32_t), r->allocator))
-        return cfxi_nomem(job->err);
+    if (!cfxi_base_vec_reserve(&r->groups, 1, sizeof(group), r->allocator) ||
+        !cfxi_base_vec_reserve(&r->nodes, n * copies, sizeof(cfx_node *), r->allocator) ||
+        !cfxi_base_vec_reserve(&r->scopes, copies, sizeof(uint32_t), r->allocator))
+        return cfxi_base_nomem(job->err);
     ((group *)r->groups.data)[r->groups.size++] =
         (group){r->nodes.size, r->scopes.size, copies, n, job->graph};
     for (size_t i = 0; i < n * copies; i++) {
@@ -284,7 +284,7 @@ static size_t count_nodes(scope_job *s)
     size_t total = 0;
     const cfx_graph *g = s->job->graph;
     for (size_t i = 0; i < s->job->n; i++)
-        for (uint32_t at = s->job->nodes[i]->scope; at; at = cfxi_scope_at(g, at)->parent) {
+        for (uint32_t at = s->job->nodes[i]->scope; at; at = cfxi_ir_scope_at(g, at)->parent) {
             s->parts[at - 1].size++;
             total++;
         }
@@ -299,13 +299,13 @@ static void fill_positions(scope_job *s)
     for (size_t i = 0; i < s->n; i++)
         s->parts[i].size = 0;
     for (size_t i = 0; i < s->job->n; i++)
-        for (uint32_t at = s->job->nodes[i]->scope; at; at = cfxi_scope_at(g, at)->parent) {
+        for (uint32_t at = s->job->nodes[i]->scope; at; at = cfxi_ir_scope_at(g, at)->parent) {
             scope_part *part = &s->parts[at - 1];
             s->positions[part->first + part->size++] = (uint32_t)i;
         }
     for (size_t i = 0; i < s->n; i++)
-        s->parts[i].hash = cfxi_part_hash(s->job, s->positions + s->parts[i].first,
-                                          s->parts[i].size);
+        s->parts[i].hash = cfxi_check_part_hash(s->job, s->positions + s->parts[i].first,
+                                                s->parts[i].size);
 }
 
 /* Those that cover most first; of those the small ones, equal ones together, outer before inner. */
@@ -355,7 +355,7 @@ static cfx_status add_scopes(scope_job *s, size_t from, size_t to)
     }
     if (copies < s->job->min_copies)
         return CFX_OK;
-    return cfxi_repeats_add(s->job, s->chosen, size, s->scopes, copies);
+    return cfxi_check_repeats_add(s->job, s->chosen, size, s->scopes, copies);
 }
 
 static cfx_status group_scopes(scope_job *s)
@@ -380,25 +380,25 @@ static cfx_status find_scopes(cfxi_repeat_job *job)
     scope_job s = {.job = job, .n = job->graph->scopes.size};
     const cfx_allocator *a = job->graph->allocator;
     cfx_status status = CFX_OK;
-    s.parts = cfxi_alloc(a, s.n * sizeof *s.parts);
-    s.scopes = cfxi_alloc(a, s.n * sizeof *s.scopes);
+    s.parts = cfxi_base_alloc(a, s.n * sizeof *s.parts);
+    s.scopes = cfxi_base_alloc(a, s.n * sizeof *s.scopes);
     if (s.parts && s.scopes) {
         for (size_t i = 0; i < s.n; i++)
             s.parts[i] = (scope_part){.scope = (uint32_t)i + 1};
         s.total = count_nodes(&s);
-        s.positions = cfxi_alloc(a, s.total * sizeof *s.positions);
-        s.chosen = cfxi_alloc(a, s.total * sizeof *s.chosen);
+        s.positions = cfxi_base_alloc(a, s.total * sizeof *s.positions);
+        s.chosen = cfxi_base_alloc(a, s.total * sizeof *s.chosen);
     }
     if (s.positions && s.chosen) {
         fill_positions(&s);
         status = group_scopes(&s);
     } else {
-        status = cfxi_nomem(job->err);
+        status = cfxi_base_nomem(job->err);
     }
-    cfxi_free(a, s.parts, s.n * sizeof *s.parts);
-    cfxi_free(a, s.scopes, s.n * sizeof *s.scopes);
-    cfxi_free(a, s.positions, s.total * sizeof *s.positions);
-    cfxi_free(a, s.chosen, s.total * sizeof *s.chosen);
+    cfxi_base_free(a, s.parts, s.n * sizeof *s.parts);
+    cfxi_base_free(a, s.scopes, s.n * sizeof *s.scopes);
+    cfxi_base_free(a, s.positions, s.total * sizeof *s.positions);
+    cfxi_base_free(a, s.chosen, s.total * sizeof *s.chosen);
     return status;
 }
 
@@ -429,23 +429,23 @@ static cfx_status find_all(cfx_graph *g, void *ctx, cfx_error *err)
     if (g->size > 0) {
         cfx_status status = job_begin(&job);
         if (status == CFX_OK)
-            status = has_scopes(g) ? find_scopes(&job) : cfxi_find_runs(&job);
+            status = has_scopes(g) ? find_scopes(&job) : cfxi_check_find_runs(&job);
         job_end(&job);
         CFX_TRY(status);
     }
-    return cfxi_each_region(g, find_all, ctx, err);
+    return cfxi_analysis_each_region(g, find_all, ctx, err);
 }
 
 cfx_repeats *cfx_graph_find_repeated(cfx_graph *g, const cfx_modules *modules,
                                      const cfx_repeat_options *opts, cfx_error *err)
 {
-    cfx_repeats *r = cfxi_alloc(g->allocator, sizeof *r);
+    cfx_repeats *r = cfxi_base_alloc(g->allocator, sizeof *r);
     if (!r) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     *r = (cfx_repeats){.allocator = g->allocator};
-    search s = {cfxi_modules_or_null(modules), opts, r};
+    search s = {cfxi_analysis_modules_or_null(modules), opts, r};
     if (find_all(g, &s, err) == CFX_OK)
         return r;
     cfx_repeats_free(r);
@@ -456,10 +456,10 @@ void cfx_repeats_free(cfx_repeats *r)
 {
     if (!r)
         return;
-    cfxi_vec_free(&r->groups, sizeof(group), r->allocator);
-    cfxi_vec_free(&r->nodes, sizeof(cfx_node *), r->allocator);
-    cfxi_vec_free(&r->scopes, sizeof(uint32_t), r->allocator);
-    cfxi_free(r->allocator, r, sizeof *r);
+    cfxi_base_vec_free(&r->groups, sizeof(group), r->allocator);
+    cfxi_base_vec_free(&r->nodes, sizeof(cfx_node *), r->allocator);
+    cfxi_base_vec_free(&r->scopes, sizeof(uint32_t), r->allocator);
+    cfxi_base_free(r->allocator, r, sizeof *r);
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */

@@ -24,16 +24,16 @@ typedef struct cfxi_repeat_job {
 } cfxi_repeat_job;
 
 /* The hash of the part that the nodes at these positions, in ascending order, are. */
-uint64_t cfxi_part_hash(cfxi_repeat_job *job, const uint32_t *positions, size_t n);
+uint64_t cfxi_check_part_hash(cfxi_repeat_job *job, const uint32_t *positions, size_t n);
 
-int cfxi_compare_positions(const void *a, const void *b);  /* for qsort */
+int cfxi_check_compare_positions(const void *a, const void *b);  /* for qsort */
 
 /* Adds a group of `copies` parts of `n` nodes: their positions one after the other; `scopes` has
  * the number of the scope of each, or is NULL. Marks them as covered. */
-cfx_status cfxi_repeats_add(cfxi_repeat_job *job, const uint32_t *positions, size_t n,
-                            const uint32_t *scopes, size_t copies);
+cfx_status cfxi_check_repeats_add(cfxi_repeat_job *job, const uint32_t *positions, size_t n,
+                                  const uint32_t *scopes, size_t copies);
 
 /* Finds groups of runs of consecutive nodes. (repeated_runs.c) */
-cfx_status cfxi_find_runs(cfxi_repeat_job *job);
+cfx_status cfxi_check_find_runs(cfxi_repeat_job *job);
 
 #endif

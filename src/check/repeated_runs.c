@@ -57,9 +57,9 @@ static int compare_tokens(const void *a, const void *b)
 static cfx_status sort_tokens(run_job *r)
 {
     const cfx_allocator *a = r->job->graph->allocator;
-    numbered *rows = cfxi_alloc(a, r->n * sizeof *rows);
+    numbered *rows = cfxi_base_alloc(a, r->n * sizeof *rows);
     if (!rows)
-        return cfxi_nomem(r->job->err);
+        return cfxi_base_nomem(r->job->err);
     for (size_t i = 0; i < r->n; i++)
         rows[i] = (numbered){r->job->tokens[i], (uint32_t)i};
     qsort(rows, r->n, sizeof *rows, compare_tokens);
@@ -68,7 +68,7 @@ static cfx_status sort_tokens(run_job *r)
         r->sorted[i] = rows[i].at;
         r->rank[rows[i].at] = same ? r->rank[rows[i - 1].at] : (uint32_t)i;
     }
-    cfxi_free(a, rows, r->n * sizeof *rows);
+    cfxi_base_free(a, rows, r->n * sizeof *rows);
     return CFX_OK;
 }
 
@@ -191,10 +191,10 @@ static void add_candidate(run_job *r, const open_interval *o, size_t high)
 static cfx_status find_candidates(run_job *r)
 {
     const cfx_allocator *a = r->job->graph->allocator;
-    open_interval *stack = cfxi_alloc(a, (r->n + 1) * sizeof *stack);
+    open_interval *stack = cfxi_base_alloc(a, (r->n + 1) * sizeof *stack);
     size_t depth = 0;
     if (!stack)
-        return cfxi_nomem(r->job->err);
+        return cfxi_base_nomem(r->job->err);
     stack[depth++] = (open_interval){0, 0, r->sorted[0], r->sorted[0]};
     for (size_t i = 1; i <= r->n; i++) {
         const uint32_t length = i < r->n ? r->common[i] : 0;
@@ -215,7 +215,7 @@ static cfx_status find_candidates(run_job *r)
             stack[depth - 1].last = greatest(stack[depth - 1].last, r->sorted[i]);
         }
     }
-    cfxi_free(a, stack, (r->n + 1) * sizeof *stack);
+    cfxi_base_free(a, stack, (r->n + 1) * sizeof *stack);
     return CFX_OK;
 }
 
@@ -235,7 +235,7 @@ static uint64_t run_hash(run_job *r, uint32_t start, uint32_t length)
     uint32_t *positions = r->scratch + r->n;
     for (uint32_t i = 0; i < length; i++)
         positions[i] = start + i;
-    return cfxi_part_hash(r->job, positions, length);
+    return cfxi_check_part_hash(r->job, positions, length);
 }
 
 /* Leaves in `scratch` where the copies of a candidate begin, in ascending order, and their hashes:
@@ -247,7 +247,7 @@ static size_t find_copies(run_job *r, const candidate *c)
     size_t copies = 0;
     uint32_t end = 0;
     memcpy(starts, r->sorted + c->low, count * sizeof *starts);
-    qsort(starts, count, sizeof *starts, cfxi_compare_positions);
+    qsort(starts, count, sizeof *starts, cfxi_check_compare_positions);
     for (size_t i = 0; i < count; i++) {
         const uint32_t start = starts[i];
         if (start < end || !is_free(r, start, c->length))
@@ -294,13 +294,13 @@ static cfx_status accept(run_job *r, const candidate *c, size_t copies)
 {
     const cfx_allocator *a = r->job->graph->allocator;
     const size_t size = copies * c->length;
-    uint32_t *positions = cfxi_alloc(a, size * sizeof *positions);
+    uint32_t *positions = cfxi_base_alloc(a, size * sizeof *positions);
     if (!positions)
-        return cfxi_nomem(r->job->err);
+        return cfxi_base_nomem(r->job->err);
     for (size_t i = 0; i < size; i++)
         positions[i] = r->scratch[i / c->length] + (uint32_t)(i % c->length);
-    cfx_status status = cfxi_repeats_add(r->job, positions, c->length, NULL, copies);
-    cfxi_free(a, positions, size * sizeof *positions);
+    cfx_status status = cfxi_check_repeats_add(r->job, positions, c->length, NULL, copies);
+    cfxi_base_free(a, positions, size * sizeof *positions);
     return status;
 }
 
@@ -330,29 +330,29 @@ static cfx_status choose(run_job *r)
 static cfx_status find(run_job *r)
 {
     const cfx_allocator *a = r->job->graph->allocator;
-    r->sorted = cfxi_alloc(a, r->n * sizeof *r->sorted);
-    r->rank = cfxi_alloc(a, r->n * sizeof *r->rank);
-    r->common = cfxi_alloc(a, r->n * sizeof *r->common);
-    r->scratch = cfxi_alloc(a, 2 * r->n * sizeof *r->scratch);
-    r->heap = cfxi_alloc(a, r->n * sizeof *r->heap);
-    r->hashes = cfxi_alloc(a, 2 * r->n * sizeof *r->hashes);
+    r->sorted = cfxi_base_alloc(a, r->n * sizeof *r->sorted);
+    r->rank = cfxi_base_alloc(a, r->n * sizeof *r->rank);
+    r->common = cfxi_base_alloc(a, r->n * sizeof *r->common);
+    r->scratch = cfxi_base_alloc(a, 2 * r->n * sizeof *r->scratch);
+    r->heap = cfxi_base_alloc(a, r->n * sizeof *r->heap);
+    r->hashes = cfxi_base_alloc(a, 2 * r->n * sizeof *r->hashes);
     if (!r->sorted || !r->rank || !r->common || !r->scratch || !r->heap || !r->hashes)
-        return cfxi_nomem(r->job->err);
+        return cfxi_base_nomem(r->job->err);
     CFX_TRY(sort_suffixes(r));
     CFX_TRY(find_candidates(r));
     return choose(r);
 }
 
-cfx_status cfxi_find_runs(cfxi_repeat_job *job)
+cfx_status cfxi_check_find_runs(cfxi_repeat_job *job)
 {
     run_job r = {.job = job, .n = job->n};
     const cfx_allocator *a = job->graph->allocator;
     cfx_status status = find(&r);
-    cfxi_free(a, r.sorted, r.n * sizeof *r.sorted);
-    cfxi_free(a, r.rank, r.n * sizeof *r.rank);
-    cfxi_free(a, r.common, r.n * sizeof *r.common);
-    cfxi_free(a, r.scratch, 2 * r.n * sizeof *r.scratch);
-    cfxi_free(a, r.heap, r.n * sizeof *r.heap);
-    cfxi_free(a, r.hashes, 2 * r.n * sizeof *r.hashes);
+    cfxi_base_free(a, r.sorted, r.n * sizeof *r.sorted);
+    cfxi_base_free(a, r.rank, r.n * sizeof *r.rank);
+    cfxi_base_free(a, r.common, r.n * sizeof *r.common);
+    cfxi_base_free(a, r.scratch, 2 * r.n * sizeof *r.scratch);
+    cfxi_base_free(a, r.heap, r.n * sizeof *r.heap);
+    cfxi_base_free(a, r.hashes, 2 * r.n * sizeof *r.hashes);
     return status;
 }

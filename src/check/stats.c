@@ -24,12 +24,12 @@ typedef struct memory {
 cfx_status cfx_stats_init(cfx_stats *s, const cfx_allocator *allocator, cfx_error *err)
 {
     *s = (cfx_stats){0};
-    allocator = cfxi_allocator(allocator);
-    memory *m = cfxi_alloc(allocator, sizeof *m);
+    allocator = cfxi_base_allocator(allocator);
+    memory *m = cfxi_base_alloc(allocator, sizeof *m);
     if (!m)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     *m = (memory){.allocator = allocator};
-    cfxi_arena_init(&m->arena, allocator);
+    cfxi_base_arena_init(&m->arena, allocator);
     s->memory = m;
     return CFX_OK;
 }
@@ -38,10 +38,10 @@ void cfx_stats_free(cfx_stats *s)
 {
     memory *m = s->memory;
     if (m) {
-        cfxi_vec_free(&m->rows, sizeof(cfx_stats_row), m->allocator);
-        cfxi_table_free(&m->entries, m->allocator);
-        cfxi_arena_release(&m->arena);
-        cfxi_free(m->allocator, m, sizeof *m);
+        cfxi_base_vec_free(&m->rows, sizeof(cfx_stats_row), m->allocator);
+        cfxi_ir_table_free(&m->entries, m->allocator);
+        cfxi_base_arena_release(&m->arena);
+        cfxi_base_free(m->allocator, m, sizeof *m);
     }
     *s = (cfx_stats){0};
 }
@@ -50,7 +50,7 @@ void cfx_stats_free(cfx_stats *s)
 
 static uint32_t hash_name(const char *name, size_t size)
 {
-    return (uint32_t)(cfxi_hash_bytes(name, size) >> 32);
+    return (uint32_t)(cfxi_base_hash_bytes(name, size) >> 32);
 }
 
 static uint32_t hash_of_entry(const void *item)
@@ -67,7 +67,7 @@ static bool has_name(const void *item, const void *name, size_t size)
 
 static char *copy_name(memory *m, const char *name, size_t size)
 {
-    char *copy = cfxi_arena_alloc(&m->arena, size + 1);
+    char *copy = cfxi_base_arena_alloc(&m->arena, size + 1);
     if (!copy)
         return NULL;
     memcpy(copy, name, size);
@@ -79,15 +79,15 @@ static char *copy_name(memory *m, const char *name, size_t size)
 static entry *find_row(memory *m, const char *name, size_t size, cfx_operator op)
 {
     const uint32_t hash = hash_name(name, size);
-    entry *e = cfxi_table_find(&m->entries, hash, has_name, name, size);
-    if (e || !cfxi_table_reserve(&m->entries, hash_of_entry, m->allocator))
+    entry *e = cfxi_ir_table_find(&m->entries, hash, has_name, name, size);
+    if (e || !cfxi_ir_table_reserve(&m->entries, hash_of_entry, m->allocator))
         return e;
-    e = cfxi_arena_alloc(&m->arena, sizeof *e);
+    e = cfxi_base_arena_alloc(&m->arena, sizeof *e);
     char *copy = e ? copy_name(m, name, size) : NULL;
     if (!copy)
         return NULL;
     *e = (entry){.row = {.name = copy, .op = op}, .name_size = size};
-    cfxi_table_insert(&m->entries, hash, e);
+    cfxi_ir_table_insert(&m->entries, hash, e);
     return e;
 }
 
@@ -108,20 +108,20 @@ static cfx_status sort_rows(cfx_stats *s, cfx_error *err)
     memory *m = s->memory;
     const size_t n = m->entries.size;
     const size_t bytes = (n + 1) * sizeof(entry *);
-    entry **all = cfxi_alloc(m->allocator, bytes);
+    entry **all = cfxi_base_alloc(m->allocator, bytes);
     m->rows.size = s->n_rows = 0;
-    if (!all || !cfxi_vec_reserve(&m->rows, n, sizeof(cfx_stats_row), m->allocator)) {
+    if (!all || !cfxi_base_vec_reserve(&m->rows, n, sizeof(cfx_stats_row), m->allocator)) {
         if (all)
-            cfxi_free(m->allocator, all, bytes);
-        return cfxi_nomem(err);
+            cfxi_base_free(m->allocator, all, bytes);
+        return cfxi_base_nomem(err);
     }
     size_t at = 0;
     for (size_t i = 0; i < n; i++)
-        all[i] = cfxi_table_next(&m->entries, &at);
+        all[i] = cfxi_ir_table_next(&m->entries, &at);
     qsort(all, n, sizeof *all, compare_entries);
     for (size_t i = 0; i < n; i++)
         ((cfx_stats_row *)m->rows.data)[i] = all[i]->row;
-    cfxi_free(m->allocator, all, bytes);
+    cfxi_base_free(m->allocator, all, bytes);
     s->rows = m->rows.data;
     s->n_rows = n;
     return CFX_OK;
@@ -160,7 +160,7 @@ static cfx_status count_call(memory *m, const cfx_node *n, cfx_error *err)
     }
     entry *e = find_row(m, name, size, op);
     if (!e)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     e->row.count++;
     return CFX_OK;
 }
@@ -176,13 +176,13 @@ static cfx_status count_graph(cfx_graph *g, void *ctx, cfx_error *err)
             CFX_TRY(count_call(s->memory, n, err));
     }
     s->regions += cfx_graph_parent(g) != NULL;
-    return cfxi_each_region(g, count_graph, s, err);
+    return cfxi_analysis_each_region(g, count_graph, s, err);
 }
 
 cfx_status cfx_stats_add_graph(cfx_stats *s, cfx_graph *g, cfx_error *err)
 {
-    CFX_TRY(cfxi_expect(s->memory, "stats", err));
-    CFX_TRY(cfxi_expect(g, "graph", err));
+    CFX_TRY(cfxi_base_expect(s->memory, "stats", err));
+    CFX_TRY(cfxi_base_expect(g, "graph", err));
     CFX_TRY(count_graph(g, s, err));
     return sort_rows(s, err);
 }
@@ -192,7 +192,7 @@ cfx_status cfx_stats_add_graph(cfx_stats *s, cfx_graph *g, cfx_error *err)
 cfx_status cfx_stats_add_state(cfx_stats *s, const cfx_state *state, cfx_error *err)
 {
     cfx_error own;
-    err = cfxi_error_or(err, &own);
+    err = cfxi_base_error_or(err, &own);
     for (size_t i = 0; i < cfx_state_size(state); i++) {
         cfx_tensor *t;
         cfx_state_at(state, i, &t);
@@ -244,7 +244,7 @@ static cfx_status raise_peak(costing *c, const cfx_cost *cost)
         return CFX_OK;
     s->peak_bytes = cost->live;
     s->peak_node = copy_name(s->memory, cost->node, strlen(cost->node));
-    return s->peak_node ? CFX_OK : cfxi_nomem(c->err);
+    return s->peak_node ? CFX_OK : cfxi_base_nomem(c->err);
 }
 
 static cfx_status add_cost(void *ctx, const cfx_cost *cost)
@@ -254,7 +254,7 @@ static cfx_status add_cost(void *ctx, const cfx_cost *cost)
     const char *name = cfx_operator_name(cost->op);
     entry *e = find_row(s->memory, name, strlen(name), cost->op);
     if (!e)
-        return cfxi_nomem(c->err);
+        return cfxi_base_nomem(c->err);
     e->row.calls++;
     e->row.flops = cfx_dim_add(c->dims, e->row.flops, cost->flops, c->err);
     e->row.bytes = cfx_dim_add(c->dims, e->row.bytes, cost->bytes, c->err);
@@ -270,7 +270,7 @@ cfx_status cfx_stats_add_costs(cfx_stats *s, const cfx_program *p, cfx_runtime *
     cfx_error own = {0};
     costing c = {s, dims, &own};
     size_t at = 0;
-    CFX_TRY(cfxi_expect(s->memory, "stats", err));
+    CFX_TRY(cfxi_base_expect(s->memory, "stats", err));
     cfx_error why = {0};
     cfx_status status = cfx_program_cost(p, rt, dims, inputs, n, add_cost, &c, &why);
     if (status != CFX_OK) {
@@ -279,7 +279,7 @@ cfx_status cfx_stats_add_costs(cfx_stats *s, const cfx_program *p, cfx_runtime *
         return status;
     }
     s->has_costs = true;
-    for (entry *e; (e = cfxi_table_next(&((memory *)s->memory)->entries, &at)) != NULL;)
+    for (entry *e; (e = cfxi_ir_table_next(&((memory *)s->memory)->entries, &at)) != NULL;)
         e->key = guess_of(dims, e->row.flops);
     return sort_rows(s, err);
 }

@@ -6,17 +6,17 @@
 cfx_dims *cfx_dims_new(const cfx_allocator *allocator, cfx_error *err)
 {
     cfx_error own;
-    allocator = cfxi_allocator(allocator);
-    cfx_dims *dims = cfxi_alloc(allocator, sizeof *dims);
+    allocator = cfxi_base_allocator(allocator);
+    cfx_dims *dims = cfxi_base_alloc(allocator, sizeof *dims);
     if (!dims) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     memset(dims, 0, sizeof *dims);
     dims->allocator = allocator;
     dims->epoch = 1;
-    cfxi_arena_init(&dims->arena, allocator);
-    dims->one = cfxi_monomial_one(dims, cfxi_error_or(err, &own));
+    cfxi_base_arena_init(&dims->arena, allocator);
+    dims->one = cfxi_dim_monomial_one(dims, cfxi_base_error_or(err, &own));
     if (!dims->one) {
         cfx_dims_free(dims);
         return NULL;
@@ -28,14 +28,14 @@ void cfx_dims_free(cfx_dims *dims)
 {
     if (!dims)
         return;
-    cfxi_table_free(&dims->monomials, dims->allocator);
-    cfxi_table_free(&dims->table, dims->allocator);
-    cfxi_vec_free(&dims->exprs, sizeof(cfxi_dim_expr *), dims->allocator);
-    cfxi_vec_free(&dims->assumptions, sizeof(cfxi_assumption), dims->allocator);
-    cfxi_vec_free(&dims->facts, sizeof(int64_t), dims->allocator);
-    cfxi_vec_free(&dims->zeros, sizeof(int64_t), dims->allocator);
-    cfxi_arena_release(&dims->arena);
-    cfxi_free(dims->allocator, dims, sizeof *dims);
+    cfxi_ir_table_free(&dims->monomials, dims->allocator);
+    cfxi_ir_table_free(&dims->table, dims->allocator);
+    cfxi_base_vec_free(&dims->exprs, sizeof(cfxi_dim_expr *), dims->allocator);
+    cfxi_base_vec_free(&dims->assumptions, sizeof(cfxi_assumption), dims->allocator);
+    cfxi_base_vec_free(&dims->facts, sizeof(int64_t), dims->allocator);
+    cfxi_base_vec_free(&dims->zeros, sizeof(int64_t), dims->allocator);
+    cfxi_base_arena_release(&dims->arena);
+    cfxi_base_free(dims->allocator, dims, sizeof *dims);
 }
 
 /* ---- symbols ------------------------------------------------------------------------------- */
@@ -56,8 +56,8 @@ int64_t cfx_dims_symbol(cfx_dims *dims, const char *name, int64_t min, cfx_error
 {
     cfx_error own;
     size_t size = strlen(name);
-    err = cfxi_error_or(err, &own);
-    if (!cfxi_is_identifier(name, size)) {
+    err = cfxi_base_error_or(err, &own);
+    if (!cfxi_base_is_identifier(name, size)) {
         cfx_error_set(err, CFX_E_VALUE, "'%.60s' is no name for a size", name);
         return CFX_DIM_UNKNOWN;
     }
@@ -72,9 +72,9 @@ static int64_t fresh(cfx_dims *dims, int64_t least, cfx_error *err)
     cfx_error own;
     char name[CFXI_NUMBER_SIZE + 1] = "u";
     size_t size;
-    err = cfxi_error_or(err, &own);
+    err = cfxi_base_error_or(err, &own);
     do {
-        size = 1 + cfxi_format_int(dims->num_fresh++, name + 1);
+        size = 1 + cfxi_base_format_int(dims->num_fresh++, name + 1);
     } while (find_symbol(dims, name, size));
     cfxi_dim_expr *e = cfxi_dim_new_symbol(dims, name, size, least, err);
     if (!e)
@@ -127,7 +127,7 @@ static int64_t compute(cfx_dims *dims, binary_fn *fn, int64_t a, int64_t b, cfx_
     if (own.status == CFX_OK)
         result = cfxi_dim_resolve(dims, result, &own);
     if (dims->failed != CFX_OK)
-        cfxi_nomem(&own);
+        cfxi_base_nomem(&own);
     if (own.status == CFX_OK)
         return result;
     if (err)

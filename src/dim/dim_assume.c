@@ -31,11 +31,11 @@ static cfx_status undo_divisions(cfx_dims *dims, cfxi_poly *p, cfx_error *err)
         const cfxi_dim_expr *e = exact_part(dims, &t);
         if (!e)
             continue;
-        CFX_TRY(cfxi_poly_from(dims, cfxi_dim_of(e), &atom, err));
-        CFX_TRY(cfxi_poly_from(dims, e->a, &whole, err));
-        CFX_TRY(cfxi_monomial_div(dims, t.m, atom.t[0].m, &rest, err));
-        CFX_TRY(cfxi_poly_add(dims, p, -t.factor, rest, &atom, err));
-        CFX_TRY(cfxi_poly_add(dims, p, t.factor / e->b, rest, &whole, err));
+        CFX_TRY(cfxi_dim_poly_from(dims, cfxi_dim_of(e), &atom, err));
+        CFX_TRY(cfxi_dim_poly_from(dims, e->a, &whole, err));
+        CFX_TRY(cfxi_dim_monomial_div(dims, t.m, atom.t[0].m, &rest, err));
+        CFX_TRY(cfxi_dim_poly_add(dims, p, -t.factor, rest, &atom, err));
+        CFX_TRY(cfxi_dim_poly_add(dims, p, t.factor / e->b, rest, &whole, err));
         i = SIZE_MAX;  /* from the beginning: the terms have moved */
     }
     return CFX_OK;
@@ -50,16 +50,16 @@ static int64_t resolve_sum(cfx_dims *dims, const cfxi_dim_expr *e, cfx_error *er
             cfxi_poly atom;
             int64_t d = cfxi_dim_of(cfxi_dim_at(dims, e->t[i].m->atoms[k]));
             d = cfxi_dim_resolve(dims, d, err);
-            if (err->status != CFX_OK || cfxi_poly_from(dims, d, &atom, err) != CFX_OK ||
-                cfxi_poly_mul(dims, &product, &atom, &product, err) != CFX_OK)
+            if (err->status != CFX_OK || cfxi_dim_poly_from(dims, d, &atom, err) != CFX_OK ||
+                cfxi_dim_poly_mul(dims, &product, &atom, &product, err) != CFX_OK)
                 return CFX_DIM_UNKNOWN;
         }
-        if (cfxi_poly_add(dims, &sum, 1, dims->one, &product, err) != CFX_OK)
+        if (cfxi_dim_poly_add(dims, &sum, 1, dims->one, &product, err) != CFX_OK)
             return CFX_DIM_UNKNOWN;
     }
     if (undo_divisions(dims, &sum, err) != CFX_OK)
         return CFX_DIM_UNKNOWN;
-    return cfxi_poly_dim(dims, &sum, err);
+    return cfxi_dim_poly_dim(dims, &sum, err);
 }
 
 static int64_t resolve_atom(cfx_dims *dims, const cfxi_dim_expr *e, cfx_error *err)
@@ -147,10 +147,10 @@ static bool never_zero(cfx_dims *dims, int64_t d)
 {
     cfxi_poly p;
     cfx_error err = {0};
-    if (cfxi_poly_from(dims, d, &p, &err) != CFX_OK)
+    if (cfxi_dim_poly_from(dims, d, &p, &err) != CFX_OK)
         return false;
-    int64_t content = cfxi_poly_content(dims, &p, false);
-    return content > 1 && cfxi_poly_constant(dims, &p) % content != 0;
+    int64_t content = cfxi_dim_poly_content(dims, &p, false);
+    return content > 1 && cfxi_dim_poly_constant(dims, &p) % content != 0;
 }
 
 static int compare_zero(cfx_dims *dims, int64_t d)
@@ -210,9 +210,9 @@ static cfx_status learn(cfx_dims *dims, int64_t d, cfx_error *err)
         return err->status;
     if (cfxi_dim_at_least(dims, d, 0))
         return CFX_OK;
-    CFX_TRY(cfxi_poly_from(dims, d, &p, err));
+    CFX_TRY(cfxi_dim_poly_from(dims, d, &p, err));
     int64_t k = p.n ? p.t[0].factor : 0;
-    int64_t c = cfxi_poly_constant(dims, &p);
+    int64_t c = cfxi_dim_poly_constant(dims, &p);
     cfxi_dim_expr *e = p.n && p.t[0].m->degree == 1 ? cfxi_dim_at(dims, p.t[0].m->atoms[0]) : NULL;
     if (e && e->kind == CFXI_DIM_SYMBOL && p.n - (c != 0) == 1 && c != INT64_MIN) {
         if (k > 0)  /* k*N + c >= 0: N >= ceil(-c/k) */
@@ -222,8 +222,8 @@ static cfx_status learn(cfx_dims *dims, int64_t d, cfx_error *err)
         dims->epoch++;
         return CFX_OK;
     }
-    if (!cfxi_vec_reserve(&dims->facts, 1, sizeof d, dims->allocator))
-        return cfxi_nomem(err);
+    if (!cfxi_base_vec_reserve(&dims->facts, 1, sizeof d, dims->allocator))
+        return cfxi_base_nomem(err);
     ((int64_t *)dims->facts.data)[dims->facts.size++] = d;
     dims->epoch++;
     return CFX_OK;
@@ -268,9 +268,9 @@ static cfxi_dim_expr *solve(cfx_dims *dims, const cfxi_poly *p, int64_t *value, 
         cfxi_poly rest = *p;
         memmove(rest.t + i, rest.t + i + 1, (--rest.n - i) * sizeof *rest.t);
         cfxi_poly right = {0};
-        if (cfxi_poly_add(dims, &right, -k, dims->one, &rest, err) != CFX_OK)
+        if (cfxi_dim_poly_add(dims, &right, -k, dims->one, &rest, err) != CFX_OK)
             return NULL;
-        int64_t d = cfxi_poly_dim(dims, &right, err);
+        int64_t d = cfxi_dim_poly_dim(dims, &right, err);
         if (d == CFX_DIM_UNKNOWN)
             return NULL;
         if (occurs(dims, d, e->id))
@@ -300,20 +300,20 @@ static cfx_status learn_bounds(cfx_dims *dims, const cfxi_dim_expr *e, int64_t v
 /* p == 0 stays what it is without factors that are not 0. */
 static cfx_status cancel(cfx_dims *dims, cfxi_poly *p, cfx_error *err)
 {
-    int64_t content = cfxi_poly_content(dims, p, true);
+    int64_t content = cfxi_dim_poly_content(dims, p, true);
     const cfxi_monomial *common = p->t[0].m;
     if (content > 1)
-        cfxi_poly_shrink(p, content);
+        cfxi_dim_poly_shrink(p, content);
     for (size_t i = 1; i < p->n; i++)
-        CFX_TRY(cfxi_monomial_common(dims, common, p->t[i].m, &common, err));
+        CFX_TRY(cfxi_dim_monomial_common(dims, common, p->t[i].m, &common, err));
     for (size_t k = 0; k < common->degree; k++) {
         cfxi_poly atom;
         int64_t d = cfxi_dim_of(cfxi_dim_at(dims, common->atoms[k]));
         if (cfxi_dim_range(dims, d).lo < 1)
             continue;
-        CFX_TRY(cfxi_poly_from(dims, d, &atom, err));
+        CFX_TRY(cfxi_dim_poly_from(dims, d, &atom, err));
         for (size_t i = 0; i < p->n; i++)
-            CFX_TRY(cfxi_monomial_div(dims, p->t[i].m, atom.t[0].m, &p->t[i].m, err));
+            CFX_TRY(cfxi_dim_monomial_div(dims, p->t[i].m, atom.t[0].m, &p->t[i].m, err));
     }
     return CFX_OK;
 }
@@ -347,9 +347,9 @@ static cfx_status find_exact(cfx_dims *dims, const cfxi_poly *p, cfxi_dim_expr *
         if (!e || e->kind != CFXI_DIM_DIV || cfx_dim_is_symbol(e->b) ||
             p->t[i].factor % e->b != 0)
             continue;
-        CFX_TRY(cfxi_poly_from(dims, e->a, &whole, err));
+        CFX_TRY(cfxi_dim_poly_from(dims, e->a, &whole, err));
         memmove(rest.t + i, rest.t + i + 1, (--rest.n - i) * sizeof *rest.t);
-        CFX_TRY(cfxi_poly_add(dims, &rest, p->t[i].factor / e->b, dims->one, &whole, err));
+        CFX_TRY(cfxi_dim_poly_add(dims, &rest, p->t[i].factor / e->b, dims->one, &whole, err));
         if (rest.n == 0)
             *out = e;
     }
@@ -361,7 +361,7 @@ static cfx_status assume_zero(cfx_dims *dims, int64_t d, cfxi_dim_expr **exact, 
 {
     cfxi_poly p;
     int64_t value = 0;
-    CFX_TRY(cfxi_poly_from(dims, d, &p, err));
+    CFX_TRY(cfxi_dim_poly_from(dims, d, &p, err));
     CFX_TRY(cancel(dims, &p, err));
     CFX_TRY(find_exact(dims, &p, exact, err));
     if (*exact) {
@@ -377,8 +377,8 @@ static cfx_status assume_zero(cfx_dims *dims, int64_t d, cfxi_dim_expr **exact, 
         e->is_equal = true;
     } else {
         CFX_TRY(err->status);
-        if (!cfxi_vec_reserve(&dims->zeros, 1, sizeof d, dims->allocator))
-            return cfxi_nomem(err);
+        if (!cfxi_base_vec_reserve(&dims->zeros, 1, sizeof d, dims->allocator))
+            return cfxi_base_nomem(err);
         ((int64_t *)dims->zeros.data)[dims->zeros.size++] = d;
     }
     dims->epoch++;
@@ -389,7 +389,7 @@ static void assume(cfx_dims *dims, int64_t a, int64_t b, bool equal, int64_t d)
 {
     cfx_error err = {0};
     cfx_status status = CFX_OK;
-    if (!cfxi_vec_reserve(&dims->assumptions, 1, sizeof(cfxi_assumption), dims->allocator))
+    if (!cfxi_base_vec_reserve(&dims->assumptions, 1, sizeof(cfxi_assumption), dims->allocator))
         status = CFX_E_NOMEM;
     if (status == CFX_OK) {
         cfxi_dim_expr *exact = NULL;
@@ -440,14 +440,14 @@ cfx_status cfx_dims_print_assumptions(const cfx_dims *dims, cfx_sink out, size_t
     if (n)
         *n = dims->assumptions.size;
     if (dims->failed != CFX_OK)
-        return cfxi_nomem(err);
-    cfxi_out_begin(&text, out);
+        return cfxi_base_nomem(err);
+    cfxi_base_out_begin(&text, out);
     for (size_t i = 0; i < dims->assumptions.size && text.status == CFX_OK; i++) {
-        text.status = cfx_dims_print(dims, all[i].a, cfxi_out_sink(&text), err);
-        cfxi_out_str(&text, all[i].equal ? " == " : " <= ");
+        text.status = cfx_dims_print(dims, all[i].a, cfxi_base_out_sink(&text), err);
+        cfxi_base_out_str(&text, all[i].equal ? " == " : " <= ");
         if (text.status == CFX_OK)
-            text.status = cfx_dims_print(dims, all[i].b, cfxi_out_sink(&text), err);
-        cfxi_out_char(&text, '\n');
+            text.status = cfx_dims_print(dims, all[i].b, cfxi_base_out_sink(&text), err);
+        cfxi_base_out_char(&text, '\n');
     }
-    return cfxi_out_end(&text, err);
+    return cfxi_base_out_end(&text, err);
 }

@@ -18,22 +18,23 @@ int64_t cfxi_dim_combine(cfx_dims *dims, int64_t factor_a, int64_t a, int64_t fa
 {
     cfxi_poly sum = {0};
     cfxi_poly p;
-    if (cfxi_poly_from(dims, a, &p, err) != CFX_OK ||
-        cfxi_poly_add(dims, &sum, factor_a, dims->one, &p, err) != CFX_OK ||
-        cfxi_poly_from(dims, b, &p, err) != CFX_OK ||
-        cfxi_poly_add(dims, &sum, factor_b, dims->one, &p, err) != CFX_OK)
+    if (cfxi_dim_poly_from(dims, a, &p, err) != CFX_OK ||
+        cfxi_dim_poly_add(dims, &sum, factor_a, dims->one, &p, err) != CFX_OK ||
+        cfxi_dim_poly_from(dims, b, &p, err) != CFX_OK ||
+        cfxi_dim_poly_add(dims, &sum, factor_b, dims->one, &p, err) != CFX_OK)
         return CFX_DIM_UNKNOWN;
-    return cfxi_poly_dim(dims, &sum, err);
+    return cfxi_dim_poly_dim(dims, &sum, err);
 }
 
 int64_t cfxi_dim_times(cfx_dims *dims, int64_t a, int64_t b, cfx_error *err)
 {
     cfxi_poly p;
     cfxi_poly q;
-    if (cfxi_poly_from(dims, a, &p, err) != CFX_OK || cfxi_poly_from(dims, b, &q, err) != CFX_OK ||
-        cfxi_poly_mul(dims, &p, &q, &p, err) != CFX_OK)
+    if (cfxi_dim_poly_from(dims, a, &p, err) != CFX_OK ||
+        cfxi_dim_poly_from(dims, b, &q, err) != CFX_OK ||
+        cfxi_dim_poly_mul(dims, &p, &q, &p, err) != CFX_OK)
         return CFX_DIM_UNKNOWN;
-    return cfxi_poly_dim(dims, &p, err);
+    return cfxi_dim_poly_dim(dims, &p, err);
 }
 
 /* ---- dividing ------------------------------------------------------------------------------ */
@@ -52,7 +53,7 @@ typedef struct division {
 static cfx_status negate(cfx_dims *dims, cfxi_poly *p, cfx_error *err)
 {
     cfxi_poly none = {0};
-    CFX_TRY(cfxi_poly_add(dims, &none, -1, dims->one, p, err));
+    CFX_TRY(cfxi_dim_poly_add(dims, &none, -1, dims->one, p, err));
     *p = none;
     return CFX_OK;
 }
@@ -70,13 +71,13 @@ static cfx_status divide_by_number(const cfx_dims *dims, division *v)
             rest.t[rest.n++] = (cfxi_term){r, v->rest.t[i].m};
     }
     v->rest = rest;
-    if (cfxi_poly_is_number(dims, &rest))
+    if (cfxi_dim_poly_is_number(dims, &rest))
         return CFX_OK;
-    cfxi_poly both = {.n = 2, .t = {{cfxi_poly_content(dims, &rest, false), NULL},
+    cfxi_poly both = {.n = 2, .t = {{cfxi_dim_poly_content(dims, &rest, false), NULL},
                                     {v->number, NULL}}};
-    v->factor = cfxi_poly_content(dims, &both, true);
-    v->low = cfxi_poly_constant(dims, &rest) % v->factor;
-    cfxi_poly_shrink(&v->rest, v->factor);
+    v->factor = cfxi_dim_poly_content(dims, &both, true);
+    v->low = cfxi_dim_poly_constant(dims, &rest) % v->factor;
+    cfxi_dim_poly_shrink(&v->rest, v->factor);
     v->number /= v->factor;
     return CFX_OK;
 }
@@ -92,18 +93,18 @@ static cfx_status divide_by_sum(cfx_dims *dims, division *v, cfx_error *err)
         const cfxi_monomial *m = NULL;
         const cfxi_term first = work.t[0];
         if (first.factor % lead.factor == 0)
-            CFX_TRY(cfxi_monomial_div(dims, first.m, lead.m, &m, err));
+            CFX_TRY(cfxi_dim_monomial_div(dims, first.m, lead.m, &m, err));
         if (m) {
             int64_t q = first.factor / lead.factor;
             const cfxi_poly one = {.n = 1, .t = {{1, dims->one}}};
-            CFX_TRY(cfxi_poly_add(dims, &v->quotient, q, m, &one, err));
-            CFX_TRY(cfxi_poly_add(dims, &work, -q, m, &v->d, err));
+            CFX_TRY(cfxi_dim_poly_add(dims, &v->quotient, q, m, &one, err));
+            CFX_TRY(cfxi_dim_poly_add(dims, &work, -q, m, &v->d, err));
         } else {
             rest.t[rest.n++] = first;
             memmove(work.t, work.t + 1, --work.n * sizeof *work.t);
         }
     }
-    CFX_TRY(cfxi_poly_add(dims, &rest, 1, dims->one, &work, err));
+    CFX_TRY(cfxi_dim_poly_add(dims, &rest, 1, dims->one, &work, err));
     v->rest = rest;
     return CFX_OK;
 }
@@ -112,9 +113,9 @@ static cfx_status divide_by_sum(cfx_dims *dims, division *v, cfx_error *err)
 static cfx_status take_out(cfx_dims *dims, cfxi_poly *p, int64_t factor, const cfxi_monomial *m,
                            cfx_error *err)
 {
-    cfxi_poly_shrink(p, factor);
+    cfxi_dim_poly_shrink(p, factor);
     for (size_t i = 0; i < p->n; i++)
-        CFX_TRY(cfxi_monomial_div(dims, p->t[i].m, m, &p->t[i].m, err));
+        CFX_TRY(cfxi_dim_monomial_div(dims, p->t[i].m, m, &p->t[i].m, err));
     return CFX_OK;
 }
 
@@ -122,18 +123,18 @@ static cfx_status take_out(cfx_dims *dims, cfxi_poly *p, int64_t factor, const c
 static cfx_status cancel(cfx_dims *dims, division *v, cfx_error *err)
 {
     const cfxi_monomial *m = v->d.t[0].m;
-    cfxi_poly both = {.n = 2, .t = {{cfxi_poly_content(dims, &v->d, true), NULL},
-                                    {cfxi_poly_content(dims, &v->rest, true), NULL}}};
+    cfxi_poly both = {.n = 2, .t = {{cfxi_dim_poly_content(dims, &v->d, true), NULL},
+                                    {cfxi_dim_poly_content(dims, &v->rest, true), NULL}}};
     for (size_t i = 0; i < v->d.n; i++)
-        CFX_TRY(cfxi_monomial_common(dims, m, v->d.t[i].m, &m, err));
+        CFX_TRY(cfxi_dim_monomial_common(dims, m, v->d.t[i].m, &m, err));
     for (size_t i = 0; i < v->rest.n; i++)
-        CFX_TRY(cfxi_monomial_common(dims, m, v->rest.t[i].m, &m, err));
+        CFX_TRY(cfxi_dim_monomial_common(dims, m, v->rest.t[i].m, &m, err));
     v->m = m;
-    v->factor = cfxi_poly_content(dims, &both, true);
+    v->factor = cfxi_dim_poly_content(dims, &both, true);
     CFX_TRY(take_out(dims, &v->rest, v->factor, m, err));
     CFX_TRY(take_out(dims, &v->d, v->factor, m, err));
-    if (cfxi_poly_is_number(dims, &v->d))
-        v->number = cfxi_poly_constant(dims, &v->d);
+    if (cfxi_dim_poly_is_number(dims, &v->d))
+        v->number = cfxi_dim_poly_constant(dims, &v->d);
     return CFX_OK;
 }
 
@@ -146,15 +147,15 @@ static cfx_status divide(cfx_dims *dims, int64_t a, int64_t b, division *v, bool
     v->factor = 1;
     if (b == 0)
         return cfx_error_set(err, CFX_E_VALUE, "a size divided by zero");
-    CFX_TRY(cfxi_poly_from(dims, a, &v->rest, err));
-    CFX_TRY(cfxi_poly_from(dims, b, &v->d, err));
+    CFX_TRY(cfxi_dim_poly_from(dims, a, &v->rest, err));
+    CFX_TRY(cfxi_dim_poly_from(dims, b, &v->d, err));
     *negative = v->d.t[0].factor < 0;
     if (*negative) {
         CFX_TRY(negate(dims, &v->rest, err));
         CFX_TRY(negate(dims, &v->d, err));
     }
-    if (cfxi_poly_is_number(dims, &v->d)) {
-        v->number = cfxi_poly_constant(dims, &v->d);
+    if (cfxi_dim_poly_is_number(dims, &v->d)) {
+        v->number = cfxi_dim_poly_constant(dims, &v->d);
         return divide_by_number(dims, v);
     }
     CFX_TRY(divide_by_sum(dims, v, err));
@@ -183,7 +184,7 @@ static int64_t merge_divisions(cfx_dims *dims, const division *v, cfx_error *err
     int64_t product;
     int64_t shift;
     const cfxi_poly *r = &v->rest;
-    int64_t k = cfxi_poly_constant(dims, r);
+    int64_t k = cfxi_dim_poly_constant(dims, r);
     if (!v->number || r->n - (k != 0) != 1 || r->t[0].factor != 1 || r->t[0].m->degree != 1)
         return CFX_DIM_UNKNOWN;
     const cfxi_dim_expr *e = cfxi_dim_at(dims, r->t[0].m->atoms[0]);
@@ -199,8 +200,8 @@ static int64_t merge_divisions(cfx_dims *dims, const division *v, cfx_error *err
 static int64_t divide_rest(cfx_dims *dims, const division *v, cfx_error *err)
 {
     int64_t q;
-    int64_t rest = cfxi_poly_dim(dims, &v->rest, err);
-    int64_t d = v->number ? v->number : cfxi_poly_dim(dims, &v->d, err);
+    int64_t rest = cfxi_dim_poly_dim(dims, &v->rest, err);
+    int64_t d = v->number ? v->number : cfxi_dim_poly_dim(dims, &v->d, err);
     if (rest == CFX_DIM_UNKNOWN || d == CFX_DIM_UNKNOWN || d == 1)
         return rest;
     if (small_quotient(dims, rest, d, &q, err))
@@ -218,9 +219,9 @@ int64_t cfxi_dim_div(cfx_dims *dims, int64_t a, int64_t b, cfx_error *err)
     int64_t rest = 0;
     if (divide(dims, a, b, &v, &negative, err) != CFX_OK)
         return CFX_DIM_UNKNOWN;
-    int64_t quotient = cfxi_poly_dim(dims, &v.quotient, err);
+    int64_t quotient = cfxi_dim_poly_dim(dims, &v.quotient, err);
     if (v.rest.n && v.number > 1 && v.m != dims->one)  /* what cancelled has left a number */
-        rest = cfxi_dim_div(dims, cfxi_poly_dim(dims, &v.rest, err), v.number, err);
+        rest = cfxi_dim_div(dims, cfxi_dim_poly_dim(dims, &v.rest, err), v.number, err);
     else if (v.rest.n)
         rest = divide_rest(dims, &v, err);
     if (quotient == CFX_DIM_UNKNOWN || rest == CFX_DIM_UNKNOWN)
@@ -243,9 +244,9 @@ static cfx_status merge_remainders(cfx_dims *dims, const division *v, cfxi_poly 
         if (v->number && e && e->kind == CFXI_DIM_MOD && !cfx_dim_is_symbol(e->b) &&
             e->b % v->number == 0) {
             *any = true;
-            CFX_TRY(cfxi_poly_from(dims, e->a, &part, err));
+            CFX_TRY(cfxi_dim_poly_from(dims, e->a, &part, err));
         }
-        CFX_TRY(cfxi_poly_add(dims, out, t.factor, dims->one, &part, err));
+        CFX_TRY(cfxi_dim_poly_add(dims, out, t.factor, dims->one, &part, err));
     }
     return CFX_OK;
 }
@@ -255,8 +256,8 @@ static int64_t remainder_of_rest(cfx_dims *dims, const division *v, cfx_error *e
     int64_t q;
     bool any;
     cfxi_poly merged;
-    int64_t rest = cfxi_poly_dim(dims, &v->rest, err);
-    int64_t d = v->number ? v->number : cfxi_poly_dim(dims, &v->d, err);
+    int64_t rest = cfxi_dim_poly_dim(dims, &v->rest, err);
+    int64_t d = v->number ? v->number : cfxi_dim_poly_dim(dims, &v->d, err);
     if (rest == CFX_DIM_UNKNOWN || d == CFX_DIM_UNKNOWN)
         return CFX_DIM_UNKNOWN;
     if (d == 1)
@@ -266,7 +267,7 @@ static int64_t remainder_of_rest(cfx_dims *dims, const division *v, cfx_error *e
     if (merge_remainders(dims, v, &merged, &any, err) != CFX_OK)
         return CFX_DIM_UNKNOWN;
     if (any)
-        return cfxi_dim_mod(dims, cfxi_poly_dim(dims, &merged, err), d, err);
+        return cfxi_dim_mod(dims, cfxi_dim_poly_dim(dims, &merged, err), d, err);
     return cfxi_dim_atom(dims, CFXI_DIM_MOD, rest, d, err);
 }
 
@@ -282,16 +283,16 @@ int64_t cfxi_dim_mod(cfx_dims *dims, int64_t a, int64_t b, cfx_error *err)
     if (v.rest.n == 0 && v.low == 0)
         return 0;
     if (v.number > 1 && v.m != dims->one)
-        rest = cfxi_dim_mod(dims, cfxi_poly_dim(dims, &v.rest, err), v.number, err);
+        rest = cfxi_dim_mod(dims, cfxi_dim_poly_dim(dims, &v.rest, err), v.number, err);
     else
         rest = remainder_of_rest(dims, &v, err);
     const cfxi_poly one = {.n = 1, .t = {{1, dims->one}}};
-    if (rest == CFX_DIM_UNKNOWN || cfxi_poly_from(dims, rest, &p, err) != CFX_OK ||
-        cfxi_poly_add(dims, &result, v.factor, v.m, &p, err) != CFX_OK ||
-        cfxi_poly_add(dims, &result, v.low, dims->one, &one, err) != CFX_OK ||
+    if (rest == CFX_DIM_UNKNOWN || cfxi_dim_poly_from(dims, rest, &p, err) != CFX_OK ||
+        cfxi_dim_poly_add(dims, &result, v.factor, v.m, &p, err) != CFX_OK ||
+        cfxi_dim_poly_add(dims, &result, v.low, dims->one, &one, err) != CFX_OK ||
         (negative && negate(dims, &result, err) != CFX_OK))
         return CFX_DIM_UNKNOWN;
-    return cfxi_poly_dim(dims, &result, err);
+    return cfxi_dim_poly_dim(dims, &result, err);
 }
 
 /* ---- max and min --------------------------------------------------------------------------- */

@@ -132,36 +132,36 @@ cfxi_dim_expr *cfxi_dim_new_symbol(cfx_dims *dims, const char *name, size_t size
                                    cfx_error *err);
 /* The atom `kind` of a and b, made if it is new; CFX_DIM_UNKNOWN with *err set. */
 int64_t cfxi_dim_atom(cfx_dims *dims, cfxi_dim_kind kind, int64_t a, int64_t b, cfx_error *err);
-const cfxi_monomial *cfxi_monomial_one(cfx_dims *dims, cfx_error *err);  /* without atoms */
+const cfxi_monomial *cfxi_dim_monomial_one(cfx_dims *dims, cfx_error *err);  /* without atoms */
 /* a / b if b divides a; *out is NULL if it does not. */
-cfx_status cfxi_monomial_div(cfx_dims *dims, const cfxi_monomial *a, const cfxi_monomial *b,
-                             const cfxi_monomial **out, cfx_error *err);
+cfx_status cfxi_dim_monomial_div(cfx_dims *dims, const cfxi_monomial *a, const cfxi_monomial *b,
+                                 const cfxi_monomial **out, cfx_error *err);
 /* Atoms that both have. */
-cfx_status cfxi_monomial_common(cfx_dims *dims, const cfxi_monomial *a, const cfxi_monomial *b,
-                                const cfxi_monomial **out, cfx_error *err);
+cfx_status cfxi_dim_monomial_common(cfx_dims *dims, const cfxi_monomial *a, const cfxi_monomial *b,
+                                    const cfxi_monomial **out, cfx_error *err);
 
 /* A size as a sum, and back. */
-cfx_status cfxi_poly_from(cfx_dims *dims, int64_t d, cfxi_poly *out, cfx_error *err);
-int64_t cfxi_poly_dim(cfx_dims *dims, const cfxi_poly *p, cfx_error *err);
+cfx_status cfxi_dim_poly_from(cfx_dims *dims, int64_t d, cfxi_poly *out, cfx_error *err);
+int64_t cfxi_dim_poly_dim(cfx_dims *dims, const cfxi_poly *p, cfx_error *err);
 /* p += factor * m * q */
-cfx_status cfxi_poly_add(cfx_dims *dims, cfxi_poly *p, int64_t factor, const cfxi_monomial *m,
-                         const cfxi_poly *q, cfx_error *err);
-cfx_status cfxi_poly_mul(cfx_dims *dims, const cfxi_poly *a, const cfxi_poly *b, cfxi_poly *out,
-                         cfx_error *err);
+cfx_status cfxi_dim_poly_add(cfx_dims *dims, cfxi_poly *p, int64_t factor, const cfxi_monomial *m,
+                             const cfxi_poly *q, cfx_error *err);
+cfx_status cfxi_dim_poly_mul(cfx_dims *dims, const cfxi_poly *a, const cfxi_poly *b, cfxi_poly *out,
+                             cfx_error *err);
 /* The number without atoms. */
-static inline int64_t cfxi_poly_constant(const cfx_dims *dims, const cfxi_poly *p)
+static inline int64_t cfxi_dim_poly_constant(const cfx_dims *dims, const cfxi_poly *p)
 {
     return p->n && p->t[p->n - 1].m == dims->one ? p->t[p->n - 1].factor : 0;
 }
-static inline bool cfxi_poly_is_number(const cfx_dims *dims, const cfxi_poly *p)
+static inline bool cfxi_dim_poly_is_number(const cfx_dims *dims, const cfxi_poly *p)
 {
     return p->n == 0 || (p->n == 1 && p->t[0].m == dims->one);
 }
 /* The greatest common divisor of the factors; without that of the number if `!constant`. 0: none.
  * */
-int64_t cfxi_poly_content(const cfx_dims *dims, const cfxi_poly *p, bool constant);
+int64_t cfxi_dim_poly_content(const cfx_dims *dims, const cfxi_poly *p, bool constant);
 /* p = floor of each factor / by; exact where by divides it. */
-void cfxi_poly_shrink(cfxi_poly *p, int64_t by);
+void cfxi_dim_poly_shrink(cfxi_poly *p, int64_t by);
 
 /* ---- arithmetic on resolved sizes (dim_div.c) ---------------------------------------------- */
 

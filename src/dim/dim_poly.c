@@ -18,7 +18,7 @@ static uint32_t hash_atoms(const uint32_t *atoms, size_t n)
 {
     uint64_t h = n;
     for (size_t i = 0; i < n; i++)
-        h = cfxi_hash_mix(h, atoms[i]);
+        h = cfxi_base_hash_mix(h, atoms[i]);
     return (uint32_t)h;
 }
 
@@ -35,23 +35,23 @@ static const cfxi_monomial *monomial_of(cfx_dims *dims, const uint32_t *atoms, s
                                         cfx_error *err)
 {
     uint32_t hash = hash_atoms(atoms, n);
-    cfxi_monomial *m = cfxi_table_find(&dims->monomials, hash, same_atoms, atoms, n);
+    cfxi_monomial *m = cfxi_ir_table_find(&dims->monomials, hash, same_atoms, atoms, n);
     if (m)
         return m;
-    if (!cfxi_table_reserve(&dims->monomials, monomial_hash, dims->allocator) ||
-        !(m = cfxi_arena_alloc(&dims->arena, sizeof *m + n * sizeof *atoms))) {
-        cfxi_nomem(err);
+    if (!cfxi_ir_table_reserve(&dims->monomials, monomial_hash, dims->allocator) ||
+        !(m = cfxi_base_arena_alloc(&dims->arena, sizeof *m + n * sizeof *atoms))) {
+        cfxi_base_nomem(err);
         return NULL;
     }
     m->hash = hash;
     m->degree = (uint32_t)n;
     if (n)
         memcpy(m->atoms, atoms, n * sizeof *atoms);
-    cfxi_table_insert(&dims->monomials, hash, m);
+    cfxi_ir_table_insert(&dims->monomials, hash, m);
     return m;
 }
 
-const cfxi_monomial *cfxi_monomial_one(cfx_dims *dims, cfx_error *err)
+const cfxi_monomial *cfxi_dim_monomial_one(cfx_dims *dims, cfx_error *err)
 {
     return monomial_of(dims, NULL, 0, err);
 }
@@ -75,8 +75,8 @@ static const cfxi_monomial *monomial_mul(cfx_dims *dims, const cfxi_monomial *a,
     return monomial_of(dims, atoms, n, err);
 }
 
-cfx_status cfxi_monomial_div(cfx_dims *dims, const cfxi_monomial *a, const cfxi_monomial *b,
-                             const cfxi_monomial **out, cfx_error *err)
+cfx_status cfxi_dim_monomial_div(cfx_dims *dims, const cfxi_monomial *a, const cfxi_monomial *b,
+                                 const cfxi_monomial **out, cfx_error *err)
 {
     uint32_t atoms[CFXI_DIM_DEGREE];
     size_t n = 0;
@@ -94,8 +94,8 @@ cfx_status cfxi_monomial_div(cfx_dims *dims, const cfxi_monomial *a, const cfxi_
     return *out ? CFX_OK : CFX_E_NOMEM;
 }
 
-cfx_status cfxi_monomial_common(cfx_dims *dims, const cfxi_monomial *a, const cfxi_monomial *b,
-                                const cfxi_monomial **out, cfx_error *err)
+cfx_status cfxi_dim_monomial_common(cfx_dims *dims, const cfxi_monomial *a, const cfxi_monomial *b,
+                                    const cfxi_monomial **out, cfx_error *err)
 {
     uint32_t atoms[CFXI_DIM_DEGREE];
     size_t n = 0;
@@ -128,7 +128,7 @@ static int compare_monomials(const cfxi_monomial *a, const cfxi_monomial *b)
 
 /* ---- sums ---------------------------------------------------------------------------------- */
 
-cfx_status cfxi_poly_from(cfx_dims *dims, int64_t d, cfxi_poly *out, cfx_error *err)
+cfx_status cfxi_dim_poly_from(cfx_dims *dims, int64_t d, cfxi_poly *out, cfx_error *err)
 {
     out->n = 0;
     if (!cfx_dim_is_symbol(d)) {
@@ -162,8 +162,8 @@ static cfx_status push(cfxi_poly *p, int64_t factor, const cfxi_monomial *m, cfx
 }
 
 /* Multiplying all monomials of a sum by one keeps their order: a merge. */
-cfx_status cfxi_poly_add(cfx_dims *dims, cfxi_poly *p, int64_t factor, const cfxi_monomial *m,
-                         const cfxi_poly *q, cfx_error *err)
+cfx_status cfxi_dim_poly_add(cfx_dims *dims, cfxi_poly *p, int64_t factor, const cfxi_monomial *m,
+                             const cfxi_poly *q, cfx_error *err)
 {
     cfxi_poly sum = {0};
     size_t i = 0;
@@ -188,19 +188,19 @@ cfx_status cfxi_poly_add(cfx_dims *dims, cfxi_poly *p, int64_t factor, const cfx
     return CFX_OK;
 }
 
-cfx_status cfxi_poly_mul(cfx_dims *dims, const cfxi_poly *a, const cfxi_poly *b, cfxi_poly *out,
-                         cfx_error *err)
+cfx_status cfxi_dim_poly_mul(cfx_dims *dims, const cfxi_poly *a, const cfxi_poly *b, cfxi_poly *out,
+                             cfx_error *err)
 {
     cfxi_poly product = {0};
     for (size_t i = 0; i < a->n; i++)
-        CFX_TRY(cfxi_poly_add(dims, &product, a->t[i].factor, a->t[i].m, b, err));
+        CFX_TRY(cfxi_dim_poly_add(dims, &product, a->t[i].factor, a->t[i].m, b, err));
     *out = product;
     return CFX_OK;
 }
 
 static uint64_t magnitude(int64_t i) { return i < 0 ? 0 - (uint64_t)i : (uint64_t)i; }
 
-int64_t cfxi_poly_content(const cfx_dims *dims, const cfxi_poly *p, bool constant)
+int64_t cfxi_dim_poly_content(const cfx_dims *dims, const cfxi_poly *p, bool constant)
 {
     uint64_t gcd = 0;
     for (size_t i = 0; i < p->n; i++) {
@@ -216,7 +216,7 @@ int64_t cfxi_poly_content(const cfx_dims *dims, const cfxi_poly *p, bool constan
     return gcd > INT64_MAX ? 1 : (int64_t)gcd;
 }
 
-void cfxi_poly_shrink(cfxi_poly *p, int64_t by)
+void cfxi_dim_poly_shrink(cfxi_poly *p, int64_t by)
 {
     size_t n = 0;
     for (size_t i = 0; i < p->n; i++) {
@@ -232,11 +232,11 @@ void cfxi_poly_shrink(cfxi_poly *p, int64_t by)
 
 static uint32_t hash_expr(const cfxi_dim_expr *e)
 {
-    uint64_t h = cfxi_hash_mix(e->kind, e->n);
+    uint64_t h = cfxi_base_hash_mix(e->kind, e->n);
     if (e->kind != CFXI_DIM_SUM)
-        return (uint32_t)cfxi_hash_mix(cfxi_hash_mix(h, (uint64_t)e->a), (uint64_t)e->b);
+        return (uint32_t)cfxi_base_hash_mix(cfxi_base_hash_mix(h, (uint64_t)e->a), (uint64_t)e->b);
     for (size_t i = 0; i < e->n; i++)
-        h = cfxi_hash_mix(cfxi_hash_mix(h, (uint64_t)e->t[i].factor), e->t[i].m->hash);
+        h = cfxi_base_hash_mix(cfxi_base_hash_mix(h, (uint64_t)e->t[i].factor), e->t[i].m->hash);
     return (uint32_t)h;
 }
 
@@ -258,8 +258,8 @@ static uint32_t expr_hash(const void *item) { return ((const cfxi_dim_expr *)ite
 /* Gives an expression its number. */
 static cfx_status enroll(cfx_dims *dims, cfxi_dim_expr *e, cfx_error *err)
 {
-    if (!cfxi_vec_reserve(&dims->exprs, 1, sizeof e, dims->allocator))
-        return cfxi_nomem(err);
+    if (!cfxi_base_vec_reserve(&dims->exprs, 1, sizeof e, dims->allocator))
+        return cfxi_base_nomem(err);
     if (dims->exprs.size >= UINT32_MAX / 2)
         return too_large(err);
     e->id = (uint32_t)dims->exprs.size;
@@ -270,10 +270,10 @@ static cfx_status enroll(cfx_dims *dims, cfxi_dim_expr *e, cfx_error *err)
 cfxi_dim_expr *cfxi_dim_new_symbol(cfx_dims *dims, const char *name, size_t size, int64_t min,
                                    cfx_error *err)
 {
-    cfxi_dim_expr *e = cfxi_arena_zeros(&dims->arena, 1, sizeof *e);
-    char *copy = cfxi_arena_zeros(&dims->arena, size + 1, 1);
+    cfxi_dim_expr *e = cfxi_base_arena_zeros(&dims->arena, 1, sizeof *e);
+    char *copy = cfxi_base_arena_zeros(&dims->arena, size + 1, 1);
     if (!e || !copy) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     memcpy(copy, name, size);
@@ -297,7 +297,7 @@ static void measure(const cfx_dims *dims, int64_t d, cfxi_dim_expr *e)
 static int64_t intern(cfx_dims *dims, cfxi_dim_expr *key, cfx_error *err)
 {
     key->hash = hash_expr(key);
-    cfxi_dim_expr *e = cfxi_table_find(&dims->table, key->hash, same_expr, key, 0);
+    cfxi_dim_expr *e = cfxi_ir_table_find(&dims->table, key->hash, same_expr, key, 0);
     if (e)
         return cfxi_dim_of(e);
     if (key->depth > CFXI_DIM_DEPTH || key->weight > CFXI_DIM_WEIGHT) {
@@ -305,15 +305,15 @@ static int64_t intern(cfx_dims *dims, cfxi_dim_expr *key, cfx_error *err)
         return CFX_DIM_UNKNOWN;
     }
     size_t size = sizeof *e + key->n * sizeof *e->t;
-    if (!cfxi_table_reserve(&dims->table, expr_hash, dims->allocator) ||
-        !(e = cfxi_arena_alloc(&dims->arena, size))) {
-        cfxi_nomem(err);
+    if (!cfxi_ir_table_reserve(&dims->table, expr_hash, dims->allocator) ||
+        !(e = cfxi_base_arena_alloc(&dims->arena, size))) {
+        cfxi_base_nomem(err);
         return CFX_DIM_UNKNOWN;
     }
     memcpy(e, key, size);
     if (enroll(dims, e, err) != CFX_OK)
         return CFX_DIM_UNKNOWN;
-    cfxi_table_insert(&dims->table, e->hash, e);
+    cfxi_ir_table_insert(&dims->table, e->hash, e);
     return cfxi_dim_of(e);
 }
 
@@ -326,14 +326,14 @@ int64_t cfxi_dim_atom(cfx_dims *dims, cfxi_dim_kind kind, int64_t a, int64_t b, 
     return intern(dims, &key, err);
 }
 
-int64_t cfxi_poly_dim(cfx_dims *dims, const cfxi_poly *p, cfx_error *err)
+int64_t cfxi_dim_poly_dim(cfx_dims *dims, const cfxi_poly *p, cfx_error *err)
 {
     union {
         cfxi_dim_expr e;
         char room[sizeof(cfxi_dim_expr) + CFXI_DIM_TERMS * sizeof(cfxi_term)];
     } key = {.e = {.kind = CFXI_DIM_SUM, .n = p->n}};
-    if (cfxi_poly_is_number(dims, p)) {
-        int64_t number = cfxi_poly_constant(dims, p);
+    if (cfxi_dim_poly_is_number(dims, p)) {
+        int64_t number = cfxi_dim_poly_constant(dims, p);
         if (number <= CFX_DIM_UNKNOWN) {
             cfxi_dim_overflow(err);
             return CFX_DIM_UNKNOWN;

@@ -136,11 +136,11 @@ static cfx_status prove_shifted(cfx_dims *dims, const cfxi_poly *p, bool *proven
             int64_t lo = cfxi_dim_range(dims, d).lo;
             if (lo == INT64_MIN)
                 return CFX_OK;
-            CFX_TRY(cfxi_poly_from(dims, d, &atom, err));
-            CFX_TRY(cfxi_poly_add(dims, &atom, lo, dims->one, &one, err));
-            CFX_TRY(cfxi_poly_mul(dims, &product, &atom, &product, err));
+            CFX_TRY(cfxi_dim_poly_from(dims, d, &atom, err));
+            CFX_TRY(cfxi_dim_poly_add(dims, &atom, lo, dims->one, &one, err));
+            CFX_TRY(cfxi_dim_poly_mul(dims, &product, &atom, &product, err));
         }
-        CFX_TRY(cfxi_poly_add(dims, &sum, 1, dims->one, &product, err));
+        CFX_TRY(cfxi_dim_poly_add(dims, &sum, 1, dims->one, &product, err));
     }
     for (size_t i = 0; i < sum.n; i++)
         if (sum.t[i].factor < 0)
@@ -158,10 +158,10 @@ static cfx_status prove_plainly(cfx_dims *dims, const cfxi_poly *p, bool *proven
     if (*proven || p->n < 2)
         return CFX_OK;
     for (size_t i = 1; i < p->n && common->degree; i++)
-        CFX_TRY(cfxi_monomial_common(dims, common, p->t[i].m, &common, err));
+        CFX_TRY(cfxi_dim_monomial_common(dims, common, p->t[i].m, &common, err));
     if (common->degree && monomial_range(dims, common).lo >= 0)
         for (size_t i = 0; i < p->n; i++)
-            CFX_TRY(cfxi_monomial_div(dims, p->t[i].m, common, &rest.t[i].m, err));
+            CFX_TRY(cfxi_dim_monomial_div(dims, p->t[i].m, common, &rest.t[i].m, err));
     *proven = terms_range(dims, rest.t, rest.n).lo >= 0;
     return *proven ? CFX_OK : prove_shifted(dims, &rest, proven, err);
 }
@@ -178,11 +178,11 @@ static cfx_status substitute(cfx_dims *dims, const cfxi_poly *p, size_t i, int64
     cfxi_poly rest = *p;
     const cfxi_poly one = {.n = 1, .t = {{1, dims->one}}};
     memmove(rest.t + i, rest.t + i + 1, (--rest.n - i) * sizeof *rest.t);
-    CFX_TRY(cfxi_poly_from(dims, d, &with, err));
+    CFX_TRY(cfxi_dim_poly_from(dims, d, &with, err));
     out->n = 0;
-    CFX_TRY(cfxi_poly_add(dims, out, c, dims->one, &rest, err));
-    CFX_TRY(cfxi_poly_add(dims, out, factor, dims->one, &with, err));
-    return cfxi_poly_add(dims, out, number, dims->one, &one, err);
+    CFX_TRY(cfxi_dim_poly_add(dims, out, c, dims->one, &rest, err));
+    CFX_TRY(cfxi_dim_poly_add(dims, out, factor, dims->one, &with, err));
+    return cfxi_dim_poly_add(dims, out, number, dims->one, &one, err);
 }
 
 /* k*(a//c) lies between k*(a - c + 1)/c and k*a/c. To show p > -1 it is enough to show c*p > -c
@@ -226,8 +226,8 @@ static cfx_status prove_by_facts(cfx_dims *dims, const cfxi_poly *p, bool *prove
     for (size_t i = 0; i < dims->facts.size && i < PROOF_FACTS && !*proven; i++) {
         cfxi_poly fact;
         cfxi_poly rest = *p;
-        CFX_TRY(cfxi_poly_from(dims, facts[i], &fact, err));
-        CFX_TRY(cfxi_poly_add(dims, &rest, -1, dims->one, &fact, err));
+        CFX_TRY(cfxi_dim_poly_from(dims, facts[i], &fact, err));
+        CFX_TRY(cfxi_dim_poly_add(dims, &rest, -1, dims->one, &fact, err));
         CFX_TRY(prove_plainly(dims, &rest, proven, err));
     }
     return CFX_OK;
@@ -263,9 +263,9 @@ bool cfxi_dim_at_least(cfx_dims *dims, int64_t d, int64_t least_value)
         return false;
     if (!cfx_dim_is_symbol(d))
         return d >= least_value;
-    cfx_status status = cfxi_poly_from(dims, d, &p, &err);
+    cfx_status status = cfxi_dim_poly_from(dims, d, &p, &err);
     if (status == CFX_OK && least_value)
-        status = cfxi_poly_add(dims, &p, -least_value, dims->one, &one, &err);
+        status = cfxi_dim_poly_add(dims, &p, -least_value, dims->one, &one, &err);
     if (status == CFX_OK)
         status = prove(dims, &p, PROOF_DEPTH, &proven, &err);
     if (err.status == CFX_E_NOMEM)

@@ -12,32 +12,32 @@ static void print_binary(const cfx_dims *dims, const cfxi_dim_expr *e, place whe
 {
     bool parentheses = where == FACTOR || where == DIVISOR;
     if (parentheses)
-        cfxi_out_char(out, '(');
+        cfxi_base_out_char(out, '(');
     print_dim(dims, e->a, FIRST_FACTOR, out);
-    cfxi_out_str(out, e->kind == CFXI_DIM_DIV ? "//" : "%");
+    cfxi_base_out_str(out, e->kind == CFXI_DIM_DIV ? "//" : "%");
     print_dim(dims, e->b, DIVISOR, out);
     if (parentheses)
-        cfxi_out_char(out, ')');
+        cfxi_base_out_char(out, ')');
 }
 
 static void print_atom(const cfx_dims *dims, const cfxi_dim_expr *e, place where, cfxi_out *out)
 {
     if (e->kind == CFXI_DIM_SYMBOL) {
-        cfxi_out_str(out, e->name);
+        cfxi_base_out_str(out, e->name);
     } else if (e->kind == CFXI_DIM_DIV || e->kind == CFXI_DIM_MOD) {
         print_binary(dims, e, where, out);
     } else {
-        cfxi_out_str(out, e->kind == CFXI_DIM_MAX ? "max(" : "min(");
+        cfxi_base_out_str(out, e->kind == CFXI_DIM_MAX ? "max(" : "min(");
         print_dim(dims, e->a, LOOSE, out);
-        cfxi_out_str(out, ", ");
+        cfxi_base_out_str(out, ", ");
         print_dim(dims, e->b, LOOSE, out);
-        cfxi_out_char(out, ')');
+        cfxi_base_out_char(out, ')');
     }
 }
 
 static void print_number(uint64_t number, cfxi_out *out)
 {
-    cfxi_out_printf(out, "%llu", (unsigned long long)number);
+    cfxi_base_out_printf(out, "%llu", (unsigned long long)number);
 }
 
 /* Without its sign. `signed_`: a '-' stands before it that binds tighter than a division. */
@@ -56,12 +56,12 @@ static void print_term(const cfx_dims *dims, const cfxi_term *t, bool signed_, c
         for (n = 1; i + n < t->m->degree && t->m->atoms[i + n] == t->m->atoms[i];)
             n++;
         if (any)
-            cfxi_out_char(out, '*');
+            cfxi_base_out_char(out, '*');
         print_atom(dims, e, first && n == 1 ? FIRST_FACTOR : FACTOR, out);
         first = false;
         any = true;
         if (n > 1)
-            cfxi_out_printf(out, "**%zu", n);
+            cfxi_base_out_printf(out, "**%zu", n);
     }
 }
 
@@ -75,12 +75,12 @@ static void print_sum(const cfx_dims *dims, const cfxi_dim_expr *e, cfxi_out *ou
         first = 0;
     bool minus = e->t[first].factor < 0;
     if (minus)
-        cfxi_out_char(out, '-');
+        cfxi_base_out_char(out, '-');
     print_term(dims, &e->t[first], minus, out);
     for (size_t i = 0; i < e->n; i++) {
         if (i == first)
             continue;
-        cfxi_out_str(out, e->t[i].factor < 0 ? " - " : " + ");
+        cfxi_base_out_str(out, e->t[i].factor < 0 ? " - " : " + ");
         print_term(dims, &e->t[i], false, out);
     }
 }
@@ -89,7 +89,7 @@ static void print_dim(const cfx_dims *dims, int64_t d, place where, cfxi_out *ou
 {
     const cfxi_dim_expr *e = cfxi_dim_expr_of(dims, d);
     if (!cfx_dim_is_symbol(d) || !e) {
-        cfxi_out_printf(out, d < 0 && where != LOOSE ? "(%lld)" : "%lld", (long long)d);
+        cfxi_base_out_printf(out, d < 0 && where != LOOSE ? "(%lld)" : "%lld", (long long)d);
         return;
     }
     if (e->kind != CFXI_DIM_SUM) {
@@ -99,21 +99,21 @@ static void print_dim(const cfx_dims *dims, int64_t d, place where, cfxi_out *ou
     bool parentheses = where != LOOSE &&
                        (e->n > 1 || e->t[0].factor < 0 || where != FIRST_FACTOR);
     if (parentheses)
-        cfxi_out_char(out, '(');
+        cfxi_base_out_char(out, '(');
     print_sum(dims, e, out);
     if (parentheses)
-        cfxi_out_char(out, ')');
+        cfxi_base_out_char(out, ')');
 }
 
 cfx_status cfx_dims_print(const cfx_dims *dims, int64_t d, cfx_sink sink, cfx_error *err)
 {
     cfxi_out out;
-    cfxi_out_begin(&out, sink);
+    cfxi_base_out_begin(&out, sink);
     if (d == CFX_DIM_UNKNOWN || (cfx_dim_is_symbol(d) && !cfxi_dim_expr_of(dims, d)))
-        cfxi_out_char(&out, '?');
+        cfxi_base_out_char(&out, '?');
     else
         print_dim(dims, d, LOOSE, &out);
-    return cfxi_out_end(&out, err);
+    return cfxi_base_out_end(&out, err);
 }
 
 /* ---- parsing ------------------------------------------------------------------------------- */
@@ -157,7 +157,7 @@ static int64_t parse_name(reader *r)
 {
     char name[64];
     size_t from = r->at;
-    while (r->at < r->size && cfxi_is_ident(r->text[r->at]))
+    while (r->at < r->size && cfxi_base_is_ident(r->text[r->at]))
         r->at++;
     size_t size = r->at - from;
     if (size >= sizeof name)
@@ -182,9 +182,9 @@ static int64_t parse_number(reader *r)
 {
     int64_t number;
     size_t from = r->at;
-    while (r->at < r->size && cfxi_is_digit(r->text[r->at]))
+    while (r->at < r->size && cfxi_base_is_digit(r->text[r->at]))
         r->at++;
-    if (!cfxi_parse_int(r->text + from, r->at - from, &number))
+    if (!cfxi_base_parse_int(r->text + from, r->at - from, &number))
         return complain(r, "a number that is too large");
     return number;
 }
@@ -194,9 +194,9 @@ static int64_t parse_power(reader *r)
     int64_t base;
     take(r, "");
     char c = r->at < r->size ? r->text[r->at] : '\0';
-    if (cfxi_is_digit(c)) {
+    if (cfxi_base_is_digit(c)) {
         base = parse_number(r);
-    } else if (cfxi_is_ident_start(c)) {
+    } else if (cfxi_base_is_ident_start(c)) {
         base = parse_name(r);
     } else if (take(r, "(")) {
         base = parse_sum(r);
@@ -208,7 +208,7 @@ static int64_t parse_power(reader *r)
     if (r->err->status != CFX_OK || !take(r, "**"))
         return base;
     take(r, "");
-    int64_t power = r->at < r->size && cfxi_is_digit(r->text[r->at]) ? parse_number(r) : -1;
+    int64_t power = r->at < r->size && cfxi_base_is_digit(r->text[r->at]) ? parse_number(r) : -1;
     if (power < 1 || power > CFXI_DIM_DEGREE)
         return complain(r, "expected a power from 1 to 16");
     int64_t product = base;

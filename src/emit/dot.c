@@ -32,19 +32,19 @@ static void failed(dot *d, cfx_status status)
 {
     if (status == CFX_OK || d->out.status != CFX_OK)
         return;
-    d->status = cfxi_failed(d->err, status);
+    d->status = cfxi_base_failed(d->err, status);
     d->out.status = status;
 }
 
 static void escape(dot *d, char c)
 {
     if (c == '\n') {
-        cfxi_out_str(&d->out, "\\n");
+        cfxi_base_out_str(&d->out, "\\n");
         return;
     }
     if (c == '"' || c == '\\' || (d->records && strchr("{}|<>", c) && c))
-        cfxi_out_char(&d->out, '\\');
-    cfxi_out_char(&d->out, c >= 0 && c < ' ' ? ' ' : c);
+        cfxi_base_out_char(&d->out, '\\');
+    cfxi_base_out_char(&d->out, c >= 0 && c < ' ' ? ' ' : c);
 }
 
 /* A row that is full ends with dots, after a complete character; what follows is dropped. */
@@ -53,7 +53,7 @@ static cfx_status write_escaped(void *ctx, const char *data, size_t size)
     dot *d = ctx;
     for (size_t i = 0; i < size && d->room > 0; i++) {
         if (d->room == 1 && ((unsigned char)data[i] & 0xC0) != 0x80) {
-            cfxi_out_str(&d->out, "...");
+            cfxi_base_out_str(&d->out, "...");
             d->room = 0;
             return CFX_OK;
         }
@@ -70,13 +70,13 @@ static void put(dot *d, const char *text) { write_escaped(d, text, strlen(text))
 /* The indentation stays bounded, however deep the modules are: the text is linear in the graph. */
 static void begin_line(dot *d)
 {
-    cfxi_out_spaces(&d->out, d->indent < MAX_INDENT ? d->indent : MAX_INDENT);
+    cfxi_base_out_spaces(&d->out, d->indent < MAX_INDENT ? d->indent : MAX_INDENT);
 }
 
 /* A field of a record; of other shapes, a line. */
 static void begin_row(dot *d)
 {
-    cfxi_out_str(&d->out, d->records ? "|" : "\\n");
+    cfxi_base_out_str(&d->out, d->records ? "|" : "\\n");
     d->room = ROW_LIMIT;
 }
 
@@ -85,10 +85,10 @@ static void write_id(dot *d, const cfx_node *n)
     const bool records = d->records;
     d->records = false;  /* braces mean nothing here */
     d->room = SIZE_MAX;
-    cfxi_out_char(&d->out, '"');
+    cfxi_base_out_char(&d->out, '"');
     write_escaped(d, d->prefix.data, d->prefix.size);
     write_escaped(d, n->name->data, n->name->size);
-    cfxi_out_char(&d->out, '"');
+    cfxi_base_out_char(&d->out, '"');
     d->records = records;
 }
 
@@ -180,7 +180,7 @@ static void write_location(dot *d, const cfx_node *n)
     d->room = SIZE_MAX;
     put(d, file);
     put(d, ":");
-    write_escaped(d, line, cfxi_format_int(cfx_node_line(n), line));
+    write_escaped(d, line, cfxi_base_format_int(cfx_node_line(n), line));
 }
 
 /* ---- nodes --------------------------------------------------------------------------------- */
@@ -202,7 +202,7 @@ static const char *colour_of(const cfx_node *n)
     }
     size_t size;
     const char *target = cfx_node_target(n, &size, NULL);
-    const uint64_t hash = target ? cfxi_hash_bytes(target, size) : 0;
+    const uint64_t hash = target ? cfxi_base_hash_bytes(target, size) : 0;
     return by_target[(hash >> 16) % (sizeof by_target / sizeof *by_target)];
 }
 
@@ -219,7 +219,7 @@ static void write_node(dot *d, cfx_node *n)
         return;
     begin_line(d);
     write_id(d, n);
-    cfxi_out_str(&d->out, d->records ? " [label=\"{" : " [label=\"");
+    cfxi_base_out_str(&d->out, d->records ? " [label=\"{" : " [label=\"");
     d->room = ROW_LIMIT;
     put(d, "%");
     write_escaped(d, n->name->data, n->name->size);
@@ -228,8 +228,8 @@ static void write_node(dot *d, cfx_node *n)
     write_description(d, n);
     write_location(d, n);
     const char *colour = d->options->colour ? d->options->colour(d->options->ctx, n) : NULL;
-    cfxi_out_printf(&d->out, "%s\", fillcolor=\"%s\"];\n", d->records ? "}" : "",
-                    colour ? colour : colour_of(n));
+    cfxi_base_out_printf(&d->out, "%s\", fillcolor=\"%s\"];\n", d->records ? "}" : "",
+                         colour ? colour : colour_of(n));
     write_regions(d, n);
 }
 
@@ -243,9 +243,9 @@ static void write_edges(dot *d, const cfx_graph *g)
                 continue;
             begin_line(d);
             write_id(d, def);
-            cfxi_out_str(&d->out, " -> ");
+            cfxi_base_out_str(&d->out, " -> ");
             write_id(d, n);
-            cfxi_out_str(&d->out, ";\n");
+            cfxi_base_out_str(&d->out, ";\n");
         }
     }
 }
@@ -302,10 +302,10 @@ static void sort_nodes(scope_tree *t, cfx_graph *g)
 static void open_cluster(dot *d, const char *style)
 {
     begin_line(d);
-    cfxi_out_printf(&d->out, "subgraph \"cluster_%u\" {\n", d->clusters++);
+    cfxi_base_out_printf(&d->out, "subgraph \"cluster_%u\" {\n", d->clusters++);
     d->indent += 2;
     begin_line(d);
-    cfxi_out_printf(&d->out, "style=\"%s\"; label=\"", style);
+    cfxi_base_out_printf(&d->out, "style=\"%s\"; label=\"", style);
     d->room = ROW_LIMIT;
 }
 
@@ -313,7 +313,7 @@ static void close_cluster(dot *d)
 {
     d->indent -= 2;
     begin_line(d);
-    cfxi_out_str(&d->out, "}\n");
+    cfxi_base_out_str(&d->out, "}\n");
 }
 
 static void enter_scope(dot *d, const cfx_graph *g, const scope_tree *t, uint32_t scope)
@@ -323,7 +323,7 @@ static void enter_scope(dot *d, const cfx_graph *g, const scope_tree *t, uint32_
         put(d, cfx_scope_path(g, scope));
         put(d, " ");
         put(d, cfx_scope_type(g, scope));
-        cfxi_out_str(&d->out, "\";\n");
+        cfxi_base_out_str(&d->out, "\";\n");
     }
     for (size_t i = t->scopes[scope].first; i < t->scopes[scope].end; i++)
         write_node(d, t->nodes[i]);
@@ -356,8 +356,8 @@ static void write_by_scope(dot *d, cfx_graph *g)
     scope_tree t = {.n_scopes = (size_t)largest_scope(g) + 1, .n_nodes = cfx_graph_size(g)};
     const size_t scopes_size = t.n_scopes * sizeof *t.scopes;
     const size_t nodes_size = (t.n_nodes + 1) * sizeof *t.nodes;
-    t.scopes = cfxi_alloc(allocator, scopes_size);
-    t.nodes = cfxi_alloc(allocator, nodes_size);
+    t.scopes = cfxi_base_alloc(allocator, scopes_size);
+    t.nodes = cfxi_base_alloc(allocator, nodes_size);
     if (t.scopes && t.nodes) {
         memset(t.scopes, 0, scopes_size);
         link_scopes(&t, g);
@@ -367,9 +367,9 @@ static void write_by_scope(dot *d, cfx_graph *g)
         failed(d, CFX_E_NOMEM);
     }
     if (t.nodes)
-        cfxi_free(allocator, t.nodes, nodes_size);
+        cfxi_base_free(allocator, t.nodes, nodes_size);
     if (t.scopes)
-        cfxi_free(allocator, t.scopes, scopes_size);
+        cfxi_base_free(allocator, t.scopes, scopes_size);
 }
 
 /* ---- graphs and regions -------------------------------------------------------------------- */
@@ -389,7 +389,7 @@ static void write_graph(dot *d, cfx_graph *g)
 static void extend_prefix(dot *d, const cfx_node *owner, size_t i)
 {
     char number[CFXI_NUMBER_SIZE];
-    const size_t size = cfxi_format_int((int64_t)i, number);
+    const size_t size = cfxi_base_format_int((int64_t)i, number);
     if (cfx_buffer_append(&d->prefix, owner->name->data, owner->name->size) != CFX_OK ||
         cfx_buffer_append(&d->prefix, "/", 1) != CFX_OK ||
         cfx_buffer_append(&d->prefix, number, size) != CFX_OK ||
@@ -405,7 +405,7 @@ static void write_region(dot *d, cfx_node *owner, cfx_graph *region, size_t i)
     open_cluster(d, "rounded,dashed");
     put(d, "%");
     write_escaped(d, owner->name->data, owner->name->size);
-    cfxi_out_printf(&d->out, ", region %zu\";\n", i);
+    cfxi_base_out_printf(&d->out, ", region %zu\";\n", i);
     extend_prefix(d, owner, i);
     write_graph(d, region);
     close_cluster(d);
@@ -413,9 +413,9 @@ static void write_region(dot *d, cfx_node *owner, cfx_graph *region, size_t i)
         begin_line(d);
         write_id(d, last);
         d->prefix.size = before;
-        cfxi_out_str(&d->out, " -> ");
+        cfxi_base_out_str(&d->out, " -> ");
         write_id(d, owner);
-        cfxi_out_str(&d->out, " [style=dashed];\n");
+        cfxi_base_out_str(&d->out, " [style=dashed];\n");
     }
     d->prefix.size = before;
 }
@@ -440,24 +440,24 @@ cfx_status cfx_codegen_dot(cfx_graph *g, const cfx_dot_options *options, cfx_sin
                            cfx_error *err)
 {
     static const cfx_dot_options plain = {0};
-    CFX_TRY(cfxi_expect(g, "graph", err));
+    CFX_TRY(cfxi_base_expect(g, "graph", err));
     dot d = {.options = options ? options : &plain, .err = err, .indent = 2};
     const char *shape = d.options->shape ? d.options->shape : "record";
-    cfxi_graph_freeze(g);
+    cfxi_ir_graph_freeze(g);
     cfx_buffer_init(&d.prefix, cfx_graph_allocator(g));
-    cfxi_out_begin(&d.out, sink);
-    cfxi_out_str(&d.out, "digraph \"");
+    cfxi_base_out_begin(&d.out, sink);
+    cfxi_base_out_str(&d.out, "digraph \"");
     d.room = SIZE_MAX;
     put(&d, d.options->name ? d.options->name : "graph");
-    cfxi_out_str(&d.out, "\" {\n  fontname=\"monospace\"; fontsize=10; rankdir=TB;\n"
+    cfxi_base_out_str(&d.out, "\" {\n  fontname=\"monospace\"; fontsize=10; rankdir=TB;\n"
                          "  node [fontname=\"monospace\", fontsize=10, style=\"filled,rounded\", "
                          "shape=\"");
     put(&d, shape);
-    cfxi_out_str(&d.out, "\"];\n");
+    cfxi_base_out_str(&d.out, "\"];\n");
     d.records = strcmp(shape, "record") == 0 || strcmp(shape, "Mrecord") == 0;
     write_graph(&d, g);
-    cfxi_out_str(&d.out, "}\n");
+    cfxi_base_out_str(&d.out, "}\n");
     cfx_buffer_free(&d.prefix);
-    cfxi_graph_thaw(g);
-    return d.status == CFX_OK ? cfxi_out_end(&d.out, err) : d.status;
+    cfxi_ir_graph_thaw(g);
+    return d.status == CFX_OK ? cfxi_base_out_end(&d.out, err) : d.status;
 }

@@ -44,30 +44,30 @@ static void stop(writer *w, cfx_status status)
 static void write_char(cfxi_out *out, const char *text, size_t size, uint32_t code)
 {
     if (code == '"' || code == '\\') {
-        cfxi_out_char(out, '\\');
-        cfxi_out_char(out, (char)code);
+        cfxi_base_out_char(out, '\\');
+        cfxi_base_out_char(out, (char)code);
     } else if (code == '\n') {
-        cfxi_out_str(out, "\\n");
+        cfxi_base_out_str(out, "\\n");
     } else if (code < 0x20 || code == 0x7f || (code >= 0xd800 && code < 0xe000)) {
-        cfxi_out_printf(out, "\\u%04x", (unsigned)code);
+        cfxi_base_out_printf(out, "\\u%04x", (unsigned)code);
     } else {
-        cfxi_out_write(out, text, size);
+        cfxi_base_out_write(out, text, size);
     }
 }
 
 static void write_string(cfxi_out *out, const char *text, size_t size)
 {
-    cfxi_out_char(out, '"');
+    cfxi_base_out_char(out, '"');
     for (size_t at = 0; at < size;) {
         uint32_t code = 0;
-        const size_t n = cfxi_utf8_decode(text + at, size - at, &code);
+        const size_t n = cfxi_base_utf8_decode(text + at, size - at, &code);
         if (n > 0)
             write_char(out, text + at, n, code);
         else
-            cfxi_out_str(out, "\\ufffd");
+            cfxi_base_out_str(out, "\\ufffd");
         at += n ? n : 1;
     }
-    cfxi_out_char(out, '"');
+    cfxi_base_out_char(out, '"');
 }
 
 static void write_text(writer *w, const char *text) { write_string(&w->out, text, strlen(text)); }
@@ -75,17 +75,17 @@ static void write_text(writer *w, const char *text) { write_string(&w->out, text
 cfx_status cfx_json_string(const char *text, size_t size, cfx_sink sink)
 {
     cfxi_out out;
-    cfxi_out_begin(&out, sink);
+    cfxi_base_out_begin(&out, sink);
     write_string(&out, text, size);
-    return cfxi_out_end(&out, NULL);
+    return cfxi_base_out_end(&out, NULL);
 }
 
 /* ---- values -------------------------------------------------------------------------------- */
 
 static frame *push(writer *w, frame_kind kind)
 {
-    if (!cfxi_vec_reserve(&w->frames, 1, sizeof(frame), w->allocator)) {
-        stop(w, cfxi_nomem(w->err));
+    if (!cfxi_base_vec_reserve(&w->frames, 1, sizeof(frame), w->allocator)) {
+        stop(w, cfxi_base_nomem(w->err));
         return NULL;
     }
     frame *f = (frame *)w->frames.data + w->frames.size++;
@@ -96,27 +96,27 @@ static frame *push(writer *w, frame_kind kind)
 /* {"kind": "text"} */
 static void write_tagged(writer *w, cfx_kind kind, const char *text, size_t size)
 {
-    cfxi_out_printf(&w->out, "{\"%s\": ", cfx_kind_name(kind));
+    cfxi_base_out_printf(&w->out, "{\"%s\": ", cfx_kind_name(kind));
     write_string(&w->out, text, size);
-    cfxi_out_char(&w->out, '}');
+    cfxi_base_out_char(&w->out, '}');
 }
 
 static void write_float(writer *w, double f)
 {
     char text[CFXI_NUMBER_SIZE];
-    const size_t size = cfxi_format_float(f, text);
+    const size_t size = cfxi_base_format_float(f, text);
     if (isfinite(f))
-        cfxi_out_write(&w->out, text, size);
+        cfxi_base_out_write(&w->out, text, size);
     else
         write_tagged(w, CFX_KIND_FLOAT, text, size);
 }
 
 static void write_bytes(writer *w, const char *data, size_t size)
 {
-    cfxi_out_str(&w->out, "{\"bytes\": \"");
+    cfxi_base_out_str(&w->out, "{\"bytes\": \"");
     for (size_t i = 0; i < size; i++)
-        cfxi_out_printf(&w->out, "%02x", (unsigned char)data[i]);
-    cfxi_out_str(&w->out, "\"}");
+        cfxi_base_out_printf(&w->out, "%02x", (unsigned char)data[i]);
+    cfxi_base_out_str(&w->out, "\"}");
 }
 
 static void write_str(writer *w, cfx_value v)
@@ -126,7 +126,7 @@ static void write_str(writer *w, cfx_value v)
     if (v.kind == CFX_KIND_STR)
         write_string(&w->out, text, size);
     else if (v.kind == CFX_KIND_BIGINT)
-        cfxi_out_write(&w->out, text, size);
+        cfxi_base_out_write(&w->out, text, size);
     else if (v.kind == CFX_KIND_BYTES)
         write_bytes(w, text, size);
     else
@@ -160,7 +160,7 @@ static void open_items(writer *w, const char *open, const char *close, const cfx
                        size_t n)
 {
     frame *f = push(w, FRAME_SEQ);
-    cfxi_out_str(&w->out, open);
+    cfxi_base_out_str(&w->out, open);
     if (!f)
         return;
     f->items = items;
@@ -173,7 +173,7 @@ static void open_seq(writer *w, cfx_value v)
     size_t n;
     const cfx_value *items = cfx_value_items(v, &n);
     if (v.kind != CFX_KIND_LIST)
-        cfxi_out_printf(&w->out, "{\"%s\": ", cfx_kind_name((cfx_kind)v.kind));
+        cfxi_base_out_printf(&w->out, "{\"%s\": ", cfx_kind_name((cfx_kind)v.kind));
     open_items(w, "[", v.kind == CFX_KIND_LIST ? "]" : "]}", items, n);
     if (w->out.status == CFX_OK)
         ((frame *)w->frames.data)[w->frames.size - 1].pairs = v.kind == CFX_KIND_DICT;
@@ -182,7 +182,7 @@ static void open_seq(writer *w, cfx_value v)
 static void open_graph(writer *w, cfx_graph *g)
 {
     frame *f = push(w, FRAME_GRAPH);
-    cfxi_out_str(&w->out, "{\"nodes\": [");
+    cfxi_base_out_str(&w->out, "{\"nodes\": [");
     w->depth++;
     if (!f)
         return;
@@ -194,23 +194,23 @@ static void open_graph(writer *w, cfx_graph *g)
 static void write_value(writer *w, cfx_value v)
 {
     char number[CFXI_NUMBER_SIZE];
-    if (cfxi_is_seq(v)) {
+    if (cfxi_ir_is_seq(v)) {
         open_seq(w, v);
         return;
     }
-    if (cfxi_is_str(v)) {
+    if (cfxi_ir_is_str(v)) {
         write_str(w, v);
         return;
     }
     switch ((cfx_kind)v.kind) {
     case CFX_KIND_NONE:
-        cfxi_out_str(&w->out, "null");
+        cfxi_base_out_str(&w->out, "null");
         break;
     case CFX_KIND_BOOL:
-        cfxi_out_str(&w->out, v.as.b ? "true" : "false");
+        cfxi_base_out_str(&w->out, v.as.b ? "true" : "false");
         break;
     case CFX_KIND_INT:
-        cfxi_out_write(&w->out, number, cfxi_format_int(v.as.i, number));
+        cfxi_base_out_write(&w->out, number, cfxi_base_format_int(v.as.i, number));
         break;
     case CFX_KIND_FLOAT:
         write_float(w, v.as.f);
@@ -235,7 +235,7 @@ static void write_value(writer *w, cfx_value v)
         write_tagged(w, CFX_KIND_NODE, v.as.node->name->data, v.as.node->name->size);
         break;
     case CFX_KIND_GRAPH:
-        cfxi_out_str(&w->out, "{\"graph\": ");
+        cfxi_base_out_str(&w->out, "{\"graph\": ");
         open_graph(w, v.as.ref->region);
         break;
     case CFX_KIND_HOST:
@@ -258,21 +258,22 @@ static void write_head(writer *w, const cfx_node *n)
         no_name(w, &why);
         return;
     }
-    cfxi_out_str(&w->out, "{\"name\": ");
+    cfxi_base_out_str(&w->out, "{\"name\": ");
     write_string(&w->out, n->name->data, n->name->size);
-    cfxi_out_printf(&w->out, ", \"op\": \"%s\", \"target\": ", cfx_opcode_name(cfx_node_op(n)));
+    cfxi_base_out_printf(&w->out,
+                         ", \"op\": \"%s\", \"target\": ", cfx_opcode_name(cfx_node_op(n)));
     write_string(&w->out, target, size);
 }
 
 static void write_users(writer *w, const cfx_node *n)
 {
-    cfxi_out_str(&w->out, ", \"users\": [");
+    cfxi_base_out_str(&w->out, ", \"users\": [");
     for (const cfx_use *use = cfx_node_first_use(n); use; use = cfx_use_next(use)) {
         const cfx_node *user = cfx_use_user(use);
-        cfxi_out_str(&w->out, use == cfx_node_first_use(n) ? "" : ", ");
+        cfxi_base_out_str(&w->out, use == cfx_node_first_use(n) ? "" : ", ");
         write_string(&w->out, user->name->data, user->name->size);
     }
-    cfxi_out_char(&w->out, ']');
+    cfxi_base_out_char(&w->out, ']');
 }
 
 /* They are linked from the innermost outwards. */
@@ -280,8 +281,8 @@ static void write_scopes(writer *w, const cfx_node *n)
 {
     w->scopes.size = 0;
     for (uint32_t at = n->scope; at; at = cfx_scope_parent(n->graph, at)) {
-        if (!cfxi_vec_reserve(&w->scopes, 1, sizeof at, w->allocator)) {
-            stop(w, cfxi_nomem(w->err));
+        if (!cfxi_base_vec_reserve(&w->scopes, 1, sizeof at, w->allocator)) {
+            stop(w, cfxi_base_nomem(w->err));
             return;
         }
         ((uint32_t *)w->scopes.data)[w->scopes.size++] = at;
@@ -289,11 +290,11 @@ static void write_scopes(writer *w, const cfx_node *n)
     for (size_t i = w->scopes.size; i-- > 0;) {
         const uint32_t at = ((const uint32_t *)w->scopes.data)[i];
         const bool first = i + 1 == w->scopes.size;
-        cfxi_out_str(&w->out, first ? ", \"scopes\": [{\"path\": " : ", {\"path\": ");
+        cfxi_base_out_str(&w->out, first ? ", \"scopes\": [{\"path\": " : ", {\"path\": ");
         write_text(w, cfx_scope_path(n->graph, at));
-        cfxi_out_str(&w->out, ", \"type\": ");
+        cfxi_base_out_str(&w->out, ", \"type\": ");
         write_text(w, cfx_scope_type(n->graph, at));
-        cfxi_out_str(&w->out, i ? "}" : "}]");
+        cfxi_base_out_str(&w->out, i ? "}" : "}]");
     }
 }
 
@@ -301,12 +302,12 @@ static void write_tail(writer *w, const cfx_node *n)
 {
     write_users(w, n);
     if (cfx_node_file(n)) {
-        cfxi_out_str(&w->out, ", \"file\": ");
+        cfxi_base_out_str(&w->out, ", \"file\": ");
         write_text(w, cfx_node_file(n));
-        cfxi_out_printf(&w->out, ", \"line\": %u", (unsigned)cfx_node_line(n));
+        cfxi_base_out_printf(&w->out, ", \"line\": %u", (unsigned)cfx_node_line(n));
     }
     write_scopes(w, n);
-    cfxi_out_char(&w->out, '}');
+    cfxi_base_out_char(&w->out, '}');
 }
 
 /* ---- the next piece ------------------------------------------------------------------------ */
@@ -324,12 +325,12 @@ static void step_graph(writer *w, frame *f)
     cfx_node *n = f->node;
     if (n == &f->graph->root) {
         w->depth--;
-        cfxi_out_str(&w->out, w->depth ? "]}}" : "\n]}\n");
+        cfxi_base_out_str(&w->out, w->depth ? "]}}" : "\n]}\n");
         w->frames.size--;
         return;
     }
     const bool first = n == f->graph->root.next;
-    cfxi_out_str(&w->out, w->depth > 1 ? (first ? "" : ", ") : first ? "\n " : ",\n ");
+    cfxi_base_out_str(&w->out, w->depth > 1 ? (first ? "" : ", ") : first ? "\n " : ",\n ");
     f->node = n->next;
     open_node(w, n);
 }
@@ -343,12 +344,12 @@ static void step_node(writer *w, frame *f)
     case 0:
         write_head(w, n);
         items = cfx_value_items(cfx_node_args(n), &size);
-        cfxi_out_str(&w->out, ", \"args\": ");
+        cfxi_base_out_str(&w->out, ", \"args\": ");
         open_items(w, "[", "]", items, size);
         break;
     case 1:
         items = cfx_value_items(cfx_node_kwargs(n), &size);
-        cfxi_out_str(&w->out, ", \"kwargs\": ");
+        cfxi_base_out_str(&w->out, ", \"kwargs\": ");
         open_items(w, "{", "}", items, size);
         if (w->out.status == CFX_OK)
             ((frame *)w->frames.data)[w->frames.size - 1].object = true;
@@ -356,7 +357,7 @@ static void step_node(writer *w, frame *f)
     case 2:
         if (cfx_node_type(n).kind == CFX_KIND_INVALID)
             break;
-        cfxi_out_str(&w->out, ", \"type\": ");
+        cfxi_base_out_str(&w->out, ", \"type\": ");
         write_value(w, cfx_node_type(n));
         break;
     default:
@@ -372,23 +373,23 @@ static void step_seq(writer *w, frame *f)
     const bool key = (f->pairs || f->object) && i % 2 == 0;
     const bool second = (f->pairs || f->object) && !key;
     if (i == f->n) {
-        cfxi_out_str(&w->out, f->pairs && i > 0 ? "]" : "");
-        cfxi_out_str(&w->out, f->close);
+        cfxi_base_out_str(&w->out, f->pairs && i > 0 ? "]" : "");
+        cfxi_base_out_str(&w->out, f->close);
         w->frames.size--;
         return;
     }
     if (second)
-        cfxi_out_str(&w->out, f->object ? ": " : ", ");
+        cfxi_base_out_str(&w->out, f->object ? ": " : ", ");
     else if (i > 0)
-        cfxi_out_str(&w->out, f->pairs ? "], " : ", ");
+        cfxi_base_out_str(&w->out, f->pairs ? "], " : ", ");
     if (key && f->pairs)
-        cfxi_out_char(&w->out, '[');
+        cfxi_base_out_char(&w->out, '[');
     write_value(w, f->items[i]);
 }
 
 static cfx_status write_all(writer *w, cfx_graph *g)
 {
-    cfxi_graph_freeze(g);
+    cfxi_ir_graph_freeze(g);
     while (w->frames.size > 0 && w->out.status == CFX_OK) {
         frame *f = (frame *)w->frames.data + w->frames.size - 1;
         if (f->kind == FRAME_GRAPH)
@@ -398,26 +399,26 @@ static cfx_status write_all(writer *w, cfx_graph *g)
         else
             step_seq(w, f);
     }
-    cfxi_graph_thaw(g);
-    cfxi_vec_free(&w->frames, sizeof(frame), w->allocator);
-    cfxi_vec_free(&w->scopes, sizeof(uint32_t), w->allocator);
-    return w->status == CFX_OK ? cfxi_out_end(&w->out, w->err) : w->status;
+    cfxi_ir_graph_thaw(g);
+    cfxi_base_vec_free(&w->frames, sizeof(frame), w->allocator);
+    cfxi_base_vec_free(&w->scopes, sizeof(uint32_t), w->allocator);
+    return w->status == CFX_OK ? cfxi_base_out_end(&w->out, w->err) : w->status;
 }
 
 cfx_status cfx_codegen_json(cfx_graph *g, cfx_sink out, cfx_error *err)
 {
-    CFX_TRY(cfxi_expect(g, "graph", err));
+    CFX_TRY(cfxi_base_expect(g, "graph", err));
     writer w = {.err = err, .allocator = g->allocator};
-    cfxi_out_begin(&w.out, out);
+    cfxi_base_out_begin(&w.out, out);
     open_graph(&w, g);
     return write_all(&w, g);
 }
 
 cfx_status cfx_codegen_node_json(cfx_node *n, cfx_sink out, cfx_error *err)
 {
-    CFX_TRY(cfxi_expect(n, "node", err));
+    CFX_TRY(cfxi_base_expect(n, "node", err));
     writer w = {.err = err, .allocator = n->graph->allocator, .depth = 1};
-    cfxi_out_begin(&w.out, out);
+    cfxi_base_out_begin(&w.out, out);
     open_node(&w, n);
     return write_all(&w, n->graph);
 }

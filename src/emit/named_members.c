@@ -9,7 +9,7 @@
 
 static uint32_t hash_path(const char *path, size_t size)
 {
-    return (uint32_t)cfxi_hash_bytes(path, size);
+    return (uint32_t)cfxi_base_hash_bytes(path, size);
 }
 
 static uint32_t hash_of(const void *item)
@@ -24,33 +24,33 @@ static bool has_path(const void *item, const void *key, size_t size)
     return strncmp(part->path, key, size) == 0 && part->path[size] == '\0';
 }
 
-cfxi_part *cfxi_parts_find(const cfxi_parts *parts, const char *path, size_t size)
+cfxi_part *cfxi_emit_parts_find(const cfxi_parts *parts, const char *path, size_t size)
 {
-    return cfxi_table_find(&parts->table, hash_path(path, size), has_path, path, size);
+    return cfxi_ir_table_find(&parts->table, hash_path(path, size), has_path, path, size);
 }
 
 /* The part at path[:size], made if need be; NULL if memory is out. */
 static cfxi_part *part_at(cfxi_parts *parts, const char *path, size_t size, const cfx_node *n)
 {
-    cfxi_part *part = cfxi_parts_find(parts, path, size);
+    cfxi_part *part = cfxi_emit_parts_find(parts, path, size);
     if (part)
         return part;
     size_t last = size;
     while (last > 0 && path[last - 1] != '.')
         last--;
     cfxi_part *parent = last > 0 ? part_at(parts, path, last - 1, n) : NULL;
-    part = cfxi_arena_zeros(&parts->arena, 1, sizeof *part);
-    char *copy = cfxi_arena_zeros(&parts->arena, size + 1, 1);
+    part = cfxi_base_arena_zeros(&parts->arena, 1, sizeof *part);
+    char *copy = cfxi_base_arena_zeros(&parts->arena, size + 1, 1);
     if ((last > 0 && !parent) || !part || !copy ||
-        !cfxi_vec_reserve(&parts->list, 1, sizeof part, parts->allocator) ||
-        !cfxi_table_reserve(&parts->table, hash_of, parts->allocator))
+        !cfxi_base_vec_reserve(&parts->list, 1, sizeof part, parts->allocator) ||
+        !cfxi_ir_table_reserve(&parts->table, hash_of, parts->allocator))
         return NULL;
     if (parent && parent->kind == CFXI_PART_VALUE)
         parent->kind = CFXI_PART_HOLDER;  /* read as a whole by a node that nobody uses */
     memcpy(copy, path, size);
     *part = (cfxi_part){.parent = parent, .path = copy, .name = copy + last, .node = n};
     ((cfxi_part **)parts->list.data)[parts->list.size++] = part;
-    cfxi_table_insert(&parts->table, hash_path(path, size), part);
+    cfxi_ir_table_insert(&parts->table, hash_path(path, size), part);
     return part;
 }
 
@@ -84,13 +84,13 @@ static cfx_status collect(cfx_graph *g, void *ctx, cfx_error *err)
         CFX_TRY(check_path(n, path, err));
         cfxi_part *part = part_at(parts, path->data, path->size, n);
         if (!part)
-            return cfxi_nomem(err);
+            return cfxi_base_nomem(err);
         if (n->op == CFX_OP_CALL_MODULE)
             part->kind = CFXI_PART_MODULE;
         else if (part->node == n)
             part->kind = CFXI_PART_VALUE;
     }
-    return cfxi_each_region(g, collect, parts, err);
+    return cfxi_analysis_each_region(g, collect, parts, err);
 }
 
 /* Leaves out what is below a called module. Parents come first, so their fate is known. */
@@ -98,7 +98,7 @@ static void drop_covered(cfxi_parts *parts)
 {
     size_t kept = 0;
     for (size_t i = 0; i < parts->list.size; i++) {
-        cfxi_part *part = cfxi_part_at(parts, i);
+        cfxi_part *part = cfxi_emit_part_at(parts, i);
         const cfxi_part *parent = part->parent;
         if (parent && (parent->kind == CFXI_PART_MODULE || parent->label))
             part->label = "";
@@ -121,12 +121,12 @@ static cfx_status hold(cfxi_parts *parts, cfxi_pointers *seen, const void *objec
                        const cfxi_part *part, const char *inside, const holder **first,
                        cfx_error *err)
 {
-    *first = cfxi_pointers_get(seen, object);
+    *first = cfxi_base_pointers_get(seen, object);
     if (*first)
         return CFX_OK;
-    holder *h = cfxi_arena_zeros(&parts->arena, 1, sizeof *h);
-    if (!h || !cfxi_pointers_set(seen, object, h, parts->allocator))
-        return cfxi_nomem(err);
+    holder *h = cfxi_base_arena_zeros(&parts->arena, 1, sizeof *h);
+    if (!h || !cfxi_base_pointers_set(seen, object, h, parts->allocator))
+        return cfxi_base_nomem(err);
     *h = (holder){part, inside};
     return CFX_OK;
 }
@@ -142,10 +142,10 @@ static cfx_status tensor_id(const cfxi_parts *parts, const cfx_modules *modules,
     cfx_buffer_init(&full, parts->allocator);
     cfx_buffer_append(&full, path, strlen(path));
     cfx_buffer_append(&full, ".", name[0] != '\0');
-    cfx_status status = cfx_buffer_append(&full, name, strlen(name)) == CFX_OK ? CFX_OK
-                                                                               : cfxi_nomem(err);
+    cfx_status status =
+        cfx_buffer_append(&full, name, strlen(name)) == CFX_OK ? CFX_OK : cfxi_base_nomem(err);
     if (status == CFX_OK)
-        status = cfxi_module_attr(modules, parts->graph, full.data, "dtype", &dtype, err);
+        status = cfxi_ops_module_attr(modules, parts->graph, full.data, "dtype", &dtype, err);
     if (status == CFX_OK && dtype.kind == CFX_KIND_DTYPE)
         *id = modules->identity(modules->ctx, full.data);
     cfx_buffer_free(&full);
@@ -168,9 +168,9 @@ static cfx_status find_ties(cfxi_parts *parts, cfxi_pointers *seen, const cfx_mo
             CFX_TRY(hold(parts, seen, id, part, tied_names[i], &first, err));
         if (!first)
             continue;
-        cfxi_tie *tie = cfxi_arena_zeros(&parts->arena, 1, sizeof *tie);
+        cfxi_tie *tie = cfxi_base_arena_zeros(&parts->arena, 1, sizeof *tie);
         if (!tie)
-            return cfxi_nomem(err);
+            return cfxi_base_nomem(err);
         *tie = (cfxi_tie){.name = tied_names[i], .twin = first->part, .inside = first->inside};
         *end = tie;
         end = &tie->next;
@@ -202,24 +202,24 @@ static cfx_status find_twins(cfxi_parts *parts, const cfx_modules *modules, cfx_
     cfxi_pointers seen = {0};
     cfx_status status = CFX_OK;
     for (size_t i = 0; status == CFX_OK && i < parts->list.size; i++)
-        status = find_twin(parts, &seen, modules, cfxi_part_at(parts, i), err);
-    cfxi_pointers_free(&seen, parts->allocator);
+        status = find_twin(parts, &seen, modules, cfxi_emit_part_at(parts, i), err);
+    cfxi_base_pointers_free(&seen, parts->allocator);
     return status;
 }
 
-cfx_status cfxi_parts_collect(cfxi_parts *parts, cfx_graph *g, const cfx_modules *modules,
-                              cfx_error *err)
+cfx_status cfxi_emit_parts_collect(cfxi_parts *parts, cfx_graph *g, const cfx_modules *modules,
+                                   cfx_error *err)
 {
     *parts = (cfxi_parts){.allocator = g->allocator, .graph = g};
-    cfxi_arena_init(&parts->arena, g->allocator);
+    cfxi_base_arena_init(&parts->arena, g->allocator);
     CFX_TRY(collect(g, parts, err));
     drop_covered(parts);
     return modules && modules->identity ? find_twins(parts, modules, err) : CFX_OK;
 }
 
-void cfxi_parts_free(cfxi_parts *parts)
+void cfxi_emit_parts_free(cfxi_parts *parts)
 {
-    cfxi_table_free(&parts->table, parts->allocator);
-    cfxi_vec_free(&parts->list, sizeof(cfxi_part *), parts->allocator);
-    cfxi_arena_release(&parts->arena);
+    cfxi_ir_table_free(&parts->table, parts->allocator);
+    cfxi_base_vec_free(&parts->list, sizeof(cfxi_part *), parts->allocator);
+    cfxi_base_arena_release(&parts->arena);
 }

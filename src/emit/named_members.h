@@ -44,13 +44,13 @@ typedef struct cfxi_parts {
 } cfxi_parts;
 
 /* Of `g` and its regions. What is below a called module is not listed. Free it in any case. */
-cfx_status cfxi_parts_collect(cfxi_parts *parts, cfx_graph *g, const cfx_modules *modules,
-                              cfx_error *err);
-void cfxi_parts_free(cfxi_parts *parts);
+cfx_status cfxi_emit_parts_collect(cfxi_parts *parts, cfx_graph *g, const cfx_modules *modules,
+                                   cfx_error *err);
+void cfxi_emit_parts_free(cfxi_parts *parts);
 /* The part at path[:size], or NULL. */
-cfxi_part *cfxi_parts_find(const cfxi_parts *parts, const char *path, size_t size);
+cfxi_part *cfxi_emit_parts_find(const cfxi_parts *parts, const char *path, size_t size);
 
-static inline cfxi_part *cfxi_part_at(const cfxi_parts *parts, size_t i)
+static inline cfxi_part *cfxi_emit_part_at(const cfxi_parts *parts, size_t i)
 {
     return ((cfxi_part **)parts->list.data)[i];
 }

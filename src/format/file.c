@@ -19,13 +19,13 @@ static cfx_status io_error(cfx_error *err, const char *doing, const char *path)
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-cfxi_bytes *cfxi_bytes_borrow(const void *data, size_t size, const cfx_allocator *allocator,
-                              cfx_error *err)
+cfxi_bytes *cfxi_format_bytes_borrow(const void *data, size_t size, const cfx_allocator *allocator,
+                                     cfx_error *err)
 {
-    allocator = cfxi_allocator(allocator);
-    cfxi_bytes *b = cfxi_alloc(allocator, sizeof *b);
+    allocator = cfxi_base_allocator(allocator);
+    cfxi_bytes *b = cfxi_base_alloc(allocator, sizeof *b);
     if (!b) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     *b = (cfxi_bytes){.data = (char *)(uintptr_t)data, .size = size, .allocator = allocator};
@@ -33,16 +33,16 @@ cfxi_bytes *cfxi_bytes_borrow(const void *data, size_t size, const cfx_allocator
     return b;
 }
 
-void cfxi_bytes_release(cfxi_bytes *b)
+void cfxi_format_bytes_release(cfxi_bytes *b)
 {
     if (!b || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) > 1)
         return;
     if (b->mapped)
         munmap(b->data, b->size);
-    cfxi_free(b->allocator, b, sizeof *b);
+    cfxi_base_free(b->allocator, b, sizeof *b);
 }
 
-static void release_bytes(void *ctx) { cfxi_bytes_release(ctx); }
+static void release_bytes(void *ctx) { cfxi_format_bytes_release(ctx); }
 
 /* Pages that are written to become ours alone. */
 static cfx_status map(int file, const char *path, cfxi_bytes *b, cfx_error *err)
@@ -62,9 +62,9 @@ static cfx_status map(int file, const char *path, cfxi_bytes *b, cfx_error *err)
     return CFX_OK;
 }
 
-cfxi_bytes *cfxi_bytes_map(const char *path, const cfx_allocator *allocator, cfx_error *err)
+cfxi_bytes *cfxi_format_bytes_map(const char *path, const cfx_allocator *allocator, cfx_error *err)
 {
-    cfxi_bytes *b = cfxi_bytes_borrow(NULL, 0, allocator, err);
+    cfxi_bytes *b = cfxi_format_bytes_borrow(NULL, 0, allocator, err);
     if (!b)
         return NULL;
     int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -73,13 +73,13 @@ cfxi_bytes *cfxi_bytes_map(const char *path, const cfx_allocator *allocator, cfx
         close(file);
     if (status == CFX_OK)
         return b;
-    cfxi_bytes_release(b);
+    cfxi_format_bytes_release(b);
     return NULL;
 }
 
 /* ---- tensors ------------------------------------------------------------------------------- */
 
-bool cfxi_layout_bytes(const cfxi_layout *l, size_t *bytes)
+bool cfxi_format_layout_bytes(const cfxi_layout *l, size_t *bytes)
 {
     *bytes = cfx_dtype_size(l->dtype);
     size_t full = *bytes;  /* as if no size were 0: nothing may overflow on the way */
@@ -106,7 +106,7 @@ static cfx_tensor *copy_of(const char *from, const cfxi_layout *l, const int64_t
 {
     size_t bytes;
     cfx_tensor *t = cfx_tensor_new_strided(l->dtype, l->sizes, strides, l->ndim, allocator, err);
-    if (!t || !cfxi_layout_bytes(l, &bytes) || bytes == 0)
+    if (!t || !cfxi_format_layout_bytes(l, &bytes) || bytes == 0)
         return t;
     memcpy(t->data, from, bytes);
     if (l->swap > 1)
@@ -117,14 +117,14 @@ static cfx_tensor *copy_of(const char *from, const cfxi_layout *l, const int64_t
 /* NumPy and PyTorch read any byte that is not 0 as true; here only 1 is. */
 static void clean_bools(cfx_tensor *t)
 {
-    for (int64_t i = 0, n = cfxi_numel(t); i < n; i++)
+    for (int64_t i = 0, n = cfxi_tensor_numel(t); i < n; i++)
         t->data[i] = t->data[i] != 0;
 }
 
 static bool has_odd_bools(const char *data, const cfxi_layout *l)
 {
     size_t bytes;
-    if (l->dtype != CFX_DTYPE_BOOL || !cfxi_layout_bytes(l, &bytes))
+    if (l->dtype != CFX_DTYPE_BOOL || !cfxi_format_layout_bytes(l, &bytes))
         return false;
     for (size_t i = 0; i < bytes; i++)
         if ((unsigned char)data[i] > 1)
@@ -132,7 +132,7 @@ static bool has_odd_bools(const char *data, const cfxi_layout *l)
     return false;
 }
 
-cfx_tensor *cfxi_bytes_tensor(cfxi_bytes *b, size_t at, const cfxi_layout *l, cfx_error *err)
+cfx_tensor *cfxi_format_bytes_tensor(cfxi_bytes *b, size_t at, const cfxi_layout *l, cfx_error *err)
 {
     int64_t strides[CFX_MAX_DIMS];
     uint8_t order[CFX_MAX_DIMS];
@@ -141,7 +141,7 @@ cfx_tensor *cfxi_bytes_tensor(cfxi_bytes *b, size_t at, const cfxi_layout *l, cf
     const char *data = b->data ? b->data + at : NULL;
     for (size_t i = 0; i < l->ndim; i++)
         order[i] = (uint8_t)(l->fortran ? l->ndim - 1 - i : i);
-    cfxi_ordered_strides(l->sizes, l->ndim, item, order, strides);
+    cfxi_tensor_ordered_strides(l->sizes, l->ndim, item, order, strides);
     bool odd = has_odd_bools(data, l);
     if (!b->mapped || l->swap > 1 || (uintptr_t)data % align != 0 || odd) {
         cfx_tensor *t = copy_of(data, l, strides, b->allocator, err);
@@ -158,18 +158,18 @@ cfx_tensor *cfxi_bytes_tensor(cfxi_bytes *b, size_t at, const cfxi_layout *l, cf
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-void cfxi_out_elements(cfxi_out *out, const cfx_tensor *t)
+void cfxi_format_out_elements(cfxi_out *out, const cfx_tensor *t)
 {
     int64_t at[CFX_MAX_DIMS] = {0};
-    size_t item = cfxi_itemsize(t);
+    size_t item = cfxi_tensor_itemsize(t);
     const char *from = t->data;
-    int64_t n = cfxi_numel(t);
+    int64_t n = cfxi_tensor_numel(t);
     if (n > 0 && cfx_tensor_is_contiguous(t)) {
-        cfxi_out_write(out, from, (size_t)n * item);
+        cfxi_base_out_write(out, from, (size_t)n * item);
         return;
     }
     for (; n > 0; n--) {
-        cfxi_out_write(out, from, item);
+        cfxi_base_out_write(out, from, item);
         for (size_t d = t->ndim; d-- > 0;) {
             from += t->stride[d];
             if (++at[d] < t->size[d])
@@ -210,7 +210,7 @@ static cfx_status create_beside(const char *path, cfx_buffer *name, int *file, c
         name->size = 0;
         if (cfx_buffer_append(name, path, strlen(path)) != CFX_OK ||
             cfx_buffer_append(name, suffix, (size_t)size) != CFX_OK)
-            return cfxi_nomem(err);
+            return cfxi_base_nomem(err);
         *file = open(name->data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (*file >= 0)
             return CFX_OK;
@@ -248,8 +248,8 @@ static cfx_status write_through(const char *path, cfxi_write_fn *write_all, cons
     return status;
 }
 
-cfx_status cfxi_file_replace(const char *path, cfxi_write_fn *write_all, const void *ctx,
-                             cfx_error *err)
+cfx_status cfxi_format_file_replace(const char *path, cfxi_write_fn *write_all, const void *ctx,
+                                    cfx_error *err)
 {
     cfx_buffer name;
     struct stat old;

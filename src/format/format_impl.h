@@ -17,10 +17,10 @@ typedef struct cfxi_bytes {
     const cfx_allocator *allocator;
 } cfxi_bytes;
 
-cfxi_bytes *cfxi_bytes_map(const char *path, const cfx_allocator *allocator, cfx_error *err);
-cfxi_bytes *cfxi_bytes_borrow(const void *data, size_t size, const cfx_allocator *allocator,
-                              cfx_error *err);
-void cfxi_bytes_release(cfxi_bytes *b);
+cfxi_bytes *cfxi_format_bytes_map(const char *path, const cfx_allocator *allocator, cfx_error *err);
+cfxi_bytes *cfxi_format_bytes_borrow(const void *data, size_t size, const cfx_allocator *allocator,
+                                     cfx_error *err);
+void cfxi_format_bytes_release(cfxi_bytes *b);
 
 /* How elements lie in bytes. */
 typedef struct cfxi_layout {
@@ -32,20 +32,21 @@ typedef struct cfxi_layout {
 } cfxi_layout;
 
 /* The bytes that the elements take; false if that does not fit. */
-bool cfxi_layout_bytes(const cfxi_layout *l, size_t *bytes);
+bool cfxi_format_layout_bytes(const cfxi_layout *l, size_t *bytes);
 /* A tensor of the bytes from `at` on, which are there: a view of the map, or a copy where it must
  * be one. */
-cfx_tensor *cfxi_bytes_tensor(cfxi_bytes *b, size_t at, const cfxi_layout *l, cfx_error *err);
+cfx_tensor *cfxi_format_bytes_tensor(cfxi_bytes *b, size_t at, const cfxi_layout *l,
+                                     cfx_error *err);
 
 /* Writes a file by `write(ctx, sink)`, and puts it in the place of `path` when all is on disk. */
 typedef cfx_status cfxi_write_fn(const void *ctx, cfx_sink out, cfx_error *err);
-cfx_status cfxi_file_replace(const char *path, cfxi_write_fn *write, const void *ctx,
-                             cfx_error *err);
+cfx_status cfxi_format_file_replace(const char *path, cfxi_write_fn *write, const void *ctx,
+                                    cfx_error *err);
 /* The elements, row by row. */
-void cfxi_out_elements(cfxi_out *out, const cfx_tensor *t);
+void cfxi_format_out_elements(cfxi_out *out, const cfx_tensor *t);
 
 /* Numbers as files have them: little-endian, of any alignment. */
-static inline uint64_t cfxi_little(const char *at, size_t bytes)
+static inline uint64_t cfxi_format_little(const char *at, size_t bytes)
 {
     uint64_t v = 0;
     for (size_t i = bytes; i-- > 0;)
@@ -56,11 +57,11 @@ static inline uint64_t cfxi_little(const char *at, size_t bytes)
 /* ---- readers ------------------------------------------------------------------------------- */
 
 /* `name` is that of the file for messages. */
-cfx_tensor *cfxi_npy_parse(cfxi_bytes *b, size_t at, size_t size, const char *name,
-                           cfx_error *err);
-cfx_status cfxi_safetensors_parse(cfxi_bytes *b, cfx_state *s, cfx_error *err);
-bool cfxi_is_zip(const cfxi_bytes *b);
-cfx_status cfxi_npz_parse(cfxi_bytes *b, cfx_state *s, cfx_error *err);
+cfx_tensor *cfxi_format_npy_parse(cfxi_bytes *b, size_t at, size_t size, const char *name,
+                                  cfx_error *err);
+cfx_status cfxi_format_safetensors_parse(cfxi_bytes *b, cfx_state *s, cfx_error *err);
+bool cfxi_format_is_zip(const cfxi_bytes *b);
+cfx_status cfxi_format_npz_parse(cfxi_bytes *b, cfx_state *s, cfx_error *err);
 
 /* ---- JSON (json_read.c) -------------------------------------------------------------------- */
 
@@ -74,17 +75,18 @@ typedef struct cfxi_json {
     cfx_status status;
 } cfxi_json;
 
-cfx_status cfxi_json_complain(cfxi_json *j, cfx_status status, const char *what);
+cfx_status cfxi_format_json_complain(cfxi_json *j, cfx_status status, const char *what);
 /* Members of an object, or items of a list:
- *     for (bool first = cfxi_json_open(&j, '{'); cfxi_json_more(&j, '}', &first);) ... */
-bool cfxi_json_open(cfxi_json *j, char open);
-bool cfxi_json_more(cfxi_json *j, char close, bool *first);
+ *     bool first = cfxi_format_json_open(&j, '{');
+ *     while (cfxi_format_json_more(&j, '}', &first)) ... */
+bool cfxi_format_json_open(cfxi_json *j, char open);
+bool cfxi_format_json_more(cfxi_json *j, char close, bool *first);
 /* A string, unescaped, appended to *out (emptied first); terminated, valid UTF-8, without NUL. */
-cfx_status cfxi_json_string(cfxi_json *j, cfx_buffer *out);
+cfx_status cfxi_format_json_string(cfxi_json *j, cfx_buffer *out);
 /* The member's name and the ':' behind it. */
-cfx_status cfxi_json_key(cfxi_json *j, cfx_buffer *out);
+cfx_status cfxi_format_json_key(cfxi_json *j, cfx_buffer *out);
 /* A number from 0 to INT64_MAX without sign, point or exponent. */
-cfx_status cfxi_json_size(cfxi_json *j, int64_t *out);
-cfx_status cfxi_json_end(cfxi_json *j);  /* nothing but white space is left */
+cfx_status cfxi_format_json_size(cfxi_json *j, int64_t *out);
+cfx_status cfxi_format_json_end(cfxi_json *j);  /* nothing but white space is left */
 
 #endif

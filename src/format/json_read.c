@@ -4,7 +4,7 @@
  */
 #include "format_impl.h"
 
-cfx_status cfxi_json_complain(cfxi_json *j, cfx_status status, const char *what)
+cfx_status cfxi_format_json_complain(cfxi_json *j, cfx_status status, const char *what)
 {
     if (j->status == CFX_OK)
         j->status = cfx_error_set(j->err, status, "%s, byte %zu: %s", j->what, j->at, what);
@@ -31,16 +31,16 @@ static cfx_status expect(cfxi_json *j, char c)
 {
     char what[] = "expected '?'";
     what[10] = c;
-    return take(j, c) ? CFX_OK : cfxi_json_complain(j, CFX_E_VALUE, what);
+    return take(j, c) ? CFX_OK : cfxi_format_json_complain(j, CFX_E_VALUE, what);
 }
 
-bool cfxi_json_open(cfxi_json *j, char open)
+bool cfxi_format_json_open(cfxi_json *j, char open)
 {
     expect(j, open);
     return true;
 }
 
-bool cfxi_json_more(cfxi_json *j, char close, bool *first)
+bool cfxi_format_json_more(cfxi_json *j, char close, bool *first)
 {
     bool was_first = *first;
     *first = false;
@@ -57,12 +57,12 @@ static cfx_status read_unit(cfxi_json *j, uint32_t *unit)
     *unit = 0;
     for (int i = 0; i < 4; i++) {
         char c = j->at < j->size ? j->text[j->at] : '\0';
-        uint32_t digit = cfxi_is_digit(c)           ? (uint32_t)(c - '0')
+        uint32_t digit = cfxi_base_is_digit(c)           ? (uint32_t)(c - '0')
                          : (c >= 'a' && c <= 'f')   ? (uint32_t)(c - 'a') + 10
                          : (c >= 'A' && c <= 'F')   ? (uint32_t)(c - 'A') + 10
                                                     : 16;
         if (digit == 16)
-            return cfxi_json_complain(j, CFX_E_VALUE, "expected four hexadecimal digits");
+            return cfxi_format_json_complain(j, CFX_E_VALUE, "expected four hexadecimal digits");
         *unit = *unit * 16 + digit;
         j->at++;
     }
@@ -78,19 +78,19 @@ static cfx_status read_code(cfxi_json *j, cfx_buffer *out)
     CFX_TRY(read_unit(j, &code));
     if (code >= 0xd800 && code < 0xdc00) {
         if (j->size - j->at < 2 || memcmp(j->text + j->at, "\\u", 2) != 0)
-            return cfxi_json_complain(j, CFX_E_VALUE, "half a surrogate pair");
+            return cfxi_format_json_complain(j, CFX_E_VALUE, "half a surrogate pair");
         j->at += 2;
         CFX_TRY(read_unit(j, &low));
         if (low < 0xdc00 || low > 0xdfff)
-            return cfxi_json_complain(j, CFX_E_VALUE, "half a surrogate pair");
+            return cfxi_format_json_complain(j, CFX_E_VALUE, "half a surrogate pair");
         code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
     } else if (code >= 0xdc00 && code < 0xe000) {
-        return cfxi_json_complain(j, CFX_E_VALUE, "half a surrogate pair");
+        return cfxi_format_json_complain(j, CFX_E_VALUE, "half a surrogate pair");
     }
     if (code == 0)
-        return cfxi_json_complain(j, CFX_E_VALUE, "a NUL character in a name");
-    if (cfx_buffer_append(out, bytes, cfxi_utf8_encode(code, bytes)) != CFX_OK)
-        return j->status = cfxi_nomem(j->err);
+        return cfxi_format_json_complain(j, CFX_E_VALUE, "a NUL character in a name");
+    if (cfx_buffer_append(out, bytes, cfxi_base_utf8_encode(code, bytes)) != CFX_OK)
+        return j->status = cfxi_base_nomem(j->err);
     return CFX_OK;
 }
 
@@ -105,14 +105,14 @@ static cfx_status read_escape(cfxi_json *j, cfx_buffer *out)
     }
     const char *found = c ? strchr(from, c) : NULL;
     if (!found)
-        return cfxi_json_complain(j, CFX_E_VALUE, "an unknown escape in a string");
+        return cfxi_format_json_complain(j, CFX_E_VALUE, "an unknown escape in a string");
     j->at++;
     if (cfx_buffer_append(out, &to[found - from], 1) != CFX_OK)
-        return j->status = cfxi_nomem(j->err);
+        return j->status = cfxi_base_nomem(j->err);
     return CFX_OK;
 }
 
-cfx_status cfxi_json_string(cfxi_json *j, cfx_buffer *out)
+cfx_status cfxi_format_json_string(cfxi_json *j, cfx_buffer *out)
 {
     CFX_TRY(expect(j, '"'));
     out->size = 0;
@@ -123,45 +123,45 @@ cfx_status cfxi_json_string(cfxi_json *j, cfx_buffer *out)
         while (j->at < j->size && (unsigned char)j->text[j->at] >= 0x20 &&
                j->text[j->at] != '"' && j->text[j->at] != '\\')
             j->at++;
-        if (!cfxi_utf8_valid(j->text + from, j->at - from)) {
+        if (!cfxi_base_utf8_valid(j->text + from, j->at - from)) {
             j->at = from;
-            return cfxi_json_complain(j, CFX_E_VALUE, "a string that is not UTF-8");
+            return cfxi_format_json_complain(j, CFX_E_VALUE, "a string that is not UTF-8");
         }
         if (cfx_buffer_append(out, j->text + from, j->at - from) != CFX_OK)
-            return j->status = cfxi_nomem(j->err);
+            return j->status = cfxi_base_nomem(j->err);
         if (j->at == j->size || (unsigned char)j->text[j->at] < 0x20)
-            return cfxi_json_complain(j, CFX_E_VALUE, "a string without an end");
+            return cfxi_format_json_complain(j, CFX_E_VALUE, "a string without an end");
         if (j->text[j->at++] == '"')
             return CFX_OK;
         CFX_TRY(read_escape(j, out));
     }
 }
 
-cfx_status cfxi_json_key(cfxi_json *j, cfx_buffer *out)
+cfx_status cfxi_format_json_key(cfxi_json *j, cfx_buffer *out)
 {
-    CFX_TRY(cfxi_json_string(j, out));
+    CFX_TRY(cfxi_format_json_string(j, out));
     return expect(j, ':');
 }
 
-cfx_status cfxi_json_size(cfxi_json *j, int64_t *out)
+cfx_status cfxi_format_json_size(cfxi_json *j, int64_t *out)
 {
     skip_space(j);
     size_t from = j->at;
-    while (j->at < j->size && cfxi_is_digit(j->text[j->at]))
+    while (j->at < j->size && cfxi_base_is_digit(j->text[j->at]))
         j->at++;
     size_t digits = j->at - from;
     if (digits == 0 || (digits > 1 && j->text[from] == '0') ||
-        !cfxi_parse_int(j->text + from, digits, out)) {
+        !cfxi_base_parse_int(j->text + from, digits, out)) {
         j->at = from;
-        return cfxi_json_complain(j, CFX_E_VALUE, "expected a whole number, 0 or more");
+        return cfxi_format_json_complain(j, CFX_E_VALUE, "expected a whole number, 0 or more");
     }
     return j->status;
 }
 
-cfx_status cfxi_json_end(cfxi_json *j)
+cfx_status cfxi_format_json_end(cfxi_json *j)
 {
     skip_space(j);
     if (j->at < j->size)
-        cfxi_json_complain(j, CFX_E_VALUE, "text after the end");
+        cfxi_format_json_complain(j, CFX_E_VALUE, "text after the end");
     return j->status;
 }

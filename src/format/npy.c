@@ -98,7 +98,7 @@ static cfx_status read_descr(reader *r)
     }
     char what[100];
     snprintf(what, sizeof what, "elements of type '%.20s', which cfx has no tensors of",
-             cfxi_utf8_valid(descr, strlen(descr)) ? descr : "?");
+             cfxi_base_utf8_valid(descr, strlen(descr)) ? descr : "?");
     return complain(r, CFX_E_UNSUPPORTED, what);
 }
 
@@ -115,11 +115,11 @@ static cfx_status read_size(reader *r)
 {
     take(r, "");
     size_t from = r->at;
-    while (r->at < r->size && cfxi_is_digit(r->text[r->at]))
+    while (r->at < r->size && cfxi_base_is_digit(r->text[r->at]))
         r->at++;
     if (r->layout.ndim == CFX_MAX_DIMS)
         return complain(r, CFX_E_UNSUPPORTED, "a tensor with more than 8 dimensions");
-    if (!cfxi_parse_int(r->text + from, r->at - from, &r->layout.sizes[r->layout.ndim++]))
+    if (!cfxi_base_parse_int(r->text + from, r->at - from, &r->layout.sizes[r->layout.ndim++]))
         return complain(r, CFX_E_VALUE, "expected a size");
     if (r->at < r->size && r->text[r->at] == 'L')  /* of Python 2 */
         r->at++;
@@ -177,7 +177,7 @@ static cfx_status find_header(reader *r, const char *file, size_t size, size_t *
         return cfx_error_set(r->err, CFX_E_UNSUPPORTED, "%s: version %u.%u of .npy files", r->name,
                              major, (unsigned char)file[7]);
     size_t begin = major == 1 ? 10 : 12;
-    uint64_t header = size < begin ? 0 : cfxi_little(file + 8, begin - 8);
+    uint64_t header = size < begin ? 0 : cfxi_format_little(file + 8, begin - 8);
     if (size < begin || header > HEADER_MOST || header > size - begin)
         return cfx_error_set(r->err, CFX_E_VALUE, "%s: the file ends inside its header", r->name);
     r->text = file + begin;
@@ -186,7 +186,8 @@ static cfx_status find_header(reader *r, const char *file, size_t size, size_t *
     return CFX_OK;
 }
 
-cfx_tensor *cfxi_npy_parse(cfxi_bytes *b, size_t at, size_t size, const char *name, cfx_error *err)
+cfx_tensor *cfxi_format_npy_parse(cfxi_bytes *b, size_t at, size_t size, const char *name,
+                                  cfx_error *err)
 {
     size_t data = 0;
     size_t bytes;
@@ -194,24 +195,24 @@ cfx_tensor *cfxi_npy_parse(cfxi_bytes *b, size_t at, size_t size, const char *na
     if (find_header(&r, b->data ? b->data + at : "", size, &data) != CFX_OK ||
         read_header(&r) != CFX_OK)
         return NULL;
-    if (!cfxi_layout_bytes(&r.layout, &bytes) || bytes > size - data) {
+    if (!cfxi_format_layout_bytes(&r.layout, &bytes) || bytes > size - data) {
         cfx_error_set(err, CFX_E_VALUE, "%s: the file ends before its elements do", name);
         return NULL;
     }
-    return cfxi_bytes_tensor(b, at + data, &r.layout, err);
+    return cfxi_format_bytes_tensor(b, at + data, &r.layout, err);
 }
 
 cfx_tensor *cfx_npy_load(const char *path, const cfx_allocator *allocator, cfx_error *err)
 {
     cfx_error own;
     char name[300];
-    err = cfxi_error_or(err, &own);
-    cfxi_bytes *b = cfxi_bytes_map(path, allocator, err);
+    err = cfxi_base_error_or(err, &own);
+    cfxi_bytes *b = cfxi_format_bytes_map(path, allocator, err);
     if (!b)
         return NULL;
     snprintf(name, sizeof name, "'%.250s'", path);
-    cfx_tensor *t = cfxi_npy_parse(b, 0, b->size, name, err);
-    cfxi_bytes_release(b);
+    cfx_tensor *t = cfxi_format_npy_parse(b, 0, b->size, name, err);
+    cfxi_format_bytes_release(b);
     return t;
 }
 
@@ -219,10 +220,10 @@ cfx_tensor *cfx_npy_read(const void *data, size_t size, const cfx_allocator *all
                          cfx_error *err)
 {
     cfx_error own;
-    err = cfxi_error_or(err, &own);
-    cfxi_bytes *b = cfxi_bytes_borrow(data, size, allocator, err);
-    cfx_tensor *t = b ? cfxi_npy_parse(b, 0, size, "npy", err) : NULL;
-    cfxi_bytes_release(b);
+    err = cfxi_base_error_or(err, &own);
+    cfxi_bytes *b = cfxi_format_bytes_borrow(data, size, allocator, err);
+    cfx_tensor *t = b ? cfxi_format_npy_parse(b, 0, size, "npy", err) : NULL;
+    cfxi_format_bytes_release(b);
     return t;
 }
 
@@ -241,19 +242,19 @@ static void write_header(cfxi_out *out, const cfx_tensor *t, const code *c)
         n--;  /* only (3,) has a comma at its end */
     n += snprintf(text + n, sizeof text - (size_t)n, "), }");
     size_t size = ((size_t)n + 1 + 10 + 63) / 64 * 64 - 10;
-    cfxi_out_write(out, "\x93NUMPY\x01\x00", 8);
-    cfxi_out_char(out, (char)(size & 0xff));
-    cfxi_out_char(out, (char)(size >> 8));
-    cfxi_out_write(out, text, (size_t)n);
-    cfxi_out_spaces(out, size - (size_t)n - 1);
-    cfxi_out_char(out, '\n');
+    cfxi_base_out_write(out, "\x93NUMPY\x01\x00", 8);
+    cfxi_base_out_char(out, (char)(size & 0xff));
+    cfxi_base_out_char(out, (char)(size >> 8));
+    cfxi_base_out_write(out, text, (size_t)n);
+    cfxi_base_out_spaces(out, size - (size_t)n - 1);
+    cfxi_base_out_char(out, '\n');
 }
 
 cfx_status cfx_npy_write(const cfx_tensor *t, cfx_sink sink, cfx_error *err)
 {
     cfxi_out out;
     size_t i = 0;
-    CFX_TRY(cfxi_expect(t, "tensor", err));
+    CFX_TRY(cfxi_base_expect(t, "tensor", err));
     while (i < NUM_CODES && codes[i].dtype != (cfx_dtype)t->dtype)
         i++;
     if (i == NUM_CODES || cfx_tensor_is_abstract(t))
@@ -261,10 +262,10 @@ cfx_status cfx_npy_write(const cfx_tensor *t, cfx_sink sink, cfx_error *err)
                              "a tensor of %s%s cannot be written to a .npy file",
                              cfx_dtype_name((cfx_dtype)t->dtype),
                              cfx_tensor_is_abstract(t) ? " without elements" : "");
-    cfxi_out_begin(&out, sink);
+    cfxi_base_out_begin(&out, sink);
     write_header(&out, t, &codes[i]);
-    cfxi_out_elements(&out, t);
-    return cfxi_out_end(&out, err);
+    cfxi_format_out_elements(&out, t);
+    return cfxi_base_out_end(&out, err);
 }
 
 static cfx_status write_tensor(const void *ctx, cfx_sink out, cfx_error *err)
@@ -274,5 +275,5 @@ static cfx_status write_tensor(const void *ctx, cfx_sink out, cfx_error *err)
 
 cfx_status cfx_npy_save(const cfx_tensor *t, const char *path, cfx_error *err)
 {
-    return cfxi_file_replace(path, write_tensor, t, err);
+    return cfxi_format_file_replace(path, write_tensor, t, err);
 }

@@ -36,7 +36,7 @@ typedef struct entry {
     uint64_t offset;
 } entry;
 
-bool cfxi_is_zip(const cfxi_bytes *b)
+bool cfxi_format_is_zip(const cfxi_bytes *b)
 {
     return b->size >= 4 && (memcmp(b->data, "PK\x03\x04", 4) == 0 ||
                             memcmp(b->data, "PK\x05\x06", 4) == 0);
@@ -50,7 +50,7 @@ static cfx_status complain(const archive *z, const char *what, uint64_t at)
 
 static uint64_t number(const archive *z, uint64_t at, size_t bytes)
 {
-    return cfxi_little(z->bytes->data + at, bytes);
+    return cfxi_format_little(z->bytes->data + at, bytes);
 }
 
 static bool has(const archive *z, uint64_t at, uint64_t bytes)
@@ -172,7 +172,7 @@ static cfx_status name_of(const archive *z, const entry *e, char out[NAME_MOST])
     if (size >= 4 && memcmp(e->name + size - 4, ".npy", 4) == 0)
         size -= 4;
     if (size == 0 || size >= NAME_MOST || memchr(e->name, 0, size) ||
-        !cfxi_utf8_valid(e->name, size))
+        !cfxi_base_utf8_valid(e->name, size))
         return complain(z, "a file without a proper name", e->offset);
     memcpy(out, e->name, size);
     out[size] = '\0';
@@ -202,8 +202,8 @@ static cfx_status read_member(archive *z, const entry *e)
     if (crc_more(z->crc, 0, z->bytes->data + at, e->size) != e->crc)
         return complain(z, "a file whose checksum is wrong", e->offset);
     snprintf(where, sizeof where, "npz archive, '%.80s'", name);
-    cfxi_utf8_clean(where);
-    cfx_tensor *t = cfxi_npy_parse(z->bytes, (size_t)at, (size_t)e->size, where, z->err);
+    cfxi_base_utf8_clean(where);
+    cfx_tensor *t = cfxi_format_npy_parse(z->bytes, (size_t)at, (size_t)e->size, where, z->err);
     if (!t)
         return z->err->status;
     cfx_status status = cfx_state_set(z->state, name, t, z->err);
@@ -211,7 +211,7 @@ static cfx_status read_member(archive *z, const entry *e)
     return status;
 }
 
-cfx_status cfxi_npz_parse(cfxi_bytes *b, cfx_state *s, cfx_error *err)
+cfx_status cfxi_format_npz_parse(cfxi_bytes *b, cfx_state *s, cfx_error *err)
 {
     archive z = {.bytes = b, .state = s, .left = b->size, .err = err};
     uint64_t count = 0;
@@ -255,7 +255,7 @@ static cfx_status count_bytes(void *ctx, const char *data, size_t size)
 static void put(cfxi_out *out, uint64_t v, size_t bytes)
 {
     for (; bytes > 0; bytes--, v >>= 8)
-        cfxi_out_char(out, (char)(v & 0xff));
+        cfxi_base_out_char(out, (char)(v & 0xff));
 }
 
 static uint64_t narrow(uint64_t v) { return v < WIDE ? v : WIDE; }
@@ -299,8 +299,8 @@ static void put_fields(cfxi_out *out, const member *m, bool wide, size_t extra)
 
 static void put_name(cfxi_out *out, const member *m)
 {
-    cfxi_out_str(out, m->name);
-    cfxi_out_write(out, ".npy", 4);
+    cfxi_base_out_str(out, m->name);
+    cfxi_base_out_write(out, ".npy", 4);
 }
 
 /* Elements begin at a multiple of 64, so that a mapped file needs no copies. */
@@ -316,7 +316,7 @@ static uint64_t local_size(member *m)
 static cfx_status put_member(cfxi_out *out, const member *m, cfx_error *err)
 {
     const size_t wide = wide_size(m->size, 0);
-    cfxi_out_write(out, "PK\x03\x04", 4);
+    cfxi_base_out_write(out, "PK\x03\x04", 4);
     put_fields(out, m, wide > 0, wide + m->padding);
     put_name(out, m);
     put_wide(out, m->size, 0);
@@ -325,15 +325,15 @@ static cfx_status put_member(cfxi_out *out, const member *m, cfx_error *err)
         put(out, m->padding - 4, 2);
         put(out, CFXI_ALIGN, 2);
         for (uint32_t i = 6; i < m->padding; i++)
-            cfxi_out_char(out, '\0');
+            cfxi_base_out_char(out, '\0');
     }
-    return cfx_npy_write(m->tensor, cfxi_out_sink(out), err);
+    return cfx_npy_write(m->tensor, cfxi_base_out_sink(out), err);
 }
 
 static void put_entry(cfxi_out *out, const member *m)
 {
     const size_t wide = wide_size(m->size, m->offset);
-    cfxi_out_write(out, "PK\x01\x02", 4);
+    cfxi_base_out_write(out, "PK\x01\x02", 4);
     put(out, wide ? 45 : 20, 2);  /* the version that wrote it */
     put_fields(out, m, wide > 0, wide);
     put(out, 0, 2);               /* the size of a comment */
@@ -349,7 +349,7 @@ static void put_end(cfxi_out *out, uint64_t count, uint64_t at, uint64_t size)
 {
     const bool wide = count >= 0xffff || at >= WIDE || size >= WIDE;
     if (wide) {
-        cfxi_out_write(out, "PK\x06\x06", 4);
+        cfxi_base_out_write(out, "PK\x06\x06", 4);
         put(out, 44, 8);
         put(out, 45, 2);
         put(out, 45, 2);
@@ -358,12 +358,12 @@ static void put_end(cfxi_out *out, uint64_t count, uint64_t at, uint64_t size)
         put(out, count, 8);
         put(out, size, 8);
         put(out, at, 8);
-        cfxi_out_write(out, "PK\x06\x07", 4);
+        cfxi_base_out_write(out, "PK\x06\x07", 4);
         put(out, 0, 4);
         put(out, at + size, 8);
         put(out, 1, 4);
     }
-    cfxi_out_write(out, "PK\x05\x06", 4);
+    cfxi_base_out_write(out, "PK\x05\x06", 4);
     put(out, 0, 4);
     put(out, count < 0xffff ? count : 0xffff, 2);
     put(out, count < 0xffff ? count : 0xffff, 2);
@@ -385,7 +385,7 @@ static cfx_status plan_members(const cfx_state *s, member *all, uint64_t *end, c
         tally count = {table, m};
         *m = (member){.name = cfx_state_at(s, i, &t), .tensor = t, .offset = *end};
         size_t size = strlen(m->name);
-        if (size == 0 || size >= NAME_MOST || !cfxi_utf8_valid(m->name, size))
+        if (size == 0 || size >= NAME_MOST || !cfxi_base_utf8_valid(m->name, size))
             return cfx_error_set(err, CFX_E_VALUE, "'%.100s' is no name for a tensor in a file",
                                  m->name);
         if (cfx_npy_write(m->tensor, (cfx_sink){count_bytes, &count}, &why) != CFX_OK)
@@ -401,7 +401,7 @@ static cfx_status put_archive(const member *all, size_t n, uint64_t at, cfx_sink
     cfxi_out out;
     uint64_t size = 0;
     cfx_status status = CFX_OK;
-    cfxi_out_begin(&out, sink);
+    cfxi_base_out_begin(&out, sink);
     for (size_t i = 0; i < n && status == CFX_OK; i++)
         status = put_member(&out, &all[i], err);
     for (size_t i = 0; i < n && status == CFX_OK; i++) {
@@ -410,7 +410,7 @@ static cfx_status put_archive(const member *all, size_t n, uint64_t at, cfx_sink
     }
     if (status == CFX_OK)
         put_end(&out, n, at, size);
-    const cfx_status ended = cfxi_out_end(&out, status == CFX_OK ? err : NULL);
+    const cfx_status ended = cfxi_base_out_end(&out, status == CFX_OK ? err : NULL);
     return status == CFX_OK ? ended : status;
 }
 
@@ -418,14 +418,14 @@ cfx_status cfx_npz_write(const cfx_state *s, cfx_sink sink, cfx_error *err)
 {
     cfxi_vec all = {0};
     uint64_t at;
-    CFX_TRY(cfxi_expect(s, "state", err));
+    CFX_TRY(cfxi_base_expect(s, "state", err));
     const size_t n = cfx_state_size(s);
-    if (!cfxi_vec_reserve(&all, n + 1, sizeof(member), cfxi_allocator(NULL)))
-        return cfxi_nomem(err);
+    if (!cfxi_base_vec_reserve(&all, n + 1, sizeof(member), cfxi_base_allocator(NULL)))
+        return cfxi_base_nomem(err);
     cfx_status status = plan_members(s, all.data, &at, err);
     if (status == CFX_OK)
         status = put_archive(all.data, n, at, sink, err);
-    cfxi_vec_free(&all, sizeof(member), cfxi_allocator(NULL));
+    cfxi_base_vec_free(&all, sizeof(member), cfxi_base_allocator(NULL));
     return status;
 }
 
@@ -436,5 +436,5 @@ static cfx_status write_state(const void *ctx, cfx_sink out, cfx_error *err)
 
 cfx_status cfx_npz_save(const cfx_state *s, const char *path, cfx_error *err)
 {
-    return cfxi_file_replace(path, write_state, s, err);
+    return cfxi_format_file_replace(path, write_state, s, err);
 }

@@ -60,12 +60,12 @@ static cfx_status complain(reading *r, const char *what)
     cfx_error_set(&text, CFX_E_VALUE, "tensor '%.*s' %s", (int)n, r->name.data, what);
     memcpy(message, text.message, sizeof message);
     message[sizeof message - 1] = '\0';
-    return cfxi_json_complain(&r->json, CFX_E_VALUE, message);
+    return cfxi_format_json_complain(&r->json, CFX_E_VALUE, message);
 }
 
 static cfx_status read_type(reading *r, record *one)
 {
-    CFX_TRY(cfxi_json_string(&r->json, &r->text));
+    CFX_TRY(cfxi_format_json_string(&r->json, &r->text));
     for (size_t i = 0; i < NUM_TYPES; i++) {
         if (strcmp(types[i].name, r->text.data) != 0)
             continue;
@@ -73,18 +73,19 @@ static cfx_status read_type(reading *r, record *one)
         if (cfx_dtype_is_computable(types[i].dtype))
             return CFX_OK;
     }
-    return cfxi_json_complain(&r->json, CFX_E_UNSUPPORTED,
-                              "an element type that cfx has no tensors of");
+    return cfxi_format_json_complain(&r->json, CFX_E_UNSUPPORTED,
+                                     "an element type that cfx has no tensors of");
 }
 
 static cfx_status read_shape(reading *r, record *one)
 {
     cfxi_layout *l = &one->layout;
-    for (bool first = cfxi_json_open(&r->json, '['); cfxi_json_more(&r->json, ']', &first);) {
+    for (bool first = cfxi_format_json_open(&r->json, '[');
+         cfxi_format_json_more(&r->json, ']', &first);) {
         if (l->ndim == CFX_MAX_DIMS)
-            return cfxi_json_complain(&r->json, CFX_E_UNSUPPORTED,
-                                      "a tensor with more than 8 dimensions");
-        CFX_TRY(cfxi_json_size(&r->json, &l->sizes[l->ndim++]));
+            return cfxi_format_json_complain(&r->json, CFX_E_UNSUPPORTED,
+                                             "a tensor with more than 8 dimensions");
+        CFX_TRY(cfxi_format_json_size(&r->json, &l->sizes[l->ndim++]));
     }
     return r->json.status;
 }
@@ -93,10 +94,11 @@ static cfx_status read_offsets(reading *r, record *one)
 {
     int64_t *both[] = {&one->from, &one->to};
     size_t n = 0;
-    for (bool first = cfxi_json_open(&r->json, '['); cfxi_json_more(&r->json, ']', &first);) {
+    for (bool first = cfxi_format_json_open(&r->json, '[');
+         cfxi_format_json_more(&r->json, ']', &first);) {
         if (n == 2)
             return complain(r, "has more than two data_offsets");
-        CFX_TRY(cfxi_json_size(&r->json, both[n++]));
+        CFX_TRY(cfxi_format_json_size(&r->json, both[n++]));
     }
     if (r->json.status == CFX_OK && n < 2)
         return complain(r, "has less than two data_offsets");
@@ -108,7 +110,7 @@ static cfx_status check_record(reading *r, const record *one)
     size_t bytes;
     if (one->from > one->to || (uint64_t)one->to > r->bytes->size - r->data)
         return complain(r, "has data_offsets outside the file");
-    if (!cfxi_layout_bytes(&one->layout, &bytes))
+    if (!cfxi_format_layout_bytes(&one->layout, &bytes))
         return complain(r, "has a shape that no memory can hold");
     if (bytes != (size_t)(one->to - one->from))
         return complain(r, "has data_offsets that do not fit its shape and type");
@@ -120,9 +122,10 @@ static cfx_status read_record(reading *r, record *one)
 {
     static const char *const fields[] = {"dtype", "shape", "data_offsets"};
     bool seen[3] = {false};
-    for (bool first = cfxi_json_open(&r->json, '{'); cfxi_json_more(&r->json, '}', &first);) {
+    for (bool first = cfxi_format_json_open(&r->json, '{');
+         cfxi_format_json_more(&r->json, '}', &first);) {
         size_t i = 0;
-        CFX_TRY(cfxi_json_key(&r->json, &r->text));
+        CFX_TRY(cfxi_format_json_key(&r->json, &r->text));
         while (i < 3 && strcmp(fields[i], r->text.data) != 0)
             i++;
         if (i == 3)
@@ -141,9 +144,10 @@ static cfx_status read_record(reading *r, record *one)
 /* Texts by name; nobody needs them. */
 static cfx_status read_metadata(reading *r)
 {
-    for (bool first = cfxi_json_open(&r->json, '{'); cfxi_json_more(&r->json, '}', &first);) {
-        CFX_TRY(cfxi_json_key(&r->json, &r->text));
-        CFX_TRY(cfxi_json_string(&r->json, &r->text));
+    for (bool first = cfxi_format_json_open(&r->json, '{');
+         cfxi_format_json_more(&r->json, '}', &first);) {
+        CFX_TRY(cfxi_format_json_key(&r->json, &r->text));
+        CFX_TRY(cfxi_format_json_string(&r->json, &r->text));
     }
     return r->json.status;
 }
@@ -154,11 +158,11 @@ static cfx_status read_tensor(reading *r)
     if (cfx_state_get(r->state, r->name.data))
         return complain(r, "occurs twice");
     CFX_TRY(read_record(r, &one));
-    if (!cfxi_vec_reserve(&r->spans, 1, sizeof one, r->bytes->allocator))
-        return cfxi_nomem(r->json.err);
+    if (!cfxi_base_vec_reserve(&r->spans, 1, sizeof one, r->bytes->allocator))
+        return cfxi_base_nomem(r->json.err);
     ((record *)r->spans.data)[r->spans.size++] = one;
-    cfx_tensor *t = cfxi_bytes_tensor(r->bytes, r->data + (size_t)one.from, &one.layout,
-                                      r->json.err);
+    cfx_tensor *t = cfxi_format_bytes_tensor(r->bytes, r->data + (size_t)one.from, &one.layout,
+                                             r->json.err);
     if (!t)
         return r->json.err->status;
     cfx_status status = cfx_state_set(r->state, r->name.data, t, r->json.err);
@@ -199,20 +203,21 @@ static cfx_status check_spans(reading *r)
 
 static cfx_status read_header(reading *r)
 {
-    for (bool first = cfxi_json_open(&r->json, '{'); cfxi_json_more(&r->json, '}', &first);) {
-        CFX_TRY(cfxi_json_key(&r->json, &r->name));
+    for (bool first = cfxi_format_json_open(&r->json, '{');
+         cfxi_format_json_more(&r->json, '}', &first);) {
+        CFX_TRY(cfxi_format_json_key(&r->json, &r->name));
         CFX_TRY(strcmp(r->name.data, "__metadata__") == 0 ? read_metadata(r) : read_tensor(r));
     }
-    CFX_TRY(cfxi_json_end(&r->json));
+    CFX_TRY(cfxi_format_json_end(&r->json));
     return check_spans(r);
 }
 
-cfx_status cfxi_safetensors_parse(cfxi_bytes *b, cfx_state *s, cfx_error *err)
+cfx_status cfxi_format_safetensors_parse(cfxi_bytes *b, cfx_state *s, cfx_error *err)
 {
     if (b->size < 8)
         return cfx_error_set(err, CFX_E_VALUE, "no safetensors file: it has only %zu bytes",
                              b->size);
-    uint64_t header = cfxi_little(b->data, 8);
+    uint64_t header = cfxi_format_little(b->data, 8);
     if (header > HEADER_MOST || header > b->size - 8)
         return cfx_error_set(err, CFX_E_VALUE,
                              "no safetensors file: a header of %llu bytes in a file of %zu",
@@ -225,7 +230,7 @@ cfx_status cfxi_safetensors_parse(cfxi_bytes *b, cfx_state *s, cfx_error *err)
     cfx_status status = read_header(&r);
     cfx_buffer_free(&r.name);
     cfx_buffer_free(&r.text);
-    cfxi_vec_free(&r.spans, sizeof(record), b->allocator);
+    cfxi_base_vec_free(&r.spans, sizeof(record), b->allocator);
     return status;
 }
 
@@ -242,16 +247,16 @@ static const char *type_of(const cfx_tensor *t)
 /* JSON's escapes: quotes, backslashes, control characters. */
 static void write_name(cfxi_out *out, const char *name)
 {
-    cfxi_out_char(out, '"');
+    cfxi_base_out_char(out, '"');
     for (; *name; name++) {
         if ((unsigned char)*name < 0x20)
-            cfxi_out_printf(out, "\\u%04x", (unsigned)*name);
+            cfxi_base_out_printf(out, "\\u%04x", (unsigned)*name);
         else if (*name == '"' || *name == '\\')
-            cfxi_out_printf(out, "\\%c", *name);
+            cfxi_base_out_printf(out, "\\%c", *name);
         else
-            cfxi_out_char(out, *name);
+            cfxi_base_out_char(out, *name);
     }
-    cfxi_out_char(out, '"');
+    cfxi_base_out_char(out, '"');
 }
 
 /* Wide elements first, so that every tensor is aligned to its own; else in the order given. */
@@ -259,8 +264,8 @@ static int by_width(const void *a, const void *b)
 {
     const record *x = a;
     const record *y = b;
-    size_t wide = cfxi_itemsize(x->tensor);
-    size_t wide_too = cfxi_itemsize(y->tensor);
+    size_t wide = cfxi_tensor_itemsize(x->tensor);
+    size_t wide_too = cfxi_tensor_itemsize(y->tensor);
     if (wide != wide_too)
         return wide > wide_too ? -1 : 1;
     return x->at < y->at ? -1 : 1;
@@ -269,8 +274,9 @@ static int by_width(const void *a, const void *b)
 static cfx_status collect(const cfx_state *s, cfxi_vec *all, cfx_error *err)
 {
     int64_t offset = 0;
-    if (!cfxi_vec_reserve(all, cfx_state_size(s) + 1, sizeof(record), cfxi_allocator(NULL)))
-        return cfxi_nomem(err);
+    if (!cfxi_base_vec_reserve(all, cfx_state_size(s) + 1, sizeof(record),
+                               cfxi_base_allocator(NULL)))
+        return cfxi_base_nomem(err);
     record *records = all->data;
     for (size_t i = 0; i < cfx_state_size(s); i++) {
         record *one = &records[all->size++];
@@ -280,14 +286,15 @@ static cfx_status collect(const cfx_state *s, cfxi_vec *all, cfx_error *err)
             return cfx_error_set(err, CFX_E_UNSUPPORTED,
                                  "'%.100s' is %s: safetensors has no such type", name,
                                  cfx_dtype_name(cfx_tensor_dtype(one->tensor)));
-        if (strcmp(name, "__metadata__") == 0 || !cfxi_utf8_valid(name, strlen(name)))
+        if (strcmp(name, "__metadata__") == 0 || !cfxi_base_utf8_valid(name, strlen(name)))
             return cfx_error_set(err, CFX_E_VALUE, "'%.100s' is no name for a tensor in a file",
                                  name);
     }
     qsort(records, all->size, sizeof *records, by_width);
     for (size_t i = 0; i < all->size; i++) {
         records[i].from = offset;
-        offset += cfxi_numel(records[i].tensor) * (int64_t)cfxi_itemsize(records[i].tensor);
+        offset +=
+            cfxi_tensor_numel(records[i].tensor) * (int64_t)cfxi_tensor_itemsize(records[i].tensor);
         records[i].to = offset;
     }
     return CFX_OK;
@@ -298,20 +305,20 @@ static cfx_status write_header(const cfx_state *s, const cfxi_vec *all, cfx_buff
 {
     cfxi_out out;
     const record *records = all->data;
-    cfxi_out_begin(&out, cfx_buffer_sink(header));
-    cfxi_out_str(&out, "{\"__metadata__\":{\"format\":\"pt\"}");
+    cfxi_base_out_begin(&out, cfx_buffer_sink(header));
+    cfxi_base_out_str(&out, "{\"__metadata__\":{\"format\":\"pt\"}");
     for (size_t i = 0; i < all->size; i++) {
         const cfx_tensor *t = records[i].tensor;
-        cfxi_out_char(&out, ',');
+        cfxi_base_out_char(&out, ',');
         write_name(&out, cfx_state_at(s, records[i].at, NULL));
-        cfxi_out_printf(&out, ":{\"dtype\":\"%s\",\"shape\":[", type_of(t));
+        cfxi_base_out_printf(&out, ":{\"dtype\":\"%s\",\"shape\":[", type_of(t));
         for (size_t d = 0; d < t->ndim; d++)
-            cfxi_out_printf(&out, "%s%lld", d ? "," : "", (long long)t->size[d]);
-        cfxi_out_printf(&out, "],\"data_offsets\":[%lld,%lld]}", (long long)records[i].from,
-                        (long long)records[i].to);
+            cfxi_base_out_printf(&out, "%s%lld", d ? "," : "", (long long)t->size[d]);
+        cfxi_base_out_printf(&out, "],\"data_offsets\":[%lld,%lld]}", (long long)records[i].from,
+                             (long long)records[i].to);
     }
-    cfxi_out_char(&out, '}');
-    CFX_TRY(cfxi_out_end(&out, err));
+    cfxi_base_out_char(&out, '}');
+    CFX_TRY(cfxi_base_out_end(&out, err));
     while ((header->size + 8) % CFXI_ALIGN)
         CFX_TRY(cfx_buffer_append(header, " ", 1));
     return CFX_OK;
@@ -322,21 +329,21 @@ cfx_status cfx_safetensors_write(const cfx_state *s, cfx_sink sink, cfx_error *e
     cfxi_out out;
     cfx_buffer header;
     cfxi_vec all = {0};
-    CFX_TRY(cfxi_expect(s, "state", err));
+    CFX_TRY(cfxi_base_expect(s, "state", err));
     cfx_buffer_init(&header, NULL);
     cfx_status status = collect(s, &all, err);
     if (status == CFX_OK && (status = write_header(s, &all, &header, err)) == CFX_E_NOMEM)
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
     if (status == CFX_OK) {
         uint64_t size = header.size;
-        cfxi_out_begin(&out, sink);
-        cfxi_out_write(&out, (const char *)&size, sizeof size);
-        cfxi_out_write(&out, header.data, header.size);
+        cfxi_base_out_begin(&out, sink);
+        cfxi_base_out_write(&out, (const char *)&size, sizeof size);
+        cfxi_base_out_write(&out, header.data, header.size);
         for (size_t i = 0; i < all.size && out.status == CFX_OK; i++)
-            cfxi_out_elements(&out, ((const record *)all.data)[i].tensor);
-        status = cfxi_out_end(&out, err);
+            cfxi_format_out_elements(&out, ((const record *)all.data)[i].tensor);
+        status = cfxi_base_out_end(&out, err);
     }
-    cfxi_vec_free(&all, sizeof(record), cfxi_allocator(NULL));
+    cfxi_base_vec_free(&all, sizeof(record), cfxi_base_allocator(NULL));
     cfx_buffer_free(&header);
     return status;
 }
@@ -348,5 +355,5 @@ static cfx_status write_state(const void *ctx, cfx_sink out, cfx_error *err)
 
 cfx_status cfx_safetensors_save(const cfx_state *s, const char *path, cfx_error *err)
 {
-    return cfxi_file_replace(path, write_state, s, err);
+    return cfxi_format_file_replace(path, write_state, s, err);
 }

@@ -8,8 +8,8 @@ static cfx_state *parse(cfxi_bytes *b, cfx_error *err)
     cfx_state *s = b ? cfx_state_new(b->allocator, err) : NULL;
     if (!s)
         return NULL;
-    cfx_status status = cfxi_is_zip(b) ? cfxi_npz_parse(b, s, err)
-                                       : cfxi_safetensors_parse(b, s, err);
+    cfx_status status = cfxi_format_is_zip(b) ? cfxi_format_npz_parse(b, s, err)
+                                       : cfxi_format_safetensors_parse(b, s, err);
     if (status == CFX_OK)
         return s;
     cfx_state_free(s);
@@ -29,14 +29,14 @@ static void name_file(cfx_error *err, const char *path)
 cfx_state *cfx_weights_load(const char *path, const cfx_allocator *allocator, cfx_error *err)
 {
     cfx_error own;
-    err = cfxi_error_or(err, &own);
-    cfxi_bytes *b = cfxi_bytes_map(path, allocator, err);
+    err = cfxi_base_error_or(err, &own);
+    cfxi_bytes *b = cfxi_format_bytes_map(path, allocator, err);
     if (!b)
         return NULL;
     cfx_state *s = parse(b, err);
     if (!s)
         name_file(err, path);
-    cfxi_bytes_release(b);
+    cfxi_format_bytes_release(b);
     return s;
 }
 
@@ -44,10 +44,10 @@ cfx_state *cfx_weights_read(const void *data, size_t size, const cfx_allocator *
                             cfx_error *err)
 {
     cfx_error own;
-    err = cfxi_error_or(err, &own);
-    cfxi_bytes *b = cfxi_bytes_borrow(data, size, allocator, err);
+    err = cfxi_base_error_or(err, &own);
+    cfxi_bytes *b = cfxi_format_bytes_borrow(data, size, allocator, err);
     cfx_state *s = parse(b, err);
-    cfxi_bytes_release(b);
+    cfxi_format_bytes_release(b);
     return s;
 }
 
@@ -79,21 +79,21 @@ static void add_misfit(misfits *m, const char *name, const cfx_tensor *has, cons
     bool full = m->n++ != m->shown;
     if (full)
         return;
-    cfxi_out_begin(&out, (cfx_sink){note, m});
-    cfxi_out_printf(&out, "%s'%.100s' ", before ? "; " : "", name);
+    cfxi_base_out_begin(&out, (cfx_sink){note, m});
+    cfxi_base_out_printf(&out, "%s'%.100s' ", before ? "; " : "", name);
     if (!gets) {
-        cfxi_out_str(&out, "is missing");
+        cfxi_base_out_str(&out, "is missing");
     } else if (!has) {
-        cfxi_out_str(&out, "is not expected");
+        cfxi_base_out_str(&out, "is not expected");
     } else {
         cfx_datum was = cfx_datum_tensor((cfx_tensor *)has);
         cfx_datum is = cfx_datum_tensor((cfx_tensor *)gets);
-        cfxi_out_str(&out, "must be ");
-        cfx_datum_print(was, NULL, cfxi_out_sink(&out), NULL);
-        cfxi_out_str(&out, ", not ");
-        cfx_datum_print(is, NULL, cfxi_out_sink(&out), NULL);
+        cfxi_base_out_str(&out, "must be ");
+        cfx_datum_print(was, NULL, cfxi_base_out_sink(&out), NULL);
+        cfxi_base_out_str(&out, ", not ");
+        cfx_datum_print(is, NULL, cfxi_base_out_sink(&out), NULL);
     }
-    if (cfxi_out_end(&out, NULL) == CFX_OK && m->used < sizeof m->text - 40) {
+    if (cfxi_base_out_end(&out, NULL) == CFX_OK && m->used < sizeof m->text - 40) {
         m->shown++;
     } else {
         m->used = before;
@@ -127,8 +127,8 @@ static void compare(const cfx_state *s, const cfx_state *from, unsigned flags, m
 cfx_status cfx_state_take(cfx_state *s, const cfx_state *from, unsigned flags, cfx_error *err)
 {
     misfits m = {.n = 0};
-    CFX_TRY(cfxi_expect(s, "state", err));
-    CFX_TRY(cfxi_expect(from, "state", err));
+    CFX_TRY(cfxi_base_expect(s, "state", err));
+    CFX_TRY(cfxi_base_expect(from, "state", err));
     compare(s, from, flags, &m);
     if (m.n > m.shown)
         return cfx_error_set(err, CFX_E_KEY, "%s; and %zu more", m.text, m.n - m.shown);

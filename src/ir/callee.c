@@ -16,14 +16,14 @@ static cfxi_callee *find_callee(const cfx_ref *ref, cfx_opcode op)
     return NULL;
 }
 
-cfxi_callee *cfxi_callee_of_ref(cfx_graph *g, cfx_opcode op, cfx_ref *ref, cfx_error *err)
+cfxi_callee *cfxi_ir_callee_of_ref(cfx_graph *g, cfx_opcode op, cfx_ref *ref, cfx_error *err)
 {
     cfxi_callee *callee = find_callee(ref, op);
     if (callee)
         return callee;
-    callee = cfxi_arena_alloc(&g->arena, sizeof *callee);
+    callee = cfxi_base_arena_alloc(&g->arena, sizeof *callee);
     if (!callee) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     *callee = (cfxi_callee){.ref = ref, .op = (uint8_t)op, .impure = -1};
@@ -39,9 +39,9 @@ cfxi_callee *cfxi_callee_of_ref(cfx_graph *g, cfx_opcode op, cfx_ref *ref, cfx_e
 
 static cfxi_callee *make_callee(cfx_graph *g, cfx_opcode op, cfx_ref *ref, cfx_error *err)
 {
-    cfxi_callee *callee = ref ? cfxi_callee_of_ref(g, op, ref, err) : NULL;
+    cfxi_callee *callee = ref ? cfxi_ir_callee_of_ref(g, op, ref, err) : NULL;
     if (ref && !callee)
-        cfxi_ref_discard(g, ref);
+        cfxi_ir_ref_discard(g, ref);
     return callee;
 }
 
@@ -59,10 +59,10 @@ static bool is_named(const cfxi_callee *callee, cfx_opcode op, const char *name,
            memcmp(own->data, name, size) == 0;
 }
 
-cfxi_callee *cfxi_callee_get(cfx_graph *g, cfx_opcode op, cfx_target target, cfx_error *err)
+cfxi_callee *cfxi_ir_callee_get(cfx_graph *g, cfx_opcode op, cfx_target target, cfx_error *err)
 {
     if (target.object)
-        return make_callee(g, op, cfxi_ref_object(g, target.object, err), err);
+        return make_callee(g, op, cfxi_ir_ref_object(g, target.object, err), err);
     if (!target.name) {
         cfx_error_set(err, CFX_E_VALUE, "a node needs a target");
         return NULL;
@@ -70,11 +70,11 @@ cfxi_callee *cfxi_callee_get(cfx_graph *g, cfx_opcode op, cfx_target target, cfx
     cfxi_callee **slot = recent(g, target.name, target.size);
     if (*slot && is_named(*slot, op, target.name, target.size))
         return *slot;
-    *slot = make_callee(g, op, cfxi_ref_name(g, target.name, target.size, err), err);
+    *slot = make_callee(g, op, cfxi_ir_ref_name(g, target.name, target.size, err), err);
     return *slot;
 }
 
-void cfxi_callee_tidy(cfx_graph *g, cfxi_callee *callee)
+void cfxi_ir_callee_tidy(cfx_graph *g, cfxi_callee *callee)
 {
     if (callee->count > 0)
         return;
@@ -92,14 +92,14 @@ void cfxi_callee_tidy(cfx_graph *g, cfxi_callee *callee)
         cfxi_callee **slot = recent(g, callee->ref->name->data, callee->ref->name->size);
         *slot = *slot == callee ? NULL : *slot;
     }
-    cfxi_ref_drop(g, callee->ref);
-    cfxi_str_free(&g->arena, callee->wish);
-    cfxi_arena_free(&g->arena, callee, sizeof *callee);
+    cfxi_ir_ref_drop(g, callee->ref);
+    cfxi_ir_str_free(&g->arena, callee->wish);
+    cfxi_base_arena_free(&g->arena, callee, sizeof *callee);
 }
 
 /* ---- the nodes of an entry ----------------------------------------------------------------- */
 
-void cfxi_callee_add(cfxi_callee *callee, cfx_node *n)
+void cfxi_ir_callee_add(cfxi_callee *callee, cfx_node *n)
 {
     cfx_node *first = callee->first;
     n->callee = callee;
@@ -116,7 +116,7 @@ void cfxi_callee_add(cfxi_callee *callee, cfx_node *n)
     }
 }
 
-void cfxi_callee_unlist(cfx_node *n)
+void cfxi_ir_callee_unlist(cfx_node *n)
 {
     cfxi_callee *callee = n->callee;
     if (n->same_next == n) {
@@ -148,7 +148,7 @@ cfx_status cfx_graph_each_of(cfx_graph *g, cfx_opcode op, const cfx_target *targ
     if ((unsigned)op >= CFX_OPCODE_COUNT)
         return CFX_E_VALUE;
     if (target) {
-        const cfx_ref *ref = cfxi_ref_find(g, *target);
+        const cfx_ref *ref = cfxi_ir_ref_find(g, *target);
         const cfxi_callee *callee = ref ? find_callee(ref, op) : NULL;
         return callee ? each_node(callee, fn, ctx) : CFX_OK;
     }
@@ -193,9 +193,9 @@ static cfx_status ask_hint(cfx_graph *g, const cfx_ref *ref, cfx_buffer *wish, c
     cfx_buffer_init(&hint, g->allocator);
     cfx_status status = g->host->name_hint(g->host->ctx, ref->object, cfx_buffer_sink(&hint), err);
     if (status != CFX_OK)
-        cfxi_failed(err, status);
+        cfxi_base_failed(err, status);
     else if (cfx_snake_case(hint.data, hint.size, wish) != CFX_OK)
-        status = cfxi_nomem(err);
+        status = cfxi_base_nomem(err);
     cfx_buffer_free(&hint);
     return status;
 }
@@ -212,10 +212,10 @@ static cfx_status write_wish(cfx_graph *g, const cfxi_callee *callee, cfx_buffer
         last_part(&text, &size);
     else
         strip_magic(&text, &size);
-    return cfx_snake_case(text, size, wish) == CFX_OK ? CFX_OK : cfxi_nomem(err);
+    return cfx_snake_case(text, size, wish) == CFX_OK ? CFX_OK : cfxi_base_nomem(err);
 }
 
-cfx_status cfxi_callee_ask(cfx_graph *g, cfxi_callee *callee, cfx_error *err)
+cfx_status cfxi_ir_callee_ask(cfx_graph *g, cfxi_callee *callee, cfx_error *err)
 {
     if (callee->wish)
         return CFX_OK;
@@ -223,17 +223,18 @@ cfx_status cfxi_callee_ask(cfx_graph *g, cfxi_callee *callee, cfx_error *err)
     cfx_buffer_init(&wish, g->allocator);
     cfx_status status = write_wish(g, callee, &wish, err);
     if (status == CFX_OK && !callee->wish) {
-        callee->wish = cfxi_str_new(&g->arena, wish.data, wish.size);
-        status = callee->wish ? CFX_OK : cfxi_nomem(err);
+        callee->wish = cfxi_ir_str_new(&g->arena, wish.data, wish.size);
+        status = callee->wish ? CFX_OK : cfxi_base_nomem(err);
     }
     cfx_buffer_free(&wish);
     return status;
 }
 
-cfxi_name *cfxi_callee_name(cfx_graph *g, cfxi_callee *callee, cfx_error *err)
+cfxi_name *cfxi_ir_callee_name(cfx_graph *g, cfxi_callee *callee, cfx_error *err)
 {
     if (callee->base)
-        return cfxi_namespace_next(&g->names, callee->base, err);
+        return cfxi_ir_namespace_next(&g->names, callee->base, err);
     const cfx_str *wish = callee->wish;
-    return cfxi_namespace_take_from(&g->names, wish->data, wish->size, false, &callee->base, err);
+    return cfxi_ir_namespace_take_from(&g->names, wish->data, wish->size, false, &callee->base,
+                                       err);
 }

@@ -32,9 +32,10 @@ static cfx_status copy_value(cloner *c, cfx_value v, cfx_value *copy);
 
 static cfx_seq *copy_seq(cloner *c, const cfx_seq *seq, cfx_status *status)
 {
-    cfx_seq *copy = cfxi_arena_alloc(&c->dst->arena, sizeof *seq + seq->size * sizeof *seq->items);
+    cfx_seq *copy =
+        cfxi_base_arena_alloc(&c->dst->arena, sizeof *seq + seq->size * sizeof *seq->items);
     if (!copy) {
-        *status = cfxi_nomem(c->err);
+        *status = cfxi_base_nomem(c->err);
         return NULL;
     }
     copy->refs = 1;
@@ -54,13 +55,13 @@ static cfx_seq *copy_seq(cloner *c, const cfx_seq *seq, cfx_status *status)
 static cfx_status copy_ref_name(cloner *c, const cfx_ref *ref, cfx_ref *copy)
 {
     if (ref->name && !copy->name)
-        copy->name = cfxi_str_new(&c->dst->arena, ref->name->data, ref->name->size);
-    return ref->name && !copy->name ? cfxi_nomem(c->err) : CFX_OK;
+        copy->name = cfxi_ir_str_new(&c->dst->arena, ref->name->data, ref->name->size);
+    return ref->name && !copy->name ? cfxi_base_nomem(c->err) : CFX_OK;
 }
 
 static cfx_status copy_ref(cloner *c, cfx_ref *ref, cfx_ref **copy)
 {
-    *copy = cfxi_ref_copy(c->dst, c->src, ref, c->err);
+    *copy = cfxi_ir_ref_copy(c->dst, c->src, ref, c->err);
     if (!*copy)
         return c->err->status;
     ++(*copy)->refs;
@@ -73,18 +74,18 @@ static cfx_status copy_value(cloner *c, cfx_value v, cfx_value *copy)
     *copy = v;
     if (v.kind == CFX_KIND_NODE) {
         copy->as.node = copy_of(c, v.as.node);
-    } else if (cfxi_is_seq(v)) {
+    } else if (cfxi_ir_is_seq(v)) {
         copy->as.seq = copy_seq(c, v.as.seq, &status);
-    } else if (cfxi_is_str(v)) {
-        copy->as.str = cfxi_str_new(&c->dst->arena, v.as.str->data, v.as.str->size);
+    } else if (cfxi_ir_is_str(v)) {
+        copy->as.str = cfxi_ir_str_new(&c->dst->arena, v.as.str->data, v.as.str->size);
         if (!copy->as.str)
-            return cfxi_nomem(c->err);
+            return cfxi_base_nomem(c->err);
         copy->as.str->refs = 1;
     } else if (v.kind == CFX_KIND_HOST) {
         status = copy_ref(c, v.as.ref, &copy->as.ref);
     } else if (v.kind == CFX_KIND_GRAPH) {
         *copy = cfx_node_map_get(c->regions, (const cfx_node *)v.as.ref);
-        cfxi_value_hold(*copy);
+        cfxi_ir_value_hold(*copy);
     }
     return status;
 }
@@ -95,7 +96,7 @@ static cfx_status copy_regions(cloner *c)
 {
     size_t at = 0;
     cfx_ref *ref;
-    while ((ref = cfxi_table_next(&c->src->refs_table, &at))) {
+    while ((ref = cfxi_ir_table_next(&c->src->refs_table, &at))) {
         if (ref->kind != CFXI_REF_REGION || ref->refs == 0)
             continue;
         cfx_graph *copy = cfx_graph_clone(ref->region, c->map, c->err);
@@ -129,7 +130,7 @@ static cfx_status copy_location(cloner *c, const cfx_node *n, cfx_node *copy)
 {
     uint32_t *number = &c->locations[n->location - 1];
     if (!*number) {
-        const cfxi_location *at = cfxi_location_of(n);
+        const cfxi_location *at = cfxi_ir_location_of(n);
         *number = cfx_graph_location(c->dst, at->file->data, at->line, c->err);
         if (!*number)
             return c->err->status;
@@ -145,7 +146,7 @@ static cfx_status copy_callee(cloner *c, cfxi_callee *callee)
     cfx_target target = {.object = ref->object};
     if (!ref->object)
         target = (cfx_target){.name = ref->name->data, .size = ref->name->size};
-    callee->twin = cfxi_callee_get(c->dst, (cfx_opcode)callee->op, target, c->err);
+    callee->twin = cfxi_ir_callee_get(c->dst, (cfx_opcode)callee->op, target, c->err);
     if (!callee->twin)
         return c->err->status;
     callee->twin->impure = callee->impure;
@@ -168,13 +169,13 @@ static cfx_status copy_callees(cloner *c)
 /* Room for every node, so that arguments can point at nodes that come later. */
 static cfx_status number_nodes(cloner *c)
 {
-    c->stamp = cfxi_graph_stamp(c->src, (uint32_t)c->src->size);
+    c->stamp = cfxi_ir_graph_stamp(c->src, (uint32_t)c->src->size);
     uint32_t i = 0;
     for (cfx_node *n = c->src->root.next; n != &c->src->root; n = n->next, i++) {
         n->mark = c->stamp + i;
-        c->nodes[i] = cfxi_arena_alloc(&c->dst->arena, sizeof *n);
+        c->nodes[i] = cfxi_base_arena_alloc(&c->dst->arena, sizeof *n);
         if (!c->nodes[i])
-            return cfxi_nomem(c->err);
+            return cfxi_base_nomem(c->err);
     }
     return CFX_OK;
 }
@@ -182,9 +183,9 @@ static cfx_status number_nodes(cloner *c)
 /* A single use, the common case, makes a list of one at once; other lists have to wait. */
 static cfx_status copy_inputs(cloner *c, const cfx_node *n, cfx_node *copy)
 {
-    cfx_use *edge = cfxi_arena_alloc(&c->dst->arena, n->n_inputs * sizeof *edge);
+    cfx_use *edge = cfxi_base_arena_alloc(&c->dst->arena, n->n_inputs * sizeof *edge);
     if (!edge)
-        return cfxi_nomem(c->err);
+        return cfxi_base_nomem(c->err);
     copy->inputs = edge;
     copy->n_inputs = n->n_inputs;
     for (uint32_t i = 0; i < n->n_inputs; i++, edge++) {
@@ -201,9 +202,9 @@ static cfx_status copy_inputs(cloner *c, const cfx_node *n, cfx_node *copy)
 
 static cfx_status copy_type(cloner *c, const cfx_node *n, cfx_node *copy)
 {
-    copy->ext = cfxi_arena_alloc(&c->dst->arena, sizeof *copy->ext);
+    copy->ext = cfxi_base_arena_alloc(&c->dst->arena, sizeof *copy->ext);
     if (!copy->ext)
-        return cfxi_nomem(c->err);
+        return cfxi_base_nomem(c->err);
     copy->ext->type = cfx_invalid();
     return copy_value(c, n->ext->type, &copy->ext->type);
 }
@@ -226,8 +227,8 @@ static cfx_status copy_name(cloner *c, const cfx_node *n, cfx_node *copy)
 {
     const cfxi_name *from = n->name;
     c->shared_names = c->shared_names || from->owner != n;
-    cfxi_name *name = cfxi_namespace_keep(&c->dst->names, from->data, from->size,
-                                          !c->shared_names, c->err);
+    cfxi_name *name = cfxi_ir_namespace_keep(&c->dst->names, from->data, from->size,
+                                             !c->shared_names, c->err);
     if (!name)
         return c->err->status;
     if (!name->owner)
@@ -255,7 +256,7 @@ static cfx_status copy_node(cloner *c, const cfx_node *n, cfx_node *copy)
     copy->prev->next = copy;
     g->root.prev = copy;
     g->size++;
-    cfxi_callee_add(n->callee->twin, copy);
+    cfxi_ir_callee_add(n->callee->twin, copy);
     if (n->n_users > 1)
         c->pending[c->n_pending++] = n;
     CFX_TRY(copy_args(c, n, copy));
@@ -286,8 +287,8 @@ static void copy_users(const cloner *c, const cfx_node *n, cfx_node *copy)
 
 static cfx_status fill_map(const cloner *c)
 {
-    if (!cfxi_node_map_reserve(c->map, c->src->size))
-        return cfxi_nomem(c->err);
+    if (!cfxi_ir_node_map_reserve(c->map, c->src->size))
+        return cfxi_base_nomem(c->err);
     cfx_node *const *copy = c->nodes;
     for (const cfx_node *n = c->src->root.next; n != &c->src->root; n = n->next)
         CFX_TRY(cfx_node_map_set(c->map, n, cfx_from_node(*copy++), c->err));
@@ -309,8 +310,8 @@ static cfx_status copy_nodes(cloner *c)
 
 static cfx_status clone_into(cloner *c)
 {
-    if (!cfxi_table_presize(&c->dst->names.names, c->src->size, c->dst->allocator))
-        return cfxi_nomem(c->err);
+    if (!cfxi_ir_table_presize(&c->dst->names.names, c->src->size, c->dst->allocator))
+        return cfxi_base_nomem(c->err);
     CFX_TRY(copy_regions(c));
     CFX_TRY(copy_scopes(c));
     pthread_mutex_lock(&c->src->cloning);
@@ -321,7 +322,7 @@ static cfx_status clone_into(cloner *c)
 
 cfx_graph *cfx_graph_clone(cfx_graph *g, cfx_node_map *map, cfx_error *err)
 {
-    if (cfxi_expect(g, "graph", err) != CFX_OK)
+    if (cfxi_base_expect(g, "graph", err) != CFX_OK)
         return NULL;
     cfx_error why = {.status = CFX_OK};
     cloner c = {.src = g, .map = map, .err = &why};
@@ -331,21 +332,21 @@ cfx_graph *cfx_graph_clone(cfx_graph *g, cfx_node_map *map, cfx_error *err)
     cfx_status status = CFX_E_NOMEM;
     c.dst = cfx_graph_new(allocator, g->host, &why);
     c.regions = cfx_node_map_new(allocator, &why);
-    c.nodes = cfxi_alloc(allocator, node_bytes);
-    c.locations = cfxi_alloc(allocator, location_bytes);
+    c.nodes = cfxi_base_alloc(allocator, node_bytes);
+    c.locations = cfxi_base_alloc(allocator, location_bytes);
     if (c.dst && c.regions && c.nodes && c.locations) {
         memset(c.locations, 0, location_bytes);
         c.pending = (const cfx_node **)(c.nodes + g->size);
         status = clone_into(&c);
     }
-    cfxi_free(allocator, c.locations, location_bytes);
-    cfxi_free(allocator, c.nodes, node_bytes);
+    cfxi_base_free(allocator, c.locations, location_bytes);
+    cfxi_base_free(allocator, c.nodes, node_bytes);
     cfx_node_map_free(c.regions);
     if (status == CFX_OK)
         return c.dst;
     cfx_graph_release(c.dst);
     if (why.status == CFX_OK)
-        cfxi_nomem(&why);
+        cfxi_base_nomem(&why);
     if (err)
         *err = why;
     return NULL;

@@ -3,9 +3,9 @@
 
 static cfx_status check_alive(const cfx_node *n, cfx_error *err)
 {
-    CFX_TRY(cfxi_expect(n, "node", err));
-    if (!cfxi_node_erased(n) && !cfxi_node_is_root(n))
-        return cfxi_graph_begin_edit(n->graph, err);
+    CFX_TRY(cfxi_base_expect(n, "node", err));
+    if (!cfxi_ir_node_erased(n) && !cfxi_ir_node_is_root(n))
+        return cfxi_ir_graph_begin_edit(n->graph, err);
     return cfx_error_set(err, CFX_E_GRAPH, "node %%%s was erased and cannot be edited",
                          cfx_node_name(n, NULL));
 }
@@ -16,21 +16,21 @@ cfx_status cfx_node_set_args_kwargs(cfx_node *n, cfx_value args, cfx_value kwarg
 {
     cfxi_arg_change change;
     CFX_TRY(check_alive(n, err));
-    CFX_TRY(cfxi_args_prepare(&change, n, args, kwargs, err));
-    cfxi_args_commit(&change);
-    cfxi_graph_settle(n->graph);
+    CFX_TRY(cfxi_ir_args_prepare(&change, n, args, kwargs, err));
+    cfxi_ir_args_commit(&change);
+    cfxi_ir_graph_settle(n->graph);
     return CFX_OK;
 }
 
 cfx_status cfx_node_set_args(cfx_node *n, cfx_value args, cfx_error *err)
 {
-    CFX_TRY(cfxi_expect(n, "node", err));
+    CFX_TRY(cfxi_base_expect(n, "node", err));
     return cfx_node_set_args_kwargs(n, args, cfx_node_kwargs(n), err);
 }
 
 cfx_status cfx_node_set_kwargs(cfx_node *n, cfx_value kwargs, cfx_error *err)
 {
-    CFX_TRY(cfxi_expect(n, "node", err));
+    CFX_TRY(cfxi_base_expect(n, "node", err));
     return cfx_node_set_args_kwargs(n, cfx_node_args(n), kwargs, err);
 }
 
@@ -40,9 +40,9 @@ static cfx_value splice(cfx_graph *g, cfx_kind kind, const cfx_seq *seq, size_t 
 {
     size_t old = seq ? seq->size : 0;
     size_t size = old - removed + n;
-    cfx_value *items = cfxi_alloc(g->allocator, size * sizeof *items);
+    cfx_value *items = cfxi_base_alloc(g->allocator, size * sizeof *items);
     if (!items) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return cfx_invalid();
     }
     if (at > 0)
@@ -51,22 +51,22 @@ static cfx_value splice(cfx_graph *g, cfx_kind kind, const cfx_seq *seq, size_t 
     if (old > at + removed)
         memcpy(items + at + n, seq->items + at + removed, (old - at - removed) * sizeof *items);
     cfx_value v = cfx_value_seq(g, kind, items, size, err);
-    cfxi_free(g->allocator, items, size * sizeof *items);
+    cfxi_base_free(g->allocator, items, size * sizeof *items);
     return v;
 }
 
 /* Recycles a spliced container, but leaves the value that went into it as it was. */
 static void unsplice(cfx_graph *g, cfx_value container, cfx_value given)
 {
-    cfxi_value_hold(given);
+    cfxi_ir_value_hold(given);
     cfx_value_discard(g, container);
-    cfxi_value_unhold(given);
+    cfxi_ir_value_unhold(given);
 }
 
 cfx_status cfx_node_set_arg(cfx_node *n, size_t i, cfx_value v, cfx_error *err)
 {
     cfx_error own;
-    err = cfxi_error_or(err, &own);
+    err = cfxi_base_error_or(err, &own);
     CFX_TRY(check_alive(n, err));
     if (i >= cfx_node_num_args(n))
         return cfx_error_set(err, CFX_E_INDEX, "node %%%s has %zu arguments; there is no number "
@@ -84,7 +84,7 @@ cfx_status cfx_node_insert_arg(cfx_node *n, size_t i, cfx_value v, cfx_error *er
 {
     cfx_error own;
     cfxi_arg_change change;
-    err = cfxi_error_or(err, &own);
+    err = cfxi_base_error_or(err, &own);
     CFX_TRY(check_alive(n, err));
     if (i > cfx_node_num_args(n))
         return cfx_error_set(err, CFX_E_INDEX, "node %%%s has %zu arguments; an argument cannot be "
@@ -92,13 +92,13 @@ cfx_status cfx_node_insert_arg(cfx_node *n, size_t i, cfx_value v, cfx_error *er
     cfx_value args = splice(n->graph, CFX_KIND_TUPLE, n->args, i, 0, &v, 1, err);
     if (args.kind == CFX_KIND_INVALID)
         return err->status;
-    cfx_status status = cfxi_args_prepare_more(&change, n, args, err);
+    cfx_status status = cfxi_ir_args_prepare_more(&change, n, args, err);
     if (status != CFX_OK) {
         unsplice(n->graph, args, v);
         return status;
     }
-    cfxi_args_commit(&change);
-    cfxi_graph_settle(n->graph);
+    cfxi_ir_args_commit(&change);
+    cfxi_ir_graph_settle(n->graph);
     return CFX_OK;
 }
 
@@ -116,7 +116,7 @@ static size_t find_key(const cfx_seq *dict, const char *key, size_t size)
 cfx_status cfx_node_set_kwarg(cfx_node *n, const char *key, cfx_value v, cfx_error *err)
 {
     cfx_error own;
-    err = cfxi_error_or(err, &own);
+    err = cfxi_base_error_or(err, &own);
     CFX_TRY(check_alive(n, err));
     cfx_graph *g = n->graph;
     size_t at = find_key(n->kwargs, key, strlen(key));
@@ -140,29 +140,29 @@ cfx_status cfx_node_set_kwarg(cfx_node *n, const char *key, cfx_value v, cfx_err
 static void switch_callee(cfx_node *n, cfxi_callee *callee)
 {
     cfxi_callee *old = n->callee;
-    cfxi_callee_unlist(n);
-    cfxi_callee_add(callee, n);
+    cfxi_ir_callee_unlist(n);
+    cfxi_ir_callee_add(callee, n);
     old->count--;
-    cfxi_callee_tidy(n->graph, old);
+    cfxi_ir_callee_tidy(n->graph, old);
     n->graph->version++;
     const cfx_host *host = n->graph->host;
     if (n->binding && host && host->retarget)
         host->retarget(host->ctx, n);
-    cfxi_graph_settle(n->graph);
+    cfxi_ir_graph_settle(n->graph);
 }
 
 cfx_status cfx_node_set_target(cfx_node *n, cfx_target target, cfx_error *err)
 {
     cfx_error own;
-    err = cfxi_error_or(err, &own);
+    err = cfxi_base_error_or(err, &own);
     CFX_TRY(check_alive(n, err));
-    cfxi_callee *callee = cfxi_callee_get(n->graph, cfx_node_op(n), target, err);
+    cfxi_callee *callee = cfxi_ir_callee_get(n->graph, cfx_node_op(n), target, err);
     if (callee) {
         switch_callee(n, callee);
         return CFX_OK;
     }
     const cfx_status status = err->status;
-    cfxi_graph_settle(n->graph);
+    cfxi_ir_graph_settle(n->graph);
     return status;
 }
 
@@ -171,7 +171,7 @@ cfx_status cfx_node_set_op(cfx_node *n, cfx_opcode op, cfx_error *err)
     CFX_TRY(check_alive(n, err));
     if ((unsigned)op >= CFX_OPCODE_COUNT)
         return cfx_error_set(err, CFX_E_VALUE, "%d is not an opcode", (int)op);
-    cfxi_callee *callee = cfxi_callee_of_ref(n->graph, op, n->callee->ref, err);
+    cfxi_callee *callee = cfxi_ir_callee_of_ref(n->graph, op, n->callee->ref, err);
     if (!callee)
         return CFX_E_NOMEM;
     switch_callee(n, callee);
@@ -182,11 +182,11 @@ cfx_status cfx_node_set_type(cfx_node *n, cfx_value type, cfx_error *err)
 {
     CFX_TRY(check_alive(n, err));
     cfx_graph *g = n->graph;
-    CFX_TRY(cfxi_type_check(g, type, err));
-    if (!cfxi_node_set_type(n, type))
-        return cfxi_nomem(err);
+    CFX_TRY(cfxi_ir_type_check(g, type, err));
+    if (!cfxi_ir_node_set_type(n, type))
+        return cfxi_base_nomem(err);
     g->version++;
-    cfxi_graph_settle(g);
+    cfxi_ir_graph_settle(g);
     return CFX_OK;
 }
 
@@ -206,7 +206,7 @@ cfx_status cfx_node_rename(cfx_node *n, const char *wish, cfx_error *err)
     size_t size = strlen(wish);
     if (size == n->name->size && memcmp(wish, n->name->data, size) == 0)
         return CFX_OK;
-    cfxi_name *name = cfxi_namespace_take(&n->graph->names, wish, size, false, err);
+    cfxi_name *name = cfxi_ir_namespace_take(&n->graph->names, wish, size, false, err);
     if (!name)
         return CFX_E_NOMEM;
     give_name(n, name);
@@ -216,7 +216,7 @@ cfx_status cfx_node_rename(cfx_node *n, const char *wish, cfx_error *err)
 cfx_status cfx_node_set_name(cfx_node *n, const char *text, size_t size, cfx_error *err)
 {
     CFX_TRY(check_alive(n, err));
-    cfxi_name *name = cfxi_namespace_entry(&n->graph->names, text, size, err);
+    cfxi_name *name = cfxi_ir_namespace_entry(&n->graph->names, text, size, err);
     if (!name)
         return CFX_E_NOMEM;
     if (name != n->name)
@@ -228,26 +228,26 @@ static cfxi_name *name_anew(cfx_node *n, const char *wish, const cfxi_name *none
 {
     cfx_graph *g = n->graph;
     if (wish)
-        return cfxi_namespace_take(&g->names, wish, strlen(wish), false, err);
+        return cfxi_ir_namespace_take(&g->names, wish, strlen(wish), false, err);
     if (n->op == CFX_OP_PLACEHOLDER && n->name != none)
-        return cfxi_namespace_keep(&g->names, n->name->data, n->name->size, false, err);
-    return cfxi_callee_ask(g, n->callee, err) == CFX_OK ? cfxi_callee_name(g, n->callee, err)
+        return cfxi_ir_namespace_keep(&g->names, n->name->data, n->name->size, false, err);
+    return cfxi_ir_callee_ask(g, n->callee, err) == CFX_OK ? cfxi_ir_callee_name(g, n->callee, err)
                                                         : NULL;
 }
 
-cfx_status cfxi_graph_defer_names(cfx_graph *g, cfx_error *err)
+cfx_status cfxi_ir_graph_defer_names(cfx_graph *g, cfx_error *err)
 {
-    g->nameless = cfxi_namespace_exact(&g->names, "_", 1, err);
+    g->nameless = cfxi_ir_namespace_exact(&g->names, "_", 1, err);
     return g->nameless ? CFX_OK : CFX_E_NOMEM;
 }
 
-cfx_status cfxi_graph_name_anew(cfx_graph *g, const char *const *inputs, cfx_error *err)
+cfx_status cfxi_ir_graph_name_anew(cfx_graph *g, const char *const *inputs, cfx_error *err)
 {
     cfx_error own;
-    err = cfxi_error_or(err, &own);
+    err = cfxi_base_error_or(err, &own);
     const cfxi_name *none = g->nameless;
     g->nameless = NULL;
-    cfxi_namespace_forget(&g->names);
+    cfxi_ir_namespace_forget(&g->names);
     for (size_t op = 0; op < CFX_OPCODE_COUNT; op++)
         for (cfxi_callee *callee = g->callees[op]; callee; callee = callee->next)
             callee->base = NULL;
@@ -273,15 +273,15 @@ static cfx_status move(cfx_node *before, cfx_node *n, cfx_error *err)
                              "moved into this one; copy it", n->name->data);
     if (n == before)
         return CFX_OK;
-    cfxi_list_remove(n);
-    cfxi_list_insert(before, n);
+    cfxi_ir_list_remove(n);
+    cfxi_ir_list_insert(before, n);
     n->graph->version++;
     return CFX_OK;
 }
 
 static cfx_status check_anchor(const cfx_node *at, cfx_error *err)
 {
-    if (!cfxi_node_erased(at))
+    if (!cfxi_ir_node_erased(at))
         return CFX_OK;
     return cfx_error_set(err, CFX_E_GRAPH, "node %%%s was erased; nothing can be put next to it",
                          at->name->data);
@@ -324,7 +324,7 @@ static cfx_status prepare_user(cfxi_arg_change *change, cfx_node *user, replacem
     cfx_value kwargs = cfx_value_map(g, g, cfx_node_kwargs(user), replace_one, r, err);
     cfx_status status = err->status;
     if (kwargs.kind != CFX_KIND_INVALID)
-        status = cfxi_args_prepare(change, user, args, kwargs, err);
+        status = cfxi_ir_args_prepare(change, user, args, kwargs, err);
     if (status != CFX_OK) {
         cfx_value_discard(g, args);
         cfx_value_discard(g, kwargs);
@@ -337,10 +337,10 @@ static cfx_status replace_input(cfx_node *n, cfx_node *old, cfx_value with, cfx_
     replacement r = {old, with};
     cfxi_arg_change change;
     if (cfx_node_uses(n, old))
-        CFX_TRY(cfxi_run_hooks(n->graph, CFX_HOOK_REPLACE, old, with, n, err));
+        CFX_TRY(cfxi_ir_run_hooks(n->graph, CFX_HOOK_REPLACE, old, with, n, err));
     CFX_TRY(check_alive(n, err));
     CFX_TRY(prepare_user(&change, n, &r, err));
-    cfxi_args_commit(&change);
+    cfxi_ir_args_commit(&change);
     return CFX_OK;
 }
 
@@ -348,13 +348,13 @@ cfx_status cfx_node_replace_input(cfx_node *n, cfx_node *old, cfx_value with, cf
 {
     cfx_error own;
     cfx_iter pin;  /* a hook may erase what we look at */
-    err = cfxi_error_or(err, &own);
+    err = cfxi_base_error_or(err, &own);
     CFX_TRY(check_alive(n, err));
-    CFX_TRY(cfxi_value_check(n->graph, with, err));
+    CFX_TRY(cfxi_ir_value_check(n->graph, with, err));
     cfx_iter_begin(&pin, n->graph, false);
-    cfxi_value_hold(with);
+    cfxi_ir_value_hold(with);
     const cfx_status status = replace_input(n, old, with, err);
-    cfxi_value_unhold(with);
+    cfxi_ir_value_unhold(with);
     cfx_iter_end(&pin);
     return status;
 }
@@ -379,7 +379,7 @@ static cfx_status choose_users(cfx_node *old, cfx_value with, cfx_use_filter *fi
             return cfx_error_set(err, CFX_E_HOST, "the filter of users failed");
         if (yes == 0)
             continue;
-        CFX_TRY(cfxi_run_hooks(old->graph, CFX_HOOK_REPLACE, old, with, user, err));
+        CFX_TRY(cfxi_ir_run_hooks(old->graph, CFX_HOOK_REPLACE, old, with, user, err));
         list->users[chosen++] = user;
     }
     list->n = chosen;
@@ -388,7 +388,7 @@ static cfx_status choose_users(cfx_node *old, cfx_value with, cfx_use_filter *fi
 
 static void abandon(cfx_graph *g, cfxi_arg_change *change)
 {
-    cfxi_args_abandon(change);
+    cfxi_ir_args_abandon(change);
     cfx_value_discard(g, change->args);
     cfx_value_discard(g, change->kwargs);
 }
@@ -400,14 +400,14 @@ static cfx_status change_users(cfx_node *old, cfx_value with, user_list *list, c
     cfx_status status = CFX_OK;
     size_t ready = 0;
     for (size_t i = 0; i < list->n && status == CFX_OK; i++) {
-        if (cfxi_node_erased(list->users[i]) || !cfx_node_uses(list->users[i], old))
+        if (cfxi_ir_node_erased(list->users[i]) || !cfx_node_uses(list->users[i], old))
             continue;
         status = prepare_user(&list->changes[ready], list->users[i], &r, err);
         ready += status == CFX_OK;
     }
     for (size_t i = 0; i < ready; i++) {
         if (status == CFX_OK)
-            cfxi_args_commit(&list->changes[i]);
+            cfxi_ir_args_commit(&list->changes[i]);
         else
             abandon(old->graph, &list->changes[i]);
     }
@@ -432,29 +432,29 @@ cfx_status cfx_node_replace_uses(cfx_node *old, cfx_value with, cfx_use_filter *
                                  cfx_error *err)
 {
     cfx_error own;
-    err = cfxi_error_or(err, &own);
+    err = cfxi_base_error_or(err, &own);
     CFX_TRY(check_alive(old, err));
     cfx_graph *g = old->graph;
-    CFX_TRY(cfxi_value_check(g, with, err));
+    CFX_TRY(cfxi_ir_value_check(g, with, err));
     if (old->n_users == 0)
         return CFX_OK;
     user_list list = {.n = 0};
     const size_t pointers = old->n_users * sizeof *list.users;
     const size_t changes = old->n_users * sizeof *list.changes;
     cfx_status status = CFX_E_NOMEM;
-    list.users = cfxi_alloc(g->allocator, pointers);
-    list.changes = cfxi_alloc(g->allocator, changes);
+    list.users = cfxi_base_alloc(g->allocator, pointers);
+    list.changes = cfxi_base_alloc(g->allocator, changes);
     if (list.users && list.changes) {
         cfx_iter pin;  /* users that a callback erases stay readable */
         cfx_iter_begin(&pin, g, false);
-        cfxi_value_hold(with);
+        cfxi_ir_value_hold(with);
         status = replace_uses(old, with, filter, changed, ctx, &list, err);
-        cfxi_value_unhold(with);
+        cfxi_ir_value_unhold(with);
         cfx_iter_end(&pin);
     } else {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
     }
-    cfxi_free(g->allocator, list.users, pointers);
-    cfxi_free(g->allocator, list.changes, changes);
+    cfxi_base_free(g->allocator, list.users, pointers);
+    cfxi_base_free(g->allocator, list.changes, changes);
     return status;
 }

@@ -40,25 +40,25 @@ static void init(cfx_graph *g, const cfx_allocator *allocator, const cfx_host *h
     g->root.op = CFX_OPCODE_COUNT;
     g->stamp = 1;
     g->next_hook = 1;
-    cfxi_arena_init(&g->arena, allocator);
-    cfxi_namespace_init(&g->names, &g->arena);
-    g->empty = cfxi_arena_alloc(&g->arena, sizeof *g->empty);
+    cfxi_base_arena_init(&g->arena, allocator);
+    cfxi_ir_namespace_init(&g->names, &g->arena);
+    g->empty = cfxi_base_arena_alloc(&g->arena, sizeof *g->empty);
     if (g->empty)
         *g->empty = (cfx_seq){.refs = 1};
 }
 
 cfx_graph *cfx_graph_new(const cfx_allocator *allocator, const cfx_host *host, cfx_error *err)
 {
-    allocator = cfxi_allocator(allocator);
-    cfx_graph *g = cfxi_alloc(allocator, sizeof *g);
+    allocator = cfxi_base_allocator(allocator);
+    cfx_graph *g = cfxi_base_alloc(allocator, sizeof *g);
     if (g)
         init(g, allocator, host);
     if (g && g->empty && pthread_mutex_init(&g->cloning, NULL) == 0)
         return g;
     if (g)
-        cfxi_arena_release(&g->arena);
-    cfxi_free(allocator, g, sizeof *g);
-    cfxi_nomem(err);
+        cfxi_base_arena_release(&g->arena);
+    cfxi_base_free(allocator, g, sizeof *g);
+    cfxi_base_nomem(err);
     return NULL;
 }
 
@@ -72,11 +72,11 @@ cfx_graph *cfx_graph_retain(cfx_graph *g)
 static void let_go_of_refs(cfx_graph *g)
 {
     size_t at = 0;
-    for (cfx_ref *ref; (ref = cfxi_table_next(&g->refs_table, &at)) != NULL;)
+    for (cfx_ref *ref; (ref = cfxi_ir_table_next(&g->refs_table, &at)) != NULL;)
         if (ref->region && ref->region->parent == g)
             ref->region->parent = NULL;
     at = 0;
-    for (cfx_ref *ref; (ref = cfxi_table_next(&g->refs_table, &at)) != NULL;) {
+    for (cfx_ref *ref; (ref = cfxi_ir_table_next(&g->refs_table, &at)) != NULL;) {
         if (ref->object)
             g->host->release(g->host->ctx, ref->object);
         else if (ref->region)
@@ -90,16 +90,16 @@ void cfx_graph_release(cfx_graph *g)
         return;
     const cfx_allocator *allocator = g->allocator;
     let_go_of_refs(g);
-    cfxi_table_free(&g->refs_table, allocator);
-    cfxi_table_free(&g->location_table, allocator);
-    cfxi_table_free(&g->scope_table, allocator);
-    cfxi_vec_free(&g->locations, sizeof(cfxi_location *), allocator);
-    cfxi_vec_free(&g->scopes, sizeof(cfxi_scope *), allocator);
-    cfxi_vec_free(&g->hooks, sizeof(cfxi_hook), allocator);
-    cfxi_namespace_release(&g->names);
-    cfxi_arena_release(&g->arena);
+    cfxi_ir_table_free(&g->refs_table, allocator);
+    cfxi_ir_table_free(&g->location_table, allocator);
+    cfxi_ir_table_free(&g->scope_table, allocator);
+    cfxi_base_vec_free(&g->locations, sizeof(cfxi_location *), allocator);
+    cfxi_base_vec_free(&g->scopes, sizeof(cfxi_scope *), allocator);
+    cfxi_base_vec_free(&g->hooks, sizeof(cfxi_hook), allocator);
+    cfxi_ir_namespace_release(&g->names);
+    cfxi_base_arena_release(&g->arena);
     pthread_mutex_destroy(&g->cloning);
-    cfxi_free(allocator, g, sizeof *g);
+    cfxi_base_free(allocator, g, sizeof *g);
 }
 
 /* ---- reading and editing ------------------------------------------------------------------- */
@@ -125,13 +125,13 @@ static void announce_edit(cfx_graph *g)
         if (!fn)
             continue;
         g->on_edit = NULL;
-        cfxi_graph_freeze(g);
+        cfxi_ir_graph_freeze(g);
         fn(g->on_edit_ctx, g);
-        cfxi_graph_thaw(g);
+        cfxi_ir_graph_thaw(g);
     }
 }
 
-cfx_status cfxi_graph_begin_edit(cfx_graph *g, cfx_error *err)
+cfx_status cfxi_ir_graph_begin_edit(cfx_graph *g, cfx_error *err)
 {
     if (cfx_graph_is_frozen(g))
         return cfx_error_set(err, CFX_E_GRAPH, "the graph is being printed, compared or checked; "
@@ -142,22 +142,22 @@ cfx_status cfxi_graph_begin_edit(cfx_graph *g, cfx_error *err)
 
 /* ---- the list ------------------------------------------------------------------------------ */
 
-void cfxi_list_insert(cfx_node *before, cfx_node *n)
+void cfxi_ir_list_insert(cfx_node *before, cfx_node *n)
 {
     n->prev = before->prev;
     n->next = before;
     before->prev->next = n;
     before->prev = n;
-    cfxi_order_assign(n);
+    cfxi_ir_order_assign(n);
 }
 
-void cfxi_list_remove(cfx_node *n)
+void cfxi_ir_list_remove(cfx_node *n)
 {
     n->prev->next = n->next;
     n->next->prev = n->prev;
 }
 
-cfx_node *cfxi_insert_before(const cfx_graph *g)
+cfx_node *cfxi_ir_insert_before(const cfx_graph *g)
 {
     cfx_node *root = (cfx_node *)(uintptr_t)&g->root;
     cfx_node *at = g->insert.node ? g->insert.node : root;
@@ -170,7 +170,7 @@ cfx_status cfx_graph_set_insert_point(cfx_graph *g, cfx_insert_point at, cfx_err
 {
     if (at.node && at.node->graph != g)
         return cfx_error_set(err, CFX_E_GRAPH, "the insertion point is a node of another graph");
-    if (at.node && cfxi_node_erased(at.node))
+    if (at.node && cfxi_ir_node_erased(at.node))
         return cfx_error_set(err, CFX_E_GRAPH, "node %%%s was erased; choose a node that is still "
                              "in the graph as insertion point", at.node->name->data);
     if (at.node == &g->root)
@@ -194,12 +194,12 @@ static void recycle(cfx_graph *g, cfx_node *n)
 {
     cfxi_callee *callee = n->callee;
     if (n->ext) {
-        cfxi_value_drop(g, n->ext->type);
-        cfxi_arena_free(&g->arena, n->ext, sizeof *n->ext);
+        cfxi_ir_value_drop(g, n->ext->type);
+        cfxi_base_arena_free(&g->arena, n->ext, sizeof *n->ext);
     }
     callee->count--;
-    cfxi_callee_tidy(g, callee);
-    cfxi_arena_free(&g->arena, n, sizeof *n);
+    cfxi_ir_callee_tidy(g, callee);
+    cfxi_base_arena_free(&g->arena, n, sizeof *n);
 }
 
 /* Erased nodes are recycled together, once nothing can reach any of them: an erased node still
@@ -216,18 +216,18 @@ static void drain_limbo(cfx_graph *g)
 static void drop_args(cfx_node *n)
 {
     cfx_seq *empty = n->graph->empty;
-    cfxi_arg_change none = {.node = n, .args = cfxi_seq_value(CFX_KIND_TUPLE, empty, 0),
-                            .kwargs = cfxi_seq_value(CFX_KIND_DICT, empty, 0)};
-    cfxi_args_commit(&none);
+    cfxi_arg_change none = {.node = n, .args = cfxi_ir_seq_value(CFX_KIND_TUPLE, empty, 0),
+                            .kwargs = cfxi_ir_seq_value(CFX_KIND_DICT, empty, 0)};
+    cfxi_ir_args_commit(&none);
 }
 
-void cfxi_node_erase(cfx_node *n)
+void cfxi_ir_node_erase(cfx_node *n)
 {
     cfx_graph *g = n->graph;
     drop_args(n);
     move_insert_point_off(g, n);
-    cfxi_list_remove(n);
-    cfxi_callee_unlist(n);
+    cfxi_ir_list_remove(n);
+    cfxi_ir_callee_unlist(n);
     if (n->name->owner == n)
         n->name->owner = NULL;
     n->flags |= CFXI_NODE_ERASED;
@@ -244,15 +244,15 @@ void cfxi_node_erase(cfx_node *n)
 
 static cfx_status check_erase(cfx_graph *g, const cfx_node *n, cfx_error *err)
 {
-    CFX_TRY(cfxi_expect(n, "node", err));
+    CFX_TRY(cfxi_base_expect(n, "node", err));
     if (n->graph != g)
         return cfx_error_set(err, CFX_E_GRAPH, "Attempting to remove %s from wrong graph!",
-                             cfxi_node_is_root(n) ? "root" : n->name->data);
-    if (cfxi_node_is_root(n))
+                             cfxi_ir_node_is_root(n) ? "root" : n->name->data);
+    if (cfxi_ir_node_is_root(n))
         return cfx_error_set(err, CFX_E_GRAPH, "the root of a graph cannot be erased");
-    if (cfxi_node_erased(n))
+    if (cfxi_ir_node_erased(n))
         return cfx_error_set(err, CFX_E_GRAPH, "node %%%s was erased already", n->name->data);
-    CFX_TRY(cfxi_graph_begin_edit(g, err));
+    CFX_TRY(cfxi_ir_graph_begin_edit(g, err));
     if (n->n_users == 0)
         return CFX_OK;
     return cfx_error_set(err, CFX_E_GRAPH, "Tried to erase Node %s but it still had %u users in "
@@ -264,35 +264,35 @@ cfx_status cfx_graph_erase(cfx_graph *g, cfx_node *n, cfx_error *err)
 {
     CFX_TRY(check_erase(g, n, err));
     if (g->hooks.size) {
-        CFX_TRY(cfxi_run_hooks(g, CFX_HOOK_ERASE, n, cfx_invalid(), NULL, err));
+        CFX_TRY(cfxi_ir_run_hooks(g, CFX_HOOK_ERASE, n, cfx_invalid(), NULL, err));
         CFX_TRY(check_erase(g, n, err));  /* a hook may have edited the graph */
     }
-    cfxi_node_erase(n);
+    cfxi_ir_node_erase(n);
     drain_limbo(g);
-    cfxi_graph_settle(g);
+    cfxi_ir_graph_settle(g);
     return CFX_OK;
 }
 
 void cfx_graph_clear(cfx_graph *g)
 {
-    if (cfxi_graph_begin_edit(g, NULL) != CFX_OK)
+    if (cfxi_ir_graph_begin_edit(g, NULL) != CFX_OK)
         return;
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
         drop_args(n);
     while (g->root.next != &g->root)
-        cfxi_node_erase(g->root.next);
+        cfxi_ir_node_erase(g->root.next);
     drain_limbo(g);
     for (cfx_node *n = g->limbo; n; n = n->same_next)
-        cfxi_node_set_type(n, cfx_invalid());
-    cfxi_scopes_let_go(g);
-    cfxi_graph_settle(g);
+        cfxi_ir_node_set_type(n, cfx_invalid());
+    cfxi_ir_scopes_let_go(g);
+    cfxi_ir_graph_settle(g);
 }
 
 void cfx_node_pin(cfx_node *n)
 {
     if (n->pins < CFXI_MAX_PINS)
         n->pins++;
-    n->graph->dead_pins += n->pins == 1 && cfxi_node_erased(n);
+    n->graph->dead_pins += n->pins == 1 && cfxi_ir_node_erased(n);
 }
 
 void cfx_node_unpin(cfx_node *n)
@@ -301,10 +301,10 @@ void cfx_node_unpin(cfx_node *n)
     if (n->pins == 0 || n->pins == CFXI_MAX_PINS)
         return;
     n->pins--;
-    if (n->pins == 0 && cfxi_node_erased(n)) {
+    if (n->pins == 0 && cfxi_ir_node_erased(n)) {
         g->dead_pins--;
         drain_limbo(g);
-        cfxi_graph_settle(g);
+        cfxi_ir_graph_settle(g);
     }
 }
 
@@ -321,9 +321,9 @@ cfx_node *cfx_iter_next(cfx_iter *it)
     cfx_node *n = it->current;
     do
         n = it->reverse ? n->prev : n->next;
-    while (cfxi_node_erased(n));
+    while (cfxi_ir_node_erased(n));
     it->current = n;
-    return cfxi_node_is_root(n) ? NULL : n;
+    return cfxi_ir_node_is_root(n) ? NULL : n;
 }
 
 void cfx_iter_end(cfx_iter *it)
@@ -334,7 +334,7 @@ void cfx_iter_end(cfx_iter *it)
     it->graph = NULL;
     g->open_iters--;
     drain_limbo(g);
-    cfxi_graph_settle(g);
+    cfxi_ir_graph_settle(g);
 }
 
 /* ---- hooks --------------------------------------------------------------------------------- */
@@ -342,8 +342,8 @@ void cfx_iter_end(cfx_iter *it)
 uint32_t cfx_graph_add_hook(cfx_graph *g, cfx_hook_kind kind, cfx_hook_fn *fn, void *ctx,
                             cfx_error *err)
 {
-    if (!cfxi_vec_reserve(&g->hooks, 1, sizeof(cfxi_hook), g->allocator)) {
-        cfxi_nomem(err);
+    if (!cfxi_base_vec_reserve(&g->hooks, 1, sizeof(cfxi_hook), g->allocator)) {
+        cfxi_base_nomem(err);
         return 0;
     }
     cfxi_hook *hooks = g->hooks.data;
@@ -363,8 +363,8 @@ bool cfx_graph_remove_hook(cfx_graph *g, uint32_t id)
     return false;
 }
 
-cfx_status cfxi_run_hooks(cfx_graph *g, cfx_hook_kind kind, cfx_node *n, cfx_value with,
-                          cfx_node *user, cfx_error *err)
+cfx_status cfxi_ir_run_hooks(cfx_graph *g, cfx_hook_kind kind, cfx_node *n, cfx_value with,
+                             cfx_node *user, cfx_error *err)
 {
     cfx_status status = CFX_OK;
     g->open_iters++;  /* what a hook erases stays readable for us */
@@ -374,7 +374,7 @@ cfx_status cfxi_run_hooks(cfx_graph *g, cfx_hook_kind kind, cfx_node *n, cfx_val
             status = hook.fn(hook.ctx, n, with, user, err);
     }
     g->open_iters--;
-    return status == CFX_OK ? status : cfxi_failed(err, status);
+    return status == CFX_OK ? status : cfxi_base_failed(err, status);
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -394,11 +394,11 @@ size_t cfx_graph_memory(const cfx_graph *g)
     size_t bytes = sizeof *g + g->arena.bytes + g->hooks.capacity * sizeof(cfxi_hook) +
                    (g->locations.capacity + g->scopes.capacity) * sizeof(void *);
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        bytes += cfxi_table_bytes(tables[i]);
+        bytes += cfxi_ir_table_bytes(tables[i]);
     return bytes;
 }
 
-static cfx_node *unless_root(cfx_node *n) { return cfxi_node_is_root(n) ? NULL : n; }
+static cfx_node *unless_root(cfx_node *n) { return cfxi_ir_node_is_root(n) ? NULL : n; }
 
 cfx_node *cfx_graph_first(const cfx_graph *g) { return unless_root(g->root.next); }
 cfx_node *cfx_graph_last(const cfx_graph *g) { return unless_root(g->root.prev); }
@@ -408,6 +408,6 @@ cfx_node *cfx_graph_root(cfx_graph *g) { return &g->root; }
 
 cfx_node *cfx_graph_find(const cfx_graph *g, const char *name)
 {
-    const cfxi_name *entry = cfxi_namespace_find(&g->names, name, strlen(name));
+    const cfxi_name *entry = cfxi_ir_namespace_find(&g->names, name, strlen(name));
     return entry ? entry->owner : NULL;
 }

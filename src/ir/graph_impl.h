@@ -111,7 +111,7 @@ struct cfx_node {
     void *binding;
     uint32_t n_inputs;
     uint32_t n_users;
-    uint32_t mark;                    /* see cfxi_graph_stamp */
+    uint32_t mark;                    /* see cfxi_ir_graph_stamp */
     uint32_t location;                /* number of its location; 0 is none */
     uint32_t scope;
     uint32_t op : 4;
@@ -173,7 +173,7 @@ struct cfx_graph {
     cfxi_arena arena;
     cfx_seq *empty;         /* the array of all empty containers */
     cfx_namespace names;
-    cfxi_name *nameless;    /* the name of all new nodes, or NULL; see cfxi_graph_defer_names */
+    cfxi_name *nameless;    /* the name of all new nodes, or NULL; see cfxi_ir_graph_defer_names */
     cfxi_table refs_table;  /* of cfx_ref */
     cfxi_callee *callees[CFX_OPCODE_COUNT];
     cfxi_callee *recent[CFXI_RECENT];  /* found by name lately */
@@ -183,11 +183,11 @@ struct cfx_graph {
     cfx_node *limbo;        /* erased nodes that something may still look at, by same_next */
     cfx_node *unbound;      /* those whose binding must be let go of, by same_prev */
     size_t open_iters;
-    uint32_t readers;       /* see cfxi_graph_freeze */
+    uint32_t readers;       /* see cfxi_ir_graph_freeze */
     size_t dead_pins;       /* erased nodes that are pinned */
     uint32_t stamp;
     uint32_t next_hook;
-    bool settling;          /* see cfxi_graph_settle */
+    bool settling;          /* see cfxi_ir_graph_settle */
     cfx_edit_fn *on_edit;   /* or NULL; see cfx_graph_on_edit */
     void *on_edit_ctx;
     cfxi_vec hooks;         /* of cfxi_hook */
@@ -201,16 +201,16 @@ struct cfx_graph {
 
 /* ---- accessors ----------------------------------------------------------------------------- */
 
-static inline bool cfxi_node_is_root(const cfx_node *n) { return n == &n->graph->root; }
-static inline bool cfxi_node_erased(const cfx_node *n) { return n->flags & CFXI_NODE_ERASED; }
+static inline bool cfxi_ir_node_is_root(const cfx_node *n) { return n == &n->graph->root; }
+static inline bool cfxi_ir_node_erased(const cfx_node *n) { return n->flags & CFXI_NODE_ERASED; }
 
-static inline bool cfxi_is_call(const cfx_node *n)
+static inline bool cfxi_ir_is_call(const cfx_node *n)
 {
     return n->op == CFX_OP_CALL_FUNCTION || n->op == CFX_OP_CALL_METHOD ||
            n->op == CFX_OP_CALL_MODULE;
 }
 
-static inline cfx_value cfxi_seq_value(cfx_kind kind, cfx_seq *seq, uint32_t depth)
+static inline cfx_value cfxi_ir_seq_value(cfx_kind kind, cfx_seq *seq, uint32_t depth)
 {
     cfx_value v = cfx_scalar(kind, 0);
     v.pad = depth;
@@ -220,20 +220,20 @@ static inline cfx_value cfxi_seq_value(cfx_kind kind, cfx_seq *seq, uint32_t dep
 
 /* Item i of a tuple or list that is written down, from its end if negative; INVALID if there is
  * none. */
-cfx_value cfxi_seq_item(cfx_value of, cfx_value i);  /* (value.c) */
+cfx_value cfxi_ir_seq_item(cfx_value of, cfx_value i);  /* (value.c) */
 
-static inline const cfxi_location *cfxi_location_of(const cfx_node *n)
+static inline const cfxi_location *cfxi_ir_location_of(const cfx_node *n)
 {
     return n->location ? ((cfxi_location **)n->graph->locations.data)[n->location - 1] : NULL;
 }
-static inline const cfxi_scope *cfxi_scope_at(const cfx_graph *g, uint32_t scope)
+static inline const cfxi_scope *cfxi_ir_scope_at(const cfx_graph *g, uint32_t scope)
 {
     bool known = scope > 0 && scope <= g->scopes.size;
     return known ? ((cfxi_scope **)g->scopes.data)[scope - 1] : NULL;
 }
 
 /* The next input of a graph behind `n`, or its first for NULL; NULL if there is none. */
-static inline cfx_node *cfxi_next_input(const cfx_graph *g, const cfx_node *n)
+static inline cfx_node *cfxi_ir_next_input(const cfx_graph *g, const cfx_node *n)
 {
     cfx_node *next = n ? n->next : g->root.next;
     while (next != &g->root && next->op != CFX_OP_PLACEHOLDER)
@@ -243,68 +243,68 @@ static inline cfx_node *cfxi_next_input(const cfx_graph *g, const cfx_node *n)
 
 /* A mark for each node visited, without a set: marks below the returned stamp are old. `n` marks
  * (stamp, stamp + 1, ...) are reserved, so that a mark can also number the nodes. */
-uint32_t cfxi_graph_stamp(cfx_graph *g, uint32_t n);
+uint32_t cfxi_ir_graph_stamp(cfx_graph *g, uint32_t n);
 /* Numbers the nodes in their order by marks; the first has the mark that is returned. */
-uint32_t cfxi_graph_number(cfx_graph *g);
+uint32_t cfxi_ir_graph_number(cfx_graph *g);
 
 /* While a graph is being printed, compared, checked or generated, code of the host may run; it can
  * read the graph and its regions, but edits of them fail. Freezing nests. */
-static inline void cfxi_graph_freeze(const cfx_graph *g)
+static inline void cfxi_ir_graph_freeze(const cfx_graph *g)
 {
     ((cfx_graph *)(uintptr_t)g)->readers++;
 }
-static inline void cfxi_graph_thaw(const cfx_graph *g)
+static inline void cfxi_ir_graph_thaw(const cfx_graph *g)
 {
     ((cfx_graph *)(uintptr_t)g)->readers--;
 }
 /* Begins every edit of `g`: fails if it is frozen, and calls who waits for an edit. (graph.c) */
-cfx_status cfxi_graph_begin_edit(cfx_graph *g, cfx_error *err);
+cfx_status cfxi_ir_graph_begin_edit(cfx_graph *g, cfx_error *err);
 
 /* ---- hash sets (hashset.c) ----------------------------------------------------------------- */
 
 typedef bool cfxi_same_fn(const void *item, const void *key, size_t size);
 
 /* The item for which `same` holds, or NULL. */
-void *cfxi_table_find(const cfxi_table *t, uint32_t hash, cfxi_same_fn *same, const void *key,
-                      size_t size);
+void *cfxi_ir_table_find(const cfxi_table *t, uint32_t hash, cfxi_same_fn *same, const void *key,
+                         size_t size);
 /* Makes room for one more; false if memory is out. `hash_of` re-hashes the items. */
 typedef uint32_t cfxi_hash_fn(const void *item);
-bool cfxi_table_reserve(cfxi_table *t, cfxi_hash_fn *hash_of, const cfx_allocator *allocator);
-bool cfxi_table_presize(cfxi_table *t, size_t n, const cfx_allocator *allocator);  /* if empty */
-void cfxi_table_insert(cfxi_table *t, uint32_t hash, void *item);  /* after a reserve */
-void cfxi_table_remove(cfxi_table *t, uint32_t hash, const void *item);
-void cfxi_table_free(cfxi_table *t, const cfx_allocator *allocator);
-size_t cfxi_table_bytes(const cfxi_table *t);  /* that it has allocated */
+bool cfxi_ir_table_reserve(cfxi_table *t, cfxi_hash_fn *hash_of, const cfx_allocator *allocator);
+bool cfxi_ir_table_presize(cfxi_table *t, size_t n, const cfx_allocator *allocator);  /* if empty */
+void cfxi_ir_table_insert(cfxi_table *t, uint32_t hash, void *item);  /* after a reserve */
+void cfxi_ir_table_remove(cfxi_table *t, uint32_t hash, const void *item);
+void cfxi_ir_table_free(cfxi_table *t, const cfx_allocator *allocator);
+size_t cfxi_ir_table_bytes(const cfxi_table *t);  /* that it has allocated */
 /* Walks the items: *at starts at 0; NULL at the end. */
-void *cfxi_table_next(const cfxi_table *t, size_t *at);
+void *cfxi_ir_table_next(const cfxi_table *t, size_t *at);
 
 /* ---- values (value.c) ---------------------------------------------------------------------- */
 
 /* What every text writes for a value that is one of a closed set ("None", "True", "torch.float32");
  * NULL for other kinds. */
-const char *cfxi_value_word(cfx_value v);
+const char *cfxi_ir_value_word(cfx_value v);
 
-cfx_str *cfxi_str_new(cfxi_arena *arena, const char *text, size_t size);  /* refs 0 */
-void cfxi_str_free(cfxi_arena *arena, cfx_str *str);
-void cfxi_value_hold(cfx_value v);
-void cfxi_value_drop(cfx_graph *g, cfx_value v);
-void cfxi_value_unhold(cfx_value v);  /* undoes a hold: what nobody else holds floats again */
+cfx_str *cfxi_ir_str_new(cfxi_arena *arena, const char *text, size_t size);  /* refs 0 */
+void cfxi_ir_str_free(cfxi_arena *arena, cfx_str *str);
+void cfxi_ir_value_hold(cfx_value v);
+void cfxi_ir_value_drop(cfx_graph *g, cfx_value v);
+void cfxi_ir_value_unhold(cfx_value v);  /* undoes a hold: what nobody else holds floats again */
 /* Whether `v` may be used in `g`; sets *err. */
-cfx_status cfxi_value_check(const cfx_graph *g, cfx_value v, cfx_error *err);
-static inline bool cfxi_is_seq(cfx_value v)
+cfx_status cfxi_ir_value_check(const cfx_graph *g, cfx_value v, cfx_error *err);
+static inline bool cfxi_ir_is_seq(cfx_value v)
 {
     return v.kind >= CFX_KIND_COMPLEX && v.kind <= CFX_KIND_NAMEDTUPLE;
 }
 /* Neither INVALID, nor a node, nor a reference: fits any graph. */
-static inline bool cfxi_is_plain(cfx_value v)
+static inline bool cfxi_ir_is_plain(cfx_value v)
 {
     return v.kind - 1 < CFX_KIND_NODE - 1;
 }
-static inline bool cfxi_is_ref(cfx_value v)
+static inline bool cfxi_ir_is_ref(cfx_value v)
 {
     return v.kind == CFX_KIND_GRAPH || v.kind == CFX_KIND_HOST;
 }
-static inline bool cfxi_is_str(cfx_value v)
+static inline bool cfxi_ir_is_str(cfx_value v)
 {
     return v.kind >= CFX_KIND_STR && v.kind <= CFX_KIND_DEVICE;
 }
@@ -326,110 +326,112 @@ typedef struct cfxi_hasher {
 } cfxi_hasher;
 
 /* The host may be asked for names: freeze the graph meanwhile. */
-uint64_t cfxi_hash_items(cfxi_hasher *c, uint64_t h, const cfx_seq *seq);
-uint64_t cfxi_hash_ref(cfxi_hasher *c, uint64_t h, cfx_ref *ref);
+uint64_t cfxi_ir_hash_items(cfxi_hasher *c, uint64_t h, const cfx_seq *seq);
+uint64_t cfxi_ir_hash_ref(cfxi_hasher *c, uint64_t h, cfx_ref *ref);
 
 /* ---- comparing (equal.c) ------------------------------------------------------------------- */
 
-typedef enum cfxi_floats {
+typedef enum cfxi_ir_floats {
     CFXI_FLOATS_TEXT,   /* bit by bit, but every nan is the same one, as in texts */
     CFXI_FLOATS_BITS,   /* bit by bit, and nan equals nothing */
     CFXI_FLOATS_PYTHON  /* 0.0 is -0.0, and nan equals nothing */
-} cfxi_floats;
+} cfxi_ir_floats;
 
 /* What counts as the same value: the one walk over values asks this. */
 typedef struct cfxi_same {
     bool (*node)(const void *ctx, const cfx_node *a, const cfx_node *b);  /* NULL: the same node */
     bool (*region)(const void *ctx, const cfx_ref *a, const cfx_ref *b);  /* NULL: see below */
     const void *ctx;
-    cfxi_floats floats;
+    cfxi_ir_floats floats;
     bool numbers;     /* True, 1 and 1.0 are one, as in Python */
     bool exact;       /* of one graph: host objects, names and regions by identity, sets in order */
     bool shape_only;  /* regions in the sense of cfx_graph_equal */
     bool regions_apart;  /* any two regions are the same: they are compared elsewhere */
 } cfxi_same;
-bool cfxi_same_value(const cfxi_same *how, cfx_value a, cfx_value b);
-bool cfxi_same_items(const cfxi_same *how, const cfx_seq *a, const cfx_seq *b);
+bool cfxi_ir_same_value(const cfxi_same *how, cfx_value a, cfx_value b);
+bool cfxi_ir_same_items(const cfxi_same *how, const cfx_seq *a, const cfx_seq *b);
 /* Whether two regions compute the same: cfx_graph_equal with `shape_only`, whatever their inputs
  * are called; and a hash that agrees with it. */
-bool cfxi_region_equal(const cfx_graph *a, const cfx_graph *b);
-cfx_status cfxi_region_hash(cfx_graph *region, uint64_t *hash, cfx_error *err);
+bool cfxi_ir_region_equal(const cfx_graph *a, const cfx_graph *b);
+cfx_status cfxi_ir_region_hash(cfx_graph *region, uint64_t *hash, cfx_error *err);
 /* The same object, or one that the host calls equal; a name and the object that has it. */
-bool cfxi_same_ref(cfx_ref *a, cfx_ref *b);
+bool cfxi_ir_same_ref(cfx_ref *a, cfx_ref *b);
 
 /* ---- references (ref.c) -------------------------------------------------------------------- */
 
-cfx_ref *cfxi_ref_object(cfx_graph *g, void *object, cfx_error *err);
-cfx_ref *cfxi_ref_name(cfx_graph *g, const char *name, size_t size, cfx_error *err);
-cfx_ref *cfxi_ref_region(cfx_graph *g, cfx_graph *region, cfx_error *err);
-void cfxi_ref_drop(cfx_graph *g, cfx_ref *ref);     /* one count less */
-void cfxi_ref_discard(cfx_graph *g, cfx_ref *ref);  /* if nobody has it */
-cfx_ref *cfxi_ref_find(const cfx_graph *g, cfx_target target);  /* NULL if there is none */
+cfx_ref *cfxi_ir_ref_object(cfx_graph *g, void *object, cfx_error *err);
+cfx_ref *cfxi_ir_ref_name(cfx_graph *g, const char *name, size_t size, cfx_error *err);
+cfx_ref *cfxi_ir_ref_region(cfx_graph *g, cfx_graph *region, cfx_error *err);
+void cfxi_ir_ref_drop(cfx_graph *g, cfx_ref *ref);  /* one count less */
+void cfxi_ir_ref_discard(cfx_graph *g, cfx_ref *ref);  /* if nobody has it */
+cfx_ref *cfxi_ir_ref_find(const cfx_graph *g, cfx_target target);  /* NULL if there is none */
 /* Its name, asked of the host if need be; NULL with *err set. */
-const cfx_str *cfxi_ref_qualified_name(cfx_graph *g, cfx_ref *ref, cfx_error *err);
+const cfx_str *cfxi_ir_ref_qualified_name(cfx_graph *g, cfx_ref *ref, cfx_error *err);
 /* The entry of `dst` for what `ref`, not a region, refers to in `src`; NULL with *err set. */
-cfx_ref *cfxi_ref_copy(cfx_graph *dst, cfx_graph *src, cfx_ref *ref, cfx_error *err);
+cfx_ref *cfxi_ir_ref_copy(cfx_graph *dst, cfx_graph *src, cfx_ref *ref, cfx_error *err);
 /* Lets go of the host objects that nobody uses any more; ends every edit. */
-void cfxi_graph_settle(cfx_graph *g);
+void cfxi_ir_graph_settle(cfx_graph *g);
 
 /* ---- names (name.c) ------------------------------------------------------------------------ */
 
-void cfxi_namespace_init(cfx_namespace *ns, cfxi_arena *arena);
-void cfxi_namespace_release(cfx_namespace *ns);
+void cfxi_ir_namespace_init(cfx_namespace *ns, cfxi_arena *arena);
+void cfxi_ir_namespace_release(cfx_namespace *ns);
 /* Takes a name: from a wish, or the next of a base. NULL with *err set. */
-cfxi_name *cfxi_namespace_take(cfx_namespace *ns, const char *wish, size_t size,
-                               bool allow_reserved, cfx_error *err);
+cfxi_name *cfxi_ir_namespace_take(cfx_namespace *ns, const char *wish, size_t size,
+                                  bool allow_reserved, cfx_error *err);
 /* Likewise; *next is the base that further names from this wish are the next of, if that is only a
  * matter of counting now, else NULL. */
-cfxi_name *cfxi_namespace_take_from(cfx_namespace *ns, const char *wish, size_t size,
-                                    bool allow_reserved, cfxi_base **next, cfx_error *err);
-cfxi_name *cfxi_namespace_next(cfx_namespace *ns, cfxi_base *base, cfx_error *err);
-cfxi_name *cfxi_namespace_find(const cfx_namespace *ns, const char *name, size_t size);
+cfxi_name *cfxi_ir_namespace_take_from(cfx_namespace *ns, const char *wish, size_t size,
+                                       bool allow_reserved, cfxi_base **next, cfx_error *err);
+cfxi_name *cfxi_ir_namespace_next(cfx_namespace *ns, cfxi_base *base, cfx_error *err);
+cfxi_name *cfxi_ir_namespace_find(const cfx_namespace *ns, const char *name, size_t size);
 /* The name exactly as it is: the entry it has, or a new one. Whether it was taken or not, it is
  * taken then; `entry` leaves that as it is. */
-cfxi_name *cfxi_namespace_entry(cfx_namespace *ns, const char *name, size_t size, cfx_error *err);
-cfxi_name *cfxi_namespace_exact(cfx_namespace *ns, const char *name, size_t size, cfx_error *err);
+cfxi_name *cfxi_ir_namespace_entry(cfx_namespace *ns, const char *name, size_t size,
+                                   cfx_error *err);
+cfxi_name *cfxi_ir_namespace_exact(cfx_namespace *ns, const char *name, size_t size,
+                                   cfx_error *err);
 /* Likewise, and counts a new one as if it had been wished for; for copies of a whole graph.
  * `is_free` says that it is known not to have an entry. */
-cfxi_name *cfxi_namespace_keep(cfx_namespace *ns, const char *name, size_t size, bool is_free,
-                               cfx_error *err);
+cfxi_name *cfxi_ir_namespace_keep(cfx_namespace *ns, const char *name, size_t size, bool is_free,
+                                  cfx_error *err);
 
 /* From here on new nodes that come without a wish are all called "_": for a graph that is being
- * made, where most are gone before anybody could see their names. Until cfxi_graph_name_anew. */
-cfx_status cfxi_graph_defer_names(cfx_graph *g, cfx_error *err);
+ * made, where most are gone before anybody could see their names. Until cfxi_ir_graph_name_anew. */
+cfx_status cfxi_ir_graph_defer_names(cfx_graph *g, cfx_error *err);
 /* All names are free again, and counted from the start. */
-void cfxi_namespace_forget(cfx_namespace *ns);
+void cfxi_ir_namespace_forget(cfx_namespace *ns);
 /* Names the nodes anew as if they had just been made, one after the other: names of nodes that are
  * gone are free again. Inputs are called as `inputs` wishes, one for each; if that is NULL, as they
  * are. If memory runs out, the graph can only be released. (edit.c) */
-cfx_status cfxi_graph_name_anew(cfx_graph *g, const char *const *inputs, cfx_error *err);
+cfx_status cfxi_ir_graph_name_anew(cfx_graph *g, const char *const *inputs, cfx_error *err);
 
 /* The other node that has the name of `n` and the better right to it, or NULL. A name belongs to
  * one node, its owner, unless names were set by hand: of those nodes, which are few, the first that
  * is asked for counts as the owner, which *names (NULL at first, the caller's to free) remembers.
  * The map is good until a name changes. (verify.c) */
-cfx_status cfxi_name_rival(cfx_node *n, cfx_node_map **names, const cfx_node **rival,
-                           cfx_error *err);
+cfx_status cfxi_ir_name_rival(cfx_node *n, cfx_node_map **names, const cfx_node **rival,
+                              cfx_error *err);
 
 /* ---- locations (location.c) ---------------------------------------------------------------- */
 
 /* Lets go of the host's objects for the classes of scopes; settle afterwards. */
-void cfxi_scopes_let_go(cfx_graph *g);
+void cfxi_ir_scopes_let_go(cfx_graph *g);
 
 /* ---- the list (graph.c) -------------------------------------------------------------------- */
 
-void cfxi_list_insert(cfx_node *before, cfx_node *n);   /* and labels it */
-void cfxi_list_remove(cfx_node *n);
-cfx_node *cfxi_insert_before(const cfx_graph *g);       /* the insertion point as a node */
-void cfxi_node_erase(cfx_node *n);                      /* unchecked; into limbo */
-cfx_status cfxi_run_hooks(cfx_graph *g, cfx_hook_kind kind, cfx_node *n, cfx_value with,
-                          cfx_node *user, cfx_error *err);
+void cfxi_ir_list_insert(cfx_node *before, cfx_node *n);  /* and labels it */
+void cfxi_ir_list_remove(cfx_node *n);
+cfx_node *cfxi_ir_insert_before(const cfx_graph *g);    /* the insertion point as a node */
+void cfxi_ir_node_erase(cfx_node *n);                   /* unchecked; into limbo */
+cfx_status cfxi_ir_run_hooks(cfx_graph *g, cfx_hook_kind kind, cfx_node *n, cfx_value with,
+                             cfx_node *user, cfx_error *err);
 
 /* ---- order labels (order.c) ---------------------------------------------------------------- */
 
 /* Gives `n`, already on the list, a label between its neighbours'; relabels a stretch around it if
  * there is no room. Amortised O(log n). */
-void cfxi_order_assign(cfx_node *n);
+void cfxi_ir_order_assign(cfx_node *n);
 
 /* ---- uses (use.c) -------------------------------------------------------------------------- */
 
@@ -442,22 +444,22 @@ typedef struct cfxi_arg_change {
     uint32_t kept;           /* so many of the node's edges stay where they are on the use lists */
 } cfxi_arg_change;
 
-cfx_status cfxi_args_prepare(cfxi_arg_change *change, cfx_node *n, cfx_value args, cfx_value kwargs,
-                             cfx_error *err);
+cfx_status cfxi_ir_args_prepare(cfxi_arg_change *change, cfx_node *n, cfx_value args,
+                                cfx_value kwargs, cfx_error *err);
 /* Likewise for arguments that only add to what the node has: its edges keep their place. */
-cfx_status cfxi_args_prepare_more(cfxi_arg_change *change, cfx_node *n, cfx_value args,
-                                  cfx_error *err);
-void cfxi_args_commit(cfxi_arg_change *change);
-void cfxi_args_abandon(cfxi_arg_change *change);  /* its values are as floating as before */
+cfx_status cfxi_ir_args_prepare_more(cfxi_arg_change *change, cfx_node *n, cfx_value args,
+                                     cfx_error *err);
+void cfxi_ir_args_commit(cfxi_arg_change *change);
+void cfxi_ir_args_abandon(cfxi_arg_change *change);  /* its values are as floating as before */
 
 /* Whether `type`, INVALID for none, may be the type of a node; sets *err. (node.c) */
-cfx_status cfxi_type_check(const cfx_graph *g, cfx_value type, cfx_error *err);
+cfx_status cfxi_ir_type_check(const cfx_graph *g, cfx_value type, cfx_error *err);
 /* Sets or clears (INVALID) the type, without checks; false if memory is out. (node.c) */
-bool cfxi_node_set_type(cfx_node *n, cfx_value type);
+bool cfxi_ir_node_set_type(cfx_node *n, cfx_value type);
 
 /* ---- copies (node_copy.c) ------------------------------------------------------------------ */
 
-bool cfxi_node_map_reserve(cfx_node_map *map, size_t more);  /* false if memory is out */
+bool cfxi_ir_node_map_reserve(cfx_node_map *map, size_t more);  /* false if memory is out */
 
 /* What of a copied node is not as it was: the name it wishes for, NULL to derive it from the
  * target; the path it names, NULL for the same; and it may become a placeholder, which has type
@@ -470,16 +472,16 @@ typedef struct cfxi_copy_as {
     bool move;
 } cfxi_copy_as;
 /* As cfx_value_map; with `move` regions are handed over. */
-cfx_value cfxi_value_map(cfx_graph *dst, cfx_graph *src, cfx_value v, bool move, cfx_map_fn *fn,
-                         void *ctx, cfx_error *err);
-cfx_node *cfxi_graph_copy_as(cfx_graph *g, const cfx_node *n, const cfxi_copy_as *as,
-                             cfx_map_fn *fn, void *ctx, cfx_error *err);
+cfx_value cfxi_ir_value_map(cfx_graph *dst, cfx_graph *src, cfx_value v, bool move, cfx_map_fn *fn,
+                            void *ctx, cfx_error *err);
+cfx_node *cfxi_ir_graph_copy_as(cfx_graph *g, const cfx_node *n, const cfxi_copy_as *as,
+                                cfx_map_fn *fn, void *ctx, cfx_error *err);
 
 /* ---- messages (location.c) ----------------------------------------------------------------- */
 
 enum { CFXI_WHERE_SIZE = 100 };
 /* " (model.py:3)" behind the name of a node in a message; "" if that is not known. */
-const char *cfxi_where(const cfx_node *n, char out[CFXI_WHERE_SIZE]);
+const char *cfxi_ir_where(const cfx_node *n, char out[CFXI_WHERE_SIZE]);
 
 /* ---- operators (region.c) ------------------------------------------------------------------ */
 
@@ -495,8 +497,8 @@ typedef struct cfxi_region_form {
 } cfxi_region_form;
 
 /* NULL if the node calls no such operator; the answer is kept with its callee. */
-const cfxi_region_form *cfxi_node_form(const cfx_node *n);
+const cfxi_region_form *cfxi_ir_node_form(const cfx_node *n);
 /* Argument i of such a call, by its place or its name; INVALID if it is not given. */
-cfx_value cfxi_region_arg(const cfxi_region_form *form, const cfx_node *n, size_t i);
+cfx_value cfxi_ir_region_arg(const cfxi_region_form *form, const cfx_node *n, size_t i);
 
 #endif

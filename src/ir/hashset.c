@@ -15,7 +15,7 @@ static uintptr_t *slots_of(const cfxi_table *t)
     return t->slots ? t->slots : (uintptr_t *)(uintptr_t)t->few;
 }
 
-size_t cfxi_table_bytes(const cfxi_table *t)
+size_t cfxi_ir_table_bytes(const cfxi_table *t)
 {
     return t->slots ? t->capacity * sizeof *t->slots : 0;
 }
@@ -28,8 +28,8 @@ static uintptr_t tagged(const void *item, uint32_t hash)
 static void *item_of(uintptr_t slot) { return (void *)(slot & ~(uintptr_t)TAG_MASK); }
 static bool is_item(uintptr_t slot) { return slot && slot != (uintptr_t)&tombstone; }
 
-void *cfxi_table_find(const cfxi_table *t, uint32_t hash, cfxi_same_fn *same, const void *key,
-                      size_t size)
+void *cfxi_ir_table_find(const cfxi_table *t, uint32_t hash, cfxi_same_fn *same, const void *key,
+                         size_t size)
 {
     if (!t->capacity)
         return NULL;
@@ -62,8 +62,8 @@ static bool resize(cfxi_table *t, size_t capacity, cfxi_hash_fn *hash_of,
         t->capacity = capacity;
         return true;
     }
-    if (cfxi_mul_size(capacity, sizeof *slots, 0, &bytes))
-        slots = cfxi_alloc(allocator, bytes);
+    if (cfxi_base_mul_size(capacity, sizeof *slots, 0, &bytes))
+        slots = cfxi_base_alloc(allocator, bytes);
     if (!slots)
         return false;
     memset(slots, 0, bytes);
@@ -75,14 +75,14 @@ static bool resize(cfxi_table *t, size_t capacity, cfxi_hash_fn *hash_of,
         if (item)
             place(slots, capacity, hash_of(item), item);
     }
-    cfxi_free(allocator, t->slots, cfxi_table_bytes(t));
+    cfxi_base_free(allocator, t->slots, cfxi_ir_table_bytes(t));
     t->slots = slots;
     t->used = t->size;
     t->capacity = capacity;
     return true;
 }
 
-bool cfxi_table_reserve(cfxi_table *t, cfxi_hash_fn *hash_of, const cfx_allocator *allocator)
+bool cfxi_ir_table_reserve(cfxi_table *t, cfxi_hash_fn *hash_of, const cfx_allocator *allocator)
 {
     if ((t->used + 1) * 4 <= t->capacity * 3)
         return true;
@@ -92,7 +92,7 @@ bool cfxi_table_reserve(cfxi_table *t, cfxi_hash_fn *hash_of, const cfx_allocato
     return resize(t, capacity, hash_of, allocator);
 }
 
-bool cfxi_table_presize(cfxi_table *t, size_t n, const cfx_allocator *allocator)
+bool cfxi_ir_table_presize(cfxi_table *t, size_t n, const cfx_allocator *allocator)
 {
     size_t capacity = CFXI_FEW_SLOTS;
     while ((n + 1) * 4 > capacity * 3)
@@ -100,7 +100,7 @@ bool cfxi_table_presize(cfxi_table *t, size_t n, const cfx_allocator *allocator)
     return resize(t, capacity, NULL, allocator);
 }
 
-void cfxi_table_insert(cfxi_table *t, uint32_t hash, void *item)
+void cfxi_ir_table_insert(cfxi_table *t, uint32_t hash, void *item)
 {
     size_t mask = t->capacity - 1;
     size_t i = hash & mask;
@@ -112,7 +112,7 @@ void cfxi_table_insert(cfxi_table *t, uint32_t hash, void *item)
     slots[i] = tagged(item, hash);
 }
 
-void cfxi_table_remove(cfxi_table *t, uint32_t hash, const void *item)
+void cfxi_ir_table_remove(cfxi_table *t, uint32_t hash, const void *item)
 {
     size_t mask = t->capacity - 1;
     uintptr_t *slots = slots_of(t);
@@ -125,13 +125,13 @@ void cfxi_table_remove(cfxi_table *t, uint32_t hash, const void *item)
     }
 }
 
-void cfxi_table_free(cfxi_table *t, const cfx_allocator *allocator)
+void cfxi_ir_table_free(cfxi_table *t, const cfx_allocator *allocator)
 {
-    cfxi_free(allocator, t->slots, cfxi_table_bytes(t));
+    cfxi_base_free(allocator, t->slots, cfxi_ir_table_bytes(t));
     *t = (cfxi_table){0};
 }
 
-void *cfxi_table_next(const cfxi_table *t, size_t *at)
+void *cfxi_ir_table_next(const cfxi_table *t, size_t *at)
 {
     while (*at < t->capacity) {
         uintptr_t slot = slots_of(t)[(*at)++];

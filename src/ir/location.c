@@ -11,7 +11,7 @@ typedef struct location_key {
 
 static uint32_t hash_location(const char *file, size_t size, uint32_t line)
 {
-    return (uint32_t)cfxi_hash_mix(cfxi_hash_bytes(file, size), line);
+    return (uint32_t)cfxi_base_hash_mix(cfxi_base_hash_bytes(file, size), line);
 }
 
 static uint32_t location_hash(const void *item)
@@ -33,13 +33,13 @@ static bool same_location(const void *item, const void *key, size_t size)
  * out. */
 static bool reserve_entry(cfx_graph *g, cfxi_table *table, cfxi_vec *vec, cfxi_hash_fn *hash_of)
 {
-    return cfxi_table_reserve(table, hash_of, g->allocator) &&
-           cfxi_vec_reserve(vec, 1, sizeof(void *), g->allocator) && vec->size < UINT32_MAX;
+    return cfxi_ir_table_reserve(table, hash_of, g->allocator) &&
+           cfxi_base_vec_reserve(vec, 1, sizeof(void *), g->allocator) && vec->size < UINT32_MAX;
 }
 
 static uint32_t add_entry(cfxi_table *table, cfxi_vec *vec, uint32_t hash, void *entry)
 {
-    cfxi_table_insert(table, hash, entry);
+    cfxi_ir_table_insert(table, hash, entry);
     ((void **)vec->data)[vec->size] = entry;
     return (uint32_t)++vec->size;
 }
@@ -47,7 +47,7 @@ static uint32_t add_entry(cfxi_table *table, cfxi_vec *vec, uint32_t hash, void 
 static cfxi_location *find_location(cfx_graph *g, const location_key *key)
 {
     uint32_t hash = hash_location(key->file, key->size, key->line);
-    return cfxi_table_find(&g->location_table, hash, same_location, key, 0);
+    return cfxi_ir_table_find(&g->location_table, hash, same_location, key, 0);
 }
 
 /* `file` is shared with the location of line 0, or made anew for it. */
@@ -58,12 +58,12 @@ static cfxi_location *add_location(cfx_graph *g, const location_key *key, cfx_st
         return NULL;
     bool own = file == NULL;
     if (own)
-        file = cfxi_str_new(&g->arena, key->file, key->size);
+        file = cfxi_ir_str_new(&g->arena, key->file, key->size);
     if (file)
-        location = cfxi_arena_alloc(&g->arena, sizeof *location);
+        location = cfxi_base_arena_alloc(&g->arena, sizeof *location);
     if (!location) {
         if (own)
-            cfxi_str_free(&g->arena, file);
+            cfxi_ir_str_free(&g->arena, file);
         return NULL;
     }
     *location = (cfxi_location){.file = file, .line = key->line};
@@ -79,7 +79,7 @@ uint32_t cfx_graph_location(cfx_graph *g, const char *file, uint32_t line, cfx_e
     const cfxi_location *location = find_location(g, &key);
     if (location)
         return location->number;
-    if (!cfxi_utf8_valid(file, key.size)) {
+    if (!cfxi_base_utf8_valid(file, key.size)) {
         cfx_error_set(err, CFX_E_VALUE, "a file name must be UTF-8");
         return 0;
     }
@@ -89,7 +89,7 @@ uint32_t cfx_graph_location(cfx_graph *g, const char *file, uint32_t line, cfx_e
     if (owner)
         location = line == 0 ? owner : add_location(g, &key, owner->file);
     if (!location)
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
     return location ? location->number : 0;
 }
 
@@ -113,13 +113,13 @@ void cfx_node_set_location_number(cfx_node *n, uint32_t location)
 
 const char *cfx_node_file(const cfx_node *n)
 {
-    const cfxi_location *location = cfxi_location_of(n);
+    const cfxi_location *location = cfxi_ir_location_of(n);
     return location ? location->file->data : NULL;
 }
 
 uint32_t cfx_node_line(const cfx_node *n)
 {
-    const cfxi_location *location = cfxi_location_of(n);
+    const cfxi_location *location = cfxi_ir_location_of(n);
     return location ? location->line : 0;
 }
 
@@ -139,9 +139,9 @@ static void *object_of(const cfxi_scope *scope)
 
 static uint32_t hash_scope(const char *path, const char *type, uint32_t parent)
 {
-    uint64_t hash = cfxi_hash_bytes(path, strlen(path));
-    hash = cfxi_hash_mix(hash, cfxi_hash_bytes(type, strlen(type)));
-    return (uint32_t)cfxi_hash_mix(hash, parent);
+    uint64_t hash = cfxi_base_hash_bytes(path, strlen(path));
+    hash = cfxi_base_hash_mix(hash, cfxi_base_hash_bytes(type, strlen(type)));
+    return (uint32_t)cfxi_base_hash_mix(hash, parent);
 }
 
 static uint32_t scope_hash(const void *item)
@@ -163,20 +163,20 @@ static bool same_scope(const void *item, const void *key, size_t size)
 static cfxi_scope *add_scope(cfx_graph *g, const scope_key *key, uint32_t hash, cfx_error *err)
 {
     if (!reserve_entry(g, &g->scope_table, &g->scopes, scope_hash)) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
-    cfx_str *path = cfxi_str_new(&g->arena, key->path, strlen(key->path));
-    cfx_str *type = cfxi_str_new(&g->arena, key->type, strlen(key->type));
-    cfxi_scope *scope = path && type ? cfxi_arena_alloc(&g->arena, sizeof *scope) : NULL;
+    cfx_str *path = cfxi_ir_str_new(&g->arena, key->path, strlen(key->path));
+    cfx_str *type = cfxi_ir_str_new(&g->arena, key->type, strlen(key->type));
+    cfxi_scope *scope = path && type ? cfxi_base_arena_alloc(&g->arena, sizeof *scope) : NULL;
     if (!scope)
-        cfxi_nomem(err);
-    cfx_ref *object = scope && key->object ? cfxi_ref_object(g, key->object, err) : NULL;
+        cfxi_base_nomem(err);
+    cfx_ref *object = scope && key->object ? cfxi_ir_ref_object(g, key->object, err) : NULL;
     if (!scope || (key->object && !object)) {
-        cfxi_str_free(&g->arena, path);
-        cfxi_str_free(&g->arena, type);
+        cfxi_ir_str_free(&g->arena, path);
+        cfxi_ir_str_free(&g->arena, type);
         if (scope)
-            cfxi_arena_free(&g->arena, scope, sizeof *scope);
+            cfxi_base_arena_free(&g->arena, scope, sizeof *scope);
         return NULL;
     }
     if (object)
@@ -194,13 +194,13 @@ uint32_t cfx_graph_scope(cfx_graph *g, uint32_t parent, const char *path, const 
         cfx_error_set(err, CFX_E_VALUE, "the graph has no scope %u", parent);
         return 0;
     }
-    if (!cfxi_utf8_valid(key.path, strlen(key.path)) ||
-        !cfxi_utf8_valid(key.type, strlen(key.type))) {
+    if (!cfxi_base_utf8_valid(key.path, strlen(key.path)) ||
+        !cfxi_base_utf8_valid(key.type, strlen(key.type))) {
         cfx_error_set(err, CFX_E_VALUE, "a scope must be UTF-8 text");
         return 0;
     }
     uint32_t hash = hash_scope(key.path, key.type, parent);
-    cfxi_scope *scope = cfxi_table_find(&g->scope_table, hash, same_scope, &key, 0);
+    cfxi_scope *scope = cfxi_ir_table_find(&g->scope_table, hash, same_scope, &key, 0);
     if (!scope)
         scope = add_scope(g, &key, hash, err);
     return scope ? scope->number : 0;
@@ -208,34 +208,34 @@ uint32_t cfx_graph_scope(cfx_graph *g, uint32_t parent, const char *path, const 
 
 uint32_t cfx_scope_parent(const cfx_graph *g, uint32_t scope)
 {
-    const cfxi_scope *entry = cfxi_scope_at(g, scope);
+    const cfxi_scope *entry = cfxi_ir_scope_at(g, scope);
     return entry ? entry->parent : 0;
 }
 
 const char *cfx_scope_path(const cfx_graph *g, uint32_t scope)
 {
-    const cfxi_scope *entry = cfxi_scope_at(g, scope);
+    const cfxi_scope *entry = cfxi_ir_scope_at(g, scope);
     return entry ? entry->path->data : NULL;
 }
 
 const char *cfx_scope_type(const cfx_graph *g, uint32_t scope)
 {
-    const cfxi_scope *entry = cfxi_scope_at(g, scope);
+    const cfxi_scope *entry = cfxi_ir_scope_at(g, scope);
     return entry ? entry->type->data : NULL;
 }
 
 void *cfx_scope_object(const cfx_graph *g, uint32_t scope)
 {
-    const cfxi_scope *entry = cfxi_scope_at(g, scope);
+    const cfxi_scope *entry = cfxi_ir_scope_at(g, scope);
     return entry ? object_of(entry) : NULL;
 }
 
-void cfxi_scopes_let_go(cfx_graph *g)
+void cfxi_ir_scopes_let_go(cfx_graph *g)
 {
     for (size_t i = 0; i < g->scopes.size; i++) {
         cfxi_scope *scope = ((cfxi_scope **)g->scopes.data)[i];
         if (scope->object)
-            cfxi_ref_drop(g, scope->object);
+            cfxi_ir_ref_drop(g, scope->object);
         scope->object = NULL;
     }
 }
@@ -247,9 +247,9 @@ void cfx_node_set_scope(cfx_node *n, uint32_t scope)
     n->scope = scope <= n->graph->scopes.size ? scope : 0;
 }
 
-const char *cfxi_where(const cfx_node *n, char out[CFXI_WHERE_SIZE])
+const char *cfxi_ir_where(const cfx_node *n, char out[CFXI_WHERE_SIZE])
 {
-    const cfxi_location *at = cfxi_location_of(n);
+    const cfxi_location *at = cfxi_ir_location_of(n);
     out[0] = '\0';
     if (at)
         snprintf(out, CFXI_WHERE_SIZE, " (%.80s:%u)", at->file->data, at->line);

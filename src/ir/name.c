@@ -64,7 +64,7 @@ bool cfx_name_is_reserved(const char *name, size_t size)
 
 static uint32_t hash_text(const char *text, size_t size)
 {
-    return (uint32_t)cfxi_hash_bytes(text, size);
+    return (uint32_t)cfxi_base_hash_bytes(text, size);
 }
 
 static bool same_name(const void *item, const void *key, size_t size)
@@ -91,27 +91,27 @@ static uint32_t hash_base(const void *item)
     return hash_text(base->data, base->size);
 }
 
-void cfxi_namespace_init(cfx_namespace *ns, cfxi_arena *arena)
+void cfxi_ir_namespace_init(cfx_namespace *ns, cfxi_arena *arena)
 {
     memset(ns, 0, sizeof *ns);
     ns->arena = arena;
 }
 
-void cfxi_namespace_release(cfx_namespace *ns)
+void cfxi_ir_namespace_release(cfx_namespace *ns)
 {
-    cfxi_table_free(&ns->names, ns->arena->allocator);
-    cfxi_table_free(&ns->bases, ns->arena->allocator);
+    cfxi_ir_table_free(&ns->names, ns->arena->allocator);
+    cfxi_ir_table_free(&ns->bases, ns->arena->allocator);
 }
 
-void cfxi_namespace_forget(cfx_namespace *ns)
+void cfxi_ir_namespace_forget(cfx_namespace *ns)
 {
     size_t at = 0;
-    for (cfxi_name *name; (name = cfxi_table_next(&ns->names, &at)) != NULL;) {
+    for (cfxi_name *name; (name = cfxi_ir_table_next(&ns->names, &at)) != NULL;) {
         name->taken = false;
         name->owner = NULL;
     }
     at = 0;
-    for (cfxi_base *base; (base = cfxi_table_next(&ns->bases, &at)) != NULL;)
+    for (cfxi_base *base; (base = cfxi_ir_table_next(&ns->bases, &at)) != NULL;)
         base->count = 0;
 }
 
@@ -120,10 +120,10 @@ static cfxi_name *new_name(cfx_namespace *ns, const char *text, size_t size, uin
                            cfx_error *err)
 {
     cfxi_name *name = NULL;
-    if (size < UINT32_MAX / 2 && cfxi_table_reserve(&ns->names, hash_name, ns->arena->allocator))
-        name = cfxi_arena_alloc(ns->arena, offsetof(cfxi_name, data) + size + 1);
+    if (size < UINT32_MAX / 2 && cfxi_ir_table_reserve(&ns->names, hash_name, ns->arena->allocator))
+        name = cfxi_base_arena_alloc(ns->arena, offsetof(cfxi_name, data) + size + 1);
     if (!name) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     name->owner = NULL;
@@ -131,13 +131,13 @@ static cfxi_name *new_name(cfx_namespace *ns, const char *text, size_t size, uin
     name->taken = false;
     memcpy(name->data, text, size);
     name->data[size] = '\0';
-    cfxi_table_insert(&ns->names, hash, name);
+    cfxi_ir_table_insert(&ns->names, hash, name);
     return name;
 }
 
 static cfxi_name *find_name(const cfx_namespace *ns, const char *text, size_t size, uint32_t hash)
 {
-    return cfxi_table_find(&ns->names, hash, same_name, text, size);
+    return cfxi_ir_table_find(&ns->names, hash, same_name, text, size);
 }
 
 /* Takes a name if it is free; *free tells. NULL if it is not, or with *err set. */
@@ -156,14 +156,14 @@ static cfxi_name *take_exactly(cfx_namespace *ns, const char *text, size_t size,
     return name;
 }
 
-cfxi_name *cfxi_namespace_find(const cfx_namespace *ns, const char *name, size_t size)
+cfxi_name *cfxi_ir_namespace_find(const cfx_namespace *ns, const char *name, size_t size)
 {
     return find_name(ns, name, size, hash_text(name, size));
 }
 
 bool cfx_namespace_has(const cfx_namespace *ns, const char *text, size_t size)
 {
-    const cfxi_name *name = cfxi_namespace_find(ns, text, size);
+    const cfxi_name *name = cfxi_ir_namespace_find(ns, text, size);
     return name && name->taken;
 }
 
@@ -171,19 +171,19 @@ bool cfx_namespace_has(const cfx_namespace *ns, const char *text, size_t size)
 static cfxi_base *base_of(cfx_namespace *ns, const char *text, size_t size, cfx_error *err)
 {
     uint32_t hash = hash_text(text, size);
-    cfxi_base *base = cfxi_table_find(&ns->bases, hash, same_base, text, size);
+    cfxi_base *base = cfxi_ir_table_find(&ns->bases, hash, same_base, text, size);
     if (base)
         return base;
-    if (size < UINT32_MAX / 2 && cfxi_table_reserve(&ns->bases, hash_base, ns->arena->allocator))
-        base = cfxi_arena_alloc(ns->arena, sizeof *base + size + 1);
+    if (size < UINT32_MAX / 2 && cfxi_ir_table_reserve(&ns->bases, hash_base, ns->arena->allocator))
+        base = cfxi_base_arena_alloc(ns->arena, sizeof *base + size + 1);
     if (!base) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     *base = (cfxi_base){.size = (uint32_t)size};
     memcpy(base->data, text, size);
     base->data[size] = '\0';
-    cfxi_table_insert(&ns->bases, hash, base);
+    cfxi_ir_table_insert(&ns->bases, hash, base);
     return base;
 }
 
@@ -205,7 +205,7 @@ typedef struct clean_name {
 static void split_number(clean_name *clean)
 {
     size_t digits = 0;
-    while (digits < clean->size && cfxi_is_digit(clean->text[clean->size - 1 - digits]))
+    while (digits < clean->size && cfxi_base_is_digit(clean->text[clean->size - 1 - digits]))
         digits++;
     clean->base_size = clean->size;
     clean->has_number = false;
@@ -222,7 +222,7 @@ static void split_number(clean_name *clean)
 static void clean_up(clean_name *clean, const cfx_allocator *allocator, size_t wish_size)
 {
     if (clean->text != clean->stack)
-        cfxi_free(allocator, clean->text, wish_size + 16);
+        cfxi_base_free(allocator, clean->text, wish_size + 16);
 }
 
 static bool clean_wish(clean_name *clean, const char *wish, size_t size,
@@ -230,16 +230,16 @@ static bool clean_wish(clean_name *clean, const char *wish, size_t size,
 {
     if (size > INT32_MAX / 2)
         return false;
-    clean->text = size + 16 <= SHORT_NAME ? clean->stack : cfxi_alloc(allocator, size + 16);
+    clean->text = size + 16 <= SHORT_NAME ? clean->stack : cfxi_base_alloc(allocator, size + 16);
     if (!clean->text)
         return false;
     clean->size = 0;
-    if (size > 0 && cfxi_is_digit(wish[0]))
+    if (size > 0 && cfxi_base_is_digit(wish[0]))
         clean->text[clean->size++] = '_';
     for (size_t i = 0; i < size; i++) {
-        if (cfxi_is_ident(wish[i]))
+        if (cfxi_base_is_ident(wish[i]))
             clean->text[clean->size++] = wish[i];
-        else if (i == 0 || cfxi_is_ident(wish[i - 1]))
+        else if (i == 0 || cfxi_base_is_ident(wish[i - 1]))
             clean->text[clean->size++] = '_';  /* one for a whole run */
     }
     if (clean->size == 0) {
@@ -250,13 +250,13 @@ static bool clean_wish(clean_name *clean, const char *wish, size_t size,
     return true;
 }
 
-cfxi_name *cfxi_namespace_next(cfx_namespace *ns, cfxi_base *base, cfx_error *err)
+cfxi_name *cfxi_ir_namespace_next(cfx_namespace *ns, cfxi_base *base, cfx_error *err)
 {
     char stack[SHORT_NAME];
     size_t room = (size_t)base->size + CFXI_NUMBER_SIZE + 1;
-    char *text = room <= sizeof stack ? stack : cfxi_alloc(ns->arena->allocator, room);
+    char *text = room <= sizeof stack ? stack : cfxi_base_alloc(ns->arena->allocator, room);
     if (!text) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     memcpy(text, base->data, base->size);
@@ -265,13 +265,13 @@ cfxi_name *cfxi_namespace_next(cfx_namespace *ns, cfxi_base *base, cfx_error *er
     uint64_t number = base->count;
     for (bool free = false; !free;) {
         size_t size = (size_t)base->size + 1;
-        size += cfxi_format_int((int64_t)++number, text + size);
+        size += cfxi_base_format_int((int64_t)++number, text + size);
         name = take_exactly(ns, text, size, &free, err);
     }
     if (name)
         base->count = number;
     if (text != stack)
-        cfxi_free(ns->arena->allocator, text, room);
+        cfxi_base_free(ns->arena->allocator, text, room);
     return name;
 }
 
@@ -283,18 +283,18 @@ static cfxi_name *take_clean(cfx_namespace *ns, const clean_name *clean, bool al
     if (allow_reserved || !cfx_name_is_reserved(clean->text, clean->size))
         name = take_exactly(ns, clean->text, clean->size, &free, err);
     if (!free)
-        return cfxi_namespace_next(ns, base, err);
+        return cfxi_ir_namespace_next(ns, base, err);
     if (name && clean->has_number)
         base->count = clean->number;
     return name;
 }
 
-cfxi_name *cfxi_namespace_take_from(cfx_namespace *ns, const char *wish, size_t size,
-                                    bool allow_reserved, cfxi_base **next, cfx_error *err)
+cfxi_name *cfxi_ir_namespace_take_from(cfx_namespace *ns, const char *wish, size_t size,
+                                       bool allow_reserved, cfxi_base **next, cfx_error *err)
 {
     clean_name clean;
     if (!clean_wish(&clean, wish, size, ns->arena->allocator)) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     cfxi_base *base = base_of(ns, clean.text, clean.base_size, err);
@@ -304,30 +304,30 @@ cfxi_name *cfxi_namespace_take_from(cfx_namespace *ns, const char *wish, size_t 
     return name;
 }
 
-cfxi_name *cfxi_namespace_take(cfx_namespace *ns, const char *wish, size_t size,
-                               bool allow_reserved, cfx_error *err)
+cfxi_name *cfxi_ir_namespace_take(cfx_namespace *ns, const char *wish, size_t size,
+                                  bool allow_reserved, cfx_error *err)
 {
     cfxi_base *next;
-    return cfxi_namespace_take_from(ns, wish, size, allow_reserved, &next, err);
+    return cfxi_ir_namespace_take_from(ns, wish, size, allow_reserved, &next, err);
 }
 
-cfxi_name *cfxi_namespace_entry(cfx_namespace *ns, const char *text, size_t size, cfx_error *err)
+cfxi_name *cfxi_ir_namespace_entry(cfx_namespace *ns, const char *text, size_t size, cfx_error *err)
 {
     uint32_t hash = hash_text(text, size);
     cfxi_name *name = find_name(ns, text, size, hash);
     return name ? name : new_name(ns, text, size, hash, err);
 }
 
-cfxi_name *cfxi_namespace_exact(cfx_namespace *ns, const char *text, size_t size, cfx_error *err)
+cfxi_name *cfxi_ir_namespace_exact(cfx_namespace *ns, const char *text, size_t size, cfx_error *err)
 {
-    cfxi_name *name = cfxi_namespace_entry(ns, text, size, err);
+    cfxi_name *name = cfxi_ir_namespace_entry(ns, text, size, err);
     if (name)
         name->taken = true;
     return name;
 }
 
-cfxi_name *cfxi_namespace_keep(cfx_namespace *ns, const char *text, size_t size, bool is_free,
-                               cfx_error *err)
+cfxi_name *cfxi_ir_namespace_keep(cfx_namespace *ns, const char *text, size_t size, bool is_free,
+                                  cfx_error *err)
 {
     uint32_t hash = hash_text(text, size);
     cfxi_name *name = is_free ? NULL : find_name(ns, text, size, hash);
@@ -358,13 +358,13 @@ typedef struct own_namespace {
 
 cfx_namespace *cfx_namespace_new(const cfx_allocator *allocator, cfx_error *err)
 {
-    own_namespace *own = cfxi_alloc(allocator, sizeof *own);
+    own_namespace *own = cfxi_base_alloc(allocator, sizeof *own);
     if (!own) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
-    cfxi_arena_init(&own->arena, allocator);
-    cfxi_namespace_init(&own->names, &own->arena);
+    cfxi_base_arena_init(&own->arena, allocator);
+    cfxi_ir_namespace_init(&own->names, &own->arena);
     return &own->names;
 }
 
@@ -374,28 +374,28 @@ void cfx_namespace_free(cfx_namespace *ns)
         return;
     own_namespace *own = (own_namespace *)ns;
     const cfx_allocator *allocator = own->arena.allocator;
-    cfxi_namespace_release(ns);
-    cfxi_arena_release(&own->arena);
-    cfxi_free(allocator, own, sizeof *own);
+    cfxi_ir_namespace_release(ns);
+    cfxi_base_arena_release(&own->arena);
+    cfxi_base_free(allocator, own, sizeof *own);
 }
 
 const char *cfx_namespace_create(cfx_namespace *ns, const char *wish, size_t size,
                                  bool allow_reserved, cfx_error *err)
 {
-    cfxi_name *name = cfxi_namespace_take(ns, wish, size, allow_reserved, err);
+    cfxi_name *name = cfxi_ir_namespace_take(ns, wish, size, allow_reserved, err);
     return name ? name->data : NULL;
 }
 
 cfx_status cfx_namespace_add(cfx_namespace *ns, const char *text, size_t size, cfx_error *err)
 {
-    return cfxi_namespace_exact(ns, text, size, err) ? CFX_OK : CFX_E_NOMEM;
+    return cfxi_ir_namespace_exact(ns, text, size, err) ? CFX_OK : CFX_E_NOMEM;
 }
 
 const char *cfx_namespace_each(const cfx_namespace *ns, size_t *cursor, size_t *size)
 {
-    const cfxi_name *name = cfxi_table_next(&ns->names, cursor);
+    const cfxi_name *name = cfxi_ir_table_next(&ns->names, cursor);
     while (name && !name->taken)
-        name = cfxi_table_next(&ns->names, cursor);
+        name = cfxi_ir_table_next(&ns->names, cursor);
     if (name && size)
         *size = name->size;
     return name ? name->data : NULL;
@@ -406,7 +406,7 @@ cfx_namespace *cfx_graph_namespace(cfx_graph *g) { return &g->names; }
 cfx_status cfx_snake_case(const char *name, size_t size, cfx_buffer *out)
 {
     size_t most;
-    if (!cfxi_mul_size(size, 2, 0, &most))
+    if (!cfxi_base_mul_size(size, 2, 0, &most))
         return CFX_E_NOMEM;
     CFX_TRY(cfx_buffer_reserve(out, most));
     char *to = out->data + out->size;

@@ -7,7 +7,7 @@ _Static_assert(sizeof(cfx_node) <= 136, "docs/benchmarks.md states what a node c
 
 static cfx_value empty_if_none(const cfx_graph *g, cfx_value v, cfx_kind kind)
 {
-    return v.kind == CFX_KIND_INVALID ? cfxi_seq_value(kind, g->empty, 0) : v;
+    return v.kind == CFX_KIND_INVALID ? cfxi_ir_seq_value(kind, g->empty, 0) : v;
 }
 
 static cfx_status refuse_node(void *ctx, cfx_node *n)
@@ -17,32 +17,32 @@ static cfx_status refuse_node(void *ctx, cfx_node *n)
 }
 
 /* Types have no use edges, so a node in one could be erased unnoticed. */
-cfx_status cfxi_type_check(const cfx_graph *g, cfx_value type, cfx_error *err)
+cfx_status cfxi_ir_type_check(const cfx_graph *g, cfx_value type, cfx_error *err)
 {
     if (type.kind == CFX_KIND_INVALID)
         return CFX_OK;
     CFX_TRY(cfx_value_each_node(type, refuse_node, err));
-    return cfxi_value_check(g, type, err);
+    return cfxi_ir_value_check(g, type, err);
 }
 
 static bool make_ext(cfx_node *n)
 {
     if (n->ext)
         return true;
-    n->ext = cfxi_arena_alloc(&n->graph->arena, sizeof *n->ext);
+    n->ext = cfxi_base_arena_alloc(&n->graph->arena, sizeof *n->ext);
     if (n->ext)
         n->ext->type = cfx_invalid();
     return n->ext != NULL;
 }
 
-bool cfxi_node_set_type(cfx_node *n, cfx_value type)
+bool cfxi_ir_node_set_type(cfx_node *n, cfx_value type)
 {
     if (!n->ext && type.kind == CFX_KIND_INVALID)
         return true;
     if (!make_ext(n))
         return false;
-    cfxi_value_hold(type);
-    cfxi_value_drop(n->graph, n->ext->type);
+    cfxi_ir_value_hold(type);
+    cfxi_ir_value_drop(n->graph, n->ext->type);
     n->ext->type = type;
     return true;
 }
@@ -53,19 +53,19 @@ static cfx_status prepare(cfx_node *n, cfxi_callee *callee, const char *wish, bo
                           cfx_error *err)
 {
     cfx_graph *g = n->graph;
-    CFX_TRY(cfxi_args_prepare(change, n, args, kwargs, err));
+    CFX_TRY(cfxi_ir_args_prepare(change, n, args, kwargs, err));
     if (typed && !make_ext(n))
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
     else if (wish)
-        n->name = cfxi_namespace_take(&g->names, wish, strlen(wish), false, err);
+        n->name = cfxi_ir_namespace_take(&g->names, wish, strlen(wish), false, err);
     else if (g->nameless)
         n->name = g->nameless;
     else
-        n->name = cfxi_callee_name(g, callee, err);
+        n->name = cfxi_ir_callee_name(g, callee, err);
     if (n->name)
         return CFX_OK;
-    cfxi_args_abandon(change);
-    cfxi_arena_free(&g->arena, n->ext, sizeof *n->ext);
+    cfxi_ir_args_abandon(change);
+    cfxi_base_arena_free(&g->arena, n->ext, sizeof *n->ext);
     return CFX_E_NOMEM;
 }
 
@@ -73,9 +73,9 @@ static cfx_node *create(cfx_graph *g, cfxi_callee *callee, cfx_value args, cfx_v
                         const char *wish, cfx_value type, cfx_error *err)
 {
     cfxi_arg_change change;
-    cfx_node *n = cfxi_arena_alloc(&g->arena, sizeof *n);
+    cfx_node *n = cfxi_base_arena_alloc(&g->arena, sizeof *n);
     if (!n) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     memset(n, 0, sizeof *n);
@@ -83,15 +83,15 @@ static cfx_node *create(cfx_graph *g, cfxi_callee *callee, cfx_value args, cfx_v
     if (prepare(n, callee, wish, type.kind != CFX_KIND_INVALID, &change,
                 empty_if_none(g, args, CFX_KIND_TUPLE), empty_if_none(g, kwargs, CFX_KIND_DICT),
                 err) != CFX_OK) {
-        cfxi_arena_free(&g->arena, n, sizeof *n);
+        cfxi_base_arena_free(&g->arena, n, sizeof *n);
         return NULL;
     }
     if (!n->name->owner)
         n->name->owner = n;
-    cfxi_node_set_type(n, type);
-    cfxi_callee_add(callee, n);
-    cfxi_list_insert(cfxi_insert_before(g), n);
-    cfxi_args_commit(&change);
+    cfxi_ir_node_set_type(n, type);
+    cfxi_ir_callee_add(callee, n);
+    cfxi_ir_list_insert(cfxi_ir_insert_before(g), n);
+    cfxi_ir_args_commit(&change);
     g->size++;
     return n;
 }
@@ -99,23 +99,23 @@ static cfx_node *create(cfx_graph *g, cfxi_callee *callee, cfx_value args, cfx_v
 static cfx_status check_create(cfx_graph *g, cfx_opcode op, cfx_target target, cfx_value type,
                                cfx_error *err)
 {
-    CFX_TRY(cfxi_expect(g, "graph", err));
+    CFX_TRY(cfxi_base_expect(g, "graph", err));
     if ((unsigned)op >= CFX_OPCODE_COUNT)
         return cfx_error_set(err, CFX_E_VALUE, "%d is not an opcode", (int)op);
     if (target.object && op != CFX_OP_CALL_FUNCTION)
         return cfx_error_set(err, CFX_E_VALUE, "the target of a %s is a name, not an object",
                              cfx_opcode_name(op));
-    CFX_TRY(cfxi_graph_begin_edit(g, err));
-    return cfxi_type_check(g, type, err);
+    CFX_TRY(cfxi_ir_graph_begin_edit(g, err));
+    return cfxi_ir_type_check(g, type, err);
 }
 
 /* A hook did not want the node: whatever the hooks say to its end, it goes. */
 static void take_back(cfx_graph *g, cfx_node *n)
 {
-    if (!cfxi_node_erased(n))
-        cfxi_run_hooks(g, CFX_HOOK_ERASE, n, cfx_invalid(), NULL, NULL);
-    if (!cfxi_node_erased(n) && n->n_users == 0)
-        cfxi_node_erase(n);
+    if (!cfxi_ir_node_erased(n))
+        cfxi_ir_run_hooks(g, CFX_HOOK_ERASE, n, cfx_invalid(), NULL, NULL);
+    if (!cfxi_ir_node_erased(n) && n->n_users == 0)
+        cfxi_ir_node_erase(n);
 }
 
 /* Ends the creation of `n`, or of nothing. Hooks and the host may run any code, and erase it. */
@@ -125,11 +125,11 @@ static cfx_node *announce(cfx_graph *g, cfx_node *n, cfx_error *err)
     cfx_iter pin;  /* what is erased stays readable */
     cfx_iter_begin(&pin, g, false);
     if (n && g->hooks.size)
-        status = cfxi_run_hooks(g, CFX_HOOK_CREATE, n, cfx_invalid(), NULL, err);
+        status = cfxi_ir_run_hooks(g, CFX_HOOK_CREATE, n, cfx_invalid(), NULL, err);
     if (status != CFX_OK)
         take_back(g, n);
-    cfxi_graph_settle(g);
-    if (status == CFX_OK && n && cfxi_node_erased(n))
+    cfxi_ir_graph_settle(g);
+    if (status == CFX_OK && n && cfxi_ir_node_erased(n))
         status = cfx_error_set(err, CFX_E_GRAPH, "node %%%s was erased while it was created",
                                n->name->data);
     if (!n || status != CFX_OK) {
@@ -145,10 +145,10 @@ static cfx_node *announce_holding(cfx_graph *g, cfx_node *n, const cfx_value giv
                                   cfx_error *err)
 {
     for (size_t i = 0; i < 3; i++)
-        cfxi_value_hold(given[i]);
+        cfxi_ir_value_hold(given[i]);
     n = announce(g, n, err);
     for (size_t i = 0; i < 3; i++)
-        cfxi_value_unhold(given[i]);
+        cfxi_ir_value_unhold(given[i]);
     return n;
 }
 
@@ -158,13 +158,13 @@ cfx_node *cfx_graph_create(cfx_graph *g, cfx_opcode op, cfx_target target, cfx_v
     if (check_create(g, op, target, type, err) != CFX_OK)
         return NULL;
     cfx_node *n = NULL;
-    cfxi_callee *callee = cfxi_callee_get(g, op, target, err);
+    cfxi_callee *callee = cfxi_ir_callee_get(g, op, target, err);
     if (callee) {
         callee->count++;  /* keeps it while the host is asked */
-        if (name || g->nameless || cfxi_callee_ask(g, callee, err) == CFX_OK)
+        if (name || g->nameless || cfxi_ir_callee_ask(g, callee, err) == CFX_OK)
             n = create(g, callee, args, kwargs, name, type, err);
         callee->count--;
-        cfxi_callee_tidy(g, callee);
+        cfxi_ir_callee_tidy(g, callee);
     }
     if (n && !g->hooks.size && !g->dead_refs)
         return n;
@@ -193,10 +193,10 @@ static cfx_value kwargs_value(cfx_graph *g, const cfx_kwarg *kwargs, size_t n, c
 {
     size_t bytes;
     cfx_value *items = NULL;
-    if (cfxi_mul_size(n, 2 * sizeof *items, 0, &bytes))
-        items = cfxi_alloc(g->allocator, bytes);
+    if (cfxi_base_mul_size(n, 2 * sizeof *items, 0, &bytes))
+        items = cfxi_base_alloc(g->allocator, bytes);
     if (!items) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return cfx_invalid();
     }
     for (size_t i = 0; i < n; i++) {
@@ -206,7 +206,7 @@ static cfx_value kwargs_value(cfx_graph *g, const cfx_kwarg *kwargs, size_t n, c
     cfx_value dict = cfx_value_seq(g, CFX_KIND_DICT, items, 2 * n, err);
     for (size_t i = 0; dict.kind == CFX_KIND_INVALID && i < n; i++)
         cfx_value_discard(g, items[2 * i]);
-    cfxi_free(g->allocator, items, bytes);
+    cfxi_base_free(g->allocator, items, bytes);
     return dict;
 }
 
@@ -222,7 +222,7 @@ static void each_given(const cfx_value *args, size_t n, const cfx_kwarg *kwargs,
 cfx_node *cfx_graph_call(cfx_graph *g, cfx_opcode op, const char *target, const cfx_value *args,
                          size_t n, const cfx_kwarg *kwargs, size_t n_kwargs, cfx_error *err)
 {
-    if (cfxi_expect(g, "graph", err) != CFX_OK)
+    if (cfxi_base_expect(g, "graph", err) != CFX_OK)
         return NULL;
     cfx_value tuple = cfx_value_tuple(g, args, n, err);
     if (tuple.kind == CFX_KIND_INVALID)
@@ -233,10 +233,10 @@ cfx_node *cfx_graph_call(cfx_graph *g, cfx_opcode op, const char *target, const 
         node = cfx_graph_create(g, op, by_name(target), tuple, dict, NULL, cfx_invalid(), err);
     if (node)
         return node;
-    each_given(args, n, kwargs, n_kwargs, cfxi_value_hold);  /* the caller's values stay */
+    each_given(args, n, kwargs, n_kwargs, cfxi_ir_value_hold);  /* the caller's values stay */
     cfx_value_discard(g, tuple);
     cfx_value_discard(g, dict);
-    each_given(args, n, kwargs, n_kwargs, cfxi_value_unhold);
+    each_given(args, n, kwargs, n_kwargs, cfxi_ir_value_unhold);
     return NULL;
 }
 
@@ -249,7 +249,7 @@ cfx_node *cfx_graph_output(cfx_graph *g, cfx_value result, cfx_error *err)
 
 cfx_graph *cfx_node_graph(const cfx_node *n) { return n->graph; }
 cfx_opcode cfx_node_op(const cfx_node *n) { return (cfx_opcode)n->op; }
-bool cfx_node_is_erased(const cfx_node *n) { return cfxi_node_erased(n); }
+bool cfx_node_is_erased(const cfx_node *n) { return cfxi_ir_node_erased(n); }
 void *cfx_node_binding(const cfx_node *n) { return n->binding; }
 void cfx_node_set_binding(cfx_node *n, void *binding) { n->binding = binding; }
 uint64_t cfx_node_order(const cfx_node *n) { return n->order; }
@@ -268,7 +268,7 @@ const char *cfx_node_target(const cfx_node *n, size_t *size, cfx_error *err)
         cfx_error_set(err, CFX_E_GRAPH, "the root of a graph has no target");
         return NULL;
     }
-    const cfx_str *name = cfxi_ref_qualified_name(n->graph, n->callee->ref, err);
+    const cfx_str *name = cfxi_ir_ref_qualified_name(n->graph, n->callee->ref, err);
     if (name && size)
         *size = name->size;
     return name ? name->data : NULL;
@@ -286,14 +286,14 @@ bool cfx_node_same_target(const cfx_node *a, const cfx_node *b)
 
 cfx_value cfx_node_args(const cfx_node *n)
 {
-    return n->args ? cfxi_seq_value(CFX_KIND_TUPLE, n->args, n->args_depth)
-                   : cfxi_seq_value(CFX_KIND_TUPLE, n->graph->empty, 1);
+    return n->args ? cfxi_ir_seq_value(CFX_KIND_TUPLE, n->args, n->args_depth)
+                   : cfxi_ir_seq_value(CFX_KIND_TUPLE, n->graph->empty, 1);
 }
 
 cfx_value cfx_node_kwargs(const cfx_node *n)
 {
-    return n->kwargs ? cfxi_seq_value(CFX_KIND_DICT, n->kwargs, n->kwargs_depth)
-                     : cfxi_seq_value(CFX_KIND_DICT, n->graph->empty, 1);
+    return n->kwargs ? cfxi_ir_seq_value(CFX_KIND_DICT, n->kwargs, n->kwargs_depth)
+                     : cfxi_ir_seq_value(CFX_KIND_DICT, n->graph->empty, 1);
 }
 
 cfx_value cfx_node_type(const cfx_node *n) { return n->ext ? n->ext->type : cfx_invalid(); }

@@ -17,9 +17,9 @@ struct cfx_node_map {
 
 cfx_node_map *cfx_node_map_new(const cfx_allocator *allocator, cfx_error *err)
 {
-    cfx_node_map *map = cfxi_alloc(allocator, sizeof *map);
+    cfx_node_map *map = cfxi_base_alloc(allocator, sizeof *map);
     if (!map) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     *map = (cfx_node_map){.allocator = allocator};
@@ -30,15 +30,15 @@ void cfx_node_map_free(cfx_node_map *map)
 {
     if (!map)
         return;
-    cfxi_free(map->allocator, map->entries, map->capacity * sizeof *map->entries);
-    cfxi_free(map->allocator, map, sizeof *map);
+    cfxi_base_free(map->allocator, map->entries, map->capacity * sizeof *map->entries);
+    cfxi_base_free(map->allocator, map, sizeof *map);
 }
 
 /* The entry of `key`, or the free one where it belongs. */
 static map_entry *entry_of(const cfx_node_map *map, const cfx_node *key)
 {
     size_t mask = map->capacity - 1;
-    size_t at = cfxi_hash_pointer(key) & mask;
+    size_t at = cfxi_base_hash_pointer(key) & mask;
     while (map->entries[at].key && map->entries[at].key != key)
         at = (at + 1) & mask;
     return &map->entries[at];
@@ -48,8 +48,8 @@ static bool grow_map(cfx_node_map *map, size_t capacity)
 {
     size_t bytes;
     map_entry *entries = NULL;
-    if (cfxi_mul_size(capacity, sizeof *entries, 0, &bytes))
-        entries = cfxi_alloc(map->allocator, bytes);
+    if (cfxi_base_mul_size(capacity, sizeof *entries, 0, &bytes))
+        entries = cfxi_base_alloc(map->allocator, bytes);
     if (!entries)
         return false;
     memset(entries, 0, bytes);
@@ -59,11 +59,11 @@ static bool grow_map(cfx_node_map *map, size_t capacity)
     for (size_t i = 0; i < old.capacity; i++)
         if (old.entries[i].key)
             *entry_of(map, old.entries[i].key) = old.entries[i];
-    cfxi_free(map->allocator, old.entries, old.capacity * sizeof *old.entries);
+    cfxi_base_free(map->allocator, old.entries, old.capacity * sizeof *old.entries);
     return true;
 }
 
-bool cfxi_node_map_reserve(cfx_node_map *map, size_t more)
+bool cfxi_ir_node_map_reserve(cfx_node_map *map, size_t more)
 {
     size_t capacity = map->capacity ? map->capacity : 16;
     while ((map->used + more) > capacity / 2)
@@ -75,8 +75,8 @@ cfx_status cfx_node_map_set(cfx_node_map *map, const cfx_node *key, cfx_value v,
 {
     map_entry *entry = map->capacity ? entry_of(map, key) : NULL;
     if (!entry || !entry->key) {
-        if (!cfxi_node_map_reserve(map, 1))
-            return cfxi_nomem(err);
+        if (!cfxi_ir_node_map_reserve(map, 1))
+            return cfxi_base_nomem(err);
         entry = entry_of(map, key);
         entry->key = key;
         map->used++;
@@ -130,14 +130,14 @@ typedef struct node_parts {
 static bool map_part(cfx_graph *g, const cfx_node *n, cfx_value from, cfx_value *to, bool move,
                      cfx_map_fn *fn, void *ctx, cfx_error *err)
 {
-    if (from.kind == CFX_KIND_INVALID || (cfxi_is_seq(from) && !from.as.seq))
+    if (from.kind == CFX_KIND_INVALID || (cfxi_ir_is_seq(from) && !from.as.seq))
         return true;  /* none, or an empty tuple: the copy has none either */
-    cfxi_value_hold(from);  /* `fn` may run any code, which may replace it */
-    *to = cfxi_value_map(g, n->graph, from, move, fn, ctx, err);
+    cfxi_ir_value_hold(from);  /* `fn` may run any code, which may replace it */
+    *to = cfxi_ir_value_map(g, n->graph, from, move, fn, ctx, err);
     if (to->kind == from.kind && to->as.i == from.as.i)
-        cfxi_value_unhold(from);  /* nothing to map: the copy has the same one */
+        cfxi_ir_value_unhold(from);  /* nothing to map: the copy has the same one */
     else
-        cfxi_value_drop(n->graph, from);
+        cfxi_ir_value_drop(n->graph, from);
     return to->kind != CFX_KIND_INVALID;
 }
 
@@ -153,7 +153,7 @@ static bool copy_target(cfx_graph *g, const cfx_node *n, const char *path, cfx_t
         *target = (cfx_target){.object = ref->object};
         return true;
     }
-    const cfx_str *name = cfxi_ref_qualified_name(n->graph, ref, err);
+    const cfx_str *name = cfxi_ir_ref_qualified_name(n->graph, ref, err);
     if (!name)
         return false;
     *target = (cfx_target){.name = name->data, .size = name->size};
@@ -183,8 +183,8 @@ static void discard_parts(cfx_graph *g, const node_parts *parts)
     cfx_value_discard(g, parts->type);
 }
 
-cfx_node *cfxi_graph_copy_as(cfx_graph *g, const cfx_node *n, const cfxi_copy_as *as,
-                             cfx_map_fn *fn, void *ctx, cfx_error *err)
+cfx_node *cfxi_ir_graph_copy_as(cfx_graph *g, const cfx_node *n, const cfxi_copy_as *as,
+                                cfx_map_fn *fn, void *ctx, cfx_error *err)
 {
     node_parts p = {.args = cfx_invalid(), .kwargs = cfx_invalid(), .type = cfx_invalid()};
     cfx_node *copy = NULL;
@@ -211,7 +211,7 @@ cfx_node *cfx_graph_copy_node(cfx_graph *g, const cfx_node *n, cfx_map_fn *fn, v
                               cfx_error *err)
 {
     const cfxi_copy_as as = {.name = n->name->data};
-    return cfxi_graph_copy_as(g, n, &as, fn, ctx, err);
+    return cfxi_ir_graph_copy_as(g, n, &as, fn, ctx, err);
 }
 
 /* ---- the nodes of a graph ------------------------------------------------------------------ */
@@ -236,14 +236,14 @@ static cfx_value look_up(void *ctx, cfx_node *n, cfx_error *err)
 static cfx_status copy_one(cfx_graph *g, copier *c, cfx_node *n, cfx_node **output, cfx_error *err)
 {
     c->user = n;
-    if (cfxi_node_erased(n) || cfx_node_map_get(c->map, n).kind != CFX_KIND_INVALID)
+    if (cfxi_ir_node_erased(n) || cfx_node_map_get(c->map, n).kind != CFX_KIND_INVALID)
         return CFX_OK;
     if (n->op == CFX_OP_OUTPUT) {
         *output = n;
         return CFX_OK;
     }
-    if (!cfxi_node_map_reserve(c->map, 1))
-        return cfxi_nomem(err);
+    if (!cfxi_ir_node_map_reserve(c->map, 1))
+        return cfxi_base_nomem(err);
     cfx_error why = {.status = CFX_OK};
     cfx_node *copy = cfx_graph_copy_node(g, n, look_up, c, &why);
     if (copy)
@@ -305,9 +305,9 @@ cfx_status cfx_graph_copy_into(cfx_graph *g, cfx_graph *src, cfx_node_map *map, 
 {
     size_t n = src->size;
     size_t bytes = n * (sizeof(cfx_node *) + sizeof(bool));
-    cfx_node **nodes = cfxi_alloc(g->allocator, bytes);
+    cfx_node **nodes = cfxi_base_alloc(g->allocator, bytes);
     if (!nodes)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     bool *known = (bool *)(nodes + n);
     take_snapshot(src, map, nodes, known);
     copier c = {.map = map};
@@ -322,7 +322,7 @@ cfx_status cfx_graph_copy_into(cfx_graph *g, cfx_graph *src, cfx_node_map *map, 
     if (status != CFX_OK)
         take_back(g, map, nodes, known, done);
     cfx_iter_end(&keep);
-    cfxi_free(g->allocator, nodes, bytes);
+    cfxi_base_free(g->allocator, nodes, bytes);
     if (status != CFX_OK)
         return status;
     *result = value;

@@ -49,7 +49,7 @@ static void relabel(cfx_node *n)
     spread(root->next, root, 0, LIMIT / (n->graph->size + 2));
 }
 
-void cfxi_order_assign(cfx_node *n)
+void cfxi_ir_order_assign(cfx_node *n)
 {
     const cfx_node *root = &n->graph->root;
     bool first = n->prev == root;

@@ -31,25 +31,25 @@ static uint32_t hash_of(const void *item)
 static cfx_ref *new_ref(cfx_graph *g, cfxi_ref_kind kind, uint32_t hash, cfx_error *err)
 {
     cfx_ref *ref = NULL;
-    if (cfxi_table_reserve(&g->refs_table, hash_of, g->allocator))
-        ref = cfxi_arena_alloc(&g->arena, sizeof *ref);
+    if (cfxi_ir_table_reserve(&g->refs_table, hash_of, g->allocator))
+        ref = cfxi_base_arena_alloc(&g->arena, sizeof *ref);
     if (!ref) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     *ref = (cfx_ref){.graph = g, .kind = (uint8_t)kind, .hash = hash};
     return ref;
 }
 
-cfx_ref *cfxi_ref_object(cfx_graph *g, void *object, cfx_error *err)
+cfx_ref *cfxi_ir_ref_object(cfx_graph *g, void *object, cfx_error *err)
 {
     if (!g->host || !object) {
         cfx_error_set(err, CFX_E_TYPE, "this graph has no host language, so it cannot hold one of "
                       "its objects; use a qualified name instead");
         return NULL;
     }
-    uint32_t hash = cfxi_hash_pointer(object);
-    cfx_ref *ref = cfxi_ref_find(g, (cfx_target){.object = object});
+    uint32_t hash = cfxi_base_hash_pointer(object);
+    cfx_ref *ref = cfxi_ir_ref_find(g, (cfx_target){.object = object});
     if (ref)
         return ref;
     ref = new_ref(g, CFXI_REF_OBJECT, hash, err);
@@ -57,42 +57,43 @@ cfx_ref *cfxi_ref_object(cfx_graph *g, void *object, cfx_error *err)
         return NULL;
     ref->object = object;
     g->host->retain(g->host->ctx, object);
-    cfxi_table_insert(&g->refs_table, hash, ref);
+    cfxi_ir_table_insert(&g->refs_table, hash, ref);
     return ref;
 }
 
-cfx_ref *cfxi_ref_name(cfx_graph *g, const char *name, size_t size, cfx_error *err)
+cfx_ref *cfxi_ir_ref_name(cfx_graph *g, const char *name, size_t size, cfx_error *err)
 {
-    uint32_t hash = (uint32_t)cfxi_hash_bytes(name, size);
-    cfx_ref *ref = cfxi_table_find(&g->refs_table, hash, same_name, name, size);
+    uint32_t hash = (uint32_t)cfxi_base_hash_bytes(name, size);
+    cfx_ref *ref = cfxi_ir_table_find(&g->refs_table, hash, same_name, name, size);
     if (ref)
         return ref;
-    if (!cfxi_utf8_valid(name, size)) {
+    if (!cfxi_base_utf8_valid(name, size)) {
         cfx_error_set(err, CFX_E_VALUE, "a target must be UTF-8 text");
         return NULL;
     }
     ref = new_ref(g, CFXI_REF_NAME, hash, err);
     if (!ref)
         return NULL;
-    ref->name = cfxi_str_new(&g->arena, name, size);
+    ref->name = cfxi_ir_str_new(&g->arena, name, size);
     if (!ref->name) {
-        cfxi_arena_free(&g->arena, ref, sizeof *ref);
-        cfxi_nomem(err);
+        cfxi_base_arena_free(&g->arena, ref, sizeof *ref);
+        cfxi_base_nomem(err);
         return NULL;
     }
-    cfxi_table_insert(&g->refs_table, hash, ref);
+    cfxi_ir_table_insert(&g->refs_table, hash, ref);
     return ref;
 }
 
-cfx_ref *cfxi_ref_find(const cfx_graph *g, cfx_target target)
+cfx_ref *cfxi_ir_ref_find(const cfx_graph *g, cfx_target target)
 {
     if (target.object)
-        return cfxi_table_find(&g->refs_table, cfxi_hash_pointer(target.object), same_object,
-                               target.object, 0);
+        return cfxi_ir_table_find(&g->refs_table, cfxi_base_hash_pointer(target.object),
+                                  same_object, target.object, 0);
     if (!target.name)
         return NULL;
-    return cfxi_table_find(&g->refs_table, (uint32_t)cfxi_hash_bytes(target.name, target.size),
-                           same_name, target.name, target.size);
+    return cfxi_ir_table_find(&g->refs_table,
+                              (uint32_t)cfxi_base_hash_bytes(target.name, target.size), same_name,
+                              target.name, target.size);
 }
 
 /* ---- regions ------------------------------------------------------------------------------- */
@@ -125,13 +126,14 @@ static void adopt(cfx_graph *g, cfx_graph *region)
 
 static cfx_ref *find_region(const cfx_graph *g, const cfx_graph *region)
 {
-    return cfxi_table_find(&g->refs_table, cfxi_hash_pointer(region), same_region, region, 0);
+    return cfxi_ir_table_find(&g->refs_table, cfxi_base_hash_pointer(region), same_region, region,
+                              0);
 }
 
 /* The entry for a region that has none; `object` is the host's for it, or NULL. */
 static cfx_ref *add_region(cfx_graph *g, cfx_graph *region, void *object, cfx_error *err)
 {
-    cfx_ref *ref = new_ref(g, CFXI_REF_REGION, cfxi_hash_pointer(region), err);
+    cfx_ref *ref = new_ref(g, CFXI_REF_REGION, cfxi_base_hash_pointer(region), err);
     if (!ref)
         return NULL;
     ref->region = region;
@@ -139,11 +141,11 @@ static cfx_ref *add_region(cfx_graph *g, cfx_graph *region, void *object, cfx_er
     if (!object)
         cfx_graph_retain(region);
     adopt(g, region);
-    cfxi_table_insert(&g->refs_table, ref->hash, ref);
+    cfxi_ir_table_insert(&g->refs_table, ref->hash, ref);
     return ref;
 }
 
-cfx_ref *cfxi_ref_region(cfx_graph *g, cfx_graph *region, cfx_error *err)
+cfx_ref *cfxi_ir_ref_region(cfx_graph *g, cfx_graph *region, cfx_error *err)
 {
     if (check_region(g, region, err) != CFX_OK)
         return NULL;
@@ -168,7 +170,7 @@ cfx_ref *cfxi_ref_region(cfx_graph *g, cfx_graph *region, cfx_error *err)
 
 /* The host's `release` may run any code, even code that edits this graph, so it must not be called
  * in the middle of an edit: entries wait on a list until the edit has settled. */
-void cfxi_ref_discard(cfx_graph *g, cfx_ref *ref)
+void cfxi_ir_ref_discard(cfx_graph *g, cfx_ref *ref)
 {
     if (ref->refs > 0 || ref->floating > 0 || ref->dying)
         return;
@@ -177,10 +179,10 @@ void cfxi_ref_discard(cfx_graph *g, cfx_ref *ref)
     g->dead_refs = ref;
 }
 
-void cfxi_ref_drop(cfx_graph *g, cfx_ref *ref)
+void cfxi_ir_ref_drop(cfx_graph *g, cfx_ref *ref)
 {
     ref->refs--;
-    cfxi_ref_discard(g, ref);
+    cfxi_ir_ref_discard(g, ref);
 }
 
 static void let_go(cfx_graph *g, cfx_ref *ref)
@@ -188,9 +190,9 @@ static void let_go(cfx_graph *g, cfx_ref *ref)
     const cfx_host *host = g->host;
     void *object = ref->object;
     cfx_graph *region = ref->region;
-    cfxi_table_remove(&g->refs_table, ref->hash, ref);
-    cfxi_str_free(&g->arena, ref->name);
-    cfxi_arena_free(&g->arena, ref, sizeof *ref);
+    cfxi_ir_table_remove(&g->refs_table, ref->hash, ref);
+    cfxi_ir_str_free(&g->arena, ref->name);
+    cfxi_base_arena_free(&g->arena, ref, sizeof *ref);
     if (region && region->parent == g)  /* else it was handed over */
         region->parent = NULL;
     if (object)
@@ -218,7 +220,7 @@ static void let_go_of_next(cfx_graph *g)
 
 /* What is let go of may edit the graph and so come here again: the outer call does all the work,
  * so that a million objects that hang on one another do not nest a million calls. */
-void cfxi_graph_settle(cfx_graph *g)
+void cfxi_ir_graph_settle(cfx_graph *g)
 {
     if (g->settling || (!g->unbound && !g->dead_refs))
         return;
@@ -243,16 +245,16 @@ static cfx_status ask_name(cfx_graph *g, cfx_ref *ref, cfx_error *err)
     cfx_status status = g->host->qualified_name(g->host->ctx, ref->object, cfx_buffer_sink(&text),
                                                 err);
     if (status != CFX_OK)
-        cfxi_failed(err, status);
-    else if (!cfxi_utf8_valid(text.data, text.size))
+        cfxi_base_failed(err, status);
+    else if (!cfxi_base_utf8_valid(text.data, text.size))
         status = cfx_error_set(err, CFX_E_VALUE, "the host gave a name that is not UTF-8");
-    else if (!ref->name && !(ref->name = cfxi_str_new(&g->arena, text.data, text.size)))
-        status = cfxi_nomem(err);
+    else if (!ref->name && !(ref->name = cfxi_ir_str_new(&g->arena, text.data, text.size)))
+        status = cfxi_base_nomem(err);
     cfx_buffer_free(&text);
     return status;
 }
 
-const cfx_str *cfxi_ref_qualified_name(cfx_graph *g, cfx_ref *ref, cfx_error *err)
+const cfx_str *cfxi_ir_ref_qualified_name(cfx_graph *g, cfx_ref *ref, cfx_error *err)
 {
     if (ref->name || ref->kind != CFXI_REF_OBJECT)
         return ref->name;
@@ -264,15 +266,15 @@ const cfx_str *cfxi_ref_qualified_name(cfx_graph *g, cfx_ref *ref, cfx_error *er
     }
     if (status == CFX_OK)
         cfx_error_set(err, CFX_E_GRAPH, "an object was let go of while its name was asked for");
-    cfxi_ref_drop(g, ref);
-    cfxi_graph_settle(g);
+    cfxi_ir_ref_drop(g, ref);
+    cfxi_ir_graph_settle(g);
     return NULL;
 }
 
 int cfx_graph_visit_hosts(cfx_graph *g, int (*fn)(void *object, void *ctx), void *ctx)
 {
     size_t at = 0;
-    for (cfx_ref *ref; (ref = cfxi_table_next(&g->refs_table, &at)) != NULL;) {
+    for (cfx_ref *ref; (ref = cfxi_ir_table_next(&g->refs_table, &at)) != NULL;) {
         int stop = ref->object ? fn(ref->object, ctx) : 0;
         if (stop)
             return stop;

@@ -43,8 +43,8 @@ static cfx_status cell_end(table *t, size_t first, cfx_error *err)
         first++;
     while (end > first && is_blank(t->text.data[end - 1]))
         end--;
-    if (!cfxi_vec_reserve(&t->cells, 1, sizeof(cell), t->allocator))
-        return cfxi_nomem(err);
+    if (!cfxi_base_vec_reserve(&t->cells, 1, sizeof(cell), t->allocator))
+        return cfxi_base_nomem(err);
     ((cell *)t->cells.data)[t->cells.size++] = (cell){first, end - first};
     return CFX_OK;
 }
@@ -53,7 +53,7 @@ static cfx_status add_text(table *t, const char *text, size_t size, cfx_error *e
 {
     const size_t first = t->text.size;
     if (cfx_buffer_append(&t->text, text, size) != CFX_OK)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     return cell_end(t, first, err);
 }
 
@@ -101,8 +101,8 @@ static size_t strip_underscores(const char *text, size_t size, char *out, size_t
             if (n == room)
                 return 0;
             out[n++] = text[i];
-        } else if (i == 0 || i + 1 == size || !cfxi_is_digit(text[i - 1]) ||
-                   !cfxi_is_digit(text[i + 1])) {
+        } else if (i == 0 || i + 1 == size || !cfxi_base_is_digit(text[i - 1]) ||
+                   !cfxi_base_is_digit(text[i + 1])) {
             return 0;
         }
     }
@@ -125,7 +125,7 @@ static bool is_special(const char *text, size_t size, double *f)
     if (!is_word(lower, size, "inf") && !is_word(lower, size, "-inf") &&
         !is_word(lower, size, "nan"))
         return false;
-    return cfxi_parse_float(lower, size, f);
+    return cfxi_base_parse_float(lower, size, f);
 }
 
 static column_type type_of(const char *text, size_t size, double *f)
@@ -138,10 +138,10 @@ static column_type type_of(const char *text, size_t size, double *f)
     if (is_special(text, size, f))
         return TYPE_FLOAT;
     const size_t n = strip_underscores(text, size, plain, sizeof plain);
-    if (n == 0 || !cfxi_parse_float(plain, n, f))
+    if (n == 0 || !cfxi_base_parse_float(plain, n, f))
         return TYPE_TEXT;
     size_t digits = plain[0] == '-' || plain[0] == '+';
-    while (digits < n && cfxi_is_digit(plain[digits]))
+    while (digits < n && cfxi_base_is_digit(plain[digits]))
         digits++;
     if (digits == n)
         return TYPE_INT;
@@ -155,8 +155,8 @@ static size_t format_g(double f, char *out, size_t room)
     const int n = snprintf(out, room, "%g", f);
     size_t size = 0;
     for (int i = 0; i < n; i++) {
-        const bool point = !cfxi_is_digit(out[i]) && out[i] != '-' && out[i] != '+' &&
-                           !cfxi_is_ident_start(out[i]);
+        const bool point = !cfxi_base_is_digit(out[i]) && out[i] != '-' && out[i] != '+' &&
+                           !cfxi_base_is_ident_start(out[i]);
         if (!point)
             out[size++] = out[i];
         else if (size && out[size - 1] != '.') /* a point may have several bytes */
@@ -189,7 +189,7 @@ static cfx_status align_numbers(table *t, size_t column, cfx_error *err)
             const size_t size = format_g(f, text, sizeof text);
             const size_t at = t->text.size;
             if (cfx_buffer_append(&t->text, text, size) != CFX_OK)
-                return cfxi_nomem(err);
+                return cfxi_base_nomem(err);
             *c = (cell){at, size};
         }
         const size_t decimals = decimals_of(t->text.data + c->at, c->size);
@@ -242,7 +242,7 @@ static size_t cell_width(const table *t, size_t column, cell c)
     for (size_t done = 0, n, break_size; done < c.size; done += n + break_size) {
         const char *line = t->text.data + c.at + done;
         n = line_size(line, c.size - done, &break_size);
-        const size_t w = cfxi_text_width(line, n);
+        const size_t w = cfxi_base_text_width(line, n);
         width = w > width ? w : width;
     }
     if (is_numeric(t, column))
@@ -308,8 +308,8 @@ static void line_write(line_out *line, const char *text, size_t size)
     while (end && text[end - 1] == ' ')
         end--;
     if (end) {
-        cfxi_out_spaces(&line->out, line->blanks);
-        cfxi_out_write(&line->out, text, end);
+        cfxi_base_out_spaces(&line->out, line->blanks);
+        cfxi_base_out_write(&line->out, text, end);
         line->blanks = 0;
     }
     line->blanks += size - end;
@@ -319,14 +319,14 @@ static void line_end(line_out *line, bool last)
 {
     line->blanks = 0;
     if (!last)
-        cfxi_out_char(&line->out, '\n');
+        cfxi_base_out_char(&line->out, '\n');
 }
 
 /* The first `width` - 1 characters and an ellipsis, if there are more than `width`. */
 static size_t line_cut(line_out *line, const char *text, size_t size, size_t width)
 {
     static const char ellipsis[] = "\xe2\x80\xa6";
-    const size_t full = cfxi_text_width(text, size);
+    const size_t full = cfxi_base_text_width(text, size);
     if (full <= width) {
         line_write(line, text, size);
         return full;
@@ -347,7 +347,7 @@ static void write_cell(line_out *line, const table *t, size_t column, const char
 {
     const size_t width = t->widths[column];
     const size_t after = is_numeric(t, column) ? t->decimals[column] - decimals : 0;
-    const size_t full = cfxi_text_width(text, size) + after;
+    const size_t full = cfxi_base_text_width(text, size) + after;
     if (is_numeric(t, column) && full < width)
         line->blanks += width - full;
     const size_t done = line_cut(line, text, size, width);
@@ -393,7 +393,7 @@ static bool write_line(line_out *line, const table *t, cell row[COLUMNS], bool f
 static cfx_status write_table(const table *t, cfx_sink sink, cfx_error *err)
 {
     line_out line = {.blanks = 0};
-    cfxi_out_begin(&line.out, sink);
+    cfxi_base_out_begin(&line.out, sink);
     write_head(&line, t);
     for (size_t i = 0; i < t->cells.size; i += COLUMNS) {
         cell row[COLUMNS];
@@ -402,19 +402,19 @@ static cfx_status write_table(const table *t, cfx_sink sink, cfx_error *err)
             first = false;
     }
     line_end(&line, false);
-    return cfxi_out_end(&line.out, err);
+    return cfxi_base_out_end(&line.out, err);
 }
 
 cfx_status cfx_graph_table(cfx_graph *g, size_t width, cfx_sink out, cfx_error *err)
 {
-    CFX_TRY(cfxi_expect(g, "graph", err));
+    CFX_TRY(cfxi_base_expect(g, "graph", err));
     table t = {.graph = g, .allocator = g->allocator};
     cfx_status status = CFX_OK;
     cfx_buffer_init(&t.text, g->allocator);
-    cfxi_graph_freeze(g);
+    cfxi_ir_graph_freeze(g);
     for (const cfx_node *n = g->root.next; n != &g->root && status == CFX_OK; n = n->next)
         status = add_row(&t, n, err);
-    cfxi_graph_thaw(g);
+    cfxi_ir_graph_thaw(g);
     if (status == CFX_OK)
         status = find_types(&t, err);
     if (status == CFX_OK) {
@@ -422,6 +422,6 @@ cfx_status cfx_graph_table(cfx_graph *g, size_t width, cfx_sink out, cfx_error *
         status = write_table(&t, out, err);
     }
     cfx_buffer_free(&t.text);
-    cfxi_vec_free(&t.cells, sizeof(cell), g->allocator);
+    cfxi_base_vec_free(&t.cells, sizeof(cell), g->allocator);
     return status;
 }

@@ -15,7 +15,7 @@ enum {
 };
 
 /* ASCII; all other bytes are in no class. */
-const uint8_t cfxi_char_classes[256] = {
+const uint8_t cfxi_ir_char_classes[256] = {
     0, 0, 0, 0, 0, 0, 0, 0, 0, B, B, 0, 0, B, 0, 0,
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
     B, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, N, 0, N, D, F,  /* ! to / */
@@ -26,10 +26,10 @@ const uint8_t cfxi_char_classes[256] = {
     W, W, W, W, W, W, W, W, W, W, W, 0, 0, 0, F, 0,  /* p to ~ */
 };
 
-bool cfxi_is_run(cfxi_char_class class, const char *text, size_t size)
+bool cfxi_ir_is_run(cfxi_char_class class, const char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
-        if (!cfxi_is_char(class, text[i]))
+        if (!cfxi_ir_is_char(class, text[i]))
             return false;
     }
     return size > 0;
@@ -37,7 +37,7 @@ bool cfxi_is_run(cfxi_char_class class, const char *text, size_t size)
 
 /* ---- messages ------------------------------------------------------------------------------ */
 
-uint32_t cfxi_lex_line(const cfxi_lexer *lex, size_t at)
+uint32_t cfxi_ir_lex_line(const cfxi_lexer *lex, size_t at)
 {
     size_t line = 1;
     for (size_t i = 0; i < at && i < lex->size; i++)
@@ -88,8 +88,8 @@ static size_t copy_excerpt(const cfxi_lexer *lex, const excerpt *e, size_t at, c
         uint32_t code;
         if (i <= at)
             before = width;
-        n = cfxi_utf8_decode(lex->text + i, e->end - i, &code);
-        if (n > 0 && cfxi_is_printable(code)) {
+        n = cfxi_base_utf8_decode(lex->text + i, e->end - i, &code);
+        if (n > 0 && cfxi_base_is_printable(code)) {
             memcpy(out, lex->text + i, n);
             out += n;
         } else {
@@ -102,7 +102,7 @@ static size_t copy_excerpt(const cfxi_lexer *lex, const excerpt *e, size_t at, c
     return at >= e->end ? width : before;
 }
 
-void cfxi_lex_show(const cfxi_lexer *lex, size_t at, char out[CFXI_SHOWN_SIZE])
+void cfxi_ir_lex_show(const cfxi_lexer *lex, size_t at, char out[CFXI_SHOWN_SIZE])
 {
     char shown[256];
     const excerpt e = find_excerpt(lex, at);
@@ -111,7 +111,7 @@ void cfxi_lex_show(const cfxi_lexer *lex, size_t at, char out[CFXI_SHOWN_SIZE])
              e.cut_right ? "..." : "", (int)before, "");
 }
 
-cfx_status cfxi_lex_error(cfxi_lexer *lex, size_t at, cfx_status status, const char *format, ...)
+cfx_status cfxi_ir_lex_error(cfxi_lexer *lex, size_t at, cfx_status status, const char *format, ...)
 {
     char what[200];
     char shown[CFXI_SHOWN_SIZE];
@@ -122,10 +122,10 @@ cfx_status cfxi_lex_error(cfxi_lexer *lex, size_t at, cfx_status status, const c
     va_end(args);
     while (line_start > 0 && lex->text[line_start - 1] != '\n')
         line_start--;
-    const uint32_t line = cfxi_lex_line(lex, at);
+    const uint32_t line = cfxi_ir_lex_line(lex, at);
     const uint32_t column = at - line_start >= UINT32_MAX ? UINT32_MAX
                                                           : (uint32_t)(at - line_start + 1);
-    cfxi_lex_show(lex, at, shown);
+    cfxi_ir_lex_show(lex, at, shown);
     cfx_error_set(lex->err, status, "line %u, column %u: %s\n%s", (unsigned)line,
                   (unsigned)column, what, shown);
     lex->err->line = line;
@@ -133,19 +133,19 @@ cfx_status cfxi_lex_error(cfxi_lexer *lex, size_t at, cfx_status status, const c
     return status;
 }
 
-const char *cfxi_lex_found(cfxi_lexer *lex, char out[CFXI_FOUND_SIZE])
+const char *cfxi_ir_lex_found(cfxi_lexer *lex, char out[CFXI_FOUND_SIZE])
 {
-    cfxi_lex_skip(lex);
+    cfxi_ir_lex_skip(lex);
     const char *text = lex->text + lex->at;
     const size_t left = lex->size - lex->at;
     size_t n = 0;
     uint32_t code;
     if (left == 0)
         return "the end of the text";
-    while (n < left && n < 24 && cfxi_is_char(CFXI_CHAR_DOTTED, text[n]))
+    while (n < left && n < 24 && cfxi_ir_is_char(CFXI_CHAR_DOTTED, text[n]))
         n++;
     if (n == 0)
-        n = cfxi_utf8_decode(text, left, &code);
+        n = cfxi_base_utf8_decode(text, left, &code);
     if (n == 0 || (unsigned char)text[0] < 0x20)
         snprintf(out, CFXI_FOUND_SIZE, "byte 0x%02x", (unsigned)(unsigned char)text[0]);
     else
@@ -153,7 +153,7 @@ const char *cfxi_lex_found(cfxi_lexer *lex, char out[CFXI_FOUND_SIZE])
     return out;
 }
 
-void cfxi_lex_skip_mark(cfxi_lexer *lex)
+void cfxi_ir_lex_skip_mark(cfxi_lexer *lex)
 {
     static const char mark[] = "\xef\xbb\xbf";
     const size_t size = sizeof mark - 1;
@@ -163,18 +163,18 @@ void cfxi_lex_skip_mark(cfxi_lexer *lex)
     lex->size -= size;
 }
 
-cfx_status cfxi_lex_check(cfxi_lexer *lex)
+cfx_status cfxi_ir_lex_check(cfxi_lexer *lex)
 {
-    if (cfxi_utf8_valid(lex->text, lex->size))
+    if (cfxi_base_utf8_valid(lex->text, lex->size))
         return CFX_OK;
     for (size_t at = 0; at < lex->size;) {
         uint32_t code;
-        const size_t n = cfxi_utf8_decode(lex->text + at, lex->size - at, &code);
+        const size_t n = cfxi_base_utf8_decode(lex->text + at, lex->size - at, &code);
         if (n == 0)
-            return cfxi_lex_error(lex, at, CFX_E_SYNTAX, "the text is not UTF-8 (byte 0x%02x); "
-                                  "write bytes as b\"\\x%02x\"",
-                                  (unsigned)(unsigned char)lex->text[at],
-                                  (unsigned)(unsigned char)lex->text[at]);
+            return cfxi_ir_lex_error(lex, at, CFX_E_SYNTAX, "the text is not UTF-8 (byte 0x%02x); "
+                                     "write bytes as b\"\\x%02x\"",
+                                     (unsigned)(unsigned char)lex->text[at],
+                                     (unsigned)(unsigned char)lex->text[at]);
         at += n;
     }
     return CFX_OK;
@@ -182,11 +182,11 @@ cfx_status cfxi_lex_check(cfxi_lexer *lex)
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-void cfxi_lex_skip(cfxi_lexer *lex)
+void cfxi_ir_lex_skip(cfxi_lexer *lex)
 {
     while (lex->at < lex->size) {
         const char c = lex->text[lex->at];
-        if (cfxi_is_char(CFXI_CHAR_BLANK, c)) {
+        if (cfxi_ir_is_char(CFXI_CHAR_BLANK, c)) {
             lex->at++;
         } else if (c == '#') {
             const char *end = memchr(lex->text + lex->at, '\n', lex->size - lex->at);
@@ -197,34 +197,34 @@ void cfxi_lex_skip(cfxi_lexer *lex)
     }
 }
 
-int cfxi_lex_peek(cfxi_lexer *lex)
+int cfxi_ir_lex_peek(cfxi_lexer *lex)
 {
-    cfxi_lex_skip(lex);
+    cfxi_ir_lex_skip(lex);
     return lex->at < lex->size ? (unsigned char)lex->text[lex->at] : -1;
 }
 
-bool cfxi_lex_accept(cfxi_lexer *lex, char c)
+bool cfxi_ir_lex_accept(cfxi_lexer *lex, char c)
 {
-    if (cfxi_lex_peek(lex) != (unsigned char)c)
+    if (cfxi_ir_lex_peek(lex) != (unsigned char)c)
         return false;
     lex->at++;
     return true;
 }
 
-cfx_status cfxi_lex_expect(cfxi_lexer *lex, char c, const char *where)
+cfx_status cfxi_ir_lex_expect(cfxi_lexer *lex, char c, const char *where)
 {
     char found[CFXI_FOUND_SIZE];
-    if (cfxi_lex_accept(lex, c))
+    if (cfxi_ir_lex_accept(lex, c))
         return CFX_OK;
-    return cfxi_lex_error(lex, lex->at, CFX_E_SYNTAX, "expected '%c' %s, found %s", c, where,
-                          cfxi_lex_found(lex, found));
+    return cfxi_ir_lex_error(lex, lex->at, CFX_E_SYNTAX, "expected '%c' %s, found %s", c, where,
+                             cfxi_ir_lex_found(lex, found));
 }
 
-cfxi_slice cfxi_lex_run(cfxi_lexer *lex, cfxi_char_class class)
+cfxi_slice cfxi_ir_lex_run(cfxi_lexer *lex, cfxi_char_class class)
 {
     const size_t first = lex->at;
     size_t at = first;
-    while (at < lex->size && cfxi_is_char(class, lex->text[at]))
+    while (at < lex->size && cfxi_ir_is_char(class, lex->text[at]))
         at++;
     lex->at = at;
     return (cfxi_slice){lex->text + first, at - first};
@@ -234,13 +234,13 @@ cfxi_slice cfxi_lex_run(cfxi_lexer *lex, cfxi_char_class class)
 
 static int hex_digit(char c)
 {
-    if (cfxi_is_digit(c))
+    if (cfxi_base_is_digit(c))
         return c - '0';
     c = (char)(c | 32);
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static cfx_status lex_nomem(cfxi_lexer *lex) { return cfxi_nomem(lex->err); }
+static cfx_status lex_nomem(cfxi_lexer *lex) { return cfxi_base_nomem(lex->err); }
 
 /* The code point of "41" after "\x", "0041" after "\u". */
 static cfx_status read_hex(cfxi_lexer *lex, size_t digits, uint32_t *code)
@@ -250,13 +250,15 @@ static cfx_status read_hex(cfxi_lexer *lex, size_t digits, uint32_t *code)
     for (size_t i = 0; i < digits; i++, lex->at++) {
         const int digit = lex->at < lex->size ? hex_digit(lex->text[lex->at]) : -1;
         if (digit < 0)
-            return cfxi_lex_error(lex, first, CFX_E_SYNTAX, "expected %zu hexadecimal digits here",
-                                  digits);
+            return cfxi_ir_lex_error(lex, first, CFX_E_SYNTAX,
+                                     "expected %zu hexadecimal digits here", digits);
         *code = *code << 4 | (uint32_t)digit;
     }
     if (*code > 0x10ffff)
-        return cfxi_lex_error(lex, first, CFX_E_SYNTAX, "there is no character 0x%x; the last one "
-                              "is 0x10ffff", (unsigned)*code);
+        return cfxi_ir_lex_error(lex, first, CFX_E_SYNTAX,
+                                 "there is no character 0x%x; the last one "
+                                 "is 0x10ffff",
+                                 (unsigned)*code);
     return CFX_OK;
 }
 
@@ -274,11 +276,13 @@ static cfx_status read_escape(cfxi_lexer *lex, bool bytes)
                    ? CFX_OK : lex_nomem(lex);
     const size_t digits = c == 'x' ? 2 : c == 'u' && !bytes ? 4 : c == 'U' && !bytes ? 8 : 0;
     if (digits == 0)
-        return cfxi_lex_error(lex, first, CFX_E_SYNTAX, "unknown escape; use \\n \\t \\r \\\\ \\\" "
-                              "\\xNN%s", bytes ? "" : " \\uNNNN \\UNNNNNNNN");
+        return cfxi_ir_lex_error(lex, first, CFX_E_SYNTAX,
+                                 "unknown escape; use \\n \\t \\r \\\\ \\\" "
+                                 "\\xNN%s",
+                                 bytes ? "" : " \\uNNNN \\UNNNNNNNN");
     CFX_TRY(read_hex(lex, digits, &code));
     encoded[0] = (char)code;
-    const size_t n = bytes ? 1 : cfxi_utf8_encode(code, encoded);
+    const size_t n = bytes ? 1 : cfxi_base_utf8_encode(code, encoded);
     return cfx_buffer_append(&lex->scratch, encoded, n) == CFX_OK ? CFX_OK : lex_nomem(lex);
 }
 
@@ -296,14 +300,14 @@ static size_t plain_stretch(const cfxi_lexer *lex, bool bytes)
 static cfx_status bad_character(cfxi_lexer *lex, size_t opened)
 {
     if (lex->at >= lex->size || lex->text[lex->at] == '\n')
-        return cfxi_lex_error(lex, opened, CFX_E_SYNTAX, "this quote is not closed on its line; "
-                              "close it with '\"' and write line breaks as \\n");
-    return cfxi_lex_error(lex, lex->at, CFX_E_SYNTAX, "byte 0x%02x cannot stand here as it is; "
-                          "write it as \\x%02x", (unsigned)(unsigned char)lex->text[lex->at],
-                          (unsigned)(unsigned char)lex->text[lex->at]);
+        return cfxi_ir_lex_error(lex, opened, CFX_E_SYNTAX, "this quote is not closed on its line; "
+                                 "close it with '\"' and write line breaks as \\n");
+    return cfxi_ir_lex_error(lex, lex->at, CFX_E_SYNTAX, "byte 0x%02x cannot stand here as it is; "
+                             "write it as \\x%02x", (unsigned)(unsigned char)lex->text[lex->at],
+                             (unsigned)(unsigned char)lex->text[lex->at]);
 }
 
-cfx_status cfxi_lex_quoted(cfxi_lexer *lex, bool bytes, cfxi_slice *out)
+cfx_status cfxi_ir_lex_quoted(cfxi_lexer *lex, bool bytes, cfxi_slice *out)
 {
     const size_t opened = lex->at++;
     size_t n = plain_stretch(lex, bytes);

@@ -43,36 +43,36 @@ static void stop(writer *w, cfx_status status)
     w->out.status = status;
 }
 
-static void write_nomem(writer *w) { stop(w, cfxi_nomem(w->err)); }
+static void write_nomem(writer *w) { stop(w, cfxi_base_nomem(w->err)); }
 
 /* ---- words --------------------------------------------------------------------------------- */
 
 /* As it is if every character belongs to the class, else quoted. */
 static void write_word(writer *w, cfxi_char_class class, const char *text, size_t size)
 {
-    if (cfxi_is_run(class, text, size)) {
-        cfxi_out_write(&w->out, text, size);
+    if (cfxi_ir_is_run(class, text, size)) {
+        cfxi_base_out_write(&w->out, text, size);
         return;
     }
-    if (!cfxi_utf8_valid(text, size))
+    if (!cfxi_base_utf8_valid(text, size))
         stop(w, cfx_error_set(w->err, CFX_E_VALUE, "node %%%s has a name, target or scope that is "
                               "not UTF-8; give it another", w->node->name->data));
-    cfxi_out_quoted(&w->out, text, size, '"');
+    cfxi_base_out_quoted(&w->out, text, size, '"');
 }
 
 static void write_node_name(writer *w, const cfx_node *n)
 {
-    cfxi_out_char(&w->out, '%');
+    cfxi_base_out_char(&w->out, '%');
     write_word(w, CFXI_CHAR_NAME, n->name->data, n->name->size);
 }
 
 static void write_key(writer *w, const cfx_str *key)
 {
-    if (cfxi_is_identifier(key->data, key->size))
-        cfxi_out_write(&w->out, key->data, key->size);
+    if (cfxi_base_is_identifier(key->data, key->size))
+        cfxi_base_out_write(&w->out, key->data, key->size);
     else
-        cfxi_out_quoted(&w->out, key->data, key->size, '"');
-    cfxi_out_char(&w->out, '=');
+        cfxi_base_out_quoted(&w->out, key->data, key->size, '"');
+    cfxi_base_out_char(&w->out, '=');
 }
 
 static void name_fails(writer *w, const char *what, cfx_status status, const char *why)
@@ -111,7 +111,7 @@ static cfx_status check_lookup(writer *w, cfx_ref *ref, const cfx_str *name, cfx
 static const cfx_str *name_of(writer *w, cfx_ref *ref, const char *what)
 {
     cfx_error why = {.status = CFX_E_HOST};
-    const cfx_str *name = cfxi_ref_qualified_name(w->graph, ref, &why);
+    const cfx_str *name = cfxi_ir_ref_qualified_name(w->graph, ref, &why);
     if (!name) {
         name_fails(w, what, why.status, why.message);
         return NULL;
@@ -151,7 +151,7 @@ static int compare_scalars(const void *left, const void *right)
     const cfx_value b = *(const cfx_value *)right;
     if (a.kind != b.kind)
         return COMPARE(a.kind, b.kind);
-    if (cfxi_is_str(a))
+    if (cfxi_ir_is_str(a))
         return compare_str(a.as.str, b.as.str);
     if (a.kind == CFX_KIND_FLOAT)
         return compare_floats(a.as.f, b.as.f);
@@ -183,7 +183,7 @@ static void sort_set(writer *w, frame *f)
 {
     if (!needs_sorting(f))
         return;
-    f->sorted = cfxi_alloc(w->allocator, f->n * sizeof *f->sorted);
+    f->sorted = cfxi_base_alloc(w->allocator, f->n * sizeof *f->sorted);
     if (!f->sorted) {
         write_nomem(w);
         return;
@@ -196,14 +196,14 @@ static void sort_set(writer *w, frame *f)
 static void free_sorted(writer *w, const frame *f)
 {
     if (f->sorted)
-        cfxi_free(w->allocator, f->sorted, f->n * sizeof *f->sorted);
+        cfxi_base_free(w->allocator, f->sorted, f->n * sizeof *f->sorted);
 }
 
 /* ---- values -------------------------------------------------------------------------------- */
 
 static frame *push(writer *w, frame_kind kind)
 {
-    if (!cfxi_vec_reserve(&w->frames, 1, sizeof(frame), w->allocator)) {
+    if (!cfxi_base_vec_reserve(&w->frames, 1, sizeof(frame), w->allocator)) {
         write_nomem(w);
         return NULL;
     }
@@ -218,30 +218,30 @@ static void write_float(writer *w, double f)
     uint64_t bits;
     memcpy(&bits, &f, sizeof bits);
     if (f != f && bits != 0x7ff8000000000000u)
-        cfxi_out_printf(&w->out, "nan(0x%016llx)", (unsigned long long)bits);
+        cfxi_base_out_printf(&w->out, "nan(0x%016llx)", (unsigned long long)bits);
     else
-        cfxi_out_write(&w->out, text, cfxi_format_float(f, text));
+        cfxi_base_out_write(&w->out, text, cfxi_base_format_float(f, text));
 }
 
 static void write_str(writer *w, cfx_value v)
 {
     const cfx_str *str = v.as.str;
     if (v.kind == CFX_KIND_BYTES) {
-        cfxi_out_quoted_bytes(&w->out, str->data, str->size, '"');
+        cfxi_base_out_quoted_bytes(&w->out, str->data, str->size, '"');
     } else if (v.kind == CFX_KIND_BIGINT) {
-        cfxi_out_write(&w->out, str->data, str->size);
+        cfxi_base_out_write(&w->out, str->data, str->size);
     } else {
         const bool device = v.kind == CFX_KIND_DEVICE;
-        cfxi_out_str(&w->out, device ? "device(" : "");
-        cfxi_out_quoted(&w->out, str->data, str->size, '"');
-        cfxi_out_str(&w->out, device ? ")" : "");
+        cfxi_base_out_str(&w->out, device ? "device(" : "");
+        cfxi_base_out_quoted(&w->out, str->data, str->size, '"');
+        cfxi_base_out_str(&w->out, device ? ")" : "");
     }
 }
 
 static void write_host(writer *w, cfx_ref *ref)
 {
     const cfx_str *name = name_of(w, ref, "an argument");
-    cfxi_out_char(&w->out, '&');
+    cfxi_base_out_char(&w->out, '&');
     if (name)
         write_word(w, CFXI_CHAR_DOTTED, name->data, name->size);
 }
@@ -271,8 +271,8 @@ static void open_seq(writer *w, cfx_value v)
     f->seq = (cfx_kind)v.kind;
     f->items = cfx_value_items(v, &f->n);
     sort_set(w, f);
-    cfxi_out_str(&w->out, opening(f->seq));
-    cfxi_out_str(&w->out, bracket ? "" : "(");
+    cfxi_base_out_str(&w->out, opening(f->seq));
+    cfxi_base_out_str(&w->out, bracket ? "" : "(");
 }
 
 static void open_graph(writer *w, cfx_graph *g, size_t indent)
@@ -299,7 +299,7 @@ static size_t current_indent(const writer *w)
 static void write_int(writer *w, int64_t i)
 {
     char text[CFXI_NUMBER_SIZE];
-    cfxi_out_write(&w->out, text, cfxi_format_int(i, text));
+    cfxi_base_out_write(&w->out, text, cfxi_base_format_int(i, text));
 }
 
 /* Writes a scalar; opens a container or a region. */
@@ -316,10 +316,10 @@ static void write_value(writer *w, cfx_value v)
     case CFX_KIND_DTYPE:
     case CFX_KIND_LAYOUT:
     case CFX_KIND_MEMORY_FORMAT:
-        cfxi_out_str(&w->out, cfxi_value_word(v));
+        cfxi_base_out_str(&w->out, cfxi_ir_value_word(v));
         break;
     case CFX_KIND_ELLIPSIS:
-        cfxi_out_str(&w->out, "...");
+        cfxi_base_out_str(&w->out, "...");
         break;
     case CFX_KIND_INT:
         write_int(w, v.as.i);
@@ -349,10 +349,10 @@ static void write_value(writer *w, cfx_value v)
         break;
     case CFX_KIND_GRAPH:
         if (w->brief) {
-            cfxi_out_str(&w->out, "graph {...}");
+            cfxi_base_out_str(&w->out, "graph {...}");
             break;
         }
-        cfxi_out_str(&w->out, "graph {\n");
+        cfxi_base_out_str(&w->out, "graph {\n");
         open_graph(w, v.as.ref->region, current_indent(w) + 4);
         break;
     case CFX_KIND_HOST:
@@ -367,7 +367,7 @@ static void write_scopes(writer *w, uint32_t scope)
 {
     w->scopes.size = 0;
     for (; scope; scope = cfx_scope_parent(w->graph, scope)) {
-        if (!cfxi_vec_reserve(&w->scopes, 1, sizeof scope, w->allocator)) {
+        if (!cfxi_base_vec_reserve(&w->scopes, 1, sizeof scope, w->allocator)) {
             write_nomem(w);
             return;
         }
@@ -377,11 +377,11 @@ static void write_scopes(writer *w, uint32_t scope)
         const uint32_t at = ((uint32_t *)w->scopes.data)[i - 1];
         const char *path = cfx_scope_path(w->graph, at);
         const char *type = cfx_scope_type(w->graph, at);
-        cfxi_out_str(&w->out, i == w->scopes.size ? " in " : " > ");
+        cfxi_base_out_str(&w->out, i == w->scopes.size ? " in " : " > ");
         write_word(w, CFXI_CHAR_DOTTED, path, strlen(path));
-        cfxi_out_char(&w->out, '(');
+        cfxi_base_out_char(&w->out, '(');
         write_word(w, CFXI_CHAR_DOTTED, type, strlen(type));
-        cfxi_out_char(&w->out, ')');
+        cfxi_base_out_char(&w->out, ')');
     }
 }
 
@@ -390,14 +390,14 @@ static void write_location(writer *w, const cfx_node *n)
     const char *file = cfx_node_file(n);
     if (!file && !n->scope)
         return;
-    cfxi_out_str(&w->out, "  @");
+    cfxi_base_out_str(&w->out, "  @");
     if (file) {
-        cfxi_out_char(&w->out, ' ');
+        cfxi_base_out_char(&w->out, ' ');
         if (strcmp(file, "in") == 0) /* the word that introduces the scopes */
-            cfxi_out_quoted(&w->out, file, 2, '"');
+            cfxi_base_out_quoted(&w->out, file, 2, '"');
         else
             write_word(w, CFXI_CHAR_FILE, file, strlen(file));
-        cfxi_out_char(&w->out, ':');
+        cfxi_base_out_char(&w->out, ':');
         write_int(w, cfx_node_line(n));
     }
     write_scopes(w, n->scope);
@@ -434,9 +434,9 @@ static void write_target(writer *w, const cfx_str *target)
     size_t stars = 0;
     while (stars < target->size && stars < 2 && target->data[stars] == '*')
         stars++;
-    if (!cfxi_is_run(CFXI_CHAR_DOTTED, target->data + stars, target->size - stars))
+    if (!cfxi_ir_is_run(CFXI_CHAR_DOTTED, target->data + stars, target->size - stars))
         stars = 0;
-    cfxi_out_write(&w->out, target->data, stars);
+    cfxi_base_out_write(&w->out, target->data, stars);
     write_word(w, CFXI_CHAR_DOTTED, target->data + stars, target->size - stars);
 }
 
@@ -449,13 +449,13 @@ static void write_head(writer *w, cfx_node *n)
         return;
     f->node = n;
     f->n = (n->args ? n->args->size : 0) + (n->kwargs ? n->kwargs->size / 2 : 0);
-    cfxi_out_str(&w->out, cfx_opcode_name((cfx_opcode)n->op));
+    cfxi_base_out_str(&w->out, cfx_opcode_name((cfx_opcode)n->op));
     if (n->op != CFX_OP_OUTPUT || !is_word(target, "output")) {
-        cfxi_out_str(&w->out, "[target=");
+        cfxi_base_out_str(&w->out, "[target=");
         write_target(w, target);
-        cfxi_out_char(&w->out, ']');
+        cfxi_base_out_char(&w->out, ']');
     }
-    cfxi_out_char(&w->out, '(');
+    cfxi_base_out_char(&w->out, '(');
 }
 
 /* The plain output needs no name. */
@@ -479,11 +479,11 @@ static void write_node(writer *w, cfx_node *n)
         if (!f)
             return;
         f->node = n;
-        cfxi_out_str(&w->out, ": ");
+        cfxi_base_out_str(&w->out, ": ");
         write_value(w, n->ext->type);
         return;
     }
-    cfxi_out_str(&w->out, is_anonymous(n) ? "" : " = ");
+    cfxi_base_out_str(&w->out, is_anonymous(n) ? "" : " = ");
     write_head(w, n);
 }
 
@@ -505,14 +505,14 @@ static void step_graph(writer *w, frame *f)
     if (f->node != &f->graph->root) {
         cfx_node *n = f->node;
         f->node = n->next;
-        cfxi_out_spaces(&w->out, f->indent);
+        cfxi_base_out_spaces(&w->out, f->indent);
         write_node(w, n);
         return;
     }
     w->frames.size--;
     if (w->frames.size > 0) {
-        cfxi_out_spaces(&w->out, f->indent - 2);
-        cfxi_out_char(&w->out, '}');
+        cfxi_base_out_spaces(&w->out, f->indent - 2);
+        cfxi_base_out_char(&w->out, '}');
         resume_node(w);
     }
 }
@@ -522,7 +522,7 @@ static void step_type(writer *w, frame *f)
 {
     cfx_node *n = f->node;
     w->frames.size--;
-    cfxi_out_str(&w->out, " = ");
+    cfxi_base_out_str(&w->out, " = ");
     write_head(w, n);
 }
 
@@ -533,14 +533,14 @@ static void step_call(writer *w, frame *f)
     const size_t positional = n->args ? n->args->size : 0;
     if (i == f->n) {
         w->frames.size--;
-        cfxi_out_char(&w->out, ')');
+        cfxi_base_out_char(&w->out, ')');
         if (!w->brief) {
             write_location(w, n);
-            cfxi_out_char(&w->out, '\n');
+            cfxi_base_out_char(&w->out, '\n');
         }
         return;
     }
-    cfxi_out_str(&w->out, i ? ", " : "");
+    cfxi_base_out_str(&w->out, i ? ", " : "");
     if (i < positional) {
         write_value(w, n->args->items[i]);
         return;
@@ -553,8 +553,10 @@ static void step_call(writer *w, frame *f)
 static void close_seq(writer *w, const frame *f)
 {
     free_sorted(w, f);
-    cfxi_out_str(&w->out, f->seq == CFX_KIND_TUPLE && f->n == 1 ? "," : "");
-    cfxi_out_char(&w->out, f->seq == CFX_KIND_LIST ? ']' : f->seq == CFX_KIND_DICT ? '}' : ')');
+    cfxi_base_out_str(&w->out, f->seq == CFX_KIND_TUPLE && f->n == 1 ? "," : "");
+    cfxi_base_out_char(&w->out, f->seq == CFX_KIND_LIST   ? ']'
+                                : f->seq == CFX_KIND_DICT ? '}'
+                                                          : ')');
     w->frames.size--;
 }
 
@@ -567,7 +569,7 @@ static void step_seq(writer *w, frame *f)
         close_seq(w, f);
         return;
     }
-    cfxi_out_str(&w->out, value_of_dict ? ": " : i ? ", " : "");
+    cfxi_base_out_str(&w->out, value_of_dict ? ": " : i ? ", " : "");
     f->i++;
     if (f->seq == CFX_KIND_NAMEDTUPLE && i == 0)
         f->i = 2; /* the names of the fields stand with their values */
@@ -601,39 +603,39 @@ static void writer_free(writer *w)
     const frame *frames = w->frames.data;
     for (size_t i = 0; i < w->frames.size; i++)
         free_sorted(w, &frames[i]);
-    cfxi_vec_free(&w->frames, sizeof(frame), w->allocator);
-    cfxi_vec_free(&w->scopes, sizeof(uint32_t), w->allocator);
+    cfxi_base_vec_free(&w->frames, sizeof(frame), w->allocator);
+    cfxi_base_vec_free(&w->scopes, sizeof(uint32_t), w->allocator);
 }
 
 static cfx_status write_all(writer *w)
 {
     cfx_graph *g = w->graph;
-    cfxi_graph_freeze(g);
+    cfxi_ir_graph_freeze(g);
     while (w->frames.size > 0 && w->out.status == CFX_OK)
         step(w);
-    cfxi_graph_thaw(g);
+    cfxi_ir_graph_thaw(g);
     writer_free(w);
-    return w->status == CFX_OK ? cfxi_out_end(&w->out, w->err) : w->status;
+    return w->status == CFX_OK ? cfxi_base_out_end(&w->out, w->err) : w->status;
 }
 
 cfx_status cfx_graph_text(cfx_graph *g, cfx_sink out, cfx_error *err)
 {
-    CFX_TRY(cfxi_expect(g, "graph", err));
+    CFX_TRY(cfxi_base_expect(g, "graph", err));
     writer w = {.graph = g, .err = err, .allocator = g->allocator};
-    cfxi_out_begin(&w.out, out);
-    cfxi_out_str(&w.out, "graph():\n");
+    cfxi_base_out_begin(&w.out, out);
+    cfxi_base_out_str(&w.out, "graph():\n");
     open_graph(&w, g, 2);
     return write_all(&w);
 }
 
 cfx_status cfx_node_text(cfx_node *n, cfx_sink out, cfx_error *err)
 {
-    CFX_TRY(cfxi_expect(n, "node", err));
+    CFX_TRY(cfxi_base_expect(n, "node", err));
     writer w = {.graph = n->graph, .err = err, .allocator = n->graph->allocator, .brief = true};
-    cfxi_out_begin(&w.out, out);
-    cfxi_graph_freeze(n->graph);  /* the host is asked for the target already */
+    cfxi_base_out_begin(&w.out, out);
+    cfxi_ir_graph_freeze(n->graph);  /* the host is asked for the target already */
     write_node(&w, n);
     cfx_status status = write_all(&w);
-    cfxi_graph_thaw(n->graph);
+    cfxi_ir_graph_thaw(n->graph);
     return status;
 }

@@ -7,7 +7,7 @@
 
 /* ---- marks --------------------------------------------------------------------------------- */
 
-uint32_t cfxi_graph_stamp(cfx_graph *g, uint32_t n)
+uint32_t cfxi_ir_graph_stamp(cfx_graph *g, uint32_t n)
 {
     if (g->stamp > UINT32_MAX - n - 1) {
         for (cfx_node *node = g->root.next; node != &g->root; node = node->next)
@@ -28,10 +28,10 @@ static cfx_status count_nodes(const cfx_graph *g, const cfx_seq *seq, uint32_t *
 {
     for (uint32_t i = 0; i < seq->size; i++) {
         cfx_value v = seq->items[i];
-        if (cfxi_is_seq(v))
+        if (cfxi_ir_is_seq(v))
             CFX_TRY(count_nodes(g, v.as.seq, total, err));
-        else if (!cfxi_is_plain(v))
-            CFX_TRY(cfxi_value_check(g, v, err));
+        else if (!cfxi_ir_is_plain(v))
+            CFX_TRY(cfxi_ir_value_check(g, v, err));
         *total += v.kind == CFX_KIND_NODE;
         if (*total > MOST_USES)
             return cfx_error_set(err, CFX_E_LIMIT, "the arguments of one node mention nodes more "
@@ -49,7 +49,7 @@ static uint32_t count_distinct(const cfx_seq *seq, uint32_t stamp)
         if (v.kind == CFX_KIND_NODE) {
             n += v.as.node->mark != stamp;
             v.as.node->mark = stamp;
-        } else if (cfxi_is_seq(v)) {
+        } else if (cfxi_ir_is_seq(v)) {
             n += count_distinct(v.as.seq, stamp);
         }
     }
@@ -68,7 +68,7 @@ static void fill_edges(const cfx_seq *seq, uint32_t stamp, cfx_use *edges, uint3
                 edges[(*n)++] = (cfx_use){.def = def};
             }
             edges[def->mark - stamp].count++;
-        } else if (cfxi_is_seq(v)) {
+        } else if (cfxi_ir_is_seq(v)) {
             fill_edges(v.as.seq, stamp, edges, n);
         }
     }
@@ -132,10 +132,10 @@ static cfx_status check_kwargs(cfx_value kwargs, cfx_error *err)
 
 static cfx_status check_shape(const cfx_graph *g, cfx_value args, cfx_value kwargs, cfx_error *err)
 {
-    if (!cfxi_is_plain(args))
-        CFX_TRY(cfxi_value_check(g, args, err));
-    if (!cfxi_is_plain(kwargs))
-        CFX_TRY(cfxi_value_check(g, kwargs, err));
+    if (!cfxi_ir_is_plain(args))
+        CFX_TRY(cfxi_ir_value_check(g, args, err));
+    if (!cfxi_ir_is_plain(kwargs))
+        CFX_TRY(cfxi_ir_value_check(g, kwargs, err));
     if (args.kind != CFX_KIND_TUPLE)
         return cfx_error_set(err, CFX_E_TYPE, "args must be a tuple, not %s",
                              cfx_kind_name(args.kind));
@@ -147,13 +147,13 @@ static cfx_status check_shape(const cfx_graph *g, cfx_value args, cfx_value kwar
 
 static void free_inputs(cfx_graph *g, cfx_use *inputs, uint32_t n)
 {
-    cfxi_arena_free(&g->arena, inputs, n * sizeof *inputs);
+    cfxi_base_arena_free(&g->arena, inputs, n * sizeof *inputs);
 }
 
 /* Gives back the room that nodes which are used several times do not need. */
 static cfx_use *trim(cfx_graph *g, cfx_use *edges, uint32_t room, uint32_t n)
 {
-    cfx_use *fitting = cfxi_arena_alloc(&g->arena, n * sizeof *edges);
+    cfx_use *fitting = cfxi_base_arena_alloc(&g->arena, n * sizeof *edges);
     if (fitting)
         memcpy(fitting, edges, n * sizeof *edges);
     free_inputs(g, edges, room);
@@ -167,15 +167,15 @@ static cfx_status prepare_edges(cfxi_arg_change *change, uint32_t total, cfx_err
     const cfx_node *n = change->node;
     cfx_graph *g = n->graph;
     if (total > FEW) {  /* containers can be shared: there may be far fewer nodes */
-        uint32_t seen = cfxi_graph_stamp(g, 1);
+        uint32_t seen = cfxi_ir_graph_stamp(g, 1);
         total = count_distinct(change->args.as.seq, seen) +
                 count_distinct(change->kwargs.as.seq, seen);
     }
     uint32_t room = change->kept + total;
-    uint32_t stamp = cfxi_graph_stamp(g, room);
-    cfx_use *edges = cfxi_arena_alloc(&g->arena, room * sizeof *edges);
+    uint32_t stamp = cfxi_ir_graph_stamp(g, room);
+    cfx_use *edges = cfxi_base_arena_alloc(&g->arena, room * sizeof *edges);
     if (!edges)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     for (; change->n_inputs < change->kept; change->n_inputs++) {
         cfx_node *def = n->inputs[change->n_inputs].def;
         def->mark = stamp + change->n_inputs;
@@ -187,13 +187,13 @@ static cfx_status prepare_edges(cfxi_arg_change *change, uint32_t total, cfx_err
     if (change->n_inputs < room)
         edges = trim(g, edges, room, change->n_inputs);
     change->inputs = edges;
-    return edges ? CFX_OK : cfxi_nomem(err);
+    return edges ? CFX_OK : cfxi_base_nomem(err);
 }
 
 /* An empty container may have no array. */
 static cfx_value with_array(const cfx_graph *g, cfx_value v)
 {
-    if (cfxi_is_seq(v) && !v.as.seq)
+    if (cfxi_ir_is_seq(v) && !v.as.seq)
         v.as.seq = g->empty;
     return v;
 }
@@ -216,14 +216,14 @@ static cfx_status prepare(cfxi_arg_change *change, cfx_node *n, cfx_value args, 
     return CFX_OK;
 }
 
-cfx_status cfxi_args_prepare(cfxi_arg_change *change, cfx_node *n, cfx_value args,
-                             cfx_value kwargs, cfx_error *err)
+cfx_status cfxi_ir_args_prepare(cfxi_arg_change *change, cfx_node *n, cfx_value args,
+                                cfx_value kwargs, cfx_error *err)
 {
     return prepare(change, n, args, kwargs, 0, err);
 }
 
-cfx_status cfxi_args_prepare_more(cfxi_arg_change *change, cfx_node *n, cfx_value args,
-                                  cfx_error *err)
+cfx_status cfxi_ir_args_prepare_more(cfxi_arg_change *change, cfx_node *n, cfx_value args,
+                                     cfx_error *err)
 {
     return prepare(change, n, args, cfx_node_kwargs(n), n->n_inputs, err);
 }
@@ -247,7 +247,7 @@ static void switch_edges(cfx_node *n, cfx_use *inputs, uint32_t n_inputs, uint32
 /* A node needs no array for no arguments, and does not hold one. */
 static cfx_seq *stored(cfx_value v) { return v.as.seq->size ? v.as.seq : NULL; }
 
-void cfxi_args_commit(cfxi_arg_change *change)
+void cfxi_ir_args_commit(cfxi_arg_change *change)
 {
     cfx_node *n = change->node;
     cfx_graph *g = n->graph;
@@ -260,13 +260,13 @@ void cfxi_args_commit(cfxi_arg_change *change)
     n->kwargs_depth = change->kwargs.pad & 0xfff;
     n->flags |= CFXI_NODE_ARGS_CHANGED;
     if (old_args)
-        cfxi_value_drop(g, cfxi_seq_value(CFX_KIND_TUPLE, old_args, 0));
+        cfxi_ir_value_drop(g, cfxi_ir_seq_value(CFX_KIND_TUPLE, old_args, 0));
     if (old_kwargs)
-        cfxi_value_drop(g, cfxi_seq_value(CFX_KIND_DICT, old_kwargs, 0));
+        cfxi_ir_value_drop(g, cfxi_ir_seq_value(CFX_KIND_DICT, old_kwargs, 0));
     g->version++;
 }
 
-void cfxi_args_abandon(cfxi_arg_change *change)
+void cfxi_ir_args_abandon(cfxi_arg_change *change)
 {
     free_inputs(change->node->graph, change->inputs, change->n_inputs);
     change->args.as.seq->refs -= change->args.as.seq->size > 0;
@@ -327,7 +327,7 @@ bool cfx_node_uses(const cfx_node *user, const cfx_node *def)
 
 cfx_status cfx_graph_each_last_use(cfx_graph *g, cfx_last_use_fn *fn, void *ctx)
 {
-    const uint32_t stamp = cfxi_graph_stamp(g, 1);
+    const uint32_t stamp = cfxi_ir_graph_stamp(g, 1);
     for (cfx_node *n = g->root.prev; n != &g->root; n = n->prev) {
         for (uint32_t i = 0; i < n->n_inputs; i++) {
             cfx_node *def = n->inputs[i].def;

@@ -52,7 +52,7 @@ static const char *word_at(const char *const *words, int64_t i, int64_t n)
     return i >= 0 && i < n ? words[i] : TORCH "unknown";
 }
 
-const char *cfxi_value_word(cfx_value v)
+const char *cfxi_ir_value_word(cfx_value v)
 {
     switch ((cfx_kind)v.kind) {
     case CFX_KIND_NONE:
@@ -92,11 +92,11 @@ const char *cfx_memory_format_name(cfx_memory_format format)
 
 /* ---- strings ------------------------------------------------------------------------------- */
 
-cfx_str *cfxi_str_new(cfxi_arena *arena, const char *text, size_t size)
+cfx_str *cfxi_ir_str_new(cfxi_arena *arena, const char *text, size_t size)
 {
     if (size > UINT32_MAX - 64)
         return NULL;
-    cfx_str *str = cfxi_arena_alloc(arena, sizeof *str + size + 1);
+    cfx_str *str = cfxi_base_arena_alloc(arena, sizeof *str + size + 1);
     if (!str)
         return NULL;
     str->refs = 0;
@@ -107,18 +107,18 @@ cfx_str *cfxi_str_new(cfxi_arena *arena, const char *text, size_t size)
     return str;
 }
 
-void cfxi_str_free(cfxi_arena *arena, cfx_str *str)
+void cfxi_ir_str_free(cfxi_arena *arena, cfx_str *str)
 {
     if (str)
-        cfxi_arena_free(arena, str, sizeof *str + str->size + 1);
+        cfxi_base_arena_free(arena, str, sizeof *str + str->size + 1);
 }
 
 static cfx_value str_value(cfx_graph *g, cfx_kind kind, const char *text, size_t size,
                            cfx_error *err)
 {
-    cfx_str *str = cfxi_str_new(&g->arena, text, size);
+    cfx_str *str = cfxi_ir_str_new(&g->arena, text, size);
     if (!str) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return cfx_invalid();
     }
     cfx_value v = cfx_scalar(kind, 0);
@@ -128,7 +128,7 @@ static cfx_value str_value(cfx_graph *g, cfx_kind kind, const char *text, size_t
 
 cfx_value cfx_value_str(cfx_graph *g, const char *text, size_t size, cfx_error *err)
 {
-    if (!cfxi_utf8_valid(text, size)) {
+    if (!cfxi_base_utf8_valid(text, size)) {
         cfx_error_set(err, CFX_E_VALUE, "a string value must be UTF-8; use a bytes value instead");
         return cfx_invalid();
     }
@@ -143,14 +143,14 @@ cfx_value cfx_value_bytes(cfx_graph *g, const void *data, size_t size, cfx_error
 cfx_value cfx_value_integer(cfx_graph *g, const char *digits, size_t size, cfx_error *err)
 {
     int64_t small;
-    if (cfxi_parse_int(digits, size, &small))
+    if (cfxi_base_parse_int(digits, size, &small))
         return cfx_int(small);
     bool negative = size > 0 && digits[0] == '-';
     size_t at = negative;
     while (at + 1 < size && digits[at] == '0')  /* one spelling for each number */
         at++;
     for (size_t i = at; i < size || i == at; i++) {
-        if (i < size && cfxi_is_digit(digits[i]))
+        if (i < size && cfxi_base_is_digit(digits[i]))
             continue;
         cfx_error_set(err, CFX_E_VALUE, "'%.*s' is not a decimal integer",
                       size > 40 ? 40 : (int)size, digits);
@@ -165,16 +165,16 @@ cfx_value cfx_value_integer(cfx_graph *g, const char *digits, size_t size, cfx_e
 static bool is_device(const char *name, size_t size)
 {
     size_t i = 0;
-    if (size == 0 || !cfxi_is_ident_start(name[0]))
+    if (size == 0 || !cfxi_base_is_ident_start(name[0]))
         return false;
-    while (i < size && cfxi_is_ident(name[i]))
+    while (i < size && cfxi_base_is_ident(name[i]))
         i++;
     if (i == size)
         return true;
     if (name[i] != ':' || i + 1 == size)
         return false;
     for (i++; i < size; i++)
-        if (!cfxi_is_digit(name[i]))
+        if (!cfxi_base_is_digit(name[i]))
             return false;
     return true;
 }
@@ -190,7 +190,7 @@ cfx_value cfx_value_device(cfx_graph *g, const char *name, size_t size, cfx_erro
 
 /* ---- containers ---------------------------------------------------------------------------- */
 
-cfx_status cfxi_value_check(const cfx_graph *g, cfx_value v, cfx_error *err)
+cfx_status cfxi_ir_value_check(const cfx_graph *g, cfx_value v, cfx_error *err)
 {
     if (v.kind == CFX_KIND_INVALID || v.kind >= CFX_KIND_COUNT) {
         if (err && err->status == CFX_OK)
@@ -198,19 +198,19 @@ cfx_status cfxi_value_check(const cfx_graph *g, cfx_value v, cfx_error *err)
                                  "constructor that made it");
         return err ? err->status : CFX_E_VALUE;  /* the constructor has said why */
     }
-    if (cfxi_is_ref(v) && v.as.ref->graph != g)
+    if (cfxi_ir_is_ref(v) && v.as.ref->graph != g)
         return cfx_error_set(err, CFX_E_GRAPH, "a %s value belongs to another graph; copy it into "
                              "this one first", cfx_kind_name((cfx_kind)v.kind));
     if (v.kind != CFX_KIND_NODE)
         return CFX_OK;
     const cfx_node *n = v.as.node;
-    CFX_TRY(cfxi_expect(n, "node in a node value", err));
-    if (cfxi_node_is_root(n))
+    CFX_TRY(cfxi_base_expect(n, "node in a node value", err));
+    if (cfxi_ir_node_is_root(n))
         return cfx_error_set(err, CFX_E_VALUE, "a node value without a node");
     if (n->graph != g)
         return cfx_error_set(err, CFX_E_GRAPH, "node %%%s belongs to another graph; copy it into "
                              "this one first", n->name->data);
-    if (cfxi_node_erased(n))
+    if (cfxi_ir_node_erased(n))
         return cfx_error_set(err, CFX_E_GRAPH, "node %%%s was erased and cannot be used as an "
                              "argument", n->name->data);
     return CFX_OK;
@@ -249,11 +249,11 @@ static cfx_status check_items(const cfx_graph *g, cfx_kind kind, const cfx_value
                               uint32_t *depth, cfx_error *err)
 {
     if (n > UINT32_MAX - 64)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     for (size_t i = 0; i < n; i++) {
-        if (!cfxi_is_plain(items[i]))
-            CFX_TRY(cfxi_value_check(g, items[i], err));
-        if (cfxi_is_seq(items[i]) && items[i].pad + 1 > *depth)
+        if (!cfxi_ir_is_plain(items[i]))
+            CFX_TRY(cfxi_ir_value_check(g, items[i], err));
+        if (cfxi_ir_is_seq(items[i]) && items[i].pad + 1 > *depth)
             *depth = items[i].pad + 1;
     }
     if (*depth > CFX_MAX_DEPTH)
@@ -269,27 +269,27 @@ cfx_value cfx_value_seq(cfx_graph *g, cfx_kind kind, const cfx_value *items, siz
                         cfx_error *err)
 {
     uint32_t depth = 1;
-    if (!cfxi_is_seq(cfx_scalar(kind, 0))) {
+    if (!cfxi_ir_is_seq(cfx_scalar(kind, 0))) {
         cfx_error_set(err, CFX_E_TYPE, "%s is not a container", cfx_kind_name(kind));
         return cfx_invalid();
     }
     if (check_items(g, kind, items, n, &depth, err) != CFX_OK)
         return cfx_invalid();
     if (n == 0)
-        return cfxi_seq_value(kind, g->empty, depth);
-    cfx_seq *seq = cfxi_arena_alloc(&g->arena, sizeof *seq + n * sizeof *items);
+        return cfxi_ir_seq_value(kind, g->empty, depth);
+    cfx_seq *seq = cfxi_base_arena_alloc(&g->arena, sizeof *seq + n * sizeof *items);
     if (!seq) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return cfx_invalid();
     }
     seq->refs = 0;
     seq->size = (uint32_t)n;
     for (size_t i = 0; i < n; i++) {
         if (items[i].kind >= CFX_KIND_STR && items[i].kind != CFX_KIND_NODE)
-            cfxi_value_hold(items[i]);
+            cfxi_ir_value_hold(items[i]);
         seq->items[i] = items[i];
     }
-    return cfxi_seq_value(kind, seq, depth);
+    return cfxi_ir_seq_value(kind, seq, depth);
 }
 
 cfx_value cfx_value_list(cfx_graph *g, const cfx_value *items, size_t n, cfx_error *err)
@@ -341,27 +341,27 @@ static cfx_value ref_value(cfx_kind kind, cfx_ref *ref)
 
 cfx_value cfx_value_host(cfx_graph *g, void *object, cfx_error *err)
 {
-    return ref_value(CFX_KIND_HOST, cfxi_ref_object(g, object, err));
+    return ref_value(CFX_KIND_HOST, cfxi_ir_ref_object(g, object, err));
 }
 
 cfx_value cfx_value_name(cfx_graph *g, const char *name, size_t size, cfx_error *err)
 {
     void *object = NULL;
     if (g->host && g->host->resolve && !memchr(name, '\0', size)) {
-        cfx_str *text = cfxi_str_new(&g->arena, name, size);
+        cfx_str *text = cfxi_ir_str_new(&g->arena, name, size);
         if (!text) {
-            cfxi_nomem(err);
+            cfxi_base_nomem(err);
             return cfx_invalid();
         }
         cfx_status status = g->host->resolve(g->host->ctx, text->data, &object, err);
-        cfxi_str_free(&g->arena, text);
+        cfxi_ir_str_free(&g->arena, text);
         if (status != CFX_OK) {
-            cfxi_failed(err, status);
+            cfxi_base_failed(err, status);
             return cfx_invalid();
         }
     }
     if (!object)
-        return ref_value(CFX_KIND_HOST, cfxi_ref_name(g, name, size, err));
+        return ref_value(CFX_KIND_HOST, cfxi_ir_ref_name(g, name, size, err));
     cfx_value v = cfx_value_host(g, object, err);
     g->host->release(g->host->ctx, object);  /* the graph has its own reference now */
     return v;
@@ -369,7 +369,7 @@ cfx_value cfx_value_name(cfx_graph *g, const char *name, size_t size, cfx_error 
 
 cfx_value cfx_value_region(cfx_graph *g, cfx_graph *sub, cfx_error *err)
 {
-    return ref_value(CFX_KIND_GRAPH, cfxi_ref_region(g, sub, err));
+    return ref_value(CFX_KIND_GRAPH, cfxi_ir_ref_region(g, sub, err));
 }
 
 /* ---- counting ------------------------------------------------------------------------------ */
@@ -380,80 +380,80 @@ static void hold_ref(cfx_ref *ref)
     ref->floating -= ref->floating > 0;
 }
 
-void cfxi_value_hold(cfx_value v)
+void cfxi_ir_value_hold(cfx_value v)
 {
-    if (cfxi_is_str(v))
+    if (cfxi_ir_is_str(v))
         v.as.str->refs++;
-    else if (cfxi_is_seq(v))
+    else if (cfxi_ir_is_seq(v))
         v.as.seq->refs++;
-    else if (cfxi_is_ref(v))
+    else if (cfxi_ir_is_ref(v))
         hold_ref(v.as.ref);
 }
 
-void cfxi_value_unhold(cfx_value v)
+void cfxi_ir_value_unhold(cfx_value v)
 {
-    if (cfxi_is_str(v))
+    if (cfxi_ir_is_str(v))
         v.as.str->refs--;
-    else if (cfxi_is_seq(v))
+    else if (cfxi_ir_is_seq(v))
         v.as.seq->refs--;
-    else if (cfxi_is_ref(v) && --v.as.ref->refs == 0)
+    else if (cfxi_ir_is_ref(v) && --v.as.ref->refs == 0)
         v.as.ref->floating++;
 }
 
 static void free_seq(cfx_graph *g, cfx_seq *seq)
 {
     for (uint32_t i = 0; i < seq->size; i++)
-        cfxi_value_drop(g, seq->items[i]);
-    cfxi_arena_free(&g->arena, seq, sizeof *seq + seq->size * sizeof *seq->items);
+        cfxi_ir_value_drop(g, seq->items[i]);
+    cfxi_base_arena_free(&g->arena, seq, sizeof *seq + seq->size * sizeof *seq->items);
 }
 
-void cfxi_value_drop(cfx_graph *g, cfx_value v)
+void cfxi_ir_value_drop(cfx_graph *g, cfx_value v)
 {
-    if (cfxi_is_str(v)) {
+    if (cfxi_ir_is_str(v)) {
         if (--v.as.str->refs == 0)
-            cfxi_str_free(&g->arena, v.as.str);
-    } else if (cfxi_is_seq(v)) {
+            cfxi_ir_str_free(&g->arena, v.as.str);
+    } else if (cfxi_ir_is_seq(v)) {
         if (--v.as.seq->refs == 0)
             free_seq(g, v.as.seq);
-    } else if (cfxi_is_ref(v)) {
-        cfxi_ref_drop(g, v.as.ref);
+    } else if (cfxi_ir_is_ref(v)) {
+        cfxi_ir_ref_drop(g, v.as.ref);
     }
 }
 
 cfx_value cfx_value_retain(cfx_value v)
 {
-    cfxi_value_hold(v);
+    cfxi_ir_value_hold(v);
     return v;
 }
 
 void cfx_value_release(cfx_graph *g, cfx_value v)
 {
-    cfxi_value_drop(g, v);
-    cfxi_graph_settle(g);
+    cfxi_ir_value_drop(g, v);
+    cfxi_ir_graph_settle(g);
 }
 
 static void discard_ref(cfx_graph *g, cfx_ref *ref)
 {
     ref->floating -= ref->floating > 0;
-    cfxi_ref_discard(g, ref);
+    cfxi_ir_ref_discard(g, ref);
 }
 
 void cfx_value_discard(cfx_graph *g, cfx_value v)
 {
-    if (cfxi_is_str(v) && v.as.str->refs == 0)
-        cfxi_str_free(&g->arena, v.as.str);
-    else if (cfxi_is_seq(v) && v.as.seq->refs == 0)
+    if (cfxi_ir_is_str(v) && v.as.str->refs == 0)
+        cfxi_ir_str_free(&g->arena, v.as.str);
+    else if (cfxi_ir_is_seq(v) && v.as.seq->refs == 0)
         free_seq(g, v.as.seq);
-    else if (cfxi_is_ref(v))
+    else if (cfxi_ir_is_ref(v))
         discard_ref(g, v.as.ref);
-    cfxi_graph_settle(g);
+    cfxi_ir_graph_settle(g);
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
 const char *cfx_value_text(cfx_value v, size_t *size)
 {
-    if (!cfxi_is_str(v)) {
+    if (!cfxi_ir_is_str(v)) {
         if (size)
             *size = 0;
         return NULL;
@@ -465,7 +465,7 @@ const char *cfx_value_text(cfx_value v, size_t *size)
 
 const cfx_value *cfx_value_items(cfx_value v, size_t *n)
 {
-    bool some = cfxi_is_seq(v) && v.as.seq;
+    bool some = cfxi_ir_is_seq(v) && v.as.seq;
     if (n)
         *n = some ? v.as.seq->size : 0;
     return some ? v.as.seq->items : NULL;
@@ -500,7 +500,7 @@ const char *cfx_value_host_name(cfx_graph *g, cfx_value host, cfx_error *err)
         cfx_error_set(err, CFX_E_TYPE, "a %s is not a host value", cfx_kind_name(host.kind));
         return NULL;
     }
-    const cfx_str *name = cfxi_ref_qualified_name(g, host.as.ref, err);
+    const cfx_str *name = cfxi_ir_ref_qualified_name(g, host.as.ref, err);
     return name ? name->data : NULL;
 }
 
@@ -508,14 +508,14 @@ cfx_status cfx_value_each_node(cfx_value v, cfx_node_fn *fn, void *ctx)
 {
     if (v.kind == CFX_KIND_NODE)
         return fn(ctx, v.as.node);
-    if (!cfxi_is_seq(v) || !v.as.seq)
+    if (!cfxi_ir_is_seq(v) || !v.as.seq)
         return CFX_OK;
     for (uint32_t i = 0; i < v.as.seq->size; i++)
         CFX_TRY(cfx_value_each_node(v.as.seq->items[i], fn, ctx));
     return CFX_OK;
 }
 
-cfx_value cfxi_seq_item(cfx_value of, cfx_value i)
+cfx_value cfxi_ir_seq_item(cfx_value of, cfx_value i)
 {
     size_t size;
     const cfx_value *items = cfx_value_items(of, &size);

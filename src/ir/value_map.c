@@ -12,13 +12,13 @@ typedef struct mapper {
 
 static cfx_value map_value(const mapper *m, cfx_value v);
 
-cfx_ref *cfxi_ref_copy(cfx_graph *dst, cfx_graph *src, cfx_ref *ref, cfx_error *err)
+cfx_ref *cfxi_ir_ref_copy(cfx_graph *dst, cfx_graph *src, cfx_ref *ref, cfx_error *err)
 {
     if (dst->host == src->host && ref->kind == CFXI_REF_OBJECT)
-        return cfxi_ref_object(dst, ref->object, err);
+        return cfxi_ir_ref_object(dst, ref->object, err);
     if (dst->host == src->host)
-        return cfxi_ref_name(dst, ref->name->data, ref->name->size, err);
-    const cfx_str *name = cfxi_ref_qualified_name(src, ref, err);
+        return cfxi_ir_ref_name(dst, ref->name->data, ref->name->size, err);
+    const cfx_str *name = cfxi_ir_ref_qualified_name(src, ref, err);
     if (!name)
         return NULL;
     cfx_value v = cfx_value_name(dst, name->data, name->size, err);
@@ -29,7 +29,7 @@ static cfx_value map_host(const mapper *m, cfx_value v)
 {
     if (m->dst == m->src)
         return v;
-    cfx_ref *ref = cfxi_ref_copy(m->dst, m->src, v.as.ref, m->err);
+    cfx_ref *ref = cfxi_ir_ref_copy(m->dst, m->src, v.as.ref, m->err);
     if (!ref)
         return cfx_invalid();
     v.as.ref = ref;
@@ -64,10 +64,10 @@ static cfx_value map_str(const mapper *m, cfx_value v)
 {
     if (m->dst == m->src)
         return v;
-    v.as.str = cfxi_str_new(&m->dst->arena, v.as.str->data, v.as.str->size);
+    v.as.str = cfxi_ir_str_new(&m->dst->arena, v.as.str->data, v.as.str->size);
     if (v.as.str)
         return v;
-    cfxi_nomem(m->err);
+    cfxi_base_nomem(m->err);
     return cfx_invalid();
 }
 
@@ -77,7 +77,7 @@ static void discard_items(const mapper *m, const cfx_value *from, const cfx_valu
 {
     for (size_t i = 0; i < n; i++) {
         bool made = from[i].kind != CFX_KIND_NODE && to[i].as.seq != from[i].as.seq;
-        if (made && (cfxi_is_seq(to[i]) || cfxi_is_str(to[i])))
+        if (made && (cfxi_ir_is_seq(to[i]) || cfxi_ir_is_str(to[i])))
             cfx_value_discard(m->dst, to[i]);
     }
 }
@@ -106,8 +106,8 @@ static cfx_value map_seq(const mapper *m, cfx_value v)
     const cfx_value *from = v.as.seq ? v.as.seq->items : NULL;
     cfx_value few[FEW];
     cfx_value *to = few;
-    if (n > FEW && !(to = cfxi_alloc(m->dst->allocator, n * sizeof *to))) {
-        cfxi_nomem(m->err);
+    if (n > FEW && !(to = cfxi_base_alloc(m->dst->allocator, n * sizeof *to))) {
+        cfxi_base_nomem(m->err);
         return cfx_invalid();
     }
     bool changed;
@@ -118,7 +118,7 @@ static cfx_value map_seq(const mapper *m, cfx_value v)
             discard_items(m, from, to, n);
     }
     if (to != few)
-        cfxi_free(m->dst->allocator, to, n * sizeof *to);
+        cfxi_base_free(m->dst->allocator, to, n * sizeof *to);
     return result;
 }
 
@@ -126,9 +126,9 @@ static cfx_value map_value(const mapper *m, cfx_value v)
 {
     if (v.kind == CFX_KIND_NODE)
         return m->fn(m->ctx, v.as.node, m->err);
-    if (cfxi_is_seq(v))
+    if (cfxi_ir_is_seq(v))
         return map_seq(m, v);
-    if (cfxi_is_str(v))
+    if (cfxi_ir_is_str(v))
         return map_str(m, v);
     if (v.kind == CFX_KIND_HOST)
         return map_host(m, v);
@@ -140,11 +140,11 @@ static cfx_value map_value(const mapper *m, cfx_value v)
 cfx_value cfx_value_map(cfx_graph *dst, cfx_graph *src, cfx_value v, cfx_map_fn *fn, void *ctx,
                         cfx_error *err)
 {
-    return cfxi_value_map(dst, src, v, false, fn, ctx, err);
+    return cfxi_ir_value_map(dst, src, v, false, fn, ctx, err);
 }
 
-cfx_value cfxi_value_map(cfx_graph *dst, cfx_graph *src, cfx_value v, bool move, cfx_map_fn *fn,
-                         void *ctx, cfx_error *err)
+cfx_value cfxi_ir_value_map(cfx_graph *dst, cfx_graph *src, cfx_value v, bool move, cfx_map_fn *fn,
+                            void *ctx, cfx_error *err)
 {
     if (v.kind == CFX_KIND_INVALID || v.kind >= CFX_KIND_COUNT) {
         cfx_error_set(err, CFX_E_VALUE, "an invalid value cannot be mapped; check the constructor "

@@ -9,7 +9,7 @@
 
 /* ---- findings ------------------------------------------------------------------------------ */
 
-void cfxi_finding(cfxi_verifier *v, const cfx_node *n, const char *format, ...)
+void cfxi_ir_finding(cfxi_verifier *v, const cfx_node *n, const char *format, ...)
 {
     char message[sizeof v->err->message];
     size_t used = 0;
@@ -32,13 +32,13 @@ void cfxi_finding(cfxi_verifier *v, const cfx_node *n, const char *format, ...)
 static void give_up(cfxi_verifier *v)
 {
     if (v->status == CFX_OK)
-        v->status = cfxi_nomem(v->err);
+        v->status = cfxi_base_nomem(v->err);
 }
 
 /* ---- names and targets --------------------------------------------------------------------- */
 
-cfx_status cfxi_name_rival(cfx_node *n, cfx_node_map **names, const cfx_node **rival,
-                           cfx_error *err)
+cfx_status cfxi_ir_name_rival(cfx_node *n, cfx_node_map **names, const cfx_node **rival,
+                              cfx_error *err)
 {
     cfxi_name *name = n->name;
     const cfx_node *key = (const cfx_node *)name;
@@ -61,10 +61,10 @@ cfx_status cfxi_name_rival(cfx_node *n, cfx_node_map **names, const cfx_node **r
 static void check_unique(cfxi_verifier *v, cfx_node *n)
 {
     const cfx_node *rival;
-    if (cfxi_name_rival(n, &v->names, &rival, NULL) != CFX_OK)
+    if (cfxi_ir_name_rival(n, &v->names, &rival, NULL) != CFX_OK)
         give_up(v);
     else if (rival)
-        cfxi_finding(v, n, "Node redefined name %s! Rename one of the two", n->name->data);
+        cfxi_ir_finding(v, n, "Node redefined name %s! Rename one of the two", n->name->data);
 }
 
 static void check_name(cfxi_verifier *v, cfx_node *n)
@@ -72,16 +72,16 @@ static void check_name(cfxi_verifier *v, cfx_node *n)
     check_unique(v, n);
     if (!v->strict)
         return;
-    if (!cfxi_is_identifier(n->name->data, n->name->size))
-        cfxi_finding(v, n, "its name is not an identifier; rename it");
-    cfxi_verify_name_entry(v, n);
+    if (!cfxi_base_is_identifier(n->name->data, n->name->size))
+        cfxi_ir_finding(v, n, "its name is not an identifier; rename it");
+    cfxi_ir_verify_name_entry(v, n);
 }
 
 static void check_target(cfxi_verifier *v, const cfx_node *n)
 {
     if (n->op != CFX_OP_CALL_FUNCTION && n->callee->ref->kind != CFXI_REF_NAME)
-        cfxi_finding(v, n, "the target of a %s must be a name, not an object; set its target",
-                     cfx_opcode_name((cfx_opcode)n->op));
+        cfxi_ir_finding(v, n, "the target of a %s must be a name, not an object; set its target",
+                        cfx_opcode_name((cfx_opcode)n->op));
 }
 
 /* ---- arguments ----------------------------------------------------------------------------- */
@@ -94,7 +94,7 @@ static bool comes_before(const cfxi_verifier *v, const cfx_node *a, const cfx_no
 
 static bool is_gone(const cfxi_verifier *v, const cfx_node *n)
 {
-    return v->strict ? !cfxi_is_listed(v, n) : cfxi_node_erased(n);
+    return v->strict ? !cfxi_ir_is_listed(v, n) : cfxi_ir_node_erased(n);
 }
 
 static void check_node_arg(cfxi_verifier *v, const cfx_node *n, const cfx_node *arg)
@@ -102,28 +102,30 @@ static void check_node_arg(cfxi_verifier *v, const cfx_node *n, const cfx_node *
     const char *name = arg->name ? arg->name->data : "?";
     const char *user = n->name->data;
     if (arg->graph != v->graph)
-        cfxi_finding(v, n, "Argument '%.100s' of Node '%.100s' does not belong to this Graph, but "
-                     "was used as an argument! Copy it into this graph and use the copy", name,
-                     user);
+        cfxi_ir_finding(v, n,
+                        "Argument '%.100s' of Node '%.100s' does not belong to this Graph, but "
+                        "was used as an argument! Copy it into this graph and use the copy",
+                        name, user);
     else if (is_gone(v, arg))
-        cfxi_finding(v, n, "Argument '%.100s' of Node '%.100s' was erased; replace it", name, user);
+        cfxi_ir_finding(v, n, "Argument '%.100s' of Node '%.100s' was erased; replace it", name,
+                        user);
     else if (!comes_before(v, arg, n))
-        cfxi_finding(v, n, "Argument '%.100s' of Node '%.100s' was used before it has been "
-                     "defined! Please check that Nodes in the graph are topologically ordered",
-                     name, user);
+        cfxi_ir_finding(v, n, "Argument '%.100s' of Node '%.100s' was used before it has been "
+                        "defined! Please check that Nodes in the graph are topologically ordered",
+                        name, user);
 }
 
 static void check_value(cfxi_verifier *v, const cfx_node *n, cfx_value value)
 {
     if (value.kind == CFX_KIND_NODE) {
         check_node_arg(v, n, value.as.node);
-    } else if (cfxi_is_seq(value)) {
+    } else if (cfxi_ir_is_seq(value)) {
         for (uint32_t i = 0; i < value.as.seq->size; i++)
             check_value(v, n, value.as.seq->items[i]);
     } else if (value.kind == CFX_KIND_GRAPH && value.as.ref->region->parent != v->graph) {
-        cfxi_finding(v, n, "a region among its arguments belongs to another graph; clone it");
+        cfxi_ir_finding(v, n, "a region among its arguments belongs to another graph; clone it");
     } else if (value.kind == CFX_KIND_INVALID || value.kind >= CFX_KIND_COUNT) {
-        cfxi_finding(v, n, "an argument is invalid; set its arguments again");
+        cfxi_ir_finding(v, n, "an argument is invalid; set its arguments again");
     }
 }
 
@@ -135,8 +137,8 @@ static void check_args(cfxi_verifier *v, const cfx_node *n)
         check_value(v, n, n->kwargs->items[i]);
     for (uint32_t i = 0; n->kwargs && i < n->kwargs->size; i += 2)
         if (n->kwargs->items[i].kind != CFX_KIND_STR)
-            cfxi_finding(v, n, "a key of its kwargs is a %s; keys must be strings",
-                         cfx_kind_name((cfx_kind)n->kwargs->items[i].kind));
+            cfxi_ir_finding(v, n, "a key of its kwargs is a %s; keys must be strings",
+                            cfx_kind_name((cfx_kind)n->kwargs->items[i].kind));
 }
 
 /* ---- order of the opcodes ------------------------------------------------------------------ */
@@ -147,13 +149,13 @@ static void check_opcodes(cfxi_verifier *v)
     const cfx_node *output = NULL;
     for (const cfx_node *n = v->graph->root.next; n != &v->graph->root; n = n->next) {
         if (output)
-            cfxi_finding(v, n, "it stands behind the output %%%s; move or erase it",
-                         output->name->data);
+            cfxi_ir_finding(v, n, "it stands behind the output %%%s; move or erase it",
+                            output->name->data);
         if (n->op == CFX_OP_PLACEHOLDER && body)
-            cfxi_finding(v, n, "this placeholder stands behind %%%s; placeholders come first",
-                         body->name->data);
+            cfxi_ir_finding(v, n, "this placeholder stands behind %%%s; placeholders come first",
+                            body->name->data);
         if (n->op == CFX_OP_OUTPUT && cfx_node_num_args(n) != 1)
-            cfxi_finding(v, n, "an output has one argument, not %zu", cfx_node_num_args(n));
+            cfxi_ir_finding(v, n, "an output has one argument, not %zu", cfx_node_num_args(n));
         if (n->op == CFX_OP_OUTPUT && !output)
             output = n;
         if (n->op != CFX_OP_PLACEHOLDER && !body)
@@ -166,22 +168,22 @@ static void check_opcodes(cfxi_verifier *v)
 static void check_node(cfxi_verifier *v, cfx_node *n)
 {
     if (n->op >= CFX_OPCODE_COUNT || !n->callee || !n->name) {
-        cfxi_finding(v, n, "it has no opcode, target or name: the graph is damaged");
+        cfxi_ir_finding(v, n, "it has no opcode, target or name: the graph is damaged");
         return;
     }
     check_name(v, n);
     check_target(v, n);
     check_args(v, n);
     if (v->strict)
-        cfxi_verify_inputs(v, n);
-    cfxi_verify_regions(v, n);
+        cfxi_ir_verify_inputs(v, n);
+    cfxi_ir_verify_regions(v, n);
 }
 
 /* Scratch for matching uses, one number for each node and one for each edge of a node. */
 static bool make_scratch(cfxi_verifier *v)
 {
     size_t bytes = v->graph->size * 2 * sizeof *v->slot;
-    v->slot = cfxi_alloc(v->graph->allocator, bytes);
+    v->slot = cfxi_base_alloc(v->graph->allocator, bytes);
     if (!v->slot) {
         give_up(v);
         return false;
@@ -197,27 +199,27 @@ static void ask_operators(cfx_graph *g)
 {
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
         if (n->op < CFX_OPCODE_COUNT && n->callee)
-            cfxi_node_form(n);
+            cfxi_ir_node_form(n);
 }
 
 static void check_graph(cfxi_verifier *v)
 {
     cfx_graph *g = v->graph;
-    if (v->strict && (!cfxi_verify_list(v) || !make_scratch(v)))
+    if (v->strict && (!cfxi_ir_verify_list(v) || !make_scratch(v)))
         return;
     if (v->strict) {
         ask_operators(g);
-        v->stamp = cfxi_graph_number(g);
+        v->stamp = cfxi_ir_graph_number(g);
     }
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
         check_node(v, n);
     if (v->strict) {
         check_opcodes(v);
-        cfxi_verify_users(v);
-        cfxi_verify_callees(v);
+        cfxi_ir_verify_users(v);
+        cfxi_ir_verify_callees(v);
     }
     if (v->strict)
-        cfxi_free(g->allocator, v->slot, g->size * 2 * sizeof *v->slot);
+        cfxi_base_free(g->allocator, v->slot, g->size * 2 * sizeof *v->slot);
     cfx_node_map_free(v->names);
 }
 
@@ -225,10 +227,10 @@ static cfx_status check_all(cfx_graph *g, bool strict, cfx_finding_fn *report, v
                             cfx_error *err)
 {
     cfxi_verifier v = {.graph = g, .report = report, .ctx = ctx, .err = err, .strict = strict};
-    cfxi_graph_freeze(g);
+    cfxi_ir_graph_freeze(g);
     check_graph(&v);
     size_t at = 0;
-    for (cfx_ref *ref; (ref = cfxi_table_next(&g->refs_table, &at)) != NULL;) {
+    for (cfx_ref *ref; (ref = cfxi_ir_table_next(&g->refs_table, &at)) != NULL;) {
         if (ref->kind != CFXI_REF_REGION || ref->refs == 0 || ref->region->parent != g)
             continue;
         cfx_error *first = v.status == CFX_OK ? err : NULL;
@@ -236,18 +238,18 @@ static cfx_status check_all(cfx_graph *g, bool strict, cfx_finding_fn *report, v
         if (v.status == CFX_OK)
             v.status = status;
     }
-    cfxi_graph_thaw(g);
+    cfxi_ir_graph_thaw(g);
     return v.status;
 }
 
 cfx_status cfx_graph_verify(cfx_graph *g, cfx_finding_fn *report, void *ctx, cfx_error *err)
 {
-    CFX_TRY(cfxi_expect(g, "graph", err));
+    CFX_TRY(cfxi_base_expect(g, "graph", err));
     return check_all(g, true, report, ctx, err);
 }
 
 cfx_status cfx_graph_lint(cfx_graph *g, cfx_finding_fn *report, void *ctx, cfx_error *err)
 {
-    CFX_TRY(cfxi_expect(g, "graph", err));
+    CFX_TRY(cfxi_base_expect(g, "graph", err));
     return check_all(g, false, report, ctx, err);
 }

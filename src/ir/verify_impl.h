@@ -18,27 +18,27 @@ typedef struct cfxi_verifier {
 } cfxi_verifier;
 
 /* Reports what is wrong with `n`, or with the graph if it is NULL. */
-void cfxi_finding(cfxi_verifier *v, const cfx_node *n, const char *format, ...) CFX_PRINTF(3, 4);
+void cfxi_ir_finding(cfxi_verifier *v, const cfx_node *n, const char *format, ...) CFX_PRINTF(3, 4);
 
 /* Whether `n` is a node on the list, by its mark. */
-static inline bool cfxi_is_listed(const cfxi_verifier *v, const cfx_node *n)
+static inline bool cfxi_ir_is_listed(const cfxi_verifier *v, const cfx_node *n)
 {
-    return n->graph == v->graph && !cfxi_node_erased(n) && n->mark >= v->stamp &&
+    return n->graph == v->graph && !cfxi_ir_node_erased(n) && n->mark >= v->stamp &&
            n->mark - v->stamp < v->graph->size;
 }
 
 /* ---- structures (verify_links.c) ----------------------------------------------------------- */
 
 /* The list of nodes: links, labels, size. False if it cannot be walked safely. */
-bool cfxi_verify_list(cfxi_verifier *v);
+bool cfxi_ir_verify_list(cfxi_verifier *v);
 /* Use edges against arguments, in both directions. */
-void cfxi_verify_inputs(cfxi_verifier *v, const cfx_node *n);
-void cfxi_verify_users(cfxi_verifier *v);
-void cfxi_verify_callees(cfxi_verifier *v);
-void cfxi_verify_name_entry(cfxi_verifier *v, const cfx_node *n);
+void cfxi_ir_verify_inputs(cfxi_verifier *v, const cfx_node *n);
+void cfxi_ir_verify_users(cfxi_verifier *v);
+void cfxi_ir_verify_callees(cfxi_verifier *v);
+void cfxi_ir_verify_name_entry(cfxi_verifier *v, const cfx_node *n);
 
 /* ---- regions (region.c) -------------------------------------------------------------------- */
 
-void cfxi_verify_regions(cfxi_verifier *v, const cfx_node *n);
+void cfxi_ir_verify_regions(cfxi_verifier *v, const cfx_node *n);
 
 #endif

@@ -36,12 +36,12 @@ static cfx_status lower_attribute(cfxi_lower *l, cfx_node *n)
     cfx_value dtype;
     if (!l->modules)
         return cfxi_lower_note(l, n);
-    CFX_TRY(cfxi_module_attr(l->modules, l->g, path, "", &v, l->err));
+    CFX_TRY(cfxi_ops_module_attr(l->modules, l->g, path, "", &v, l->err));
     if (v.kind == CFX_KIND_INVALID)
         return cfxi_lower_refuse(l, n, "the module has no attribute '%.100s'", path);
     if (v.kind == CFX_KIND_HOST) {
         cfx_value_discard(l->g, v);
-        CFX_TRY(cfxi_module_attr(l->modules, l->g, path, "dtype", &dtype, l->err));
+        CFX_TRY(cfxi_ops_module_attr(l->modules, l->g, path, "dtype", &dtype, l->err));
         if (dtype.kind == CFX_KIND_DTYPE || n->n_users == 0)
             return cfxi_lower_note(l, n);
         return cfxi_lower_refuse(l, n, "the attribute '%.100s' is no tensor", path);
@@ -158,7 +158,7 @@ static cfx_status lower_graph(cfx_graph *g, void *ctx, cfx_error *err)
             status = lower_with_regions(l, n);
     cfx_iter_end(&it);
     if (status == CFX_OK)
-        status = cfxi_each_region(g, lower_graph, l, err);
+        status = cfxi_analysis_each_region(g, lower_graph, l, err);
     last = cfx_graph_last(g);
     if (status == CFX_OK && last)
         status = cfx_node_map_set(l->what, last, cfx_int(CFXI_WHAT_ANY), err);
@@ -187,9 +187,9 @@ cfx_status cfx_graph_lower(cfx_graph *g, const cfx_modules *modules,
                         .options = options ? *options : (cfx_lower_options){0}};
     cfxi_lower real = trial;
     real.options.each = NULL;
-    CFX_TRY(cfxi_expect(g, "graph", err));
-    trial.modules = real.modules = cfxi_modules_or_null(modules);
-    err = cfxi_error_or(err, &own);
+    CFX_TRY(cfxi_base_expect(g, "graph", err));
+    trial.modules = real.modules = cfxi_analysis_modules_or_null(modules);
+    err = cfxi_base_error_or(err, &own);
     *err = (cfx_error){0};
     trial.err = real.err = err;
     cfx_graph *copy = cfx_graph_clone(g, NULL, err);

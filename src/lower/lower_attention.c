@@ -30,7 +30,7 @@ static cfx_value call_part(cfxi_lower *l, cfx_node *n, const char *part, const c
     cfx_graph_set_insert_point(l->g, old, NULL);
     if (!call)
         return cfx_invalid();
-    cfxi_place_like(call, n);
+    cfxi_analysis_place_like(call, n);
     return cfxi_lower_module(l, call) == CFX_OK ? cfx_from_node(call) : cfx_invalid();
 }
 
@@ -80,7 +80,7 @@ static cfx_value swap_batch(cfxi_lower *l, cfx_node *n, cfx_value x)
 /* (length,) as (1, length). */
 static cfx_value batch_of_masks(cfxi_lower *l, cfx_node *n, cfx_value mask)
 {
-    if (cfxi_value_is_none(mask))
+    if (cfxi_lower_value_is_none(mask))
         return mask;
     const cfx_value sizes[] = {cfx_int(-1), cfxi_lower_size(l, n, mask, -1)};
     return cfxi_lower_reshape(l, n, mask, sizes, 2);
@@ -101,7 +101,7 @@ static cfx_status set_all(cfxi_lower *l, const cfx_node *n, cfxi_lowered *c, con
         CFX_TRY(l->err->status);
         if (at < c->n)
             c->args[at] = v.kind == CFX_KIND_INVALID ? cfx_none() : v;
-        else if (!cfxi_value_is_none(v) && !(v.kind == CFX_KIND_BOOL && !v.as.b))
+        else if (!cfxi_lower_value_is_none(v) && !(v.kind == CFX_KIND_BOOL && !v.as.b))
             return cfxi_lower_refuse(l, n, "the operator '%s' has no '%s'",
                                      cfx_operator_name(c->op), all[i].param);
     }
@@ -128,8 +128,12 @@ static cfx_status attend(cfxi_lower *l, cfx_node *n, bool batch_first, cfxi_lowe
     const cfx_value padding = cfxi_lower_argument(n, 3, "key_padding_mask");
     const argument all[] = {
         {"query", swapped},
-        {"key", !batch_first ? k : cfx_value_equal(k, q) ? swapped : swap_batch(l, n, k)},
-        {"value", !batch_first ? v : cfx_value_equal(v, q) ? swapped : swap_batch(l, n, v)},
+        {"key", !batch_first            ? k
+                : cfx_value_equal(k, q) ? swapped
+                                        : swap_batch(l, n, k)},
+        {"value", !batch_first            ? v
+                  : cfx_value_equal(v, q) ? swapped
+                                          : swap_batch(l, n, v)},
         {"embed_dim_to_check", cfxi_lower_attribute(l, n, "embed_dim")},
         {"num_heads", cfxi_lower_attribute(l, n, "num_heads")},
         {"in_proj_weight", one},
@@ -144,16 +148,17 @@ static cfx_status attend(cfxi_lower *l, cfx_node *n, bool batch_first, cfxi_lowe
         {"key_padding_mask", batch_first ? batch_of_masks(l, n, padding) : padding},
         {"need_weights", weights.kind == CFX_KIND_NONE ? cfx_bool(true) : weights},
         {"attn_mask", mask},
-        {"use_separate_proj_weight", cfx_bool(cfxi_value_is_none(one))},
+        {"use_separate_proj_weight", cfx_bool(cfxi_lower_value_is_none(one))},
         {"q_proj_weight", cfxi_lower_attribute(l, n, "q_proj_weight")},
         {"k_proj_weight", cfxi_lower_attribute(l, n, "k_proj_weight")},
         {"v_proj_weight", cfxi_lower_attribute(l, n, "v_proj_weight")},
         {"average_attn_weights", average.kind == CFX_KIND_NONE ? cfx_bool(true) : average},
         /* beside a mask it is a hint that the mask is such a one */
-        {"is_causal",
-         cfxi_value_is_none(mask) && !cfxi_value_is_none(causal) ? causal : cfx_bool(false)},
+        {"is_causal", cfxi_lower_value_is_none(mask) && !cfxi_lower_value_is_none(causal)
+                          ? causal
+                          : cfx_bool(false)},
     };
-    cfxi_lowered_begin(c, CFX_OPID_multi_head_attention_forward);
+    cfxi_lower_lowered_begin(c, CFX_OPID_multi_head_attention_forward);
     return set_all(l, n, c, all, sizeof all / sizeof *all);
 }
 
@@ -305,7 +310,7 @@ static cfx_status lower_stack(cfxi_lower *l, cfx_node *n, cfx_value x, const cfx
         snprintf(name, sizeof name, "layers.%lld", (long long)i);
         x = call_part(l, n, name, args, 1 + n_more, kwargs, n_kwargs);
     }
-    if (!cfxi_value_is_none(norm))
+    if (!cfxi_lower_value_is_none(norm))
         x = apply(l, n, "norm", x);
     cfx_value_discard(l->g, norm);
     return become(l, n, x);

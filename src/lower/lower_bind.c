@@ -5,7 +5,7 @@
 
 /* ---- a call in the making ------------------------------------------------------------------ */
 
-void cfxi_lowered_begin(cfxi_lowered *c, cfx_operator op)
+void cfxi_lower_lowered_begin(cfxi_lowered *c, cfx_operator op)
 {
     cfx_param param;
     *c = (cfxi_lowered){.op = op, .packed = cfx_invalid(), .out = cfx_invalid(),
@@ -95,11 +95,11 @@ static const char *const aliases[][2] = {
 
 static bool is_named(const cfxi_spelled_param *param, const cfx_str *key)
 {
-    if (cfxi_text_is(param->name, key->data, key->size))
+    if (cfxi_ops_text_is(param->name, key->data, key->size))
         return true;
     for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
         if (strcmp(key->data, aliases[i][0]) == 0 &&
-            cfxi_text_is(param->name, aliases[i][1], strlen(aliases[i][1])))
+            cfxi_ops_text_is(param->name, aliases[i][1], strlen(aliases[i][1])))
             return true;
     return false;
 }
@@ -117,7 +117,7 @@ static bool is_idle(cfx_schema_text name)
                                        "non_blocking", "norm_type", "scale_grad_by_freq", "sparse",
                                        "layout", "check_reduction"};
     for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
-        if (cfxi_text_is(name, idle[i], strlen(idle[i])))
+        if (cfxi_ops_text_is(name, idle[i], strlen(idle[i])))
             return true;
     return false;
 }
@@ -137,7 +137,8 @@ static const struct {
 static bool turn(cfxi_lowered *c, cfx_schema_text name)
 {
     for (size_t i = 0; i < sizeof turns / sizeof *turns; i++)
-        if (c->op == turns[i].from && cfxi_text_is(name, turns[i].name, strlen(turns[i].name))) {
+        if (c->op == turns[i].from &&
+            cfxi_ops_text_is(name, turns[i].name, strlen(turns[i].name))) {
             c->op = turns[i].to;
             return true;
         }
@@ -170,16 +171,16 @@ static bool spread_dims(cfxi_lower *l, cfxi_lowered *c, cfx_value v)
 /* An argument that is no parameter of the row. */
 static bool bind_extra(cfxi_lower *l, cfxi_lowered *c, cfx_schema_text name, cfx_value v)
 {
-    if (c->op == CFX_OPID_tensordot && cfxi_text_is(name, "dims", 4) &&
+    if (c->op == CFX_OPID_tensordot && cfxi_ops_text_is(name, "dims", 4) &&
         spread_dims(l, c, v.kind == CFX_KIND_INVALID ? cfx_int(2) : v))
         return true;
     c->first_only = c->first_only ||  /* of torch.nn, not aten's */
-                    (c->op == CFX_OPID_embedding_bag && cfxi_text_is(name, "max_norm", 8));
+                    (c->op == CFX_OPID_embedding_bag && cfxi_ops_text_is(name, "max_norm", 8));
     if (is_off(v))
         return true;
     if (c->op == CFX_OPID_embedding || c->op == CFX_OPID_embedding_bag) {
-        cfx_value *own = cfxi_text_is(name, "max_norm", 8)    ? &c->max_norm
-                         : cfxi_text_is(name, "norm_type", 9) ? &c->norm_type : NULL;
+        cfx_value *own = cfxi_ops_text_is(name, "max_norm", 8)    ? &c->max_norm
+                         : cfxi_ops_text_is(name, "norm_type", 9) ? &c->norm_type : NULL;
         if (own) {
             *own = v;
             return true;
@@ -187,11 +188,11 @@ static bool bind_extra(cfxi_lower *l, cfxi_lowered *c, cfx_schema_text name, cfx
     }
     if (is_idle(name))
         return true;
-    if (cfxi_text_is(name, "out", 3)) {
+    if (cfxi_ops_text_is(name, "out", 3)) {
         c->out = v;
         return true;
     }
-    if (v.kind == CFX_KIND_BOOL && cfxi_text_is(name, "inplace", 7)) {
+    if (v.kind == CFX_KIND_BOOL && cfxi_ops_text_is(name, "inplace", 7)) {
         c->in_place = true;
         return true;
     }
@@ -207,7 +208,7 @@ static bool bind_keywords(cfxi_lower *l, const cfx_node *n, binding *b, cfxi_low
         const cfx_value v = n->kwargs->items[i + 1];
         const cfx_schema_text name = {key->data, key->size};
         size_t at = 0;
-        while (at < b->n && !cfxi_text_is(b->params[at].name, key->data, key->size))
+        while (at < b->n && !cfxi_ops_text_is(b->params[at].name, key->data, key->size))
             at++;
         for (size_t k = 0; at == b->n && k < b->n; k++)
             if (is_named(&b->params[k], key))
@@ -249,7 +250,7 @@ static const word types[] = {
 
 static bool is_word_for(const cfxi_lowered *c, const cfx_param *param, const word *w)
 {
-    return cfxi_text_is(param->name, w->param, strlen(w->param)) &&
+    return cfxi_ops_text_is(param->name, w->param, strlen(w->param)) &&
            (strcmp(w->text, "batchmean") != 0 || c->op == CFX_OPID_kl_div);
 }
 
@@ -292,9 +293,9 @@ static bool has_host(cfx_value v)
 static cfx_value translate(const cfxi_lower *l, cfxi_lowered *c, const cfx_param *param,
                            cfx_value v)
 {
-    if (c->op == CFX_OPID_isinstance && cfxi_text_is(param->name, "cls", 3))
+    if (c->op == CFX_OPID_isinstance && cfxi_ops_text_is(param->name, "cls", 3))
         return class_names(l, v);
-    if (v.kind == CFX_KIND_BOOL && cfxi_text_is(param->name, "correction", 10))
+    if (v.kind == CFX_KIND_BOOL && cfxi_ops_text_is(param->name, "correction", 10))
         return cfx_int(v.as.b);  /* unbiased */
     c->batch_mean = c->batch_mean || (v.kind == CFX_KIND_STR && c->op == CFX_OPID_kl_div &&
                                       strcmp(cfx_value_text(v, NULL), "batchmean") == 0);
@@ -303,7 +304,7 @@ static cfx_value translate(const cfxi_lower *l, cfxi_lowered *c, const cfx_param
             if (is_word_for(c, param, &words[i]) &&
                 strcmp(cfx_value_text(v, NULL), words[i].text) == 0)
                 return cfx_int(words[i].number);
-    if (v.kind == CFX_KIND_STR && cfxi_text_is(param->name, "p", 1) &&
+    if (v.kind == CFX_KIND_STR && cfxi_ops_text_is(param->name, "p", 1) &&
         strcmp(cfx_value_text(v, NULL), "fro") == 0)
         return cfx_int(2);
     if (v.kind == CFX_KIND_HOST && strncmp(param->type, "ScalarType", 10) == 0) {
@@ -345,7 +346,7 @@ static bool is_sign_of_python(const cfx_node *n, cfx_operator op)
                                          CFX_OPID_eq, CFX_OPID_ne, CFX_OPID_lt, CFX_OPID_le,
                                          CFX_OPID_gt, CFX_OPID_ge, CFX_OPID_bitwise_or,
                                          CFX_OPID_bitwise_or_};
-    const char *spelling = cfxi_node_spelling(n);
+    const char *spelling = cfxi_ops_node_spelling(n);
     if (!spelling || (*spelling && strncmp(spelling, "operator.", 9) != 0))
         return false;
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
@@ -411,7 +412,7 @@ static bool hand_over(cfxi_lower *l, const binding *b, cfxi_lowered *c, bool str
 /* cfx.ops.NAME, as lowering writes it: that row and no other, all arguments by position. */
 static bool calls_row(const cfx_node *n)
 {
-    const char *spelling = cfxi_node_spelling(n);
+    const char *spelling = cfxi_ops_node_spelling(n);
     return spelling && !*spelling;
 }
 
@@ -419,9 +420,9 @@ bool cfxi_lower_bind(cfxi_lower *l, const cfx_node *n, cfx_operator op, const ch
                      bool strictly, cfxi_lowered *c)
 {
     binding b = {.n = 0};
-    cfxi_lowered_begin(c, op);
+    cfxi_lower_lowered_begin(c, op);
     c->of_python = is_sign_of_python(n, op);
-    for (; b.n < CFXI_MOST_PARAMS && cfxi_listed_param(op, list, b.n, &b.params[b.n]); b.n++) {
+    for (; b.n < CFXI_MOST_PARAMS && cfxi_ops_listed_param(op, list, b.n, &b.params[b.n]); b.n++) {
         b.values[b.n] = cfx_invalid();
         b.params[b.n].keyword_only &= !calls_row(n);
     }
@@ -453,7 +454,7 @@ bool cfxi_lower_choose(cfxi_lower *l, const cfx_node *n, cfxi_lowered *c)
 {
     char why[sizeof c->why] = "";
     const cfx_operator from = cfx_node_operator(n);
-    const char *spelled = cfxi_spelling_list(cfxi_node_spelling(n));
+    const char *spelled = cfxi_ops_spelling_list(cfxi_ops_node_spelling(n));
     for (int strictly = 1; strictly >= 0; strictly--) {
         cfx_operator to = from;
         const char *list = spelled;

@@ -88,7 +88,7 @@ void cfxi_lower_unbind(cfxi_lower *l, cfxi_lowered *c);
 /* The row that the call means, by its arguments; false likewise. */
 bool cfxi_lower_choose(cfxi_lower *l, const cfx_node *n, cfxi_lowered *c);
 /* Starts an empty call of a row. */
-void cfxi_lowered_begin(cfxi_lowered *c, cfx_operator op);
+void cfxi_lower_lowered_begin(cfxi_lowered *c, cfx_operator op);
 
 /* ---- operators of a library (lower_library.c) ---------------------------------------------- */
 
@@ -99,7 +99,8 @@ cfx_status cfxi_lower_custom(cfxi_lower *l, cfx_node *n, const cfx_custom_operat
 
 /* A default as the schema writes it, as a value: it fills the gap before an argument that is given.
  * Floating. */
-cfx_value cfxi_row_default(cfx_graph *g, const cfx_param *param, cfx_schema_text t, cfx_error *err);
+cfx_value cfxi_lower_row_default(cfx_graph *g, const cfx_param *param, cfx_schema_text t,
+                                 cfx_error *err);
 /* Makes `n` the call; reports it if it cannot be. */
 cfx_status cfxi_lower_write(cfxi_lower *l, cfx_node *n, cfxi_lowered *c);
 /* Gives `n` the target and the arguments of the call, and nothing else. */
@@ -142,7 +143,7 @@ cfx_status cfxi_lower_special(cfxi_lower *l, cfx_node *n, const char *class_name
 bool cfxi_lower_flag(cfxi_lower *l, cfx_node *n, const char *name);
 int64_t cfxi_lower_int(cfxi_lower *l, cfx_node *n, const char *name);
 cfx_value cfxi_lower_argument(const cfx_node *n, size_t i, const char *name);  /* None if absent */
-static inline bool cfxi_value_is_none(cfx_value v)
+static inline bool cfxi_lower_value_is_none(cfx_value v)
 {
     return v.kind == CFX_KIND_NONE || v.kind == CFX_KIND_INVALID;
 }

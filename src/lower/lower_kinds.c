@@ -148,7 +148,7 @@ static cfxi_what custom_gives(const cfx_custom_operator *f)
     cfx_param result;
     bool tensors = true;
     size_t n = 0;
-    for (; cfxi_schema_result(f->schema, n, &result); n++)
+    for (; cfxi_ops_schema_result(f->schema, n, &result); n++)
         tensors = tensors && type_gives(result.type) == CFXI_WHAT_TENSOR;
     if (n == 1)
         return type_gives(result.type);

@@ -29,7 +29,7 @@ static bool bind(const cfx_node *n, cfxi_lowered *c)
         c->args[i] = n->args->items[i];
     for (uint32_t i = 0; n->kwargs && i + 1 < n->kwargs->size; i += 2) {
         const cfx_str *key = n->kwargs->items[i].as.str;
-        const size_t at = cfxi_schema_find_param(c->custom->schema, key->data, key->size);
+        const size_t at = cfxi_ops_schema_find_param(c->custom->schema, key->data, key->size);
         if (at >= c->n)
             return misfit(c, "it has no parameter '%.*s'", key->data, key->size);
         if (c->args[at].kind != CFX_KIND_INVALID)
@@ -42,7 +42,7 @@ static bool bind(const cfx_node *n, cfxi_lowered *c)
 static bool fit(const cfxi_lower *l, cfxi_lowered *c)
 {
     cfx_param param;
-    for (size_t i = 0; i < c->n && cfxi_schema_param(c->custom->schema, i, &param); i++) {
+    for (size_t i = 0; i < c->n && cfxi_ops_schema_param(c->custom->schema, i, &param); i++) {
         const bool optional = param.type[strlen(param.type) - 1] == '?';
         if (c->args[i].kind == CFX_KIND_INVALID) {
             if (!c->defaults[i].text && !optional)
@@ -60,9 +60,9 @@ cfx_status cfxi_lower_custom(cfxi_lower *l, cfx_node *n, const cfx_custom_operat
 {
     cfxi_lowered c;
     cfx_param param;
-    cfxi_lowered_begin(&c, CFX_OPID_NONE);
+    cfxi_lower_lowered_begin(&c, CFX_OPID_NONE);
     c.custom = f;
-    for (; c.n < CFXI_MOST_PARAMS && cfxi_schema_param(f->schema, c.n, &param); c.n++) {
+    for (; c.n < CFXI_MOST_PARAMS && cfxi_ops_schema_param(f->schema, c.n, &param); c.n++) {
         c.args[c.n] = cfx_invalid();
         c.defaults[c.n] = param.value;
     }

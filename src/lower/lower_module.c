@@ -12,17 +12,17 @@ cfx_value cfxi_lower_attribute(cfxi_lower *l, cfx_node *n, const char *name)
     cfx_value v;
     cfx_value dtype;
     char full[512];
-    if (cfxi_module_attr(l->modules, l->g, path, name, &v, l->err) != CFX_OK)
+    if (cfxi_ops_module_attr(l->modules, l->g, path, name, &v, l->err) != CFX_OK)
         return cfx_invalid();
     if (v.kind != CFX_KIND_HOST)
         return v;
     if (snprintf(full, sizeof full, "%s%s%s", path, path[0] ? "." : "", name) >= (int)sizeof full)
         return v;
-    if (cfxi_module_attr(l->modules, l->g, full, "dtype", &dtype, l->err) != CFX_OK ||
+    if (cfxi_ops_module_attr(l->modules, l->g, full, "dtype", &dtype, l->err) != CFX_OK ||
         dtype.kind != CFX_KIND_DTYPE)
         return v;
     cfx_value_discard(l->g, v);
-    cfx_node *reader = cfxi_add_reader(n, full, l->err);
+    cfx_node *reader = cfxi_analysis_add_reader(n, full, l->err);
     if (!reader || cfxi_lower_note(l, reader) != CFX_OK)
         return cfx_invalid();
     return cfx_from_node(reader);
@@ -48,7 +48,8 @@ static void add_pair(cfxi_lower *l, pairs *p, cfx_schema_text name, cfx_value v)
 static bool is_passed(const cfx_node *n, cfx_schema_text name)
 {
     for (uint32_t i = 0; n->kwargs && i + 1 < n->kwargs->size; i += 2)
-        if (cfxi_text_is(name, n->kwargs->items[i].as.str->data, n->kwargs->items[i].as.str->size))
+        if (cfxi_ops_text_is(name, n->kwargs->items[i].as.str->data,
+                             n->kwargs->items[i].as.str->size))
             return true;
     return false;
 }
@@ -73,8 +74,8 @@ static cfx_status add_attributes(cfxi_lower *l, cfx_node *n, cfx_operator op, co
     pairs p = {.n = 0};
     for (uint32_t i = 0; n->kwargs && i < n->kwargs->size && i < 2 * MOST_PAIRS; i++)
         p.items[p.n++] = n->kwargs->items[i];
-    for (size_t i = cfx_node_num_args(n); cfxi_listed_param(op, list, i, &param); i++)
-        if (!is_passed(n, param.name) && !cfxi_text_is(param.name, "self", 4))
+    for (size_t i = cfx_node_num_args(n); cfxi_ops_listed_param(op, list, i, &param); i++)
+        if (!is_passed(n, param.name) && !cfxi_ops_text_is(param.name, "self", 4))
             CFX_TRY(add_attribute(l, n, param.name, &p));
     for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
         if (cfx_operator_find_param(op, switches[i]) == SIZE_MAX)
@@ -115,7 +116,7 @@ cfx_status cfxi_lower_module(cfxi_lower *l, cfx_node *n)
     cfx_buffer name;
     bool done = false;
     cfx_buffer_init(&name, l->g->allocator);
-    cfx_status status = cfxi_module_class(l->modules, path, &name, l->err);
+    cfx_status status = cfxi_ops_module_class(l->modules, path, &name, l->err);
     if (status == CFX_OK && name.size == 0) {
         status = l->modules
                      ? cfxi_lower_refuse(l, n, "'%.100s' is no module that does what its class "
@@ -133,9 +134,9 @@ cfx_status cfxi_lower_module(cfxi_lower *l, cfx_node *n)
     if (status == CFX_OK && !done)
         status = cfxi_lower_special(l, n, name.data, &done);
     if (status == CFX_OK && !done) {
-        const cfxi_op_name found = cfxi_op_lookup(name.data, name.size);
+        const cfxi_op_name found = cfxi_ops_op_lookup(name.data, name.size);
         if (cfx_operator_of_class(name.data))
-            status = cfxi_lower_as(l, n, found.op, cfxi_spelling_list(found.spelling));
+            status = cfxi_lower_as(l, n, found.op, cfxi_ops_spelling_list(found.spelling));
         else
             status = cfxi_lower_refuse(l, n, "the class %.100s is not in the operator table",
                                        name.data);

@@ -134,7 +134,7 @@ cfx_status cfxi_lower_out(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
     if (!result)
         return l->err->status;
     cfxi_lower_unbind(l, c);
-    cfxi_lowered_begin(c, CFX_OPID_write_out);
+    cfxi_lower_lowered_begin(c, CFX_OPID_write_out);
     c->args[0] = out;
     c->args[1] = cfx_from_node(result);
     c->args[2] = cfx_bool(strict);

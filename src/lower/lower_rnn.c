@@ -28,15 +28,15 @@ static cfx_value all_weights(cfxi_lower *l, cfx_node *n, int64_t layers, bool bo
         for (size_t k = 0; good && k < sizeof kinds / sizeof *kinds; k++) {
             const cfx_value v = weight(l, n, kinds[k], both ? i / 2 : i, both && i % 2);
             good = l->err->status == CFX_OK &&
-                   cfxi_vec_reserve(&found, 1, sizeof v, l->g->allocator);
+                   cfxi_base_vec_reserve(&found, 1, sizeof v, l->g->allocator);
             if (good && v.kind == CFX_KIND_NODE)
                 ((cfx_value *)found.data)[found.size++] = v;
         }
     if (good)
         list = cfx_value_list(l->g, found.data, found.size, l->err);
     else if (l->err->status == CFX_OK)
-        cfxi_nomem(l->err);
-    cfxi_vec_free(&found, sizeof(cfx_value), l->g->allocator);
+        cfxi_base_nomem(l->err);
+    cfxi_base_vec_free(&found, sizeof(cfx_value), l->g->allocator);
     return list;
 }
 
@@ -174,7 +174,7 @@ cfx_status cfxi_lower_lstm(cfxi_lower *l, cfx_node *n)
     recurrent r = read_module(l, n);
     const int64_t width = r.proj > 0 ? r.proj : r.hidden;
     cfx_value both[] = {r.state, r.state};
-    if (cfxi_value_is_none(r.state)) {
+    if (cfxi_lower_value_is_none(r.state)) {
         both[0] = zero_state(l, n, &r, width);
         both[1] = zero_state(l, n, &r, r.hidden);
     } else {
@@ -194,7 +194,7 @@ cfx_status cfxi_lower_lstm(cfxi_lower *l, cfx_node *n)
 static cfx_status lower_simple(cfxi_lower *l, cfx_node *n, cfx_operator op)
 {
     recurrent r = read_module(l, n);
-    r.state = cfxi_value_is_none(r.state) ? zero_state(l, n, &r, r.hidden)
+    r.state = cfxi_lower_value_is_none(r.state) ? zero_state(l, n, &r, r.hidden)
                                     : with_batch(l, n, &r, r.state, r.hidden);
     const cfx_value all = recur(l, n, op, &r);
     const cfx_value output = output_like(l, n, &r, item(l, n, all, 0));
@@ -224,7 +224,7 @@ static cfx_status lower_cell(cfxi_lower *l, cfx_node *n, cfx_operator op, bool t
 {
     const cfx_value input = cfxi_lower_argument(n, 0, "input");
     cfx_value state = cfxi_lower_argument(n, 1, "hx");
-    if (cfxi_value_is_none(state)) {
+    if (cfxi_lower_value_is_none(state)) {
         state = zeros(l, n, input, 0, 0, cfxi_lower_int(l, n, "hidden_size"));
         const cfx_value both[] = {state, state};
         if (two && state.kind != CFX_KIND_INVALID)

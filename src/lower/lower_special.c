@@ -76,7 +76,7 @@ cfx_status cfxi_lower_finish(cfxi_lower *l, cfx_node *n, cfx_operator op, const 
 {
     cfxi_lowered c;
     CFX_TRY(l->err->status);
-    cfxi_lowered_begin(&c, op);
+    cfxi_lower_lowered_begin(&c, op);
     for (size_t i = 0; i < count && i < c.n; i++) {
         if (args[i].kind == CFX_KIND_INVALID)
             return cfxi_lower_refuse(l, n, "the module lacks what its class has");
@@ -94,7 +94,7 @@ static cfx_status count_batch(cfxi_lower *l, cfx_node *n, cfx_value *momentum)
     if (args[0].kind != CFX_KIND_NODE)
         return l->err->status;
     const cfx_value count = cfxi_lower_row(l, n, CFX_OPID_add_, args, 2);
-    if (cfxi_value_is_none(*momentum)) {
+    if (cfxi_lower_value_is_none(*momentum)) {
         const cfx_value parts[] = {cfx_float(1), cfxi_lower_row(l, n, CFX_OPID_item, &count, 1)};
         *momentum = cfxi_lower_row(l, n, CFX_OPID_div, parts, 2);
     }
@@ -119,9 +119,9 @@ static cfx_status read_norm(cfxi_lower *l, cfx_node *n, bool batch, norm *out)
     CFX_TRY(l->err->status);
     if (batch && training && track)
         CFX_TRY(count_batch(l, n, &out->momentum));
-    if (cfxi_value_is_none(out->momentum))
+    if (cfxi_lower_value_is_none(out->momentum))
         out->momentum = cfx_float(0);
-    const bool none = cfxi_value_is_none(out->mean) && cfxi_value_is_none(out->var);
+    const bool none = cfxi_lower_value_is_none(out->mean) && cfxi_lower_value_is_none(out->var);
     out->use_input = training || (batch ? none : !track);
     return CFX_OK;
 }

@@ -64,7 +64,7 @@ cfx_status cfxi_lower_refuse(cfxi_lower *l, const cfx_node *n, const char *forma
         l->first = why;
     *l->err = (cfx_error){0};
     cfx_status status = l->options.each ? l->options.each(l->options.ctx, n, why.message) : CFX_OK;
-    return status == CFX_OK ? CFX_OK : cfxi_failed(l->err, status);
+    return status == CFX_OK ? CFX_OK : cfxi_base_failed(l->err, status);
 }
 
 /* ---- defaults ------------------------------------------------------------------------------ */
@@ -73,9 +73,9 @@ static cfx_value number(cfx_schema_text t)
 {
     int64_t i;
     double f;
-    if (cfxi_parse_int(t.text, t.size, &i))
+    if (cfxi_base_parse_int(t.text, t.size, &i))
         return cfx_int(i);
-    return cfxi_parse_float(t.text, t.size, &f) ? cfx_float(f) : cfx_invalid();
+    return cfxi_base_parse_float(t.text, t.size, &f) ? cfx_float(f) : cfx_invalid();
 }
 
 /* "[0, 1]", "()" */
@@ -84,16 +84,17 @@ static cfx_value numbers(cfx_graph *g, cfx_schema_text t, cfx_error *err)
     cfx_value items[16];
     size_t n = 0;
     const char *at = t.text + 1;
-    for (cfx_schema_text item; n < 16 && (item = cfxi_schema_next(&at)).size > 0;)
+    for (cfx_schema_text item; n < 16 && (item = cfxi_ops_schema_next(&at)).size > 0;)
         items[n++] = number(item);
     return cfx_value_list(g, items, n, err);
 }
 
-cfx_value cfxi_row_default(cfx_graph *g, const cfx_param *param, cfx_schema_text t, cfx_error *err)
+cfx_value cfxi_lower_row_default(cfx_graph *g, const cfx_param *param, cfx_schema_text t,
+                                 cfx_error *err)
 {
-    if (!t.text || cfxi_text_is_word(t, "None"))
+    if (!t.text || cfxi_ops_text_is_word(t, "None"))
         return cfx_none();
-    if (cfxi_text_is_word(t, "True") || cfxi_text_is_word(t, "False"))
+    if (cfxi_ops_text_is_word(t, "True") || cfxi_ops_text_is_word(t, "False"))
         return cfx_bool(t.text[0] == 'T');
     if (t.text[0] == '\'')
         return cfx_value_str(g, t.text + 1, t.size - 2, err);
@@ -107,7 +108,7 @@ cfx_value cfxi_row_default(cfx_graph *g, const cfx_param *param, cfx_schema_text
 
 static bool param_at(const cfxi_lowered *c, size_t i, cfx_param *param)
 {
-    return c->custom ? cfxi_schema_param(c->custom->schema, i, param)
+    return c->custom ? cfxi_ops_schema_param(c->custom->schema, i, param)
                      : cfx_operator_param(c->op, i, param);
 }
 
@@ -120,14 +121,15 @@ static bool is_default(const cfxi_lowered *c, size_t i)
     if (v.kind == CFX_KIND_INVALID) {  /* the spelling may have another default than the row */
         param_at(c, i, &param);
         const cfx_schema_text t = c->defaults[i];
-        return !t.text || (param.value.text && cfxi_text_is(param.value, t.text, t.size));
+        return !t.text || (param.value.text && cfxi_ops_text_is(param.value, t.text, t.size));
     }
     if (!param_at(c, i, &param) || !param.value.text)
         return false;
     switch ((cfx_kind)v.kind) {
-    case CFX_KIND_NONE: return cfxi_text_is_word(param.value, "None");
-    case CFX_KIND_BOOL: return cfxi_text_is_word(param.value, v.as.b ? "True" : "False");
-    case CFX_KIND_INT: return cfxi_text_is(param.value, digits, cfxi_format_int(v.as.i, digits));
+    case CFX_KIND_NONE: return cfxi_ops_text_is_word(param.value, "None");
+    case CFX_KIND_BOOL: return cfxi_ops_text_is_word(param.value, v.as.b ? "True" : "False");
+    case CFX_KIND_INT:
+        return cfxi_ops_text_is(param.value, digits, cfxi_base_format_int(v.as.i, digits));
     default: return false;
     }
 }
@@ -164,7 +166,7 @@ static cfx_value arguments(cfxi_lower *l, const cfxi_lowered *c)
     for (size_t i = 0; i < n; i++) {
         all[i] = c->args[i];
         if (all[i].kind == CFX_KIND_INVALID && param_at(c, i, &param))
-            all[i] = cfxi_row_default(l->g, &param, c->defaults[i], l->err);
+            all[i] = cfxi_lower_row_default(l->g, &param, c->defaults[i], l->err);
     }
     return cfx_value_tuple(l->g, all, n, l->err);
 }
@@ -195,7 +197,7 @@ static cfx_status write_batch_mean(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
     cfx_node *batch = sizes ? cfxi_lower_add(l, n, CFX_OPID_math_prod, &list, 1) : NULL;
     if (!batch)
         return l->err->status;
-    cfxi_lowered_begin(c, CFX_OPID_div);
+    cfxi_lower_lowered_begin(c, CFX_OPID_div);
     c->args[0] = cfx_from_node(sum);
     c->args[1] = cfx_from_node(batch);
     return cfxi_lower_write(l, n, c);
@@ -224,7 +226,7 @@ static cfx_status write_first(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
     cfx_node *all = cfxi_lower_before(l, n, c);
     if (!all)
         return l->err->status;
-    cfxi_lowered_begin(c, CFX_OPID_getitem);
+    cfxi_lower_lowered_begin(c, CFX_OPID_getitem);
     c->args[0] = cfx_from_node(all);
     c->args[1] = cfx_int(0);
     return cfxi_lower_write(l, n, c);
@@ -298,12 +300,12 @@ static cfx_node *add_beside(cfxi_lower *l, cfx_node *n, bool after, cfx_operator
     row_name(op, name);
     if (row_target(l, name, &target, &keep) == CFX_OK &&
         cfx_graph_set_insert_point(l->g, (cfx_insert_point){n, after}, l->err) == CFX_OK)
-        call = cfxi_add_call(l->g, CFX_OP_CALL_FUNCTION, target, args, count, l->err);
+        call = cfxi_analysis_add_call(l->g, CFX_OP_CALL_FUNCTION, target, args, count, l->err);
     cfx_graph_set_insert_point(l->g, old, NULL);
     cfx_value_discard(l->g, keep);
     if (!call)
         return NULL;
-    cfxi_place_like(call, n);
+    cfxi_analysis_place_like(call, n);
     if (!cfx_operator_has_kernel(op) &&
         cfxi_lower_refuse(l, n, "the operator '%s' has no kernel", cfx_operator_name(op)) != CFX_OK)
         return NULL;

@@ -13,13 +13,13 @@
 static size_t slot_of(const cfxi_search *s, const cfx_node *n)
 {
     size_t mask = s->n_taken - 1;
-    size_t at = cfxi_hash_pointer(n) & mask;
+    size_t at = cfxi_base_hash_pointer(n) & mask;
     while (s->taken[at] && s->taken[at] != n)
         at = (at + 1) & mask;
     return at;
 }
 
-size_t cfxi_search_taken_by(const cfxi_search *s, const cfx_node *n)
+size_t cfxi_match_search_taken_by(const cfxi_search *s, const cfx_node *n)
 {
     size_t at = slot_of(s, n);
     return s->taken[at] ? s->taken_by[at] : SIZE_MAX;
@@ -37,7 +37,7 @@ static void bind(cfxi_search *s, size_t place, cfx_value v)
 }
 
 /* The last comes off first, so that a free slot never tears a chain of the table. */
-void cfxi_search_undo(cfxi_search *s, size_t n)
+void cfxi_match_search_undo(cfxi_search *s, size_t n)
 {
     while (s->trail.size > n) {
         size_t place = ((size_t *)s->trail.data)[--s->trail.size];
@@ -47,11 +47,11 @@ void cfxi_search_undo(cfxi_search *s, size_t n)
     }
 }
 
-cfx_status cfxi_search_keep(cfxi_search *s, cfx_graph *g, cfx_value v)
+cfx_status cfxi_match_search_keep(cfxi_search *s, cfx_graph *g, cfx_value v)
 {
-    if (!cfxi_vec_reserve(&s->held, 1, sizeof(cfxi_held), s->graph->allocator)) {
+    if (!cfxi_base_vec_reserve(&s->held, 1, sizeof(cfxi_held), s->graph->allocator)) {
         cfx_value_discard(g, v);
-        return cfxi_nomem(s->err);
+        return cfxi_base_nomem(s->err);
     }
     ((cfxi_held *)s->held.data)[s->held.size++] = (cfxi_held){g, cfx_value_retain(v)};
     return CFX_OK;
@@ -71,12 +71,12 @@ static cfxi_goal *goal_at(const cfxi_search *s, int32_t i)
 }
 
 /* Adds a goal in front of *list. */
-bool cfxi_search_push(cfxi_search *s, int32_t *list, cfxi_goal goal)
+bool cfxi_match_search_push(cfxi_search *s, int32_t *list, cfxi_goal goal)
 {
     if (s->goals.size >= INT32_MAX)
         return stop(s, cfx_error_set(s->err, CFX_E_LIMIT, "the pattern is too large"));
-    if (!cfxi_vec_reserve(&s->goals, 1, sizeof goal, s->graph->allocator))
-        return stop(s, cfxi_nomem(s->err));
+    if (!cfxi_base_vec_reserve(&s->goals, 1, sizeof goal, s->graph->allocator))
+        return stop(s, cfxi_base_nomem(s->err));
     goal.next = *list;
     *list = (int32_t)s->goals.size;
     *goal_at(s, (int32_t)s->goals.size++) = goal;
@@ -91,7 +91,7 @@ static size_t star_among(const cfxi_search *s, const cfx_value *items, size_t n,
     for (*at = 0; s->opts->variadic && *at < n; ++*at) {
         if (items[*at].kind != CFX_KIND_NODE)
             continue;
-        size_t place = cfxi_pattern_place(s->pattern, items[*at].as.node);
+        size_t place = cfxi_match_pattern_place(s->pattern, items[*at].as.node);
         if (s->pattern->flags[place] & CFXI_PAT_STAR)
             return place;
     }
@@ -107,7 +107,7 @@ static bool push_items(cfxi_search *s, int32_t *list, const cfx_value *p, const 
         goal.p = p[i];
         goal.g = g[i];
         goal.index = like.index + (uint32_t)i;
-        if (!cfxi_search_push(s, list, goal))
+        if (!cfxi_match_search_push(s, list, goal))
             return false;
     }
     return true;
@@ -121,7 +121,7 @@ static bool push_starred(cfxi_search *s, int32_t *list, const cfx_value *p, size
     cfx_value taken = cfx_value_tuple(s->graph, g + star, ng - behind - star, s->err);
     if (taken.kind == CFX_KIND_INVALID)
         return stop(s, CFX_E_NOMEM);
-    cfx_status status = cfxi_search_keep(s, s->graph, taken);
+    cfx_status status = cfxi_match_search_keep(s, s->graph, taken);
     if (status != CFX_OK)
         return stop(s, status);
     cfxi_goal tail = like;
@@ -131,7 +131,7 @@ static bool push_starred(cfxi_search *s, int32_t *list, const cfx_value *p, size
     goal.p = p[star];
     goal.g = taken;
     return push_items(s, list, p + star + 1, g + ng - behind, behind, tail) &&
-           cfxi_search_push(s, list, goal) && push_items(s, list, p, g, star, like);
+           cfxi_match_search_push(s, list, goal) && push_items(s, list, p, g, star, like);
 }
 
 /* False if there are too few or too many. */
@@ -149,14 +149,14 @@ static bool push_list(cfxi_search *s, int32_t *list, const cfx_value *p, size_t 
 static bool same_literal(cfx_value p, cfx_value g)
 {
     const cfxi_same how = {.floats = CFXI_FLOATS_PYTHON, .shape_only = true};
-    return cfxi_same_value(&how, p, g);
+    return cfxi_ir_same_value(&how, p, g);
 }
 
 /* As Python's == has it: what a placeholder is bound to, and what it would be bound to now. */
 static bool same_again(cfx_value a, cfx_value b)
 {
     const cfxi_same how = {.floats = CFXI_FLOATS_PYTHON, .numbers = true, .shape_only = true};
-    return cfxi_same_value(&how, a, b);
+    return cfxi_ir_same_value(&how, a, b);
 }
 
 /* Dicts are the same in any order. */
@@ -166,17 +166,17 @@ static bool push_dict(cfxi_search *s, int32_t *list, const cfxi_goal *goal, cfxi
     const cfx_value *p = cfx_value_items(goal->p, &np);
     const cfx_value *g = cfx_value_items(goal->g, &ng);
     if (np != ng)
-        return cfxi_miss_values(s, goal);
+        return cfxi_match_miss_values(s, goal);
     for (size_t i = np; i > 0; i -= 2) {
         size_t k = 0;
         while (k < ng && !same_literal(p[i - 2], g[k]))
             k += 2;
         if (k == ng)
-            return cfxi_miss_values(s, goal);
+            return cfxi_match_miss_values(s, goal);
         like.p = p[i - 1];
         like.g = g[k + 1];
         like.index = (uint32_t)(i - 1);
-        if (!cfxi_search_push(s, list, like))
+        if (!cfxi_match_search_push(s, list, like))
             return false;
     }
     return true;
@@ -196,11 +196,11 @@ static bool unify_value(cfxi_search *s, int32_t at, int32_t *list)
         const cfx_value *p = cfx_value_items(goal.p, &np);
         const cfx_value *g = cfx_value_items(goal.g, &ng);
         bool fits = push_list(s, list, p, np, g, ng, like);
-        return fits || (s->status == CFX_OK && cfxi_miss_values(s, &goal));
+        return fits || (s->status == CFX_OK && cfxi_match_miss_values(s, &goal));
     }
     if (goal.p.kind == CFX_KIND_DICT && goal.g.kind == CFX_KIND_DICT)
         return push_dict(s, list, &goal, like);
-    return same_literal(goal.p, goal.g) || cfxi_miss_values(s, &goal);
+    return same_literal(goal.p, goal.g) || cfxi_match_miss_values(s, &goal);
 }
 
 /* ---- arguments ----------------------------------------------------------------------------- */
@@ -225,19 +225,19 @@ static bool push_bound(cfxi_search *s, int32_t *list, cfx_node *pn, cfx_node *gn
         cfx_status status = s->opts->bind ? s->opts->bind(s->opts->ctx, both[i], &args[i], s->err)
                                           : CFX_OK;
         if (status == CFX_OK && args[i].kind == CFX_KIND_INVALID)
-            return cfxi_miss_arguments(s, pn, gn);
+            return cfxi_match_miss_arguments(s, pn, gn);
         if (status == CFX_OK)
-            status = cfxi_search_keep(s, both[i]->graph, args[i]);
+            status = cfxi_match_search_keep(s, both[i]->graph, args[i]);
         if (status != CFX_OK)
-            return stop(s, cfxi_failed(s->err, status));
+            return stop(s, cfxi_base_failed(s->err, status));
     }
     size_t np, ng;
     const cfx_value *p = cfx_value_items(args[0], &np);
     const cfx_value *g = cfx_value_items(args[1], &ng);
     bool fits = push_list(s, list, p, np, g, ng, like);
     return fits || (s->status == CFX_OK &&
-                    cfxi_miss_node(s, pn, gn, "the pattern has %zu arguments, the graph %zu", np,
-                                   ng));
+                    cfxi_match_miss_node(s, pn, gn, "the pattern has %zu arguments, the graph %zu",
+                                         np, ng));
 }
 
 /* The values of the keywords; the index is that of the key among the arguments. */
@@ -248,7 +248,7 @@ static bool push_kwargs(cfxi_search *s, int32_t *list, const cfx_node *pn, const
         like.p = pn->kwargs->items[i - 1];
         like.g = gn->kwargs->items[i - 1];
         like.index = (uint32_t)cfx_node_num_args(pn) + i / 2 - 1;
-        if (!cfxi_search_push(s, list, like))
+        if (!cfxi_match_search_push(s, list, like))
             return false;
     }
     return true;
@@ -284,7 +284,7 @@ static bool push_pair(cfxi_search *s, int32_t *list, cfx_node *pn, cfx_node *gn,
     for (uint32_t i = 2; i-- > 0;) {
         cfxi_goal goal = {.p = pn->args->items[i], .g = gn->args->items[swap ? 1 - i : i],
                           .pn = pn, .gn = gn, .parent = -1, .index = i};
-        if (!cfxi_search_push(s, list, goal))
+        if (!cfxi_match_search_push(s, list, goal))
             return false;
     }
     return true;
@@ -293,8 +293,8 @@ static bool push_pair(cfxi_search *s, int32_t *list, cfx_node *pn, cfx_node *gn,
 /* As they stand, and notes that they can be swapped. */
 static bool push_either(cfxi_search *s, int32_t *list, cfx_node *pn, cfx_node *gn)
 {
-    if (!cfxi_vec_reserve(&s->choices, 1, sizeof(cfxi_choice), s->graph->allocator))
-        return stop(s, cfxi_nomem(s->err));
+    if (!cfxi_base_vec_reserve(&s->choices, 1, sizeof(cfxi_choice), s->graph->allocator))
+        return stop(s, cfxi_base_nomem(s->err));
     ((cfxi_choice *)s->choices.data)[s->choices.size++] =
         (cfxi_choice){.pn = pn, .gn = gn, .next = *list, .trail = s->trail.size};
     return push_pair(s, list, pn, gn, false);
@@ -306,7 +306,7 @@ static bool retry(cfxi_search *s, int32_t *list)
     if (s->status != CFX_OK || s->choices.size == 0 || ++s->swaps > CFX_MATCH_SWAPS)
         return false;
     const cfxi_choice last = ((cfxi_choice *)s->choices.data)[--s->choices.size];
-    cfxi_search_undo(s, last.trail);
+    cfxi_match_search_undo(s, last.trail);
     *list = last.next;
     return push_pair(s, list, last.pn, last.gn, true);
 }
@@ -317,7 +317,7 @@ static bool retry(cfxi_search *s, int32_t *list)
 static bool is_target(cfx_value target, const cfx_node *n)
 {
     if (n->op == CFX_OP_CALL_FUNCTION)
-        return target.kind == CFX_KIND_HOST && cfxi_same_ref(target.as.ref, n->callee->ref);
+        return target.kind == CFX_KIND_HOST && cfxi_ir_same_ref(target.as.ref, n->callee->ref);
     if (n->op != CFX_OP_CALL_METHOD || target.kind != CFX_KIND_STR)
         return false;
     return target.as.str->data[0] == '.' &&
@@ -334,13 +334,13 @@ static bool is_any_of(const cfx_node *p, const cfx_node *n)
     return false;
 }
 
-int cfxi_search_fits(cfxi_search *s, const cfx_node *p, cfx_node *n)
+int cfxi_match_search_fits(cfxi_search *s, const cfx_node *p, cfx_node *n)
 {
     if (p->op == CFX_OP_PLACEHOLDER)
         return !s->opts->match_placeholder || n->op == CFX_OP_PLACEHOLDER;
-    if (s->pattern->flags[cfxi_pattern_place(s->pattern, p)] & CFXI_PAT_ANY_OF)
+    if (s->pattern->flags[cfxi_match_pattern_place(s->pattern, p)] & CFXI_PAT_ANY_OF)
         return is_any_of(p, n);
-    if (cfxi_same_operator(s, p, n) != CFX_OPID_NONE)
+    if (cfxi_match_same_operator(s, p, n) != CFX_OPID_NONE)
         return 1;
     if (s->status != CFX_OK)
         return -1;
@@ -349,7 +349,7 @@ int cfxi_search_fits(cfxi_search *s, const cfx_node *p, cfx_node *n)
     if (p->op == CFX_OP_OUTPUT)
         return 1;
     if (p->op != CFX_OP_GET_ATTR || !s->opts->same_attr)
-        return cfxi_same_ref(p->callee->ref, n->callee->ref);
+        return cfxi_ir_same_ref(p->callee->ref, n->callee->ref);
     int same = s->opts->same_attr(s->opts->ctx, (cfx_node *)(uintptr_t)p, n);
     if (same < 0)
         stop(s, cfx_error_set(s->err, CFX_E_HOST, "the attribute of %%%s could not be compared",
@@ -361,48 +361,48 @@ int cfxi_search_fits(cfxi_search *s, const cfx_node *p, cfx_node *n)
 static bool is_free(cfxi_search *s, size_t place, cfx_node *n)
 {
     const cfxi_pattern *p = s->pattern;
-    size_t other = cfxi_search_taken_by(s, n);
+    size_t other = cfxi_match_search_taken_by(s, n);
     if (other != SIZE_MAX)
-        return cfxi_miss_node(s, p->nodes[place], n, "it is matched to %%%s already",
-                              p->nodes[other]->name->data);
-    if (s->opts->overlaps || cfxi_is_input(p, place))
+        return cfxi_match_miss_node(s, p->nodes[place], n, "it is matched to %%%s already",
+                                    p->nodes[other]->name->data);
+    if (s->opts->overlaps || cfxi_match_is_input(p, place))
         return true;
     if (cfx_node_map_get(s->result->used, n).kind == CFX_KIND_INVALID)
         return true;
-    return cfxi_miss_node(s, p->nodes[place], n, "it belongs to another match");
+    return cfxi_match_miss_node(s, p->nodes[place], n, "it belongs to another match");
 }
 
 /* A node of the pattern and whatever the graph has there. `named` is for anchors. */
 static bool unify_node(cfxi_search *s, const cfxi_goal *goal, int32_t *list, bool named)
 {
     cfx_node *pn = goal->p.as.node;
-    size_t place = cfxi_pattern_place(s->pattern, pn);
+    size_t place = cfxi_match_pattern_place(s->pattern, pn);
     bool literal = goal->g.kind != CFX_KIND_NODE;
     if (s->bound[place].kind != CFX_KIND_INVALID)
         return (literal && s->opts->ignore_literals) || same_again(s->bound[place], goal->g) ||
-               cfxi_miss_values(s, goal);
+               cfxi_match_miss_values(s, goal);
     if (literal) {
         if (pn->op != CFX_OP_PLACEHOLDER || s->opts->match_placeholder)
-            return cfxi_miss_values(s, goal);
+            return cfxi_match_miss_values(s, goal);
         bind(s, place, goal->g);
         return true;
     }
     cfx_node *n = goal->g.as.node;
     if (!is_free(s, place, n))
         return false;
-    int fits = named ? 1 : cfxi_search_fits(s, pn, n);
+    int fits = named ? 1 : cfxi_match_search_fits(s, pn, n);
     if (fits <= 0)
-        return fits == 0 && cfxi_miss_values(s, goal);
+        return fits == 0 && cfxi_match_miss_values(s, goal);
     bind(s, place, goal->g);
     if (pn->op == CFX_OP_PLACEHOLDER)
         return true;
     if (commutes(s, pn, n))
         return push_either(s, list, pn, n);
-    cfx_operator row = cfxi_same_operator(s, pn, n);
+    cfx_operator row = cfxi_match_same_operator(s, pn, n);
     if (s->status != CFX_OK)
         return false;
     return row == CFX_OPID_NONE ? push_args(s, list, pn, n, s->pattern->flags[place])
-                                : cfxi_push_operands(s, list, pn, n, row);
+                                : cfxi_match_push_operands(s, list, pn, n, row);
 }
 
 /* ---- the whole ----------------------------------------------------------------------------- */
@@ -412,7 +412,7 @@ static bool is_named(const cfxi_search *s, const cfx_node *n)
     return s->opts->node_name && s->opts->node_name[0] && strstr(n->name->data, s->opts->node_name);
 }
 
-bool cfxi_search_unify(cfxi_search *s, cfx_node *anchor, cfx_node *n)
+bool cfxi_match_search_unify(cfxi_search *s, cfx_node *anchor, cfx_node *n)
 {
     int32_t list = -1;
     s->goals.size = s->choices.size = 0;

@@ -33,7 +33,7 @@ struct cfxi_effects {
 
 static uint32_t class_of(const cfxi_effects *e, const cfx_node *n)
 {
-    const cfxi_alias *set = cfxi_alias_set(&e->aliases, n);
+    const cfxi_alias *set = cfxi_analysis_alias_set(&e->aliases, n);
     return set->outside ? (uint32_t)e->n : (uint32_t)(set - e->aliases.sets);
 }
 
@@ -61,9 +61,9 @@ static bool each_class(const cfxi_effects *e, uint32_t place, class_fn *fn, void
     const cfx_effect kind = (cfx_effect)e->kinds[place];
     if (n->op == CFX_OP_PLACEHOLDER || n->op == CFX_OP_GET_ATTR || n->op == CFX_OP_OUTPUT)
         return true;
-    if (cfxi_node_touches(n, op, NULL, kind, tell_class, &job) != CFX_OK)
+    if (cfxi_analysis_node_touches(n, op, NULL, kind, tell_class, &job) != CFX_OK)
         return false;
-    return !cfxi_is_opaque(n, op, NULL, kind) ||
+    return !cfxi_analysis_is_opaque(n, op, NULL, kind) ||
            fn(ctx, (uint32_t)e->n, kind == CFX_EFFECT_WRITES);
 }
 
@@ -97,7 +97,7 @@ static bool make_room(cfxi_effects *e, listing *l)
     for (size_t i = 0; i < e->n + 1; i++)
         l->start[i + 1] += l->start[i];
     l->n_places = l->start[e->n + 1];
-    l->places = cfxi_alloc(e->allocator, (l->n_places + 1) * sizeof *l->places);
+    l->places = cfxi_base_alloc(e->allocator, (l->n_places + 1) * sizeof *l->places);
     return l->places != NULL;
 }
 
@@ -114,7 +114,7 @@ static cfx_status fill_lists(cfxi_effects *e, cfx_error *err)
     for (; job.place < e->n; job.place++)
         each_class(e, job.place, count_one, &job);
     if (!make_room(e, &e->writers) || !make_room(e, &e->touchers))
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     for (job.place = 0; job.place < e->n; job.place++)
         each_class(e, job.place, add_one, &job);
     move_back(e, &e->writers);
@@ -126,7 +126,7 @@ static cfx_status fill_lists(cfxi_effects *e, cfx_error *err)
 
 static void *zeros(const cfxi_effects *e, size_t size)
 {
-    void *block = cfxi_alloc(e->allocator, (e->n + 2) * size);
+    void *block = cfxi_base_alloc(e->allocator, (e->n + 2) * size);
     if (block)
         memset(block, 0, (e->n + 2) * size);
     return block;
@@ -134,25 +134,25 @@ static void *zeros(const cfxi_effects *e, size_t size)
 
 static void drop(const cfxi_effects *e, void *block, size_t size)
 {
-    cfxi_free(e->allocator, block, (e->n + 2) * size);
+    cfxi_base_free(e->allocator, block, (e->n + 2) * size);
 }
 
-void cfxi_effects_free(cfxi_effects *e)
+void cfxi_match_effects_free(cfxi_effects *e)
 {
     if (!e)
         return;
     listing *lists[] = {&e->writers, &e->touchers};
     for (size_t i = 0; i < 2; i++) {
         drop(e, lists[i]->start, sizeof(uint32_t));
-        cfxi_free(e->allocator, lists[i]->places, (lists[i]->n_places + 1) * sizeof(uint32_t));
+        cfxi_base_free(e->allocator, lists[i]->places, (lists[i]->n_places + 1) * sizeof(uint32_t));
     }
     if (e->aliases.graph)
-        cfxi_aliases_end(&e->aliases);
+        cfxi_analysis_aliases_end(&e->aliases);
     drop(e, e->nodes, sizeof *e->nodes);
     drop(e, e->ops, sizeof *e->ops);
     drop(e, e->kinds, sizeof *e->kinds);
     drop(e, e->writes, sizeof *e->writes);
-    cfxi_free(e->allocator, e, sizeof *e);
+    cfxi_base_free(e->allocator, e, sizeof *e);
 }
 
 static cfx_status look_at_nodes(cfxi_effects *e, cfx_graph *g, const cfx_modules *modules,
@@ -179,33 +179,33 @@ static cfx_status fill(cfxi_effects *e, cfx_graph *g, const cfx_modules *modules
     e->kinds = zeros(e, sizeof *e->kinds);
     e->writes = zeros(e, sizeof *e->writes);
     if (!e->nodes || !e->ops || !e->kinds || !e->writes)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     CFX_TRY(look_at_nodes(e, g, modules, err));
     if (e->writes[e->n] == 0)
         return CFX_OK;
     e->writers.start = zeros(e, sizeof(uint32_t));
     e->touchers.start = zeros(e, sizeof(uint32_t));
     if (!e->writers.start || !e->touchers.start)
-        return cfxi_nomem(err);
-    CFX_TRY(cfxi_aliases_begin(&e->aliases, g, modules, CFXI_USES_ALL, err));
+        return cfxi_base_nomem(err);
+    CFX_TRY(cfxi_analysis_aliases_begin(&e->aliases, g, modules, CFXI_USES_ALL, err));
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
-        CFX_TRY(cfxi_alias_join(&e->aliases, n, err));
+        CFX_TRY(cfxi_analysis_alias_join(&e->aliases, n, err));
     return fill_lists(e, err);
 }
 
-cfx_status cfxi_effects_new(cfx_graph *g, const cfx_modules *modules, cfxi_effects **effects,
-                            cfx_error *err)
+cfx_status cfxi_match_effects_new(cfx_graph *g, const cfx_modules *modules, cfxi_effects **effects,
+                                  cfx_error *err)
 {
     *effects = NULL;
-    cfxi_effects *e = cfxi_alloc(g->allocator, sizeof *e);
+    cfxi_effects *e = cfxi_base_alloc(g->allocator, sizeof *e);
     if (!e)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     *e = (cfxi_effects){.allocator = g->allocator, .n = g->size};
     cfx_status status = fill(e, g, modules, err);
     if (status == CFX_OK && e->writes[e->n] > 0)
         *effects = e;
     else
-        cfxi_effects_free(e);
+        cfxi_match_effects_free(e);
     return status;
 }
 
@@ -235,7 +235,7 @@ static const cfx_node *first_in(const pass_job *job, const listing *l, uint32_t 
     }
     for (; low < end && l->places[low] < job->to; low++) {
         job->s->result->steps++;
-        if (!cfxi_search_inside(job->s, job->e->nodes[l->places[low]]))
+        if (!cfxi_match_search_inside(job->s, job->e->nodes[l->places[low]]))
             return job->e->nodes[l->places[low]];
     }
     return NULL;
@@ -256,13 +256,13 @@ static bool keeps_order(pass_job *job, uint32_t class)
     for (size_t i = 0; i < s->trail.size; i++) {
         size_t in_pattern = ((size_t *)s->trail.data)[i];
         const cfx_node *n = s->bound[in_pattern].as.node;
-        if (cfxi_is_input(s->pattern, in_pattern))
+        if (cfxi_match_is_input(s->pattern, in_pattern))
             continue;
-        const uint32_t place = cfxi_alias_place(&job->e->aliases, n);
+        const uint32_t place = cfxi_analysis_alias_place(&job->e->aliases, n);
         if ((place < job->place) == (in_pattern < job->in_pattern))
             continue;
         if (place != job->place && !each_class(job->e, place, is_other, job))
-            return cfxi_miss_way(s, n, "it comes %s %%%s, which "
+            return cfxi_match_miss_way(s, n, "it comes %s %%%s, which "
                                   "writes to what it uses; in the pattern it does not",
                                   place < job->place ? "before" : "behind",
                                   job->e->nodes[job->place]->name->data);
@@ -275,32 +275,32 @@ static bool can_pass(void *ctx, uint32_t class, bool writes)
     pass_job *job = ctx;
     const cfx_node *n = first_in(job, writes ? &job->e->touchers : &job->e->writers, class);
     if (n && writes)
-        return cfxi_miss_way(job->s, n, "it stands between the nodes of the match, and "
+        return cfxi_match_miss_way(job->s, n, "it stands between the nodes of the match, and "
                               "may use what %%%s writes to", job->e->nodes[job->place]->name->data);
     if (n)
-        return cfxi_miss_way(job->s, n, "it stands between the nodes of the match, and "
+        return cfxi_match_miss_way(job->s, n, "it stands between the nodes of the match, and "
                               "may write to what %%%s reads",
                               job->e->nodes[job->place]->name->data);
     return !writes || keeps_order(job, class);
 }
 
-bool cfxi_search_keeps_effects(cfxi_search *s, const cfxi_span *span)
+bool cfxi_match_search_keeps_effects(cfxi_search *s, const cfxi_match_span *span)
 {
     const cfxi_effects *e = s->effects;
-    uint32_t here = cfxi_alias_place(&e->aliases, span->last) + 1;
+    uint32_t here = cfxi_analysis_alias_place(&e->aliases, span->last) + 1;
     pass_job job = {.s = s, .e = e};
-    if (cfxi_is_early(span))
-        here = cfxi_alias_place(&e->aliases, span->first_user);
-    if (span->last_input && e->writes[cfxi_alias_place(&e->aliases, span->last_input) + 1] >
-                                e->writes[here] &&
-        cfxi_alias_place(&e->aliases, span->last_input) >= here)
-        return cfxi_miss_way(s, span->last_input, "it is computed after "
+    if (cfxi_match_is_early(span))
+        here = cfxi_analysis_alias_place(&e->aliases, span->first_user);
+    if (span->last_input &&
+        e->writes[cfxi_analysis_alias_place(&e->aliases, span->last_input) + 1] > e->writes[here] &&
+        cfxi_analysis_alias_place(&e->aliases, span->last_input) >= here)
+        return cfxi_match_miss_way(s, span->last_input, "it is computed after "
                               "the first use of a result, and something in between writes");
     for (size_t i = 0; i < s->trail.size; i++) {
         job.in_pattern = ((size_t *)s->trail.data)[i];
-        if (cfxi_is_input(s->pattern, job.in_pattern))
+        if (cfxi_match_is_input(s->pattern, job.in_pattern))
             continue;
-        job.place = cfxi_alias_place(&e->aliases, s->bound[job.in_pattern].as.node);
+        job.place = cfxi_analysis_alias_place(&e->aliases, s->bound[job.in_pattern].as.node);
         job.from = job.place < here ? job.place + 1 : here;
         job.to = job.place < here ? here : job.place;
         if (!each_class(e, job.place, can_pass, &job))

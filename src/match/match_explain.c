@@ -24,7 +24,7 @@ static void keep(cfxi_search *s, const cfx_miss *miss)
     s->misses[at] = *miss;
 }
 
-void cfxi_miss_begin(cfxi_search *s, const cfx_node *candidate, bool match)
+void cfxi_match_miss_begin(cfxi_search *s, const cfx_node *candidate, bool match)
 {
     if (s->misses && s->near.wanted && !match)
         keep(s, &s->near);
@@ -43,8 +43,8 @@ static cfx_miss *new_miss(cfxi_search *s, const cfx_node *wanted, const cfx_node
     return &s->near;
 }
 
-bool cfxi_miss_node(cfxi_search *s, const cfx_node *wanted, const cfx_node *n, const char *format,
-                    ...)
+bool cfxi_match_miss_node(cfxi_search *s, const cfx_node *wanted, const cfx_node *n,
+                          const char *format, ...)
 {
     cfx_miss *miss = new_miss(s, wanted, n);
     va_list list;
@@ -56,7 +56,7 @@ bool cfxi_miss_node(cfxi_search *s, const cfx_node *wanted, const cfx_node *n, c
 }
 
 /* What was found completely came further than whatever was tried before. */
-bool cfxi_miss_way(cfxi_search *s, const cfx_node *n, const char *format, ...)
+bool cfxi_match_miss_way(cfxi_search *s, const cfx_node *n, const char *format, ...)
 {
     if (!s->near.complete)
         s->near.wanted = NULL;
@@ -80,7 +80,7 @@ static bool is_respelled(cfxi_search *s, const cfx_node *wanted, const cfx_node 
     return op && op == other;
 }
 
-void cfxi_miss_none(cfxi_search *s, const cfx_node *anchor)
+void cfxi_match_miss_none(cfxi_search *s, const cfx_node *anchor)
 {
     const cfx_node *other = NULL;
     const char *target = s->misses ? cfx_node_target(anchor, NULL, NULL) : NULL;
@@ -88,19 +88,23 @@ void cfxi_miss_none(cfxi_search *s, const cfx_node *anchor)
         for (const cfxi_callee *c = s->graph->callees[op]; c && !other; c = c->next)
             if (c->first && is_respelled(s, anchor, c->first))
                 other = c->first;
-    cfxi_miss_begin(s, other, false);
+    cfxi_match_miss_begin(s, other, false);
     if (other)
-        cfxi_miss_node(s, anchor, other, "it is spelled otherwise, but calls the same operator, "
-                       "%s: see any_spelling", cfx_operator_name(cfx_node_operator(anchor)));
+        cfxi_match_miss_node(s, anchor, other,
+                             "it is spelled otherwise, but calls the same operator, "
+                             "%s: see any_spelling",
+                             cfx_operator_name(cfx_node_operator(anchor)));
     else if (target && anchor->op == CFX_OP_CALL_MODULE)
-        cfxi_miss_node(s, anchor, NULL, "nothing in the graph calls the module '%s' (modules are "
-                       "compared by their paths)", target);
+        cfxi_match_miss_node(s, anchor, NULL,
+                             "nothing in the graph calls the module '%s' (modules are "
+                             "compared by their paths)",
+                             target);
     else if (target && anchor->op != CFX_OP_OUTPUT && anchor->op != CFX_OP_PLACEHOLDER)
-        cfxi_miss_node(s, anchor, NULL, "nothing in the graph %s %s%s",
-                       anchor->op == CFX_OP_GET_ATTR ? "is an attribute like" : "calls",
-                       anchor->op == CFX_OP_CALL_METHOD ? "the method " : "", target);
+        cfxi_match_miss_node(s, anchor, NULL, "nothing in the graph %s %s%s",
+                             anchor->op == CFX_OP_GET_ATTR ? "is an attribute like" : "calls",
+                             anchor->op == CFX_OP_CALL_METHOD ? "the method " : "", target);
     else
-        cfxi_miss_node(s, anchor, NULL, "nothing in the graph is like it");
+        cfxi_match_miss_node(s, anchor, NULL, "nothing in the graph is like it");
 }
 
 /* The first keyword of `a` that `b` does not have, or NULL. */
@@ -114,19 +118,21 @@ static const char *only_key(const cfx_node *a, const cfx_node *b)
     return NULL;
 }
 
-bool cfxi_miss_arguments(cfxi_search *s, const cfx_node *pn, const cfx_node *gn)
+bool cfxi_match_miss_arguments(cfxi_search *s, const cfx_node *pn, const cfx_node *gn)
 {
     const size_t np = cfx_node_num_args(pn);
     const size_t ng = cfx_node_num_args(gn);
     const char *mine = only_key(pn, gn);
     const char *other = only_key(gn, pn);
     if (np != ng)
-        return cfxi_miss_node(s, pn, gn, "the pattern passes %zu arguments by position, the graph "
-                              "%zu", np, ng);
+        return cfxi_match_miss_node(s, pn, gn,
+                                    "the pattern passes %zu arguments by position, the graph "
+                                    "%zu",
+                                    np, ng);
     if (mine || other)
-        return cfxi_miss_node(s, pn, gn, "only %s passes the keyword '%s'",
-                              mine ? "the pattern" : "the graph", mine ? mine : other);
-    return cfxi_miss_node(s, pn, gn, "the keywords come in another order");
+        return cfxi_match_miss_node(s, pn, gn, "only %s passes the keyword '%s'",
+                                    mine ? "the pattern" : "the graph", mine ? mine : other);
+    return cfxi_match_miss_node(s, pn, gn, "the keywords come in another order");
 }
 
 /* ---- values -------------------------------------------------------------------------------- */
@@ -163,7 +169,7 @@ static void print_short(cfx_graph *g, cfx_value v, cfx_buffer *out)
 static void append_number(cfx_buffer *out, uint32_t i)
 {
     char text[CFXI_NUMBER_SIZE];
-    cfx_buffer_append(out, text, cfxi_format_int(i, text));
+    cfx_buffer_append(out, text, cfxi_base_format_int(i, text));
 }
 
 /* "args[1]" or "kwargs['dim']", and the items in it on the way to a goal. */
@@ -195,7 +201,7 @@ static void print_path(const cfxi_search *s, const cfxi_goal *goal, cfx_buffer *
     }
 }
 
-bool cfxi_miss_values(cfxi_search *s, const cfxi_goal *goal)
+bool cfxi_match_miss_values(cfxi_search *s, const cfxi_goal *goal)
 {
     cfx_buffer text;
     const cfx_node *wanted = goal->pn ? goal->pn : goal->p.as.node;
@@ -225,19 +231,19 @@ bool cfxi_miss_values(cfxi_search *s, const cfxi_goal *goal)
 cfx_status cfx_miss_print(const cfx_miss *miss, cfx_sink sink, cfx_error *err)
 {
     cfxi_out out;
-    cfxi_out_begin(&out, sink);
+    cfxi_base_out_begin(&out, sink);
     const char *file = miss->node ? cfx_node_file(miss->node) : NULL;
     if (file)
-        cfxi_out_printf(&out, "%s:%u: ", file, cfx_node_line(miss->node));
+        cfxi_base_out_printf(&out, "%s:%u: ", file, cfx_node_line(miss->node));
     if (miss->complete)
-        cfxi_out_printf(&out, "the pattern was found at %%%s, but %%%s is in the way: %s",
-                        miss->anchor->name->data, miss->node->name->data, miss->reason);
+        cfxi_base_out_printf(&out, "the pattern was found at %%%s, but %%%s is in the way: %s",
+                             miss->anchor->name->data, miss->node->name->data, miss->reason);
     else if (miss->node)
-        cfxi_out_printf(&out, "%%%s is not %%%s of the pattern (%zu of %zu nodes matched): %s",
-                        miss->node->name->data, miss->wanted->name->data, miss->n_bound,
-                        miss->n_nodes, miss->reason);
+        cfxi_base_out_printf(&out, "%%%s is not %%%s of the pattern (%zu of %zu nodes matched): %s",
+                             miss->node->name->data, miss->wanted->name->data, miss->n_bound,
+                             miss->n_nodes, miss->reason);
     else
-        cfxi_out_printf(&out, "%%%s of the pattern was not found: %s", miss->wanted->name->data,
-                        miss->reason);
-    return cfxi_out_end(&out, err);
+        cfxi_base_out_printf(&out, "%%%s of the pattern was not found: %s",
+                             miss->wanted->name->data, miss->reason);
+    return cfxi_base_out_end(&out, err);
 }

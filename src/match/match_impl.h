@@ -34,15 +34,15 @@ typedef struct cfxi_pattern {
     cfxi_arena arena;     /* of all of it */
 } cfxi_pattern;
 
-cfx_status cfxi_pattern_open(cfxi_pattern *p, cfx_graph *graph, size_t number,
-                             const cfx_match_options *opts, cfx_error *err);
-void cfxi_pattern_close(cfxi_pattern *p);
+cfx_status cfxi_match_pattern_open(cfxi_pattern *p, cfx_graph *graph, size_t number,
+                                   const cfx_match_options *opts, cfx_error *err);
+void cfxi_match_pattern_close(cfxi_pattern *p);
 
 /* The output of a pattern or replacement, or NULL; whether a placeholder is one like `*xs`. */
-cfx_node *cfxi_pattern_output(const cfx_graph *g);
-bool cfxi_is_star(const cfx_node *n);
+cfx_node *cfxi_match_pattern_output(const cfx_graph *g);
+bool cfxi_match_is_star(const cfx_node *n);
 
-static inline size_t cfxi_pattern_place(const cfxi_pattern *p, const cfx_node *n)
+static inline size_t cfxi_match_pattern_place(const cfxi_pattern *p, const cfx_node *n)
 {
     return (size_t)cfx_node_map_get(p->places, n).as.i;
 }
@@ -84,9 +84,9 @@ typedef struct cfxi_early {
 typedef struct cfxi_effects cfxi_effects;
 
 /* NULL in *effects if nothing in the graph writes. */
-cfx_status cfxi_effects_new(cfx_graph *g, const cfx_modules *modules, cfxi_effects **effects,
-                            cfx_error *err);
-void cfxi_effects_free(cfxi_effects *e);
+cfx_status cfxi_match_effects_new(cfx_graph *g, const cfx_modules *modules, cfxi_effects **effects,
+                                  cfx_error *err);
+void cfxi_match_effects_free(cfxi_effects *e);
 
 /* ---- a search (match.c) -------------------------------------------------------------------- */
 
@@ -138,61 +138,63 @@ typedef struct cfxi_search {
 } cfxi_search;
 
 /* Which position `n` is bound to, or SIZE_MAX. */
-size_t cfxi_search_taken_by(const cfxi_search *s, const cfx_node *n);
-static inline bool cfxi_is_input(const cfxi_pattern *p, size_t place)
+size_t cfxi_match_search_taken_by(const cfxi_search *s, const cfx_node *n);
+static inline bool cfxi_match_is_input(const cfxi_pattern *p, size_t place)
 {
     return p->nodes[place]->op == CFX_OP_PLACEHOLDER;
 }
 
 /* Whether `n` can be the node `p` of the pattern, as far as it itself goes: 1, 0; or -1 with the
  * search's status. */
-int cfxi_search_fits(cfxi_search *s, const cfx_node *p, cfx_node *n);
+int cfxi_match_search_fits(cfxi_search *s, const cfx_node *p, cfx_node *n);
 /* Compares all that depends on it. */
-bool cfxi_search_unify(cfxi_search *s, cfx_node *anchor, cfx_node *n);
+bool cfxi_match_search_unify(cfxi_search *s, cfx_node *anchor, cfx_node *n);
 /* Takes back all but the first `n` bindings. */
-void cfxi_search_undo(cfxi_search *s, size_t n);
-cfx_status cfxi_search_keep(cfxi_search *s, cfx_graph *g, cfx_value v);
+void cfxi_match_search_undo(cfxi_search *s, size_t n);
+cfx_status cfxi_match_search_keep(cfxi_search *s, cfx_graph *g, cfx_value v);
 
 /* What is the same however it is spelled (match_spelling.c): the operator of two calls, NONE if
  * they call different ones, or if it cannot be told (see the search's status); and their
  * arguments as goals, by the parameters of its row. `p` is no call of a module. */
-cfx_operator cfxi_same_operator(cfxi_search *s, const cfx_node *p, const cfx_node *n);
-bool cfxi_push_operands(cfxi_search *s, int32_t *list, cfx_node *pn, cfx_node *gn, cfx_operator op);
-bool cfxi_search_push(cfxi_search *s, int32_t *list, cfxi_goal goal);  /* false: see status */
+cfx_operator cfxi_match_same_operator(cfxi_search *s, const cfx_node *p, const cfx_node *n);
+bool cfxi_match_push_operands(cfxi_search *s, int32_t *list, cfx_node *pn, cfx_node *gn,
+                              cfx_operator op);
+bool cfxi_match_search_push(cfxi_search *s, int32_t *list, cfxi_goal goal);  /* false: see status */
 
 /* Whether what is bound now is a match (match_check.c). */
-bool cfxi_search_check(cfxi_search *s);
+bool cfxi_match_search_check(cfxi_search *s);
 
 /* Where a match lies. */
-typedef struct cfxi_span {
+typedef struct cfxi_match_span {
     const cfx_node *last;        /* of the matched calls; NULL if there is none */
     const cfx_node *first_user;  /* of a result, outside; or NULL */
     const cfx_node *last_input;  /* outside; or NULL */
-} cfxi_span;
+} cfxi_match_span;
 
-static inline bool cfxi_is_early(const cfxi_span *span)
+static inline bool cfxi_match_is_early(const cfxi_match_span *span)
 {
     return span->first_user && span->last && span->first_user->order < span->last->order;
 }
 
 /* Whether the match can stand in one place without changing what anybody reads.
  * (match_effects.c) */
-bool cfxi_search_keeps_effects(cfxi_search *s, const cfxi_span *span);
+bool cfxi_match_search_keeps_effects(cfxi_search *s, const cfxi_match_span *span);
 /* Whether `n` is one of the matched calls, not what a placeholder is bound to. (match_check.c) */
-bool cfxi_search_inside(const cfxi_search *s, const cfx_node *n);
+bool cfxi_match_search_inside(const cfxi_search *s, const cfx_node *n);
 
 /* Says that another candidate is tried from now on, NULL for none: what is known of the last one is
  * kept, unless that was a `match`. (match_explain.c) */
-void cfxi_miss_begin(cfxi_search *s, const cfx_node *candidate, bool match);
+void cfxi_match_miss_begin(cfxi_search *s, const cfx_node *candidate, bool match);
 /* There is no candidate: says whether one is spelled otherwise. */
-void cfxi_miss_none(cfxi_search *s, const cfx_node *anchor);
+void cfxi_match_miss_none(cfxi_search *s, const cfx_node *anchor);
 
 /* Notes why an attempt failed; false, for the caller to return: two values differ, calls
  * have other arguments, a node is in the way of all that was found, or cannot be `wanted`. */
-bool cfxi_miss_values(cfxi_search *s, const cfxi_goal *goal);
-bool cfxi_miss_arguments(cfxi_search *s, const cfx_node *pn, const cfx_node *gn);
-bool cfxi_miss_way(cfxi_search *s, const cfx_node *n, const char *format, ...) CFX_PRINTF(3, 4);
-bool cfxi_miss_node(cfxi_search *s, const cfx_node *wanted, const cfx_node *n, const char *format,
-                    ...) CFX_PRINTF(4, 5);
+bool cfxi_match_miss_values(cfxi_search *s, const cfxi_goal *goal);
+bool cfxi_match_miss_arguments(cfxi_search *s, const cfx_node *pn, const cfx_node *gn);
+bool cfxi_match_miss_way(cfxi_search *s, const cfx_node *n, const char *format, ...)
+    CFX_PRINTF(3, 4);
+bool cfxi_match_miss_node(cfxi_search *s, const cfx_node *wanted, const cfx_node *n,
+                          const char *format, ...) CFX_PRINTF(4, 5);
 
 #endif

@@ -12,7 +12,7 @@ static bool is_call(const cfx_node *n)
     return n->op == CFX_OP_CALL_FUNCTION || n->op == CFX_OP_CALL_METHOD;
 }
 
-cfx_operator cfxi_same_operator(cfxi_search *s, const cfx_node *p, const cfx_node *n)
+cfx_operator cfxi_match_same_operator(cfxi_search *s, const cfx_node *p, const cfx_node *n)
 {
     cfx_operator op = s->opts->any_spelling && is_call(p) ? cfx_node_operator(p) : CFX_OPID_NONE;
     cfx_operator other = CFX_OPID_NONE;
@@ -41,9 +41,9 @@ static cfx_value default_of(const cfx_param *param)
         return cfx_none();
     if (is_text(t, "True") || is_text(t, "False"))
         return cfx_bool(t.text[0] == 'T');
-    if (cfxi_parse_int(t.text, t.size, &i))
+    if (cfxi_base_parse_int(t.text, t.size, &i))
         return cfx_int(i);
-    return cfxi_parse_float(t.text, t.size, &f) ? cfx_float(f) : cfx_invalid();
+    return cfxi_base_parse_float(t.text, t.size, &f) ? cfx_float(f) : cfx_invalid();
 }
 
 /* ---- modules ------------------------------------------------------------------------------- */
@@ -57,10 +57,10 @@ static bool stop(cfxi_search *s, cfx_status status)
 /* An attribute of the module that `n` calls; INVALID if it has none. False: see the status. */
 static bool attribute(cfxi_search *s, const cfx_node *n, const char *name, cfx_value *v)
 {
-    s->status = cfxi_module_attr(s->opts->modules, s->graph, n->callee->ref->name->data, name, v,
-                                 s->err);
+    s->status = cfxi_ops_module_attr(s->opts->modules, s->graph, n->callee->ref->name->data, name,
+                                     v, s->err);
     if (v->kind != CFX_KIND_INVALID)
-        s->status = cfxi_search_keep(s, s->graph, *v);
+        s->status = cfxi_match_search_keep(s, s->graph, *v);
     return s->status == CFX_OK;
 }
 
@@ -72,15 +72,17 @@ static bool module_is_known(cfxi_search *s, const cfx_node *pn, const cfx_node *
     const size_t n = cfx_node_num_args(gn) + (gn->kwargs ? gn->kwargs->size / 2 : 0);
     cfx_value v;
     if (n != 1 || (cfx_operator_flags(op) & CFX_OPERATOR_STATE))
-        return cfxi_miss_node(s, pn, gn, n != 1 ? "a module must be called with one argument to be "
-                              "taken for a function" : "a module with a state is not taken for a "
-                              "function");
+        return cfxi_match_miss_node(s, pn, gn,
+                                    n != 1 ? "a module must be called with one argument to be "
+                                             "taken for a function"
+                                           : "a module with a state is not taken for a "
+                                             "function");
     for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
         if (!attribute(s, gn, other[i], &v))
             return false;
         if (v.kind != CFX_KIND_INVALID && (v.kind != CFX_KIND_BOOL || v.as.b) &&
             cfx_operator_find_param(op, other[i]) == SIZE_MAX)
-            return cfxi_miss_node(s, pn, gn, "the module has %s=True", other[i]);
+            return cfxi_match_miss_node(s, pn, gn, "the module has %s=True", other[i]);
     }
     return true;
 }
@@ -95,8 +97,10 @@ static bool module_operand(cfxi_search *s, const cfx_node *pn, const cfx_node *g
     if (!attribute(s, gn, strcmp(name, "train") == 0 ? "training" : name, v))
         return false;
     return v->kind != CFX_KIND_HOST ||
-           cfxi_miss_node(s, pn, gn, "the module has a %s of its own: one with weights is not "
-                          "taken for a function", name);
+           cfxi_match_miss_node(s, pn, gn,
+                                "the module has a %s of its own: one with weights is not "
+                                "taken for a function",
+                                name);
 }
 
 /* ---- operands ------------------------------------------------------------------------------ */
@@ -128,7 +132,7 @@ static bool is_off(cfx_value v)
 static bool has_name(const cfx_node *n, cfx_operator op, const char *keyword)
 {
     return cfx_operator_find_param(op, keyword) != SIZE_MAX ||
-           (strcmp(keyword, "input") == 0 && cfxi_node_param_of(n, 0, keyword) == 0);
+           (strcmp(keyword, "input") == 0 && cfxi_ops_node_param_of(n, 0, keyword) == 0);
 }
 
 /* How many keywords that are no names of the row ask for something. */
@@ -147,7 +151,7 @@ static bool is_renamed(const cfx_node *n, size_t i, const cfx_param *param)
 {
     char name[NAME_SIZE];
     for (size_t k = 0; k < cfx_node_num_args(n); k++)
-        if (cfxi_node_param_of(n, k, NULL) == i)
+        if (cfxi_ops_node_param_of(n, k, NULL) == i)
             return false;
     return name_of(param, name) && cfx_node_kwarg(n, name).kind == CFX_KIND_INVALID &&
            (i > 0 || cfx_node_kwarg(n, "input").kind == CFX_KIND_INVALID);
@@ -168,7 +172,7 @@ static bool knows_all(const cfx_node *n, cfx_operator op)
             on -= !is_off(v);
     }
     for (size_t k = 0; k < cfx_node_num_args(n); k++)
-        known += cfx_operator_param(op, cfxi_node_param_of(n, k, NULL), &param) &&
+        known += cfx_operator_param(op, cfxi_ops_node_param_of(n, k, NULL), &param) &&
                  operand(n, &param).kind != CFX_KIND_INVALID;
     return on == 0 && known == cfx_node_num_args(n);
 }
@@ -177,8 +181,9 @@ static bool is_known(cfxi_search *s, const cfx_node *pn, const cfx_node *gn, cfx
 {
     const bool module = gn->op == CFX_OP_CALL_MODULE;
     if (!knows_all(pn, op) || (!module && !knows_all(gn, op)))
-        return cfxi_miss_node(s, pn, gn, "it has arguments that the operator %s does not know",
-                              cfx_operator_name(op));
+        return cfxi_match_miss_node(s, pn, gn,
+                                    "it has arguments that the operator %s does not know",
+                                    cfx_operator_name(op));
     return !module || module_is_known(s, pn, gn, op);
 }
 
@@ -223,7 +228,7 @@ static bool spread(cfxi_search *s, const cfx_param *param, cfx_value other, cfx_
     *v = cfx_value_tuple(g, all, (size_t)(bracket[1] - '0'), s->err);
     if (v->kind == CFX_KIND_INVALID)
         return stop(s, CFX_E_NOMEM);
-    return (s->status = cfxi_search_keep(s, g, *v)) == CFX_OK;
+    return (s->status = cfxi_match_search_keep(s, g, *v)) == CFX_OK;
 }
 
 /* 20 as 20.0 if the other is one: where the row takes a float, or has just said the default. */
@@ -233,7 +238,8 @@ static void as_float(cfx_value *v, cfx_value other)
         *v = cfx_float((double)v->as.i);
 }
 
-bool cfxi_push_operands(cfxi_search *s, int32_t *list, cfx_node *pn, cfx_node *gn, cfx_operator op)
+bool cfxi_match_push_operands(cfxi_search *s, int32_t *list, cfx_node *pn, cfx_node *gn,
+                              cfx_operator op)
 {
     cfx_param param;
     if (!is_known(s, pn, gn, op))
@@ -251,14 +257,15 @@ bool cfxi_push_operands(cfxi_search *s, int32_t *list, cfx_node *pn, cfx_node *g
         if (!complete(s, pn, pn, op, &param, &goal.p) || !complete(s, pn, gn, op, &param, &goal.g))
             return false;
         if (goal.p.kind == CFX_KIND_INVALID || goal.g.kind == CFX_KIND_INVALID)
-            return cfxi_miss_node(s, pn, gn, "only one of both gives %.*s", (int)param.name.size,
-                                  param.name.text);
+            return cfxi_match_miss_node(s, pn, gn, "only one of both gives %.*s",
+                                        (int)param.name.size, param.name.text);
         if (number) {
             as_float(&goal.p, goal.g);
             as_float(&goal.g, goal.p);
         }
         if (!spread(s, &param, goal.g, pn->graph, &goal.p) ||
-            !spread(s, &param, goal.p, gn->graph, &goal.g) || !cfxi_search_push(s, list, goal))
+            !spread(s, &param, goal.p, gn->graph, &goal.g) ||
+            !cfxi_match_search_push(s, list, goal))
             return false;
     }
     return true;

@@ -43,26 +43,26 @@ void cfx_matches_free(cfx_matches *matches)
         cfx_iter_end(&one->pin);
         cfx_graph_release(one->graph);
     }
-    cfxi_vec_free(&matches->items, sizeof(cfx_match), allocator);
-    cfxi_vec_free(&matches->searched, sizeof(cfxi_searched), allocator);
-    cfxi_vec_free(&matches->held, sizeof(cfxi_held), allocator);
+    cfxi_base_vec_free(&matches->items, sizeof(cfx_match), allocator);
+    cfxi_base_vec_free(&matches->searched, sizeof(cfxi_searched), allocator);
+    cfxi_base_vec_free(&matches->held, sizeof(cfxi_held), allocator);
     cfx_node_map_free(matches->used);
-    cfxi_arena_release(&matches->arena);
-    cfxi_free(allocator, matches, sizeof *matches);
+    cfxi_base_arena_release(&matches->arena);
+    cfxi_base_free(allocator, matches, sizeof *matches);
 }
 
 static cfx_matches *new_matches(const cfx_allocator *allocator, const cfx_match_options *opts,
                                 cfx_error *err)
 {
-    cfx_matches *matches = cfxi_alloc(allocator, sizeof *matches);
+    cfx_matches *matches = cfxi_base_alloc(allocator, sizeof *matches);
     if (!matches) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     *matches = (cfx_matches){.allocator = allocator};
     if (opts)
         matches->opts = *opts;
-    cfxi_arena_init(&matches->arena, allocator);
+    cfxi_base_arena_init(&matches->arena, allocator);
     matches->used = cfx_node_map_new(allocator, err);
     if (matches->used)
         return matches;
@@ -83,7 +83,7 @@ static cfx_status copy_bindings(cfxi_search *s, cfx_binding *bound)
         if (v.kind != CFX_KIND_NODE)
             ((cfxi_held *)m->held.data)[m->held.size++] =
                 (cfxi_held){s->graph, cfx_value_retain(v)};
-        else if (!s->opts->overlaps && !cfxi_is_input(s->pattern, place))
+        else if (!s->opts->overlaps && !cfxi_match_is_input(s->pattern, place))
             CFX_TRY(cfx_node_map_set(m->used, v.as.node, cfx_int((int64_t)m->items.size), s->err));
     }
     return CFX_OK;
@@ -94,7 +94,7 @@ static cfx_status copy_inputs(cfxi_search *s, cfx_value *inputs)
     const cfxi_pattern *p = s->pattern;
     size_t n = 0;
     for (size_t i = 0; i < p->n; i++) {
-        if (!cfxi_is_input(p, i))
+        if (!cfxi_match_is_input(p, i))
             continue;
         if (s->bound[i].kind == CFX_KIND_INVALID)
             return cfx_error_set(s->err, CFX_E_KEY, "placeholder %%%s of the pattern is used "
@@ -109,17 +109,17 @@ static cfx_status add_match(cfxi_search *s)
 {
     cfx_matches *m = s->result;
     const cfxi_pattern *p = s->pattern;
-    cfx_binding *bound = cfxi_arena_alloc(&m->arena, (s->trail.size + 1) * sizeof *bound);
-    cfx_value *inputs = cfxi_arena_alloc(&m->arena, (p->n_inputs + 1) * sizeof *inputs);
-    cfx_value *outputs = cfxi_arena_alloc(&m->arena, (p->n_outputs + 1) * sizeof *outputs);
+    cfx_binding *bound = cfxi_base_arena_alloc(&m->arena, (s->trail.size + 1) * sizeof *bound);
+    cfx_value *inputs = cfxi_base_arena_alloc(&m->arena, (p->n_inputs + 1) * sizeof *inputs);
+    cfx_value *outputs = cfxi_base_arena_alloc(&m->arena, (p->n_outputs + 1) * sizeof *outputs);
     if (!bound || !inputs || !outputs ||
-        !cfxi_vec_reserve(&m->items, 1, sizeof(cfx_match), m->allocator) ||
-        !cfxi_vec_reserve(&m->held, s->trail.size, sizeof(cfxi_held), m->allocator))
-        return cfxi_nomem(s->err);
+        !cfxi_base_vec_reserve(&m->items, 1, sizeof(cfx_match), m->allocator) ||
+        !cfxi_base_vec_reserve(&m->held, s->trail.size, sizeof(cfxi_held), m->allocator))
+        return cfxi_base_nomem(s->err);
     CFX_TRY(copy_inputs(s, inputs));
     CFX_TRY(copy_bindings(s, bound));
     for (size_t i = 0; i < p->n_outputs; i++)
-        outputs[i] = s->bound[cfxi_pattern_place(p, p->outputs[i])];
+        outputs[i] = s->bound[cfxi_match_pattern_place(p, p->outputs[i])];
     ((cfx_match *)m->items.data)[m->items.size++] =
         (cfx_match){.pattern = p->number, .graph = s->graph, .bound = bound,
                     .n_bound = s->trail.size, .inputs = inputs, .n_inputs = p->n_inputs,
@@ -140,7 +140,7 @@ static cfx_node *node_at(const cfxi_vec *nodes, size_t i) { return ((cfx_node **
 
 static cfx_status add_node(cfxi_search *s, cfxi_vec *nodes, cfx_node *n)
 {
-    return cfxi_nodes_push(nodes, n, s->graph->allocator, s->err);
+    return cfxi_analysis_nodes_push(nodes, n, s->graph->allocator, s->err);
 }
 
 /* Mostly they are in order already. Each stays once. */
@@ -154,7 +154,7 @@ static void sort_nodes(cfxi_vec *nodes)
         sorted = all[i - 1]->order < all[i]->order;
     if (sorted)
         return;
-    qsort(all, n, sizeof *all, cfxi_compare_order);
+    qsort(all, n, sizeof *all, cfxi_analysis_compare_order);
     for (size_t i = 0; i < n; i++)
         if (i == 0 || all[i] != all[i - 1])
             all[kept++] = all[i];
@@ -166,7 +166,7 @@ static cfx_status add_callee(cfxi_search *s, const cfx_node *anchor, const cfxi_
                              cfxi_vec *nodes)
 {
     cfx_node *first = callee->first;
-    int fits = first ? cfxi_search_fits(s, anchor, first) : 0;
+    int fits = first ? cfxi_match_search_fits(s, anchor, first) : 0;
     if (fits <= 0)
         return s->status;
     cfx_node *n = first;
@@ -200,7 +200,7 @@ static cfx_status take_step(cfxi_search *s, const cfx_node *p, cfxi_vec *nodes, 
     spare->size = 0;
     for (size_t i = 0; i < nodes->size; i++) {
         for (const cfx_use *use = node_at(nodes, i)->users; use; use = cfx_use_next(use)) {
-            if (cfxi_search_fits(s, p, use->user) > 0)
+            if (cfxi_match_search_fits(s, p, use->user) > 0)
                 CFX_TRY(add_node(s, spare, use->user));
             CFX_TRY(s->status);
         }
@@ -219,7 +219,7 @@ static cfx_status add_by_users(cfxi_search *s, const cfxi_trail_to *way, cfx_nod
     cfx_status status = add_node(s, nodes, from);
     for (size_t i = 1; i < way->n && status == CFX_OK; i++)
         status = take_step(s, way->steps[i], nodes, &spare);
-    cfxi_vec_free(&spare, sizeof(cfx_node *), s->graph->allocator);
+    cfxi_base_vec_free(&spare, sizeof(cfx_node *), s->graph->allocator);
     return status;
 }
 
@@ -229,7 +229,7 @@ static cfx_status find_candidates(cfxi_search *s, size_t anchor, cfxi_vec *nodes
     bool named = s->opts->node_name && s->opts->node_name[0];
     nodes->size = 0;
     if (way->n > 0 && !named && !s->opts->ignore_literals) {  /* then a literal does for a node */
-        cfx_value v = s->bound[cfxi_pattern_place(s->pattern, way->steps[0])];
+        cfx_value v = s->bound[cfxi_match_pattern_place(s->pattern, way->steps[0])];
         if (v.kind == CFX_KIND_NODE)
             return add_by_users(s, way, v.as.node, nodes);
     }
@@ -250,7 +250,7 @@ static cfx_status open_level(cfxi_search *s, level *levels, size_t at)
     l->held = s->held.size;
     CFX_TRY(find_candidates(s, at, &l->nodes));
     if (at == 0 && l->nodes.size == 0)
-        cfxi_miss_none(s, s->pattern->anchors[0]);
+        cfxi_match_miss_none(s, s->pattern->anchors[0]);
     return s->status;
 }
 
@@ -259,10 +259,10 @@ static bool try_next(cfxi_search *s, level *l, size_t at)
 {
     cfx_node *n = node_at(&l->nodes, l->next++);
     if (at == 0) {
-        cfxi_miss_begin(s, n, false);
+        cfxi_match_miss_begin(s, n, false);
         s->steps = s->swaps = 0;
     }
-    return cfxi_search_unify(s, s->pattern->anchors[at], n);
+    return cfxi_match_search_unify(s, s->pattern->anchors[at], n);
 }
 
 static cfx_status search_levels(cfxi_search *s, level *levels)
@@ -271,7 +271,7 @@ static cfx_status search_levels(cfxi_search *s, level *levels)
     CFX_TRY(open_level(s, levels, 0));
     for (;;) {
         level *l = &levels[at];
-        cfxi_search_undo(s, l->trail);
+        cfxi_match_search_undo(s, l->trail);
         release_held(&s->held, l->held);
         if (l->next == l->nodes.size) {
             if (at-- == 0)
@@ -284,12 +284,12 @@ static cfx_status search_levels(cfxi_search *s, level *levels)
             CFX_TRY(open_level(s, levels, ++at));
             continue;
         }
-        found = found && cfxi_search_check(s);
+        found = found && cfxi_match_search_check(s);
         CFX_TRY(s->status);
         if (!found)
             continue;
         CFX_TRY(add_match(s));
-        cfxi_miss_begin(s, NULL, true);
+        cfxi_match_miss_begin(s, NULL, true);
         if (!s->opts->overlaps)
             at = 0;  /* all others with this first anchor share it */
     }
@@ -302,15 +302,15 @@ static cfx_status run_search(cfxi_search *s)
     const size_t bytes = s->pattern->n_anchors * sizeof(level);
     if (s->pattern->n_anchors == 0)
         return CFX_OK;
-    level *levels = cfxi_alloc(allocator, bytes);
+    level *levels = cfxi_base_alloc(allocator, bytes);
     if (!levels)
-        return cfxi_nomem(s->err);
+        return cfxi_base_nomem(s->err);
     memset(levels, 0, bytes);
     cfx_status status = search_levels(s, levels);
-    cfxi_miss_begin(s, NULL, false);
+    cfxi_match_miss_begin(s, NULL, false);
     for (size_t i = 0; i < s->pattern->n_anchors; i++)
-        cfxi_vec_free(&levels[i].nodes, sizeof(cfx_node *), allocator);
-    cfxi_free(allocator, levels, bytes);
+        cfxi_base_vec_free(&levels[i].nodes, sizeof(cfx_node *), allocator);
+    cfxi_base_free(allocator, levels, bytes);
     return status;
 }
 
@@ -321,26 +321,26 @@ static cfx_status search_with(cfxi_search *s)
     const size_t n = s->pattern->n;
     for (s->n_taken = 8; s->n_taken < 2 * n + 2;)
         s->n_taken *= 2;
-    s->bound = cfxi_alloc(allocator, n * sizeof *s->bound);
-    s->taken = cfxi_alloc(allocator, s->n_taken * sizeof *s->taken);
-    s->taken_by = cfxi_alloc(allocator, s->n_taken * sizeof *s->taken_by);
-    cfx_status status = cfxi_nomem(NULL);
+    s->bound = cfxi_base_alloc(allocator, n * sizeof *s->bound);
+    s->taken = cfxi_base_alloc(allocator, s->n_taken * sizeof *s->taken);
+    s->taken_by = cfxi_base_alloc(allocator, s->n_taken * sizeof *s->taken_by);
+    cfx_status status = cfxi_base_nomem(NULL);
     if (s->bound && s->taken && s->taken_by &&
-        cfxi_vec_reserve(&s->trail, n, sizeof(size_t), allocator)) {
+        cfxi_base_vec_reserve(&s->trail, n, sizeof(size_t), allocator)) {
         memset(s->bound, 0, n * sizeof *s->bound);
         memset(s->taken, 0, s->n_taken * sizeof *s->taken);
         status = run_search(s);
     } else {
-        cfxi_nomem(s->err);
+        cfxi_base_nomem(s->err);
     }
     release_held(&s->held, 0);
-    cfxi_free(allocator, s->bound, n * sizeof *s->bound);
-    cfxi_free(allocator, s->taken, s->n_taken * sizeof *s->taken);
-    cfxi_free(allocator, s->taken_by, s->n_taken * sizeof *s->taken_by);
-    cfxi_vec_free(&s->trail, sizeof(size_t), allocator);
-    cfxi_vec_free(&s->goals, sizeof(cfxi_goal), allocator);
-    cfxi_vec_free(&s->choices, sizeof(cfxi_choice), allocator);
-    cfxi_vec_free(&s->held, sizeof(cfxi_held), allocator);
+    cfxi_base_free(allocator, s->bound, n * sizeof *s->bound);
+    cfxi_base_free(allocator, s->taken, s->n_taken * sizeof *s->taken);
+    cfxi_base_free(allocator, s->taken_by, s->n_taken * sizeof *s->taken_by);
+    cfxi_base_vec_free(&s->trail, sizeof(size_t), allocator);
+    cfxi_base_vec_free(&s->goals, sizeof(cfxi_goal), allocator);
+    cfxi_base_vec_free(&s->choices, sizeof(cfxi_choice), allocator);
+    cfxi_base_vec_free(&s->held, sizeof(cfxi_held), allocator);
     return status;
 }
 
@@ -358,8 +358,8 @@ typedef struct find_job {
 
 static cfx_status pin(cfx_matches *m, cfx_graph *g, cfx_error *err)
 {
-    if (!cfxi_vec_reserve(&m->searched, 1, sizeof(cfxi_searched), m->allocator))
-        return cfxi_nomem(err);
+    if (!cfxi_base_vec_reserve(&m->searched, 1, sizeof(cfxi_searched), m->allocator))
+        return cfxi_base_nomem(err);
     cfxi_searched *one = &((cfxi_searched *)m->searched.data)[m->searched.size++];
     one->graph = cfx_graph_retain(g);
     cfx_iter_begin(&one->pin, g, false);
@@ -373,9 +373,9 @@ static cfx_status search_graph(cfx_graph *g, void *ctx, cfx_error *err)
     cfxi_early early = {.first_user = UINT64_MAX};
     cfxi_effects *effects = NULL;
     cfx_status status = pin(job->result, g, err);
-    cfxi_graph_freeze(g);
+    cfxi_ir_graph_freeze(g);
     if (status == CFX_OK && opts->strict)
-        status = cfxi_effects_new(g, opts->modules, &effects, err);
+        status = cfxi_match_effects_new(g, opts->modules, &effects, err);
     for (size_t i = 0; i < job->n && status == CFX_OK; i++) {
         cfxi_search s = {.pattern = &job->patterns[i], .graph = g, .result = job->result,
                          .opts = opts, .err = err, .early = &early, .effects = effects,
@@ -383,19 +383,19 @@ static cfx_status search_graph(cfx_graph *g, void *ctx, cfx_error *err)
                          .n_misses = job->n_misses};
         status = search_with(&s);
     }
-    cfxi_effects_free(effects);
-    cfxi_graph_thaw(g);
+    cfxi_match_effects_free(effects);
+    cfxi_ir_graph_thaw(g);
     if (status != CFX_OK || !opts->regions)
         return status;
-    return cfxi_each_region(g, search_graph, ctx, err);
+    return cfxi_analysis_each_region(g, search_graph, ctx, err);
 }
 
 static cfx_status open_patterns(find_job *job, cfx_graph *const *patterns, size_t n,
                                 cfx_error *err)
 {
     for (; job->n < n; job->n++)
-        CFX_TRY(cfxi_pattern_open(&job->patterns[job->n], patterns[job->n], job->n,
-                                  &job->result->opts, err));
+        CFX_TRY(cfxi_match_pattern_open(&job->patterns[job->n], patterns[job->n], job->n,
+                                        &job->result->opts, err));
     return CFX_OK;
 }
 
@@ -403,18 +403,18 @@ static cfx_matches *find(cfx_graph *g, cfx_graph *const *patterns, size_t n,
                          const cfx_match_options *opts, find_job *job, cfx_error *err)
 {
     const size_t bytes = n * sizeof *job->patterns;
-    if (cfxi_expect(g, "graph", err) != CFX_OK)
+    if (cfxi_base_expect(g, "graph", err) != CFX_OK)
         return NULL;
     job->result = new_matches(g->allocator, opts, err);
-    job->patterns = cfxi_alloc(g->allocator, bytes);
-    cfx_status status = job->patterns ? CFX_OK : cfxi_nomem(err);
+    job->patterns = cfxi_base_alloc(g->allocator, bytes);
+    cfx_status status = job->patterns ? CFX_OK : cfxi_base_nomem(err);
     if (status == CFX_OK && job->result)
         status = open_patterns(job, patterns, n, err);
     if (status == CFX_OK && job->result)
         status = search_graph(g, job, err);
     while (job->n > 0)
-        cfxi_pattern_close(&job->patterns[--job->n]);
-    cfxi_free(g->allocator, job->patterns, bytes);
+        cfxi_match_pattern_close(&job->patterns[--job->n]);
+    cfxi_base_free(g->allocator, job->patterns, bytes);
     if (status == CFX_OK)
         return job->result;
     cfx_matches_free(job->result);
@@ -434,7 +434,7 @@ cfx_status cfx_matches_explain(cfx_graph *g, cfx_graph *const *patterns, size_t 
 {
     cfx_error own;
     find_job job = {.misses = misses, .max_misses = max, .n_misses = n};
-    err = cfxi_error_or(err, &own);
+    err = cfxi_base_error_or(err, &own);
     *n = 0;
     cfx_matches *found = find(g, patterns, n_patterns, opts, &job, err);
     cfx_matches_free(found);

@@ -37,7 +37,7 @@ typedef struct results {
 
 static void read_results(const cfx_graph *r, results *all)
 {
-    all->one = cfx_node_arg(cfxi_pattern_output(r), 0);
+    all->one = cfx_node_arg(cfxi_match_pattern_output(r), 0);
     all->items = &all->one;
     all->n = all->step = 1;
     if (all->one.kind == CFX_KIND_TUPLE || all->one.kind == CFX_KIND_LIST)
@@ -72,7 +72,7 @@ static cfx_status check_one(const cfx_match *match, cfx_graph *r, cfx_error *err
                              "replacement must take as many inputs as the pattern (number %zu); "
                              "its last is %s", match->n_inputs, n, match->pattern,
                              last ? last->name->data : "missing");
-    if (!cfxi_pattern_output(r) || cfx_node_num_args(cfxi_pattern_output(r)) == 0)
+    if (!cfxi_match_pattern_output(r) || cfx_node_num_args(cfxi_match_pattern_output(r)) == 0)
         return cfx_error_set(err, CFX_E_VALUE, "the replacement returns nothing: give it an "
                              "output");
     read_results(r, &all);
@@ -89,7 +89,7 @@ static cfx_status check_one(const cfx_match *match, cfx_graph *r, cfx_error *err
 
 static cfx_status see_erased(void *ctx, cfx_node *n)
 {
-    if (!cfxi_node_erased(n))
+    if (!cfxi_ir_node_erased(n))
         return CFX_OK;
     *(cfx_node **)ctx = n;
     return CFX_E_GRAPH;
@@ -127,9 +127,9 @@ static cfx_status hold(replace_job *job, cfx_graph *g, cfx_value v)
     cfxi_vec *held = &job->matches->held;
     if (v.kind == CFX_KIND_NODE)
         return CFX_OK;
-    if (!cfxi_vec_reserve(held, 1, sizeof(cfxi_held), job->matches->allocator)) {
+    if (!cfxi_base_vec_reserve(held, 1, sizeof(cfxi_held), job->matches->allocator)) {
         cfx_value_discard(g, v);
-        return cfxi_nomem(job->err);
+        return cfxi_base_nomem(job->err);
     }
     ((cfxi_held *)held->data)[held->size++] = (cfxi_held){g, cfx_value_retain(v)};
     return CFX_OK;
@@ -209,7 +209,7 @@ static void see_users(const cfx_node *n, place *at)
 
 static place find_place(const cfx_match *match)
 {
-    place at = {.stamp = cfxi_graph_stamp(match->graph, MARKS)};
+    place at = {.stamp = cfxi_ir_graph_stamp(match->graph, MARKS)};
     for (size_t i = 0; i < match->n_bound; i++) {
         cfx_node *n = match->bound[i].value.as.node;
         if (!is_inside(&match->bound[i]))
@@ -241,7 +241,7 @@ static cfx_status add_late(void *ctx, cfx_node *n)
         return CFX_E_GRAPH;
     if (n->mark == l->at->stamp + LATE || n->order < l->at->first_user->order)
         return CFX_OK;
-    if (!cfxi_vec_reserve(&l->nodes, 1, sizeof n, l->allocator))
+    if (!cfxi_base_vec_reserve(&l->nodes, 1, sizeof n, l->allocator))
         return CFX_E_NOMEM;
     n->mark = l->at->stamp + LATE;
     ((cfx_node **)l->nodes.data)[l->nodes.size++] = n;
@@ -264,7 +264,7 @@ static cfx_status find_late(const cfx_match *match, late *l, cfx_error *err)
         return cfx_error_set(err, status, "the match at node %%%s needs a result of another one "
                              "that needs its own; replace one pattern after the other",
                              l->at->last_inside->name->data);
-    return status == CFX_OK ? CFX_OK : cfxi_nomem(err);
+    return status == CFX_OK ? CFX_OK : cfxi_base_nomem(err);
 }
 
 /* Moves what the inputs need before the first user of a result. */
@@ -274,10 +274,10 @@ static cfx_status bring_inputs(const cfx_match *match, const place *at, cfx_erro
     cfx_status status = find_late(match, &l, err);
     cfx_node **nodes = l.nodes.data;
     if (l.nodes.size > 1)
-        qsort(nodes, l.nodes.size, sizeof *nodes, cfxi_compare_order);
+        qsort(nodes, l.nodes.size, sizeof *nodes, cfxi_analysis_compare_order);
     for (size_t i = 0; i < l.nodes.size && status == CFX_OK; i++)
         status = cfx_node_move_before(at->first_user, nodes[i], err);
-    cfxi_vec_free(&l.nodes, sizeof *nodes, l.allocator);
+    cfxi_base_vec_free(&l.nodes, sizeof *nodes, l.allocator);
     return status;
 }
 
@@ -288,8 +288,9 @@ static cfx_status choose_place(const cfx_match *match, bool strict, cfx_node **b
     place at = find_place(match);
     cfx_node *behind = at.last_inside->next;
     *before = at.first_user;
-    if (!*before || (strict && behind->order < at.first_user->order && !cfxi_node_is_root(behind)))
-        *before = cfxi_node_is_root(behind) ? NULL : behind;
+    if (!*before ||
+        (strict && behind->order < at.first_user->order && !cfxi_ir_node_is_root(behind)))
+        *before = cfxi_ir_node_is_root(behind) ? NULL : behind;
     if (!at.first_user || !at.last_input || at.last_input->order < at.first_user->order)
         return CFX_OK;
     return bring_inputs(match, &at, err);
@@ -304,7 +305,10 @@ static cfx_value copy_of(void *ctx, cfx_node *n, cfx_error *err)
     return cfx_node_map_get(job->copies, n);
 }
 
-static bool is_star(cfx_value v) { return v.kind == CFX_KIND_NODE && cfxi_is_star(v.as.node); }
+static bool is_star(cfx_value v)
+{
+    return v.kind == CFX_KIND_NODE && cfxi_match_is_star(v.as.node);
+}
 
 /* `v` is a copy of `from` in which a `*xs` has become a tuple: its items take its place. */
 static cfx_value splice(cfx_graph *g, cfx_value from, cfx_value v, cfx_error *err)
@@ -320,9 +324,9 @@ static cfx_value splice(cfx_graph *g, cfx_value from, cfx_value v, cfx_error *er
         const cfx_value *add = is_star(old[i]) ? cfx_value_items(one, &more) : &one;
         more = add == &one ? 1 : more;
         if (one.kind == CFX_KIND_INVALID ||
-            !cfxi_vec_reserve(&all, more, sizeof one, g->allocator)) {
-            cfxi_vec_free(&all, sizeof one, g->allocator);
-            cfxi_nomem(err);
+            !cfxi_base_vec_reserve(&all, more, sizeof one, g->allocator)) {
+            cfxi_base_vec_free(&all, sizeof one, g->allocator);
+            cfxi_base_nomem(err);
             return cfx_invalid();
         }
         if (more > 0)
@@ -330,14 +334,14 @@ static cfx_value splice(cfx_graph *g, cfx_value from, cfx_value v, cfx_error *er
         all.size += more;
     }
     v = cfx_value_seq(g, (cfx_kind)v.kind, all.data, all.size, err);
-    cfxi_vec_free(&all, sizeof v, g->allocator);
+    cfxi_base_vec_free(&all, sizeof v, g->allocator);
     return v;
 }
 
 static bool has_star(const cfx_node *n)
 {
     for (uint32_t i = 0; i < n->n_inputs; i++)
-        if (cfxi_is_star(n->inputs[i].def))
+        if (cfxi_match_is_star(n->inputs[i].def))
             return true;
     return false;
 }
@@ -392,9 +396,9 @@ static cfx_status copy_replacement(replace_job *job, cfx_match *match, cfx_graph
     cfx_graph *g = match->graph;
     cfx_node *before;
     CFX_TRY(choose_place(match, job->matches->opts.strict, &before, job->err));
-    cfx_node **made = cfxi_arena_alloc(&job->matches->arena, (r->size + 1) * sizeof *made);
+    cfx_node **made = cfxi_base_arena_alloc(&job->matches->arena, (r->size + 1) * sizeof *made);
     if (!made)
-        return cfxi_nomem(job->err);
+        return cfxi_base_nomem(job->err);
     match->made = made;
     cfx_insert_point old = cfx_graph_insert_point(g);
     CFX_TRY(cfx_graph_set_insert_point(g, (cfx_insert_point){before, false}, job->err));
@@ -431,7 +435,7 @@ static cfx_status give_result(replace_job *job, cfx_match *match, size_t i, cfx_
 {
     const cfx_value old = match->outputs[i];
     CFX_TRY(hold(job, match->graph, with));
-    if (old.kind != CFX_KIND_NODE || cfxi_node_erased(old.as.node) ||
+    if (old.kind != CFX_KIND_NODE || cfxi_ir_node_erased(old.as.node) ||
         (with.kind == CFX_KIND_NODE && with.as.node == old.as.node))
         return CFX_OK;
     const cfx_binding *own = binding_of(match, old.as.node);
@@ -446,9 +450,9 @@ static cfx_status give_results(replace_job *job, cfx_match *match, const cfx_gra
 {
     results all;
     read_results(r, &all);
-    cfx_value *given = cfxi_arena_alloc(&job->matches->arena, (all.n + 1) * sizeof *given);
+    cfx_value *given = cfxi_base_arena_alloc(&job->matches->arena, (all.n + 1) * sizeof *given);
     if (!given)
-        return cfxi_nomem(job->err);
+        return cfxi_base_nomem(job->err);
     for (size_t i = 0; i < all.n; i++) {
         cfx_value with = cfx_value_map(match->graph, (cfx_graph *)(uintptr_t)r,
                                        all.items[i * all.step], copy_of, job, job->err);
@@ -467,18 +471,18 @@ static cfx_status erase_match(replace_job *job, const cfx_match *match)
 {
     const cfx_allocator *allocator = job->matches->allocator;
     const size_t bytes = match->n_bound * sizeof(cfx_node *);
-    cfx_node **nodes = cfxi_alloc(allocator, bytes);
-    cfx_status status = nodes ? CFX_OK : cfxi_nomem(job->err);
+    cfx_node **nodes = cfxi_base_alloc(allocator, bytes);
+    cfx_status status = nodes ? CFX_OK : cfxi_base_nomem(job->err);
     size_t n = 0;
     for (size_t i = 0; nodes && i < match->n_bound; i++)
-        if (is_inside(&match->bound[i]) && !cfxi_node_erased(match->bound[i].value.as.node))
+        if (is_inside(&match->bound[i]) && !cfxi_ir_node_erased(match->bound[i].value.as.node))
             nodes[n++] = match->bound[i].value.as.node;
     if (n > 1)
-        qsort(nodes, n, sizeof *nodes, cfxi_compare_order);
+        qsort(nodes, n, sizeof *nodes, cfxi_analysis_compare_order);
     while (n-- > 0 && status == CFX_OK)
-        if (nodes[n]->n_users == 0 && !cfxi_node_erased(nodes[n]))
+        if (nodes[n]->n_users == 0 && !cfxi_ir_node_erased(nodes[n]))
             status = cfx_graph_erase(match->graph, nodes[n], job->err);
-    cfxi_free(allocator, nodes, bytes);
+    cfxi_base_free(allocator, nodes, bytes);
     return status;
 }
 
@@ -495,8 +499,8 @@ cfx_status cfx_matches_replace(cfx_matches *matches, cfx_graph *const *replaceme
                                cfx_error *err)
 {
     cfx_error own;
-    err = cfxi_error_or(err, &own);
-    CFX_TRY(cfxi_expect(matches, "result of a search", err));
+    err = cfxi_base_error_or(err, &own);
+    CFX_TRY(cfxi_base_expect(matches, "result of a search", err));
     CFX_TRY(check_all(matches, replacements, err));
     replace_job job = {.matches = matches, .err = err};
     cfx_status status = CFX_OK;
@@ -507,7 +511,7 @@ cfx_status cfx_matches_replace(cfx_matches *matches, cfx_graph *const *replaceme
     for (size_t i = 0; i < matches->items.size && status == CFX_OK; i++) {
         cfx_match *match = &((cfx_match *)matches->items.data)[i];
         /* Whoever waits for an edit is called now, not while marks are in use. */
-        status = cfxi_graph_begin_edit(match->graph, err);
+        status = cfxi_ir_graph_begin_edit(match->graph, err);
         if (status == CFX_OK)
             status = replace_one(&job, match, replacements[i]);
     }

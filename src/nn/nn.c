@@ -22,7 +22,7 @@ cfx_datum cfxi_nn_arg(const cfxi_making *k, const char *name)
 {
     cfx_param param;
     for (size_t i = 0; i < k->n && cfx_nn_param(k->nn, i, &param); i++)
-        if (cfxi_text_is_word(param.name, name))
+        if (cfxi_ops_text_is_word(param.name, name))
             return k->args[i];
     return cfx_datum_invalid();
 }
@@ -116,8 +116,8 @@ static void put(cfxi_making *k, const char *name, cfxi_member_kind kind, cfx_mod
 {
     cfx_error err = {0};
     if (cfx_ok(k->at.scope) &&
-        cfxi_module_put(k->m, name, strlen(name), kind, child, d, &err) != CFX_OK)
-        cfxi_scope_take(k->at, &err);
+        cfxi_capture_module_put(k->m, name, strlen(name), kind, child, d, &err) != CFX_OK)
+        cfxi_capture_scope_take(k->at, &err);
 }
 
 void cfxi_nn_set(cfxi_making *k, const char *name, cfx_datum d)
@@ -155,11 +155,11 @@ cfx_module *cfxi_nn_part(cfxi_making *k, const char *name, cfx_nn nn, const cfx_
 cfx_module *cfxi_nn_new(cfx_at at, cfx_nn nn)
 {
     cfx_error err = {0};
-    cfx_module *m = cfxi_module_make(at.scope->allocator, &err);
+    cfx_module *m = cfxi_capture_module_make(at.scope->allocator, &err);
     if (m)
         m->nn = nn;
     else
-        cfxi_scope_take(at, &err);
+        cfxi_capture_scope_take(at, &err);
     return m;
 }
 
@@ -229,7 +229,7 @@ static cfx_datum convert_list(cfxi_making *k, const cfxi_signature_param *p, cfx
     cfx_error err = {0};
     cfx_datum made = cfx_datum_seq(CFX_DATUM_TUPLE, items, n, k->at.scope->allocator, &err);
     if (made.kind == CFX_DATUM_INVALID)
-        cfxi_scope_take(k->at, &err);
+        cfxi_capture_scope_take(k->at, &err);
     return made;
 }
 
@@ -259,7 +259,7 @@ static cfx_datum convert(cfxi_making *k, const cfx_param *param, const cfxi_sign
 /* ---- the whole ----------------------------------------------------------------------------- */
 
 static cfxi_maker *const makers[CFX_NN_COUNT] = {
-#define CFX_NN(name, function, schema, make) [CFX_NN_##name] = cfxi_make_##make,
+#define CFX_NN(name, function, schema, make) [CFX_NN_##name] = cfxi_nn_make_##make,
 #include <cfx/nn.def>
 #undef CFX_NN
 };
@@ -269,9 +269,9 @@ static bool bind(cfxi_making *k, const cfx_param *param, cfx_var v)
 {
     cfx_error err = {0};
     cfxi_signature_param p;
-    cfxi_signature_read(param, &p, k->at.scope->allocator, &err);
+    cfxi_rt_signature_read(param, &p, k->at.scope->allocator, &err);
     if (err.status != CFX_OK) {
-        cfxi_scope_take(k->at, &err);
+        cfxi_capture_scope_take(k->at, &err);
         return false;
     }
     cfx_datum given = v.kind == CFX_VAR_EMPTY ? cfx_datum_retain(p.value)
@@ -293,7 +293,7 @@ static void keep(cfxi_making *k)
     cfx_param param;
     char name[CFX_SPELLING_SIZE];
     for (size_t i = 0; i < k->n && cfx_nn_param(k->nn, i, &param); i++)
-        if (cfxi_nn_attribute(k->nn, &param, name))
+        if (cfxi_ops_nn_attribute(k->nn, &param, name))
             put(k, name, strncmp(param.type, "Tensor", 6) == 0 ? CFXI_MEMBER_BUFFER
                                                               : CFXI_MEMBER_ATTRIBUTE,
                 NULL, k->args[i]);
@@ -335,7 +335,7 @@ cfx_module *cfx_nn_make_at(cfx_at at, cfx_nn nn, const cfx_var *args, size_t n)
     for (size_t i = 0; i < k.n; i++)
         cfx_datum_release(k.args[i]);
     if (cfx_ok(at.scope))
-        return cfxi_scope_own(at, k.m);
+        return cfxi_capture_scope_own(at, k.m);
     cfx_module_release(k.m);
     return NULL;
 }

@@ -11,7 +11,7 @@ static void zero_bias(cfxi_making *k, const char *path)
 {
     const cfx_datum bias = cfx_module_attribute(k->m, path);
     if (cfx_ok(k->at.scope) && bias.kind == CFX_DATUM_TENSOR)
-        cfxi_nn_fill(k->at, bias.as.tensor, cfxi_fill(0));
+        cfxi_nn_fill(k->at, bias.as.tensor, cfxi_nn_init_fill(0));
 }
 
 /* ---- attention ----------------------------------------------------------------------------- */
@@ -35,18 +35,18 @@ static void add_projections(cfxi_making *k, int64_t width, int64_t kdim, int64_t
     const int64_t packed[] = {3 * width, width};
     const bool one = kdim == width && vdim == width;
     if (one)
-        cfxi_nn_parameter(k, "in_proj_weight", packed, 2, cfxi_xavier_uniform(packed, 2));
+        cfxi_nn_parameter(k, "in_proj_weight", packed, 2, cfxi_nn_xavier_uniform(packed, 2));
     for (size_t i = 0; i < 3; i++) {
         const int64_t sizes[] = {width, widths[i]};
         if (one)
             cfxi_nn_no_parameter(k, names[i]);
         else
-            cfxi_nn_parameter(k, names[i], sizes, 2, cfxi_xavier_uniform(sizes, 2));
+            cfxi_nn_parameter(k, names[i], sizes, 2, cfxi_nn_xavier_uniform(sizes, 2));
     }
     if (!one)
         cfxi_nn_no_parameter(k, "in_proj_weight");
     if (cfxi_nn_flag(k, "bias"))
-        cfxi_nn_parameter(k, "in_proj_bias", packed, 1, cfxi_fill(0));
+        cfxi_nn_parameter(k, "in_proj_bias", packed, 1, cfxi_nn_init_fill(0));
     else
         cfxi_nn_no_parameter(k, "in_proj_bias");
     cfxi_nn_set(k, "_qkv_same_embed_dim", cfx_datum_bool(one));
@@ -59,13 +59,13 @@ static void add_bias_kv(cfxi_making *k, int64_t width)
     for (size_t i = 0; i < 2; i++) {
         const char *name = i == 0 ? "bias_k" : "bias_v";
         if (there)
-            cfxi_nn_parameter(k, name, sizes, 3, cfxi_xavier_normal(sizes, 3));
+            cfxi_nn_parameter(k, name, sizes, 3, cfxi_nn_xavier_normal(sizes, 3));
         else
             cfxi_nn_set(k, name, cfx_datum_none());
     }
 }
 
-void cfxi_make_attention(cfxi_making *k)
+void cfxi_nn_make_attention(cfxi_making *k)
 {
     const int64_t width = cfxi_nn_int(k, "embed_dim");
     check_heads(k, "embed_dim", "num_heads");
@@ -131,7 +131,7 @@ static void check_layer(const cfxi_making *k)
     cfxi_nn_one_of(k, "activation", words);
 }
 
-void cfxi_make_transformer_layer(cfxi_making *k)
+void cfxi_nn_make_transformer_layer(cfxi_making *k)
 {
     const bool decoder = k->nn == CFX_NN_TransformerDecoderLayer;
     check_layer(k);
@@ -205,16 +205,16 @@ static cfx_status reset(void *ctx, cfx_module *m, const char *path, cfx_error *e
     (void)path;
     (void)err;
     for (size_t i = 0; i < m->members.size; i++) {
-        const cfxi_member *e = cfxi_member_at(m, i);
+        const cfxi_member *e = cfxi_capture_member_at(m, i);
         const cfx_tensor *t = e->value.kind == CFX_DATUM_TENSOR ? e->value.as.tensor : NULL;
         if (t && e->kind == CFXI_MEMBER_PARAMETER && cfx_tensor_ndim(t) > 1)
             cfxi_nn_fill(k->at, e->value.as.tensor,
-                         cfxi_xavier_uniform(cfx_tensor_sizes(t), cfx_tensor_ndim(t)));
+                         cfxi_nn_xavier_uniform(cfx_tensor_sizes(t), cfx_tensor_ndim(t)));
     }
     return cfx_ok(k->at.scope) ? CFX_OK : k->at.scope->error.status;
 }
 
-void cfxi_make_transformer(cfxi_making *k)
+void cfxi_nn_make_transformer(cfxi_making *k)
 {
     cfx_error err = {0};
     if (!cfxi_nn_is_none(k, "custom_encoder") || !cfxi_nn_is_none(k, "custom_decoder"))
@@ -227,6 +227,6 @@ void cfxi_make_transformer(cfxi_making *k)
               cfxi_nn_int(k, "num_encoder_layers"));
     add_stack(k, "decoder", CFX_NN_TransformerDecoder, CFX_NN_TransformerDecoderLayer,
               cfxi_nn_int(k, "num_decoder_layers"));
-    if (cfx_ok(k->at.scope) && cfxi_module_each(k->m, reset, k, &err) != CFX_OK)
-        cfxi_scope_take(k->at, &err);
+    if (cfx_ok(k->at.scope) && cfxi_capture_module_each(k->m, reset, k, &err) != CFX_OK)
+        cfxi_capture_scope_take(k->at, &err);
 }

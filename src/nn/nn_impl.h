@@ -26,7 +26,7 @@ typedef struct cfxi_making {
 
 /* Adds what a class has beside its arguments. */
 typedef void cfxi_maker(cfxi_making *k);
-#define CFX_NN(name, function, schema, make) cfxi_maker cfxi_make_##make;
+#define CFX_NN(name, function, schema, make) cfxi_maker cfxi_nn_make_##make;
 #include <cfx/nn.def>
 #undef CFX_NN
 
@@ -70,19 +70,22 @@ typedef struct cfxi_init {
     double value;  /* to fill with; uniform between -value and value; the standard deviation */
 } cfxi_init;
 
-static inline cfxi_init cfxi_fill(double value) { return (cfxi_init){CFXI_INIT_FILL, value}; }
-static inline cfxi_init cfxi_uniform(double bound)
+static inline cfxi_init cfxi_nn_init_fill(double value)
+{
+    return (cfxi_init){CFXI_INIT_FILL, value};
+}
+static inline cfxi_init cfxi_nn_uniform(double bound)
 {
     return (cfxi_init){CFXI_INIT_UNIFORM, bound};
 }
-static inline cfxi_init cfxi_normal(double std) { return (cfxi_init){CFXI_INIT_NORMAL, std}; }
+static inline cfxi_init cfxi_nn_normal(double std) { return (cfxi_init){CFXI_INIT_NORMAL, std}; }
 /* Between -1/sqrt(n) and 1/sqrt(n); all zero if n is. */
-cfxi_init cfxi_uniform_of(double n);
+cfxi_init cfxi_nn_uniform_of(double n);
 /* As Xavier Glorot proposed, for a weight of these sizes. */
-cfxi_init cfxi_xavier_uniform(const int64_t *sizes, size_t ndim);
-cfxi_init cfxi_xavier_normal(const int64_t *sizes, size_t ndim);
+cfxi_init cfxi_nn_xavier_uniform(const int64_t *sizes, size_t ndim);
+cfxi_init cfxi_nn_xavier_normal(const int64_t *sizes, size_t ndim);
 /* How many inputs an output of such a weight has. */
-double cfxi_fan_in(const int64_t *sizes, size_t ndim);
+double cfxi_nn_fan_in(const int64_t *sizes, size_t ndim);
 
 /* Writes over the elements of `t`. */
 void cfxi_nn_fill(cfx_at at, cfx_tensor *t, cfxi_init init);

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-cfxi_init cfxi_uniform_of(double n) { return cfxi_uniform(n > 0 ? 1 / sqrt(n) : 0); }
+cfxi_init cfxi_nn_uniform_of(double n) { return cfxi_nn_uniform(n > 0 ? 1 / sqrt(n) : 0); }
 
 static double product(const int64_t *sizes, size_t from, size_t ndim)
 {
@@ -14,23 +14,23 @@ static double product(const int64_t *sizes, size_t from, size_t ndim)
     return n;
 }
 
-double cfxi_fan_in(const int64_t *sizes, size_t ndim) { return product(sizes, 1, ndim); }
+double cfxi_nn_fan_in(const int64_t *sizes, size_t ndim) { return product(sizes, 1, ndim); }
 
 static double fans(const int64_t *sizes, size_t ndim)
 {
     return ((double)sizes[0] + (double)sizes[1]) * product(sizes, 2, ndim);
 }
 
-cfxi_init cfxi_xavier_uniform(const int64_t *sizes, size_t ndim)
+cfxi_init cfxi_nn_xavier_uniform(const int64_t *sizes, size_t ndim)
 {
     const double n = fans(sizes, ndim);
-    return cfxi_uniform(n > 0 ? sqrt(6 / n) : 0);
+    return cfxi_nn_uniform(n > 0 ? sqrt(6 / n) : 0);
 }
 
-cfxi_init cfxi_xavier_normal(const int64_t *sizes, size_t ndim)
+cfxi_init cfxi_nn_xavier_normal(const int64_t *sizes, size_t ndim)
 {
     const double n = fans(sizes, ndim);
-    return cfxi_normal(n > 0 ? sqrt(2 / n) : 0);
+    return cfxi_nn_normal(n > 0 ? sqrt(2 / n) : 0);
 }
 
 void cfxi_nn_fill(cfx_at at, cfx_tensor *t, cfxi_init init)
@@ -50,7 +50,7 @@ void cfxi_nn_fill(cfx_at at, cfx_tensor *t, cfxi_init init)
     }
     cfx_datum done = cfx_operator_run(at.scope->rt, op, args, n, &err);
     if (done.kind == CFX_DATUM_INVALID)
-        cfxi_scope_take(at, &err);
+        cfxi_capture_scope_take(at, &err);
     cfx_datum_release(done);
 }
 
@@ -63,7 +63,7 @@ static void add(cfxi_making *k, const char *name, const int64_t *sizes, size_t n
     cfx_tensor *t = cfx_tensor_new(k->dtype, sizes, ndim, k->at.scope->allocator, &err);
     if (!t) {
         if (err.status == CFX_E_NOMEM)
-            cfxi_scope_take(k->at, &err);
+            cfxi_capture_scope_take(k->at, &err);
         else
             cfxi_nn_fail(k, "%s: %.150s", name, err.message);
         return;

@@ -11,21 +11,21 @@ static void add_bias(cfxi_making *k, int64_t size, cfxi_init init)
         cfxi_nn_no_parameter(k, "bias");
 }
 
-void cfxi_make_linear(cfxi_making *k)
+void cfxi_nn_make_linear(cfxi_making *k)
 {
     const int64_t sizes[] = {cfxi_nn_int(k, "out_features"), cfxi_nn_int(k, "in_features")};
-    const cfxi_init init = cfxi_uniform_of((double)sizes[1]);
+    const cfxi_init init = cfxi_nn_uniform_of((double)sizes[1]);
     cfxi_nn_at_least(k, "in_features", 0);
     cfxi_nn_at_least(k, "out_features", 0);
     cfxi_nn_parameter(k, "weight", sizes, 2, init);
     add_bias(k, sizes[0], init);
 }
 
-void cfxi_make_bilinear(cfxi_making *k)
+void cfxi_nn_make_bilinear(cfxi_making *k)
 {
     const int64_t sizes[] = {cfxi_nn_int(k, "out_features"), cfxi_nn_int(k, "in1_features"),
                              cfxi_nn_int(k, "in2_features")};
-    const cfxi_init init = cfxi_uniform_of((double)sizes[1]);
+    const cfxi_init init = cfxi_nn_uniform_of((double)sizes[1]);
     cfxi_nn_at_least(k, "in1_features", 1);
     cfxi_nn_at_least(k, "in2_features", 0);
     cfxi_nn_at_least(k, "out_features", 0);
@@ -68,7 +68,7 @@ static void given_weight(cfxi_making *k, cfx_tensor *t, const int64_t sizes[2])
     cfx_module_parameter_at(k->at, k->m, "weight", t);
 }
 
-void cfxi_make_embedding(cfxi_making *k)
+void cfxi_nn_make_embedding(cfxi_making *k)
 {
     static const char *const modes[] = {"sum", "mean", "max", NULL};
     const int64_t sizes[] = {cfxi_nn_int(k, "num_embeddings"), cfxi_nn_int(k, "embedding_dim")};
@@ -82,7 +82,7 @@ void cfxi_make_embedding(cfxi_making *k)
         given_weight(k, given.as.tensor, sizes);
         return;
     }
-    cfxi_nn_parameter(k, "weight", sizes, 2, cfxi_normal(1));
+    cfxi_nn_parameter(k, "weight", sizes, 2, cfxi_nn_normal(1));
     zero_row(k, row, sizes[1]);
 }
 
@@ -170,7 +170,7 @@ static void check_mode(cfxi_making *k, const conv *c)
         cfxi_nn_fail(k, "only the padding_mode 'zeros' is supported");
 }
 
-void cfxi_make_conv(cfxi_making *k)
+void cfxi_nn_make_conv(cfxi_making *k)
 {
     static const int64_t zeros[3];
     const int64_t in = cfxi_nn_int(k, "in_channels");
@@ -189,7 +189,7 @@ void cfxi_make_conv(cfxi_making *k)
         cfxi_nn_set(k, "output_padding", cfxi_nn_tuple(k, zeros, c.dims));
     int64_t sizes[5] = {c.transposed ? in : out, (c.transposed ? out : in) / groups};
     memcpy(sizes + 2, c.kernel, sizeof c.kernel);
-    const cfxi_init init = cfxi_uniform_of(cfxi_fan_in(sizes, c.dims + 2));
+    const cfxi_init init = cfxi_nn_uniform_of(cfxi_nn_fan_in(sizes, c.dims + 2));
     cfxi_nn_parameter(k, "weight", sizes, c.dims + 2, init);
     add_bias(k, out, init);
 }

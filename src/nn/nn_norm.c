@@ -5,17 +5,17 @@
 static void add_affine(cfxi_making *k, bool affine, const int64_t *sizes, size_t ndim)
 {
     if (affine)
-        cfxi_nn_parameter(k, "weight", sizes, ndim, cfxi_fill(1));
+        cfxi_nn_parameter(k, "weight", sizes, ndim, cfxi_nn_init_fill(1));
     else
         cfxi_nn_no_parameter(k, "weight");
     if (affine && cfxi_nn_flag(k, "bias"))
-        cfxi_nn_parameter(k, "bias", sizes, ndim, cfxi_fill(0));
+        cfxi_nn_parameter(k, "bias", sizes, ndim, cfxi_nn_init_fill(0));
     else
         cfxi_nn_no_parameter(k, "bias");
 }
 
 /* Batch and instance normalisation. */
-void cfxi_make_norm(cfxi_making *k)
+void cfxi_nn_make_norm(cfxi_making *k)
 {
     const int64_t n = cfxi_nn_int(k, "num_features");
     cfxi_nn_at_least(k, "num_features", 0);
@@ -26,10 +26,10 @@ void cfxi_make_norm(cfxi_making *k)
         cfxi_nn_no_buffer(k, "num_batches_tracked");
         return;
     }
-    cfxi_nn_buffer(k, "running_mean", &n, 1, cfxi_fill(0));
-    cfxi_nn_buffer(k, "running_var", &n, 1, cfxi_fill(1));
+    cfxi_nn_buffer(k, "running_mean", &n, 1, cfxi_nn_init_fill(0));
+    cfxi_nn_buffer(k, "running_var", &n, 1, cfxi_nn_init_fill(1));
     k->dtype = CFX_DTYPE_INT64;
-    cfxi_nn_buffer(k, "num_batches_tracked", NULL, 0, cfxi_fill(0));
+    cfxi_nn_buffer(k, "num_batches_tracked", NULL, 0, cfxi_nn_init_fill(0));
 }
 
 /* The sizes that are normalised, always a tuple. */
@@ -42,24 +42,24 @@ static size_t normalized_shape(cfxi_making *k, int64_t sizes[CFX_MAX_DIMS])
     return n;
 }
 
-void cfxi_make_layer_norm(cfxi_making *k)
+void cfxi_nn_make_layer_norm(cfxi_making *k)
 {
     int64_t sizes[CFX_MAX_DIMS];
     const size_t n = normalized_shape(k, sizes);
     add_affine(k, cfxi_nn_flag(k, "elementwise_affine"), sizes, n);
 }
 
-void cfxi_make_rms_norm(cfxi_making *k)
+void cfxi_nn_make_rms_norm(cfxi_making *k)
 {
     int64_t sizes[CFX_MAX_DIMS];
     const size_t n = normalized_shape(k, sizes);
     if (cfxi_nn_flag(k, "elementwise_affine"))
-        cfxi_nn_parameter(k, "weight", sizes, n, cfxi_fill(1));
+        cfxi_nn_parameter(k, "weight", sizes, n, cfxi_nn_init_fill(1));
     else
         cfxi_nn_no_parameter(k, "weight");
 }
 
-void cfxi_make_group_norm(cfxi_making *k)
+void cfxi_nn_make_group_norm(cfxi_making *k)
 {
     const int64_t n = cfxi_nn_int(k, "num_channels");
     const int64_t groups = cfxi_nn_int(k, "num_groups");

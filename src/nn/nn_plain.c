@@ -1,12 +1,12 @@
 /* nn_plain.c - modules that are no more than their arguments, but for a check or an attribute. */
 #include "nn_impl.h"
 
-void cfxi_make_nothing(cfxi_making *k) { (void)k; }
+void cfxi_nn_make_nothing(cfxi_making *k) { (void)k; }
 
 /* ---- pooling ------------------------------------------------------------------------------- */
 
 /* A stride that is not given is the kernel's size. */
-void cfxi_make_pool(cfxi_making *k)
+void cfxi_nn_make_pool(cfxi_making *k)
 {
     cfxi_nn_at_least(k, "kernel_size", 1);
     cfxi_nn_at_least(k, "stride", 1);
@@ -16,7 +16,7 @@ void cfxi_make_pool(cfxi_making *k)
         cfxi_nn_set(k, "stride", cfx_datum_retain(cfxi_nn_arg(k, "kernel_size")));
 }
 
-void cfxi_make_fractional_pool(cfxi_making *k)
+void cfxi_nn_make_fractional_pool(cfxi_making *k)
 {
     size_t n;
     const cfx_datum *ratio = cfx_datum_items(cfxi_nn_arg(k, "output_ratio"), &n);
@@ -33,16 +33,16 @@ void cfxi_make_fractional_pool(cfxi_making *k)
 
 /* ---- dropout and activations --------------------------------------------------------------- */
 
-void cfxi_make_dropout(cfxi_making *k) { cfxi_nn_probability(k, "p"); }
+void cfxi_nn_make_dropout(cfxi_making *k) { cfxi_nn_probability(k, "p"); }
 
-void cfxi_make_relu6(cfxi_making *k)
+void cfxi_nn_make_relu6(cfxi_making *k)
 {
     cfxi_nn_set(k, "min_val", cfx_datum_float(0));
     cfxi_nn_set(k, "max_val", cfx_datum_float(6));
 }
 
 /* min_value and max_value are the old names of min_val and max_val. */
-void cfxi_make_hardtanh(cfxi_making *k)
+void cfxi_nn_make_hardtanh(cfxi_making *k)
 {
     const char *const low = cfxi_nn_is_none(k, "min_value") ? "min_val" : "min_value";
     const char *const high = cfxi_nn_is_none(k, "max_value") ? "max_val" : "max_value";
@@ -52,18 +52,18 @@ void cfxi_make_hardtanh(cfxi_making *k)
         cfxi_nn_fail(k, "max_val must be more than min_val");
 }
 
-void cfxi_make_prelu(cfxi_making *k)
+void cfxi_nn_make_prelu(cfxi_making *k)
 {
     const int64_t n = cfxi_nn_int(k, "num_parameters");
     cfxi_nn_at_least(k, "num_parameters", 0);
-    cfxi_nn_parameter(k, "weight", &n, 1, cfxi_fill(cfxi_nn_float(k, "init")));
+    cfxi_nn_parameter(k, "weight", &n, 1, cfxi_nn_init_fill(cfxi_nn_float(k, "init")));
 }
 
 /* ---- shapes -------------------------------------------------------------------------------- */
 
-void cfxi_make_zero_pad(cfxi_making *k) { cfxi_nn_set(k, "value", cfx_datum_float(0)); }
+void cfxi_nn_make_zero_pad(cfxi_making *k) { cfxi_nn_set(k, "value", cfx_datum_float(0)); }
 
-void cfxi_make_upsample(cfxi_making *k)
+void cfxi_nn_make_upsample(cfxi_making *k)
 {
     const bool bilinear = k->nn == CFX_NN_UpsamplingBilinear2d;
     cfxi_nn_set_text(k, "name", cfx_nn_name(k->nn));
@@ -77,7 +77,7 @@ void cfxi_make_upsample(cfxi_making *k)
 /* ---- losses -------------------------------------------------------------------------------- */
 
 /* What size_average and reduce, before there was `reduction`, say together. */
-void cfxi_make_loss(cfxi_making *k)
+void cfxi_nn_make_loss(cfxi_making *k)
 {
     static const char *const words[] = {"none", "mean", "sum", NULL};
     static const char *const of_kl_div[] = {"none", "mean", "sum", "batchmean", NULL};

@@ -64,7 +64,7 @@ static void add_layer(cfxi_making *k, const rnn *r, int64_t layer, bool reverse,
     }
 }
 
-void cfxi_make_rnn(cfxi_making *k)
+void cfxi_nn_make_rnn(cfxi_making *k)
 {
     const int64_t layers = cfxi_nn_int(k, "num_layers");
     const int64_t directions = cfxi_nn_flag(k, "bidirectional") ? 2 : 1;
@@ -76,7 +76,7 @@ void cfxi_make_rnn(cfxi_making *k)
         return;
     rnn r = {.hidden = cfxi_nn_int(k, "hidden_size"), .proj = cfxi_nn_int(k, "proj_size")};
     r.rows = gates_of(k->nn) * r.hidden;
-    r.init = cfxi_uniform_of((double)r.hidden);
+    r.init = cfxi_nn_uniform_of((double)r.hidden);
     if (strcmp(cfxi_nn_text(k, "nonlinearity"), "relu") == 0)
         mode = "RNN_RELU";
     cfxi_nn_set_text(k, "mode", mode);
@@ -92,7 +92,7 @@ void cfxi_make_rnn(cfxi_making *k)
 
 /* ---- cells --------------------------------------------------------------------------------- */
 
-void cfxi_make_rnn_cell(cfxi_making *k)
+void cfxi_nn_make_rnn_cell(cfxi_making *k)
 {
     check_nonlinearity(k);
     check_sizes(k);
@@ -101,7 +101,7 @@ void cfxi_make_rnn_cell(cfxi_making *k)
     const int64_t hidden = cfxi_nn_int(k, "hidden_size");
     const int64_t ih[] = {gates_of(k->nn) * hidden, cfxi_nn_int(k, "input_size")};
     const int64_t hh[] = {ih[0], hidden};
-    const cfxi_init init = cfxi_uniform_of((double)hidden);
+    const cfxi_init init = cfxi_nn_uniform_of((double)hidden);
     cfxi_nn_parameter(k, "weight_ih", ih, 2, init);
     cfxi_nn_parameter(k, "weight_hh", hh, 2, init);
     if (cfxi_nn_flag(k, "bias")) {

@@ -12,11 +12,11 @@ static cfx_status answer_or_error(const cfx_error *why, cfx_status status, cfx_e
         return CFX_OK;
     if (why->status == status && err)
         *err = *why;
-    return cfxi_failed(err, status);
+    return cfxi_base_failed(err, status);
 }
 
-cfx_status cfxi_module_class(const cfx_modules *modules, const char *path, cfx_buffer *name,
-                             cfx_error *err)
+cfx_status cfxi_ops_module_class(const cfx_modules *modules, const char *path, cfx_buffer *name,
+                                 cfx_error *err)
 {
     cfx_error why = {.status = CFX_OK};
     if (!modules || !modules->class_name)
@@ -25,8 +25,8 @@ cfx_status cfxi_module_class(const cfx_modules *modules, const char *path, cfx_b
     return answer_or_error(&why, status, err);
 }
 
-cfx_status cfxi_module_attr(const cfx_modules *modules, cfx_graph *g, const char *path,
-                            const char *name, cfx_value *v, cfx_error *err)
+cfx_status cfxi_ops_module_attr(const cfx_modules *modules, cfx_graph *g, const char *path,
+                                const char *name, cfx_value *v, cfx_error *err)
 {
     cfx_error why = {.status = CFX_OK};
     cfx_buffer full;
@@ -37,7 +37,7 @@ cfx_status cfxi_module_attr(const cfx_modules *modules, cfx_graph *g, const char
     if (cfx_buffer_append(&full, path, strlen(path)) != CFX_OK ||
         cfx_buffer_append(&full, ".", path[0] && name[0]) != CFX_OK ||
         cfx_buffer_append(&full, name, strlen(name)) != CFX_OK)
-        cfxi_nomem(&why);
+        cfxi_base_nomem(&why);
     else
         *v = modules->get(modules->ctx, g, full.data, &why);
     cfx_buffer_free(&full);
@@ -52,7 +52,7 @@ cfx_status cfx_node_operator_of(const cfx_node *n, const cfx_modules *modules, c
     if (n->op != CFX_OP_CALL_MODULE)
         return CFX_OK;
     cfx_buffer_init(&name, n->graph->allocator);
-    cfx_status status = cfxi_module_class(modules, n->callee->ref->name->data, &name, err);
+    cfx_status status = cfxi_ops_module_class(modules, n->callee->ref->name->data, &name, err);
     if (status == CFX_OK)
         *op = cfx_operator_of_class(name.data);
     cfx_buffer_free(&name);
@@ -61,8 +61,8 @@ cfx_status cfx_node_operator_of(const cfx_node *n, const cfx_modules *modules, c
 
 /* Only for operators that can be in place, or that nothing is known of: most modules have no such
  * attribute, and asking for what is not there is slow in Python. */
-cfx_status cfxi_module_writes(const cfx_node *n, const cfx_modules *modules, bool *writes,
-                              cfx_error *err)
+cfx_status cfxi_ops_module_writes(const cfx_node *n, const cfx_modules *modules, bool *writes,
+                                  cfx_error *err)
 {
     cfx_operator op;
     cfx_value v;
@@ -70,7 +70,8 @@ cfx_status cfxi_module_writes(const cfx_node *n, const cfx_modules *modules, boo
     CFX_TRY(cfx_node_operator_of(n, modules, &op, err));
     if (op && !cfx_operator_in_place(op))
         return CFX_OK;
-    CFX_TRY(cfxi_module_attr(modules, n->graph, n->callee->ref->name->data, "inplace", &v, err));
+    CFX_TRY(
+        cfxi_ops_module_attr(modules, n->graph, n->callee->ref->name->data, "inplace", &v, err));
     *writes = v.kind != CFX_KIND_INVALID && !(v.kind == CFX_KIND_BOOL && !v.as.b);
     cfx_value_discard(n->graph, v);
     return CFX_OK;

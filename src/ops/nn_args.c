@@ -98,7 +98,7 @@ static source source_of(cfx_nn nn, const cfx_param *param, char name[CFX_SPELLIN
     return (source){nn, name, name, IS, NULL};
 }
 
-bool cfxi_nn_attribute(cfx_nn nn, const cfx_param *param, char name[CFX_SPELLING_SIZE])
+bool cfxi_ops_nn_attribute(cfx_nn nn, const cfx_param *param, char name[CFX_SPELLING_SIZE])
 {
     const source s = source_of(nn, param, name);
     const bool plain = (s.how == IS || s.how == UNLESS) && !strchr(s.attribute, '.');
@@ -117,7 +117,7 @@ static cfx_status refuse(const reading *r, const char *what, const char *name)
 
 static cfx_status attribute(const reading *r, const char *name, cfx_value *v)
 {
-    return cfxi_module_attr(r->modules, r->g, r->path, name, v, r->err);
+    return cfxi_ops_module_attr(r->modules, r->g, r->path, name, v, r->err);
 }
 
 static cfx_status is_there(const reading *r, const char *name, bool *there)
@@ -202,7 +202,7 @@ static cfx_status read_module(const reading *r, const source *s, cfx_value *v)
         (int)sizeof path)
         return refuse(r, "too long a path has", s->attribute);
     cfx_buffer_init(&class_name, cfx_graph_allocator(r->g));
-    const cfx_status status = cfxi_module_class(r->modules, path, &class_name, r->err);
+    const cfx_status status = cfxi_ops_module_class(r->modules, path, &class_name, r->err);
     *v = class_name.size == 0 ? cfx_none()
                               : cfx_value_str(r->g, s->attribute, strlen(s->attribute), r->err);
     cfx_buffer_free(&class_name);
@@ -228,7 +228,7 @@ static cfx_status read_param(const reading *r, const cfx_param *param, cfx_value
         return refuse(r, "it has no attribute", s.attribute);
     if (s.how == PRESENT)
         return read_present(r, &s, v);
-    if (s.how == UNLESS && cfxi_text_is_word(param->value, "None"))
+    if (s.how == UNLESS && cfxi_ops_text_is_word(param->value, "None"))
         return read_unless(r, &s, v);
     return strcmp(name, "activation") == 0 ? name_activation(r, v) : CFX_OK;
 }
@@ -238,7 +238,7 @@ static cfx_status read_param(const reading *r, const cfx_param *param, cfx_value
 static bool is_number(cfx_schema_text text, cfx_value v)
 {
     double f;
-    if (!cfxi_parse_float(text.text, text.size, &f))
+    if (!cfxi_base_parse_float(text.text, text.size, &f))
         return false;
     return (v.kind == CFX_KIND_INT && (double)v.as.i == f) ||
            (v.kind == CFX_KIND_FLOAT && v.as.f == f);
@@ -253,9 +253,9 @@ static bool is_default(const cfx_param *param, cfx_value v)
     if (!text.text)
         return false;
     if (v.kind == CFX_KIND_NONE)
-        return cfxi_text_is_word(text, "None");
+        return cfxi_ops_text_is_word(text, "None");
     if (v.kind == CFX_KIND_BOOL)
-        return cfxi_text_is_word(text, v.as.b ? "True" : "False");
+        return cfxi_ops_text_is_word(text, v.as.b ? "True" : "False");
     if (v.kind == CFX_KIND_STR && text.size >= 2) {
         const char *word = cfx_value_text(v, &n);
         return text.text[0] == '\'' && n == text.size - 2 && memcmp(word, text.text + 1, n) == 0;
@@ -327,7 +327,7 @@ cfx_status cfx_nn_each_arg(const cfx_modules *modules, cfx_graph *g, const char 
                            cfx_nn_arg_fn *fn, void *ctx, cfx_error *err)
 {
     cfx_error own;
-    const reading r = {modules, g, path, nn, cfxi_error_or(err, &own)};
+    const reading r = {modules, g, path, nn, cfxi_base_error_or(err, &own)};
     cfx_param param;
     bool skipped = false;
     if (!cfx_nn_name(nn))

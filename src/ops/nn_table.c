@@ -50,5 +50,5 @@ const char *cfx_nn_schema(cfx_nn nn)
 bool cfx_nn_param(cfx_nn nn, size_t i, cfx_param *param)
 {
     const class_row *row = row_of(nn);
-    return row && cfxi_schema_param(row->schema, i, param);
+    return row && cfxi_ops_schema_param(row->schema, i, param);
 }

@@ -9,9 +9,9 @@ static cfxi_op_name name_of(const cfx_node *n)
     const cfxi_op_name none = {CFX_OPID_NONE, NULL};
     const cfxi_callee *callee = n->callee;
     if (n->op == CFX_OP_CALL_METHOD)
-        return cfxi_op_lookup_method(callee->ref->name->data, callee->ref->name->size);
-    const cfx_str *name = cfxi_ref_qualified_name(n->graph, callee->ref, NULL);
-    cfxi_op_name found = name ? cfxi_op_lookup(name->data, name->size) : none;
+        return cfxi_ops_op_lookup_method(callee->ref->name->data, callee->ref->name->size);
+    const cfx_str *name = cfxi_ir_ref_qualified_name(n->graph, callee->ref, NULL);
+    cfxi_op_name found = name ? cfxi_ops_op_lookup(name->data, name->size) : none;
     return found.spelling ? found : none;
 }
 
@@ -48,9 +48,9 @@ typedef struct own_param {
 
 static bool own_at(const char *list, size_t i, own_param *out)
 {
-    cfx_schema_text item = cfxi_schema_next(&list);
+    cfx_schema_text item = cfxi_ops_schema_next(&list);
     for (; i > 0 && item.size > 0; i--)
-        item = cfxi_schema_next(&list);
+        item = cfxi_ops_schema_next(&list);
     const char *equals = item.size ? memchr(item.text, '=', item.size) : NULL;
     const size_t size = equals ? (size_t)(equals - item.text) : item.size;
     const char *colon = size ? memchr(item.text, ':', size) : NULL;
@@ -74,7 +74,7 @@ static size_t own_place(const char *spelling, const char *name, cfx_schema_text 
 {
     own_param own;
     for (size_t i = 0; own_at(own_list(spelling), i, &own); i++)
-        if (cfxi_text_is(own.name, name, strlen(name))) {
+        if (cfxi_ops_text_is(own.name, name, strlen(name))) {
             *keyword = own.keyword;
             return i;
         }
@@ -133,7 +133,7 @@ static size_t param_named(cfx_operator op, cfx_schema_text text)
     return cfx_operator_find_param(op, name);
 }
 
-size_t cfxi_node_param_of(const cfx_node *n, size_t place, const char *keyword)
+size_t cfxi_ops_node_param_of(const cfx_node *n, size_t place, const char *keyword)
 {
     cfx_operator op = cfx_node_operator(n);
     const char *spelling = op ? name_of(n).spelling : NULL;
@@ -146,7 +146,7 @@ size_t cfxi_node_param_of(const cfx_node *n, size_t place, const char *keyword)
     return own_at(own_list(spelling), place, &own) ? param_named(op, own.name) : SIZE_MAX;
 }
 
-bool cfxi_listed_param(cfx_operator op, const char *list, size_t i, cfxi_spelled_param *out)
+bool cfxi_ops_listed_param(cfx_operator op, const char *list, size_t i, cfxi_spelled_param *out)
 {
     own_param own;
     cfx_param param;
@@ -162,26 +162,26 @@ bool cfxi_listed_param(cfx_operator op, const char *list, size_t i, cfxi_spelled
     return true;
 }
 
-const char *cfxi_spelling_list(const char *spelling)
+const char *cfxi_ops_spelling_list(const char *spelling)
 {
     return spelling && has_own_params(spelling) ? own_list(spelling) : NULL;
 }
 
-const char *cfxi_node_spelling(const cfx_node *n)
+const char *cfxi_ops_node_spelling(const cfx_node *n)
 {
     return cfx_node_operator(n) ? name_of(n).spelling : NULL;
 }
 
-bool cfxi_node_spelled_param(const cfx_node *n, size_t i, cfxi_spelled_param *out, bool *own)
+bool cfxi_ops_node_spelled_param(const cfx_node *n, size_t i, cfxi_spelled_param *out, bool *own)
 {
-    const char *list = cfxi_spelling_list(cfxi_node_spelling(n));
+    const char *list = cfxi_ops_spelling_list(cfxi_ops_node_spelling(n));
     if (own)
         *own = list != NULL;
-    return cfxi_listed_param(cfx_node_operator(n), list, i, out);
+    return cfxi_ops_listed_param(cfx_node_operator(n), list, i, out);
 }
 
-bool cfxi_spelling_has_params(const char *name)
+bool cfxi_ops_spelling_has_params(const char *name)
 {
-    const char *spelling = cfxi_op_lookup(name, strlen(name)).spelling;
+    const char *spelling = cfxi_ops_op_lookup(name, strlen(name)).spelling;
     return spelling && has_own_params(spelling);
 }

@@ -244,7 +244,7 @@ static cfxi_op_name lookup_magic(const char *name, size_t size)
     return lookup_short(text, n + 1);
 }
 
-cfxi_op_name cfxi_op_lookup_method(const char *name, size_t size)
+cfxi_op_name cfxi_ops_op_lookup_method(const char *name, size_t size)
 {
     char text[CFX_SPELLING_SIZE];
     size_t n = swap_prefix(name, size, 0, ".", text);
@@ -263,7 +263,7 @@ static cfxi_op_name lookup_row(const char *id, size_t size)
     return found;
 }
 
-cfxi_op_name cfxi_op_lookup(const char *name, size_t size)
+cfxi_op_name cfxi_ops_op_lookup(const char *name, size_t size)
 {
     static const char row[] = "cfx.ops.";
     char text[CFX_SPELLING_SIZE];
@@ -271,28 +271,31 @@ cfxi_op_name cfxi_op_lookup(const char *name, size_t size)
         return lookup_row(name + sizeof row - 1, size - (sizeof row - 1));
     size_t n = shorten(name, size, text);
     if (n > 0 && text[0] == '.')
-        return cfxi_op_lookup_method(text + 1, n - 1);
+        return cfxi_ops_op_lookup_method(text + 1, n - 1);
     cfxi_op_name found = lookup_short(text, n);
     bool packet = has_prefix(text, n, "aten.") && !memchr(text + 5, '.', n - 5);
     return found.op || !packet ? found : lookup_packet(text, n);
 }
 
-cfx_operator cfx_operator_parse(const char *name) { return cfxi_op_lookup(name, strlen(name)).op; }
+cfx_operator cfx_operator_parse(const char *name)
+{
+    return cfxi_ops_op_lookup(name, strlen(name)).op;
+}
 
 cfx_operator cfx_operator_find(const char *name, size_t size)
 {
-    cfxi_op_name found = cfxi_op_lookup(name, size);
+    cfxi_op_name found = cfxi_ops_op_lookup(name, size);
     return found.spelling ? found.op : CFX_OPID_NONE;
 }
 
 cfx_operator cfx_operator_of_method(const char *name, size_t size)
 {
-    return cfxi_op_lookup_method(name, size).op;
+    return cfxi_ops_op_lookup_method(name, size).op;
 }
 
 cfx_operator cfx_operator_of_class(const char *name)
 {
-    cfxi_op_name found = cfxi_op_lookup(name, strlen(name));
+    cfxi_op_name found = cfxi_ops_op_lookup(name, strlen(name));
     bool module = found.spelling && has_prefix(found.spelling, strlen(found.spelling), "nn.");
     return module ? found.op : CFX_OPID_NONE;
 }

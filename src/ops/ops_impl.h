@@ -16,29 +16,29 @@ typedef struct cfxi_op_name {
 } cfxi_op_name;
 
 /* By any spelling or id, full or short; op is NONE if there is no such name. (op_table.c) */
-cfxi_op_name cfxi_op_lookup(const char *name, size_t size);
-cfxi_op_name cfxi_op_lookup_method(const char *name, size_t size);
+cfxi_op_name cfxi_ops_op_lookup(const char *name, size_t size);
+cfxi_op_name cfxi_ops_op_lookup_method(const char *name, size_t size);
 
 /* Splits a list of the schema language at its commas: the next item from *cursor, without blanks
  * around it; an empty item at the end. (schema.c) */
-cfx_schema_text cfxi_schema_next(const char **cursor);
+cfx_schema_text cfxi_ops_schema_next(const char **cursor);
 /* As cfx_operator_param, _result and _find_param, of a schema that need be in no row. */
-bool cfxi_schema_param(const char *schema, size_t i, cfx_param *param);
-bool cfxi_schema_result(const char *schema, size_t i, cfx_param *result);
-size_t cfxi_schema_find_param(const char *schema, const char *name, size_t size);
+bool cfxi_ops_schema_param(const char *schema, size_t i, cfx_param *param);
+bool cfxi_ops_schema_result(const char *schema, size_t i, cfx_param *result);
+size_t cfxi_ops_schema_find_param(const char *schema, const char *name, size_t size);
 /* Whether a parameter is written to. */
-bool cfxi_schema_writes(const char *schema);
+bool cfxi_ops_schema_writes(const char *schema);
 /* Whether the two above read it as it is meant: CFX_E_SYNTAX with what is wrong. Defaults are
  * looked at no further than where they end. (schema_check.c) */
-cfx_status cfxi_schema_check(const char *schema, cfx_error *err);
+cfx_status cfxi_ops_schema_check(const char *schema, cfx_error *err);
 
 /* The parameter that an argument of a call goes to: by its place, or by its keyword if that is not
  * NULL. SIZE_MAX if it is none of the row's. (node_operator.c) */
-size_t cfxi_node_param_of(const cfx_node *n, size_t place, const char *keyword);
+size_t cfxi_ops_node_param_of(const cfx_node *n, size_t place, const char *keyword);
 
 /* Whether the function of this name takes its arguments otherwise than the row.
  * (node_operator.c) */
-bool cfxi_spelling_has_params(const char *name);
+bool cfxi_ops_spelling_has_params(const char *name);
 
 /* A parameter as the spelling that a call uses has it. */
 typedef struct cfxi_spelled_param {
@@ -51,38 +51,38 @@ typedef struct cfxi_spelled_param {
 /* The i-th parameter of the spelling that a call_function or call_method in the table uses; false
  * past the last. *own (may be NULL) tells whether the spelling has parameters of its own, whose
  * defaults need not be those of the row. (node_operator.c) */
-bool cfxi_node_spelled_param(const cfx_node *n, size_t i, cfxi_spelled_param *out, bool *own);
+bool cfxi_ops_node_spelled_param(const cfx_node *n, size_t i, cfxi_spelled_param *out, bool *own);
 /* Likewise of a list that stands alone: "self,dim,keepdim"; NULL: the row's own.
  * (node_operator.c) */
-bool cfxi_listed_param(cfx_operator op, const char *list, size_t i, cfxi_spelled_param *out);
+bool cfxi_ops_listed_param(cfx_operator op, const char *list, size_t i, cfxi_spelled_param *out);
 /* The list of a spelling in ops.def that has one, else NULL; and the spelling that a call uses. */
-const char *cfxi_spelling_list(const char *spelling);
-const char *cfxi_node_spelling(const cfx_node *n);
+const char *cfxi_ops_spelling_list(const char *spelling);
+const char *cfxi_ops_node_spelling(const cfx_node *n);
 
 /* ---- what modules are asked (module_query.c) ----------------------------------------------- */
 
 /* The public name of the class of the module at `path`, appended to `name`; nothing is if there is
  * no such module, or `modules` is NULL. */
-cfx_status cfxi_module_class(const cfx_modules *modules, const char *path, cfx_buffer *name,
-                             cfx_error *err);
+cfx_status cfxi_ops_module_class(const cfx_modules *modules, const char *path, cfx_buffer *name,
+                                 cfx_error *err);
 /* What is at path.name (either may be ""), floating; INVALID if nothing is. */
-cfx_status cfxi_module_attr(const cfx_modules *modules, cfx_graph *g, const char *path,
-                            const char *name, cfx_value *v, cfx_error *err);
+cfx_status cfxi_ops_module_attr(const cfx_modules *modules, cfx_graph *g, const char *path,
+                                const char *name, cfx_value *v, cfx_error *err);
 /* Whether the module that a call_module calls writes to its argument: nn.ReLU(inplace=True). */
-cfx_status cfxi_module_writes(const cfx_node *n, const cfx_modules *modules, bool *writes,
-                              cfx_error *err);
+cfx_status cfxi_ops_module_writes(const cfx_node *n, const cfx_modules *modules, bool *writes,
+                                  cfx_error *err);
 
 /* The attribute that an argument of a constructor becomes as it is; false if it becomes none.
  * (nn_args.c) */
-bool cfxi_nn_attribute(cfx_nn nn, const cfx_param *param, char name[CFX_SPELLING_SIZE]);
+bool cfxi_ops_nn_attribute(cfx_nn nn, const cfx_param *param, char name[CFX_SPELLING_SIZE]);
 
-static inline bool cfxi_text_is(cfx_schema_text a, const char *text, size_t size)
+static inline bool cfxi_ops_text_is(cfx_schema_text a, const char *text, size_t size)
 {
     return a.size == size && memcmp(a.text, text, size) == 0;
 }
-static inline bool cfxi_text_is_word(cfx_schema_text a, const char *word)
+static inline bool cfxi_ops_text_is_word(cfx_schema_text a, const char *word)
 {
-    return cfxi_text_is(a, word, strlen(word));
+    return cfxi_ops_text_is(a, word, strlen(word));
 }
 
 #endif

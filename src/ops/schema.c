@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-cfx_schema_text cfxi_schema_next(const char **cursor)
+cfx_schema_text cfxi_ops_schema_next(const char **cursor)
 {
     const char *at = *cursor;
     while (*at == ' ')
@@ -91,10 +91,10 @@ static size_t read_list(const char *cursor, size_t i, cfx_param *param)
     size_t count = 0;
     bool keyword_only = false;
     for (;;) {
-        cfx_schema_text item = cfxi_schema_next(&cursor);
+        cfx_schema_text item = cfxi_ops_schema_next(&cursor);
         if (item.size == 0)
             return count;
-        if (cfxi_text_is(item, "*", 1)) {
+        if (cfxi_ops_text_is(item, "*", 1)) {
             keyword_only = true;
             continue;
         }
@@ -116,29 +116,29 @@ static const char *results_of(const char *schema)
     return arrow + 5 + (arrow[5] == '(');
 }
 
-bool cfxi_schema_param(const char *schema, size_t i, cfx_param *param)
+bool cfxi_ops_schema_param(const char *schema, size_t i, cfx_param *param)
 {
     return i < SIZE_MAX && read_list(params_of(schema), i, param) > i;
 }
 
-bool cfxi_schema_result(const char *schema, size_t i, cfx_param *result)
+bool cfxi_ops_schema_result(const char *schema, size_t i, cfx_param *result)
 {
     return i < SIZE_MAX && read_list(results_of(schema), i, result) > i;
 }
 
-size_t cfxi_schema_find_param(const char *schema, const char *name, size_t size)
+size_t cfxi_ops_schema_find_param(const char *schema, const char *name, size_t size)
 {
     cfx_param param;
-    for (size_t i = 0; cfxi_schema_param(schema, i, &param); i++)
-        if (cfxi_text_is(param.name, name, size))
+    for (size_t i = 0; cfxi_ops_schema_param(schema, i, &param); i++)
+        if (cfxi_ops_text_is(param.name, name, size))
             return i;
     return SIZE_MAX;
 }
 
-bool cfxi_schema_writes(const char *schema)
+bool cfxi_ops_schema_writes(const char *schema)
 {
     cfx_param param;
-    for (size_t i = 0; cfxi_schema_param(schema, i, &param); i++)
+    for (size_t i = 0; cfxi_ops_schema_param(schema, i, &param); i++)
         if (param.writes)
             return true;
     return false;
@@ -156,17 +156,17 @@ size_t cfx_operator_num_results(cfx_operator op)
 
 bool cfx_operator_param(cfx_operator op, size_t i, cfx_param *param)
 {
-    return cfxi_schema_param(cfx_operator_schema(op), i, param);
+    return cfxi_ops_schema_param(cfx_operator_schema(op), i, param);
 }
 
 bool cfx_operator_result(cfx_operator op, size_t i, cfx_param *result)
 {
-    return cfxi_schema_result(cfx_operator_schema(op), i, result);
+    return cfxi_ops_schema_result(cfx_operator_schema(op), i, result);
 }
 
 size_t cfx_operator_find_param(cfx_operator op, const char *name)
 {
-    return cfxi_schema_find_param(cfx_operator_schema(op), name, strlen(name));
+    return cfxi_ops_schema_find_param(cfx_operator_schema(op), name, strlen(name));
 }
 
 size_t cfx_operator_regions(cfx_operator op)
@@ -201,7 +201,7 @@ static bool same_params(cfx_operator a, cfx_operator b)
 
 static cfx_operator by_id(const char *id, size_t size, cfx_operator twin)
 {
-    cfxi_op_name found = cfxi_op_lookup(id, size);
+    cfxi_op_name found = cfxi_ops_op_lookup(id, size);
     return found.op && !found.spelling && same_params(found.op, twin) ? found.op : CFX_OPID_NONE;
 }
 

@@ -75,7 +75,7 @@ static cfx_status check_alias(checker *c, bool result)
 static bool is_known(cfx_schema_text word)
 {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (cfxi_text_is_word(word, types[i]))
+        if (cfxi_ops_text_is_word(word, types[i]))
             return true;
     return false;
 }
@@ -103,7 +103,7 @@ static cfx_status check_type(checker *c, bool result)
 static cfx_status skip_default(checker *c, cfx_schema_text name)
 {
     const char *end = c->at;
-    const cfx_schema_text value = cfxi_schema_next(&end);
+    const cfx_schema_text value = cfxi_ops_schema_next(&end);
     c->at += value.size;
     const bool open = !*c->at || (value.size > 0 && c->at[-1] == ' ');
     if (value.size == 0 || value.text[0] == ' ' || open)
@@ -118,7 +118,7 @@ static cfx_status check_param(checker *c, size_t i)
     const cfx_schema_text name = read_word(c);
     if (name.size == 0 || isdigit((unsigned char)name.text[0]))
         return COMPLAIN(c, "a parameter has no name before '%.20s'", c->at);
-    if (cfxi_schema_find_param(c->schema, name.text, name.size) != i)
+    if (cfxi_ops_schema_find_param(c->schema, name.text, name.size) != i)
         return COMPLAIN(c, "two parameters are called '%.*s'", (int)name.size, name.text);
     if (*c->at != '=')
         return CFX_OK;
@@ -174,7 +174,7 @@ static cfx_status check_results(checker *c)
     return *c->at ? COMPLAIN(c, "'%.20s' is left over", c->at) : CFX_OK;
 }
 
-cfx_status cfxi_schema_check(const char *schema, cfx_error *err)
+cfx_status cfxi_ops_schema_check(const char *schema, cfx_error *err)
 {
     checker c = {.at = schema, .schema = schema, .err = err};
     CFX_TRY(check_params(&c));

@@ -54,7 +54,7 @@ static cfx_status visit(annotate_job *job, const cfxi_tensors *tensors, cfx_node
     const char *type;
     if (cfx_node_type(n).kind != CFX_KIND_INVALID)
         return CFX_OK;
-    CFX_TRY(cfxi_result_type(tensors, n, &result, &type, err));
+    CFX_TRY(cfxi_analysis_result_type(tensors, n, &result, &type, err));
     const char *name = type ? python_name(type) : NULL;
     return name ? set_type(job, n, name, err) : CFX_OK;
 }
@@ -64,13 +64,13 @@ static cfx_status annotate(cfx_graph *g, void *ctx, cfx_error *err)
     annotate_job *job = ctx;
     cfxi_tensors tensors;
     cfx_iter it;  /* the host is asked for types, and may run any code */
-    cfx_status status = cfxi_tensors_begin(&tensors, g, job->modules, job->inputs, err);
+    cfx_status status = cfxi_analysis_tensors_begin(&tensors, g, job->modules, job->inputs, err);
     cfx_iter_begin(&it, g, false);
     for (cfx_node *n; status == CFX_OK && (n = cfx_iter_next(&it)) != NULL;)
         status = visit(job, &tensors, n, err);
     cfx_iter_end(&it);
-    cfxi_tensors_end(&tensors);
-    return status == CFX_OK ? cfxi_each_region(g, annotate, ctx, err) : status;
+    cfxi_analysis_tensors_end(&tensors);
+    return status == CFX_OK ? cfxi_analysis_each_region(g, annotate, ctx, err) : status;
 }
 
 cfx_status cfx_pass_annotate(cfx_graph *g, const cfx_modules *modules, const void *opts,

@@ -23,7 +23,7 @@
  * call that is wrong (x.view(7, -1)) is gone. Linear in nodes and edges, but for calls that read
  * many results of this: each replacement sets all their arguments.
  */
-#include "analysis/alias_impl.h"
+#include "respell_impl.h"
 
 #include <cfx/pass.h>
 
@@ -176,7 +176,7 @@ static bool is_written(const collapse_job *job, const cfx_node *n)
 {
     if (cfx_node_map_get(job->aliases.places, n).kind == CFX_KIND_INVALID)
         return true;  /* made meanwhile, by a hook */
-    const cfxi_alias *set = cfxi_alias_set(&job->aliases, n);
+    const cfxi_alias *set = cfxi_analysis_alias_set(&job->aliases, n);
     return set->written || (set->outside && job->outside_written);
 }
 
@@ -201,18 +201,18 @@ static bool find_step(const collapse_job *job, const cfx_node *n, step *s)
 
 static cfx_status erase_unused(cfx_node *n, cfx_error *err)
 {
-    return n->n_users || cfxi_node_erased(n) ? CFX_OK : cfx_graph_erase(n->graph, n, err);
+    return n->n_users || cfxi_ir_node_erased(n) ? CFX_OK : cfx_graph_erase(n->graph, n, err);
 }
 
 /* *done is false if there is nothing to do for `n`, or no more. */
 static cfx_status take_step(collapse_job *job, cfx_node *n, bool *done, cfx_error *err)
 {
     step s;
-    cfxi_graph_freeze(n->graph);  /* the host may compare arguments */
+    cfxi_ir_graph_freeze(n->graph);  /* the host may compare arguments */
     *done = find_step(job, n, &s);
-    cfxi_graph_thaw(n->graph);
+    cfxi_ir_graph_thaw(n->graph);
     if (*done && s.respell)
-        CFX_TRY(cfxi_respell(n, CFX_OPID_reshape, done, err));
+        CFX_TRY(cfxi_pass_respell(n, CFX_OPID_reshape, done, err));
     if (!*done)
         return CFX_OK;
     job->changed = true;
@@ -231,16 +231,17 @@ static cfx_status take_step(collapse_job *job, cfx_node *n, bool *done, cfx_erro
 /* A writer of which nothing is known may write to anything that has a name beyond the graph. */
 static cfx_status find_writes(collapse_job *job, cfx_graph *g, cfx_error *err)
 {
-    CFX_TRY(cfxi_aliases_note_writes(&job->aliases, err));
+    CFX_TRY(cfxi_analysis_aliases_note_writes(&job->aliases, err));
     for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
-        cfxi_alias *set = cfxi_alias_set(&job->aliases, n);
+        cfxi_alias *set = cfxi_analysis_alias_set(&job->aliases, n);
         cfx_operator op;
         cfx_effect effect;
         CFX_TRY(cfx_node_operator_of(n, job->modules, &op, err));
         CFX_TRY(cfx_node_effect(n, job->modules, &effect, err));
-        if (effect != CFX_EFFECT_NONE && cfxi_is_view(n))  /* the host says that it must stay */
+        if (effect != CFX_EFFECT_NONE &&
+            cfxi_analysis_is_view(n)) /* the host says that it must stay */
             set->written = true;
-        if ((effect == CFX_EFFECT_WRITES && cfxi_is_opaque(n, op, NULL, effect)) ||
+        if ((effect == CFX_EFFECT_WRITES && cfxi_analysis_is_opaque(n, op, NULL, effect)) ||
             (set->written && set->outside))
             job->outside_written = true;
     }
@@ -253,17 +254,18 @@ static cfx_status collapse(cfx_graph *g, void *ctx, cfx_error *err)
     cfx_iter it;
     job->outside_written = false;
     cfx_iter_begin(&it, g, false);
-    cfxi_graph_freeze(g);
-    cfx_status status = cfxi_aliases_begin(&job->aliases, g, job->modules, CFXI_USES_ALL, err);
+    cfxi_ir_graph_freeze(g);
+    cfx_status status =
+        cfxi_analysis_aliases_begin(&job->aliases, g, job->modules, CFXI_USES_ALL, err);
     if (status == CFX_OK)
         status = find_writes(job, g, err);
-    cfxi_graph_thaw(g);
+    cfxi_ir_graph_thaw(g);
     for (cfx_node *n; status == CFX_OK && (n = cfx_iter_next(&it));)
         for (bool again = true; status == CFX_OK && again;)
             status = take_step(job, n, &again, err);
     cfx_iter_end(&it);
-    cfxi_aliases_end(&job->aliases);
-    return status == CFX_OK ? cfxi_each_region(g, collapse, job, err) : status;
+    cfxi_analysis_aliases_end(&job->aliases);
+    return status == CFX_OK ? cfxi_analysis_each_region(g, collapse, job, err) : status;
 }
 
 cfx_status cfx_pass_collapse_reshapes(cfx_graph *g, const cfx_modules *modules, const void *opts,

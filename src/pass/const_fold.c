@@ -46,10 +46,10 @@ typedef struct fold_job {
 /* Keeps a floating value until the end of the job, and its node on a list. */
 static cfx_status note(fold_job *job, cfxi_vec *nodes, cfx_node *n, cfx_value v)
 {
-    if (!cfxi_vec_reserve(nodes, 1, sizeof n, job->g->allocator) ||
+    if (!cfxi_base_vec_reserve(nodes, 1, sizeof n, job->g->allocator) ||
         cfx_node_map_set(job->values, n, v, NULL) != CFX_OK) {
         cfx_value_discard(job->g, v);
-        return cfxi_nomem(job->err);
+        return cfxi_base_nomem(job->err);
     }
     cfx_value_retain(v);
     ((cfx_node **)nodes->data)[nodes->size++] = n;
@@ -95,7 +95,7 @@ static cfx_status compute_scalar(fold_job *job, cfx_node *n, const cfx_value *ar
     cfx_error why = {.status = CFX_OK};
     const char *name = cfx_node_target(n, NULL, &why);
     if (name)
-        *v = cfxi_scalar_call(name, args, count);
+        *v = cfxi_analysis_scalar_call(name, args, count);
     else if (why.status != CFX_E_KEY) {  /* a function without a name is none of them */
         if (job->err)
             *job->err = why;
@@ -117,7 +117,7 @@ static bool has_object(const cfx_value *args, size_t n)
 static bool fits_row(const cfx_node *n, size_t count)
 {
     cfxi_binding b;
-    if (!cfxi_bind(n, &b))
+    if (!cfxi_analysis_bind(n, &b))
         return false;
     for (size_t i = 0; i < count; i++)
         if (b.params[i].param != i)
@@ -146,7 +146,7 @@ static cfx_status compute_operator(fold_job *job, cfx_node *n, const cfx_value *
 
 static bool is_written(const fold_job *job, const cfx_node *n)
 {
-    return job->modules && cfxi_alias_set(&job->aliases, n)->written;
+    return job->modules && cfxi_analysis_alias_set(&job->aliases, n)->written;
 }
 
 static cfx_status compute(fold_job *job, cfx_node *n)
@@ -171,9 +171,9 @@ static cfx_status read_attr(fold_job *job, cfx_node *n)
 {
     cfx_value v;
     const char *path = n->callee->ref->name->data;
-    if (!job->modules || is_written(job, n) || cfxi_survey_find(job->survey, path).written)
+    if (!job->modules || is_written(job, n) || cfxi_analysis_survey_find(job->survey, path).written)
         return CFX_OK;
-    CFX_TRY(cfxi_module_attr(job->modules, job->g, path, "", &v, job->err));
+    CFX_TRY(cfxi_ops_module_attr(job->modules, job->g, path, "", &v, job->err));
     if (v.kind == CFX_KIND_INVALID)  /* what is missing is found out when it is needed */
         return CFX_OK;
     return note(job, &job->readers, n, v);
@@ -181,8 +181,9 @@ static cfx_status read_attr(fold_job *job, cfx_node *n)
 
 static cfx_status note_writes(fold_job *job)
 {
-    CFX_TRY(cfxi_aliases_begin(&job->aliases, job->g, job->modules, CFXI_USES_ALL, job->err));
-    return cfxi_aliases_note_writes(&job->aliases, job->err);
+    CFX_TRY(
+        cfxi_analysis_aliases_begin(&job->aliases, job->g, job->modules, CFXI_USES_ALL, job->err));
+    return cfxi_analysis_aliases_note_writes(&job->aliases, job->err);
 }
 
 static cfx_status compute_all(fold_job *job)
@@ -221,7 +222,7 @@ static cfx_status make_reader(fold_job *job, cfx_node *n, cfx_value v, cfx_value
         snprintf(path, sizeof path, "_folded_%zu", job->next++);
     while (m->identity(m->ctx, path) != NULL);
     CFX_TRY(m->set(m->ctx, job->g, path, v, job->err));
-    cfx_node *made = cfxi_add_reader(n, path, job->err);
+    cfx_node *made = cfxi_analysis_add_reader(n, path, job->err);
     if (!made)
         return CFX_E_NOMEM;
     *reader = cfx_from_node(made);
@@ -277,18 +278,18 @@ static cfx_status fold_once(cfx_graph *g, fold_job *all, cfx_error *err)
     job.values = cfx_node_map_new(g->allocator, err);
     if (!job.values)
         return CFX_E_NOMEM;
-    cfxi_graph_freeze(g);
+    cfxi_ir_graph_freeze(g);
     cfx_status status = compute_all(&job);
-    cfxi_graph_thaw(g);
+    cfxi_ir_graph_thaw(g);
     if (status == CFX_OK)
         status = replace_all(&job);
     if (job.aliases.graph)
-        cfxi_aliases_end(&job.aliases);
+        cfxi_analysis_aliases_end(&job.aliases);
     release_values(&job, &job.folded);
     release_values(&job, &job.readers);
     cfx_node_map_free(job.values);
-    cfxi_vec_free(&job.folded, sizeof(cfx_node *), g->allocator);
-    cfxi_vec_free(&job.readers, sizeof(cfx_node *), g->allocator);
+    cfxi_base_vec_free(&job.folded, sizeof(cfx_node *), g->allocator);
+    cfxi_base_vec_free(&job.readers, sizeof(cfx_node *), g->allocator);
     all->changed = all->changed || job.changed;
     all->next = job.next;
     return status;
@@ -300,9 +301,9 @@ static cfx_status fold(cfx_graph *g, void *ctx, cfx_error *err)
     do {
         all->resolver->spliced = false;
         CFX_TRY(fold_once(g, all, err));
-        CFX_TRY(cfxi_resolve(all->resolver, g, err));
+        CFX_TRY(cfxi_pass_resolve(all->resolver, g, err));
     } while (all->resolver->spliced);
-    return cfxi_each_region(g, fold, all, err);
+    return cfxi_analysis_each_region(g, fold, all, err);
 }
 
 cfx_status cfx_pass_const_fold(cfx_graph *g, const cfx_modules *modules, const void *opts,
@@ -310,19 +311,19 @@ cfx_status cfx_pass_const_fold(cfx_graph *g, const cfx_modules *modules, const v
 {
     (void)opts;
     cfxi_survey survey = {0};
-    modules = cfxi_modules_or_null(modules);
+    modules = cfxi_analysis_modules_or_null(modules);
     cfxi_resolver resolver = {.modules = modules, .max_count = 1,
                               .truths = cfx_node_map_new(g->allocator, err)};
     fold_job all = {.modules = modules, .survey = &survey, .resolver = &resolver};
     cfx_status status = resolver.truths ? CFX_OK : CFX_E_NOMEM;
     if (status == CFX_OK && modules)
-        status = cfxi_survey_begin(&survey, g, modules, err);
+        status = cfxi_analysis_survey_begin(&survey, g, modules, err);
     do {
         resolver.any = false;
         if (status == CFX_OK)
             status = fold(g, &all, err);
     } while (resolver.any && status == CFX_OK);
-    cfxi_survey_end(&survey);
+    cfxi_analysis_survey_end(&survey);
     cfx_node_map_free(resolver.truths);
     if (changed)
         *changed = all.changed || resolver.changed;

@@ -52,7 +52,7 @@ typedef struct numbering {
     bool writes;       /* something does: the classes are known */
     uint32_t stamp;    /* nodes are numbered by their marks */
     cfxi_table table;  /* of the entries that later ones can be replaced by */
-    cfx_node_map *regions;  /* the first with the same content: see cfxi_cse_name_regions */
+    cfx_node_map *regions;  /* the first with the same content: see cfxi_pass_cse_name_regions */
     size_t merged;
 } numbering;
 
@@ -68,16 +68,16 @@ static cfx_status find_effects(cfxi_cse_job *job, numbering *v, cfx_error *err)
 {
     cfx_status status = CFX_OK;
     entry *e = v->entries;
-    cfxi_graph_freeze(v->graph);
+    cfxi_ir_graph_freeze(v->graph);
     for (cfx_node *n = v->graph->root.next; n != &v->graph->root && status == CFX_OK; n = n->next) {
         cfx_effect effect = CFX_EFFECT_NONE;
-        status = cfxi_node_effect(n, job->modules, job->opts, &effect, err);
+        status = cfxi_analysis_node_effect(n, job->modules, job->opts, &effect, err);
         *e = (entry){.node = n, .leader = e, .effect = (uint8_t)effect,
                      .parent = (uint32_t)(e - v->entries)};
         job->writes = job->writes || effect == CFX_EFFECT_WRITES;
         e++;
     }
-    cfxi_graph_thaw(v->graph);
+    cfxi_ir_graph_thaw(v->graph);
     return status;
 }
 
@@ -85,13 +85,13 @@ static cfx_status find_effects(cfxi_cse_job *job, numbering *v, cfx_error *err)
 static cfx_status find_operators(const cfxi_cse_job *job, numbering *v, cfx_error *err)
 {
     cfx_status status = CFX_OK;
-    cfxi_graph_freeze(v->graph);
+    cfxi_ir_graph_freeze(v->graph);
     for (size_t i = 0; i < v->n && status == CFX_OK; i++) {
         cfx_operator op;
         status = cfx_node_operator_of(v->entries[i].node, job->modules, &op, err);
         v->entries[i].op = (uint16_t)op;
     }
-    cfxi_graph_thaw(v->graph);
+    cfxi_ir_graph_thaw(v->graph);
     return status;
 }
 
@@ -153,13 +153,14 @@ static cfx_status count_write(void *ctx, cfx_node *input, unsigned touch)
 
 static bool is_opaque(const numbering *v, const entry *e)
 {
-    return cfxi_is_opaque(e->node, (cfx_operator)e->op, v->library, (cfx_effect)e->effect);
+    return cfxi_analysis_is_opaque(e->node, (cfx_operator)e->op, v->library, (cfx_effect)e->effect);
 }
 
 static void each_touch(const numbering *v, const entry *e, cfx_touch_fn *fn)
 {
     toucher t = {.v = v, .by = e};
-    cfxi_node_touches(e->node, (cfx_operator)e->op, v->library, (cfx_effect)e->effect, fn, &t);
+    cfxi_analysis_node_touches(e->node, (cfx_operator)e->op, v->library, (cfx_effect)e->effect, fn,
+                               &t);
 }
 
 static void join_classes(const numbering *v)
@@ -221,38 +222,38 @@ static uint64_t hash_value(const numbering *v, cfx_value a);
 static uint64_t hash_items(const numbering *v, uint64_t h, const cfx_seq *seq)
 {
     for (uint32_t i = 0; seq && i < seq->size; i++)
-        h = cfxi_hash_mix(h, hash_value(v, seq->items[i]));
-    return cfxi_hash_mix(h, seq ? seq->size : 0);
+        h = cfxi_base_hash_mix(h, hash_value(v, seq->items[i]));
+    return cfxi_base_hash_mix(h, seq ? seq->size : 0);
 }
 
 static uint64_t hash_value(const numbering *v, cfx_value a)
 {
-    uint64_t h = cfxi_hash_mix(0, a.kind);
-    if (cfxi_is_seq(a))
+    uint64_t h = cfxi_base_hash_mix(0, a.kind);
+    if (cfxi_ir_is_seq(a))
         return hash_items(v, h, a.as.seq);
-    if (cfxi_is_str(a))
-        return cfxi_hash_mix(h, cfxi_hash_bytes(a.as.str->data, a.as.str->size));
+    if (cfxi_ir_is_str(a))
+        return cfxi_base_hash_mix(h, cfxi_base_hash_bytes(a.as.str->data, a.as.str->size));
     switch (a.kind) {
     case CFX_KIND_INVALID:
     case CFX_KIND_NONE:
     case CFX_KIND_ELLIPSIS:
         return h;
     case CFX_KIND_BOOL:
-        return cfxi_hash_mix(h, a.as.b);
+        return cfxi_base_hash_mix(h, a.as.b);
     case CFX_KIND_NODE:
-        return cfxi_hash_mix(h, (uint64_t)(entry_of(v, a.as.node)->leader - v->entries));
+        return cfxi_base_hash_mix(h, (uint64_t)(entry_of(v, a.as.node)->leader - v->entries));
     case CFX_KIND_GRAPH:
-        return cfxi_hash_mix(h, (uint64_t)first_region(v, a.as.ref));
+        return cfxi_base_hash_mix(h, (uint64_t)first_region(v, a.as.ref));
     case CFX_KIND_HOST:
-        return cfxi_hash_mix(h, (uintptr_t)a.as.ref);
+        return cfxi_base_hash_mix(h, (uintptr_t)a.as.ref);
     default:
-        return cfxi_hash_mix(h, (uint64_t)a.as.i);
+        return cfxi_base_hash_mix(h, (uint64_t)a.as.i);
     }
 }
 
 static uint32_t hash_node(const numbering *v, const cfx_node *n, uint32_t epoch)
 {
-    uint64_t h = cfxi_hash_mix(epoch, (uintptr_t)n->callee);
+    uint64_t h = cfxi_base_hash_mix(epoch, (uintptr_t)n->callee);
     h = hash_items(v, hash_items(v, h, n->args), n->kwargs);
     return (uint32_t)(h ^ (h >> 32));
 }
@@ -271,8 +272,8 @@ static bool same_entry(const void *item, const void *key, size_t size)
     const cfxi_same how = {.node = same_leader, .region = same_region, .ctx = v,
                            .floats = CFXI_FLOATS_BITS, .exact = true};
     return a->hash == b->hash && a->epoch == b->epoch && a->node->callee == b->node->callee &&
-           cfxi_same_items(&how, a->node->args, b->node->args) &&
-           cfxi_same_items(&how, a->node->kwargs, b->node->kwargs);
+           cfxi_ir_same_items(&how, a->node->args, b->node->args) &&
+           cfxi_ir_same_items(&how, a->node->kwargs, b->node->kwargs);
 }
 
 static uint32_t hash_of_entry(const void *item) { return ((const entry *)item)->hash; }
@@ -307,14 +308,14 @@ static cfx_status find_leaders(numbering *v, cfx_error *err)
             continue;
         e->epoch = v->writes ? all + reads_of(v, e) : 0;
         e->hash = hash_node(v, e->node, e->epoch);
-        entry *first = cfxi_table_find(&v->table, e->hash, same_entry, v, i);
+        entry *first = cfxi_ir_table_find(&v->table, e->hash, same_entry, v, i);
         if (first) {
             e->leader = first;
             v->merged++;
-        } else if (cfxi_table_reserve(&v->table, hash_of_entry, v->graph->allocator)) {
-            cfxi_table_insert(&v->table, e->hash, e);
+        } else if (cfxi_ir_table_reserve(&v->table, hash_of_entry, v->graph->allocator)) {
+            cfxi_ir_table_insert(&v->table, e->hash, e);
         } else {
-            return cfxi_nomem(err);
+            return cfxi_base_nomem(err);
         }
     }
     return CFX_OK;
@@ -338,7 +339,7 @@ static cfx_status announce(cfx_node *n, const cfx_node_map *leaders, bool *any, 
         if (leader.kind == CFX_KIND_INVALID)
             continue;
         *any = true;
-        CFX_TRY(cfxi_run_hooks(n->graph, CFX_HOOK_REPLACE, n->inputs[i].def, leader, n, err));
+        CFX_TRY(cfxi_ir_run_hooks(n->graph, CFX_HOOK_REPLACE, n->inputs[i].def, leader, n, err));
     }
     return CFX_OK;
 }
@@ -380,12 +381,12 @@ static cfx_status merge(const numbering *v, cfx_node_map *leaders, bool *changed
     *changed = true;
     for (size_t i = 0; i < v->n; i++) {
         const entry *e = &v->entries[i];
-        if (e->leader == e && !cfxi_node_erased(e->node))
+        if (e->leader == e && !cfxi_ir_node_erased(e->node))
             CFX_TRY(give_leaders(e->node, leaders, err));
     }
     for (size_t i = v->n; i-- > 0;) {
         const entry *e = &v->entries[i];
-        if (e->leader != e && !cfxi_node_erased(e->node))
+        if (e->leader != e && !cfxi_ir_node_erased(e->node))
             CFX_TRY(cfx_graph_erase(v->graph, e->node, err));
     }
     return CFX_OK;
@@ -410,8 +411,8 @@ static cfx_status number(cfxi_cse_job *job, numbering *v, cfx_error *err)
     v->writes = job->writes;
     if (v->writes)
         CFX_TRY(find_operators(job, v, err));
-    CFX_TRY(cfxi_cse_name_regions(v->graph, v->regions, err));
-    v->stamp = cfxi_graph_number(v->graph);
+    CFX_TRY(cfxi_pass_cse_name_regions(v->graph, v->regions, err));
+    v->stamp = cfxi_ir_graph_number(v->graph);
     if (v->writes) {
         join_classes(v);
         find_written(v);
@@ -423,20 +424,20 @@ static cfx_status number(cfxi_cse_job *job, numbering *v, cfx_error *err)
 static cfx_status eliminate(cfx_graph *g, void *ctx, cfx_error *err)
 {
     cfxi_cse_job *job = ctx;
-    numbering v = {.graph = g, .n = g->size, .library = cfxi_library_of(job->modules)};
+    numbering v = {.graph = g, .n = g->size, .library = cfxi_analysis_library_of(job->modules)};
     const size_t bytes = (v.n + 1) * sizeof *v.entries;
-    v.entries = cfxi_alloc(g->allocator, bytes);
+    v.entries = cfxi_base_alloc(g->allocator, bytes);
     if (!v.entries)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     v.entries[v.n] = (entry){.parent = (uint32_t)v.n};
     v.regions = cfx_node_map_new(g->allocator, err);
     cfx_status status = v.regions ? number(job, &v, err) : CFX_E_NOMEM;
-    cfxi_table_free(&v.table, g->allocator);
+    cfxi_ir_table_free(&v.table, g->allocator);
     cfx_node_map_free(v.regions);
-    cfxi_free(g->allocator, v.entries, bytes);
+    cfxi_base_free(g->allocator, v.entries, bytes);
     if (status == CFX_OK)
-        status = cfxi_cse_regions(job, g, err);
-    return status == CFX_OK ? cfxi_each_region(g, eliminate, job, err) : status;
+        status = cfxi_pass_cse_regions(job, g, err);
+    return status == CFX_OK ? cfxi_analysis_each_region(g, eliminate, job, err) : status;
 }
 
 /* What is merged in a graph may make regions equal, and what is merged in regions may make them. */
@@ -451,7 +452,7 @@ cfx_status cfx_pass_cse(cfx_graph *g, const cfx_modules *modules, const void *op
         job.changed = false;
         status = eliminate(g, &job, err);
         any = any || job.changed;
-    } while (job.changed && status == CFX_OK && cfxi_has_regions(g));
+    } while (job.changed && status == CFX_OK && cfxi_analysis_has_regions(g));
     if (changed)
         *changed = any;
     return status;

@@ -16,9 +16,9 @@ typedef struct cfxi_cse_job {
 
 /* Lets the regions of branches and loops in `g` take what was computed before them instead of
  * computing it again, and take each value once. (cse_regions.c) */
-cfx_status cfxi_cse_regions(cfxi_cse_job *job, cfx_graph *g, cfx_error *err);
+cfx_status cfxi_pass_cse_regions(cfxi_cse_job *job, cfx_graph *g, cfx_error *err);
 
 /* The regions of a graph, told apart by what they compute. (cse_regions.c) */
-cfx_status cfxi_cse_name_regions(cfx_graph *g, cfx_node_map *first, cfx_error *err);
+cfx_status cfxi_pass_cse_name_regions(cfx_graph *g, cfx_node_map *first, cfx_error *err);
 
 #endif

@@ -28,7 +28,7 @@ static bool same_content(const void *item, const void *key, size_t size)
     const content *a = item;
     const content *b = key;
     (void)size;
-    return a->hash == b->hash && cfxi_region_equal(a->ref->region, b->ref->region);
+    return a->hash == b->hash && cfxi_ir_region_equal(a->ref->region, b->ref->region);
 }
 
 static uint32_t hash_of_content(const void *item)
@@ -42,14 +42,14 @@ static cfx_status find_first(cfx_graph *g, cfxi_table *table, cfx_ref *ref, cfx_
                              cfx_error *err)
 {
     content c = {ref, 0};
-    CFX_TRY(cfxi_region_hash(ref->region, &c.hash, err));
-    content *first = cfxi_table_find(table, hash_of_content(&c), same_content, &c, 0);
+    CFX_TRY(cfxi_ir_region_hash(ref->region, &c.hash, err));
+    content *first = cfxi_ir_table_find(table, hash_of_content(&c), same_content, &c, 0);
     if (!first) {
-        if (!cfxi_table_reserve(table, hash_of_content, g->allocator) ||
-            !(first = cfxi_alloc(g->allocator, sizeof *first)))
-            return cfxi_nomem(err);
+        if (!cfxi_ir_table_reserve(table, hash_of_content, g->allocator) ||
+            !(first = cfxi_base_alloc(g->allocator, sizeof *first)))
+            return cfxi_base_nomem(err);
         *first = c;
-        cfxi_table_insert(table, hash_of_content(first), first);
+        cfxi_ir_table_insert(table, hash_of_content(first), first);
     }
     *found = first->ref;
     return CFX_OK;
@@ -57,13 +57,14 @@ static cfx_status find_first(cfx_graph *g, cfxi_table *table, cfx_ref *ref, cfx_
 
 /* Maps the entries of regions to that of the first one with the same content. The host may be
  * asked, so the graph is frozen, and its marks are not in use. */
-cfx_status cfxi_cse_name_regions(cfx_graph *g, cfx_node_map *first, cfx_error *err)
+cfx_status cfxi_pass_cse_name_regions(cfx_graph *g, cfx_node_map *first, cfx_error *err)
 {
     cfxi_table table = {0};
     cfx_status status = CFX_OK;
     size_t at = 0;
-    cfxi_graph_freeze(g);
-    for (cfx_ref *ref; status == CFX_OK && (ref = cfxi_table_next(&g->refs_table, &at)) != NULL;) {
+    cfxi_ir_graph_freeze(g);
+    for (cfx_ref *ref;
+         status == CFX_OK && (ref = cfxi_ir_table_next(&g->refs_table, &at)) != NULL;) {
         cfx_ref *found = ref;
         if (ref->kind != CFXI_REF_REGION || ref->refs == 0)
             continue;
@@ -72,11 +73,11 @@ cfx_status cfxi_cse_name_regions(cfx_graph *g, cfx_node_map *first, cfx_error *e
             status = cfx_node_map_set(first, (const cfx_node *)ref,
                                       cfx_int((int64_t)(uintptr_t)found), err);
     }
-    cfxi_graph_thaw(g);
+    cfxi_ir_graph_thaw(g);
     at = 0;
-    for (content *c; (c = cfxi_table_next(&table, &at)) != NULL;)
-        cfxi_free(g->allocator, c, sizeof *c);
-    cfxi_table_free(&table, g->allocator);
+    for (content *c; (c = cfxi_ir_table_next(&table, &at)) != NULL;)
+        cfxi_base_free(g->allocator, c, sizeof *c);
+    cfxi_ir_table_free(&table, g->allocator);
     return status;
 }
 
@@ -103,8 +104,8 @@ static uint64_t hash_leaf(const cfx_node_map *outside, cfx_value v);
 static uint64_t hash_items(const cfx_node_map *outside, uint64_t h, const cfx_seq *seq)
 {
     for (uint32_t i = 0; seq && i < seq->size; i++)
-        h = cfxi_hash_mix(h, hash_leaf(outside, seq->items[i]));
-    return cfxi_hash_mix(h, seq ? seq->size : 0);
+        h = cfxi_base_hash_mix(h, hash_leaf(outside, seq->items[i]));
+    return cfxi_base_hash_mix(h, seq ? seq->size : 0);
 }
 
 /* Host objects and texts are left to the comparison. */
@@ -112,18 +113,19 @@ static uint64_t hash_leaf(const cfx_node_map *outside, cfx_value v)
 {
     if (v.kind == CFX_KIND_NODE && outside)
         v = cfx_node_map_get(outside, v.as.node);
-    const uint64_t h = cfxi_hash_mix(0, v.kind);
-    if (cfxi_is_seq(v))
+    const uint64_t h = cfxi_base_hash_mix(0, v.kind);
+    if (cfxi_ir_is_seq(v))
         return hash_items(outside, h, v.as.seq);
     if (v.kind == CFX_KIND_NODE)
-        return cfxi_hash_mix(h, (uintptr_t)v.as.node);
-    return v.kind == CFX_KIND_INT || v.kind == CFX_KIND_BOOL ? cfxi_hash_mix(h, (uint64_t)v.as.i)
-                                                             : h;
+        return cfxi_base_hash_mix(h, (uintptr_t)v.as.node);
+    return v.kind == CFX_KIND_INT || v.kind == CFX_KIND_BOOL
+               ? cfxi_base_hash_mix(h, (uint64_t)v.as.i)
+               : h;
 }
 
 static uint32_t hash_call(const cfx_node *n, const cfx_node_map *outside)
 {
-    uint64_t h = cfxi_hash_mix(n->op, (uint64_t)cfx_node_operator(n));
+    uint64_t h = cfxi_base_hash_mix(n->op, (uint64_t)cfx_node_operator(n));
     h = hash_items(outside, hash_items(outside, h, n->args), n->kwargs);
     return (uint32_t)(h ^ (h >> 32));
 }
@@ -160,9 +162,9 @@ static bool same_call(const void *item, const void *key, size_t size)
     const wanted *w = key;
     const cfxi_same how = {.node = same_outside, .ctx = w->outside, .floats = CFXI_FLOATS_BITS};
     (void)size;
-    return !cfxi_node_erased(a) && same_target(a, w->node) &&
-           cfxi_same_items(&how, a->args, w->node->args) &&
-           cfxi_same_items(&how, a->kwargs, w->node->kwargs);
+    return !cfxi_ir_node_erased(a) && same_target(a, w->node) &&
+           cfxi_ir_same_items(&how, a->args, w->node->args) &&
+           cfxi_ir_same_items(&how, a->kwargs, w->node->kwargs);
 }
 
 /* A call whose result is always the same for the same arguments. */
@@ -174,7 +176,8 @@ static cfx_status is_plain(const border_job *job, cfx_node *n, bool *plain)
         *plain = false;
         return CFX_OK;
     }
-    cfx_status status = cfxi_node_effect(n, job->all->modules, job->all->opts, &effect, job->err);
+    cfx_status status =
+        cfxi_analysis_node_effect(n, job->all->modules, job->all->opts, &effect, job->err);
     *plain = effect == CFX_EFFECT_NONE;
     return status;
 }
@@ -185,13 +188,13 @@ static cfx_status make_available(border_job *job, cfx_node *n)
     CFX_TRY(is_plain(job, n, &plain));
     if (!plain)
         return CFX_OK;
-    available *a = cfxi_alloc(job->graph->allocator, sizeof *a);
-    if (!a || !cfxi_table_reserve(&job->table, hash_of_available, job->graph->allocator)) {
-        cfxi_free(job->graph->allocator, a, sizeof *a);
-        return cfxi_nomem(job->err);
+    available *a = cfxi_base_alloc(job->graph->allocator, sizeof *a);
+    if (!a || !cfxi_ir_table_reserve(&job->table, hash_of_available, job->graph->allocator)) {
+        cfxi_base_free(job->graph->allocator, a, sizeof *a);
+        return cfxi_base_nomem(job->err);
     }
     *a = (available){n, hash_call(n, NULL)};
-    cfxi_table_insert(&job->table, a->hash, a);
+    cfxi_ir_table_insert(&job->table, a->hash, a);
     return CFX_OK;
 }
 
@@ -216,8 +219,8 @@ static bool is_read(const cfx_node *n)
 /* The same value under two inputs is read from the first. What the output hands on stays. */
 static cfx_status read_once(border_job *job, const cfxi_control *c, size_t i)
 {
-    cfx_node *n = cfxi_control_input(c, i, 0);
-    for (size_t k = 0; k < c->n; k++, n = cfxi_next_input(c->regions[i], n)) {
+    cfx_node *n = cfxi_analysis_control_input(c, i, 0);
+    for (size_t k = 0; k < c->n; k++, n = cfxi_ir_next_input(c->regions[i], n)) {
         const cfx_value v = cfx_node_map_get(job->outside, n);
         if (v.kind != CFX_KIND_NODE)
             continue;
@@ -225,7 +228,8 @@ static cfx_status read_once(border_job *job, const cfxi_control *c, size_t i)
         if (first.kind != CFX_KIND_NODE) {
             CFX_TRY(cfx_node_map_set(job->firsts, v.as.node, cfx_from_node(n), job->err));
         } else if (is_read(n)) {
-            CFX_TRY(cfx_node_replace_uses(n, first, cfxi_is_not_output, NULL, NULL, job->err));
+            CFX_TRY(
+                cfx_node_replace_uses(n, first, cfxi_analysis_is_not_output, NULL, NULL, job->err));
             job->all->changed = true;
         }
     }
@@ -254,7 +258,7 @@ static cfx_status give_way(border_job *job, cfx_node *n, cfx_node *known, bool m
     if (!may_add)
         return CFX_OK;
     CFX_TRY(cfx_node_map_set(job->firsts, known, cfx_from_node(n), job->err));
-    return cfxi_nodes_push(&job->found, n, n->graph->allocator, job->err);
+    return cfxi_analysis_nodes_push(&job->found, n, n->graph->allocator, job->err);
 }
 
 static cfx_status find_in_region(border_job *job, cfx_graph *region, bool may_add)
@@ -265,8 +269,8 @@ static cfx_status find_in_region(border_job *job, cfx_graph *region, bool may_ad
         next = n->next;
         if (all_outside(job, n))
             CFX_TRY(is_plain(job, n, &plain));
-        const available *a = plain ? cfxi_table_find(&job->table, hash_call(n, job->outside),
-                                                     same_call, &w, 0) : NULL;
+        const available *a = plain ? cfxi_ir_table_find(&job->table, hash_call(n, job->outside),
+                                                        same_call, &w, 0) : NULL;
         if (a)
             CFX_TRY(give_way(job, n, a->node, may_add));
     }
@@ -276,7 +280,7 @@ static cfx_status find_in_region(border_job *job, cfx_graph *region, bool may_ad
 static cfx_status hand_in(border_job *job, cfxi_control *c)
 {
     cfx_node **found = job->found.data;
-    CFX_TRY(cfxi_control_hand_in(c, found, job->found.size, job->outside, job->err));
+    CFX_TRY(cfxi_analysis_control_hand_in(c, found, job->found.size, job->outside, job->err));
     job->all->changed = true;
     for (size_t k = job->found.size; k > 0; k--)
         CFX_TRY(cfx_graph_erase(found[k - 1]->graph, found[k - 1], job->err));
@@ -291,7 +295,7 @@ static cfx_status cross_into(border_job *job, const cfxi_control *c, size_t i, b
         return CFX_E_NOMEM;
     cfx_iter_begin(&pin, c->regions[i], false);
     job->control = c;
-    cfx_status status = cfxi_control_each_kept(c, i, bind_input, job);
+    cfx_status status = cfxi_analysis_control_each_kept(c, i, bind_input, job);
     if (status == CFX_OK)
         status = read_once(job, c, i);
     if (status == CFX_OK)
@@ -303,7 +307,7 @@ static cfx_status cross_into(border_job *job, const cfxi_control *c, size_t i, b
 
 static cfx_status cross(border_job *job, cfxi_control *c)
 {
-    const bool may_add = !cfxi_control_is_loop(c) || cfxi_control_is_apart(c);
+    const bool may_add = !cfxi_analysis_control_is_loop(c) || cfxi_analysis_control_is_apart(c);
     job->found.size = 0;
     for (size_t i = 0; i < c->n_regions; i++)
         CFX_TRY(cross_into(job, c, i, may_add));
@@ -314,16 +318,16 @@ static cfx_status cross_all(border_job *job)
 {
     for (cfx_node *n = job->graph->root.next; n != &job->graph->root; n = n->next) {
         cfxi_control c;
-        if (cfxi_control_of(n, &c) && cfxi_control_is_alone(&c))
+        if (cfxi_analysis_control_of(n, &c) && cfxi_analysis_control_is_alone(&c))
             CFX_TRY(cross(job, &c));
         CFX_TRY(make_available(job, n));
     }
     return CFX_OK;
 }
 
-cfx_status cfxi_cse_regions(cfxi_cse_job *all, cfx_graph *g, cfx_error *err)
+cfx_status cfxi_pass_cse_regions(cfxi_cse_job *all, cfx_graph *g, cfx_error *err)
 {
-    if (all->writes || !cfxi_has_regions(g))
+    if (all->writes || !cfxi_analysis_has_regions(g))
         return CFX_OK;
     border_job job = {.all = all, .graph = g, .err = err,
                       .outside = cfx_node_map_new(g->allocator, err)};
@@ -332,10 +336,10 @@ cfx_status cfxi_cse_regions(cfxi_cse_job *all, cfx_graph *g, cfx_error *err)
     cfx_status status = job.outside ? cross_all(&job) : CFX_E_NOMEM;
     cfx_iter_end(&pin);
     size_t at = 0;
-    for (available *a; (a = cfxi_table_next(&job.table, &at)) != NULL;)
-        cfxi_free(g->allocator, a, sizeof *a);
-    cfxi_table_free(&job.table, g->allocator);
-    cfxi_vec_free(&job.found, sizeof(cfx_node *), g->allocator);
+    for (available *a; (a = cfxi_ir_table_next(&job.table, &at)) != NULL;)
+        cfxi_base_free(g->allocator, a, sizeof *a);
+    cfxi_ir_table_free(&job.table, g->allocator);
+    cfxi_base_vec_free(&job.found, sizeof(cfx_node *), g->allocator);
     cfx_node_map_free(job.outside);
     return status;
 }

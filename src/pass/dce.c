@@ -46,9 +46,10 @@ static cfx_status could_not_tell(const cfx_node *n, cfx_error *err)
 static cfx_status is_needed(cfx_node *n, const sweep_job *job, bool *needed, cfx_error *err)
 {
     const cfx_dce_options *opts = job->opts;
-    const int answer = opts && opts->is_impure
-                           ? opts->is_impure(opts->ctx, n)
-                           : cfxi_node_must_stay(n, cfxi_library_of(job->modules));
+    const int answer =
+        opts && opts->is_impure
+            ? opts->is_impure(opts->ctx, n)
+            : cfxi_analysis_node_must_stay(n, cfxi_analysis_library_of(job->modules));
     *needed = answer > 0;
     if (answer < 0)
         return could_not_tell(n, err);
@@ -83,7 +84,7 @@ static cfx_status sweep_all(cfx_graph *g, void *ctx, cfx_error *err);
 static bool takes_needed(const cfxi_control *c, const bool *results)
 {
     for (const cfx_use *use = cfx_node_first_use(c->node); use; use = cfx_use_next(use)) {
-        const size_t k = cfxi_control_taken(c, use->user);
+        const size_t k = cfxi_analysis_control_taken(c, use->user);
         if (k == SIZE_MAX || !results[k])
             return false;
     }
@@ -104,7 +105,7 @@ static cfx_status give_nothing(cfxi_control *c, bool *changed, cfx_error *err)
     for (size_t i = 0; i < c->n_regions; i++) {
         if (cfx_node_arg(c->outputs[i], 0).kind == CFX_KIND_NONE)
             continue;
-        CFX_TRY(cfxi_control_set_output(c, i, cfx_none(), err));
+        CFX_TRY(cfxi_analysis_control_set_output(c, i, cfx_none(), err));
         *changed = true;
     }
     return CFX_OK;
@@ -117,23 +118,23 @@ static cfx_status drop_results(cfxi_control *c, const bool *results, bool *chang
         return CFX_OK;
     if (c->whole)
         return give_nothing(c, changed, err);
-    if (cfxi_control_is_loop(c)) {
-        CFX_TRY(cfxi_control_hand_on(c, results, &handed, err));
+    if (cfxi_analysis_control_is_loop(c)) {
+        CFX_TRY(cfxi_analysis_control_hand_on(c, results, &handed, err));
         *changed = *changed || handed;
         return CFX_OK;
     }
     *changed = true;
-    return cfxi_control_drop_results(c, results, err);
+    return cfxi_analysis_control_drop_results(c, results, err);
 }
 
 /* How often input k is read, but for handing it on. */
 static void note_reads(const cfxi_control *c, const bool *results, bool *keep)
 {
-    const bool loop = cfxi_control_is_loop(c);
+    const bool loop = cfxi_analysis_control_is_loop(c);
     for (size_t i = 0; i < c->n_regions; i++) {
-        const bool body = loop && i == cfxi_control_body(c);
-        const cfx_node *n = cfxi_control_input(c, i, 0);
-        for (size_t k = 0; k < c->n; k++, n = cfxi_next_input(c->regions[i], n)) {
+        const bool body = loop && i == cfxi_analysis_control_body(c);
+        const cfx_node *n = cfxi_analysis_control_input(c, i, 0);
+        for (size_t k = 0; k < c->n; k++, n = cfxi_ir_next_input(c->regions[i], n)) {
             const bool handed_on = body && !results[k] && n->n_users == 1 &&
                                    n->users->user == c->outputs[i] && n->users->count == 1;
             keep[k] = keep[k] || (n->n_users > 0 && !handed_on);
@@ -145,26 +146,26 @@ static cfx_status drop_inputs(cfxi_control *c, const bool *results, bool *change
 {
     const cfx_allocator *allocator = c->node->graph->allocator;
     const size_t n = c->n;
-    bool *keep = n > 0 ? cfxi_alloc(allocator, n) : NULL;
+    bool *keep = n > 0 ? cfxi_base_alloc(allocator, n) : NULL;
     if (n > 0 && !keep)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     for (size_t k = 0; k < n; k++)
-        keep[k] = cfxi_control_is_loop(c) && results[k];
+        keep[k] = cfxi_analysis_control_is_loop(c) && results[k];
     note_reads(c, results, keep);
     cfx_status status = CFX_OK;
-    if (!all_of(keep, n) && (!cfxi_control_is_loop(c) || takes_needed(c, results))) {
-        status = cfxi_control_drop_inputs(c, keep, err);
+    if (!all_of(keep, n) && (!cfxi_analysis_control_is_loop(c) || takes_needed(c, results))) {
+        status = cfxi_analysis_control_drop_inputs(c, keep, err);
         *changed = true;
     }
-    cfxi_free(allocator, keep, n);
+    cfxi_base_free(allocator, keep, n);
     return status;
 }
 
 static cfx_status sweep_control(sweep_job *job, cfx_node *n, cfx_error *err)
 {
     cfxi_control c;
-    const cfxi_live_control *known = cfxi_live_find(&job->live, n);
-    if (!known || !cfxi_control_of(n, &c) || !cfxi_control_is_alone(&c) ||
+    const cfxi_live_control *known = cfxi_analysis_live_find(&job->live, n);
+    if (!known || !cfxi_analysis_control_of(n, &c) || !cfxi_analysis_control_is_alone(&c) ||
         c.n_results != known->c.n_results)
         return CFX_OK;
     CFX_TRY(drop_results(&c, known->results, &job->changed, err));
@@ -172,7 +173,7 @@ static cfx_status sweep_control(sweep_job *job, cfx_node *n, cfx_error *err)
         CFX_TRY(cfx_node_map_set(job->done, &c.regions[i]->root, cfx_int(1), err));
         CFX_TRY(sweep_all(c.regions[i], job, err));
     }
-    if (!cfxi_control_of(n, &c) || c.n > known->c.n)
+    if (!cfxi_analysis_control_of(n, &c) || c.n > known->c.n)
         return CFX_OK;
     return drop_inputs(&c, known->results, &job->changed, err);
 }
@@ -209,17 +210,17 @@ static cfx_status sweep_all(cfx_graph *g, void *ctx, cfx_error *err)
 {
     sweep_job *job = ctx;
     CFX_TRY(sweep(g, job, err));
-    return job->done ? cfxi_each_region(g, sweep_region, job, err) : CFX_OK;
+    return job->done ? cfxi_analysis_each_region(g, sweep_region, job, err) : CFX_OK;
 }
 
 static cfx_status sweep_with_regions(cfx_graph *g, sweep_job *job, cfx_error *err)
 {
     cfx_status status = CFX_E_NOMEM;
     if ((job->done = cfx_node_map_new(g->allocator, err)) != NULL)
-        status = cfxi_live_begin(&job->live, g, is_root, job, err);
+        status = cfxi_analysis_live_begin(&job->live, g, is_root, job, err);
     if (status == CFX_OK)
         status = sweep_all(g, job, err);
-    cfxi_live_end(&job->live);
+    cfxi_analysis_live_end(&job->live);
     cfx_node_map_free(job->done);
     return status;
 }
@@ -229,7 +230,7 @@ cfx_status cfx_pass_dce(cfx_graph *g, const cfx_modules *modules, const void *op
 {
     sweep_job job = {.opts = opts, .modules = modules};
     CFX_TRY(cfx_graph_lint(g, NULL, NULL, err));
-    cfx_status status = cfxi_has_regions(g) ? sweep_with_regions(g, &job, err)
+    cfx_status status = cfxi_analysis_has_regions(g) ? sweep_with_regions(g, &job, err)
                                             : sweep_all(g, &job, err);
     if (changed)
         *changed = job.changed;

@@ -20,7 +20,7 @@
  * nodes and edges.
  */
 #include "ops/ops_impl.h"
-#include "analysis/alias_impl.h"
+#include "respell_impl.h"
 
 #include <cfx/pass.h>
 
@@ -33,7 +33,8 @@ typedef struct function_job {
 
 static cfx_node *latest(const function_job *job, cfx_node *n)
 {
-    cfx_node *v = job->version[job->aliases.sets[cfxi_alias_place(&job->aliases, n)].object];
+    cfx_node *v =
+        job->version[job->aliases.sets[cfxi_analysis_alias_place(&job->aliases, n)].object];
     return v ? v : n;
 }
 
@@ -69,9 +70,9 @@ static cfx_status update_args(function_job *job, cfx_node *n, cfx_error *err)
 static const char *reason(const function_job *job, const cfx_node *n, const cfx_node *x)
 {
     const cfxi_aliases *a = &job->aliases;
-    if (cfxi_alias_set(a, x)->outside)
+    if (cfxi_analysis_alias_set(a, x)->outside)
         return "what it writes to may be seen outside the graph";
-    if (cfxi_alias_last_other(a, x) > 1 + cfxi_alias_place(a, n))
+    if (cfxi_analysis_alias_last_other(a, x) > 1 + cfxi_analysis_alias_place(a, n))
         return "a view of what it writes to is used later";
     return NULL;
 }
@@ -80,8 +81,8 @@ static const char *reason(const function_job *job, const cfx_node *n, const cfx_
 static size_t flag_place(const cfx_node *n)
 {
     cfxi_spelled_param param;
-    for (size_t i = 0; cfxi_node_spelled_param(n, i, &param, NULL); i++)
-        if (cfxi_text_is(param.name, "inplace", 7))
+    for (size_t i = 0; cfxi_ops_node_spelled_param(n, i, &param, NULL); i++)
+        if (cfxi_ops_text_is(param.name, "inplace", 7))
             return i;
     return SIZE_MAX;
 }
@@ -92,7 +93,7 @@ static cfx_value other_kwargs(const cfx_node *n, cfx_error *err)
     cfx_graph *g = n->graph;
     size_t size, k = 0;
     const cfx_value *items = cfx_value_items(cfx_node_kwargs(n), &size);
-    cfx_value *kept = cfxi_alloc(g->allocator, size * sizeof *kept);
+    cfx_value *kept = cfxi_base_alloc(g->allocator, size * sizeof *kept);
     for (size_t i = 0; kept && i < size; i += 2) {
         if (strcmp(cfx_value_text(items[i], NULL), "inplace") == 0)
             continue;
@@ -100,9 +101,9 @@ static cfx_value other_kwargs(const cfx_node *n, cfx_error *err)
         kept[k++] = items[i + 1];
     }
     if (!kept)
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
     cfx_value dict = kept ? cfx_value_seq(g, CFX_KIND_DICT, kept, k, err) : cfx_invalid();
-    cfxi_free(g->allocator, kept, size * sizeof *kept);
+    cfxi_base_free(g->allocator, kept, size * sizeof *kept);
     return dict;
 }
 
@@ -141,9 +142,9 @@ static cfx_node *add_cast(function_job *job, cfx_node *n, cfx_node *x, cfx_error
         return NULL;
     cfx_node *t = cfx_graph_call(g, CFX_OP_CALL_METHOD, "type_as", args, 2, NULL, 0, err);
     cfx_graph_set_insert_point(g, old, NULL);
-    if (!t || cfxi_take_place(&job->aliases, t, n, err) != CFX_OK)
+    if (!t || cfxi_analysis_take_place(&job->aliases, t, n, err) != CFX_OK)
         return NULL;
-    cfxi_place_like(t, n);
+    cfxi_analysis_place_like(t, n);
     return t;
 }
 
@@ -151,21 +152,21 @@ static cfx_status tell_left(const function_job *job, cfx_node *n, const char *wh
 {
     if (!job->opts || !job->opts->left)
         return CFX_OK;
-    cfxi_graph_freeze(n->graph);
+    cfxi_ir_graph_freeze(n->graph);
     cfx_status status = job->opts->left(job->opts->ctx, n, why, err);
-    cfxi_graph_thaw(n->graph);
-    return status == CFX_OK ? CFX_OK : cfxi_failed(err, status);
+    cfxi_ir_graph_thaw(n->graph);
+    return status == CFX_OK ? CFX_OK : cfxi_base_failed(err, status);
 }
 
 static cfx_status convert(function_job *job, cfx_node *n, cfx_operator op, cfx_error *err)
 {
     bool done = true;
     cfx_node *x = n->args->items[0].as.node;
-    const uint32_t object = job->aliases.sets[cfxi_alias_place(&job->aliases, n)].object;
+    const uint32_t object = job->aliases.sets[cfxi_analysis_alias_place(&job->aliases, n)].object;
     if (cfx_node_operator(n) == op)
         CFX_TRY(drop_flag(n, err));
     else
-        CFX_TRY(cfxi_respell(n, op, &done, err));
+        CFX_TRY(cfxi_pass_respell(n, op, &done, err));
     if (!done)
         return tell_left(job, n, "it has no spelling that returns something new", err);
     job->changed = true;
@@ -179,9 +180,9 @@ static cfx_status convert(function_job *job, cfx_node *n, cfx_operator op, cfx_e
 static cfx_status visit(function_job *job, cfx_node *n, cfx_error *err)
 {
     cfx_operator op;
-    const cfx_node *x = cfxi_written(n, &op);
+    const cfx_node *x = cfxi_analysis_written(n, &op);
     const char *why = x ? reason(job, n, x) : NULL;
-    CFX_TRY(cfxi_alias_join(&job->aliases, n, err));
+    CFX_TRY(cfxi_analysis_alias_join(&job->aliases, n, err));
     CFX_TRY(update_args(job, n, err));
     if (x && !why)
         return convert(job, n, op, err);
@@ -193,23 +194,23 @@ static cfx_status visit(function_job *job, cfx_node *n, cfx_error *err)
 static cfx_status functionalize(cfx_graph *g, function_job *job, cfx_error *err)
 {
     const size_t size = (g->size + 1) * sizeof *job->version;
-    cfx_status status = cfxi_aliases_begin(&job->aliases, g, job->aliases.modules, CFXI_USES_ALL,
-                                           err);
-    job->version = cfxi_alloc(g->allocator, size);
+    cfx_status status =
+        cfxi_analysis_aliases_begin(&job->aliases, g, job->aliases.modules, CFXI_USES_ALL, err);
+    job->version = cfxi_base_alloc(g->allocator, size);
     if (!job->version)
-        status = cfxi_nomem(err);
+        status = cfxi_base_nomem(err);
     else
         memset(job->version, 0, size);
     cfx_iter pin;  /* what a hook erases stays readable */
     cfx_iter_begin(&pin, g, false);
     for (cfx_node *n = g->root.next, *next; n != &g->root && status == CFX_OK; n = next) {
         next = n->next;  /* behind a cast that may be made */
-        if (!cfxi_node_erased(n))
+        if (!cfxi_ir_node_erased(n))
             status = visit(job, n, err);
     }
     cfx_iter_end(&pin);
-    cfxi_free(g->allocator, job->version, size);
-    cfxi_aliases_end(&job->aliases);
+    cfxi_base_free(g->allocator, job->version, size);
+    cfxi_analysis_aliases_end(&job->aliases);
     return status;
 }
 
@@ -217,7 +218,7 @@ static cfx_status functionalize_all(cfx_graph *g, void *ctx, cfx_error *err)
 {
     if (g->size > 0)
         CFX_TRY(functionalize(g, ctx, err));
-    return cfxi_each_region(g, functionalize_all, ctx, err);
+    return cfxi_analysis_each_region(g, functionalize_all, ctx, err);
 }
 
 cfx_status cfx_pass_functionalize(cfx_graph *g, const cfx_modules *modules, const void *opts,

@@ -23,11 +23,11 @@
 
 /* ---- looking things up --------------------------------------------------------------------- */
 
-static void fail_nomem(fuse_job *job) { job->status = cfxi_nomem(job->err); }
+static void fail_nomem(fuse_job *job) { job->status = cfxi_base_nomem(job->err); }
 
-cfx_value cfxi_fuse_hold(fuse_job *job, cfx_value v)
+cfx_value cfxi_pass_fuse_hold(fuse_job *job, cfx_value v)
 {
-    if (!cfxi_vec_reserve(&job->held, 1, sizeof v, job->g->allocator)) {
+    if (!cfxi_base_vec_reserve(&job->held, 1, sizeof v, job->g->allocator)) {
         cfx_value_discard(job->g, v);
         fail_nomem(job);
         return cfx_invalid();
@@ -62,8 +62,8 @@ static cfx_value look(fuse_job *job, const char *base, const char *name)
 {
     cfx_value v = cfx_invalid();
     if (job->status == CFX_OK)
-        job->status = cfxi_module_attr(job->modules, job->g, base, name, &v, job->err);
-    return v.kind == CFX_KIND_INVALID ? v : cfxi_fuse_hold(job, v);
+        job->status = cfxi_ops_module_attr(job->modules, job->g, base, name, &v, job->err);
+    return v.kind == CFX_KIND_INVALID ? v : cfxi_pass_fuse_hold(job, v);
 }
 
 static bool is_float(cfx_value dtype)
@@ -95,7 +95,8 @@ static bool read_tensor(fuse_job *job, const char *path, fused_tensor *t)
     cfx_value dtype = look(job, path, "dtype");
     cfx_value shape = look(job, path, "shape");
     t->dtype = (cfx_dtype)dtype.as.i;
-    return is_float(dtype) && read_shape(t, shape) && !cfxi_survey_find(&job->survey, path).written;
+    return is_float(dtype) && read_shape(t, shape) &&
+           !cfxi_analysis_survey_find(&job->survey, path).written;
 }
 
 static bool read_member(fuse_job *job, const char *module, const char *name, fused_tensor *t)
@@ -161,8 +162,8 @@ static const layer_kind *kind_of(cfx_operator op)
 static bool is_only_caller(fuse_job *job, const cfx_node *n)
 {
     const char *path = n->callee->ref->name->data;
-    const cfxi_seen_facts facts = cfxi_survey_find(&job->survey, path);
-    int inside = cfxi_survey_is_inside(&job->survey, path);
+    const cfxi_seen_facts facts = cfxi_analysis_survey_find(&job->survey, path);
+    int inside = cfxi_analysis_survey_is_inside(&job->survey, path);
     if (inside < 0)
         fail_nomem(job);
     return facts.calls == 1 && !facts.read && inside == 0;
@@ -206,7 +207,7 @@ static bool fits_module(fuse_job *job, const char *path, const fused_layer *laye
                                           "torch.nn.BatchNorm2d", "torch.nn.BatchNorm3d"};
     cfx_buffer name;
     cfx_buffer_init(&name, job->g->allocator);
-    job->status = cfxi_module_class(job->modules, path, &name, job->err);
+    job->status = cfxi_ops_module_class(job->modules, path, &name, job->err);
     bool fits = strcmp(name.data, classes[layer->dims]) == 0 ||
                 (layer->dims && strcmp(name.data, "torch.nn.SyncBatchNorm") == 0);
     cfx_buffer_free(&name);
@@ -325,7 +326,7 @@ static cfx_status change_module(fuse_job *job, const fused_layer *layer, const f
                                   norm->node, NULL);
     }
     m->remove(m->ctx, spare, NULL);
-    return status == CFX_OK ? cfxi_survey_note_call(&job->survey, path, job->err) : status;
+    return status == CFX_OK ? cfxi_analysis_survey_note_call(&job->survey, path, job->err) : status;
 }
 
 /* A node before the layer that reads a new weight from a path of its own. */
@@ -337,7 +338,7 @@ static cfx_node *make_reader(fuse_job *job, cfx_node *layer, const char *base, c
     if (free_path(job, base, suffix, path) != CFX_OK ||
         m->set(m->ctx, job->g, path, v, job->err) != CFX_OK)
         return NULL;
-    return cfxi_add_reader(layer, path, job->err);
+    return cfxi_analysis_add_reader(layer, path, job->err);
 }
 
 /* Every function of these operators takes weight and bias second and third, and by these names. */
@@ -379,7 +380,7 @@ static cfx_status erase_rest(fuse_job *job, const fused_layer *layer, const fuse
                                  norm->var.reader,     norm->weight.reader, norm->bias.reader};
     CFX_TRY(cfx_graph_erase(job->g, norm->node, job->err));
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
-        if (readers[i] && readers[i]->n_users == 0 && !cfxi_node_erased(readers[i]))
+        if (readers[i] && readers[i]->n_users == 0 && !cfxi_ir_node_erased(readers[i]))
             CFX_TRY(cfx_graph_erase(job->g, readers[i], job->err));
     return CFX_OK;
 }
@@ -389,10 +390,10 @@ static cfx_status fuse_pair(fuse_job *job, cfx_node *n)
     fused_layer layer;
     fused_norm norm;
     fused_weights new;
-    cfx_node *input = cfxi_node_erased(n) ? NULL : input_of(n);
+    cfx_node *input = cfxi_ir_node_erased(n) ? NULL : input_of(n);
     if (!input || !read_layer(job, input, &layer) || !read_norm(job, n, &layer, &norm))
         return job->status;
-    if (!cfxi_fuse_weights(job, &layer, &norm, &new))
+    if (!cfxi_pass_fuse_weights(job, &layer, &norm, &new))
         return job->status;
     CFX_TRY(layer.node->op == CFX_OP_CALL_MODULE ? change_module(job, &layer, &norm, &new)
                                                  : change_function(job, &layer, &norm, &new));
@@ -415,25 +416,25 @@ static cfx_status fuse_all(cfx_graph *g, void *ctx, cfx_error *err)
         let_go(job);
     }
     cfx_iter_end(&it);
-    cfxi_vec_free(&job->held, sizeof(cfx_value), g->allocator);
+    cfxi_base_vec_free(&job->held, sizeof(cfx_value), g->allocator);
     job->held = (cfxi_vec){0};
-    return job->status == CFX_OK ? cfxi_each_region(g, fuse_all, job, err) : job->status;
+    return job->status == CFX_OK ? cfxi_analysis_each_region(g, fuse_all, job, err) : job->status;
 }
 
 cfx_status cfx_pass_fuse_bn(cfx_graph *g, const cfx_modules *modules, const void *opts,
                             bool *changed, cfx_error *err)
 {
     cfx_error own;
-    modules = cfxi_modules_or_null(modules);
+    modules = cfxi_analysis_modules_or_null(modules);
     fuse_job job = {.modules = modules};
     cfx_status status = CFX_OK;
     (void)opts;
     if (modules) {
         cfx_buffer_init(&job.path, g->allocator);
-        status = cfxi_survey_begin(&job.survey, g, modules, err);
+        status = cfxi_analysis_survey_begin(&job.survey, g, modules, err);
         if (status == CFX_OK)
-            status = fuse_all(g, &job, cfxi_error_or(err, &own));
-        cfxi_survey_end(&job.survey);
+            status = fuse_all(g, &job, cfxi_base_error_or(err, &own));
+        cfxi_analysis_survey_end(&job.survey);
         cfx_buffer_free(&job.path);
     }
     if (changed)

@@ -48,10 +48,10 @@ typedef struct fused_weights {
 } fused_weights;
 
 /* Holds a floating value until the pair is done; INVALID, and the job fails, if memory is out. */
-cfx_value cfxi_fuse_hold(fuse_job *job, cfx_value v);
+cfx_value cfxi_pass_fuse_hold(fuse_job *job, cfx_value v);
 
 /* The weights of the one layer; false, and the job has failed. (fuse_weights.c) */
-bool cfxi_fuse_weights(fuse_job *job, const fused_layer *layer, const fused_norm *norm,
-                       fused_weights *out);
+bool cfxi_pass_fuse_weights(fuse_job *job, const fused_layer *layer, const fused_norm *norm,
+                            fused_weights *out);
 
 #endif

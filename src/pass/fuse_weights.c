@@ -19,7 +19,7 @@ static cfx_value compute(fuse_job *job, cfx_operator op, cfx_value a, cfx_value 
         return cfx_invalid();
     cfx_value v = job->modules->call(job->modules->ctx, job->g, op, args, one ? 1 : 2, &why);
     if (v.kind != CFX_KIND_INVALID)
-        return cfxi_fuse_hold(job, v);
+        return cfxi_pass_fuse_hold(job, v);
     *job->err = why;
     job->status = why.status;
     return v;
@@ -37,7 +37,7 @@ static cfx_value reshape(fuse_job *job, cfx_value t, const int64_t *shape, size_
         job->status = CFX_E_NOMEM;
         return tuple;
     }
-    return compute(job, CFX_OPID_reshape, t, cfxi_fuse_hold(job, tuple));
+    return compute(job, CFX_OPID_reshape, t, cfxi_pass_fuse_hold(job, tuple));
 }
 
 /* The weight of a convolution has its channels first; that of a transposed one second, and there
@@ -79,8 +79,8 @@ static bool differs(const fused_tensor *t, cfx_dtype dtype)
     return t->value.kind != CFX_KIND_NONE && t->dtype != dtype;
 }
 
-bool cfxi_fuse_weights(fuse_job *job, const fused_layer *layer, const fused_norm *norm,
-                       fused_weights *out)
+bool cfxi_pass_fuse_weights(fuse_job *job, const fused_layer *layer, const fused_norm *norm,
+                            fused_weights *out)
 {
     const cfx_dtype dtype = layer->weight.dtype;
     const bool has_bias = layer->bias.value.kind != CFX_KIND_NONE;

@@ -56,27 +56,27 @@ static cfx_value outside_of(const cfxi_control *c, const cfx_node_map *inputs, c
     if (v.kind == CFX_KIND_NODE) {
         const cfx_value k = cfx_node_map_get(inputs, v.as.node);
         v = k.kind == CFX_KIND_INT ? c->operands[k.as.i] : cfx_invalid();
-        return v.kind == CFX_KIND_NODE || cfxi_is_constant(v) ? v : cfx_invalid();
+        return v.kind == CFX_KIND_NODE || cfxi_analysis_is_constant(v) ? v : cfx_invalid();
     }
-    const bool simple = cfxi_is_plain(v) && !cfxi_is_seq(v) && !cfxi_is_str(v);
+    const bool simple = cfxi_ir_is_plain(v) && !cfxi_ir_is_seq(v) && !cfxi_ir_is_str(v);
     return simple ? v : cfx_invalid();
 }
 
 /* Result k, if it can be had without the branch or loop; else INVALID. */
 static cfx_value passed_through(const cfxi_control *c, const cfx_node_map *inputs, size_t k)
 {
-    const size_t body = cfxi_control_body(c);
-    const cfx_value last = cfxi_control_result(c, body, k);
-    if (cfxi_control_is_loop(c)) {
+    const size_t body = cfxi_analysis_control_body(c);
+    const cfx_value last = cfxi_analysis_control_result(c, body, k);
+    if (cfxi_analysis_control_is_loop(c)) {
         const cfx_value from = last.kind == CFX_KIND_NODE ? cfx_node_map_get(inputs, last.as.node)
                                                           : cfx_invalid();
         const bool kept = from.kind == CFX_KIND_INT && (size_t)from.as.i == k;
         return kept ? outside_of(c, inputs, last) : cfx_invalid();
     }
-    const cfx_value first = outside_of(c, inputs, cfxi_control_result(c, 0, k));
+    const cfx_value first = outside_of(c, inputs, cfxi_analysis_control_result(c, 0, k));
     const cfx_value second = outside_of(c, inputs, last);
     const cfxi_same how = {.floats = CFXI_FLOATS_TEXT};
-    return first.kind != CFX_KIND_INVALID && cfxi_same_value(&how, first, second)
+    return first.kind != CFX_KIND_INVALID && cfxi_ir_same_value(&how, first, second)
                ? first : cfx_invalid();
 }
 
@@ -84,14 +84,14 @@ static cfx_value passed_through(const cfxi_control *c, const cfx_node_map *input
 static cfx_status take_elsewhere(hoist_job *job, const cfxi_control *c, const cfx_node_map *inputs,
                                  cfx_node *user)
 {
-    const size_t k = c->whole ? 0 : cfxi_control_taken(c, user);
+    const size_t k = c->whole ? 0 : cfxi_analysis_control_taken(c, user);
     const cfx_value v = k == SIZE_MAX ? cfx_invalid() : passed_through(c, inputs, k);
     cfx_node *old = c->whole ? c->node : user;
     if (v.kind == CFX_KIND_INVALID || old->n_users == 0)
         return CFX_OK;
     job->changed = true;
     if (!c->whole)
-        CFX_TRY(cfxi_nodes_push(&job->taken, user, user->graph->allocator, job->err));
+        CFX_TRY(cfxi_analysis_nodes_push(&job->taken, user, user->graph->allocator, job->err));
     return cfx_node_replace_uses(old, v, NULL, NULL, NULL, job->err);
 }
 
@@ -103,12 +103,12 @@ static cfx_status pass_by(hoist_job *job, const cfxi_control *c)
     cfx_status status = inputs || n->n_users == 0 ? CFX_OK : CFX_E_NOMEM;
     for (const cfx_use *use = cfx_node_first_use(n); use && status == CFX_OK;
          use = cfx_use_next(use))
-        status = cfxi_nodes_push(&users, use->user, n->graph->allocator, job->err);
+        status = cfxi_analysis_nodes_push(&users, use->user, n->graph->allocator, job->err);
     if (status == CFX_OK && users.size > 0)
-        status = cfxi_control_number_inputs(c, inputs, job->err);
+        status = cfxi_analysis_control_number_inputs(c, inputs, job->err);
     for (size_t i = 0; status == CFX_OK && i < users.size; i++)
         status = take_elsewhere(job, c, inputs, ((cfx_node **)users.data)[i]);
-    cfxi_vec_free(&users, sizeof(cfx_node *), n->graph->allocator);
+    cfxi_base_vec_free(&users, sizeof(cfx_node *), n->graph->allocator);
     cfx_node_map_free(inputs);
     return status;
 }
@@ -148,7 +148,7 @@ static bool cannot_fail(const loop_job *job, const cfx_node *n)
     if (cfx_node_num_args(n) != 1 || n->kwargs || x.kind != CFX_KIND_NODE)
         return false;
     x = cfx_node_map_get(job->outside, x.as.node);
-    return x.kind == CFX_KIND_NODE && cfxi_is_tensor(job->tensors, x);
+    return x.kind == CFX_KIND_NODE && cfxi_analysis_is_tensor(job->tensors, x);
 }
 
 static bool never_changes(const loop_job *job, const cfx_node *n)
@@ -189,11 +189,11 @@ static cfx_status move_out(loop_job *job, cfx_node *n)
     if (!copy)
         return CFX_E_NOMEM;
     CFX_TRY(cfx_node_map_set(job->outside, n, cfx_from_node(copy), err));
-    cfxi_graph_freeze(g);
-    cfx_status status = cfxi_tensors_note(job->tensors, copy, err);
-    cfxi_graph_thaw(g);
+    cfxi_ir_graph_freeze(g);
+    cfx_status status = cfxi_analysis_tensors_note(job->tensors, copy, err);
+    cfxi_ir_graph_thaw(g);
     CFX_TRY(status);
-    return cfxi_nodes_push(&job->moved, n, g->allocator, err);
+    return cfxi_analysis_nodes_push(&job->moved, n, g->allocator, err);
 }
 
 /* An attribute can be read anywhere; it is where something that moves reads it. */
@@ -211,7 +211,7 @@ static cfx_status move_readers(loop_job *job, cfx_node *n)
 static cfx_status move_region(loop_job *job, size_t i)
 {
     cfx_graph *region = job->c->regions[i];
-    const bool sure = job->sure || i != cfxi_control_body(job->c);
+    const bool sure = job->sure || i != cfxi_analysis_control_body(job->c);
     for (cfx_node *n = region->root.next; n != &region->root; n = n->next) {
         bool may;
         if (n->op == CFX_OP_GET_ATTR)
@@ -246,7 +246,7 @@ static cfx_status find_handed(loop_job *job)
     for (size_t i = 0; i < job->moved.size; i++) {
         cfx_node *n = ((cfx_node **)job->moved.data)[i];
         if (n->op != CFX_OP_GET_ATTR && is_read_inside(job, n))
-            CFX_TRY(cfxi_nodes_push(&job->handed, n, n->graph->allocator, job->all->err));
+            CFX_TRY(cfxi_analysis_nodes_push(&job->handed, n, n->graph->allocator, job->all->err));
     }
     return CFX_OK;
 }
@@ -267,7 +267,7 @@ static cfx_status note_kept(void *ctx, cfx_node *n, size_t k)
 {
     const loop_job *job = ctx;
     const cfx_value v = job->c->operands[k];
-    return v.kind == CFX_KIND_NODE || cfxi_is_constant(v)
+    return v.kind == CFX_KIND_NODE || cfxi_analysis_is_constant(v)
                ? cfx_node_map_set(job->outside, n, v, job->all->err) : CFX_OK;
 }
 
@@ -275,9 +275,9 @@ static cfx_status mark_escapes(const loop_job *job, const cfxi_aliases *aliases,
 {
     const cfx_node *output = region->root.prev;
     for (uint32_t i = 0; i < output->n_inputs; i++)
-        cfxi_alias_set(aliases, output->inputs[i].def)->written = true;
+        cfxi_analysis_alias_set(aliases, output->inputs[i].def)->written = true;
     for (cfx_node *n = region->root.next; n != &region->root; n = n->next)
-        if (cfxi_alias_set(aliases, n)->written)
+        if (cfxi_analysis_alias_set(aliases, n)->written)
             CFX_TRY(cfx_node_map_set(job->escapes, n, cfx_none(), job->all->err));
     return CFX_OK;
 }
@@ -285,31 +285,32 @@ static cfx_status mark_escapes(const loop_job *job, const cfxi_aliases *aliases,
 /* What may share its memory with what the body returns. */
 static cfx_status find_escapes(const loop_job *job)
 {
-    cfx_graph *region = job->c->regions[cfxi_control_body(job->c)];
+    cfx_graph *region = job->c->regions[cfxi_analysis_control_body(job->c)];
     cfxi_aliases aliases;
     cfx_error *err = job->all->err;
-    cfx_status status = cfxi_aliases_begin(&aliases, region, job->all->modules, CFXI_USES_ALL, err);
+    cfx_status status =
+        cfxi_analysis_aliases_begin(&aliases, region, job->all->modules, CFXI_USES_ALL, err);
     for (cfx_node *n = region->root.next; status == CFX_OK && n != &region->root; n = n->next)
-        status = cfxi_alias_join(&aliases, n, err);
+        status = cfxi_analysis_alias_join(&aliases, n, err);
     if (status == CFX_OK)
         status = mark_escapes(job, &aliases, region);
-    cfxi_aliases_end(&aliases);
+    cfxi_analysis_aliases_end(&aliases);
     return status;
 }
 
 /* Whether a loop is known to run once at least. */
 static cfx_status runs(const cfxi_control *c, bool *sure, cfx_error *err)
 {
-    const cfx_value count = cfxi_control_subject(c);
+    const cfx_value count = cfxi_analysis_control_subject(c);
     *sure = count.kind == CFX_KIND_INT && count.as.i > 0;
-    return c->op == CFX_OPID_while_loop ? cfxi_known_first(c, sure, err) : CFX_OK;
+    return c->op == CFX_OPID_while_loop ? cfxi_analysis_known_first(c, sure, err) : CFX_OK;
 }
 
 static cfx_status move_all(loop_job *job)
 {
     CFX_TRY(runs(job->c, &job->sure, job->all->err));
     for (size_t i = 0; i < job->c->n_regions; i++)
-        CFX_TRY(cfxi_control_each_kept(job->c, i, note_kept, job));
+        CFX_TRY(cfxi_analysis_control_each_kept(job->c, i, note_kept, job));
     if (job->all->writes)
         CFX_TRY(find_escapes(job));
     for (size_t i = 0; i < job->c->n_regions; i++)
@@ -318,8 +319,8 @@ static cfx_status move_all(loop_job *job)
         return CFX_OK;
     job->all->changed = true;
     CFX_TRY(find_handed(job));
-    CFX_TRY(cfxi_control_hand_in(job->c, job->handed.data, job->handed.size, job->outside,
-                                 job->all->err));
+    CFX_TRY(cfxi_analysis_control_hand_in(job->c, job->handed.data, job->handed.size, job->outside,
+                                          job->all->err));
     return erase_moved(job);
 }
 
@@ -329,15 +330,15 @@ static cfx_status hoist_loop(hoist_job *all, cfxi_control *c, cfxi_tensors *tens
     loop_job job = {.all = all, .c = c, .tensors = tensors};
     cfx_effect effect = CFX_EFFECT_WRITES;
     cfx_status status = cfx_node_effect(c->node, all->modules, &effect, all->err);
-    if (status != CFX_OK || effect == CFX_EFFECT_WRITES || !cfxi_control_is_apart(c))
+    if (status != CFX_OK || effect == CFX_EFFECT_WRITES || !cfxi_analysis_control_is_apart(c))
         return status;
     job.outside = cfx_node_map_new(allocator, all->err);
     job.escapes = job.outside ? cfx_node_map_new(allocator, all->err) : NULL;
     status = job.escapes ? move_all(&job) : CFX_E_NOMEM;
     cfx_node_map_free(job.outside);
     cfx_node_map_free(job.escapes);
-    cfxi_vec_free(&job.moved, sizeof(cfx_node *), allocator);
-    cfxi_vec_free(&job.handed, sizeof(cfx_node *), allocator);
+    cfxi_base_vec_free(&job.moved, sizeof(cfx_node *), allocator);
+    cfxi_base_vec_free(&job.handed, sizeof(cfx_node *), allocator);
     return status;
 }
 
@@ -346,47 +347,47 @@ static cfx_status hoist_loop(hoist_job *all, cfxi_control *c, cfxi_tensors *tens
 static cfx_status hoist_node(hoist_job *job, cfx_node *n, cfxi_tensors *tensors)
 {
     cfxi_control c;
-    if (!cfxi_control_of(n, &c) || !cfxi_control_is_alone(&c))
+    if (!cfxi_analysis_control_of(n, &c) || !cfxi_analysis_control_is_alone(&c))
         return CFX_OK;
     CFX_TRY(pass_by(job, &c));
-    return cfxi_control_is_loop(&c) ? hoist_loop(job, &c, tensors) : CFX_OK;
+    return cfxi_analysis_control_is_loop(&c) ? hoist_loop(job, &c, tensors) : CFX_OK;
 }
 
 static cfx_status hoist_nodes(hoist_job *job, cfx_graph *g)
 {
     cfxi_tensors tensors;
     cfx_iter it;
-    cfx_status status = cfxi_tensors_begin(&tensors, g, job->modules, false, job->err);
+    cfx_status status = cfxi_analysis_tensors_begin(&tensors, g, job->modules, false, job->err);
     cfx_iter_begin(&it, g, false);
     for (cfx_node *n; status == CFX_OK && (n = cfx_iter_next(&it)) != NULL;)
         status = hoist_node(job, n, &tensors);
     if (status == CFX_OK)
-        status = cfxi_erase_taken(&job->taken, job->err);
+        status = cfxi_analysis_erase_taken(&job->taken, job->err);
     cfx_iter_end(&it);
-    cfxi_vec_free(&job->taken, sizeof(cfx_node *), g->allocator);
+    cfxi_base_vec_free(&job->taken, sizeof(cfx_node *), g->allocator);
     job->taken = (cfxi_vec){0};
-    cfxi_tensors_end(&tensors);
+    cfxi_analysis_tensors_end(&tensors);
     return status;
 }
 
 static cfx_status hoist(cfx_graph *g, void *ctx, cfx_error *err)
 {
-    if (!cfxi_has_regions(g))
+    if (!cfxi_analysis_has_regions(g))
         return CFX_OK;
-    CFX_TRY(cfxi_each_region(g, hoist, ctx, err));
+    CFX_TRY(cfxi_analysis_each_region(g, hoist, ctx, err));
     return hoist_nodes(ctx, g);
 }
 
 static cfx_status find_writes(cfx_graph *g, hoist_job *job)
 {
     cfx_status status = CFX_OK;
-    cfxi_graph_freeze(g);
+    cfxi_ir_graph_freeze(g);
     for (cfx_node *n = g->root.next; status == CFX_OK && n != &g->root; n = n->next) {
         cfx_effect effect;
         status = cfx_node_effect(n, job->modules, &effect, job->err);
         job->writes = job->writes || (status == CFX_OK && effect == CFX_EFFECT_WRITES);
     }
-    cfxi_graph_thaw(g);
+    cfxi_ir_graph_thaw(g);
     return status;
 }
 
@@ -396,7 +397,7 @@ cfx_status cfx_pass_hoist(cfx_graph *g, const cfx_modules *modules, const void *
     (void)opts;
     hoist_job job = {.modules = modules, .err = err};
     CFX_TRY(cfx_graph_lint(g, NULL, NULL, err));
-    cfx_status status = cfxi_has_regions(g) ? find_writes(g, &job) : CFX_OK;
+    cfx_status status = cfxi_analysis_has_regions(g) ? find_writes(g, &job) : CFX_OK;
     bool any = false;
     do {
         job.changed = false;

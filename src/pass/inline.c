@@ -44,7 +44,7 @@ static cfx_value argument_for(const cfx_node *call, const cfx_node *n, size_t i)
 static cfx_value default_of(const cfx_node *call, const cfx_node *n, cfx_error *err)
 {
     cfx_value v = cfx_node_arg(n, 0);
-    return cfxi_is_plain(v) && !cfxi_is_seq(v) && !cfxi_is_str(v)
+    return cfxi_ir_is_plain(v) && !cfxi_ir_is_seq(v) && !cfxi_ir_is_str(v)
                ? v : cfx_value_map(call->graph, n->graph, v, NULL, NULL, err);
 }
 
@@ -119,7 +119,7 @@ static cfx_status join(cfx_buffer *out, const char *prefix, const cfx_node *n, c
     if (cfx_buffer_append(out, prefix, strlen(prefix)) != CFX_OK ||
         cfx_buffer_append(out, ".", dot) != CFX_OK ||
         cfx_buffer_append(out, name->data, name->size) != CFX_OK)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     return CFX_OK;
 }
 
@@ -134,7 +134,7 @@ static cfx_status follow(cfx_graph *g, void *ctx, cfx_error *err)
     cfx_buffer path;
     cfx_status status = CFX_OK;
     cfx_buffer_init(&path, g->allocator);
-    cfxi_graph_freeze(g);
+    cfxi_ir_graph_freeze(g);
     for (cfx_node *n = g->root.next; n != &g->root && status == CFX_OK; n = n->next) {
         if (n->op != CFX_OP_CALL_MODULE)
             continue;
@@ -149,9 +149,9 @@ static cfx_status follow(cfx_graph *g, void *ctx, cfx_error *err)
             job->depth--;
         }
     }
-    cfxi_graph_thaw(g);
+    cfxi_ir_graph_thaw(g);
     cfx_buffer_free(&path);
-    return status == CFX_OK ? cfxi_each_region(g, follow, ctx, err) : status;
+    return status == CFX_OK ? cfxi_analysis_each_region(g, follow, ctx, err) : status;
 }
 
 /* ---- what copies are given ----------------------------------------------------------------- */
@@ -179,7 +179,7 @@ static cfx_status prefix_paths(cfx_graph *g, void *prefix, cfx_error *err)
     for (cfx_node *n; status == CFX_OK && (n = cfx_iter_next(&it)) != NULL;)
         status = prefix_path(n, prefix, err);
     cfx_iter_end(&it);
-    return status == CFX_OK ? cfxi_each_region(g, prefix_paths, prefix, err) : status;
+    return status == CFX_OK ? cfxi_analysis_each_region(g, prefix_paths, prefix, err) : status;
 }
 
 static cfx_status prefix_regions(cfx_value v, const char *prefix, cfx_error *err)
@@ -211,7 +211,7 @@ static cfx_status nest_scope(cfx_graph *g, cfx_node *copy, uint32_t outer, const
             cfx_buffer_append(&path, ".", inner[0] != '\0') != CFX_OK ||
             cfx_buffer_append(&path, inner, strlen(inner)) != CFX_OK) {
             cfx_buffer_free(&path);
-            return cfxi_nomem(err);
+            return cfxi_base_nomem(err);
         }
         scope = cfx_graph_scope(g, scope, path.data, cfx_scope_type(g, chain[n]),
                                 cfx_scope_object(g, chain[n]), err);
@@ -235,7 +235,7 @@ static cfx_status finish_copy(const inline_job *job, const cfx_node *call, cfx_n
     if (!job->opts || !job->opts->copied)
         return CFX_OK;
     cfx_status status = job->opts->copied(job->opts->ctx, n, copy, err);
-    return status == CFX_OK ? CFX_OK : cfxi_failed(err, status);
+    return status == CFX_OK ? CFX_OK : cfxi_base_failed(err, status);
 }
 
 /* ---- replacing a call ---------------------------------------------------------------------- */
@@ -259,9 +259,9 @@ static cfx_status replace_call(inline_job *job, cfx_node *call, cfx_graph *src, 
     cfx_node_map *map = cfx_node_map_new(g->allocator, err);
     cfx_status status = map ? bind_inputs(call, src, map, err) : CFX_E_NOMEM;
     if (status == CFX_OK)
-        status = cfxi_splice(call, src, map, copied, &c, &result, err);
+        status = cfxi_analysis_splice(call, src, map, copied, &c, &result, err);
     if (status == CFX_OK)
-        status = cfxi_splice_result(call, result, &job->taken, err);
+        status = cfxi_analysis_splice_result(call, result, &job->taken, err);
     if (status == CFX_OK)
         status = cfx_graph_erase(g, call, err);
     job->changed = job->changed || status == CFX_OK;
@@ -275,17 +275,17 @@ static cfx_status replace_call(inline_job *job, cfx_node *call, cfx_graph *src, 
 /* The nodes from `n` up to `end`, and what is put in their places. */
 static cfx_status inline_stretch(inline_job *job, cfx_node *n, const cfx_node *end, cfx_error *err)
 {
-    while (n != end && !cfxi_node_is_root(n)) {
+    while (n != end && !cfxi_ir_node_is_root(n)) {
         cfx_node *next = n->next;
         const char *path = n->callee->ref->name ? n->callee->ref->name->data : "";
-        cfx_graph *src = cfxi_node_erased(n) ? NULL : callee_of(job, n, path);
+        cfx_graph *src = cfxi_ir_node_erased(n) ? NULL : callee_of(job, n, path);
         if (src) {
             const cfx_node *before = n->prev;
             CFX_TRY(enter(job, src, n, path, err));
             cfx_graph_retain(src);  /* hooks may run any code */
-            cfxi_graph_freeze(src);
+            cfxi_ir_graph_freeze(src);
             cfx_status status = replace_call(job, n, src, err);
-            cfxi_graph_thaw(src);
+            cfxi_ir_graph_thaw(src);
             cfx_graph_release(src);
             if (status == CFX_OK)
                 status = inline_stretch(job, before->next, next, err);
@@ -304,17 +304,17 @@ static cfx_status inline_all(cfx_graph *g, void *ctx, cfx_error *err)
     cfx_iter_begin(&pin, g, false);
     cfx_status status = inline_stretch(job, g->root.next, &g->root, err);
     if (status == CFX_OK)
-        status = cfxi_erase_taken(&job->taken, err);
+        status = cfxi_analysis_erase_taken(&job->taken, err);
     cfx_iter_end(&pin);
-    cfxi_vec_free(&job->taken, sizeof(cfx_node *), g->allocator);
+    cfxi_base_vec_free(&job->taken, sizeof(cfx_node *), g->allocator);
     job->taken = (cfxi_vec){0};
-    return status == CFX_OK ? cfxi_each_region(g, inline_all, ctx, err) : status;
+    return status == CFX_OK ? cfxi_analysis_each_region(g, inline_all, ctx, err) : status;
 }
 
 cfx_status cfx_pass_inline(cfx_graph *g, const cfx_modules *modules, const void *opts,
                            bool *changed, cfx_error *err)
 {
-    modules = cfxi_modules_or_null(modules);
+    modules = cfxi_analysis_modules_or_null(modules);
     inline_job job = {.modules = modules, .opts = opts, .stack = {g}, .depth = 1};
     follow_job check = {&job, ""};
     cfx_status status = CFX_OK;

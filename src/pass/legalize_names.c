@@ -25,12 +25,12 @@ static cfx_status find_bad(cfx_graph *g, cfxi_vec *bad, cfx_error *err)
     cfx_status status = CFX_OK;
     for (cfx_node *n = g->root.next; n != &g->root && status == CFX_OK; n = n->next) {
         const cfx_node *rival = NULL;
-        status = cfxi_name_rival(n, &names, &rival, err);
+        status = cfxi_ir_name_rival(n, &names, &rival, err);
         if (status != CFX_OK ||
-            (!rival && cfxi_is_identifier(n->name->data, n->name->size) &&
+            (!rival && cfxi_base_is_identifier(n->name->data, n->name->size) &&
              !cfx_name_is_reserved(n->name->data, n->name->size)))
             continue;
-        status = cfxi_nodes_push(bad, n, g->allocator, err);
+        status = cfxi_analysis_nodes_push(bad, n, g->allocator, err);
     }
     cfx_node_map_free(names);
     return status;
@@ -46,7 +46,7 @@ static cfx_status rename_one(cfx_node *n, cfx_error *err)
 /* A name that was set by hand is not taken yet: a new one could be the same. */
 static cfx_status take_all(cfx_graph *g, cfx_error *err)
 {
-    CFX_TRY(cfxi_graph_begin_edit(g, err));
+    CFX_TRY(cfxi_ir_graph_begin_edit(g, err));
     for (const cfx_node *n = g->root.next; n != &g->root; n = n->next)
         CFX_TRY(cfx_namespace_add(&g->names, n->name->data, n->name->size, err));
     return CFX_OK;
@@ -62,8 +62,8 @@ static cfx_status legalize(cfx_graph *g, void *changed, cfx_error *err)
         status = rename_one(((cfx_node **)bad.data)[i], err);
         *(bool *)changed = *(bool *)changed || status == CFX_OK;
     }
-    cfxi_vec_free(&bad, sizeof(cfx_node *), g->allocator);
-    return status == CFX_OK ? cfxi_each_region(g, legalize, changed, err) : status;
+    cfxi_base_vec_free(&bad, sizeof(cfx_node *), g->allocator);
+    return status == CFX_OK ? cfxi_analysis_each_region(g, legalize, changed, err) : status;
 }
 
 cfx_status cfx_pass_legalize_names(cfx_graph *g, const cfx_modules *modules, const void *opts,

@@ -37,7 +37,7 @@ static cfx_node *at(const cfxi_vec *nodes, size_t i) { return ((cfx_node **)node
 
 static cfx_status push(lift_job *job, cfxi_vec *nodes, cfx_node *n)
 {
-    return cfxi_nodes_push(nodes, n, job->cond->graph->allocator, job->err);
+    return cfxi_analysis_nodes_push(nodes, n, job->cond->graph->allocator, job->err);
 }
 
 /* ---- whether a cond can be changed --------------------------------------------------------- */
@@ -105,7 +105,7 @@ static cfx_status find_paths(lift_job *job)
 {
     for (size_t i = 0; i < job->n; i++) {
         cfx_graph *branch = job->branch[i];
-        uint32_t seen = cfxi_graph_stamp(branch, 1);
+        uint32_t seen = cfxi_ir_graph_stamp(branch, 1);
         for (cfx_node *n = branch->root.next; n != &branch->root; n = n->next) {
             if (n->op != CFX_OP_GET_ATTR || n->mark == seen ||
                 (i > 0 && reader_in(job->branch[0], n)))
@@ -126,11 +126,11 @@ static cfx_status make_inputs(lift_job *job, cfx_graph *branch)
     cfx_insert_point here = {branch->root.next, false};
     cfx_value defaults = cfx_invalid();
     cfx_status status = CFX_OK;
-    for (; here.node->op == CFX_OP_PLACEHOLDER && !cfxi_node_is_root(here.node);
+    for (; here.node->op == CFX_OP_PLACEHOLDER && !cfxi_ir_node_is_root(here.node);
          here.node = here.node->next)
         if (here.node->args)  /* after an input with a default, Python wants all to have one */
             defaults = none;
-    if (cfxi_node_is_root(here.node))
+    if (cfxi_ir_node_is_root(here.node))
         here.node = NULL;
     CFX_TRY(cfx_graph_set_insert_point(branch, here, job->err));
     for (size_t i = 0; status == CFX_OK && i < job->paths.size; i++) {
@@ -172,14 +172,14 @@ static cfx_status add_operands(lift_job *job)
     size_t n;
     const cfx_value *items = cfx_value_items(old, &n);
     cfxi_vec all = {0};
-    if (!cfxi_vec_reserve(&all, n + job->paths.size, sizeof *items, g->allocator))
-        return cfxi_nomem(job->err);
+    if (!cfxi_base_vec_reserve(&all, n + job->paths.size, sizeof *items, g->allocator))
+        return cfxi_base_nomem(job->err);
     for (size_t i = 0; i < n + job->paths.size; i++)
         ((cfx_value *)all.data)[i] = i < n ? items[i] : cfx_from_node(at(&job->made, i - n));
     for (size_t i = 0; i < OPERANDS; i++)
         args[i] = cfx_node_arg(job->cond, i);
     args[OPERANDS] = cfx_value_seq(g, (cfx_kind)old.kind, all.data, n + job->paths.size, job->err);
-    cfxi_vec_free(&all, sizeof *items, g->allocator);
+    cfxi_base_vec_free(&all, sizeof *items, g->allocator);
     cfx_value tuple = cfx_value_tuple(g, args, COND_ARGS, job->err);
     if (tuple.kind == CFX_KIND_INVALID) {
         cfx_value_discard(g, args[OPERANDS]);
@@ -262,8 +262,8 @@ static cfx_status visit(cfx_graph *g, cfx_node_map *uses, bool *changed, cfx_err
         if (cfx_node_operator(n) != CFX_OPID_cond || !may_lift(&job, uses))
             continue;
         cfx_status status = lift(&job, changed);
-        cfxi_vec_free(&job.paths, sizeof(cfx_node *), g->allocator);
-        cfxi_vec_free(&job.made, sizeof(cfx_node *), g->allocator);
+        cfxi_base_vec_free(&job.paths, sizeof(cfx_node *), g->allocator);
+        cfxi_base_vec_free(&job.made, sizeof(cfx_node *), g->allocator);
         CFX_TRY(status);
     }
     return CFX_OK;
@@ -271,7 +271,7 @@ static cfx_status visit(cfx_graph *g, cfx_node_map *uses, bool *changed, cfx_err
 
 static cfx_status lift_all(cfx_graph *g, bool *changed, cfx_error *err)
 {
-    if (!cfxi_has_regions(g))
+    if (!cfxi_analysis_has_regions(g))
         return CFX_OK;
     cfx_node_map *uses = cfx_node_map_new(g->allocator, err);
     if (!uses)

@@ -22,11 +22,11 @@
 /* The first reader of each path. */
 static cfx_status find_readers(cfx_graph *g, cfxi_vec *readers, cfx_error *err)
 {
-    const uint32_t seen = cfxi_graph_stamp(g, 1);
+    const uint32_t seen = cfxi_ir_graph_stamp(g, 1);
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next) {
         if (n->op != CFX_OP_GET_ATTR || n->mark == seen)
             continue;
-        CFX_TRY(cfxi_nodes_push(readers, n, g->allocator, err));
+        CFX_TRY(cfxi_analysis_nodes_push(readers, n, g->allocator, err));
         for (cfx_node *same = n; same->mark != seen; same = same->same_next)
             same->mark = seen;
     }
@@ -41,16 +41,16 @@ static cfx_status keep_tensors(cfx_graph *g, const cfx_modules *modules, cfxi_ve
     cfx_node **nodes = readers->data;
     cfx_status status = CFX_OK;
     size_t kept = 0;
-    cfxi_graph_freeze(g);
+    cfxi_ir_graph_freeze(g);
     for (size_t i = 0; i < readers->size && status == CFX_OK; i++) {
         cfx_value dtype;
-        status = cfxi_module_attr(modules, g, nodes[i]->callee->ref->name->data, "dtype", &dtype,
-                                  err);
+        status = cfxi_ops_module_attr(modules, g, nodes[i]->callee->ref->name->data, "dtype",
+                                      &dtype, err);
         cfx_value_discard(g, dtype);
         if (dtype.kind == CFX_KIND_DTYPE)
             nodes[kept++] = nodes[i];
     }
-    cfxi_graph_thaw(g);
+    cfxi_ir_graph_thaw(g);
     readers->size = kept;
     return status;
 }
@@ -83,7 +83,7 @@ static cfx_status tell(const cfx_lift_params_options *opts, const cfxi_vec *read
         const cfx_node *n = ((cfx_node **)readers->data)[i];
         cfx_status status = opts->lifted(opts->ctx, n->callee->ref->name->data, err);
         if (status != CFX_OK)
-            return cfxi_failed(err, status);
+            return cfxi_base_failed(err, status);
     }
     return CFX_OK;
 }
@@ -109,7 +109,7 @@ cfx_status cfx_pass_lift_params(cfx_graph *g, const cfx_modules *modules, const 
     cfxi_vec readers = {0};
     bool any = false;
     cfx_status status = CFX_OK;
-    modules = cfxi_modules_or_null(modules);
+    modules = cfxi_analysis_modules_or_null(modules);
     if (modules)
         status = cfx_pass_lift_attrs(g, modules, NULL, &any, err);
     if (modules && status == CFX_OK)
@@ -121,7 +121,7 @@ cfx_status cfx_pass_lift_params(cfx_graph *g, const cfx_modules *modules, const 
     any = any || readers.size > 0;
     if (status == CFX_OK)
         status = lift(g, &readers, err);
-    cfxi_vec_free(&readers, sizeof(cfx_node *), g->allocator);
+    cfxi_base_vec_free(&readers, sizeof(cfx_node *), g->allocator);
     if (changed)
         *changed = any;
     return status;

@@ -92,18 +92,18 @@ static uint32_t hash_of_batch(const void *item) { return ((const batch *)item)->
 /* The batch like `wanted`; a new one if there is none. NULL if memory is out. */
 static batch *find_batch(merge_job *job, batch wanted)
 {
-    uint64_t h = cfxi_hash_mix((uintptr_t)wanted.callee, (uintptr_t)wanted.rhs);
-    wanted.hash = (uint32_t)cfxi_hash_mix(h, wanted.level);
-    batch *found = cfxi_table_find(&job->table, wanted.hash, same_batch, &wanted, 0);
+    uint64_t h = cfxi_base_hash_mix((uintptr_t)wanted.callee, (uintptr_t)wanted.rhs);
+    wanted.hash = (uint32_t)cfxi_base_hash_mix(h, wanted.level);
+    batch *found = cfxi_ir_table_find(&job->table, wanted.hash, same_batch, &wanted, 0);
     if (found)
         return found;
-    if (!cfxi_table_reserve(&job->table, hash_of_batch, job->g->allocator) ||
-        !(found = cfxi_alloc(job->g->allocator, sizeof *found))) {
-        cfxi_nomem(job->err);
+    if (!cfxi_ir_table_reserve(&job->table, hash_of_batch, job->g->allocator) ||
+        !(found = cfxi_base_alloc(job->g->allocator, sizeof *found))) {
+        cfxi_base_nomem(job->err);
         return NULL;
     }
     *found = wanted;
-    cfxi_table_insert(&job->table, found->hash, found);
+    cfxi_ir_table_insert(&job->table, found->hash, found);
     *job->last = found;
     job->last = &found->next;
     return found;
@@ -131,7 +131,7 @@ static cfx_status find_products(merge_job *job)
 {
     cfx_status status = CFX_OK;
     entry *e = job->entries;
-    cfxi_graph_freeze(job->g);
+    cfxi_ir_graph_freeze(job->g);
     for (cfx_node *n = job->g->root.next; n != &job->g->root && status == CFX_OK; n = n->next) {
         cfx_effect effect = CFX_EFFECT_NONE;
         *e = (entry){.node = n};
@@ -142,7 +142,7 @@ static cfx_status find_products(merge_job *job)
             status = note_product(job, e);
         e++;
     }
-    cfxi_graph_thaw(job->g);
+    cfxi_ir_graph_thaw(job->g);
     return status;
 }
 
@@ -150,7 +150,7 @@ static cfx_status find_products(merge_job *job)
 
 static void find_levels(merge_job *job)
 {
-    const uint32_t stamp = cfxi_graph_number(job->g);
+    const uint32_t stamp = cfxi_ir_graph_number(job->g);
     uint32_t floor = 0;  /* what comes after a node that writes is not below it */
     uint32_t alone = 0;  /* the level of the last node with an effect */
     uint32_t top = 0;
@@ -207,9 +207,9 @@ static cfx_status sort_entries(merge_job *job)
         if (job->entries[i].level > levels)
             levels = job->entries[i].level;
     const size_t bytes = (2 * (size_t)levels + 3) * sizeof(size_t);
-    size_t *starts = cfxi_alloc(job->g->allocator, bytes);
+    size_t *starts = cfxi_base_alloc(job->g->allocator, bytes);
     if (!starts)
-        return cfxi_nomem(job->err);
+        return cfxi_base_nomem(job->err);
     memset(starts, 0, bytes);
     for (size_t i = 0; i < job->n; i++)
         starts[2 * job->entries[i].level + !is_merged(&job->entries[i]) + 1]++;
@@ -219,7 +219,7 @@ static cfx_status sort_entries(merge_job *job)
         entry *e = &job->entries[i];
         job->sorted[starts[2 * e->level + !is_merged(e)]++] = e;
     }
-    cfxi_free(job->g->allocator, starts, bytes);
+    cfxi_base_free(job->g->allocator, starts, bytes);
     return CFX_OK;
 }
 
@@ -234,18 +234,18 @@ static cfx_target by_name(const char *name)
 static cfx_node *create(merge_job *job, cfx_opcode op, cfx_target target, const cfx_value *args,
                         size_t n, const cfx_node *like)
 {
-    cfx_node *made = cfxi_add_call(job->g, op, target, args, n, job->err);
+    cfx_node *made = cfxi_analysis_add_call(job->g, op, target, args, n, job->err);
     if (made)
-        cfxi_place_like(made, like);
+        cfxi_analysis_place_like(made, like);
     return made;
 }
 
 static cfx_node *create_call(merge_job *job, const char *name, const cfx_value *args, size_t n,
                              const cfx_node *like)
 {
-    cfx_node *made = cfxi_add_function(job->g, name, args, n, job->err);
+    cfx_node *made = cfxi_analysis_add_function(job->g, name, args, n, job->err);
     if (made)
-        cfxi_place_like(made, like);
+        cfxi_analysis_place_like(made, like);
     return made;
 }
 
@@ -261,11 +261,11 @@ static cfx_value rows_of(merge_job *job, const cfx_node *product)
 static cfx_value left_sides(merge_job *job, const batch *b, bool rows)
 {
     const cfx_allocator *a = job->g->allocator;
-    cfx_value *items = cfxi_alloc(a, b->size * sizeof *items);
+    cfx_value *items = cfxi_base_alloc(a, b->size * sizeof *items);
     cfx_value list = cfx_invalid();
     size_t n = 0;
     if (!items) {
-        cfxi_nomem(job->err);
+        cfxi_base_nomem(job->err);
         return list;
     }
     for (const entry *e = b->first; e; e = e->same) {
@@ -275,7 +275,7 @@ static cfx_value left_sides(merge_job *job, const batch *b, bool rows)
     }
     if (n == b->size && items[n - 1].kind != CFX_KIND_INVALID)
         list = cfx_value_list(job->g, items, n, job->err);
-    cfxi_free(a, items, b->size * sizeof *items);
+    cfxi_base_free(a, items, b->size * sizeof *items);
     return cfx_value_retain(list);
 }
 
@@ -315,7 +315,7 @@ static cfx_status create_merged(merge_job *job, batch *b)
 static cfx_status erase_reader(merge_job *job, cfx_value rhs)
 {
     cfx_node *n = rhs.as.node;
-    bool unused = n->op == CFX_OP_GET_ATTR && n->n_users == 0 && !cfxi_node_erased(n);
+    bool unused = n->op == CFX_OP_GET_ATTR && n->n_users == 0 && !cfxi_ir_node_erased(n);
     return unused ? cfx_graph_erase(job->g, n, job->err) : CFX_OK;
 }
 
@@ -336,14 +336,14 @@ static cfx_status insert_after(merge_job *job, const cfx_node *last)
 {
     const cfx_insert_point at = {last ? last->next : job->g->root.next, false};
     return cfx_graph_set_insert_point(
-        job->g, cfxi_node_is_root(at.node) ? (cfx_insert_point){NULL, false} : at, job->err);
+        job->g, cfxi_ir_node_is_root(at.node) ? (cfx_insert_point){NULL, false} : at, job->err);
 }
 
 /* Puts a node where it belongs: behind all that has been placed. */
 static cfx_status place(merge_job *job, entry *e, cfx_node **last)
 {
     cfx_node *n = e->node;
-    if (cfxi_node_erased(n))
+    if (cfxi_ir_node_erased(n))
         return CFX_OK;
     if (is_merged(e)) {
         CFX_TRY(insert_after(job, *last));
@@ -398,19 +398,19 @@ static cfx_status merge_all(cfx_graph *g, void *ctx, cfx_error *err)
                      .g = g, .n = g->size, .err = err};
     const size_t bytes = job.n * (sizeof *job.entries + sizeof *job.sorted);
     job.last = &job.batches;
-    job.entries = job.n ? cfxi_alloc(g->allocator, bytes) : NULL;
+    job.entries = job.n ? cfxi_base_alloc(g->allocator, bytes) : NULL;
     if (job.n && !job.entries)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     job.sorted = (entry **)(job.entries + job.n);
     cfx_status status = merge_found(&job);
     outer->changed = outer->changed || job.changed;
     for (batch *b = job.batches, *next; b; b = next) {
         next = b->next;
-        cfxi_free(g->allocator, b, sizeof *b);
+        cfxi_base_free(g->allocator, b, sizeof *b);
     }
-    cfxi_table_free(&job.table, g->allocator);
-    cfxi_free(g->allocator, job.entries, bytes);
-    return status == CFX_OK ? cfxi_each_region(g, merge_all, outer, err) : status;
+    cfxi_ir_table_free(&job.table, g->allocator);
+    cfxi_base_free(g->allocator, job.entries, bytes);
+    return status == CFX_OK ? cfxi_analysis_each_region(g, merge_all, outer, err) : status;
 }
 
 cfx_status cfx_pass_merge_matmul(cfx_graph *g, const cfx_modules *modules, const void *opts,
@@ -419,7 +419,7 @@ cfx_status cfx_pass_merge_matmul(cfx_graph *g, const cfx_modules *modules, const
     const cfx_merge_matmul_options *o = opts;
     cfx_error own;
     merge_job job = {.split = o ? o->split : NULL, .modules = modules};
-    cfx_status status = merge_all(g, &job, cfxi_error_or(err, &own));
+    cfx_status status = merge_all(g, &job, cfxi_base_error_or(err, &own));
     if (changed)
         *changed = job.changed;
     return status;

@@ -18,7 +18,7 @@
  *
  * Linear in nodes and edges.
  */
-#include "analysis/alias_impl.h"
+#include "respell_impl.h"
 #include "analysis/call_arguments_impl.h"
 
 #include <cfx/pass.h>
@@ -42,11 +42,11 @@ static bool is_default(const cfx_node *n, const cfxi_binding *b, size_t i)
         return false;
     switch (v.kind) {
     case CFX_KIND_NONE:
-        return cfxi_text_is(param.value, "None", 4);
+        return cfxi_ops_text_is(param.value, "None", 4);
     case CFX_KIND_BOOL:
-        return cfxi_text_is(param.value, v.as.b ? "True" : "False", v.as.b ? 4 : 5);
+        return cfxi_ops_text_is(param.value, v.as.b ? "True" : "False", v.as.b ? 4 : 5);
     case CFX_KIND_INT:
-        return cfxi_text_is(param.value, digits, cfxi_format_int(v.as.i, digits));
+        return cfxi_ops_text_is(param.value, digits, cfxi_base_format_int(v.as.i, digits));
     default:
         return false;
     }
@@ -108,7 +108,7 @@ static cfx_status set_arguments(cfx_node *n, const cfxi_binding *b, bool *change
 static cfx_status normalize_args(normalize_job *job, cfx_node *n, cfx_error *err)
 {
     cfxi_binding b;
-    if (!cfxi_bind(n, &b) || !is_given(&b, 0))
+    if (!cfxi_analysis_bind(n, &b) || !is_given(&b, 0))
         return CFX_OK;
     drop_defaults(n, &b);
     return set_arguments(n, &b, &job->changed, err);
@@ -123,7 +123,7 @@ static bool canonical(const cfx_node *n, char name[CFX_SPELLING_SIZE])
     const cfx_str *now = n->op == CFX_OP_CALL_FUNCTION ? n->callee->ref->name : NULL;
     for (size_t i = 0; cfx_operator_spelling(cfx_node_operator(n), i, name, &kind); i++)
         if (kind == CFX_SPELLING_FUNCTION && strncmp(name, "torch.", 6) == 0 &&
-            strchr(name + 6, '.') == NULL && !cfxi_spelling_has_params(name))
+            strchr(name + 6, '.') == NULL && !cfxi_ops_spelling_has_params(name))
             return !now || strcmp(now->data, name) != 0;
     return false;
 }
@@ -136,12 +136,13 @@ static cfx_status normalize_operator(normalize_job *job, const cfxi_tensors *t, 
     cfx_value keep;
     cfx_error own;
     cfxi_binding b;
-    err = cfxi_error_or(err, &own);
+    err = cfxi_base_error_or(err, &own);
     const cfx_str *now = n->op == CFX_OP_CALL_FUNCTION ? n->callee->ref->name : NULL;
     if (!cfx_node_operator(n) || (now && strncmp(now->data, "torch.nn.", 9) == 0) ||
-        !cfxi_is_tensor(t, cfx_node_arg(n, 0)) || !canonical(n, name) || !cfxi_bind(n, &b) || b.own)
+        !cfxi_analysis_is_tensor(t, cfx_node_arg(n, 0)) || !canonical(n, name) ||
+        !cfxi_analysis_bind(n, &b) || b.own)
         return CFX_OK;
-    bool known = cfxi_find_target(n->graph, name, &target, &keep, err);
+    bool known = cfxi_pass_find_target(n->graph, name, &target, &keep, err);
     cfx_status status = keep.kind == CFX_KIND_INVALID ? err->status : CFX_OK;
     if (known && n->op != CFX_OP_CALL_FUNCTION)
         status = cfx_node_set_op(n, CFX_OP_CALL_FUNCTION, err);
@@ -159,20 +160,21 @@ static cfx_status normalize(cfx_graph *g, void *ctx, cfx_error *err)
     normalize_job *job = ctx;
     cfxi_tensors tensors;
     cfx_iter it;  /* the host is asked for functions, and may run any code */
-    cfx_status status = cfxi_tensors_begin(&tensors, g, job->modules,
-                                           job->opts.inputs_are_tensors, err);
+    cfx_status status = cfxi_analysis_tensors_begin(&tensors, g, job->modules,
+                                                    job->opts.inputs_are_tensors, err);
     cfx_iter_begin(&it, g, false);
     for (cfx_node *n; status == CFX_OK && (n = cfx_iter_next(&it)) != NULL;) {
         if (n->op != CFX_OP_CALL_FUNCTION && n->op != CFX_OP_CALL_METHOD)
             continue;
         if (!job->opts.args_only)
             status = normalize_operator(job, &tensors, n, err);
-        if (status == CFX_OK && !job->opts.operators_only && cfxi_is_torch_call(&tensors, n))
+        if (status == CFX_OK && !job->opts.operators_only &&
+            cfxi_analysis_is_torch_call(&tensors, n))
             status = normalize_args(job, n, err);
     }
     cfx_iter_end(&it);
-    cfxi_tensors_end(&tensors);
-    return status == CFX_OK ? cfxi_each_region(g, normalize, ctx, err) : status;
+    cfxi_analysis_tensors_end(&tensors);
+    return status == CFX_OK ? cfxi_analysis_each_region(g, normalize, ctx, err) : status;
 }
 
 cfx_status cfx_pass_normalize(cfx_graph *g, const cfx_modules *modules, const void *opts,

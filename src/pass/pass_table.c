@@ -86,7 +86,7 @@ cfx_status cfx_pass_run_with(const cfx_pass *pass, cfx_graph *g, const cfx_modul
 {
     option_room room;
     const cfx_pass_option *option;
-    CFX_TRY(cfxi_expect(pass, "pass", err));
+    CFX_TRY(cfxi_base_expect(pass, "pass", err));
     memset(&room, 0, sizeof room);
     for (size_t i = 0; (option = cfx_pass_option_at(pass, i)) != NULL; i++)
         set_option(&room, option, option->otherwise);
@@ -100,8 +100,8 @@ cfx_status cfx_pass_run_with(const cfx_pass *pass, cfx_graph *g, const cfx_modul
 cfx_status cfx_pass_run(const cfx_pass *pass, cfx_graph *g, const cfx_modules *modules,
                         const void *opts, bool *changed, cfx_error *err)
 {
-    CFX_TRY(cfxi_expect(pass, "pass", err));
-    CFX_TRY(cfxi_expect(g, "graph", err));
+    CFX_TRY(cfxi_base_expect(pass, "pass", err));
+    CFX_TRY(cfxi_base_expect(g, "graph", err));
 #ifdef NDEBUG
     return pass->run(g, modules, opts, changed, err);
 #else

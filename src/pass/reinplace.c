@@ -20,7 +20,7 @@
  * Linear in nodes and edges, but for what shares memory with the base of a scatter: that is looked
  * through for each call that could be changed.
  */
-#include "analysis/alias_impl.h"
+#include "respell_impl.h"
 
 #include <cfx/pass.h>
 
@@ -36,12 +36,12 @@ typedef struct reinplace_job {
 
 static uint32_t place(const reinplace_job *job, const cfx_node *n)
 {
-    return cfxi_alias_place(&job->aliases, n);
+    return cfxi_analysis_alias_place(&job->aliases, n);
 }
 
 static bool shares(const reinplace_job *job, const cfx_node *a, const cfx_node *b)
 {
-    return cfxi_alias_set(&job->aliases, a) == cfxi_alias_set(&job->aliases, b);
+    return cfxi_analysis_alias_set(&job->aliases, a) == cfxi_analysis_alias_set(&job->aliases, b);
 }
 
 /* ---- whether the operand fits -------------------------------------------------------------- */
@@ -78,7 +78,7 @@ static bool is_own_tensor(const cfx_node *x)
     cfx_param result;
     const cfx_operator op = cfx_node_operator(x);
     return op && cfx_operator_result(op, 0, &result) && cfx_operator_num_results(op) == 1 &&
-           strcmp(result.type, "Tensor") == 0 && (!result.alias || cfxi_written(x, NULL));
+           strcmp(result.type, "Tensor") == 0 && (!result.alias || cfxi_analysis_written(x, NULL));
 }
 
 static cfx_status ask(const reinplace_job *job, cfx_node *n, cfx_node *x, bool *fits,
@@ -88,9 +88,9 @@ static cfx_status ask(const reinplace_job *job, cfx_node *n, cfx_node *x, bool *
         *fits = is_own_tensor(x) && always_fits(cfx_node_operator(n));
         return CFX_OK;
     }
-    cfxi_graph_freeze(job->aliases.graph);
+    cfxi_ir_graph_freeze(job->aliases.graph);
     int answer = job->opts->fits(job->opts->ctx, n, x);
-    cfxi_graph_thaw(job->aliases.graph);
+    cfxi_ir_graph_thaw(job->aliases.graph);
     *fits = answer > 0;
     return answer < 0 ? cfx_error_set(err, CFX_E_HOST, "could not tell whether the result of node "
                                       "%%%s fits into %%%s", n->name->data, x->name->data)
@@ -103,9 +103,9 @@ static bool same_elements(const reinplace_job *job, cfx_node *a, cfx_node *b)
         return true;
     if (!job->opts || !job->opts->same_elements)
         return false;
-    cfxi_graph_freeze(job->aliases.graph);
+    cfxi_ir_graph_freeze(job->aliases.graph);
     bool same = job->opts->same_elements(job->opts->ctx, a, b);
-    cfxi_graph_thaw(job->aliases.graph);
+    cfxi_ir_graph_thaw(job->aliases.graph);
     return same;
 }
 
@@ -156,7 +156,7 @@ static bool puts_back(const reinplace_job *job, cfx_node *n, cfx_node *x, cfx_no
         return false;
     do {
         cfx_node *view = job->nodes[at];
-        if (view && cfx_node_operator(view) == cfxi_is_scatter(scatter) &&
+        if (view && cfx_node_operator(view) == cfxi_analysis_is_scatter(scatter) &&
             same_arguments(view, scatter) && node_arg(view, 0) &&
             same_elements(job, node_arg(view, 0), base) && same_elements(job, view, from))
             return true;
@@ -169,10 +169,10 @@ static cfx_status collect_of(reinplace_job *job, cfx_node *n, cfx_node *member, 
 {
     for (const cfx_use *use = cfx_node_first_use(member); use; use = cfx_use_next(use)) {
         cfx_node *user = use->user;
-        if (!cfxi_is_scatter(user) || node_arg(user, 0) != member ||
+        if (!cfxi_analysis_is_scatter(user) || node_arg(user, 0) != member ||
             place(job, user) <= place(job, n))
             continue;
-        CFX_TRY(cfxi_nodes_push(&job->scatters, user, job->aliases.graph->allocator, err));
+        CFX_TRY(cfxi_analysis_nodes_push(&job->scatters, user, job->aliases.graph->allocator, err));
     }
     return CFX_OK;
 }
@@ -185,7 +185,7 @@ static cfx_status find_scatters(reinplace_job *job, cfx_node *n, cfx_node *x, bo
     uint32_t at = first;
     job->scatters.size = 0;
     *all = true;
-    if (!cfxi_alias_set(&job->aliases, x)->scattered)
+    if (!cfxi_analysis_alias_set(&job->aliases, x)->scattered)
         return CFX_OK;
     do {
         if (job->nodes[at])
@@ -194,7 +194,7 @@ static cfx_status find_scatters(reinplace_job *job, cfx_node *n, cfx_node *x, bo
     } while (at != first);
     const size_t n_scatters = job->scatters.size;
     if (n_scatters > 1)
-        qsort(job->scatters.data, n_scatters, sizeof(cfx_node *), cfxi_compare_order);
+        qsort(job->scatters.data, n_scatters, sizeof(cfx_node *), cfxi_analysis_compare_order);
     for (job->scatters.size = 0; *all && job->scatters.size < n_scatters; job->scatters.size++)
         *all = puts_back(job, n, x, ((cfx_node **)job->scatters.data)[job->scatters.size]);
     job->scatters.size = n_scatters;
@@ -207,7 +207,7 @@ static cfx_status find_scatters(reinplace_job *job, cfx_node *n, cfx_node *x, bo
 static cfx_status hand_over(reinplace_job *job, cfx_node *n, cfx_node *by, cfx_error *err)
 {
     CFX_TRY(cfx_node_replace_uses(n, cfx_from_node(by), NULL, NULL, NULL, err));
-    cfxi_alias_union(&job->aliases, by, n);
+    cfxi_analysis_alias_union(&job->aliases, by, n);
     return CFX_OK;
 }
 
@@ -235,12 +235,12 @@ static cfx_node *add_call(reinplace_job *job, cfx_node *n, cfx_target target, co
     const cfx_insert_point old = cfx_graph_insert_point(g);
     if (cfx_graph_set_insert_point(g, (cfx_insert_point){n, false}, err) != CFX_OK)
         return NULL;
-    cfx_node *made = cfxi_add_call(g, CFX_OP_CALL_FUNCTION, target, args, n_args, err);
+    cfx_node *made = cfxi_analysis_add_call(g, CFX_OP_CALL_FUNCTION, target, args, n_args, err);
     cfx_graph_set_insert_point(g, old, NULL);
     if (!made)
         return NULL;
-    cfxi_place_like(made, n);
-    return cfxi_take_place(&job->aliases, made, n, err) == CFX_OK ? made : NULL;
+    cfxi_analysis_place_like(made, n);
+    return cfxi_analysis_take_place(&job->aliases, made, n, err) == CFX_OK ? made : NULL;
 }
 
 enum { MOST_ARGS = 8 };
@@ -270,17 +270,17 @@ static cfx_status add_part(reinplace_job *job, cfx_node *n, cfx_target take, cfx
 /* *done is false, and nothing has changed, if the host does not know one of the overloads. */
 static cfx_status write_part(reinplace_job *job, cfx_node *n, bool *done, cfx_error *err)
 {
-    const cfx_operator ops[] = {cfxi_is_scatter(n), CFX_OPID_copy_};
+    const cfx_operator ops[] = {cfxi_analysis_is_scatter(n), CFX_OPID_copy_};
     char names[2][CFX_SPELLING_SIZE];
     cfx_value keep[2] = {cfx_invalid(), cfx_invalid()};
     cfx_target targets[2];
     cfx_error own;
     cfx_status status = CFX_OK;
-    err = cfxi_error_or(err, &own);
+    err = cfxi_base_error_or(err, &own);
     *done = cfx_node_num_args(n) >= 2 && cfx_node_num_args(n) <= MOST_ARGS;
     for (size_t i = 0; i < 2 && *done && status == CFX_OK; i++) {
-        const bool spelled = cfxi_overload_of(ops[i], names[i]);
-        *done = spelled && cfxi_find_target(n->graph, names[i], &targets[i], &keep[i], err);
+        const bool spelled = cfxi_pass_overload_of(ops[i], names[i]);
+        *done = spelled && cfxi_pass_find_target(n->graph, names[i], &targets[i], &keep[i], err);
         if (spelled && keep[i].kind == CFX_KIND_INVALID)
             status = err->status;
     }
@@ -294,10 +294,10 @@ static cfx_status write_part(reinplace_job *job, cfx_node *n, bool *done, cfx_er
 static cfx_status change(reinplace_job *job, cfx_node *n, cfx_node *x, cfx_error *err)
 {
     bool done = false;
-    if (cfxi_is_scatter(n)) {
+    if (cfxi_analysis_is_scatter(n)) {
         CFX_TRY(write_part(job, n, &done, err));
     } else {
-        CFX_TRY(cfxi_respell(n, cfx_operator_in_place(cfx_node_operator(n)), &done, err));
+        CFX_TRY(cfxi_pass_respell(n, cfx_operator_in_place(cfx_node_operator(n)), &done, err));
         if (done)
             CFX_TRY(hand_over(job, n, x, err));
     }
@@ -327,11 +327,12 @@ static cfx_status visit(reinplace_job *job, cfx_node *n, cfx_error *err)
 {
     const cfx_operator op = cfx_node_operator(n);
     cfx_node *x = op ? node_arg(n, 0) : NULL;
-    bool scatter = cfxi_is_scatter(n) != CFX_OPID_NONE;
+    bool scatter = cfxi_analysis_is_scatter(n) != CFX_OPID_NONE;
     bool good = false;
-    if (!x || (!scatter && (!cfx_operator_in_place(op) || cfxi_is_view(n))) ||
-        cfxi_arguments_write(n) || cfxi_alias_set(&job->aliases, x)->outside ||
-        cfxi_alias_set(&job->aliases, x)->last > 1 + place(job, n) || is_disturbed(job, n, x))
+    if (!x || (!scatter && (!cfx_operator_in_place(op) || cfxi_analysis_is_view(n))) ||
+        cfxi_analysis_arguments_write(n) || cfxi_analysis_alias_set(&job->aliases, x)->outside ||
+        cfxi_analysis_alias_set(&job->aliases, x)->last > 1 + place(job, n) ||
+        is_disturbed(job, n, x))
         return CFX_OK;
     if (scatter && strncmp(n->callee->ref->name->data, "torch.ops.", 10) != 0)
         return CFX_OK;  /* made for graphs of overloads, where all results are tensors */
@@ -347,21 +348,21 @@ static cfx_status reinplace(cfx_graph *g, reinplace_job *job, cfx_error *err)
     size_t at = 0;
     cfx_iter hold;  /* what is erased stays what it was: it has a place */
     cfx_iter_begin(&hold, g, false);
-    cfx_status status = cfxi_aliases_begin(&job->aliases, g, job->aliases.modules, CFXI_USES_REAL,
-                                           err);
-    job->nodes = cfxi_alloc(g->allocator, n * sizeof *job->nodes);
+    cfx_status status =
+        cfxi_analysis_aliases_begin(&job->aliases, g, job->aliases.modules, CFXI_USES_REAL, err);
+    job->nodes = cfxi_base_alloc(g->allocator, n * sizeof *job->nodes);
     if (!job->nodes)
-        status = cfxi_nomem(err);
+        status = cfxi_base_nomem(err);
     for (cfx_node *node = g->root.next; node != &g->root && status == CFX_OK; node = node->next) {
         job->nodes[at++] = node;
-        status = cfxi_alias_join(&job->aliases, node, err);
+        status = cfxi_analysis_alias_join(&job->aliases, node, err);
     }
     for (size_t i = 0; i < n && status == CFX_OK; i++)
         if (job->nodes[i])
             status = visit(job, job->nodes[i], err);
-    cfxi_free(g->allocator, job->nodes, n * sizeof *job->nodes);
-    cfxi_vec_free(&job->scatters, sizeof(cfx_node *), g->allocator);
-    cfxi_aliases_end(&job->aliases);
+    cfxi_base_free(g->allocator, job->nodes, n * sizeof *job->nodes);
+    cfxi_base_vec_free(&job->scatters, sizeof(cfx_node *), g->allocator);
+    cfxi_analysis_aliases_end(&job->aliases);
     cfx_iter_end(&hold);
     return status;
 }
@@ -370,7 +371,7 @@ static cfx_status reinplace_all(cfx_graph *g, void *ctx, cfx_error *err)
 {
     if (g->size > 0)
         CFX_TRY(reinplace(g, ctx, err));
-    return cfxi_each_region(g, reinplace_all, ctx, err);
+    return cfxi_analysis_each_region(g, reinplace_all, ctx, err);
 }
 
 cfx_status cfx_pass_reinplace(cfx_graph *g, const cfx_modules *modules, const void *opts,

@@ -105,22 +105,22 @@ static cfx_status ask_all(layout_job *job)
 {
     cfx_status status = CFX_OK;
     entry *e = job->entries;
-    cfxi_graph_freeze(job->g);
+    cfxi_ir_graph_freeze(job->g);
     for (cfx_node *n = job->g->root.next; n != &job->g->root && status == CFX_OK; n = n->next) {
         *e = (entry){.node = n};
-        if (cfxi_is_call(n))
+        if (cfxi_ir_is_call(n))
             e->support = job->how->supports(job->how->ctx, n);
         if (e++->support < 0)
             status = cfx_error_set(job->err, CFX_E_HOST, "could not tell whether node %%%s "
                                    "supports the layout", n->name->data);
     }
-    cfxi_graph_thaw(job->g);
+    cfxi_ir_graph_thaw(job->g);
     return status;
 }
 
 static void find_parts(layout_job *job)
 {
-    job->stamp = cfxi_graph_number(job->g);
+    job->stamp = cfxi_ir_graph_number(job->g);
     for (size_t i = 0; i < job->n; i++) {
         entry *e = &job->entries[i];
         if (e->support == 1 || (e->support > 1 && has_input_inside(job, e->node)))
@@ -154,10 +154,10 @@ static cfx_node *convert(layout_job *job, entry *part, int kind, cfx_node *n, cf
 {
     const char *method = kind == STARTS ? job->how->enter : job->how->leave;
     const cfx_value arg = cfx_from_node(n);
-    entry *e = cfxi_vec_reserve(&job->made, 1, sizeof e, job->g->allocator)
-                   ? cfxi_alloc(job->g->allocator, sizeof *e) : NULL;
+    entry *e = cfxi_base_vec_reserve(&job->made, 1, sizeof e, job->g->allocator)
+                   ? cfxi_base_alloc(job->g->allocator, sizeof *e) : NULL;
     if (!e) {
-        cfxi_nomem(job->err);
+        cfxi_base_nomem(job->err);
         return NULL;
     }
     *e = (entry){0};
@@ -167,7 +167,7 @@ static cfx_node *convert(layout_job *job, entry *part, int kind, cfx_node *n, cf
     e->node = cfx_graph_call(job->g, CFX_OP_CALL_METHOD, method, &arg, 1, NULL, 0, job->err);
     if (!e->node)
         return NULL;
-    cfxi_place_like(e->node, at.node);
+    cfxi_analysis_place_like(e->node, at.node);
     add_to_part(part, e, kind);
     return e->node;
 }
@@ -184,8 +184,8 @@ static cfx_status find_crossings(layout_job *job, int kind)
             entry *e = entry_of(job, def);
             if ((e->set != NULL) == (kind == STARTS))
                 continue;
-            if (!cfxi_vec_reserve(&job->crossings, 1, sizeof(crossing), job->g->allocator))
-                return cfxi_nomem(job->err);
+            if (!cfxi_base_vec_reserve(&job->crossings, 1, sizeof(crossing), job->g->allocator))
+                return cfxi_base_nomem(job->err);
             ((crossing *)job->crossings.data)[job->crossings.size++] =
                 (crossing){e, &job->entries[i]};
         }
@@ -239,10 +239,10 @@ static int ask(layout_job *job, entry *const first[KINDS])
     size_t all = 0;
     for (int k = 0; k < KINDS; k++)
         all += n[k] = count(first[k]);
-    cfx_node **nodes = cfxi_alloc(job->g->allocator, all * sizeof *nodes);
+    cfx_node **nodes = cfxi_base_alloc(job->g->allocator, all * sizeof *nodes);
     cfx_node **at = nodes;
     if (!nodes) {
-        cfxi_nomem(job->err);
+        cfxi_base_nomem(job->err);
         return -1;
     }
     for (int k = 0; k < KINDS; k++)
@@ -250,10 +250,10 @@ static int ask(layout_job *job, entry *const first[KINDS])
             *at++ = e->node;
     const cfx_layout_part part = {nodes, nodes + n[NODES], nodes + n[NODES] + n[STARTS],
                                   n[NODES], n[STARTS], n[ENDS]};
-    cfxi_graph_freeze(job->g);
+    cfxi_ir_graph_freeze(job->g);
     int answer = job->how->choose(job->how->ctx, &part);
-    cfxi_graph_thaw(job->g);
-    cfxi_free(job->g->allocator, nodes, all * sizeof *nodes);
+    cfxi_ir_graph_thaw(job->g);
+    cfxi_base_free(job->g->allocator, nodes, all * sizeof *nodes);
     if (answer < 0)
         cfx_error_set(job->err, CFX_E_HOST, "could not tell whether to convert a part");
     return answer;
@@ -290,22 +290,22 @@ static cfx_status convert_parts(layout_job *job)
 cfx_status cfx_graph_relayout(cfx_graph *g, const cfx_relayout *how, bool *changed, cfx_error *err)
 {
     cfx_error own;
-    layout_job job = {.how = how, .g = g, .n = g->size, .err = cfxi_error_or(err, &own)};
+    layout_job job = {.how = how, .g = g, .n = g->size, .err = cfxi_base_error_or(err, &own)};
     const size_t bytes = job.n * sizeof *job.entries;
     const cfx_insert_point old = cfx_graph_insert_point(g);
-    job.entries = job.n ? cfxi_alloc(g->allocator, bytes) : NULL;
+    job.entries = job.n ? cfxi_base_alloc(g->allocator, bytes) : NULL;
     if (job.n && !job.entries)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     cfx_iter pin;
     cfx_iter_begin(&pin, g, false);
     cfx_status status = convert_parts(&job);
     cfx_graph_set_insert_point(g, old, NULL);
     cfx_iter_end(&pin);
     for (size_t i = 0; i < job.made.size; i++)
-        cfxi_free(g->allocator, ((entry **)job.made.data)[i], sizeof(entry));
-    cfxi_vec_free(&job.made, sizeof(entry *), g->allocator);
-    cfxi_vec_free(&job.crossings, sizeof(crossing), g->allocator);
-    cfxi_free(g->allocator, job.entries, bytes);
+        cfxi_base_free(g->allocator, ((entry **)job.made.data)[i], sizeof(entry));
+    cfxi_base_vec_free(&job.made, sizeof(entry *), g->allocator);
+    cfxi_base_vec_free(&job.crossings, sizeof(crossing), g->allocator);
+    cfxi_base_free(g->allocator, job.entries, bytes);
     if (changed)
         *changed = job.changed;
     return status;

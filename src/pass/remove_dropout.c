@@ -28,7 +28,8 @@ static cfx_status module_is_inert(const cfx_node *n, const cfx_modules *modules,
                                   cfx_error *err)
 {
     cfx_value v;
-    CFX_TRY(cfxi_module_attr(modules, n->graph, n->callee->ref->name->data, "training", &v, err));
+    CFX_TRY(
+        cfxi_ops_module_attr(modules, n->graph, n->callee->ref->name->data, "training", &v, err));
     *inert = v.kind == CFX_KIND_BOOL && !v.as.b;
     cfx_value_discard(n->graph, v);
     return CFX_OK;
@@ -77,7 +78,7 @@ static cfx_status visit(dropout_job *job, cfx_node *n, cfx_error *err)
     if (!is_dropout(op) || input_of(n).kind != CFX_KIND_NODE)
         return CFX_OK;
     CFX_TRY(is_needless(job, n, op, &needless, err));
-    if (!needless || cfxi_node_erased(n))  /* the host may have run any code */
+    if (!needless || cfxi_ir_node_erased(n))  /* the host may have run any code */
         return CFX_OK;
     job->changed = true;
     return take_out(n, err);
@@ -91,7 +92,7 @@ static cfx_status visit_all(cfx_graph *g, void *job, cfx_error *err)
     for (cfx_node *n; status == CFX_OK && (n = cfx_iter_next(&it)) != NULL;)
         status = visit(job, n, err);
     cfx_iter_end(&it);
-    return status == CFX_OK ? cfxi_each_region(g, visit_all, job, err) : status;
+    return status == CFX_OK ? cfxi_analysis_each_region(g, visit_all, job, err) : status;
 }
 
 cfx_status cfx_pass_remove_dropout(cfx_graph *g, const cfx_modules *modules, const void *opts,

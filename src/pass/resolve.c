@@ -19,13 +19,13 @@
 /* One walk. */
 typedef struct walk_job {
     cfxi_resolver *r;
-    cfxi_vec taken;  /* of cfx_node *: see cfxi_splice_result */
+    cfxi_vec taken;  /* of cfx_node *: see cfxi_analysis_splice_result */
     cfx_error *err;
 } walk_job;
 
 static bool is_literal(cfx_value v)
 {
-    return cfxi_is_plain(v) && v.kind != CFX_KIND_NODE && cfxi_is_constant(v);
+    return cfxi_ir_is_plain(v) && v.kind != CFX_KIND_NODE && cfxi_analysis_is_constant(v);
 }
 
 static cfx_status stop(void *ctx, cfx_node *n)
@@ -40,7 +40,7 @@ static bool has_nodes(cfx_value v) { return cfx_value_each_node(v, stop, NULL) !
 static cfxi_truth3 truth_of(const cfxi_resolver *r, cfx_value v)
 {
     const cfx_value known = v.kind == CFX_KIND_NODE ? cfx_node_map_get(r->truths, v.as.node) : v;
-    return cfxi_known_truth(known);
+    return cfxi_analysis_known_truth(known);
 }
 
 /* ---- how many nodes that would be ---------------------------------------------------------- */
@@ -50,7 +50,7 @@ static size_t add_size(size_t a, size_t b) { return a > SIZE_MAX - b ? SIZE_MAX 
 static size_t times_size(size_t a, size_t b)
 {
     size_t product;
-    return cfxi_mul_size(a, b, 0, &product) ? product : SIZE_MAX;
+    return cfxi_base_mul_size(a, b, 0, &product) ? product : SIZE_MAX;
 }
 
 /* Of a region, once the loops in it that can be taken apart are. */
@@ -61,10 +61,10 @@ static size_t size_of(const cfxi_resolver *r, const cfx_graph *region)
         cfxi_control c;
         size_t trips = SIZE_MAX;
         size = add_size(size, n->op != CFX_OP_PLACEHOLDER && n->op != CFX_OP_OUTPUT);
-        if (!cfxi_control_of(n, &c))
+        if (!cfxi_analysis_control_of(n, &c))
             continue;
         if (c.op == CFX_OPID_for_loop)
-            (void)cfxi_known_trips(&c, r->max_count, &trips, NULL);
+            (void)cfxi_analysis_known_trips(&c, r->max_count, &trips, NULL);
         for (size_t i = 0; i < c.n_regions; i++) {
             const size_t inner = size_of(r, c.regions[i]);
             size = add_size(size, trips == SIZE_MAX ? inner : times_size(trips, inner));
@@ -76,7 +76,7 @@ static size_t size_of(const cfxi_resolver *r, const cfx_graph *region)
 static bool is_small(const cfxi_resolver *r, const cfxi_control *c, size_t trips)
 {
     return trips <= 1 ||
-           times_size(trips, size_of(r, c->regions[cfxi_control_body(c)])) <= r->max_nodes;
+           times_size(trips, size_of(r, c->regions[cfxi_analysis_control_body(c)])) <= r->max_nodes;
 }
 
 /* ---- putting in their places --------------------------------------------------------------- */
@@ -85,10 +85,10 @@ static bool is_small(const cfxi_resolver *r, const cfxi_control *c, size_t trips
  * is: a list can if it is one place. */
 static bool can_bind(const cfxi_control *c, size_t i, const cfx_value *values)
 {
-    const cfx_node *n = cfxi_control_input(c, i, 0);
-    for (size_t k = 0; k < c->n; k++, n = cfxi_next_input(c->regions[i], n)) {
+    const cfx_node *n = cfxi_analysis_control_input(c, i, 0);
+    for (size_t k = 0; k < c->n; k++, n = cfxi_ir_next_input(c->regions[i], n)) {
         const bool once = n->n_users == 0 || (n->n_users == 1 && n->users->count == 1);
-        if (values[k].kind != CFX_KIND_NODE && !once && !cfxi_is_constant(values[k]))
+        if (values[k].kind != CFX_KIND_NODE && !once && !cfxi_analysis_is_constant(values[k]))
             return false;
     }
     return true;
@@ -99,9 +99,9 @@ static bool are_constant(cfx_value v)
     size_t n;
     const cfx_value *items = cfx_value_items(v, &n);
     for (size_t i = 0; i < n; i++)
-        if (!cfxi_is_constant(items[i]))
+        if (!cfxi_analysis_is_constant(items[i]))
             return false;
-    return v.kind == CFX_KIND_LIST || cfxi_is_constant(v);
+    return v.kind == CFX_KIND_LIST || cfxi_analysis_is_constant(v);
 }
 
 /* A list that a branch returns can be taken from, but is not made twice. */
@@ -111,7 +111,7 @@ static bool can_give(const cfxi_control *c, size_t i)
     const bool once = c->node->n_users == 1 && c->node->users->count == 1;
     if (v.kind == CFX_KIND_LIST && !once)
         for (const cfx_use *use = cfx_node_first_use(c->node); use; use = cfx_use_next(use))
-            if (cfxi_control_taken(c, use->user) == SIZE_MAX)
+            if (cfxi_analysis_control_taken(c, use->user) == SIZE_MAX)
                 return false;
     return are_constant(v);
 }
@@ -133,14 +133,14 @@ static cfx_status is_idle(const cfxi_resolver *r, const cfx_graph *test, bool *i
 static cfx_status turns_of(const cfxi_resolver *r, const cfxi_control *c, size_t *trips,
                            cfx_error *err)
 {
-    const size_t body = cfxi_control_body(c);
+    const size_t body = cfxi_analysis_control_body(c);
     bool idle = true;
     *trips = SIZE_MAX;
     if (c->op == CFX_OPID_while_loop)
         CFX_TRY(is_idle(r, c->regions[0], &idle, err));
     if (!idle || !can_bind(c, body, c->operands))
         return CFX_OK;
-    CFX_TRY(cfxi_known_trips(c, r->max_count, trips, err));
+    CFX_TRY(cfxi_analysis_known_trips(c, r->max_count, trips, err));
     if (*trips != SIZE_MAX &&
         (!are_constant(*trips ? cfx_node_arg(c->outputs[body], 0) : c->container) ||
          !is_small(r, c, *trips)))
@@ -157,15 +157,15 @@ static cfx_status put_copy(const cfxi_control *c, size_t i, int64_t index,
     cfx_graph *region = c->regions[i];
     cfx_node_map *map = cfx_node_map_new(g->allocator, err);
     cfx_status status = map ? CFX_OK : CFX_E_NOMEM;
-    cfx_node *n = cfxi_next_input(region, NULL);
-    if (status == CFX_OK && cfxi_control_extra(c) > 0) {
+    cfx_node *n = cfxi_ir_next_input(region, NULL);
+    if (status == CFX_OK && cfxi_analysis_control_extra(c) > 0) {
         status = cfx_node_map_set(map, n, cfx_int(index), err);
-        n = cfxi_next_input(region, n);
+        n = cfxi_ir_next_input(region, n);
     }
-    for (size_t k = 0; status == CFX_OK && k < c->n; k++, n = cfxi_next_input(region, n))
+    for (size_t k = 0; status == CFX_OK && k < c->n; k++, n = cfxi_ir_next_input(region, n))
         status = cfx_node_map_set(map, n, values[k], err);
     if (status == CFX_OK)
-        status = cfxi_splice(c->node, region, map, NULL, NULL, result, err);
+        status = cfxi_analysis_splice(c->node, region, map, NULL, NULL, result, err);
     cfx_node_map_free(map);
     return status;
 }
@@ -173,7 +173,7 @@ static cfx_status put_copy(const cfxi_control *c, size_t i, int64_t index,
 /* The call has given way to `result`. */
 static cfx_status finish(walk_job *job, cfx_node *call, cfx_value result)
 {
-    CFX_TRY(cfxi_splice_result(call, result, &job->taken, job->err));
+    CFX_TRY(cfxi_analysis_splice_result(call, result, &job->taken, job->err));
     CFX_TRY(cfx_graph_erase(call->graph, call, job->err));
     job->r->changed = job->r->spliced = job->r->any = true;
     return CFX_OK;
@@ -192,7 +192,7 @@ static cfx_status take_branch(walk_job *job, const cfxi_control *c, size_t i)
 /* All turns one after the other; *state is a tuple or list, owned. */
 static cfx_status put_turns(const cfxi_control *c, size_t trips, cfx_value *state, cfx_error *err)
 {
-    const size_t body = cfxi_control_body(c);
+    const size_t body = cfxi_analysis_control_body(c);
     for (size_t i = 0; i < trips; i++) {
         cfx_value next = cfx_invalid();
         CFX_TRY(put_copy(c, body, (int64_t)i, cfx_value_items(*state, NULL), &next, err));
@@ -221,7 +221,7 @@ static cfx_status take_turns(walk_job *job, const cfxi_control *c, size_t trips)
     if (status == CFX_OK)
         status = result.kind == CFX_KIND_INVALID ? CFX_E_NOMEM : finish(job, c->node, result);
     else
-        cfxi_unsplice(c->node, before);
+        cfxi_analysis_unsplice(c->node, before);
     cfx_value_release(g, result);
     return status;
 }
@@ -237,7 +237,7 @@ static cfx_status note_truth(const cfxi_resolver *r, const cfx_node *n, cfxi_tru
 }
 
 /* State that is handed on counts as a use of its input, but must stay one: else it would be seen as
- * state that changes (cfxi_is_not_output). */
+ * state that changes (cfxi_analysis_is_not_output). */
 static bool is_only_handed_on(const cfx_node *input)
 {
     return input->n_users == 1 && input->users->user->op == CFX_OP_OUTPUT;
@@ -253,8 +253,8 @@ static cfx_status give_literal(cfxi_resolver *r, const cfxi_control *c, cfx_node
     cfx_value copy = cfx_value_map(input->graph, c->node->graph, v, NULL, NULL, err);
     if (copy.kind == CFX_KIND_INVALID)
         return CFX_E_NOMEM;
-    cfx_status status = cfx_node_replace_uses(input, copy, handed_on ? cfxi_is_not_output : NULL,
-                                              NULL, NULL, err);
+    cfx_status status = cfx_node_replace_uses(
+        input, copy, handed_on ? cfxi_analysis_is_not_output : NULL, NULL, NULL, err);
     if (status == CFX_OK)
         r->changed = true;
     else
@@ -275,10 +275,11 @@ static cfx_status give_input(void *ctx, cfx_node *n, size_t k)
 {
     const giving *g = ctx;
     const cfxi_control *c = g->c;
-    const bool loop = cfxi_control_is_loop(c);
+    const bool loop = cfxi_analysis_control_is_loop(c);
     const cfx_value v = c->operands[k];
-    const cfx_value pred = loop ? cfx_invalid() : cfxi_control_subject(c);
-    CFX_TRY(give_literal(g->r, c, n, v, loop && g->region == cfxi_control_body(c), g->err));
+    const cfx_value pred = loop ? cfx_invalid() : cfxi_analysis_control_subject(c);
+    CFX_TRY(
+        give_literal(g->r, c, n, v, loop && g->region == cfxi_analysis_control_body(c), g->err));
     if (g->writes)
         return CFX_OK;
     CFX_TRY(note_truth(g->r, n, truth_of(g->r, v), g->err));
@@ -290,12 +291,12 @@ static cfx_status give_input(void *ctx, cfx_node *n, size_t k)
 static cfx_status give_regions(cfxi_resolver *r, cfxi_control *c, cfx_error *err)
 {
     cfx_effect effect;
-    if (!cfxi_control_is_alone(c))
+    if (!cfxi_analysis_control_is_alone(c))
         return CFX_OK;
     cfx_status status = cfx_node_effect(c->node, r->modules, &effect, err);
     for (size_t i = 0; status == CFX_OK && i < c->n_regions; i++)
-        status = cfxi_control_each_kept(c, i, give_input,
-                                        &(giving){r, c, i, effect == CFX_EFFECT_WRITES, err});
+        status = cfxi_analysis_control_each_kept(
+            c, i, give_input, &(giving){r, c, i, effect == CFX_EFFECT_WRITES, err});
     return status;
 }
 
@@ -304,7 +305,7 @@ static cfx_status give_regions(cfxi_resolver *r, cfxi_control *c, cfx_error *err
 /* Numbers, items of tuples, and `not` of what is known to be true or false. */
 static cfx_status fold_node(walk_job *job, cfx_node *n)
 {
-    cfx_value v = cfxi_call_known(n);
+    cfx_value v = cfxi_analysis_call_known(n);
     const char *name = n->op == CFX_OP_CALL_FUNCTION && cfx_node_num_args(n) == 1
                            ? cfx_node_target(n, NULL, NULL) : NULL;
     if (name && v.kind == CFX_KIND_INVALID && !n->kwargs &&
@@ -312,7 +313,7 @@ static cfx_status fold_node(walk_job *job, cfx_node *n)
         const cfxi_truth3 of = truth_of(job->r, cfx_node_arg(n, 0));
         v = of == CFXI_NOT_KNOWN ? v : cfx_bool(of == CFXI_IS_FALSE);
     }
-    if (v.kind == CFX_KIND_INVALID || !cfxi_is_constant(v))
+    if (v.kind == CFX_KIND_INVALID || !cfxi_analysis_is_constant(v))
         return CFX_OK;
     cfx_value_retain(v);
     cfx_status status = cfx_node_replace_uses(n, v, NULL, NULL, NULL, job->err);
@@ -327,10 +328,11 @@ static cfx_status visit(walk_job *job, cfx_node *n)
 {
     cfxi_control c;
     size_t trips = SIZE_MAX;
-    if (!cfxi_control_of(n, &c))
+    if (!cfxi_analysis_control_of(n, &c))
         return fold_node(job, n);
-    const cfxi_truth3 way = c.op == CFX_OPID_cond ? truth_of(job->r, cfxi_control_subject(&c))
-                                                  : CFXI_NOT_KNOWN;
+    const cfxi_truth3 way = c.op == CFX_OPID_cond
+                                ? truth_of(job->r, cfxi_analysis_control_subject(&c))
+                                : CFXI_NOT_KNOWN;
     const size_t region = way == CFXI_IS_FALSE;
     if (way != CFXI_NOT_KNOWN && can_bind(&c, region, c.operands) && can_give(&c, region))
         return take_branch(job, &c, region);
@@ -349,7 +351,7 @@ static cfx_status walk(walk_job *job, cfx_graph *g)
         cfx_node *next = n->next;
         const bool spliced = job->r->spliced;
         job->r->spliced = false;
-        cfx_status status = cfxi_node_erased(n) ? CFX_OK : visit(job, n);
+        cfx_status status = cfxi_ir_node_erased(n) ? CFX_OK : visit(job, n);
         if (job->r->spliced)  /* go through what stands there now */
             next = before->next;
         job->r->spliced = job->r->spliced || spliced;
@@ -359,17 +361,17 @@ static cfx_status walk(walk_job *job, cfx_graph *g)
     return CFX_OK;
 }
 
-cfx_status cfxi_resolve(cfxi_resolver *r, cfx_graph *g, cfx_error *err)
+cfx_status cfxi_pass_resolve(cfxi_resolver *r, cfx_graph *g, cfx_error *err)
 {
     walk_job job = {.r = r, .err = err};
     cfx_iter pin;  /* what is erased stays readable */
-    if (!cfxi_has_regions(g))
+    if (!cfxi_analysis_has_regions(g))
         return CFX_OK;
     cfx_iter_begin(&pin, g, false);
     cfx_status status = walk(&job, g);
     if (status == CFX_OK)
-        status = cfxi_erase_taken(&job.taken, err);
+        status = cfxi_analysis_erase_taken(&job.taken, err);
     cfx_iter_end(&pin);
-    cfxi_vec_free(&job.taken, sizeof(cfx_node *), g->allocator);
+    cfxi_base_vec_free(&job.taken, sizeof(cfx_node *), g->allocator);
     return status;
 }

@@ -17,6 +17,6 @@ typedef struct cfxi_resolver {
 /* Puts in the places of branches and loops of `g` what they come down to, and gives regions what is
  * known of their inputs; `truths` then has that of predicates. Regions are left to the caller, but
  * go on with the same resolver. */
-cfx_status cfxi_resolve(cfxi_resolver *r, cfx_graph *g, cfx_error *err);
+cfx_status cfxi_pass_resolve(cfxi_resolver *r, cfx_graph *g, cfx_error *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* respell.c - another operator in the place of one, spelled the same way. */
-#include "analysis/alias_impl.h"
+#include "respell_impl.h"
 
-bool cfxi_find_target(cfx_graph *g, const char *name, cfx_target *target, cfx_value *keep,
-                      cfx_error *err)
+bool cfxi_pass_find_target(cfx_graph *g, const char *name, cfx_target *target, cfx_value *keep,
+                           cfx_error *err)
 {
     *keep = cfx_value_name(g, name, strlen(name), err);
     *target = (cfx_target){.name = name, .size = strlen(name)};
@@ -76,7 +76,7 @@ static bool find_method(cfx_operator op, char out[CFX_SPELLING_SIZE])
     return false;
 }
 
-bool cfxi_overload_of(cfx_operator op, char out[CFX_SPELLING_SIZE])
+bool cfxi_pass_overload_of(cfx_operator op, char out[CFX_SPELLING_SIZE])
 {
     cfx_spelling kind;
     for (size_t i = 0; cfx_operator_spelling(op, i, out, &kind); i++)
@@ -100,15 +100,15 @@ static cfx_status make_function(cfx_node *n, const char *name, bool *done, cfx_e
     cfx_target target;
     cfx_value keep;
     cfx_error own;
-    err = cfxi_error_or(err, &own);
-    *done = cfxi_find_target(n->graph, name, &target, &keep, err);
+    err = cfxi_base_error_or(err, &own);
+    *done = cfxi_pass_find_target(n->graph, name, &target, &keep, err);
     cfx_status status = keep.kind == CFX_KIND_INVALID ? err->status
                         : *done ? cfx_node_set_target(n, target, err) : CFX_OK;
     cfx_value_discard(n->graph, keep);
     return status;
 }
 
-cfx_status cfxi_respell(cfx_node *n, cfx_operator op, bool *done, cfx_error *err)
+cfx_status cfxi_pass_respell(cfx_node *n, cfx_operator op, bool *done, cfx_error *err)
 {
     char name[CFX_SPELLING_SIZE];
     const cfx_str *from = n->callee->ref->name;

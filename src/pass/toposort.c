@@ -114,7 +114,7 @@ static void find_order(sort_job *job)
 {
     size_t at = 0;
     cfx_graph *g = job->graph;
-    job->stamp = cfxi_graph_number(g);
+    job->stamp = cfxi_ir_graph_number(g);
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
         job->places[at++] = (place){.node = n, .missing = n->n_inputs};
     for (size_t i = 0; i < job->n; i++)
@@ -156,7 +156,7 @@ static cfx_status describe_cycle(const sort_job *job, cfx_node *start, cfx_error
         char where[CFXI_WHERE_SIZE];
         char one[160];
         int size = snprintf(one, sizeof one, "%%%.40s%s uses ", n->name->data,
-                            cfxi_where(n, where));
+                            cfxi_ir_where(n, where));
         if (used + (size_t)size + 50 > sizeof text) {
             used += (size_t)snprintf(text + used, sizeof text - used, "... uses ");
             break;
@@ -193,10 +193,10 @@ static cfx_status begin(sort_job *job, cfx_error *err)
     const cfx_allocator *a = job->graph->allocator;
     job->n = job->graph->size;
     job->words = count_words(job->n, &job->levels);
-    job->places = cfxi_alloc(a, job->n * sizeof *job->places);
-    job->ready = cfxi_alloc(a, job->words * sizeof *job->ready);
+    job->places = cfxi_base_alloc(a, job->n * sizeof *job->places);
+    job->ready = cfxi_base_alloc(a, job->words * sizeof *job->ready);
     if (!job->places || !job->ready)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     memset(job->ready, 0, job->words * sizeof *job->ready);
     uint64_t *at = job->ready;
     for (size_t i = 0, n = job->n; i < job->levels; i++) {
@@ -210,8 +210,8 @@ static cfx_status begin(sort_job *job, cfx_error *err)
 static void end(sort_job *job)
 {
     const cfx_allocator *a = job->graph->allocator;
-    cfxi_free(a, job->places, job->n * sizeof *job->places);
-    cfxi_free(a, job->ready, job->words * sizeof *job->ready);
+    cfxi_base_free(a, job->places, job->n * sizeof *job->places);
+    cfxi_base_free(a, job->ready, job->words * sizeof *job->ready);
 }
 
 /* Only what is not in its place is moved. */
@@ -256,7 +256,7 @@ static cfx_status sort_all(cfx_graph *g, void *ctx, cfx_error *err)
     walk *w = ctx;
     if (g->size > 0 && (w->breadth_first || !in_order(g)))
         CFX_TRY(sort_one(g, w, err));
-    return cfxi_each_region(g, sort_all, ctx, err);
+    return cfxi_analysis_each_region(g, sort_all, ctx, err);
 }
 
 cfx_status cfx_pass_toposort(cfx_graph *g, const cfx_modules *modules, const void *opts,

@@ -41,7 +41,8 @@ static cfx_status check_paths(cfx_graph *g, const cfx_modules *modules,
 static cfx_status make_reader(cfx_node *n, const char *path, cfx_node *end, cfx_error *err)
 {
     const cfx_target target = {.name = path, .size = strlen(path)};
-    CFX_TRY(cfx_node_set_args(n, cfxi_seq_value(CFX_KIND_TUPLE, NULL, 0), err));  /* its default */
+    CFX_TRY(
+        cfx_node_set_args(n, cfxi_ir_seq_value(CFX_KIND_TUPLE, NULL, 0), err)); /* its default */
     CFX_TRY(cfx_node_set_op(n, CFX_OP_GET_ATTR, err));
     CFX_TRY(cfx_node_set_target(n, target, err));
     return n->next == end ? CFX_OK : cfx_node_move_before(end, n, err);
@@ -57,7 +58,7 @@ cfx_status cfx_pass_unlift_params(cfx_graph *g, const cfx_modules *modules, cons
         *changed = o && o->n > 0;
     if (!o || o->n == 0)
         return CFX_OK;
-    CFX_TRY(check_paths(g, cfxi_modules_or_null(modules), o, &end, err));
+    CFX_TRY(check_paths(g, cfxi_analysis_modules_or_null(modules), o, &end, err));
     cfx_iter pin;
     cfx_iter_begin(&pin, g, false);
     cfx_node *n = g->root.next;

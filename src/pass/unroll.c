@@ -29,8 +29,8 @@ enum { MOST_TURNS = 16, MOST_NODES = 1000 };
 
 static cfx_status unroll(cfx_graph *g, void *resolver, cfx_error *err)
 {
-    CFX_TRY(cfxi_resolve(resolver, g, err));
-    return cfxi_each_region(g, unroll, resolver, err);
+    CFX_TRY(cfxi_pass_resolve(resolver, g, err));
+    return cfxi_analysis_each_region(g, unroll, resolver, err);
 }
 
 cfx_status cfx_pass_unroll(cfx_graph *g, const cfx_modules *modules, const void *opts,

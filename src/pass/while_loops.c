@@ -48,13 +48,13 @@ static cfx_status finish_body(new_loop *l, cfx_node *index, cfx_node *count, cfx
     cfx_node *output = g->root.prev;
     size_t n;
     const cfx_value *items = cfx_value_items(cfx_node_arg(output, 0), &n);
-    cfx_value *all = cfxi_alloc(g->allocator, (n + 2) * sizeof *all);
+    cfx_value *all = cfxi_base_alloc(g->allocator, (n + 2) * sizeof *all);
     const cfx_value one[] = {cfx_from_node(index), cfx_int(1)};
     cfx_node *next = NULL;
     if (!all)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     cfx_status status = cfx_graph_set_insert_point(g, (cfx_insert_point){output, false}, err);
-    if (status == CFX_OK && !(next = cfxi_add_function(g, "operator.add", one, 2, err)))
+    if (status == CFX_OK && !(next = cfxi_analysis_add_function(g, "operator.add", one, 2, err)))
         status = CFX_E_NOMEM;
     if (status == CFX_OK) {
         all[0] = cfx_from_node(next);
@@ -64,7 +64,7 @@ static cfx_status finish_body(new_loop *l, cfx_node *index, cfx_node *count, cfx
         status = tuple.kind == CFX_KIND_INVALID ? CFX_E_NOMEM : cfx_node_set_arg(output, 0, tuple,
                                                                                  err);
     }
-    cfxi_free(g->allocator, all, (n + 2) * sizeof *all);
+    cfxi_base_free(g->allocator, all, (n + 2) * sizeof *all);
     return status;
 }
 
@@ -97,14 +97,15 @@ static cfx_status make_test(new_loop *l, cfx_error *err)
     l->test = cfx_graph_new(l->body->allocator, l->body->host, err);
     if (!l->test)
         return CFX_E_NOMEM;
-    for (cfx_node *in = cfxi_next_input(l->body, NULL); in; in = cfxi_next_input(l->body, in)) {
+    for (cfx_node *in = cfxi_ir_next_input(l->body, NULL); in;
+         in = cfxi_ir_next_input(l->body, in)) {
         last = cfx_graph_placeholder(l->test, in->name->data, err);
         first = first ? first : last;
         if (!last)
             return CFX_E_NOMEM;
     }
     const cfx_value args[] = {cfx_from_node(first), l->carried ? cfx_from_node(last) : l->count};
-    cfx_node *less = cfxi_add_function(l->test, "operator.lt", args, 2, err);
+    cfx_node *less = cfxi_analysis_add_function(l->test, "operator.lt", args, 2, err);
     return less && cfx_graph_output(l->test, cfx_from_node(less), err) ? CFX_OK : CFX_E_NOMEM;
 }
 
@@ -113,16 +114,16 @@ static cfx_value make_state(const new_loop *l, cfx_error *err)
 {
     cfx_graph *g = l->old->node->graph;
     const size_t n = l->old->n;
-    cfx_value *all = cfxi_alloc(g->allocator, (n + 2) * sizeof *all);
+    cfx_value *all = cfxi_base_alloc(g->allocator, (n + 2) * sizeof *all);
     if (!all) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return cfx_invalid();
     }
     all[0] = cfx_int(0);
     memcpy(all + 1, l->old->operands, n * sizeof *all);
     all[n + 1] = l->count;
     const cfx_value state = cfx_value_tuple(g, all, n + 1 + l->carried, err);
-    cfxi_free(g->allocator, all, (n + 2) * sizeof *all);
+    cfxi_base_free(g->allocator, all, (n + 2) * sizeof *all);
     return state;
 }
 
@@ -140,11 +141,11 @@ static cfx_node *make_call(const new_loop *l, cfx_error *err)
     cfx_node *made = NULL;
     if (args[2].kind != CFX_KIND_INVALID &&
         cfx_graph_set_insert_point(g, (cfx_insert_point){old, false}, err) == CFX_OK)
-        made = cfxi_add_function(g, "cfx.while_loop", args, 3, err);
+        made = cfxi_analysis_add_function(g, "cfx.while_loop", args, 3, err);
     for (size_t i = 0; i < 3; i++)
         cfx_value_release(g, args[i]);
     if (made)
-        cfxi_place_like(made, old);
+        cfxi_analysis_place_like(made, old);
     cfx_graph_set_insert_point(g, was, NULL);
     return made;
 }
@@ -162,7 +163,7 @@ static cfx_node *old_results(const cfxi_control *c, cfx_node *made, cfx_error *e
     cfx_node *all = NULL;
     if (slice.kind != CFX_KIND_INVALID &&
         cfx_graph_set_insert_point(g, (cfx_insert_point){c->node, false}, err) == CFX_OK)
-        all = cfxi_add_function(g, "operator.getitem", args, 2, err);
+        all = cfxi_analysis_add_function(g, "operator.getitem", args, 2, err);
     cfx_value_release(g, slice);
     cfx_graph_set_insert_point(g, was, NULL);
     return all;
@@ -174,16 +175,17 @@ static cfx_status hand_over(const cfxi_control *c, cfx_node *made, cfx_error *er
     cfxi_changes changes = {.allocator = made->graph->allocator};
     cfx_status status = CFX_OK;
     cfx_node *all = NULL;
-    if (!cfxi_control_is_apart(c) && !(all = old_results(c, made, err)))
+    if (!cfxi_analysis_control_is_apart(c) && !(all = old_results(c, made, err)))
         return CFX_E_NOMEM;
     for (const cfx_use *use = cfx_node_first_use(c->node); use && status == CFX_OK && !all;
          use = cfx_use_next(use)) {
-        const int64_t k = (int64_t)cfxi_control_taken(c, use->user) + 1;
+        const int64_t k = (int64_t)cfxi_analysis_control_taken(c, use->user) + 1;
         const cfx_value args[] = {cfx_from_node(made), cfx_int(k)};
-        status = cfxi_changes_add(&changes, use->user, cfx_value_tuple(made->graph, args, 2, err),
-                                  cfx_node_kwargs(use->user), err);
+        status = cfxi_analysis_changes_add(&changes, use->user,
+                                           cfx_value_tuple(made->graph, args, 2, err),
+                                           cfx_node_kwargs(use->user), err);
     }
-    CFX_TRY(cfxi_changes_end(&changes, status));
+    CFX_TRY(cfxi_analysis_changes_end(&changes, status));
     return all ? cfx_node_replace_uses(c->node, cfx_from_node(all), NULL, NULL, NULL, err) : CFX_OK;
 }
 
@@ -217,10 +219,10 @@ static cfx_status visit(cfx_graph *g, void *ctx, cfx_error *err)
 {
     bool *changed = ctx;
     cfxi_control c;
-    CFX_TRY(cfxi_each_region(g, visit, ctx, err));
+    CFX_TRY(cfxi_analysis_each_region(g, visit, ctx, err));
     for (cfx_node *n = g->root.next, *next; n != &g->root; n = next) {
         next = n->next;
-        if (!cfxi_control_of(n, &c) || c.op != CFX_OPID_for_loop ||
+        if (!cfxi_analysis_control_of(n, &c) || c.op != CFX_OPID_for_loop ||
             (count_of(n).kind != CFX_KIND_NODE && count_of(n).kind != CFX_KIND_INT))
             continue;
         CFX_TRY(convert(&c, err));

@@ -7,7 +7,7 @@
 
 /* ---- converting ---------------------------------------------------------------------------- */
 
-cfx_dtype cfxi_scalar_dtype(cfx_datum d)
+cfx_dtype cfxi_rt_scalar_dtype(cfx_datum d)
 {
     return d.kind == CFX_DATUM_BOOL  ? CFX_DTYPE_BOOL
            : d.kind == CFX_DATUM_INT ? CFX_DTYPE_INT64
@@ -18,9 +18,9 @@ cfx_dtype cfxi_scalar_dtype(cfx_datum d)
 /* A number as a tensor without dimensions; an abstract one if the number is not known. */
 static cfx_datum wrap(cfxi_call *c, cfx_datum d)
 {
-    cfx_tensor *t = d.symbolic ? cfx_tensor_new_abstract(cfxi_scalar_dtype(d), NULL, 0,
+    cfx_tensor *t = d.symbolic ? cfx_tensor_new_abstract(cfxi_rt_scalar_dtype(d), NULL, 0,
                                                          c->rt->allocator, c->err)
-                               : cfx_tensor_new(cfxi_scalar_dtype(d), NULL, 0, c->rt->allocator,
+                               : cfx_tensor_new(cfxi_rt_scalar_dtype(d), NULL, 0, c->rt->allocator,
                                                 c->err);
     if (!t)
         return cfx_datum_invalid();
@@ -39,7 +39,7 @@ static bool unwrap_abstract(cfxi_call *c, const cfx_tensor *t, cfx_datum *out)
         if (t->size[i] != 1)
             return false;
     if (cfx_dtype_is_integer((cfx_dtype)t->dtype)) {
-        *out = cfxi_unknown_int(c);
+        *out = cfxi_rt_unknown_int(c);
         return true;
     }
     *out = t->dtype == CFX_DTYPE_BOOL ? cfx_datum_bool(false) : cfx_datum_float(0);
@@ -51,14 +51,14 @@ static bool unwrap_abstract(cfxi_call *c, const cfx_tensor *t, cfx_datum *out)
 static bool element(cfx_datum d, cfx_datum *out)
 {
     const cfx_tensor *t = d.kind == CFX_DATUM_TENSOR ? d.as.tensor : NULL;
-    if (!t || !t->storage || cfxi_numel(t) != 1)
+    if (!t || !t->storage || cfxi_tensor_numel(t) != 1)
         return false;
     if (t->dtype == CFX_DTYPE_BOOL)
         *out = cfx_datum_bool(*t->data != 0);
     else if (cfx_dtype_is_integer((cfx_dtype)t->dtype))
-        *out = cfx_datum_int(cfxi_load_int((cfx_dtype)t->dtype, t->data));
+        *out = cfx_datum_int(cfxi_tensor_load_int((cfx_dtype)t->dtype, t->data));
     else if (cfx_dtype_is_float((cfx_dtype)t->dtype))
-        *out = cfx_datum_float(cfxi_load_float((cfx_dtype)t->dtype, t->data));
+        *out = cfx_datum_float(cfxi_tensor_load_float((cfx_dtype)t->dtype, t->data));
     else
         return false;
     return true;
@@ -100,7 +100,7 @@ static cfx_datum convert_one(cfxi_call *c, cfxi_param_type type, cfx_datum d, bo
     cfx_datum number = d;
     switch (type) {
     case CFXI_PARAM_TENSOR:
-        if (cfxi_is_number(d))
+        if (cfxi_rt_is_number(d))
             return wrap(c, d);
         return d.kind == CFX_DATUM_TENSOR ? cfx_datum_retain(d) : misfit;
     case CFXI_PARAM_INT:
@@ -109,7 +109,7 @@ static cfx_datum convert_one(cfxi_call *c, cfxi_param_type type, cfx_datum d, bo
         if (number.kind == CFX_DATUM_BOOL && d.kind == CFX_DATUM_TENSOR)
             return misfit;  /* a tensor that counts has integers */
         if (number.kind == CFX_DATUM_BOOL)
-            return number.symbolic ? cfxi_unknown_int(c) : cfx_datum_int(number.as.b);
+            return number.symbolic ? cfxi_rt_unknown_int(c) : cfx_datum_int(number.as.b);
         if (looks_symbolic(c, number, item))
             return cfx_datum_int(CFX_DIM_UNKNOWN + 1);
         return number.kind == CFX_DATUM_INT ? number : misfit;
@@ -131,7 +131,7 @@ static cfx_datum convert_one(cfxi_call *c, cfxi_param_type type, cfx_datum d, bo
             return cfx_datum_bool(number.as.i != 0);
         return number.kind == CFX_DATUM_BOOL ? number : misfit;
     case CFXI_PARAM_SCALAR:
-        if (d.kind == CFX_DATUM_TENSOR ? !fits_scalar(c, d.as.tensor) : !cfxi_is_number(d))
+        if (d.kind == CFX_DATUM_TENSOR ? !fits_scalar(c, d.as.tensor) : !cfxi_rt_is_number(d))
             return misfit;
         return cfx_datum_retain(d);
     case CFXI_PARAM_STR: return d.kind == CFX_DATUM_STR ? cfx_datum_retain(d) : misfit;
@@ -168,9 +168,9 @@ static cfx_datum convert_items(cfxi_call *c, const cfxi_signature_param *p, cons
     cfx_datum some[16];
     cfx_datum result = cfx_datum_invalid();
     size_t length = n == 1 && p->length > 1 ? p->length : n;
-    cfx_datum *made = length <= 16 ? some : cfxi_scratch(c->rt, length * sizeof *made);
+    cfx_datum *made = length <= 16 ? some : cfxi_rt_scratch(c->rt, length * sizeof *made);
     if (!made) {
-        cfxi_nomem(c->err);
+        cfxi_base_nomem(c->err);
         return result;
     }
     size_t i = 0;
@@ -186,7 +186,7 @@ static cfx_datum convert_items(cfxi_call *c, const cfxi_signature_param *p, cons
     while (i-- > 0)
         cfx_datum_release(made[i]);
     if (made != some)
-        cfxi_scratch_free(c->rt, made);
+        cfxi_rt_scratch_free(c->rt, made);
     return result;
 }
 
@@ -204,7 +204,7 @@ static cfx_datum convert_list(cfxi_call *c, const cfxi_signature_param *p, cfx_d
 static cfx_status refuse(cfxi_call *c, const cfxi_signature *s, size_t i, cfx_datum d)
 {
     cfx_param param;
-    cfxi_schema_param(s->schema, i, &param);
+    cfxi_ops_schema_param(s->schema, i, &param);
     if (c->err->status == CFX_E_NOMEM)
         return CFX_E_NOMEM;
     if (d.kind == CFX_DATUM_INVALID)
@@ -217,8 +217,8 @@ static cfx_status refuse(cfxi_call *c, const cfxi_signature *s, size_t i, cfx_da
                      param.name.text, param.type, cfx_datum_kind_name((cfx_datum_kind)d.kind));
 }
 
-cfx_status cfxi_arguments(cfxi_call *c, const cfxi_signature *s, const cfx_datum *args, size_t n,
-                          cfx_datum *full)
+cfx_status cfxi_rt_arguments(cfxi_call *c, const cfxi_signature *s, const cfx_datum *args, size_t n,
+                             cfx_datum *full)
 {
     for (size_t i = 0; i < s->num_params; i++)
         full[i] = cfx_datum_invalid();
@@ -249,7 +249,7 @@ cfx_status cfxi_arguments(cfxi_call *c, const cfxi_signature *s, const cfx_datum
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-double cfxi_scalar(const cfxi_call *c, size_t i)
+double cfxi_rt_scalar(const cfxi_call *c, size_t i)
 {
     cfx_datum d = c->args[i];
     if (d.symbolic || (d.kind == CFX_DATUM_TENSOR && !d.as.tensor->storage))
@@ -259,7 +259,7 @@ double cfxi_scalar(const cfxi_call *c, size_t i)
     return d.kind == CFX_DATUM_BOOL ? d.as.b : d.kind == CFX_DATUM_INT ? (double)d.as.i : d.as.f;
 }
 
-cfx_status cfxi_number(cfxi_call *c, size_t i, int64_t *out)
+cfx_status cfxi_rt_number(cfxi_call *c, size_t i, int64_t *out)
 {
     if (c->args[i].kind != CFX_DATUM_INT || c->args[i].symbolic)
         return cfxi_fail(c, CFX_E_VALUE, "argument %zu must be a number that is known", i);
@@ -267,7 +267,7 @@ cfx_status cfxi_number(cfxi_call *c, size_t i, int64_t *out)
     return CFX_OK;
 }
 
-cfx_status cfxi_ints(cfxi_call *c, size_t i, int64_t out[], size_t *n)
+cfx_status cfxi_rt_ints(cfxi_call *c, size_t i, int64_t out[], size_t *n)
 {
     const cfx_datum *items = cfx_datum_items(c->args[i], n);
     if (*n > CFX_MAX_DIMS)
@@ -277,7 +277,7 @@ cfx_status cfxi_ints(cfxi_call *c, size_t i, int64_t out[], size_t *n)
     return CFX_OK;
 }
 
-cfx_status cfxi_dim(cfxi_call *c, int64_t dim, size_t ndim, size_t *out)
+cfx_status cfxi_rt_dim(cfxi_call *c, int64_t dim, size_t ndim, size_t *out)
 {
     int64_t n = ndim ? (int64_t)ndim : 1;
     if (dim <= CFX_DIM_UNKNOWN)
@@ -292,12 +292,12 @@ cfx_status cfxi_dim(cfxi_call *c, int64_t dim, size_t ndim, size_t *out)
 
 /* ---- sizes --------------------------------------------------------------------------------- */
 
-int64_t cfxi_fresh(cfxi_call *c)
+int64_t cfxi_rt_fresh(cfxi_call *c)
 {
     return c->infer && c->dims ? cfx_dims_fresh(c->dims, c->err) : CFX_DIM_UNKNOWN;
 }
 
-cfx_datum cfxi_unknown_int(cfxi_call *c)
+cfx_datum cfxi_rt_unknown_int(cfxi_call *c)
 {
     cfx_datum d = cfx_datum_int(CFX_DIM_UNKNOWN);
     if (c->infer && c->dims)
@@ -306,8 +306,8 @@ cfx_datum cfxi_unknown_int(cfxi_call *c)
     return d;
 }
 
-cfx_status cfxi_broadcast(cfxi_call *c, const cfx_tensor *const *tensors, size_t n,
-                          int64_t sizes[CFX_MAX_DIMS], size_t *ndim)
+cfx_status cfxi_rt_broadcast(cfxi_call *c, const cfx_tensor *const *tensors, size_t n,
+                             int64_t sizes[CFX_MAX_DIMS], size_t *ndim)
 {
     *ndim = 0;
     for (size_t i = 0; i < n; i++)
@@ -321,7 +321,7 @@ cfx_status cfxi_broadcast(cfxi_call *c, const cfx_tensor *const *tensors, size_t
             int64_t size = tensors[i]->size[d - skip];
             if (sizes[d] == 1)
                 sizes[d] = size;
-            else if (size != 1 && !cfxi_same_size(c, size, sizes[d]))
+            else if (size != 1 && !cfxi_rt_same_size(c, size, sizes[d]))
                 return cfxi_fail(c, CFX_E_SHAPE,
                                  "The size of tensor a (%lld) must match the size of tensor b "
                                  "(%lld) at non-singleton dimension %zu", (long long)sizes[d],

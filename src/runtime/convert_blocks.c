@@ -59,9 +59,9 @@ LOOP(f32_i64, float, int64_t, to_i64(x))
 LOOP(f64_i64, double, int64_t, to_i64(x))
 LOOP(f32_f64, float, double, x)
 LOOP(f64_f32, double, float, x)
-LOOP(f16_f32, uint16_t, float, cfxi_half_to_float(x))
-LOOP(f32_f16, float, uint16_t, cfxi_float_to_half(x))
-LOOP(bf16_f32, uint16_t, float, cfxi_bfloat_to_float(x))
+LOOP(f16_f32, uint16_t, float, cfxi_tensor_half_to_float(x))
+LOOP(f32_f16, float, uint16_t, cfxi_tensor_float_to_half(x))
+LOOP(bf16_f32, uint16_t, float, cfxi_tensor_bfloat_to_float(x))
 
 typedef struct c128 {
     double re, im;
@@ -86,7 +86,7 @@ PAIRS(f32_c64, float, c64, x, 0)
 PAIRS(c64_c128, c64, c128, x.re, x.im)
 PAIRS(c128_c64, c128, c64, (float)x.re, (float)x.im)
 
-/* Bits as cfxi_float_to_bfloat, without a branch. */
+/* Bits as cfxi_tensor_float_to_bfloat, without a branch. */
 static inline uint16_t round_to_bfloat(uint32_t bits)
 {
     uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
@@ -197,7 +197,8 @@ static cfx_dtype between(cfx_dtype to, cfx_dtype from)
 
 enum { BLOCK = 256 };
 
-void cfxi_convert(cfx_isa isa, cfx_dtype to, void *dst, cfx_dtype from, const void *src, int64_t n)
+void cfxi_rt_convert(cfx_isa isa, cfx_dtype to, void *dst, cfx_dtype from, const void *src,
+                     int64_t n)
 {
     _Alignas(CFXI_ALIGN) char middle[BLOCK * sizeof(c128)];
     if (to == from) {
@@ -212,8 +213,8 @@ void cfxi_convert(cfx_isa isa, cfx_dtype to, void *dst, cfx_dtype from, const vo
     cfx_dtype mid = between(to, from);
     for (int64_t i = 0; i < n; i += BLOCK) {
         int64_t some = n - i < BLOCK ? n - i : BLOCK;
-        cfxi_convert(isa, mid, middle, from,
-                     (const char *)src + (size_t)i * cfx_dtype_size(from), some);
-        cfxi_convert(isa, to, (char *)dst + (size_t)i * cfx_dtype_size(to), mid, middle, some);
+        cfxi_rt_convert(isa, mid, middle, from,
+                        (const char *)src + (size_t)i * cfx_dtype_size(from), some);
+        cfxi_rt_convert(isa, to, (char *)dst + (size_t)i * cfx_dtype_size(to), mid, middle, some);
     }
 }

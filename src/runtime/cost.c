@@ -43,14 +43,14 @@ struct cfxi_meter {
 
 static holder *find(const cfxi_meter *m, const cfx_tensor *t)
 {
-    return cfxi_pointers_get(&m->holders, t);
+    return cfxi_base_pointers_get(&m->holders, t);
 }
 
 static holder *add_holder(cfxi_meter *m, const cfx_tensor *t, buffer *b, cfx_error *err)
 {
-    holder *h = cfxi_arena_alloc(&m->arena, sizeof *h);
-    if (!h || !cfxi_pointers_set(&m->holders, t, h, m->allocator)) {
-        cfxi_nomem(err);
+    holder *h = cfxi_base_arena_alloc(&m->arena, sizeof *h);
+    if (!h || !cfxi_base_pointers_set(&m->holders, t, h, m->allocator)) {
+        cfxi_base_nomem(err);
         return NULL;
     }
     *h = (holder){.tensor = t, .buffer = b};
@@ -62,8 +62,8 @@ static holder *add_holder(cfxi_meter *m, const cfx_tensor *t, buffer *b, cfx_err
 static cfx_status bytes_of(const cfxi_meter *m, const cfx_tensor *t, int64_t *bytes, cfx_error *err)
 {
     cfx_error own;
-    err = cfxi_error_or(err, &own);
-    *bytes = cfx_dim_mul(m->dims, cfxi_elements(m->dims, t, err),
+    err = cfxi_base_error_or(err, &own);
+    *bytes = cfx_dim_mul(m->dims, cfxi_rt_elements(m->dims, t, err),
                          (int64_t)cfx_dtype_size((cfx_dtype)t->dtype), err);
     return err->status;
 }
@@ -73,9 +73,9 @@ static buffer *new_buffer(cfxi_meter *m, const cfx_tensor *t, cfx_error *err)
     int64_t bytes;
     if (bytes_of(m, t, &bytes, err) != CFX_OK)
         return NULL;
-    buffer *b = cfxi_arena_alloc(&m->arena, sizeof *b);
+    buffer *b = cfxi_base_arena_alloc(&m->arena, sizeof *b);
     if (!b) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     *b = (buffer){.bytes = bytes};
@@ -86,12 +86,12 @@ static buffer *new_buffer(cfxi_meter *m, const cfx_tensor *t, cfx_error *err)
 /* Forgets a tensor that is in no slot any more. */
 static void forget(cfxi_meter *m, holder *h, cfx_error *err)
 {
-    cfxi_pointers_set(&m->holders, h->tensor, NULL, m->allocator);
+    cfxi_base_pointers_set(&m->holders, h->tensor, NULL, m->allocator);
     if (h->buffer && --h->buffer->tensors == 0) {
         m->live = cfx_dim_sub(m->dims, m->live, h->buffer->bytes, err);
-        cfxi_arena_free(&m->arena, h->buffer, sizeof *h->buffer);
+        cfxi_base_arena_free(&m->arena, h->buffer, sizeof *h->buffer);
     }
-    cfxi_arena_free(&m->arena, h, sizeof *h);
+    cfxi_base_arena_free(&m->arena, h, sizeof *h);
 }
 
 /* Adds `more` (1 or -1) to the references of each tensor in `d` that is known. */
@@ -111,15 +111,15 @@ static void refer(cfxi_meter *m, cfx_datum d, int more, cfx_error *err)
 
 /* ---- programs ------------------------------------------------------------------------------ */
 
-cfx_status cfxi_meter_enter(cfxi_meter *m, size_t num_slots, cfx_error *err)
+cfx_status cfxi_rt_meter_enter(cfxi_meter *m, size_t num_slots, cfx_error *err)
 {
     size_t bytes;
     cfx_datum *slots = NULL;
-    if (cfxi_vec_reserve(&m->frames, 1, sizeof(frame), m->allocator) &&
-        cfxi_mul_size(num_slots + 1, sizeof *slots, 0, &bytes))
-        slots = cfxi_alloc(m->allocator, bytes);
+    if (cfxi_base_vec_reserve(&m->frames, 1, sizeof(frame), m->allocator) &&
+        cfxi_base_mul_size(num_slots + 1, sizeof *slots, 0, &bytes))
+        slots = cfxi_base_alloc(m->allocator, bytes);
     if (!slots)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     for (size_t i = 0; i < num_slots; i++)
         slots[i].kind = CFX_DATUM_INVALID;
     ((frame *)m->frames.data)[m->frames.size++] = (frame){slots, num_slots};
@@ -128,18 +128,18 @@ cfx_status cfxi_meter_enter(cfxi_meter *m, size_t num_slots, cfx_error *err)
 
 static frame *top(cfxi_meter *m) { return (frame *)m->frames.data + m->frames.size - 1; }
 
-cfx_status cfxi_meter_drop(cfxi_meter *m, uint32_t slot, cfx_error *err)
+cfx_status cfxi_rt_meter_drop(cfxi_meter *m, uint32_t slot, cfx_error *err)
 {
     cfx_error own;
     cfx_datum *at = &top(m)->slots[slot];
-    err = cfxi_error_or(err, &own);
+    err = cfxi_base_error_or(err, &own);
     refer(m, *at, -1, err);
     cfx_datum_release(*at);
     at->kind = CFX_DATUM_INVALID;
     return err->status;
 }
 
-cfx_status cfxi_meter_end_call(cfxi_meter *m, cfx_error *err)
+cfx_status cfxi_rt_meter_end_call(cfxi_meter *m, cfx_error *err)
 {
     holder **fresh = m->fresh.data;
     for (size_t i = 0; i < m->fresh.size; i++)
@@ -149,21 +149,21 @@ cfx_status cfxi_meter_end_call(cfxi_meter *m, cfx_error *err)
     return err->status;
 }
 
-cfx_status cfxi_meter_set(cfxi_meter *m, uint32_t slot, cfx_datum value, cfx_error *err)
+cfx_status cfxi_rt_meter_set(cfxi_meter *m, uint32_t slot, cfx_datum value, cfx_error *err)
 {
-    CFX_TRY(cfxi_meter_drop(m, slot, err));
+    CFX_TRY(cfxi_rt_meter_drop(m, slot, err));
     top(m)->slots[slot] = cfx_datum_retain(value);
     refer(m, value, 1, err);
     return CFX_OK;
 }
 
-void cfxi_meter_leave(cfxi_meter *m)
+void cfxi_rt_meter_leave(cfxi_meter *m)
 {
     const frame f = *top(m);
     for (size_t i = 0; i < f.n; i++)
-        cfxi_meter_drop(m, (uint32_t)i, NULL);
+        cfxi_rt_meter_drop(m, (uint32_t)i, NULL);
     m->frames.size--;
-    cfxi_free(m->allocator, f.slots, (f.n + 1) * sizeof *f.slots);
+    cfxi_base_free(m->allocator, f.slots, (f.n + 1) * sizeof *f.slots);
 }
 
 /* ---- calls --------------------------------------------------------------------------------- */
@@ -188,7 +188,7 @@ static bool shared_buffer(const cfxi_meter *m, const cfxi_call *c, const char *s
                           char alias, buffer **b)
 {
     cfx_param param;
-    for (size_t i = 0; alias && i < n && cfxi_schema_param(schema, i, &param); i++)
+    for (size_t i = 0; alias && i < n && cfxi_ops_schema_param(schema, i, &param); i++)
         if (param.alias == alias && buffer_in(m, c->args[i], b))
             return true;
     return false;
@@ -203,8 +203,8 @@ static cfx_status note_result(cfxi_meter *m, cfx_datum d, bool shared, buffer *b
         CFX_TRY(note_result(m, items[i], shared, b, err));
     if (d.kind != CFX_DATUM_TENSOR || d.as.tensor->storage)
         return CFX_OK;
-    if (!cfxi_vec_reserve(&m->fresh, 1, sizeof(holder *), m->allocator))
-        return cfxi_nomem(err);
+    if (!cfxi_base_vec_reserve(&m->fresh, 1, sizeof(holder *), m->allocator))
+        return cfxi_base_nomem(err);
     holder *h = find(m, d.as.tensor);
     if (!h && !shared && !(b = new_buffer(m, d.as.tensor, err)))
         return err->status;
@@ -223,22 +223,22 @@ static cfx_status note_results(cfxi_meter *m, const cfxi_call *c, const char *sc
 {
     size_t count;
     cfx_param param;
-    const bool several = cfxi_schema_result(schema, 1, &param);
+    const bool several = cfxi_ops_schema_result(schema, 1, &param);
     const cfx_datum *items = several ? cfx_datum_items(result, &count) : &result;
     const size_t results = several ? (items ? count : 0) : 1;
     for (size_t i = 0; i < results; i++) {
         buffer *b = NULL;
-        const char alias = cfxi_schema_result(schema, i, &param) ? param.alias : '\0';
+        const char alias = cfxi_ops_schema_result(schema, i, &param) ? param.alias : '\0';
         const bool shared = !regions && shared_buffer(m, c, schema, n, alias, &b);
         CFX_TRY(note_result(m, items[i], shared, b, c->err));
     }
     return CFX_OK;
 }
 
-cfx_status cfxi_meter_call(cfxi_meter *m, const cfxi_call *c, cfx_operator op, size_t n,
-                           cfx_datum result)
+cfx_status cfxi_rt_meter_call(cfxi_meter *m, const cfxi_call *c, cfx_operator op, size_t n,
+                              cfx_datum result)
 {
-    m->cost = (cfx_cost){.op = op, .flops = cfxi_flops(c, op, n, result)};
+    m->cost = (cfx_cost){.op = op, .flops = cfxi_rt_flops(c, op, n, result)};
     if (c->err->status != CFX_OK || m->flops_only)
         return c->err->status;
     cfx_status status = note_results(m, c, cfx_operator_schema(op), n,
@@ -247,8 +247,8 @@ cfx_status cfxi_meter_call(cfxi_meter *m, const cfxi_call *c, cfx_operator op, s
     return status == CFX_OK ? c->err->status : status;
 }
 
-cfx_status cfxi_meter_custom(cfxi_meter *m, const cfxi_call *c, const cfxi_signature *s,
-                             cfx_datum result)
+cfx_status cfxi_rt_meter_custom(cfxi_meter *m, const cfxi_call *c, const cfxi_signature *s,
+                                cfx_datum result)
 {
     m->cost = (cfx_cost){.op = CFX_OPID_NONE};
     cfx_status status = m->flops_only ? CFX_OK
@@ -293,11 +293,11 @@ static cfx_status hold_inputs(cfxi_meter *m, cfx_datum d, cfx_error *err)
 static void meter_free(cfxi_meter *m)
 {
     while (m->frames.size > 0)
-        cfxi_meter_leave(m);
-    cfxi_vec_free(&m->frames, sizeof(frame), m->allocator);
-    cfxi_vec_free(&m->fresh, sizeof(holder *), m->allocator);
-    cfxi_pointers_free(&m->holders, m->allocator);
-    cfxi_arena_release(&m->arena);
+        cfxi_rt_meter_leave(m);
+    cfxi_base_vec_free(&m->frames, sizeof(frame), m->allocator);
+    cfxi_base_vec_free(&m->fresh, sizeof(holder *), m->allocator);
+    cfxi_base_pointers_free(&m->holders, m->allocator);
+    cfxi_base_arena_release(&m->arena);
 }
 
 cfx_status cfx_program_cost(const cfx_program *p, cfx_runtime *rt, cfx_dims *dims,
@@ -305,17 +305,17 @@ cfx_status cfx_program_cost(const cfx_program *p, cfx_runtime *rt, cfx_dims *dim
                             cfx_error *err)
 {
     cfx_error own = {0};
-    CFX_TRY(cfxi_expect(p, "program", err));
-    CFX_TRY(cfxi_expect(rt, "runtime", err));
-    CFX_TRY(cfxi_expect(dims, "dims", err));
+    CFX_TRY(cfxi_base_expect(p, "program", err));
+    CFX_TRY(cfxi_base_expect(rt, "runtime", err));
+    CFX_TRY(cfxi_base_expect(dims, "dims", err));
     cfxi_meter m = {.dims = dims, .allocator = rt->allocator, .each = each, .ctx = ctx};
     const cfxi_watch watch = {.each = tell_cost, .ctx = &m, .meter = &m};
-    cfxi_arena_init(&m.arena, rt->allocator);
+    cfxi_base_arena_init(&m.arena, rt->allocator);
     cfx_status status = CFX_OK;
     for (size_t i = 0; i < n && status == CFX_OK; i++)
         status = hold_inputs(&m, inputs[i], &own);
     if (status == CFX_OK) {
-        cfx_datum result = cfxi_program_watch(p, rt, dims, inputs, n, &watch, &own);
+        cfx_datum result = cfxi_rt_program_watch(p, rt, dims, inputs, n, &watch, &own);
         status = result.kind == CFX_DATUM_INVALID ? own.status : CFX_OK;
         cfx_datum_release(result);
     }
@@ -329,11 +329,11 @@ int64_t cfx_operator_flops(cfx_runtime *rt, cfx_dims *dims, cfx_operator op, con
                            size_t n, cfx_error *err)
 {
     cfx_error own = {0};
-    if (cfxi_expect(rt, "runtime", err) != CFX_OK)
+    if (cfxi_base_expect(rt, "runtime", err) != CFX_OK)
         return CFX_DIM_UNKNOWN;
     cfxi_meter m = {.dims = dims, .allocator = rt->allocator, .flops_only = true};
     const cfxi_watch watch = {.meter = &m};
-    cfx_datum result = cfxi_call_watched(rt, dims, true, &watch, op, args, n, &own);
+    cfx_datum result = cfxi_rt_call_watched(rt, dims, true, &watch, op, args, n, &own);
     const bool good = result.kind != CFX_DATUM_INVALID;
     cfx_datum_release(result);
     if (!good && err)

@@ -71,20 +71,20 @@ static likeness compare(const cfx_tensor *const *tensors, size_t n, const int64_
         l.same_shape = l.same_shape && t->ndim == ndim &&
                        memcmp(t->size, sizes, ndim * sizeof *sizes) == 0;
         l.contiguous = l.contiguous && cfx_tensor_is_contiguous(t);
-        l.channels_last = l.channels_last && cfxi_is_channels_last(t);
+        l.channels_last = l.channels_last && cfxi_tensor_is_channels_last(t);
     }
     return l;
 }
 
-cfx_status cfxi_result_broadcast(cfxi_call *c, size_t i, cfx_dtype dtype,
-                                 const cfx_tensor *const *tensors, size_t n)
+cfx_status cfxi_rt_result_broadcast(cfxi_call *c, size_t i, cfx_dtype dtype,
+                                    const cfx_tensor *const *tensors, size_t n)
 {
     static const uint8_t channels_last[2][5] = {{0, 2, 3, 1}, {0, 2, 3, 4, 1}};
     int64_t sizes[CFX_MAX_DIMS];
     uint8_t order[CFX_MAX_DIMS];
     size_t ndim;
-    CFX_TRY(cfxi_broadcast(c, tensors, n, sizes, &ndim));
-    CFX_TRY(cfxi_result(c, i, dtype, sizes, ndim));
+    CFX_TRY(cfxi_rt_broadcast(c, tensors, n, sizes, &ndim));
+    CFX_TRY(cfxi_rt_result(c, i, dtype, sizes, ndim));
     likeness l = compare(tensors, n, sizes, ndim);
     if (!l.known || ndim < 2 || (l.same_shape && l.contiguous))
         return CFX_OK;
@@ -93,14 +93,14 @@ cfx_status cfxi_result_broadcast(cfxi_call *c, size_t i, cfx_dtype dtype,
         chosen = channels_last[ndim - 4];
     else
         order_dims(tensors, n, sizes, ndim, order);
-    cfxi_ordered_strides(sizes, ndim, cfx_dtype_size(dtype), chosen,
-                         cfxi_result_at(c, i)->stride);
+    cfxi_tensor_ordered_strides(sizes, ndim, cfx_dtype_size(dtype), chosen,
+                                cfxi_rt_result_at(c, i)->stride);
     return CFX_OK;
 }
 
-cfx_status cfxi_result_like(cfxi_call *c, size_t i, cfx_dtype dtype, const cfx_tensor *t)
+cfx_status cfxi_rt_result_like(cfxi_call *c, size_t i, cfx_dtype dtype, const cfx_tensor *t)
 {
-    return cfxi_result_broadcast(c, i, dtype, &t, 1);
+    return cfxi_rt_result_broadcast(c, i, dtype, &t, 1);
 }
 
 /* ---- rows ---------------------------------------------------------------------------------- */
@@ -229,7 +229,7 @@ static void run_piece(void *ctx, int64_t begin, int64_t end)
 static void run_plan(cfx_runtime *rt, plan *p, const cfx_tensor *const *operands, int64_t grain,
                      bool by_rows)
 {
-    int64_t all = cfxi_numel(operands[0]);
+    int64_t all = cfxi_tensor_numel(operands[0]);
     if (all == 0)
         return;
     for (size_t k = 0; k < p->num; k++)
@@ -238,11 +238,11 @@ static void run_plan(cfx_runtime *rt, plan *p, const cfx_tensor *const *operands
     if (all <= grain)
         run_piece(p, 0, all);
     else
-        cfxi_parallel(rt, all, grain, run_piece, p);
+        cfxi_rt_parallel(rt, all, grain, run_piece, p);
 }
 
-void cfxi_loop_planes(cfx_runtime *rt, const cfx_tensor *const *operands, size_t n, int64_t grain,
-                      cfxi_plane_fn *fn, void *ctx)
+void cfxi_rt_loop_planes(cfx_runtime *rt, const cfx_tensor *const *operands, size_t n,
+                         int64_t grain, cfxi_plane_fn *fn, void *ctx)
 {
     plan p = {.num = n, .fn = fn, .ctx = ctx};
     run_plan(rt, &p, operands, grain, false);
@@ -267,8 +267,8 @@ static void each_row(void *ctx, int64_t n, int64_t rows, char *const *at, const 
     }
 }
 
-void cfxi_loop(cfx_runtime *rt, const cfx_tensor *const *operands, size_t n, int64_t grain,
-               cfxi_loop_fn *fn, void *ctx)
+void cfxi_rt_loop(cfx_runtime *rt, const cfx_tensor *const *operands, size_t n, int64_t grain,
+                  cfxi_loop_fn *fn, void *ctx)
 {
     by_row b = {fn, ctx, n};
     plan p = {.num = n, .fn = each_row, .ctx = &b};

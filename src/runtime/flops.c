@@ -102,7 +102,7 @@ static int64_t plus(const counting *k, int64_t a, int64_t b)
     return cfx_dim_add(k->c->dims, a, b, k->c->err);
 }
 
-int64_t cfxi_elements(cfx_dims *dims, const cfx_tensor *t, cfx_error *err)
+int64_t cfxi_rt_elements(cfx_dims *dims, const cfx_tensor *t, cfx_error *err)
 {
     int64_t n = 1;
     for (size_t i = 0; i < t->ndim; i++)
@@ -303,7 +303,7 @@ static const cfx_tensor *first_tensor(cfx_datum d)
     return d.kind == CFX_DATUM_TENSOR ? d.as.tensor : NULL;
 }
 
-int64_t cfxi_flops(const cfxi_call *c, cfx_operator op, size_t n, cfx_datum result)
+int64_t cfxi_rt_flops(const cfxi_call *c, cfx_operator op, size_t n, cfx_datum result)
 {
     const cfx_operator plain = cfx_operator_functional(op) ? cfx_operator_functional(op) : op;
     const counting k = {c, c->args, n, first_tensor(result)};

@@ -45,7 +45,7 @@ static bool is_item(const cfxi_signature_param *p, cfx_datum d)
     case CFXI_PARAM_INT: return d.kind == CFX_DATUM_INT;
     case CFXI_PARAM_FLOAT: return d.kind == CFX_DATUM_FLOAT;
     case CFXI_PARAM_BOOL: return d.kind == CFX_DATUM_BOOL;
-    case CFXI_PARAM_SCALAR: return cfxi_is_number(d);
+    case CFXI_PARAM_SCALAR: return cfxi_rt_is_number(d);
     case CFXI_PARAM_STR: return d.kind == CFX_DATUM_STR;
     case CFXI_PARAM_TENSOR:
     case CFXI_PARAM_OTHER: break;
@@ -74,7 +74,7 @@ static size_t count_items(cfx_schema_text t)
 {
     size_t n = 0;
     const char *at = t.text + 1;
-    while (cfxi_schema_next(&at).size > 0)
+    while (cfxi_ops_schema_next(&at).size > 0)
         n++;
     return n;
 }
@@ -82,7 +82,7 @@ static size_t count_items(cfx_schema_text t)
 static cfx_status check_defaults(const cfxi_custom *f, cfx_error *err)
 {
     cfx_param param;
-    for (size_t i = 0; cfxi_schema_param(f->row.schema, i, &param); i++) {
+    for (size_t i = 0; cfxi_ops_schema_param(f->row.schema, i, &param); i++) {
         const cfx_schema_text t = param.value;
         const bool list = t.text && (t.text[0] == '[' || t.text[0] == '(');
         if (t.text && (!is_default(&f->signature->params[i]) ||
@@ -99,9 +99,9 @@ static cfx_status check_defaults(const cfxi_custom *f, cfx_error *err)
 static const char *keep(cfx_library *lib, const char *text, cfx_error *err)
 {
     const size_t size = strlen(text) + 1;
-    char *copy = cfxi_arena_alloc(&lib->arena, size);
+    char *copy = cfxi_base_arena_alloc(&lib->arena, size);
     if (!copy) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     return memcpy(copy, text, size);
@@ -113,12 +113,12 @@ static cfx_status read_row(cfx_library *lib, const cfx_custom_operator *row, cfx
     f->row = *row;
     if (!row->schema)
         return cfx_error_set(err, CFX_E_VALUE, "it has no schema");
-    CFX_TRY(cfxi_schema_check(row->schema, err));
+    CFX_TRY(cfxi_ops_schema_check(row->schema, err));
     f->row.name = keep(lib, row->name, err);
     f->row.schema = f->row.name ? keep(lib, row->schema, err) : NULL;
     if (!f->row.schema)
         return CFX_E_NOMEM;
-    f->signature = cfxi_signature_new(f->row.schema, lib->allocator, err);
+    f->signature = cfxi_rt_signature_new(f->row.schema, lib->allocator, err);
     return f->signature ? check_defaults(f, err) : CFX_E_NOMEM;
 }
 
@@ -127,15 +127,15 @@ static cfx_status add_row(cfx_library *lib, const cfx_custom_operator *row, cfx_
 {
     cfx_error why = {0};
     CFX_TRY(check_name(row->name, err));
-    if (cfxi_library_find(lib->base, row->name))
+    if (cfxi_rt_library_find(lib->base, row->name))
         return cfx_error_set(err, CFX_E_VALUE, "the base of the library has '%.100s' already",
                              row->name);
     cfx_status status = read_row(lib, row, &lib->rows[lib->n], &why);
     lib->n += status == CFX_OK;
     if (status != CFX_OK)
-        cfxi_signature_free(lib->rows[lib->n].signature, lib->allocator);
+        cfxi_rt_signature_free(lib->rows[lib->n].signature, lib->allocator);
     if (status == CFX_E_NOMEM)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     if (status == CFX_OK)
         return CFX_OK;
     return cfx_error_set(err, status, "the schema of '%.100s', \"%.200s\": %.160s", row->name,
@@ -165,10 +165,10 @@ static cfx_status sort_rows(cfx_library *lib, cfx_error *err)
 static void dispose(cfx_library *lib)
 {
     for (size_t i = 0; i < lib->n; i++)
-        cfxi_signature_free(lib->rows[i].signature, lib->allocator);
+        cfxi_rt_signature_free(lib->rows[i].signature, lib->allocator);
     cfx_library_release(lib->base);
-    cfxi_arena_release(&lib->arena);
-    cfxi_free(lib->allocator, lib, sizeof *lib);
+    cfxi_base_arena_release(&lib->arena);
+    cfxi_base_free(lib->allocator, lib, sizeof *lib);
 }
 
 cfx_library *cfx_library_new(const cfx_custom_operator *rows, size_t n, const cfx_library *base,
@@ -176,20 +176,20 @@ cfx_library *cfx_library_new(const cfx_custom_operator *rows, size_t n, const cf
 {
     size_t size = 0;
     const size_t each = sizeof *((cfx_library *)0)->rows + sizeof *((cfx_library *)0)->sorted;
-    allocator = cfxi_allocator(allocator);
-    cfx_library *lib = cfxi_alloc(allocator, sizeof *lib);
+    allocator = cfxi_base_allocator(allocator);
+    cfx_library *lib = cfxi_base_alloc(allocator, sizeof *lib);
     if (!lib) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     *lib = (cfx_library){.allocator = allocator, .base = cfx_library_retain(base)};
     atomic_init(&lib->refs, 1);
-    cfxi_arena_init(&lib->arena, allocator);
+    cfxi_base_arena_init(&lib->arena, allocator);
     cfx_status status = CFX_OK;
-    if (n > 0 && cfxi_mul_size(n, each, 0, &size))
-        lib->rows = cfxi_arena_alloc(&lib->arena, size);
+    if (n > 0 && cfxi_base_mul_size(n, each, 0, &size))
+        lib->rows = cfxi_base_arena_alloc(&lib->arena, size);
     if (n > 0 && !lib->rows)
-        status = cfxi_nomem(err);
+        status = cfxi_base_nomem(err);
     if (lib->rows) {
         memset(lib->rows, 0, size);
         lib->sorted = (const cfxi_custom **)(lib->rows + n);
@@ -247,7 +247,7 @@ static int compare(const void *key, const void *row)
     return strcmp(key, (*(const cfxi_custom *const *)row)->row.name);
 }
 
-const cfxi_custom *cfxi_library_find(const cfx_library *lib, const char *name)
+const cfxi_custom *cfxi_rt_library_find(const cfx_library *lib, const char *name)
 {
     for (; lib; lib = lib->base) {
         const cfxi_custom *const *found =
@@ -260,7 +260,7 @@ const cfxi_custom *cfxi_library_find(const cfx_library *lib, const char *name)
 
 const cfx_custom_operator *cfx_library_find(const cfx_library *lib, const char *name)
 {
-    const cfxi_custom *f = cfxi_library_find(lib, name);
+    const cfxi_custom *f = cfxi_rt_library_find(lib, name);
     return f ? &f->row : NULL;
 }
 

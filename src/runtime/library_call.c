@@ -37,7 +37,7 @@ cfx_tensor *cfx_kernel_dense(cfx_kernel_call *c, size_t i, cfx_dtype dtype)
 {
     const cfx_tensor *t = cfx_kernel_tensor(c, i);
     if (t && t->storage && cfx_dtype_is_computable(dtype))
-        return cfxi_contiguous(&c->c, t, dtype);
+        return cfxi_rt_contiguous(&c->c, t, dtype);
     cfx_kernel_fail(c, CFX_E_TYPE, "argument %zu is no tensor with elements, or cannot become one "
                     "of %s", i, cfx_dtype_name(dtype));
     return NULL;
@@ -55,7 +55,7 @@ cfx_status cfx_kernel_set(cfx_kernel_call *c, size_t i, cfx_datum d)
         cfx_datum_release(d);
         return no_result(c, i);
     }
-    cfxi_result_datum(&c->c, i, d);
+    cfxi_rt_result_datum(&c->c, i, d);
     return CFX_OK;
 }
 
@@ -67,7 +67,7 @@ cfx_status cfx_kernel_describe(cfx_kernel_call *c, size_t i, cfx_dtype dtype, co
     if (!cfx_dtype_is_computable(dtype))
         return cfx_kernel_fail(c, CFX_E_TYPE, "result %zu would be of type %s, which has no "
                                "arithmetic", i, cfx_dtype_name(dtype));
-    return cfxi_result(&c->c, i, dtype, sizes, ndim);
+    return cfxi_rt_result(&c->c, i, dtype, sizes, ndim);
 }
 
 cfx_status cfx_kernel_describe_like(cfx_kernel_call *c, size_t i, size_t k)
@@ -89,7 +89,7 @@ cfx_tensor *cfx_kernel_result(cfx_kernel_call *c, size_t i)
     if (!c->computing || !t)
         cfx_kernel_fail(c, CFX_E_VALUE, c->computing ? "nobody has described result %zu as a tensor"
                                                      : "a rule has no memory for result %zu", i);
-    else if (cfxi_result_provide(&c->c, i) == CFX_OK && !t->storage)
+    else if (cfxi_rt_result_provide(&c->c, i) == CFX_OK && !t->storage)
         cfx_kernel_fail(c, CFX_E_SHAPE, "the sizes of result %zu are not known: the kernel has to "
                         "describe it", i);
     return c->computing && t && t->storage ? t : NULL;
@@ -127,7 +127,7 @@ static bool is_kind(const char *type, cfx_datum d)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strlen(kinds[i].type) == size && memcmp(type, kinds[i].type, size) == 0)
             return d.kind == kinds[i].kind;
-    return size != 6 || memcmp(type, "Scalar", 6) != 0 || cfxi_is_number(d);
+    return size != 6 || memcmp(type, "Scalar", 6) != 0 || cfxi_rt_is_number(d);
 }
 
 /* Whether it is what the schema says of a result. */
@@ -172,7 +172,7 @@ static cfx_status check_result(cfx_kernel_call *c, size_t i)
     const cfx_datum said = c->described[i];
     char made[60];
     char told[60];
-    cfxi_schema_result(c->f->row.schema, i, &result);
+    cfxi_ops_schema_result(c->f->row.schema, i, &result);
     if (d.kind == CFX_DATUM_INVALID ||
         (c->computing && d.kind == CFX_DATUM_TENSOR && !d.as.tensor->storage))
         return cfx_kernel_fail(c, CFX_E_VALUE, "its %s made no result %zu", who, i);
@@ -202,7 +202,7 @@ static cfx_status ask(cfx_kernel_call *c, cfx_kernel_fn *fn)
 {
     cfx_error *err = c->c.err;
     const cfx_status status = fn(c);
-    return status == CFX_OK || err->status != CFX_OK ? err->status : cfxi_failed(err, status);
+    return status == CFX_OK || err->status != CFX_OK ? err->status : cfxi_base_failed(err, status);
 }
 
 /* The arguments that the schema says are written to, and the results that are these. */
@@ -211,7 +211,7 @@ static cfx_status prepare_written(cfx_kernel_call *c)
     const char *schema = c->f->row.schema;
     cfx_param param;
     cfx_param result;
-    for (size_t i = 0; cfxi_schema_param(schema, i, &param); i++) {
+    for (size_t i = 0; cfxi_ops_schema_param(schema, i, &param); i++) {
         const cfx_tensor *t = cfx_kernel_tensor(c, i);
         if (!param.writes)
             continue;
@@ -219,8 +219,8 @@ static cfx_status prepare_written(cfx_kernel_call *c)
             return cfx_kernel_fail(c, CFX_E_TYPE, "'%.*s' is a number, which cannot be written to",
                                    (int)param.name.size, param.name.text);
         if (t)
-            CFX_TRY(cfxi_check_written(&c->c, t));
-        for (size_t k = 0; cfxi_schema_result(schema, k, &result); k++)
+            CFX_TRY(cfxi_rt_check_written(&c->c, t));
+        for (size_t k = 0; cfxi_ops_schema_result(schema, k, &result); k++)
             if (result.writes && result.alias == param.alias)
                 CFX_TRY(cfx_kernel_set(c, k, cfx_datum_retain(cfx_kernel_arg(c, i))));
     }
@@ -253,32 +253,32 @@ static cfx_status apply(cfx_kernel_call *c)
     return check_results(c);
 }
 
-cfx_datum cfxi_custom_call(cfx_runtime *rt, cfx_dims *dims, bool infer, const cfxi_watch *watch,
-                           const cfxi_custom *f, const cfx_datum *args, size_t n, cfx_error *err)
+cfx_datum cfxi_rt_custom_call(cfx_runtime *rt, cfx_dims *dims, bool infer, const cfxi_watch *watch,
+                              const cfxi_custom *f, const cfx_datum *args, size_t n, cfx_error *err)
 {
     cfx_error own = {0};
     cfx_datum full[CFXI_MOST_PARAMS];
     cfx_datum result = cfx_datum_invalid();
-    err = cfxi_error_or(err, &own);
+    err = cfxi_base_error_or(err, &own);
     err->status = CFX_OK;
     cfx_kernel_call c = {.c = {.args = full, .rt = rt, .dims = dims, .infer = infer, .err = err},
                          .f = f};
-    cfx_status status = cfxi_arguments(&c.c, f->signature, args, n, full);
+    cfx_status status = cfxi_rt_arguments(&c.c, f->signature, args, n, full);
     for (size_t i = 0; status == CFX_OK && i < f->signature->num_params; i++)
         if (full[i].kind == CFX_DATUM_INVALID)  /* "float? eps" without a default */
             full[i] = cfx_datum_none();
     if (status == CFX_OK)
         status = apply(&c);
     if (status == CFX_OK)
-        result = cfxi_call_pack(&c.c, f->signature);
+        result = cfxi_rt_call_pack(&c.c, f->signature);
     if (result.kind == CFX_DATUM_INVALID) {
-        cfxi_call_explain(&c.c, f->row.name, f->signature);
+        cfxi_rt_call_explain(&c.c, f->row.name, f->signature);
     } else if (watch && watch->meter &&
-               cfxi_meter_custom(watch->meter, &c.c, f->signature, result) != CFX_OK) {
+               cfxi_rt_meter_custom(watch->meter, &c.c, f->signature, result) != CFX_OK) {
         cfx_datum_release(result);
         result.kind = CFX_DATUM_INVALID;
     }
-    cfxi_call_drop_results(&c.c);
+    cfxi_rt_call_drop_results(&c.c);
     for (size_t i = 0; i < f->signature->num_results; i++)
         cfx_datum_release(c.described[i]);
     for (size_t i = 0; i < f->signature->num_params; i++)
@@ -293,11 +293,11 @@ static cfx_datum call_named(cfx_runtime *rt, cfx_dims *dims, bool infer, const c
 {
     cfx_error own = {0};  /* *err is written to only if this call fails */
     cfx_datum result = cfx_datum_invalid();
-    if (!cfxi_all_given(rt, args, n, err))
+    if (!cfxi_rt_all_given(rt, args, n, err))
         return result;
-    const cfxi_custom *f = cfxi_library_find(rt->library, name);
+    const cfxi_custom *f = cfxi_rt_library_find(rt->library, name);
     if (f)
-        result = cfxi_custom_call(rt, dims, infer, NULL, f, args, n, &own);
+        result = cfxi_rt_custom_call(rt, dims, infer, NULL, f, args, n, &own);
     else if (rt->library)
         cfx_error_set(&own, CFX_E_KEY, "the runtime's library has no operator '%.100s'", name);
     else

@@ -23,10 +23,11 @@ struct cfx_library {
 };
 
 /* The row of a name; NULL if there is none, or no library. (library.c) */
-const cfxi_custom *cfxi_library_find(const cfx_library *lib, const char *name);
+const cfxi_custom *cfxi_rt_library_find(const cfx_library *lib, const char *name);
 
-/* As cfxi_call_watched, of a row of a library. (library_call.c) */
-cfx_datum cfxi_custom_call(cfx_runtime *rt, cfx_dims *dims, bool infer, const cfxi_watch *watch,
-                           const cfxi_custom *f, const cfx_datum *args, size_t n, cfx_error *err);
+/* As cfxi_rt_call_watched, of a row of a library. (library_call.c) */
+cfx_datum cfxi_rt_custom_call(cfx_runtime *rt, cfx_dims *dims, bool infer, const cfxi_watch *watch,
+                              const cfxi_custom *f, const cfx_datum *args, size_t n,
+                              cfx_error *err);
 
 #endif

@@ -170,7 +170,7 @@ static void finish_job(cfxi_pool *p)
     pthread_mutex_unlock(&p->mutex);
 }
 
-void cfxi_parallel(cfx_runtime *rt, int64_t n, int64_t grain, cfxi_range_fn *fn, void *ctx)
+void cfxi_rt_parallel(cfx_runtime *rt, int64_t n, int64_t grain, cfxi_range_fn *fn, void *ctx)
 {
     cfxi_pool *p = rt->pool;
     if (n <= 0)
@@ -197,9 +197,9 @@ static cfxi_pool *pool_memory(unsigned threads, const cfx_allocator *allocator, 
     size_t spans = rounded(sizeof(cfxi_pool));
     size_t helpers = spans + threads * sizeof(span);
     size_t block = helpers + (threads - 1) * sizeof(helper) + CFXI_ALIGN;
-    char *raw = cfxi_alloc(allocator, block);
+    char *raw = cfxi_base_alloc(allocator, block);
     if (!raw) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     memset(raw, 0, block);
@@ -214,7 +214,7 @@ static cfxi_pool *pool_memory(unsigned threads, const cfx_allocator *allocator, 
 }
 
 /* If the system gives fewer threads, the pool has fewer. */
-cfxi_pool *cfxi_pool_new(unsigned threads, const cfx_allocator *allocator, cfx_error *err)
+cfxi_pool *cfxi_rt_pool_new(unsigned threads, const cfx_allocator *allocator, cfx_error *err)
 {
     if (threads > MOST_THREADS)
         threads = MOST_THREADS;
@@ -237,7 +237,7 @@ cfxi_pool *cfxi_pool_new(unsigned threads, const cfx_allocator *allocator, cfx_e
 }
 
 /* In the child of a fork() there is nobody to join, and what the helpers held stays as it is. */
-void cfxi_pool_free(cfxi_pool *pool)
+void cfxi_rt_pool_free(cfxi_pool *pool)
 {
     if (!pool)
         return;
@@ -252,7 +252,7 @@ void cfxi_pool_free(cfxi_pool *pool)
         pthread_cond_destroy(&pool->wake);
         pthread_mutex_destroy(&pool->mutex);
     }
-    cfxi_free(pool->allocator, pool->raw, pool->block);
+    cfxi_base_free(pool->allocator, pool->raw, pool->block);
 }
 
-unsigned cfxi_pool_threads(const cfxi_pool *pool) { return pool ? pool->threads : 1; }
+unsigned cfxi_rt_pool_threads(const cfxi_pool *pool) { return pool ? pool->threads : 1; }

@@ -33,8 +33,8 @@ typedef struct compiler {
 /* Room for one more item, which is counted already; NULL if memory is out. */
 static void *push(compiler *c, cfxi_vec *vec, size_t item_size)
 {
-    if (vec->size >= UINT32_MAX - 1 || !cfxi_vec_reserve(vec, 1, item_size, c->p->allocator)) {
-        cfxi_nomem(c->err);
+    if (vec->size >= UINT32_MAX - 1 || !cfxi_base_vec_reserve(vec, 1, item_size, c->p->allocator)) {
+        cfxi_base_nomem(c->err);
         return NULL;
     }
     return (char *)vec->data + item_size * vec->size++;
@@ -42,9 +42,9 @@ static void *push(compiler *c, cfxi_vec *vec, size_t item_size)
 
 static char *keep_text(compiler *c, const char *text, size_t size)
 {
-    char *copy = cfxi_arena_alloc(&c->p->arena, size + 1);
+    char *copy = cfxi_base_arena_alloc(&c->p->arena, size + 1);
     if (!copy) {
-        cfxi_nomem(c->err);
+        cfxi_base_nomem(c->err);
         return NULL;
     }
     memcpy(copy, text, size);
@@ -63,12 +63,12 @@ static cfx_status keep_file(compiler *c, const cfx_node *n, const char **out)
     const char *file = cfx_node_file(n);
     if (!file)
         return CFX_OK;
-    *out = cfxi_pointers_get(&c->files, file);
+    *out = cfxi_base_pointers_get(&c->files, file);
     if (*out)
         return CFX_OK;
     char *copy = keep_text(c, file, strlen(file));
-    if (!copy || !cfxi_pointers_set(&c->files, file, copy, c->p->allocator))
-        return cfxi_nomem(c->err);
+    if (!copy || !cfxi_base_pointers_set(&c->files, file, copy, c->p->allocator))
+        return cfxi_base_nomem(c->err);
     *out = copy;
     return CFX_OK;
 }
@@ -121,8 +121,9 @@ static cfx_status take_slot(compiler *c, const cfx_node *n, uint32_t *slot)
     if (c->free_slots.size > 0) {
         *slot = ((uint32_t *)c->free_slots.data)[--c->free_slots.size];
     } else {  /* room to give it back, so that doing so cannot fail */
-        if (!cfxi_vec_reserve(&c->free_slots, c->p->num_slots + 1, sizeof *slot, c->p->allocator))
-            return cfxi_nomem(c->err);
+        if (!cfxi_base_vec_reserve(&c->free_slots, c->p->num_slots + 1, sizeof *slot,
+                                   c->p->allocator))
+            return cfxi_base_nomem(c->err);
         *slot = c->p->num_slots++;
     }
     at->slot = *slot;
@@ -218,8 +219,8 @@ static cfx_status add_value(compiler *c, cfx_value v)
         return add_node(c, v.as.node);
     if (v.kind == CFX_KIND_GRAPH)
         return add_region(c, cfx_value_graph(v));
-    if (!cfxi_seq_kind((cfx_kind)v.kind, &kind))
-        return add_constant(c, cfxi_datum_from_value(v, c->p->allocator, c->err));
+    if (!cfxi_rt_seq_kind((cfx_kind)v.kind, &kind))
+        return add_constant(c, cfxi_rt_datum_from_value(v, c->p->allocator, c->err));
     const size_t skip = v.kind == CFX_KIND_NAMEDTUPLE ? 2 : 0;  /* its type and names */
     return add_items(c, kind, items + skip, n - skip);
 }
@@ -238,7 +239,8 @@ static cfx_status complain(compiler *c, cfx_status why, const cfx_node *n, const
                         c->num_complaints ? "; " : "", line.message, what, n->name->data);
     c->why = c->num_complaints++ ? c->why : why;
     size_t length = (size_t)size < sizeof text ? (size_t)size : sizeof text - 1;
-    return cfx_buffer_append(&c->complaints, text, length) == CFX_OK ? CFX_OK : cfxi_nomem(c->err);
+    return cfx_buffer_append(&c->complaints, text, length) == CFX_OK ? CFX_OK
+                                                                     : cfxi_base_nomem(c->err);
 }
 
 static cfx_status add_input(compiler *c, const cfx_node *n)
@@ -377,9 +379,9 @@ static cfx_status compile(compiler *c)
 {
     c->num_places = c->g->size;
     if (c->num_places > 0) {
-        c->places = cfxi_alloc(c->p->allocator, c->num_places * sizeof *c->places);
+        c->places = cfxi_base_alloc(c->p->allocator, c->num_places * sizeof *c->places);
         if (!c->places)
-            return cfxi_nomem(c->err);
+            return cfxi_base_nomem(c->err);
     }
     for (size_t i = 0; i < c->num_places; i++)
         c->places[i] = (place){CFXI_NO_SLOT, 0, 0};
@@ -393,29 +395,29 @@ cfx_program *cfx_program_new(const cfx_graph *g, const cfx_state *state,
                              const cfx_program_options *options, cfx_error *err)
 {
     cfx_error own;
-    if (cfxi_expect(g, "graph", err) != CFX_OK)
+    if (cfxi_base_expect(g, "graph", err) != CFX_OK)
         return NULL;
-    err = cfxi_error_or(err, &own);
-    const cfx_allocator *allocator = cfxi_allocator(options ? options->allocator : NULL);
-    cfx_program *p = cfxi_alloc(allocator, sizeof *p);
+    err = cfxi_base_error_or(err, &own);
+    const cfx_allocator *allocator = cfxi_base_allocator(options ? options->allocator : NULL);
+    cfx_program *p = cfxi_base_alloc(allocator, sizeof *p);
     if (!p) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     *p = (cfx_program){.allocator = allocator, .result = CFXI_NO_SLOT,
                        .library = cfx_library_retain(options ? options->library : NULL)};
-    cfxi_arena_init(&p->arena, allocator);
+    cfxi_base_arena_init(&p->arena, allocator);
     compiler c = {.p = p, .g = g, .state = state, .err = err};
     cfx_buffer_init(&c.complaints, allocator);
-    cfxi_graph_freeze(g);  /* the host may be asked for names */
-    c.first_mark = cfxi_graph_number((cfx_graph *)(uintptr_t)g);
+    cfxi_ir_graph_freeze(g);  /* the host may be asked for names */
+    c.first_mark = cfxi_ir_graph_number((cfx_graph *)(uintptr_t)g);
     cfx_status status = compile(&c);
-    cfxi_graph_thaw(g);
+    cfxi_ir_graph_thaw(g);
     cfx_buffer_free(&c.complaints);
-    cfxi_pointers_free(&c.files, allocator);
-    cfxi_vec_free(&c.free_slots, sizeof(uint32_t), allocator);
+    cfxi_base_pointers_free(&c.files, allocator);
+    cfxi_base_vec_free(&c.free_slots, sizeof(uint32_t), allocator);
     if (c.places)
-        cfxi_free(allocator, c.places, c.num_places * sizeof *c.places);
+        cfxi_base_free(allocator, c.places, c.num_places * sizeof *c.places);
     if (status == CFX_OK)
         return p;
     cfx_program_free(p);
@@ -434,15 +436,15 @@ void cfx_program_free(cfx_program *p)
         cfx_datum_release(((cfxi_input *)p->inputs.data)[i].value);
     for (size_t i = 0; i < p->regions.size; i++)
         cfx_program_free(((cfx_program **)p->regions.data)[i]);
-    cfxi_vec_free(&p->constants, sizeof(cfx_datum), p->allocator);
-    cfxi_vec_free(&p->attributes, sizeof(cfxi_attribute), p->allocator);
-    cfxi_vec_free(&p->inputs, sizeof(cfxi_input), p->allocator);
-    cfxi_vec_free(&p->instructions, sizeof(cfxi_instruction), p->allocator);
-    cfxi_vec_free(&p->pieces, sizeof(cfxi_piece), p->allocator);
-    cfxi_vec_free(&p->regions, sizeof(cfx_program *), p->allocator);
-    cfxi_arena_release(&p->arena);
+    cfxi_base_vec_free(&p->constants, sizeof(cfx_datum), p->allocator);
+    cfxi_base_vec_free(&p->attributes, sizeof(cfxi_attribute), p->allocator);
+    cfxi_base_vec_free(&p->inputs, sizeof(cfxi_input), p->allocator);
+    cfxi_base_vec_free(&p->instructions, sizeof(cfxi_instruction), p->allocator);
+    cfxi_base_vec_free(&p->pieces, sizeof(cfxi_piece), p->allocator);
+    cfxi_base_vec_free(&p->regions, sizeof(cfx_program *), p->allocator);
+    cfxi_base_arena_release(&p->arena);
     cfx_library_release(p->library);
-    cfxi_free(p->allocator, p, sizeof *p);
+    cfxi_base_free(p->allocator, p, sizeof *p);
 }
 
 size_t cfx_program_num_inputs(const cfx_program *p) { return p->inputs.size; }

@@ -70,12 +70,12 @@ struct cfx_program {
 
 /* A value of the graph without nodes, as a datum; INVALID with *err set if it has no meaning at run
  * time. (program_value.c) */
-cfx_datum cfxi_datum_from_value(cfx_value v, const cfx_allocator *allocator, cfx_error *err);
+cfx_datum cfxi_rt_datum_from_value(cfx_value v, const cfx_allocator *allocator, cfx_error *err);
 /* cfx_program_infer, watched. (program_run.c) */
-cfx_datum cfxi_program_watch(const cfx_program *p, cfx_runtime *rt, cfx_dims *dims,
-                             const cfx_datum *inputs, size_t n, const cfxi_watch *watch,
-                             cfx_error *err);
+cfx_datum cfxi_rt_program_watch(const cfx_program *p, cfx_runtime *rt, cfx_dims *dims,
+                                const cfx_datum *inputs, size_t n, const cfxi_watch *watch,
+                                cfx_error *err);
 /* What a container is at run time; false if the kind is no container. */
-bool cfxi_seq_kind(cfx_kind kind, cfx_datum_kind *out);
+bool cfxi_rt_seq_kind(cfx_kind kind, cfx_datum_kind *out);
 
 #endif

@@ -105,9 +105,9 @@ static cfx_status tell(const run *r, const char *node, cfx_datum result)
     if (status == CFX_OK)
         status = cfx_buffer_append(&path, node, strlen(node));
     if (status != CFX_OK)
-        cfxi_nomem(r->err);
+        cfxi_base_nomem(r->err);
     else if ((status = w->each(w->ctx, path.data, result)) != CFX_OK)
-        cfxi_failed(r->err, status);
+        cfxi_base_failed(r->err, status);
     cfx_buffer_free(&path);
     return status;
 }
@@ -128,7 +128,7 @@ static cfx_status set_inputs(run *r, const cfx_datum *inputs, size_t n)
         if (input->slot != CFXI_NO_SLOT) {
             r->slots[input->slot] = cfx_datum_retain(d);
             if (r->watch && r->watch->meter)
-                CFX_TRY(cfxi_meter_set(r->watch->meter, input->slot, d, r->err));
+                CFX_TRY(cfxi_rt_meter_set(r->watch->meter, input->slot, d, r->err));
         }
         CFX_TRY(tell(r, input->name, d));
     }
@@ -148,16 +148,16 @@ static cfx_status meter_step(const run *r, const cfxi_instruction *i, cfx_datum 
         return CFX_OK;
     for (uint32_t k = i->first; k < i->end; k++)
         if (pieces[k].kind == CFXI_PIECE_TAKE)
-            CFX_TRY(cfxi_meter_drop(meter, pieces[k].index, r->err));
+            CFX_TRY(cfxi_rt_meter_drop(meter, pieces[k].index, r->err));
     if (i->slot != CFXI_NO_SLOT)
-        CFX_TRY(cfxi_meter_set(meter, i->slot, result, r->err));
-    return cfxi_meter_end_call(meter, r->err);
+        CFX_TRY(cfxi_rt_meter_set(meter, i->slot, result, r->err));
+    return cfxi_rt_meter_end_call(meter, r->err);
 }
 
 static cfx_status step(run *r, const cfxi_instruction *i)
 {
     cfxi_watch inner = {.node = i->name, .outer = r->watch};
-    if (cfxi_go_on(r->rt, r->err) != CFX_OK) {
+    if (cfxi_rt_go_on(r->rt, r->err) != CFX_OK) {
         locate(i, r->err);
         return CFX_E_INTERRUPTED;
     }
@@ -171,10 +171,10 @@ static cfx_status step(run *r, const cfxi_instruction *i)
         return r->err->status;
     }
     const cfxi_watch *watch = r->watch ? &inner : NULL;
-    cfx_datum result = i->custom ? cfxi_custom_call(r->rt, r->dims, r->infer, watch, i->custom,
-                                                    r->stack, i->num_args, r->err)
-                                 : cfxi_call_watched(r->rt, r->dims, r->infer, watch, i->op,
-                                                     r->stack, i->num_args, r->err);
+    cfx_datum result = i->custom ? cfxi_rt_custom_call(r->rt, r->dims, r->infer, watch, i->custom,
+                                                       r->stack, i->num_args, r->err)
+                                 : cfxi_rt_call_watched(r->rt, r->dims, r->infer, watch, i->op,
+                                                        r->stack, i->num_args, r->err);
     drop(r, 0);
     if (result.kind == CFX_DATUM_INVALID) {
         locate(i, r->err);
@@ -196,13 +196,13 @@ static cfx_datum run_all(run *r, const cfx_datum *inputs, size_t n)
     const cfxi_instruction *instructions = p->instructions.data;
     const cfx_datum nothing = cfx_datum_invalid();
     cfxi_meter *meter = r->watch ? r->watch->meter : NULL;
-    if (meter && cfxi_meter_enter(meter, p->num_slots, r->err) != CFX_OK)
+    if (meter && cfxi_rt_meter_enter(meter, p->num_slots, r->err) != CFX_OK)
         return nothing;
     cfx_status status = set_inputs(r, inputs, n);
     for (size_t i = 0; status == CFX_OK && i < p->instructions.size; i++)
         status = step(r, &instructions[i]);
     if (meter)
-        cfxi_meter_leave(meter);
+        cfxi_rt_meter_leave(meter);
     if (status != CFX_OK)
         return nothing;
     if (p->result == CFXI_NO_SLOT)
@@ -217,10 +217,11 @@ static cfx_datum run_program(run *r, const cfx_datum *inputs, size_t n)
     cfx_datum few[FEW];
     cfx_error own;
     const size_t count = (size_t)r->p->num_slots + r->p->most_pieces;
-    cfx_datum *block = count <= FEW ? few : cfxi_alloc(r->rt->allocator, count * sizeof *block);
-    r->err = cfxi_error_or(r->err, &own);
+    cfx_datum *block =
+        count <= FEW ? few : cfxi_base_alloc(r->rt->allocator, count * sizeof *block);
+    r->err = cfxi_base_error_or(r->err, &own);
     if (!block) {
-        cfxi_nomem(r->err);
+        cfxi_base_nomem(r->err);
         return cfx_datum_invalid();
     }
     r->slots = block;
@@ -232,7 +233,7 @@ static cfx_datum run_program(run *r, const cfx_datum *inputs, size_t n)
     for (size_t i = 0; i < r->p->num_slots; i++)
         cfx_datum_release(r->slots[i]);
     if (block != few)
-        cfxi_free(r->rt->allocator, block, count * sizeof *block);
+        cfxi_base_free(r->rt->allocator, block, count * sizeof *block);
     return result;
 }
 
@@ -242,7 +243,7 @@ static cfx_datum run_given(run *r, const cfx_datum *inputs, size_t n, cfx_error 
 {
     const cfx_datum nothing = cfx_datum_invalid();
     cfx_error own = {0};
-    if (cfxi_expect(r->p, "program", err) || cfxi_expect(r->rt, "runtime", err))
+    if (cfxi_base_expect(r->p, "program", err) || cfxi_base_expect(r->rt, "runtime", err))
         return nothing;
     for (size_t i = 0; err && err->status != CFX_OK && i < n; i++)
         if (inputs[i].kind == CFX_DATUM_INVALID)
@@ -261,9 +262,9 @@ cfx_datum cfx_program_run(const cfx_program *p, cfx_runtime *rt, const cfx_datum
     return run_given(&r, inputs, n, err);
 }
 
-cfx_datum cfxi_program_watch(const cfx_program *p, cfx_runtime *rt, cfx_dims *dims,
-                             const cfx_datum *inputs, size_t n, const cfxi_watch *watch,
-                             cfx_error *err)
+cfx_datum cfxi_rt_program_watch(const cfx_program *p, cfx_runtime *rt, cfx_dims *dims,
+                                const cfx_datum *inputs, size_t n, const cfxi_watch *watch,
+                                cfx_error *err)
 {
     run r = {.p = p, .rt = rt, .dims = dims, .infer = true, .watch = watch};
     return run_given(&r, inputs, n, err);
@@ -274,10 +275,10 @@ cfx_datum cfx_program_infer(const cfx_program *p, cfx_runtime *rt, cfx_dims *dim
                             cfx_error *err)
 {
     const cfxi_watch watch = {.each = each, .ctx = ctx};
-    return cfxi_program_watch(p, rt, dims, inputs, n, &watch, err);
+    return cfxi_rt_program_watch(p, rt, dims, inputs, n, &watch, err);
 }
 
-cfx_datum cfxi_region_run(const cfxi_call *c, cfx_datum region, const cfx_datum *args, size_t n)
+cfx_datum cfxi_rt_region_run(const cfxi_call *c, cfx_datum region, const cfx_datum *args, size_t n)
 {
     run r = {.p = region.as.region, .rt = c->rt, .dims = c->dims, .infer = c->infer,
              .watch = c->watch, .err = c->err};

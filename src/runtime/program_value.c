@@ -3,7 +3,7 @@
 
 enum { MOST_OF_RANGE = 1 << 20 };
 
-bool cfxi_seq_kind(cfx_kind kind, cfx_datum_kind *out)
+bool cfxi_rt_seq_kind(cfx_kind kind, cfx_datum_kind *out)
 {
     switch (kind) {
     case CFX_KIND_LIST: *out = CFX_DATUM_LIST; return true;
@@ -44,18 +44,18 @@ static cfx_datum from_range(cfx_value v, const cfx_allocator *allocator, cfx_err
         return refuse(v, err);
     cfxi_vec items = {0};
     cfx_datum list = cfx_datum_invalid();
-    if (!cfxi_vec_reserve(&items, (size_t)count + 1, sizeof list, allocator)) {
-        cfxi_nomem(err);
+    if (!cfxi_base_vec_reserve(&items, (size_t)count + 1, sizeof list, allocator)) {
+        cfxi_base_nomem(err);
         return list;
     }
     for (uint64_t k = 0; k < count; k++)
         ((cfx_datum *)items.data)[items.size++] = cfx_datum_int((int64_t)(start + k * step));
     list = cfx_datum_seq(CFX_DATUM_LIST, items.data, items.size, allocator, err);
-    cfxi_vec_free(&items, sizeof list, allocator);
+    cfxi_base_vec_free(&items, sizeof list, allocator);
     return list;
 }
 
-cfx_datum cfxi_datum_from_value(cfx_value v, const cfx_allocator *allocator, cfx_error *err)
+cfx_datum cfxi_rt_datum_from_value(cfx_value v, const cfx_allocator *allocator, cfx_error *err)
 {
     size_t n;
     switch ((cfx_kind)v.kind) {

@@ -47,7 +47,7 @@ static cfxi_py_action action_of(cfx_operator op)
     return a ? a : (cfxi_py_action)actions[cfx_operator_functional(op)];
 }
 
-bool cfxi_python_takes(cfx_operator op, const cfx_datum *args, size_t n)
+bool cfxi_rt_python_takes(cfx_operator op, const cfx_datum *args, size_t n)
 {
     cfxi_py_action a = action_of(op);
     size_t operands = a >= CFXI_PY_FIRST_UNARY ? 1 : 2;
@@ -55,7 +55,7 @@ bool cfxi_python_takes(cfx_operator op, const cfx_datum *args, size_t n)
         return false;
     bool same = a == CFXI_PY_EQ || a == CFXI_PY_NE;
     if (same && args[0].kind == CFX_DATUM_TENSOR)  /* tensor == None */
-        return args[1].kind != CFX_DATUM_TENSOR && !cfxi_is_number(args[1]);
+        return args[1].kind != CFX_DATUM_TENSOR && !cfxi_rt_is_number(args[1]);
     for (size_t i = 0; i < operands; i++)
         if (args[i].kind == CFX_DATUM_TENSOR || args[i].kind == CFX_DATUM_INVALID)
             return false;
@@ -82,11 +82,12 @@ static cfx_datum join(cfxi_call *c, cfx_datum a, int64_t times, cfx_datum b)
     size_t item = text ? 1 : sizeof *ai;
     char *made = NULL;
     times = times < 0 ? 0 : times;
-    if (cfxi_mul_size(n, (size_t)times, m, &total) && cfxi_mul_size(total, item, 1, &bytes))
-        made = cfxi_scratch(c->rt, bytes);
+    if (cfxi_base_mul_size(n, (size_t)times, m, &total) &&
+        cfxi_base_mul_size(total, item, 1, &bytes))
+        made = cfxi_rt_scratch(c->rt, bytes);
     if (!made) {
-        cfxi_nomem(c->err);
-        return cfxi_invalid();
+        cfxi_base_nomem(c->err);
+        return cfxi_rt_invalid();
     }
     const void *from_a = text ? (const void *)as : (const void *)ai;
     const void *from_b = text ? (const void *)bs : (const void *)bi;
@@ -97,7 +98,7 @@ static cfx_datum join(cfxi_call *c, cfx_datum a, int64_t times, cfx_datum b)
     cfx_datum r = text ? cfx_datum_text(CFX_DATUM_STR, made, total, c->rt->allocator, c->err)
                        : cfx_datum_seq((cfx_datum_kind)a.kind, (const cfx_datum *)(void *)made,
                                        total, c->rt->allocator, c->err);
-    cfxi_scratch_free(c->rt, made);
+    cfxi_rt_scratch_free(c->rt, made);
     return r;
 }
 
@@ -106,10 +107,10 @@ static bool is_sequence(cfx_datum d)
     return d.kind == CFX_DATUM_LIST || d.kind == CFX_DATUM_TUPLE || d.kind == CFX_DATUM_STR;
 }
 
-cfx_datum cfxi_python_concat(cfxi_call *c, cfx_datum a, cfx_datum b)
+cfx_datum cfxi_rt_python_concat(cfxi_call *c, cfx_datum a, cfx_datum b)
 {
     if (!is_sequence(a) || a.kind != b.kind)
-        return cfxi_py_fail_kinds(c, CFXI_PY_ADD, a, b);
+        return cfxi_rt_py_fail_kinds(c, CFXI_PY_ADD, a, b);
     return join(c, a, 1, b);
 }
 
@@ -122,11 +123,12 @@ static cfx_datum unite(cfxi_call *c, cfx_datum a, cfx_datum b)
     size_t bytes;
     const cfx_datum *left = cfx_datum_items(a, &n);
     const cfx_datum *right = cfx_datum_items(b, &m);
-    cfx_datum *all = cfxi_mul_size(n + m + 1, sizeof *all, 0, &bytes) ? cfxi_scratch(c->rt, bytes)
-                                                                      : NULL;
-    cfx_datum result = cfxi_invalid();
+    cfx_datum *all = cfxi_base_mul_size(n + m + 1, sizeof *all, 0, &bytes)
+                         ? cfxi_rt_scratch(c->rt, bytes)
+                         : NULL;
+    cfx_datum result = cfxi_rt_invalid();
     if (!all) {
-        cfxi_nomem(c->err);
+        cfxi_base_nomem(c->err);
         return result;
     }
     if (n > 0)
@@ -135,7 +137,7 @@ static cfx_datum unite(cfxi_call *c, cfx_datum a, cfx_datum b)
         cfxi_truth same = CFXI_FALSE;
         size_t at = 0;
         for (; at < n; at += 2)
-            if (cfxi_python_equal(c, all[at], right[i], &same) != CFX_OK || same == CFXI_TRUE)
+            if (cfxi_rt_python_equal(c, all[at], right[i], &same) != CFX_OK || same == CFXI_TRUE)
                 break;
         if (c->err->status != CFX_OK)
             break;
@@ -145,15 +147,15 @@ static cfx_datum unite(cfxi_call *c, cfx_datum a, cfx_datum b)
     }
     if (c->err->status == CFX_OK)
         result = cfx_datum_seq(CFX_DATUM_DICT, all, n, c->rt->allocator, c->err);
-    cfxi_scratch_free(c->rt, all);
+    cfxi_rt_scratch_free(c->rt, all);
     return result;
 }
 
 static cfx_datum repeat(cfxi_call *c, cfx_datum sequence, cfx_datum times)
 {
     if (times.symbolic)
-        return cfxi_py_fail_value(c, "a sequence repeated a number of times that is not known");
-    return join(c, sequence, cfxi_py_int(times), cfxi_invalid());
+        return cfxi_rt_py_fail_value(c, "a sequence repeated a number of times that is not known");
+    return join(c, sequence, cfxi_rt_py_int(times), cfxi_rt_invalid());
 }
 
 /* ---- one operand --------------------------------------------------------------------------- */
@@ -163,21 +165,21 @@ static double round_even(double x) { return nearbyint(x); }
 /* What gives an integer of a float. */
 static cfx_datum to_whole(cfxi_call *c, double (*f)(double), cfx_datum d)
 {
-    if (cfxi_py_is_integral(d))
-        return d.symbolic ? d : cfx_datum_int(cfxi_py_int(d));
+    if (cfxi_rt_py_is_integral(d))
+        return d.symbolic ? d : cfx_datum_int(cfxi_rt_py_int(d));
     double whole = f(d.as.f);
     if (!(whole >= -0x1p63 && whole < 0x1p63))
-        return cfxi_py_fail_value(c, "a float that is no integer of 64 bits");
+        return cfxi_rt_py_fail_value(c, "a float that is no integer of 64 bits");
     return cfx_datum_int((int64_t)whole);
 }
 
 static cfx_datum float_function(cfxi_call *c, cfxi_py_action a, cfx_datum d)
 {
-    double x = cfxi_py_float(d);
+    double x = cfxi_rt_py_float(d);
     if (d.symbolic)
-        return cfxi_py_unknown(CFX_DATUM_FLOAT);
+        return cfxi_rt_py_unknown(CFX_DATUM_FLOAT);
     if ((a == CFXI_PY_SQRT && x < 0) || (a == CFXI_PY_LOG && x <= 0))
-        return cfxi_py_fail_value(c, "math domain error");
+        return cfxi_rt_py_fail_value(c, "math domain error");
     return cfx_datum_float(a == CFXI_PY_SQRT  ? sqrt(x)
                            : a == CFXI_PY_EXP ? exp(x)
                            : a == CFXI_PY_LOG ? log(x)
@@ -187,7 +189,7 @@ static cfx_datum float_function(cfxi_call *c, cfxi_py_action a, cfx_datum d)
 
 static cfx_datum negated(cfxi_call *c, cfx_datum d)
 {
-    return cfxi_py_arithmetic(c, CFXI_PY_SUB, cfx_datum_int(0), d);
+    return cfxi_rt_py_arithmetic(c, CFXI_PY_SUB, cfx_datum_int(0), d);
 }
 
 static cfx_datum absolute(cfxi_call *c, cfx_datum d)
@@ -197,8 +199,8 @@ static cfx_datum absolute(cfxi_call *c, cfx_datum d)
     if (d.kind == CFX_DATUM_FLOAT)
         return cfx_datum_float(fabs(d.as.f));
     if (d.symbolic)
-        return cfxi_python_choose(c, d, negated(c, d), true);
-    return cfxi_py_int(d) < 0 ? negated(c, d) : cfx_datum_int(cfxi_py_int(d));
+        return cfxi_rt_python_choose(c, d, negated(c, d), true);
+    return cfxi_rt_py_int(d) < 0 ? negated(c, d) : cfx_datum_int(cfxi_rt_py_int(d));
 }
 
 /* What is known of an action on a bool, float or complex number that nobody knows: its kind. */
@@ -207,18 +209,18 @@ static cfx_datum unary_unknown(cfxi_py_action a, cfx_datum d)
     const bool whole = a >= CFXI_PY_FLOOR && a <= CFXI_PY_ROUND;
     const bool sign = a >= CFXI_PY_NEG && a <= CFXI_PY_INVERT;
     if (whole || (sign && d.kind == CFX_DATUM_BOOL))
-        return cfxi_py_unknown(CFX_DATUM_INT);
-    return cfxi_py_unknown(sign && a != CFXI_PY_ABS ? (cfx_datum_kind)d.kind : CFX_DATUM_FLOAT);
+        return cfxi_rt_py_unknown(CFX_DATUM_INT);
+    return cfxi_rt_py_unknown(sign && a != CFXI_PY_ABS ? (cfx_datum_kind)d.kind : CFX_DATUM_FLOAT);
 }
 
 static cfx_datum unary(cfxi_call *c, cfxi_py_action a, cfx_datum d)
 {
     bool complex = d.kind == CFX_DATUM_COMPLEX;
-    if (!cfxi_is_number(d) || (complex && a > CFXI_PY_ABS) ||
-        (a == CFXI_PY_INVERT && !cfxi_py_is_integral(d))) {
+    if (!cfxi_rt_is_number(d) || (complex && a > CFXI_PY_ABS) ||
+        (a == CFXI_PY_INVERT && !cfxi_rt_py_is_integral(d))) {
         cfxi_fail(c, CFX_E_TYPE, "bad operand type: '%s'",
                   cfx_datum_kind_name((cfx_datum_kind)d.kind));
-        return cfxi_invalid();
+        return cfxi_rt_invalid();
     }
     if (d.symbolic && d.kind != CFX_DATUM_INT)
         return unary_unknown(a, d);
@@ -234,8 +236,8 @@ static cfx_datum unary(cfxi_call *c, cfxi_py_action a, cfx_datum d)
     case CFXI_PY_POS: return d.kind == CFX_DATUM_BOOL ? cfx_datum_int(d.as.b) : d;
     case CFXI_PY_ABS: return absolute(c, d);
     case CFXI_PY_INVERT:
-        return d.symbolic ? cfxi_py_arithmetic(c, CFXI_PY_SUB, negated(c, d), cfx_datum_int(1))
-                          : cfx_datum_int(~cfxi_py_int(d));
+        return d.symbolic ? cfxi_rt_py_arithmetic(c, CFXI_PY_SUB, negated(c, d), cfx_datum_int(1))
+                          : cfx_datum_int(~cfxi_rt_py_int(d));
     case CFXI_PY_FLOOR: return to_whole(c, floor, d);
     case CFXI_PY_CEIL: return to_whole(c, ceil, d);
     case CFXI_PY_TRUNC: return to_whole(c, trunc, d);
@@ -246,7 +248,7 @@ static cfx_datum unary(cfxi_call *c, cfxi_py_action a, cfx_datum d)
 
 /* ---- the call ------------------------------------------------------------------------------ */
 
-cfx_datum cfxi_python_call(cfxi_call *c)
+cfx_datum cfxi_rt_python_call(cfxi_call *c)
 {
     cfxi_py_action a = action_of(c->op);
     cfx_datum x = c->args[0];
@@ -254,37 +256,37 @@ cfx_datum cfxi_python_call(cfxi_call *c)
         return unary(c, a, x);
     cfx_datum y = c->args[1];
     if (a >= CFXI_PY_EQ && a <= CFXI_PY_GE)
-        return cfxi_py_compare(c, a, x, y);
+        return cfxi_rt_py_compare(c, a, x, y);
     if (a == CFXI_PY_MAX || a == CFXI_PY_MIN)
-        return cfxi_python_choose(c, x, y, a == CFXI_PY_MAX);
+        return cfxi_rt_python_choose(c, x, y, a == CFXI_PY_MAX);
     if (a == CFXI_PY_ADD && is_sequence(x))
-        return cfxi_python_concat(c, x, y);
+        return cfxi_rt_python_concat(c, x, y);
     if (a == CFXI_PY_OR && x.kind == CFX_DATUM_DICT && y.kind == CFX_DATUM_DICT)
         return unite(c, x, y);
-    if (a == CFXI_PY_MUL && is_sequence(x) && cfxi_py_is_integral(y))
+    if (a == CFXI_PY_MUL && is_sequence(x) && cfxi_rt_py_is_integral(y))
         return repeat(c, x, y);
-    if (a == CFXI_PY_MUL && is_sequence(y) && cfxi_py_is_integral(x))
+    if (a == CFXI_PY_MUL && is_sequence(y) && cfxi_rt_py_is_integral(x))
         return repeat(c, y, x);
-    if (!cfxi_is_number(x) || !cfxi_is_number(y))
-        return cfxi_py_fail_kinds(c, a, x, y);
-    return cfxi_py_arithmetic(c, a, x, y);
+    if (!cfxi_rt_is_number(x) || !cfxi_rt_is_number(y))
+        return cfxi_rt_py_fail_kinds(c, a, x, y);
+    return cfxi_rt_py_arithmetic(c, a, x, y);
 }
 
 /* ---- for the rows of Python's functions ---------------------------------------------------- */
 
-cfx_status cfxi_python_number(cfxi_call *c, cfx_datum d, cfx_datum *out)
+cfx_status cfxi_rt_python_number(cfxi_call *c, cfx_datum d, cfx_datum *out)
 {
     *out = d;
     if (d.kind != CFX_DATUM_TENSOR)
         return CFX_OK;
-    *out = cfxi_sub(c, CFX_OPID_item, &d, 1);
+    *out = cfxi_rt_sub(c, CFX_OPID_item, &d, 1);
     return out->kind == CFX_DATUM_INVALID ? c->err->status : CFX_OK;
 }
 
-cfx_status cfxi_python_index(cfxi_call *c, cfx_datum d, cfx_datum *out)
+cfx_status cfxi_rt_python_index(cfxi_call *c, cfx_datum d, cfx_datum *out)
 {
-    CFX_TRY(cfxi_python_number(c, d, out));
-    if (!cfxi_py_is_integral(*out))
+    CFX_TRY(cfxi_rt_python_number(c, d, out));
+    if (!cfxi_rt_py_is_integral(*out))
         return cfxi_fail(c, CFX_E_TYPE, "'%s' object cannot be interpreted as an integer",
                          cfx_datum_kind_name((cfx_datum_kind)d.kind));
     if (out->kind == CFX_DATUM_BOOL)
@@ -292,20 +294,20 @@ cfx_status cfxi_python_index(cfxi_call *c, cfx_datum d, cfx_datum *out)
     return CFX_OK;
 }
 
-cfx_status cfxi_python_truth(cfxi_call *c, cfx_datum d, cfxi_truth *out)
+cfx_status cfxi_rt_python_truth(cfxi_call *c, cfx_datum d, cfxi_truth *out)
 {
     size_t n;
     if (d.kind == CFX_DATUM_TENSOR) {
         int64_t elements = 1;
         for (size_t i = 0; i < d.as.tensor->ndim; i++)
             elements = cfx_dim_mul(c->dims, elements, d.as.tensor->size[i], c->err);
-        if (elements != CFX_DIM_UNKNOWN && !cfxi_same_size(c, elements, 1))
+        if (elements != CFX_DIM_UNKNOWN && !cfxi_rt_same_size(c, elements, 1))
             return cfxi_fail(c, CFX_E_SHAPE, "Boolean value of Tensor with %s is ambiguous",
                              elements ? "more than one value" : "no values");
-        CFX_TRY(cfxi_python_number(c, d, &d));
+        CFX_TRY(cfxi_rt_python_number(c, d, &d));
     }
-    if (cfxi_is_number(d)) {
-        CFX_TRY(cfxi_python_equal(c, d, cfx_datum_int(0), out));
+    if (cfxi_rt_is_number(d)) {
+        CFX_TRY(cfxi_rt_python_equal(c, d, cfx_datum_int(0), out));
         *out = *out == CFXI_DEPENDS ? *out : *out == CFXI_TRUE ? CFXI_FALSE : CFXI_TRUE;
         if (d.kind == CFX_DATUM_BOOL)
             *out = d.symbolic ? CFXI_DEPENDS : d.as.b ? CFXI_TRUE : CFXI_FALSE;

@@ -1,9 +1,9 @@
 /* python_compare.c - Python's ==, < and max of numbers, strings and containers. */
 #include "python_impl.h"
 
-cfx_datum cfxi_truth_datum(cfxi_truth t)
+cfx_datum cfxi_rt_truth_datum(cfxi_truth t)
 {
-    return t == CFXI_DEPENDS ? cfxi_py_unknown(CFX_DATUM_BOOL) : cfx_datum_bool(t == CFXI_TRUE);
+    return t == CFXI_DEPENDS ? cfxi_rt_py_unknown(CFX_DATUM_BOOL) : cfx_datum_bool(t == CFXI_TRUE);
 }
 
 static cfxi_truth truth_of(int answer)  /* of cfx_dim_compare_* */
@@ -14,19 +14,19 @@ static cfxi_truth truth_of(int answer)  /* of cfx_dim_compare_* */
 /* A long double holds every int64_t and every double. */
 static long double exact_of(cfx_datum d)
 {
-    return cfxi_py_is_integral(d) ? (long double)cfxi_py_int(d) : (long double)d.as.f;
+    return cfxi_rt_py_is_integral(d) ? (long double)cfxi_rt_py_int(d) : (long double)d.as.f;
 }
 
 static cfxi_truth numbers_equal(cfxi_call *c, cfx_datum a, cfx_datum b)
 {
     if (a.symbolic || b.symbolic) {
-        if (!cfxi_py_is_reckonable(a) || !cfxi_py_is_reckonable(b))
+        if (!cfxi_rt_py_is_reckonable(a) || !cfxi_rt_py_is_reckonable(b))
             return CFXI_DEPENDS;
-        return truth_of(cfx_dim_compare_eq(c->dims, cfxi_py_int(a), cfxi_py_int(b)));
+        return truth_of(cfx_dim_compare_eq(c->dims, cfxi_rt_py_int(a), cfxi_rt_py_int(b)));
     }
     if (a.kind == CFX_DATUM_COMPLEX || b.kind == CFX_DATUM_COMPLEX)
-        return cfxi_py_float(a) == cfxi_py_float(b) &&
-                       cfxi_py_imaginary(a) == cfxi_py_imaginary(b) ? CFXI_TRUE : CFXI_FALSE;
+        return cfxi_rt_py_float(a) == cfxi_rt_py_float(b) &&
+                       cfxi_rt_py_imaginary(a) == cfxi_rt_py_imaginary(b) ? CFXI_TRUE : CFXI_FALSE;
     return exact_of(a) == exact_of(b) ? CFXI_TRUE : CFXI_FALSE;
 }
 
@@ -34,9 +34,9 @@ static cfxi_truth numbers_less(cfxi_call *c, cfx_datum a, cfx_datum b)
 {
     if (!a.symbolic && !b.symbolic)
         return exact_of(a) < exact_of(b) ? CFXI_TRUE : CFXI_FALSE;
-    if (!cfxi_py_is_reckonable(a) || !cfxi_py_is_reckonable(b))
+    if (!cfxi_rt_py_is_reckonable(a) || !cfxi_rt_py_is_reckonable(b))
         return CFXI_DEPENDS;
-    return truth_of(cfx_dim_compare_lt(c->dims, cfxi_py_int(a), cfxi_py_int(b)));
+    return truth_of(cfx_dim_compare_lt(c->dims, cfxi_rt_py_int(a), cfxi_rt_py_int(b)));
 }
 
 static int compare_texts(cfx_datum a, cfx_datum b)
@@ -60,10 +60,10 @@ static cfx_status dicts_equal(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_truth
         cfxi_truth same = CFXI_FALSE;
         for (size_t k = 0; k < m && same == CFXI_FALSE; k += 2) {  /* mostly at the same place */
             size_t at = (i + k) % m;
-            CFX_TRY(cfxi_python_equal(c, x[i], y[at], &same));
+            CFX_TRY(cfxi_rt_python_equal(c, x[i], y[at], &same));
             cfxi_truth values = CFXI_TRUE;
             if (same == CFXI_TRUE)
-                CFX_TRY(cfxi_python_equal(c, x[i + 1], y[at + 1], &values));
+                CFX_TRY(cfxi_rt_python_equal(c, x[i + 1], y[at + 1], &values));
             *out = values == CFXI_TRUE ? *out : values;
         }
         if (same != CFXI_TRUE && *out != CFXI_FALSE)
@@ -81,17 +81,17 @@ static cfx_status sequences_equal(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_t
     cfxi_truth all = n == m ? CFXI_TRUE : CFXI_FALSE;
     for (size_t i = 0; i < n && all != CFXI_FALSE; i++) {
         cfxi_truth one;
-        CFX_TRY(cfxi_python_equal(c, x[i], y[i], &one));
+        CFX_TRY(cfxi_rt_python_equal(c, x[i], y[i], &one));
         all = one == CFXI_TRUE ? all : one;
     }
     *out = all;
     return CFX_OK;
 }
 
-cfx_status cfxi_python_equal(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_truth *out)
+cfx_status cfxi_rt_python_equal(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_truth *out)
 {
     *out = CFXI_FALSE;
-    if (cfxi_is_number(a) && cfxi_is_number(b)) {
+    if (cfxi_rt_is_number(a) && cfxi_rt_is_number(b)) {
         *out = numbers_equal(c, a, b);
         return CFX_OK;
     }
@@ -99,7 +99,7 @@ cfx_status cfxi_python_equal(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_truth 
         return cfxi_fail(c, CFX_E_VALUE, "whether two tensors are equal depends on their elements");
     if (a.kind != b.kind)
         return CFX_OK;
-    if (cfxi_is_text(a))
+    if (cfxi_tensor_is_text(a))
         *out = compare_texts(a, b) == 0 ? CFXI_TRUE : CFXI_FALSE;
     else if (a.kind == CFX_DATUM_DICT)
         return dicts_equal(c, a, b, out);
@@ -120,7 +120,7 @@ static cfx_status less(cfxi_call *c, cfx_datum a, cfx_datum b, bool or_equal, cf
     const cfx_datum *x = cfx_datum_items(a, &n);
     const cfx_datum *y = cfx_datum_items(b, &m);
     bool complex = a.kind == CFX_DATUM_COMPLEX || b.kind == CFX_DATUM_COMPLEX;
-    if (cfxi_is_number(a) && cfxi_is_number(b) && !complex) {
+    if (cfxi_rt_is_number(a) && cfxi_rt_is_number(b) && !complex) {
         if (or_equal && !a.symbolic && !b.symbolic) {  /* not by turning it round: NaN */
             *out = exact_of(a) <= exact_of(b) ? CFXI_TRUE : CFXI_FALSE;
             return CFX_OK;
@@ -140,7 +140,7 @@ static cfx_status less(cfxi_call *c, cfx_datum a, cfx_datum b, bool or_equal, cf
                          cfx_datum_kind_name((cfx_datum_kind)b.kind));
     for (size_t i = 0; i < n && i < m; i++) {
         cfxi_truth same;
-        CFX_TRY(cfxi_python_equal(c, x[i], y[i], &same));
+        CFX_TRY(cfxi_rt_python_equal(c, x[i], y[i], &same));
         if (same == CFXI_FALSE)
             return less(c, x[i], y[i], or_equal, out);
         if (same == CFXI_DEPENDS) {
@@ -152,36 +152,37 @@ static cfx_status less(cfxi_call *c, cfx_datum a, cfx_datum b, bool or_equal, cf
     return CFX_OK;
 }
 
-cfx_datum cfxi_py_compare(cfxi_call *c, cfxi_py_action a, cfx_datum x, cfx_datum y)
+cfx_datum cfxi_rt_py_compare(cfxi_call *c, cfxi_py_action a, cfx_datum x, cfx_datum y)
 {
     cfxi_truth t = CFXI_FALSE;
     cfx_status status;
     if (a == CFXI_PY_EQ || a == CFXI_PY_NE) {
-        status = cfxi_python_equal(c, x, y, &t);
+        status = cfxi_rt_python_equal(c, x, y, &t);
         if (a == CFXI_PY_NE && t != CFXI_DEPENDS)
             t = t == CFXI_TRUE ? CFXI_FALSE : CFXI_TRUE;
     } else {
         bool turned = a == CFXI_PY_GT || a == CFXI_PY_GE;
         status = less(c, turned ? y : x, turned ? x : y, a == CFXI_PY_LE || a == CFXI_PY_GE, &t);
     }
-    return status == CFX_OK ? cfxi_truth_datum(t) : cfxi_invalid();
+    return status == CFX_OK ? cfxi_rt_truth_datum(t) : cfxi_rt_invalid();
 }
 
-cfx_datum cfxi_python_choose(cfxi_call *c, cfx_datum a, cfx_datum b, bool larger)
+cfx_datum cfxi_rt_python_choose(cfxi_call *c, cfx_datum a, cfx_datum b, bool larger)
 {
     cfxi_truth first;
-    if (cfxi_py_is_reckonable(a) && cfxi_py_is_reckonable(b) && (a.symbolic || b.symbolic)) {
-        int64_t x = cfxi_py_int(a);
-        int64_t y = cfxi_py_int(b);
+    if (cfxi_rt_py_is_reckonable(a) && cfxi_rt_py_is_reckonable(b) && (a.symbolic || b.symbolic)) {
+        int64_t x = cfxi_rt_py_int(a);
+        int64_t y = cfxi_rt_py_int(b);
         cfx_datum r = cfx_datum_int(larger ? cfx_dim_max(c->dims, x, y, c->err)
                                            : cfx_dim_min(c->dims, x, y, c->err));
         r.symbolic = cfx_dim_is_symbol(r.as.i) || r.as.i == CFX_DIM_UNKNOWN;
         return r;
     }
     if (less(c, larger ? a : b, larger ? b : a, false, &first) != CFX_OK)
-        return cfxi_invalid();
+        return cfxi_rt_invalid();
     if (first == CFXI_DEPENDS)
-        return cfxi_py_unknown(cfxi_py_is_integral(a) && cfxi_py_is_integral(b) ? CFX_DATUM_INT
-                                                                                : CFX_DATUM_FLOAT);
+        return cfxi_rt_py_unknown(cfxi_rt_py_is_integral(a) && cfxi_rt_py_is_integral(b)
+                                      ? CFX_DATUM_INT
+                                      : CFX_DATUM_FLOAT);
     return cfx_datum_retain(first == CFXI_TRUE ? b : a);
 }

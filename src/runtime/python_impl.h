@@ -46,58 +46,58 @@ typedef enum cfxi_py_action {
 /* What depends on what nobody knows yet: sizes that are symbols. */
 typedef enum cfxi_truth { CFXI_FALSE, CFXI_TRUE, CFXI_DEPENDS } cfxi_truth;
 
-static inline cfx_datum cfxi_invalid(void) { return cfx_datum_invalid(); }
+static inline cfx_datum cfxi_rt_invalid(void) { return cfx_datum_invalid(); }
 /* A BOOL; unknown if it depends. */
-cfx_datum cfxi_truth_datum(cfxi_truth t);
+cfx_datum cfxi_rt_truth_datum(cfxi_truth t);
 
 /* ---- comparison (python_compare.c) --------------------------------------------------------- */
 
 /* a == b of any two data. CFX_E_VALUE if it is to be found out from the elements of a tensor. */
-cfx_status cfxi_python_equal(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_truth *out);
+cfx_status cfxi_rt_python_equal(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_truth *out);
 /* The smaller or larger of two numbers. */
-cfx_datum cfxi_python_choose(cfxi_call *c, cfx_datum a, cfx_datum b, bool larger);
+cfx_datum cfxi_rt_python_choose(cfxi_call *c, cfx_datum a, cfx_datum b, bool larger);
 /* EQ to GE. */
-cfx_datum cfxi_py_compare(cfxi_call *c, cfxi_py_action a, cfx_datum x, cfx_datum y);
+cfx_datum cfxi_rt_py_compare(cfxi_call *c, cfxi_py_action a, cfx_datum x, cfx_datum y);
 
 /* ---- numbers (python_numbers.c) ------------------------------------------------------------ */
 
 /* ADD to SHIFT_RIGHT of two numbers. */
-cfx_datum cfxi_py_arithmetic(cfxi_call *c, cfxi_py_action a, cfx_datum x, cfx_datum y);
+cfx_datum cfxi_rt_py_arithmetic(cfxi_call *c, cfxi_py_action a, cfx_datum x, cfx_datum y);
 /* These fail: INVALID. */
-cfx_datum cfxi_py_fail_kinds(cfxi_call *c, cfxi_py_action a, cfx_datum x, cfx_datum y);
-cfx_datum cfxi_py_fail_value(cfxi_call *c, const char *why);
+cfx_datum cfxi_rt_py_fail_kinds(cfxi_call *c, cfxi_py_action a, cfx_datum x, cfx_datum y);
+cfx_datum cfxi_rt_py_fail_value(cfxi_call *c, const char *why);
 
-static inline bool cfxi_py_is_integral(cfx_datum d)
+static inline bool cfxi_rt_py_is_integral(cfx_datum d)
 {
     return d.kind == CFX_DATUM_INT || d.kind == CFX_DATUM_BOOL;
 }
 /* One that is known, or a size: of a bool that nobody knows there is no number to reckon with. */
-static inline bool cfxi_py_is_reckonable(cfx_datum d)
+static inline bool cfxi_rt_py_is_reckonable(cfx_datum d)
 {
     return d.kind == CFX_DATUM_INT || (d.kind == CFX_DATUM_BOOL && !d.symbolic);
 }
-static inline int64_t cfxi_py_int(cfx_datum d)
+static inline int64_t cfxi_rt_py_int(cfx_datum d)
 {
     return d.kind == CFX_DATUM_BOOL ? d.as.b : d.as.i;
 }
-static inline double cfxi_py_float(cfx_datum d)
+static inline double cfxi_rt_py_float(cfx_datum d)
 {
-    return cfxi_py_is_integral(d)      ? (double)cfxi_py_int(d)
+    return cfxi_rt_py_is_integral(d)      ? (double)cfxi_rt_py_int(d)
            : d.kind == CFX_DATUM_FLOAT ? d.as.f
                                        : d.as.c[0];
 }
-static inline double cfxi_py_imaginary(cfx_datum d)
+static inline double cfxi_rt_py_imaginary(cfx_datum d)
 {
     return d.kind == CFX_DATUM_COMPLEX ? d.as.c[1] : 0;
 }
 
-static inline const char *cfxi_py_kind_of(cfx_datum d)
+static inline const char *cfxi_rt_py_kind_of(cfx_datum d)
 {
     return cfx_datum_kind_name((cfx_datum_kind)d.kind);
 }
 
 /* A number of that kind which nobody knows. */
-static inline cfx_datum cfxi_py_unknown(cfx_datum_kind kind)
+static inline cfx_datum cfxi_rt_py_unknown(cfx_datum_kind kind)
 {
     cfx_datum d = cfx_datum_scalar(kind, 0);
     if (kind == CFX_DATUM_INT)
@@ -106,28 +106,21 @@ static inline cfx_datum cfxi_py_unknown(cfx_datum_kind kind)
     return d;
 }
 
-/* ---- results and iterables (kernels/python.c) ---------------------------------------------- */
-
-/* Result 0 is `d`, taken over; INVALID has failed. */
-cfx_status cfxi_python_give(cfxi_call *c, cfx_datum d);
-/* What an iterable gives: a list or tuple, owned by the caller; INVALID has failed. */
-cfx_datum cfxi_python_items(cfxi_call *c, cfx_datum d);
-
 /* ---- calls (python_arithmetic.c) ----------------------------------------------------------- */
 
 /* bool(d). Of a tensor its only element. */
-cfx_status cfxi_python_truth(cfxi_call *c, cfx_datum d, cfxi_truth *out);
+cfx_status cfxi_rt_python_truth(cfxi_call *c, cfx_datum d, cfxi_truth *out);
 /* a + b of two strings, lists or tuples. */
-cfx_datum cfxi_python_concat(cfxi_call *c, cfx_datum a, cfx_datum b);
+cfx_datum cfxi_rt_python_concat(cfxi_call *c, cfx_datum a, cfx_datum b);
 /* A tensor of one element as the number it is; other data as they are. Abstract ones give a number
  * nobody knows. */
-cfx_status cfxi_python_number(cfxi_call *c, cfx_datum d, cfx_datum *out);
+cfx_status cfxi_rt_python_number(cfxi_call *c, cfx_datum d, cfx_datum *out);
 /* d.__index__(): a BOOL, INT or integer tensor of one element as an INT. */
-cfx_status cfxi_python_index(cfxi_call *c, cfx_datum d, cfx_datum *out);
+cfx_status cfxi_rt_python_index(cfxi_call *c, cfx_datum d, cfx_datum *out);
 
 /* Whether the row does Python's work on these: none of the first two arguments is a tensor. */
-bool cfxi_python_takes(cfx_operator op, const cfx_datum *args, size_t n);
+bool cfxi_rt_python_takes(cfx_operator op, const cfx_datum *args, size_t n);
 /* Does it. Owned by the caller; INVALID with c->err set. */
-cfx_datum cfxi_python_call(cfxi_call *c);
+cfx_datum cfxi_rt_python_call(cfxi_call *c);
 
 #endif

@@ -17,24 +17,24 @@ static const char *symbol_of(cfxi_py_action a)
     return a < CFXI_PY_FIRST_UNARY && symbols[a] ? symbols[a] : "this operation";
 }
 
-cfx_datum cfxi_py_fail_kinds(cfxi_call *c, cfxi_py_action a, cfx_datum x, cfx_datum y)
+cfx_datum cfxi_rt_py_fail_kinds(cfxi_call *c, cfxi_py_action a, cfx_datum x, cfx_datum y)
 {
     cfxi_fail(c, CFX_E_TYPE, "unsupported operand type(s) for %s: '%s' and '%s'", symbol_of(a),
               cfx_datum_kind_name((cfx_datum_kind)x.kind),
               cfx_datum_kind_name((cfx_datum_kind)y.kind));
-    return cfxi_invalid();
+    return cfxi_rt_invalid();
 }
 
-cfx_datum cfxi_py_fail_value(cfxi_call *c, const char *why)
+cfx_datum cfxi_rt_py_fail_value(cfxi_call *c, const char *why)
 {
     cfxi_fail(c, CFX_E_VALUE, "%s", why);
-    return cfxi_invalid();
+    return cfxi_rt_invalid();
 }
 
 static cfx_datum fail_division(cfxi_call *c, const char *why)
 {
     cfxi_fail(c, CFX_E_DIVISION, "%s", why);
-    return cfxi_invalid();
+    return cfxi_rt_invalid();
 }
 
 /* ---- numbers ------------------------------------------------------------------------------- */
@@ -81,7 +81,7 @@ static cfx_datum int_arithmetic(cfxi_call *c, cfxi_py_action a, int64_t x, int64
     if ((a == CFXI_PY_FLOOR_DIV || a == CFXI_PY_MOD) && y == 0)
         return fail_division(c, "integer division or modulo by zero");
     if ((a == CFXI_PY_SHIFT_LEFT || a == CFXI_PY_SHIFT_RIGHT) && y < 0)
-        return cfxi_py_fail_value(c, "negative shift count");
+        return cfxi_rt_py_fail_value(c, "negative shift count");
     switch (a) {
     case CFXI_PY_ADD: fits = !__builtin_add_overflow(x, y, &r); break;
     case CFXI_PY_SUB: fits = !__builtin_sub_overflow(x, y, &r); break;
@@ -100,7 +100,7 @@ static cfx_datum int_arithmetic(cfxi_call *c, cfxi_py_action a, int64_t x, int64
     default: break;
     }
     return fits ? cfx_datum_int(r)
-                : cfxi_py_fail_value(c, "an integer that does not fit in 64 bits");
+                : cfxi_rt_py_fail_value(c, "an integer that does not fit in 64 bits");
 }
 
 /* Python's %: the sign of the divisor. */
@@ -138,10 +138,10 @@ static cfx_datum float_power(cfxi_call *c, double x, double y)
 
 static cfx_datum float_arithmetic(cfxi_call *c, cfxi_py_action a, cfx_datum dx, cfx_datum dy)
 {
-    double x = cfxi_py_float(dx);
-    double y = cfxi_py_float(dy);
+    double x = cfxi_rt_py_float(dx);
+    double y = cfxi_rt_py_float(dy);
     if ((a == CFXI_PY_TRUE_DIV || a == CFXI_PY_FLOOR_DIV || a == CFXI_PY_MOD) && y == 0)
-        return fail_division(c, cfxi_py_is_integral(dx) && cfxi_py_is_integral(dy)
+        return fail_division(c, cfxi_rt_py_is_integral(dx) && cfxi_rt_py_is_integral(dy)
                                     ? "division by zero" : "float division by zero");
     switch (a) {
     case CFXI_PY_ADD: return cfx_datum_float(x + y);
@@ -151,7 +151,7 @@ static cfx_datum float_arithmetic(cfxi_call *c, cfxi_py_action a, cfx_datum dx, 
     case CFXI_PY_FLOOR_DIV: return cfx_datum_float(float_floor_div(x, y));
     case CFXI_PY_MOD: return cfx_datum_float(float_mod(x, y));
     case CFXI_PY_POW: return float_power(c, x, y);
-    default: return cfxi_py_fail_kinds(c, a, dx, dy);
+    default: return cfxi_rt_py_fail_kinds(c, a, dx, dy);
     }
 }
 
@@ -205,10 +205,10 @@ static cfx_datum complex_power(cfxi_call *c, double x, double xi, double y, doub
 
 static cfx_datum complex_arithmetic(cfxi_call *c, cfxi_py_action a, cfx_datum dx, cfx_datum dy)
 {
-    double x = cfxi_py_float(dx);
-    double xi = cfxi_py_imaginary(dx);
-    double y = cfxi_py_float(dy);
-    double yi = cfxi_py_imaginary(dy);
+    double x = cfxi_rt_py_float(dx);
+    double xi = cfxi_rt_py_imaginary(dx);
+    double y = cfxi_rt_py_float(dy);
+    double yi = cfxi_rt_py_imaginary(dy);
     switch (a) {
     case CFXI_PY_ADD: return cfx_datum_complex(x + y, xi + yi);
     case CFXI_PY_SUB: return cfx_datum_complex(x - y, xi - yi);
@@ -218,7 +218,7 @@ static cfx_datum complex_arithmetic(cfxi_call *c, cfxi_py_action a, cfx_datum dx
             return fail_division(c, "complex division by zero");
         return complex_quotient(x, xi, y, yi);
     case CFXI_PY_POW: return complex_power(c, x, xi, y, yi);
-    default: return cfxi_py_fail_kinds(c, a, dx, dy);
+    default: return cfxi_rt_py_fail_kinds(c, a, dx, dy);
     }
 }
 
@@ -228,7 +228,7 @@ static cfx_datum size_arithmetic(cfxi_call *c, cfxi_py_action a, int64_t x, int6
 {
     cfx_datum r = cfx_datum_int(0);
     if (x == CFX_DIM_UNKNOWN || y == CFX_DIM_UNKNOWN)  /* which is no number to take away */
-        return cfxi_py_unknown(CFX_DATUM_INT);
+        return cfxi_rt_py_unknown(CFX_DATUM_INT);
     if (a == CFXI_PY_ADD && y < 0 && !cfx_dim_is_symbol(y))  /* -1 would read as "unknown" */
         return size_arithmetic(c, CFXI_PY_SUB, x, -y);
     if (a == CFXI_PY_ADD && x < 0 && !cfx_dim_is_symbol(x))
@@ -245,41 +245,41 @@ static cfx_datum size_arithmetic(cfxi_call *c, cfxi_py_action a, int64_t x, int6
         if (y == 2)
             r.as.i = cfx_dim_mul(c->dims, x, x, c->err);
         else
-            return cfxi_py_unknown(CFX_DATUM_INT);
+            return cfxi_rt_py_unknown(CFX_DATUM_INT);
         break;
-    default: return cfxi_py_unknown(CFX_DATUM_INT);
+    default: return cfxi_rt_py_unknown(CFX_DATUM_INT);
     }
     if (c->err->status != CFX_OK)
-        return cfxi_invalid();
+        return cfxi_rt_invalid();
     r.symbolic = cfx_dim_is_symbol(r.as.i) || r.as.i == CFX_DIM_UNKNOWN;
     return r;
 }
 
-cfx_datum cfxi_py_arithmetic(cfxi_call *c, cfxi_py_action a, cfx_datum x, cfx_datum y)
+cfx_datum cfxi_rt_py_arithmetic(cfxi_call *c, cfxi_py_action a, cfx_datum x, cfx_datum y)
 {
     bool complex = x.kind == CFX_DATUM_COMPLEX || y.kind == CFX_DATUM_COMPLEX;
-    bool integers = cfxi_py_is_integral(x) && cfxi_py_is_integral(y);
+    bool integers = cfxi_rt_py_is_integral(x) && cfxi_rt_py_is_integral(y);
     bool bits = a == CFXI_PY_AND || a == CFXI_PY_OR || a == CFXI_PY_XOR;
     if (bits && x.kind == CFX_DATUM_BOOL && y.kind == CFX_DATUM_BOOL) {
         if (x.symbolic || y.symbolic)
-            return cfxi_py_unknown(CFX_DATUM_BOOL);
+            return cfxi_rt_py_unknown(CFX_DATUM_BOOL);
         return cfx_datum_bool(a == CFXI_PY_AND ? x.as.b && y.as.b
                               : a == CFXI_PY_OR ? x.as.b || y.as.b
                                         : x.as.b != y.as.b);
     }
     if ((bits || a == CFXI_PY_SHIFT_LEFT || a == CFXI_PY_SHIFT_RIGHT) && !integers)
-        return cfxi_py_fail_kinds(c, a, x, y);
+        return cfxi_rt_py_fail_kinds(c, a, x, y);
     if (x.symbolic || y.symbolic) {
         if (!integers || a == CFXI_PY_TRUE_DIV)
-            return cfxi_py_unknown(complex ? CFX_DATUM_COMPLEX : CFX_DATUM_FLOAT);
-        if (!cfxi_py_is_reckonable(x) || !cfxi_py_is_reckonable(y))
-            return cfxi_py_unknown(CFX_DATUM_INT);
-        return size_arithmetic(c, a, cfxi_py_int(x), cfxi_py_int(y));
+            return cfxi_rt_py_unknown(complex ? CFX_DATUM_COMPLEX : CFX_DATUM_FLOAT);
+        if (!cfxi_rt_py_is_reckonable(x) || !cfxi_rt_py_is_reckonable(y))
+            return cfxi_rt_py_unknown(CFX_DATUM_INT);
+        return size_arithmetic(c, a, cfxi_rt_py_int(x), cfxi_rt_py_int(y));
     }
     if (complex)
         return complex_arithmetic(c, a, x, y);
-    bool as_floats = a == CFXI_PY_TRUE_DIV || (a == CFXI_PY_POW && cfxi_py_int(y) < 0);
+    bool as_floats = a == CFXI_PY_TRUE_DIV || (a == CFXI_PY_POW && cfxi_rt_py_int(y) < 0);
     if (integers && !as_floats)
-        return int_arithmetic(c, a, cfxi_py_int(x), cfxi_py_int(y));
+        return int_arithmetic(c, a, cfxi_rt_py_int(x), cfxi_rt_py_int(y));
     return float_arithmetic(c, a, x, y);
 }

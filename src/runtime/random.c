@@ -10,7 +10,7 @@
 
 enum { ROUNDS = 10 };
 
-void cfxi_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
+void cfxi_rt_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
 {
     uint32_t x[4] = {counter[0], counter[1], counter[2], counter[3]};
     uint32_t k[2] = {key[0], key[1]};
@@ -33,31 +33,31 @@ static void draw(cfxi_random r, uint64_t block, uint64_t out[2])
     const uint32_t counter[4] = {(uint32_t)number, (uint32_t)(number >> 32), 0, 0};
     const uint32_t key[2] = {(uint32_t)r.seed, (uint32_t)(r.seed >> 32)};
     uint32_t x[4];
-    cfxi_philox(counter, key, x);
+    cfxi_rt_philox(counter, key, x);
     out[0] = (uint64_t)x[1] << 32 | x[0];
     out[1] = (uint64_t)x[3] << 32 | x[2];
 }
 
-cfxi_random cfxi_random_reserve(cfx_runtime *rt, int64_t n)
+cfxi_random cfxi_rt_random_reserve(cfx_runtime *rt, int64_t n)
 {
     uint64_t blocks = n > 0 ? ((uint64_t)n + 1) / 2 : 0;
     return (cfxi_random){atomic_load(&rt->seed), atomic_fetch_add(&rt->drawn, blocks)};
 }
 
-uint64_t cfxi_random_bits(cfxi_random r, int64_t i)
+uint64_t cfxi_rt_random_bits(cfxi_random r, int64_t i)
 {
     uint64_t two[2];
     draw(r, (uint64_t)i / 2, two);
     return two[(uint64_t)i % 2];
 }
 
-double cfxi_random_uniform(cfxi_random r, int64_t i)
+double cfxi_rt_random_uniform(cfxi_random r, int64_t i)
 {
-    return (double)(cfxi_random_bits(r, i) >> 11) * 0x1p-53;
+    return (double)(cfxi_rt_random_bits(r, i) >> 11) * 0x1p-53;
 }
 
 /* Box and Muller: the numbers 2k and 2k + 1 are the two coordinates of one point. */
-double cfxi_random_normal(cfxi_random r, int64_t i)
+double cfxi_rt_random_normal(cfxi_random r, int64_t i)
 {
     const double turn = 6.283185307179586476925;
     uint64_t two[2];
@@ -67,7 +67,7 @@ double cfxi_random_normal(cfxi_random r, int64_t i)
     return sqrt(-2 * log(u)) * (i % 2 ? sin(angle) : cos(angle));
 }
 
-cfx_draws cfx_runtime_draw(cfx_runtime *rt, int64_t n) { return cfxi_random_reserve(rt, n); }
-uint64_t cfx_draws_bits(cfx_draws r, int64_t i) { return cfxi_random_bits(r, i); }
-double cfx_draws_uniform(cfx_draws r, int64_t i) { return cfxi_random_uniform(r, i); }
-double cfx_draws_normal(cfx_draws r, int64_t i) { return cfxi_random_normal(r, i); }
+cfx_draws cfx_runtime_draw(cfx_runtime *rt, int64_t n) { return cfxi_rt_random_reserve(rt, n); }
+uint64_t cfx_draws_bits(cfx_draws r, int64_t i) { return cfxi_rt_random_bits(r, i); }
+double cfx_draws_uniform(cfx_draws r, int64_t i) { return cfxi_rt_random_uniform(r, i); }
+double cfx_draws_normal(cfx_draws r, int64_t i) { return cfxi_rt_random_normal(r, i); }

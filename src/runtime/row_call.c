@@ -34,33 +34,34 @@ bool cfx_operator_has_kernel(cfx_operator op)
 
 /* ---- results ------------------------------------------------------------------------------- */
 
-cfx_status cfxi_result(cfxi_call *c, size_t i, cfx_dtype dtype, const int64_t *sizes, size_t ndim)
+cfx_status cfxi_rt_result(cfxi_call *c, size_t i, cfx_dtype dtype, const int64_t *sizes,
+                          size_t ndim)
 {
     cfx_tensor *t = cfxi_tensor_header(dtype, sizes, ndim, c->rt->allocator, c->err);
     if (!t)
         return c->err ? c->err->status : CFX_E_SHAPE;
-    cfxi_result_datum(c, i, cfx_datum_tensor(t));
+    cfxi_rt_result_datum(c, i, cfx_datum_tensor(t));
     return CFX_OK;
 }
 
-void cfxi_result_datum(cfxi_call *c, size_t i, cfx_datum d)
+void cfxi_rt_result_datum(cfxi_call *c, size_t i, cfx_datum d)
 {
     cfx_datum_release(c->results[i]);
     c->results[i] = d;
 }
 
-cfx_status cfxi_result_view(cfxi_call *c, size_t i, const cfx_tensor *base, const int64_t *strides,
-                            int64_t offset)
+cfx_status cfxi_rt_result_view(cfxi_call *c, size_t i, const cfx_tensor *base,
+                               const int64_t *strides, int64_t offset)
 {
-    cfx_tensor *t = cfxi_result_at(c, i);
+    cfx_tensor *t = cfxi_rt_result_at(c, i);
     for (size_t d = 0; d < t->ndim; d++)
         t->stride[d] = strides[d];
     return cfxi_tensor_share(t, base, offset, c->err);
 }
 
-cfx_status cfxi_result_allocate(cfxi_call *c, size_t i)
+cfx_status cfxi_rt_result_allocate(cfxi_call *c, size_t i)
 {
-    return cfxi_tensor_allocate(cfxi_result_at(c, i), c->err);
+    return cfxi_tensor_allocate(cfxi_rt_result_at(c, i), c->err);
 }
 
 static bool is_known(const cfx_tensor *t)
@@ -71,9 +72,9 @@ static bool is_known(const cfx_tensor *t)
     return true;
 }
 
-cfx_status cfxi_result_provide(cfxi_call *c, size_t i)
+cfx_status cfxi_rt_result_provide(cfxi_call *c, size_t i)
 {
-    cfx_tensor *t = c->results[i].kind == CFX_DATUM_TENSOR ? cfxi_result_at(c, i) : NULL;
+    cfx_tensor *t = c->results[i].kind == CFX_DATUM_TENSOR ? cfxi_rt_result_at(c, i) : NULL;
     return t && !t->storage && is_known(t) ? cfxi_tensor_allocate(t, c->err) : CFX_OK;
 }
 
@@ -83,12 +84,12 @@ static cfx_status allocate_results(cfxi_call *c, const cfxi_signature *s)
     for (size_t i = 0; i < s->num_results; i++) {
         if (c->results[i].kind != CFX_DATUM_TENSOR || s->alias & 1u << i)
             continue;
-        CFX_TRY(cfxi_result_provide(c, i));
+        CFX_TRY(cfxi_rt_result_provide(c, i));
     }
     return CFX_OK;
 }
 
-cfx_datum cfxi_call_pack(cfxi_call *c, const cfxi_signature *s)
+cfx_datum cfxi_rt_call_pack(cfxi_call *c, const cfxi_signature *s)
 {
     if (s->num_results == 0)
         return cfx_datum_none();
@@ -104,7 +105,7 @@ cfx_datum cfxi_call_pack(cfxi_call *c, const cfxi_signature *s)
     return all;
 }
 
-void cfxi_call_drop_results(cfxi_call *c)
+void cfxi_rt_call_drop_results(cfxi_call *c)
 {
     for (size_t i = 0; i < CFXI_MOST_RESULTS; i++)
         cfx_datum_release(c->results[i]);
@@ -120,7 +121,7 @@ static cfx_status apply_rule(cfxi_call *c)
 /* ---- in place ------------------------------------------------------------------------------ */
 
 /* Rows whose kernels begin with a copy of their first argument, unless the result is that argument:
- * see cfxi_begin_from_self. */
+ * see cfxi_index_begin_from_self. */
 static bool begins_from_self(cfx_operator op)
 {
     return op == CFX_OPID_index_put || op == CFX_OPID_index_add || op == CFX_OPID_index_copy ||
@@ -132,7 +133,7 @@ static bool begins_from_self(cfx_operator op)
 static bool meets(const cfxi_call *c, const cfxi_signature *s, const cfx_tensor *self)
 {
     for (size_t i = 1; i < s->num_params; i++) {
-        const cfx_tensor *t = cfxi_tensor(c, i);
+        const cfx_tensor *t = cfxi_rt_tensor(c, i);
         size_t n;
         const cfx_datum *items = cfx_datum_items(c->args[i], &n);
         if (t && cfx_tensor_may_overlap(self, t))
@@ -149,10 +150,11 @@ static bool meets(const cfxi_call *c, const cfxi_signature *s, const cfx_tensor 
  * expect of a result, and every other argument is either exactly it or elsewhere. */
 static bool writes_directly(const cfxi_call *c, const cfxi_signature *s, const cfx_tensor *self)
 {
-    const cfx_tensor *out = cfxi_result_at(c, 0);
+    const cfx_tensor *out = cfxi_rt_result_at(c, 0);
     bool from_self = begins_from_self(c->op);
     bool elementwise = cfx_operator_flags(c->op) & CFX_OPERATOR_ELEMENTWISE;
-    if ((!elementwise && !from_self) || out->dtype != self->dtype || !cfxi_has_whole_strides(self))
+    if ((!elementwise && !from_self) || out->dtype != self->dtype ||
+        !cfxi_tensor_has_whole_strides(self))
         return false;
     for (size_t i = 0; i < self->ndim; i++)
         if (self->stride[i] < 0 || (self->stride[i] == 0 && self->size[i] > 1))
@@ -160,7 +162,7 @@ static bool writes_directly(const cfxi_call *c, const cfxi_signature *s, const c
     if (from_self)
         return !meets(c, s, self);
     for (size_t i = 1; i < s->num_params; i++) {
-        const cfx_tensor *t = cfxi_tensor(c, i);
+        const cfx_tensor *t = cfxi_rt_tensor(c, i);
         if (t && cfx_tensor_may_overlap(self, t) &&
             !(t->data == self->data && t->dtype == self->dtype && t->ndim == self->ndim &&
               memcmp(t->size, self->size, t->ndim * sizeof *t->size) == 0 &&
@@ -170,15 +172,15 @@ static bool writes_directly(const cfxi_call *c, const cfxi_signature *s, const c
     return true;
 }
 
-cfx_status cfxi_check_cast(cfxi_call *c, cfx_dtype from, cfx_dtype to)
+cfx_status cfxi_rt_check_cast(cfxi_call *c, cfx_dtype from, cfx_dtype to)
 {
-    if (cfxi_can_cast(from, to))
+    if (cfxi_tensor_can_cast(from, to))
         return CFX_OK;
     return cfxi_fail(c, CFX_E_SHAPE, "result type %s can't be cast to the desired output type %s",
                      cfx_dtype_name(from), cfx_dtype_name(to));
 }
 
-cfx_status cfxi_check_written(cfxi_call *c, const cfx_tensor *t)
+cfx_status cfxi_rt_check_written(cfxi_call *c, const cfx_tensor *t)
 {
     if (cfx_tensor_is_read_only(t))
         return cfxi_fail(c, CFX_E_VALUE, "it would be written to, but its memory is read-only");
@@ -193,15 +195,15 @@ cfx_status cfxi_check_written(cfxi_call *c, const cfx_tensor *t)
 
 static cfx_status check_in_place(cfxi_call *c, const cfx_tensor *self)
 {
-    const cfx_tensor *out = cfxi_result_at(c, 0);
+    const cfx_tensor *out = cfxi_rt_result_at(c, 0);
     bool fits = out->ndim == self->ndim;
     for (size_t i = 0; fits && i < out->ndim; i++)
-        fits = cfxi_same_size(c, out->size[i], self->size[i]);
+        fits = cfxi_rt_same_size(c, out->size[i], self->size[i]);
     if (!fits)
         return cfxi_fail(c, CFX_E_SHAPE,
                          "the result does not have the shape of what it is written to");
-    CFX_TRY(cfxi_check_cast(c, (cfx_dtype)out->dtype, (cfx_dtype)self->dtype));
-    return cfxi_check_written(c, self);
+    CFX_TRY(cfxi_rt_check_cast(c, (cfx_dtype)out->dtype, (cfx_dtype)self->dtype));
+    return cfxi_rt_check_written(c, self);
 }
 
 /* `self` takes the sizes and memory of the view that squeeze_ and the like give. */
@@ -225,29 +227,29 @@ static cfx_status compute_in_place(cfxi_call *c, const cfxi_signature *s, cfx_te
         return cfxi_fail(c, CFX_E_TYPE, "it gives no tensor that could be written");
     if (s->alias & 1) {  /* squeeze_, t_, ... or dropout_, whose result may be its argument */
         CFX_TRY(rows[c->op].kernel(c));
-        if (is_view_of(cfxi_result_at(c, 0), self)) {
-            become_view(self, cfxi_result_at(c, 0));
+        if (is_view_of(cfxi_rt_result_at(c, 0), self)) {
+            become_view(self, cfxi_rt_result_at(c, 0));
             return CFX_OK;
         }
-        if (cfxi_result_at(c, 0) == self)
+        if (cfxi_rt_result_at(c, 0) == self)
             return CFX_OK;
         CFX_TRY(check_in_place(c, self));
-        return cfxi_copy(c->rt, self, cfxi_result_at(c, 0), c->err);
+        return cfxi_rt_copy(c->rt, self, cfxi_rt_result_at(c, 0), c->err);
     }
     CFX_TRY(check_in_place(c, self));
     if (writes_directly(c, s, self)) {
-        cfxi_result_datum(c, 0, cfx_datum_tensor(cfx_tensor_retain(self)));
+        cfxi_rt_result_datum(c, 0, cfx_datum_tensor(cfx_tensor_retain(self)));
         return rows[c->op].kernel(c);
     }
     CFX_TRY(allocate_results(c, s));
     CFX_TRY(rows[c->op].kernel(c));
-    return cfxi_copy(c->rt, self, cfxi_result_at(c, 0), c->err);
+    return cfxi_rt_copy(c->rt, self, cfxi_rt_result_at(c, 0), c->err);
 }
 
 /* The row `c->op` computes; its first argument receives the result and is what comes back. */
 static cfx_datum run_in_place(cfxi_call *c, const cfxi_signature *s)
 {
-    cfx_tensor *self = cfxi_tensor(c, 0);
+    cfx_tensor *self = cfxi_rt_tensor(c, 0);
     cfx_status status = CFX_OK;
     if (!self)
         status = cfxi_fail(c, CFX_E_TYPE, "the first argument is no tensor to write to");
@@ -256,10 +258,10 @@ static cfx_datum run_in_place(cfxi_call *c, const cfxi_signature *s)
     if (status == CFX_OK && c->infer && !(s->alias & 1))
         status = check_in_place(c, self);
     else if (status == CFX_OK && c->infer)
-        become_view(self, cfxi_result_at(c, 0));
+        become_view(self, cfxi_rt_result_at(c, 0));
     else if (status == CFX_OK)
         status = compute_in_place(c, s, self);
-    cfxi_call_drop_results(c);
+    cfxi_rt_call_drop_results(c);
     return status == CFX_OK ? cfx_datum_tensor(cfx_tensor_retain(self))
                             : cfx_datum_invalid();
 }
@@ -275,8 +277,8 @@ static cfx_datum run_plain(cfxi_call *c, const cfxi_signature *s)
         status = rows[c->op].kernel(c);
     cfx_datum result = cfx_datum_invalid();
     if (status == CFX_OK)
-        result = cfxi_call_pack(c, s);
-    cfxi_call_drop_results(c);
+        result = cfxi_rt_call_pack(c, s);
+    cfxi_rt_call_drop_results(c);
     return result;
 }
 
@@ -318,7 +320,7 @@ static size_t count_telling(const cfxi_call *c, const cfxi_signature *s)
     return n;
 }
 
-void cfxi_call_explain(const cfxi_call *c, const char *name, const cfxi_signature *s)
+void cfxi_rt_call_explain(const cfxi_call *c, const char *name, const cfxi_signature *s)
 {
     char what[sizeof c->err->message];
     cfx_buffer text;
@@ -348,16 +350,16 @@ static cfx_status take_as_given(const cfxi_signature *s, const cfx_datum *args, 
     return CFX_OK;
 }
 
-cfx_datum cfxi_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, const cfxi_watch *watch,
-                            cfx_operator op, const cfx_datum *args, size_t n, cfx_error *err)
+cfx_datum cfxi_rt_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, const cfxi_watch *watch,
+                               cfx_operator op, const cfx_datum *args, size_t n, cfx_error *err)
 {
     cfx_error own = {0};
     cfx_datum result = cfx_datum_invalid();
     cfx_datum full[CFXI_MOST_PARAMS];
-    err = cfxi_error_or(err, &own);
+    err = cfxi_base_error_or(err, &own);
     err->status = CFX_OK;  /* rules ask whether an arithmetic on sizes went well */
     bool known = (unsigned)op < CFX_OPERATOR_COUNT;
-    const cfxi_signature *s = cfxi_signature_of(rt, known ? op : CFX_OPID_NONE, err);
+    const cfxi_signature *s = cfxi_rt_signature_of(rt, known ? op : CFX_OPID_NONE, err);
     if (!s)
         return result;
     if (!known || (!rows[op].rule && !rows[s->functional].rule)) {
@@ -368,22 +370,22 @@ cfx_datum cfxi_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, const c
     bool in_place = !rows[op].rule;
     cfxi_call c = {.op = in_place ? s->functional : op, .args = full, .rt = rt, .dims = dims,
                    .infer = infer, .watch = watch, .err = err};
-    bool python = cfxi_python_takes(op, args, n);
+    bool python = cfxi_rt_python_takes(op, args, n);
     cfx_status status = python ? take_as_given(s, args, n, full)
-                               : cfxi_arguments(&c, s, args, n, full);
+                               : cfxi_rt_arguments(&c, s, args, n, full);
     if (status == CFX_OK && python) {
-        result = cfxi_python_call(&c);
+        result = cfxi_rt_python_call(&c);
     } else if (status == CFX_OK && in_place) {
-        const cfxi_signature *functional = cfxi_signature_of(rt, c.op, err);
+        const cfxi_signature *functional = cfxi_rt_signature_of(rt, c.op, err);
         if (functional)
             result = run_in_place(&c, functional);
     } else if (status == CFX_OK) {
         result = run_plain(&c, s);
     }
     if (result.kind == CFX_DATUM_INVALID && cfx_operator_regions(op) == 0)
-        cfxi_call_explain(&c, cfx_operator_name(op), s);  /* what fails in a region says where */
+        cfxi_rt_call_explain(&c, cfx_operator_name(op), s);  /* what fails in a region says where */
     else if (result.kind != CFX_DATUM_INVALID && watch && watch->meter &&
-             cfxi_meter_call(watch->meter, &c, op, s->num_params, result) != CFX_OK) {
+             cfxi_rt_meter_call(watch->meter, &c, op, s->num_params, result) != CFX_OK) {
         cfx_datum_release(result);
         result.kind = CFX_DATUM_INVALID;
     }
@@ -392,9 +394,9 @@ cfx_datum cfxi_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, const c
     return result;
 }
 
-bool cfxi_all_given(const cfx_runtime *rt, const cfx_datum *args, size_t n, cfx_error *err)
+bool cfxi_rt_all_given(const cfx_runtime *rt, const cfx_datum *args, size_t n, cfx_error *err)
 {
-    if (cfxi_expect(rt, "runtime", err) != CFX_OK)
+    if (cfxi_base_expect(rt, "runtime", err) != CFX_OK)
         return false;
     for (size_t i = 0; err && err->status != CFX_OK && i < n; i++)
         if (args[i].kind == CFX_DATUM_INVALID)
@@ -406,9 +408,9 @@ static cfx_datum call(cfx_runtime *rt, cfx_dims *dims, bool infer, cfx_operator 
                       const cfx_datum *args, size_t n, cfx_error *err)
 {
     cfx_error own = {0};  /* *err is written to only if this call fails */
-    if (!cfxi_all_given(rt, args, n, err))
+    if (!cfxi_rt_all_given(rt, args, n, err))
         return cfx_datum_invalid();
-    cfx_datum result = cfxi_call_watched(rt, dims, infer, NULL, op, args, n, &own);
+    cfx_datum result = cfxi_rt_call_watched(rt, dims, infer, NULL, op, args, n, &own);
     if (result.kind == CFX_DATUM_INVALID && err)
         *err = own;
     return result;
@@ -426,14 +428,14 @@ cfx_datum cfx_operator_infer(cfx_runtime *rt, cfx_dims *dims, cfx_operator op,
     return call(rt, dims, true, op, args, n, err);
 }
 
-cfx_datum cfxi_sub(cfxi_call *c, cfx_operator op, const cfx_datum *args, size_t n)
+cfx_datum cfxi_rt_sub(cfxi_call *c, cfx_operator op, const cfx_datum *args, size_t n)
 {
-    return cfxi_call_watched(c->rt, c->dims, c->infer, NULL, op, args, n, c->err);
+    return cfxi_rt_call_watched(c->rt, c->dims, c->infer, NULL, op, args, n, c->err);
 }
 
-cfx_tensor *cfxi_sub_tensor(cfxi_call *c, cfx_operator op, const cfx_datum *args, size_t n)
+cfx_tensor *cfxi_rt_sub_tensor(cfxi_call *c, cfx_operator op, const cfx_datum *args, size_t n)
 {
-    cfx_datum d = cfxi_sub(c, op, args, n);
+    cfx_datum d = cfxi_rt_sub(c, op, args, n);
     if (d.kind == CFX_DATUM_TENSOR)
         return d.as.tensor;
     if (d.kind != CFX_DATUM_INVALID)

@@ -65,7 +65,7 @@ static unsigned slots_of(unsigned class)
     return class <= LARGEST_OFTEN ? CFXI_SCRATCH_SLOTS : 1;
 }
 
-void *cfxi_scratch(cfx_runtime *rt, size_t size)
+void *cfxi_rt_scratch(cfx_runtime *rt, size_t size)
 {
     size_t block;
     unsigned class = size_class(size);
@@ -74,9 +74,9 @@ void *cfxi_scratch(cfx_runtime *rt, size_t size)
         if (kept)
             return kept;
     }
-    if (!cfxi_mul_size(class ? (size_t)1 << class : size, 1, 2 * CFXI_ALIGN, &block))
+    if (!cfxi_base_mul_size(class ? (size_t)1 << class : size, 1, 2 * CFXI_ALIGN, &block))
         return NULL;
-    char *raw = cfxi_alloc(rt->allocator, block);
+    char *raw = cfxi_base_alloc(rt->allocator, block);
     if (!raw)
         return NULL;
     uintptr_t first = ((uintptr_t)raw + 2 * CFXI_ALIGN - 1) / CFXI_ALIGN * CFXI_ALIGN;
@@ -88,10 +88,10 @@ void *cfxi_scratch(cfx_runtime *rt, size_t size)
 static void scratch_drop(cfx_runtime *rt, void *scratch)
 {
     const scratch_head *head = (scratch_head *)scratch - 1;
-    cfxi_free(rt->allocator, (char *)scratch - head->offset, head->block);
+    cfxi_base_free(rt->allocator, (char *)scratch - head->offset, head->block);
 }
 
-void cfxi_scratch_free(cfx_runtime *rt, void *scratch)
+void cfxi_rt_scratch_free(cfx_runtime *rt, void *scratch)
 {
     if (!scratch)
         return;
@@ -120,10 +120,10 @@ cfx_runtime *cfx_runtime_new(const cfx_runtime_options *options, cfx_error *err)
 {
     const cfx_runtime_options defaults = {0};
     const cfx_runtime_options *o = options ? options : &defaults;
-    const cfx_allocator *allocator = cfxi_allocator(o->allocator);
-    cfx_runtime *rt = cfxi_alloc(allocator, sizeof *rt);
+    const cfx_allocator *allocator = cfxi_base_allocator(o->allocator);
+    cfx_runtime *rt = cfxi_base_alloc(allocator, sizeof *rt);
     if (!rt) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     memset(rt, 0, sizeof *rt);
@@ -137,7 +137,7 @@ cfx_runtime *cfx_runtime_new(const cfx_runtime_options *options, cfx_error *err)
     rt->interrupted_ctx = o->interrupted_ctx;
     atomic_init(&rt->seed, o->seed);
     unsigned threads = o->reference ? 1 : o->threads ? o->threads : machine_threads();
-    if (threads > 1 && !(rt->pool = cfxi_pool_new(threads, allocator, err))) {
+    if (threads > 1 && !(rt->pool = cfxi_rt_pool_new(threads, allocator, err))) {
         cfx_runtime_free(rt);
         return NULL;
     }
@@ -148,24 +148,24 @@ void cfx_runtime_free(cfx_runtime *rt)
 {
     if (!rt)
         return;
-    cfxi_pool_free(rt->pool);
-    cfxi_signatures_free(rt);
+    cfxi_rt_pool_free(rt->pool);
+    cfxi_rt_signatures_free(rt);
     scratch_drop_all(rt);
     cfx_library_release(rt->library);
-    cfxi_free(rt->allocator, rt, sizeof *rt);
+    cfxi_base_free(rt->allocator, rt, sizeof *rt);
 }
 
-unsigned cfx_runtime_threads(const cfx_runtime *rt) { return cfxi_pool_threads(rt->pool); }
+unsigned cfx_runtime_threads(const cfx_runtime *rt) { return cfxi_rt_pool_threads(rt->pool); }
 cfx_isa cfx_runtime_isa(const cfx_runtime *rt) { return rt->isa; }
 const cfx_allocator *cfx_runtime_allocator(const cfx_runtime *rt) { return rt->allocator; }
 const cfx_library *cfx_runtime_library(const cfx_runtime *rt) { return rt->library; }
 
 void cfx_runtime_parallel(cfx_runtime *rt, int64_t n, int64_t grain, cfx_range_fn *fn, void *ctx)
 {
-    cfxi_parallel(rt, n, grain, fn, ctx);
+    cfxi_rt_parallel(rt, n, grain, fn, ctx);
 }
 
-cfx_status cfxi_go_on(const cfx_runtime *rt, cfx_error *err)
+cfx_status cfxi_rt_go_on(const cfx_runtime *rt, cfx_error *err)
 {
     if (!rt->interrupted || !rt->interrupted(rt->interrupted_ctx))
         return CFX_OK;

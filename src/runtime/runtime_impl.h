@@ -1,6 +1,6 @@
 /* runtime_impl.h - what rules and kernels are written with.
  *
- * An operator is computed in three steps, by cfxi_call_watched (row_call.c):
+ * An operator is computed in three steps, by cfxi_rt_call_watched (row_call.c):
  *
  *   1. arguments   are brought into the form that the schema promises: one datum for each
  *                  parameter, defaults filled in, a number for a Tensor parameter wrapped, 3 for
@@ -8,15 +8,16 @@
  *                  the type ends in '?'. (A `Scalar` may still be a tensor, and a padding or
  *                  reduction a str.)
  *   2. the rule    cfxi_rule_<rule>(c) checks types and sizes and describes the results: for each a
- *                  header without memory (cfxi_result). It may not look at elements; sizes may be
+ *                  header without memory (cfxi_rt_result). It may not read elements. Sizes may be
  *                  symbols (dim.h) and tensors abstract, so it does arithmetic on sizes with
- *                  cfx_dim_* and compares them with cfxi_same_size. A size that only the elements
- *                  tell is CFX_DIM_UNKNOWN, or a fresh symbol when c->dims is there (cfxi_fresh).
+ *                  cfx_dim_* and compares them with cfxi_rt_same_size. A size that depends on
+ *                  elements is CFX_DIM_UNKNOWN, or a fresh symbol if c->dims is there
+ *                  (cfxi_rt_fresh).
  *   3. the kernel  cfxi_kernel_<id>(c) computes. Results have memory by then, of their own (dense,
  *                  strides as the rule left them), unless the schema says that the result may alias
- *                  an argument, or a size is unknown: those the kernel makes (cfxi_result_view,
- *                  cfxi_result_allocate). It may assume what the rule has checked. Arguments have
- *                  any strides (0 and negative ones, too) and any type that the rule lets pass;
+ *                  an argument, or a size is unknown: those the kernel makes (cfxi_rt_result_view,
+ *                  cfxi_rt_result_allocate). It may rely on what the rule checked. Arguments have
+ *                  any strides (0 and negative ones, too) and any type that the rule accepts;
  *                  results are dense and never overlap an argument, except for ELEMENTWISE rows:
  *                  there a result may be exactly an argument (same memory, same strides; in place).
  *
@@ -83,23 +84,23 @@ struct cfx_runtime {
 };
 
 /* CFX_E_INTERRUPTED if who runs a program wants it to end. (runtime.c) */
-cfx_status cfxi_go_on(const cfx_runtime *rt, cfx_error *err);
+cfx_status cfxi_rt_go_on(const cfx_runtime *rt, cfx_error *err);
 
 /* The type of a parameter and its default, the caller's to release; *err is set if memory is out.
  * */
-void cfxi_signature_read(const cfx_param *param, cfxi_signature_param *p,
-                         const cfx_allocator *allocator, cfx_error *err);
+void cfxi_rt_signature_read(const cfx_param *param, cfxi_signature_param *p,
+                            const cfx_allocator *allocator, cfx_error *err);
 /* NULL with *err set if memory is out. */
-const cfxi_signature *cfxi_signature_of(cfx_runtime *rt, cfx_operator op, cfx_error *err);
-void cfxi_signatures_free(cfx_runtime *rt);
+const cfxi_signature *cfxi_rt_signature_of(cfx_runtime *rt, cfx_operator op, cfx_error *err);
+void cfxi_rt_signatures_free(cfx_runtime *rt);
 /* Of a schema that lives as long as it; a default that cannot be read becomes INVALID. */
-cfxi_signature *cfxi_signature_new(const char *schema, const cfx_allocator *allocator,
-                                   cfx_error *err);
-void cfxi_signature_free(cfxi_signature *s, const cfx_allocator *allocator);
+cfxi_signature *cfxi_rt_signature_new(const char *schema, const cfx_allocator *allocator,
+                                      cfx_error *err);
+void cfxi_rt_signature_free(cfxi_signature *s, const cfx_allocator *allocator);
 
 /* Memory for a kernel's own use, aligned to 64 bytes; NULL if it is out. */
-void *cfxi_scratch(cfx_runtime *rt, size_t size);
-void cfxi_scratch_free(cfx_runtime *rt, void *scratch);
+void *cfxi_rt_scratch(cfx_runtime *rt, size_t size);
+void cfxi_rt_scratch_free(cfx_runtime *rt, void *scratch);
 
 /* ---- threads (pool.c) ---------------------------------------------------------------------- */
 
@@ -107,11 +108,11 @@ void cfxi_scratch_free(cfx_runtime *rt, void *scratch);
  * threads of the pool and this one; returns when all are done. From inside such a function, and
  * while another thread uses the pool, it runs here alone. */
 typedef cfx_range_fn cfxi_range_fn;
-void cfxi_parallel(cfx_runtime *rt, int64_t n, int64_t grain, cfxi_range_fn *fn, void *ctx);
+void cfxi_rt_parallel(cfx_runtime *rt, int64_t n, int64_t grain, cfxi_range_fn *fn, void *ctx);
 
-cfxi_pool *cfxi_pool_new(unsigned threads, const cfx_allocator *allocator, cfx_error *err);
-void cfxi_pool_free(cfxi_pool *pool);
-unsigned cfxi_pool_threads(const cfxi_pool *pool);  /* 1 for NULL */
+cfxi_pool *cfxi_rt_pool_new(unsigned threads, const cfx_allocator *allocator, cfx_error *err);
+void cfxi_rt_pool_free(cfxi_pool *pool);
+unsigned cfxi_rt_pool_threads(const cfxi_pool *pool);  /* 1 for NULL */
 
 /* ---- random numbers (random.c) ------------------------------------------------------------- */
 
@@ -119,12 +120,12 @@ unsigned cfxi_pool_threads(const cfxi_pool *pool);  /* 1 for NULL */
  * any thread, and the result does not depend on how many there are. */
 typedef cfx_draws cfxi_random;  /* `first` is the number of the first block */
 /* One block: four numbers of 32 bits from the block's number and the seed. */
-void cfxi_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+void cfxi_rt_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 /* Reserves blocks for `n` numbers. */
-cfxi_random cfxi_random_reserve(cfx_runtime *rt, int64_t n);
-uint64_t cfxi_random_bits(cfxi_random r, int64_t i);      /* the i-th number's 64 bits */
-double cfxi_random_uniform(cfxi_random r, int64_t i);     /* in [0, 1), 53 bits */
-double cfxi_random_normal(cfxi_random r, int64_t i);
+cfxi_random cfxi_rt_random_reserve(cfx_runtime *rt, int64_t n);
+uint64_t cfxi_rt_random_bits(cfxi_random r, int64_t i);   /* the i-th number's 64 bits */
+double cfxi_rt_random_uniform(cfxi_random r, int64_t i);  /* in [0, 1), 53 bits */
+double cfxi_rt_random_normal(cfxi_random r, int64_t i);
 
 /* ---- calls (row_call.c) -------------------------------------------------------------------- */
 
@@ -154,21 +155,21 @@ typedef cfx_status cfxi_op_fn(cfxi_call *c);
 /* What calls cost. (cost.c) */
 typedef struct cfxi_meter cfxi_meter;
 /* After a call: `args` are by the row's parameters, as rules see them. */
-cfx_status cfxi_meter_call(cfxi_meter *m, const cfxi_call *c, cfx_operator op, size_t n,
-                           cfx_datum result);
+cfx_status cfxi_rt_meter_call(cfxi_meter *m, const cfxi_call *c, cfx_operator op, size_t n,
+                              cfx_datum result);
 /* Likewise of a row of a library: what it computes, nobody knows, but its results take memory. */
-cfx_status cfxi_meter_custom(cfxi_meter *m, const cfxi_call *c, const cfxi_signature *s,
-                             cfx_datum result);
+cfx_status cfxi_rt_meter_custom(cfxi_meter *m, const cfxi_call *c, const cfxi_signature *s,
+                                cfx_datum result);
 /* A program is run, and ends: slots 0, 1, ... are its own. What is in a slot is alive. */
-cfx_status cfxi_meter_enter(cfxi_meter *m, size_t num_slots, cfx_error *err);
-void cfxi_meter_leave(cfxi_meter *m);
-cfx_status cfxi_meter_set(cfxi_meter *m, uint32_t slot, cfx_datum value, cfx_error *err);
-cfx_status cfxi_meter_drop(cfxi_meter *m, uint32_t slot, cfx_error *err);
-cfx_status cfxi_meter_end_call(cfxi_meter *m, cfx_error *err);  /* its result is in its slot */
+cfx_status cfxi_rt_meter_enter(cfxi_meter *m, size_t num_slots, cfx_error *err);
+void cfxi_rt_meter_leave(cfxi_meter *m);
+cfx_status cfxi_rt_meter_set(cfxi_meter *m, uint32_t slot, cfx_datum value, cfx_error *err);
+cfx_status cfxi_rt_meter_drop(cfxi_meter *m, uint32_t slot, cfx_error *err);
+cfx_status cfxi_rt_meter_end_call(cfxi_meter *m, cfx_error *err);  /* its result is in its slot */
 /* The operations of a call that went well, as a size: see cfx_operator_flops. (flops.c) */
-int64_t cfxi_flops(const cfxi_call *c, cfx_operator op, size_t n, cfx_datum result);
+int64_t cfxi_rt_flops(const cfxi_call *c, cfx_operator op, size_t n, cfx_datum result);
 /* How many elements, as a size. (flops.c) */
-int64_t cfxi_elements(cfx_dims *dims, const cfx_tensor *t, cfx_error *err);
+int64_t cfxi_rt_elements(cfx_dims *dims, const cfx_tensor *t, cfx_error *err);
 
 /* Who is told what each node gives, and the node that this is a region of. (program_run.c) */
 typedef struct cfxi_watch {
@@ -179,31 +180,31 @@ typedef struct cfxi_watch {
     const struct cfxi_watch *outer;
 } cfxi_watch;
 /* Likewise; the regions among the arguments are watched by `watch` (may be NULL). */
-cfx_datum cfxi_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, const cfxi_watch *watch,
-                            cfx_operator op, const cfx_datum *args, size_t n, cfx_error *err);
+cfx_datum cfxi_rt_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, const cfxi_watch *watch,
+                               cfx_operator op, const cfx_datum *args, size_t n, cfx_error *err);
 /* Runs a REGION in c's mode: what it returns is the caller's; INVALID with c->err set. */
-cfx_datum cfxi_region_run(const cfxi_call *c, cfx_datum region, const cfx_datum *args, size_t n);
+cfx_datum cfxi_rt_region_run(const cfxi_call *c, cfx_datum region, const cfx_datum *args, size_t n);
 
 /* Fills full[], one datum for each parameter, owned by the caller also if it fails. (arguments.c)
  * */
-cfx_status cfxi_arguments(cfxi_call *c, const cfxi_signature *s, const cfx_datum *args, size_t n,
-                          cfx_datum *full);
+cfx_status cfxi_rt_arguments(cfxi_call *c, const cfxi_signature *s, const cfx_datum *args, size_t n,
+                             cfx_datum *full);
 /* Puts "matmul(float32[2, 3], float32[4, 5]): " before what c->err says; `name` is the operator's.
  * */
-void cfxi_call_explain(const cfxi_call *c, const char *name, const cfxi_signature *s);
+void cfxi_rt_call_explain(const cfxi_call *c, const char *name, const cfxi_signature *s);
 /* Memory for result i, if it is a tensor without any whose sizes are known. */
-cfx_status cfxi_result_provide(cfxi_call *c, size_t i);
+cfx_status cfxi_rt_result_provide(cfxi_call *c, size_t i);
 /* What the row returns, of the results: taken over. */
-cfx_datum cfxi_call_pack(cfxi_call *c, const cfxi_signature *s);
-void cfxi_call_drop_results(cfxi_call *c);
+cfx_datum cfxi_rt_call_pack(cfxi_call *c, const cfxi_signature *s);
+void cfxi_rt_call_drop_results(cfxi_call *c);
 /* Whether all that earlier calls should have made is there; else *err keeps their reason. */
-bool cfxi_all_given(const cfx_runtime *rt, const cfx_datum *args, size_t n, cfx_error *err);
+bool cfxi_rt_all_given(const cfx_runtime *rt, const cfx_datum *args, size_t n, cfx_error *err);
 
 /* For a row that is made of others: computes `op` of tensors and numbers, inside a rule or kernel,
  * in c's mode. The result is the caller's; INVALID with c->err set. */
-cfx_datum cfxi_sub(cfxi_call *c, cfx_operator op, const cfx_datum *args, size_t n);
+cfx_datum cfxi_rt_sub(cfxi_call *c, cfx_operator op, const cfx_datum *args, size_t n);
 /* The same where the result is one tensor: a new reference, or NULL. */
-cfx_tensor *cfxi_sub_tensor(cfxi_call *c, cfx_operator op, const cfx_datum *args, size_t n);
+cfx_tensor *cfxi_rt_sub_tensor(cfxi_call *c, cfx_operator op, const cfx_datum *args, size_t n);
 
 /* Sets the message and returns the status: what is wrong with the arguments. */
 #define cfxi_fail(c, status, ...) cfx_error_set((c)->err, status, __VA_ARGS__)
@@ -211,97 +212,98 @@ cfx_tensor *cfxi_sub_tensor(cfxi_call *c, cfx_operator op, const cfx_datum *args
 /* ---- arguments ----------------------------------------------------------------------------- */
 
 /* NULL if it is None. */
-static inline cfx_tensor *cfxi_tensor(const cfxi_call *c, size_t i)
+static inline cfx_tensor *cfxi_rt_tensor(const cfxi_call *c, size_t i)
 {
     return c->args[i].kind == CFX_DATUM_TENSOR ? c->args[i].as.tensor : NULL;
 }
-static inline bool cfxi_is_none(const cfxi_call *c, size_t i)
+static inline bool cfxi_rt_is_none(const cfxi_call *c, size_t i)
 {
     return c->args[i].kind == CFX_DATUM_NONE || c->args[i].kind == CFX_DATUM_INVALID;
 }
-static inline bool cfxi_is_number(cfx_datum d)
+static inline bool cfxi_rt_is_number(cfx_datum d)
 {
     return d.kind == CFX_DATUM_BOOL || d.kind == CFX_DATUM_INT || d.kind == CFX_DATUM_FLOAT ||
            d.kind == CFX_DATUM_COMPLEX;
 }
-static inline bool cfxi_bool(const cfxi_call *c, size_t i) { return c->args[i].as.b; }
-static inline double cfxi_float(const cfxi_call *c, size_t i) { return c->args[i].as.f; }
-/* Of an INT that may be a symbol (sizes); cfxi_number where it must be known. */
-static inline int64_t cfxi_int(const cfxi_call *c, size_t i) { return c->args[i].as.i; }
+static inline bool cfxi_rt_bool(const cfxi_call *c, size_t i) { return c->args[i].as.b; }
+static inline double cfxi_rt_float(const cfxi_call *c, size_t i) { return c->args[i].as.f; }
+/* Of an INT that may be a symbol (sizes); cfxi_rt_number where it must be known. */
+static inline int64_t cfxi_rt_int(const cfxi_call *c, size_t i) { return c->args[i].as.i; }
 /* A number of any kind as a double: a Scalar. NAN if it is not known when a rule asks. */
-double cfxi_scalar(const cfxi_call *c, size_t i);
+double cfxi_rt_scalar(const cfxi_call *c, size_t i);
 /* The type a Scalar has: bool, int64, float64, complex128. */
-cfx_dtype cfxi_scalar_dtype(cfx_datum d);
+cfx_dtype cfxi_rt_scalar_dtype(cfx_datum d);
 /* An INT that must not be a symbol. */
-cfx_status cfxi_number(cfxi_call *c, size_t i, int64_t *out);
+cfx_status cfxi_rt_number(cfxi_call *c, size_t i, int64_t *out);
 /* An int[] (sizes may be symbols) into out[CFX_MAX_DIMS]; *n its length, 0 for None. */
-cfx_status cfxi_ints(cfxi_call *c, size_t i, int64_t out[], size_t *n);
+cfx_status cfxi_rt_ints(cfxi_call *c, size_t i, int64_t out[], size_t *n);
 /* Items of a Tensor[]: borrowed. */
-static inline const cfx_datum *cfxi_list(const cfxi_call *c, size_t i, size_t *n)
+static inline const cfx_datum *cfxi_rt_list(const cfxi_call *c, size_t i, size_t *n)
 {
     return cfx_datum_items(c->args[i], n);
 }
-static inline const char *cfxi_str(const cfxi_call *c, size_t i)  /* NULL if None */
+static inline const char *cfxi_rt_str(const cfxi_call *c, size_t i)  /* NULL if None */
 {
     return cfx_datum_str(c->args[i], NULL);
 }
 /* The dtype given, or `otherwise` for None. */
-static inline cfx_dtype cfxi_dtype_or(const cfxi_call *c, size_t i, cfx_dtype otherwise)
+static inline cfx_dtype cfxi_rt_dtype_or(const cfxi_call *c, size_t i, cfx_dtype otherwise)
 {
     return c->args[i].kind == CFX_DATUM_DTYPE ? (cfx_dtype)c->args[i].as.i : otherwise;
 }
 /* A dimension counted from the end if negative, of a tensor with `ndim` (0 counts as 1):
  * CFX_E_INDEX in PyTorch's words if it is none. */
-cfx_status cfxi_dim(cfxi_call *c, int64_t dim, size_t ndim, size_t *out);
+cfx_status cfxi_rt_dim(cfxi_call *c, int64_t dim, size_t ndim, size_t *out);
 
 /* ---- results ------------------------------------------------------------------------------- */
 
 /* In a rule: result i is a tensor of this type and these sizes, contiguous. */
-cfx_status cfxi_result(cfxi_call *c, size_t i, cfx_dtype dtype, const int64_t *sizes, size_t ndim);
+cfx_status cfxi_rt_result(cfxi_call *c, size_t i, cfx_dtype dtype, const int64_t *sizes,
+                          size_t ndim);
 /* Likewise with the sizes of `t`, dense, in the order of its strides (as PyTorch's element-wise
  * functions and *_like keep it). (element_loop.c) */
-cfx_status cfxi_result_like(cfxi_call *c, size_t i, cfx_dtype dtype, const cfx_tensor *t);
+cfx_status cfxi_rt_result_like(cfxi_call *c, size_t i, cfx_dtype dtype, const cfx_tensor *t);
 /* Result i is this datum, whose reference is taken over (a number, a tensor that is an argument).
  * */
-void cfxi_result_datum(cfxi_call *c, size_t i, cfx_datum d);
+void cfxi_rt_result_datum(cfxi_call *c, size_t i, cfx_datum d);
 /* The tensor that result i is. */
-static inline cfx_tensor *cfxi_result_at(const cfxi_call *c, size_t i)
+static inline cfx_tensor *cfxi_rt_result_at(const cfxi_call *c, size_t i)
 {
     return c->results[i].as.tensor;
 }
 
 /* In a kernel: result i, whose header the rule has made, becomes a view of `base` with these
  * strides. */
-cfx_status cfxi_result_view(cfxi_call *c, size_t i, const cfx_tensor *base, const int64_t *strides,
-                            int64_t offset);
+cfx_status cfxi_rt_result_view(cfxi_call *c, size_t i, const cfx_tensor *base,
+                               const int64_t *strides, int64_t offset);
 /* Fails if `t`, an argument, cannot be written to: its memory is read-only, or it is expanded. */
-cfx_status cfxi_check_written(cfxi_call *c, const cfx_tensor *t);
+cfx_status cfxi_rt_check_written(cfxi_call *c, const cfx_tensor *t);
 /* Gives it memory of its own; its sizes must be known by now (set them in the header). */
-cfx_status cfxi_result_allocate(cfxi_call *c, size_t i);
+cfx_status cfxi_rt_result_allocate(cfxi_call *c, size_t i);
 
 /* ---- sizes --------------------------------------------------------------------------------- */
 
 /* Whether two sizes are the same; of symbols it may be assumed (dim.h). */
-static inline bool cfxi_same_size(const cfxi_call *c, int64_t a, int64_t b)
+static inline bool cfxi_rt_same_size(const cfxi_call *c, int64_t a, int64_t b)
 {
     return a == b || ((cfx_dim_is_symbol(a) || cfx_dim_is_symbol(b)) &&
                       cfx_dim_expect_eq(c->dims, a, b));
 }
 /* A size nobody knows yet: CFX_DIM_UNKNOWN when computing. */
-int64_t cfxi_fresh(cfxi_call *c);
+int64_t cfxi_rt_fresh(cfxi_call *c);
 /* An INT that nobody knows yet, and that may be negative: what item() gives. */
-cfx_datum cfxi_unknown_int(cfxi_call *c);
+cfx_datum cfxi_rt_unknown_int(cfxi_call *c);
 /* The sizes that the tensors have together, as PyTorch broadcasts them; CFX_E_SHAPE in its words.
  * */
-cfx_status cfxi_broadcast(cfxi_call *c, const cfx_tensor *const *tensors, size_t n,
-                          int64_t sizes[CFX_MAX_DIMS], size_t *ndim);
+cfx_status cfxi_rt_broadcast(cfxi_call *c, const cfx_tensor *const *tensors, size_t n,
+                             int64_t sizes[CFX_MAX_DIMS], size_t *ndim);
 
 /* In a rule: result i has the sizes of the tensors together and the layout that PyTorch's
  * element-wise functions give it: the order of dimensions is that of the operands' strides, where
  * they differ that of the first; broadcast ones have no say. NULL entries are skipped.
  * (element_loop.c) */
-cfx_status cfxi_result_broadcast(cfxi_call *c, size_t i, cfx_dtype dtype,
-                                 const cfx_tensor *const *tensors, size_t n);
+cfx_status cfxi_rt_result_broadcast(cfxi_call *c, size_t i, cfx_dtype dtype,
+                                    const cfx_tensor *const *tensors, size_t n);
 
 /* ---- loops over elements (element_loop.c) -------------------------------------------------- */
 
@@ -311,86 +313,36 @@ enum { CFXI_MOST_OPERANDS = 5 };
 typedef void cfxi_loop_fn(void *ctx, int64_t n, char *const *at, const int64_t *step);
 /* fn over all elements of operands[0], to whose sizes the others are broadcast, in as few and long
  * rows as the strides allow, on the pool: pieces have at least `grain` elements. */
-void cfxi_loop(cfx_runtime *rt, const cfx_tensor *const *operands, size_t n, int64_t grain,
-               cfxi_loop_fn *fn, void *ctx);
+void cfxi_rt_loop(cfx_runtime *rt, const cfx_tensor *const *operands, size_t n, int64_t grain,
+                  cfxi_loop_fn *fn, void *ctx);
 
 /* Likewise in planes: `rows` rows of n elements each, row_step[k] bytes from one to the next. */
 typedef void cfxi_plane_fn(void *ctx, int64_t n, int64_t rows, char *const *at,
                            const int64_t *step, const int64_t *row_step);
-void cfxi_loop_planes(cfx_runtime *rt, const cfx_tensor *const *operands, size_t n, int64_t grain,
-                      cfxi_plane_fn *fn, void *ctx);
+void cfxi_rt_loop_planes(cfx_runtime *rt, const cfx_tensor *const *operands, size_t n,
+                         int64_t grain, cfxi_plane_fn *fn, void *ctx);
 
 /* ---- checks of types ----------------------------------------------------------------------- */
 
-/* In a rule: CFX_E_SHAPE in PyTorch's words if cfxi_can_cast says no. (row_call.c) */
-cfx_status cfxi_check_cast(cfxi_call *c, cfx_dtype from, cfx_dtype to);
-/* In a rule that subtracts arguments 0 and 1: bools cannot be, CFX_E_SHAPE. (kernels/binary.c) */
-cfx_status cfxi_check_subtraction(cfxi_call *c);
+/* In a rule: CFX_E_SHAPE in PyTorch's words if cfxi_tensor_can_cast says no. (row_call.c) */
+cfx_status cfxi_rt_check_cast(cfxi_call *c, cfx_dtype from, cfx_dtype to);
 
 /* ---- copies (tensor_copy.c) ---------------------------------------------------------------- */
 
 /* dst[...] = src, broadcast and converted. They may overlap only if they are the same. */
-cfx_status cfxi_copy(cfx_runtime *rt, cfx_tensor *dst, const cfx_tensor *src, cfx_error *err);
+cfx_status cfxi_rt_copy(cfx_runtime *rt, cfx_tensor *dst, const cfx_tensor *src, cfx_error *err);
 /* n elements of `size` bytes, at any distances (in bytes). */
-void cfxi_move(size_t size, int64_t n, const char *from, int64_t from_step, char *to,
-               int64_t to_step);
+void cfxi_rt_move(size_t size, int64_t n, const char *from, int64_t from_step, char *to,
+                  int64_t to_step);
 /* Makes n elements of `size` bytes of the first at `to`. */
-void cfxi_repeat(size_t size, int64_t n, char *to);
+void cfxi_rt_repeat(size_t size, int64_t n, char *to);
 /* `t` itself (retained) if it is contiguous and of that type, else a contiguous copy; NULL with
  * c->err set. */
-cfx_tensor *cfxi_contiguous(cfxi_call *c, const cfx_tensor *t, cfx_dtype dtype);
+cfx_tensor *cfxi_rt_contiguous(cfxi_call *c, const cfx_tensor *t, cfx_dtype dtype);
 
 /* dst[0..n) = src[0..n), converted as PyTorch converts; both are without gaps. (convert_blocks.c)
  * */
-void cfxi_convert(cfx_isa isa, cfx_dtype to, void *dst, cfx_dtype from, const void *src,
-                  int64_t n);
-
-/* ---- functions of float32 (kernels/map.c) -------------------------------------------------- */
-
-/* y[i] = f(x[i]) for n elements without gaps, vectors where the machine has them; y may be x. */
-void cfxi_exp_f32(const cfx_runtime *rt, int64_t n, const float *x, float *y);
-void cfxi_log_f32(const cfx_runtime *rt, int64_t n, const float *x, float *y);
-void cfxi_tanh_f32(const cfx_runtime *rt, int64_t n, const float *x, float *y);
-void cfxi_sigmoid_f32(const cfx_runtime *rt, int64_t n, const float *x, float *y);
-
-/* ---- matrix products (gemm.c) -------------------------------------------------------------- */
-
-/* C = alpha * A B + beta * C, A is m x k, B k x n; element strides in elements for rows and
- * columns, so that transposed operands need no copy. beta 0 does not read C. On the pool. `bias`
- * (may be NULL) is added: one for each column (or row, if `bias_rows`) of C. */
-typedef struct cfxi_gemm {
-    int64_t m, n, k;
-    const void *a;
-    int64_t a_row, a_col;
-    const void *b;
-    int64_t b_row, b_col;
-    void *c;
-    int64_t c_row, c_col;
-    double alpha, beta;
-    const void *bias;
-    bool bias_rows;
-} cfxi_gemm;
-/* `dtype` is float32 or float64; NOMEM if there is no scratch. */
-cfx_status cfxi_gemm_run(cfx_runtime *rt, cfx_dtype dtype, const cfxi_gemm *g, cfx_error *err);
-
-/* out = alpha * a b + beta * out for tensors [..., m, k], [..., k, n] and [..., m, n] of one
- * computable type but bool, batches broadcast, any strides; `out` shares no memory with the others.
- * Integers wrap; 16-bit floats are summed in float32. (product.c) */
-typedef struct cfxi_factors {
-    double alpha[2], beta[2];  /* real, imaginary */
-    const cfx_tensor *bias;    /* added if not NULL: out's type, n contiguous elements */
-} cfxi_factors;
-cfx_status cfxi_product(cfxi_call *c, cfx_tensor *out, const cfx_tensor *a, const cfx_tensor *b,
-                        const cfxi_factors *factors);
-/* A header on the stack that shows the memory of `t`: to change sizes and strides of, never to
- * retain or release. */
-static inline cfx_tensor cfxi_shown(const cfx_tensor *t)
-{
-    cfx_tensor shown;
-    memcpy(&shown, t, sizeof shown);
-    return shown;
-}
-/* Inserts a dimension of size 1 before dimension `dim`. */
-void cfxi_unsqueeze(cfx_tensor *t, size_t dim);
+void cfxi_rt_convert(cfx_isa isa, cfx_dtype to, void *dst, cfx_dtype from, const void *src,
+                     int64_t n);
 
 #endif

@@ -5,7 +5,7 @@
 
 /* ---- types --------------------------------------------------------------------------------- */
 
-cfx_dtype cfxi_compute_dtype(cfx_dtype dtype)
+cfx_dtype cfxi_rt_compute_dtype(cfx_dtype dtype)
 {
     if (dtype == CFX_DTYPE_FLOAT64)
         return dtype;
@@ -14,27 +14,27 @@ cfx_dtype cfxi_compute_dtype(cfx_dtype dtype)
     return cfx_dtype_is_float(dtype) ? CFX_DTYPE_FLOAT32 : CFX_DTYPE_INT64;
 }
 
-cfx_tensor *cfxi_typed(cfxi_call *c, const cfx_tensor *t, cfx_dtype dtype)
+cfx_tensor *cfxi_rt_typed(cfxi_call *c, const cfx_tensor *t, cfx_dtype dtype)
 {
-    if (!t || (t->dtype == dtype && cfxi_has_whole_strides(t)))
+    if (!t || (t->dtype == dtype && cfxi_tensor_has_whole_strides(t)))
         return cfx_tensor_retain((cfx_tensor *)t);
-    return cfxi_contiguous(c, t, dtype);
+    return cfxi_rt_contiguous(c, t, dtype);
 }
 
-cfx_tensor *cfxi_work(cfxi_call *c, size_t i, cfx_dtype dtype, bool contiguous)
+cfx_tensor *cfxi_rt_work(cfxi_call *c, size_t i, cfx_dtype dtype, bool contiguous)
 {
-    cfx_tensor *t = cfxi_result_at(c, i);
+    cfx_tensor *t = cfxi_rt_result_at(c, i);
     if (t->dtype == dtype && (!contiguous || cfx_tensor_is_contiguous(t)))
         return cfx_tensor_retain(t);
     return cfx_tensor_new(dtype, t->size, t->ndim, c->rt->allocator, c->err);
 }
 
-cfx_status cfxi_work_done(cfxi_call *c, size_t i, cfx_tensor *work, cfx_status status)
+cfx_status cfxi_rt_work_done(cfxi_call *c, size_t i, cfx_tensor *work, cfx_status status)
 {
     if (!work)
         return status != CFX_OK ? status : c->err->status;
-    if (status == CFX_OK && work != cfxi_result_at(c, i))
-        status = cfxi_copy(c->rt, cfxi_result_at(c, i), work, c->err);
+    if (status == CFX_OK && work != cfxi_rt_result_at(c, i))
+        status = cfxi_rt_copy(c->rt, cfxi_rt_result_at(c, i), work, c->err);
     cfx_tensor_release(work);
     return status;
 }
@@ -43,7 +43,7 @@ cfx_status cfxi_work_done(cfxi_call *c, size_t i, cfx_tensor *work, cfx_status s
 
 /* Sizes of 1 decide by their strides, too: an image of one channel made by channels_last is such an
  * image, and one of a single pixel made row-major is not. */
-bool cfxi_prefers_channels_last(const cfx_tensor *t)
+bool cfxi_rt_prefers_channels_last(const cfx_tensor *t)
 {
     static const uint8_t inner_first[2][5] = {{1, 3, 2, 0}, {1, 4, 3, 2, 0}};
     int64_t least = 0;
@@ -60,22 +60,24 @@ bool cfxi_prefers_channels_last(const cfx_tensor *t)
     return true;
 }
 
-void cfxi_result_channels_last(cfxi_call *c, size_t i)
+void cfxi_rt_result_channels_last(cfxi_call *c, size_t i)
 {
     static const uint8_t orders[2][5] = {{0, 2, 3, 1}, {0, 2, 3, 4, 1}};
-    cfx_tensor *t = cfxi_result_at(c, i);
+    cfx_tensor *t = cfxi_rt_result_at(c, i);
     if (t->ndim == 4 || t->ndim == 5)
-        cfxi_ordered_strides(t->size, t->ndim, cfxi_itemsize(t), orders[t->ndim - 4], t->stride);
+        cfxi_tensor_ordered_strides(t->size, t->ndim, cfxi_tensor_itemsize(t), orders[t->ndim - 4],
+                                    t->stride);
 }
 
 /* ---- windows ------------------------------------------------------------------------------- */
 
-cfx_status cfxi_window_ints(cfxi_call *c, size_t i, size_t n, int64_t fill,
-                            const int64_t *otherwise, const char *name, int64_t out[CFXI_SPATIAL])
+cfx_status cfxi_rt_window_ints(cfxi_call *c, size_t i, size_t n, int64_t fill,
+                               const int64_t *otherwise, const char *name,
+                               int64_t out[CFXI_SPATIAL])
 {
     int64_t given[CFX_MAX_DIMS];
     size_t count;
-    CFX_TRY(cfxi_ints(c, i, given, &count));
+    CFX_TRY(cfxi_rt_ints(c, i, given, &count));
     for (size_t d = 0; d < CFXI_SPATIAL; d++)
         out[d] = fill;
     if (count == 0 && otherwise) {
@@ -85,13 +87,13 @@ cfx_status cfxi_window_ints(cfxi_call *c, size_t i, size_t n, int64_t fill,
     if (count != n && count != 1)
         return cfxi_fail(c, CFX_E_SHAPE, "expected %s to be a single integer value or a list of %zu"
                          " values, but got %s=[%s]", name, n, name,
-                         cfxi_shape_ints(given, count, ", ").text);
+                         cfxi_rt_shape_ints(given, count, ", ").text);
     for (size_t d = 0; d < n; d++)
         out[CFXI_SPATIAL - n + d] = given[count == 1 ? 0 : d];
     return CFX_OK;
 }
 
-cfxi_shape_text cfxi_shape_ints(const int64_t *sizes, size_t n, const char *between)
+cfxi_shape_text cfxi_rt_shape_ints(const int64_t *sizes, size_t n, const char *between)
 {
     cfxi_shape_text s = {""};
     size_t at = 0;
@@ -106,7 +108,7 @@ cfxi_shape_text cfxi_shape_ints(const int64_t *sizes, size_t n, const char *betw
     return s;
 }
 
-cfxi_shape_text cfxi_shape_of(const cfx_tensor *t)
+cfxi_shape_text cfxi_rt_shape_of(const cfx_tensor *t)
 {
-    return cfxi_shape_ints(t->size, t->ndim, ", ");
+    return cfxi_rt_shape_ints(t->size, t->ndim, ", ");
 }

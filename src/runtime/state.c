@@ -27,16 +27,16 @@ static bool same_name(const void *item, const void *key, size_t size)
 static entry *find(const cfx_state *s, const char *name, uint32_t *hash)
 {
     size_t size = strlen(name);
-    *hash = (uint32_t)cfxi_hash_bytes(name, size);
-    return cfxi_table_find(&s->table, *hash, same_name, name, size);
+    *hash = (uint32_t)cfxi_base_hash_bytes(name, size);
+    return cfxi_ir_table_find(&s->table, *hash, same_name, name, size);
 }
 
 cfx_state *cfx_state_new(const cfx_allocator *allocator, cfx_error *err)
 {
-    allocator = cfxi_allocator(allocator);
-    cfx_state *s = cfxi_alloc(allocator, sizeof *s);
+    allocator = cfxi_base_allocator(allocator);
+    cfx_state *s = cfxi_base_alloc(allocator, sizeof *s);
     if (!s) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     *s = (cfx_state){.allocator = allocator};
@@ -50,18 +50,18 @@ void cfx_state_free(cfx_state *s)
     for (size_t i = 0; i < s->entries.size; i++) {
         entry *e = entry_at(s, i);
         cfx_tensor_release(e->tensor);
-        cfxi_free(s->allocator, e, sizeof *e + strlen(e->name) + 1);
+        cfxi_base_free(s->allocator, e, sizeof *e + strlen(e->name) + 1);
     }
-    cfxi_table_free(&s->table, s->allocator);
-    cfxi_vec_free(&s->entries, sizeof(entry *), s->allocator);
-    cfxi_free(s->allocator, s, sizeof *s);
+    cfxi_ir_table_free(&s->table, s->allocator);
+    cfxi_base_vec_free(&s->entries, sizeof(entry *), s->allocator);
+    cfxi_base_free(s->allocator, s, sizeof *s);
 }
 
 cfx_status cfx_state_set(cfx_state *s, const char *name, cfx_tensor *t, cfx_error *err)
 {
     uint32_t hash;
-    CFX_TRY(cfxi_expect(s, "state", err));
-    CFX_TRY(cfxi_expect(t, "tensor", err));
+    CFX_TRY(cfxi_base_expect(s, "state", err));
+    CFX_TRY(cfxi_base_expect(t, "tensor", err));
     entry *e = find(s, name, &hash);
     if (e) {
         cfx_tensor *old = e->tensor;
@@ -70,14 +70,14 @@ cfx_status cfx_state_set(cfx_state *s, const char *name, cfx_tensor *t, cfx_erro
         return CFX_OK;
     }
     size_t size = strlen(name) + 1;
-    if (!cfxi_table_reserve(&s->table, entry_hash, s->allocator) ||
-        !cfxi_vec_reserve(&s->entries, 1, sizeof e, s->allocator) ||
-        !(e = cfxi_alloc(s->allocator, sizeof *e + size)))
-        return cfxi_nomem(err);
+    if (!cfxi_ir_table_reserve(&s->table, entry_hash, s->allocator) ||
+        !cfxi_base_vec_reserve(&s->entries, 1, sizeof e, s->allocator) ||
+        !(e = cfxi_base_alloc(s->allocator, sizeof *e + size)))
+        return cfxi_base_nomem(err);
     *e = (entry){.hash = hash, .tensor = cfx_tensor_retain(t)};
     memcpy(e->name, name, size);
     ((entry **)s->entries.data)[s->entries.size++] = e;
-    cfxi_table_insert(&s->table, hash, e);
+    cfxi_ir_table_insert(&s->table, hash, e);
     return CFX_OK;
 }
 

@@ -16,8 +16,8 @@ typedef struct pair {
     for (int64_t i = 0; i < n; i++)                                                                \
         *(type *)(to + i * to_step) = *(const type *)(from + i * from_step)
 
-void cfxi_move(size_t size, int64_t n, const char *from, int64_t from_step, char *to,
-               int64_t to_step)
+void cfxi_rt_move(size_t size, int64_t n, const char *from, int64_t from_step, char *to,
+                  int64_t to_step)
 {
     switch (size) {
     case 1: MOVE(uint8_t); break;
@@ -30,7 +30,7 @@ void cfxi_move(size_t size, int64_t n, const char *from, int64_t from_step, char
     }
 }
 
-void cfxi_repeat(size_t size, int64_t n, char *to)
+void cfxi_rt_repeat(size_t size, int64_t n, char *to)
 {
     size_t all = size * (size_t)n;
     size_t done = size;
@@ -52,9 +52,9 @@ static void same_row(void *ctx, int64_t n, char *const *at, const int64_t *step)
         memmove(at[0], at[1], (size_t)n * p->size);
     } else if (step[0] == size && step[1] == 0) {
         memmove(at[0], at[1], p->size);
-        cfxi_repeat(p->size, n, at[0]);
+        cfxi_rt_repeat(p->size, n, at[0]);
     } else {
-        cfxi_move(p->size, n, at[1], step[1], at[0], step[0]);
+        cfxi_rt_move(p->size, n, at[1], step[1], at[0], step[0]);
     }
 }
 
@@ -66,19 +66,19 @@ static void converting_row(void *ctx, int64_t n, char *const *at, const int64_t 
     int64_t from_size = (int64_t)cfx_dtype_size(p->from);
     int64_t to_size = (int64_t)cfx_dtype_size(p->to);
     if (step[0] == to_size && step[1] == from_size) {
-        cfxi_convert(p->isa, p->to, at[0], p->from, at[1], n);
+        cfxi_rt_convert(p->isa, p->to, at[0], p->from, at[1], n);
         return;
     }
     if (step[0] == to_size && step[1] == 0) {
-        cfxi_convert(p->isa, p->to, at[0], p->from, at[1], 1);
-        cfxi_repeat((size_t)to_size, n, at[0]);
+        cfxi_rt_convert(p->isa, p->to, at[0], p->from, at[1], 1);
+        cfxi_rt_repeat((size_t)to_size, n, at[0]);
         return;
     }
     for (int64_t i = 0; i < n; i += BLOCK) {
         int64_t some = n - i < BLOCK ? n - i : BLOCK;
-        cfxi_move((size_t)from_size, some, at[1] + i * step[1], step[1], from, from_size);
-        cfxi_convert(p->isa, p->to, to, p->from, from, some);
-        cfxi_move((size_t)to_size, some, to, to_size, at[0] + i * step[0], step[0]);
+        cfxi_rt_move((size_t)from_size, some, at[1] + i * step[1], step[1], from, from_size);
+        cfxi_rt_convert(p->isa, p->to, to, p->from, from, some);
+        cfxi_rt_move((size_t)to_size, some, to, to_size, at[0] + i * step[0], step[0]);
     }
 }
 
@@ -172,13 +172,13 @@ static bool copy_transposed(cfx_runtime *rt, cfx_tensor *dst, const cfx_tensor *
         bands *= dst->size[d];
     }
     int64_t grain = GRAIN / (TILE * t.columns);
-    cfxi_parallel(rt, bands, grain < 1 ? 1 : grain, transpose_bands, &t);
+    cfxi_rt_parallel(rt, bands, grain < 1 ? 1 : grain, transpose_bands, &t);
     return true;
 }
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-cfx_status cfxi_copy(cfx_runtime *rt, cfx_tensor *dst, const cfx_tensor *src, cfx_error *err)
+cfx_status cfxi_rt_copy(cfx_runtime *rt, cfx_tensor *dst, const cfx_tensor *src, cfx_error *err)
 {
     int64_t step[CFX_MAX_DIMS] = {0};
     if (src->ndim > dst->ndim)
@@ -191,23 +191,23 @@ cfx_status cfxi_copy(cfx_runtime *rt, cfx_tensor *dst, const cfx_tensor *src, cf
                                  (long long)src->size[d - skip], (long long)dst->size[d]);
         step[d] = src->size[d - skip] == 1 ? 0 : src->stride[d - skip];
     }
-    if (cfxi_numel(dst) == 0)
+    if (cfxi_tensor_numel(dst) == 0)
         return CFX_OK;
-    pair p = {(cfx_dtype)dst->dtype, (cfx_dtype)src->dtype, cfxi_itemsize(dst), rt->isa};
+    pair p = {(cfx_dtype)dst->dtype, (cfx_dtype)src->dtype, cfxi_tensor_itemsize(dst), rt->isa};
     const cfx_tensor *operands[2] = {dst, src};
     if (p.to != p.from)
-        cfxi_loop(rt, operands, 2, GRAIN, converting_row, &p);
+        cfxi_rt_loop(rt, operands, 2, GRAIN, converting_row, &p);
     else if (!copy_transposed(rt, dst, src, step, &p))
-        cfxi_loop(rt, operands, 2, GRAIN, same_row, &p);
+        cfxi_rt_loop(rt, operands, 2, GRAIN, same_row, &p);
     return CFX_OK;
 }
 
-cfx_tensor *cfxi_contiguous(cfxi_call *c, const cfx_tensor *t, cfx_dtype dtype)
+cfx_tensor *cfxi_rt_contiguous(cfxi_call *c, const cfx_tensor *t, cfx_dtype dtype)
 {
     if (t->dtype == dtype && cfx_tensor_is_contiguous(t))
         return cfx_tensor_retain((cfx_tensor *)t);
     cfx_tensor *copy = cfx_tensor_new(dtype, t->size, t->ndim, c->rt->allocator, c->err);
-    if (copy && cfxi_copy(c->rt, copy, t, c->err) != CFX_OK) {
+    if (copy && cfxi_rt_copy(c->rt, copy, t, c->err) != CFX_OK) {
         cfx_tensor_release(copy);
         return NULL;
     }

@@ -20,14 +20,14 @@
 
 /* ---- flat paths ---------------------------------------------------------------------------- */
 
-cfx_status cfxi_flat_paths_init(cfxi_flat_paths *paths, cfx_graph *g, cfx_error *err)
+cfx_status cfxi_split_flat_paths_init(cfxi_flat_paths *paths, cfx_graph *g, cfx_error *err)
 {
     paths->taken = cfx_namespace_new(g->allocator, err);
     paths->known = paths->taken ? cfx_node_map_new(g->allocator, err) : NULL;
     return paths->known ? CFX_OK : CFX_E_NOMEM;
 }
 
-void cfxi_flat_paths_free(cfxi_flat_paths *paths)
+void cfxi_split_flat_paths_free(cfxi_flat_paths *paths)
 {
     cfx_node_map_free(paths->known);
     cfx_namespace_free(paths->taken);
@@ -42,7 +42,7 @@ static const char *new_flat_path(cfx_namespace *taken, const cfx_node *n, cfx_er
     size_t size = path->size;
     cfx_buffer_init(&text, n->graph->allocator);
     if (cfx_buffer_reserve(&text, size + 24) != CFX_OK) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     memcpy(text.data, path->data, size + 1);
@@ -52,13 +52,13 @@ static const char *new_flat_path(cfx_namespace *taken, const cfx_node *n, cfx_er
     for (size_t i = 1; cfx_namespace_has(taken, text.data, size); i++)
         size = path->size + (size_t)snprintf(text.data + path->size, 24, "_%zu", i);
     if (cfx_namespace_add(taken, text.data, size, err) == CFX_OK)
-        found = cfxi_namespace_find(taken, text.data, size)->data;
+        found = cfxi_ir_namespace_find(taken, text.data, size)->data;
     cfx_buffer_free(&text);
     return found;
 }
 
-cfx_status cfxi_flat_path(cfxi_flat_paths *paths, const cfx_node *n, const char **path,
-                          cfx_error *err)
+cfx_status cfxi_split_flat_path(cfxi_flat_paths *paths, const cfx_node *n, const char **path,
+                                cfx_error *err)
 {
     const cfx_node *key = (const cfx_node *)n->callee;
     *path = NULL;
@@ -83,15 +83,15 @@ typedef struct builder {
     cfx_error *err;
 } builder;
 
-cfx_node **cfxi_nodes_copy(const cfx_graph *g, cfx_node *const *nodes, size_t n)
+cfx_node **cfxi_split_nodes_copy(const cfx_graph *g, cfx_node *const *nodes, size_t n)
 {
-    cfx_node **copy = cfxi_alloc(g->allocator, n * sizeof *copy);
+    cfx_node **copy = cfxi_base_alloc(g->allocator, n * sizeof *copy);
     if (copy && n > 0)
         memcpy(copy, nodes, n * sizeof *copy);
     return copy;
 }
 
-cfx_value cfxi_map_look_up(void *map, cfx_node *n, cfx_error *err)
+cfx_value cfxi_split_map_look_up(void *map, cfx_node *n, cfx_error *err)
 {
     cfx_value v = cfx_node_map_get(map, n);
     if (v.kind == CFX_KIND_INVALID)
@@ -102,8 +102,8 @@ cfx_value cfxi_map_look_up(void *map, cfx_node *n, cfx_error *err)
 
 static cfx_status add_copy(builder *b, cfx_node *n, const cfxi_copy_as *as)
 {
-    cfx_node *copy = cfxi_graph_copy_as(b->part->graph, n, as, cfxi_map_look_up, b->plan->map,
-                                        b->err);
+    cfx_node *copy =
+        cfxi_ir_graph_copy_as(b->part->graph, n, as, cfxi_split_map_look_up, b->plan->map, b->err);
     if (!copy)
         return b->err->status;
     b->part->origins[b->part->n_origins++] = n;
@@ -129,7 +129,7 @@ static cfx_status add_body(builder *b)
     for (size_t i = 0; i < b->plan->n_body; i++) {
         cfx_node *n = b->plan->body[i];
         cfxi_copy_as as = {.name = rename ? NULL : n->name->data};
-        CFX_TRY(cfxi_flat_path(&b->paths, n, &as.path, b->err));
+        CFX_TRY(cfxi_split_flat_path(&b->paths, n, &as.path, b->err));
         CFX_TRY(add_copy(b, n, &as));
     }
     return CFX_OK;
@@ -140,14 +140,14 @@ static cfx_status add_output(builder *b)
 {
     const cfxi_part_plan *plan = b->plan;
     cfx_graph *graph = b->part->graph;
-    cfx_value *items = cfxi_alloc(graph->allocator, plan->n_outputs * sizeof *items);
+    cfx_value *items = cfxi_base_alloc(graph->allocator, plan->n_outputs * sizeof *items);
     if (!items)
-        return cfxi_nomem(b->err);
+        return cfxi_base_nomem(b->err);
     for (size_t i = 0; i < plan->n_outputs; i++)
         items[i] = cfx_node_map_get(plan->map, plan->outputs[i]);
     bool alone = plan->n_outputs == 1 && !(plan->flags & CFX_PART_TUPLE);
     cfx_value result = alone ? items[0] : cfx_value_tuple(graph, items, plan->n_outputs, b->err);
-    cfxi_free(graph->allocator, items, plan->n_outputs * sizeof *items);
+    cfxi_base_free(graph->allocator, items, plan->n_outputs * sizeof *items);
     if (result.kind == CFX_KIND_INVALID)
         return CFX_E_NOMEM;
     if (!cfx_graph_output(graph, result, b->err)) {
@@ -161,7 +161,7 @@ static cfx_status add_output(builder *b)
 static cfx_status build(builder *b)
 {
     if (b->plan->flags & CFX_PART_FLAT_PATHS)
-        CFX_TRY(cfxi_flat_paths_init(&b->paths, b->src, b->err));
+        CFX_TRY(cfxi_split_flat_paths_init(&b->paths, b->src, b->err));
     CFX_TRY(add_inputs(b));
     CFX_TRY(add_body(b));
     return add_output(b);
@@ -175,23 +175,23 @@ static bool prepare(cfx_part *part, cfx_graph *g, const cfxi_part_plan *plan, cf
     part->graph = cfx_graph_new(g->allocator, g->host, err);
     if (!part->graph)
         return false;
-    part->inputs = cfxi_nodes_copy(g, plan->inputs, plan->n_inputs);
-    part->outputs = cfxi_nodes_copy(g, plan->outputs, plan->n_outputs);
-    part->origins = cfxi_alloc(g->allocator, n * sizeof *part->origins);
+    part->inputs = cfxi_split_nodes_copy(g, plan->inputs, plan->n_inputs);
+    part->outputs = cfxi_split_nodes_copy(g, plan->outputs, plan->n_outputs);
+    part->origins = cfxi_base_alloc(g->allocator, n * sizeof *part->origins);
     if (part->inputs && part->outputs && part->origins)
         return true;
-    cfxi_nomem(err);
+    cfxi_base_nomem(err);
     return false;
 }
 
-cfx_status cfxi_part_build(cfx_graph *g, const cfxi_part_plan *plan, cfx_part *part,
-                           cfx_error *err)
+cfx_status cfxi_split_part_build(cfx_graph *g, const cfxi_part_plan *plan, cfx_part *part,
+                                 cfx_error *err)
 {
     const size_t n = plan->n_inputs + plan->n_body + 1;
     cfx_error own;
-    builder b = {.src = g, .plan = plan, .part = part, .err = cfxi_error_or(err, &own)};
+    builder b = {.src = g, .plan = plan, .part = part, .err = cfxi_base_error_or(err, &own)};
     cfx_status status = prepare(part, g, plan, err) ? build(&b) : CFX_E_NOMEM;
-    cfxi_flat_paths_free(&b.paths);
+    cfxi_split_flat_paths_free(&b.paths);
     if (status == CFX_OK)
         return CFX_OK;
     part->n_origins = n;  /* what the array has room for */
@@ -203,9 +203,9 @@ void cfx_part_free(cfx_part *part)
 {
     const cfx_allocator *a = part->graph ? part->graph->allocator : NULL;
     if (part->graph) {
-        cfxi_free(a, part->inputs, part->n_inputs * sizeof *part->inputs);
-        cfxi_free(a, part->outputs, part->n_outputs * sizeof *part->outputs);
-        cfxi_free(a, part->origins, part->n_origins * sizeof *part->origins);
+        cfxi_base_free(a, part->inputs, part->n_inputs * sizeof *part->inputs);
+        cfxi_base_free(a, part->outputs, part->n_outputs * sizeof *part->outputs);
+        cfxi_base_free(a, part->origins, part->n_origins * sizeof *part->origins);
         cfx_graph_release(part->graph);
     }
     *part = (cfx_part){0};
@@ -231,7 +231,7 @@ static bool is(const boundary *b, const cfx_node *n, uint32_t mark)
 /* Marks say nothing of the nodes of another graph. */
 static bool is_here(const boundary *b, const cfx_node *n)
 {
-    return n->graph == b->g && !cfxi_node_erased(n) && !cfxi_node_is_root(n);
+    return n->graph == b->g && !cfxi_ir_node_erased(n) && !cfxi_ir_node_is_root(n);
 }
 
 static cfx_status bad(const boundary *b, const cfx_node *n, const char *what)
@@ -274,7 +274,7 @@ static cfx_status find_inputs(boundary *b)
                                      "among the nodes nor among the inputs; add it to one of them",
                                      n->name->data, def->name->data);
             def->mark = b->stamp + INPUT;
-            CFX_TRY(cfxi_nodes_push(&b->inputs, def, b->g->allocator, b->err));
+            CFX_TRY(cfxi_analysis_nodes_push(&b->inputs, def, b->g->allocator, b->err));
         }
     }
     return CFX_OK;
@@ -296,7 +296,8 @@ static cfx_status find_outputs(boundary *b)
             return bad(b, b->what->outputs[i], "is no output: it is not among the nodes");
     for (size_t i = 0; !b->what->outputs && i < b->what->n; i++)
         if (is_used_outside(b, b->what->nodes[i]))
-            CFX_TRY(cfxi_nodes_push(&b->outputs, b->what->nodes[i], b->g->allocator, b->err));
+            CFX_TRY(
+                cfxi_analysis_nodes_push(&b->outputs, b->what->nodes[i], b->g->allocator, b->err));
     return CFX_OK;
 }
 
@@ -313,17 +314,17 @@ static cfx_status build_found(const boundary *b, cfx_node_map *map, cfx_part *pa
         .flags = what->flags,
         .map = map,
     };
-    cfxi_graph_freeze(b->g);
-    cfx_status status = cfxi_part_build(b->g, &plan, part, b->err);
-    cfxi_graph_thaw(b->g);
+    cfxi_ir_graph_freeze(b->g);
+    cfx_status status = cfxi_split_part_build(b->g, &plan, part, b->err);
+    cfxi_ir_graph_thaw(b->g);
     return status;
 }
 
 cfx_status cfx_graph_extract(cfx_graph *g, const cfx_extract *what, cfx_part *part, cfx_error *err)
 {
     *part = (cfx_part){0};
-    CFX_TRY(cfxi_expect(g, "graph", err));
-    boundary b = {.g = g, .what = what, .stamp = cfxi_graph_stamp(g, MARKS), .err = err};
+    CFX_TRY(cfxi_base_expect(g, "graph", err));
+    boundary b = {.g = g, .what = what, .stamp = cfxi_ir_graph_stamp(g, MARKS), .err = err};
     cfx_node_map *map = what->map ? what->map : cfx_node_map_new(g->allocator, err);
     cfx_status status = map ? mark_members(&b) : CFX_E_NOMEM;
     if (status == CFX_OK)
@@ -334,7 +335,7 @@ cfx_status cfx_graph_extract(cfx_graph *g, const cfx_extract *what, cfx_part *pa
         status = build_found(&b, map, part);
     if (map != what->map)
         cfx_node_map_free(map);
-    cfxi_vec_free(&b.inputs, sizeof(cfx_node *), g->allocator);
-    cfxi_vec_free(&b.outputs, sizeof(cfx_node *), g->allocator);
+    cfxi_base_vec_free(&b.inputs, sizeof(cfx_node *), g->allocator);
+    cfxi_base_vec_free(&b.outputs, sizeof(cfx_node *), g->allocator);
     return status;
 }

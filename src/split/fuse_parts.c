@@ -99,14 +99,14 @@ static cfx_status report_cycle(check_job *job, cfx_error *err)
     const cfx_node *def = stuck_input(job, unit, &user);
     return cfx_error_set(err, CFX_E_GRAPH, "Invalid partition, found dependency cycles: %%%s%s "
                          "uses %%%s, which needs a result of the partition that %%%s is in",
-                         user->name->data, cfxi_where(user, where), def->name->data,
+                         user->name->data, cfxi_ir_where(user, where), def->name->data,
                          user->name->data);
 }
 
 static cfx_status check(check_job *job, cfx_error *err)
 {
     const size_t units = job->n + job->size;
-    job->stamp = cfxi_graph_number(job->graph);
+    job->stamp = cfxi_ir_graph_number(job->graph);
     for (size_t i = 0; i < units; i++) {
         job->first[i] = CFX_NO_PART;
         job->missing[i] = 0;
@@ -126,9 +126,9 @@ cfx_status cfx_graph_check_parts(cfx_graph *g, const uint32_t *parts, size_t n, 
     const size_t numbers = (n + g->size) * 3 + g->size;
     if (g->size == 0)
         return CFX_OK;
-    uint32_t *arrays = cfxi_alloc(g->allocator, numbers * sizeof *arrays);
-    job.nodes = cfxi_alloc(g->allocator, g->size * sizeof *job.nodes);
-    cfx_status status = arrays && job.nodes ? CFX_OK : cfxi_nomem(err);
+    uint32_t *arrays = cfxi_base_alloc(g->allocator, numbers * sizeof *arrays);
+    job.nodes = cfxi_base_alloc(g->allocator, g->size * sizeof *job.nodes);
+    cfx_status status = arrays && job.nodes ? CFX_OK : cfxi_base_nomem(err);
     if (status == CFX_OK) {
         job.first = arrays;
         job.missing = job.first + n + g->size;
@@ -136,8 +136,8 @@ cfx_status cfx_graph_check_parts(cfx_graph *g, const uint32_t *parts, size_t n, 
         job.next = job.ready + n + g->size;
         status = check(&job, err);
     }
-    cfxi_free(g->allocator, arrays, numbers * sizeof *arrays);
-    cfxi_free(g->allocator, job.nodes, g->size * sizeof *job.nodes);
+    cfxi_base_free(g->allocator, arrays, numbers * sizeof *arrays);
+    cfxi_base_free(g->allocator, job.nodes, g->size * sizeof *job.nodes);
     return status;
 }
 
@@ -146,15 +146,15 @@ cfx_status cfx_graph_check_parts(cfx_graph *g, const uint32_t *parts, size_t n, 
 static cfx_node *add_module_call(cfx_graph *g, const cfx_fused *call, cfx_error *err)
 {
     const cfx_target path = {.name = call->path, .size = strlen(call->path)};
-    cfx_value *items = cfxi_alloc(g->allocator, call->n_inputs * sizeof *items);
+    cfx_value *items = cfxi_base_alloc(g->allocator, call->n_inputs * sizeof *items);
     if (!items) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     for (size_t i = 0; i < call->n_inputs; i++)
         items[i] = cfx_from_node(call->inputs[i]);
-    cfx_node *n = cfxi_add_call(g, CFX_OP_CALL_MODULE, path, items, call->n_inputs, err);
-    cfxi_free(g->allocator, items, call->n_inputs * sizeof *items);
+    cfx_node *n = cfxi_analysis_add_call(g, CFX_OP_CALL_MODULE, path, items, call->n_inputs, err);
+    cfxi_base_free(g->allocator, items, call->n_inputs * sizeof *items);
     return n;
 }
 
@@ -170,7 +170,7 @@ static cfx_node *make_call(cfx_graph *g, const cfx_fused *call, cfx_target getit
     }
     for (size_t i = 0; i < call->n_outputs; i++) {
         cfx_value pair[] = {cfx_from_node(n), cfx_int((int64_t)i)};
-        made[i] = cfxi_add_call(g, CFX_OP_CALL_FUNCTION, getitem, pair, 2, err);
+        made[i] = cfxi_analysis_add_call(g, CFX_OP_CALL_FUNCTION, getitem, pair, 2, err);
         if (!made[i]) {
             while (i-- > 0)
                 cfx_graph_erase(g, made[i], NULL);
@@ -205,21 +205,21 @@ cfx_node *cfx_graph_insert_fused(cfx_graph *g, const cfx_fused *call, cfx_target
 {
     const size_t room = call->n_outputs * sizeof *made;
     for (size_t i = 0; i < call->n_outputs; i++)
-        if (call->outputs[i]->graph != g || cfxi_node_erased(call->outputs[i])) {
+        if (call->outputs[i]->graph != g || cfxi_ir_node_erased(call->outputs[i])) {
             cfx_error_set(err, CFX_E_GRAPH, "%%%s, whose place a call is to take, is not in this "
                           "graph", call->outputs[i]->name->data);
             return NULL;
         }
-    cfx_node **results = made ? made : cfxi_alloc(g->allocator, room);
+    cfx_node **results = made ? made : cfxi_base_alloc(g->allocator, room);
     if (!results) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     const cfx_insert_point old = cfx_graph_insert_point(g);
     cfx_node *after = call->after ? call->after : last_of(call);
     /* in front of what follows: nodes created behind one and the same node come in reverse */
     cfx_node *next = after ? after->next : g->root.next;
-    const cfx_insert_point here = {cfxi_node_is_root(next) ? NULL : next, false};
+    const cfx_insert_point here = {cfxi_ir_node_is_root(next) ? NULL : next, false};
     cfx_node *n = NULL;
     if (cfx_graph_set_insert_point(g, here, err) == CFX_OK)
         n = make_call(g, call, getitem, results, err);
@@ -227,6 +227,6 @@ cfx_node *cfx_graph_insert_fused(cfx_graph *g, const cfx_fused *call, cfx_target
     if (n && use_results(call, n, results, err) != CFX_OK)
         n = NULL;
     if (results != made)
-        cfxi_free(g->allocator, results, room);
+        cfxi_base_free(g->allocator, results, room);
     return n;
 }

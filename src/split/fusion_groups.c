@@ -25,14 +25,14 @@ static cfx_status join_users(group_job *job, const unsigned char *flags, cfx_err
     for (size_t i = 0; i < job->base.n; i++) {
         const cfx_use *use = cfx_node_first_use(job->nodes[i]);
         for (; use; use = cfx_use_next(use)) {
-            uint32_t user = cfxi_partition_at(&job->base, use->user);
+            uint32_t user = cfxi_split_partition_at(&job->base, use->user);
             if (user <= i)
                 return cfx_error_set(err, CFX_E_GRAPH, "node %%%s stands before %%%s, which it "
                                      "uses; sort the graph first (toposort)",
                                      use->user->name->data, job->nodes[i]->name->data);
             if (job->base.supported[i] && job->base.supported[user] &&
                 !(flags[i] & CFX_NODE_TENSOR))
-                cfxi_partition_join(&job->base, (uint32_t)i, user);
+                cfxi_split_partition_join(&job->base, (uint32_t)i, user);
         }
     }
     return CFX_OK;
@@ -40,7 +40,7 @@ static cfx_status join_users(group_job *job, const unsigned char *flags, cfx_err
 
 static bool is_member(group_job *job, uint32_t i, uint32_t root)
 {
-    return job->base.supported[i] && cfxi_partition_root(&job->base, i) == root;
+    return job->base.supported[i] && cfxi_split_partition_root(&job->base, i) == root;
 }
 
 /* From the first node of a group to its last. */
@@ -50,7 +50,7 @@ static void find_ways(group_job *job, uint32_t first, uint32_t last, uint32_t ro
         const cfx_node *n = job->nodes[i];
         job->ways[i] = 0;
         for (uint32_t k = 0; k < n->n_inputs; k++) {
-            uint32_t def = cfxi_partition_at(&job->base, n->inputs[k].def);
+            uint32_t def = cfxi_split_partition_at(&job->base, n->inputs[k].def);
             if (def >= first && (is_member(job, def, root) || (job->ways[def] & FROM)))
                 job->ways[i] |= FROM;
         }
@@ -58,7 +58,7 @@ static void find_ways(group_job *job, uint32_t first, uint32_t last, uint32_t ro
     for (uint32_t i = last + 1; i-- > first;) {
         const cfx_use *use = cfx_node_first_use(job->nodes[i]);
         for (; use; use = cfx_use_next(use)) {
-            uint32_t user = cfxi_partition_at(&job->base, use->user);
+            uint32_t user = cfxi_split_partition_at(&job->base, use->user);
             if (user <= last && (is_member(job, user, root) || (job->ways[user] & TO)))
                 job->ways[i] |= TO;
         }
@@ -67,12 +67,12 @@ static void find_ways(group_job *job, uint32_t first, uint32_t last, uint32_t ro
 
 static void close_group(group_job *job, uint32_t first, uint32_t last)
 {
-    uint32_t root = cfxi_partition_root(&job->base, first);
+    uint32_t root = cfxi_split_partition_root(&job->base, first);
     find_ways(job, first, last, root);
     for (uint32_t i = first; i <= last; i++)
         if (job->ways[i] == (FROM | TO) && job->base.supported[i] && !is_member(job, i, root)) {
-            cfxi_partition_join(&job->base, first, i);
-            root = cfxi_partition_root(&job->base, first);
+            cfxi_split_partition_join(&job->base, first, i);
+            root = cfxi_split_partition_root(&job->base, first);
             job->changed = true;
         }
 }
@@ -85,16 +85,16 @@ static void close_groups(group_job *job)
         job->changed = false;
         for (size_t i = 0; i < n; i++)
             if (job->base.supported[i])
-                job->last[cfxi_partition_root(&job->base, (uint32_t)i)] = (uint32_t)i;
+                job->last[cfxi_split_partition_root(&job->base, (uint32_t)i)] = (uint32_t)i;
         for (size_t i = 0; i < n; i++)
             job->base.scratch[i] = 0;
         for (size_t i = 0; i < n; i++) {
-            uint32_t root = cfxi_partition_root(&job->base, (uint32_t)i);
+            uint32_t root = cfxi_split_partition_root(&job->base, (uint32_t)i);
             if (!job->base.supported[i] || job->base.size[root] < 2 || job->base.scratch[root])
                 continue;
             job->base.scratch[root] = 1;
             close_group(job, (uint32_t)i, job->last[root]);
-            job->base.scratch[cfxi_partition_root(&job->base, (uint32_t)i)] = 1;
+            job->base.scratch[cfxi_split_partition_root(&job->base, (uint32_t)i)] = 1;
         }
     } while (job->changed);
 }
@@ -105,7 +105,7 @@ static size_t number_groups(group_job *job, uint32_t *groups)
     for (size_t i = 0; i < job->base.n; i++)
         job->base.scratch[i] = CFX_NO_PART;
     for (size_t i = 0; i < job->base.n; i++) {
-        uint32_t root = cfxi_partition_root(&job->base, (uint32_t)i);
+        uint32_t root = cfxi_split_partition_root(&job->base, (uint32_t)i);
         groups[i] = CFX_NO_PART;
         if (!job->base.supported[i] || job->base.size[root] < 2)
             continue;
@@ -120,7 +120,7 @@ static cfx_status find_groups(group_job *job, const unsigned char *flags, uint32
                               size_t *n, cfx_error *err)
 {
     size_t i = 0;
-    job->base.stamp = cfxi_graph_number(job->base.graph);
+    job->base.stamp = cfxi_ir_graph_number(job->base.graph);
     for (cfx_node *node = job->base.graph->root.next; i < job->base.n; node = node->next, i++) {
         job->nodes[i] = node;
         job->base.supported[i] = (flags[i] & CFX_NODE_ACC) != 0;
@@ -141,9 +141,9 @@ cfx_status cfx_graph_fusion_groups(cfx_graph *g, const unsigned char *flags, uin
     *n = 0;
     if (size == 0)
         return CFX_OK;
-    char *block = cfxi_alloc(g->allocator, size * each);
+    char *block = cfxi_base_alloc(g->allocator, size * each);
     if (!block)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     job.nodes = (cfx_node **)(void *)block;
     job.base.parent = (uint32_t *)(void *)(job.nodes + size);
     job.base.size = job.base.parent + size;
@@ -152,6 +152,6 @@ cfx_status cfx_graph_fusion_groups(cfx_graph *g, const unsigned char *flags, uin
     job.base.supported = (bool *)(void *)(job.last + size);
     job.ways = (unsigned char *)(void *)(job.base.supported + size);
     cfx_status status = find_groups(&job, flags, groups, n, err);
-    cfxi_free(g->allocator, block, size * each);
+    cfxi_base_free(g->allocator, block, size * each);
     return status;
 }

@@ -25,25 +25,27 @@ static int kind_of(const cfx_node *n)
 static bool allocate(cfxi_placer *p)
 {
     const size_t n = p->n, e = p->n_edges;
-#define ARRAY(member, size) ((p->member = cfxi_array(&p->arena, size, sizeof *p->member)) != NULL)
+#define ARRAY(member, size)                                                                        \
+    ((p->member = cfxi_split_new_array(&p->arena, size, sizeof *p->member)) != NULL)
     return ARRAY(nodes, n) && ARRAY(kind, n) && ARRAY(reads, e) && ARRAY(first, n + 1) &&
            ARRAY(sizes, n) && ARRAY(latencies, n) && ARRAY(shared, e) && ARRAY(moved, e) &&
            ARRAY(leaf, e) && ARRAY(leaves, n + 1) && ARRAY(members, n) && ARRAY(starts, n + 1) &&
            ARRAY(seen, n) && ARRAY(slot, n) && ARRAY(far, n) && ARRAY(weights, n) &&
            ARRAY(costs, n + e) && ARRAY(trial, n) && ARRAY(trial_devices, n) &&
-           cfxi_link_room_init(&p->room, &p->arena, n, e, p->what->n_devices);
+           cfxi_split_link_room_init(&p->room, &p->arena, n, e, p->what->n_devices);
 #undef ARRAY
 }
 
-cfx_status cfxi_placer_init(cfxi_placer *p, cfx_graph *g, const cfx_place *what, cfx_error *err)
+cfx_status cfxi_split_placer_init(cfxi_placer *p, cfx_graph *g, const cfx_place *what,
+                                  cfx_error *err)
 {
     *p = (cfxi_placer){.g = g, .what = what, .n = g->size};
-    cfxi_arena_init(&p->arena, g->allocator);
+    cfxi_base_arena_init(&p->arena, g->allocator);
     for (const cfx_node *n = g->root.next; n != &g->root; n = n->next)
         p->n_edges += n->n_inputs;
     if (!allocate(p))
-        return cfxi_nomem(err);
-    const uint32_t stamp = cfxi_graph_number(g);
+        return cfxi_base_nomem(err);
+    const uint32_t stamp = cfxi_ir_graph_number(g);
     uint32_t i = 0, edge = 0;
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next, i++) {
         p->nodes[i] = n;
@@ -62,7 +64,7 @@ cfx_status cfxi_placer_init(cfxi_placer *p, cfx_graph *g, const cfx_place *what,
     return CFX_OK;
 }
 
-void cfxi_placer_done(cfxi_placer *p) { cfxi_arena_release(&p->arena); }
+void cfxi_split_placer_done(cfxi_placer *p) { cfxi_base_arena_release(&p->arena); }
 
 /* ---- parts --------------------------------------------------------------------------------- */
 
@@ -159,7 +161,7 @@ static void find_latencies(cfxi_placer *p, const uint32_t *parts)
     }
 }
 
-void cfxi_survey_parts(cfxi_placer *p, const uint32_t *parts, size_t n)
+void cfxi_split_survey_parts(cfxi_placer *p, const uint32_t *parts, size_t n)
 {
     uint32_t n_leaves = 0;
     p->n_parts = n;
@@ -180,23 +182,24 @@ void cfxi_survey_parts(cfxi_placer *p, const uint32_t *parts, size_t n)
     }
 }
 
-bool cfxi_part_levels(cfxi_placer *p)
+bool cfxi_split_part_levels(cfxi_placer *p)
 {
     for (size_t i = 0; i < p->n_parts; i++)
         p->weights[i] = 0;
     for (size_t k = 0; k < p->n_links; k++)
         p->costs[k] = (cfx_link){p->shared[k].from, p->shared[k].to, 1};
-    return cfxi_longest_ways(p->n_parts, p->weights, p->costs, p->n_links, p->far, NULL, &p->room);
+    return cfxi_split_longest_ways(p->n_parts, p->weights, p->costs, p->n_links, p->far, NULL,
+                                   &p->room);
 }
 
-bool cfxi_map_parts(cfxi_placer *p, uint32_t *devices)
+bool cfxi_split_map_parts(cfxi_placer *p, uint32_t *devices)
 {
     const cfx_fit fit = {p->what->memory, p->what->n_devices, p->sizes, p->n_parts,
                          p->shared, p->n_links, NULL, 0};
-    return cfxi_fit_parts(&fit, devices, &p->room);
+    return cfxi_split_fit_parts(&fit, devices, &p->room);
 }
 
-double cfxi_parts_latency(cfxi_placer *p, const uint32_t *devices)
+double cfxi_split_parts_latency(cfxi_placer *p, const uint32_t *devices)
 {
     double longest = 0;
     for (size_t k = 0; k < p->n_links; k++) {
@@ -204,15 +207,16 @@ double cfxi_parts_latency(cfxi_placer *p, const uint32_t *devices)
         const bool near = devices[from] != CFX_NO_PART && devices[from] == devices[to];
         p->costs[k] = (cfx_link){from, to, near ? 0 : p->moved[k].weight / p->what->rate};
     }
-    if (!cfxi_longest_ways(p->n_parts, p->latencies, p->costs, p->n_links, p->far, NULL, &p->room))
+    if (!cfxi_split_longest_ways(p->n_parts, p->latencies, p->costs, p->n_links, p->far, NULL,
+                                 &p->room))
         return INFINITY;
     for (size_t i = 0; i < p->n_parts; i++)
         longest = p->far[i] > longest ? p->far[i] : longest;
     return longest;
 }
 
-void cfxi_join_parts(const cfxi_placer *p, const uint32_t *parts, size_t n, uint32_t a, uint32_t b,
-                     uint32_t *joined)
+void cfxi_split_join_parts(const cfxi_placer *p, const uint32_t *parts, size_t n, uint32_t a,
+                           uint32_t b, uint32_t *joined)
 {
     for (size_t i = 0; i < p->n; i++) {
         const uint32_t part = parts[i];

@@ -25,18 +25,18 @@ static cfx_status ask_all(cfxi_partition *job, const cfx_partition_options *opts
 {
     cfx_graph *g = job->graph;
     cfx_status status = CFX_OK;
-    cfxi_graph_freeze(g);
+    cfxi_ir_graph_freeze(g);
     size_t i = job->n;
     for (cfx_node *n = g->root.prev; status == CFX_OK && n != &g->root; n = n->prev) {
         int answer = opts->supported(opts->ctx, n);
         job->supported[--i] = answer > 0;
         /* an index that is a node may need the part of the value: such a call stays where it is */
-        job->takes_item[i] = n->n_inputs == 1 && cfxi_is_getitem(n);
+        job->takes_item[i] = n->n_inputs == 1 && cfxi_analysis_is_getitem(n);
         if (answer < 0)
             status = cfx_error_set(err, CFX_E_HOST, "could not tell whether node %%%s is supported",
                                    n->name->data);
     }
-    cfxi_graph_thaw(g);
+    cfxi_ir_graph_thaw(g);
     return status;
 }
 
@@ -48,7 +48,7 @@ static cfx_status find_levels(cfxi_partition *job, cfx_error *err)
         uint32_t level = 0;
         i--;
         for (const cfx_use *use = cfx_node_first_use(n); use; use = cfx_use_next(use)) {
-            size_t user = cfxi_partition_at(job, use->user);
+            size_t user = cfxi_split_partition_at(job, use->user);
             if (user <= i)
                 return cfx_error_set(err, CFX_E_GRAPH, "node %%%s stands before %%%s, which it "
                                      "uses; sort the graph first (toposort)",
@@ -63,7 +63,7 @@ static cfx_status find_levels(cfxi_partition *job, cfx_error *err)
 
 /* ---- groups -------------------------------------------------------------------------------- */
 
-uint32_t cfxi_partition_root(cfxi_partition *job, uint32_t i)
+uint32_t cfxi_split_partition_root(cfxi_partition *job, uint32_t i)
 {
     while (job->parent[i] != i) {
         job->parent[i] = job->parent[job->parent[i]];
@@ -74,10 +74,10 @@ uint32_t cfxi_partition_root(cfxi_partition *job, uint32_t i)
 
 /* The root of a group is the node that torch.fx would number it after: of the larger group, or of
  * the one begun later, which stands further in front. */
-void cfxi_partition_join(cfxi_partition *job, uint32_t a, uint32_t b)
+void cfxi_split_partition_join(cfxi_partition *job, uint32_t a, uint32_t b)
 {
-    a = cfxi_partition_root(job, a);
-    b = cfxi_partition_root(job, b);
+    a = cfxi_split_partition_root(job, a);
+    b = cfxi_split_partition_root(job, b);
     if (a == b)
         return;
     if (job->size[a] < job->size[b] || (job->size[a] == job->size[b] && a > b)) {
@@ -101,7 +101,7 @@ static void join_levels(cfxi_partition *job)
         if (*one == CFX_NO_PART)
             *one = (uint32_t)i;
         else
-            cfxi_partition_join(job, *one, (uint32_t)i);
+            cfxi_split_partition_join(job, *one, (uint32_t)i);
     }
 }
 
@@ -110,7 +110,7 @@ static void join_levels(cfxi_partition *job)
 static bool is_used_for_items(const cfxi_partition *job, const cfx_node *n)
 {
     for (const cfx_use *use = cfx_node_first_use(n); use; use = cfx_use_next(use))
-        if (!job->takes_item[cfxi_partition_at(job, use->user)])
+        if (!job->takes_item[cfxi_split_partition_at(job, use->user)])
             return false;
     return true;
 }
@@ -122,7 +122,7 @@ static void move_items(const cfxi_partition *job, uint32_t *parts)
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next, i++)
         if (is_used_for_items(job, n))
             for (const cfx_use *use = cfx_node_first_use(n); use; use = cfx_use_next(use))
-                parts[cfxi_partition_at(job, use->user)] = parts[i];
+                parts[cfxi_split_partition_at(job, use->user)] = parts[i];
 }
 
 /* ---- numbers ------------------------------------------------------------------------------- */
@@ -135,7 +135,8 @@ static void number_groups(cfxi_partition *job, uint32_t *parts)
     for (size_t i = job->n; i-- > 0;)
         number[i] = job->supported[i] && job->parent[i] == i ? next++ : CFX_NO_PART;
     for (size_t i = 0; i < job->n; i++)
-        parts[i] = job->supported[i] ? number[cfxi_partition_root(job, (uint32_t)i)] : CFX_NO_PART;
+        parts[i] =
+            job->supported[i] ? number[cfxi_split_partition_root(job, (uint32_t)i)] : CFX_NO_PART;
 }
 
 /* Parts that lost all their nodes have no number. */
@@ -164,14 +165,14 @@ static cfx_status propose(cfxi_partition *job, const cfx_partition_options *opts
                           size_t *n, cfx_error *err)
 {
     CFX_TRY(ask_all(job, opts, err));
-    job->stamp = cfxi_graph_number(job->graph);
+    job->stamp = cfxi_ir_graph_number(job->graph);
     CFX_TRY(find_levels(job, err));
     for (size_t i = 0; i < job->n; i++) {
         job->parent[i] = (uint32_t)i;
         job->size[i] = 1;
     }
     if (opts->connected)
-        CFX_TRY(cfxi_partition_connected(job, err));
+        CFX_TRY(cfxi_split_partition_connected(job, err));
     else
         join_levels(job);
     number_groups(job, parts);
@@ -187,10 +188,10 @@ cfx_status cfx_graph_partition(cfx_graph *g, const cfx_partition_options *opts, 
     *n = 0;
     if (size == 0)
         return CFX_OK;
-    uint32_t *arrays = cfxi_alloc(g->allocator, size * ARRAYS * sizeof *arrays);
-    bool *flags = cfxi_alloc(g->allocator, size * 2);
+    uint32_t *arrays = cfxi_base_alloc(g->allocator, size * ARRAYS * sizeof *arrays);
+    bool *flags = cfxi_base_alloc(g->allocator, size * 2);
     cfxi_partition job = {.graph = g, .n = size};
-    cfx_status status = arrays && flags ? CFX_OK : cfxi_nomem(err);
+    cfx_status status = arrays && flags ? CFX_OK : cfxi_base_nomem(err);
     if (status == CFX_OK) {
         job.supported = flags;
         job.takes_item = flags + size;
@@ -200,7 +201,7 @@ cfx_status cfx_graph_partition(cfx_graph *g, const cfx_partition_options *opts, 
         job.scratch = arrays + 3 * size;
         status = propose(&job, opts, parts, n, err);
     }
-    cfxi_free(g->allocator, arrays, size * ARRAYS * sizeof *arrays);
-    cfxi_free(g->allocator, flags, size * 2);
+    cfxi_base_free(g->allocator, arrays, size * ARRAYS * sizeof *arrays);
+    cfxi_base_free(g->allocator, flags, size * 2);
     return status;
 }

@@ -116,11 +116,11 @@ typedef struct way {
 /* False if this is the way that must not be. */
 static bool see(connect_job *job, const way *w, uint32_t at, const cfx_node *neighbour)
 {
-    uint32_t i = cfxi_partition_at(job->base, neighbour);
+    uint32_t i = cfxi_split_partition_at(job->base, neighbour);
     job->steps -= job->steps > 0;
     if (i < job->first)
         return true;
-    uint32_t u = cfxi_partition_root(job->base, i);
+    uint32_t u = cfxi_split_partition_root(job->base, i);
     if (u == w->to)
         return at == w->from;
     const uint64_t label = job->units[u].label, end = job->units[w->to].label;
@@ -175,8 +175,8 @@ static void join(connect_job *job, uint32_t stays, uint32_t goes)
     uint32_t member = a->member;
     a->member = b->member;
     b->member = member;
-    cfxi_partition_join(job->base, stays, goes);
-    uint32_t root = cfxi_partition_root(job->base, stays);
+    cfxi_split_partition_join(job->base, stays, goes);
+    uint32_t root = cfxi_split_partition_root(job->base, stays);
     link_between(job, prev, root, next);
     job->units[root].label = place.label;
     job->units[root].seen = 0;
@@ -206,9 +206,10 @@ static void add_unit(connect_job *job, uint32_t i)
     if (!job->base->supported[i])
         return;
     for (const cfx_use *use = cfx_node_first_use(job->nodes[i]); use; use = cfx_use_next(use)) {
-        uint32_t user = cfxi_partition_at(job->base, use->user);
+        uint32_t user = cfxi_split_partition_at(job->base, use->user);
         if (job->base->supported[user])
-            try_join(job, cfxi_partition_root(job->base, i), cfxi_partition_root(job->base, user));
+            try_join(job, cfxi_split_partition_root(job->base, i),
+                     cfxi_split_partition_root(job->base, user));
     }
 }
 
@@ -224,18 +225,18 @@ static void connect(connect_job *job)
         add_unit(job, (uint32_t)i);
 }
 
-cfx_status cfxi_partition_connected(cfxi_partition *base, cfx_error *err)
+cfx_status cfxi_split_partition_connected(cfxi_partition *base, cfx_error *err)
 {
     const cfx_allocator *a = base->graph->allocator;
     connect_job job = {.base = base, .head = NONE, .tail = NONE};
-    job.nodes = cfxi_alloc(a, base->n * sizeof *job.nodes);
-    job.units = cfxi_alloc(a, base->n * sizeof *job.units);
-    job.seen = cfxi_alloc(a, base->n * sizeof *job.seen);
+    job.nodes = cfxi_base_alloc(a, base->n * sizeof *job.nodes);
+    job.units = cfxi_base_alloc(a, base->n * sizeof *job.units);
+    job.seen = cfxi_base_alloc(a, base->n * sizeof *job.seen);
     const bool made = job.nodes && job.units && job.seen;
     if (made)
         connect(&job);
-    cfxi_free(a, job.nodes, base->n * sizeof *job.nodes);
-    cfxi_free(a, job.units, base->n * sizeof *job.units);
-    cfxi_free(a, job.seen, base->n * sizeof *job.seen);
-    return made ? CFX_OK : cfxi_nomem(err);
+    cfxi_base_free(a, job.nodes, base->n * sizeof *job.nodes);
+    cfxi_base_free(a, job.units, base->n * sizeof *job.units);
+    cfxi_base_free(a, job.seen, base->n * sizeof *job.seen);
+    return made ? CFX_OK : cfxi_base_nomem(err);
 }

@@ -19,15 +19,15 @@ typedef struct cfxi_partition {
     uint32_t *scratch;
 } cfxi_partition;
 
-static inline uint32_t cfxi_partition_at(const cfxi_partition *job, const cfx_node *n)
+static inline uint32_t cfxi_split_partition_at(const cfxi_partition *job, const cfx_node *n)
 {
     return n->mark - job->stamp;
 }
 
-uint32_t cfxi_partition_root(cfxi_partition *job, uint32_t i);
-void cfxi_partition_join(cfxi_partition *job, uint32_t a, uint32_t b);
+uint32_t cfxi_split_partition_root(cfxi_partition *job, uint32_t i);
+void cfxi_split_partition_join(cfxi_partition *job, uint32_t a, uint32_t b);
 
 /* Joins the groups of nodes that use each other. (partition_connected.c) */
-cfx_status cfxi_partition_connected(cfxi_partition *job, cfx_error *err);
+cfx_status cfxi_split_partition_connected(cfxi_partition *job, cfx_error *err);
 
 #endif

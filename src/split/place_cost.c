@@ -15,10 +15,10 @@
 /* How long the graph takes with these parts on the devices that they are then put on. */
 static double try_parts(cfxi_placer *p, const uint32_t *parts, size_t n, uint32_t *devices)
 {
-    cfxi_survey_parts(p, parts, n);
-    if (!cfxi_map_parts(p, devices))
+    cfxi_split_survey_parts(p, parts, n);
+    if (!cfxi_split_map_parts(p, devices))
         return INFINITY;
-    return cfxi_parts_latency(p, devices);
+    return cfxi_split_parts_latency(p, devices);
 }
 
 /* ---- joining parts ------------------------------------------------------------------------- */
@@ -67,7 +67,7 @@ static bool find_best_pair(joiner *j, double *least, uint32_t *a, uint32_t *b)
         for (uint32_t k = i + 1; k < n; k++) {
             if (!j->linked[k] && fabs(j->levels[i] - j->levels[k]) >= 2)
                 continue;
-            cfxi_join_parts(p, j->out->parts, n, i, k, p->trial);
+            cfxi_split_join_parts(p, j->out->parts, n, i, k, p->trial);
             const double latency = try_parts(p, p->trial, n - 1, p->trial_devices);
             if (!isfinite(latency) || latency > *least)
                 continue;
@@ -84,41 +84,41 @@ static bool find_best_pair(joiner *j, double *least, uint32_t *a, uint32_t *b)
 static bool allocate(joiner *j)
 {
     cfxi_placer *p = j->p;
-    j->levels = cfxi_array(&p->arena, p->n, sizeof *j->levels);
-    j->linked = cfxi_array(&p->arena, p->n, sizeof *j->linked);
-    j->ends = cfxi_array(&p->arena, 2 * p->n_edges, sizeof *j->ends);
-    j->starts = cfxi_array(&p->arena, p->n + 1, sizeof *j->starts);
+    j->levels = cfxi_split_new_array(&p->arena, p->n, sizeof *j->levels);
+    j->linked = cfxi_split_new_array(&p->arena, p->n, sizeof *j->linked);
+    j->ends = cfxi_split_new_array(&p->arena, 2 * p->n_edges, sizeof *j->ends);
+    j->starts = cfxi_split_new_array(&p->arena, p->n + 1, sizeof *j->starts);
     if (j->linked)
         memset(j->linked, 0, p->n);
     return j->levels && j->linked && j->ends && j->starts;
 }
 
-cfx_status cfxi_place_by_cost(cfxi_placer *p, cfxi_placing *out, cfx_error *err)
+cfx_status cfxi_split_place_by_cost(cfxi_placer *p, cfxi_placing *out, cfx_error *err)
 {
     joiner j = {.p = p, .out = out};
     uint32_t a = 0, b = 0;
     if (!allocate(&j))
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     out->n = 0;
     for (size_t i = 0; i < p->n; i++) {
         out->devices[i] = CFX_NO_PART;
         out->parts[i] = p->kind[i] == CFXI_CALL ? (uint32_t)out->n++ : CFX_NO_PART;
     }
-    cfxi_survey_parts(p, out->parts, out->n);
-    double least = cfxi_parts_latency(p, out->devices);
+    cfxi_split_survey_parts(p, out->parts, out->n);
+    double least = cfxi_split_parts_latency(p, out->devices);
     for (;;) {
-        cfxi_survey_parts(p, out->parts, out->n);
-        cfxi_part_levels(p);
+        cfxi_split_survey_parts(p, out->parts, out->n);
+        cfxi_split_part_levels(p);
         for (size_t i = 0; i < out->n; i++)
             j.levels[i] = p->far[i];
         keep_links(&j);
         if (!find_best_pair(&j, &least, &a, &b))
             break;
-        cfxi_join_parts(p, out->parts, out->n, a, b, out->parts);
+        cfxi_split_join_parts(p, out->parts, out->n, a, b, out->parts);
         out->n--;
     }
-    cfxi_survey_parts(p, out->parts, out->n);
-    cfxi_map_parts(p, out->devices);
+    cfxi_split_survey_parts(p, out->parts, out->n);
+    cfxi_split_map_parts(p, out->devices);
     return CFX_OK;
 }
 
@@ -171,7 +171,7 @@ static bool improve(cfxi_placer *p, cfxi_placing *out, uint32_t a, double *least
 static void drop_empty(cfxi_placer *p, cfxi_placing *out)
 {
     uint32_t n = 0;
-    cfxi_survey_parts(p, out->parts, out->n);
+    cfxi_split_survey_parts(p, out->parts, out->n);
     for (size_t i = 0; i < out->n; i++) {
         p->slot[i] = n;
         out->devices[n] = out->devices[i];
@@ -183,15 +183,15 @@ static void drop_empty(cfxi_placer *p, cfxi_placing *out)
     out->n = n;
 }
 
-cfx_status cfxi_place_by_exchange(cfxi_placer *p, cfxi_placing *out, cfx_error *err)
+cfx_status cfxi_split_place_by_exchange(cfxi_placer *p, cfxi_placing *out, cfx_error *err)
 {
     bool changed = false;
     for (size_t i = 0; i < p->n; i++)
         if (p->kind[i] == CFXI_CALL && out->parts[i] >= out->n)
             return cfx_error_set(err, CFX_E_INDEX, "call %%%s is in none of the %zu partitions",
                                  p->nodes[i]->name->data, out->n);
-    cfxi_survey_parts(p, out->parts, out->n);
-    double least = cfxi_parts_latency(p, out->devices);
+    cfxi_split_survey_parts(p, out->parts, out->n);
+    double least = cfxi_split_parts_latency(p, out->devices);
     for (uint32_t i = 0; i < p->n; i++)
         if (p->kind[i] == CFXI_CALL)
             changed = improve(p, out, i, &least) || changed;

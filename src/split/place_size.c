@@ -111,10 +111,10 @@ static cfx_status fit_rest(cfxi_placer *p, cfxi_placing *out, cfx_error *err)
             p->costs[n_placed++] = (cfx_link){(uint32_t)i, out->devices[i], 0};
     if (n_placed == out->n)
         return CFX_OK;
-    cfxi_survey_parts(p, out->parts, out->n);
+    cfxi_split_survey_parts(p, out->parts, out->n);
     const cfx_fit fit = {p->what->memory, p->what->n_devices, p->sizes, out->n,
                          p->shared, p->n_links, p->costs, n_placed};
-    if (!cfxi_fit_parts(&fit, p->trial_devices, &p->room))
+    if (!cfxi_split_fit_parts(&fit, p->trial_devices, &p->room))
         return cfx_error_set(err, CFX_E_GRAPH, "Cannot Get a Valid Partition to Logical Device "
                              "Mapping: no device has room for one of the %zu calls that are left "
                              "when all devices are used", out->n - n_placed);
@@ -123,11 +123,11 @@ static cfx_status fit_rest(cfxi_placer *p, cfxi_placing *out, cfx_error *err)
     return CFX_OK;
 }
 
-cfx_status cfxi_place_by_size(cfxi_placer *p, cfxi_placing *out, cfx_error *err)
+cfx_status cfxi_split_place_by_size(cfxi_placer *p, cfxi_placing *out, cfx_error *err)
 {
-    bool *used = cfxi_array(&p->arena, p->what->n_devices, sizeof *used);
+    bool *used = cfxi_split_new_array(&p->arena, p->what->n_devices, sizeof *used);
     if (!used)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     for (size_t d = 0; d < p->what->n_devices; d++)
         used[d] = false;
     CFX_TRY(fill_devices(p, out, used, err));
@@ -192,7 +192,7 @@ static uint32_t find_pair(cfxi_placer *p, const bool *kinds, bool kind, uint32_t
         if (kinds[i] == kind && (a == CFX_NO_PART || p->sizes[i] < p->sizes[a]))
             a = i;
     *smallest = a;
-    if (a == CFX_NO_PART || !cfxi_part_levels(p))
+    if (a == CFX_NO_PART || !cfxi_split_part_levels(p))
         return CFX_NO_PART;
     prepare_joint_sizes(p, a);
     for (uint32_t i = 0; i < p->n_parts; i++)
@@ -207,12 +207,12 @@ static void join_kind(cfxi_placer *p, cfxi_placing *out, bool *kinds, bool kind)
 {
     for (;;) {
         uint32_t a;
-        cfxi_survey_parts(p, out->parts, out->n);
+        cfxi_split_survey_parts(p, out->parts, out->n);
         const uint32_t b = find_pair(p, kinds, kind, &a);
         if (b == CFX_NO_PART)
             return;
         size_t kept = 0;
-        cfxi_join_parts(p, out->parts, out->n, a, b, out->parts);
+        cfxi_split_join_parts(p, out->parts, out->n, a, b, out->parts);
         for (uint32_t i = 0; i < out->n; i++)
             if (i != a && i != b)
                 kinds[kept++] = kinds[i];
@@ -246,11 +246,11 @@ static cfx_status give_devices(const cfxi_placer *p, cfxi_placing *out, const bo
     return CFX_OK;
 }
 
-cfx_status cfxi_place_embeddings(cfxi_placer *p, cfxi_placing *out, cfx_error *err)
+cfx_status cfxi_split_place_embeddings(cfxi_placer *p, cfxi_placing *out, cfx_error *err)
 {
-    bool *kinds = cfxi_array(&p->arena, p->n, sizeof *kinds);
+    bool *kinds = cfxi_split_new_array(&p->arena, p->n, sizeof *kinds);
     if (!kinds)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     if (p->what->n_devices == 0)
         return cfx_error_set(err, CFX_E_VALUE, "there is no device");
     CFX_TRY(fill_kinds(p, out, kinds, err));

@@ -12,19 +12,19 @@
 
 /* ---- scratch ------------------------------------------------------------------------------- */
 
-bool cfxi_link_room_init(cfxi_link_room *room, cfxi_arena *arena, size_t n, size_t n_links,
-                         size_t n_devices)
+bool cfxi_split_link_room_init(cfxi_link_room *room, cfxi_arena *arena, size_t n, size_t n_links,
+                               size_t n_devices)
 {
-    room->head = cfxi_array(arena, n, sizeof *room->head);
-    room->next = cfxi_array(arena, n_links, sizeof *room->next);
-    room->waiting = cfxi_array(arena, n, sizeof *room->waiting);
-    room->queue = cfxi_array(arena, n, sizeof *room->queue);
-    room->on = cfxi_array(arena, n, sizeof *room->on);
-    room->on_next = cfxi_array(arena, n + n_links, sizeof *room->on_next);
-    room->on_device = cfxi_array(arena, n + n_links, sizeof *room->on_device);
-    room->order = cfxi_array(arena, n_devices, sizeof *room->order);
-    room->left = cfxi_array(arena, n_devices, sizeof *room->left);
-    room->saved = cfxi_array(arena, n_devices, sizeof *room->saved);
+    room->head = cfxi_split_new_array(arena, n, sizeof *room->head);
+    room->next = cfxi_split_new_array(arena, n_links, sizeof *room->next);
+    room->waiting = cfxi_split_new_array(arena, n, sizeof *room->waiting);
+    room->queue = cfxi_split_new_array(arena, n, sizeof *room->queue);
+    room->on = cfxi_split_new_array(arena, n, sizeof *room->on);
+    room->on_next = cfxi_split_new_array(arena, n + n_links, sizeof *room->on_next);
+    room->on_device = cfxi_split_new_array(arena, n + n_links, sizeof *room->on_device);
+    room->order = cfxi_split_new_array(arena, n_devices, sizeof *room->order);
+    room->left = cfxi_split_new_array(arena, n_devices, sizeof *room->left);
+    room->saved = cfxi_split_new_array(arena, n_devices, sizeof *room->saved);
     return room->head && room->next && room->waiting && room->queue && room->on && room->on_next &&
            room->on_device && room->order && room->left && room->saved;
 }
@@ -39,8 +39,8 @@ static bool is_in_range(const cfx_link *links, size_t n_links, size_t n_from, si
 
 /* ---- the longest way ----------------------------------------------------------------------- */
 
-bool cfxi_longest_ways(size_t n, const double *weights, const cfx_link *links, size_t n_links,
-                       double *far, uint32_t *before, cfxi_link_room *room)
+bool cfxi_split_longest_ways(size_t n, const double *weights, const cfx_link *links, size_t n_links,
+                             double *far, uint32_t *before, cfxi_link_room *room)
 {
     size_t known = 0, done = 0;
     for (size_t i = 0; i < n; i++) {
@@ -84,13 +84,13 @@ cfx_status cfx_longest_ways(size_t n, const double *weights, const cfx_link *lin
     cfx_status status = CFX_OK;
     if (!is_in_range(links, n_links, n, n))
         return cfx_error_set(err, CFX_E_INDEX, "a link has a number that is not below %zu", n);
-    cfxi_arena_init(&arena, allocator);
-    if (!cfxi_link_room_init(&room, &arena, n, n_links, 0))
-        status = cfxi_nomem(err);
-    else if (!cfxi_longest_ways(n, weights, links, n_links, far, before, &room))
+    cfxi_base_arena_init(&arena, allocator);
+    if (!cfxi_split_link_room_init(&room, &arena, n, n_links, 0))
+        status = cfxi_base_nomem(err);
+    else if (!cfxi_split_longest_ways(n, weights, links, n_links, far, before, &room))
         status = cfx_error_set(err, CFX_E_GRAPH, "partitions need each other's results: there is "
                                "no order in which they could run");
-    cfxi_arena_release(&arena);
+    cfxi_base_arena_release(&arena);
     return status;
 }
 
@@ -144,7 +144,7 @@ static void add_saved(const cfx_fit *what, size_t part, double sign, cfxi_link_r
             room->saved[room->on_device[e]] += sign * what->shared[k].weight;
 }
 
-bool cfxi_fit_parts(const cfx_fit *what, uint32_t *devices, cfxi_link_room *room)
+bool cfxi_split_fit_parts(const cfx_fit *what, uint32_t *devices, cfxi_link_room *room)
 {
     size_t entry = what->n_placed;
     begin_fit(what, devices, room);
@@ -180,13 +180,13 @@ cfx_status cfx_fit_parts(const cfx_fit *what, uint32_t *devices, bool *fits,
         !is_in_range(what->placed, what->n_placed, what->n_parts, what->n_devices))
         return cfx_error_set(err, CFX_E_INDEX, "a link has a number that is too large for %zu "
                              "partitions and %zu devices", what->n_parts, what->n_devices);
-    cfxi_arena_init(&arena, allocator);
+    cfxi_base_arena_init(&arena, allocator);
     size_t n_links = what->n_shared > what->n_placed ? what->n_shared : what->n_placed;
-    if (!cfxi_link_room_init(&room, &arena, what->n_parts, n_links, what->n_devices))
-        status = cfxi_nomem(err);
+    if (!cfxi_split_link_room_init(&room, &arena, what->n_parts, n_links, what->n_devices))
+        status = cfxi_base_nomem(err);
     else
-        *fits = cfxi_fit_parts(what, devices, &room);
-    cfxi_arena_release(&arena);
+        *fits = cfxi_split_fit_parts(what, devices, &room);
+    cfxi_base_arena_release(&arena);
     return status;
 }
 
@@ -196,13 +196,13 @@ static cfx_status place(cfxi_placer *p, cfxi_placing *out, cfx_error *err)
 {
     switch (p->what->mode) {
     case CFX_PLACE_BY_SIZE:
-        return cfxi_place_by_size(p, out, err);
+        return cfxi_split_place_by_size(p, out, err);
     case CFX_PLACE_EMBEDDINGS:
-        return cfxi_place_embeddings(p, out, err);
+        return cfxi_split_place_embeddings(p, out, err);
     case CFX_PLACE_BY_COST:
-        return cfxi_place_by_cost(p, out, err);
+        return cfxi_split_place_by_cost(p, out, err);
     case CFX_PLACE_BY_EXCHANGE:
-        return cfxi_place_by_exchange(p, out, err);
+        return cfxi_split_place_by_exchange(p, out, err);
     }
     return cfx_error_set(err, CFX_E_VALUE, "there is no mode %d of placement", p->what->mode);
 }
@@ -219,10 +219,10 @@ cfx_status cfx_graph_place(cfx_graph *g, const cfx_place *what, uint32_t *parts,
     if (timed && !(what->rate > 0))
         return cfx_error_set(err, CFX_E_VALUE, "the transfer rate is %g bytes a second; it must be "
                              "more than 0", what->rate);
-    cfx_status status = cfxi_placer_init(&p, g, what, err);
+    cfx_status status = cfxi_split_placer_init(&p, g, what, err);
     if (status == CFX_OK)
         status = place(&p, &out, err);
     *n = out.n;
-    cfxi_placer_done(&p);
+    cfxi_split_placer_done(&p);
     return status;
 }

@@ -15,7 +15,7 @@ static cfx_status reach(reach_job *job, cfx_node *n)
     if (n->mark == job->seen)
         return CFX_OK;
     n->mark = job->seen;
-    return cfxi_nodes_push(&job->nodes, n, job->graph->allocator, job->err);
+    return cfxi_analysis_nodes_push(&job->nodes, n, job->graph->allocator, job->err);
 }
 
 static cfx_status reach_from(reach_job *job, const cfx_node *n, bool down)
@@ -31,7 +31,7 @@ static cfx_status reach_from(reach_job *job, const cfx_node *n, bool down)
 cfx_status cfx_graph_each_reached(cfx_graph *g, cfx_node *const *from, size_t n, bool down,
                                   cfx_node_fn *fn, void *ctx, cfx_error *err)
 {
-    reach_job job = {.graph = g, .seen = cfxi_graph_stamp(g, 1), .err = err};
+    reach_job job = {.graph = g, .seen = cfxi_ir_graph_stamp(g, 1), .err = err};
     cfx_status status = CFX_OK;
     for (size_t i = 0; status == CFX_OK && i < n; i++)
         status = reach_from(&job, from[i], down);
@@ -39,13 +39,13 @@ cfx_status cfx_graph_each_reached(cfx_graph *g, cfx_node *const *from, size_t n,
         status = reach_from(&job, ((cfx_node **)job.nodes.data)[i], down);
     for (size_t i = 0; status == CFX_OK && i < job.nodes.size; i++)
         status = fn(ctx, ((cfx_node **)job.nodes.data)[i]);
-    cfxi_vec_free(&job.nodes, sizeof(cfx_node *), g->allocator);
+    cfxi_base_vec_free(&job.nodes, sizeof(cfx_node *), g->allocator);
     return status;
 }
 
 int cfx_node_may_depend_on(cfx_node *a, const cfx_node *b, size_t search_depth, cfx_error *err)
 {
-    reach_job job = {.graph = a->graph, .seen = cfxi_graph_stamp(a->graph, 1), .err = err};
+    reach_job job = {.graph = a->graph, .seen = cfxi_ir_graph_stamp(a->graph, 1), .err = err};
     cfx_status status = reach(&job, a);
     size_t end = 1;  /* of those that are as far away as the one at hand */
     bool may = false;
@@ -59,7 +59,7 @@ int cfx_node_may_depend_on(cfx_node *a, const cfx_node *b, size_t search_depth, 
         if (!may)
             status = reach_from(&job, n, false);
     }
-    cfxi_vec_free(&job.nodes, sizeof(cfx_node *), a->graph->allocator);
+    cfxi_base_vec_free(&job.nodes, sizeof(cfx_node *), a->graph->allocator);
     return status == CFX_OK ? may : -1;
 }
 
@@ -87,7 +87,7 @@ void cfx_nodes_find_edges(cfx_node *const *nodes, size_t n, bool *transparent)
 {
     if (n == 0)
         return;
-    const uint32_t stamp = cfxi_graph_stamp(nodes[0]->graph, MARKS);
+    const uint32_t stamp = cfxi_ir_graph_stamp(nodes[0]->graph, MARKS);
     for (size_t i = 0; i < n; i++)
         nodes[i]->mark = stamp + OUTSIDE;
     for (size_t i = 0; i < n; i++)

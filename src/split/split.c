@@ -23,15 +23,15 @@
 
 void *cfxi_split_array(cfxi_splitter *s, size_t n, size_t item_size)
 {
-    void *items = cfxi_arena_zeros(&s->arena, n, item_size);
+    void *items = cfxi_base_arena_zeros(&s->arena, n, item_size);
     if (!items)
-        cfxi_nomem(s->err);
+        cfxi_base_nomem(s->err);
     return items;
 }
 
 static cfx_status push_node(cfxi_splitter *s, cfxi_vec *nodes, cfx_node *n)
 {
-    return cfxi_nodes_push(nodes, n, s->g->allocator, s->err);
+    return cfxi_analysis_nodes_push(nodes, n, s->g->allocator, s->err);
 }
 
 /* ---- members ------------------------------------------------------------------------------- */
@@ -48,7 +48,7 @@ static cfx_status take_nodes(cfxi_splitter *s)
     for (cfx_node *n = s->g->root.next; n != &s->g->root; n = n->next, i++) {
         s->nodes[i] = n;
         s->part_of[i] = n->op == CFX_OP_OUTPUT ? s->parts : s->parts + 1;
-        if (!cfxi_is_call(n))
+        if (!cfxi_ir_is_call(n))
             continue;
         if (s->what->parts[i] >= s->parts)
             return cfx_error_set(s->err, CFX_E_INDEX, "node %%%s is in part %zu, but there are %zu "
@@ -98,18 +98,18 @@ static cfx_status list_inputs(cfxi_splitter *s, cfx_node *n, size_t part, size_t
     bool copy_attrs = (s->what->flags & CFX_SPLIT_COPY_ATTRS) && part < s->parts;
     for (uint32_t k = 0; k < n->n_inputs; k++) {
         cfx_node *def = n->inputs[k].def;
-        size_t at = cfxi_position(s, def);
+        size_t at = cfxi_split_position(s, def);
         if (s->part_of[at] == part || seen[at] == part + 1 ||
-            is_span_edge(s, cfxi_position(s, n), at))
+            is_span_edge(s, cfxi_split_position(s, n), at))
             continue;
         seen[at] = part + 1;
         if (copy_attrs && def->op == CFX_OP_GET_ATTR) {
             CFX_TRY(push_node(s, &s->body, def));
             continue;
         }
-        if (!cfxi_vec_reserve(&s->reads, 1, sizeof(cfxi_read), s->g->allocator))
-            return cfxi_nomem(s->err);
-        ((cfxi_read *)s->reads.data)[s->reads.size++] = (cfxi_read){def, cfxi_position(s, n)};
+        if (!cfxi_base_vec_reserve(&s->reads, 1, sizeof(cfxi_read), s->g->allocator))
+            return cfxi_base_nomem(s->err);
+        ((cfxi_read *)s->reads.data)[s->reads.size++] = (cfxi_read){def, cfxi_split_position(s, n)};
     }
     return CFX_OK;
 }
@@ -154,7 +154,7 @@ static cfx_status list_parts(cfxi_splitter *s)
 /* Adds the cut that the next value a part reads makes, unless it only passes through the base. */
 static void add_cut(cfxi_splitter *s, const cfxi_read *read, size_t part)
 {
-    size_t from = s->part_of[cfxi_position(s, read->value)];
+    size_t from = s->part_of[cfxi_split_position(s, read->value)];
     if (from >= s->parts && part == s->parts)
         return;
     cfx_split_result *result = s->result;
@@ -171,9 +171,9 @@ static cfx_status list_cuts(cfxi_splitter *s)
     const cfxi_read *reads = s->reads.data;
     size_t *next = cfxi_split_array(s, s->parts + 2, sizeof *next);
     s->readers = next ? cfxi_split_array(s, s->reads.size, sizeof *s->readers) : NULL;
-    s->result->cuts = cfxi_alloc(s->g->allocator, s->reads.size * sizeof *s->result->cuts);
+    s->result->cuts = cfxi_base_alloc(s->g->allocator, s->reads.size * sizeof *s->result->cuts);
     if (!s->readers || !s->result->cuts)
-        return cfxi_nomem(s->err);
+        return cfxi_base_nomem(s->err);
     memcpy(next, s->read_starts, (s->parts + 2) * sizeof *next);
     for (size_t i = 0; i < s->n; i++) {
         size_t part = s->part_of[i];
@@ -197,7 +197,7 @@ static cfx_status list_outputs(cfxi_splitter *s)
         return CFX_E_NOMEM;
     for (int fill = 0; fill < 2; fill++) {  /* counts first */
         for (size_t i = 0; i < s->result->n_cuts; i++) {
-            size_t at = cfxi_position(s, cuts[i].value);
+            size_t at = cfxi_split_position(s, cuts[i].value);
             if (cuts[i].from == CFX_SPLIT_BASE || known[at] != fill)
                 continue;
             known[at] = !fill;
@@ -221,9 +221,9 @@ static cfx_status build_part(cfxi_splitter *s, size_t part, cfx_node_map *map)
 {
     size_t n = s->read_starts[part + 1] - s->read_starts[part];
     const cfxi_read *reads = (const cfxi_read *)s->reads.data + s->read_starts[part];
-    cfx_node **inputs = cfxi_alloc(s->g->allocator, n * sizeof *inputs);
+    cfx_node **inputs = cfxi_base_alloc(s->g->allocator, n * sizeof *inputs);
     if (!inputs)
-        return cfxi_nomem(s->err);
+        return cfxi_base_nomem(s->err);
     for (size_t i = 0; i < n; i++)
         inputs[i] = reads[i].value;
     const cfxi_part_plan plan = {
@@ -236,8 +236,8 @@ static cfx_status build_part(cfxi_splitter *s, size_t part, cfx_node_map *map)
         .flags = s->what->flags,
         .map = map,
     };
-    cfx_status status = cfxi_part_build(s->g, &plan, &s->result->parts[part], s->err);
-    cfxi_free(s->g->allocator, inputs, n * sizeof *inputs);
+    cfx_status status = cfxi_split_part_build(s->g, &plan, &s->result->parts[part], s->err);
+    cfxi_base_free(s->g->allocator, inputs, n * sizeof *inputs);
     return status;
 }
 
@@ -245,8 +245,8 @@ static cfx_status build_all(cfxi_splitter *s)
 {
     cfx_node_map *map = cfx_node_map_new(s->g->allocator, s->err);
     cfx_status status = map ? CFX_OK : CFX_E_NOMEM;
-    if (map && !cfxi_node_map_reserve(map, s->n))
-        status = cfxi_nomem(s->err);
+    if (map && !cfxi_ir_node_map_reserve(map, s->n))
+        status = cfxi_base_nomem(s->err);
     for (size_t part = 0; status == CFX_OK && part < s->parts; part++)
         status = build_part(s, part, map);
     if (status == CFX_OK)
@@ -259,13 +259,13 @@ static bool make_result(cfxi_splitter *s)
 {
     cfx_split_result *result = s->result;
     result->n = s->parts;
-    result->parts = cfxi_alloc(s->g->allocator, s->parts * sizeof *result->parts);
+    result->parts = cfxi_base_alloc(s->g->allocator, s->parts * sizeof *result->parts);
     for (size_t i = 0; result->parts && i < s->parts; i++)
         result->parts[i] = (cfx_part){0};
-    result->order = cfxi_alloc(s->g->allocator, s->parts * sizeof *result->order);
+    result->order = cfxi_base_alloc(s->g->allocator, s->parts * sizeof *result->order);
     if (result->parts && result->order)
         return true;
-    cfxi_nomem(s->err);
+    cfxi_base_nomem(s->err);
     return false;
 }
 
@@ -273,9 +273,9 @@ static void free_result(cfx_split_result *result, size_t n_reads, const cfx_allo
 {
     for (size_t i = 0; result->parts && i < result->n; i++)
         cfx_part_free(&result->parts[i]);
-    cfxi_free(a, result->parts, result->n * sizeof *result->parts);
-    cfxi_free(a, result->order, result->n * sizeof *result->order);
-    cfxi_free(a, result->cuts, n_reads * sizeof *result->cuts);
+    cfxi_base_free(a, result->parts, result->n * sizeof *result->parts);
+    cfxi_base_free(a, result->order, result->n * sizeof *result->order);
+    cfxi_base_free(a, result->cuts, n_reads * sizeof *result->cuts);
     cfx_part_free(&result->base);
     *result = (cfx_split_result){0};
 }
@@ -285,12 +285,12 @@ static cfx_status trim_cuts(cfxi_splitter *s)
 {
     cfx_split_result *result = s->result;
     size_t bytes = result->n_cuts * sizeof *result->cuts;
-    cfx_cut *cuts = cfxi_alloc(s->g->allocator, bytes);
+    cfx_cut *cuts = cfxi_base_alloc(s->g->allocator, bytes);
     if (!cuts)
-        return cfxi_nomem(s->err);
+        return cfxi_base_nomem(s->err);
     if (bytes > 0)
         memcpy(cuts, result->cuts, bytes);
-    cfxi_free(s->g->allocator, result->cuts, s->reads.size * sizeof *result->cuts);
+    cfxi_base_free(s->g->allocator, result->cuts, s->reads.size * sizeof *result->cuts);
     result->cuts = cuts;
     return CFX_OK;
 }
@@ -302,7 +302,7 @@ static cfx_status plan_all(cfxi_splitter *s)
         return CFX_E_NOMEM;
     CFX_TRY(take_nodes(s));
     CFX_TRY(cfxi_split_find_roles(s));
-    s->stamp = cfxi_graph_number(s->g);
+    s->stamp = cfxi_ir_graph_number(s->g);
     CFX_TRY(list_members(s));
     CFX_TRY(cfxi_split_find_spans(s));
     CFX_TRY(list_parts(s));
@@ -316,11 +316,11 @@ cfx_status cfx_graph_split(cfx_graph *g, const cfx_split_options *what,
 {
     cfx_error own;
     cfxi_splitter s = {.g = g, .what = what, .result = result, .parts = what->n,
-                       .err = cfxi_error_or(err, &own)};
+                       .err = cfxi_base_error_or(err, &own)};
     *result = (cfx_split_result){0};
-    CFX_TRY(cfxi_expect(g, "graph", err));
-    cfxi_arena_init(&s.arena, g->allocator);
-    cfxi_graph_freeze(g);
+    CFX_TRY(cfxi_base_expect(g, "graph", err));
+    cfxi_base_arena_init(&s.arena, g->allocator);
+    cfxi_ir_graph_freeze(g);
     cfx_status status = plan_all(&s);
     size_t n_reads = s.reads.size;
     if (status == CFX_OK)
@@ -329,12 +329,12 @@ cfx_status cfx_graph_split(cfx_graph *g, const cfx_split_options *what,
         n_reads = result->n_cuts;
         status = build_all(&s);
     }
-    cfxi_graph_thaw(g);
+    cfxi_ir_graph_thaw(g);
     if (status != CFX_OK)
         free_result(result, n_reads, g->allocator);
-    cfxi_vec_free(&s.reads, sizeof(cfxi_read), g->allocator);
-    cfxi_vec_free(&s.body, sizeof(cfx_node *), g->allocator);
-    cfxi_arena_release(&s.arena);
+    cfxi_base_vec_free(&s.reads, sizeof(cfxi_read), g->allocator);
+    cfxi_base_vec_free(&s.body, sizeof(cfx_node *), g->allocator);
+    cfxi_base_arena_release(&s.arena);
     return status;
 }
 

@@ -41,10 +41,10 @@ static cfx_status prepare(base *b)
     b->part->graph = cfx_graph_new(s->g->allocator, s->g->host, s->err);
     if (!b->part->graph)
         return CFX_E_NOMEM;
-    b->part->inputs = cfxi_nodes_copy(s->g, NULL, 0);
-    b->part->outputs = cfxi_nodes_copy(s->g, NULL, 0);
-    b->part->origins = cfxi_alloc(s->g->allocator, b->room * sizeof(cfx_node *));
-    return b->part->origins ? CFX_OK : cfxi_nomem(s->err);
+    b->part->inputs = cfxi_split_nodes_copy(s->g, NULL, 0);
+    b->part->outputs = cfxi_split_nodes_copy(s->g, NULL, 0);
+    b->part->origins = cfxi_base_alloc(s->g->allocator, b->room * sizeof(cfx_node *));
+    return b->part->origins ? CFX_OK : cfxi_base_nomem(s->err);
 }
 
 static cfx_status add_given(base *b, cfx_node *n)
@@ -52,7 +52,8 @@ static cfx_status add_given(base *b, cfx_node *n)
     cfx_error *err = b->s->err;
     /* As in torch.fx, an attribute is called after its path here. */
     const cfxi_copy_as as = {.name = n->op == CFX_OP_GET_ATTR ? NULL : n->name->data};
-    cfx_node *copy = cfxi_graph_copy_as(b->part->graph, n, &as, cfxi_map_look_up, b->map, err);
+    cfx_node *copy =
+        cfxi_ir_graph_copy_as(b->part->graph, n, &as, cfxi_split_map_look_up, b->map, err);
     if (!copy)
         return err->status;
     b->part->origins[b->part->n_origins++] = n;
@@ -98,17 +99,17 @@ static cfx_node *call_part(base *b, size_t number)
     cfxi_splitter *s = b->s;
     const cfx_part *part = &s->result->parts[number];
     const char *name = s->what->names[number];
-    cfx_value *args = cfxi_alloc(s->g->allocator, part->n_inputs * sizeof *args);
+    cfx_value *args = cfxi_base_alloc(s->g->allocator, part->n_inputs * sizeof *args);
     if (!args) {
-        cfxi_nomem(s->err);
+        cfxi_base_nomem(s->err);
         return NULL;
     }
     for (size_t i = 0; i < part->n_inputs; i++)
         args[i] = cfx_node_map_get(b->map, part->inputs[i]);
     const cfx_target target = {.name = name, .size = strlen(name)};
-    cfx_node *call = cfxi_add_call(b->part->graph, CFX_OP_CALL_MODULE, target, args,
-                                   part->n_inputs, s->err);
-    cfxi_free(s->g->allocator, args, part->n_inputs * sizeof *args);
+    cfx_node *call = cfxi_analysis_add_call(b->part->graph, CFX_OP_CALL_MODULE, target, args,
+                                            part->n_inputs, s->err);
+    cfxi_base_free(s->g->allocator, args, part->n_inputs * sizeof *args);
     if (call)
         b->part->origins[b->part->n_origins++] = NULL;
     return call;
@@ -121,7 +122,8 @@ static cfx_status add_part(base *b, size_t number)
     cfx_node *call = call_part(b, number);
     for (size_t i = 0; call && i < part->n_outputs; i++) {
         bool item = is_tuple(b, number);
-        cfx_node *value = item ? cfxi_add_getitem(b->part->graph, call, i, b->s->err) : call;
+        cfx_node *value =
+            item ? cfxi_analysis_add_getitem(b->part->graph, call, i, b->s->err) : call;
         if (!value)
             return b->s->err->status;
         if (item)
@@ -140,7 +142,7 @@ static cfx_status add_output(base *b)
     cfx_graph *graph = b->part->graph;
     cfx_value v = cfx_node_arg(members->items[members->starts[s->parts]], 0);
     v = v.kind == CFX_KIND_INVALID ? cfx_none()
-                                   : cfx_value_map(graph, s->g, v, cfxi_map_look_up, b->map,
+                                   : cfx_value_map(graph, s->g, v, cfxi_split_map_look_up, b->map,
                                                    s->err);
     if (v.kind == CFX_KIND_INVALID)
         return s->err->status;

@@ -35,7 +35,7 @@ typedef struct folder {
 
 static cfx_status push(folder *f, cfxi_vec *nodes, cfx_node *n)
 {
-    return cfxi_nodes_push(nodes, n, f->g->allocator, f->err);
+    return cfxi_analysis_nodes_push(nodes, n, f->g->allocator, f->err);
 }
 
 static bool is_constant(const folder *f, const cfx_node *n)
@@ -59,7 +59,7 @@ static cfx_status is_repeatable(folder *f, cfx_node *n, bool *repeatable)
 
 static bool is_written(const folder *f, const cfx_node *n)
 {
-    return cfxi_alias_set(&f->aliases, n)->written;
+    return cfxi_analysis_alias_set(&f->aliases, n)->written;
 }
 
 static bool has_constant_inputs(const folder *f, const cfx_node *n)
@@ -72,7 +72,7 @@ static bool has_constant_inputs(const folder *f, const cfx_node *n)
 
 static cfx_status judge(folder *f, cfx_node *n, bool *constant)
 {
-    *constant = (cfxi_is_call(n) || n->op == CFX_OP_GET_ATTR) && !is_written(f, n) &&
+    *constant = (cfxi_ir_is_call(n) || n->op == CFX_OP_GET_ATTR) && !is_written(f, n) &&
                 has_constant_inputs(f, n);
     if (*constant)
         CFX_TRY(is_repeatable(f, n, constant));
@@ -88,12 +88,12 @@ static cfx_status judge(folder *f, cfx_node *n, bool *constant)
  * write to need not be found out. */
 static bool has_candidates(cfx_graph *g)
 {
-    const uint32_t constant = cfxi_graph_stamp(g, 1);
+    const uint32_t constant = cfxi_ir_graph_stamp(g, 1);
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next) {
-        bool fits = cfxi_is_call(n) || n->op == CFX_OP_GET_ATTR;
+        bool fits = cfxi_ir_is_call(n) || n->op == CFX_OP_GET_ATTR;
         for (uint32_t i = 0; fits && i < n->n_inputs; i++)
             fits = n->inputs[i].def->mark == constant;
-        if (fits && cfxi_is_call(n))
+        if (fits && cfxi_ir_is_call(n))
             return true;
         if (fits)
             n->mark = constant;
@@ -105,15 +105,15 @@ static cfx_status find_constants(folder *f)
 {
     if (!has_candidates(f->g))
         return CFX_OK;
-    CFX_TRY(cfxi_aliases_begin(&f->aliases, f->g, NULL, CFXI_USES_ALL, f->err));
-    CFX_TRY(cfxi_aliases_note_writes(&f->aliases, f->err));
+    CFX_TRY(cfxi_analysis_aliases_begin(&f->aliases, f->g, NULL, CFXI_USES_ALL, f->err));
+    CFX_TRY(cfxi_analysis_aliases_note_writes(&f->aliases, f->err));
     for (cfx_node *n = f->g->root.next; n != &f->g->root; n = n->next) {
         bool constant;
         CFX_TRY(judge(f, n, &constant));
         if (!constant)
             continue;
         CFX_TRY(cfx_node_map_set(f->known, n, cfx_int(1), f->err));
-        f->calls += cfxi_is_call(n);
+        f->calls += cfxi_ir_is_call(n);
     }
     return CFX_OK;
 }
@@ -139,10 +139,10 @@ static cfx_status list_constants(folder *f)
             cfx_node *def = n->inputs[i].def;
             if (constant && def->op == CFX_OP_GET_ATTR)
                 CFX_TRY(take(f, &f->constants, def));
-            else if (!constant && cfxi_is_call(def) && is_constant(f, def))
+            else if (!constant && cfxi_ir_is_call(def) && is_constant(f, def))
                 CFX_TRY(take(f, &f->outputs, def));
         }
-        if (constant && cfxi_is_call(n))
+        if (constant && cfxi_ir_is_call(n))
             CFX_TRY(push(f, &f->constants, n));
     }
     return CFX_OK;
@@ -158,7 +158,7 @@ static cfx_status build_constants(folder *f, cfx_part *constants, cfx_node_map *
         .flags = CFX_PART_FLAT_PATHS,
         .map = map,
     };
-    return cfxi_part_build(f->g, &plan, constants, f->err);
+    return cfxi_split_part_build(f->g, &plan, constants, f->err);
 }
 
 /* ---- the rest ------------------------------------------------------------------------------ */
@@ -183,7 +183,7 @@ static bool is_wanted(const folder *f, const cfx_node *n, cfx_opcode op)
 {
     if (op == CFX_OP_GET_ATTR)
         return n->op == op && is_read_by_rest(f, n);
-    return op == CFX_OP_PLACEHOLDER ? n->op == op : cfxi_is_call(n) && !is_constant(f, n);
+    return op == CFX_OP_PLACEHOLDER ? n->op == op : cfxi_ir_is_call(n) && !is_constant(f, n);
 }
 
 /* Adds what stands for `origin`, which may be NULL. */
@@ -202,9 +202,10 @@ static cfx_status copy_all(rest_builder *b, cfx_opcode op)
         cfxi_copy_as as = {.name = n->op == CFX_OP_GET_ATTR ? NULL : n->name->data};
         if (!is_wanted(f, n, op))
             continue;
-        CFX_TRY(cfxi_flat_path(&b->paths, n, &as.path, f->err));
-        CFX_TRY(add(b, n, cfxi_graph_copy_as(b->part->graph, n, &as, cfxi_map_look_up, b->map,
-                                             f->err)));
+        CFX_TRY(cfxi_split_flat_path(&b->paths, n, &as.path, f->err));
+        CFX_TRY(add(
+            b, n,
+            cfxi_ir_graph_copy_as(b->part->graph, n, &as, cfxi_split_map_look_up, b->map, f->err)));
     }
     return CFX_OK;
 }
@@ -217,7 +218,7 @@ static cfx_status add_results(rest_builder *b)
     cfx_node *all = cfx_graph_get_attr(b->part->graph, f->what->path, f->err);
     CFX_TRY(add(b, alone ? outputs[0] : NULL, all));
     for (size_t i = 0; !alone && i < f->outputs.size; i++)
-        CFX_TRY(add(b, outputs[i], cfxi_add_getitem(b->part->graph, all, i, f->err)));
+        CFX_TRY(add(b, outputs[i], cfxi_analysis_add_getitem(b->part->graph, all, i, f->err)));
     return CFX_OK;
 }
 
@@ -230,7 +231,8 @@ static cfx_status add_output(rest_builder *b)
     if (n == &b->f->g->root)
         return CFX_OK;
     const cfxi_copy_as as = {.name = n->name->data};
-    cfx_node *copy = cfxi_graph_copy_as(graph, n, &as, cfxi_map_look_up, b->map, b->f->err);
+    cfx_node *copy =
+        cfxi_ir_graph_copy_as(graph, n, &as, cfxi_split_map_look_up, b->map, b->f->err);
     return add(b, NULL, copy);
 }
 
@@ -241,8 +243,9 @@ static cfx_status prepare(rest_builder *b)
     b->part->graph = cfx_graph_new(f->g->allocator, f->g->host, f->err);
     if (!b->part->graph)
         return CFX_E_NOMEM;
-    b->part->origins = cfxi_alloc(f->g->allocator, b->room * sizeof(cfx_node *));
-    return b->part->origins ? cfxi_flat_paths_init(&b->paths, f->g, f->err) : cfxi_nomem(f->err);
+    b->part->origins = cfxi_base_alloc(f->g->allocator, b->room * sizeof(cfx_node *));
+    return b->part->origins ? cfxi_split_flat_paths_init(&b->paths, f->g, f->err)
+                            : cfxi_base_nomem(f->err);
 }
 
 static cfx_status build_rest(folder *f, cfx_part *rest, cfx_node_map *map)
@@ -261,7 +264,7 @@ static cfx_status build_rest(folder *f, cfx_part *rest, cfx_node_map *map)
         status = add_output(&b);
     for (; rest->origins && rest->n_origins < b.room; rest->n_origins++)
         rest->origins[rest->n_origins] = NULL;  /* so that the size is known again */
-    cfxi_flat_paths_free(&b.paths);
+    cfxi_split_flat_paths_free(&b.paths);
     return status;
 }
 
@@ -290,19 +293,19 @@ cfx_status cfx_graph_split_constants(cfx_graph *g, const cfx_constants *what, cf
                                      cfx_part *rest, cfx_error *err)
 {
     cfx_error own;
-    folder f = {.g = g, .what = what, .err = cfxi_error_or(err, &own)};
+    folder f = {.g = g, .what = what, .err = cfxi_base_error_or(err, &own)};
     *constants = *rest = (cfx_part){0};
-    cfxi_graph_freeze(g);
+    cfxi_ir_graph_freeze(g);
     cfx_status status = split(&f, constants, rest);
-    cfxi_graph_thaw(g);
+    cfxi_ir_graph_thaw(g);
     if (status != CFX_OK) {
         cfx_part_free(constants);
         cfx_part_free(rest);
     }
     if (f.aliases.graph)
-        cfxi_aliases_end(&f.aliases);
+        cfxi_analysis_aliases_end(&f.aliases);
     cfx_node_map_free(f.known);
-    cfxi_vec_free(&f.constants, sizeof(cfx_node *), g->allocator);
-    cfxi_vec_free(&f.outputs, sizeof(cfx_node *), g->allocator);
+    cfxi_base_vec_free(&f.constants, sizeof(cfx_node *), g->allocator);
+    cfxi_base_vec_free(&f.outputs, sizeof(cfx_node *), g->allocator);
     return status;
 }

@@ -16,14 +16,14 @@ typedef struct cfxi_part_plan {
 } cfxi_part_plan;
 
 /* Fills *part, or leaves it empty with *err set. (extract.c) */
-cfx_status cfxi_part_build(cfx_graph *g, const cfxi_part_plan *plan, cfx_part *part,
-                           cfx_error *err);
+cfx_status cfxi_split_part_build(cfx_graph *g, const cfxi_part_plan *plan, cfx_part *part,
+                                 cfx_error *err);
 
 /* A new array with a copy of `n` nodes; NULL if memory is out, too if n is 0. (extract.c) */
-cfx_node **cfxi_nodes_copy(const cfx_graph *g, cfx_node *const *nodes, size_t n);
+cfx_node **cfxi_split_nodes_copy(const cfx_graph *g, cfx_node *const *nodes, size_t n);
 
 /* cfx_map_fn over a cfx_node_map. (extract.c) */
-cfx_value cfxi_map_look_up(void *map, cfx_node *n, cfx_error *err);
+cfx_value cfxi_split_map_look_up(void *map, cfx_node *n, cfx_error *err);
 
 /* What the modules that a graph calls are called in another, where no path has a dot; or nothing,
  * if it was not begun. (extract.c) */
@@ -31,11 +31,11 @@ typedef struct cfxi_flat_paths {
     cfx_namespace *taken;
     cfx_node_map *known;  /* callees of the source to paths: which "a_b" is the module "a.b" */
 } cfxi_flat_paths;
-cfx_status cfxi_flat_paths_init(cfxi_flat_paths *paths, cfx_graph *g, cfx_error *err);
-void cfxi_flat_paths_free(cfxi_flat_paths *paths);  /* all zero is fine */
+cfx_status cfxi_split_flat_paths_init(cfxi_flat_paths *paths, cfx_graph *g, cfx_error *err);
+void cfxi_split_flat_paths_free(cfxi_flat_paths *paths);  /* all zero is fine */
 /* The path that a copy of `n` names, until they are freed; NULL for the same as before. */
-cfx_status cfxi_flat_path(cfxi_flat_paths *paths, const cfx_node *n, const char **path,
-                          cfx_error *err);
+cfx_status cfxi_split_flat_path(cfxi_flat_paths *paths, const cfx_node *n, const char **path,
+                                cfx_error *err);
 
 /* ---- a graph cut into parts ---------------------------------------------------------------- */
 
@@ -82,7 +82,7 @@ typedef struct cfxi_read {
     size_t user;  /* position of the first in the part that reads it */
 } cfxi_read;
 
-static inline size_t cfxi_position(const cfxi_splitter *s, const cfx_node *n)
+static inline size_t cfxi_split_position(const cfxi_splitter *s, const cfx_node *n)
 {
     return n->mark - s->stamp;
 }

@@ -26,7 +26,7 @@ static cfx_status role_of(const cfxi_splitter *s, const cfx_node *n, uint8_t *ro
 {
     cfx_error why = {.status = CFX_OK};
     const cfx_str *name = n->op == CFX_OP_CALL_FUNCTION
-                              ? cfxi_ref_qualified_name(s->g, n->callee->ref, &why) : NULL;
+                              ? cfxi_ir_ref_qualified_name(s->g, n->callee->ref, &why) : NULL;
     *role = name ? role_of_name(name->data) : CFXI_SPAN_NONE;
     if (why.status == CFX_OK || why.status == CFX_E_KEY)
         return CFX_OK;
@@ -75,13 +75,13 @@ typedef struct walker {
 
 static cfx_status push(walker *w, cfxi_vec *nodes, cfx_node *n)
 {
-    return cfxi_nodes_push(nodes, n, w->s->g->allocator, w->s->err);
+    return cfxi_analysis_nodes_push(nodes, n, w->s->g->allocator, w->s->err);
 }
 
 static cfx_node *exit_of(const walker *w, const cfx_node *enter)
 {
     for (const cfx_use *use = cfx_node_first_use(enter); use; use = cfx_use_next(use))
-        if (w->s->roles[cfxi_position(w->s, use->user)] == CFXI_SPAN_EXIT)
+        if (w->s->roles[cfxi_split_position(w->s, use->user)] == CFXI_SPAN_EXIT)
             return use->user;
     return NULL;
 }
@@ -110,7 +110,7 @@ static cfx_status open_part(walker *w, size_t part, const cfx_node *n)
     s->before.starts[part] = w->copies[0].size;
     for (size_t i = 0; i < w->open.size; i++)
         CFX_TRY(push(w, &w->copies[0], ((cfx_node **)w->open.data)[i]));
-    if (w->grad && s->roles[cfxi_position(s, n)] != CFXI_SPAN_GRAD)
+    if (w->grad && s->roles[cfxi_split_position(s, n)] != CFXI_SPAN_GRAD)
         CFX_TRY(push(w, &w->copies[0], w->grad));
     s->before.ends[part] = w->copies[0].size;
     w->seen[part] = true;
@@ -180,8 +180,8 @@ cfx_status cfxi_split_find_spans(cfxi_splitter *s)
         status = keep(s, &s->before, &w.copies[0]);
     if (status == CFX_OK)
         status = keep(s, &s->behind, &w.copies[1]);
-    cfxi_vec_free(&w.open, sizeof(cfx_node *), s->g->allocator);
-    cfxi_vec_free(&w.copies[0], sizeof(cfx_node *), s->g->allocator);
-    cfxi_vec_free(&w.copies[1], sizeof(cfx_node *), s->g->allocator);
+    cfxi_base_vec_free(&w.open, sizeof(cfx_node *), s->g->allocator);
+    cfxi_base_vec_free(&w.copies[0], sizeof(cfx_node *), s->g->allocator);
+    cfxi_base_vec_free(&w.copies[1], sizeof(cfx_node *), s->g->allocator);
     return status;
 }

@@ -35,9 +35,9 @@ typedef struct stager {
 
 static void *array(stager *s, size_t n, size_t item_size)
 {
-    void *items = cfxi_arena_zeros(&s->arena, n, item_size);
+    void *items = cfxi_base_arena_zeros(&s->arena, n, item_size);
     if (!items)
-        cfxi_nomem(s->err);
+        cfxi_base_nomem(s->err);
     return items;
 }
 
@@ -70,11 +70,11 @@ static void add_crossing(stager *s, size_t call, double size)
 static cfx_status take_calls(stager *s)
 {
     size_t i = 0;
-    s->stamp = cfxi_graph_stamp(s->g, (uint32_t)s->g->size + 1);
+    s->stamp = cfxi_ir_graph_stamp(s->g, (uint32_t)s->g->size + 1);
     for (cfx_node *n = s->g->root.next; n != &s->g->root; n = n->next, i++) {
         double cost = s->what->costs ? s->what->costs[i] : 1;
         n->mark = s->stamp + (uint32_t)s->g->size;
-        if (!cfxi_is_call(n))
+        if (!cfxi_ir_is_call(n))
             continue;
         CFX_TRY(check_number(s, s->what->costs, i, n, "cost"));
         CFX_TRY(check_number(s, s->what->sizes, i, n, "size"));
@@ -87,7 +87,7 @@ static cfx_status take_calls(stager *s)
         return cfx_error_set(s->err, CFX_E_VALUE, "the sum of the costs is too large");
     i = 0;
     for (const cfx_node *n = s->g->root.next; n != &s->g->root; n = n->next, i++)
-        if (cfxi_is_call(n))
+        if (cfxi_ir_is_call(n))
             add_crossing(s, n->mark - s->stamp, s->what->sizes ? s->what->sizes[i] : 1);
     for (i = 0; i < s->n; i++)
         s->crossing[i + 1] += s->crossing[i];
@@ -205,7 +205,7 @@ static void number_parts(stager *s, size_t *parts, double *largest)
     *largest = 0;
     for (const cfx_node *n = s->g->root.next; n != &s->g->root; n = n->next, i++) {
         parts[i] = CFX_SPLIT_BASE;
-        if (!cfxi_is_call(n))
+        if (!cfxi_ir_is_call(n))
             continue;
         while (call >= stage_of[stage + 1]) {
             used += stage_of[stage + 1] > begin;
@@ -238,16 +238,16 @@ static cfx_status solve(stager *s, size_t *parts, double *largest)
 cfx_status cfx_graph_stages(cfx_graph *g, const cfx_stages *what, size_t *parts, double *largest,
                             cfx_error *err)
 {
-    CFX_TRY(cfxi_expect(g, "graph", err));
+    CFX_TRY(cfxi_base_expect(g, "graph", err));
     double ignored;
     stager s = {.g = g, .what = what, .stages = what->n, .err = err};
     if (what->n == 0)
         return cfx_error_set(err, CFX_E_VALUE, "a graph cannot be cut into 0 stages");
-    cfxi_arena_init(&s.arena, g->allocator);
+    cfxi_base_arena_init(&s.arena, g->allocator);
     s.calls = array(&s, g->size, sizeof *s.calls);
     s.sums = s.calls ? array(&s, g->size + 2, sizeof *s.sums) : NULL;
     s.crossing = s.sums ? array(&s, g->size + 2, sizeof *s.crossing) : NULL;
     cfx_status status = s.crossing ? solve(&s, parts, largest ? largest : &ignored) : CFX_E_NOMEM;
-    cfxi_arena_release(&s.arena);
+    cfxi_base_arena_release(&s.arena);
     return status;
 }

@@ -10,7 +10,7 @@ typedef union bits32 {
     float f;
 } bits32;
 
-float cfxi_half_to_float(uint16_t h)
+float cfxi_tensor_half_to_float(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16;
     uint32_t exponent = h >> 10 & 0x1f;
@@ -24,7 +24,7 @@ float cfxi_half_to_float(uint16_t h)
     return u.f;
 }
 
-uint16_t cfxi_float_to_half(float f)
+uint16_t cfxi_tensor_float_to_half(float f)
 {
     bits32 u = {.f = f};
     uint32_t sign = u.i >> 16 & 0x8000;
@@ -41,7 +41,7 @@ uint16_t cfxi_float_to_half(float f)
     return (uint16_t)(sign | (rounded - 0x38000000) >> 13);
 }
 
-uint16_t cfxi_float_to_bfloat(float f)
+uint16_t cfxi_tensor_float_to_bfloat(float f)
 {
     bits32 u = {.f = f};
     if (f != f)
@@ -53,16 +53,16 @@ uint16_t cfxi_float_to_bfloat(float f)
 
 #define LOAD(type) (*(const type *)at)
 
-double cfxi_load_float(cfx_dtype dtype, const void *at)
+double cfxi_tensor_load_float(cfx_dtype dtype, const void *at)
 {
     switch (dtype) {
-    case CFX_DTYPE_FLOAT16: return cfxi_half_to_float(LOAD(uint16_t));
-    case CFX_DTYPE_BFLOAT16: return cfxi_bfloat_to_float(LOAD(uint16_t));
+    case CFX_DTYPE_FLOAT16: return cfxi_tensor_half_to_float(LOAD(uint16_t));
+    case CFX_DTYPE_BFLOAT16: return cfxi_tensor_bfloat_to_float(LOAD(uint16_t));
     case CFX_DTYPE_FLOAT32:
     case CFX_DTYPE_COMPLEX64: return LOAD(float);
     case CFX_DTYPE_FLOAT64:
     case CFX_DTYPE_COMPLEX128: return LOAD(double);
-    default: return (double)cfxi_load_int(dtype, at);
+    default: return (double)cfxi_tensor_load_int(dtype, at);
     }
 }
 
@@ -72,7 +72,7 @@ static int64_t truncate(double f)
     return f >= -0x1p63 && f < 0x1p63 ? (int64_t)f : INT64_MIN;
 }
 
-int64_t cfxi_load_int(cfx_dtype dtype, const void *at)
+int64_t cfxi_tensor_load_int(cfx_dtype dtype, const void *at)
 {
     switch (dtype) {
     case CFX_DTYPE_BOOL: return LOAD(uint8_t) != 0;
@@ -81,13 +81,13 @@ int64_t cfxi_load_int(cfx_dtype dtype, const void *at)
     case CFX_DTYPE_INT16: return LOAD(int16_t);
     case CFX_DTYPE_INT32: return LOAD(int32_t);
     case CFX_DTYPE_INT64: return LOAD(int64_t);
-    default: return truncate(cfxi_load_float(dtype, at));
+    default: return truncate(cfxi_tensor_load_float(dtype, at));
     }
 }
 
-void cfxi_load_complex(cfx_dtype dtype, const void *at, double out[2])
+void cfxi_tensor_load_complex(cfx_dtype dtype, const void *at, double out[2])
 {
-    out[0] = cfxi_load_float(dtype, at);
+    out[0] = cfxi_tensor_load_float(dtype, at);
     out[1] = dtype == CFX_DTYPE_COMPLEX64    ? ((const float *)at)[1]
              : dtype == CFX_DTYPE_COMPLEX128 ? ((const double *)at)[1]
                                              : 0;
@@ -97,12 +97,12 @@ void cfxi_load_complex(cfx_dtype dtype, const void *at, double out[2])
 
 #define STORE(type, value) (*(type *)at = (type)(value))
 
-void cfxi_store_float(cfx_dtype dtype, void *at, double f)
+void cfxi_tensor_store_float(cfx_dtype dtype, void *at, double f)
 {
     switch (dtype) {
     case CFX_DTYPE_BOOL: STORE(uint8_t, f != 0); break;
-    case CFX_DTYPE_FLOAT16: STORE(uint16_t, cfxi_float_to_half((float)f)); break;
-    case CFX_DTYPE_BFLOAT16: STORE(uint16_t, cfxi_float_to_bfloat((float)f)); break;
+    case CFX_DTYPE_FLOAT16: STORE(uint16_t, cfxi_tensor_float_to_half((float)f)); break;
+    case CFX_DTYPE_BFLOAT16: STORE(uint16_t, cfxi_tensor_float_to_bfloat((float)f)); break;
     case CFX_DTYPE_FLOAT32: STORE(float, f); break;
     case CFX_DTYPE_FLOAT64: STORE(double, f); break;
     case CFX_DTYPE_COMPLEX64:
@@ -113,11 +113,11 @@ void cfxi_store_float(cfx_dtype dtype, void *at, double f)
         STORE(double, f);
         ((double *)at)[1] = 0;
         break;
-    default: cfxi_store_int(dtype, at, truncate(f)); break;
+    default: cfxi_tensor_store_int(dtype, at, truncate(f)); break;
     }
 }
 
-void cfxi_store_int(cfx_dtype dtype, void *at, int64_t i)
+void cfxi_tensor_store_int(cfx_dtype dtype, void *at, int64_t i)
 {
     switch (dtype) {
     case CFX_DTYPE_BOOL: STORE(uint8_t, i != 0); break;
@@ -126,17 +126,17 @@ void cfxi_store_int(cfx_dtype dtype, void *at, int64_t i)
     case CFX_DTYPE_INT16: STORE(uint16_t, i); break;
     case CFX_DTYPE_INT32: STORE(uint32_t, i); break;
     case CFX_DTYPE_INT64: STORE(int64_t, i); break;
-    default: cfxi_store_float(dtype, at, (double)i); break;
+    default: cfxi_tensor_store_float(dtype, at, (double)i); break;
     }
 }
 
-void cfxi_store_complex(cfx_dtype dtype, void *at, const double c[2])
+void cfxi_tensor_store_complex(cfx_dtype dtype, void *at, const double c[2])
 {
     if (dtype == CFX_DTYPE_BOOL) {
         STORE(uint8_t, c[0] != 0 || c[1] != 0);
         return;
     }
-    cfxi_store_float(dtype, at, c[0]);
+    cfxi_tensor_store_float(dtype, at, c[0]);
     if (dtype == CFX_DTYPE_COMPLEX64)
         ((float *)at)[1] = (float)c[1];
     else if (dtype == CFX_DTYPE_COMPLEX128)
@@ -149,22 +149,22 @@ cfx_datum cfx_datum_load(cfx_dtype dtype, const void *at)
 {
     double c[2];
     if (dtype == CFX_DTYPE_BOOL)
-        return cfx_datum_bool(cfxi_load_int(dtype, at) != 0);
+        return cfx_datum_bool(cfxi_tensor_load_int(dtype, at) != 0);
     if (cfx_dtype_is_float(dtype))
-        return cfx_datum_float(cfxi_load_float(dtype, at));
+        return cfx_datum_float(cfxi_tensor_load_float(dtype, at));
     if (!cfx_dtype_is_complex(dtype))
-        return cfx_datum_int(cfxi_load_int(dtype, at));
-    cfxi_load_complex(dtype, at, c);
+        return cfx_datum_int(cfxi_tensor_load_int(dtype, at));
+    cfxi_tensor_load_complex(dtype, at, c);
     return cfx_datum_complex(c[0], c[1]);
 }
 
 bool cfx_datum_store(cfx_datum d, cfx_dtype dtype, void *at)
 {
     switch ((cfx_datum_kind)d.kind) {
-    case CFX_DATUM_BOOL: cfxi_store_int(dtype, at, d.as.b); return true;
-    case CFX_DATUM_INT: cfxi_store_int(dtype, at, d.as.i); return true;
-    case CFX_DATUM_FLOAT: cfxi_store_float(dtype, at, d.as.f); return true;
-    case CFX_DATUM_COMPLEX: cfxi_store_complex(dtype, at, d.as.c); return true;
+    case CFX_DATUM_BOOL: cfxi_tensor_store_int(dtype, at, d.as.b); return true;
+    case CFX_DATUM_INT: cfxi_tensor_store_int(dtype, at, d.as.i); return true;
+    case CFX_DATUM_FLOAT: cfxi_tensor_store_float(dtype, at, d.as.f); return true;
+    case CFX_DATUM_COMPLEX: cfxi_tensor_store_complex(dtype, at, d.as.c); return true;
     default: return false;
     }
 }

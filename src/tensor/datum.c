@@ -5,12 +5,12 @@ cfx_datum cfx_datum_text(cfx_datum_kind kind, const char *text, size_t size,
                          const cfx_allocator *allocator, cfx_error *err)
 {
     size_t block;
-    allocator = cfxi_allocator(allocator);
+    allocator = cfxi_base_allocator(allocator);
     cfx_text *t = NULL;
-    if (cfxi_mul_size(size, 1, sizeof *t + 1, &block))
-        t = cfxi_alloc(allocator, block);
+    if (cfxi_base_mul_size(size, 1, sizeof *t + 1, &block))
+        t = cfxi_base_alloc(allocator, block);
     if (!t) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return cfx_datum_invalid();
     }
     atomic_init(&t->refs, 1);
@@ -58,8 +58,8 @@ static cfx_status lower(cfx_datum d, uint32_t depth, const cfx_data *container, 
     if (depth == 0 || s->fixed)
         return cfx_error_set(err, CFX_E_LIMIT, "containers would nest too deeply: make new ones of "
                              "their items");
-    if (!cfxi_vec_reserve(log, 1, sizeof(lowered), container->allocator))
-        return cfxi_nomem(err);
+    if (!cfxi_base_vec_reserve(log, 1, sizeof(lowered), container->allocator))
+        return cfxi_base_nomem(err);
     ((lowered *)log->data)[log->size++] = (lowered){s, s->depth};
     s->depth = depth;
     for (size_t i = 0; i < s->size; i++)
@@ -67,7 +67,7 @@ static cfx_status lower(cfx_datum d, uint32_t depth, const cfx_data *container, 
     return CFX_OK;
 }
 
-cfx_status cfxi_make_room(cfx_datum container, cfx_datum value, cfx_error *err)
+cfx_status cfxi_tensor_make_room(cfx_datum container, cfx_datum value, cfx_error *err)
 {
     const cfx_data *c = container.as.seq;
     cfxi_vec log = {0};
@@ -77,7 +77,7 @@ cfx_status cfxi_make_room(cfx_datum container, cfx_datum value, cfx_error *err)
     const lowered *all = log.data;
     for (size_t i = log.size; status != CFX_OK && i-- > 0;)
         all[i].seq->depth = all[i].depth;
-    cfxi_vec_free(&log, sizeof(lowered), c->allocator);
+    cfxi_base_vec_free(&log, sizeof(lowered), c->allocator);
     return status;
 }
 
@@ -90,7 +90,7 @@ static cfx_status check_items(cfx_datum_kind kind, const cfx_datum *items, size_
     *depth = *fixed ? 1 : ROOM;
     for (size_t i = 0; i < n; i++) {
         if (items[i].kind == CFX_DATUM_INVALID)
-            return cfxi_expect(NULL, "an item of a list", err);
+            return cfxi_base_expect(NULL, "an item of a list", err);
         if (is_seq(items[i]) && items[i].as.seq->depth >= *depth)
             *depth = items[i].as.seq->depth + 1;
         *fixed = *fixed && (!is_seq(items[i]) || items[i].as.seq->fixed);
@@ -112,11 +112,12 @@ cfx_datum cfx_datum_seq(cfx_datum_kind kind, const cfx_datum *items, size_t n,
     if (check_items(kind, items, n, &depth, &fixed, err) != CFX_OK)
         return d;
     size_t block;
-    allocator = cfxi_allocator(allocator);
-    cfx_data *s = cfxi_mul_size(n, sizeof *items, sizeof *s, &block) ? cfxi_alloc(allocator, block)
-                                                                      : NULL;
+    allocator = cfxi_base_allocator(allocator);
+    cfx_data *s = cfxi_base_mul_size(n, sizeof *items, sizeof *s, &block)
+                      ? cfxi_base_alloc(allocator, block)
+                      : NULL;
     if (!s) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return d;
     }
     atomic_init(&s->refs, 1);
@@ -141,8 +142,8 @@ cfx_datum *cfx_datum_items(cfx_datum d, size_t *n)
 const char *cfx_datum_str(cfx_datum d, size_t *size)
 {
     if (size)
-        *size = cfxi_is_text(d) ? d.as.text->size : 0;
-    return cfxi_is_text(d) ? d.as.text->data : NULL;
+        *size = cfxi_tensor_is_text(d) ? d.as.text->size : 0;
+    return cfxi_tensor_is_text(d) ? d.as.text->data : NULL;
 }
 
 cfx_datum cfx_datum_retain(cfx_datum d)
@@ -151,7 +152,7 @@ cfx_datum cfx_datum_retain(cfx_datum d)
         cfx_tensor_retain(d.as.tensor);
     else if (is_seq(d))
         atomic_fetch_add_explicit(&d.as.seq->refs, 1, memory_order_relaxed);
-    else if (cfxi_is_text(d))
+    else if (cfxi_tensor_is_text(d))
         atomic_fetch_add_explicit(&d.as.text->refs, 1, memory_order_relaxed);
     return d;
 }
@@ -161,16 +162,16 @@ void cfx_datum_release(cfx_datum d)
 {
     if (d.kind == CFX_DATUM_TENSOR) {
         cfx_tensor_release(d.as.tensor);
-    } else if (cfxi_is_text(d)) {
+    } else if (cfxi_tensor_is_text(d)) {
         if (atomic_fetch_sub_explicit(&d.as.text->refs, 1, memory_order_acq_rel) == 1)
-            cfxi_free(d.as.text->allocator, d.as.text, sizeof(cfx_text) + d.as.text->size + 1);
+            cfxi_base_free(d.as.text->allocator, d.as.text, sizeof(cfx_text) + d.as.text->size + 1);
     } else if (is_seq(d)) {
         cfx_data *s = d.as.seq;
         if (atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) > 1)
             return;
         for (size_t i = 0; i < s->size; i++)
             cfx_datum_release(s->items[i]);
-        cfxi_free(s->allocator, s, sizeof *s + s->size * sizeof s->items[0]);
+        cfxi_base_free(s->allocator, s, sizeof *s + s->size * sizeof s->items[0]);
     }
 }
 
@@ -205,22 +206,22 @@ static void print_int(cfxi_out *out, int64_t i, const cfx_dims *dims)
 {
     char digits[CFXI_NUMBER_SIZE];
     if (cfx_dim_is_symbol(i) && dims)
-        cfx_dims_print(dims, i, cfxi_out_sink(out), NULL);
+        cfx_dims_print(dims, i, cfxi_base_out_sink(out), NULL);
     else if (i == CFX_DIM_UNKNOWN)
-        cfxi_out_char(out, '?');
+        cfxi_base_out_char(out, '?');
     else
-        cfxi_out_write(out, digits, cfxi_format_int(i, digits));
+        cfxi_base_out_write(out, digits, cfxi_base_format_int(i, digits));
 }
 
 static void print_tensor(cfxi_out *out, const cfx_tensor *t, const cfx_dims *dims)
 {
-    cfxi_out_str(out, cfx_dtype_name((cfx_dtype)t->dtype));
-    cfxi_out_char(out, '[');
+    cfxi_base_out_str(out, cfx_dtype_name((cfx_dtype)t->dtype));
+    cfxi_base_out_char(out, '[');
     for (size_t i = 0; i < t->ndim; i++) {
-        cfxi_out_str(out, i ? ", " : "");
+        cfxi_base_out_str(out, i ? ", " : "");
         print_int(out, t->size[i], dims);
     }
-    cfxi_out_char(out, ']');
+    cfxi_base_out_char(out, ']');
 }
 
 static void print_datum(cfxi_out *out, cfx_datum d, const cfx_dims *dims);
@@ -231,53 +232,53 @@ static void print_seq(cfxi_out *out, cfx_datum d, const cfx_dims *dims)
     const char *pair = d.kind == CFX_DATUM_SLICE ? "()" : brackets[d.kind - CFX_DATUM_LIST];
     size_t n;
     cfx_datum *items = cfx_datum_items(d, &n);
-    cfxi_out_str(out, d.kind == CFX_DATUM_SLICE ? "slice" : "");
-    cfxi_out_char(out, pair[0]);
+    cfxi_base_out_str(out, d.kind == CFX_DATUM_SLICE ? "slice" : "");
+    cfxi_base_out_char(out, pair[0]);
     for (size_t i = 0; i < n && out->status == CFX_OK; i++) {
         if (i)
-            cfxi_out_str(out, d.kind == CFX_DATUM_DICT && i % 2 ? ": " : ", ");
+            cfxi_base_out_str(out, d.kind == CFX_DATUM_DICT && i % 2 ? ": " : ", ");
         print_datum(out, items[i], dims);
     }
     if (d.kind == CFX_DATUM_TUPLE && n == 1)
-        cfxi_out_char(out, ',');
-    cfxi_out_char(out, pair[1]);
+        cfxi_base_out_char(out, ',');
+    cfxi_base_out_char(out, pair[1]);
 }
 
 static void print_float(cfxi_out *out, double f)
 {
     char digits[CFXI_NUMBER_SIZE];
-    cfxi_out_write(out, digits, cfxi_format_float(f, digits));
+    cfxi_base_out_write(out, digits, cfxi_base_format_float(f, digits));
 }
 
 static void print_datum(cfxi_out *out, cfx_datum d, const cfx_dims *dims)
 {
     if (d.symbolic && d.kind != CFX_DATUM_INT) {  /* a bool or float that nobody knows */
-        cfxi_out_char(out, '?');
+        cfxi_base_out_char(out, '?');
         return;
     }
     switch ((cfx_datum_kind)d.kind) {
-    case CFX_DATUM_BOOL: cfxi_out_str(out, d.as.b ? "True" : "False"); break;
+    case CFX_DATUM_BOOL: cfxi_base_out_str(out, d.as.b ? "True" : "False"); break;
     case CFX_DATUM_INT:
         if (d.symbolic)
             print_int(out, d.as.i, dims);
         else
-            cfxi_out_printf(out, "%lld", (long long)d.as.i);
+            cfxi_base_out_printf(out, "%lld", (long long)d.as.i);
         break;
     case CFX_DATUM_FLOAT: print_float(out, d.as.f); break;
     case CFX_DATUM_COMPLEX:
-        cfxi_out_char(out, '(');
+        cfxi_base_out_char(out, '(');
         print_float(out, d.as.c[0]);
-        cfxi_out_str(out, d.as.c[1] < 0 ? "" : "+");
+        cfxi_base_out_str(out, d.as.c[1] < 0 ? "" : "+");
         print_float(out, d.as.c[1]);
-        cfxi_out_str(out, "j)");
+        cfxi_base_out_str(out, "j)");
         break;
-    case CFX_DATUM_DTYPE: cfxi_out_str(out, cfx_dtype_name((cfx_dtype)d.as.i)); break;
-    case CFX_DATUM_LAYOUT: cfxi_out_str(out, cfx_layout_name((cfx_layout)d.as.i)); break;
+    case CFX_DATUM_DTYPE: cfxi_base_out_str(out, cfx_dtype_name((cfx_dtype)d.as.i)); break;
+    case CFX_DATUM_LAYOUT: cfxi_base_out_str(out, cfx_layout_name((cfx_layout)d.as.i)); break;
     case CFX_DATUM_MEMORY_FORMAT:
-        cfxi_out_str(out, cfx_memory_format_name((cfx_memory_format)d.as.i));
+        cfxi_base_out_str(out, cfx_memory_format_name((cfx_memory_format)d.as.i));
         break;
     case CFX_DATUM_STR:
-    case CFX_DATUM_DEVICE: cfxi_out_repr_str(out, d.as.text->data, d.as.text->size); break;
+    case CFX_DATUM_DEVICE: cfxi_base_out_repr_str(out, d.as.text->data, d.as.text->size); break;
     case CFX_DATUM_TENSOR: print_tensor(out, d.as.tensor, dims); break;
     case CFX_DATUM_LIST:
     case CFX_DATUM_TUPLE:
@@ -286,14 +287,16 @@ static void print_datum(cfxi_out *out, cfx_datum d, const cfx_dims *dims)
     case CFX_DATUM_INVALID:
     case CFX_DATUM_NONE:
     case CFX_DATUM_ELLIPSIS:
-    case CFX_DATUM_REGION: cfxi_out_str(out, cfx_datum_kind_name((cfx_datum_kind)d.kind)); break;
+    case CFX_DATUM_REGION:
+        cfxi_base_out_str(out, cfx_datum_kind_name((cfx_datum_kind)d.kind));
+        break;
     }
 }
 
 cfx_status cfx_datum_print(cfx_datum d, const cfx_dims *dims, cfx_sink sink, cfx_error *err)
 {
     cfxi_out out;
-    cfxi_out_begin(&out, sink);
+    cfxi_base_out_begin(&out, sink);
     print_datum(&out, d, dims);
-    return cfxi_out_end(&out, err);
+    return cfxi_base_out_end(&out, err);
 }

@@ -93,16 +93,16 @@ cfx_datum cfx_datum_parse(cfx_dims *dims, const char *text, size_t size,
         return cfx_datum_none();
     if (is_word(s, "True") || is_word(s, "False"))
         return cfx_datum_bool(s.text[0] == 'T');
-    if (cfxi_parse_int(s.text, s.size, &i))
+    if (cfxi_base_parse_int(s.text, s.size, &i))
         return cfx_datum_int(i);
-    if (cfxi_parse_float(s.text, s.size, &f))
+    if (cfxi_base_parse_float(s.text, s.size, &f))
         return cfx_datum_float(f);
     cfx_datum d = cfx_datum_int(cfx_dims_parse(dims, s.text, s.size, &own));
     d.symbolic = cfx_dim_is_symbol(d.as.i);
     if (own.status == CFX_OK)
         return d;
     if (own.status == CFX_E_NOMEM) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return cfx_datum_invalid();
     }
     return refuse(s, "is neither a tensor (float32[N, 3]) nor a number", err);

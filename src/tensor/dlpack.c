@@ -169,7 +169,7 @@ static void drop(exported *e)
 {
     const cfx_allocator *allocator = e->t->allocator;
     cfx_tensor_release(e->t);
-    cfxi_free(allocator, e, sizeof *e);
+    cfxi_base_free(allocator, e, sizeof *e);
 }
 
 static void delete_versioned(cfx_dl_versioned *self) { drop(self->ctx); }
@@ -177,16 +177,16 @@ static void delete_unversioned(cfx_dl_managed *self) { drop(self->ctx); }
 
 static exported *export_tensor(cfx_tensor *t, cfx_dl_tensor *dl, cfx_error *err)
 {
-    if (cfxi_expect(t, "tensor", err) != CFX_OK)
+    if (cfxi_base_expect(t, "tensor", err) != CFX_OK)
         return NULL;
-    int64_t itemsize = (int64_t)cfxi_itemsize(t);
+    int64_t itemsize = (int64_t)cfxi_tensor_itemsize(t);
     if (!t->storage) {
         cfx_error_set(err, CFX_E_VALUE, "a tensor without elements in memory cannot be shared");
         return NULL;
     }
-    exported *e = cfxi_alloc(t->allocator, sizeof *e);
+    exported *e = cfxi_base_alloc(t->allocator, sizeof *e);
     if (!e) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     for (size_t i = 0; i < t->ndim; i++) {
@@ -194,7 +194,7 @@ static exported *export_tensor(cfx_tensor *t, cfx_dl_tensor *dl, cfx_error *err)
             cfx_error_set(err, CFX_E_VALUE, "stride %zu is %lld bytes, no multiple of an element's "
                           "%lld: DLPack cannot say so", i, (long long)t->stride[i],
                           (long long)itemsize);
-            cfxi_free(t->allocator, e, sizeof *e);
+            cfxi_base_free(t->allocator, e, sizeof *e);
             return NULL;
         }
         e->shape[i] = t->size[i];
@@ -202,7 +202,7 @@ static exported *export_tensor(cfx_tensor *t, cfx_dl_tensor *dl, cfx_error *err)
     }
     e->t = cfx_tensor_retain(t);
     *dl = (cfx_dl_tensor){
-        .data = cfxi_numel(t) ? t->data : NULL,
+        .data = cfxi_tensor_numel(t) ? t->data : NULL,
         .device_type = CFX_DL_CPU,
         .ndim = t->ndim,
         .type_code = code_of((cfx_dtype)t->dtype),

@@ -27,7 +27,7 @@ static cfx_dtype promote_integers(cfx_dtype a, cfx_dtype b)
     return a > b ? a : b;
 }
 
-cfx_dtype cfxi_promote_types(cfx_dtype a, cfx_dtype b)
+cfx_dtype cfxi_tensor_promote_types(cfx_dtype a, cfx_dtype b)
 {
     category ca = category_of(a);
     category cb = category_of(b);
@@ -68,7 +68,7 @@ static cfx_dtype combine(int upper, int lower)
     return l;
 }
 
-cfx_dtype cfxi_promote(const cfx_tensor *const *tensors, size_t n)
+cfx_dtype cfxi_tensor_promote(const cfx_tensor *const *tensors, size_t n)
 {
     int types[3] = {-1, -1, -1};  /* with dimensions, without, numbers */
     for (size_t i = 0; i < n; i++) {
@@ -77,13 +77,13 @@ cfx_dtype cfxi_promote(const cfx_tensor *const *tensors, size_t n)
             continue;
         int *type = &types[t->number ? 2 : t->ndim == 0];
         cfx_dtype d = t->number ? number_type((cfx_dtype)t->dtype) : (cfx_dtype)t->dtype;
-        *type = *type < 0 ? (int)d : (int)cfxi_promote_types((cfx_dtype)*type, d);
+        *type = *type < 0 ? (int)d : (int)cfxi_tensor_promote_types((cfx_dtype)*type, d);
     }
     int low = types[1] < 0 && types[2] < 0 ? -1 : (int)combine(types[1], types[2]);
     return combine(types[0], low);
 }
 
-bool cfxi_can_cast(cfx_dtype from, cfx_dtype to)
+bool cfxi_tensor_can_cast(cfx_dtype from, cfx_dtype to)
 {
     return category_of(from) <= category_of(to);
 }

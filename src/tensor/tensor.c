@@ -9,9 +9,9 @@
 static cfxi_storage *storage_new(size_t size, const cfx_allocator *allocator)
 {
     size_t block;
-    if (!cfxi_mul_size(size, 1, sizeof(cfxi_storage) + CFXI_ALIGN, &block))
+    if (!cfxi_base_mul_size(size, 1, sizeof(cfxi_storage) + CFXI_ALIGN, &block))
         return NULL;
-    cfxi_storage *s = cfxi_alloc(allocator, block);
+    cfxi_storage *s = cfxi_base_alloc(allocator, block);
     if (!s)
         return NULL;
     uintptr_t first = (uintptr_t)(s + 1);
@@ -31,12 +31,13 @@ static void storage_release(cfxi_storage *s)
         return;
     if (s->release)
         s->release(s->ctx);
-    cfxi_free(s->allocator, s, s->block);
+    cfxi_base_free(s->allocator, s, s->block);
 }
 
 /* ---- sizes --------------------------------------------------------------------------------- */
 
-void cfxi_contiguous_strides(const int64_t *sizes, size_t ndim, size_t itemsize, int64_t *strides)
+void cfxi_tensor_contiguous_strides(const int64_t *sizes, size_t ndim, size_t itemsize,
+                                    int64_t *strides)
 {
     int64_t step = (int64_t)itemsize;
     for (size_t i = ndim; i-- > 0;) {
@@ -46,8 +47,8 @@ void cfxi_contiguous_strides(const int64_t *sizes, size_t ndim, size_t itemsize,
     }
 }
 
-void cfxi_ordered_strides(const int64_t *sizes, size_t ndim, size_t itemsize, const uint8_t *order,
-                          int64_t *strides)
+void cfxi_tensor_ordered_strides(const int64_t *sizes, size_t ndim, size_t itemsize,
+                                 const uint8_t *order, int64_t *strides)
 {
     int64_t step = (int64_t)itemsize;
     for (size_t i = ndim; i-- > 0;) {
@@ -86,17 +87,17 @@ cfx_tensor *cfxi_tensor_header(cfx_dtype dtype, const int64_t *sizes, size_t ndi
 {
     if (check_sizes(dtype, sizes, ndim, err) != CFX_OK)
         return NULL;
-    allocator = cfxi_allocator(allocator);
-    cfx_tensor *t = cfxi_alloc(allocator, sizeof *t);
+    allocator = cfxi_base_allocator(allocator);
+    cfx_tensor *t = cfxi_base_alloc(allocator, sizeof *t);
     if (!t) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     *t = (cfx_tensor){.dtype = (uint8_t)dtype, .ndim = (uint8_t)ndim, .allocator = allocator};
     atomic_init(&t->refs, 1);
     for (size_t i = 0; i < ndim; i++)
         t->size[i] = sizes[i];
-    cfxi_contiguous_strides(sizes, ndim, cfx_dtype_size(dtype), t->stride);
+    cfxi_tensor_contiguous_strides(sizes, ndim, cfx_dtype_size(dtype), t->stride);
     return t;
 }
 
@@ -107,7 +108,7 @@ cfx_tensor *cfxi_tensor_header(cfx_dtype dtype, const int64_t *sizes, size_t ndi
 static bool span_of(const cfx_tensor *t, int64_t *before, int64_t *after)
 {
     *before = 0;
-    *after = (int64_t)cfxi_itemsize(t);
+    *after = (int64_t)cfxi_tensor_itemsize(t);
     for (size_t i = 0; i < t->ndim; i++) {
         int64_t reach;
         if (t->size[i] == 0)
@@ -130,7 +131,7 @@ cfx_status cfxi_tensor_allocate(cfx_tensor *t, cfx_error *err)
     bool any = span_of(t, &before, &after);
     t->storage = storage_new(any ? (size_t)after : 0, t->allocator);
     if (!t->storage)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     t->data = t->storage->data;
     return CFX_OK;
 }
@@ -220,7 +221,7 @@ static cfxi_storage *adopt(const cfx_tensor *t, char *data, bool read_only)
 {
     int64_t before;
     int64_t after;
-    cfxi_storage *s = cfxi_alloc(t->allocator, sizeof *s);
+    cfxi_storage *s = cfxi_base_alloc(t->allocator, sizeof *s);
     if (!s)
         return NULL;
     bool any = span_of(t, &before, &after);
@@ -245,7 +246,7 @@ cfx_tensor *cfx_tensor_from_memory(cfx_dtype dtype, const int64_t *sizes, const 
         return NULL;
     t->storage = adopt(t, data, read_only);
     if (!t->storage)
-        return finish(t, cfxi_nomem(err));
+        return finish(t, cfxi_base_nomem(err));
     t->data = data ? data : t->storage->data;
     t->storage->release = release;
     t->storage->ctx = ctx;
@@ -255,7 +256,7 @@ cfx_tensor *cfx_tensor_from_memory(cfx_dtype dtype, const int64_t *sizes, const 
 cfx_tensor *cfx_tensor_view(cfx_tensor *base, cfx_dtype dtype, const int64_t *sizes,
                             const int64_t *strides, size_t ndim, int64_t offset, cfx_error *err)
 {
-    if (cfxi_expect(base, "tensor", err) != CFX_OK ||
+    if (cfxi_base_expect(base, "tensor", err) != CFX_OK ||
         (base->storage && check_known(sizes, ndim, err) != CFX_OK))
         return NULL;
     cfx_tensor *t = cfxi_tensor_header(dtype, sizes, ndim, base->allocator, err);
@@ -296,7 +297,7 @@ void cfx_tensor_release(cfx_tensor *t)
     if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) > 1)
         return;
     storage_release(t->storage);
-    cfxi_free(t->allocator, t, sizeof *t);
+    cfxi_base_free(t->allocator, t, sizeof *t);
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -305,15 +306,15 @@ cfx_dtype cfx_tensor_dtype(const cfx_tensor *t) { return (cfx_dtype)t->dtype; }
 size_t cfx_tensor_ndim(const cfx_tensor *t) { return t->ndim; }
 const int64_t *cfx_tensor_sizes(const cfx_tensor *t) { return t->size; }
 const int64_t *cfx_tensor_strides(const cfx_tensor *t) { return t->stride; }
-int64_t cfx_tensor_numel(const cfx_tensor *t) { return cfxi_numel(t); }
+int64_t cfx_tensor_numel(const cfx_tensor *t) { return cfxi_tensor_numel(t); }
 void *cfx_tensor_data(const cfx_tensor *t) { return t->data; }
 bool cfx_tensor_is_abstract(const cfx_tensor *t) { return !t->storage; }
 bool cfx_tensor_is_read_only(const cfx_tensor *t) { return t->storage && t->storage->read_only; }
 
 bool cfx_tensor_is_contiguous(const cfx_tensor *t)
 {
-    int64_t step = (int64_t)cfxi_itemsize(t);
-    if (!t->storage || cfxi_numel(t) == 0)
+    int64_t step = (int64_t)cfxi_tensor_itemsize(t);
+    if (!t->storage || cfxi_tensor_numel(t) == 0)
         return true;
     for (size_t i = t->ndim; i-- > 0;) {
         if (t->size[i] == 1)
@@ -325,10 +326,10 @@ bool cfx_tensor_is_contiguous(const cfx_tensor *t)
     return true;
 }
 
-bool cfxi_is_channels_last(const cfx_tensor *t)
+bool cfxi_tensor_is_channels_last(const cfx_tensor *t)
 {
     static const uint8_t orders[2][5] = {{0, 2, 3, 1}, {0, 2, 3, 4, 1}};
-    int64_t step = (int64_t)cfxi_itemsize(t);
+    int64_t step = (int64_t)cfxi_tensor_itemsize(t);
     if (t->ndim < 4 || t->ndim > 5)
         return false;
     for (size_t i = t->ndim; i-- > 0;) {

@@ -52,12 +52,12 @@ struct cfx_data {
     cfx_datum items[];
 };
 
-static inline bool cfxi_is_text(cfx_datum d)
+static inline bool cfxi_tensor_is_text(cfx_datum d)
 {
     return d.kind == CFX_DATUM_STR || d.kind == CFX_DATUM_DEVICE;
 }
 
-static inline size_t cfxi_itemsize(const cfx_tensor *t)
+static inline size_t cfxi_tensor_itemsize(const cfx_tensor *t)
 {
     return cfx_dtype_size((cfx_dtype)t->dtype);
 }
@@ -65,20 +65,20 @@ static inline size_t cfxi_itemsize(const cfx_tensor *t)
 /* Lets `value` become an item of the list or dict `container`, which others may hold already: what
  * is in it counts as less deep from now on. CFX_E_VALUE if the container would hold itself,
  * CFX_E_LIMIT if it would be too deep; nothing has changed then. (datum.c) */
-cfx_status cfxi_make_room(cfx_datum container, cfx_datum value, cfx_error *err);
+cfx_status cfxi_tensor_make_room(cfx_datum container, cfx_datum value, cfx_error *err);
 
 /* Whether its strides are whole elements: those of memory from elsewhere may be any (complex
  * numbers in an array of structs). */
-static inline bool cfxi_has_whole_strides(const cfx_tensor *t)
+static inline bool cfxi_tensor_has_whole_strides(const cfx_tensor *t)
 {
-    const int64_t size = (int64_t)cfxi_itemsize(t);
+    const int64_t size = (int64_t)cfxi_tensor_itemsize(t);
     for (size_t i = 0; i < t->ndim; i++)
         if (t->size[i] > 1 && t->stride[i] % size != 0)
             return false;
     return true;
 }
 
-static inline int64_t cfxi_numel(const cfx_tensor *t)
+static inline int64_t cfxi_tensor_numel(const cfx_tensor *t)
 {
     int64_t n = 1;
     for (size_t i = 0; i < t->ndim; i++)
@@ -94,38 +94,39 @@ cfx_status cfxi_tensor_allocate(cfx_tensor *t, cfx_error *err);
 /* Makes a header a view of `base`'s memory, with the strides it has; see cfx_tensor_view. */
 cfx_status cfxi_tensor_share(cfx_tensor *t, const cfx_tensor *base, int64_t offset, cfx_error *err);
 /* Strides of a dense row-major tensor, in bytes. */
-void cfxi_contiguous_strides(const int64_t *sizes, size_t ndim, size_t itemsize, int64_t *strides);
+void cfxi_tensor_contiguous_strides(const int64_t *sizes, size_t ndim, size_t itemsize,
+                                    int64_t *strides);
 /* Dense, with the dimensions ordered as `order` has them, outermost first. */
-void cfxi_ordered_strides(const int64_t *sizes, size_t ndim, size_t itemsize, const uint8_t *order,
-                          int64_t *strides);
+void cfxi_tensor_ordered_strides(const int64_t *sizes, size_t ndim, size_t itemsize,
+                                 const uint8_t *order, int64_t *strides);
 /* Whether it is dense with NHWC (NDHWC) strides. */
-bool cfxi_is_channels_last(const cfx_tensor *t);
+bool cfxi_tensor_is_channels_last(const cfx_tensor *t);
 
 /* ---- types (promote.c) --------------------------------------------------------------------- */
 
 /* The type of a computation on these tensors, by PyTorch's rules: tensors with dimensions decide
  * over those without, those over numbers, within a category (bool < integer < float < complex).
  * NULL entries are skipped. */
-cfx_dtype cfxi_promote(const cfx_tensor *const *tensors, size_t n);
-cfx_dtype cfxi_promote_types(cfx_dtype a, cfx_dtype b);
+cfx_dtype cfxi_tensor_promote(const cfx_tensor *const *tensors, size_t n);
+cfx_dtype cfxi_tensor_promote_types(cfx_dtype a, cfx_dtype b);
 /* Whether a result of type `from` may be written to `to`: not to a lower category. */
-bool cfxi_can_cast(cfx_dtype from, cfx_dtype to);
+bool cfxi_tensor_can_cast(cfx_dtype from, cfx_dtype to);
 /* ---- elements (convert.c) ---------------------------------------------------------------- */
 
 /* One element as a number, and back. (convert.c) */
-double cfxi_load_float(cfx_dtype dtype, const void *at);
-int64_t cfxi_load_int(cfx_dtype dtype, const void *at);
-void cfxi_load_complex(cfx_dtype dtype, const void *at, double out[2]);
-void cfxi_store_float(cfx_dtype dtype, void *at, double f);
-void cfxi_store_int(cfx_dtype dtype, void *at, int64_t i);
-void cfxi_store_complex(cfx_dtype dtype, void *at, const double c[2]);
-float cfxi_half_to_float(uint16_t h);
-uint16_t cfxi_float_to_half(float f);  /* to nearest, ties to even */
-static inline float cfxi_bfloat_to_float(uint16_t b)
+double cfxi_tensor_load_float(cfx_dtype dtype, const void *at);
+int64_t cfxi_tensor_load_int(cfx_dtype dtype, const void *at);
+void cfxi_tensor_load_complex(cfx_dtype dtype, const void *at, double out[2]);
+void cfxi_tensor_store_float(cfx_dtype dtype, void *at, double f);
+void cfxi_tensor_store_int(cfx_dtype dtype, void *at, int64_t i);
+void cfxi_tensor_store_complex(cfx_dtype dtype, void *at, const double c[2]);
+float cfxi_tensor_half_to_float(uint16_t h);
+uint16_t cfxi_tensor_float_to_half(float f);  /* to nearest, ties to even */
+static inline float cfxi_tensor_bfloat_to_float(uint16_t b)
 {
     union { uint32_t i; float f; } u = {(uint32_t)b << 16};
     return u.f;
 }
-uint16_t cfxi_float_to_bfloat(float f);
+uint16_t cfxi_tensor_float_to_bfloat(float f);
 
 #endif

@@ -32,13 +32,13 @@ typedef struct printer {
 
 static void put(printer *p, const char *text)
 {
-    cfxi_out_str(&p->out, text);
+    cfxi_base_out_str(&p->out, text);
     p->column += strlen(text);
 }
 
 static void put_spaces(printer *p, size_t n)
 {
-    cfxi_out_spaces(&p->out, n);
+    cfxi_base_out_spaces(&p->out, n);
     p->column += n;
 }
 
@@ -46,7 +46,7 @@ static void put_spaces(printer *p, size_t n)
 static void put_lines(printer *p, size_t n, size_t indent)
 {
     while (n-- > 0)
-        cfxi_out_char(&p->out, '\n');
+        cfxi_base_out_char(&p->out, '\n');
     p->column = 0;
     put_spaces(p, indent);
 }
@@ -58,7 +58,7 @@ static void plain_point(char *text)
 {
     char *to = text;
     for (const char *at = text; *at; at++) {
-        bool part = cfxi_is_digit(*at) || strchr("+-e", *at);
+        bool part = cfxi_base_is_digit(*at) || strchr("+-e", *at);
         if (part)
             *to++ = *at;
         else if (to == text || to[-1] != '.')
@@ -114,7 +114,7 @@ static void look_at(survey *s, const char *at)
 {
     cfx_dtype dtype = (cfx_dtype)s->p->t->dtype;
     double parts[2];
-    cfxi_load_complex(dtype, at, parts);
+    cfxi_tensor_load_complex(dtype, at, parts);
     for (int i = 0; i < 2; i++) {
         double size = fabs(parts[i]);
         if (!isfinite(size) || size == 0)
@@ -137,8 +137,8 @@ static void measure_integer(survey *s, const char *at)
 {
     char text[CFXI_NUMBER_SIZE];
     cfx_dtype dtype = (cfx_dtype)s->p->t->dtype;
-    int64_t value = cfxi_load_int(dtype, at);
-    int width = dtype == CFX_DTYPE_BOOL ? (value ? 4 : 5) : (int)cfxi_format_int(value, text);
+    int64_t value = cfxi_tensor_load_int(dtype, at);
+    int width = dtype == CFX_DTYPE_BOOL ? (value ? 4 : 5) : (int)cfxi_base_format_int(value, text);
     format *f = &s->p->parts[0];
     f->width = width > f->width ? width : f->width;
 }
@@ -174,15 +174,15 @@ static void put_element(printer *p, const char *at)
     double parts[2];
     cfx_dtype dtype = (cfx_dtype)p->t->dtype;
     if (dtype == CFX_DTYPE_BOOL) {
-        put_padded(p, cfxi_load_int(dtype, at) ? "True" : "False", p->parts[0].width);
+        put_padded(p, cfxi_tensor_load_int(dtype, at) ? "True" : "False", p->parts[0].width);
         return;
     }
     if (cfx_dtype_is_integer(dtype)) {
-        cfxi_format_int(cfxi_load_int(dtype, at), text);
+        cfxi_base_format_int(cfxi_tensor_load_int(dtype, at), text);
         put_padded(p, text, p->parts[0].width);
         return;
     }
-    cfxi_load_complex(dtype, at, parts);
+    cfxi_tensor_load_complex(dtype, at, parts);
     write_float(&p->parts[0], parts[0], text);
     put_padded(p, text, p->parts[0].width);
     if (!cfx_dtype_is_complex(dtype))
@@ -274,7 +274,7 @@ static void put_size(printer *p, bool always)
     if (!always && p->t->ndim == 1)
         return;
     for (size_t i = 0; i < p->t->ndim; i++) {
-        cfxi_format_int(p->t->size[i], digits);
+        cfxi_base_format_int(p->t->size[i], digits);
         strcat(text, i ? ", " : "");
         strcat(text, digits);
     }
@@ -286,13 +286,13 @@ cfx_status cfx_tensor_print(const cfx_tensor *t, cfx_sink sink, cfx_error *err)
 {
     printer p = {.t = t, .parts = {{true, false, 1}, {true, false, 1}}};
     char dtype[40];
-    CFX_TRY(cfxi_expect(t, "tensor", err));
+    CFX_TRY(cfxi_base_expect(t, "tensor", err));
     bool known = t->storage != NULL;
-    bool empty = known && cfxi_numel(t) == 0;
+    bool empty = known && cfxi_tensor_numel(t) == 0;
     bool usual = t->dtype == CFX_DTYPE_FLOAT32 ||
                  (known && !empty && (t->dtype == CFX_DTYPE_COMPLEX64 ||
                                       t->dtype == CFX_DTYPE_INT64 || t->dtype == CFX_DTYPE_BOOL));
-    cfxi_out_begin(&p.out, sink);
+    cfxi_base_out_begin(&p.out, sink);
     put(&p, "tensor(");
     if (!known) {
         put(&p, "...");
@@ -301,7 +301,7 @@ cfx_status cfx_tensor_print(const cfx_tensor *t, cfx_sink sink, cfx_error *err)
         put(&p, "[]");
         put_size(&p, false);
     } else {
-        p.cut = cfxi_numel(t) > THRESHOLD;
+        p.cut = cfxi_tensor_numel(t) > THRESHOLD;
         choose_formats(&p);
         put_dim(&p, 0, t->data, strlen("tensor("));
     }
@@ -309,5 +309,5 @@ cfx_status cfx_tensor_print(const cfx_tensor *t, cfx_sink sink, cfx_error *err)
     if (!usual)
         put_suffix(&p, dtype);
     put(&p, ")");
-    return cfxi_out_end(&p.out, err);
+    return cfxi_base_out_end(&p.out, err);
 }

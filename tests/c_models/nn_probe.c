@@ -112,7 +112,7 @@ static cfx_status note_module(void *ctx, cfx_module *m, const char *path, cfx_er
     const char *dot = path[0] ? "." : "";
     fprintf(notes, "class %s %s\n", path[0] ? path : "-", cfx_module_class_name(m));
     for (size_t i = 0; i < m->members.size; i++) {
-        const cfxi_member *e = cfxi_member_at(m, i);
+        const cfxi_member *e = cfxi_capture_member_at(m, i);
         if (e->kind == CFXI_MEMBER_CHILD)
             continue;
         fprintf(notes, "%s %s%s%s ", e->kind == CFXI_MEMBER_PARAMETER ? "parameter"
@@ -129,7 +129,7 @@ static cfx_status note_arg(void *ctx, const cfx_param *param, bool keyword, cfx_
                            cfx_error *err)
 {
     (void)ctx;
-    cfx_datum d = cfxi_datum_of_value(v, NULL, err);
+    cfx_datum d = cfxi_capture_datum_of_value(v, NULL, err);
     fprintf(notes, "arg %s %.*s ", keyword ? "keyword" : "place", (int)param->name.size,
             param->name.text);
     cfx_status status = cfx_datum_print(d, NULL, to_notes, err);
@@ -141,7 +141,7 @@ static cfx_status note_arg(void *ctx, const cfx_param *param, bool keyword, cfx_
 static void note_args(cfx_module *m)
 {
     cfx_error err = {0};
-    cfx_graph *g = cfx_graph_new(NULL, &cfxi_object_host, &err);
+    cfx_graph *g = cfx_graph_new(NULL, &cfxi_capture_object_host, &err);
     const cfx_modules tree = cfx_module_tree(m);
     if (!g || cfx_nn_each_arg(&tree, g, "", m->nn, note_arg, g, &err) != CFX_OK)
         fprintf(notes, "noargs %s\n", err.message);
@@ -199,7 +199,7 @@ static void probe(char *line)
     cfx_scope *s = cfx_scope_new(&(cfx_scope_options){.seed = 1000 + line_number}, &err);
     cfx_module *m = make(s, line);
     if (m) {
-        cfxi_module_each(m, note_module, NULL, &err);
+        cfxi_capture_module_each(m, note_module, NULL, &err);
         note_state(s, m);
         note_args(m);
         cfx_module_save(s, m, file("safetensors"));

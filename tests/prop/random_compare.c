@@ -40,7 +40,7 @@ static bool same_elements(const cfx_tensor *a, const cfx_tensor *b)
 {
     int64_t at[CFX_MAX_DIMS] = {0};
     cfx_dtype dtype = (cfx_dtype)a->dtype;
-    for (int64_t left = cfxi_numel(a); left > 0; left--) {
+    for (int64_t left = cfxi_tensor_numel(a); left > 0; left--) {
         const char *x = a->data;
         const char *y = b->data;
         for (size_t i = 0; i < a->ndim; i++) {
@@ -79,7 +79,7 @@ bool random_same(cfx_datum a, cfx_datum b, bool values)
         return false;
     if (a.kind == CFX_DATUM_TENSOR)
         return same_shape(a.as.tensor, b.as.tensor) &&
-               (!values || cfxi_numel(a.as.tensor) > 100000 ||
+               (!values || cfxi_tensor_numel(a.as.tensor) > 100000 ||
                 same_elements(a.as.tensor, b.as.tensor));
     for (size_t i = 0; i < n; i++)
         if (!random_same(x[i], y[i], values))

@@ -49,52 +49,52 @@ typedef enum cfxi_c_form { CFXI_C_BARE, CFXI_C_VAR } cfxi_c_form;
 
 /* ---- text (cexpr.c) ------------------------------------------------------------------------ */
 
-void cfxi_c_put(cfxi_ccode *c, cfx_buffer *to, const char *text, size_t size);
-static inline void cfxi_c_text(cfxi_ccode *c, const char *text)
+void cfxi_emit_c_put(cfxi_ccode *c, cfx_buffer *to, const char *text, size_t size);
+static inline void cfxi_emit_c_text(cfxi_ccode *c, const char *text)
 {
-    cfxi_c_put(c, &c->line, text, strlen(text));
+    cfxi_emit_c_put(c, &c->line, text, strlen(text));
 }
-void cfxi_c_printf(cfxi_ccode *c, const char *format, ...) CFX_PRINTF(2, 3);
-void cfxi_c_string(cfxi_ccode *c, const char *text, size_t size);
+void cfxi_emit_c_printf(cfxi_ccode *c, const char *format, ...) CFX_PRINTF(2, 3);
+void cfxi_emit_c_string(cfxi_ccode *c, const char *text, size_t size);
 /* ", ", where the line may be broken. */
-static inline void cfxi_c_comma(cfxi_ccode *c)
+static inline void cfxi_emit_c_comma(cfxi_ccode *c)
 {
     const char gap[] = {',', CFXI_C_GAP};
-    cfxi_c_put(c, &c->line, gap, 2);
+    cfxi_emit_c_put(c, &c->line, gap, 2);
 }
 /* Ends the statement: `line` goes to `body`, indented, in lines of at most 100 columns; with the
  * user's line as a comment if `n` (may be NULL) has another one than the statement before. */
-void cfxi_c_end_line(cfxi_ccode *c, const cfx_node *n);
+void cfxi_emit_c_end_line(cfxi_ccode *c, const cfx_node *n);
 
 /* Says what cannot be written; `n` may be NULL. */
-void cfxi_c_refuse(cfxi_ccode *c, const cfx_node *n, const char *format, ...) CFX_PRINTF(3, 4);
+void cfxi_emit_c_refuse(cfxi_ccode *c, const cfx_node *n, const char *format, ...) CFX_PRINTF(3, 4);
 
 /* ---- expressions (cexpr.c) ----------------------------------------------------------------- */
 
 /* `type` is that of the parameter it is for ("int[2]"), or NULL. */
-void cfxi_c_value(cfxi_ccode *c, const cfx_node *n, cfx_value v, const char *type,
-                  cfxi_c_form form);
+void cfxi_emit_c_value(cfxi_ccode *c, const cfx_node *n, cfx_value v, const char *type,
+                       cfxi_c_form form);
 /* A value to be returned: nothing in it may live on the function's stack. */
-void cfxi_c_result(cfxi_ccode *c, const cfx_node *n, cfx_value v);
+void cfxi_emit_c_result(cfxi_ccode *c, const cfx_node *n, cfx_value v);
 /* A call of a row, of a module, or a reading of an attribute: "cfx_relu(s, x)". */
-void cfxi_c_call(cfxi_ccode *c, const cfx_node *n);
+void cfxi_emit_c_call(cfxi_ccode *c, const cfx_node *n);
 /* For a loop with one variable: C has that one where the graph has a tuple of one. */
-bool cfxi_c_is_single_loop(const cfx_node *n);
+bool cfxi_emit_c_is_single_loop(const cfx_node *n);
 
 /* ---- names (cname.c) ----------------------------------------------------------------------- */
 
 /* A name made of `wish` that nothing else has in `ns`, nor in C: borrowed; NULL if memory is
  * out. */
-const char *cfxi_c_name(cfxi_ccode *c, cfx_namespace *ns, const char *wish, size_t size);
+const char *cfxi_emit_c_name(cfxi_ccode *c, cfx_namespace *ns, const char *wish, size_t size);
 /* Whether the node is the first item of a loop with one variable: it has the loop's name. */
-bool cfxi_c_is_alias(const cfx_node *n);
+bool cfxi_emit_c_is_alias(const cfx_node *n);
 /* Renames the nodes of one function. */
-cfx_status cfxi_c_rename(cfxi_ccode *c, cfx_graph *g, cfx_error *err);
+cfx_status cfxi_emit_c_rename(cfxi_ccode *c, cfx_graph *g, cfx_error *err);
 
 /* ---- functions (cfunc.c) ------------------------------------------------------------------- */
 
 /* `forward`, with all regions before it; *inputs is how many it has. */
-cfx_status cfxi_c_functions(cfxi_ccode *c, size_t *inputs, cfx_error *err);
+cfx_status cfxi_emit_c_functions(cfxi_ccode *c, size_t *inputs, cfx_error *err);
 
 /* What a function is for; `forward` and the regions of branches and loops. */
 typedef enum cfxi_c_role {
@@ -117,27 +117,27 @@ typedef struct cfxi_c_function {
 /* A graph with more nodes than this is written as several functions. */
 enum { CFXI_C_LONG = 500 };
 /* It in parts, each of which a compiler can digest. (csplit.c) */
-cfx_status cfxi_c_long_function(cfxi_ccode *c, const cfxi_c_function *f, cfx_error *err);
+cfx_status cfxi_emit_c_long_function(cfxi_ccode *c, const cfxi_c_function *f, cfx_error *err);
 
 /* For those: an empty body; a statement; what the function gives (`output` may be NULL); text of a
  * function's head; "(void)x;" for what is not used; the whole function, with what is in the
  * body. */
-void cfxi_c_begin(cfxi_ccode *c);
-void cfxi_c_statement(cfxi_ccode *c, const cfx_node *n);
-void cfxi_c_output(cfxi_ccode *c, const cfxi_c_function *f, const cfx_node *output);
-void cfxi_c_head(cfxi_ccode *c, const char *text);
-void cfxi_c_unused(cfxi_ccode *c, bool used, const char *name, size_t size);
-void cfxi_c_finish(cfxi_ccode *c, const cfxi_c_function *f);
+void cfxi_emit_c_begin(cfxi_ccode *c);
+void cfxi_emit_c_statement(cfxi_ccode *c, const cfx_node *n);
+void cfxi_emit_c_output(cfxi_ccode *c, const cfxi_c_function *f, const cfx_node *output);
+void cfxi_emit_c_head(cfxi_ccode *c, const char *text);
+void cfxi_emit_c_unused(cfxi_ccode *c, bool used, const char *name, size_t size);
+void cfxi_emit_c_finish(cfxi_ccode *c, const cfxi_c_function *f);
 
 /* The call of a branch or a loop: "cfx_if(s, pred, cond_then, cond_else, NULL, x)". */
-void cfxi_c_control(cfxi_ccode *c, const cfx_node *n);
+void cfxi_emit_c_control(cfxi_ccode *c, const cfx_node *n);
 
 /* ---- modules (cmodel.c) -------------------------------------------------------------------- */
 
 /* Whether a call of a module can stay one: its class is in the table, and its constructor makes
  * it. */
-bool cfxi_c_keep(void *ctx, const cfx_node *n, const char *class_name);
+bool cfxi_emit_c_keep(void *ctx, const cfx_node *n, const char *class_name);
 /* `cfx_model`. */
-cfx_status cfxi_c_model(cfxi_ccode *c, size_t inputs, cfx_error *err);
+cfx_status cfxi_emit_c_model(cfxi_ccode *c, size_t inputs, cfx_error *err);
 
 #endif

@@ -14,23 +14,23 @@ enum { COLUMNS = 100, INDENT = 4, WIDEST_ALIGN = 60, MOST_OPEN = 32 };
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
-void cfxi_c_put(cfxi_ccode *c, cfx_buffer *to, const char *text, size_t size)
+void cfxi_emit_c_put(cfxi_ccode *c, cfx_buffer *to, const char *text, size_t size)
 {
     if (!c->nomem && cfx_buffer_append(to, text, size) != CFX_OK)
         c->nomem = true;
 }
 
-void cfxi_c_printf(cfxi_ccode *c, const char *format, ...)
+void cfxi_emit_c_printf(cfxi_ccode *c, const char *format, ...)
 {
     char text[256];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    cfxi_c_text(c, text);
+    cfxi_emit_c_text(c, text);
 }
 
-void cfxi_c_refuse(cfxi_ccode *c, const cfx_node *n, const char *format, ...)
+void cfxi_emit_c_refuse(cfxi_ccode *c, const cfx_node *n, const char *format, ...)
 {
     char text[300];
     char where[160] = "";
@@ -85,7 +85,7 @@ static size_t align_of(const c_open *o)
 static void put_spaces(cfxi_ccode *c, size_t n)
 {
     static const char spaces[] = "                                                            ";
-    cfxi_c_put(c, &c->body, spaces, n);
+    cfxi_emit_c_put(c, &c->body, spaces, n);
 }
 
 /* "  / * model.c:12 * /": the file's name cannot end the comment, nor begin one, nor turn text
@@ -95,11 +95,11 @@ static size_t comment_of(const cfx_node *n, char *out, size_t size)
     const char *file = cfx_node_file(n);
     const size_t used = (size_t)snprintf(out, size, "  /* %.120s:%u */", file, cfx_node_line(n));
     uint32_t code;
-    cfxi_utf8_clean(out);  /* it may have been cut inside a character */
+    cfxi_base_utf8_clean(out);  /* it may have been cut inside a character */
     for (size_t i = 5, length; i + 3 < used; i += length) {
         char *p = out + i;
-        length = cfxi_utf8_decode(p, used - i, &code);
-        if (!cfxi_is_printable(code) || (*p == '*' && p[1] == '/') ||
+        length = cfxi_base_utf8_decode(p, used - i, &code);
+        if (!cfxi_base_is_printable(code) || (*p == '*' && p[1] == '/') ||
             (*p == '/' && p[1] == '*') || *p == '\\')
             memset(p, '?', length);
     }
@@ -119,21 +119,21 @@ static void put_wrapped(cfxi_ccode *c)
         const size_t word = (size_t)((gap ? gap : end) - at);
         const bool first = at == c->line.data;
         if (!first && column + 1 + word > COLUMNS) {
-            cfxi_c_put(c, &c->body, "\n", 1);
+            cfxi_emit_c_put(c, &c->body, "\n", 1);
             column = align_of(&open);
             put_spaces(c, column);
         } else if (!first) {
-            cfxi_c_put(c, &c->body, " ", 1);
+            cfxi_emit_c_put(c, &c->body, " ", 1);
             column++;
         }
-        cfxi_c_put(c, &c->body, at, word);
+        cfxi_emit_c_put(c, &c->body, at, word);
         follow(&open, at, word, column);
         column += word;
         at += word + (gap != NULL);
     }
 }
 
-void cfxi_c_end_line(cfxi_ccode *c, const cfx_node *n)
+void cfxi_emit_c_end_line(cfxi_ccode *c, const cfx_node *n)
 {
     char comment[180];
     const bool new_place = n && n->location && n->location != c->location && cfx_node_file(n);
@@ -141,13 +141,13 @@ void cfxi_c_end_line(cfxi_ccode *c, const cfx_node *n)
     const bool before = INDENT + c->line.size + size > COLUMNS;
     if (new_place && before) {
         put_spaces(c, INDENT);
-        cfxi_c_put(c, &c->body, comment + 2, size - 2);
-        cfxi_c_put(c, &c->body, "\n", 1);
+        cfxi_emit_c_put(c, &c->body, comment + 2, size - 2);
+        cfxi_emit_c_put(c, &c->body, "\n", 1);
     }
     put_wrapped(c);
     if (new_place && !before)
-        cfxi_c_put(c, &c->body, comment, size);
-    cfxi_c_put(c, &c->body, "\n", 1);
+        cfxi_emit_c_put(c, &c->body, comment, size);
+    cfxi_emit_c_put(c, &c->body, "\n", 1);
     if (n && n->location)
         c->location = n->location;
     c->line.size = 0;
@@ -155,9 +155,9 @@ void cfxi_c_end_line(cfxi_ccode *c, const cfx_node *n)
 
 /* ---- literals ------------------------------------------------------------------------------ */
 
-void cfxi_c_string(cfxi_ccode *c, const char *text, size_t size)
+void cfxi_emit_c_string(cfxi_ccode *c, const char *text, size_t size)
 {
-    cfxi_c_text(c, "\"");
+    cfxi_emit_c_text(c, "\"");
     for (size_t i = 0; i < size; i++) {
         const unsigned char byte = (unsigned char)text[i];
         char out[8];
@@ -171,9 +171,9 @@ void cfxi_c_string(cfxi_ccode *c, const char *text, size_t size)
             snprintf(out, sizeof out, "\\%03o", byte);
         else
             snprintf(out, sizeof out, "%c", byte);
-        cfxi_c_text(c, out);
+        cfxi_emit_c_text(c, out);
     }
-    cfxi_c_text(c, "\"");
+    cfxi_emit_c_text(c, "\"");
 }
 
 static void put_float(cfxi_ccode *c, double f)
@@ -181,12 +181,12 @@ static void put_float(cfxi_ccode *c, double f)
     char text[CFXI_NUMBER_SIZE];
     if (f != f) {
         c->math = true;
-        cfxi_c_text(c, "NAN");
+        cfxi_emit_c_text(c, "NAN");
     } else if (f - f != 0) {
         c->math = true;
-        cfxi_c_text(c, f > 0 ? "INFINITY" : "-INFINITY");
+        cfxi_emit_c_text(c, f > 0 ? "INFINITY" : "-INFINITY");
     } else {
-        cfxi_c_put(c, &c->line, text, cfxi_format_float(f, text));
+        cfxi_emit_c_put(c, &c->line, text, cfxi_base_format_float(f, text));
     }
 }
 
@@ -194,9 +194,9 @@ static void put_int(cfxi_ccode *c, int64_t i)
 {
     char text[CFXI_NUMBER_SIZE];
     if (i == INT64_MIN)  /* the literal would be one too large, before its sign */
-        cfxi_c_text(c, "INT64_MIN");
+        cfxi_emit_c_text(c, "INT64_MIN");
     else
-        cfxi_c_put(c, &c->line, text, cfxi_format_int(i, text));
+        cfxi_emit_c_put(c, &c->line, text, cfxi_base_format_int(i, text));
 }
 
 static void put_number(cfxi_ccode *c, cfx_value v)
@@ -247,21 +247,21 @@ static void put_items(cfxi_ccode *c, const cfx_node *n, cfx_value v, bool first)
     const cfx_value *items = cfx_value_items(v, &count);
     for (size_t i = 0; i < count; i++) {
         if (i > 0 || !first)
-            cfxi_c_comma(c);
+            cfxi_emit_c_comma(c);
         if (first)
             put_int(c, items[i].as.i);
         else
-            cfxi_c_value(c, n, items[i], NULL, CFXI_C_VAR);
+            cfxi_emit_c_value(c, n, items[i], NULL, CFXI_C_VAR);
     }
 }
 
 static void put_seq(cfxi_ccode *c, const cfx_node *n, cfx_value v, const char *function)
 {
-    cfxi_c_text(c, function);
-    cfxi_c_text(c, "(s");
+    cfxi_emit_c_text(c, function);
+    cfxi_emit_c_text(c, "(s");
     c->scope_used = true;
     put_items(c, n, v, false);
-    cfxi_c_text(c, ")");
+    cfxi_emit_c_text(c, ")");
 }
 
 /* Where integers are wanted, lists and tuples are the same; elsewhere cfx_ints is a tuple. */
@@ -269,9 +269,9 @@ static void put_list(cfxi_ccode *c, const cfx_node *n, cfx_value v, const char *
 {
     const bool wants_ints = type && strncmp(type, "int[", 4) == 0;
     if (all_ints(v) && (wants_ints || (v.kind == CFX_KIND_TUPLE && v.as.seq->size > 0))) {
-        cfxi_c_text(c, "cfx_ints(");
+        cfxi_emit_c_text(c, "cfx_ints(");
         put_items(c, n, v, true);
-        cfxi_c_text(c, ")");
+        cfxi_emit_c_text(c, ")");
         return;
     }
     put_seq(c, n, v, v.kind == CFX_KIND_LIST ? "cfx_list" : "cfx_tuple");
@@ -280,35 +280,35 @@ static void put_list(cfxi_ccode *c, const cfx_node *n, cfx_value v, const char *
 static void put_slice(cfxi_ccode *c, const cfx_node *n, cfx_value v)
 {
     const cfx_value *parts = cfx_value_items(v, &(size_t){0});
-    cfxi_c_text(c, "cfx_slice_of(s");
+    cfxi_emit_c_text(c, "cfx_slice_of(s");
     c->scope_used = true;
     for (size_t i = 0; i < 3; i++) {
-        cfxi_c_comma(c);
-        cfxi_c_value(c, n, parts[i], NULL, CFXI_C_BARE);
+        cfxi_emit_c_comma(c);
+        cfxi_emit_c_value(c, n, parts[i], NULL, CFXI_C_BARE);
     }
-    cfxi_c_text(c, ")");
+    cfxi_emit_c_text(c, ")");
 }
 
 static void put_complex(cfxi_ccode *c, cfx_value v)
 {
     const cfx_value *parts = cfx_value_items(v, &(size_t){0});
-    cfxi_c_text(c, "cfx_from_datum(s, cfx_datum_complex(");
+    cfxi_emit_c_text(c, "cfx_from_datum(s, cfx_datum_complex(");
     c->scope_used = true;
     put_float(c, parts[0].as.f);
-    cfxi_c_text(c, ", ");
+    cfxi_emit_c_text(c, ", ");
     put_float(c, parts[1].as.f);
-    cfxi_c_text(c, "))");
+    cfxi_emit_c_text(c, "))");
 }
 
 /* ---- values -------------------------------------------------------------------------------- */
 
 static void put_node(cfxi_ccode *c, const cfx_node *n)
 {
-    const bool whole = cfxi_c_is_single_loop(n);
+    const bool whole = cfxi_emit_c_is_single_loop(n);
     c->scope_used = c->scope_used || whole;
-    cfxi_c_text(c, whole ? "cfx_tuple(s, " : "");
-    cfxi_c_put(c, &c->line, n->name->data, n->name->size);
-    cfxi_c_text(c, whole ? ")" : "");
+    cfxi_emit_c_text(c, whole ? "cfx_tuple(s, " : "");
+    cfxi_emit_c_put(c, &c->line, n->name->data, n->name->size);
+    cfxi_emit_c_text(c, whole ? ")" : "");
 }
 
 static void put_text(cfxi_ccode *c, const cfx_node *n, cfx_value v)
@@ -316,8 +316,8 @@ static void put_text(cfxi_ccode *c, const cfx_node *n, cfx_value v)
     size_t size;
     const char *text = cfx_value_text(v, &size);
     if (strlen(text) != size)
-        cfxi_c_refuse(c, n, "a text with a NUL in it cannot be written in C");
-    cfxi_c_string(c, text, size);
+        cfxi_emit_c_refuse(c, n, "a text with a NUL in it cannot be written in C");
+    cfxi_emit_c_string(c, text, size);
 }
 
 /* Numbers, texts: cfx_v(...) around them where a variable must be. */
@@ -327,39 +327,39 @@ static void put_simple(cfxi_ccode *c, const cfx_node *n, cfx_value v, const char
     const bool is_bool = v.kind == CFX_KIND_BOOL;
     const bool wants_bool = type && strncmp(type, "bool", 4) == 0 && !strchr(type, '[');
     if (is_bool && !wants_bool) {  /* in C `true` is 1 */
-        cfxi_c_text(c, v.as.b ? "cfx_var_bool(true)" : "cfx_var_bool(false)");
+        cfxi_emit_c_text(c, v.as.b ? "cfx_var_bool(true)" : "cfx_var_bool(false)");
         return;
     }
-    cfxi_c_text(c, form == CFXI_C_VAR ? "cfx_v(" : "");
+    cfxi_emit_c_text(c, form == CFXI_C_VAR ? "cfx_v(" : "");
     if (is_bool)
-        cfxi_c_text(c, v.as.b ? "true" : "false");
+        cfxi_emit_c_text(c, v.as.b ? "true" : "false");
     else if (v.kind == CFX_KIND_STR)
         put_text(c, n, v);
     else
         put_number(c, v);
-    cfxi_c_text(c, form == CFXI_C_VAR ? ")" : "");
+    cfxi_emit_c_text(c, form == CFXI_C_VAR ? ")" : "");
 }
 
-void cfxi_c_value(cfxi_ccode *c, const cfx_node *n, cfx_value v, const char *type,
-                  cfxi_c_form form)
+void cfxi_emit_c_value(cfxi_ccode *c, const cfx_node *n, cfx_value v, const char *type,
+                       cfxi_c_form form)
 {
     switch ((cfx_kind)v.kind) {
-    case CFX_KIND_INVALID: cfxi_c_text(c, "cfx_var_empty()"); return;
-    case CFX_KIND_NONE: cfxi_c_text(c, "cfx_var_none()"); return;
-    case CFX_KIND_ELLIPSIS: cfxi_c_text(c, "cfx_var_ellipsis()"); return;
+    case CFX_KIND_INVALID: cfxi_emit_c_text(c, "cfx_var_empty()"); return;
+    case CFX_KIND_NONE: cfxi_emit_c_text(c, "cfx_var_none()"); return;
+    case CFX_KIND_ELLIPSIS: cfxi_emit_c_text(c, "cfx_var_ellipsis()"); return;
     case CFX_KIND_BOOL:
     case CFX_KIND_INT:
     case CFX_KIND_FLOAT:
     case CFX_KIND_STR: put_simple(c, n, v, type, form); return;
-    case CFX_KIND_DTYPE: cfxi_c_printf(c, "cfx_var_dtype(%s)", dtypes[v.as.i]); return;
-    case CFX_KIND_LAYOUT: cfxi_c_printf(c, "cfx_var_layout(%s)", layouts[v.as.i]); return;
+    case CFX_KIND_DTYPE: cfxi_emit_c_printf(c, "cfx_var_dtype(%s)", dtypes[v.as.i]); return;
+    case CFX_KIND_LAYOUT: cfxi_emit_c_printf(c, "cfx_var_layout(%s)", layouts[v.as.i]); return;
     case CFX_KIND_MEMORY_FORMAT:
-        cfxi_c_printf(c, "cfx_var_memory_format(%s)", memory_formats[v.as.i]);
+        cfxi_emit_c_printf(c, "cfx_var_memory_format(%s)", memory_formats[v.as.i]);
         return;
     case CFX_KIND_DEVICE:
-        cfxi_c_text(c, "cfx_var_device(");
+        cfxi_emit_c_text(c, "cfx_var_device(");
         put_text(c, n, v);
-        cfxi_c_text(c, ")");
+        cfxi_emit_c_text(c, ")");
         return;
     case CFX_KIND_COMPLEX: put_complex(c, v); return;
     case CFX_KIND_SLICE: put_slice(c, n, v); return;
@@ -377,16 +377,16 @@ void cfxi_c_value(cfxi_ccode *c, const cfx_node *n, cfx_value v, const char *typ
     case CFX_KIND_HOST:
     case CFX_KIND_COUNT: break;
     }
-    cfxi_c_refuse(c, n, "an argument that is a %s cannot be written in C",
-                  cfx_kind_name((cfx_kind)v.kind));
+    cfxi_emit_c_refuse(c, n, "an argument that is a %s cannot be written in C",
+                       cfx_kind_name((cfx_kind)v.kind));
 }
 
-void cfxi_c_result(cfxi_ccode *c, const cfx_node *n, cfx_value v)
+void cfxi_emit_c_result(cfxi_ccode *c, const cfx_node *n, cfx_value v)
 {
     if (v.kind == CFX_KIND_TUPLE)
         put_seq(c, n, v, "cfx_tuple");
     else
-        cfxi_c_value(c, n, v, NULL, CFXI_C_VAR);
+        cfxi_emit_c_value(c, n, v, NULL, CFXI_C_VAR);
 }
 
 /* ---- calls --------------------------------------------------------------------------------- */
@@ -396,7 +396,7 @@ static bool is_default(cfxi_ccode *c, const cfx_node *n, const cfx_param *param,
 {
     if (v.kind == CFX_KIND_INVALID)
         return true;
-    cfx_value usual = cfxi_row_default(n->graph, param, param->value, NULL);
+    cfx_value usual = cfxi_lower_row_default(n->graph, param, param->value, NULL);
     if (usual.kind == CFX_KIND_INVALID)
         c->nomem = true;
     const bool same = cfx_value_equal(usual, v);
@@ -408,35 +408,35 @@ static void put_row(cfxi_ccode *c, const cfx_node *n, cfx_operator op)
 {
     char name[CFX_SPELLING_SIZE];
     cfx_param param;
-    cfxi_c_text(c, cfx_operator_c_name(op, name));
-    cfxi_c_text(c, "(s");
+    cfxi_emit_c_text(c, cfx_operator_c_name(op, name));
+    cfxi_emit_c_text(c, "(s");
     for (size_t i = 0; cfx_operator_param(op, i, &param); i++) {
         if (param.value.text)
             continue;
-        cfxi_c_comma(c);
-        cfxi_c_value(c, n, cfx_node_arg(n, i), param.type, CFXI_C_BARE);
+        cfxi_emit_c_comma(c);
+        cfxi_emit_c_value(c, n, cfx_node_arg(n, i), param.type, CFXI_C_BARE);
     }
     for (size_t i = 0; i < cfx_node_num_args(n) && cfx_operator_param(op, i, &param); i++) {
         if (!param.value.text || is_default(c, n, &param, cfx_node_arg(n, i)))
             continue;
-        cfxi_c_comma(c);
-        cfxi_c_printf(c, ".%s = ", cfx_param_c_name(&param, name));
-        cfxi_c_value(c, n, cfx_node_arg(n, i), param.type, CFXI_C_VAR);
+        cfxi_emit_c_comma(c);
+        cfxi_emit_c_printf(c, ".%s = ", cfx_param_c_name(&param, name));
+        cfxi_emit_c_value(c, n, cfx_node_arg(n, i), param.type, CFXI_C_VAR);
     }
-    cfxi_c_text(c, ")");
+    cfxi_emit_c_text(c, ")");
 }
 
 static void put_module_call(cfxi_ccode *c, const cfx_node *n)
 {
     const cfx_str *path = n->callee->ref->name;
-    cfxi_c_text(c, "cfx_call(s, cfx_child(self, ");
-    cfxi_c_string(c, path->data, path->size);
-    cfxi_c_text(c, ")");
+    cfxi_emit_c_text(c, "cfx_call(s, cfx_child(self, ");
+    cfxi_emit_c_string(c, path->data, path->size);
+    cfxi_emit_c_text(c, ")");
     for (size_t i = 0; i < cfx_node_num_args(n); i++) {
-        cfxi_c_comma(c);
-        cfxi_c_value(c, n, cfx_node_arg(n, i), NULL, CFXI_C_VAR);
+        cfxi_emit_c_comma(c);
+        cfxi_emit_c_value(c, n, cfx_node_arg(n, i), NULL, CFXI_C_VAR);
     }
-    cfxi_c_text(c, ")");
+    cfxi_emit_c_text(c, ")");
     c->self_used = true;
 }
 
@@ -444,28 +444,28 @@ static void put_module_call(cfxi_ccode *c, const cfx_node *n)
 static void put_custom(cfxi_ccode *c, const cfx_node *n)
 {
     const char *name = cfx_node_target(n, NULL, NULL);
-    cfxi_c_text(c, "cfx_apply_named(s, ");
-    cfxi_c_string(c, name ? name : "", name ? strlen(name) : 0);
+    cfxi_emit_c_text(c, "cfx_apply_named(s, ");
+    cfxi_emit_c_string(c, name ? name : "", name ? strlen(name) : 0);
     for (size_t i = 0; i < cfx_node_num_args(n); i++) {
-        cfxi_c_comma(c);
-        cfxi_c_value(c, n, cfx_node_arg(n, i), NULL, CFXI_C_VAR);
+        cfxi_emit_c_comma(c);
+        cfxi_emit_c_value(c, n, cfx_node_arg(n, i), NULL, CFXI_C_VAR);
     }
-    cfxi_c_text(c, ")");
+    cfxi_emit_c_text(c, ")");
 }
 
-void cfxi_c_call(cfxi_ccode *c, const cfx_node *n)
+void cfxi_emit_c_call(cfxi_ccode *c, const cfx_node *n)
 {
     const cfx_operator op = cfx_node_operator(n);
     c->scope_used = true;
     if (n->op == CFX_OP_GET_ATTR) {
-        cfxi_c_text(c, "cfx_param(s, self, ");
-        cfxi_c_string(c, n->callee->ref->name->data, n->callee->ref->name->size);
-        cfxi_c_text(c, ")");
+        cfxi_emit_c_text(c, "cfx_param(s, self, ");
+        cfxi_emit_c_string(c, n->callee->ref->name->data, n->callee->ref->name->size);
+        cfxi_emit_c_text(c, ")");
         c->self_used = true;
     } else if (n->op == CFX_OP_CALL_MODULE) {
         put_module_call(c, n);
     } else if (cfx_operator_regions(op) > 0) {
-        cfxi_c_control(c, n);
+        cfxi_emit_c_control(c, n);
     } else if (!op) {
         put_custom(c, n);
     } else {

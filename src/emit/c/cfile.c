@@ -13,7 +13,7 @@ static cfx_status note(void *ctx, const cfx_node *n, const char *why)
 {
     cfxi_ccode *c = ctx;
     (void)n;
-    cfxi_c_refuse(c, NULL, "%s", why);
+    cfxi_emit_c_refuse(c, NULL, "%s", why);
     return CFX_OK;
 }
 
@@ -21,7 +21,7 @@ static cfx_status refusal(cfxi_ccode *c, cfx_error *err)
 {
     if (c->refused == 0)
         return CFX_OK;
-    cfxi_utf8_clean(c->why.message);  /* it may have been cut inside a character */
+    cfxi_base_utf8_clean(c->why.message);  /* it may have been cut inside a character */
     if (err)
         *err = c->why;
     return CFX_E_TYPE;
@@ -30,7 +30,7 @@ static cfx_status refusal(cfxi_ccode *c, cfx_error *err)
 static cfx_status lower(cfxi_ccode *c, cfx_error *err)
 {
     const cfx_lower_options options = {
-        .each = note, .keep = c->modules ? cfxi_c_keep : NULL, .ctx = c,
+        .each = note, .keep = c->modules ? cfxi_emit_c_keep : NULL, .ctx = c,
     };
     const cfx_status status = cfx_graph_lower(c->g, c->given, &options, err);
     return c->refused > 0 ? refusal(c, err) : status;
@@ -43,30 +43,30 @@ static cfx_status generate(cfxi_ccode *c, cfx_error *err)
     c->functions = cfx_namespace_new(c->allocator, err);
     if (!c->functions)
         return CFX_E_NOMEM;
-    CFX_TRY(cfxi_c_functions(c, &inputs, err));
-    CFX_TRY(cfxi_c_model(c, inputs, err));
+    CFX_TRY(cfxi_emit_c_functions(c, &inputs, err));
+    CFX_TRY(cfxi_emit_c_model(c, inputs, err));
     return refusal(c, err);
 }
 
 static cfx_status write_file(const cfxi_ccode *c, cfx_sink sink, cfx_error *err)
 {
     cfxi_out out;
-    cfxi_out_begin(&out, sink);
-    cfxi_out_str(&out, "#include <cfx/cfx.h>\n");
-    cfxi_out_str(&out, c->math ? "#include <math.h>\n" : "");
-    cfxi_out_str(&out, "\ncfx_module *cfx_model(cfx_scope *s);\n");
-    cfxi_out_write(&out, c->text.data, c->text.size);
-    return cfxi_out_end(&out, err);
+    cfxi_base_out_begin(&out, sink);
+    cfxi_base_out_str(&out, "#include <cfx/cfx.h>\n");
+    cfxi_base_out_str(&out, c->math ? "#include <math.h>\n" : "");
+    cfxi_base_out_str(&out, "\ncfx_module *cfx_model(cfx_scope *s);\n");
+    cfxi_base_out_write(&out, c->text.data, c->text.size);
+    return cfxi_base_out_end(&out, err);
 }
 
 cfx_status cfx_codegen_c(cfx_graph *g, const cfx_modules *modules, const char *class_name,
                          cfx_sink out, cfx_error *err)
 {
     cfx_error own;
-    CFX_TRY(cfxi_expect(g, "graph", err));
-    err = cfxi_error_or(err, &own);
+    CFX_TRY(cfxi_base_expect(g, "graph", err));
+    err = cfxi_base_error_or(err, &own);
     cfxi_ccode c = {
-        .modules = cfxi_modules_or_null(modules),
+        .modules = cfxi_analysis_modules_or_null(modules),
         .given = modules,
         .class_name = class_name ? class_name : "Model",
         .allocator = g->allocator,
@@ -83,7 +83,7 @@ cfx_status cfx_codegen_c(cfx_graph *g, const cfx_modules *modules, const char *c
     cfx_buffer_free(&c.line);
     cfx_buffer_free(&c.body);
     cfx_buffer_free(&c.text);
-    cfxi_pointers_free(&c.function_of, c.allocator);
+    cfxi_base_pointers_free(&c.function_of, c.allocator);
     cfx_namespace_free(c.functions);
     cfx_graph_release(c.g);
     return status;

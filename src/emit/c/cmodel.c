@@ -35,7 +35,7 @@ static cfx_status can_say(void *ctx, const cfx_param *param, bool keyword, cfx_v
     return v.kind == CFX_KIND_HOST || strncmp(param->type, "Module", 6) == 0 ? CFX_E_TYPE : CFX_OK;
 }
 
-bool cfxi_c_keep(void *ctx, const cfx_node *n, const char *class_name)
+bool cfxi_emit_c_keep(void *ctx, const cfx_node *n, const char *class_name)
 {
     cfxi_ccode *c = ctx;
     const cfx_nn nn = cfx_nn_find(class_name);
@@ -49,9 +49,9 @@ static cfx_value without_repeats(const cfx_param *param, cfx_value v)
 {
     size_t n;
     const cfx_value *items = cfx_value_items(v, &n);
-    const bool any = strcmp(param->type, "Any") == 0 && cfxi_text_is_word(param->value, "0");
+    const bool any = strcmp(param->type, "Any") == 0 && cfxi_ops_text_is_word(param->value, "0");
     const bool sized = any || (strncmp(param->type, "int[", 4) == 0 &&
-                               cfxi_is_digit(param->type[4]));
+                               cfxi_base_is_digit(param->type[4]));
     for (size_t i = 0; sized && i < n; i++)
         if (items[i].kind != CFX_KIND_INT || items[i].as.i != items[0].as.i)
             return v;
@@ -67,10 +67,10 @@ static cfx_status put_argument(void *ctx, const cfx_param *param, bool keyword, 
     (void)keyword;
     (void)err;
     v = without_repeats(param, v);
-    cfxi_c_comma(c);
+    cfxi_emit_c_comma(c);
     if (param->value.text)
-        cfxi_c_printf(c, ".%s = ", cfx_param_c_name(param, name));
-    cfxi_c_value(c, NULL, v, param->type, param->value.text ? CFXI_C_VAR : CFXI_C_BARE);
+        cfxi_emit_c_printf(c, ".%s = ", cfx_param_c_name(param, name));
+    cfxi_emit_c_value(c, NULL, v, param->type, param->value.text ? CFXI_C_VAR : CFXI_C_BARE);
     return CFX_OK;
 }
 
@@ -78,13 +78,13 @@ static cfx_status put_constructor(cfxi_ccode *c, const cfxi_part *part, cfx_erro
 {
     cfx_buffer class_name;
     cfx_buffer_init(&class_name, c->allocator);
-    cfx_status status = cfxi_module_class(c->modules, part->path, &class_name, err);
+    cfx_status status = cfxi_ops_module_class(c->modules, part->path, &class_name, err);
     const cfx_nn nn = status == CFX_OK ? cfx_nn_find(class_name.data) : CFX_NN_NONE;
     cfx_buffer_free(&class_name);
     CFX_TRY(status);
-    cfxi_c_printf(c, "cfx_nn_%s(s", cfx_nn_function(nn));
+    cfxi_emit_c_printf(c, "cfx_nn_%s(s", cfx_nn_function(nn));
     CFX_TRY(cfx_nn_each_arg(c->modules, c->g, part->path, nn, put_argument, c, err));
-    cfxi_c_text(c, ")");
+    cfxi_emit_c_text(c, ")");
     return CFX_OK;
 }
 
@@ -95,22 +95,22 @@ static cfx_status put_tensor(cfxi_ccode *c, const cfxi_part *part, cfx_error *er
 {
     cfx_value dtype;
     cfx_value shape;
-    CFX_TRY(cfxi_module_attr(c->modules, c->g, part->path, "dtype", &dtype, err));
-    CFX_TRY(cfxi_module_attr(c->modules, c->g, part->path, "shape", &shape, err));
+    CFX_TRY(cfxi_ops_module_attr(c->modules, c->g, part->path, "dtype", &dtype, err));
+    CFX_TRY(cfxi_ops_module_attr(c->modules, c->g, part->path, "shape", &shape, err));
     if (shape.kind != CFX_KIND_TUPLE && shape.kind != CFX_KIND_LIST) {
         cfx_value_discard(c->g, shape);
-        cfxi_c_refuse(c, part->node, "nothing is known of the shape of '%.100s'", part->path);
+        cfxi_emit_c_refuse(c, part->node, "nothing is known of the shape of '%.100s'", part->path);
         return CFX_OK;
     }
-    cfxi_c_text(c, "cfx_var_tensor(s, cfx_zeros(s, ");
-    cfxi_c_value(c, part->node, shape, "int[]", CFXI_C_BARE);
+    cfxi_emit_c_text(c, "cfx_var_tensor(s, cfx_zeros(s, ");
+    cfxi_emit_c_value(c, part->node, shape, "int[]", CFXI_C_BARE);
     cfx_value_discard(c->g, shape);
     if (dtype.kind == CFX_KIND_DTYPE && dtype.as.i != CFX_DTYPE_FLOAT32) {
-        cfxi_c_comma(c);
-        cfxi_c_text(c, ".dtype = ");
-        cfxi_c_value(c, part->node, dtype, NULL, CFXI_C_VAR);
+        cfxi_emit_c_comma(c);
+        cfxi_emit_c_text(c, ".dtype = ");
+        cfxi_emit_c_value(c, part->node, dtype, NULL, CFXI_C_VAR);
     }
-    cfxi_c_text(c, "))");
+    cfxi_emit_c_text(c, "))");
     return CFX_OK;
 }
 
@@ -118,7 +118,7 @@ static cfx_status put_tensor(cfxi_ccode *c, const cfxi_part *part, cfx_error *er
 static cfx_status is_buffer(cfxi_ccode *c, const cfxi_part *part, bool *answer, cfx_error *err)
 {
     cfx_value learned;
-    CFX_TRY(cfxi_module_attr(c->modules, c->g, part->path, "requires_grad", &learned, err));
+    CFX_TRY(cfxi_ops_module_attr(c->modules, c->g, part->path, "requires_grad", &learned, err));
     *answer = learned.kind == CFX_KIND_BOOL && !learned.as.b;
     cfx_value_discard(c->g, learned);
     return CFX_OK;
@@ -129,17 +129,17 @@ static cfx_status is_buffer(cfxi_ccode *c, const cfxi_part *part, bool *answer, 
 static void put_owner(cfxi_ccode *c, const char *call, const cfxi_part *part)
 {
     c->scope_used = true;
-    cfxi_c_printf(c, "%s(s, ", call);
-    cfxi_c_text(c, part->parent ? part->parent->label : "self");
-    cfxi_c_comma(c);
-    cfxi_c_string(c, part->name, strlen(part->name));
+    cfxi_emit_c_printf(c, "%s(s, ", call);
+    cfxi_emit_c_text(c, part->parent ? part->parent->label : "self");
+    cfxi_emit_c_comma(c);
+    cfxi_emit_c_string(c, part->name, strlen(part->name));
 }
 
 static void put_child(cfxi_ccode *c, const cfxi_part *part)
 {
-    cfxi_c_text(c, "cfx_child(self, ");
-    cfxi_c_string(c, part->path, strlen(part->path));
-    cfxi_c_text(c, ")");
+    cfxi_emit_c_text(c, "cfx_child(self, ");
+    cfxi_emit_c_string(c, part->path, strlen(part->path));
+    cfxi_emit_c_text(c, ")");
 }
 
 /* The tensor that a part is, or that it has: `cfx_param(s, self, "embed.weight")`. */
@@ -151,9 +151,9 @@ static void put_twin(cfxi_ccode *c, const cfxi_part *twin, const char *inside)
     cfx_buffer_append(&path, ".", inside[0] != '\0');
     if (cfx_buffer_append(&path, inside, strlen(inside)) != CFX_OK)
         c->nomem = true;
-    cfxi_c_text(c, "cfx_param(s, self, ");
-    cfxi_c_string(c, path.data, path.size);
-    cfxi_c_text(c, ")");
+    cfxi_emit_c_text(c, "cfx_param(s, self, ");
+    cfxi_emit_c_string(c, path.data, path.size);
+    cfxi_emit_c_text(c, ")");
     cfx_buffer_free(&path);
 }
 
@@ -162,20 +162,20 @@ static cfx_status put_value_part(cfxi_ccode *c, const cfxi_part *part, cfx_error
     bool buffer;
     if (!c->modules) {
         put_owner(c, "cfx_module_declare", part);
-        cfxi_c_text(c, ");");
+        cfxi_emit_c_text(c, ");");
         return CFX_OK;
     }
     CFX_TRY(is_buffer(c, part, &buffer, err));
     put_owner(c, buffer ? "cfx_module_buffer" : "cfx_module_parameter", part);
-    cfxi_c_comma(c);
+    cfxi_emit_c_comma(c);
     if (part->twin) {
-        cfxi_c_text(c, "cfx_var_tensor(s, ");
+        cfxi_emit_c_text(c, "cfx_var_tensor(s, ");
         put_twin(c, part->twin, part->inside);
-        cfxi_c_text(c, ")");
+        cfxi_emit_c_text(c, ")");
     } else {
         CFX_TRY(put_tensor(c, part, err));
     }
-    cfxi_c_text(c, ");");
+    cfxi_emit_c_text(c, ");");
     return CFX_OK;
 }
 
@@ -185,19 +185,19 @@ static void put_ties(cfxi_ccode *c, const cfxi_part *part)
     for (const cfxi_tie *tie = part->ties; tie; tie = tie->next) {
         const char *dot = strchr(tie->name, '.');  /* out_proj.weight */
         const char *name = dot ? dot + 1 : tie->name;
-        cfxi_c_text(c, dot ? "cfx_module_set(s, cfx_child(" : "cfx_module_set(s, ");
+        cfxi_emit_c_text(c, dot ? "cfx_module_set(s, cfx_child(" : "cfx_module_set(s, ");
         put_child(c, part);
         if (dot) {
-            cfxi_c_comma(c);
-            cfxi_c_string(c, tie->name, (size_t)(dot - tie->name));
-            cfxi_c_text(c, ")");
+            cfxi_emit_c_comma(c);
+            cfxi_emit_c_string(c, tie->name, (size_t)(dot - tie->name));
+            cfxi_emit_c_text(c, ")");
         }
-        cfxi_c_comma(c);
-        cfxi_c_string(c, name, strlen(name));
-        cfxi_c_comma(c);
+        cfxi_emit_c_comma(c);
+        cfxi_emit_c_string(c, name, strlen(name));
+        cfxi_emit_c_comma(c);
         put_twin(c, tie->twin, tie->inside);
-        cfxi_c_text(c, ");");
-        cfxi_c_end_line(c, NULL);
+        cfxi_emit_c_text(c, ");");
+        cfxi_emit_c_end_line(c, NULL);
     }
 }
 
@@ -210,11 +210,11 @@ static void end_section(c_model *m)
         return;
     snprintf(head, sizeof head, "\nstatic void model_%zu(cfx_scope *s, cfx_module *self)\n{\n",
              m->section++);
-    cfxi_c_head(c, head);
-    cfxi_c_unused(c, c->scope_used, "s", 1);
-    cfxi_c_put(c, &c->text, c->body.data, c->body.size);
-    cfxi_c_head(c, "}\n");
-    cfxi_c_begin(c);
+    cfxi_emit_c_head(c, head);
+    cfxi_emit_c_unused(c, c->scope_used, "s", 1);
+    cfxi_emit_c_put(c, &c->text, c->body.data, c->body.size);
+    cfxi_emit_c_head(c, "}\n");
+    cfxi_emit_c_begin(c);
     m->statements = 0;
 }
 
@@ -230,41 +230,41 @@ static void know(c_model *m, cfxi_part *part)
     if (!part || part->known == m->section)
         return;
     part->known = m->section;
-    cfxi_c_text(m->c, "cfx_module *");
-    cfxi_c_text(m->c, part->label ? part->label : "");
-    cfxi_c_text(m->c, " = cfx_child(self,");
-    cfxi_c_put(m->c, &m->c->line, &(char){CFXI_C_GAP}, 1);
-    cfxi_c_string(m->c, part->path, strlen(part->path));
-    cfxi_c_text(m->c, ");");
-    cfxi_c_end_line(m->c, NULL);
+    cfxi_emit_c_text(m->c, "cfx_module *");
+    cfxi_emit_c_text(m->c, part->label ? part->label : "");
+    cfxi_emit_c_text(m->c, " = cfx_child(self,");
+    cfxi_emit_c_put(m->c, &m->c->line, &(char){CFXI_C_GAP}, 1);
+    cfxi_emit_c_string(m->c, part->path, strlen(part->path));
+    cfxi_emit_c_text(m->c, ");");
+    cfxi_emit_c_end_line(m->c, NULL);
 }
 
 /* `used`: by the next statement. Else it becomes a variable where it is. */
 static void put_holder(c_model *m, cfxi_part *part, bool used)
 {
     cfxi_ccode *c = m->c;
-    part->label = cfxi_c_name(c, m->ns, part->path, strlen(part->path));
+    part->label = cfxi_emit_c_name(c, m->ns, part->path, strlen(part->path));
     if (used) {
         part->known = m->section;
-        cfxi_c_text(c, "cfx_module *");
-        cfxi_c_text(c, part->label ? part->label : "");
-        cfxi_c_text(c, " = ");
+        cfxi_emit_c_text(c, "cfx_module *");
+        cfxi_emit_c_text(c, part->label ? part->label : "");
+        cfxi_emit_c_text(c, " = ");
     }
     put_owner(c, "cfx_module_add", part);
-    cfxi_c_comma(c);
-    cfxi_c_text(c, "cfx_module_new(s, NULL));");
+    cfxi_emit_c_comma(c);
+    cfxi_emit_c_text(c, "cfx_module_new(s, NULL));");
 }
 
 static cfx_status put_module(cfxi_ccode *c, const cfxi_part *part, cfx_error *err)
 {
     put_owner(c, "cfx_module_add", part);
-    cfxi_c_comma(c);
+    cfxi_emit_c_comma(c);
     if (part->twin) {
         put_child(c, part->twin);
     } else {
         CFX_TRY(put_constructor(c, part, err));
     }
-    cfxi_c_text(c, ");");
+    cfxi_emit_c_text(c, ");");
     return CFX_OK;
 }
 
@@ -277,10 +277,10 @@ static cfx_status put_part(c_model *m, cfxi_part *part, const cfxi_part *next, c
     case CFXI_PART_HOLDER: put_holder(m, part, used); break;
     case CFXI_PART_MODULE: CFX_TRY(put_module(m->c, part, err)); break;
     }
-    cfxi_c_end_line(m->c, NULL);
+    cfxi_emit_c_end_line(m->c, NULL);
     put_ties(m->c, part);
     count_statement(m, !used);
-    return m->c->nomem ? cfxi_nomem(err) : CFX_OK;
+    return m->c->nomem ? cfxi_base_nomem(err) : CFX_OK;
 }
 
 /* ---- training ------------------------------------------------------------------------------ */
@@ -288,7 +288,7 @@ static cfx_status put_part(c_model *m, cfxi_part *part, const cfxi_part *next, c
 static cfx_status is_training(cfxi_ccode *c, const char *path, bool *answer, cfx_error *err)
 {
     cfx_value flag;
-    CFX_TRY(cfxi_module_attr(c->modules, c->g, path, "training", &flag, err));
+    CFX_TRY(cfxi_ops_module_attr(c->modules, c->g, path, "training", &flag, err));
     *answer = flag.kind != CFX_KIND_BOOL || flag.as.b;
     cfx_value_discard(c->g, flag);
     return CFX_OK;
@@ -304,21 +304,21 @@ static cfx_status put_training(c_model *m, const cfxi_parts *parts, cfx_error *e
         return CFX_OK;
     CFX_TRY(is_training(c, "", &all, err));
     if (!all) {
-        cfxi_c_text(c, "cfx_module_train(self, false);");
-        cfxi_c_end_line(c, NULL);
+        cfxi_emit_c_text(c, "cfx_module_train(self, false);");
+        cfxi_emit_c_end_line(c, NULL);
         count_statement(m, true);
     }
     for (size_t i = 0; i < parts->list.size; i++) {
-        const cfxi_part *part = cfxi_part_at(parts, i);
+        const cfxi_part *part = cfxi_emit_part_at(parts, i);
         if (part->kind != CFXI_PART_MODULE)
             continue;
         CFX_TRY(is_training(c, part->path, &one, err));
         if (one == all)
             continue;
-        cfxi_c_text(c, "cfx_module_train(cfx_child(self, ");
-        cfxi_c_string(c, part->path, strlen(part->path));
-        cfxi_c_text(c, one ? "), true);" : "), false);");
-        cfxi_c_end_line(c, NULL);
+        cfxi_emit_c_text(c, "cfx_module_train(cfx_child(self, ");
+        cfxi_emit_c_string(c, part->path, strlen(part->path));
+        cfxi_emit_c_text(c, one ? "), true);" : "), false);");
+        cfxi_emit_c_end_line(c, NULL);
         count_statement(m, true);
     }
     return CFX_OK;
@@ -337,7 +337,7 @@ static bool is_default(cfx_value v)
 static const cfx_node *last_needed(const cfx_graph *g)
 {
     const cfx_node *last = NULL;
-    for (const cfx_node *n = cfxi_next_input(g, NULL); n; n = cfxi_next_input(g, n))
+    for (const cfx_node *n = cfxi_ir_next_input(g, NULL); n; n = cfxi_ir_next_input(g, n))
         last = is_default(cfx_node_arg(n, 0)) ? last : n;
     return last;
 }
@@ -356,8 +356,10 @@ static cfx_status put_input_names(cfxi_ccode *c, cfx_error *err)
         const cfx_str *name = n->callee->ref->name;
         const cfx_value value = cfx_node_arg(n, 0);
         if (name->data[0] == '*')
-            cfxi_c_refuse(c, n, "the input '%.60s' stands for any number of values; C functions "
-                          "take so many as are written down", name->data);
+            cfxi_emit_c_refuse(c, n,
+                               "the input '%.60s' stands for any number of values; C functions "
+                               "take so many as are written down",
+                               name->data);
         status = cfx_buffer_append(&names, ", ", names.size ? 2 : 0);
         if (status == CFX_OK)
             status = cfx_buffer_append(&names, name->data, name->size);
@@ -369,28 +371,28 @@ static cfx_status put_input_names(cfxi_ccode *c, cfx_error *err)
         needed = n == needed ? NULL : needed;
     }
     if (status == CFX_OK)
-        cfxi_c_string(c, names.data, names.size);
+        cfxi_emit_c_string(c, names.data, names.size);
     cfx_buffer_free(&names);
-    return status == CFX_OK ? CFX_OK : cfxi_failed(err, status);
+    return status == CFX_OK ? CFX_OK : cfxi_base_failed(err, status);
 }
 
 static cfx_status put_class(cfxi_ccode *c, size_t inputs, cfx_error *err)
 {
     static const char *const members[] = {"forward_n", "forward", "forward2", "forward3"};
-    cfxi_c_text(c, ".name = ");
-    cfxi_c_string(c, c->class_name, strlen(c->class_name));
-    cfxi_c_text(c, ",");
-    cfxi_c_end_line(c, NULL);
-    cfxi_c_text(c, ".inputs = ");
+    cfxi_emit_c_text(c, ".name = ");
+    cfxi_emit_c_string(c, c->class_name, strlen(c->class_name));
+    cfxi_emit_c_text(c, ",");
+    cfxi_emit_c_end_line(c, NULL);
+    cfxi_emit_c_text(c, ".inputs = ");
     CFX_TRY(put_input_names(c, err));
-    cfxi_c_text(c, ",");
-    cfxi_c_end_line(c, NULL);
-    cfxi_c_printf(c, ".%s = forward,", inputs < 4 ? members[inputs] : members[0]);
-    cfxi_c_end_line(c, NULL);
+    cfxi_emit_c_text(c, ",");
+    cfxi_emit_c_end_line(c, NULL);
+    cfxi_emit_c_printf(c, ".%s = forward,", inputs < 4 ? members[inputs] : members[0]);
+    cfxi_emit_c_end_line(c, NULL);
     static const char head[] = "\nstatic const cfx_class model_class = {\n";
-    cfxi_c_put(c, &c->text, head, sizeof head - 1);
-    cfxi_c_put(c, &c->text, c->body.data, c->body.size);
-    cfxi_c_put(c, &c->text, "};\n", 3);
+    cfxi_emit_c_put(c, &c->text, head, sizeof head - 1);
+    cfxi_emit_c_put(c, &c->text, c->body.data, c->body.size);
+    cfxi_emit_c_put(c, &c->text, "};\n", 3);
     return CFX_OK;
 }
 
@@ -401,43 +403,43 @@ static cfx_status put_statements(c_model *m, const cfxi_parts *parts, cfx_error 
     static const char make[] = "cfx_module *self = cfx_module_new(s, &model_class);";
     m->ns = cfx_namespace_new(c->allocator, err);
     cfx_status status = m->ns ? CFX_OK : CFX_E_NOMEM;
-    cfxi_c_text(c, m->is_long ? "" : make);
+    cfxi_emit_c_text(c, m->is_long ? "" : make);
     if (!m->is_long)
-        cfxi_c_end_line(c, NULL);
+        cfxi_emit_c_end_line(c, NULL);
     for (size_t i = 0; status == CFX_OK && i < parts->list.size; i++)
-        status = put_part(m, cfxi_part_at(parts, i),
-                          i + 1 < parts->list.size ? cfxi_part_at(parts, i + 1) : NULL, err);
+        status = put_part(m, cfxi_emit_part_at(parts, i),
+                          i + 1 < parts->list.size ? cfxi_emit_part_at(parts, i + 1) : NULL, err);
     if (status == CFX_OK)
         status = put_training(m, parts, err);
     cfx_namespace_free(m->ns);
     if (!m->is_long || status != CFX_OK)
         return status;
     end_section(m);
-    cfxi_c_text(c, make);
-    cfxi_c_end_line(c, NULL);
+    cfxi_emit_c_text(c, make);
+    cfxi_emit_c_end_line(c, NULL);
     for (size_t i = 1; i < m->section; i++) {
-        cfxi_c_printf(c, "model_%zu(s, self);", i);
-        cfxi_c_end_line(c, NULL);
+        cfxi_emit_c_printf(c, "model_%zu(s, self);", i);
+        cfxi_emit_c_end_line(c, NULL);
     }
     return CFX_OK;
 }
 
-cfx_status cfxi_c_model(cfxi_ccode *c, size_t inputs, cfx_error *err)
+cfx_status cfxi_emit_c_model(cfxi_ccode *c, size_t inputs, cfx_error *err)
 {
     static const char tail[] = "    return self;\n}\n";
     cfxi_parts parts;
     c_model m = {.c = c, .section = 1};
-    cfxi_c_begin(c);
+    cfxi_emit_c_begin(c);
     CFX_TRY(put_class(c, inputs, err));
-    cfxi_c_begin(c);
-    cfx_status status = cfxi_parts_collect(&parts, c->g, c->modules, err);
+    cfxi_emit_c_begin(c);
+    cfx_status status = cfxi_emit_parts_collect(&parts, c->g, c->modules, err);
     m.is_long = parts.list.size > CFXI_C_LONG;
     if (status == CFX_OK)
         status = put_statements(&m, &parts, err);
-    cfxi_parts_free(&parts);
+    cfxi_emit_parts_free(&parts);
     CFX_TRY(status);
-    cfxi_c_head(c, "\ncfx_module *cfx_model(cfx_scope *s)\n{\n");
-    cfxi_c_put(c, &c->text, c->body.data, c->body.size);
-    cfxi_c_put(c, &c->text, tail, sizeof tail - 1);
-    return c->nomem ? cfxi_nomem(err) : CFX_OK;
+    cfxi_emit_c_head(c, "\ncfx_module *cfx_model(cfx_scope *s)\n{\n");
+    cfxi_emit_c_put(c, &c->text, c->body.data, c->body.size);
+    cfxi_emit_c_put(c, &c->text, tail, sizeof tail - 1);
+    return c->nomem ? cfxi_base_nomem(err) : CFX_OK;
 }

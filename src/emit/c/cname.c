@@ -6,7 +6,7 @@
 static const char *const others[] = {"NULL", "linux", "unix", "i386", "main", "self", "ctx", "in",
                                      "n", "forward", "model_class", "vars", "parts", "part"};
 
-static bool is_upper(char c) { return (c >= 'A' && c <= 'Z') || c == '_' || cfxi_is_digit(c); }
+static bool is_upper(char c) { return (c >= 'A' && c <= 'Z') || c == '_' || cfxi_base_is_digit(c); }
 
 /* INT_MAX: most names of this kind are somebody's macros. */
 static bool looks_like_macro(const char *name, size_t size)
@@ -21,7 +21,7 @@ static bool looks_like_macro(const char *name, size_t size)
 static bool is_part(const char *name, size_t size)
 {
     size_t end = size;
-    while (end > 0 && cfxi_is_digit(name[end - 1]))
+    while (end > 0 && cfxi_base_is_digit(name[end - 1]))
         end--;
     return end < size && end >= 5 && memcmp(name + end - 5, "_part", 5) == 0;
 }
@@ -37,7 +37,7 @@ static bool is_free(const char *name, size_t size)
     return true;
 }
 
-const char *cfxi_c_name(cfxi_ccode *c, cfx_namespace *ns, const char *wish, size_t size)
+const char *cfxi_emit_c_name(cfxi_ccode *c, cfx_namespace *ns, const char *wish, size_t size)
 {
     cfx_buffer text;
     const char *name = NULL;
@@ -62,11 +62,14 @@ static const cfx_node *loop_behind(const cfx_node *n)
 {
     const cfx_value whole = cfx_node_arg(n, 0);
     const cfx_value index = cfx_node_arg(n, 1);
-    return cfxi_is_getitem(n) && whole.kind == CFX_KIND_NODE && index.kind == CFX_KIND_INT &&
-                   index.as.i == 0 && cfxi_c_is_single_loop(whole.as.node) ? whole.as.node : NULL;
+    return cfxi_analysis_is_getitem(n) && whole.kind == CFX_KIND_NODE &&
+                   index.kind == CFX_KIND_INT && index.as.i == 0 &&
+                   cfxi_emit_c_is_single_loop(whole.as.node)
+               ? whole.as.node
+               : NULL;
 }
 
-bool cfxi_c_is_alias(const cfx_node *n) { return loop_behind(n) != NULL; }
+bool cfxi_emit_c_is_alias(const cfx_node *n) { return loop_behind(n) != NULL; }
 
 /* Takes the names of the functions that the arguments mention. */
 static cfx_status take_functions(cfxi_ccode *c, cfx_namespace *ns, const cfx_seq *args,
@@ -74,14 +77,14 @@ static cfx_status take_functions(cfxi_ccode *c, cfx_namespace *ns, const cfx_seq
 {
     for (uint32_t i = 0; args && i < args->size; i++) {
         const cfx_graph *region = cfx_value_graph(args->items[i]);
-        const char *name = region ? cfxi_pointers_get(&c->function_of, region) : NULL;
+        const char *name = region ? cfxi_base_pointers_get(&c->function_of, region) : NULL;
         if (name)
             CFX_TRY(cfx_namespace_add(ns, name, strlen(name), err));
     }
     return CFX_OK;
 }
 
-cfx_status cfxi_c_rename(cfxi_ccode *c, cfx_graph *g, cfx_error *err)
+cfx_status cfxi_emit_c_rename(cfxi_ccode *c, cfx_graph *g, cfx_error *err)
 {
     cfx_namespace *ns = cfx_namespace_new(c->allocator, err);
     cfx_status status = ns ? CFX_OK : CFX_E_NOMEM;
@@ -90,8 +93,8 @@ cfx_status cfxi_c_rename(cfxi_ccode *c, cfx_graph *g, cfx_error *err)
     for (cfx_node *n = g->root.next; status == CFX_OK && n != &g->root; n = n->next) {
         const cfx_node *loop = loop_behind(n);
         const char *name = loop ? loop->name->data
-                                : cfxi_c_name(c, ns, n->name->data, n->name->size);
-        status = name ? cfx_node_set_name(n, name, strlen(name), err) : cfxi_nomem(err);
+                                : cfxi_emit_c_name(c, ns, n->name->data, n->name->size);
+        status = name ? cfx_node_set_name(n, name, strlen(name), err) : cfxi_base_nomem(err);
     }
     cfx_namespace_free(ns);
     return status;

@@ -41,11 +41,11 @@ typedef struct c_split {
 /* The node whose name it has: the first item of a loop with one variable is the loop. */
 static const cfx_node *named(const cfx_node *n)
 {
-    return cfxi_c_is_alias(n) ? cfx_node_arg(n, 0).as.node : n;
+    return cfxi_emit_c_is_alias(n) ? cfx_node_arg(n, 0).as.node : n;
 }
 
 /* How many of its inputs it mentions: an alias is no statement. */
-static uint32_t num_read(const cfx_node *n) { return cfxi_c_is_alias(n) ? 0 : n->n_inputs; }
+static uint32_t num_read(const cfx_node *n) { return cfxi_emit_c_is_alias(n) ? 0 : n->n_inputs; }
 
 static c_place *place_of(const c_split *p, const cfx_node *n)
 {
@@ -89,14 +89,14 @@ static void put_move(c_split *p, const cfx_node *n, bool load)
     const uint32_t slot = place_of(p, n)->slot;
     p->vars_used = true;
     if (load)
-        cfxi_c_text(c, "cfx_var ");
+        cfxi_emit_c_text(c, "cfx_var ");
     else
-        cfxi_c_printf(c, "vars[%u] = ", slot);
-    cfxi_c_put(c, &c->line, n->name->data, n->name->size);
+        cfxi_emit_c_printf(c, "vars[%u] = ", slot);
+    cfxi_emit_c_put(c, &c->line, n->name->data, n->name->size);
     if (load)
-        cfxi_c_printf(c, " = vars[%u]", slot);
-    cfxi_c_text(c, ";");
-    cfxi_c_end_line(c, NULL);
+        cfxi_emit_c_printf(c, " = vars[%u]", slot);
+    cfxi_emit_c_text(c, ";");
+    cfxi_emit_c_end_line(c, NULL);
 }
 
 /* Reads what a node needs of earlier parts. */
@@ -120,7 +120,7 @@ static const cfx_node *put_part(c_split *p, const cfx_node *first, uint32_t part
     cfxi_ccode *c = p->c;
     const cfx_node *root = &first->graph->root;
     const cfx_node *end = first;
-    cfxi_c_begin(c);
+    cfxi_emit_c_begin(c);
     p->vars_used = false;
     for (; end != root && (end->mark - p->first) / PART == part; end = end->next) {
         load_inputs(p, end, part);
@@ -129,10 +129,10 @@ static const cfx_node *put_part(c_split *p, const cfx_node *first, uint32_t part
     }
     for (const cfx_node *n = first; n != end; n = n->next)
         if (n->op != CFX_OP_PLACEHOLDER)
-            cfxi_c_statement(c, n);
+            cfxi_emit_c_statement(c, n);
     for (const cfx_node *n = first; n != end; n = n->next) {
         c_place *place = place_of(p, n);
-        if (n->op == CFX_OP_PLACEHOLDER || cfxi_c_is_alias(n) || place->last == NO_PART ||
+        if (n->op == CFX_OP_PLACEHOLDER || cfxi_emit_c_is_alias(n) || place->last == NO_PART ||
             place->last == part)
             continue;
         place->slot = take_slot(p);
@@ -140,8 +140,8 @@ static const cfx_node *put_part(c_split *p, const cfx_node *first, uint32_t part
     }
     if (end != root && end->op == CFX_OP_OUTPUT) {
         p->vars_used = true;
-        cfxi_c_text(c, "vars[0] = ");
-        cfxi_c_output(c, p->f, end);
+        cfxi_emit_c_text(c, "vars[0] = ");
+        cfxi_emit_c_output(c, p->f, end);
         return root;
     }
     return end;
@@ -158,7 +158,7 @@ static const char *next_name(c_split *p)
     snprintf(number, sizeof number, "_part%zu", p->names.size + 1);
     cfx_buffer_append(&wish, p->f->name, strlen(p->f->name));
     if (cfx_buffer_append(&wish, number, strlen(number)) == CFX_OK &&
-        cfxi_vec_reserve(&p->names, 1, sizeof name, c->allocator))
+        cfxi_base_vec_reserve(&p->names, 1, sizeof name, c->allocator))
         name = cfx_namespace_create(c->functions, wish.data, wish.size, true, NULL);
     cfx_buffer_free(&wish);
     if (name)
@@ -174,14 +174,14 @@ static void put_part_function(c_split *p)
     const char *name = next_name(p);
     if (!name)
         return;
-    cfxi_c_head(c, "\nstatic void ");
-    cfxi_c_head(c, name);
-    cfxi_c_head(c, "(cfx_scope *s, cfx_module *self, cfx_var *vars)\n{\n");
-    cfxi_c_unused(c, c->scope_used, "s", 1);
-    cfxi_c_unused(c, c->self_used, "self", 4);
-    cfxi_c_unused(c, p->vars_used, "vars", 4);
-    cfxi_c_put(c, &c->text, c->body.data, c->body.size);
-    cfxi_c_head(c, "}\n");
+    cfxi_emit_c_head(c, "\nstatic void ");
+    cfxi_emit_c_head(c, name);
+    cfxi_emit_c_head(c, "(cfx_scope *s, cfx_module *self, cfx_var *vars)\n{\n");
+    cfxi_emit_c_unused(c, c->scope_used, "s", 1);
+    cfxi_emit_c_unused(c, c->self_used, "self", 4);
+    cfxi_emit_c_unused(c, p->vars_used, "vars", 4);
+    cfxi_emit_c_put(c, &c->text, c->body.data, c->body.size);
+    cfxi_emit_c_head(c, "}\n");
 }
 
 /* ---- the function that calls them ---------------------------------------------------------- */
@@ -190,55 +190,55 @@ static void put_inputs(c_split *p)
 {
     const cfxi_c_function *f = p->f;
     size_t i = 0;
-    for (const cfx_node *n = cfxi_next_input(f->g, NULL); n; n = cfxi_next_input(f->g, n)) {
+    for (const cfx_node *n = cfxi_ir_next_input(f->g, NULL); n; n = cfxi_ir_next_input(f->g, n)) {
         if (i++ < f->named) {
             put_move(p, n, false);
             continue;
         }
-        cfxi_c_printf(p->c, "vars[%u] = in[%zu];", place_of(p, n)->slot, i - 1 - f->named);
-        cfxi_c_end_line(p->c, NULL);
+        cfxi_emit_c_printf(p->c, "vars[%u] = in[%zu];", place_of(p, n)->slot, i - 1 - f->named);
+        cfxi_emit_c_end_line(p->c, NULL);
     }
 }
 
 static void put_caller(c_split *p)
 {
     cfxi_ccode *c = p->c;
-    cfxi_c_begin(c);
-    cfxi_c_text(c, "static void (*const parts[])(cfx_scope *, cfx_module *, cfx_var *) = {");
+    cfxi_emit_c_begin(c);
+    cfxi_emit_c_text(c, "static void (*const parts[])(cfx_scope *, cfx_module *, cfx_var *) = {");
     for (size_t i = 0; i < p->names.size; i++) {
         if (i > 0)
-            cfxi_c_comma(c);
-        cfxi_c_text(c, ((const char **)p->names.data)[i]);
+            cfxi_emit_c_comma(c);
+        cfxi_emit_c_text(c, ((const char **)p->names.data)[i]);
     }
-    cfxi_c_text(c, "};");
-    cfxi_c_end_line(c, NULL);
-    cfxi_c_printf(c, "cfx_var vars[%u];", p->slots);
-    cfxi_c_end_line(c, NULL);
+    cfxi_emit_c_text(c, "};");
+    cfxi_emit_c_end_line(c, NULL);
+    cfxi_emit_c_printf(c, "cfx_var vars[%u];", p->slots);
+    cfxi_emit_c_end_line(c, NULL);
     put_inputs(p);
-    cfxi_c_text(c, "for (size_t part = 0; part < sizeof parts / sizeof *parts; part++)");
-    cfxi_c_end_line(c, NULL);
-    cfxi_c_text(c, "    parts[part](s, self, vars);");
-    cfxi_c_end_line(c, NULL);
-    cfxi_c_text(c, p->has_output ? "return vars[0];" : "return cfx_var_none();");
-    cfxi_c_end_line(c, NULL);
+    cfxi_emit_c_text(c, "for (size_t part = 0; part < sizeof parts / sizeof *parts; part++)");
+    cfxi_emit_c_end_line(c, NULL);
+    cfxi_emit_c_text(c, "    parts[part](s, self, vars);");
+    cfxi_emit_c_end_line(c, NULL);
+    cfxi_emit_c_text(c, p->has_output ? "return vars[0];" : "return cfx_var_none();");
+    cfxi_emit_c_end_line(c, NULL);
     c->scope_used = c->self_used = true;
     c->in_used = p->f->inputs > p->f->named;
-    cfxi_c_finish(c, p->f);
+    cfxi_emit_c_finish(c, p->f);
 }
 
-cfx_status cfxi_c_long_function(cfxi_ccode *c, const cfxi_c_function *f, cfx_error *err)
+cfx_status cfxi_emit_c_long_function(cfxi_ccode *c, const cfxi_c_function *f, cfx_error *err)
 {
     const cfx_graph *g = f->g;
-    c_split p = {.c = c, .f = f, .first = cfxi_graph_number(f->g)};
+    c_split p = {.c = c, .f = f, .first = cfxi_ir_graph_number(f->g)};
     const size_t size = g->size * (sizeof *p.places + sizeof *p.free);  /* of nodes in memory */
-    p.places = cfxi_alloc(c->allocator, size);
+    p.places = cfxi_base_alloc(c->allocator, size);
     if (!p.places)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     p.free = (uint32_t *)(p.places + g->size);
     for (size_t i = 0; i < g->size; i++)
         p.places[i] = (c_place){.last = NO_PART};
     find_readers(&p, g);
-    for (const cfx_node *n = cfxi_next_input(g, NULL); n; n = cfxi_next_input(g, n))
+    for (const cfx_node *n = cfxi_ir_next_input(g, NULL); n; n = cfxi_ir_next_input(g, n))
         place_of(&p, n)->slot = take_slot(&p);
     p.slots += p.slots == 0;  /* the first is for the result */
     for (const cfx_node *n = g->root.next; n != &g->root && !c->nomem;) {
@@ -246,7 +246,7 @@ cfx_status cfxi_c_long_function(cfxi_ccode *c, const cfxi_c_function *f, cfx_err
         put_part_function(&p);
     }
     put_caller(&p);
-    cfxi_vec_free(&p.names, sizeof(const char *), c->allocator);
-    cfxi_free(c->allocator, p.places, size);
-    return c->nomem ? cfxi_nomem(err) : CFX_OK;
+    cfxi_base_vec_free(&p.names, sizeof(const char *), c->allocator);
+    cfxi_base_free(c->allocator, p.places, size);
+    return c->nomem ? cfxi_base_nomem(err) : CFX_OK;
 }

@@ -130,38 +130,38 @@ typedef struct cfxi_py_frame {
 
 /* ---- appending ----------------------------------------------------------------------------- */
 
-void cfxi_py_put_slow(cfx_pycode *gen, const char *text, size_t size);
+void cfxi_emit_py_put_slow(cfx_pycode *gen, const char *text, size_t size);
 
-static inline void cfxi_py_put(cfx_pycode *gen, const char *text, size_t size)
+static inline void cfxi_emit_py_put(cfx_pycode *gen, const char *text, size_t size)
 {
     cfx_buffer *b = &gen->body;
     if (b->capacity - b->size <= size) { /* the terminator needs a byte too */
-        cfxi_py_put_slow(gen, text, size);
+        cfxi_emit_py_put_slow(gen, text, size);
         return;
     }
     memcpy(b->data + b->size, text, size);
     b->size += size;
 }
 
-static inline void cfxi_py_char(cfx_pycode *gen, char c)
+static inline void cfxi_emit_py_char(cfx_pycode *gen, char c)
 {
     cfx_buffer *b = &gen->body;
     if (b->capacity - b->size > 1)
         b->data[b->size++] = c;
     else
-        cfxi_py_put_slow(gen, &c, 1);
+        cfxi_emit_py_put_slow(gen, &c, 1);
 }
 
-#define CFXI_PY_LIT(gen, literal) cfxi_py_put(gen, "" literal, sizeof(literal) - 1)
+#define CFXI_PY_LIT(gen, literal) cfxi_emit_py_put(gen, "" literal, sizeof(literal) - 1)
 
 /* A callback's text: its newlines get the statement's indentation and a place in the line map. */
-void cfxi_py_put_text(cfx_pycode *gen, const char *text, size_t size);
+void cfxi_emit_py_put_text(cfx_pycode *gen, const char *text, size_t size);
 
 /* ---- lines and pieces (pyfunction.c) ------------------------------------------------------- */
 
-void cfxi_py_begin_line(cfx_pycode *gen); /* indentation */
-void cfxi_py_end_line(cfx_pycode *gen);   /* newline, line map */
-void cfxi_py_end_piece(cfx_pycode *gen);  /* where a transformer sees a boundary */
+void cfxi_emit_py_begin_line(cfx_pycode *gen); /* indentation */
+void cfxi_emit_py_end_line(cfx_pycode *gen);  /* newline, line map */
+void cfxi_emit_py_end_piece(cfx_pycode *gen);  /* where a transformer sees a boundary */
 
 /* The constructor of a file: lines that stand before `forward` in the class, and what they make. */
 typedef struct cfxi_py_init {
@@ -170,119 +170,126 @@ typedef struct cfxi_py_init {
 } cfxi_py_init;
 
 /* cfx_codegen_python, for options that are not NULL; for a file whose constructor is `init`. */
-cfx_status cfxi_py_generate(cfx_graph *g, const cfx_pycode_options *options, bool names_only,
-                            const cfxi_py_init *init, cfx_pycode_result *result, cfx_error *err);
+cfx_status cfxi_emit_py_generate(cfx_graph *g, const cfx_pycode_options *options, bool names_only,
+                                 const cfxi_py_init *init, cfx_pycode_result *result,
+                                 cfx_error *err);
 
 /* A complete file; `init` may be NULL. */
-cfx_status cfxi_py_file(cfx_graph *g, const char *class_name, const cfxi_py_init *init,
-                        cfx_sink sink, cfx_error *err);
+cfx_status cfxi_emit_py_file(cfx_graph *g, const char *class_name, const cfxi_py_init *init,
+                             cfx_sink sink, cfx_error *err);
 
 /* Whether every torch.nn.Module has an attribute of that name. (pymember.c) */
-bool cfxi_py_is_member(const char *name);
+bool cfxi_emit_py_is_member(const char *name);
 
 /* Finds out who uses each node last. */
-cfxi_py_frame cfxi_py_frame_of(cfx_graph *g, bool region);
+cfxi_py_frame cfxi_emit_py_frame_of(cfx_graph *g, bool region);
 
 /* ---- statements (pystmt.c, pyregion.c) ----------------------------------------------------- */
 
-cfx_status cfxi_py_statement(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, cfx_error *err);
-cfx_status cfxi_py_control_flow(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
-                                cfxi_py_form form, cfx_error *err);
-bool cfxi_py_has_regions(const cfx_node *n);
+cfx_status cfxi_emit_py_statement(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
+                                  cfx_error *err);
+cfx_status cfxi_emit_py_control_flow(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
+                                     cfxi_py_form form, cfx_error *err);
+bool cfxi_emit_py_has_regions(const cfx_node *n);
 /* `name : type`, or what the host wants after the name. */
-cfx_status cfxi_py_assigned_name(cfx_pycode *gen, cfx_node *n, cfx_error *err);
+cfx_status cfxi_emit_py_assigned_name(cfx_pycode *gen, cfx_node *n, cfx_error *err);
 /* The type of `n` into gen->type_text, "" if it has none. */
-cfx_status cfxi_py_type_text(cfx_pycode *gen, cfx_node *n, cfx_error *err);
+cfx_status cfxi_emit_py_type_text(cfx_pycode *gen, cfx_node *n, cfx_error *err);
 /* Marks that somebody else has overwritten are set anew. */
-void cfxi_py_refresh(cfxi_py_frame *frame);
+void cfxi_emit_py_refresh(cfxi_py_frame *frame);
 /* "a = b = " for what `n` uses last; returns how many names. */
-size_t cfxi_py_dead_inputs(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n);
+size_t cfxi_emit_py_dead_inputs(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n);
 
 /* Looks ahead in a graph with regions: which nodes conditions take in, and what is called after the
  * state of a loop. */
-cfx_status cfxi_py_plan(cfx_pycode *gen, cfxi_py_frame *frame, cfx_error *err);
+cfx_status cfxi_emit_py_plan(cfx_pycode *gen, cfxi_py_frame *frame, cfx_error *err);
 
 /* ---- conditions (pyinline.c) --------------------------------------------------------------- */
 
-static inline cfxi_py_place cfxi_py_placed(const cfx_pycode *gen, const cfx_node *n)
+static inline cfxi_py_place cfxi_emit_py_placed(const cfx_pycode *gen, const cfx_node *n)
 {
-    return (cfxi_py_place)(uintptr_t)cfxi_pointers_get(&gen->placed, n);
+    return (cfxi_py_place)(uintptr_t)cfxi_base_pointers_get(&gen->placed, n);
 }
 
-cfx_status cfxi_py_place_node(cfx_pycode *gen, const cfx_node *n, cfxi_py_place place,
-                              cfx_error *err);
+cfx_status cfxi_emit_py_place_node(cfx_pycode *gen, const cfx_node *n, cfxi_py_place place,
+                                   cfx_error *err);
 /* Finds the nodes just before `before` that can stand where the condition `v` is written: those of
  * the test of a loop (`is_test`) however many they are. In that of a branch no `not` comes first:
  * whoever reads it would take it for the other way round. */
-cfx_status cfxi_py_take_in(cfx_pycode *gen, cfx_value v, cfx_node *before, bool is_test,
-                           cfx_error *err);
+cfx_status cfxi_emit_py_take_in(cfx_pycode *gen, cfx_value v, cfx_node *before, bool is_test,
+                                cfx_error *err);
 /* Whether all of a region is: it is an expression. */
-bool cfxi_py_is_expression(const cfx_pycode *gen, const cfx_graph *region);
+bool cfxi_emit_py_is_expression(const cfx_pycode *gen, const cfx_graph *region);
 /* All its nodes have statements again. */
-cfx_status cfxi_py_give_back(cfx_pycode *gen, const cfx_graph *region, cfx_error *err);
+cfx_status cfxi_emit_py_give_back(cfx_pycode *gen, const cfx_graph *region, cfx_error *err);
 /* Whether `v` is written with a sign, and needs parentheses within an expression. */
-bool cfxi_py_is_compound(cfx_pycode *gen, cfx_value v);
+bool cfxi_emit_py_is_compound(cfx_pycode *gen, cfx_value v);
 /* The expression of a node that has no statement. */
-cfx_status cfxi_py_put_inline(cfx_pycode *gen, cfx_node *n, cfx_error *err);
+cfx_status cfxi_emit_py_put_inline(cfx_pycode *gen, cfx_node *n, cfx_error *err);
 
 /* ---- variables (pyvar.c) ------------------------------------------------------------------- */
 
-cfx_node *cfxi_py_holder(const cfx_pycode *gen, const cfxi_name *name);
-cfx_status cfxi_py_hold(cfx_pycode *gen, const cfxi_name *name, const cfx_node *n, cfx_error *err);
+cfx_node *cfxi_emit_py_holder(const cfx_pycode *gen, const cfxi_name *name);
+cfx_status cfxi_emit_py_hold(cfx_pycode *gen, const cfxi_name *name, const cfx_node *n,
+                             cfx_error *err);
 /* Likewise, unless it is held by a node that is used longer, or outside of the region. */
-cfx_status cfxi_py_hold_longest(cfx_pycode *gen, const cfxi_name *name, const cfx_node *n,
-                                cfx_error *err);
+cfx_status cfxi_emit_py_hold_longest(cfx_pycode *gen, const cfxi_name *name, const cfx_node *n,
+                                     cfx_error *err);
 /* Whether `def` is used last by the node being written, and its variable is free then. */
-bool cfxi_py_may_take(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *def);
+bool cfxi_emit_py_may_take(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *def);
 /* The variable that `n` is to be in, if nobody needs what is there now; else NULL. */
-const cfxi_name *cfxi_py_wanted(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n);
-cfx_status cfxi_py_want(cfx_pycode *gen, const cfx_node *n, const cfxi_name *name, cfx_error *err);
+const cfxi_name *cfxi_emit_py_wanted(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n);
+cfx_status cfxi_emit_py_want(cfx_pycode *gen, const cfx_node *n, const cfxi_name *name,
+                             cfx_error *err);
 /* A new name for a node: after the loop's state that it becomes, or after itself. */
-cfx_status cfxi_py_name_own(cfx_pycode *gen, const cfxi_py_frame *frame, const cfx_node *n,
-                            cfx_error *err);
+cfx_status cfxi_emit_py_name_own(cfx_pycode *gen, const cfxi_py_frame *frame, const cfx_node *n,
+                                 cfx_error *err);
 /* A name for a node of a region: what is wanted, else a new one. */
-cfx_status cfxi_py_name_local(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n,
-                              cfx_error *err);
+cfx_status cfxi_emit_py_name_local(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *n,
+                                   cfx_error *err);
 /* Whether two names differ at most in a number at the end: x and x_1. */
-bool cfxi_py_same_base(const cfxi_name *a, const char *b, size_t size);
+bool cfxi_emit_py_same_base(const cfxi_name *a, const char *b, size_t size);
 /* Whether `use` takes one of `size` items of `n`, which is *item. */
-cfx_status cfxi_py_takes_item(cfx_pycode *gen, const cfx_use *use, size_t size, size_t *item,
-                              bool *takes, cfx_error *err);
+cfx_status cfxi_emit_py_takes_item(cfx_pycode *gen, const cfx_use *use, size_t size, size_t *item,
+                                   bool *takes, cfx_error *err);
 
 /* ---- expressions (pyexpr.c) ---------------------------------------------------------------- */
 
-cfx_status cfxi_py_value(cfx_pycode *gen, cfx_value v, const cfx_node *n, cfx_error *err);
-cfx_status cfxi_py_rhs(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *callee, cfx_error *err);
-cfx_status cfxi_py_inplace(cfx_pycode *gen, const cfx_node *n, const cfxi_py_callee *callee,
-                           bool copy, cfx_error *err);
+cfx_status cfxi_emit_py_value(cfx_pycode *gen, cfx_value v, const cfx_node *n, cfx_error *err);
+cfx_status cfxi_emit_py_rhs(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *callee,
+                            cfx_error *err);
+cfx_status cfxi_emit_py_inplace(cfx_pycode *gen, const cfx_node *n, const cfxi_py_callee *callee,
+                                bool copy, cfx_error *err);
 /* Whether a call of getattr can be written `a.b`. */
-bool cfxi_py_is_attribute(const cfx_pycode *gen, const cfx_node *n);
+bool cfxi_emit_py_is_attribute(const cfx_pycode *gen, const cfx_node *n);
 /* Runs a callback that writes to gen->scratch, empty before. */
-cfx_sink cfxi_py_scratch(cfx_pycode *gen);
-bool cfxi_py_is_identifier(const char *text, size_t size);
+cfx_sink cfxi_emit_py_scratch(cfx_pycode *gen);
+bool cfxi_emit_py_is_identifier(const char *text, size_t size);
 /* Whether it can follow a dot in a class: no keyword, nor a name that Python would change there. */
-bool cfxi_py_is_plain(const char *text, size_t size);
+bool cfxi_emit_py_is_plain(const char *text, size_t size);
 /* Fails with the node's location and name around the message. */
-cfx_status cfxi_py_fail(const cfx_node *n, cfx_status status, cfx_error *err, const char *format,
-                        ...) CFX_PRINTF(4, 5);
+cfx_status cfxi_emit_py_fail(const cfx_node *n, cfx_status status, cfx_error *err,
+                             const char *format, ...) CFX_PRINTF(4, 5);
 
 /* ---- names (pyname.c) ---------------------------------------------------------------------- */
 
-void cfxi_py_put_name(cfx_pycode *gen, const cfx_node *n);
-const cfxi_name *cfxi_py_name(cfx_pycode *gen, const cfx_node *n);
+void cfxi_emit_py_put_name(cfx_pycode *gen, const cfx_node *n);
+const cfxi_name *cfxi_emit_py_name(cfx_pycode *gen, const cfx_node *n);
 /* Gives `n` its name in the function; once for each node, when its statement is written. */
-cfx_status cfxi_py_define(cfx_pycode *gen, const cfx_node *n, cfx_error *err);
+cfx_status cfxi_emit_py_define(cfx_pycode *gen, const cfx_node *n, cfx_error *err);
 /* From here on every name goes through the namespace; `all` takes those still to come as well. */
-cfx_status cfxi_py_go_exact(cfx_pycode *gen, bool all, cfx_error *err);
+cfx_status cfxi_emit_py_go_exact(cfx_pycode *gen, bool all, cfx_error *err);
 /* A new name for a node of a region; `alias` gives it another node's name. */
-cfx_status cfxi_py_define_local(cfx_pycode *gen, const cfx_node *n, cfx_error *err);
-cfx_status cfxi_py_alias(cfx_pycode *gen, const cfx_node *n, const cfxi_name *name, cfx_error *err);
+cfx_status cfxi_emit_py_define_local(cfx_pycode *gen, const cfx_node *n, cfx_error *err);
+cfx_status cfxi_emit_py_alias(cfx_pycode *gen, const cfx_node *n, const cfxi_name *name,
+                              cfx_error *err);
 
-cfx_status cfxi_py_callee_of(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee **callee,
-                             cfx_error *err);
+cfx_status cfxi_emit_py_callee_of(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee **callee,
+                                  cfx_error *err);
 /* The expression for a function or type, by object or name; allocated in the run's arena. */
-cfx_status cfxi_py_ref_text(cfx_pycode *gen, cfx_graph *g, cfx_ref *ref, const cfx_node *n,
-                            cfx_pycode_text *text, cfx_error *err);
-cfx_status cfxi_py_wrap(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *callee, cfx_error *err);
+cfx_status cfxi_emit_py_ref_text(cfx_pycode *gen, cfx_graph *g, cfx_ref *ref, const cfx_node *n,
+                                 cfx_pycode_text *text, cfx_error *err);
+cfx_status cfxi_emit_py_wrap(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *callee,
+                             cfx_error *err);
 
 #endif

@@ -34,16 +34,16 @@ static cfx_status plain_signature(void *ctx, cfx_pycode *gen, const cfx_pycode_t
     cfxi_out out;
     (void)ctx;
     (void)gen;
-    cfxi_out_begin(&out, sink);
-    cfxi_out_str(&out, "def forward(");
+    cfxi_base_out_begin(&out, sink);
+    cfxi_base_out_str(&out, "def forward(");
     for (size_t i = 0; i < n; i++) {
-        cfxi_out_str(&out, i ? ", " : "");
-        cfxi_out_write(&out, params[i].data, params[i].size);
+        cfxi_base_out_str(&out, i ? ", " : "");
+        cfxi_base_out_write(&out, params[i].data, params[i].size);
     }
-    cfxi_out_char(&out, ')');
-    cfxi_out_write(&out, returns.data, returns.size);
-    cfxi_out_char(&out, ':');
-    return cfxi_out_end(&out, err);
+    cfxi_base_out_char(&out, ')');
+    cfxi_base_out_write(&out, returns.data, returns.size);
+    cfxi_base_out_char(&out, ':');
+    return cfxi_base_out_end(&out, err);
 }
 
 /* ---- imports ------------------------------------------------------------------------------- */
@@ -75,7 +75,7 @@ static bool is_builtin(const char *qualified, size_t module)
 static void write_imports(cfxi_out *out, const cfx_pycode_result *code, bool torch)
 {
     if (torch)
-        cfxi_out_str(out, "import torch\n");
+        cfxi_base_out_str(out, "import torch\n");
     for (size_t i = 0; i < code->n_globals; i++) {
         const char *qualified = code->globals[i].qualified;
         size_t module = module_size(qualified);
@@ -84,23 +84,23 @@ static void write_imports(cfxi_out *out, const cfx_pycode_result *code, bool tor
             known = same_module(qualified, module, code->globals[j].qualified);
         if (known)
             continue;
-        cfxi_out_str(out, "import ");
-        cfxi_out_write(out, qualified, module);
-        cfxi_out_char(out, '\n');
+        cfxi_base_out_str(out, "import ");
+        cfxi_base_out_write(out, qualified, module);
+        cfxi_base_out_char(out, '\n');
     }
     if (code->builtins & CFX_PYCODE_INF)
-        cfxi_out_str(out, "from math import inf\n");
+        cfxi_base_out_str(out, "from math import inf\n");
     if (code->builtins & CFX_PYCODE_NAN)
-        cfxi_out_str(out, "from math import nan\n");
+        cfxi_base_out_str(out, "from math import nan\n");
     if (code->builtins & CFX_PYCODE_DEVICE)
-        cfxi_out_str(out, "from torch import device\n");
+        cfxi_base_out_str(out, "from torch import device\n");
 }
 
 /* `pkg_mod_fn = pkg.mod.fn`; a builtin that keeps its name needs no line. */
 static void write_names(cfxi_out *out, const cfx_pycode_result *code, bool *any)
 {
     if (code->builtins & CFX_PYCODE_NONETYPE) {
-        cfxi_out_str(out, "\nNoneType = type(None)\n");
+        cfxi_base_out_str(out, "\nNoneType = type(None)\n");
         *any = true;
     }
     for (size_t i = 0; i < code->n_globals; i++) {
@@ -111,12 +111,12 @@ static void write_names(cfxi_out *out, const cfx_pycode_result *code, bool *any)
         if (builtin && strcmp(source, global->name) == 0)
             continue;
         if (!*any)
-            cfxi_out_char(out, '\n');
+            cfxi_base_out_char(out, '\n');
         *any = true;
-        cfxi_out_str(out, global->name);
-        cfxi_out_str(out, " = ");
-        cfxi_out_str(out, source);
-        cfxi_out_char(out, '\n');
+        cfxi_base_out_str(out, global->name);
+        cfxi_base_out_str(out, " = ");
+        cfxi_base_out_str(out, source);
+        cfxi_base_out_char(out, '\n');
     }
 }
 
@@ -129,13 +129,13 @@ static void write_function(cfxi_out *out, const cfx_pycode_result *code, size_t 
     while (line < end) {
         const char *newline = memchr(line, '\n', (size_t)(end - line));
         size_t size = newline ? (size_t)(newline - line) + 1 : (size_t)(end - line);
-        cfxi_out_spaces(out, indent);
-        cfxi_out_write(out, line, size);
+        cfxi_base_out_spaces(out, indent);
+        cfxi_base_out_write(out, line, size);
         line += size;
     }
     if (code->n_lines == 1) { /* parameters and nothing else */
-        cfxi_out_spaces(out, indent + 4);
-        cfxi_out_str(out, "pass\n");
+        cfxi_base_out_spaces(out, indent + 4);
+        cfxi_base_out_str(out, "pass\n");
     }
 }
 
@@ -143,14 +143,14 @@ static void write_function(cfxi_out *out, const cfx_pycode_result *code, size_t 
 static cfx_status check_class(const char *name, cfx_error *err)
 {
     const size_t size = strlen(name);
-    if (cfxi_py_is_identifier(name, size) && !cfx_name_is_reserved(name, size))
+    if (cfxi_emit_py_is_identifier(name, size) && !cfx_name_is_reserved(name, size))
         return CFX_OK;
     return cfx_error_set(err, CFX_E_VALUE, "'%.100s' cannot be the name of a Python class; use a "
                          "word such as Model", name);
 }
 
-cfx_status cfxi_py_file(cfx_graph *g, const char *class_name, const cfxi_py_init *init,
-                        cfx_sink sink, cfx_error *err)
+cfx_status cfxi_emit_py_file(cfx_graph *g, const char *class_name, const cfxi_py_init *init,
+                             cfx_sink sink, cfx_error *err)
 {
     cfx_pycode_options options = {0};
     cfx_pycode_result code;
@@ -159,30 +159,30 @@ cfx_status cfxi_py_file(cfx_graph *g, const char *class_name, const cfxi_py_init
         CFX_TRY(check_class(class_name, err));
     if (!class_name && !uses_module(g))
         options.signature = plain_signature;
-    CFX_TRY(cfxi_py_generate(g, &options, true, init, &code, err));
+    CFX_TRY(cfxi_emit_py_generate(g, &options, true, init, &code, err));
     bool torch = class_name || (code.builtins & CFX_PYCODE_TORCH);
     bool any = false;
-    cfxi_out_begin(&out, sink);
+    cfxi_base_out_begin(&out, sink);
     write_imports(&out, &code, torch);
     bool imports = out.used > 0;
     write_names(&out, &code, &any);
     if (imports || any)
-        cfxi_out_str(&out, "\n\n");
+        cfxi_base_out_str(&out, "\n\n");
     if (class_name) {
-        cfxi_out_str(&out, "class ");
-        cfxi_out_str(&out, class_name);
-        cfxi_out_str(&out, "(torch.nn.Module):\n");
+        cfxi_base_out_str(&out, "class ");
+        cfxi_base_out_str(&out, class_name);
+        cfxi_base_out_str(&out, "(torch.nn.Module):\n");
     }
     if (init)
-        cfxi_out_write(&out, init->text->data, init->text->size);
+        cfxi_base_out_write(&out, init->text->data, init->text->size);
     write_function(&out, &code, class_name ? 4 : 0);
     cfx_pycode_free(&code);
-    return cfxi_out_end(&out, err);
+    return cfxi_base_out_end(&out, err);
 }
 
 cfx_status cfx_codegen_python_file(cfx_graph *g, const char *class_name, cfx_sink sink,
                                    cfx_error *err)
 {
-    CFX_TRY(cfxi_expect(g, "graph", err));
-    return cfxi_py_file(g, class_name, NULL, sink, err);
+    CFX_TRY(cfxi_base_expect(g, "graph", err));
+    return cfxi_emit_py_file(g, class_name, NULL, sink, err);
 }

@@ -11,7 +11,7 @@ enum { INDENT = 4 };
 
 /* ---- lines --------------------------------------------------------------------------------- */
 
-void cfxi_py_put_slow(cfx_pycode *gen, const char *text, size_t size)
+void cfxi_emit_py_put_slow(cfx_pycode *gen, const char *text, size_t size)
 {
     /* The fast way leaves the terminator out; appending does not miss it. */
     if (!gen->nomem && cfx_buffer_append(&gen->body, text, size))
@@ -23,72 +23,72 @@ static void note_line(cfx_pycode *gen)
 {
     cfxi_vec *lines = &gen->memory->lines;
     if (lines->size == lines->capacity &&
-        !cfxi_vec_reserve(lines, 1, sizeof(uint32_t), gen->allocator)) {
+        !cfxi_base_vec_reserve(lines, 1, sizeof(uint32_t), gen->allocator)) {
         gen->nomem = true;
         return;
     }
     ((uint32_t *)lines->data)[lines->size++] = gen->node;
 }
 
-void cfxi_py_end_piece(cfx_pycode *gen)
+void cfxi_emit_py_end_piece(cfx_pycode *gen)
 {
     if (!gen->use_pieces || gen->nomem)
         return;
-    if (!cfxi_vec_reserve(&gen->pieces, 1, sizeof(size_t), gen->allocator)) {
+    if (!cfxi_base_vec_reserve(&gen->pieces, 1, sizeof(size_t), gen->allocator)) {
         gen->nomem = true;
         return;
     }
     ((size_t *)gen->pieces.data)[gen->pieces.size++] = gen->body.size;
 }
 
-void cfxi_py_begin_line(cfx_pycode *gen)
+void cfxi_emit_py_begin_line(cfx_pycode *gen)
 {
     static const char spaces[] = "                                ";
     uint32_t n = gen->use_pieces ? gen->indent - INDENT : gen->indent;
     for (; n > sizeof spaces - 1; n -= sizeof spaces - 1)
-        cfxi_py_put(gen, spaces, sizeof spaces - 1);
-    cfxi_py_put(gen, spaces, n);
+        cfxi_emit_py_put(gen, spaces, sizeof spaces - 1);
+    cfxi_emit_py_put(gen, spaces, n);
 }
 
-void cfxi_py_end_line(cfx_pycode *gen)
+void cfxi_emit_py_end_line(cfx_pycode *gen)
 {
-    cfxi_py_char(gen, '\n');
+    cfxi_emit_py_char(gen, '\n');
     if (gen->use_pieces)
-        cfxi_py_end_piece(gen);
+        cfxi_emit_py_end_piece(gen);
     else
         note_line(gen);
 }
 
-void cfxi_py_put_text(cfx_pycode *gen, const char *text, size_t size)
+void cfxi_emit_py_put_text(cfx_pycode *gen, const char *text, size_t size)
 {
     while (!gen->raw && !gen->use_pieces) {
         const char *newline = memchr(text, '\n', size);
         if (!newline)
             break;
         size_t line = (size_t)(newline - text);
-        cfxi_py_put(gen, text, line);
-        cfxi_py_end_line(gen);
-        cfxi_py_begin_line(gen);
+        cfxi_emit_py_put(gen, text, line);
+        cfxi_emit_py_end_line(gen);
+        cfxi_emit_py_begin_line(gen);
         text += line + 1;
         size -= line + 1;
     }
-    cfxi_py_put(gen, text, size);
+    cfxi_emit_py_put(gen, text, size);
 }
 
 /* Whole lines. */
 static void put_lines(cfx_pycode *gen, const char *text, size_t size)
 {
     if (gen->use_pieces) {
-        cfxi_py_put(gen, text, size);
-        cfxi_py_end_piece(gen);
+        cfxi_emit_py_put(gen, text, size);
+        cfxi_emit_py_end_piece(gen);
         return;
     }
     while (size > 0) {
         const char *newline = memchr(text, '\n', size);
         size_t line = newline ? (size_t)(newline - text) : size;
-        cfxi_py_begin_line(gen);
-        cfxi_py_put(gen, text, line);
-        cfxi_py_end_line(gen);
+        cfxi_emit_py_begin_line(gen);
+        cfxi_emit_py_put(gen, text, line);
+        cfxi_emit_py_end_line(gen);
         text += line + (newline != NULL);
         size -= line + (newline != NULL);
     }
@@ -96,9 +96,9 @@ static void put_lines(cfx_pycode *gen, const char *text, size_t size)
 
 /* ---- the body ------------------------------------------------------------------------------ */
 
-cfxi_py_frame cfxi_py_frame_of(cfx_graph *g, bool region)
+cfxi_py_frame cfxi_emit_py_frame_of(cfx_graph *g, bool region)
 {
-    uint32_t stamp = cfxi_graph_stamp(g, (uint32_t)g->size + 1);
+    uint32_t stamp = cfxi_ir_graph_stamp(g, (uint32_t)g->size + 1);
     cfxi_py_frame frame = {g, stamp, g->stamp, 0, region, false};
     uint32_t mark = frame.stamp + (uint32_t)g->size;
     for (cfx_node *n = g->root.prev; n != &g->root; n = n->prev) {
@@ -112,7 +112,7 @@ cfxi_py_frame cfxi_py_frame_of(cfx_graph *g, bool region)
 
 static cfx_status put_comment(cfx_pycode *gen, cfx_node *n, cfx_error *err)
 {
-    cfx_sink out = cfxi_py_scratch(gen);
+    cfx_sink out = cfxi_emit_py_scratch(gen);
     CFX_TRY(gen->options->comment(gen->options->ctx, gen, n, out, err));
     if (gen->scratch.size)
         put_lines(gen, gen->scratch.data, gen->scratch.size);
@@ -122,18 +122,18 @@ static cfx_status put_comment(cfx_pycode *gen, cfx_node *n, cfx_error *err)
 static void put_counter(cfx_pycode *gen)
 {
     char digits[CFXI_NUMBER_SIZE];
-    size_t size = cfxi_format_int(gen->node, digits);
+    size_t size = cfxi_base_format_int(gen->node, digits);
     CFXI_PY_LIT(gen, "# COUNTER: ");
-    cfxi_py_put(gen, digits, size);
-    cfxi_py_char(gen, '\n');
-    cfxi_py_end_piece(gen);
+    cfxi_emit_py_put(gen, digits, size);
+    cfxi_emit_py_char(gen, '\n');
+    cfxi_emit_py_end_piece(gen);
 }
 
 static cfx_status write_nodes(cfx_pycode *gen, cfx_error *err)
 {
     cfx_graph *g = gen->graph;
-    cfxi_py_frame frame = cfxi_py_frame_of(g, false);
-    CFX_TRY(cfxi_py_plan(gen, &frame, err));
+    cfxi_py_frame frame = cfxi_emit_py_frame_of(g, false);
+    CFX_TRY(cfxi_emit_py_plan(gen, &frame, err));
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next, frame.index++) {
         gen->order = n->order;
         if (gen->options->comment)
@@ -141,9 +141,9 @@ static cfx_status write_nodes(cfx_pycode *gen, cfx_error *err)
         gen->node = frame.index;
         if (gen->use_pieces)
             put_counter(gen);
-        CFX_TRY(cfxi_py_statement(gen, &frame, n, err));
+        CFX_TRY(cfxi_emit_py_statement(gen, &frame, n, err));
         if (gen->nomem)
-            return cfxi_nomem(err);
+            return cfxi_base_nomem(err);
     }
     return CFX_OK;
 }
@@ -162,7 +162,7 @@ static cfx_status write_body(cfx_pycode *gen, cfx_error *err)
         put_lines(gen, RECORD_GRAPH_END, sizeof RECORD_GRAPH_END - 1);
     else if (gen->graph->size == 0)
         put_lines(gen, "pass\n", 5);
-    return gen->nomem ? cfxi_nomem(err) : CFX_OK;
+    return gen->nomem ? cfxi_base_nomem(err) : CFX_OK;
 }
 
 /* ---- a transformed body -------------------------------------------------------------------- */
@@ -177,7 +177,7 @@ static bool is_counter(const char *line, size_t size, uint32_t *node)
         return false;
     uint64_t number = 0;
     for (size_t i = sizeof start - 1; i < size; i++) {
-        if (!cfxi_is_digit(line[i]) || number > UINT32_MAX)
+        if (!cfxi_base_is_digit(line[i]) || number > UINT32_MAX)
             return false;
         number = number * 10 + (uint64_t)(line[i] - '0');
     }
@@ -197,11 +197,11 @@ static void take_transformed(cfx_pycode *gen, const char *text, size_t size)
         size_t line = (size_t)((newline ? newline : end) - text);
         uint32_t before = gen->node;
         if (!is_counter(text, line, &gen->node)) {
-            cfxi_py_begin_line(gen);
-            cfxi_py_put(gen, text, line);
+            cfxi_emit_py_begin_line(gen);
+            cfxi_emit_py_put(gen, text, line);
             if (!newline)
                 return; /* the last line has no newline; generate notes it */
-            cfxi_py_end_line(gen);
+            cfxi_emit_py_end_line(gen);
         }
         if (!newline) {
             /* A counter without a newline at the very end. */
@@ -220,9 +220,9 @@ static cfx_status transform_body(cfx_pycode *gen, cfx_error *err)
 {
     const cfx_pycode_options *options = gen->options;
     size_t n = gen->pieces.size;
-    cfx_pycode_text *pieces = cfxi_alloc(gen->allocator, n * sizeof *pieces);
+    cfx_pycode_text *pieces = cfxi_base_alloc(gen->allocator, n * sizeof *pieces);
     if (!pieces)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     const size_t *ends = gen->pieces.data;
     for (size_t i = 0; i < n; i++) {
         size_t start = i ? ends[i - 1] : 0;
@@ -232,10 +232,10 @@ static cfx_status transform_body(cfx_pycode *gen, cfx_error *err)
     cfx_buffer_init(&text, gen->allocator);
     cfx_status status =
         options->transform(options->ctx, gen, pieces, n, cfx_buffer_sink(&text), err);
-    cfxi_free(gen->allocator, pieces, n * sizeof *pieces);
+    cfxi_base_free(gen->allocator, pieces, n * sizeof *pieces);
     if (status == CFX_OK) {
         take_transformed(gen, text.data, text.size);
-        status = gen->nomem ? cfxi_nomem(err) : CFX_OK;
+        status = gen->nomem ? cfxi_base_nomem(err) : CFX_OK;
     }
     cfx_buffer_free(&text);
     return status;
@@ -267,17 +267,17 @@ static void expanded_param(cfxi_out *out, cfx_pycode_text param)
     size_t size = comment;
     while (comment < param.size && size > 0 && param.data[size - 1] == ' ')
         size--;
-    cfxi_out_str(out, "    ");
-    cfxi_out_write(out, param.data, size);
-    cfxi_out_char(out, ',');
+    cfxi_base_out_str(out, "    ");
+    cfxi_base_out_write(out, param.data, size);
+    cfxi_base_out_char(out, ',');
     if (comment < param.size) {
         size_t text = comment + 1;
         while (text < param.size && (param.data[text] == ' ' || param.data[text] == '\t'))
             text++;
-        cfxi_out_str(out, "  # ");
-        cfxi_out_write(out, param.data + text, param.size - text);
+        cfxi_base_out_str(out, "  # ");
+        cfxi_base_out_write(out, param.data + text, param.size - text);
     }
-    cfxi_out_char(out, '\n');
+    cfxi_base_out_char(out, '\n');
 }
 
 cfx_status cfx_pycode_signature(const char *function, const cfx_pycode_text *params, size_t n,
@@ -287,10 +287,10 @@ cfx_status cfx_pycode_signature(const char *function, const cfx_pycode_text *par
     static const cfx_pycode_text self = {"self", 4};
     bool has_self = n > 0 && params[0].size == 4 && memcmp(params[0].data, "self", 4) == 0;
     cfxi_out out;
-    cfxi_out_begin(&out, sink);
-    cfxi_out_str(&out, "def ");
-    cfxi_out_str(&out, function);
-    cfxi_out_str(&out, expanded ? "(\n" : "(");
+    cfxi_base_out_begin(&out, sink);
+    cfxi_base_out_str(&out, "def ");
+    cfxi_base_out_str(&out, function);
+    cfxi_base_out_str(&out, expanded ? "(\n" : "(");
     for (size_t i = 0; i < n + !has_self; i++) {
         cfx_pycode_text param = i == 0 ? self : params[i - !has_self];
         if (expanded) {
@@ -298,22 +298,22 @@ cfx_status cfx_pycode_signature(const char *function, const cfx_pycode_text *par
             continue;
         }
         if (i > 0)
-            cfxi_out_str(&out, ", ");
-        cfxi_out_write(&out, param.data, param.size);
+            cfxi_base_out_str(&out, ", ");
+        cfxi_base_out_write(&out, param.data, param.size);
     }
-    cfxi_out_char(&out, ')');
-    cfxi_out_write(&out, returns.data, returns.size);
-    cfxi_out_char(&out, ':');
-    return cfxi_out_end(&out, err);
+    cfxi_base_out_char(&out, ')');
+    cfxi_base_out_write(&out, returns.data, returns.size);
+    cfxi_base_out_char(&out, ':');
+    return cfxi_base_out_end(&out, err);
 }
 
 static cfx_status write_head(cfx_pycode *gen, cfx_buffer *head, cfx_error *err)
 {
     const cfx_pycode_options *options = gen->options;
     size_t n = gen->params.size;
-    cfx_pycode_text *params = cfxi_alloc(gen->allocator, n * sizeof *params);
+    cfx_pycode_text *params = cfxi_base_alloc(gen->allocator, n * sizeof *params);
     if (!params)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     const cfxi_py_param *where = gen->params.data;
     for (size_t i = 0; i < n; i++)
         params[i] = (cfx_pycode_text){gen->params_text.data + where[i].start, where[i].size};
@@ -324,7 +324,7 @@ static cfx_status write_head(cfx_pycode *gen, cfx_buffer *head, cfx_error *err)
         options->signature
             ? options->signature(options->ctx, gen, params, n, returns, out, err)
             : cfx_pycode_signature(function, params, n, returns, options->expanded_def, out, err);
-    cfxi_free(gen->allocator, params, n * sizeof *params);
+    cfxi_base_free(gen->allocator, params, n * sizeof *params);
     return status;
 }
 
@@ -345,7 +345,7 @@ static cfx_status prepend(cfx_buffer *body, size_t skipped, const cfx_buffer *pr
 {
     const size_t size = body->size - skipped;
     if (cfx_buffer_append(body, prefix->data, prefix->size))
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     memmove(body->data + prefix->size, body->data + skipped, size);
     memcpy(body->data, prefix->data, prefix->size);
     body->size = prefix->size + size;
@@ -366,13 +366,13 @@ static cfx_status join(cfx_pycode *gen, cfx_buffer *prefix, cfx_pycode_result *r
     if (cfx_buffer_append(prefix, "\n", 1) ||
         cfx_buffer_append(prefix, gen->wraps.data, gen->wraps.size) ||
         cfx_buffer_append(prefix, "\n\n", 2))
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     const size_t start = prefix->size;
     result->prologue_start = count_newlines(prefix->data, start) + 1;
     CFX_TRY(write_head(gen, prefix, err));
     result->first_line = count_newlines(prefix->data + start, prefix->size - start) + 1;
     if (gen->nomem || cfx_buffer_append(prefix, "\n", 1))
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     CFX_TRY(prepend(&gen->body, skipped, prefix, err));
     result->source = gen->body;
     cfx_buffer_init(&gen->body, gen->allocator);
@@ -383,9 +383,9 @@ static cfx_status finish(cfx_pycode *gen, cfx_pycode_result *result, cfx_error *
 {
     cfxi_py_memory *memory = gen->memory;
     size_t n = gen->globals.size;
-    memory->globals = cfxi_alloc(gen->allocator, n * sizeof *memory->globals);
+    memory->globals = cfxi_base_alloc(gen->allocator, n * sizeof *memory->globals);
     if (!memory->globals)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     memory->n_globals = n;
     const cfxi_py_global *globals = gen->globals.data;
     for (size_t i = 0; i < n; i++)
@@ -404,16 +404,16 @@ static cfx_status reserve(cfx_pycode *gen, cfx_error *err)
 {
     enum { STATEMENT = 72 };
     size_t size;
-    if (!cfxi_mul_size(gen->graph->size, STATEMENT, 256, &size))
-        return cfxi_nomem(err);
-    char *data = cfxi_alloc(gen->allocator, size);
+    if (!cfxi_base_mul_size(gen->graph->size, STATEMENT, 256, &size))
+        return cfxi_base_nomem(err);
+    char *data = cfxi_base_alloc(gen->allocator, size);
     if (!data)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     gen->body.data = data;
     gen->body.capacity = size;
-    if (!cfxi_vec_reserve(&gen->memory->lines, gen->graph->size + 2, sizeof(uint32_t),
-                          gen->allocator))
-        return cfxi_nomem(err);
+    if (!cfxi_base_vec_reserve(&gen->memory->lines, gen->graph->size + 2, sizeof(uint32_t),
+                               gen->allocator))
+        return cfxi_base_nomem(err);
     return CFX_OK;
 }
 
@@ -434,7 +434,7 @@ static cfx_status generate(cfx_pycode *gen, cfx_buffer *prefix, cfx_pycode_resul
     if (gen->use_pieces)
         CFX_TRY(transform_body(gen, err));
     else
-        cfxi_py_begin_line(gen); /* what follows the last newline is a line, too */
+        cfxi_emit_py_begin_line(gen); /* what follows the last newline is a line, too */
     note_line(gen);
     CFX_TRY(join(gen, prefix, result, err));
     return finish(gen, result, err);
@@ -442,22 +442,22 @@ static cfx_status generate(cfx_pycode *gen, cfx_buffer *prefix, cfx_pycode_resul
 
 static cfxi_py_memory *memory_new(const cfx_allocator *allocator)
 {
-    cfxi_py_memory *memory = cfxi_alloc(allocator, sizeof *memory);
+    cfxi_py_memory *memory = cfxi_base_alloc(allocator, sizeof *memory);
     if (!memory)
         return NULL;
     memset(memory, 0, sizeof *memory);
     memory->allocator = allocator;
-    cfxi_arena_init(&memory->arena, allocator);
+    cfxi_base_arena_init(&memory->arena, allocator);
     return memory;
 }
 
 static void memory_free(cfxi_py_memory *memory)
 {
     const cfx_allocator *allocator = memory->allocator;
-    cfxi_free(allocator, memory->globals, memory->n_globals * sizeof *memory->globals);
-    cfxi_vec_free(&memory->lines, sizeof(uint32_t), allocator);
-    cfxi_arena_release(&memory->arena);
-    cfxi_free(allocator, memory, sizeof *memory);
+    cfxi_base_free(allocator, memory->globals, memory->n_globals * sizeof *memory->globals);
+    cfxi_base_vec_free(&memory->lines, sizeof(uint32_t), allocator);
+    cfxi_base_arena_release(&memory->arena);
+    cfxi_base_free(allocator, memory, sizeof *memory);
 }
 
 static void release(cfx_pycode *gen)
@@ -467,19 +467,19 @@ static void release(cfx_pycode *gen)
                              &gen->params_text, &gen->returns, &gen->wraps};
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
         cfx_buffer_free(buffers[i]);
-    cfxi_vec_free(&gen->params, sizeof(cfxi_py_param), allocator);
-    cfxi_vec_free(&gen->pieces, sizeof(size_t), allocator);
-    cfxi_vec_free(&gen->globals, sizeof(cfxi_py_global), allocator);
-    cfxi_pointers_free(&gen->overrides, allocator);
-    cfxi_pointers_free(&gen->objects, allocator);
-    cfxi_pointers_free(&gen->callees, allocator);
-    cfxi_pointers_free(&gen->wanted, allocator);
-    cfxi_pointers_free(&gen->holders, allocator);
-    cfxi_pointers_free(&gen->placed, allocator);
-    cfxi_pointers_free(&gen->instead, allocator);
-    cfxi_pointers_free(&gen->wishes, allocator);
-    cfxi_pointers_free(&gen->operands, allocator);
-    cfxi_table_free(&gen->by_name, allocator);
+    cfxi_base_vec_free(&gen->params, sizeof(cfxi_py_param), allocator);
+    cfxi_base_vec_free(&gen->pieces, sizeof(size_t), allocator);
+    cfxi_base_vec_free(&gen->globals, sizeof(cfxi_py_global), allocator);
+    cfxi_base_pointers_free(&gen->overrides, allocator);
+    cfxi_base_pointers_free(&gen->objects, allocator);
+    cfxi_base_pointers_free(&gen->callees, allocator);
+    cfxi_base_pointers_free(&gen->wanted, allocator);
+    cfxi_base_pointers_free(&gen->holders, allocator);
+    cfxi_base_pointers_free(&gen->placed, allocator);
+    cfxi_base_pointers_free(&gen->instead, allocator);
+    cfxi_base_pointers_free(&gen->wishes, allocator);
+    cfxi_base_pointers_free(&gen->operands, allocator);
+    cfxi_ir_table_free(&gen->by_name, allocator);
     cfx_namespace_free(gen->names);
 }
 
@@ -492,21 +492,22 @@ static bool has_odd_inputs(const cfx_graph *g, bool is_method)
             continue;
         const size_t stars = strspn(target->data, "*");
         const char *name = target->data + stars;
-        if (stars > 2 || !cfxi_py_is_plain(name, target->size - stars) ||
+        if (stars > 2 || !cfxi_emit_py_is_plain(name, target->size - stars) ||
             (is_method && strcmp(name, "self") == 0))
             return true;
     }
     return false;
 }
 
-cfx_status cfxi_py_generate(cfx_graph *g, const cfx_pycode_options *options, bool names_only,
-                            const cfxi_py_init *init, cfx_pycode_result *result, cfx_error *err)
+cfx_status cfxi_emit_py_generate(cfx_graph *g, const cfx_pycode_options *options, bool names_only,
+                                 const cfxi_py_init *init, cfx_pycode_result *result,
+                                 cfx_error *err)
 {
     const cfx_allocator *allocator = g->allocator;
     memset(result, 0, sizeof *result);
     cfxi_py_memory *memory = memory_new(allocator);
     if (!memory)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     cfx_pycode gen = {.graph = g,
                       .options = options,
                       .names_only = names_only,
@@ -538,11 +539,11 @@ cfx_status cfx_codegen_python(cfx_graph *g, const cfx_pycode_options *options,
 {
     static const cfx_pycode_options defaults;
     memset(result, 0, sizeof *result);
-    CFX_TRY(cfxi_expect(g, "graph", err));
-    cfxi_graph_freeze(g);
-    cfx_status status = cfxi_py_generate(g, options ? options : &defaults, false, NULL,
+    CFX_TRY(cfxi_base_expect(g, "graph", err));
+    cfxi_ir_graph_freeze(g);
+    cfx_status status = cfxi_emit_py_generate(g, options ? options : &defaults, false, NULL,
                                                result, err);
-    cfxi_graph_thaw(g);
+    cfxi_ir_graph_thaw(g);
     return status;
 }
 

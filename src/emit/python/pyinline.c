@@ -11,11 +11,11 @@
 
 enum { MOST_NODES = 6 };
 
-cfx_status cfxi_py_place_node(cfx_pycode *gen, const cfx_node *n, cfxi_py_place place,
-                              cfx_error *err)
+cfx_status cfxi_emit_py_place_node(cfx_pycode *gen, const cfx_node *n, cfxi_py_place place,
+                                   cfx_error *err)
 {
-    if (!cfxi_pointers_set(&gen->placed, n, (void *)(uintptr_t)place, gen->allocator))
-        return cfxi_nomem(err);
+    if (!cfxi_base_pointers_set(&gen->placed, n, (void *)(uintptr_t)place, gen->allocator))
+        return cfxi_base_nomem(err);
     return CFX_OK;
 }
 
@@ -39,7 +39,7 @@ static const word_row *word_of(const cfx_node *n)
 {
     if (n->op != CFX_OP_CALL_FUNCTION || !n->args || n->kwargs)
         return NULL;
-    const cfx_str *name = cfxi_ref_qualified_name(n->graph, n->callee->ref, NULL);
+    const cfx_str *name = cfxi_ir_ref_qualified_name(n->graph, n->callee->ref, NULL);
     const char *text = name ? name->data + (name->data[0] == '_') : "";
     if (strncmp(text, "operator.", 9) != 0)
         return NULL;
@@ -61,9 +61,10 @@ typedef struct logic {
 /* The number of the operand that a branch gives as it is; SIZE_MAX if it gives something else. */
 static size_t given_operand(const cfx_graph *region)
 {
-    const cfx_value v = cfxi_py_output_value(region);
+    const cfx_value v = cfxi_emit_py_output_value(region);
     size_t k = 0;
-    for (const cfx_node *in = cfxi_next_input(region, NULL); in; in = cfxi_next_input(region, in))
+    for (const cfx_node *in = cfxi_ir_next_input(region, NULL); in;
+         in = cfxi_ir_next_input(region, in))
         if (k++, v.kind == CFX_KIND_NODE && v.as.node == in)
             return k - 1;
     return SIZE_MAX;
@@ -73,10 +74,10 @@ static size_t given_operand(const cfx_graph *region)
 static bool gives_pred(const cfx_node *n, const cfx_graph *region)
 {
     size_t count;
-    const cfx_value pred = cfxi_py_parameter(n, 0);
-    const cfx_value *operands = cfx_value_items(cfxi_py_operands(n), &count);
+    const cfx_value pred = cfxi_emit_py_parameter(n, 0);
+    const cfx_value *operands = cfx_value_items(cfxi_emit_py_operands(n), &count);
     const size_t k = given_operand(region);
-    const cfx_node *output = cfxi_py_output_of(region);
+    const cfx_node *output = cfxi_emit_py_output_of(region);
     return k < count && pred.kind == CFX_KIND_NODE && operands[k].kind == CFX_KIND_NODE &&
            operands[k].as.node == pred.as.node && output->prev->op == CFX_OP_PLACEHOLDER;
 }
@@ -85,10 +86,10 @@ static bool gives_pred(const cfx_node *n, const cfx_graph *region)
 static bool reads_pred(const cfx_node *n, const cfx_graph *region)
 {
     size_t count;
-    const cfx_value pred = cfxi_py_parameter(n, 0);
-    const cfx_value *operands = cfx_value_items(cfxi_py_operands(n), &count);
-    const cfx_node *in = cfxi_next_input(region, NULL);
-    for (size_t k = 0; k < count && in; k++, in = cfxi_next_input(region, in))
+    const cfx_value pred = cfxi_emit_py_parameter(n, 0);
+    const cfx_value *operands = cfx_value_items(cfxi_emit_py_operands(n), &count);
+    const cfx_node *in = cfxi_ir_next_input(region, NULL);
+    for (size_t k = 0; k < count && in; k++, in = cfxi_ir_next_input(region, in))
         if (operands[k].kind == CFX_KIND_NODE && operands[k].as.node == pred.as.node &&
             in->n_users > 0)
             return true;
@@ -100,38 +101,38 @@ static cfx_status logic_of(cfx_pycode *gen, cfx_node *n, logic *l, cfx_error *er
 {
     const cfxi_py_callee *callee;
     *l = (logic){0};
-    if (n->op != CFX_OP_CALL_FUNCTION || !cfxi_node_form(n))
+    if (n->op != CFX_OP_CALL_FUNCTION || !cfxi_ir_node_form(n))
         return CFX_OK;
-    CFX_TRY(cfxi_py_callee_of(gen, n, &callee, err));
-    if (callee->form != CFXI_PY_COND || !cfxi_py_has_regions(n) ||
-        !cfxi_py_is_sequence(cfxi_py_operands(n)))
+    CFX_TRY(cfxi_emit_py_callee_of(gen, n, &callee, err));
+    if (callee->form != CFXI_PY_COND || !cfxi_emit_py_has_regions(n) ||
+        !cfxi_emit_py_is_sequence(cfxi_emit_py_operands(n)))
         return CFX_OK;
-    cfx_graph *then = cfxi_py_region(n, 1);
-    cfx_graph *otherwise = cfxi_py_region(n, 2);
+    cfx_graph *then = cfxi_emit_py_region(n, 1);
+    cfx_graph *otherwise = cfxi_emit_py_region(n, 2);
     const bool is_or = !gives_pred(n, otherwise) && gives_pred(n, then);
     l->rest = is_or ? otherwise : then;
     if (then == otherwise || (!is_or && !gives_pred(n, otherwise)) ||
-        !cfxi_py_output_of(l->rest))
+        !cfxi_emit_py_output_of(l->rest))
         return CFX_OK;
     l->word = is_or ? " or " : " and ";
-    l->pred = cfxi_py_parameter(n, 0);
+    l->pred = cfxi_emit_py_parameter(n, 0);
     l->read = reads_pred(n, l->rest);
     return CFX_OK;
 }
 
-bool cfxi_py_is_expression(const cfx_pycode *gen, const cfx_graph *region)
+bool cfxi_emit_py_is_expression(const cfx_pycode *gen, const cfx_graph *region)
 {
     for (const cfx_node *n = region->root.next; n->op != CFX_OP_OUTPUT; n = n->next)
-        if (n->op != CFX_OP_PLACEHOLDER && cfxi_py_placed(gen, n) != CFXI_PY_INLINE)
+        if (n->op != CFX_OP_PLACEHOLDER && cfxi_emit_py_placed(gen, n) != CFXI_PY_INLINE)
             return false;
     return true;
 }
 
-cfx_status cfxi_py_give_back(cfx_pycode *gen, const cfx_graph *region, cfx_error *err)
+cfx_status cfxi_emit_py_give_back(cfx_pycode *gen, const cfx_graph *region, cfx_error *err)
 {
     for (const cfx_node *n = region->root.next; n != &region->root; n = n->next)
-        if (cfxi_py_placed(gen, n) == CFXI_PY_INLINE)
-            CFX_TRY(cfxi_py_place_node(gen, n, CFXI_PY_STATEMENT, err));
+        if (cfxi_emit_py_placed(gen, n) == CFXI_PY_INLINE)
+            CFX_TRY(cfxi_emit_py_place_node(gen, n, CFXI_PY_STATEMENT, err));
     return CFX_OK;
 }
 
@@ -149,16 +150,16 @@ static cfx_status can_take(take_in *t, cfx_node *n, uint32_t uses, bool *can)
 {
     *can = false;
     if (n != t->next || t->left == 0 || n->n_users != 1 || n->users->count != uses ||
-        (n->op != CFX_OP_GET_ATTR && !cfxi_is_call(n)) ||
+        (n->op != CFX_OP_GET_ATTR && !cfxi_ir_is_call(n)) ||
         (n->ext && n->ext->type.kind != CFX_KIND_INVALID))
         return CFX_OK;
     *can = true;
     if (n->op != CFX_OP_CALL_FUNCTION || word_of(n))
         return CFX_OK;
     const cfxi_py_callee *callee;
-    CFX_TRY(cfxi_py_callee_of(t->gen, n, &callee, t->err));
+    CFX_TRY(cfxi_emit_py_callee_of(t->gen, n, &callee, t->err));
     *can = callee->form != CFXI_PY_INPLACE && callee->form != CFXI_PY_SETITEM &&
-           !cfxi_py_has_regions(n);
+           !cfxi_emit_py_has_regions(n);
     return CFX_OK;
 }
 
@@ -176,15 +177,15 @@ static cfx_status take_node(take_in *t, cfx_node *n, uint32_t uses);
 /* The way of `and` or `or` that is evaluated second, which must be an expression. */
 static cfx_status take_rest(take_in *t, const cfx_graph *rest, bool *done)
 {
-    const cfx_node *output = cfxi_py_output_of(rest);
+    const cfx_node *output = cfxi_emit_py_output_of(rest);
     take_in inside = *t;
     inside.next = output->prev;
     inside.left--;  /* for the word itself */
     CFX_TRY(take_value(&inside, output->args->items[0]));
-    *done = cfxi_py_is_expression(t->gen, rest);
+    *done = cfxi_emit_py_is_expression(t->gen, rest);
     if (*done)
         t->left = inside.left;
-    return *done ? CFX_OK : cfxi_py_give_back(t->gen, rest, t->err);
+    return *done ? CFX_OK : cfxi_emit_py_give_back(t->gen, rest, t->err);
 }
 
 static cfx_status take_logic(take_in *t, cfx_node *n, uint32_t uses)
@@ -193,19 +194,19 @@ static cfx_status take_logic(take_in *t, cfx_node *n, uint32_t uses)
     bool done = false;
     CFX_TRY(logic_of(t->gen, n, &l, t->err));
     if (!l.word || n != t->next || t->left == 0 || n->n_users != 1 || n->users->count != uses ||
-        cfxi_py_has_type(n))
+        cfxi_emit_py_has_type(n))
         return CFX_OK;
     CFX_TRY(take_rest(t, l.rest, &done));
     if (!done)
         return CFX_OK;
-    CFX_TRY(cfxi_py_place_node(t->gen, n, CFXI_PY_INLINE, t->err));
+    CFX_TRY(cfxi_emit_py_place_node(t->gen, n, CFXI_PY_INLINE, t->err));
     t->next = n->prev;
     return l.read ? CFX_OK : take_node(t, l.pred.as.node, 2);
 }
 
 static cfx_status take_value(take_in *t, cfx_value v)
 {
-    if (cfxi_is_seq(v) && v.as.seq)
+    if (cfxi_ir_is_seq(v) && v.as.seq)
         return take_items(t, v.as.seq->items, v.as.seq->size);
     return v.kind == CFX_KIND_NODE ? take_node(t, v.as.node, 1) : CFX_OK;
 }
@@ -213,12 +214,12 @@ static cfx_status take_value(take_in *t, cfx_value v)
 static cfx_status take_node(take_in *t, cfx_node *n, uint32_t uses)
 {
     bool can;
-    if (n->op == CFX_OP_CALL_FUNCTION && cfxi_node_form(n))
+    if (n->op == CFX_OP_CALL_FUNCTION && cfxi_ir_node_form(n))
         return take_logic(t, n, uses);
     CFX_TRY(can_take(t, n, uses, &can));
     if (!can)
         return CFX_OK;
-    CFX_TRY(cfxi_py_place_node(t->gen, n, CFXI_PY_INLINE, t->err));
+    CFX_TRY(cfxi_emit_py_place_node(t->gen, n, CFXI_PY_INLINE, t->err));
     t->next = n->prev;
     t->left--;
     const word_row *word = word_of(n);
@@ -231,8 +232,8 @@ static cfx_status take_node(take_in *t, cfx_node *n, uint32_t uses)
     return n->args ? take_items(t, n->args->items, n->args->size) : CFX_OK;
 }
 
-cfx_status cfxi_py_take_in(cfx_pycode *gen, cfx_value v, cfx_node *before, bool is_test,
-                           cfx_error *err)
+cfx_status cfxi_emit_py_take_in(cfx_pycode *gen, cfx_value v, cfx_node *before, bool is_test,
+                                cfx_error *err)
 {
     take_in t = {gen, before->prev, is_test ? INT_MAX : MOST_NODES, err};
     const word_row *word = v.kind == CFX_KIND_NODE ? word_of(v.as.node) : NULL;
@@ -245,28 +246,28 @@ cfx_status cfxi_py_take_in(cfx_pycode *gen, cfx_value v, cfx_node *before, bool 
 
 static bool is_inlined(cfx_pycode *gen, cfx_value v)
 {
-    return v.kind == CFX_KIND_NODE && cfxi_py_placed(gen, v.as.node) == CFXI_PY_INLINE;
+    return v.kind == CFX_KIND_NODE && cfxi_emit_py_placed(gen, v.as.node) == CFXI_PY_INLINE;
 }
 
-bool cfxi_py_is_compound(cfx_pycode *gen, cfx_value v)
+bool cfxi_emit_py_is_compound(cfx_pycode *gen, cfx_value v)
 {
     const cfxi_py_callee *callee;
     if (!is_inlined(gen, v) || v.as.node->op != CFX_OP_CALL_FUNCTION)
         return false;
-    if (word_of(v.as.node) || cfxi_node_form(v.as.node))
+    if (word_of(v.as.node) || cfxi_ir_node_form(v.as.node))
         return true;
-    return cfxi_py_callee_of(gen, v.as.node, &callee, NULL) == CFX_OK &&
+    return cfxi_emit_py_callee_of(gen, v.as.node, &callee, NULL) == CFX_OK &&
            (callee->form == CFXI_PY_INFIX || callee->form == CFXI_PY_PREFIX);
 }
 
 static cfx_status put_side(cfx_pycode *gen, cfx_value v, const cfx_node *n, cfx_error *err)
 {
-    bool compound = cfxi_py_is_compound(gen, v);
+    bool compound = cfxi_emit_py_is_compound(gen, v);
     if (compound)
-        cfxi_py_char(gen, '(');
-    CFX_TRY(cfxi_py_value(gen, v, n, err));
+        cfxi_emit_py_char(gen, '(');
+    CFX_TRY(cfxi_emit_py_value(gen, v, n, err));
     if (compound)
-        cfxi_py_char(gen, ')');
+        cfxi_emit_py_char(gen, ')');
     return CFX_OK;
 }
 
@@ -278,28 +279,29 @@ static cfx_status put_logic_side(cfx_pycode *gen, cfx_value v, const char *alone
     if (is_inlined(gen, v))
         CFX_TRY(logic_of(gen, v.as.node, &side, err));
     const bool parentheses = side.word && side.word != alone;
-    cfxi_py_put(gen, "(", parentheses);
-    CFX_TRY(cfxi_py_value(gen, v, n, err));
-    cfxi_py_put(gen, ")", parentheses);
+    cfxi_emit_py_put(gen, "(", parentheses);
+    CFX_TRY(cfxi_emit_py_value(gen, v, n, err));
+    cfxi_emit_py_put(gen, ")", parentheses);
     return CFX_OK;
 }
 
 static cfx_status put_logic(cfx_pycode *gen, cfx_node *n, const logic *l, cfx_error *err)
 {
     size_t count;
-    const cfx_value *items = cfx_value_items(cfxi_py_operands(n), &count);
-    const cfx_node *output = cfxi_py_output_of(l->rest);
-    CFX_TRY(cfxi_py_check_count(n, cfxi_py_operands(n),
-                                cfxi_py_count_inputs(l->rest), "inputs of a branch", err));
-    for (cfx_node *in = cfxi_next_input(l->rest, NULL); in; in = cfxi_next_input(l->rest, in))
+    const cfx_value *items = cfx_value_items(cfxi_emit_py_operands(n), &count);
+    const cfx_node *output = cfxi_emit_py_output_of(l->rest);
+    CFX_TRY(cfxi_emit_py_check_count(n, cfxi_emit_py_operands(n),
+                                     cfxi_emit_py_count_inputs(l->rest), "inputs of a branch",
+                                     err));
+    for (cfx_node *in = cfxi_ir_next_input(l->rest, NULL); in; in = cfxi_ir_next_input(l->rest, in))
         if (items++, in->n_users > 0)
-            CFX_TRY(cfxi_py_bind_input(gen, in, items - 1, err));
+            CFX_TRY(cfxi_emit_py_bind_input(gen, in, items - 1, err));
     CFX_TRY(put_logic_side(gen, l->pred, NULL, n, err));
-    cfxi_py_put(gen, l->word, strlen(l->word));
+    cfxi_emit_py_put(gen, l->word, strlen(l->word));
     return put_logic_side(gen, output->args->items[0], l->word, output, err);
 }
 
-cfx_status cfxi_py_put_inline(cfx_pycode *gen, cfx_node *n, cfx_error *err)
+cfx_status cfxi_emit_py_put_inline(cfx_pycode *gen, cfx_node *n, cfx_error *err)
 {
     logic l;
     CFX_TRY(logic_of(gen, n, &l, err));
@@ -309,13 +311,13 @@ cfx_status cfxi_py_put_inline(cfx_pycode *gen, cfx_node *n, cfx_error *err)
     if (row) {
         if (row->first >= 0)
             CFX_TRY(put_side(gen, n->args->items[row->first], n, err));
-        cfxi_py_put(gen, row->word, strlen(row->word));
+        cfxi_emit_py_put(gen, row->word, strlen(row->word));
         return put_side(gen, n->args->items[row->second], n, err);
     }
     const cfxi_py_callee *callee = NULL;
     if (n->op == CFX_OP_CALL_FUNCTION) {
-        CFX_TRY(cfxi_py_callee_of(gen, n, &callee, err));
-        CFX_TRY(cfxi_py_wrap(gen, n, callee, err));
+        CFX_TRY(cfxi_emit_py_callee_of(gen, n, &callee, err));
+        CFX_TRY(cfxi_emit_py_wrap(gen, n, callee, err));
     }
-    return cfxi_py_rhs(gen, n, callee, err);
+    return cfxi_emit_py_rhs(gen, n, callee, err);
 }

@@ -23,15 +23,15 @@ typedef struct loop {
 
 static loop new_loop(cfx_node *n, cfxi_py_form form)
 {
-    loop l = {.node = n, .body = cfxi_py_region(n, 1), .state = cfxi_py_operands(n)};
-    l.size = cfxi_py_count_inputs(l.body);
-    l.first = cfxi_next_input(l.body, NULL);
-    l.after = cfxi_py_output_value(l.body);
+    loop l = {.node = n, .body = cfxi_emit_py_region(n, 1), .state = cfxi_emit_py_operands(n)};
+    l.size = cfxi_emit_py_count_inputs(l.body);
+    l.first = cfxi_ir_next_input(l.body, NULL);
+    l.after = cfxi_emit_py_output_value(l.body);
     if (form == CFXI_PY_WHILE) {
-        l.test = cfxi_py_region(n, 0);
+        l.test = cfxi_emit_py_region(n, 0);
     } else if (l.first) {
         l.index = l.first;
-        l.first = cfxi_next_input(l.body, l.index);
+        l.first = cfxi_ir_next_input(l.body, l.index);
         l.size--;
     }
     return l;
@@ -42,16 +42,16 @@ static bool is_kept(const loop *l, size_t k, const cfx_node *input)
 {
     size_t n;
     const cfx_value *items = cfx_value_items(l->after, &n);
-    return n == l->size && cfxi_py_is_sequence(l->after) &&
-           cfxi_py_is_node_of(items[k], l->body) && items[k].as.node == input;
+    return n == l->size && cfxi_emit_py_is_sequence(l->after) &&
+           cfxi_emit_py_is_node_of(items[k], l->body) && items[k].as.node == input;
 }
 
 /* Whether the state that begins with `d` can have the variable of `d`. */
 static bool can_go_on(cfx_pycode *gen, cfxi_py_frame *frame, const loop *l, const cfx_node *d,
                       const cfx_node *input)
 {
-    if (!cfxi_py_may_take(gen, frame, d) ||
-        !cfxi_py_same_base(cfxi_py_name(gen, d), input->name->data, input->name->size))
+    if (!cfxi_emit_py_may_take(gen, frame, d) ||
+        !cfxi_emit_py_same_base(cfxi_emit_py_name(gen, d), input->name->data, input->name->size))
         return false;
     for (uint32_t i = 0; i < l->node->n_inputs; i++)
         if (l->node->inputs[i].def == d)
@@ -66,20 +66,20 @@ static cfx_status bind_state(cfx_pycode *gen, cfxi_py_frame *frame, loop *l, siz
     bool kept = is_kept(l, k, input);
     cfx_node *d = v->kind == CFX_KIND_NODE ? v->as.node : NULL;
     if (kept)
-        CFX_TRY(cfxi_py_bind_input(gen, input, v, err));
-    else if (!cfxi_pointers_set(&gen->operands, input, NULL, gen->allocator) ||
-             !cfxi_pointers_set(&gen->instead, input, NULL, gen->allocator))
-        return cfxi_nomem(err);
-    bool same = !kept && d && !cfxi_pointers_get(&gen->instead, d) &&
+        CFX_TRY(cfxi_emit_py_bind_input(gen, input, v, err));
+    else if (!cfxi_base_pointers_set(&gen->operands, input, NULL, gen->allocator) ||
+             !cfxi_base_pointers_set(&gen->instead, input, NULL, gen->allocator))
+        return cfxi_base_nomem(err);
+    bool same = !kept && d && !cfxi_base_pointers_get(&gen->instead, d) &&
                 can_go_on(gen, frame, l, d, input);
     if (same)
-        CFX_TRY(cfxi_py_alias(gen, input, cfxi_py_name(gen, d), err));
-    else if (kept && d && !cfxi_py_holder(gen, cfxi_py_name(gen, d)))
-        CFX_TRY(cfxi_py_hold(gen, cfxi_py_name(gen, d), d, err));
+        CFX_TRY(cfxi_emit_py_alias(gen, input, cfxi_emit_py_name(gen, d), err));
+    else if (kept && d && !cfxi_emit_py_holder(gen, cfxi_emit_py_name(gen, d)))
+        CFX_TRY(cfxi_emit_py_hold(gen, cfxi_emit_py_name(gen, d), d, err));
     else if (!kept)
-        CFX_TRY(cfxi_py_define_local(gen, input, err));
-    const cfxi_name *name = cfxi_py_name(gen, input);
-    bool silent = same || (kept && !cfxi_py_has_variable(gen, input));
+        CFX_TRY(cfxi_emit_py_define_local(gen, input, err));
+    const cfxi_name *name = cfxi_emit_py_name(gen, input);
+    bool silent = same || (kept && !cfxi_emit_py_has_variable(gen, input));
     l->start[k] = (cfxi_py_assignment){silent ? NULL : name, *v, NULL};
     l->next[k] = (cfxi_py_assignment){kept ? NULL : name, cfx_invalid(), NULL};
     return CFX_OK;
@@ -91,36 +91,37 @@ static cfx_status begin_loop(cfx_pycode *gen, cfxi_py_frame *frame, loop *l, cfx
     size_t count;
     bool any;
     const cfx_value *items = cfx_value_items(l->state, &count);
-    l->start = cfxi_py_new_assignments(gen, l->size);
-    l->next = cfxi_py_new_assignments(gen, l->size);
+    l->start = cfxi_emit_py_new_assignments(gen, l->size);
+    l->next = cfxi_emit_py_new_assignments(gen, l->size);
     if (!l->start || !l->next)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     if (l->index)
-        CFX_TRY(cfxi_py_define_local(gen, l->index, err));
+        CFX_TRY(cfxi_emit_py_define_local(gen, l->index, err));
     cfx_node *input = l->first;
-    for (size_t k = 0; k < l->size; k++, input = cfxi_next_input(l->body, input)) {
-        if (cfxi_py_is_sequence(l->state)) {
+    for (size_t k = 0; k < l->size; k++, input = cfxi_ir_next_input(l->body, input)) {
+        if (cfxi_emit_py_is_sequence(l->state)) {
             CFX_TRY(bind_state(gen, frame, l, k, input, &items[k], err));
             continue;
         }
-        CFX_TRY(cfxi_py_define_local(gen, input, err));
-        l->start[k] = (cfxi_py_assignment){cfxi_py_name(gen, input), cfx_invalid(), NULL};
+        CFX_TRY(cfxi_emit_py_define_local(gen, input, err));
+        l->start[k] = (cfxi_py_assignment){cfxi_emit_py_name(gen, input), cfx_invalid(), NULL};
         l->next[k] = l->start[k];
     }
-    if (!cfxi_py_is_sequence(l->state))
-        return l->first ? cfxi_py_unpack_inputs(gen, l->first, l->state, l->node, err) : CFX_OK;
-    CFX_TRY(cfxi_py_put_assignment(gen, l->start, l->size, l->node, &any, err));
+    if (!cfxi_emit_py_is_sequence(l->state))
+        return l->first ? cfxi_emit_py_unpack_inputs(gen, l->first, l->state, l->node, err)
+                        : CFX_OK;
+    CFX_TRY(cfxi_emit_py_put_assignment(gen, l->start, l->size, l->node, &any, err));
     if (any)
-        cfxi_py_end_line(gen);
+        cfxi_emit_py_end_line(gen);
     return CFX_OK;
 }
 
 /* The state after a turn. */
 static cfx_status end_turn(cfx_pycode *gen, const loop *l, cfxi_py_run *run, cfx_error *err)
 {
-    if (cfxi_py_is_sequence(l->after))
-        return cfxi_py_assign_results(gen, run, l->next, l->size, err);
-    return l->size ? cfxi_py_unpack_inputs(gen, l->first, l->after, run->output, err) : CFX_OK;
+    if (cfxi_emit_py_is_sequence(l->after))
+        return cfxi_emit_py_assign_results(gen, run, l->next, l->size, err);
+    return l->size ? cfxi_emit_py_unpack_inputs(gen, l->first, l->after, run->output, err) : CFX_OK;
 }
 
 static cfx_status loop_body(cfx_pycode *gen, loop *l, cfx_error *err)
@@ -128,50 +129,52 @@ static cfx_status loop_body(cfx_pycode *gen, loop *l, cfx_error *err)
     cfxi_py_run run;
     size_t count;
     size_t start = gen->body.size;
-    CFX_TRY(cfxi_py_enter(gen, l->body, l->node, &run, err));
+    CFX_TRY(cfxi_emit_py_enter(gen, l->body, l->node, &run, err));
     cfx_value values = run.output->args->items[0];
     const cfx_value *items = cfx_value_items(values, &count);
-    CFX_TRY(cfxi_py_check_count(l->node, values, l->size, "state of a loop", err));
+    CFX_TRY(cfxi_emit_py_check_count(l->node, values, l->size, "state of a loop", err));
     if (l->index)
-        CFX_TRY(cfxi_py_lend(gen, &run, cfxi_py_name(gen, l->index), l->index, err));
+        CFX_TRY(cfxi_emit_py_lend(gen, &run, cfxi_emit_py_name(gen, l->index), l->index, err));
     cfx_node *input = l->first;
-    for (size_t k = 0; k < l->size; k++, input = cfxi_next_input(l->body, input)) {
+    for (size_t k = 0; k < l->size; k++, input = cfxi_ir_next_input(l->body, input)) {
         if (l->next[k].name)
-            CFX_TRY(cfxi_py_lend(gen, &run, l->next[k].name, input, err));
-        l->next[k].value = cfxi_py_is_sequence(values) ? items[k] : cfx_invalid();
+            CFX_TRY(cfxi_emit_py_lend(gen, &run, l->next[k].name, input, err));
+        l->next[k].value = cfxi_emit_py_is_sequence(values) ? items[k] : cfx_invalid();
     }
-    CFX_TRY(cfxi_py_want_all(gen, &run, l->next, l->size, err));
-    CFX_TRY(cfxi_py_region_body(gen, &run, err));
+    CFX_TRY(cfxi_emit_py_want_all(gen, &run, l->next, l->size, err));
+    CFX_TRY(cfxi_emit_py_region_body(gen, &run, err));
     CFX_TRY(end_turn(gen, l, &run, err));
     if (gen->body.size == start)
-        cfxi_py_put_line(gen, "pass");
-    return cfxi_py_leave(gen, &run, err);
+        cfxi_emit_py_put_line(gen, "pass");
+    return cfxi_emit_py_leave(gen, &run, err);
 }
 
 /* What is read of the state afterwards stays in its variable. */
 static cfx_status loop_items(cfx_pycode *gen, cfxi_py_frame *frame, const loop *l, cfx_error *err)
 {
-    cfx_node **by_item = cfxi_arena_alloc(&gen->memory->arena, (l->size + 1) * sizeof *by_item);
+    cfx_node **by_item =
+        cfxi_base_arena_alloc(&gen->memory->arena, (l->size + 1) * sizeof *by_item);
     if (!by_item)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     cfx_node *input = l->first;
-    for (size_t k = 0; k < l->size; k++, input = cfxi_next_input(l->body, input))
+    for (size_t k = 0; k < l->size; k++, input = cfxi_ir_next_input(l->body, input))
         by_item[k] = input;
-    cfxi_py_refresh(frame);
+    cfxi_emit_py_refresh(frame);
     for (const cfx_use *use = l->node->users; use; use = cfx_use_next(use)) {
         bool takes;
         size_t k;
         cfx_node *user = use->user;
-        CFX_TRY(cfxi_py_takes_item(gen, use, l->size, &k, &takes, err));
-        CFX_TRY(cfxi_py_place_node(gen, user, CFXI_PY_SHARED, err));
-        const cfx_value *instead = cfxi_pointers_get(&gen->instead, by_item[k]);
-        if (!cfxi_pointers_set(&gen->instead, user, (void *)(uintptr_t)instead, gen->allocator))
-            return cfxi_nomem(err);
+        CFX_TRY(cfxi_emit_py_takes_item(gen, use, l->size, &k, &takes, err));
+        CFX_TRY(cfxi_emit_py_place_node(gen, user, CFXI_PY_SHARED, err));
+        const cfx_value *instead = cfxi_base_pointers_get(&gen->instead, by_item[k]);
+        if (!cfxi_base_pointers_set(&gen->instead, user, (void *)(uintptr_t)instead,
+                                    gen->allocator))
+            return cfxi_base_nomem(err);
         if (user->n_users == 0 || instead)
             continue;
-        const cfxi_name *name = cfxi_py_name(gen, by_item[k]);
-        CFX_TRY(cfxi_py_alias(gen, user, name, err));
-        CFX_TRY(cfxi_py_hold_longest(gen, name, user, err));
+        const cfxi_name *name = cfxi_emit_py_name(gen, by_item[k]);
+        CFX_TRY(cfxi_emit_py_alias(gen, user, name, err));
+        CFX_TRY(cfxi_emit_py_hold_longest(gen, name, user, err));
     }
     return CFX_OK;
 }
@@ -179,54 +182,54 @@ static cfx_status loop_items(cfx_pycode *gen, cfxi_py_frame *frame, const loop *
 /* `loop = (i, acc);  i = acc = x = None`, or only what is used no more. */
 static cfx_status loop_result(cfx_pycode *gen, cfxi_py_frame *frame, const loop *l, cfx_error *err)
 {
-    bool only = !cfxi_py_has_type(l->node);
+    bool only = !cfxi_emit_py_has_type(l->node);
     if (only)
-        CFX_TRY(cfxi_py_only_items(gen, l->node, l->size, &only, err));
+        CFX_TRY(cfxi_emit_py_only_items(gen, l->node, l->size, &only, err));
     if (only) {
         CFX_TRY(loop_items(gen, frame, l, err));
-        cfxi_py_clear_line(gen, frame, l->node, l->start, l->size);
+        cfxi_emit_py_clear_line(gen, frame, l->node, l->start, l->size);
         return CFX_OK;
     }
     if (frame->region)
-        CFX_TRY(cfxi_py_name_local(gen, frame, l->node, err));
-    CFX_TRY(cfxi_py_type_text(gen, l->node, err));
-    cfxi_py_begin_line(gen);
-    CFX_TRY(cfxi_py_assigned_name(gen, l->node, err));
+        CFX_TRY(cfxi_emit_py_name_local(gen, frame, l->node, err));
+    CFX_TRY(cfxi_emit_py_type_text(gen, l->node, err));
+    cfxi_emit_py_begin_line(gen);
+    CFX_TRY(cfxi_emit_py_assigned_name(gen, l->node, err));
     CFXI_PY_LIT(gen, " = (");
     cfx_node *input = l->first;
-    for (size_t k = 0; k < l->size; k++, input = cfxi_next_input(l->body, input)) {
-        cfxi_py_put(gen, ", ", k ? 2 : 0);
-        CFX_TRY(cfxi_py_value(gen, cfx_from_node(input), l->node, err));
+    for (size_t k = 0; k < l->size; k++, input = cfxi_ir_next_input(l->body, input)) {
+        cfxi_emit_py_put(gen, ", ", k ? 2 : 0);
+        CFX_TRY(cfxi_emit_py_value(gen, cfx_from_node(input), l->node, err));
     }
     if (l->size == 1)
-        cfxi_py_char(gen, ',');
-    cfxi_py_char(gen, ')');
-    cfxi_py_end_piece(gen);
-    cfxi_py_text_mark start = cfxi_py_mark_text(gen);
+        cfxi_emit_py_char(gen, ',');
+    cfxi_emit_py_char(gen, ')');
+    cfxi_emit_py_end_piece(gen);
+    cfxi_py_text_mark start = cfxi_emit_py_mark_text(gen);
     CFXI_PY_LIT(gen, ";  ");
-    if (cfxi_py_put_dead(gen, frame, l->node, l->start, l->size))
+    if (cfxi_emit_py_put_dead(gen, frame, l->node, l->start, l->size))
         CFXI_PY_LIT(gen, "None");
     else
-        cfxi_py_go_back(gen, start);
-    cfxi_py_end_line(gen);
+        cfxi_emit_py_go_back(gen, start);
+    cfxi_emit_py_end_line(gen);
     return CFX_OK;
 }
 
-cfx_status cfxi_py_for_loop(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, cfx_error *err)
+cfx_status cfxi_emit_py_for_loop(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, cfx_error *err)
 {
     loop l = new_loop(n, CFXI_PY_FOR);
-    CFX_TRY(cfxi_py_check_count(n, l.state, l.size, "state of a loop", err));
+    CFX_TRY(cfxi_emit_py_check_count(n, l.state, l.size, "state of a loop", err));
     CFX_TRY(begin_loop(gen, frame, &l, err));
-    cfxi_py_begin_line(gen);
+    cfxi_emit_py_begin_line(gen);
     CFXI_PY_LIT(gen, "for ");
     if (l.index)
-        cfxi_py_put_name(gen, l.index);
+        cfxi_emit_py_put_name(gen, l.index);
     else
-        cfxi_py_char(gen, '_');
+        cfxi_emit_py_char(gen, '_');
     CFXI_PY_LIT(gen, " in range(");
-    CFX_TRY(cfxi_py_value(gen, cfxi_py_parameter(n, 0), n, err));
+    CFX_TRY(cfxi_emit_py_value(gen, cfxi_emit_py_parameter(n, 0), n, err));
     CFXI_PY_LIT(gen, "):");
-    cfxi_py_end_line(gen);
+    cfxi_emit_py_end_line(gen);
     gen->indent += 4;
     CFX_TRY(loop_body(gen, &l, err));
     gen->indent -= 4;
@@ -236,13 +239,13 @@ cfx_status cfxi_py_for_loop(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, 
 /* The inputs of the test are those of the body. */
 static cfx_status bind_test(cfx_pycode *gen, const loop *l, cfx_error *err)
 {
-    cfx_node *input = cfxi_next_input(l->test, NULL);
-    for (cfx_node *s = l->first; s; s = cfxi_next_input(l->body, s)) {
-        void *instead = cfxi_pointers_get(&gen->instead, s);
-        CFX_TRY(cfxi_py_alias(gen, input, cfxi_py_name(gen, s), err));
-        if (!cfxi_pointers_set(&gen->instead, input, instead, gen->allocator))
-            return cfxi_nomem(err);
-        input = cfxi_next_input(l->test, input);
+    cfx_node *input = cfxi_ir_next_input(l->test, NULL);
+    for (cfx_node *s = l->first; s; s = cfxi_ir_next_input(l->body, s)) {
+        void *instead = cfxi_base_pointers_get(&gen->instead, s);
+        CFX_TRY(cfxi_emit_py_alias(gen, input, cfxi_emit_py_name(gen, s), err));
+        if (!cfxi_base_pointers_set(&gen->instead, input, instead, gen->allocator))
+            return cfxi_base_nomem(err);
+        input = cfxi_ir_next_input(l->test, input);
     }
     return CFX_OK;
 }
@@ -252,50 +255,51 @@ static cfx_status while_line(cfx_pycode *gen, const loop *l, cfx_error *err)
 {
     cfxi_py_run run;
     CFX_TRY(bind_test(gen, l, err));
-    CFX_TRY(cfxi_py_enter(gen, l->test, l->node, &run, err));
+    CFX_TRY(cfxi_emit_py_enter(gen, l->test, l->node, &run, err));
     cfx_value value = run.output->args->items[0];
     cfx_node *before = (cfx_node *)(uintptr_t)run.output;
-    CFX_TRY(cfxi_py_take_in(gen, value, before, true, err));
-    const bool simple = cfxi_py_is_expression(gen, l->test);
+    CFX_TRY(cfxi_emit_py_take_in(gen, value, before, true, err));
+    const bool simple = cfxi_emit_py_is_expression(gen, l->test);
     if (!simple) {
-        CFX_TRY(cfxi_py_give_back(gen, l->test, err));
-        CFX_TRY(cfxi_py_plan(gen, &run.frame, err));
-        CFX_TRY(cfxi_py_take_in(gen, value, before, false, err));
+        CFX_TRY(cfxi_emit_py_give_back(gen, l->test, err));
+        CFX_TRY(cfxi_emit_py_plan(gen, &run.frame, err));
+        CFX_TRY(cfxi_emit_py_take_in(gen, value, before, false, err));
     }
-    const bool parentheses = !simple && cfxi_py_is_compound(gen, value);
+    const bool parentheses = !simple && cfxi_emit_py_is_compound(gen, value);
     if (!simple) {
-        cfxi_py_put_line(gen, "while True:");
+        cfxi_emit_py_put_line(gen, "while True:");
         gen->indent += 4;
-        CFX_TRY(cfxi_py_region_body(gen, &run, err));
+        CFX_TRY(cfxi_emit_py_region_body(gen, &run, err));
     }
-    cfxi_py_begin_line(gen);
+    cfxi_emit_py_begin_line(gen);
     if (simple)
         CFXI_PY_LIT(gen, "while ");
     else
         CFXI_PY_LIT(gen, "if not ");
     if (parentheses)
-        cfxi_py_char(gen, '(');
-    CFX_TRY(cfxi_py_value(gen, value, run.output, err));
+        cfxi_emit_py_char(gen, '(');
+    CFX_TRY(cfxi_emit_py_value(gen, value, run.output, err));
     if (parentheses)
-        cfxi_py_char(gen, ')');
-    cfxi_py_char(gen, ':');
-    cfxi_py_end_line(gen);
+        cfxi_emit_py_char(gen, ')');
+    cfxi_emit_py_char(gen, ':');
+    cfxi_emit_py_end_line(gen);
     if (!simple) {
         gen->indent += 4;
-        cfxi_py_put_line(gen, "break");
+        cfxi_emit_py_put_line(gen, "break");
         gen->indent -= 8;
     }
-    return cfxi_py_leave(gen, &run, err);
+    return cfxi_emit_py_leave(gen, &run, err);
 }
 
-cfx_status cfxi_py_while_loop(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, cfx_error *err)
+cfx_status cfxi_emit_py_while_loop(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
+                                   cfx_error *err)
 {
     loop l = new_loop(n, CFXI_PY_WHILE);
-    CFX_TRY(cfxi_py_check_count(n, l.state, l.size, "state of a loop", err));
-    if (cfxi_py_count_inputs(l.test) != l.size)
-        return cfxi_py_fail(n, CFX_E_GRAPH, err,
-                            "the test of a loop has %zu inputs and the body %zu",
-                            cfxi_py_count_inputs(l.test), l.size);
+    CFX_TRY(cfxi_emit_py_check_count(n, l.state, l.size, "state of a loop", err));
+    if (cfxi_emit_py_count_inputs(l.test) != l.size)
+        return cfxi_emit_py_fail(n, CFX_E_GRAPH, err,
+                                 "the test of a loop has %zu inputs and the body %zu",
+                                 cfxi_emit_py_count_inputs(l.test), l.size);
     CFX_TRY(begin_loop(gen, frame, &l, err));
     CFX_TRY(while_line(gen, &l, err));
     gen->indent += 4;
@@ -304,23 +308,23 @@ cfx_status cfxi_py_while_loop(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n
     return loop_result(gen, frame, &l, err);
 }
 
-cfx_status cfxi_py_plan_loop(cfx_pycode *gen, const cfxi_py_frame *frame, cfx_node *n,
-                             cfxi_py_form form, cfx_error *err)
+cfx_status cfxi_emit_py_plan_loop(cfx_pycode *gen, const cfxi_py_frame *frame, cfx_node *n,
+                                  cfxi_py_form form, cfx_error *err)
 {
     loop l = new_loop(n, form);
     size_t count;
     const cfx_value *items = cfx_value_items(l.state, &count);
     cfx_node *input = l.first;
-    for (size_t k = 0; cfxi_py_is_sequence(l.state) && k < count && input;
-         k++, input = cfxi_next_input(l.body, input)) {
-        if (!cfxi_py_is_node_of(items[k], frame->graph))
+    for (size_t k = 0; cfxi_emit_py_is_sequence(l.state) && k < count && input;
+         k++, input = cfxi_ir_next_input(l.body, input)) {
+        if (!cfxi_emit_py_is_node_of(items[k], frame->graph))
             continue;
         const cfx_node *d = items[k].as.node;
         if (d->op == CFX_OP_PLACEHOLDER || d->mark != frame->stamp + frame->index ||
             is_kept(&l, k, input))
             continue;
-        if (!cfxi_pointers_set(&gen->wishes, d, input, gen->allocator))
-            return cfxi_nomem(err);
+        if (!cfxi_base_pointers_set(&gen->wishes, d, input, gen->allocator))
+            return cfxi_base_nomem(err);
     }
     return CFX_OK;
 }

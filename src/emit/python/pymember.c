@@ -36,7 +36,7 @@ static int compare(const void *name, const void *member)
     return strcmp(name, *(const char *const *)member);
 }
 
-bool cfxi_py_is_member(const char *name)
+bool cfxi_emit_py_is_member(const char *name)
 {
     return strncmp(name, "__", 2) == 0 ||
            bsearch(name, members, sizeof members / sizeof *members, sizeof *members, compare);

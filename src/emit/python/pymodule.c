@@ -97,9 +97,9 @@ static bool has_host(cfx_value v)
 static void put_quoted(py_init *p, const char *text)
 {
     cfxi_out out;
-    cfxi_out_begin(&out, cfx_buffer_sink(&p->text));
-    cfxi_out_quoted(&out, text, strlen(text), '"');
-    if (cfxi_out_end(&out, NULL) != CFX_OK)
+    cfxi_base_out_begin(&out, cfx_buffer_sink(&p->text));
+    cfxi_base_out_quoted(&out, text, strlen(text), '"');
+    if (cfxi_base_out_end(&out, NULL) != CFX_OK)
         p->nomem = true;
 }
 
@@ -108,7 +108,7 @@ static void put_part(py_init *p, const cfxi_part *part);
 /* Whether getattr must find it: "0" of a Sequential. */
 static bool is_by_name(const cfxi_part *part)
 {
-    return !part->store && !cfxi_py_is_plain(part->name, strlen(part->name));
+    return !part->store && !cfxi_emit_py_is_plain(part->name, strlen(part->name));
 }
 
 /* `self.fc`; `self.layers, "0"` for getattr; `self._modules["half"]` if every module has that name.
@@ -195,8 +195,8 @@ static cfx_status put_tensor_argument(const py_call *call, const cfx_param *para
     if (snprintf(path, sizeof path, "%s.%.*s", call->path, (int)param->name.size,
                  param->name.text) >= (int)sizeof path)
         return CFX_E_TYPE;
-    CFX_TRY(cfxi_module_attr(p->modules, p->g, path, "dtype", &dtype, err));
-    CFX_TRY(cfxi_module_attr(p->modules, p->g, path, "shape", &shape, err));
+    CFX_TRY(cfxi_ops_module_attr(p->modules, p->g, path, "dtype", &dtype, err));
+    CFX_TRY(cfxi_ops_module_attr(p->modules, p->g, path, "shape", &shape, err));
     const cfx_status status = dtype.kind == CFX_KIND_DTYPE ? put_zeros(p, dtype, shape, err)
                                                            : CFX_E_TYPE;
     cfx_value_discard(p->g, shape);
@@ -222,7 +222,7 @@ static cfx_status put_module_argument(const py_call *call, const char *name, cfx
         cfx_buffer class_name;
         cfx_buffer_init(&class_name, p->g->allocator);
         snprintf(number, 24, "%zu", i);
-        cfx_status status = cfxi_module_class(p->modules, path, &class_name, err);
+        cfx_status status = cfxi_ops_module_class(p->modules, path, &class_name, err);
         const bool last = status != CFX_OK || class_name.size == 0 || p->refused > refused;
         if (!last)
             status = put_constructor(p, path, err);
@@ -233,7 +233,7 @@ static cfx_status put_module_argument(const py_call *call, const char *name, cfx
                    "list, and it is none");
         cfx_buffer_free(&class_name);
         if (last || status != CFX_OK || p->nomem)
-            return p->nomem ? cfxi_nomem(err) : status;
+            return p->nomem ? cfxi_base_nomem(err) : status;
         p->text.size = start + size;
     }
     return CFX_OK;
@@ -262,7 +262,7 @@ static cfx_status put_constructor(py_init *p, const char *path, cfx_error *err)
     cfx_buffer name;
     cfx_error why = {0};
     cfx_buffer_init(&name, p->g->allocator);
-    cfx_status status = cfxi_module_class(p->modules, path, &name, err);
+    cfx_status status = cfxi_ops_module_class(p->modules, path, &name, err);
     const cfx_nn nn = status == CFX_OK ? cfx_nn_find(name.data) : CFX_NN_NONE;
     if (nn) {
         put_str(p, "torch.nn.");
@@ -287,7 +287,7 @@ static cfx_status put_constructor(py_init *p, const char *path, cfx_error *err)
  * closed. */
 static bool begin_buffer(py_init *p, cfxi_part *part)
 {
-    if (cfxi_py_is_member(part->name)) {
+    if (cfxi_emit_py_is_member(part->name)) {
         part->store = "_buffers";
         return begin_assignment(p, part);
     }
@@ -301,7 +301,7 @@ static bool begin_buffer(py_init *p, cfxi_part *part)
 
 static bool begin_parameter(py_init *p, cfxi_part *part)
 {
-    part->store = cfxi_py_is_member(part->name) ? "_parameters" : NULL;
+    part->store = cfxi_emit_py_is_member(part->name) ? "_parameters" : NULL;
     return begin_assignment(p, part);
 }
 
@@ -310,9 +310,9 @@ static cfx_status put_tensor(py_init *p, cfxi_part *part, cfx_value dtype, cfx_e
 {
     cfx_value shape;
     cfx_value learned;
-    CFX_TRY(cfxi_module_attr(p->modules, p->g, part->path, "shape", &shape, err));
-    cfx_status status = cfxi_module_attr(p->modules, p->g, part->path, "requires_grad", &learned,
-                                         err);
+    CFX_TRY(cfxi_ops_module_attr(p->modules, p->g, part->path, "shape", &shape, err));
+    cfx_status status =
+        cfxi_ops_module_attr(p->modules, p->g, part->path, "requires_grad", &learned, err);
     const bool buffer = learned.kind == CFX_KIND_BOOL && !learned.as.b;
     const bool close = buffer ? begin_buffer(p, part) : begin_parameter(p, part);
     if (part->twin) {
@@ -332,10 +332,10 @@ static cfx_status put_attribute(py_init *p, cfxi_part *part, cfx_error *err)
 {
     cfx_value v;
     cfx_value dtype;
-    CFX_TRY(cfxi_module_attr(p->modules, p->g, part->path, "", &v, err));
+    CFX_TRY(cfxi_ops_module_attr(p->modules, p->g, part->path, "", &v, err));
     if (has_host(v) || v.kind == CFX_KIND_INVALID) {
         cfx_value_discard(p->g, v);
-        CFX_TRY(cfxi_module_attr(p->modules, p->g, part->path, "dtype", &dtype, err));
+        CFX_TRY(cfxi_ops_module_attr(p->modules, p->g, part->path, "dtype", &dtype, err));
         if (dtype.kind == CFX_KIND_DTYPE)
             return put_tensor(p, part, dtype, err);
         refuse(p, part->path, "", "");
@@ -366,7 +366,7 @@ static cfx_status put_statement(py_init *p, cfxi_part *part, cfx_error *err)
 {
     if (part->kind == CFXI_PART_VALUE)
         return put_attribute(p, part, err);
-    part->store = cfxi_py_is_member(part->name) ? "_modules" : NULL;
+    part->store = cfxi_emit_py_is_member(part->name) ? "_modules" : NULL;
     const bool close = begin_assignment(p, part);
     if (part->kind == CFXI_PART_HOLDER)
         put_str(p, "torch.nn.Module()");
@@ -376,13 +376,13 @@ static cfx_status put_statement(py_init *p, cfxi_part *part, cfx_error *err)
         CFX_TRY(put_constructor(p, part->path, err));
     put_str(p, close ? ")\n" : "\n");
     put_ties(p, part);
-    return p->nomem ? cfxi_nomem(err) : CFX_OK;
+    return p->nomem ? cfxi_base_nomem(err) : CFX_OK;
 }
 
 static cfx_status is_training(py_init *p, const char *path, bool *answer, cfx_error *err)
 {
     cfx_value flag;
-    CFX_TRY(cfxi_module_attr(p->modules, p->g, path, "training", &flag, err));
+    CFX_TRY(cfxi_ops_module_attr(p->modules, p->g, path, "training", &flag, err));
     *answer = flag.kind != CFX_KIND_BOOL || flag.as.b;
     cfx_value_discard(p->g, flag);
     return CFX_OK;
@@ -395,7 +395,7 @@ static cfx_status put_training(py_init *p, cfx_error *err)
     CFX_TRY(is_training(p, "", &all, err));
     put_str(p, all ? "" : "        self.eval()\n");
     for (size_t i = 0; i < p->parts.list.size; i++) {
-        const cfxi_part *part = cfxi_part_at(&p->parts, i);
+        const cfxi_part *part = cfxi_emit_part_at(&p->parts, i);
         if (part->kind != CFXI_PART_MODULE)
             continue;
         CFX_TRY(is_training(p, part->path, &one, err));
@@ -410,32 +410,32 @@ static cfx_status put_training(py_init *p, cfx_error *err)
 
 static cfx_status put_init(py_init *p, cfx_error *err)
 {
-    CFX_TRY(cfxi_parts_collect(&p->parts, p->g, p->modules, err));
+    CFX_TRY(cfxi_emit_parts_collect(&p->parts, p->g, p->modules, err));
     put_str(p, "    def __init__(self):\n        super().__init__()\n");
     for (size_t i = 0; i < p->parts.list.size; i++)
-        CFX_TRY(put_statement(p, cfxi_part_at(&p->parts, i), err));
+        CFX_TRY(put_statement(p, cfxi_emit_part_at(&p->parts, i), err));
     CFX_TRY(put_training(p, err));
     put_str(p, "\n");
     if (p->nomem)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     if (p->refused == 0)
         return CFX_OK;
-    cfxi_utf8_clean(p->why.message);
+    cfxi_base_utf8_clean(p->why.message);
     return cfx_error_set(err, CFX_E_TYPE, "%.490s", p->why.message);
 }
 
 cfx_status cfx_codegen_python_module(cfx_graph *g, const cfx_modules *modules,
                                      const char *class_name, cfx_sink out, cfx_error *err)
 {
-    CFX_TRY(cfxi_expect(g, "graph", err));
-    CFX_TRY(cfxi_expect(modules, "tree of modules", err));
+    CFX_TRY(cfxi_base_expect(g, "graph", err));
+    CFX_TRY(cfxi_base_expect(modules, "tree of modules", err));
     py_init p = {.g = g, .modules = modules};
     cfx_buffer_init(&p.text, g->allocator);
     const cfxi_py_init init = {&p.text, &p.parts};
     cfx_status status = put_init(&p, err);
     if (status == CFX_OK)
-        status = cfxi_py_file(g, class_name ? class_name : "Model", &init, out, err);
+        status = cfxi_emit_py_file(g, class_name ? class_name : "Model", &init, out, err);
     cfx_buffer_free(&p.text);
-    cfxi_parts_free(&p.parts);
+    cfxi_emit_parts_free(&p.parts);
     return status;
 }

@@ -15,23 +15,23 @@
 
 static void name_early(cfx_pycode *gen, const cfx_node *n);
 
-const cfxi_name *cfxi_py_name(cfx_pycode *gen, const cfx_node *n)
+const cfxi_name *cfxi_emit_py_name(cfx_pycode *gen, const cfx_node *n)
 {
     if (n->order > gen->order || n->op == CFX_OP_OUTPUT)
         name_early(gen, n);
-    const cfxi_name *name = cfxi_pointers_get(&gen->overrides, n);
+    const cfxi_name *name = cfxi_base_pointers_get(&gen->overrides, n);
     return name ? name : n->name;
 }
 
-void cfxi_py_put_name(cfx_pycode *gen, const cfx_node *n)
+void cfxi_emit_py_put_name(cfx_pycode *gen, const cfx_node *n)
 {
-    const cfxi_name *name = cfxi_py_name(gen, n);
-    cfxi_py_put(gen, name->data, name->size);
+    const cfxi_name *name = cfxi_emit_py_name(gen, n);
+    cfxi_emit_py_put(gen, name->data, name->size);
 }
 
 const char *cfx_pycode_node_name(cfx_pycode *gen, const cfx_node *n, size_t *size)
 {
-    const cfxi_name *name = cfxi_py_name(gen, n);
+    const cfxi_name *name = cfxi_emit_py_name(gen, n);
     if (size)
         *size = name->size;
     return name->data;
@@ -43,14 +43,14 @@ static bool is_plain(const cfx_node *n)
 {
     const char *text = n->name->data;
     size_t size = n->name->size;
-    if (n->name->owner != n || size == 0 || !cfxi_is_ident_start(text[0]))
+    if (n->name->owner != n || size == 0 || !cfxi_base_is_ident_start(text[0]))
         return false;
     bool digit = false;
     bool underscore = false;
     for (size_t i = 0; i < size; i++) {
-        if (!cfxi_is_ident(text[i]))
+        if (!cfxi_base_is_ident(text[i]))
             return false;
-        digit |= cfxi_is_digit(text[i]);
+        digit |= cfxi_base_is_digit(text[i]);
         underscore |= text[i] == '_';
     }
     if (digit || (underscore && text[0] != '_' && text[0] != 'f'))
@@ -61,8 +61,8 @@ static bool is_plain(const cfx_node *n)
 static cfx_status override(cfx_pycode *gen, const cfx_node *n, const cfxi_name *name,
                            cfx_error *err)
 {
-    if (!cfxi_pointers_set(&gen->overrides, n, (void *)(uintptr_t)name, gen->allocator))
-        return cfxi_nomem(err);
+    if (!cfxi_base_pointers_set(&gen->overrides, n, (void *)(uintptr_t)name, gen->allocator))
+        return cfxi_base_nomem(err);
     return CFX_OK;
 }
 
@@ -71,7 +71,7 @@ static cfx_status take_name(cfx_pycode *gen, const cfx_node *n, cfx_error *err)
     const cfxi_name *own = n->name;
     if (n->op == CFX_OP_OUTPUT)
         return CFX_OK; /* if the code mentions it, name_early finds it a name */
-    const cfxi_name *name = cfxi_namespace_take(gen->names, own->data, own->size, false, err);
+    const cfxi_name *name = cfxi_ir_namespace_take(gen->names, own->data, own->size, false, err);
     if (!name)
         return CFX_E_NOMEM;
     if (name->size == own->size && memcmp(name->data, own->data, own->size) == 0)
@@ -83,10 +83,10 @@ static cfx_status take_name(cfx_pycode *gen, const cfx_node *n, cfx_error *err)
 static cfx_status enter_global(cfx_namespace *names, const cfxi_py_global *global, cfx_error *err)
 {
     const char *name = global->entry.name;
-    return cfxi_namespace_take(names, name, strlen(name), true, err) ? CFX_OK : CFX_E_NOMEM;
+    return cfxi_ir_namespace_take(names, name, strlen(name), true, err) ? CFX_OK : CFX_E_NOMEM;
 }
 
-cfx_status cfxi_py_go_exact(cfx_pycode *gen, bool all, cfx_error *err)
+cfx_status cfxi_emit_py_go_exact(cfx_pycode *gen, bool all, cfx_error *err)
 {
     if (gen->exact && (!all || gen->all_named))
         return CFX_OK;
@@ -112,7 +112,7 @@ cfx_status cfxi_py_go_exact(cfx_pycode *gen, bool all, cfx_error *err)
     for (;; i++, n = n->next) {
         for (; g < gen->globals.size && globals[g].named <= i; g++)
             CFX_TRY(enter_global(gen->names, &globals[g], err));
-        if (cfxi_node_is_root(n) || (!all && i >= gen->named))
+        if (cfxi_ir_node_is_root(n) || (!all && i >= gen->named))
             break;
         CFX_TRY(take_name(gen, n, err));
     }
@@ -120,13 +120,13 @@ cfx_status cfxi_py_go_exact(cfx_pycode *gen, bool all, cfx_error *err)
     return CFX_OK;
 }
 
-cfx_status cfxi_py_define(cfx_pycode *gen, const cfx_node *n, cfx_error *err)
+cfx_status cfxi_emit_py_define(cfx_pycode *gen, const cfx_node *n, cfx_error *err)
 {
     const bool is_self = gen->is_method && n->name->size == gen->root_size &&
                          memcmp(n->name->data, gen->root, gen->root_size) == 0;
     if (!gen->exact && (is_self || !is_plain(n)))
-        CFX_TRY(cfxi_py_go_exact(gen, false, err));
-    if (gen->exact && !gen->all_named && !cfxi_pointers_get(&gen->overrides, n))
+        CFX_TRY(cfxi_emit_py_go_exact(gen, false, err));
+    if (gen->exact && !gen->all_named && !cfxi_base_pointers_get(&gen->overrides, n))
         CFX_TRY(take_name(gen, n, err));
     gen->named++;
     return CFX_OK;
@@ -136,23 +136,24 @@ cfx_status cfxi_py_define(cfx_pycode *gen, const cfx_node *n, cfx_error *err)
  * which has none: torch.fx names a node where it is first mentioned. */
 static void name_early(cfx_pycode *gen, const cfx_node *n)
 {
-    if (n->graph != gen->graph || gen->all_named || cfxi_pointers_get(&gen->overrides, n))
+    if (n->graph != gen->graph || gen->all_named || cfxi_base_pointers_get(&gen->overrides, n))
         return;
     const cfxi_name *name = NULL;
-    if (cfxi_py_go_exact(gen, false, NULL) == CFX_OK)
-        name = cfxi_namespace_take(gen->names, n->name->data, n->name->size, false, NULL);
+    if (cfxi_emit_py_go_exact(gen, false, NULL) == CFX_OK)
+        name = cfxi_ir_namespace_take(gen->names, n->name->data, n->name->size, false, NULL);
     if (!name || override(gen, n, name, NULL))
         gen->nomem = true;
 }
 
-cfx_status cfxi_py_define_local(cfx_pycode *gen, const cfx_node *n, cfx_error *err)
+cfx_status cfxi_emit_py_define_local(cfx_pycode *gen, const cfx_node *n, cfx_error *err)
 {
     const cfxi_name *own = n->name;
-    const cfxi_name *name = cfxi_namespace_take(gen->names, own->data, own->size, false, err);
+    const cfxi_name *name = cfxi_ir_namespace_take(gen->names, own->data, own->size, false, err);
     return name ? override(gen, n, name, err) : CFX_E_NOMEM;
 }
 
-cfx_status cfxi_py_alias(cfx_pycode *gen, const cfx_node *n, const cfxi_name *name, cfx_error *err)
+cfx_status cfxi_emit_py_alias(cfx_pycode *gen, const cfx_node *n, const cfxi_name *name,
+                              cfx_error *err)
 {
     return override(gen, n, name, err);
 }
@@ -161,7 +162,7 @@ cfx_status cfxi_py_alias(cfx_pycode *gen, const cfx_node *n, const cfxi_name *na
 
 static const char *keep_text(cfx_pycode *gen, const char *text, size_t size)
 {
-    char *copy = cfxi_arena_alloc(&gen->memory->arena, size + 1);
+    char *copy = cfxi_base_arena_alloc(&gen->memory->arena, size + 1);
     if (!copy)
         return NULL;
     memcpy(copy, text, size);
@@ -174,16 +175,16 @@ static const char *global_name(cfx_pycode *gen, const char *wish, size_t size, b
                                cfx_error *err)
 {
     if (!gen->exact) {
-        cfxi_name *name = cfxi_namespace_take(gen->names, wish, size, allow_reserved, err);
+        cfxi_name *name = cfxi_ir_namespace_take(gen->names, wish, size, allow_reserved, err);
         if (!name)
             return NULL;
-        const cfxi_name *taken = cfxi_namespace_find(&gen->graph->names, name->data, name->size);
+        const cfxi_name *taken = cfxi_ir_namespace_find(&gen->graph->names, name->data, name->size);
         if (!taken || !taken->owner)
             return keep_text(gen, name->data, name->size);
-        if (cfxi_py_go_exact(gen, false, err))
+        if (cfxi_emit_py_go_exact(gen, false, err))
             return NULL;
     }
-    cfxi_name *name = cfxi_namespace_take(gen->names, wish, size, allow_reserved, err);
+    cfxi_name *name = cfxi_ir_namespace_take(gen->names, wish, size, allow_reserved, err);
     return name ? keep_text(gen, name->data, name->size) : NULL;
 }
 
@@ -194,8 +195,9 @@ static cfx_status add_global(cfx_pycode *gen, cfx_pycode_name entry, size_t qual
     entry.name = global_name(gen, wish, size, allow_reserved, err);
     if (entry.qualified)
         entry.qualified = keep_text(gen, entry.qualified, qualified_size);
-    if (!entry.name || !cfxi_vec_reserve(&gen->globals, 1, sizeof(cfxi_py_global), gen->allocator))
-        return cfxi_nomem(err);
+    if (!entry.name ||
+        !cfxi_base_vec_reserve(&gen->globals, 1, sizeof(cfxi_py_global), gen->allocator))
+        return cfxi_base_nomem(err);
     cfxi_py_global *globals = gen->globals.data;
     globals[gen->globals.size++] = (cfxi_py_global){entry, gen->named, qualified_size};
     *name = entry.name;
@@ -206,7 +208,7 @@ static cfx_status object_global(cfx_pycode *gen, void *object, cfx_pycode_text q
                                 cfx_pycode_text wish, bool allow_reserved, const char **name,
                                 cfx_error *err)
 {
-    uintptr_t index = (uintptr_t)cfxi_pointers_get(&gen->objects, object);
+    uintptr_t index = (uintptr_t)cfxi_base_pointers_get(&gen->objects, object);
     if (index) {
         *name = ((const cfxi_py_global *)gen->globals.data)[index - 1].entry.name;
         return CFX_OK;
@@ -215,8 +217,8 @@ static cfx_status object_global(cfx_pycode *gen, void *object, cfx_pycode_text q
     CFX_TRY(
         add_global(gen, entry, qualified.size, wish.data, wish.size, allow_reserved, name, err));
     index = gen->globals.size;
-    if (!cfxi_pointers_set(&gen->objects, object, (void *)index, gen->allocator))
-        return cfxi_nomem(err);
+    if (!cfxi_base_pointers_set(&gen->objects, object, (void *)index, gen->allocator))
+        return cfxi_base_nomem(err);
     return CFX_OK;
 }
 
@@ -249,23 +251,23 @@ static uint32_t hash_named(const void *item)
 static cfx_status name_global(cfx_pycode *gen, cfx_pycode_text qualified, cfx_pycode_text wish,
                               bool allow_reserved, const char **name, cfx_error *err)
 {
-    uint32_t hash = (uint32_t)cfxi_hash_bytes(qualified.data, qualified.size);
+    uint32_t hash = (uint32_t)cfxi_base_hash_bytes(qualified.data, qualified.size);
     named_global *named =
-        cfxi_table_find(&gen->by_name, hash, same_named, qualified.data, qualified.size);
+        cfxi_ir_table_find(&gen->by_name, hash, same_named, qualified.data, qualified.size);
     if (named) {
         *name = named->name;
         return CFX_OK;
     }
-    if (!cfxi_table_reserve(&gen->by_name, hash_named, gen->allocator) ||
-        !(named = cfxi_arena_alloc(&gen->memory->arena, sizeof *named)))
-        return cfxi_nomem(err);
+    if (!cfxi_ir_table_reserve(&gen->by_name, hash_named, gen->allocator) ||
+        !(named = cfxi_base_arena_alloc(&gen->memory->arena, sizeof *named)))
+        return cfxi_base_nomem(err);
     cfx_pycode_name entry = {NULL, NULL, qualified.data};
     CFX_TRY(
         add_global(gen, entry, qualified.size, wish.data, wish.size, allow_reserved, name, err));
     const cfxi_py_global *globals = gen->globals.data;
     *named = (named_global){*name, (uint32_t)qualified.size, hash,
                             globals[gen->globals.size - 1].entry.qualified};
-    cfxi_table_insert(&gen->by_name, hash, named);
+    cfxi_ir_table_insert(&gen->by_name, hash, named);
     return CFX_OK;
 }
 
@@ -341,7 +343,7 @@ static cfx_status qualified_text(cfx_pycode *gen, cfx_ref *ref, cfx_pycode_text 
 static cfx_status qualified_name(cfx_graph *g, cfx_ref *ref, cfx_pycode_text *name, cfx_error *err)
 {
     cfx_error local = {.status = CFX_E_HOST};
-    const cfx_str *str = cfxi_ref_qualified_name(g, ref, &local);
+    const cfx_str *str = cfxi_ir_ref_qualified_name(g, ref, &local);
     *name = (cfx_pycode_text){str ? str->data : "", str ? str->size : 0};
     if (str || local.status == CFX_E_KEY)
         return CFX_OK;
@@ -350,23 +352,24 @@ static cfx_status qualified_name(cfx_graph *g, cfx_ref *ref, cfx_pycode_text *na
     return local.status;
 }
 
-cfx_status cfxi_py_ref_text(cfx_pycode *gen, cfx_graph *g, cfx_ref *ref, const cfx_node *n,
-                            cfx_pycode_text *text, cfx_error *err)
+cfx_status cfxi_emit_py_ref_text(cfx_pycode *gen, cfx_graph *g, cfx_ref *ref, const cfx_node *n,
+                                 cfx_pycode_text *text, cfx_error *err)
 {
     const cfx_pycode_options *options = gen->options;
     if (ref->kind == CFXI_REF_OBJECT && options->target) {
-        cfx_sink out = cfxi_py_scratch(gen);
+        cfx_sink out = cfxi_emit_py_scratch(gen);
         CFX_TRY(options->target(options->ctx, gen, ref->object, out, err));
         if (gen->scratch.size) {
             text->data = keep_text(gen, gen->scratch.data, gen->scratch.size);
             text->size = gen->scratch.size;
-            return text->data ? CFX_OK : cfxi_nomem(err);
+            return text->data ? CFX_OK : cfxi_base_nomem(err);
         }
     }
     cfx_pycode_text name;
     CFX_TRY(qualified_name(g, ref, &name, err));
     if (!name.size)
-        return cfxi_py_fail(n, CFX_E_KEY, err, "the function or type has no name to call it by");
+        return cfxi_emit_py_fail(n, CFX_E_KEY, err,
+                                 "the function or type has no name to call it by");
     return qualified_text(gen, ref, name, text, err);
 }
 
@@ -415,7 +418,7 @@ static cfxi_py_form region_form(const cfx_node *n)
 static cfx_status callee_text(cfx_pycode *gen, cfx_node *n, cfxi_py_callee *callee, cfx_error *err)
 {
     cfx_pycode_text text;
-    CFX_TRY(cfxi_py_ref_text(gen, n->graph, n->callee->ref, n, &text, err));
+    CFX_TRY(cfxi_emit_py_ref_text(gen, n->graph, n->callee->ref, n, &text, err));
     callee->text = text.data;
     callee->size = text.size;
     return CFX_OK;
@@ -440,23 +443,23 @@ static cfx_status describe(cfx_pycode *gen, cfx_node *n, cfxi_py_callee *callee,
     return CFX_OK;
 }
 
-cfx_status cfxi_py_callee_of(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee **callee,
-                             cfx_error *err)
+cfx_status cfxi_emit_py_callee_of(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee **callee,
+                                  cfx_error *err)
 {
     if (n->callee == gen->last_callee) {
         *callee = gen->last_info;
         return CFX_OK;
     }
-    cfxi_py_callee *info = cfxi_pointers_get(&gen->callees, n->callee);
+    cfxi_py_callee *info = cfxi_base_pointers_get(&gen->callees, n->callee);
     if (!info) {
-        info = cfxi_arena_alloc(&gen->memory->arena, sizeof *info);
+        info = cfxi_base_arena_alloc(&gen->memory->arena, sizeof *info);
         if (!info)
-            return cfxi_nomem(err);
+            return cfxi_base_nomem(err);
         CFX_TRY(describe(gen, n, info, err));
-        if (!cfxi_pointers_set(&gen->callees, n->callee, info, gen->allocator))
-            return cfxi_nomem(err);
+        if (!cfxi_base_pointers_set(&gen->callees, n->callee, info, gen->allocator))
+            return cfxi_base_nomem(err);
     }
-    if (!info->text && !cfxi_py_has_regions(n))
+    if (!info->text && !cfxi_emit_py_has_regions(n))
         CFX_TRY(callee_text(gen, n, info, err));
     gen->last_callee = info->text ? n->callee : NULL;
     gen->last_info = info;
@@ -464,11 +467,12 @@ cfx_status cfxi_py_callee_of(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee 
     return CFX_OK;
 }
 
-cfx_status cfxi_py_wrap(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *callee, cfx_error *err)
+cfx_status cfxi_emit_py_wrap(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *callee,
+                             cfx_error *err)
 {
     const cfx_pycode_options *options = gen->options;
     if (!options->is_wrapped || callee->wrapped ||
-        (callee->form == CFXI_PY_GETATTR && cfxi_py_is_attribute(gen, n)))
+        (callee->form == CFXI_PY_GETATTR && cfxi_emit_py_is_attribute(gen, n)))
         return CFX_OK;
     int wrapped = options->is_wrapped(options->ctx, n);
     if (wrapped < 0)
@@ -479,7 +483,7 @@ cfx_status cfxi_py_wrap(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee *call
     if ((gen->wraps.size && out.write(out.ctx, "\n", 1)) ||
         out.write(out.ctx, "cfx._symbolic_trace.wrap(\"", 26) ||
         out.write(out.ctx, callee->text, callee->size) || out.write(out.ctx, "\")", 2))
-        return cfxi_nomem(err);
-    ((cfxi_py_callee *)cfxi_pointers_get(&gen->callees, n->callee))->wrapped = true;
+        return cfxi_base_nomem(err);
+    ((cfxi_py_callee *)cfxi_base_pointers_get(&gen->callees, n->callee))->wrapped = true;
     return CFX_OK;
 }

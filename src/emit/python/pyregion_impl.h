@@ -28,87 +28,90 @@ typedef struct cfxi_py_text_mark {
 
 /* ---- arguments of the operators ------------------------------------------------------------ */
 
-cfx_value cfxi_py_parameter(const cfx_node *n, size_t i);
-cfx_graph *cfxi_py_region(const cfx_node *n, size_t i);
+cfx_value cfxi_emit_py_parameter(const cfx_node *n, size_t i);
+cfx_graph *cfxi_emit_py_region(const cfx_node *n, size_t i);
 /* The values that the regions are called with; none if they are left out. */
-cfx_value cfxi_py_operands(const cfx_node *n);
+cfx_value cfxi_emit_py_operands(const cfx_node *n);
 /* The values for the inputs of a region must be as many as those. */
-cfx_status cfxi_py_check_count(const cfx_node *n, cfx_value values, size_t wanted, const char *what,
-                               cfx_error *err);
-size_t cfxi_py_count_inputs(const cfx_graph *region);
+cfx_status cfxi_emit_py_check_count(const cfx_node *n, cfx_value values, size_t wanted,
+                                    const char *what, cfx_error *err);
+size_t cfxi_emit_py_count_inputs(const cfx_graph *region);
 /* What a region gives; INVALID if that is not there. */
-cfx_value cfxi_py_output_value(const cfx_graph *region);
-const cfx_node *cfxi_py_output_of(const cfx_graph *region);
+cfx_value cfxi_emit_py_output_value(const cfx_graph *region);
+const cfx_node *cfxi_emit_py_output_of(const cfx_graph *region);
 
-static inline bool cfxi_py_is_sequence(cfx_value v)
+static inline bool cfxi_emit_py_is_sequence(cfx_value v)
 {
     return v.kind == CFX_KIND_TUPLE || v.kind == CFX_KIND_LIST;
 }
 
-static inline bool cfxi_py_is_node_of(cfx_value v, const cfx_graph *g)
+static inline bool cfxi_emit_py_is_node_of(cfx_value v, const cfx_graph *g)
 {
     return v.kind == CFX_KIND_NODE && v.as.node->graph == g;
 }
 
-static inline bool cfxi_py_has_type(const cfx_node *n)
+static inline bool cfxi_emit_py_has_type(const cfx_node *n)
 {
     return n->ext && n->ext->type.kind != CFX_KIND_INVALID && n->ext->type.kind != CFX_KIND_NONE;
 }
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
-void cfxi_py_put_line(cfx_pycode *gen, const char *text);
-cfxi_py_text_mark cfxi_py_mark_text(const cfx_pycode *gen);
-void cfxi_py_go_back(cfx_pycode *gen, cfxi_py_text_mark mark);
+void cfxi_emit_py_put_line(cfx_pycode *gen, const char *text);
+cfxi_py_text_mark cfxi_emit_py_mark_text(const cfx_pycode *gen);
+void cfxi_emit_py_go_back(cfx_pycode *gen, cfxi_py_text_mark mark);
 /* Whether a value is in its variable already. */
-bool cfxi_py_is_there(cfx_pycode *gen, const cfxi_py_assignment *a);
-cfxi_py_assignment *cfxi_py_new_assignments(cfx_pycode *gen, size_t n);
+bool cfxi_emit_py_is_there(cfx_pycode *gen, const cfxi_py_assignment *a);
+cfxi_py_assignment *cfxi_emit_py_new_assignments(cfx_pycode *gen, size_t n);
 /* `a, b = x, 0`: what is not yet in its variable, all at once, since one may be made of another.
  * *any: whether there is something; the line is left open then. */
-cfx_status cfxi_py_put_assignment(cfx_pycode *gen, const cfxi_py_assignment *items, size_t n,
-                                  const cfx_node *where, bool *any, cfx_error *err);
+cfx_status cfxi_emit_py_put_assignment(cfx_pycode *gen, const cfxi_py_assignment *items, size_t n,
+                                       const cfx_node *where, bool *any, cfx_error *err);
 /* `a, b = state`, where the values come in one. */
-cfx_status cfxi_py_unpack_inputs(cfx_pycode *gen, const cfx_node *first, cfx_value values,
-                                 const cfx_node *n, cfx_error *err);
+cfx_status cfxi_emit_py_unpack_inputs(cfx_pycode *gen, const cfx_node *first, cfx_value values,
+                                      const cfx_node *n, cfx_error *err);
 /* "a = b = " for what is used no more after a block: variables of `own` that nobody holds, and what
  * the node and its condition use last. Returns how many; none if the function ends there. */
-size_t cfxi_py_put_dead(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
-                        const cfxi_py_assignment *own, size_t n_own);
+size_t cfxi_emit_py_put_dead(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
+                             const cfxi_py_assignment *own, size_t n_own);
 /* The same as a line, if there are any. */
-void cfxi_py_clear_line(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
-                        const cfxi_py_assignment *own, size_t n_own);
+void cfxi_emit_py_clear_line(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
+                             const cfxi_py_assignment *own, size_t n_own);
 
 /* ---- regions ------------------------------------------------------------------------------- */
 
-cfx_status cfxi_py_enter(cfx_pycode *gen, cfx_graph *region, const cfx_node *n, cfxi_py_run *run,
-                         cfx_error *err);
+cfx_status cfxi_emit_py_enter(cfx_pycode *gen, cfx_graph *region, const cfx_node *n,
+                              cfxi_py_run *run, cfx_error *err);
 /* In the region the variable is the input's, until it is left. */
-cfx_status cfxi_py_lend(cfx_pycode *gen, cfxi_py_run *run, const cfxi_name *name,
-                        const cfx_node *input, cfx_error *err);
-cfx_status cfxi_py_leave(cfx_pycode *gen, cfxi_py_run *run, cfx_error *err);
+cfx_status cfxi_emit_py_lend(cfx_pycode *gen, cfxi_py_run *run, const cfxi_name *name,
+                             const cfx_node *input, cfx_error *err);
+cfx_status cfxi_emit_py_leave(cfx_pycode *gen, cfxi_py_run *run, cfx_error *err);
 /* The statements of a region up to its output. */
-cfx_status cfxi_py_region_body(cfx_pycode *gen, cfxi_py_run *run, cfx_error *err);
+cfx_status cfxi_emit_py_region_body(cfx_pycode *gen, cfxi_py_run *run, cfx_error *err);
 /* An input goes by the name of a value outside, or is a literal; else it needs a variable. */
-cfx_status cfxi_py_bind_input(cfx_pycode *gen, cfx_node *input, const cfx_value *v, cfx_error *err);
-bool cfxi_py_has_variable(const cfx_pycode *gen, const cfx_node *input);
+cfx_status cfxi_emit_py_bind_input(cfx_pycode *gen, cfx_node *input, const cfx_value *v,
+                                   cfx_error *err);
+bool cfxi_emit_py_has_variable(const cfx_pycode *gen, const cfx_node *input);
 /* What is wanted in a variable, each value in the first one that asks for it. */
-cfx_status cfxi_py_want_all(cfx_pycode *gen, const cfxi_py_run *run,
-                            const cfxi_py_assignment *items, size_t n, cfx_error *err);
+cfx_status cfxi_emit_py_want_all(cfx_pycode *gen, const cfxi_py_run *run,
+                                 const cfxi_py_assignment *items, size_t n, cfx_error *err);
 /* The end of a branch or a turn: what is not where it should be gets there. */
-cfx_status cfxi_py_assign_results(cfx_pycode *gen, cfxi_py_run *run,
-                                  const cfxi_py_assignment *items, size_t n, cfx_error *err);
+cfx_status cfxi_emit_py_assign_results(cfx_pycode *gen, cfxi_py_run *run,
+                                       const cfxi_py_assignment *items, size_t n, cfx_error *err);
 /* Whether all users of `n` take an item of it, each of `size`. */
-cfx_status cfxi_py_only_items(cfx_pycode *gen, const cfx_node *n, size_t size, bool *only,
-                              cfx_error *err);
+cfx_status cfxi_emit_py_only_items(cfx_pycode *gen, const cfx_node *n, size_t size, bool *only,
+                                   cfx_error *err);
 
 /* ---- the operators ------------------------------------------------------------------------- */
 
-cfx_status cfxi_py_cond(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, cfx_error *err);
-cfx_status cfxi_py_for_loop(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, cfx_error *err);
-cfx_status cfxi_py_while_loop(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, cfx_error *err);
+cfx_status cfxi_emit_py_cond(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, cfx_error *err);
+cfx_status cfxi_emit_py_for_loop(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
+                                 cfx_error *err);
+cfx_status cfxi_emit_py_while_loop(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
+                                   cfx_error *err);
 /* A value that a loop begins with, and nobody needs afterwards, has the name of the state from the
  * start: `acc = torch.zeros(3)`, not `zeros`. */
-cfx_status cfxi_py_plan_loop(cfx_pycode *gen, const cfxi_py_frame *frame, cfx_node *n,
-                             cfxi_py_form form, cfx_error *err);
+cfx_status cfxi_emit_py_plan_loop(cfx_pycode *gen, const cfxi_py_frame *frame, cfx_node *n,
+                                  cfxi_py_form form, cfx_error *err);
 
 #endif

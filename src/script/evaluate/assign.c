@@ -3,12 +3,12 @@
 
 /* ---- attributes and items ------------------------------------------------------------------ */
 
-bool cfxi_set(cfx_evaluator *ev, cfx_object *o, const char *name, cfx_object *v)
+bool cfxi_eval_set(cfx_evaluator *ev, cfx_object *o, const char *name, cfx_object *v)
 {
-    const bool is_node = cfxi_node(ev, o) != NULL;
-    if (is_node && v && !(v = cfxi_current_deep(ev, v)))
+    const bool is_node = cfxi_eval_node(ev, o) != NULL;
+    if (is_node && v && !(v = cfxi_eval_current_deep(ev, v)))
         return false;
-    if (!is_node && !cfxi_journal_attribute(ev, o, name))
+    if (!is_node && !cfxi_eval_journal_attribute(ev, o, name))
         return false;
     return ev->w->set(ev->w->ctx, o, name, v, ev->err) == CFX_OK;
 }
@@ -19,24 +19,24 @@ static bool is_container(cfx_evaluator *ev, cfx_object *o)
     return kind == CFX_OBJECT_LIST || kind == CFX_OBJECT_DICT || kind == CFX_OBJECT_SET;
 }
 
-bool cfxi_will_change(cfx_evaluator *ev, cfx_object *o)
+bool cfxi_eval_will_change(cfx_evaluator *ev, cfx_object *o)
 {
-    if (cfxi_node(ev, o))
-        return cfxi_check_alias(ev, o);
-    return !is_container(ev, o) || cfxi_journal_contents(ev, o);
+    if (cfxi_eval_node(ev, o))
+        return cfxi_eval_check_alias(ev, o);
+    return !is_container(ev, o) || cfxi_eval_journal_contents(ev, o);
 }
 
-bool cfxi_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_object *v)
+bool cfxi_eval_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_object *v)
 {
     bool done = false;
-    if (!cfxi_growing_set_item(ev, o, key, v, &done))
+    if (!cfxi_eval_growing_set_item(ev, o, key, v, &done))
         return false;
     if (done)
         return true;
-    if (cfxi_node(ev, o) && v && !(v = cfxi_current_deep(ev, v)))
+    if (cfxi_eval_node(ev, o) && v && !(v = cfxi_eval_current_deep(ev, v)))
         return false;
-    key = cfxi_current(ev, key);
-    return cfxi_will_change(ev, o) &&
+    key = cfxi_eval_current(ev, key);
+    return cfxi_eval_will_change(ev, o) &&
            ev->w->set_item(ev->w->ctx, o, key, v, ev->err) == CFX_OK;
 }
 
@@ -50,35 +50,36 @@ static size_t star_in(cfxi_ast_list targets)
     return i;
 }
 
-cfx_object *cfxi_item_at(cfx_evaluator *ev, cfx_object *o, int64_t i)
+cfx_object *cfxi_eval_item_at(cfx_evaluator *ev, cfx_object *o, int64_t i)
 {
-    cfx_object *index = cfxi_int(ev, i);
-    return index ? cfxi_item(ev, o, index) : NULL;
+    cfx_object *index = cfxi_eval_int(ev, i);
+    return index ? cfxi_eval_item(ev, o, index) : NULL;
 }
 
-cfx_object *cfxi_item_rest(cfx_evaluator *ev, cfx_object *o, size_t before, size_t after)
+cfx_object *cfxi_eval_item_rest(cfx_evaluator *ev, cfx_object *o, size_t before, size_t after)
 {
-    cfx_object *bounds[] = {cfxi_int(ev, (int64_t)before),
-                            after ? cfxi_int(ev, -(int64_t)after) : ev->none, ev->none};
-    cfx_object *slice = bounds[0] && bounds[1] ? cfxi_build(ev, CFX_BUILD_SLICE, bounds, 3) : NULL;
-    cfx_object *rest = slice ? cfxi_item(ev, o, slice) : NULL;
-    return rest ? cfxi_record(ev, "builtins.list", &rest, 1) : NULL;
+    cfx_object *bounds[] = {cfxi_eval_int(ev, (int64_t)before),
+                            after ? cfxi_eval_int(ev, -(int64_t)after) : ev->none, ev->none};
+    cfx_object *slice =
+        bounds[0] && bounds[1] ? cfxi_eval_build(ev, CFX_BUILD_SLICE, bounds, 3) : NULL;
+    cfx_object *rest = slice ? cfxi_eval_item(ev, o, slice) : NULL;
+    return rest ? cfxi_eval_record(ev, "builtins.list", &rest, 1) : NULL;
 }
 
 /* The items of a graph value: as many as there are targets; a star takes a list of the rest. */
 static bool graph_items(cfx_evaluator *ev, cfxi_ast_list targets, cfx_object *v,
                         cfxi_objects *items)
 {
-    const cfx_object_kind kind = cfxi_kind(ev, v);
+    const cfx_object_kind kind = cfxi_eval_kind(ev, v);
     if (kind == CFX_OBJECT_BOOL || kind == CFX_OBJECT_INT || kind == CFX_OBJECT_FLOAT)
-        return cfxi_fail_as(ev, NULL, CFX_E_TYPE, "TypeError", "cannot unpack non-iterable %s "
-                            "object", cfxi_kind_name(ev, v));
+        return cfxi_eval_fail_as(ev, NULL, CFX_E_TYPE, "TypeError", "cannot unpack non-iterable %s "
+                                 "object", cfxi_eval_kind_name(ev, v));
     const size_t star = star_in(targets);
     for (size_t i = 0; i < targets.count; i++) {
         const int64_t back = (int64_t)(targets.count - i);  /* behind the star, from the end */
-        cfx_object *item = i == star ? cfxi_item_rest(ev, v, i, targets.count - i - 1)
-                                     : cfxi_item_at(ev, v, i < star ? (int64_t)i : -back);
-        if (!cfxi_push(ev, items, item))
+        cfx_object *item = i == star ? cfxi_eval_item_rest(ev, v, i, targets.count - i - 1)
+                                     : cfxi_eval_item_at(ev, v, i < star ? (int64_t)i : -back);
+        if (!cfxi_eval_push(ev, items, item))
             return false;
     }
     return true;
@@ -89,11 +90,13 @@ static bool check_count(cfx_evaluator *ev, cfxi_ast_list targets, size_t n)
     const bool starred = star_in(targets) < targets.count;
     const size_t wanted = targets.count - starred;
     if (n < wanted)
-        return cfxi_fail_as(ev, NULL, CFX_E_VALUE, "ValueError", "not enough values to unpack "
-                            "(expected %s%zu, got %zu)", starred ? "at least " : "", wanted, n);
+        return cfxi_eval_fail_as(ev, NULL, CFX_E_VALUE, "ValueError",
+                                 "not enough values to unpack "
+                                 "(expected %s%zu, got %zu)",
+                                 starred ? "at least " : "", wanted, n);
     if (n > wanted && !starred)
-        return cfxi_fail_as(ev, NULL, CFX_E_VALUE, "ValueError", "too many values to unpack "
-                            "(expected %zu)", wanted);
+        return cfxi_eval_fail_as(ev, NULL, CFX_E_VALUE, "ValueError", "too many values to unpack "
+                                 "(expected %zu)", wanted);
     return true;
 }
 
@@ -107,12 +110,12 @@ static bool assign_items(cfx_evaluator *ev, cfxi_ast_list targets, cfx_object **
         const cfxi_ast *target = targets.items[i];
         cfx_object *v;
         if (i == star) {
-            target = cfxi_as_Starred(target)->value;
-            v = whole ? items[i] : cfxi_list(ev, items + i, rest);
+            target = cfxi_syntax_as_Starred(target)->value;
+            v = whole ? items[i] : cfxi_eval_new_list(ev, items + i, rest);
         } else {
             v = items[i < star ? i : i - 1 + rest];
         }
-        if (!v || !cfxi_assign(ev, target, v))
+        if (!v || !cfxi_eval_assign(ev, target, v))
             return false;
     }
     return true;
@@ -121,12 +124,12 @@ static bool assign_items(cfx_evaluator *ev, cfxi_ast_list targets, cfx_object **
 static bool unpack(cfx_evaluator *ev, const cfxi_ast *target, cfxi_ast_list targets, cfx_object *v)
 {
     cfxi_objects items = {0};
-    v = cfxi_current(ev, v);
-    cfxi_at(ev, target);
-    if (cfxi_node(ev, v))
+    v = cfxi_eval_current(ev, v);
+    cfxi_eval_at(ev, target);
+    if (cfxi_eval_node(ev, v))
         return graph_items(ev, targets, v, &items) &&
                assign_items(ev, targets, items.items, items.n, true);
-    return cfxi_items(ev, v, &items.items, &items.n) && check_count(ev, targets, items.n) &&
+    return cfxi_eval_items(ev, v, &items.items, &items.n) && check_count(ev, targets, items.n) &&
            assign_items(ev, targets, items.items, items.n, false);
 }
 
@@ -136,11 +139,11 @@ static bool unpack(cfx_evaluator *ev, const cfxi_ast *target, cfxi_ast_list targ
 static bool change_attribute(cfx_evaluator *ev, const cfxi_Attribute *a, cfx_object *v)
 {
     cfx_object *o = cfxi_eval(ev, a->value);
-    const char *name = o ? cfxi_mangle(ev, a->attr) : NULL;
+    const char *name = o ? cfxi_eval_mangle(ev, a->attr) : NULL;
     if (!name)
         return false;
-    cfxi_at(ev, &a->ast);
-    return cfxi_set(ev, o, name, v);
+    cfxi_eval_at(ev, &a->ast);
+    return cfxi_eval_set(ev, o, name, v);
 }
 
 static bool change_item(cfx_evaluator *ev, const cfxi_Subscript *s, cfx_object *v)
@@ -149,47 +152,47 @@ static bool change_item(cfx_evaluator *ev, const cfxi_Subscript *s, cfx_object *
     cfx_object *key = o ? cfxi_eval(ev, s->slice) : NULL;
     if (!key)
         return false;
-    cfxi_at(ev, &s->ast);
-    return cfxi_set_item(ev, o, key, v);
+    cfxi_eval_at(ev, &s->ast);
+    return cfxi_eval_set_item(ev, o, key, v);
 }
 
 static bool change(cfx_evaluator *ev, const cfxi_ast *target, cfx_object *v)
 {
     switch ((unsigned)target->kind) {
     case CFXI_AST_Name:
-        cfxi_at(ev, target);
-        return cfxi_bind_name(ev, cfxi_as_Name(target)->id, v);
+        cfxi_eval_at(ev, target);
+        return cfxi_eval_bind_name(ev, cfxi_syntax_as_Name(target)->id, v);
     case CFXI_AST_Attribute:
-        return change_attribute(ev, cfxi_as_Attribute(target), v);
+        return change_attribute(ev, cfxi_syntax_as_Attribute(target), v);
     case CFXI_AST_Subscript:
-        return change_item(ev, cfxi_as_Subscript(target), v);
+        return change_item(ev, cfxi_syntax_as_Subscript(target), v);
     }
-    return cfxi_fail(ev, target, CFX_E_SYNTAX, "this cannot be assigned to or deleted");
+    return cfxi_eval_fail(ev, target, CFX_E_SYNTAX, "this cannot be assigned to or deleted");
 }
 
-bool cfxi_assign(cfx_evaluator *ev, const cfxi_ast *target, cfx_object *v)
+bool cfxi_eval_assign(cfx_evaluator *ev, const cfxi_ast *target, cfx_object *v)
 {
     if (target->kind == CFXI_AST_Tuple)
-        return unpack(ev, target, cfxi_as_Tuple(target)->elts, v);
+        return unpack(ev, target, cfxi_syntax_as_Tuple(target)->elts, v);
     if (target->kind == CFXI_AST_List)
-        return unpack(ev, target, cfxi_as_List(target)->elts, v);
+        return unpack(ev, target, cfxi_syntax_as_List(target)->elts, v);
     if (target->kind == CFXI_AST_Starred)
-        return cfxi_fail(ev, target, CFX_E_SYNTAX, "a starred target must stand in a tuple or "
-                         "list: write *a, = ...");
+        return cfxi_eval_fail(ev, target, CFX_E_SYNTAX, "a starred target must stand in a tuple or "
+                              "list: write *a, = ...");
     return change(ev, target, v);
 }
 
-bool cfxi_delete(cfx_evaluator *ev, const cfxi_ast *target)
+bool cfxi_eval_delete(cfx_evaluator *ev, const cfxi_ast *target)
 {
     cfxi_ast_list parts = {0};
     if (target->kind == CFXI_AST_Tuple)
-        parts = cfxi_as_Tuple(target)->elts;
+        parts = cfxi_syntax_as_Tuple(target)->elts;
     else if (target->kind == CFXI_AST_List)
-        parts = cfxi_as_List(target)->elts;
+        parts = cfxi_syntax_as_List(target)->elts;
     else
         return change(ev, target, NULL);
     for (size_t i = 0; i < parts.count; i++) {
-        if (!cfxi_delete(ev, parts.items[i]))
+        if (!cfxi_eval_delete(ev, parts.items[i]))
             return false;
     }
     return true;
@@ -200,7 +203,7 @@ bool cfxi_delete(cfx_evaluator *ev, const cfxi_ast *target)
 /* A graph value that Python's += would not change: the name gets another. */
 static bool is_immutable(cfx_evaluator *ev, cfx_object *o)
 {
-    switch (cfxi_kind(ev, o)) {
+    switch (cfxi_eval_kind(ev, o)) {
     case CFX_OBJECT_BOOL:
     case CFX_OBJECT_INT:
     case CFX_OBJECT_FLOAT:
@@ -218,58 +221,60 @@ static cfx_object *operate(cfx_evaluator *ev, const cfxi_AugAssign *a, cfx_objec
 {
     const cfx_world *w = ev->w;
     bool done = false;
-    cfxi_at(ev, &a->ast);
+    cfxi_eval_at(ev, &a->ast);
     if (a->op == CFXI_AST_Add && ev->growing.n > 0) {
-        cfx_object *none = cfxi_growing_method(ev, old, "extend", cfxi_args(&value, 1), &done);
+        cfx_object *none =
+            cfxi_eval_growing_method(ev, old, "extend", cfxi_eval_args(&value, 1), &done);
         if (done)
             return none ? old : NULL;
     }
-    old = cfxi_current(ev, old);
-    value = cfxi_current(ev, value);
-    if (!cfxi_will_change(ev, old))
+    old = cfxi_eval_current(ev, old);
+    value = cfxi_eval_current(ev, value);
+    if (!cfxi_eval_will_change(ev, old))
         return NULL;
-    const bool in_place = !cfxi_node(ev, old) || !is_immutable(ev, old);
-    return cfxi_pool(ev, w->binary(w->ctx, cfxi_sign_of(a->op), old, value, in_place, ev->err));
+    const bool in_place = !cfxi_eval_node(ev, old) || !is_immutable(ev, old);
+    return cfxi_eval_pool(
+        ev, w->binary(w->ctx, cfxi_eval_sign_of(a->op), old, value, in_place, ev->err));
 }
 
 static bool augment_name(cfx_evaluator *ev, const cfxi_AugAssign *a)
 {
-    const char *name = cfxi_as_Name(a->target)->id;
+    const char *name = cfxi_syntax_as_Name(a->target)->id;
     cfx_object *old = cfxi_eval_raw(ev, a->target);
     cfx_object *value = old ? cfxi_eval(ev, a->value) : NULL;
     cfx_object *made = value ? operate(ev, a, old, value) : NULL;
-    return made && cfxi_bind_name(ev, name, made);
+    return made && cfxi_eval_bind_name(ev, name, made);
 }
 
 static bool augment_attribute(cfx_evaluator *ev, const cfxi_AugAssign *a)
 {
-    const cfxi_Attribute *target = cfxi_as_Attribute(a->target);
+    const cfxi_Attribute *target = cfxi_syntax_as_Attribute(a->target);
     cfx_object *o = cfxi_eval(ev, target->value);
-    const char *name = o ? cfxi_mangle(ev, target->attr) : NULL;
+    const char *name = o ? cfxi_eval_mangle(ev, target->attr) : NULL;
     if (!name)
         return false;
-    cfxi_at(ev, a->target);
-    cfx_object *old = cfxi_get(ev, o, name);
+    cfxi_eval_at(ev, a->target);
+    cfx_object *old = cfxi_eval_get(ev, o, name);
     cfx_object *value = old ? cfxi_eval(ev, a->value) : NULL;
     cfx_object *made = value ? operate(ev, a, old, value) : NULL;
-    return made && cfxi_set(ev, o, name, made);
+    return made && cfxi_eval_set(ev, o, name, made);
 }
 
 static bool augment_item(cfx_evaluator *ev, const cfxi_AugAssign *a)
 {
-    const cfxi_Subscript *target = cfxi_as_Subscript(a->target);
+    const cfxi_Subscript *target = cfxi_syntax_as_Subscript(a->target);
     cfx_object *o = cfxi_eval_raw(ev, target->value);
     cfx_object *key = o ? cfxi_eval(ev, target->slice) : NULL;
     if (!key)
         return false;
-    cfxi_at(ev, a->target);
-    cfx_object *old = cfxi_item(ev, o, key);
+    cfxi_eval_at(ev, a->target);
+    cfx_object *old = cfxi_eval_item(ev, o, key);
     cfx_object *value = old ? cfxi_eval(ev, a->value) : NULL;
     cfx_object *made = value ? operate(ev, a, old, value) : NULL;
-    return made && cfxi_set_item(ev, o, key, made);
+    return made && cfxi_eval_set_item(ev, o, key, made);
 }
 
-bool cfxi_augment(cfx_evaluator *ev, const cfxi_AugAssign *a)
+bool cfxi_eval_augment(cfx_evaluator *ev, const cfxi_AugAssign *a)
 {
     switch ((unsigned)a->target->kind) {
     case CFXI_AST_Name:
@@ -279,6 +284,6 @@ bool cfxi_augment(cfx_evaluator *ev, const cfxi_AugAssign *a)
     case CFXI_AST_Subscript:
         return augment_item(ev, a);
     }
-    return cfxi_fail(ev, a->target, CFX_E_SYNTAX, "this cannot be the target of an augmented "
-                     "assignment");
+    return cfxi_eval_fail(ev, a->target, CFX_E_SYNTAX, "this cannot be the target of an augmented "
+                          "assignment");
 }

@@ -34,11 +34,11 @@ static cfxi_flow lowest(uint32_t mask)
 
 static bool is_single(uint32_t mask) { return (mask & (mask - 1)) == 0; }
 
-size_t cfxi_pendings(const cfx_evaluator *ev) { return ev->pending.size; }
+size_t cfxi_eval_pendings(const cfx_evaluator *ev) { return ev->pending.size; }
 
-void cfxi_pending_free(cfx_evaluator *ev)
+void cfxi_eval_pending_free(cfx_evaluator *ev)
 {
-    cfxi_vec_free(&ev->pending, sizeof(cfxi_pending), ev->allocator);
+    cfxi_base_vec_free(&ev->pending, sizeof(cfxi_pending), ev->allocator);
 }
 
 static cfxi_pending *pending_at(const cfx_evaluator *ev, size_t i)
@@ -48,19 +48,19 @@ static cfxi_pending *pending_at(const cfx_evaluator *ev, size_t i)
 
 /* ---- raising ------------------------------------------------------------------------------- */
 
-bool cfxi_record_raise(cfx_evaluator *ev)
+bool cfxi_eval_record_raise(cfx_evaluator *ev)
 {
     const char *kind;
     cfx_object *message;
     cfx_object *exc = ev->raised;
     const cfxi_ast *at = ev->raised_in == ev->frame ? ev->raised_at : NULL;
-    cfxi_forget_failure(ev);
-    if (!cfxi_check_unguarded(ev, at))
+    cfxi_eval_forget_failure(ev);
+    if (!cfxi_eval_check_unguarded(ev, at))
         return false;
     if (ev->w->explain(ev->w->ctx, exc, &kind, &message, ev->err) != CFX_OK)
         return false;
-    cfx_object *in[2] = {cfxi_str(ev, kind), message};
-    return in[0] && cfxi_record(ev, "cfx.fail", in, 2);
+    cfx_object *in[2] = {cfxi_eval_str(ev, kind), message};
+    return in[0] && cfxi_eval_record(ev, "cfx.fail", in, 2);
 }
 
 /* ---- merging two ways ---------------------------------------------------------------------- */
@@ -70,7 +70,7 @@ static cfx_object *code_of(cfx_evaluator *ev, const cfxi_outcome *o)
 {
     if (o->mask == 0)
         return NULL;
-    return o->code ? o->code : cfxi_int(ev, lowest(o->mask));
+    return o->code ? o->code : cfxi_eval_int(ev, lowest(o->mask));
 }
 
 static bool merge_results(cfxi_merge *m, const way *a, const way *b, cfxi_form **form)
@@ -78,11 +78,11 @@ static bool merge_results(cfxi_merge *m, const way *a, const way *b, cfxi_form *
     cfx_evaluator *ev = m->ev;
     if (!a->out.result && !b->out.result)
         return true;
-    const cfxi_merged done = cfxi_merge_values(m, a->out.result, b->out.result, form);
+    const cfxi_merged done = cfxi_eval_merge_values(m, a->out.result, b->out.result, form);
     if (done == CFXI_MERGED_NOT)
-        cfxi_fail(ev, NULL, CFX_E_TYPE, "the function returns a %s on one way and a %s on the "
-                  "other, and which one depends on data; return the same type on both",
-                  m->why.type[0], m->why.type[1]);
+        cfxi_eval_fail(ev, NULL, CFX_E_TYPE, "the function returns a %s on one way and a %s on the "
+                       "other, and which one depends on data; return the same type on both",
+                       m->why.type[0], m->why.type[1]);
     return done == CFXI_MERGED;
 }
 
@@ -91,11 +91,12 @@ static bool merge_expression(cfxi_merge *m, const way *a, const way *b, cfxi_for
     cfx_evaluator *ev = m->ev;
     if (!a->value && !b->value)
         return true;
-    const cfxi_merged done = cfxi_merge_values(m, a->value, b->value, form);
+    const cfxi_merged done = cfxi_eval_merge_values(m, a->value, b->value, form);
     if (done == CFXI_MERGED_NOT)
-        cfxi_fail(ev, NULL, CFX_E_TYPE, "this is a %s or a %s, and which one depends on data; %s",
-                  m->why.type[0], m->why.type[1],
-                  cfxi_kinds_advice(&m->why, "give it the same type on both ways"));
+        cfxi_eval_fail(ev, NULL, CFX_E_TYPE,
+                       "this is a %s or a %s, and which one depends on data; %s", m->why.type[0],
+                       m->why.type[1],
+                       cfxi_eval_kinds_advice(&m->why, "give it the same type on both ways"));
     return done == CFXI_MERGED;
 }
 
@@ -112,7 +113,7 @@ static bool make_node(cfxi_merge *m, cfx_object *pred, const cfxi_region *then,
     cfxi_outlet *outlets = m->outlets.data;
     const size_t n = m->outlets.size;
     cfxi_span a = {.first = then->marker}, b = {.first = otherwise->marker};
-    cfx_object **out = cfxi_ev_alloc(ev, 3 * (n + 1) * sizeof *out);
+    cfx_object **out = cfxi_eval_ev_alloc(ev, 3 * (n + 1) * sizeof *out);
     if (!out)
         return false;
     a.results = out + n + 1;
@@ -128,11 +129,11 @@ static bool make_node(cfxi_merge *m, cfx_object *pred, const cfxi_region *then,
     if (n == 0 && !has_nodes(&a) && !has_nodes(&b))
         return cfx_graph_erase(ev->g, a.first, ev->err) == CFX_OK &&
                cfx_graph_erase(ev->g, b.first, ev->err) == CFX_OK;
-    if (!cfxi_make_cond(ev, pred, &a, &b, n, out))
+    if (!cfxi_eval_make_cond(ev, pred, &a, &b, n, out))
         return false;
     for (size_t i = 0; i < n; i++) {
         outlets[i].result = out[i];
-        if (!cfxi_note_kind(ev, cfxi_node(ev, out[i]), outlets[i].kind))
+        if (!cfxi_eval_note_kind(ev, cfxi_eval_node(ev, out[i]), outlets[i].kind))
             return false;
     }
     return true;
@@ -150,25 +151,26 @@ static bool merge_ways(cfx_evaluator *ev, cfx_object *pred, const way *a, const 
     const unsigned dead = (a->out.mask == 0) + 2u * (b->out.mask == 0) + (gone < 3 ? 4 * gone : 0);
     cfxi_merged_places *places = NULL;
     *out = (cfxi_outcome){.mask = a->out.mask | b->out.mask};
-    cfxi_merge_begin(&m, ev);
+    cfxi_eval_merge_begin(&m, ev);
     m.in_a = a->region;
     m.in_b = b->region;
     bool fine = true;
     if (!is_single(out->mask)) {
-        code = cfxi_merge_outlet(&m, code_of(ev, &a->out), code_of(ev, &b->out), CFX_OBJECT_INT);
+        code =
+            cfxi_eval_merge_outlet(&m, code_of(ev, &a->out), code_of(ev, &b->out), CFX_OBJECT_INT);
         fine = code != NULL;
     }
     fine = fine && merge_results(&m, a, b, &result) && merge_expression(&m, a, b, &given) &&
-           (places = cfxi_merge_places(&m, a->region, b->region, dead, here)) != NULL &&
+           (places = cfxi_eval_merge_places(&m, a->region, b->region, dead, here)) != NULL &&
            make_node(&m, pred, a->region, b->region);
     if (fine && code)
-        fine = (out->code = cfxi_form_value(ev, &m, code)) != NULL;
+        fine = (out->code = cfxi_eval_form_value(ev, &m, code)) != NULL;
     if (fine && result)
-        fine = (out->result = cfxi_form_value(ev, &m, result)) != NULL;
+        fine = (out->result = cfxi_eval_form_value(ev, &m, result)) != NULL;
     if (fine && given)
-        fine = (*value = cfxi_form_value(ev, &m, given)) != NULL;
-    fine = fine && cfxi_write_places(&m, places);
-    cfxi_merge_end(&m);
+        fine = (*value = cfxi_eval_form_value(ev, &m, given)) != NULL;
+    fine = fine && cfxi_eval_write_places(&m, places);
+    cfxi_eval_merge_end(&m);
     return fine;
 }
 
@@ -179,22 +181,23 @@ static bool outcome_of(cfx_evaluator *ev, cfxi_flow flow, cfxi_flow upto, cfxi_o
 {
     *out = (cfxi_outcome){0};
     if (flow == CFXI_FLOW_RAISE)
-        return cfxi_record_raise(ev);
+        return cfxi_eval_record_raise(ev);
     out->mask = bit(flow <= upto ? CFXI_FLOW_ON : flow);
     if (flow == CFXI_FLOW_RETURN)
         out->result = ev->frame->result;
     return true;
 }
 
-bool cfxi_join(cfx_evaluator *ev, size_t base, cfxi_flow flow, cfxi_flow upto, cfxi_outcome *out)
+bool cfxi_eval_join(cfx_evaluator *ev, size_t base, cfxi_flow flow, cfxi_flow upto,
+                    cfxi_outcome *out)
 {
-    const uint64_t here = upto == CFXI_FLOW_RETURN ? 0 : cfxi_start_of(ev->frame->at);
+    const uint64_t here = upto == CFXI_FLOW_RETURN ? 0 : cfxi_eval_start_of(ev->frame->at);
     if (!outcome_of(ev, flow, upto, out))
         return false;
     while (ev->pending.size > base) {
         cfxi_pending p = *pending_at(ev, --ev->pending.size);
         way open = {.region = p.open, .out = *out};
-        if (!cfxi_region_close(ev))
+        if (!cfxi_eval_region_close(ev))
             return false;
         if (is_single(p.left.out.mask) && (p.left.out.mask & bits_upto(upto)))
             p.left.out.mask = bit(CFXI_FLOW_ON);
@@ -207,21 +210,21 @@ bool cfxi_join(cfx_evaluator *ev, size_t base, cfxi_flow flow, cfxi_flow upto, c
 
 static bool push(cfx_evaluator *ev, const cfxi_pending *p)
 {
-    if (!cfxi_vec_reserve(&ev->pending, 1, sizeof *p, ev->allocator)) {
-        cfxi_nomem(ev->err);
+    if (!cfxi_base_vec_reserve(&ev->pending, 1, sizeof *p, ev->allocator)) {
+        cfxi_base_nomem(ev->err);
         return false;
     }
     *((cfxi_pending *)ev->pending.data + ev->pending.size++) = *p;
     return true;
 }
 
-cfxi_flow cfxi_resume(cfx_evaluator *ev, const cfxi_outcome *out, cfxi_flow upto)
+cfxi_flow cfxi_eval_resume(cfx_evaluator *ev, const cfxi_outcome *out, cfxi_flow upto)
 {
-    return cfxi_resume_with(ev, out, upto, NULL, NULL);
+    return cfxi_eval_resume_with(ev, out, upto, NULL, NULL);
 }
 
-cfxi_flow cfxi_resume_with(cfx_evaluator *ev, const cfxi_outcome *out, cfxi_flow upto,
-                           cfxi_way *left, void *ctx)
+cfxi_flow cfxi_eval_resume_with(cfx_evaluator *ev, const cfxi_outcome *out, cfxi_flow upto,
+                                cfxi_way *left, void *ctx)
 {
     if (out->result)
         ev->frame->result = out->result;
@@ -231,14 +234,14 @@ cfxi_flow cfxi_resume_with(cfx_evaluator *ev, const cfxi_outcome *out, cfxi_flow
     const uint32_t far = out->mask & ~bits_upto(near > upto ? near : upto);
     if (far == 0)
         return near;
-    cfx_object *in[2] = {out->code, cfxi_int(ev, lowest(far))};
+    cfx_object *in[2] = {out->code, cfxi_eval_int(ev, lowest(far))};
     cfxi_pending p = {.left_then = true};
-    p.pred = in[1] ? cfxi_record(ev, "operator.ge", in, 2) : NULL;
+    p.pred = in[1] ? cfxi_eval_record(ev, "operator.ge", in, 2) : NULL;
     p.left.out = (cfxi_outcome){.mask = far, .code = is_single(far) ? NULL : out->code,
                                 .result = out->result};
-    if (!p.pred || !(p.left.region = cfxi_region_open(ev)) ||
-        (left && left(ev, ctx, NULL) != CFXI_FLOW_ON) || !cfxi_region_close(ev) ||
-        !(p.open = cfxi_region_open(ev)) || !push(ev, &p))
+    if (!p.pred || !(p.left.region = cfxi_eval_region_open(ev)) ||
+        (left && left(ev, ctx, NULL) != CFXI_FLOW_ON) || !cfxi_eval_region_close(ev) ||
+        !(p.open = cfxi_eval_region_open(ev)) || !push(ev, &p))
         return CFXI_FLOW_FAIL;
     return near;
 }
@@ -251,7 +254,7 @@ static size_t first_upto(const cfx_evaluator *ev, size_t base, cfxi_flow upto)
     return base;
 }
 
-cfxi_flow cfxi_settle(cfx_evaluator *ev, size_t base, cfxi_flow flow, cfxi_flow upto)
+cfxi_flow cfxi_eval_settle(cfx_evaluator *ev, size_t base, cfxi_flow flow, cfxi_flow upto)
 {
     cfxi_outcome out;
     if (flow == CFXI_FLOW_FAIL)
@@ -263,22 +266,24 @@ cfxi_flow cfxi_settle(cfx_evaluator *ev, size_t base, cfxi_flow flow, cfxi_flow 
     const size_t first = first_upto(ev, base, upto);
     if (first == ev->pending.size)
         return flow <= upto ? CFXI_FLOW_ON : flow;
-    return cfxi_join(ev, first, flow, upto, &out) ? cfxi_resume(ev, &out, upto) : CFXI_FLOW_FAIL;
+    return cfxi_eval_join(ev, first, flow, upto, &out) ? cfxi_eval_resume(ev, &out, upto)
+                                                       : CFXI_FLOW_FAIL;
 }
 
-cfxi_flow cfxi_finally(cfx_evaluator *ev, size_t base, cfxi_flow flow, cfxi_way *last, void *ctx)
+cfxi_flow cfxi_eval_finally(cfx_evaluator *ev, size_t base, cfxi_flow flow, cfxi_way *last,
+                            void *ctx)
 {
     cfxi_outcome out = {0};
     cfx_object *ignored = NULL;
     cfx_object *result = ev->frame->result;
     const bool joins = ev->pending.size > base;
-    if (joins && !cfxi_join(ev, base, flow, CFXI_FLOW_ON, &out))
+    if (joins && !cfxi_eval_join(ev, base, flow, CFXI_FLOW_ON, &out))
         return CFXI_FLOW_FAIL;
     const cfxi_flow then = last(ev, ctx, &ignored);
     if (then != CFXI_FLOW_ON)
         return then;
     if (joins)
-        return cfxi_resume(ev, &out, CFXI_FLOW_ON);
+        return cfxi_eval_resume(ev, &out, CFXI_FLOW_ON);
     ev->frame->result = result;
     return flow;
 }
@@ -289,7 +294,7 @@ cfxi_flow cfxi_finally(cfx_evaluator *ev, size_t base, cfxi_flow flow, cfxi_way 
 static bool run_way(cfx_evaluator *ev, cfxi_way *run, void *ctx, way *w, bool *raises)
 {
     const size_t base = ev->pending.size;
-    *w = (way){.region = cfxi_region_open(ev)};
+    *w = (way){.region = cfxi_eval_region_open(ev)};
     if (!w->region)
         return false;
     cfxi_flow flow = run(ev, ctx, &w->value);
@@ -298,7 +303,7 @@ static bool run_way(cfx_evaluator *ev, cfxi_way *run, void *ctx, way *w, bool *r
     *raises = flow == CFXI_FLOW_RAISE && ev->pending.size == base;
     if (*raises)
         return true;  /* the region is still open: the caller knows better what to make of it */
-    return cfxi_join(ev, base, flow, CFXI_FLOW_ON, &w->out) && cfxi_region_close(ev);
+    return cfxi_eval_join(ev, base, flow, CFXI_FLOW_ON, &w->out) && cfxi_eval_region_close(ev);
 }
 
 /* Brings the nodes of `b`, which are the last, before those of `a`. */
@@ -321,18 +326,18 @@ static cfxi_flow check_and_go_on(cfx_evaluator *ev, cfx_object *pred, way *dead,
     const cfx_insert_point here = {.node = alive->region->marker};
     if (cfx_graph_set_insert_point(ev->g, here, ev->err) != CFX_OK)
         return CFXI_FLOW_FAIL;
-    empty = cfxi_stand_in(ev, "region");
+    empty = cfxi_eval_stand_in(ev, "region");
     if (!empty || cfx_graph_set_insert_point(ev->g, was, ev->err) != CFX_OK)
         return CFXI_FLOW_FAIL;
     const cfxi_span check = {.first = dead->region->marker, .last = empty};
     const cfxi_span nothing = {.first = empty, .last = alive->region->marker};
-    if (!cfxi_make_cond(ev, pred, dead_is_then ? &check : &nothing,
-                        dead_is_then ? &nothing : &check, 0, NULL) ||
-        !cfxi_region_reopen(ev, alive->region) || !cfxi_region_commit(ev))
+    if (!cfxi_eval_make_cond(ev, pred, dead_is_then ? &check : &nothing,
+                             dead_is_then ? &nothing : &check, 0, NULL) ||
+        !cfxi_eval_region_reopen(ev, alive->region) || !cfxi_eval_region_commit(ev))
         return CFXI_FLOW_FAIL;
     if (value)
         *value = alive->value;
-    return cfxi_resume(ev, &alive->out, CFXI_FLOW_ON);
+    return cfxi_eval_resume(ev, &alive->out, CFXI_FLOW_ON);
 }
 
 /* One way leaves, the other goes on: evaluation stays in it. */
@@ -341,7 +346,7 @@ static cfxi_flow stay(cfx_evaluator *ev, cfx_object *pred, const way *left, cons
 {
     const cfxi_pending p = {.pred = pred, .left_then = left_then, .left = *left,
                             .open = open->region};
-    if (!cfxi_region_reopen(ev, open->region) || !push(ev, &p))
+    if (!cfxi_eval_region_reopen(ev, open->region) || !push(ev, &p))
         return CFXI_FLOW_FAIL;
     return CFXI_FLOW_ON;
 }
@@ -362,7 +367,7 @@ static cfxi_flow finish(cfx_evaluator *ev, cfx_object *pred, way *a, way *b, uin
         return swap_nodes(ev, a, b) ? stay(ev, pred, b, a, false) : CFXI_FLOW_FAIL;
     if (!merge_ways(ev, pred, a, b, here, &out, value))
         return CFXI_FLOW_FAIL;
-    return cfxi_resume(ev, &out, CFXI_FLOW_ON);
+    return cfxi_eval_resume(ev, &out, CFXI_FLOW_ON);
 }
 
 static cfxi_flow branch(cfx_evaluator *ev, cfx_object *pred, cfxi_way *then, cfxi_way *otherwise,
@@ -372,7 +377,7 @@ static cfxi_flow branch(cfx_evaluator *ev, cfx_object *pred, cfxi_way *then, cfx
     bool raises;
     if (!run_way(ev, then, ctx, &a, &raises))
         return CFXI_FLOW_FAIL;
-    if (raises && (!cfxi_record_raise(ev) || !cfxi_region_close(ev)))
+    if (raises && (!cfxi_eval_record_raise(ev) || !cfxi_eval_region_close(ev)))
         return CFXI_FLOW_FAIL;
     if (!run_way(ev, otherwise, ctx, &b, &raises))
         return CFXI_FLOW_FAIL;
@@ -380,23 +385,23 @@ static cfxi_flow branch(cfx_evaluator *ev, cfx_object *pred, cfxi_way *then, cfx
         cfx_object *exc = ev->raised;
         ev->raised = NULL;
         b.out.mask = bit(CFXI_FLOW_ON);
-        if (!cfxi_region_close(ev) || finish(ev, pred, &a, &b, here, value) == CFXI_FLOW_FAIL)
+        if (!cfxi_eval_region_close(ev) || finish(ev, pred, &a, &b, here, value) == CFXI_FLOW_FAIL)
             return CFXI_FLOW_FAIL;
         ev->raised = exc;
         return CFXI_FLOW_RAISE;
     }
-    if (raises && (!cfxi_record_raise(ev) || !cfxi_region_close(ev)))
+    if (raises && (!cfxi_eval_record_raise(ev) || !cfxi_eval_region_close(ev)))
         return CFXI_FLOW_FAIL;
     return finish(ev, pred, &a, &b, here, value);
 }
 
-cfxi_flow cfxi_branch(cfx_evaluator *ev, cfx_object *pred, cfxi_way *then, cfxi_way *otherwise,
-                      void *ctx, cfx_object **value)
+cfxi_flow cfxi_eval_branch(cfx_evaluator *ev, cfx_object *pred, cfxi_way *then, cfxi_way *otherwise,
+                           void *ctx, cfx_object **value)
 {
-    return branch(ev, pred, then, otherwise, ctx, cfxi_start_of(ev->frame->at), value);
+    return branch(ev, pred, then, otherwise, ctx, cfxi_eval_start_of(ev->frame->at), value);
 }
 
-cfxi_flow cfxi_way_on(cfx_evaluator *ev, void *ctx, cfx_object **value)
+cfxi_flow cfxi_eval_way_on(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
     (void)ev;
     (void)ctx;
@@ -404,26 +409,27 @@ cfxi_flow cfxi_way_on(cfx_evaluator *ev, void *ctx, cfx_object **value)
     return CFXI_FLOW_ON;
 }
 
-cfxi_flow cfxi_way_false(cfx_evaluator *ev, void *ctx, cfx_object **value)
+cfxi_flow cfxi_eval_way_false(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
     (void)ctx;
     *value = ev->false_;
     return CFXI_FLOW_ON;
 }
 
-cfxi_flow cfxi_unless_left(cfx_evaluator *ev, size_t base, cfxi_flow upto, cfxi_way *run, void *ctx)
+cfxi_flow cfxi_eval_unless_left(cfx_evaluator *ev, size_t base, cfxi_flow upto, cfxi_way *run,
+                                void *ctx)
 {
     cfx_object *ignored = NULL;
     cfxi_outcome out;
     const size_t first = first_upto(ev, base, upto);
     if (first == ev->pending.size)
         return run(ev, ctx, &ignored);
-    if (!cfxi_join(ev, first, CFXI_FLOW_ON, CFXI_FLOW_ON, &out) ||
-        cfxi_resume(ev, &out, upto) == CFXI_FLOW_FAIL)
+    if (!cfxi_eval_join(ev, first, CFXI_FLOW_ON, CFXI_FLOW_ON, &out) ||
+        cfxi_eval_resume(ev, &out, upto) == CFXI_FLOW_FAIL)
         return CFXI_FLOW_FAIL;
-    cfx_object *in[2] = {out.code, cfxi_int(ev, CFXI_FLOW_ON)};
-    cfx_object *left = in[1] ? cfxi_record(ev, "operator.gt", in, 2) : NULL;
-    return left ? cfxi_branch(ev, left, cfxi_way_on, run, ctx, NULL) : CFXI_FLOW_FAIL;
+    cfx_object *in[2] = {out.code, cfxi_eval_int(ev, CFXI_FLOW_ON)};
+    cfx_object *left = in[1] ? cfxi_eval_record(ev, "operator.gt", in, 2) : NULL;
+    return left ? cfxi_eval_branch(ev, left, cfxi_eval_way_on, run, ctx, NULL) : CFXI_FLOW_FAIL;
 }
 
 /* ---- conditions ---------------------------------------------------------------------------- */
@@ -431,7 +437,7 @@ cfxi_flow cfxi_unless_left(cfx_evaluator *ev, size_t base, cfxi_flow upto, cfxi_
 /* `a not in b` is `not a in b`. */
 static bool is_not_in(const cfxi_ast *test)
 {
-    const cfxi_Compare *c = test->kind == CFXI_AST_Compare ? cfxi_as_Compare(test) : NULL;
+    const cfxi_Compare *c = test->kind == CFXI_AST_Compare ? cfxi_syntax_as_Compare(test) : NULL;
     return c && c->ops.count == 1 && c->ops.items[0] == CFXI_AST_NotIn;
 }
 
@@ -441,24 +447,24 @@ static cfx_object *eval_in(cfx_evaluator *ev, const cfxi_Compare *c)
     cfx_object *right = left ? cfxi_eval(ev, c->comparators.items[0]) : NULL;
     if (!right)
         return NULL;
-    cfxi_at(ev, &c->ast);
-    return cfxi_compare_sign(ev, CFX_SIGN_IN, left, right);
+    cfxi_eval_at(ev, &c->ast);
+    return cfxi_eval_compare_sign(ev, CFX_SIGN_IN, left, right);
 }
 
 /* The truth of a condition. A graph value, in *pred, is the one without `not` before it: `swap`
  * tells that the ways change places. So `if not p` is a cond of p, as it is written again. */
-static cfxi_truth eval_condition(cfx_evaluator *ev, const cfxi_ast *test, cfx_object **pred,
-                                 bool *swap)
+static cfxi_eval_truth eval_condition(cfx_evaluator *ev, const cfxi_ast *test, cfx_object **pred,
+                                      bool *swap)
 {
     *swap = false;
-    while (test->kind == CFXI_AST_UnaryOp && cfxi_as_UnaryOp(test)->op == CFXI_AST_Not) {
-        test = cfxi_as_UnaryOp(test)->operand;
+    while (test->kind == CFXI_AST_UnaryOp && cfxi_syntax_as_UnaryOp(test)->op == CFXI_AST_Not) {
+        test = cfxi_syntax_as_UnaryOp(test)->operand;
         *swap = !*swap;
     }
     const bool not_in = is_not_in(test);
     *swap = *swap != not_in;
-    *pred = not_in ? eval_in(ev, cfxi_as_Compare(test)) : cfxi_eval(ev, test);
-    const cfxi_truth truth = *pred ? cfxi_truth_of(ev, pred) : CFXI_TRUTH_FAIL;
+    *pred = not_in ? eval_in(ev, cfxi_syntax_as_Compare(test)) : cfxi_eval(ev, test);
+    const cfxi_eval_truth truth = *pred ? cfxi_eval_truth_of(ev, pred) : CFXI_TRUTH_FAIL;
     if (!*swap || truth == CFXI_TRUTH_FAIL || truth == CFXI_TRUTH_GRAPH)
         return truth;
     return truth == CFXI_TRUE ? CFXI_FALSE : CFXI_TRUE;
@@ -469,7 +475,7 @@ static cfxi_truth eval_condition(cfx_evaluator *ev, const cfxi_ast *test, cfx_ob
 static cfxi_flow eval_way(cfx_evaluator *ev, const cfxi_ast *expr, cfx_object **value)
 {
     *value = cfxi_eval_raw(ev, expr);
-    return *value ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
+    return *value ? CFXI_FLOW_ON : cfxi_eval_failed_flow(ev);
 }
 
 static cfxi_flow choose_then(cfx_evaluator *ev, void *ctx, cfx_object **value)
@@ -482,18 +488,19 @@ static cfxi_flow choose_otherwise(cfx_evaluator *ev, void *ctx, cfx_object **val
     return eval_way(ev, ((const cfxi_IfExp *)ctx)->orelse, value);
 }
 
-cfx_object *cfxi_choose(cfx_evaluator *ev, const cfxi_IfExp *e)
+cfx_object *cfxi_eval_choose(cfx_evaluator *ev, const cfxi_IfExp *e)
 {
     bool swap;
     cfx_object *pred, *value = NULL;
-    const cfxi_truth truth = eval_condition(ev, e->test, &pred, &swap);
+    const cfxi_eval_truth truth = eval_condition(ev, e->test, &pred, &swap);
     if (truth == CFXI_TRUTH_FAIL)
         return NULL;
     if (truth != CFXI_TRUTH_GRAPH)
         return cfxi_eval_raw(ev, truth == CFXI_TRUE ? e->body : e->orelse);
-    cfxi_at(ev, &e->ast);
-    const cfxi_flow flow = cfxi_branch(ev, pred, swap ? choose_otherwise : choose_then,
-                                       swap ? choose_then : choose_otherwise, (void *)e, &value);
+    cfxi_eval_at(ev, &e->ast);
+    const cfxi_flow flow =
+        cfxi_eval_branch(ev, pred, swap ? choose_otherwise : choose_then,
+                         swap ? choose_then : choose_otherwise, (void *)e, &value);
     return flow == CFXI_FLOW_ON ? value : NULL;
 }
 
@@ -502,13 +509,13 @@ cfx_object *cfxi_choose(cfx_evaluator *ev, const cfxi_IfExp *e)
 static cfxi_flow if_then(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
     (void)value;
-    return cfxi_exec_block(ev, ((const cfxi_If *)ctx)->body);
+    return cfxi_eval_exec_block(ev, ((const cfxi_If *)ctx)->body);
 }
 
 static cfxi_flow if_otherwise(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
     (void)value;
-    return cfxi_exec_block(ev, ((const cfxi_If *)ctx)->orelse);
+    return cfxi_eval_exec_block(ev, ((const cfxi_If *)ctx)->orelse);
 }
 
 /* `if a and (m := b):`, from the i-th operand on. As one condition, m would have a value only where
@@ -533,7 +540,7 @@ static cfxi_flow behind_operand(cfx_evaluator *ev, const operands *o, bool truth
 {
     const bool decides = o->test->op == CFXI_AST_Or;
     if (truth == decides || o->i + 1 == o->test->values.count)
-        return cfxi_exec_block(ev, truth != o->swap ? o->s->body : o->s->orelse);
+        return cfxi_eval_exec_block(ev, truth != o->swap ? o->s->body : o->s->orelse);
     operands rest = *o;
     rest.i++;
     return if_operand(ev, &rest);
@@ -555,13 +562,14 @@ static cfxi_flow if_operand(cfx_evaluator *ev, const operands *o)
 {
     bool swap;
     cfx_object *pred;
-    const cfxi_truth truth = eval_condition(ev, o->test->values.items[o->i], &pred, &swap);
+    const cfxi_eval_truth truth = eval_condition(ev, o->test->values.items[o->i], &pred, &swap);
     if (truth == CFXI_TRUTH_FAIL)
-        return cfxi_failed_flow(ev);
+        return cfxi_eval_failed_flow(ev);
     if (truth != CFXI_TRUTH_GRAPH)
         return behind_operand(ev, o, truth == CFXI_TRUE);
     return branch(ev, pred, swap ? operand_fails : operand_holds,
-                  swap ? operand_holds : operand_fails, (void *)o, cfxi_end_of(&o->s->ast), NULL);
+                  swap ? operand_holds : operand_fails, (void *)o, cfxi_eval_end_of(&o->s->ast),
+                  NULL);
 }
 
 /* Whether an operand behind the first assigns something: a condition that is taken apart. */
@@ -569,20 +577,20 @@ static bool find_operands(const cfx_evaluator *ev, const cfxi_If *s, operands *o
 {
     const cfxi_ast *test = s->test;
     *o = (operands){.s = s};
-    while (test->kind == CFXI_AST_UnaryOp && cfxi_as_UnaryOp(test)->op == CFXI_AST_Not) {
-        test = cfxi_as_UnaryOp(test)->operand;
+    while (test->kind == CFXI_AST_UnaryOp && cfxi_syntax_as_UnaryOp(test)->op == CFXI_AST_Not) {
+        test = cfxi_syntax_as_UnaryOp(test)->operand;
         o->swap = !o->swap;
     }
     if (test->kind != CFXI_AST_BoolOp)
         return false;
-    o->test = cfxi_as_BoolOp(test);
+    o->test = cfxi_syntax_as_BoolOp(test);
     const cfx_def *def = ev->frame->def;
-    const size_t write = cfxi_first_write(def, cfxi_start_of(o->test->values.items[1]));
-    return write < def->n_writes && def->writes[write].place < cfxi_end_of(test) &&
+    const size_t write = cfxi_eval_first_write(def, cfxi_eval_start_of(o->test->values.items[1]));
+    return write < def->n_writes && def->writes[write].place < cfxi_eval_end_of(test) &&
            o->test->values.count * ev->copies <= MOST_COPIES;
 }
 
-cfxi_flow cfxi_if(cfx_evaluator *ev, const cfxi_If *s)
+cfxi_flow cfxi_eval_if(cfx_evaluator *ev, const cfxi_If *s)
 {
     bool swap;
     cfx_object *pred;
@@ -596,14 +604,14 @@ cfxi_flow cfxi_if(cfx_evaluator *ev, const cfxi_If *s)
     }
     switch (eval_condition(ev, s->test, &pred, &swap)) {
     case CFXI_TRUTH_FAIL:
-        return cfxi_failed_flow(ev);
+        return cfxi_eval_failed_flow(ev);
     case CFXI_FALSE:
-        return cfxi_exec_block(ev, s->orelse);
+        return cfxi_eval_exec_block(ev, s->orelse);
     case CFXI_TRUE:
-        return cfxi_exec_block(ev, s->body);
+        return cfxi_eval_exec_block(ev, s->body);
     case CFXI_TRUTH_GRAPH:
         break;
     }
     return branch(ev, pred, swap ? if_otherwise : if_then, swap ? if_then : if_otherwise, (void *)s,
-                  cfxi_end_of(&s->ast), NULL);
+                  cfxi_eval_end_of(&s->ast), NULL);
 }

@@ -35,7 +35,7 @@ static bool is_itself(const cfx_node *keep)
 {
     const cfx_node *buffer = cfx_node_arg(keep, 0).as.node;
     const cfx_node *n = cfx_node_arg(keep, 1).as.node;
-    for (const cfx_node *written; (written = cfxi_written(n, NULL)) != NULL;)
+    for (const cfx_node *written; (written = cfxi_analysis_written(n, NULL)) != NULL;)
         n = written;
     return n->op == CFX_OP_GET_ATTR && n->callee == buffer->callee;
 }
@@ -78,11 +78,11 @@ static bool value_comes_from(keeper *k, const inside *in, cfx_value v, unsigned 
 static bool result_comes_from(keeper *k, const inside *in, cfxi_control *c, size_t i,
                               unsigned steps)
 {
-    const bool loop = cfxi_control_is_loop(c);
+    const bool loop = cfxi_analysis_control_is_loop(c);
     bool found = loop && i < c->n && value_comes_from(k, in, c->operands[i], steps);
-    for (size_t r = loop ? cfxi_control_body(c) : 0; r < c->n_regions; r++) {
+    for (size_t r = loop ? cfxi_analysis_control_body(c) : 0; r < c->n_regions; r++) {
         const inside region = {in, c, r};
-        if (value_comes_from(k, &region, cfxi_control_result(c, r, i), steps))
+        if (value_comes_from(k, &region, cfxi_analysis_control_result(c, r, i), steps))
             found = true;
     }
     return found;
@@ -92,14 +92,14 @@ static bool result_comes_from(keeper *k, const inside *in, cfxi_control *c, size
 static bool input_comes_from(keeper *k, const inside *in, const cfx_node *n, unsigned steps)
 {
     cfxi_control *c = in->control;
-    const size_t extra = cfxi_control_extra(c);
+    const size_t extra = cfxi_analysis_control_extra(c);
     size_t i = 0;
-    for (const cfx_node *input = cfxi_next_input(n->graph, NULL); input && input != n;
-         input = cfxi_next_input(n->graph, input))
+    for (const cfx_node *input = cfxi_ir_next_input(n->graph, NULL); input && input != n;
+         input = cfxi_ir_next_input(n->graph, input))
         i++;
     if (i < extra)
         return false;
-    if (cfxi_control_is_loop(c))
+    if (cfxi_analysis_control_is_loop(c))
         return result_comes_from(k, in->outer, c, i - extra, steps);
     return i < c->n && value_comes_from(k, in->outer, c->operands[i], steps);
 }
@@ -109,8 +109,8 @@ static bool call_comes_from(keeper *k, const inside *in, cfx_node *n, unsigned s
 {
     cfxi_control c;
     const cfx_value of = cfx_node_arg(n, 0);
-    const cfx_node *written = cfxi_written(n, NULL);
-    if (cfxi_control_of(n, &c)) {
+    const cfx_node *written = cfxi_analysis_written(n, NULL);
+    if (cfxi_analysis_control_of(n, &c)) {
         bool found = false;
         for (size_t i = 0; i < c.n_results; i++)
             found = result_comes_from(k, in, &c, i, steps) || found;
@@ -118,9 +118,9 @@ static bool call_comes_from(keeper *k, const inside *in, cfx_node *n, unsigned s
     }
     if (of.kind != CFX_KIND_NODE || n->op == CFX_OP_CALL_MODULE)
         return false;
-    if (cfxi_control_of(of.as.node, &c) && cfxi_control_taken(&c, n) != SIZE_MAX)
-        return result_comes_from(k, in, &c, cfxi_control_taken(&c, n), steps);
-    return (written || cfxi_is_view(n)) && comes_from(k, in, of.as.node, steps);
+    if (cfxi_analysis_control_of(of.as.node, &c) && cfxi_analysis_control_taken(&c, n) != SIZE_MAX)
+        return result_comes_from(k, in, &c, cfxi_analysis_control_taken(&c, n), steps);
+    return (written || cfxi_analysis_is_view(n)) && comes_from(k, in, of.as.node, steps);
 }
 
 /* Whether the value of `n` may be a buffer that is lost, or a part of it. */
@@ -203,17 +203,17 @@ static cfx_status copy_results(keeper *k)
 {
     cfx_node *output = k->g->root.prev;
     const uint32_t n = output->op == CFX_OP_OUTPUT ? output->n_inputs : 0;
-    cfx_node **results = cfxi_alloc(k->g->allocator, (n + (size_t)1) * sizeof *results);
-    cfx_status status = results ? CFX_OK : cfxi_nomem(k->err);
+    cfx_node **results = cfxi_base_alloc(k->g->allocator, (n + (size_t)1) * sizeof *results);
+    cfx_status status = results ? CFX_OK : cfxi_base_nomem(k->err);
     for (uint32_t i = 0; results && i < n; i++)  /* they change */
         results[i] = output->inputs[i].def;
     for (uint32_t i = 0; status == CFX_OK && i < n; i++)
         status = keep_apart(k, output, results[i]);
-    cfxi_free(k->g->allocator, results, (n + (size_t)1) * sizeof *results);
+    cfxi_base_free(k->g->allocator, results, (n + (size_t)1) * sizeof *results);
     return status;
 }
 
-cfx_status cfxi_keep_apart(cfx_graph *g, cfx_error *err)
+cfx_status cfxi_eval_keep_apart(cfx_graph *g, cfx_error *err)
 {
     cfx_error own = {0};
     keeper k = {.g = g, .first = g->kept, .err = &own};

@@ -6,6 +6,6 @@
 #include <cfx/graph.h>
 
 /* Copies results that the nodes from g->kept on would change. */
-cfx_status cfxi_keep_apart(cfx_graph *g, cfx_error *err);
+cfx_status cfxi_eval_keep_apart(cfx_graph *g, cfx_error *err);
 
 #endif

@@ -20,8 +20,8 @@ static bool is_called_only(cfx_evaluator *ev, cfx_object *o)
 {
     const cfx_object_kind kind = ev->w->kind(ev->w->ctx, o);
     cfx_callee callee = {0};
-    if (cfxi_node(ev, o) || (kind != CFX_OBJECT_OTHER && kind != CFX_OBJECT_CLASS &&
-                             kind != CFX_OBJECT_MODULE))
+    if (cfxi_eval_node(ev, o) || (kind != CFX_OBJECT_OTHER && kind != CFX_OBJECT_CLASS &&
+                                  kind != CFX_OBJECT_MODULE))
         return false;
     return kind != CFX_OBJECT_OTHER ||
            ev->w->callee(ev->w->ctx, o, &callee, ev->err) == CFX_OK;
@@ -42,11 +42,11 @@ static int is_of_layers(cfx_evaluator *ev, cfx_object *o)
 /* Of a ModuleDict: its keys are what it gives. */
 static bool take_layers(cfx_evaluator *ev, cfx_object *o, cfxi_chosen *c)
 {
-    if (!cfxi_items(ev, o, &c->keys, &c->n))
+    if (!cfxi_eval_items(ev, o, &c->keys, &c->n))
         return false;
-    c->items = cfxi_ev_alloc(ev, (c->n + 1) * sizeof *c->items);
+    c->items = cfxi_eval_ev_alloc(ev, (c->n + 1) * sizeof *c->items);
     for (size_t i = 0; c->items && i < c->n; i++)
-        if (!(c->items[i] = cfxi_item(ev, o, c->keys[i])))
+        if (!(c->items[i] = cfxi_eval_item(ev, o, c->keys[i])))
             return false;
     return c->items != NULL;
 }
@@ -56,11 +56,11 @@ static bool take_pairs(cfx_evaluator *ev, cfx_object *o, cfxi_chosen *c)
 {
     cfx_object **pairs;
     size_t n;
-    if (!cfxi_contents(ev, o, &pairs, &n))
+    if (!cfxi_eval_contents(ev, o, &pairs, &n))
         return false;
     c->n = n / 2;
-    c->keys = cfxi_ev_alloc(ev, (c->n + 1) * sizeof *c->keys);
-    c->items = cfxi_ev_alloc(ev, (c->n + 1) * sizeof *c->items);
+    c->keys = cfxi_eval_ev_alloc(ev, (c->n + 1) * sizeof *c->keys);
+    c->items = cfxi_eval_ev_alloc(ev, (c->n + 1) * sizeof *c->items);
     for (size_t i = 0; c->keys && c->items && i < c->n; i++) {
         c->keys[i] = pairs[2 * i];
         c->items[i] = pairs[2 * i + 1];
@@ -68,10 +68,10 @@ static bool take_pairs(cfx_evaluator *ev, cfx_object *o, cfxi_chosen *c)
     return c->keys && c->items;
 }
 
-bool cfxi_find_chosen(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfxi_chosen *c)
+bool cfxi_eval_find_chosen(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfxi_chosen *c)
 {
     *c = (cfxi_chosen){0};
-    if (cfxi_node(ev, o) || !cfxi_node(ev, key))
+    if (cfxi_eval_node(ev, o) || !cfxi_eval_node(ev, key))
         return true;
     const cfx_object_kind kind = ev->w->kind(ev->w->ctx, o);
     const int layers = is_of_layers(ev, o);
@@ -79,7 +79,7 @@ bool cfxi_find_chosen(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfxi_ch
     if (layers == 2)
         fine = take_layers(ev, o, c);
     else if (layers || kind == CFX_OBJECT_LIST || kind == CFX_OBJECT_TUPLE)
-        fine = cfxi_items(ev, o, &c->items, &c->n);
+        fine = cfxi_eval_items(ev, o, &c->items, &c->n);
     else if (kind == CFX_OBJECT_DICT)
         fine = take_pairs(ev, o, c);
     for (size_t i = 0; fine && i < c->n; i++)
@@ -92,16 +92,17 @@ bool cfxi_find_chosen(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfxi_ch
 static cfx_object *number_at(cfx_evaluator *ev, const cfxi_chosen *c, cfx_object *key)
 {
     const size_t step = c->keys ? 2 : 1;
-    cfx_object **numbers = cfxi_ev_alloc(ev, (step * c->n + 1) * sizeof *numbers);
+    cfx_object **numbers = cfxi_eval_ev_alloc(ev, (step * c->n + 1) * sizeof *numbers);
     for (size_t i = 0; numbers && i < c->n; i++) {
         if (c->keys)
             numbers[2 * i] = c->keys[i];
-        if (!(numbers[step * i + step - 1] = cfxi_int(ev, (int64_t)i)))
+        if (!(numbers[step * i + step - 1] = cfxi_eval_int(ev, (int64_t)i)))
             return NULL;
     }
-    cfx_object *all = numbers ? cfxi_build(ev, c->keys ? CFX_BUILD_DICT : CFX_BUILD_LIST, numbers,
-                                           step * c->n) : NULL;
-    return all ? cfxi_item(ev, all, key) : NULL;
+    cfx_object *all = numbers ? cfxi_eval_build(ev, c->keys ? CFX_BUILD_DICT : CFX_BUILD_LIST,
+                                                numbers, step * c->n)
+                              : NULL;
+    return all ? cfxi_eval_item(ev, all, key) : NULL;
 }
 
 static cfx_object *call_one(cfx_evaluator *ev, choice c);
@@ -109,8 +110,8 @@ static cfx_object *call_one(cfx_evaluator *ev, choice c);
 static cfxi_flow way_this(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
     const choice *c = ctx;
-    *value = cfxi_call(ev, c->of->items[c->i], c->args);
-    return *value ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
+    *value = cfxi_eval_call(ev, c->of->items[c->i], c->args);
+    return *value ? CFXI_FLOW_ON : cfxi_eval_failed_flow(ev);
 }
 
 static cfxi_flow way_later(cfx_evaluator *ev, void *ctx, cfx_object **value)
@@ -118,7 +119,7 @@ static cfxi_flow way_later(cfx_evaluator *ev, void *ctx, cfx_object **value)
     choice next = *(const choice *)ctx;
     next.i++;
     *value = call_one(ev, next);
-    return *value ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
+    return *value ? CFXI_FLOW_ON : cfxi_eval_failed_flow(ev);
 }
 
 /* Calls the i-th, or one behind it. */
@@ -126,16 +127,16 @@ static cfx_object *call_one(cfx_evaluator *ev, choice c)
 {
     cfx_object *value = NULL;
     if (c.i + 1 == c.of->n)
-        return cfxi_call(ev, c.of->items[c.i], c.args);
-    cfx_object *i = cfxi_int(ev, (int64_t)c.i);
-    cfx_object *is = i ? cfxi_compare(ev, CFX_SIGN_EQ, c.number, i) : NULL;
-    if (!is || cfxi_branch(ev, is, way_this, way_later, &c, &value) != CFXI_FLOW_ON)
+        return cfxi_eval_call(ev, c.of->items[c.i], c.args);
+    cfx_object *i = cfxi_eval_int(ev, (int64_t)c.i);
+    cfx_object *is = i ? cfxi_eval_compare(ev, CFX_SIGN_EQ, c.number, i) : NULL;
+    if (!is || cfxi_eval_branch(ev, is, way_this, way_later, &c, &value) != CFXI_FLOW_ON)
         return NULL;
     return value;
 }
 
-cfx_object *cfxi_call_chosen(cfx_evaluator *ev, const cfxi_chosen *c, cfx_object *key,
-                             cfx_call_args args)
+cfx_object *cfxi_eval_call_chosen(cfx_evaluator *ev, const cfxi_chosen *c, cfx_object *key,
+                                  cfx_call_args args)
 {
     choice first = {.of = c, .number = number_at(ev, c, key), .args = args};
     return first.number ? call_one(ev, first) : NULL;

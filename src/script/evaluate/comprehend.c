@@ -37,7 +37,7 @@ static cfxi_flow give(cfx_evaluator *ev, cfx_object *result)
 static cfxi_flow decided(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
     (void)value;
-    return give(ev, cfxi_bool(ev, ((const comprehension *)ctx)->ask == CFXI_ASK_ANY));
+    return give(ev, cfxi_eval_bool(ev, ((const comprehension *)ctx)->ask == CFXI_ASK_ANY));
 }
 
 /* Whether this item ends the question. */
@@ -46,15 +46,15 @@ static cfxi_flow ask_item(cfx_evaluator *ev, const comprehension *c)
     const bool any = c->ask == CFXI_ASK_ANY;
     cfx_object *v = cfxi_eval_raw(ev, c->value);
     if (!v)
-        return cfxi_failed_flow(ev);
+        return cfxi_eval_failed_flow(ev);
     if (c->ask == CFXI_ASK_FIRST)
         return give(ev, v);
-    const cfxi_truth truth = cfxi_truth_of(ev, &v);
+    const cfxi_eval_truth truth = cfxi_eval_truth_of(ev, &v);
     if (truth == CFXI_TRUTH_FAIL)
-        return cfxi_failed_flow(ev);
+        return cfxi_eval_failed_flow(ev);
     if (truth == CFXI_TRUTH_GRAPH)
-        return cfxi_branch(ev, v, any ? decided : cfxi_way_on, any ? cfxi_way_on : decided,
-                           (void *)c, NULL);
+        return cfxi_eval_branch(ev, v, any ? decided : cfxi_eval_way_on,
+                                any ? cfxi_eval_way_on : decided, (void *)c, NULL);
     return (truth == CFXI_TRUE) == any ? decided(ev, (void *)c, NULL) : CFXI_FLOW_ON;
 }
 
@@ -67,9 +67,9 @@ static bool add(cfx_evaluator *ev, const comprehension *c)
     if (!v)
         return false;
     if (key)
-        return cfxi_set_item(ev, c->made, key, v);
+        return cfxi_eval_set_item(ev, c->made, key, v);
     const char *method = c->ast->kind == CFXI_AST_SetComp ? "add" : "append";
-    return cfxi_call_method(ev, c->made, method, cfxi_args(&v, 1)) != NULL;
+    return cfxi_eval_call_method(ev, c->made, method, cfxi_eval_args(&v, 1)) != NULL;
 }
 
 static cfxi_flow filter(cfx_evaluator *ev, const level *at);
@@ -85,19 +85,19 @@ static cfxi_flow filter_rest(cfx_evaluator *ev, void *ctx, cfx_object **value)
 static cfxi_flow filter(cfx_evaluator *ev, const level *at)
 {
     const comprehension *c = at->c;
-    const cfxi_comprehension *g = cfxi_as_comprehension(c->generators.items[at->i]);
+    const cfxi_comprehension *g = cfxi_syntax_as_comprehension(c->generators.items[at->i]);
     level rest = *at;
     while (rest.k < g->ifs.count) {
         cfx_object *test = cfxi_eval(ev, g->ifs.items[rest.k++]);
         if (!test)
-            return cfxi_failed_flow(ev);
-        switch (cfxi_truth_of(ev, &test)) {
+            return cfxi_eval_failed_flow(ev);
+        switch (cfxi_eval_truth_of(ev, &test)) {
         case CFXI_TRUTH_FAIL:
-            return cfxi_failed_flow(ev);
+            return cfxi_eval_failed_flow(ev);
         case CFXI_FALSE:
             return CFXI_FLOW_ON;
         case CFXI_TRUTH_GRAPH:
-            return cfxi_branch(ev, test, filter_rest, cfxi_way_on, &rest, NULL);
+            return cfxi_eval_branch(ev, test, filter_rest, cfxi_eval_way_on, &rest, NULL);
         case CFXI_TRUE:
             break;
         }
@@ -106,13 +106,13 @@ static cfxi_flow filter(cfx_evaluator *ev, const level *at)
         return run_level(ev, c, at->i + 1);
     if (!c->made)
         return ask_item(ev, c);
-    return add(ev, c) ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
+    return add(ev, c) ? CFXI_FLOW_ON : cfxi_eval_failed_flow(ev);
 }
 
 static cfxi_flow round_in_frame(cfx_evaluator *ev, const level *at, cfx_object *item)
 {
-    const cfxi_comprehension *g = cfxi_as_comprehension(at->c->generators.items[at->i]);
-    return cfxi_assign(ev, g->target, item) ? filter(ev, at) : cfxi_failed_flow(ev);
+    const cfxi_comprehension *g = cfxi_syntax_as_comprehension(at->c->generators.items[at->i]);
+    return cfxi_eval_assign(ev, g->target, item) ? filter(ev, at) : cfxi_eval_failed_flow(ev);
 }
 
 static cfxi_flow run_round(cfx_evaluator *ev, void *ctx, cfx_object *item)
@@ -122,7 +122,7 @@ static cfxi_flow run_round(cfx_evaluator *ev, void *ctx, cfx_object *item)
     ev->frame = at->c->frame;
     const cfxi_flow flow = round_in_frame(ev, at, item);
     if (flow == CFXI_FLOW_FAIL || flow == CFXI_FLOW_RAISE)
-        cfxi_note_failure(ev);
+        cfxi_eval_note_failure(ev);
     ev->frame = outside;
     return flow;
 }
@@ -130,7 +130,8 @@ static cfxi_flow run_round(cfx_evaluator *ev, void *ctx, cfx_object *item)
 static cfxi_flow run_level(cfx_evaluator *ev, const comprehension *c, size_t i)
 {
     level at = {.c = c, .i = i};
-    return cfxi_each(ev, cfxi_as_comprehension(c->generators.items[i])->iter, run_round, &at);
+    return cfxi_eval_each(ev, cfxi_syntax_as_comprehension(c->generators.items[i])->iter, run_round,
+                          &at);
 }
 
 static void take_apart(const cfxi_ast *ast, comprehension *c)
@@ -138,55 +139,55 @@ static void take_apart(const cfxi_ast *ast, comprehension *c)
     c->ast = ast;
     switch ((unsigned)ast->kind) {
     case CFXI_AST_DictComp:
-        c->key = cfxi_as_DictComp(ast)->key;
-        c->value = cfxi_as_DictComp(ast)->value;
-        c->generators = cfxi_as_DictComp(ast)->generators;
+        c->key = cfxi_syntax_as_DictComp(ast)->key;
+        c->value = cfxi_syntax_as_DictComp(ast)->value;
+        c->generators = cfxi_syntax_as_DictComp(ast)->generators;
         return;
     case CFXI_AST_SetComp:
-        c->value = cfxi_as_SetComp(ast)->elt;
-        c->generators = cfxi_as_SetComp(ast)->generators;
+        c->value = cfxi_syntax_as_SetComp(ast)->elt;
+        c->generators = cfxi_syntax_as_SetComp(ast)->generators;
         return;
     case CFXI_AST_GeneratorExp:
-        c->value = cfxi_as_GeneratorExp(ast)->elt;
-        c->generators = cfxi_as_GeneratorExp(ast)->generators;
+        c->value = cfxi_syntax_as_GeneratorExp(ast)->elt;
+        c->generators = cfxi_syntax_as_GeneratorExp(ast)->generators;
         return;
     }
-    c->value = cfxi_as_ListComp(ast)->elt;
-    c->generators = cfxi_as_ListComp(ast)->generators;
+    c->value = cfxi_syntax_as_ListComp(ast)->elt;
+    c->generators = cfxi_syntax_as_ListComp(ast)->generators;
 }
 
-cfx_object *cfxi_as_generator(cfx_evaluator *ev, cfx_object *list)
+cfx_object *cfxi_eval_as_generator(cfx_evaluator *ev, cfx_object *list)
 {
-    if (!list || cfxi_pointers_set(&ev->lazy, list, list, ev->allocator))
+    if (!list || cfxi_base_pointers_set(&ev->lazy, list, list, ev->allocator))
         return list;
-    cfxi_nomem(ev->err);
+    cfxi_base_nomem(ev->err);
     return NULL;
 }
 
 /* An asynchronous one is refused. */
 static bool is_plain(cfx_evaluator *ev, const cfx_def *def)
 {
-    return !def->yields || cfxi_fail(ev, def->yields, CFX_E_UNSUPPORTED, "an asynchronous "
-                                     "comprehension cannot be captured; write a plain one");
+    return !def->yields || cfxi_eval_fail(ev, def->yields, CFX_E_UNSUPPORTED, "an asynchronous "
+                                          "comprehension cannot be captured; write a plain one");
 }
 
-cfx_object *cfxi_comprehend(cfx_evaluator *ev, const cfxi_ast *ast)
+cfx_object *cfxi_eval_comprehend(cfx_evaluator *ev, const cfxi_ast *ast)
 {
-    const cfx_def *def = cfxi_def_of(ev->frame->def->script, ast);
+    const cfx_def *def = cfxi_eval_def_of(ev->frame->def->script, ast);
     const cfx_build what = ast->kind == CFXI_AST_DictComp  ? CFX_BUILD_DICT
                            : ast->kind == CFXI_AST_SetComp ? CFX_BUILD_SET
                                                            : CFX_BUILD_LIST;
     comprehension c;
     if (!is_plain(ev, def))
         return NULL;
-    c = (comprehension){.frame = cfxi_frame_new(ev, def, ev->frame, ev->frame->globals)};
+    c = (comprehension){.frame = cfxi_eval_frame_new(ev, def, ev->frame, ev->frame->globals)};
     take_apart(ast, &c);
-    c.made = cfxi_build(ev, what, NULL, 0);
+    c.made = cfxi_eval_build(ev, what, NULL, 0);
     if (!c.frame || !c.made)
         return NULL;
     if (run_level(ev, &c, 0) != CFXI_FLOW_ON)
         return NULL;
-    return ast->kind == CFXI_AST_GeneratorExp ? cfxi_as_generator(ev, c.made) : c.made;
+    return ast->kind == CFXI_AST_GeneratorExp ? cfxi_eval_as_generator(ev, c.made) : c.made;
 }
 
 /* The rounds of a generator that is asked, and what it gives in the end. */
@@ -195,33 +196,34 @@ static cfx_object *run_asked(cfx_evaluator *ev, comprehension *c, const cfxi_seq
 {
     cfxi_frame *f = c->frame;
     level at = {.c = c};
-    cfxi_flow flow = cfxi_go_over(ev, cfxi_as_comprehension(c->generators.items[0])->iter, first,
-                                  run_round, &at);
+    cfxi_flow flow = cfxi_eval_go_over(
+        ev, cfxi_syntax_as_comprehension(c->generators.items[0])->iter, first, run_round, &at);
     if (flow == CFXI_FLOW_ON)
         flow = give(ev, otherwise);
     if (flow != CFXI_FLOW_FAIL)
-        flow = cfxi_settle(ev, f->pendings, flow, CFXI_FLOW_RETURN);
+        flow = cfxi_eval_settle(ev, f->pendings, flow, CFXI_FLOW_RETURN);
     return flow == CFXI_FLOW_ON ? f->result : NULL;
 }
 
-cfx_object *cfxi_ask_generator(cfx_evaluator *ev, const cfxi_ast *ast, cfxi_ask what,
-                               cfx_object *otherwise)
+cfx_object *cfxi_eval_ask_generator(cfx_evaluator *ev, const cfxi_ast *ast, cfxi_ask what,
+                                    cfx_object *otherwise)
 {
-    const cfx_def *def = cfxi_def_of(ev->frame->def->script, ast);
+    const cfx_def *def = cfxi_eval_def_of(ev->frame->def->script, ast);
     cfxi_frame *outside = ev->frame;
     const uint64_t loop = outside->loop;
-    cfxi_sequence *first = cfxi_ev_alloc(ev, sizeof *first);
+    cfxi_sequence *first = cfxi_eval_ev_alloc(ev, sizeof *first);
     comprehension c = {.ask = what};
     take_apart(ast, &c);
     if (!is_plain(ev, def) || !first ||
-        !cfxi_sequence_of(ev, cfxi_as_comprehension(c.generators.items[0])->iter, first))
+        !cfxi_eval_sequence_of(ev, cfxi_syntax_as_comprehension(c.generators.items[0])->iter,
+                               first))
         return NULL;
     if (!loop)  /* what it assigns outside may be read again in its next round */
-        outside->loop = cfxi_start_of(ast);
-    c.frame = cfxi_frame_push(ev, def, outside, outside->globals);
+        outside->loop = cfxi_eval_start_of(ast);
+    c.frame = cfxi_eval_frame_push(ev, def, outside, outside->globals);
     cfx_object *result = c.frame ? run_asked(ev, &c, first, otherwise) : NULL;
     if (c.frame)
-        cfxi_frame_pop(ev);
+        cfxi_eval_frame_pop(ev);
     outside->loop = loop;
     return result;
 }

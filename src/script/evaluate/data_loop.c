@@ -65,7 +65,7 @@ typedef struct attempt {
 
 static bool nomem(cfx_evaluator *ev)
 {
-    cfxi_nomem(ev->err);
+    cfxi_base_nomem(ev->err);
     return false;
 }
 
@@ -74,8 +74,8 @@ static bool nomem(cfx_evaluator *ev)
 static cfx_object *stand_in(cfx_evaluator *ev, const char *name, cfx_object_kind kind,
                             cfx_node **node)
 {
-    *node = cfxi_stand_in(ev, name);
-    return *node && cfxi_note_kind(ev, *node, kind) ? cfxi_proxy(ev, *node) : NULL;
+    *node = cfxi_eval_stand_in(ev, name);
+    return *node && cfxi_eval_note_kind(ev, *node, kind) ? cfxi_eval_proxy(ev, *node) : NULL;
 }
 
 static bool add_stand_in(attempt *a, leaf *l)
@@ -89,7 +89,7 @@ static bool add_stand_ins(attempt *a)
     cfx_evaluator *ev = a->ev;
     cfxi_outlet *outlets = a->merge.outlets.data;
     a->merge.results++;
-    cfxi_pointers_free(&a->stand_ins, ev->allocator);
+    cfxi_base_pointers_free(&a->stand_ins, ev->allocator);
     for (size_t i = 0; i < a->n_leaves; i++) {
         leaf *l = &a->leaves[i];
         if (!l->init)
@@ -97,7 +97,7 @@ static bool add_stand_ins(attempt *a)
         if (!add_stand_in(a, l))
             return false;
         outlets[i].result = l->stand_in;
-        if (!cfxi_pointers_set(&a->stand_ins, l->stand_in, (void *)(i + 1), ev->allocator))
+        if (!cfxi_base_pointers_set(&a->stand_ins, l->stand_in, (void *)(i + 1), ev->allocator))
             return nomem(ev);
     }
     return true;
@@ -114,14 +114,14 @@ static bool bind_places(attempt *a)
             c->start.value = NULL;
             c->start.poison = c->poison;
         } else if (c->value && !c->born) {
-            c->start.value = cfxi_form_value(ev, &a->merge, c->value);
+            c->start.value = cfxi_eval_form_value(ev, &a->merge, c->value);
             if (!c->start.value)
                 return false;
         }
         if (c->items) {
-            c->start.items = cfxi_ev_alloc(ev, (c->before.n + 1) * sizeof *c->start.items);
+            c->start.items = cfxi_eval_ev_alloc(ev, (c->before.n + 1) * sizeof *c->start.items);
             for (size_t k = 0; c->start.items && k < c->before.n; k++) {
-                c->start.items[k] = c->items[k] ? cfxi_form_value(ev, &a->merge, c->items[k])
+                c->start.items[k] = c->items[k] ? cfxi_eval_form_value(ev, &a->merge, c->items[k])
                                                 : c->before.items[k];
                 if (!c->start.items[k])
                     return false;
@@ -129,7 +129,8 @@ static bool bind_places(attempt *a)
             if (!c->start.items)
                 return false;
         }
-        if (!cfxi_place_note(ev, &c->place) || !cfxi_place_write(ev, &c->place, &c->start))
+        if (!cfxi_eval_place_note(ev, &c->place) ||
+            !cfxi_eval_place_write(ev, &c->place, &c->start))
             return false;
     }
     return true;
@@ -148,7 +149,7 @@ static bool forget_own(attempt *a, const cfxi_region *r, bool *changes)
                          !f->captured && f->def->kind == CFXI_DEF_FUNCTION && !c->before.value &&
                          f->def->last_read[c->place.slot] < a->loop->test_end;
         *changes = *changes || !own;
-        if (own && !cfxi_place_write(ev, &c->place, &c->before))
+        if (own && !cfxi_eval_place_write(ev, &c->place, &c->before))
             return false;
     }
     return true;
@@ -160,25 +161,25 @@ static cfx_object *eval_test(attempt *a, bool *changes)
     cfx_evaluator *ev = a->ev;
     if (a->loop->over) {
         cfx_object *in[2] = {a->index, a->count};
-        return cfxi_compare(ev, CFX_SIGN_LT, in[0], in[1]);
+        return cfxi_eval_compare(ev, CFX_SIGN_LT, in[0], in[1]);
     }
-    const cfxi_region *r = cfxi_region_open(ev);
+    const cfxi_region *r = cfxi_eval_region_open(ev);
     cfx_object *t = r ? a->loop->test(ev, a->loop->ctx) : NULL;
     if (!t)
         return NULL;
-    const cfxi_truth truth = cfxi_truth_of(ev, &t);
+    const cfxi_eval_truth truth = cfxi_eval_truth_of(ev, &t);
     if (truth == CFXI_TRUTH_FAIL)
         return NULL;
-    if (!forget_own(a, r, changes) || !cfxi_region_commit(ev))
+    if (!forget_own(a, r, changes) || !cfxi_eval_region_commit(ev))
         return NULL;
-    return truth == CFXI_TRUTH_GRAPH ? t : cfxi_bool(ev, truth == CFXI_TRUE);
+    return truth == CFXI_TRUTH_GRAPH ? t : cfxi_eval_bool(ev, truth == CFXI_TRUE);
 }
 
 static cfxi_flow go_on_if(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
     bool ignored = false;
     *value = eval_test(ctx, &ignored);
-    return *value ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
+    return *value ? CFXI_FLOW_ON : cfxi_eval_failed_flow(ev);
 }
 
 /* At the end of a round of a turned loop: whether there is another. */
@@ -190,12 +191,12 @@ static bool next_go(attempt *a)
     if (a->out.mask == on) {
         a->go_next = eval_test(a, &ignored);
     } else if (!(a->out.mask & on)) {
-        a->go_next = cfxi_bool(ev, false);
+        a->go_next = cfxi_eval_bool(ev, false);
     } else {
-        cfx_object *in[2] = {a->out.code, cfxi_int(ev, CFXI_FLOW_BREAK)};
-        cfx_object *left = in[1] ? cfxi_record(ev, "operator.ge", in, 2) : NULL;
-        if (!left ||
-            cfxi_branch(ev, left, cfxi_way_false, go_on_if, a, &a->go_next) != CFXI_FLOW_ON)
+        cfx_object *in[2] = {a->out.code, cfxi_eval_int(ev, CFXI_FLOW_BREAK)};
+        cfx_object *left = in[1] ? cfxi_eval_record(ev, "operator.ge", in, 2) : NULL;
+        if (!left || cfxi_eval_branch(ev, left, cfxi_eval_way_false, go_on_if, a, &a->go_next) !=
+                         CFXI_FLOW_ON)
             return false;
     }
     return a->go_next != NULL;
@@ -204,21 +205,21 @@ static bool next_go(attempt *a)
 static bool run_round(attempt *a)
 {
     cfx_evaluator *ev = a->ev;
-    const size_t base = cfxi_pendings(ev);
-    cfx_object *item = a->loop->over ? cfxi_sequence_item(ev, a->loop->over, a->index) : NULL;
+    const size_t base = cfxi_eval_pendings(ev);
+    cfx_object *item = a->loop->over ? cfxi_eval_sequence_item(ev, a->loop->over, a->index) : NULL;
     if (a->loop->over && !item)
         return false;
     const cfxi_flow flow = a->loop->round(ev, a->loop->ctx, item);
     if (flow == CFXI_FLOW_FAIL)
         return false;
-    return cfxi_join(ev, base, flow, CFXI_FLOW_CONTINUE, &a->out);
+    return cfxi_eval_join(ev, base, flow, CFXI_FLOW_CONTINUE, &a->out);
 }
 
 /* The index of the next round of a for that is a while. */
 static bool advance(attempt *a)
 {
-    cfx_object *one = cfxi_int(a->ev, 1);
-    a->index = one ? cfxi_binary(a->ev, CFX_SIGN_ADD, a->index, one) : NULL;
+    cfx_object *one = cfxi_eval_int(a->ev, 1);
+    a->index = one ? cfxi_eval_binary(a->ev, CFX_SIGN_ADD, a->index, one) : NULL;
     return a->index != NULL;
 }
 
@@ -227,7 +228,7 @@ static bool evaluate(attempt *a, bool *turn)
 {
     cfx_evaluator *ev = a->ev;
     bool changes = false;
-    a->region = cfxi_region_open(ev);
+    a->region = cfxi_eval_region_open(ev);
     if (!a->region)
         return false;
     if (a->loop->over && !(a->index = stand_in(ev, "i", CFX_OBJECT_INT, &a->index_node)))
@@ -238,7 +239,7 @@ static bool evaluate(attempt *a, bool *turn)
     if (!add_stand_ins(a) || !bind_places(a))
         return false;
     a->test = a->turned ? a->go : a->loop->over ? a->index : eval_test(a, &changes);
-    if (!a->test || !(a->body = cfxi_stand_in(ev, "region")) || !run_round(a))
+    if (!a->test || !(a->body = cfxi_eval_stand_in(ev, "region")) || !run_round(a))
         return false;
     const uint32_t exits = a->out.mask & ~(1u << CFXI_FLOW_ON);
     const bool wrong = a->guessed && exits != a->exits;
@@ -247,8 +248,9 @@ static bool evaluate(attempt *a, bool *turn)
     a->exits = wrong ? exits : a->exits | exits;
     a->guessed = false;
     if (*turn)
-        return cfxi_region_close(ev);
-    return (!a->turned || ((!a->loop->over || advance(a)) && next_go(a))) && cfxi_region_close(ev);
+        return cfxi_eval_region_close(ev);
+    return (!a->turned || ((!a->loop->over || advance(a)) && next_go(a))) &&
+           cfxi_eval_region_close(ev);
 }
 
 /* ---- what it changed ----------------------------------------------------------------------- */
@@ -257,9 +259,9 @@ static bool evaluate(attempt *a, bool *turn)
 static size_t *places_of_changes(attempt *a)
 {
     const cfxi_region *r = a->region;
-    size_t *of = cfxi_ev_alloc(a->ev, (r->n + 1) * sizeof *of);
+    size_t *of = cfxi_eval_ev_alloc(a->ev, (r->n + 1) * sizeof *of);
     for (size_t i = 0; of && i < a->n_places; i++) {
-        const cfxi_change *c = cfxi_region_change(r, &a->places[i].place);
+        const cfxi_change *c = cfxi_eval_region_change(r, &a->places[i].place);
         if (c)
             of[c - r->changes] = i + 1;
     }
@@ -271,7 +273,7 @@ static carried *new_place(attempt *a, const cfxi_change *c)
 {
     if (a->n_places == a->capacity) {
         const size_t capacity = a->capacity ? 2 * a->capacity : 8;
-        carried *more = cfxi_ev_alloc(a->ev, capacity * sizeof *more);
+        carried *more = cfxi_eval_ev_alloc(a->ev, capacity * sizeof *more);
         if (!more)
             return NULL;
         if (a->n_places > 0)
@@ -293,12 +295,13 @@ static bool poison_place(attempt *a, carried *c, const cfxi_state *after, const 
 {
     cfx_evaluator *ev = a->ev;
     if (c->place.kind != CFXI_PLACE_LOCAL) {
-        cfxi_fail(ev, a->loop->at, CFX_E_TYPE, "'%s' is a %s before this loop, whose end depends "
-                  "on data, and a %s after a round; give it the same type before", name_of(c),
-                  m->why.type[0], m->why.type[1]);
+        cfxi_eval_fail(ev, a->loop->at, CFX_E_TYPE,
+                       "'%s' is a %s before this loop, whose end depends "
+                       "on data, and a %s after a round; give it the same type before",
+                       name_of(c), m->why.type[0], m->why.type[1]);
         return false;
     }
-    cfxi_poison *p = cfxi_ev_alloc(ev, sizeof *p);
+    cfxi_poison *p = cfxi_eval_ev_alloc(ev, sizeof *p);
     if (!p)
         return false;
     *p = m->why;
@@ -314,7 +317,7 @@ static bool poison_place(attempt *a, carried *c, const cfxi_state *after, const 
 /* A variable that a round may leave unbound: that matters to who reads it. */
 static bool poison_unbound(attempt *a, carried *c, const cfxi_state *after)
 {
-    cfxi_poison *p = cfxi_ev_alloc(a->ev, sizeof *p);
+    cfxi_poison *p = cfxi_eval_ev_alloc(a->ev, sizeof *p);
     if (!p)
         return false;
     *p = (cfxi_poison){.why = CFXI_POISON_ONE_SIDE, .line = {c->before.line, c->before.line}};
@@ -348,11 +351,13 @@ static bool follow_value(attempt *a, cfxi_merge *m, carried *c, const cfxi_state
     if (!to && c->place.kind == CFXI_PLACE_LOCAL)
         return poison_unbound(a, c, after);
     if ((!c->born && !from) || !to) {
-        cfxi_fail(a->ev, a->loop->at, CFX_E_UNSUPPORTED, "'%s' is bound or deleted in a loop whose "
-                  "end depends on data; bind it before the loop", name_of(c));
+        cfxi_eval_fail(a->ev, a->loop->at, CFX_E_UNSUPPORTED,
+                       "'%s' is bound or deleted in a loop whose "
+                       "end depends on data; bind it before the loop",
+                       name_of(c));
         return false;
     }
-    const cfxi_merged done = cfxi_merge_values(m, from, to, &c->value);
+    const cfxi_merged done = cfxi_eval_merge_values(m, from, to, &c->value);
     return done == CFXI_MERGED_NOT ? poison_place(a, c, after, m) : done == CFXI_MERGED;
 }
 
@@ -365,7 +370,7 @@ static bool follow_contents(attempt *a, cfxi_merge *m, carried *c, const cfxi_st
     const size_t outlets = m->outlets.size;
     bool same = !c->growing && !c->before.value && !after->value && after->n == c->before.n &&
                 kind != CFX_OBJECT_SET;
-    cfxi_form **items = same ? cfxi_ev_alloc(ev, (after->n + 1) * sizeof *items) : NULL;
+    cfxi_form **items = same ? cfxi_eval_ev_alloc(ev, (after->n + 1) * sizeof *items) : NULL;
     if (same && !items)
         return false;
     for (size_t i = 0; same && i < after->n; i++) {
@@ -374,8 +379,8 @@ static bool follow_contents(attempt *a, cfxi_merge *m, carried *c, const cfxi_st
                    c->start.items[i] == after->items[i];
             continue;
         }
-        const cfxi_merged done = cfxi_merge_values(m, c->start.items[i], after->items[i],
-                                                   &items[i]);
+        const cfxi_merged done = cfxi_eval_merge_values(m, c->start.items[i], after->items[i],
+                                                        &items[i]);
         if (done == CFXI_MERGED_FAIL)
             return false;
         same = done == CFXI_MERGED;
@@ -383,19 +388,22 @@ static bool follow_contents(attempt *a, cfxi_merge *m, carried *c, const cfxi_st
     c->items = items;
     if (same)
         return true;
-    cfxi_merge_take_back(m, outlets);
+    cfxi_eval_merge_take_back(m, outlets);
     c->items = NULL;
     if (kind != CFX_OBJECT_LIST) {
-        cfxi_fail(ev, a->loop->at, CFX_E_UNSUPPORTED, "a %s gets other keys, or values of other "
-                  "types, in a loop whose end depends on data; give it its keys before, or use "
-                  "tensors and lists", keyed ? "dict" : "set");
+        cfxi_eval_fail(
+            ev, a->loop->at, CFX_E_UNSUPPORTED,
+            "a %s gets other keys, or values of other "
+            "types, in a loop whose end depends on data; give it its keys before, or use "
+            "tensors and lists",
+            keyed ? "dict" : "set");
         return false;
     }
     a->again = a->again || !c->growing;
-    cfx_object *from = c->growing ? c->start.value : cfxi_whole_list(ev, &c->before);
-    cfx_object *to = cfxi_whole_list(ev, after);
+    cfx_object *from = c->growing ? c->start.value : cfxi_eval_whole_list(ev, &c->before);
+    cfx_object *to = cfxi_eval_whole_list(ev, after);
     c->growing = true;
-    c->value = from && to ? cfxi_merge_outlet(m, from, to, CFX_OBJECT_LIST) : NULL;
+    c->value = from && to ? cfxi_eval_merge_outlet(m, from, to, CFX_OBJECT_LIST) : NULL;
     return c->value != NULL;
 }
 
@@ -423,12 +431,12 @@ static bool take_leaves(attempt *a, cfxi_merge *m, const char *const *names)
 {
     cfx_evaluator *ev = a->ev;
     cfxi_outlet *outlets = m->outlets.data;
-    leaf *leaves = cfxi_ev_alloc(ev, (m->outlets.size + 1) * sizeof *leaves);
+    leaf *leaves = cfxi_eval_ev_alloc(ev, (m->outlets.size + 1) * sizeof *leaves);
     if (!leaves)
         return false;
     for (size_t i = 0; i < m->outlets.size; i++) {
         const size_t was = outlets[i].a
-                           ? (uintptr_t)cfxi_pointers_get(&a->stand_ins, outlets[i].a) : 0;
+                           ? (uintptr_t)cfxi_base_pointers_get(&a->stand_ins, outlets[i].a) : 0;
         leaves[i] = (leaf){.init = outlets[i].a, .next = outlets[i].b, .kind = outlets[i].kind,
                            .name = names[i]};
         if (was) {
@@ -446,7 +454,7 @@ static bool take_leaves(attempt *a, cfxi_merge *m, const char *const *names)
                                count_given(a->leaves, a->n_leaves);
     a->leaves = leaves;
     a->n_leaves = m->outlets.size;
-    cfxi_merge_end(&a->merge);
+    cfxi_eval_merge_end(&a->merge);
     a->merge = *m;
     a->merge.always = NULL;
     return true;
@@ -469,12 +477,12 @@ static loop_memory *memory_of(cfx_evaluator *ev, const cfxi_loop *loop)
     uintptr_t key = (uintptr_t)loop->at;
     for (const cfxi_frame *f = ev->frame->caller; f; f = f->caller)
         key = key * 31 + (uintptr_t)f->at;
-    loop_memory *memory = cfxi_pointers_get(&ev->loops, (const void *)key);
-    if (memory || !(memory = cfxi_ev_alloc(ev, sizeof *memory)))
+    loop_memory *memory = cfxi_base_pointers_get(&ev->loops, (const void *)key);
+    if (memory || !(memory = cfxi_eval_ev_alloc(ev, sizeof *memory)))
         return memory;
-    if (cfxi_pointers_set(&ev->loops, (const void *)key, memory, ev->allocator))
+    if (cfxi_base_pointers_set(&ev->loops, (const void *)key, memory, ev->allocator))
         return memory;
-    cfxi_nomem(ev->err);
+    cfxi_base_nomem(ev->err);
     return NULL;
 }
 
@@ -482,7 +490,7 @@ static bool remember(const attempt *a)
 {
     loop_memory *memory = a->memory;
     *memory = (loop_memory){.turned = a->turned, .exits = a->exits, .known = true};
-    memory->slots = cfxi_ev_alloc(a->ev, (a->n_places + 1) * sizeof *memory->slots);
+    memory->slots = cfxi_eval_ev_alloc(a->ev, (a->n_places + 1) * sizeof *memory->slots);
     for (size_t i = 0; memory->slots && i < a->n_places; i++) {
         const cfxi_place *p = &a->places[i].place;
         if (p->kind == CFXI_PLACE_LOCAL && p->frame == a->ev->frame && a->places[i].value)
@@ -493,7 +501,7 @@ static bool remember(const attempt *a)
 
 static bool can_be_foreseen(cfx_evaluator *ev, cfx_object *o)
 {
-    if (cfxi_node(ev, o))
+    if (cfxi_eval_node(ev, o))
         return true;
     const cfx_object_kind kind = ev->w->kind(ev->w->ctx, o);
     return kind == CFX_OBJECT_INT || kind == CFX_OBJECT_FLOAT || kind == CFX_OBJECT_BOOL;
@@ -503,18 +511,18 @@ static bool can_be_foreseen(cfx_evaluator *ev, cfx_object *o)
 static bool carry(attempt *a, uint32_t slot, bool *seen)
 {
     cfx_evaluator *ev = a->ev;
-    if (seen[slot] || cfxi_slot_is_dead(ev->frame, slot, cfxi_start_of(a->loop->at)))
+    if (seen[slot] || cfxi_eval_slot_is_dead(ev->frame, slot, cfxi_eval_start_of(a->loop->at)))
         return true;
     seen[slot] = true;
     cfxi_change c = {.place = {.kind = CFXI_PLACE_LOCAL, .frame = ev->frame, .slot = slot}};
-    if (!cfxi_place_read(ev, &c.place, &c.before))
+    if (!cfxi_eval_place_read(ev, &c.place, &c.before))
         return false;
-    cfx_object *value = c.before.value ? cfxi_current(ev, c.before.value) : NULL;
+    cfx_object *value = c.before.value ? cfxi_eval_current(ev, c.before.value) : NULL;
     if (!value || !can_be_foreseen(ev, value))
         return true;
     carried *place = new_place(a, &c);
-    const cfx_object_kind kind = cfxi_kind(ev, value);
-    if (!place || !(place->value = cfxi_merge_outlet(&a->merge, value, NULL, kind)))
+    const cfx_object_kind kind = cfxi_eval_kind(ev, value);
+    if (!place || !(place->value = cfxi_eval_merge_outlet(&a->merge, value, NULL, kind)))
         return false;
     a->leaves[a->n_leaves++] = (leaf){.init = value, .kind = kind, .name = name_of(place)};
     a->foreseen = true;
@@ -527,12 +535,12 @@ static bool foresee(attempt *a)
 {
     cfx_evaluator *ev = a->ev;
     const cfx_def *def = ev->frame->def;
-    const uint64_t start = cfxi_start_of(a->loop->at), end = cfxi_end_of(a->loop->at);
-    bool *seen = cfxi_ev_alloc(ev, def->n_locals + 1);
-    a->leaves = seen ? cfxi_ev_alloc(ev, (def->n_locals + 1) * sizeof *a->leaves) : NULL;
+    const uint64_t start = cfxi_eval_start_of(a->loop->at), end = cfxi_eval_end_of(a->loop->at);
+    bool *seen = cfxi_eval_ev_alloc(ev, def->n_locals + 1);
+    a->leaves = seen ? cfxi_eval_ev_alloc(ev, (def->n_locals + 1) * sizeof *a->leaves) : NULL;
     if (!a->leaves)
         return false;
-    for (size_t i = cfxi_first_write(def, start);
+    for (size_t i = cfxi_eval_first_write(def, start);
          i < def->n_writes && def->writes[i].place < end; i++)
         if (!carry(a, def->writes[i].slot, seen))
             return false;
@@ -549,8 +557,8 @@ static bool came_true(const attempt *a)
     for (size_t i = 0; i < a->n_leaves; i++) {
         const leaf *l = &a->leaves[i];
         if (l->init && (l->next == l->stand_in ||
-                        (!cfxi_node(a->ev, l->init) && l->next && !cfxi_node(a->ev, l->next) &&
-                         w->equal(w->ctx, l->init, l->next))))
+                        (!cfxi_eval_node(a->ev, l->init) && l->next &&
+                         !cfxi_eval_node(a->ev, l->next) && w->equal(w->ctx, l->init, l->next))))
             return false;
     }
     return true;
@@ -561,7 +569,7 @@ static bool name_outlets(cfx_evaluator *ev, cfxi_vec *names, size_t from, size_t
                          const char *name)
 {
     names->size = from;
-    if (!cfxi_vec_reserve(names, to - from, sizeof name, ev->allocator))
+    if (!cfxi_base_vec_reserve(names, to - from, sizeof name, ev->allocator))
         return nomem(ev);
     for (size_t i = from; i < to; i++)
         ((const char **)names->data)[names->size++] = name;
@@ -576,16 +584,16 @@ static bool follow(attempt *a)
     cfxi_vec names = {0};  /* of const char * */
     cfxi_merge m;
     const size_t *places = places_of_changes(a);
-    const uint64_t here = cfxi_start_of(a->loop->at);
+    const uint64_t here = cfxi_eval_start_of(a->loop->at);
     bool fine = places != NULL;
-    cfxi_merge_begin(&m, ev);
+    cfxi_eval_merge_begin(&m, ev);
     m.always = &a->stand_ins;
     m.in_b = r;
     for (size_t i = 0; fine && i < r->n; i++) {
         const cfxi_change *change = &r->changes[i];
         carried *c = places[i] ? &a->places[places[i] - 1] : NULL;
         const size_t from = m.outlets.size;
-        if (!c && (!changed(change) || cfxi_place_is_dead(ev, &change->place, here)))
+        if (!c && (!changed(change) || cfxi_eval_place_is_dead(ev, &change->place, here)))
             continue;  /* nobody reads it, in another round or afterwards */
         if (!c && !(c = new_place(a, change)))
             fine = false;
@@ -596,13 +604,13 @@ static bool follow(attempt *a)
     }
     if (fine && a->out.result) {
         const size_t from = m.outlets.size;
-        fine = cfxi_merge_values(&m, NULL, a->out.result, &a->result) == CFXI_MERGED &&
+        fine = cfxi_eval_merge_values(&m, NULL, a->out.result, &a->result) == CFXI_MERGED &&
                name_outlets(ev, &names, from, m.outlets.size, "result");
     }
     fine = fine && take_leaves(a, &m, names.data);
     if (!fine)
-        cfxi_merge_end(&m);
-    cfxi_vec_free(&names, sizeof(const char *), ev->allocator);
+        cfxi_eval_merge_end(&m);
+    cfxi_base_vec_free(&names, sizeof(const char *), ev->allocator);
     return fine;
 }
 
@@ -626,17 +634,17 @@ static bool states_of(attempt *a, states *s, cfx_object *index_init)
 {
     cfx_evaluator *ev = a->ev;
     const size_t most = a->n_leaves + 4;
-    *s = (states){.nodes = cfxi_ev_alloc(ev, most * sizeof *s->nodes),
-                  .init = cfxi_ev_alloc(ev, most * sizeof *s->init),
-                  .next = cfxi_ev_alloc(ev, most * sizeof *s->next),
-                  .out = cfxi_ev_alloc(ev, most * sizeof *s->out)};
+    *s = (states){.nodes = cfxi_eval_ev_alloc(ev, most * sizeof *s->nodes),
+                  .init = cfxi_eval_ev_alloc(ev, most * sizeof *s->init),
+                  .next = cfxi_eval_ev_alloc(ev, most * sizeof *s->next),
+                  .out = cfxi_eval_ev_alloc(ev, most * sizeof *s->out)};
     if (!s->nodes || !s->init || !s->next || !s->out)
         return false;
     if (a->turned) {
-        cfx_object *zero = cfxi_int(ev, 0);
+        cfx_object *zero = cfxi_eval_int(ev, 0);
         cfx_object *code = a->out.code;
         if (!code && a->exits)
-            code = cfxi_int(ev, a->out.mask & 1 ? 0 : a->out.mask & 1u << CFXI_FLOW_BREAK
+            code = cfxi_eval_int(ev, a->out.mask & 1 ? 0 : a->out.mask & 1u << CFXI_FLOW_BREAK
                                 ? CFXI_FLOW_BREAK : CFXI_FLOW_RETURN);
         if (!zero || (a->exits && !code))
             return false;
@@ -669,24 +677,24 @@ static bool write_places(attempt *a)
         const bool unbound = c->place.kind == CFXI_PLACE_LOCAL && !c->before.value &&
                              (!c->value || !a->loop->runs);
         if (c->poison || unbound) {
-            cfxi_poison *p = cfxi_ev_alloc(ev, sizeof *p);
+            cfxi_poison *p = cfxi_eval_ev_alloc(ev, sizeof *p);
             if (!p)
                 return false;
             *p = (cfxi_poison){.why = CFXI_POISON_LOOP,
                                .line = {a->loop->at->line, a->loop->at->line}};
             s = (cfxi_state){.poison = c->poison ? c->poison : p};
-        } else if (c->value && !(s.value = cfxi_form_value(ev, &a->merge, c->value))) {
+        } else if (c->value && !(s.value = cfxi_eval_form_value(ev, &a->merge, c->value))) {
             return false;
         }
         for (size_t k = 0; c->items && k < s.n; k++) {
-            if (k == 0 && !(s.items = cfxi_ev_alloc(ev, (s.n + 1) * sizeof *s.items)))
+            if (k == 0 && !(s.items = cfxi_eval_ev_alloc(ev, (s.n + 1) * sizeof *s.items)))
                 return false;
-            s.items[k] = c->items[k] ? cfxi_form_value(ev, &a->merge, c->items[k])
+            s.items[k] = c->items[k] ? cfxi_eval_form_value(ev, &a->merge, c->items[k])
                                      : c->before.items[k];
             if (!s.items[k])
                 return false;
         }
-        if (!cfxi_place_note(ev, &c->place) || !cfxi_place_write(ev, &c->place, &s))
+        if (!cfxi_eval_place_note(ev, &c->place) || !cfxi_eval_place_write(ev, &c->place, &s))
             return false;
     }
     return true;
@@ -706,23 +714,23 @@ static bool build(attempt *a, cfx_object *index_init)
         body.first = a->region->marker;
     if (counted && cfx_graph_erase(ev->g, a->body, ev->err) != CFX_OK)
         return false;
-    if (!cfxi_make_loop(ev, counted ? a->count : NULL, counted ? NULL : &test, &body, s.init, s.n,
-                        s.out))
+    if (!cfxi_eval_make_loop(ev, counted ? a->count : NULL, counted ? NULL : &test, &body, s.init,
+                             s.n, s.out))
         return false;
     cfxi_outlet *outlets = a->merge.outlets.data;
     const size_t own = s.n - a->n_leaves;
     a->merge.results++;
     for (size_t i = 0; i < a->n_leaves; i++) {
         outlets[i].result = s.out[own + i];
-        if (!cfxi_note_kind(ev, cfxi_node(ev, outlets[i].result), a->leaves[i].kind))
+        if (!cfxi_eval_note_kind(ev, cfxi_eval_node(ev, outlets[i].result), a->leaves[i].kind))
             return false;
     }
     if (a->turned && a->exits) {
         a->out.code = s.out[1];
-        if (!cfxi_note_kind(ev, cfxi_node(ev, a->out.code), CFX_OBJECT_INT))
+        if (!cfxi_eval_note_kind(ev, cfxi_eval_node(ev, a->out.code), CFX_OBJECT_INT))
             return false;
     }
-    if (a->result && !(a->out.result = cfxi_form_value(ev, &a->merge, a->result)))
+    if (a->result && !(a->out.result = cfxi_eval_form_value(ev, &a->merge, a->result)))
         return false;
     return write_places(a);
 }
@@ -739,9 +747,10 @@ static cfxi_flow bind_born(cfx_evaluator *ev, void *ctx, cfx_object **value)
         cfxi_state s = c->before;
         if (!c->born || c->poison || !c->value)
             continue;
-        s.value = cfxi_form_value(ev, &a->merge, c->value);
+        s.value = cfxi_eval_form_value(ev, &a->merge, c->value);
         s.line = a->loop->at->line;
-        if (!s.value || !cfxi_place_note(ev, &c->place) || !cfxi_place_write(ev, &c->place, &s))
+        if (!s.value || !cfxi_eval_place_note(ev, &c->place) ||
+            !cfxi_eval_place_write(ev, &c->place, &s))
             return CFXI_FLOW_FAIL;
     }
     return CFXI_FLOW_ON;
@@ -753,8 +762,8 @@ static cfxi_flow after(attempt *a)
     const cfxi_outcome out = {.mask = 1u << CFXI_FLOW_ON | a->exits, .code = a->out.code,
                               .result = a->out.result};
     if (!has_else(a))
-        return cfxi_resume(a->ev, &out, CFXI_FLOW_BREAK);
-    return cfxi_resume_with(a->ev, &out, CFXI_FLOW_ON, a->loop->runs ? NULL : bind_born, a);
+        return cfxi_eval_resume(a->ev, &out, CFXI_FLOW_BREAK);
+    return cfxi_eval_resume_with(a->ev, &out, CFXI_FLOW_ON, a->loop->runs ? NULL : bind_born, a);
 }
 
 /* Whether a turned loop has a first round. */
@@ -762,7 +771,7 @@ static bool first_go(attempt *a, cfx_object **index_init)
 {
     cfx_evaluator *ev = a->ev;
     bool ignored = false;
-    *index_init = cfxi_int(ev, 0);
+    *index_init = cfxi_eval_int(ev, 0);
     if (!*index_init)
         return false;
     a->index = *index_init;
@@ -775,10 +784,10 @@ static bool start_over(attempt *a)
 {
     a->again = true;
     a->n_places = a->n_leaves = 0;
-    cfxi_merge_end(&a->merge);
-    cfxi_merge_begin(&a->merge, a->ev);
-    cfxi_pointers_free(&a->stand_ins, a->ev->allocator);
-    return cfxi_erase_from(a->ev, a->region->marker);
+    cfxi_eval_merge_end(&a->merge);
+    cfxi_eval_merge_begin(&a->merge, a->ev);
+    cfxi_base_pointers_free(&a->stand_ins, a->ev->allocator);
+    return cfxi_eval_erase_from(a->ev, a->region->marker);
 }
 
 /* ... as a loop that is turned; or not, if it looked as if it had to be. */
@@ -792,15 +801,16 @@ static bool turn_loop(attempt *a, cfx_object **index_init)
 static cfxi_flow failed(cfx_evaluator *ev, const cfxi_loop *loop)
 {
     if (ev->raised)
-        cfxi_fail(ev, loop->at, CFX_E_UNSUPPORTED, "the head of this loop, whose end depends on "
-                  "data, raises; check before the loop");
+        cfxi_eval_fail(ev, loop->at, CFX_E_UNSUPPORTED,
+                       "the head of this loop, whose end depends on "
+                       "data, raises; check before the loop");
     ev->raised = NULL;
     return CFXI_FLOW_FAIL;
 }
 
 static bool begin(attempt *a, cfx_object **index_init)
 {
-    if (a->loop->over && !(a->count = cfxi_sequence_count(a->ev, a->loop->over)))
+    if (a->loop->over && !(a->count = cfxi_eval_sequence_count(a->ev, a->loop->over)))
         return false;
     a->memory = memory_of(a->ev, a->loop);
     if (!a->memory)
@@ -813,13 +823,13 @@ static bool begin(attempt *a, cfx_object **index_init)
 
 enum { MOST_ATTEMPTS = 40 };
 
-cfxi_flow cfxi_loop_run(cfx_evaluator *ev, const cfxi_loop *loop)
+cfxi_flow cfxi_eval_loop_run(cfx_evaluator *ev, const cfxi_loop *loop)
 {
     attempt a = {.ev = ev, .loop = loop};
     cfx_object *index_init = NULL;
     bool turn = false;
     int tries = 0;
-    cfxi_merge_begin(&a.merge, ev);
+    cfxi_eval_merge_begin(&a.merge, ev);
     bool fine = begin(&a, &index_init);
     do {
         a.again = false;
@@ -829,17 +839,18 @@ cfxi_flow cfxi_loop_run(cfx_evaluator *ev, const cfxi_loop *loop)
         else if (fine && (fine = follow(&a)) && a.foreseen && !came_true(&a))
             fine = start_over(&a);
         else if (fine && a.again)
-            fine = cfxi_erase_from(ev, a.region->marker);
+            fine = cfxi_eval_erase_from(ev, a.region->marker);
         a.foreseen = a.foreseen && turn;
         if (fine && a.again && ++tries > MOST_ATTEMPTS) {
-            cfxi_fail(ev, loop->at, CFX_E_UNSUPPORTED, "what this loop carries from round to round "
-                      "does not settle; give its variables their types before the loop");
+            cfxi_eval_fail(ev, loop->at, CFX_E_UNSUPPORTED,
+                           "what this loop carries from round to round "
+                           "does not settle; give its variables their types before the loop");
             fine = false;
         }
     } while (fine && a.again);
     fine = fine && remember(&a) && build(&a, index_init);
     const cfxi_flow flow = fine ? after(&a) : failed(ev, loop);
-    cfxi_merge_end(&a.merge);
-    cfxi_pointers_free(&a.stand_ins, ev->allocator);
+    cfxi_eval_merge_end(&a.merge);
+    cfxi_base_pointers_free(&a.stand_ins, ev->allocator);
     return flow;
 }

@@ -7,16 +7,16 @@
  */
 #include "evaluate_impl.h"
 
-bool cfxi_push(cfx_evaluator *ev, cfxi_objects *list, cfx_object *o)
+bool cfxi_eval_push(cfx_evaluator *ev, cfxi_objects *list, cfx_object *o)
 {
     if (list->n == list->capacity) {
         const size_t capacity = list->capacity ? 2 * list->capacity : 8;
-        cfx_object **more = cfxi_ev_alloc(ev, capacity * sizeof *more);
+        cfx_object **more = cfxi_eval_ev_alloc(ev, capacity * sizeof *more);
         if (!more)
             return false;
         if (list->n > 0)
             memcpy(more, list->items, list->n * sizeof *more);
-        cfxi_arena_free(&ev->arena, list->items, list->capacity * sizeof *more);
+        cfxi_base_arena_free(&ev->arena, list->items, list->capacity * sizeof *more);
         list->items = more;
         list->capacity = capacity;
     }
@@ -27,7 +27,7 @@ bool cfxi_push(cfx_evaluator *ev, cfxi_objects *list, cfx_object *o)
 static bool push_all(cfx_evaluator *ev, cfxi_objects *list, cfx_object **items, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (!cfxi_push(ev, list, items[i]))
+        if (!cfxi_eval_push(ev, list, items[i]))
             return false;
     }
     return true;
@@ -47,7 +47,7 @@ static bool join(cfx_evaluator *ev, pieces *p, cfx_object *piece)
 {
     cfx_object *both[] = {p->joined, piece};
     if (piece)
-        p->joined = p->joined ? cfxi_record(ev, p->join, both, 2) : piece;
+        p->joined = p->joined ? cfxi_eval_record(ev, p->join, both, 2) : piece;
     return piece && p->joined;
 }
 
@@ -56,7 +56,7 @@ static bool flush(cfx_evaluator *ev, pieces *p)
 {
     if (p->known.n == 0)
         return true;
-    const bool done = join(ev, p, cfxi_build(ev, p->what, p->known.items, p->known.n));
+    const bool done = join(ev, p, cfxi_eval_build(ev, p->what, p->known.items, p->known.n));
     p->known = (cfxi_objects){0};
     return done;
 }
@@ -64,7 +64,7 @@ static bool flush(cfx_evaluator *ev, pieces *p)
 static cfx_object *finish(cfx_evaluator *ev, pieces *p)
 {
     if (!p->joined)
-        return cfxi_build(ev, p->what, p->known.items, p->known.n);
+        return cfxi_eval_build(ev, p->what, p->known.items, p->known.n);
     return flush(ev, p) ? p->joined : NULL;
 }
 
@@ -77,13 +77,13 @@ static bool add_star(cfx_evaluator *ev, pieces *p, const cfxi_ast *value)
     size_t n;
     if (!v)
         return false;
-    cfxi_at(ev, value);
-    v = cfxi_current(ev, v);
-    if (cfxi_node(ev, v) && p->join) {
+    cfxi_eval_at(ev, value);
+    v = cfxi_eval_current(ev, v);
+    if (cfxi_eval_node(ev, v) && p->join) {
         const char *make = p->what == CFX_BUILD_LIST ? "builtins.list" : "builtins.tuple";
-        return flush(ev, p) && join(ev, p, cfxi_record(ev, make, &v, 1));
+        return flush(ev, p) && join(ev, p, cfxi_eval_record(ev, make, &v, 1));
     }
-    return cfxi_items(ev, v, &items, &n) && push_all(ev, &p->known, items, n);
+    return cfxi_eval_items(ev, v, &items, &n) && push_all(ev, &p->known, items, n);
 }
 
 /* Containers hold what the program put in: a list that is growing stays itself in them. */
@@ -92,8 +92,8 @@ static bool add_items(cfx_evaluator *ev, pieces *p, cfxi_ast_list list)
     for (size_t i = 0; i < list.count; i++) {
         const cfxi_ast *item = list.items[i];
         const bool fine = item->kind == CFXI_AST_Starred
-                              ? add_star(ev, p, cfxi_as_Starred(item)->value)
-                              : cfxi_push(ev, &p->known, cfxi_eval_raw(ev, item));
+                              ? add_star(ev, p, cfxi_syntax_as_Starred(item)->value)
+                              : cfxi_eval_push(ev, &p->known, cfxi_eval_raw(ev, item));
         if (!fine)
             return false;
     }
@@ -111,36 +111,38 @@ bool cfxi_eval_list(cfx_evaluator *ev, cfxi_ast_list list, bool may_join, cfxi_o
     if (!flush(ev, &p))
         return false;
     *out = (cfxi_objects){0};
-    return cfxi_push(ev, out, p.joined);
+    return cfxi_eval_push(ev, out, p.joined);
 }
 
-cfx_object *cfxi_display(cfx_evaluator *ev, const cfxi_ast *node, cfxi_ast_list elts,
-                         cfx_build what)
+cfx_object *cfxi_eval_display(cfx_evaluator *ev, const cfxi_ast *node, cfxi_ast_list elts,
+                              cfx_build what)
 {
     pieces p = {.what = what, .join = what == CFX_BUILD_SET ? NULL : "operator.add"};
     if (!add_items(ev, &p, elts))
         return NULL;
-    cfxi_at(ev, node);
+    cfxi_eval_at(ev, node);
     return finish(ev, &p);
 }
 
 /* ---- dicts --------------------------------------------------------------------------------- */
 
-bool cfxi_mapping(cfx_evaluator *ev, cfx_object *o, cfxi_objects *out)
+bool cfxi_eval_mapping(cfx_evaluator *ev, cfx_object *o, cfxi_objects *out)
 {
     cfx_object **items;
     size_t n;
-    o = cfxi_current(ev, o);
-    if (cfxi_node(ev, o))
-        return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "the keys of this value are known only when "
-                         "the program runs, and ** needs them now; pass a dict that is known");
+    o = cfxi_eval_current(ev, o);
+    if (cfxi_eval_node(ev, o))
+        return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
+                              "the keys of this value are known only when "
+                              "the program runs, and ** needs them now; pass a dict that is known");
     if (ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_DICT)
-        return cfxi_contents(ev, o, &items, &n) && push_all(ev, out, items, n);
-    cfx_object *keys = cfxi_call_method(ev, o, "keys", cfxi_args(NULL, 0));
-    if (!keys || !cfxi_items(ev, keys, &items, &n))
+        return cfxi_eval_contents(ev, o, &items, &n) && push_all(ev, out, items, n);
+    cfx_object *keys = cfxi_eval_call_method(ev, o, "keys", cfxi_eval_args(NULL, 0));
+    if (!keys || !cfxi_eval_items(ev, keys, &items, &n))
         return false;
     for (size_t i = 0; i < n; i++) {
-        if (!cfxi_push(ev, out, items[i]) || !cfxi_push(ev, out, cfxi_item(ev, o, items[i])))
+        if (!cfxi_eval_push(ev, out, items[i]) ||
+            !cfxi_eval_push(ev, out, cfxi_eval_item(ev, o, items[i])))
             return false;
     }
     return true;
@@ -151,23 +153,24 @@ static bool add_mapping(cfx_evaluator *ev, pieces *p, const cfxi_ast *value)
     cfx_object *v = cfxi_eval(ev, value);
     if (!v)
         return false;
-    cfxi_at(ev, value);
-    if (cfxi_node(ev, v))
-        return flush(ev, p) && join(ev, p, cfxi_record(ev, "builtins.dict", &v, 1));
-    return cfxi_mapping(ev, v, &p->known);
+    cfxi_eval_at(ev, value);
+    if (cfxi_eval_node(ev, v))
+        return flush(ev, p) && join(ev, p, cfxi_eval_record(ev, "builtins.dict", &v, 1));
+    return cfxi_eval_mapping(ev, v, &p->known);
 }
 
-cfx_object *cfxi_display_dict(cfx_evaluator *ev, const cfxi_Dict *d)
+cfx_object *cfxi_eval_display_dict(cfx_evaluator *ev, const cfxi_Dict *d)
 {
     pieces p = {.what = CFX_BUILD_DICT, .join = "operator.or_"};
     for (size_t i = 0; i < d->values.count; i++) {
         const cfxi_ast *key = d->keys.items[i];
-        const bool fine = key ? cfxi_push(ev, &p.known, cfxi_eval(ev, key)) &&
-                                    cfxi_push(ev, &p.known, cfxi_eval_raw(ev, d->values.items[i]))
-                              : add_mapping(ev, &p, d->values.items[i]);
+        const bool fine =
+            key ? cfxi_eval_push(ev, &p.known, cfxi_eval(ev, key)) &&
+                      cfxi_eval_push(ev, &p.known, cfxi_eval_raw(ev, d->values.items[i]))
+                : add_mapping(ev, &p, d->values.items[i]);
         if (!fine)
             return NULL;
     }
-    cfxi_at(ev, &d->ast);
+    cfxi_eval_at(ev, &d->ast);
     return finish(ev, &p);
 }

@@ -8,13 +8,16 @@ static cfx_object *fail_generator(cfx_evaluator *ev, const cfx_def *def)
     const cfxi_ast *at = def->yields;
     const bool async = at->kind == CFXI_AST_AsyncFunctionDef || at->kind == CFXI_AST_Await;
     if (async)
-        return cfxi_fail(ev, at, CFX_E_UNSUPPORTED, "an asynchronous function cannot be captured; "
-                         "write a plain one");
-    return cfxi_fail(ev, at, CFX_E_UNSUPPORTED, "'%.60s' is a generator (yield), which cannot be "
-                     "captured; collect the values in a list and return it", def->name);
+        return cfxi_eval_fail(ev, at, CFX_E_UNSUPPORTED,
+                              "an asynchronous function cannot be captured; "
+                              "write a plain one");
+    return cfxi_eval_fail(ev, at, CFX_E_UNSUPPORTED,
+                          "'%.60s' is a generator (yield), which cannot be "
+                          "captured; collect the values in a list and return it",
+                          def->name);
 }
 
-cfx_object *cfxi_run_function(cfx_evaluator *ev)
+cfx_object *cfxi_eval_run_function(cfx_evaluator *ev)
 {
     cfxi_frame *f = ev->frame;
     const cfx_def *def = f->def;
@@ -22,37 +25,40 @@ cfx_object *cfxi_run_function(cfx_evaluator *ev)
     if (def->yields) {
         fail_generator(ev, def);
     } else if (def->kind == CFXI_DEF_LAMBDA) {
-        f->result = cfxi_eval_raw(ev, cfxi_as_Lambda(def->ast)->body);
-        flow = f->result ? CFXI_FLOW_RETURN : cfxi_failed_flow(ev);
+        f->result = cfxi_eval_raw(ev, cfxi_syntax_as_Lambda(def->ast)->body);
+        flow = f->result ? CFXI_FLOW_RETURN : cfxi_eval_failed_flow(ev);
     } else {
-        flow = cfxi_exec_block(ev, ((const cfxi_FunctionDef *)def->ast)->body);
+        flow = cfxi_eval_exec_block(ev, ((const cfxi_FunctionDef *)def->ast)->body);
     }
     if (flow == CFXI_FLOW_ON) {
         f->result = ev->none;
         flow = CFXI_FLOW_RETURN;
     }
     if (flow != CFXI_FLOW_FAIL)
-        flow = cfxi_settle(ev, f->pendings, flow, CFXI_FLOW_RETURN);
-    cfxi_frame_pop(ev);
+        flow = cfxi_eval_settle(ev, f->pendings, flow, CFXI_FLOW_RETURN);
+    cfxi_eval_frame_pop(ev);
     return flow == CFXI_FLOW_ON ? f->result : NULL;
 }
 
 static cfx_object *run_bound(cfx_evaluator *ev, cfx_object *self, cfx_call_args args,
                              const cfxi_defaults *defaults)
 {
-    if (cfxi_bind_call(ev, self, args, defaults))
-        return cfxi_run_function(ev);
-    cfxi_frame_pop(ev);
+    if (cfxi_eval_bind_call(ev, self, args, defaults))
+        return cfxi_eval_run_function(ev);
+    cfxi_eval_frame_pop(ev);
     return NULL;
 }
 
-cfx_object *cfxi_call_own(cfx_evaluator *ev, cfx_function *f, cfx_object *self, cfx_call_args args)
+cfx_object *cfxi_eval_call_own(cfx_evaluator *ev, cfx_function *f, cfx_object *self,
+                               cfx_call_args args)
 {
     const cfxi_defaults defaults = {f->defaults, f->n_defaults, f->kw_defaults};
     if (f->ev != ev)
-        return cfxi_fail(ev, NULL, CFX_E_VALUE, "'%.60s' was made by another evaluation, which has "
-                         "ended; make the function anew", f->def->name);
-    if (!cfxi_frame_push(ev, f->def, f->outer, f->globals))
+        return cfxi_eval_fail(ev, NULL, CFX_E_VALUE,
+                              "'%.60s' was made by another evaluation, which has "
+                              "ended; make the function anew",
+                              f->def->name);
+    if (!cfxi_eval_frame_push(ev, f->def, f->outer, f->globals))
         return NULL;
     if (f->class_cell)
         ev->frame->class_cell = f->class_cell;
@@ -63,16 +69,16 @@ cfx_object *cfxi_call_own(cfx_evaluator *ev, cfx_function *f, cfx_object *self, 
 static bool take_named_defaults(cfx_evaluator *ev, const cfx_callee *c, cfxi_defaults *out)
 {
     const cfxi_ast_list params = c->def->params->kwonlyargs;
-    cfx_object **values = cfxi_ev_alloc(ev, (params.count + 1) * sizeof *values);
+    cfx_object **values = cfxi_eval_ev_alloc(ev, (params.count + 1) * sizeof *values);
     cfx_object **items;
     size_t n;
-    if (!values || !cfxi_contents(ev, c->kw_defaults, &items, &n))
+    if (!values || !cfxi_eval_contents(ev, c->kw_defaults, &items, &n))
         return false;
     for (size_t i = 0; i + 1 < n; i += 2) {
         size_t size;
         const char *key = ev->w->text(ev->w->ctx, items[i], &size);
         for (size_t k = 0; key && k < params.count; k++) {
-            const char *name = cfxi_as_arg(params.items[k])->arg;
+            const char *name = cfxi_syntax_as_arg(params.items[k])->arg;
             if (strlen(name) == size && memcmp(name, key, size) == 0)
                 values[k] = items[i + 1];
         }
@@ -86,7 +92,7 @@ static bool take_defaults(cfx_evaluator *ev, const cfx_callee *c, cfxi_defaults 
     cfx_object **items;
     *out = (cfxi_defaults){0};
     if (c->defaults) {
-        if (!cfxi_contents(ev, c->defaults, &items, &out->n))
+        if (!cfxi_eval_contents(ev, c->defaults, &items, &out->n))
             return false;
         out->items = items;
     }
@@ -96,7 +102,7 @@ static bool take_defaults(cfx_evaluator *ev, const cfx_callee *c, cfxi_defaults 
 static cfx_object *call_source(cfx_evaluator *ev, const cfx_callee *c, cfx_call_args args)
 {
     cfxi_defaults defaults;
-    if (!take_defaults(ev, c, &defaults) || !cfxi_frame_push(ev, c->def, NULL, c->globals))
+    if (!take_defaults(ev, c, &defaults) || !cfxi_eval_frame_push(ev, c->def, NULL, c->globals))
         return NULL;
     ev->frame->n_free = c->n_free;
     ev->frame->free_names = c->free_names;
@@ -115,11 +121,11 @@ static bool prepend(cfx_evaluator *ev, cfx_object *const *first, size_t n, cfx_c
 {
     cfxi_objects all = {0};
     for (size_t i = 0; i < n; i++) {
-        if (!cfxi_push(ev, &all, first[i]))
+        if (!cfxi_eval_push(ev, &all, first[i]))
             return false;
     }
     for (size_t i = 0; i < args->n; i++) {
-        if (!cfxi_push(ev, &all, args->args[i]))
+        if (!cfxi_eval_push(ev, &all, args->args[i]))
             return false;
     }
     args->args = all.items;
@@ -130,12 +136,12 @@ static bool prepend(cfx_evaluator *ev, cfx_object *const *first, size_t n, cfx_c
 static cfx_object *call_class(cfx_evaluator *ev, cfx_object *class, const cfx_callee *c,
                               cfx_call_args args)
 {
-    cfx_object *o = cfxi_pool(ev, ev->w->make(ev->w->ctx, class, ev->err));
-    if (o && !cfxi_born(ev, o))
+    cfx_object *o = cfxi_eval_pool(ev, ev->w->make(ev->w->ctx, class, ev->err));
+    if (o && !cfxi_eval_born(ev, o))
         return NULL;
     if (!o || !c->function)
         return o;
-    return prepend(ev, &o, 1, &args) && cfxi_call(ev, c->function, args) ? o : NULL;
+    return prepend(ev, &o, 1, &args) && cfxi_eval_call(ev, c->function, args) ? o : NULL;
 }
 
 static cfx_object *call_module(cfx_evaluator *ev, cfx_object *module, const cfx_callee *c,
@@ -145,14 +151,15 @@ static cfx_object *call_module(cfx_evaluator *ev, cfx_object *module, const cfx_
     if (ev->w->enter(ev->w->ctx, module, ev->err) != CFX_OK)
         return NULL;
     if (c->kind == CFX_CALLEE_MODULE)
-        v = cfxi_call(ev, c->function, args);
+        v = cfxi_eval_call(ev, c->function, args);
     else if (args.n != 1 || args.n_named != 0)
-        cfxi_fail_as(ev, NULL, CFX_E_TYPE, "TypeError", "%.80s takes 1 argument but %zu were given",
-                     ev->w->type_name(ev->w->ctx, module), args.n);
+        cfxi_eval_fail_as(ev, NULL, CFX_E_TYPE, "TypeError",
+                          "%.80s takes 1 argument but %zu were given",
+                          ev->w->type_name(ev->w->ctx, module), args.n);
     else
         v = args.args[0];
     for (size_t i = 0; v && c->kind == CFX_CALLEE_CHAIN && i < c->n_parts; i++)
-        v = cfxi_call(ev, c->parts[i], cfxi_args(&v, 1));
+        v = cfxi_eval_call(ev, c->parts[i], cfxi_eval_args(&v, 1));
     ev->w->leave(ev->w->ctx);
     return v;
 }
@@ -177,7 +184,7 @@ static bool add_named(cfx_evaluator *ev, named *n, const char *name, cfx_object 
 {
     if (n->values.n == n->capacity) {
         const size_t capacity = n->capacity ? 2 * n->capacity : 8;
-        const char **more = cfxi_ev_alloc(ev, capacity * sizeof *more);
+        const char **more = cfxi_eval_ev_alloc(ev, capacity * sizeof *more);
         if (!more)
             return false;
         if (n->capacity > 0)
@@ -186,19 +193,19 @@ static bool add_named(cfx_evaluator *ev, named *n, const char *name, cfx_object 
         n->capacity = capacity;
     }
     n->names[n->values.n] = name;
-    return cfxi_push(ev, &n->values, v);
+    return cfxi_eval_push(ev, &n->values, v);
 }
 
 /* A key of a dict that is a name of an argument: a text in the arena. */
 static const char *argument_name(cfx_evaluator *ev, cfx_object *key)
 {
     size_t size = 0;
-    const cfx_object_kind kind = cfxi_kind(ev, key);
-    const char *text = kind == CFX_OBJECT_STR && !cfxi_node(ev, key)
+    const cfx_object_kind kind = cfxi_eval_kind(ev, key);
+    const char *text = kind == CFX_OBJECT_STR && !cfxi_eval_node(ev, key)
                            ? ev->w->text(ev->w->ctx, key, &size) : NULL;
     if (!text)
-        return cfxi_fail_as(ev, NULL, CFX_E_TYPE, "TypeError", "keywords must be strings");
-    char *copy = cfxi_ev_alloc(ev, size + 1);
+        return cfxi_eval_fail_as(ev, NULL, CFX_E_TYPE, "TypeError", "keywords must be strings");
+    char *copy = cfxi_eval_ev_alloc(ev, size + 1);
     return copy ? memcpy(copy, text, size) : NULL;
 }
 
@@ -211,8 +218,8 @@ static bool add_dict(cfx_evaluator *ev, named *n, const cfxi_objects *items, boo
             return false;
         const bool there = has_name(n, name);
         if (there && !may_repeat)
-            return cfxi_fail_as(ev, NULL, CFX_E_TYPE, "TypeError", "got multiple values for "
-                                "keyword argument '%.60s'", name);
+            return cfxi_eval_fail_as(ev, NULL, CFX_E_TYPE, "TypeError", "got multiple values for "
+                                     "keyword argument '%.60s'", name);
         if (!there && !add_named(ev, n, name, items->items[i + 1]))
             return false;
     }
@@ -224,7 +231,7 @@ static bool join_args(cfx_evaluator *ev, cfxi_objects *positional, const named *
                       cfx_call_args *out)
 {
     for (size_t i = 0; i < n->values.n; i++) {
-        if (!cfxi_push(ev, positional, n->values.items[i]))
+        if (!cfxi_eval_push(ev, positional, n->values.items[i]))
             return false;
     }
     *out = (cfx_call_args){positional->items, positional->n, n->names, n->values.n};
@@ -238,17 +245,17 @@ static cfx_object *call_partial(cfx_evaluator *ev, const cfx_callee *c, cfx_call
     named n = {0};
     const size_t first = args.n - args.n_named;
     for (size_t i = 0; i < c->n_parts; i++) {
-        if (!cfxi_push(ev, &positional, c->parts[i]))
+        if (!cfxi_eval_push(ev, &positional, c->parts[i]))
             return NULL;
     }
     for (size_t i = 0; i < args.n; i++) {
-        if (i < first ? !cfxi_push(ev, &positional, args.args[i])
+        if (i < first ? !cfxi_eval_push(ev, &positional, args.args[i])
                       : !add_named(ev, &n, args.names[i - first], args.args[i]))
             return NULL;
     }
-    if (c->named && (!cfxi_mapping(ev, c->named, &given) || !add_dict(ev, &n, &given, true)))
+    if (c->named && (!cfxi_eval_mapping(ev, c->named, &given) || !add_dict(ev, &n, &given, true)))
         return NULL;
-    return join_args(ev, &positional, &n, &args) ? cfxi_call(ev, c->function, args) : NULL;
+    return join_args(ev, &positional, &n, &args) ? cfxi_eval_call(ev, c->function, args) : NULL;
 }
 
 /* ---- calls --------------------------------------------------------------------------------- */
@@ -259,14 +266,14 @@ static cfx_object *call_bound(cfx_evaluator *ev, cfx_object *f, cfx_object *self
 {
     bool done = false;
     size_t size;
-    if (cfxi_current(ev, self) != self) {
-        cfx_object *name = cfxi_get(ev, f, "__name__");
+    if (cfxi_eval_current(ev, self) != self) {
+        cfx_object *name = cfxi_eval_get(ev, f, "__name__");
         const char *text = name ? ev->w->text(ev->w->ctx, name, &size) : NULL;
-        cfx_object *v = text ? cfxi_growing_method(ev, self, text, args, &done) : NULL;
+        cfx_object *v = text ? cfxi_eval_growing_method(ev, self, text, args, &done) : NULL;
         if (done || !text)
             return v;
     }
-    return cfxi_will_change(ev, self) ? cfxi_world_call(ev, f, args) : NULL;
+    return cfxi_eval_will_change(ev, self) ? cfxi_eval_world_call(ev, f, args) : NULL;
 }
 
 static cfx_object *call_as(cfx_evaluator *ev, cfx_object *f, const cfx_callee *c,
@@ -278,9 +285,9 @@ static cfx_object *call_as(cfx_evaluator *ev, cfx_object *f, const cfx_callee *c
             return call_bound(ev, f, c->self, args);
         break;
     case CFX_CALLEE_SPECIAL:
-        return cfxi_call_special(ev, c->special, f, args);
+        return cfxi_eval_call_special(ev, c->special, f, args);
     case CFX_CALLEE_OWN:
-        return cfxi_call_own(ev, c->own, c->self, args);
+        return cfxi_eval_call_own(ev, c->own, c->self, args);
     case CFX_CALLEE_SOURCE:
         return call_source(ev, c, args);
     case CFX_CALLEE_CLASS:
@@ -291,13 +298,13 @@ static cfx_object *call_as(cfx_evaluator *ev, cfx_object *f, const cfx_callee *c
     case CFX_CALLEE_PARTIAL:
         return call_partial(ev, c, args);
     }
-    return cfxi_world_call(ev, f, args);
+    return cfxi_eval_world_call(ev, f, args);
 }
 
-cfx_object *cfxi_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
+cfx_object *cfxi_eval_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
 {
     cfx_callee callee = {.kind = CFX_CALLEE_DIRECT};
-    if (ev->w->callee(ev->w->ctx, f, &callee, ev->err) != CFX_OK || !cfxi_enter(ev, NULL))
+    if (ev->w->callee(ev->w->ctx, f, &callee, ev->err) != CFX_OK || !cfxi_eval_enter(ev, NULL))
         return NULL;
     cfx_object *v = call_as(ev, f, &callee, args);
     ev->nesting--;
@@ -311,8 +318,8 @@ typedef struct lookup {
 static cfxi_flow way_found(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
     const lookup *l = ctx;
-    *value = cfxi_item(ev, l->dict, l->key);
-    return *value ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
+    *value = cfxi_eval_item(ev, l->dict, l->key);
+    return *value ? CFXI_FLOW_ON : cfxi_eval_failed_flow(ev);
 }
 
 static cfxi_flow way_missing(cfx_evaluator *ev, void *ctx, cfx_object **value)
@@ -327,15 +334,15 @@ static cfx_object *call_get(cfx_evaluator *ev, cfx_object *dict, cfx_call_args a
 {
     lookup l = {dict, args.args[0], args.n > 1 ? args.args[1] : ev->none};
     cfx_object *v = NULL;
-    cfx_object *found = cfxi_compare(ev, CFX_SIGN_IN, l.key, dict);
-    return found && cfxi_branch(ev, found, way_found, way_missing, &l, &v) == CFXI_FLOW_ON ? v
+    cfx_object *found = cfxi_eval_compare(ev, CFX_SIGN_IN, l.key, dict);
+    return found && cfxi_eval_branch(ev, found, way_found, way_missing, &l, &v) == CFXI_FLOW_ON ? v
                                                                                            : NULL;
 }
 
 static bool is_get(cfx_evaluator *ev, cfx_object *o, const char *name, cfx_call_args args)
 {
     return strcmp(name, "get") == 0 && args.n_named == 0 && (args.n == 1 || args.n == 2) &&
-           cfxi_node(ev, args.args[0]) && !cfxi_node(ev, o) &&
+           cfxi_eval_node(ev, args.args[0]) && !cfxi_eval_node(ev, o) &&
            ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_DICT;
 }
 
@@ -353,20 +360,20 @@ bool cfx_script_changes(const char *method)
     return false;
 }
 
-cfx_object *cfxi_call_method(cfx_evaluator *ev, cfx_object *o, const char *name,
-                             cfx_call_args args)
+cfx_object *cfxi_eval_call_method(cfx_evaluator *ev, cfx_object *o, const char *name,
+                                  cfx_call_args args)
 {
     bool done = false;
-    cfx_object *v = cfxi_growing_method(ev, o, name, args, &done);
+    cfx_object *v = cfxi_eval_growing_method(ev, o, name, args, &done);
     if (done)
         return v;
-    o = cfxi_current(ev, o);
+    o = cfxi_eval_current(ev, o);
     if (is_get(ev, o, name, args))
         return call_get(ev, o, args);
-    if (cfx_script_changes(name) && !cfxi_will_change(ev, o))
+    if (cfx_script_changes(name) && !cfxi_eval_will_change(ev, o))
         return NULL;
-    cfx_object *method = cfxi_get_method(ev, o, name);
-    return method ? cfxi_call(ev, method, args) : NULL;
+    cfx_object *method = cfxi_eval_get_method(ev, o, name);
+    return method ? cfxi_eval_call(ev, method, args) : NULL;
 }
 
 /* ---- the expression ------------------------------------------------------------------------ */
@@ -374,20 +381,22 @@ cfx_object *cfxi_call_method(cfx_evaluator *ev, cfx_object *o, const char *name,
 static bool eval_keywords(cfx_evaluator *ev, cfxi_ast_list keywords, named *n)
 {
     for (size_t i = 0; i < keywords.count; i++) {
-        const cfxi_keyword *k = cfxi_as_keyword(keywords.items[i]);
+        const cfxi_keyword *k = cfxi_syntax_as_keyword(keywords.items[i]);
         cfxi_objects items = {0};
         cfx_object *v = cfxi_eval_raw(ev, k->value);
         if (!v)
             return false;
-        cfxi_at(ev, &k->ast);
+        cfxi_eval_at(ev, &k->ast);
         if (!k->arg) {
-            if (!cfxi_mapping(ev, v, &items) || !add_dict(ev, n, &items, false))
+            if (!cfxi_eval_mapping(ev, v, &items) || !add_dict(ev, n, &items, false))
                 return false;
             continue;
         }
         if (has_name(n, k->arg))
-            return cfxi_fail_as(ev, &k->ast, CFX_E_TYPE, "TypeError", "got multiple values for "
-                                "keyword argument '%.60s'", k->arg);
+            return cfxi_eval_fail_as(ev, &k->ast, CFX_E_TYPE, "TypeError",
+                                     "got multiple values for "
+                                     "keyword argument '%.60s'",
+                                     k->arg);
         if (!add_named(ev, n, k->arg, v))
             return false;
     }
@@ -433,7 +442,7 @@ static bool lists_a_head(cfx_evaluator *ev, const cfxi_Call *c, cfx_object *f)
     if (c->args.count != 1 || c->keywords.count > 0 || c->func->kind != CFXI_AST_Name ||
         c->args.items[0]->kind != CFXI_AST_Call)
         return false;
-    const cfxi_Call *inner = cfxi_as_Call(c->args.items[0]);
+    const cfxi_Call *inner = cfxi_syntax_as_Call(c->args.items[0]);
     const cfx_special outer = special_of(ev, f);
     if (inner->func->kind != CFXI_AST_Name ||
         (outer != CFX_SPECIAL_LIST && outer != CFX_SPECIAL_TUPLE))
@@ -446,11 +455,11 @@ static bool lists_a_head(cfx_evaluator *ev, const cfxi_Call *c, cfx_object *f)
 static cfx_object *eval_listing(cfx_evaluator *ev, const cfxi_Call *c, cfx_object *f)
 {
     bool is_new = false;
-    cfx_object *all = cfxi_listed(ev, c->args.items[0], &is_new);
-    cfxi_at(ev, &c->ast);
+    cfx_object *all = cfxi_eval_listed(ev, c->args.items[0], &is_new);
+    cfxi_eval_at(ev, &c->ast);
     if (all && is_new && special_of(ev, f) == CFX_SPECIAL_LIST)
         return all;
-    return all ? cfxi_call(ev, f, cfxi_args(&all, 1)) : NULL;
+    return all ? cfxi_eval_call(ev, f, cfxi_eval_args(&all, 1)) : NULL;
 }
 
 /* any(... for ...), all(...), next(..., otherwise); *done false: it is none of them. */
@@ -462,17 +471,17 @@ static cfx_object *eval_question(cfx_evaluator *ev, const cfxi_Call *c, cfx_obje
         return NULL;
     const cfxi_ast *generator = c->args.items[0];
     const cfx_special which = special_of(ev, f);
-    cfx_object *otherwise = cfxi_bool(ev, which == CFX_SPECIAL_ALL);
+    cfx_object *otherwise = cfxi_eval_bool(ev, which == CFX_SPECIAL_ALL);
     if (which == CFX_SPECIAL_NEXT && c->args.count == 2) {
         *done = true;
         otherwise = cfxi_eval(ev, c->args.items[1]);
-        return otherwise ? cfxi_ask_generator(ev, generator, CFXI_ASK_FIRST, otherwise) : NULL;
+        return otherwise ? cfxi_eval_ask_generator(ev, generator, CFXI_ASK_FIRST, otherwise) : NULL;
     }
     if (c->args.count > 1 || (which != CFX_SPECIAL_ANY && which != CFX_SPECIAL_ALL))
         return NULL;
     *done = true;
-    return cfxi_ask_generator(ev, generator,
-                              which == CFX_SPECIAL_ANY ? CFXI_ASK_ANY : CFXI_ASK_ALL, otherwise);
+    return cfxi_eval_ask_generator(
+        ev, generator, which == CFX_SPECIAL_ANY ? CFXI_ASK_ANY : CFXI_ASK_ALL, otherwise);
 }
 
 /* What is called, where that is an item: *chosen, if data choose it, and *key. */
@@ -483,24 +492,25 @@ static cfx_object *eval_item(cfx_evaluator *ev, const cfxi_Subscript *s, cfx_obj
     *key = o ? cfxi_eval(ev, s->slice) : NULL;
     if (!*key)
         return NULL;
-    cfxi_at(ev, &s->ast);
-    if (!cfxi_find_chosen(ev, o, *key, chosen))
+    cfxi_eval_at(ev, &s->ast);
+    if (!cfxi_eval_find_chosen(ev, o, *key, chosen))
         return NULL;
-    return chosen->n > 0 ? o : cfxi_item(ev, o, *key);
+    return chosen->n > 0 ? o : cfxi_eval_item(ev, o, *key);
 }
 
-cfx_object *cfxi_eval_call(cfx_evaluator *ev, const cfxi_Call *c)
+cfx_object *cfxi_eval_call_expr(cfx_evaluator *ev, const cfxi_Call *c)
 {
     cfxi_chosen chosen = {0};
     cfx_object *key = NULL;
     bool asked = false;
     cfx_call_args args;
     const bool is_method = c->func->kind == CFXI_AST_Attribute;
-    const cfxi_ast *of = is_method ? cfxi_as_Attribute(c->func)->value : c->func;
-    const char *name = is_method ? cfxi_mangle(ev, cfxi_as_Attribute(c->func)->attr) : "";
+    const cfxi_ast *of = is_method ? cfxi_syntax_as_Attribute(c->func)->value : c->func;
+    const char *name =
+        is_method ? cfxi_eval_mangle(ev, cfxi_syntax_as_Attribute(c->func)->attr) : "";
     cfx_object *f = !name ? NULL
                     : of->kind == CFXI_AST_Subscript && !is_method
-                        ? eval_item(ev, cfxi_as_Subscript(of), &key, &chosen)
+                        ? eval_item(ev, cfxi_syntax_as_Subscript(of), &key, &chosen)
                         : is_method ? cfxi_eval_raw(ev, of) : cfxi_eval(ev, of);
     if (f && !is_method && lists_a_head(ev, c, f))
         return eval_listing(ev, c, f);
@@ -509,8 +519,8 @@ cfx_object *cfxi_eval_call(cfx_evaluator *ev, const cfxi_Call *c)
         return answer;
     if (!f || ev->err->status != CFX_OK || !eval_args(ev, c, takes_sizes(ev, f, name), &args))
         return NULL;
-    cfxi_at(ev, &c->ast);
+    cfxi_eval_at(ev, &c->ast);
     if (chosen.n > 0)
-        return cfxi_call_chosen(ev, &chosen, key, args);
-    return is_method ? cfxi_call_method(ev, f, name, args) : cfxi_call(ev, f, args);
+        return cfxi_eval_call_chosen(ev, &chosen, key, args);
+    return is_method ? cfxi_eval_call_method(ev, f, name, args) : cfxi_eval_call(ev, f, args);
 }

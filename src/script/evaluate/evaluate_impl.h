@@ -121,18 +121,18 @@ struct cfx_script {
 };
 
 /* The def of a FunctionDef, Lambda, ClassDef or comprehension. */
-const cfx_def *cfxi_def_of(const cfx_script *script, const cfxi_ast *ast);
+const cfx_def *cfxi_eval_def_of(const cfx_script *script, const cfxi_ast *ast);
 /* The number of a name, which is of the script's own, or CFXI_NO_SLOT if it is not in the set. */
-uint32_t cfxi_name_set_find(const cfxi_name_set *set, const char *name);
+uint32_t cfxi_eval_name_set_find(const cfxi_name_set *set, const char *name);
 /* The slot of a name, or CFXI_NO_SLOT if it is not local here. `name` is of the script's own. */
-static inline uint32_t cfxi_def_slot(const cfx_def *def, const char *name)
+static inline uint32_t cfxi_eval_def_slot(const cfx_def *def, const char *name)
 {
-    return cfxi_name_set_find(&def->names, name);
+    return cfxi_eval_name_set_find(&def->names, name);
 }
 /* The number of the first write at a place or behind it, at most def->n_writes. */
-size_t cfxi_first_write(const cfx_def *def, uint64_t from);
+size_t cfxi_eval_first_write(const cfx_def *def, uint64_t from);
 /* The script's own pointer for a name; NULL if it does not have it. */
-const char *cfxi_script_name(const cfx_script *script, const char *name);
+const char *cfxi_eval_script_name(const cfx_script *script, const char *name);
 
 /* ---- frames (frame.c) ---------------------------------------------------------------------- */
 
@@ -200,8 +200,8 @@ struct cfx_evaluator {
     cfxi_vec pool;              /* of cfx_object *: released at the end */
     cfxi_frame *frame;          /* the innermost call */
     uint32_t calls;             /* how deep they are */
-    uint32_t nesting;           /* of cfxi_eval and cfxi_exec, which bounds the stack */
-    uint32_t copies;            /* how often the statement that runs may be evaluated (cfxi_if) */
+    uint32_t nesting;           /* of cfxi_eval and cfxi_eval_exec, which bounds the stack */
+    uint32_t copies; /* how often the statement that runs may be evaluated (cfxi_eval_if) */
     uint32_t steps;             /* to ask now and then whether to stop */
     cfx_script_options options;
     cfx_iter open;              /* erased nodes are not used for others: see kinds */
@@ -251,83 +251,85 @@ struct cfx_function {
 /* ---- objects ------------------------------------------------------------------------------- */
 
 /* Puts a new reference of the world's into the pool and returns it; NULL stays NULL. */
-cfx_object *cfxi_pool(cfx_evaluator *ev, cfx_object *o);
-void *cfxi_ev_alloc(cfx_evaluator *ev, size_t size);   /* of the arena, zeroed; NULL: err is set */
+cfx_object *cfxi_eval_pool(cfx_evaluator *ev, cfx_object *o);
+void *cfxi_eval_ev_alloc(cfx_evaluator *ev,
+                         size_t size); /* of the arena, zeroed; NULL: err is set */
 
 /* Notes that an object is new: what a branch does to its own objects needs no journal. */
-bool cfxi_born(cfx_evaluator *ev, cfx_object *o);
-cfx_object *cfxi_build(cfx_evaluator *ev, cfx_build what, cfx_object *const *items, size_t n);
-cfx_object *cfxi_int(cfx_evaluator *ev, int64_t i);
-cfx_object *cfxi_str(cfx_evaluator *ev, const char *text);
-cfx_object *cfxi_bool(cfx_evaluator *ev, bool b);      /* never fails */
-cfx_object *cfxi_tuple(cfx_evaluator *ev, cfx_object *const *items, size_t n);
-cfx_object *cfxi_list(cfx_evaluator *ev, cfx_object *const *items, size_t n);
+bool cfxi_eval_born(cfx_evaluator *ev, cfx_object *o);
+cfx_object *cfxi_eval_build(cfx_evaluator *ev, cfx_build what, cfx_object *const *items, size_t n);
+cfx_object *cfxi_eval_int(cfx_evaluator *ev, int64_t i);
+cfx_object *cfxi_eval_str(cfx_evaluator *ev, const char *text);
+cfx_object *cfxi_eval_bool(cfx_evaluator *ev, bool b);  /* never fails */
+cfx_object *cfxi_eval_tuple(cfx_evaluator *ev, cfx_object *const *items, size_t n);
+cfx_object *cfxi_eval_new_list(cfx_evaluator *ev, cfx_object *const *items, size_t n);
 /* What is in a container, as cfx_world.contents gives it, in the arena; false: failed. */
-bool cfxi_contents(cfx_evaluator *ev, cfx_object *o, cfx_object ***items, size_t *n);
+bool cfxi_eval_contents(cfx_evaluator *ev, cfx_object *o, cfx_object ***items, size_t *n);
 /* All that an iterable gives that is known (a graph value: fails and says so). */
-bool cfxi_items(cfx_evaluator *ev, cfx_object *o, cfx_object ***items, size_t *n);
+bool cfxi_eval_items(cfx_evaluator *ev, cfx_object *o, cfx_object ***items, size_t *n);
 /* The node of a graph value, or NULL. */
-static inline cfx_node *cfxi_node(cfx_evaluator *ev, cfx_object *o)
+static inline cfx_node *cfxi_eval_node(cfx_evaluator *ev, cfx_object *o)
 {
     return ev->w->node(ev->w->ctx, o);
 }
-cfx_object *cfxi_proxy(cfx_evaluator *ev, cfx_node *n);
+cfx_object *cfxi_eval_proxy(cfx_evaluator *ev, cfx_node *n);
 /* The world's operations, pooled. Where a list that is growing stands among the operands, its graph
  * value is meant. */
-cfx_object *cfxi_unary(cfx_evaluator *ev, cfx_sign sign, cfx_object *a);
-cfx_object *cfxi_binary(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b);
-cfx_object *cfxi_compare(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b);
-cfx_object *cfxi_get(cfx_evaluator *ev, cfx_object *o, const char *name);
-cfx_object *cfxi_get_method(cfx_evaluator *ev, cfx_object *o, const char *name);
-cfx_object *cfxi_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key);
-cfx_object *cfxi_world_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args);
+cfx_object *cfxi_eval_unary(cfx_evaluator *ev, cfx_sign sign, cfx_object *a);
+cfx_object *cfxi_eval_binary(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b);
+cfx_object *cfxi_eval_compare(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b);
+cfx_object *cfxi_eval_get(cfx_evaluator *ev, cfx_object *o, const char *name);
+cfx_object *cfxi_eval_get_method(cfx_evaluator *ev, cfx_object *o, const char *name);
+cfx_object *cfxi_eval_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key);
+cfx_object *cfxi_eval_world_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args);
 /* A call without names of arguments. */
-static inline cfx_call_args cfxi_args(cfx_object *const *args, size_t n)
+static inline cfx_call_args cfxi_eval_args(cfx_object *const *args, size_t n)
 {
     return (cfx_call_args){.args = args, .n = n};
 }
 /* The attribute; NULL with *missing set if that is all that is wrong (AttributeError). */
-cfx_object *cfxi_try_get(cfx_evaluator *ev, cfx_object *o, const char *name, bool *missing);
+cfx_object *cfxi_eval_try_get(cfx_evaluator *ev, cfx_object *o, const char *name, bool *missing);
 /* What a builtin name means; NULL with nothing said if the world does not have it. */
-cfx_object *cfxi_builtin(cfx_evaluator *ev, const char *name);
+cfx_object *cfxi_eval_builtin(cfx_evaluator *ev, const char *name);
 /* A node that calls a function of a qualified name ("operator.add", "builtins.len").
  * (region_build.c) */
-cfx_object *cfxi_record(cfx_evaluator *ev, const char *target, cfx_object *const *args, size_t n);
+cfx_object *cfxi_eval_record(cfx_evaluator *ev, const char *target, cfx_object *const *args,
+                             size_t n);
 
 /* ---- messages (frame.c) -------------------------------------------------------------------- */
 
 /* Sets ev->err: the file and line of the node, what is wrong, the line with a caret, and through
  * which calls it was come to. Returns CFXI_FLOW_FAIL / NULL. A status of the world's own errors
  * (CFX_E_HOST) is left alone. */
-void *cfxi_fail(cfx_evaluator *ev, const cfxi_ast *at, cfx_status status, const char *format, ...)
-    CFX_PRINTF(4, 5);
+void *cfxi_eval_fail(cfx_evaluator *ev, const cfxi_ast *at, cfx_status status, const char *format,
+                     ...) CFX_PRINTF(4, 5);
 /* The same for what Python would raise: with an exception of that builtin class, if the world has
  * it, which the program can catch; else with `status`. */
-void *cfxi_fail_as(cfx_evaluator *ev, const cfxi_ast *at, cfx_status status, const char *exception,
-                   const char *format, ...) CFX_PRINTF(5, 6);
+void *cfxi_eval_fail_as(cfx_evaluator *ev, const cfxi_ast *at, cfx_status status,
+                        const char *exception, const char *format, ...) CFX_PRINTF(5, 6);
 /* Something has failed here: gives the message its place if it has none, and notes the calls. */
-void cfxi_note_failure(cfx_evaluator *ev);
+void cfxi_eval_note_failure(cfx_evaluator *ev);
 /* It was caught. */
-void cfxi_forget_failure(cfx_evaluator *ev);
+void cfxi_eval_forget_failure(cfx_evaluator *ev);
 /* The line of the innermost call. */
-uint32_t cfxi_line(const cfx_evaluator *ev);
+uint32_t cfxi_eval_line(const cfx_evaluator *ev);
 /* Says which node is being evaluated: new nodes of the graph come from there. */
-void cfxi_at(cfx_evaluator *ev, const cfxi_ast *node);
+void cfxi_eval_at(cfx_evaluator *ev, const cfxi_ast *node);
 
-cfxi_frame *cfxi_frame_push(cfx_evaluator *ev, const cfx_def *def, cfxi_frame *outer,
-                            cfx_object *globals);   /* NULL: too deep, or memory is out */
-void cfxi_frame_pop(cfx_evaluator *ev);
+cfxi_frame *cfxi_eval_frame_push(cfx_evaluator *ev, const cfx_def *def, cfxi_frame *outer,
+                                 cfx_object *globals);  /* NULL: too deep, or memory is out */
+void cfxi_eval_frame_pop(cfx_evaluator *ev);
 /* One that is not pushed: for comprehensions, which evaluate a part of themselves outside. */
-cfxi_frame *cfxi_frame_new(cfx_evaluator *ev, const cfx_def *def, cfxi_frame *outer,
-                           cfx_object *globals);
+cfxi_frame *cfxi_eval_frame_new(cfx_evaluator *ev, const cfx_def *def, cfxi_frame *outer,
+                                cfx_object *globals);
 /* What Python makes of `__x` in a class, in the arena; NULL: memory is out. */
-const char *cfxi_mangle(cfx_evaluator *ev, const char *name);
+const char *cfxi_eval_mangle(cfx_evaluator *ev, const char *name);
 
 /* Reads a name as Python does: slots of this and the outer frames, free variables, globals. NULL:
  * it is not bound, or cannot be read, and that is said. */
-cfx_object *cfxi_load(cfx_evaluator *ev, const char *name);
+cfx_object *cfxi_eval_load(cfx_evaluator *ev, const char *name);
 /* Binds it where Python would; v NULL: deletes it. With its journal. */
-bool cfxi_bind_name(cfx_evaluator *ev, const char *name, cfx_object *v);
+bool cfxi_eval_bind_name(cfx_evaluator *ev, const char *name, cfx_object *v);
 
 /* ---- running the tree ---------------------------------------------------------------------- */
 
@@ -339,38 +341,38 @@ typedef struct cfxi_objects {
     cfx_object **items;
     size_t n, capacity;
 } cfxi_objects;
-bool cfxi_push(cfx_evaluator *ev, cfxi_objects *list, cfx_object *o);  /* o NULL: false */
+bool cfxi_eval_push(cfx_evaluator *ev, cfxi_objects *list, cfx_object *o);  /* o NULL: false */
 /* The arguments of a call, with what stands behind stars. `may_join`: a graph value may stand
  * there; then all are one tuple, which is a graph value. */
 bool cfxi_eval_list(cfx_evaluator *ev, cfxi_ast_list list, bool may_join, cfxi_objects *out);
 /* A tuple, list or set; a dict. */
-cfx_object *cfxi_display(cfx_evaluator *ev, const cfxi_ast *node, cfxi_ast_list elts,
-                         cfx_build what);
-cfx_object *cfxi_display_dict(cfx_evaluator *ev, const cfxi_Dict *d);
+cfx_object *cfxi_eval_display(cfx_evaluator *ev, const cfxi_ast *node, cfxi_ast_list elts,
+                              cfx_build what);
+cfx_object *cfxi_eval_display_dict(cfx_evaluator *ev, const cfxi_Dict *d);
 /* What stands behind **: keys and values in turn. */
-bool cfxi_mapping(cfx_evaluator *ev, cfx_object *o, cfxi_objects *out);
-cfx_object *cfxi_constant_of(cfx_evaluator *ev, const cfxi_constant *c);
-cfx_sign cfxi_sign_of(cfxi_ast_kind op);
+bool cfxi_eval_mapping(cfx_evaluator *ev, cfx_object *o, cfxi_objects *out);
+cfx_object *cfxi_eval_constant_of(cfx_evaluator *ev, const cfxi_constant *c);
+cfx_sign cfxi_eval_sign_of(cfxi_ast_kind op);
 /* A comparison; of `is`, also what can be told from the kinds of graph values. */
-cfx_object *cfxi_compare_sign(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b);
-cfx_object *cfxi_eval_call(cfx_evaluator *ev, const cfxi_Call *c);
+cfx_object *cfxi_eval_compare_sign(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b);
+cfx_object *cfxi_eval_call_expr(cfx_evaluator *ev, const cfxi_Call *c);
 /* Counts the nesting, which ev->nesting-- ends, and notes the place; false: it is too deep. */
-bool cfxi_enter(cfx_evaluator *ev, const cfxi_ast *node);
-cfxi_flow cfxi_exec(cfx_evaluator *ev, const cfxi_ast *statement);
-cfxi_flow cfxi_exec_block(cfx_evaluator *ev, cfxi_ast_list statements);
+bool cfxi_eval_enter(cfx_evaluator *ev, const cfxi_ast *node);
+cfxi_flow cfxi_eval_exec(cfx_evaluator *ev, const cfxi_ast *statement);
+cfxi_flow cfxi_eval_exec_block(cfx_evaluator *ev, cfxi_ast_list statements);
 /* Assigns to a target: a name, attribute, item, slice, or a tuple or list of them with stars. */
-bool cfxi_assign(cfx_evaluator *ev, const cfxi_ast *target, cfx_object *v);
+bool cfxi_eval_assign(cfx_evaluator *ev, const cfxi_ast *target, cfx_object *v);
 /* Deletes it. */
-bool cfxi_delete(cfx_evaluator *ev, const cfxi_ast *target);
+bool cfxi_eval_delete(cfx_evaluator *ev, const cfxi_ast *target);
 /* Attributes and items, with their journal; v NULL: deletes. */
-bool cfxi_set(cfx_evaluator *ev, cfx_object *o, const char *name, cfx_object *v);
-bool cfxi_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_object *v);
+bool cfxi_eval_set(cfx_evaluator *ev, cfx_object *o, const char *name, cfx_object *v);
+bool cfxi_eval_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_object *v);
 /* The i-th item, from the end if i < 0; a list of all but some of the first and last. */
-cfx_object *cfxi_item_at(cfx_evaluator *ev, cfx_object *o, int64_t i);
-cfx_object *cfxi_item_rest(cfx_evaluator *ev, cfx_object *o, size_t before, size_t after);
+cfx_object *cfxi_eval_item_at(cfx_evaluator *ev, cfx_object *o, int64_t i);
+cfx_object *cfxi_eval_item_rest(cfx_evaluator *ev, cfx_object *o, size_t before, size_t after);
 /* The contents of `o` are about to change, if it has any: notes them. */
-bool cfxi_will_change(cfx_evaluator *ev, cfx_object *o);
-bool cfxi_augment(cfx_evaluator *ev, const cfxi_AugAssign *a);
+bool cfxi_eval_will_change(cfx_evaluator *ev, cfx_object *o);
+bool cfxi_eval_augment(cfx_evaluator *ev, const cfxi_AugAssign *a);
 
 /* What a call asks of a generator that stands in it: no item behind the one that decides is
  * computed. */
@@ -379,34 +381,34 @@ typedef enum cfxi_ask {
     CFXI_ASK_ALL,
     CFXI_ASK_FIRST    /* next(generator, otherwise) */
 } cfxi_ask;
-cfx_object *cfxi_ask_generator(cfx_evaluator *ev, const cfxi_ast *ast, cfxi_ask what,
-                               cfx_object *otherwise);
-cfx_object *cfxi_comprehend(cfx_evaluator *ev, const cfxi_ast *comprehension);
+cfx_object *cfxi_eval_ask_generator(cfx_evaluator *ev, const cfxi_ast *ast, cfxi_ask what,
+                                    cfx_object *otherwise);
+cfx_object *cfxi_eval_comprehend(cfx_evaluator *ev, const cfxi_ast *comprehension);
 /* Notes that a list stands for a generator: next() may be asked of it. NULL stays NULL. */
-cfx_object *cfxi_as_generator(cfx_evaluator *ev, cfx_object *list);
-cfx_object *cfxi_function(cfx_evaluator *ev, const cfxi_ast *def_or_lambda);
+cfx_object *cfxi_eval_as_generator(cfx_evaluator *ev, cfx_object *list);
+cfx_object *cfxi_eval_function(cfx_evaluator *ev, const cfxi_ast *def_or_lambda);
 /* `def`: makes the function, decorates and binds it. */
-cfxi_flow cfxi_define(cfx_evaluator *ev, const cfxi_ast *def);
-cfxi_flow cfxi_class(cfx_evaluator *ev, const cfxi_ClassDef *c);
-cfxi_flow cfxi_match(cfx_evaluator *ev, const cfxi_Match *m);
-cfxi_flow cfxi_try(cfx_evaluator *ev, const cfxi_Try *t);
-cfxi_flow cfxi_with(cfx_evaluator *ev, const cfxi_With *w);
-cfxi_flow cfxi_raise(cfx_evaluator *ev, const cfxi_Raise *r);
+cfxi_flow cfxi_eval_define(cfx_evaluator *ev, const cfxi_ast *def);
+cfxi_flow cfxi_eval_class(cfx_evaluator *ev, const cfxi_ClassDef *c);
+cfxi_flow cfxi_eval_match(cfx_evaluator *ev, const cfxi_Match *m);
+cfxi_flow cfxi_eval_try(cfx_evaluator *ev, const cfxi_Try *t);
+cfxi_flow cfxi_eval_with(cfx_evaluator *ev, const cfxi_With *w);
+cfxi_flow cfxi_eval_raise(cfx_evaluator *ev, const cfxi_Raise *r);
 /* Fails if a try statement with handlers is being run: what raises when the program runs, it could
  * not catch. */
-bool cfxi_check_unguarded(cfx_evaluator *ev, const cfxi_ast *at);
-cfxi_flow cfxi_assert(cfx_evaluator *ev, const cfxi_Assert *a);
+bool cfxi_eval_check_unguarded(cfx_evaluator *ev, const cfxi_ast *at);
+cfxi_flow cfxi_eval_assert(cfx_evaluator *ev, const cfxi_Assert *a);
 
 /* ---- calls (evaluate_call.c, parameters.c, special_builtins.c) ----------------------------- */
 
 /* Calls anything. NULL: failed, or ev->raised is set by a `raise` inside. */
-cfx_object *cfxi_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args);
+cfx_object *cfxi_eval_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args);
 /* o.name(args): also the methods that change lists, dicts and sets, with their journal. */
-cfx_object *cfxi_call_method(cfx_evaluator *ev, cfx_object *o, const char *name,
-                             cfx_call_args args);
+cfx_object *cfxi_eval_call_method(cfx_evaluator *ev, cfx_object *o, const char *name,
+                                  cfx_call_args args);
 /* Runs the body of a function in a frame whose parameters are bound, and pops the frame: its value,
  * all that was pending in it merged. */
-cfx_object *cfxi_run_function(cfx_evaluator *ev);
+cfx_object *cfxi_eval_run_function(cfx_evaluator *ev);
 /* Functions, classes or modules of which data choose one to call. */
 typedef struct cfxi_chosen {
     cfx_object **items;
@@ -414,9 +416,9 @@ typedef struct cfxi_chosen {
     size_t n;                   /* 0: it is no such choice */
 } cfxi_chosen;
 /* Whether o[key] is such a choice. False: ev->err is set. (chosen_call.c) */
-bool cfxi_find_chosen(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfxi_chosen *c);
-cfx_object *cfxi_call_chosen(cfx_evaluator *ev, const cfxi_chosen *c, cfx_object *key,
-                             cfx_call_args args);
+bool cfxi_eval_find_chosen(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfxi_chosen *c);
+cfx_object *cfxi_eval_call_chosen(cfx_evaluator *ev, const cfxi_chosen *c, cfx_object *key,
+                                  cfx_call_args args);
 /* Fills the slots of ev->frame's parameters. `self` may be NULL; defaults as in cfx_callee and
  * cfx_function. */
 typedef struct cfxi_defaults {
@@ -424,103 +426,104 @@ typedef struct cfxi_defaults {
     size_t n;
     cfx_object *const *named;   /* one for each keyword-only parameter (NULL: none), or NULL */
 } cfxi_defaults;
-bool cfxi_bind_call(cfx_evaluator *ev, cfx_object *self, cfx_call_args args,
+bool cfxi_eval_bind_call(cfx_evaluator *ev, cfx_object *self, cfx_call_args args,
                const cfxi_defaults *defaults);
 /* A function of special.def: `f` is it, for what the world can do. */
-cfx_object *cfxi_call_special(cfx_evaluator *ev, cfx_special which, cfx_object *f,
-                              cfx_call_args args);
-cfx_object *cfxi_call_own(cfx_evaluator *ev, cfx_function *f, cfx_object *self,
-                          cfx_call_args args);
+cfx_object *cfxi_eval_call_special(cfx_evaluator *ev, cfx_special which, cfx_object *f,
+                                   cfx_call_args args);
+cfx_object *cfxi_eval_call_own(cfx_evaluator *ev, cfx_function *f, cfx_object *self,
+                               cfx_call_args args);
 
 /* ---- truth, kinds and merging -------------------------------------------------------------- */
 
-typedef enum cfxi_truth {
+typedef enum cfxi_eval_truth {
     CFXI_TRUTH_FAIL = -1,
     CFXI_FALSE,
     CFXI_TRUE,
     CFXI_TRUTH_GRAPH  /* a graph value: *o is it (a tensor of the program became one) */
-} cfxi_truth;
-cfxi_truth cfxi_truth_of(cfx_evaluator *ev, cfx_object **o);
+} cfxi_eval_truth;
+cfxi_eval_truth cfxi_eval_truth_of(cfx_evaluator *ev, cfx_object **o);
 
 /* What is known of any object, graph values included (value_kind.c). */
-cfx_object_kind cfxi_kind(cfx_evaluator *ev, cfx_object *o);
-bool cfxi_note_kind(cfx_evaluator *ev, const cfx_node *n, cfx_object_kind kind);
+cfx_object_kind cfxi_eval_kind(cfx_evaluator *ev, cfx_object *o);
+bool cfxi_eval_note_kind(cfx_evaluator *ev, const cfx_node *n, cfx_object_kind kind);
 /* "a tensor", "int": for messages. */
-const char *cfxi_kind_name(cfx_evaluator *ev, cfx_object *o);
+const char *cfxi_eval_kind_name(cfx_evaluator *ev, cfx_object *o);
 
 /* ---- the journal (journal.c) --------------------------------------------------------------- */
 
 /* Opens the outermost region; false: memory is out. And the end of it, also if that failed. */
-bool cfxi_journal_begin(cfx_evaluator *ev);
-void cfxi_journal_end(cfx_evaluator *ev);
+bool cfxi_eval_journal_begin(cfx_evaluator *ev);
+void cfxi_eval_journal_end(cfx_evaluator *ev);
 /* To be called before each write, with the place that is written to. False: memory is out. */
-bool cfxi_journal_slot(cfx_evaluator *ev, cfxi_frame *frame, uint32_t slot);
-bool cfxi_journal_attribute(cfx_evaluator *ev, cfx_object *o, const char *name);
-bool cfxi_journal_contents(cfx_evaluator *ev, cfx_object *o);
+bool cfxi_eval_journal_slot(cfx_evaluator *ev, cfxi_frame *frame, uint32_t slot);
+bool cfxi_eval_journal_attribute(cfx_evaluator *ev, cfx_object *o, const char *name);
+bool cfxi_eval_journal_contents(cfx_evaluator *ev, cfx_object *o);
 
 /* ---- control flow on graph values (branch.c, loop.c, loop_items.c) ------------------------- */
 
 /* One way of a branch: runs it; *value is what it gives, if it is an expression. */
 typedef cfxi_flow cfxi_way(cfx_evaluator *ev, void *ctx, cfx_object **value);
-cfxi_way cfxi_way_on;     /* does nothing */
-cfxi_way cfxi_way_false;  /* gives False */
+cfxi_way cfxi_eval_way_on;  /* does nothing */
+cfxi_way cfxi_eval_way_false;  /* gives False */
 
 /* Goes both ways. *value (may be NULL) is what they give, merged. */
-cfxi_flow cfxi_branch(cfx_evaluator *ev, cfx_object *pred, cfxi_way *then, cfxi_way *otherwise,
-                      void *ctx, cfx_object **value);
+cfxi_flow cfxi_eval_branch(cfx_evaluator *ev, cfx_object *pred, cfxi_way *then, cfxi_way *otherwise,
+                           void *ctx, cfx_object **value);
 /* `then if test else otherwise` of expressions, and the statement. */
-cfx_object *cfxi_choose(cfx_evaluator *ev, const cfxi_IfExp *e);
-cfxi_flow cfxi_if(cfx_evaluator *ev, const cfxi_If *s);
+cfx_object *cfxi_eval_choose(cfx_evaluator *ev, const cfxi_IfExp *e);
+cfxi_flow cfxi_eval_if(cfx_evaluator *ev, const cfxi_If *s);
 
 /* Evaluation has come, with `flow`, to where ways of branches that are pending since `base` may
  * have gone: the end of a round (`upto` is CONTINUE), of a loop (BREAK) or of a call (RETURN).
  * Merges those; what goes further stays pending. The flow afterwards: ON if any way is to go on
  * behind this place, and evaluation is then in it. */
-cfxi_flow cfxi_settle(cfx_evaluator *ev, size_t base, cfxi_flow flow, cfxi_flow upto);
-size_t cfxi_pendings(const cfx_evaluator *ev);
-void cfxi_pending_free(cfx_evaluator *ev);  /* their array, at the end */
+cfxi_flow cfxi_eval_settle(cfx_evaluator *ev, size_t base, cfxi_flow flow, cfxi_flow upto);
+size_t cfxi_eval_pendings(const cfx_evaluator *ev);
+void cfxi_eval_pending_free(cfx_evaluator *ev);  /* their array, at the end */
 
 /* Runs `last` at the end of a statement on every way that leaves it (`with`, `finally`): `flow` is
  * how the block ended whose first pending branch was `base`. If `last` gives ON, the block's own
  * flow goes on. A RAISE or FAIL of the block is the caller's to handle first. */
-cfxi_flow cfxi_finally(cfx_evaluator *ev, size_t base, cfxi_flow flow, cfxi_way *last, void *ctx);
+cfxi_flow cfxi_eval_finally(cfx_evaluator *ev, size_t base, cfxi_flow flow, cfxi_way *last,
+                            void *ctx);
 
 /* What a failed expression means for the statement: RAISE if ev->raised is set, else FAIL. */
-static inline cfxi_flow cfxi_failed_flow(const cfx_evaluator *ev)
+static inline cfxi_flow cfxi_eval_failed_flow(const cfx_evaluator *ev)
 {
     return ev->raised ? CFXI_FLOW_RAISE : CFXI_FLOW_FAIL;
 }
 
-cfxi_flow cfxi_while(cfx_evaluator *ev, const cfxi_While *s);
-cfxi_flow cfxi_for(cfx_evaluator *ev, const cfxi_For *s);
+cfxi_flow cfxi_eval_while(cfx_evaluator *ev, const cfxi_While *s);
+cfxi_flow cfxi_eval_for(cfx_evaluator *ev, const cfxi_For *s);
 /* Runs `round` for each item of an iterable expression, known or a graph value (a loop is captured
  * then): for comprehensions. A round may leave it as one of a `for` may. */
 typedef cfxi_flow cfxi_round(cfx_evaluator *ev, void *ctx, cfx_object *item);
-cfxi_flow cfxi_each(cfx_evaluator *ev, const cfxi_ast *iterable, cfxi_round *round, void *ctx);
+cfxi_flow cfxi_eval_each(cfx_evaluator *ev, const cfxi_ast *iterable, cfxi_round *round, void *ctx);
 /* What range, enumerate, zip or reversed gives, as it stands in list(...): the world's own iterable
  * if all is known, else a list: *is_new. */
-cfx_object *cfxi_listed(cfx_evaluator *ev, const cfxi_ast *iterable, bool *is_new);
+cfx_object *cfxi_eval_listed(cfx_evaluator *ev, const cfxi_ast *iterable, bool *is_new);
 /* range(...), enumerate, zip, reversed where an argument is a graph value: for
  * special_builtins.c. What a `for` finds directly in its head it takes apart itself. */
-cfx_object *cfxi_lazy_sequence(cfx_evaluator *ev, cfx_special which, cfx_call_args args);
+cfx_object *cfxi_eval_lazy_sequence(cfx_evaluator *ev, cfx_special which, cfx_call_args args);
 /* torch.while_loop(test, body, carried). */
-cfx_object *cfxi_while_call(cfx_evaluator *ev, cfx_object *test, cfx_object *body,
-                            cfx_object *carried);
+cfx_object *cfxi_eval_while_call(cfx_evaluator *ev, cfx_object *test, cfx_object *body,
+                                 cfx_object *carried);
 
 /* ---- lists that became graph values (growing_list.c) --------------------------------------- */
 
 /* The graph value of a list that has become one, or `o` itself. */
-cfx_object *cfxi_current(cfx_evaluator *ev, cfx_object *o);
+cfx_object *cfxi_eval_current(cfx_evaluator *ev, cfx_object *o);
 /* The same inside containers, which are copied if need be; NULL: failed. */
-cfx_object *cfxi_current_deep(cfx_evaluator *ev, cfx_object *o);
+cfx_object *cfxi_eval_current_deep(cfx_evaluator *ev, cfx_object *o);
 /* Makes a list one that is growing: from now on it is the graph value `now`. No journal. */
-bool cfxi_grow_from(cfx_evaluator *ev, cfx_object *o, cfx_object *now);
+bool cfxi_eval_grow_from(cfx_evaluator *ev, cfx_object *o, cfx_object *now);
 /* o.name(args) on a list that is growing; *done false: it is none. */
-cfx_object *cfxi_growing_method(cfx_evaluator *ev, cfx_object *o, const char *name,
-                                cfx_call_args args, bool *done);
+cfx_object *cfxi_eval_growing_method(cfx_evaluator *ev, cfx_object *o, const char *name,
+                                     cfx_call_args args, bool *done);
 /* Before a + b of a known list and a graph value: what the known one holds, that will hold, too. */
-bool cfxi_join_lists(cfx_evaluator *ev, cfx_object **a, cfx_object **b);
-bool cfxi_growing_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_object *v,
-                           bool *done);
+bool cfxi_eval_join_lists(cfx_evaluator *ev, cfx_object **a, cfx_object **b);
+bool cfxi_eval_growing_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_object *v,
+                                bool *done);
 
 #endif

@@ -9,10 +9,10 @@ static bool make_constants(cfx_evaluator *ev)
 {
     cfx_literal none = {.kind = CFX_OBJECT_NONE};
     cfx_literal truth = {.kind = CFX_OBJECT_BOOL, .i = 1};
-    ev->none = cfxi_pool(ev, ev->w->literal(ev->w->ctx, &none, ev->err));
-    ev->true_ = cfxi_pool(ev, ev->w->literal(ev->w->ctx, &truth, ev->err));
+    ev->none = cfxi_eval_pool(ev, ev->w->literal(ev->w->ctx, &none, ev->err));
+    ev->true_ = cfxi_eval_pool(ev, ev->w->literal(ev->w->ctx, &truth, ev->err));
     truth.i = 0;
-    ev->false_ = cfxi_pool(ev, ev->w->literal(ev->w->ctx, &truth, ev->err));
+    ev->false_ = cfxi_eval_pool(ev, ev->w->literal(ev->w->ctx, &truth, ev->err));
     return ev->none && ev->true_ && ev->false_;
 }
 
@@ -21,18 +21,19 @@ cfx_evaluator *cfx_evaluator_new(const cfx_world *world, cfx_graph *g,
 {
     cfx_error own;
     const cfx_allocator *allocator = cfx_graph_allocator(g);
-    err = cfxi_error_or(err, &own);
-    cfx_evaluator *ev = cfxi_alloc(allocator, sizeof *ev);
+    err = cfxi_base_error_or(err, &own);
+    cfx_evaluator *ev = cfxi_base_alloc(allocator, sizeof *ev);
     if (!ev) {
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
         return NULL;
     }
     *ev = (cfx_evaluator){.w = world, .g = g, .allocator = allocator, .err = err,
                           .copies = 1};
-    cfxi_arena_init(&ev->arena, allocator);
+    cfxi_base_arena_init(&ev->arena, allocator);
     ev->options.most_calls = options && options->most_calls ? options->most_calls : MOST_CALLS;
     ev->options.most_rounds = options && options->most_rounds ? options->most_rounds : MOST_ROUNDS;
-    if (cfxi_graph_defer_names(g, err) == CFX_OK && cfxi_journal_begin(ev) && make_constants(ev)) {
+    if (cfxi_ir_graph_defer_names(g, err) == CFX_OK && cfxi_eval_journal_begin(ev) &&
+        make_constants(ev)) {
         ev->err = &ev->own_err;
         return ev;
     }
@@ -59,21 +60,21 @@ void cfx_evaluator_free(cfx_evaluator *ev)
     for (size_t i = ev->pool.size; i-- > 0;)
         ev->w->release(ev->w->ctx, pool[i]);
     let_functions_go(ev);
-    cfxi_journal_end(ev);
+    cfxi_eval_journal_end(ev);
     cfxi_vec trace = {ev->trace, ev->n_trace, ev->trace_capacity};
-    cfxi_vec_free(&trace, sizeof *ev->trace, ev->allocator);
-    cfxi_vec_free(&ev->pool, sizeof(cfx_object *), ev->allocator);
-    cfxi_pending_free(ev);
-    cfxi_pointers_free(&ev->growing, ev->allocator);
-    cfxi_pointers_free(&ev->births, ev->allocator);
-    cfxi_pointers_free(&ev->loops, ev->allocator);
-    cfxi_pointers_free(&ev->origins, ev->allocator);
-    cfxi_pointers_free(&ev->originals, ev->allocator);
-    cfxi_pointers_free(&ev->escaped, ev->allocator);
-    cfxi_pointers_free(&ev->kinds, ev->allocator);
-    cfxi_pointers_free(&ev->lazy, ev->allocator);
-    cfxi_arena_release(&ev->arena);
-    cfxi_free(ev->allocator, ev, sizeof *ev);
+    cfxi_base_vec_free(&trace, sizeof *ev->trace, ev->allocator);
+    cfxi_base_vec_free(&ev->pool, sizeof(cfx_object *), ev->allocator);
+    cfxi_eval_pending_free(ev);
+    cfxi_base_pointers_free(&ev->growing, ev->allocator);
+    cfxi_base_pointers_free(&ev->births, ev->allocator);
+    cfxi_base_pointers_free(&ev->loops, ev->allocator);
+    cfxi_base_pointers_free(&ev->origins, ev->allocator);
+    cfxi_base_pointers_free(&ev->originals, ev->allocator);
+    cfxi_base_pointers_free(&ev->escaped, ev->allocator);
+    cfxi_base_pointers_free(&ev->kinds, ev->allocator);
+    cfxi_base_pointers_free(&ev->lazy, ev->allocator);
+    cfxi_base_arena_release(&ev->arena);
+    cfxi_base_free(ev->allocator, ev, sizeof *ev);
 }
 
 /* ---- calls --------------------------------------------------------------------------------- */
@@ -92,8 +93,8 @@ static void begin(cfx_evaluator *ev, entry *e, cfx_error *err)
     e->frame = ev->frame;
     e->calls = ev->calls;
     e->nesting = ev->nesting;
-    ev->err = cfxi_error_or(err, &e->own);
-    cfxi_forget_failure(ev);
+    ev->err = cfxi_base_error_or(err, &e->own);
+    cfxi_eval_forget_failure(ev);
 }
 
 /* A `raise` that nobody caught is the world's from here on. */
@@ -110,7 +111,7 @@ static void hand_over_raise(cfx_evaluator *ev)
 static cfx_object *end(cfx_evaluator *ev, const entry *e, cfx_object *v)
 {
     if (v)
-        v = cfxi_current_deep(ev, v);
+        v = cfxi_eval_current_deep(ev, v);
     if (!v)
         hand_over_raise(ev);
     ev->frame = e->frame;
@@ -125,10 +126,10 @@ static cfx_object *end(cfx_evaluator *ev, const entry *e, cfx_object *v)
 /* The objects of a call, in the pool: they outlive it in frames. */
 static bool keep_args(cfx_evaluator *ev, cfx_call_args *args)
 {
-    cfx_object **kept = cfxi_ev_alloc(ev, (args->n + 1) * sizeof *kept);
+    cfx_object **kept = cfxi_eval_ev_alloc(ev, (args->n + 1) * sizeof *kept);
     for (size_t i = 0; kept && i < args->n; i++) {
         ev->w->retain(ev->w->ctx, args->args[i]);
-        kept[i] = cfxi_pool(ev, args->args[i]);
+        kept[i] = cfxi_eval_pool(ev, args->args[i]);
         if (!kept[i])
             return false;
     }
@@ -140,7 +141,7 @@ static cfx_object *keep(cfx_evaluator *ev, cfx_object *o)
 {
     if (o)
         ev->w->retain(ev->w->ctx, o);
-    return cfxi_pool(ev, o);
+    return cfxi_eval_pool(ev, o);
 }
 
 cfx_object *cfx_evaluator_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args,
@@ -149,7 +150,7 @@ cfx_object *cfx_evaluator_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args a
     entry e;
     begin(ev, &e, err);
     f = keep(ev, f);
-    return end(ev, &e, f && keep_args(ev, &args) ? cfxi_call(ev, f, args) : NULL);
+    return end(ev, &e, f && keep_args(ev, &args) ? cfxi_eval_call(ev, f, args) : NULL);
 }
 
 cfx_object *cfx_evaluator_call_own(cfx_evaluator *ev, cfx_function *f, cfx_object *self,
@@ -158,17 +159,17 @@ cfx_object *cfx_evaluator_call_own(cfx_evaluator *ev, cfx_function *f, cfx_objec
     entry e;
     begin(ev, &e, err);
     const bool fine = (!self || keep(ev, self)) && keep_args(ev, &args);
-    return end(ev, &e, fine ? cfxi_call_own(ev, f, self, args) : NULL);
+    return end(ev, &e, fine ? cfxi_eval_call_own(ev, f, self, args) : NULL);
 }
 
 static cfx_object *run_module(cfx_evaluator *ev, const cfx_script *script, cfx_object *globals)
 {
-    if (!cfxi_frame_push(ev, script->module, NULL, globals))
+    if (!cfxi_eval_frame_push(ev, script->module, NULL, globals))
         return NULL;
-    const cfxi_flow flow = cfxi_exec_block(ev, script->tree->module->body);
+    const cfxi_flow flow = cfxi_eval_exec_block(ev, script->tree->module->body);
     if (flow != CFXI_FLOW_ON && flow != CFXI_FLOW_FAIL && flow != CFXI_FLOW_RAISE)
-        cfxi_fail(ev, NULL, CFX_E_SYNTAX, "this can stand in a function or a loop only");
-    cfxi_frame_pop(ev);
+        cfxi_eval_fail(ev, NULL, CFX_E_SYNTAX, "this can stand in a function or a loop only");
+    cfxi_eval_frame_pop(ev);
     return flow == CFXI_FLOW_ON ? ev->none : NULL;
 }
 
@@ -177,7 +178,7 @@ cfx_status cfx_evaluator_run(cfx_evaluator *ev, cfx_script *script, cfx_object *
 {
     entry e;
     cfx_error own;
-    err = cfxi_error_or(err, &own);
+    err = cfxi_base_error_or(err, &own);
     begin(ev, &e, err);
     ev->making = true;
     globals = keep(ev, globals);
@@ -197,12 +198,12 @@ static bool keep_change(cfx_evaluator *ev, const cfxi_change *c)
     if (c->place.kind != CFXI_PLACE_ATTRIBUTE ||
         w->kind(w->ctx, c->place.object) != CFX_OBJECT_MODULE)
         return true;
-    if (!cfxi_place_read(ev, &c->place, &now))
+    if (!cfxi_eval_place_read(ev, &c->place, &now))
         return false;
     if (now.value == c->before.value)
         return true;
-    cfx_object *v = now.value ? cfxi_current_deep(ev, now.value) : NULL;
-    if ((now.value && !v) || !cfxi_place_write(ev, &c->place, &c->before))
+    cfx_object *v = now.value ? cfxi_eval_current_deep(ev, now.value) : NULL;
+    if ((now.value && !v) || !cfxi_eval_place_write(ev, &c->place, &c->before))
         return false;
     if (w->keep_attribute(w->ctx, c->place.object, c->place.name, v, ev->err) == CFX_OK)
         return true;
@@ -211,7 +212,7 @@ static bool keep_change(cfx_evaluator *ev, const cfxi_change *c)
         there.at = c->place.at;
         there.caller = NULL;
         ev->frame = &there;
-        cfxi_note_failure(ev);
+        cfxi_eval_note_failure(ev);
     }
     return false;
 }
@@ -220,7 +221,7 @@ void cfx_evaluator_accept(cfx_evaluator *ev)
 {
     *ev->region = (cfxi_region){.number = ev->region->number};
     ev->making = false;
-    cfxi_pointers_free(&ev->births, ev->allocator);  /* what there is was found, not made */
+    cfxi_base_pointers_free(&ev->births, ev->allocator);  /* what there is was found, not made */
     ev->births = (cfxi_pointers){0};
 }
 
@@ -229,7 +230,7 @@ cfx_status cfx_evaluator_finish(cfx_evaluator *ev, cfx_error *err)
     entry e;
     cfx_error own;
     bool fine = true;
-    err = cfxi_error_or(err, &own);
+    err = cfxi_base_error_or(err, &own);
     begin(ev, &e, err);
     const cfx_node *last = cfx_graph_last(ev->g);
     for (size_t i = 0; i < ev->region->n && fine; i++)

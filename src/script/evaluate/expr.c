@@ -12,7 +12,7 @@ enum { MOST_NESTING = 6000 };
 
 /* ---- signs --------------------------------------------------------------------------------- */
 
-cfx_sign cfxi_sign_of(cfxi_ast_kind op)
+cfx_sign cfxi_eval_sign_of(cfxi_ast_kind op)
 {
     switch ((unsigned)op) {
     case CFXI_AST_Add: return CFX_SIGN_ADD;
@@ -52,10 +52,10 @@ static cfx_object *eval_binary(cfx_evaluator *ev, const cfxi_BinOp *b)
     cfx_object *right = left ? cfxi_eval(ev, b->right) : NULL;
     if (!right)
         return NULL;
-    cfxi_at(ev, &b->ast);
-    if (b->op == CFXI_AST_Add && !cfxi_join_lists(ev, &left, &right))
+    cfxi_eval_at(ev, &b->ast);
+    if (b->op == CFXI_AST_Add && !cfxi_eval_join_lists(ev, &left, &right))
         return NULL;
-    return cfxi_binary(ev, cfxi_sign_of(b->op), left, right);
+    return cfxi_eval_binary(ev, cfxi_eval_sign_of(b->op), left, right);
 }
 
 static cfx_object *eval_unary(cfx_evaluator *ev, const cfxi_UnaryOp *u)
@@ -63,24 +63,24 @@ static cfx_object *eval_unary(cfx_evaluator *ev, const cfxi_UnaryOp *u)
     cfx_object *operand = cfxi_eval(ev, u->operand);
     if (!operand)
         return NULL;
-    cfxi_at(ev, &u->ast);
+    cfxi_eval_at(ev, &u->ast);
     if (u->op != CFXI_AST_Not)
-        return cfxi_unary(ev, cfxi_sign_of(u->op), operand);
-    const cfxi_truth truth = cfxi_truth_of(ev, &operand);
+        return cfxi_eval_unary(ev, cfxi_eval_sign_of(u->op), operand);
+    const cfxi_eval_truth truth = cfxi_eval_truth_of(ev, &operand);
     if (truth == CFXI_TRUTH_FAIL)
         return NULL;
     if (truth == CFXI_TRUTH_GRAPH)
-        return cfxi_unary(ev, CFX_SIGN_NOT, operand);
-    return cfxi_bool(ev, truth == CFXI_FALSE);
+        return cfxi_eval_unary(ev, CFX_SIGN_NOT, operand);
+    return cfxi_eval_bool(ev, truth == CFXI_FALSE);
 }
 
 /* `a is b` where one is a graph value: what is known of their types may tell that they differ. */
 static bool differ_in_kind(cfx_evaluator *ev, cfx_object *a, cfx_object *b)
 {
-    if (!cfxi_node(ev, a) && !cfxi_node(ev, b))
+    if (!cfxi_eval_node(ev, a) && !cfxi_eval_node(ev, b))
         return false;
-    const cfx_object_kind kind_a = cfxi_kind(ev, a);
-    const cfx_object_kind kind_b = cfxi_kind(ev, b);
+    const cfx_object_kind kind_a = cfxi_eval_kind(ev, a);
+    const cfx_object_kind kind_b = cfxi_eval_kind(ev, b);
     return kind_a != kind_b && kind_a != CFX_OBJECT_OTHER && kind_b != CFX_OBJECT_OTHER;
 }
 
@@ -101,23 +101,24 @@ static bool never_none(const cfx_node *n)
 /* Whether one is None and the other a graph value that never is. */
 static bool one_is_none(cfx_evaluator *ev, cfx_object *a, cfx_object *b)
 {
-    const cfx_node *n = cfxi_node(ev, a) ? cfxi_node(ev, a) : cfxi_node(ev, b);
-    return n && cfxi_kind(ev, n == cfxi_node(ev, a) ? b : a) == CFX_OBJECT_NONE && never_none(n);
+    const cfx_node *n = cfxi_eval_node(ev, a) ? cfxi_eval_node(ev, a) : cfxi_eval_node(ev, b);
+    return n && cfxi_eval_kind(ev, n == cfxi_eval_node(ev, a) ? b : a) == CFX_OBJECT_NONE &&
+           never_none(n);
 }
 
-cfx_object *cfxi_compare_sign(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b)
+cfx_object *cfxi_eval_compare_sign(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b)
 {
     if (sign != CFX_SIGN_IS && sign != CFX_SIGN_IS_NOT)
-        return cfxi_compare(ev, sign, a, b);
+        return cfxi_eval_compare(ev, sign, a, b);
     if (a == b)
-        return cfxi_bool(ev, sign == CFX_SIGN_IS);
-    a = cfxi_current(ev, a);
-    b = cfxi_current(ev, b);
+        return cfxi_eval_bool(ev, sign == CFX_SIGN_IS);
+    a = cfxi_eval_current(ev, a);
+    b = cfxi_eval_current(ev, b);
     if (differ_in_kind(ev, a, b) || one_is_none(ev, a, b))
-        return cfxi_bool(ev, sign == CFX_SIGN_IS_NOT);
-    if (cfxi_node(ev, a) && cfxi_node(ev, a) == cfxi_node(ev, b))
-        return cfxi_bool(ev, sign == CFX_SIGN_IS);
-    return cfxi_compare(ev, sign, a, b);
+        return cfxi_eval_bool(ev, sign == CFX_SIGN_IS_NOT);
+    if (cfxi_eval_node(ev, a) && cfxi_eval_node(ev, a) == cfxi_eval_node(ev, b))
+        return cfxi_eval_bool(ev, sign == CFX_SIGN_IS);
+    return cfxi_eval_compare(ev, sign, a, b);
 }
 
 /* ---- and, or, comparisons ------------------------------------------------------------------ */
@@ -140,7 +141,7 @@ static cfxi_flow way_rest(cfx_evaluator *ev, void *ctx, cfx_object **value)
     const rest *r = ctx;
     *value = r->bool_op ? eval_bool_from(ev, r->bool_op, r->i)
                         : eval_compare_from(ev, r->compare, r->i, r->left);
-    return *value ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
+    return *value ? CFXI_FLOW_ON : cfxi_eval_failed_flow(ev);
 }
 
 static cfxi_flow way_value(cfx_evaluator *ev, void *ctx, cfx_object **value)
@@ -154,7 +155,7 @@ static cfxi_flow way_value(cfx_evaluator *ev, void *ctx, cfx_object **value)
 static cfx_object *go_on(cfx_evaluator *ev, rest *r, bool decides)
 {
     cfx_object *value = NULL, *pred = r->value;
-    const cfxi_truth truth = cfxi_truth_of(ev, &pred);
+    const cfxi_eval_truth truth = cfxi_eval_truth_of(ev, &pred);
     if (truth == CFXI_TRUTH_FAIL)
         return NULL;
     if (ev->w->kind(ev->w->ctx, r->value) == CFX_OBJECT_TENSOR)  /* what reads it */
@@ -163,8 +164,8 @@ static cfx_object *go_on(cfx_evaluator *ev, rest *r, bool decides)
         return r->value;
     if (truth != CFXI_TRUTH_GRAPH)
         return way_rest(ev, r, &value) == CFXI_FLOW_ON ? value : NULL;
-    const cfxi_flow flow = cfxi_branch(ev, pred, decides ? way_value : way_rest,
-                                       decides ? way_rest : way_value, r, &value);
+    const cfxi_flow flow = cfxi_eval_branch(ev, pred, decides ? way_value : way_rest,
+                                            decides ? way_rest : way_value, r, &value);
     return flow == CFXI_FLOW_ON ? value : NULL;
 }
 
@@ -183,8 +184,8 @@ static cfx_object *eval_compare_from(cfx_evaluator *ev, const cfxi_Compare *c, s
     cfx_object *right = cfxi_eval(ev, c->comparators.items[i]);
     if (!right)
         return NULL;
-    cfxi_at(ev, &c->ast);
-    cfx_object *value = cfxi_compare_sign(ev, cfxi_sign_of(c->ops.items[i]), left, right);
+    cfxi_eval_at(ev, &c->ast);
+    cfx_object *value = cfxi_eval_compare_sign(ev, cfxi_eval_sign_of(c->ops.items[i]), left, right);
     if (!value || i + 1 == c->ops.count)
         return value;
     rest r = {.compare = c, .i = i + 1, .left = right, .value = value};
@@ -193,7 +194,7 @@ static cfx_object *eval_compare_from(cfx_evaluator *ev, const cfxi_Compare *c, s
 
 /* ---- literals and texts -------------------------------------------------------------------- */
 
-cfx_object *cfxi_constant_of(cfx_evaluator *ev, const cfxi_constant *c)
+cfx_object *cfxi_eval_constant_of(cfx_evaluator *ev, const cfxi_constant *c)
 {
     cfx_literal l = {.text = c->text, .size = c->size};
     switch (c->kind) {
@@ -201,7 +202,7 @@ cfx_object *cfxi_constant_of(cfx_evaluator *ev, const cfxi_constant *c)
         return ev->none;
     case CFXI_CONST_FALSE:
     case CFXI_CONST_TRUE:
-        return cfxi_bool(ev, c->kind == CFXI_CONST_TRUE);
+        return cfxi_eval_bool(ev, c->kind == CFXI_CONST_TRUE);
     case CFXI_CONST_ELLIPSIS:
         l.other = CFX_LITERAL_ELLIPSIS;
         break;
@@ -223,7 +224,7 @@ cfx_object *cfxi_constant_of(cfx_evaluator *ev, const cfxi_constant *c)
         l.other = CFX_LITERAL_BYTES;
         break;
     }
-    return cfxi_pool(ev, ev->w->literal(ev->w->ctx, &l, ev->err));
+    return cfxi_eval_pool(ev, ev->w->literal(ev->w->ctx, &l, ev->err));
 }
 
 static cfx_object *eval_field(cfx_evaluator *ev, const cfxi_FormattedValue *f)
@@ -232,17 +233,17 @@ static cfx_object *eval_field(cfx_evaluator *ev, const cfxi_FormattedValue *f)
     cfx_object *spec = value && f->format_spec ? cfxi_eval(ev, f->format_spec) : NULL;
     if (!value || (f->format_spec && !spec))
         return NULL;
-    cfxi_at(ev, &f->ast);
-    value = cfxi_current_deep(ev, value);
+    cfxi_eval_at(ev, &f->ast);
+    value = cfxi_eval_current_deep(ev, value);
     if (!value)
         return NULL;
-    return cfxi_pool(ev, ev->w->format(ev->w->ctx, value, f->conversion > 0 ? f->conversion : 0,
-                                       spec, ev->err));
+    return cfxi_eval_pool(
+        ev, ev->w->format(ev->w->ctx, value, f->conversion > 0 ? f->conversion : 0, spec, ev->err));
 }
 
 static cfx_object *eval_joined(cfx_evaluator *ev, const cfxi_JoinedStr *j)
 {
-    cfx_object **parts = cfxi_ev_alloc(ev, (j->values.count + 1) * sizeof *parts);
+    cfx_object **parts = cfxi_eval_ev_alloc(ev, (j->values.count + 1) * sizeof *parts);
     for (size_t i = 0; parts && i < j->values.count; i++) {
         parts[i] = cfxi_eval(ev, j->values.items[i]);
         if (!parts[i])
@@ -250,7 +251,7 @@ static cfx_object *eval_joined(cfx_evaluator *ev, const cfxi_JoinedStr *j)
     }
     if (!parts)
         return NULL;
-    return cfxi_build(ev, CFX_BUILD_TEXT, parts, j->values.count);
+    return cfxi_eval_build(ev, CFX_BUILD_TEXT, parts, j->values.count);
 }
 
 static cfx_object *eval_slice(cfx_evaluator *ev, const cfxi_Slice *s)
@@ -262,7 +263,7 @@ static cfx_object *eval_slice(cfx_evaluator *ev, const cfxi_Slice *s)
         if (!items[i])
             return NULL;
     }
-    return cfxi_build(ev, CFX_BUILD_SLICE, items, 3);
+    return cfxi_eval_build(ev, CFX_BUILD_SLICE, items, 3);
 }
 
 /* ---- attributes and items ------------------------------------------------------------------ */
@@ -270,11 +271,11 @@ static cfx_object *eval_slice(cfx_evaluator *ev, const cfxi_Slice *s)
 static cfx_object *eval_attribute(cfx_evaluator *ev, const cfxi_Attribute *a)
 {
     cfx_object *o = cfxi_eval(ev, a->value);
-    const char *name = o ? cfxi_mangle(ev, a->attr) : NULL;
+    const char *name = o ? cfxi_eval_mangle(ev, a->attr) : NULL;
     if (!name)
         return NULL;
-    cfxi_at(ev, &a->ast);
-    return cfxi_get(ev, o, name);
+    cfxi_eval_at(ev, &a->ast);
+    return cfxi_eval_get(ev, o, name);
 }
 
 static cfx_object *eval_subscript(cfx_evaluator *ev, const cfxi_Subscript *s)
@@ -283,8 +284,8 @@ static cfx_object *eval_subscript(cfx_evaluator *ev, const cfxi_Subscript *s)
     cfx_object *key = o ? cfxi_eval(ev, s->slice) : NULL;
     if (!key)
         return NULL;
-    cfxi_at(ev, &s->ast);
-    return cfxi_item(ev, o, key);
+    cfxi_eval_at(ev, &s->ast);
+    return cfxi_eval_item(ev, o, key);
 }
 
 static cfx_object *eval_walrus(cfx_evaluator *ev, const cfxi_NamedExpr *n)
@@ -292,8 +293,8 @@ static cfx_object *eval_walrus(cfx_evaluator *ev, const cfxi_NamedExpr *n)
     cfx_object *v = cfxi_eval_raw(ev, n->value);
     if (!v)
         return NULL;
-    cfxi_at(ev, &n->ast);
-    return cfxi_bind_name(ev, cfxi_as_Name(n->target)->id, v) ? v : NULL;
+    cfxi_eval_at(ev, &n->ast);
+    return cfxi_eval_bind_name(ev, cfxi_syntax_as_Name(n->target)->id, v) ? v : NULL;
 }
 
 /* ---- all ----------------------------------------------------------------------------------- */
@@ -303,94 +304,97 @@ static cfx_object *refuse(cfx_evaluator *ev, const cfxi_ast *e)
     switch ((unsigned)e->kind) {
     case CFXI_AST_Yield:
     case CFXI_AST_YieldFrom:
-        return cfxi_fail(ev, e, CFX_E_UNSUPPORTED, "a generator (yield) cannot be captured; "
-                         "collect the values in a list and return it");
+        return cfxi_eval_fail(ev, e, CFX_E_UNSUPPORTED, "a generator (yield) cannot be captured; "
+                              "collect the values in a list and return it");
     case CFXI_AST_Await:
-        return cfxi_fail(ev, e, CFX_E_UNSUPPORTED, "'await' cannot be captured; write a plain "
-                         "function that is called and returns");
+        return cfxi_eval_fail(ev, e, CFX_E_UNSUPPORTED, "'await' cannot be captured; write a plain "
+                              "function that is called and returns");
     case CFXI_AST_Starred:
-        return cfxi_fail(ev, e, CFX_E_SYNTAX, "a starred expression cannot stand here; put it into "
-                         "a tuple, list or call");
+        return cfxi_eval_fail(ev, e, CFX_E_SYNTAX,
+                              "a starred expression cannot stand here; put it into "
+                              "a tuple, list or call");
     }
-    return cfxi_fail(ev, e, CFX_E_UNSUPPORTED, "%s cannot be evaluated", cfxi_ast_name(e->kind));
+    return cfxi_eval_fail(ev, e, CFX_E_UNSUPPORTED, "%s cannot be evaluated",
+                          cfxi_syntax_ast_name(e->kind));
 }
 
 static cfx_object *eval_node(cfx_evaluator *ev, const cfxi_ast *e)
 {
     switch ((unsigned)e->kind) {
     case CFXI_AST_BoolOp:
-        return eval_bool_from(ev, cfxi_as_BoolOp(e), 0);
+        return eval_bool_from(ev, cfxi_syntax_as_BoolOp(e), 0);
     case CFXI_AST_NamedExpr:
-        return eval_walrus(ev, cfxi_as_NamedExpr(e));
+        return eval_walrus(ev, cfxi_syntax_as_NamedExpr(e));
     case CFXI_AST_BinOp:
-        return eval_binary(ev, cfxi_as_BinOp(e));
+        return eval_binary(ev, cfxi_syntax_as_BinOp(e));
     case CFXI_AST_UnaryOp:
-        return eval_unary(ev, cfxi_as_UnaryOp(e));
+        return eval_unary(ev, cfxi_syntax_as_UnaryOp(e));
     case CFXI_AST_Lambda:
-        return cfxi_function(ev, e);
+        return cfxi_eval_function(ev, e);
     case CFXI_AST_IfExp:
-        return cfxi_choose(ev, cfxi_as_IfExp(e));
+        return cfxi_eval_choose(ev, cfxi_syntax_as_IfExp(e));
     case CFXI_AST_Dict:
-        return cfxi_display_dict(ev, cfxi_as_Dict(e));
+        return cfxi_eval_display_dict(ev, cfxi_syntax_as_Dict(e));
     case CFXI_AST_Set:
-        return cfxi_display(ev, e, cfxi_as_Set(e)->elts, CFX_BUILD_SET);
+        return cfxi_eval_display(ev, e, cfxi_syntax_as_Set(e)->elts, CFX_BUILD_SET);
     case CFXI_AST_List:
-        return cfxi_display(ev, e, cfxi_as_List(e)->elts, CFX_BUILD_LIST);
+        return cfxi_eval_display(ev, e, cfxi_syntax_as_List(e)->elts, CFX_BUILD_LIST);
     case CFXI_AST_Tuple:
-        return cfxi_display(ev, e, cfxi_as_Tuple(e)->elts, CFX_BUILD_TUPLE);
+        return cfxi_eval_display(ev, e, cfxi_syntax_as_Tuple(e)->elts, CFX_BUILD_TUPLE);
     case CFXI_AST_ListComp:
     case CFXI_AST_SetComp:
     case CFXI_AST_DictComp:
     case CFXI_AST_GeneratorExp:
-        return cfxi_comprehend(ev, e);
+        return cfxi_eval_comprehend(ev, e);
     case CFXI_AST_Compare: {
-        const cfxi_Compare *c = cfxi_as_Compare(e);
+        const cfxi_Compare *c = cfxi_syntax_as_Compare(e);
         cfx_object *left = cfxi_eval(ev, c->left);
         return left ? eval_compare_from(ev, c, 0, left) : NULL;
     }
     case CFXI_AST_Call:
-        return cfxi_eval_call(ev, cfxi_as_Call(e));
+        return cfxi_eval_call_expr(ev, cfxi_syntax_as_Call(e));
     case CFXI_AST_FormattedValue:
-        return eval_field(ev, cfxi_as_FormattedValue(e));
+        return eval_field(ev, cfxi_syntax_as_FormattedValue(e));
     case CFXI_AST_JoinedStr:
-        return eval_joined(ev, cfxi_as_JoinedStr(e));
+        return eval_joined(ev, cfxi_syntax_as_JoinedStr(e));
     case CFXI_AST_Constant:
-        return cfxi_constant_of(ev, &cfxi_as_Constant(e)->value);
+        return cfxi_eval_constant_of(ev, &cfxi_syntax_as_Constant(e)->value);
     case CFXI_AST_Attribute:
-        return eval_attribute(ev, cfxi_as_Attribute(e));
+        return eval_attribute(ev, cfxi_syntax_as_Attribute(e));
     case CFXI_AST_Subscript:
-        return eval_subscript(ev, cfxi_as_Subscript(e));
+        return eval_subscript(ev, cfxi_syntax_as_Subscript(e));
     case CFXI_AST_Name:
-        return cfxi_load(ev, cfxi_as_Name(e)->id);
+        return cfxi_eval_load(ev, cfxi_syntax_as_Name(e)->id);
     case CFXI_AST_Slice:
-        return eval_slice(ev, cfxi_as_Slice(e));
+        return eval_slice(ev, cfxi_syntax_as_Slice(e));
     }
     return refuse(ev, e);
 }
 
-bool cfxi_enter(cfx_evaluator *ev, const cfxi_ast *node)
+bool cfxi_eval_enter(cfx_evaluator *ev, const cfxi_ast *node)
 {
     if (ev->nesting >= MOST_NESTING)
-        return cfxi_fail(ev, node, CFX_E_LIMIT, "calls and expressions are nested too deeply here; "
-                         "split the expression, or end the recursion earlier");
+        return cfxi_eval_fail(ev, node, CFX_E_LIMIT,
+                              "calls and expressions are nested too deeply here; "
+                              "split the expression, or end the recursion earlier");
     ev->nesting++;
-    cfxi_at(ev, node);
+    cfxi_eval_at(ev, node);
     return true;
 }
 
 cfx_object *cfxi_eval_raw(cfx_evaluator *ev, const cfxi_ast *expr)
 {
-    if (!cfxi_enter(ev, expr))
+    if (!cfxi_eval_enter(ev, expr))
         return NULL;
     cfx_object *v = eval_node(ev, expr);
     ev->nesting--;
     if (!v)
-        cfxi_note_failure(ev);
+        cfxi_eval_note_failure(ev);
     return v;
 }
 
 cfx_object *cfxi_eval(cfx_evaluator *ev, const cfxi_ast *expr)
 {
     cfx_object *v = cfxi_eval_raw(ev, expr);
-    return v && ev->growing.n > 0 ? cfxi_current(ev, v) : v;
+    return v && ev->growing.n > 0 ? cfxi_eval_current(ev, v) : v;
 }

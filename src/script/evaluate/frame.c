@@ -5,13 +5,13 @@
 
 /* ---- frames -------------------------------------------------------------------------------- */
 
-cfxi_frame *cfxi_frame_new(cfx_evaluator *ev, const cfx_def *def, cfxi_frame *outer,
-                           cfx_object *globals)
+cfxi_frame *cfxi_eval_frame_new(cfx_evaluator *ev, const cfx_def *def, cfxi_frame *outer,
+                                cfx_object *globals)
 {
-    cfxi_frame *f = cfxi_ev_alloc(ev, sizeof *f);
+    cfxi_frame *f = cfxi_eval_ev_alloc(ev, sizeof *f);
     if (!f)
         return NULL;
-    f->slots = cfxi_ev_alloc(ev, (def->n_locals + (size_t)1) * sizeof *f->slots);
+    f->slots = cfxi_eval_ev_alloc(ev, (def->n_locals + (size_t)1) * sizeof *f->slots);
     if (!f->slots)
         return NULL;
     f->def = def;
@@ -20,18 +20,19 @@ cfxi_frame *cfxi_frame_new(cfx_evaluator *ev, const cfx_def *def, cfxi_frame *ou
     f->globals = globals;
     f->class_cell = outer ? outer->class_cell : NULL;
     f->region = ev->region->number;
-    f->pendings = cfxi_pendings(ev);
+    f->pendings = cfxi_eval_pendings(ev);
     return f;
 }
 
-cfxi_frame *cfxi_frame_push(cfx_evaluator *ev, const cfx_def *def, cfxi_frame *outer,
-                            cfx_object *globals)
+cfxi_frame *cfxi_eval_frame_push(cfx_evaluator *ev, const cfx_def *def, cfxi_frame *outer,
+                                 cfx_object *globals)
 {
     if (ev->calls >= ev->options.most_calls)
-        return cfxi_fail(ev, NULL, CFX_E_LIMIT, "calls are nested more than %u deep here; end the "
-                         "recursion earlier, or write it as a loop",
-                         (unsigned)ev->options.most_calls);
-    cfxi_frame *f = cfxi_frame_new(ev, def, outer, globals);
+        return cfxi_eval_fail(ev, NULL, CFX_E_LIMIT,
+                              "calls are nested more than %u deep here; end the "
+                              "recursion earlier, or write it as a loop",
+                              (unsigned)ev->options.most_calls);
+    cfxi_frame *f = cfxi_eval_frame_new(ev, def, outer, globals);
     if (!f)
         return NULL;
     ev->calls++;
@@ -39,12 +40,12 @@ cfxi_frame *cfxi_frame_push(cfx_evaluator *ev, const cfx_def *def, cfxi_frame *o
     return f;
 }
 
-void cfxi_frame_pop(cfx_evaluator *ev)
+void cfxi_eval_frame_pop(cfx_evaluator *ev)
 {
     ev->calls--;
     ev->frame = ev->frame->caller;
     if (ev->frame)
-        cfxi_at(ev, ev->frame->at);
+        cfxi_eval_at(ev, ev->frame->at);
 }
 
 /* ---- private names of classes -------------------------------------------------------------- */
@@ -56,7 +57,7 @@ static const char *class_around(const cfx_def *def)
     return def ? def->name + strspn(def->name, "_") : "";
 }
 
-const char *cfxi_mangle(cfx_evaluator *ev, const char *name)
+const char *cfxi_eval_mangle(cfx_evaluator *ev, const char *name)
 {
     const size_t size = strlen(name);
     if (name[0] != '_' || name[1] != '_' || (size > 3 && strcmp(name + size - 2, "__") == 0) ||
@@ -66,7 +67,7 @@ const char *cfxi_mangle(cfx_evaluator *ev, const char *name)
     if (!*class)
         return name;
     const size_t room = strlen(class) + size + 2;
-    char *private = cfxi_ev_alloc(ev, room);
+    char *private = cfxi_eval_ev_alloc(ev, room);
     if (private)
         snprintf(private, room, "_%s%s", class, name);
     return private;
@@ -74,7 +75,7 @@ const char *cfxi_mangle(cfx_evaluator *ev, const char *name)
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-const char *cfxi_kinds_advice(const cfxi_poison *p, const char *otherwise)
+const char *cfxi_eval_kinds_advice(const cfxi_poison *p, const char *otherwise)
 {
     return strcmp(p->type[0], p->type[1]) == 0
                ? "use each on its own way (a(x) if p else b(x)), and choose between the results"
@@ -85,18 +86,24 @@ static cfx_object *fail_poisoned(cfx_evaluator *ev, const char *name, const cfxi
 {
     switch (p->why) {
     case CFXI_POISON_ONE_SIDE:
-        return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "'%.60s' is assigned in line %u only if a "
-                         "condition holds that depends on data; assign it before that as well, or "
-                         "on both sides", name, (unsigned)p->line[0]);
+        return cfxi_eval_fail(
+            ev, NULL, CFX_E_UNSUPPORTED,
+            "'%.60s' is assigned in line %u only if a "
+            "condition holds that depends on data; assign it before that as well, or "
+            "on both sides",
+            name, (unsigned)p->line[0]);
     case CFXI_POISON_KINDS:
-        return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "'%.60s' is of type %s as line %u leaves it, "
-                         "and %s as line %u does, and data decides between them; %s", name,
-                         p->type[0], (unsigned)p->line[0], p->type[1], (unsigned)p->line[1],
-                         cfxi_kinds_advice(p, "make both of one type"));
+        return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
+                              "'%.60s' is of type %s as line %u leaves it, "
+                              "and %s as line %u does, and data decides between them; %s",
+                              name, p->type[0], (unsigned)p->line[0], p->type[1],
+                              (unsigned)p->line[1],
+                              cfxi_eval_kinds_advice(p, "make both of one type"));
     case CFXI_POISON_LOOP:
-        return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "'%.60s' is assigned in line %u in a loop "
-                         "that may run no round; assign it before the loop as well", name,
-                         (unsigned)p->line[0]);
+        return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
+                              "'%.60s' is assigned in line %u in a loop "
+                              "that may run no round; assign it before the loop as well",
+                              name, (unsigned)p->line[0]);
     }
     return NULL;
 }
@@ -104,21 +111,25 @@ static cfx_object *fail_poisoned(cfx_evaluator *ev, const char *name, const cfxi
 static cfx_object *fail_unbound(cfx_evaluator *ev, const char *name, bool free)
 {
     if (free)
-        return cfxi_fail_as(ev, NULL, CFX_E_KEY, "NameError", "cannot access free variable '%.60s' "
-                            "where it is not associated with a value in enclosing scope", name);
-    return cfxi_fail_as(ev, NULL, CFX_E_KEY, "UnboundLocalError", "cannot access local variable "
-                        "'%.60s' where it is not associated with a value", name);
+        return cfxi_eval_fail_as(ev, NULL, CFX_E_KEY, "NameError",
+                                 "cannot access free variable '%.60s' "
+                                 "where it is not associated with a value in enclosing scope",
+                                 name);
+    return cfxi_eval_fail_as(ev, NULL, CFX_E_KEY, "UnboundLocalError",
+                             "cannot access local variable "
+                             "'%.60s' where it is not associated with a value",
+                             name);
 }
 
 static cfx_object *load_global(cfx_evaluator *ev, const char *name)
 {
-    name = cfxi_mangle(ev, name);
+    name = cfxi_eval_mangle(ev, name);
     if (!name)
         return NULL;
     cfx_object *v = ev->w->global(ev->w->ctx, ev->frame->globals, name, ev->err);
     if (v || ev->err->status != CFX_OK)
-        return cfxi_pool(ev, v);
-    return cfxi_fail_as(ev, NULL, CFX_E_KEY, "NameError", "name '%.60s' is not defined", name);
+        return cfxi_eval_pool(ev, v);
+    return cfxi_eval_fail_as(ev, NULL, CFX_E_KEY, "NameError", "name '%.60s' is not defined", name);
 }
 
 /* The values that the world gave with the function; true if the name is one of them. */
@@ -127,7 +138,7 @@ static bool load_free(cfx_evaluator *ev, const cfxi_frame *f, const char *name, 
     if (f->n_free == 0)
         return false;
     *v = NULL;
-    const char *private = cfxi_mangle(ev, name);
+    const char *private = cfxi_eval_mangle(ev, name);
     for (size_t i = 0; private && i < f->n_free; i++) {
         if (strcmp(f->free_names[i], private) != 0)
             continue;
@@ -140,7 +151,7 @@ static bool load_free(cfx_evaluator *ev, const cfxi_frame *f, const char *name, 
 /* A slot that has the name: true if that settles it, with *v NULL if it cannot be read. */
 static bool load_slot(cfx_evaluator *ev, const cfxi_frame *f, const char *name, cfx_object **v)
 {
-    const uint32_t slot = cfxi_def_slot(f->def, name);
+    const uint32_t slot = cfxi_eval_def_slot(f->def, name);
     if (slot == CFXI_NO_SLOT)
         return false;
     const cfxi_local *local = &f->slots[slot];
@@ -157,13 +168,13 @@ static bool load_slot(cfx_evaluator *ev, const cfxi_frame *f, const char *name, 
     return true;
 }
 
-cfx_object *cfxi_load(cfx_evaluator *ev, const char *name)
+cfx_object *cfxi_eval_load(cfx_evaluator *ev, const char *name)
 {
     cfx_object *v = NULL;
     for (const cfxi_frame *f = ev->frame; f; f = f->outer) {
         if (f->def->kind == CFXI_DEF_CLASS && f != ev->frame)
             continue;
-        if (cfxi_name_set_find(&f->def->globals, name) != CFXI_NO_SLOT)
+        if (cfxi_eval_name_set_find(&f->def->globals, name) != CFXI_NO_SLOT)
             break;
         if (load_slot(ev, f, name, &v) || load_free(ev, f, name, &v))
             return v;
@@ -182,20 +193,22 @@ static bool bind_slot(cfx_evaluator *ev, cfxi_frame *f, uint32_t slot, cfx_objec
         return fail_poisoned(ev, f->def->locals[slot], local->poison);
     if (!v && !local->value)
         return fail_unbound(ev, f->def->locals[slot], f != ev->frame);
-    if (!cfxi_journal_slot(ev, f, slot))
+    if (!cfxi_eval_journal_slot(ev, f, slot))
         return false;
     local->value = v;
     local->poison = NULL;
-    local->line = cfxi_line(ev);
+    local->line = cfxi_eval_line(ev);
     return true;
 }
 
 static bool bind_global(cfx_evaluator *ev, const cfx_def *def, const char *name, cfx_object *v)
 {
     if (def->kind != CFXI_DEF_MODULE && !ev->making)
-        return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "the global variable '%.60s' is assigned to, "
-                         "which the captured program could not do again; return the value instead",
-                         name);
+        return cfxi_eval_fail(
+            ev, NULL, CFX_E_UNSUPPORTED,
+            "the global variable '%.60s' is assigned to, "
+            "which the captured program could not do again; return the value instead",
+            name);
     return ev->w->set_global(ev->w->ctx, ev->frame->globals, name, v, ev->err) == CFX_OK;
 }
 
@@ -205,23 +218,26 @@ static bool bind_outer(cfx_evaluator *ev, const char *name, cfx_object *v)
     for (cfxi_frame *f = ev->frame->outer; f; f = f->outer) {
         if (f->def->kind == CFXI_DEF_CLASS && ev->frame->def->kind != CFXI_DEF_COMPREHENSION)
             continue;
-        const uint32_t slot = cfxi_def_slot(f->def, name);
+        const uint32_t slot = cfxi_eval_def_slot(f->def, name);
         if (slot != CFXI_NO_SLOT)
             return bind_slot(ev, f, slot, v);
     }
-    return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "'%.60s' is a variable of a function that was "
-                     "not captured, and is assigned to; pass it in and return it", name);
+    return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
+                          "'%.60s' is a variable of a function that was "
+                          "not captured, and is assigned to; pass it in and return it",
+                          name);
 }
 
-bool cfxi_bind_name(cfx_evaluator *ev, const char *name, cfx_object *v)
+bool cfxi_eval_bind_name(cfx_evaluator *ev, const char *name, cfx_object *v)
 {
     const cfx_def *def = ev->frame->def;
-    const uint32_t slot = cfxi_def_slot(def, name);
+    const uint32_t slot = cfxi_eval_def_slot(def, name);
     if (slot != CFXI_NO_SLOT)
         return bind_slot(ev, ev->frame, slot, v);
     while (def->kind == CFXI_DEF_COMPREHENSION)
         def = def->outer;
-    if (def->kind == CFXI_DEF_MODULE || cfxi_name_set_find(&def->globals, name) != CFXI_NO_SLOT)
+    if (def->kind == CFXI_DEF_MODULE ||
+        cfxi_eval_name_set_find(&def->globals, name) != CFXI_NO_SLOT)
         return bind_global(ev, def, name, v);
     return bind_outer(ev, name, v);
 }

@@ -12,8 +12,8 @@ static void capture(cfxi_frame *f)
 
 static bool eval_defaults(cfx_evaluator *ev, const cfxi_arguments *p, cfx_function *f)
 {
-    f->defaults = cfxi_ev_alloc(ev, (p->defaults.count + 1) * sizeof *f->defaults);
-    f->kw_defaults = cfxi_ev_alloc(ev, (p->kwonlyargs.count + 1) * sizeof *f->kw_defaults);
+    f->defaults = cfxi_eval_ev_alloc(ev, (p->defaults.count + 1) * sizeof *f->defaults);
+    f->kw_defaults = cfxi_eval_ev_alloc(ev, (p->kwonlyargs.count + 1) * sizeof *f->kw_defaults);
     if (!f->defaults || !f->kw_defaults)
         return false;
     for (; f->n_defaults < p->defaults.count; f->n_defaults++) {
@@ -33,22 +33,22 @@ static bool eval_defaults(cfx_evaluator *ev, const cfxi_arguments *p, cfx_functi
 }
 
 /* The evaluator holds each function that it made, until it ends. */
-cfx_object *cfxi_function(cfx_evaluator *ev, const cfxi_ast *ast)
+cfx_object *cfxi_eval_function(cfx_evaluator *ev, const cfxi_ast *ast)
 {
-    cfx_function *f = cfxi_alloc(ev->allocator, sizeof *f);
+    cfx_function *f = cfxi_base_alloc(ev->allocator, sizeof *f);
     if (!f) {
-        cfxi_nomem(ev->err);
+        cfxi_base_nomem(ev->err);
         return NULL;
     }
     *f = (cfx_function){.allocator = ev->allocator, .ev = ev, .next = ev->functions,
-                        .def = cfxi_def_of(ev->frame->def->script, ast), .outer = ev->frame,
+                        .def = cfxi_eval_def_of(ev->frame->def->script, ast), .outer = ev->frame,
                         .globals = ev->frame->globals, .class_cell = ev->frame->class_cell};
     atomic_init(&f->count, 1);
     ev->functions = f;
     capture(ev->frame);
     if (!eval_defaults(ev, f->def->params, f))
         return NULL;
-    return cfxi_pool(ev, ev->w->wrap(ev->w->ctx, f, ev->err));
+    return cfxi_eval_pool(ev, ev->w->wrap(ev->w->ctx, f, ev->err));
 }
 
 cfx_function *cfx_function_retain(cfx_function *f)
@@ -60,7 +60,7 @@ cfx_function *cfx_function_retain(cfx_function *f)
 void cfx_function_release(cfx_function *f)
 {
     if (f && atomic_fetch_sub_explicit(&f->count, 1, memory_order_acq_rel) == 1)
-        cfxi_free(f->allocator, f, sizeof *f);
+        cfxi_base_free(f->allocator, f, sizeof *f);
 }
 
 const char *cfx_function_name(const cfx_function *f) { return f->def->name; }
@@ -95,7 +95,7 @@ bool cfx_function_parameter(const cfx_function *f, size_t i, cfx_parameter *out)
 
 static cfx_object **eval_decorators(cfx_evaluator *ev, cfxi_ast_list list)
 {
-    cfx_object **made = cfxi_ev_alloc(ev, (list.count + 1) * sizeof *made);
+    cfx_object **made = cfxi_eval_ev_alloc(ev, (list.count + 1) * sizeof *made);
     for (size_t i = 0; made && i < list.count; i++) {
         made[i] = cfxi_eval(ev, list.items[i]);
         if (!made[i])
@@ -109,18 +109,18 @@ static cfxi_flow decorate(cfx_evaluator *ev, cfxi_ast_list list, cfx_object **de
                           const char *name, cfx_object *v)
 {
     for (size_t i = list.count; v && i-- > 0;) {
-        cfxi_at(ev, list.items[i]);
-        v = cfxi_call(ev, decorators[i], cfxi_args(&v, 1));
+        cfxi_eval_at(ev, list.items[i]);
+        v = cfxi_eval_call(ev, decorators[i], cfxi_eval_args(&v, 1));
     }
-    return v && cfxi_bind_name(ev, name, v) ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
+    return v && cfxi_eval_bind_name(ev, name, v) ? CFXI_FLOW_ON : cfxi_eval_failed_flow(ev);
 }
 
-cfxi_flow cfxi_define(cfx_evaluator *ev, const cfxi_ast *ast)
+cfxi_flow cfxi_eval_define(cfx_evaluator *ev, const cfxi_ast *ast)
 {
     const cfxi_FunctionDef *d = (const cfxi_FunctionDef *)ast;
     cfx_object **decorators = eval_decorators(ev, d->decorator_list);
-    cfx_object *f = decorators ? cfxi_function(ev, ast) : NULL;
-    return f ? decorate(ev, d->decorator_list, decorators, d->name, f) : cfxi_failed_flow(ev);
+    cfx_object *f = decorators ? cfxi_eval_function(ev, ast) : NULL;
+    return f ? decorate(ev, d->decorator_list, decorators, d->name, f) : cfxi_eval_failed_flow(ev);
 }
 
 /* ---- classes ------------------------------------------------------------------------------- */
@@ -131,14 +131,14 @@ static cfx_object *annotated(cfx_evaluator *ev, const cfxi_ClassDef *c)
     cfxi_objects names = {0};
     for (size_t i = 0; i < c->body.count; i++) {
         const cfxi_AnnAssign *a = c->body.items[i]->kind == CFXI_AST_AnnAssign
-                                      ? cfxi_as_AnnAssign(c->body.items[i]) : NULL;
+                                      ? cfxi_syntax_as_AnnAssign(c->body.items[i]) : NULL;
         if (!a || a->target->kind != CFXI_AST_Name)
             continue;
-        cfx_object *name = cfxi_str(ev, cfxi_as_Name(a->target)->id);
-        if (!name || !cfxi_push(ev, &names, name))
+        cfx_object *name = cfxi_eval_str(ev, cfxi_syntax_as_Name(a->target)->id);
+        if (!name || !cfxi_eval_push(ev, &names, name))
             return NULL;
     }
-    return names.n ? cfxi_tuple(ev, names.items, names.n) : NULL;
+    return names.n ? cfxi_eval_tuple(ev, names.items, names.n) : NULL;
 }
 
 /* What its body has bound becomes the class. */
@@ -146,27 +146,27 @@ static cfx_object *make_class(cfx_evaluator *ev, const cfxi_frame *f, const cfxi
 {
     const cfx_world *w = ev->w;
     const cfx_def *def = f->def;
-    const char **names = cfxi_ev_alloc(ev, (def->n_locals + (size_t)2) * sizeof *names);
+    const char **names = cfxi_eval_ev_alloc(ev, (def->n_locals + (size_t)2) * sizeof *names);
     cfxi_objects values = {0};
-    cfx_object *fields = annotated(ev, cfxi_as_ClassDef(def->ast));
+    cfx_object *fields = annotated(ev, cfxi_syntax_as_ClassDef(def->ast));
     if (!fields && ev->err->status != CFX_OK)
         return NULL;
     for (uint32_t i = 0; names && i < def->n_locals; i++) {
         if (!f->slots[i].value)
             continue;
-        names[values.n] = cfxi_mangle(ev, def->locals[i]);
-        if (!names[values.n] || !cfxi_push(ev, &values, f->slots[i].value))
+        names[values.n] = cfxi_eval_mangle(ev, def->locals[i]);
+        if (!names[values.n] || !cfxi_eval_push(ev, &values, f->slots[i].value))
             return NULL;
     }
     if (!names)
         return NULL;
     if (fields) {
         names[values.n] = "__annotations__";
-        if (!cfxi_push(ev, &values, fields))
+        if (!cfxi_eval_push(ev, &values, fields))
             return NULL;
     }
-    return cfxi_pool(ev, w->make_class(w->ctx, def->name, bases->items, bases->n, names,
-                                       values.items, values.n, ev->err));
+    return cfxi_eval_pool(ev, w->make_class(w->ctx, def->name, bases->items, bases->n, names,
+                                            values.items, values.n, ev->err));
 }
 
 /* Its methods learn which class they are written in: super() asks. */
@@ -181,35 +181,36 @@ static void tell_methods(cfx_evaluator *ev, const cfx_function *before, const cf
 
 static cfx_object *run_class(cfx_evaluator *ev, const cfxi_ClassDef *c, const cfxi_objects *bases)
 {
-    const cfx_def *def = cfxi_def_of(ev->frame->def->script, &c->ast);
+    const cfx_def *def = cfxi_eval_def_of(ev->frame->def->script, &c->ast);
     const cfx_function *before = ev->functions;
-    cfxi_frame *f = cfxi_frame_push(ev, def, ev->frame, ev->frame->globals);
+    cfxi_frame *f = cfxi_eval_frame_push(ev, def, ev->frame, ev->frame->globals);
     if (!f)
         return NULL;
-    const cfxi_flow flow = cfxi_exec_block(ev, c->body);
+    const cfxi_flow flow = cfxi_eval_exec_block(ev, c->body);
     cfx_object *class = NULL;
     if (flow == CFXI_FLOW_ON)
         class = make_class(ev, f, bases);
     else if (flow != CFXI_FLOW_FAIL && flow != CFXI_FLOW_RAISE)
-        cfxi_fail(ev, NULL, CFX_E_SYNTAX, "this cannot stand in the body of a class");
+        cfxi_eval_fail(ev, NULL, CFX_E_SYNTAX, "this cannot stand in the body of a class");
     if (class)
         tell_methods(ev, before, f, class);
-    cfxi_frame_pop(ev);
+    cfxi_eval_frame_pop(ev);
     return class;
 }
 
-cfxi_flow cfxi_class(cfx_evaluator *ev, const cfxi_ClassDef *c)
+cfxi_flow cfxi_eval_class(cfx_evaluator *ev, const cfxi_ClassDef *c)
 {
     cfxi_objects bases = {0};
     cfx_object **decorators = eval_decorators(ev, c->decorator_list);
     if (!decorators || !cfxi_eval_list(ev, c->bases, false, &bases))
-        return cfxi_failed_flow(ev);
+        return cfxi_eval_failed_flow(ev);
     if (c->keywords.count > 0) {
-        cfxi_fail(ev, c->keywords.items[0], CFX_E_UNSUPPORTED, "a class with keywords (metaclass) "
-                  "cannot be made here; move the class out of the function");
+        cfxi_eval_fail(ev, c->keywords.items[0], CFX_E_UNSUPPORTED,
+                       "a class with keywords (metaclass) "
+                       "cannot be made here; move the class out of the function");
         return CFXI_FLOW_FAIL;
     }
     cfx_object *class = run_class(ev, c, &bases);
     return class ? decorate(ev, c->decorator_list, decorators, c->name, class)
-                 : cfxi_failed_flow(ev);
+                 : cfxi_eval_failed_flow(ev);
 }

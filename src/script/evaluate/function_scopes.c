@@ -15,12 +15,12 @@
 
 /* ---- sets of names ------------------------------------------------------------------------- */
 
-uint32_t cfxi_name_set_find(const cfxi_name_set *set, const char *name)
+uint32_t cfxi_eval_name_set_find(const cfxi_name_set *set, const char *name)
 {
     const uint32_t mask = set->table_size - 1;
     if (set->table_size == 0)
         return CFXI_NO_SLOT;
-    for (uint32_t i = cfxi_hash_pointer(name) & mask; set->table[i]; i = (i + 1) & mask) {
+    for (uint32_t i = cfxi_base_hash_pointer(name) & mask; set->table[i]; i = (i + 1) & mask) {
         if (set->items[set->table[i] - 1] == name)
             return set->table[i] - 1;
     }
@@ -30,7 +30,7 @@ uint32_t cfxi_name_set_find(const cfxi_name_set *set, const char *name)
 static void place_name(cfxi_name_set *set, uint32_t number)
 {
     const uint32_t mask = set->table_size - 1;
-    uint32_t i = cfxi_hash_pointer(set->items[number]) & mask;
+    uint32_t i = cfxi_base_hash_pointer(set->items[number]) & mask;
     while (set->table[i])
         i = (i + 1) & mask;
     set->table[i] = number + 1;
@@ -40,14 +40,14 @@ static void place_name(cfxi_name_set *set, uint32_t number)
 static bool grow_set(cfxi_name_set *set, cfxi_arena *arena)
 {
     const uint32_t size = set->table_size ? set->table_size * 2 : 8;
-    const char **items = cfxi_arena_zeros(arena, size / 2, sizeof *items);
-    uint32_t *table = cfxi_arena_zeros(arena, size, sizeof *table);
+    const char **items = cfxi_base_arena_zeros(arena, size / 2, sizeof *items);
+    uint32_t *table = cfxi_base_arena_zeros(arena, size, sizeof *table);
     if (!items || !table)
         return false;
     if (set->count > 0)
         memcpy(items, set->items, set->count * sizeof *items);
-    cfxi_arena_free(arena, set->items, set->table_size / 2 * sizeof *items);
-    cfxi_arena_free(arena, set->table, set->table_size * sizeof *table);
+    cfxi_base_arena_free(arena, set->items, set->table_size / 2 * sizeof *items);
+    cfxi_base_arena_free(arena, set->table, set->table_size * sizeof *table);
     set->items = items;
     set->table = table;
     set->table_size = size;
@@ -58,7 +58,7 @@ static bool grow_set(cfxi_name_set *set, cfxi_arena *arena)
 
 static bool add_name(cfxi_name_set *set, const char *name, cfxi_arena *arena)
 {
-    if (cfxi_name_set_find(set, name) != CFXI_NO_SLOT)
+    if (cfxi_eval_name_set_find(set, name) != CFXI_NO_SLOT)
         return true;
     if (set->count == set->table_size / 2 && !grow_set(set, arena))
         return false;
@@ -98,7 +98,7 @@ static bool visit(builder *b, const cfxi_ast *node);
 
 static bool out_of_memory(builder *b)
 {
-    cfxi_nomem(b->err);
+    cfxi_base_nomem(b->err);
     return false;
 }
 
@@ -108,14 +108,15 @@ static bool fail_syntax(builder *b, const cfxi_ast *at, const char *format, cons
     cfxi_lexer lex = {.text = tree->text, .size = tree->size, .err = b->err};
     char what[160];
     snprintf(what, sizeof what, format, name);
-    cfxi_lex_error(&lex, cfxi_script_offset(tree, at->line, at->column), CFX_E_SYNTAX, "%s", what);
+    cfxi_ir_lex_error(&lex, cfxi_syntax_script_offset(tree, at->line, at->column), CFX_E_SYNTAX,
+                      "%s", what);
     return false;
 }
 
 static cfx_def *new_def(builder *b, cfxi_def_kind kind, const cfxi_ast *ast, const char *name)
 {
-    cfx_def *def = cfxi_arena_zeros(b->arena, 1, sizeof *def);
-    if (!def || !cfxi_vec_reserve(&b->defs, 1, sizeof def, b->allocator)) {
+    cfx_def *def = cfxi_base_arena_zeros(b->arena, 1, sizeof *def);
+    if (!def || !cfxi_base_vec_reserve(&b->defs, 1, sizeof def, b->allocator)) {
         out_of_memory(b);
         return NULL;
     }
@@ -133,8 +134,8 @@ static cfx_def *new_def(builder *b, cfxi_def_kind kind, const cfxi_ast *ast, con
 static bool bind_in(builder *b, cfx_def *def, const char *name)
 {
     if (def->kind == CFXI_DEF_MODULE ||
-        cfxi_name_set_find(&def->globals, name) != CFXI_NO_SLOT ||
-        cfxi_name_set_find(&def->nonlocals, name) != CFXI_NO_SLOT)
+        cfxi_eval_name_set_find(&def->globals, name) != CFXI_NO_SLOT ||
+        cfxi_eval_name_set_find(&def->nonlocals, name) != CFXI_NO_SLOT)
         return true;
     return add_name(&def->names, name, b->arena) || out_of_memory(b);
 }
@@ -143,7 +144,7 @@ static bool bind(builder *b, const char *name) { return !name || bind_in(b, b->a
 
 static bool note(builder *b, cfxi_vec *notes, cfx_def *def, const char *name, const cfxi_ast *at)
 {
-    if (!cfxi_vec_reserve(notes, 1, sizeof(name_read), b->allocator))
+    if (!cfxi_base_vec_reserve(notes, 1, sizeof(name_read), b->allocator))
         return out_of_memory(b);
     ((name_read *)notes->data)[notes->size++] =
         (name_read){def, name, (uint64_t)at->line << 32 | at->column};
@@ -167,9 +168,9 @@ static bool visit_list(builder *b, cfxi_ast_list list)
 static bool visit_fields(builder *b, const cfxi_ast *node)
 {
     size_t n;
-    const cfxi_ast_field *fields = cfxi_ast_fields(node->kind, &n);
+    const cfxi_ast_field *fields = cfxi_syntax_ast_fields(node->kind, &n);
     for (size_t i = 0; i < n; i++) {
-        const void *at = cfxi_ast_get(node, &fields[i]);
+        const void *at = cfxi_syntax_ast_get(node, &fields[i]);
         bool ok = true;
         if (fields[i].kind == CFXI_FIELD_NODE || fields[i].kind == CFXI_FIELD_OPT)
             ok = visit(b, *(cfxi_ast *const *)at);
@@ -185,10 +186,10 @@ static bool visit_fields(builder *b, const cfxi_ast *node)
 
 static bool add_parameter(builder *b, cfx_def *def, const cfxi_ast *arg)
 {
-    const char *name = arg ? cfxi_as_arg(arg)->arg : NULL;
+    const char *name = arg ? cfxi_syntax_as_arg(arg)->arg : NULL;
     if (!name)
         return true;
-    if (cfxi_def_slot(def, name) != CFXI_NO_SLOT)
+    if (cfxi_eval_def_slot(def, name) != CFXI_NO_SLOT)
         return fail_syntax(b, arg, "there are two parameters '%.60s'; rename one", name);
     def->n_params++;
     return add_name(&def->names, name, b->arena) || out_of_memory(b);
@@ -229,7 +230,7 @@ static bool visit_defaults(builder *b, const cfxi_arguments *a)
 static bool visit_function(builder *b, const cfxi_ast *node)
 {
     const cfxi_FunctionDef *f = (const cfxi_FunctionDef *)node;
-    const cfxi_arguments *args = cfxi_as_arguments(f->args);
+    const cfxi_arguments *args = cfxi_syntax_as_arguments(f->args);
     cfx_def *def = new_def(b, CFXI_DEF_FUNCTION, node, f->name);
     if (!def)
         return false;
@@ -243,7 +244,7 @@ static bool visit_function(builder *b, const cfxi_ast *node)
 
 static bool visit_lambda(builder *b, const cfxi_Lambda *l)
 {
-    const cfxi_arguments *args = cfxi_as_arguments(l->args);
+    const cfxi_arguments *args = cfxi_syntax_as_arguments(l->args);
     cfx_def *def = new_def(b, CFXI_DEF_LAMBDA, &l->ast, "<lambda>");
     return def && visit_defaults(b, args) && add_parameters(b, def, args) &&
            visit_inside(b, def, (cfxi_ast_list){0}, l->body);
@@ -267,18 +268,18 @@ static bool visit_comprehension(builder *b, const cfxi_ast *node, const char *na
 {
     cfx_def *def = new_def(b, CFXI_DEF_COMPREHENSION, node, name);
     cfx_def *outer = b->at;
-    if (!def || !visit(b, cfxi_as_comprehension(generators.items[0])->iter))
+    if (!def || !visit(b, cfxi_syntax_as_comprehension(generators.items[0])->iter))
         return false;
     b->at = def;
     bool ok = true;
-    const cfxi_comprehension *first = cfxi_as_comprehension(generators.items[0]);
+    const cfxi_comprehension *first = cfxi_syntax_as_comprehension(generators.items[0]);
     const going_over over = {b->over, first->target, first->iter};
     b->over = &over;
     for (size_t i = 0; ok && i < generators.count; i++)  /* first: ':=' must not bind them */
-        ok = visit(b, cfxi_as_comprehension(generators.items[i])->target);
+        ok = visit(b, cfxi_syntax_as_comprehension(generators.items[i])->target);
     ok = ok && visit(b, value) && visit(b, second);
     for (size_t i = 0; ok && i < generators.count; i++) {
-        const cfxi_comprehension *c = cfxi_as_comprehension(generators.items[i]);
+        const cfxi_comprehension *c = cfxi_syntax_as_comprehension(generators.items[i]);
         if (c->is_async && !def->yields)
             def->yields = node;
         ok = (i == 0 || visit(b, c->iter)) && visit_list(b, c->ifs);
@@ -313,16 +314,17 @@ static bool visit_augmented(builder *b, const cfxi_AugAssign *a)
 {
     const bool is_name = a->target->kind == CFXI_AST_Name;
     return visit(b, a->target) &&
-           (!is_name || note_read(b, cfxi_as_Name(a->target)->id, a->target)) && visit(b, a->value);
+           (!is_name || note_read(b, cfxi_syntax_as_Name(a->target)->id, a->target)) &&
+           visit(b, a->value);
 }
 
 /* `:=` binds in what is around the comprehensions that it stands in. */
 static bool visit_walrus(builder *b, const cfxi_NamedExpr *n)
 {
-    const char *name = cfxi_as_Name(n->target)->id;
+    const char *name = cfxi_syntax_as_Name(n->target)->id;
     cfx_def *def = b->at;
     for (; def->kind == CFXI_DEF_COMPREHENSION; def = (cfx_def *)def->outer) {
-        if (cfxi_def_slot(def, name) != CFXI_NO_SLOT)
+        if (cfxi_eval_def_slot(def, name) != CFXI_NO_SLOT)
             return fail_syntax(b, &n->ast, "'%.60s' is the variable of a comprehension, which ':=' "
                                "cannot bind; use another name", name);
     }
@@ -335,7 +337,7 @@ static bool visit_alias(builder *b, const cfxi_alias *a)
     const size_t first = strcspn(a->name, ".");
     if (a->asname || strcmp(a->name, "*") == 0)
         return bind(b, a->asname);
-    const uint32_t number = cfxi_names_add(&b->script->tree->names, a->name, first);
+    const uint32_t number = cfxi_syntax_names_add(&b->script->tree->names, a->name, first);
     if (number == UINT32_MAX)
         return out_of_memory(b);
     return bind(b, b->script->tree->names.entries[number].text);
@@ -344,7 +346,7 @@ static bool visit_alias(builder *b, const cfxi_alias *a)
 static bool declare(builder *b, const cfxi_ast *node, cfxi_name_list names, cfxi_name_set *set)
 {
     for (size_t i = 0; i < names.count; i++) {
-        if (cfxi_def_slot(b->at, names.items[i]) != CFXI_NO_SLOT)
+        if (cfxi_eval_def_slot(b->at, names.items[i]) != CFXI_NO_SLOT)
             return fail_syntax(b, node, "'%.60s' is a parameter or assigned to before this; move "
                                "the declaration up or rename one", names.items[i]);
         if (!add_name(set, names.items[i], b->arena))
@@ -370,7 +372,7 @@ static bool visit_for(builder *b, const cfxi_For *f)
 static bool same_name(const cfxi_ast *a, const cfxi_ast *b)
 {
     return a->kind == CFXI_AST_Name && b->kind == CFXI_AST_Name &&
-           cfxi_as_Name(a)->id == cfxi_as_Name(b)->id;
+           cfxi_syntax_as_Name(a)->id == cfxi_syntax_as_Name(b)->id;
 }
 
 /* `d[k]` inside of `for k in d`: d may be a dict. */
@@ -378,7 +380,7 @@ static bool visit_subscript(builder *b, const cfxi_Subscript *s)
 {
     for (const going_over *o = b->over; o; o = o->outer) {
         if (same_name(o->iter, s->value) && same_name(o->target, s->slice) &&
-            !cfxi_pointers_set(&b->script->keyed, o->iter, (void *)o->iter, b->allocator))
+            !cfxi_base_pointers_set(&b->script->keyed, o->iter, (void *)o->iter, b->allocator))
             return out_of_memory(b);
     }
     return visit_fields(b, &s->ast);
@@ -424,12 +426,12 @@ static bool visit(builder *b, const cfxi_ast *node)
     case CFXI_AST_AsyncFunctionDef:
         return visit_function(b, node);
     case CFXI_AST_Lambda:
-        return visit_lambda(b, cfxi_as_Lambda(node));
+        return visit_lambda(b, cfxi_syntax_as_Lambda(node));
     case CFXI_AST_ClassDef:
-        return visit_class(b, cfxi_as_ClassDef(node));
+        return visit_class(b, cfxi_syntax_as_ClassDef(node));
 #define COMPREHENSION(class, name, value, second)                                                  \
     case CFXI_AST_##class: {                                                                       \
-        const cfxi_##class *c = cfxi_as_##class(node);                                             \
+        const cfxi_##class *c = cfxi_syntax_as_##class(node);                                      \
         return visit_comprehension(b, node, name, value, second, c->generators);                   \
     }
     COMPREHENSION(ListComp, "<listcomp>", c->elt, NULL)
@@ -438,43 +440,43 @@ static bool visit(builder *b, const cfxi_ast *node)
     COMPREHENSION(DictComp, "<dictcomp>", c->key, c->value)
 #undef COMPREHENSION
     case CFXI_AST_Name:
-        return visit_name(b, cfxi_as_Name(node));
+        return visit_name(b, cfxi_syntax_as_Name(node));
     case CFXI_AST_Assign:
-        return visit_assign(b, cfxi_as_Assign(node));
+        return visit_assign(b, cfxi_syntax_as_Assign(node));
     case CFXI_AST_AugAssign:
-        return visit_augmented(b, cfxi_as_AugAssign(node));
+        return visit_augmented(b, cfxi_syntax_as_AugAssign(node));
     case CFXI_AST_NamedExpr:
-        return visit_walrus(b, cfxi_as_NamedExpr(node));
+        return visit_walrus(b, cfxi_syntax_as_NamedExpr(node));
     case CFXI_AST_AnnAssign:
-        return visit(b, cfxi_as_AnnAssign(node)->target) &&
-               visit(b, cfxi_as_AnnAssign(node)->value);
+        return visit(b, cfxi_syntax_as_AnnAssign(node)->target) &&
+               visit(b, cfxi_syntax_as_AnnAssign(node)->value);
     case CFXI_AST_TypeAlias:
-        return visit(b, cfxi_as_TypeAlias(node)->name);
+        return visit(b, cfxi_syntax_as_TypeAlias(node)->name);
     case CFXI_AST_alias:
-        return visit_alias(b, cfxi_as_alias(node));
+        return visit_alias(b, cfxi_syntax_as_alias(node));
     case CFXI_AST_ExceptHandler:
-        return bind(b, cfxi_as_ExceptHandler(node)->name) && visit_fields(b, node);
+        return bind(b, cfxi_syntax_as_ExceptHandler(node)->name) && visit_fields(b, node);
     case CFXI_AST_MatchAs:
-        return bind(b, cfxi_as_MatchAs(node)->name) && visit_fields(b, node);
+        return bind(b, cfxi_syntax_as_MatchAs(node)->name) && visit_fields(b, node);
     case CFXI_AST_MatchStar:
-        return bind(b, cfxi_as_MatchStar(node)->name);
+        return bind(b, cfxi_syntax_as_MatchStar(node)->name);
     case CFXI_AST_MatchMapping:
-        return bind(b, cfxi_as_MatchMapping(node)->rest) && visit_fields(b, node);
+        return bind(b, cfxi_syntax_as_MatchMapping(node)->rest) && visit_fields(b, node);
     case CFXI_AST_For:
     case CFXI_AST_AsyncFor:
         return visit_for(b, (const cfxi_For *)node);
     case CFXI_AST_Subscript:
-        return visit_subscript(b, cfxi_as_Subscript(node));
+        return visit_subscript(b, cfxi_syntax_as_Subscript(node));
     case CFXI_AST_While:
-        return visit_while(b, cfxi_as_While(node));
+        return visit_while(b, cfxi_syntax_as_While(node));
     case CFXI_AST_Return:
     case CFXI_AST_Break:
     case CFXI_AST_Continue:
         return visit_jump(b, node);
     case CFXI_AST_Global:
-        return declare(b, node, cfxi_as_Global(node)->names, &b->at->globals);
+        return declare(b, node, cfxi_syntax_as_Global(node)->names, &b->at->globals);
     case CFXI_AST_Nonlocal:
-        return declare(b, node, cfxi_as_Nonlocal(node)->names, &b->at->nonlocals);
+        return declare(b, node, cfxi_syntax_as_Nonlocal(node)->names, &b->at->nonlocals);
     case CFXI_AST_Yield:
     case CFXI_AST_YieldFrom:
     case CFXI_AST_Await:
@@ -509,9 +511,9 @@ static void resolve_read(const name_read *read)
     for (cfx_def *def = read->def; def; def = (cfx_def *)def->outer) {
         if (def->kind == CFXI_DEF_CLASS && def != read->def)
             continue;  /* functions in a class do not see its names */
-        if (cfxi_name_set_find(&def->globals, read->name) != CFXI_NO_SLOT)
+        if (cfxi_eval_name_set_find(&def->globals, read->name) != CFXI_NO_SLOT)
             break;
-        const uint32_t slot = cfxi_def_slot(def, read->name);
+        const uint32_t slot = cfxi_eval_def_slot(def, read->name);
         if (slot == CFXI_NO_SLOT)
             continue;
         read_slot(def, slot, read->place);
@@ -536,14 +538,14 @@ static bool resolve_writes(builder *b)
         all[i].def->n_writes++;
     for (size_t i = 0; i < b->defs.size; i++) {
         cfx_def *def = (cfx_def *)defs[i];
-        def->writes = cfxi_arena_zeros(b->arena, def->n_writes, sizeof *def->writes);
+        def->writes = cfxi_base_arena_zeros(b->arena, def->n_writes, sizeof *def->writes);
         if (!def->writes && def->n_writes > 0)
             return out_of_memory(b);
         def->n_writes = 0;
     }
     for (size_t i = 0; i < b->writes.size; i++) {
         cfx_def *def = all[i].def;
-        const uint32_t slot = cfxi_def_slot(def, all[i].name);
+        const uint32_t slot = cfxi_eval_def_slot(def, all[i].name);
         if (slot != CFXI_NO_SLOT)
             def->writes[def->n_writes++] = (cfxi_write){all[i].place, slot};
     }
@@ -559,7 +561,7 @@ static bool check_nonlocals(builder *b, const cfx_def *def)
     for (uint32_t i = 0; i < def->nonlocals.count; i++) {
         const char *name = def->nonlocals.items[i];
         const cfx_def *of = def->outer;
-        while (of && (of->kind == CFXI_DEF_CLASS || cfxi_def_slot(of, name) == CFXI_NO_SLOT))
+        while (of && (of->kind == CFXI_DEF_CLASS || cfxi_eval_def_slot(of, name) == CFXI_NO_SLOT))
             of = of->outer;
         if (!of)
             return fail_syntax(b, def->ast, "no function around this one binds '%.60s', which it "
@@ -576,7 +578,7 @@ static bool finish_defs(builder *b)
             return false;
         def->n_locals = def->names.count;
         def->locals = def->names.items;
-        def->last_read = cfxi_arena_zeros(b->arena, def->n_locals, sizeof *def->last_read);
+        def->last_read = cfxi_base_arena_zeros(b->arena, def->n_locals, sizeof *def->last_read);
         if (!def->last_read)
             return out_of_memory(b);
     }
@@ -599,15 +601,15 @@ static int by_place(const void *x, const void *y)
 static bool keep_defs(builder *b)
 {
     cfx_script *script = b->script;
-    script->defs = cfxi_arena_zeros(b->arena, b->defs.size, sizeof *script->defs);
+    script->defs = cfxi_base_arena_zeros(b->arena, b->defs.size, sizeof *script->defs);
     if (!script->defs)
         return out_of_memory(b);
     script->n_defs = b->defs.size;
     memcpy(script->defs, b->defs.data, b->defs.size * sizeof *script->defs);
     qsort(script->defs, script->n_defs, sizeof *script->defs, by_place);
     for (size_t i = 0; i < script->n_defs; i++)
-        if (!cfxi_pointers_set(&script->by_ast, script->defs[i]->ast, script->defs[i],
-                               b->allocator))
+        if (!cfxi_base_pointers_set(&script->by_ast, script->defs[i]->ast, script->defs[i],
+                                    b->allocator))
             return out_of_memory(b);
     return true;
 }
@@ -620,16 +622,16 @@ static bool build(cfx_script *script, cfx_error *err)
     const bool ok = script->module &&
                     visit_inside(&b, script->module, tree->module->body, NULL) &&
                     finish_defs(&b) && keep_defs(&b);
-    cfxi_vec_free(&b.defs, sizeof(cfx_def *), tree->allocator);
-    cfxi_vec_free(&b.reads, sizeof(name_read), tree->allocator);
-    cfxi_vec_free(&b.writes, sizeof(name_read), tree->allocator);
+    cfxi_base_vec_free(&b.defs, sizeof(cfx_def *), tree->allocator);
+    cfxi_base_vec_free(&b.reads, sizeof(name_read), tree->allocator);
+    cfxi_base_vec_free(&b.writes, sizeof(name_read), tree->allocator);
     return ok;
 }
 
 static const char *copy_file(cfxi_arena *arena, const char *file)
 {
     const size_t size = strlen(file) + 1;
-    char *copy = cfxi_arena_alloc(arena, size);
+    char *copy = cfxi_base_arena_alloc(arena, size);
     return copy ? memcpy(copy, file, size) : NULL;
 }
 
@@ -648,22 +650,22 @@ cfx_script *cfx_script_parse(const char *source, size_t size, const char *file, 
                              const cfx_allocator *allocator, cfx_error *err)
 {
     cfx_error own;
-    allocator = cfxi_allocator(allocator);
-    err = cfxi_error_or(err, &own);
+    allocator = cfxi_base_allocator(allocator);
+    err = cfxi_base_error_or(err, &own);
     file = file ? file : "<script>";
-    cfxi_script *tree = cfxi_script_parse(source, size, is_text, allocator, err);
-    cfx_script *script = tree ? cfxi_alloc(allocator, sizeof *script) : NULL;
+    cfxi_script *tree = cfxi_syntax_script_parse(source, size, is_text, allocator, err);
+    cfx_script *script = tree ? cfxi_base_alloc(allocator, sizeof *script) : NULL;
     if (!script) {
         if (tree)
-            cfxi_nomem(err);
+            cfxi_base_nomem(err);
         name_file(err, file);
-        cfxi_script_free(tree);
+        cfxi_syntax_script_free(tree);
         return NULL;
     }
     *script = (cfx_script){.tree = tree, .file = copy_file(&tree->arena, file)};
     atomic_init(&script->count, 1);
     if (!script->file)
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
     if (script->file && build(script, err))
         return script;
     name_file(err, file);
@@ -682,22 +684,22 @@ void cfx_script_release(cfx_script *script)
     if (!script || atomic_fetch_sub_explicit(&script->count, 1, memory_order_acq_rel) != 1)
         return;
     const cfx_allocator *allocator = script->tree->allocator;
-    cfxi_pointers_free(&script->by_ast, allocator);
-    cfxi_pointers_free(&script->keyed, allocator);
-    cfxi_script_free(script->tree);
-    cfxi_free(allocator, script, sizeof *script);
+    cfxi_base_pointers_free(&script->by_ast, allocator);
+    cfxi_base_pointers_free(&script->keyed, allocator);
+    cfxi_syntax_script_free(script->tree);
+    cfxi_base_free(allocator, script, sizeof *script);
 }
 
 const char *cfx_script_file(const cfx_script *script) { return script->file; }
 
 /* ---- finding ------------------------------------------------------------------------------- */
 
-const cfx_def *cfxi_def_of(const cfx_script *script, const cfxi_ast *ast)
+const cfx_def *cfxi_eval_def_of(const cfx_script *script, const cfxi_ast *ast)
 {
-    return cfxi_pointers_get(&script->by_ast, ast);
+    return cfxi_base_pointers_get(&script->by_ast, ast);
 }
 
-size_t cfxi_first_write(const cfx_def *def, uint64_t from)
+size_t cfxi_eval_first_write(const cfx_def *def, uint64_t from)
 {
     size_t low = 0, high = def->n_writes;
     while (low < high) {
@@ -710,9 +712,9 @@ size_t cfxi_first_write(const cfx_def *def, uint64_t from)
     return low;
 }
 
-const char *cfxi_script_name(const cfx_script *script, const char *name)
+const char *cfxi_eval_script_name(const cfx_script *script, const char *name)
 {
-    return cfxi_names_find(&script->tree->names, name, strlen(name));
+    return cfxi_syntax_names_find(&script->tree->names, name, strlen(name));
 }
 
 /* The first def that begins in the line or behind it. */
@@ -734,7 +736,7 @@ static bool is_meant(const cfx_def *def, int64_t column, const char *name)
 {
     if (def->kind == CFXI_DEF_LAMBDA)
         return strcmp(name, def->name) == 0 &&
-               (column < 0 || cfxi_as_Lambda(def->ast)->body->column == column);
+               (column < 0 || cfxi_syntax_as_Lambda(def->ast)->body->column == column);
     return def->kind == CFXI_DEF_FUNCTION && strcmp(name, def->name) == 0;
 }
 

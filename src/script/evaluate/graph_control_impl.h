@@ -52,37 +52,37 @@ struct cfxi_region {
 };
 
 /* Opens a region at the end of the graph; NULL: memory is out. It lies in the arena. */
-cfxi_region *cfxi_region_open(cfx_evaluator *ev);
+cfxi_region *cfxi_eval_region_open(cfx_evaluator *ev);
 /* Closes the innermost one: everything is as it was before it, and its changes say what it had
  * become; its nodes stay where they are, up to the next marker. */
-bool cfxi_region_close(cfx_evaluator *ev);
+bool cfxi_eval_region_close(cfx_evaluator *ev);
 /* Opens it again: all is as it was when it was closed. Its nodes must be the last of the graph. */
-bool cfxi_region_reopen(cfx_evaluator *ev, cfxi_region *r);
+bool cfxi_eval_region_reopen(cfx_evaluator *ev, cfxi_region *r);
 /* Ends the innermost one and keeps what it did: its changes become its parent's. */
-bool cfxi_region_commit(cfx_evaluator *ev);
+bool cfxi_eval_region_commit(cfx_evaluator *ev);
 /* Ends it as if it had never been. */
-bool cfxi_region_discard(cfx_evaluator *ev);
+bool cfxi_eval_region_discard(cfx_evaluator *ev);
 
-bool cfxi_place_read(cfx_evaluator *ev, const cfxi_place *p, cfxi_state *state);
+bool cfxi_eval_place_read(cfx_evaluator *ev, const cfxi_place *p, cfxi_state *state);
 /* Writes without a journal. */
-bool cfxi_place_write(cfx_evaluator *ev, const cfxi_place *p, const cfxi_state *state);
+bool cfxi_eval_place_write(cfx_evaluator *ev, const cfxi_place *p, const cfxi_state *state);
 /* Notes it in the innermost region, which is about to change it. */
-bool cfxi_place_note(cfx_evaluator *ev, const cfxi_place *p);
+bool cfxi_eval_place_note(cfx_evaluator *ev, const cfxi_place *p);
 /* What the region has noted of it, or NULL. */
-cfxi_change *cfxi_region_change(const cfxi_region *r, const cfxi_place *p);
+cfxi_change *cfxi_eval_region_change(const cfxi_region *r, const cfxi_place *p);
 /* A list that holds what the contents of one are: the graph value, or a new list. */
-cfx_object *cfxi_whole_list(cfx_evaluator *ev, const cfxi_state *contents);
+cfx_object *cfxi_eval_whole_list(cfx_evaluator *ev, const cfxi_state *contents);
 /* Whether nobody will ask for it any more, at `here` (line << 32 | column, as cfx_def.last_read; 0:
  * at the end of its call): a slot whose last use is over. */
-bool cfxi_place_is_dead(const cfx_evaluator *ev, const cfxi_place *p, uint64_t here);
+bool cfxi_eval_place_is_dead(const cfx_evaluator *ev, const cfxi_place *p, uint64_t here);
 /* The same of a slot, `here` being where its call is. */
-bool cfxi_slot_is_dead(const cfxi_frame *f, uint32_t slot, uint64_t here);
+bool cfxi_eval_slot_is_dead(const cfxi_frame *f, uint32_t slot, uint64_t here);
 
-static inline uint64_t cfxi_end_of(const cfxi_ast *a)
+static inline uint64_t cfxi_eval_end_of(const cfxi_ast *a)
 {
     return (uint64_t)a->end_line << 32 | a->end_column;
 }
-static inline uint64_t cfxi_start_of(const cfxi_ast *a)
+static inline uint64_t cfxi_eval_start_of(const cfxi_ast *a)
 {
     return (uint64_t)a->line << 32 | a->column;
 }
@@ -90,15 +90,15 @@ static inline uint64_t cfxi_start_of(const cfxi_ast *a)
 /* ---- objects that may be one (object_alias.c) ---------------------------------------------- */
 
 /* Notes that `o`, which is new, stands for `a` or for `b` (NULL: for the other one). */
-bool cfxi_note_origin(cfx_evaluator *ev, cfx_object *o, cfx_object *a, cfx_object *b);
+bool cfxi_eval_note_origin(cfx_evaluator *ev, cfx_object *o, cfx_object *a, cfx_object *b);
 /* Whether it can be changed: fails if the program sees another that may be the same. */
-bool cfxi_check_alias(cfx_evaluator *ev, cfx_object *o);
+bool cfxi_eval_check_alias(cfx_evaluator *ev, cfx_object *o);
 /* Notes that a graph value is to hold what is known of `o`, a container, and of those in it: once
  * more than before, unless it is a list that already held it which becomes one. */
-bool cfxi_escape(cfx_evaluator *ev, cfx_object *o, bool once_more);
+bool cfxi_eval_escape(cfx_evaluator *ev, cfx_object *o, bool once_more);
 
 /* What to do about two that no graph value can stand for: of one type, or `otherwise`. (frame.c) */
-const char *cfxi_kinds_advice(const cfxi_poison *p, const char *otherwise);
+const char *cfxi_eval_kinds_advice(const cfxi_poison *p, const char *otherwise);
 
 /* ---- merging (merge.c) --------------------------------------------------------------------- */
 
@@ -122,7 +122,7 @@ typedef struct cfxi_merge {
 } cfxi_merge;
 
 /* Whether values of the kind are merged by what is in them. */
-bool cfxi_is_container(cfx_object_kind kind);
+bool cfxi_eval_is_container(cfx_object_kind kind);
 /* How a merged value is made up of results: a tree in the arena. */
 typedef struct cfxi_form cfxi_form;
 typedef enum cfxi_merged {
@@ -131,26 +131,27 @@ typedef enum cfxi_merged {
     CFXI_MERGED_NOT          /* of other types: merge->why */
 } cfxi_merged;
 
-void cfxi_merge_begin(cfxi_merge *m, cfx_evaluator *ev);
-void cfxi_merge_end(cfxi_merge *m);
+void cfxi_eval_merge_begin(cfxi_merge *m, cfx_evaluator *ev);
+void cfxi_eval_merge_end(cfxi_merge *m);
 /* One of `a` and `b`, or either if it is NULL. Containers of the same form are merged item by item;
  * what is known and equal stays known. */
-cfxi_merged cfxi_merge_values(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_form **form);
+cfxi_merged cfxi_eval_merge_values(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_form **form);
 /* An outlet in any case: for what is to be a graph value. */
-cfxi_form *cfxi_merge_outlet(cfxi_merge *m, cfx_object *a, cfx_object *b, cfx_object_kind kind);
+cfxi_form *cfxi_eval_merge_outlet(cfxi_merge *m, cfx_object *a, cfx_object *b,
+                                  cfx_object_kind kind);
 /* A value of that form, all outlets having their results; NULL: failed. */
-cfx_object *cfxi_form_value(cfx_evaluator *ev, const cfxi_merge *m, cfxi_form *form);
+cfx_object *cfxi_eval_form_value(cfx_evaluator *ev, const cfxi_merge *m, cfxi_form *form);
 /* Takes back all merges since there were so many outlets; their forms are gone. */
-void cfxi_merge_take_back(cfxi_merge *m, size_t outlets);
+void cfxi_eval_merge_take_back(cfxi_merge *m, size_t outlets);
 
 /* Merges what two ways made of the places that either has changed: `a` and `b` are lists of
  * changes; with `dead` bit 1 or 2 the one or the other way never gets behind the branch, with bit 4
  * or 8 it leaves the call, so that its variables do not matter. Then, all outlets having results,
  * writes it. */
 typedef struct cfxi_merged_places cfxi_merged_places;
-cfxi_merged_places *cfxi_merge_places(cfxi_merge *m, const cfxi_region *a, const cfxi_region *b,
-                                      unsigned dead, uint64_t here);
-bool cfxi_write_places(cfxi_merge *m, const cfxi_merged_places *places);
+cfxi_merged_places *cfxi_eval_merge_places(cfxi_merge *m, const cfxi_region *a,
+                                           const cfxi_region *b, unsigned dead, uint64_t here);
+bool cfxi_eval_write_places(cfxi_merge *m, const cfxi_merged_places *places);
 
 /* ---- regions of the graph (region_build.c) ------------------------------------------------- */
 
@@ -164,28 +165,30 @@ typedef struct cfxi_span {
 
 /* Makes a cond of two spans that lie one behind the other, in any order, in their place; n results,
  * each read by a node of its own: out[i]. With no results the cond is made for its effects. */
-bool cfxi_make_cond(cfx_evaluator *ev, cfx_object *pred, const cfxi_span *then,
-                    const cfxi_span *otherwise, size_t n, cfx_object **out);
+bool cfxi_eval_make_cond(cfx_evaluator *ev, cfx_object *pred, const cfxi_span *then,
+                         const cfxi_span *otherwise, size_t n, cfx_object **out);
 /* cfx.while_loop of a test and a body, the second behind the first; or cfx.for_loop if count is
  * set, of a body alone, whose first input is the index. `state` are the n values that it begins
  * with. */
-bool cfxi_make_loop(cfx_evaluator *ev, cfx_object *count, const cfxi_span *test,
-                    const cfxi_span *body, cfx_object *const *state, size_t n, cfx_object **out);
+bool cfxi_eval_make_loop(cfx_evaluator *ev, cfx_object *count, const cfxi_span *test,
+                         const cfxi_span *body, cfx_object *const *state, size_t n,
+                         cfx_object **out);
 /* Takes all nodes from `first` on out of the graph. */
-bool cfxi_erase_from(cfx_evaluator *ev, cfx_node *first);
+bool cfxi_eval_erase_from(cfx_evaluator *ev, cfx_node *first);
 /* A node that stands for something that comes in later: an input of a region, or a marker. */
-cfx_node *cfxi_stand_in(cfx_evaluator *ev, const char *name);
+cfx_node *cfxi_eval_stand_in(cfx_evaluator *ev, const char *name);
 
 /* ---- the order of values (result_order.c) -------------------------------------------------- */
 
 /* In which order the n results of two branches are to come, `results` being what each gives:
  * (*order)[i] is the number of the i-th. It depends on the nodes of the spans only. */
-bool cfxi_order_results(cfx_evaluator *ev, const cfxi_span *const *sides,
-                        cfx_value *const *results, size_t n, size_t **order);
+bool cfxi_eval_order_results(cfx_evaluator *ev, const cfxi_span *const *sides,
+                             cfx_value *const *results, size_t n, size_t **order);
 /* Likewise of the state of a loop, `inputs` being the nodes that stand for it, and `next` what the
  * body makes of it. */
-bool cfxi_order_state(cfx_evaluator *ev, const cfxi_span *test, const cfxi_span *body,
-                      cfx_node *const *inputs, const cfx_value *next, size_t n, size_t **order);
+bool cfxi_eval_order_state(cfx_evaluator *ev, const cfxi_span *test, const cfxi_span *body,
+                           cfx_node *const *inputs, const cfx_value *next, size_t n,
+                           size_t **order);
 
 /* ---- ways (branch.c) ----------------------------------------------------------------------- */
 
@@ -198,16 +201,17 @@ typedef struct cfxi_outcome {
 
 /* Merges all that is pending since `base` into the region that it began in, evaluation being at the
  * end of it with `flow`. Flows up to `upto` are one: ON. */
-bool cfxi_join(cfx_evaluator *ev, size_t base, cfxi_flow flow, cfxi_flow upto, cfxi_outcome *out);
+bool cfxi_eval_join(cfx_evaluator *ev, size_t base, cfxi_flow flow, cfxi_flow upto,
+                    cfxi_outcome *out);
 /* Goes on after that: the flow of the way that leaves least; the others are pending. */
-cfxi_flow cfxi_resume(cfx_evaluator *ev, const cfxi_outcome *out, cfxi_flow upto);
+cfxi_flow cfxi_eval_resume(cfx_evaluator *ev, const cfxi_outcome *out, cfxi_flow upto);
 /* The same; `left` (may be NULL) runs in the ways that are pending: what only they have. */
-cfxi_flow cfxi_resume_with(cfx_evaluator *ev, const cfxi_outcome *out, cfxi_flow upto,
-                           cfxi_way *left, void *ctx);
+cfxi_flow cfxi_eval_resume_with(cfx_evaluator *ev, const cfxi_outcome *out, cfxi_flow upto,
+                                cfxi_way *left, void *ctx);
 /* Runs a way for what has not left since `base` by a flow up to `upto`; what has is behind it. */
-cfxi_flow cfxi_unless_left(cfx_evaluator *ev, size_t base, cfxi_flow upto, cfxi_way *run,
-                           void *ctx);
+cfxi_flow cfxi_eval_unless_left(cfx_evaluator *ev, size_t base, cfxi_flow upto, cfxi_way *run,
+                                void *ctx);
 /* Adds a node that raises ev->raised, which is done with then. */
-bool cfxi_record_raise(cfx_evaluator *ev);
+bool cfxi_eval_record_raise(cfx_evaluator *ev);
 
 #endif

@@ -7,37 +7,37 @@
  */
 #include "graph_control_impl.h"
 
-cfx_object *cfxi_current(cfx_evaluator *ev, cfx_object *o)
+cfx_object *cfxi_eval_current(cfx_evaluator *ev, cfx_object *o)
 {
-    cfx_object *now = ev->growing.n ? cfxi_pointers_get(&ev->growing, o) : NULL;
+    cfx_object *now = ev->growing.n ? cfxi_base_pointers_get(&ev->growing, o) : NULL;
     return now ? now : o;
 }
 
-cfx_object *cfxi_current_deep(cfx_evaluator *ev, cfx_object *o)
+cfx_object *cfxi_eval_current_deep(cfx_evaluator *ev, cfx_object *o)
 {
-    cfx_object *now = cfxi_current(ev, o);
+    cfx_object *now = cfxi_eval_current(ev, o);
     cfx_object **items;
     size_t n;
-    if (ev->growing.n == 0 || now != o || cfxi_node(ev, o))
+    if (ev->growing.n == 0 || now != o || cfxi_eval_node(ev, o))
         return now;
     const cfx_object_kind kind = ev->w->kind(ev->w->ctx, o);
     if (kind != CFX_OBJECT_TUPLE && kind != CFX_OBJECT_LIST && kind != CFX_OBJECT_DICT &&
         kind != CFX_OBJECT_NAMED_TUPLE)
         return o;
-    if (!cfxi_contents(ev, o, &items, &n))
+    if (!cfxi_eval_contents(ev, o, &items, &n))
         return NULL;
-    cfx_object **all = cfxi_ev_alloc(ev, (n + 1) * sizeof *all);
+    cfx_object **all = cfxi_eval_ev_alloc(ev, (n + 1) * sizeof *all);
     if (!all)
         return NULL;
     bool same = true;
     all[0] = o;
     for (size_t i = 0; i < n; i++) {
-        all[i + 1] = cfxi_current_deep(ev, items[i]);
+        all[i + 1] = cfxi_eval_current_deep(ev, items[i]);
         if (!all[i + 1])
             return NULL;
         same = same && all[i + 1] == items[i];
     }
-    return same ? o : cfxi_build(ev, CFX_BUILD_LIKE, all, n + 1);
+    return same ? o : cfxi_eval_build(ev, CFX_BUILD_LIKE, all, n + 1);
 }
 
 /* ---- parts of a list that is a graph value ------------------------------------------------- */
@@ -45,63 +45,63 @@ cfx_object *cfxi_current_deep(cfx_evaluator *ev, cfx_object *o)
 static cfx_object *part(cfx_evaluator *ev, cfx_object *list, cfx_object *from, cfx_object *to)
 {
     cfx_object *in[3] = {from ? from : ev->none, to ? to : ev->none, ev->none};
-    cfx_object *slice = cfxi_build(ev, CFX_BUILD_SLICE, in, 3);
-    return slice ? cfxi_item(ev, list, slice) : NULL;
+    cfx_object *slice = cfxi_eval_build(ev, CFX_BUILD_SLICE, in, 3);
+    return slice ? cfxi_eval_item(ev, list, slice) : NULL;
 }
 
 static cfx_object *joined(cfx_evaluator *ev, cfx_object *a, cfx_object *b)
 {
-    return a && b ? cfxi_binary(ev, CFX_SIGN_ADD, a, b) : NULL;
+    return a && b ? cfxi_eval_binary(ev, CFX_SIGN_ADD, a, b) : NULL;
 }
 
-bool cfxi_grow_from(cfx_evaluator *ev, cfx_object *o, cfx_object *now)
+bool cfxi_eval_grow_from(cfx_evaluator *ev, cfx_object *o, cfx_object *now)
 {
-    if (!cfxi_note_kind(ev, cfxi_node(ev, now), CFX_OBJECT_LIST))
+    if (!cfxi_eval_note_kind(ev, cfxi_eval_node(ev, now), CFX_OBJECT_LIST))
         return false;
-    if (cfxi_pointers_set(&ev->growing, o, now, ev->allocator))
+    if (cfxi_base_pointers_set(&ev->growing, o, now, ev->allocator))
         return true;
-    cfxi_nomem(ev->err);
+    cfxi_base_nomem(ev->err);
     return false;
 }
 
 static bool become(cfx_evaluator *ev, cfx_object *o, cfx_object *now)
 {
-    return now && cfxi_journal_contents(ev, o) && cfxi_grow_from(ev, o, now);
+    return now && cfxi_eval_journal_contents(ev, o) && cfxi_eval_grow_from(ev, o, now);
 }
 
 /* ---- an index ------------------------------------------------------------------------------ */
 
 static cfxi_flow way_wrong(cfx_evaluator *ev, void *words, cfx_object **value)
 {
-    cfx_object *in[2] = {cfxi_str(ev, "IndexError"), cfxi_str(ev, words)};
+    cfx_object *in[2] = {cfxi_eval_str(ev, "IndexError"), cfxi_eval_str(ev, words)};
     (void)value;
-    if (!in[0] || !in[1] || !cfxi_check_unguarded(ev, NULL))
+    if (!in[0] || !in[1] || !cfxi_eval_check_unguarded(ev, NULL))
         return CFXI_FLOW_FAIL;
-    return cfxi_record(ev, "cfx.fail", in, 2) ? CFXI_FLOW_ON : CFXI_FLOW_FAIL;
+    return cfxi_eval_record(ev, "cfx.fail", in, 2) ? CFXI_FLOW_ON : CFXI_FLOW_FAIL;
 }
 
 static cfx_object *length(cfx_evaluator *ev, cfx_object *list)
 {
     cfx_object **items;
     size_t n;
-    if (cfxi_node(ev, list))
-        return cfxi_record(ev, "builtins.len", &list, 1);
-    return cfxi_contents(ev, list, &items, &n) ? cfxi_int(ev, (int64_t)n) : NULL;
+    if (cfxi_eval_node(ev, list))
+        return cfxi_eval_record(ev, "builtins.len", &list, 1);
+    return cfxi_eval_contents(ev, list, &items, &n) ? cfxi_eval_int(ev, (int64_t)n) : NULL;
 }
 
 /* Whether no item has that index: a graph value, for it or the size is one. */
 static cfx_object *is_wrong(cfx_evaluator *ev, cfx_object *i, cfx_object *size)
 {
     int64_t known;
-    if (!cfxi_node(ev, i) && ev->w->integer(ev->w->ctx, i, &known) && known >= 0)
-        return cfxi_compare(ev, CFX_SIGN_LE, size, i);
-    cfx_object *last = cfxi_binary(ev, CFX_SIGN_ADD, i, size);
-    cfx_object *zero = cfxi_int(ev, 0);
-    cfx_object *low = last && zero ? cfxi_compare(ev, CFX_SIGN_LT, last, zero) : NULL;
-    if (!cfxi_node(ev, i))
+    if (!cfxi_eval_node(ev, i) && ev->w->integer(ev->w->ctx, i, &known) && known >= 0)
+        return cfxi_eval_compare(ev, CFX_SIGN_LE, size, i);
+    cfx_object *last = cfxi_eval_binary(ev, CFX_SIGN_ADD, i, size);
+    cfx_object *zero = cfxi_eval_int(ev, 0);
+    cfx_object *low = last && zero ? cfxi_eval_compare(ev, CFX_SIGN_LT, last, zero) : NULL;
+    if (!cfxi_eval_node(ev, i))
         return low;
-    cfx_object *high = low ? cfxi_compare(ev, CFX_SIGN_LE, size, i) : NULL;
-    return high ? cfxi_binary(ev, CFX_SIGN_OR, low, high) : NULL;
+    cfx_object *high = low ? cfxi_eval_compare(ev, CFX_SIGN_LE, size, i) : NULL;
+    return high ? cfxi_eval_binary(ev, CFX_SIGN_OR, low, high) : NULL;
 }
 
 /* The index counted from the start: graph values may be negative. One that no item has ends the run
@@ -109,21 +109,22 @@ static cfx_object *is_wrong(cfx_evaluator *ev, cfx_object *i, cfx_object *size)
 static cfx_object *from_start(cfx_evaluator *ev, cfx_object *list, cfx_object *i, const char *words)
 {
     int64_t known = -1;
-    if (!cfxi_node(ev, i) && !ev->w->integer(ev->w->ctx, i, &known))
-        return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "this changes a part of a list whose length "
-                         "depends on data; make a new list instead");
+    if (!cfxi_eval_node(ev, i) && !ev->w->integer(ev->w->ctx, i, &known))
+        return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
+                              "this changes a part of a list whose length "
+                              "depends on data; make a new list instead");
     cfx_object *size = length(ev, list);
     cfx_object *wrong = size ? is_wrong(ev, i, size) : NULL;
-    if (!wrong ||
-        cfxi_branch(ev, wrong, way_wrong, cfxi_way_on, (void *)words, NULL) != CFXI_FLOW_ON)
+    if (!wrong || cfxi_eval_branch(ev, wrong, way_wrong, cfxi_eval_way_on, (void *)words, NULL) !=
+                      CFXI_FLOW_ON)
         return NULL;
-    return known >= 0 ? i : cfxi_binary(ev, CFX_SIGN_MOD, i, size);
+    return known >= 0 ? i : cfxi_eval_binary(ev, CFX_SIGN_MOD, i, size);
 }
 
 static cfx_object *behind(cfx_evaluator *ev, cfx_object *i)
 {
-    cfx_object *one = cfxi_int(ev, 1);
-    return one ? cfxi_binary(ev, CFX_SIGN_ADD, i, one) : NULL;
+    cfx_object *one = cfxi_eval_int(ev, 1);
+    return one ? cfxi_eval_binary(ev, CFX_SIGN_ADD, i, one) : NULL;
 }
 
 /* What a graph value is to hold: lists in it are made whenever it is computed, not once. */
@@ -131,28 +132,28 @@ static cfx_object *anew(cfx_evaluator *ev, cfx_object *v)
 {
     cfx_object **items;
     size_t n;
-    if (cfxi_current(ev, v) != v || cfxi_node(ev, v) ||
+    if (cfxi_eval_current(ev, v) != v || cfxi_eval_node(ev, v) ||
         ev->w->kind(ev->w->ctx, v) != CFX_OBJECT_LIST)
-        return cfxi_current_deep(ev, v);
-    if (!cfxi_contents(ev, v, &items, &n))
+        return cfxi_eval_current_deep(ev, v);
+    if (!cfxi_eval_contents(ev, v, &items, &n))
         return NULL;
-    cfx_object **all = cfxi_ev_alloc(ev, (n + 1) * sizeof *all);
+    cfx_object **all = cfxi_eval_ev_alloc(ev, (n + 1) * sizeof *all);
     for (size_t i = 0; all && i < n; i++)
         if (!(all[i] = anew(ev, items[i])))
             return NULL;
-    cfx_object *tuple = all ? cfxi_tuple(ev, all, n) : NULL;
-    return tuple ? cfxi_record(ev, "builtins.list", &tuple, 1) : NULL;
+    cfx_object *tuple = all ? cfxi_eval_tuple(ev, all, n) : NULL;
+    return tuple ? cfxi_eval_record(ev, "builtins.list", &tuple, 1) : NULL;
 }
 
 static cfx_object *handed_over(cfx_evaluator *ev, cfx_object *v)
 {
-    return v && cfxi_escape(ev, v, true) ? anew(ev, v) : NULL;
+    return v && cfxi_eval_escape(ev, v, true) ? anew(ev, v) : NULL;
 }
 
 static cfx_object *list_of(cfx_evaluator *ev, cfx_object *v)
 {
     cfx_object *item = handed_over(ev, v);
-    return item ? cfxi_list(ev, &item, 1) : NULL;
+    return item ? cfxi_eval_new_list(ev, &item, 1) : NULL;
 }
 
 /* The list without items i to i + 1 - before, and `middle` there instead (NULL: nothing). */
@@ -171,19 +172,19 @@ static cfx_object *replaced(cfx_evaluator *ev, cfx_object *list, cfx_object *i, 
 
 static cfx_object *pop(cfx_evaluator *ev, cfx_object *o, cfx_object *list, cfx_call_args args)
 {
-    cfx_object *last = cfxi_int(ev, -1);
+    cfx_object *last = cfxi_eval_int(ev, -1);
     if (!last)
         return NULL;
     if (args.n == 0) {
-        cfx_object *v = cfxi_item(ev, list, last);
+        cfx_object *v = cfxi_eval_item(ev, list, last);
         return v && become(ev, o, part(ev, list, NULL, last)) ? v : NULL;
     }
     int64_t first = -1;
-    const bool is_first = !cfxi_node(ev, args.args[0]) &&
+    const bool is_first = !cfxi_eval_node(ev, args.args[0]) &&
                           ev->w->integer(ev->w->ctx, args.args[0], &first) && first == 0;
     cfx_object *i = is_first ? args.args[0]  /* reading it says that there is none */
                              : from_start(ev, list, args.args[0], "pop index out of range");
-    cfx_object *v = i ? cfxi_item(ev, list, i) : NULL;
+    cfx_object *v = i ? cfxi_eval_item(ev, list, i) : NULL;
     return v && become(ev, o, replaced(ev, list, i, NULL, false)) ? v : NULL;
 }
 
@@ -191,19 +192,20 @@ static cfx_object *clear(cfx_evaluator *ev, cfx_object *o)
 {
     const cfxi_place p = {.kind = CFXI_PLACE_CONTENTS, .object = o};
     const cfxi_state empty = {0};
-    return cfxi_journal_contents(ev, o) && cfxi_place_write(ev, &p, &empty) ? ev->none : NULL;
+    return cfxi_eval_journal_contents(ev, o) && cfxi_eval_place_write(ev, &p, &empty) ? ev->none
+                                                                                      : NULL;
 }
 
 static cfx_object *as_list(cfx_evaluator *ev, cfx_object *o)
 {
-    cfx_object *now = cfxi_current_deep(ev, o);
-    if (now && cfxi_kind(ev, now) != CFX_OBJECT_LIST)
-        now = cfxi_node(ev, now) ? cfxi_record(ev, "builtins.list", &now, 1) : now;
-    if (!now || cfxi_kind(ev, now) == CFX_OBJECT_LIST)
+    cfx_object *now = cfxi_eval_current_deep(ev, o);
+    if (now && cfxi_eval_kind(ev, now) != CFX_OBJECT_LIST)
+        now = cfxi_eval_node(ev, now) ? cfxi_eval_record(ev, "builtins.list", &now, 1) : now;
+    if (!now || cfxi_eval_kind(ev, now) == CFX_OBJECT_LIST)
         return now;
     cfx_object **items;
     size_t n;
-    return cfxi_items(ev, now, &items, &n) ? cfxi_list(ev, items, n) : NULL;
+    return cfxi_eval_items(ev, now, &items, &n) ? cfxi_eval_new_list(ev, items, n) : NULL;
 }
 
 /* Its items, to be held by another list. */
@@ -212,22 +214,22 @@ static cfx_object *items_of(cfx_evaluator *ev, cfx_object *o)
     cfx_object *list = as_list(ev, o);
     cfx_object **items;
     size_t n;
-    if (!list || cfxi_node(ev, list))
+    if (!list || cfxi_eval_node(ev, list))
         return list;
-    if (!cfxi_contents(ev, list, &items, &n))
+    if (!cfxi_eval_contents(ev, list, &items, &n))
         return NULL;
-    cfx_object **all = cfxi_ev_alloc(ev, (n + 1) * sizeof *all);
+    cfx_object **all = cfxi_eval_ev_alloc(ev, (n + 1) * sizeof *all);
     for (size_t i = 0; all && i < n; i++)
         if (!(all[i] = handed_over(ev, items[i])))
             return NULL;
-    return all ? cfxi_list(ev, all, n) : NULL;
+    return all ? cfxi_eval_new_list(ev, all, n) : NULL;
 }
 
-bool cfxi_join_lists(cfx_evaluator *ev, cfx_object **a, cfx_object **b)
+bool cfxi_eval_join_lists(cfx_evaluator *ev, cfx_object **a, cfx_object **b)
 {
-    const bool left = cfxi_node(ev, cfxi_current(ev, *a)) != NULL;
+    const bool left = cfxi_eval_node(ev, cfxi_eval_current(ev, *a)) != NULL;
     cfx_object **known = left ? b : a;
-    if (left == (cfxi_node(ev, cfxi_current(ev, *b)) != NULL) ||
+    if (left == (cfxi_eval_node(ev, cfxi_eval_current(ev, *b)) != NULL) ||
         ev->w->kind(ev->w->ctx, *known) != CFX_OBJECT_LIST)
         return true;
     return (*known = items_of(ev, *known)) != NULL;
@@ -235,9 +237,9 @@ bool cfxi_join_lists(cfx_evaluator *ev, cfx_object **a, cfx_object **b)
 
 static cfx_object *backwards(cfx_evaluator *ev, cfx_object *list)
 {
-    cfx_object *in[3] = {ev->none, ev->none, cfxi_int(ev, -1)};
-    cfx_object *slice = in[2] ? cfxi_build(ev, CFX_BUILD_SLICE, in, 3) : NULL;
-    return slice ? cfxi_item(ev, list, slice) : NULL;
+    cfx_object *in[3] = {ev->none, ev->none, cfxi_eval_int(ev, -1)};
+    cfx_object *slice = in[2] ? cfxi_eval_build(ev, CFX_BUILD_SLICE, in, 3) : NULL;
+    return slice ? cfxi_eval_item(ev, list, slice) : NULL;
 }
 
 static bool is(const char *a, const char *b) { return strcmp(a, b) == 0; }
@@ -245,14 +247,14 @@ static bool is(const char *a, const char *b) { return strcmp(a, b) == 0; }
 /* Whether a change by that index makes a graph value of a list that is known: data choose where. */
 static bool is_chosen_in(cfx_evaluator *ev, cfx_object *o, cfx_object *i)
 {
-    return cfxi_node(ev, i) && !cfxi_node(ev, o) &&
-           ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_LIST && cfxi_pointers_get(&ev->births, o);
+    return cfxi_eval_node(ev, i) && !cfxi_eval_node(ev, o) &&
+           ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_LIST && cfxi_base_pointers_get(&ev->births, o);
 }
 
-cfx_object *cfxi_growing_method(cfx_evaluator *ev, cfx_object *o, const char *name,
-                                cfx_call_args args, bool *done)
+cfx_object *cfxi_eval_growing_method(cfx_evaluator *ev, cfx_object *o, const char *name,
+                                     cfx_call_args args, bool *done)
 {
-    cfx_object *list = cfxi_current(ev, o);
+    cfx_object *list = cfxi_eval_current(ev, o);
     cfx_object *now = NULL;
     cfx_object *first = args.n > 0 ? args.args[0] : NULL;
     *done = list != o ||
@@ -270,23 +272,23 @@ cfx_object *cfxi_growing_method(cfx_evaluator *ev, cfx_object *o, const char *na
     else if (is(name, "insert") && args.n == 2)
         now = replaced(ev, list, first, args.args[1], true);
     else if (is(name, "sort") && args.n == 0)
-        now = cfxi_record(ev, "builtins.sorted", &list, 1);
+        now = cfxi_eval_record(ev, "builtins.sorted", &list, 1);
     else if (is(name, "reverse") && args.n == 0)
         now = backwards(ev, list);
     else if (is(name, "remove") || is(name, "reverse") || is(name, "sort"))
-        return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "'%s' on a list whose length depends on "
-                         "data; make a new list instead", name);
+        return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED, "'%s' on a list whose length depends on "
+                              "data; make a new list instead", name);
     else {
-        cfx_object *method = cfxi_get(ev, list, name);
-        return method ? cfxi_world_call(ev, method, args) : NULL;
+        cfx_object *method = cfxi_eval_get(ev, list, name);
+        return method ? cfxi_eval_world_call(ev, method, args) : NULL;
     }
     return become(ev, o, now) ? ev->none : NULL;
 }
 
-bool cfxi_growing_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_object *v,
-                           bool *done)
+bool cfxi_eval_growing_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_object *v,
+                                bool *done)
 {
-    cfx_object *list = cfxi_current(ev, o);
+    cfx_object *list = cfxi_eval_current(ev, o);
     *done = list != o || is_chosen_in(ev, o, key);
     if (!*done)
         return true;

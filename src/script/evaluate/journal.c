@@ -23,12 +23,12 @@ static bool read_attribute(cfx_evaluator *ev, const cfxi_place *p, cfxi_state *s
         return false;
     }
     if (!v && err.status == CFX_E_HOST)
-        cfxi_pool(ev, ev->w->caught(ev->w->ctx));
-    state->value = v ? cfxi_pool(ev, v) : NULL;
+        cfxi_eval_pool(ev, ev->w->caught(ev->w->ctx));
+    state->value = v ? cfxi_eval_pool(ev, v) : NULL;
     return !v || state->value;
 }
 
-bool cfxi_place_read(cfx_evaluator *ev, const cfxi_place *p, cfxi_state *state)
+bool cfxi_eval_place_read(cfx_evaluator *ev, const cfxi_place *p, cfxi_state *state)
 {
     *state = (cfxi_state){0};
     switch (p->kind) {
@@ -42,8 +42,8 @@ bool cfxi_place_read(cfx_evaluator *ev, const cfxi_place *p, cfxi_state *state)
     case CFXI_PLACE_ATTRIBUTE:
         return read_attribute(ev, p, state);
     case CFXI_PLACE_CONTENTS:
-        state->value = cfxi_pointers_get(&ev->growing, p->object);
-        return cfxi_contents(ev, p->object, &state->items, &state->n);
+        state->value = cfxi_base_pointers_get(&ev->growing, p->object);
+        return cfxi_eval_contents(ev, p->object, &state->items, &state->n);
     }
     return false;
 }
@@ -56,18 +56,18 @@ static bool same_items(const cfxi_state *a, const cfxi_state *b)
 static bool write_contents(cfx_evaluator *ev, const cfxi_place *p, const cfxi_state *state)
 {
     cfxi_state now;
-    if (!cfxi_place_read(ev, p, &now))
+    if (!cfxi_eval_place_read(ev, p, &now))
         return false;
     if (now.value != state->value &&
-        !cfxi_pointers_set(&ev->growing, p->object, state->value, ev->allocator)) {
-        cfxi_nomem(ev->err);
+        !cfxi_base_pointers_set(&ev->growing, p->object, state->value, ev->allocator)) {
+        cfxi_base_nomem(ev->err);
         return false;
     }
     return same_items(&now, state) ||
            ev->w->refill(ev->w->ctx, p->object, state->items, state->n, ev->err) == CFX_OK;
 }
 
-bool cfxi_place_write(cfx_evaluator *ev, const cfxi_place *p, const cfxi_state *state)
+bool cfxi_eval_place_write(cfx_evaluator *ev, const cfxi_place *p, const cfxi_state *state)
 {
     switch (p->kind) {
     case CFXI_PLACE_LOCAL: {
@@ -96,14 +96,14 @@ static bool has_before(const cfxi_state *contents, size_t i)
     return i > 0 && contents->items[i] == contents->items[i - 1];
 }
 
-cfx_object *cfxi_whole_list(cfx_evaluator *ev, const cfxi_state *contents)
+cfx_object *cfxi_eval_whole_list(cfx_evaluator *ev, const cfxi_state *contents)
 {
     if (contents->value)
         return contents->value;
     for (size_t i = 0; i < contents->n; i++)
-        if (!cfxi_escape(ev, contents->items[i], has_before(contents, i)))
+        if (!cfxi_eval_escape(ev, contents->items[i], has_before(contents, i)))
             return NULL;
-    return cfxi_list(ev, contents->items, contents->n);
+    return cfxi_eval_new_list(ev, contents->items, contents->n);
 }
 
 /* ---- notes --------------------------------------------------------------------------------- */
@@ -113,10 +113,10 @@ static uint32_t *head_of(const cfxi_region *r, const cfxi_place *p)
 {
     const void *key = p->kind == CFXI_PLACE_LOCAL ? (const void *)&p->frame->slots[p->slot]
                                                   : p->object;
-    return &r->heads[cfxi_hash_pointer(key) & (r->capacity - 1)];
+    return &r->heads[cfxi_base_hash_pointer(key) & (r->capacity - 1)];
 }
 
-cfxi_change *cfxi_region_change(const cfxi_region *r, const cfxi_place *p)
+cfxi_change *cfxi_eval_region_change(const cfxi_region *r, const cfxi_place *p)
 {
     for (uint32_t i = r->n > 0 ? *head_of(r, p) : 0; i > 0; i = r->changes[i - 1].next)
         if (same_place(&r->changes[i - 1].place, p))
@@ -127,7 +127,7 @@ cfxi_change *cfxi_region_change(const cfxi_region *r, const cfxi_place *p)
 static bool has_noted(const cfxi_region *r, const cfxi_place *p)
 {
     return p->kind == CFXI_PLACE_LOCAL ? p->frame->slots[p->slot].journal == r->number
-                                       : cfxi_region_change(r, p) != NULL;
+                                       : cfxi_eval_region_change(r, p) != NULL;
 }
 
 static void link_change(cfxi_region *r, size_t number)
@@ -140,8 +140,8 @@ static void link_change(cfxi_region *r, size_t number)
 static bool grow(cfx_evaluator *ev, cfxi_region *r)
 {
     const size_t capacity = r->capacity ? 2 * r->capacity : 8;
-    cfxi_change *changes = cfxi_ev_alloc(ev, capacity * sizeof *changes);
-    uint32_t *heads = changes ? cfxi_ev_alloc(ev, capacity * sizeof *heads) : NULL;
+    cfxi_change *changes = cfxi_eval_ev_alloc(ev, capacity * sizeof *changes);
+    uint32_t *heads = changes ? cfxi_eval_ev_alloc(ev, capacity * sizeof *heads) : NULL;
     if (!heads)
         return false;
     if (r->n > 0)
@@ -176,40 +176,40 @@ static bool is_own(const cfx_evaluator *ev, const cfxi_region *r, const cfxi_pla
 {
     if (p->kind == CFXI_PLACE_LOCAL)
         return p->frame->region == r->number;
-    return (uintptr_t)cfxi_pointers_get(&ev->births, p->object) >= r->number;
+    return (uintptr_t)cfxi_base_pointers_get(&ev->births, p->object) >= r->number;
 }
 
-bool cfxi_place_note(cfx_evaluator *ev, const cfxi_place *p)
+bool cfxi_eval_place_note(cfx_evaluator *ev, const cfxi_place *p)
 {
     cfxi_state before;
     if (is_own(ev, ev->region, p))
         return true;
     if (has_noted(ev->region, p))
         return true;
-    return cfxi_place_read(ev, p, &before) && note_state(ev, ev->region, p, &before);
+    return cfxi_eval_place_read(ev, p, &before) && note_state(ev, ev->region, p, &before);
 }
 
-bool cfxi_journal_slot(cfx_evaluator *ev, cfxi_frame *frame, uint32_t slot)
+bool cfxi_eval_journal_slot(cfx_evaluator *ev, cfxi_frame *frame, uint32_t slot)
 {
     const cfxi_place p = {.kind = CFXI_PLACE_LOCAL, .frame = frame, .slot = slot};
-    return cfxi_place_note(ev, &p);
+    return cfxi_eval_place_note(ev, &p);
 }
 
-bool cfxi_journal_attribute(cfx_evaluator *ev, cfx_object *o, const char *name)
+bool cfxi_eval_journal_attribute(cfx_evaluator *ev, cfx_object *o, const char *name)
 {
     const cfxi_place p = {.kind = CFXI_PLACE_ATTRIBUTE, .object = o, .name = name,
                           .frame = ev->frame, .at = ev->frame ? ev->frame->at : NULL};
-    return cfxi_check_alias(ev, o) && cfxi_place_note(ev, &p);
+    return cfxi_eval_check_alias(ev, o) && cfxi_eval_place_note(ev, &p);
 }
 
-bool cfxi_journal_contents(cfx_evaluator *ev, cfx_object *o)
+bool cfxi_eval_journal_contents(cfx_evaluator *ev, cfx_object *o)
 {
     const cfxi_place p = {.kind = CFXI_PLACE_CONTENTS, .object = o};
-    return cfxi_check_alias(ev, o) && cfxi_place_note(ev, &p);
+    return cfxi_eval_check_alias(ev, o) && cfxi_eval_place_note(ev, &p);
 }
 
 /* It is read nowhere behind `here`, nor in an earlier part of a loop around it. */
-bool cfxi_slot_is_dead(const cfxi_frame *f, uint32_t slot, uint64_t here)
+bool cfxi_eval_slot_is_dead(const cfxi_frame *f, uint32_t slot, uint64_t here)
 {
     if (f->captured || f->def->kind != CFXI_DEF_FUNCTION)
         return false;
@@ -217,19 +217,19 @@ bool cfxi_slot_is_dead(const cfxi_frame *f, uint32_t slot, uint64_t here)
     return here == 0 || f->def->last_read[slot] < from;
 }
 
-bool cfxi_place_is_dead(const cfx_evaluator *ev, const cfxi_place *p, uint64_t here)
+bool cfxi_eval_place_is_dead(const cfx_evaluator *ev, const cfxi_place *p, uint64_t here)
 {
     return p->kind == CFXI_PLACE_LOCAL && p->frame == ev->frame &&
-           cfxi_slot_is_dead(p->frame, p->slot, here);
+           cfxi_eval_slot_is_dead(p->frame, p->slot, here);
 }
 
 /* ---- regions ------------------------------------------------------------------------------- */
 
 enum { MOST_DEPTH = 96 };  /* regions of a graph nest a hundred deep */
 
-bool cfxi_journal_begin(cfx_evaluator *ev)
+bool cfxi_eval_journal_begin(cfx_evaluator *ev)
 {
-    ev->region = cfxi_ev_alloc(ev, sizeof *ev->region);
+    ev->region = cfxi_eval_ev_alloc(ev, sizeof *ev->region);
     if (!ev->region)
         return false;
     ev->region->number = ++ev->regions;
@@ -237,7 +237,7 @@ bool cfxi_journal_begin(cfx_evaluator *ev)
     return true;
 }
 
-void cfxi_journal_end(cfx_evaluator *ev)
+void cfxi_eval_journal_end(cfx_evaluator *ev)
 {
     if (ev->region)
         cfx_iter_end(&ev->open);
@@ -250,17 +250,20 @@ static void push(cfx_evaluator *ev, cfxi_region *r)
     ev->depth++;
 }
 
-cfxi_region *cfxi_region_open(cfx_evaluator *ev)
+cfxi_region *cfxi_eval_region_open(cfx_evaluator *ev)
 {
     if (ev->depth >= MOST_DEPTH)
-        return cfxi_fail(ev, NULL, CFX_E_LIMIT, "branches and loops that depend on data are nested "
-                         "more than %d deep here; a loop with a known count whose end depends on "
-                         "data nests once a round", MOST_DEPTH);
-    cfxi_region *r = cfxi_ev_alloc(ev, sizeof *r);
+        return cfxi_eval_fail(
+            ev, NULL, CFX_E_LIMIT,
+            "branches and loops that depend on data are nested "
+            "more than %d deep here; a loop with a known count whose end depends on "
+            "data nests once a round",
+            MOST_DEPTH);
+    cfxi_region *r = cfxi_eval_ev_alloc(ev, sizeof *r);
     if (!r)
         return NULL;
     r->number = ++ev->regions;
-    r->marker = cfxi_stand_in(ev, "region");
+    r->marker = cfxi_eval_stand_in(ev, "region");
     if (!r->marker)
         return NULL;
     push(ev, r);
@@ -279,22 +282,22 @@ static void forget(cfxi_change *c)
         c->place.frame->slots[c->place.slot].journal = c->noted;
 }
 
-bool cfxi_region_close(cfx_evaluator *ev)
+bool cfxi_eval_region_close(cfx_evaluator *ev)
 {
     cfxi_change *changes = ev->region->changes;
     for (size_t i = 0; i < ev->region->n; i++)
-        if (!cfxi_place_read(ev, &changes[i].place, &changes[i].after))
+        if (!cfxi_eval_place_read(ev, &changes[i].place, &changes[i].after))
             return false;
     for (size_t i = ev->region->n; i-- > 0;) {
         forget(&changes[i]);
-        if (!cfxi_place_write(ev, &changes[i].place, &changes[i].before))
+        if (!cfxi_eval_place_write(ev, &changes[i].place, &changes[i].before))
             return false;
     }
     pop(ev);
     return true;
 }
 
-bool cfxi_region_reopen(cfx_evaluator *ev, cfxi_region *r)
+bool cfxi_eval_region_reopen(cfx_evaluator *ev, cfxi_region *r)
 {
     push(ev, r);
     for (size_t i = 0; i < r->n; i++) {
@@ -304,13 +307,13 @@ bool cfxi_region_reopen(cfx_evaluator *ev, cfxi_region *r)
             c->noted = local->journal;
             local->journal = r->number;
         }
-        if (!cfxi_place_write(ev, &c->place, &c->after))
+        if (!cfxi_eval_place_write(ev, &c->place, &c->after))
             return false;
     }
     return true;
 }
 
-bool cfxi_region_commit(cfx_evaluator *ev)
+bool cfxi_eval_region_commit(cfx_evaluator *ev)
 {
     cfxi_region *r = ev->region;
     pop(ev);
@@ -325,9 +328,9 @@ bool cfxi_region_commit(cfx_evaluator *ev)
     return cfx_graph_erase(ev->g, r->marker, ev->err) == CFX_OK;
 }
 
-bool cfxi_region_discard(cfx_evaluator *ev)
+bool cfxi_eval_region_discard(cfx_evaluator *ev)
 {
     cfxi_region *r = ev->region;
-    const bool done = cfxi_region_close(ev);
-    return done && cfxi_erase_from(ev, r->marker);
+    const bool done = cfxi_eval_region_close(ev);
+    return done && cfxi_eval_erase_from(ev, r->marker);
 }

@@ -13,9 +13,9 @@ enum { FEW_ROUNDS = 16 };  /* that may be nested in one another */
 /* Takes back branches that became pending since `base`, as if they had not been begun. */
 static bool abandon(cfx_evaluator *ev, size_t base)
 {
-    while (cfxi_pendings(ev) > base) {
+    while (cfxi_eval_pendings(ev) > base) {
         ev->pending.size--;
-        if (!cfxi_region_close(ev))
+        if (!cfxi_eval_region_close(ev))
             return false;
     }
     return true;
@@ -25,21 +25,21 @@ static bool abandon(cfx_evaluator *ev, size_t base)
 static cfxi_flow known_round(cfx_evaluator *ev, const cfxi_loop *loop, cfx_object *item, bool trial,
                              bool *captures)
 {
-    const size_t base = cfxi_pendings(ev);
+    const size_t base = cfxi_eval_pendings(ev);
     *captures = false;
-    if (trial && !cfxi_region_open(ev))
+    if (trial && !cfxi_eval_region_open(ev))
         return CFXI_FLOW_FAIL;
     cfxi_flow flow = loop->round(ev, loop->ctx, item);
     if (flow == CFXI_FLOW_FAIL)
         return flow;
-    flow = cfxi_settle(ev, base, flow, CFXI_FLOW_CONTINUE);
+    flow = cfxi_eval_settle(ev, base, flow, CFXI_FLOW_CONTINUE);
     if (flow == CFXI_FLOW_FAIL || !trial)
         return flow;
-    if (cfxi_pendings(ev) == base)
-        return cfxi_region_commit(ev) ? flow : CFXI_FLOW_FAIL;
+    if (cfxi_eval_pendings(ev) == base)
+        return cfxi_eval_region_commit(ev) ? flow : CFXI_FLOW_FAIL;
     *captures = true;
     ev->raised = NULL;
-    return abandon(ev, base) && cfxi_region_discard(ev) ? CFXI_FLOW_ON : CFXI_FLOW_FAIL;
+    return abandon(ev, base) && cfxi_eval_region_discard(ev) ? CFXI_FLOW_ON : CFXI_FLOW_FAIL;
 }
 
 static bool one_more(cfx_evaluator *ev, const cfxi_loop *loop, uint32_t *rounds)
@@ -47,8 +47,10 @@ static bool one_more(cfx_evaluator *ev, const cfxi_loop *loop, uint32_t *rounds)
     const uint32_t most = ev->options.most_rounds ? ev->options.most_rounds : 100000;
     if (++*rounds <= most)
         return true;
-    cfxi_fail(ev, loop->at, CFX_E_LIMIT, "this loop has more than %u rounds while it is captured; "
-              "if it ends at all, let its end depend on a tensor, so that it stays a loop", most);
+    cfxi_eval_fail(ev, loop->at, CFX_E_LIMIT,
+                   "this loop has more than %u rounds while it is captured; "
+                   "if it ends at all, let its end depend on a tensor, so that it stays a loop",
+                   most);
     return false;
 }
 
@@ -73,24 +75,27 @@ static uint32_t ways_out(const cfxi_ast *s)
     case CFXI_AST_Return:
         return RETURNS;
     case CFXI_AST_If:
-        return ways_of_block(cfxi_as_If(s)->body) | ways_of_block(cfxi_as_If(s)->orelse);
+        return ways_of_block(cfxi_syntax_as_If(s)->body) |
+               ways_of_block(cfxi_syntax_as_If(s)->orelse);
     case CFXI_AST_For:  /* a loop of its own, that its body leaves first */
-        return (ways_of_block(cfxi_as_For(s)->body) & RETURNS) |
-               ways_of_block(cfxi_as_For(s)->orelse);
+        return (ways_of_block(cfxi_syntax_as_For(s)->body) & RETURNS) |
+               ways_of_block(cfxi_syntax_as_For(s)->orelse);
     case CFXI_AST_While:
-        return (ways_of_block(cfxi_as_While(s)->body) & RETURNS) |
-               ways_of_block(cfxi_as_While(s)->orelse);
+        return (ways_of_block(cfxi_syntax_as_While(s)->body) & RETURNS) |
+               ways_of_block(cfxi_syntax_as_While(s)->orelse);
     case CFXI_AST_With:
-        return ways_of_block(cfxi_as_With(s)->body);
+        return ways_of_block(cfxi_syntax_as_With(s)->body);
     case CFXI_AST_Match:
-        return ways_of_block(cfxi_as_Match(s)->cases);
+        return ways_of_block(cfxi_syntax_as_Match(s)->cases);
     case CFXI_AST_match_case:
-        return ways_of_block(cfxi_as_match_case(s)->body);
+        return ways_of_block(cfxi_syntax_as_match_case(s)->body);
     case CFXI_AST_ExceptHandler:
-        return ways_of_block(cfxi_as_ExceptHandler(s)->body);
+        return ways_of_block(cfxi_syntax_as_ExceptHandler(s)->body);
     case CFXI_AST_Try:
-        return ways_of_block(cfxi_as_Try(s)->body) | ways_of_block(cfxi_as_Try(s)->handlers) |
-               ways_of_block(cfxi_as_Try(s)->orelse) | ways_of_block(cfxi_as_Try(s)->finalbody);
+        return ways_of_block(cfxi_syntax_as_Try(s)->body) |
+               ways_of_block(cfxi_syntax_as_Try(s)->handlers) |
+               ways_of_block(cfxi_syntax_as_Try(s)->orelse) |
+               ways_of_block(cfxi_syntax_as_Try(s)->finalbody);
     }
     return 0;
 }
@@ -116,7 +121,7 @@ static uint32_t exits_of(cfxi_ast_list body, size_t first)
 static cfxi_flow way_else(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
     (void)value;
-    return cfxi_exec_block(ev, *((const cfxi_loop *)ctx)->orelse);
+    return cfxi_eval_exec_block(ev, *((const cfxi_loop *)ctx)->orelse);
 }
 
 /* The end of a loop: its else, which the ways that broke it do not take. What breaks in the else
@@ -125,54 +130,54 @@ static cfxi_flow end_of_loop(cfx_evaluator *ev, const cfxi_loop *loop, size_t ba
 {
     if (flow == CFXI_FLOW_ON && loop->orelse &&
         ways_of_block(*loop->orelse) & (BREAKS | CONTINUES))
-        return cfxi_unless_left(ev, base, CFXI_FLOW_BREAK, way_else, (void *)loop);
+        return cfxi_eval_unless_left(ev, base, CFXI_FLOW_BREAK, way_else, (void *)loop);
     if (flow == CFXI_FLOW_ON && loop->orelse)
-        flow = cfxi_exec_block(ev, *loop->orelse);
-    return cfxi_settle(ev, base, flow, CFXI_FLOW_BREAK);
+        flow = cfxi_eval_exec_block(ev, *loop->orelse);
+    return cfxi_eval_settle(ev, base, flow, CFXI_FLOW_BREAK);
 }
 
 /* ---- while --------------------------------------------------------------------------------- */
 
 /* Evaluates the test. If it is a graph value, nothing has happened. */
-static cfxi_truth ask(cfx_evaluator *ev, const cfxi_loop *loop)
+static cfxi_eval_truth ask(cfx_evaluator *ev, const cfxi_loop *loop)
 {
-    if (!cfxi_region_open(ev))
+    if (!cfxi_eval_region_open(ev))
         return CFXI_TRUTH_FAIL;
     cfx_object *t = loop->test(ev, loop->ctx);
-    const cfxi_truth truth = t ? cfxi_truth_of(ev, &t) : CFXI_TRUTH_FAIL;
+    const cfxi_eval_truth truth = t ? cfxi_eval_truth_of(ev, &t) : CFXI_TRUTH_FAIL;
     if (truth == CFXI_TRUTH_FAIL && !ev->raised)
         return truth;
     if (truth == CFXI_TRUTH_GRAPH)
-        return cfxi_region_discard(ev) ? truth : CFXI_TRUTH_FAIL;
-    return cfxi_region_commit(ev) ? truth : CFXI_TRUTH_FAIL;
+        return cfxi_eval_region_discard(ev) ? truth : CFXI_TRUTH_FAIL;
+    return cfxi_eval_region_commit(ev) ? truth : CFXI_TRUTH_FAIL;
 }
 
 /* The first round of a loop that goes on as long as a variable says so. If data decides that at its
  * end, the round is taken back: *captures. Otherwise it would stand before the loop once more. */
 static cfxi_flow try_round(cfx_evaluator *ev, const cfxi_loop *loop, bool *captures)
 {
-    const size_t base = cfxi_pendings(ev);
+    const size_t base = cfxi_eval_pendings(ev);
     *captures = false;
-    if (!cfxi_region_open(ev))
+    if (!cfxi_eval_region_open(ev))
         return CFXI_FLOW_FAIL;
     cfxi_flow flow = loop->round(ev, loop->ctx, NULL);
     if (flow == CFXI_FLOW_FAIL)
         return flow;
-    flow = cfxi_settle(ev, base, flow, CFXI_FLOW_CONTINUE);
+    flow = cfxi_eval_settle(ev, base, flow, CFXI_FLOW_CONTINUE);
     if (flow == CFXI_FLOW_FAIL)
         return flow;
-    if (cfxi_pendings(ev) > base) {  /* data may end it earlier: round by round, then */
+    if (cfxi_eval_pendings(ev) > base) {  /* data may end it earlier: round by round, then */
         ev->raised = NULL;
-        return abandon(ev, base) && cfxi_region_discard(ev)
+        return abandon(ev, base) && cfxi_eval_region_discard(ev)
                ? known_round(ev, loop, NULL, false, captures) : CFXI_FLOW_FAIL;
     }
-    const cfxi_truth truth = flow == CFXI_FLOW_ON ? ask(ev, loop) : CFXI_TRUE;
+    const cfxi_eval_truth truth = flow == CFXI_FLOW_ON ? ask(ev, loop) : CFXI_TRUE;
     if (truth == CFXI_TRUTH_FAIL)
-        return cfxi_failed_flow(ev);
+        return cfxi_eval_failed_flow(ev);
     *captures = truth == CFXI_TRUTH_GRAPH;
     if (*captures)
-        return cfxi_region_discard(ev) ? flow : CFXI_FLOW_FAIL;
-    return cfxi_region_commit(ev) ? flow : CFXI_FLOW_FAIL;
+        return cfxi_eval_region_discard(ev) ? flow : CFXI_FLOW_FAIL;
+    return cfxi_eval_region_commit(ev) ? flow : CFXI_FLOW_FAIL;
 }
 
 /* What the test of a loop is. */
@@ -190,13 +195,13 @@ static test_kind kind_of_test(const cfxi_ast *test)
 
 static cfxi_flow run_while(cfx_evaluator *ev, cfxi_loop *loop, test_kind test)
 {
-    const size_t base = cfxi_pendings(ev);
+    const size_t base = cfxi_eval_pendings(ev);
     uint32_t rounds = 0;
     bool captures = false;
     for (;;) {
         switch (ask(ev, loop)) {
         case CFXI_TRUTH_FAIL:
-            return cfxi_failed_flow(ev);
+            return cfxi_eval_failed_flow(ev);
         case CFXI_FALSE:
             return end_of_loop(ev, loop, base, CFXI_FLOW_ON);
         case CFXI_TRUTH_GRAPH:
@@ -213,7 +218,7 @@ static cfxi_flow run_while(cfx_evaluator *ev, cfxi_loop *loop, test_kind test)
             loop->runs = captures;
         }
         if (captures)
-            return end_of_loop(ev, loop, base, cfxi_loop_run(ev, loop));
+            return end_of_loop(ev, loop, base, cfxi_eval_loop_run(ev, loop));
         if (flow != CFXI_FLOW_ON)
             return end_of_loop(ev, loop, base, flow);
         if (!one_more(ev, loop, &rounds))
@@ -229,7 +234,7 @@ static cfx_object *while_test(cfx_evaluator *ev, void *ctx)
 static cfxi_flow while_round(cfx_evaluator *ev, void *ctx, cfx_object *item)
 {
     (void)item;
-    return cfxi_exec_block(ev, ((const cfxi_While *)ctx)->body);
+    return cfxi_eval_exec_block(ev, ((const cfxi_While *)ctx)->body);
 }
 
 /* Notes that a loop runs in the frame, whose variables may be read again in its next round. */
@@ -237,28 +242,28 @@ static uint64_t enter(cfx_evaluator *ev, const cfxi_ast *at)
 {
     const uint64_t was = ev->frame->loop;
     if (!was)
-        ev->frame->loop = cfxi_start_of(at);
+        ev->frame->loop = cfxi_eval_start_of(at);
     return was;
 }
 
 static bool holds(cfx_evaluator *ev, const cfxi_ast *constant)
 {
     cfx_object *v = cfxi_eval(ev, constant);
-    return v && cfxi_truth_of(ev, &v) == CFXI_TRUE;
+    return v && cfxi_eval_truth_of(ev, &v) == CFXI_TRUE;
 }
 
-cfxi_flow cfxi_while(cfx_evaluator *ev, const cfxi_While *s)
+cfxi_flow cfxi_eval_while(cfx_evaluator *ev, const cfxi_While *s)
 {
     cfxi_loop loop = {.at = &s->ast, .test = while_test, .round = while_round, .ctx = (void *)s,
-                      .orelse = &s->orelse, .test_end = cfxi_end_of(s->test),
+                      .orelse = &s->orelse, .test_end = cfxi_eval_end_of(s->test),
                       .may_exit = exits_of(s->body, 0)};
     cfxi_head head;
     test_kind kind = kind_of_test(s->test);
-    if (cfxi_find_head(ev, s, &head) && holds(ev, s->test)) {
-        loop.test = cfxi_head_test;
-        loop.round = cfxi_head_round;
+    if (cfxi_eval_find_head(ev, s, &head) && holds(ev, s->test)) {
+        loop.test = cfxi_eval_head_test;
+        loop.round = cfxi_eval_head_round;
         loop.ctx = &head;
-        loop.test_end = cfxi_end_of(head.test);
+        loop.test_end = cfxi_eval_end_of(head.test);
         loop.may_exit = exits_of(s->body, head.n + 1);
         kind = TEST_ANY;
     }
@@ -279,7 +284,7 @@ static bool known_length(cfx_evaluator *ev, const cfxi_sequence *s, size_t *n)
     if (s->kind == CFXI_SEQUENCE_RANGE)
         return false;
     if (s->kind == CFXI_SEQUENCE_ITEMS)
-        return !s->graph && cfxi_items(ev, s->object, &items, n);
+        return !s->graph && cfxi_eval_items(ev, s->object, &items, n);
     const size_t parts = s->kind == CFXI_SEQUENCE_ZIP ? s->n : 1;
     for (size_t i = 0; i < parts; i++) {
         size_t here;
@@ -295,10 +300,10 @@ static bool known_length(cfx_evaluator *ev, const cfxi_sequence *s, size_t *n)
 static bool expect_length(cfx_evaluator *ev, const cfxi_sequence *s, size_t n)
 {
     if (s->kind == CFXI_SEQUENCE_ITEMS && s->graph) {
-        cfx_object *in[2] = {cfxi_sequence_count(ev, s), cfxi_int(ev, (int64_t)n)};
-        cfx_object *check[2] = {in[0] && in[1] ? cfxi_record(ev, "operator.ge", in, 2) : NULL,
-                                cfxi_str(ev, "zip() of values of different lengths")};
-        return check[0] && check[1] && cfxi_record(ev, "torch._assert", check, 2);
+        cfx_object *in[2] = {cfxi_eval_sequence_count(ev, s), cfxi_eval_int(ev, (int64_t)n)};
+        cfx_object *check[2] = {in[0] && in[1] ? cfxi_eval_record(ev, "operator.ge", in, 2) : NULL,
+                                cfxi_eval_str(ev, "zip() of values of different lengths")};
+        return check[0] && check[1] && cfxi_eval_record(ev, "torch._assert", check, 2);
     }
     for (size_t i = 0; s->kind == CFXI_SEQUENCE_ZIP && i < s->n; i++)
         if (!expect_length(ev, &s->parts[i], n))
@@ -319,19 +324,19 @@ typedef struct known_items {
 static cfx_object *known_item(cfx_evaluator *ev, const known_items *k, size_t i)
 {
     if (k->iterator)
-        return cfxi_pool(ev, ev->w->next(ev->w->ctx, k->iterator, ev->err));
+        return cfxi_eval_pool(ev, ev->w->next(ev->w->ctx, k->iterator, ev->err));
     if (i >= k->n)
         return NULL;
     if (k->items)
         return k->items[i];
-    cfx_object *index = cfxi_int(ev, (int64_t)i);
-    return index ? cfxi_sequence_item(ev, k->by_index, index) : NULL;
+    cfx_object *index = cfxi_eval_int(ev, (int64_t)i);
+    return index ? cfxi_eval_sequence_item(ev, k->by_index, index) : NULL;
 }
 
 static cfxi_flow run_known(cfx_evaluator *ev, cfxi_loop *loop, const cfxi_sequence *s,
                            const known_items *k)
 {
-    const size_t base = cfxi_pendings(ev);
+    const size_t base = cfxi_eval_pendings(ev);
     uint32_t rounds = 0;
     bool captures = false;
     for (size_t i = 0;; i++) {
@@ -340,12 +345,12 @@ static cfxi_flow run_known(cfx_evaluator *ev, cfxi_loop *loop, const cfxi_sequen
             return end_of_loop(ev, loop, base, CFXI_FLOW_ON);
         const bool trial = i == 0 && k->n > FEW_ROUNDS && s->kind == CFXI_SEQUENCE_RANGE;
         if (!item || !one_more(ev, loop, &rounds))
-            return cfxi_failed_flow(ev);
+            return cfxi_eval_failed_flow(ev);
         const cfxi_flow flow = known_round(ev, loop, item, trial, &captures);
         if (captures) {
             loop->over = s;
             loop->runs = true;
-            return end_of_loop(ev, loop, base, cfxi_loop_run(ev, loop));
+            return end_of_loop(ev, loop, base, cfxi_eval_loop_run(ev, loop));
         }
         if (flow != CFXI_FLOW_ON)
             return end_of_loop(ev, loop, base, flow);
@@ -354,13 +359,14 @@ static cfxi_flow run_known(cfx_evaluator *ev, cfxi_loop *loop, const cfxi_sequen
 
 static cfxi_flow run_over(cfx_evaluator *ev, cfxi_loop *loop, const cfxi_sequence *s)
 {
-    const size_t base = cfxi_pendings(ev);
+    const size_t base = cfxi_eval_pendings(ev);
     known_items known = {0};
     if (!s->graph) {
         if (s->kind == CFXI_SEQUENCE_RANGE
-                ? !cfxi_items(ev, s->object, &known.items, &known.n)
-                : !(known.iterator = cfxi_pool(ev, ev->w->iterate(ev->w->ctx, s->object, ev->err))))
-            return cfxi_failed_flow(ev);
+                ? !cfxi_eval_items(ev, s->object, &known.items, &known.n)
+                : !(known.iterator =
+                        cfxi_eval_pool(ev, ev->w->iterate(ev->w->ctx, s->object, ev->err))))
+            return cfxi_eval_failed_flow(ev);
         return run_known(ev, loop, s, &known);
     }
     if (known_length(ev, s, &known.n)) {
@@ -368,22 +374,24 @@ static cfxi_flow run_over(cfx_evaluator *ev, cfxi_loop *loop, const cfxi_sequenc
         return expect_length(ev, s, known.n) ? run_known(ev, loop, s, &known) : CFXI_FLOW_FAIL;
     }
     loop->over = s;
-    return end_of_loop(ev, loop, base, cfxi_loop_run(ev, loop));
+    return end_of_loop(ev, loop, base, cfxi_eval_loop_run(ev, loop));
 }
 
 static cfxi_flow run_for(cfx_evaluator *ev, cfxi_loop *loop, const cfxi_ast *iterable)
 {
-    cfxi_sequence *s = cfxi_ev_alloc(ev, sizeof *s);
-    return s && cfxi_sequence_of(ev, iterable, s) ? run_over(ev, loop, s) : cfxi_failed_flow(ev);
+    cfxi_sequence *s = cfxi_eval_ev_alloc(ev, sizeof *s);
+    return s && cfxi_eval_sequence_of(ev, iterable, s) ? run_over(ev, loop, s)
+                                                       : cfxi_eval_failed_flow(ev);
 }
 
 static cfxi_flow for_round(cfx_evaluator *ev, void *ctx, cfx_object *item)
 {
     const cfxi_For *s = ctx;
-    return cfxi_assign(ev, s->target, item) ? cfxi_exec_block(ev, s->body) : cfxi_failed_flow(ev);
+    return cfxi_eval_assign(ev, s->target, item) ? cfxi_eval_exec_block(ev, s->body)
+                                                 : cfxi_eval_failed_flow(ev);
 }
 
-cfxi_flow cfxi_for(cfx_evaluator *ev, const cfxi_For *s)
+cfxi_flow cfxi_eval_for(cfx_evaluator *ev, const cfxi_For *s)
 {
     cfxi_loop loop = {.at = &s->ast, .round = for_round, .ctx = (void *)s, .orelse = &s->orelse,
                       .may_exit = exits_of(s->body, 0)};
@@ -394,8 +402,8 @@ cfxi_flow cfxi_for(cfx_evaluator *ev, const cfxi_For *s)
     return flow;
 }
 
-cfxi_flow cfxi_go_over(cfx_evaluator *ev, const cfxi_ast *at, const cfxi_sequence *s,
-                       cfxi_round *round, void *ctx)
+cfxi_flow cfxi_eval_go_over(cfx_evaluator *ev, const cfxi_ast *at, const cfxi_sequence *s,
+                            cfxi_round *round, void *ctx)
 {
     cfxi_loop loop = {.at = at, .round = round, .ctx = ctx};
     cfxi_frame *frame = ev->frame;
@@ -405,29 +413,31 @@ cfxi_flow cfxi_go_over(cfx_evaluator *ev, const cfxi_ast *at, const cfxi_sequenc
     return flow;
 }
 
-cfxi_flow cfxi_each(cfx_evaluator *ev, const cfxi_ast *iterable, cfxi_round *round, void *ctx)
+cfxi_flow cfxi_eval_each(cfx_evaluator *ev, const cfxi_ast *iterable, cfxi_round *round, void *ctx)
 {
-    cfxi_sequence *s = cfxi_ev_alloc(ev, sizeof *s);
-    return s && cfxi_sequence_of(ev, iterable, s) ? cfxi_go_over(ev, iterable, s, round, ctx)
-                                                  : cfxi_failed_flow(ev);
+    cfxi_sequence *s = cfxi_eval_ev_alloc(ev, sizeof *s);
+    return s && cfxi_eval_sequence_of(ev, iterable, s)
+               ? cfxi_eval_go_over(ev, iterable, s, round, ctx)
+               : cfxi_eval_failed_flow(ev);
 }
 
 static cfxi_flow append_round(cfx_evaluator *ev, void *ctx, cfx_object *item)
 {
-    return cfxi_call_method(ev, ctx, "append", cfxi_args(&item, 1)) ? CFXI_FLOW_ON
-                                                                    : cfxi_failed_flow(ev);
+    return cfxi_eval_call_method(ev, ctx, "append", cfxi_eval_args(&item, 1)) ? CFXI_FLOW_ON
+                                                                    : cfxi_eval_failed_flow(ev);
 }
 
-cfx_object *cfxi_listed(cfx_evaluator *ev, const cfxi_ast *iterable, bool *is_new)
+cfx_object *cfxi_eval_listed(cfx_evaluator *ev, const cfxi_ast *iterable, bool *is_new)
 {
-    cfxi_sequence *s = cfxi_ev_alloc(ev, sizeof *s);
-    if (!s || !cfxi_sequence_of(ev, iterable, s))
+    cfxi_sequence *s = cfxi_eval_ev_alloc(ev, sizeof *s);
+    if (!s || !cfxi_eval_sequence_of(ev, iterable, s))
         return NULL;
     *is_new = s->graph;
     if (!s->graph)
         return s->object;
-    cfx_object *list = cfxi_list(ev, NULL, 0);
-    const bool done = list && cfxi_go_over(ev, iterable, s, append_round, list) == CFXI_FLOW_ON;
+    cfx_object *list = cfxi_eval_new_list(ev, NULL, 0);
+    const bool done =
+        list && cfxi_eval_go_over(ev, iterable, s, append_round, list) == CFXI_FLOW_ON;
     return done ? list : NULL;
 }
 
@@ -442,9 +452,9 @@ static cfx_object *call_with_state(cfx_evaluator *ev, const while_call *w, cfx_o
 {
     cfx_object **items;
     size_t n;
-    if (!cfxi_contents(ev, w->state, &items, &n))
+    if (!cfxi_eval_contents(ev, w->state, &items, &n))
         return NULL;
-    return cfxi_call(ev, f, (cfx_call_args){.args = items, .n = n});
+    return cfxi_eval_call(ev, f, (cfx_call_args){.args = items, .n = n});
 }
 
 static cfx_object *call_test(cfx_evaluator *ev, void *ctx)
@@ -461,26 +471,26 @@ static cfxi_flow call_round(cfx_evaluator *ev, void *ctx, cfx_object *item)
     (void)item;
     cfx_object *result = call_with_state(ev, w, w->body);
     if (!result)
-        return cfxi_failed_flow(ev);
-    if (!cfxi_items(ev, result, &next.items, &next.n) || !cfxi_place_note(ev, &p) ||
-        !cfxi_place_write(ev, &p, &next))
+        return cfxi_eval_failed_flow(ev);
+    if (!cfxi_eval_items(ev, result, &next.items, &next.n) || !cfxi_eval_place_note(ev, &p) ||
+        !cfxi_eval_place_write(ev, &p, &next))
         return CFXI_FLOW_FAIL;
     return CFXI_FLOW_ON;
 }
 
-cfx_object *cfxi_while_call(cfx_evaluator *ev, cfx_object *test, cfx_object *body,
-                            cfx_object *carried)
+cfx_object *cfxi_eval_while_call(cfx_evaluator *ev, cfx_object *test, cfx_object *body,
+                                 cfx_object *carried)
 {
     while_call w = {.test = test, .body = body};
     cfxi_loop loop = {.at = ev->frame->at, .test = call_test, .round = call_round, .ctx = &w};
     cfx_object **items;
     size_t n;
-    if (!cfxi_items(ev, carried, &items, &n) || !(w.state = cfxi_list(ev, items, n)))
+    if (!cfxi_eval_items(ev, carried, &items, &n) || !(w.state = cfxi_eval_new_list(ev, items, n)))
         return NULL;
     const uint64_t was = enter(ev, ev->frame->at);
     const cfxi_flow flow = run_while(ev, &loop, TEST_ANY);
     ev->frame->loop = was;
-    if (flow != CFXI_FLOW_ON || !cfxi_contents(ev, w.state, &items, &n))
+    if (flow != CFXI_FLOW_ON || !cfxi_eval_contents(ev, w.state, &items, &n))
         return NULL;
-    return cfxi_tuple(ev, items, n);
+    return cfxi_eval_tuple(ev, items, n);
 }

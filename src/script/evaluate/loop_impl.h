@@ -22,14 +22,14 @@ typedef struct cfxi_sequence {
     size_t n;
 } cfxi_sequence;
 
-bool cfxi_sequence_of(cfx_evaluator *ev, const cfxi_ast *expr, cfxi_sequence *s);
-bool cfxi_sequence_known(cfx_evaluator *ev, cfxi_sequence *s);
-cfx_object *cfxi_sequence_count(cfx_evaluator *ev, const cfxi_sequence *s);
-cfx_object *cfxi_sequence_item(cfx_evaluator *ev, const cfxi_sequence *s, cfx_object *i);
+bool cfxi_eval_sequence_of(cfx_evaluator *ev, const cfxi_ast *expr, cfxi_sequence *s);
+bool cfxi_eval_sequence_known(cfx_evaluator *ev, cfxi_sequence *s);
+cfx_object *cfxi_eval_sequence_count(cfx_evaluator *ev, const cfxi_sequence *s);
+cfx_object *cfxi_eval_sequence_item(cfx_evaluator *ev, const cfxi_sequence *s, cfx_object *i);
 
-/* Runs `round` for each item, as cfxi_each. (loop.c) */
-cfxi_flow cfxi_go_over(cfx_evaluator *ev, const cfxi_ast *at, const cfxi_sequence *s,
-                       cfxi_round *round, void *ctx);
+/* Runs `round` for each item, as cfxi_eval_each. (loop.c) */
+cfxi_flow cfxi_eval_go_over(cfx_evaluator *ev, const cfxi_ast *at, const cfxi_sequence *s,
+                            cfxi_round *round, void *ctx);
 
 /* A loop that a graph value ends. Either `test` is set, or `over`. */
 typedef struct cfxi_loop {
@@ -54,12 +54,12 @@ typedef struct cfxi_head {
 } cfxi_head;
 
 /* Whether a loop is one, whose statements compute nothing but variables of the test's own. */
-bool cfxi_find_head(const cfx_evaluator *ev, const cfxi_While *s, cfxi_head *head);
-cfx_object *cfxi_head_test(cfx_evaluator *ev, void *head);
-cfxi_flow cfxi_head_round(cfx_evaluator *ev, void *head, cfx_object *item);
+bool cfxi_eval_find_head(const cfx_evaluator *ev, const cfxi_While *s, cfxi_head *head);
+cfx_object *cfxi_eval_head_test(cfx_evaluator *ev, void *head);
+cfxi_flow cfxi_eval_head_round(cfx_evaluator *ev, void *head, cfx_object *item);
 
 /* Captures it, without its else. The flow behind it; what broke it is pending if there is an else.
  * (data_loop.c) */
-cfxi_flow cfxi_loop_run(cfx_evaluator *ev, const cfxi_loop *loop);
+cfxi_flow cfxi_eval_loop_run(cfx_evaluator *ev, const cfxi_loop *loop);
 
 #endif

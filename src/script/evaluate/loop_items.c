@@ -18,7 +18,7 @@ static bool is_graph(const cfxi_sequence *s)
 
 static cfxi_sequence *parts_of(cfx_evaluator *ev, cfxi_sequence *s, size_t n)
 {
-    s->parts = cfxi_ev_alloc(ev, (n + 1) * sizeof *s->parts);
+    s->parts = cfxi_eval_ev_alloc(ev, (n + 1) * sizeof *s->parts);
     s->n = n;
     return s->parts;
 }
@@ -27,37 +27,37 @@ static cfxi_sequence *parts_of(cfx_evaluator *ev, cfxi_sequence *s, size_t n)
 static bool has_keys(cfx_evaluator *ev, cfx_object *o)
 {
     static const char views[][8] = {"keys", "values", "items"};
-    const cfx_node *n = cfxi_node(ev, o);
+    const cfx_node *n = cfxi_eval_node(ev, o);
     const char *name = cfx_node_op(n) == CFX_OP_CALL_METHOD ? cfx_node_target(n, NULL, NULL) : NULL;
     for (size_t i = 0; name && cfx_node_num_args(n) == 1 && i < 3; i++)
         if (strcmp(name, views[i]) == 0)
             return true;
-    return cfxi_kind(ev, o) == CFX_OBJECT_DICT;
+    return cfxi_eval_kind(ev, o) == CFX_OBJECT_DICT;
 }
 
 /* Whether a loop over what may be anything seems to be one over keys: list() is right for all. */
 static bool may_have_keys(cfx_evaluator *ev, const cfxi_ast *expr, cfx_object *o)
 {
-    return expr && cfxi_kind(ev, o) == CFX_OBJECT_OTHER &&
-           cfxi_pointers_get(&ev->frame->def->script->keyed, expr);
+    return expr && cfxi_eval_kind(ev, o) == CFX_OBJECT_OTHER &&
+           cfxi_base_pointers_get(&ev->frame->def->script->keyed, expr);
 }
 
 /* A value by itself, which `expr` is (NULL: nobody goes over it). */
 static bool plain(cfx_evaluator *ev, const cfxi_ast *expr, cfx_object *o, cfxi_sequence *s)
 {
-    *s = (cfxi_sequence){.kind = CFXI_SEQUENCE_ITEMS, .object = cfxi_current(ev, o)};
-    if (!cfxi_node(ev, s->object) && ev->w->kind(ev->w->ctx, s->object) == CFX_OBJECT_TENSOR) {
+    *s = (cfxi_sequence){.kind = CFXI_SEQUENCE_ITEMS, .object = cfxi_eval_current(ev, o)};
+    if (!cfxi_eval_node(ev, s->object) && ev->w->kind(ev->w->ctx, s->object) == CFX_OBJECT_TENSOR) {
         cfx_error err = {0};
         cfx_object *v = ev->w->tensor(ev->w->ctx, s->object, &err);
         if (!v && err.status != CFX_OK) {
             *ev->err = err;
             return false;
         }
-        s->object = v ? cfxi_pool(ev, v) : s->object;
+        s->object = v ? cfxi_eval_pool(ev, v) : s->object;
     }
-    s->graph = s->object && cfxi_node(ev, s->object);
+    s->graph = s->object && cfxi_eval_node(ev, s->object);
     if (s->graph && (has_keys(ev, s->object) || may_have_keys(ev, expr, s->object)))
-        s->object = cfxi_record(ev, "builtins.list", &s->object, 1);
+        s->object = cfxi_eval_record(ev, "builtins.list", &s->object, 1);
     return s->object != NULL;
 }
 
@@ -76,13 +76,13 @@ static bool head_call(cfx_evaluator *ev, const cfxi_Call *c, cfx_object *f, cfx_
     for (size_t i = 0; i < c->args.count; i++) {
         const bool number = which == CFX_SPECIAL_RANGE || (which == CFX_SPECIAL_ENUMERATE && i > 0);
         cfx_object *o;
-        if (!number && !cfxi_sequence_of(ev, c->args.items[i], &s->parts[i]))
+        if (!number && !cfxi_eval_sequence_of(ev, c->args.items[i], &s->parts[i]))
             return false;
         if (number && (!(o = cfxi_eval(ev, c->args.items[i])) || !plain(ev, NULL, o, &s->parts[i])))
             return false;
     }
     if (c->keywords.count == 1) {  /* enumerate(x, start=1) */
-        cfx_object *o = cfxi_eval(ev, cfxi_as_keyword(c->keywords.items[0])->value);
+        cfx_object *o = cfxi_eval(ev, cfxi_syntax_as_keyword(c->keywords.items[0])->value);
         return o && plain(ev, NULL, o, &s->parts[c->args.count]);
     }
     return true;
@@ -100,8 +100,8 @@ static bool is_head(const cfxi_Call *c, cfx_special which)
     case CFX_SPECIAL_ENUMERATE:
         return n >= 1 && n + c->keywords.count <= 2 &&
                (c->keywords.count == 0 ||
-                (cfxi_as_keyword(c->keywords.items[0])->arg &&
-                 strcmp(cfxi_as_keyword(c->keywords.items[0])->arg, "start") == 0));
+                (cfxi_syntax_as_keyword(c->keywords.items[0])->arg &&
+                 strcmp(cfxi_syntax_as_keyword(c->keywords.items[0])->arg, "start") == 0));
     case CFX_SPECIAL_ZIP:
         return n >= 1 && c->keywords.count == 0;
     case CFX_SPECIAL_REVERSED:
@@ -111,11 +111,11 @@ static bool is_head(const cfxi_Call *c, cfx_special which)
     }
 }
 
-bool cfxi_sequence_of(cfx_evaluator *ev, const cfxi_ast *expr, cfxi_sequence *s)
+bool cfxi_eval_sequence_of(cfx_evaluator *ev, const cfxi_ast *expr, cfxi_sequence *s)
 {
     cfx_callee callee = {0};
-    if (expr->kind == CFXI_AST_Call && cfxi_as_Call(expr)->func->kind == CFXI_AST_Name) {
-        const cfxi_Call *c = cfxi_as_Call(expr);
+    if (expr->kind == CFXI_AST_Call && cfxi_syntax_as_Call(expr)->func->kind == CFXI_AST_Name) {
+        const cfxi_Call *c = cfxi_syntax_as_Call(expr);
         cfx_object *f = cfxi_eval(ev, c->func);
         if (!f || ev->w->callee(ev->w->ctx, f, &callee, ev->err) != CFX_OK)
             return false;
@@ -123,7 +123,7 @@ bool cfxi_sequence_of(cfx_evaluator *ev, const cfxi_ast *expr, cfxi_sequence *s)
             if (!head_call(ev, c, f, callee.special, s))
                 return false;
             s->graph = is_graph(s);
-            return s->graph || cfxi_sequence_known(ev, s);
+            return s->graph || cfxi_eval_sequence_known(ev, s);
         }
     }
     cfx_object *o = cfxi_eval(ev, expr);
@@ -131,16 +131,16 @@ bool cfxi_sequence_of(cfx_evaluator *ev, const cfxi_ast *expr, cfxi_sequence *s)
 }
 
 /* All of it is known: the world's own object. */
-bool cfxi_sequence_known(cfx_evaluator *ev, cfxi_sequence *s)
+bool cfxi_eval_sequence_known(cfx_evaluator *ev, cfxi_sequence *s)
 {
-    cfx_object **args = cfxi_ev_alloc(ev, (s->n + 1) * sizeof *args);
+    cfx_object **args = cfxi_eval_ev_alloc(ev, (s->n + 1) * sizeof *args);
     if (!args)
         return false;
     for (size_t i = 0; i < s->n; i++)
         args[i] = s->parts[i].object;
     const cfx_call_args call = {.args = args, .n = s->n};
     s->function = s->object;
-    s->object = cfxi_world_call(ev, s->object, call);
+    s->object = cfxi_eval_world_call(ev, s->object, call);
     s->kind = s->kind == CFXI_SEQUENCE_RANGE ? CFXI_SEQUENCE_RANGE : CFXI_SEQUENCE_ITEMS;
     return s->object != NULL;
 }
@@ -149,7 +149,7 @@ bool cfxi_sequence_known(cfx_evaluator *ev, cfxi_sequence *s)
 
 static bool known_int(cfx_evaluator *ev, cfx_object *o, int64_t *i)
 {
-    return !cfxi_node(ev, o) && ev->w->integer(ev->w->ctx, o, i);
+    return !cfxi_eval_node(ev, o) && ev->w->integer(ev->w->ctx, o, i);
 }
 
 typedef struct range {
@@ -161,9 +161,9 @@ typedef struct range {
 static bool range_of(cfx_evaluator *ev, const cfxi_sequence *s, range *r)
 {
     int64_t start = 0, step = 1;
-    r->start = s->n > 1 ? s->parts[0].object : cfxi_int(ev, 0);
+    r->start = s->n > 1 ? s->parts[0].object : cfxi_eval_int(ev, 0);
     r->stop = s->parts[s->n > 1].object;
-    r->step = s->n > 2 ? s->parts[2].object : cfxi_int(ev, 1);
+    r->step = s->n > 2 ? s->parts[2].object : cfxi_eval_int(ev, 1);
     if (!r->start || !r->step)
         return false;
     r->by_1 = known_int(ev, r->step, &step) && step == 1;
@@ -176,28 +176,29 @@ static cfx_object *range_count(cfx_evaluator *ev, const range *r)
 {
     if (r->simple)
         return r->stop;
-    cfx_object *n = r->by_1 ? cfxi_binary(ev, CFX_SIGN_SUB, r->stop, r->start)
-                            : cfxi_binary(ev, CFX_SIGN_SUB, r->start, r->stop);
+    cfx_object *n = r->by_1 ? cfxi_eval_binary(ev, CFX_SIGN_SUB, r->stop, r->start)
+                            : cfxi_eval_binary(ev, CFX_SIGN_SUB, r->start, r->stop);
     if (n && !r->by_1)
-        n = cfxi_binary(ev, CFX_SIGN_FLOORDIV, n, r->step);
+        n = cfxi_eval_binary(ev, CFX_SIGN_FLOORDIV, n, r->step);
     if (n && !r->by_1)
-        n = cfxi_unary(ev, CFX_SIGN_NEG, n);
-    cfx_object *in[2] = {cfxi_int(ev, 0), n};
-    return n && in[0] ? cfxi_record(ev, "builtins.max", in, 2) : NULL;
+        n = cfxi_eval_unary(ev, CFX_SIGN_NEG, n);
+    cfx_object *in[2] = {cfxi_eval_int(ev, 0), n};
+    return n && in[0] ? cfxi_eval_record(ev, "builtins.max", in, 2) : NULL;
 }
 
 static cfx_object *smallest(cfx_evaluator *ev, const cfxi_sequence *s)
 {
     cfx_object *in[8];
     if (s->n > 8)
-        return cfxi_fail(ev, NULL, CFX_E_LIMIT, "zip() of more than 8 values that depend on data");
+        return cfxi_eval_fail(ev, NULL, CFX_E_LIMIT,
+                              "zip() of more than 8 values that depend on data");
     for (size_t i = 0; i < s->n; i++)
-        if (!(in[i] = cfxi_sequence_count(ev, &s->parts[i])))
+        if (!(in[i] = cfxi_eval_sequence_count(ev, &s->parts[i])))
             return NULL;
-    return s->n == 1 ? in[0] : cfxi_record(ev, "builtins.min", in, s->n);
+    return s->n == 1 ? in[0] : cfxi_eval_record(ev, "builtins.min", in, s->n);
 }
 
-cfx_object *cfxi_sequence_count(cfx_evaluator *ev, const cfxi_sequence *s)
+cfx_object *cfxi_eval_sequence_count(cfx_evaluator *ev, const cfxi_sequence *s)
 {
     range r;
     cfx_object **items;
@@ -205,13 +206,13 @@ cfx_object *cfxi_sequence_count(cfx_evaluator *ev, const cfxi_sequence *s)
     switch (s->kind) {
     case CFXI_SEQUENCE_ITEMS:
         if (s->graph)
-            return cfxi_record(ev, "builtins.len", &s->object, 1);
-        return cfxi_items(ev, s->object, &items, &n) ? cfxi_int(ev, (int64_t)n) : NULL;
+            return cfxi_eval_record(ev, "builtins.len", &s->object, 1);
+        return cfxi_eval_items(ev, s->object, &items, &n) ? cfxi_eval_int(ev, (int64_t)n) : NULL;
     case CFXI_SEQUENCE_RANGE:
         return range_of(ev, s, &r) ? range_count(ev, &r) : NULL;
     case CFXI_SEQUENCE_ENUMERATE:
     case CFXI_SEQUENCE_REVERSED:
-        return cfxi_sequence_count(ev, &s->parts[0]);
+        return cfxi_eval_sequence_count(ev, &s->parts[0]);
     case CFXI_SEQUENCE_ZIP:
         return smallest(ev, s);
     }
@@ -225,35 +226,35 @@ static cfx_object *range_item(cfx_evaluator *ev, const cfxi_sequence *s, cfx_obj
         return NULL;
     if (r.simple)
         return i;
-    cfx_object *by = r.by_1 ? i : cfxi_binary(ev, CFX_SIGN_MUL, i, r.step);
-    return by ? cfxi_binary(ev, CFX_SIGN_ADD, r.start, by) : NULL;
+    cfx_object *by = r.by_1 ? i : cfxi_eval_binary(ev, CFX_SIGN_MUL, i, r.step);
+    return by ? cfxi_eval_binary(ev, CFX_SIGN_ADD, r.start, by) : NULL;
 }
 
 static cfx_object *pair(cfx_evaluator *ev, const cfxi_sequence *s, cfx_object *i)
 {
-    cfx_object *in[2] = {i, cfxi_sequence_item(ev, &s->parts[0], i)};
+    cfx_object *in[2] = {i, cfxi_eval_sequence_item(ev, &s->parts[0], i)};
     int64_t start;
     const bool from_0 = s->n < 2 || (known_int(ev, s->parts[1].object, &start) && start == 0);
     if (in[1] && !from_0)
-        in[0] = cfxi_binary(ev, CFX_SIGN_ADD, i, s->parts[1].object);
-    return in[0] && in[1] ? cfxi_tuple(ev, in, 2) : NULL;
+        in[0] = cfxi_eval_binary(ev, CFX_SIGN_ADD, i, s->parts[1].object);
+    return in[0] && in[1] ? cfxi_eval_tuple(ev, in, 2) : NULL;
 }
 
 static cfx_object *from_end(cfx_evaluator *ev, const cfxi_sequence *s, cfx_object *i)
 {
-    cfx_object *n = cfxi_sequence_count(ev, &s->parts[0]);
-    cfx_object *one = n ? cfxi_int(ev, 1) : NULL;
-    cfx_object *last = one ? cfxi_binary(ev, CFX_SIGN_SUB, n, one) : NULL;
-    cfx_object *at = last ? cfxi_binary(ev, CFX_SIGN_SUB, last, i) : NULL;
-    return at ? cfxi_sequence_item(ev, &s->parts[0], at) : NULL;
+    cfx_object *n = cfxi_eval_sequence_count(ev, &s->parts[0]);
+    cfx_object *one = n ? cfxi_eval_int(ev, 1) : NULL;
+    cfx_object *last = one ? cfxi_eval_binary(ev, CFX_SIGN_SUB, n, one) : NULL;
+    cfx_object *at = last ? cfxi_eval_binary(ev, CFX_SIGN_SUB, last, i) : NULL;
+    return at ? cfxi_eval_sequence_item(ev, &s->parts[0], at) : NULL;
 }
 
-cfx_object *cfxi_sequence_item(cfx_evaluator *ev, const cfxi_sequence *s, cfx_object *i)
+cfx_object *cfxi_eval_sequence_item(cfx_evaluator *ev, const cfxi_sequence *s, cfx_object *i)
 {
     cfx_object **items;
     switch (s->kind) {
     case CFXI_SEQUENCE_ITEMS:
-        return cfxi_item(ev, s->object, i);
+        return cfxi_eval_item(ev, s->object, i);
     case CFXI_SEQUENCE_RANGE:
         return range_item(ev, s, i);
     case CFXI_SEQUENCE_ENUMERATE:
@@ -261,23 +262,24 @@ cfx_object *cfxi_sequence_item(cfx_evaluator *ev, const cfxi_sequence *s, cfx_ob
     case CFXI_SEQUENCE_REVERSED:
         return from_end(ev, s, i);
     case CFXI_SEQUENCE_ZIP:
-        items = cfxi_ev_alloc(ev, (s->n + 1) * sizeof *items);
+        items = cfxi_eval_ev_alloc(ev, (s->n + 1) * sizeof *items);
         for (size_t k = 0; items && k < s->n; k++)
-            if (!(items[k] = cfxi_sequence_item(ev, &s->parts[k], i)))
+            if (!(items[k] = cfxi_eval_sequence_item(ev, &s->parts[k], i)))
                 return NULL;
-        return items ? cfxi_tuple(ev, items, s->n) : NULL;
+        return items ? cfxi_eval_tuple(ev, items, s->n) : NULL;
     }
     return NULL;
 }
 
-cfx_object *cfxi_lazy_sequence(cfx_evaluator *ev, cfx_special which, cfx_call_args args)
+cfx_object *cfxi_eval_lazy_sequence(cfx_evaluator *ev, cfx_special which, cfx_call_args args)
 {
     static const char names[CFX_SPECIALS][12] = {
         [CFX_SPECIAL_RANGE] = "range", [CFX_SPECIAL_ENUMERATE] = "enumerate",
         [CFX_SPECIAL_ZIP] = "zip", [CFX_SPECIAL_REVERSED] = "reversed"};
     (void)args;
-    return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "%s() of a value that depends on data can only "
-                     "stand in the head of a `for` or of a comprehension; write it there%s",
-                     names[which],
-                     which == CFX_SPECIAL_RANGE ? ", or for `i in range(n)` 0 <= i < n" : "");
+    return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
+                          "%s() of a value that depends on data can only "
+                          "stand in the head of a `for` or of a comprehension; write it there%s",
+                          names[which],
+                          which == CFX_SPECIAL_RANGE ? ", or for `i in range(n)` 0 <= i < n" : "");
 }

@@ -6,21 +6,22 @@
  */
 #include "evaluate_impl.h"
 
-static cfxi_truth match_pattern(cfx_evaluator *ev, const cfxi_ast *pattern, cfx_object *o,
-                                cfx_object **pred);
+static cfxi_eval_truth match_pattern(cfx_evaluator *ev, const cfxi_ast *pattern, cfx_object *o,
+                                     cfx_object **pred);
 
 /* ---- two answers as one -------------------------------------------------------------------- */
 
 /* An answer of a graph value as a bool, which merges with True and False. */
 static cfx_object *as_bool(cfx_evaluator *ev, cfx_object *o)
 {
-    return cfxi_kind(ev, o) == CFX_OBJECT_BOOL ? o : cfxi_record(ev, "builtins.bool", &o, 1);
+    return cfxi_eval_kind(ev, o) == CFX_OBJECT_BOOL ? o
+                                                    : cfxi_eval_record(ev, "builtins.bool", &o, 1);
 }
 
 static cfxi_flow way_answer(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
     *value = as_bool(ev, ctx);
-    return *value ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
+    return *value ? CFXI_FLOW_ON : cfxi_eval_failed_flow(ev);
 }
 
 static cfxi_flow way_true(cfx_evaluator *ev, void *ctx, cfx_object **value)
@@ -31,31 +32,34 @@ static cfxi_flow way_true(cfx_evaluator *ev, void *ctx, cfx_object **value)
 }
 
 /* Adds an answer to one that is TRUE or a graph value, so that both must hold. */
-static cfxi_truth both(cfx_evaluator *ev, cfxi_truth first, cfx_object **pred, cfxi_truth second,
-                       cfx_object *other)
+static cfxi_eval_truth both(cfx_evaluator *ev, cfxi_eval_truth first, cfx_object **pred,
+                            cfxi_eval_truth second, cfx_object *other)
 {
     if (second != CFXI_TRUTH_GRAPH)
         return second == CFXI_TRUE ? first : second;
     if (first == CFXI_TRUE)
         *pred = other;
-    else if (cfxi_branch(ev, *pred, way_answer, cfxi_way_false, other, pred) != CFXI_FLOW_ON)
+    else if (cfxi_eval_branch(ev, *pred, way_answer, cfxi_eval_way_false, other, pred) !=
+             CFXI_FLOW_ON)
         return CFXI_TRUTH_FAIL;
     return CFXI_TRUTH_GRAPH;
 }
 
 /* ---- values -------------------------------------------------------------------------------- */
 
-static cfxi_truth compare(cfx_evaluator *ev, cfx_sign sign, cfx_object *o, cfx_object *v,
-                          cfx_object **pred)
+static cfxi_eval_truth compare(cfx_evaluator *ev, cfx_sign sign, cfx_object *o, cfx_object *v,
+                               cfx_object **pred)
 {
-    *pred = v ? cfxi_compare_sign(ev, sign, o, v) : NULL;
-    return *pred ? cfxi_truth_of(ev, pred) : CFXI_TRUTH_FAIL;
+    *pred = v ? cfxi_eval_compare_sign(ev, sign, o, v) : NULL;
+    return *pred ? cfxi_eval_truth_of(ev, pred) : CFXI_TRUTH_FAIL;
 }
 
-static cfxi_truth fail_unknown(cfx_evaluator *ev, const cfxi_ast *pattern, const char *what)
+static cfxi_eval_truth fail_unknown(cfx_evaluator *ev, const cfxi_ast *pattern, const char *what)
 {
-    cfxi_fail(ev, pattern, CFX_E_UNSUPPORTED, "%s of this value is known only when the program "
-              "runs, so the pattern cannot be tried; compare the value with if", what);
+    cfxi_eval_fail(ev, pattern, CFX_E_UNSUPPORTED,
+                   "%s of this value is known only when the program "
+                   "runs, so the pattern cannot be tried; compare the value with if",
+                   what);
     return CFXI_TRUTH_FAIL;
 }
 
@@ -63,24 +67,24 @@ static cfxi_truth fail_unknown(cfx_evaluator *ev, const cfxi_ast *pattern, const
 
 static bool is_star(const cfxi_ast *pattern) { return pattern->kind == CFXI_AST_MatchStar; }
 
-static cfxi_truth match_items(cfx_evaluator *ev, cfxi_ast_list patterns, cfx_object **items,
-                              size_t n, cfx_object **pred)
+static cfxi_eval_truth match_items(cfx_evaluator *ev, cfxi_ast_list patterns, cfx_object **items,
+                                   size_t n, cfx_object **pred)
 {
-    cfxi_truth truth = CFXI_TRUE;
+    cfxi_eval_truth truth = CFXI_TRUE;
     size_t at = 0;
     for (size_t i = 0; i < patterns.count; i++) {
         const cfxi_ast *p = patterns.items[i];
         cfx_object *other = NULL;
         if (is_star(p)) {
             const size_t rest = n + 1 - patterns.count;
-            const char *name = cfxi_as_MatchStar(p)->name;
-            cfx_object *list = name ? cfxi_list(ev, items + at, rest) : NULL;
-            if (name && (!list || !cfxi_bind_name(ev, name, list)))
+            const char *name = cfxi_syntax_as_MatchStar(p)->name;
+            cfx_object *list = name ? cfxi_eval_new_list(ev, items + at, rest) : NULL;
+            if (name && (!list || !cfxi_eval_bind_name(ev, name, list)))
                 return CFXI_TRUTH_FAIL;
             at += rest;
             continue;
         }
-        const cfxi_truth next = match_pattern(ev, p, items[at++], &other);
+        const cfxi_eval_truth next = match_pattern(ev, p, items[at++], &other);
         truth = both(ev, truth, pred, next, other);
         if (truth != CFXI_TRUE && truth != CFXI_TRUTH_GRAPH)
             return truth;
@@ -95,14 +99,14 @@ static cfx_object *graph_item(cfx_evaluator *ev, cfxi_ast_list patterns, size_t 
     while (star < patterns.count && !is_star(patterns.items[star]))
         star++;
     if (i == star)
-        return cfxi_item_rest(ev, o, i, patterns.count - i - 1);
-    return cfxi_item_at(ev, o, i < star ? (int64_t)i : -(int64_t)(patterns.count - i));
+        return cfxi_eval_item_rest(ev, o, i, patterns.count - i - 1);
+    return cfxi_eval_item_at(ev, o, i < star ? (int64_t)i : -(int64_t)(patterns.count - i));
 }
 
 static bool always_matches(const cfxi_ast *pattern)
 {
     return is_star(pattern) ||
-           (pattern->kind == CFXI_AST_MatchAs && !cfxi_as_MatchAs(pattern)->pattern);
+           (pattern->kind == CFXI_AST_MatchAs && !cfxi_syntax_as_MatchAs(pattern)->pattern);
 }
 
 typedef struct graph_sequence {
@@ -114,7 +118,7 @@ typedef struct graph_sequence {
 static cfxi_flow way_items(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
     const graph_sequence *s = ctx;
-    cfxi_truth truth = CFXI_TRUE;
+    cfxi_eval_truth truth = CFXI_TRUE;
     cfx_object *pred = NULL;
     for (size_t i = 0; i < s->m->patterns.count; i++) {
         const cfxi_ast *p = s->m->patterns.items[i];
@@ -122,54 +126,54 @@ static cfxi_flow way_items(cfx_evaluator *ev, void *ctx, cfx_object **value)
         if (always_matches(p))
             continue;
         cfx_object *item = graph_item(ev, s->m->patterns, i, s->o);
-        const cfxi_truth next = item ? match_pattern(ev, p, item, &other) : CFXI_TRUTH_FAIL;
+        const cfxi_eval_truth next = item ? match_pattern(ev, p, item, &other) : CFXI_TRUTH_FAIL;
         truth = both(ev, truth, &pred, next, other);
         if (truth != CFXI_TRUE && truth != CFXI_TRUTH_GRAPH)
             break;
     }
     *value = truth == CFXI_TRUTH_FAIL    ? NULL
              : truth == CFXI_TRUTH_GRAPH ? as_bool(ev, pred)
-                                         : cfxi_bool(ev, truth == CFXI_TRUE);
-    return *value ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
+                                         : cfxi_eval_bool(ev, truth == CFXI_TRUE);
+    return *value ? CFXI_FLOW_ON : cfxi_eval_failed_flow(ev);
 }
 
-static cfxi_truth match_graph_sequence(cfx_evaluator *ev, const cfxi_MatchSequence *m,
-                                       cfx_object *o, bool starred, cfx_object **pred)
+static cfxi_eval_truth match_graph_sequence(cfx_evaluator *ev, const cfxi_MatchSequence *m,
+                                            cfx_object *o, bool starred, cfx_object **pred)
 {
     graph_sequence s = {m, o};
     bool all = true;
     for (size_t i = 0; i < m->patterns.count; i++)
         all = all && always_matches(m->patterns.items[i]);
-    cfx_object *sizes[] = {cfxi_record(ev, "builtins.len", &o, 1),
-                           cfxi_int(ev, (int64_t)m->patterns.count - starred)};
-    const cfxi_truth fits = sizes[0] && sizes[1]
+    cfx_object *sizes[] = {cfxi_eval_record(ev, "builtins.len", &o, 1),
+                           cfxi_eval_int(ev, (int64_t)m->patterns.count - starred)};
+    const cfxi_eval_truth fits = sizes[0] && sizes[1]
                                 ? compare(ev, starred ? CFX_SIGN_GE : CFX_SIGN_EQ, sizes[0],
                                           sizes[1], pred)
                                 : CFXI_TRUTH_FAIL;
     if (all || fits != CFXI_TRUTH_GRAPH)
         return fits;
-    const cfxi_flow flow = cfxi_branch(ev, *pred, way_items, cfxi_way_false, &s, pred);
-    return flow == CFXI_FLOW_ON ? cfxi_truth_of(ev, pred) : CFXI_TRUTH_FAIL;
+    const cfxi_flow flow = cfxi_eval_branch(ev, *pred, way_items, cfxi_eval_way_false, &s, pred);
+    return flow == CFXI_FLOW_ON ? cfxi_eval_truth_of(ev, pred) : CFXI_TRUTH_FAIL;
 }
 
-static cfxi_truth match_sequence(cfx_evaluator *ev, const cfxi_MatchSequence *m, cfx_object *o,
-                                 cfx_object **pred)
+static cfxi_eval_truth match_sequence(cfx_evaluator *ev, const cfxi_MatchSequence *m, cfx_object *o,
+                                      cfx_object **pred)
 {
-    const cfx_object_kind kind = cfxi_kind(ev, o);
+    const cfx_object_kind kind = cfxi_eval_kind(ev, o);
     const bool listed = kind == CFX_OBJECT_TUPLE || kind == CFX_OBJECT_NAMED_TUPLE ||
                         kind == CFX_OBJECT_LIST;
     bool starred = false;
     cfx_object **items;
     size_t n;
-    if (cfxi_node(ev, o) && kind == CFX_OBJECT_OTHER)
+    if (cfxi_eval_node(ev, o) && kind == CFX_OBJECT_OTHER)
         return fail_unknown(ev, &m->ast, "the type");
     if (!listed)
         return CFXI_FALSE;
     for (size_t i = 0; i < m->patterns.count; i++)
         starred = starred || is_star(m->patterns.items[i]);
-    if (cfxi_node(ev, o))
+    if (cfxi_eval_node(ev, o))
         return match_graph_sequence(ev, m, o, starred, pred);
-    if (!cfxi_contents(ev, o, &items, &n))
+    if (!cfxi_eval_contents(ev, o, &items, &n))
         return CFXI_TRUTH_FAIL;
     if (n + starred < m->patterns.count || (n > m->patterns.count && !starred))
         return CFXI_FALSE;
@@ -186,37 +190,37 @@ static bool bind_rest(cfx_evaluator *ev, const cfxi_MatchMapping *m, cfx_object 
     size_t n;
     if (!m->rest)
         return true;
-    if (!cfxi_contents(ev, o, &items, &n))
+    if (!cfxi_eval_contents(ev, o, &items, &n))
         return false;
     cfx_object *rest =
-        cfxi_build(ev, CFX_BUILD_DICT, items, n);
+        cfxi_eval_build(ev, CFX_BUILD_DICT, items, n);
     for (size_t i = 0; rest && i < keys->n; i++) {
-        if (!cfxi_set_item(ev, rest, keys->items[i], NULL))
+        if (!cfxi_eval_set_item(ev, rest, keys->items[i], NULL))
             return false;
     }
-    return rest && cfxi_bind_name(ev, m->rest, rest);
+    return rest && cfxi_eval_bind_name(ev, m->rest, rest);
 }
 
-static cfxi_truth match_mapping(cfx_evaluator *ev, const cfxi_MatchMapping *m, cfx_object *o,
-                                cfx_object **pred)
+static cfxi_eval_truth match_mapping(cfx_evaluator *ev, const cfxi_MatchMapping *m, cfx_object *o,
+                                     cfx_object **pred)
 {
     cfxi_objects keys = {0};
-    cfxi_truth truth = CFXI_TRUE;
-    const cfx_object_kind kind = cfxi_kind(ev, o);
-    if (cfxi_node(ev, o) && (kind == CFX_OBJECT_DICT || kind == CFX_OBJECT_OTHER))
+    cfxi_eval_truth truth = CFXI_TRUE;
+    const cfx_object_kind kind = cfxi_eval_kind(ev, o);
+    if (cfxi_eval_node(ev, o) && (kind == CFX_OBJECT_DICT || kind == CFX_OBJECT_OTHER))
         return fail_unknown(ev, &m->ast, "what is in the dict");
     if (kind != CFX_OBJECT_DICT)
         return CFXI_FALSE;
     for (size_t i = 0; i < m->keys.count; i++) {
         cfx_object *other = NULL;
         cfx_object *key = cfxi_eval(ev, m->keys.items[i]);
-        if (!cfxi_push(ev, &keys, key))
+        if (!cfxi_eval_push(ev, &keys, key))
             return CFXI_TRUTH_FAIL;
-        const cfxi_truth there = compare(ev, CFX_SIGN_IN, key, o, &other);
+        const cfxi_eval_truth there = compare(ev, CFX_SIGN_IN, key, o, &other);
         if (there != CFXI_TRUE)
             return there == CFXI_TRUTH_GRAPH ? fail_unknown(ev, &m->ast, "a key") : there;
-        cfx_object *v = cfxi_item(ev, o, key);
-        const cfxi_truth next = v ? match_pattern(ev, m->patterns.items[i], v, &other)
+        cfx_object *v = cfxi_eval_item(ev, o, key);
+        const cfxi_eval_truth next = v ? match_pattern(ev, m->patterns.items[i], v, &other)
                                   : CFXI_TRUTH_FAIL;
         truth = both(ev, truth, pred, next, other);
         if (truth != CFXI_TRUE && truth != CFXI_TRUTH_GRAPH)
@@ -228,36 +232,37 @@ static cfxi_truth match_mapping(cfx_evaluator *ev, const cfxi_MatchMapping *m, c
 /* ---- classes ------------------------------------------------------------------------------- */
 
 /* The type of a graph value of which nothing is known is asked for when the program runs. */
-static cfxi_truth ask_later(cfx_evaluator *ev, const cfxi_MatchClass *m, cfx_object *o,
-                            cfx_object *class, cfx_object **pred)
+static cfxi_eval_truth ask_later(cfx_evaluator *ev, const cfxi_MatchClass *m, cfx_object *o,
+                                 cfx_object *class, cfx_object **pred)
 {
     cfx_object *args[] = {o, class};
     if (m->patterns.count + m->kwd_patterns.count > 0)
         return fail_unknown(ev, &m->ast, "the type");
-    *pred = cfxi_record(ev, "builtins.isinstance", args, 2);
+    *pred = cfxi_eval_record(ev, "builtins.isinstance", args, 2);
     return *pred ? CFXI_TRUTH_GRAPH : CFXI_TRUTH_FAIL;
 }
 
-static cfxi_truth is_of_class(cfx_evaluator *ev, const cfxi_MatchClass *m, cfx_object *o,
-                              cfx_object *class, cfx_object **pred)
+static cfxi_eval_truth is_of_class(cfx_evaluator *ev, const cfxi_MatchClass *m, cfx_object *o,
+                                   cfx_object *class, cfx_object **pred)
 {
     const cfx_world *w = ev->w;
-    if (cfxi_node(ev, o)) {
-        const cfx_object_kind kind = cfxi_kind(ev, o);
+    if (cfxi_eval_node(ev, o)) {
+        const cfx_object_kind kind = cfxi_eval_kind(ev, o);
         if (kind == CFX_OBJECT_OTHER)
             return ask_later(ev, m, o, class, pred);
         const int is = w->kind_is(w->ctx, kind, class, ev->err);
         return is < 0 ? CFXI_TRUTH_FAIL : is ? CFXI_TRUE : CFXI_FALSE;
     }
     cfx_object *args[] = {o, class};
-    cfx_object *isinstance = cfxi_builtin(ev, "isinstance");
+    cfx_object *isinstance = cfxi_eval_builtin(ev, "isinstance");
     if (!isinstance) {
-        cfxi_fail(ev, &m->ast, CFX_E_UNSUPPORTED, "patterns of classes need isinstance, which is "
-                  "not there");
+        cfxi_eval_fail(ev, &m->ast, CFX_E_UNSUPPORTED,
+                       "patterns of classes need isinstance, which is "
+                       "not there");
         return CFXI_TRUTH_FAIL;
     }
-    cfx_object *answer = cfxi_world_call(ev, isinstance, cfxi_args(args, 2));
-    return answer ? cfxi_truth_of(ev, &answer) : CFXI_TRUTH_FAIL;
+    cfx_object *answer = cfxi_eval_world_call(ev, isinstance, cfxi_eval_args(args, 2));
+    return answer ? cfxi_eval_truth_of(ev, &answer) : CFXI_TRUTH_FAIL;
 }
 
 /* int(x), str(x) and the like match the value itself. */
@@ -266,7 +271,7 @@ static bool matches_itself(cfx_evaluator *ev, cfx_object *class)
     static const char names[][10] = {"bool", "bytearray", "bytes", "dict", "float", "frozenset",
                                      "int", "list", "set", "str", "tuple"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (cfxi_builtin(ev, names[i]) == class)
+        if (cfxi_eval_builtin(ev, names[i]) == class)
             return true;
     }
     return false;
@@ -284,44 +289,47 @@ static const char *positional_name(cfx_evaluator *ev, const cfxi_MatchClass *m, 
         return "";
     if (ev->err->status == CFX_E_NOMEM)
         return NULL;
-    cfx_object *args = cfxi_try_get(ev, class, "__match_args__", &missing);
+    cfx_object *args = cfxi_eval_try_get(ev, class, "__match_args__", &missing);
     if (!args && !missing)
         return NULL;
-    if (args && !cfxi_items(ev, args, &names, &n))
+    if (args && !cfxi_eval_items(ev, args, &names, &n))
         return NULL;
     const char *text = i < n ? ev->w->text(ev->w->ctx, names[i], &size) : NULL;
-    char *copy = text ? cfxi_ev_alloc(ev, size + 1) : NULL;
+    char *copy = text ? cfxi_eval_ev_alloc(ev, size + 1) : NULL;
     if (text)
         return copy ? memcpy(copy, text, size) : NULL;
-    return cfxi_fail_as(ev, &m->ast, CFX_E_TYPE, "TypeError", "the class accepts %zu positional "
-                        "sub-patterns (%zu given)", n, m->patterns.count);
+    return cfxi_eval_fail_as(ev, &m->ast, CFX_E_TYPE, "TypeError",
+                             "the class accepts %zu positional "
+                             "sub-patterns (%zu given)",
+                             n, m->patterns.count);
 }
 
-static cfxi_truth match_attribute(cfx_evaluator *ev, const cfxi_ast *pattern, cfx_object *o,
-                                  const char *name, cfx_object **pred)
+static cfxi_eval_truth match_attribute(cfx_evaluator *ev, const cfxi_ast *pattern, cfx_object *o,
+                                       const char *name, cfx_object **pred)
 {
     bool missing = false;
     cfx_object *v = o;
     if (*name)
-        v = cfxi_try_get(ev, o, name, &missing);
+        v = cfxi_eval_try_get(ev, o, name, &missing);
     if (!v)
         return missing ? CFXI_FALSE : CFXI_TRUTH_FAIL;
     return match_pattern(ev, pattern, v, pred);
 }
 
-static cfxi_truth match_class(cfx_evaluator *ev, const cfxi_MatchClass *m, cfx_object *o,
-                              cfx_object **pred)
+static cfxi_eval_truth match_class(cfx_evaluator *ev, const cfxi_MatchClass *m, cfx_object *o,
+                                   cfx_object **pred)
 {
     cfx_object *class = cfxi_eval(ev, m->cls);
     const size_t n = m->patterns.count;
-    cfxi_truth truth = class ? is_of_class(ev, m, o, class, pred) : CFXI_TRUTH_FAIL;
+    cfxi_eval_truth truth = class ? is_of_class(ev, m, o, class, pred) : CFXI_TRUTH_FAIL;
     for (size_t i = 0; i < n + m->kwd_patterns.count; i++) {
         cfx_object *other = NULL;
         if (truth != CFXI_TRUE && truth != CFXI_TRUTH_GRAPH)
             return truth;
         const char *name = i < n ? positional_name(ev, m, class, i) : m->kwd_attrs.items[i - n];
         const cfxi_ast *p = i < n ? m->patterns.items[i] : m->kwd_patterns.items[i - n];
-        const cfxi_truth next = name ? match_attribute(ev, p, o, name, &other) : CFXI_TRUTH_FAIL;
+        const cfxi_eval_truth next =
+            name ? match_attribute(ev, p, o, name, &other) : CFXI_TRUTH_FAIL;
         truth = both(ev, truth, pred, next, other);
     }
     return truth;
@@ -329,57 +337,62 @@ static cfxi_truth match_class(cfx_evaluator *ev, const cfxi_MatchClass *m, cfx_o
 
 /* ---- all ----------------------------------------------------------------------------------- */
 
-static cfxi_truth match_or(cfx_evaluator *ev, const cfxi_MatchOr *m, cfx_object *o,
-                           cfx_object **pred)
+static cfxi_eval_truth match_or(cfx_evaluator *ev, const cfxi_MatchOr *m, cfx_object *o,
+                                cfx_object **pred)
 {
-    cfxi_truth truth = CFXI_FALSE;
+    cfxi_eval_truth truth = CFXI_FALSE;
     for (size_t i = 0; i < m->patterns.count; i++) {
         cfx_object *other = NULL;
-        const cfxi_truth next = match_pattern(ev, m->patterns.items[i], o, &other);
+        const cfxi_eval_truth next = match_pattern(ev, m->patterns.items[i], o, &other);
         if (next == CFXI_TRUTH_FAIL || next == CFXI_TRUE)
             return next;
         if (next == CFXI_FALSE)
             continue;
         if (truth == CFXI_FALSE)
             *pred = other;
-        else if (cfxi_branch(ev, *pred, way_true, way_answer, other, pred) != CFXI_FLOW_ON)
+        else if (cfxi_eval_branch(ev, *pred, way_true, way_answer, other, pred) != CFXI_FLOW_ON)
             return CFXI_TRUTH_FAIL;
         truth = CFXI_TRUTH_GRAPH;
     }
     return truth;
 }
 
-static cfxi_truth match_as(cfx_evaluator *ev, const cfxi_MatchAs *m, cfx_object *o,
-                           cfx_object **pred)
-{
-    const cfxi_truth truth = m->pattern ? match_pattern(ev, m->pattern, o, pred) : CFXI_TRUE;
-    if (!m->name || truth == CFXI_FALSE || truth == CFXI_TRUTH_FAIL)
-        return truth;
-    return cfxi_bind_name(ev, m->name, o) ? truth : CFXI_TRUTH_FAIL;
-}
-
-static cfxi_truth match_pattern(cfx_evaluator *ev, const cfxi_ast *pattern, cfx_object *o,
+static cfxi_eval_truth match_as(cfx_evaluator *ev, const cfxi_MatchAs *m, cfx_object *o,
                                 cfx_object **pred)
 {
-    cfxi_at(ev, pattern);
+    const cfxi_eval_truth truth = m->pattern ? match_pattern(ev, m->pattern, o, pred) : CFXI_TRUE;
+    if (!m->name || truth == CFXI_FALSE || truth == CFXI_TRUTH_FAIL)
+        return truth;
+    return cfxi_eval_bind_name(ev, m->name, o) ? truth : CFXI_TRUTH_FAIL;
+}
+
+static cfxi_eval_truth match_pattern(cfx_evaluator *ev, const cfxi_ast *pattern, cfx_object *o,
+                                     cfx_object **pred)
+{
+    cfxi_eval_at(ev, pattern);
     switch ((unsigned)pattern->kind) {
     case CFXI_AST_MatchValue:
-        return compare(ev, CFX_SIGN_EQ, o, cfxi_eval(ev, cfxi_as_MatchValue(pattern)->value), pred);
+        return compare(ev, CFX_SIGN_EQ, o, cfxi_eval(ev, cfxi_syntax_as_MatchValue(pattern)->value),
+                       pred);
     case CFXI_AST_MatchSingleton:
         return compare(ev, CFX_SIGN_IS, o,
-                       cfxi_constant_of(ev, &cfxi_as_MatchSingleton(pattern)->value), pred);
+                       cfxi_eval_constant_of(ev, &cfxi_syntax_as_MatchSingleton(pattern)->value),
+                       pred);
     case CFXI_AST_MatchSequence:
-        return match_sequence(ev, cfxi_as_MatchSequence(pattern), cfxi_current(ev, o), pred);
+        return match_sequence(ev, cfxi_syntax_as_MatchSequence(pattern), cfxi_eval_current(ev, o),
+                              pred);
     case CFXI_AST_MatchMapping:
-        return match_mapping(ev, cfxi_as_MatchMapping(pattern), cfxi_current(ev, o), pred);
+        return match_mapping(ev, cfxi_syntax_as_MatchMapping(pattern), cfxi_eval_current(ev, o),
+                             pred);
     case CFXI_AST_MatchClass:
-        return match_class(ev, cfxi_as_MatchClass(pattern), cfxi_current(ev, o), pred);
+        return match_class(ev, cfxi_syntax_as_MatchClass(pattern), cfxi_eval_current(ev, o), pred);
     case CFXI_AST_MatchOr:
-        return match_or(ev, cfxi_as_MatchOr(pattern), o, pred);
+        return match_or(ev, cfxi_syntax_as_MatchOr(pattern), o, pred);
     case CFXI_AST_MatchAs:
-        return match_as(ev, cfxi_as_MatchAs(pattern), o, pred);
+        return match_as(ev, cfxi_syntax_as_MatchAs(pattern), o, pred);
     }
-    cfxi_fail(ev, pattern, CFX_E_UNSUPPORTED, "%s cannot be matched", cfxi_ast_name(pattern->kind));
+    cfxi_eval_fail(ev, pattern, CFX_E_UNSUPPORTED, "%s cannot be matched",
+                   cfxi_syntax_ast_name(pattern->kind));
     return CFXI_TRUTH_FAIL;
 }
 
@@ -389,22 +402,22 @@ static bool bind_names(cfx_evaluator *ev, const cfxi_ast *pattern, cfx_object *o
 
 static bool bind_star(cfx_evaluator *ev, const cfxi_ast *pattern, cfx_object *list)
 {
-    const char *name = cfxi_as_MatchStar(pattern)->name;
-    return !name || (list && cfxi_bind_name(ev, name, list));
+    const char *name = cfxi_syntax_as_MatchStar(pattern)->name;
+    return !name || (list && cfxi_eval_bind_name(ev, name, list));
 }
 
 static bool bind_sequence(cfx_evaluator *ev, cfxi_ast_list patterns, cfx_object *o)
 {
     cfx_object **items = NULL;
     size_t n = 0;
-    const bool graph = cfxi_node(ev, o) != NULL;
-    if (!graph && !cfxi_contents(ev, o, &items, &n))
+    const bool graph = cfxi_eval_node(ev, o) != NULL;
+    if (!graph && !cfxi_eval_contents(ev, o, &items, &n))
         return false;
     for (size_t i = 0, at = 0; i < patterns.count; i++) {
         const cfxi_ast *p = patterns.items[i];
         const size_t rest = is_star(p) ? n + 1 - patterns.count : 1;
         cfx_object *item = graph        ? graph_item(ev, patterns, i, o)
-                           : is_star(p) ? cfxi_list(ev, items + at, rest)
+                           : is_star(p) ? cfxi_eval_new_list(ev, items + at, rest)
                                         : items[at];
         at += rest;
         if (!item || !(is_star(p) ? bind_star(ev, p, item) : bind_names(ev, p, item)))
@@ -418,7 +431,7 @@ static bool bind_mapping(cfx_evaluator *ev, const cfxi_MatchMapping *m, cfx_obje
     cfxi_objects keys = {0};
     for (size_t i = 0; i < m->keys.count; i++) {
         cfx_object *key = cfxi_eval(ev, m->keys.items[i]);
-        cfx_object *v = cfxi_push(ev, &keys, key) ? cfxi_item(ev, o, key) : NULL;
+        cfx_object *v = cfxi_eval_push(ev, &keys, key) ? cfxi_eval_item(ev, o, key) : NULL;
         if (!v || !bind_names(ev, m->patterns.items[i], v))
             return false;
     }
@@ -431,7 +444,7 @@ static bool bind_class(cfx_evaluator *ev, const cfxi_MatchClass *m, cfx_object *
     const size_t n = m->patterns.count;
     for (size_t i = 0; class && i < n + m->kwd_patterns.count; i++) {
         const char *name = i < n ? positional_name(ev, m, class, i) : m->kwd_attrs.items[i - n];
-        cfx_object *v = !name ? NULL : *name ? cfxi_get(ev, o, name) : o;
+        cfx_object *v = !name ? NULL : *name ? cfxi_eval_get(ev, o, name) : o;
         if (!v || !bind_names(ev, i < n ? m->patterns.items[i] : m->kwd_patterns.items[i - n], v))
             return false;
     }
@@ -441,9 +454,9 @@ static bool bind_class(cfx_evaluator *ev, const cfxi_MatchClass *m, cfx_object *
 static bool has_names(const cfxi_ast *pattern)
 {
     size_t n;
-    const cfxi_ast_field *fields = cfxi_ast_fields(pattern->kind, &n);
+    const cfxi_ast_field *fields = cfxi_syntax_ast_fields(pattern->kind, &n);
     for (size_t i = 0; i < n; i++) {
-        const void *at = cfxi_ast_get(pattern, &fields[i]);
+        const void *at = cfxi_syntax_ast_get(pattern, &fields[i]);
         const cfxi_ast_list list = fields[i].kind == CFXI_FIELD_LIST
                                        ? *(const cfxi_ast_list *)at : (cfxi_ast_list){0};
         if (fields[i].kind == CFXI_FIELD_OPTNAME && *(const char *const *)at)
@@ -462,22 +475,25 @@ static bool has_names(const cfxi_ast *pattern)
 /* Binds the names of a pattern that matches. */
 static bool bind_names(cfx_evaluator *ev, const cfxi_ast *pattern, cfx_object *o)
 {
-    cfxi_at(ev, pattern);
+    cfxi_eval_at(ev, pattern);
     switch ((unsigned)pattern->kind) {
     case CFXI_AST_MatchSequence:
-        return bind_sequence(ev, cfxi_as_MatchSequence(pattern)->patterns, cfxi_current(ev, o));
+        return bind_sequence(ev, cfxi_syntax_as_MatchSequence(pattern)->patterns,
+                             cfxi_eval_current(ev, o));
     case CFXI_AST_MatchMapping:
-        return bind_mapping(ev, cfxi_as_MatchMapping(pattern), o);
+        return bind_mapping(ev, cfxi_syntax_as_MatchMapping(pattern), o);
     case CFXI_AST_MatchClass:
-        return bind_class(ev, cfxi_as_MatchClass(pattern), o);
+        return bind_class(ev, cfxi_syntax_as_MatchClass(pattern), o);
     case CFXI_AST_MatchOr:
         return !has_names(pattern) ||
-               cfxi_fail(ev, pattern, CFX_E_UNSUPPORTED, "which of these patterns matches depends "
-                         "on data, and with it what the names in them are; write a case for each");
+               cfxi_eval_fail(
+                   ev, pattern, CFX_E_UNSUPPORTED,
+                   "which of these patterns matches depends "
+                   "on data, and with it what the names in them are; write a case for each");
     case CFXI_AST_MatchAs: {
-        const cfxi_MatchAs *m = cfxi_as_MatchAs(pattern);
+        const cfxi_MatchAs *m = cfxi_syntax_as_MatchAs(pattern);
         return (!m->pattern || bind_names(ev, m->pattern, o)) &&
-               (!m->name || cfxi_bind_name(ev, m->name, o));
+               (!m->name || cfxi_eval_bind_name(ev, m->name, o));
     }
     }
     return true;
@@ -495,7 +511,7 @@ static cfxi_flow run_cases(cfx_evaluator *ev, cases c);
 
 static const cfxi_match_case *case_of(const cases *c)
 {
-    return cfxi_as_match_case(c->m->cases.items[c->i]);
+    return cfxi_syntax_as_match_case(c->m->cases.items[c->i]);
 }
 
 static cfxi_flow way_case(cfx_evaluator *ev, void *ctx, cfx_object **value)
@@ -503,8 +519,8 @@ static cfxi_flow way_case(cfx_evaluator *ev, void *ctx, cfx_object **value)
     const cases *c = ctx;
     (void)value;
     if (!bind_names(ev, case_of(c)->pattern, c->subject))
-        return cfxi_failed_flow(ev);
-    return cfxi_exec_block(ev, case_of(c)->body);
+        return cfxi_eval_failed_flow(ev);
+    return cfxi_eval_exec_block(ev, case_of(c)->body);
 }
 
 static cfxi_flow way_next(cfx_evaluator *ev, void *ctx, cfx_object **value)
@@ -519,28 +535,28 @@ static cfxi_flow way_guard(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
     const cases *c = ctx;
     if (!bind_names(ev, case_of(c)->pattern, c->subject))
-        return cfxi_failed_flow(ev);
+        return cfxi_eval_failed_flow(ev);
     cfx_object *guard = cfxi_eval(ev, case_of(c)->guard);
-    const cfxi_truth truth = guard ? cfxi_truth_of(ev, &guard) : CFXI_TRUTH_FAIL;
+    const cfxi_eval_truth truth = guard ? cfxi_eval_truth_of(ev, &guard) : CFXI_TRUTH_FAIL;
     *value = truth == CFXI_TRUTH_FAIL    ? NULL
              : truth == CFXI_TRUTH_GRAPH ? as_bool(ev, guard)
-                                         : cfxi_bool(ev, truth == CFXI_TRUE);
-    return *value ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
+                                         : cfxi_eval_bool(ev, truth == CFXI_TRUE);
+    return *value ? CFXI_FLOW_ON : cfxi_eval_failed_flow(ev);
 }
 
 /* Whether a case is the one, its guard included. */
-static cfxi_truth try_case(cfx_evaluator *ev, cases *c, cfx_object **pred)
+static cfxi_eval_truth try_case(cfx_evaluator *ev, cases *c, cfx_object **pred)
 {
     const cfxi_match_case *k = case_of(c);
-    const cfxi_truth truth = match_pattern(ev, k->pattern, c->subject, pred);
+    const cfxi_eval_truth truth = match_pattern(ev, k->pattern, c->subject, pred);
     if (!k->guard || truth == CFXI_FALSE || truth == CFXI_TRUTH_FAIL)
         return truth;
     if (truth == CFXI_TRUE) {
         *pred = cfxi_eval(ev, k->guard);
-        return *pred ? cfxi_truth_of(ev, pred) : CFXI_TRUTH_FAIL;
+        return *pred ? cfxi_eval_truth_of(ev, pred) : CFXI_TRUTH_FAIL;
     }
-    const cfxi_flow flow = cfxi_branch(ev, *pred, way_guard, cfxi_way_false, c, pred);
-    return flow == CFXI_FLOW_ON ? cfxi_truth_of(ev, pred) : CFXI_TRUTH_FAIL;
+    const cfxi_flow flow = cfxi_eval_branch(ev, *pred, way_guard, cfxi_eval_way_false, c, pred);
+    return flow == CFXI_FLOW_ON ? cfxi_eval_truth_of(ev, pred) : CFXI_TRUTH_FAIL;
 }
 
 static cfxi_flow run_cases(cfx_evaluator *ev, cases c)
@@ -549,11 +565,11 @@ static cfxi_flow run_cases(cfx_evaluator *ev, cases c)
         cfx_object *pred = NULL;
         switch (try_case(ev, &c, &pred)) {
         case CFXI_TRUTH_FAIL:
-            return cfxi_failed_flow(ev);
+            return cfxi_eval_failed_flow(ev);
         case CFXI_TRUE:
-            return cfxi_exec_block(ev, case_of(&c)->body);
+            return cfxi_eval_exec_block(ev, case_of(&c)->body);
         case CFXI_TRUTH_GRAPH:
-            return cfxi_branch(ev, pred, way_case, way_next, &c, NULL);
+            return cfxi_eval_branch(ev, pred, way_case, way_next, &c, NULL);
         case CFXI_FALSE:
             break;
         }
@@ -561,8 +577,8 @@ static cfxi_flow run_cases(cfx_evaluator *ev, cases c)
     return CFXI_FLOW_ON;
 }
 
-cfxi_flow cfxi_match(cfx_evaluator *ev, const cfxi_Match *m)
+cfxi_flow cfxi_eval_match(cfx_evaluator *ev, const cfxi_Match *m)
 {
     cases c = {.m = m, .subject = cfxi_eval_raw(ev, m->subject)};
-    return c.subject ? run_cases(ev, c) : cfxi_failed_flow(ev);
+    return c.subject ? run_cases(ev, c) : cfxi_eval_failed_flow(ev);
 }

@@ -25,17 +25,17 @@ struct cfxi_form {
     unsigned results;
 };
 
-void cfxi_merge_begin(cfxi_merge *m, cfx_evaluator *ev) { *m = (cfxi_merge){.ev = ev}; }
+void cfxi_eval_merge_begin(cfxi_merge *m, cfx_evaluator *ev) { *m = (cfxi_merge){.ev = ev}; }
 
-void cfxi_merge_end(cfxi_merge *m)
+void cfxi_eval_merge_end(cfxi_merge *m)
 {
-    cfxi_vec_free(&m->outlets, sizeof(cfxi_outlet), m->ev->allocator);
-    cfxi_pointers_free(&m->built, m->ev->allocator);
+    cfxi_base_vec_free(&m->outlets, sizeof(cfxi_outlet), m->ev->allocator);
+    cfxi_base_pointers_free(&m->built, m->ev->allocator);
 }
 
 static cfxi_form *new_form(cfxi_merge *m, form_kind kind, cfx_object *object)
 {
-    cfxi_form *form = cfxi_ev_alloc(m->ev, sizeof *form);
+    cfxi_form *form = cfxi_eval_ev_alloc(m->ev, sizeof *form);
     if (form) {
         form->kind = kind;
         form->object = object;
@@ -49,13 +49,13 @@ static cfxi_merged known(cfxi_merge *m, cfx_object *o, cfxi_form **form)
     return *form ? CFXI_MERGED : CFXI_MERGED_FAIL;
 }
 
-cfxi_form *cfxi_merge_outlet(cfxi_merge *m, cfx_object *a, cfx_object *b, cfx_object_kind kind)
+cfxi_form *cfxi_eval_merge_outlet(cfxi_merge *m, cfx_object *a, cfx_object *b, cfx_object_kind kind)
 {
     cfxi_form *form = new_form(m, FORM_OUTLET, NULL);
     if (!form)
         return NULL;
-    if (!cfxi_vec_reserve(&m->outlets, 1, sizeof(cfxi_outlet), m->ev->allocator)) {
-        cfxi_nomem(m->ev->err);
+    if (!cfxi_base_vec_reserve(&m->outlets, 1, sizeof(cfxi_outlet), m->ev->allocator)) {
+        cfxi_base_nomem(m->ev->err);
         return NULL;
     }
     form->outlet = m->outlets.size++;
@@ -66,7 +66,7 @@ cfxi_form *cfxi_merge_outlet(cfxi_merge *m, cfx_object *a, cfx_object *b, cfx_ob
 static cfxi_merged outlet(cfxi_merge *m, cfx_object *a, cfx_object *b, cfx_object_kind kind,
                           cfxi_form **form)
 {
-    *form = cfxi_merge_outlet(m, a, b, kind);
+    *form = cfxi_eval_merge_outlet(m, a, b, kind);
     return *form ? CFXI_MERGED : CFXI_MERGED_FAIL;
 }
 
@@ -80,7 +80,7 @@ static bool is_number(cfx_object_kind kind)
 /* Whether a value of the kind can be an argument of a node at all. */
 static bool can_be_value(cfx_evaluator *ev, cfx_object *o)
 {
-    if (cfxi_node(ev, o))
+    if (cfxi_eval_node(ev, o))
         return true;
     switch (ev->w->kind(ev->w->ctx, o)) {
     case CFX_OBJECT_CLASS:
@@ -95,7 +95,7 @@ static bool can_be_value(cfx_evaluator *ev, cfx_object *o)
 /* Whether it is a list, dict, set or instance: one of its own, whatever is in it. */
 static bool can_change(cfx_evaluator *ev, cfx_object *o)
 {
-    if (!o || cfxi_node(ev, o))
+    if (!o || cfxi_eval_node(ev, o))
         return false;
     switch (ev->w->kind(ev->w->ctx, o)) {
     case CFX_OBJECT_LIST:
@@ -129,14 +129,14 @@ static bool join(cfx_object_kind a, cfx_object_kind b, bool both_known, cfx_obje
 
 static cfxi_merged refuse(cfxi_merge *m, cfx_object *a, cfx_object *b)
 {
-    snprintf(m->why.type[0], sizeof m->why.type[0], "%s", cfxi_kind_name(m->ev, a));
-    snprintf(m->why.type[1], sizeof m->why.type[1], "%s", cfxi_kind_name(m->ev, b));
+    snprintf(m->why.type[0], sizeof m->why.type[0], "%s", cfxi_eval_kind_name(m->ev, a));
+    snprintf(m->why.type[1], sizeof m->why.type[1], "%s", cfxi_eval_kind_name(m->ev, b));
     return CFXI_MERGED_NOT;
 }
 
 /* ---- containers ---------------------------------------------------------------------------- */
 
-bool cfxi_is_container(cfx_object_kind kind)
+bool cfxi_eval_is_container(cfx_object_kind kind)
 {
     return kind == CFX_OBJECT_TUPLE || kind == CFX_OBJECT_NAMED_TUPLE || kind == CFX_OBJECT_LIST ||
            kind == CFX_OBJECT_DICT || kind == CFX_OBJECT_INSTANCE;
@@ -149,14 +149,14 @@ static cfxi_merged merge_items(cfxi_merge *m, cfx_object *like, cfx_object **a, 
 {
     cfxi_form *built = new_form(m, FORM_BUILD, like);
     if (built)
-        built->items = cfxi_ev_alloc(m->ev, (n + 1) * sizeof *built->items);
+        built->items = cfxi_eval_ev_alloc(m->ev, (n + 1) * sizeof *built->items);
     if (!built || !built->items)
         return CFXI_MERGED_FAIL;
     built->n = n;
     for (size_t i = 0; i < n; i++) {
         const bool is_key = keyed && i % 2 == 0;
         cfxi_merged done = is_key ? known(m, a[i], &built->items[i])
-                           : b    ? cfxi_merge_values(m, a[i], b[i], &built->items[i])
+                           : b    ? cfxi_eval_merge_values(m, a[i], b[i], &built->items[i])
                                   : merge_one(m, a[i], &built->items[i]);
         if (done != CFXI_MERGED)
             return done;
@@ -189,7 +189,7 @@ static cfxi_merged merge_containers(cfxi_merge *m, cfx_object *a, cfx_object *b,
     const bool keyed = kind == CFX_OBJECT_DICT || kind == CFX_OBJECT_INSTANCE;
     cfx_object **in_a, **in_b;
     size_t n_a, n_b;
-    if (!cfxi_contents(ev, a, &in_a, &n_a) || !cfxi_contents(ev, b, &in_b, &n_b))
+    if (!cfxi_eval_contents(ev, a, &in_a, &n_a) || !cfxi_eval_contents(ev, b, &in_b, &n_b))
         return CFXI_MERGED_FAIL;
     *same = n_a == n_b && (!keyed || same_keys(ev, in_a, in_b, n_a)) &&
             (kind == CFX_OBJECT_TUPLE || kind == CFX_OBJECT_LIST || same_class(ev, a, b));
@@ -202,13 +202,13 @@ static cfxi_merged merge_one(cfxi_merge *m, cfx_object *a, cfxi_form **form)
     cfx_evaluator *ev = m->ev;
     cfx_object **items;
     size_t n;
-    a = cfxi_current(ev, a);
-    if (cfxi_node(ev, a))
-        return outlet(m, a, NULL, cfxi_kind(ev, a), form);
+    a = cfxi_eval_current(ev, a);
+    if (cfxi_eval_node(ev, a))
+        return outlet(m, a, NULL, cfxi_eval_kind(ev, a), form);
     const cfx_object_kind kind = ev->w->kind(ev->w->ctx, a);
-    if (!cfxi_is_container(kind) || kind == CFX_OBJECT_INSTANCE)
+    if (!cfxi_eval_is_container(kind) || kind == CFX_OBJECT_INSTANCE)
         return known(m, a, form);
-    if (!cfxi_contents(ev, a, &items, &n))
+    if (!cfxi_eval_contents(ev, a, &items, &n))
         return CFXI_MERGED_FAIL;
     return merge_items(m, a, items, NULL, n, kind == CFX_OBJECT_DICT, form);
 }
@@ -218,7 +218,7 @@ static cfxi_merged merge_one(cfxi_merge *m, cfx_object *a, cfxi_form **form)
 static const cfxi_change *contents_in(const cfxi_region *r, cfx_object *o)
 {
     const cfxi_place p = {.kind = CFXI_PLACE_CONTENTS, .object = o};
-    return cfxi_region_change(r, &p);
+    return cfxi_eval_region_change(r, &p);
 }
 
 /* The object as it was when the region was closed: a copy, if that was otherwise. */
@@ -226,21 +226,21 @@ static cfx_object *as_of(cfx_evaluator *ev, const cfxi_region *r, cfx_object *o)
 {
     cfx_object **items;
     size_t n;
-    if (cfxi_node(ev, o) || !cfxi_is_container(ev->w->kind(ev->w->ctx, o)) ||
+    if (cfxi_eval_node(ev, o) || !cfxi_eval_is_container(ev->w->kind(ev->w->ctx, o)) ||
         ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_INSTANCE)
         return o;
     const cfxi_change *c = contents_in(r, o);
     if (c && c->after.value)
         return c->after.value;
-    if (!c && cfxi_current(ev, o) != o)
-        return cfxi_current(ev, o);
+    if (!c && cfxi_eval_current(ev, o) != o)
+        return cfxi_eval_current(ev, o);
     if (c) {
         items = c->after.items;
         n = c->after.n;
-    } else if (!cfxi_contents(ev, o, &items, &n)) {
+    } else if (!cfxi_eval_contents(ev, o, &items, &n)) {
         return NULL;
     }
-    cfx_object **all = cfxi_ev_alloc(ev, (n + 1) * sizeof *all);
+    cfx_object **all = cfxi_eval_ev_alloc(ev, (n + 1) * sizeof *all);
     bool same = !c;
     if (!all)
         return NULL;
@@ -251,7 +251,7 @@ static cfx_object *as_of(cfx_evaluator *ev, const cfxi_region *r, cfx_object *o)
             return NULL;
         same = same && all[i + 1] == items[i];
     }
-    return same ? o : cfxi_build(ev, CFX_BUILD_LIKE, all, n + 1);
+    return same ? o : cfxi_eval_build(ev, CFX_BUILD_LIKE, all, n + 1);
 }
 
 static bool changes_contents(const cfxi_region *r)
@@ -269,8 +269,8 @@ static cfxi_merged merge_leaves(cfxi_merge *m, cfx_object *a, cfx_object *b, boo
                                 cfxi_form **form)
 {
     cfx_object_kind kind;
-    if (!join(cfxi_kind(m->ev, a), cfxi_kind(m->ev, b), known, &kind) || !can_be_value(m->ev, a) ||
-        !can_be_value(m->ev, b))
+    if (!join(cfxi_eval_kind(m->ev, a), cfxi_eval_kind(m->ev, b), known, &kind) ||
+        !can_be_value(m->ev, a) || !can_be_value(m->ev, b))
         return refuse(m, a, b);
     return outlet(m, a, b, kind, form);
 }
@@ -280,7 +280,7 @@ static cfxi_merged merge_known(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi
     const cfx_world *w = m->ev->w;
     const cfx_object_kind kind = w->kind(w->ctx, a);
     bool same = false;
-    if (kind == w->kind(w->ctx, b) && cfxi_is_container(kind)) {
+    if (kind == w->kind(w->ctx, b) && cfxi_eval_is_container(kind)) {
         cfxi_merged done = merge_containers(m, a, b, kind, &same, form);
         if (same || done == CFXI_MERGED_FAIL)
             return done;
@@ -300,7 +300,7 @@ static cfxi_merged merge_alone(cfxi_merge *m, cfx_object *original, cfx_object *
     const cfxi_region *r = is_a ? m->in_a : m->in_b;
     const size_t first = m->outlets.size;
     if (r && can_change(m->ev, original) &&
-        (uintptr_t)cfxi_pointers_get(&m->ev->births, original) < r->number)
+        (uintptr_t)cfxi_base_pointers_get(&m->ev->births, original) < r->number)
         return known(m, original, form);
     cfxi_merged done = merge_one(m, o, form);
     for (size_t i = first; !is_a && i < m->outlets.size; i++) {
@@ -321,9 +321,9 @@ static cfxi_merged merge_new(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_f
         return CFXI_MERGED_FAIL;
     if (!a || !b)
         return merge_alone(m, original, a ? a : b, a != NULL, form);
-    a = cfxi_current(ev, a);
-    b = cfxi_current(ev, b);
-    return cfxi_node(ev, a) || cfxi_node(ev, b) ? merge_leaves(m, a, b, false, form)
+    a = cfxi_eval_current(ev, a);
+    b = cfxi_eval_current(ev, b);
+    return cfxi_eval_node(ev, a) || cfxi_eval_node(ev, b) ? merge_leaves(m, a, b, false, form)
                                                 : merge_known(m, a, b, form);
 }
 
@@ -331,7 +331,7 @@ static cfxi_merged merge_new(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_f
 
 static cfxi_form *find_pair(const cfxi_merge *m, cfx_object *a, cfx_object *b)
 {
-    for (cfxi_form *f = cfxi_pointers_get(&m->built, a ? a : b); f; f = f->next)
+    for (cfxi_form *f = cfxi_base_pointers_get(&m->built, a ? a : b); f; f = f->next)
         if (f->a == a && f->b == b)
             return f;
     return NULL;
@@ -341,10 +341,10 @@ static bool keep_pair(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_form *fo
 {
     form->a = a;
     form->b = b;
-    form->next = cfxi_pointers_get(&m->built, a ? a : b);
-    if (cfxi_pointers_set(&m->built, a ? a : b, form, m->ev->allocator))
+    form->next = cfxi_base_pointers_get(&m->built, a ? a : b);
+    if (cfxi_base_pointers_set(&m->built, a ? a : b, form, m->ev->allocator))
         return true;
-    cfxi_nomem(m->ev->err);
+    cfxi_base_nomem(m->ev->err);
     return false;
 }
 
@@ -354,12 +354,12 @@ static bool holds_always(const cfxi_merge *m, cfx_object *o)
     cfx_evaluator *ev = m->ev;
     cfx_object **items;
     size_t n;
-    o = cfxi_current(ev, o);
-    if (cfxi_node(ev, o))
-        return cfxi_pointers_get(m->always, o) != NULL;
+    o = cfxi_eval_current(ev, o);
+    if (cfxi_eval_node(ev, o))
+        return cfxi_base_pointers_get(m->always, o) != NULL;
     const cfx_object_kind kind = ev->w->kind(ev->w->ctx, o);
-    if (!cfxi_is_container(kind) || kind == CFX_OBJECT_INSTANCE ||
-        !cfxi_contents(ev, o, &items, &n))
+    if (!cfxi_eval_is_container(kind) || kind == CFX_OBJECT_INSTANCE ||
+        !cfxi_eval_contents(ev, o, &items, &n))
         return false;
     for (size_t i = 0; i < n; i++)
         if (holds_always(m, items[i]))
@@ -367,7 +367,7 @@ static bool holds_always(const cfxi_merge *m, cfx_object *o)
     return false;
 }
 
-cfxi_merged cfxi_merge_values(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_form **form)
+cfxi_merged cfxi_eval_merge_values(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_form **form)
 {
     if (a == b && !(m->always && holds_always(m, a)))
         return known(m, a, form);
@@ -381,38 +381,38 @@ cfxi_merged cfxi_merge_values(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_
     return keep_pair(m, a, b, *form) ? done : CFXI_MERGED_FAIL;
 }
 
-void cfxi_merge_take_back(cfxi_merge *m, size_t outlets)
+void cfxi_eval_merge_take_back(cfxi_merge *m, size_t outlets)
 {
     m->outlets.size = outlets;
-    cfxi_pointers_free(&m->built, m->ev->allocator);  /* they may have outlets that are gone */
+    cfxi_base_pointers_free(&m->built, m->ev->allocator);  /* they may have outlets that are gone */
 }
 
 /* ---- results ------------------------------------------------------------------------------- */
 
 static cfx_object *build(cfx_evaluator *ev, const cfxi_merge *m, const cfxi_form *form)
 {
-    cfx_object **items = cfxi_ev_alloc(ev, (form->n + 1) * sizeof *items);
+    cfx_object **items = cfxi_eval_ev_alloc(ev, (form->n + 1) * sizeof *items);
     if (!items)
         return NULL;
     items[0] = form->object;
     for (size_t i = 0; i < form->n; i++) {
-        items[i + 1] = cfxi_form_value(ev, m, form->items[i]);
+        items[i + 1] = cfxi_eval_form_value(ev, m, form->items[i]);
         if (!items[i + 1])
             return NULL;
     }
-    return cfxi_build(ev, CFX_BUILD_LIKE, items, form->n + 1);
+    return cfxi_eval_build(ev, CFX_BUILD_LIKE, items, form->n + 1);
 }
 
 static cfx_object *outlet_value(cfx_evaluator *ev, const cfxi_merge *m, const cfxi_form *form)
 {
     cfx_object *result = ((const cfxi_outlet *)m->outlets.data)[form->outlet].result;
-    cfx_object *list = form->grows && result ? cfxi_list(ev, NULL, 0) : NULL;
+    cfx_object *list = form->grows && result ? cfxi_eval_new_list(ev, NULL, 0) : NULL;
     if (!form->grows || !list)
         return form->grows ? NULL : result;
-    return cfxi_grow_from(ev, list, result) ? list : NULL;
+    return cfxi_eval_grow_from(ev, list, result) ? list : NULL;
 }
 
-cfx_object *cfxi_form_value(cfx_evaluator *ev, const cfxi_merge *m, cfxi_form *form)
+cfx_object *cfxi_eval_form_value(cfx_evaluator *ev, const cfxi_merge *m, cfxi_form *form)
 {
     if (form->kind == FORM_KNOWN)
         return form->object;
@@ -421,7 +421,7 @@ cfx_object *cfxi_form_value(cfx_evaluator *ev, const cfxi_merge *m, cfxi_form *f
     form->value = form->kind == FORM_BUILD ? build(ev, m, form) : outlet_value(ev, m, form);
     form->results = m->results;
     if (form->value && (form->a || form->b) &&
-        !cfxi_note_origin(ev, form->value, form->a, form->b))
+        !cfxi_eval_note_origin(ev, form->value, form->a, form->b))
         return NULL;
     return form->value;
 }

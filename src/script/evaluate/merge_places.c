@@ -18,7 +18,7 @@ struct cfxi_merged_places {
 
 static const cfxi_poison *new_poison(cfxi_merge *m, int why, uint32_t a, uint32_t b)
 {
-    cfxi_poison *p = cfxi_ev_alloc(m->ev, sizeof *p);
+    cfxi_poison *p = cfxi_eval_ev_alloc(m->ev, sizeof *p);
     if (p) {
         *p = m->why;
         p->why = why;
@@ -46,7 +46,7 @@ static bool merge_local(cfxi_merge *m, merged_place *p, const cfxi_state *a, con
     if (!a->value || !b->value)
         return poison(m, p, CFXI_POISON_ONE_SIDE, a, b);
     p->state.line = a->line;
-    switch (cfxi_merge_values(m, a->value, b->value, &p->value)) {
+    switch (cfxi_eval_merge_values(m, a->value, b->value, &p->value)) {
     case CFXI_MERGED_FAIL:
         return false;
     case CFXI_MERGED_NOT:
@@ -68,15 +68,18 @@ static bool merge_attribute(cfxi_merge *m, merged_place *p, const cfxi_state *a,
         return true;
     }
     if (!a->value || !b->value) {
-        cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "attribute '%s' is set on one way only of a branch "
-                  "that depends on data; set it before", p->place.name);
+        cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
+                       "attribute '%s' is set on one way only of a branch "
+                       "that depends on data; set it before",
+                       p->place.name);
         return false;
     }
-    const cfxi_merged done = cfxi_merge_values(m, a->value, b->value, &p->value);
+    const cfxi_merged done = cfxi_eval_merge_values(m, a->value, b->value, &p->value);
     if (done == CFXI_MERGED_NOT)
-        cfxi_fail(ev, NULL, CFX_E_TYPE, "attribute '%s' is a %s on one way and a %s on the other "
-                  "of a branch that depends on data", p->place.name, m->why.type[0],
-                  m->why.type[1]);
+        cfxi_eval_fail(ev, NULL, CFX_E_TYPE,
+                       "attribute '%s' is a %s on one way and a %s on the other "
+                       "of a branch that depends on data",
+                       p->place.name, m->why.type[0], m->why.type[1]);
     return done == CFXI_MERGED;
 }
 
@@ -86,11 +89,11 @@ static bool merge_attribute(cfxi_merge *m, merged_place *p, const cfxi_state *a,
 static bool merge_growing(cfxi_merge *m, merged_place *p, const cfxi_state *a, const cfxi_state *b)
 {
     cfx_evaluator *ev = m->ev;
-    cfx_object *in_a = cfxi_whole_list(ev, a);
-    cfx_object *in_b = cfxi_whole_list(ev, b);
+    cfx_object *in_a = cfxi_eval_whole_list(ev, a);
+    cfx_object *in_b = cfxi_eval_whole_list(ev, b);
     p->state.items = a->items;
     p->state.n = a->n;
-    p->value = in_a && in_b ? cfxi_merge_outlet(m, in_a, in_b, CFX_OBJECT_LIST) : NULL;
+    p->value = in_a && in_b ? cfxi_eval_merge_outlet(m, in_a, in_b, CFX_OBJECT_LIST) : NULL;
     return p->value != NULL;
 }
 
@@ -101,20 +104,20 @@ static bool merge_each(cfxi_merge *m, merged_place *p, const cfxi_state *a, cons
     const size_t outlets = m->outlets.size;
     *done = CFXI_MERGED;
     p->state.n = a->n;
-    p->state.items = cfxi_ev_alloc(ev, (a->n + 1) * sizeof *p->state.items);
-    p->items = cfxi_ev_alloc(ev, (a->n + 1) * sizeof *p->items);
+    p->state.items = cfxi_eval_ev_alloc(ev, (a->n + 1) * sizeof *p->state.items);
+    p->items = cfxi_eval_ev_alloc(ev, (a->n + 1) * sizeof *p->items);
     if (!p->items || !p->state.items)
         return false;
     for (size_t i = 0; i < a->n && *done == CFXI_MERGED; i++) {
         p->state.items[i] = a->items[i];
         if (!keyed || i % 2 == 1)
-            *done = cfxi_merge_values(m, a->items[i], b->items[i], &p->items[i]);
+            *done = cfxi_eval_merge_values(m, a->items[i], b->items[i], &p->items[i]);
         else if (a->items[i] != b->items[i] &&
                  !ev->w->equal(ev->w->ctx, a->items[i], b->items[i]))
             *done = CFXI_MERGED_NOT;
     }
     if (*done == CFXI_MERGED_NOT) {
-        cfxi_merge_take_back(m, outlets);
+        cfxi_eval_merge_take_back(m, outlets);
         p->items = NULL;
     }
     return *done != CFXI_MERGED_FAIL;
@@ -137,9 +140,9 @@ static bool merge_contents(cfxi_merge *m, merged_place *p, const cfxi_state *a,
         return true;
     if (kind == CFX_OBJECT_LIST)
         return merge_growing(m, p, a, b);
-    cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "a %s gets other keys on one way of a branch that "
-              "depends on data; give it the same keys on both",
-              kind == CFX_OBJECT_SET ? "set" : "dict");
+    cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED, "a %s gets other keys on one way of a branch that "
+                   "depends on data; give it the same keys on both",
+                   kind == CFX_OBJECT_SET ? "set" : "dict");
     return false;
 }
 
@@ -155,7 +158,7 @@ static bool merge_place(cfxi_merge *m, merged_place *p, const cfxi_state *a, con
         if (p->place.kind == CFXI_PLACE_CONTENTS && !s->value) {
             cfxi_state gone = other;
             cfxi_merged done;
-            gone.items = cfxi_ev_alloc(m->ev, (s->n + 1) * sizeof *gone.items);
+            gone.items = cfxi_eval_ev_alloc(m->ev, (s->n + 1) * sizeof *gone.items);
             if (!gone.items)
                 return false;
             const bool keyed = m->ev->w->kind(m->ev->w->ctx, p->place.object) == CFX_OBJECT_DICT;
@@ -163,8 +166,8 @@ static bool merge_place(cfxi_merge *m, merged_place *p, const cfxi_state *a, con
                 gone.items[i] = s->items[i];
             return merge_each(m, p, dead == 1 ? &gone : s, dead == 1 ? s : &gone, keyed, &done);
         }
-        return !s->value || cfxi_merge_values(m, dead == 1 ? NULL : s->value,
-                                              dead == 1 ? s->value : NULL, &p->value) ==
+        return !s->value || cfxi_eval_merge_values(m, dead == 1 ? NULL : s->value,
+                                                   dead == 1 ? s->value : NULL, &p->value) ==
                                 CFXI_MERGED;
     }
     switch (p->place.kind) {
@@ -186,48 +189,49 @@ static bool add_place(cfxi_merge *m, cfxi_merged_places *places, const cfxi_plac
     const bool ours = place->kind == CFXI_PLACE_LOCAL && place->frame == m->ev->frame &&
                       !place->frame->captured;
     *p = (merged_place){.place = *place};
-    if (cfxi_place_is_dead(m->ev, place, here))
+    if (cfxi_eval_place_is_dead(m->ev, place, here))
         return true;
     if ((dead & 3) == 0 && ours)
         dead >>= 2;
     return merge_place(m, p, a, b, dead & 3);
 }
 
-cfxi_merged_places *cfxi_merge_places(cfxi_merge *m, const cfxi_region *a, const cfxi_region *b,
-                                      unsigned dead, uint64_t here)
+cfxi_merged_places *cfxi_eval_merge_places(cfxi_merge *m, const cfxi_region *a,
+                                           const cfxi_region *b, unsigned dead, uint64_t here)
 {
-    cfxi_merged_places *places = cfxi_ev_alloc(m->ev, sizeof *places);
+    cfxi_merged_places *places = cfxi_eval_ev_alloc(m->ev, sizeof *places);
     if (places)
-        places->all = cfxi_ev_alloc(m->ev, (a->n + b->n + 1) * sizeof *places->all);
+        places->all = cfxi_eval_ev_alloc(m->ev, (a->n + b->n + 1) * sizeof *places->all);
     if (!places || !places->all)
         return NULL;
     for (size_t i = 0; i < a->n; i++) {
         const cfxi_change *c = &a->changes[i];
-        const cfxi_change *other = cfxi_region_change(b, &c->place);
+        const cfxi_change *other = cfxi_eval_region_change(b, &c->place);
         if (!add_place(m, places, &c->place, &c->after, other ? &other->after : &c->before, dead,
                        here))
             return NULL;
     }
     for (size_t i = 0; i < b->n; i++) {
         const cfxi_change *c = &b->changes[i];
-        if (!cfxi_region_change(a, &c->place) &&
+        if (!cfxi_eval_region_change(a, &c->place) &&
             !add_place(m, places, &c->place, &c->before, &c->after, dead, here))
             return NULL;
     }
     return places;
 }
 
-bool cfxi_write_places(cfxi_merge *m, const cfxi_merged_places *places)
+bool cfxi_eval_write_places(cfxi_merge *m, const cfxi_merged_places *places)
 {
     cfx_evaluator *ev = m->ev;
     for (size_t i = 0; i < places->n; i++) {
         merged_place *p = &places->all[i];
-        if (p->value && !(p->state.value = cfxi_form_value(ev, m, p->value)))
+        if (p->value && !(p->state.value = cfxi_eval_form_value(ev, m, p->value)))
             return false;
         for (size_t k = 0; p->items && k < p->state.n; k++)
-            if (p->items[k] && !(p->state.items[k] = cfxi_form_value(ev, m, p->items[k])))
+            if (p->items[k] && !(p->state.items[k] = cfxi_eval_form_value(ev, m, p->items[k])))
                 return false;
-        if (!cfxi_place_note(ev, &p->place) || !cfxi_place_write(ev, &p->place, &p->state))
+        if (!cfxi_eval_place_note(ev, &p->place) ||
+            !cfxi_eval_place_write(ev, &p->place, &p->state))
             return false;
     }
     return true;

@@ -19,18 +19,18 @@ typedef struct origin {
     uint32_t line;       /* of the branch or loop */
 } origin;
 
-bool cfxi_note_origin(cfx_evaluator *ev, cfx_object *o, cfx_object *a, cfx_object *b)
+bool cfxi_eval_note_origin(cfx_evaluator *ev, cfx_object *o, cfx_object *a, cfx_object *b)
 {
-    origin *from = cfxi_ev_alloc(ev, sizeof *from);
+    origin *from = cfxi_eval_ev_alloc(ev, sizeof *from);
     if (!from)
         return false;
     *from = (origin){.of = {a, b}, .line = ev->frame && ev->frame->at ? ev->frame->at->line : 0};
-    bool fine = cfxi_pointers_set(&ev->origins, o, from, ev->allocator);
+    bool fine = cfxi_base_pointers_set(&ev->origins, o, from, ev->allocator);
     for (size_t i = 0; fine && i < 2; i++)
-        if (from->of[i] && !cfxi_pointers_get(&ev->originals, from->of[i]))
-            fine = cfxi_pointers_set(&ev->originals, from->of[i], from, ev->allocator);
+        if (from->of[i] && !cfxi_base_pointers_get(&ev->originals, from->of[i]))
+            fine = cfxi_base_pointers_set(&ev->originals, from->of[i], from, ev->allocator);
     if (!fine)
-        cfxi_nomem(ev->err);
+        cfxi_base_nomem(ev->err);
     return fine;
 }
 
@@ -48,17 +48,17 @@ typedef struct search {
 
 static bool add(search *s, cfxi_pointers *set, cfx_object *o)
 {
-    s->failed = s->failed || !cfxi_pointers_set(set, o, o, s->ev->allocator);
+    s->failed = s->failed || !cfxi_base_pointers_set(set, o, o, s->ev->allocator);
     return !s->failed;
 }
 
 static void add_bases(search *s, cfx_object *o)
 {
-    if (cfxi_pointers_get(&s->bases, o) || !add(s, &s->bases, o))
+    if (cfxi_base_pointers_get(&s->bases, o) || !add(s, &s->bases, o))
         return;
-    const origin *from = cfxi_pointers_get(&s->ev->origins, o);
+    const origin *from = cfxi_base_pointers_get(&s->ev->origins, o);
     /* The pool keeps all alive; one that was there before the evaluation, others may have, too. */
-    if (o != s->o && !from && !cfxi_pointers_get(&s->ev->births, o))
+    if (o != s->o && !from && !cfxi_base_pointers_get(&s->ev->births, o))
         s->found = true;
     for (size_t i = 0; from && i < 2; i++)
         if (from->of[i])
@@ -67,10 +67,10 @@ static void add_bases(search *s, cfx_object *o)
 
 static bool may_be_one(search *s, cfx_object *o)
 {
-    const origin *from = cfxi_pointers_get(&s->ev->origins, o);
-    if (cfxi_pointers_get(&s->bases, o))
+    const origin *from = cfxi_base_pointers_get(&s->ev->origins, o);
+    if (cfxi_base_pointers_get(&s->bases, o))
         return true;
-    if (!from || cfxi_pointers_get(&s->apart, o) || !add(s, &s->apart, o))
+    if (!from || cfxi_base_pointers_get(&s->apart, o) || !add(s, &s->apart, o))
         return false;
     for (size_t i = 0; i < 2; i++)
         if (from->of[i] && may_be_one(s, from->of[i]))
@@ -82,7 +82,7 @@ static bool may_be_one(search *s, cfx_object *o)
 
 static void find_escaped(search *s, cfx_object *o)
 {
-    const uint32_t *line = cfxi_pointers_get(&s->ev->escaped, o);
+    const uint32_t *line = cfxi_base_pointers_get(&s->ev->escaped, o);
     s->found = line && s->ev->w->kind(s->ev->w->ctx, o) != CFX_OBJECT_TUPLE;
     s->line = s->found ? *line : 0;
 }
@@ -92,16 +92,16 @@ static void visit(search *s, cfx_object *o)
     cfx_evaluator *ev = s->ev;
     cfx_object **items;
     size_t n;
-    if (s->found || s->failed || cfxi_pointers_get(&s->seen, o) || !add(s, &s->seen, o))
+    if (s->found || s->failed || cfxi_base_pointers_get(&s->seen, o) || !add(s, &s->seen, o))
         return;
     if (!s->o)
         find_escaped(s, o);
     else
         s->found = o != s->o && may_be_one(s, o);
-    if (cfxi_node(ev, o) || !cfxi_is_container(ev->w->kind(ev->w->ctx, o)) ||
-        cfxi_current(ev, o) != o)
+    if (cfxi_eval_node(ev, o) || !cfxi_eval_is_container(ev->w->kind(ev->w->ctx, o)) ||
+        cfxi_eval_current(ev, o) != o)
         return;
-    if (!cfxi_contents(ev, o, &items, &n)) {
+    if (!cfxi_eval_contents(ev, o, &items, &n)) {
         s->failed = true;
         return;
     }
@@ -112,7 +112,8 @@ static void visit(search *s, cfx_object *o)
 static void visit_frame(search *s, const cfxi_frame *f)
 {
     for (uint32_t i = 0; i < f->def->n_locals; i++)
-        if (f->slots[i].value && !(f->at && cfxi_slot_is_dead(f, i, cfxi_start_of(f->at))))
+        if (f->slots[i].value &&
+            !(f->at && cfxi_eval_slot_is_dead(f, i, cfxi_eval_start_of(f->at))))
             visit(s, f->slots[i].value);
 }
 
@@ -136,32 +137,32 @@ static bool in_loop(const cfx_evaluator *ev)
     return f != NULL;
 }
 
-bool cfxi_escape(cfx_evaluator *ev, cfx_object *o, bool once_more)
+bool cfxi_eval_escape(cfx_evaluator *ev, cfx_object *o, bool once_more)
 {
     cfx_object **items;
     size_t n;
-    if (cfxi_node(ev, o) || !cfxi_is_container(ev->w->kind(ev->w->ctx, o)))
+    if (cfxi_eval_node(ev, o) || !cfxi_eval_is_container(ev->w->kind(ev->w->ctx, o)))
         return true;
-    uint32_t *line = cfxi_ev_alloc(ev, sizeof *line);
+    uint32_t *line = cfxi_eval_ev_alloc(ev, sizeof *line);
     if (!line)
         return false;
     *line = ev->frame && ev->frame->at ? ev->frame->at->line : 0;
-    const bool is_old = (uintptr_t)cfxi_pointers_get(&ev->births, o) < ev->region->number;
-    const bool again = cfxi_pointers_get(&ev->escaped, o) || (is_old && in_loop(ev));
+    const bool is_old = (uintptr_t)cfxi_base_pointers_get(&ev->births, o) < ev->region->number;
+    const bool again = cfxi_base_pointers_get(&ev->escaped, o) || (is_old && in_loop(ev));
     if (again && once_more && ev->w->kind(ev->w->ctx, o) != CFX_OBJECT_TUPLE)
         ev->shared = *line;
-    if (cfxi_pointers_get(&ev->escaped, o))
+    if (cfxi_base_pointers_get(&ev->escaped, o))
         return true;
-    if (!cfxi_pointers_set(&ev->escaped, o, line, ev->allocator)) {
-        cfxi_nomem(ev->err);
+    if (!cfxi_base_pointers_set(&ev->escaped, o, line, ev->allocator)) {
+        cfxi_base_nomem(ev->err);
         return false;
     }
-    if (cfxi_current(ev, o) != o)
+    if (cfxi_eval_current(ev, o) != o)
         return true;
-    if (!cfxi_contents(ev, o, &items, &n))
+    if (!cfxi_eval_contents(ev, o, &items, &n))
         return false;
     for (size_t i = 0; i < n; i++)
-        if (!cfxi_escape(ev, items[i], once_more))
+        if (!cfxi_eval_escape(ev, items[i], once_more))
             return false;
     return true;
 }
@@ -172,49 +173,53 @@ static bool sees_escaped(cfx_evaluator *ev, uint32_t *line)
     search s = {.ev = ev};
     visit_all(&s);
     *line = s.line;
-    cfxi_pointers_free(&s.seen, ev->allocator);
+    cfxi_base_pointers_free(&s.seen, ev->allocator);
     if (s.failed && ev->err->status == CFX_OK)
-        cfxi_nomem(ev->err);
+        cfxi_base_nomem(ev->err);
     return s.found || s.failed;
 }
 
 static bool check_escaped(cfx_evaluator *ev, cfx_object *o)
 {
-    const uint32_t *at = cfxi_pointers_get(&ev->escaped, o);
+    const uint32_t *at = cfxi_base_pointers_get(&ev->escaped, o);
     uint32_t line = at ? *at : 0;
-    if (!at && (!cfxi_node(ev, o) || cfxi_kind(ev, o) == CFX_OBJECT_TENSOR))
+    if (!at && (!cfxi_eval_node(ev, o) || cfxi_eval_kind(ev, o) == CFX_OBJECT_TENSOR))
         return true;
     line = at ? line : ev->shared;
     if (!line && !sees_escaped(ev, &line))
         return true;
     if (ev->err->status != CFX_OK)
         return false;
-    return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "in line %u a list or dict was put into a list "
-                     "whose length depends on data, and this may change one of the two, which "
-                     "are the same; put a copy in (list(x), dict(x))", line);
+    return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
+                          "in line %u a list or dict was put into a list "
+                          "whose length depends on data, and this may change one of the two, which "
+                          "are the same; put a copy in (list(x), dict(x))",
+                          line);
 }
 
-bool cfxi_check_alias(cfx_evaluator *ev, cfx_object *o)
+bool cfxi_eval_check_alias(cfx_evaluator *ev, cfx_object *o)
 {
     if (ev->escaped.n > 0 && !check_escaped(ev, o))
         return false;
-    const origin *from = cfxi_pointers_get(&ev->origins, o);
+    const origin *from = cfxi_base_pointers_get(&ev->origins, o);
     if (!from)
-        from = cfxi_pointers_get(&ev->originals, o);
+        from = cfxi_base_pointers_get(&ev->originals, o);
     if (!from)
         return true;
     search s = {.ev = ev, .o = o};
     add_bases(&s, o);
     visit_all(&s);
-    cfxi_pointers_free(&s.bases, ev->allocator);
-    cfxi_pointers_free(&s.apart, ev->allocator);
-    cfxi_pointers_free(&s.seen, ev->allocator);
+    cfxi_base_pointers_free(&s.bases, ev->allocator);
+    cfxi_base_pointers_free(&s.apart, ev->allocator);
+    cfxi_base_pointers_free(&s.seen, ev->allocator);
     if (s.failed && ev->err->status == CFX_OK)
-        cfxi_nomem(ev->err);
+        cfxi_base_nomem(ev->err);
     else if (s.found && !s.failed)
-        cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "this %s may be one that has another name, too: "
-                  "which one it is depends on data (line %u), so it cannot be told what else a "
-                  "change would change; change a copy, or make the copy before the branch",
-                  ev->w->type_name(ev->w->ctx, o), from->line);
+        cfxi_eval_fail(
+            ev, NULL, CFX_E_UNSUPPORTED,
+            "this %s may be one that has another name, too: "
+            "which one it is depends on data (line %u), so it cannot be told what else a "
+            "change would change; change a copy, or make the copy before the branch",
+            ev->w->type_name(ev->w->ctx, o), from->line);
     return !s.failed && !s.found;
 }

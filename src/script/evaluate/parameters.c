@@ -51,8 +51,8 @@ static bool fail_call(cfx_evaluator *ev, const char *what)
     if (called->caller)
         ev->frame = called->caller;
     char name[120];
-    cfxi_fail_as(ev, NULL, CFX_E_TYPE, "TypeError", "%s() %s",
-                 qualified_name(called->def, name, sizeof name), what);
+    cfxi_eval_fail_as(ev, NULL, CFX_E_TYPE, "TypeError", "%s() %s",
+                      qualified_name(called->def, name, sizeof name), what);
     ev->frame = called;
     return false;
 }
@@ -93,10 +93,10 @@ static bool put_positional(cfx_evaluator *ev, const shape *s, cfx_object *self, 
         return true;
     cfxi_objects rest = {0};
     for (size_t i = s->n_positional; i < given; i++) {
-        if (!cfxi_push(ev, &rest, i < first ? self : args.args[i - first]))
+        if (!cfxi_eval_push(ev, &rest, i < first ? self : args.args[i - first]))
             return false;
     }
-    cfx_object *tuple = cfxi_tuple(ev, rest.items, rest.n);
+    cfx_object *tuple = cfxi_eval_tuple(ev, rest.items, rest.n);
     if (tuple)
         put(ev, s->rest, tuple);
     return tuple != NULL;
@@ -109,8 +109,8 @@ static bool put_one_named(cfx_evaluator *ev, const shape *s, const char *name, c
 {
     char what[160];
     const cfx_def *def = ev->frame->def;
-    const char *own = cfxi_script_name(def->script, name);
-    const uint32_t slot = own ? cfxi_def_slot(def, own) : CFXI_NO_SLOT;
+    const char *own = cfxi_eval_script_name(def->script, name);
+    const uint32_t slot = own ? cfxi_eval_def_slot(def, own) : CFXI_NO_SLOT;
     if (slot != CFXI_NO_SLOT && slot >= s->n_only && slot < s->n_positional + s->n_named) {
         if (ev->frame->slots[slot].value) {
             snprintf(what, sizeof what, "got multiple values for argument '%.60s'", name);
@@ -120,7 +120,7 @@ static bool put_one_named(cfx_evaluator *ev, const shape *s, const char *name, c
         return true;
     }
     if (s->has_more)
-        return cfxi_push(ev, more, cfxi_str(ev, name)) && cfxi_push(ev, more, v);
+        return cfxi_eval_push(ev, more, cfxi_eval_str(ev, name)) && cfxi_eval_push(ev, more, v);
     if (slot < s->n_only)
         snprintf(what, sizeof what, "got some positional-only arguments passed as keyword "
                  "arguments: '%.60s'", name);
@@ -152,7 +152,7 @@ static bool put_named(cfx_evaluator *ev, const shape *s, cfx_call_args args)
     if (!s->has_more || ev->frame->slots[s->more].value)
         return true;
     cfx_object *dict =
-        cfxi_build(ev, CFX_BUILD_DICT, more.items, more.n);
+        cfxi_eval_build(ev, CFX_BUILD_DICT, more.items, more.n);
     if (dict)
         put(ev, s->more, dict);
     return dict != NULL;
@@ -200,8 +200,8 @@ static void put_defaults(cfx_evaluator *ev, const shape *s, const cfxi_defaults 
     }
 }
 
-bool cfxi_bind_call(cfx_evaluator *ev, cfx_object *self, cfx_call_args args,
-                    const cfxi_defaults *defaults)
+bool cfxi_eval_bind_call(cfx_evaluator *ev, cfx_object *self, cfx_call_args args,
+                         const cfxi_defaults *defaults)
 {
     const shape s = shape_of(ev->frame->def);
     cfxi_defaults given = defaults ? *defaults : (cfxi_defaults){0};

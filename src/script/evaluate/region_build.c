@@ -9,7 +9,7 @@
 
 static bool failed(cfx_status status) { return status != CFX_OK; }
 
-cfx_node *cfxi_stand_in(cfx_evaluator *ev, const char *name)
+cfx_node *cfxi_eval_stand_in(cfx_evaluator *ev, const char *name)
 {
     return cfx_graph_placeholder(ev->g, name, ev->err);
 }
@@ -53,13 +53,14 @@ static bool value_of(cfx_evaluator *ev, cfx_object *o, cfx_value *v)
     *v = cfx_none();
     if (!o)
         return true;
-    o = cfxi_current_deep(ev, o);
+    o = cfxi_eval_current_deep(ev, o);
     return o && ev->w->value(ev->w->ctx, o, v, ev->err) == CFX_OK;
 }
 
 enum { FEW = 8 };
 
-cfx_object *cfxi_record(cfx_evaluator *ev, const char *target, cfx_object *const *args, size_t n)
+cfx_object *cfxi_eval_record(cfx_evaluator *ev, const char *target, cfx_object *const *args,
+                             size_t n)
 {
     cfx_value values[FEW];
     assert(n <= FEW);
@@ -71,7 +72,7 @@ cfx_object *cfxi_record(cfx_evaluator *ev, const char *target, cfx_object *const
         return NULL;
     }
     cfx_node *call = call_node(ev, target, values, n);
-    return call ? cfxi_proxy(ev, call) : NULL;
+    return call ? cfxi_eval_proxy(ev, call) : NULL;
 }
 
 /* From behind, so that users go before what they use. */
@@ -86,7 +87,10 @@ static bool erase_span(cfx_evaluator *ev, cfx_node *first, cfx_node *end)
     return true;
 }
 
-bool cfxi_erase_from(cfx_evaluator *ev, cfx_node *first) { return erase_span(ev, first, NULL); }
+bool cfxi_eval_erase_from(cfx_evaluator *ev, cfx_node *first)
+{
+    return erase_span(ev, first, NULL);
+}
 
 /* ---- what a region reads ------------------------------------------------------------------- */
 
@@ -108,7 +112,7 @@ static cfx_status note_operand(void *ctx, cfx_node *n)
         return CFX_OK;
     if (c->n == c->capacity) {
         const size_t capacity = c->capacity ? 2 * c->capacity : 16;
-        cfx_node **more = cfxi_ev_alloc(ev, capacity * sizeof *more);
+        cfx_node **more = cfxi_eval_ev_alloc(ev, capacity * sizeof *more);
         if (!more)
             return CFX_E_NOMEM;
         if (c->n > 0)
@@ -148,7 +152,7 @@ static bool take_results(cfx_evaluator *ev, cut_span *s, size_t n)
 {
     const cfx_insert_point end = {.node = s->span->last};
     const cfx_insert_point was = cfx_graph_insert_point(ev->g);
-    s->results = cfxi_ev_alloc(ev, (n + 1) * sizeof *s->results);
+    s->results = cfxi_eval_ev_alloc(ev, (n + 1) * sizeof *s->results);
     if (!s->results || failed(cfx_graph_set_insert_point(ev->g, end, ev->err)))
         return false;
     bool fine = true;
@@ -177,11 +181,11 @@ static cfx_value look_up(void *ctx, cfx_node *n, cfx_error *err)
 static const char *plain_name(cfx_evaluator *ev, const char *name)
 {
     size_t size = name ? strlen(name) : 0;
-    while (size > 0 && cfxi_is_digit(name[size - 1]))
+    while (size > 0 && cfxi_base_is_digit(name[size - 1]))
         size--;
     if (size < 2 || !name[size] || name[size - 1] != '_')
         return name;
-    char *plain = cfxi_ev_alloc(ev, size);
+    char *plain = cfxi_eval_ev_alloc(ev, size);
     if (plain)
         memcpy(plain, name, size - 1);
     return plain;
@@ -196,7 +200,7 @@ static bool add_input(cutter *c, cfx_graph *g, cfx_node *n)
     const cfxi_copy_as as = {.path = name, .placeholder = true};
     if (!name)
         return false;
-    cfx_node *copy = cfxi_graph_copy_as(g, n, &as, look_up, c, c->ev->err);
+    cfx_node *copy = cfxi_ir_graph_copy_as(g, n, &as, look_up, c, c->ev->err);
     return copy && !failed(cfx_node_map_set(c->map, n, cfx_from_node(copy), c->ev->err));
 }
 
@@ -206,7 +210,7 @@ static bool copy_nodes(cutter *c, cfx_graph *g, const cut_span *s)
         if (cfx_node_map_get(c->map, n).kind != CFX_KIND_INVALID)
             continue;  /* it is an input */
         const cfxi_copy_as as = {.move = true};  /* a name by what it calls, counted anew */
-        cfx_node *copy = cfxi_graph_copy_as(g, n, &as, look_up, c, c->ev->err);
+        cfx_node *copy = cfxi_ir_graph_copy_as(g, n, &as, look_up, c, c->ev->err);
         if (!copy || failed(cfx_node_map_set(c->map, n, cfx_from_node(copy), c->ev->err)))
             return false;
     }
@@ -217,7 +221,7 @@ static bool copy_nodes(cutter *c, cfx_graph *g, const cut_span *s)
 static bool add_output(cutter *c, cfx_graph *g, const cut_span *s, bool plain, bool hand_on)
 {
     const size_t more = hand_on ? c->n : 0;
-    cfx_value *items = cfxi_ev_alloc(c->ev, (s->n_results + more + 1) * sizeof *items);
+    cfx_value *items = cfxi_eval_ev_alloc(c->ev, (s->n_results + more + 1) * sizeof *items);
     if (!items)
         return false;
     for (size_t i = 0; i < s->n_results; i++) {
@@ -238,7 +242,7 @@ static bool make_region(cutter *c, cut_span *s, cfx_node *const *inputs, size_t 
 {
     cfx_graph *g = c->ev->g;
     s->made = cfx_graph_new(cfx_graph_allocator(g), cfx_graph_host(g), c->ev->err);
-    const bool named = !s->made || cfxi_graph_defer_names(s->made, c->ev->err) != CFX_OK;
+    const bool named = !s->made || cfxi_ir_graph_defer_names(s->made, c->ev->err) != CFX_OK;
     c->map = !named ? cfx_node_map_new(c->ev->allocator, c->ev->err) : NULL;
     bool fine = c->map != NULL;
     for (size_t i = 0; fine && i < n_inputs; i++)
@@ -275,7 +279,7 @@ static bool cutter_begin(cutter *c, cfx_evaluator *ev, const cfx_node *start)
 /* The states of a loop, and what comes in. */
 static bool operand_tuple(cutter *c, const cfx_value *state, size_t n, cfx_value *out)
 {
-    cfx_value *items = cfxi_ev_alloc(c->ev, (n + c->n + 1) * sizeof *items);
+    cfx_value *items = cfxi_eval_ev_alloc(c->ev, (n + c->n + 1) * sizeof *items);
     if (!items)
         return false;
     for (size_t i = 0; i < n; i++)
@@ -297,10 +301,10 @@ static bool region_value(cfx_evaluator *ev, cut_span *s, cfx_value *v)
 /* Reads items of a node's result. */
 static bool take_apart(cfx_evaluator *ev, cfx_node *n, size_t count, cfx_object **out)
 {
-    cfx_object *whole = cfxi_proxy(ev, n);
+    cfx_object *whole = cfxi_eval_proxy(ev, n);
     for (size_t i = 0; whole && i < count; i++) {
-        cfx_object *in[2] = {whole, cfxi_int(ev, (int64_t)i)};
-        out[i] = in[1] ? cfxi_record(ev, "operator.getitem", in, 2) : NULL;
+        cfx_object *in[2] = {whole, cfxi_eval_int(ev, (int64_t)i)};
+        out[i] = in[1] ? cfxi_eval_record(ev, "operator.getitem", in, 2) : NULL;
         if (!out[i])
             return false;
     }
@@ -310,7 +314,7 @@ static bool take_apart(cfx_evaluator *ev, cfx_node *n, size_t count, cfx_object 
 /* Puts results into the order that they are to have. */
 static bool put_in_order(cfx_evaluator *ev, cut_span *s, const size_t *order)
 {
-    cfx_value *sorted = cfxi_ev_alloc(ev, (s->n_results + 1) * sizeof *sorted);
+    cfx_value *sorted = cfxi_eval_ev_alloc(ev, (s->n_results + 1) * sizeof *sorted);
     for (size_t i = 0; sorted && i < s->n_results; i++)
         sorted[i] = s->results[order[i]];
     if (sorted)
@@ -322,7 +326,7 @@ static bool put_in_order(cfx_evaluator *ev, cut_span *s, const size_t *order)
 static bool take_in_order(cfx_evaluator *ev, cfx_node *n, const size_t *order, size_t count,
                           cfx_object **out)
 {
-    cfx_object **items = cfxi_ev_alloc(ev, (count + 1) * sizeof *items);
+    cfx_object **items = cfxi_eval_ev_alloc(ev, (count + 1) * sizeof *items);
     if (!items || !take_apart(ev, n, count, items))
         return false;
     for (size_t i = 0; i < count; i++)
@@ -338,7 +342,7 @@ static bool take_sides(cutter *c, cut_span *sides, size_t n, size_t **order)
         return false;
     const cfxi_span *const spans[2] = {sides[0].span, sides[1].span};
     cfx_value *const results[2] = {sides[0].results, sides[1].results};
-    return cfxi_order_results(ev, spans, results, n, order) &&
+    return cfxi_eval_order_results(ev, spans, results, n, order) &&
            put_in_order(ev, &sides[0], *order) && put_in_order(ev, &sides[1], *order) &&
            note_operands(c, &sides[0]) && note_operands(c, &sides[1]);
 }
@@ -350,8 +354,8 @@ static bool is_plain(const cut_span *s)
            s->results[0].kind != CFX_KIND_LIST;
 }
 
-bool cfxi_make_cond(cfx_evaluator *ev, cfx_object *pred, const cfxi_span *then,
-                    const cfxi_span *otherwise, size_t n, cfx_object **out)
+bool cfxi_eval_make_cond(cfx_evaluator *ev, cfx_object *pred, const cfxi_span *then,
+                         const cfxi_span *otherwise, size_t n, cfx_object **out)
 {
     cut_span sides[2] = {{.span = then}, {.span = otherwise}};
     cfx_value args[4] = {cfx_invalid(), cfx_invalid(), cfx_invalid(), cfx_invalid()};
@@ -376,7 +380,7 @@ bool cfxi_make_cond(cfx_evaluator *ev, cfx_object *pred, const cfxi_span *then,
     drop_span(ev, &sides[1]);
     cfx_node_map_free(c.seen);
     if (cond && n == 1 && plain)
-        out[0] = cfxi_proxy(ev, cond);
+        out[0] = cfxi_eval_proxy(ev, cond);
     fine = cond && (plain ? n == 0 || out[0] : take_in_order(ev, cond, order, n, out));
     cfx_error ignored;
     return !failed(cfx_graph_set_insert_point(ev->g, was, &ignored)) && fine;
@@ -386,7 +390,7 @@ bool cfxi_make_cond(cfx_evaluator *ev, cfx_object *pred, const cfxi_span *then,
 static bool begin_values(cfx_evaluator *ev, cfx_object *const *state, const size_t *order, size_t n,
                          cfx_value **out)
 {
-    *out = cfxi_ev_alloc(ev, (n + 1) * sizeof **out);
+    *out = cfxi_eval_ev_alloc(ev, (n + 1) * sizeof **out);
     for (size_t i = 0; *out && i < n; i++)
         if (!value_of(ev, state[order[i]], &(*out)[i]))
             return false;
@@ -401,10 +405,10 @@ static bool take_parts(cutter *c, cut_span *parts, size_t n, cfx_node ***inputs,
     const cfxi_span *test = parts[0].span, *body = parts[1].span;
     const size_t extra = !test;  /* the index of a for comes first */
     if ((test && !take_results(ev, &parts[0], 1)) || !take_results(ev, &parts[1], n) ||
-        !cfxi_order_state(ev, test, body, body->inputs + extra, parts[1].results, n, order) ||
+        !cfxi_eval_order_state(ev, test, body, body->inputs + extra, parts[1].results, n, order) ||
         !put_in_order(ev, &parts[1], *order))
         return false;
-    *inputs = cfxi_ev_alloc(ev, (n + 1) * sizeof **inputs);
+    *inputs = cfxi_eval_ev_alloc(ev, (n + 1) * sizeof **inputs);
     if (!*inputs)
         return false;
     if (extra)
@@ -414,8 +418,9 @@ static bool take_parts(cutter *c, cut_span *parts, size_t n, cfx_node ***inputs,
     return (!test || note_operands(c, &parts[0])) && note_operands(c, &parts[1]);
 }
 
-bool cfxi_make_loop(cfx_evaluator *ev, cfx_object *count, const cfxi_span *test,
-                    const cfxi_span *body, cfx_object *const *state, size_t n, cfx_object **out)
+bool cfxi_eval_make_loop(cfx_evaluator *ev, cfx_object *count, const cfxi_span *test,
+                         const cfxi_span *body, cfx_object *const *state, size_t n,
+                         cfx_object **out)
 {
     cut_span parts[2] = {{.span = test}, {.span = body}};
     cfx_value args[3] = {cfx_invalid(), cfx_invalid(), cfx_invalid()};
@@ -430,7 +435,7 @@ bool cfxi_make_loop(cfx_evaluator *ev, cfx_object *count, const cfxi_span *test,
     fine = fine && make_region(&c, &parts[1], inputs, n + !test, false, true);
     drop_results(ev, &parts[0]);
     drop_results(ev, &parts[1]);
-    fine = fine && cfxi_erase_from(ev, first) && begin_values(ev, state, order, n, &begin) &&
+    fine = fine && cfxi_eval_erase_from(ev, first) && begin_values(ev, state, order, n, &begin) &&
            (test ? region_value(ev, &parts[0], &args[0]) : value_of(ev, count, &args[0])) &&
            region_value(ev, &parts[1], &args[1]) && operand_tuple(&c, begin, n, &args[2]);
     cfx_node *loop = fine ? call_node(ev, test ? "cfx.while_loop" : "cfx.for_loop", args, 3) : NULL;

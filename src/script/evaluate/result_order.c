@@ -96,7 +96,7 @@ static int compare_items(const void *a, const void *b)
 
 static bool sort(cfx_evaluator *ev, item *items, size_t n, size_t **order)
 {
-    *order = cfxi_ev_alloc(ev, (n + 1) * sizeof **order);
+    *order = cfxi_eval_ev_alloc(ev, (n + 1) * sizeof **order);
     if (!*order)
         return false;
     qsort(items, n, sizeof *items, compare_items);
@@ -118,12 +118,12 @@ static key key_of_result(const cfx_node_map *ranks, const cfxi_span *s, cfx_valu
     return (key){.group = own ? FIRST : SECOND, .rank = rank_of(ranks, v.as.node)};
 }
 
-bool cfxi_order_results(cfx_evaluator *ev, const cfxi_span *const *sides,
-                        cfx_value *const *results, size_t n, size_t **order)
+bool cfxi_eval_order_results(cfx_evaluator *ev, const cfxi_span *const *sides,
+                             cfx_value *const *results, size_t n, size_t **order)
 {
     int64_t next = 0;
     cfx_node_map *ranks = cfx_node_map_new(ev->allocator, ev->err);
-    item *items = cfxi_ev_alloc(ev, (n + 1) * sizeof *items);
+    item *items = cfxi_eval_ev_alloc(ev, (n + 1) * sizeof *items);
     bool fine = ranks && items && rank_span(ev, ranks, sides[0], &next) &&
                 rank_span(ev, ranks, sides[1], &next);
     for (size_t i = 0; fine && i < n; i++) {
@@ -154,12 +154,12 @@ static item item_of_state(const cfx_node_map *ranks, const cfx_node *input, cfx_
     return made;
 }
 
-bool cfxi_order_state(cfx_evaluator *ev, const cfxi_span *test, const cfxi_span *body,
-                      cfx_node *const *inputs, const cfx_value *next, size_t n, size_t **order)
+bool cfxi_eval_order_state(cfx_evaluator *ev, const cfxi_span *test, const cfxi_span *body,
+                           cfx_node *const *inputs, const cfx_value *next, size_t n, size_t **order)
 {
     int64_t rank = 0;
     cfx_node_map *ranks = cfx_node_map_new(ev->allocator, ev->err);
-    item *items = cfxi_ev_alloc(ev, (n + 1) * sizeof *items);
+    item *items = cfxi_eval_ev_alloc(ev, (n + 1) * sizeof *items);
     bool fine = ranks && items && rank_span(ev, ranks, body, &rank) &&
                 (!test || rank_span(ev, ranks, test, &rank));
     for (size_t i = 0; fine && i < n; i++)

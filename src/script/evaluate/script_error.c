@@ -24,9 +24,12 @@ static const cfxi_ast *place_of(const cfxi_frame *f)
     return has_place(f->at) ? f->at : f->def->ast;
 }
 
-uint32_t cfxi_line(const cfx_evaluator *ev) { return ev->frame ? place_of(ev->frame)->line : 0; }
+uint32_t cfxi_eval_line(const cfx_evaluator *ev)
+{
+    return ev->frame ? place_of(ev->frame)->line : 0;
+}
 
-void cfxi_at(cfx_evaluator *ev, const cfxi_ast *node)
+void cfxi_eval_at(cfx_evaluator *ev, const cfxi_ast *node)
 {
     if (!ev->frame || !has_place(node))
         return;
@@ -50,7 +53,7 @@ static const char *base_name(const char *file)
 static bool push_trace(cfx_evaluator *ev, cfx_script_place place)
 {
     cfxi_vec vec = {ev->trace, ev->n_trace, ev->trace_capacity};
-    if (!cfxi_vec_reserve(&vec, 1, sizeof *ev->trace, ev->allocator))
+    if (!cfxi_base_vec_reserve(&vec, 1, sizeof *ev->trace, ev->allocator))
         return false;  /* a message without it is better than none */
     ev->trace = vec.data;
     ev->trace_capacity = vec.capacity;
@@ -136,7 +139,7 @@ static void set_message(cfx_evaluator *ev, const cfxi_ast *at, cfx_status status
         at = place_of(ev->frame);
     const cfx_script *script = ev->frame->def->script;
     const cfxi_lexer lex = {.text = script->tree->text, .size = script->tree->size};
-    cfxi_lex_show(&lex, cfxi_script_offset(script->tree, at->line, at->column), shown);
+    cfxi_ir_lex_show(&lex, cfxi_syntax_script_offset(script->tree, at->line, at->column), shown);
     snprintf(text, sizeof text, "%.60s:%u: %.300s", base_name(script->file), (unsigned)at->line,
              what);
     add_line(text, sizeof text, "\n");
@@ -147,7 +150,8 @@ static void set_message(cfx_evaluator *ev, const cfxi_ast *at, cfx_status status
     ev->err->column = at->column + 1;
 }
 
-void *cfxi_fail(cfx_evaluator *ev, const cfxi_ast *at, cfx_status status, const char *format, ...)
+void *cfxi_eval_fail(cfx_evaluator *ev, const cfxi_ast *at, cfx_status status, const char *format,
+                     ...)
 {
     char what[sizeof ev->err->message];
     va_list args;
@@ -163,18 +167,18 @@ void *cfxi_fail(cfx_evaluator *ev, const cfxi_ast *at, cfx_status status, const 
 /* Raises the exception in the world; false if it has no such class. */
 static bool raise_in_world(cfx_evaluator *ev, const char *exception, const char *what)
 {
-    cfx_object *class = cfxi_builtin(ev, exception);
+    cfx_object *class = cfxi_eval_builtin(ev, exception);
     if (!class)
         return false;
-    cfx_object *text = cfxi_str(ev, what);
-    cfx_object *exc = text ? cfxi_world_call(ev, class, cfxi_args(&text, 1)) : NULL;
+    cfx_object *text = cfxi_eval_str(ev, what);
+    cfx_object *exc = text ? cfxi_eval_world_call(ev, class, cfxi_eval_args(&text, 1)) : NULL;
     if (exc)
         ev->w->raise(ev->w->ctx, exc, NULL, ev->err);
     return true;
 }
 
-void *cfxi_fail_as(cfx_evaluator *ev, const cfxi_ast *at, cfx_status status, const char *exception,
-                   const char *format, ...)
+void *cfxi_eval_fail_as(cfx_evaluator *ev, const cfxi_ast *at, cfx_status status,
+                        const char *exception, const char *format, ...)
 {
     char what[sizeof ev->err->message];
     va_list args;
@@ -188,7 +192,7 @@ void *cfxi_fail_as(cfx_evaluator *ev, const cfxi_ast *at, cfx_status status, con
     return NULL;
 }
 
-void cfxi_note_failure(cfx_evaluator *ev)
+void cfxi_eval_note_failure(cfx_evaluator *ev)
 {
     char what[sizeof ev->err->message];
     if (ev->raised && ev->err->status == CFX_OK) {
@@ -204,7 +208,7 @@ void cfxi_note_failure(cfx_evaluator *ev)
     set_message(ev, NULL, ev->err->status, what);
 }
 
-void cfxi_forget_failure(cfx_evaluator *ev)
+void cfxi_eval_forget_failure(cfx_evaluator *ev)
 {
     ev->failed = false;
     ev->traced = false;

@@ -4,7 +4,7 @@
 static bool has_graph_value(cfx_evaluator *ev, cfx_call_args args)
 {
     for (size_t i = 0; i < args.n; i++) {
-        if (cfxi_node(ev, cfxi_current(ev, args.args[i])))
+        if (cfxi_eval_node(ev, cfxi_eval_current(ev, args.args[i])))
             return true;
     }
     return false;
@@ -28,16 +28,21 @@ static const char *text_of(cfx_evaluator *ev, cfx_object *o, const char *what)
 {
     size_t size = 0;
     const char *text = NULL;
-    if (!cfxi_node(ev, o) && ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_STR)
+    if (!cfxi_eval_node(ev, o) && ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_STR)
         text = ev->w->text(ev->w->ctx, o, &size);
-    if (cfxi_node(ev, o))
-        return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "which attribute %s means is known only when "
-                         "the program runs; compare the name (if name == ...), or put what it can "
-                         "be into a dict and call that", what);
+    if (cfxi_eval_node(ev, o))
+        return cfxi_eval_fail(
+            ev, NULL, CFX_E_UNSUPPORTED,
+            "which attribute %s means is known only when "
+            "the program runs; compare the name (if name == ...), or put what it can "
+            "be into a dict and call that",
+            what);
     if (!text)
-        return cfxi_fail_as(ev, NULL, CFX_E_TYPE, "TypeError", "%s: attribute name must be string, "
-                            "not '%.60s'", what, cfxi_kind_name(ev, o));
-    char *copy = cfxi_ev_alloc(ev, size + 1);
+        return cfxi_eval_fail_as(ev, NULL, CFX_E_TYPE, "TypeError",
+                                 "%s: attribute name must be string, "
+                                 "not '%.60s'",
+                                 what, cfxi_eval_kind_name(ev, o));
+    char *copy = cfxi_eval_ev_alloc(ev, size + 1);
     return copy ? memcpy(copy, text, size) : NULL;
 }
 
@@ -57,13 +62,14 @@ static cfx_object *call_super(cfx_evaluator *ev, cfx_object *f, cfx_call_args ar
     cfx_object *class = args.n > 0 ? args.args[0] : frame ? frame->class_cell : NULL;
     cfx_object *self = args.n > 1 ? args.args[1] : NULL;
     if (args.n == 1 || args.n > 2 || args.n_named > 0)
-        return cfxi_world_call(ev, f, args);
+        return cfxi_eval_world_call(ev, f, args);
     if (args.n == 0 && frame && frame->def->n_params > 0)
         self = frame->slots[0].value;
     if (!class || !self)
-        return cfxi_fail_as(ev, NULL, CFX_E_VALUE, "RuntimeError", "super(): no arguments: it must "
-                            "stand in a method of a class");
-    return cfxi_pool(ev, ev->w->super(ev->w->ctx, class, self, ev->err));
+        return cfxi_eval_fail_as(ev, NULL, CFX_E_VALUE, "RuntimeError",
+                                 "super(): no arguments: it must "
+                                 "stand in a method of a class");
+    return cfxi_eval_pool(ev, ev->w->super(ev->w->ctx, class, self, ev->err));
 }
 
 static cfx_object *call_locals(cfx_evaluator *ev)
@@ -73,65 +79,69 @@ static cfx_object *call_locals(cfx_evaluator *ev)
     if (!f || f->def->kind == CFXI_DEF_MODULE)
         return ev->frame->globals;
     for (uint32_t i = 0; i < f->def->n_locals; i++) {
-        if (f->slots[i].value && (!cfxi_push(ev, &items, cfxi_str(ev, f->def->locals[i])) ||
-                                  !cfxi_push(ev, &items, f->slots[i].value)))
+        if (f->slots[i].value &&
+            (!cfxi_eval_push(ev, &items, cfxi_eval_str(ev, f->def->locals[i])) ||
+             !cfxi_eval_push(ev, &items, f->slots[i].value)))
             return NULL;
     }
-    return cfxi_build(ev, CFX_BUILD_DICT, items.items, items.n);
+    return cfxi_eval_build(ev, CFX_BUILD_DICT, items.items, items.n);
 }
 
 /* ---- questions about types ----------------------------------------------------------------- */
 
 static cfx_object *call_isinstance(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
 {
-    cfx_object *o = args.n == 2 && args.n_named == 0 ? cfxi_current(ev, args.args[0]) : NULL;
-    if (!o || !cfxi_node(ev, o))
-        return cfxi_world_call(ev, f, args);
-    const cfx_object_kind kind = cfxi_kind(ev, o);
+    cfx_object *o = args.n == 2 && args.n_named == 0 ? cfxi_eval_current(ev, args.args[0]) : NULL;
+    if (!o || !cfxi_eval_node(ev, o))
+        return cfxi_eval_world_call(ev, f, args);
+    const cfx_object_kind kind = cfxi_eval_kind(ev, o);
     if (kind == CFX_OBJECT_OTHER)
-        return cfxi_record(ev, "builtins.isinstance", args.args, 2);
+        return cfxi_eval_record(ev, "builtins.isinstance", args.args, 2);
     const int is = ev->w->kind_is(ev->w->ctx, kind, args.args[1], ev->err);
-    return is < 0 ? NULL : cfxi_bool(ev, is > 0);
+    return is < 0 ? NULL : cfxi_eval_bool(ev, is > 0);
 }
 
 static cfx_object *class_of_graph_value(cfx_evaluator *ev, cfx_object *o)
 {
-    const cfx_object_kind kind = cfxi_kind(ev, o);
+    const cfx_object_kind kind = cfxi_eval_kind(ev, o);
     if (kind == CFX_OBJECT_OTHER)
-        return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "the type of this value is known only when "
-                         "the program runs; use isinstance, or do without it");
-    return cfxi_pool(ev, ev->w->kind_class(ev->w->ctx, kind, ev->err));
+        return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
+                              "the type of this value is known only when "
+                              "the program runs; use isinstance, or do without it");
+    return cfxi_eval_pool(ev, ev->w->kind_class(ev->w->ctx, kind, ev->err));
 }
 
 static cfx_object *call_type(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
 {
-    cfx_object *o = args.n == 1 && args.n_named == 0 ? cfxi_current(ev, args.args[0]) : NULL;
-    return o && cfxi_node(ev, o) ? class_of_graph_value(ev, o) : cfxi_world_call(ev, f, args);
+    cfx_object *o = args.n == 1 && args.n_named == 0 ? cfxi_eval_current(ev, args.args[0]) : NULL;
+    return o && cfxi_eval_node(ev, o) ? class_of_graph_value(ev, o)
+                                      : cfxi_eval_world_call(ev, f, args);
 }
 
 static cfx_object *call_callable(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
 {
-    cfx_object *o = args.n == 1 ? cfxi_current(ev, args.args[0]) : NULL;
-    if (!o || !cfxi_node(ev, o))
-        return cfxi_world_call(ev, f, args);
-    return cfxi_kind(ev, o) == CFX_OBJECT_OTHER ? cfxi_record(ev, "builtins.callable", &o, 1)
-                                                : ev->false_;
+    cfx_object *o = args.n == 1 ? cfxi_eval_current(ev, args.args[0]) : NULL;
+    if (!o || !cfxi_eval_node(ev, o))
+        return cfxi_eval_world_call(ev, f, args);
+    return cfxi_eval_kind(ev, o) == CFX_OBJECT_OTHER
+               ? cfxi_eval_record(ev, "builtins.callable", &o, 1)
+               : ev->false_;
 }
 
 /* ---- attributes ---------------------------------------------------------------------------- */
 
-cfx_object *cfxi_try_get(cfx_evaluator *ev, cfx_object *o, const char *name, bool *missing)
+cfx_object *cfxi_eval_try_get(cfx_evaluator *ev, cfx_object *o, const char *name, bool *missing)
 {
-    cfx_object *v = cfxi_get(ev, o, name);
+    cfx_object *v = cfxi_eval_get(ev, o, name);
     *missing = false;
     if (v || ev->err->status != CFX_E_HOST)
         return v;
-    cfx_object *exc = cfxi_pool(ev, ev->w->caught(ev->w->ctx));
-    cfx_object *class = exc ? cfxi_builtin(ev, "AttributeError") : NULL;
-    cfxi_forget_failure(ev);
+    cfx_object *exc = cfxi_eval_pool(ev, ev->w->caught(ev->w->ctx));
+    cfx_object *class = exc ? cfxi_eval_builtin(ev, "AttributeError") : NULL;
+    cfxi_eval_forget_failure(ev);
     const int matches = class ? ev->w->matches(ev->w->ctx, exc, class, ev->err) : 0;
     if (exc && !class)
-        cfxi_nomem(ev->err);
+        cfxi_base_nomem(ev->err);
     else if (matches > 0)
         *missing = true;
     else if (matches == 0 && exc)
@@ -143,13 +153,13 @@ static cfx_object *call_getattr(cfx_evaluator *ev, cfx_object *f, cfx_call_args 
 {
     bool missing;
     if (args.n < 2 || args.n > 3 || args.n_named > 0)
-        return cfxi_world_call(ev, f, args);
+        return cfxi_eval_world_call(ev, f, args);
     const char *name = text_of(ev, args.args[1], "getattr()");
     if (!name)
         return NULL;
     if (args.n == 2)
-        return cfxi_get(ev, args.args[0], name);
-    cfx_object *v = cfxi_try_get(ev, args.args[0], name, &missing);
+        return cfxi_eval_get(ev, args.args[0], name);
+    cfx_object *v = cfxi_eval_try_get(ev, args.args[0], name, &missing);
     return missing ? args.args[2] : v;
 }
 
@@ -157,23 +167,23 @@ static cfx_object *call_hasattr(cfx_evaluator *ev, cfx_object *f, cfx_call_args 
 {
     bool missing;
     if (args.n != 2 || args.n_named > 0)
-        return cfxi_world_call(ev, f, args);
-    cfx_object *o = cfxi_current(ev, args.args[0]);
+        return cfxi_eval_world_call(ev, f, args);
+    cfx_object *o = cfxi_eval_current(ev, args.args[0]);
     const char *name = text_of(ev, args.args[1], "hasattr()");
-    if (name && cfxi_node(ev, o))
+    if (name && cfxi_eval_node(ev, o))
         o = class_of_graph_value(ev, o);  /* what its class has, it has */
     if (!name || !o)
         return NULL;
-    cfx_object *v = cfxi_try_get(ev, o, name, &missing);
-    return v || missing ? cfxi_bool(ev, v != NULL) : NULL;
+    cfx_object *v = cfxi_eval_try_get(ev, o, name, &missing);
+    return v || missing ? cfxi_eval_bool(ev, v != NULL) : NULL;
 }
 
 static cfx_object *call_setattr(cfx_evaluator *ev, cfx_object *f, cfx_call_args args, size_t n)
 {
     if (args.n != n || args.n_named > 0)
-        return cfxi_world_call(ev, f, args);
+        return cfxi_eval_world_call(ev, f, args);
     const char *name = text_of(ev, args.args[1], n == 3 ? "setattr()" : "delattr()");
-    if (!name || !cfxi_set(ev, args.args[0], name, n == 3 ? args.args[2] : NULL))
+    if (!name || !cfxi_eval_set(ev, args.args[0], name, n == 3 ? args.args[2] : NULL))
         return NULL;
     return ev->none;
 }
@@ -183,8 +193,8 @@ static cfx_object *call_setattr(cfx_evaluator *ev, cfx_object *f, cfx_call_args 
 static cfx_object *call_lazy(cfx_evaluator *ev, cfx_special which, cfx_object *f,
                              cfx_call_args args)
 {
-    return has_graph_value(ev, args) ? cfxi_lazy_sequence(ev, which, args)
-                                     : cfxi_world_call(ev, f, args);
+    return has_graph_value(ev, args) ? cfxi_eval_lazy_sequence(ev, which, args)
+                                     : cfxi_eval_world_call(ev, f, args);
 }
 
 /* The i-th items of all iterables; false at the end of the shortest. */
@@ -208,16 +218,16 @@ static cfx_object *call_map(cfx_evaluator *ev, cfx_object *f, cfx_call_args args
     cfxi_objects made = {0};
     const size_t n = args.n - 1;
     if (args.n < 2 || n > MOST || args.n_named > 0)
-        return cfxi_world_call(ev, f, args);
+        return cfxi_eval_world_call(ev, f, args);
     for (size_t k = 0; k < n; k++) {
-        if (!cfxi_items(ev, args.args[k + 1], &columns[k], &sizes[k]))
+        if (!cfxi_eval_items(ev, args.args[k + 1], &columns[k], &sizes[k]))
             return NULL;
     }
     for (size_t i = 0; row_of(columns, sizes, n, i, row); i++) {
-        if (!cfxi_push(ev, &made, cfxi_call(ev, args.args[0], cfxi_args(row, n))))
+        if (!cfxi_eval_push(ev, &made, cfxi_eval_call(ev, args.args[0], cfxi_eval_args(row, n))))
             return NULL;
     }
-    return cfxi_as_generator(ev, cfxi_list(ev, made.items, made.n));
+    return cfxi_eval_as_generator(ev, cfxi_eval_new_list(ev, made.items, made.n));
 }
 
 static cfx_object *call_filter(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
@@ -226,20 +236,23 @@ static cfx_object *call_filter(cfx_evaluator *ev, cfx_object *f, cfx_call_args a
     cfx_object **items;
     size_t n;
     if (args.n != 2 || args.n_named > 0)
-        return cfxi_world_call(ev, f, args);
-    if (!cfxi_items(ev, args.args[1], &items, &n))
+        return cfxi_eval_world_call(ev, f, args);
+    if (!cfxi_eval_items(ev, args.args[1], &items, &n))
         return NULL;
     for (size_t i = 0; i < n; i++) {
         cfx_object *test = args.args[0] == ev->none
-                               ? items[i] : cfxi_call(ev, args.args[0], cfxi_args(&items[i], 1));
-        const cfxi_truth truth = test ? cfxi_truth_of(ev, &test) : CFXI_TRUTH_FAIL;
+                               ? items[i]
+                               : cfxi_eval_call(ev, args.args[0], cfxi_eval_args(&items[i], 1));
+        const cfxi_eval_truth truth = test ? cfxi_eval_truth_of(ev, &test) : CFXI_TRUTH_FAIL;
         if (truth == CFXI_TRUTH_GRAPH)
-            return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "which items filter() keeps depends on "
-                             "data; use a for loop that appends to a list, or torch.where");
-        if (truth == CFXI_TRUTH_FAIL || (truth == CFXI_TRUE && !cfxi_push(ev, &made, items[i])))
+            return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
+                                  "which items filter() keeps depends on "
+                                  "data; use a for loop that appends to a list, or torch.where");
+        if (truth == CFXI_TRUTH_FAIL ||
+            (truth == CFXI_TRUE && !cfxi_eval_push(ev, &made, items[i])))
             return NULL;
     }
-    return cfxi_as_generator(ev, cfxi_list(ev, made.items, made.n));
+    return cfxi_eval_as_generator(ev, cfxi_eval_new_list(ev, made.items, made.n));
 }
 
 /* any() and all() from the i-th item on: the first item whose truth is `decides` ends it. */
@@ -253,14 +266,14 @@ static cfx_object *ask(cfx_evaluator *ev, question q);
 
 static cfxi_flow way_decided(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
-    *value = cfxi_bool(ev, ((const question *)ctx)->decides);
+    *value = cfxi_eval_bool(ev, ((const question *)ctx)->decides);
     return CFXI_FLOW_ON;
 }
 
 static cfxi_flow way_asked(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
     *value = ask(ev, *(const question *)ctx);
-    return *value ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
+    return *value ? CFXI_FLOW_ON : cfxi_eval_failed_flow(ev);
 }
 
 static cfx_object *ask(cfx_evaluator *ev, question q)
@@ -268,30 +281,31 @@ static cfx_object *ask(cfx_evaluator *ev, question q)
     cfx_object *value = NULL;
     for (; q.i < q.n; q.i++) {
         cfx_object *item = q.items[q.i];
-        const cfxi_truth truth = cfxi_truth_of(ev, &item);
+        const cfxi_eval_truth truth = cfxi_eval_truth_of(ev, &item);
         if (truth == CFXI_TRUTH_FAIL)
             return NULL;
         if (truth == CFXI_TRUTH_GRAPH) {
             q.i++;
-            const cfxi_flow flow = cfxi_branch(ev, item, q.decides ? way_decided : way_asked,
-                                               q.decides ? way_asked : way_decided, &q, &value);
+            const cfxi_flow flow =
+                cfxi_eval_branch(ev, item, q.decides ? way_decided : way_asked,
+                                 q.decides ? way_asked : way_decided, &q, &value);
             return flow == CFXI_FLOW_ON ? value : NULL;
         }
         if ((truth == CFXI_TRUE) == q.decides)
-            return cfxi_bool(ev, q.decides);
+            return cfxi_eval_bool(ev, q.decides);
     }
-    return cfxi_bool(ev, !q.decides);
+    return cfxi_eval_bool(ev, !q.decides);
 }
 
 static cfx_object *call_any(cfx_evaluator *ev, cfx_object *f, cfx_call_args args, bool decides)
 {
     question q = {.decides = decides};
     if (args.n != 1 || args.n_named > 0)
-        return cfxi_world_call(ev, f, args);
-    cfx_object *o = cfxi_current(ev, args.args[0]);
-    if (cfxi_node(ev, o))
-        return cfxi_record(ev, decides ? "builtins.any" : "builtins.all", &o, 1);
-    return cfxi_items(ev, o, &q.items, &q.n) ? ask(ev, q) : NULL;
+        return cfxi_eval_world_call(ev, f, args);
+    cfx_object *o = cfxi_eval_current(ev, args.args[0]);
+    if (cfxi_eval_node(ev, o))
+        return cfxi_eval_record(ev, decides ? "builtins.any" : "builtins.all", &o, 1);
+    return cfxi_eval_items(ev, o, &q.items, &q.n) ? ask(ev, q) : NULL;
 }
 
 /* A generator is a list here (comprehend.c): its next item is the first, which it loses. */
@@ -300,15 +314,15 @@ static cfx_object *call_next(cfx_evaluator *ev, cfx_object *f, cfx_call_args arg
     const cfx_world *w = ev->w;
     cfx_object **items;
     size_t n;
-    cfx_object *o = args.n > 0 ? cfxi_current(ev, args.args[0]) : NULL;
-    if (!o || !cfxi_pointers_get(&ev->lazy, o) || args.n > 2)
-        return cfxi_world_call(ev, f, args);
-    if (!cfxi_contents(ev, o, &items, &n))
+    cfx_object *o = args.n > 0 ? cfxi_eval_current(ev, args.args[0]) : NULL;
+    if (!o || !cfxi_base_pointers_get(&ev->lazy, o) || args.n > 2)
+        return cfxi_eval_world_call(ev, f, args);
+    if (!cfxi_eval_contents(ev, o, &items, &n))
         return NULL;
     if (n == 0)
         return args.n == 2 ? args.args[1]
-                           : cfxi_fail_as(ev, NULL, CFX_E_VALUE, "StopIteration", "%s", "");
-    if (!cfxi_will_change(ev, o) || w->refill(w->ctx, o, items + 1, n - 1, ev->err) != CFX_OK)
+                           : cfxi_eval_fail_as(ev, NULL, CFX_E_VALUE, "StopIteration", "%s", "");
+    if (!cfxi_eval_will_change(ev, o) || w->refill(w->ctx, o, items + 1, n - 1, ev->err) != CFX_OK)
         return NULL;
     return items[0];
 }
@@ -320,13 +334,13 @@ static cfx_object *call_list(cfx_evaluator *ev, cfx_special which, cfx_object *f
     cfx_object **items;
     size_t n;
     if (args.n != 1 || args.n_named > 0)
-        return cfxi_world_call(ev, f, args);
-    cfx_object *o = cfxi_current(ev, args.args[0]);
-    if (cfxi_node(ev, o))
-        return cfxi_record(ev, is_list ? "builtins.list" : "builtins.tuple", &o, 1);
-    if (!cfxi_items(ev, o, &items, &n))
+        return cfxi_eval_world_call(ev, f, args);
+    cfx_object *o = cfxi_eval_current(ev, args.args[0]);
+    if (cfxi_eval_node(ev, o))
+        return cfxi_eval_record(ev, is_list ? "builtins.list" : "builtins.tuple", &o, 1);
+    if (!cfxi_eval_items(ev, o, &items, &n))
         return NULL;
-    return is_list ? cfxi_list(ev, items, n) : cfxi_tuple(ev, items, n);
+    return is_list ? cfxi_eval_new_list(ev, items, n) : cfxi_eval_tuple(ev, items, n);
 }
 
 /* ---- sorted -------------------------------------------------------------------------------- */
@@ -338,17 +352,18 @@ static cfx_object *key_pairs(cfx_evaluator *ev, cfx_object *key, cfx_object **it
     cfxi_objects pairs = {0};
     for (size_t i = 0; i < n; i++) {
         cfx_object *pair[2];
-        pair[0] = cfxi_call(ev, key, cfxi_args(&items[i], 1));
+        pair[0] = cfxi_eval_call(ev, key, cfxi_eval_args(&items[i], 1));
         if (!pair[0])
             return NULL;
-        if (cfxi_node(ev, pair[0]))
-            return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "the order of the items depends on data; "
-                             "use torch.sort or torch.argsort");
-        pair[1] = cfxi_int(ev, reverse ? -(int64_t)i : (int64_t)i);
-        if (!pair[1] || !cfxi_push(ev, &pairs, cfxi_tuple(ev, pair, 2)))
+        if (cfxi_eval_node(ev, pair[0]))
+            return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
+                                  "the order of the items depends on data; "
+                                  "use torch.sort or torch.argsort");
+        pair[1] = cfxi_eval_int(ev, reverse ? -(int64_t)i : (int64_t)i);
+        if (!pair[1] || !cfxi_eval_push(ev, &pairs, cfxi_eval_tuple(ev, pair, 2)))
             return NULL;
     }
-    return cfxi_list(ev, pairs.items, pairs.n);
+    return cfxi_eval_new_list(ev, pairs.items, pairs.n);
 }
 
 static cfx_object *sort_by_key(cfx_evaluator *ev, cfx_object *f, cfx_object *key,
@@ -363,28 +378,28 @@ static cfx_object *sort_by_key(cfx_evaluator *ev, cfx_object *f, cfx_object *key
     given[0] = backwards < 0 ? NULL : key_pairs(ev, key, items, n, backwards);
     if (!given[0])
         return NULL;
-    cfx_object *sorted = cfxi_world_call(ev, f, (cfx_call_args){given, 2, names, 1});
-    if (!sorted || !cfxi_items(ev, sorted, &order, &count))
+    cfx_object *sorted = cfxi_eval_world_call(ev, f, (cfx_call_args){given, 2, names, 1});
+    if (!sorted || !cfxi_eval_items(ev, sorted, &order, &count))
         return NULL;
     for (size_t i = 0; i < count; i++) {
         cfx_object **pair;
         size_t two;
         int64_t at = 0;
-        if (!cfxi_contents(ev, order[i], &pair, &two) || two != 2 ||
+        if (!cfxi_eval_contents(ev, order[i], &pair, &two) || two != 2 ||
             !ev->w->integer(ev->w->ctx, pair[1], &at))
             return NULL;
-        if (!cfxi_push(ev, &made, items[at < 0 ? -at : at]))
+        if (!cfxi_eval_push(ev, &made, items[at < 0 ? -at : at]))
             return NULL;
     }
-    return cfxi_list(ev, made.items, made.n);
+    return cfxi_eval_new_list(ev, made.items, made.n);
 }
 
 /* l[::-1] */
 static cfx_object *turned_round(cfx_evaluator *ev, cfx_object *list)
 {
-    cfx_object *bounds[] = {ev->none, ev->none, cfxi_int(ev, -1)};
-    cfx_object *slice = bounds[2] ? cfxi_build(ev, CFX_BUILD_SLICE, bounds, 3) : NULL;
-    return slice ? cfxi_item(ev, list, slice) : NULL;
+    cfx_object *bounds[] = {ev->none, ev->none, cfxi_eval_int(ev, -1)};
+    cfx_object *slice = bounds[2] ? cfxi_eval_build(ev, CFX_BUILD_SLICE, bounds, 3) : NULL;
+    return slice ? cfxi_eval_item(ev, list, slice) : NULL;
 }
 
 /* Sorted when the program runs. With `reverse` equal items keep their order, as they do if the list
@@ -395,31 +410,32 @@ static cfx_object *sort_later(cfx_evaluator *ev, cfx_object *list, cfx_object *r
     if (backwards > 0)
         list = turned_round(ev, list);
     cfx_object *sorted = backwards < 0 || !list ? NULL
-                                                : cfxi_record(ev, "builtins.sorted", &list, 1);
+                                                : cfxi_eval_record(ev, "builtins.sorted", &list, 1);
     return sorted && backwards ? turned_round(ev, sorted) : sorted;
 }
 
 static cfx_object *call_sorted(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
 {
     cfx_object *key = argument(args, args.n, "key");
-    cfx_object *o = args.n > args.n_named ? cfxi_current(ev, args.args[0]) : NULL;
+    cfx_object *o = args.n > args.n_named ? cfxi_eval_current(ev, args.args[0]) : NULL;
     cfx_object **items;
     size_t n;
     if (!o)
-        return cfxi_world_call(ev, f, args);
+        return cfxi_eval_world_call(ev, f, args);
     cfx_object *reverse = argument(args, args.n, "reverse");
-    if (cfxi_node(ev, o) && (!key || key == ev->none) && !(reverse && cfxi_node(ev, reverse))) {
-        if (reverse && cfxi_kind(ev, o) != CFX_OBJECT_LIST)  /* it may be a tensor, or a dict */
-            o = cfxi_record(ev, "builtins.list", &o, 1);
+    if (cfxi_eval_node(ev, o) && (!key || key == ev->none) &&
+        !(reverse && cfxi_eval_node(ev, reverse))) {
+        if (reverse && cfxi_eval_kind(ev, o) != CFX_OBJECT_LIST) /* it may be a tensor, or a dict */
+            o = cfxi_eval_record(ev, "builtins.list", &o, 1);
         return o ? sort_later(ev, o, reverse) : NULL;
     }
-    if (!cfxi_items(ev, o, &items, &n))
+    if (!cfxi_eval_items(ev, o, &items, &n))
         return NULL;
     if (key && key != ev->none)
         return sort_by_key(ev, f, key, items, n, reverse);
-    if (has_graph_value(ev, cfxi_args(items, n)))
-        return (o = cfxi_list(ev, items, n)) ? sort_later(ev, o, reverse) : NULL;
-    return cfxi_world_call(ev, f, args);
+    if (has_graph_value(ev, cfxi_eval_args(items, n)))
+        return (o = cfxi_eval_new_list(ev, items, n)) ? sort_later(ev, o, reverse) : NULL;
+    return cfxi_eval_world_call(ev, f, args);
 }
 
 /* ---- torch.cond and torch.while_loop ------------------------------------------------------- */
@@ -432,8 +448,8 @@ typedef struct choice {
 
 static cfxi_flow call_way(cfx_evaluator *ev, cfx_object *f, const choice *c, cfx_object **value)
 {
-    *value = cfxi_call(ev, f, c->operands);
-    return *value ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
+    *value = cfxi_eval_call(ev, f, c->operands);
+    return *value ? CFXI_FLOW_ON : cfxi_eval_failed_flow(ev);
 }
 
 static cfxi_flow way_then(cfx_evaluator *ev, void *ctx, cfx_object **value)
@@ -454,22 +470,23 @@ static cfx_object *call_cond(cfx_evaluator *ev, cfx_call_args args)
     cfx_object **items = NULL;
     cfx_object *value = NULL;
     if (!pred || !c.then || !c.otherwise)
-        return cfxi_fail_as(ev, NULL, CFX_E_TYPE, "TypeError", "torch.cond() takes a predicate and "
-                            "two functions: torch.cond(pred, true_fn, false_fn, operands)");
-    if (operands && !cfxi_items(ev, operands, &items, &c.operands.n))
+        return cfxi_eval_fail_as(ev, NULL, CFX_E_TYPE, "TypeError",
+                                 "torch.cond() takes a predicate and "
+                                 "two functions: torch.cond(pred, true_fn, false_fn, operands)");
+    if (operands && !cfxi_eval_items(ev, operands, &items, &c.operands.n))
         return NULL;
     c.operands.args = items;
-    switch (cfxi_truth_of(ev, &pred)) {
+    switch (cfxi_eval_truth_of(ev, &pred)) {
     case CFXI_TRUTH_FAIL:
         return NULL;
     case CFXI_TRUE:
-        return cfxi_call(ev, c.then, c.operands);
+        return cfxi_eval_call(ev, c.then, c.operands);
     case CFXI_FALSE:
-        return cfxi_call(ev, c.otherwise, c.operands);
+        return cfxi_eval_call(ev, c.otherwise, c.operands);
     case CFXI_TRUTH_GRAPH:
         break;
     }
-    const cfxi_flow flow = cfxi_branch(ev, pred, way_then, way_otherwise, &c, &value);
+    const cfxi_flow flow = cfxi_eval_branch(ev, pred, way_then, way_otherwise, &c, &value);
     return flow == CFXI_FLOW_ON ? value : NULL;
 }
 
@@ -479,24 +496,24 @@ static cfx_object *call_while(cfx_evaluator *ev, cfx_call_args args)
     cfx_object *body = argument(args, 1, "body_fn");
     cfx_object *carried = argument(args, 2, "carried_inputs");
     if (!test || !body || !carried || args.n != 3)
-        return cfxi_fail_as(ev, NULL, CFX_E_TYPE, "TypeError", "torch.while_loop() takes two "
-                            "functions and a tuple here: torch.while_loop(cond_fn, body_fn, "
-                            "carried_inputs)");
-    return cfxi_while_call(ev, test, body, carried);
+        return cfxi_eval_fail_as(ev, NULL, CFX_E_TYPE, "TypeError", "torch.while_loop() takes two "
+                                 "functions and a tuple here: torch.while_loop(cond_fn, body_fn, "
+                                 "carried_inputs)");
+    return cfxi_eval_while_call(ev, test, body, carried);
 }
 
 /* ---- all ----------------------------------------------------------------------------------- */
 
-cfx_object *cfxi_call_special(cfx_evaluator *ev, cfx_special which, cfx_object *f,
-                              cfx_call_args args)
+cfx_object *cfxi_eval_call_special(cfx_evaluator *ev, cfx_special which, cfx_object *f,
+                                   cfx_call_args args)
 {
     switch (which) {
     case CFX_SPECIAL_SUPER:
         return call_super(ev, f, args);
     case CFX_SPECIAL_GLOBALS:
-        return ev->frame && args.n == 0 ? ev->frame->globals : cfxi_world_call(ev, f, args);
+        return ev->frame && args.n == 0 ? ev->frame->globals : cfxi_eval_world_call(ev, f, args);
     case CFX_SPECIAL_LOCALS:
-        return ev->frame && args.n == 0 ? call_locals(ev) : cfxi_world_call(ev, f, args);
+        return ev->frame && args.n == 0 ? call_locals(ev) : cfxi_eval_world_call(ev, f, args);
     case CFX_SPECIAL_ISINSTANCE:
         return call_isinstance(ev, f, args);
     case CFX_SPECIAL_CALLABLE:
@@ -537,5 +554,5 @@ cfx_object *cfxi_call_special(cfx_evaluator *ev, cfx_special which, cfx_object *
     case CFX_SPECIALS:
         break;
     }
-    return cfxi_world_call(ev, f, args);
+    return cfxi_eval_world_call(ev, f, args);
 }

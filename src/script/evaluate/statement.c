@@ -8,7 +8,7 @@ enum { STEPS_BETWEEN = 256 };
 
 static cfxi_flow flow_of(const cfx_evaluator *ev, bool fine)
 {
-    return fine ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
+    return fine ? CFXI_FLOW_ON : cfxi_eval_failed_flow(ev);
 }
 
 /* ---- imports ------------------------------------------------------------------------------- */
@@ -16,7 +16,7 @@ static cfxi_flow flow_of(const cfx_evaluator *ev, bool fine)
 static cfx_object *import_module(cfx_evaluator *ev, const char *name, int level)
 {
     const cfx_world *w = ev->w;
-    return cfxi_pool(ev, w->import(w->ctx, ev->frame->globals, name, level, ev->err));
+    return cfxi_eval_pool(ev, w->import(w->ctx, ev->frame->globals, name, level, ev->err));
 }
 
 /* `import a.b` binds a, once a.b is there. */
@@ -27,11 +27,11 @@ static bool import_one(cfx_evaluator *ev, const cfxi_alias *a)
     if (!module)
         return false;
     if (a->asname || a->name[first] == '\0')
-        return cfxi_bind_name(ev, a->asname ? a->asname : a->name, module);
+        return cfxi_eval_bind_name(ev, a->asname ? a->asname : a->name, module);
     const cfxi_names *names = &ev->frame->def->script->tree->names;
-    const char *package = cfxi_names_find(names, a->name, first);
+    const char *package = cfxi_syntax_names_find(names, a->name, first);
     module = import_module(ev, package, 0);
-    return module && cfxi_bind_name(ev, package, module);
+    return module && cfxi_eval_bind_name(ev, package, module);
 }
 
 /* `from m import x`: an attribute, or a module in it. */
@@ -39,32 +39,33 @@ static cfx_object *import_from(cfx_evaluator *ev, const cfxi_ImportFrom *i, cfx_
                                const char *name)
 {
     char path[512];
-    cfx_object *v = cfxi_get(ev, module, name);
+    cfx_object *v = cfxi_eval_get(ev, module, name);
     if (v || ev->err->status != CFX_E_HOST)
         return v;
-    cfx_object *why = cfxi_pool(ev, ev->w->caught(ev->w->ctx));
-    cfxi_forget_failure(ev);
+    cfx_object *why = cfxi_eval_pool(ev, ev->w->caught(ev->w->ctx));
+    cfxi_eval_forget_failure(ev);
     const int size = snprintf(path, sizeof path, "%s%s%s", i->module ? i->module : "",
                               i->module ? "." : "", name);
     v = why && size < (int)sizeof path ? import_module(ev, path, i->level) : NULL;
     if (v || ev->err->status != CFX_E_HOST)
         return v;
-    cfxi_pool(ev, ev->w->caught(ev->w->ctx));
-    cfxi_forget_failure(ev);
-    return cfxi_fail_as(ev, NULL, CFX_E_KEY, "ImportError", "cannot import name '%.80s' from "
-                        "'%.200s'", name, i->module ? i->module : ".");
+    cfxi_eval_pool(ev, ev->w->caught(ev->w->ctx));
+    cfxi_eval_forget_failure(ev);
+    return cfxi_eval_fail_as(ev, NULL, CFX_E_KEY, "ImportError", "cannot import name '%.80s' from "
+                             "'%.200s'", name, i->module ? i->module : ".");
 }
 
 static bool import_names(cfx_evaluator *ev, const cfxi_ImportFrom *i)
 {
     cfx_object *module = import_module(ev, i->module ? i->module : "", i->level);
     for (size_t k = 0; module && k < i->names.count; k++) {
-        const cfxi_alias *a = cfxi_as_alias(i->names.items[k]);
+        const cfxi_alias *a = cfxi_syntax_as_alias(i->names.items[k]);
         if (strcmp(a->name, "*") == 0)
-            return cfxi_fail(ev, &i->ast, CFX_E_UNSUPPORTED, "'import *' cannot be evaluated; name "
-                             "what is to be imported");
+            return cfxi_eval_fail(ev, &i->ast, CFX_E_UNSUPPORTED,
+                                  "'import *' cannot be evaluated; name "
+                                  "what is to be imported");
         cfx_object *v = import_from(ev, i, module, a->name);
-        if (!v || !cfxi_bind_name(ev, a->asname ? a->asname : a->name, v))
+        if (!v || !cfxi_eval_bind_name(ev, a->asname ? a->asname : a->name, v))
             return false;
     }
     return module != NULL;
@@ -76,7 +77,7 @@ static bool assign_all(cfx_evaluator *ev, const cfxi_Assign *a)
 {
     cfx_object *v = cfxi_eval_raw(ev, a->value);
     for (size_t i = 0; v && i < a->targets.count; i++) {
-        if (!cfxi_assign(ev, a->targets.items[i], v))
+        if (!cfxi_eval_assign(ev, a->targets.items[i], v))
             return false;
     }
     return v != NULL;
@@ -86,13 +87,13 @@ static bool assign_all(cfx_evaluator *ev, const cfxi_Assign *a)
 static bool assign_annotated(cfx_evaluator *ev, const cfxi_AnnAssign *a)
 {
     cfx_object *v = a->value ? cfxi_eval_raw(ev, a->value) : NULL;
-    return !a->value || (v && cfxi_assign(ev, a->target, v));
+    return !a->value || (v && cfxi_eval_assign(ev, a->target, v));
 }
 
 static bool delete_all(cfx_evaluator *ev, cfxi_ast_list targets)
 {
     for (size_t i = 0; i < targets.count; i++) {
-        if (!cfxi_delete(ev, targets.items[i]))
+        if (!cfxi_eval_delete(ev, targets.items[i]))
             return false;
     }
     return true;
@@ -101,7 +102,7 @@ static bool delete_all(cfx_evaluator *ev, cfxi_ast_list targets)
 static bool import_all(cfx_evaluator *ev, cfxi_ast_list names)
 {
     for (size_t i = 0; i < names.count; i++) {
-        if (!import_one(ev, cfxi_as_alias(names.items[i])))
+        if (!import_one(ev, cfxi_syntax_as_alias(names.items[i])))
             return false;
     }
     return true;
@@ -111,9 +112,9 @@ static cfxi_flow exec_return(cfx_evaluator *ev, const cfxi_Return *r)
 {
     cfx_object *v = r->value ? cfxi_eval_raw(ev, r->value) : ev->none;
     if (!v)
-        return cfxi_failed_flow(ev);
+        return cfxi_eval_failed_flow(ev);
     ev->frame->result = v;
-    cfxi_at(ev, &r->ast);
+    cfxi_eval_at(ev, &r->ast);
     return CFXI_FLOW_RETURN;
 }
 
@@ -124,18 +125,21 @@ static cfxi_flow refuse(cfx_evaluator *ev, const cfxi_ast *s)
     switch ((unsigned)s->kind) {
     case CFXI_AST_AsyncFor:
     case CFXI_AST_AsyncWith:
-        cfxi_fail(ev, s, CFX_E_UNSUPPORTED, "'async' cannot be captured; write a plain function "
-                  "that is called and returns");
+        cfxi_eval_fail(ev, s, CFX_E_UNSUPPORTED,
+                       "'async' cannot be captured; write a plain function "
+                       "that is called and returns");
         break;
     case CFXI_AST_TryStar:
-        cfxi_fail(ev, s, CFX_E_UNSUPPORTED, "'except*' cannot be captured; use 'except'");
+        cfxi_eval_fail(ev, s, CFX_E_UNSUPPORTED, "'except*' cannot be captured; use 'except'");
         break;
     case CFXI_AST_TypeAlias:
-        cfxi_fail(ev, s, CFX_E_UNSUPPORTED, "a 'type' statement cannot be captured; move it out of "
-                  "the function");
+        cfxi_eval_fail(ev, s, CFX_E_UNSUPPORTED,
+                       "a 'type' statement cannot be captured; move it out of "
+                       "the function");
         break;
     default:
-        cfxi_fail(ev, s, CFX_E_UNSUPPORTED, "%s cannot be evaluated", cfxi_ast_name(s->kind));
+        cfxi_eval_fail(ev, s, CFX_E_UNSUPPORTED, "%s cannot be evaluated",
+                       cfxi_syntax_ast_name(s->kind));
     }
     return CFXI_FLOW_FAIL;
 }
@@ -145,43 +149,43 @@ static cfxi_flow exec_node(cfx_evaluator *ev, const cfxi_ast *s)
     switch ((unsigned)s->kind) {
     case CFXI_AST_FunctionDef:
     case CFXI_AST_AsyncFunctionDef:
-        return cfxi_define(ev, s);
+        return cfxi_eval_define(ev, s);
     case CFXI_AST_ClassDef:
-        return cfxi_class(ev, cfxi_as_ClassDef(s));
+        return cfxi_eval_class(ev, cfxi_syntax_as_ClassDef(s));
     case CFXI_AST_Return:
-        return exec_return(ev, cfxi_as_Return(s));
+        return exec_return(ev, cfxi_syntax_as_Return(s));
     case CFXI_AST_Delete:
-        return flow_of(ev, delete_all(ev, cfxi_as_Delete(s)->targets));
+        return flow_of(ev, delete_all(ev, cfxi_syntax_as_Delete(s)->targets));
     case CFXI_AST_Assign:
-        return flow_of(ev, assign_all(ev, cfxi_as_Assign(s)));
+        return flow_of(ev, assign_all(ev, cfxi_syntax_as_Assign(s)));
     case CFXI_AST_AugAssign:
-        return flow_of(ev, cfxi_augment(ev, cfxi_as_AugAssign(s)));
+        return flow_of(ev, cfxi_eval_augment(ev, cfxi_syntax_as_AugAssign(s)));
     case CFXI_AST_AnnAssign:
-        return flow_of(ev, assign_annotated(ev, cfxi_as_AnnAssign(s)));
+        return flow_of(ev, assign_annotated(ev, cfxi_syntax_as_AnnAssign(s)));
     case CFXI_AST_For:
-        return cfxi_for(ev, cfxi_as_For(s));
+        return cfxi_eval_for(ev, cfxi_syntax_as_For(s));
     case CFXI_AST_While:
-        return cfxi_while(ev, cfxi_as_While(s));
+        return cfxi_eval_while(ev, cfxi_syntax_as_While(s));
     case CFXI_AST_If:
-        return cfxi_if(ev, cfxi_as_If(s));
+        return cfxi_eval_if(ev, cfxi_syntax_as_If(s));
     case CFXI_AST_With:
-        return cfxi_with(ev, cfxi_as_With(s));
+        return cfxi_eval_with(ev, cfxi_syntax_as_With(s));
     case CFXI_AST_Match:
-        return cfxi_match(ev, cfxi_as_Match(s));
+        return cfxi_eval_match(ev, cfxi_syntax_as_Match(s));
     case CFXI_AST_Raise:
-        return cfxi_raise(ev, cfxi_as_Raise(s));
+        return cfxi_eval_raise(ev, cfxi_syntax_as_Raise(s));
     case CFXI_AST_Try:
-        return cfxi_try(ev, cfxi_as_Try(s));
+        return cfxi_eval_try(ev, cfxi_syntax_as_Try(s));
     case CFXI_AST_Assert:
-        return cfxi_assert(ev, cfxi_as_Assert(s));
+        return cfxi_eval_assert(ev, cfxi_syntax_as_Assert(s));
     case CFXI_AST_Import:
-        return flow_of(ev, import_all(ev, cfxi_as_Import(s)->names));
+        return flow_of(ev, import_all(ev, cfxi_syntax_as_Import(s)->names));
     case CFXI_AST_ImportFrom:
-        return flow_of(ev, import_names(ev, cfxi_as_ImportFrom(s)));
+        return flow_of(ev, import_names(ev, cfxi_syntax_as_ImportFrom(s)));
     case CFXI_AST_Expr:
-        if (cfxi_as_Expr(s)->value->kind == CFXI_AST_Constant)
+        if (cfxi_syntax_as_Expr(s)->value->kind == CFXI_AST_Constant)
             return CFXI_FLOW_ON;  /* a docstring */
-        return flow_of(ev, cfxi_eval_raw(ev, cfxi_as_Expr(s)->value) != NULL);
+        return flow_of(ev, cfxi_eval_raw(ev, cfxi_syntax_as_Expr(s)->value) != NULL);
     case CFXI_AST_Global:
     case CFXI_AST_Nonlocal:
     case CFXI_AST_Pass:
@@ -201,21 +205,21 @@ static bool may_go_on(cfx_evaluator *ev)
     return ev->w->interrupted(ev->w->ctx, ev->err) == CFX_OK;
 }
 
-cfxi_flow cfxi_exec(cfx_evaluator *ev, const cfxi_ast *statement)
+cfxi_flow cfxi_eval_exec(cfx_evaluator *ev, const cfxi_ast *statement)
 {
-    if (!cfxi_enter(ev, statement))
+    if (!cfxi_eval_enter(ev, statement))
         return CFXI_FLOW_FAIL;
     const cfxi_flow flow = may_go_on(ev) ? exec_node(ev, statement) : CFXI_FLOW_FAIL;
     ev->nesting--;
     if (flow == CFXI_FLOW_FAIL || flow == CFXI_FLOW_RAISE)
-        cfxi_note_failure(ev);
+        cfxi_eval_note_failure(ev);
     return flow;
 }
 
-cfxi_flow cfxi_exec_block(cfx_evaluator *ev, cfxi_ast_list statements)
+cfxi_flow cfxi_eval_exec_block(cfx_evaluator *ev, cfxi_ast_list statements)
 {
     for (size_t i = 0; i < statements.count; i++) {
-        const cfxi_flow flow = cfxi_exec(ev, statements.items[i]);
+        const cfxi_flow flow = cfxi_eval_exec(ev, statements.items[i]);
         if (flow != CFXI_FLOW_ON)
             return flow;
     }

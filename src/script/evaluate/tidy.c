@@ -18,7 +18,7 @@ static cfx_status erase_unread(const cfxi_control *c, cfx_error *err)
     const cfx_use *next;
     for (const cfx_use *use = cfx_node_first_use(c->node); use; use = next) {
         next = cfx_use_next(use);
-        if (use->user->n_users == 0 && cfxi_control_taken(c, use->user) != SIZE_MAX)
+        if (use->user->n_users == 0 && cfxi_analysis_control_taken(c, use->user) != SIZE_MAX)
             CFX_TRY(cfx_graph_erase(c->node->graph, use->user, err));
     }
     return CFX_OK;
@@ -34,8 +34,8 @@ static cfx_status read_directly(const cfxi_control *c, cfx_error *err)
 {
     const cfx_allocator *allocator = cfx_graph_allocator(c->node->graph);
     const size_t size = (c->node->n_users + 1) * sizeof(cfx_node *);
-    cfx_node **readers = cfxi_alloc(allocator, size);
-    cfx_status status = readers ? CFX_OK : cfxi_nomem(err);
+    cfx_node **readers = cfxi_base_alloc(allocator, size);
+    cfx_status status = readers ? CFX_OK : cfxi_base_nomem(err);
     size_t n = 0;
     for (const cfx_use *use = cfx_node_first_use(c->node); readers && use; use = cfx_use_next(use))
         readers[n++] = use->user;  /* all of them first: others come to read the branch */
@@ -44,7 +44,7 @@ static cfx_status read_directly(const cfxi_control *c, cfx_error *err)
         if (status == CFX_OK)
             status = cfx_graph_erase(c->node->graph, readers[i], err);
     }
-    cfxi_free(allocator, readers, size);
+    cfxi_base_free(allocator, readers, size);
     return status;
 }
 
@@ -53,16 +53,16 @@ static cfx_status unpack_result(cfxi_control *c, cfx_error *err)
 {
     const bool one = !c->whole && c->n_results == 1;
     if ((c->whole && c->node->n_users > 0) || (!c->whole && c->n_results > 1) ||
-        (one && (is_sequence(cfxi_control_result(c, 0, 0)) ||
-                 is_sequence(cfxi_control_result(c, 1, 0)))))
+        (one && (is_sequence(cfxi_analysis_control_result(c, 0, 0)) ||
+                 is_sequence(cfxi_analysis_control_result(c, 1, 0)))))
         return CFX_OK;
     if (one)
         CFX_TRY(read_directly(c, err));
     for (size_t i = 0; i < 2; i++) {
-        const cfx_value v = one ? cfxi_control_result(c, i, 0) : cfx_none();
+        const cfx_value v = one ? cfxi_analysis_control_result(c, i, 0) : cfx_none();
         CFX_TRY(cfx_node_set_arg(c->outputs[i], 0, v, err));
     }
-    cfxi_control_of(c->node, c);
+    cfxi_analysis_control_of(c->node, c);
     return CFX_OK;
 }
 
@@ -71,25 +71,25 @@ static cfx_status drop_results(cfxi_control *c, bool *keep, cfx_error *err)
     size_t kept = 0;
     memset(keep, 0, c->n_results * sizeof *keep);
     for (const cfx_use *use = cfx_node_first_use(c->node); use; use = cfx_use_next(use)) {
-        bool *here = &keep[cfxi_control_taken(c, use->user)];
+        bool *here = &keep[cfxi_analysis_control_taken(c, use->user)];
         kept += !*here;
         *here = true;
     }
-    return kept < c->n_results ? cfxi_control_drop_results(c, keep, err) : CFX_OK;
+    return kept < c->n_results ? cfxi_analysis_control_drop_results(c, keep, err) : CFX_OK;
 }
 
 static cfx_status drop_inputs(cfxi_control *c, bool *keep, cfx_error *err)
 {
     size_t kept = 0;
-    const cfx_node *a = cfxi_next_input(c->regions[0], NULL);
-    const cfx_node *b = cfxi_next_input(c->regions[1], NULL);
+    const cfx_node *a = cfxi_ir_next_input(c->regions[0], NULL);
+    const cfx_node *b = cfxi_ir_next_input(c->regions[1], NULL);
     for (size_t k = 0; k < c->n; k++) {
         keep[k] = a->n_users > 0 || b->n_users > 0;
         kept += keep[k];
-        a = cfxi_next_input(c->regions[0], a);
-        b = cfxi_next_input(c->regions[1], b);
+        a = cfxi_ir_next_input(c->regions[0], a);
+        b = cfxi_ir_next_input(c->regions[1], b);
     }
-    return kept < c->n ? cfxi_control_drop_inputs(c, keep, err) : CFX_OK;
+    return kept < c->n ? cfxi_analysis_control_drop_inputs(c, keep, err) : CFX_OK;
 }
 
 typedef cfx_status drop_fn(cfxi_control *c, bool *keep, cfx_error *err);
@@ -99,9 +99,9 @@ static cfx_status with_room(cfxi_control *c, drop_fn *drop, cfx_error *err)
 {
     const cfx_allocator *allocator = cfx_graph_allocator(c->node->graph);
     const size_t size = c->n + c->n_results + 1;
-    bool *keep = cfxi_alloc(allocator, size);
-    const cfx_status status = keep ? drop(c, keep, err) : cfxi_nomem(err);
-    cfxi_free(allocator, keep, size);
+    bool *keep = cfxi_base_alloc(allocator, size);
+    const cfx_status status = keep ? drop(c, keep, err) : cfxi_base_nomem(err);
+    cfxi_base_free(allocator, keep, size);
     return status;
 }
 
@@ -111,15 +111,15 @@ static cfx_status with_room(cfxi_control *c, drop_fn *drop, cfx_error *err)
  * back as it went in is not. */
 static size_t find_state(const cfxi_control *c, bool *keep)
 {
-    const size_t body = cfxi_control_body(c);
+    const size_t body = cfxi_analysis_control_body(c);
     size_t kept = 0;
     memset(keep, 0, c->n * sizeof *keep);
     for (const cfx_use *use = cfx_node_first_use(c->node); use; use = cfx_use_next(use))
-        keep[cfxi_control_taken(c, use->user)] = true;
+        keep[cfxi_analysis_control_taken(c, use->user)] = true;
     for (size_t i = 0; i < c->n_regions; i++) {
-        const cfx_node *in = cfxi_control_input(c, i, 0);
-        for (size_t k = 0; k < c->n; k++, in = cfxi_next_input(c->regions[i], in)) {
-            const cfx_value next = cfxi_control_result(c, body, k);
+        const cfx_node *in = cfxi_analysis_control_input(c, i, 0);
+        for (size_t k = 0; k < c->n; k++, in = cfxi_ir_next_input(c->regions[i], in)) {
+            const cfx_value next = cfxi_analysis_control_result(c, body, k);
             const bool comes_back = i == body && next.kind == CFX_KIND_NODE && next.as.node == in;
             keep[k] = keep[k] || in->n_users > 1 ||
                       (in->n_users == 1 && (!comes_back || in->users->count > 1));
@@ -136,8 +136,8 @@ static cfx_status drop_state(cfxi_control *c, bool *keep, cfx_error *err)
     bool changed;
     if (find_state(c, keep) == c->n)
         return CFX_OK;
-    CFX_TRY(cfxi_control_hand_on(c, keep, &changed, err));
-    return cfxi_control_drop_inputs(c, keep, err);
+    CFX_TRY(cfxi_analysis_control_hand_on(c, keep, &changed, err));
+    return cfxi_analysis_control_drop_inputs(c, keep, err);
 }
 
 /* ---- the order of what comes in ------------------------------------------------------------ */
@@ -173,8 +173,8 @@ static cfx_status number_inputs(const cfxi_control *c, sighting *s, cfx_error *e
 {
     for (size_t i = 0; i < 2; i++) {
         int64_t k = 0;
-        for (cfx_node *in = cfxi_next_input(c->regions[i], NULL); in;
-             in = cfxi_next_input(c->regions[i], in))
+        for (cfx_node *in = cfxi_ir_next_input(c->regions[i], NULL); in;
+             in = cfxi_ir_next_input(c->regions[i], in))
             CFX_TRY(cfx_node_map_set(s->places, in, cfx_int(k++), err));
     }
     return CFX_OK;
@@ -186,8 +186,8 @@ static cfx_status permute(cfxi_control *c, const size_t *order, cfx_node **nodes
 {
     for (size_t i = 0; i < 2; i++) {
         size_t k = 0;
-        cfx_node *in = cfxi_next_input(c->regions[i], NULL);
-        for (; in; in = cfxi_next_input(c->regions[i], in))
+        cfx_node *in = cfxi_ir_next_input(c->regions[i], NULL);
+        for (; in; in = cfxi_ir_next_input(c->regions[i], in))
             nodes[k++] = in;
         cfx_node *behind = nodes[k - 1]->next;
         for (k = 0; k < c->n; k++)
@@ -216,11 +216,11 @@ static cfx_status arrange_inputs(cfxi_control *c, cfx_error *err)
         return CFX_OK;
     const cfx_allocator *allocator = cfx_graph_allocator(c->node->graph);
     const size_t each = sizeof(size_t) + sizeof(cfx_node *) + sizeof(cfx_value) + sizeof(bool);
-    char *room = cfxi_alloc(allocator, (c->n + 1) * each);
+    char *room = cfxi_base_alloc(allocator, (c->n + 1) * each);
     cfx_value *values = (cfx_value *)room;
     cfx_node **nodes = (cfx_node **)(values + c->n + 1);
     sighting s = {.places = room ? cfx_node_map_new(allocator, err) : NULL};
-    cfx_status status = s.places ? CFX_OK : cfxi_nomem(err);
+    cfx_status status = s.places ? CFX_OK : cfxi_base_nomem(err);
     if (s.places) {
         s.order = (size_t *)(nodes + c->n + 1);
         s.seen = (bool *)(s.order + c->n + 1);
@@ -232,7 +232,7 @@ static cfx_status arrange_inputs(cfxi_control *c, cfx_error *err)
     if (status == CFX_OK && s.n == c->n && !is_in_order(s.order, s.n))
         status = permute(c, s.order, nodes, values, err);
     cfx_node_map_free(s.places);
-    cfxi_free(allocator, room, (c->n + 1) * each);
+    cfxi_base_free(allocator, room, (c->n + 1) * each);
     return status;
 }
 
@@ -241,7 +241,7 @@ static cfx_status arrange_inputs(cfxi_control *c, cfx_error *err)
 /* Whether a branch is left without anything in it. */
 static bool does_nothing(const cfxi_control *c)
 {
-    return c->node->n_users == 0 && !cfxi_control_is_loop(c) && c->n == 0 &&
+    return c->node->n_users == 0 && !cfxi_analysis_control_is_loop(c) && c->n == 0 &&
            c->regions[0]->root.next == c->outputs[0] && c->regions[1]->root.next == c->outputs[1];
 }
 
@@ -250,15 +250,16 @@ static cfx_status trim(cfx_graph *g, cfx_error *err);
 /* What is not read of it afterwards; then inside; then what is not read there any more. */
 static cfx_status trim_control(cfxi_control *c, cfx_error *err)
 {
-    const bool loop = cfxi_control_is_loop(c);
-    const bool ours = cfxi_control_is_alone(c) && (c->whole || cfxi_control_is_apart(c));
+    const bool loop = cfxi_analysis_control_is_loop(c);
+    const bool ours =
+        cfxi_analysis_control_is_alone(c) && (c->whole || cfxi_analysis_control_is_apart(c));
     if (ours && !c->whole)
         CFX_TRY(with_room(c, loop ? drop_state : drop_results, err));
     if (ours && !loop)
         CFX_TRY(unpack_result(c, err));
     for (size_t i = 0; i < c->n_regions; i++)
         CFX_TRY(trim(c->regions[i], err));
-    if (!ours || !cfxi_control_of(c->node, c))
+    if (!ours || !cfxi_analysis_control_of(c->node, c))
         return CFX_OK;
     CFX_TRY(with_room(c, loop ? drop_state : drop_inputs, err));
     return loop ? CFX_OK : arrange_inputs(c, err);
@@ -272,7 +273,7 @@ static cfx_status trim(cfx_graph *g, cfx_error *err)
         return CFX_OK;
     for (cfx_node *n = g->root.prev, *before; n != &g->root; n = before) {
         before = n->prev;
-        if (!cfxi_control_of(n, &c))
+        if (!cfxi_analysis_control_of(n, &c))
             continue;
         CFX_TRY(erase_unread(&c, err));
         CFX_TRY(trim_control(&c, err));
@@ -288,10 +289,11 @@ static cfx_status trim(cfx_graph *g, cfx_error *err)
 static const cfx_node *comes_in(const cfxi_control *c, size_t k, const cfx_node *input)
 {
     const cfx_value v = c->operands[k];
-    const cfx_value next = cfxi_control_is_loop(c)
-                           ? cfxi_control_result(c, cfxi_control_body(c), k) : cfx_invalid();
+    const cfx_value next = cfxi_analysis_control_is_loop(c)
+                               ? cfxi_analysis_control_result(c, cfxi_analysis_control_body(c), k)
+                               : cfx_invalid();
     if (v.kind != CFX_KIND_NODE ||
-        (cfxi_control_is_loop(c) && (next.kind != CFX_KIND_NODE || next.as.node != input)))
+        (cfxi_analysis_control_is_loop(c) && (next.kind != CFX_KIND_NODE || next.as.node != input)))
         return NULL;
     return v.as.node;
 }
@@ -299,12 +301,12 @@ static const cfx_node *comes_in(const cfxi_control *c, size_t k, const cfx_node 
 /* What the inputs of region i are to be called; `body` is at those of the loop's body. */
 static cfx_status wishes_of(const cfxi_control *c, size_t i, const char **wishes, cfx_error *err)
 {
-    const size_t extra = cfxi_control_extra(c);
-    cfx_graph *last = c->regions[cfxi_control_body(c)];
-    cfx_node *body = cfxi_next_input(last, NULL);
+    const size_t extra = cfxi_analysis_control_extra(c);
+    cfx_graph *last = c->regions[cfxi_analysis_control_body(c)];
+    cfx_node *body = cfxi_ir_next_input(last, NULL);
     size_t k = 0;
-    for (cfx_node *n = cfxi_next_input(c->regions[i], NULL); n;
-         n = cfxi_next_input(c->regions[i], n), body = cfxi_next_input(last, body), k++) {
+    for (cfx_node *n = cfxi_ir_next_input(c->regions[i], NULL); n;
+         n = cfxi_ir_next_input(c->regions[i], n), body = cfxi_ir_next_input(last, body), k++) {
         const cfx_node *from = k < extra ? NULL : comes_in(c, k - extra, body);
         if (from) {
             const cfx_target target = {.name = from->name->data, .size = from->name->size};
@@ -323,13 +325,13 @@ static cfx_status name_region(const cfxi_control *c, size_t i, cfx_error *err)
 {
     const cfx_allocator *allocator = cfx_graph_allocator(c->node->graph);
     const size_t size = (c->n + 2) * sizeof(const char *);
-    const char **wishes = cfxi_alloc(allocator, size);
+    const char **wishes = cfxi_base_alloc(allocator, size);
     if (!wishes)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     cfx_status status = wishes_of(c, i, wishes, err);
     if (status == CFX_OK)
-        status = cfxi_graph_name_anew(c->regions[i], wishes, err);
-    cfxi_free(allocator, wishes, size);
+        status = cfxi_ir_graph_name_anew(c->regions[i], wishes, err);
+    cfxi_base_free(allocator, wishes, size);
     return status == CFX_OK ? name_inside(c->regions[i], err) : status;
 }
 
@@ -337,7 +339,7 @@ static cfx_status name_inside(cfx_graph *g, cfx_error *err)
 {
     cfxi_control c;
     for (cfx_node *n = g->root.next; g->height > 0 && n != &g->root; n = n->next)
-        if (cfxi_control_of(n, &c))
+        if (cfxi_analysis_control_of(n, &c))
             for (size_t i = 0; i < c.n_regions; i++)
                 CFX_TRY(name_region(&c, i, err));
     return CFX_OK;
@@ -345,8 +347,8 @@ static cfx_status name_inside(cfx_graph *g, cfx_error *err)
 
 cfx_status cfx_script_tidy(cfx_graph *g, cfx_error *err)
 {
-    CFX_TRY(cfxi_keep_apart(g, err));
+    CFX_TRY(cfxi_eval_keep_apart(g, err));
     CFX_TRY(trim(g, err));
-    CFX_TRY(cfxi_graph_name_anew(g, NULL, err));
+    CFX_TRY(cfxi_ir_graph_name_anew(g, NULL, err));
     return name_inside(g, err);
 }

@@ -28,12 +28,12 @@ static aside put_aside(cfx_evaluator *ev, cfxi_flow flow)
         a.raised = true;
         if (a.cause) {  /* the world notes it in the exception */
             ev->w->raise(ev->w->ctx, a.exc, a.cause, ev->err);
-            a.exc = cfxi_pool(ev, ev->w->caught(ev->w->ctx));
+            a.exc = cfxi_eval_pool(ev, ev->w->caught(ev->w->ctx));
         }
     } else if (ev->err->status == CFX_E_HOST) {
-        a.exc = cfxi_pool(ev, ev->w->caught(ev->w->ctx));
+        a.exc = cfxi_eval_pool(ev, ev->w->caught(ev->w->ctx));
     }
-    cfxi_forget_failure(ev);
+    cfxi_eval_forget_failure(ev);
     return a;
 }
 
@@ -60,13 +60,15 @@ static bool is_bad(cfxi_flow flow) { return flow == CFXI_FLOW_FAIL || flow == CF
 
 /* ---- raise --------------------------------------------------------------------------------- */
 
-bool cfxi_check_unguarded(cfx_evaluator *ev, const cfxi_ast *at)
+bool cfxi_eval_check_unguarded(cfx_evaluator *ev, const cfxi_ast *at)
 {
     for (const cfxi_frame *f = ev->frame; f; f = f->caller) {
         if (f->guards > 0)
-            return cfxi_fail(ev, at, CFX_E_UNSUPPORTED, "whether this raises depends on data, and "
-                             "a try statement around it might catch it; test the condition with if "
-                             "instead, or raise outside of the try");
+            return cfxi_eval_fail(
+                ev, at, CFX_E_UNSUPPORTED,
+                "whether this raises depends on data, and "
+                "a try statement around it might catch it; test the condition with if "
+                "instead, or raise outside of the try");
     }
     return true;
 }
@@ -75,8 +77,9 @@ bool cfxi_check_unguarded(cfx_evaluator *ev, const cfxi_ast *at)
 static cfxi_flow raise_again(cfx_evaluator *ev, const cfxi_Raise *r)
 {
     if (!ev->handled) {
-        cfxi_fail_as(ev, &r->ast, CFX_E_VALUE, "RuntimeError", "No active exception to reraise");
-        return cfxi_failed_flow(ev);
+        cfxi_eval_fail_as(ev, &r->ast, CFX_E_VALUE, "RuntimeError",
+                          "No active exception to reraise");
+        return cfxi_eval_failed_flow(ev);
     }
     ev->raised = ev->handled;
     ev->raised_cause = NULL;
@@ -88,14 +91,15 @@ static cfx_object *eval_exception(cfx_evaluator *ev, const cfxi_ast *expr)
     cfx_object *exc = cfxi_eval(ev, expr);
     if (!exc)
         return NULL;
-    if (cfxi_node(ev, exc))
-        return cfxi_fail_as(ev, expr, CFX_E_TYPE, "TypeError", "exceptions must derive from "
-                            "BaseException");
-    return ev->w->kind(ev->w->ctx, exc) == CFX_OBJECT_CLASS ? cfxi_call(ev, exc, cfxi_args(NULL, 0))
-                                                            : exc;
+    if (cfxi_eval_node(ev, exc))
+        return cfxi_eval_fail_as(ev, expr, CFX_E_TYPE, "TypeError", "exceptions must derive from "
+                                 "BaseException");
+    return ev->w->kind(ev->w->ctx, exc) == CFX_OBJECT_CLASS
+               ? cfxi_eval_call(ev, exc, cfxi_eval_args(NULL, 0))
+               : exc;
 }
 
-cfxi_flow cfxi_raise(cfx_evaluator *ev, const cfxi_Raise *r)
+cfxi_flow cfxi_eval_raise(cfx_evaluator *ev, const cfxi_Raise *r)
 {
     ev->raised_at = &r->ast;
     ev->raised_in = ev->frame;
@@ -104,8 +108,8 @@ cfxi_flow cfxi_raise(cfx_evaluator *ev, const cfxi_Raise *r)
     cfx_object *exc = eval_exception(ev, r->exc);
     cfx_object *cause = exc && r->cause ? cfxi_eval(ev, r->cause) : NULL;
     if (!exc || (r->cause && !cause))
-        return cfxi_failed_flow(ev);
-    cfxi_at(ev, &r->ast);
+        return cfxi_eval_failed_flow(ev);
+    cfxi_eval_at(ev, &r->ast);
     ev->raised = exc;
     ev->raised_cause = cause;
     ev->raised_at = &r->ast;
@@ -119,16 +123,16 @@ static cfxi_flow assert_failed(cfx_evaluator *ev, const cfxi_Assert *a)
 {
     cfx_object *message = a->msg ? cfxi_eval(ev, a->msg) : NULL;
     if (a->msg && !message)
-        return cfxi_failed_flow(ev);
-    cfx_object *class = cfxi_builtin(ev, "AssertionError");
+        return cfxi_eval_failed_flow(ev);
+    cfx_object *class = cfxi_eval_builtin(ev, "AssertionError");
     if (!class) {
-        cfxi_fail(ev, &a->ast, CFX_E_VALUE, "the assertion does not hold");
+        cfxi_eval_fail(ev, &a->ast, CFX_E_VALUE, "the assertion does not hold");
         return CFXI_FLOW_FAIL;
     }
-    cfxi_at(ev, &a->ast);
-    cfx_object *exc = cfxi_world_call(ev, class, cfxi_args(&message, message != NULL));
+    cfxi_eval_at(ev, &a->ast);
+    cfx_object *exc = cfxi_eval_world_call(ev, class, cfxi_eval_args(&message, message != NULL));
     if (!exc)
-        return cfxi_failed_flow(ev);
+        return cfxi_eval_failed_flow(ev);
     ev->raised = exc;
     ev->raised_cause = NULL;
     ev->raised_at = &a->ast;
@@ -147,19 +151,19 @@ static cfxi_flow way_fails(cfx_evaluator *ev, void *ctx, cfx_object **value)
 static cfx_object *known_message(cfx_evaluator *ev, const cfxi_Assert *a)
 {
     if (!a->msg)
-        return cfxi_str(ev, "");
-    const cfxi_region *r = cfxi_region_open(ev);
+        return cfxi_eval_str(ev, "");
+    const cfxi_region *r = cfxi_eval_region_open(ev);
     if (!r)
         return NULL;
     cfx_object *message = cfxi_eval(ev, a->msg);
     const bool pure = r->n == 0 && !cfx_node_next(r->marker);
-    if (message && pure && cfxi_kind(ev, message) == CFX_OBJECT_STR)
-        return cfxi_region_commit(ev) ? message : NULL;
+    if (message && pure && cfxi_eval_kind(ev, message) == CFX_OBJECT_STR)
+        return cfxi_eval_region_commit(ev) ? message : NULL;
     if (message || ev->raised)
-        cfxi_region_discard(ev);
+        cfxi_eval_region_discard(ev);
     if (ev->raised) {
         ev->raised = NULL;
-        cfxi_forget_failure(ev);
+        cfxi_eval_forget_failure(ev);
     }
     return NULL;
 }
@@ -168,25 +172,26 @@ static cfx_object *known_message(cfx_evaluator *ev, const cfxi_Assert *a)
  * only if it fails. */
 static cfxi_flow assert_later(cfx_evaluator *ev, const cfxi_Assert *a, cfx_object *test)
 {
-    if (!cfxi_check_unguarded(ev, &a->ast))
+    if (!cfxi_eval_check_unguarded(ev, &a->ast))
         return CFXI_FLOW_FAIL;
     cfx_object *args[] = {test, known_message(ev, a)};
     if (!args[1] && ev->err->status != CFX_OK)
-        return cfxi_failed_flow(ev);
-    cfxi_at(ev, &a->ast);
+        return cfxi_eval_failed_flow(ev);
+    cfxi_eval_at(ev, &a->ast);
     if (!args[1])
-        return cfxi_branch(ev, test, cfxi_way_on, way_fails, (void *)a, NULL);
-    return cfxi_record(ev, "torch._assert", args, 2) ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
+        return cfxi_eval_branch(ev, test, cfxi_eval_way_on, way_fails, (void *)a, NULL);
+    return cfxi_eval_record(ev, "torch._assert", args, 2) ? CFXI_FLOW_ON
+                                                          : cfxi_eval_failed_flow(ev);
 }
 
-cfxi_flow cfxi_assert(cfx_evaluator *ev, const cfxi_Assert *a)
+cfxi_flow cfxi_eval_assert(cfx_evaluator *ev, const cfxi_Assert *a)
 {
     cfx_object *test = cfxi_eval(ev, a->test);
     if (!test)
-        return cfxi_failed_flow(ev);
-    switch (cfxi_truth_of(ev, &test)) {
+        return cfxi_eval_failed_flow(ev);
+    switch (cfxi_eval_truth_of(ev, &test)) {
     case CFXI_TRUTH_FAIL:
-        return cfxi_failed_flow(ev);
+        return cfxi_eval_failed_flow(ev);
     case CFXI_TRUE:
         return CFXI_FLOW_ON;
     case CFXI_FALSE:
@@ -212,15 +217,15 @@ static int handles(cfx_evaluator *ev, const cfxi_ExceptHandler *h, cfx_object *e
 static cfxi_flow run_handler(cfx_evaluator *ev, const cfxi_ExceptHandler *h, cfx_object *exc)
 {
     cfx_object *outer = ev->handled;
-    if (h->name && !cfxi_bind_name(ev, h->name, exc))
-        return cfxi_failed_flow(ev);
+    if (h->name && !cfxi_eval_bind_name(ev, h->name, exc))
+        return cfxi_eval_failed_flow(ev);
     ev->handled = exc;
-    const cfxi_flow flow = cfxi_exec_block(ev, h->body);
+    const cfxi_flow flow = cfxi_eval_exec_block(ev, h->body);
     ev->handled = outer;
-    const uint32_t slot = h->name ? cfxi_def_slot(ev->frame->def, h->name) : CFXI_NO_SLOT;
+    const uint32_t slot = h->name ? cfxi_eval_def_slot(ev->frame->def, h->name) : CFXI_NO_SLOT;
     if (slot != CFXI_NO_SLOT && ev->frame->slots[slot].value && !is_bad(flow) &&
-        !cfxi_bind_name(ev, h->name, NULL))
-        return cfxi_failed_flow(ev);
+        !cfxi_eval_bind_name(ev, h->name, NULL))
+        return cfxi_eval_failed_flow(ev);
     return flow;
 }
 
@@ -228,11 +233,11 @@ static cfxi_flow catch(cfx_evaluator *ev, const cfxi_Try *t, cfxi_flow flow)
 {
     const aside a = put_aside(ev, flow);
     for (size_t i = 0; a.exc && i < t->handlers.count; i++) {
-        const cfxi_ExceptHandler *h = cfxi_as_ExceptHandler(t->handlers.items[i]);
-        cfxi_at(ev, &h->ast);
+        const cfxi_ExceptHandler *h = cfxi_syntax_as_ExceptHandler(t->handlers.items[i]);
+        cfxi_eval_at(ev, &h->ast);
         const int matches = handles(ev, h, a.exc);
         if (matches < 0)
-            return cfxi_failed_flow(ev);
+            return cfxi_eval_failed_flow(ev);
         if (matches > 0)
             return run_handler(ev, h, a.exc);
     }
@@ -249,13 +254,13 @@ static bool catches_operations(const cfxi_ast *type)
     if (!type)
         return true;
     if (type->kind == CFXI_AST_Tuple) {
-        const cfxi_ast_list items = cfxi_as_Tuple(type)->elts;
+        const cfxi_ast_list items = cfxi_syntax_as_Tuple(type)->elts;
         for (size_t i = 0; i < items.count; i++)
             if (catches_operations(items.items[i]))
                 return true;
     }
     for (size_t i = 0; type->kind == CFXI_AST_Name && i < sizeof names / sizeof *names; i++)
-        if (strcmp(cfxi_as_Name(type)->id, names[i]) == 0)
+        if (strcmp(cfxi_syntax_as_Name(type)->id, names[i]) == 0)
             return true;
     return false;
 }
@@ -267,11 +272,13 @@ static bool check_handlers(cfx_evaluator *ev, const cfxi_Try *t, const cfx_node 
     if (cfx_graph_last(ev->g) == last)
         return true;
     for (size_t i = 0; i < t->handlers.count; i++) {
-        const cfxi_ExceptHandler *h = cfxi_as_ExceptHandler(t->handlers.items[i]);
+        const cfxi_ExceptHandler *h = cfxi_syntax_as_ExceptHandler(t->handlers.items[i]);
         if (catches_operations(h->type))
-            return cfxi_fail(ev, &h->ast, CFX_E_UNSUPPORTED, "what this would catch is raised when "
-                             "the graph runs, and a graph has no handlers; test the condition with "
-                             "if instead, or catch something narrower");
+            return cfxi_eval_fail(
+                ev, &h->ast, CFX_E_UNSUPPORTED,
+                "what this would catch is raised when "
+                "the graph runs, and a graph has no handlers; test the condition with "
+                "if instead, or catch something narrower");
     }
     return true;
 }
@@ -279,49 +286,51 @@ static bool check_handlers(cfx_evaluator *ev, const cfxi_Try *t, const cfx_node 
 /* The body, its handlers and `else`, without `finally`. */
 static cfxi_flow run_guarded(cfx_evaluator *ev, const cfxi_Try *t)
 {
-    const size_t base = cfxi_pendings(ev);
+    const size_t base = cfxi_eval_pendings(ev);
     cfxi_frame *frame = ev->frame;
     if (t->handlers.count == 0)
-        return cfxi_exec_block(ev, t->body);
+        return cfxi_eval_exec_block(ev, t->body);
     const cfx_node *last = cfx_graph_last(ev->g);
     frame->guards++;
-    cfxi_flow flow = cfxi_exec_block(ev, t->body);
+    cfxi_flow flow = cfxi_eval_exec_block(ev, t->body);
     frame->guards--;
-    if (flow != CFXI_FLOW_FAIL && cfxi_pendings(ev) > base) {
-        cfxi_fail(ev, &t->ast, CFX_E_UNSUPPORTED, "whether this try statement is left early "
-                  "(return, break, continue) depends on data, which cannot be captured together "
-                  "with 'except'; leave it after the statement");
+    if (flow != CFXI_FLOW_FAIL && cfxi_eval_pendings(ev) > base) {
+        cfxi_eval_fail(
+            ev, &t->ast, CFX_E_UNSUPPORTED,
+            "whether this try statement is left early "
+            "(return, break, continue) depends on data, which cannot be captured together "
+            "with 'except'; leave it after the statement");
         return CFXI_FLOW_FAIL;
     }
     if (is_bad(flow))
         return catch(ev, t, flow);
     if (!check_handlers(ev, t, last))
         return CFXI_FLOW_FAIL;
-    return flow == CFXI_FLOW_ON ? cfxi_exec_block(ev, t->orelse) : flow;
+    return flow == CFXI_FLOW_ON ? cfxi_eval_exec_block(ev, t->orelse) : flow;
 }
 
 static cfxi_flow way_final(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
     (void)value;
-    return cfxi_exec_block(ev, ((const cfxi_Try *)ctx)->finalbody);
+    return cfxi_eval_exec_block(ev, ((const cfxi_Try *)ctx)->finalbody);
 }
 
 static cfxi_flow run_final(cfx_evaluator *ev, const cfxi_Try *t)
 {
-    const size_t base = cfxi_pendings(ev);
+    const size_t base = cfxi_eval_pendings(ev);
     const cfxi_flow flow = run_guarded(ev, t);
     if (!is_bad(flow))
-        return cfxi_finally(ev, base, flow, way_final, (void *)t);
+        return cfxi_eval_finally(ev, base, flow, way_final, (void *)t);
     const aside a = put_aside(ev, flow);
-    const cfxi_flow last = cfxi_exec_block(ev, t->finalbody);
+    const cfxi_flow last = cfxi_eval_exec_block(ev, t->finalbody);
     if (last == CFXI_FLOW_ON || !a.exc) {
-        cfxi_forget_failure(ev);
+        cfxi_eval_forget_failure(ev);
         return take_up(ev, &a);
     }
     return last;
 }
 
-cfxi_flow cfxi_try(cfx_evaluator *ev, const cfxi_Try *t)
+cfxi_flow cfxi_eval_try(cfx_evaluator *ev, const cfxi_Try *t)
 {
     cfxi_frame *frame = ev->frame;
     if (t->finalbody.count == 0)
@@ -340,16 +349,16 @@ static cfx_object *leave_with(cfx_evaluator *ev, cfx_object *exit, cfx_object *e
 {
     cfx_object *args[] = {ev->none, ev->none, ev->none};
     if (exc) {
-        args[0] = cfxi_get(ev, exc, "__class__");
+        args[0] = cfxi_eval_get(ev, exc, "__class__");
         args[1] = exc;
     }
-    return args[0] ? cfxi_call(ev, exit, cfxi_args(args, 3)) : NULL;
+    return args[0] ? cfxi_eval_call(ev, exit, cfxi_eval_args(args, 3)) : NULL;
 }
 
 static cfxi_flow way_exit(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
     (void)value;
-    return leave_with(ev, ctx, NULL) ? CFXI_FLOW_ON : cfxi_failed_flow(ev);
+    return leave_with(ev, ctx, NULL) ? CFXI_FLOW_ON : cfxi_eval_failed_flow(ev);
 }
 
 /* The block failed: __exit__ is told why, and may say that all is well. */
@@ -359,15 +368,15 @@ static cfxi_flow leave_failed(cfx_evaluator *ev, cfx_object *exit, cfxi_flow flo
     cfx_object *answer = leave_with(ev, exit, a.exc);
     if (!a.exc) {
         if (!answer && ev->err->status == CFX_E_HOST)
-            cfxi_pool(ev, ev->w->caught(ev->w->ctx));
-        cfxi_forget_failure(ev);
+            cfxi_eval_pool(ev, ev->w->caught(ev->w->ctx));
+        cfxi_eval_forget_failure(ev);
         return take_up(ev, &a);
     }
     if (!answer)
-        return cfxi_failed_flow(ev);
-    switch (cfxi_truth_of(ev, &answer)) {
+        return cfxi_eval_failed_flow(ev);
+    switch (cfxi_eval_truth_of(ev, &answer)) {
     case CFXI_TRUTH_FAIL:
-        return cfxi_failed_flow(ev);
+        return cfxi_eval_failed_flow(ev);
     case CFXI_TRUE:
         return CFXI_FLOW_ON;
     case CFXI_FALSE:
@@ -379,34 +388,36 @@ static cfxi_flow leave_failed(cfx_evaluator *ev, cfx_object *exit, cfxi_flow flo
 
 static cfxi_flow run_with_item(cfx_evaluator *ev, const cfxi_With *w, size_t i)
 {
-    const cfxi_withitem *item = cfxi_as_withitem(w->items.items[i]);
+    const cfxi_withitem *item = cfxi_syntax_as_withitem(w->items.items[i]);
     cfx_object *manager = cfxi_eval(ev, item->context_expr);
     if (!manager)
-        return cfxi_failed_flow(ev);
-    cfxi_at(ev, item->context_expr);
-    if (cfxi_node(ev, manager)) {
-        cfxi_fail(ev, item->context_expr, CFX_E_UNSUPPORTED, "this value is known only when the "
-                  "program runs, and cannot be what 'with' enters");
+        return cfxi_eval_failed_flow(ev);
+    cfxi_eval_at(ev, item->context_expr);
+    if (cfxi_eval_node(ev, manager)) {
+        cfxi_eval_fail(ev, item->context_expr, CFX_E_UNSUPPORTED,
+                       "this value is known only when the "
+                       "program runs, and cannot be what 'with' enters");
         return CFXI_FLOW_FAIL;
     }
-    cfx_object *exit = cfxi_get(ev, manager, "__exit__");
-    cfx_object *v = exit ? cfxi_call_method(ev, manager, "__enter__", cfxi_args(NULL, 0)) : NULL;
+    cfx_object *exit = cfxi_eval_get(ev, manager, "__exit__");
+    cfx_object *v =
+        exit ? cfxi_eval_call_method(ev, manager, "__enter__", cfxi_eval_args(NULL, 0)) : NULL;
     if (!v)
-        return cfxi_failed_flow(ev);
-    const size_t base = cfxi_pendings(ev);
+        return cfxi_eval_failed_flow(ev);
+    const size_t base = cfxi_eval_pendings(ev);
     cfxi_flow flow = CFXI_FLOW_ON;
-    if (item->optional_vars && !cfxi_assign(ev, item->optional_vars, v))
-        flow = cfxi_failed_flow(ev);
+    if (item->optional_vars && !cfxi_eval_assign(ev, item->optional_vars, v))
+        flow = cfxi_eval_failed_flow(ev);
     if (flow == CFXI_FLOW_ON)
         flow = with_from(ev, w, i + 1);
     if (is_bad(flow))
         return leave_failed(ev, exit, flow);
-    return cfxi_finally(ev, base, flow, way_exit, exit);
+    return cfxi_eval_finally(ev, base, flow, way_exit, exit);
 }
 
 static cfxi_flow with_from(cfx_evaluator *ev, const cfxi_With *w, size_t i)
 {
-    return i < w->items.count ? run_with_item(ev, w, i) : cfxi_exec_block(ev, w->body);
+    return i < w->items.count ? run_with_item(ev, w, i) : cfxi_eval_exec_block(ev, w->body);
 }
 
-cfxi_flow cfxi_with(cfx_evaluator *ev, const cfxi_With *w) { return with_from(ev, w, 0); }
+cfxi_flow cfxi_eval_with(cfx_evaluator *ev, const cfxi_With *w) { return with_from(ev, w, 0); }

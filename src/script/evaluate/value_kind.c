@@ -9,11 +9,11 @@
 
 static cfx_object_kind value_kind(cfx_evaluator *ev, cfx_value v);
 
-bool cfxi_note_kind(cfx_evaluator *ev, const cfx_node *n, cfx_object_kind kind)
+bool cfxi_eval_note_kind(cfx_evaluator *ev, const cfx_node *n, cfx_object_kind kind)
 {
-    if (cfxi_pointers_set(&ev->kinds, n, (void *)((uintptr_t)kind + 1), ev->allocator))
+    if (cfxi_base_pointers_set(&ev->kinds, n, (void *)((uintptr_t)kind + 1), ev->allocator))
         return true;
-    cfxi_nomem(ev->err);
+    cfxi_base_nomem(ev->err);
     return false;
 }
 
@@ -236,7 +236,7 @@ static cfx_object_kind method_kind(cfx_evaluator *ev, const cfx_node *n, const c
 
 static cfx_object_kind node_kind(cfx_evaluator *ev, const cfx_node *n)
 {
-    const uintptr_t noted = (uintptr_t)cfxi_pointers_get(&ev->kinds, n);
+    const uintptr_t noted = (uintptr_t)cfxi_base_pointers_get(&ev->kinds, n);
     if (noted)
         return (cfx_object_kind)(noted - 1);
     if (cfx_node_op(n) == CFX_OP_GET_ATTR)
@@ -274,18 +274,18 @@ static cfx_object_kind value_kind(cfx_evaluator *ev, cfx_value v)
 
 /* ---- objects ------------------------------------------------------------------------------- */
 
-cfx_object_kind cfxi_kind(cfx_evaluator *ev, cfx_object *o)
+cfx_object_kind cfxi_eval_kind(cfx_evaluator *ev, cfx_object *o)
 {
-    const cfx_node *n = cfxi_node(ev, o);
+    const cfx_node *n = cfxi_eval_node(ev, o);
     if (!n)
         return ev->w->kind(ev->w->ctx, o);
     const cfx_object_kind kind = node_kind(ev, n);
     /* once for each node: an expression of a thousand signs asks each of them */
-    cfxi_pointers_set(&ev->kinds, n, (void *)((uintptr_t)kind + 1), ev->allocator);
+    cfxi_base_pointers_set(&ev->kinds, n, (void *)((uintptr_t)kind + 1), ev->allocator);
     return kind;
 }
 
-const char *cfxi_kind_name(cfx_evaluator *ev, cfx_object *o)
+const char *cfxi_eval_kind_name(cfx_evaluator *ev, cfx_object *o)
 {
     static const char names[CFX_OBJECT_KINDS][12] = {
         [CFX_OBJECT_OTHER] = "value", [CFX_OBJECT_BOOL] = "bool", [CFX_OBJECT_INT] = "int",
@@ -294,7 +294,7 @@ const char *cfxi_kind_name(cfx_evaluator *ev, cfx_object *o)
         [CFX_OBJECT_DICT] = "dict"};
     if (!o)
         return "nothing";
-    if (!cfxi_node(ev, o))
+    if (!cfxi_eval_node(ev, o))
         return ev->w->type_name(ev->w->ctx, o);
-    return names[cfxi_kind(ev, o)];
+    return names[cfxi_eval_kind(ev, o)];
 }

@@ -3,21 +3,21 @@
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-void *cfxi_ev_alloc(cfx_evaluator *ev, size_t size)
+void *cfxi_eval_ev_alloc(cfx_evaluator *ev, size_t size)
 {
-    void *block = cfxi_arena_zeros(&ev->arena, size, 1);
+    void *block = cfxi_base_arena_zeros(&ev->arena, size, 1);
     if (!block)
-        cfxi_nomem(ev->err);
+        cfxi_base_nomem(ev->err);
     return block;
 }
 
-cfx_object *cfxi_pool(cfx_evaluator *ev, cfx_object *o)
+cfx_object *cfxi_eval_pool(cfx_evaluator *ev, cfx_object *o)
 {
     if (!o)
         return NULL;
-    if (!cfxi_vec_reserve(&ev->pool, 1, sizeof o, ev->allocator)) {
+    if (!cfxi_base_vec_reserve(&ev->pool, 1, sizeof o, ev->allocator)) {
         ev->w->release(ev->w->ctx, o);
-        cfxi_nomem(ev->err);
+        cfxi_base_nomem(ev->err);
         return NULL;
     }
     ((cfx_object **)ev->pool.data)[ev->pool.size++] = o;
@@ -26,66 +26,66 @@ cfx_object *cfxi_pool(cfx_evaluator *ev, cfx_object *o)
 
 /* ---- making objects ------------------------------------------------------------------------ */
 
-bool cfxi_born(cfx_evaluator *ev, cfx_object *o)
+bool cfxi_eval_born(cfx_evaluator *ev, cfx_object *o)
 {
-    if (cfxi_pointers_set(&ev->births, o, (void *)(uintptr_t)ev->regions, ev->allocator))
+    if (cfxi_base_pointers_set(&ev->births, o, (void *)(uintptr_t)ev->regions, ev->allocator))
         return true;
-    cfxi_nomem(ev->err);
+    cfxi_base_nomem(ev->err);
     return false;
 }
 
-cfx_object *cfxi_build(cfx_evaluator *ev, cfx_build what, cfx_object *const *items, size_t n)
+cfx_object *cfxi_eval_build(cfx_evaluator *ev, cfx_build what, cfx_object *const *items, size_t n)
 {
-    cfx_object *o = cfxi_pool(ev, ev->w->build(ev->w->ctx, what, items, n, ev->err));
+    cfx_object *o = cfxi_eval_pool(ev, ev->w->build(ev->w->ctx, what, items, n, ev->err));
     const bool can_change = what == CFX_BUILD_LIST || what == CFX_BUILD_DICT ||
                             what == CFX_BUILD_SET || what == CFX_BUILD_LIKE;
-    return !o || !can_change || cfxi_born(ev, o) ? o : NULL;
+    return !o || !can_change || cfxi_eval_born(ev, o) ? o : NULL;
 }
 
-cfx_object *cfxi_int(cfx_evaluator *ev, int64_t i)
+cfx_object *cfxi_eval_int(cfx_evaluator *ev, int64_t i)
 {
     const cfx_literal literal = {.kind = CFX_OBJECT_INT, .i = i};
-    return cfxi_pool(ev, ev->w->literal(ev->w->ctx, &literal, ev->err));
+    return cfxi_eval_pool(ev, ev->w->literal(ev->w->ctx, &literal, ev->err));
 }
 
-cfx_object *cfxi_str(cfx_evaluator *ev, const char *text)
+cfx_object *cfxi_eval_str(cfx_evaluator *ev, const char *text)
 {
     const cfx_literal literal = {.kind = CFX_OBJECT_STR, .text = text, .size = strlen(text)};
-    return cfxi_pool(ev, ev->w->literal(ev->w->ctx, &literal, ev->err));
+    return cfxi_eval_pool(ev, ev->w->literal(ev->w->ctx, &literal, ev->err));
 }
 
-cfx_object *cfxi_bool(cfx_evaluator *ev, bool b) { return b ? ev->true_ : ev->false_; }
+cfx_object *cfxi_eval_bool(cfx_evaluator *ev, bool b) { return b ? ev->true_ : ev->false_; }
 
-cfx_object *cfxi_tuple(cfx_evaluator *ev, cfx_object *const *items, size_t n)
+cfx_object *cfxi_eval_tuple(cfx_evaluator *ev, cfx_object *const *items, size_t n)
 {
-    return cfxi_build(ev, CFX_BUILD_TUPLE, items, n);
+    return cfxi_eval_build(ev, CFX_BUILD_TUPLE, items, n);
 }
 
-cfx_object *cfxi_list(cfx_evaluator *ev, cfx_object *const *items, size_t n)
+cfx_object *cfxi_eval_new_list(cfx_evaluator *ev, cfx_object *const *items, size_t n)
 {
-    return cfxi_build(ev, CFX_BUILD_LIST, items, n);
+    return cfxi_eval_build(ev, CFX_BUILD_LIST, items, n);
 }
 
-cfx_object *cfxi_proxy(cfx_evaluator *ev, cfx_node *n)
+cfx_object *cfxi_eval_proxy(cfx_evaluator *ev, cfx_node *n)
 {
-    return cfxi_pool(ev, ev->w->proxy(ev->w->ctx, n, ev->err));
+    return cfxi_eval_pool(ev, ev->w->proxy(ev->w->ctx, n, ev->err));
 }
 
 /* ---- what is in them ----------------------------------------------------------------------- */
 
 /* The references that the world gave go into the pool. */
-bool cfxi_contents(cfx_evaluator *ev, cfx_object *o, cfx_object ***items, size_t *n)
+bool cfxi_eval_contents(cfx_evaluator *ev, cfx_object *o, cfx_object ***items, size_t *n)
 {
     const cfx_world *w = ev->w;
     cfx_object **given = NULL;
     size_t count = 0;
     if (w->contents(w->ctx, o, &given, &count, ev->err) != CFX_OK)
         return false;
-    cfx_object **copy = cfxi_ev_alloc(ev, (count + 1) * sizeof *copy);
+    cfx_object **copy = cfxi_eval_ev_alloc(ev, (count + 1) * sizeof *copy);
     bool fine = copy != NULL;
     for (size_t i = 0; i < count && fine; i++) {
         w->retain(w->ctx, given[i]);
-        copy[i] = cfxi_pool(ev, given[i]);
+        copy[i] = cfxi_eval_pool(ev, given[i]);
         fine = copy[i] != NULL;
     }
     w->drop(w->ctx, given, count);
@@ -99,27 +99,29 @@ static bool is_listed(cfx_object_kind kind)
     return kind == CFX_OBJECT_TUPLE || kind == CFX_OBJECT_NAMED_TUPLE || kind == CFX_OBJECT_LIST;
 }
 
-bool cfxi_items(cfx_evaluator *ev, cfx_object *o, cfx_object ***items, size_t *n)
+bool cfxi_eval_items(cfx_evaluator *ev, cfx_object *o, cfx_object ***items, size_t *n)
 {
     const cfx_world *w = ev->w;
     cfxi_objects found = {0};
     cfx_object *item;
-    o = cfxi_current(ev, o);
-    if (cfxi_node(ev, o))
-        return cfxi_fail(ev, NULL, CFX_E_UNSUPPORTED, "how many items this %s has is known only "
-                         "when the program runs; index it (x[0], x[1]), use a for loop, or a "
-                         "function of torch's", cfxi_kind_name(ev, o));
+    o = cfxi_eval_current(ev, o);
+    if (cfxi_eval_node(ev, o))
+        return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
+                              "how many items this %s has is known only "
+                              "when the program runs; index it (x[0], x[1]), use a for loop, or a "
+                              "function of torch's",
+                              cfxi_eval_kind_name(ev, o));
     if (is_listed(w->kind(w->ctx, o)))
-        return cfxi_contents(ev, o, items, n);
-    cfx_object *iterator = cfxi_pool(ev, w->iterate(w->ctx, o, ev->err));
+        return cfxi_eval_contents(ev, o, items, n);
+    cfx_object *iterator = cfxi_eval_pool(ev, w->iterate(w->ctx, o, ev->err));
     if (!iterator)
         return false;
     while ((item = w->next(w->ctx, iterator, ev->err)) != NULL) {
-        if (!cfxi_pool(ev, item) || !cfxi_push(ev, &found, item))
+        if (!cfxi_eval_pool(ev, item) || !cfxi_eval_push(ev, &found, item))
             return false;
         if (found.n > ev->options.most_rounds)
-            return cfxi_fail(ev, NULL, CFX_E_LIMIT, "this gives more than %u items; is it "
-                             "endless?", (unsigned)ev->options.most_rounds);
+            return cfxi_eval_fail(ev, NULL, CFX_E_LIMIT, "this gives more than %u items; is it "
+                                  "endless?", (unsigned)ev->options.most_rounds);
     }
     *items = found.items;
     *n = found.n;
@@ -132,56 +134,57 @@ bool cfxi_items(cfx_evaluator *ev, cfx_object *o, cfx_object ***items, size_t *n
 static cfx_object *given(cfx_evaluator *ev, cfx_object *o)
 {
     if (o && ev->traced && !ev->raised)
-        cfxi_forget_failure(ev);
-    return cfxi_pool(ev, o);
+        cfxi_eval_forget_failure(ev);
+    return cfxi_eval_pool(ev, o);
 }
 
-cfx_object *cfxi_unary(cfx_evaluator *ev, cfx_sign sign, cfx_object *a)
+cfx_object *cfxi_eval_unary(cfx_evaluator *ev, cfx_sign sign, cfx_object *a)
 {
-    return given(ev, ev->w->unary(ev->w->ctx, sign, cfxi_current(ev, a), ev->err));
+    return given(ev, ev->w->unary(ev->w->ctx, sign, cfxi_eval_current(ev, a), ev->err));
 }
 
-cfx_object *cfxi_binary(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b)
+cfx_object *cfxi_eval_binary(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b)
 {
-    cfx_object *v = given(ev, ev->w->binary(ev->w->ctx, sign, cfxi_current(ev, a),
-                                            cfxi_current(ev, b), false, ev->err));
-    const bool is_list = v && !cfxi_node(ev, v) && ev->w->kind(ev->w->ctx, v) == CFX_OBJECT_LIST;
-    return !is_list || cfxi_born(ev, v) ? v : NULL;  /* a + b, a * 3: always a new one */
+    cfx_object *v = given(ev, ev->w->binary(ev->w->ctx, sign, cfxi_eval_current(ev, a),
+                                            cfxi_eval_current(ev, b), false, ev->err));
+    const bool is_list =
+        v && !cfxi_eval_node(ev, v) && ev->w->kind(ev->w->ctx, v) == CFX_OBJECT_LIST;
+    return !is_list || cfxi_eval_born(ev, v) ? v : NULL;  /* a + b, a * 3: always a new one */
 }
 
-cfx_object *cfxi_compare(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b)
+cfx_object *cfxi_eval_compare(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b)
 {
-    return given(ev, ev->w->compare(ev->w->ctx, sign, cfxi_current(ev, a), cfxi_current(ev, b),
-                                    ev->err));
+    return given(ev, ev->w->compare(ev->w->ctx, sign, cfxi_eval_current(ev, a),
+                                    cfxi_eval_current(ev, b), ev->err));
 }
 
-cfx_object *cfxi_get(cfx_evaluator *ev, cfx_object *o, const char *name)
+cfx_object *cfxi_eval_get(cfx_evaluator *ev, cfx_object *o, const char *name)
 {
-    return given(ev, ev->w->get(ev->w->ctx, cfxi_current(ev, o), name, ev->err));
+    return given(ev, ev->w->get(ev->w->ctx, cfxi_eval_current(ev, o), name, ev->err));
 }
 
-cfx_object *cfxi_get_method(cfx_evaluator *ev, cfx_object *o, const char *name)
+cfx_object *cfxi_eval_get_method(cfx_evaluator *ev, cfx_object *o, const char *name)
 {
     const cfx_world *w = ev->w;
-    o = cfxi_current(ev, o);
-    return cfxi_pool(ev, w->get_method ? w->get_method(w->ctx, o, name, ev->err)
+    o = cfxi_eval_current(ev, o);
+    return cfxi_eval_pool(ev, w->get_method ? w->get_method(w->ctx, o, name, ev->err)
                                        : w->get(w->ctx, o, name, ev->err));
 }
 
-cfx_object *cfxi_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key)
+cfx_object *cfxi_eval_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key)
 {
-    return given(ev, ev->w->item(ev->w->ctx, cfxi_current(ev, o), cfxi_current(ev, key),
+    return given(ev, ev->w->item(ev->w->ctx, cfxi_eval_current(ev, o), cfxi_eval_current(ev, key),
                                  ev->err));
 }
 
-cfx_object *cfxi_world_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
+cfx_object *cfxi_eval_world_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
 {
     if (ev->growing.n > 0 && args.n > 0) {
-        cfx_object **current = cfxi_ev_alloc(ev, args.n * sizeof *current);
+        cfx_object **current = cfxi_eval_ev_alloc(ev, args.n * sizeof *current);
         if (!current)
             return NULL;
         for (size_t i = 0; i < args.n; i++) {
-            current[i] = cfxi_current_deep(ev, args.args[i]);
+            current[i] = cfxi_eval_current_deep(ev, args.args[i]);
             if (!current[i])
                 return NULL;
         }
@@ -189,41 +192,41 @@ cfx_object *cfxi_world_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args
     }
     const bool makes = ev->w->kind(ev->w->ctx, f) == CFX_OBJECT_CLASS;
     cfx_object *result = given(ev, ev->w->call(ev->w->ctx, f, args, ev->err));
-    return !result || !makes || cfxi_born(ev, result) ? result : NULL;
+    return !result || !makes || cfxi_eval_born(ev, result) ? result : NULL;
 }
 
 /* bool(o): what __bool__ gives may be a graph value. */
 static cfx_object *truth_of_instance(cfx_evaluator *ev, cfx_object *o)
 {
-    cfx_object *f = cfxi_builtin(ev, "bool");
-    return f ? cfxi_world_call(ev, f, cfxi_args(&o, 1)) : NULL;
+    cfx_object *f = cfxi_eval_builtin(ev, "bool");
+    return f ? cfxi_eval_world_call(ev, f, cfxi_eval_args(&o, 1)) : NULL;
 }
 
-cfxi_truth cfxi_truth_of(cfx_evaluator *ev, cfx_object **o)
+cfxi_eval_truth cfxi_eval_truth_of(cfx_evaluator *ev, cfx_object **o)
 {
     const cfx_world *w = ev->w;
-    *o = cfxi_current(ev, *o);
-    if (!cfxi_node(ev, *o) && w->kind(w->ctx, *o) == CFX_OBJECT_INSTANCE &&
+    *o = cfxi_eval_current(ev, *o);
+    if (!cfxi_eval_node(ev, *o) && w->kind(w->ctx, *o) == CFX_OBJECT_INSTANCE &&
         !(*o = truth_of_instance(ev, *o)))
         return CFXI_TRUTH_FAIL;
-    if (!cfxi_node(ev, *o) && w->kind(w->ctx, *o) == CFX_OBJECT_TENSOR) {
-        cfx_object *read = cfxi_pool(ev, w->tensor(w->ctx, *o, ev->err));
+    if (!cfxi_eval_node(ev, *o) && w->kind(w->ctx, *o) == CFX_OBJECT_TENSOR) {
+        cfx_object *read = cfxi_eval_pool(ev, w->tensor(w->ctx, *o, ev->err));
         if (!read && ev->err->status != CFX_OK)
             return CFXI_TRUTH_FAIL;
         *o = read ? read : *o;
     }
-    if (cfxi_node(ev, *o))
-        return cfxi_kind(ev, *o) == CFX_OBJECT_NONE ? CFXI_FALSE : CFXI_TRUTH_GRAPH;
+    if (cfxi_eval_node(ev, *o))
+        return cfxi_eval_kind(ev, *o) == CFX_OBJECT_NONE ? CFXI_FALSE : CFXI_TRUTH_GRAPH;
     const int truth = w->truth(w->ctx, *o, ev->err);
     return truth < 0 ? CFXI_TRUTH_FAIL : truth ? CFXI_TRUE : CFXI_FALSE;
 }
 
-cfx_object *cfxi_builtin(cfx_evaluator *ev, const char *name)
+cfx_object *cfxi_eval_builtin(cfx_evaluator *ev, const char *name)
 {
     cfx_error ignored = {0};
     cfx_object *globals = ev->frame ? ev->frame->globals : NULL;
-    cfx_object *found = cfxi_pool(ev, ev->w->global(ev->w->ctx, globals, name, &ignored));
+    cfx_object *found = cfxi_eval_pool(ev, ev->w->global(ev->w->ctx, globals, name, &ignored));
     if (!found && ignored.status == CFX_E_NOMEM)  /* it may be there */
-        cfxi_nomem(ev->err);
+        cfxi_base_nomem(ev->err);
     return found;
 }

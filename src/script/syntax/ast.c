@@ -17,8 +17,8 @@ static const bool located[CFXI_AST_COUNT] = {
 #undef CFX_AST_BARE
 };
 
-const char *cfxi_ast_name(cfxi_ast_kind kind) { return names[kind]; }
-bool cfxi_ast_located(cfxi_ast_kind kind) { return located[kind]; }
+const char *cfxi_syntax_ast_name(cfxi_ast_kind kind) { return names[kind]; }
+bool cfxi_syntax_ast_located(cfxi_ast_kind kind) { return located[kind]; }
 
 #define FIELD(kind, name) {#name, CFXI_FIELD_##kind, offsetof(self, name)},
 #define AST_NODE(name) FIELD(NODE, name)
@@ -33,7 +33,7 @@ bool cfxi_ast_located(cfxi_ast_kind kind) { return located[kind]; }
 #define AST_VALUE(name) FIELD(VALUE, name)
 
 /* A block for each class, so that each has a `self` of its own; the last row ends the table. */
-const cfxi_ast_field *cfxi_ast_fields(cfxi_ast_kind kind, size_t *n)
+const cfxi_ast_field *cfxi_syntax_ast_fields(cfxi_ast_kind kind, size_t *n)
 {
     switch (kind) {
 #define CFX_AST(class, fields)                                                                     \

@@ -2,7 +2,7 @@
  *
  *     switch (node->kind) {
  *     case CFXI_AST_BinOp: {
- *         const cfxi_BinOp *b = cfxi_as_BinOp(node);
+ *         const cfxi_BinOp *b = cfxi_syntax_as_BinOp(node);
  *         walk(b->left); ... b->op == CFXI_AST_Add ...
  *
  * All of a tree lies in the arena of its cfxi_script (parse.h) and lives as long as that. Nodes are
@@ -89,7 +89,7 @@ typedef struct cfxi_constant {
         cfxi_ast ast;                                                                              \
         fields                                                                                     \
     } cfxi_##class;                                                                                \
-    static inline cfxi_##class *cfxi_as_##class(const cfxi_ast *node)                              \
+    static inline cfxi_##class *cfxi_syntax_as_##class(const cfxi_ast *node)                       \
     {                                                                                              \
         assert(node->kind == CFXI_AST_##class);                                                    \
         return (cfxi_##class *)node;                                                               \
@@ -132,14 +132,14 @@ typedef struct cfxi_ast_field {
 } cfxi_ast_field;
 
 /* "BinOp". */
-const char *cfxi_ast_name(cfxi_ast_kind kind);
+const char *cfxi_syntax_ast_name(cfxi_ast_kind kind);
 /* Whether nodes of the class have a place in the source. */
-bool cfxi_ast_located(cfxi_ast_kind kind);
+bool cfxi_syntax_ast_located(cfxi_ast_kind kind);
 /* The fields of the class in Python's order, and how many they are. */
-const cfxi_ast_field *cfxi_ast_fields(cfxi_ast_kind kind, size_t *n);
+const cfxi_ast_field *cfxi_syntax_ast_fields(cfxi_ast_kind kind, size_t *n);
 
 /* The field of a node, as a pointer to the type that ast.def gives it. */
-static inline const void *cfxi_ast_get(const cfxi_ast *node, const cfxi_ast_field *field)
+static inline const void *cfxi_syntax_ast_get(const cfxi_ast *node, const cfxi_ast_field *field)
 {
     return (const char *)node + field->offset;
 }

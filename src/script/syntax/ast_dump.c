@@ -23,56 +23,56 @@ static void dump_big(dumper *d, const cfxi_constant *value)
     const char letter = (char)(value->text[1] | 32);
     const unsigned base = letter == 'x' ? 16 : letter == 'o' ? 8 : letter == 'b' ? 2 : 10;
     for (size_t i = base == 10 ? 0 : 2; i < value->size; i++) {
-        uint64_t carry = cfxi_digit_value(value->text[i]);
+        uint64_t carry = cfxi_syntax_digit_value(value->text[i]);
         for (size_t k = 0; k < n; k++) {
             carry += (uint64_t)limbs[k] * base;
             limbs[k] = (uint32_t)(carry % LIMB);
             carry /= LIMB;
         }
         if (carry && n == MAX_LIMBS) {
-            cfxi_out_write(&d->out, value->text, value->size);
+            cfxi_base_out_write(&d->out, value->text, value->size);
             return;
         }
         if (carry)
             limbs[n++] = (uint32_t)carry;
     }
-    cfxi_out_printf(&d->out, "%u", (unsigned)limbs[n - 1]);
+    cfxi_base_out_printf(&d->out, "%u", (unsigned)limbs[n - 1]);
     for (size_t k = n - 1; k-- > 0;)
-        cfxi_out_printf(&d->out, "%09u", (unsigned)limbs[k]);
+        cfxi_base_out_printf(&d->out, "%09u", (unsigned)limbs[k]);
 }
 
 static void dump_float(dumper *d, const cfxi_constant *value)
 {
     char text[CFXI_NUMBER_SIZE];
-    size_t n = cfxi_format_float(value->f, text);
+    size_t n = cfxi_base_format_float(value->f, text);
     const bool complex = value->kind == CFXI_CONST_COMPLEX;
     if (complex && n > 2 && text[n - 2] == '.' && text[n - 1] == '0')
         n -= 2;
-    cfxi_out_write(&d->out, text, n);
+    cfxi_base_out_write(&d->out, text, n);
     if (complex)
-        cfxi_out_char(&d->out, 'j');
+        cfxi_base_out_char(&d->out, 'j');
 }
 
 static void dump_int(dumper *d, int64_t i)
 {
     char text[CFXI_NUMBER_SIZE];
-    cfxi_out_write(&d->out, text, cfxi_format_int(i, text));
+    cfxi_base_out_write(&d->out, text, cfxi_base_format_int(i, text));
 }
 
 static void dump_constant(dumper *d, const cfxi_constant *value)
 {
     switch (value->kind) {
     case CFXI_CONST_NONE:
-        cfxi_out_str(&d->out, "None");
+        cfxi_base_out_str(&d->out, "None");
         break;
     case CFXI_CONST_FALSE:
-        cfxi_out_str(&d->out, "False");
+        cfxi_base_out_str(&d->out, "False");
         break;
     case CFXI_CONST_TRUE:
-        cfxi_out_str(&d->out, "True");
+        cfxi_base_out_str(&d->out, "True");
         break;
     case CFXI_CONST_ELLIPSIS:
-        cfxi_out_str(&d->out, "Ellipsis");
+        cfxi_base_out_str(&d->out, "Ellipsis");
         break;
     case CFXI_CONST_INT:
         if (value->fits)
@@ -85,10 +85,10 @@ static void dump_constant(dumper *d, const cfxi_constant *value)
         dump_float(d, value);
         break;
     case CFXI_CONST_STR:
-        cfxi_out_repr_str(&d->out, value->text, value->size);
+        cfxi_base_out_repr_str(&d->out, value->text, value->size);
         break;
     case CFXI_CONST_BYTES:
-        cfxi_out_repr_bytes(&d->out, value->text, value->size);
+        cfxi_base_out_repr_bytes(&d->out, value->text, value->size);
         break;
     }
 }
@@ -97,55 +97,55 @@ static void dump_constant(dumper *d, const cfxi_constant *value)
 
 static void dump_name(dumper *d, const char *name)
 {
-    cfxi_out_repr_str(&d->out, name, strlen(name));
+    cfxi_base_out_repr_str(&d->out, name, strlen(name));
 }
 
 static void dump_op(dumper *d, cfxi_ast_kind op)
 {
-    cfxi_out_str(&d->out, cfxi_ast_name(op));
-    cfxi_out_write(&d->out, "()", 2);
+    cfxi_base_out_str(&d->out, cfxi_syntax_ast_name(op));
+    cfxi_base_out_write(&d->out, "()", 2);
 }
 
 static void dump_list(dumper *d, const cfxi_ast_list *list)
 {
-    cfxi_out_char(&d->out, '[');
+    cfxi_base_out_char(&d->out, '[');
     for (size_t i = 0; i < list->count; i++) {
         if (i)
-            cfxi_out_write(&d->out, ", ", 2);
+            cfxi_base_out_write(&d->out, ", ", 2);
         if (list->items[i])
             dump(d, list->items[i]);
         else
-            cfxi_out_write(&d->out, "None", 4);
+            cfxi_base_out_write(&d->out, "None", 4);
     }
-    cfxi_out_char(&d->out, ']');
+    cfxi_base_out_char(&d->out, ']');
 }
 
 static void dump_ops(dumper *d, const cfxi_op_list *list)
 {
-    cfxi_out_char(&d->out, '[');
+    cfxi_base_out_char(&d->out, '[');
     for (size_t i = 0; i < list->count; i++) {
         if (i)
-            cfxi_out_write(&d->out, ", ", 2);
+            cfxi_base_out_write(&d->out, ", ", 2);
         dump_op(d, list->items[i]);
     }
-    cfxi_out_char(&d->out, ']');
+    cfxi_base_out_char(&d->out, ']');
 }
 
 static void dump_names(dumper *d, const cfxi_name_list *list)
 {
-    cfxi_out_char(&d->out, '[');
+    cfxi_base_out_char(&d->out, '[');
     for (size_t i = 0; i < list->count; i++) {
         if (i)
-            cfxi_out_write(&d->out, ", ", 2);
+            cfxi_base_out_write(&d->out, ", ", 2);
         dump_name(d, list->items[i]);
     }
-    cfxi_out_char(&d->out, ']');
+    cfxi_base_out_char(&d->out, ']');
 }
 
 /* What Python leaves out: an optional field that is None; from 3.13 on an empty list. */
 static bool is_left_out(const dumper *d, const cfxi_ast *node, const cfxi_ast_field *field)
 {
-    const void *at = cfxi_ast_get(node, field);
+    const void *at = cfxi_syntax_ast_get(node, field);
     switch ((cfxi_field_kind)field->kind) {
     case CFXI_FIELD_OPT:
         return !*(cfxi_ast *const *)at;
@@ -164,7 +164,7 @@ static bool is_left_out(const dumper *d, const cfxi_ast *node, const cfxi_ast_fi
 
 static void dump_field(dumper *d, const cfxi_ast *node, const cfxi_ast_field *field)
 {
-    const void *at = cfxi_ast_get(node, field);
+    const void *at = cfxi_syntax_ast_get(node, field);
     switch ((cfxi_field_kind)field->kind) {
     case CFXI_FIELD_NODE:
     case CFXI_FIELD_OPT:
@@ -210,8 +210,8 @@ static void dump_places(dumper *d, const cfxi_ast *node, bool *first)
     } places[] = {{"lineno=", node->line}, {"col_offset=", node->column},
                   {"end_lineno=", node->end_line}, {"end_col_offset=", node->end_column}};
     for (size_t i = 0; i < 4; i++) {
-        cfxi_out_str(&d->out, separator(first));
-        cfxi_out_str(&d->out, places[i].name);
+        cfxi_base_out_str(&d->out, separator(first));
+        cfxi_base_out_str(&d->out, places[i].name);
         dump_int(d, places[i].value);
     }
 }
@@ -219,35 +219,35 @@ static void dump_places(dumper *d, const cfxi_ast *node, bool *first)
 static void dump(dumper *d, const cfxi_ast *node)
 {
     size_t n;
-    const cfxi_ast_field *fields = cfxi_ast_fields(node->kind, &n);
+    const cfxi_ast_field *fields = cfxi_syntax_ast_fields(node->kind, &n);
     const bool around = d->in_joined;
-    const bool places = d->style->attributes && cfxi_ast_located(node->kind) &&
+    const bool places = d->style->attributes && cfxi_syntax_ast_located(node->kind) &&
                         (d->style->joined || !around);
     bool first = true;
     d->in_joined = around || node->kind == CFXI_AST_JoinedStr;
-    cfxi_out_str(&d->out, cfxi_ast_name(node->kind));
-    cfxi_out_char(&d->out, '(');
+    cfxi_base_out_str(&d->out, cfxi_syntax_ast_name(node->kind));
+    cfxi_base_out_char(&d->out, '(');
     for (size_t i = 0; i < n; i++) {
         if (is_left_out(d, node, &fields[i]))
             continue;
-        cfxi_out_str(&d->out, separator(&first));
-        cfxi_out_str(&d->out, fields[i].name);
-        cfxi_out_char(&d->out, '=');
+        cfxi_base_out_str(&d->out, separator(&first));
+        cfxi_base_out_str(&d->out, fields[i].name);
+        cfxi_base_out_char(&d->out, '=');
         dump_field(d, node, &fields[i]);
     }
     if (places)
         dump_places(d, node, &first);
-    cfxi_out_char(&d->out, ')');
+    cfxi_base_out_char(&d->out, ')');
     d->in_joined = around;
 }
 
-cfx_status cfxi_ast_dump(const cfxi_ast *node, const cfxi_dump_style *style, cfx_sink sink,
-                         cfx_error *err)
+cfx_status cfxi_syntax_ast_dump(const cfxi_ast *node, const cfxi_dump_style *style, cfx_sink sink,
+                                cfx_error *err)
 {
     dumper d;
-    cfxi_out_begin(&d.out, sink);
+    cfxi_base_out_begin(&d.out, sink);
     d.style = style;
     d.in_joined = false;
     dump(&d, node);
-    return cfxi_out_end(&d.out, err);
+    return cfxi_base_out_end(&d.out, err);
 }

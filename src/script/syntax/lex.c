@@ -7,8 +7,8 @@
 
 /* ---- set-up -------------------------------------------------------------------------------- */
 
-void cfxi_pylex_init(cfxi_pylex *lex, const char *text, size_t size, cfxi_names *names,
-                     const cfx_allocator *allocator)
+void cfxi_syntax_lex_init(cfxi_pylex *lex, const char *text, size_t size, cfxi_names *names,
+                          const cfx_allocator *allocator)
 {
     lex->text = lex->at = lex->line_start = text;
     lex->end = text + size;
@@ -23,26 +23,26 @@ void cfxi_pylex_init(cfxi_pylex *lex, const char *text, size_t size, cfxi_names 
     lex->indents[0] = lex->alt_indents[0] = 0;
 }
 
-void cfxi_pylex_free(cfxi_pylex *lex)
+void cfxi_syntax_lex_free(cfxi_pylex *lex)
 {
     if (lex->tokens)
-        cfxi_free(lex->allocator, lex->tokens, lex->capacity * sizeof *lex->tokens);
+        cfxi_base_free(lex->allocator, lex->tokens, lex->capacity * sizeof *lex->tokens);
     lex->tokens = NULL;
 }
 
-cfxi_token *cfxi_pylex_grow(cfxi_pylex *lex)
+cfxi_token *cfxi_syntax_lex_grow(cfxi_pylex *lex)
 {
     const size_t capacity = lex->capacity ? lex->capacity * 2 : 256;
     size_t bytes;
-    cfxi_token *tokens = cfxi_mul_size(capacity, sizeof *tokens, 0, &bytes)
-                             ? cfxi_alloc(lex->allocator, bytes) : NULL;
+    cfxi_token *tokens = cfxi_base_mul_size(capacity, sizeof *tokens, 0, &bytes)
+                             ? cfxi_base_alloc(lex->allocator, bytes) : NULL;
     if (!tokens) {
         lex->nomem = true;
         return NULL;
     }
     if (lex->count)
         memcpy(tokens, lex->tokens, lex->count * sizeof *tokens);
-    cfxi_pylex_free(lex);
+    cfxi_syntax_lex_free(lex);
     lex->tokens = tokens;
     lex->capacity = capacity;
     return &tokens[lex->count];
@@ -50,7 +50,7 @@ cfxi_token *cfxi_pylex_grow(cfxi_pylex *lex)
 
 /* ---- messages ------------------------------------------------------------------------------ */
 
-bool cfxi_pylex_fail(cfxi_pylex *lex, const char *at, const char *format, ...)
+bool cfxi_syntax_lex_fail(cfxi_pylex *lex, const char *at, const char *format, ...)
 {
     char what[160];
     va_list args;
@@ -61,7 +61,7 @@ bool cfxi_pylex_fail(cfxi_pylex *lex, const char *at, const char *format, ...)
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    cfxi_lex_error(&place, (size_t)(at - lex->text), CFX_E_SYNTAX, "%s", what);
+    cfxi_ir_lex_error(&place, (size_t)(at - lex->text), CFX_E_SYNTAX, "%s", what);
     return false;
 }
 
@@ -69,10 +69,10 @@ bool cfxi_pylex_fail(cfxi_pylex *lex, const char *at, const char *format, ...)
 static const char *char_text(const char *at, const char *end, char out[CFXI_TOKEN_TEXT])
 {
     uint32_t code = 0;
-    const size_t n = cfxi_utf8_decode(at, (size_t)(end - at), &code);
+    const size_t n = cfxi_base_utf8_decode(at, (size_t)(end - at), &code);
     if (n > 0 && code >= 0x80)
-        snprintf(out, CFXI_TOKEN_TEXT, "'%.*s' (U+%04X)", cfxi_is_printable(code) ? (int)n : 0, at,
-                 (unsigned)code);
+        snprintf(out, CFXI_TOKEN_TEXT, "'%.*s' (U+%04X)", cfxi_base_is_printable(code) ? (int)n : 0,
+                 at, (unsigned)code);
     else if (code >= 0x20)
         snprintf(out, CFXI_TOKEN_TEXT, "'%c'", (char)code);
     else
@@ -80,7 +80,7 @@ static const char *char_text(const char *at, const char *end, char out[CFXI_TOKE
     return out;
 }
 
-const char *cfxi_token_text(cfxi_token_kind kind, char out[CFXI_TOKEN_TEXT])
+const char *cfxi_syntax_token_text(cfxi_token_kind kind, char out[CFXI_TOKEN_TEXT])
 {
     static const char texts[][32] = {
 #define TOKEN(id, text) text,
@@ -143,10 +143,10 @@ static bool check_name(cfxi_pylex *lex, const char *at, const char *end)
     char text[CFXI_TOKEN_TEXT];
     while (at < end) {
         uint32_t code = 0;
-        const size_t n = cfxi_utf8_decode(at, (size_t)(end - at), &code);
+        const size_t n = cfxi_base_utf8_decode(at, (size_t)(end - at), &code);
         if (n == 0 || (code >= 0x80 && is_no_letter(code)))
-            return cfxi_pylex_fail(lex, at, "invalid character %s",
-                                   char_text(at, end, text));
+            return cfxi_syntax_lex_fail(lex, at, "invalid character %s",
+                                        char_text(at, end, text));
         at += n;
     }
     return true;
@@ -173,15 +173,15 @@ static bool lex_name(cfxi_pylex *lex)
         bits |= (unsigned char)*end;
     const size_t n = (size_t)(end - start);
     if (n <= 2 && (*end == '"' || *end == '\'') && is_prefix(start, n))
-        return cfxi_pylex_string(lex, end);
+        return cfxi_syntax_lex_string(lex, end);
     if (bits >= 0x80 && !check_name(lex, start, end))
         return false;
-    const uint32_t number = cfxi_names_add(lex->names, start, n);
+    const uint32_t number = cfxi_syntax_names_add(lex->names, start, n);
     if (number == UINT32_MAX) {
         lex->nomem = true;
         return false;
     }
-    cfxi_token *t = cfxi_pylex_emit(lex, number < CFXI_KEYWORDS
+    cfxi_token *t = cfxi_syntax_lex_emit(lex, number < CFXI_KEYWORDS
                                         ? (cfxi_token_kind)(CFXI_FIRST_KEYWORD + number)
                                         : CFXI_TOK_NAME, start, end);
     if (!t)
@@ -271,8 +271,8 @@ static cfxi_mode *field_mode(cfxi_pylex *lex)
 static bool open_bracket(cfxi_pylex *lex)
 {
     if (lex->n_brackets == CFXI_MAX_BRACKETS)
-        return cfxi_pylex_fail(lex, lex->at, "more than %d brackets are open here: too many",
-                               CFXI_MAX_BRACKETS);
+        return cfxi_syntax_lex_fail(lex, lex->at, "more than %d brackets are open here: too many",
+                                    CFXI_MAX_BRACKETS);
     lex->brackets[lex->n_brackets++] =
         (cfxi_bracket){(uint32_t)(lex->at - lex->text), *lex->at};
     return true;
@@ -287,12 +287,12 @@ static bool close_bracket(cfxi_pylex *lex)
         return true;
     }
     if (lex->n_brackets == outer)
-        return cfxi_pylex_fail(lex, lex->at, "%sunmatched '%c'", lex->n_modes ? "f-string: " : "",
-                               closer);
+        return cfxi_syntax_lex_fail(lex, lex->at, "%sunmatched '%c'",
+                                    lex->n_modes ? "f-string: " : "", closer);
     const char opener = lex->brackets[lex->n_brackets - 1].opener;
     if (closer != (opener == '(' ? ')' : opener == '[' ? ']' : '}'))
-        return cfxi_pylex_fail(lex, lex->at, "closing '%c' does not match opening '%c'", closer,
-                               opener);
+        return cfxi_syntax_lex_fail(lex, lex->at, "closing '%c' does not match opening '%c'",
+                                    closer, opener);
     lex->n_brackets--;
     return true;
 }
@@ -301,8 +301,8 @@ static bool close_bracket(cfxi_pylex *lex)
 static bool begin_spec(cfxi_pylex *lex, const cfxi_mode *field)
 {
     if (lex->n_modes == CFXI_MAX_MODES)
-        return cfxi_pylex_fail(lex, lex->at, "f-strings are nested too deeply here");
-    if (!cfxi_pylex_emit(lex, CFXI_TOK_COLON, lex->at, lex->at + 1))
+        return cfxi_syntax_lex_fail(lex, lex->at, "f-strings are nested too deeply here");
+    if (!cfxi_syntax_lex_emit(lex, CFXI_TOK_COLON, lex->at, lex->at + 1))
         return false;
     cfxi_mode spec = *field;
     spec.kind = CFXI_MODE_SPEC;
@@ -324,12 +324,13 @@ static bool lex_sign(cfxi_pylex *lex)
             return false;
     } else if (field && *lex->at == ':') {
         return begin_spec(lex, field);
-    } else if (kind == CFXI_TOK_DOT && cfxi_is_digit(lex->at[1])) {
-        return cfxi_pylex_number(lex);
+    } else if (kind == CFXI_TOK_DOT && cfxi_base_is_digit(lex->at[1])) {
+        return cfxi_syntax_lex_number(lex);
     } else if (kind == CFXI_TOK_BANG && !field) {
-        return cfxi_pylex_fail(lex, lex->at, "'!' is no operator of Python; use 'not', or '!='");
+        return cfxi_syntax_lex_fail(lex, lex->at,
+                                    "'!' is no operator of Python; use 'not', or '!='");
     }
-    if (!cfxi_pylex_emit(lex, kind, lex->at, lex->at + n))
+    if (!cfxi_syntax_lex_emit(lex, kind, lex->at, lex->at + n))
         return false;
     lex->at += n;
     return true;
@@ -354,12 +355,13 @@ static void next_line(cfxi_pylex *lex)
 static bool join_lines(cfxi_pylex *lex)
 {
     if (lex->at[1] != '\n')
-        return cfxi_pylex_fail(lex, lex->at + 1, "unexpected character after the '\\' that "
-                               "continues the line");
+        return cfxi_syntax_lex_fail(lex, lex->at + 1, "unexpected character after the '\\' that "
+                                    "continues the line");
     lex->at++;
     next_line(lex);
     if (lex->at == lex->end)
-        return cfxi_pylex_fail(lex, lex->at - 2, "the file ends where '\\' continues the line");
+        return cfxi_syntax_lex_fail(lex, lex->at - 2,
+                                    "the file ends where '\\' continues the line");
     return true;
 }
 
@@ -398,12 +400,12 @@ static bool measure(cfxi_pylex *lex, uint32_t *column, uint32_t *alt)
 
 static bool inconsistent(cfxi_pylex *lex)
 {
-    return cfxi_pylex_fail(lex, lex->at, "inconsistent use of tabs and spaces in indentation");
+    return cfxi_syntax_lex_fail(lex, lex->at, "inconsistent use of tabs and spaces in indentation");
 }
 
 static bool emit_here(cfxi_pylex *lex, cfxi_token_kind kind)
 {
-    return cfxi_pylex_emit(lex, kind, lex->at, lex->at) != NULL;
+    return cfxi_syntax_lex_emit(lex, kind, lex->at, lex->at) != NULL;
 }
 
 static bool dedent(cfxi_pylex *lex, uint32_t column, uint32_t alt)
@@ -414,7 +416,8 @@ static bool dedent(cfxi_pylex *lex, uint32_t column, uint32_t alt)
             return false;
     }
     if (column != lex->indents[lex->n_indents])
-        return cfxi_pylex_fail(lex, lex->at, "unindent does not match any outer indentation level");
+        return cfxi_syntax_lex_fail(lex, lex->at,
+                                    "unindent does not match any outer indentation level");
     return alt == lex->alt_indents[lex->n_indents] || inconsistent(lex);
 }
 
@@ -434,8 +437,8 @@ static bool indentation(cfxi_pylex *lex)
     if (alt <= alt_top)
         return inconsistent(lex);
     if (lex->n_indents == CFXI_MAX_INDENTS)
-        return cfxi_pylex_fail(lex, lex->at, "more than %d levels of indentation: too many",
-                               CFXI_MAX_INDENTS);
+        return cfxi_syntax_lex_fail(lex, lex->at, "more than %d levels of indentation: too many",
+                                    CFXI_MAX_INDENTS);
     lex->indents[++lex->n_indents] = column;
     lex->alt_indents[lex->n_indents] = alt;
     return emit_here(lex, CFXI_TOK_INDENT);
@@ -445,12 +448,13 @@ static bool unfinished(cfxi_pylex *lex)
 {
     if (lex->n_modes) {
         const cfxi_mode *top = &lex->modes[lex->n_modes - 1];
-        return cfxi_pylex_fail(lex, lex->text + top->start, top->kind == CFXI_MODE_FIELD
-                               ? "f-string: '{' was never closed" : "unterminated f-string");
+        return cfxi_syntax_lex_fail(lex, lex->text + top->start, top->kind == CFXI_MODE_FIELD
+                                    ? "f-string: '{' was never closed" : "unterminated f-string");
     }
     const cfxi_bracket *open = &lex->brackets[lex->n_brackets - 1];
     lex->unclosed = true;
-    return cfxi_pylex_fail(lex, lex->text + open->start, "'%c' was never closed", open->opener);
+    return cfxi_syntax_lex_fail(lex, lex->text + open->start, "'%c' was never closed",
+                                open->opener);
 }
 
 /* Tokens up to the end of the logical line. */
@@ -460,7 +464,7 @@ static bool line_tokens(cfxi_pylex *lex)
         char text[CFXI_TOKEN_TEXT];
         bool ok = true;
         if (lex->n_modes && lex->modes[lex->n_modes - 1].kind != CFXI_MODE_FIELD) {
-            if (!cfxi_pylex_ftext(lex))
+            if (!cfxi_syntax_lex_ftext(lex))
                 return false;
             continue;
         }
@@ -475,17 +479,17 @@ static bool line_tokens(cfxi_pylex *lex)
             ok = lex_sign(lex);
             break;
         case C_DIGIT:
-            ok = cfxi_pylex_number(lex);
+            ok = cfxi_syntax_lex_number(lex);
             break;
         case C_QUOTE:
-            ok = cfxi_pylex_string(lex, lex->at);
+            ok = cfxi_syntax_lex_string(lex, lex->at);
             break;
         case C_HASH:
             skip_comment(lex);
             break;
         case C_LINE:
             if (lex->n_brackets == 0 && lex->n_modes == 0) {
-                ok = cfxi_pylex_emit(lex, CFXI_TOK_NEWLINE, lex->at, lex->at + 1) != NULL;
+                ok = cfxi_syntax_lex_emit(lex, CFXI_TOK_NEWLINE, lex->at, lex->at + 1) != NULL;
                 next_line(lex);
                 return ok;
             }
@@ -497,15 +501,15 @@ static bool line_tokens(cfxi_pylex *lex)
         case C_ZERO:  /* inside brackets: else the line had ended */
             return unfinished(lex);
         default:
-            return cfxi_pylex_fail(lex, lex->at, "invalid character %s",
-                                   char_text(lex->at, lex->end, text));
+            return cfxi_syntax_lex_fail(lex, lex->at, "invalid character %s",
+                                        char_text(lex->at, lex->end, text));
         }
         if (!ok)
             return false;
     }
 }
 
-bool cfxi_pylex_line(cfxi_pylex *lex)
+bool cfxi_syntax_lex_line(cfxi_pylex *lex)
 {
     bool ok = lex->error.status == CFX_OK;
     lex->count = 0;

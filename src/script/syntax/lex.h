@@ -68,14 +68,14 @@ typedef struct cfxi_token {
 } cfxi_token;
 
 /* The value of a digit of any base up to 16; the byte must be one. */
-static inline unsigned cfxi_digit_value(char c)
+static inline unsigned cfxi_syntax_digit_value(char c)
 {
-    return cfxi_is_digit(c) ? (unsigned)(c - '0') : (unsigned)((c | 32) - 'a') + 10;
+    return cfxi_base_is_digit(c) ? (unsigned)(c - '0') : (unsigned)((c | 32) - 'a') + 10;
 }
 
 /* How a token is called in messages: "':'", "a name". */
 enum { CFXI_TOKEN_TEXT = 32 };
-const char *cfxi_token_text(cfxi_token_kind kind, char out[CFXI_TOKEN_TEXT]);
+const char *cfxi_syntax_token_text(cfxi_token_kind kind, char out[CFXI_TOKEN_TEXT]);
 
 /* ---- names (name_set.c) -------------------------------------------------------------------- */
 
@@ -95,13 +95,13 @@ typedef struct cfxi_names {
 } cfxi_names;
 
 /* Puts the keywords in; false if memory is out. The tables belong to the arena's allocator until
- * cfxi_names_free; the texts stay in the arena. */
-bool cfxi_names_init(cfxi_names *names, cfxi_arena *arena);
-void cfxi_names_free(cfxi_names *names);
+ * cfxi_syntax_names_free; the texts stay in the arena. */
+bool cfxi_syntax_names_init(cfxi_names *names, cfxi_arena *arena);
+void cfxi_syntax_names_free(cfxi_names *names);
 /* The number of the name, which is added if need be; UINT32_MAX if memory is out. */
-uint32_t cfxi_names_add(cfxi_names *names, const char *text, size_t size);
+uint32_t cfxi_syntax_names_add(cfxi_names *names, const char *text, size_t size);
 /* The name's own text; NULL if it is not there. */
-const char *cfxi_names_find(const cfxi_names *names, const char *text, size_t size);
+const char *cfxi_syntax_names_find(const cfxi_names *names, const char *text, size_t size);
 
 /* ---- the source (source_text.c) ------------------------------------------------------------ */
 
@@ -112,8 +112,8 @@ enum { CFXI_SOURCE_PAD = 16 };
  * of each line, and zero bytes behind it. `is_text` says that it is UTF-8 whatever a coding comment
  * says, as a str of Python is. CFX_E_SYNTAX for a zero byte or bytes that are no UTF-8,
  * CFX_E_UNSUPPORTED for other encodings, CFX_E_LIMIT for 4 GiB and more. */
-cfx_status cfxi_source_copy(cfxi_arena *arena, const char *source, size_t size, bool is_text,
-                            const char **text, size_t *text_size, cfx_error *err);
+cfx_status cfxi_syntax_source_copy(cfxi_arena *arena, const char *source, size_t size, bool is_text,
+                                   const char **text, size_t *text_size, cfx_error *err);
 
 /* ---- the lexer (lex.c, lex_number.c, lex_string.c) ----------------------------------------- */
 
@@ -140,7 +140,7 @@ typedef struct cfxi_mode {
 } cfxi_mode;
 
 typedef struct cfxi_pylex {
-    const char *text;       /* from cfxi_source_copy */
+    const char *text;       /* from cfxi_syntax_source_copy */
     const char *end;
     const char *at;
     const char *line_start;
@@ -163,27 +163,29 @@ typedef struct cfxi_pylex {
 } cfxi_pylex;
 
 /* `text` and `names` outlive the lexer. */
-void cfxi_pylex_init(cfxi_pylex *lex, const char *text, size_t size, cfxi_names *names,
-                     const cfx_allocator *allocator);
-void cfxi_pylex_free(cfxi_pylex *lex);
+void cfxi_syntax_lex_init(cfxi_pylex *lex, const char *text, size_t size, cfxi_names *names,
+                          const cfx_allocator *allocator);
+void cfxi_syntax_lex_free(cfxi_pylex *lex);
 
 /* Replaces lex->tokens by those of the next logical line: INDENT or DEDENTs first, NEWLINE last.
  * The last line is the DEDENTs that are open, and END; it comes again and again. Where the source
  * is wrong, the line ends with ERROR, and lex->error says why. False if memory is out. */
-bool cfxi_pylex_line(cfxi_pylex *lex);
+bool cfxi_syntax_lex_line(cfxi_pylex *lex);
 
 /* ---- shared by its files ------------------------------------------------------------------- */
 
 /* Notes the error at `at`, of which the first counts, and returns false. */
-bool cfxi_pylex_fail(cfxi_pylex *lex, const char *at, const char *format, ...) CFX_PRINTF(3, 4);
+bool cfxi_syntax_lex_fail(cfxi_pylex *lex, const char *at, const char *format, ...)
+    CFX_PRINTF(3, 4);
 
-cfxi_token *cfxi_pylex_grow(cfxi_pylex *lex);  /* NULL: memory is out */
+cfxi_token *cfxi_syntax_lex_grow(cfxi_pylex *lex);  /* NULL: memory is out */
 
 /* A token that begins at `start`, which is in the present line, and ends before `end`. */
-static inline cfxi_token *cfxi_pylex_emit(cfxi_pylex *lex, cfxi_token_kind kind, const char *start,
-                                          const char *end)
+static inline cfxi_token *cfxi_syntax_lex_emit(cfxi_pylex *lex, cfxi_token_kind kind,
+                                               const char *start, const char *end)
 {
-    cfxi_token *t = lex->count < lex->capacity ? &lex->tokens[lex->count] : cfxi_pylex_grow(lex);
+    cfxi_token *t =
+        lex->count < lex->capacity ? &lex->tokens[lex->count] : cfxi_syntax_lex_grow(lex);
     if (!t)
         return NULL;
     lex->count++;
@@ -199,10 +201,10 @@ static inline cfxi_token *cfxi_pylex_emit(cfxi_pylex *lex, cfxi_token_kind kind,
 }
 
 /* The number that begins at lex->at. */
-bool cfxi_pylex_number(cfxi_pylex *lex);
+bool cfxi_syntax_lex_number(cfxi_pylex *lex);
 /* The string whose prefix begins at lex->at and whose quote is at `quote`. */
-bool cfxi_pylex_string(cfxi_pylex *lex, const char *quote);
+bool cfxi_syntax_lex_string(cfxi_pylex *lex, const char *quote);
 /* The text of the f-string or format that we are in, up to what ends it. */
-bool cfxi_pylex_ftext(cfxi_pylex *lex);
+bool cfxi_syntax_lex_ftext(cfxi_pylex *lex);
 
 #endif

@@ -4,7 +4,7 @@
 static bool is_digit_of(char c, int base)
 {
     if (base == 16)
-        return cfxi_is_digit(c) || ((c | 32) >= 'a' && (c | 32) <= 'f');
+        return cfxi_base_is_digit(c) || ((c | 32) >= 'a' && (c | 32) <= 'f');
     return c >= '0' && c < '0' + base;
 }
 
@@ -22,13 +22,13 @@ static const char *skip_digits(cfxi_pylex *lex, const char *at, int base, const 
             return at;
         *flags |= CFXI_NUM_SPACED;
         if (!is_digit_of(*++at, base)) {
-            cfxi_pylex_fail(lex, at, "invalid %s literal", what);
+            cfxi_syntax_lex_fail(lex, at, "invalid %s literal", what);
             return NULL;
         }
     }
 }
 
-static bool is_word_char(char c) { return cfxi_is_ident(c) || (unsigned char)c >= 0x80; }
+static bool is_word_char(char c) { return cfxi_base_is_ident(c) || (unsigned char)c >= 0x80; }
 
 /* "1if x else y" is Python, so keywords that can follow a number may touch it. */
 static bool keyword_follows(const char *at)
@@ -45,8 +45,8 @@ static bool keyword_follows(const char *at)
 static bool finish(cfxi_pylex *lex, const char *end, const char *what, uint8_t flags)
 {
     if (is_word_char(*end) && !keyword_follows(end))
-        return cfxi_pylex_fail(lex, end, "invalid %s literal", what);
-    cfxi_token *t = cfxi_pylex_emit(lex, CFXI_TOK_NUMBER, lex->at, end);
+        return cfxi_syntax_lex_fail(lex, end, "invalid %s literal", what);
+    cfxi_token *t = cfxi_syntax_lex_emit(lex, CFXI_TOK_NUMBER, lex->at, end);
     if (!t)
         return false;
     t->flags = flags;
@@ -67,10 +67,10 @@ static bool based(cfxi_pylex *lex, const char *at)
         at++;
     }
     if (!is_digit_of(*at, base))
-        return cfxi_pylex_fail(lex, at, "invalid %s literal", what);
+        return cfxi_syntax_lex_fail(lex, at, "invalid %s literal", what);
     at = skip_digits(lex, at, base, what, &flags);
-    if (at && cfxi_is_digit(*at))
-        return cfxi_pylex_fail(lex, at, "invalid digit '%c' in %s literal", *at, what);
+    if (at && cfxi_base_is_digit(*at))
+        return cfxi_syntax_lex_fail(lex, at, "invalid digit '%c' in %s literal", *at, what);
     return at && finish(lex, at, what, flags);
 }
 
@@ -81,7 +81,7 @@ static const char *skip_exponent(cfxi_pylex *lex, const char *at, uint8_t *flags
         return at;
     const char *digits = at + 1;
     digits += *digits == '+' || *digits == '-';
-    if (!cfxi_is_digit(*digits))
+    if (!cfxi_base_is_digit(*digits))
         return at;
     *flags |= CFXI_NUM_FLOAT;
     return skip_digits(lex, digits, 10, "decimal", flags);
@@ -98,7 +98,7 @@ static bool leading_zeros(const char *at, const char *end)
     return false;
 }
 
-bool cfxi_pylex_number(cfxi_pylex *lex)
+bool cfxi_syntax_lex_number(cfxi_pylex *lex)
 {
     const char *at = lex->at;
     const char second = (char)(at[1] | 32);
@@ -117,7 +117,8 @@ bool cfxi_pylex_number(cfxi_pylex *lex)
     if ((*at | 32) == 'j')
         return finish(lex, at + 1, "imaginary", flags | CFXI_NUM_IMAGINARY);
     if (!(flags & CFXI_NUM_FLOAT) && leading_zeros(lex->at, whole))
-        return cfxi_pylex_fail(lex, lex->at, "leading zeros in decimal integer literals are not "
-                               "permitted; use an 0o prefix for octal integers");
+        return cfxi_syntax_lex_fail(lex, lex->at,
+                                    "leading zeros in decimal integer literals are not "
+                                    "permitted; use an 0o prefix for octal integers");
     return finish(lex, at, "decimal", flags);
 }

@@ -37,8 +37,8 @@ static bool begin_fstring(cfxi_pylex *lex, const char *start, const char *body, 
                           uint8_t flags)
 {
     if (lex->n_modes == CFXI_MAX_MODES)
-        return cfxi_pylex_fail(lex, start, "f-strings are nested too deeply here");
-    cfxi_token *t = cfxi_pylex_emit(lex, CFXI_TOK_FSTART, start, body);
+        return cfxi_syntax_lex_fail(lex, start, "f-strings are nested too deeply here");
+    cfxi_token *t = cfxi_syntax_lex_emit(lex, CFXI_TOK_FSTART, start, body);
     if (!t)
         return false;
     t->flags = flags;
@@ -52,10 +52,13 @@ static bool begin_fstring(cfxi_pylex *lex, const char *start, const char *body, 
 static bool unterminated(cfxi_pylex *lex, const char *start, bool triple)
 {
     if (triple)
-        return cfxi_pylex_fail(lex, start, "unterminated triple-quoted string literal (the file "
-                               "ends in line %u)", (unsigned)lex->line - 1);
-    return cfxi_pylex_fail(lex, start, "unterminated string literal; close it on its line, or use "
-                           "three quotes");
+        return cfxi_syntax_lex_fail(lex, start,
+                                    "unterminated triple-quoted string literal (the file "
+                                    "ends in line %u)",
+                                    (unsigned)lex->line - 1);
+    return cfxi_syntax_lex_fail(lex, start,
+                                "unterminated string literal; close it on its line, or use "
+                                "three quotes");
 }
 
 /* The closing quote of the string whose text begins at `at`; NULL with an error noted. Lines are
@@ -90,7 +93,7 @@ static const char *find_end(cfxi_pylex *lex, const char *at, char quote, uint8_t
     return at;
 }
 
-bool cfxi_pylex_string(cfxi_pylex *lex, const char *quote)
+bool cfxi_syntax_lex_string(cfxi_pylex *lex, const char *quote)
 {
     const char *start = lex->at;
     const char q = *quote;
@@ -98,7 +101,7 @@ bool cfxi_pylex_string(cfxi_pylex *lex, const char *quote)
     uint8_t flags = prefix_flags(start, quote) | (triple ? CFXI_STR_TRIPLE : 0);
     if (flags & CFXI_STR_FORMAT)
         return begin_fstring(lex, start, quote + (triple ? 3 : 1), q, flags);
-    cfxi_token *t = cfxi_pylex_emit(lex, CFXI_TOK_STRING, start, quote);
+    cfxi_token *t = cfxi_syntax_lex_emit(lex, CFXI_TOK_STRING, start, quote);
     const char *end = t ? find_end(lex, quote + (triple ? 3 : 1), q, &flags) : NULL;
     if (!end) {
         lex->count -= t != NULL;
@@ -120,7 +123,7 @@ static bool emit_text(cfxi_pylex *lex, const char *end, uint8_t flags, uint32_t 
 {
     if (end == lex->at)
         return true;
-    cfxi_token *t = cfxi_pylex_emit(lex, CFXI_TOK_FTEXT, lex->at, end);
+    cfxi_token *t = cfxi_syntax_lex_emit(lex, CFXI_TOK_FTEXT, lex->at, end);
     if (!t)
         return false;
     t->flags = flags;
@@ -135,7 +138,7 @@ typedef enum text_end { TEXT_FAILED, TEXT_FIELD, TEXT_QUOTE, TEXT_BRACE } text_e
 
 static text_end text_failed(cfxi_pylex *lex, const char *at, const char *why)
 {
-    cfxi_pylex_fail(lex, at, "%s", why);
+    cfxi_syntax_lex_fail(lex, at, "%s", why);
     return TEXT_FAILED;
 }
 
@@ -200,8 +203,8 @@ static text_end scan_text(cfxi_pylex *lex, const cfxi_mode *mode, const char **e
 static bool begin_field(cfxi_pylex *lex, const cfxi_mode *around)
 {
     if (lex->n_modes == CFXI_MAX_MODES)
-        return cfxi_pylex_fail(lex, lex->at, "f-strings are nested too deeply here");
-    if (!cfxi_pylex_emit(lex, CFXI_TOK_LBRACE, lex->at, lex->at + 1))
+        return cfxi_syntax_lex_fail(lex, lex->at, "f-strings are nested too deeply here");
+    if (!cfxi_syntax_lex_emit(lex, CFXI_TOK_LBRACE, lex->at, lex->at + 1))
         return false;
     cfxi_mode field = *around;
     field.kind = CFXI_MODE_FIELD;
@@ -211,7 +214,7 @@ static bool begin_field(cfxi_pylex *lex, const cfxi_mode *around)
     return true;
 }
 
-bool cfxi_pylex_ftext(cfxi_pylex *lex)
+bool cfxi_syntax_lex_ftext(cfxi_pylex *lex)
 {
     const cfxi_mode mode = lex->modes[lex->n_modes - 1];
     const uint32_t line = lex->line;
@@ -225,8 +228,8 @@ bool cfxi_pylex_ftext(cfxi_pylex *lex)
         return begin_field(lex, &mode);
     const size_t n = how == TEXT_QUOTE && (mode.flags & CFXI_STR_TRIPLE) ? 3 : 1;
     lex->n_modes -= how == TEXT_QUOTE ? 1 : 2;  /* a format ends with its field */
-    if (!cfxi_pylex_emit(lex, how == TEXT_QUOTE ? CFXI_TOK_FEND : CFXI_TOK_RBRACE, lex->at,
-                         lex->at + n))
+    if (!cfxi_syntax_lex_emit(lex, how == TEXT_QUOTE ? CFXI_TOK_FEND : CFXI_TOK_RBRACE, lex->at,
+                              lex->at + n))
         return false;
     lex->at += n;
     return true;

@@ -15,7 +15,7 @@ static bool int_value(const char *digits, size_t n, unsigned base, int64_t *out)
     int64_t value = 0;
     for (size_t i = 0; i < n; i++) {
         if (__builtin_mul_overflow(value, (int64_t)base, &value) ||
-            __builtin_add_overflow(value, (int64_t)cfxi_digit_value(digits[i]), &value))
+            __builtin_add_overflow(value, (int64_t)cfxi_syntax_digit_value(digits[i]), &value))
             return false;
     }
     *out = value;
@@ -29,9 +29,9 @@ static const char *without_spaces(parser *p, const cfxi_token *t, size_t *size)
     *size = t->size;
     if (!(t->flags & CFXI_NUM_SPACED))
         return text;
-    char *copy = cfxi_arena_alloc(p->arena, t->size);
+    char *copy = cfxi_base_arena_alloc(p->arena, t->size);
     if (!copy)
-        return cfxi_sp_fail_nomem(p);
+        return cfxi_syntax_fail_nomem(p);
     *size = 0;
     for (uint32_t i = 0; i < t->size; i++) {
         if (text[i] != '_')
@@ -47,15 +47,15 @@ static bool read_int(parser *p, const cfxi_token *t, cfxi_constant *value)
     const unsigned base = !based ? 10 : letter == 'x' ? 16 : letter == 'o' ? 8 : 2;
     const size_t skip = based ? 2 : 0;
     if (!based && value->size > MAX_DECIMAL_DIGITS)
-        return cfxi_sp_fail_at(p, t,
-                               "this integer has more than %d digits; write it as hexadecimal",
+        return cfxi_syntax_fail_at(p, t,
+                                   "this integer has more than %d digits; write it as hexadecimal",
                        MAX_DECIMAL_DIGITS);
     value->kind = CFXI_CONST_INT;
     value->fits = int_value(value->text + skip, value->size - skip, base, &value->i);
     return true;
 }
 
-cfxi_ast *cfxi_sp_number(parser *p)
+cfxi_ast *cfxi_syntax_number(parser *p)
 {
     const place from = here(p);
     const cfxi_token *t = take(p);
@@ -70,8 +70,8 @@ cfxi_ast *cfxi_sp_number(parser *p)
     if (!imaginary && !(t->flags & CFXI_NUM_FLOAT))
         return read_int(p, t, &node->value) ? &node->ast : NULL;
     node->value.kind = imaginary ? CFXI_CONST_COMPLEX : CFXI_CONST_FLOAT;
-    if (!cfxi_parse_float(text, size - imaginary, &node->value.f))
-        return cfxi_sp_fail_at(p, t, "invalid decimal literal");
+    if (!cfxi_base_parse_float(text, size - imaginary, &node->value.f))
+        return cfxi_syntax_fail_at(p, t, "invalid decimal literal");
     return &node->ast;
 }
 
@@ -79,24 +79,24 @@ cfxi_ast *cfxi_sp_number(parser *p)
 
 static bool append(parser *p, const char *data, size_t size)
 {
-    return cfx_buffer_append(&p->text, data, size) == CFX_OK || cfxi_sp_fail_nomem(p);
+    return cfx_buffer_append(&p->text, data, size) == CFX_OK || cfxi_syntax_fail_nomem(p);
 }
 
 static bool append_code(parser *p, uint32_t code, bool bytes)
 {
     char encoded[4] = {(char)code};
-    return append(p, encoded, bytes ? 1 : cfxi_utf8_encode(code, encoded));
+    return append(p, encoded, bytes ? 1 : cfxi_base_utf8_encode(code, encoded));
 }
 
 static bool fail_escape(parser *p, const char *at, cfx_status status, const char *what)
 {
-    return cfxi_sp_fail_offset(p, (size_t)(at - p->script->text), status, what);
+    return cfxi_syntax_fail_offset(p, (size_t)(at - p->script->text), status, what);
 }
 
 static int hex_digit(char c)
 {
-    const bool digit = cfxi_is_digit(c) || ((c | 32) >= 'a' && (c | 32) <= 'f');
-    return digit ? (int)cfxi_digit_value(c) : -1;
+    const bool digit = cfxi_base_is_digit(c) || ((c | 32) >= 'a' && (c | 32) <= 'f');
+    return digit ? (int)cfxi_syntax_digit_value(c) : -1;
 }
 
 /* "\x41", "\u0041", "\U00000041": at the backslash; gives where it ends. */
@@ -152,17 +152,18 @@ static const char *escape(parser *p, const char *at, const char *end, bool bytes
     return append(p, at, 1) ? at + 1 : NULL;
 }
 
-bool cfxi_sp_decode_text(parser *p, const cfxi_token *t, const char *text, size_t size,
-                         unsigned flags)
+bool cfxi_syntax_decode_text(parser *p, const cfxi_token *t, const char *text, size_t size,
+                             unsigned flags)
 {
     const bool bytes = (flags & CFXI_STR_BYTES) != 0;
     const bool braces = (flags & CFXI_STR_FORMAT) != 0;
     const bool raw = (flags & CFXI_STR_RAW) != 0;
     const char *end = text + size;
     if (bytes && (flags & CFXI_STR_WIDE))
-        return cfxi_sp_fail_at(p, t,
-                               "bytes can only contain ASCII literal characters; write others as "
-                       "'\\xNN'");
+        return cfxi_syntax_fail_at(
+            p, t,
+            "bytes can only contain ASCII literal characters; write others as "
+            "'\\xNN'");
     if (!(flags & CFXI_STR_ESCAPES) || (raw && !braces))
         return append(p, text, size);
     while (text < end) {

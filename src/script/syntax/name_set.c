@@ -49,12 +49,12 @@ static bool grow(cfxi_names *names)
     size_t bytes;
     bigger.capacity = names->capacity ? names->capacity * 2 : 256;
     if (bigger.capacity > UINT32_MAX / 4 ||
-        !cfxi_mul_size(bigger.capacity, sizeof *names->entries, 0, &bytes))
+        !cfxi_base_mul_size(bigger.capacity, sizeof *names->entries, 0, &bytes))
         return false;
-    bigger.entries = cfxi_alloc(allocator, bytes);
-    bigger.slots = cfxi_alloc(allocator, (size_t)bigger.capacity * 2 * sizeof *names->slots);
+    bigger.entries = cfxi_base_alloc(allocator, bytes);
+    bigger.slots = cfxi_base_alloc(allocator, (size_t)bigger.capacity * 2 * sizeof *names->slots);
     if (!bigger.entries || !bigger.slots) {
-        cfxi_names_free(&bigger);
+        cfxi_syntax_names_free(&bigger);
         return false;
     }
     memset(bigger.slots, 0, (size_t)bigger.capacity * 2 * sizeof *names->slots);
@@ -62,14 +62,14 @@ static bool grow(cfxi_names *names)
         memcpy(bigger.entries, names->entries, names->count * sizeof *names->entries);
     for (uint32_t i = 0; i < names->count; i++)
         place(&bigger, i);
-    cfxi_names_free(names);
+    cfxi_syntax_names_free(names);
     *names = bigger;
     return true;
 }
 
 static const char *copy_text(cfxi_arena *arena, const char *text, size_t size)
 {
-    char *copy = cfxi_arena_alloc(arena, size + 1);
+    char *copy = cfxi_base_arena_alloc(arena, size + 1);
     if (!copy)
         return NULL;
     memcpy(copy, text, size);
@@ -97,13 +97,13 @@ static uint32_t find(const cfxi_names *names, const char *text, size_t size, uin
     return UINT32_MAX;
 }
 
-const char *cfxi_names_find(const cfxi_names *names, const char *text, size_t size)
+const char *cfxi_syntax_names_find(const cfxi_names *names, const char *text, size_t size)
 {
     const uint32_t number = find(names, text, size, hash_name(text, size));
     return number == UINT32_MAX ? NULL : names->entries[number].text;
 }
 
-uint32_t cfxi_names_add(cfxi_names *names, const char *text, size_t size)
+uint32_t cfxi_syntax_names_add(cfxi_names *names, const char *text, size_t size)
 {
     const uint32_t hash = hash_name(text, size);
     const uint32_t number = find(names, text, size, hash);
@@ -114,7 +114,7 @@ uint32_t cfxi_names_add(cfxi_names *names, const char *text, size_t size)
     return append(names, copy_text(names->arena, text, size), size, hash);
 }
 
-bool cfxi_names_init(cfxi_names *names, cfxi_arena *arena)
+bool cfxi_syntax_names_init(cfxi_names *names, cfxi_arena *arena)
 {
     *names = (cfxi_names){.arena = arena};
     if (!grow(names))
@@ -124,13 +124,13 @@ bool cfxi_names_init(cfxi_names *names, cfxi_arena *arena)
     return true;
 }
 
-void cfxi_names_free(cfxi_names *names)
+void cfxi_syntax_names_free(cfxi_names *names)
 {
     const cfx_allocator *allocator = names->arena->allocator;
     if (names->entries)
-        cfxi_free(allocator, names->entries, names->capacity * sizeof *names->entries);
+        cfxi_base_free(allocator, names->entries, names->capacity * sizeof *names->entries);
     if (names->slots)
-        cfxi_free(allocator, names->slots, (size_t)names->capacity * 2 * sizeof *names->slots);
+        cfxi_base_free(allocator, names->slots, (size_t)names->capacity * 2 * sizeof *names->slots);
     names->entries = NULL;
     names->slots = NULL;
 }

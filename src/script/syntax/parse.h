@@ -31,12 +31,12 @@ typedef struct cfxi_script {
  * NULL with *err set: CFX_E_SYNTAX with line and column, and a message that shows the line with a
  * caret; CFX_E_LIMIT where something is nested too deeply; CFX_E_UNSUPPORTED for what needs tables
  * that cfx does not carry; CFX_E_NOMEM. */
-cfxi_script *cfxi_script_parse(const char *source, size_t size, bool is_text,
-                               const cfx_allocator *allocator, cfx_error *err);
-void cfxi_script_free(cfxi_script *script);  /* NULL is allowed */
+cfxi_script *cfxi_syntax_script_parse(const char *source, size_t size, bool is_text,
+                                      const cfx_allocator *allocator, cfx_error *err);
+void cfxi_syntax_script_free(cfxi_script *script);  /* NULL is allowed */
 
 /* The offset of a place in the source; a column that its line does not have is at its end. */
-size_t cfxi_script_offset(const cfxi_script *script, uint32_t line, uint32_t column);
+size_t cfxi_syntax_script_offset(const cfxi_script *script, uint32_t line, uint32_t column);
 
 /* How Python's ast.dump writes a tree. */
 typedef struct cfxi_dump_style {
@@ -47,7 +47,7 @@ typedef struct cfxi_dump_style {
 } cfxi_dump_style;
 
 /* Writes what Python's ast.dump(node, include_attributes=...) gives. */
-cfx_status cfxi_ast_dump(const cfxi_ast *node, const cfxi_dump_style *style, cfx_sink sink,
-                         cfx_error *err);
+cfx_status cfxi_syntax_ast_dump(const cfxi_ast *node, const cfxi_dump_style *style, cfx_sink sink,
+                                cfx_error *err);
 
 #endif

@@ -12,7 +12,7 @@ typedef struct seen {
 
 static cfxi_ast *keyword_node(parser *p, const char *arg, place from)
 {
-    cfxi_ast *value = cfxi_sp_expression(p);
+    cfxi_ast *value = cfxi_syntax_expression(p);
     cfxi_keyword *node = value ? NEW(p, keyword, from) : NULL;
     if (!node)
         return NULL;
@@ -24,9 +24,9 @@ static cfxi_ast *keyword_node(parser *p, const char *arg, place from)
 static cfxi_ast *starred_argument(parser *p, const seen *s)
 {
     if (s->unpacked)
-        return cfxi_sp_fail_at(p, p->tok,
-                               "iterable argument unpacking follows keyword argument unpacking");
-    return cfxi_sp_starred(p, cfxi_sp_expression);
+        return cfxi_syntax_fail_at(
+            p, p->tok, "iterable argument unpacking follows keyword argument unpacking");
+    return cfxi_syntax_starred(p, cfxi_syntax_expression);
 }
 
 static cfxi_ast *positional(parser *p, const seen *s)
@@ -34,17 +34,18 @@ static cfxi_ast *positional(parser *p, const seen *s)
     const cfxi_token *t = p->tok;
     if ((t->kind == CFXI_TOK_True || t->kind == CFXI_TOK_False || t->kind == CFXI_TOK_None) &&
         peek_second(p) == CFXI_TOK_ASSIGN)
-        return cfxi_sp_fail_at(p, t, "cannot assign to %.*s", (int)t->size, text_of(p, t));
-    cfxi_ast *node = cfxi_sp_named_expression(p);
+        return cfxi_syntax_fail_at(p, t, "cannot assign to %.*s", (int)t->size, text_of(p, t));
+    cfxi_ast *node = cfxi_syntax_named_expression(p);
     if (!node)
         return NULL;
     if (next_is(p, CFXI_TOK_ASSIGN))
-        return cfxi_sp_fail_node(p, node, "expression cannot contain assignment, perhaps you meant "
-                         "\"==\"?");
+        return cfxi_syntax_fail_node(p, node,
+                                     "expression cannot contain assignment, perhaps you meant "
+                                     "\"==\"?");
     if (at_comprehension(p))
         return node;  /* the caller's matter */
     if (s->unpacked || s->keyword)
-        return cfxi_sp_fail_node(p, node, "positional argument follows keyword argument%s",
+        return cfxi_syntax_fail_node(p, node, "positional argument follows keyword argument%s",
                          s->unpacked ? " unpacking" : "");
     return node;
 }
@@ -77,9 +78,9 @@ static bool split_arguments(parser *p, size_t mark, cfxi_ast_list *args, cfxi_as
     *args = *keywords = (cfxi_ast_list){NULL, 0};
     if (n == 0)
         return true;
-    cfxi_ast **items = cfxi_arena_alloc(p->arena, n * sizeof *items);
+    cfxi_ast **items = cfxi_base_arena_alloc(p->arena, n * sizeof *items);
     if (!items)
-        return cfxi_sp_fail_nomem(p);
+        return cfxi_syntax_fail_nomem(p);
     args->items = n > n_keywords ? items : NULL;
     keywords->items = n_keywords ? items + (n - n_keywords) : NULL;
     for (size_t i = 0; i < n; i++) {
@@ -95,15 +96,15 @@ static bool lone_generator(parser *p, const cfxi_ast *elt, bool allowed, place o
                            cfxi_ast_list *args)
 {
     if (!allowed)
-        return cfxi_sp_fail_expected(p, "')' or ','");
+        return cfxi_syntax_fail_expected(p, "')' or ','");
     if (s->any)
-        return cfxi_sp_fail_node(p, elt, "Generator expression must be parenthesized");
+        return cfxi_syntax_fail_node(p, elt, "Generator expression must be parenthesized");
     cfxi_ast_list generators;
-    if (!cfxi_sp_comprehensions(p, &generators))
+    if (!cfxi_syntax_comprehensions(p, &generators))
         return false;
     if (next_is(p, CFXI_TOK_COMMA))
-        return cfxi_sp_fail_node(p, elt, "Generator expression must be parenthesized");
-    if (!cfxi_sp_expect(p, CFXI_TOK_RPAR))
+        return cfxi_syntax_fail_node(p, elt, "Generator expression must be parenthesized");
+    if (!cfxi_syntax_expect(p, CFXI_TOK_RPAR))
         return false;
     cfxi_GeneratorExp *node = NEW(p, GeneratorExp, open);
     if (!node)
@@ -111,10 +112,10 @@ static bool lone_generator(parser *p, const cfxi_ast *elt, bool allowed, place o
     node->elt = (cfxi_ast *)elt;
     node->generators = generators;
     const size_t mark = p->n_stack;
-    return push(p, node) && cfxi_sp_pop_list(p, mark, args);
+    return push(p, node) && cfxi_syntax_pop_list(p, mark, args);
 }
 
-bool cfxi_sp_call_arguments(parser *p, bool genexp, place open, cfxi_ast_list *args,
+bool cfxi_syntax_call_arguments(parser *p, bool genexp, place open, cfxi_ast_list *args,
                     cfxi_ast_list *keywords)
 {
     const size_t mark = p->n_stack;
@@ -130,7 +131,7 @@ bool cfxi_sp_call_arguments(parser *p, bool genexp, place open, cfxi_ast_list *a
             return false;
         s.any = true;
         if (!accept(p, CFXI_TOK_COMMA) && !next_is(p, CFXI_TOK_RPAR))
-            return cfxi_sp_fail_expected(p, "')' or ','");
+            return cfxi_syntax_fail_expected(p, "')' or ','");
     }
     take(p);
     return split_arguments(p, mark, args, keywords);
@@ -158,11 +159,11 @@ static cfxi_ast *parameter(parser *p, bool annotated, bool star)
 {
     const place from = here(p);
     cfxi_ast *annotation = NULL;
-    const char *name = cfxi_sp_expect_name(p);
+    const char *name = cfxi_syntax_expect_name(p);
     if (!name)
         return NULL;
     if (annotated && accept(p, CFXI_TOK_COLON)) {
-        annotation = star ? cfxi_sp_star_expression(p) : cfxi_sp_expression(p);
+        annotation = star ? cfxi_syntax_star_expression(p) : cfxi_syntax_expression(p);
         if (!annotation)
             return NULL;
     }
@@ -182,13 +183,13 @@ static bool plain_parameter(parser *p, signature *s, bool annotated)
     if (!node)
         return false;
     if (accept(p, CFXI_TOK_ASSIGN)) {
-        value = cfxi_sp_expression(p);
+        value = cfxi_syntax_expression(p);
         if (!value)
             return false;
     }
     if (!s->star && s->defaults && !value)
-        return cfxi_sp_fail_at(p, first,
-                               "parameter without a default follows parameter with a default");
+        return cfxi_syntax_fail_at(p, first,
+                                   "parameter without a default follows parameter with a default");
     s->defaults = s->defaults || value;
     return push(p, node) && push(p, value);
 }
@@ -196,11 +197,11 @@ static bool plain_parameter(parser *p, signature *s, bool annotated)
 static bool slash(parser *p, signature *s)
 {
     if (s->slash)
-        return cfxi_sp_fail_at(p, p->tok, "/ may appear only once");
+        return cfxi_syntax_fail_at(p, p->tok, "/ may appear only once");
     if (s->star)
-        return cfxi_sp_fail_at(p, p->tok, "/ must be ahead of *");
+        return cfxi_syntax_fail_at(p, p->tok, "/ must be ahead of *");
     if (parameter_count(p, s) == 0)
-        return cfxi_sp_fail_at(p, p->tok, "at least one parameter must precede /");
+        return cfxi_syntax_fail_at(p, p->tok, "at least one parameter must precede /");
     take(p);
     s->slash = true;
     s->positional_only = parameter_count(p, s);
@@ -211,20 +212,21 @@ static bool star(parser *p, signature *s, cfxi_token_kind end, bool annotated)
 {
     const cfxi_token *t = p->tok;
     if (s->star)
-        return cfxi_sp_fail_at(p, t, "* may appear only once");
+        return cfxi_syntax_fail_at(p, t, "* may appear only once");
     take(p);
     s->star = true;
     s->before_star = parameter_count(p, s);
     if (next_is(p, CFXI_TOK_NAME)) {
         s->vararg = parameter(p, annotated, true);
         if (s->vararg && next_is(p, CFXI_TOK_ASSIGN))
-            return cfxi_sp_fail_at(p, p->tok, "the parameter behind * cannot have a default value");
+            return cfxi_syntax_fail_at(p, p->tok,
+                                       "the parameter behind * cannot have a default value");
         return s->vararg != NULL;
     }
     if (next_is(p, end) || (next_is(p, CFXI_TOK_COMMA) &&
                             (peek_second(p) == end || peek_second(p) == CFXI_TOK_DOUBLE_STAR)))
-        return cfxi_sp_fail_at(p, t, "named parameters must follow bare *");
-    return next_is(p, CFXI_TOK_COMMA) || cfxi_sp_fail_expected(p, "a name or ','");
+        return cfxi_syntax_fail_at(p, t, "named parameters must follow bare *");
+    return next_is(p, CFXI_TOK_COMMA) || cfxi_syntax_fail_expected(p, "a name or ','");
 }
 
 static bool starts_parameter(cfxi_token_kind kind)
@@ -240,9 +242,10 @@ static bool double_star(parser *p, signature *s, bool annotated)
     if (!s->kwarg)
         return false;
     if (next_is(p, CFXI_TOK_ASSIGN))
-        return cfxi_sp_fail_at(p, p->tok, "the parameter behind ** cannot have a default value");
+        return cfxi_syntax_fail_at(p, p->tok,
+                                   "the parameter behind ** cannot have a default value");
     if (next_is(p, CFXI_TOK_COMMA) && starts_parameter(peek_second(p)))
-        return cfxi_sp_fail_at(p, p->tok + 1, "parameters cannot follow the one behind **");
+        return cfxi_syntax_fail_at(p, p->tok + 1, "parameters cannot follow the one behind **");
     return true;
 }
 
@@ -251,9 +254,10 @@ static bool pick(parser *p, const signature *s, size_t from, size_t to, int whic
                  cfxi_ast_list *out)
 {
     out->count = 0;
-    out->items = to > from ? cfxi_arena_alloc(p->arena, (to - from) * sizeof *out->items) : NULL;
+    out->items =
+        to > from ? cfxi_base_arena_alloc(p->arena, (to - from) * sizeof *out->items) : NULL;
     if (to > from && !out->items)
-        return cfxi_sp_fail_nomem(p);
+        return cfxi_syntax_fail_nomem(p);
     for (size_t i = from; i < to; i++) {
         cfxi_ast *item = p->stack[s->mark + 2 * i + which];
         if (item || all)
@@ -279,7 +283,7 @@ static cfxi_ast *arguments_node(parser *p, const signature *s)
     return &a->ast;
 }
 
-cfxi_ast *cfxi_sp_parameters(parser *p, cfxi_token_kind end)
+cfxi_ast *cfxi_syntax_parameters(parser *p, cfxi_token_kind end)
 {
     signature s = {.mark = p->n_stack};
     const bool annotated = end != CFXI_TOK_COLON;
@@ -291,7 +295,7 @@ cfxi_ast *cfxi_sp_parameters(parser *p, cfxi_token_kind end)
         if (!ok)
             return NULL;
         if (!accept(p, CFXI_TOK_COMMA) && !next_is(p, end))
-            return cfxi_sp_fail_expected(p, end == CFXI_TOK_RPAR ? "')' or ','" : "':' or ','");
+            return cfxi_syntax_fail_expected(p, end == CFXI_TOK_RPAR ? "')' or ','" : "':' or ','");
     }
     return arguments_node(p, &s);
 }
@@ -303,7 +307,7 @@ static bool type_default(parser *p, bool star, cfxi_ast **out)
     *out = NULL;
     if (!accept(p, CFXI_TOK_ASSIGN))
         return true;
-    *out = star ? cfxi_sp_star_expression(p) : cfxi_sp_expression(p);
+    *out = star ? cfxi_syntax_star_expression(p) : cfxi_syntax_expression(p);
     return *out != NULL;
 }
 
@@ -313,10 +317,10 @@ static cfxi_ast *starred_type(parser *p, cfxi_ast_kind kind)
     const place from = here(p);
     cfxi_ast *value;
     take(p);
-    const char *name = cfxi_sp_expect_name(p);
+    const char *name = cfxi_syntax_expect_name(p);
     if (!name || !type_default(p, kind == CFXI_AST_TypeVarTuple, &value))
         return NULL;
-    cfxi_ParamSpec *node = cfxi_sp_node(p, kind, sizeof *node, from);
+    cfxi_ParamSpec *node = cfxi_syntax_node(p, kind, sizeof *node, from);
     if (!node)
         return NULL;
     node->name = name;
@@ -329,8 +333,8 @@ static cfxi_ast *type_variable(parser *p)
     const place from = here(p);
     cfxi_ast *bound = NULL;
     cfxi_ast *value;
-    const char *name = cfxi_sp_expect_name(p);
-    if (!name || (accept(p, CFXI_TOK_COLON) && !(bound = cfxi_sp_expression(p))) ||
+    const char *name = cfxi_syntax_expect_name(p);
+    if (!name || (accept(p, CFXI_TOK_COLON) && !(bound = cfxi_syntax_expression(p))) ||
         !type_default(p, false, &value))
         return NULL;
     cfxi_TypeVar *node = NEW(p, TypeVar, from);
@@ -342,7 +346,7 @@ static cfxi_ast *type_variable(parser *p)
     return &node->ast;
 }
 
-bool cfxi_sp_type_parameters(parser *p, cfxi_ast_list *out)
+bool cfxi_syntax_type_parameters(parser *p, cfxi_ast_list *out)
 {
     const size_t mark = p->n_stack;
     *out = (cfxi_ast_list){NULL, 0};
@@ -357,5 +361,5 @@ bool cfxi_sp_type_parameters(parser *p, cfxi_ast_list *out)
         if (!node || !push(p, node))
             return false;
     } while (accept(p, CFXI_TOK_COMMA));
-    return cfxi_sp_expect(p, CFXI_TOK_RSQB) && cfxi_sp_pop_list(p, mark, out);
+    return cfxi_syntax_expect(p, CFXI_TOK_RSQB) && cfxi_syntax_pop_list(p, mark, out);
 }

@@ -8,19 +8,19 @@ static cfxi_ast *comprehension(parser *p)
     const size_t mark = p->n_stack;
     const bool is_async = accept(p, CFXI_TOK_async);
     take(p);
-    cfxi_ast *target = cfxi_sp_for_targets(p);
-    if (!target || !cfxi_sp_expect(p, CFXI_TOK_in))
+    cfxi_ast *target = cfxi_syntax_for_targets(p);
+    if (!target || !cfxi_syntax_expect(p, CFXI_TOK_in))
         return NULL;
-    cfxi_ast *iter = cfxi_sp_disjunction(p);
+    cfxi_ast *iter = cfxi_syntax_disjunction(p);
     if (!iter)
         return NULL;
     while (accept(p, CFXI_TOK_if)) {
-        cfxi_ast *test = cfxi_sp_disjunction(p);
+        cfxi_ast *test = cfxi_syntax_disjunction(p);
         if (!test || !push(p, test))
             return NULL;
     }
     cfxi_comprehension *node = NEW_BARE(p, comprehension);
-    if (!node || !cfxi_sp_pop_list(p, mark, &node->ifs))
+    if (!node || !cfxi_syntax_pop_list(p, mark, &node->ifs))
         return NULL;
     node->target = target;
     node->iter = iter;
@@ -28,7 +28,7 @@ static cfxi_ast *comprehension(parser *p)
     return &node->ast;
 }
 
-bool cfxi_sp_comprehensions(parser *p, cfxi_ast_list *out)
+bool cfxi_syntax_comprehensions(parser *p, cfxi_ast_list *out)
 {
     const size_t mark = p->n_stack;
     while (at_comprehension(p)) {
@@ -36,7 +36,7 @@ bool cfxi_sp_comprehensions(parser *p, cfxi_ast_list *out)
         if (!node || !push(p, node))
             return false;
     }
-    return cfxi_sp_pop_list(p, mark, out);
+    return cfxi_syntax_pop_list(p, mark, out);
 }
 
 /* [elt for ...], {elt for ...}, (elt for ...): all have the fields of a ListComp. */
@@ -45,10 +45,10 @@ static cfxi_ast *comprehension_of(parser *p, cfxi_ast_kind kind, cfxi_ast *elt, 
 {
     cfxi_ast_list generators;
     if (elt->kind == CFXI_AST_Starred)
-        return cfxi_sp_fail_node(p, elt, "iterable unpacking cannot be used in comprehension");
-    if (!cfxi_sp_comprehensions(p, &generators) || !cfxi_sp_expect(p, closer))
+        return cfxi_syntax_fail_node(p, elt, "iterable unpacking cannot be used in comprehension");
+    if (!cfxi_syntax_comprehensions(p, &generators) || !cfxi_syntax_expect(p, closer))
         return NULL;
-    cfxi_ListComp *node = cfxi_sp_node(p, kind, sizeof *node, from);
+    cfxi_ListComp *node = cfxi_syntax_node(p, kind, sizeof *node, from);
     if (!node)
         return NULL;
     node->elt = elt;
@@ -70,25 +70,26 @@ static bool rest_of_items(parser *p, cfxi_token_kind closer)
     while (accept(p, CFXI_TOK_COMMA)) {
         if (next_is(p, closer))
             break;
-        cfxi_ast *item = cfxi_sp_star_named(p);
+        cfxi_ast *item = cfxi_syntax_star_named(p);
         if (!item || !push(p, item))
             return false;
     }
     if (accept(p, closer))
         return true;
-    cfxi_token_text(closer, text);
+    cfxi_syntax_token_text(closer, text);
     memcpy(text + strlen(text), " or ','", sizeof " or ','");
-    return cfxi_sp_fail_expected(p, text);
+    return cfxi_syntax_fail_expected(p, text);
 }
 
 static cfxi_ast *list_node(parser *p, cfxi_ast_kind kind, size_t mark, place from)
 {
     if (kind == CFXI_AST_Set) {
         cfxi_Set *set = NEW(p, Set, from);
-        return set && cfxi_sp_pop_list(p, mark, &set->elts) ? &set->ast : NULL;
+        return set && cfxi_syntax_pop_list(p, mark, &set->elts) ? &set->ast : NULL;
     }
-    cfxi_List *node = cfxi_sp_node(p, kind, sizeof *node, from);  /* a Tuple has the same fields */
-    if (!node || !cfxi_sp_pop_list(p, mark, &node->elts))
+    cfxi_List *node =
+        cfxi_syntax_node(p, kind, sizeof *node, from); /* a Tuple has the same fields */
+    if (!node || !cfxi_syntax_pop_list(p, mark, &node->elts))
         return NULL;
     node->ctx = CFXI_AST_Load;
     return &node->ast;
@@ -108,10 +109,10 @@ static cfxi_ast *group(parser *p, place from)
     if (accept(p, CFXI_TOK_RPAR))
         return list_node(p, CFXI_AST_Tuple, p->n_stack, from);
     if (next_is(p, CFXI_TOK_yield)) {
-        cfxi_ast *node = cfxi_sp_yield_expression(p);
-        return node && cfxi_sp_expect(p, CFXI_TOK_RPAR) ? node : NULL;
+        cfxi_ast *node = cfxi_syntax_yield_expression(p);
+        return node && cfxi_syntax_expect(p, CFXI_TOK_RPAR) ? node : NULL;
     }
-    cfxi_ast *first = cfxi_sp_star_named(p);
+    cfxi_ast *first = cfxi_syntax_star_named(p);
     if (!first)
         return NULL;
     if (at_comprehension(p))
@@ -119,10 +120,10 @@ static cfxi_ast *group(parser *p, place from)
     if (next_is(p, CFXI_TOK_COMMA))
         return items_display(p, CFXI_AST_Tuple, first, from, CFXI_TOK_RPAR);
     if (!next_is(p, CFXI_TOK_RPAR))
-        return cfxi_sp_fail_expected(p, "')' or ','");
+        return cfxi_syntax_fail_expected(p, "')' or ','");
     if (first->kind == CFXI_AST_Starred)
-        return cfxi_sp_fail_node(p, first,
-                                 "cannot use starred expression here; add a ',' for a tuple");
+        return cfxi_syntax_fail_node(p, first,
+                                     "cannot use starred expression here; add a ',' for a tuple");
     take(p);
     return first;
 }
@@ -131,7 +132,7 @@ static cfxi_ast *list_display(parser *p, place from)
 {
     if (accept(p, CFXI_TOK_RSQB))
         return list_node(p, CFXI_AST_List, p->n_stack, from);
-    cfxi_ast *first = cfxi_sp_star_named(p);
+    cfxi_ast *first = cfxi_syntax_star_named(p);
     if (!first)
         return NULL;
     if (at_comprehension(p))
@@ -145,15 +146,15 @@ static bool dict_item(parser *p)
     cfxi_ast *key = NULL;
     cfxi_ast *value;
     if (accept(p, CFXI_TOK_DOUBLE_STAR)) {
-        value = cfxi_sp_bitwise_or(p);
+        value = cfxi_syntax_bitwise_or(p);
     } else {
-        key = cfxi_sp_expression(p);
+        key = cfxi_syntax_expression(p);
         if (!key)
             return false;
         if (!next_is(p, CFXI_TOK_COLON))
-            return cfxi_sp_fail_expected(p, "':' after dictionary key");
+            return cfxi_syntax_fail_expected(p, "':' after dictionary key");
         take(p);
-        value = cfxi_sp_expression(p);
+        value = cfxi_syntax_expression(p);
     }
     return value && push(p, key) && push(p, value);
 }
@@ -161,7 +162,7 @@ static bool dict_item(parser *p)
 static cfxi_ast *dict_node(parser *p, size_t mark, place from)
 {
     cfxi_Dict *node = NEW(p, Dict, from);
-    return node && cfxi_sp_pop_pairs(p, mark, &node->keys, &node->values) ? &node->ast : NULL;
+    return node && cfxi_syntax_pop_pairs(p, mark, &node->keys, &node->values) ? &node->ast : NULL;
 }
 
 static cfxi_ast *dict_comprehension(parser *p, size_t mark, place from)
@@ -171,8 +172,9 @@ static cfxi_ast *dict_comprehension(parser *p, size_t mark, place from)
     cfxi_ast_list generators;
     p->n_stack = mark;
     if (!key)
-        return cfxi_sp_fail_node(p, value, "dict unpacking cannot be used in dict comprehension");
-    if (!cfxi_sp_comprehensions(p, &generators) || !cfxi_sp_expect(p, CFXI_TOK_RBRACE))
+        return cfxi_syntax_fail_node(p, value,
+                                     "dict unpacking cannot be used in dict comprehension");
+    if (!cfxi_syntax_comprehensions(p, &generators) || !cfxi_syntax_expect(p, CFXI_TOK_RBRACE))
         return NULL;
     cfxi_DictComp *node = NEW(p, DictComp, from);
     if (!node)
@@ -189,7 +191,7 @@ static cfxi_ast *dict_display(parser *p, cfxi_ast *key, place from)
     const size_t mark = p->n_stack;
     if (key) {
         take(p);
-        cfxi_ast *value = cfxi_sp_expression(p);
+        cfxi_ast *value = cfxi_syntax_expression(p);
         if (!value || !push(p, key) || !push(p, value))
             return NULL;
     } else if (!dict_item(p)) {
@@ -204,7 +206,7 @@ static cfxi_ast *dict_display(parser *p, cfxi_ast *key, place from)
             return NULL;
     }
     if (!next_is(p, CFXI_TOK_RBRACE))
-        return cfxi_sp_fail_expected(p, "'}' or ','");
+        return cfxi_syntax_fail_expected(p, "'}' or ','");
     take(p);
     return dict_node(p, mark, from);
 }
@@ -216,7 +218,7 @@ static cfxi_ast *brace_display(parser *p, place from)
     if (next_is(p, CFXI_TOK_DOUBLE_STAR))
         return dict_display(p, NULL, from);
     const bool no_key = next_is(p, CFXI_TOK_STAR) || at_walrus(p);
-    cfxi_ast *first = cfxi_sp_star_named(p);
+    cfxi_ast *first = cfxi_syntax_star_named(p);
     if (!first)
         return NULL;
     if (next_is(p, CFXI_TOK_COLON) && !no_key)
@@ -239,7 +241,7 @@ static cfxi_ast *bracketed(parser *p, cfxi_ast *(*inside)(parser *, place))
     return node;
 }
 
-cfxi_ast *cfxi_sp_constant(parser *p, cfxi_constant_kind kind)
+cfxi_ast *cfxi_syntax_constant(parser *p, cfxi_constant_kind kind)
 {
     const place from = here(p);
     take(p);
@@ -268,10 +270,10 @@ static cfxi_ast *atom(parser *p)
     case CFXI_TOK_NAME:
         return name(p);
     case CFXI_TOK_NUMBER:
-        return cfxi_sp_number(p);
+        return cfxi_syntax_number(p);
     case CFXI_TOK_STRING:
     case CFXI_TOK_FSTART:
-        return cfxi_sp_strings(p);
+        return cfxi_syntax_strings(p);
     case CFXI_TOK_LPAR:
         return bracketed(p, group);
     case CFXI_TOK_LSQB:
@@ -279,15 +281,15 @@ static cfxi_ast *atom(parser *p)
     case CFXI_TOK_LBRACE:
         return bracketed(p, brace_display);
     case CFXI_TOK_None:
-        return cfxi_sp_constant(p, CFXI_CONST_NONE);
+        return cfxi_syntax_constant(p, CFXI_CONST_NONE);
     case CFXI_TOK_True:
-        return cfxi_sp_constant(p, CFXI_CONST_TRUE);
+        return cfxi_syntax_constant(p, CFXI_CONST_TRUE);
     case CFXI_TOK_False:
-        return cfxi_sp_constant(p, CFXI_CONST_FALSE);
+        return cfxi_syntax_constant(p, CFXI_CONST_FALSE);
     case CFXI_TOK_ELLIPSIS:
-        return cfxi_sp_constant(p, CFXI_CONST_ELLIPSIS);
+        return cfxi_syntax_constant(p, CFXI_CONST_ELLIPSIS);
     default:
-        return cfxi_sp_fail_expected(p, "an expression");
+        return cfxi_syntax_fail_expected(p, "an expression");
     }
 }
 
@@ -298,17 +300,17 @@ static cfxi_ast *slice(parser *p)
     const place from = here(p);
     cfxi_ast *parts[3] = {NULL, NULL, NULL};
     if (next_is(p, CFXI_TOK_STAR))
-        return cfxi_sp_star_expression(p);
+        return cfxi_syntax_star_expression(p);
     if (!next_is(p, CFXI_TOK_COLON)) {
         const bool no_bound = at_walrus(p);
-        parts[0] = cfxi_sp_named_expression(p);
+        parts[0] = cfxi_syntax_named_expression(p);
         if (!parts[0] || !next_is(p, CFXI_TOK_COLON) || no_bound)
             return parts[0];
     }
     for (int i = 1; i < 3 && accept(p, CFXI_TOK_COLON); i++) {
-        if (!cfxi_sp_starts_expression(peek(p)) || next_is(p, CFXI_TOK_STAR))
+        if (!cfxi_syntax_starts_expression(peek(p)) || next_is(p, CFXI_TOK_STAR))
             continue;
-        parts[i] = cfxi_sp_expression(p);
+        parts[i] = cfxi_syntax_expression(p);
         if (!parts[i])
             return NULL;
     }
@@ -347,7 +349,7 @@ static cfxi_ast *subscript(parser *p, cfxi_ast *value, place from)
     if (!index)
         return NULL;
     if (!next_is(p, CFXI_TOK_RSQB))
-        return cfxi_sp_fail_expected(p, "']' or ','");
+        return cfxi_syntax_fail_expected(p, "']' or ','");
     take(p);
     cfxi_Subscript *node = NEW(p, Subscript, from);
     if (!node)
@@ -362,7 +364,7 @@ static cfxi_ast *subscript(parser *p, cfxi_ast *value, place from)
 static cfxi_ast *attribute(parser *p, cfxi_ast *value, place from)
 {
     take(p);
-    const char *attr = cfxi_sp_expect_name(p);
+    const char *attr = cfxi_syntax_expect_name(p);
     cfxi_Attribute *node = attr ? NEW(p, Attribute, from) : NULL;
     if (!node)
         return NULL;
@@ -378,7 +380,7 @@ static cfxi_ast *call(parser *p, cfxi_ast *func, place from)
     cfxi_ast_list args;
     cfxi_ast_list keywords;
     take(p);
-    if (!enter(p) || !cfxi_sp_call_arguments(p, true, open, &args, &keywords))
+    if (!enter(p) || !cfxi_syntax_call_arguments(p, true, open, &args, &keywords))
         return NULL;
     leave(p);
     cfxi_Call *node = NEW(p, Call, from);
@@ -391,7 +393,7 @@ static cfxi_ast *call(parser *p, cfxi_ast *func, place from)
 }
 
 /* A chain like a.b(c)[d] grows without recursion, so its height is counted. */
-cfxi_ast *cfxi_sp_primary(parser *p)
+cfxi_ast *cfxi_syntax_primary(parser *p)
 {
     const place from = here(p);
     const unsigned before = p->height;
@@ -410,7 +412,7 @@ cfxi_ast *cfxi_sp_primary(parser *p)
             break;
         height = (height > p->height ? height : p->height) + 1;
         if (node && height > CFXI_SCRIPT_HEIGHT)
-            return cfxi_sp_fail_deep(p);
+            return cfxi_syntax_fail_deep(p);
     }
     p->height = height > before ? height : before;
     return node;

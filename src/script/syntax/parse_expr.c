@@ -48,8 +48,8 @@ static cfxi_ast *await_primary(parser *p)
 {
     const place from = here(p);
     if (!accept(p, CFXI_TOK_await))
-        return cfxi_sp_primary(p);
-    cfxi_ast *value = cfxi_sp_primary(p);
+        return cfxi_syntax_primary(p);
+    cfxi_ast *value = cfxi_syntax_primary(p);
     cfxi_Await *node = value ? NEW(p, Await, from) : NULL;
     if (!node)
         return NULL;
@@ -111,13 +111,13 @@ static cfxi_ast *binary(parser *p, unsigned least)
         left = &node->ast;
         height = (height > p->height ? height : p->height) + 1;
         if (height > CFXI_SCRIPT_HEIGHT)
-            return cfxi_sp_fail_deep(p);
+            return cfxi_syntax_fail_deep(p);
     }
     p->height = height > before ? height : before;
     return left;
 }
 
-cfxi_ast *cfxi_sp_bitwise_or(parser *p) { return binary(p, 1); }
+cfxi_ast *cfxi_syntax_bitwise_or(parser *p) { return binary(p, 1); }
 
 /* ---- comparisons --------------------------------------------------------------------------- */
 
@@ -153,10 +153,10 @@ static cfxi_ast_kind accept_comparison(parser *p)
 static bool split_operators(parser *p, size_t mark, cfxi_Compare *node)
 {
     const size_t n = (p->n_stack - mark) / 2;
-    cfxi_ast_kind *ops = cfxi_arena_alloc(p->arena, n * sizeof *ops);
-    cfxi_ast **operands = cfxi_arena_alloc(p->arena, n * sizeof *operands);
+    cfxi_ast_kind *ops = cfxi_base_arena_alloc(p->arena, n * sizeof *ops);
+    cfxi_ast **operands = cfxi_base_arena_alloc(p->arena, n * sizeof *operands);
     if (!ops || !operands)
-        return cfxi_sp_fail_nomem(p);
+        return cfxi_syntax_fail_nomem(p);
     for (size_t i = 0; i < n; i++) {
         ops[i] = (cfxi_ast_kind)(uintptr_t)p->stack[mark + 2 * i];
         operands[i] = p->stack[mark + 2 * i + 1];
@@ -171,10 +171,10 @@ static cfxi_ast *comparison(parser *p)
 {
     const place from = here(p);
     const size_t mark = p->n_stack;
-    cfxi_ast *left = cfxi_sp_bitwise_or(p);
+    cfxi_ast *left = cfxi_syntax_bitwise_or(p);
     cfxi_ast_kind op;
     while (left && (op = accept_comparison(p)) != CFXI_AST_COUNT) {
-        cfxi_ast *right = cfxi_sp_bitwise_or(p);
+        cfxi_ast *right = cfxi_syntax_bitwise_or(p);
         if (!right || !push(p, (void *)(uintptr_t)op) || !push(p, right))
             return NULL;
     }
@@ -219,7 +219,7 @@ static cfxi_ast *bool_op(parser *p, cfxi_ast *first, place from, cfxi_token_kind
             return NULL;
     }
     cfxi_BoolOp *node = NEW(p, BoolOp, from);
-    if (!node || !cfxi_sp_pop_list(p, mark, &node->values))
+    if (!node || !cfxi_syntax_pop_list(p, mark, &node->values))
         return NULL;
     node->op = op;
     return &node->ast;
@@ -234,7 +234,7 @@ static cfxi_ast *conjunction(parser *p)
     return bool_op(p, first, from, CFXI_TOK_and, CFXI_AST_And, inversion);
 }
 
-cfxi_ast *cfxi_sp_disjunction(parser *p)
+cfxi_ast *cfxi_syntax_disjunction(parser *p)
 {
     const place from = here(p);
     cfxi_ast *first = conjunction(p);
@@ -249,10 +249,10 @@ static cfxi_ast *lambda(parser *p)
 {
     const place from = here(p);
     take(p);
-    cfxi_ast *args = cfxi_sp_parameters(p, CFXI_TOK_COLON);
-    if (!args || !cfxi_sp_expect(p, CFXI_TOK_COLON) || !enter(p))
+    cfxi_ast *args = cfxi_syntax_parameters(p, CFXI_TOK_COLON);
+    if (!args || !cfxi_syntax_expect(p, CFXI_TOK_COLON) || !enter(p))
         return NULL;
-    cfxi_ast *body = cfxi_sp_expression(p);
+    cfxi_ast *body = cfxi_syntax_expression(p);
     cfxi_Lambda *node = body ? NEW(p, Lambda, from) : NULL;
     if (!node)
         return NULL;
@@ -266,15 +266,15 @@ static cfxi_ast *lambda(parser *p)
 static cfxi_ast *conditional(parser *p, cfxi_ast *body, place from)
 {
     take(p);
-    cfxi_ast *test = cfxi_sp_disjunction(p);
+    cfxi_ast *test = cfxi_syntax_disjunction(p);
     if (!test)
         return NULL;
     if (!next_is(p, CFXI_TOK_else))
-        return cfxi_sp_fail_expected(p, "'else' after 'if' expression");
+        return cfxi_syntax_fail_expected(p, "'else' after 'if' expression");
     take(p);
     if (!enter(p))
         return NULL;
-    cfxi_ast *orelse = cfxi_sp_expression(p);
+    cfxi_ast *orelse = cfxi_syntax_expression(p);
     cfxi_IfExp *node = orelse ? NEW(p, IfExp, from) : NULL;
     if (!node)
         return NULL;
@@ -285,12 +285,12 @@ static cfxi_ast *conditional(parser *p, cfxi_ast *body, place from)
     return &node->ast;
 }
 
-cfxi_ast *cfxi_sp_expression(parser *p)
+cfxi_ast *cfxi_syntax_expression(parser *p)
 {
     const place from = here(p);
     if (next_is(p, CFXI_TOK_lambda))
         return lambda(p);
-    cfxi_ast *node = cfxi_sp_disjunction(p);
+    cfxi_ast *node = cfxi_syntax_disjunction(p);
     return node && next_is(p, CFXI_TOK_if) ? conditional(p, node, from) : node;
 }
 
@@ -304,7 +304,7 @@ static cfxi_ast *walrus(parser *p)
     target->id = id;
     target->ctx = CFXI_AST_Store;
     take(p);
-    cfxi_ast *value = cfxi_sp_expression(p);
+    cfxi_ast *value = cfxi_syntax_expression(p);
     cfxi_NamedExpr *node = value ? NEW(p, NamedExpr, from) : NULL;
     if (!node)
         return NULL;
@@ -313,20 +313,21 @@ static cfxi_ast *walrus(parser *p)
     return &node->ast;
 }
 
-cfxi_ast *cfxi_sp_named_expression(parser *p)
+cfxi_ast *cfxi_syntax_named_expression(parser *p)
 {
     if (at_walrus(p))
         return walrus(p);
-    cfxi_ast *node = cfxi_sp_expression(p);
+    cfxi_ast *node = cfxi_syntax_expression(p);
     if (node && next_is(p, CFXI_TOK_WALRUS))
-        return cfxi_sp_fail_node(p, node, "cannot use ':=' with %s: a name must stand before it",
-                         cfxi_sp_expression_text(node));
+        return cfxi_syntax_fail_node(p, node,
+                                     "cannot use ':=' with %s: a name must stand before it",
+                                     cfxi_syntax_expression_text(node));
     return node;
 }
 
 /* ---- stars, tuples, yield ------------------------------------------------------------------ */
 
-cfxi_ast *cfxi_sp_starred(parser *p, cfxi_ast *(*of)(parser *p))
+cfxi_ast *cfxi_syntax_starred(parser *p, cfxi_ast *(*of)(parser *p))
 {
     const place from = here(p);
     take(p);
@@ -339,19 +340,19 @@ cfxi_ast *cfxi_sp_starred(parser *p, cfxi_ast *(*of)(parser *p))
     return &node->ast;
 }
 
-cfxi_ast *cfxi_sp_star_expression(parser *p)
+cfxi_ast *cfxi_syntax_star_expression(parser *p)
 {
-    return next_is(p, CFXI_TOK_STAR) ? cfxi_sp_starred(p, cfxi_sp_bitwise_or)
-                                     : cfxi_sp_expression(p);
+    return next_is(p, CFXI_TOK_STAR) ? cfxi_syntax_starred(p, cfxi_syntax_bitwise_or)
+                                     : cfxi_syntax_expression(p);
 }
 
-cfxi_ast *cfxi_sp_star_named(parser *p)
+cfxi_ast *cfxi_syntax_star_named(parser *p)
 {
-    return next_is(p, CFXI_TOK_STAR) ? cfxi_sp_starred(p, cfxi_sp_bitwise_or)
-                                     : cfxi_sp_named_expression(p);
+    return next_is(p, CFXI_TOK_STAR) ? cfxi_syntax_starred(p, cfxi_syntax_bitwise_or)
+                                     : cfxi_syntax_named_expression(p);
 }
 
-bool cfxi_sp_starts_expression(cfxi_token_kind kind)
+bool cfxi_syntax_starts_expression(cfxi_token_kind kind)
 {
     switch (kind) {
     case CFXI_TOK_NAME:
@@ -378,36 +379,37 @@ bool cfxi_sp_starts_expression(cfxi_token_kind kind)
     }
 }
 
-cfxi_ast *cfxi_sp_tuple_rest(parser *p, cfxi_ast *first, place from, cfxi_ast *(*item)(parser *))
+cfxi_ast *cfxi_syntax_tuple_rest(parser *p, cfxi_ast *first, place from,
+                                 cfxi_ast *(*item)(parser *))
 {
     const size_t mark = p->n_stack;
     if (!push(p, first))
         return NULL;
-    while (accept(p, CFXI_TOK_COMMA) && cfxi_sp_starts_expression(peek(p))) {
+    while (accept(p, CFXI_TOK_COMMA) && cfxi_syntax_starts_expression(peek(p))) {
         cfxi_ast *next = item(p);
         if (!next || !push(p, next))
             return NULL;
     }
     cfxi_Tuple *node = NEW(p, Tuple, from);
-    if (!node || !cfxi_sp_pop_list(p, mark, &node->elts))
+    if (!node || !cfxi_syntax_pop_list(p, mark, &node->elts))
         return NULL;
     node->ctx = CFXI_AST_Load;
     return &node->ast;
 }
 
-cfxi_ast *cfxi_sp_star_expressions(parser *p)
+cfxi_ast *cfxi_syntax_star_expressions(parser *p)
 {
     const place from = here(p);
-    cfxi_ast *first = cfxi_sp_star_expression(p);
+    cfxi_ast *first = cfxi_syntax_star_expression(p);
     if (!first || !next_is(p, CFXI_TOK_COMMA))
         return first;
-    return cfxi_sp_tuple_rest(p, first, from, cfxi_sp_star_expression);
+    return cfxi_syntax_tuple_rest(p, first, from, cfxi_syntax_star_expression);
 }
 
 static cfxi_ast *yield_from(parser *p, place from)
 {
     take(p);
-    cfxi_ast *value = cfxi_sp_expression(p);
+    cfxi_ast *value = cfxi_syntax_expression(p);
     cfxi_YieldFrom *node = value ? NEW(p, YieldFrom, from) : NULL;
     if (!node)
         return NULL;
@@ -415,14 +417,14 @@ static cfxi_ast *yield_from(parser *p, place from)
     return &node->ast;
 }
 
-cfxi_ast *cfxi_sp_yield_expression(parser *p)
+cfxi_ast *cfxi_syntax_yield_expression(parser *p)
 {
     const place from = here(p);
     cfxi_ast *value = NULL;
     take(p);
     if (next_is(p, CFXI_TOK_from))
         return yield_from(p, from);
-    if (cfxi_sp_starts_expression(peek(p)) && !(value = cfxi_sp_star_expressions(p)))
+    if (cfxi_syntax_starts_expression(peek(p)) && !(value = cfxi_syntax_star_expressions(p)))
         return NULL;
     cfxi_Yield *node = NEW(p, Yield, from);
     if (!node)
@@ -431,7 +433,8 @@ cfxi_ast *cfxi_sp_yield_expression(parser *p)
     return &node->ast;
 }
 
-cfxi_ast *cfxi_sp_yield_or_star(parser *p)
+cfxi_ast *cfxi_syntax_yield_or_star(parser *p)
 {
-    return next_is(p, CFXI_TOK_yield) ? cfxi_sp_yield_expression(p) : cfxi_sp_star_expressions(p);
+    return next_is(p, CFXI_TOK_yield) ? cfxi_syntax_yield_expression(p)
+                                      : cfxi_syntax_star_expressions(p);
 }

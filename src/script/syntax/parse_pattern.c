@@ -14,7 +14,7 @@ static bool ends_with_colon(const parser *p)
 
 /* No expression begins with two operands side by side, and none that begins with a name ends with
  * ':' and has nothing behind it. */
-bool cfxi_sp_is_match_statement(const parser *p)
+bool cfxi_syntax_is_match_statement(const parser *p)
 {
     if (!at_soft(p, CFXI_SOFT_match))
         return false;
@@ -71,7 +71,8 @@ static cfxi_ast *singleton(parser *p, cfxi_constant_kind kind)
 
 static cfxi_ast *plain_number(parser *p)
 {
-    return next_is(p, CFXI_TOK_NUMBER) ? cfxi_sp_number(p) : cfxi_sp_fail_expected(p, "a number");
+    return next_is(p, CFXI_TOK_NUMBER) ? cfxi_syntax_number(p)
+                                       : cfxi_syntax_fail_expected(p, "a number");
 }
 
 /* -1 */
@@ -98,7 +99,7 @@ static cfxi_ast *number_value(parser *p)
         return left;
     const bool plus = take(p)->kind == CFXI_TOK_PLUS;
     if (next_is(p, CFXI_TOK_NUMBER) && !(p->tok->flags & CFXI_NUM_IMAGINARY))
-        return cfxi_sp_fail_at(p, p->tok, "imaginary number required in complex literal");
+        return cfxi_syntax_fail_at(p, p->tok, "imaginary number required in complex literal");
     cfxi_ast *right = plain_number(p);
     cfxi_BinOp *node = right ? NEW(p, BinOp, from) : NULL;
     if (!node)
@@ -111,9 +112,10 @@ static cfxi_ast *number_value(parser *p)
 
 static cfxi_ast *string_value(parser *p)
 {
-    cfxi_ast *node = cfxi_sp_strings(p);
+    cfxi_ast *node = cfxi_syntax_strings(p);
     if (node && node->kind == CFXI_AST_JoinedStr)
-        return cfxi_sp_fail_node(p, node, "patterns may only match literals and attribute lookups");
+        return cfxi_syntax_fail_node(p, node,
+                                     "patterns may only match literals and attribute lookups");
     return node;
 }
 
@@ -121,7 +123,7 @@ static cfxi_ast *string_value(parser *p)
 static cfxi_ast *name_or_attribute(parser *p)
 {
     const place from = here(p);
-    const char *id = cfxi_sp_expect_name(p);
+    const char *id = cfxi_syntax_expect_name(p);
     cfxi_Name *name = id ? NEW(p, Name, from) : NULL;
     if (!name)
         return NULL;
@@ -129,7 +131,8 @@ static cfxi_ast *name_or_attribute(parser *p)
     name->ctx = CFXI_AST_Load;
     cfxi_ast *node = &name->ast;
     for (unsigned n = 0; accept(p, CFXI_TOK_DOT); n++) {
-        const char *attr = n < CFXI_SCRIPT_HEIGHT ? cfxi_sp_expect_name(p) : cfxi_sp_fail_deep(p);
+        const char *attr =
+            n < CFXI_SCRIPT_HEIGHT ? cfxi_syntax_expect_name(p) : cfxi_syntax_fail_deep(p);
         cfxi_Attribute *next = attr ? NEW(p, Attribute, from) : NULL;
         if (!next)
             return NULL;
@@ -146,7 +149,7 @@ static cfxi_ast *name_or_attribute(parser *p)
 static const char *capture_name(parser *p)
 {
     const bool wildcard = at_soft(p, CFXI_SOFT__);
-    const char *name = cfxi_sp_expect_name(p);
+    const char *name = cfxi_syntax_expect_name(p);
     return wildcard ? NULL : name;
 }
 
@@ -155,7 +158,7 @@ static cfxi_ast *star_pattern(parser *p)
     const place from = here(p);
     take(p);
     if (!next_is(p, CFXI_TOK_NAME))
-        return cfxi_sp_fail_expected(p, "a name");
+        return cfxi_syntax_fail_expected(p, "a name");
     const char *name = capture_name(p);
     cfxi_MatchStar *node = NEW(p, MatchStar, from);
     if (!node)
@@ -191,7 +194,7 @@ static bool pattern_items(parser *p)
 static cfxi_ast *sequence_node(parser *p, size_t mark, place from)
 {
     cfxi_MatchSequence *node = NEW(p, MatchSequence, from);
-    return node && cfxi_sp_pop_list(p, mark, &node->patterns) ? &node->ast : NULL;
+    return node && cfxi_syntax_pop_list(p, mark, &node->patterns) ? &node->ast : NULL;
 }
 
 /* (a) is a itself; (a,), (a, b), () and [a] are sequences. */
@@ -204,7 +207,7 @@ static cfxi_ast *bracketed_pattern(parser *p)
         return NULL;
     leave(p);
     const bool comma = p->last->kind == CFXI_TOK_COMMA;
-    if (!cfxi_sp_expect(p, group ? CFXI_TOK_RPAR : CFXI_TOK_RSQB))
+    if (!cfxi_syntax_expect(p, group ? CFXI_TOK_RPAR : CFXI_TOK_RSQB))
         return NULL;
     if (group && !comma && p->n_stack == mark + 1 &&
         p->stack[mark]->kind != CFXI_AST_MatchStar) {
@@ -212,8 +215,8 @@ static cfxi_ast *bracketed_pattern(parser *p)
         return p->stack[mark];
     }
     if (group && !comma && p->n_stack == mark + 1)
-        return cfxi_sp_fail_node(p, p->stack[mark],
-                                 "a starred pattern needs a sequence; add a ','");
+        return cfxi_syntax_fail_node(p, p->stack[mark],
+                                     "a starred pattern needs a sequence; add a ','");
     return sequence_node(p, mark, from);
 }
 
@@ -222,9 +225,9 @@ static cfxi_ast *bracketed_pattern(parser *p)
 static cfxi_ast *mapping_key(parser *p)
 {
     switch (peek(p)) {
-    case CFXI_TOK_None: return cfxi_sp_constant(p, CFXI_CONST_NONE);
-    case CFXI_TOK_True: return cfxi_sp_constant(p, CFXI_CONST_TRUE);
-    case CFXI_TOK_False: return cfxi_sp_constant(p, CFXI_CONST_FALSE);
+    case CFXI_TOK_None: return cfxi_syntax_constant(p, CFXI_CONST_NONE);
+    case CFXI_TOK_True: return cfxi_syntax_constant(p, CFXI_CONST_TRUE);
+    case CFXI_TOK_False: return cfxi_syntax_constant(p, CFXI_CONST_FALSE);
     case CFXI_TOK_STRING:
     case CFXI_TOK_FSTART: return string_value(p);
     case CFXI_TOK_NUMBER:
@@ -233,8 +236,8 @@ static cfxi_ast *mapping_key(parser *p)
     }
     cfxi_ast *node = name_or_attribute(p);
     if (node && node->kind == CFXI_AST_Name)
-        return cfxi_sp_fail_node(p, node,
-                                 "a key of a mapping pattern must be a literal or an attribute");
+        return cfxi_syntax_fail_node(
+            p, node, "a key of a mapping pattern must be a literal or an attribute");
     return node;
 }
 
@@ -249,13 +252,13 @@ static cfxi_ast *mapping_pattern(parser *p)
     while (!next_is(p, CFXI_TOK_RBRACE) && !rest) {
         if (accept(p, CFXI_TOK_DOUBLE_STAR)) {
             if (at_soft(p, CFXI_SOFT__))
-                return cfxi_sp_fail_at(p, p->tok, "'_' cannot take the rest of a mapping");
-            rest = cfxi_sp_expect_name(p);
+                return cfxi_syntax_fail_at(p, p->tok, "'_' cannot take the rest of a mapping");
+            rest = cfxi_syntax_expect_name(p);
             if (!rest)
                 return NULL;
         } else {
             cfxi_ast *key = mapping_key(p);
-            if (!key || !cfxi_sp_expect(p, CFXI_TOK_COLON))
+            if (!key || !cfxi_syntax_expect(p, CFXI_TOK_COLON))
                 return NULL;
             cfxi_ast *value = pattern(p);
             if (!value || !push(p, key) || !push(p, value))
@@ -264,11 +267,11 @@ static cfxi_ast *mapping_pattern(parser *p)
         if (!accept(p, CFXI_TOK_COMMA))
             break;
     }
-    if (!cfxi_sp_expect(p, CFXI_TOK_RBRACE))
+    if (!cfxi_syntax_expect(p, CFXI_TOK_RBRACE))
         return NULL;
     leave(p);
     cfxi_MatchMapping *node = NEW(p, MatchMapping, from);
-    if (!node || !cfxi_sp_pop_pairs(p, mark, &node->keys, &node->patterns))
+    if (!node || !cfxi_syntax_pop_pairs(p, mark, &node->keys, &node->patterns))
         return NULL;
     node->rest = rest;
     return &node->ast;
@@ -288,10 +291,10 @@ static bool keyword_pattern(parser *p)
 static bool class_keywords(parser *p, size_t mark, cfxi_MatchClass *node)
 {
     const size_t n = (p->n_stack - mark) / 2;
-    cfxi_ast **patterns = n ? cfxi_arena_alloc(p->arena, n * sizeof *patterns) : NULL;
-    const char **names = n ? cfxi_arena_alloc(p->arena, n * sizeof *names) : NULL;
+    cfxi_ast **patterns = n ? cfxi_base_arena_alloc(p->arena, n * sizeof *patterns) : NULL;
+    const char **names = n ? cfxi_base_arena_alloc(p->arena, n * sizeof *names) : NULL;
     if (n && (!patterns || !names))
-        return cfxi_sp_fail_nomem(p);
+        return cfxi_syntax_fail_nomem(p);
     for (size_t i = 0; i < n; i++) {
         names[i] = (const char *)p->stack[mark + 2 * i];
         patterns[i] = p->stack[mark + 2 * i + 1];
@@ -320,7 +323,7 @@ static cfxi_ast *class_pattern(parser *p, cfxi_ast *class, place from)
             if (!keyword_pattern(p))
                 return NULL;
         } else {
-            cfxi_ast *node = first_keyword == SIZE_MAX ? pattern(p) : cfxi_sp_fail_at(p, p->tok,
+            cfxi_ast *node = first_keyword == SIZE_MAX ? pattern(p) : cfxi_syntax_fail_at(p, p->tok,
                 "positional patterns follow keyword patterns");
             if (!node || !push(p, node))
                 return NULL;
@@ -328,7 +331,7 @@ static cfxi_ast *class_pattern(parser *p, cfxi_ast *class, place from)
         if (!accept(p, CFXI_TOK_COMMA))
             break;
     }
-    if (!cfxi_sp_expect(p, CFXI_TOK_RPAR))
+    if (!cfxi_syntax_expect(p, CFXI_TOK_RPAR))
         return NULL;
     leave(p);
     cfxi_MatchClass *node = NEW(p, MatchClass, from);
@@ -336,7 +339,7 @@ static cfxi_ast *class_pattern(parser *p, cfxi_ast *class, place from)
         return NULL;
     node->cls = class;
     return (first_keyword == SIZE_MAX || class_keywords(p, first_keyword, node)) &&
-           cfxi_sp_pop_list(p, mark, &node->patterns) ? &node->ast : NULL;
+           cfxi_syntax_pop_list(p, mark, &node->patterns) ? &node->ast : NULL;
 }
 
 /* ---- patterns ------------------------------------------------------------------------------ */
@@ -380,7 +383,7 @@ static cfxi_ast *closed_pattern(parser *p)
     case CFXI_TOK_LPAR:
     case CFXI_TOK_LSQB: return bracketed_pattern(p);
     case CFXI_TOK_LBRACE: return mapping_pattern(p);
-    default: return cfxi_sp_fail_expected(p, "a pattern");
+    default: return cfxi_syntax_fail_expected(p, "a pattern");
     }
 }
 
@@ -399,7 +402,7 @@ static cfxi_ast *or_pattern(parser *p)
             return NULL;
     }
     cfxi_MatchOr *node = NEW(p, MatchOr, from);
-    return node && cfxi_sp_pop_list(p, mark, &node->patterns) ? &node->ast : NULL;
+    return node && cfxi_syntax_pop_list(p, mark, &node->patterns) ? &node->ast : NULL;
 }
 
 static cfxi_ast *pattern(parser *p)
@@ -409,8 +412,8 @@ static cfxi_ast *pattern(parser *p)
     if (!node || !accept(p, CFXI_TOK_as))
         return node;
     if (at_soft(p, CFXI_SOFT__))
-        return cfxi_sp_fail_at(p, p->tok, "cannot use '_' as a target");
-    const char *name = cfxi_sp_expect_name(p);
+        return cfxi_syntax_fail_at(p, p->tok, "cannot use '_' as a target");
+    const char *name = cfxi_syntax_expect_name(p);
     return name ? as_node(p, node, name, from) : NULL;
 }
 
@@ -426,7 +429,7 @@ static cfxi_ast *case_pattern(parser *p)
         return NULL;
     if (!next_is(p, CFXI_TOK_COMMA)) {
         if (first->kind == CFXI_AST_MatchStar)
-            return cfxi_sp_fail_node(p, first, "a starred pattern needs a sequence; add a ','");
+            return cfxi_syntax_fail_node(p, first, "a starred pattern needs a sequence; add a ','");
         return first;
     }
     take(p);
@@ -440,11 +443,11 @@ static cfxi_ast *case_block(parser *p)
     cfxi_ast *guard = NULL;
     cfxi_ast_list body;
     if (!at_soft(p, CFXI_SOFT_case))
-        return cfxi_sp_fail_expected(p, "'case'");
+        return cfxi_syntax_fail_expected(p, "'case'");
     take(p);
     cfxi_ast *what = case_pattern(p);
-    if (!what || (accept(p, CFXI_TOK_if) && !(guard = cfxi_sp_named_expression(p))) ||
-        !cfxi_sp_block(p, &body))
+    if (!what || (accept(p, CFXI_TOK_if) && !(guard = cfxi_syntax_named_expression(p))) ||
+        !cfxi_syntax_block(p, &body))
         return NULL;
     cfxi_match_case *node = NEW_BARE(p, match_case);
     if (!node)
@@ -458,25 +461,25 @@ static cfxi_ast *case_block(parser *p)
 static cfxi_ast *subject(parser *p)
 {
     const place from = here(p);
-    cfxi_ast *node = cfxi_sp_star_named(p);
+    cfxi_ast *node = cfxi_syntax_star_named(p);
     if (node && next_is(p, CFXI_TOK_COMMA))
-        return cfxi_sp_tuple_rest(p, node, from, cfxi_sp_star_named);
+        return cfxi_syntax_tuple_rest(p, node, from, cfxi_syntax_star_named);
     if (node && node->kind == CFXI_AST_Starred)
-        return cfxi_sp_fail_node(p, node,
-                                 "cannot use starred expression here; add a ',' for a tuple");
+        return cfxi_syntax_fail_node(p, node,
+                                     "cannot use starred expression here; add a ',' for a tuple");
     return node;
 }
 
-cfxi_ast *cfxi_sp_match_statement(parser *p)
+cfxi_ast *cfxi_syntax_match_statement(parser *p)
 {
     const place from = here(p);
     const size_t mark = p->n_stack;
     take(p);
     cfxi_ast *value = subject(p);
-    if (!value || !cfxi_sp_expect(p, CFXI_TOK_COLON) || !cfxi_sp_end_line(p))
+    if (!value || !cfxi_syntax_expect(p, CFXI_TOK_COLON) || !cfxi_syntax_end_line(p))
         return NULL;
     if (!next_is(p, CFXI_TOK_INDENT))
-        return cfxi_sp_fail_expected(p, "an indented block");
+        return cfxi_syntax_fail_expected(p, "an indented block");
     p->tok++;
     while (!next_is(p, CFXI_TOK_DEDENT)) {
         cfxi_ast *node = case_block(p);
@@ -485,7 +488,7 @@ cfxi_ast *cfxi_sp_match_statement(parser *p)
     }
     p->tok++;
     cfxi_Match *node = NEW(p, Match, from);
-    if (!node || !cfxi_sp_pop_list(p, mark, &node->cases))
+    if (!node || !cfxi_syntax_pop_list(p, mark, &node->cases))
         return NULL;
     node->subject = value;
     return &node->ast;

@@ -26,12 +26,12 @@ static bool is_single_target(const cfxi_ast *node)
 static cfxi_ast *augmented(parser *p, cfxi_ast *target, cfxi_ast_kind op, place from)
 {
     if (!is_single_target(target))
-        return cfxi_sp_fail_node(p, target,
-                                 "'%s' is an illegal expression for augmented assignment",
-                         cfxi_sp_expression_text(target));
-    cfxi_sp_set_context(p, target, CFXI_AST_Store);
+        return cfxi_syntax_fail_node(p, target,
+                                     "'%s' is an illegal expression for augmented assignment",
+                         cfxi_syntax_expression_text(target));
+    cfxi_syntax_set_context(p, target, CFXI_AST_Store);
     take(p);
-    cfxi_ast *value = cfxi_sp_yield_or_star(p);
+    cfxi_ast *value = cfxi_syntax_yield_or_star(p);
     cfxi_AugAssign *node = value ? NEW(p, AugAssign, from) : NULL;
     if (!node)
         return NULL;
@@ -46,14 +46,14 @@ static cfxi_ast *annotated(parser *p, cfxi_ast *target, bool simple, place from)
 {
     cfxi_ast *value = NULL;
     if (target->kind == CFXI_AST_Tuple || target->kind == CFXI_AST_List)
-        return cfxi_sp_fail_node(p, target, "only single target (not %s) can be annotated",
-                         cfxi_sp_expression_text(target));
+        return cfxi_syntax_fail_node(p, target, "only single target (not %s) can be annotated",
+                         cfxi_syntax_expression_text(target));
     if (!is_single_target(target))
-        return cfxi_sp_fail_node(p, target, "illegal target for annotation");
-    cfxi_sp_set_context(p, target, CFXI_AST_Store);
+        return cfxi_syntax_fail_node(p, target, "illegal target for annotation");
+    cfxi_syntax_set_context(p, target, CFXI_AST_Store);
     take(p);
-    cfxi_ast *annotation = cfxi_sp_expression(p);
-    if (!annotation || (accept(p, CFXI_TOK_ASSIGN) && !(value = cfxi_sp_yield_or_star(p))))
+    cfxi_ast *annotation = cfxi_syntax_expression(p);
+    if (!annotation || (accept(p, CFXI_TOK_ASSIGN) && !(value = cfxi_syntax_yield_or_star(p))))
         return NULL;
     cfxi_AnnAssign *node = NEW(p, AnnAssign, from);
     if (!node)
@@ -71,15 +71,15 @@ static cfxi_ast *assignment(parser *p, cfxi_ast *first, place from)
     const size_t mark = p->n_stack;
     cfxi_ast *value = first;
     while (next_is(p, CFXI_TOK_ASSIGN)) {
-        if (!cfxi_sp_set_context(p, value, CFXI_AST_Store) || !push(p, value))
+        if (!cfxi_syntax_set_context(p, value, CFXI_AST_Store) || !push(p, value))
             return NULL;
         take(p);
-        value = cfxi_sp_yield_or_star(p);
+        value = cfxi_syntax_yield_or_star(p);
         if (!value)
             return NULL;
     }
     cfxi_Assign *node = NEW(p, Assign, from);
-    if (!node || !cfxi_sp_pop_list(p, mark, &node->targets))
+    if (!node || !cfxi_syntax_pop_list(p, mark, &node->targets))
         return NULL;
     node->value = value;
     return &node->ast;
@@ -91,14 +91,14 @@ static bool is_old_print(const parser *p, const cfxi_ast *node)
     if (node->kind != CFXI_AST_Name || p->last->kind != CFXI_TOK_NAME)
         return false;
     return (p->last->value == CFXI_SOFT_print || p->last->value == CFXI_SOFT_exec) &&
-           cfxi_sp_starts_expression(peek(p));
+           cfxi_syntax_starts_expression(peek(p));
 }
 
 static cfxi_ast *expression_statement(parser *p)
 {
     const place from = here(p);
     const bool bracket = next_is(p, CFXI_TOK_LPAR);
-    cfxi_ast *value = cfxi_sp_yield_or_star(p);
+    cfxi_ast *value = cfxi_syntax_yield_or_star(p);
     if (!value)
         return NULL;
     if (next_is(p, CFXI_TOK_ASSIGN))
@@ -109,8 +109,8 @@ static cfxi_ast *expression_statement(parser *p)
     if (op != CFXI_AST_COUNT)
         return augmented(p, value, op, from);
     if (is_old_print(p, value))
-        return cfxi_sp_fail_node(p, value, "missing parentheses in call to '%s': write %s(...)",
-                         cfxi_as_Name(value)->id, cfxi_as_Name(value)->id);
+        return cfxi_syntax_fail_node(p, value, "missing parentheses in call to '%s': write %s(...)",
+                         cfxi_syntax_as_Name(value)->id, cfxi_syntax_as_Name(value)->id);
     cfxi_Expr *node = NEW(p, Expr, from);
     if (!node)
         return NULL;
@@ -124,7 +124,7 @@ static cfxi_ast *keyword_alone(parser *p, cfxi_ast_kind kind)
 {
     const place from = here(p);
     take(p);
-    return cfxi_sp_node(p, kind, sizeof(cfxi_Pass), from);
+    return cfxi_syntax_node(p, kind, sizeof(cfxi_Pass), from);
 }
 
 static cfxi_ast *return_statement(parser *p)
@@ -132,7 +132,7 @@ static cfxi_ast *return_statement(parser *p)
     const place from = here(p);
     cfxi_ast *value = NULL;
     take(p);
-    if (cfxi_sp_starts_expression(peek(p)) && !(value = cfxi_sp_star_expressions(p)))
+    if (cfxi_syntax_starts_expression(peek(p)) && !(value = cfxi_syntax_star_expressions(p)))
         return NULL;
     cfxi_Return *node = NEW(p, Return, from);
     if (!node)
@@ -147,9 +147,9 @@ static cfxi_ast *raise_statement(parser *p)
     cfxi_ast *exc = NULL;
     cfxi_ast *cause = NULL;
     take(p);
-    if (cfxi_sp_starts_expression(peek(p))) {
-        exc = cfxi_sp_expression(p);
-        if (!exc || (accept(p, CFXI_TOK_from) && !(cause = cfxi_sp_expression(p))))
+    if (cfxi_syntax_starts_expression(peek(p))) {
+        exc = cfxi_syntax_expression(p);
+        if (!exc || (accept(p, CFXI_TOK_from) && !(cause = cfxi_syntax_expression(p))))
             return NULL;
     }
     cfxi_Raise *node = NEW(p, Raise, from);
@@ -165,8 +165,8 @@ static cfxi_ast *assert_statement(parser *p)
     const place from = here(p);
     cfxi_ast *msg = NULL;
     take(p);
-    cfxi_ast *test = cfxi_sp_expression(p);
-    if (!test || (accept(p, CFXI_TOK_COMMA) && !(msg = cfxi_sp_expression(p))))
+    cfxi_ast *test = cfxi_syntax_expression(p);
+    if (!test || (accept(p, CFXI_TOK_COMMA) && !(msg = cfxi_syntax_expression(p))))
         return NULL;
     cfxi_Assert *node = NEW(p, Assert, from);
     if (!node)
@@ -182,12 +182,12 @@ static cfxi_ast *delete_statement(parser *p)
     const size_t mark = p->n_stack;
     take(p);
     do {
-        cfxi_ast *target = cfxi_sp_star_expression(p);
-        if (!target || !cfxi_sp_set_context(p, target, CFXI_AST_Del) || !push(p, target))
+        cfxi_ast *target = cfxi_syntax_star_expression(p);
+        if (!target || !cfxi_syntax_set_context(p, target, CFXI_AST_Del) || !push(p, target))
             return NULL;
-    } while (accept(p, CFXI_TOK_COMMA) && cfxi_sp_starts_expression(peek(p)));
+    } while (accept(p, CFXI_TOK_COMMA) && cfxi_syntax_starts_expression(peek(p)));
     cfxi_Delete *node = NEW(p, Delete, from);
-    return node && cfxi_sp_pop_list(p, mark, &node->targets) ? &node->ast : NULL;
+    return node && cfxi_syntax_pop_list(p, mark, &node->targets) ? &node->ast : NULL;
 }
 
 /* global, nonlocal: both have the fields of a Global. */
@@ -197,12 +197,12 @@ static cfxi_ast *names_statement(parser *p, cfxi_ast_kind kind)
     const size_t mark = p->n_stack;
     take(p);
     do {
-        const char *name = cfxi_sp_expect_name(p);
+        const char *name = cfxi_syntax_expect_name(p);
         if (!name || !push(p, (void *)name))
             return NULL;
     } while (accept(p, CFXI_TOK_COMMA));
-    cfxi_Global *node = cfxi_sp_node(p, kind, sizeof *node, from);
-    return node && cfxi_sp_pop_names(p, mark, &node->names) ? &node->ast : NULL;
+    cfxi_Global *node = cfxi_syntax_node(p, kind, sizeof *node, from);
+    return node && cfxi_syntax_pop_names(p, mark, &node->names) ? &node->ast : NULL;
 }
 
 /* ---- import -------------------------------------------------------------------------------- */
@@ -212,32 +212,32 @@ static const char *dotted_name(parser *p)
 {
     const size_t start = p->text.size;
     const cfxi_token *first = p->tok;
-    if (!cfxi_sp_expect_name(p))
+    if (!cfxi_syntax_expect_name(p))
         return NULL;
     if (!next_is(p, CFXI_TOK_DOT))
         return name_of(p, first);
     for (const cfxi_token *t = first;; t = p->last) {
         if (cfx_buffer_append(&p->text, text_of(p, t), t->size) != CFX_OK)
-            return cfxi_sp_fail_nomem(p);
+            return cfxi_syntax_fail_nomem(p);
         if (!accept(p, CFXI_TOK_DOT))
             break;
         if (cfx_buffer_append(&p->text, ".", 1) != CFX_OK)
-            return cfxi_sp_fail_nomem(p);
-        if (!cfxi_sp_expect_name(p))
+            return cfxi_syntax_fail_nomem(p);
+        if (!cfxi_syntax_expect_name(p))
             return NULL;
     }
-    const uint32_t number = cfxi_names_add(&p->script->names, p->text.data + start,
-                                           p->text.size - start);
+    const uint32_t number = cfxi_syntax_names_add(&p->script->names, p->text.data + start,
+                                                  p->text.size - start);
     p->text.size = start;
-    return number == UINT32_MAX ? cfxi_sp_fail_nomem(p) : p->script->names.entries[number].text;
+    return number == UINT32_MAX ? cfxi_syntax_fail_nomem(p) : p->script->names.entries[number].text;
 }
 
 static cfxi_ast *alias(parser *p, bool dotted)
 {
     const place from = here(p);
     const char *asname = NULL;
-    const char *name = dotted ? dotted_name(p) : cfxi_sp_expect_name(p);
-    if (!name || (accept(p, CFXI_TOK_as) && !(asname = cfxi_sp_expect_name(p))))
+    const char *name = dotted ? dotted_name(p) : cfxi_syntax_expect_name(p);
+    if (!name || (accept(p, CFXI_TOK_as) && !(asname = cfxi_syntax_expect_name(p))))
         return NULL;
     cfxi_alias *node = NEW(p, alias, from);
     if (!node)
@@ -258,7 +258,7 @@ static cfxi_ast *import_statement(parser *p)
             return NULL;
     } while (accept(p, CFXI_TOK_COMMA));
     cfxi_Import *node = NEW(p, Import, from);
-    return node && cfxi_sp_pop_list(p, mark, &node->names) ? &node->ast : NULL;
+    return node && cfxi_syntax_pop_list(p, mark, &node->names) ? &node->ast : NULL;
 }
 
 /* "*", "a, b as c", "(a, b,)". */
@@ -276,13 +276,13 @@ static bool imported_names(parser *p)
         if (bracket && next_is(p, CFXI_TOK_RPAR) && p->last->kind == CFXI_TOK_COMMA)
             break;
         if (next_is(p, CFXI_TOK_NEWLINE) && p->last->kind == CFXI_TOK_COMMA)
-            return cfxi_sp_fail_at(p, p->tok,
-                                   "trailing comma not allowed without surrounding parentheses");
+            return cfxi_syntax_fail_at(
+                p, p->tok, "trailing comma not allowed without surrounding parentheses");
         cfxi_ast *node = alias(p, false);
         if (!node || !push(p, node))
             return false;
     } while (accept(p, CFXI_TOK_COMMA));
-    return !bracket || cfxi_sp_expect(p, CFXI_TOK_RPAR);
+    return !bracket || cfxi_syntax_expect(p, CFXI_TOK_RPAR);
 }
 
 static cfxi_ast *import_from(parser *p)
@@ -296,10 +296,10 @@ static cfxi_ast *import_from(parser *p)
         level += next_is(p, CFXI_TOK_DOT) ? 1 : 3;
     if ((level == 0 || next_is(p, CFXI_TOK_NAME)) && !(module = dotted_name(p)))
         return NULL;
-    if (!cfxi_sp_expect(p, CFXI_TOK_import) || !imported_names(p))
+    if (!cfxi_syntax_expect(p, CFXI_TOK_import) || !imported_names(p))
         return NULL;
     cfxi_ImportFrom *node = NEW(p, ImportFrom, from);
-    if (!node || !cfxi_sp_pop_list(p, mark, &node->names))
+    if (!node || !cfxi_syntax_pop_list(p, mark, &node->names))
         return NULL;
     node->module = module;
     node->level = level;
@@ -323,9 +323,10 @@ static cfxi_ast *type_alias(parser *p)
     const place at_name = here(p);
     const char *id = name_of(p, take(p));
     cfxi_Name *name = NEW(p, Name, at_name);
-    if (!name || !cfxi_sp_type_parameters(p, &params) || !cfxi_sp_expect(p, CFXI_TOK_ASSIGN))
+    if (!name || !cfxi_syntax_type_parameters(p, &params) ||
+        !cfxi_syntax_expect(p, CFXI_TOK_ASSIGN))
         return NULL;
-    cfxi_ast *value = cfxi_sp_expression(p);
+    cfxi_ast *value = cfxi_syntax_expression(p);
     cfxi_TypeAlias *node = value ? NEW(p, TypeAlias, from) : NULL;
     if (!node)
         return NULL;
@@ -337,7 +338,7 @@ static cfxi_ast *type_alias(parser *p)
     return &node->ast;
 }
 
-cfxi_ast *cfxi_sp_simple_statement(parser *p)
+cfxi_ast *cfxi_syntax_simple_statement(parser *p)
 {
     switch (peek(p)) {
     case CFXI_TOK_pass: return keyword_alone(p, CFXI_AST_Pass);
@@ -355,8 +356,8 @@ cfxi_ast *cfxi_sp_simple_statement(parser *p)
     case CFXI_TOK_elif:
     case CFXI_TOK_except:
     case CFXI_TOK_finally:
-        return cfxi_sp_fail_at(p, p->tok, "'%.*s' belongs to no statement here; check the "
-                               "indentation", (int)p->tok->size, text_of(p, p->tok));
+        return cfxi_syntax_fail_at(p, p->tok, "'%.*s' belongs to no statement here; check the "
+                                   "indentation", (int)p->tok->size, text_of(p, p->tok));
     default: return is_type_alias(p) ? type_alias(p) : expression_statement(p);
     }
 }

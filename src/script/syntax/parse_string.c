@@ -25,9 +25,9 @@ static const char *inside(const parser *p, const cfxi_token *t, size_t *size)
 static const char *copy_text(parser *p, size_t start, size_t *size)
 {
     *size = p->text.size - start;
-    char *copy = cfxi_arena_alloc(p->arena, *size ? *size : 1);
+    char *copy = cfxi_base_arena_alloc(p->arena, *size ? *size : 1);
     if (!copy)
-        return cfxi_sp_fail_nomem(p);
+        return cfxi_syntax_fail_nomem(p);
     memcpy(copy, p->text.data + start, *size);
     p->text.size = start;
     return copy;
@@ -60,8 +60,8 @@ static void note_piece(gathered *g, place from, bool unicode)
 static bool add_piece(parser *p, gathered *g, const cfxi_token *t, const char *text, size_t size)
 {
     note_piece(g, (place){t->line, t->column}, (t->flags & CFXI_STR_UNICODE) != 0);
-    cfxi_sp_end_of(p, t, &g->end_line, &g->end_column);
-    return cfxi_sp_decode_text(p, t, text, size, t->flags);
+    cfxi_syntax_end_of(p, t, &g->end_line, &g->end_column);
+    return cfxi_syntax_decode_text(p, t, text, size, t->flags);
 }
 
 /* Ends the open piece of text: pushes it, unless it is empty. */
@@ -96,7 +96,7 @@ static cfxi_ast *format_spec(parser *p)
         return NULL;
     leave(p);
     cfxi_JoinedStr *node = NEW(p, JoinedStr, from);
-    return node && cfxi_sp_pop_list(p, g.mark, &node->values) ? &node->ast : NULL;
+    return node && cfxi_syntax_pop_list(p, g.mark, &node->values) ? &node->ast : NULL;
 }
 
 /* Behind '!': 's', 'r' or 'a'. */
@@ -105,11 +105,12 @@ static bool conversion(parser *p, int *out)
     const cfxi_token *bang = take(p);
     const cfxi_token *t = p->tok;
     if (t->kind != CFXI_TOK_NAME || t->start != bang->start + 1)
-        return cfxi_sp_fail_at(p, bang, "f-string: 's', 'r' or 'a' must stand right behind '!'");
+        return cfxi_syntax_fail_at(p, bang,
+                                   "f-string: 's', 'r' or 'a' must stand right behind '!'");
     *out = *text_of(p, t);
     if (t->size != 1 || (*out != 's' && *out != 'r' && *out != 'a'))
-        return cfxi_sp_fail_at(p, t,
-                               "f-string: invalid conversion '%.*s': expected 's', 'r', or 'a'",
+        return cfxi_syntax_fail_at(p, t,
+                                   "f-string: invalid conversion '%.*s': expected 's', 'r', or 'a'",
                        (int)(t->size < 20 ? t->size : 20), text_of(p, t));
     take(p);
     return true;
@@ -123,7 +124,7 @@ static bool add_gap(parser *p, uint32_t from, uint32_t to)
         const char *comment = memchr(text + from, '#', to - from);
         const uint32_t stop = comment ? (uint32_t)(comment - text) : to;
         if (cfx_buffer_append(&p->text, text + from, stop - from) != CFX_OK)
-            return cfxi_sp_fail_nomem(p);
+            return cfxi_syntax_fail_nomem(p);
         for (from = stop; from < to && text[from] != '\n'; from++)
             continue;
     }
@@ -140,7 +141,7 @@ static bool debug_text(parser *p, gathered *g, const cfxi_token *brace)
         const bool inner = t > brace;
         if ((inner && cfx_buffer_append(&p->text, text_of(p, t), t->size) != CFX_OK) ||
             !add_gap(p, t->start + t->size, t[1].start))
-            return cfxi_sp_fail_nomem(p);
+            return cfxi_syntax_fail_nomem(p);
     }
     return true;
 }
@@ -149,9 +150,9 @@ static cfxi_ast *field_value(parser *p)
 {
     if (next_is(p, CFXI_TOK_RBRACE) || next_is(p, CFXI_TOK_BANG) || next_is(p, CFXI_TOK_COLON) ||
         next_is(p, CFXI_TOK_ASSIGN))
-        return cfxi_sp_fail_at(p, p->tok, "f-string: an expression is needed before '%c'",
+        return cfxi_syntax_fail_at(p, p->tok, "f-string: an expression is needed before '%c'",
                        *text_of(p, p->tok));
-    return cfxi_sp_yield_or_star(p);
+    return cfxi_syntax_yield_or_star(p);
 }
 
 /* Pushes the value of a field, at its '{'. */
@@ -176,7 +177,7 @@ static bool field(parser *p, gathered *g)
     if (!flush(p, g) || (next_is(p, CFXI_TOK_COLON) && !(spec = format_spec(p))))
         return false;
     if (!next_is(p, CFXI_TOK_RBRACE))
-        return cfxi_sp_fail_expected(p, "'}' at the end of the f-string's field");
+        return cfxi_syntax_fail_expected(p, "'}' at the end of the f-string's field");
     take(p);
     leave(p);
     cfxi_FormattedValue *node = NEW(p, FormattedValue, from);
@@ -200,7 +201,7 @@ static bool pieces(parser *p, gathered *g, cfxi_token_kind end)
             if (!field(p, g))
                 return false;
         } else {
-            return cfxi_sp_fail_expected(p, NULL);
+            return cfxi_syntax_fail_expected(p, NULL);
         }
     }
     return end == CFXI_TOK_FEND || flush(p, g);
@@ -217,7 +218,7 @@ static cfxi_ast *plain_string(parser *p, place from)
     const char *text = inside(p, t, &size);
     if ((t->flags & CFXI_STR_ESCAPES && !(t->flags & CFXI_STR_RAW)) ||
         (bytes && t->flags & CFXI_STR_WIDE)) {
-        if (!cfxi_sp_decode_text(p, t, text, size, t->flags))
+        if (!cfxi_syntax_decode_text(p, t, text, size, t->flags))
             return NULL;
         text = copy_text(p, start, &size);
     }
@@ -246,7 +247,7 @@ static cfxi_ast *joined(parser *p, gathered *g, place from)
     if (!flush(p, g))
         return NULL;
     cfxi_JoinedStr *node = NEW(p, JoinedStr, from);
-    return node && cfxi_sp_pop_list(p, g->mark, &node->values) ? &node->ast : NULL;
+    return node && cfxi_syntax_pop_list(p, g->mark, &node->values) ? &node->ast : NULL;
 }
 
 static cfxi_ast *several_strings(parser *p, place from)
@@ -258,7 +259,7 @@ static cfxi_ast *several_strings(parser *p, place from)
     size_t size;
     for (; at_string(p); format = format || p->last->kind == CFXI_TOK_FEND) {
         if (((p->tok->flags & CFXI_STR_BYTES) != 0) != bytes)
-            return cfxi_sp_fail_at(p, p->tok, "cannot mix bytes and nonbytes literals");
+            return cfxi_syntax_fail_at(p, p->tok, "cannot mix bytes and nonbytes literals");
         if (!one_string(p, &g))
             return NULL;
     }
@@ -268,7 +269,7 @@ static cfxi_ast *several_strings(parser *p, place from)
     return text_constant(p, from, bytes, unicode, text, size);
 }
 
-cfxi_ast *cfxi_sp_strings(parser *p)
+cfxi_ast *cfxi_syntax_strings(parser *p)
 {
     const place from = here(p);
     const cfxi_token_kind next = next_is(p, CFXI_TOK_STRING) ? peek_second(p) : CFXI_TOK_FSTART;

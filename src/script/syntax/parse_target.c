@@ -1,12 +1,12 @@
 /* parse_target.c - what can be assigned to or deleted: expressions that become targets. */
 #include "parse_impl.h"
 
-const char *cfxi_sp_expression_text(const cfxi_ast *node)
+const char *cfxi_syntax_expression_text(const cfxi_ast *node)
 {
     switch (node->kind) {
     case CFXI_AST_Call: return "function call";
     case CFXI_AST_Constant: {
-        const cfxi_constant_kind kind = cfxi_as_Constant(node)->value.kind;
+        const cfxi_constant_kind kind = cfxi_syntax_as_Constant(node)->value.kind;
         return kind == CFXI_CONST_NONE ? "None" : kind == CFXI_CONST_TRUE ? "True"
                : kind == CFXI_CONST_FALSE ? "False" : kind == CFXI_CONST_ELLIPSIS ? "ellipsis"
                : "literal";
@@ -39,48 +39,47 @@ const char *cfxi_sp_expression_text(const cfxi_ast *node)
 
 static bool no_target(parser *p, const cfxi_ast *node, cfxi_ast_kind ctx)
 {
-    const char *what = cfxi_sp_expression_text(node);
+    const char *what = cfxi_syntax_expression_text(node);
     if (ctx == CFXI_AST_Del)
-        return cfxi_sp_fail_node(p, node, "cannot delete %s", what);
+        return cfxi_syntax_fail_node(p, node, "cannot delete %s", what);
     if (next_is(p, CFXI_TOK_ASSIGN))
-        return cfxi_sp_fail_node(p, node,
-                                 "cannot assign to %s here; maybe you meant '==' instead of '='?",
-                         what);
-    return cfxi_sp_fail_node(p, node, "cannot assign to %s", what);
+        return cfxi_syntax_fail_node(
+            p, node, "cannot assign to %s here; maybe you meant '==' instead of '='?", what);
+    return cfxi_syntax_fail_node(p, node, "cannot assign to %s", what);
 }
 
 static bool set_contexts(parser *p, cfxi_ast_list list, cfxi_ast_kind ctx)
 {
     for (size_t i = 0; i < list.count; i++) {
-        if (!cfxi_sp_set_context(p, list.items[i], ctx))
+        if (!cfxi_syntax_set_context(p, list.items[i], ctx))
             return false;
     }
     return true;
 }
 
-bool cfxi_sp_set_context(parser *p, cfxi_ast *node, cfxi_ast_kind ctx)
+bool cfxi_syntax_set_context(parser *p, cfxi_ast *node, cfxi_ast_kind ctx)
 {
     switch (node->kind) {
     case CFXI_AST_Name:
-        cfxi_as_Name(node)->ctx = ctx;
+        cfxi_syntax_as_Name(node)->ctx = ctx;
         return true;
     case CFXI_AST_Attribute:
-        cfxi_as_Attribute(node)->ctx = ctx;
+        cfxi_syntax_as_Attribute(node)->ctx = ctx;
         return true;
     case CFXI_AST_Subscript:
-        cfxi_as_Subscript(node)->ctx = ctx;
+        cfxi_syntax_as_Subscript(node)->ctx = ctx;
         return true;
     case CFXI_AST_Tuple:
-        cfxi_as_Tuple(node)->ctx = ctx;
-        return set_contexts(p, cfxi_as_Tuple(node)->elts, ctx);
+        cfxi_syntax_as_Tuple(node)->ctx = ctx;
+        return set_contexts(p, cfxi_syntax_as_Tuple(node)->elts, ctx);
     case CFXI_AST_List:
-        cfxi_as_List(node)->ctx = ctx;
-        return set_contexts(p, cfxi_as_List(node)->elts, ctx);
+        cfxi_syntax_as_List(node)->ctx = ctx;
+        return set_contexts(p, cfxi_syntax_as_List(node)->elts, ctx);
     case CFXI_AST_Starred:
         if (ctx == CFXI_AST_Del)
             return no_target(p, node, ctx);
-        cfxi_as_Starred(node)->ctx = ctx;
-        return cfxi_sp_set_context(p, cfxi_as_Starred(node)->value, ctx);
+        cfxi_syntax_as_Starred(node)->ctx = ctx;
+        return cfxi_syntax_set_context(p, cfxi_syntax_as_Starred(node)->value, ctx);
     default:
         return no_target(p, node, ctx);
     }
@@ -89,14 +88,14 @@ bool cfxi_sp_set_context(parser *p, cfxi_ast *node, cfxi_ast_kind ctx)
 /* *x or x, without comparisons: `in` ends it. */
 static cfxi_ast *target(parser *p)
 {
-    return next_is(p, CFXI_TOK_STAR) ? cfxi_sp_star_expression(p) : cfxi_sp_bitwise_or(p);
+    return next_is(p, CFXI_TOK_STAR) ? cfxi_syntax_star_expression(p) : cfxi_syntax_bitwise_or(p);
 }
 
-cfxi_ast *cfxi_sp_for_targets(parser *p)
+cfxi_ast *cfxi_syntax_for_targets(parser *p)
 {
     const place from = here(p);
     cfxi_ast *node = target(p);
     if (node && next_is(p, CFXI_TOK_COMMA))
-        node = cfxi_sp_tuple_rest(p, node, from, target);
-    return node && cfxi_sp_set_context(p, node, CFXI_AST_Store) ? node : NULL;
+        node = cfxi_syntax_tuple_rest(p, node, from, target);
+    return node && cfxi_syntax_set_context(p, node, CFXI_AST_Store) ? node : NULL;
 }

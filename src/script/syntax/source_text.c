@@ -8,7 +8,7 @@ typedef enum encoding { ENCODING_NONE, ENCODING_UTF8, ENCODING_LATIN1, ENCODING_
 
 static bool is_encoding_char(char c)
 {
-    return cfxi_is_ident(c) || c == '-' || c == '.';
+    return cfxi_base_is_ident(c) || c == '-' || c == '.';
 }
 
 /* Lower case, '_' as '-', and at most `size - 1` characters, as Python compares names of codecs. */
@@ -102,7 +102,7 @@ static size_t copy_slowly(char *out, const char *from, const char *end, bool lat
             *at++ = '\n';
             from += from + 1 < end && from[1] == '\n';
         } else if (latin1) {
-            at += cfxi_utf8_encode((unsigned char)*from, at);
+            at += cfxi_base_utf8_encode((unsigned char)*from, at);
         } else {
             *at++ = *from;
         }
@@ -113,15 +113,15 @@ static size_t copy_slowly(char *out, const char *from, const char *end, bool lat
 static cfx_status check_copy(const char *text, size_t size, bool has_zero, cfx_error *err)
 {
     cfx_error own;
-    cfxi_lexer lex = {.text = text, .size = size, .err = cfxi_error_or(err, &own)};
+    cfxi_lexer lex = {.text = text, .size = size, .err = cfxi_base_error_or(err, &own)};
     if (has_zero)
-        return cfxi_lex_error(&lex, (size_t)((char *)memchr(text, 0, size) - text), CFX_E_SYNTAX,
-                              "a zero byte cannot stand in Python source");
-    return cfxi_lex_check(&lex);
+        return cfxi_ir_lex_error(&lex, (size_t)((char *)memchr(text, 0, size) - text), CFX_E_SYNTAX,
+                                 "a zero byte cannot stand in Python source");
+    return cfxi_ir_lex_check(&lex);
 }
 
-cfx_status cfxi_source_copy(cfxi_arena *arena, const char *source, size_t size, bool is_text,
-                            const char **text, size_t *text_size, cfx_error *err)
+cfx_status cfxi_syntax_source_copy(cfxi_arena *arena, const char *source, size_t size, bool is_text,
+                                   const char **text, size_t *text_size, cfx_error *err)
 {
     const bool mark = size >= 3 && memcmp(source, "\xef\xbb\xbf", 3) == 0;
     const char *from = mark ? source + 3 : source;
@@ -136,9 +136,9 @@ cfx_status cfxi_source_copy(cfxi_arena *arena, const char *source, size_t size, 
         return cfx_error_set(err, CFX_E_LIMIT, "the source is longer than 2 GiB");
     const bool latin1 = coding == ENCODING_LATIN1;
     size_t n = (size_t)(end - from);
-    char *copy = cfxi_arena_alloc(arena, (latin1 ? 2 * n : n) + 1 + CFXI_SOURCE_PAD);
+    char *copy = cfxi_base_arena_alloc(arena, (latin1 ? 2 * n : n) + 1 + CFXI_SOURCE_PAD);
     if (!copy)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     if (latin1 || (n && memchr(from, '\r', n)))
         n = copy_slowly(copy, from, end, latin1);
     else if (n)
@@ -149,5 +149,5 @@ cfx_status cfxi_source_copy(cfxi_arena *arena, const char *source, size_t size, 
     *text = copy;
     *text_size = n;
     const bool has_zero = n && memchr(copy, 0, n);
-    return has_zero || !cfxi_utf8_valid(copy, n) ? check_copy(copy, n, has_zero, err) : CFX_OK;
+    return has_zero || !cfxi_base_utf8_valid(copy, n) ? check_copy(copy, n, has_zero, err) : CFX_OK;
 }

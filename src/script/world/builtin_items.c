@@ -9,34 +9,34 @@ CFXI_BUILTIN(b_len)
 {
     cfx_object *in[1];
     int64_t n;
-    if (cfxi_w_args(w, a, "len", NULL, 1, 1, in, err) != CFX_OK)
+    if (cfxi_world_args(w, a, "len", NULL, 1, 1, in, err) != CFX_OK)
         return NULL;
     if (in[0]->type == CFXI_TYPE_TENSOR && cfx_tensor_ndim(in[0]->as.tensor) > 0)
-        return cfxi_w_int_object(w, cfx_tensor_sizes(in[0]->as.tensor)[0], err);
-    if (cfxi_w_is_value(in[0]))
-        return cfxi_w_perform_on(w, "builtins.len", in[0], NULL, err);
+        return cfxi_world_int_object(w, cfx_tensor_sizes(in[0]->as.tensor)[0], err);
+    if (cfxi_world_is_value(in[0]))
+        return cfxi_world_perform_on(w, "builtins.len", in[0], NULL, err);
     bool found = false;
     cfx_object *own = in[0]->type == CFXI_TYPE_INSTANCE
-                          ? cfxi_w_special(w, in[0], "__len__", NULL, 0, &found, err) : NULL;
-    if (found && own && !cfxi_w_is_value(own) && own->type != CFXI_TYPE_INT) {
-        cfxi_w_clear(&own);
-        cfxi_w_throw(w, err, CFXI_TypeError, "__len__ must return an integer");
+                          ? cfxi_world_special(w, in[0], "__len__", NULL, 0, &found, err) : NULL;
+    if (found && own && !cfxi_world_is_value(own) && own->type != CFXI_TYPE_INT) {
+        cfxi_world_clear(&own);
+        cfxi_world_throw(w, err, CFXI_TypeError, "__len__ must return an integer");
     }
     if (found)
         return own;
-    return cfxi_w_length(w, in[0], &n, err) == CFX_OK ? cfxi_w_int_object(w, n, err) : NULL;
+    return cfxi_world_length(w, in[0], &n, err) == CFX_OK ? cfxi_world_int_object(w, n, err) : NULL;
 }
 
 /* The better one of two, by their keys: NULL if comparing failed. Borrowed. */
 static cfx_object *choose(cfxi_world *w, cfx_object *best, cfx_object *other, cfx_object *key,
                           bool larger, cfx_error *err)
 {
-    cfx_object *x = key ? cfxi_w_call_with(w, key, &best, 1, err) : cfxi_w_ref(best);
-    cfx_object *y = x && key ? cfxi_w_call_with(w, key, &other, 1, err) : cfxi_w_ref(other);
-    const int better = !x || !y ? -1 : larger ? cfxi_w_less(w, x, y, err)
-                                              : cfxi_w_less(w, y, x, err);
-    cfxi_w_unref(x);
-    cfxi_w_unref(y);
+    cfx_object *x = key ? cfxi_world_call_with(w, key, &best, 1, err) : cfxi_world_ref(best);
+    cfx_object *y = x && key ? cfxi_world_call_with(w, key, &other, 1, err) : cfxi_world_ref(other);
+    const int better = !x || !y ? -1 : larger ? cfxi_world_less(w, x, y, err)
+                                              : cfxi_world_less(w, y, x, err);
+    cfxi_world_unref(x);
+    cfxi_world_unref(y);
     return better < 0 ? NULL : better ? other : best;
 }
 
@@ -44,9 +44,9 @@ static cfx_object *choose(cfxi_world *w, cfx_object *best, cfx_object *other, cf
 static cfx_object *choose_value(cfxi_world *w, const cfx_object *items, bool larger, cfx_error *err)
 {
     const cfx_call_args all = {.args = items->as.seq.items, .n = items->as.seq.n};
-    return all.n == 1 ? cfxi_w_ref(all.args[0])
-                      : cfxi_w_record(w, CFX_OP_CALL_FUNCTION,
-                                      larger ? "builtins.max" : "builtins.min", &all, err);
+    return all.n == 1 ? cfxi_world_ref(all.args[0])
+                      : cfxi_world_record(w, CFX_OP_CALL_FUNCTION,
+                                          larger ? "builtins.max" : "builtins.min", &all, err);
 }
 
 static cfx_object *extreme(cfxi_world *w, const cfx_call_args *a, bool larger, cfx_error *err)
@@ -60,25 +60,25 @@ static cfx_object *extreme(cfxi_world *w, const cfx_call_args *a, bool larger, c
         else if (strcmp(a->names[i], "default") == 0)
             usual = a->args[plain + i];
     if (plain == 1 && a->args[0]->type == CFXI_TYPE_VALUE)
-        return cfxi_w_record(w, CFX_OP_CALL_FUNCTION, larger ? "builtins.max" : "builtins.min", a,
-                             err);
-    cfx_object *items = plain == 1 ? cfxi_w_collect(w, CFXI_TYPE_LIST, a->args[0], err)
-                                   : cfxi_w_seq_object(w, CFXI_TYPE_LIST, a->args, plain, err);
+        return cfxi_world_record(w, CFX_OP_CALL_FUNCTION, larger ? "builtins.max" : "builtins.min",
+                                 a, err);
+    cfx_object *items = plain == 1 ? cfxi_world_collect(w, CFXI_TYPE_LIST, a->args[0], err)
+                                   : cfxi_world_seq_object(w, CFXI_TYPE_LIST, a->args, plain, err);
     if (!items)
         return NULL;
     cfx_object *best = items->as.seq.n ? items->as.seq.items[0] : usual;
     cfx_object *made = NULL;
     if (!best)
-        cfxi_w_raise(w, err, CFXI_ValueError, "%s() iterable argument is empty",
-                     larger ? "max" : "min");
-    else if (!key && items->as.seq.n > 1 && cfxi_w_has_value(items, false))
+        cfxi_world_raise(w, err, CFXI_ValueError, "%s() iterable argument is empty",
+                         larger ? "max" : "min");
+    else if (!key && items->as.seq.n > 1 && cfxi_world_has_value(items, false))
         made = choose_value(w, items, larger, err);
     else {
         for (size_t i = 1; best && i < items->as.seq.n; i++)
             best = choose(w, best, items->as.seq.items[i], key, larger, err);
-        made = cfxi_w_ref(best);
+        made = cfxi_world_ref(best);
     }
-    cfxi_w_unref(items);
+    cfxi_world_unref(items);
     return made;
 }
 
@@ -89,20 +89,21 @@ CFXI_BUILTIN(b_sum)
 {
     static const char *const names[] = {"iterable", "start"};
     cfx_object *in[2];
-    if (cfxi_w_args(w, a, "sum", names, 1, 2, in, err) != CFX_OK)
+    if (cfxi_world_args(w, a, "sum", names, 1, 2, in, err) != CFX_OK)
         return NULL;
-    if (cfxi_w_is_value(in[0]))
-        return cfxi_w_perform_on(w, "builtins.sum", in[0], in[1], err);
-    cfx_object *items = cfxi_w_collect(w, CFXI_TYPE_LIST, in[0], err);
-    cfx_object *sum = in[1] ? cfxi_w_ref(in[1]) : cfxi_w_int_object(w, 0, err);
+    if (cfxi_world_is_value(in[0]))
+        return cfxi_world_perform_on(w, "builtins.sum", in[0], in[1], err);
+    cfx_object *items = cfxi_world_collect(w, CFXI_TYPE_LIST, in[0], err);
+    cfx_object *sum = in[1] ? cfxi_world_ref(in[1]) : cfxi_world_int_object(w, 0, err);
     for (size_t i = 0; items && sum && i < items->as.seq.n; i++) {
-        cfx_object *next = cfxi_w_binary(w, CFX_SIGN_ADD, sum, items->as.seq.items[i], false, err);
-        cfxi_w_unref(sum);
+        cfx_object *next =
+            cfxi_world_binary(w, CFX_SIGN_ADD, sum, items->as.seq.items[i], false, err);
+        cfxi_world_unref(sum);
         sum = next;
     }
     if (!items)
-        cfxi_w_clear(&sum);
-    cfxi_w_unref(items);
+        cfxi_world_clear(&sum);
+    cfxi_world_unref(items);
     return sum;
 }
 
@@ -110,17 +111,18 @@ CFXI_BUILTIN(b_sum)
 static cfx_object *any_or_all(cfxi_world *w, const cfx_call_args *a, bool all, cfx_error *err)
 {
     cfx_object *in[1];
-    if (cfxi_w_args(w, a, all ? "all" : "any", NULL, 1, 1, in, err) != CFX_OK)
+    if (cfxi_world_args(w, a, all ? "all" : "any", NULL, 1, 1, in, err) != CFX_OK)
         return NULL;
-    cfx_object *it = cfxi_w_iterate(w, in[0], err);
+    cfx_object *it = cfxi_world_iterate(w, in[0], err);
     int t = all;
     if (!it)
         return NULL;
     err->status = CFX_OK;
-    for (cfx_object *x; t == (int)all && (x = cfxi_w_next(w, it, err)) != NULL; cfxi_w_unref(x))
-        t = cfxi_w_truth_of(w, x, err);
-    cfxi_w_unref(it);
-    return t < 0 || err->status != CFX_OK ? NULL : cfxi_w_truth_object(w, t);
+    for (cfx_object *x; t == (int)all && (x = cfxi_world_next(w, it, err)) != NULL;
+         cfxi_world_unref(x))
+        t = cfxi_world_truth_of(w, x, err);
+    cfxi_world_unref(it);
+    return t < 0 || err->status != CFX_OK ? NULL : cfxi_world_truth_object(w, t);
 }
 
 CFXI_BUILTIN(b_any) { return any_or_all(w, a, false, err); }
@@ -130,18 +132,18 @@ CFXI_BUILTIN(b_all) { return any_or_all(w, a, true, err); }
 static cfx_object *changed_by(cfxi_world *w, cfx_object *o, cfxi_type type, const char *method,
                               const cfx_call_args *a, cfx_error *err)
 {
-    cfx_object *none = cfxi_w_sequence_method(type, method)->fn(w, o, a, err);
+    cfx_object *none = cfxi_world_sequence_method(type, method)->fn(w, o, a, err);
     if (!none)
-        cfxi_w_clear(&o);
-    cfxi_w_unref(none);
+        cfxi_world_clear(&o);
+    cfxi_world_unref(none);
     return o;
 }
 
 CFXI_BUILTIN(b_sorted)
 {
     if (a->n == a->n_named)
-        return cfxi_w_raise(w, err, CFXI_TypeError, "sorted expected 1 argument, got 0");
-    cfx_object *list = cfxi_w_collect(w, CFXI_TYPE_LIST, a->args[0], err);
+        return cfxi_world_raise(w, err, CFXI_TypeError, "sorted expected 1 argument, got 0");
+    cfx_object *list = cfxi_world_collect(w, CFXI_TYPE_LIST, a->args[0], err);
     if (!list)
         return NULL;
     const cfx_call_args rest = {a->args + 1, a->n - 1, a->names, a->n_named};
@@ -153,19 +155,20 @@ CFXI_BUILTIN(b_sorted)
 CFXI_BUILTIN(b_iter)
 {
     cfx_object *in[1];
-    return cfxi_w_args(w, a, "iter", NULL, 1, 1, in, err) == CFX_OK ? cfxi_w_iterate(w, in[0], err)
-                                                                    : NULL;
+    return cfxi_world_args(w, a, "iter", NULL, 1, 1, in, err) == CFX_OK
+               ? cfxi_world_iterate(w, in[0], err)
+               : NULL;
 }
 
 CFXI_BUILTIN(b_next)
 {
     cfx_object *in[2];
-    if (cfxi_w_args(w, a, "next", NULL, 1, 2, in, err) != CFX_OK)
+    if (cfxi_world_args(w, a, "next", NULL, 1, 2, in, err) != CFX_OK)
         return NULL;
-    cfx_object *made = cfxi_w_next(w, in[0], err);
+    cfx_object *made = cfxi_world_next(w, in[0], err);
     if (made || err->status != CFX_OK)
         return made;
-    return in[1] ? cfxi_w_ref(in[1]) : cfxi_w_raise(w, err, CFXI_StopIteration, "%s", "");
+    return in[1] ? cfxi_world_ref(in[1]) : cfxi_world_raise(w, err, CFXI_StopIteration, "%s", "");
 }
 
 CFXI_BUILTIN(b_enumerate)
@@ -173,24 +176,25 @@ CFXI_BUILTIN(b_enumerate)
     static const char *const names[] = {"iterable", "start"};
     cfx_object *in[2];
     int64_t start = 0;
-    if (cfxi_w_args(w, a, "enumerate", names, 1, 2, in, err) != CFX_OK ||
-        (in[1] && cfxi_w_index_of(w, in[1], "start", &start, err) != CFX_OK))
+    if (cfxi_world_args(w, a, "enumerate", names, 1, 2, in, err) != CFX_OK ||
+        (in[1] && cfxi_world_index_of(w, in[1], "start", &start, err) != CFX_OK))
         return NULL;
-    cfx_object *it = cfxi_w_iterate(w, in[0], err);
-    cfx_object *made = it ? cfxi_w_iterator(w, CFXI_STEP_ENUMERATE, it, NULL, start, err) : NULL;
-    cfxi_w_unref(it);
+    cfx_object *it = cfxi_world_iterate(w, in[0], err);
+    cfx_object *made =
+        it ? cfxi_world_iterator(w, CFXI_STEP_ENUMERATE, it, NULL, start, err) : NULL;
+    cfxi_world_unref(it);
     return made;
 }
 
 /* A tuple of iterators over the arguments from `first` on. */
 static cfx_object *iterators(cfxi_world *w, const cfx_call_args *a, size_t first, cfx_error *err)
 {
-    cfx_object *all = cfxi_w_seq_object(w, CFXI_TYPE_TUPLE, NULL, 0, err);
+    cfx_object *all = cfxi_world_seq_object(w, CFXI_TYPE_TUPLE, NULL, 0, err);
     for (size_t i = first; all && i < a->n - a->n_named; i++) {
-        cfx_object *it = cfxi_w_iterate(w, a->args[i], err);
-        if (!it || cfxi_w_list_append(all, it, err) != CFX_OK)
-            cfxi_w_clear(&all);
-        cfxi_w_unref(it);
+        cfx_object *it = cfxi_world_iterate(w, a->args[i], err);
+        if (!it || cfxi_world_list_append(all, it, err) != CFX_OK)
+            cfxi_world_clear(&all);
+        cfxi_world_unref(it);
     }
     return all;
 }
@@ -198,29 +202,29 @@ static cfx_object *iterators(cfxi_world *w, const cfx_call_args *a, size_t first
 CFXI_BUILTIN(b_zip)
 {
     cfx_object *all = iterators(w, a, 0, err);
-    cfx_object *made = all ? cfxi_w_iterator(w, CFXI_STEP_ZIP, NULL, all, 0, err) : NULL;
-    cfxi_w_unref(all);
+    cfx_object *made = all ? cfxi_world_iterator(w, CFXI_STEP_ZIP, NULL, all, 0, err) : NULL;
+    cfxi_world_unref(all);
     return made;
 }
 
 CFXI_BUILTIN(b_map)
 {
     if (a->n < 2)
-        return cfxi_w_raise(w, err, CFXI_TypeError, "map() must have at least two arguments.");
+        return cfxi_world_raise(w, err, CFXI_TypeError, "map() must have at least two arguments.");
     cfx_object *all = iterators(w, a, 1, err);
-    cfx_object *made = all ? cfxi_w_iterator(w, CFXI_STEP_MAP, a->args[0], all, 0, err) : NULL;
-    cfxi_w_unref(all);
+    cfx_object *made = all ? cfxi_world_iterator(w, CFXI_STEP_MAP, a->args[0], all, 0, err) : NULL;
+    cfxi_world_unref(all);
     return made;
 }
 
 CFXI_BUILTIN(b_filter)
 {
     cfx_object *in[2];
-    if (cfxi_w_args(w, a, "filter", NULL, 2, 2, in, err) != CFX_OK)
+    if (cfxi_world_args(w, a, "filter", NULL, 2, 2, in, err) != CFX_OK)
         return NULL;
-    cfx_object *it = cfxi_w_iterate(w, in[1], err);
-    cfx_object *made = it ? cfxi_w_iterator(w, CFXI_STEP_FILTER, in[0], it, 0, err) : NULL;
-    cfxi_w_unref(it);
+    cfx_object *it = cfxi_world_iterate(w, in[1], err);
+    cfx_object *made = it ? cfxi_world_iterator(w, CFXI_STEP_FILTER, in[0], it, 0, err) : NULL;
+    cfxi_world_unref(it);
     return made;
 }
 
@@ -228,16 +232,16 @@ CFXI_BUILTIN(b_reversed)
 {
     cfx_object *in[1];
     int64_t n;
-    if (cfxi_w_args(w, a, "reversed", NULL, 1, 1, in, err) != CFX_OK)
+    if (cfxi_world_args(w, a, "reversed", NULL, 1, 1, in, err) != CFX_OK)
         return NULL;
-    cfx_object *seq = cfxi_w_ref(in[0]);
+    cfx_object *seq = cfxi_world_ref(in[0]);
     if (seq->type == CFXI_TYPE_DICT) {
-        cfxi_w_unref(seq);
-        seq = cfxi_w_collect(w, CFXI_TYPE_LIST, in[0], err);
+        cfxi_world_unref(seq);
+        seq = cfxi_world_collect(w, CFXI_TYPE_LIST, in[0], err);
     }
-    cfx_object *made = seq && cfxi_w_length(w, seq, &n, err) == CFX_OK
-                           ? cfxi_w_iterator(w, CFXI_STEP_BACK, seq, NULL, n, err) : NULL;
-    cfxi_w_unref(seq);
+    cfx_object *made = seq && cfxi_world_length(w, seq, &n, err) == CFX_OK
+                           ? cfxi_world_iterator(w, CFXI_STEP_BACK, seq, NULL, n, err) : NULL;
+    cfxi_world_unref(seq);
     return made;
 }
 
@@ -247,14 +251,14 @@ static cfx_object *make_container(cfxi_world *w, cfxi_type type, const char *nam
                                   const cfx_call_args *a, cfx_error *err)
 {
     cfx_object *in[1];
-    if (cfxi_w_args(w, a, name, NULL, 0, 1, in, err) != CFX_OK)
+    if (cfxi_world_args(w, a, name, NULL, 0, 1, in, err) != CFX_OK)
         return NULL;
     if (in[0] && in[0]->type == CFXI_TYPE_VALUE) {
         char target[32];
         snprintf(target, sizeof target, "builtins.%s", name);
-        return cfxi_w_record(w, CFX_OP_CALL_FUNCTION, target, a, err);
+        return cfxi_world_record(w, CFX_OP_CALL_FUNCTION, target, a, err);
     }
-    return in[0] ? cfxi_w_collect(w, type, in[0], err) : cfxi_w_object_new(w, type, err);
+    return in[0] ? cfxi_world_collect(w, type, in[0], err) : cfxi_world_object_new(w, type, err);
 }
 
 CFXI_BUILTIN(make_list) { return make_container(w, CFXI_TYPE_LIST, "list", a, err); }
@@ -267,33 +271,34 @@ CFXI_BUILTIN(make_frozenset)
 
 CFXI_BUILTIN(make_dict)
 {
-    cfx_object *d = cfxi_w_dict_object(w, CFXI_TYPE_DICT, err);
+    cfx_object *d = cfxi_world_dict_object(w, CFXI_TYPE_DICT, err);
     return d ? changed_by(w, d, CFXI_TYPE_DICT, "update", a, err) : NULL;
 }
 
 CFXI_BUILTIN(make_slice)
 {
     cfx_object *in[3];
-    if (cfxi_w_args(w, a, "slice", NULL, 1, 3, in, err) != CFX_OK)
+    if (cfxi_world_args(w, a, "slice", NULL, 1, 3, in, err) != CFX_OK)
         return NULL;
     cfx_object *part[] = {in[1] ? in[0] : w->none, in[1] ? in[1] : in[0], in[2] ? in[2] : w->none};
-    return cfxi_w_seq_object(w, CFXI_TYPE_SLICE, part, 3, err);
+    return cfxi_world_seq_object(w, CFXI_TYPE_SLICE, part, 3, err);
 }
 
 CFXI_BUILTIN(make_range)
 {
     cfx_object *in[3];
     int64_t i[3] = {0, 0, 1};
-    if (cfxi_w_args(w, a, "range", NULL, 1, 3, in, err) != CFX_OK)
+    if (cfxi_world_args(w, a, "range", NULL, 1, 3, in, err) != CFX_OK)
         return NULL;
     for (int k = 0; k < 3; k++)
-        if (in[k] && cfxi_w_index_of(w, in[k], "the arguments of range()", &i[k], err) != CFX_OK)
+        if (in[k] &&
+            cfxi_world_index_of(w, in[k], "the arguments of range()", &i[k], err) != CFX_OK)
             return NULL;
-    return in[1] ? cfxi_w_range_object(w, i[0], i[1], i[2], err)
-                 : cfxi_w_range_object(w, 0, i[0], 1, err);
+    return in[1] ? cfxi_world_range_object(w, i[0], i[1], i[2], err)
+                 : cfxi_world_range_object(w, 0, i[0], 1, err);
 }
 
-const cfxi_builtin cfxi_w_items_builtins[] = {
+const cfxi_builtin cfxi_world_items_builtins[] = {
     {"all", b_all}, {"any", b_any}, {"dict", make_dict}, {"enumerate", b_enumerate},
     {"filter", b_filter}, {"frozenset", make_frozenset}, {"iter", b_iter}, {"len", b_len},
     {"list", make_list}, {"map", b_map}, {"max", b_max}, {"min", b_min}, {"next", b_next},

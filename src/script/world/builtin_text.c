@@ -6,37 +6,38 @@
 CFXI_BUILTIN(make_str)
 {
     cfx_object *in[1];
-    if (cfxi_w_args(w, a, "str", NULL, 0, 1, in, err) != CFX_OK)
+    if (cfxi_world_args(w, a, "str", NULL, 0, 1, in, err) != CFX_OK)
         return NULL;
-    if (in[0] && cfxi_w_has_value(in[0], false))
-        return cfxi_w_record(w, CFX_OP_CALL_FUNCTION, "builtins.str", a, err);
-    return in[0] ? cfxi_w_shown(w, in[0], false, err) : cfxi_w_str(w, "", err);
+    if (in[0] && cfxi_world_has_value(in[0], false))
+        return cfxi_world_record(w, CFX_OP_CALL_FUNCTION, "builtins.str", a, err);
+    return in[0] ? cfxi_world_shown(w, in[0], false, err) : cfxi_world_str(w, "", err);
 }
 
 CFXI_BUILTIN(b_repr)
 {
     cfx_object *in[1];
-    return cfxi_w_args(w, a, "repr", NULL, 1, 1, in, err) == CFX_OK
-               ? cfxi_w_shown(w, in[0], true, err) : NULL;
+    return cfxi_world_args(w, a, "repr", NULL, 1, 1, in, err) == CFX_OK
+               ? cfxi_world_shown(w, in[0], true, err) : NULL;
 }
 
 CFXI_BUILTIN(b_format)
 {
     cfx_object *in[2];
-    return cfxi_w_args(w, a, "format", NULL, 1, 2, in, err) == CFX_OK
-               ? cfxi_w_formatted(w, in[0], in[1], err) : NULL;
+    return cfxi_world_args(w, a, "format", NULL, 1, 2, in, err) == CFX_OK
+               ? cfxi_world_formatted(w, in[0], in[1], err) : NULL;
 }
 
 CFXI_BUILTIN(b_ord)
 {
     cfx_object *in[1];
     uint32_t code;
-    if (cfxi_w_args(w, a, "ord", NULL, 1, 1, in, err) != CFX_OK)
+    if (cfxi_world_args(w, a, "ord", NULL, 1, 1, in, err) != CFX_OK)
         return NULL;
     if (in[0]->type != CFXI_TYPE_STR || in[0]->as.text.size == 0 ||
-        cfxi_utf8_decode(in[0]->as.text.data, in[0]->as.text.size, &code) != in[0]->as.text.size)
-        return cfxi_w_raise(w, err, CFXI_TypeError, "ord() expected a character");
-    return cfxi_w_int_object(w, code, err);
+        cfxi_base_utf8_decode(in[0]->as.text.data, in[0]->as.text.size, &code) !=
+            in[0]->as.text.size)
+        return cfxi_world_raise(w, err, CFXI_TypeError, "ord() expected a character");
+    return cfxi_world_int_object(w, code, err);
 }
 
 CFXI_BUILTIN(b_chr)
@@ -44,12 +45,13 @@ CFXI_BUILTIN(b_chr)
     cfx_object *in[1];
     int64_t code;
     char utf8[4];
-    if (cfxi_w_args(w, a, "chr", NULL, 1, 1, in, err) != CFX_OK ||
-        cfxi_w_index_of(w, in[0], "chr()'s argument", &code, err) != CFX_OK)
+    if (cfxi_world_args(w, a, "chr", NULL, 1, 1, in, err) != CFX_OK ||
+        cfxi_world_index_of(w, in[0], "chr()'s argument", &code, err) != CFX_OK)
         return NULL;
     if (code < 0 || code > 0x10ffff)
-        return cfxi_w_raise(w, err, CFXI_ValueError, "chr() arg not in range(0x110000)");
-    return cfxi_w_text_object(w, CFXI_TYPE_STR, utf8, cfxi_utf8_encode((uint32_t)code, utf8), err);
+        return cfxi_world_raise(w, err, CFXI_ValueError, "chr() arg not in range(0x110000)");
+    return cfxi_world_text_object(w, CFXI_TYPE_STR, utf8,
+                                  cfxi_base_utf8_encode((uint32_t)code, utf8), err);
 }
 
 /* To where the caller wants it; nowhere if he does not. */
@@ -69,20 +71,20 @@ CFXI_BUILTIN(b_print)
     const bool was = w->printing;
     w->printing = true;
     for (size_t i = 0; status == CFX_OK && i < plain; i++) {
-        status = i > 0 ? cfxi_w_put(&text, sep, err) : CFX_OK;
+        status = i > 0 ? cfxi_world_put(&text, sep, err) : CFX_OK;
         if (status == CFX_OK)
-            status = cfxi_w_show(w, a->args[i], &text, err);
+            status = cfxi_world_show(w, a->args[i], &text, err);
     }
     w->printing = was;
     if (status == CFX_OK)
-        status = cfxi_w_put(&text, end, err);
+        status = cfxi_world_put(&text, end, err);
     if (status == CFX_OK && w->out.write)
-        status = cfxi_failed(err, w->out.write(w->out.ctx, text.data, text.size));
+        status = cfxi_base_failed(err, w->out.write(w->out.ctx, text.data, text.size));
     cfx_buffer_free(&text);
-    return cfxi_w_done(w, status);
+    return cfxi_world_done(w, status);
 }
 
-const cfxi_builtin cfxi_w_text_builtins[] = {
+const cfxi_builtin cfxi_world_text_builtins[] = {
     {"chr", b_chr}, {"format", b_format}, {"ord", b_ord}, {"print", b_print}, {"repr", b_repr},
     {"str", make_str}, {NULL, NULL},
 };

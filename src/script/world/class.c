@@ -7,7 +7,7 @@ static const char *const type_names[CFXI_TYPES] = {
 #undef CFX_TYPE
 };
 
-cfxi_type cfxi_w_type_named(const char *name)
+cfxi_type cfxi_world_type_named(const char *name)
 {
     static const bool is_builtin[CFXI_TYPES] = {
 #define CFX_TYPE(id, name, builtin) builtin,
@@ -20,7 +20,7 @@ cfxi_type cfxi_w_type_named(const char *name)
     return (cfxi_type)i;
 }
 
-const char *cfxi_w_type_name(const cfx_object *o)
+const char *cfxi_world_type_name(const cfx_object *o)
 {
     if (o->cls && o->cls->as.cls.name)
         return o->cls->as.cls.name;
@@ -34,12 +34,12 @@ const char *cfxi_w_type_name(const cfx_object *o)
 static cfx_object *new_class(cfxi_world *w, const char *name, cfx_error *err)
 {
     const size_t size = strlen(name) + 1;
-    cfx_object *cls = cfxi_w_object_new(w, CFXI_TYPE_CLASS, err);
+    cfx_object *cls = cfxi_world_object_new(w, CFXI_TYPE_CLASS, err);
     char *copy = cls ? cfxi_world_alloc(w, size, err) : NULL;
-    cfx_object *attrs = copy ? cfxi_w_dict_object(w, CFXI_TYPE_DICT, err) : NULL;
+    cfx_object *attrs = copy ? cfxi_world_dict_object(w, CFXI_TYPE_DICT, err) : NULL;
     if (!attrs) {
         cfxi_world_free(w, copy, size);
-        cfxi_w_unref(cls);
+        cfxi_world_unref(cls);
         return NULL;
     }
     memcpy(copy, name, size);
@@ -99,7 +99,7 @@ static cfx_status linearise(cfxi_world *w, cfx_object *cls, cfx_error *err)
     size_t at[MOST_BASES + 1] = {0};
     const cfx_object *bases = cls->as.cls.bases;
     const size_t n = bases->as.seq.n;
-    cfx_object *mro = cfxi_w_seq_object(w, CFXI_TYPE_TUPLE, &cls, 1, err);
+    cfx_object *mro = cfxi_world_seq_object(w, CFXI_TYPE_TUPLE, &cls, 1, err);
     if (!mro)
         return err->status;
     cls->refs--;  /* it does not hold itself */
@@ -108,7 +108,7 @@ static cfx_status linearise(cfxi_world *w, cfx_object *cls, cfx_error *err)
     lists[n] = cls->as.cls.bases;
     cls->as.cls.mro = mro;
     for (size_t i = 0; n == 1 && i < lists[0]->as.seq.n; i++)  /* nothing to merge */
-        CFX_TRY(cfxi_w_list_append(mro, lists[0]->as.seq.items[i], err));
+        CFX_TRY(cfxi_world_list_append(mro, lists[0]->as.seq.items[i], err));
     if (n == 1)
         return CFX_OK;
     for (;;) {
@@ -119,9 +119,9 @@ static cfx_status linearise(cfxi_world *w, cfx_object *cls, cfx_error *err)
             return CFX_OK;
         cfx_object *head = next_head(lists, at, n + 1);
         if (!head)
-            return cfxi_w_throw(w, err, CFXI_TypeError, "Cannot create a consistent method "
-                                "resolution order (MRO) for the bases of %s", cls->as.cls.name);
-        CFX_TRY(cfxi_w_list_append(mro, head, err));
+            return cfxi_world_throw(w, err, CFXI_TypeError, "Cannot create a consistent method "
+                                    "resolution order (MRO) for the bases of %s", cls->as.cls.name);
+        CFX_TRY(cfxi_world_list_append(mro, head, err));
         for (size_t i = 0; i <= n; i++)
             at[i] += at[i] < lists[i]->as.seq.n && lists[i]->as.seq.items[at[i]] == head;
     }
@@ -131,19 +131,19 @@ static cfx_object *finish_class(cfxi_world *w, cfx_object *cls, cfx_object *cons
                                 cfx_error *err)
 {
     if (n > MOST_BASES)
-        cfxi_w_raise(w, err, CFXI_TypeError, "more than %d bases", MOST_BASES);
+        cfxi_world_raise(w, err, CFXI_TypeError, "more than %d bases", MOST_BASES);
     else
-        cls->as.cls.bases = cfxi_w_seq_object(w, CFXI_TYPE_TUPLE, bases, n, err);
+        cls->as.cls.bases = cfxi_world_seq_object(w, CFXI_TYPE_TUPLE, bases, n, err);
     if (cls->as.cls.bases && linearise(w, cls, err) == CFX_OK) {
         inherit(cls);
         return cls;
     }
-    cfxi_w_unref(cls);
+    cfxi_world_unref(cls);
     return NULL;
 }
 
-cfx_object *cfxi_w_builtin_class(cfxi_world *w, const char *name, cfx_object *base,
-                                 cfxi_type layout, cfxi_builtin_fn *make, cfx_error *err)
+cfx_object *cfxi_world_builtin_class(cfxi_world *w, const char *name, cfx_object *base,
+                                     cfxi_type layout, cfxi_builtin_fn *make, cfx_error *err)
 {
     cfx_object *cls = new_class(w, name, err);
     cls = cls ? finish_class(w, cls, &base, base != NULL, err) : NULL;
@@ -154,54 +154,55 @@ cfx_object *cfxi_w_builtin_class(cfxi_world *w, const char *name, cfx_object *ba
     return cls;
 }
 
-cfx_object *cfxi_w_type_class(cfxi_world *w, cfxi_type type, cfx_error *err)
+cfx_object *cfxi_world_type_class(cfxi_world *w, cfxi_type type, cfx_error *err)
 {
     if (type == CFXI_TYPE_VALUE)
         type = CFXI_TYPE_TENSOR;
     if (type == CFXI_TYPE_MODULE)
-        return cfxi_w_layer_class(w, CFX_NN_NONE, err);
+        return cfxi_world_layer_class(w, CFX_NN_NONE, err);
     if (w->classes[type])
-        return cfxi_w_ref(w->classes[type]);
+        return cfxi_world_ref(w->classes[type]);
     const bool object = type == CFXI_TYPE_INSTANCE;
     cfx_object *base = object ? NULL
-                              : cfxi_w_type_class(w, type == CFXI_TYPE_BOOL ? CFXI_TYPE_INT
+                              : cfxi_world_type_class(w, type == CFXI_TYPE_BOOL ? CFXI_TYPE_INT
                                                                             : CFXI_TYPE_INSTANCE,
-                                                  err);
+                                                      err);
     const char *name = type_names[type];
-    cfx_object *cls = object || base ? cfxi_w_builtin_class(w, name, base, type,
-                                                            cfxi_w_builtin_function(name), err)
-                                     : NULL;
-    cfxi_w_unref(base);
+    cfx_object *cls =
+        object || base
+            ? cfxi_world_builtin_class(w, name, base, type, cfxi_world_builtin_function(name), err)
+            : NULL;
+    cfxi_world_unref(base);
     w->classes[type] = cls;
-    return cfxi_w_ref(cls);
+    return cfxi_world_ref(cls);
 }
 
-cfx_object *cfxi_w_class_of(cfxi_world *w, const cfx_object *o, cfx_error *err)
+cfx_object *cfxi_world_class_of(cfxi_world *w, const cfx_object *o, cfx_error *err)
 {
     if (o->cls)
-        return cfxi_w_ref(o->cls);
-    return cfxi_w_type_class(w, (cfxi_type)o->type, err);
+        return cfxi_world_ref(o->cls);
+    return cfxi_world_type_class(w, (cfxi_type)o->type, err);
 }
 
-cfx_status cfxi_w_add_method(cfxi_world *w, cfx_object *cls, const char *name, cfxi_builtin_fn *fn,
-                             cfx_error *err)
+cfx_status cfxi_world_add_method(cfxi_world *w, cfx_object *cls, const char *name,
+                                 cfxi_builtin_fn *fn, cfx_error *err)
 {
-    cfx_object *f = cfxi_w_builtin_object(w, name, fn, CFX_OPID_NONE, err);
+    cfx_object *f = cfxi_world_builtin_object(w, name, fn, CFX_OPID_NONE, err);
     if (f) {
         f->mark = true;  /* it takes its object first */
-        f->as.builtin.home = cfxi_w_ref(cls);
+        f->as.builtin.home = cfxi_world_ref(cls);
     }
-    cfx_status status = f ? cfxi_w_dict_put(cls->attrs, name, f, err) : err->status;
-    cfxi_w_unref(f);
+    cfx_status status = f ? cfxi_world_dict_put(cls->attrs, name, f, err) : err->status;
+    cfxi_world_unref(f);
     return status;
 }
 
-cfx_status cfxi_w_add_methods(cfxi_world *w, cfx_object *cls, const cfxi_builtin *rows,
-                              cfx_error *err)
+cfx_status cfxi_world_add_methods(cfxi_world *w, cfx_object *cls, const cfxi_builtin *rows,
+                                  cfx_error *err)
 {
     for (; rows->name; rows++)
-        if (!cfxi_w_dict_get(cls->attrs, rows->name))
-            CFX_TRY(cfxi_w_add_method(w, cls, rows->name, rows->fn, err));
+        if (!cfxi_world_dict_get(cls->attrs, rows->name))
+            CFX_TRY(cfxi_world_add_method(w, cls, rows->name, rows->fn, err));
     return CFX_OK;
 }
 
@@ -210,25 +211,25 @@ cfx_status cfxi_w_add_methods(cfxi_world *w, cfx_object *cls, const cfxi_builtin
 /* A class whose base is typing.NamedTuple: its annotations are the fields. */
 static cfx_object *typed_tuple(cfxi_world *w, cfx_object *cls, cfx_error *err)
 {
-    cfx_object *fields = cfxi_w_dict_get(cls->attrs, "__annotations__");
-    cfx_object *defaults = cfxi_w_dict_object(w, CFXI_TYPE_DICT, err);
+    cfx_object *fields = cfxi_world_dict_get(cls->attrs, "__annotations__");
+    cfx_object *defaults = cfxi_world_dict_object(w, CFXI_TYPE_DICT, err);
     cfx_status status = defaults ? CFX_OK : err->status;
     for (size_t i = 0; fields && status == CFX_OK && i < fields->as.seq.n; i++) {
         const char *name = fields->as.seq.items[i]->as.text.data;
-        cfx_object *value = cfxi_w_dict_get(cls->attrs, name);
+        cfx_object *value = cfxi_world_dict_get(cls->attrs, name);
         if (value)
-            status = cfxi_w_dict_put(defaults, name, value, err);
+            status = cfxi_world_dict_put(defaults, name, value, err);
         if (value && status == CFX_OK)
-            status = cfxi_w_dict_remove(cls->attrs, fields->as.seq.items[i], NULL, err);
+            status = cfxi_world_dict_remove(cls->attrs, fields->as.seq.items[i], NULL, err);
     }
     if (status == CFX_OK)
-        status = cfxi_w_dict_put(cls->attrs, "_fields", fields ? fields : w->empty, err);
+        status = cfxi_world_dict_put(cls->attrs, "_fields", fields ? fields : w->empty, err);
     if (status == CFX_OK)
-        status = cfxi_w_dict_put(cls->attrs, "_field_defaults", defaults, err);
+        status = cfxi_world_dict_put(cls->attrs, "_field_defaults", defaults, err);
     if (status == CFX_OK)
-        status = cfxi_w_add_methods(w, cls, cfxi_w_named_methods, err);
-    cfxi_w_unref(defaults);
-    return status == CFX_OK ? cls : (cfxi_w_unref(cls), (cfx_object *)NULL);
+        status = cfxi_world_add_methods(w, cls, cfxi_world_named_methods, err);
+    cfxi_world_unref(defaults);
+    return status == CFX_OK ? cls : (cfxi_world_unref(cls), (cfx_object *)NULL);
 }
 
 static bool is_typed_tuple(const cfx_object *cls)
@@ -250,20 +251,20 @@ static cfx_object *meta_of(const cfx_object *cls)
     return NULL;
 }
 
-cfx_object *cfxi_w_make_class(cfxi_world *w, const char *name, cfx_object *const *bases, size_t n,
-                              const char *const *names, cfx_object *const *values, size_t m,
-                              cfx_error *err)
+cfx_object *cfxi_world_make_class(cfxi_world *w, const char *name, cfx_object *const *bases,
+                                  size_t n, const char *const *names, cfx_object *const *values,
+                                  size_t m, cfx_error *err)
 {
-    cfx_object *object = cfxi_w_type_class(w, CFXI_TYPE_INSTANCE, err);
+    cfx_object *object = cfxi_world_type_class(w, CFXI_TYPE_INSTANCE, err);
     cfx_object *real[MOST_BASES];
     size_t k = 0;
     for (size_t i = 0; i < n; i++) {
         if (bases[i]->type == CFXI_TYPE_CLASS && k < MOST_BASES)
             real[k++] = bases[i];
         else if (bases[i]->type != CFXI_TYPE_NAMESPACE) {  /* Generic[T]: of types only */
-            cfxi_w_raise(w, err, CFXI_TypeError, "'%s' is no class that one could derive from",
-                         cfxi_w_type_name(bases[i]));
-            cfxi_w_unref(object);
+            cfxi_world_raise(w, err, CFXI_TypeError, "'%s' is no class that one could derive from",
+                             cfxi_world_type_name(bases[i]));
+            cfxi_world_unref(object);
             return NULL;
         }
     }
@@ -271,16 +272,16 @@ cfx_object *cfxi_w_make_class(cfxi_world *w, const char *name, cfx_object *const
         real[k++] = object;
     cfx_object *cls = object ? new_class(w, name, err) : NULL;
     cls = cls ? finish_class(w, cls, real, k, err) : NULL;
-    cfxi_w_unref(object);
+    cfxi_world_unref(object);
     for (size_t i = 0; cls && i < m; i++)
-        if (cfxi_w_dict_put(cls->attrs, names[i], values[i], err) != CFX_OK)
-            cfxi_w_clear(&cls);
+        if (cfxi_world_dict_put(cls->attrs, names[i], values[i], err) != CFX_OK)
+            cfxi_world_clear(&cls);
     if (!cls)
         return NULL;
     cls->as.cls.own = true;
     cfx_object *meta = meta_of(cls);
-    if (meta && cfxi_w_enum_finish(w, cls, meta, err) != CFX_OK)
-        cfxi_w_clear(&cls);
+    if (meta && cfxi_world_enum_finish(w, cls, meta, err) != CFX_OK)
+        cfxi_world_clear(&cls);
     if (meta)
         return cls;
     return is_typed_tuple(cls) ? typed_tuple(w, cls, err) : cls;
@@ -288,7 +289,7 @@ cfx_object *cfxi_w_make_class(cfxi_world *w, const char *name, cfx_object *const
 
 /* ---- asking classes ------------------------------------------------------------------------ */
 
-bool cfxi_w_is_subclass(const cfx_object *cls, const cfx_object *of)
+bool cfxi_world_is_subclass(const cfx_object *cls, const cfx_object *of)
 {
     const cfx_object *mro = cls ? cls->as.cls.mro : NULL;
     for (size_t i = 0; mro && i < mro->as.seq.n; i++)
@@ -297,61 +298,62 @@ bool cfxi_w_is_subclass(const cfx_object *cls, const cfx_object *of)
     return false;
 }
 
-int cfxi_w_is_one_of(cfxi_world *w, const cfx_object *cls, cfx_object *classes,
-                     const char *function, cfx_error *err)
+int cfxi_world_is_one_of(cfxi_world *w, const cfx_object *cls, cfx_object *classes,
+                         const char *function, cfx_error *err)
 {
     if (classes->type == CFXI_TYPE_CLASS)
-        return cfxi_w_is_subclass(cls, classes);
+        return cfxi_world_is_subclass(cls, classes);
     if (classes->type == CFXI_TYPE_TUPLE) {
-        if (cfxi_w_deeper(w, err) != CFX_OK)
+        if (cfxi_world_deeper(w, err) != CFX_OK)
             return -1;
         int answer = 0;
         for (size_t i = 0; answer == 0 && i < classes->as.seq.n; i++)
-            answer = cfxi_w_is_one_of(w, cls, classes->as.seq.items[i], function, err);
+            answer = cfxi_world_is_one_of(w, cls, classes->as.seq.items[i], function, err);
         w->depth--;
         return answer;
     }
     if (classes->type == CFXI_TYPE_BUILTIN || classes->type == CFXI_TYPE_NAMESPACE)
         return 0;  /* a class of torch's or of typing that no object here has */
-    cfxi_w_raise(w, err, CFXI_TypeError, "%s() arg 2 must be a type, a tuple of types, or a union",
-                 function);
+    cfxi_world_raise(w, err, CFXI_TypeError,
+                     "%s() arg 2 must be a type, a tuple of types, or a union", function);
     return -1;
 }
 
-int cfxi_w_is_instance(cfxi_world *w, cfx_object *o, cfx_object *classes, cfx_error *err)
+int cfxi_world_is_instance(cfxi_world *w, cfx_object *o, cfx_object *classes, cfx_error *err)
 {
     cfx_object *cls = o->type == CFXI_TYPE_CLASS && classes->type == CFXI_TYPE_CLASS &&
-                      !classes->as.cls.own ? cfxi_w_type_class(w, CFXI_TYPE_CLASS, err)
-                                           : cfxi_w_class_of(w, o, err);
-    const int answer = cls ? cfxi_w_is_one_of(w, cls, classes, "isinstance", err) : -1;
-    cfxi_w_unref(cls);
+                      !classes->as.cls.own ? cfxi_world_type_class(w, CFXI_TYPE_CLASS, err)
+                                           : cfxi_world_class_of(w, o, err);
+    const int answer = cls ? cfxi_world_is_one_of(w, cls, classes, "isinstance", err) : -1;
+    cfxi_world_unref(cls);
     return answer;
 }
 
-cfx_object *cfxi_w_class_find(const cfx_object *cls, const char *name)
+cfx_object *cfxi_world_class_find(const cfx_object *cls, const char *name)
 {
     const cfx_object *mro = cls->as.cls.mro;
     for (size_t i = 0; mro && i < mro->as.seq.n; i++) {
         const cfx_object *c = mro->as.seq.items[i];
-        cfx_object *found = c->attrs ? cfxi_w_dict_get(c->attrs, name) : NULL;
+        cfx_object *found = c->attrs ? cfxi_world_dict_get(c->attrs, name) : NULL;
         if (found)
             return found;
     }
     return NULL;
 }
 
-const cfx_object *cfxi_w_class_texts(const cfx_object *cls, const char *name)
+const cfx_object *cfxi_world_class_texts(const cfx_object *cls, const char *name)
 {
-    const cfx_object *found = cls ? cfxi_w_class_find(cls, name) : NULL;
+    const cfx_object *found = cls ? cfxi_world_class_find(cls, name) : NULL;
     bool texts = found && found->type == CFXI_TYPE_TUPLE;
     for (size_t i = 0; texts && i < found->as.seq.n; i++)
         texts = found->as.seq.items[i]->type == CFXI_TYPE_STR;
     return texts ? found : NULL;
 }
 
-const cfx_object *cfxi_w_named_fields(const cfx_object *cls)
+const cfx_object *cfxi_world_named_fields(const cfx_object *cls)
 {
-    return cls && cls->as.cls.layout == CFXI_TYPE_TUPLE ? cfxi_w_class_texts(cls, "_fields") : NULL;
+    return cls && cls->as.cls.layout == CFXI_TYPE_TUPLE ? cfxi_world_class_texts(cls, "_fields")
+                                                        : NULL;
 }
 
 /* ---- methods of builtin classes ------------------------------------------------------------ */
@@ -361,25 +363,26 @@ CFXI_BUILTIN(object_init)
 {
     cfx_status status = CFX_OK;
     if (a->n > 0 && self->type == CFXI_TYPE_LIST) {
-        cfx_object *same = cfxi_w_binary(w, CFX_SIGN_ADD, self, a->args[0], true, err);
-        cfxi_w_unref(same);
+        cfx_object *same = cfxi_world_binary(w, CFX_SIGN_ADD, self, a->args[0], true, err);
+        cfxi_world_unref(same);
         status = same ? CFX_OK : err->status;
     } else if (a->n > 0 && self->type == CFXI_TYPE_DICT) {
-        cfx_object *done = cfxi_w_sequence_method(CFXI_TYPE_DICT, "update")->fn(w, self, a, err);
-        cfxi_w_unref(done);
+        cfx_object *done =
+            cfxi_world_sequence_method(CFXI_TYPE_DICT, "update")->fn(w, self, a, err);
+        cfxi_world_unref(done);
         status = done ? CFX_OK : err->status;
     } else if (a->n > 0) {
-        status = cfxi_w_throw(w, err, CFXI_TypeError, "%s() takes no arguments",
-                              cfxi_w_type_name(self));
+        status = cfxi_world_throw(w, err, CFXI_TypeError, "%s() takes no arguments",
+                                  cfxi_world_type_name(self));
     }
-    return cfxi_w_done(w, status);
+    return cfxi_world_done(w, status);
 }
 
 CFXI_BUILTIN(object_setattr)
 {
     if (a->n != 2 || a->args[0]->type != CFXI_TYPE_STR)
-        return cfxi_w_raise(w, err, CFXI_TypeError, "__setattr__ takes a name and a value");
-    return cfxi_w_done(w, cfxi_w_set(w, self, a->args[0]->as.text.data, a->args[1], err));
+        return cfxi_world_raise(w, err, CFXI_TypeError, "__setattr__ takes a name and a value");
+    return cfxi_world_done(w, cfxi_world_set(w, self, a->args[0]->as.text.data, a->args[1], err));
 }
 
 static const cfxi_builtin object_methods[] = {
@@ -389,14 +392,14 @@ static const cfxi_builtin object_methods[] = {
 static const cfxi_builtin *builtin_method(const cfx_object *cls, const char *name)
 {
     const cfxi_type layout = (cfxi_type)cls->as.cls.layout;
-    const cfxi_builtin *row = cfxi_w_sequence_method(layout, name);
+    const cfxi_builtin *row = cfxi_world_sequence_method(layout, name);
     if (!row)
-        row = cfxi_w_text_method(layout, name);
+        row = cfxi_world_text_method(layout, name);
     if (!row && layout == CFXI_TYPE_MODULE)
-        row = cfxi_w_layer_method(cls->as.cls.nn, name);
+        row = cfxi_world_layer_method(cls->as.cls.nn, name);
     const bool plain = layout == CFXI_TYPE_INSTANCE || layout == CFXI_TYPE_LIST ||
                        layout == CFXI_TYPE_DICT || layout == CFXI_TYPE_SET;
-    return !row && plain ? cfxi_w_row_find(object_methods, name) : row;
+    return !row && plain ? cfxi_world_row_find(object_methods, name) : row;
 }
 
 /* The first class in the order of `cls` that is none of the user's: it has the builtin methods. */
@@ -411,17 +414,17 @@ static cfx_object *builtin_base(const cfx_object *cls)
     return NULL;
 }
 
-cfx_status cfxi_w_class_get(cfxi_world *w, cfx_object *cls, const char *name, cfx_object **found,
-                            cfx_error *err)
+cfx_status cfxi_world_class_get(cfxi_world *w, cfx_object *cls, const char *name,
+                                cfx_object **found, cfx_error *err)
 {
-    *found = cfxi_w_class_find(cls, name);
+    *found = cfxi_world_class_find(cls, name);
     if (*found)
         return CFX_OK;
     const cfxi_builtin *row = builtin_method(cls, name);
     cfx_object *home = row ? builtin_base(cls) : NULL;
     if (!home)
         return CFX_OK;
-    CFX_TRY(cfxi_w_add_method(w, home, name, row->fn, err));
-    *found = cfxi_w_dict_get(home->attrs, name);
+    CFX_TRY(cfxi_world_add_method(w, home, name, row->fn, err));
+    *found = cfxi_world_dict_get(home->attrs, name);
     return CFX_OK;
 }

@@ -7,18 +7,19 @@ static const char fields_name[] = "__dataclass_fields__";
 /* What field(...) gives: an object with `default` or `default_factory`. */
 CFXI_BUILTIN(new_field)
 {
-    cfx_object *o = cfxi_w_object_new(w, CFXI_TYPE_INSTANCE, err);
+    cfx_object *o = cfxi_world_object_new(w, CFXI_TYPE_INSTANCE, err);
     if (!o)
         return NULL;
     o->mark = true;  /* it is one */
-    o->attrs = cfxi_w_dict_object(w, CFXI_TYPE_DICT, err);
+    o->attrs = cfxi_world_dict_object(w, CFXI_TYPE_DICT, err);
     for (size_t i = 0; o->attrs && i < a->n_named; i++)
-        if (cfxi_w_dict_put(o->attrs, a->names[i], a->args[a->n - a->n_named + i], err) != CFX_OK) {
-            cfxi_w_unref(o);
+        if (cfxi_world_dict_put(o->attrs, a->names[i], a->args[a->n - a->n_named + i], err) !=
+            CFX_OK) {
+            cfxi_world_unref(o);
             return NULL;
         }
     if (!o->attrs)
-        cfxi_w_clear(&o);
+        cfxi_world_clear(&o);
     return o;
 }
 
@@ -26,25 +27,25 @@ CFXI_BUILTIN(new_field)
 static cfx_object *default_of(cfxi_world *w, const cfx_object *cls, const char *name,
                               cfx_error *err)
 {
-    cfx_object *value = cfxi_w_class_find(cls, name);
+    cfx_object *value = cfxi_world_class_find(cls, name);
     if (!value || value->type != CFXI_TYPE_INSTANCE || !value->mark)
-        return cfxi_w_ref(value);
-    cfx_object *factory = cfxi_w_dict_get(value->attrs, "default_factory");
+        return cfxi_world_ref(value);
+    cfx_object *factory = cfxi_world_dict_get(value->attrs, "default_factory");
     if (factory)
-        return cfxi_w_call_with(w, factory, NULL, 0, err);
-    return cfxi_w_ref(cfxi_w_dict_get(value->attrs, "default"));
+        return cfxi_world_call_with(w, factory, NULL, 0, err);
+    return cfxi_world_ref(cfxi_world_dict_get(value->attrs, "default"));
 }
 
 /* Whether __init__ takes a field: not if it is field(init=False). */
 static int in_init(cfxi_world *w, const cfx_object *cls, const char *name, cfx_error *err)
 {
-    const cfx_object *value = cfxi_w_class_find(cls, name);
+    const cfx_object *value = cfxi_world_class_find(cls, name);
     cfx_object *says = value && value->type == CFXI_TYPE_INSTANCE && value->mark
-                           ? cfxi_w_dict_get(value->attrs, "init") : NULL;
-    return says ? cfxi_w_truth_of(w, says, err) : 1;
+                           ? cfxi_world_dict_get(value->attrs, "init") : NULL;
+    return says ? cfxi_world_truth_of(w, says, err) : 1;
 }
 
-cfx_object *cfxi_w_given(const cfx_call_args *a, const char *name, size_t i, size_t *used)
+cfx_object *cfxi_world_given(const cfx_call_args *a, const char *name, size_t i, size_t *used)
 {
     const size_t plain = a->n - a->n_named;
     if (i < plain) {
@@ -62,7 +63,7 @@ cfx_object *cfxi_w_given(const cfx_call_args *a, const char *name, size_t i, siz
 /* The names of the fields of an object or a class, borrowed; NULL if it is no dataclass. */
 static const cfx_object *fields_of(const cfx_object *o)
 {
-    return cfxi_w_class_texts(o->type == CFXI_TYPE_CLASS ? o : o->cls, fields_name);
+    return cfxi_world_class_texts(o->type == CFXI_TYPE_CLASS ? o : o->cls, fields_name);
 }
 
 static const cfx_object *need_fields(cfxi_world *w, const cfx_object *o, const char *function,
@@ -70,14 +71,14 @@ static const cfx_object *need_fields(cfxi_world *w, const cfx_object *o, const c
 {
     const cfx_object *fields = o->type == CFXI_TYPE_CLASS ? NULL : fields_of(o);
     if (!fields)
-        cfxi_w_raise(w, err, CFXI_TypeError, "%s() should be called on dataclass instances",
-                     function);
+        cfxi_world_raise(w, err, CFXI_TypeError, "%s() should be called on dataclass instances",
+                         function);
     return fields;
 }
 
 static cfx_object *field_value(const cfx_object *o, const char *name)
 {
-    return o->attrs ? cfxi_w_dict_get(o->attrs, name) : NULL;
+    return o->attrs ? cfxi_world_dict_get(o->attrs, name) : NULL;
 }
 
 CFXI_BUILTIN(init)
@@ -94,24 +95,26 @@ CFXI_BUILTIN(init)
         if (takes < 0)
             return NULL;
         err->status = CFX_OK;
-        cfx_object *value = takes ? cfxi_w_given(a, name, place++, &used) : NULL;
-        value = value ? cfxi_w_ref(value) : default_of(w, self->cls, name, err);
+        cfx_object *value = takes ? cfxi_world_given(a, name, place++, &used) : NULL;
+        value = value ? cfxi_world_ref(value) : default_of(w, self->cls, name, err);
         if (!value && !takes && err->status == CFX_OK)
             continue;  /* __post_init__ sets it */
         if (!value && err->status == CFX_OK)
-            cfxi_w_raise(w, err, CFXI_TypeError, "%s.__init__() missing 1 required positional "
-                         "argument: '%s'", cfxi_w_type_name(self), name);
-        const cfx_status status = value ? cfxi_w_set(w, self, name, value, err) : err->status;
-        cfxi_w_unref(value);
+            cfxi_world_raise(w, err, CFXI_TypeError, "%s.__init__() missing 1 required positional "
+                             "argument: '%s'", cfxi_world_type_name(self), name);
+        const cfx_status status = value ? cfxi_world_set(w, self, name, value, err) : err->status;
+        cfxi_world_unref(value);
         if (status != CFX_OK)
             return NULL;
     }
     if (used < a->n)
-        return cfxi_w_raise(w, err, CFXI_TypeError, "%s.__init__() got arguments that it has no "
-                            "fields for", cfxi_w_type_name(self));
-    cfx_object *made = cfxi_w_special(w, self, "__post_init__", NULL, 0, &found, err);
-    cfxi_w_unref(made);
-    return found && !made ? NULL : cfxi_w_none(w);
+        return cfxi_world_raise(w, err, CFXI_TypeError,
+                                "%s.__init__() got arguments that it has no "
+                                "fields for",
+                                cfxi_world_type_name(self));
+    cfx_object *made = cfxi_world_special(w, self, "__post_init__", NULL, 0, &found, err);
+    cfxi_world_unref(made);
+    return found && !made ? NULL : cfxi_world_none(w);
 }
 
 CFXI_BUILTIN(repr)
@@ -121,21 +124,21 @@ CFXI_BUILTIN(repr)
         return NULL;
     cfx_buffer text;
     cfx_buffer_init(&text, w->allocator);
-    cfx_status status = cfxi_w_put(&text, cfxi_w_type_name(self), err);
+    cfx_status status = cfxi_world_put(&text, cfxi_world_type_name(self), err);
     for (size_t i = 0; status == CFX_OK && i < fields->as.seq.n; i++) {
         const char *name = fields->as.seq.items[i]->as.text.data;
         cfx_object *value = field_value(self, name);
-        status = cfxi_w_put(&text, i ? ", " : "(", err);
+        status = cfxi_world_put(&text, i ? ", " : "(", err);
         if (status == CFX_OK)
-            status = cfxi_w_put(&text, name, err);
+            status = cfxi_world_put(&text, name, err);
         if (status == CFX_OK)
-            status = cfxi_w_put(&text, "=", err);
+            status = cfxi_world_put(&text, "=", err);
         if (status == CFX_OK)
-            status = cfxi_w_repr(w, value ? value : w->none, &text, err);
+            status = cfxi_world_repr(w, value ? value : w->none, &text, err);
     }
     if (status == CFX_OK)
-        status = cfxi_w_put(&text, fields->as.seq.n ? ")" : "()", err);
-    return cfxi_w_text_made(w, status, &text, err);
+        status = cfxi_world_put(&text, fields->as.seq.n ? ")" : "()", err);
+    return cfxi_world_text_made(w, status, &text, err);
 }
 
 CFXI_BUILTIN(equals)
@@ -144,32 +147,32 @@ CFXI_BUILTIN(equals)
     if (!fields)
         return NULL;
     if (a->n != 1 || a->args[0]->cls != self->cls)
-        return cfxi_w_ref(w->not_implemented);
+        return cfxi_world_ref(w->not_implemented);
     int same = 1;
     for (size_t i = 0; same == 1 && i < fields->as.seq.n; i++) {
         const char *name = fields->as.seq.items[i]->as.text.data;
         cfx_object *x = field_value(self, name);
         cfx_object *y = field_value(a->args[0], name);
-        same = x && y ? cfxi_w_equal(w, x, y, err) : x == y;
+        same = x && y ? cfxi_world_equal(w, x, y, err) : x == y;
     }
-    return same < 0 ? NULL : cfxi_w_truth_object(w, same);
+    return same < 0 ? NULL : cfxi_world_truth_object(w, same);
 }
 
 /* Those of the bases first; a name that comes again keeps its place. */
 static cfx_object *all_fields(cfxi_world *w, const cfx_object *cls, cfx_error *err)
 {
-    cfx_object *all = cfxi_w_dict_object(w, CFXI_TYPE_DICT, err);
+    cfx_object *all = cfxi_world_dict_object(w, CFXI_TYPE_DICT, err);
     const cfx_object *mro = cls->as.cls.mro;
     cfx_status status = all ? CFX_OK : err->status;
     for (size_t i = mro->as.seq.n; i-- > 0 && status == CFX_OK;) {
-        const cfx_object *names = cfxi_w_dict_get(mro->as.seq.items[i]->attrs,
-                                                  i ? fields_name : "__annotations__");
+        const cfx_object *names = cfxi_world_dict_get(mro->as.seq.items[i]->attrs,
+                                                      i ? fields_name : "__annotations__");
         for (size_t k = 0; names && names->type == CFXI_TYPE_TUPLE && status == CFX_OK &&
              k < names->as.seq.n; k++)
-            status = cfxi_w_dict_set(all, names->as.seq.items[k], w->none, err);
+            status = cfxi_world_dict_set(all, names->as.seq.items[k], w->none, err);
     }
-    cfx_object *fields = status == CFX_OK ? cfxi_w_collect(w, CFXI_TYPE_TUPLE, all, err) : NULL;
-    cfxi_w_unref(all);
+    cfx_object *fields = status == CFX_OK ? cfxi_world_collect(w, CFXI_TYPE_TUPLE, all, err) : NULL;
+    cfxi_world_unref(all);
     return fields;
 }
 
@@ -178,18 +181,18 @@ CFXI_BUILTIN(dataclass)
     static const cfxi_builtin methods[] = {
         {"__init__", init}, {"__repr__", repr}, {"__eq__", equals}, {NULL, NULL}};
     if (a->n == a->n_named)  /* @dataclass(frozen=True): what it gives is the decorator */
-        return cfxi_w_builtin_object(w, "dataclasses.dataclass", dataclass, CFX_OPID_NONE, err);
+        return cfxi_world_builtin_object(w, "dataclasses.dataclass", dataclass, CFX_OPID_NONE, err);
     cfx_object *cls = a->args[0];
     if (cls->type != CFXI_TYPE_CLASS)
-        return cfxi_w_raise(w, err, CFXI_TypeError, "dataclass() takes a class, not '%s'",
-                            cfxi_w_type_name(cls));
+        return cfxi_world_raise(w, err, CFXI_TypeError, "dataclass() takes a class, not '%s'",
+                                cfxi_world_type_name(cls));
     cfx_object *fields = all_fields(w, cls, err);
-    cfx_status status = fields ? cfxi_w_dict_put(cls->attrs, fields_name, fields, err)
+    cfx_status status = fields ? cfxi_world_dict_put(cls->attrs, fields_name, fields, err)
                                : err->status;
-    cfxi_w_unref(fields);
+    cfxi_world_unref(fields);
     if (status == CFX_OK)
-        status = cfxi_w_add_methods(w, cls, methods, err);
-    return status == CFX_OK ? cfxi_w_ref(cls) : NULL;
+        status = cfxi_world_add_methods(w, cls, methods, err);
+    return status == CFX_OK ? cfxi_world_ref(cls) : NULL;
 }
 
 /* ---- asking them --------------------------------------------------------------------------- */
@@ -200,19 +203,19 @@ static cfx_object *plain_copy(cfxi_world *w, cfx_object *o, bool dict, cfx_error
 static cfx_object *copy_fields(cfxi_world *w, cfx_object *o, const cfx_object *fields, bool dict,
                                cfx_error *err)
 {
-    cfx_object *made = dict ? cfxi_w_dict_object(w, CFXI_TYPE_DICT, err)
-                            : cfxi_w_object_new(w, CFXI_TYPE_TUPLE, err);
+    cfx_object *made = dict ? cfxi_world_dict_object(w, CFXI_TYPE_DICT, err)
+                            : cfxi_world_object_new(w, CFXI_TYPE_TUPLE, err);
     for (size_t i = 0; made && i < fields->as.seq.n; i++) {
         cfx_object *name = fields->as.seq.items[i];
-        cfx_object *value = cfxi_w_get(w, o, name->as.text.data, err);
+        cfx_object *value = cfxi_world_get(w, o, name->as.text.data, err);
         cfx_object *copy = value ? plain_copy(w, value, dict, err) : NULL;
         const cfx_status status = !copy  ? err->status
-                                  : dict ? cfxi_w_dict_set(made, name, copy, err)
-                                         : cfxi_w_list_append(made, copy, err);
-        cfxi_w_unref(copy);
-        cfxi_w_unref(value);
+                                  : dict ? cfxi_world_dict_set(made, name, copy, err)
+                                         : cfxi_world_list_append(made, copy, err);
+        cfxi_world_unref(copy);
+        cfxi_world_unref(value);
         if (status != CFX_OK)
-            cfxi_w_clear(&made);
+            cfxi_world_clear(&made);
     }
     return made;
 }
@@ -225,24 +228,24 @@ static cfx_object *plain_copy(cfxi_world *w, cfx_object *o, bool dict, cfx_error
     cfx_object *key;
     cfx_object *value;
     if (!fields && !list && o->type != CFXI_TYPE_DICT)
-        return cfxi_w_deep_copy(w, o, err);
-    if (cfxi_w_deeper(w, err) != CFX_OK)
+        return cfxi_world_deep_copy(w, o, err);
+    if (cfxi_world_deeper(w, err) != CFX_OK)
         return NULL;
     cfx_object *made = fields ? copy_fields(w, o, fields, dict, err)
-                              : cfxi_w_object_new(w, (cfxi_type)o->type, err);
+                              : cfxi_world_object_new(w, (cfxi_type)o->type, err);
     if (made && !fields)
-        made->cls = cfxi_w_ref(o->cls);
+        made->cls = cfxi_world_ref(o->cls);
     for (size_t i = 0; made && list && i < o->as.seq.n; i++) {
         cfx_object *copy = plain_copy(w, o->as.seq.items[i], dict, err);
-        if (!copy || cfxi_w_list_append(made, copy, err) != CFX_OK)
-            cfxi_w_clear(&made);
-        cfxi_w_unref(copy);
+        if (!copy || cfxi_world_list_append(made, copy, err) != CFX_OK)
+            cfxi_world_clear(&made);
+        cfxi_world_unref(copy);
     }
-    for (size_t at = 0; made && !fields && !list && cfxi_w_dict_next(o, &at, &key, &value);) {
+    for (size_t at = 0; made && !fields && !list && cfxi_world_dict_next(o, &at, &key, &value);) {
         cfx_object *copy = plain_copy(w, value, dict, err);
-        if (!copy || cfxi_w_dict_set(made, key, copy, err) != CFX_OK)
-            cfxi_w_clear(&made);
-        cfxi_w_unref(copy);
+        if (!copy || cfxi_world_dict_set(made, key, copy, err) != CFX_OK)
+            cfxi_world_clear(&made);
+        cfxi_world_unref(copy);
     }
     w->depth--;
     return made;
@@ -252,7 +255,7 @@ static cfx_object *as_plain(cfxi_world *w, const cfx_call_args *a, const char *n
                             cfx_error *err)
 {
     cfx_object *in[1];
-    if (cfxi_w_args(w, a, name, NULL, 1, 1, in, err) != CFX_OK ||
+    if (cfxi_world_args(w, a, name, NULL, 1, 1, in, err) != CFX_OK ||
         !need_fields(w, in[0], name, err))
         return NULL;
     return plain_copy(w, in[0], dict, err);
@@ -270,11 +273,11 @@ CFXI_BUILTIN(replace)
     size_t n = a->n_named;
     const cfx_object *fields = plain == 1 ? need_fields(w, a->args[0], "replace", err) : NULL;
     if (plain != 1)
-        return cfxi_w_raise(w, err, CFXI_TypeError, "replace() takes 1 positional argument but "
-                            "%zu were given", plain);
+        return cfxi_world_raise(w, err, CFXI_TypeError, "replace() takes 1 positional argument but "
+                                "%zu were given", plain);
     if (!fields || fields->as.seq.n + n > CFXI_MOST_ARGS)
-        return fields ? cfxi_w_raise(w, err, CFXI_TypeError, "replace() of more than %d fields",
-                                     CFXI_MOST_ARGS) : NULL;
+        return fields ? cfxi_world_raise(w, err, CFXI_TypeError, "replace() of more than %d fields",
+                                         CFXI_MOST_ARGS) : NULL;
     cfx_object *o = a->args[0];
     for (size_t i = 0; i < n; i++) {
         names[i] = a->names[i];
@@ -287,28 +290,29 @@ CFXI_BUILTIN(replace)
         const int takes = in_init(w, o->cls, name, err);
         if (takes < 0)
             return NULL;
-        if (!takes || !value || cfxi_w_given(&(cfx_call_args){values, n, names, n}, name, n, &used))
+        if (!takes || !value ||
+            cfxi_world_given(&(cfx_call_args){values, n, names, n}, name, n, &used))
             continue;
         names[n] = name;
         values[n++] = value;
     }
-    return cfxi_w_call_object(w, o->cls, (cfx_call_args){values, n, names, n}, err);
+    return cfxi_world_call_object(w, o->cls, (cfx_call_args){values, n, names, n}, err);
 }
 
 CFXI_BUILTIN(fields_function)
 {
     cfx_object *in[1];
-    if (cfxi_w_args(w, a, "fields", NULL, 1, 1, in, err) != CFX_OK)
+    if (cfxi_world_args(w, a, "fields", NULL, 1, 1, in, err) != CFX_OK)
         return NULL;
     const cfx_object *names = in[0]->type == CFXI_TYPE_CLASS && fields_of(in[0])
                                   ? fields_of(in[0]) : need_fields(w, in[0], "fields", err);
-    cfx_object *made = names ? cfxi_w_object_new(w, CFXI_TYPE_TUPLE, err) : NULL;
+    cfx_object *made = names ? cfxi_world_object_new(w, CFXI_TYPE_TUPLE, err) : NULL;
     for (size_t i = 0; made && i < names->as.seq.n; i++) {
-        cfx_object *one = cfxi_w_object_new(w, CFXI_TYPE_INSTANCE, err);
-        if (!one || cfxi_w_set(w, one, "name", names->as.seq.items[i], err) != CFX_OK ||
-            cfxi_w_list_append(made, one, err) != CFX_OK)
-            cfxi_w_clear(&made);
-        cfxi_w_unref(one);
+        cfx_object *one = cfxi_world_object_new(w, CFXI_TYPE_INSTANCE, err);
+        if (!one || cfxi_world_set(w, one, "name", names->as.seq.items[i], err) != CFX_OK ||
+            cfxi_world_list_append(made, one, err) != CFX_OK)
+            cfxi_world_clear(&made);
+        cfxi_world_unref(one);
     }
     return made;
 }
@@ -316,15 +320,15 @@ CFXI_BUILTIN(fields_function)
 CFXI_BUILTIN(is_dataclass)
 {
     cfx_object *in[1];
-    return cfxi_w_args(w, a, "is_dataclass", NULL, 1, 1, in, err) == CFX_OK
-               ? cfxi_w_truth_object(w, fields_of(in[0]) != NULL) : NULL;
+    return cfxi_world_args(w, a, "is_dataclass", NULL, 1, 1, in, err) == CFX_OK
+               ? cfxi_world_truth_object(w, fields_of(in[0]) != NULL) : NULL;
 }
 
-const cfxi_builtin *cfxi_w_dataclass_function(const char *name)
+const cfxi_builtin *cfxi_world_dataclass_function(const char *name)
 {
     static const cfxi_builtin functions[] = {
         {"dataclass", dataclass}, {"field", new_field}, {"asdict", as_dict},
         {"astuple", as_tuple}, {"replace", replace}, {"fields", fields_function},
         {"is_dataclass", is_dataclass}, {NULL, NULL}};
-    return cfxi_w_row_find(functions, name);
+    return cfxi_world_row_find(functions, name);
 }

@@ -9,7 +9,7 @@ static const char members_name[] = "__members__";
 
 CFXI_BUILTIN(make_auto)
 {
-    cfx_object *o = cfxi_w_object_new(w, CFXI_TYPE_INSTANCE, err);
+    cfx_object *o = cfxi_world_object_new(w, CFXI_TYPE_INSTANCE, err);
     if (o)
         o->flag = true;  /* it is one */
     return o;
@@ -19,7 +19,7 @@ CFXI_BUILTIN(make_auto)
 
 static const char *word_of(const cfx_object *member, const char *attribute)
 {
-    const cfx_object *text = member->attrs ? cfxi_w_dict_get(member->attrs, attribute) : NULL;
+    const cfx_object *text = member->attrs ? cfxi_world_dict_get(member->attrs, attribute) : NULL;
     return text && text->type == CFXI_TYPE_STR ? text->as.text.data : "";
 }
 
@@ -27,18 +27,18 @@ static const char *word_of(const cfx_object *member, const char *attribute)
 static cfx_object *shown(cfxi_world *w, cfx_object *self, bool whole, cfx_error *err)
 {
     cfx_buffer text;
-    cfx_object *value = cfxi_w_dict_get(self->attrs, "value");
-    const char *const parts[] = {whole ? "<" : "", cfxi_w_type_name(self), ".",
+    cfx_object *value = cfxi_world_dict_get(self->attrs, "value");
+    const char *const parts[] = {whole ? "<" : "", cfxi_world_type_name(self), ".",
                                  word_of(self, "name"), whole ? ": " : ""};
     cfx_status status = CFX_OK;
     cfx_buffer_init(&text, w->allocator);
     for (size_t i = 0; status == CFX_OK && i < sizeof parts / sizeof *parts; i++)
-        status = cfxi_w_put(&text, parts[i], err);
+        status = cfxi_world_put(&text, parts[i], err);
     if (status == CFX_OK && whole)
-        status = cfxi_w_repr(w, value, &text, err);
+        status = cfxi_world_repr(w, value, &text, err);
     if (status == CFX_OK && whole)
-        status = cfxi_w_put(&text, ">", err);
-    return cfxi_w_text_made(w, status, &text, err);
+        status = cfxi_world_put(&text, ">", err);
+    return cfxi_world_text_made(w, status, &text, err);
 }
 
 CFXI_BUILTIN(member_repr) { return shown(w, self, true, err); }
@@ -49,8 +49,8 @@ CFXI_BUILTIN(value_str)
 {
     cfx_buffer text;
     cfx_buffer_init(&text, w->allocator);
-    return cfxi_w_text_made(w, cfxi_w_show(w, cfxi_w_dict_get(self->attrs, "value"), &text, err),
-                            &text, err);
+    return cfxi_world_text_made(
+        w, cfxi_world_show(w, cfxi_world_dict_get(self->attrs, "value"), &text, err), &text, err);
 }
 
 /* ---- what the class does ------------------------------------------------------------------- */
@@ -58,61 +58,61 @@ CFXI_BUILTIN(value_str)
 /* The members, each once: a second name for one is none of its own. */
 static cfx_object *all_members(cfxi_world *w, cfx_object *cls, cfx_error *err)
 {
-    cfx_object *list = cfxi_w_seq_object(w, CFXI_TYPE_LIST, NULL, 0, err);
-    const cfx_object *members = cfxi_w_dict_get(cls->attrs, members_name);
+    cfx_object *list = cfxi_world_seq_object(w, CFXI_TYPE_LIST, NULL, 0, err);
+    const cfx_object *members = cfxi_world_dict_get(cls->attrs, members_name);
     cfx_object *name;
     cfx_object *member;
-    for (size_t at = 0; list && members && cfxi_w_dict_next(members, &at, &name, &member);)
+    for (size_t at = 0; list && members && cfxi_world_dict_next(members, &at, &name, &member);)
         if (strcmp(word_of(member, "name"), name->as.text.data) == 0 &&
-            cfxi_w_list_append(list, member, err) != CFX_OK)
-            cfxi_w_clear(&list);
+            cfxi_world_list_append(list, member, err) != CFX_OK)
+            cfxi_world_clear(&list);
     return list;
 }
 
 CFXI_BUILTIN(class_iter)
 {
     cfx_object *list = all_members(w, self, err);
-    cfx_object *made = list ? cfxi_w_iterate(w, list, err) : NULL;
-    cfxi_w_unref(list);
+    cfx_object *made = list ? cfxi_world_iterate(w, list, err) : NULL;
+    cfxi_world_unref(list);
     return made;
 }
 
 CFXI_BUILTIN(class_len)
 {
     cfx_object *list = all_members(w, self, err);
-    cfx_object *made = list ? cfxi_w_int_object(w, (int64_t)list->as.seq.n, err) : NULL;
-    cfxi_w_unref(list);
+    cfx_object *made = list ? cfxi_world_int_object(w, (int64_t)list->as.seq.n, err) : NULL;
+    cfxi_world_unref(list);
     return made;
 }
 
 CFXI_BUILTIN(class_item)
 {
-    cfx_object *members = cfxi_w_dict_get(self->attrs, members_name);
-    return members ? cfxi_w_item(w, members, a->args[0], err) : cfxi_w_ref(self);
+    cfx_object *members = cfxi_world_dict_get(self->attrs, members_name);
+    return members ? cfxi_world_item(w, members, a->args[0], err) : cfxi_world_ref(self);
 }
 
 CFXI_BUILTIN(class_repr)
 {
     cfx_buffer text;
     cfx_buffer_init(&text, w->allocator);
-    cfx_status status = cfxi_w_put(&text, "<enum '", err);
+    cfx_status status = cfxi_world_put(&text, "<enum '", err);
     if (status == CFX_OK)
-        status = cfxi_w_put(&text, self->as.cls.name, err);
+        status = cfxi_world_put(&text, self->as.cls.name, err);
     if (status == CFX_OK)
-        status = cfxi_w_put(&text, "'>", err);
-    return cfxi_w_text_made(w, status, &text, err);
+        status = cfxi_world_put(&text, "'>", err);
+    return cfxi_world_text_made(w, status, &text, err);
 }
 
 /* The member of a value: borrowed; NULL without an error if there is none. */
 static cfx_object *find_value(cfxi_world *w, cfx_object *cls, cfx_object *value, cfx_error *err)
 {
-    const cfx_object *members = cfxi_w_dict_get(cls->attrs, members_name);
+    const cfx_object *members = cfxi_world_dict_get(cls->attrs, members_name);
     cfx_object *name;
     cfx_object *member;
     err->status = CFX_OK;
-    for (size_t at = 0; members && cfxi_w_dict_next(members, &at, &name, &member);) {
-        cfx_object *worth = cfxi_w_dict_get(member->attrs, "value");
-        const int same = member == value ? 1 : cfxi_w_equal(w, worth, value, err);
+    for (size_t at = 0; members && cfxi_world_dict_next(members, &at, &name, &member);) {
+        cfx_object *worth = cfxi_world_dict_get(member->attrs, "value");
+        const int same = member == value ? 1 : cfxi_world_equal(w, worth, value, err);
         if (same != 0)
             return same > 0 ? member : NULL;
     }
@@ -122,22 +122,22 @@ static cfx_object *find_value(cfxi_world *w, cfx_object *cls, cfx_object *value,
 CFXI_BUILTIN(class_contains)
 {
     cfx_object *found = find_value(w, self, a->args[0], err);
-    return found || err->status == CFX_OK ? cfxi_w_truth_object(w, found == a->args[0]) : NULL;
+    return found || err->status == CFX_OK ? cfxi_world_truth_object(w, found == a->args[0]) : NULL;
 }
 
 CFXI_BUILTIN(class_call)
 {
     cfx_object *in[1];
     cfx_buffer text;
-    if (cfxi_w_args(w, a, self->as.cls.name, NULL, 1, 1, in, err) != CFX_OK)
+    if (cfxi_world_args(w, a, self->as.cls.name, NULL, 1, 1, in, err) != CFX_OK)
         return NULL;
     cfx_object *found = find_value(w, self, in[0], err);
     if (found || err->status != CFX_OK)
-        return cfxi_w_ref(found);
+        return cfxi_world_ref(found);
     cfx_buffer_init(&text, w->allocator);
-    if (cfxi_w_repr(w, in[0], &text, err) == CFX_OK)
-        cfxi_w_raise(w, err, CFXI_ValueError, "%.100s is not a valid %s", text.data,
-                     self->as.cls.name);
+    if (cfxi_world_repr(w, in[0], &text, err) == CFX_OK)
+        cfxi_world_raise(w, err, CFXI_ValueError, "%.100s is not a valid %s", text.data,
+                         self->as.cls.name);
     cfx_buffer_free(&text);
     return NULL;
 }
@@ -152,16 +152,16 @@ static cfx_object *make_enum(cfxi_world *w, cfx_error *err)
         {NULL, NULL}};
     static const cfxi_builtin of_member[] = {
         {"__repr__", member_repr}, {"__str__", member_str}, {NULL, NULL}};
-    cfx_object *object = cfxi_w_type_class(w, CFXI_TYPE_INSTANCE, err);
-    cfx_object *cls = object ? cfxi_w_builtin_class(w, "Enum", object, CFXI_TYPE_INSTANCE, NULL,
-                                                    err) : NULL;
-    cfx_object *meta = cls ? cfxi_w_builtin_class(w, "EnumType", object, CFXI_TYPE_CLASS, NULL,
-                                                  err) : NULL;
-    cfxi_w_unref(object);
-    if (!meta || cfxi_w_add_methods(w, meta, of_class, err) != CFX_OK ||
-        cfxi_w_add_methods(w, cls, of_member, err) != CFX_OK) {
-        cfxi_w_unref(meta);
-        cfxi_w_unref(cls);
+    cfx_object *object = cfxi_world_type_class(w, CFXI_TYPE_INSTANCE, err);
+    cfx_object *cls = object ? cfxi_world_builtin_class(w, "Enum", object, CFXI_TYPE_INSTANCE, NULL,
+                                                        err) : NULL;
+    cfx_object *meta = cls ? cfxi_world_builtin_class(w, "EnumType", object, CFXI_TYPE_CLASS, NULL,
+                                                      err) : NULL;
+    cfxi_world_unref(object);
+    if (!meta || cfxi_world_add_methods(w, meta, of_class, err) != CFX_OK ||
+        cfxi_world_add_methods(w, cls, of_member, err) != CFX_OK) {
+        cfxi_world_unref(meta);
+        cfxi_world_unref(cls);
         return NULL;
     }
     cls->cls = meta;
@@ -172,23 +172,23 @@ static cfx_object *make_enum(cfxi_world *w, cfx_error *err)
 static cfx_object *make_mixed(cfxi_world *w, const char *name, cfxi_type type, cfx_error *err)
 {
     static const cfxi_builtin of_member[] = {{"__str__", value_str}, {NULL, NULL}};
-    cfx_object *space = cfxi_w_namespace(w, "enum", err);
+    cfx_object *space = cfxi_world_namespace(w, "enum", err);
     cfx_object *both[] = {
-        space ? cfxi_w_type_class(w, type, err) : NULL,
-        space ? cfxi_w_namespace_get(w, space, "Enum", err) : NULL};
+        space ? cfxi_world_type_class(w, type, err) : NULL,
+        space ? cfxi_world_namespace_get(w, space, "Enum", err) : NULL};
     cfx_object *cls = both[0] && both[1]
-                          ? cfxi_w_make_class(w, name, both, 2, NULL, NULL, 0, err) : NULL;
+                          ? cfxi_world_make_class(w, name, both, 2, NULL, NULL, 0, err) : NULL;
     if (cls)
         cls->as.cls.own = false;
-    if (cls && cfxi_w_add_methods(w, cls, of_member, err) != CFX_OK)
-        cfxi_w_clear(&cls);
-    cfxi_w_unref(both[0]);
-    cfxi_w_unref(both[1]);
-    cfxi_w_unref(space);
+    if (cls && cfxi_world_add_methods(w, cls, of_member, err) != CFX_OK)
+        cfxi_world_clear(&cls);
+    cfxi_world_unref(both[0]);
+    cfxi_world_unref(both[1]);
+    cfxi_world_unref(space);
     return cls;
 }
 
-cfx_object *cfxi_w_enum_get(cfxi_world *w, const char *name, cfx_error *err)
+cfx_object *cfxi_world_enum_get(cfxi_world *w, const char *name, cfx_error *err)
 {
     if (strcmp(name, "Enum") == 0)
         return make_enum(w, err);
@@ -197,7 +197,7 @@ cfx_object *cfxi_w_enum_get(cfxi_world *w, const char *name, cfx_error *err)
     if (strcmp(name, "StrEnum") == 0)
         return make_mixed(w, name, CFXI_TYPE_STR, err);
     return strcmp(name, "auto") == 0
-               ? cfxi_w_builtin_object(w, "enum.auto", make_auto, CFX_OPID_NONE, err) : NULL;
+               ? cfxi_world_builtin_object(w, "enum.auto", make_auto, CFX_OPID_NONE, err) : NULL;
 }
 
 /* ---- a class of the user's ----------------------------------------------------------------- */
@@ -207,13 +207,13 @@ static cfx_object *next_value(cfxi_world *w, const cfx_object *cls, cfx_object *
                               cfx_error *err)
 {
     static const cfx_call_args none = {0};
-    if (cfxi_w_is_named(cls, "StrEnum"))
-        return cfxi_w_text_method(CFXI_TYPE_STR, "lower")->fn(w, name, &none, err);
-    cfx_object *number = cfxi_w_int_object(w, last + 1, err);
+    if (cfxi_world_is_named(cls, "StrEnum"))
+        return cfxi_world_text_method(CFXI_TYPE_STR, "lower")->fn(w, name, &none, err);
+    cfx_object *number = cfxi_world_int_object(w, last + 1, err);
     if (!number || cls->as.cls.layout != CFXI_TYPE_STR)
         return number;
-    cfx_object *text = cfxi_w_shown(w, number, false, err);  /* of a class(str, Enum) */
-    cfxi_w_unref(number);
+    cfx_object *text = cfxi_world_shown(w, number, false, err);  /* of a class(str, Enum) */
+    cfxi_world_unref(number);
     return text;
 }
 
@@ -223,14 +223,16 @@ static cfx_object *bare_member(cfxi_world *w, const cfx_object *cls, cfx_object 
 {
     const cfxi_type layout = (cfxi_type)cls->as.cls.layout;
     if (layout == CFXI_TYPE_STR && value->type == CFXI_TYPE_STR)
-        return cfxi_w_text_object(w, CFXI_TYPE_STR, value->as.text.data, value->as.text.size, err);
-    if (layout != CFXI_TYPE_INSTANCE && !(layout == CFXI_TYPE_INT && cfxi_w_is_whole(value)))
-        return cfxi_w_raise(w, err, CFXI_TypeError, "a member of the enum '%s' cannot be made of "
-                            "an object of the class '%s' here", cls->as.cls.name,
-                            cfxi_w_type_name(value));
-    cfx_object *o = cfxi_w_object_new(w, layout, err);
+        return cfxi_world_text_object(w, CFXI_TYPE_STR, value->as.text.data, value->as.text.size,
+                                      err);
+    if (layout != CFXI_TYPE_INSTANCE && !(layout == CFXI_TYPE_INT && cfxi_world_is_whole(value)))
+        return cfxi_world_raise(w, err, CFXI_TypeError,
+                                "a member of the enum '%s' cannot be made of "
+                                "an object of the class '%s' here",
+                                cls->as.cls.name, cfxi_world_type_name(value));
+    cfx_object *o = cfxi_world_object_new(w, layout, err);
     if (o && layout == CFXI_TYPE_INT)
-        o->as.i = cfxi_w_whole(value);
+        o->as.i = cfxi_world_whole(value);
     return o;
 }
 
@@ -241,23 +243,23 @@ static cfx_object *new_member(cfxi_world *w, cfx_object *cls, cfx_object *name, 
     cfx_object *o = bare_member(w, cls, value, err);
     cfx_status status = o ? CFX_OK : err->status;
     if (o) {
-        o->cls = cfxi_w_ref(cls);
-        o->attrs = cfxi_w_dict_object(w, CFXI_TYPE_DICT, err);
+        o->cls = cfxi_world_ref(cls);
+        o->attrs = cfxi_world_dict_object(w, CFXI_TYPE_DICT, err);
         status = o->attrs ? CFX_OK : err->status;
     }
     for (size_t i = 0; status == CFX_OK && i < 4; i++)
-        status = cfxi_w_dict_put(o->attrs, names[i], i < 2 ? name : value, err);
-    const cfx_object *init = status == CFX_OK ? cfxi_w_class_find(cls, "__init__") : NULL;
+        status = cfxi_world_dict_put(o->attrs, names[i], i < 2 ? name : value, err);
+    const cfx_object *init = status == CFX_OK ? cfxi_world_class_find(cls, "__init__") : NULL;
     if (init && init->type == CFXI_TYPE_FUNCTION) {  /* EARTH = (5.97e24, 6.37e6) */
         const bool many = value->type == CFXI_TYPE_TUPLE;
         bool found;
-        cfx_object *none = cfxi_w_special(w, o, "__init__", many ? value->as.seq.items : &value,
-                                          many ? value->as.seq.n : 1, &found, err);
+        cfx_object *none = cfxi_world_special(w, o, "__init__", many ? value->as.seq.items : &value,
+                                              many ? value->as.seq.n : 1, &found, err);
         status = none ? CFX_OK : err->status;
-        cfxi_w_unref(none);
+        cfxi_world_unref(none);
     }
     if (status != CFX_OK)
-        cfxi_w_clear(&o);
+        cfxi_world_clear(&o);
     return o;
 }
 
@@ -276,35 +278,36 @@ static cfx_status add_member(cfxi_world *w, cfx_object *cls, cfx_object *name, c
                              int64_t *last, cfx_error *err)
 {
     const bool next = given->type == CFXI_TYPE_INSTANCE && given->flag;
-    cfx_object *value = next ? next_value(w, cls, name, *last, err) : cfxi_w_ref(given);
-    cfx_object *found = value ? cfxi_w_ref(find_value(w, cls, value, err)) : NULL;
+    cfx_object *value = next ? next_value(w, cls, name, *last, err) : cfxi_world_ref(given);
+    cfx_object *found = value ? cfxi_world_ref(find_value(w, cls, value, err)) : NULL;
     cfx_object *member = found || !value || err->status != CFX_OK
                              ? found : new_member(w, cls, name, value, err);
-    if (value && cfxi_w_is_whole(value))
-        *last = cfxi_w_whole(value);
-    cfx_status status = member ? cfxi_w_dict_set(cls->attrs, name, member, err) : err->status;
+    if (value && cfxi_world_is_whole(value))
+        *last = cfxi_world_whole(value);
+    cfx_status status = member ? cfxi_world_dict_set(cls->attrs, name, member, err) : err->status;
     if (status == CFX_OK)
-        status = cfxi_w_dict_set(cfxi_w_dict_get(cls->attrs, members_name), name, member, err);
-    cfxi_w_unref(member);
-    cfxi_w_unref(value);
+        status =
+            cfxi_world_dict_set(cfxi_world_dict_get(cls->attrs, members_name), name, member, err);
+    cfxi_world_unref(member);
+    cfxi_world_unref(value);
     return status;
 }
 
-cfx_status cfxi_w_enum_finish(cfxi_world *w, cfx_object *cls, cfx_object *meta, cfx_error *err)
+cfx_status cfxi_world_enum_finish(cfxi_world *w, cfx_object *cls, cfx_object *meta, cfx_error *err)
 {
-    cfx_object *members = cfxi_w_dict_object(w, CFXI_TYPE_DICT, err);
-    cfx_object *names = members ? cfxi_w_collect(w, CFXI_TYPE_LIST, cls->attrs, err) : NULL;
-    cfx_status status = names ? cfxi_w_dict_put(cls->attrs, members_name, members, err)
+    cfx_object *members = cfxi_world_dict_object(w, CFXI_TYPE_DICT, err);
+    cfx_object *names = members ? cfxi_world_collect(w, CFXI_TYPE_LIST, cls->attrs, err) : NULL;
+    cfx_status status = names ? cfxi_world_dict_put(cls->attrs, members_name, members, err)
                               : err->status;
     int64_t last = 0;
-    cls->cls = cfxi_w_ref(meta);
+    cls->cls = cfxi_world_ref(meta);
     for (size_t i = 0; status == CFX_OK && i < names->as.seq.n; i++) {
         cfx_object *name = names->as.seq.items[i];
-        cfx_object *value = cfxi_w_dict_get(cls->attrs, name->as.text.data);
+        cfx_object *value = cfxi_world_dict_get(cls->attrs, name->as.text.data);
         if (is_member(name, value))
             status = add_member(w, cls, name, value, &last, err);
     }
-    cfxi_w_unref(names);
-    cfxi_w_unref(members);
+    cfxi_world_unref(names);
+    cfxi_world_unref(members);
     return status;
 }

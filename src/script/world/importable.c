@@ -17,7 +17,7 @@ static const char *const spaces[] = {
     "builtins", "numbers", "__future__", "cfx", "cfx.ops", NULL,
 };
 
-bool cfxi_w_is_word(const char *word, const char *const *words)
+bool cfxi_world_is_word(const char *word, const char *const *words)
 {
     while (*words && strcmp(word, *words) != 0)
         words++;
@@ -32,7 +32,7 @@ static bool is_prefix(const char *name)
     static const char *const hidden[] = {"torch._C", "torch._C._nn", "torch._C._linalg",
                                          "torch._C._special", "torch._C._fft", "torch.ops",
                                          "torch.ops.higher_order", "torch.special", NULL};
-    if (cfxi_w_is_word(name, hidden))
+    if (cfxi_world_is_word(name, hidden))
         return true;
     if (strncmp(name, "torch.", 6) != 0)
         return false;
@@ -45,22 +45,24 @@ static bool is_prefix(const char *name)
 
 static cfx_object *make_space(cfxi_world *w, const char *name, cfx_error *err)
 {
-    cfx_object *space = cfxi_w_dict_get(w->spaces, name);
+    cfx_object *space = cfxi_world_dict_get(w->spaces, name);
     if (space)
-        return cfxi_w_ref(space);
-    space = cfxi_w_text_object(w, CFXI_TYPE_NAMESPACE, name, strlen(name), err);
-    if (space && cfxi_w_dict_put(w->spaces, name, space, err) != CFX_OK)
-        cfxi_w_clear(&space);
+        return cfxi_world_ref(space);
+    space = cfxi_world_text_object(w, CFXI_TYPE_NAMESPACE, name, strlen(name), err);
+    if (space && cfxi_world_dict_put(w->spaces, name, space, err) != CFX_OK)
+        cfxi_world_clear(&space);
     return space;
 }
 
-cfx_object *cfxi_w_namespace(cfxi_world *w, const char *name, cfx_error *err)
+cfx_object *cfxi_world_namespace(cfxi_world *w, const char *name, cfx_error *err)
 {
-    if (cfxi_w_is_word(name, spaces) || is_prefix(name))
+    if (cfxi_world_is_word(name, spaces) || is_prefix(name))
         return make_space(w, name, err);
-    return cfxi_w_raise(w, err, CFXI_ModuleNotFoundError, "No module named '%.100s': scripts know "
-                        "torch, and of Python's library math, typing, dataclasses, enum, "
-                        "collections, functools, itertools, operator, copy and abc", name);
+    return cfxi_world_raise(w, err, CFXI_ModuleNotFoundError,
+                            "No module named '%.100s': scripts know "
+                            "torch, and of Python's library math, typing, dataclasses, enum, "
+                            "collections, functools, itertools, operator, copy and abc",
+                            name);
 }
 
 /* ---- what is in torch ---------------------------------------------------------------------- */
@@ -78,16 +80,16 @@ static cfx_object *torch_constant(cfxi_world *w, const char *name, cfx_error *er
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(others[i].name, name) == 0)
-            return cfxi_w_numbered(w, CFXI_TYPE_DTYPE, others[i].dtype, err);
+            return cfxi_world_numbered(w, CFXI_TYPE_DTYPE, others[i].dtype, err);
     for (int i = 0; i < CFX_DTYPE_COUNT; i++)
         if (strcmp(cfx_dtype_name((cfx_dtype)i), name) == 0)
-            return cfxi_w_numbered(w, CFXI_TYPE_DTYPE, i, err);
+            return cfxi_world_numbered(w, CFXI_TYPE_DTYPE, i, err);
     for (int i = 0; i < CFX_LAYOUT_COUNT; i++)
         if (strcmp(cfx_layout_name((cfx_layout)i), name) == 0)
-            return cfxi_w_numbered(w, CFXI_TYPE_LAYOUT, i, err);
+            return cfxi_world_numbered(w, CFXI_TYPE_LAYOUT, i, err);
     for (int i = 0; i < CFX_MEMORY_FORMAT_COUNT; i++)
         if (strcmp(cfx_memory_format_name((cfx_memory_format)i), name) == 0)
-            return cfxi_w_numbered(w, CFXI_TYPE_MEMORY_FORMAT, i, err);
+            return cfxi_world_numbered(w, CFXI_TYPE_MEMORY_FORMAT, i, err);
     return NULL;
 }
 
@@ -101,7 +103,7 @@ static cfx_object *number_constant(cfxi_world *w, const char *name, cfx_error *e
                    {"nan", NAN}, {"tau", 6.283185307179586}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (strcmp(numbers[i].name, name) == 0)
-            return cfxi_w_float_object(w, numbers[i].value, err);
+            return cfxi_world_float_object(w, numbers[i].value, err);
     return NULL;
 }
 
@@ -109,10 +111,10 @@ static cfx_object *number_constant(cfxi_world *w, const char *name, cfx_error *e
 static cfx_object *nn_name(cfxi_world *w, const char *name, cfx_error *err)
 {
     if (strcmp(name, "Module") == 0)
-        return cfxi_w_layer_class(w, CFX_NN_NONE, err);
+        return cfxi_world_layer_class(w, CFX_NN_NONE, err);
     const cfx_nn nn = cfx_nn_find(name);
     if (nn != CFX_NN_NONE)
-        return cfxi_w_layer_class(w, nn, err);
+        return cfxi_world_layer_class(w, nn, err);
     return NULL;
 }
 
@@ -121,7 +123,7 @@ static cfx_object *operator_name(cfxi_world *w, const char *full, cfx_error *err
 {
     const cfx_operator op = cfx_operator_find(full, strlen(full));
     if (op != CFX_OPID_NONE)
-        return cfxi_w_builtin_object(w, full, NULL, op, err);
+        return cfxi_world_builtin_object(w, full, NULL, op, err);
     return is_prefix(full) ? make_space(w, full, err) : NULL;
 }
 
@@ -134,7 +136,7 @@ static cfx_object *torch_name(cfxi_world *w, const char *space, const char *name
         if (!made && err->status == CFX_OK)
             made = number_constant(w, name, err);
         if (!made && err->status == CFX_OK && strcmp(name, "Tensor") == 0)
-            made = cfxi_w_type_class(w, CFXI_TYPE_TENSOR, err);
+            made = cfxi_world_type_class(w, CFXI_TYPE_TENSOR, err);
     } else if (strncmp(space, "torch.nn", 8) == 0 && strcmp(space, "torch.nn.functional") != 0) {
         made = nn_name(w, name, err);
     }
@@ -150,13 +152,13 @@ static cfx_object *find(cfxi_world *w, const char *space, const char *name, cfx_
     char full[NAME_SIZE];
     if (snprintf(full, sizeof full, "%s.%s", space, name) >= (int)sizeof full)
         return NULL;
-    cfx_object *made = cfxi_w_library_get(w, space, name, full, err);
+    cfx_object *made = cfxi_world_library_get(w, space, name, full, err);
     if (made || err->status != CFX_OK)
         return made;
-    if (cfxi_w_is_word(full, spaces))
+    if (cfxi_world_is_word(full, spaces))
         return make_space(w, full, err);
     if (strcmp(space, "builtins") == 0)
-        return cfxi_w_builtin_get(w, name, err);
+        return cfxi_world_builtin_get(w, name, err);
     if (strcmp(space, "math") == 0 && (made = number_constant(w, name, err)) != NULL)
         return made;
     if (strncmp(space, "torch", 5) == 0)
@@ -168,32 +170,33 @@ static cfx_object *missing(cfxi_world *w, const char *space, const char *name, c
 {
     const bool nn = strcmp(space, "torch.nn") == 0;
     if (strncmp(space, "torch", 5) == 0)
-        return cfxi_w_raise(w, err, CFXI_AttributeError,
-                            "cfx has no '%s.%s': it is in the table of "
-                            "%s neither by this nor by another name%s", space, name,
-                            nn ? "classes" : "operators", nn ? "" : " (cfx ops lists them)");
-    return cfxi_w_raise(w, err, CFXI_AttributeError, "module '%s' has no attribute '%s' that "
-                        "scripts know", space, name);
+        return cfxi_world_raise(w, err, CFXI_AttributeError,
+                                "cfx has no '%s.%s': it is in the table of "
+                                "%s neither by this nor by another name%s", space, name,
+                                nn ? "classes" : "operators", nn ? "" : " (cfx ops lists them)");
+    return cfxi_world_raise(w, err, CFXI_AttributeError, "module '%s' has no attribute '%s' that "
+                            "scripts know", space, name);
 }
 
-cfx_object *cfxi_w_namespace_get(cfxi_world *w, cfx_object *space, const char *name, cfx_error *err)
+cfx_object *cfxi_world_namespace_get(cfxi_world *w, cfx_object *space, const char *name,
+                                     cfx_error *err)
 {
     const char *text = space->type == CFXI_TYPE_BUILTIN ? space->as.builtin.name
                                                         : space->as.text.data;
     if (!space->attrs)
-        space->attrs = cfxi_w_dict_object(w, CFXI_TYPE_DICT, err);
+        space->attrs = cfxi_world_dict_object(w, CFXI_TYPE_DICT, err);
     if (!space->attrs)
         return NULL;
-    cfx_object *made = cfxi_w_dict_get(space->attrs, name);
+    cfx_object *made = cfxi_world_dict_get(space->attrs, name);
     if (made)
-        return cfxi_w_ref(made);
+        return cfxi_world_ref(made);
     err->status = CFX_OK;
     made = find(w, text, name, err);
     if (!made && err->status == CFX_OK && strcmp(name, "__name__") == 0)
-        made = cfxi_w_str(w, text, err);
+        made = cfxi_world_str(w, text, err);
     if (!made && err->status == CFX_OK)
         return missing(w, text, name, err);
-    if (made && cfxi_w_dict_put(space->attrs, name, made, err) != CFX_OK)
-        cfxi_w_clear(&made);
+    if (made && cfxi_world_dict_put(space->attrs, name, made, err) != CFX_OK)
+        cfxi_world_clear(&made);
     return made;
 }

@@ -10,41 +10,44 @@ static cfx_status write(cfxi_world *w, cfx_object *t, const char *method, const 
     cfx_object *args[3] = {t, NULL, NULL};
     cfx_status status = CFX_OK;
     for (size_t i = 0; status == CFX_OK && i < n; i++) {
-        args[i + 1] = cfxi_w_float_object(w, numbers[i], err);
+        args[i + 1] = cfxi_world_float_object(w, numbers[i], err);
         status = args[i + 1] ? CFX_OK : err->status;
     }
     cfx_object *made = NULL;
     if (status == CFX_OK)
-        made = cfxi_w_compute(w, CFX_OP_CALL_METHOD, method,
-                              &(cfx_call_args){.args = args, .n = n + 1}, err);
-    cfxi_w_unref(args[1]);
-    cfxi_w_unref(args[2]);
-    cfxi_w_unref(made);
+        made = cfxi_world_compute(w, CFX_OP_CALL_METHOD, method,
+                                  &(cfx_call_args){.args = args, .n = n + 1}, err);
+    cfxi_world_unref(args[1]);
+    cfxi_world_unref(args[2]);
+    cfxi_world_unref(made);
     return made ? CFX_OK : err->status;
 }
 
 static cfx_object *finish(cfx_object *t, cfx_status status)
 {
-    return status == CFX_OK ? cfxi_w_ref(t) : NULL;
+    return status == CFX_OK ? cfxi_world_ref(t) : NULL;
 }
 
 /* The tensor, and up to three numbers behind it. */
 static cfx_status numbers_of(cfxi_world *w, const cfx_call_args *a, const char *const *names,
                              size_t most, double *numbers, cfx_object **in, cfx_error *err)
 {
-    CFX_TRY(cfxi_w_args(w, a, "this function of nn.init", names, 1, most + 1, in, err));
+    CFX_TRY(cfxi_world_args(w, a, "this function of nn.init", names, 1, most + 1, in, err));
     if (in[0]->type != CFXI_TYPE_TENSOR)
-        return cfxi_w_throw(w, err, CFXI_TypeError, "a tensor that is known is initialised, not an "
-                            "object of the class '%s'", cfxi_w_type_name(in[0]));
+        return cfxi_world_throw(w, err, CFXI_TypeError,
+                                "a tensor that is known is initialised, not an "
+                                "object of the class '%s'",
+                                cfxi_world_type_name(in[0]));
     if (w->recording)
-        return cfxi_w_throw(w, err, CFXI_RuntimeError, "weights are initialised in __init__, not "
-                            "while the model is captured");
+        return cfxi_world_throw(w, err, CFXI_RuntimeError,
+                                "weights are initialised in __init__, not "
+                                "while the model is captured");
     for (size_t i = 0; i < most; i++) {
         if (!in[i + 1] || !numbers)
             continue;
-        if (!cfxi_w_is_real(in[i + 1]))
-            return cfxi_w_throw(w, err, CFXI_TypeError, "'%s' must be a number", names[i + 1]);
-        numbers[i] = cfxi_w_real(in[i + 1]);
+        if (!cfxi_world_is_real(in[i + 1]))
+            return cfxi_world_throw(w, err, CFXI_TypeError, "'%s' must be a number", names[i + 1]);
+        numbers[i] = cfxi_world_real(in[i + 1]);
     }
     return CFX_OK;
 }
@@ -122,9 +125,10 @@ static cfx_status fans(cfxi_world *w, const cfx_object *t, double *in, double *o
     const int64_t *sizes = cfx_tensor_sizes(t->as.tensor);
     const size_t ndim = cfx_tensor_ndim(t->as.tensor);
     if (ndim < 2)
-        return cfxi_w_throw(w, err, CFXI_ValueError, "Fan in and fan out can not be computed for "
-                            "tensor with fewer than 2 dimensions");
-    *in = cfxi_fan_in(sizes, ndim);
+        return cfxi_world_throw(w, err, CFXI_ValueError,
+                                "Fan in and fan out can not be computed for "
+                                "tensor with fewer than 2 dimensions");
+    *in = cfxi_nn_fan_in(sizes, ndim);
     *out = sizes[1] ? *in / (double)sizes[1] * (double)sizes[0] : 0;
     return CFX_OK;
 }
@@ -163,11 +167,11 @@ CFXI_BUILTIN(calculate_gain)
 {
     static const char *const names[] = {"nonlinearity", "param"};
     cfx_object *in[2];
-    if (cfxi_w_args(w, a, "calculate_gain", names, 1, 2, in, err) != CFX_OK)
+    if (cfxi_world_args(w, a, "calculate_gain", names, 1, 2, in, err) != CFX_OK)
         return NULL;
-    const double slope = in[1] && cfxi_w_is_real(in[1]) ? cfxi_w_real(in[1]) : 0.01;
-    return cfxi_w_float_object(w, in[0]->type == CFXI_TYPE_STR
-                               ? gain_of(in[0]->as.text.data, slope) : 1, err);
+    const double slope = in[1] && cfxi_world_is_real(in[1]) ? cfxi_world_real(in[1]) : 0.01;
+    return cfxi_world_float_object(w, in[0]->type == CFXI_TYPE_STR
+                                   ? gain_of(in[0]->as.text.data, slope) : 1, err);
 }
 
 static cfx_object *kaiming(cfxi_world *w, const cfx_call_args *a, bool is_normal, cfx_error *err)
@@ -179,7 +183,7 @@ static cfx_object *kaiming(cfxi_world *w, const cfx_call_args *a, bool is_normal
     if (numbers_of(w, a, names, 4, NULL, in, err) != CFX_OK ||
         fans(w, in[0], &fan_in, &fan_out, err) != CFX_OK)
         return NULL;
-    const double slope = in[1] && cfxi_w_is_real(in[1]) ? cfxi_w_real(in[1]) : 0;
+    const double slope = in[1] && cfxi_world_is_real(in[1]) ? cfxi_world_real(in[1]) : 0;
     const bool out = in[2] && in[2]->type == CFXI_TYPE_STR &&
                      strcmp(in[2]->as.text.data, "fan_out") == 0;
     const char *what = in[3] && in[3]->type == CFXI_TYPE_STR ? in[3]->as.text.data : "leaky_relu";
@@ -199,7 +203,7 @@ static const cfxi_builtin functions[] = {
     {"kaiming_normal_", kaiming_normal}, {"calculate_gain", calculate_gain}, {NULL, NULL},
 };
 
-const cfxi_builtin *cfxi_w_init_function(const char *name)
+const cfxi_builtin *cfxi_world_init_function(const char *name)
 {
-    return cfxi_w_row_find(functions, name);
+    return cfxi_world_row_find(functions, name);
 }

@@ -4,9 +4,9 @@
 
 #include <cfx/lower.h>
 
-cfx_object *cfxi_w_tensor_object(cfxi_world *w, cfx_tensor *t, cfx_error *err)
+cfx_object *cfxi_world_tensor_object(cfxi_world *w, cfx_tensor *t, cfx_error *err)
 {
-    cfx_object *o = cfxi_w_object_new(w, CFXI_TYPE_TENSOR, err);
+    cfx_object *o = cfxi_world_object_new(w, CFXI_TYPE_TENSOR, err);
     if (o)
         o->as.tensor = cfx_tensor_retain(t);
     return o;
@@ -19,42 +19,43 @@ static cfx_object *from_items(cfxi_world *w, cfx_datum d, cfx_error *err)
     size_t n;
     const cfx_datum *items = cfx_datum_items(d, &n);
     const bool dict = d.kind == CFX_DATUM_DICT;
-    cfx_object *o = dict ? cfxi_w_dict_object(w, CFXI_TYPE_DICT, err)
-                         : cfxi_w_seq_object(w, d.kind == CFX_DATUM_LIST    ? CFXI_TYPE_LIST
+    cfx_object *o = dict ? cfxi_world_dict_object(w, CFXI_TYPE_DICT, err)
+                         : cfxi_world_seq_object(w, d.kind == CFX_DATUM_LIST    ? CFXI_TYPE_LIST
                                                 : d.kind == CFX_DATUM_TUPLE ? CFXI_TYPE_TUPLE
                                                                             : CFXI_TYPE_SLICE,
-                                             NULL, 0, err);
+                                                 NULL, 0, err);
     for (size_t i = 0; o && i < n; i += dict ? 2 : 1) {
-        cfx_object *item = cfxi_w_from_datum(w, items[i], err);
-        cfx_object *value = dict && item ? cfxi_w_from_datum(w, items[i + 1], err) : NULL;
+        cfx_object *item = cfxi_world_from_datum(w, items[i], err);
+        cfx_object *value = dict && item ? cfxi_world_from_datum(w, items[i + 1], err) : NULL;
         const bool good = item && (!dict || value) &&
-                          (dict ? cfxi_w_dict_set(o, item, value, err)
-                                : cfxi_w_list_append(o, item, err)) == CFX_OK;
-        cfxi_w_unref(value);
-        cfxi_w_unref(item);
+                          (dict ? cfxi_world_dict_set(o, item, value, err)
+                                : cfxi_world_list_append(o, item, err)) == CFX_OK;
+        cfxi_world_unref(value);
+        cfxi_world_unref(item);
         if (!good)
-            cfxi_w_clear(&o);
+            cfxi_world_clear(&o);
     }
     return o;
 }
 
-cfx_object *cfxi_w_from_datum(cfxi_world *w, cfx_datum d, cfx_error *err)
+cfx_object *cfxi_world_from_datum(cfxi_world *w, cfx_datum d, cfx_error *err)
 {
     size_t n;
     const char *text = cfx_datum_str(d, &n);
     switch ((cfx_datum_kind)d.kind) {
-    case CFX_DATUM_NONE: return cfxi_w_none(w);
-    case CFX_DATUM_ELLIPSIS: return cfxi_w_ref(w->ellipsis);
-    case CFX_DATUM_BOOL: return cfxi_w_truth_object(w, d.as.b);
-    case CFX_DATUM_INT: return cfxi_w_int_object(w, d.as.i, err);
-    case CFX_DATUM_FLOAT: return cfxi_w_float_object(w, d.as.f, err);
-    case CFX_DATUM_COMPLEX: return cfxi_w_complex_object(w, d.as.c[0], d.as.c[1], err);
-    case CFX_DATUM_DTYPE: return cfxi_w_numbered(w, CFXI_TYPE_DTYPE, d.as.i, err);
-    case CFX_DATUM_LAYOUT: return cfxi_w_numbered(w, CFXI_TYPE_LAYOUT, d.as.i, err);
-    case CFX_DATUM_MEMORY_FORMAT: return cfxi_w_numbered(w, CFXI_TYPE_MEMORY_FORMAT, d.as.i, err);
-    case CFX_DATUM_STR: return cfxi_w_text_object(w, CFXI_TYPE_STR, text, n, err);
-    case CFX_DATUM_DEVICE: return cfxi_w_text_object(w, CFXI_TYPE_DEVICE, text, n, err);
-    case CFX_DATUM_TENSOR: return cfxi_w_tensor_object(w, d.as.tensor, err);
+    case CFX_DATUM_NONE: return cfxi_world_none(w);
+    case CFX_DATUM_ELLIPSIS: return cfxi_world_ref(w->ellipsis);
+    case CFX_DATUM_BOOL: return cfxi_world_truth_object(w, d.as.b);
+    case CFX_DATUM_INT: return cfxi_world_int_object(w, d.as.i, err);
+    case CFX_DATUM_FLOAT: return cfxi_world_float_object(w, d.as.f, err);
+    case CFX_DATUM_COMPLEX: return cfxi_world_complex_object(w, d.as.c[0], d.as.c[1], err);
+    case CFX_DATUM_DTYPE: return cfxi_world_numbered(w, CFXI_TYPE_DTYPE, d.as.i, err);
+    case CFX_DATUM_LAYOUT: return cfxi_world_numbered(w, CFXI_TYPE_LAYOUT, d.as.i, err);
+    case CFX_DATUM_MEMORY_FORMAT:
+        return cfxi_world_numbered(w, CFXI_TYPE_MEMORY_FORMAT, d.as.i, err);
+    case CFX_DATUM_STR: return cfxi_world_text_object(w, CFXI_TYPE_STR, text, n, err);
+    case CFX_DATUM_DEVICE: return cfxi_world_text_object(w, CFXI_TYPE_DEVICE, text, n, err);
+    case CFX_DATUM_TENSOR: return cfxi_world_tensor_object(w, d.as.tensor, err);
     case CFX_DATUM_LIST:
     case CFX_DATUM_TUPLE:
     case CFX_DATUM_DICT:
@@ -74,17 +75,17 @@ static cfx_datum to_items(cfxi_world *w, cfx_object *o, cfx_datum_kind kind, cfx
     const size_t n = dict ? o->as.dict.n * 2 : o->as.seq.n;
     cfx_object *key = NULL;
     cfx_object *value = NULL;
-    if (cfxi_w_deeper(w, err) != CFX_OK)
+    if (cfxi_world_deeper(w, err) != CFX_OK)
         return d;
-    bool good = cfxi_vec_reserve(&data, n + 1, sizeof d, w->allocator);
+    bool good = cfxi_base_vec_reserve(&data, n + 1, sizeof d, w->allocator);
     if (!good)
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
     cfx_datum *out = data.data;
     size_t at = 0;
     for (size_t i = 0; good && i < n; i++) {
         if (dict && i % 2 == 0)
-            cfxi_w_dict_next(o, &at, &key, &value);
-        out[i] = cfxi_w_to_datum(w, !dict ? o->as.seq.items[i] : i % 2 ? value : key, err);
+            cfxi_world_dict_next(o, &at, &key, &value);
+        out[i] = cfxi_world_to_datum(w, !dict ? o->as.seq.items[i] : i % 2 ? value : key, err);
         good = out[i].kind != CFX_DATUM_INVALID;
         data.size += good;
     }
@@ -92,12 +93,12 @@ static cfx_datum to_items(cfxi_world *w, cfx_object *o, cfx_datum_kind kind, cfx
         d = cfx_datum_seq(kind, out, n, w->allocator, err);
     for (size_t i = 0; i < data.size; i++)
         cfx_datum_release(out[i]);
-    cfxi_vec_free(&data, sizeof d, w->allocator);
+    cfxi_base_vec_free(&data, sizeof d, w->allocator);
     w->depth--;
     return d;
 }
 
-cfx_datum cfxi_w_to_datum(cfxi_world *w, cfx_object *o, cfx_error *err)
+cfx_datum cfxi_world_to_datum(cfxi_world *w, cfx_object *o, cfx_error *err)
 {
     switch ((cfxi_type)o->type) {
     case CFXI_TYPE_NONE: return cfx_datum_none();
@@ -119,8 +120,8 @@ cfx_datum cfxi_w_to_datum(cfxi_world *w, cfx_object *o, cfx_error *err)
     case CFXI_TYPE_DICT: return to_items(w, o, CFX_DATUM_DICT, err);
     case CFXI_TYPE_SLICE: return to_items(w, o, CFX_DATUM_SLICE, err);
     default:
-        cfxi_w_throw(w, err, CFXI_TypeError, "an object of the class '%s' cannot be used here",
-                     cfxi_w_type_name(o));
+        cfxi_world_throw(w, err, CFXI_TypeError, "an object of the class '%s' cannot be used here",
+                         cfxi_world_type_name(o));
         return cfx_datum_invalid();
     }
 }
@@ -140,15 +141,15 @@ static cfx_status add_inputs(computing *c, cfx_object *o, cfx_error *err)
     cfx_object *key;
     cfx_object *value;
     if (o->type == CFXI_TYPE_TENSOR)
-        return cfxi_w_list_append(c->tensors, o, err);
-    CFX_TRY(cfxi_w_deeper(c->w, err));
+        return cfxi_world_list_append(c->tensors, o, err);
+    CFX_TRY(cfxi_world_deeper(c->w, err));
     cfx_status status = CFX_OK;
     const bool seq = o->type == CFXI_TYPE_TUPLE || o->type == CFXI_TYPE_LIST ||
                      o->type == CFXI_TYPE_SLICE;
     for (size_t i = 0; seq && status == CFX_OK && i < o->as.seq.n; i++)
         status = add_inputs(c, o->as.seq.items[i], err);
     for (size_t at = 0; o->type == CFXI_TYPE_DICT && status == CFX_OK &&
-         cfxi_w_dict_next(o, &at, &key, &value);)
+         cfxi_world_dict_next(o, &at, &key, &value);)
         status = add_inputs(c, value, err);
     c->w->depth--;
     return status;
@@ -163,25 +164,25 @@ static cfx_object *replaced(computing *c, cfx_object *o, cfx_error *err)
     if (o->type == CFXI_TYPE_TENSOR) {
         cfx_node *n = c->next;
         c->next = cfx_node_next(n);
-        return cfxi_w_value_object(w, n, err);
+        return cfxi_world_value_object(w, n, err);
     }
     const bool seq = o->type == CFXI_TYPE_TUPLE || o->type == CFXI_TYPE_LIST ||
                      o->type == CFXI_TYPE_SLICE;
-    if ((!seq && o->type != CFXI_TYPE_DICT) || !cfxi_w_has_value(o, true))
-        return cfxi_w_ref(o);  /* what else there is, no call takes: the graph will say so */
-    cfx_object *made = cfxi_w_object_new(w, (cfxi_type)o->type, err);
+    if ((!seq && o->type != CFXI_TYPE_DICT) || !cfxi_world_has_value(o, true))
+        return cfxi_world_ref(o);  /* what else there is, no call takes: the graph will say so */
+    cfx_object *made = cfxi_world_object_new(w, (cfxi_type)o->type, err);
     for (size_t i = 0; made && seq && i < o->as.seq.n; i++) {
         cfx_object *item = replaced(c, o->as.seq.items[i], err);
-        if (!item || cfxi_w_list_append(made, item, err) != CFX_OK)
-            cfxi_w_clear(&made);
-        cfxi_w_unref(item);
+        if (!item || cfxi_world_list_append(made, item, err) != CFX_OK)
+            cfxi_world_clear(&made);
+        cfxi_world_unref(item);
     }
     for (size_t at = 0; made && o->type == CFXI_TYPE_DICT &&
-         cfxi_w_dict_next(o, &at, &key, &value);) {
+         cfxi_world_dict_next(o, &at, &key, &value);) {
         cfx_object *item = replaced(c, value, err);
-        if (!item || cfxi_w_dict_set(made, key, item, err) != CFX_OK)
-            cfxi_w_clear(&made);
-        cfxi_w_unref(item);
+        if (!item || cfxi_world_dict_set(made, key, item, err) != CFX_OK)
+            cfxi_world_clear(&made);
+        cfxi_world_unref(item);
     }
     return made;
 }
@@ -210,14 +211,14 @@ static cfx_status build(computing *c, cfx_opcode op, const char *target, const c
     }
     if (made == a->n) {
         const cfx_call_args all = {args, a->n, a->names, a->n_named};
-        call = cfxi_w_record(w, op, target, &all, err);
+        call = cfxi_world_record(w, op, target, &all, err);
     }
     while (made > 0)
-        cfxi_w_unref(args[--made]);
+        cfxi_world_unref(args[--made]);
     cfx_status status = call ? CFX_OK : err->status;
     if (status == CFX_OK && !cfx_graph_output(c->g, cfx_from_node(call->as.node), err))
         status = err->status;
-    cfxi_w_unref(call);
+    cfxi_world_unref(call);
     return status;
 }
 
@@ -250,8 +251,8 @@ static void without_node(cfx_error *err)
         *node = '\0';
 }
 
-cfx_object *cfxi_w_compute(cfxi_world *w, cfx_opcode op, const char *target, const cfx_call_args *a,
-                           cfx_error *err)
+cfx_object *cfxi_world_compute(cfxi_world *w, cfx_opcode op, const char *target,
+                               const cfx_call_args *a, cfx_error *err)
 {
     cfx_error why = {0};
     computing c = {.w = w, .g = cfx_graph_new(w->allocator, NULL, &why)};
@@ -259,7 +260,7 @@ cfx_object *cfxi_w_compute(cfxi_world *w, cfx_opcode op, const char *target, con
     cfx_graph *outer = w->graph;
     const char *file = w->file;
     const size_t entered = w->entered.size;
-    c.tensors = c.g ? cfxi_w_seq_object(w, CFXI_TYPE_LIST, NULL, 0, &why) : NULL;
+    c.tensors = c.g ? cfxi_world_seq_object(w, CFXI_TYPE_LIST, NULL, 0, &why) : NULL;
     w->graph = c.g;
     w->file = NULL;
     w->entered.size = 0;  /* scopes are the outer graph's */
@@ -271,15 +272,15 @@ cfx_object *cfxi_w_compute(cfxi_world *w, cfx_opcode op, const char *target, con
     w->entered.size = entered;
     for (size_t i = 0; d.kind == CFX_DATUM_TENSOR && i < c.tensors->as.seq.n; i++)
         if (!result && c.tensors->as.seq.items[i]->as.tensor == d.as.tensor)
-            result = cfxi_w_ref(c.tensors->as.seq.items[i]);  /* in place: it is the same */
+            result = cfxi_world_ref(c.tensors->as.seq.items[i]);  /* in place: it is the same */
     if (d.kind == CFX_DATUM_INVALID) {
         without_node(&why);
-        cfxi_w_throw_error(w, &why, err);
+        cfxi_world_throw_error(w, &why, err);
     } else if (!result) {
-        result = cfxi_w_from_datum(w, d, err);
+        result = cfxi_world_from_datum(w, d, err);
     }
     cfx_datum_release(d);
-    cfxi_w_unref(c.tensors);
+    cfxi_world_unref(c.tensors);
     cfx_graph_release(c.g);
     return result;
 }
@@ -298,47 +299,47 @@ static cfx_object *static_fact(cfxi_world *w, cfx_object *o, const char *name, c
 {
     const cfx_tensor *t = o->as.tensor;
     if (strcmp(name, "dtype") == 0)
-        return cfxi_w_numbered(w, CFXI_TYPE_DTYPE, cfx_tensor_dtype(t), err);
+        return cfxi_world_numbered(w, CFXI_TYPE_DTYPE, cfx_tensor_dtype(t), err);
     if (strcmp(name, "ndim") == 0)
-        return cfxi_w_int_object(w, (int64_t)cfx_tensor_ndim(t), err);
+        return cfxi_world_int_object(w, (int64_t)cfx_tensor_ndim(t), err);
     if (strcmp(name, "requires_grad") == 0)
-        return cfxi_w_truth_object(w, o->flag);
+        return cfxi_world_truth_object(w, o->flag);
     if (strcmp(name, "is_cuda") == 0 || strcmp(name, "is_sparse") == 0)
-        return cfxi_w_truth_object(w, false);
+        return cfxi_world_truth_object(w, false);
     if (strcmp(name, "grad") == 0)
-        return cfxi_w_none(w);
+        return cfxi_world_none(w);
     if (strcmp(name, "device") == 0)
-        return cfxi_w_text_object(w, CFXI_TYPE_DEVICE, "cpu", 3, err);
+        return cfxi_world_text_object(w, CFXI_TYPE_DEVICE, "cpu", 3, err);
     if (strcmp(name, "data") == 0)
-        return o->flag ? cfxi_w_tensor_object(w, o->as.tensor, err) : cfxi_w_ref(o);
+        return o->flag ? cfxi_world_tensor_object(w, o->as.tensor, err) : cfxi_world_ref(o);
     if (strcmp(name, "shape") != 0)
         return NULL;
-    cfx_object *sizes = cfxi_w_seq_object(w, CFXI_TYPE_TUPLE, NULL, 0, err);
+    cfx_object *sizes = cfxi_world_seq_object(w, CFXI_TYPE_TUPLE, NULL, 0, err);
     for (size_t i = 0; sizes && i < cfx_tensor_ndim(t); i++) {
-        cfx_object *size = cfxi_w_int_object(w, cfx_tensor_sizes(t)[i], err);
-        if (!size || cfxi_w_list_append(sizes, size, err) != CFX_OK)
-            cfxi_w_clear(&sizes);
-        cfxi_w_unref(size);
+        cfx_object *size = cfxi_world_int_object(w, cfx_tensor_sizes(t)[i], err);
+        if (!size || cfxi_world_list_append(sizes, size, err) != CFX_OK)
+            cfxi_world_clear(&sizes);
+        cfxi_world_unref(size);
     }
     return sizes;
 }
 
-cfx_object *cfxi_w_tensor_get(cfxi_world *w, cfx_object *o, const char *name, cfx_error *err)
+cfx_object *cfxi_world_tensor_get(cfxi_world *w, cfx_object *o, const char *name, cfx_error *err)
 {
     err->status = CFX_OK;
     cfx_object *made = o->type == CFXI_TYPE_TENSOR ? static_fact(w, o, name, err) : NULL;
     if (made || err->status != CFX_OK)
         return made;
     if (strcmp(name, "__class__") == 0)
-        return cfxi_w_class_of(w, o, err);
-    cfx_object *word = cfxi_w_str(w, name, err);
+        return cfxi_world_class_of(w, o, err);
+    cfx_object *word = cfxi_world_str(w, name, err);
     if (!word)
         return NULL;
     const bool field = o->type == CFXI_TYPE_VALUE &&  /* of a result with several parts */
                        cfx_operator_of_method(name, strlen(name)) == CFX_OPID_NONE;
-    made = field || cfxi_w_is_word(name, properties)
-               ? cfxi_w_perform_on(w, "builtins.getattr", o, word, err)
-               : cfxi_w_parts_object(w, CFXI_TYPE_ATTRIBUTE, o, word, NULL, err);
-    cfxi_w_unref(word);
+    made = field || cfxi_world_is_word(name, properties)
+               ? cfxi_world_perform_on(w, "builtins.getattr", o, word, err)
+               : cfxi_world_parts_object(w, CFXI_TYPE_ATTRIBUTE, o, word, NULL, err);
+    cfxi_world_unref(word);
     return made;
 }

@@ -12,7 +12,7 @@ static size_t param_of(cfx_nn nn, const char *name)
 {
     cfx_param p;
     for (size_t i = 0; cfx_nn_param(nn, i, &p); i++)
-        if (cfxi_text_is_word(p.name, name))
+        if (cfxi_ops_text_is_word(p.name, name))
             return i;
     return SIZE_MAX;
 }
@@ -29,20 +29,24 @@ static cfx_status nn_args(cfxi_world *w, cfx_nn nn, const cfx_call_args *a, cfx_
             continue;
         const size_t at = name ? param_of(nn, name) : i;
         if (at >= CFXI_MOST_NN_PARAMS || !cfx_nn_param(nn, at, &p) || (!name && p.keyword_only))
-            return name ? cfxi_w_throw(w, err, CFXI_TypeError, "torch.nn.%s() got an unexpected "
-                                       "keyword argument '%s'", cfx_nn_name(nn), name)
-                        : cfxi_w_throw(w, err, CFXI_TypeError, "torch.nn.%s() takes %zu positional "
-                                       "arguments but %zu were given", cfx_nn_name(nn), i, plain);
+            return name ? cfxi_world_throw(w, err, CFXI_TypeError,
+                                           "torch.nn.%s() got an unexpected "
+                                           "keyword argument '%s'",
+                                           cfx_nn_name(nn), name)
+                        : cfxi_world_throw(w, err, CFXI_TypeError,
+                                           "torch.nn.%s() takes %zu positional "
+                                           "arguments but %zu were given",
+                                           cfx_nn_name(nn), i, plain);
         if (out[at].kind != CFX_VAR_EMPTY)
-            return cfxi_w_throw(w, err, CFXI_TypeError, "torch.nn.%s() got multiple values for "
-                                "argument '%s'", cfx_nn_name(nn), name);
-        cfx_datum d = cfxi_w_to_datum(w, a->args[i], err);
+            return cfxi_world_throw(w, err, CFXI_TypeError, "torch.nn.%s() got multiple values for "
+                                    "argument '%s'", cfx_nn_name(nn), name);
+        cfx_datum d = cfxi_world_to_datum(w, a->args[i], err);
         if (d.kind == CFX_DATUM_INVALID)
             return err->status;
-        out[at] = cfx_from_datum_at(cfxi_w_here(w), d);
+        out[at] = cfx_from_datum_at(cfxi_world_here(w), d);
         cfx_datum_release(d);
         if (!cfx_ok(w->scope))
-            return cfxi_w_scope_failed(w, err);
+            return cfxi_world_scope_failed(w, err);
         *n = at + 1 > *n ? at + 1 : *n;
     }
     return CFX_OK;
@@ -56,40 +60,40 @@ static cfx_module *make_nn(cfxi_world *w, cfx_nn nn, const cfx_call_args *a, cfx
     size_t n;
     cfx_module *m = NULL;
     if (nn_args(w, nn, a, args, &n, err) == CFX_OK) {
-        m = cfx_nn_make_at(cfxi_w_here(w), nn, args, n);
+        m = cfx_nn_make_at(cfxi_world_here(w), nn, args, n);
         if (!m)
-            cfxi_w_scope_failed(w, err);
+            cfxi_world_scope_failed(w, err);
     }
     cfx_scope_return(w->scope, mark, cfx_var_empty());
     return m;
 }
 
-cfx_status cfxi_w_layer_add_at(cfxi_world *w, cfx_object *o, size_t i, cfx_object *v,
-                               cfx_error *err)
+cfx_status cfxi_world_layer_add_at(cfxi_world *w, cfx_object *o, size_t i, cfx_object *v,
+                                   cfx_error *err)
 {
     char name[24];
     snprintf(name, sizeof name, "%zu", i);
-    return cfxi_w_layer_set(w, o, name, v, err);
+    return cfxi_world_layer_set(w, o, name, v, err);
 }
 
-cfx_status cfxi_w_layer_add_all(cfxi_world *w, cfx_object *o, cfx_object *from, size_t first,
-                                cfx_error *err)
+cfx_status cfxi_world_layer_add_all(cfxi_world *w, cfx_object *o, cfx_object *from, size_t first,
+                                    cfx_error *err)
 {
     cfx_object *key;
     cfx_object *value;
     if (from->type == CFXI_TYPE_DICT) {
-        for (size_t at = 0; cfxi_w_dict_next(from, &at, &key, &value);) {
+        for (size_t at = 0; cfxi_world_dict_next(from, &at, &key, &value);) {
             if (key->type != CFXI_TYPE_STR)
-                return cfxi_w_throw(w, err, CFXI_TypeError, "the keys of modules must be str");
-            CFX_TRY(cfxi_w_layer_set(w, o, key->as.text.data, value, err));
+                return cfxi_world_throw(w, err, CFXI_TypeError, "the keys of modules must be str");
+            CFX_TRY(cfxi_world_layer_set(w, o, key->as.text.data, value, err));
         }
         return CFX_OK;
     }
-    cfx_object *items = cfxi_w_collect(w, CFXI_TYPE_LIST, from, err);
+    cfx_object *items = cfxi_world_collect(w, CFXI_TYPE_LIST, from, err);
     cfx_status status = items ? CFX_OK : err->status;
     for (size_t i = 0; status == CFX_OK && i < items->as.seq.n; i++)
-        status = cfxi_w_layer_add_at(w, o, first + i, items->as.seq.items[i], err);
-    cfxi_w_unref(items);
+        status = cfxi_world_layer_add_at(w, o, first + i, items->as.seq.items[i], err);
+    cfxi_world_unref(items);
     return status;
 }
 
@@ -102,49 +106,50 @@ static cfx_status init_stack(cfxi_world *w, cfx_object *o, const cfx_call_args *
     const bool encoder = o->as.module->nn == CFX_NN_TransformerEncoder;
     cfx_object *in[5];
     int64_t n;
-    CFX_TRY(cfxi_w_args(w, a, "Transformer", encoder ? names : decoder, 2, encoder ? 5 : 3, in,
-                        err));
-    CFX_TRY(cfxi_w_index_of(w, in[1], "num_layers", &n, err));
+    CFX_TRY(cfxi_world_args(w, a, "Transformer", encoder ? names : decoder, 2, encoder ? 5 : 3, in,
+                            err));
+    CFX_TRY(cfxi_world_index_of(w, in[1], "num_layers", &n, err));
     if (in[0]->type != CFXI_TYPE_MODULE || n < 0 || n > 10000)
-        return cfxi_w_throw(w, err, CFXI_TypeError, "it takes a layer and how many there shall be");
-    cfx_module *m = cfxi_nn_new(cfxi_w_here(w), CFX_NN_ModuleList);
-    cfx_object *layers = m ? cfxi_w_layer_object(w, m, err) : NULL;
+        return cfxi_world_throw(w, err, CFXI_TypeError,
+                                "it takes a layer and how many there shall be");
+    cfx_module *m = cfxi_nn_new(cfxi_world_here(w), CFX_NN_ModuleList);
+    cfx_object *layers = m ? cfxi_world_layer_object(w, m, err) : NULL;
     cfx_module_release(m);
-    cfx_status status = layers ? CFX_OK : cfxi_nomem(err);
+    cfx_status status = layers ? CFX_OK : cfxi_base_nomem(err);
     for (size_t i = 0; status == CFX_OK && i < (size_t)n; i++) {
-        cfx_object *copy = cfxi_w_deep_copy(w, in[0], err);
-        status = copy ? cfxi_w_layer_add_at(w, layers, i, copy, err) : err->status;
-        cfxi_w_unref(copy);
+        cfx_object *copy = cfxi_world_deep_copy(w, in[0], err);
+        status = copy ? cfxi_world_layer_add_at(w, layers, i, copy, err) : err->status;
+        cfxi_world_unref(copy);
     }
     if (status == CFX_OK)
-        status = cfxi_w_layer_set(w, o, "layers", layers, err);
-    cfxi_w_unref(layers);
+        status = cfxi_world_layer_set(w, o, "layers", layers, err);
+    cfxi_world_unref(layers);
     if (status == CFX_OK)
-        status = cfxi_w_layer_put(w, o, "num_layers", in[1], CFXI_MEMBER_ATTRIBUTE, err);
+        status = cfxi_world_layer_put(w, o, "num_layers", in[1], CFXI_MEMBER_ATTRIBUTE, err);
     for (size_t i = 3; status == CFX_OK && encoder && i < 5; i++)
-        status = cfxi_w_layer_put(w, o, names[i], in[i] ? in[i] : w->truths[1],
-                                  CFXI_MEMBER_ATTRIBUTE, err);
+        status = cfxi_world_layer_put(w, o, names[i], in[i] ? in[i] : w->truths[1],
+                                      CFXI_MEMBER_ATTRIBUTE, err);
     if (status == CFX_OK && in[2] && in[2]->type == CFXI_TYPE_MODULE)
-        status = cfxi_w_layer_set(w, o, "norm", in[2], err);
+        status = cfxi_world_layer_set(w, o, "norm", in[2], err);
     else if (status == CFX_OK)
-        status = cfxi_w_layer_put(w, o, "norm", w->none, CFXI_MEMBER_ATTRIBUTE, err);
+        status = cfxi_world_layer_put(w, o, "norm", w->none, CFXI_MEMBER_ATTRIBUTE, err);
     return status;
 }
 
-cfx_status cfxi_w_layer_adopt(cfxi_world *w, cfx_object *o, cfx_nn nn, const cfx_call_args *a,
-                              cfx_error *err)
+cfx_status cfxi_world_layer_adopt(cfxi_world *w, cfx_object *o, cfx_nn nn, const cfx_call_args *a,
+                                  cfx_error *err)
 {
     static const cfx_call_args none = {0};
-    const bool container = cfxi_w_is_container(nn);
+    const bool container = cfxi_world_is_container(nn);
     const bool stack = nn == CFX_NN_TransformerEncoder || nn == CFX_NN_TransformerDecoder;
     cfx_module *m;
     if (stack) {
-        m = cfxi_nn_new(cfxi_w_here(w), nn);
+        m = cfxi_nn_new(cfxi_world_here(w), nn);
     } else {
         m = cfx_module_retain(make_nn(w, nn, container ? &none : a, err));
     }
     if (!m)
-        return stack ? cfxi_w_scope_failed(w, err) : err->status;
+        return stack ? cfxi_world_scope_failed(w, err) : err->status;
     cfx_module_release(o->as.module);
     o->as.module = m;
     if (stack)
@@ -154,24 +159,26 @@ cfx_status cfxi_w_layer_adopt(cfxi_world *w, cfx_object *o, cfx_nn nn, const cfx
     const bool many = nn == CFX_NN_Sequential && a->args[0]->type != CFXI_TYPE_DICT;
     for (size_t i = 0; many && i < a->n; i++) {
         if (a->args[i]->type != CFXI_TYPE_MODULE)
-            return cfxi_w_throw(w, err, CFXI_TypeError, "'%s' is not a Module subclass",
-                                cfxi_w_type_name(a->args[i]));
-        CFX_TRY(cfxi_w_layer_add_at(w, o, i, a->args[i], err));
+            return cfxi_world_throw(w, err, CFXI_TypeError, "'%s' is not a Module subclass",
+                                    cfxi_world_type_name(a->args[i]));
+        CFX_TRY(cfxi_world_layer_add_at(w, o, i, a->args[i], err));
     }
-    return many ? CFX_OK : cfxi_w_layer_add_all(w, o, a->args[0], 0, err);
+    return many ? CFX_OK : cfxi_world_layer_add_all(w, o, a->args[0], 0, err);
 }
 
-cfx_object *cfxi_w_layer_init(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
-                              cfx_error *err)
+cfx_object *cfxi_world_layer_init(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
+                                  cfx_error *err)
 {
     const cfx_nn nn = self->cls->as.cls.nn;
     self->flag = true;
     if (nn != CFX_NN_NONE)
-        return cfxi_w_done(w, cfxi_w_layer_adopt(w, self, nn, a, err));
-    if (a->n == 1 && cfxi_w_holds_parameters(self->cls))
-        return cfxi_w_done(w, cfxi_w_layer_add_all(w, self, a->args[0], 0, err));
+        return cfxi_world_done(w, cfxi_world_layer_adopt(w, self, nn, a, err));
+    if (a->n == 1 && cfxi_world_holds_parameters(self->cls))
+        return cfxi_world_done(w, cfxi_world_layer_add_all(w, self, a->args[0], 0, err));
     if (a->n > 0)
-        return cfxi_w_raise(w, err, CFXI_TypeError, "Module.__init__() takes 1 positional argument "
-                            "but %zu were given", a->n + 1);
-    return cfxi_w_none(w);
+        return cfxi_world_raise(w, err, CFXI_TypeError,
+                                "Module.__init__() takes 1 positional argument "
+                                "but %zu were given",
+                                a->n + 1);
+    return cfxi_world_none(w);
 }

@@ -10,23 +10,28 @@ static cfx_object *add_named(cfxi_world *w, cfx_object *self, const cfx_call_arg
     static const char *const children[] = {"name", "module"};
     cfx_object *in[3];
     const bool buffer = kind == CFXI_MEMBER_BUFFER;
-    if (cfxi_w_args(w, a, method, buffer ? names : kind == CFXI_MEMBER_CHILD ? children : others, 2,
-                    buffer ? 3 : 2, in, err) != CFX_OK)
+    if (cfxi_world_args(w, a, method,
+                        buffer                      ? names
+                        : kind == CFXI_MEMBER_CHILD ? children
+                                                    : others,
+                        2, buffer ? 3 : 2, in, err) != CFX_OK)
         return NULL;
     if (in[0]->type != CFXI_TYPE_STR)
-        return cfxi_w_raise(w, err, CFXI_TypeError, "the name must be a str, not '%s'",
-                            cfxi_w_type_name(in[0]));
+        return cfxi_world_raise(w, err, CFXI_TypeError, "the name must be a str, not '%s'",
+                                cfxi_world_type_name(in[0]));
     const bool none = in[1]->type == CFXI_TYPE_NONE;
     const bool fits = kind == CFXI_MEMBER_CHILD ? in[1]->type == CFXI_TYPE_MODULE
                                                 : in[1]->type == CFXI_TYPE_TENSOR;
     if (!none && !fits)
-        return cfxi_w_raise(w, err, CFXI_TypeError, "%s cannot take an object of the class '%s'",
-                            method, cfxi_w_type_name(in[1]));
+        return cfxi_world_raise(w, err, CFXI_TypeError,
+                                "%s cannot take an object of the class '%s'", method,
+                                cfxi_world_type_name(in[1]));
     const char *name = in[0]->as.text.data;
-    if (kind != CFXI_MEMBER_CHILD && cfxi_w_layer_put(w, self, name, in[1], kind, err) != CFX_OK)
+    if (kind != CFXI_MEMBER_CHILD &&
+        cfxi_world_layer_put(w, self, name, in[1], kind, err) != CFX_OK)
         return NULL;
-    return cfxi_w_done(w, none ? cfxi_w_dict_put(self->attrs, name, in[1], err)
-                               : cfxi_w_layer_set(w, self, name, in[1], err));
+    return cfxi_world_done(w, none ? cfxi_world_dict_put(self->attrs, name, in[1], err)
+                               : cfxi_world_layer_set(w, self, name, in[1], err));
 }
 
 CFXI_BUILTIN(register_buffer)
@@ -56,12 +61,12 @@ static cfx_status add_found(walk *k, cfx_object *o, cfx_error *err)
 {
     cfxi_world *w = k->w;
     if (!k->named)
-        return cfxi_w_list_append(k->list, o, err);
-    cfx_object *both[] = {cfxi_w_text_object(w, CFXI_TYPE_STR, k->path.data, k->path.size, err),
-                          cfxi_w_ref(o)};
-    cfx_object *pair = cfxi_w_seq_take(w, CFXI_TYPE_TUPLE, both, 2, err);
-    cfx_status status = pair ? cfxi_w_list_append(k->list, pair, err) : err->status;
-    cfxi_w_unref(pair);
+        return cfxi_world_list_append(k->list, o, err);
+    cfx_object *both[] = {cfxi_world_text_object(w, CFXI_TYPE_STR, k->path.data, k->path.size, err),
+                          cfxi_world_ref(o)};
+    cfx_object *pair = cfxi_world_seq_take(w, CFXI_TYPE_TUPLE, both, 2, err);
+    cfx_status status = pair ? cfxi_world_list_append(k->list, pair, err) : err->status;
+    cfxi_world_unref(pair);
     return status;
 }
 
@@ -72,15 +77,15 @@ static cfx_status walk_object(walk *k, cfx_object *o, cfx_error *err)
 {
     const bool module = o->type == CFXI_TYPE_MODULE;
     void *key = module ? (void *)o->as.module : (void *)o->as.tensor;
-    if (cfxi_pointers_get(&k->seen, key))
+    if (cfxi_base_pointers_get(&k->seen, key))
         return CFX_OK;
-    if (!cfxi_pointers_set(&k->seen, key, key, k->w->allocator))
-        return cfxi_nomem(err);
+    if (!cfxi_base_pointers_set(&k->seen, key, key, k->w->allocator))
+        return cfxi_base_nomem(err);
     if (module == (k->kind < 0))
         CFX_TRY(add_found(k, o, err));
     if (!module)
         return CFX_OK;
-    CFX_TRY(cfxi_w_deeper(k->w, err));
+    CFX_TRY(cfxi_world_deeper(k->w, err));
     cfx_status status = walk_members(k, o, false, err);
     if (status == CFX_OK)
         status = walk_members(k, o, true, err);
@@ -92,13 +97,13 @@ static cfx_status walk_member(walk *k, cfx_object *o, const char *name, cfx_erro
 {
     const size_t size = k->path.size;
     if (cfx_buffer_append(&k->path, ".", size > 0) != CFX_OK)
-        return cfxi_nomem(err);
-    CFX_TRY(cfxi_w_put(&k->path, name, err));
-    cfx_object *found = cfxi_w_get(k->w, o, name, err);
+        return cfxi_base_nomem(err);
+    CFX_TRY(cfxi_world_put(&k->path, name, err));
+    cfx_object *found = cfxi_world_get(k->w, o, name, err);
     cfx_status status = found ? CFX_OK : err->status;
     if (found && (found->type == CFXI_TYPE_MODULE || found->type == CFXI_TYPE_TENSOR))
         status = walk_object(k, found, err);
-    cfxi_w_unref(found);
+    cfxi_world_unref(found);
     k->path.size = size;
     return status;
 }
@@ -107,7 +112,7 @@ static cfx_status walk_members(walk *k, cfx_object *o, bool children, cfx_error 
 {
     const cfx_module *m = o->as.module;
     for (size_t i = 0; i < m->members.size; i++) {
-        const cfxi_member *e = cfxi_member_at(m, i);
+        const cfxi_member *e = cfxi_capture_member_at(m, i);
         if (children ? e->kind == CFXI_MEMBER_CHILD
                      : (int)e->kind == k->kind && e->value.kind == CFX_DATUM_TENSOR)
             CFX_TRY(walk_member(k, o, e->name, err));
@@ -117,14 +122,16 @@ static cfx_status walk_members(walk *k, cfx_object *o, bool children, cfx_error 
 
 static cfx_object *walked(cfxi_world *w, cfx_object *self, int kind, bool named, cfx_error *err)
 {
-    walk k = {.w = w, .list = cfxi_w_seq_object(w, CFXI_TYPE_LIST, NULL, 0, err), .named = named,
+    walk k = {.w = w,
+              .list = cfxi_world_seq_object(w, CFXI_TYPE_LIST, NULL, 0, err),
+              .named = named,
               .kind = kind};
     cfx_buffer_init(&k.path, w->allocator);
     cfx_object *it = k.list && walk_object(&k, self, err) == CFX_OK
-                         ? cfxi_w_iterate(w, k.list, err) : NULL;
-    cfxi_pointers_free(&k.seen, w->allocator);
+                         ? cfxi_world_iterate(w, k.list, err) : NULL;
+    cfxi_base_pointers_free(&k.seen, w->allocator);
     cfx_buffer_free(&k.path);
-    cfxi_w_unref(k.list);
+    cfxi_world_unref(k.list);
     return it;
 }
 
@@ -141,67 +148,70 @@ CFXI_BUILTIN(train)
 {
     cfx_object *in[1];
     static const char *const names[] = {"mode"};
-    if (cfxi_w_args(w, a, "train", names, 0, 1, in, err) != CFX_OK)
+    if (cfxi_world_args(w, a, "train", names, 0, 1, in, err) != CFX_OK)
         return NULL;
-    const int t = in[0] ? cfxi_w_truth_of(w, in[0], err) : 1;
+    const int t = in[0] ? cfxi_world_truth_of(w, in[0], err) : 1;
     if (t < 0)
         return NULL;
     cfx_module_train(self->as.module, t);
-    return cfxi_w_ref(self);
+    return cfxi_world_ref(self);
 }
 
 CFXI_BUILTIN(eval)
 {
     cfx_module_train(self->as.module, false);
-    return cfxi_w_ref(self);
+    return cfxi_world_ref(self);
 }
 
 /* What changes nothing here: there is one device, and nothing is trained. */
-CFXI_BUILTIN(itself) { return cfxi_w_ref(self); }
+CFXI_BUILTIN(itself) { return cfxi_world_ref(self); }
 
 CFXI_BUILTIN(to)
 {
     for (size_t i = 0; i < a->n; i++)
         if (a->args[i]->type == CFXI_TYPE_DTYPE && a->args[i]->as.i != CFX_DTYPE_FLOAT32)
-            return cfxi_w_raise(w, err, CFXI_NotImplementedError, "weights of another type: give "
-                                "`dtype` to the modules");
-    return cfxi_w_ref(self);
+            return cfxi_world_raise(w, err, CFXI_NotImplementedError,
+                                    "weights of another type: give "
+                                    "`dtype` to the modules");
+    return cfxi_world_ref(self);
 }
 
 CFXI_BUILTIN(apply)
 {
     cfx_object *in[1];
-    if (cfxi_w_args(w, a, "apply", NULL, 1, 1, in, err) != CFX_OK)
+    if (cfxi_world_args(w, a, "apply", NULL, 1, 1, in, err) != CFX_OK)
         return NULL;
-    cfx_object *all = cfxi_w_layer_list(w, self, 'c', true, err);
+    cfx_object *all = cfxi_world_layer_list(w, self, 'c', true, err);
     bool good = all != NULL;
     for (size_t i = 0; good && i < all->as.seq.n; i++) {
-        good = cfxi_w_deeper(w, err) == CFX_OK;
+        good = cfxi_world_deeper(w, err) == CFX_OK;
         if (!good)
             break;
         cfx_object *same = all->as.seq.items[i]->type == CFXI_TYPE_MODULE
-                               ? apply(w, all->as.seq.items[i], a, err) : cfxi_w_none(w);
+                               ? apply(w, all->as.seq.items[i], a, err) : cfxi_world_none(w);
         w->depth--;
         good = same != NULL;
-        cfxi_w_unref(same);
+        cfxi_world_unref(same);
     }
-    cfxi_w_unref(all);
-    cfx_object *result = good ? cfxi_w_call_with(w, in[0], &self, 1, err) : NULL;
-    cfxi_w_unref(result);
-    return result ? cfxi_w_ref(self) : NULL;
+    cfxi_world_unref(all);
+    cfx_object *result = good ? cfxi_world_call_with(w, in[0], &self, 1, err) : NULL;
+    cfxi_world_unref(result);
+    return result ? cfxi_world_ref(self) : NULL;
 }
 
 /* forward of torch.nn's own class: as calling it. */
 CFXI_BUILTIN(forward)
 {
     if (self->as.module->nn == CFX_NN_NONE)
-        return cfxi_w_raise(w, err, CFXI_NotImplementedError, "Module [%s] is missing the required "
-                            "\"forward\" function", cfxi_w_type_name(self));
-    return cfxi_w_call_module(w, self, a, err);
+        return cfxi_world_raise(w, err, CFXI_NotImplementedError,
+                                "Module [%s] is missing the required "
+                                "\"forward\" function",
+                                cfxi_world_type_name(self));
+    return cfxi_world_call_module(w, self, a, err);
 }
 
 static const cfxi_builtin methods[] = {
-    {"__init__", cfxi_w_layer_init}, {"register_buffer", register_buffer},
+    {"__init__", cfxi_world_layer_init}, {"register_buffer", register_buffer},
     {"register_parameter", register_parameter}, {"add_module", add_module},
     {"register_module", add_module}, {"parameters", parameters},
     {"named_parameters", named_parameters}, {"buffers", buffers}, {"named_buffers", named_buffers},
@@ -210,8 +220,8 @@ static const cfxi_builtin methods[] = {
     {"zero_grad", itself}, {"apply", apply}, {"forward", forward}, {NULL, NULL},
 };
 
-const cfxi_builtin *cfxi_w_layer_method(cfx_nn nn, const char *name)
+const cfxi_builtin *cfxi_world_layer_method(cfx_nn nn, const char *name)
 {
-    const cfxi_builtin *row = cfxi_w_row_find(methods, name);
-    return row ? row : cfxi_w_list_method(nn, name);
+    const cfxi_builtin *row = cfxi_world_row_find(methods, name);
+    return row ? row : cfxi_world_list_method(nn, name);
 }

@@ -85,7 +85,7 @@ static void show_exception(const job *j, cfx_error *err)
     const size_t size = own ? j->size : strlen(text);
     const size_t column = own ? p.column : p.line > 1 ? p.column : p.column - strlen(call_begin);
     const cfxi_lexer lex = {.text = text, .size = size};
-    cfxi_lex_show(&lex, offset_of(text, size, p.line, (uint32_t)column), shown);
+    cfxi_ir_lex_show(&lex, offset_of(text, size, p.line, (uint32_t)column), shown);
     for (size_t i = 1; cfx_evaluator_where(j->ev, i, &p) && used < sizeof calls; i++)
         used += (size_t)snprintf(calls + used, sizeof calls - used, "\ncalled from %.60s:%u in "
                                  "%.40s", base_name(p.file), p.line, p.function);
@@ -130,7 +130,7 @@ static void list_names(const job *j, char out[NAMES_SIZE])
     cfx_object *o;
     size_t used = 0;
     out[0] = '\0';
-    for (size_t at = 0; cfxi_w_dict_next(j->globals, &at, &name, &o);) {
+    for (size_t at = 0; cfxi_world_dict_next(j->globals, &at, &name, &o);) {
         if (!is_module_class(o) && o->type != CFXI_TYPE_FUNCTION)
             continue;
         const char *text = name->as.text.data;
@@ -150,7 +150,7 @@ static cfx_object *choose(job *j, cfx_error *err)
     cfx_object *cls = NULL;
     cfx_object *function = NULL;
     size_t functions = 0;
-    for (size_t at = 0; cfxi_w_dict_next(j->globals, &at, &name, &o);) {
+    for (size_t at = 0; cfxi_world_dict_next(j->globals, &at, &name, &o);) {
         if (is_module_class(o))
             cls = o;
         if (o->type == CFXI_TYPE_FUNCTION) {
@@ -182,11 +182,11 @@ static cfx_object *evaluate_call(job *j, cfx_error *err)
         return NULL;
     }
     cfx_buffer_init(&text, j->w.allocator);
-    cfx_status status = cfxi_w_put(&text, call_begin, err);
+    cfx_status status = cfxi_world_put(&text, call_begin, err);
     if (status == CFX_OK)
-        status = cfxi_w_put(&text, j->options->call, err);
+        status = cfxi_world_put(&text, j->options->call, err);
     if (status == CFX_OK)
-        status = cfxi_w_put(&text, call_end, err);
+        status = cfxi_world_put(&text, call_end, err);
     if (status == CFX_OK)
         j->caller = cfx_script_parse(text.data, text.size, "<call>", true, j->w.allocator, err);
     cfx_buffer_free(&text);
@@ -199,7 +199,7 @@ static cfx_object *evaluate_call(job *j, cfx_error *err)
                       base_name(j->file), j->options->call, (int)strcspn(why, "\n"), why);
     }
     if (j->caller && cfx_evaluator_run(j->ev, j->caller, j->globals, err) == CFX_OK)
-        made = cfxi_w_ref(cfxi_w_dict_get(j->globals, call_name));
+        made = cfxi_world_ref(cfxi_world_dict_get(j->globals, call_name));
     if (!made && err->status == CFX_OK)
         cfx_error_set(err, CFX_E_SYNTAX, "the call must be one expression: '%.100s'",
                       j->options->call);
@@ -227,17 +227,17 @@ static cfx_status find_model(job *j, cfx_error *err)
     } else if (j->options->name) {
         char names[NAMES_SIZE];
         list_names(j, names);
-        o = cfxi_w_ref(cfxi_w_dict_get(j->globals, j->options->name));
+        o = cfxi_world_ref(cfxi_world_dict_get(j->globals, j->options->name));
         if (!o)
             cfx_error_set(err, CFX_E_KEY, "%.80s: there is no '%.80s' in it%s%s",
                           base_name(j->file), j->options->name, names[0] ? ", but " : "", names);
     } else {
-        o = cfxi_w_ref(choose(j, err));
+        o = cfxi_world_ref(choose(j, err));
     }
     if (o && o->type == CFXI_TYPE_CLASS) {
         cfx_object *cls = o;
         o = instantiate(j, cls, err);
-        cfxi_w_unref(cls);
+        cfxi_world_unref(cls);
     }
     j->model = o;
     if (!o)
@@ -246,7 +246,7 @@ static cfx_status find_model(job *j, cfx_error *err)
         return CFX_OK;
     return cfx_error_set(err, CFX_E_TYPE, "%.80s: a module or a function can be captured, not an "
                          "object of the class '%.60s'", base_name(j->file),
-                         cfxi_w_type_name(o));
+                         cfxi_world_type_name(o));
 }
 
 /* ---- capturing ----------------------------------------------------------------------------- */
@@ -256,17 +256,17 @@ static cfx_status make_root(job *j, cfx_error *err)
 {
     cfxi_world *w = &j->w;
     if (j->model->type == CFXI_TYPE_MODULE) {
-        w->root = cfxi_w_ref(j->model);
+        w->root = cfxi_world_ref(j->model);
         if (j->options->eval)
             cfx_module_train(w->root->as.module, false);
     } else {
-        cfx_module *m = cfxi_module_make(w->allocator, err);
-        w->root = m ? cfxi_w_layer_object(w, m, err) : NULL;
+        cfx_module *m = cfxi_capture_module_make(w->allocator, err);
+        w->root = m ? cfxi_world_layer_object(w, m, err) : NULL;
         cfx_module_release(m);
     }
     if (!w->root)
         return err->status;
-    return cfxi_places_fill(&w->places, w->root->as.module, err);
+    return cfxi_capture_places_fill(&w->places, w->root->as.module, err);
 }
 
 typedef struct inputs {
@@ -279,7 +279,7 @@ typedef struct inputs {
 static cfx_object *placeholder(job *j, const char *target, const char *wish, cfx_object *value,
                                cfx_error *err)
 {
-    cfx_value usual = value ? cfxi_w_to_value(&j->w, value, err) : cfx_none();
+    cfx_value usual = value ? cfxi_world_to_value(&j->w, value, err) : cfx_none();
     if (usual.kind == CFX_KIND_INVALID)
         return NULL;
     cfx_value args = cfx_value_tuple(j->g, &usual, value != NULL, err);
@@ -291,7 +291,7 @@ static cfx_object *placeholder(job *j, const char *target, const char *wish, cfx
         cfx_value_discard(j->g, args);
         return NULL;
     }
-    return cfxi_w_value_object(&j->w, n, err);
+    return cfxi_world_value_object(&j->w, n, err);
 }
 
 /* A placeholder for each parameter, but for the first of a method. */
@@ -330,18 +330,19 @@ static cfx_status find_forward(job *j, inputs *in, cfx_error *err)
 {
     cfx_callee how;
     cfx_parameter first;
-    CFX_TRY(cfxi_w_callee(&j->w, j->model, &how, err));
+    CFX_TRY(cfxi_world_callee(&j->w, j->model, &how, err));
     if (how.kind == CFX_CALLEE_MODULE) {
-        j->forward = cfxi_w_ref(how.function);
-        CFX_TRY(cfxi_w_callee(&j->w, j->forward, &how, err));
+        j->forward = cfxi_world_ref(how.function);
+        CFX_TRY(cfxi_world_callee(&j->w, j->forward, &how, err));
     } else if (how.kind == CFX_CALLEE_OWN && cfx_function_parameter(how.own, 0, &first) &&
                strcmp(first.name, "self") == 0) {  /* as cfx code writes a graph */
-        j->forward = cfxi_w_parts_object(&j->w, CFXI_TYPE_METHOD, j->model, j->w.root, NULL, err);
+        j->forward =
+            cfxi_world_parts_object(&j->w, CFXI_TYPE_METHOD, j->model, j->w.root, NULL, err);
         if (!j->forward)
             return err->status;
         how.self = j->w.root;
     } else {
-        j->forward = cfxi_w_ref(j->model);
+        j->forward = cfxi_world_ref(j->model);
     }
     if (how.kind == CFX_CALLEE_OWN)
         return add_inputs(j, how.own, how.self != NULL, in, err);
@@ -363,15 +364,15 @@ static cfx_status capture(job *j, cfx_error *err)
         status = result ? cfx_evaluator_finish(j->ev, err) : err->status;
     }
     for (size_t i = 0; i < in.n; i++)
-        cfxi_w_unref(in.args[i]);
+        cfxi_world_unref(in.args[i]);
     if (status == CFX_OK) {
-        const cfx_value v = cfxi_w_to_value(&j->w, result, err);
+        const cfx_value v = cfxi_world_to_value(&j->w, result, err);
         if (v.kind == CFX_KIND_INVALID || !cfx_graph_output(j->g, v, err))
             status = err->status;
         else
             status = cfx_script_tidy(j->g, err);
     }
-    cfxi_w_unref(result);
+    cfxi_world_unref(result);
     return status;
 }
 
@@ -392,16 +393,16 @@ static cfx_status begin(job *j, cfx_error *err)
     j->w.out = j->options->print;
     if (j->options->most_bytes)
         j->w.most_bytes = j->options->most_bytes;
-    j->g = cfx_graph_new(allocator, &cfxi_object_host, err);
+    j->g = cfx_graph_new(allocator, &cfxi_capture_object_host, err);
     j->w.graph = j->g;
     j->ev = j->g ? cfx_evaluator_new(&j->w.table, j->g, &j->options->limits, err) : NULL;
     j->w.evaluator = j->ev;
-    j->globals = j->ev ? cfxi_w_dict_object(&j->w, CFXI_TYPE_DICT, err) : NULL;
+    j->globals = j->ev ? cfxi_world_dict_object(&j->w, CFXI_TYPE_DICT, err) : NULL;
     if (!j->globals)
         return err->status;
-    cfx_object *name = cfxi_w_str(&j->w, "__script__", err);
-    cfx_status status = name ? cfxi_w_dict_put(j->globals, "__name__", name, err) : err->status;
-    cfxi_w_unref(name);
+    cfx_object *name = cfxi_world_str(&j->w, "__script__", err);
+    cfx_status status = name ? cfxi_world_dict_put(j->globals, "__name__", name, err) : err->status;
+    cfxi_world_unref(name);
     return status;
 }
 
@@ -453,6 +454,6 @@ cfx_module *cfx_script_model_at(cfx_at at, const char *source, size_t size, cons
     end(&j);
     if (status == CFX_OK)
         return j.made;
-    cfxi_scope_take(at, &err);
+    cfxi_capture_scope_take(at, &err);
     return NULL;
 }

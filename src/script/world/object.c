@@ -10,9 +10,9 @@ void *cfxi_world_alloc(cfxi_world *w, size_t size, cfx_error *err)
                       "not have more", w->most_bytes >> 20);
         return NULL;
     }
-    void *p = cfxi_alloc(w->allocator, size);
+    void *p = cfxi_base_alloc(w->allocator, size);
     if (!p)
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
     else
         w->bytes += size;
     return p;
@@ -23,10 +23,10 @@ void cfxi_world_free(cfxi_world *w, void *p, size_t size)
     if (!p)
         return;
     w->bytes -= size;
-    cfxi_free(w->allocator, p, size);
+    cfxi_base_free(w->allocator, p, size);
 }
 
-cfx_object *cfxi_w_object_new(cfxi_world *w, cfxi_type type, cfx_error *err)
+cfx_object *cfxi_world_object_new(cfxi_world *w, cfxi_type type, cfx_error *err)
 {
     cfx_object *o = cfxi_world_alloc(w, sizeof *o, err);
     if (!o)
@@ -52,7 +52,7 @@ static void clear_seq(cfx_object *o)
     o->as.seq.items = NULL;
     o->as.seq.n = o->as.seq.capacity = 0;
     for (size_t i = 0; i < n; i++)
-        cfxi_w_unref(items[i]);
+        cfxi_world_unref(items[i]);
     cfxi_world_free(o->world, items, capacity * sizeof(cfx_object *));
 }
 
@@ -60,9 +60,9 @@ static void clear_class(cfx_object *o)
 {
     cfx_object *mro = o->as.cls.mro;
     if (mro && mro->as.seq.n > 0)
-        mro->as.seq.items[0] = cfxi_w_none(o->world);  /* itself, which is not counted there */
-    cfxi_w_clear(&o->as.cls.mro);
-    cfxi_w_clear(&o->as.cls.bases);
+        mro->as.seq.items[0] = cfxi_world_none(o->world);  /* itself, which is not counted there */
+    cfxi_world_clear(&o->as.cls.mro);
+    cfxi_world_clear(&o->as.cls.bases);
     if (o->as.cls.name)
         free_text(o->world, &o->as.cls.name, strlen(o->as.cls.name));
 }
@@ -70,8 +70,8 @@ static void clear_class(cfx_object *o)
 /* Lets go of all that it holds, but stays an object. */
 static void clear_contents(cfx_object *o)
 {
-    cfxi_w_clear(&o->cls);
-    cfxi_w_clear(&o->attrs);
+    cfxi_world_clear(&o->cls);
+    cfxi_world_clear(&o->attrs);
     switch ((cfxi_type)o->type) {
     case CFXI_TYPE_STR:
     case CFXI_TYPE_BYTES:
@@ -82,7 +82,7 @@ static void clear_contents(cfx_object *o)
     case CFXI_TYPE_SLICE: clear_seq(o); break;
     case CFXI_TYPE_DICT:
     case CFXI_TYPE_SET:
-    case CFXI_TYPE_FROZENSET: cfxi_w_dict_clear(o); break;
+    case CFXI_TYPE_FROZENSET: cfxi_world_dict_clear(o); break;
     case CFXI_TYPE_FUNCTION:
         cfx_function_release(o->as.function);
         o->as.function = NULL;
@@ -90,7 +90,7 @@ static void clear_contents(cfx_object *o)
     case CFXI_TYPE_BUILTIN:
         if (o->as.builtin.name)
             free_text(o->world, &o->as.builtin.name, strlen(o->as.builtin.name));
-        cfxi_w_clear(&o->as.builtin.home);
+        cfxi_world_clear(&o->as.builtin.home);
         break;
     case CFXI_TYPE_METHOD:
     case CFXI_TYPE_ATTRIBUTE:
@@ -99,9 +99,9 @@ static void clear_contents(cfx_object *o)
     case CFXI_TYPE_CLASS_METHOD:
     case CFXI_TYPE_SUPER:
     case CFXI_TYPE_PARTIAL:
-        cfxi_w_clear(&o->as.parts.a);
-        cfxi_w_clear(&o->as.parts.b);
-        cfxi_w_clear(&o->as.parts.c);
+        cfxi_world_clear(&o->as.parts.a);
+        cfxi_world_clear(&o->as.parts.b);
+        cfxi_world_clear(&o->as.parts.c);
         break;
     case CFXI_TYPE_CLASS: clear_class(o); break;
     case CFXI_TYPE_MODULE:
@@ -113,8 +113,8 @@ static void clear_contents(cfx_object *o)
         o->as.tensor = NULL;
         break;
     case CFXI_TYPE_ITERATOR:
-        cfxi_w_clear(&o->as.iterator.a);
-        cfxi_w_clear(&o->as.iterator.b);
+        cfxi_world_clear(&o->as.iterator.a);
+        cfxi_world_clear(&o->as.iterator.b);
         break;
     case CFXI_TYPE_NONE:
     case CFXI_TYPE_ELLIPSIS:
@@ -135,7 +135,7 @@ static void clear_contents(cfx_object *o)
 
 /* Objects in objects are freed one after the other, not inside each other: lists may nest as deep
  * as memory reaches. */
-void cfxi_w_unref(cfx_object *o)
+void cfxi_world_unref(cfx_object *o)
 {
     if (!o || --o->refs > 0)
         return;
@@ -164,18 +164,18 @@ cfx_status cfxi_world_begin(cfxi_world *w, const cfx_allocator *allocator, cfx_e
     *w = (cfxi_world){.allocator = allocator, .most_bytes = (size_t)1 << 30,
                        .places.allocator = allocator};
     w->ring.prev = w->ring.next = &w->ring;
-    w->none = cfxi_w_object_new(w, CFXI_TYPE_NONE, err);
-    w->ellipsis = cfxi_w_object_new(w, CFXI_TYPE_ELLIPSIS, err);
-    w->not_implemented = cfxi_w_object_new(w, CFXI_TYPE_NOT_IMPLEMENTED, err);
+    w->none = cfxi_world_object_new(w, CFXI_TYPE_NONE, err);
+    w->ellipsis = cfxi_world_object_new(w, CFXI_TYPE_ELLIPSIS, err);
+    w->not_implemented = cfxi_world_object_new(w, CFXI_TYPE_NOT_IMPLEMENTED, err);
     for (int i = 0; i < 2; i++) {
-        w->truths[i] = cfxi_w_object_new(w, CFXI_TYPE_BOOL, err);
+        w->truths[i] = cfxi_world_object_new(w, CFXI_TYPE_BOOL, err);
         if (w->truths[i])
             w->truths[i]->as.b = i == 1;
     }
-    w->empty = cfxi_w_object_new(w, CFXI_TYPE_TUPLE, err);
-    w->spaces = cfxi_w_dict_object(w, CFXI_TYPE_DICT, err);
-    w->builtins = cfxi_w_dict_object(w, CFXI_TYPE_DICT, err);
-    w->kept = cfxi_w_object_new(w, CFXI_TYPE_LIST, err);
+    w->empty = cfxi_world_object_new(w, CFXI_TYPE_TUPLE, err);
+    w->spaces = cfxi_world_dict_object(w, CFXI_TYPE_DICT, err);
+    w->builtins = cfxi_world_dict_object(w, CFXI_TYPE_DICT, err);
+    w->kept = cfxi_world_object_new(w, CFXI_TYPE_LIST, err);
     if (!w->none || !w->ellipsis || !w->not_implemented || !w->truths[0] || !w->truths[1] ||
         !w->empty || !w->spaces || !w->builtins || !w->kept)
         return CFX_E_NOMEM;
@@ -196,40 +196,40 @@ void cfxi_world_end(cfxi_world *w)
         next = o->next;
         cfxi_world_free(w, o, sizeof *o);
     }
-    cfxi_places_free(&w->places);
-    cfxi_vec_free(&w->entered, sizeof(uint32_t), w->allocator);
+    cfxi_capture_places_free(&w->places);
+    cfxi_base_vec_free(&w->entered, sizeof(uint32_t), w->allocator);
     w->ring.prev = w->ring.next = NULL;
 }
 
 /* ---- plain objects ------------------------------------------------------------------------- */
 
-cfx_object *cfxi_w_none(cfxi_world *w) { return cfxi_w_ref(w->none); }
-cfx_object *cfxi_w_truth_object(cfxi_world *w, bool b) { return cfxi_w_ref(w->truths[b]); }
+cfx_object *cfxi_world_none(cfxi_world *w) { return cfxi_world_ref(w->none); }
+cfx_object *cfxi_world_truth_object(cfxi_world *w, bool b) { return cfxi_world_ref(w->truths[b]); }
 
-cfx_object *cfxi_w_numbered(cfxi_world *w, cfxi_type type, int64_t i, cfx_error *err)
+cfx_object *cfxi_world_numbered(cfxi_world *w, cfxi_type type, int64_t i, cfx_error *err)
 {
-    cfx_object *o = cfxi_w_object_new(w, type, err);
+    cfx_object *o = cfxi_world_object_new(w, type, err);
     if (o)
         o->as.i = i;
     return o;
 }
 
-cfx_object *cfxi_w_int_object(cfxi_world *w, int64_t i, cfx_error *err)
+cfx_object *cfxi_world_int_object(cfxi_world *w, int64_t i, cfx_error *err)
 {
-    return cfxi_w_numbered(w, CFXI_TYPE_INT, i, err);
+    return cfxi_world_numbered(w, CFXI_TYPE_INT, i, err);
 }
 
-cfx_object *cfxi_w_float_object(cfxi_world *w, double f, cfx_error *err)
+cfx_object *cfxi_world_float_object(cfxi_world *w, double f, cfx_error *err)
 {
-    cfx_object *o = cfxi_w_object_new(w, CFXI_TYPE_FLOAT, err);
+    cfx_object *o = cfxi_world_object_new(w, CFXI_TYPE_FLOAT, err);
     if (o)
         o->as.f = f;
     return o;
 }
 
-cfx_object *cfxi_w_complex_object(cfxi_world *w, double re, double im, cfx_error *err)
+cfx_object *cfxi_world_complex_object(cfxi_world *w, double re, double im, cfx_error *err)
 {
-    cfx_object *o = cfxi_w_object_new(w, CFXI_TYPE_COMPLEX, err);
+    cfx_object *o = cfxi_world_object_new(w, CFXI_TYPE_COMPLEX, err);
     if (o) {
         o->as.c[0] = re;
         o->as.c[1] = im;
@@ -239,11 +239,11 @@ cfx_object *cfxi_w_complex_object(cfxi_world *w, double re, double im, cfx_error
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
-cfx_object *cfxi_w_text_object(cfxi_world *w, cfxi_type type, const char *text, size_t size,
+cfx_object *cfxi_world_text_object(cfxi_world *w, cfxi_type type, const char *text, size_t size,
                              cfx_error *err)
 {
     char *data = cfxi_world_alloc(w, size + 1, err);
-    cfx_object *o = data ? cfxi_w_object_new(w, type, err) : NULL;
+    cfx_object *o = data ? cfxi_world_object_new(w, type, err) : NULL;
     if (!o) {
         cfxi_world_free(w, data, size + 1);
         return NULL;
@@ -256,15 +256,16 @@ cfx_object *cfxi_w_text_object(cfxi_world *w, cfxi_type type, const char *text, 
     return o;
 }
 
-cfx_object *cfxi_w_str(cfxi_world *w, const char *text, cfx_error *err)
+cfx_object *cfxi_world_str(cfxi_world *w, const char *text, cfx_error *err)
 {
-    return cfxi_w_text_object(w, CFXI_TYPE_STR, text, strlen(text), err);
+    return cfxi_world_text_object(w, CFXI_TYPE_STR, text, strlen(text), err);
 }
 
-cfx_object *cfxi_w_text_made(cfxi_world *w, cfx_status status, cfx_buffer *text, cfx_error *err)
+cfx_object *cfxi_world_text_made(cfxi_world *w, cfx_status status, cfx_buffer *text, cfx_error *err)
 {
-    cfx_object *o = status == CFX_OK ? cfxi_w_text_object(w, CFXI_TYPE_STR, text->data, text->size,
-                                                          err) : NULL;
+    cfx_object *o = status == CFX_OK
+                        ? cfxi_world_text_object(w, CFXI_TYPE_STR, text->data, text->size, err)
+                        : NULL;
     cfx_buffer_free(text);
     return o;
 }
@@ -279,8 +280,8 @@ static cfx_status reserve(cfx_object *o, size_t n, cfx_error *err)
     if (n <= o->as.seq.capacity)
         return CFX_OK;
     size_t capacity = o->as.seq.capacity * 2 > n ? o->as.seq.capacity * 2 : n;
-    if (!cfxi_mul_size(capacity, sizeof(cfx_object *), 0, &bytes))
-        return cfxi_nomem(err);
+    if (!cfxi_base_mul_size(capacity, sizeof(cfx_object *), 0, &bytes))
+        return cfxi_base_nomem(err);
     cfx_object **items = cfxi_world_alloc(w, bytes, err);
     if (!items)
         return CFX_E_NOMEM;
@@ -292,21 +293,21 @@ static cfx_status reserve(cfx_object *o, size_t n, cfx_error *err)
     return CFX_OK;
 }
 
-cfx_object *cfxi_w_seq_object(cfxi_world *w, cfxi_type type, cfx_object *const *items, size_t n,
+cfx_object *cfxi_world_seq_object(cfxi_world *w, cfxi_type type, cfx_object *const *items, size_t n,
                             cfx_error *err)
 {
-    cfx_object *o = cfxi_w_object_new(w, type, err);
+    cfx_object *o = cfxi_world_object_new(w, type, err);
     if (!o || reserve(o, n, err) != CFX_OK) {
-        cfxi_w_unref(o);
+        cfxi_world_unref(o);
         return NULL;
     }
     for (size_t i = 0; i < n; i++)
-        o->as.seq.items[i] = cfxi_w_ref(items[i]);
+        o->as.seq.items[i] = cfxi_world_ref(items[i]);
     o->as.seq.n = n;
     return o;
 }
 
-cfx_object *cfxi_w_seq_take(cfxi_world *w, cfxi_type type, cfx_object **items, size_t n,
+cfx_object *cfxi_world_seq_take(cfxi_world *w, cfxi_type type, cfx_object **items, size_t n,
                           cfx_error *err)
 {
     cfx_object *o = NULL;
@@ -314,39 +315,39 @@ cfx_object *cfxi_w_seq_take(cfxi_world *w, cfxi_type type, cfx_object **items, s
     for (size_t i = 0; i < n; i++)
         good = good && items[i];
     if (good)
-        o = cfxi_w_seq_object(w, type, items, n, err);
+        o = cfxi_world_seq_object(w, type, items, n, err);
     for (size_t i = 0; i < n; i++)
-        cfxi_w_unref(items[i]);
+        cfxi_world_unref(items[i]);
     return o;
 }
 
-cfx_status cfxi_w_list_append(cfx_object *list, cfx_object *item, cfx_error *err)
+cfx_status cfxi_world_list_append(cfx_object *list, cfx_object *item, cfx_error *err)
 {
     CFX_TRY(reserve(list, list->as.seq.n + 1, err));
-    list->as.seq.items[list->as.seq.n++] = cfxi_w_ref(item);
+    list->as.seq.items[list->as.seq.n++] = cfxi_world_ref(item);
     return CFX_OK;
 }
 
 /* ---- others -------------------------------------------------------------------------------- */
 
-cfx_object *cfxi_w_parts_object(cfxi_world *w, cfxi_type type, cfx_object *a, cfx_object *b,
+cfx_object *cfxi_world_parts_object(cfxi_world *w, cfxi_type type, cfx_object *a, cfx_object *b,
                               cfx_object *c, cfx_error *err)
 {
-    cfx_object *o = cfxi_w_object_new(w, type, err);
+    cfx_object *o = cfxi_world_object_new(w, type, err);
     if (o) {
-        o->as.parts.a = cfxi_w_ref(a);
-        o->as.parts.b = cfxi_w_ref(b);
-        o->as.parts.c = cfxi_w_ref(c);
+        o->as.parts.a = cfxi_world_ref(a);
+        o->as.parts.b = cfxi_world_ref(b);
+        o->as.parts.c = cfxi_world_ref(c);
     }
     return o;
 }
 
-cfx_object *cfxi_w_range_object(cfxi_world *w, int64_t start, int64_t stop, int64_t step,
+cfx_object *cfxi_world_range_object(cfxi_world *w, int64_t start, int64_t stop, int64_t step,
                               cfx_error *err)
 {
     if (step == 0)
-        return cfxi_w_raise(w, err, CFXI_ValueError, "range() arg 3 must not be zero");
-    cfx_object *o = cfxi_w_object_new(w, CFXI_TYPE_RANGE, err);
+        return cfxi_world_raise(w, err, CFXI_ValueError, "range() arg 3 must not be zero");
+    cfx_object *o = cfxi_world_object_new(w, CFXI_TYPE_RANGE, err);
     if (!o)
         return NULL;
     const uint64_t span = step > 0 ? (uint64_t)stop - (uint64_t)start

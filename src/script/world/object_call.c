@@ -22,10 +22,10 @@ static bool find_special(const char *name, cfx_callee *out)
     return false;
 }
 
-cfx_status cfxi_w_lend(cfxi_world *w, cfx_object *o, cfx_error *err)
+cfx_status cfxi_world_lend(cfxi_world *w, cfx_object *o, cfx_error *err)
 {
-    cfx_status status = o ? cfxi_w_list_append(w->kept, o, err) : err->status;
-    cfxi_w_unref(o);
+    cfx_status status = o ? cfxi_world_list_append(w->kept, o, err) : err->status;
+    cfxi_world_unref(o);
     return status;
 }
 
@@ -35,47 +35,48 @@ static cfx_status class_callee(cfxi_world *w, cfx_object *cls, cfx_callee *out, 
     snprintf(name, sizeof name, "builtins.%.40s", cls->as.cls.name);
     if (!cls->as.cls.own && cls->as.cls.layout != CFXI_TYPE_MODULE && find_special(name, out))
         return CFX_OK;
-    if (!cls->as.cls.own || cls->cls || cfxi_w_named_fields(cls))
+    if (!cls->as.cls.own || cls->cls || cfxi_world_named_fields(cls))
         return CFX_OK;
     out->kind = CFX_CALLEE_CLASS;
-    return cfxi_w_class_get(w, cls, "__init__", &out->function, err);
+    return cfxi_world_class_get(w, cls, "__init__", &out->function, err);
 }
 
 /* The forward of a user's class, bound; a Sequential calls its parts. */
 static cfx_status module_callee(cfxi_world *w, cfx_object *m, cfx_callee *out, cfx_error *err)
 {
-    cfx_object *own = m->attrs ? cfxi_w_dict_get(m->attrs, "forward") : NULL;
-    cfx_object *found = cfxi_w_class_find(m->cls, "forward");
+    cfx_object *own = m->attrs ? cfxi_world_dict_get(m->attrs, "forward") : NULL;
+    cfx_object *found = cfxi_world_class_find(m->cls, "forward");
     if (own || (found && found->type != CFXI_TYPE_BUILTIN)) {
-        cfx_object *bound = own ? cfxi_w_ref(own)
-                                : cfxi_w_parts_object(w, CFXI_TYPE_METHOD, found, m, NULL, err);
+        cfx_object *bound = own ? cfxi_world_ref(own)
+                                : cfxi_world_parts_object(w, CFXI_TYPE_METHOD, found, m, NULL, err);
         out->kind = CFX_CALLEE_MODULE;
         out->function = bound;
-        return cfxi_w_lend(w, bound, err);
+        return cfxi_world_lend(w, bound, err);
     }
     if (m->as.module->nn != CFX_NN_Sequential)
-        return m->as.module->nn != CFX_NN_NONE
-                   ? CFX_OK
-                   : cfxi_w_throw(w, err, CFXI_NotImplementedError, "Module [%s] is missing the "
-                                  "required \"forward\" function", cfxi_w_type_name(m));
-    cfx_object *parts = cfxi_w_layer_children(w, m, err);
+        return m->as.module->nn != CFX_NN_NONE ? CFX_OK
+                                               : cfxi_world_throw(w, err, CFXI_NotImplementedError,
+                                                                  "Module [%s] is missing the "
+                                                                  "required \"forward\" function",
+                                                                  cfxi_world_type_name(m));
+    cfx_object *parts = cfxi_world_layer_children(w, m, err);
     if (!parts)
         return err->status;
     out->kind = CFX_CALLEE_CHAIN;
     out->parts = parts->as.seq.items;
     out->n_parts = parts->as.seq.n;
-    return cfxi_w_lend(w, parts, err);
+    return cfxi_world_lend(w, parts, err);
 }
 
 static cfx_status not_callable(cfxi_world *w, cfx_object *f, cfx_error *err)
 {
-    return cfxi_w_throw(w, err, CFXI_TypeError, "'%s' object is not callable",
-                        cfxi_w_type_name(f));
+    return cfxi_world_throw(w, err, CFXI_TypeError, "'%s' object is not callable",
+                            cfxi_world_type_name(f));
 }
 
 static cfx_status instance_callee(cfxi_world *w, cfx_object *f, cfx_callee *out, cfx_error *err)
 {
-    cfx_object *found = f->cls ? cfxi_w_class_find(f->cls, "__call__") : NULL;
+    cfx_object *found = f->cls ? cfxi_world_class_find(f->cls, "__call__") : NULL;
     if (!found)
         return not_callable(w, f, err);
     if (found->type == CFXI_TYPE_FUNCTION) {
@@ -86,7 +87,7 @@ static cfx_status instance_callee(cfxi_world *w, cfx_object *f, cfx_callee *out,
     return CFX_OK;
 }
 
-cfx_status cfxi_w_callee(cfxi_world *w, cfx_object *f, cfx_callee *out, cfx_error *err)
+cfx_status cfxi_world_callee(cfxi_world *w, cfx_object *f, cfx_callee *out, cfx_error *err)
 {
     *out = (cfx_callee){.kind = CFX_CALLEE_DIRECT};
     switch ((cfxi_type)f->type) {
@@ -101,7 +102,7 @@ cfx_status cfxi_w_callee(cfxi_world *w, cfx_object *f, cfx_callee *out, cfx_erro
         out->own = f->as.parts.a->as.function;
         out->self = f->as.parts.b;
         return CFX_OK;
-    case CFXI_TYPE_STATIC_METHOD: return cfxi_w_callee(w, f->as.parts.a, out, err);
+    case CFXI_TYPE_STATIC_METHOD: return cfxi_world_callee(w, f->as.parts.a, out, err);
     case CFXI_TYPE_BUILTIN:
         find_special(f->as.builtin.name, out);
         return CFX_OK;
@@ -117,7 +118,7 @@ cfx_status cfxi_w_callee(cfxi_world *w, cfx_object *f, cfx_callee *out, cfx_erro
     case CFXI_TYPE_ATTRIBUTE:
     case CFXI_TYPE_NAMESPACE: return CFX_OK;
     case CFXI_TYPE_VALUE:
-        return cfxi_w_throw(w, err, CFXI_TypeError, "a value of the graph cannot be called");
+        return cfxi_world_throw(w, err, CFXI_TypeError, "a value of the graph cannot be called");
     default: return instance_callee(w, f, out, err);
     }
 }
@@ -128,26 +129,27 @@ cfx_status cfxi_w_callee(cfxi_world *w, cfx_object *f, cfx_callee *out, cfx_erro
 static cfx_object *make_named(cfxi_world *w, cfx_object *cls, const cfx_object *fields,
                               const cfx_call_args *a, cfx_error *err)
 {
-    cfx_object *defaults = cfxi_w_class_find(cls, "_field_defaults");
-    cfx_object *made = cfxi_w_object_new(w, CFXI_TYPE_TUPLE, err);
+    cfx_object *defaults = cfxi_world_class_find(cls, "_field_defaults");
+    cfx_object *made = cfxi_world_object_new(w, CFXI_TYPE_TUPLE, err);
     size_t used = 0;
     if (made)
-        made->cls = cfxi_w_ref(cls);
+        made->cls = cfxi_world_ref(cls);
     for (size_t i = 0; made && i < fields->as.seq.n; i++) {
         const char *name = fields->as.seq.items[i]->as.text.data;
-        cfx_object *v = cfxi_w_given(a, name, i, &used);
+        cfx_object *v = cfxi_world_given(a, name, i, &used);
         if (!v && defaults && defaults->type == CFXI_TYPE_DICT)
-            v = cfxi_w_dict_get(defaults, name);
+            v = cfxi_world_dict_get(defaults, name);
         if (!v)
-            cfxi_w_raise(w, err, CFXI_TypeError, "%s.__new__() missing 1 required positional "
-                         "argument: '%s'", cls->as.cls.name, name);
-        if (!v || cfxi_w_list_append(made, v, err) != CFX_OK)
-            cfxi_w_clear(&made);
+            cfxi_world_raise(w, err, CFXI_TypeError, "%s.__new__() missing 1 required positional "
+                             "argument: '%s'", cls->as.cls.name, name);
+        if (!v || cfxi_world_list_append(made, v, err) != CFX_OK)
+            cfxi_world_clear(&made);
     }
     if (made && used < a->n) {
-        cfxi_w_raise(w, err, CFXI_TypeError, "%s.__new__() takes %zu arguments but %zu were given",
-                     cls->as.cls.name, fields->as.seq.n, a->n);
-        cfxi_w_clear(&made);
+        cfxi_world_raise(w, err, CFXI_TypeError,
+                         "%s.__new__() takes %zu arguments but %zu were given", cls->as.cls.name,
+                         fields->as.seq.n, a->n);
+        cfxi_world_clear(&made);
     }
     return made;
 }
@@ -155,29 +157,29 @@ static cfx_object *make_named(cfxi_world *w, cfx_object *cls, const cfx_object *
 static cfx_object *call_class(cfxi_world *w, cfx_object *cls, const cfx_call_args *a,
                               cfx_error *err)
 {
-    const cfx_object *fields = cfxi_w_named_fields(cls);
+    const cfx_object *fields = cfxi_world_named_fields(cls);
     cfx_object *found;
     if (fields)
         return make_named(w, cls, fields, a, err);
     if (cls->cls) {  /* Color("red") */
         bool has;
-        return cfxi_w_special(w, cls, "__call__", a->args, a->n, &has, err);
+        return cfxi_world_special(w, cls, "__call__", a->args, a->n, &has, err);
     }
     if (cls->as.cls.make)
         return cls->as.cls.make(w, NULL, a, err);
-    cfx_object *o = cfxi_w_make(w, cls, err);
-    if (!o || cfxi_w_class_get(w, cls, "__init__", &found, err) != CFX_OK) {
-        cfxi_w_unref(o);
+    cfx_object *o = cfxi_world_make(w, cls, err);
+    if (!o || cfxi_world_class_get(w, cls, "__init__", &found, err) != CFX_OK) {
+        cfxi_world_unref(o);
         return NULL;
     }
     if (!found)
         return o;
-    cfx_object *bound = cfxi_w_parts_object(w, CFXI_TYPE_METHOD, found, o, NULL, err);
-    cfx_object *none = bound ? cfxi_w_call_object(w, bound, *a, err) : NULL;
-    cfxi_w_unref(bound);
-    cfxi_w_unref(none);
+    cfx_object *bound = cfxi_world_parts_object(w, CFXI_TYPE_METHOD, found, o, NULL, err);
+    cfx_object *none = bound ? cfxi_world_call_object(w, bound, *a, err) : NULL;
+    cfxi_world_unref(bound);
+    cfxi_world_unref(none);
     if (!none)
-        cfxi_w_clear(&o);
+        cfxi_world_clear(&o);
     return o;
 }
 
@@ -186,12 +188,14 @@ static cfx_object *call_class(cfxi_world *w, cfx_object *cls, const cfx_call_arg
 static bool can_be_self(cfxi_world *w, const cfx_object *f, const cfx_object *self, cfx_error *err)
 {
     cfx_object *home = f->as.builtin.home;
-    cfx_object *cls = home ? cfxi_w_class_of(w, self, err) : NULL;
-    const bool can = !home || (cls && cfxi_w_is_subclass(cls, home));
+    cfx_object *cls = home ? cfxi_world_class_of(w, self, err) : NULL;
+    const bool can = !home || (cls && cfxi_world_is_subclass(cls, home));
     if (cls && !can)
-        cfxi_w_raise(w, err, CFXI_TypeError, "'%s' is a method of '%s', and this is an object of "
-                     "'%s'", f->as.builtin.name, home->as.cls.name, cls->as.cls.name);
-    cfxi_w_unref(cls);
+        cfxi_world_raise(w, err, CFXI_TypeError,
+                         "'%s' is a method of '%s', and this is an object of "
+                         "'%s'",
+                         f->as.builtin.name, home->as.cls.name, cls->as.cls.name);
+    cfxi_world_unref(cls);
     return can;
 }
 
@@ -201,20 +205,21 @@ static cfx_object *call_builtin(cfxi_world *w, cfx_object *f, cfx_object *self,
     cfx_call_args rest = *a;
     bool known = false;
     if (f->flag && strncmp(f->as.builtin.name, "operator.", 9) == 0 &&
-        !cfxi_w_any_value(a, true)) {
-        cfx_object *made = cfxi_w_operator(w, f->as.builtin.name + 9, a, &known, err);
+        !cfxi_world_any_value(a, true)) {
+        cfx_object *made = cfxi_world_operator(w, f->as.builtin.name + 9, a, &known, err);
         if (known)
             return made;
     }
     if (f->flag)
-        return cfxi_w_perform(w, CFX_OP_CALL_FUNCTION, f->as.builtin.name, a, err);
+        return cfxi_world_perform(w, CFX_OP_CALL_FUNCTION, f->as.builtin.name, a, err);
     if (!f->as.builtin.fn)
-        return cfxi_w_raise(w, err, CFXI_TypeError, "%s cannot be called here", f->as.builtin.name);
+        return cfxi_world_raise(w, err, CFXI_TypeError, "%s cannot be called here",
+                                f->as.builtin.name);
     if (!f->mark || self)
         return !f->mark || can_be_self(w, f, self, err) ? f->as.builtin.fn(w, self, a, err) : NULL;
     if (a->n == a->n_named)
-        return cfxi_w_raise(w, err, CFXI_TypeError, "%s() needs the object that it is a method of",
-                            f->as.builtin.name);
+        return cfxi_world_raise(w, err, CFXI_TypeError,
+                                "%s() needs the object that it is a method of", f->as.builtin.name);
     rest.args++;
     rest.n--;
     return can_be_self(w, f, a->args[0], err) ? f->as.builtin.fn(w, a->args[0], &rest, err) : NULL;
@@ -226,7 +231,7 @@ static bool is_static(const char *name)
     static const char *const names[] = {"size", "dim", "numel", "nelement", "ndimension",
                                         "element_size", "is_floating_point", "is_complex",
                                         "stride", "is_contiguous", NULL};
-    return cfxi_w_is_word(name, names);
+    return cfxi_world_is_word(name, names);
 }
 
 static cfx_object *call_method(cfxi_world *w, cfx_object *f, const cfx_call_args *a, cfx_error *err)
@@ -235,21 +240,22 @@ static cfx_object *call_method(cfxi_world *w, cfx_object *f, const cfx_call_args
     cfx_object *self = f->as.parts.a;
     const char *name = f->as.parts.b->as.text.data;
     if (a->n + 1 > CFXI_MOST_ARGS)
-        return cfxi_w_raise(w, err, CFXI_TypeError, "a call with more than %d arguments",
-                            CFXI_MOST_ARGS - 1);
+        return cfxi_world_raise(w, err, CFXI_TypeError, "a call with more than %d arguments",
+                                CFXI_MOST_ARGS - 1);
     args[0] = self;
     for (size_t i = 0; i < a->n; i++)
         args[i + 1] = a->args[i];
     const cfx_call_args all = {args, a->n + 1, a->names, a->n_named};
     if (self->type == CFXI_TYPE_TENSOR && (strcmp(name, "requires_grad_") == 0 ||
                                            strcmp(name, "cpu") == 0 || strcmp(name, "cuda") == 0))
-        return cfxi_w_ref(self);
-    if (self->type == CFXI_TYPE_TENSOR && is_static(name) && !cfxi_w_any_value(a, true))
-        return cfxi_w_compute(w, CFX_OP_CALL_METHOD, name, &all, err);
-    return cfxi_w_perform(w, CFX_OP_CALL_METHOD, name, &all, err);
+        return cfxi_world_ref(self);
+    if (self->type == CFXI_TYPE_TENSOR && is_static(name) && !cfxi_world_any_value(a, true))
+        return cfxi_world_compute(w, CFX_OP_CALL_METHOD, name, &all, err);
+    return cfxi_world_perform(w, CFX_OP_CALL_METHOD, name, &all, err);
 }
 
-cfx_object *cfxi_w_call_direct(cfxi_world *w, cfx_object *f, const cfx_call_args *a, cfx_error *err)
+cfx_object *cfxi_world_call_direct(cfxi_world *w, cfx_object *f, const cfx_call_args *a,
+                                   cfx_error *err)
 {
     const size_t plain = a->n - a->n_named;
     switch ((cfxi_type)f->type) {
@@ -259,24 +265,25 @@ cfx_object *cfxi_w_call_direct(cfxi_world *w, cfx_object *f, const cfx_call_args
             return call_builtin(w, f->as.parts.a, f->as.parts.b, a, err);
         break;
     case CFXI_TYPE_CLASS: return call_class(w, f, a, err);
-    case CFXI_TYPE_MODULE: return cfxi_w_call_module(w, f, a, err);
+    case CFXI_TYPE_MODULE: return cfxi_world_call_module(w, f, a, err);
     case CFXI_TYPE_ATTRIBUTE: return call_method(w, f, a, err);
     case CFXI_TYPE_NAMESPACE:  /* TypeVar("T"): a type like any other */
-        return cfxi_w_ref(plain ? f : w->none);
+        return cfxi_world_ref(plain ? f : w->none);
     case CFXI_TYPE_INSTANCE: {
         bool found = false;
-        cfx_object *made = a->n_named == 0 ? cfxi_w_special(w, f, "__call__", a->args, a->n, &found,
-                                                            err) : NULL;
+        cfx_object *made = a->n_named == 0
+                               ? cfxi_world_special(w, f, "__call__", a->args, a->n, &found, err)
+                               : NULL;
         if (found)
             return made;
         break;
     }
     case CFXI_TYPE_FUNCTION:
-    case CFXI_TYPE_PARTIAL: return cfxi_w_call_object(w, f, *a, err);
+    case CFXI_TYPE_PARTIAL: return cfxi_world_call_object(w, f, *a, err);
     default: break;
     }
     if (f->type == CFXI_TYPE_METHOD && w->evaluator)
-        return cfxi_w_call_object(w, f->as.parts.a, *a, err);
+        return cfxi_world_call_object(w, f->as.parts.a, *a, err);
     not_callable(w, f, err);
     return NULL;
 }

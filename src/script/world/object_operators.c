@@ -37,19 +37,19 @@ static const uint8_t sign_action[CFX_SIGNS] = {
     [CFX_SIGN_GE] = CFXI_PY_GE,
 };
 
-bool cfxi_w_is_real(const cfx_object *o)
+bool cfxi_world_is_real(const cfx_object *o)
 {
-    return cfxi_w_is_whole(o) || o->type == CFXI_TYPE_FLOAT;
+    return cfxi_world_is_whole(o) || o->type == CFXI_TYPE_FLOAT;
 }
 
-double cfxi_w_real(const cfx_object *o)
+double cfxi_world_real(const cfx_object *o)
 {
-    return o->type == CFXI_TYPE_FLOAT ? o->as.f : (double)cfxi_w_whole(o);
+    return o->type == CFXI_TYPE_FLOAT ? o->as.f : (double)cfxi_world_whole(o);
 }
 
 static bool is_number(const cfx_object *o)
 {
-    return cfxi_w_is_real(o) || o->type == CFXI_TYPE_COMPLEX;
+    return cfxi_world_is_real(o) || o->type == CFXI_TYPE_COMPLEX;
 }
 
 static cfx_datum number_datum(const cfx_object *o)
@@ -87,11 +87,13 @@ static cfx_object *unsupported(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_
                                bool in_place, cfx_error *err)
 {
     char left[64];
-    snprintf(left, sizeof left, "%s", cfxi_w_type_name(a));
-    return cfxi_w_raise(w, err, CFXI_TypeError, "unsupported operand type(s) for %s%s%s: '%s' and "
-                      "'%s'", sign_text[sign], in_place ? "=" : "",
-                      sign == CFX_SIGN_POW && !in_place ? " or pow()" : "", left,
-                      cfxi_w_type_name(b));
+    snprintf(left, sizeof left, "%s", cfxi_world_type_name(a));
+    return cfxi_world_raise(w, err, CFXI_TypeError,
+                            "unsupported operand type(s) for %s%s%s: '%s' and "
+                            "'%s'",
+                            sign_text[sign], in_place ? "=" : "",
+                            sign == CFX_SIGN_POW && !in_place ? " or pow()" : "", left,
+                            cfxi_world_type_name(b));
 }
 
 static cfx_object *arithmetic(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
@@ -102,19 +104,20 @@ static cfx_object *arithmetic(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_o
     const cfxi_py_action action = (cfxi_py_action)sign_action[sign];
     if (action == CFXI_PY_NOTHING)
         return unsupported(w, sign, a, b, false, err);
-    cfx_datum d = cfxi_py_arithmetic(&c, action, number_datum(a), number_datum(b));
+    cfx_datum d = cfxi_rt_py_arithmetic(&c, action, number_datum(a), number_datum(b));
     if (d.kind == CFX_DATUM_FLOAT && isinf(d.as.f) && sign == CFX_SIGN_POW &&
-        isfinite(cfxi_w_real(a)) && isfinite(cfxi_w_real(b)))
-        return cfxi_w_raise(w, err, CFXI_OverflowError, "(34, 'Numerical result out of range')");
+        isfinite(cfxi_world_real(a)) && isfinite(cfxi_world_real(b)))
+        return cfxi_world_raise(w, err, CFXI_OverflowError,
+                                "(34, 'Numerical result out of range')");
     if (d.kind != CFX_DATUM_INVALID)
-        return cfxi_w_from_datum(w, d, err);
+        return cfxi_world_from_datum(w, d, err);
     if (why.status == CFX_E_TYPE)
         return unsupported(w, sign, a, b, false, err);
     const bool shift = sign == CFX_SIGN_LSHIFT || sign == CFX_SIGN_RSHIFT;
     const cfxi_exception kind = why.status == CFX_E_DIVISION ? CFXI_ZeroDivisionError
-                                : shift && cfxi_w_whole(b) < 0 ? CFXI_ValueError
+                                : shift && cfxi_world_whole(b) < 0 ? CFXI_ValueError
                                                              : CFXI_OverflowError;
-    return cfxi_w_raise(w, err, kind, "%s%s", why.message,
+    return cfxi_world_raise(w, err, kind, "%s%s", why.message,
                       kind == CFXI_OverflowError ? ": scripts know no larger ones" : "");
 }
 
@@ -122,23 +125,23 @@ static cfx_object *arithmetic(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_o
 static cfx_object *set_algebra(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
                                cfx_error *err)
 {
-    cfx_object *made = cfxi_w_dict_object(w, (cfxi_type)a->type, err);
+    cfx_object *made = cfxi_world_dict_object(w, (cfxi_type)a->type, err);
     cfx_object *key;
     cfx_object *there;
     cfx_status status = made ? CFX_OK : CFX_E_NOMEM;
-    for (size_t at = 0; status == CFX_OK && cfxi_w_dict_next(a, &at, &key, NULL);) {
-        status = cfxi_w_dict_find(b, key, &there, err);
+    for (size_t at = 0; status == CFX_OK && cfxi_world_dict_next(a, &at, &key, NULL);) {
+        status = cfxi_world_dict_find(b, key, &there, err);
         if (status == CFX_OK && (sign == CFX_SIGN_OR || (there != NULL) == (sign == CFX_SIGN_AND)))
-            status = cfxi_w_dict_set(made, key, NULL, err);
+            status = cfxi_world_dict_set(made, key, NULL, err);
     }
     const bool both = sign == CFX_SIGN_OR || sign == CFX_SIGN_XOR;
-    for (size_t at = 0; both && status == CFX_OK && cfxi_w_dict_next(b, &at, &key, NULL);) {
-        status = cfxi_w_dict_find(a, key, &there, err);
+    for (size_t at = 0; both && status == CFX_OK && cfxi_world_dict_next(b, &at, &key, NULL);) {
+        status = cfxi_world_dict_find(a, key, &there, err);
         if (status == CFX_OK && !there)
-            status = cfxi_w_dict_set(made, key, NULL, err);
+            status = cfxi_world_dict_set(made, key, NULL, err);
     }
     if (status != CFX_OK)
-        cfxi_w_clear(&made);
+        cfxi_world_clear(&made);
     return made;
 }
 
@@ -159,43 +162,44 @@ static cfx_object *in_place_container(cfxi_world *w, cfx_sign sign, cfx_object *
 {
     cfx_status status = CFX_OK;
     if (a->type == CFXI_TYPE_LIST && sign == CFX_SIGN_ADD) {
-        cfx_object *more = cfxi_w_collect(w, CFXI_TYPE_LIST, b, err);
+        cfx_object *more = cfxi_world_collect(w, CFXI_TYPE_LIST, b, err);
         for (size_t i = 0; more && status == CFX_OK && i < more->as.seq.n; i++)
-            status = cfxi_w_list_append(a, more->as.seq.items[i], err);
+            status = cfxi_world_list_append(a, more->as.seq.items[i], err);
         status = more ? status : err->status;
-        cfxi_w_unref(more);
+        cfxi_world_unref(more);
     } else if (a->type == CFXI_TYPE_DICT && sign == CFX_SIGN_OR && b->type == CFXI_TYPE_DICT) {
-        status = cfxi_w_dict_update(a, b, err);
+        status = cfxi_world_dict_update(a, b, err);
     } else {
         return NULL;
     }
-    return status == CFX_OK ? cfxi_w_ref(a) : NULL;
+    return status == CFX_OK ? cfxi_world_ref(a) : NULL;
 }
 
 static cfx_object *container(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
                              cfx_error *err)
 {
     if (a->type == CFXI_TYPE_STR && sign == CFX_SIGN_MOD)
-        return cfxi_w_percent(w, a, b, err);
+        return cfxi_world_percent(w, a, b, err);
     if (sign == CFX_SIGN_ADD && is_sequence(a)) {
         if (a->type == b->type)
-            return cfxi_w_concat(w, a, b, err);
-        const char *name = cfxi_w_type_name(a);
-        return cfxi_w_raise(w, err, CFXI_TypeError, "can only concatenate %s (not \"%s\") to %s",
-                          name, cfxi_w_type_name(b), name);
+            return cfxi_world_concat(w, a, b, err);
+        const char *name = cfxi_world_type_name(a);
+        return cfxi_world_raise(w, err, CFXI_TypeError,
+                                "can only concatenate %s (not \"%s\") to %s", name,
+                                cfxi_world_type_name(b), name);
     }
-    if (sign == CFX_SIGN_MUL && is_sequence(a) && cfxi_w_is_whole(b))
-        return cfxi_w_repeat(w, a, cfxi_w_whole(b), err);
-    if (sign == CFX_SIGN_MUL && is_sequence(b) && cfxi_w_is_whole(a))
-        return cfxi_w_repeat(w, b, cfxi_w_whole(a), err);
+    if (sign == CFX_SIGN_MUL && is_sequence(a) && cfxi_world_is_whole(b))
+        return cfxi_world_repeat(w, a, cfxi_world_whole(b), err);
+    if (sign == CFX_SIGN_MUL && is_sequence(b) && cfxi_world_is_whole(a))
+        return cfxi_world_repeat(w, b, cfxi_world_whole(a), err);
     if (is_set(a) && is_set(b) && (sign == CFX_SIGN_OR || sign == CFX_SIGN_AND ||
                                    sign == CFX_SIGN_SUB || sign == CFX_SIGN_XOR))
         return set_algebra(w, sign, a, b, err);
     if (a->type == CFXI_TYPE_DICT && b->type == CFXI_TYPE_DICT && sign == CFX_SIGN_OR) {
-        cfx_object *made = cfxi_w_dict_object(w, CFXI_TYPE_DICT, err);
-        if (made && (cfxi_w_dict_update(made, a, err) != CFX_OK ||
-                     cfxi_w_dict_update(made, b, err) != CFX_OK))
-            cfxi_w_clear(&made);
+        cfx_object *made = cfxi_world_dict_object(w, CFXI_TYPE_DICT, err);
+        if (made && (cfxi_world_dict_update(made, a, err) != CFX_OK ||
+                     cfxi_world_dict_update(made, b, err) != CFX_OK))
+            cfxi_world_clear(&made);
         return made;
     }
     return unsupported(w, sign, a, b, false, err);
@@ -209,18 +213,19 @@ static cfx_object *by_method(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_ob
     char name[CFX_SPELLING_SIZE];
     for (int i = in_place ? 0 : 1; i < 3; i++) {
         static const char *const before[] = {"i", "", "r"};
-        cfx_object *made = cfxi_w_special(w, i == 2 ? b : a, special_name(sign, before[i], name),
-                                        i == 2 ? &a : &b, 1, found, err);
+        cfx_object *made =
+            cfxi_world_special(w, i == 2 ? b : a, special_name(sign, before[i], name),
+                               i == 2 ? &a : &b, 1, found, err);
         if (*found && made != w->not_implemented)
             return made;
-        cfxi_w_unref(made);
+        cfxi_world_unref(made);
     }
     *found = false;
     return NULL;
 }
 
-cfx_object *cfxi_w_binary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b, bool in_place,
-                        cfx_error *err)
+cfx_object *cfxi_world_binary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
+                              bool in_place, cfx_error *err)
 {
     char name[CFX_SPELLING_SIZE];
     bool found = false;
@@ -232,14 +237,14 @@ cfx_object *cfxi_w_binary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_objec
             return made;
     }
     if (sign == CFX_SIGN_ADD && a->type == CFXI_TYPE_MODULE) {
-        cfx_object *made = cfxi_w_layer_plus(w, a, b, in_place, err);
+        cfx_object *made = cfxi_world_layer_plus(w, a, b, in_place, err);
         if (made || err->status != CFX_OK)
             return made;
     }
     const bool shown = a->type == CFXI_TYPE_STR && sign == CFX_SIGN_MOD &&
-                       cfxi_w_has_value(b, false);
-    if (cfxi_w_is_value(a) || cfxi_w_is_value(b) || shown)
-        return cfxi_w_perform_on(w, operator_name(sign, in_place, name), a, b, err);
+                       cfxi_world_has_value(b, false);
+    if (cfxi_world_is_value(a) || cfxi_world_is_value(b) || shown)
+        return cfxi_world_perform_on(w, operator_name(sign, in_place, name), a, b, err);
     if (in_place && (a->type == CFXI_TYPE_LIST || a->type == CFXI_TYPE_DICT)) {
         const cfx_status before = err->status;
         err->status = CFX_OK;
@@ -251,91 +256,94 @@ cfx_object *cfxi_w_binary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_objec
     return container(w, sign, a, b, err);
 }
 
-cfx_object *cfxi_w_unary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_error *err)
+cfx_object *cfxi_world_unary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_error *err)
 {
     char name[CFX_SPELLING_SIZE];
     bool found = false;
-    if (cfxi_w_is_value(a))
-        return cfxi_w_perform_on(w, operator_name(sign, false, name), a, NULL, err);
+    if (cfxi_world_is_value(a))
+        return cfxi_world_perform_on(w, operator_name(sign, false, name), a, NULL, err);
     if (sign == CFX_SIGN_NOT) {
-        const int t = cfxi_w_truth_of(w, a, err);
-        return t < 0 ? NULL : cfxi_w_truth_object(w, !t);
+        const int t = cfxi_world_truth_of(w, a, err);
+        return t < 0 ? NULL : cfxi_world_truth_object(w, !t);
     }
     if (a->cls) {
-        cfx_object *made = cfxi_w_special(w, a, special_name(sign, "", name), NULL, 0, &found, err);
+        cfx_object *made =
+            cfxi_world_special(w, a, special_name(sign, "", name), NULL, 0, &found, err);
         if (found)
             return made;
     }
-    if (!is_number(a) || (sign == CFX_SIGN_INVERT && !cfxi_w_is_whole(a)))
-        return cfxi_w_raise(w, err, CFXI_TypeError, "bad operand type for unary %s: '%s'",
-                          sign_text[sign], cfxi_w_type_name(a));
+    if (!is_number(a) || (sign == CFX_SIGN_INVERT && !cfxi_world_is_whole(a)))
+        return cfxi_world_raise(w, err, CFXI_TypeError, "bad operand type for unary %s: '%s'",
+                          sign_text[sign], cfxi_world_type_name(a));
     if (sign == CFX_SIGN_INVERT)
-        return cfxi_w_int_object(w, ~cfxi_w_whole(a), err);
+        return cfxi_world_int_object(w, ~cfxi_world_whole(a), err);
     const double turn = sign == CFX_SIGN_NEG ? -1 : 1;
     if (a->type == CFXI_TYPE_FLOAT)
-        return cfxi_w_float_object(w, turn * a->as.f, err);
+        return cfxi_world_float_object(w, turn * a->as.f, err);
     if (a->type == CFXI_TYPE_COMPLEX)
-        return cfxi_w_complex_object(w, turn * a->as.c[0], turn * a->as.c[1], err);
-    const int64_t i = cfxi_w_whole(a);
+        return cfxi_world_complex_object(w, turn * a->as.c[0], turn * a->as.c[1], err);
+    const int64_t i = cfxi_world_whole(a);
     if (sign == CFX_SIGN_NEG && i == INT64_MIN)
-        return cfxi_w_raise(w, err, CFXI_OverflowError, "an integer that does not fit in 64 bits: "
-                          "scripts know no larger ones");
-    return cfxi_w_int_object(w, sign == CFX_SIGN_NEG ? -i : i, err);
+        return cfxi_world_raise(w, err, CFXI_OverflowError,
+                                "an integer that does not fit in 64 bits: "
+                                "scripts know no larger ones");
+    return cfxi_world_int_object(w, sign == CFX_SIGN_NEG ? -i : i, err);
 }
 
-cfx_object *cfxi_w_operator(cfxi_world *w, const char *name, const cfx_call_args *a, bool *known,
-                            cfx_error *err)
+cfx_object *cfxi_world_operator(cfxi_world *w, const char *name, const cfx_call_args *a,
+                                bool *known, cfx_error *err)
 {
     char in_place[CFX_SPELLING_SIZE];
     *known = a->n_named == 0;
     for (int i = 0; *known && i < CFX_SIGNS; i++) {
         const cfx_sign sign = (cfx_sign)i;
         if (strcmp(sign_function[i], name) == 0 && sign <= CFX_SIGN_NEG && a->n == 1)
-            return cfxi_w_unary(w, sign, a->args[0], err);
+            return cfxi_world_unary(w, sign, a->args[0], err);
         if (a->n != 2 || sign <= CFX_SIGN_NEG)
             continue;
         if (strcmp(sign_function[i], name) == 0 && sign >= CFX_SIGN_EQ)
-            return sign == CFX_SIGN_IN ? cfxi_w_compare(w, sign, a->args[1], a->args[0], err)
-                                       : cfxi_w_compare(w, sign, a->args[0], a->args[1], err);
+            return sign == CFX_SIGN_IN ? cfxi_world_compare(w, sign, a->args[1], a->args[0], err)
+                                       : cfxi_world_compare(w, sign, a->args[0], a->args[1], err);
         const bool written = strcmp(operator_name(sign, true, in_place) + 9, name) == 0;
         if (written || strcmp(sign_function[i], name) == 0)
-            return cfxi_w_binary(w, sign, a->args[0], a->args[1], written, err);
+            return cfxi_world_binary(w, sign, a->args[0], a->args[1], written, err);
     }
     if (*known && a->n == 2 && strcmp(name, "getitem") == 0)
-        return cfxi_w_item(w, a->args[0], a->args[1], err);
+        return cfxi_world_item(w, a->args[0], a->args[1], err);
     *known = false;
     return NULL;
 }
 
 /* ---- truth --------------------------------------------------------------------------------- */
 
-cfx_object *cfxi_w_truth_method(cfxi_world *w, cfx_object *o, bool *found, cfx_error *err)
+cfx_object *cfxi_world_truth_method(cfxi_world *w, cfx_object *o, bool *found, cfx_error *err)
 {
     *found = false;
-    cfx_object *made = o->cls ? cfxi_w_special(w, o, "__bool__", NULL, 0, found, err) : NULL;
-    return *found || !o->cls ? made : cfxi_w_special(w, o, "__len__", NULL, 0, found, err);
+    cfx_object *made = o->cls ? cfxi_world_special(w, o, "__bool__", NULL, 0, found, err) : NULL;
+    return *found || !o->cls ? made : cfxi_world_special(w, o, "__len__", NULL, 0, found, err);
 }
 
-int cfxi_w_truth_of(cfxi_world *w, cfx_object *o, cfx_error *err)
+int cfxi_world_truth_of(cfxi_world *w, cfx_object *o, cfx_error *err)
 {
     bool found = false;
     int64_t n;
     switch ((cfxi_type)o->type) {
     case CFXI_TYPE_NONE: return 0;
     case CFXI_TYPE_BOOL:
-    case CFXI_TYPE_INT: return cfxi_w_whole(o) != 0;
+    case CFXI_TYPE_INT: return cfxi_world_whole(o) != 0;
     case CFXI_TYPE_FLOAT: return o->as.f != 0;
     case CFXI_TYPE_COMPLEX: return o->as.c[0] != 0 || o->as.c[1] != 0;
     case CFXI_TYPE_VALUE:
-        cfxi_w_raise(w, err, CFXI_TypeError, "whether a value of the graph is true is not known "
-                   "while the program is captured");
+        cfxi_world_raise(w, err, CFXI_TypeError,
+                         "whether a value of the graph is true is not known "
+                         "while the program is captured");
         return -1;
     case CFXI_TYPE_TENSOR: {
         cfx_object *args[] = {o};
-        cfx_object *made = cfxi_w_compute(w, CFX_OP_CALL_FUNCTION, "builtins.bool",
+        cfx_object *made = cfxi_world_compute(w, CFX_OP_CALL_FUNCTION, "builtins.bool",
                                         &(cfx_call_args){.args = args, .n = 1}, err);
-        const int t = made ? cfxi_w_truth_of(w, made, err) : -1;
-        cfxi_w_unref(made);
+        const int t = made ? cfxi_world_truth_of(w, made, err) : -1;
+        cfxi_world_unref(made);
         return t;
     }
     case CFXI_TYPE_STR:
@@ -345,24 +353,26 @@ int cfxi_w_truth_of(cfxi_world *w, cfx_object *o, cfx_error *err)
     case CFXI_TYPE_DICT:
     case CFXI_TYPE_SET:
     case CFXI_TYPE_FROZENSET:
-    case CFXI_TYPE_RANGE: return cfxi_w_length(w, o, &n, err) == CFX_OK ? n > 0 : -1;
+    case CFXI_TYPE_RANGE: return cfxi_world_length(w, o, &n, err) == CFX_OK ? n > 0 : -1;
     default: break;
     }
-    cfx_object *made = cfxi_w_truth_method(w, o, &found, err);
+    cfx_object *made = cfxi_world_truth_method(w, o, &found, err);
     if (!found)
         return 1;
-    const int t = made ? cfxi_w_truth_of(w, made, err) : -1;
-    cfxi_w_unref(made);
+    const int t = made ? cfxi_world_truth_of(w, made, err) : -1;
+    cfxi_world_unref(made);
     return t;
 }
 
 /* ---- comparison ---------------------------------------------------------------------------- */
 
-cfx_status cfxi_w_deeper(cfxi_world *w, cfx_error *err)
+cfx_status cfxi_world_deeper(cfxi_world *w, cfx_error *err)
 {
     if (w->depth >= CFXI_DEEPEST)
-        return cfxi_w_throw(w, err, CFXI_RecursionError, "lists, dicts and tuples nest deeper than "
-                          "%d", CFXI_DEEPEST);
+        return cfxi_world_throw(w, err, CFXI_RecursionError,
+                                "lists, dicts and tuples nest deeper than "
+                                "%d",
+                                CFXI_DEEPEST);
     if (++w->work > CFXI_MOST_WORK)  /* [a, a] forty times over has no end */
         return cfx_error_set(err, CFX_E_LIMIT, "lists, dicts and tuples have more than %d parts in "
                              "all", CFXI_MOST_WORK);
@@ -374,19 +384,19 @@ static int numbers(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b)
 {
     cfx_error err = {0};
     cfxi_call c = {.rt = w->scope ? cfx_scope_runtime(w->scope) : NULL, .err = &err};
-    const cfx_datum d = cfxi_py_compare(&c, (cfxi_py_action)sign_action[sign], number_datum(a),
-                                        number_datum(b));
+    const cfx_datum d = cfxi_rt_py_compare(&c, (cfxi_py_action)sign_action[sign], number_datum(a),
+                                           number_datum(b));
     return d.kind == CFX_DATUM_BOOL ? d.as.b : -1;
 }
 
 static int sequences_equal(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *err)
 {
     int same = a->as.seq.n == b->as.seq.n;
-    if (!same || cfxi_w_deeper(w, err) != CFX_OK)
+    if (!same || cfxi_world_deeper(w, err) != CFX_OK)
         return same ? -1 : 0;
     for (size_t i = 0; same == 1 && i < a->as.seq.n && i < b->as.seq.n; i++)
         same = a->as.seq.items[i] == b->as.seq.items[i]
-                   ? 1 : cfxi_w_equal(w, a->as.seq.items[i], b->as.seq.items[i], err);
+                   ? 1 : cfxi_world_equal(w, a->as.seq.items[i], b->as.seq.items[i], err);
     w->depth--;
     return same;
 }
@@ -397,13 +407,13 @@ static int dicts_equal(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *e
     cfx_object *value;
     cfx_object *other;
     int same = a->as.dict.n == b->as.dict.n;
-    if (!same || cfxi_w_deeper(w, err) != CFX_OK)
+    if (!same || cfxi_world_deeper(w, err) != CFX_OK)
         return same ? -1 : 0;
-    for (size_t at = 0; same == 1 && cfxi_w_dict_next(a, &at, &key, &value);) {
-        if (cfxi_w_dict_find(b, key, &other, err) != CFX_OK)
+    for (size_t at = 0; same == 1 && cfxi_world_dict_next(a, &at, &key, &value);) {
+        if (cfxi_world_dict_find(b, key, &other, err) != CFX_OK)
             same = -1;
         else if (!other || (value && value != other))
-            same = other ? cfxi_w_equal(w, value, other, err) : 0;
+            same = other ? cfxi_world_equal(w, value, other, err) : 0;
     }
     w->depth--;
     return same;
@@ -430,9 +440,11 @@ static int arrays_equal(cfxi_world *w, const cfx_object *a, const cfx_object *b,
         return 1;
     if (a->type == CFXI_TYPE_NONE || b->type == CFXI_TYPE_NONE)
         return 0;
-    cfxi_w_raise(w, err, CFXI_NotImplementedError, "whether a tensor or a value of the graph "
-                 "equals another is asked of a container here, and not known while the program is "
-                 "captured; compare them yourself");
+    cfxi_world_raise(
+        w, err, CFXI_NotImplementedError,
+        "whether a tensor or a value of the graph "
+        "equals another is asked of a container here, and not known while the program is "
+        "captured; compare them yourself");
     return -1;
 }
 
@@ -444,7 +456,7 @@ static int plain_equal(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *e
         return numbers(w, CFX_SIGN_EQ, a, b);
     if (is_set(a) && is_set(b))
         return dicts_equal(w, a, b, err);
-    if (cfxi_w_is_value(a) || cfxi_w_is_value(b))
+    if (cfxi_world_is_value(a) || cfxi_world_is_value(b))
         return arrays_equal(w, a, b, err);
     if (a->type != b->type)
         return 0;
@@ -465,13 +477,13 @@ static int plain_equal(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *e
     }
 }
 
-int cfxi_w_equal(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *err)
+int cfxi_world_equal(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *err)
 {
     bool found = false;
     if (a->cls || b->cls) {
         cfx_object *made = by_method(w, CFX_SIGN_EQ, a, b, false, &found, err);
-        const int same = made ? cfxi_w_truth_of(w, made, err) : -1;
-        cfxi_w_unref(made);
+        const int same = made ? cfxi_world_truth_of(w, made, err) : -1;
+        cfxi_world_unref(made);
         if (found)
             return same;
     }
@@ -490,9 +502,10 @@ static int order_texts(const cfx_object *a, const cfx_object *b)
 static int no_order(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b, cfx_error *err)
 {
     char left[64];
-    snprintf(left, sizeof left, "%s", cfxi_w_type_name(a));
-    cfxi_w_raise(w, err, CFXI_TypeError, "'%s' not supported between instances of '%s' and '%s'",
-               sign_text[sign], left, cfxi_w_type_name(b));
+    snprintf(left, sizeof left, "%s", cfxi_world_type_name(a));
+    cfxi_world_raise(w, err, CFXI_TypeError,
+                     "'%s' not supported between instances of '%s' and '%s'", sign_text[sign], left,
+                     cfxi_world_type_name(b));
     return -1;
 }
 
@@ -503,10 +516,10 @@ static int order_sequences(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_obje
 {
     size_t i = 0;
     int answer = -2;
-    if (cfxi_w_deeper(w, err) != CFX_OK)
+    if (cfxi_world_deeper(w, err) != CFX_OK)
         return -1;
     for (; answer == -2 && i < a->as.seq.n && i < b->as.seq.n; i++) {
-        const int same = cfxi_w_equal(w, a->as.seq.items[i], b->as.seq.items[i], err);
+        const int same = cfxi_world_equal(w, a->as.seq.items[i], b->as.seq.items[i], err);
         if (same < 0)
             answer = -1;
         else if (!same)
@@ -529,8 +542,8 @@ static int is_subset(cfx_object *a, cfx_object *b, bool strict, cfx_error *err)
     cfx_object *there = NULL;
     if (a->as.dict.n > b->as.dict.n || (strict && a->as.dict.n == b->as.dict.n))
         return 0;
-    for (size_t at = 0; cfxi_w_dict_next(a, &at, &key, NULL);) {
-        if (cfxi_w_dict_find(b, key, &there, err) != CFX_OK)
+    for (size_t at = 0; cfxi_world_dict_next(a, &at, &key, NULL);) {
+        if (cfxi_world_dict_find(b, key, &there, err) != CFX_OK)
             return -1;
         if (!there)
             return 0;
@@ -543,7 +556,7 @@ static int plain_order(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *
 {
     const bool turned = sign == CFX_SIGN_GT || sign == CFX_SIGN_GE;
     const bool strict = sign == CFX_SIGN_LT || sign == CFX_SIGN_GT;
-    if (cfxi_w_is_real(a) && cfxi_w_is_real(b))
+    if (cfxi_world_is_real(a) && cfxi_world_is_real(b))
         return numbers(w, sign, a, b);
     if (a->type == b->type && (a->type == CFXI_TYPE_STR || a->type == CFXI_TYPE_BYTES)) {
         const int o = order_texts(a, b);
@@ -565,26 +578,26 @@ static int order(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b, cfx
             [CFX_SIGN_LT] = CFX_SIGN_GT, [CFX_SIGN_LE] = CFX_SIGN_GE,
             [CFX_SIGN_GT] = CFX_SIGN_LT, [CFX_SIGN_GE] = CFX_SIGN_LE};
         const cfx_sign s = i == 0 ? sign : (cfx_sign)mirror[sign];
-        cfx_object *made = cfxi_w_special(w, i == 0 ? a : b, special_name(s, "", name),
+        cfx_object *made = cfxi_world_special(w, i == 0 ? a : b, special_name(s, "", name),
                                         i == 0 ? &b : &a, 1, &found, err);
         if (found && made != w->not_implemented) {
-            const int t = made ? cfxi_w_truth_of(w, made, err) : -1;
-            cfxi_w_unref(made);
+            const int t = made ? cfxi_world_truth_of(w, made, err) : -1;
+            cfxi_world_unref(made);
             return t;
         }
-        cfxi_w_unref(made);
+        cfxi_world_unref(made);
     }
     return plain_order(w, sign, a, b, err);
 }
 
-int cfxi_w_less(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *err)
+int cfxi_world_less(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *err)
 {
     return order(w, CFX_SIGN_LT, a, b, err);
 }
 
 static cfx_object *truth_or_null(cfxi_world *w, int t, bool turned)
 {
-    return t < 0 ? NULL : cfxi_w_truth_object(w, turned ? !t : t);
+    return t < 0 ? NULL : cfxi_world_truth_object(w, turned ? !t : t);
 }
 
 /* A graph value may be whatever the caller gives, but for what a module of torch.nn gives. */
@@ -593,33 +606,33 @@ static cfx_object *identity(cfxi_world *w, cfx_object *a, cfx_object *b, bool ne
 {
     const cfx_object *value = a->type == CFXI_TYPE_VALUE ? a : b;
     if (value->type != CFXI_TYPE_VALUE || cfx_node_op(value->as.node) == CFX_OP_CALL_MODULE)
-        return cfxi_w_truth_object(w, (a == b) != negated);
-    return cfxi_w_perform_on(w, negated ? "operator.is_not" : "operator.is_", a, b, err);
+        return cfxi_world_truth_object(w, (a == b) != negated);
+    return cfxi_world_perform_on(w, negated ? "operator.is_not" : "operator.is_", a, b, err);
 }
 
 /* Whether `item in container` depends on a graph value: on the item, or one in a list. */
 static bool asks_graph(const cfx_object *item, const cfx_object *container)
 {
-    if (cfxi_w_is_value(container))
+    if (cfxi_world_is_value(container))
         return true;
     if (container->cls || container->type == CFXI_TYPE_MODULE)
         return false;
     const bool list = container->type == CFXI_TYPE_LIST || container->type == CFXI_TYPE_TUPLE;
-    return cfxi_w_has_value(item, false) || (list && cfxi_w_has_value(container, false));
+    return cfxi_world_has_value(item, false) || (list && cfxi_world_has_value(container, false));
 }
 
 static cfx_object *record_contains(cfxi_world *w, cfx_object *container, cfx_object *item,
                                    bool negated, cfx_error *err)
 {
-    const bool plain = cfxi_w_is_value(container) || container->type == CFXI_TYPE_STR ||
+    const bool plain = cfxi_world_is_value(container) || container->type == CFXI_TYPE_STR ||
                        container->type == CFXI_TYPE_LIST || container->type == CFXI_TYPE_TUPLE;
-    cfx_object *in = plain ? cfxi_w_ref(container)
-                           : cfxi_w_collect(w, CFXI_TYPE_TUPLE, container, err);
-    cfx_object *there = in ? cfxi_w_perform_on(w, "operator.contains", in, item, err) : NULL;
-    cfx_object *made = there && negated ? cfxi_w_unary(w, CFX_SIGN_NOT, there, err)
-                                        : cfxi_w_ref(there);
-    cfxi_w_unref(there);
-    cfxi_w_unref(in);
+    cfx_object *in = plain ? cfxi_world_ref(container)
+                           : cfxi_world_collect(w, CFXI_TYPE_TUPLE, container, err);
+    cfx_object *there = in ? cfxi_world_perform_on(w, "operator.contains", in, item, err) : NULL;
+    cfx_object *made = there && negated ? cfxi_world_unary(w, CFX_SIGN_NOT, there, err)
+                                        : cfxi_world_ref(there);
+    cfxi_world_unref(there);
+    cfxi_world_unref(in);
     return made;
 }
 
@@ -628,19 +641,19 @@ static cfx_object *contains_by_method(cfxi_world *w, cfx_object *container, cfx_
                                       bool negated, bool *found, cfx_error *err)
 {
     *found = false;
-    cfx_object *there = container->cls ? cfxi_w_special(w, container, "__contains__", &item, 1,
-                                                        found, err) : NULL;
-    if (!there || (cfxi_w_is_value(there) && !negated))
+    cfx_object *there = container->cls ? cfxi_world_special(w, container, "__contains__", &item, 1,
+                                                            found, err) : NULL;
+    if (!there || (cfxi_world_is_value(there) && !negated))
         return there;
-    cfx_object *made = cfxi_w_is_value(there)
-                           ? cfxi_w_unary(w, CFX_SIGN_NOT, there, err)
-                           : truth_or_null(w, cfxi_w_truth_of(w, there, err), negated);
-    cfxi_w_unref(there);
+    cfx_object *made = cfxi_world_is_value(there)
+                           ? cfxi_world_unary(w, CFX_SIGN_NOT, there, err)
+                           : truth_or_null(w, cfxi_world_truth_of(w, there, err), negated);
+    cfxi_world_unref(there);
     return made;
 }
 
-cfx_object *cfxi_w_compare(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
-                           cfx_error *err)
+cfx_object *cfxi_world_compare(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
+                               cfx_error *err)
 {
     char name[CFX_SPELLING_SIZE];
     bool found = false;
@@ -652,28 +665,28 @@ cfx_object *cfxi_w_compare(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_obje
             return own;
         if (asks_graph(a, b))
             return record_contains(w, b, a, sign == CFX_SIGN_NOT_IN, err);
-        return truth_or_null(w, cfxi_w_contains(w, b, a, err), sign == CFX_SIGN_NOT_IN);
+        return truth_or_null(w, cfxi_world_contains(w, b, a, err), sign == CFX_SIGN_NOT_IN);
     }
-    if (!cfxi_w_is_value(a) && !cfxi_w_is_value(b) && a->type == b->type &&
-        (cfxi_w_has_value(a, false) || cfxi_w_has_value(b, false)))
-        return cfxi_w_perform_on(w, operator_name(sign, false, name), a, b, err);
-    if (cfxi_w_is_value(a) || cfxi_w_is_value(b)) {
+    if (!cfxi_world_is_value(a) && !cfxi_world_is_value(b) && a->type == b->type &&
+        (cfxi_world_has_value(a, false) || cfxi_world_has_value(b, false)))
+        return cfxi_world_perform_on(w, operator_name(sign, false, name), a, b, err);
+    if (cfxi_world_is_value(a) || cfxi_world_is_value(b)) {
         const bool same = sign == CFX_SIGN_EQ || sign == CFX_SIGN_NE;
         const bool tensors = a->type == CFXI_TYPE_TENSOR || b->type == CFXI_TYPE_TENSOR;
         if (same && tensors && (a->type == CFXI_TYPE_NONE || b->type == CFXI_TYPE_NONE))
-            return cfxi_w_truth_object(w, sign == CFX_SIGN_NE);
-        return cfxi_w_perform_on(w, operator_name(sign, false, name), a, b, err);
+            return cfxi_world_truth_object(w, sign == CFX_SIGN_NE);
+        return cfxi_world_perform_on(w, operator_name(sign, false, name), a, b, err);
     }
     if (sign == CFX_SIGN_EQ)
-        return truth_or_null(w, cfxi_w_equal(w, a, b, err), false);
+        return truth_or_null(w, cfxi_world_equal(w, a, b, err), false);
     if (sign == CFX_SIGN_NE) {
-        cfx_object *made = a->cls ? cfxi_w_special(w, a, "__ne__", &b, 1, &found, err) : NULL;
-        return found ? made : truth_or_null(w, cfxi_w_equal(w, a, b, err), true);
+        cfx_object *made = a->cls ? cfxi_world_special(w, a, "__ne__", &b, 1, &found, err) : NULL;
+        return found ? made : truth_or_null(w, cfxi_world_equal(w, a, b, err), true);
     }
     return truth_or_null(w, order(w, sign, a, b, err), false);
 }
 
-bool cfxi_w_same(cfxi_world *w, cfx_object *a, cfx_object *b)
+bool cfxi_world_same(cfxi_world *w, cfx_object *a, cfx_object *b)
 {
     cfx_error err = {0};
     if (a == b)
@@ -685,10 +698,10 @@ bool cfxi_w_same(cfxi_world *w, cfx_object *a, cfx_object *b)
     case CFXI_TYPE_COMPLEX: return memcmp(a->as.c, b->as.c, sizeof a->as.c) == 0;
     case CFXI_TYPE_TUPLE:
     case CFXI_TYPE_SLICE:
-        if (a->as.seq.n != b->as.seq.n || cfxi_w_deeper(w, &err) != CFX_OK)
+        if (a->as.seq.n != b->as.seq.n || cfxi_world_deeper(w, &err) != CFX_OK)
             return false;
         for (size_t i = 0; i < a->as.seq.n; i++)
-            if (!cfxi_w_same(w, a->as.seq.items[i], b->as.seq.items[i])) {
+            if (!cfxi_world_same(w, a->as.seq.items[i], b->as.seq.items[i])) {
                 w->depth--;
                 return false;
             }
@@ -714,22 +727,22 @@ bool cfxi_w_same(cfxi_world *w, cfx_object *a, cfx_object *b)
 static uint32_t hash_number(double f)
 {
     if (f == floor(f) && fabs(f) < 0x1p63)
-        return (uint32_t)cfxi_hash_mix(17, (uint64_t)(int64_t)f);
+        return (uint32_t)cfxi_base_hash_mix(17, (uint64_t)(int64_t)f);
     uint64_t bits;
     memcpy(&bits, &f, sizeof bits);
-    return (uint32_t)cfxi_hash_mix(19, bits);
+    return (uint32_t)cfxi_base_hash_mix(19, bits);
 }
 
 static cfx_status hash_items(cfxi_world *w, cfx_object *o, uint32_t *hash, cfx_error *err)
 {
     uint64_t h = 23;
-    cfx_status status = cfxi_w_deeper(w, err);
+    cfx_status status = cfxi_world_deeper(w, err);
     if (status != CFX_OK)
         return status;
     for (size_t i = 0; status == CFX_OK && i < o->as.seq.n; i++) {
         uint32_t one = 0;
-        status = cfxi_w_hash(w, o->as.seq.items[i], &one, err);
-        h = cfxi_hash_mix(h, one);
+        status = cfxi_world_hash(w, o->as.seq.items[i], &one, err);
+        h = cfxi_base_hash_mix(h, one);
     }
     w->depth--;
     *hash = (uint32_t)h;
@@ -739,71 +752,76 @@ static cfx_status hash_items(cfxi_world *w, cfx_object *o, uint32_t *hash, cfx_e
 static cfx_status hash_own(cfxi_world *w, cfx_object *o, uint32_t *hash, cfx_error *err)
 {
     bool found = false;
-    cfx_object *made = cfxi_w_special(w, o, "__hash__", NULL, 0, &found, err);
-    *hash = cfxi_hash_pointer(o);
+    cfx_object *made = cfxi_world_special(w, o, "__hash__", NULL, 0, &found, err);
+    *hash = cfxi_base_hash_pointer(o);
     if (!found)
         return CFX_OK;
     if (!made)
         return err->status;
-    *hash = made->type == CFXI_TYPE_INT ? (uint32_t)cfxi_hash_mix(29, (uint64_t)made->as.i) : 0;
-    cfxi_w_unref(made);
+    *hash = made->type == CFXI_TYPE_INT
+                ? (uint32_t)cfxi_base_hash_mix(29, (uint64_t)made->as.i) : 0;
+    cfxi_world_unref(made);
     return CFX_OK;
 }
 
-cfx_status cfxi_w_hash(cfxi_world *w, cfx_object *o, uint32_t *hash, cfx_error *err)
+cfx_status cfxi_world_hash(cfxi_world *w, cfx_object *o, uint32_t *hash, cfx_error *err)
 {
     switch ((cfxi_type)o->type) {
     case CFXI_TYPE_BOOL:
     case CFXI_TYPE_INT:
-        *hash = (uint32_t)cfxi_hash_mix(17, (uint64_t)cfxi_w_whole(o));
+        *hash = (uint32_t)cfxi_base_hash_mix(17, (uint64_t)cfxi_world_whole(o));
         return CFX_OK;
     case CFXI_TYPE_FLOAT: *hash = hash_number(o->as.f); return CFX_OK;
     case CFXI_TYPE_COMPLEX: *hash = hash_number(o->as.c[0]); return CFX_OK;
     case CFXI_TYPE_STR:
     case CFXI_TYPE_BYTES:
     case CFXI_TYPE_DEVICE:
-        *hash = (uint32_t)cfxi_hash_bytes(o->as.text.data, o->as.text.size);
+        *hash = (uint32_t)cfxi_base_hash_bytes(o->as.text.data, o->as.text.size);
         return CFX_OK;
-    case CFXI_TYPE_DTYPE: *hash = (uint32_t)cfxi_hash_mix(31, (uint64_t)o->as.i); return CFX_OK;
+    case CFXI_TYPE_DTYPE:
+        *hash = (uint32_t)cfxi_base_hash_mix(31, (uint64_t)o->as.i);
+        return CFX_OK;
     case CFXI_TYPE_TUPLE: return hash_items(w, o, hash, err);
     case CFXI_TYPE_FROZENSET:
     case CFXI_TYPE_RANGE: *hash = 37; return CFX_OK;
     case CFXI_TYPE_VALUE:  /* which it is equal to is not known */
-        return cfxi_w_throw(w, err, CFXI_NotImplementedError, "a value of the graph is looked "
-                            "up in, or put into, a dict or a set: which key it is, is not known "
-                            "while the program is captured");
+        return cfxi_world_throw(
+            w, err, CFXI_NotImplementedError,
+            "a value of the graph is looked "
+            "up in, or put into, a dict or a set: which key it is, is not known "
+            "while the program is captured");
     case CFXI_TYPE_LIST:
     case CFXI_TYPE_DICT:
     case CFXI_TYPE_SET:
     case CFXI_TYPE_SLICE:
-        return cfxi_w_throw(w, err, CFXI_TypeError, "unhashable type: '%s'",
-                            cfxi_w_type_name(o));
+        return cfxi_world_throw(w, err, CFXI_TypeError, "unhashable type: '%s'",
+                                cfxi_world_type_name(o));
     case CFXI_TYPE_INSTANCE: return hash_own(w, o, hash, err);
-    default: *hash = cfxi_hash_pointer(o); return CFX_OK;
+    default: *hash = cfxi_base_hash_pointer(o); return CFX_OK;
     }
 }
 
-cfx_status cfxi_w_index_of(cfxi_world *w, cfx_object *o, const char *what, int64_t *i,
-                           cfx_error *err)
+cfx_status cfxi_world_index_of(cfxi_world *w, cfx_object *o, const char *what, int64_t *i,
+                               cfx_error *err)
 {
     bool found = false;
-    if (cfxi_w_is_whole(o)) {
-        *i = cfxi_w_whole(o);
+    if (cfxi_world_is_whole(o)) {
+        *i = cfxi_world_whole(o);
         return CFX_OK;
     }
-    cfx_object *made = o->cls ? cfxi_w_special(w, o, "__index__", NULL, 0, &found, err) : NULL;
-    if (made && cfxi_w_is_whole(made)) {
-        *i = cfxi_w_whole(made);
-        cfxi_w_unref(made);
+    cfx_object *made = o->cls ? cfxi_world_special(w, o, "__index__", NULL, 0, &found, err) : NULL;
+    if (made && cfxi_world_is_whole(made)) {
+        *i = cfxi_world_whole(made);
+        cfxi_world_unref(made);
         return CFX_OK;
     }
-    cfxi_w_unref(made);
+    cfxi_world_unref(made);
     if (found && !made)
         return err->status;
     if (o->type == CFXI_TYPE_VALUE)
-        return cfxi_w_throw(w, err, CFXI_TypeError,
-                            "%s must be known while the program is captured, "
+        return cfxi_world_throw(w, err, CFXI_TypeError,
+                                "%s must be known while the program is captured, "
                           "but it is a value of the graph", what);
-    return cfxi_w_throw(w, err, CFXI_TypeError, "%s must be an integer, not '%s'", what,
-                      cfxi_w_type_name(o));
+    return cfxi_world_throw(w, err, CFXI_TypeError, "%s must be an integer, not '%s'", what,
+                      cfxi_world_type_name(o));
 }

@@ -29,7 +29,7 @@ static bool is_value(search *s, const cfx_object *o, int depth)
                 return true;
         return false;
     case CFXI_TYPE_DICT:
-        for (size_t at = 0; cfxi_w_dict_next(o, &at, &key, &value);)
+        for (size_t at = 0; cfxi_world_dict_next(o, &at, &key, &value);)
             if (s->left-- == 0 || is_value(s, value, depth + 1))
                 return true;
         return false;
@@ -37,23 +37,23 @@ static bool is_value(search *s, const cfx_object *o, int depth)
     }
 }
 
-bool cfxi_w_has_value(const cfx_object *o, bool or_tensor)
+bool cfxi_world_has_value(const cfx_object *o, bool or_tensor)
 {
     search s = {or_tensor, CFXI_MOST_WORK};
     return is_value(&s, o, 0);
 }
 
-bool cfxi_w_any_value(const cfx_call_args *a, bool or_tensor)
+bool cfxi_world_any_value(const cfx_call_args *a, bool or_tensor)
 {
     for (size_t i = 0; i < a->n; i++)
-        if (cfxi_w_has_value(a->args[i], or_tensor))
+        if (cfxi_world_has_value(a->args[i], or_tensor))
             return true;
     return false;
 }
 
-cfx_object *cfxi_w_value_object(cfxi_world *w, cfx_node *n, cfx_error *err)
+cfx_object *cfxi_world_value_object(cfxi_world *w, cfx_node *n, cfx_error *err)
 {
-    cfx_object *o = cfxi_w_object_new(w, CFXI_TYPE_VALUE, err);
+    cfx_object *o = cfxi_world_object_new(w, CFXI_TYPE_VALUE, err);
     if (o)
         o->as.node = n;
     return o;
@@ -76,10 +76,10 @@ static cfx_status add_constant(cfxi_world *w, cfx_tensor *t, cfx_error *err)
     cfx_module *root = w->root->as.module;
     do
         snprintf(name, sizeof name, "_tensor_constant%zu", w->constants++);
-    while (cfxi_module_find(root, name, strlen(name)));
+    while (cfxi_capture_module_find(root, name, strlen(name)));
     const cfx_datum d = cfx_datum_tensor(t);
-    CFX_TRY(cfxi_module_put(root, name, strlen(name), CFXI_MEMBER_BUFFER, NULL, d, err));
-    return cfxi_places_add(&w->places, t, "", name, err);
+    CFX_TRY(cfxi_capture_module_put(root, name, strlen(name), CFXI_MEMBER_BUFFER, NULL, d, err));
+    return cfxi_capture_places_add(&w->places, t, "", name, err);
 }
 
 /* The get_attr of a tensor, which has to be read anew in each branch: a node each time. */
@@ -89,16 +89,16 @@ static cfx_node *read_tensor(cfxi_world *w, cfx_tensor *t, cfx_error *err)
         cfx_error_set(err, CFX_E_UNSUPPORTED, "a tensor is used where nothing is captured");
         return NULL;
     }
-    if (!cfxi_places_find(&w->places, t) && add_constant(w, t, err) != CFX_OK)
+    if (!cfxi_capture_places_find(&w->places, t) && add_constant(w, t, err) != CFX_OK)
         return NULL;
-    cfx_node *n = cfx_graph_get_attr(w->graph, cfxi_places_find(&w->places, t)->path, err);
+    cfx_node *n = cfx_graph_get_attr(w->graph, cfxi_capture_places_find(&w->places, t)->path, err);
     return n && mark(w, n, err) == CFX_OK ? n : NULL;
 }
 
-cfx_object *cfxi_w_tensor_value(cfxi_world *w, cfx_object *o, cfx_error *err)
+cfx_object *cfxi_world_tensor_value(cfxi_world *w, cfx_object *o, cfx_error *err)
 {
     cfx_node *n = read_tensor(w, o->as.tensor, err);
-    return n ? cfxi_w_value_object(w, n, err) : NULL;
+    return n ? cfxi_world_value_object(w, n, err) : NULL;
 }
 
 /* ---- objects as values --------------------------------------------------------------------- */
@@ -110,14 +110,14 @@ static cfx_value items_value(cfxi_world *w, cfx_kind kind, cfx_object *const *it
     cfx_graph *g = w->graph;
     cfxi_vec values = {0};
     cfx_value v = cfx_invalid();
-    if (cfxi_w_deeper(w, err) != CFX_OK)
+    if (cfxi_world_deeper(w, err) != CFX_OK)
         return v;
-    bool good = cfxi_vec_reserve(&values, n + 1, sizeof v, w->allocator);
+    bool good = cfxi_base_vec_reserve(&values, n + 1, sizeof v, w->allocator);
     if (!good)
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
     cfx_value *out = values.data;
     for (size_t i = 0; good && i < n; i++) {
-        out[i] = cfxi_w_to_value(w, items[i], err);
+        out[i] = cfxi_world_to_value(w, items[i], err);
         good = out[i].kind != CFX_KIND_INVALID;
         values.size += good;
     }
@@ -125,7 +125,7 @@ static cfx_value items_value(cfxi_world *w, cfx_kind kind, cfx_object *const *it
         v = cfx_value_seq(g, kind, out, n, err);
     for (size_t i = 0; v.kind == CFX_KIND_INVALID && i < values.size; i++)
         cfx_value_discard(g, out[i]);
-    cfxi_vec_free(&values, sizeof v, w->allocator);
+    cfxi_base_vec_free(&values, sizeof v, w->allocator);
     w->depth--;
     return v;
 }
@@ -135,19 +135,19 @@ static cfx_value entries_value(cfxi_world *w, cfx_object *o, cfx_error *err)
     const bool dict = o->type == CFXI_TYPE_DICT;
     cfx_object *key;
     cfx_object *value;
-    cfx_object *flat = cfxi_w_seq_object(w, CFXI_TYPE_LIST, NULL, 0, err);
+    cfx_object *flat = cfxi_world_seq_object(w, CFXI_TYPE_LIST, NULL, 0, err);
     cfx_status status = flat ? CFX_OK : err->status;
-    for (size_t at = 0; status == CFX_OK && cfxi_w_dict_next(o, &at, &key, &value);) {
-        status = cfxi_w_list_append(flat, key, err);
+    for (size_t at = 0; status == CFX_OK && cfxi_world_dict_next(o, &at, &key, &value);) {
+        status = cfxi_world_list_append(flat, key, err);
         if (status == CFX_OK && dict)
-            status = cfxi_w_list_append(flat, value, err);
+            status = cfxi_world_list_append(flat, value, err);
     }
     cfx_value v = cfx_invalid();
     if (status == CFX_OK)
         v = items_value(w, dict ? CFX_KIND_DICT
                            : o->type == CFXI_TYPE_SET ? CFX_KIND_SET : CFX_KIND_FROZENSET,
                         flat->as.seq.items, flat->as.seq.n, err);
-    cfxi_w_unref(flat);
+    cfxi_world_unref(flat);
     return v;
 }
 
@@ -169,9 +169,12 @@ static cfx_value name_value(cfxi_world *w, const cfx_object *o, cfx_error *err)
 
 static cfx_value refuse(cfxi_world *w, cfx_object *o, cfx_error *err)
 {
-    cfxi_w_throw(w, err, CFXI_TypeError, "an object of the class '%s' cannot be an argument of a "
-                 "node of the graph: numbers, texts, tensors, and lists, tuples and dicts of them "
-                 "can", cfxi_w_type_name(o));
+    cfxi_world_throw(
+        w, err, CFXI_TypeError,
+        "an object of the class '%s' cannot be an argument of a "
+        "node of the graph: numbers, texts, tensors, and lists, tuples and dicts of them "
+        "can",
+        cfxi_world_type_name(o));
     return cfx_invalid();
 }
 
@@ -187,14 +190,14 @@ static cfx_value range_value(cfxi_world *w, const cfx_object *o, cfx_error *err)
 static cfx_node *attribute_node(cfxi_world *w, cfx_object *o, cfx_error *err)
 {
     cfx_object *args[] = {o->as.parts.a, o->as.parts.b};
-    cfx_object *made = cfxi_w_record(w, CFX_OP_CALL_FUNCTION, "builtins.getattr",
-                                     &(cfx_call_args){.args = args, .n = 2}, err);
+    cfx_object *made = cfxi_world_record(w, CFX_OP_CALL_FUNCTION, "builtins.getattr",
+                                         &(cfx_call_args){.args = args, .n = 2}, err);
     cfx_node *n = made ? made->as.node : NULL;
-    cfxi_w_unref(made);
+    cfxi_world_unref(made);
     return n;
 }
 
-cfx_value cfxi_w_to_value(cfxi_world *w, cfx_object *o, cfx_error *err)
+cfx_value cfxi_world_to_value(cfxi_world *w, cfx_object *o, cfx_error *err)
 {
     cfx_graph *g = w->graph;
     const char *text = o->type == CFXI_TYPE_STR || o->type == CFXI_TYPE_BYTES ||
@@ -245,7 +248,7 @@ static cfx_node *call_node(cfxi_world *w, cfx_opcode op, const char *target,
         return NULL;
     }
     for (; made < a->n; made++) {
-        values[made] = cfxi_w_to_value(w, a->args[made], err);
+        values[made] = cfxi_world_to_value(w, a->args[made], err);
         if (values[made].kind == CFX_KIND_INVALID)
             break;
         if (made >= plain)
@@ -258,11 +261,11 @@ static cfx_node *call_node(cfxi_world *w, cfx_opcode op, const char *target,
     return n;
 }
 
-cfx_object *cfxi_w_record(cfxi_world *w, cfx_opcode op, const char *target, const cfx_call_args *a,
-                          cfx_error *err)
+cfx_object *cfxi_world_record(cfxi_world *w, cfx_opcode op, const char *target,
+                              const cfx_call_args *a, cfx_error *err)
 {
     cfx_node *n = call_node(w, op, target, a, err);
-    return n && mark(w, n, err) == CFX_OK ? cfxi_w_value_object(w, n, err) : NULL;
+    return n && mark(w, n, err) == CFX_OK ? cfxi_world_value_object(w, n, err) : NULL;
 }
 
 /* Python's own functions make no tensors of numbers; torch's do. */
@@ -272,19 +275,20 @@ static bool is_pure_python(const char *target)
            strncmp(target, "builtins.", 9) == 0;
 }
 
-cfx_object *cfxi_w_perform(cfxi_world *w, cfx_opcode op, const char *target, const cfx_call_args *a,
-                           cfx_error *err)
+cfx_object *cfxi_world_perform(cfxi_world *w, cfx_opcode op, const char *target,
+                               const cfx_call_args *a, cfx_error *err)
 {
     const bool makes = op == CFX_OP_CALL_FUNCTION && !is_pure_python(target);
-    if (cfxi_w_any_value(a, false) || (w->recording && (makes || cfxi_w_any_value(a, true))))
-        return cfxi_w_record(w, op, target, a, err);
-    return cfxi_w_compute(w, op, target, a, err);
+    if (cfxi_world_any_value(a, false) ||
+        (w->recording && (makes || cfxi_world_any_value(a, true))))
+        return cfxi_world_record(w, op, target, a, err);
+    return cfxi_world_compute(w, op, target, a, err);
 }
 
-cfx_object *cfxi_w_perform_on(cfxi_world *w, const char *target, cfx_object *a, cfx_object *b,
-                              cfx_error *err)
+cfx_object *cfxi_world_perform_on(cfxi_world *w, const char *target, cfx_object *a, cfx_object *b,
+                                  cfx_error *err)
 {
     cfx_object *args[] = {a, b};
-    return cfxi_w_perform(w, CFX_OP_CALL_FUNCTION, target,
-                          &(cfx_call_args){.args = args, .n = b ? 2 : 1}, err);
+    return cfxi_world_perform(w, CFX_OP_CALL_FUNCTION, target,
+                              &(cfx_call_args){.args = args, .n = b ? 2 : 1}, err);
 }

@@ -7,7 +7,7 @@
 
 static bool is_start(char c) { return ((unsigned char)c & 0xc0) != 0x80; }
 
-size_t cfxi_w_text_length(const cfx_object *s)
+size_t cfxi_world_text_length(const cfx_object *s)
 {
     size_t n = 0;
     for (size_t i = 0; i < s->as.text.size; i++)
@@ -27,19 +27,20 @@ static size_t offset(const cfx_object *s, int64_t i)
     return at;
 }
 
-cfx_object *cfxi_w_text_at(cfxi_world *w, cfx_object *s, int64_t i, cfx_error *err)
+cfx_object *cfxi_world_text_at(cfxi_world *w, cfx_object *s, int64_t i, cfx_error *err)
 {
-    return cfxi_w_text_slice(w, s, i, 1, 1, err);
+    return cfxi_world_text_slice(w, s, i, 1, 1, err);
 }
 
-cfx_object *cfxi_w_text_slice(cfxi_world *w, cfx_object *s, int64_t start, int64_t step, int64_t n,
-                              cfx_error *err)
+cfx_object *cfxi_world_text_slice(cfxi_world *w, cfx_object *s, int64_t start, int64_t step,
+                                  int64_t n, cfx_error *err)
 {
     cfx_buffer text;
     if (step == 1 || n == 0) {
         const size_t from = offset(s, start);
         const size_t to = n == 0 ? from : offset(s, start + n);
-        return cfxi_w_text_object(w, (cfxi_type)s->type, s->as.text.data + from, to - from, err);
+        return cfxi_world_text_object(w, (cfxi_type)s->type, s->as.text.data + from, to - from,
+                                      err);
     }
     cfx_buffer_init(&text, w->allocator);
     cfx_status status = CFX_OK;
@@ -48,10 +49,10 @@ cfx_object *cfxi_w_text_slice(cfxi_world *w, cfx_object *s, int64_t start, int64
         const size_t to = offset(s, start + i * step + 1);
         status = cfx_buffer_append(&text, s->as.text.data + from, to - from);
     }
-    cfx_object *made = status == CFX_OK ? cfxi_w_text_object(w, (cfxi_type)s->type, text.data,
-                                                             text.size, err) : NULL;
+    cfx_object *made = status == CFX_OK ? cfxi_world_text_object(w, (cfxi_type)s->type, text.data,
+                                                                 text.size, err) : NULL;
     if (status != CFX_OK)
-        cfxi_nomem(err);
+        cfxi_base_nomem(err);
     cfx_buffer_free(&text);
     return made;
 }
@@ -65,11 +66,11 @@ static cfx_object *text_arg(cfxi_world *w, const cfx_call_args *a, size_t i, con
     if (i < a->n && a->args[i]->type == CFXI_TYPE_STR)
         return a->args[i];
     if (i < a->n)
-        cfxi_w_raise(w, err, CFXI_TypeError, "%s() takes a str, not '%s'", method,
-                     cfxi_w_type_name(a->args[i]));
+        cfxi_world_raise(w, err, CFXI_TypeError, "%s() takes a str, not '%s'", method,
+                         cfxi_world_type_name(a->args[i]));
     else
-        cfxi_w_raise(w, err, CFXI_TypeError, "%s() takes %zu arguments (%zu given)", method, i + 1,
-                     a->n);
+        cfxi_world_raise(w, err, CFXI_TypeError, "%s() takes %zu arguments (%zu given)", method,
+                         i + 1, a->n);
     return NULL;
 }
 
@@ -77,18 +78,18 @@ static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 static cfx_object *piece(cfxi_world *w, const char *text, size_t size, cfx_error *err)
 {
-    return cfxi_w_text_object(w, CFXI_TYPE_STR, text, size, err);
+    return cfxi_world_text_object(w, CFXI_TYPE_STR, text, size, err);
 }
 
 static cfx_status add_piece(cfx_object *list, const char *text, size_t size, cfx_error *err)
 {
     cfx_object *o = piece(list->world, text, size, err);
-    cfx_status status = o ? cfxi_w_list_append(list, o, err) : err->status;
-    cfxi_w_unref(o);
+    cfx_status status = o ? cfxi_world_list_append(list, o, err) : err->status;
+    cfxi_world_unref(o);
     return status;
 }
 
-size_t cfxi_w_text_find(const cfx_object *text, const cfx_object *part, size_t from)
+size_t cfxi_world_text_find(const cfx_object *text, const cfx_object *part, size_t from)
 {
     const size_t n = part->as.text.size;
     for (size_t i = from; i + n <= text->as.text.size; i++)
@@ -101,22 +102,23 @@ CFXI_BUILTIN(str_join)
 {
     cfx_buffer text;
     if (a->n != 1)
-        return cfxi_w_raise(w, err, CFXI_TypeError, "join() takes one argument (%zu given)", a->n);
-    cfx_object *items = cfxi_w_collect(w, CFXI_TYPE_LIST, a->args[0], err);
+        return cfxi_world_raise(w, err, CFXI_TypeError, "join() takes one argument (%zu given)",
+                                a->n);
+    cfx_object *items = cfxi_world_collect(w, CFXI_TYPE_LIST, a->args[0], err);
     cfx_buffer_init(&text, w->allocator);
     cfx_status status = items ? CFX_OK : err->status;
     for (size_t i = 0; status == CFX_OK && i < items->as.seq.n; i++) {
         const cfx_object *item = items->as.seq.items[i];
         if (item->type != CFXI_TYPE_STR)
-            status = cfxi_w_throw(w, err, CFXI_TypeError,
-                                  "sequence item %zu: expected str instance, "
-                                  "%s found", i, cfxi_w_type_name(item));
+            status = cfxi_world_throw(w, err, CFXI_TypeError,
+                                      "sequence item %zu: expected str instance, "
+                                      "%s found", i, cfxi_world_type_name(item));
         else if ((i > 0 && cfx_buffer_append(&text, self->as.text.data, self->as.text.size)) ||
                  cfx_buffer_append(&text, item->as.text.data, item->as.text.size))
-            status = cfxi_nomem(err);
+            status = cfxi_base_nomem(err);
     }
-    cfxi_w_unref(items);
-    return cfxi_w_text_made(w, status, &text, err);
+    cfxi_world_unref(items);
+    return cfxi_world_text_made(w, status, &text, err);
 }
 
 /* At runs of white space. */
@@ -145,23 +147,23 @@ CFXI_BUILTIN(str_split)
     static const char *const names[] = {"sep", "maxsplit"};
     cfx_object *in[2];
     int64_t most = -1;
-    if (cfxi_w_args(w, a, "split", names, 0, 2, in, err) != CFX_OK ||
-        (in[1] && cfxi_w_index_of(w, in[1], "maxsplit", &most, err) != CFX_OK))
+    if (cfxi_world_args(w, a, "split", names, 0, 2, in, err) != CFX_OK ||
+        (in[1] && cfxi_world_index_of(w, in[1], "maxsplit", &most, err) != CFX_OK))
         return NULL;
-    cfx_object *list = cfxi_w_seq_object(w, CFXI_TYPE_LIST, NULL, 0, err);
+    cfx_object *list = cfxi_world_seq_object(w, CFXI_TYPE_LIST, NULL, 0, err);
     cfx_status status = list ? CFX_OK : err->status;
     if (status == CFX_OK && (!in[0] || in[0]->type == CFXI_TYPE_NONE)) {
         status = split_words(list, self, most, err);
     } else if (status == CFX_OK && (in[0]->type != CFXI_TYPE_STR || in[0]->as.text.size == 0)) {
-        status = cfxi_w_throw(w, err, in[0]->type == CFXI_TYPE_STR ? CFXI_ValueError
+        status = cfxi_world_throw(w, err, in[0]->type == CFXI_TYPE_STR ? CFXI_ValueError
                                                                     : CFXI_TypeError,
-                              in[0]->type == CFXI_TYPE_STR ? "empty separator"
+                                  in[0]->type == CFXI_TYPE_STR ? "empty separator"
                                                            : "must be str or None");
     } else if (status == CFX_OK) {
         const cfx_object *sep = in[0];
         size_t from = 0;
         for (size_t at; status == CFX_OK && most != 0 &&
-             (at = cfxi_w_text_find(self, sep, from)) != SIZE_MAX; most--) {
+             (at = cfxi_world_text_find(self, sep, from)) != SIZE_MAX; most--) {
             status = add_piece(list, self->as.text.data + from, at - from, err);
             from = at + sep->as.text.size;
         }
@@ -169,7 +171,7 @@ CFXI_BUILTIN(str_split)
             status = add_piece(list, self->as.text.data + from, self->as.text.size - from, err);
     }
     if (status != CFX_OK)
-        cfxi_w_clear(&list);
+        cfxi_world_clear(&list);
     return list;
 }
 
@@ -210,9 +212,9 @@ static cfx_object *has_end(cfxi_world *w, cfx_object *self, const cfx_call_args 
             continue;
         const size_t from = first ? 0 : self->as.text.size - part->as.text.size;
         if (memcmp(self->as.text.data + from, part->as.text.data, part->as.text.size) == 0)
-            return cfxi_w_truth_object(w, true);
+            return cfxi_world_truth_object(w, true);
     }
-    return cfxi_w_truth_object(w, false);
+    return cfxi_world_truth_object(w, false);
 }
 
 CFXI_BUILTIN(str_startswith) { return has_end(w, self, a, true, err); }
@@ -246,7 +248,7 @@ CFXI_BUILTIN(str_replace)
     const cfx_object *with = old ? text_arg(w, a, 1, "replace", err) : NULL;
     int64_t most = -1;
     cfx_buffer text;
-    if (!with || (a->n > 2 && cfxi_w_index_of(w, a->args[2], "count", &most, err) != CFX_OK))
+    if (!with || (a->n > 2 && cfxi_world_index_of(w, a->args[2], "count", &most, err) != CFX_OK))
         return NULL;
     cfx_buffer_init(&text, w->allocator);
     const char *data = self->as.text.data;
@@ -254,7 +256,7 @@ CFXI_BUILTIN(str_replace)
     size_t from = 0;
     cfx_status status = CFX_OK;
     while (status == CFX_OK && most-- != 0) {
-        const size_t at = cfxi_w_text_find(self, old, from);
+        const size_t at = cfxi_world_text_find(self, old, from);
         if (at == SIZE_MAX)
             break;
         status = cfx_buffer_append(&text, data + from, at - from);
@@ -268,7 +270,7 @@ CFXI_BUILTIN(str_replace)
     }
     if (status == CFX_OK)
         status = cfx_buffer_append(&text, data + from, self->as.text.size - from);
-    return cfxi_w_text_made(w, status == CFX_OK ? CFX_OK : cfxi_nomem(err), &text, err);
+    return cfxi_world_text_made(w, status == CFX_OK ? CFX_OK : cfxi_base_nomem(err), &text, err);
 }
 
 static int64_t characters(const cfx_object *s, size_t bytes)
@@ -284,8 +286,8 @@ CFXI_BUILTIN(str_find)
     const cfx_object *part = text_arg(w, a, 0, "find", err);
     if (!part)
         return NULL;
-    const size_t at = cfxi_w_text_find(self, part, 0);
-    return cfxi_w_int_object(w, at == SIZE_MAX ? -1 : characters(self, at), err);
+    const size_t at = cfxi_world_text_find(self, part, 0);
+    return cfxi_world_int_object(w, at == SIZE_MAX ? -1 : characters(self, at), err);
 }
 
 CFXI_BUILTIN(str_index)
@@ -293,8 +295,8 @@ CFXI_BUILTIN(str_index)
     cfx_object *at = str_find(w, self, a, err);
     if (!at || at->as.i >= 0)
         return at;
-    cfxi_w_unref(at);
-    return cfxi_w_raise(w, err, CFXI_ValueError, "substring not found");
+    cfxi_world_unref(at);
+    return cfxi_world_raise(w, err, CFXI_ValueError, "substring not found");
 }
 
 CFXI_BUILTIN(str_count)
@@ -304,11 +306,11 @@ CFXI_BUILTIN(str_count)
     if (!part)
         return NULL;
     if (part->as.text.size == 0)
-        return cfxi_w_int_object(w, (int64_t)cfxi_w_text_length(self) + 1, err);
-    for (size_t at = 0; (at = cfxi_w_text_find(self, part, at)) != SIZE_MAX;
+        return cfxi_world_int_object(w, (int64_t)cfxi_world_text_length(self) + 1, err);
+    for (size_t at = 0; (at = cfxi_world_text_find(self, part, at)) != SIZE_MAX;
          at += part->as.text.size)
         n++;
-    return cfxi_w_int_object(w, n, err);
+    return cfxi_world_int_object(w, n, err);
 }
 
 /* Whether all characters are of a class, and there is one: 'd'igits, 'a'lphabetic, 'n' either,
@@ -320,9 +322,9 @@ static cfx_object *all_are(cfxi_world *w, const cfx_object *self, char what)
         const char c = self->as.text.data[i];
         const bool alpha = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c & 0x80);
         all = what == 's' ? is_space(c)
-                          : (what != 'd' && alpha) || (what != 'a' && cfxi_is_digit(c));
+                          : (what != 'd' && alpha) || (what != 'a' && cfxi_base_is_digit(c));
     }
-    return cfxi_w_truth_object(w, all);
+    return cfxi_world_truth_object(w, all);
 }
 
 CFXI_BUILTIN(str_isdigit) { return all_are(w, self, 'd'); }
@@ -348,21 +350,21 @@ static cfx_object *justify(cfxi_world *w, cfx_object *self, const cfx_call_args 
 {
     char spec[48];
     int64_t width;
-    if (a->n < 1 || cfxi_w_index_of(w, a->args[0], "width", &width, err) != CFX_OK) {
+    if (a->n < 1 || cfxi_world_index_of(w, a->args[0], "width", &width, err) != CFX_OK) {
         if (a->n < 1)
-            cfxi_w_raise(w, err, CFXI_TypeError, "the width is missing");
+            cfxi_world_raise(w, err, CFXI_TypeError, "the width is missing");
         return NULL;
     }
     const cfx_object *fill = a->n > 1 ? text_arg(w, a, 1, "just", err) : NULL;
     if (a->n > 1 && !fill)
         return NULL;
     if (width <= 0)
-        return cfxi_w_ref(self);
+        return cfxi_world_ref(self);
     const size_t n = (size_t)snprintf(spec, sizeof spec, "%.4s%c%lld",
                                       fill ? fill->as.text.data : "", how, (long long)width);
     cfx_buffer text;
     cfx_buffer_init(&text, w->allocator);
-    return cfxi_w_text_made(w, cfxi_w_format(w, self, spec, n, &text, err), &text, err);
+    return cfxi_world_text_made(w, cfxi_world_format(w, self, spec, n, &text, err), &text, err);
 }
 
 CFXI_BUILTIN(str_ljust) { return justify(w, self, a, '<', err); }
@@ -376,11 +378,11 @@ static const cfxi_builtin str_methods[] = {
     {"capitalize", str_capitalize}, {"replace", str_replace}, {"find", str_find},
     {"index", str_index}, {"count", str_count}, {"isdigit", str_isdigit},
     {"isalpha", str_isalpha}, {"isalnum", str_isalnum}, {"isspace", str_isspace},
-    {"format", cfxi_w_str_format}, {"removeprefix", str_removeprefix}, {"ljust", str_ljust},
+    {"format", cfxi_world_str_format}, {"removeprefix", str_removeprefix}, {"ljust", str_ljust},
     {"rjust", str_rjust}, {"center", str_center}, {NULL, NULL},
 };
 
-const cfxi_builtin *cfxi_w_text_method(cfxi_type type, const char *name)
+const cfxi_builtin *cfxi_world_text_method(cfxi_type type, const char *name)
 {
-    return type == CFXI_TYPE_STR ? cfxi_w_row_find(str_methods, name) : NULL;
+    return type == CFXI_TYPE_STR ? cfxi_world_row_find(str_methods, name) : NULL;
 }

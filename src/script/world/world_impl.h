@@ -183,357 +183,366 @@ cfx_status cfxi_world_begin(cfxi_world *w, const cfx_allocator *allocator, cfx_e
 void cfxi_world_end(cfxi_world *w);
 
 /* An empty one of that layout, whose counted fields are NULL. */
-cfx_object *cfxi_w_object_new(cfxi_world *w, cfxi_type type, cfx_error *err);
-static inline cfx_object *cfxi_w_ref(cfx_object *o)  /* NULL is allowed */
+cfx_object *cfxi_world_object_new(cfxi_world *w, cfxi_type type, cfx_error *err);
+static inline cfx_object *cfxi_world_ref(cfx_object *o)  /* NULL is allowed */
 {
     if (o)
         o->refs++;
     return o;
 }
-void cfxi_w_unref(cfx_object *o);  /* NULL is allowed */
+void cfxi_world_unref(cfx_object *o);  /* NULL is allowed */
 /* Lets go of *o and makes it NULL. */
-static inline void cfxi_w_clear(cfx_object **o)
+static inline void cfxi_world_clear(cfx_object **o)
 {
     cfx_object *old = *o;
     *o = NULL;
-    cfxi_w_unref(old);
+    cfxi_world_unref(old);
 }
 
-cfx_object *cfxi_w_none(cfxi_world *w);
+cfx_object *cfxi_world_none(cfxi_world *w);
 /* None, for a builtin that only does something; NULL if that failed. */
-static inline cfx_object *cfxi_w_done(cfxi_world *w, cfx_status status)
+static inline cfx_object *cfxi_world_done(cfxi_world *w, cfx_status status)
 {
-    return status == CFX_OK ? cfxi_w_none(w) : NULL;
+    return status == CFX_OK ? cfxi_world_none(w) : NULL;
 }
-cfx_object *cfxi_w_truth_object(cfxi_world *w, bool b);
-cfx_object *cfxi_w_int_object(cfxi_world *w, int64_t i, cfx_error *err);
+cfx_object *cfxi_world_truth_object(cfxi_world *w, bool b);
+cfx_object *cfxi_world_int_object(cfxi_world *w, int64_t i, cfx_error *err);
 /* DTYPE, LAYOUT, MEMORY_FORMAT. */
-cfx_object *cfxi_w_numbered(cfxi_world *w, cfxi_type type, int64_t i, cfx_error *err);
-cfx_object *cfxi_w_float_object(cfxi_world *w, double f, cfx_error *err);
-cfx_object *cfxi_w_complex_object(cfxi_world *w, double re, double im, cfx_error *err);
+cfx_object *cfxi_world_numbered(cfxi_world *w, cfxi_type type, int64_t i, cfx_error *err);
+cfx_object *cfxi_world_float_object(cfxi_world *w, double f, cfx_error *err);
+cfx_object *cfxi_world_complex_object(cfxi_world *w, double re, double im, cfx_error *err);
 /* STR, BYTES, DEVICE, NAMESPACE. */
-cfx_object *cfxi_w_text_object(cfxi_world *w, cfxi_type type, const char *text, size_t size,
+cfx_object *cfxi_world_text_object(cfxi_world *w, cfxi_type type, const char *text, size_t size,
                              cfx_error *err);
-cfx_object *cfxi_w_str(cfxi_world *w, const char *text, cfx_error *err);  /* terminated */
+cfx_object *cfxi_world_str(cfxi_world *w, const char *text, cfx_error *err);  /* terminated */
 /* A str of what was written, which is freed; NULL if writing it failed. */
-cfx_object *cfxi_w_text_made(cfxi_world *w, cfx_status status, cfx_buffer *text, cfx_error *err);
+cfx_object *cfxi_world_text_made(cfxi_world *w, cfx_status status, cfx_buffer *text,
+                                 cfx_error *err);
 /* TUPLE, LIST or SLICE of the items, which are retained. */
-cfx_object *cfxi_w_seq_object(cfxi_world *w, cfxi_type type, cfx_object *const *items, size_t n,
+cfx_object *cfxi_world_seq_object(cfxi_world *w, cfxi_type type, cfx_object *const *items, size_t n,
                             cfx_error *err);
 /* Likewise, but lets go of the items, also if it fails; a NULL among them is a failure of before.
  * */
-cfx_object *cfxi_w_seq_take(cfxi_world *w, cfxi_type type, cfx_object **items, size_t n,
+cfx_object *cfxi_world_seq_take(cfxi_world *w, cfxi_type type, cfx_object **items, size_t n,
                           cfx_error *err);
-cfx_status cfxi_w_list_append(cfx_object *list, cfx_object *item, cfx_error *err);  /* retained */
+cfx_status cfxi_world_list_append(cfx_object *list, cfx_object *item,
+                                  cfx_error *err); /* retained */
 /* METHOD, PROPERTY, ...: parts are retained. */
-cfx_object *cfxi_w_parts_object(cfxi_world *w, cfxi_type type, cfx_object *a, cfx_object *b,
+cfx_object *cfxi_world_parts_object(cfxi_world *w, cfxi_type type, cfx_object *a, cfx_object *b,
                               cfx_object *c, cfx_error *err);
 /* An integer as Python's range: `n` numbers. */
-cfx_object *cfxi_w_range_object(cfxi_world *w, int64_t start, int64_t stop, int64_t step,
+cfx_object *cfxi_world_range_object(cfxi_world *w, int64_t start, int64_t stop, int64_t step,
                               cfx_error *err);
 
 /* ---- failing (exception.c) ---------------------------------------------------------------------
  * */
 
 /* Raises; always NULL. */
-cfx_object *cfxi_w_raise(cfxi_world *w, cfx_error *err, cfxi_exception kind, const char *format,
-                         ...)
+cfx_object *cfxi_world_raise(cfxi_world *w, cfx_error *err, cfxi_exception kind, const char *format,
+                             ...)
     CFX_PRINTF(4, 5);
-cfx_status cfxi_w_throw(cfxi_world *w, cfx_error *err, cfxi_exception kind, const char *format, ...)
-    CFX_PRINTF(4, 5);
-cfx_status cfxi_w_throw_key(cfxi_world *w, cfx_object *key, cfx_error *err);  /* KeyError */
+cfx_status cfxi_world_throw(cfxi_world *w, cfx_error *err, cfxi_exception kind, const char *format,
+                            ...) CFX_PRINTF(4, 5);
+cfx_status cfxi_world_throw_key(cfxi_world *w, cfx_object *key, cfx_error *err);  /* KeyError */
 /* What something of cfx's failed with, as the exception that it is in Python. */
-cfx_status cfxi_w_throw_error(cfxi_world *w, const cfx_error *why, cfx_error *err);
+cfx_status cfxi_world_throw_error(cfxi_world *w, const cfx_error *why, cfx_error *err);
 /* If the pending exception is one of that kind: it is no longer pending. */
-bool cfxi_w_catch(cfxi_world *w, cfxi_exception kind, cfx_error *err);
+bool cfxi_world_catch(cfxi_world *w, cfxi_exception kind, cfx_error *err);
 /* CFX_E_LIMIT's exception, if what goes into objects goes too deep; else one level deeper. */
-cfx_status cfxi_w_deeper(cfxi_world *w, cfx_error *err);
+cfx_status cfxi_world_deeper(cfxi_world *w, cfx_error *err);
 
 /* ---- dicts and sets (dict.c) --------------------------------------------------------------- */
 
-cfx_object *cfxi_w_dict_object(cfxi_world *w, cfxi_type type, cfx_error *err);  /* empty */
+cfx_object *cfxi_world_dict_object(cfxi_world *w, cfxi_type type, cfx_error *err);  /* empty */
 /* *value is borrowed, NULL if there is none. */
-cfx_status cfxi_w_dict_find(cfx_object *d, cfx_object *key, cfx_object **value, cfx_error *err);
-cfx_status cfxi_w_dict_set(cfx_object *d, cfx_object *key, cfx_object *value, cfx_error *err);
+cfx_status cfxi_world_dict_find(cfx_object *d, cfx_object *key, cfx_object **value, cfx_error *err);
+cfx_status cfxi_world_dict_set(cfx_object *d, cfx_object *key, cfx_object *value, cfx_error *err);
 /* *removed (may be NULL): a new reference to what it was; NULL if there was none. */
-cfx_status cfxi_w_dict_remove(cfx_object *d, cfx_object *key, cfx_object **removed, cfx_error *err);
+cfx_status cfxi_world_dict_remove(cfx_object *d, cfx_object *key, cfx_object **removed,
+                                  cfx_error *err);
 /* Of texts, as attributes have them. The first is borrowed, NULL if there is none. */
-cfx_object *cfxi_w_dict_get(const cfx_object *d, const char *name);
-cfx_status cfxi_w_dict_put(cfx_object *d, const char *name, cfx_object *value, cfx_error *err);
-cfx_status cfxi_w_dict_drop(cfx_object *d, const char *name, bool *there, cfx_error *err);
+cfx_object *cfxi_world_dict_get(const cfx_object *d, const char *name);
+cfx_status cfxi_world_dict_put(cfx_object *d, const char *name, cfx_object *value, cfx_error *err);
+cfx_status cfxi_world_dict_drop(cfx_object *d, const char *name, bool *there, cfx_error *err);
 /* Entry by entry, from *at == 0: borrowed; false after the last. */
-bool cfxi_w_dict_next(const cfx_object *d, size_t *at, cfx_object **key, cfx_object **value);
-void cfxi_w_dict_clear(cfx_object *d);
-cfx_status cfxi_w_dict_update(cfx_object *d, cfx_object *from, cfx_error *err);
+bool cfxi_world_dict_next(const cfx_object *d, size_t *at, cfx_object **key, cfx_object **value);
+void cfxi_world_dict_clear(cfx_object *d);
+cfx_status cfxi_world_dict_update(cfx_object *d, cfx_object *from, cfx_error *err);
 
 /* ---- what objects do (object_operators.c) -------------------------------------------------- */
 
-static inline bool cfxi_w_is_whole(const cfx_object *o)
+static inline bool cfxi_world_is_whole(const cfx_object *o)
 {
     return o->type == CFXI_TYPE_INT || o->type == CFXI_TYPE_BOOL;
 }
-static inline int64_t cfxi_w_whole(const cfx_object *o)
+static inline int64_t cfxi_world_whole(const cfx_object *o)
 {
     return o->type == CFXI_TYPE_BOOL ? o->as.b : o->as.i;
 }
-bool cfxi_w_is_real(const cfx_object *o);      /* BOOL, INT, FLOAT */
-double cfxi_w_real(const cfx_object *o);
-cfx_object *cfxi_w_unary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_error *err);
-cfx_object *cfxi_w_binary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b, bool in_place,
-                        cfx_error *err);
-cfx_object *cfxi_w_compare(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
+bool cfxi_world_is_real(const cfx_object *o);  /* BOOL, INT, FLOAT */
+double cfxi_world_real(const cfx_object *o);
+cfx_object *cfxi_world_unary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_error *err);
+cfx_object *cfxi_world_binary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
+                              bool in_place, cfx_error *err);
+cfx_object *cfxi_world_compare(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
                          cfx_error *err);
 /* A function of `operator` by its name ("add"), on objects that are known; *known: there is one. */
-cfx_object *cfxi_w_operator(cfxi_world *w, const char *name, const cfx_call_args *a, bool *known,
-                            cfx_error *err);
+cfx_object *cfxi_world_operator(cfxi_world *w, const char *name, const cfx_call_args *a,
+                                bool *known, cfx_error *err);
 /* What __bool__ or __len__ of its class gives; *found false: it has neither. */
-cfx_object *cfxi_w_truth_method(cfxi_world *w, cfx_object *o, bool *found, cfx_error *err);
-int cfxi_w_truth_of(cfxi_world *w, cfx_object *o, cfx_error *err);
-int cfxi_w_equal(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *err);  /* -1 failed */
-int cfxi_w_less(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *err);
-cfx_status cfxi_w_hash(cfxi_world *w, cfx_object *o, uint32_t *hash, cfx_error *err);
+cfx_object *cfxi_world_truth_method(cfxi_world *w, cfx_object *o, bool *found, cfx_error *err);
+int cfxi_world_truth_of(cfxi_world *w, cfx_object *o, cfx_error *err);
+int cfxi_world_equal(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *err);  /* -1 failed */
+int cfxi_world_less(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *err);
+cfx_status cfxi_world_hash(cfxi_world *w, cfx_object *o, uint32_t *hash, cfx_error *err);
 /* Same type and equal: either may stand for both. */
-bool cfxi_w_same(cfxi_world *w, cfx_object *a, cfx_object *b);
+bool cfxi_world_same(cfxi_world *w, cfx_object *a, cfx_object *b);
 /* An INT or BOOL, or what has __index__; `what` it is for, in messages. */
-cfx_status cfxi_w_index_of(cfxi_world *w, cfx_object *o, const char *what, int64_t *i,
+cfx_status cfxi_world_index_of(cfxi_world *w, cfx_object *o, const char *what, int64_t *i,
                          cfx_error *err);
 
 /* ---- sequences (sequence.c, methods.c, str_methods.c) -------------------------------------- */
 
-cfx_object *cfxi_w_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error *err);
+cfx_object *cfxi_world_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error *err);
 /* `v` NULL: deletes it. */
-cfx_status cfxi_w_set_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_object *v,
+cfx_status cfxi_world_set_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_object *v,
                          cfx_error *err);
 /* items[from:to] of a list become those of `with` (may be NULL: none). */
-cfx_status cfxi_w_splice(cfxi_world *w, cfx_object *list, size_t from, size_t to, cfx_object *with,
-                         cfx_error *err);
-cfx_status cfxi_w_length(cfxi_world *w, cfx_object *o, int64_t *n, cfx_error *err);
-int cfxi_w_contains(cfxi_world *w, cfx_object *in, cfx_object *o, cfx_error *err);
-cfx_object *cfxi_w_concat(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *err);
-cfx_object *cfxi_w_repeat(cfxi_world *w, cfx_object *o, int64_t times, cfx_error *err);
+cfx_status cfxi_world_splice(cfxi_world *w, cfx_object *list, size_t from, size_t to,
+                             cfx_object *with, cfx_error *err);
+cfx_status cfxi_world_length(cfxi_world *w, cfx_object *o, int64_t *n, cfx_error *err);
+int cfxi_world_contains(cfxi_world *w, cfx_object *in, cfx_object *o, cfx_error *err);
+cfx_object *cfxi_world_concat(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *err);
+cfx_object *cfxi_world_repeat(cfxi_world *w, cfx_object *o, int64_t times, cfx_error *err);
 /* An index into `o`, which has n items, from the end if negative: *i. */
-cfx_status cfxi_w_place_of(cfxi_world *w, cfx_object *o, cfx_object *key, int64_t n, int64_t *i,
-                           cfx_error *err);
+cfx_status cfxi_world_place_of(cfxi_world *w, cfx_object *o, cfx_object *key, int64_t n, int64_t *i,
+                               cfx_error *err);
 /* Where the part is in text[from:], in bytes; SIZE_MAX if nowhere. */
-size_t cfxi_w_text_find(const cfx_object *text, const cfx_object *part, size_t from);
+size_t cfxi_world_text_find(const cfx_object *text, const cfx_object *part, size_t from);
 /* i-th character; the number of characters. */
-size_t cfxi_w_text_length(const cfx_object *s);
-cfx_object *cfxi_w_text_at(cfxi_world *w, cfx_object *s, int64_t i, cfx_error *err);
-cfx_object *cfxi_w_text_slice(cfxi_world *w, cfx_object *s, int64_t start, int64_t step, int64_t n,
-                            cfx_error *err);
+size_t cfxi_world_text_length(const cfx_object *s);
+cfx_object *cfxi_world_text_at(cfxi_world *w, cfx_object *s, int64_t i, cfx_error *err);
+cfx_object *cfxi_world_text_slice(cfxi_world *w, cfx_object *s, int64_t start, int64_t step,
+                                  int64_t n, cfx_error *err);
 /* A method of a builtin type: NULL if there is none. */
-const cfxi_builtin *cfxi_w_sequence_method(cfxi_type type, const char *name);
-const cfxi_builtin *cfxi_w_text_method(cfxi_type type, const char *name);
-const cfxi_builtin *cfxi_w_row_find(const cfxi_builtin *rows, const char *name);
+const cfxi_builtin *cfxi_world_sequence_method(cfxi_type type, const char *name);
+const cfxi_builtin *cfxi_world_text_method(cfxi_type type, const char *name);
+const cfxi_builtin *cfxi_world_row_find(const cfxi_builtin *rows, const char *name);
 /* A stable sort, by `key` if it is not NULL. */
-cfx_status cfxi_w_sort(cfxi_world *w, cfx_object *list, cfx_object *key, bool reverse,
+cfx_status cfxi_world_sort(cfxi_world *w, cfx_object *list, cfx_object *key, bool reverse,
                      cfx_error *err);
 
 /* ---- text (object_text.c) ------------------------------------------------------------------ */
 
-cfx_status cfxi_w_repr(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_error *err);
-cfx_status cfxi_w_show(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_error *err);  /* str() */
-cfx_object *cfxi_w_shown(cfxi_world *w, cfx_object *o, bool repr, cfx_error *err);
+cfx_status cfxi_world_repr(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_error *err);
+cfx_status cfxi_world_show(cfxi_world *w, cfx_object *o, cfx_buffer *out,
+                           cfx_error *err); /* str() */
+cfx_object *cfxi_world_shown(cfxi_world *w, cfx_object *o, bool repr, cfx_error *err);
 /* format(o, how); what is no str, or NULL, is an empty one. */
-cfx_object *cfxi_w_formatted(cfxi_world *w, cfx_object *o, const cfx_object *how, cfx_error *err);
-cfx_status cfxi_w_format(cfxi_world *w, cfx_object *o, const char *spec, size_t size,
+cfx_object *cfxi_world_formatted(cfxi_world *w, cfx_object *o, const cfx_object *how,
+                                 cfx_error *err);
+cfx_status cfxi_world_format(cfxi_world *w, cfx_object *o, const char *spec, size_t size,
                        cfx_buffer *out, cfx_error *err);
-cfx_object *cfxi_w_percent(cfxi_world *w, cfx_object *text, cfx_object *args, cfx_error *err);
-cfx_object *cfxi_w_str_format(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
+cfx_object *cfxi_world_percent(cfxi_world *w, cfx_object *text, cfx_object *args, cfx_error *err);
+cfx_object *cfxi_world_str_format(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
                             cfx_error *err);
-cfx_status cfxi_w_put(cfx_buffer *out, const char *text, cfx_error *err);
+cfx_status cfxi_world_put(cfx_buffer *out, const char *text, cfx_error *err);
 
 /* ---- iterators (iterators.c) --------------------------------------------------------------- */
 
-cfx_object *cfxi_w_iterate(cfxi_world *w, cfx_object *o, cfx_error *err);
-cfx_object *cfxi_w_next(cfxi_world *w, cfx_object *iterator, cfx_error *err);
-cfx_object *cfxi_w_iterator(cfxi_world *w, cfxi_step step, cfx_object *a, cfx_object *b, int64_t i,
-                          cfx_error *err);
+cfx_object *cfxi_world_iterate(cfxi_world *w, cfx_object *o, cfx_error *err);
+cfx_object *cfxi_world_next(cfxi_world *w, cfx_object *iterator, cfx_error *err);
+cfx_object *cfxi_world_iterator(cfxi_world *w, cfxi_step step, cfx_object *a, cfx_object *b,
+                                int64_t i, cfx_error *err);
 /* All that it gives: a new LIST or TUPLE, SET, FROZENSET. */
-cfx_object *cfxi_w_collect(cfxi_world *w, cfxi_type type, cfx_object *from, cfx_error *err);
+cfx_object *cfxi_world_collect(cfxi_world *w, cfxi_type type, cfx_object *from, cfx_error *err);
 
 /* ---- classes (class.c, attribute.c) -------------------------------------------------------- */
 
-cfx_object *cfxi_w_class_of(cfxi_world *w, const cfx_object *o, cfx_error *err);
-cfx_object *cfxi_w_type_class(cfxi_world *w, cfxi_type type, cfx_error *err);
-cfx_object *cfxi_w_exception_class(cfxi_world *w, cfxi_exception kind, cfx_error *err);
+cfx_object *cfxi_world_class_of(cfxi_world *w, const cfx_object *o, cfx_error *err);
+cfx_object *cfxi_world_type_class(cfxi_world *w, cfxi_type type, cfx_error *err);
+cfx_object *cfxi_world_exception_class(cfxi_world *w, cfxi_exception kind, cfx_error *err);
 /* That of a builtin name; CFXI_TYPES, CFXI_EXCEPTIONS if there is none. */
-cfxi_type cfxi_w_type_named(const char *name);
-cfxi_exception cfxi_w_exception_named(const char *name);
-cfx_status cfxi_w_add_method(cfxi_world *w, cfx_object *cls, const char *name, cfxi_builtin_fn *fn,
-                             cfx_error *err);
+cfxi_type cfxi_world_type_named(const char *name);
+cfxi_exception cfxi_world_exception_named(const char *name);
+cfx_status cfxi_world_add_method(cfxi_world *w, cfx_object *cls, const char *name,
+                                 cfxi_builtin_fn *fn, cfx_error *err);
 /* A builtin class: `base` may be NULL. */
-cfx_object *cfxi_w_builtin_class(cfxi_world *w, const char *name, cfx_object *base,
-                                 cfxi_type layout,
+cfx_object *cfxi_world_builtin_class(cfxi_world *w, const char *name, cfx_object *base,
+                                     cfxi_type layout,
                                cfxi_builtin_fn *make, cfx_error *err);
-cfx_object *cfxi_w_make_class(cfxi_world *w, const char *name, cfx_object *const *bases, size_t n,
-                            const char *const *names, cfx_object *const *values, size_t m,
-                            cfx_error *err);
+cfx_object *cfxi_world_make_class(cfxi_world *w, const char *name, cfx_object *const *bases,
+                                  size_t n, const char *const *names, cfx_object *const *values,
+                                  size_t m, cfx_error *err);
 /* Methods that are functions of ours, but for those that the class has already. */
-cfx_status cfxi_w_add_methods(cfxi_world *w, cfx_object *cls, const cfxi_builtin *rows,
-                              cfx_error *err);
-bool cfxi_w_is_subclass(const cfx_object *cls, const cfx_object *of);
-bool cfxi_w_is_named(const cfx_object *cls, const char *name);  /* or derives from such a builtin */
+cfx_status cfxi_world_add_methods(cfxi_world *w, cfx_object *cls, const cfxi_builtin *rows,
+                                  cfx_error *err);
+bool cfxi_world_is_subclass(const cfx_object *cls, const cfx_object *of);
+bool cfxi_world_is_named(const cfx_object *cls,
+                         const char *name); /* or derives from such a builtin */
 /* Whether a class is, or derives from, one of a class or a tuple of them, for that function: 1, 0,
  * -1. */
-int cfxi_w_is_one_of(cfxi_world *w, const cfx_object *cls, cfx_object *classes,
-                     const char *function, cfx_error *err);
+int cfxi_world_is_one_of(cfxi_world *w, const cfx_object *cls, cfx_object *classes,
+                         const char *function, cfx_error *err);
 /* isinstance: likewise. */
-int cfxi_w_is_instance(cfxi_world *w, cfx_object *o, cfx_object *classes, cfx_error *err);
+int cfxi_world_is_instance(cfxi_world *w, cfx_object *o, cfx_object *classes, cfx_error *err);
 /* The attribute of a class along its order: borrowed; NULL if there is none. Methods of builtin
- * classes are among them once they were asked for: cfxi_w_class_get. */
-cfx_object *cfxi_w_class_find(const cfx_object *cls, const char *name);
+ * classes are among them once they were asked for: cfxi_world_class_get. */
+cfx_object *cfxi_world_class_find(const cfx_object *cls, const char *name);
 /* The same, if it is a tuple of texts: programs can assign anything. `cls` may be NULL. */
-const cfx_object *cfxi_w_class_texts(const cfx_object *cls, const char *name);
+const cfx_object *cfxi_world_class_texts(const cfx_object *cls, const char *name);
 /* The names of the fields, of a class of named tuples; else NULL. */
-const cfx_object *cfxi_w_named_fields(const cfx_object *cls);
-cfx_status cfxi_w_class_get(cfxi_world *w, cfx_object *cls, const char *name, cfx_object **found,
-                            cfx_error *err);
-cfx_object *cfxi_w_make(cfxi_world *w, cfx_object *cls, cfx_error *err);
-cfx_object *cfxi_w_get(cfxi_world *w, cfx_object *o, const char *name, cfx_error *err);
-cfx_status cfxi_w_set(cfxi_world *w, cfx_object *o, const char *name, cfx_object *v,
-                      cfx_error *err);
-cfx_object *cfxi_w_no_attribute(cfxi_world *w, cfx_object *o, const char *name, cfx_error *err);
+const cfx_object *cfxi_world_named_fields(const cfx_object *cls);
+cfx_status cfxi_world_class_get(cfxi_world *w, cfx_object *cls, const char *name,
+                                cfx_object **found, cfx_error *err);
+cfx_object *cfxi_world_make(cfxi_world *w, cfx_object *cls, cfx_error *err);
+cfx_object *cfxi_world_get(cfxi_world *w, cfx_object *o, const char *name, cfx_error *err);
+cfx_status cfxi_world_set(cfxi_world *w, cfx_object *o, const char *name, cfx_object *v,
+                          cfx_error *err);
+cfx_object *cfxi_world_no_attribute(cfxi_world *w, cfx_object *o, const char *name, cfx_error *err);
 /* Of a method that a class of the user's has: *found tells; NULL without an error if not. */
-cfx_object *cfxi_w_special(cfxi_world *w, cfx_object *o, const char *name, cfx_object *const *args,
-                         size_t n, bool *found, cfx_error *err);
-const char *cfxi_w_type_name(const cfx_object *o);
+cfx_object *cfxi_world_special(cfxi_world *w, cfx_object *o, const char *name,
+                               cfx_object *const *args, size_t n, bool *found, cfx_error *err);
+const char *cfxi_world_type_name(const cfx_object *o);
 /* Calls anything: through the evaluator. */
-cfx_object *cfxi_w_call_object(cfxi_world *w, cfx_object *f, cfx_call_args a, cfx_error *err);
-cfx_object *cfxi_w_call_with(cfxi_world *w, cfx_object *f, cfx_object *const *args, size_t n,
+cfx_object *cfxi_world_call_object(cfxi_world *w, cfx_object *f, cfx_call_args a, cfx_error *err);
+cfx_object *cfxi_world_call_with(cfxi_world *w, cfx_object *f, cfx_object *const *args, size_t n,
                            cfx_error *err);
 
 /* ---- builtins (builtin*.c, importable.c) --------------------------------------------------- */
 
 /* Positional and named arguments in their places: out[i] is borrowed, NULL if it is not given.
  * `names` are those of the parameters, with a '*' before those that are given by name only. */
-cfx_status cfxi_w_args(cfxi_world *w, const cfx_call_args *a, const char *function,
+cfx_status cfxi_world_args(cfxi_world *w, const cfx_call_args *a, const char *function,
                      const char *const *names, size_t least, size_t most, cfx_object **out,
                      cfx_error *err);
-cfx_object *cfxi_w_builtin_object(cfxi_world *w, const char *name, cfxi_builtin_fn *fn,
+cfx_object *cfxi_world_builtin_object(cfxi_world *w, const char *name, cfxi_builtin_fn *fn,
                                 cfx_operator op, cfx_error *err);
 /* A builtin of that name; NULL with err->status CFX_OK if there is none. */
-cfx_object *cfxi_w_builtin_get(cfxi_world *w, const char *name, cfx_error *err);
+cfx_object *cfxi_world_builtin_get(cfxi_world *w, const char *name, cfx_error *err);
 /* What calling a builtin function or class of that name does; NULL if there is none. */
-cfxi_builtin_fn *cfxi_w_builtin_function(const char *name);
+cfxi_builtin_fn *cfxi_world_builtin_function(const char *name);
 /* Its tables, each of the file of its name. */
-extern const cfxi_builtin cfxi_w_number_builtins[], cfxi_w_items_builtins[], cfxi_w_text_builtins[];
-bool cfxi_w_is_word(const char *word, const char *const *words);  /* of a list with NULL last */
+extern const cfxi_builtin cfxi_world_number_builtins[], cfxi_world_items_builtins[],
+    cfxi_world_text_builtins[];
+bool cfxi_world_is_word(const char *word, const char *const *words);  /* of a list with NULL last */
 /* "torch.nn" and what is in it. */
-cfx_object *cfxi_w_namespace(cfxi_world *w, const char *name, cfx_error *err);
-cfx_object *cfxi_w_namespace_get(cfxi_world *w, cfx_object *space, const char *name,
-                                 cfx_error *err);
+cfx_object *cfxi_world_namespace(cfxi_world *w, const char *name, cfx_error *err);
+cfx_object *cfxi_world_namespace_get(cfxi_world *w, cfx_object *space, const char *name,
+                                     cfx_error *err);
 /* What of Python's library and of torch is no operator. NULL without an error: it has none. */
-cfx_object *cfxi_w_library_get(cfxi_world *w, const char *space, const char *name, const char *full,
-                               cfx_error *err);
+cfx_object *cfxi_world_library_get(cfxi_world *w, const char *space, const char *name,
+                                   const char *full, cfx_error *err);
 /* What is given for the i-th field: borrowed, or NULL. *used counts those that are. */
-cfx_object *cfxi_w_given(const cfx_call_args *a, const char *name, size_t i, size_t *used);
-const cfxi_builtin *cfxi_w_dataclass_function(const char *name);  /* of dataclasses */
+cfx_object *cfxi_world_given(const cfx_call_args *a, const char *name, size_t i, size_t *used);
+const cfxi_builtin *cfxi_world_dataclass_function(const char *name);  /* of dataclasses */
 /* What is in `enum`; NULL without an error: it has none. */
-cfx_object *cfxi_w_enum_get(cfxi_world *w, const char *name, cfx_error *err);
+cfx_object *cfxi_world_enum_get(cfxi_world *w, const char *name, cfx_error *err);
 /* A class derived from an Enum, `meta` being the class of its base: attributes become members. */
-cfx_status cfxi_w_enum_finish(cfxi_world *w, cfx_object *cls, cfx_object *meta, cfx_error *err);
+cfx_status cfxi_world_enum_finish(cfxi_world *w, cfx_object *cls, cfx_object *meta, cfx_error *err);
 /* A function of itertools; NULL without an error if there is none of that name. */
-cfx_object *cfxi_w_itertools(cfxi_world *w, const char *name, const char *full, cfx_error *err);
-extern const cfxi_builtin cfxi_w_named_methods[];  /* of named tuples */
+cfx_object *cfxi_world_itertools(cfxi_world *w, const char *name, const char *full, cfx_error *err);
+extern const cfxi_builtin cfxi_world_named_methods[];  /* of named tuples */
 
 /* ---- modules (layer*.c, init_functions.c) -------------------------------------------------- */
 
-static inline bool cfxi_w_is_container(cfx_nn nn)
+static inline bool cfxi_world_is_container(cfx_nn nn)
 {
     return nn >= CFX_NN_Sequential && nn <= CFX_NN_ModuleDict;
 }
 /* nn.Module, or the class of a row of nn.def. */
-cfx_object *cfxi_w_layer_class(cfxi_world *w, cfx_nn nn, cfx_error *err);
-cfx_object *cfxi_w_layer_object(cfxi_world *w, cfx_module *m, cfx_error *err);  /* retained */
-cfx_object *cfxi_w_layer_get(cfxi_world *w, cfx_object *o, const char *name, cfx_error *err);
-cfx_status cfxi_w_layer_set(cfxi_world *w, cfx_object *o, const char *name, cfx_object *v,
+cfx_object *cfxi_world_layer_class(cfxi_world *w, cfx_nn nn, cfx_error *err);
+cfx_object *cfxi_world_layer_object(cfxi_world *w, cfx_module *m, cfx_error *err);  /* retained */
+cfx_object *cfxi_world_layer_get(cfxi_world *w, cfx_object *o, const char *name, cfx_error *err);
+cfx_status cfxi_world_layer_set(cfxi_world *w, cfx_object *o, const char *name, cfx_object *v,
                            cfx_error *err);
-cfx_object *cfxi_w_layer_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error *err);
+cfx_object *cfxi_world_layer_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_error *err);
 /* o[key] = v of a container; NULL: del o[key]. */
-cfx_status cfxi_w_layer_set_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_object *v,
-                                 cfx_error *err);
+cfx_status cfxi_world_layer_set_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_object *v,
+                                     cfx_error *err);
 /* a + b of lists of modules; NULL without an error: it is none. */
-cfx_object *cfxi_w_layer_plus(cfxi_world *w, cfx_object *a, cfx_object *b, bool in_place,
-                              cfx_error *err);
-cfx_object *cfxi_w_layer_children(cfxi_world *w, cfx_object *o, cfx_error *err);  /* a list */
-int64_t cfxi_w_layer_length(const cfx_object *o);  /* of a container; -1: it is none */
-const cfxi_builtin *cfxi_w_layer_method(cfx_nn nn, const char *name);
-const cfxi_builtin *cfxi_w_list_method(cfx_nn nn, const char *name);  /* of containers */
-cfx_object *cfxi_w_layer_init(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
-                              cfx_error *err);
+cfx_object *cfxi_world_layer_plus(cfxi_world *w, cfx_object *a, cfx_object *b, bool in_place,
+                                  cfx_error *err);
+cfx_object *cfxi_world_layer_children(cfxi_world *w, cfx_object *o, cfx_error *err);  /* a list */
+int64_t cfxi_world_layer_length(const cfx_object *o);  /* of a container; -1: it is none */
+const cfxi_builtin *cfxi_world_layer_method(cfx_nn nn, const char *name);
+const cfxi_builtin *cfxi_world_list_method(cfx_nn nn, const char *name);  /* of containers */
+cfx_object *cfxi_world_layer_init(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
+                                  cfx_error *err);
 /* The object gets what the constructor of torch.nn makes. */
-cfx_status cfxi_w_layer_adopt(cfxi_world *w, cfx_object *o, cfx_nn nn, const cfx_call_args *a,
-                              cfx_error *err);
+cfx_status cfxi_world_layer_adopt(cfxi_world *w, cfx_object *o, cfx_nn nn, const cfx_call_args *a,
+                                  cfx_error *err);
 /* A member of the module: a child, or of that kind. */
-cfx_status cfxi_w_layer_put(cfxi_world *w, cfx_object *o, const char *name, cfx_object *v,
-                            cfxi_member_kind kind, cfx_error *err);
+cfx_status cfxi_world_layer_put(cfxi_world *w, cfx_object *o, const char *name, cfx_object *v,
+                                cfxi_member_kind kind, cfx_error *err);
 /* One by its number; those of a dict by their keys, of anything else by numbers from `first` on. */
-cfx_status cfxi_w_layer_add_at(cfxi_world *w, cfx_object *o, size_t i, cfx_object *v,
-                               cfx_error *err);
-cfx_status cfxi_w_layer_add_all(cfxi_world *w, cfx_object *o, cfx_object *from, size_t first,
-                                cfx_error *err);
+cfx_status cfxi_world_layer_add_at(cfxi_world *w, cfx_object *o, size_t i, cfx_object *v,
+                                   cfx_error *err);
+cfx_status cfxi_world_layer_add_all(cfxi_world *w, cfx_object *o, cfx_object *from, size_t first,
+                                    cfx_error *err);
 /* A list of children ('c'), of pairs of their names and them ('n'), of names ('k'); `once`: without
  * those that stood there before under another name. */
-cfx_object *cfxi_w_layer_list(cfxi_world *w, cfx_object *o, char what, bool once, cfx_error *err);
-bool cfxi_w_is_named(const cfx_object *cls, const char *name);  /* or derives from such a builtin */
-bool cfxi_w_holds_parameters(const cfx_object *cls);  /* ParameterList, ParameterDict */
+cfx_object *cfxi_world_layer_list(cfxi_world *w, cfx_object *o, char what, bool once,
+                                  cfx_error *err);
+bool cfxi_world_is_named(const cfx_object *cls,
+                         const char *name);               /* or derives from such a builtin */
+bool cfxi_world_holds_parameters(const cfx_object *cls);  /* ParameterList, ParameterDict */
 /* What makes modules says nothing of places: the evaluator does. */
-static inline cfx_at cfxi_w_here(cfxi_world *w) { return cfx_at_make(w->scope, NULL, 0); }
+static inline cfx_at cfxi_world_here(cfxi_world *w) { return cfx_at_make(w->scope, NULL, 0); }
 /* What made the scope fail, as an exception; the scope goes on. */
-cfx_status cfxi_w_scope_failed(cfxi_world *w, cfx_error *err);
+cfx_status cfxi_world_scope_failed(cfxi_world *w, cfx_error *err);
 /* A call of a module of torch.nn: a node, or computed. */
-cfx_object *cfxi_w_call_module(cfxi_world *w, cfx_object *o, const cfx_call_args *a,
-                               cfx_error *err);
+cfx_object *cfxi_world_call_module(cfxi_world *w, cfx_object *o, const cfx_call_args *a,
+                                   cfx_error *err);
 /* Of a class of the user's: with the same attributes, or copies of them. */
-cfx_object *cfxi_w_copy_instance(cfxi_world *w, cfx_object *o, bool deep, cfx_error *err);
-cfx_object *cfxi_w_deep_copy(cfxi_world *w, cfx_object *o, cfx_error *err);
-cfx_object *cfxi_w_parameter_class(cfxi_world *w, const char *name, cfx_error *err);
-cfx_object *cfxi_w_parameter(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
+cfx_object *cfxi_world_copy_instance(cfxi_world *w, cfx_object *o, bool deep, cfx_error *err);
+cfx_object *cfxi_world_deep_copy(cfxi_world *w, cfx_object *o, cfx_error *err);
+cfx_object *cfxi_world_parameter_class(cfxi_world *w, const char *name, cfx_error *err);
+cfx_object *cfxi_world_parameter(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
                            cfx_error *err);
-const cfxi_builtin *cfxi_w_init_function(const char *name);
+const cfxi_builtin *cfxi_world_init_function(const char *name);
 
 /* ---- tensors (known_tensor.c) -------------------------------------------------------------- */
 
-cfx_object *cfxi_w_tensor_object(cfxi_world *w, cfx_tensor *t, cfx_error *err);  /* retained */
+cfx_object *cfxi_world_tensor_object(cfxi_world *w, cfx_tensor *t, cfx_error *err);  /* retained */
 /* A datum as an object, and back: the latter owned by the caller. */
-cfx_object *cfxi_w_from_datum(cfxi_world *w, cfx_datum d, cfx_error *err);
-cfx_datum cfxi_w_to_datum(cfxi_world *w, cfx_object *o, cfx_error *err);
+cfx_object *cfxi_world_from_datum(cfxi_world *w, cfx_datum d, cfx_error *err);
+cfx_datum cfxi_world_to_datum(cfxi_world *w, cfx_object *o, cfx_error *err);
 /* Computes a call of a function (or of a method, with its object first) now. */
-cfx_object *cfxi_w_compute(cfxi_world *w, cfx_opcode op, const char *target, const cfx_call_args *a,
-                         cfx_error *err);
-cfx_object *cfxi_w_tensor_get(cfxi_world *w, cfx_object *o, const char *name, cfx_error *err);
+cfx_object *cfxi_world_compute(cfxi_world *w, cfx_opcode op, const char *target,
+                               const cfx_call_args *a, cfx_error *err);
+cfx_object *cfxi_world_tensor_get(cfxi_world *w, cfx_object *o, const char *name, cfx_error *err);
 
 /* ---- the graph (record.c) ------------------------------------------------------------------ */
 
 /* Whether a graph value is in it, however deep; or a tensor, which becomes one. */
-bool cfxi_w_has_value(const cfx_object *o, bool or_tensor);
-static inline bool cfxi_w_is_value(const cfx_object *o)  /* of the graph, or of a tensor */
+bool cfxi_world_has_value(const cfx_object *o, bool or_tensor);
+static inline bool cfxi_world_is_value(const cfx_object *o)  /* of the graph, or of a tensor */
 {
     return o->type == CFXI_TYPE_VALUE || o->type == CFXI_TYPE_ATTRIBUTE ||
            o->type == CFXI_TYPE_TENSOR;
 }
-bool cfxi_w_any_value(const cfx_call_args *a, bool or_tensor);
-cfx_object *cfxi_w_value_object(cfxi_world *w, cfx_node *n, cfx_error *err);
+bool cfxi_world_any_value(const cfx_call_args *a, bool or_tensor);
+cfx_object *cfxi_world_value_object(cfxi_world *w, cfx_node *n, cfx_error *err);
 /* Floating; INVALID with *err set. */
-cfx_value cfxi_w_to_value(cfxi_world *w, cfx_object *o, cfx_error *err);
-cfx_object *cfxi_w_record(cfxi_world *w, cfx_opcode op, const char *target, const cfx_call_args *a,
-                        cfx_error *err);
+cfx_value cfxi_world_to_value(cfxi_world *w, cfx_object *o, cfx_error *err);
+cfx_object *cfxi_world_record(cfxi_world *w, cfx_opcode op, const char *target,
+                              const cfx_call_args *a, cfx_error *err);
 /* A function or method of torch's, Python's or the graph's: recorded, or computed. */
-cfx_object *cfxi_w_perform(cfxi_world *w, cfx_opcode op, const char *target, const cfx_call_args *a,
-                         cfx_error *err);
-cfx_object *cfxi_w_perform_on(cfxi_world *w, const char *target, cfx_object *a, cfx_object *b,
+cfx_object *cfxi_world_perform(cfxi_world *w, cfx_opcode op, const char *target,
+                               const cfx_call_args *a, cfx_error *err);
+cfx_object *cfxi_world_perform_on(cfxi_world *w, const char *target, cfx_object *a, cfx_object *b,
                             cfx_error *err);
 /* A constant of the graph's: the get_attr of a tensor that is in no module becomes one. */
-cfx_object *cfxi_w_tensor_value(cfxi_world *w, cfx_object *o, cfx_error *err);
+cfx_object *cfxi_world_tensor_value(cfxi_world *w, cfx_object *o, cfx_error *err);
 
 /* ---- the table (world_table.c) ------------------------------------------------------------- */
 
 void cfxi_world_table(cfxi_world *w);
 /* Takes over an object, which lives as long as the world now; NULL is a failure of before. */
-cfx_status cfxi_w_lend(cfxi_world *w, cfx_object *o, cfx_error *err);
-cfx_status cfxi_w_callee(cfxi_world *w, cfx_object *f, cfx_callee *out, cfx_error *err);
-cfx_object *cfxi_w_call_direct(cfxi_world *w, cfx_object *f, const cfx_call_args *a,
-                               cfx_error *err);
+cfx_status cfxi_world_lend(cfxi_world *w, cfx_object *o, cfx_error *err);
+cfx_status cfxi_world_callee(cfxi_world *w, cfx_object *f, cfx_callee *out, cfx_error *err);
+cfx_object *cfxi_world_call_direct(cfxi_world *w, cfx_object *f, const cfx_call_args *a,
+                                   cfx_error *err);
 
 #endif

@@ -8,13 +8,13 @@
 static void retain(void *ctx, cfx_object *o)
 {
     (void)ctx;
-    cfxi_w_ref(o);
+    cfxi_world_ref(o);
 }
 
 static void release(void *ctx, cfx_object *o)
 {
     (void)ctx;
-    cfxi_w_unref(o);
+    cfxi_world_unref(o);
 }
 
 /* ---- what objects are ---------------------------------------------------------------------- */
@@ -33,7 +33,7 @@ static cfx_object_kind kind(void *ctx, cfx_object *o)
     (void)ctx;
     if (o->type == CFXI_TYPE_INSTANCE && o->cls && o->cls->as.cls.own)
         return CFX_OBJECT_INSTANCE;
-    if (o->type == CFXI_TYPE_TUPLE && cfxi_w_named_fields(o->cls))
+    if (o->type == CFXI_TYPE_TUPLE && cfxi_world_named_fields(o->cls))
         return CFX_OBJECT_NAMED_TUPLE;
     return (cfx_object_kind)kinds[o->type];
 }
@@ -42,39 +42,39 @@ static cfx_object *literal(void *ctx, const cfx_literal *l, cfx_error *err)
 {
     cfxi_world *w = ctx;
     switch (l->kind) {
-    case CFX_OBJECT_NONE: return cfxi_w_none(w);
-    case CFX_OBJECT_BOOL: return cfxi_w_truth_object(w, l->i != 0);
+    case CFX_OBJECT_NONE: return cfxi_world_none(w);
+    case CFX_OBJECT_BOOL: return cfxi_world_truth_object(w, l->i != 0);
     case CFX_OBJECT_INT:
         if (l->text)
-            return cfxi_w_raise(w, err, CFXI_OverflowError,
-                                "%.40s does not fit in 64 bits: scripts "
-                                "know no larger integers", l->text);
-        return cfxi_w_int_object(w, l->i, err);
-    case CFX_OBJECT_FLOAT: return cfxi_w_float_object(w, l->f, err);
-    case CFX_OBJECT_COMPLEX: return cfxi_w_complex_object(w, 0, l->f, err);
-    case CFX_OBJECT_STR: return cfxi_w_text_object(w, CFXI_TYPE_STR, l->text, l->size, err);
+            return cfxi_world_raise(w, err, CFXI_OverflowError,
+                                    "%.40s does not fit in 64 bits: scripts "
+                                    "know no larger integers", l->text);
+        return cfxi_world_int_object(w, l->i, err);
+    case CFX_OBJECT_FLOAT: return cfxi_world_float_object(w, l->f, err);
+    case CFX_OBJECT_COMPLEX: return cfxi_world_complex_object(w, 0, l->f, err);
+    case CFX_OBJECT_STR: return cfxi_world_text_object(w, CFXI_TYPE_STR, l->text, l->size, err);
     default:
         return l->other == CFX_LITERAL_ELLIPSIS
-                   ? cfxi_w_ref(w->ellipsis)
-                   : cfxi_w_text_object(w, CFXI_TYPE_BYTES, l->text, l->size, err);
+                   ? cfxi_world_ref(w->ellipsis)
+                   : cfxi_world_text_object(w, CFXI_TYPE_BYTES, l->text, l->size, err);
     }
 }
 
 static cfx_object *build_dict(cfxi_world *w, cfx_object *const *items, size_t n, cfx_error *err)
 {
-    cfx_object *d = cfxi_w_dict_object(w, CFXI_TYPE_DICT, err);
+    cfx_object *d = cfxi_world_dict_object(w, CFXI_TYPE_DICT, err);
     for (size_t i = 0; d && i + 1 < n; i += 2)
-        if (cfxi_w_dict_set(d, items[i], items[i + 1], err) != CFX_OK)
-            cfxi_w_clear(&d);
+        if (cfxi_world_dict_set(d, items[i], items[i + 1], err) != CFX_OK)
+            cfxi_world_clear(&d);
     return d;
 }
 
 static cfx_object *build_set(cfxi_world *w, cfx_object *const *items, size_t n, cfx_error *err)
 {
-    cfx_object *d = cfxi_w_dict_object(w, CFXI_TYPE_SET, err);
+    cfx_object *d = cfxi_world_dict_object(w, CFXI_TYPE_SET, err);
     for (size_t i = 0; d && i < n; i++)
-        if (cfxi_w_dict_set(d, items[i], NULL, err) != CFX_OK)
-            cfxi_w_clear(&d);
+        if (cfxi_world_dict_set(d, items[i], NULL, err) != CFX_OK)
+            cfxi_world_clear(&d);
     return d;
 }
 
@@ -87,8 +87,8 @@ static cfx_object *recorded_text(cfxi_world *w, cfx_object *const *items, size_t
     cfx_status status = CFX_OK;
     cfx_buffer_init(&text, w->allocator);
     for (size_t i = 0; status == CFX_OK && i < n; i++) {
-        if (cfxi_w_has_value(items[i], false)) {
-            status = k < CFXI_MOST_ARGS ? cfxi_w_put(&text, "{}", err)
+        if (cfxi_world_has_value(items[i], false)) {
+            status = k < CFXI_MOST_ARGS ? cfxi_world_put(&text, "{}", err)
                                         : cfx_error_set(err, CFX_E_LIMIT, "too many values in an "
                                                         "f-string");
             if (status == CFX_OK)
@@ -100,14 +100,15 @@ static cfx_object *recorded_text(cfxi_world *w, cfx_object *const *items, size_t
             const bool brace = data[c] == '{' || data[c] == '}';
             if (cfx_buffer_append(&text, data + c, 1) != CFX_OK ||
                 (brace && cfx_buffer_append(&text, data + c, 1) != CFX_OK))
-                status = cfxi_nomem(err);
+                status = cfxi_base_nomem(err);
         }
     }
-    args[0] = status == CFX_OK ? cfxi_w_text_object(w, CFXI_TYPE_STR, text.data, text.size, err)
+    args[0] = status == CFX_OK ? cfxi_world_text_object(w, CFXI_TYPE_STR, text.data, text.size, err)
                                : NULL;
-    cfx_object *made = args[0] ? cfxi_w_record(w, CFX_OP_CALL_METHOD, "format",
-                                               &(cfx_call_args){.args = args, .n = k}, err) : NULL;
-    cfxi_w_unref(args[0]);
+    cfx_object *made = args[0] ? cfxi_world_record(w, CFX_OP_CALL_METHOD, "format",
+                                                   &(cfx_call_args){.args = args, .n = k}, err)
+                               : NULL;
+    cfxi_world_unref(args[0]);
     cfx_buffer_free(&text);
     return made;
 }
@@ -115,13 +116,13 @@ static cfx_object *recorded_text(cfxi_world *w, cfx_object *const *items, size_t
 static cfx_object *build_text(cfxi_world *w, cfx_object *const *items, size_t n, cfx_error *err)
 {
     cfx_buffer text;
-    if (cfxi_w_any_value(&(cfx_call_args){.args = items, .n = n}, false))
+    if (cfxi_world_any_value(&(cfx_call_args){.args = items, .n = n}, false))
         return recorded_text(w, items, n, err);
     cfx_buffer_init(&text, w->allocator);
     cfx_status status = CFX_OK;
     for (size_t i = 0; status == CFX_OK && i < n; i++)
-        status = cfxi_w_show(w, items[i], &text, err);
-    return cfxi_w_text_made(w, status, &text, err);
+        status = cfxi_world_show(w, items[i], &text, err);
+    return cfxi_world_text_made(w, status, &text, err);
 }
 
 static cfx_status refill(void *ctx, cfx_object *o, cfx_object *const *items, size_t n,
@@ -130,12 +131,12 @@ static cfx_status refill(void *ctx, cfx_object *o, cfx_object *const *items, siz
 static cfx_object *build_like(cfxi_world *w, cfx_object *like, cfx_object *const *items, size_t n,
                               cfx_error *err)
 {
-    cfx_object *o = cfxi_w_object_new(w, (cfxi_type)like->type, err);
+    cfx_object *o = cfxi_world_object_new(w, (cfxi_type)like->type, err);
     if (!o)
         return NULL;
-    o->cls = cfxi_w_ref(like->cls);
+    o->cls = cfxi_world_ref(like->cls);
     if (refill(w, o, items, n, err) != CFX_OK)
-        cfxi_w_clear(&o);
+        cfxi_world_clear(&o);
     return o;
 }
 
@@ -144,11 +145,11 @@ static cfx_object *build(void *ctx, cfx_build what, cfx_object *const *items, si
 {
     cfxi_world *w = ctx;
     switch (what) {
-    case CFX_BUILD_TUPLE: return cfxi_w_seq_object(w, CFXI_TYPE_TUPLE, items, n, err);
-    case CFX_BUILD_LIST: return cfxi_w_seq_object(w, CFXI_TYPE_LIST, items, n, err);
+    case CFX_BUILD_TUPLE: return cfxi_world_seq_object(w, CFXI_TYPE_TUPLE, items, n, err);
+    case CFX_BUILD_LIST: return cfxi_world_seq_object(w, CFXI_TYPE_LIST, items, n, err);
     case CFX_BUILD_SET: return build_set(w, items, n, err);
     case CFX_BUILD_DICT: return build_dict(w, items, n, err);
-    case CFX_BUILD_SLICE: return cfxi_w_seq_object(w, CFXI_TYPE_SLICE, items, 3, err);
+    case CFX_BUILD_SLICE: return cfxi_world_seq_object(w, CFXI_TYPE_SLICE, items, 3, err);
     case CFX_BUILD_TEXT: return build_text(w, items, n, err);
     case CFX_BUILD_LIKE: return build_like(w, items[0], items + 1, n - 1, err);
     }
@@ -172,16 +173,16 @@ static cfx_status contents(void *ctx, cfx_object *o, cfx_object ***items, size_t
     size_t size;
     size_t k = 0;
     *n = is_seq(o) ? o->as.seq.n : d ? d->as.dict.n * (pairs ? 2 : 1) : 0;
-    cfx_object **out = cfxi_mul_size(*n + 1, sizeof *out, 0, &size)
+    cfx_object **out = cfxi_base_mul_size(*n + 1, sizeof *out, 0, &size)
                            ? cfxi_world_alloc(w, size, err) : NULL;
     if (!out)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     for (size_t i = 0; is_seq(o) && i < *n; i++)
-        out[k++] = cfxi_w_ref(o->as.seq.items[i]);
-    for (size_t at = 0; d && cfxi_w_dict_next(d, &at, &key, &value);) {
-        out[k++] = cfxi_w_ref(key);
+        out[k++] = cfxi_world_ref(o->as.seq.items[i]);
+    for (size_t at = 0; d && cfxi_world_dict_next(d, &at, &key, &value);) {
+        out[k++] = cfxi_world_ref(key);
         if (pairs)
-            out[k++] = cfxi_w_ref(value);
+            out[k++] = cfxi_world_ref(value);
     }
     *items = out;
     return CFX_OK;
@@ -190,7 +191,7 @@ static cfx_status contents(void *ctx, cfx_object *o, cfx_object ***items, size_t
 static void drop(void *ctx, cfx_object **items, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        cfxi_w_unref(items[i]);
+        cfxi_world_unref(items[i]);
     cfxi_world_free(ctx, items, (n + 1) * sizeof *items);
 }
 
@@ -199,7 +200,7 @@ static cfx_object *filled(cfxi_world *w, const cfx_object *o, cfx_object *const 
                           cfx_error *err)
 {
     if (is_seq(o))
-        return cfxi_w_seq_object(w, CFXI_TYPE_LIST, items, n, err);
+        return cfxi_world_seq_object(w, CFXI_TYPE_LIST, items, n, err);
     return o->type == CFXI_TYPE_SET ? build_set(w, items, n, err) : build_dict(w, items, n, err);
 }
 
@@ -210,7 +211,7 @@ static cfx_status refill(void *ctx, cfx_object *o, cfx_object *const *items, siz
     if (!with)
         return err->status;
     if (o->type == CFXI_TYPE_INSTANCE) {
-        cfxi_w_unref(o->attrs);
+        cfxi_world_unref(o->attrs);
         o->attrs = with;
         return CFX_OK;
     }
@@ -218,16 +219,16 @@ static cfx_status refill(void *ctx, cfx_object *o, cfx_object *const *items, siz
     memcpy(&swap.as, &o->as, sizeof o->as);
     memcpy(&o->as, &with->as, sizeof o->as);
     memcpy(&with->as, &swap.as, sizeof o->as);
-    cfxi_w_unref(with);
+    cfxi_world_unref(with);
     return CFX_OK;
 }
 
 static bool integer(void *ctx, cfx_object *o, int64_t *i)
 {
     (void)ctx;
-    if (!cfxi_w_is_whole(o))
+    if (!cfxi_world_is_whole(o))
         return false;
-    *i = cfxi_w_whole(o);
+    *i = cfxi_world_whole(o);
     return true;
 }
 
@@ -240,73 +241,76 @@ static const char *text(void *ctx, cfx_object *o, size_t *size)
     return o->as.text.data;
 }
 
-static bool equal(void *ctx, cfx_object *a, cfx_object *b) { return cfxi_w_same(ctx, a, b); }
+static bool equal(void *ctx, cfx_object *a, cfx_object *b) { return cfxi_world_same(ctx, a, b); }
 static const char *type_name(void *ctx, cfx_object *o)
 {
     (void)ctx;
-    return cfxi_w_type_name(o);
+    return cfxi_world_type_name(o);
 }
 
 /* ---- what they do -------------------------------------------------------------------------- */
 
 static cfx_object *unary(void *ctx, cfx_sign sign, cfx_object *a, cfx_error *err)
 {
-    return cfxi_w_unary(ctx, sign, a, err);
+    return cfxi_world_unary(ctx, sign, a, err);
 }
 
 static cfx_object *binary(void *ctx, cfx_sign sign, cfx_object *a, cfx_object *b, bool in_place,
                           cfx_error *err)
 {
-    return cfxi_w_binary(ctx, sign, a, b, in_place, err);
+    return cfxi_world_binary(ctx, sign, a, b, in_place, err);
 }
 
 static cfx_object *compare(void *ctx, cfx_sign sign, cfx_object *a, cfx_object *b, cfx_error *err)
 {
-    return cfxi_w_compare(ctx, sign, a, b, err);
+    return cfxi_world_compare(ctx, sign, a, b, err);
 }
 
-static int truth(void *ctx, cfx_object *o, cfx_error *err) { return cfxi_w_truth_of(ctx, o, err); }
+static int truth(void *ctx, cfx_object *o, cfx_error *err)
+{
+    return cfxi_world_truth_of(ctx, o, err);
+}
 
 static cfx_object *get(void *ctx, cfx_object *o, const char *name, cfx_error *err)
 {
-    return cfxi_w_get(ctx, o, name, err);
+    return cfxi_world_get(ctx, o, name, err);
 }
 
 /* x.relu in x.relu(): no node. */
 static cfx_object *get_method(void *ctx, cfx_object *o, const char *name, cfx_error *err)
 {
     if (o->type != CFXI_TYPE_VALUE)
-        return cfxi_w_get(ctx, o, name, err);
-    cfx_object *word = cfxi_w_str(ctx, name, err);
-    cfx_object *made = word ? cfxi_w_parts_object(ctx, CFXI_TYPE_ATTRIBUTE, o, word, NULL, err)
+        return cfxi_world_get(ctx, o, name, err);
+    cfx_object *word = cfxi_world_str(ctx, name, err);
+    cfx_object *made = word ? cfxi_world_parts_object(ctx, CFXI_TYPE_ATTRIBUTE, o, word, NULL, err)
                             : NULL;
-    cfxi_w_unref(word);
+    cfxi_world_unref(word);
     return made;
 }
 
 static cfx_status set(void *ctx, cfx_object *o, const char *name, cfx_object *v, cfx_error *err)
 {
-    return cfxi_w_set(ctx, o, name, v, err);
+    return cfxi_world_set(ctx, o, name, v, err);
 }
 
 static cfx_object *item(void *ctx, cfx_object *o, cfx_object *key, cfx_error *err)
 {
-    return cfxi_w_item(ctx, o, key, err);
+    return cfxi_world_item(ctx, o, key, err);
 }
 
 static cfx_status set_item(void *ctx, cfx_object *o, cfx_object *key, cfx_object *v, cfx_error *err)
 {
-    return cfxi_w_set_item(ctx, o, key, v, err);
+    return cfxi_world_set_item(ctx, o, key, v, err);
 }
 
 static cfx_object *iterate(void *ctx, cfx_object *o, cfx_error *err)
 {
-    return cfxi_w_iterate(ctx, o, err);
+    return cfxi_world_iterate(ctx, o, err);
 }
 
 static cfx_object *next(void *ctx, cfx_object *iterator, cfx_error *err)
 {
-    return cfxi_w_next(ctx, iterator, err);
+    return cfxi_world_next(ctx, iterator, err);
 }
 
 /* A graph value with a format is "{!r:>5}".format(x) in the graph. */
@@ -315,17 +319,18 @@ static cfx_object *format_value(cfxi_world *w, cfx_object *o, int conversion, cf
 {
     char form[80];
     if (!conversion && !spec)
-        return cfxi_w_ref(o);
+        return cfxi_world_ref(o);
     const bool known = !spec || spec->type == CFXI_TYPE_STR;
     if (!known)
-        return cfxi_w_raise(w, err, CFXI_TypeError, "a format that is a value of the graph");
+        return cfxi_world_raise(w, err, CFXI_TypeError, "a format that is a value of the graph");
     snprintf(form, sizeof form, "{%s%.1s%s%.60s}", conversion ? "!" : "",
              conversion == 'r' ? "r" : conversion == 's' ? "s" : conversion ? "a" : "",
              spec ? ":" : "", spec ? spec->as.text.data : "");
-    cfx_object *args[] = {cfxi_w_str(w, form, err), o};
-    cfx_object *made = args[0] ? cfxi_w_record(w, CFX_OP_CALL_METHOD, "format",
-                                               &(cfx_call_args){.args = args, .n = 2}, err) : NULL;
-    cfxi_w_unref(args[0]);
+    cfx_object *args[] = {cfxi_world_str(w, form, err), o};
+    cfx_object *made = args[0] ? cfxi_world_record(w, CFX_OP_CALL_METHOD, "format",
+                                                   &(cfx_call_args){.args = args, .n = 2}, err)
+                               : NULL;
+    cfxi_world_unref(args[0]);
     return made;
 }
 
@@ -333,11 +338,12 @@ static cfx_object *format(void *ctx, cfx_object *o, int conversion, cfx_object *
                           cfx_error *err)
 {
     cfxi_world *w = ctx;
-    if (cfxi_w_has_value(o, false))
+    if (cfxi_world_has_value(o, false))
         return format_value(w, o, conversion, spec, err);
-    cfx_object *shown = conversion ? cfxi_w_shown(w, o, conversion != 's', err) : cfxi_w_ref(o);
-    cfx_object *made = shown ? cfxi_w_formatted(w, shown, spec, err) : NULL;
-    cfxi_w_unref(shown);
+    cfx_object *shown =
+        conversion ? cfxi_world_shown(w, o, conversion != 's', err) : cfxi_world_ref(o);
+    cfx_object *made = shown ? cfxi_world_formatted(w, shown, spec, err) : NULL;
+    cfxi_world_unref(shown);
     return made;
 }
 
@@ -345,22 +351,22 @@ static cfx_object *format(void *ctx, cfx_object *o, int conversion, cfx_object *
 
 static cfx_status callee(void *ctx, cfx_object *f, cfx_callee *out, cfx_error *err)
 {
-    return cfxi_w_callee(ctx, f, out, err);
+    return cfxi_world_callee(ctx, f, out, err);
 }
 
 static cfx_object *call(void *ctx, cfx_object *f, cfx_call_args args, cfx_error *err)
 {
-    return cfxi_w_call_direct(ctx, f, &args, err);
+    return cfxi_world_call_direct(ctx, f, &args, err);
 }
 
 static cfx_object *make(void *ctx, cfx_object *cls, cfx_error *err)
 {
-    return cfxi_w_make(ctx, cls, err);
+    return cfxi_world_make(ctx, cls, err);
 }
 
 static cfx_object *wrap(void *ctx, cfx_function *f, cfx_error *err)
 {
-    cfx_object *o = cfxi_w_object_new(ctx, CFXI_TYPE_FUNCTION, err);
+    cfx_object *o = cfxi_world_object_new(ctx, CFXI_TYPE_FUNCTION, err);
     if (o)
         o->as.function = cfx_function_retain(f);
     return o;
@@ -370,17 +376,17 @@ static cfx_object *make_class(void *ctx, const char *name, cfx_object *const *ba
                               const char *const *names, cfx_object *const *values, size_t m,
                               cfx_error *err)
 {
-    return cfxi_w_make_class(ctx, name, bases, n, names, values, m, err);
+    return cfxi_world_make_class(ctx, name, bases, n, names, values, m, err);
 }
 
 static cfx_object *super(void *ctx, cfx_object *cls, cfx_object *self, cfx_error *err)
 {
     const cfx_object *of = self->type == CFXI_TYPE_CLASS ? self : self->cls;
-    if (cls->type != CFXI_TYPE_CLASS || !cfxi_w_is_subclass(of, cls))
-        return cfxi_w_raise(ctx, err, CFXI_TypeError,
-                            "super(type, obj): obj must be an instance or "
-                            "subtype of type");
-    return cfxi_w_parts_object(ctx, CFXI_TYPE_SUPER, cls, self, NULL, err);
+    if (cls->type != CFXI_TYPE_CLASS || !cfxi_world_is_subclass(of, cls))
+        return cfxi_world_raise(ctx, err, CFXI_TypeError,
+                                "super(type, obj): obj must be an instance or "
+                                "subtype of type");
+    return cfxi_world_parts_object(ctx, CFXI_TYPE_SUPER, cls, self, NULL, err);
 }
 
 static cfx_status enter(void *ctx, cfx_object *module, cfx_error *err)
@@ -388,14 +394,14 @@ static cfx_status enter(void *ctx, cfx_object *module, cfx_error *err)
     cfxi_world *w = ctx;
     const uint32_t *scopes = w->entered.data;
     uint32_t scope = w->entered.size ? scopes[w->entered.size - 1] : 0;
-    const cfxi_path *p = cfxi_places_find(&w->places, module->as.module);
+    const cfxi_path *p = cfxi_capture_places_find(&w->places, module->as.module);
     if (p && p->path[0] && w->recording) {
-        scope = cfx_graph_scope(w->graph, scope, p->path, cfxi_w_type_name(module), NULL, err);
+        scope = cfx_graph_scope(w->graph, scope, p->path, cfxi_world_type_name(module), NULL, err);
         if (scope == 0)
             return err->status;
     }
-    if (!cfxi_vec_reserve(&w->entered, 1, sizeof scope, w->allocator))
-        return cfxi_nomem(err);
+    if (!cfxi_base_vec_reserve(&w->entered, 1, sizeof scope, w->allocator))
+        return cfxi_base_nomem(err);
     ((uint32_t *)w->entered.data)[w->entered.size++] = scope;
     return CFX_OK;
 }
@@ -411,8 +417,8 @@ static void leave(void *ctx)
 static cfx_object *global(void *ctx, cfx_object *globals, const char *name, cfx_error *err)
 {
     err->status = CFX_OK;
-    cfx_object *v = globals ? cfxi_w_dict_get(globals, name) : NULL;
-    return v ? cfxi_w_ref(v) : cfxi_w_builtin_get(ctx, name, err);
+    cfx_object *v = globals ? cfxi_world_dict_get(globals, name) : NULL;
+    return v ? cfxi_world_ref(v) : cfxi_world_builtin_get(ctx, name, err);
 }
 
 static cfx_status set_global(void *ctx, cfx_object *globals, const char *name, cfx_object *v,
@@ -420,8 +426,8 @@ static cfx_status set_global(void *ctx, cfx_object *globals, const char *name, c
 {
     bool there;
     (void)ctx;
-    return v ? cfxi_w_dict_put(globals, name, v, err)
-             : cfxi_w_dict_drop(globals, name, &there, err);
+    return v ? cfxi_world_dict_put(globals, name, v, err)
+             : cfxi_world_dict_drop(globals, name, &there, err);
 }
 
 static cfx_object *import(void *ctx, cfx_object *globals, const char *name, int level,
@@ -429,9 +435,11 @@ static cfx_object *import(void *ctx, cfx_object *globals, const char *name, int 
 {
     (void)globals;
     if (level > 0)
-        return cfxi_w_raise(ctx, err, CFXI_ImportError, "a script is one file: it cannot import "
-                            "from '%.*s%.100s'", level < 10 ? level : 10, "..........", name);
-    return cfxi_w_namespace(ctx, name, err);
+        return cfxi_world_raise(ctx, err, CFXI_ImportError,
+                                "a script is one file: it cannot import "
+                                "from '%.*s%.100s'",
+                                level < 10 ? level : 10, "..........", name);
+    return cfxi_world_namespace(ctx, name, err);
 }
 
 /* ---- graph values -------------------------------------------------------------------------- */
@@ -444,12 +452,12 @@ static cfx_node *node(void *ctx, cfx_object *o)
 
 static cfx_object *proxy(void *ctx, cfx_node *n, cfx_error *err)
 {
-    return cfxi_w_value_object(ctx, n, err);
+    return cfxi_world_value_object(ctx, n, err);
 }
 
 static cfx_status value(void *ctx, cfx_object *o, cfx_value *v, cfx_error *err)
 {
-    *v = cfxi_w_to_value(ctx, o, err);
+    *v = cfxi_world_to_value(ctx, o, err);
     return v->kind == CFX_KIND_INVALID ? err->status : CFX_OK;
 }
 
@@ -457,7 +465,8 @@ static cfx_object *tensor(void *ctx, cfx_object *o, cfx_error *err)
 {
     const cfxi_world *w = ctx;
     err->status = CFX_OK;
-    return o->type == CFXI_TYPE_TENSOR && w->recording ? cfxi_w_tensor_value(ctx, o, err) : NULL;
+    return o->type == CFXI_TYPE_TENSOR && w->recording ? cfxi_world_tensor_value(ctx, o, err)
+                                                       : NULL;
 }
 
 static void place(void *ctx, const char *file, uint32_t line)
@@ -485,14 +494,14 @@ static cfx_object *kind_class(void *ctx, cfx_object_kind k, cfx_error *err)
         [CFX_OBJECT_TENSOR] = CFXI_TYPE_TENSOR, [CFX_OBJECT_CLASS] = CFXI_TYPE_CLASS,
         [CFX_OBJECT_MODULE] = CFXI_TYPE_MODULE, [CFX_OBJECT_INSTANCE] = CFXI_TYPE_INSTANCE,
     };
-    return cfxi_w_type_class(ctx, (cfxi_type)types[k], err);
+    return cfxi_world_type_class(ctx, (cfxi_type)types[k], err);
 }
 
 static int kind_is(void *ctx, cfx_object_kind k, cfx_object *classes, cfx_error *err)
 {
     cfx_object *cls = kind_class(ctx, k, err);
-    const int answer = cls ? cfxi_w_is_one_of(ctx, cls, classes, "isinstance", err) : -1;
-    cfxi_w_unref(cls);
+    const int answer = cls ? cfxi_world_is_one_of(ctx, cls, classes, "isinstance", err) : -1;
+    cfxi_world_unref(cls);
     return answer;
 }
 
@@ -501,17 +510,17 @@ static cfx_status keep_attribute(void *ctx, cfx_object *module, const char *name
                                  cfx_error *err)
 {
     cfxi_world *w = ctx;
-    const cfxi_member *e = cfxi_module_find(module->as.module, name, strlen(name));
+    const cfxi_member *e = cfxi_capture_module_find(module->as.module, name, strlen(name));
     if (!e || e->kind == CFXI_MEMBER_CHILD || e->value.kind != CFX_DATUM_TENSOR)
         return cfx_error_set(err, CFX_E_UNSUPPORTED, "forward assigns to the attribute '%.60s' of "
                              "%.60s, which a graph cannot keep: only tensors that are registered "
-                             "as buffers are", name, cfxi_w_type_name(module));
-    cfx_object *old = cfxi_w_tensor_object(w, e->value.as.tensor, err);
+                             "as buffers are", name, cfxi_world_type_name(module));
+    cfx_object *old = cfxi_world_tensor_object(w, e->value.as.tensor, err);
     cfx_object *args[] = {old, v};
-    cfx_object *made = old ? cfxi_w_record(w, CFX_OP_CALL_METHOD, "copy_",
-                                           &(cfx_call_args){.args = args, .n = 2}, err) : NULL;
-    cfxi_w_unref(old);
-    cfxi_w_unref(made);
+    cfx_object *made = old ? cfxi_world_record(w, CFX_OP_CALL_METHOD, "copy_",
+                                               &(cfx_call_args){.args = args, .n = 2}, err) : NULL;
+    cfxi_world_unref(old);
+    cfxi_world_unref(made);
     return made ? CFX_OK : err->status;
 }
 
@@ -521,25 +530,26 @@ static cfx_status raise(void *ctx, cfx_object *exc, cfx_object *cause, cfx_error
 {
     cfxi_world *w = ctx;
     cfx_buffer shown;
-    cfx_object *o = cfxi_w_ref(exc);
+    cfx_object *o = cfxi_world_ref(exc);
     (void)cause;
     if (exc->type == CFXI_TYPE_CLASS && exc->as.cls.exception >= 0) {
-        cfxi_w_unref(o);
-        o = cfxi_w_call_with(w, exc, NULL, 0, err);
+        cfxi_world_unref(o);
+        o = cfxi_world_call_with(w, exc, NULL, 0, err);
         if (!o)
             return err->status;
     }
     if (!o->cls || o->cls->as.cls.exception < 0) {
-        cfxi_w_unref(o);
-        return cfxi_w_throw(w, err, CFXI_TypeError, "exceptions must derive from BaseException");
+        cfxi_world_unref(o);
+        return cfxi_world_throw(w, err, CFXI_TypeError,
+                                "exceptions must derive from BaseException");
     }
-    cfxi_w_unref(w->pending);
+    cfxi_world_unref(w->pending);
     w->pending = o;
     cfx_buffer_init(&shown, w->allocator);
-    const char *name = cfxi_w_type_name(o);
+    const char *name = cfxi_world_type_name(o);
     const bool was = w->printing;
     w->printing = true;
-    cfx_status status = cfxi_w_show(w, o, &shown, err);
+    cfx_status status = cfxi_world_show(w, o, &shown, err);
     w->printing = was;
     if (status == CFX_OK)
         cfx_error_set(err, CFX_E_HOST, "%.100s%s%.380s", name, shown.size ? ": " : "", shown.data);
@@ -557,7 +567,7 @@ static cfx_object *caught(void *ctx)
 
 static int matches(void *ctx, cfx_object *exc, cfx_object *classes, cfx_error *err)
 {
-    return cfxi_w_is_instance(ctx, exc, classes, err);
+    return cfxi_world_is_instance(ctx, exc, classes, err);
 }
 
 static cfx_status explain(void *ctx, cfx_object *exc, const char **name, cfx_object **message,
@@ -566,9 +576,10 @@ static cfx_status explain(void *ctx, cfx_object *exc, const char **name, cfx_obj
     cfxi_world *w = ctx;
     const cfx_object *cls = exc->type == CFXI_TYPE_CLASS ? exc : exc->cls;
     cfx_object *args = exc->type == CFXI_TYPE_INSTANCE && exc->attrs
-                           ? cfxi_w_dict_get(exc->attrs, "args") : NULL;
+                           ? cfxi_world_dict_get(exc->attrs, "args") : NULL;
     if (!cls || cls->as.cls.exception < 0)
-        return cfxi_w_throw(w, err, CFXI_TypeError, "exceptions must derive from BaseException");
+        return cfxi_world_throw(w, err, CFXI_TypeError,
+                                "exceptions must derive from BaseException");
     const cfx_object *builtin = w->exceptions[cls->as.cls.exception];
     *name = builtin ? builtin->as.cls.name : "Exception";
     const bool one = args && args->type == CFXI_TYPE_TUPLE && args->as.seq.n == 1;
@@ -576,9 +587,9 @@ static cfx_status explain(void *ctx, cfx_object *exc, const char **name, cfx_obj
         *message = args->as.seq.items[0];
         return CFX_OK;
     }
-    *message = exc->type == CFXI_TYPE_CLASS ? cfxi_w_str(w, "", err)
-                                            : cfxi_w_shown(w, exc, false, err);
-    return cfxi_w_lend(w, *message, err);
+    *message = exc->type == CFXI_TYPE_CLASS ? cfxi_world_str(w, "", err)
+                                            : cfxi_world_shown(w, exc, false, err);
+    return cfxi_world_lend(w, *message, err);
 }
 
 static cfx_status interrupted(void *ctx, cfx_error *err)

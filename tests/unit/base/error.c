@@ -40,7 +40,7 @@ TEST(setting)
     CHECK_INT_EQ(0, err.line);
     CHECK_INT_EQ(0, err.column);
     CHECK_INT_EQ(CFX_E_KEY, cfx_error_set(NULL, CFX_E_KEY, "nobody reads this"));
-    CHECK_INT_EQ(CFX_E_NOMEM, cfxi_nomem(&err));
+    CHECK_INT_EQ(CFX_E_NOMEM, cfxi_base_nomem(&err));
     CHECK_STR_EQ("out of memory", err.message);
 }
 
@@ -58,7 +58,7 @@ TEST(long_messages_are_cut)
             cfx_error_set(&err, CFX_E_VALUE, "%s", text);
             const size_t length = strlen(err.message);
             CHECK(strncmp(text, err.message, length) == 0);
-            CHECK(cfxi_utf8_valid(err.message, length));
+            CHECK(cfxi_base_utf8_valid(err.message, length));
             const size_t room = sizeof err.message - 1 - shift;
             CHECK_INT_EQ(strlen(text) <= room + shift ? strlen(text) : shift + room / size * size,
                          length);
@@ -77,18 +77,19 @@ TEST(long_messages_are_cut)
 TEST(a_callback_need_not_say_why)
 {
     cfx_error err = {0};
-    CHECK_INT_EQ(CFX_E_HOST, cfxi_failed(&err, CFX_E_HOST));
+    CHECK_INT_EQ(CFX_E_HOST, cfxi_base_failed(&err, CFX_E_HOST));
     CHECK_INT_EQ(CFX_E_HOST, err.status);
     CHECK_STR_EQ(cfx_status_text(CFX_E_HOST), err.message);
-    CHECK_INT_EQ(CFX_E_LIMIT, cfxi_failed(&err, CFX_E_LIMIT)); /* what stood there was of old */
+    CHECK_INT_EQ(CFX_E_LIMIT,
+                 cfxi_base_failed(&err, CFX_E_LIMIT)); /* what stood there was of old */
     CHECK_INT_EQ(CFX_E_LIMIT, err.status);
     cfx_error_set(&err, CFX_E_KEY, "said");
-    CHECK_INT_EQ(CFX_E_KEY, cfxi_failed(&err, CFX_E_KEY));
+    CHECK_INT_EQ(CFX_E_KEY, cfxi_base_failed(&err, CFX_E_KEY));
     CHECK_STR_EQ("said", err.message);
-    CHECK_INT_EQ(CFX_E_KEY, cfxi_failed(NULL, CFX_E_KEY));
+    CHECK_INT_EQ(CFX_E_KEY, cfxi_base_failed(NULL, CFX_E_KEY));
     cfx_error own;
-    CHECK(cfxi_error_or(&err, &own) == &err);
-    CHECK(cfxi_error_or(NULL, &own) == &own);
+    CHECK(cfxi_base_error_or(&err, &own) == &err);
+    CHECK(cfxi_base_error_or(NULL, &own) == &own);
     CHECK_INT_EQ(CFX_OK, own.status);
 }
 

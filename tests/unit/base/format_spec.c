@@ -45,11 +45,11 @@ static const example examples[] = {
 static cfx_status show(const example *e, cfx_buffer *out, cfx_error *err)
 {
     cfxi_spec s;
-    if (!cfxi_spec_read(e->spec, strlen(e->spec), &s))
+    if (!cfxi_base_spec_read(e->spec, strlen(e->spec), &s))
         return CFX_E_SYNTAX;
-    return e->kind == 's'   ? cfxi_spec_text(&s, e->text, strlen(e->text), out, err)
-           : e->kind == 'i' ? cfxi_spec_int(&s, (int64_t)e->number, out, err)
-                            : cfxi_spec_float(&s, e->number, out, err);
+    return e->kind == 's'   ? cfxi_base_spec_text(&s, e->text, strlen(e->text), out, err)
+           : e->kind == 'i' ? cfxi_base_spec_int(&s, (int64_t)e->number, out, err)
+                            : cfxi_base_spec_float(&s, e->number, out, err);
 }
 
 TEST(formats)

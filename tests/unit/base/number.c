@@ -8,7 +8,7 @@
 static const char *float_text(double f)
 {
     static char text[CFXI_NUMBER_SIZE];
-    if (cfxi_format_float(f, text) != strlen(text))
+    if (cfxi_base_format_float(f, text) != strlen(text))
         return "the length is wrong";
     return text;
 }
@@ -49,7 +49,7 @@ TEST(floats_are_spelled_as_python_does)
     for (size_t i = 0; i < sizeof floats / sizeof *floats; i++) {
         double back = 0;
         CHECK_STR_EQ(floats[i].text, float_text(floats[i].f));
-        CHECK(cfxi_parse_float(floats[i].text, strlen(floats[i].text), &back));
+        CHECK(cfxi_base_parse_float(floats[i].text, strlen(floats[i].text), &back));
         CHECK(bits_of(back) == bits_of(floats[i].f) || isnan(back));
     }
 }
@@ -66,7 +66,7 @@ TEST(random_floats_come_back)
         if (isnan(f))
             continue;
         const char *text = float_text(f);
-        if (!CHECK(cfxi_parse_float(text, strlen(text), &back)) ||
+        if (!CHECK(cfxi_base_parse_float(text, strlen(text), &back)) ||
             !CHECK(bits_of(back) == bits_of(f)))
             return;
     }
@@ -78,7 +78,7 @@ TEST(powers_of_two_come_back)
         const double f = ldexp(1.0, e);
         double back = 0;
         const char *text = float_text(f);
-        CHECK(cfxi_parse_float(text, strlen(text), &back) && back == f);
+        CHECK(cfxi_base_parse_float(text, strlen(text), &back) && back == f);
     }
 }
 
@@ -95,10 +95,10 @@ TEST(many_spellings_are_read)
                                       "1_0", "Inf", "1.2.3", "nanny"};
     double f;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
-        CHECK(cfxi_parse_float(good[i].text, strlen(good[i].text), &f) &&
+        CHECK(cfxi_base_parse_float(good[i].text, strlen(good[i].text), &f) &&
               bits_of(f) == bits_of(good[i].f));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        CHECK(!cfxi_parse_float(bad[i], strlen(bad[i]), &f));
+        CHECK(!cfxi_base_parse_float(bad[i], strlen(bad[i]), &f));
 }
 
 TEST(long_digits_round_as_a_whole)
@@ -108,31 +108,31 @@ TEST(long_digits_round_as_a_whole)
     /* 2^53 + 1 lies half-way; a far digit decides. */
     size_t n = (size_t)snprintf(text, sizeof text, "9007199254740993.");
     memset(text + n, '0', 2000);
-    CHECK(cfxi_parse_float(text, n + 2000, &f) && f == 9007199254740992.0);
+    CHECK(cfxi_base_parse_float(text, n + 2000, &f) && f == 9007199254740992.0);
     text[n + 1999] = '1';
-    CHECK(cfxi_parse_float(text, n + 2000, &f) && f == 9007199254740994.0);
+    CHECK(cfxi_base_parse_float(text, n + 2000, &f) && f == 9007199254740994.0);
     memset(text, '1', 3000);
-    CHECK(cfxi_parse_float(text, 3000, &f) && isinf(f));
+    CHECK(cfxi_base_parse_float(text, 3000, &f) && isinf(f));
 }
 
 TEST(integers)
 {
     char text[CFXI_NUMBER_SIZE];
     int64_t i = 0;
-    CHECK_INT_EQ(20, cfxi_format_int(INT64_MIN, text));
+    CHECK_INT_EQ(20, cfxi_base_format_int(INT64_MIN, text));
     CHECK_STR_EQ("-9223372036854775808", text);
-    CHECK(cfxi_parse_int(text, 20, &i) && i == INT64_MIN);
-    cfxi_format_int(INT64_MAX, text);
+    CHECK(cfxi_base_parse_int(text, 20, &i) && i == INT64_MIN);
+    cfxi_base_format_int(INT64_MAX, text);
     CHECK_STR_EQ("9223372036854775807", text);
-    CHECK(cfxi_parse_int(text, 19, &i) && i == INT64_MAX);
-    CHECK(cfxi_parse_int("-0", 2, &i) && i == 0);
-    CHECK(cfxi_parse_int("007", 3, &i) && i == 7);
-    CHECK(!cfxi_parse_int("9223372036854775808", 19, &i));
-    CHECK(!cfxi_parse_int("-9223372036854775809", 20, &i));
-    CHECK(!cfxi_parse_int("99999999999999999999999", 23, &i));
-    CHECK(!cfxi_parse_int("", 0, &i));
-    CHECK(!cfxi_parse_int("-", 1, &i));
-    CHECK(!cfxi_parse_int("1x", 2, &i));
+    CHECK(cfxi_base_parse_int(text, 19, &i) && i == INT64_MAX);
+    CHECK(cfxi_base_parse_int("-0", 2, &i) && i == 0);
+    CHECK(cfxi_base_parse_int("007", 3, &i) && i == 7);
+    CHECK(!cfxi_base_parse_int("9223372036854775808", 19, &i));
+    CHECK(!cfxi_base_parse_int("-9223372036854775809", 20, &i));
+    CHECK(!cfxi_base_parse_int("99999999999999999999999", 23, &i));
+    CHECK(!cfxi_base_parse_int("", 0, &i));
+    CHECK(!cfxi_base_parse_int("-", 1, &i));
+    CHECK(!cfxi_base_parse_int("1x", 2, &i));
 }
 
 TEST(the_locale_does_not_matter)
@@ -143,6 +143,6 @@ TEST(the_locale_does_not_matter)
         ;
     CHECK_STR_EQ("1.5e-07", float_text(1.5e-7));
     CHECK_STR_EQ("0.1", float_text(0.1));
-    CHECK(cfxi_parse_float("1.25", 4, &f) && f == 1.25);
+    CHECK(cfxi_base_parse_float("1.25", 4, &f) && f == 1.25);
     setlocale(LC_NUMERIC, "C");
 }

@@ -19,9 +19,9 @@ TEST(random_operations_agree_with_an_array)
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         const size_t i = (size_t)(seed >> 33) % N;
         void *value = (seed >> 20) % 3 ? &values[(seed >> 40) % N] : NULL;
-        if (!CHECK(cfxi_pointers_get(&map, &keys[i]) == expected[i]))
+        if (!CHECK(cfxi_base_pointers_get(&map, &keys[i]) == expected[i]))
             break;
-        REQUIRE(cfxi_pointers_set(&map, &keys[i], value, &a));
+        REQUIRE(cfxi_base_pointers_set(&map, &keys[i], value, &a));
         expected[i] = value;
     }
     size_t live = 0;
@@ -29,11 +29,11 @@ TEST(random_operations_agree_with_an_array)
     size_t at = 0;
     for (size_t i = 0; i < N; i++)
         live += expected[i] != NULL;
-    while (cfxi_pointers_next(&map, &at))
+    while (cfxi_base_pointers_next(&map, &at))
         seen++;
     CHECK_INT_EQ(live, seen);
-    cfxi_pointers_free(&map, &a);
-    CHECK(!cfxi_pointers_get(&map, &keys[0]));
+    cfxi_base_pointers_free(&map, &a);
+    CHECK(!cfxi_base_pointers_get(&map, &keys[0]));
     test_alloc_check(&ta);
 }
 
@@ -44,11 +44,11 @@ TEST(what_was_taken_out_makes_room)
     cfxi_pointers map = {0};
     for (size_t i = 0; i < 100000; i++) {
         const void *key = (const void *)(8 * (i + 1));
-        REQUIRE(cfxi_pointers_set(&map, key, &values[0], &a));
-        REQUIRE(cfxi_pointers_set(&map, key, NULL, &a));
+        REQUIRE(cfxi_base_pointers_set(&map, key, &values[0], &a));
+        REQUIRE(cfxi_base_pointers_set(&map, key, NULL, &a));
     }
     CHECK_INT_EQ(16, map.capacity);
-    cfxi_pointers_free(&map, &a);
+    cfxi_base_pointers_free(&map, &a);
     test_alloc_check(&ta);
 }
 
@@ -58,15 +58,15 @@ TEST(taking_out_needs_no_memory)
     const cfx_allocator a = test_alloc_init(&ta);
     cfxi_pointers map = {0};
     for (size_t i = 0; i < 8; i++)  /* as many as there is room for */
-        REQUIRE(cfxi_pointers_set(&map, &keys[i], &values[i], &a));
+        REQUIRE(cfxi_base_pointers_set(&map, &keys[i], &values[i], &a));
     ta.fail_at = 0;
-    CHECK(!cfxi_pointers_set(&map, &keys[8], &values[8], &a));
-    CHECK(!cfxi_pointers_get(&map, &keys[8]));
-    CHECK(cfxi_pointers_set(&map, &keys[8], NULL, &a));
-    CHECK(cfxi_pointers_set(&map, &keys[3], NULL, &a));
-    CHECK(!cfxi_pointers_get(&map, &keys[3]));
-    CHECK(cfxi_pointers_get(&map, &keys[4]) == &values[4]);
-    cfxi_pointers_free(&map, &a);
+    CHECK(!cfxi_base_pointers_set(&map, &keys[8], &values[8], &a));
+    CHECK(!cfxi_base_pointers_get(&map, &keys[8]));
+    CHECK(cfxi_base_pointers_set(&map, &keys[8], NULL, &a));
+    CHECK(cfxi_base_pointers_set(&map, &keys[3], NULL, &a));
+    CHECK(!cfxi_base_pointers_get(&map, &keys[3]));
+    CHECK(cfxi_base_pointers_get(&map, &keys[4]) == &values[4]);
+    cfxi_base_pointers_free(&map, &a);
     test_alloc_check(&ta);
 }
 
@@ -76,13 +76,13 @@ static cfx_status fill(const cfx_allocator *a, void *arg)
     cfx_status status = CFX_OK;
     (void)arg;
     for (size_t i = 0; i < N && status == CFX_OK; i++) {
-        int *item = cfxi_alloc(a, sizeof *item);
-        if (item && cfxi_pointers_set(&map, &keys[i], item, a))
+        int *item = cfxi_base_alloc(a, sizeof *item);
+        if (item && cfxi_base_pointers_set(&map, &keys[i], item, a))
             continue;
-        cfxi_free(a, item, sizeof *item);
+        cfxi_base_free(a, item, sizeof *item);
         status = CFX_E_NOMEM;
     }
-    cfxi_pointers_free_all(&map, sizeof(int), a);
+    cfxi_base_pointers_free_all(&map, sizeof(int), a);
     return status;
 }
 

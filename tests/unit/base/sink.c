@@ -54,15 +54,15 @@ TEST(out_keeps_the_order_of_small_and_large_pieces)
     char large[5000];
     memset(large, 'L', sizeof large);
     cfx_buffer_init(&b, NULL);
-    cfxi_out_begin(&out, cfx_buffer_sink(&b));
-    cfxi_out_str(&out, "a");
-    cfxi_out_write(&out, large, sizeof large);
+    cfxi_base_out_begin(&out, cfx_buffer_sink(&b));
+    cfxi_base_out_str(&out, "a");
+    cfxi_base_out_write(&out, large, sizeof large);
     for (int i = 0; i < 5000; i++)
-        cfxi_out_char(&out, 'c');
-    cfxi_out_printf(&out, "%d %s", 42, "x");
-    cfxi_out_spaces(&out, 200);
-    cfxi_out_str(&out, "end");
-    CHECK_INT_EQ(CFX_OK, cfxi_out_end(&out, NULL));
+        cfxi_base_out_char(&out, 'c');
+    cfxi_base_out_printf(&out, "%d %s", 42, "x");
+    cfxi_base_out_spaces(&out, 200);
+    cfxi_base_out_str(&out, "end");
+    CHECK_INT_EQ(CFX_OK, cfxi_base_out_end(&out, NULL));
     CHECK_INT_EQ(1 + 5000 + 5000 + 4 + 200 + 3, b.size);
     CHECK(b.data[0] == 'a' && b.data[1] == 'L' && b.data[5001] == 'c');
     CHECK_STR_EQ(" end", b.data + b.size - 4);
@@ -82,10 +82,10 @@ TEST(out_stops_at_the_first_failure)
     int calls = 0;
     cfxi_out out;
     cfx_error err = {.status = CFX_OK};
-    cfxi_out_begin(&out, (cfx_sink){failing_write, &calls});
+    cfxi_base_out_begin(&out, (cfx_sink){failing_write, &calls});
     for (int i = 0; i < 20000; i++)
-        cfxi_out_char(&out, 'x');
-    CHECK_INT_EQ(CFX_E_IO, cfxi_out_end(&out, &err));
+        cfxi_base_out_char(&out, 'x');
+    CHECK_INT_EQ(CFX_E_IO, cfxi_base_out_end(&out, &err));
     CHECK_INT_EQ(1, calls);
     CHECK_INT_EQ(CFX_E_IO, err.status);
 }
@@ -95,10 +95,10 @@ TEST(out_is_a_sink_itself)
     cfx_buffer b;
     cfxi_out out;
     cfx_buffer_init(&b, NULL);
-    cfxi_out_begin(&out, cfx_buffer_sink(&b));
-    const cfx_sink sink = cfxi_out_sink(&out);
+    cfxi_base_out_begin(&out, cfx_buffer_sink(&b));
+    const cfx_sink sink = cfxi_base_out_sink(&out);
     CHECK_INT_EQ(CFX_OK, sink.write(sink.ctx, "abc", 3));
-    CHECK_INT_EQ(CFX_OK, cfxi_out_end(&out, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_base_out_end(&out, NULL));
     CHECK_STR_EQ("abc", b.data);
     cfx_buffer_free(&b);
 }

@@ -18,12 +18,12 @@ static const char *repr(const char *text, size_t size, bool bytes)
 {
     cfxi_out out;
     result[0] = '\0';
-    cfxi_out_begin(&out, (cfx_sink){to_result, NULL});
+    cfxi_base_out_begin(&out, (cfx_sink){to_result, NULL});
     if (bytes)
-        cfxi_out_repr_bytes(&out, text, size);
+        cfxi_base_out_repr_bytes(&out, text, size);
     else
-        cfxi_out_repr_str(&out, text, size);
-    cfxi_out_end(&out, NULL);
+        cfxi_base_out_repr_str(&out, text, size);
+    cfxi_base_out_end(&out, NULL);
     return result;
 }
 
@@ -35,12 +35,12 @@ TEST(every_character_comes_back)
     for (uint32_t code = 0; code <= 0x10ffff; code++) {
         char text[4];
         uint32_t back = 1;
-        const size_t n = cfxi_utf8_encode(code, text);
-        if (cfxi_utf8_decode(text, n, &back) != n || back != code) {
+        const size_t n = cfxi_base_utf8_encode(code, text);
+        if (cfxi_base_utf8_decode(text, n, &back) != n || back != code) {
             CHECK_INT_EQ(code, back);
             return;
         }
-        if (n > 1 && cfxi_utf8_decode(text, n - 1, &back) != 0) {
+        if (n > 1 && cfxi_base_utf8_decode(text, n - 1, &back) != 0) {
             CHECK_INT_EQ(0, code);
             return;
         }
@@ -54,11 +54,11 @@ TEST(what_is_not_utf8)
                                       "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "\xc3",
                                       "\xe2\x82", "\xf0\x9f\x98", "a\xc3(", "\xfe"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        CHECK(!cfxi_utf8_valid(bad[i], strlen(bad[i])));
-    CHECK(cfxi_utf8_valid("", 0));
-    CHECK(cfxi_utf8_valid("a\0b", 3));
-    CHECK(cfxi_utf8_valid("\xed\xa0\x80", 3)); /* a lone surrogate */
-    CHECK(cfxi_utf8_valid("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", 9));
+        CHECK(!cfxi_base_utf8_valid(bad[i], strlen(bad[i])));
+    CHECK(cfxi_base_utf8_valid("", 0));
+    CHECK(cfxi_base_utf8_valid("a\0b", 3));
+    CHECK(cfxi_base_utf8_valid("\xed\xa0\x80", 3)); /* a lone surrogate */
+    CHECK(cfxi_base_utf8_valid("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", 9));
 }
 
 TEST(strings_as_python_shows_them)
@@ -86,18 +86,20 @@ TEST(bytes_as_python_shows_them)
 
 TEST(printable_and_width)
 {
-    CHECK(cfxi_is_printable(' ') && cfxi_is_printable('~') && cfxi_is_printable(0xe9));
-    CHECK(!cfxi_is_printable(0) && !cfxi_is_printable(0x7f) && !cfxi_is_printable(0xa0));
-    CHECK(!cfxi_is_printable(0xd800) && !cfxi_is_printable(0x10ffff));
-    CHECK(cfxi_is_printable(0x1f600) && !cfxi_is_printable(0x3000));
-    CHECK_INT_EQ(3, cfxi_text_width("a\xc3\xa9\xe2\x82\xac", 6));
+    CHECK(cfxi_base_is_printable(' ') && cfxi_base_is_printable('~') &&
+          cfxi_base_is_printable(0xe9));
+    CHECK(!cfxi_base_is_printable(0) && !cfxi_base_is_printable(0x7f) &&
+          !cfxi_base_is_printable(0xa0));
+    CHECK(!cfxi_base_is_printable(0xd800) && !cfxi_base_is_printable(0x10ffff));
+    CHECK(cfxi_base_is_printable(0x1f600) && !cfxi_base_is_printable(0x3000));
+    CHECK_INT_EQ(3, cfxi_base_text_width("a\xc3\xa9\xe2\x82\xac", 6));
 }
 
 TEST(identifiers)
 {
-    CHECK(cfxi_is_identifier("_a1", 3));
-    CHECK(!cfxi_is_identifier("", 0));
-    CHECK(!cfxi_is_identifier("1a", 2));
-    CHECK(!cfxi_is_identifier("a.b", 3));
-    CHECK(!cfxi_is_identifier("\xc3\xa9", 2));
+    CHECK(cfxi_base_is_identifier("_a1", 3));
+    CHECK(!cfxi_base_is_identifier("", 0));
+    CHECK(!cfxi_base_is_identifier("1a", 2));
+    CHECK(!cfxi_base_is_identifier("a.b", 3));
+    CHECK(!cfxi_base_is_identifier("\xc3\xa9", 2));
 }

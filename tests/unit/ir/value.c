@@ -196,7 +196,7 @@ TEST(containers_have_a_layout)
         CHECK_INT_EQ(CFX_E_VALUE, seq_status(g, plain[k], (cfx_value[]){i, cfx_invalid()}, 2));
     }
     for (int kind = 0; kind <= CFX_KIND_COUNT; kind++)
-        if (!cfxi_is_seq(cfx_scalar((cfx_kind)kind, 0)))
+        if (!cfxi_ir_is_seq(cfx_scalar((cfx_kind)kind, 0)))
             CHECK_INT_EQ(CFX_E_TYPE, seq_status(g, (cfx_kind)kind, &i, 1));
     const cfx_value odd = cfx_scalar(CFX_KIND_COUNT, 0);
     CHECK_INT_EQ(CFX_E_VALUE, seq_status(g, CFX_KIND_LIST, &odd, 1));

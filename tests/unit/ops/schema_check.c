@@ -6,16 +6,16 @@
 static void expect_ok(const char *schema)
 {
     cfx_error err = {0};
-    if (!CHECK_INT_EQ(CFX_OK, cfxi_schema_check(schema, &err)))
+    if (!CHECK_INT_EQ(CFX_OK, cfxi_ops_schema_check(schema, &err)))
         printf("    %s: %s\n", schema, err.message);
 }
 
 static void expect_error(const char *schema, const char *message)
 {
     cfx_error err = {0};
-    CHECK_INT_EQ(CFX_E_SYNTAX, cfxi_schema_check(schema, &err));
+    CHECK_INT_EQ(CFX_E_SYNTAX, cfxi_ops_schema_check(schema, &err));
     CHECK_STR_EQ(message, err.message);
-    CHECK_INT_EQ(CFX_E_SYNTAX, cfxi_schema_check(schema, NULL));
+    CHECK_INT_EQ(CFX_E_SYNTAX, cfxi_ops_schema_check(schema, NULL));
 }
 
 TEST(schemas_in_all_their_parts)
@@ -38,12 +38,12 @@ TEST(every_table_row_without_regions_would_pass)
     for (int op = CFX_OPID_NONE + 1; op < CFX_OPERATOR_COUNT; op++) {
         const char *schema = cfx_operator_schema((cfx_operator)op);
         bool own = cfx_operator_regions((cfx_operator)op) > 0 || strstr(schema, "->*");
-        for (size_t i = 0; cfxi_schema_param(schema, i, &param); i++)
+        for (size_t i = 0; cfxi_ops_schema_param(schema, i, &param); i++)
             own = own || param.variadic || strstr(schema, " -> *)");
         others += own;
-        if (!own && cfxi_schema_check(schema, NULL) != CFX_OK) {
+        if (!own && cfxi_ops_schema_check(schema, NULL) != CFX_OK) {
             cfx_error err = {0};
-            cfxi_schema_check(schema, &err);
+            cfxi_ops_schema_check(schema, &err);
             printf("    %s %s: %s\n", cfx_operator_name((cfx_operator)op), schema, err.message);
             CHECK(false);
         }
@@ -92,6 +92,6 @@ TEST(there_is_an_end_of_everything)
                  "it has more than 8 results");
     for (size_t n = strlen(schema); n-- > 0;) {  /* every beginning of it is refused, not read on */
         schema[n] = '\0';
-        CHECK_INT_EQ(CFX_E_SYNTAX, cfxi_schema_check(schema, NULL));
+        CHECK_INT_EQ(CFX_E_SYNTAX, cfxi_ops_schema_check(schema, NULL));
     }
 }

@@ -119,12 +119,13 @@ TEST(half_floats_are_computed_in_float)
     int64_t n = 600;  /* more than a block */
     cfx_tensor *x = cfx_tensor_new(CFX_DTYPE_BFLOAT16, &n, 1, NULL, NULL);
     for (int64_t i = 0; i < n; i++)
-        ((uint16_t *)x->data)[i] = cfxi_float_to_bfloat((float)i / 8);
+        ((uint16_t *)x->data)[i] = cfxi_tensor_float_to_bfloat((float)i / 8);
     cfx_datum y = run(rt, CFX_OPID_sqrt, cfx_datum_tensor(x), nothing, NULL);
     CHECK_INT_EQ(CFX_DTYPE_BFLOAT16, cfx_tensor_dtype(y.as.tensor));
     for (int64_t i = 0; i < n; i++) {
-        float v = cfxi_bfloat_to_float(cfxi_float_to_bfloat((float)i / 8));
-        CHECK_INT_EQ(cfxi_float_to_bfloat(sqrtf(v)), ((const uint16_t *)y.as.tensor->data)[i]);
+        float v = cfxi_tensor_bfloat_to_float(cfxi_tensor_float_to_bfloat((float)i / 8));
+        CHECK_INT_EQ(cfxi_tensor_float_to_bfloat(sqrtf(v)),
+                     ((const uint16_t *)y.as.tensor->data)[i]);
     }
     cfx_datum_release(y);
     cfx_runtime_free(rt);

@@ -1,4 +1,5 @@
 /* gemm.c - fast matrix products against the plain one: sizes, strides, alpha, beta, bias. */
+#include "runtime/kernels/linalg/product_impl.h"
 #include "runtime/runtime_impl.h"
 
 #include "test_alloc.h"
@@ -30,7 +31,8 @@ static matrix matrix_new(cfx_dtype dtype, int64_t rows, int64_t columns)
     m.elements = rows && columns ? (rows - 1) * m.row + (columns - 1) * m.col + 1 : 0;
     m.data = malloc((size_t)(m.elements ? m.elements : 1) * cfx_dtype_size(dtype));
     for (int64_t i = 0; i < m.elements; i++)
-        cfxi_store_float(dtype, (char *)m.data + i * (int64_t)cfx_dtype_size(dtype), number());
+        cfxi_tensor_store_float(dtype, (char *)m.data + i * (int64_t)cfx_dtype_size(dtype),
+                                number());
     return m;
 }
 
@@ -39,8 +41,8 @@ static bool same(cfx_dtype dtype, const void *want, const void *got, int64_t n, 
     double most = (dtype == CFX_DTYPE_FLOAT32 ? 1e-6 : 1e-14) * (10 + (double)k);
     for (int64_t i = 0; i < n; i++) {
         int64_t at = i * (int64_t)cfx_dtype_size(dtype);
-        double w = cfxi_load_float(dtype, (const char *)want + at);
-        double g = cfxi_load_float(dtype, (const char *)got + at);
+        double w = cfxi_tensor_load_float(dtype, (const char *)want + at);
+        double g = cfxi_tensor_load_float(dtype, (const char *)got + at);
         if (!(fabs(w - g) <= most))
             return false;
     }
@@ -62,9 +64,9 @@ static void check_product(cfx_runtime *fast, cfx_runtime *plain, cfx_dtype dtype
                    .b = b.data, .b_row = b.row, .b_col = b.col, .c = c.data, .c_row = c.row,
                    .c_col = c.col, .alpha = draw(2) ? 1 : 0.25, .beta = factors[draw(3)],
                    .bias = draw(2) ? bias.data : NULL, .bias_rows = draw(2)};
-    CHECK(cfxi_gemm_run(fast, dtype, &g, NULL) == CFX_OK);
+    CHECK(cfxi_linalg_gemm_run(fast, dtype, &g, NULL) == CFX_OK);
     g.c = want;
-    CHECK(cfxi_gemm_run(plain, dtype, &g, NULL) == CFX_OK);
+    CHECK(cfxi_linalg_gemm_run(plain, dtype, &g, NULL) == CFX_OK);
     if (!CHECK(same(dtype, want, c.data, c.elements, k)))
         printf("    %s, %d x %d x %d, a %d %d, b %d %d, c %d %d, isa %s\n", cfx_dtype_name(dtype),
                (int)m, (int)n, (int)k, (int)a.row, (int)a.col, (int)b.row, (int)b.col, (int)c.row,
@@ -111,10 +113,10 @@ TEST(what_was_there_does_not_count)
     const cfxi_gemm g = {.m = 2, .n = 2, .k = 2, .a = a, .a_row = 2, .a_col = 1, .b = a,
                          .b_row = 2, .b_col = 1, .c = c, .c_row = 2, .c_col = 1, .alpha = 1};
     REQUIRE(rt);
-    CHECK(cfxi_gemm_run(rt, CFX_DTYPE_FLOAT32, &g, NULL) == CFX_OK);
+    CHECK(cfxi_linalg_gemm_run(rt, CFX_DTYPE_FLOAT32, &g, NULL) == CFX_OK);
     CHECK(c[0] == 7 && c[1] == 10 && c[2] == 15 && c[3] == 22);
     cfx_error err = {0};
-    CHECK_INT_EQ(CFX_E_TYPE, cfxi_gemm_run(rt, CFX_DTYPE_INT32, &g, &err));
+    CHECK_INT_EQ(CFX_E_TYPE, cfxi_linalg_gemm_run(rt, CFX_DTYPE_INT32, &g, &err));
     cfx_runtime_free(rt);
 }
 
@@ -128,7 +130,7 @@ static cfx_status big_product(const cfx_allocator *allocator, void *arg)
                          .b_row = 128, .b_col = 1, .c = c, .c_row = 128, .c_col = 1, .alpha = 1};
     (void)arg;
     if (rt)
-        cfxi_gemm_run(rt, CFX_DTYPE_FLOAT32, &g, &err);
+        cfxi_linalg_gemm_run(rt, CFX_DTYPE_FLOAT32, &g, &err);
     cfx_runtime_free(rt);
     return err.status;
 }

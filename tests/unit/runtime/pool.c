@@ -37,7 +37,7 @@ static void check_once(cfx_runtime *rt, int64_t n, int64_t grain)
     static uint8_t seen[MOST];
     counts c = {.rt = rt, .grain = 0, .seen = seen};
     memset(seen, 0, sizeof seen);
-    cfxi_parallel(rt, n, grain, count, &c);
+    cfxi_rt_parallel(rt, n, grain, count, &c);
     for (int64_t i = 0; i < MOST; i++)
         if (seen[i] != (i < n)) {
             CHECK_INT_EQ(i < n, seen[i]);
@@ -67,7 +67,7 @@ TEST(pieces_keep_the_grain)
     counts c = {.rt = rt, .grain = 7000, .seen = seen};
     REQUIRE(rt);
     memset(seen, 0, sizeof seen);
-    cfxi_parallel(rt, MOST, 7000, count, &c);
+    cfxi_rt_parallel(rt, MOST, 7000, count, &c);
     CHECK(c.small <= 1);
     cfx_runtime_free(rt);
 }
@@ -77,7 +77,7 @@ static void nested(void *ctx, int64_t begin, int64_t end)
     const counts *c = ctx;
     for (int64_t i = begin; i < end; i++) {
         counts inner = {.seen = c->seen + i * 100};
-        cfxi_parallel(c->rt, 100, 1, count, &inner);
+        cfxi_rt_parallel(c->rt, 100, 1, count, &inner);
     }
 }
 
@@ -88,7 +88,7 @@ TEST(nested_use_runs_here)
     counts c = {.rt = rt, .seen = seen};
     REQUIRE(rt);
     memset(seen, 0, sizeof seen);
-    cfxi_parallel(rt, MOST / 100, 1, nested, &c);
+    cfxi_rt_parallel(rt, MOST / 100, 1, nested, &c);
     int64_t wrong = 0;
     for (int64_t i = 0; i < MOST; i++)
         wrong += seen[i] != 1;
@@ -103,7 +103,7 @@ static void *use(void *arg)
     uintptr_t wrong = 0;
     for (int round = 0; round < 500; round++) {
         memset(seen, 0, sizeof seen);
-        cfxi_parallel(arg, 64, 1, count, &c);
+        cfxi_rt_parallel(arg, 64, 1, count, &c);
         for (int i = 0; i < 64; i++)
             wrong += seen[i] != 1;
     }
@@ -167,17 +167,17 @@ TEST(scratch_is_kept_and_freed)
     const cfx_runtime_options options = {.allocator = &a, .threads = 2};
     cfx_runtime *rt = cfx_runtime_new(&options, NULL);
     REQUIRE(rt);
-    void *first = cfxi_scratch(rt, 100000);
-    cfxi_scratch_free(rt, first);
-    void *again = cfxi_scratch(rt, 120000);
+    void *first = cfxi_rt_scratch(rt, 100000);
+    cfxi_rt_scratch_free(rt, first);
+    void *again = cfxi_rt_scratch(rt, 120000);
     CHECK(again == first && (uintptr_t)first % CFXI_ALIGN == 0);
-    void *other = cfxi_scratch(rt, 120000);
+    void *other = cfxi_rt_scratch(rt, 120000);
     CHECK(other && other != again);
-    cfxi_scratch_free(rt, other);
-    cfxi_scratch_free(rt, again);
-    cfxi_scratch_free(rt, cfxi_scratch(rt, 10));
-    cfxi_scratch_free(rt, cfxi_scratch(rt, (size_t)40 << 20));
-    CHECK(!cfxi_scratch(rt, SIZE_MAX - 3));
+    cfxi_rt_scratch_free(rt, other);
+    cfxi_rt_scratch_free(rt, again);
+    cfxi_rt_scratch_free(rt, cfxi_rt_scratch(rt, 10));
+    cfxi_rt_scratch_free(rt, cfxi_rt_scratch(rt, (size_t)40 << 20));
+    CHECK(!cfxi_rt_scratch(rt, SIZE_MAX - 3));
     cfx_runtime_free(rt);
     test_alloc_check(&ta);
 }

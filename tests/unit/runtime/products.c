@@ -40,8 +40,9 @@ static cfx_datum tensor(bench *b, cfx_dtype dtype, size_t ndim, int64_t s0, int6
     const int64_t sizes[] = {s0, s1, s2, s3};
     cfx_tensor *t = cfx_tensor_new(dtype, sizes, ndim, b->allocator, &b->err);
     for (int64_t i = 0; t && i < cfx_tensor_numel(t); i++)
-        cfxi_store_float(dtype, (char *)cfx_tensor_data(t) + i * (int64_t)cfx_dtype_size(dtype),
-                         0.1 * (double)(i % 7 + 1));
+        cfxi_tensor_store_float(dtype,
+                                (char *)cfx_tensor_data(t) + i * (int64_t)cfx_dtype_size(dtype),
+                                0.1 * (double)(i % 7 + 1));
     return cfx_datum_tensor(t);
 }
 

@@ -26,7 +26,7 @@ TEST(published_vectors)
 {
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
         uint32_t got[4];
-        cfxi_philox(vectors[i].counter, vectors[i].key, got);
+        cfxi_rt_philox(vectors[i].counter, vectors[i].key, got);
         for (int k = 0; k < 4; k++)
             CHECK_INT_EQ(vectors[i].want[k], got[k]);
     }
@@ -38,17 +38,17 @@ TEST(a_seed_repeats_and_reservations_do_not_overlap)
     cfx_runtime_options options = {.threads = 1, .seed = 7};
     cfx_runtime *rt = cfx_runtime_new(&options, &err);
     REQUIRE(rt);
-    cfxi_random first = cfxi_random_reserve(rt, 5);
-    cfxi_random second = cfxi_random_reserve(rt, 1);
+    cfxi_random first = cfxi_rt_random_reserve(rt, 5);
+    cfxi_random second = cfxi_rt_random_reserve(rt, 1);
     CHECK_INT_EQ(3, second.first - first.first);
-    CHECK(cfxi_random_bits(first, 4) != cfxi_random_bits(second, 0));
-    CHECK_INT_EQ(0, cfxi_random_reserve(rt, 0).first - second.first - 1);
+    CHECK(cfxi_rt_random_bits(first, 4) != cfxi_rt_random_bits(second, 0));
+    CHECK_INT_EQ(0, cfxi_rt_random_reserve(rt, 0).first - second.first - 1);
     cfx_runtime_seed(rt, 7);
-    cfxi_random again = cfxi_random_reserve(rt, 5);
+    cfxi_random again = cfxi_rt_random_reserve(rt, 5);
     for (int64_t i = 4; i >= 0; i--)
-        CHECK(cfxi_random_bits(first, i) == cfxi_random_bits(again, i));
+        CHECK(cfxi_rt_random_bits(first, i) == cfxi_rt_random_bits(again, i));
     cfx_runtime_seed(rt, 8);
-    CHECK(cfxi_random_bits(cfxi_random_reserve(rt, 1), 0) != cfxi_random_bits(first, 0));
+    CHECK(cfxi_rt_random_bits(cfxi_rt_random_reserve(rt, 1), 0) != cfxi_rt_random_bits(first, 0));
     cfx_runtime_free(rt);
 }
 
@@ -58,8 +58,8 @@ TEST(distributions)
     const cfxi_random r = {.seed = 1, .first = 0};
     double sum = 0, squares = 0, normal = 0, normal_squares = 0;
     for (int64_t i = 0; i < N; i++) {
-        double u = cfxi_random_uniform(r, i);
-        double z = cfxi_random_normal(r, i);
+        double u = cfxi_rt_random_uniform(r, i);
+        double z = cfxi_rt_random_normal(r, i);
         if (u < 0 || u >= 1 || !isfinite(z)) {
             CHECK(!"out of range");
             return;

@@ -52,7 +52,7 @@ static const char *show(cfx_datum d, const cfx_error *err, char out[600])
     const cfx_tensor *t = flat.as.tensor;
     for (int64_t i = 0; i < cfx_tensor_numel(t) && used < 500; i++) {
         const char *at = (const char *)cfx_tensor_data(t) + i * t->stride[0];
-        used += snprintf(out + used, 90, " %g", cfxi_load_float((cfx_dtype)t->dtype, at));
+        used += snprintf(out + used, 90, " %g", cfxi_tensor_load_float((cfx_dtype)t->dtype, at));
     }
     cfx_datum_release(flat);
     cfx_runtime_free(rt);

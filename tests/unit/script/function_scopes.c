@@ -23,7 +23,7 @@ static void check_names(const char *source, size_t i, const char *want)
     }
     const cfx_def *def = script->defs[i + 1];
     for (uint32_t k = 0; k < def->n_locals; k++) {
-        CHECK_INT_EQ(k, cfxi_def_slot(def, def->locals[k]));
+        CHECK_INT_EQ(k, cfxi_eval_def_slot(def, def->locals[k]));
         snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s%s", k ? " " : "",
                  def->locals[k], def->last_read[k] ? "*" : "");
     }
@@ -85,8 +85,8 @@ TEST(finding)
     CHECK_STR_EQ("f", cfx_def_name(f));
     CHECK_STR_EQ("x", cfx_def_parameter(f, 0));
     CHECK(cfx_def_parameter(f, 1) == NULL);
-    CHECK(f == cfxi_def_of(script, f->ast));
-    CHECK(cfxi_def_of(script, script->tree->module->body.items[1]) == NULL);
+    CHECK(f == cfxi_eval_def_of(script, f->ast));
+    CHECK(cfxi_eval_def_of(script, script->tree->module->body.items[1]) == NULL);
     CHECK(cfx_script_find(script, 3, -1, "f") == NULL);
     CHECK(cfx_script_find(script, 4, -1, "<lambda>") == NULL); /* there are two */
     const cfx_def *y = cfx_script_find(script, 4, 26, "<lambda>");
@@ -98,8 +98,8 @@ TEST(finding)
     CHECK(cfx_script_find(script, 6, -1, "C") == NULL);
     CHECK(cfx_script_find(script, 99, -1, "f") == NULL);
     CHECK_STR_EQ("m.py", cfx_script_file(script));
-    CHECK(cfxi_script_name(script, "C") == script->defs[script->n_defs - 2]->name);
-    CHECK(cfxi_script_name(script, "nowhere") == NULL);
+    CHECK(cfxi_eval_script_name(script, "C") == script->defs[script->n_defs - 2]->name);
+    CHECK(cfxi_eval_script_name(script, "nowhere") == NULL);
     cfx_script_release(script);
 }
 

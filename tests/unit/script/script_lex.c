@@ -19,15 +19,16 @@ static cfx_status lex_all(const cfx_allocator *allocator, const char *source, le
     cfx_status status = CFX_E_NOMEM;
     out->text[0] = '\0';
     out->error.status = CFX_OK;
-    cfxi_arena_init(&arena, cfxi_allocator(allocator));
-    if (!cfxi_names_init(&names, &arena))
+    cfxi_base_arena_init(&arena, cfxi_base_allocator(allocator));
+    if (!cfxi_syntax_names_init(&names, &arena))
         goto done;
-    status = cfxi_source_copy(&arena, source, strlen(source), false, &text, &size, &out->error);
+    status =
+        cfxi_syntax_source_copy(&arena, source, strlen(source), false, &text, &size, &out->error);
     if (status != CFX_OK)
         goto done;
-    cfxi_pylex_init(&lex, text, size, &names, cfxi_allocator(allocator));
+    cfxi_syntax_lex_init(&lex, text, size, &names, cfxi_base_allocator(allocator));
     for (bool more = true; more;) {
-        if (!cfxi_pylex_line(&lex)) {
+        if (!cfxi_syntax_lex_line(&lex)) {
             status = CFX_E_NOMEM;
             break;
         }
@@ -38,7 +39,7 @@ static cfx_status lex_all(const cfx_allocator *allocator, const char *source, le
             if (shown)
                 snprintf(word, sizeof word, "%.*s", (int)t->size, text + t->start);
             else
-                cfxi_token_text((cfxi_token_kind)t->kind, word);
+                cfxi_syntax_token_text((cfxi_token_kind)t->kind, word);
             snprintf(out->text + strlen(out->text), sizeof out->text - strlen(out->text), "%s%s",
                      word, t->kind == CFXI_TOK_NEWLINE ? "|" : " ");
             more = t->kind != CFXI_TOK_END && t->kind != CFXI_TOK_ERROR;
@@ -46,10 +47,10 @@ static cfx_status lex_all(const cfx_allocator *allocator, const char *source, le
     }
     if (lex.error.status != CFX_OK)
         out->error = lex.error;
-    cfxi_pylex_free(&lex);
+    cfxi_syntax_lex_free(&lex);
 done:
-    cfxi_names_free(&names);
-    cfxi_arena_release(&arena);
+    cfxi_syntax_names_free(&names);
+    cfxi_base_arena_release(&arena);
     return status;
 }
 
@@ -136,20 +137,20 @@ TEST(names_are_one)
     cfxi_arena arena;
     cfxi_names names;
     char name[24];
-    cfxi_arena_init(&arena, cfxi_allocator(NULL));
-    REQUIRE(cfxi_names_init(&names, &arena));
-    CHECK_INT_EQ(CFXI_TOK_yield - CFXI_FIRST_KEYWORD, cfxi_names_add(&names, "yield", 5));
-    CHECK_INT_EQ(CFXI_SOFT_match, cfxi_names_add(&names, "match", 5));
-    const uint32_t first = cfxi_names_add(&names, "relu", 4);
+    cfxi_base_arena_init(&arena, cfxi_base_allocator(NULL));
+    REQUIRE(cfxi_syntax_names_init(&names, &arena));
+    CHECK_INT_EQ(CFXI_TOK_yield - CFXI_FIRST_KEYWORD, cfxi_syntax_names_add(&names, "yield", 5));
+    CHECK_INT_EQ(CFXI_SOFT_match, cfxi_syntax_names_add(&names, "match", 5));
+    const uint32_t first = cfxi_syntax_names_add(&names, "relu", 4);
     for (int i = 0; i < 5000; i++) {
         snprintf(name, sizeof name, "name_%d", i);
-        CHECK_INT_EQ(first + 1 + i, cfxi_names_add(&names, name, strlen(name)));
+        CHECK_INT_EQ(first + 1 + i, cfxi_syntax_names_add(&names, name, strlen(name)));
     }
-    CHECK_INT_EQ(first, cfxi_names_add(&names, "relu(x)", 4));
+    CHECK_INT_EQ(first, cfxi_syntax_names_add(&names, "relu(x)", 4));
     CHECK_STR_EQ("relu", names.entries[first].text);
-    CHECK_INT_EQ(CFXI_TOK_if - CFXI_FIRST_KEYWORD, cfxi_names_add(&names, "if", 2));
-    cfxi_names_free(&names);
-    cfxi_arena_release(&arena);
+    CHECK_INT_EQ(CFXI_TOK_if - CFXI_FIRST_KEYWORD, cfxi_syntax_names_add(&names, "if", 2));
+    cfxi_syntax_names_free(&names);
+    cfxi_base_arena_release(&arena);
 }
 
 static cfx_status lex_short(const cfx_allocator *a, void *arg)

@@ -7,7 +7,7 @@
 static cfxi_script *parse(const char *source)
 {
     cfx_error err = {.status = CFX_OK};
-    cfxi_script *script = cfxi_script_parse(source, strlen(source), true, NULL, &err);
+    cfxi_script *script = cfxi_syntax_script_parse(source, strlen(source), true, NULL, &err);
     if (!CHECK(script != NULL))
         printf("%s\n", err.message);
     return script;
@@ -20,18 +20,19 @@ TEST(typed_nodes)
     cfxi_script *script = parse("y = x + 2\nreturn x");
     REQUIRE(script != NULL);
     REQUIRE(script->module->body.count == 2);
-    const cfxi_Assign *assign = cfxi_as_Assign(script->module->body.items[0]);
-    const cfxi_BinOp *sum = cfxi_as_BinOp(assign->value);
+    const cfxi_Assign *assign = cfxi_syntax_as_Assign(script->module->body.items[0]);
+    const cfxi_BinOp *sum = cfxi_syntax_as_BinOp(assign->value);
     CHECK_INT_EQ(CFXI_AST_Add, sum->op);
     CHECK_INT_EQ(4, sum->ast.column);
     CHECK_INT_EQ(9, sum->ast.end_column);
-    CHECK_INT_EQ(CFXI_AST_Store, cfxi_as_Name(assign->targets.items[0])->ctx);
-    const cfxi_Return *back = cfxi_as_Return(script->module->body.items[1]);
+    CHECK_INT_EQ(CFXI_AST_Store, cfxi_syntax_as_Name(assign->targets.items[0])->ctx);
+    const cfxi_Return *back = cfxi_syntax_as_Return(script->module->body.items[1]);
     CHECK_INT_EQ(2, back->ast.line);
-    CHECK(cfxi_as_Name(back->value)->id == cfxi_as_Name(sum->left)->id); /* one text */
-    CHECK_STR_EQ("x", cfxi_as_Name(back->value)->id);
+    CHECK(cfxi_syntax_as_Name(back->value)->id ==
+          cfxi_syntax_as_Name(sum->left)->id); /* one text */
+    CHECK_STR_EQ("x", cfxi_syntax_as_Name(back->value)->id);
     CHECK_INT_EQ(8, script->node_count);
-    cfxi_script_free(script);
+    cfxi_syntax_script_free(script);
 }
 
 static cfxi_constant constant(const char *source, cfxi_script **script)
@@ -39,7 +40,8 @@ static cfxi_constant constant(const char *source, cfxi_script **script)
     *script = parse(source);
     if (!*script)
         return (cfxi_constant){.size = 0};
-    return cfxi_as_Constant(cfxi_as_Expr((*script)->module->body.items[0])->value)->value;
+    return cfxi_syntax_as_Constant(cfxi_syntax_as_Expr((*script)->module->body.items[0])->value)
+        ->value;
 }
 
 static void check_text(const char *source, cfxi_constant_kind kind, const char *want, size_t size)
@@ -49,7 +51,7 @@ static void check_text(const char *source, cfxi_constant_kind kind, const char *
     CHECK_INT_EQ(kind, value.kind);
     CHECK_INT_EQ(size, value.size);
     CHECK(value.size == size && memcmp(want, value.text, size) == 0);
-    cfxi_script_free(script);
+    cfxi_syntax_script_free(script);
 }
 
 TEST(texts)
@@ -85,30 +87,30 @@ TEST(numbers)
         CHECK(!ints[i].fits || value.i == ints[i].value);
         CHECK(strlen(ints[i].digits) == value.size &&
               memcmp(ints[i].digits, value.text, value.size) == 0);
-        cfxi_script_free(script);
+        cfxi_syntax_script_free(script);
     }
     cfxi_constant value = constant("1_0.5e-1", &script);
     CHECK(value.kind == CFXI_CONST_FLOAT && value.f == 1.05);
-    cfxi_script_free(script);
+    cfxi_syntax_script_free(script);
     value = constant(".5j", &script);
     CHECK(value.kind == CFXI_CONST_COMPLEX && value.f == 0.5);
-    cfxi_script_free(script);
+    cfxi_syntax_script_free(script);
 }
 
 TEST(descriptions)
 {
     for (int kind = 0; kind < CFXI_AST_COUNT; kind++) {
         size_t n;
-        const cfxi_ast_field *fields = cfxi_ast_fields((cfxi_ast_kind)kind, &n);
+        const cfxi_ast_field *fields = cfxi_syntax_ast_fields((cfxi_ast_kind)kind, &n);
         size_t end = sizeof(cfxi_ast);
-        CHECK(cfxi_ast_name((cfxi_ast_kind)kind)[0] != '\0');
+        CHECK(cfxi_syntax_ast_name((cfxi_ast_kind)kind)[0] != '\0');
         for (size_t i = 0; i < n; i++) {
             CHECK(fields[i].offset >= end && fields[i].name[0] != '\0');
             end = fields[i].offset + 1;
         }
     }
-    CHECK_STR_EQ("AsyncFunctionDef", cfxi_ast_name(CFXI_AST_AsyncFunctionDef));
-    CHECK(cfxi_ast_located(CFXI_AST_Name) && !cfxi_ast_located(CFXI_AST_Add));
+    CHECK_STR_EQ("AsyncFunctionDef", cfxi_syntax_ast_name(CFXI_AST_AsyncFunctionDef));
+    CHECK(cfxi_syntax_ast_located(CFXI_AST_Name) && !cfxi_syntax_ast_located(CFXI_AST_Add));
 }
 
 /* ---- dumps --------------------------------------------------------------------------------- */
@@ -120,12 +122,12 @@ static void check_dump(const char *source, int python, bool attributes, const ch
     cfx_buffer text;
     cfx_buffer_init(&text, NULL);
     if (script) {
-        CHECK_INT_EQ(CFX_OK, cfxi_ast_dump(&script->module->ast, &style, cfx_buffer_sink(&text),
-                                           NULL));
+        CHECK_INT_EQ(CFX_OK, cfxi_syntax_ast_dump(&script->module->ast, &style,
+                                                  cfx_buffer_sink(&text), NULL));
         CHECK_STR_EQ(want, text.data);
     }
     cfx_buffer_free(&text);
-    cfxi_script_free(script);
+    cfxi_syntax_script_free(script);
 }
 
 TEST(dumps)
@@ -164,8 +166,8 @@ static void check_fails(const char *source, cfx_status status, unsigned line, un
                         const char *what)
 {
     cfx_error err = {.status = CFX_OK};
-    CHECK(cfxi_script_parse(source, strlen(source), true, NULL, &err) == NULL);
-    CHECK(cfxi_script_parse(source, strlen(source), true, NULL, NULL) == NULL);
+    CHECK(cfxi_syntax_script_parse(source, strlen(source), true, NULL, &err) == NULL);
+    CHECK(cfxi_syntax_script_parse(source, strlen(source), true, NULL, NULL) == NULL);
     CHECK_INT_EQ(status, err.status);
     CHECK_INT_EQ(line, err.line);
     CHECK_INT_EQ(column, err.column);
@@ -194,7 +196,7 @@ static cfx_status parse_deep(size_t n, const char *before, const char *after)
     for (size_t i = 0; i < n; i++)
         cfx_buffer_append(&text, before, strlen(before));
     cfx_buffer_append(&text, after, strlen(after));
-    cfxi_script_free(cfxi_script_parse(text.data, text.size, true, NULL, &err));
+    cfxi_syntax_script_free(cfxi_syntax_script_parse(text.data, text.size, true, NULL, &err));
     cfx_buffer_free(&text);
     return err.status;
 }
@@ -234,7 +236,8 @@ static cfx_status parse_and_free(const cfx_allocator *a, void *arg)
 {
     (void)arg;
     cfx_error err = {.status = CFX_OK};
-    cfxi_script_free(cfxi_script_parse(everything, sizeof everything - 1, false, a, &err));
+    cfxi_syntax_script_free(
+        cfxi_syntax_script_parse(everything, sizeof everything - 1, false, a, &err));
     return err.status;
 }
 

@@ -129,7 +129,7 @@ TEST(channels_last_is_seen)
     const int64_t strides[] = {240, 4, 60, 12};
     cfx_tensor *t = cfx_tensor_new_strided(CFX_DTYPE_FLOAT32, sizes, strides, 4, NULL, NULL);
     REQUIRE(t);
-    CHECK(cfxi_is_channels_last(t) && !cfx_tensor_is_contiguous(t));
+    CHECK(cfxi_tensor_is_channels_last(t) && !cfx_tensor_is_contiguous(t));
     cfx_tensor_release(t);
 }
 

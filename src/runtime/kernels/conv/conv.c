@@ -39,18 +39,19 @@ static cfx_status check_dims(cfxi_call *c, arguments *a)
     if (a->n == 0) {
         a->n = a->weight->ndim < 3 || a->weight->ndim > 5 ? 1 : a->weight->ndim - 2u;
         if (ndim != a->n + 2)
-            return cfxi_fail(c, CFX_E_SHAPE, "Expected %u-dimensional input for %u-dimensional "
+            return cfxi_fail(c, CFX_E_SHAPE,
+                             "Expected %u-dimensional input for %u-dimensional "
                              "weight [%s], but got %zu-dimensional input of size [%s] instead",
-                             a->weight->ndim, a->weight->ndim, cfxi_shape_of(a->weight).text, ndim,
-                             cfxi_shape_of(a->input).text);
+                             a->weight->ndim, a->weight->ndim, cfxi_rt_shape_of(a->weight).text,
+                             ndim, cfxi_rt_shape_of(a->input).text);
     }
     if (ndim != a->n + 1 && ndim != a->n + 2)
         return cfxi_fail(c, CFX_E_SHAPE, "Expected %zuD (unbatched) or %zuD (batched) input to "
                          "%s, but got input of size: [%s]", a->n + 1, a->n + 2,
-                         cfx_operator_name(c->op), cfxi_shape_of(a->input).text);
+                         cfx_operator_name(c->op), cfxi_rt_shape_of(a->input).text);
     if (a->weight->ndim != a->n + 2)
         return cfxi_fail(c, CFX_E_SHAPE, "Expected %zu-dimensional weight, but got weight of size "
-                         "[%s]", a->n + 2, cfxi_shape_of(a->weight).text);
+                         "[%s]", a->n + 2, cfxi_rt_shape_of(a->weight).text);
     a->batched = ndim == a->n + 2;
     for (size_t d = 0; d < CFXI_SPATIAL; d++) {
         bool is_there = d + a->n >= CFXI_SPATIAL;
@@ -95,17 +96,17 @@ static cfx_status read_windows(cfxi_call *c, arguments *a)
 {
     bool general = c->op == CFX_OPID_convolution;
     size_t at_dilation = general || !a->transposed ? 5 : 7;
-    CFX_TRY(cfxi_window_ints(c, 3, a->n, 1, NULL, "stride", a->stride));
-    CFX_TRY(cfxi_window_ints(c, at_dilation, a->n, 1, NULL, "dilation", a->dilation));
-    if (cfxi_str(c, 4)) {
-        CFX_TRY(named_padding(c, a, cfxi_str(c, 4)));
+    CFX_TRY(cfxi_rt_window_ints(c, 3, a->n, 1, NULL, "stride", a->stride));
+    CFX_TRY(cfxi_rt_window_ints(c, at_dilation, a->n, 1, NULL, "dilation", a->dilation));
+    if (cfxi_rt_str(c, 4)) {
+        CFX_TRY(named_padding(c, a, cfxi_rt_str(c, 4)));
     } else {
-        CFX_TRY(cfxi_window_ints(c, 4, a->n, 0, NULL, "padding", a->before));
+        CFX_TRY(cfxi_rt_window_ints(c, 4, a->n, 0, NULL, "padding", a->before));
         memcpy(a->after, a->before, sizeof a->after);
     }
     memset(a->extra, 0, sizeof a->extra);
     if (a->transposed)
-        CFX_TRY(cfxi_window_ints(c, general ? 7 : 5, a->n, 0, NULL, "output_padding", a->extra));
+        CFX_TRY(cfxi_rt_window_ints(c, general ? 7 : 5, a->n, 0, NULL, "output_padding", a->extra));
     for (size_t d = 0; d < CFXI_SPATIAL; d++) {
         if (is_below(a->before[d], 0))
             return cfxi_fail(c, CFX_E_SHAPE, "negative padding is not supported");
@@ -147,24 +148,28 @@ static cfx_status check_channels(cfxi_call *c, arguments *a)
     if (!a->transposed && !cfx_dim_is_symbol(w[0]) && w[0] < a->groups)
         return cfxi_fail(c, CFX_E_SHAPE, "Given groups=%lld, expected weight to be at least %lld at"
                          " dimension 0, but got weight of size [%s] instead", (long long)a->groups,
-                         (long long)a->groups, cfxi_shape_of(a->weight).text);
+                         (long long)a->groups, cfxi_rt_shape_of(a->weight).text);
     if (!cfx_dim_is_symbol(w[0]) && w[0] % a->groups != 0)
-        return cfxi_fail(c, CFX_E_SHAPE, "Given groups=%lld, expected weight to be divisible by "
+        return cfxi_fail(c, CFX_E_SHAPE,
+                         "Given groups=%lld, expected weight to be divisible by "
                          "%lld at dimension 0, but got weight of size [%s] instead",
-                         (long long)a->groups, (long long)a->groups, cfxi_shape_of(a->weight).text);
-    if (!cfxi_same_size(c, channels, expected))
-        return cfxi_fail(c, CFX_E_SHAPE, "Given %s=%lld, weight of size [%s], expected input[%s] to"
+                         (long long)a->groups, (long long)a->groups,
+                         cfxi_rt_shape_of(a->weight).text);
+    if (!cfxi_rt_same_size(c, channels, expected))
+        return cfxi_fail(c, CFX_E_SHAPE,
+                         "Given %s=%lld, weight of size [%s], expected input[%s] to"
                          " have %lld channels, but got %lld channels instead",
                          a->transposed ? "transposed" : "groups",
-                         a->transposed ? 1LL : (long long)a->groups, cfxi_shape_of(a->weight).text,
-                         cfxi_shape_of(a->input).text, (long long)expected, (long long)channels);
+                         a->transposed ? 1LL : (long long)a->groups,
+                         cfxi_rt_shape_of(a->weight).text, cfxi_rt_shape_of(a->input).text,
+                         (long long)expected, (long long)channels);
     a->out_channels = a->transposed ? cfx_dim_mul(c->dims, w[1], a->groups, c->err) : w[0];
     if (a->bias && (a->bias->ndim != 1 ||
-                    !cfxi_same_size(c, a->bias->size[0], a->out_channels)))
+                    !cfxi_rt_same_size(c, a->bias->size[0], a->out_channels)))
         return cfxi_fail(c, CFX_E_SHAPE, "Given weight of size [%s], expected bias to be "
                          "1-dimensional with %lld elements, but got bias of size [%s] instead",
-                         cfxi_shape_of(a->weight).text, (long long)a->out_channels,
-                         cfxi_shape_of(a->bias).text);
+                         cfxi_rt_shape_of(a->weight).text, (long long)a->out_channels,
+                         cfxi_rt_shape_of(a->bias).text);
     if (channels == 0 && !a->transposed)
         a->out_channels = 0;  /* so PyTorch answers */
     return CFX_OK;
@@ -210,14 +215,14 @@ static cfx_status read_arguments(cfxi_call *c, arguments *a)
 {
     size_t at_groups = c->op == CFX_OPID_convolution ? 8 : 6;
     a->n = image_dims(c->op);
-    a->transposed = c->op == CFX_OPID_convolution ? cfxi_bool(c, 6)
+    a->transposed = c->op == CFX_OPID_convolution ? cfxi_rt_bool(c, 6)
                                                   : c->op == CFX_OPID_conv_transpose1d ||
                                                     c->op == CFX_OPID_conv_transpose2d ||
                                                     c->op == CFX_OPID_conv_transpose3d;
-    a->input = cfxi_tensor(c, 0);
-    a->weight = cfxi_tensor(c, 1);
-    a->bias = cfxi_tensor(c, 2);
-    CFX_TRY(cfxi_number(c, at_groups, &a->groups));
+    a->input = cfxi_rt_tensor(c, 0);
+    a->weight = cfxi_rt_tensor(c, 1);
+    a->bias = cfxi_rt_tensor(c, 2);
+    CFX_TRY(cfxi_rt_number(c, at_groups, &a->groups));
     CFX_TRY(check_dims(c, a));
     CFX_TRY(read_windows(c, a));
     CFX_TRY(check_channels(c, a));
@@ -226,7 +231,7 @@ static cfx_status read_arguments(cfxi_call *c, arguments *a)
         if (a->in[d] == 0 && a->input->size[a->batched] != 0 &&
             !(a->batched && a->input->size[0] == 0))
             return cfxi_fail(c, CFX_E_SHAPE, "Only zero batch or zero channel inputs are supported,"
-                             " but got input shape: [%s]", cfxi_shape_of(a->input).text);
+                             " but got input shape: [%s]", cfxi_rt_shape_of(a->input).text);
         a->out[d] = CFX_DIM_UNKNOWN;
         if (a->in[d] != CFX_DIM_UNKNOWN)
             CFX_TRY(output_size(c, a, d));
@@ -245,10 +250,11 @@ cfx_status cfxi_rule_conv(cfxi_call *c)
     sizes[ndim++] = a.out_channels;
     for (size_t d = CFXI_SPATIAL - a.n; d < CFXI_SPATIAL; d++)
         sizes[ndim++] = a.out[d];
-    CFX_TRY(cfxi_result(c, 0, (cfx_dtype)a.input->dtype, sizes, ndim));
+    CFX_TRY(cfxi_rt_result(c, 0, (cfx_dtype)a.input->dtype, sizes, ndim));
     bool keeps = a.batched && !(a.transposed && a.n == 3);
-    if (keeps && (cfxi_prefers_channels_last(a.input) || cfxi_prefers_channels_last(a.weight)))
-        cfxi_result_channels_last(c, 0);
+    if (keeps &&
+        (cfxi_rt_prefers_channels_last(a.input) || cfxi_rt_prefers_channels_last(a.weight)))
+        cfxi_rt_result_channels_last(c, 0);
     return CFX_OK;
 }
 
@@ -256,7 +262,7 @@ cfx_status cfxi_rule_conv(cfxi_call *c)
 
 static void image_strides(const cfx_tensor *t, bool batched, size_t n, int64_t out[5])
 {
-    int64_t item = (int64_t)cfxi_itemsize(t);
+    int64_t item = (int64_t)cfxi_tensor_itemsize(t);
     out[0] = batched ? t->stride[0] / item : 0;
     out[1] = t->stride[batched] / item;
     for (size_t d = 0; d < CFXI_SPATIAL; d++)
@@ -294,13 +300,13 @@ static cfx_status compute(cfxi_call *c)
 {
     arguments a;
     CFX_TRY(read_arguments(c, &a));
-    if (cfxi_numel(cfxi_result_at(c, 0)) == 0)
+    if (cfxi_tensor_numel(cfxi_rt_result_at(c, 0)) == 0)
         return CFX_OK;
-    cfx_dtype type = cfxi_compute_dtype((cfx_dtype)a.input->dtype);
-    cfx_tensor *x = cfxi_typed(c, a.input, type);
-    cfx_tensor *w = x ? cfxi_typed(c, a.weight, type) : NULL;
-    cfx_tensor *bias = w && a.bias ? cfxi_contiguous(c, a.bias, type) : NULL;
-    cfx_tensor *y = w && (bias || !a.bias) ? cfxi_work(c, 0, type, false) : NULL;
+    cfx_dtype type = cfxi_rt_compute_dtype((cfx_dtype)a.input->dtype);
+    cfx_tensor *x = cfxi_rt_typed(c, a.input, type);
+    cfx_tensor *w = x ? cfxi_rt_typed(c, a.weight, type) : NULL;
+    cfx_tensor *bias = w && a.bias ? cfxi_rt_contiguous(c, a.bias, type) : NULL;
+    cfx_tensor *y = w && (bias || !a.bias) ? cfxi_rt_work(c, 0, type, false) : NULL;
     cfx_status status = y ? CFX_OK : c->err->status;
     if (y) {
         cfxi_conv p;
@@ -310,7 +316,7 @@ static cfx_status compute(cfxi_call *c)
         else
             cfxi_conv_plain(c->rt, type, &p);
     }
-    status = cfxi_work_done(c, 0, y, status);
+    status = cfxi_rt_work_done(c, 0, y, status);
     cfx_tensor_release(bias);
     cfx_tensor_release(w);
     cfx_tensor_release(x);

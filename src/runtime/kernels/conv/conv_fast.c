@@ -143,7 +143,7 @@ static bool is_pointwise(const cfxi_conv *p)
 static void choose_bands(plan *q)
 {
     const axis *a = q->axes;
-    unsigned threads = cfxi_pool_threads(q->rt->pool);
+    unsigned threads = cfxi_rt_pool_threads(q->rt->pool);
     int64_t images = q->conv.batch * q->conv.groups * a[0].n;
     q->wide = a[2].n + a[2].reach;
     if (q->direct) {
@@ -198,7 +198,7 @@ static void pack_weights(void *ctx, int64_t begin, int64_t end)
     const plan *q = ctx;
     const cfxi_conv *p = &q->conv;
     const axis *a = q->axes;
-    cfxi_tile_pack_fn *pack = cfxi_tile_pack_for(q->rt->isa);
+    cfxi_tile_pack_fn *pack = cfxi_conv_tile_pack_for(q->rt->isa);
     bool dense = has_dense_rows(q);
     for (int64_t item = begin; item < end; item++) {
         int64_t first = item % q->blocks * q->tile_rows;
@@ -422,7 +422,7 @@ static void compute_items(void *ctx, int64_t begin, int64_t end)
     plan *q = ctx;
     int64_t size = q->conv.in_channels * q->axes[0].taps * q->axes[1].slots * q->axes[2].slots *
                    q->plane;
-    float *copy = q->direct ? NULL : cfxi_scratch(q->rt, (size_t)size * sizeof *copy);
+    float *copy = q->direct ? NULL : cfxi_rt_scratch(q->rt, (size_t)size * sizeof *copy);
     int64_t copied = -1;
     if (!copy && !q->direct) {
         atomic_store(&q->failed, true);
@@ -437,7 +437,7 @@ static void compute_items(void *ctx, int64_t begin, int64_t end)
         copied = item / q->chunks;
         compute_chunk(q, &b, item % q->chunks, copy);
     }
-    cfxi_scratch_free(q->rt, copy);
+    cfxi_rt_scratch_free(q->rt, copy);
 }
 
 /* ---- the whole ----------------------------------------------------------------------------- */
@@ -453,22 +453,23 @@ static cfx_status compute_lattice(plan *q)
     q->k = p->in_channels * a[0].taps * a[1].taps * a[2].taps;
     q->blocks = (p->out_channels + q->tile_rows - 1) / q->tile_rows;
     int64_t items = p->groups * q->blocks;
-    if (!cfxi_mul_size((size_t)items, (size_t)(q->k * q->tile_rows + 1) * sizeof(float), 0, &bytes))
+    if (!cfxi_base_mul_size((size_t)items, (size_t)(q->k * q->tile_rows + 1) * sizeof(float), 0,
+                            &bytes))
         return CFX_E_NOMEM;
-    q->packed = cfxi_scratch(q->rt, bytes);
-    q->offset = cfxi_scratch(q->rt, (size_t)(q->k + 1) * sizeof *q->offset);
+    q->packed = cfxi_rt_scratch(q->rt, bytes);
+    q->offset = cfxi_rt_scratch(q->rt, (size_t)(q->k + 1) * sizeof *q->offset);
     if (q->packed && q->offset) {
         choose_bands(q);
         set_offsets(q);
-        cfxi_parallel(q->rt, items, 1 + 32768 / (q->k * q->tile_rows + 1), pack_weights, q);
+        cfxi_rt_parallel(q->rt, items, 1 + 32768 / (q->k * q->tile_rows + 1), pack_weights, q);
         int64_t work = q->k * q->tile_rows * q->band_rows * q->wide;  /* at the least */
-        cfxi_parallel(q->rt, p->batch * p->groups * a[0].n * q->bands * q->chunks,
-                      1 + 65536 / (work + 1), compute_items, q);
+        cfxi_rt_parallel(q->rt, p->batch * p->groups * a[0].n * q->bands * q->chunks,
+                         1 + 65536 / (work + 1), compute_items, q);
     } else {
         atomic_store(&q->failed, true);
     }
-    cfxi_scratch_free(q->rt, q->offset);
-    cfxi_scratch_free(q->rt, q->packed);
+    cfxi_rt_scratch_free(q->rt, q->offset);
+    cfxi_rt_scratch_free(q->rt, q->packed);
     return atomic_load(&q->failed) ? CFX_E_NOMEM : CFX_OK;
 }
 
@@ -494,15 +495,15 @@ cfx_status cfxi_conv_fast(cfx_runtime *rt, const cfxi_conv *p, cfx_error *err)
 {
     plan q = {.rt = rt, .conv = *p};
     int64_t taps = p->kernel[0] + p->kernel[1] + p->kernel[2];
-    int64_t *room = cfxi_scratch(rt, (size_t)taps * 4 * sizeof *room);
+    int64_t *room = cfxi_rt_scratch(rt, (size_t)taps * 4 * sizeof *room);
     if (!room)
-        return cfxi_nomem(err);
+        return cfxi_base_nomem(err);
     q.direct = is_pointwise(p);
     if (q.direct)
         flatten(&q.conv);
     q.by_row = p->in_channels == 1 && p->out_channels <= 2;
     q.tile_rows = q.by_row ? 1 : CFXI_TILE_ROWS;
-    q.tile = q.by_row ? cfxi_tile_row_for(rt->isa) : cfxi_tile_for(rt->isa);
+    q.tile = q.by_row ? cfxi_conv_tile_row_for(rt->isa) : cfxi_conv_tile_for(rt->isa);
     int64_t *next = room;
     for (size_t d = 0; d < CFXI_SPATIAL; next += 4 * p->kernel[d++]) {
         q.axes[d].tap = next;
@@ -511,6 +512,6 @@ cfx_status cfxi_conv_fast(cfx_runtime *rt, const cfxi_conv *p, cfx_error *err)
         q.axes[d].phase = next + 3 * p->kernel[d];
     }
     cfx_status status = compute_lattices(&q);
-    cfxi_scratch_free(rt, room);
-    return status == CFX_E_NOMEM ? cfxi_nomem(err) : status;
+    cfxi_rt_scratch_free(rt, room);
+    return status == CFX_E_NOMEM ? cfxi_base_nomem(err) : status;
 }

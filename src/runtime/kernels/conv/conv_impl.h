@@ -27,7 +27,7 @@ typedef struct cfxi_conv {
     int64_t ys[2 + CFXI_SPATIAL];
 } cfxi_conv;
 
-/* Any type that cfxi_compute_dtype gives, one element after the other. (conv_plain.c) */
+/* Any type that cfxi_rt_compute_dtype gives, one element after the other. (conv_plain.c) */
 void cfxi_conv_plain(cfx_runtime *rt, cfx_dtype dtype, const cfxi_conv *p);
 /* float32, fast. (conv_fast.c) */
 cfx_status cfxi_conv_fast(cfx_runtime *rt, const cfxi_conv *p, cfx_error *err);
@@ -50,12 +50,12 @@ typedef struct cfxi_tile {
     int columns;
 } cfxi_tile;
 typedef void cfxi_tile_fn(const cfxi_tile *t);
-cfxi_tile_fn *cfxi_tile_for(cfx_isa isa);
+cfxi_tile_fn *cfxi_conv_tile_for(cfx_isa isa);
 /* The same with one row: a has one number for each i, any number of columns. */
-cfxi_tile_fn *cfxi_tile_row_for(cfx_isa isa);
+cfxi_tile_fn *cfxi_conv_tile_row_for(cfx_isa isa);
 
 /* to[i][r] = from[r * row + i], for CFXI_TILE_ROWS rows and i < k: weights as tiles have them. */
 typedef void cfxi_tile_pack_fn(float *to, const float *from, int64_t row, int64_t k);
-cfxi_tile_pack_fn *cfxi_tile_pack_for(cfx_isa isa);
+cfxi_tile_pack_fn *cfxi_conv_tile_pack_for(cfx_isa isa);
 
 #endif

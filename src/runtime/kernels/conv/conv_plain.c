@@ -68,5 +68,5 @@ void cfxi_conv_plain(cfx_runtime *rt, cfx_dtype dtype, const cfxi_conv *p)
                         : dtype == CFX_DTYPE_FLOAT64   ? plain_double
                         : dtype == CFX_DTYPE_COMPLEX128 ? plain_complex
                                                         : plain_int;
-    cfxi_parallel(rt, p->batch * p->groups * p->out_channels, 1, fn, (void *)p);
+    cfxi_rt_parallel(rt, p->batch * p->groups * p->out_channels, 1, fn, (void *)p);
 }

@@ -251,7 +251,7 @@ TARGET256 static void row_avx2(const cfxi_tile *t)
 
 /* ---- choosing ------------------------------------------------------------------------------ */
 
-cfxi_tile_fn *cfxi_tile_for(cfx_isa isa)
+cfxi_tile_fn *cfxi_conv_tile_for(cfx_isa isa)
 {
 #if defined(__x86_64__)
     if (isa >= CFX_ISA_AVX512)
@@ -263,7 +263,7 @@ cfxi_tile_fn *cfxi_tile_for(cfx_isa isa)
     return tile_plain;
 }
 
-cfxi_tile_fn *cfxi_tile_row_for(cfx_isa isa)
+cfxi_tile_fn *cfxi_conv_tile_row_for(cfx_isa isa)
 {
 #if defined(__x86_64__)
     if (isa >= CFX_ISA_AVX512)
@@ -275,7 +275,7 @@ cfxi_tile_fn *cfxi_tile_row_for(cfx_isa isa)
     return row_plain;
 }
 
-cfxi_tile_pack_fn *cfxi_tile_pack_for(cfx_isa isa)
+cfxi_tile_pack_fn *cfxi_conv_tile_pack_for(cfx_isa isa)
 {
 #if defined(__x86_64__)
     if (isa >= CFX_ISA_AVX2)

@@ -36,16 +36,16 @@ static cfx_status read_arguments(cfxi_call *c, arguments *a)
 {
     static const char *const methods[] = {"bilinear", "nearest", "bicubic"};
     static const char *const paddings[] = {"zeros", "border", "reflection"};
-    a->x = cfxi_tensor(c, 0);
-    a->grid = cfxi_tensor(c, 1);
+    a->x = cfxi_rt_tensor(c, 0);
+    a->grid = cfxi_rt_tensor(c, 1);
     a->n = a->x->ndim < 3 ? 0 : a->x->ndim - 2u;
-    a->align = !cfxi_is_none(c, 4) && cfxi_bool(c, 4);
+    a->align = !cfxi_rt_is_none(c, 4) && cfxi_rt_bool(c, 4);
     if (c->op == CFX_OPID_grid_sample) {
-        CFX_TRY(by_name(c, cfxi_str(c, 2), methods, 3, "mode", &a->method));
-        return by_name(c, cfxi_str(c, 3), paddings, 3, "padding_mode", &a->outside);
+        CFX_TRY(by_name(c, cfxi_rt_str(c, 2), methods, 3, "mode", &a->method));
+        return by_name(c, cfxi_rt_str(c, 3), paddings, 3, "padding_mode", &a->outside);
     }
-    CFX_TRY(cfxi_number(c, 2, &a->method));
-    CFX_TRY(cfxi_number(c, 3, &a->outside));
+    CFX_TRY(cfxi_rt_number(c, 2, &a->method));
+    CFX_TRY(cfxi_rt_number(c, 3, &a->outside));
     if (a->method < 0 || a->method > BICUBIC || a->outside < 0 || a->outside > REFLECTION)
         return cfxi_fail(c, CFX_E_SHAPE, "no such interpolation_mode or padding_mode: %lld, %lld",
                          (long long)a->method, (long long)a->outside);
@@ -56,23 +56,23 @@ static cfx_status check_grid(cfxi_call *c, const arguments *a)
 {
     const cfx_tensor *x = a->x;
     const cfx_tensor *grid = a->grid;
-    cfxi_shape_text given = cfxi_shape_of(grid);
-    if (x->ndim == 0 || grid->ndim == 0 || !cfxi_same_size(c, x->size[0], grid->size[0]))
+    cfxi_shape_text given = cfxi_rt_shape_of(grid);
+    if (x->ndim == 0 || grid->ndim == 0 || !cfxi_rt_same_size(c, x->size[0], grid->size[0]))
         return cfxi_fail(c, CFX_E_SHAPE, "grid_sampler(): expected grid and input to have same "
                          "batch size, but got input with sizes [%s] and grid with sizes [%s]",
-                         cfxi_shape_of(x).text, given.text);
+                         cfxi_rt_shape_of(x).text, given.text);
     if ((x->ndim != 4 && x->ndim != 5) || x->ndim != grid->ndim)
         return cfxi_fail(c, CFX_E_SHAPE, "grid_sampler(): expected 4D or 5D input and grid with "
                          "same number of dimensions, but got input with sizes [%s] and grid with "
-                         "sizes [%s]", cfxi_shape_of(x).text, given.text);
-    if (!cfxi_same_size(c, grid->size[grid->ndim - 1], (int64_t)a->n))
+                         "sizes [%s]", cfxi_rt_shape_of(x).text, given.text);
+    if (!cfxi_rt_same_size(c, grid->size[grid->ndim - 1], (int64_t)a->n))
         return cfxi_fail(c, CFX_E_SHAPE, "grid_sampler(): expected grid to have size %zu in last "
                          "dimension, but got grid with sizes [%s]", a->n, given.text);
     for (size_t d = 2; d < x->ndim; d++)
         if (x->size[d] == 0)
             return cfxi_fail(c, CFX_E_SHAPE, "grid_sampler(): expected input to have non-empty "
                              "spatial dimensions, but input has sizes [%s] with dimension %zu being"
-                             " empty", cfxi_shape_of(x).text, d);
+                             " empty", cfxi_rt_shape_of(x).text, d);
     if (a->n == 3 && a->method == BICUBIC)
         return cfxi_fail(c, CFX_E_SHAPE,
                          "grid_sampler(): bicubic interpolation only supports 4D input");
@@ -96,7 +96,7 @@ cfx_status cfxi_rule_grid_sample(cfxi_call *c)
     sizes[1] = a.x->size[1];
     for (size_t i = 0; i < a.n; i++)
         sizes[2 + i] = a.grid->size[1 + i];
-    return cfxi_result(c, 0, (cfx_dtype)a.x->dtype, sizes, a.n + 2);
+    return cfxi_rt_result(c, 0, (cfx_dtype)a.x->dtype, sizes, a.n + 2);
 }
 
 /* ---- grid_sample: computing ---------------------------------------------------------------- */
@@ -261,21 +261,21 @@ static void sample(cfxi_call *c, job *j, const cfx_tensor *x, const cfx_tensor *
         j->area *= x->size[2 + i];
         j->places *= grid->size[1 + i];
     }
-    cfxi_parallel(c->rt, x->size[0] * j->places, 1 + 4096 / (j->channels + 1), sample_places, j);
+    cfxi_rt_parallel(c->rt, x->size[0] * j->places, 1 + 4096 / (j->channels + 1), sample_places, j);
 }
 
 static cfx_status run_sample(cfxi_call *c)
 {
     job j = {0};
     CFX_TRY(read_arguments(c, &j.a));
-    cfx_dtype type = cfxi_compute_dtype((cfx_dtype)j.a.x->dtype);
+    cfx_dtype type = cfxi_rt_compute_dtype((cfx_dtype)j.a.x->dtype);
     j.narrow = type == CFX_DTYPE_FLOAT32;
-    cfx_tensor *x = cfxi_contiguous(c, j.a.x, type);
-    cfx_tensor *grid = x ? cfxi_contiguous(c, j.a.grid, type) : NULL;
-    cfx_tensor *y = grid ? cfxi_work(c, 0, type, true) : NULL;
-    if (y && cfxi_numel(y) > 0)
+    cfx_tensor *x = cfxi_rt_contiguous(c, j.a.x, type);
+    cfx_tensor *grid = x ? cfxi_rt_contiguous(c, j.a.grid, type) : NULL;
+    cfx_tensor *y = grid ? cfxi_rt_work(c, 0, type, true) : NULL;
+    if (y && cfxi_tensor_numel(y) > 0)
         sample(c, &j, x, grid, y);
-    cfx_status status = cfxi_work_done(c, 0, y, y ? CFX_OK : c->err->status);
+    cfx_status status = cfxi_rt_work_done(c, 0, y, y ? CFX_OK : c->err->status);
     cfx_tensor_release(grid);
     cfx_tensor_release(x);
     return status;
@@ -288,36 +288,36 @@ cfx_status cfxi_kernel_grid_sample(cfxi_call *c) { return run_sample(c); }
 
 cfx_status cfxi_rule_affine_grid(cfxi_call *c)
 {
-    const cfx_tensor *theta = cfxi_tensor(c, 0);
+    const cfx_tensor *theta = cfxi_rt_tensor(c, 0);
     int64_t size[CFX_MAX_DIMS];
     int64_t sizes[CFX_MAX_DIMS];
     size_t n;
-    CFX_TRY(cfxi_ints(c, 1, size, &n));
+    CFX_TRY(cfxi_rt_ints(c, 1, size, &n));
     if (!cfx_dtype_is_float((cfx_dtype)theta->dtype))
         return cfxi_fail(c, CFX_E_VALUE, "Expected theta to have floating point type, but got %s",
                          cfx_dtype_name((cfx_dtype)theta->dtype));
     if (n != 4 && n != 5)
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "affine_grid only supports 4D and 5D sizes, for 2D "
                          "and 3D affine transforms, respectively. Got size [%s].",
-                         cfxi_shape_ints(size, n, ", ").text);
+                         cfxi_rt_shape_ints(size, n, ", ").text);
     int64_t dims = (int64_t)n - 2;
-    if (theta->ndim != 3 || !cfxi_same_size(c, theta->size[1], dims) ||
-        !cfxi_same_size(c, theta->size[2], dims + 1))
+    if (theta->ndim != 3 || !cfxi_rt_same_size(c, theta->size[1], dims) ||
+        !cfxi_rt_same_size(c, theta->size[2], dims + 1))
         return cfxi_fail(c, CFX_E_VALUE, "Expected a batch of %lldD affine matrices of shape "
                          "Nx%lldx%lld for size [%s]. Got [%s].", (long long)dims, (long long)dims,
-                         (long long)dims + 1, cfxi_shape_ints(size, n, ", ").text,
-                         cfxi_shape_of(theta).text);
+                         (long long)dims + 1, cfxi_rt_shape_ints(size, n, ", ").text,
+                         cfxi_rt_shape_of(theta).text);
     for (size_t i = 0; i < n; i++)
         if (size[i] <= 0 && !cfx_dim_is_symbol(size[i]))
             return cfxi_fail(c, CFX_E_VALUE, "Expected non-zero, positive output size. Got [%s]",
-                             cfxi_shape_ints(size, n, ", ").text);
-    if (!cfxi_same_size(c, theta->size[0], size[0]))
+                             cfxi_rt_shape_ints(size, n, ", ").text);
+    if (!cfxi_rt_same_size(c, theta->size[0], size[0]))
         return cfxi_fail(c, CFX_E_SHAPE, "Expected a batch of %lld matrices, but got %lld",
                          (long long)size[0], (long long)theta->size[0]);
     sizes[0] = size[0];
     memcpy(sizes + 1, size + 2, (size_t)dims * sizeof *sizes);
     sizes[n - 1] = dims;
-    return cfxi_result(c, 0, (cfx_dtype)theta->dtype, sizes, n);
+    return cfxi_rt_result(c, 0, (cfx_dtype)theta->dtype, sizes, n);
 }
 
 /* Place i of `size` between -1 and 1: those are the ends, or the outer edges of the ends. */
@@ -330,16 +330,16 @@ static double base_place(int64_t i, int64_t size, bool align)
 
 cfx_status cfxi_kernel_affine_grid(cfxi_call *c)
 {
-    cfx_tensor *y = cfxi_result_at(c, 0);
+    cfx_tensor *y = cfxi_rt_result_at(c, 0);
     cfx_dtype type = (cfx_dtype)y->dtype;
-    bool align = !cfxi_is_none(c, 2) && cfxi_bool(c, 2);
+    bool align = !cfxi_rt_is_none(c, 2) && cfxi_rt_bool(c, 2);
     size_t n = y->ndim - 2u;
-    cfx_tensor *theta = cfxi_contiguous(c, cfxi_tensor(c, 0), CFX_DTYPE_FLOAT64);
+    cfx_tensor *theta = cfxi_rt_contiguous(c, cfxi_rt_tensor(c, 0), CFX_DTYPE_FLOAT64);
     if (!theta)
         return c->err->status;
     char *to = y->data;
-    size_t item = cfxi_itemsize(y);
-    for (int64_t i = 0, all = cfxi_numel(y) / (int64_t)n; i < all; i++) {
+    size_t item = cfxi_tensor_itemsize(y);
+    for (int64_t i = 0, all = cfxi_tensor_numel(y) / (int64_t)n; i < all; i++) {
         double place[CFXI_SPATIAL];
         int64_t rest = i;
         for (size_t d = 0; d < n; d++) {  /* x first */
@@ -352,7 +352,7 @@ cfx_status cfxi_kernel_affine_grid(cfxi_call *c)
             double sum = m[n];
             for (size_t d = 0; d < n; d++)
                 sum += m[d] * place[d];
-            cfxi_store_float(type, to, sum);
+            cfxi_tensor_store_float(type, to, sum);
         }
     }
     cfx_tensor_release(theta);

@@ -40,12 +40,12 @@ static bool is_fractional(cfx_operator op)
 
 static cfx_status read_image(cfxi_call *c, arguments *a)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     a->n = plane_dims(c->op);
     a->batched = x->ndim == a->n + 2;
     if (!a->batched && x->ndim != a->n + 1)
         return cfxi_fail(c, CFX_E_SHAPE, "Expected %zuD or %zuD (batch mode) tensor, but got input "
-                         "with sizes: [%s]", a->n + 1, a->n + 2, cfxi_shape_of(x).text);
+                         "with sizes: [%s]", a->n + 1, a->n + 2, cfxi_rt_shape_of(x).text);
     for (size_t d = 0; d < CFXI_SPATIAL; d++) {
         a->kernel[d] = a->stride[d] = a->dilation[d] = a->in[d] = a->out[d] = 1;
         a->pad[d] = 0;
@@ -57,7 +57,7 @@ static cfx_status read_image(cfxi_call *c, arguments *a)
             return cfxi_fail(c, CFX_E_SHAPE, "Expected %zuD or %zuD (batch mode) tensor with "
                              "non-zero size for non-batch dimensions, but got sizes [%s] with "
                              "dimension %zu being empty", a->n + 1, a->n + 2,
-                             cfxi_shape_of(x).text, d);
+                             cfxi_rt_shape_of(x).text, d);
     return CFX_OK;
 }
 
@@ -108,22 +108,23 @@ static cfx_status read_windows(cfxi_call *c, arguments *a)
 {
     bool power = c->op == CFX_OPID_lp_pool2d;
     size_t at = power ? 2 : 1;
-    CFX_TRY(cfxi_window_ints(c, at, a->n, 1, NULL, "kernel_size", a->kernel));
-    CFX_TRY(cfxi_window_ints(c, at + 1, a->n, 1, a->kernel, "stride", a->stride));
+    CFX_TRY(cfxi_rt_window_ints(c, at, a->n, 1, NULL, "kernel_size", a->kernel));
+    CFX_TRY(cfxi_rt_window_ints(c, at + 1, a->n, 1, a->kernel, "stride", a->stride));
     if (!power)
-        CFX_TRY(cfxi_window_ints(c, 3, a->n, 0, NULL, "padding", a->pad));
+        CFX_TRY(cfxi_rt_window_ints(c, 3, a->n, 0, NULL, "padding", a->pad));
     if (a->maximum)
-        CFX_TRY(cfxi_window_ints(c, 4, a->n, 1, NULL, "dilation", a->dilation));
-    a->ceil_mode = cfxi_bool(c, a->maximum ? 5 : 4);
-    a->include_pad = !a->maximum && !power && cfxi_bool(c, 5);
+        CFX_TRY(cfxi_rt_window_ints(c, 4, a->n, 1, NULL, "dilation", a->dilation));
+    a->ceil_mode = cfxi_rt_bool(c, a->maximum ? 5 : 4);
+    a->include_pad = !a->maximum && !power && cfxi_rt_bool(c, 5);
     CFX_TRY(check_windows(c, a));
     for (size_t d = 0; d < CFXI_SPATIAL; d++) {
         a->out[d] = windows(c, a, d);
         if (a->out[d] < 1 && !cfx_dim_is_symbol(a->out[d]) && a->out[d] != CFX_DIM_UNKNOWN)
-            return cfxi_fail(c, CFX_E_SHAPE, "Given input size: (%s). Calculated output size: %lld "
+            return cfxi_fail(c, CFX_E_SHAPE,
+                             "Given input size: (%s). Calculated output size: %lld "
                              "in dimension %zu. Output size is too small",
-                             cfxi_shape_ints(a->in, CFXI_SPATIAL, "x").text, (long long)a->out[d],
-                             d);
+                             cfxi_rt_shape_ints(a->in, CFXI_SPATIAL, "x").text,
+                             (long long)a->out[d], d);
     }
     return CFX_OK;
 }
@@ -150,20 +151,20 @@ static cfx_status read_fractions(cfxi_call *c, arguments *a)
 {
     size_t n;
     const cfx_datum *ratio = cfx_datum_items(c->args[3], &n);
-    bool by_size = !cfxi_is_none(c, 2);
-    CFX_TRY(cfxi_window_ints(c, 1, 2, 1, NULL, "kernel_size", a->kernel));
-    if (by_size == !cfxi_is_none(c, 3))
+    bool by_size = !cfxi_rt_is_none(c, 2);
+    CFX_TRY(cfxi_rt_window_ints(c, 1, 2, 1, NULL, "kernel_size", a->kernel));
+    if (by_size == !cfxi_rt_is_none(c, 3))
         return cfxi_fail(c, CFX_E_VALUE, "fractional_max_pool2d requires specifying either an "
                          "output_size or an output_ratio");
     if (by_size)
-        CFX_TRY(cfxi_window_ints(c, 2, 2, 1, NULL, "output_size", a->out));
-    const cfx_tensor *samples = cfxi_tensor(c, 5);
-    const cfx_tensor *x = cfxi_tensor(c, 0);
-    if (samples && (samples->ndim != 3 || !cfxi_same_size(c, samples->size[2], 2) ||
-                    !cfxi_same_size(c, samples->size[1], x->size[a->batched]) ||
-                    !cfxi_same_size(c, samples->size[0], a->batched ? x->size[0] : 1)))
+        CFX_TRY(cfxi_rt_window_ints(c, 2, 2, 1, NULL, "output_size", a->out));
+    const cfx_tensor *samples = cfxi_rt_tensor(c, 5);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    if (samples && (samples->ndim != 3 || !cfxi_rt_same_size(c, samples->size[2], 2) ||
+                    !cfxi_rt_same_size(c, samples->size[1], x->size[a->batched]) ||
+                    !cfxi_rt_same_size(c, samples->size[0], a->batched ? x->size[0] : 1)))
         return cfxi_fail(c, CFX_E_SHAPE, "Expect _random_samples to be of [images, channels, 2], "
-                         "but got [%s]", cfxi_shape_of(samples).text);
+                         "but got [%s]", cfxi_rt_shape_of(samples).text);
     for (size_t d = 1; d < CFXI_SPATIAL; d++) {
         if (!by_size && cfx_dim_is_symbol(a->in[d]))
             return cfxi_fail(c, CFX_E_UNSUPPORTED, "a ratio of a size that is not known");
@@ -208,7 +209,7 @@ static cfx_status read_arguments(cfxi_call *c, arguments *a)
 
 static cfx_status check_type(cfxi_call *c, const arguments *a)
 {
-    cfx_dtype type = (cfx_dtype)cfxi_tensor(c, 0)->dtype;
+    cfx_dtype type = (cfx_dtype)cfxi_rt_tensor(c, 0)->dtype;
     bool integers = !a->adaptive && cfx_dtype_is_integer(type) &&
                     !is_fractional(c->op) &&
                     (a->maximum ? c->op != CFX_OPID_max_pool1d : type == CFX_DTYPE_INT64);
@@ -226,36 +227,36 @@ static bool is_row_channels_last(const cfx_tensor *x)
                         .size = {x->size[0], x->size[1], 1, x->size[2]},
                         .stride = {x->stride[0], x->stride[1], x->size[2] * x->stride[2],
                                    x->stride[2]}};
-    return cfxi_prefers_channels_last(&image);
+    return cfxi_rt_prefers_channels_last(&image);
 }
 
 static cfx_status make_result(cfxi_call *c, const arguments *a, size_t i, cfx_dtype type)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     int64_t sizes[CFX_MAX_DIMS];
     size_t ndim = 0;
     for (; ndim < 1u + a->batched; ndim++)
         sizes[ndim] = x->size[ndim];
     for (size_t d = CFXI_SPATIAL - a->n; d < CFXI_SPATIAL; d++)
         sizes[ndim++] = a->out[d];
-    CFX_TRY(cfxi_result(c, i, type, sizes, ndim));
+    CFX_TRY(cfxi_rt_result(c, i, type, sizes, ndim));
     bool keeps = a->maximum ? !is_fractional(c->op) : a->n == 2;
-    if (keeps && a->batched && cfxi_prefers_channels_last(x))
-        cfxi_result_channels_last(c, i);
+    if (keeps && a->batched && cfxi_rt_prefers_channels_last(x))
+        cfxi_rt_result_channels_last(c, i);
     if (a->n == 1 && c->op != CFX_OPID_max_pool1d && is_row_channels_last(x))
-        cfxi_ordered_strides(sizes, ndim, cfx_dtype_size(type), (const uint8_t[]){0, 2, 1},
-                             cfxi_result_at(c, i)->stride);
+        cfxi_tensor_ordered_strides(sizes, ndim, cfx_dtype_size(type), (const uint8_t[]){0, 2, 1},
+                                    cfxi_rt_result_at(c, i)->stride);
     return CFX_OK;
 }
 
 cfx_status cfxi_rule_pool(cfxi_call *c)
 {
     arguments a;
-    cfx_dtype type = (cfx_dtype)cfxi_tensor(c, 0)->dtype;
+    cfx_dtype type = (cfx_dtype)cfxi_rt_tensor(c, 0)->dtype;
     CFX_TRY(read_arguments(c, &a));
     CFX_TRY(check_type(c, &a));
-    if ((c->op == CFX_OPID_avg_pool2d || c->op == CFX_OPID_avg_pool3d) && !cfxi_is_none(c, 6) &&
-        cfxi_int(c, 6) == 0)
+    if ((c->op == CFX_OPID_avg_pool2d || c->op == CFX_OPID_avg_pool3d) && !cfxi_rt_is_none(c, 6) &&
+        cfxi_rt_int(c, 6) == 0)
         return cfxi_fail(c, CFX_E_SHAPE, "divisor must be not zero");
     return make_result(c, &a, 0, type);
 }
@@ -280,12 +281,12 @@ cfx_status cfxi_rule_pool_or_pair(cfxi_call *c)
         {CFX_OPID_fractional_max_pool2d, CFX_OPID_fractional_max_pool2d_with_indices, 4, 6},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-        if (pairs[i].op != c->op || !cfxi_bool(c, pairs[i].flag))
+        if (pairs[i].op != c->op || !cfxi_rt_bool(c, pairs[i].flag))
             continue;
-        cfx_datum pair = cfxi_sub(c, (cfx_operator)pairs[i].pair, c->args, pairs[i].params);
+        cfx_datum pair = cfxi_rt_sub(c, (cfx_operator)pairs[i].pair, c->args, pairs[i].params);
         if (pair.kind == CFX_DATUM_INVALID)
             return c->err->status;
-        cfxi_result_datum(c, 0, pair);
+        cfxi_rt_result_datum(c, 0, pair);
         return CFX_OK;
     }
     return cfxi_rule_pool(c);
@@ -325,13 +326,13 @@ static void adaptive_windows(cfxi_pool_axis *axis)
  * at random. */
 static double sample_of(const cfxi_call *c, size_t d, cfxi_random r, int64_t plane)
 {
-    const cfx_tensor *t = cfxi_tensor(c, 5);
+    const cfx_tensor *t = cfxi_rt_tensor(c, 5);
     if (d == 0)
         return 0;
     if (!t)
-        return cfxi_random_uniform(r, 2 * plane + (int64_t)d - 1);
-    return cfxi_load_float((cfx_dtype)t->dtype,
-                           t->data + plane / t->size[1] * t->stride[0] +
+        return cfxi_rt_random_uniform(r, 2 * plane + (int64_t)d - 1);
+    return cfxi_tensor_load_float((cfx_dtype)t->dtype,
+                                  t->data + plane / t->size[1] * t->stride[0] +
                                plane % t->size[1] * t->stride[1] + (d == 1) * t->stride[2]);
 }
 
@@ -360,13 +361,13 @@ static int64_t *make_windows(cfxi_call *c, const arguments *a, cfxi_pooling *p)
     int64_t sets = p->axes_step ? p->planes : 1;
     int64_t all = a->out[0] + a->out[1] + a->out[2];
     size_t bytes;
-    if (!cfxi_mul_size((size_t)all * 3 * sizeof(int64_t), (size_t)sets, 8, &bytes))
+    if (!cfxi_base_mul_size((size_t)all * 3 * sizeof(int64_t), (size_t)sets, 8, &bytes))
         return NULL;
-    int64_t *room = cfxi_scratch(c->rt, bytes);
+    int64_t *room = cfxi_rt_scratch(c->rt, bytes);
     int64_t *next = room;
     cfxi_random r = {0};
     if (room && p->axes_step)
-        r = cfxi_random_reserve(c->rt, 2 * sets);
+        r = cfxi_rt_random_reserve(c->rt, 2 * sets);
     for (size_t d = 0; room && d < CFXI_SPATIAL; d++) {
         cfxi_pool_axis *axis = &p->axes[d];
         *axis = (cfxi_pool_axis){.in = a->in[d], .out = a->out[d], .lo = next,
@@ -390,7 +391,7 @@ static double power_of(double x, double p) { return p == 2 ? x * x : pow(x, p); 
 /* Every element to the power p, times `factor` before. */
 static void raise(cfx_tensor *t, double p, double factor)
 {
-    for (int64_t i = 0, n = cfxi_numel(t); i < n; i++) {
+    for (int64_t i = 0, n = cfxi_tensor_numel(t); i < n; i++) {
         if (t->dtype == CFX_DTYPE_FLOAT32)
             ((float *)t->data)[i] = (float)power_of(((float *)t->data)[i] * factor, p);
         else
@@ -401,16 +402,16 @@ static void raise(cfx_tensor *t, double p, double factor)
 /* The argument to compute from: of a power-average, its power. */
 static cfx_tensor *operand(cfxi_call *c, cfx_dtype type)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     if (c->op != CFX_OPID_lp_pool2d)
-        return cfxi_contiguous(c, x, type);
+        return cfxi_rt_contiguous(c, x, type);
     cfx_tensor *t = cfx_tensor_new(type, x->size, x->ndim, c->rt->allocator, c->err);
-    if (t && cfxi_copy(c->rt, t, x, c->err) != CFX_OK) {
+    if (t && cfxi_rt_copy(c->rt, t, x, c->err) != CFX_OK) {
         cfx_tensor_release(t);
         return NULL;
     }
     if (t)
-        raise(t, cfxi_float(c, 1), 1);
+        raise(t, cfxi_rt_float(c, 1), 1);
     return t;
 }
 
@@ -422,17 +423,18 @@ static cfx_status compute(cfxi_call *c, const arguments *a, cfx_tensor *x, cfx_t
                       .axes_step = is_fractional(c->op)};
     for (size_t d = 0; d < 1u + a->batched; d++)
         p.planes *= x->size[d];
-    if (cfxi_numel(y) == 0)
+    if (cfxi_tensor_numel(y) == 0)
         return CFX_OK;
-    if ((c->op == CFX_OPID_avg_pool2d || c->op == CFX_OPID_avg_pool3d) && !cfxi_is_none(c, 6))
-        p.divisor = cfxi_int(c, 6);
+    if ((c->op == CFX_OPID_avg_pool2d || c->op == CFX_OPID_avg_pool3d) && !cfxi_rt_is_none(c, 6))
+        p.divisor = cfxi_rt_int(c, 6);
     int64_t *room = make_windows(c, a, &p);
     if (!room)
-        return cfxi_nomem(c->err);
-    cfx_status status = a->maximum ? cfxi_pool_max(&p, c->err) : cfxi_pool_mean(&p, c->err);
-    cfxi_scratch_free(c->rt, room);
+        return cfxi_base_nomem(c->err);
+    cfx_status status =
+        a->maximum ? cfxi_conv_pool_max(&p, c->err) : cfxi_conv_pool_mean(&p, c->err);
+    cfxi_rt_scratch_free(c->rt, room);
     if (c->op == CFX_OPID_lp_pool2d)
-        raise(y, 1 / cfxi_float(c, 1), (double)(a->kernel[1] * a->kernel[2]));
+        raise(y, 1 / cfxi_rt_float(c, 1), (double)(a->kernel[1] * a->kernel[2]));
     return status;
 }
 
@@ -442,16 +444,16 @@ static cfx_status run(cfxi_call *c, bool with_indices)
     if (c->results[0].kind != CFX_DATUM_TENSOR)
         return CFX_OK;  /* the pair is there already */
     CFX_TRY(read_arguments(c, &a));
-    cfx_dtype type = cfxi_compute_dtype((cfx_dtype)cfxi_tensor(c, 0)->dtype);
+    cfx_dtype type = cfxi_rt_compute_dtype((cfx_dtype)cfxi_rt_tensor(c, 0)->dtype);
     cfx_tensor *x = operand(c, type);
-    cfx_tensor *y = x ? cfxi_work(c, 0, type, true) : NULL;
-    cfx_tensor *index = y && with_indices ? cfxi_work(c, 1, CFX_DTYPE_INT64, true) : NULL;
+    cfx_tensor *y = x ? cfxi_rt_work(c, 0, type, true) : NULL;
+    cfx_tensor *index = y && with_indices ? cfxi_rt_work(c, 1, CFX_DTYPE_INT64, true) : NULL;
     cfx_status status = c->err->status;
     if (y && (index || !with_indices))
         status = compute(c, &a, x, y, index);
     if (with_indices)
-        status = cfxi_work_done(c, 1, index, status);
-    status = cfxi_work_done(c, 0, y, status);
+        status = cfxi_rt_work_done(c, 1, index, status);
+    status = cfxi_rt_work_done(c, 0, y, status);
     cfx_tensor_release(x);
     return status;
 }

@@ -29,7 +29,7 @@ typedef struct cfxi_pooling {
 } cfxi_pooling;
 
 /* The largest element of each window, and where it was; the mean of each window. */
-cfx_status cfxi_pool_max(cfxi_pooling *p, cfx_error *err);
-cfx_status cfxi_pool_mean(cfxi_pooling *p, cfx_error *err);
+cfx_status cfxi_conv_pool_max(cfxi_pooling *p, cfx_error *err);
+cfx_status cfxi_conv_pool_mean(cfxi_pooling *p, cfx_error *err);
 
 #endif

@@ -189,7 +189,7 @@ static void one_plane(const cfxi_pooling *p, what kind, int64_t i, void *row)
 
 static void planes(cfxi_pooling *p, what kind, int64_t begin, int64_t end)
 {
-    void *row = cfxi_scratch(p->rt, (size_t)(p->axes[2].in + 1) * cfx_dtype_size(p->type));
+    void *row = cfxi_rt_scratch(p->rt, (size_t)(p->axes[2].in + 1) * cfx_dtype_size(p->type));
     if (!row)
         atomic_store(&p->failed, true);
     for (int64_t i = begin; row && i < end; i++) {
@@ -200,7 +200,7 @@ static void planes(cfxi_pooling *p, what kind, int64_t begin, int64_t end)
             one_plane(p, kind, i, row);
         }
     }
-    cfxi_scratch_free(p->rt, row);
+    cfxi_rt_scratch_free(p->rt, row);
 }
 
 static void max_planes(void *ctx, int64_t begin, int64_t end) { planes(ctx, MAX, begin, end); }
@@ -209,12 +209,15 @@ static void mean_planes(void *ctx, int64_t begin, int64_t end) { planes(ctx, MEA
 static cfx_status all_planes(cfxi_pooling *p, cfxi_range_fn *fn, cfx_error *err)
 {
     int64_t work = elements_of(p, false) + elements_of(p, true);
-    cfxi_parallel(p->rt, p->planes, 1 + 16384 / (work + 1), fn, p);
-    return atomic_load(&p->failed) ? cfxi_nomem(err) : CFX_OK;
+    cfxi_rt_parallel(p->rt, p->planes, 1 + 16384 / (work + 1), fn, p);
+    return atomic_load(&p->failed) ? cfxi_base_nomem(err) : CFX_OK;
 }
 
-cfx_status cfxi_pool_max(cfxi_pooling *p, cfx_error *err) { return all_planes(p, max_planes, err); }
-cfx_status cfxi_pool_mean(cfxi_pooling *p, cfx_error *err)
+cfx_status cfxi_conv_pool_max(cfxi_pooling *p, cfx_error *err)
+{
+    return all_planes(p, max_planes, err);
+}
+cfx_status cfxi_conv_pool_mean(cfxi_pooling *p, cfx_error *err)
 {
     return all_planes(p, mean_planes, err);
 }

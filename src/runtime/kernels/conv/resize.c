@@ -57,7 +57,7 @@ static cfx_status scaled(cfxi_call *c, int64_t size, double scale, int64_t *out)
         else if (inverse == floor(inverse) && inverse < 0x1p31)
             *out = cfx_dim_div(c->dims, size, (int64_t)inverse, c->err);
         else
-            *out = cfxi_fresh(c);
+            *out = cfxi_rt_fresh(c);
         return CFX_OK;
     }
     double product = floor((double)size * scale);
@@ -74,8 +74,8 @@ static cfx_status read_sizes(cfxi_call *c, arguments *a, size_t size_at, size_t 
     size_t scales;
     const cfx_datum *size = cfx_datum_items(c->args[size_at], &sizes);
     const cfx_datum *scale = cfx_datum_items(c->args[scale_at], &scales);
-    if (cfxi_is_none(c, size_at) == cfxi_is_none(c, scale_at))
-        return cfxi_fail(c, CFX_E_VALUE, cfxi_is_none(c, size_at)
+    if (cfxi_rt_is_none(c, size_at) == cfxi_rt_is_none(c, scale_at))
+        return cfxi_fail(c, CFX_E_VALUE, cfxi_rt_is_none(c, size_at)
                          ? "either size or scale_factor should be defined"
                          : "only one of size or scale_factor should be defined");
     if (sizes + scales != 1 && sizes + scales != a->n)
@@ -96,7 +96,7 @@ static cfx_status read_sizes(cfxi_call *c, arguments *a, size_t size_at, size_t 
 
 static cfx_status read_image(cfxi_call *c, arguments *a)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     if (x->ndim != a->n + 2)
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "Got %uD input, but this mode needs %zuD input",
                          x->ndim, a->n + 2);
@@ -116,13 +116,13 @@ static cfx_status read_row(cfxi_call *c, const row_kind *kind, arguments *a)
     a->n = kind->n;
     a->method = (method)kind->method;
     a->smooth = kind->smooth;
-    a->align = sets_align(a->method) && cfxi_bool(c, 2);
+    a->align = sets_align(a->method) && cfxi_rt_bool(c, 2);
     size_t at = sets_align(a->method) ? 3 : 2;
     CFX_TRY(read_image(c, a));
     CFX_TRY(read_sizes(c, a, 1, at));
     for (size_t i = 0; i < a->n; i++)
-        if (!cfxi_is_none(c, at + 1 + i))
-            a->scale[CFXI_SPATIAL - a->n + i] = cfxi_float(c, at + 1 + i);
+        if (!cfxi_rt_is_none(c, at + 1 + i))
+            a->scale[CFXI_SPATIAL - a->n + i] = cfxi_rt_float(c, at + 1 + i);
     return CFX_OK;
 }
 
@@ -133,8 +133,8 @@ static cfx_status read_mode(cfxi_call *c, arguments *a)
         {"bilinear", 2, LINEAR}, {"trilinear", 3, LINEAR},            {"bicubic", 2, CUBIC},
         {"area", 0, AREA},
     };
-    const char *name = cfxi_str(c, 3);
-    size_t ndim = cfxi_tensor(c, 0)->ndim;
+    const char *name = cfxi_rt_str(c, 3);
+    size_t ndim = cfxi_rt_tensor(c, 0)->ndim;
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         if (strcmp(modes[i].name, name) != 0 || ndim < 3 || ndim > 5)
             continue;
@@ -153,9 +153,9 @@ static cfx_status read_mode(cfxi_call *c, arguments *a)
 static cfx_status read_interpolate(cfxi_call *c, arguments *a)
 {
     CFX_TRY(read_mode(c, a));
-    a->align = !cfxi_is_none(c, 4) && cfxi_bool(c, 4);
-    a->smooth = cfxi_bool(c, 6);
-    if (!sets_align(a->method) && !cfxi_is_none(c, 4))
+    a->align = !cfxi_rt_is_none(c, 4) && cfxi_rt_bool(c, 4);
+    a->smooth = cfxi_rt_bool(c, 6);
+    if (!sets_align(a->method) && !cfxi_rt_is_none(c, 4))
         return cfxi_fail(c, CFX_E_VALUE, "align_corners option can only be set with the "
                          "interpolating modes: linear | bilinear | bicubic | trilinear");
     if (a->smooth && !(sets_align(a->method) && a->n == 2))
@@ -163,8 +163,8 @@ static cfx_status read_interpolate(cfxi_call *c, arguments *a)
                          "modes and requires a 4-D tensor as input");
     CFX_TRY(read_image(c, a));
     CFX_TRY(read_sizes(c, a, 1, 2));
-    bool recompute = !cfxi_is_none(c, 5) && cfxi_bool(c, 5);
-    if (recompute && cfxi_is_none(c, 2))
+    bool recompute = !cfxi_rt_is_none(c, 5) && cfxi_rt_bool(c, 5);
+    if (recompute && cfxi_rt_is_none(c, 2))
         return cfxi_fail(c, CFX_E_VALUE,
                          "recompute_scale_factor is not meaningful with an explicit size.");
     for (size_t d = 0; recompute && d < CFXI_SPATIAL; d++)
@@ -187,7 +187,7 @@ static cfx_status read_arguments(cfxi_call *c, arguments *a)
 
 static cfx_status check(cfxi_call *c, const arguments *a)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     cfx_dtype type = (cfx_dtype)x->dtype;
     bool bytes = type == CFX_DTYPE_UINT8 && a->method != AREA &&
                  !(a->method == LINEAR && a->n != 2);
@@ -195,30 +195,30 @@ static cfx_status check(cfxi_call *c, const arguments *a)
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "not implemented for %s", cfx_dtype_name(type));
     if (x->size[1] == 0)
         return cfxi_fail(c, CFX_E_SHAPE, "Non-empty %uD data tensor expected but got a tensor with "
-                         "sizes [%s]", x->ndim, cfxi_shape_of(x).text);
+                         "sizes [%s]", x->ndim, cfxi_rt_shape_of(x).text);
     for (size_t d = 0; d < CFXI_SPATIAL; d++)
         if (a->in[d] == 0 || (a->out[d] < 1 && !cfx_dim_is_symbol(a->out[d]) &&
                               a->out[d] != CFX_DIM_UNKNOWN) ||
             (a->out[d] == CFX_DIM_UNKNOWN && a->in[d] >= 0 && !c->infer))
             return cfxi_fail(c, CFX_E_SHAPE, "Input and output sizes should be greater than 0, but "
                              "got input (%s) output (%s)",
-                             cfxi_shape_ints(a->in, CFXI_SPATIAL, ", ").text,
-                             cfxi_shape_ints(a->out, CFXI_SPATIAL, ", ").text);
+                             cfxi_rt_shape_ints(a->in, CFXI_SPATIAL, ", ").text,
+                             cfxi_rt_shape_ints(a->out, CFXI_SPATIAL, ", ").text);
     return CFX_OK;
 }
 
 cfx_status cfxi_rule_resize(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     arguments a;
     CFX_TRY(read_arguments(c, &a));
     CFX_TRY(check(c, &a));
     int64_t sizes[2 + CFXI_SPATIAL] = {x->size[0], x->size[1]};
     for (size_t i = 0; i < a.n; i++)
         sizes[2 + i] = a.out[CFXI_SPATIAL - a.n + i];
-    CFX_TRY(cfxi_result(c, 0, (cfx_dtype)x->dtype, sizes, a.n + 2));
-    if (!(a.method == AREA && a.n == 3) && cfxi_prefers_channels_last(x))
-        cfxi_result_channels_last(c, 0);
+    CFX_TRY(cfxi_rt_result(c, 0, (cfx_dtype)x->dtype, sizes, a.n + 2));
+    if (!(a.method == AREA && a.n == 3) && cfxi_rt_prefers_channels_last(x))
+        cfxi_rt_result_channels_last(c, 0);
     return CFX_OK;
 }
 
@@ -445,12 +445,12 @@ static void resize_planes(void *ctx, int64_t begin, int64_t end)
         in *= (size_t)j->axes[d].in;
         out *= (size_t)j->axes[d].out;
     }
-    char *temp = cfxi_scratch(j->rt, 2 * (size_t)j->largest * item);
+    char *temp = cfxi_rt_scratch(j->rt, 2 * (size_t)j->largest * item);
     if (!temp)
         atomic_store(&j->failed, true);
     for (int64_t i = begin; temp && i < end; i++)
         resize_plane(j, j->x + (size_t)i * in, j->y + (size_t)i * out, temp);
-    cfxi_scratch_free(j->rt, temp);
+    cfxi_rt_scratch_free(j->rt, temp);
 }
 
 /* The axes' weights, in scratch memory that is returned; NULL if it is out. */
@@ -461,11 +461,11 @@ static void *set_axes(cfxi_call *c, const arguments *a, job *j)
     for (size_t d = 0; d < CFXI_SPATIAL; d++) {
         size_t bytes;
         j->axes[d] = (axis){.in = a->in[d], .out = a->out[d], .taps = taps_of(a, d, narrow)};
-        if (!cfxi_mul_size((size_t)a->out[d] * 16, (size_t)j->axes[d].taps, total, &bytes))
+        if (!cfxi_base_mul_size((size_t)a->out[d] * 16, (size_t)j->axes[d].taps, total, &bytes))
             return NULL;
         total = bytes;
     }
-    char *room = cfxi_scratch(c->rt, total);
+    char *room = cfxi_rt_scratch(c->rt, total);
     char *next = room;
     for (size_t d = 0; room && d < CFXI_SPATIAL; d++) {
         axis *x = &j->axes[d];
@@ -490,21 +490,21 @@ static cfx_status resize(cfxi_call *c, const arguments *a, const cfx_tensor *x, 
     j.largest = wide > high ? wide : high;
     void *room = set_axes(c, a, &j);
     if (!room)
-        return cfxi_nomem(c->err);
-    cfxi_parallel(c->rt, x->size[0] * x->size[1], 1 + 8192 / (j.largest + 1), resize_planes, &j);
-    cfxi_scratch_free(c->rt, room);
-    return atomic_load(&j.failed) ? cfxi_nomem(c->err) : CFX_OK;
+        return cfxi_base_nomem(c->err);
+    cfxi_rt_parallel(c->rt, x->size[0] * x->size[1], 1 + 8192 / (j.largest + 1), resize_planes, &j);
+    cfxi_rt_scratch_free(c->rt, room);
+    return atomic_load(&j.failed) ? cfxi_base_nomem(c->err) : CFX_OK;
 }
 
 static cfx_status interpolate(cfxi_call *c, const arguments *a)
 {
-    cfx_dtype type = (cfx_dtype)cfxi_tensor(c, 0)->dtype;
+    cfx_dtype type = (cfx_dtype)cfxi_rt_tensor(c, 0)->dtype;
     if (type != CFX_DTYPE_UINT8)
-        type = cfxi_compute_dtype(type);
-    cfx_tensor *x = cfxi_contiguous(c, cfxi_tensor(c, 0), type);
-    cfx_tensor *y = x ? cfxi_work(c, 0, type, true) : NULL;
+        type = cfxi_rt_compute_dtype(type);
+    cfx_tensor *x = cfxi_rt_contiguous(c, cfxi_rt_tensor(c, 0), type);
+    cfx_tensor *y = x ? cfxi_rt_work(c, 0, type, true) : NULL;
     cfx_status status = y ? resize(c, a, x, y) : c->err->status;
-    status = cfxi_work_done(c, 0, y, status);
+    status = cfxi_rt_work_done(c, 0, y, status);
     cfx_tensor_release(x);
     return status;
 }
@@ -523,16 +523,16 @@ static int64_t nearest(const arguments *a, size_t d, int64_t o)
 
 static cfx_status take_nearest(cfxi_call *c, const arguments *a)
 {
-    cfx_tensor *y = cfxi_result_at(c, 0);
+    cfx_tensor *y = cfxi_rt_result_at(c, 0);
     int64_t *map[CFX_MAX_DIMS];
-    int64_t *room = cfxi_places_new(c, map);
+    int64_t *room = cfxi_rt_places_new(c, map);
     if (!room)
-        return cfxi_nomem(c->err);
+        return cfxi_base_nomem(c->err);
     for (size_t d = 0; d < y->ndim; d++)
         for (int64_t o = 0; o < y->size[d]; o++)
             map[d][o] = d < 2 ? o : nearest(a, d - 2 + CFXI_SPATIAL - a->n, o);
-    cfxi_places_take(c->rt, y, cfxi_tensor(c, 0), map, NULL);
-    cfxi_scratch_free(c->rt, room);
+    cfxi_rt_places_take(c->rt, y, cfxi_rt_tensor(c, 0), map, NULL);
+    cfxi_rt_scratch_free(c->rt, room);
     return CFX_OK;
 }
 
@@ -548,9 +548,9 @@ static cfx_status pool_area(cfxi_call *c, const arguments *a)
                                                    c->err)};
     if (args[1].kind == CFX_DATUM_INVALID)
         return c->err->status;
-    cfx_tensor *pooled = cfxi_sub_tensor(c, pools[a->n - 1], args, 2);
+    cfx_tensor *pooled = cfxi_rt_sub_tensor(c, pools[a->n - 1], args, 2);
     cfx_datum_release(args[1]);
-    cfx_status status = pooled ? cfxi_copy(c->rt, cfxi_result_at(c, 0), pooled, c->err)
+    cfx_status status = pooled ? cfxi_rt_copy(c->rt, cfxi_rt_result_at(c, 0), pooled, c->err)
                                : c->err->status;
     cfx_tensor_release(pooled);
     return status;
@@ -560,7 +560,7 @@ static cfx_status run(cfxi_call *c)
 {
     arguments a;
     CFX_TRY(read_arguments(c, &a));
-    if (cfxi_numel(cfxi_result_at(c, 0)) == 0)
+    if (cfxi_tensor_numel(cfxi_rt_result_at(c, 0)) == 0)
         return CFX_OK;
     if (a.method == AREA)
         return pool_area(c, &a);

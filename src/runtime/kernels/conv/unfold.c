@@ -16,10 +16,10 @@ typedef struct windows {
 /* Arguments at, at + 1, ...: kernel_size, dilation, padding, stride. */
 static cfx_status read_windows(cfxi_call *c, size_t at, windows *w)
 {
-    CFX_TRY(cfxi_window_ints(c, at, 2, 1, NULL, "kernel_size", w->kernel));
-    CFX_TRY(cfxi_window_ints(c, at + 1, 2, 1, NULL, "dilation", w->dilation));
-    CFX_TRY(cfxi_window_ints(c, at + 2, 2, 0, NULL, "padding", w->pad));
-    CFX_TRY(cfxi_window_ints(c, at + 3, 2, 1, NULL, "stride", w->stride));
+    CFX_TRY(cfxi_rt_window_ints(c, at, 2, 1, NULL, "kernel_size", w->kernel));
+    CFX_TRY(cfxi_rt_window_ints(c, at + 1, 2, 1, NULL, "dilation", w->dilation));
+    CFX_TRY(cfxi_rt_window_ints(c, at + 2, 2, 0, NULL, "padding", w->pad));
+    CFX_TRY(cfxi_rt_window_ints(c, at + 3, 2, 1, NULL, "stride", w->stride));
     for (size_t d = 1; d < CFXI_SPATIAL; d++) {
         if (w->kernel[d] <= 0 || w->dilation[d] <= 0 || w->stride[d] <= 0 || w->pad[d] < 0)
             return cfxi_fail(c, CFX_E_SHAPE, "kernel_size, dilation and stride should be greater "
@@ -36,9 +36,9 @@ static cfx_status read_windows(cfxi_call *c, size_t at, windows *w)
             return cfxi_fail(c, CFX_E_SHAPE, "Given input with spatial size (%s), kernel_size=(%s),"
                              " calculated shape of the array of sliding blocks as (%s), but its "
                              "components must be at least one.",
-                             cfxi_shape_ints(w->image + 1, 2, ", ").text,
-                             cfxi_shape_ints(w->kernel + 1, 2, ", ").text,
-                             cfxi_shape_ints(w->count + 1, d, ", ").text);
+                             cfxi_rt_shape_ints(w->image + 1, 2, ", ").text,
+                             cfxi_rt_shape_ints(w->kernel + 1, 2, ", ").text,
+                             cfxi_rt_shape_ints(w->count + 1, d, ", ").text);
     }
     if (__builtin_mul_overflow(w->kernel[1], w->kernel[2], &w->taps))
         return cfxi_fail(c, CFX_E_SHAPE, "a window that does not fit in 64 bits");
@@ -47,7 +47,7 @@ static cfx_status read_windows(cfxi_call *c, size_t at, windows *w)
 
 static cfx_status check_type(cfxi_call *c)
 {
-    cfx_dtype type = (cfx_dtype)cfxi_tensor(c, 0)->dtype;
+    cfx_dtype type = (cfx_dtype)cfxi_rt_tensor(c, 0)->dtype;
     if (cfx_dtype_is_integer(type))
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "not implemented for %s", cfx_dtype_name(type));
     return CFX_OK;
@@ -55,16 +55,16 @@ static cfx_status check_type(cfxi_call *c)
 
 static cfx_status read_im2col(cfxi_call *c, windows *w)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     if (x->ndim != 3 && x->ndim != 4)
         return cfxi_fail(c, CFX_E_SHAPE, "Expected 3D or 4D (batch mode) tensor with possibly 0 "
                          "batch size and other non-zero dimensions for input, but got: [%s]",
-                         cfxi_shape_of(x).text);
+                         cfxi_rt_shape_of(x).text);
     for (size_t d = x->ndim - 3u; d < x->ndim; d++)
         if (x->size[d] == 0)
             return cfxi_fail(c, CFX_E_SHAPE, "Expected 3D or 4D (batch mode) tensor with possibly 0"
                              " batch size and other non-zero dimensions for input, but got: [%s]",
-                             cfxi_shape_of(x).text);
+                             cfxi_rt_shape_of(x).text);
     w->image[1] = x->size[x->ndim - 2];
     w->image[2] = x->size[x->ndim - 1];
     return read_windows(c, 1, w);
@@ -72,7 +72,7 @@ static cfx_status read_im2col(cfxi_call *c, windows *w)
 
 cfx_status cfxi_rule_im2col(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     windows w;
     int64_t sizes[3];
     size_t n = 0;
@@ -82,17 +82,17 @@ cfx_status cfxi_rule_im2col(cfxi_call *c)
         sizes[n++] = x->size[0];
     sizes[n++] = cfx_dim_mul(c->dims, x->size[x->ndim - 3], w.taps, c->err);
     sizes[n++] = cfx_dim_mul(c->dims, w.count[1], w.count[2], c->err);
-    return cfxi_result(c, 0, (cfx_dtype)x->dtype, sizes, n);
+    return cfxi_rt_result(c, 0, (cfx_dtype)x->dtype, sizes, n);
 }
 
 static cfx_status read_col2im(cfxi_call *c, windows *w)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
-    CFX_TRY(cfxi_window_ints(c, 1, 2, 1, NULL, "output_size", w->image));
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    CFX_TRY(cfxi_rt_window_ints(c, 1, 2, 1, NULL, "output_size", w->image));
     if (x->ndim != 2 && x->ndim != 3)
         return cfxi_fail(c, CFX_E_SHAPE, "Expected 2D or 3D (batch mode) tensor for input with "
                          "possibly 0 batch size and non-zero dimensions for input, but got: [%s]",
-                         cfxi_shape_of(x).text);
+                         cfxi_rt_shape_of(x).text);
     CFX_TRY(read_windows(c, 2, w));
     int64_t rows = x->size[x->ndim - 2];
     int64_t columns = cfx_dim_mul(c->dims, w->count[1], w->count[2], c->err);
@@ -100,18 +100,18 @@ static cfx_status read_col2im(cfxi_call *c, windows *w)
         return cfxi_fail(c, CFX_E_SHAPE, "Expected size of input's dimension 1 to be divisible by "
                          "the product of kernel_size, but got input.size(1)=%lld and "
                          "kernel_size=(%s).", (long long)rows,
-                         cfxi_shape_ints(w->kernel + 1, 2, ", ").text);
-    if (!cfxi_same_size(c, x->size[x->ndim - 1], columns))
+                         cfxi_rt_shape_ints(w->kernel + 1, 2, ", ").text);
+    if (!cfxi_rt_same_size(c, x->size[x->ndim - 1], columns))
         return cfxi_fail(c, CFX_E_SHAPE, "Given output_size=(%s), expected size of input's "
                          "dimension 2 to match the calculated number of sliding blocks %lld, but "
-                         "got input.size(2)=%lld.", cfxi_shape_ints(w->image + 1, 2, ", ").text,
+                         "got input.size(2)=%lld.", cfxi_rt_shape_ints(w->image + 1, 2, ", ").text,
                          (long long)columns, (long long)x->size[x->ndim - 1]);
     return CFX_OK;
 }
 
 cfx_status cfxi_rule_col2im(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     windows w;
     int64_t sizes[4];
     size_t n = 0;
@@ -122,7 +122,7 @@ cfx_status cfxi_rule_col2im(cfxi_call *c)
     sizes[n++] = cfx_dim_div(c->dims, x->size[x->ndim - 2], w.taps, c->err);
     sizes[n++] = w.image[1];
     sizes[n++] = w.image[2];
-    return cfxi_result(c, 0, (cfx_dtype)x->dtype, sizes, n);
+    return cfxi_rt_result(c, 0, (cfx_dtype)x->dtype, sizes, n);
 }
 
 /* ---- kernels ------------------------------------------------------------------------------- */
@@ -146,11 +146,11 @@ static void run_planes(cfxi_call *c, job *j, const cfx_tensor *x, cfx_tensor *y,
     const int64_t area = w->image[1] * w->image[2];
     j->x = x->data;
     j->y = y->data;
-    j->item = cfxi_itemsize(x);
+    j->item = cfxi_tensor_itemsize(x);
     j->image = area * (int64_t)j->item;
     j->columns = w->taps * w->count[1] * w->count[2] * (int64_t)j->item;
     if (area > 0)
-        cfxi_parallel(c->rt, cfxi_numel(image) / area, 1 + 16384 / area, fn, j);
+        cfxi_rt_parallel(c->rt, cfxi_tensor_numel(image) / area, 1 + 16384 / area, fn, j);
 }
 
 /* The row (tap y, x) of a plane: one element for each place of the window. */
@@ -186,10 +186,11 @@ cfx_status cfxi_kernel_im2col(cfxi_call *c)
 {
     job j = {0};
     CFX_TRY(read_im2col(c, &j.w));
-    cfx_tensor *x = cfxi_contiguous(c, cfxi_tensor(c, 0), (cfx_dtype)cfxi_tensor(c, 0)->dtype);
+    cfx_tensor *x =
+        cfxi_rt_contiguous(c, cfxi_rt_tensor(c, 0), (cfx_dtype)cfxi_rt_tensor(c, 0)->dtype);
     if (!x)
         return c->err->status;
-    run_planes(c, &j, x, cfxi_result_at(c, 0), x, unfold_planes);
+    run_planes(c, &j, x, cfxi_rt_result_at(c, 0), x, unfold_planes);
     cfx_tensor_release(x);
     return CFX_OK;
 }
@@ -235,13 +236,13 @@ cfx_status cfxi_kernel_col2im(cfxi_call *c)
 {
     job j = {0};
     CFX_TRY(read_col2im(c, &j.w));
-    j.type = cfxi_compute_dtype((cfx_dtype)cfxi_tensor(c, 0)->dtype);
+    j.type = cfxi_rt_compute_dtype((cfx_dtype)cfxi_rt_tensor(c, 0)->dtype);
     j.parts = j.type == CFX_DTYPE_COMPLEX128 ? 2 : 1;
-    cfx_tensor *x = cfxi_contiguous(c, cfxi_tensor(c, 0), j.type);
-    cfx_tensor *y = x ? cfxi_work(c, 0, j.type, true) : NULL;
+    cfx_tensor *x = cfxi_rt_contiguous(c, cfxi_rt_tensor(c, 0), j.type);
+    cfx_tensor *y = x ? cfxi_rt_work(c, 0, j.type, true) : NULL;
     if (y)
         run_planes(c, &j, x, y, y, fold_planes);
-    cfx_status status = cfxi_work_done(c, 0, y, y ? CFX_OK : c->err->status);
+    cfx_status status = cfxi_rt_work_done(c, 0, y, y ? CFX_OK : c->err->status);
     cfx_tensor_release(x);
     return status;
 }

@@ -96,10 +96,10 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
     X(atanh, atanh(x))                                                                             \
     X(erfc, erfc(x))                                                                               \
     X(tanhshrink, x - tanh(x))                                                                     \
-    X(erfinv, (T)cfxi_erfinv(x))                                                                   \
-    X(lgamma, (T)cfxi_lgamma(x))                                                                   \
-    X(digamma, (T)cfxi_digamma(x))                                                                 \
-    X(i0, (T)cfxi_i0(x))                                                                           \
+    X(erfinv, (T)cfxi_elementwise_erfinv(x))                                                       \
+    X(lgamma, (T)cfxi_elementwise_lgamma(x))                                                       \
+    X(digamma, (T)cfxi_elementwise_digamma(x))                                                     \
+    X(i0, (T)cfxi_elementwise_i0(x))                                                               \
     X(logit, log(x / (1 - x)))                                                                     \
     X(logit_eps, logit_of(x < S(0) ? S(0) : x > 1 - S(0) ? 1 - S(0) : x))                          \
     X(round_up, rint(x * S(0)) / S(0))                                                             \
@@ -273,11 +273,11 @@ typedef enum cfxi_fn {
 typedef enum cfxi_compute { CFXI_IN_F32, CFXI_IN_F64, CFXI_IN_I64, CFXI_IN_C128 } cfxi_compute;
 
 typedef cfxi_block_fn *cfxi_block_table[CFXI_FN_COUNT];
-extern cfxi_block_fn *const cfxi_blocks_plain[CFXI_FN_COUNT][4];  /* by cfxi_compute */
-extern cfxi_block_fn *const cfxi_blocks_avx2[CFXI_FN_COUNT];      /* of float; NULL: none */
-extern cfxi_block_fn *const cfxi_blocks_avx512[CFXI_FN_COUNT];
+extern cfxi_block_fn *const cfxi_elementwise_blocks_plain[CFXI_FN_COUNT][4];  /* by cfxi_compute */
+extern cfxi_block_fn *const cfxi_elementwise_blocks_avx2[CFXI_FN_COUNT];  /* of float; NULL: none */
+extern cfxi_block_fn *const cfxi_elementwise_blocks_avx512[CFXI_FN_COUNT];
 /* The best that this runtime's machine has; NULL if there is none in that type. (map_blocks.c) */
-cfxi_block_fn *cfxi_block_of(const cfx_runtime *rt, cfxi_fn fn, cfxi_compute in);
+cfxi_block_fn *cfxi_elementwise_block_of(const cfx_runtime *rt, cfxi_fn fn, cfxi_compute in);
 
 /* ---- mapping (map_blocks.c) ---------------------------------------------------------------- */
 
@@ -297,10 +297,10 @@ typedef struct cfxi_map {
 } cfxi_map;
 
 /* out = fn(args), broadcast. `out` has the sizes that they have together. */
-cfx_status cfxi_map_run(cfxi_call *c, const cfxi_map *m, cfx_tensor *out);
+cfx_status cfxi_elementwise_map_run(cfxi_call *c, const cfxi_map *m, cfx_tensor *out);
 
 /* The k-th number of a function, from a Scalar argument. */
-void cfxi_set_scalar(cfxi_scalars *s, size_t k, const cfxi_call *c, size_t arg);
+void cfxi_elementwise_set_scalar(cfxi_scalars *s, size_t k, const cfxi_call *c, size_t arg);
 
 /* ---- rules (elementwise.c) ----------------------------------------------------------------- */
 
@@ -309,24 +309,24 @@ enum { CFXI_BOOLS = 1, CFXI_INTS = 2, CFXI_FLOATS = 4, CFXI_COMPLEXES = 8, CFXI_
        CFXI_NUMBERS = 14, CFXI_ANY = 15 };
 
 /* CFX_E_UNSUPPORTED, as PyTorch says it, if `dtype` is none of them. */
-cfx_status cfxi_takes(cfxi_call *c, cfx_dtype dtype, unsigned categories);
+cfx_status cfxi_elementwise_takes(cfxi_call *c, cfx_dtype dtype, unsigned categories);
 /* The type that a function with fractional results gives: float32 for bool and integers. */
-cfx_dtype cfxi_float_of(cfx_dtype dtype);
+cfx_dtype cfxi_elementwise_float_of(cfx_dtype dtype);
 /* The real type of a complex one; others are themselves. */
-cfx_dtype cfxi_real_of(cfx_dtype dtype);
+cfx_dtype cfxi_elementwise_real_of(cfx_dtype dtype);
 /* The largest number of a type. */
-double cfxi_most_of(cfx_dtype dtype);
+double cfxi_elementwise_most_of(cfx_dtype dtype);
 /* CFX_E_SHAPE if a number does not fit a type that it shall be written as. */
-cfx_status cfxi_check_fits(cfxi_call *c, cfx_dtype dtype, double number);
+cfx_status cfxi_elementwise_check_fits(cfxi_call *c, cfx_dtype dtype, double number);
 /* A number as a tensor without dimensions, over *room, which must live as long; a tensor as it is.
  * NULL for None. */
-const cfx_tensor *cfxi_as_operand(cfx_datum d, cfx_tensor *header, double room[2]);
+const cfx_tensor *cfxi_elementwise_as_operand(cfx_datum d, cfx_tensor *header, double room[2]);
 
 /* ---- special functions (special_functions.c) ----------------------------------------------- */
 
-double cfxi_erfinv(double x);
-double cfxi_lgamma(double x);
-double cfxi_digamma(double x);
-double cfxi_i0(double x);
+double cfxi_elementwise_erfinv(double x);
+double cfxi_elementwise_lgamma(double x);
+double cfxi_elementwise_digamma(double x);
+double cfxi_elementwise_i0(double x);
 
 #endif

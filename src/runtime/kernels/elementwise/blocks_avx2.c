@@ -13,7 +13,7 @@ typedef int32_t vector_of_int __attribute__((vector_size(32)));
 #define VI vector_of_int
 typedef uint32_t vector_of_unsigned __attribute__((vector_size(32)));
 #define VU vector_of_unsigned
-#define TABLE cfxi_blocks_avx2
+#define TABLE cfxi_elementwise_blocks_avx2
 #define FMA _mm256_fmadd_ps
 #define MAX _mm256_max_ps
 #define MIN _mm256_min_ps

@@ -13,7 +13,7 @@ typedef int32_t vector_of_int __attribute__((vector_size(64)));
 #define VI vector_of_int
 typedef uint32_t vector_of_unsigned __attribute__((vector_size(64)));
 #define VU vector_of_unsigned
-#define TABLE cfxi_blocks_avx512
+#define TABLE cfxi_elementwise_blocks_avx512
 #define FMA _mm512_fmadd_ps
 #define MAX _mm512_max_ps
 #define MIN _mm512_min_ps

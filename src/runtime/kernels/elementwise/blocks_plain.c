@@ -255,7 +255,7 @@ CFXI_EQUALITIES(X)
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
-cfxi_block_fn *const cfxi_blocks_plain[CFXI_FN_COUNT][4] = {
+cfxi_block_fn *const cfxi_elementwise_blocks_plain[CFXI_FN_COUNT][4] = {
 #define X(name, expr)                                                                              \
     [CFXI_FN_##name][CFXI_IN_F32] = name##_f32, [CFXI_FN_##name][CFXI_IN_F64] = name##_f64,
     CFXI_CHEAP_UNARY(X) CFXI_VECTOR_UNARY(X) CFXI_PLAIN_UNARY(X) CFXI_PREDICATES(X)

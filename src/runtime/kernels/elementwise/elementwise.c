@@ -7,7 +7,7 @@
 
 /* ---- types --------------------------------------------------------------------------------- */
 
-cfx_status cfxi_takes(cfxi_call *c, cfx_dtype d, unsigned categories)
+cfx_status cfxi_elementwise_takes(cfxi_call *c, cfx_dtype d, unsigned categories)
 {
     unsigned category = d == CFX_DTYPE_BOOL         ? CFXI_BOOLS
                         : cfx_dtype_is_complex(d) ? CFXI_COMPLEXES
@@ -19,19 +19,19 @@ cfx_status cfxi_takes(cfxi_call *c, cfx_dtype d, unsigned categories)
                      cfx_operator_name(c->op), cfx_dtype_name(d));
 }
 
-cfx_dtype cfxi_float_of(cfx_dtype d)
+cfx_dtype cfxi_elementwise_float_of(cfx_dtype d)
 {
     return d == CFX_DTYPE_BOOL || cfx_dtype_is_integer(d) ? CFX_DTYPE_FLOAT32 : d;
 }
 
-cfx_dtype cfxi_real_of(cfx_dtype d)
+cfx_dtype cfxi_elementwise_real_of(cfx_dtype d)
 {
     return d == CFX_DTYPE_COMPLEX64    ? CFX_DTYPE_FLOAT32
            : d == CFX_DTYPE_COMPLEX128 ? CFX_DTYPE_FLOAT64
                                        : d;
 }
 
-double cfxi_most_of(cfx_dtype d)
+double cfxi_elementwise_most_of(cfx_dtype d)
 {
     switch ((int)d) {
     case CFX_DTYPE_BOOL: return 1;
@@ -48,9 +48,9 @@ double cfxi_most_of(cfx_dtype d)
     return DBL_MAX;
 }
 
-cfx_status cfxi_check_fits(cfxi_call *c, cfx_dtype dtype, double number)
+cfx_status cfxi_elementwise_check_fits(cfxi_call *c, cfx_dtype dtype, double number)
 {
-    double most = cfxi_most_of(dtype);
+    double most = cfxi_elementwise_most_of(dtype);
     bool whole = cfx_dtype_is_integer(dtype);
     double least = whole && dtype != CFX_DTYPE_UINT8 ? -most - 1 : -most;
     if (dtype == CFX_DTYPE_BOOL || (!whole && !isfinite(number)))
@@ -61,14 +61,14 @@ cfx_status cfxi_check_fits(cfxi_call *c, cfx_dtype dtype, double number)
                      cfx_dtype_name(dtype));
 }
 
-const cfx_tensor *cfxi_as_operand(cfx_datum d, cfx_tensor *header, double room[2])
+const cfx_tensor *cfxi_elementwise_as_operand(cfx_datum d, cfx_tensor *header, double room[2])
 {
     if (d.kind == CFX_DATUM_TENSOR)
         return d.as.tensor;
     if (d.kind == CFX_DATUM_NONE || d.kind == CFX_DATUM_INVALID)
         return NULL;
     memcpy(room, &d.as, sizeof d.as);
-    *header = (cfx_tensor){.dtype = (uint8_t)cfxi_scalar_dtype(d), .number = true,
+    *header = (cfx_tensor){.dtype = (uint8_t)cfxi_rt_scalar_dtype(d), .number = true,
                            .data = (char *)room};
     return header;
 }
@@ -211,8 +211,8 @@ static cfx_dtype result_of(result_type gives, cfx_dtype d)
 {
     switch (gives) {
     case SAME: return d;
-    case FLOAT: return cfxi_float_of(d);
-    case REAL: return cfxi_real_of(d);
+    case FLOAT: return cfxi_elementwise_float_of(d);
+    case REAL: return cfxi_elementwise_real_of(d);
     case BOOLEAN: return CFX_DTYPE_BOOL;
     case INT_NOT_BOOL: return d == CFX_DTYPE_BOOL ? CFX_DTYPE_INT64 : d;
     }
@@ -235,24 +235,24 @@ static cfx_status check_type(cfxi_call *c, cfx_dtype d, unsigned takes)
     if (cfx_dtype_is_complex(d) && extreme)
         return cfxi_fail(c, CFX_E_SHAPE, "%s not implemented for complex tensors.",
                          cfx_operator_name(c->op));
-    return cfxi_takes(c, d, takes);
+    return cfxi_elementwise_takes(c, d, takes);
 }
 
 cfx_status cfxi_rule_unary(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     row r = row_of(c->op);
     CFX_TRY(check_type(c, (cfx_dtype)x->dtype, r.takes));
-    return cfxi_result_broadcast(c, 0, result_of(r.gives, (cfx_dtype)x->dtype), &x, 1);
+    return cfxi_rt_result_broadcast(c, 0, result_of(r.gives, (cfx_dtype)x->dtype), &x, 1);
 }
 
 cfx_status cfxi_rule_binary(cfxi_call *c)
 {
-    const cfx_tensor *both[2] = {cfxi_tensor(c, 0), cfxi_tensor(c, 1)};
+    const cfx_tensor *both[2] = {cfxi_rt_tensor(c, 0), cfxi_rt_tensor(c, 1)};
     row r = row_of(c->op);
-    cfx_dtype common = cfxi_promote(both, 2);
+    cfx_dtype common = cfxi_tensor_promote(both, 2);
     CFX_TRY(check_type(c, common, r.takes));
-    return cfxi_result_broadcast(c, 0, result_of(r.gives, common), both, 2);
+    return cfxi_rt_result_broadcast(c, 0, result_of(r.gives, common), both, 2);
 }
 
 /* ---- kernels ------------------------------------------------------------------------------- */
@@ -263,11 +263,11 @@ static cfx_status map_row(cfxi_call *c, size_t n)
     cfxi_map m = {.fn = r.fn, .n = n, .gives = r.gives == BOOLEAN ? CFXI_GIVES_BOOL
                                                                   : CFXI_GIVES_SAME};
     for (size_t k = 0; k < n; k++)
-        m.args[k] = cfxi_tensor(c, k);
-    m.common = cfxi_promote(m.args, n);
+        m.args[k] = cfxi_rt_tensor(c, k);
+    m.common = cfxi_tensor_promote(m.args, n);
     if (r.gives == FLOAT)
-        m.common = cfxi_float_of(m.common);
-    return cfxi_map_run(c, &m, cfxi_result_at(c, 0));
+        m.common = cfxi_elementwise_float_of(m.common);
+    return cfxi_elementwise_map_run(c, &m, cfxi_rt_result_at(c, 0));
 }
 
 #define X(id, fn, takes, gives)                                                                    \

@@ -1,5 +1,6 @@
 /* map_blocks.c - a function of blocks applied to tensors: operands converted where they must be,
  * the result written as it lies. */
+#include "elementwise_impl.h"
 #include "blocks.h"
 
 enum { BLOCK = 512, WIDEST = 16 };  /* elements of a block, bytes of an element */
@@ -27,11 +28,11 @@ static void convert(const job *j, size_t k, int64_t n, const char *from, char *t
     cfx_dtype dtype = (cfx_dtype)j->m->args[k]->dtype;
     char narrow[BLOCK * sizeof(int32_t)];  /* what wraps is no int64 */
     if (!j->wraps[k]) {
-        cfxi_convert(j->isa, j->compute, to, dtype, from, n);
+        cfxi_rt_convert(j->isa, j->compute, to, dtype, from, n);
         return;
     }
-    cfxi_convert(j->isa, j->m->common, narrow, dtype, from, n);
-    cfxi_convert(j->isa, j->compute, to, j->m->common, narrow, n);
+    cfxi_rt_convert(j->isa, j->m->common, narrow, dtype, from, n);
+    cfxi_rt_convert(j->isa, j->compute, to, j->m->common, narrow, n);
 }
 
 /* n <= BLOCK elements of argument k as the function takes them. */
@@ -43,9 +44,9 @@ static void load(const job *j, size_t k, int64_t n, const char *from, int64_t st
     if (step == (int64_t)size || n == 1) {
         convert(j, k, n, from, to);
     } else if (dtype == j->compute && !j->wraps[k]) {
-        cfxi_move(size, n, from, step, to, (int64_t)size);
+        cfxi_rt_move(size, n, from, step, to, (int64_t)size);
     } else {
-        cfxi_move(size, n, from, step, raw, (int64_t)size);
+        cfxi_rt_move(size, n, from, step, raw, (int64_t)size);
         convert(j, k, n, raw, to);
     }
 }
@@ -55,10 +56,10 @@ static void store(const job *j, int64_t n, const char *from, char *to, int64_t s
     _Alignas(CFXI_ALIGN) char raw[BLOCK * WIDEST];
     size_t size = cfx_dtype_size(j->out);
     if (step == (int64_t)size || n == 1) {
-        cfxi_convert(j->isa, j->out, to, j->gives, from, n);
+        cfxi_rt_convert(j->isa, j->out, to, j->gives, from, n);
     } else {
-        cfxi_convert(j->isa, j->out, raw, j->gives, from, n);
-        cfxi_move(size, n, raw, (int64_t)size, to, step);
+        cfxi_rt_convert(j->isa, j->out, raw, j->gives, from, n);
+        cfxi_rt_move(size, n, raw, (int64_t)size, to, step);
     }
 }
 
@@ -87,7 +88,7 @@ static void run_blocks(const job *j, int64_t n, char *const *at, const int64_t *
         ways[k] = way_of(j, k, n, step[k + 1]);
         if (ways[k] == ONE_FOR_ALL) {
             load(j, k, 1, at[k + 1], 0, in[k]);
-            cfxi_repeat(width, n < BLOCK ? n : BLOCK, in[k]);
+            cfxi_rt_repeat(width, n < BLOCK ? n : BLOCK, in[k]);
         }
     }
     for (int64_t i = 0; i < n; i += BLOCK) {
@@ -134,7 +135,7 @@ static bool joined(int64_t size, int64_t n, int64_t step, int64_t row_step)
 static void load_rows(const job *j, size_t k, int64_t n, int64_t rows, const char *from,
                       int64_t step, int64_t row_step, char *to)
 {
-    if (joined((int64_t)cfxi_itemsize(j->m->args[k]), n, step, row_step)) {
+    if (joined((int64_t)cfxi_tensor_itemsize(j->m->args[k]), n, step, row_step)) {
         load(j, k, n * rows, from, step, to);
         return;
     }
@@ -156,7 +157,7 @@ static void run_short_rows(const job *j, int64_t n, int64_t rows, char *const *a
                   joined(j->size, n, step[k + 1], row_step[k + 1]);
         if (row_step[k + 1] == 0) {
             load(j, k, n, at[k + 1], step[k + 1], in[k]);
-            cfxi_repeat((size_t)(n * j->size), most, in[k]);
+            cfxi_rt_repeat((size_t)(n * j->size), most, in[k]);
         }
     }
     for (int64_t r = 0; r < rows; r += most) {
@@ -207,16 +208,16 @@ static cfxi_compute compute_of(cfx_dtype d)
                                       : CFXI_IN_I64;
 }
 
-cfxi_block_fn *cfxi_block_of(const cfx_runtime *rt, cfxi_fn fn, cfxi_compute in)
+cfxi_block_fn *cfxi_elementwise_block_of(const cfx_runtime *rt, cfxi_fn fn, cfxi_compute in)
 {
     cfxi_block_fn *found = NULL;
 #if defined(__x86_64__)
     if (in == CFXI_IN_F32 && rt->isa == CFX_ISA_AVX512)
-        found = cfxi_blocks_avx512[fn];
+        found = cfxi_elementwise_blocks_avx512[fn];
     else if (in == CFXI_IN_F32 && rt->isa == CFX_ISA_AVX2)
-        found = cfxi_blocks_avx2[fn];
+        found = cfxi_elementwise_blocks_avx2[fn];
 #endif
-    return found ? found : cfxi_blocks_plain[fn][in];
+    return found ? found : cfxi_elementwise_blocks_plain[fn][in];
 }
 
 static bool is_cheap(cfxi_fn fn)
@@ -241,7 +242,7 @@ static bool narrows(const cfxi_map *m, cfxi_compute in)
     return in == CFXI_IN_I64 && m->common != CFX_DTYPE_INT64;
 }
 
-cfx_status cfxi_map_run(cfxi_call *c, const cfxi_map *m, cfx_tensor *out)
+cfx_status cfxi_elementwise_map_run(cfxi_call *c, const cfxi_map *m, cfx_tensor *out)
 {
     static const cfx_dtype types[] = {CFX_DTYPE_FLOAT32, CFX_DTYPE_FLOAT64, CFX_DTYPE_INT64,
                                       CFX_DTYPE_COMPLEX128};
@@ -250,7 +251,7 @@ cfx_status cfxi_map_run(cfxi_call *c, const cfxi_map *m, cfx_tensor *out)
     cfxi_map own = *m;
     own.s.bad = &bad;
     job j = {.m = &own, .isa = c->rt->isa, .compute = types[in], .out = (cfx_dtype)out->dtype};
-    j.fn = cfxi_block_of(c->rt, m->fn, in);
+    j.fn = cfxi_elementwise_block_of(c->rt, m->fn, in);
     j.gives = m->gives == CFXI_GIVES_BOOL   ? CFX_DTYPE_BOOL
               : m->gives == CFXI_GIVES_REAL ? CFX_DTYPE_FLOAT64
                                             : j.compute;
@@ -266,32 +267,32 @@ cfx_status cfxi_map_run(cfxi_call *c, const cfxi_map *m, cfx_tensor *out)
         j.wraps[k] = m->args[k]->dtype != m->common && narrows(m, in);
         j.converts = j.converts || j.wraps[k] || m->args[k]->dtype != j.compute;
     }
-    cfxi_loop_planes(c->rt, operands, m->n + 1, is_cheap(m->fn) ? CHEAP_GRAIN : COSTLY_GRAIN,
-                     run_plane, &j);
+    cfxi_rt_loop_planes(c->rt, operands, m->n + 1, is_cheap(m->fn) ? CHEAP_GRAIN : COSTLY_GRAIN,
+                        run_plane, &j);
     if (atomic_load(&bad))
         return cfxi_fail(c, CFX_E_SHAPE, "ZeroDivisionError");
     return CFX_OK;
 }
 
-void cfxi_set_scalar(cfxi_scalars *s, size_t k, const cfxi_call *c, size_t arg)
+void cfxi_elementwise_set_scalar(cfxi_scalars *s, size_t k, const cfxi_call *c, size_t arg)
 {
     cfx_datum d = c->args[arg];
     double both[2] = {0, 0};
     int64_t i = 0;
     if (d.kind == CFX_DATUM_TENSOR) {
         const cfx_tensor *t = d.as.tensor;
-        if (t->data && cfxi_numel(t) == 1) {
-            cfxi_load_complex((cfx_dtype)t->dtype, t->data, both);
-            i = cfxi_load_int((cfx_dtype)t->dtype, t->data);
+        if (t->data && cfxi_tensor_numel(t) == 1) {
+            cfxi_tensor_load_complex((cfx_dtype)t->dtype, t->data, both);
+            i = cfxi_tensor_load_int((cfx_dtype)t->dtype, t->data);
         }
     } else if (d.kind == CFX_DATUM_COMPLEX) {
         both[0] = d.as.c[0];
         both[1] = d.as.c[1];
     } else {
-        both[0] = cfxi_scalar(c, arg);
+        both[0] = cfxi_rt_scalar(c, arg);
         i = d.kind == CFX_DATUM_INT ? d.as.i : d.kind == CFX_DATUM_BOOL ? d.as.b : 0;
         if (d.kind == CFX_DATUM_FLOAT)
-            i = cfxi_load_int(CFX_DTYPE_FLOAT64, &d.as.f);
+            i = cfxi_tensor_load_int(CFX_DTYPE_FLOAT64, &d.as.f);
     }
     s->f[k] = both[0];
     s->im[k] = both[1];
@@ -300,14 +301,9 @@ void cfxi_set_scalar(cfxi_scalars *s, size_t k, const cfxi_call *c, size_t arg)
 
 /* ---- for others ---------------------------------------------------------------------------- */
 
-#define SERVICE(name)                                                                              \
-    void cfxi_##name##_f32(const cfx_runtime *rt, int64_t n, const float *x, float *y)             \
-    {                                                                                              \
-        const void *from = x;                                                                      \
-        const cfxi_scalars none = {.bad = NULL};                                                   \
-        cfxi_block_of(rt, CFXI_FN_##name, CFXI_IN_F32)(&none, n, &from, y);                        \
-    }
-SERVICE(exp)
-SERVICE(log)
-SERVICE(tanh)
-SERVICE(sigmoid)
+void cfxi_elementwise_exp_f32(const cfx_runtime *rt, int64_t n, const float *x, float *y)
+{
+    const void *from = x;
+    const cfxi_scalars none = {.bad = NULL};
+    cfxi_elementwise_block_of(rt, CFXI_FN_exp, CFXI_IN_F32)(&none, n, &from, y);
+}

@@ -4,14 +4,14 @@
 
 #include <math.h>
 
-double cfxi_lgamma(double x)
+double cfxi_elementwise_lgamma(double x)
 {
     int sign;
     return x == -INFINITY ? INFINITY : lgamma_r(x, &sign);
 }
 
 /* Winitzki's approximation, then Newton's steps on erf. */
-double cfxi_erfinv(double x)
+double cfxi_elementwise_erfinv(double x)
 {
     double a = fabs(x);
     if (!(a < 1))
@@ -30,7 +30,7 @@ double cfxi_erfinv(double x)
 }
 
 /* Up to 10 by recurrence, then the asymptotic series; negative arguments by reflection. */
-double cfxi_digamma(double x)
+double cfxi_elementwise_digamma(double x)
 {
     static const double terms[] = {1 / 12.0, -1 / 120.0, 1 / 252.0, -1 / 240.0, 1 / 132.0,
                                    -691 / 32760.0, 1 / 12.0};
@@ -57,7 +57,7 @@ double cfxi_digamma(double x)
 }
 
 /* The power series where it is short; else e^x / sqrt(2 pi x) times its asymptotic series. */
-double cfxi_i0(double x)
+double cfxi_elementwise_i0(double x)
 {
     double a = fabs(x);
     double sum = 1;

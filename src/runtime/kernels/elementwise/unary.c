@@ -5,13 +5,13 @@
 
 static cfxi_map map_of(cfxi_call *c, cfxi_fn fn)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     return (cfxi_map){.fn = fn, .common = cfx_tensor_dtype(x), .n = 1, .args = {x}};
 }
 
 static cfx_status run(cfxi_call *c, const cfxi_map *m)
 {
-    return cfxi_map_run(c, m, cfxi_result_at(c, 0));
+    return cfxi_elementwise_map_run(c, m, cfxi_rt_result_at(c, 0));
 }
 
 cfx_status cfxi_kernel_abs(cfxi_call *c)
@@ -49,7 +49,7 @@ static cfx_status rounded(cfxi_call *c, cfxi_fn fn)
 {
     cfxi_map m = map_of(c, fn);
     if (cfx_dtype_is_integer(m.common))
-        return cfxi_copy(c->rt, cfxi_result_at(c, 0), cfxi_tensor(c, 0), c->err);
+        return cfxi_rt_copy(c->rt, cfxi_rt_result_at(c, 0), cfxi_rt_tensor(c, 0), c->err);
     return run(c, &m);
 }
 
@@ -59,16 +59,16 @@ cfx_status cfxi_kernel_trunc(cfxi_call *c) { return rounded(c, CFXI_FN_trunc); }
 
 cfx_status cfxi_rule_round(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
-    if (cfxi_int(c, 1) != 0)
-        CFX_TRY(cfxi_takes(c, cfx_tensor_dtype(x), CFXI_FLOATS));
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    if (cfxi_rt_int(c, 1) != 0)
+        CFX_TRY(cfxi_elementwise_takes(c, cfx_tensor_dtype(x), CFXI_FLOATS));
     return cfxi_rule_unary(c);
 }
 
 cfx_status cfxi_kernel_round(cfxi_call *c)
 {
     int64_t decimals;
-    CFX_TRY(cfxi_number(c, 1, &decimals));
+    CFX_TRY(cfxi_rt_number(c, 1, &decimals));
     if (decimals == 0)
         return rounded(c, CFXI_FN_round);
     cfxi_map m = map_of(c, decimals > 0 ? CFXI_FN_round_up : CFXI_FN_round_down);
@@ -82,27 +82,27 @@ cfx_status cfxi_kernel_nan_to_num(cfxi_call *c)
 {
     cfxi_map m = map_of(c, CFXI_FN_nan_to_num);
     if (m.common == CFX_DTYPE_BOOL || cfx_dtype_is_integer(m.common))
-        return cfxi_copy(c->rt, cfxi_result_at(c, 0), cfxi_tensor(c, 0), c->err);
-    double most = cfxi_most_of(m.common);
-    m.s.f[0] = cfxi_is_none(c, 1) ? 0 : cfxi_float(c, 1);
-    m.s.f[1] = cfxi_is_none(c, 2) ? most : cfxi_float(c, 2);
-    m.s.f[2] = cfxi_is_none(c, 3) ? -most : cfxi_float(c, 3);
+        return cfxi_rt_copy(c->rt, cfxi_rt_result_at(c, 0), cfxi_rt_tensor(c, 0), c->err);
+    double most = cfxi_elementwise_most_of(m.common);
+    m.s.f[0] = cfxi_rt_is_none(c, 1) ? 0 : cfxi_rt_float(c, 1);
+    m.s.f[1] = cfxi_rt_is_none(c, 2) ? most : cfxi_rt_float(c, 2);
+    m.s.f[2] = cfxi_rt_is_none(c, 3) ? -most : cfxi_rt_float(c, 3);
     return run(c, &m);
 }
 
 cfx_status cfxi_kernel_logit(cfxi_call *c)
 {
-    cfxi_map m = map_of(c, cfxi_is_none(c, 1) ? CFXI_FN_logit : CFXI_FN_logit_eps);
-    m.common = cfxi_float_of(m.common);
-    m.s.f[0] = cfxi_is_none(c, 1) ? 0 : cfxi_float(c, 1);
+    cfxi_map m = map_of(c, cfxi_rt_is_none(c, 1) ? CFXI_FN_logit : CFXI_FN_logit_eps);
+    m.common = cfxi_elementwise_float_of(m.common);
+    m.s.f[0] = cfxi_rt_is_none(c, 1) ? 0 : cfxi_rt_float(c, 1);
     return run(c, &m);
 }
 
 /* The argument itself. */
 cfx_status cfxi_rule_positive(cfxi_call *c)
 {
-    if (cfxi_tensor(c, 0)->dtype == CFX_DTYPE_BOOL)
+    if (cfxi_rt_tensor(c, 0)->dtype == CFX_DTYPE_BOOL)
         return cfxi_fail(c, CFX_E_SHAPE, "The `+` operator, on a bool tensor is not supported.");
-    cfxi_result_datum(c, 0, cfx_datum_retain(c->args[0]));
+    cfxi_rt_result_datum(c, 0, cfx_datum_retain(c->args[0]));
     return CFX_OK;
 }

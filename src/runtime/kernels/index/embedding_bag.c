@@ -31,7 +31,7 @@ static cfx_status check_bags(cfxi_call *c, const cfx_tensor *weight, const cfx_t
     if (!is_index(indices) || (offsets && !is_index(offsets)))
         return cfxi_fail(c, CFX_E_SHAPE, "expected indices and offsets of type Long or Int");
     const int64_t rows = weight->size[0];
-    const int64_t padding = cfxi_is_none(c, PADDING) ? 0 : cfxi_int(c, PADDING);
+    const int64_t padding = cfxi_rt_is_none(c, PADDING) ? 0 : cfxi_rt_int(c, PADDING);
     if (padding && !cfx_dim_is_symbol(rows) && (padding < -rows || padding >= rows))
         return cfxi_fail(c, CFX_E_SHAPE, "padding_idx must be within the number of embeddings, "
                          "%lld through %lld, but got %lld", (long long)-rows, (long long)rows - 1,
@@ -41,16 +41,16 @@ static cfx_status check_bags(cfxi_call *c, const cfx_tensor *weight, const cfx_t
 
 cfx_status cfxi_rule_embedding_bag(cfxi_call *c)
 {
-    const cfx_tensor *weight = cfxi_tensor(c, WEIGHT);
-    const cfx_tensor *indices = cfxi_tensor(c, INDICES);
-    const cfx_tensor *offsets = cfxi_tensor(c, OFFSETS);
-    int64_t mode = cfxi_int(c, MODE);
+    const cfx_tensor *weight = cfxi_rt_tensor(c, WEIGHT);
+    const cfx_tensor *indices = cfxi_rt_tensor(c, INDICES);
+    const cfx_tensor *offsets = cfxi_rt_tensor(c, OFFSETS);
+    int64_t mode = cfxi_rt_int(c, MODE);
     CFX_TRY(check_bags(c, weight, indices, offsets));
     if (mode < SUM || mode > MAX)
         return cfxi_fail(c, CFX_E_SHAPE, "mode has to be 0 (sum), 1 (mean) or 2 (max)");
-    if (mode != SUM && cfxi_tensor(c, SAMPLES))
+    if (mode != SUM && cfxi_rt_tensor(c, SAMPLES))
         return cfxi_fail(c, CFX_E_SHAPE, "per_sample_weights only supported with mode='sum'");
-    bool last = offsets && cfxi_bool(c, LAST);
+    bool last = offsets && cfxi_rt_bool(c, LAST);
     if (last && offsets->size[0] == 0)
         return cfxi_fail(c, CFX_E_SHAPE, "include_last_offset: number of offsets should be at "
                          "least 1");
@@ -66,10 +66,10 @@ cfx_status cfxi_rule_embedding_bag(cfxi_call *c)
                           ? CFX_DTYPE_INT32
                           : CFX_DTYPE_INT64;
     const int64_t *sizes = mode == SUM ? &listed : &bags;
-    CFX_TRY(cfxi_result(c, 0, (cfx_dtype)weight->dtype, rows, 2));
-    CFX_TRY(cfxi_result(c, 1, index, mode == SUM ? &none : &count, 1));
-    CFX_TRY(cfxi_result(c, 2, index, sizes, 1));
-    return cfxi_result(c, 3, index, mode == MAX ? rows : sizes, mode == MAX ? 2 : 1);
+    CFX_TRY(cfxi_rt_result(c, 0, (cfx_dtype)weight->dtype, rows, 2));
+    CFX_TRY(cfxi_rt_result(c, 1, index, mode == SUM ? &none : &count, 1));
+    CFX_TRY(cfxi_rt_result(c, 2, index, sizes, 1));
+    return cfxi_rt_result(c, 3, index, mode == MAX ? rows : sizes, mode == MAX ? 2 : 1);
 }
 
 typedef struct bags {
@@ -88,7 +88,8 @@ typedef struct bags {
 
 static void put_index(cfx_tensor *t, int64_t at, int64_t value)
 {
-    cfxi_store_int((cfx_dtype)t->dtype, t->data + at * (int64_t)cfxi_itemsize(t), value);
+    cfxi_tensor_store_int((cfx_dtype)t->dtype, t->data + at * (int64_t)cfxi_tensor_itemsize(t),
+                          value);
 }
 
 static void add_row(bags *b, int64_t i, int64_t seen)
@@ -97,7 +98,7 @@ static void add_row(bags *b, int64_t i, int64_t seen)
     const char *row = w->data + b->indices[i] * w->stride[0];
     double by = b->samples ? b->samples[i] : 1;
     for (int64_t k = 0; k < w->size[1]; k++) {
-        double x = cfxi_load_float((cfx_dtype)w->dtype, row + k * w->stride[1]);
+        double x = cfxi_tensor_load_float((cfx_dtype)w->dtype, row + k * w->stride[1]);
         if (b->mode != MAX) {
             b->sum[k] += by * x;
         } else if (seen == 0 || x > b->sum[k]) {
@@ -109,7 +110,7 @@ static void add_row(bags *b, int64_t i, int64_t seen)
 
 static cfx_status one_bag(bags *b, int64_t bag, int64_t begin, int64_t end)
 {
-    cfx_tensor *out = cfxi_result_at(b->c, 0);
+    cfx_tensor *out = cfxi_rt_result_at(b->c, 0);
     int64_t width = b->weight->size[1];
     int64_t seen = 0;
     memset(b->sum, 0, (size_t)width * sizeof *b->sum);
@@ -119,33 +120,34 @@ static cfx_status one_bag(bags *b, int64_t bag, int64_t begin, int64_t end)
             return cfxi_fail(b->c, CFX_E_SHAPE, "Index %lld is out of bounds: the table has %lld "
                              "rows", (long long)b->indices[i], (long long)b->weight->size[0]);
         if (b->mode != SUM)
-            put_index(cfxi_result_at(b->c, 1), i, bag);
+            put_index(cfxi_rt_result_at(b->c, 1), i, bag);
         if (b->indices[i] == b->padding)
             continue;
         add_row(b, i, seen++);
     }
     for (int64_t k = 0; k < width; k++) {
         double x = b->mode == MEAN && seen ? b->sum[k] / (double)seen : b->sum[k];
-        cfxi_store_float((cfx_dtype)out->dtype,
-                         out->data + (bag * width + k) * (int64_t)cfxi_itemsize(out), x);
+        cfxi_tensor_store_float((cfx_dtype)out->dtype,
+                                out->data + (bag * width + k) * (int64_t)cfxi_tensor_itemsize(out),
+                                x);
         if (b->mode == MAX)
-            put_index(cfxi_result_at(b->c, 3), bag * width + k, b->where[k]);
+            put_index(cfxi_rt_result_at(b->c, 3), bag * width + k, b->where[k]);
     }
     if (b->mode != SUM)
-        put_index(cfxi_result_at(b->c, 2), bag, seen);
+        put_index(cfxi_rt_result_at(b->c, 2), bag, seen);
     if (b->mode == MEAN)
-        put_index(cfxi_result_at(b->c, 3), bag, seen);
+        put_index(cfxi_rt_result_at(b->c, 3), bag, seen);
     return CFX_OK;
 }
 
 static cfx_status all_bags(bags *b, int64_t n)
 {
     for (size_t r = 2; r < 4; r++) {
-        cfx_tensor *t = cfxi_result_at(b->c, r);
-        memset(t->data, 0, (size_t)cfxi_numel(t) * cfxi_itemsize(t));
+        cfx_tensor *t = cfxi_rt_result_at(b->c, r);
+        memset(t->data, 0, (size_t)cfxi_tensor_numel(t) * cfxi_tensor_itemsize(t));
     }
     for (int64_t bag = 0; bag < n; bag++) {
-        bool open = bag + 1 == n && !cfxi_bool(b->c, LAST);
+        bool open = bag + 1 == n && !cfxi_rt_bool(b->c, LAST);
         int64_t begin = b->offsets ? b->offsets[bag] : bag * b->length;
         int64_t end = !b->offsets ? begin + b->length : open ? b->count : b->offsets[bag + 1];
         if (begin < 0 || end > b->count || begin > end || (bag == 0 && begin != 0))
@@ -158,33 +160,33 @@ static cfx_status all_bags(bags *b, int64_t n)
 
 cfx_status cfxi_kernel_embedding_bag(cfxi_call *c)
 {
-    const cfx_tensor *weight = cfxi_tensor(c, WEIGHT);
-    const cfx_tensor *samples = cfxi_tensor(c, SAMPLES);
-    const cfx_tensor *indices = cfxi_tensor(c, INDICES);
-    const cfx_tensor *offsets = cfxi_tensor(c, OFFSETS);
-    cfx_tensor *held[3] = {cfxi_contiguous(c, indices, CFX_DTYPE_INT64),
-                           offsets ? cfxi_contiguous(c, offsets, CFX_DTYPE_INT64) : NULL,
-                           samples ? cfxi_contiguous(c, samples, CFX_DTYPE_FLOAT64) : NULL};
-    double *row = cfxi_scratch(c->rt, (size_t)weight->size[1] * 16);
+    const cfx_tensor *weight = cfxi_rt_tensor(c, WEIGHT);
+    const cfx_tensor *samples = cfxi_rt_tensor(c, SAMPLES);
+    const cfx_tensor *indices = cfxi_rt_tensor(c, INDICES);
+    const cfx_tensor *offsets = cfxi_rt_tensor(c, OFFSETS);
+    cfx_tensor *held[3] = {cfxi_rt_contiguous(c, indices, CFX_DTYPE_INT64),
+                           offsets ? cfxi_rt_contiguous(c, offsets, CFX_DTYPE_INT64) : NULL,
+                           samples ? cfxi_rt_contiguous(c, samples, CFX_DTYPE_FLOAT64) : NULL};
+    double *row = cfxi_rt_scratch(c->rt, (size_t)weight->size[1] * 16);
     cfx_status status = CFX_OK;
     if (!held[0] || (offsets && !held[1]) || (samples && !held[2]) || !row)
-        status = cfxi_nomem(c->err);
-    if (status == CFX_OK && samples && cfxi_numel(samples) != cfxi_numel(indices))
+        status = cfxi_base_nomem(c->err);
+    if (status == CFX_OK && samples && cfxi_tensor_numel(samples) != cfxi_tensor_numel(indices))
         status = cfxi_fail(c, CFX_E_SHAPE, "per_sample_weights must have the shape of the indices");
     if (status == CFX_OK) {
-        int64_t padding = cfxi_is_none(c, PADDING) ? -1 : cfxi_int(c, PADDING);
-        if (padding < 0 && !cfxi_is_none(c, PADDING))
+        int64_t padding = cfxi_rt_is_none(c, PADDING) ? -1 : cfxi_rt_int(c, PADDING);
+        if (padding < 0 && !cfxi_rt_is_none(c, PADDING))
             padding += weight->size[0];
         bags b = {.c = c, .weight = weight, .indices = (const int64_t *)held[0]->data,
                   .offsets = offsets ? (const int64_t *)held[1]->data : NULL,
                   .length = indices->ndim == 2 ? indices->size[1] : 0,
-                  .count = cfxi_numel(indices), .padding = padding,
+                  .count = cfxi_tensor_numel(indices), .padding = padding,
                   .samples = samples ? (const double *)held[2]->data : NULL,
-                  .mode = cfxi_int(c, MODE), .sum = row,
+                  .mode = cfxi_rt_int(c, MODE), .sum = row,
                   .where = (int64_t *)(row + weight->size[1])};
-        status = all_bags(&b, cfxi_result_at(c, 0)->size[0]);
+        status = all_bags(&b, cfxi_rt_result_at(c, 0)->size[0]);
     }
-    cfxi_scratch_free(c->rt, row);
+    cfxi_rt_scratch_free(c->rt, row);
     for (size_t i = 0; i < 3; i++)
         cfx_tensor_release(held[i]);
     return status;

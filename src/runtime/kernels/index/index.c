@@ -32,12 +32,12 @@ static cfx_status check_mask(cfxi_call *c, const cfx_tensor *x, const cfx_tensor
     char a[CFXI_SIZES_TEXT];
     char b[CFXI_SIZES_TEXT];
     for (size_t i = 0; i < mask->ndim; i++)
-        if (!cfxi_same_size(c, mask->size[i], x->size[at + i]))
+        if (!cfxi_rt_same_size(c, mask->size[i], x->size[at + i]))
             return cfxi_fail(c, CFX_E_INDEX,
                              "The shape of the mask %s at index %zu does not match the shape of "
                              "the indexed tensor %s at index %zu",
-                             cfxi_sizes_text(mask->size, mask->ndim, a), i,
-                             cfxi_sizes_text(x->size, x->ndim, b), at + i);
+                             cfxi_rt_sizes_text(mask->size, mask->ndim, a), i,
+                             cfxi_rt_sizes_text(x->size, x->ndim, b), at + i);
     return CFX_OK;
 }
 
@@ -48,21 +48,21 @@ static cfx_status add_mask(cfxi_call *c, indexing *ix, cfx_tensor *mask, size_t 
     cfx_tensor *found = NULL;
     int64_t sizes[2] = {0, mask->ndim};
     if (c->infer || !mask->storage) {
-        sizes[0] = cfxi_fresh(c);
+        sizes[0] = cfxi_rt_fresh(c);
         found = cfxi_tensor_header(CFX_DTYPE_INT64, sizes, 2, c->rt->allocator, c->err);
     } else {
         cfx_datum given = cfx_datum_tensor(cfx_tensor_retain(mask));
-        found = cfxi_sub_tensor(c, CFX_OPID_nonzero, &given, 1);
+        found = cfxi_rt_sub_tensor(c, CFX_OPID_nonzero, &given, 1);
         cfx_datum_release(given);
     }
     if (!found)
         return c->err->status;
     cfx_status status = CFX_OK;
     for (size_t i = 0; status == CFX_OK && i < mask->ndim; i++) {
-        cfxi_view v = cfxi_view_of(found);
-        status = cfxi_view_select(c, &v, 1, (int64_t)i);
+        cfxi_view v = cfxi_rt_view_of(found);
+        status = cfxi_rt_view_select(c, &v, 1, (int64_t)i);
         if (status == CFX_OK)
-            ix->by_dim[at + i] = cfxi_view_tensor(c, found, &v);
+            ix->by_dim[at + i] = cfxi_rt_view_tensor(c, found, &v);
         ix->owned[at + i] = true;
         if (!ix->by_dim[at + i])
             status = c->err->status;
@@ -105,7 +105,7 @@ static cfx_status broadcast_indices(cfxi_call *c, indexing *ix)
             last = i;
         }
     ix->adjacent = last - ix->first + 1 == ix->count;
-    if (cfxi_broadcast(c, all, ix->count, ix->sizes, &ix->ndim) != CFX_OK)
+    if (cfxi_rt_broadcast(c, all, ix->count, ix->sizes, &ix->ndim) != CFX_OK)
         return cfxi_fail(c, CFX_E_INDEX,
                          "shape mismatch: indexing tensors could not be broadcast together");
     return CFX_OK;
@@ -115,7 +115,7 @@ static cfx_status broadcast_indices(cfxi_call *c, indexing *ix)
 static cfx_status read_indices(cfxi_call *c, indexing *ix, const cfx_tensor *x, size_t arg)
 {
     size_t n;
-    const cfx_datum *items = cfxi_list(c, arg, &n);
+    const cfx_datum *items = cfxi_rt_list(c, arg, &n);
     size_t at = 0;
     *ix = (indexing){.x = x};
     for (size_t i = 0; i < n; i++) {
@@ -140,7 +140,7 @@ static cfx_status picked_sizes(cfxi_call *c, const indexing *ix, cfxi_view *v, s
         if (!ix->by_dim[i])
             v->size[v->ndim++] = x->size[i];
     for (size_t i = 0; i < ix->ndim; i++)
-        CFX_TRY(cfxi_view_insert(c, v, *picked + i, ix->sizes[i], 0));
+        CFX_TRY(cfxi_rt_view_insert(c, v, *picked + i, ix->sizes[i], 0));
     return CFX_OK;
 }
 
@@ -154,20 +154,20 @@ static cfx_status locate(cfxi_call *c, const indexing *ix, cfxi_picks *p)
     if (!all)
         return c->err->status;
     cfx_status status = CFX_OK;
-    p->n = cfxi_numel(all);
+    p->n = cfxi_tensor_numel(all);
     size_t bytes = (size_t)p->n * sizeof *p->at;
-    p->at = cfxi_scratch(c->rt, bytes + 8);
+    p->at = cfxi_rt_scratch(c->rt, bytes + 8);
     if (!p->at)
-        status = cfxi_nomem(c->err);
+        status = cfxi_base_nomem(c->err);
     else
         memset(p->at, 0, bytes);
     for (size_t i = 0; status == CFX_OK && i < ix->x->ndim; i++) {
         if (!ix->by_dim[i])
             continue;
-        status = cfxi_copy(c->rt, all, ix->by_dim[i], c->err);
+        status = cfxi_rt_copy(c->rt, all, ix->by_dim[i], c->err);
         if (status == CFX_OK)
-            status = cfxi_pick_along(c, p, ix->x, i, (const int64_t *)(void *)all->data, true,
-                                     CFX_E_INDEX);
+            status = cfxi_index_pick_along(c, p, ix->x, i, (const int64_t *)(void *)all->data, true,
+                                           CFX_E_INDEX);
     }
     cfx_tensor_release(all);
     return status;
@@ -199,8 +199,8 @@ static bool lay_out(const indexing *ix, const cfx_tensor *other, size_t picked, 
             continue;
         bool outer = ix->adjacent && i < ix->first;
         size_t there = outer ? at : at + ix->ndim;
-        cfxi_walk_add(outer ? &p->outer : &p->inner, ix->x->size[i], ix->x->stride[i],
-                      other->stride[there]);
+        cfxi_index_walk_add(outer ? &p->outer : &p->inner, ix->x->size[i], ix->x->stride[i],
+                            other->stride[there]);
         at++;
     }
     return true;
@@ -221,22 +221,22 @@ static cfx_status picked_layout(cfxi_call *c, const indexing *ix, const cfxi_vie
             own.stride[at < picked ? at : at + ix->ndim] = ix->x->stride[i];
             at++;
         }
-    cfxi_view_borrow(&shown[0], ix->x, &own);
+    cfxi_rt_view_borrow(&shown[0], ix->x, &own);
     for (size_t i = 0; i < ix->x->ndim; i++) {
         const cfx_tensor *index = ix->by_dim[i];
         if (!index)
             continue;
-        cfxi_view spread = cfxi_view_of(index);
-        CFX_TRY(cfxi_view_expand(c, &spread, ix->sizes, ix->ndim));
+        cfxi_view spread = cfxi_rt_view_of(index);
+        CFX_TRY(cfxi_rt_view_expand(c, &spread, ix->sizes, ix->ndim));
         cfxi_view moves = *v;
         memset(moves.stride, 0, sizeof moves.stride);
         for (size_t d = 0; d < ix->ndim; d++)
             moves.stride[picked + d] = spread.stride[d];
-        cfxi_view_borrow(&shown[n++], ix->x, &moves);
+        cfxi_rt_view_borrow(&shown[n++], ix->x, &moves);
     }
     for (size_t i = 0; i < n; i++)
         all[i] = &shown[i];
-    return cfxi_result_broadcast(c, 0, v->dtype, all, n);
+    return cfxi_rt_result_broadcast(c, 0, v->dtype, all, n);
 }
 
 /* The slices one after the other into `y`, by way of a dense tensor where they lie at no one
@@ -245,7 +245,7 @@ static cfx_status gather_into(cfxi_call *c, const indexing *ix, cfxi_picks *p, c
 {
     size_t picked = ix->adjacent ? ix->first : 0;
     if (lay_out(ix, y, picked, p)) {
-        cfxi_picks_run(c->rt, p, CFXI_PICK_GET, ix->x->data, y->data);
+        cfxi_index_picks_run(c->rt, p, CFXI_PICK_GET, ix->x->data, y->data);
         return CFX_OK;
     }
     cfx_tensor *dense = cfx_tensor_new((cfx_dtype)y->dtype, y->size, y->ndim, c->rt->allocator,
@@ -253,8 +253,8 @@ static cfx_status gather_into(cfxi_call *c, const indexing *ix, cfxi_picks *p, c
     if (!dense)
         return c->err->status;
     lay_out(ix, dense, picked, p);
-    cfxi_picks_run(c->rt, p, CFXI_PICK_GET, ix->x->data, dense->data);
-    cfx_status status = cfxi_copy(c->rt, y, dense, c->err);
+    cfxi_index_picks_run(c->rt, p, CFXI_PICK_GET, ix->x->data, dense->data);
+    cfx_status status = cfxi_rt_copy(c->rt, y, dense, c->err);
     cfx_tensor_release(dense);
     return status;
 }
@@ -264,8 +264,8 @@ static cfx_status gather_picks(cfxi_call *c, const indexing *ix)
     cfxi_picks p = {.n = 0};
     cfx_status status = locate(c, ix, &p);
     if (status == CFX_OK)
-        status = gather_into(c, ix, &p, cfxi_result_at(c, 0));
-    cfxi_scratch_free(c->rt, p.at);
+        status = gather_into(c, ix, &p, cfxi_rt_result_at(c, 0));
+    cfxi_rt_scratch_free(c->rt, p.at);
     return status;
 }
 
@@ -275,19 +275,19 @@ cfx_status cfxi_rule_index(cfxi_call *c)
     indexing ix;
     cfxi_view v;
     size_t picked;
-    cfx_tensor *x = cfxi_tensor(c, 0);
+    cfx_tensor *x = cfxi_rt_tensor(c, 0);
     cfx_status status = read_indices(c, &ix, x, 1);
     if (status == CFX_OK)
         status = picked_sizes(c, &ix, &v, &picked);
     if (status == CFX_OK && c->infer)
-        status = cfxi_result(c, 0, v.dtype, v.size, v.ndim);
+        status = cfxi_rt_result(c, 0, v.dtype, v.size, v.ndim);
     else if (status == CFX_OK)
         status = picked_layout(c, &ix, &v, picked);
     if (status == CFX_OK && !c->infer)
-        status = cfxi_result_allocate(c, 0);
+        status = cfxi_rt_result_allocate(c, 0);
     if (status == CFX_OK && !c->infer)
         status = ix.count ? gather_picks(c, &ix)
-                          : cfxi_copy(c->rt, cfxi_result_at(c, 0), x, c->err);
+                          : cfxi_rt_copy(c->rt, cfxi_rt_result_at(c, 0), x, c->err);
     indexing_free(&ix);
     return status;
 }
@@ -298,8 +298,8 @@ cfx_status cfxi_rule_index(cfxi_call *c)
 static bool fills_mask(const cfxi_call *c)
 {
     size_t n;
-    const cfx_datum *items = cfxi_list(c, 1, &n);
-    const cfx_tensor *values = cfxi_tensor(c, 2);
+    const cfx_datum *items = cfxi_rt_list(c, 1, &n);
+    const cfx_tensor *values = cfxi_rt_tensor(c, 2);
     size_t masks = 0;
     for (size_t i = 0; i < n; i++) {
         if (items[i].kind != CFX_DATUM_TENSOR)
@@ -311,7 +311,7 @@ static bool fills_mask(const cfxi_call *c)
     for (size_t i = 0; i < values->ndim; i++)
         if (values->size[i] != 1)
             return false;
-    return masks == 1 && !cfxi_bool(c, 3);
+    return masks == 1 && !cfxi_rt_bool(c, 3);
 }
 
 cfx_status cfxi_rule_index_put(cfxi_call *c)
@@ -319,8 +319,8 @@ cfx_status cfxi_rule_index_put(cfxi_call *c)
     indexing ix;
     cfxi_view v;
     size_t picked;
-    cfx_tensor *x = cfxi_tensor(c, 0);
-    const cfx_tensor *values = cfxi_tensor(c, 2);
+    cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    const cfx_tensor *values = cfxi_rt_tensor(c, 2);
     if (c->infer) {  /* else the kernel checks the indices, before it writes */
         cfx_status status = read_indices(c, &ix, x, 1);
         if (status == CFX_OK)
@@ -334,7 +334,7 @@ cfx_status cfxi_rule_index_put(cfxi_call *c)
                          "the destination and %s for the source.",
                          cfx_dtype_name((cfx_dtype)x->dtype),
                          cfx_dtype_name((cfx_dtype)values->dtype));
-    return cfxi_result_like(c, 0, (cfx_dtype)x->dtype, x);
+    return cfxi_rt_result_like(c, 0, (cfx_dtype)x->dtype, x);
 }
 
 /* `values` with the sizes of x[indices] and of x's type: a view if its slices lie at one distance,
@@ -346,24 +346,24 @@ static cfx_tensor *spread_values(cfxi_call *c, const indexing *ix, const cfx_ten
     char b[CFXI_SIZES_TEXT];
     cfxi_view wanted;
     size_t picked;
-    cfxi_view v = cfxi_view_of(values);
+    cfxi_view v = cfxi_rt_view_of(values);
     if (picked_sizes(c, ix, &wanted, &picked) != CFX_OK)
         return NULL;
     while (v.ndim > wanted.ndim && v.size[0] == 1)
-        cfxi_view_remove(&v, 0);
-    if (cfxi_view_expand(c, &v, wanted.size, wanted.ndim) != CFX_OK) {
+        cfxi_rt_view_remove(&v, 0);
+    if (cfxi_rt_view_expand(c, &v, wanted.size, wanted.ndim) != CFX_OK) {
         cfxi_fail(c, CFX_E_SHAPE,
                   "shape mismatch: value tensor of shape %s cannot be broadcast to indexing result "
-                  "of shape %s", cfxi_sizes_text(values->size, values->ndim, a),
-                  cfxi_sizes_text(wanted.size, wanted.ndim, b));
+                  "of shape %s", cfxi_rt_sizes_text(values->size, values->ndim, a),
+                  cfxi_rt_sizes_text(wanted.size, wanted.ndim, b));
         return NULL;
     }
-    cfx_tensor *spread = cfxi_view_tensor(c, values, &v);
+    cfx_tensor *spread = cfxi_rt_view_tensor(c, values, &v);
     if (spread && spread->dtype == ix->x->dtype && lay_out(ix, spread, picked, p))
         return spread;
     cfx_tensor *copy = spread ? cfx_tensor_new((cfx_dtype)ix->x->dtype, wanted.size, wanted.ndim,
                                                c->rt->allocator, c->err) : NULL;
-    if (copy && cfxi_copy(c->rt, copy, spread, c->err) != CFX_OK) {
+    if (copy && cfxi_rt_copy(c->rt, copy, spread, c->err) != CFX_OK) {
         cfx_tensor_release(copy);
         copy = NULL;
     }
@@ -374,34 +374,34 @@ static cfx_tensor *spread_values(cfxi_call *c, const indexing *ix, const cfx_ten
     return copy;
 }
 
-cfx_status cfxi_begin_from_self(cfxi_call *c)
+cfx_status cfxi_index_begin_from_self(cfxi_call *c)
 {
-    cfx_tensor *y = cfxi_result_at(c, 0);
-    const cfx_tensor *x = cfxi_tensor(c, 0);
-    return y->data == x->data ? CFX_OK : cfxi_copy(c->rt, y, x, c->err);
+    cfx_tensor *y = cfxi_rt_result_at(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    return y->data == x->data ? CFX_OK : cfxi_rt_copy(c->rt, y, x, c->err);
 }
 
 cfx_status cfxi_kernel_index_put(cfxi_call *c)
 {
     indexing ix;
     cfxi_picks p = {.n = 0};
-    cfx_tensor *y = cfxi_result_at(c, 0);
-    CFX_TRY(cfxi_begin_from_self(c));
+    cfx_tensor *y = cfxi_rt_result_at(c, 0);
+    CFX_TRY(cfxi_index_begin_from_self(c));
     cfx_status status = read_indices(c, &ix, y, 1);
     cfx_tensor *values = NULL;
     if (status == CFX_OK && ix.count == 0) {
-        status = cfxi_copy(c->rt, y, cfxi_tensor(c, 2), c->err);
+        status = cfxi_rt_copy(c->rt, y, cfxi_rt_tensor(c, 2), c->err);
     } else if (status == CFX_OK) {
         status = locate(c, &ix, &p);
-        values = status == CFX_OK ? spread_values(c, &ix, cfxi_tensor(c, 2), &p) : NULL;
+        values = status == CFX_OK ? spread_values(c, &ix, cfxi_rt_tensor(c, 2), &p) : NULL;
         if (status == CFX_OK && !values)
             status = c->err->status;
     }
     if (values)
-        cfxi_picks_run(c->rt, &p, cfxi_bool(c, 3) ? CFXI_PICK_ADD : CFXI_PICK_PUT, y->data,
-                       values->data);
+        cfxi_index_picks_run(c->rt, &p, cfxi_rt_bool(c, 3) ? CFXI_PICK_ADD : CFXI_PICK_PUT, y->data,
+                             values->data);
     cfx_tensor_release(values);
-    cfxi_scratch_free(c->rt, p.at);
+    cfxi_rt_scratch_free(c->rt, p.at);
     indexing_free(&ix);
     return status;
 }

@@ -59,16 +59,16 @@ static cfx_status by_int(cfxi_call *c, selection *s, int64_t index)
     if (known && (index < -size || index >= size))
         return cfxi_fail(c, CFX_E_INDEX, "index %lld is out of bounds for dimension %zu with size "
                          "%lld", (long long)index, s->dim, (long long)size);
-    return cfxi_view_select(c, &s->view, s->dim, index);
+    return cfxi_rt_view_select(c, &s->view, s->dim, index);
 }
 
 /* A dimension of size 1, with the stride that unsqueeze gives it. */
 static cfx_status new_dim(cfxi_call *c, selection *s)
 {
     const cfxi_view *v = &s->view;
-    const int64_t stride = s->dim < v->ndim ? cfxi_wrap_mul(v->size[s->dim], v->stride[s->dim])
-                                            : (int64_t)cfxi_itemsize(cfxi_tensor(c, 0));
-    return cfxi_view_insert(c, &s->view, s->dim++, 1, stride);
+    const int64_t stride = s->dim < v->ndim ? cfxi_rt_wrap_mul(v->size[s->dim], v->stride[s->dim])
+                                            : (int64_t)cfxi_tensor_itemsize(cfxi_rt_tensor(c, 0));
+    return cfxi_rt_view_insert(c, &s->view, s->dim++, 1, stride);
 }
 
 static cfx_status by_slice(cfxi_call *c, selection *s, cfx_datum slice)
@@ -80,12 +80,12 @@ static cfx_status by_slice(cfxi_call *c, selection *s, cfx_datum slice)
         cfx_datum number;
         if (parts[i].kind == CFX_DATUM_NONE)
             continue;
-        CFX_TRY(cfxi_python_index(c, parts[i], &number));
+        CFX_TRY(cfxi_rt_python_index(c, parts[i], &number));
         bounds[i] = number.as.i;
     }
     if (bounds[2] <= 0 && !cfx_dim_is_symbol(bounds[2]))
         return cfxi_fail(c, CFX_E_VALUE, "step must be greater than zero");
-    CFX_TRY(cfxi_view_slice(c, &s->view, s->dim++, bounds[0], bounds[1], bounds[2]));
+    CFX_TRY(cfxi_rt_view_slice(c, &s->view, s->dim++, bounds[0], bounds[1], bounds[2]));
     return CFX_OK;
 }
 
@@ -94,10 +94,10 @@ static cfx_status by_truth(cfxi_call *c, selection *s, cfx_datum mask)
 {
     static const int64_t one = 1;
     cfx_tensor *t = NULL;
-    CFX_TRY(cfxi_view_insert(c, &s->view, s->dim, 1, 0));
+    CFX_TRY(cfxi_rt_view_insert(c, &s->view, s->dim, 1, 0));
     if (mask.kind == CFX_DATUM_TENSOR) {
         cfxi_view v = {.dtype = (cfx_dtype)mask.as.tensor->dtype, .ndim = 1, .size = {1}};
-        t = cfxi_view_tensor(c, mask.as.tensor, &v);
+        t = cfxi_rt_view_tensor(c, mask.as.tensor, &v);
     } else {
         t = cfx_tensor_new(CFX_DTYPE_BOOL, &one, 1, c->rt->allocator, c->err);
         if (t)
@@ -114,7 +114,7 @@ static cfx_status by_tensor(cfxi_call *c, selection *s, cfx_datum index)
     if (t->ndim == 0 && cfx_dtype_is_integer((cfx_dtype)t->dtype)) {
         cfx_datum number = cfx_datum_int(0);
         if (t->storage && !c->infer)
-            CFX_TRY(cfxi_python_index(c, index, &number));
+            CFX_TRY(cfxi_rt_python_index(c, index, &number));
         return by_int(c, s, number.as.i);
     }
     return add_pick(c, s, cfx_datum_retain(index), dims_taken(index));
@@ -133,7 +133,7 @@ static cfx_status apply(cfxi_call *c, selection *s, cfx_datum index, size_t rest
     default:
         return cfxi_fail(c, CFX_E_TYPE,
                          "only integers, slices (`:`), ellipsis (`...`), None and long or byte "
-                         "Variables are valid indices (got %s)", cfxi_py_kind_of(index));
+                         "Variables are valid indices (got %s)", cfxi_rt_py_kind_of(index));
     }
 }
 
@@ -141,7 +141,7 @@ static cfx_status apply(cfxi_call *c, selection *s, cfx_datum index, size_t rest
 static cfx_datum index_of(cfxi_call *c, cfx_datum given)
 {
     if (given.kind == CFX_DATUM_LIST || given.kind == CFX_DATUM_TUPLE)
-        return cfxi_sub(c, CFX_OPID_tensor, &given, 1);
+        return cfxi_rt_sub(c, CFX_OPID_tensor, &given, 1);
     return cfx_datum_retain(given);
 }
 
@@ -171,7 +171,7 @@ static cfx_status select_by(cfxi_call *c, selection *s, const cfx_tensor *x, cfx
     size_t made = 0;
     cfx_status status = CFX_OK;
     const cfx_datum *given = key.kind == CFX_DATUM_TUPLE ? cfx_datum_items(key, &n) : &key;
-    *s = (selection){.view = cfxi_view_of(x)};
+    *s = (selection){.view = cfxi_rt_view_of(x)};
     if (n > MOST)
         return cfxi_fail(c, CFX_E_INDEX, "too many indices for tensor of dimension %u", x->ndim);
     for (; status == CFX_OK && made < n; made++) {
@@ -196,11 +196,12 @@ static cfx_status tensor_item(cfxi_call *c, const cfx_tensor *x, cfx_datum key)
     selection s;
     cfx_status status = select_by(c, &s, x, key);
     if (status == CFX_OK && s.num_picks == 0) {
-        status = cfxi_view_result(c, 0, x, &s.view);
+        status = cfxi_rt_view_result(c, 0, x, &s.view);
     } else if (status == CFX_OK) {
-        cfx_datum args[2] = {cfx_datum_tensor(cfxi_view_tensor(c, x, &s.view)), picks_list(c, &s)};
+        cfx_datum args[2] = {cfx_datum_tensor(cfxi_rt_view_tensor(c, x, &s.view)),
+                             picks_list(c, &s)};
         if (args[0].kind != CFX_DATUM_INVALID && args[1].kind != CFX_DATUM_INVALID)
-            cfxi_result_datum(c, 0, cfxi_sub(c, CFX_OPID_index, args, 2));
+            cfxi_rt_result_datum(c, 0, cfxi_rt_sub(c, CFX_OPID_index, args, 2));
         if (c->results[0].kind == CFX_DATUM_INVALID)
             status = c->err->status;
         cfx_datum_release(args[0]);
@@ -216,7 +217,7 @@ static cfx_status tensor_item(cfxi_call *c, const cfx_tensor *x, cfx_datum key)
 static cfx_status position(cfxi_call *c, cfx_datum key, size_t n, const char *what, size_t *out)
 {
     cfx_datum i;
-    CFX_TRY(cfxi_python_index(c, key, &i));
+    CFX_TRY(cfxi_rt_python_index(c, key, &i));
     if (i.symbolic)
         return cfxi_fail(c, CFX_E_VALUE, "an index that is not known");
     int64_t at = i.as.i < 0 ? i.as.i + (int64_t)n : i.as.i;
@@ -235,7 +236,7 @@ static cfx_status slice_items(cfxi_call *c, cfx_datum slice, int64_t n, int64_t 
     for (size_t i = 0; i < 3; i++) {
         cfx_datum number = cfx_datum_int(0);
         if (parts[i].kind != CFX_DATUM_NONE)
-            CFX_TRY(cfxi_python_index(c, parts[i], &number));
+            CFX_TRY(cfxi_rt_python_index(c, parts[i], &number));
         if (number.symbolic)
             return cfxi_fail(c, CFX_E_VALUE, "a slice that is not known");
         given[i] = number.as.i;
@@ -267,16 +268,16 @@ static cfx_status sequence_slice(cfxi_call *c, cfx_datum seq, cfx_datum slice)
     const cfx_datum *items = cfx_datum_items(seq, &n);
     int64_t at[3];
     CFX_TRY(slice_items(c, slice, (int64_t)n, at));
-    cfx_datum *some = cfxi_mul_size((size_t)at[2] + 1, sizeof *some, 0, &bytes)
-                          ? cfxi_scratch(c->rt, bytes) : NULL;
+    cfx_datum *some = cfxi_base_mul_size((size_t)at[2] + 1, sizeof *some, 0, &bytes)
+                          ? cfxi_rt_scratch(c->rt, bytes) : NULL;
     if (!some)
-        return cfxi_nomem(c->err);
+        return cfxi_base_nomem(c->err);
     for (int64_t i = 0; i < at[2]; i++)
         some[i] = items[at[0] + i * at[1]];
     cfx_datum result = cfx_datum_seq((cfx_datum_kind)seq.kind, some, (size_t)at[2],
                                      c->rt->allocator, c->err);
-    cfxi_scratch_free(c->rt, some);
-    cfxi_result_datum(c, 0, result);
+    cfxi_rt_scratch_free(c->rt, some);
+    cfxi_rt_result_datum(c, 0, result);
     return result.kind == CFX_DATUM_INVALID ? c->err->status : CFX_OK;
 }
 
@@ -312,8 +313,8 @@ static cfx_status text_item(cfxi_call *c, cfx_datum text, cfx_datum key)
     }
     size_t first = byte_of(data, size, at[0]);
     size_t length = byte_of(data + first, size - first, at[2]);
-    cfxi_result_datum(c, 0, cfx_datum_text(CFX_DATUM_STR, data + first, length, c->rt->allocator,
-                                           c->err));
+    cfxi_rt_result_datum(c, 0, cfx_datum_text(CFX_DATUM_STR, data + first, length, c->rt->allocator,
+                                              c->err));
     return c->results[0].kind == CFX_DATUM_INVALID ? c->err->status : CFX_OK;
 }
 
@@ -325,7 +326,7 @@ static cfx_status find_key(cfxi_call *c, cfx_datum dict, cfx_datum key, cfx_datu
     *value = NULL;
     for (size_t i = 0; i < n; i += 2) {
         cfxi_truth same;
-        CFX_TRY(cfxi_python_equal(c, items[i], key, &same));
+        CFX_TRY(cfxi_rt_python_equal(c, items[i], key, &same));
         if (same == CFXI_TRUE) {
             *value = &items[i + 1];
             return CFX_OK;
@@ -342,7 +343,7 @@ static cfx_status find_item(cfxi_call *c, cfx_datum container, cfx_datum key, cf
     cfx_datum *items = cfx_datum_items(container, &n);
     if (container.kind == CFX_DATUM_DICT)
         return find_key(c, container, key, item);
-    CFX_TRY(position(c, key, n, cfxi_py_kind_of(container), &at));
+    CFX_TRY(position(c, key, n, cfxi_rt_py_kind_of(container), &at));
     *item = &items[at];
     return CFX_OK;
 }
@@ -362,11 +363,11 @@ cfx_status cfxi_rule_getitem(cfxi_call *c)
     if (a.kind == CFX_DATUM_STR)
         return text_item(c, a, key);
     if (!is_container(a))
-        return cfxi_fail(c, CFX_E_TYPE, "'%s' object is not subscriptable", cfxi_py_kind_of(a));
+        return cfxi_fail(c, CFX_E_TYPE, "'%s' object is not subscriptable", cfxi_rt_py_kind_of(a));
     if (key.kind == CFX_DATUM_SLICE && a.kind != CFX_DATUM_DICT)
         return sequence_slice(c, a, key);
     CFX_TRY(find_item(c, a, key, &item));
-    cfxi_result_datum(c, 0, cfx_datum_retain(*item));
+    cfxi_rt_result_datum(c, 0, cfx_datum_retain(*item));
     return CFX_OK;
 }
 
@@ -377,14 +378,14 @@ static cfx_tensor *value_for(cfxi_call *c, const cfx_tensor *x, cfx_datum value,
 {
     cfx_datum args[2] = {value, cfx_datum_dtype((cfx_dtype)x->dtype)};
     if (value.kind != CFX_DATUM_TENSOR)
-        return cfxi_sub_tensor(c, CFX_OPID_scalar_tensor, args, 2);
-    cfx_tensor *t = cfxi_sub_tensor(c, CFX_OPID_to, args, 2);
+        return cfxi_rt_sub_tensor(c, CFX_OPID_scalar_tensor, args, 2);
+    cfx_tensor *t = cfxi_rt_sub_tensor(c, CFX_OPID_to, args, 2);
     if (!t || t->ndim <= ndim || t->size[0] != 1)
         return t;
-    cfxi_view v = cfxi_view_of(t);
+    cfxi_view v = cfxi_rt_view_of(t);
     while (v.ndim > ndim && v.size[0] == 1)
-        cfxi_view_remove(&v, 0);
-    cfx_tensor *shorter = cfxi_view_tensor(c, t, &v);
+        cfxi_rt_view_remove(&v, 0);
+    cfx_tensor *shorter = cfxi_rt_view_tensor(c, t, &v);
     cfx_tensor_release(t);
     return shorter;
 }
@@ -393,17 +394,17 @@ static cfx_tensor *value_for(cfxi_call *c, const cfx_tensor *x, cfx_datum value,
  * picks it is index_put_ that checks the target.) */
 static cfx_status write_view(cfxi_call *c, cfx_tensor *dst, cfx_tensor *value)
 {
-    cfxi_view v = cfxi_view_of(value);
-    CFX_TRY(cfxi_check_written(c, dst));
-    CFX_TRY(cfxi_view_expand(c, &v, dst->size, dst->ndim));
+    cfxi_view v = cfxi_rt_view_of(value);
+    CFX_TRY(cfxi_rt_check_written(c, dst));
+    CFX_TRY(cfxi_rt_view_expand(c, &v, dst->size, dst->ndim));
     if (c->infer)
         return CFX_OK;
     if (!cfx_tensor_may_overlap(dst, value))
-        return cfxi_copy(c->rt, dst, value, c->err);
+        return cfxi_rt_copy(c->rt, dst, value, c->err);
     cfx_datum given = cfx_datum_tensor(cfx_tensor_retain(value));
-    cfx_tensor *copy = cfxi_sub_tensor(c, CFX_OPID_clone, &given, 1);
+    cfx_tensor *copy = cfxi_rt_sub_tensor(c, CFX_OPID_clone, &given, 1);
     cfx_datum_release(given);
-    cfx_status status = copy ? cfxi_copy(c->rt, dst, copy, c->err) : c->err->status;
+    cfx_status status = copy ? cfxi_rt_copy(c->rt, dst, copy, c->err) : c->err->status;
     cfx_tensor_release(copy);
     return status;
 }
@@ -414,7 +415,7 @@ static cfx_status write_picks(cfxi_call *c, cfx_tensor *dst, const selection *s,
                          cfx_datum_tensor(cfx_tensor_retain(value))};
     cfx_status status = c->err->status;
     if (args[1].kind != CFX_DATUM_INVALID) {
-        cfx_datum done = cfxi_sub(c, CFX_OPID_index_put_, args, 3);
+        cfx_datum done = cfxi_rt_sub(c, CFX_OPID_index_put_, args, 3);
         status = done.kind == CFX_DATUM_INVALID ? c->err->status : CFX_OK;
         cfx_datum_release(done);
     }
@@ -427,7 +428,7 @@ static cfx_status set_tensor_item(cfxi_call *c, cfx_tensor *x, cfx_datum key, cf
 {
     selection s;
     cfx_status status = select_by(c, &s, x, key);
-    cfx_tensor *dst = status == CFX_OK ? cfxi_view_tensor(c, x, &s.view) : NULL;
+    cfx_tensor *dst = status == CFX_OK ? cfxi_rt_view_tensor(c, x, &s.view) : NULL;
     size_t ndim = s.view.ndim;  /* with picks it is index_put that looks at the value */
     bool as_it_is = s.num_picks && value.kind == CFX_DATUM_TENSOR;
     cfx_tensor *from = !dst       ? NULL
@@ -451,9 +452,9 @@ cfx_status cfxi_rule_setitem(cfxi_call *c)
         return set_tensor_item(c, a.as.tensor, c->args[1], c->args[2]);
     if (a.kind != CFX_DATUM_LIST && a.kind != CFX_DATUM_DICT)
         return cfxi_fail(c, CFX_E_TYPE, "'%s' object does not support item assignment",
-                         cfxi_py_kind_of(a));
+                         cfxi_rt_py_kind_of(a));
     CFX_TRY(find_item(c, a, c->args[1], &item));
-    CFX_TRY(cfxi_make_room(a, c->args[2], c->err));
+    CFX_TRY(cfxi_tensor_make_room(a, c->args[2], c->err));
     cfx_datum old = *item;
     *item = cfx_datum_retain(c->args[2]);
     cfx_datum_release(old);

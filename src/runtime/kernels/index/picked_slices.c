@@ -25,7 +25,7 @@ static int64_t join_ints(cfxi_join how, int64_t a, int64_t b)
     switch (how) {
     case CFXI_JOIN_SET: return b;
     case CFXI_JOIN_ADD: return (int64_t)((uint64_t)a + (uint64_t)b);
-    case CFXI_JOIN_MUL: return cfxi_wrap_mul(a, b);
+    case CFXI_JOIN_MUL: return cfxi_rt_wrap_mul(a, b);
     case CFXI_JOIN_MAX: return a > b ? a : b;
     case CFXI_JOIN_MIN: return a < b ? a : b;
     }
@@ -36,11 +36,11 @@ static void join_complex(cfxi_join how, cfx_dtype dtype, char *a, const char *b)
 {
     double x[2];
     double y[2];
-    cfxi_load_complex(dtype, a, x);
-    cfxi_load_complex(dtype, b, y);
+    cfxi_tensor_load_complex(dtype, a, x);
+    cfxi_tensor_load_complex(dtype, b, y);
     double sum[2] = {x[0] + y[0], x[1] + y[1]};
     double product[2] = {x[0] * y[0] - x[1] * y[1], x[0] * y[1] + x[1] * y[0]};
-    cfxi_store_complex(dtype, a, how == CFXI_JOIN_ADD   ? sum
+    cfxi_tensor_store_complex(dtype, a, how == CFXI_JOIN_ADD   ? sum
                                  : how == CFXI_JOIN_MUL ? product
                                                         : y);
 }
@@ -56,8 +56,8 @@ static void add_float32(int64_t n, char *a, int64_t a_step, const char *b, int64
         *(float *)a += *(const float *)b;
 }
 
-void cfxi_join_run(cfx_dtype dtype, cfxi_join how, int64_t n, char *a, int64_t a_step,
-                   const char *b, int64_t b_step)
+void cfxi_index_join_run(cfx_dtype dtype, cfxi_join how, int64_t n, char *a, int64_t a_step,
+                         const char *b, int64_t b_step)
 {
     if (dtype == CFX_DTYPE_FLOAT32 && how == CFXI_JOIN_ADD) {
         add_float32(n, a, a_step, b, b_step);
@@ -67,17 +67,17 @@ void cfxi_join_run(cfx_dtype dtype, cfxi_join how, int64_t n, char *a, int64_t a
         if (cfx_dtype_is_complex(dtype))
             join_complex(how, dtype, a, b);
         else if (cfx_dtype_is_float(dtype))
-            cfxi_store_float(dtype, a, join_floats(how, cfxi_load_float(dtype, a),
-                                                   cfxi_load_float(dtype, b)));
+            cfxi_tensor_store_float(dtype, a, join_floats(how, cfxi_tensor_load_float(dtype, a),
+                                                          cfxi_tensor_load_float(dtype, b)));
         else
-            cfxi_store_int(dtype, a, join_ints(how, cfxi_load_int(dtype, a),
-                                               cfxi_load_int(dtype, b)));
+            cfxi_tensor_store_int(dtype, a, join_ints(how, cfxi_tensor_load_int(dtype, a),
+                                                      cfxi_tensor_load_int(dtype, b)));
     }
 }
 
 /* ---- walking ------------------------------------------------------------------------------- */
 
-void cfxi_walk_add(cfxi_walk *w, int64_t size, int64_t own, int64_t other)
+void cfxi_index_walk_add(cfxi_walk *w, int64_t size, int64_t own, int64_t other)
 {
     if (size == 1)
         return;
@@ -150,7 +150,7 @@ static void move_slice(const cfxi_picks *p, cfxi_pick_action action, size_t d, c
     else if (action == CFXI_PICK_PUT)
         copy_run(item, n, own, own_step, other, other_step);
     else
-        cfxi_join_run(p->dtype, CFXI_JOIN_ADD, n, own, own_step, other, other_step);
+        cfxi_index_join_run(p->dtype, CFXI_JOIN_ADD, n, own, own_step, other, other_step);
 }
 
 typedef struct task {
@@ -197,8 +197,8 @@ static void run_range(void *ctx, int64_t begin, int64_t end)
     }
 }
 
-void cfxi_picks_run(cfx_runtime *rt, const cfxi_picks *p, cfxi_pick_action action, char *own,
-                    char *other)
+void cfxi_index_picks_run(cfx_runtime *rt, const cfxi_picks *p, cfxi_pick_action action, char *own,
+                          char *other)
 {
     task t = {p, action, own, other};
     int64_t inner = walk_numel(&p->inner);
@@ -207,13 +207,13 @@ void cfxi_picks_run(cfx_runtime *rt, const cfxi_picks *p, cfxi_pick_action actio
         return;
     int64_t grain = 1 + (1 << 15) / inner;
     if (action == CFXI_PICK_GET)
-        cfxi_parallel(rt, slices, grain, run_range, &t);
+        cfxi_rt_parallel(rt, slices, grain, run_range, &t);
     else  /* the last of several writes to one place must win, as must each sum */
         run_range(&t, 0, slices);
 }
 
-cfx_status cfxi_pick_along(cfxi_call *c, cfxi_picks *p, const cfx_tensor *x, size_t dim,
-                           const int64_t *indices, bool wraps, cfx_status refusal)
+cfx_status cfxi_index_pick_along(cfxi_call *c, cfxi_picks *p, const cfx_tensor *x, size_t dim,
+                                 const int64_t *indices, bool wraps, cfx_status refusal)
 {
     int64_t size = x->ndim ? x->size[dim] : 1;
     int64_t stride = x->ndim ? x->stride[dim] : 0;

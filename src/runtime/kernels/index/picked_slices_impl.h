@@ -34,25 +34,25 @@ typedef enum cfxi_pick_action {
 } cfxi_pick_action;
 
 /* Adds a dimension to a walk, from the outermost on. */
-void cfxi_walk_add(cfxi_walk *w, int64_t size, int64_t own, int64_t other);
+void cfxi_index_walk_add(cfxi_walk *w, int64_t size, int64_t own, int64_t other);
 /* Does it for all slices, in order; GET on the pool. */
-void cfxi_picks_run(cfx_runtime *rt, const cfxi_picks *p, cfxi_pick_action action, char *own,
-                    char *other);
+void cfxi_index_picks_run(cfx_runtime *rt, const cfxi_picks *p, cfxi_pick_action action, char *own,
+                          char *other);
 
 /* Fills p->at for slices along dimension `dim` of `x` by a contiguous list of int64 indices; those
  * below 0 count from the end if `wraps`, else they are refused like those past it, with `refusal`.
  * */
-cfx_status cfxi_pick_along(cfxi_call *c, cfxi_picks *p, const cfx_tensor *x, size_t dim,
-                           const int64_t *indices, bool wraps, cfx_status refusal);
+cfx_status cfxi_index_pick_along(cfxi_call *c, cfxi_picks *p, const cfx_tensor *x, size_t dim,
+                                 const int64_t *indices, bool wraps, cfx_status refusal);
 
 /* Result 0, which has the sizes of argument 0, receives its elements, unless it is the argument
  * itself (in place). (index.c) */
-cfx_status cfxi_begin_from_self(cfxi_call *c);
+cfx_status cfxi_index_begin_from_self(cfxi_call *c);
 
 /* *a += *b, and other ways to join two elements; n of them at these strides. */
 typedef enum cfxi_join { CFXI_JOIN_SET, CFXI_JOIN_ADD, CFXI_JOIN_MUL, CFXI_JOIN_MAX, CFXI_JOIN_MIN
 } cfxi_join;
-void cfxi_join_run(cfx_dtype dtype, cfxi_join how, int64_t n, char *a, int64_t a_step,
-                   const char *b, int64_t b_step);
+void cfxi_index_join_run(cfx_dtype dtype, cfxi_join how, int64_t n, char *a, int64_t a_step,
+                         const char *b, int64_t b_step);
 
 #endif

@@ -46,11 +46,11 @@ static cfx_status store_number(cfxi_call *c, cfx_dtype dtype, void *at, cfx_datu
         return cfxi_fail(c, CFX_E_SHAPE, "value cannot be converted to type %s without overflow",
                          cfx_dtype_name(dtype));
     if (d.kind == CFX_DATUM_COMPLEX)
-        cfxi_store_complex(dtype, at, d.as.c);
+        cfxi_tensor_store_complex(dtype, at, d.as.c);
     else if (d.kind == CFX_DATUM_INT)
-        cfxi_store_int(dtype, at, d.as.i);
+        cfxi_tensor_store_int(dtype, at, d.as.i);
     else
-        cfxi_store_float(dtype, at, f);
+        cfxi_tensor_store_float(dtype, at, f);
     return CFX_OK;
 }
 
@@ -69,8 +69,8 @@ static void spread(char *data, size_t size, size_t item)
 
 static cfx_status fill(cfxi_call *c, cfx_tensor *y, cfx_datum value)
 {
-    size_t item = cfxi_itemsize(y);
-    size_t size = (size_t)cfxi_numel(y) * item;
+    size_t item = cfxi_tensor_itemsize(y);
+    size_t size = (size_t)cfxi_tensor_numel(y) * item;
     char element[16] = {0};
     CFX_TRY(store_number(c, (cfx_dtype)y->dtype, element, value));
     bool zero = true;
@@ -94,14 +94,14 @@ static cfx_status sized(cfxi_call *c, size_t size_arg, size_t dtype_arg, cfx_dty
     char text[CFXI_SIZES_TEXT];
     int64_t sizes[CFX_MAX_DIMS];
     size_t n;
-    CFX_TRY(cfxi_ints(c, size_arg, sizes, &n));
-    CFX_TRY(cfxi_check_device(c, dtype_arg + 2));
+    CFX_TRY(cfxi_rt_ints(c, size_arg, sizes, &n));
+    CFX_TRY(cfxi_rt_check_device(c, dtype_arg + 2));
     for (size_t i = 0; i < n; i++)
         if (sizes[i] < 0 && !cfx_dim_is_symbol(sizes[i]) && !c->infer)
             return cfxi_fail(c, CFX_E_SHAPE,
                              "Trying to create tensor with negative dimension %lld: %s",
-                             (long long)sizes[i], cfxi_sizes_text(sizes, n, text));
-    return cfxi_result(c, 0, cfxi_dtype_or(c, dtype_arg, otherwise), sizes, n);
+                             (long long)sizes[i], cfxi_rt_sizes_text(sizes, n, text));
+    return cfxi_rt_result(c, 0, cfxi_rt_dtype_or(c, dtype_arg, otherwise), sizes, n);
 }
 
 cfx_status cfxi_rule_zeros(cfxi_call *c) { return sized(c, 0, 1, CFX_DTYPE_FLOAT32); }
@@ -118,44 +118,45 @@ cfx_status cfxi_rule_empty(cfxi_call *c)
 {
     cfx_memory_format format;
     CFX_TRY(sized(c, 0, 1, CFX_DTYPE_FLOAT32));
-    CFX_TRY(cfxi_memory_format(c, 5, cfxi_result_at(c, 0)->ndim, &format));
+    CFX_TRY(cfxi_rt_memory_format(c, 5, cfxi_rt_result_at(c, 0)->ndim, &format));
     if (format >= CFX_MEMORY_FORMAT_CHANNELS_LAST && !c->infer)
-        cfxi_channels_last_strides(cfxi_result_at(c, 0));
+        cfxi_rt_channels_last_strides(cfxi_rt_result_at(c, 0));
     return CFX_OK;
 }
 
 cfx_status cfxi_rule_new_zeros(cfxi_call *c)
 {
-    return sized(c, 1, 2, (cfx_dtype)cfxi_tensor(c, 0)->dtype);
+    return sized(c, 1, 2, (cfx_dtype)cfxi_rt_tensor(c, 0)->dtype);
 }
 cfx_status cfxi_rule_new_full(cfxi_call *c)
 {
-    return sized(c, 1, 3, (cfx_dtype)cfxi_tensor(c, 0)->dtype);
+    return sized(c, 1, 3, (cfx_dtype)cfxi_rt_tensor(c, 0)->dtype);
 }
 
 /* As argument 0, with dtype and the others from argument `first`. */
 static cfx_status like(cfxi_call *c, size_t first)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     cfx_memory_format format;
-    CFX_TRY(cfxi_check_device(c, first + 2));
-    CFX_TRY(cfxi_memory_format(c, first + 4, x->ndim, &format));
-    return cfxi_result_format(c, 0, cfxi_dtype_or(c, first, (cfx_dtype)x->dtype), x, format);
+    CFX_TRY(cfxi_rt_check_device(c, first + 2));
+    CFX_TRY(cfxi_rt_memory_format(c, first + 4, x->ndim, &format));
+    return cfxi_rt_result_format(c, 0, cfxi_rt_dtype_or(c, first, (cfx_dtype)x->dtype), x,
+                                          format);
 }
 cfx_status cfxi_rule_zeros_like(cfxi_call *c) { return like(c, 1); }
 cfx_status cfxi_rule_full_like(cfxi_call *c) { return like(c, 2); }
 
 static cfx_status fill_number(cfxi_call *c, int64_t i)
 {
-    return fill(c, cfxi_result_at(c, 0), cfx_datum_int(i));
+    return fill(c, cfxi_rt_result_at(c, 0), cfx_datum_int(i));
 }
 
 /* By argument i, a number or a tensor of one. */
 static cfx_status fill_argument(cfxi_call *c, size_t i)
 {
     cfx_datum value;
-    CFX_TRY(cfxi_python_number(c, c->args[i], &value));
-    return fill(c, cfxi_result_at(c, 0), value);
+    CFX_TRY(cfxi_rt_python_number(c, c->args[i], &value));
+    return fill(c, cfxi_rt_result_at(c, 0), value);
 }
 
 cfx_status cfxi_kernel_zeros(cfxi_call *c) { return fill_number(c, 0); }
@@ -173,29 +174,30 @@ cfx_status cfxi_kernel_full_like(cfxi_call *c) { return fill_argument(c, 1); }
 
 cfx_status cfxi_rule_scalar_tensor(cfxi_call *c)
 {
-    CFX_TRY(cfxi_check_device(c, 3));
-    return cfxi_result(c, 0, cfxi_dtype_or(c, 1, CFX_DTYPE_FLOAT32), NULL, 0);
+    CFX_TRY(cfxi_rt_check_device(c, 3));
+    return cfxi_rt_result(c, 0, cfxi_rt_dtype_or(c, 1, CFX_DTYPE_FLOAT32), NULL, 0);
 }
 cfx_status cfxi_kernel_scalar_tensor(cfxi_call *c) { return fill_argument(c, 0); }
 
 cfx_status cfxi_rule_eye(cfxi_call *c)
 {
-    int64_t sizes[2] = {cfxi_int(c, 0), cfxi_is_none(c, 1) ? cfxi_int(c, 0) : cfxi_int(c, 1)};
-    CFX_TRY(cfxi_check_device(c, 4));
+    int64_t sizes[2] = {cfxi_rt_int(c, 0),
+                        cfxi_rt_is_none(c, 1) ? cfxi_rt_int(c, 0) : cfxi_rt_int(c, 1)};
+    CFX_TRY(cfxi_rt_check_device(c, 4));
     for (size_t i = 0; i < 2; i++)
         if (sizes[i] < 0 && !cfx_dim_is_symbol(sizes[i]))
             return cfxi_fail(c, CFX_E_SHAPE, "%c must be greater or equal to 0, got %lld",
                              i ? 'm' : 'n', (long long)sizes[i]);
-    return cfxi_result(c, 0, cfxi_dtype_or(c, 2, CFX_DTYPE_FLOAT32), sizes, 2);
+    return cfxi_rt_result(c, 0, cfxi_rt_dtype_or(c, 2, CFX_DTYPE_FLOAT32), sizes, 2);
 }
 
 cfx_status cfxi_kernel_eye(cfxi_call *c)
 {
-    cfx_tensor *y = cfxi_result_at(c, 0);
-    size_t item = cfxi_itemsize(y);
-    memset(y->data, 0, (size_t)cfxi_numel(y) * item);
+    cfx_tensor *y = cfxi_rt_result_at(c, 0);
+    size_t item = cfxi_tensor_itemsize(y);
+    memset(y->data, 0, (size_t)cfxi_tensor_numel(y) * item);
     for (int64_t i = 0; i < y->size[0] && i < y->size[1]; i++)
-        cfxi_store_int((cfx_dtype)y->dtype, y->data + i * (y->stride[0] + y->stride[1]), 1);
+        cfxi_tensor_store_int((cfx_dtype)y->dtype, y->data + i * (y->stride[0] + y->stride[1]), 1);
     return CFX_OK;
 }
 
@@ -224,17 +226,17 @@ static cfx_status survey(cfxi_call *c, cfx_datum d, size_t depth, int *dtype, in
             CFX_TRY(survey(c, items[i], depth + 1, dtype, sizes, ndim));
         return CFX_OK;
     }
-    if (!cfxi_is_number(d) && d.kind != CFX_DATUM_TENSOR)
+    if (!cfxi_rt_is_number(d) && d.kind != CFX_DATUM_TENSOR)
         return cfxi_fail(c, CFX_E_TYPE, "new(): invalid data type '%s'",
                          cfx_datum_kind_name((cfx_datum_kind)d.kind));
-    if (d.kind == CFX_DATUM_TENSOR && d.as.tensor->storage && cfxi_numel(d.as.tensor) != 1)
+    if (d.kind == CFX_DATUM_TENSOR && d.as.tensor->storage && cfxi_tensor_numel(d.as.tensor) != 1)
         return cfxi_fail(c, CFX_E_VALUE,
                          "only one element tensors can be converted to Python scalars");
     if (*ndim != SIZE_MAX && depth != *ndim)
         return cfxi_fail(c, CFX_E_TYPE, "not a sequence");
     *ndim = depth;
     cfx_dtype own = d.kind == CFX_DATUM_TENSOR ? (cfx_dtype)d.as.tensor->dtype : default_dtype(d);
-    *dtype = *dtype == NO_TYPE ? (int)own : (int)cfxi_promote_types((cfx_dtype)*dtype, own);
+    *dtype = *dtype == NO_TYPE ? (int)own : (int)cfxi_tensor_promote_types((cfx_dtype)*dtype, own);
     return CFX_OK;
 }
 
@@ -246,7 +248,7 @@ static cfx_status from_data(cfxi_call *c, cfx_datum data, int dtype)
     CFX_TRY(survey(c, data, 0, &found, sizes, &ndim));
     if (dtype == NO_TYPE)
         dtype = found == NO_TYPE ? CFX_DTYPE_FLOAT32 : found;
-    return cfxi_result(c, 0, (cfx_dtype)dtype, sizes, ndim);
+    return cfxi_rt_result(c, 0, (cfx_dtype)dtype, sizes, ndim);
 }
 
 /* Writes the numbers below `d` one after the other. */
@@ -260,7 +262,7 @@ static cfx_status write_data(cfxi_call *c, cfx_datum d, cfx_dtype dtype, char **
         return CFX_OK;
     }
     cfx_datum number;
-    CFX_TRY(cfxi_python_number(c, d, &number));
+    CFX_TRY(cfxi_rt_python_number(c, d, &number));
     CFX_TRY(store_number(c, dtype, *at, number));
     *at += cfx_dtype_size(dtype);
     return CFX_OK;
@@ -273,15 +275,15 @@ static cfx_status made_of(cfxi_call *c, size_t arg, int dtype)
     if (data.kind != CFX_DATUM_TENSOR)
         return from_data(c, data, dtype);
     cfx_dtype own = (cfx_dtype)data.as.tensor->dtype;
-    return cfxi_result_like(c, 0, dtype == NO_TYPE ? own : (cfx_dtype)dtype, data.as.tensor);
+    return cfxi_rt_result_like(c, 0, dtype == NO_TYPE ? own : (cfx_dtype)dtype, data.as.tensor);
 }
 
 static cfx_status write_result(cfxi_call *c, size_t arg)
 {
-    cfx_tensor *y = cfxi_result_at(c, 0);
+    cfx_tensor *y = cfxi_rt_result_at(c, 0);
     char *at = y->data;
     if (c->args[arg].kind == CFX_DATUM_TENSOR)
-        return cfxi_copy(c->rt, y, c->args[arg].as.tensor, c->err);
+        return cfxi_rt_copy(c->rt, y, c->args[arg].as.tensor, c->err);
     return write_data(c, c->args[arg], (cfx_dtype)y->dtype, &at);
 }
 
@@ -292,7 +294,7 @@ static int dtype_given(const cfxi_call *c, size_t i)
 
 cfx_status cfxi_rule_tensor(cfxi_call *c)
 {
-    CFX_TRY(cfxi_check_device(c, 2));
+    CFX_TRY(cfxi_rt_check_device(c, 2));
     return made_of(c, 0, dtype_given(c, 1));
 }
 cfx_status cfxi_kernel_tensor(cfxi_call *c) { return write_result(c, 0); }
@@ -300,8 +302,8 @@ cfx_status cfxi_kernel_tensor(cfxi_call *c) { return write_result(c, 0); }
 cfx_status cfxi_rule_new_tensor(cfxi_call *c)
 {
     int dtype = dtype_given(c, 2);
-    CFX_TRY(cfxi_check_device(c, 3));
-    return made_of(c, 1, dtype == NO_TYPE ? cfxi_tensor(c, 0)->dtype : dtype);
+    CFX_TRY(cfxi_rt_check_device(c, 3));
+    return made_of(c, 1, dtype == NO_TYPE ? cfxi_rt_tensor(c, 0)->dtype : dtype);
 }
 cfx_status cfxi_kernel_new_tensor(cfxi_call *c) { return write_result(c, 1); }
 
@@ -309,18 +311,18 @@ cfx_status cfxi_kernel_new_tensor(cfxi_call *c) { return write_result(c, 1); }
 cfx_status cfxi_rule_as_tensor(cfxi_call *c)
 {
     int dtype = dtype_given(c, 1);
-    CFX_TRY(cfxi_check_device(c, 2));
+    CFX_TRY(cfxi_rt_check_device(c, 2));
     if (c->args[0].kind != CFX_DATUM_TENSOR ||
         (dtype != NO_TYPE && dtype != c->args[0].as.tensor->dtype))
         return made_of(c, 0, dtype);
-    cfxi_result_datum(c, 0, cfx_datum_retain(c->args[0]));
+    cfxi_rt_result_datum(c, 0, cfx_datum_retain(c->args[0]));
     return CFX_OK;
 }
 
 cfx_status cfxi_kernel_as_tensor(cfxi_call *c)
 {
-    if (cfxi_result_at(c, 0) == cfxi_tensor(c, 0))
+    if (cfxi_rt_result_at(c, 0) == cfxi_rt_tensor(c, 0))
         return CFX_OK;
-    CFX_TRY(cfxi_result_allocate(c, 0));
+    CFX_TRY(cfxi_rt_result_allocate(c, 0));
     return write_result(c, 0);
 }

@@ -40,7 +40,7 @@ static cfx_dtype common_dtype(const cfx_datum *items, size_t n)
 {
     cfx_dtype dtype = (cfx_dtype)items[0].as.tensor->dtype;
     for (size_t i = 1; i < n; i++)
-        dtype = cfxi_promote_types(dtype, (cfx_dtype)items[i].as.tensor->dtype);
+        dtype = cfxi_tensor_promote_types(dtype, (cfx_dtype)items[i].as.tensor->dtype);
     return dtype;
 }
 
@@ -55,7 +55,7 @@ static cfx_status cat_sizes(cfxi_call *c, int64_t *sizes, size_t ndim, size_t di
                          "Tensors must have same number of dimensions: got %zu and %u", ndim,
                          t->ndim);
     for (size_t d = 0; d < ndim; d++)
-        if (d != dim && !cfxi_same_size(c, sizes[d], t->size[d]))
+        if (d != dim && !cfxi_rt_same_size(c, sizes[d], t->size[d]))
             return cfxi_fail(c, CFX_E_SHAPE,
                              "Sizes of tensors must match except in dimension %zu. Expected size "
                              "%lld but got size %lld for tensor number %zu in the list.", dim,
@@ -67,7 +67,7 @@ static cfx_status cat_sizes(cfxi_call *c, int64_t *sizes, size_t ndim, size_t di
 cfx_status cfxi_rule_cat(cfxi_call *c)
 {
     size_t n;
-    const cfx_datum *items = cfxi_list(c, 0, &n);
+    const cfx_datum *items = cfxi_rt_list(c, 0, &n);
     const cfx_tensor *model = NULL;  /* the first that counts */
     int64_t sizes[CFX_MAX_DIMS] = {0};
     size_t dim = 0;
@@ -83,15 +83,15 @@ cfx_status cfxi_rule_cat(cfxi_call *c)
     }
     if (!model)
         model = items[0].as.tensor;
-    CFX_TRY(cfxi_dim(c, cfxi_int(c, 1), model->ndim, &dim));
+    CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 1), model->ndim, &dim));
     memcpy(sizes, model->size, sizeof sizes);
     sizes[dim] = 0;
     for (size_t i = 0; i < n; i++)
         if (!is_nothing(items[i].as.tensor))
             CFX_TRY(cat_sizes(c, sizes, model->ndim, dim, items[i].as.tensor, i));
-    CFX_TRY(cfxi_result(c, 0, common_dtype(items, n), sizes, model->ndim));
+    CFX_TRY(cfxi_rt_result(c, 0, common_dtype(items, n), sizes, model->ndim));
     if (!c->infer && all_channels_last(items, n))
-        cfxi_channels_last_strides(cfxi_result_at(c, 0));
+        cfxi_rt_channels_last_strides(cfxi_rt_result_at(c, 0));
     return CFX_OK;
 }
 
@@ -99,15 +99,15 @@ cfx_status cfxi_rule_cat(cfxi_call *c)
 static cfx_status copy_parts(cfxi_call *c, cfx_tensor *y, size_t dim, const cfx_datum *items,
                              size_t n)
 {
-    cfxi_view v = cfxi_view_of(y);
+    cfxi_view v = cfxi_rt_view_of(y);
     for (size_t i = 0; i < n; i++) {
         const cfx_tensor *t = items[i].as.tensor;
         cfx_tensor part;
         if (is_nothing(t))
             continue;
         v.size[dim] = t->size[dim];
-        cfxi_view_borrow(&part, y, &v);
-        CFX_TRY(cfxi_copy(c->rt, &part, t, c->err));
+        cfxi_rt_view_borrow(&part, y, &v);
+        CFX_TRY(cfxi_rt_copy(c->rt, &part, t, c->err));
         v.offset += t->size[dim] * v.stride[dim];
     }
     return CFX_OK;
@@ -115,11 +115,11 @@ static cfx_status copy_parts(cfxi_call *c, cfx_tensor *y, size_t dim, const cfx_
 
 cfx_status cfxi_kernel_cat(cfxi_call *c)
 {
-    cfx_tensor *y = cfxi_result_at(c, 0);
+    cfx_tensor *y = cfxi_rt_result_at(c, 0);
     size_t n;
-    const cfx_datum *items = cfxi_list(c, 0, &n);
+    const cfx_datum *items = cfxi_rt_list(c, 0, &n);
     size_t dim;
-    CFX_TRY(cfxi_dim(c, cfxi_int(c, 1), y->ndim, &dim));
+    CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 1), y->ndim, &dim));
     return copy_parts(c, y, dim, items, n);
 }
 
@@ -131,7 +131,7 @@ static void stacked_strides(cfx_tensor *y, size_t dim, const cfx_tensor *part)
     cfx_tensor joined = {.dtype = y->dtype, .ndim = part->ndim};
     memcpy(joined.size, part->size, sizeof joined.size);
     joined.size[dim] *= y->size[dim];
-    cfxi_channels_last_strides(&joined);
+    cfxi_rt_channels_last_strides(&joined);
     for (size_t i = 0; i < part->ndim; i++)
         y->stride[i < dim ? i : i + 1] = joined.stride[i];
     y->stride[dim] = joined.stride[dim] * part->size[dim];
@@ -142,44 +142,44 @@ cfx_status cfxi_rule_stack(cfxi_call *c)
     char first[CFXI_SIZES_TEXT];
     char other[CFXI_SIZES_TEXT];
     size_t n;
-    const cfx_datum *items = cfxi_list(c, 0, &n);
+    const cfx_datum *items = cfxi_rt_list(c, 0, &n);
     size_t dim;
     if (n == 0)
         return cfxi_fail(c, CFX_E_SHAPE, "stack expects a non-empty TensorList");
     const cfx_tensor *a = items[0].as.tensor;
-    cfxi_view v = cfxi_view_of(a);
-    CFX_TRY(cfxi_dim(c, cfxi_int(c, 1), v.ndim + 1, &dim));
+    cfxi_view v = cfxi_rt_view_of(a);
+    CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 1), v.ndim + 1, &dim));
     for (size_t i = 1; i < n; i++) {
         const cfx_tensor *b = items[i].as.tensor;
         bool same = a->ndim == b->ndim;
         for (size_t d = 0; same && d < a->ndim; d++)
-            same = cfxi_same_size(c, a->size[d], b->size[d]);
+            same = cfxi_rt_same_size(c, a->size[d], b->size[d]);
         if (!same)
             return cfxi_fail(c, CFX_E_SHAPE,
                              "stack expects each tensor to be equal size, but got %s at entry 0 "
-                             "and %s at entry %zu", cfxi_sizes_text(a->size, a->ndim, first),
-                             cfxi_sizes_text(b->size, b->ndim, other), i);
+                             "and %s at entry %zu", cfxi_rt_sizes_text(a->size, a->ndim, first),
+                             cfxi_rt_sizes_text(b->size, b->ndim, other), i);
     }
-    CFX_TRY(cfxi_view_insert(c, &v, dim, (int64_t)n, 0));
-    CFX_TRY(cfxi_result(c, 0, common_dtype(items, n), v.size, v.ndim));
+    CFX_TRY(cfxi_rt_view_insert(c, &v, dim, (int64_t)n, 0));
+    CFX_TRY(cfxi_rt_result(c, 0, common_dtype(items, n), v.size, v.ndim));
     if (!c->infer && dim < a->ndim && all_channels_last(items, n))
-        stacked_strides(cfxi_result_at(c, 0), dim, a);
+        stacked_strides(cfxi_rt_result_at(c, 0), dim, a);
     return CFX_OK;
 }
 
 cfx_status cfxi_kernel_stack(cfxi_call *c)
 {
-    cfx_tensor *y = cfxi_result_at(c, 0);
+    cfx_tensor *y = cfxi_rt_result_at(c, 0);
     size_t n;
-    const cfx_datum *items = cfxi_list(c, 0, &n);
+    const cfx_datum *items = cfxi_rt_list(c, 0, &n);
     size_t dim;
-    CFX_TRY(cfxi_dim(c, cfxi_int(c, 1), y->ndim, &dim));
+    CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 1), y->ndim, &dim));
     for (size_t i = 0; i < n; i++) {
-        cfxi_view v = cfxi_view_of(y);
+        cfxi_view v = cfxi_rt_view_of(y);
         cfx_tensor part;
-        CFX_TRY(cfxi_view_select(c, &v, dim, (int64_t)i));
-        cfxi_view_borrow(&part, y, &v);
-        CFX_TRY(cfxi_copy(c->rt, &part, items[i].as.tensor, c->err));
+        CFX_TRY(cfxi_rt_view_select(c, &v, dim, (int64_t)i));
+        cfxi_rt_view_borrow(&part, y, &v);
+        CFX_TRY(cfxi_rt_copy(c->rt, &part, items[i].as.tensor, c->err));
     }
     return CFX_OK;
 }
@@ -190,18 +190,19 @@ cfx_status cfxi_kernel_stack(cfxi_call *c)
 static cfx_status joined(cfxi_call *c, cfx_operator each, int64_t dim)
 {
     size_t n;
-    const cfx_datum *items = cfxi_list(c, 0, &n);
+    const cfx_datum *items = cfxi_rt_list(c, 0, &n);
     cfx_datum args[2] = {cfx_datum_none(), cfx_datum_int(dim)};
     if (n == 0)
         return cfxi_fail(c, CFX_E_SHAPE, "%s expects a non-empty TensorList",
                          cfx_operator_name(c->op));
     size_t size;
-    cfx_datum *parts = cfxi_mul_size(n, sizeof *parts, 0, &size) ? cfxi_scratch(c->rt, size) : NULL;
+    cfx_datum *parts =
+        cfxi_base_mul_size(n, sizeof *parts, 0, &size) ? cfxi_rt_scratch(c->rt, size) : NULL;
     if (!parts)
-        return cfxi_nomem(c->err);
+        return cfxi_base_nomem(c->err);
     size_t made = 0;
     while (made < n) {
-        parts[made] = cfxi_sub(c, each, &items[made], 1);
+        parts[made] = cfxi_rt_sub(c, each, &items[made], 1);
         if (parts[made].kind == CFX_DATUM_INVALID)
             break;
         made++;
@@ -211,12 +212,12 @@ static cfx_status joined(cfxi_call *c, cfx_operator each, int64_t dim)
             args[1].as.i = 0;
         args[0] = cfx_datum_seq(CFX_DATUM_LIST, parts, n, c->rt->allocator, c->err);
         if (args[0].kind != CFX_DATUM_INVALID)
-            cfxi_result_datum(c, 0, cfxi_sub(c, CFX_OPID_cat, args, 2));
+            cfxi_rt_result_datum(c, 0, cfxi_rt_sub(c, CFX_OPID_cat, args, 2));
         cfx_datum_release(args[0]);
     }
     while (made-- > 0)
         cfx_datum_release(parts[made]);
-    cfxi_scratch_free(c->rt, parts);
+    cfxi_rt_scratch_free(c->rt, parts);
     return c->results[0].kind == CFX_DATUM_INVALID ? c->err->status : CFX_OK;
 }
 

@@ -16,11 +16,11 @@ typedef struct arguments {
 static cfx_status read_mode(cfxi_call *c, arguments *a)
 {
     static const char *const names[] = {"constant", "reflect", "replicate", "circular"};
-    const char *name = c->op == CFX_OPID_pad ? cfxi_str(c, 2) : names[0];
+    const char *name = c->op == CFX_OPID_pad ? cfxi_rt_str(c, 2) : names[0];
     for (size_t i = 0; i < 4; i++)
         if (strcmp(names[i], name) == 0) {
             a->mode = (mode)i;
-            if (i && !cfxi_is_none(c, 3) && cfxi_float(c, 3) != 0)
+            if (i && !cfxi_rt_is_none(c, 3) && cfxi_rt_float(c, 3) != 0)
                 return cfxi_fail(c, CFX_E_SHAPE, "Padding mode \"%s\" doesn't take in value "
                                  "argument", name);
             return CFX_OK;
@@ -66,15 +66,17 @@ static cfx_status check_dimension(cfxi_call *c, const arguments *a, size_t d)
 {
     int64_t size = a->x->size[d];
     if (a->mode != CONSTANT && a->mode != CIRCULAR && size == 0)
-        return cfxi_fail(c, CFX_E_SHAPE, "Expected a tensor with possibly 0 batch size and other "
-                         "non-zero dimensions for input, but got: [%s]", cfxi_shape_of(a->x).text);
+        return cfxi_fail(c, CFX_E_SHAPE,
+                         "Expected a tensor with possibly 0 batch size and other "
+                         "non-zero dimensions for input, but got: [%s]",
+                         cfxi_rt_shape_of(a->x).text);
     if (a->mode == REFLECT &&
         (!is_more(c, size, a->before[d]) || !is_more(c, size, a->after[d])) &&
         !cfx_dim_is_symbol(size))
         return cfxi_fail(c, CFX_E_SHAPE, "Padding size should be less than the corresponding input "
                          "dimension, but got: padding (%lld, %lld) at dimension %zu of input [%s]",
                          (long long)a->before[d], (long long)a->after[d], d,
-                         cfxi_shape_of(a->x).text);
+                         cfxi_rt_shape_of(a->x).text);
     if (a->mode == CIRCULAR && (is_more(c, a->before[d], size) || is_more(c, a->after[d], size)))
         return cfxi_fail(c, CFX_E_SHAPE, "Padding value causes wrapping around more than once.");
     return CFX_OK;
@@ -82,7 +84,7 @@ static cfx_status check_dimension(cfxi_call *c, const arguments *a, size_t d)
 
 static cfx_status read_arguments(cfxi_call *c, arguments *a)
 {
-    a->x = cfxi_tensor(c, 0);
+    a->x = cfxi_rt_tensor(c, 0);
     CFX_TRY(read_mode(c, a));
     return read_padding(c, a);
 }
@@ -102,11 +104,11 @@ cfx_status cfxi_rule_pad(cfxi_call *c)
             return cfxi_fail(c, CFX_E_SHAPE, "Negative padding value is resulting in a negative "
                              "size at dimension %zu: padding (%lld, %lld) of input [%s]", d,
                              (long long)a.before[d], (long long)a.after[d],
-                             cfxi_shape_of(a.x).text);
+                             cfxi_rt_shape_of(a.x).text);
     }
-    CFX_TRY(cfxi_result(c, 0, (cfx_dtype)a.x->dtype, sizes, a.x->ndim));
-    if (a.mode != CIRCULAR && cfxi_prefers_channels_last(a.x))
-        cfxi_result_channels_last(c, 0);
+    CFX_TRY(cfxi_rt_result(c, 0, (cfx_dtype)a.x->dtype, sizes, a.x->ndim));
+    if (a.mode != CIRCULAR && cfxi_rt_prefers_channels_last(a.x))
+        cfxi_rt_result_channels_last(c, 0);
     return CFX_OK;
 }
 
@@ -137,31 +139,31 @@ static void set_value(cfxi_call *c, cfx_dtype type, char *value)
     cfx_datum d = c->op == CFX_OPID_pad ? c->args[3] : c->args[2];
     memset(value, 0, 16);
     if (d.kind == CFX_DATUM_COMPLEX)
-        cfxi_store_complex(type, value, d.as.c);
+        cfxi_tensor_store_complex(type, value, d.as.c);
     else if (d.kind == CFX_DATUM_INT)
-        cfxi_store_int(type, value, d.as.i);
+        cfxi_tensor_store_int(type, value, d.as.i);
     else if (d.kind != CFX_DATUM_NONE && d.kind != CFX_DATUM_INVALID)
-        cfxi_store_float(type, value, cfxi_scalar(c, c->op == CFX_OPID_pad ? 3 : 2));
+        cfxi_tensor_store_float(type, value, cfxi_rt_scalar(c, c->op == CFX_OPID_pad ? 3 : 2));
 }
 
 static cfx_status compute(cfxi_call *c)
 {
     arguments a;
-    cfx_tensor *y = cfxi_result_at(c, 0);
+    cfx_tensor *y = cfxi_rt_result_at(c, 0);
     char value[16];
     int64_t *map[CFX_MAX_DIMS];
     CFX_TRY(read_arguments(c, &a));
-    if (cfxi_numel(y) == 0)
+    if (cfxi_tensor_numel(y) == 0)
         return CFX_OK;
-    int64_t *room = cfxi_places_new(c, map);
+    int64_t *room = cfxi_rt_places_new(c, map);
     if (!room)
-        return cfxi_nomem(c->err);
+        return cfxi_base_nomem(c->err);
     for (size_t d = 0; d < y->ndim; d++)
         for (int64_t o = 0; o < y->size[d]; o++)
             map[d][o] = source(&a, d, o);
     set_value(c, (cfx_dtype)y->dtype, value);
-    cfxi_places_take(c->rt, y, a.x, map, value);
-    cfxi_scratch_free(c->rt, room);
+    cfxi_rt_places_take(c->rt, y, a.x, map, value);
+    cfxi_rt_scratch_free(c->rt, room);
     return CFX_OK;
 }
 

@@ -5,8 +5,8 @@
 
 cfx_status cfxi_rule_numel(cfxi_call *c)
 {
-    const cfx_tensor *t = cfxi_tensor(c, 0);
-    cfxi_result_datum(c, 0, cfxi_size_datum(cfxi_numel_dim(c, t->size, t->ndim)));
+    const cfx_tensor *t = cfxi_rt_tensor(c, 0);
+    cfxi_rt_result_datum(c, 0, cfxi_rt_size_datum(cfxi_rt_numel_dim(c, t->size, t->ndim)));
     return c->err->status;
 }
 
@@ -14,8 +14,8 @@ cfx_status cfxi_rule_numel(cfxi_call *c)
 static int64_t stride_of(cfxi_call *c, const cfx_tensor *t, size_t d)
 {
     if (t->storage)
-        return t->stride[d] / (int64_t)cfxi_itemsize(t);
-    return cfxi_numel_dim(c, t->size + d + 1, t->ndim - d - 1);
+        return t->stride[d] / (int64_t)cfxi_tensor_itemsize(t);
+    return cfxi_rt_numel_dim(c, t->size + d + 1, t->ndim - d - 1);
 }
 
 /* All sizes or strides as a tuple. */
@@ -23,11 +23,11 @@ static cfx_status all_of(cfxi_call *c, const cfx_tensor *t, bool strides)
 {
     cfx_datum items[CFX_MAX_DIMS];
     for (size_t i = 0; i < t->ndim; i++)
-        items[i] = cfxi_size_datum(strides ? stride_of(c, t, i) : t->size[i]);
+        items[i] = cfxi_rt_size_datum(strides ? stride_of(c, t, i) : t->size[i]);
     cfx_datum tuple = cfx_datum_seq(CFX_DATUM_TUPLE, items, t->ndim, c->rt->allocator, c->err);
     if (tuple.kind == CFX_DATUM_INVALID)
         return c->err->status;
-    cfxi_result_datum(c, 0, tuple);
+    cfxi_rt_result_datum(c, 0, tuple);
     return CFX_OK;
 }
 
@@ -36,40 +36,40 @@ static cfx_status one_of(cfxi_call *c, const cfx_tensor *t, bool strides)
     size_t dim;
     if (t->ndim == 0)
         return cfxi_fail(c, CFX_E_INDEX, "Dimension specified as %lld but tensor has no dimensions",
-                         (long long)cfxi_int(c, 1));
-    CFX_TRY(cfxi_dim(c, cfxi_int(c, 1), t->ndim, &dim));
-    cfxi_result_datum(c, 0, cfxi_size_datum(strides ? stride_of(c, t, dim) : t->size[dim]));
+                         (long long)cfxi_rt_int(c, 1));
+    CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 1), t->ndim, &dim));
+    cfxi_rt_result_datum(c, 0, cfxi_rt_size_datum(strides ? stride_of(c, t, dim) : t->size[dim]));
     return CFX_OK;
 }
 
 cfx_status cfxi_rule_size(cfxi_call *c)
 {
-    const cfx_tensor *t = cfxi_tensor(c, 0);
-    return cfxi_is_none(c, 1) ? all_of(c, t, false) : one_of(c, t, false);
+    const cfx_tensor *t = cfxi_rt_tensor(c, 0);
+    return cfxi_rt_is_none(c, 1) ? all_of(c, t, false) : one_of(c, t, false);
 }
 
 cfx_status cfxi_rule_stride(cfxi_call *c)
 {
-    const cfx_tensor *t = cfxi_tensor(c, 0);
-    return cfxi_is_none(c, 1) ? all_of(c, t, true) : one_of(c, t, true);
+    const cfx_tensor *t = cfxi_rt_tensor(c, 0);
+    return cfxi_rt_is_none(c, 1) ? all_of(c, t, true) : one_of(c, t, true);
 }
 
 cfx_status cfxi_rule_element_size(cfxi_call *c)
 {
-    cfxi_result_datum(c, 0, cfx_datum_int((int64_t)cfxi_itemsize(cfxi_tensor(c, 0))));
+    cfxi_rt_result_datum(c, 0, cfx_datum_int((int64_t)cfxi_tensor_itemsize(cfxi_rt_tensor(c, 0))));
     return CFX_OK;
 }
 
 cfx_status cfxi_rule_dim(cfxi_call *c)
 {
-    cfxi_result_datum(c, 0, cfx_datum_int(cfxi_tensor(c, 0)->ndim));
+    cfxi_rt_result_datum(c, 0, cfx_datum_int(cfxi_rt_tensor(c, 0)->ndim));
     return CFX_OK;
 }
 
 cfx_status cfxi_rule_is_floating_point(cfxi_call *c)
 {
-    cfx_dtype dtype = (cfx_dtype)cfxi_tensor(c, 0)->dtype;
-    cfxi_result_datum(c, 0, cfx_datum_bool(cfx_dtype_is_float(dtype)));
+    cfx_dtype dtype = (cfx_dtype)cfxi_rt_tensor(c, 0)->dtype;
+    cfxi_rt_result_datum(c, 0, cfx_datum_bool(cfx_dtype_is_float(dtype)));
     return CFX_OK;
 }
 
@@ -95,7 +95,7 @@ static cfx_datum tensor_attribute(cfxi_call *c, cfx_datum object, const char *na
     const cfx_tensor *t = object.as.tensor;
     for (size_t i = 0; i < sizeof by_row / sizeof *by_row; i++)
         if (strcmp(name, by_row[i].name) == 0)
-            return cfxi_sub(c, by_row[i].op, &object, 1);
+            return cfxi_rt_sub(c, by_row[i].op, &object, 1);
     for (size_t i = 0; i < sizeof always_false / sizeof *always_false; i++)
         if (strcmp(name, always_false[i]) == 0)
             return cfx_datum_bool(false);
@@ -108,10 +108,11 @@ static cfx_datum tensor_attribute(cfxi_call *c, cfx_datum object, const char *na
     if (strcmp(name, "is_cpu") == 0 || strcmp(name, "is_leaf") == 0)
         return cfx_datum_bool(true);
     if (strcmp(name, "itemsize") == 0)
-        return cfx_datum_int((int64_t)cfxi_itemsize(t));
+        return cfx_datum_int((int64_t)cfxi_tensor_itemsize(t));
     if (strcmp(name, "nbytes") == 0) {
-        int64_t n = cfxi_numel_dim(c, t->size, t->ndim);
-        return cfxi_size_datum(cfx_dim_mul(c->dims, n, (int64_t)cfxi_itemsize(t), c->err));
+        int64_t n = cfxi_rt_numel_dim(c, t->size, t->ndim);
+        return cfxi_rt_size_datum(
+            cfx_dim_mul(c->dims, n, (int64_t)cfxi_tensor_itemsize(t), c->err));
     }
     if (strcmp(name, "grad") == 0 || strcmp(name, "grad_fn") == 0)
         return cfx_datum_none();
@@ -172,7 +173,7 @@ static cfx_datum device_attribute(cfxi_call *c, cfx_datum object, const char *na
         return cfx_datum_text(CFX_DATUM_STR, text, type, c->rt->allocator, c->err);
     if (strcmp(name, "index") == 0 && !colon)
         return cfx_datum_none();
-    if (strcmp(name, "index") == 0 && cfxi_parse_int(colon + 1, size - type - 1, &index))
+    if (strcmp(name, "index") == 0 && cfxi_base_parse_int(colon + 1, size - type - 1, &index))
         return cfx_datum_int(index);
     return cfx_datum_invalid();
 }
@@ -237,12 +238,12 @@ static bool int_facts(cfx_dtype t, facts *f)
 cfx_status cfxi_rule_type_info(cfxi_call *c)
 {
     const bool whole = c->op == CFX_OPID_iinfo;
-    const cfx_dtype t = cfxi_is_none(c, 0) ? CFX_DTYPE_FLOAT32 : (cfx_dtype)c->args[0].as.i;
+    const cfx_dtype t = cfxi_rt_is_none(c, 0) ? CFX_DTYPE_FLOAT32 : (cfx_dtype)c->args[0].as.i;
     facts f = {.n = 0};
     cfx_datum items[2 * MOST_FACTS];
     cfx_datum made = cfx_datum_invalid();
     size_t n = 0;
-    if ((!cfxi_is_none(c, 0) && c->args[0].kind != CFX_DATUM_DTYPE) ||
+    if ((!cfxi_rt_is_none(c, 0) && c->args[0].kind != CFX_DATUM_DTYPE) ||
         !(whole ? int_facts(t, &f) : float_facts(t, &f)))
         return cfxi_fail(c, CFX_E_TYPE, "torch.%s() requires %s input type", whole ? "iinfo"
                          : "finfo", whole ? "an integer" : "a floating point");
@@ -258,7 +259,7 @@ cfx_status cfxi_rule_type_info(cfxi_call *c)
     while (n-- > 0)
         cfx_datum_release(items[2 * n]);
     if (made.kind != CFX_DATUM_INVALID)
-        cfxi_result_datum(c, 0, made);
+        cfxi_rt_result_datum(c, 0, made);
     return made.kind == CFX_DATUM_INVALID ? c->err->status : CFX_OK;
 }
 
@@ -275,7 +276,7 @@ static cfx_datum dict_attribute(cfx_datum d, const char *name)
 cfx_status cfxi_rule_getattr(cfxi_call *c)
 {
     cfx_datum object = c->args[0];
-    const char *name = cfxi_str(c, 1);
+    const char *name = cfxi_rt_str(c, 1);
     cfx_datum found;
     switch ((cfx_datum_kind)object.kind) {
     case CFX_DATUM_TENSOR: found = tensor_attribute(c, object, name); break;
@@ -290,11 +291,11 @@ cfx_status cfxi_rule_getattr(cfxi_call *c)
     case CFX_DATUM_DEVICE: found = device_attribute(c, object, name); break;
     default: found = cfx_datum_invalid(); break;
     }
-    if (found.kind == CFX_DATUM_INVALID && c->err->status == CFX_OK && !cfxi_is_none(c, 2))
+    if (found.kind == CFX_DATUM_INVALID && c->err->status == CFX_OK && !cfxi_rt_is_none(c, 2))
         found = cfx_datum_retain(c->args[2]);
     if (found.kind == CFX_DATUM_INVALID && c->err->status == CFX_OK)
         return cfxi_fail(c, CFX_E_TYPE, "'%s' has no attribute '%.60s' that cfx knows",
                          cfx_datum_kind_name((cfx_datum_kind)object.kind), name);
-    cfxi_result_datum(c, 0, found);
+    cfxi_rt_result_datum(c, 0, found);
     return found.kind == CFX_DATUM_INVALID ? c->err->status : CFX_OK;
 }

@@ -40,18 +40,18 @@ static cfx_status read_range(cfxi_call *c, range *r)
 {
     bool starts = c->op == CFX_OPID_arange_start;
     *r = (range){.start = cfx_datum_int(0), .step = cfx_datum_int(1)};
-    CFX_TRY(cfxi_python_number(c, c->args[starts], &r->end));
+    CFX_TRY(cfxi_rt_python_number(c, c->args[starts], &r->end));
     if (starts) {
-        CFX_TRY(cfxi_python_number(c, c->args[0], &r->start));
-        CFX_TRY(cfxi_python_number(c, c->args[2], &r->step));
+        CFX_TRY(cfxi_rt_python_number(c, c->args[0], &r->start));
+        CFX_TRY(cfxi_rt_python_number(c, c->args[2], &r->step));
     }
     r->known = !r->start.symbolic && !r->end.symbolic && !r->step.symbolic;
     r->whole = is_whole(r->start) && is_whole(r->end) && is_whole(r->step);
-    r->dtype = cfxi_dtype_or(c, starts ? 3 : 1, r->whole ? CFX_DTYPE_INT64 : CFX_DTYPE_FLOAT32);
+    r->dtype = cfxi_rt_dtype_or(c, starts ? 3 : 1, r->whole ? CFX_DTYPE_INT64 : CFX_DTYPE_FLOAT32);
     if (r->dtype == CFX_DTYPE_BOOL || cfx_dtype_is_complex(r->dtype))
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "\"arange_cpu\" not implemented for '%s'",
                          cfx_dtype_name(r->dtype));
-    return cfxi_check_device(c, starts ? 5 : 3);
+    return cfxi_rt_check_device(c, starts ? 5 : 3);
 }
 
 /* How many numbers of 64 bits: exact. */
@@ -95,14 +95,14 @@ static cfx_status count_real(cfxi_call *c, const range *r, int64_t *n)
 static int64_t count_symbols(cfxi_call *c, const range *r)
 {
     if (!r->whole)
-        return cfxi_fresh(c);
+        return cfxi_rt_fresh(c);
     int64_t start = whole_of(r->start);
     int64_t step = whole_of(r->step);
     int64_t length = cfx_dim_sub(c->dims, whole_of(r->end), start, c->err);
     if (step == 1)
         return length;
     if (step < 0 && !cfx_dim_is_symbol(step))
-        return cfxi_fresh(c);
+        return cfxi_rt_fresh(c);
     int64_t more = cfx_dim_sub(c->dims, step, 1, c->err);
     return cfx_dim_div(c->dims, cfx_dim_add(c->dims, length, more, c->err), step, c->err);
 }
@@ -118,16 +118,16 @@ cfx_status cfxi_rule_arange(cfxi_call *c)
         CFX_TRY(count_whole(c, &r, &n));
     else
         CFX_TRY(count_real(c, &r, &n));
-    return cfxi_result(c, 0, r.dtype, &n, 1);
+    return cfxi_rt_result(c, 0, r.dtype, &n, 1);
 }
 
 cfx_status cfxi_kernel_arange(cfxi_call *c)
 {
-    cfx_tensor *y = cfxi_result_at(c, 0);
+    cfx_tensor *y = cfxi_rt_result_at(c, 0);
     range r;
     CFX_TRY(read_range(c, &r));
     char *at = y->data;
-    size_t item = cfxi_itemsize(y);
+    size_t item = cfxi_tensor_itemsize(y);
     if (cfx_dtype_is_integer(r.dtype)) {
         uint64_t value = (uint64_t)whole_of(r.start);
         uint64_t step = (uint64_t)whole_of(r.step);
@@ -137,13 +137,13 @@ cfx_status cfxi_kernel_arange(cfxi_call *c)
             return CFX_OK;
         }
         for (int64_t i = 0; i < y->size[0]; i++, at += item, value += step)
-            cfxi_store_int(r.dtype, at, (int64_t)value);
+            cfxi_tensor_store_int(r.dtype, at, (int64_t)value);
         return CFX_OK;
     }
     double start = real_of(r.start);
     double step = real_of(r.step);
     for (int64_t i = 0; i < y->size[0]; i++, at += item)
-        cfxi_store_float(r.dtype, at, start + (double)i * step);
+        cfxi_tensor_store_float(r.dtype, at, start + (double)i * step);
     return CFX_OK;
 }
 cfx_status cfxi_kernel_arange_start(cfxi_call *c) { return cfxi_kernel_arange(c); }
@@ -153,9 +153,9 @@ cfx_status cfxi_kernel_arange_start(cfxi_call *c) { return cfxi_kernel_arange(c)
 static cfx_status spaced(cfxi_call *c, size_t dtype_arg)
 {
     bool complex = false;
-    int64_t steps = cfxi_int(c, 2);
+    int64_t steps = cfxi_rt_int(c, 2);
     for (size_t i = 0; i < 2; i++) {
-        const cfx_tensor *t = cfxi_tensor(c, i);
+        const cfx_tensor *t = cfxi_rt_tensor(c, i);
         if (t && t->ndim > 0)
             return cfxi_fail(c, CFX_E_SHAPE,
                              "%s only supports 0-dimensional start and end tensors, but got %s "
@@ -164,16 +164,16 @@ static cfx_status spaced(cfxi_call *c, size_t dtype_arg)
         complex = complex || c->args[i].kind == CFX_DATUM_COMPLEX ||
                   (t && cfx_dtype_is_complex((cfx_dtype)t->dtype));
     }
-    cfx_dtype dtype = cfxi_dtype_or(c, dtype_arg,
-                                    complex ? CFX_DTYPE_COMPLEX64 : CFX_DTYPE_FLOAT32);
-    CFX_TRY(cfxi_check_device(c, dtype_arg + 2));
+    cfx_dtype dtype = cfxi_rt_dtype_or(c, dtype_arg,
+                                       complex ? CFX_DTYPE_COMPLEX64 : CFX_DTYPE_FLOAT32);
+    CFX_TRY(cfxi_rt_check_device(c, dtype_arg + 2));
     if (steps < 0 && !cfx_dim_is_symbol(steps))
         return cfxi_fail(c, CFX_E_SHAPE, "number of steps must be non-negative");
     if (complex && !cfx_dtype_is_complex(dtype))
         return cfxi_fail(c, CFX_E_SHAPE, "%s(): inferred dtype %s can't be safely cast to "
                          "passed dtype %s", cfx_operator_name(c->op),
                          cfx_dtype_name(CFX_DTYPE_COMPLEX64), cfx_dtype_name(dtype));
-    return cfxi_result(c, 0, dtype, &steps, 1);
+    return cfxi_rt_result(c, 0, dtype, &steps, 1);
 }
 
 cfx_status cfxi_rule_linspace(cfxi_call *c) { return spaced(c, 3); }
@@ -185,8 +185,8 @@ static double rounded(cfx_dtype dtype, double f)
     uint16_t element;
     if (dtype != CFX_DTYPE_FLOAT16 && dtype != CFX_DTYPE_BFLOAT16)
         return f;
-    cfxi_store_float(dtype, &element, f);
-    return cfxi_load_float(dtype, &element);
+    cfxi_tensor_store_float(dtype, &element, f);
+    return cfxi_tensor_load_float(dtype, &element);
 }
 
 /* Number i of n, counted from the nearer end so that both are exact. */
@@ -220,14 +220,14 @@ static void raise(double base, double re, double im, double out[2])
 
 static cfx_status fill_spaced(cfxi_call *c, bool powers)
 {
-    cfx_tensor *y = cfxi_result_at(c, 0);
+    cfx_tensor *y = cfxi_rt_result_at(c, 0);
     cfx_dtype dtype = (cfx_dtype)y->dtype;
     int64_t n = y->size[0];
     cfx_datum start;
     cfx_datum end;
-    CFX_TRY(cfxi_python_number(c, c->args[0], &start));
-    CFX_TRY(cfxi_python_number(c, c->args[1], &end));
-    double base = powers ? cfxi_float(c, 3) : 0;
+    CFX_TRY(cfxi_rt_python_number(c, c->args[0], &start));
+    CFX_TRY(cfxi_rt_python_number(c, c->args[1], &end));
+    double base = powers ? cfxi_rt_float(c, 3) : 0;
     double first = as_dtype(dtype, real_of(start));
     double last = as_dtype(dtype, real_of(end));
     for (int64_t i = 0; i < n; i++) {
@@ -236,9 +236,9 @@ static cfx_status fill_spaced(cfxi_call *c, bool powers)
         if (powers)
             raise(base, value[0], value[1], value);
         if (cfx_dtype_is_complex(dtype))
-            cfxi_store_complex(dtype, y->data + i * y->stride[0], value);
+            cfxi_tensor_store_complex(dtype, y->data + i * y->stride[0], value);
         else
-            cfxi_store_float(dtype, y->data + i * y->stride[0], value[0]);
+            cfxi_tensor_store_float(dtype, y->data + i * y->stride[0], value[0]);
     }
     return CFX_OK;
 }

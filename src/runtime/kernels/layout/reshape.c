@@ -4,32 +4,32 @@
 /* Result 0 has these sizes; it shares memory if that can be, else the kernel copies. */
 static cfx_status reshaped(cfxi_call *c, cfxi_view *v, const int64_t *sizes, size_t n)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
-    if (cfxi_view_reshape(v, sizes, n))
-        return cfxi_view_result(c, 0, x, v);
-    return cfxi_result(c, 0, v->dtype, sizes, n);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    if (cfxi_rt_view_reshape(v, sizes, n))
+        return cfxi_rt_view_result(c, 0, x, v);
+    return cfxi_rt_result(c, 0, v->dtype, sizes, n);
 }
 
 /* The elements of `x`, in its order, to the new tensor `y`. */
 static cfx_status copy_in_order(cfxi_call *c, cfx_tensor *y, const cfx_tensor *x)
 {
-    cfxi_view v = cfxi_view_of(y);
+    cfxi_view v = cfxi_rt_view_of(y);
     v.ndim = x->ndim;
     memcpy(v.size, x->size, sizeof v.size);
-    cfxi_contiguous_strides(v.size, v.ndim, cfxi_itemsize(y), v.stride);
+    cfxi_tensor_contiguous_strides(v.size, v.ndim, cfxi_tensor_itemsize(y), v.stride);
     cfx_tensor as_x;
-    cfxi_view_borrow(&as_x, y, &v);
-    return cfxi_copy(c->rt, &as_x, x, c->err);
+    cfxi_rt_view_borrow(&as_x, y, &v);
+    return cfxi_rt_copy(c->rt, &as_x, x, c->err);
 }
 
 /* For all rows here: the copy, if the rule did not find a view. */
 cfx_status cfxi_kernel_reshape(cfxi_call *c)
 {
-    cfx_tensor *y = cfxi_result_at(c, 0);
+    cfx_tensor *y = cfxi_rt_result_at(c, 0);
     if (y->storage)
         return CFX_OK;
-    CFX_TRY(cfxi_result_allocate(c, 0));
-    return copy_in_order(c, y, cfxi_tensor(c, 0));
+    CFX_TRY(cfxi_rt_result_allocate(c, 0));
+    return copy_in_order(c, y, cfxi_rt_tensor(c, 0));
 }
 cfx_status cfxi_kernel_reshape_as(cfxi_call *c) { return cfxi_kernel_reshape(c); }
 cfx_status cfxi_kernel_flatten(cfxi_call *c) { return cfxi_kernel_reshape(c); }
@@ -38,22 +38,22 @@ cfx_status cfxi_kernel_ravel(cfxi_call *c) { return cfxi_kernel_reshape(c); }
 
 cfx_status cfxi_rule_reshape(cfxi_call *c)
 {
-    cfxi_view v = cfxi_view_of(cfxi_tensor(c, 0));
+    cfxi_view v = cfxi_rt_view_of(cfxi_rt_tensor(c, 0));
     int64_t sizes[CFX_MAX_DIMS];
     size_t n;
-    CFX_TRY(cfxi_ints(c, 1, sizes, &n));
-    CFX_TRY(cfxi_infer_sizes(c, &v, sizes, n));
+    CFX_TRY(cfxi_rt_ints(c, 1, sizes, &n));
+    CFX_TRY(cfxi_rt_infer_sizes(c, &v, sizes, n));
     return reshaped(c, &v, sizes, n);
 }
 
 cfx_status cfxi_rule_reshape_as(cfxi_call *c)
 {
-    const cfx_tensor *other = cfxi_tensor(c, 1);
-    cfxi_view v = cfxi_view_of(cfxi_tensor(c, 0));
+    const cfx_tensor *other = cfxi_rt_tensor(c, 1);
+    cfxi_view v = cfxi_rt_view_of(cfxi_rt_tensor(c, 0));
     int64_t sizes[CFX_MAX_DIMS];
     for (size_t i = 0; i < other->ndim; i++)
         sizes[i] = other->size[i];
-    CFX_TRY(cfxi_infer_sizes(c, &v, sizes, other->ndim));
+    CFX_TRY(cfxi_rt_infer_sizes(c, &v, sizes, other->ndim));
     return reshaped(c, &v, sizes, other->ndim);
 }
 
@@ -61,30 +61,30 @@ cfx_status cfxi_rule_reshape_as(cfxi_call *c)
 
 static cfx_status viewed(cfxi_call *c, int64_t *sizes, size_t n)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
-    cfxi_view v = cfxi_view_of(x);
-    CFX_TRY(cfxi_infer_sizes(c, &v, sizes, n));
-    if (!cfxi_view_reshape(&v, sizes, n) && x->storage)
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    cfxi_view v = cfxi_rt_view_of(x);
+    CFX_TRY(cfxi_rt_infer_sizes(c, &v, sizes, n));
+    if (!cfxi_rt_view_reshape(&v, sizes, n) && x->storage)
         return cfxi_fail(c, CFX_E_SHAPE,
                          "view size is not compatible with input tensor's size and stride (at "
                          "least one dimension spans across two contiguous subspaces). Use "
                          ".reshape(...) instead.");
     v.ndim = n;
     memcpy(v.size, sizes, n * sizeof *sizes);
-    return cfxi_view_result(c, 0, x, &v);
+    return cfxi_rt_view_result(c, 0, x, &v);
 }
 
 cfx_status cfxi_rule_view(cfxi_call *c)
 {
     int64_t sizes[CFX_MAX_DIMS];
     size_t n;
-    CFX_TRY(cfxi_ints(c, 1, sizes, &n));
+    CFX_TRY(cfxi_rt_ints(c, 1, sizes, &n));
     return viewed(c, sizes, n);
 }
 
 cfx_status cfxi_rule_view_as(cfxi_call *c)
 {
-    const cfx_tensor *other = cfxi_tensor(c, 1);
+    const cfx_tensor *other = cfxi_rt_tensor(c, 1);
     int64_t sizes[CFX_MAX_DIMS];
     for (size_t i = 0; i < other->ndim; i++)
         sizes[i] = other->size[i];
@@ -96,17 +96,17 @@ cfx_status cfxi_rule_view_as(cfxi_call *c)
 /* Dimensions first..last become one. A tensor without dimensions gets one. */
 static cfx_status flattened(cfxi_call *c, size_t first, size_t last)
 {
-    cfx_tensor *x = cfxi_tensor(c, 0);
-    cfxi_view v = cfxi_view_of(x);
+    cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    cfxi_view v = cfxi_rt_view_of(x);
     int64_t sizes[CFX_MAX_DIMS];
     size_t n = 0;
     if (v.ndim > 0 && first == last) {
-        cfxi_result_datum(c, 0, cfx_datum_tensor(cfx_tensor_retain(x)));
+        cfxi_rt_result_datum(c, 0, cfx_datum_tensor(cfx_tensor_retain(x)));
         return CFX_OK;
     }
     for (size_t i = 0; i < first; i++)
         sizes[n++] = v.size[i];
-    sizes[n++] = v.ndim ? cfxi_numel_dim(c, v.size + first, last - first + 1) : 1;
+    sizes[n++] = v.ndim ? cfxi_rt_numel_dim(c, v.size + first, last - first + 1) : 1;
     for (size_t i = last + 1; i < v.ndim; i++)
         sizes[n++] = v.size[i];
     return reshaped(c, &v, sizes, n);
@@ -114,11 +114,11 @@ static cfx_status flattened(cfxi_call *c, size_t first, size_t last)
 
 cfx_status cfxi_rule_flatten(cfxi_call *c)
 {
-    size_t ndim = cfxi_tensor(c, 0)->ndim;
+    size_t ndim = cfxi_rt_tensor(c, 0)->ndim;
     size_t first;
     size_t last;
-    CFX_TRY(cfxi_dim(c, cfxi_int(c, 1), ndim, &first));
-    CFX_TRY(cfxi_dim(c, cfxi_int(c, 2), ndim, &last));
+    CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 1), ndim, &first));
+    CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 2), ndim, &last));
     if (first > last)
         return cfxi_fail(c, CFX_E_SHAPE,
                          "flatten() has invalid args: start_dim cannot come after end_dim");
@@ -127,10 +127,10 @@ cfx_status cfxi_rule_flatten(cfxi_call *c)
 
 cfx_status cfxi_rule_ravel(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
-    int64_t n = cfxi_numel_dim(c, x->size, x->ndim);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    int64_t n = cfxi_rt_numel_dim(c, x->size, x->ndim);
     if (!cfx_tensor_is_contiguous(x))  /* also where a view would do, as PyTorch has it */
-        return cfxi_result(c, 0, (cfx_dtype)x->dtype, &n, 1);
+        return cfxi_rt_result(c, 0, (cfx_dtype)x->dtype, &n, 1);
     return flattened(c, 0, x->ndim ? x->ndim - 1u : 0);
 }
 
@@ -141,9 +141,9 @@ static cfx_status fill_dim(cfxi_call *c, int64_t size, int64_t *sizes, size_t n,
     cfx_error why = {0};
     cfx_error *err = c->err;
     cfxi_view v = {.ndim = 1, .size = {size}};
-    cfxi_sizes_text(sizes, n, text);
+    cfxi_rt_sizes_text(sizes, n, text);
     c->err = &why;
-    cfx_status status = cfxi_infer_sizes(c, &v, sizes, n);
+    cfx_status status = cfxi_rt_infer_sizes(c, &v, sizes, n);
     c->err = err;
     if (status == CFX_OK)
         return CFX_OK;
@@ -154,14 +154,14 @@ static cfx_status fill_dim(cfxi_call *c, int64_t size, int64_t *sizes, size_t n,
 
 cfx_status cfxi_rule_unflatten(cfxi_call *c)
 {
-    cfxi_view v = cfxi_view_of(cfxi_tensor(c, 0));
+    cfxi_view v = cfxi_rt_view_of(cfxi_rt_tensor(c, 0));
     int64_t inner[CFX_MAX_DIMS];
     int64_t sizes[2 * CFX_MAX_DIMS];
     size_t dim;
     size_t num_inner;
     size_t n = 0;
-    CFX_TRY(cfxi_dim(c, cfxi_int(c, 1), v.ndim, &dim));
-    CFX_TRY(cfxi_ints(c, 2, inner, &num_inner));
+    CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 1), v.ndim, &dim));
+    CFX_TRY(cfxi_rt_ints(c, 2, inner, &num_inner));
     if (num_inner == 0)
         return cfxi_fail(c, CFX_E_SHAPE, "unflatten: sizes must be non-empty");
     CFX_TRY(fill_dim(c, v.ndim ? v.size[dim] : 1, inner, num_inner, dim));

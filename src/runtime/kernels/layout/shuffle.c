@@ -12,19 +12,19 @@ static cfx_status result(cfxi_call *c, int64_t channels, int64_t height, int64_t
     sizes[x->ndim - 3] = channels;
     sizes[x->ndim - 2] = height;
     sizes[x->ndim - 1] = width;
-    CFX_TRY(cfxi_result(c, 0, (cfx_dtype)x->dtype, sizes, x->ndim));
-    if (x->ndim == 4 && cfxi_prefers_channels_last(x))
-        cfxi_result_channels_last(c, 0);
+    CFX_TRY(cfxi_rt_result(c, 0, (cfx_dtype)x->dtype, sizes, x->ndim));
+    if (x->ndim == 4 && cfxi_rt_prefers_channels_last(x))
+        cfxi_rt_result_channels_last(c, 0);
     return CFX_OK;
 }
 
 static cfx_status check_factor(cfxi_call *c, const char *name, int64_t *r)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     if (x->ndim < 3)
         return cfxi_fail(c, CFX_E_SHAPE, "%s expects input to have at least 3 dimensions, but got "
                          "input with %u dimension(s)", cfx_operator_name(c->op), x->ndim);
-    CFX_TRY(cfxi_number(c, 1, r));
+    CFX_TRY(cfxi_rt_number(c, 1, r));
     if (*r <= 0 || *r > INT32_MAX)
         return cfxi_fail(c, CFX_E_SHAPE, "%s expects a positive %s, but got %lld",
                          cfx_operator_name(c->op), name, (long long)*r);
@@ -35,7 +35,7 @@ static bool divides(int64_t r, int64_t size) { return cfx_dim_is_symbol(size) ||
 
 cfx_status cfxi_rule_pixel_shuffle(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     int64_t r;
     CFX_TRY(check_factor(c, "upscale_factor", &r));
     const int64_t *last = x->size + x->ndim - 3;
@@ -50,7 +50,7 @@ cfx_status cfxi_rule_pixel_shuffle(cfxi_call *c)
 
 cfx_status cfxi_rule_pixel_unshuffle(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     int64_t r;
     CFX_TRY(check_factor(c, "downscale_factor", &r));
     const int64_t *last = x->size + x->ndim - 3;
@@ -67,12 +67,12 @@ cfx_status cfxi_rule_pixel_unshuffle(cfxi_call *c)
 
 cfx_status cfxi_rule_channel_shuffle(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     int64_t groups;
-    CFX_TRY(cfxi_number(c, 1, &groups));
+    CFX_TRY(cfxi_rt_number(c, 1, &groups));
     if (x->ndim < 3)
         return cfxi_fail(c, CFX_E_SHAPE, "channel_shuffle expects input with > 2 dims, but got "
-                         "input with sizes [%s]", cfxi_shape_of(x).text);
+                         "input with sizes [%s]", cfxi_rt_shape_of(x).text);
     if (groups <= 0)
         return cfxi_fail(c, CFX_E_SHAPE, "Number of groups to divide channels in must be positive. "
                          "Value of groups:%lld", (long long)groups);
@@ -80,9 +80,9 @@ cfx_status cfxi_rule_channel_shuffle(cfxi_call *c)
     if (!divides(groups, x->size[at]))
         return cfxi_fail(c, CFX_E_SHAPE, "Number of channels must be divisible by groups. Got %lld "
                          "channels and %lld groups.", (long long)x->size[at], (long long)groups);
-    CFX_TRY(cfxi_result(c, 0, (cfx_dtype)x->dtype, x->size, x->ndim));
-    if (cfxi_prefers_channels_last(x))
-        cfxi_result_channels_last(c, 0);
+    CFX_TRY(cfxi_rt_result(c, 0, (cfx_dtype)x->dtype, x->size, x->ndim));
+    if (cfxi_rt_prefers_channels_last(x))
+        cfxi_rt_result_channels_last(c, 0);
     return CFX_OK;
 }
 
@@ -92,12 +92,12 @@ cfx_status cfxi_rule_channel_shuffle(cfxi_call *c)
 static cfx_status copy_through(cfxi_call *c, cfx_tensor *x, const int64_t *sizes, size_t ndim,
                                const int64_t *from, const int64_t *to)
 {
-    cfx_tensor *y = cfxi_result_at(c, 0);
-    if (cfxi_numel(y) == 0)
+    cfx_tensor *y = cfxi_rt_result_at(c, 0);
+    if (cfxi_tensor_numel(y) == 0)
         return CFX_OK;
     cfx_tensor *a = cfx_tensor_view(x, (cfx_dtype)x->dtype, sizes, from, ndim, 0, c->err);
     cfx_tensor *b = a ? cfx_tensor_view(y, (cfx_dtype)y->dtype, sizes, to, ndim, 0, c->err) : NULL;
-    cfx_status status = b ? cfxi_copy(c->rt, b, a, c->err) : c->err->status;
+    cfx_status status = b ? cfxi_rt_copy(c->rt, b, a, c->err) : c->err->status;
     cfx_tensor_release(b);
     cfx_tensor_release(a);
     return status;
@@ -118,14 +118,14 @@ static void pixel_strides(const cfx_tensor *t, bool many, int64_t r, int64_t out
 
 static cfx_status shuffle_pixels(cfxi_call *c, bool up)
 {
-    int64_t r = cfxi_int(c, 1);
+    int64_t r = cfxi_rt_int(c, 1);
     int64_t from[6];
     int64_t to[6];
-    cfx_tensor *x = cfxi_tensor(c, 0);
-    x = x->ndim <= 4 ? cfx_tensor_retain(x) : cfxi_contiguous(c, x, (cfx_dtype)x->dtype);
+    cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    x = x->ndim <= 4 ? cfx_tensor_retain(x) : cfxi_rt_contiguous(c, x, (cfx_dtype)x->dtype);
     if (!x)
         return c->err->status;
-    const cfx_tensor *y = cfxi_result_at(c, 0);
+    const cfx_tensor *y = cfxi_rt_result_at(c, 0);
     const int64_t *many = (up ? x : y)->size + x->ndim - 3;
     int64_t sizes[6] = {1, many[0] / (r * r), r, r, many[1], many[2]};
     for (size_t d = 0; d + 3 < x->ndim; d++)
@@ -143,12 +143,12 @@ cfx_status cfxi_kernel_pixel_unshuffle(cfxi_call *c) { return shuffle_pixels(c, 
 /* Channel g * n + i becomes channel i * groups + g. */
 cfx_status cfxi_kernel_channel_shuffle(cfxi_call *c)
 {
-    const cfx_tensor *t = cfxi_tensor(c, 0);
-    const cfx_tensor *y = cfxi_result_at(c, 0);
-    int64_t groups = cfxi_int(c, 1);
+    const cfx_tensor *t = cfxi_rt_tensor(c, 0);
+    const cfx_tensor *y = cfxi_rt_result_at(c, 0);
+    int64_t groups = cfxi_rt_int(c, 1);
     size_t at = t->ndim == 3 ? 0 : 1;
     int64_t n = t->size[at] / groups;
-    cfx_tensor *x = cfxi_contiguous(c, t, (cfx_dtype)t->dtype);
+    cfx_tensor *x = cfxi_rt_contiguous(c, t, (cfx_dtype)t->dtype);
     if (!x)
         return c->err->status;
     int64_t length = 1;
@@ -156,7 +156,7 @@ cfx_status cfxi_kernel_channel_shuffle(cfxi_call *c)
         length *= t->size[d];
     const int64_t sizes[] = {at ? t->size[0] : 1, groups, n, length};
     const int64_t from[] = {at ? x->stride[0] : 0, x->stride[at] * n, x->stride[at],
-                            (int64_t)cfxi_itemsize(x)};
+                            (int64_t)cfxi_tensor_itemsize(x)};
     const int64_t to[] = {at ? y->stride[0] : 0, y->stride[at], y->stride[at] * groups,
                           y->stride[y->ndim - 1]};
     cfx_status status = copy_through(c, x, sizes, 4, from, to);

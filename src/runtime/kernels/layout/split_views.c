@@ -5,15 +5,16 @@
 static cfx_status begin_tuple(cfxi_call *c, size_t n, cfx_datum **items)
 {
     size_t size;
-    if (!cfxi_mul_size(n + 1, sizeof **items, 0, &size))
-        return cfxi_nomem(c->err);
-    cfx_datum *nothing = cfxi_scratch(c->rt, size);
+    if (!cfxi_base_mul_size(n + 1, sizeof **items, 0, &size))
+        return cfxi_base_nomem(c->err);
+    cfx_datum *nothing = cfxi_rt_scratch(c->rt, size);
     if (!nothing)
-        return cfxi_nomem(c->err);
+        return cfxi_base_nomem(c->err);
     for (size_t i = 0; i < n; i++)
         nothing[i] = cfx_datum_none();
-    cfxi_result_datum(c, 0, cfx_datum_seq(CFX_DATUM_TUPLE, nothing, n, c->rt->allocator, c->err));
-    cfxi_scratch_free(c->rt, nothing);
+    cfxi_rt_result_datum(c, 0,
+                         cfx_datum_seq(CFX_DATUM_TUPLE, nothing, n, c->rt->allocator, c->err));
+    cfxi_rt_scratch_free(c->rt, nothing);
     *items = cfx_datum_items(c->results[0], &n);
     return *items ? CFX_OK : c->err->status;
 }
@@ -21,7 +22,7 @@ static cfx_status begin_tuple(cfxi_call *c, size_t n, cfx_datum **items)
 static cfx_status set_view(cfxi_call *c, cfx_datum *item, const cfx_tensor *base,
                            const cfxi_view *v)
 {
-    cfx_tensor *t = cfxi_view_tensor(c, base, v);
+    cfx_tensor *t = cfxi_rt_view_tensor(c, base, v);
     if (!t)
         return c->err->status;
     *item = cfx_datum_tensor(t);
@@ -35,8 +36,8 @@ static cfx_status set_view(cfxi_call *c, cfx_datum *item, const cfx_tensor *base
 static cfx_status set_part(cfxi_call *c, cfx_datum *item, const cfx_tensor *x, size_t dim,
                            int64_t start, int64_t length)
 {
-    cfxi_view v = cfxi_view_of(x);
-    v.offset = cfxi_wrap_mul(start, v.stride[dim]);
+    cfxi_view v = cfxi_rt_view_of(x);
+    v.offset = cfxi_rt_wrap_mul(start, v.stride[dim]);
     v.size[dim] = length;
     return set_view(c, item, x, &v);
 }
@@ -44,7 +45,7 @@ static cfx_status set_part(cfxi_call *c, cfx_datum *item, const cfx_tensor *x, s
 /* `n` parts of `length` each, the last with what remains. */
 static cfx_status equal_parts(cfxi_call *c, size_t dim, int64_t n, int64_t length)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     cfx_datum *items;
     CFX_TRY(begin_tuple(c, (size_t)n, &items));
     int64_t start = 0;
@@ -58,18 +59,18 @@ static cfx_status equal_parts(cfxi_call *c, size_t dim, int64_t n, int64_t lengt
 
 static cfx_status splittable(cfxi_call *c, const char *what, size_t dim_arg, size_t *dim)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     if (x->ndim == 0)
         return cfxi_fail(c, CFX_E_SHAPE, "%s expects at least a 1-dimensional tensor", what);
-    return cfxi_dim(c, cfxi_int(c, dim_arg), x->ndim, dim);
+    return cfxi_rt_dim(c, cfxi_rt_int(c, dim_arg), x->ndim, dim);
 }
 
 cfx_status cfxi_rule_split(cfxi_call *c)
 {
-    int64_t length = cfxi_int(c, 1);
+    int64_t length = cfxi_rt_int(c, 1);
     size_t dim;
     CFX_TRY(splittable(c, "split", 2, &dim));
-    int64_t size = cfxi_tensor(c, 0)->size[dim];
+    int64_t size = cfxi_rt_tensor(c, 0)->size[dim];
     if (cfx_dim_is_symbol(size) || cfx_dim_is_symbol(length)) {
         int64_t n = cfx_dim_div(c->dims, size, length, c->err);
         if (cfx_dim_is_symbol(n) || n < 1)
@@ -92,12 +93,12 @@ cfx_status cfxi_rule_chunk(cfxi_call *c)
 {
     int64_t n;
     size_t dim;
-    CFX_TRY(cfxi_number(c, 1, &n));
+    CFX_TRY(cfxi_rt_number(c, 1, &n));
     CFX_TRY(splittable(c, "chunk", 2, &dim));
     if (n <= 0)
         return cfxi_fail(c, CFX_E_SHAPE, "chunk expects `chunks` to be greater than 0, got: %lld",
                          (long long)n);
-    int64_t size = cfxi_tensor(c, 0)->size[dim];
+    int64_t size = cfxi_rt_tensor(c, 0)->size[dim];
     if (cfx_dim_is_symbol(size)) {
         int64_t up = cfx_dim_add(c->dims, size, n - 1, c->err);
         return equal_parts(c, dim, n, cfx_dim_div(c->dims, up, n, c->err));
@@ -108,9 +109,9 @@ cfx_status cfxi_rule_chunk(cfxi_call *c)
 
 cfx_status cfxi_rule_split_with_sizes(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     size_t n;
-    const cfx_datum *sizes = cfxi_list(c, 1, &n);
+    const cfx_datum *sizes = cfxi_rt_list(c, 1, &n);
     cfx_datum *items;
     int64_t start = 0;
     size_t dim;
@@ -121,7 +122,7 @@ cfx_status cfxi_rule_split_with_sizes(cfxi_call *c)
                              "split_with_sizes expects split_sizes have only non-negative entries");
         start = cfx_dim_add(c->dims, start, sizes[i].as.i, c->err);
     }
-    if (!cfxi_same_size(c, start, x->size[dim]))
+    if (!cfxi_rt_same_size(c, start, x->size[dim]))
         return cfxi_fail(c, CFX_E_SHAPE,
                          "split_with_sizes expects split_sizes to sum exactly to %lld (input "
                          "tensor's size at dimension %zu), but they sum to %lld",
@@ -140,7 +141,7 @@ cfx_status cfxi_rule_split_with_sizes(cfxi_call *c)
 /* `n` parts, the first ones longer by one. */
 static cfx_status even_parts(cfxi_call *c, size_t dim, int64_t n)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     cfx_datum *items;
     if (n <= 0)
         return cfxi_fail(c, CFX_E_SHAPE, "number of sections must be larger than 0, got %lld",
@@ -160,12 +161,12 @@ static cfx_status even_parts(cfxi_call *c, size_t dim, int64_t n)
 /* Parts between the indices, as slices have them. */
 static cfx_status parts_between(cfxi_call *c, size_t dim, const int64_t *at, size_t n)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     cfx_datum *items;
     CFX_TRY(begin_tuple(c, n + 1, &items));
     for (size_t i = 0; i <= n; i++) {
-        cfxi_view v = cfxi_view_of(x);
-        CFX_TRY(cfxi_view_slice(c, &v, dim, i ? at[i - 1] : 0, i < n ? at[i] : INT64_MAX, 1));
+        cfxi_view v = cfxi_rt_view_of(x);
+        CFX_TRY(cfxi_rt_view_slice(c, &v, dim, i ? at[i - 1] : 0, i < n ? at[i] : INT64_MAX, 1));
         CFX_TRY(set_view(c, &items[i], x, &v));
     }
     return CFX_OK;
@@ -179,12 +180,13 @@ static cfx_status read_indices(cfxi_call *c, cfx_datum d, int64_t **out, size_t 
     if (t)
         *n = (size_t)t->size[0];
     size_t size;
-    *out = cfxi_mul_size(*n + 1, sizeof **out, 0, &size) ? cfxi_scratch(c->rt, size) : NULL;
+    *out = cfxi_base_mul_size(*n + 1, sizeof **out, 0, &size) ? cfxi_rt_scratch(c->rt, size) : NULL;
     if (!*out)
-        return cfxi_nomem(c->err);
+        return cfxi_base_nomem(c->err);
     for (size_t i = 0; i < *n; i++)
-        (*out)[i] = t ? cfxi_load_int((cfx_dtype)t->dtype, t->data + (int64_t)i * t->stride[0])
-                      : items[i].as.i;
+        (*out)[i] =
+            t ? cfxi_tensor_load_int((cfx_dtype)t->dtype, t->data + (int64_t)i * t->stride[0])
+              : items[i].as.i;
     return CFX_OK;
 }
 
@@ -195,10 +197,10 @@ cfx_status cfxi_rule_tensor_split(cfxi_call *c)
     int64_t *at = NULL;
     size_t n;
     size_t dim;
-    if (cfxi_tensor(c, 0)->ndim == 0)
+    if (cfxi_rt_tensor(c, 0)->ndim == 0)
         return cfxi_fail(c, CFX_E_SHAPE, "tensor_split expected at least a 1-dimensional tensor, "
                          "but got a tensor with 0 dims");
-    CFX_TRY(cfxi_dim(c, cfxi_int(c, 2), cfxi_tensor(c, 0)->ndim, &dim));
+    CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 2), cfxi_rt_tensor(c, 0)->ndim, &dim));
     if (t && (t->dtype != CFX_DTYPE_INT64 || t->ndim > 1 || !t->storage))
         return cfxi_fail(c, CFX_E_SHAPE,
                          "tensor_split expected tensor_indices_or_sections to be a "
@@ -207,28 +209,28 @@ cfx_status cfxi_rule_tensor_split(cfxi_call *c)
     if (how.kind == CFX_DATUM_INT)
         return even_parts(c, dim, how.as.i);
     if (t && t->ndim == 0)
-        return even_parts(c, dim, cfxi_load_int(CFX_DTYPE_INT64, t->data));
+        return even_parts(c, dim, cfxi_tensor_load_int(CFX_DTYPE_INT64, t->data));
     CFX_TRY(read_indices(c, how, &at, &n));
     cfx_status status = parts_between(c, dim, at, n);
-    cfxi_scratch_free(c->rt, at);
+    cfxi_rt_scratch_free(c->rt, at);
     return status;
 }
 
 cfx_status cfxi_rule_unbind(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     cfx_datum *items;
     size_t dim;
     if (x->ndim == 0)
         return cfxi_fail(c, CFX_E_INDEX, "Dimension specified as %lld but tensor has no dimensions",
-                         (long long)cfxi_int(c, 1));
-    CFX_TRY(cfxi_dim(c, cfxi_int(c, 1), x->ndim, &dim));
+                         (long long)cfxi_rt_int(c, 1));
+    CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 1), x->ndim, &dim));
     if (x->size[dim] < 0)
         return cfxi_fail(c, CFX_E_VALUE, "unbind along a size that is not known");
     CFX_TRY(begin_tuple(c, (size_t)x->size[dim], &items));
     for (int64_t i = 0; i < x->size[dim]; i++) {
-        cfxi_view v = cfxi_view_of(x);
-        CFX_TRY(cfxi_view_select(c, &v, dim, i));
+        cfxi_view v = cfxi_rt_view_of(x);
+        CFX_TRY(cfxi_rt_view_select(c, &v, dim, i));
         CFX_TRY(set_view(c, &items[i], x, &v));
     }
     return CFX_OK;
@@ -239,7 +241,7 @@ cfx_status cfxi_rule_unbind(cfxi_call *c)
 cfx_status cfxi_rule_broadcast_tensors(cfxi_call *c)
 {
     size_t n;
-    const cfx_datum *given = cfxi_list(c, 0, &n);
+    const cfx_datum *given = cfxi_rt_list(c, 0, &n);
     int64_t sizes[CFX_MAX_DIMS] = {0};
     size_t ndim = 0;
     cfx_datum *items;
@@ -247,12 +249,12 @@ cfx_status cfxi_rule_broadcast_tensors(cfxi_call *c)
         cfx_tensor so_far = {.ndim = (uint8_t)ndim};
         const cfx_tensor *both[2] = {&so_far, given[i].as.tensor};
         memcpy(so_far.size, sizes, sizeof sizes);
-        CFX_TRY(cfxi_broadcast(c, i ? both : both + 1, i ? 2 : 1, sizes, &ndim));
+        CFX_TRY(cfxi_rt_broadcast(c, i ? both : both + 1, i ? 2 : 1, sizes, &ndim));
     }
     CFX_TRY(begin_tuple(c, n, &items));
     for (size_t i = 0; i < n; i++) {
-        cfxi_view v = cfxi_view_of(given[i].as.tensor);
-        CFX_TRY(cfxi_view_expand(c, &v, sizes, ndim));
+        cfxi_view v = cfxi_rt_view_of(given[i].as.tensor);
+        CFX_TRY(cfxi_rt_view_expand(c, &v, sizes, ndim));
         CFX_TRY(set_view(c, &items[i], given[i].as.tensor, &v));
     }
     return CFX_OK;
@@ -265,11 +267,11 @@ cfx_status cfxi_rule_atleast_each(cfxi_call *c)
                              : c->op == CFX_OPID_atleast_2d_each ? CFX_OPID_atleast_2d
                                                                  : CFX_OPID_atleast_3d;
     size_t n;
-    const cfx_datum *given = cfxi_list(c, 0, &n);
+    const cfx_datum *given = cfxi_rt_list(c, 0, &n);
     cfx_datum *items;
     CFX_TRY(begin_tuple(c, n, &items));
     for (size_t i = 0; i < n; i++) {
-        items[i] = cfxi_sub(c, one, &given[i], 1);
+        items[i] = cfxi_rt_sub(c, one, &given[i], 1);
         if (items[i].kind == CFX_DATUM_INVALID)
             return c->err->status;
     }
@@ -279,8 +281,8 @@ cfx_status cfxi_rule_atleast_each(cfxi_call *c)
 cfx_status cfxi_rule_meshgrid(cfxi_call *c)
 {
     size_t n;
-    const cfx_datum *given = cfxi_list(c, 0, &n);
-    const char *indexing = cfxi_str(c, 1);
+    const cfx_datum *given = cfxi_rt_list(c, 0, &n);
+    const char *indexing = cfxi_rt_str(c, 1);
     cfx_datum *items;
     if (n == 0)
         return cfxi_fail(c, CFX_E_SHAPE, "meshgrid expects a non-empty TensorList");
@@ -311,7 +313,7 @@ cfx_status cfxi_rule_meshgrid(cfxi_call *c)
         v.dtype = (cfx_dtype)t->dtype;
         v.stride[i] = t->ndim ? t->stride[0] : 0;
         if (swap && n > 1)
-            cfxi_view_swap(&v, 0, 1);
+            cfxi_rt_view_swap(&v, 0, 1);
         CFX_TRY(set_view(c, &items[i], t, &v));
     }
     return CFX_OK;

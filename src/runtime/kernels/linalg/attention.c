@@ -5,6 +5,7 @@
  * summed is scaled down. So a row needs memory for one block of keys, however many there are. The
  * plain way, in double, is the reference, and what float64 takes.
  */
+#include "product_impl.h"
 #include "runtime/kernels/elementwise/blocks.h"
 
 #include <math.h>
@@ -65,34 +66,34 @@ static cfx_status repeat_heads(cfxi_call *c, const cfx_tensor *q, cfx_tensor *t)
 
 cfx_status cfxi_rule_attention(cfxi_call *c)
 {
-    cfx_tensor q = cfxi_shown(cfxi_tensor(c, 0));
-    cfx_tensor k = cfxi_shown(cfxi_tensor(c, 1));
-    cfx_tensor v = cfxi_shown(cfxi_tensor(c, 2));
-    const cfx_tensor *mask = cfxi_tensor(c, 3);
+    cfx_tensor q = cfxi_linalg_shown(cfxi_rt_tensor(c, 0));
+    cfx_tensor k = cfxi_linalg_shown(cfxi_rt_tensor(c, 1));
+    cfx_tensor v = cfxi_linalg_shown(cfxi_rt_tensor(c, 2));
+    const cfx_tensor *mask = cfxi_rt_tensor(c, 3);
     int64_t sizes[CFX_MAX_DIMS];
     size_t ndim;
     CFX_TRY(check_types(c, &q, &k, &v, mask));
     if (q.ndim < 2 || k.ndim < 2 || v.ndim < 2)
         return cfxi_fail(c, CFX_E_SHAPE, "Expected query, key, and value to all be at least 2 "
                          "dimensional, but got %u, %u and %u dimensions", q.ndim, k.ndim, v.ndim);
-    if (!(cfxi_float(c, 4) >= 0 && cfxi_float(c, 4) <= 1))
+    if (!(cfxi_rt_float(c, 4) >= 0 && cfxi_rt_float(c, 4) <= 1))
         return cfxi_fail(c, CFX_E_SHAPE, "dropout probability has to be between 0 and 1, but got "
-                         "%g", cfxi_float(c, 4));
+                         "%g", cfxi_rt_float(c, 4));
     int64_t queries = q.size[q.ndim - 2];
     int64_t keys = k.size[k.ndim - 2];
     int64_t value_size = v.size[v.ndim - 1];
-    if (!cfxi_same_size(c, q.size[q.ndim - 1], k.size[k.ndim - 1]))
+    if (!cfxi_rt_same_size(c, q.size[q.ndim - 1], k.size[k.ndim - 1]))
         return cfxi_fail(c, CFX_E_SHAPE, "queries and keys differ in their last size");
-    if (!cfxi_same_size(c, keys, v.size[v.ndim - 2]))
+    if (!cfxi_rt_same_size(c, keys, v.size[v.ndim - 2]))
         return cfxi_fail(c, CFX_E_SHAPE, "there are not as many values as keys");
-    if (cfxi_bool(c, 7)) {
+    if (cfxi_rt_bool(c, 7)) {
         CFX_TRY(repeat_heads(c, &q, &k));
         CFX_TRY(repeat_heads(c, &q, &v));
     }
     bool like_query = q.ndim == 4 && k.ndim == 4 && q.size[3] == value_size && q.size[2] > 0;
     q.ndim = (uint8_t)(q.ndim - 2), k.ndim = (uint8_t)(k.ndim - 2), v.ndim = (uint8_t)(v.ndim - 2);
     const cfx_tensor *all[] = {&q, &k, &v};
-    CFX_TRY(cfxi_broadcast(c, all, 3, sizes, &ndim));
+    CFX_TRY(cfxi_rt_broadcast(c, all, 3, sizes, &ndim));
     for (size_t d = 0; like_query && d < ndim; d++)
         like_query = sizes[d] == q.size[d] && sizes[d] == k.size[d] && sizes[d] == v.size[d];
     sizes[ndim] = queries;
@@ -104,14 +105,14 @@ cfx_status cfxi_rule_attention(cfxi_call *c)
         for (size_t d = 0; d < mask->ndim; d++) {
             size_t at = ndim + 2 - mask->ndim + d;
             if (mask->ndim > ndim + 2 ||
-                (mask->size[d] != 1 && !cfxi_same_size(c, mask->size[d], sizes[at])))
+                (mask->size[d] != 1 && !cfxi_rt_same_size(c, mask->size[d], sizes[at])))
                 return cfxi_fail(c, CFX_E_SHAPE, "attn_mask does not fit the scores");
         }
     }
     sizes[ndim + 1] = value_size;
     if (like_query)
-        return cfxi_result_like(c, 0, (cfx_dtype)q.dtype, cfxi_tensor(c, 0));
-    return cfxi_result(c, 0, (cfx_dtype)q.dtype, sizes, ndim + 2);
+        return cfxi_rt_result_like(c, 0, (cfx_dtype)q.dtype, cfxi_rt_tensor(c, 0));
+    return cfxi_rt_result(c, 0, (cfx_dtype)q.dtype, sizes, ndim + 2);
 }
 
 /* ---- places -------------------------------------------------------------------------------- */
@@ -155,7 +156,7 @@ static int64_t column_stride(const cfx_tensor *t) { return t->stride[t->ndim - 1
                     scores[i] += (type)*(const float *)(at + i * step);                            \
             else                                                                                   \
                 for (int64_t i = 0; i < n; i++)                                                    \
-                    scores[i] += (type)cfxi_load_float((cfx_dtype)m->dtype, at + i * step);        \
+                    scores[i] += (type)cfxi_tensor_load_float((cfx_dtype)m->dtype, at + i * step); \
         }                                                                                          \
         for (int64_t i = row + 1 > first ? row + 1 - first : 0; a->causal && i < n; i++)           \
             scores[i] = (type)-INFINITY;                                                           \
@@ -167,7 +168,7 @@ MASK_ROW(mask_doubles, double)
 static double kept(const attention *a, int64_t index, int64_t row, int64_t key)
 {
     const int64_t i = (index * a->queries + row) * a->keys + key;
-    return cfxi_random_uniform(a->random, i) >= a->drop ? 1 / (1 - a->drop) : 0;
+    return cfxi_rt_random_uniform(a->random, i) >= a->drop ? 1 / (1 - a->drop) : 0;
 }
 
 /* ---- plain --------------------------------------------------------------------------------- */
@@ -183,8 +184,9 @@ static void plain_row(const attention *a, int64_t index, int64_t row, double *sc
     for (int64_t j = 0; j < a->keys; j++) {
         double sum = 0;
         for (int64_t e = 0; e < a->size; e++)
-            sum += cfxi_load_float(dtype, q + e * column_stride(a->q)) *
-                   cfxi_load_float(dtype, k + j * row_stride(a->k) + e * column_stride(a->k));
+            sum +=
+                cfxi_tensor_load_float(dtype, q + e * column_stride(a->q)) *
+                cfxi_tensor_load_float(dtype, k + j * row_stride(a->k) + e * column_stride(a->k));
         scores[j] = sum * a->scale;
     }
     mask_doubles(a, a->mask ? batch_at(a, a->mask, index) : NULL, scores, row, 0, a->keys);
@@ -198,25 +200,26 @@ static void plain_row(const attention *a, int64_t index, int64_t row, double *sc
         if (a->drop > 0)
             weight *= kept(a, index, row, j);
         for (int64_t e = 0; e < a->value_size; e++)
-            sums[e] += weight * cfxi_load_float(dtype, v + j * row_stride(a->v) +
+            sums[e] += weight * cfxi_tensor_load_float(dtype, v + j * row_stride(a->v) +
                                                            e * column_stride(a->v));
     }
     char *out = batch_at(a, a->out, index) + row * row_stride(a->out);
     for (int64_t e = 0; e < a->value_size; e++)
-        cfxi_store_float(dtype, out + e * column_stride(a->out), total == 0 ? 0 : sums[e] / total);
+        cfxi_tensor_store_float(dtype, out + e * column_stride(a->out),
+                                total == 0 ? 0 : sums[e] / total);
 }
 
 static void plain_range(void *ctx, int64_t begin, int64_t end)
 {
     attention *a = ctx;
-    double *scores = cfxi_scratch(a->rt, (size_t)(a->keys + a->value_size) * sizeof *scores);
+    double *scores = cfxi_rt_scratch(a->rt, (size_t)(a->keys + a->value_size) * sizeof *scores);
     if (!scores) {
         atomic_store(&a->no_memory, true);
         return;
     }
     for (int64_t i = begin; i < end; i++)
         plain_row(a, i / a->queries, i % a->queries, scores, scores + a->keys);
-    cfxi_scratch_free(a->rt, scores);
+    cfxi_rt_scratch_free(a->rt, scores);
 }
 
 /* ---- fast ---------------------------------------------------------------------------------- */
@@ -287,7 +290,7 @@ static cfx_status key_block(const attention *a, rows *r, int64_t index, int64_t 
         .b = batch_at(a, a->k, index) + key * row_stride(a->k),
         .b_row = column_stride(a->k) / item, .b_col = row_stride(a->k) / item,
         .c = r->scores, .c_row = KEY_BLOCK, .c_col = 1};
-    CFX_TRY(cfxi_gemm_run(a->rt, CFX_DTYPE_FLOAT32, &score, NULL));
+    CFX_TRY(cfxi_linalg_gemm_run(a->rt, CFX_DTYPE_FLOAT32, &score, NULL));
     for (int64_t i = 0; i < n; i++) {
         float *scores = r->scores + i * KEY_BLOCK;
         mask_floats(a, mask, scores, first + i, key, keys);
@@ -304,7 +307,7 @@ static cfx_status key_block(const attention *a, rows *r, int64_t index, int64_t 
         .b = batch_at(a, a->v, index) + key * row_stride(a->v),
         .b_row = row_stride(a->v) / item, .b_col = column_stride(a->v) / item,
         .c = out, .c_row = row_stride(a->out) / item, .c_col = column_stride(a->out) / item};
-    return cfxi_gemm_run(a->rt, CFX_DTYPE_FLOAT32, &sum, NULL);
+    return cfxi_linalg_gemm_run(a->rt, CFX_DTYPE_FLOAT32, &sum, NULL);
 }
 
 static cfx_status query_block(const attention *a, rows *r, int64_t index, int64_t first, int64_t n)
@@ -331,7 +334,7 @@ static cfx_status query_block(const attention *a, rows *r, int64_t index, int64_
 static void fast_range(void *ctx, int64_t begin, int64_t end)
 {
     attention *a = ctx;
-    rows *r = cfxi_scratch(a->rt, sizeof *r + QUERY_BLOCK * KEY_BLOCK * sizeof(float));
+    rows *r = cfxi_rt_scratch(a->rt, sizeof *r + QUERY_BLOCK * KEY_BLOCK * sizeof(float));
     cfx_status status = r ? CFX_OK : CFX_E_NOMEM;
     for (int64_t i = begin; status == CFX_OK && i < end; i++) {
         int64_t first = i % a->blocks * a->block;
@@ -340,7 +343,7 @@ static void fast_range(void *ctx, int64_t begin, int64_t end)
     }
     if (status != CFX_OK)
         atomic_store(&a->no_memory, true);
-    cfxi_scratch_free(a->rt, r);
+    cfxi_rt_scratch_free(a->rt, r);
 }
 
 /* ---- kernel -------------------------------------------------------------------------------- */
@@ -350,19 +353,19 @@ static cfx_status run(attention *a, cfxi_call *c)
     int64_t batches = 1;
     for (size_t d = 0; d < a->batch_dims; d++)
         batches *= a->out->size[d];
-    if (cfxi_numel(a->out) == 0)
+    if (cfxi_tensor_numel(a->out) == 0)
         return CFX_OK;
     if (a->drop > 0)
-        a->random = cfxi_random_reserve(a->rt, batches * a->queries * a->keys);
+        a->random = cfxi_rt_random_reserve(a->rt, batches * a->queries * a->keys);
     if (a->rt->reference || a->out->dtype == CFX_DTYPE_FLOAT64) {
-        cfxi_parallel(a->rt, batches * a->queries, 16, plain_range, a);
+        cfxi_rt_parallel(a->rt, batches * a->queries, 16, plain_range, a);
     } else {
         a->blocks = (a->queries + QUERY_BLOCK - 1) / QUERY_BLOCK;
         a->block = (a->queries + a->blocks - 1) / a->blocks;
-        a->exp = cfxi_block_of(a->rt, CFXI_FN_exp, CFXI_IN_F32);
-        cfxi_parallel(a->rt, batches * a->blocks, 1, fast_range, a);
+        a->exp = cfxi_elementwise_block_of(a->rt, CFXI_FN_exp, CFXI_IN_F32);
+        cfxi_rt_parallel(a->rt, batches * a->blocks, 1, fast_range, a);
     }
-    return atomic_load(&a->no_memory) ? cfxi_nomem(c->err) : CFX_OK;
+    return atomic_load(&a->no_memory) ? cfxi_base_nomem(c->err) : CFX_OK;
 }
 
 /* Whether the fast way can read it as it is. */
@@ -376,16 +379,16 @@ static bool is_float_matrix(const cfx_tensor *t)
 
 cfx_status cfxi_kernel_scaled_dot_product_attention(cfxi_call *c)
 {
-    cfx_tensor *out = cfxi_result_at(c, 0);
+    cfx_tensor *out = cfxi_rt_result_at(c, 0);
     const bool plain = c->rt->reference || out->dtype == CFX_DTYPE_FLOAT64;
     const cfx_tensor *args[3];
     cfx_tensor *made[4] = {NULL};
     cfx_status status = CFX_OK;
     for (size_t i = 0; i < 3 && status == CFX_OK; i++) {
-        args[i] = cfxi_tensor(c, i);
+        args[i] = cfxi_rt_tensor(c, i);
         if (plain || is_float_matrix(args[i]))
             continue;
-        args[i] = made[i] = cfxi_contiguous(c, args[i], CFX_DTYPE_FLOAT32);
+        args[i] = made[i] = cfxi_rt_contiguous(c, args[i], CFX_DTYPE_FLOAT32);
         status = made[i] ? CFX_OK : c->err->status;
     }
     if (status == CFX_OK && !plain && out->dtype != CFX_DTYPE_FLOAT32) {
@@ -394,19 +397,25 @@ cfx_status cfxi_kernel_scaled_dot_product_attention(cfxi_call *c)
     }
     if (status == CFX_OK) {
         const cfx_tensor *q = args[0];
-        attention a = {.rt = c->rt, .q = q, .k = args[1], .v = args[2], .mask = cfxi_tensor(c, 3),
-                       .out = made[3] ? made[3] : out, .batch_dims = (size_t)out->ndim - 2,
-                       .causal = cfxi_bool(c, 5), .drop = cfxi_float(c, 4)};
+        attention a = {.rt = c->rt,
+                       .q = q,
+                       .k = args[1],
+                       .v = args[2],
+                       .mask = cfxi_rt_tensor(c, 3),
+                       .out = made[3] ? made[3] : out,
+                       .batch_dims = (size_t)out->ndim - 2,
+                       .causal = cfxi_rt_bool(c, 5),
+                       .drop = cfxi_rt_float(c, 4)};
         a.queries = q->size[q->ndim - 2];
         a.size = q->size[q->ndim - 1];
         a.keys = args[1]->size[args[1]->ndim - 2];
         a.value_size = out->size[out->ndim - 1];
-        a.scale = !cfxi_is_none(c, 6) ? cfxi_float(c, 6)
+        a.scale = !cfxi_rt_is_none(c, 6) ? cfxi_rt_float(c, 6)
                   : a.size            ? 1 / sqrt((double)a.size) : 1;
         status = run(&a, c);
     }
     if (status == CFX_OK && made[3])
-        status = cfxi_copy(c->rt, out, made[3], c->err);
+        status = cfxi_rt_copy(c->rt, out, made[3], c->err);
     for (size_t i = 0; i < 4; i++)
         cfx_tensor_release(made[i]);
     return status;

@@ -30,8 +30,8 @@ static void rotate_columns(cfxi_z *a, int64_t rows, int64_t width, int64_t i, in
     for (int64_t k = 0; k < rows; k++) {
         cfxi_z x = a[k * width + i];
         cfxi_z y = a[k * width + j];
-        a[k * width + i] = r.c * x - cfxi_z_mul(r.s * conj(r.phase), y);
-        a[k * width + j] = cfxi_z_mul(r.s * r.phase, x) + r.c * y;
+        a[k * width + i] = r.c * x - cfxi_linalg_z_mul(r.s * conj(r.phase), y);
+        a[k * width + j] = cfxi_linalg_z_mul(r.s * r.phase, x) + r.c * y;
     }
 }
 
@@ -39,7 +39,7 @@ static cfxi_z column_product(const cfxi_z *a, int64_t rows, int64_t width, int64
 {
     cfxi_z sum = 0;
     for (int64_t k = 0; k < rows; k++)
-        sum += cfxi_z_mul(conj(a[k * width + i]), a[k * width + j]);
+        sum += cfxi_linalg_z_mul(conj(a[k * width + i]), a[k * width + j]);
     return sum;
 }
 
@@ -89,7 +89,7 @@ static void complete_basis(cfxi_z *q, int64_t rows, int64_t from, int64_t to)
             for (int64_t j = 0; j < from; j++) {
                 cfxi_z along = column_product(q, rows, rows, j, from);
                 for (int64_t k = 0; k < rows; k++)
-                    q[k * rows + from] -= cfxi_z_mul(along, q[k * rows + j]);
+                    q[k * rows + from] -= cfxi_linalg_z_mul(along, q[k * rows + j]);
             }
         norm = sqrt(creal(column_product(q, rows, rows, from, from)));
         if (norm < 0.5 / sqrt((double)rows))
@@ -161,36 +161,37 @@ static bool is_finite(const cfxi_z *a, int64_t n)
 
 cfx_status cfxi_rule_linalg_svd(cfxi_call *c)
 {
-    const cfx_tensor *a = cfxi_tensor(c, 0);
+    const cfx_tensor *a = cfxi_rt_tensor(c, 0);
     int64_t sizes[CFX_MAX_DIMS];
-    CFX_TRY(cfxi_check_matrices(c, a, "linalg.svd"));
-    int64_t m = cfxi_rows(a);
-    int64_t n = cfxi_columns(a);
+    CFX_TRY(cfxi_linalg_check_matrices(c, a, "linalg.svd"));
+    int64_t m = cfxi_linalg_rows(a);
+    int64_t n = cfxi_linalg_columns(a);
     int64_t k = cfx_dim_min(c->dims, m, n, c->err);
-    bool full = cfxi_bool(c, 1);
-    CFX_TRY(cfxi_matrix_result(c, 0, (cfx_dtype)a->dtype, a, m, full ? m : k));
+    bool full = cfxi_rt_bool(c, 1);
+    CFX_TRY(cfxi_linalg_matrix_result(c, 0, (cfx_dtype)a->dtype, a, m, full ? m : k));
     memcpy(sizes, a->size, sizeof sizes);
     sizes[a->ndim - 2] = k;
-    CFX_TRY(cfxi_result(c, 1, cfxi_real_type((cfx_dtype)a->dtype), sizes, (size_t)a->ndim - 1));
-    return cfxi_matrix_result(c, 2, (cfx_dtype)a->dtype, a, full ? n : k, n);
+    CFX_TRY(cfxi_rt_result(c, 1, cfxi_linalg_real_type((cfx_dtype)a->dtype), sizes,
+                           (size_t)a->ndim - 1));
+    return cfxi_linalg_matrix_result(c, 2, (cfx_dtype)a->dtype, a, full ? n : k, n);
 }
 
 static void store_values(const cfx_tensor *t, int64_t first, const double *s, int64_t n)
 {
     for (int64_t k = 0; k < n; k++)
-        cfxi_store_float((cfx_dtype)t->dtype,
-                         t->data + (first + k) * (int64_t)cfxi_itemsize(t), s[k]);
+        cfxi_tensor_store_float((cfx_dtype)t->dtype,
+                                t->data + (first + k) * (int64_t)cfxi_tensor_itemsize(t), s[k]);
 }
 
 cfx_status cfxi_kernel_linalg_svd(cfxi_call *c)
 {
-    const cfx_tensor *a = cfxi_tensor(c, 0);
-    cfx_tensor *out[] = {cfxi_result_at(c, 0), cfxi_result_at(c, 1), cfxi_result_at(c, 2)};
-    int64_t m = cfxi_rows(a);
-    int64_t n = cfxi_columns(a);
+    const cfx_tensor *a = cfxi_rt_tensor(c, 0);
+    cfx_tensor *out[] = {cfxi_rt_result_at(c, 0), cfxi_rt_result_at(c, 1), cfxi_rt_result_at(c, 2)};
+    int64_t m = cfxi_linalg_rows(a);
+    int64_t n = cfxi_linalg_columns(a);
     int64_t k = least(m, n);
     cfx_status status = CFX_OK;
-    cfxi_z *z = cfxi_matrix_scratch(c, 2 * m * n + m * m + 2 * n * n + k + 1);
+    cfxi_z *z = cfxi_linalg_matrix_scratch(c, 2 * m * n + m * m + 2 * n * n + k + 1);
     if (!z)
         return CFX_E_NOMEM;
     cfxi_z *u = z + m * n;
@@ -198,10 +199,10 @@ cfx_status cfxi_kernel_linalg_svd(cfxi_call *c)
     cfxi_z *vh = v + n * n;
     cfxi_z *work = vh + n * n;
     double *s = (double *)(work + m * n);
-    int64_t u_columns = cfxi_columns(out[0]);
-    int64_t v_columns = cfxi_rows(out[2]);
-    for (int64_t i = 0, count = cfxi_matrix_count(a); i < count && status == CFX_OK; i++) {
-        cfxi_matrix_load(a, cfxi_matrix_at(a, a, i), z);
+    int64_t u_columns = cfxi_linalg_columns(out[0]);
+    int64_t v_columns = cfxi_linalg_rows(out[2]);
+    for (int64_t i = 0, count = cfxi_linalg_matrix_count(a); i < count && status == CFX_OK; i++) {
+        cfxi_linalg_matrix_load(a, cfxi_linalg_matrix_at(a, a, i), z);
         if (!is_finite(z, m * n)) {
             status = cfxi_fail(c, CFX_E_SHAPE, "linalg.svd: The algorithm failed to converge "
                                "because the input matrix contained non-finite values.");
@@ -213,35 +214,35 @@ cfx_status cfxi_kernel_linalg_svd(cfxi_call *c)
         for (int64_t r = 0; r < v_columns; r++)
             for (int64_t j = 0; j < n; j++)
                 vh[r * n + j] = conj(v[j * n + r]);
-        cfxi_matrix_store(out[0], cfxi_matrix_at(out[0], out[0], i), u);
+        cfxi_linalg_matrix_store(out[0], cfxi_linalg_matrix_at(out[0], out[0], i), u);
         store_values(out[1], i * k, s, k);
-        cfxi_matrix_store(out[2], cfxi_matrix_at(out[2], out[2], i), vh);
+        cfxi_linalg_matrix_store(out[2], cfxi_linalg_matrix_at(out[2], out[2], i), vh);
     }
-    cfxi_scratch_free(c->rt, z);
+    cfxi_rt_scratch_free(c->rt, z);
     return status;
 }
 
-cfx_tensor *cfxi_singular_values(cfxi_call *c, const cfx_tensor *t)
+cfx_tensor *cfxi_linalg_singular_values(cfxi_call *c, const cfx_tensor *t)
 {
     int64_t sizes[CFX_MAX_DIMS];
-    int64_t m = cfxi_rows(t);
-    int64_t n = cfxi_columns(t);
+    int64_t m = cfxi_linalg_rows(t);
+    int64_t n = cfxi_linalg_columns(t);
     memcpy(sizes, t->size, sizeof sizes);
     sizes[t->ndim - 2] = least(m, n);
-    cfx_tensor *out = cfx_tensor_new(cfxi_real_type((cfx_dtype)t->dtype), sizes,
+    cfx_tensor *out = cfx_tensor_new(cfxi_linalg_real_type((cfx_dtype)t->dtype), sizes,
                                      (size_t)t->ndim - 1, c->rt->allocator, c->err);
-    cfxi_z *z = out ? cfxi_matrix_scratch(c, 2 * m * n + least(m, n) + 1) : NULL;
+    cfxi_z *z = out ? cfxi_linalg_matrix_scratch(c, 2 * m * n + least(m, n) + 1) : NULL;
     if (!z) {
         cfx_tensor_release(out);
         return NULL;
     }
-    for (int64_t i = 0, count = cfxi_matrix_count(t); i < count; i++) {
+    for (int64_t i = 0, count = cfxi_linalg_matrix_count(t); i < count; i++) {
         double *s = (double *)(z + 2 * m * n);
-        cfxi_matrix_load(t, cfxi_matrix_at(t, t, i), z);
+        cfxi_linalg_matrix_load(t, cfxi_linalg_matrix_at(t, t, i), z);
         decompose_svd(z, m, n, s, NULL, 0, NULL, 0, z + m * n);
         store_values(out, i * least(m, n), s, least(m, n));
     }
-    cfxi_scratch_free(c->rt, z);
+    cfxi_rt_scratch_free(c->rt, z);
     return out;
 }
 
@@ -249,14 +250,16 @@ cfx_tensor *cfxi_singular_values(cfxi_call *c, const cfx_tensor *t)
 
 cfx_status cfxi_rule_linalg_eigh(cfxi_call *c)
 {
-    const cfx_tensor *a = cfxi_tensor(c, 0);
-    const char *side = cfxi_str(c, 1);
-    CFX_TRY(cfxi_check_square(c, a, "linalg.eigh"));
+    const cfx_tensor *a = cfxi_rt_tensor(c, 0);
+    const char *side = cfxi_rt_str(c, 1);
+    CFX_TRY(cfxi_linalg_check_square(c, a, "linalg.eigh"));
     if (!side[0] || side[1] || !strchr("LUlu", side[0]))
         return cfxi_fail(c, CFX_E_SHAPE, "Expected UPLO argument to be 'L' or 'U', but got %s",
                          side);
-    CFX_TRY(cfxi_result(c, 0, cfxi_real_type((cfx_dtype)a->dtype), a->size, (size_t)a->ndim - 1));
-    return cfxi_matrix_result(c, 1, (cfx_dtype)a->dtype, a, cfxi_rows(a), cfxi_columns(a));
+    CFX_TRY(cfxi_rt_result(c, 0, cfxi_linalg_real_type((cfx_dtype)a->dtype), a->size,
+                           (size_t)a->ndim - 1));
+    return cfxi_linalg_matrix_result(c, 1, (cfx_dtype)a->dtype, a, cfxi_linalg_rows(a),
+                                     cfxi_linalg_columns(a));
 }
 
 /* Rotates rows and columns of a (n x n, Hermitian) until it is diagonal; v collects them. */
@@ -278,8 +281,8 @@ static void diagonalize(cfxi_z *a, int64_t n, cfxi_z *v)
                 for (int64_t k = 0; k < n; k++) {  /* the rows, by the conjugate */
                     cfxi_z x = a[i * n + k];
                     cfxi_z y = a[j * n + k];
-                    a[i * n + k] = r.c * x - cfxi_z_mul(r.s * r.phase, y);
-                    a[j * n + k] = cfxi_z_mul(r.s * conj(r.phase), x) + r.c * y;
+                    a[i * n + k] = r.c * x - cfxi_linalg_z_mul(r.s * r.phase, y);
+                    a[j * n + k] = cfxi_linalg_z_mul(r.s * conj(r.phase), x) + r.c * y;
                 }
                 a[i * n + j] = a[j * n + i] = 0;
                 rotate_columns(v, n, n, i, j, r);
@@ -303,19 +306,19 @@ static void mirror(cfxi_z *a, int64_t n, bool upper)
 
 cfx_status cfxi_kernel_linalg_eigh(cfxi_call *c)
 {
-    const cfx_tensor *a = cfxi_tensor(c, 0);
-    cfx_tensor *values = cfxi_result_at(c, 0);
-    cfx_tensor *vectors = cfxi_result_at(c, 1);
-    int64_t n = cfxi_rows(a);
+    const cfx_tensor *a = cfxi_rt_tensor(c, 0);
+    cfx_tensor *values = cfxi_rt_result_at(c, 0);
+    cfx_tensor *vectors = cfxi_rt_result_at(c, 1);
+    int64_t n = cfxi_linalg_rows(a);
     cfx_status status = CFX_OK;
-    cfxi_z *z = cfxi_matrix_scratch(c, 2 * n * n + n + 1);
+    cfxi_z *z = cfxi_linalg_matrix_scratch(c, 2 * n * n + n + 1);
     if (!z)
         return CFX_E_NOMEM;
     cfxi_z *v = z + n * n;
     double *w = (double *)(v + n * n);
-    for (int64_t i = 0, count = cfxi_matrix_count(a); i < count && status == CFX_OK; i++) {
-        cfxi_matrix_load(a, cfxi_matrix_at(a, a, i), z);
-        mirror(z, n, strchr("Uu", cfxi_str(c, 1)[0]) != NULL);
+    for (int64_t i = 0, count = cfxi_linalg_matrix_count(a); i < count && status == CFX_OK; i++) {
+        cfxi_linalg_matrix_load(a, cfxi_linalg_matrix_at(a, a, i), z);
+        mirror(z, n, strchr("Uu", cfxi_rt_str(c, 1)[0]) != NULL);
         if (!is_finite(z, n * n))
             status = cfxi_fail(c, CFX_E_SHAPE, "linalg.eigh: The algorithm failed to converge "
                                "because "
@@ -336,8 +339,8 @@ cfx_status cfxi_kernel_linalg_eigh(cfxi_call *c)
             swap_columns(v, n, n, k, best);
         }
         store_values(values, i * n, w, n);
-        cfxi_matrix_store(vectors, cfxi_matrix_at(vectors, vectors, i), v);
+        cfxi_linalg_matrix_store(vectors, cfxi_linalg_matrix_at(vectors, vectors, i), v);
     }
-    cfxi_scratch_free(c->rt, z);
+    cfxi_rt_scratch_free(c->rt, z);
     return status;
 }

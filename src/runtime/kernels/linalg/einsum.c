@@ -5,6 +5,7 @@
  * still needed are the batch, those that only one has rows or columns, those that nobody needs
  * later are summed over. A label that stands twice in one operand is its diagonal.
  */
+#include "product_impl.h"
 #include "runtime/runtime_impl.h"
 
 enum { LETTERS = 52, LABELS = LETTERS + CFX_MAX_DIMS };
@@ -113,7 +114,7 @@ static cfx_status note_sizes(einsum *e, size_t i, const labels *term, size_t *co
         int64_t *size = &e->size[label];
         if (count[label]++ == 0 || *size == 1)
             *size = t->size[d];
-        else if (t->size[d] != 1 && !cfxi_same_size(e->c, *size, t->size[d]))
+        else if (t->size[d] != 1 && !cfxi_rt_same_size(e->c, *size, t->size[d]))
             return cfxi_fail(e->c, CFX_E_SHAPE, "einsum(): operands do not broadcast: sizes %lld "
                              "and %lld of one subscript", (long long)*size,
                              (long long)t->size[d]);
@@ -155,10 +156,10 @@ static cfx_status read_equation(einsum *e, cfxi_call *c, labels *terms)
 {
     size_t count[LABELS] = {0};
     size_t dims[CFXI_MOST_PARAMS];
-    const char *text = cfxi_str(c, 0);
+    const char *text = cfxi_rt_str(c, 0);
     bool dots;
     *e = (einsum){.c = c};
-    e->tensors = cfxi_list(c, 1, &e->n);
+    e->tensors = cfxi_rt_list(c, 1, &e->n);
     if (e->n == 0 || e->n > CFXI_MOST_PARAMS)
         return cfxi_fail(c, CFX_E_VALUE, "einsum(): between 1 and %d operands, not %zu",
                          CFXI_MOST_PARAMS, e->n);
@@ -167,7 +168,7 @@ static cfx_status read_equation(einsum *e, cfxi_call *c, labels *terms)
         e->num_ellipsis = dims[i] > e->num_ellipsis ? dims[i] : e->num_ellipsis;
         CFX_TRY(next_term(e, &text, i));
     }
-    text = cfxi_str(c, 0);
+    text = cfxi_rt_str(c, 0);
     for (size_t i = 0; i < e->n; i++) {
         CFX_TRY(read_term(c, &text, dims[i], &terms[i], &dots));
         CFX_TRY(note_sizes(e, i, &terms[i], count));
@@ -226,7 +227,7 @@ cfx_status cfxi_rule_einsum(cfxi_call *c)
         sizes[d] = e.size[e.out.at[d]];
     if ((cfx_dtype_is_integer(dtype) || dtype == CFX_DTYPE_BOOL) && sums_alone(&e, terms))
         dtype = CFX_DTYPE_INT64;
-    return cfxi_result(c, 0, dtype, sizes, e.out.n);
+    return cfxi_rt_result(c, 0, dtype, sizes, e.out.n);
 }
 
 /* ---- operands ------------------------------------------------------------------------------ */
@@ -243,7 +244,7 @@ static int find(const operand *o, uint8_t label)
 static cfx_status operand_of(const einsum *e, size_t i, const labels *term, operand *o)
 {
     const cfx_tensor *t = e->tensors[i].as.tensor;
-    *o = (operand){.t = cfxi_shown(t)};
+    *o = (operand){.t = cfxi_linalg_shown(t)};
     o->t.ndim = 0;
     for (size_t d = 0; d < term->n; d++) {
         int at = find(o, term->at[d]);
@@ -310,19 +311,19 @@ static bool merge(cfx_tensor *t, size_t first)
 static cfx_status as_matrices(const einsum *e, const operand *o, set batch, set first, set second,
                               cfx_tensor *t, cfx_tensor **made)
 {
-    cfx_tensor all = cfxi_shown(&o->t);
+    cfx_tensor all = cfxi_linalg_shown(&o->t);
     all.ndim = 0;
     append_labels(e, o, batch, &all);
     size_t start = all.ndim;
     append_labels(e, o, first, &all);
-    cfx_tensor one = cfxi_shown(&all);
-    cfx_tensor two = cfxi_shown(&o->t);
+    cfx_tensor one = cfxi_linalg_shown(&all);
+    cfx_tensor two = cfxi_linalg_shown(&o->t);
     two.ndim = 0;
     append_labels(e, o, second, &two);
     if (start + 2 > CFX_MAX_DIMS || (size_t)all.ndim + two.ndim > CFX_MAX_DIMS)
         return cfxi_fail(e->c, CFX_E_SHAPE, "einsum(): more than %d dimensions in between",
                          CFX_MAX_DIMS);
-    *t = cfxi_shown(&one);
+    *t = cfxi_linalg_shown(&one);
     if (merge(t, start) && merge(&two, 0)) {
         t->size[t->ndim] = two.size[0];
         t->stride[t->ndim++] = two.stride[0];
@@ -338,14 +339,14 @@ static cfx_status as_matrices(const einsum *e, const operand *o, set batch, set 
                            e->c->err);
     if (!*made)
         return e->c->err->status;
-    CFX_TRY(cfxi_copy(e->c->rt, *made, &all, e->c->err));
-    *t = cfxi_shown(*made);
+    CFX_TRY(cfxi_rt_copy(e->c->rt, *made, &all, e->c->err));
+    *t = cfxi_linalg_shown(*made);
     int64_t sizes[2] = {1, 1};
     for (size_t d = start; d < all.ndim; d++)
         sizes[d >= one.ndim] *= all.size[d];
     t->ndim = (uint8_t)(start + 2);
     t->size[start] = sizes[0], t->size[start + 1] = sizes[1];
-    t->stride[start + 1] = (int64_t)cfxi_itemsize(t);
+    t->stride[start + 1] = (int64_t)cfxi_tensor_itemsize(t);
     t->stride[start] = t->stride[start + 1] * sizes[1];
     return CFX_OK;
 }
@@ -376,7 +377,7 @@ static cfx_status result_of(const einsum *e, const operand *a, const operand *b,
     out->owner = cfx_tensor_new((cfx_dtype)a->t.dtype, sizes, ndim, e->c->rt->allocator, e->c->err);
     if (!out->owner)
         return e->c->err->status;
-    out->t = cfxi_shown(out->owner);
+    out->t = cfxi_linalg_shown(out->owner);
     return CFX_OK;
 }
 
@@ -393,16 +394,16 @@ static cfx_status sum_out(const einsum *e, operand *o, set gone)
     CFX_TRY(result_of(e, o, NULL, &kept, 1, &out));
     cfx_status status = as_matrices(e, o, 0, kept, gone, &rows, &made);
     if (status == CFX_OK) {
-        cfx_tensor one = cfxi_shown(&rows);
-        cfxi_store_complex((cfx_dtype)one.dtype, one_memory, number);
+        cfx_tensor one = cfxi_linalg_shown(&rows);
+        cfxi_tensor_store_complex((cfx_dtype)one.dtype, one_memory, number);
         one.data = (char *)one_memory;
         one.size[0] = rows.size[1], one.size[1] = 1;
         one.stride[0] = one.stride[1] = 0;
-        cfx_tensor sums = cfxi_shown(out.owner);
+        cfx_tensor sums = cfxi_linalg_shown(out.owner);
         merge(&sums, 0);
-        sums.size[1] = 1, sums.stride[1] = (int64_t)cfxi_itemsize(&sums);
+        sums.size[1] = 1, sums.stride[1] = (int64_t)cfxi_tensor_itemsize(&sums);
         sums.ndim = 2;
-        status = cfxi_product(e->c, &sums, &rows, &one, &plain_product);
+        status = cfxi_linalg_product(e->c, &sums, &rows, &one, &plain_product);
     }
     cfx_tensor_release(made);
     if (status != CFX_OK) {
@@ -423,7 +424,7 @@ static cfx_status multiply_elements(const einsum *e, const operand *a, const ope
     cfx_datum product = cfx_datum_invalid();
     for (size_t i = 0; i < 2; i++) {
         const operand *o = i ? b : a;
-        cfx_tensor t = cfxi_shown(&o->t);
+        cfx_tensor t = cfxi_linalg_shown(&o->t);
         t.ndim = 0;
         append_labels(e, o, all, &t);
         args[i] = cfx_datum_tensor(cfxi_tensor_header((cfx_dtype)t.dtype, t.size, t.ndim,
@@ -441,13 +442,13 @@ static cfx_status multiply_elements(const einsum *e, const operand *a, const ope
             return status;
         }
     }
-    product = cfxi_sub(e->c, CFX_OPID_mul, args, 2);
+    product = cfxi_rt_sub(e->c, CFX_OPID_mul, args, 2);
     cfx_datum_release(args[0]);
     cfx_datum_release(args[1]);
     if (product.kind != CFX_DATUM_TENSOR)
         return e->c->err->status;
     out->owner = product.as.tensor;
-    out->t = cfxi_shown(out->owner);
+    out->t = cfxi_linalg_shown(out->owner);
     size_t n = 0;
     for (unsigned rank = 0; rank < LABELS; rank++)
         for (uint8_t label = 0; label < LABELS; label++)
@@ -467,13 +468,13 @@ static cfx_status multiply_matrices(const einsum *e, const operand *a, const ope
     if (status == CFX_OK)
         status = as_matrices(e, b, batch, inner, columns, &right, &made[1]);
     if (status == CFX_OK) {
-        cfx_tensor whole = cfxi_shown(out->owner);
+        cfx_tensor whole = cfxi_linalg_shown(out->owner);
         size_t n = (size_t)left.ndim;
         whole.ndim = left.ndim;
         whole.size[n - 2] = left.size[n - 2], whole.size[n - 1] = right.size[n - 1];
-        whole.stride[n - 1] = (int64_t)cfxi_itemsize(&whole);
+        whole.stride[n - 1] = (int64_t)cfxi_tensor_itemsize(&whole);
         whole.stride[n - 2] = whole.stride[n - 1] * whole.size[n - 1];
-        status = cfxi_product(e->c, &whole, &left, &right, &plain_product);
+        status = cfxi_linalg_product(e->c, &whole, &left, &right, &plain_product);
     }
     cfx_tensor_release(made[0]);
     cfx_tensor_release(made[1]);
@@ -527,14 +528,14 @@ static cfx_status deliver(const einsum *e, const operand *o)
 {
     cfxi_call *c = e->c;
     int64_t strides[CFX_MAX_DIMS];
-    cfx_tensor *out = cfxi_result_at(c, 0);
+    cfx_tensor *out = cfxi_rt_result_at(c, 0);
     for (size_t d = 0; d < e->out.n; d++) {
         int at = find(o, e->out.at[d]);
         strides[d] = at < 0 || o->t.size[at] == 1 ? 0 : o->t.stride[at];
         if (at >= 0 && out->size[d] == 1)
             strides[d] = o->t.stride[at];
     }
-    return cfxi_result_view(c, 0, o->owner ? o->owner : e->tensors[0].as.tensor, strides, 0);
+    return cfxi_rt_result_view(c, 0, o->owner ? o->owner : e->tensors[0].as.tensor, strides, 0);
 }
 
 /* The same of operands in the result's type. */
@@ -545,18 +546,18 @@ static cfx_status run_converted(cfxi_call *c, const cfx_datum *tensors, size_t n
     cfx_tensor *result = NULL;
     size_t made = 0;
     for (cfx_tensor *t; made < n; items[made++] = cfx_datum_tensor(t))
-        if (!(t = cfxi_contiguous(c, tensors[made].as.tensor, dtype)))
+        if (!(t = cfxi_rt_contiguous(c, tensors[made].as.tensor, dtype)))
             break;
     if (made == n)
         args[1] = cfx_datum_seq(CFX_DATUM_LIST, items, n, c->rt->allocator, c->err);
     for (size_t i = 0; i < made; i++)
         cfx_datum_release(items[i]);
     if (args[1].kind == CFX_DATUM_LIST)
-        result = cfxi_sub_tensor(c, CFX_OPID_einsum, args, 2);
+        result = cfxi_rt_sub_tensor(c, CFX_OPID_einsum, args, 2);
     cfx_datum_release(args[1]);
     if (!result)
         return c->err->status;
-    cfxi_result_datum(c, 0, cfx_datum_tensor(result));
+    cfxi_rt_result_datum(c, 0, cfx_datum_tensor(result));
     return CFX_OK;
 }
 
@@ -567,8 +568,8 @@ cfx_status cfxi_kernel_einsum(cfxi_call *c)
     operand a, b;
     set wanted = 0;
     CFX_TRY(read_equation(&e, c, terms));
-    if (cfxi_result_at(c, 0)->dtype != e.tensors[0].as.tensor->dtype)
-        return run_converted(c, e.tensors, e.n, (cfx_dtype)cfxi_result_at(c, 0)->dtype);
+    if (cfxi_rt_result_at(c, 0)->dtype != e.tensors[0].as.tensor->dtype)
+        return run_converted(c, e.tensors, e.n, (cfx_dtype)cfxi_rt_result_at(c, 0)->dtype);
     for (size_t d = 0; d < e.out.n; d++)
         wanted |= (set)1 << e.out.at[d];
     CFX_TRY(operand_of(&e, 0, &terms[0], &a));

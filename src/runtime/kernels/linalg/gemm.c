@@ -6,6 +6,7 @@
  * more than it saves, operands are read in place: few rows (memory-bound: every element of B is
  * read once), or small products.
  */
+#include "product_impl.h"
 #include "gemm_impl.h"
 
 enum {
@@ -101,10 +102,10 @@ static bool is_whole(const product *p, place at)
     return at.columns == p->kernel->columns && p->g.c_col == 1;
 }
 
-static cfxi_tile tile_at(const product *p, place at)
+static cfxi_gemm_tile tile_at(const product *p, place at)
 {
     const cfxi_gemm *g = &p->g;
-    return (cfxi_tile){
+    return (cfxi_gemm_tile){
         .c = (void *)element(p, g->c, at.row * g->c_row + at.column),
         .c_row = g->c_row,
         .alpha = g->alpha,
@@ -120,12 +121,12 @@ static void packed_tile(const product *p, place at, int64_t k, const void *a, co
 {
     const cfxi_gemm_kernel *kernel = p->kernel;
     if (is_whole(p, at) && (at.rows == kernel->rows || at.rows == 8 || at.rows == 4)) {
-        cfxi_tile t = tile_at(p, at);
+        cfxi_gemm_tile t = tile_at(p, at);
         kernel->packed((int)at.rows, k, a, b, &t);
         return;
     }
     _Alignas(CFXI_ALIGN) double sums[CFXI_MOST_TILE];
-    cfxi_tile t = {.c = sums, .c_row = kernel->columns, .alpha = 1};
+    cfxi_gemm_tile t = {.c = sums, .c_row = kernel->columns, .alpha = 1};
     kernel->packed((int)at.rows, k, a, b, &t);
     finish(p, at, sums, kernel->columns);
 }
@@ -200,7 +201,7 @@ static void packed_range(void *ctx, int64_t begin, int64_t end)
     int64_t tall = smaller(rounded(g->m, kernel->rows), (int64_t)kernel->rows * BLOCK_PANELS);
     int64_t wide = smaller(rounded(g->n, kernel->columns), (int64_t)kernel->columns * WIDE_PANELS);
     size_t a_size = (size_t)rounded(tall * depth * (int64_t)kernel->size, CFXI_ALIGN);
-    char *a = cfxi_scratch(p->rt, a_size + (size_t)(wide * depth) * kernel->size);
+    char *a = cfxi_rt_scratch(p->rt, a_size + (size_t)(wide * depth) * kernel->size);
     if (!a) {
         atomic_store(&p->no_memory, true);
         return;
@@ -212,7 +213,7 @@ static void packed_range(void *ctx, int64_t begin, int64_t end)
                      part(g->n, kernel->columns, p->across, i % p->across + 1) - column, true};
         rectangle(p, all, a, a + a_size);
     }
-    cfxi_scratch_free(p->rt, a);
+    cfxi_rt_scratch_free(p->rt, a);
 }
 
 /* Rectangles for the threads: few, as each packs its own operands, but with the shorter side not
@@ -220,7 +221,7 @@ static void packed_range(void *ctx, int64_t begin, int64_t end)
 static void choose_grid(product *p)
 {
     const cfxi_gemm *g = &p->g;
-    int64_t threads = (int64_t)cfxi_pool_threads(p->rt->pool);
+    int64_t threads = (int64_t)cfxi_rt_pool_threads(p->rt->pool);
     double work = (double)g->m * (double)g->n * (double)g->k;
     if (work < 2.0 * WORK_FOR_A_THREAD)
         threads = 1;
@@ -248,7 +249,7 @@ static void direct_range(void *ctx, int64_t begin, int64_t end)
         place at = {0, j, g->m, smaller(kernel->columns, end - j), true};
         const void *b = element(p, g->b, j);
         if (is_whole(p, at)) {
-            cfxi_tile t = tile_at(p, at);
+            cfxi_gemm_tile t = tile_at(p, at);
             kernel->direct((int)g->m, g->k, g->a, g->a_row, g->a_col, b, g->b_row, &t);
             continue;
         }
@@ -257,7 +258,7 @@ static void direct_range(void *ctx, int64_t begin, int64_t end)
         _Alignas(CFXI_ALIGN) double columns[64 * 32];
         for (at.row = 0; at.row < g->m; at.row += rows) {
             at.rows = smaller(rows, g->m - at.row);
-            cfxi_tile t = {.c = sums, .c_row = kernel->columns, .alpha = 1};
+            cfxi_gemm_tile t = {.c = sums, .c_row = kernel->columns, .alpha = 1};
             for (int64_t q = 0; q < g->k; q += 64, t.beta = 1) {
                 int64_t k = smaller(64, g->k - q);
                 kernel->pack(columns, kernel->columns, element(p, b, q * g->b_row), 1, g->b_row,
@@ -323,15 +324,15 @@ static cfx_status run_dots(product *p, cfx_error *err)
     cfxi_gemm *g = &p->g;
     char *row = NULL;
     if (g->a_col != 1 && g->k > 1) {
-        row = cfxi_scratch(p->rt, (size_t)g->k * p->kernel->size);
+        row = cfxi_rt_scratch(p->rt, (size_t)g->k * p->kernel->size);
         if (!row)
-            return cfxi_nomem(err);
+            return cfxi_base_nomem(err);
         p->kernel->pack(row, 1, g->a, 1, g->a_col, 1, g->k);
         g->a = row;
     }
-    cfxi_parallel(p->rt, (g->n + CFXI_DOT_COLUMNS - 1) / CFXI_DOT_COLUMNS,
-                  grain_of((double)g->k * CFXI_DOT_COLUMNS), dots_range, p);
-    cfxi_scratch_free(p->rt, row);
+    cfxi_rt_parallel(p->rt, (g->n + CFXI_DOT_COLUMNS - 1) / CFXI_DOT_COLUMNS,
+                     grain_of((double)g->k * CFXI_DOT_COLUMNS), dots_range, p);
+    cfxi_rt_scratch_free(p->rt, row);
     return CFX_OK;
 }
 
@@ -350,16 +351,17 @@ static cfx_status run_fast(product *p, cfx_error *err)
         return run_dots(p, err);
     double work = (double)g->m * (double)g->n * (double)g->k;
     if ((g->b_col == 1 || g->n == 1) && (g->m <= p->kernel->rows || work <= SMALL_WORK)) {
-        cfxi_parallel(p->rt, (g->n + p->kernel->columns - 1) / p->kernel->columns,
-                      grain_of((double)g->k * p->kernel->columns), direct_range, p);
+        cfxi_rt_parallel(p->rt, (g->n + p->kernel->columns - 1) / p->kernel->columns,
+                         grain_of((double)g->k * p->kernel->columns), direct_range, p);
         return CFX_OK;
     }
     choose_grid(p);
-    cfxi_parallel(p->rt, p->across * p->down, 1, packed_range, p);
-    return atomic_load(&p->no_memory) ? cfxi_nomem(err) : CFX_OK;
+    cfxi_rt_parallel(p->rt, p->across * p->down, 1, packed_range, p);
+    return atomic_load(&p->no_memory) ? cfxi_base_nomem(err) : CFX_OK;
 }
 
-cfx_status cfxi_gemm_run(cfx_runtime *rt, cfx_dtype dtype, const cfxi_gemm *g, cfx_error *err)
+cfx_status cfxi_linalg_gemm_run(cfx_runtime *rt, cfx_dtype dtype, const cfxi_gemm *g,
+                                cfx_error *err)
 {
     if (dtype != CFX_DTYPE_FLOAT32 && dtype != CFX_DTYPE_FLOAT64)
         return cfx_error_set(err, CFX_E_TYPE, "no matrix product of %s", cfx_dtype_name(dtype));
@@ -372,6 +374,6 @@ cfx_status cfxi_gemm_run(cfx_runtime *rt, cfx_dtype dtype, const cfxi_gemm *g, c
             plain_f64(g);
         return CFX_OK;
     }
-    product p = {.rt = rt, .kernel = cfxi_gemm_kernel_of(rt->isa, dtype), .g = *g};
+    product p = {.rt = rt, .kernel = cfxi_linalg_gemm_kernel_of(rt->isa, dtype), .g = *g};
     return run_fast(&p, err);
 }

@@ -2,28 +2,28 @@
 #ifndef CFXI_GEMM_IMPL_H
 #define CFXI_GEMM_IMPL_H
 
-#include "runtime/runtime_impl.h"
+#include "product_impl.h"
 
 enum { CFXI_DOT_ROWS = 4, CFXI_DOT_COLUMNS = 4, CFXI_MOST_TILE = 12 * 32 };
 
 /* Where a tile of sums goes: c = alpha * sums + beta * c + bias. Columns of c lie side by side. */
-typedef struct cfxi_tile {
+typedef struct cfxi_gemm_tile {
     void *c;
     int64_t c_row;
     double alpha, beta;
     const void *bias;  /* of this tile; may be NULL */
     bool bias_rows;
-} cfxi_tile;
+} cfxi_gemm_tile;
 
 typedef struct cfxi_gemm_kernel {
     int rows, columns;  /* of a tile */
     size_t size;        /* of an element */
     /* The tile of `rows` rows (at most those above) of packed panels: `a` has k times `rows`
      * elements, `b` k times `columns`, both padded with zeros. */
-    void (*packed)(int rows, int64_t k, const void *a, const void *b, const cfxi_tile *t);
+    void (*packed)(int rows, int64_t k, const void *a, const void *b, const cfxi_gemm_tile *t);
     /* The same, where both lie in place: A with any strides, B with columns side by side. */
     void (*direct)(int rows, int64_t k, const void *a, int64_t a_row, int64_t a_col, const void *b,
-                   int64_t b_row, const cfxi_tile *t);
+                   int64_t b_row, const cfxi_gemm_tile *t);
     /* Rows of A by rows of B^T, both contiguous along k: a tile of CFXI_DOT_ROWS x
      * CFXI_DOT_COLUMNS sums, of which `rows` x `columns` are computed (1, 2 or all rows). */
     void (*dots)(int rows, int columns, int64_t k, const void *a, int64_t a_row, const void *b,
@@ -34,6 +34,6 @@ typedef struct cfxi_gemm_kernel {
                  int64_t count, int64_t k);
 } cfxi_gemm_kernel;
 
-const cfxi_gemm_kernel *cfxi_gemm_kernel_of(cfx_isa isa, cfx_dtype dtype);
+const cfxi_gemm_kernel *cfxi_linalg_gemm_kernel_of(cfx_isa isa, cfx_dtype dtype);
 
 #endif

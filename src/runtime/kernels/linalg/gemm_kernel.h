@@ -15,7 +15,8 @@ typedef REAL VEC __attribute__((vector_size(LANES * sizeof(REAL)), aligned(sizeo
 /* ---- tiles --------------------------------------------------------------------------------- */
 
 /* From the sums of a tile that lie in memory; not unrolled: it is little work, and many copies. */
-static __attribute__((noinline)) void NAME(finish)(int rows, const REAL *sums, const cfxi_tile *t)
+static __attribute__((noinline)) void NAME(finish)(int rows, const REAL *sums,
+                                                   const cfxi_gemm_tile *t)
 {
     const REAL alpha = (REAL)t->alpha;
     const REAL beta = (REAL)t->beta;
@@ -35,7 +36,7 @@ static __attribute__((noinline)) void NAME(finish)(int rows, const REAL *sums, c
     }
 }
 
-INLINE void NAME(store)(int rows, VEC sums[ROWS][COLUMNS], const cfxi_tile *t)
+INLINE void NAME(store)(int rows, VEC sums[ROWS][COLUMNS], const cfxi_gemm_tile *t)
 {
     REAL memory[ROWS * COLUMNS * LANES];
     bool plain = t->alpha == 1 && t->beta == 0 && !t->bias;
@@ -49,7 +50,7 @@ INLINE void NAME(store)(int rows, VEC sums[ROWS][COLUMNS], const cfxi_tile *t)
 }
 
 INLINE void NAME(tile)(int rows, int64_t k, const REAL *a, int64_t a_row, int64_t a_col,
-                       const REAL *b, int64_t b_row, const cfxi_tile *t)
+                       const REAL *b, int64_t b_row, const cfxi_gemm_tile *t)
 {
     VEC sums[ROWS][COLUMNS] = {{{0}}};
     for (int64_t p = 0; p < k; p++) {
@@ -65,7 +66,7 @@ INLINE void NAME(tile)(int rows, int64_t k, const REAL *a, int64_t a_row, int64_
     NAME(store)(rows, sums, t);
 }
 
-static void NAME(packed)(int rows, int64_t k, const void *a, const void *b, const cfxi_tile *t)
+static void NAME(packed)(int rows, int64_t k, const void *a, const void *b, const cfxi_gemm_tile *t)
 {
     if (rows > 8)
         NAME(tile)(ROWS, k, a, 1, ROWS, b, COLUMNS * LANES, t);
@@ -76,10 +77,10 @@ static void NAME(packed)(int rows, int64_t k, const void *a, const void *b, cons
 }
 
 static void NAME(direct)(int rows, int64_t k, const void *a, int64_t a_row, int64_t a_col,
-                         const void *b, int64_t b_row, const cfxi_tile *t)
+                         const void *b, int64_t b_row, const cfxi_gemm_tile *t)
 {
     const REAL *from = a;
-    cfxi_tile at = *t;
+    cfxi_gemm_tile at = *t;
     while (rows > 0) {
         int n = rows >= ROWS ? ROWS : rows >= 4 ? 4 : rows >= 2 ? 2 : 1;
         if (n == ROWS && ROWS > 4)

@@ -68,7 +68,7 @@
 #pragma GCC pop_options
 #endif
 
-const cfxi_gemm_kernel *cfxi_gemm_kernel_of(cfx_isa isa, cfx_dtype dtype)
+const cfxi_gemm_kernel *cfxi_linalg_gemm_kernel_of(cfx_isa isa, cfx_dtype dtype)
 {
     static const cfxi_gemm_kernel *const kernels[CFX_ISA_COUNT][2] = {
         [CFX_ISA_PLAIN] = {&plain_f32_kernel, &plain_f64_kernel},

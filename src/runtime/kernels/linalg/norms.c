@@ -1,4 +1,5 @@
 /* norms.c - norms of vectors and matrices: sums of powers of absolute values, greatest, least. */
+#include "product_impl.h"
 #include "linalg_impl.h"
 
 #include "runtime/kernels/reduce/reduce_impl.h"
@@ -97,7 +98,8 @@ static void norm_store(const cfxi_reduction *k, const void *acc, int64_t i)
     double norm = p == 2                                            ? sqrt(sum)
                   : p == 0 || p == 1 || p == INFINITY || p == -INFINITY ? sum
                                                                     : pow(sum, 1 / p);
-    cfxi_store_float((cfx_dtype)t->dtype, t->data + i * (int64_t)cfxi_itemsize(t), norm);
+    cfxi_tensor_store_float((cfx_dtype)t->dtype, t->data + i * (int64_t)cfxi_tensor_itemsize(t),
+                            norm);
 }
 
 static const cfxi_reducer norm_reducer = {
@@ -108,7 +110,7 @@ static cfx_status vector_norm(cfxi_call *c, const cfx_tensor *x, double order, u
                               cfx_tensor *out)
 {
     cfxi_reduction k = {.reducer = &norm_reducer,
-                        .compute = cfxi_run_type_of((cfx_dtype)x->dtype),
+                        .compute = cfxi_reduce_run_type_of((cfx_dtype)x->dtype),
                         .out = {out, NULL},
                         .number = order};
     return cfxi_reduce(c, x, mask, &k);
@@ -127,7 +129,7 @@ static cfx_dtype real_of(cfx_dtype d)
 static cfx_status norm_type(cfxi_call *c, const cfx_tensor *x, size_t arg, cfx_dtype *out)
 {
     cfx_dtype own = (cfx_dtype)x->dtype;
-    cfx_dtype type = arg == SIZE_MAX ? own : cfxi_dtype_or(c, arg, own);
+    cfx_dtype type = arg == SIZE_MAX ? own : cfxi_rt_dtype_or(c, arg, own);
     if (!cfx_dtype_is_float(own) && !cfx_dtype_is_complex(own))
         return cfxi_fail(c, CFX_E_SHAPE, "linalg.vector_norm: Expected a floating point or complex "
                          "tensor as input. Got %s", cfx_dtype_name(own));
@@ -135,7 +137,7 @@ static cfx_status norm_type(cfxi_call *c, const cfx_tensor *x, size_t arg, cfx_d
         return cfxi_fail(c, CFX_E_SHAPE, "linalg.vector_norm: dtype should be %s for %s inputs, "
                          "but got %s", cfx_dtype_is_complex(own) ? "complex" : "real",
                          cfx_dtype_is_complex(own) ? "complex" : "real", cfx_dtype_name(type));
-    if (cfxi_promote_types(own, type) != type)
+    if (cfxi_tensor_promote_types(own, type) != type)
         return cfxi_fail(c, CFX_E_SHAPE, "linalg.vector_norm: the dtype of the input (%s) should "
                          "be convertible without narrowing to the specified dtype (%s)",
                          cfx_dtype_name(own), cfx_dtype_name(type));
@@ -204,7 +206,7 @@ static cfx_status last_two(cfxi_call *c, size_t arg, const cfx_tensor *x, norm *
 {
     int64_t dims[CFX_MAX_DIMS];
     size_t count;
-    CFX_TRY(cfxi_ints(c, arg, dims, &count));
+    CFX_TRY(cfxi_rt_ints(c, arg, dims, &count));
     if (count == 0) {
         dims[0] = -2;
         dims[1] = -1;
@@ -213,23 +215,23 @@ static cfx_status last_two(cfxi_call *c, size_t arg, const cfx_tensor *x, norm *
     }
     if (x->ndim < 2)
         return CFX_OK;  /* said by matrix_order */
-    CFX_TRY(cfxi_dim(c, dims[0], x->ndim, &n->row));
-    return cfxi_dim(c, dims[1], x->ndim, &n->column);
+    CFX_TRY(cfxi_rt_dim(c, dims[0], x->ndim, &n->row));
+    return cfxi_rt_dim(c, dims[1], x->ndim, &n->column);
 }
 
 /* What the arguments of a row mean. */
 static cfx_status vector_norm_of(cfxi_call *c, norm *n)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
-    *n = (norm){.kind = VECTOR, .order = cfxi_scalar(c, 1), .keepdim = cfxi_bool(c, 3)};
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    *n = (norm){.kind = VECTOR, .order = cfxi_rt_scalar(c, 1), .keepdim = cfxi_rt_bool(c, 3)};
     CFX_TRY(norm_type(c, x, 4, &n->dtype));
-    return cfxi_reduced_dims(c, 2, x->ndim, true, &n->mask);
+    return cfxi_reduce_reduced_dims(c, 2, x->ndim, true, &n->mask);
 }
 
 static cfx_status matrix_norm_of(cfxi_call *c, norm *n)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
-    *n = (norm){.keepdim = cfxi_bool(c, 3)};
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    *n = (norm){.keepdim = cfxi_rt_bool(c, 3)};
     CFX_TRY(norm_type(c, x, 4, &n->dtype));
     CFX_TRY(last_two(c, 2, x, n));
     return matrix_order(c, x, c->args[1], n);
@@ -238,19 +240,19 @@ static cfx_status matrix_norm_of(cfxi_call *c, norm *n)
 /* Of vectors if there is one dimension, or no order; else of matrices. */
 static cfx_status linalg_norm_of(cfxi_call *c, norm *n)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     size_t dims;
     cfx_datum_items(c->args[2], &dims);
-    *n = (norm){.kind = VECTOR, .order = 2, .keepdim = cfxi_bool(c, 3)};
+    *n = (norm){.kind = VECTOR, .order = 2, .keepdim = cfxi_rt_bool(c, 3)};
     CFX_TRY(norm_type(c, x, 4, &n->dtype));
-    if (cfxi_is_none(c, 1))
-        return cfxi_reduced_dims(c, 2, x->ndim, true, &n->mask);
-    if (cfxi_is_none(c, 2) && x->ndim != 1 && x->ndim != 2 && !cfxi_str(c, 1))
+    if (cfxi_rt_is_none(c, 1))
+        return cfxi_reduce_reduced_dims(c, 2, x->ndim, true, &n->mask);
+    if (cfxi_rt_is_none(c, 2) && x->ndim != 1 && x->ndim != 2 && !cfxi_rt_str(c, 1))
         return cfxi_fail(c, CFX_E_SHAPE, "linalg.norm: If dim is not specified but ord is, the "
                          "input must be 1D or 2D. Got %uD.", x->ndim);
-    if (!cfxi_str(c, 1) && (dims == 1 || (cfxi_is_none(c, 2) && x->ndim == 1))) {
-        n->order = cfxi_scalar(c, 1);
-        return cfxi_reduced_dims(c, 2, x->ndim, true, &n->mask);
+    if (!cfxi_rt_str(c, 1) && (dims == 1 || (cfxi_rt_is_none(c, 2) && x->ndim == 1))) {
+        n->order = cfxi_rt_scalar(c, 1);
+        return cfxi_reduce_reduced_dims(c, 2, x->ndim, true, &n->mask);
     }
     CFX_TRY(last_two(c, 2, x, n));
     return matrix_order(c, x, c->args[1], n);
@@ -259,9 +261,9 @@ static cfx_status linalg_norm_of(cfxi_call *c, norm *n)
 /* torch.norm: "fro" is of all the elements, numbers are of vectors over any dimensions. */
 static cfx_status norm_of(cfxi_call *c, norm *n)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
-    const char *name = cfxi_str(c, 1);
-    *n = (norm){.kind = VECTOR, .order = 2, .keepdim = cfxi_bool(c, 3)};
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    const char *name = cfxi_rt_str(c, 1);
+    *n = (norm){.kind = VECTOR, .order = 2, .keepdim = cfxi_rt_bool(c, 3)};
     CFX_TRY(norm_type(c, x, SIZE_MAX, &n->dtype));
     if (name && strcmp(name, "nuc") == 0) {
         CFX_TRY(last_two(c, 2, x, n));
@@ -269,9 +271,9 @@ static cfx_status norm_of(cfxi_call *c, norm *n)
     }
     if (name && strcmp(name, "fro") != 0)
         return cfxi_fail(c, CFX_E_SHAPE, "norm: order '%s' is not supported", name);
-    if (!name && !cfxi_is_none(c, 1))
-        n->order = cfxi_scalar(c, 1);
-    return cfxi_reduced_dims(c, 2, x->ndim, true, &n->mask);
+    if (!name && !cfxi_rt_is_none(c, 1))
+        n->order = cfxi_rt_scalar(c, 1);
+    return cfxi_reduce_reduced_dims(c, 2, x->ndim, true, &n->mask);
 }
 
 static cfx_status read_norm(cfxi_call *c, norm *n)
@@ -287,11 +289,11 @@ static cfx_status read_norm(cfxi_call *c, norm *n)
 cfx_status cfxi_rule_norm(cfxi_call *c)
 {
     norm n;
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     CFX_TRY(read_norm(c, &n));
     if (n.kind == VECTOR)
         CFX_TRY(has_identity(c, x, n.order, n.mask));
-    return cfxi_reduced_result(c, 0, n.dtype, x, n.mask, n.keepdim);
+    return cfxi_reduce_reduced_result(c, 0, n.dtype, x, n.mask, n.keepdim);
 }
 
 /* ---- kernels ------------------------------------------------------------------------------- */
@@ -301,7 +303,7 @@ static cfx_status line_norm(cfxi_call *c, const cfx_tensor *x, const norm *n, cf
 {
     size_t along = n->kind == COLUMNS ? n->row : n->column;
     size_t across = n->kind == COLUMNS ? n->column : n->row;
-    cfx_tensor kept = cfxi_shown(x);
+    cfx_tensor kept = cfxi_linalg_shown(x);
     kept.size[along] = 1;
     cfx_tensor *sums = cfx_tensor_new(n->dtype, kept.size, kept.ndim, c->rt->allocator, c->err);
     if (!sums)
@@ -312,7 +314,7 @@ static cfx_status line_norm(cfxi_call *c, const cfx_tensor *x, const norm *n, cf
         status = cfxi_fail(c, CFX_E_INDEX, "amin(): Expected reduction dim %zu to have non-zero "
                            "size.", across);
     if (no_lines)  /* the greatest of none is 0, as norms are never less */
-        memset(out->data, 0, (size_t)cfxi_numel(out) * cfxi_itemsize(out));
+        memset(out->data, 0, (size_t)cfxi_tensor_numel(out) * cfxi_tensor_itemsize(out));
     else if (status == CFX_OK)
         status = vector_norm(c, sums, n->order < 0 ? -INFINITY : INFINITY, 1u << across, out);
     cfx_tensor_release(sums);
@@ -322,7 +324,7 @@ static cfx_status line_norm(cfxi_call *c, const cfx_tensor *x, const norm *n, cf
 /* From singular values: their sum, the greatest, the least. */
 static cfx_status singular_norm(cfxi_call *c, const cfx_tensor *x, const norm *n, cfx_tensor *out)
 {
-    cfx_tensor matrices = cfxi_shown(x);
+    cfx_tensor matrices = cfxi_linalg_shown(x);
     size_t at = 0;
     for (size_t d = 0; d < x->ndim; d++)
         if (d != n->row && d != n->column) {
@@ -331,11 +333,11 @@ static cfx_status singular_norm(cfxi_call *c, const cfx_tensor *x, const norm *n
         }
     matrices.size[at] = x->size[n->row], matrices.stride[at++] = x->stride[n->row];
     matrices.size[at] = x->size[n->column], matrices.stride[at] = x->stride[n->column];
-    cfx_tensor *values = cfxi_singular_values(c, &matrices);
+    cfx_tensor *values = cfxi_linalg_singular_values(c, &matrices);
     if (!values)
         return c->err->status;
     double order = n->kind == NUCLEAR ? 1 : n->order < 0 ? -INFINITY : INFINITY;
-    cfx_tensor flat = cfxi_shown(out);
+    cfx_tensor flat = cfxi_linalg_shown(out);
     if (n->keepdim) {  /* the values have one dimension for the matrices, and it is the last */
         flat.ndim = (uint8_t)(out->ndim - 2);
         for (size_t d = 0; d < flat.ndim; d++)
@@ -349,8 +351,8 @@ static cfx_status singular_norm(cfxi_call *c, const cfx_tensor *x, const norm *n
 cfx_status cfxi_kernel_norm(cfxi_call *c)
 {
     norm n;
-    const cfx_tensor *x = cfxi_tensor(c, 0);
-    cfx_tensor *out = cfxi_result_at(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    cfx_tensor *out = cfxi_rt_result_at(c, 0);
     CFX_TRY(read_norm(c, &n));
     switch (n.kind) {
     case VECTOR:

@@ -1,9 +1,10 @@
 /* product.c - batches of matrix products, of any type.
  *
- * Floats go to cfxi_gemm_run; 16-bit ones are converted first, complex ones are four real products
- * of their parts, integers have loops of their own. Batches that share the right matrix and follow
- * each other in memory are one product with more rows.
+ * Floats go to cfxi_linalg_gemm_run; 16-bit ones are converted first, complex ones are four real
+ * products of their parts, integers have loops of their own. Batches that share the right matrix
+ * and follow each other in memory are one product with more rows.
  */
+#include "product_impl.h"
 #include "runtime/runtime_impl.h"
 
 enum { BATCH_WORK = 1 << 16 };  /* multiplications that a piece of a batch should have */
@@ -22,7 +23,7 @@ typedef struct batch {
     _Atomic int failed;  /* a cfx_status */
 } batch;
 
-void cfxi_unsqueeze(cfx_tensor *t, size_t dim)
+void cfxi_linalg_unsqueeze(cfx_tensor *t, size_t dim)
 {
     for (size_t d = t->ndim; d > dim; d--) {
         t->size[d] = t->size[d - 1];
@@ -65,9 +66,9 @@ static void scale_complex(const cfxi_gemm *g, cfx_dtype dtype, double re, double
                                           (int64_t)cfx_dtype_size(dtype);
             double x[2] = {0, 0};
             if (re != 0 || im != 0)
-                cfxi_load_complex(dtype, at, x);
+                cfxi_tensor_load_complex(dtype, at, x);
             const double y[2] = {re * x[0] - im * x[1], re * x[1] + im * x[0]};
-            cfxi_store_complex(dtype, at, y);
+            cfxi_tensor_store_complex(dtype, at, y);
         }
 }
 
@@ -91,7 +92,7 @@ static cfx_status add_parts(const batch *b, const cfxi_gemm *whole, double alpha
         g.alpha = negative ? -alpha : alpha;
         g.beta = 1;
         g.bias = NULL;
-        CFX_TRY(cfxi_gemm_run(b->rt, real, &g, err));
+        CFX_TRY(cfxi_linalg_gemm_run(b->rt, real, &g, err));
     }
     return CFX_OK;
 }
@@ -116,7 +117,7 @@ static cfx_status multiply_one(const batch *b, const cfxi_gemm *g, cfx_error *er
     }
     if (cfx_dtype_is_complex(b->dtype))
         return multiply_complex(b, g, err);
-    return cfxi_gemm_run(b->rt, b->dtype, g, err);
+    return cfxi_linalg_gemm_run(b->rt, b->dtype, g, err);
 }
 
 static void batch_range(void *ctx, int64_t begin, int64_t end)
@@ -189,17 +190,17 @@ static cfx_status run_batch(batch *b, cfx_error *err)
     double work = (double)b->g.m * (double)b->g.n * (double)(b->g.k + 1);
     if (count == 1 && b->dtype == CFX_DTYPE_INT64) {
         double row = (double)b->g.n * (double)(b->g.k + 1);
-        cfxi_parallel(b->rt, b->g.m, row > BATCH_WORK ? 1 : (int64_t)(BATCH_WORK / row) + 1,
-                      integer_rows, b);
-    } else if (count < (int64_t)cfxi_pool_threads(b->rt->pool)) {
+        cfxi_rt_parallel(b->rt, b->g.m, row > BATCH_WORK ? 1 : (int64_t)(BATCH_WORK / row) + 1,
+                         integer_rows, b);
+    } else if (count < (int64_t)cfxi_rt_pool_threads(b->rt->pool)) {
         batch_range(b, 0, count);  /* the products themselves use the threads */
     } else {
-        cfxi_parallel(b->rt, count, work > BATCH_WORK ? 1 : (int64_t)(BATCH_WORK / work) + 1,
-                      batch_range, b);
+        cfxi_rt_parallel(b->rt, count, work > BATCH_WORK ? 1 : (int64_t)(BATCH_WORK / work) + 1,
+                         batch_range, b);
     }
     cfx_status status = (cfx_status)atomic_load(&b->failed);
     return status == CFX_OK ? CFX_OK
-           : status == CFX_E_NOMEM ? cfxi_nomem(err)
+           : status == CFX_E_NOMEM ? cfxi_base_nomem(err)
                                    : cfx_error_set(err, status, "the matrix product failed");
 }
 
@@ -218,13 +219,13 @@ static cfx_status operand(cfxi_call *c, const cfx_tensor **t, cfx_dtype dtype, b
                           cfx_tensor **made)
 {
     *made = NULL;
-    if ((*t)->dtype == dtype && cfxi_has_whole_strides(*t))
+    if ((*t)->dtype == dtype && cfxi_tensor_has_whole_strides(*t))
         return CFX_OK;
     *made = cfx_tensor_new(dtype, (*t)->size, (*t)->ndim, c->rt->allocator, c->err);
     if (!*made)
         return c->err->status;
     if (filled)
-        CFX_TRY(cfxi_copy(c->rt, *made, *t, c->err));
+        CFX_TRY(cfxi_rt_copy(c->rt, *made, *t, c->err));
     *t = *made;
     return CFX_OK;
 }
@@ -242,13 +243,13 @@ static void batch_steps(const cfx_tensor *t, size_t ndim, int64_t size, int64_t 
 static cfx_status multiply(cfxi_call *c, cfx_tensor *out, const cfx_tensor *a, const cfx_tensor *b,
                            const cfxi_factors *f)
 {
-    const int64_t size = (int64_t)cfxi_itemsize(out);
+    const int64_t size = (int64_t)cfxi_tensor_itemsize(out);
     const size_t no = out->ndim;
     const size_t na = a->ndim;
     const size_t nb = b->ndim;
     batch all = {.rt = c->rt, .dtype = (cfx_dtype)out->dtype, .size = (size_t)size,
                  .ndim = no - 2, .alpha_imaginary = f->alpha[1], .beta_imaginary = f->beta[1]};
-    if (cfxi_numel(out) == 0)
+    if (cfxi_tensor_numel(out) == 0)
         return CFX_OK;
     all.g = (cfxi_gemm){
         .m = out->size[no - 2], .n = out->size[no - 1], .k = a->size[na - 1],
@@ -263,8 +264,8 @@ static cfx_status multiply(cfxi_call *c, cfx_tensor *out, const cfx_tensor *a, c
     return run_batch(&all, c->err);
 }
 
-cfx_status cfxi_product(cfxi_call *c, cfx_tensor *out, const cfx_tensor *a, const cfx_tensor *b,
-                        const cfxi_factors *f)
+cfx_status cfxi_linalg_product(cfxi_call *c, cfx_tensor *out, const cfx_tensor *a,
+                               const cfx_tensor *b, const cfxi_factors *f)
 {
     cfx_dtype dtype = compute_type((cfx_dtype)out->dtype);
     cfxi_factors with = *f;
@@ -280,7 +281,7 @@ cfx_status cfxi_product(cfxi_call *c, cfx_tensor *out, const cfx_tensor *a, cons
     if (status == CFX_OK)
         status = multiply(c, made[3] ? made[3] : out, a, b, &with);
     if (status == CFX_OK && made[3])
-        status = cfxi_copy(c->rt, out, made[3], c->err);
+        status = cfxi_rt_copy(c->rt, out, made[3], c->err);
     for (size_t i = 0; i < 4; i++)
         cfx_tensor_release(made[i]);
     return status;

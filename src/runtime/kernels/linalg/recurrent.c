@@ -4,6 +4,7 @@
  * the last state, adds the two, and applies the gates. Layers run one after the other, the reversed
  * direction of a bidirectional layer after the forward one. 16-bit floats compute in float32.
  */
+#include "product_impl.h"
 #include "runtime/kernels/elementwise/blocks.h"
 
 #include <math.h>
@@ -104,7 +105,7 @@ static cfx_status times_weight(const recurrent *r, char *out, const char *x, int
     const cfxi_gemm g = {.m = rows, .n = w->size[0], .k = k, .a = x, .a_row = k, .a_col = 1,
                          .b = w->data, .b_row = 1, .b_col = k, .c = out, .c_row = w->size[0],
                          .c_col = 1, .alpha = 1, .bias = bias ? bias->data : NULL};
-    return cfxi_gemm_run(r->c->rt, r->dtype, &g, r->c->err);
+    return cfxi_linalg_gemm_run(r->c->rt, r->dtype, &g, r->c->err);
 }
 
 /* h (batch x state) and c (batch x hidden) become those after a step whose input added `gates`. */
@@ -158,16 +159,16 @@ static cfx_status prepare(recurrent *r, cfxi_call *c, cell kind, const cfx_tenso
     r->wide = r->dtype == CFX_DTYPE_FLOAT64;
     r->size = cfx_dtype_size(r->dtype);
     cfxi_compute in = r->wide ? CFXI_IN_F64 : CFXI_IN_F32;
-    r->sigmoid = cfxi_block_of(c->rt, CFXI_FN_sigmoid, in);
-    r->tanh = cfxi_block_of(c->rt, CFXI_FN_tanh, in);
+    r->sigmoid = cfxi_elementwise_block_of(c->rt, CFXI_FN_sigmoid, in);
+    r->tanh = cfxi_elementwise_block_of(c->rt, CFXI_FN_tanh, in);
     size_t row = (size_t)(gates_of[kind] * r->hidden) * r->size;
     size_t size;
-    if (!cfxi_mul_size((size_t)(r->steps * r->batch + r->batch), row,
-                       (size_t)(r->batch * r->hidden) * r->size + 1, &size))
-        return cfxi_nomem(c->err);
-    r->of_input = cfxi_scratch(c->rt, size);
+    if (!cfxi_base_mul_size((size_t)(r->steps * r->batch + r->batch), row,
+                            (size_t)(r->batch * r->hidden) * r->size + 1, &size))
+        return cfxi_base_nomem(c->err);
+    r->of_input = cfxi_rt_scratch(c->rt, size);
     if (!r->of_input)
-        return cfxi_nomem(c->err);
+        return cfxi_base_nomem(c->err);
     r->of_state = r->of_input + (size_t)(r->steps * r->batch) * row;
     r->unprojected = r->of_state + (size_t)r->batch * row;
     return CFX_OK;
@@ -177,7 +178,7 @@ static cfx_status prepare(recurrent *r, cfxi_call *c, cell kind, const cfx_tenso
 static cfx_tensor *copy_of(cfxi_call *c, const cfx_tensor *t, cfx_dtype dtype)
 {
     cfx_tensor *copy = cfx_tensor_new(dtype, t->size, t->ndim, c->rt->allocator, c->err);
-    if (copy && cfxi_copy(c->rt, copy, t, c->err) != CFX_OK) {
+    if (copy && cfxi_rt_copy(c->rt, copy, t, c->err) != CFX_OK) {
         cfx_tensor_release(copy);
         return NULL;
     }
@@ -207,25 +208,25 @@ static const cfx_tensor *first_state(const cfxi_call *c, size_t i)
     if (c->args[HX].kind == CFX_DATUM_TENSOR)
         return i == 0 ? c->args[HX].as.tensor : NULL;
     size_t n;
-    const cfx_datum *items = cfxi_list(c, HX, &n);
+    const cfx_datum *items = cfxi_rt_list(c, HX, &n);
     return i < n ? items[i].as.tensor : NULL;
 }
 
 static size_t params_each(const cfxi_call *c, bool projects)
 {
-    return (cfxi_bool(c, HAS_BIASES) ? 4 : 2) + (projects ? 1 : 0);
+    return (cfxi_rt_bool(c, HAS_BIASES) ? 4 : 2) + (projects ? 1 : 0);
 }
 
 static cfx_status check_layers(cfxi_call *c, cell kind, int64_t *hidden, int64_t *directions)
 {
-    const cfx_tensor *x = cfxi_tensor(c, INPUT);
+    const cfx_tensor *x = cfxi_rt_tensor(c, INPUT);
     const cfx_tensor *h = first_state(c, 0);
     const cfx_tensor *cells = kind == LSTM ? first_state(c, 1) : h;
     int64_t layers;
     size_t n;
-    const cfx_datum *params = cfxi_list(c, PARAMS, &n);
-    CFX_TRY(cfxi_number(c, NUM_LAYERS, &layers));
-    *directions = cfxi_bool(c, BIDIRECTIONAL) ? 2 : 1;
+    const cfx_datum *params = cfxi_rt_list(c, PARAMS, &n);
+    CFX_TRY(cfxi_rt_number(c, NUM_LAYERS, &layers));
+    *directions = cfxi_rt_bool(c, BIDIRECTIONAL) ? 2 : 1;
     if (!cells)
         return cfxi_fail(c, CFX_E_SHAPE, "lstm expects two hidden states");
     if (x->ndim != 3 || h->ndim != 3 || cells->ndim != 3)
@@ -237,11 +238,11 @@ static cfx_status check_layers(cfxi_call *c, cell kind, int64_t *hidden, int64_t
     bool projects = kind == LSTM && h->size[2] != *hidden;
     if (layers < 1 || n != (size_t)(layers * *directions) * params_each(c, projects))
         return cfxi_fail(c, CFX_E_SHAPE, "got an incorrect number of RNN parameters");
-    int64_t batch = x->size[cfxi_bool(c, BATCH_FIRST) ? 0 : 1];
+    int64_t batch = x->size[cfxi_rt_bool(c, BATCH_FIRST) ? 0 : 1];
     for (size_t i = 0; i < 2; i++) {
         const cfx_tensor *s = i ? cells : h;
-        if (!cfxi_same_size(c, s->size[0], layers * *directions) ||
-            !cfxi_same_size(c, s->size[1], batch))
+        if (!cfxi_rt_same_size(c, s->size[0], layers * *directions) ||
+            !cfxi_rt_same_size(c, s->size[1], batch))
             return cfxi_fail(c, CFX_E_SHAPE, "Expected hidden size (%lld, %lld, ...)",
                              (long long)(layers * *directions), (long long)batch);
     }
@@ -250,17 +251,18 @@ static cfx_status check_layers(cfxi_call *c, cell kind, int64_t *hidden, int64_t
         size_t role = i % params_each(c, projects);
         bool input = role == 0 && i / params_each(c, projects) < (size_t)*directions;
         int64_t in = input ? x->size[2] : role == 0 ? h->size[2] * *directions : h->size[2];
-        bool is_bias = cfxi_bool(c, HAS_BIASES) && (role == 2 || role == 3);
+        bool is_bias = cfxi_rt_bool(c, HAS_BIASES) && (role == 2 || role == 3);
         bool is_projection = projects && role + 1 == params_each(c, projects);
         bool fits = w->dtype == x->dtype;
         if (is_bias)
-            fits = fits && w->ndim == 1 && cfxi_same_size(c, w->size[0], gates_of[kind] * *hidden);
+            fits =
+                fits && w->ndim == 1 && cfxi_rt_same_size(c, w->size[0], gates_of[kind] * *hidden);
         else if (is_projection)
-            fits = fits && w->ndim == 2 && cfxi_same_size(c, w->size[0], h->size[2]) &&
-                   cfxi_same_size(c, w->size[1], *hidden);
+            fits = fits && w->ndim == 2 && cfxi_rt_same_size(c, w->size[0], h->size[2]) &&
+                   cfxi_rt_same_size(c, w->size[1], *hidden);
         else
-            fits = fits && w->ndim == 2 && cfxi_same_size(c, w->size[1], in) &&
-                   cfxi_same_size(c, w->size[0], gates_of[kind] * *hidden);
+            fits = fits && w->ndim == 2 && cfxi_rt_same_size(c, w->size[1], in) &&
+                   cfxi_rt_same_size(c, w->size[0], gates_of[kind] * *hidden);
         if (!fits)
             return cfxi_fail(c, CFX_E_SHAPE, "parameter %zu does not have the type or sizes that "
                              "the input and the hidden states ask for", i);
@@ -270,21 +272,21 @@ static cfx_status check_layers(cfxi_call *c, cell kind, int64_t *hidden, int64_t
 
 cfx_status cfxi_rule_recurrent(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, INPUT);
+    const cfx_tensor *x = cfxi_rt_tensor(c, INPUT);
     cell kind = cell_of(c->op);
     int64_t hidden, directions;
     CFX_TRY(check_layers(c, kind, &hidden, &directions));
     const cfx_tensor *h = first_state(c, 0);
     cfx_dtype dtype = (cfx_dtype)x->dtype;
     const int64_t sizes[] = {x->size[0], x->size[1], h->size[2] * directions};
-    CFX_TRY(cfxi_result(c, 0, dtype, sizes, 3));
-    if (cfxi_bool(c, BATCH_FIRST) && !c->infer) {  /* steps are outermost in memory */
-        int64_t *strides = cfxi_result_at(c, 0)->stride;
+    CFX_TRY(cfxi_rt_result(c, 0, dtype, sizes, 3));
+    if (cfxi_rt_bool(c, BATCH_FIRST) && !c->infer) {  /* steps are outermost in memory */
+        int64_t *strides = cfxi_rt_result_at(c, 0)->stride;
         strides[0] = strides[1];
         strides[1] = strides[0] * (sizes[0] > 1 ? sizes[0] : 1);
     }
-    CFX_TRY(cfxi_result(c, 1, dtype, h->size, 3));
-    return kind == LSTM ? cfxi_result(c, 2, dtype, first_state(c, 1)->size, 3) : CFX_OK;
+    CFX_TRY(cfxi_rt_result(c, 1, dtype, h->size, 3));
+    return kind == LSTM ? cfxi_rt_result(c, 2, dtype, first_state(c, 1)->size, 3) : CFX_OK;
 }
 
 /* Weights of direction number `i` (counted over layers and directions). */
@@ -292,7 +294,7 @@ static direction direction_of(const cfxi_call *c, cfx_tensor *const *params, siz
                               bool projects)
 {
     cfx_tensor *const *own = params + i * params_each(c, projects);
-    bool biases = cfxi_bool(c, HAS_BIASES);
+    bool biases = cfxi_rt_bool(c, HAS_BIASES);
     return (direction){own[0], own[1], biases ? own[2] : NULL, biases ? own[3] : NULL,
                        projects ? own[params_each(c, projects) - 1] : NULL};
 }
@@ -302,7 +304,7 @@ static direction direction_of(const cfxi_call *c, cfx_tensor *const *params, siz
 static cfx_tensor *drop_some(cfxi_call *c, cfx_tensor *x)
 {
     const cfx_datum args[] = {cfx_datum_tensor(x), c->args[DROPOUT], cfx_datum_bool(true)};
-    cfx_tensor *y = cfxi_sub_tensor(c, CFX_OPID_dropout, args, 3);
+    cfx_tensor *y = cfxi_rt_sub_tensor(c, CFX_OPID_dropout, args, 3);
     cfx_tensor_release(x);
     return y;
 }
@@ -312,13 +314,13 @@ static cfx_status run_layers(recurrent *r, cfx_tensor *const *params, const cfx_
                              cfx_tensor **ends, cfx_tensor **result)
 {
     cfxi_call *c = r->c;
-    const int64_t directions = cfxi_bool(c, BIDIRECTIONAL) ? 2 : 1;
+    const int64_t directions = cfxi_rt_bool(c, BIDIRECTIONAL) ? 2 : 1;
     const int64_t sizes[] = {r->steps, r->batch, r->state * directions};
     const size_t one = (size_t)(r->batch * r->state) * r->size;
     const size_t one_cell = (size_t)(r->batch * r->hidden) * r->size;
-    const bool drops = cfxi_bool(c, TRAIN) && cfxi_float(c, DROPOUT) > 0;
+    const bool drops = cfxi_rt_bool(c, TRAIN) && cfxi_rt_float(c, DROPOUT) > 0;
     cfx_tensor *last = cfx_tensor_retain((cfx_tensor *)x);
-    for (int64_t layer = 0; layer < cfxi_int(c, NUM_LAYERS); layer++) {
+    for (int64_t layer = 0; layer < cfxi_rt_int(c, NUM_LAYERS); layer++) {
         cfx_tensor *out = cfx_tensor_new(r->dtype, sizes, 3, c->rt->allocator, c->err);
         cfx_status status = out ? CFX_OK : c->err->status;
         for (int64_t d = 0; d < directions && status == CFX_OK; d++) {
@@ -334,7 +336,7 @@ static cfx_status run_layers(recurrent *r, cfx_tensor *const *params, const cfx_
             cfx_tensor_release(out);
             return status;
         }
-        if (drops && layer + 1 < cfxi_int(c, NUM_LAYERS) && !(last = drop_some(c, last)))
+        if (drops && layer + 1 < cfxi_rt_int(c, NUM_LAYERS) && !(last = drop_some(c, last)))
             return c->err->status;
     }
     *result = last;
@@ -344,29 +346,29 @@ static cfx_status run_layers(recurrent *r, cfx_tensor *const *params, const cfx_
 /* [steps, batch, ...], contiguous. */
 static cfx_tensor *steps_first(cfxi_call *c, cfx_dtype dtype)
 {
-    cfx_tensor x = cfxi_shown(cfxi_tensor(c, INPUT));
-    if (cfxi_bool(c, BATCH_FIRST)) {
+    cfx_tensor x = cfxi_linalg_shown(cfxi_rt_tensor(c, INPUT));
+    if (cfxi_rt_bool(c, BATCH_FIRST)) {
         int64_t size = x.size[0];
         int64_t stride = x.stride[0];
         x.size[0] = x.size[1], x.stride[0] = x.stride[1];
         x.size[1] = size, x.stride[1] = stride;
         return copy_of(c, &x, dtype);
     }
-    return cfxi_contiguous(c, cfxi_tensor(c, INPUT), dtype);
+    return cfxi_rt_contiguous(c, cfxi_rt_tensor(c, INPUT), dtype);
 }
 
 static cfx_status deliver(cfxi_call *c, const cfx_tensor *out, cfx_tensor *const *ends)
 {
-    cfx_tensor to = cfxi_shown(cfxi_result_at(c, 0));
-    if (cfxi_bool(c, BATCH_FIRST)) {
+    cfx_tensor to = cfxi_linalg_shown(cfxi_rt_result_at(c, 0));
+    if (cfxi_rt_bool(c, BATCH_FIRST)) {
         to.size[0] = out->size[0], to.size[1] = out->size[1];
         int64_t stride = to.stride[0];
         to.stride[0] = to.stride[1];
         to.stride[1] = stride;
     }
-    CFX_TRY(cfxi_copy(c->rt, &to, out, c->err));
-    CFX_TRY(cfxi_copy(c->rt, cfxi_result_at(c, 1), ends[0], c->err));
-    return ends[1] ? cfxi_copy(c->rt, cfxi_result_at(c, 2), ends[1], c->err) : CFX_OK;
+    CFX_TRY(cfxi_rt_copy(c->rt, &to, out, c->err));
+    CFX_TRY(cfxi_rt_copy(c->rt, cfxi_rt_result_at(c, 1), ends[0], c->err));
+    return ends[1] ? cfxi_rt_copy(c->rt, cfxi_rt_result_at(c, 2), ends[1], c->err) : CFX_OK;
 }
 
 static cfx_status run_recurrent(cfxi_call *c, cfx_tensor **params, size_t n)
@@ -375,14 +377,14 @@ static cfx_status run_recurrent(cfxi_call *c, cfx_tensor **params, size_t n)
     const cfx_tensor *h = first_state(c, 0);
     const cfx_tensor *cells = kind == LSTM ? first_state(c, 1) : h;
     size_t count;
-    const cfx_datum *given = cfxi_list(c, PARAMS, &count);
+    const cfx_datum *given = cfxi_rt_list(c, PARAMS, &count);
     recurrent r = {.batch = h->size[1], .hidden = cells->size[2], .state = h->size[2]};
-    r.steps = cfxi_tensor(c, INPUT)->size[cfxi_bool(c, BATCH_FIRST) ? 1 : 0];
+    r.steps = cfxi_rt_tensor(c, INPUT)->size[cfxi_rt_bool(c, BATCH_FIRST) ? 1 : 0];
     cfx_tensor *x = NULL, *out = NULL, *ends[2] = {NULL, NULL};
     CFX_TRY(prepare(&r, c, kind, h));
     cfx_status status = CFX_OK;
     for (size_t i = 0; i < n && status == CFX_OK; i++)
-        if (!(params[i] = cfxi_contiguous(c, given[i].as.tensor, r.dtype)))
+        if (!(params[i] = cfxi_rt_contiguous(c, given[i].as.tensor, r.dtype)))
             status = c->err->status;
     if (status == CFX_OK) {
         x = steps_first(c, r.dtype);
@@ -398,22 +400,22 @@ static cfx_status run_recurrent(cfxi_call *c, cfx_tensor **params, size_t n)
     cfx_tensor_release(ends[1]);
     cfx_tensor_release(ends[0]);
     cfx_tensor_release(x);
-    cfxi_scratch_free(c->rt, r.of_input);
+    cfxi_rt_scratch_free(c->rt, r.of_input);
     return status;
 }
 
 cfx_status cfxi_kernel_lstm(cfxi_call *c)
 {
     size_t n;
-    cfxi_list(c, PARAMS, &n);
-    cfx_tensor **params = cfxi_scratch(c->rt, n * sizeof *params);
+    cfxi_rt_list(c, PARAMS, &n);
+    cfx_tensor **params = cfxi_rt_scratch(c->rt, n * sizeof *params);
     if (!params)
-        return cfxi_nomem(c->err);
+        return cfxi_base_nomem(c->err);
     memset(params, 0, n * sizeof *params);
     cfx_status status = run_recurrent(c, params, n);
     for (size_t i = 0; i < n; i++)
         cfx_tensor_release(params[i]);
-    cfxi_scratch_free(c->rt, params);
+    cfxi_rt_scratch_free(c->rt, params);
     return status;
 }
 cfx_status cfxi_kernel_gru(cfxi_call *c) { return cfxi_kernel_lstm(c); }
@@ -427,26 +429,26 @@ enum { W_IH = 2, W_HH, B_IH, B_HH };
 /* Arguments: input, hx, w_ih, w_hh, b_ih, b_hh. */
 cfx_status cfxi_rule_recurrent_cell(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, INPUT);
+    const cfx_tensor *x = cfxi_rt_tensor(c, INPUT);
     const cell kind = cell_of(c->op);
     for (size_t i = 0; i < (kind == LSTM ? 2u : 1u); i++) {
         const cfx_tensor *s = first_state(c, i);
         if (!s)
             return cfxi_fail(c, CFX_E_SHAPE, "lstm_cell expects two hidden states");
         if (s->ndim != x->ndim || x->ndim < 1 || x->ndim > 2 ||
-            (x->ndim == 2 && !cfxi_same_size(c, s->size[0], x->size[0])))
+            (x->ndim == 2 && !cfxi_rt_same_size(c, s->size[0], x->size[0])))
             return cfxi_fail(c, CFX_E_SHAPE, "Input batch size and hidden batch size must match");
     }
     const cfx_tensor *h = first_state(c, 0);
     const int64_t hidden = h->size[h->ndim - 1];
     for (size_t i = W_IH; i <= B_HH; i++) {
-        const cfx_tensor *w = cfxi_tensor(c, i);
+        const cfx_tensor *w = cfxi_rt_tensor(c, i);
         if (!w && i >= B_IH)
             continue;
         int64_t in = i == W_IH ? x->size[x->ndim - 1] : hidden;
         bool fits = w->dtype == x->dtype && w->ndim == (i < B_IH ? 2 : 1) &&
-                    cfxi_same_size(c, w->size[0], gates_of[kind] * hidden) &&
-                    (i >= B_IH || cfxi_same_size(c, w->size[1], in));
+                    cfxi_rt_same_size(c, w->size[0], gates_of[kind] * hidden) &&
+                    (i >= B_IH || cfxi_rt_same_size(c, w->size[1], in));
         if (!fits)
             return cfxi_fail(c, CFX_E_SHAPE, "a weight does not have the type or sizes that the "
                              "input and the hidden state ask for");
@@ -454,8 +456,8 @@ cfx_status cfxi_rule_recurrent_cell(cfxi_call *c)
     if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "recurrent cells are not implemented for %s",
                          cfx_dtype_name((cfx_dtype)x->dtype));
-    CFX_TRY(cfxi_result(c, 0, (cfx_dtype)x->dtype, h->size, h->ndim));
-    return kind == LSTM ? cfxi_result(c, 1, (cfx_dtype)x->dtype, h->size, h->ndim) : CFX_OK;
+    CFX_TRY(cfxi_rt_result(c, 0, (cfx_dtype)x->dtype, h->size, h->ndim));
+    return kind == LSTM ? cfxi_rt_result(c, 1, (cfx_dtype)x->dtype, h->size, h->ndim) : CFX_OK;
 }
 
 cfx_status cfxi_kernel_lstm_cell(cfxi_call *c)
@@ -469,8 +471,8 @@ cfx_status cfxi_kernel_lstm_cell(cfxi_call *c)
     CFX_TRY(prepare(&r, c, kind, h0));
     cfx_status status = CFX_OK;
     for (size_t i = 0; i < 5 && status == CFX_OK; i++) {
-        const cfx_tensor *t = cfxi_tensor(c, i ? i + 1 : 0);
-        if (t && !(own[i] = cfxi_contiguous(c, t, r.dtype)))
+        const cfx_tensor *t = cfxi_rt_tensor(c, i ? i + 1 : 0);
+        if (t && !(own[i] = cfxi_rt_contiguous(c, t, r.dtype)))
             status = c->err->status;
     }
     for (size_t i = 0; i < 2 && status == CFX_OK; i++) {
@@ -485,12 +487,12 @@ cfx_status cfxi_kernel_lstm_cell(cfxi_call *c)
             status = step(&r, &d, r.of_input, own[5]->data, own[6] ? own[6]->data : r.of_state);
     }
     if (status == CFX_OK)
-        status = cfxi_copy(c->rt, cfxi_result_at(c, 0), own[5], c->err);
+        status = cfxi_rt_copy(c->rt, cfxi_rt_result_at(c, 0), own[5], c->err);
     if (status == CFX_OK && kind == LSTM)
-        status = cfxi_copy(c->rt, cfxi_result_at(c, 1), own[6], c->err);
+        status = cfxi_rt_copy(c->rt, cfxi_rt_result_at(c, 1), own[6], c->err);
     for (size_t i = 0; i < 7; i++)
         cfx_tensor_release(own[i]);
-    cfxi_scratch_free(c->rt, r.of_input);
+    cfxi_rt_scratch_free(c->rt, r.of_input);
     return status;
 }
 cfx_status cfxi_kernel_gru_cell(cfxi_call *c) { return cfxi_kernel_lstm_cell(c); }

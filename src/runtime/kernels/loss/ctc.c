@@ -12,18 +12,19 @@ enum { LOG_PROBS, TARGETS, INPUT_LENGTHS, TARGET_LENGTHS, BLANK, REDUCTION, ZERO
 
 cfx_status cfxi_rule_ctc_loss(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, LOG_PROBS);
+    const cfx_tensor *x = cfxi_rt_tensor(c, LOG_PROBS);
     cfx_dtype dtype = (cfx_dtype)x->dtype;
     if (!cfx_dtype_is_float(dtype))
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "not implemented for %s", cfx_dtype_name(dtype));
     if (x->ndim != 2 && x->ndim != 3)
         return cfxi_fail(c, CFX_E_SHAPE, "log_probs must be (T, N, C) or (T, C)");
     int64_t classes = x->size[x->ndim - 1];
-    if (!cfx_dim_is_symbol(classes) && (cfxi_int(c, BLANK) < 0 || cfxi_int(c, BLANK) >= classes))
+    if (!cfx_dim_is_symbol(classes) &&
+        (cfxi_rt_int(c, BLANK) < 0 || cfxi_rt_int(c, BLANK) >= classes))
         return cfxi_fail(c, CFX_E_SHAPE, "blank must be in label range");
-    CFX_TRY(cfxi_check_reduction(c, REDUCTION));
-    bool each = cfxi_reduction_of(c, REDUCTION) == CFXI_REDUCE_NONE;
-    return cfxi_result(c, 0, dtype, x->size + 1, each && x->ndim == 3 ? 1 : 0);
+    CFX_TRY(cfxi_loss_check_reduction(c, REDUCTION));
+    bool each = cfxi_loss_reduction_of(c, REDUCTION) == CFXI_REDUCE_NONE;
+    return cfxi_rt_result(c, 0, dtype, x->size + 1, each && x->ndim == 3 ? 1 : 0);
 }
 
 typedef struct ctc {
@@ -44,8 +45,8 @@ static double log_add(double a, double b)
 
 static double x_at(const ctc *k, int64_t time, int64_t batch, int64_t class)
 {
-    return cfxi_load_float((cfx_dtype)k->x->dtype,
-                           k->x->data + time * k->x_steps[0] + batch * k->x_steps[1] +
+    return cfxi_tensor_load_float((cfx_dtype)k->x->dtype,
+                                  k->x->data + time * k->x_steps[0] + batch * k->x_steps[1] +
                                class * k->x_steps[2]);
 }
 
@@ -84,14 +85,15 @@ static double ctc_one(const ctc *k, int64_t batch, int64_t times, const int64_t 
 /* Lengths given as a tensor or a list: `n` of them into out. */
 static cfx_status read_lengths(cfxi_call *c, size_t arg, int64_t *out, int64_t n)
 {
-    const cfx_tensor *t = cfxi_tensor(c, arg);
+    const cfx_tensor *t = cfxi_rt_tensor(c, arg);
     size_t count;
-    const cfx_datum *items = cfxi_list(c, arg, &count);
-    if ((t ? cfxi_numel(t) : (int64_t)count) != n)
+    const cfx_datum *items = cfxi_rt_list(c, arg, &count);
+    if ((t ? cfxi_tensor_numel(t) : (int64_t)count) != n)
         return cfxi_fail(c, CFX_E_SHAPE, "input_lengths and target_lengths must be of size "
                          "batch_size");
     for (int64_t i = 0; i < n; i++) {
-        out[i] = t ? cfxi_load_int((cfx_dtype)t->dtype, t->data + (t->ndim ? i * t->stride[0] : 0))
+        out[i] = t ? cfxi_tensor_load_int((cfx_dtype)t->dtype,
+                                          t->data + (t->ndim ? i * t->stride[0] : 0))
                    : items[i].as.i;
         if (out[i] < 0)
             return cfxi_fail(c, CFX_E_SHAPE, "a length is negative");
@@ -112,7 +114,7 @@ static cfx_status check_batch(cfxi_call *c, const cfx_tensor *x, const cfx_tenso
                              "dimension 1", (long long)lengths[n + i]);
         sum += lengths[n + i];
     }
-    if (targets->ndim == 2 ? targets->size[0] != n : sum > cfxi_numel(targets))
+    if (targets->ndim == 2 ? targets->size[0] != n : sum > cfxi_tensor_numel(targets))
         return cfxi_fail(c, CFX_E_SHAPE, "the targets are not as many as their lengths say");
     return CFX_OK;
 }
@@ -120,9 +122,9 @@ static cfx_status check_batch(cfxi_call *c, const cfx_tensor *x, const cfx_tenso
 static cfx_status ctc_batch(cfxi_call *c, const ctc *k, const cfx_tensor *targets,
                             const int64_t *lengths, int64_t n)
 {
-    cfx_tensor *y = cfxi_result_at(c, 0);
+    cfx_tensor *y = cfxi_rt_result_at(c, 0);
     cfx_dtype dtype = (cfx_dtype)y->dtype;
-    cfxi_reduce_how how = cfxi_reduction_of(c, REDUCTION);
+    cfxi_reduce_how how = cfxi_loss_reduction_of(c, REDUCTION);
     const int64_t *labels = (const int64_t *)targets->data;
     int64_t classes = k->x->size[k->x->ndim - 1];
     double total = 0;
@@ -133,35 +135,36 @@ static cfx_status ctc_batch(cfxi_call *c, const ctc *k, const cfx_tensor *target
             if (target[s] < 0 || target[s] >= classes)
                 return cfxi_fail(c, CFX_E_SHAPE, "a target is no class");
         double loss = ctc_one(k, i, lengths[i], target, lengths[n + i]);
-        if (cfxi_bool(c, ZERO_INFINITY) && loss == INFINITY)
+        if (cfxi_rt_bool(c, ZERO_INFINITY) && loss == INFINITY)
             loss = 0;
         if (how == CFXI_REDUCE_NONE)
-            cfxi_store_float(dtype, y->data + i * (int64_t)cfx_dtype_size(dtype), loss);
+            cfxi_tensor_store_float(dtype, y->data + i * (int64_t)cfx_dtype_size(dtype), loss);
         total += how == CFXI_REDUCE_MEAN ? loss / (double)(lengths[n + i] ? lengths[n + i] : 1)
                                          : loss;
     }
     if (how != CFXI_REDUCE_NONE)
-        cfxi_store_float(dtype, y->data, how == CFXI_REDUCE_MEAN ? total / (double)n : total);
+        cfxi_tensor_store_float(dtype, y->data,
+                                how == CFXI_REDUCE_MEAN ? total / (double)n : total);
     return CFX_OK;
 }
 
 cfx_status cfxi_kernel_ctc_loss(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, LOG_PROBS);
+    const cfx_tensor *x = cfxi_rt_tensor(c, LOG_PROBS);
     int64_t n = x->ndim == 3 ? x->size[1] : 1;
-    ctc k = {.x = x, .blank = cfxi_int(c, BLANK)};
+    ctc k = {.x = x, .blank = cfxi_rt_int(c, BLANK)};
     size_t size;
     k.x_steps[0] = x->stride[0];
     k.x_steps[1] = x->ndim == 3 ? x->stride[1] : 0;
     k.x_steps[2] = x->stride[x->ndim - 1];
-    cfx_tensor *targets = cfxi_contiguous(c, cfxi_tensor(c, TARGETS), CFX_DTYPE_INT64);
+    cfx_tensor *targets = cfxi_rt_contiguous(c, cfxi_rt_tensor(c, TARGETS), CFX_DTYPE_INT64);
     if (!targets)
         return c->err->status;
-    k.width = 2 * cfxi_numel(targets) + 1;
+    k.width = 2 * cfxi_tensor_numel(targets) + 1;
     int64_t *lengths = NULL;
-    if (cfxi_mul_size((size_t)(n + k.width), 2 * sizeof(int64_t), 0, &size))
-        lengths = cfxi_scratch(c->rt, size);
-    cfx_status status = lengths ? CFX_OK : cfxi_nomem(c->err);
+    if (cfxi_base_mul_size((size_t)(n + k.width), 2 * sizeof(int64_t), 0, &size))
+        lengths = cfxi_rt_scratch(c->rt, size);
+    cfx_status status = lengths ? CFX_OK : cfxi_base_nomem(c->err);
     if (status == CFX_OK)
         status = read_lengths(c, INPUT_LENGTHS, lengths, n);
     if (status == CFX_OK)
@@ -172,7 +175,7 @@ cfx_status cfxi_kernel_ctc_loss(cfxi_call *c)
         k.alpha = (double *)(lengths + 2 * n);
         status = ctc_batch(c, &k, targets, lengths, n);
     }
-    cfxi_scratch_free(c->rt, lengths);
+    cfxi_rt_scratch_free(c->rt, lengths);
     cfx_tensor_release(targets);
     return status;
 }
@@ -182,18 +185,18 @@ cfx_status cfxi_kernel_ctc_loss(cfxi_call *c)
 /* (self, target, reduction): labels of a row end at the first -1. */
 cfx_status cfxi_rule_multilabel_margin_loss(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
-    const cfx_tensor *t = cfxi_tensor(c, 1);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    const cfx_tensor *t = cfxi_rt_tensor(c, 1);
     if (!cfx_dtype_is_float((cfx_dtype)x->dtype) || t->dtype != CFX_DTYPE_INT64)
         return cfxi_fail(c, CFX_E_SHAPE, "expected floats and a target of type Long");
     bool fits = x->ndim <= 2 && t->ndim == x->ndim;
     for (size_t d = 0; fits && d < x->ndim; d++)
-        fits = cfxi_same_size(c, x->size[d], t->size[d]);
+        fits = cfxi_rt_same_size(c, x->size[d], t->size[d]);
     if (!fits)
         return cfxi_fail(c, CFX_E_SHAPE, "inconsistent target size: it must be that of the input");
-    CFX_TRY(cfxi_check_reduction(c, 2));
-    bool each = cfxi_reduction_of(c, 2) == CFXI_REDUCE_NONE;
-    return cfxi_result(c, 0, (cfx_dtype)x->dtype, x->size, each && x->ndim == 2 ? 1 : 0);
+    CFX_TRY(cfxi_loss_check_reduction(c, 2));
+    bool each = cfxi_loss_reduction_of(c, 2) == CFXI_REDUCE_NONE;
+    return cfxi_rt_result(c, 0, (cfx_dtype)x->dtype, x->size, each && x->ndim == 2 ? 1 : 0);
 }
 
 static bool is_label(const int64_t *t, int64_t n, int64_t class)
@@ -226,28 +229,29 @@ static cfx_status margin_row(cfxi_call *c, const double *x, const int64_t *t, in
 static cfx_status margin_rows(cfxi_call *c, const double *x, const int64_t *t, int64_t rows,
                               int64_t n)
 {
-    cfx_tensor *y = cfxi_result_at(c, 0);
+    cfx_tensor *y = cfxi_rt_result_at(c, 0);
     cfx_dtype dtype = (cfx_dtype)y->dtype;
-    cfxi_reduce_how how = cfxi_reduction_of(c, 2);
+    cfxi_reduce_how how = cfxi_loss_reduction_of(c, 2);
     double total = 0;
     for (int64_t row = 0; row < rows; row++) {
         double loss;
         CFX_TRY(margin_row(c, x + row * n, t + row * n, n, &loss));
         if (how == CFXI_REDUCE_NONE)
-            cfxi_store_float(dtype, y->data + row * (int64_t)cfx_dtype_size(dtype), loss);
+            cfxi_tensor_store_float(dtype, y->data + row * (int64_t)cfx_dtype_size(dtype), loss);
         total += loss;
     }
     if (how != CFXI_REDUCE_NONE)
-        cfxi_store_float(dtype, y->data, how == CFXI_REDUCE_MEAN ? total / (double)rows : total);
+        cfxi_tensor_store_float(dtype, y->data,
+                                how == CFXI_REDUCE_MEAN ? total / (double)rows : total);
     return CFX_OK;
 }
 
 cfx_status cfxi_kernel_multilabel_margin_loss(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     int64_t n = x->ndim ? x->size[x->ndim - 1] : 1;
-    cfx_tensor *dense = cfxi_contiguous(c, x, CFX_DTYPE_FLOAT64);
-    cfx_tensor *labels = cfxi_contiguous(c, cfxi_tensor(c, 1), CFX_DTYPE_INT64);
+    cfx_tensor *dense = cfxi_rt_contiguous(c, x, CFX_DTYPE_FLOAT64);
+    cfx_tensor *labels = cfxi_rt_contiguous(c, cfxi_rt_tensor(c, 1), CFX_DTYPE_INT64);
     cfx_status status = dense && labels ? CFX_OK : c->err->status;
     if (status == CFX_OK)
         status = margin_rows(c, (const double *)dense->data, (const int64_t *)labels->data,

@@ -13,20 +13,20 @@ typedef enum cfxi_reduce_how {
 } cfxi_reduce_how;
 
 /* What an integer type makes of a product that is out of its range; others leave it as it is. */
-static inline double cfxi_wrapped(cfx_dtype dtype, double d)
+static inline double cfxi_loss_wrapped(cfx_dtype dtype, double d)
 {
     int64_t memory;
     if (!cfx_dtype_is_integer(dtype))
         return d;
-    cfxi_store_float(dtype, &memory, d);
-    return (double)cfxi_load_int(dtype, &memory);
+    cfxi_tensor_store_float(dtype, &memory, d);
+    return (double)cfxi_tensor_load_int(dtype, &memory);
 }
 
 /* An argument `reduction`: 0, 1, 2 or PyTorch's words. */
-cfxi_reduce_how cfxi_reduction_of(const cfxi_call *c, size_t arg);
+cfxi_reduce_how cfxi_loss_reduction_of(const cfxi_call *c, size_t arg);
 /* CFX_E_VALUE if it is none of them. */
-cfx_status cfxi_check_reduction(cfxi_call *c, size_t arg);
+cfx_status cfxi_loss_check_reduction(cfxi_call *c, size_t arg);
 /* Result 0 is `all`, one loss each, reduced; takes over the reference. NULL: c->err is set. */
-cfx_status cfxi_reduce_losses(cfxi_call *c, cfx_tensor *all, cfxi_reduce_how how);
+cfx_status cfxi_loss_reduce_losses(cfxi_call *c, cfx_tensor *all, cfxi_reduce_how how);
 
 #endif

@@ -10,22 +10,22 @@
 cfx_status cfxi_norm_open(cfxi_call *c, cfxi_norm *n, const cfx_tensor *weight,
                           const cfx_tensor *bias, bool any_layout)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
-    cfx_dtype type = cfxi_compute_dtype((cfx_dtype)x->dtype);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    cfx_dtype type = cfxi_rt_compute_dtype((cfx_dtype)x->dtype);
     *n = (cfxi_norm){.rows = {c->rt, type}, .item = (int64_t)cfx_dtype_size(type)};
-    n->x = any_layout ? cfxi_typed(c, x, type) : cfxi_contiguous(c, x, type);
+    n->x = any_layout ? cfxi_rt_typed(c, x, type) : cfxi_rt_contiguous(c, x, type);
     if (n->x && weight)
-        n->w = cfxi_contiguous(c, weight, type);
+        n->w = cfxi_rt_contiguous(c, weight, type);
     if (n->x && bias && (!weight || n->w))
-        n->b = cfxi_contiguous(c, bias, type);
+        n->b = cfxi_rt_contiguous(c, bias, type);
     if (n->x && (!weight || n->w) && (!bias || n->b))
-        n->y = cfxi_work(c, 0, type, !any_layout);
+        n->y = cfxi_rt_work(c, 0, type, !any_layout);
     return n->y ? CFX_OK : c->err->status;
 }
 
 cfx_status cfxi_norm_close(cfxi_call *c, cfxi_norm *n, cfx_status status)
 {
-    status = cfxi_work_done(c, 0, n->y, status);
+    status = cfxi_rt_work_done(c, 0, n->y, status);
     cfx_tensor_release(n->b);
     cfx_tensor_release(n->w);
     cfx_tensor_release(n->x);
@@ -68,50 +68,50 @@ static int64_t extent(const cfx_tensor *t, size_t from, size_t to)
 static cfx_status check_normalized(cfxi_call *c, const cfx_tensor *const *params, size_t *count)
 {
     static const char *const names[] = {"weight", "bias"};
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     int64_t shape[CFX_MAX_DIMS];
-    CFX_TRY(cfxi_ints(c, 1, shape, count));
+    CFX_TRY(cfxi_rt_ints(c, 1, shape, count));
     if (*count == 0)
         return cfxi_fail(c, CFX_E_SHAPE, "Expected normalized_shape to be at least 1-dimensional, "
                          "i.e., containing at least one element, but got normalized_shape = []");
     for (size_t i = 0; i < 2; i++) {
         bool fits = !params[i] || params[i]->ndim == *count;
         for (size_t d = 0; fits && params[i] && d < *count; d++)
-            fits = cfxi_same_size(c, params[i]->size[d], shape[d]);
+            fits = cfxi_rt_same_size(c, params[i]->size[d], shape[d]);
         if (!fits)
             return cfxi_fail(c, CFX_E_SHAPE, "Expected %s to be of same shape as normalized_shape, "
                              "but got %s of shape [%s] and normalized_shape = [%s]", names[i],
-                             names[i], cfxi_shape_of(params[i]).text,
-                             cfxi_shape_ints(shape, *count, ", ").text);
+                             names[i], cfxi_rt_shape_of(params[i]).text,
+                             cfxi_rt_shape_ints(shape, *count, ", ").text);
     }
     bool fits = x->ndim >= *count;
     for (size_t d = 0; fits && d < *count; d++)
-        fits = cfxi_same_size(c, x->size[x->ndim - *count + d], shape[d]);
+        fits = cfxi_rt_same_size(c, x->size[x->ndim - *count + d], shape[d]);
     if (!fits)
         return cfxi_fail(c, CFX_E_SHAPE, "Given normalized_shape=[%s], expected input with shape "
                          "[*, %s], but got input of size[%s]",
-                         cfxi_shape_ints(shape, *count, ", ").text,
-                         cfxi_shape_ints(shape, *count, ", ").text, cfxi_shape_of(x).text);
+                         cfxi_rt_shape_ints(shape, *count, ", ").text,
+                         cfxi_rt_shape_ints(shape, *count, ", ").text, cfxi_rt_shape_of(x).text);
     return CFX_OK;
 }
 
 /* Also native_layer_norm, which returns mean and 1/deviation of each row. */
 cfx_status cfxi_rule_layer_norm(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
-    const cfx_tensor *params[] = {cfxi_tensor(c, 2), cfxi_tensor(c, 3)};
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    const cfx_tensor *params[] = {cfxi_rt_tensor(c, 2), cfxi_rt_tensor(c, 3)};
     int64_t sizes[CFX_MAX_DIMS];
     cfx_dtype stats;
     size_t count;
     CFX_TRY(check_normalized(c, params, &count));
     CFX_TRY(cfxi_norm_types(c, x, params, 2, &stats));
-    CFX_TRY(cfxi_result(c, 0, (cfx_dtype)x->dtype, x->size, x->ndim));
+    CFX_TRY(cfxi_rt_result(c, 0, (cfx_dtype)x->dtype, x->size, x->ndim));
     if (c->op != CFX_OPID_native_layer_norm)
         return CFX_OK;
     for (size_t d = 0; d < x->ndim; d++)
         sizes[d] = d < x->ndim - count ? x->size[d] : 1;
-    CFX_TRY(cfxi_result(c, 1, stats, sizes, x->ndim));
-    return cfxi_result(c, 2, stats, sizes, x->ndim);
+    CFX_TRY(cfxi_rt_result(c, 1, stats, sizes, x->ndim));
+    return cfxi_rt_result(c, 2, stats, sizes, x->ndim);
 }
 
 typedef struct layers {
@@ -128,15 +128,17 @@ static void layer_rows(void *ctx, int64_t begin, int64_t end)
     const cfxi_norm *n = &l->n;
     for (int64_t i = begin; i < end; i++) {
         const void *x = cfxi_norm_at(n, n->x, i * l->length);
-        double mean = cfxi_rows_sum(&n->rows, x, l->length) / (double)l->length;
-        double var = cfxi_rows_squares(&n->rows, x, l->length, mean) / (double)l->length;
+        double mean = cfxi_norm_rows_sum(&n->rows, x, l->length) / (double)l->length;
+        double var = cfxi_norm_rows_squares(&n->rows, x, l->length, mean) / (double)l->length;
         double rstd = 1 / sqrt(var + l->eps);
-        cfxi_rows_affine(&n->rows, cfxi_norm_at(n, n->y, i * l->length), x, l->length, mean, rstd,
-                         cfxi_norm_at(n, n->w, 0), cfxi_norm_at(n, n->b, 0));
+        cfxi_norm_rows_affine(&n->rows, cfxi_norm_at(n, n->y, i * l->length), x, l->length, mean,
+                              rstd, cfxi_norm_at(n, n->w, 0), cfxi_norm_at(n, n->b, 0));
         if (l->mean) {
-            size_t item = cfxi_itemsize(l->mean);
-            cfxi_store_float((cfx_dtype)l->mean->dtype, l->mean->data + (size_t)i * item, mean);
-            cfxi_store_float((cfx_dtype)l->rstd->dtype, l->rstd->data + (size_t)i * item, rstd);
+            size_t item = cfxi_tensor_itemsize(l->mean);
+            cfxi_tensor_store_float((cfx_dtype)l->mean->dtype, l->mean->data + (size_t)i * item,
+                                    mean);
+            cfxi_tensor_store_float((cfx_dtype)l->rstd->dtype, l->rstd->data + (size_t)i * item,
+                                    rstd);
         }
     }
 }
@@ -145,18 +147,18 @@ static int64_t grain_of(int64_t length) { return 1 + 32768 / (length + 1); }
 
 static cfx_status layer_norm(cfxi_call *c, bool native)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
-    size_t count = cfxi_tensor(c, 2) ? cfxi_tensor(c, 2)->ndim : 0;
-    layers l = {.eps = cfxi_float(c, 4)};
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    size_t count = cfxi_rt_tensor(c, 2) ? cfxi_rt_tensor(c, 2)->ndim : 0;
+    layers l = {.eps = cfxi_rt_float(c, 4)};
     cfx_datum_items(c->args[1], &count);
     l.length = extent(x, x->ndim - count, x->ndim);
     if (native) {
-        l.mean = cfxi_result_at(c, 1);
-        l.rstd = cfxi_result_at(c, 2);
+        l.mean = cfxi_rt_result_at(c, 1);
+        l.rstd = cfxi_rt_result_at(c, 2);
     }
-    cfx_status status = cfxi_norm_open(c, &l.n, cfxi_tensor(c, 2), cfxi_tensor(c, 3), false);
+    cfx_status status = cfxi_norm_open(c, &l.n, cfxi_rt_tensor(c, 2), cfxi_rt_tensor(c, 3), false);
     if (status == CFX_OK)
-        cfxi_parallel(c->rt, extent(x, 0, x->ndim - count), grain_of(l.length), layer_rows, &l);
+        cfxi_rt_parallel(c->rt, extent(x, 0, x->ndim - count), grain_of(l.length), layer_rows, &l);
     return cfxi_norm_close(c, &l.n, status);
 }
 
@@ -168,7 +170,7 @@ cfx_status cfxi_kernel_native_layer_norm(cfxi_call *c) { return layer_norm(c, tr
 static cfx_status check_groups(cfxi_call *c, int64_t groups, const cfx_tensor *const *params)
 {
     static const char *const names[] = {"weight", "bias"};
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     if (x->ndim < 2)
         return cfxi_fail(c, CFX_E_SHAPE, "Expected at least 2 dimensions for input tensor but "
                          "received %u", x->ndim);
@@ -178,35 +180,36 @@ static cfx_status check_groups(cfxi_call *c, int64_t groups, const cfx_tensor *c
     if (!cfx_dim_is_symbol(x->size[1]) && x->size[1] % groups != 0)
         return cfxi_fail(c, CFX_E_SHAPE, "Expected number of channels in input to be divisible by "
                          "num_groups, but got input of shape [%s] and num_groups=%lld",
-                         cfxi_shape_of(x).text, (long long)groups);
+                         cfxi_rt_shape_of(x).text, (long long)groups);
     for (size_t i = 0; i < 2; i++)
         if (params[i] && (params[i]->ndim != 1 ||
-                          !cfxi_same_size(c, params[i]->size[0], x->size[1])))
+                          !cfxi_rt_same_size(c, params[i]->size[0], x->size[1])))
             return cfxi_fail(c, CFX_E_SHAPE, "Expected %s to be a vector of size equal to the "
                              "number of channels in input, but got %s of shape [%s] and input of "
-                             "shape [%s]", names[i], names[i], cfxi_shape_of(params[i]).text,
-                             cfxi_shape_of(x).text);
+                             "shape [%s]", names[i], names[i], cfxi_rt_shape_of(params[i]).text,
+                             cfxi_rt_shape_of(x).text);
     return CFX_OK;
 }
 
 cfx_status cfxi_rule_group_norm(cfxi_call *c)
 {
     bool native = c->op == CFX_OPID_native_group_norm;
-    const cfx_tensor *x = cfxi_tensor(c, 0);
-    const cfx_tensor *params[] = {cfxi_tensor(c, native ? 1 : 2), cfxi_tensor(c, native ? 2 : 3)};
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    const cfx_tensor *params[] = {cfxi_rt_tensor(c, native ? 1 : 2),
+                                  cfxi_rt_tensor(c, native ? 2 : 3)};
     cfx_dtype stats;
     int64_t groups;
-    CFX_TRY(cfxi_number(c, native ? 6 : 1, &groups));
+    CFX_TRY(cfxi_rt_number(c, native ? 6 : 1, &groups));
     CFX_TRY(check_groups(c, groups, params));
     CFX_TRY(cfxi_norm_types(c, x, params, 2, &stats));
-    CFX_TRY(cfxi_result(c, 0, (cfx_dtype)x->dtype, x->size, x->ndim));
-    if (cfxi_prefers_channels_last(x))
-        cfxi_result_channels_last(c, 0);
+    CFX_TRY(cfxi_rt_result(c, 0, (cfx_dtype)x->dtype, x->size, x->ndim));
+    if (cfxi_rt_prefers_channels_last(x))
+        cfxi_rt_result_channels_last(c, 0);
     if (!native)
         return CFX_OK;
     const int64_t sizes[] = {x->size[0], groups};
-    CFX_TRY(cfxi_result(c, 1, stats, sizes, 2));
-    return cfxi_result(c, 2, stats, sizes, 2);
+    CFX_TRY(cfxi_rt_result(c, 1, stats, sizes, 2));
+    return cfxi_rt_result(c, 2, stats, sizes, 2);
 }
 
 typedef struct groups {
@@ -226,40 +229,43 @@ static void group_items(void *ctx, int64_t begin, int64_t end)
     int64_t all = g->channels * g->length;
     for (int64_t i = begin; i < end; i++) {
         const void *x = cfxi_norm_at(n, n->x, i * all);
-        double mean = cfxi_rows_sum(&n->rows, x, all) / (double)all;
-        double var = cfxi_rows_squares(&n->rows, x, all, mean) / (double)all;
+        double mean = cfxi_norm_rows_sum(&n->rows, x, all) / (double)all;
+        double var = cfxi_norm_rows_squares(&n->rows, x, all, mean) / (double)all;
         double rstd = 1 / sqrt(var + g->eps);
         for (int64_t j = 0; j < g->channels; j++) {
             int64_t at = i * all + j * g->length;
             int64_t channel = i % g->groups * g->channels + j;
             double a = rstd * cfxi_norm_number(n, n->w, channel, 1);
             double b = cfxi_norm_number(n, n->b, channel, 0) - mean * a;
-            cfxi_rows_scale(&n->rows, cfxi_norm_at(n, n->y, at), cfxi_norm_at(n, n->x, at),
-                            g->length, a, b);
+            cfxi_norm_rows_scale(&n->rows, cfxi_norm_at(n, n->y, at), cfxi_norm_at(n, n->x, at),
+                                 g->length, a, b);
         }
         if (g->mean) {
-            size_t item = cfxi_itemsize(g->mean);
-            cfxi_store_float((cfx_dtype)g->mean->dtype, g->mean->data + (size_t)i * item, mean);
-            cfxi_store_float((cfx_dtype)g->rstd->dtype, g->rstd->data + (size_t)i * item, rstd);
+            size_t item = cfxi_tensor_itemsize(g->mean);
+            cfxi_tensor_store_float((cfx_dtype)g->mean->dtype, g->mean->data + (size_t)i * item,
+                                    mean);
+            cfxi_tensor_store_float((cfx_dtype)g->rstd->dtype, g->rstd->data + (size_t)i * item,
+                                    rstd);
         }
     }
 }
 
 static cfx_status group_norm(cfxi_call *c, bool native)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
-    groups g = {.groups = cfxi_int(c, native ? 6 : 1), .eps = cfxi_float(c, native ? 7 : 4)};
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    groups g = {.groups = cfxi_rt_int(c, native ? 6 : 1), .eps = cfxi_rt_float(c, native ? 7 : 4)};
     size_t at = native ? 1 : 2;
     g.channels = x->size[1] / g.groups;
     g.length = extent(x, 2, x->ndim);
     if (native) {
-        g.mean = cfxi_result_at(c, 1);
-        g.rstd = cfxi_result_at(c, 2);
+        g.mean = cfxi_rt_result_at(c, 1);
+        g.rstd = cfxi_rt_result_at(c, 2);
     }
-    cfx_status status = cfxi_norm_open(c, &g.n, cfxi_tensor(c, at), cfxi_tensor(c, at + 1), false);
+    cfx_status status =
+        cfxi_norm_open(c, &g.n, cfxi_rt_tensor(c, at), cfxi_rt_tensor(c, at + 1), false);
     if (status == CFX_OK)
-        cfxi_parallel(c->rt, x->size[0] * g.groups, grain_of(g.channels * g.length), group_items,
-                      &g);
+        cfxi_rt_parallel(c->rt, x->size[0] * g.groups, grain_of(g.channels * g.length), group_items,
+                         &g);
     return cfxi_norm_close(c, &g.n, status);
 }
 
@@ -270,16 +276,16 @@ cfx_status cfxi_kernel_native_group_norm(cfxi_call *c) { return group_norm(c, tr
 
 cfx_status cfxi_rule_rms_norm(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
-    const cfx_tensor *params[] = {cfxi_tensor(c, 2), NULL};
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    const cfx_tensor *params[] = {cfxi_rt_tensor(c, 2), NULL};
     cfx_dtype type = (cfx_dtype)x->dtype;
     size_t count;
     if (!cfx_dtype_is_float(type) && !cfx_dtype_is_complex(type))
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "not implemented for %s", cfx_dtype_name(type));
     CFX_TRY(check_normalized(c, params, &count));
-    CFX_TRY(cfxi_result(c, 0, type, x->size, x->ndim));
-    if (cfxi_prefers_channels_last(x))
-        cfxi_result_channels_last(c, 0);
+    CFX_TRY(cfxi_rt_result(c, 0, type, x->size, x->ndim));
+    if (cfxi_rt_prefers_channels_last(x))
+        cfxi_rt_result_channels_last(c, 0);
     return CFX_OK;
 }
 
@@ -289,9 +295,9 @@ static void rms_rows(void *ctx, int64_t begin, int64_t end)
     const cfxi_norm *n = &l->n;
     for (int64_t i = begin; i < end; i++) {
         const void *x = cfxi_norm_at(n, n->x, i * l->length);
-        double square = cfxi_rows_squares(&n->rows, x, l->length, 0) / (double)l->length;
-        cfxi_rows_affine(&n->rows, cfxi_norm_at(n, n->y, i * l->length), x, l->length, 0,
-                         1 / sqrt(square + l->eps), cfxi_norm_at(n, n->w, 0), NULL);
+        double square = cfxi_norm_rows_squares(&n->rows, x, l->length, 0) / (double)l->length;
+        cfxi_norm_rows_affine(&n->rows, cfxi_norm_at(n, n->y, i * l->length), x, l->length, 0,
+                              1 / sqrt(square + l->eps), cfxi_norm_at(n, n->w, 0), NULL);
     }
 }
 
@@ -329,16 +335,17 @@ static double epsilon_of(cfx_dtype type)
 
 cfx_status cfxi_kernel_rms_norm(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
-    layers l = {.eps = cfxi_is_none(c, 3) ? epsilon_of((cfx_dtype)x->dtype) : cfxi_float(c, 3)};
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    layers l = {.eps =
+                    cfxi_rt_is_none(c, 3) ? epsilon_of((cfx_dtype)x->dtype) : cfxi_rt_float(c, 3)};
     size_t count;
     cfx_datum_items(c->args[1], &count);
     l.length = extent(x, x->ndim - count, x->ndim);
-    cfx_status status = cfxi_norm_open(c, &l.n, cfxi_tensor(c, 2), NULL, false);
+    cfx_status status = cfxi_norm_open(c, &l.n, cfxi_rt_tensor(c, 2), NULL, false);
     int64_t rows = extent(x, 0, x->ndim - count);
     if (status == CFX_OK && l.n.rows.type == CFX_DTYPE_COMPLEX128)
         rms_complex(&l, l.length ? rows : 0);
     else if (status == CFX_OK)
-        cfxi_parallel(c->rt, rows, grain_of(l.length), rms_rows, &l);
+        cfxi_rt_parallel(c->rt, rows, grain_of(l.length), rms_rows, &l);
     return cfxi_norm_close(c, &l.n, status);
 }

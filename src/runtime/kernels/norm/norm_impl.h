@@ -7,7 +7,7 @@
 
 /* Arguments and results of a normalisation, contiguous, as float32 or float64. */
 typedef struct cfxi_norm {
-    cfxi_rows rows;
+    cfxi_norm_rows rows;
     cfx_tensor *x;
     cfx_tensor *w;  /* or NULL */
     cfx_tensor *b;
@@ -34,10 +34,10 @@ static inline void *cfxi_norm_at(const cfxi_norm *n, const cfx_tensor *t, int64_
 static inline double cfxi_norm_number(const cfxi_norm *n, const cfx_tensor *t, int64_t i,
                                       double otherwise)
 {
-    return t ? cfxi_load_float(n->rows.type, t->data + i * n->item) : otherwise;
+    return t ? cfxi_tensor_load_float(n->rows.type, t->data + i * n->item) : otherwise;
 }
 /* Element i of a vector with any type and stride. */
-static inline void *cfxi_vector_at(const cfx_tensor *t, int64_t i)
+static inline void *cfxi_norm_vector_at(const cfx_tensor *t, int64_t i)
 {
     return t->data + i * t->stride[t->ndim - 1];
 }

@@ -37,7 +37,7 @@ typedef struct loops {
                    const float *b);
 } loops;
 
-static const loops *loops_of(const cfxi_rows *r)
+static const loops *loops_of(const cfxi_norm_rows *r)
 {
     static const loops all[CFX_ISA_COUNT] = {
         {sum_f32, squares_f32, scale_f32, affine_f32},
@@ -49,18 +49,19 @@ static const loops *loops_of(const cfxi_rows *r)
     return &all[r->rt->isa];
 }
 
-double cfxi_rows_sum(const cfxi_rows *r, const void *x, int64_t n)
+double cfxi_norm_rows_sum(const cfxi_norm_rows *r, const void *x, int64_t n)
 {
     return r->type == CFX_DTYPE_FLOAT64 ? sum_f64(x, n) : loops_of(r)->sum(x, n);
 }
 
-double cfxi_rows_squares(const cfxi_rows *r, const void *x, int64_t n, double mean)
+double cfxi_norm_rows_squares(const cfxi_norm_rows *r, const void *x, int64_t n, double mean)
 {
     return r->type == CFX_DTYPE_FLOAT64 ? squares_f64(x, n, mean)
                                         : loops_of(r)->squares(x, n, (float)mean);
 }
 
-void cfxi_rows_scale(const cfxi_rows *r, void *y, const void *x, int64_t n, double a, double b)
+void cfxi_norm_rows_scale(const cfxi_norm_rows *r, void *y, const void *x, int64_t n, double a,
+                          double b)
 {
     if (r->type == CFX_DTYPE_FLOAT64)
         scale_f64(y, x, n, a, b);
@@ -68,8 +69,8 @@ void cfxi_rows_scale(const cfxi_rows *r, void *y, const void *x, int64_t n, doub
         loops_of(r)->scale(y, x, n, (float)a, (float)b);
 }
 
-void cfxi_rows_affine(const cfxi_rows *r, void *y, const void *x, int64_t n, double mean,
-                      double factor, const void *w, const void *b)
+void cfxi_norm_rows_affine(const cfxi_norm_rows *r, void *y, const void *x, int64_t n, double mean,
+                           double factor, const void *w, const void *b)
 {
     if (r->type == CFX_DTYPE_FLOAT64)
         affine_f64(y, x, n, mean, factor, w, b);

@@ -6,18 +6,19 @@
 #include "runtime/runtime_impl.h"
 
 /* Rows are dense; `type` is float32 or float64, and so are x, y, w and b. */
-typedef struct cfxi_rows {
+typedef struct cfxi_norm_rows {
     cfx_runtime *rt;
     cfx_dtype type;
-} cfxi_rows;
+} cfxi_norm_rows;
 
-double cfxi_rows_sum(const cfxi_rows *r, const void *x, int64_t n);
+double cfxi_norm_rows_sum(const cfxi_norm_rows *r, const void *x, int64_t n);
 /* The sum of (x - mean)^2. */
-double cfxi_rows_squares(const cfxi_rows *r, const void *x, int64_t n, double mean);
+double cfxi_norm_rows_squares(const cfxi_norm_rows *r, const void *x, int64_t n, double mean);
 /* y = x * a + b */
-void cfxi_rows_scale(const cfxi_rows *r, void *y, const void *x, int64_t n, double a, double b);
+void cfxi_norm_rows_scale(const cfxi_norm_rows *r, void *y, const void *x, int64_t n, double a,
+                          double b);
 /* y = (x - mean) * factor * w + b, w and b for each element; either may be NULL. */
-void cfxi_rows_affine(const cfxi_rows *r, void *y, const void *x, int64_t n, double mean,
-                      double factor, const void *w, const void *b);
+void cfxi_norm_rows_affine(const cfxi_norm_rows *r, void *y, const void *x, int64_t n, double mean,
+                           double factor, const void *w, const void *b);
 
 #endif

@@ -24,14 +24,14 @@ static around split_at(const cfx_tensor *t, size_t dim)
 
 cfx_status cfxi_rule_normalize(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     cfx_dtype type = (cfx_dtype)x->dtype;
     size_t dim;
     if (!cfx_dtype_is_float(type) && !cfx_dtype_is_complex(type))
         return cfxi_fail(c, CFX_E_SHAPE, "linalg.vector_norm: Expected a floating point or complex "
                          "tensor as input. Got %s", cfx_dtype_name(type));
-    CFX_TRY(cfxi_dim(c, cfxi_int(c, 2), x->ndim, &dim));
-    return cfxi_result_like(c, 0, type, x);
+    CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 2), x->ndim, &dim));
+    return cfxi_rt_result_like(c, 0, type, x);
 }
 
 typedef struct job {
@@ -91,21 +91,21 @@ static void normalize_vectors(void *ctx, int64_t begin, int64_t end)
 
 cfx_status cfxi_kernel_normalize(cfxi_call *c)
 {
-    const cfx_tensor *t = cfxi_tensor(c, 0);
-    cfx_dtype type = cfxi_compute_dtype((cfx_dtype)t->dtype);
+    const cfx_tensor *t = cfxi_rt_tensor(c, 0);
+    cfx_dtype type = cfxi_rt_compute_dtype((cfx_dtype)t->dtype);
     size_t dim;
-    CFX_TRY(cfxi_dim(c, cfxi_int(c, 2), t->ndim, &dim));
-    job j = {.a = split_at(t, dim), .p = cfxi_float(c, 1), .eps = cfxi_float(c, 3),
+    CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 2), t->ndim, &dim));
+    job j = {.a = split_at(t, dim), .p = cfxi_rt_float(c, 1), .eps = cfxi_rt_float(c, 3),
              .parts = type == CFX_DTYPE_COMPLEX128 ? 2 : 1, .narrow = type == CFX_DTYPE_FLOAT32};
-    cfx_tensor *x = cfxi_contiguous(c, t, type);
-    cfx_tensor *y = x ? cfxi_work(c, 0, type, true) : NULL;
+    cfx_tensor *x = cfxi_rt_contiguous(c, t, type);
+    cfx_tensor *y = x ? cfxi_rt_work(c, 0, type, true) : NULL;
     if (y) {
         j.x = x->data;
         j.y = y->data;
-        cfxi_parallel(c->rt, j.a.n ? j.a.outer * j.a.inner : 0, 1 + 8192 / (j.a.n + 1),
-                      normalize_vectors, &j);
+        cfxi_rt_parallel(c->rt, j.a.n ? j.a.outer * j.a.inner : 0, 1 + 8192 / (j.a.n + 1),
+                         normalize_vectors, &j);
     }
-    cfx_status status = cfxi_work_done(c, 0, y, y ? CFX_OK : c->err->status);
+    cfx_status status = cfxi_rt_work_done(c, 0, y, y ? CFX_OK : c->err->status);
     cfx_tensor_release(x);
     return status;
 }
@@ -114,10 +114,10 @@ cfx_status cfxi_kernel_normalize(cfxi_call *c)
 
 cfx_status cfxi_rule_local_response_norm(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     cfx_dtype type = (cfx_dtype)x->dtype;
     int64_t size;
-    CFX_TRY(cfxi_number(c, 1, &size));
+    CFX_TRY(cfxi_rt_number(c, 1, &size));
     if (x->ndim < 3)
         return cfxi_fail(c, CFX_E_VALUE, "Expected 3D or higher dimensionality input (got %u "
                          "dimensions)", x->ndim);
@@ -128,7 +128,8 @@ cfx_status cfxi_rule_local_response_norm(cfxi_call *c)
     bool empty = false;  /* comes back as it is */
     for (size_t d = 0; d < x->ndim; d++)
         empty = empty || x->size[d] == 0;
-    return cfxi_result_like(c, 0, type == CFX_DTYPE_INT64 && !empty ? CFX_DTYPE_FLOAT32 : type, x);
+    return cfxi_rt_result_like(c, 0, type == CFX_DTYPE_INT64 && !empty ? CFX_DTYPE_FLOAT32 : type,
+                               x);
 }
 
 /* x / (k + alpha * mean of the squares of neighbouring channels)^beta; channels that are not there
@@ -154,15 +155,15 @@ static void respond(const around *a, int64_t size, const double params[3], bool 
 
 cfx_status cfxi_kernel_local_response_norm(cfxi_call *c)
 {
-    const cfx_tensor *t = cfxi_tensor(c, 0);
-    const double params[3] = {cfxi_float(c, 2), cfxi_float(c, 3), cfxi_float(c, 4)};
+    const cfx_tensor *t = cfxi_rt_tensor(c, 0);
+    const double params[3] = {cfxi_rt_float(c, 2), cfxi_rt_float(c, 3), cfxi_rt_float(c, 4)};
     around a = split_at(t, 1);
-    cfx_tensor *x = cfxi_contiguous(c, t, CFX_DTYPE_FLOAT64);
-    cfx_tensor *y = x ? cfxi_work(c, 0, CFX_DTYPE_FLOAT64, true) : NULL;
-    if (y && cfxi_numel(y) > 0)
-        respond(&a, cfxi_int(c, 1), params, t->dtype == CFX_DTYPE_INT64, (const double *)x->data,
+    cfx_tensor *x = cfxi_rt_contiguous(c, t, CFX_DTYPE_FLOAT64);
+    cfx_tensor *y = x ? cfxi_rt_work(c, 0, CFX_DTYPE_FLOAT64, true) : NULL;
+    if (y && cfxi_tensor_numel(y) > 0)
+        respond(&a, cfxi_rt_int(c, 1), params, t->dtype == CFX_DTYPE_INT64, (const double *)x->data,
                 (double *)y->data);
-    cfx_status status = cfxi_work_done(c, 0, y, y ? CFX_OK : c->err->status);
+    cfx_status status = cfxi_rt_work_done(c, 0, y, y ? CFX_OK : c->err->status);
     cfx_tensor_release(x);
     return status;
 }

@@ -5,9 +5,9 @@
 /* What depends on sizes that are not known yet is let pass. */
 static cfx_status require(cfxi_call *c, cfx_status otherwise)
 {
-    const char *message = cfxi_str(c, 1);
+    const char *message = cfxi_rt_str(c, 1);
     cfxi_truth t;
-    CFX_TRY(cfxi_python_truth(c, c->args[0], &t));
+    CFX_TRY(cfxi_rt_python_truth(c, c->args[0], &t));
     if (t == CFXI_FALSE)
         return cfxi_fail(c, otherwise, "%.400s", message ? message : "an assertion failed");
     return CFX_OK;
@@ -34,8 +34,8 @@ static cfx_status status_of(const char *exception)
 /* Where only sizes are asked for, nobody knows whether it is come to. */
 cfx_status cfxi_rule_fail(cfxi_call *c)
 {
-    const char *kind = cfxi_str(c, 0);
-    const char *message = c->args[1].kind == CFX_DATUM_STR ? cfxi_str(c, 1) : NULL;
+    const char *kind = cfxi_rt_str(c, 0);
+    const char *message = c->args[1].kind == CFX_DATUM_STR ? cfxi_rt_str(c, 1) : NULL;
     if (c->infer)
         return CFX_OK;
     return cfxi_fail(c, status_of(kind), "%s%s%.400s", kind ? kind : "failed", message ? ": " : "",
@@ -44,27 +44,27 @@ cfx_status cfxi_rule_fail(cfxi_call *c)
 
 cfx_status cfxi_rule__assert_tensor_metadata(cfxi_call *c)
 {
-    const cfx_tensor *t = cfxi_tensor(c, 0);
-    int64_t item = (int64_t)cfxi_itemsize(t);
+    const cfx_tensor *t = cfxi_rt_tensor(c, 0);
+    int64_t item = (int64_t)cfxi_tensor_itemsize(t);
     int64_t wanted[CFX_MAX_DIMS];
     size_t n;
-    CFX_TRY(cfxi_ints(c, 1, wanted, &n));
-    bool same = cfxi_is_none(c, 1) || n == t->ndim;
+    CFX_TRY(cfxi_rt_ints(c, 1, wanted, &n));
+    bool same = cfxi_rt_is_none(c, 1) || n == t->ndim;
     for (size_t i = 0; same && i < n; i++)
-        same = cfxi_same_size(c, wanted[i], t->size[i]);
+        same = cfxi_rt_same_size(c, wanted[i], t->size[i]);
     if (!same)
         return cfxi_fail(c, CFX_E_SHAPE, "Tensor sizes mismatch!");
-    CFX_TRY(cfxi_ints(c, 2, wanted, &n));
-    same = cfxi_is_none(c, 2) || n == t->ndim;
+    CFX_TRY(cfxi_rt_ints(c, 2, wanted, &n));
+    same = cfxi_rt_is_none(c, 2) || n == t->ndim;
     for (size_t i = 0; same && t->storage && i < n; i++)
         same = t->size[i] <= 1 || (t->stride[i] % item == 0 && wanted[i] == t->stride[i] / item);
     if (!same)
         return cfxi_fail(c, CFX_E_SHAPE, "Tensor strides mismatch!");
-    if (cfxi_dtype_or(c, 3, (cfx_dtype)t->dtype) != (cfx_dtype)t->dtype)
+    if (cfxi_rt_dtype_or(c, 3, (cfx_dtype)t->dtype) != (cfx_dtype)t->dtype)
         return cfxi_fail(c, CFX_E_SHAPE, "Tensor dtype mismatch! Expected: %s Got: %s",
-                         cfx_dtype_name(cfxi_dtype_or(c, 3, CFX_DTYPE_FLOAT32)),
+                         cfx_dtype_name(cfxi_rt_dtype_or(c, 3, CFX_DTYPE_FLOAT32)),
                          cfx_dtype_name((cfx_dtype)t->dtype));
-    if (cfxi_check_device(c, 4) != CFX_OK)
+    if (cfxi_rt_check_device(c, 4) != CFX_OK)
         return cfxi_fail(c, CFX_E_SHAPE, "Tensor device mismatch!");
     return CFX_OK;
 }
@@ -72,16 +72,16 @@ cfx_status cfxi_rule__assert_tensor_metadata(cfxi_call *c)
 cfx_status cfxi_rule_sym_constrain_range(cfxi_call *c)
 {
     cfx_datum size;
-    CFX_TRY(cfxi_python_index(c, c->args[0], &size));
-    bool below = !cfxi_is_none(c, 1) && !size.symbolic && size.as.i < cfxi_int(c, 1);
-    bool above = !cfxi_is_none(c, 2) && !size.symbolic && size.as.i > cfxi_int(c, 2);
+    CFX_TRY(cfxi_rt_python_index(c, c->args[0], &size));
+    bool below = !cfxi_rt_is_none(c, 1) && !size.symbolic && size.as.i < cfxi_rt_int(c, 1);
+    bool above = !cfxi_rt_is_none(c, 2) && !size.symbolic && size.as.i > cfxi_rt_int(c, 2);
     if (below || above)
         return cfxi_fail(c, CFX_E_SHAPE, "Invalid value range for %lld: it must be %s %lld",
                          (long long)size.as.i, below ? "at least" : "at most",
-                         (long long)cfxi_int(c, below ? 1 : 2));
-    if (size.symbolic && !cfxi_is_none(c, 1) && cfx_dim_is_symbol(size.as.i))
-        cfx_dim_expect_le(c->dims, cfxi_int(c, 1), size.as.i);
-    if (size.symbolic && !cfxi_is_none(c, 2) && cfx_dim_is_symbol(size.as.i))
-        cfx_dim_expect_le(c->dims, size.as.i, cfxi_int(c, 2));
+                         (long long)cfxi_rt_int(c, below ? 1 : 2));
+    if (size.symbolic && !cfxi_rt_is_none(c, 1) && cfx_dim_is_symbol(size.as.i))
+        cfx_dim_expect_le(c->dims, cfxi_rt_int(c, 1), size.as.i);
+    if (size.symbolic && !cfxi_rt_is_none(c, 2) && cfx_dim_is_symbol(size.as.i))
+        cfx_dim_expect_le(c->dims, size.as.i, cfxi_rt_int(c, 2));
     return CFX_OK;
 }

@@ -1,6 +1,6 @@
 /* builtins.c - Python's functions of numbers and lists: min, max, sorted, round, sum, any, all,
  * divmod. */
-#include "runtime/python_impl.h"
+#include "python_rows_impl.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,15 +12,15 @@
 static cfx_datum choose(cfxi_call *c, cfx_datum a, cfx_datum b, bool larger)
 {
     if (a.kind != CFX_DATUM_TENSOR && b.kind != CFX_DATUM_TENSOR)
-        return cfxi_python_choose(c, a, b, larger);
+        return cfxi_rt_python_choose(c, a, b, larger);
     cfxi_truth other;
     const cfx_datum both[] = {b, a};
-    cfx_datum less = cfxi_sub(c, larger ? CFX_OPID_gt : CFX_OPID_lt, both, 2);
+    cfx_datum less = cfxi_rt_sub(c, larger ? CFX_OPID_gt : CFX_OPID_lt, both, 2);
     if (less.kind == CFX_DATUM_INVALID)
         return less;
-    const cfx_status status = cfxi_python_truth(c, less, &other);
+    const cfx_status status = cfxi_rt_python_truth(c, less, &other);
     cfx_datum_release(less);
-    return status != CFX_OK ? cfxi_invalid() : cfx_datum_retain(other == CFXI_TRUE ? b : a);
+    return status != CFX_OK ? cfxi_rt_invalid() : cfx_datum_retain(other == CFXI_TRUE ? b : a);
 }
 
 static cfx_status extreme(cfxi_call *c, bool larger)
@@ -34,7 +34,7 @@ static cfx_status extreme(cfxi_call *c, bool larger)
     if (all.kind == CFX_DATUM_INVALID)
         return c->err->status;
     const cfx_datum *items = cfx_datum_items(all, &n);
-    cfx_datum best = n > 0 ? cfx_datum_retain(items[0]) : cfxi_invalid();
+    cfx_datum best = n > 0 ? cfx_datum_retain(items[0]) : cfxi_rt_invalid();
     if (n == 0)
         cfxi_fail(c, CFX_E_VALUE, "%s() arg is an empty sequence", name);
     for (size_t i = 1; i < n && best.kind != CFX_DATUM_INVALID; i++) {
@@ -54,15 +54,15 @@ cfx_status cfxi_rule_builtin_max(cfxi_call *c) { return extreme(c, true); }
 /* Whether `a` comes before `b`: what nobody knows leaves them as they are, and *known false. */
 static cfx_status comes_first(cfxi_call *c, cfx_datum a, cfx_datum b, bool *first, bool *known)
 {
-    const bool reverse = cfxi_bool(c, 1);
+    const bool reverse = cfxi_rt_bool(c, 1);
     const bool tensors = a.kind == CFX_DATUM_TENSOR || b.kind == CFX_DATUM_TENSOR;
     const cfx_datum both[] = {reverse ? b : a, reverse ? a : b};
-    cfx_datum less = tensors ? cfxi_sub(c, CFX_OPID_lt, both, 2)
-                             : cfxi_py_compare(c, CFXI_PY_LT, both[0], both[1]);
+    cfx_datum less = tensors ? cfxi_rt_sub(c, CFX_OPID_lt, both, 2)
+                             : cfxi_rt_py_compare(c, CFXI_PY_LT, both[0], both[1]);
     cfxi_truth t;
     if (less.kind == CFX_DATUM_INVALID)
         return c->err->status;
-    const cfx_status status = cfxi_python_truth(c, less, &t);
+    const cfx_status status = cfxi_rt_python_truth(c, less, &t);
     cfx_datum_release(less);
     *first = status == CFX_OK && t == CFXI_TRUE;
     *known = *known && t != CFXI_DEPENDS;
@@ -104,8 +104,8 @@ static cfx_status sort_items(cfxi_call *c, cfx_datum *a[2], size_t n, bool *know
 static void forget_numbers(cfx_datum *items, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (cfxi_is_number(items[i]))
-            items[i] = cfxi_py_unknown((cfx_datum_kind)items[i].kind);
+        if (cfxi_rt_is_number(items[i]))
+            items[i] = cfxi_rt_py_unknown((cfx_datum_kind)items[i].kind);
 }
 
 cfx_status cfxi_rule_builtin_sorted(cfxi_call *c)
@@ -117,9 +117,9 @@ cfx_status cfxi_rule_builtin_sorted(cfxi_call *c)
     if (all.kind == CFX_DATUM_INVALID)
         return c->err->status;
     const cfx_datum *items = cfx_datum_items(all, &n);
-    cfx_datum *room = cfxi_mul_size(n + 1, 2 * sizeof *room, 0, &bytes)
-                          ? cfxi_scratch(c->rt, bytes) : NULL;
-    cfx_status status = room ? CFX_OK : cfxi_nomem(c->err);
+    cfx_datum *room = cfxi_base_mul_size(n + 1, 2 * sizeof *room, 0, &bytes)
+                          ? cfxi_rt_scratch(c->rt, bytes) : NULL;
+    cfx_status status = room ? CFX_OK : cfxi_base_nomem(c->err);
     if (room) {
         cfx_datum *a[2] = {room, room + n};
         memcpy(room, items, n * sizeof *room);
@@ -129,7 +129,7 @@ cfx_status cfxi_rule_builtin_sorted(cfxi_call *c)
         if (status == CFX_OK)
             status = cfxi_python_give(c, cfx_datum_seq(CFX_DATUM_LIST, a[0], n, c->rt->allocator,
                                                        c->err));
-        cfxi_scratch_free(c->rt, room);
+        cfxi_rt_scratch_free(c->rt, room);
     }
     cfx_datum_release(all);
     return status;
@@ -155,7 +155,7 @@ static double round_to(double x, int64_t digits)
     for (int i = 0; i < size; i++)
         if (text[i] != '-' && (text[i] < '0' || text[i] > '9'))
             text[i] = '.';  /* whatever the locale has in its place */
-    return cfxi_parse_float(text, (size_t)size, &nearest) ? nearest : x;
+    return cfxi_base_parse_float(text, (size_t)size, &nearest) ? nearest : x;
 }
 
 /* An integer to tens, hundreds, ...; of two that are as near, the even one. */
@@ -170,30 +170,30 @@ static cfx_datum round_whole(cfxi_call *c, int64_t x, int64_t digits)
     const int64_t rest = ((x % unit) + unit) % unit;
     const int64_t down = (x - rest) / unit;
     const bool up = rest > unit - rest || (rest == unit - rest && down % 2 != 0);
-    return cfxi_py_arithmetic(c, CFXI_PY_MUL, cfx_datum_int(down + up), cfx_datum_int(unit));
+    return cfxi_rt_py_arithmetic(c, CFXI_PY_MUL, cfx_datum_int(down + up), cfx_datum_int(unit));
 }
 
 cfx_status cfxi_rule_builtin_round(cfxi_call *c)
 {
     cfx_datum x = c->args[0];
     cfx_datum digits = cfx_datum_int(0);
-    const bool whole = cfxi_is_none(c, 1);
+    const bool whole = cfxi_rt_is_none(c, 1);
     if (!whole)
-        CFX_TRY(cfxi_python_index(c, c->args[1], &digits));
+        CFX_TRY(cfxi_rt_python_index(c, c->args[1], &digits));
     if (x.kind == CFX_DATUM_TENSOR) {
         const cfx_datum args[] = {x, digits};
-        return cfxi_python_give(c, cfxi_sub(c, CFX_OPID_round, args, 2));
+        return cfxi_python_give(c, cfxi_rt_sub(c, CFX_OPID_round, args, 2));
     }
-    if (!cfxi_py_is_integral(x) && x.kind != CFX_DATUM_FLOAT)
+    if (!cfxi_rt_py_is_integral(x) && x.kind != CFX_DATUM_FLOAT)
         return cfxi_fail(c, CFX_E_TYPE, "type %s doesn't define __round__ method",
-                         cfxi_py_kind_of(x));
+                         cfxi_rt_py_kind_of(x));
     if (x.symbolic || digits.symbolic)
-        return cfxi_python_give(c, cfxi_py_is_integral(x) && x.symbolic ? x
-                                   : cfxi_py_is_integral(x) || whole
-                                       ? cfxi_py_unknown(CFX_DATUM_INT)
-                                       : cfxi_py_unknown(CFX_DATUM_FLOAT));
-    if (cfxi_py_is_integral(x))
-        return cfxi_python_give(c, round_whole(c, cfxi_py_int(x), digits.as.i));
+        return cfxi_python_give(c, cfxi_rt_py_is_integral(x) && x.symbolic ? x
+                                   : cfxi_rt_py_is_integral(x) || whole
+                                       ? cfxi_rt_py_unknown(CFX_DATUM_INT)
+                                       : cfxi_rt_py_unknown(CFX_DATUM_FLOAT));
+    if (cfxi_rt_py_is_integral(x))
+        return cfxi_python_give(c, round_whole(c, cfxi_rt_py_int(x), digits.as.i));
     if (!whole)
         return cfxi_python_give(c, cfx_datum_float(round_to(x.as.f, digits.as.i)));
     const double f = nearbyint(x.as.f);
@@ -215,7 +215,7 @@ cfx_status cfxi_rule_builtin_sum(cfxi_call *c)
     cfx_datum sum = cfx_datum_retain(c->args[1]);
     for (size_t i = 0; i < n && sum.kind != CFX_DATUM_INVALID; i++) {
         const cfx_datum both[] = {sum, items[i]};
-        cfx_datum next = cfxi_sub(c, CFX_OPID_add, both, 2);
+        cfx_datum next = cfxi_rt_sub(c, CFX_OPID_add, both, 2);
         cfx_datum_release(sum);
         sum = next;
     }
@@ -235,12 +235,12 @@ static cfx_status truths(cfxi_call *c, cfxi_truth decisive)
     cfx_status status = CFX_OK;
     for (size_t i = 0; status == CFX_OK && i < n && result != decisive; i++) {
         cfxi_truth one;
-        status = cfxi_python_truth(c, items[i], &one);
+        status = cfxi_rt_python_truth(c, items[i], &one);
         if (status == CFX_OK && (one == decisive || one == CFXI_DEPENDS))
             result = one;
     }
     cfx_datum_release(all);
-    return status == CFX_OK ? cfxi_python_give(c, cfxi_truth_datum(result)) : status;
+    return status == CFX_OK ? cfxi_python_give(c, cfxi_rt_truth_datum(result)) : status;
 }
 
 cfx_status cfxi_rule_builtin_any(cfxi_call *c) { return truths(c, CFXI_TRUE); }
@@ -249,11 +249,11 @@ cfx_status cfxi_rule_builtin_all(cfxi_call *c) { return truths(c, CFXI_FALSE); }
 cfx_status cfxi_rule_builtin_divmod(cfxi_call *c)
 {
     cfx_datum both[2];
-    both[0] = cfxi_sub(c, CFX_OPID_floor_divide, c->args, 2);
+    both[0] = cfxi_rt_sub(c, CFX_OPID_floor_divide, c->args, 2);
     if (both[0].kind == CFX_DATUM_INVALID)
         return c->err->status;
-    both[1] = cfxi_sub(c, CFX_OPID_remainder, c->args, 2);
-    cfx_datum pair = cfxi_invalid();
+    both[1] = cfxi_rt_sub(c, CFX_OPID_remainder, c->args, 2);
+    cfx_datum pair = cfxi_rt_invalid();
     if (both[1].kind != CFX_DATUM_INVALID)
         pair = cfx_datum_seq(CFX_DATUM_TUPLE, both, 2, c->rt->allocator, c->err);
     cfx_datum_release(both[0]);

@@ -14,7 +14,7 @@ static cfx_status status_of(const cfxi_call *c) { return c->err->status; }
 static cfx_status truth(cfxi_call *c, cfx_datum d, bool *out)
 {
     cfxi_truth t;
-    CFX_TRY(cfxi_python_truth(c, d, &t));
+    CFX_TRY(cfxi_rt_python_truth(c, d, &t));
     *out = t == CFXI_TRUE;
     return CFX_OK;
 }
@@ -58,7 +58,7 @@ static int64_t join_sizes(cfxi_call *c, int64_t a, int64_t b, int64_t widened)
 {
     if (a == b || is_widened(a, widened) || cfx_dim_compare_eq(c->dims, a, b) == 1)
         return a;
-    return cfxi_fresh(c);
+    return cfxi_rt_fresh(c);
 }
 
 /* A tensor with the sizes that both have, and unknown ones where they differ. */
@@ -89,7 +89,7 @@ static cfx_datum join_items(cfxi_call *c, cfx_datum a, cfx_datum b, int64_t wide
                   cfx_operator_name(c->op), n, m);
         return cfx_datum_invalid();
     }
-    cfx_datum *items = cfxi_scratch(c->rt, (n + 1) * sizeof *items);
+    cfx_datum *items = cfxi_rt_scratch(c->rt, (n + 1) * sizeof *items);
     size_t i = 0;
     for (; items && i < n; i++)
         if ((items[i] = join(c, x[i], y[i], widened)).kind == CFX_DATUM_INVALID)
@@ -97,10 +97,10 @@ static cfx_datum join_items(cfxi_call *c, cfx_datum a, cfx_datum b, int64_t wide
     if (items && i == n)
         both = cfx_datum_seq((cfx_datum_kind)a.kind, items, n, c->rt->allocator, c->err);
     else if (!items)
-        cfxi_nomem(c->err);
+        cfxi_base_nomem(c->err);
     while (i > 0)
         cfx_datum_release(items[--i]);
-    cfxi_scratch_free(c->rt, items);
+    cfxi_rt_scratch_free(c->rt, items);
     return both;
 }
 
@@ -138,7 +138,7 @@ static cfx_datum join(cfxi_call *c, cfx_datum a, cfx_datum b, int64_t widened)
         return join_items(c, a, b, widened);
     if (a.kind == CFX_DATUM_INT && a.as.i != b.as.i &&
         !(a.symbolic && is_widened(a.as.i, widened)))
-        return cfxi_unknown_int(c);
+        return cfxi_rt_unknown_int(c);
     if (can_be_unknown(a))
         a.symbolic = a.symbolic || b.symbolic || !same_number(a, b);
     else if (a.kind == CFX_DATUM_STR && !same_text(a, b))
@@ -180,10 +180,10 @@ static cfx_datum infer_branch(cfxi_call *c, const cfx_datum *operands, size_t n,
 {
     cfx_error ignored = {.status = CFX_OK};
     cfxi_call other = *c;
-    cfx_datum result = cfxi_region_run(c, c->args[yes ? 1 : 2], operands, n);
+    cfx_datum result = cfxi_rt_region_run(c, c->args[yes ? 1 : 2], operands, n);
     other.err = &ignored;
     if (c->watch && result.kind)
-        cfx_datum_release(cfxi_region_run(&other, c->args[yes ? 2 : 1], operands, n));
+        cfx_datum_release(cfxi_rt_region_run(&other, c->args[yes ? 2 : 1], operands, n));
     return result;
 }
 
@@ -191,22 +191,22 @@ cfx_status cfxi_rule_cond(cfxi_call *c)
 {
     size_t n;
     bool way;
-    const cfx_datum *operands = cfxi_list(c, 3, &n);
+    const cfx_datum *operands = cfxi_rt_list(c, 3, &n);
     CFX_TRY(is_region(c, 1, "then"));
     CFX_TRY(is_region(c, 2, "otherwise"));
     if (!c->infer)
         return CFX_OK;
     if (truth_is_known(c->args[0], &way)) {
         cfx_datum one = infer_branch(c, operands, n, way);
-        cfxi_result_datum(c, 0, one);
+        cfxi_rt_result_datum(c, 0, one);
         return one.kind ? CFX_OK : status_of(c);
     }
-    cfx_datum yes = cfxi_region_run(c, c->args[1], operands, n);
-    cfx_datum no = yes.kind ? cfxi_region_run(c, c->args[2], operands, n) : cfx_datum_invalid();
+    cfx_datum yes = cfxi_rt_region_run(c, c->args[1], operands, n);
+    cfx_datum no = yes.kind ? cfxi_rt_region_run(c, c->args[2], operands, n) : cfx_datum_invalid();
     cfx_datum both = no.kind ? join(c, yes, no, INT64_MAX) : cfx_datum_invalid();
     cfx_datum_release(yes);
     cfx_datum_release(no);
-    cfxi_result_datum(c, 0, both);
+    cfxi_rt_result_datum(c, 0, both);
     return both.kind ? CFX_OK : status_of(c);
 }
 
@@ -214,10 +214,10 @@ cfx_status cfxi_kernel_cond(cfxi_call *c)
 {
     size_t n;
     bool yes = false;
-    const cfx_datum *operands = cfxi_list(c, 3, &n);
+    const cfx_datum *operands = cfxi_rt_list(c, 3, &n);
     CFX_TRY(truth(c, c->args[0], &yes));
-    cfx_datum result = cfxi_region_run(c, c->args[yes ? 1 : 2], operands, n);
-    cfxi_result_datum(c, 0, result);
+    cfx_datum result = cfxi_rt_region_run(c, c->args[yes ? 1 : 2], operands, n);
+    cfxi_rt_result_datum(c, 0, result);
     return result.kind ? CFX_OK : status_of(c);
 }
 
@@ -227,7 +227,7 @@ cfx_status cfxi_kernel_cond(cfxi_call *c)
 static cfx_datum first_state(cfxi_call *c, size_t i)
 {
     size_t n;
-    const cfx_datum *items = cfxi_list(c, i, &n);
+    const cfx_datum *items = cfxi_rt_list(c, i, &n);
     return cfx_datum_seq(CFX_DATUM_TUPLE, items, n, c->rt->allocator, c->err);
 }
 
@@ -237,18 +237,18 @@ static cfx_status turn(cfxi_call *c, cfx_datum body, cfx_datum index, cfx_datum 
     size_t n;
     size_t m;
     cfx_datum some[32];
-    CFX_TRY(cfxi_go_on(c->rt, c->err));  /* a body may be without instructions */
+    CFX_TRY(cfxi_rt_go_on(c->rt, c->err));  /* a body may be without instructions */
     const cfx_datum *items = cfx_datum_items(*state, &n);
     const size_t extra = index.kind != CFX_DATUM_INVALID;
-    cfx_datum *args = n + extra <= 32 ? some : cfxi_scratch(c->rt, (n + extra) * sizeof *args);
+    cfx_datum *args = n + extra <= 32 ? some : cfxi_rt_scratch(c->rt, (n + extra) * sizeof *args);
     if (!args)
-        return cfxi_nomem(c->err);
+        return cfxi_base_nomem(c->err);
     args[0] = index;
     for (size_t i = 0; i < n; i++)
         args[i + extra] = items[i];
-    cfx_datum next = cfxi_region_run(c, body, args, n + extra);
+    cfx_datum next = cfxi_rt_region_run(c, body, args, n + extra);
     if (args != some)
-        cfxi_scratch_free(c->rt, args);
+        cfxi_rt_scratch_free(c->rt, args);
     if (next.kind == CFX_DATUM_INVALID)
         return status_of(c);
     cfx_datum_items(next, &m);
@@ -303,7 +303,7 @@ static cfx_status has_turn(cfxi_call *c, cfx_datum state, int64_t done, bool *mo
     }
     size_t n;
     const cfx_datum *items = cfx_datum_items(state, &n);
-    cfx_datum test = cfxi_region_run(c, c->args[0], items, n);
+    cfx_datum test = cfxi_rt_region_run(c, c->args[0], items, n);
     *known = truth_is_known(test, more);
     cfx_datum_release(test);
     return test.kind ? CFX_OK : status_of(c);
@@ -337,7 +337,7 @@ static cfx_status show_turns(cfxi_call *c, int64_t turns)
 {
     cfx_error ignored = {.status = CFX_OK};
     cfxi_call general = *c;
-    cfx_datum index = c->op == CFX_OPID_for_loop ? cfxi_unknown_int(c) : cfx_datum_invalid();
+    cfx_datum index = c->op == CFX_OPID_for_loop ? cfxi_rt_unknown_int(c) : cfx_datum_invalid();
     cfx_datum state = first_state(c, 2);
     if (!c->watch || turns == 0 || state.kind == CFX_DATUM_INVALID) {
         cfx_datum_release(state);
@@ -347,7 +347,7 @@ static cfx_status show_turns(cfxi_call *c, int64_t turns)
     cfx_status status = infer_loop(&general, c->args[1], index, &state);
     cfx_datum_release(state);
     if (status == CFX_OK || status == CFX_E_NOMEM)
-        return status == CFX_OK ? CFX_OK : cfxi_nomem(c->err);
+        return status == CFX_OK ? CFX_OK : cfxi_base_nomem(c->err);
     state = first_state(c, 2);
     status = state.kind ? turn(c, c->args[1], index_of(c, 0), &state) : status_of(c);
     cfx_datum_release(state);
@@ -357,7 +357,7 @@ static cfx_status show_turns(cfxi_call *c, int64_t turns)
 static cfx_status end_loop(cfxi_call *c, cfx_status status, cfx_datum state)
 {
     if (status == CFX_OK)
-        cfxi_result_datum(c, 0, state);
+        cfxi_rt_result_datum(c, 0, state);
     else
         cfx_datum_release(state);
     return status;
@@ -385,7 +385,7 @@ static cfx_status rule_loop(cfxi_call *c)
     if (status == CFX_OK && !known) {
         cfx_datum_release(state);
         state = first_state(c, 2);
-        cfx_datum index = c->op == CFX_OPID_for_loop ? cfxi_unknown_int(c) : cfx_datum_invalid();
+        cfx_datum index = c->op == CFX_OPID_for_loop ? cfxi_rt_unknown_int(c) : cfx_datum_invalid();
         status = state.kind ? infer_loop(c, c->args[1], index, &state) : status_of(c);
     }
     if (status == CFX_OK && c->op == CFX_OPID_while_loop)
@@ -408,7 +408,7 @@ cfx_status cfxi_kernel_while_loop(cfxi_call *c)
         size_t n;
         bool more = false;
         const cfx_datum *items = cfx_datum_items(state, &n);
-        cfx_datum test = cfxi_region_run(c, c->args[0], items, n);
+        cfx_datum test = cfxi_rt_region_run(c, c->args[0], items, n);
         status = test.kind ? truth(c, test, &more) : status_of(c);
         cfx_datum_release(test);
         if (status != CFX_OK || !more)
@@ -427,7 +427,7 @@ cfx_status cfxi_rule_for_loop(cfxi_call *c)
 cfx_status cfxi_kernel_for_loop(cfxi_call *c)
 {
     int64_t count = 0;
-    CFX_TRY(cfxi_number(c, 0, &count));
+    CFX_TRY(cfxi_rt_number(c, 0, &count));
     cfx_datum state = first_state(c, 2);
     cfx_status status = state.kind ? CFX_OK : status_of(c);
     for (int64_t i = 0; status == CFX_OK && i < count; i++)

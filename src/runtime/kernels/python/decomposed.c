@@ -15,7 +15,7 @@ static cfx_tensor *then(cfxi_call *c, cfx_operator op, cfx_tensor *x, const cfx_
     args[0] = cfx_datum_tensor(x);
     for (size_t i = 0; i < n; i++)
         args[i + 1] = more[i];
-    cfx_tensor *y = cfxi_sub_tensor(c, op, args, n + 1);
+    cfx_tensor *y = cfxi_rt_sub_tensor(c, op, args, n + 1);
     cfx_tensor_release(x);
     return y;
 }
@@ -30,7 +30,7 @@ static cfx_status give(cfxi_call *c, size_t i, cfx_tensor *t)
 {
     if (!t)
         return c->err->status;
-    cfxi_result_datum(c, i, cfx_datum_tensor(t));
+    cfxi_rt_result_datum(c, i, cfx_datum_tensor(t));
     return CFX_OK;
 }
 
@@ -41,8 +41,8 @@ cfx_status cfxi_rule_prelu_kernel(cfxi_call *c)
 {
     const cfx_datum compared[] = {c->args[0], cfx_datum_int(0)};
     const cfx_datum scaled[] = {c->args[1], c->args[0]};
-    cfx_tensor *positive = cfxi_sub_tensor(c, CFX_OPID_gt, compared, 2);
-    cfx_tensor *below = positive ? cfxi_sub_tensor(c, CFX_OPID_mul, scaled, 2) : NULL;
+    cfx_tensor *positive = cfxi_rt_sub_tensor(c, CFX_OPID_gt, compared, 2);
+    cfx_tensor *below = positive ? cfxi_rt_sub_tensor(c, CFX_OPID_mul, scaled, 2) : NULL;
     if (!below) {
         cfx_tensor_release(positive);
         return c->err->status;
@@ -56,8 +56,8 @@ cfx_status cfxi_rule_prelu_kernel(cfxi_call *c)
 /* The second is exp(-|x|). */
 cfx_status cfxi_rule_log_sigmoid_forward(cfxi_call *c)
 {
-    CFX_TRY(give(c, 0, cfxi_sub_tensor(c, CFX_OPID_log_sigmoid, c->args, 1)));
-    cfx_tensor *size = cfxi_sub_tensor(c, CFX_OPID_abs, c->args, 1);
+    CFX_TRY(give(c, 0, cfxi_rt_sub_tensor(c, CFX_OPID_log_sigmoid, c->args, 1)));
+    cfx_tensor *size = cfxi_rt_sub_tensor(c, CFX_OPID_abs, c->args, 1);
     return give(c, 1, then(c, CFX_OPID_exp, then(c, CFX_OPID_neg, size, NULL, 0), NULL, 0));
 }
 
@@ -66,22 +66,22 @@ cfx_status cfxi_rule_log_sigmoid_forward(cfxi_call *c)
 /* The norm of v over all dimensions but `dim`; -1 (as PyTorch says None here): over all. */
 static cfx_tensor *norm_except(cfxi_call *c, int64_t dim)
 {
-    const cfx_tensor *v = cfxi_tensor(c, 0);
+    const cfx_tensor *v = cfxi_rt_tensor(c, 0);
     cfx_datum dims[CFX_MAX_DIMS];
     size_t kept = 0;
     size_t n = 0;
-    if (dim != -1 && cfxi_dim(c, dim, v->ndim, &kept) != CFX_OK)
+    if (dim != -1 && cfxi_rt_dim(c, dim, v->ndim, &kept) != CFX_OK)
         return NULL;
     for (size_t d = 0; d < v->ndim; d++)
         if (dim == -1 || d != kept)
             dims[n++] = cfx_datum_int((int64_t)d);
     if (dim != -1 && n == 0)  /* of a vector each element is its own norm */
-        return cfxi_sub_tensor(c, CFX_OPID_abs, c->args, 1);
+        return cfxi_rt_sub_tensor(c, CFX_OPID_abs, c->args, 1);
     cfx_datum list = cfx_datum_seq(CFX_DATUM_LIST, dims, n, c->rt->allocator, c->err);
     if (list.kind == CFX_DATUM_INVALID)
         return NULL;
     const cfx_datum args[] = {c->args[0], cfx_datum_int(2), list, cfx_datum_bool(dim != -1)};
-    cfx_tensor *norm = cfxi_sub_tensor(c, CFX_OPID_linalg_vector_norm, args, 4);
+    cfx_tensor *norm = cfxi_rt_sub_tensor(c, CFX_OPID_linalg_vector_norm, args, 4);
     cfx_datum_release(list);
     return norm;
 }
@@ -92,13 +92,13 @@ static cfx_status weight_norm(cfxi_call *c, const cfx_tensor *norm)
     if (!norm)
         return c->err->status;
     const cfx_datum parts[] = {c->args[1], cfx_datum_tensor((cfx_tensor *)norm)};
-    return give(c, 0, then_with(c, CFX_OPID_mul, cfxi_sub_tensor(c, CFX_OPID_div, parts, 2),
+    return give(c, 0, then_with(c, CFX_OPID_mul, cfxi_rt_sub_tensor(c, CFX_OPID_div, parts, 2),
                                 c->args[0]));
 }
 
 cfx_status cfxi_rule_weight_norm(cfxi_call *c)
 {
-    cfx_tensor *norm = norm_except(c, cfxi_int(c, 2));
+    cfx_tensor *norm = norm_except(c, cfxi_rt_int(c, 2));
     cfx_status status = weight_norm(c, norm);
     cfx_tensor_release(norm);
     return status;
@@ -106,7 +106,7 @@ cfx_status cfxi_rule_weight_norm(cfxi_call *c)
 
 cfx_status cfxi_rule_weight_norm_interface(cfxi_call *c)
 {
-    cfx_tensor *norm = norm_except(c, cfxi_int(c, 2));
+    cfx_tensor *norm = norm_except(c, cfxi_rt_int(c, 2));
     cfx_status status = weight_norm(c, norm);
     if (status == CFX_OK)
         return give(c, 1, norm);
@@ -137,14 +137,15 @@ static cfx_tensor *leave_out(cfxi_call *c, cfx_tensor *scores, cfx_tensor *mask)
 
 static cfx_tensor *mask_scores(cfxi_call *c, cfx_tensor *scores)
 {
-    const cfx_tensor *mask = cfxi_tensor(c, MASK);
+    const cfx_tensor *mask = cfxi_rt_tensor(c, MASK);
     if (scores && mask && mask->dtype == CFX_DTYPE_BOOL)
-        scores = leave_out(c, scores, cfxi_sub_tensor(c, CFX_OPID_logical_not, c->args + MASK, 1));
+        scores =
+            leave_out(c, scores, cfxi_rt_sub_tensor(c, CFX_OPID_logical_not, c->args + MASK, 1));
     else if (mask)
         scores = then_with(c, CFX_OPID_add, scores, c->args[MASK]);
-    if (scores && cfxi_bool(c, CAUSAL)) {
+    if (scores && cfxi_rt_bool(c, CAUSAL)) {
         const cfx_datum shown = cfx_datum_tensor(scores);
-        cfx_tensor *later = cfxi_sub_tensor(c, CFX_OPID_ones_like, &shown, 1);
+        cfx_tensor *later = cfxi_rt_sub_tensor(c, CFX_OPID_ones_like, &shown, 1);
         later = then_with(c, CFX_OPID_triu, later, cfx_datum_int(1));
         scores = leave_out(c, scores, then(c, CFX_OPID_cast_bool, later, NULL, 0));
     }
@@ -154,8 +155,8 @@ static cfx_tensor *mask_scores(cfxi_call *c, cfx_tensor *scores)
 /* (batch, heads, queries), stored with the heads last. */
 static cfx_tensor *log_sum(cfxi_call *c)
 {
-    const cfx_tensor *q = cfxi_tensor(c, QUERY);
-    cfx_tensor *k = cfx_tensor_retain(cfxi_tensor(c, KEY));
+    const cfx_tensor *q = cfxi_rt_tensor(c, QUERY);
+    cfx_tensor *k = cfx_tensor_retain(cfxi_rt_tensor(c, KEY));
     const int64_t heads = k->size[1];
     const double size = (double)q->size[3];
     const cfx_datum wide = cfx_datum_dtype(q->dtype == CFX_DTYPE_FLOAT64 ? CFX_DTYPE_FLOAT64
@@ -167,10 +168,10 @@ static cfx_tensor *log_sum(cfxi_call *c)
     k = then_with(c, CFX_OPID_to, swap(c, k, -2, -1), wide);
     if (!k)
         return NULL;
-    cfx_tensor *x = then_with(c, CFX_OPID_to, cfx_tensor_retain(cfxi_tensor(c, QUERY)), wide);
+    cfx_tensor *x = then_with(c, CFX_OPID_to, cfx_tensor_retain(cfxi_rt_tensor(c, QUERY)), wide);
     x = then_with(c, CFX_OPID_matmul, x, cfx_datum_tensor(k));
     cfx_tensor_release(k);
-    const double scale = cfxi_is_none(c, SCALE) ? 1 / sqrt(size) : cfxi_float(c, SCALE);
+    const double scale = cfxi_rt_is_none(c, SCALE) ? 1 / sqrt(size) : cfxi_rt_float(c, SCALE);
     x = then_with(c, CFX_OPID_mul, x, cfx_datum_float(scale));
     x = then_with(c, CFX_OPID_logsumexp, mask_scores(c, x), cfx_datum_int(-1));
     return swap(c, then(c, CFX_OPID_contiguous, swap(c, x, 1, 2), NULL, 0), 1, 2);
@@ -182,8 +183,8 @@ cfx_status cfxi_rule_flash_attention(cfxi_call *c)
                               c->args[MASK],  c->args[DROPOUT], c->args[CAUSAL],
                               c->args[SCALE], cfx_datum_bool(true)};
     for (size_t i = QUERY; i <= VALUE; i++)
-        if (cfxi_tensor(c, i)->ndim != 4)
+        if (cfxi_rt_tensor(c, i)->ndim != 4)
             return cfxi_fail(c, CFX_E_SHAPE, "query, key and value must have 4 dimensions");
-    CFX_TRY(give(c, 0, cfxi_sub_tensor(c, CFX_OPID_scaled_dot_product_attention, args, 8)));
+    CFX_TRY(give(c, 0, cfxi_rt_sub_tensor(c, CFX_OPID_scaled_dot_product_attention, args, 8)));
     return give(c, 1, log_sum(c));
 }

@@ -14,10 +14,10 @@ static cfx_status number(cfxi_call *c, size_t i, double *out, bool *known)
     if (d.kind != CFX_DATUM_BOOL && d.kind != CFX_DATUM_INT && d.kind != CFX_DATUM_FLOAT && !t)
         return cfxi_fail(c, CFX_E_TYPE, "must be real number, not %s",
                          cfx_datum_kind_name((cfx_datum_kind)d.kind));
-    if (t && t->storage && (cfxi_numel(t) != 1 || cfx_dtype_is_complex((cfx_dtype)t->dtype)))
+    if (t && t->storage && (cfxi_tensor_numel(t) != 1 || cfx_dtype_is_complex((cfx_dtype)t->dtype)))
         return cfxi_fail(c, CFX_E_VALUE,
                          "only one element tensors can be converted to Python scalars");
-    *out = *known ? cfxi_scalar(c, i) : 1;
+    *out = *known ? cfxi_rt_scalar(c, i) : 1;
     return CFX_OK;
 }
 
@@ -25,15 +25,15 @@ static cfx_status give_float(cfxi_call *c, double f, bool known)
 {
     cfx_datum d = cfx_datum_float(f);
     d.symbolic = !known;
-    cfxi_result_datum(c, 0, d);
+    cfxi_rt_result_datum(c, 0, d);
     return CFX_OK;
 }
 
 static cfx_status give_whole(cfxi_call *c, int64_t i, bool known)
 {
-    cfx_datum d = cfx_datum_int(known ? i : cfxi_fresh(c));
+    cfx_datum d = cfx_datum_int(known ? i : cfxi_rt_fresh(c));
     d.symbolic = !known;
-    cfxi_result_datum(c, 0, d);
+    cfxi_rt_result_datum(c, 0, d);
     return CFX_OK;
 }
 
@@ -119,7 +119,7 @@ cfx_status cfxi_rule_math_test(cfxi_call *c)
                                  : c->op == CFX_OPID_math_isinf ? isinf(x)
                                                                 : isfinite(x));
     d.symbolic = !known;
-    cfxi_result_datum(c, 0, d);
+    cfxi_rt_result_datum(c, 0, d);
     return CFX_OK;
 }
 
@@ -217,7 +217,7 @@ cfx_status cfxi_rule_math_whole(cfxi_call *c)
     bool known;
     CFX_TRY(number(c, 0, &x, &known));
     if (c->args[0].kind == CFX_DATUM_INT) {  /* stays exactly what it is */
-        cfxi_result_datum(c, 0, c->args[0]);
+        cfxi_rt_result_datum(c, 0, c->args[0]);
         return CFX_OK;
     }
     return give_int(c, function_of(c->op)(x), known);
@@ -241,7 +241,7 @@ cfx_status cfxi_rule_math_isclose(cfxi_call *c)
                                         apart <= v[3]));
     cfx_datum d = cfx_datum_bool(near);
     d.symbolic = !all;
-    cfxi_result_datum(c, 0, d);
+    cfxi_rt_result_datum(c, 0, d);
     return CFX_OK;
 }
 
@@ -252,7 +252,7 @@ cfx_status cfxi_rule_math_log(cfxi_call *c)
     double base = 0;
     bool known;
     bool base_known = true;
-    const bool has_base = !cfxi_is_none(c, 1);
+    const bool has_base = !cfxi_rt_is_none(c, 1);
     CFX_TRY(number(c, 0, &x, &known));
     if (has_base)
         CFX_TRY(number(c, 1, &base, &base_known));
@@ -283,15 +283,15 @@ cfx_status cfxi_rule_math_prod(cfxi_call *c)
     if (c->args[0].kind != CFX_DATUM_LIST && c->args[0].kind != CFX_DATUM_TUPLE)
         return cfxi_fail(c, CFX_E_TYPE, "'%s' object is not iterable",
                          cfx_datum_kind_name((cfx_datum_kind)c->args[0].kind));
-    cfx_datum product = cfx_datum_retain(cfxi_is_none(c, 1) ? cfx_datum_int(1) : c->args[1]);
+    cfx_datum product = cfx_datum_retain(cfxi_rt_is_none(c, 1) ? cfx_datum_int(1) : c->args[1]);
     for (size_t i = 0; i < n; i++) {
         const cfx_datum both[] = {product, items[i]};
-        cfx_datum next = cfxi_sub(c, CFX_OPID_mul, both, 2);
+        cfx_datum next = cfxi_rt_sub(c, CFX_OPID_mul, both, 2);
         cfx_datum_release(product);
         if (next.kind == CFX_DATUM_INVALID)
             return c->err->status;
         product = next;
     }
-    cfxi_result_datum(c, 0, product);
+    cfxi_rt_result_datum(c, 0, product);
     return CFX_OK;
 }

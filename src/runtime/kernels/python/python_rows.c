@@ -1,5 +1,5 @@
 /* python_rows.c - Python's functions and operators on any value: len, int, is, in, tuple, ... */
-#include "runtime/python_impl.h"
+#include "python_rows_impl.h"
 #include "runtime/view_impl.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@ cfx_status cfxi_python_give(cfxi_call *c, cfx_datum d)
 {
     if (d.kind == CFX_DATUM_INVALID)
         return c->err->status != CFX_OK ? c->err->status : CFX_E_TYPE;
-    cfxi_result_datum(c, 0, d);
+    cfxi_rt_result_datum(c, 0, d);
     return CFX_OK;
 }
 
@@ -29,14 +29,14 @@ cfx_status cfxi_rule_len(cfxi_call *c)
     if (d.kind == CFX_DATUM_TENSOR) {
         if (d.as.tensor->ndim == 0)
             return cfxi_fail(c, CFX_E_TYPE, "len() of a 0-d tensor");
-        return cfxi_python_give(c, cfxi_size_datum(d.as.tensor->size[0]));
+        return cfxi_python_give(c, cfxi_rt_size_datum(d.as.tensor->size[0]));
     }
     if (d.kind == CFX_DATUM_STR) {
         const char *text = cfx_datum_str(d, &n);
         return cfxi_python_give(c, cfx_datum_int(count_characters(text, n)));
     }
     if (!cfx_datum_items(d, &n) || d.kind == CFX_DATUM_SLICE)
-        return cfxi_fail(c, CFX_E_TYPE, "object of type '%s' has no len()", cfxi_py_kind_of(d));
+        return cfxi_fail(c, CFX_E_TYPE, "object of type '%s' has no len()", cfxi_rt_py_kind_of(d));
     return cfxi_python_give(c, cfx_datum_int((int64_t)(d.kind == CFX_DATUM_DICT ? n / 2 : n)));
 }
 
@@ -48,11 +48,11 @@ static cfx_datum loose_items(cfxi_call *c, cfx_datum d)
     size_t bytes;
     const cfx_datum *items = cfx_datum_items(d, &n);
     const char *text = items ? NULL : cfx_datum_str(d, &n);
-    cfx_datum result = cfxi_invalid();
-    cfx_datum *out = cfxi_mul_size(n + 1, sizeof *out, 0, &bytes) ? cfxi_scratch(c->rt, bytes)
-                                                                  : NULL;
+    cfx_datum result = cfxi_rt_invalid();
+    cfx_datum *out =
+        cfxi_base_mul_size(n + 1, sizeof *out, 0, &bytes) ? cfxi_rt_scratch(c->rt, bytes) : NULL;
     if (!out) {
-        cfxi_nomem(c->err);
+        cfxi_base_nomem(c->err);
         return result;
     }
     for (size_t i = 0; i < n;) {
@@ -68,7 +68,7 @@ static cfx_datum loose_items(cfxi_call *c, cfx_datum d)
         result = cfx_datum_seq(CFX_DATUM_LIST, out, made, c->rt->allocator, c->err);
     while (made-- > 0)
         cfx_datum_release(out[made]);
-    cfxi_scratch_free(c->rt, out);
+    cfxi_rt_scratch_free(c->rt, out);
     return result;
 }
 
@@ -76,20 +76,20 @@ cfx_datum cfxi_python_items(cfxi_call *c, cfx_datum d)
 {
     size_t n;
     if (d.kind == CFX_DATUM_TENSOR)
-        return cfxi_sub(c, CFX_OPID_unbind, &d, 1);
+        return cfxi_rt_sub(c, CFX_OPID_unbind, &d, 1);
     if (d.kind == CFX_DATUM_DICT || d.kind == CFX_DATUM_STR)
         return loose_items(c, d);
     if (cfx_datum_items(d, &n) && d.kind != CFX_DATUM_SLICE)
         return cfx_datum_retain(d);
-    cfxi_fail(c, CFX_E_TYPE, "'%s' object is not iterable", cfxi_py_kind_of(d));
-    return cfxi_invalid();
+    cfxi_fail(c, CFX_E_TYPE, "'%s' object is not iterable", cfxi_rt_py_kind_of(d));
+    return cfxi_rt_invalid();
 }
 
 static cfx_status collect(cfxi_call *c, cfx_datum_kind kind)
 {
     cfx_datum d = c->args[0];
     size_t n;
-    if (cfxi_is_none(c, 0) && d.kind == CFX_DATUM_INVALID)
+    if (cfxi_rt_is_none(c, 0) && d.kind == CFX_DATUM_INVALID)
         return cfxi_python_give(c, cfx_datum_seq(kind, NULL, 0, c->rt->allocator, c->err));
     cfx_datum all = cfxi_python_items(c, d);
     if (all.kind == CFX_DATUM_INVALID || (all.kind == CFX_DATUM_TUPLE && kind == CFX_DATUM_TUPLE))
@@ -112,13 +112,13 @@ cfx_status cfxi_rule_dict(cfxi_call *c)
     if (d.kind == CFX_DATUM_DICT)
         return cfxi_python_give(c, cfx_datum_retain(d));
     if (d.kind != CFX_DATUM_INVALID && n > 0)
-        return cfxi_fail(c, CFX_E_TYPE, "'%s' object is no dict", cfxi_py_kind_of(d));
+        return cfxi_fail(c, CFX_E_TYPE, "'%s' object is no dict", cfxi_rt_py_kind_of(d));
     return cfxi_python_give(c, cfx_datum_seq(CFX_DATUM_DICT, NULL, 0, c->rt->allocator, c->err));
 }
 
 cfx_status cfxi_rule_operator_concat(cfxi_call *c)
 {
-    return cfxi_python_give(c, cfxi_python_concat(c, c->args[0], c->args[1]));
+    return cfxi_python_give(c, cfxi_rt_python_concat(c, c->args[0], c->args[1]));
 }
 
 /* ---- numbers ------------------------------------------------------------------------------- */
@@ -141,21 +141,21 @@ cfx_status cfxi_rule_int(cfxi_call *c)
     const char *text;
     size_t size;
     int64_t i;
-    CFX_TRY(cfxi_python_number(c, c->args[0], &d));
+    CFX_TRY(cfxi_rt_python_number(c, c->args[0], &d));
     if (d.kind == CFX_DATUM_BOOL && !d.symbolic)
         return cfxi_python_give(c, cfx_datum_int(d.as.b));
     if (d.kind == CFX_DATUM_INT)
         return cfxi_python_give(c, d);
     if (d.kind == CFX_DATUM_STR && trimmed(d, &text, &size)) {
-        if (!cfxi_parse_int(text, size, &i))
+        if (!cfxi_base_parse_int(text, size, &i))
             return cfxi_fail(c, CFX_E_VALUE, "invalid literal for int() with base 10");
         return cfxi_python_give(c, cfx_datum_int(i));
     }
     if (d.kind != CFX_DATUM_FLOAT && d.kind != CFX_DATUM_BOOL)
         return cfxi_fail(c, CFX_E_TYPE, "int() argument must be a number, not '%s'",
-                         cfxi_py_kind_of(d));
+                         cfxi_rt_py_kind_of(d));
     if (d.symbolic)
-        return cfxi_python_give(c, cfxi_size_datum(cfxi_fresh(c)));
+        return cfxi_python_give(c, cfxi_rt_size_datum(cfxi_rt_fresh(c)));
     if (!(d.as.f > -0x1p63 && d.as.f < 0x1p63))
         return cfxi_fail(c, CFX_E_VALUE, "cannot convert float to an integer of 64 bits");
     return cfxi_python_give(c, cfx_datum_int((int64_t)d.as.f));
@@ -167,15 +167,15 @@ cfx_status cfxi_rule_float(cfxi_call *c)
     const char *text;
     size_t size;
     double f;
-    CFX_TRY(cfxi_python_number(c, c->args[0], &d));
+    CFX_TRY(cfxi_rt_python_number(c, c->args[0], &d));
     if (d.kind == CFX_DATUM_STR && trimmed(d, &text, &size)) {
-        if (!cfxi_parse_float(text, size, &f))
+        if (!cfxi_base_parse_float(text, size, &f))
             return cfxi_fail(c, CFX_E_VALUE, "could not convert string to float");
         return cfxi_python_give(c, cfx_datum_float(f));
     }
-    if (!cfxi_is_number(d) || d.kind == CFX_DATUM_COMPLEX)
+    if (!cfxi_rt_is_number(d) || d.kind == CFX_DATUM_COMPLEX)
         return cfxi_fail(c, CFX_E_TYPE, "float() argument must be a number, not '%s'",
-                         cfxi_py_kind_of(d));
+                         cfxi_rt_py_kind_of(d));
     cfx_datum r = cfx_datum_float(d.kind == CFX_DATUM_BOOL  ? (double)d.as.b
                                   : d.kind == CFX_DATUM_INT ? (double)d.as.i
                                                             : d.as.f);
@@ -186,24 +186,24 @@ cfx_status cfxi_rule_float(cfxi_call *c)
 cfx_status cfxi_rule_operator_index(cfxi_call *c)
 {
     cfx_datum d;
-    CFX_TRY(cfxi_python_index(c, c->args[0], &d));
+    CFX_TRY(cfxi_rt_python_index(c, c->args[0], &d));
     return cfxi_python_give(c, d);
 }
 
 cfx_status cfxi_rule_sym_max(cfxi_call *c)
 {
-    return cfxi_python_give(c, cfxi_python_choose(c, c->args[0], c->args[1], true));
+    return cfxi_python_give(c, cfxi_rt_python_choose(c, c->args[0], c->args[1], true));
 }
 cfx_status cfxi_rule_sym_min(cfxi_call *c)
 {
-    return cfxi_python_give(c, cfxi_python_choose(c, c->args[0], c->args[1], false));
+    return cfxi_python_give(c, cfxi_rt_python_choose(c, c->args[0], c->args[1], false));
 }
 
 cfx_status cfxi_rule_sym_ite(cfxi_call *c)
 {
     if (c->args[0].symbolic)
         return cfxi_fail(c, CFX_E_VALUE, "a choice that is not known yet");
-    return cfxi_python_give(c, cfx_datum_retain(c->args[cfxi_bool(c, 0) ? 1 : 2]));
+    return cfxi_python_give(c, cfx_datum_retain(c->args[cfxi_rt_bool(c, 0) ? 1 : 2]));
 }
 
 /* ---- truth --------------------------------------------------------------------------------- */
@@ -216,15 +216,15 @@ static cfxi_truth negated(cfxi_truth t)
 cfx_status cfxi_rule_bool(cfxi_call *c)
 {
     cfxi_truth t;
-    CFX_TRY(cfxi_python_truth(c, c->args[0], &t));
-    return cfxi_python_give(c, cfxi_truth_datum(t));
+    CFX_TRY(cfxi_rt_python_truth(c, c->args[0], &t));
+    return cfxi_python_give(c, cfxi_rt_truth_datum(t));
 }
 
 cfx_status cfxi_rule_not(cfxi_call *c)
 {
     cfxi_truth t;
-    CFX_TRY(cfxi_python_truth(c, c->args[0], &t));
-    return cfxi_python_give(c, cfxi_truth_datum(negated(t)));
+    CFX_TRY(cfxi_rt_python_truth(c, c->args[0], &t));
+    return cfxi_python_give(c, cfxi_rt_truth_datum(negated(t)));
 }
 
 /* Numbers and strings are the same object if they are equal and of one kind: nobody can tell more.
@@ -242,7 +242,7 @@ static cfx_status identical(cfxi_call *c, cfxi_truth *out)
     else if (cfx_datum_items(a, &n))
         *out = a.as.seq == b.as.seq ? CFXI_TRUE : CFXI_FALSE;
     else
-        return cfxi_python_equal(c, a, b, out);
+        return cfxi_rt_python_equal(c, a, b, out);
     return CFX_OK;
 }
 
@@ -250,14 +250,14 @@ cfx_status cfxi_rule_is(cfxi_call *c)
 {
     cfxi_truth t;
     CFX_TRY(identical(c, &t));
-    return cfxi_python_give(c, cfxi_truth_datum(t));
+    return cfxi_python_give(c, cfxi_rt_truth_datum(t));
 }
 
 cfx_status cfxi_rule_is_not(cfxi_call *c)
 {
     cfxi_truth t;
     CFX_TRY(identical(c, &t));
-    return cfxi_python_give(c, cfxi_truth_datum(negated(t)));
+    return cfxi_python_give(c, cfxi_rt_truth_datum(negated(t)));
 }
 
 static bool has_text(const char *text, size_t size, const char *part, size_t part_size)
@@ -271,14 +271,14 @@ static bool has_text(const char *text, size_t size, const char *part, size_t par
 /* Whether an element of a tensor is equal to a number, or one of another tensor. */
 static cfx_status is_element(cfxi_call *c)
 {
-    cfx_datum same = cfxi_sub(c, CFX_OPID_eq, c->args, 2);
-    cfx_datum any = same.kind == CFX_DATUM_INVALID ? same : cfxi_sub(c, CFX_OPID_any, &same, 1);
+    cfx_datum same = cfxi_rt_sub(c, CFX_OPID_eq, c->args, 2);
+    cfx_datum any = same.kind == CFX_DATUM_INVALID ? same : cfxi_rt_sub(c, CFX_OPID_any, &same, 1);
     cfxi_truth found = CFXI_FALSE;
     cfx_status status = any.kind == CFX_DATUM_INVALID ? c->err->status
-                                                      : cfxi_python_truth(c, any, &found);
+                                                      : cfxi_rt_python_truth(c, any, &found);
     cfx_datum_release(same);
     cfx_datum_release(any);
-    return status == CFX_OK ? cfxi_python_give(c, cfxi_truth_datum(found)) : status;
+    return status == CFX_OK ? cfxi_python_give(c, cfxi_rt_truth_datum(found)) : status;
 }
 
 cfx_status cfxi_rule_contains(cfxi_call *c)
@@ -294,17 +294,17 @@ cfx_status cfxi_rule_contains(cfxi_call *c)
         const char *part = cfx_datum_str(b, &m);
         return cfxi_python_give(c, cfx_datum_bool(has_text(text, n, part, m)));
     }
-    if (a.kind == CFX_DATUM_TENSOR && (b.kind == CFX_DATUM_TENSOR || cfxi_is_number(b)))
+    if (a.kind == CFX_DATUM_TENSOR && (b.kind == CFX_DATUM_TENSOR || cfxi_rt_is_number(b)))
         return is_element(c);
     if (!items || a.kind == CFX_DATUM_SLICE)
         return cfxi_fail(c, CFX_E_TYPE, "argument of type '%s' is not iterable",
-                         cfxi_py_kind_of(a));
+                         cfxi_rt_py_kind_of(a));
     for (size_t i = 0; i < n && found != CFXI_TRUE; i += a.kind == CFX_DATUM_DICT ? 2 : 1) {
         cfxi_truth one;
-        CFX_TRY(cfxi_python_equal(c, items[i], b, &one));
+        CFX_TRY(cfxi_rt_python_equal(c, items[i], b, &one));
         found = one == CFXI_FALSE ? found : one;
     }
-    return cfxi_python_give(c, cfxi_truth_datum(found));
+    return cfxi_python_give(c, cfxi_rt_truth_datum(found));
 }
 
 /* ---- isinstance ---------------------------------------------------------------------------- */

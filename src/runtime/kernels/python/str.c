@@ -41,13 +41,13 @@ static cfx_status put(cfxi_call *c, cfx_datum d, bool repr, cfx_buffer *out)
 static cfx_status give_text(cfxi_call *c, cfx_buffer *text, cfx_status status)
 {
     if (status == CFX_E_NOMEM)
-        cfxi_nomem(c->err);
+        cfxi_base_nomem(c->err);
     if (status == CFX_OK) {
         cfx_datum d = cfx_datum_text(CFX_DATUM_STR, text->data ? text->data : "", text->size,
                                      c->rt->allocator, c->err);
         status = d.kind == CFX_DATUM_INVALID ? c->err->status : CFX_OK;
         if (status == CFX_OK)
-            cfxi_result_datum(c, 0, d);
+            cfxi_rt_result_datum(c, 0, d);
     }
     cfx_buffer_free(text);
     return status;
@@ -78,17 +78,17 @@ static cfx_status put_formatted(cfxi_call *c, cfx_datum d, const char *how, size
     size_t n;
     if (size == 0)
         return put(c, d, false, out);
-    if (d.kind != CFX_DATUM_STR && d.kind != CFX_DATUM_FLOAT && !cfxi_py_is_integral(d))
+    if (d.kind != CFX_DATUM_STR && d.kind != CFX_DATUM_FLOAT && !cfxi_rt_py_is_integral(d))
         return cfxi_fail(c, CFX_E_TYPE, "unsupported format string passed to %s.__format__",
                          cfx_datum_kind_name((cfx_datum_kind)d.kind));
-    if (!cfxi_spec_read(how, size, &s))
+    if (!cfxi_base_spec_read(how, size, &s))
         return bad_spec(c, how, size, cfx_datum_kind_name((cfx_datum_kind)d.kind));
     if (d.kind == CFX_DATUM_FLOAT)
-        return cfxi_spec_float(&s, d.as.f, out, c->err);
+        return cfxi_base_spec_float(&s, d.as.f, out, c->err);
     if (d.kind != CFX_DATUM_STR)
-        return cfxi_spec_int(&s, cfxi_py_int(d), out, c->err);
+        return cfxi_base_spec_int(&s, cfxi_rt_py_int(d), out, c->err);
     const char *text = cfx_datum_str(d, &n);
-    return cfxi_spec_text(&s, text, n, out, c->err);
+    return cfxi_base_spec_text(&s, text, n, out, c->err);
 }
 
 /* format(repr(d), how), or of str(d) */
@@ -99,12 +99,12 @@ static cfx_status put_as_text(cfxi_call *c, cfx_datum d, bool repr, const char *
     cfx_buffer text;
     if (size == 0)
         return put(c, d, repr, out);
-    if (!cfxi_spec_read(how, size, &s))
+    if (!cfxi_base_spec_read(how, size, &s))
         return bad_spec(c, how, size, "str");
     cfx_buffer_init(&text, c->rt->allocator);
     cfx_status status = put(c, d, repr, &text);
     if (status == CFX_OK)
-        status = cfxi_spec_text(&s, text.data ? text.data : "", text.size, out, c->err);
+        status = cfxi_base_spec_text(&s, text.data ? text.data : "", text.size, out, c->err);
     cfx_buffer_free(&text);
     return status;
 }
@@ -118,7 +118,7 @@ cfx_status cfxi_rule_format(cfxi_call *c)
     size_t size;
     const char *how = cfx_datum_str(c->args[1], &size);
     if (d.kind == CFX_DATUM_TENSOR && d.as.tensor->ndim == 0)
-        CFX_TRY(cfxi_python_number(c, d, &d));
+        CFX_TRY(cfxi_rt_python_number(c, d, &d));
     CFX_TRY(check(c, d, false, &known));
     cfx_buffer_init(&text, c->rt->allocator);
     return give_text(c, &text, known ? put_formatted(c, d, how, size, &text) : CFX_OK);
@@ -218,7 +218,7 @@ cfx_status cfxi_rule_str_ends(cfxi_call *c)
                              cfx_datum_kind_name((cfx_datum_kind)ends[i].kind));
         found = found || ends_with(c->args[0], ends[i], front);
     }
-    cfxi_result_datum(c, 0, cfx_datum_bool(found));
+    cfxi_rt_result_datum(c, 0, cfx_datum_bool(found));
     return CFX_OK;
 }
 

@@ -10,7 +10,7 @@
 
 static cfx_status check_probability(cfxi_call *c)
 {
-    double p = cfxi_float(c, 1);
+    double p = cfxi_rt_float(c, 1);
     if (!(p >= 0 && p <= 1))
         return cfxi_fail(c, CFX_E_SHAPE,
                          "dropout probability has to be between 0 and 1, but got %g", p);
@@ -28,10 +28,10 @@ static cfx_status check_float(cfxi_call *c, const cfx_tensor *x)
 
 cfx_status cfxi_rule_dropout(cfxi_call *c)
 {
-    cfx_tensor *x = cfxi_tensor(c, 0);
+    cfx_tensor *x = cfxi_rt_tensor(c, 0);
     CFX_TRY(check_probability(c));
-    if (!cfxi_bool(c, 2) || cfxi_float(c, 1) == 0) {
-        cfxi_result_datum(c, 0, cfx_datum_tensor(cfx_tensor_retain(x)));
+    if (!cfxi_rt_bool(c, 2) || cfxi_rt_float(c, 1) == 0) {
+        cfxi_rt_result_datum(c, 0, cfx_datum_tensor(cfx_tensor_retain(x)));
         return CFX_OK;
     }
     bool features = c->op == CFX_OPID_feature_dropout || c->op == CFX_OPID_feature_alpha_dropout;
@@ -39,19 +39,19 @@ cfx_status cfxi_rule_dropout(cfxi_call *c)
         return cfxi_fail(c, CFX_E_SHAPE,
                          "Feature dropout requires at least 2 dimensions in the input");
     CFX_TRY(check_float(c, x));
-    return cfxi_result_like(c, 0, (cfx_dtype)x->dtype, x);
+    return cfxi_rt_result_like(c, 0, (cfx_dtype)x->dtype, x);
 }
 
 /* (input, p, train: None is true) -> (what is left, where) */
 cfx_status cfxi_rule_native_dropout(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
-    if (cfxi_is_none(c, 2) || cfxi_bool(c, 2)) {
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    if (cfxi_rt_is_none(c, 2) || cfxi_rt_bool(c, 2)) {
         CFX_TRY(check_probability(c));
         CFX_TRY(check_float(c, x));
     }
-    CFX_TRY(cfxi_result_like(c, 0, (cfx_dtype)x->dtype, x));
-    return cfxi_result_like(c, 1, CFX_DTYPE_BOOL, x);
+    CFX_TRY(cfxi_rt_result_like(c, 0, (cfx_dtype)x->dtype, x));
+    return cfxi_rt_result_like(c, 1, CFX_DTYPE_BOOL, x);
 }
 
 /* ---- kernels ------------------------------------------------------------------------------- */
@@ -73,18 +73,18 @@ static void drop_element(const dropping *d, int64_t i, bool keep)
     cfx_dtype dtype = (cfx_dtype)d->y->dtype;
     char *at = d->y->data + i * (int64_t)cfx_dtype_size(dtype);
     double v[2];
-    cfxi_load_complex(dtype, at, v);
+    cfxi_tensor_load_complex(dtype, at, v);
     double by = keep ? d->scale : 0;
     v[0] = v[0] * by + (keep ? d->shift : d->other);
     v[1] *= by;
-    cfxi_store_complex(dtype, at, v);
+    cfxi_tensor_store_complex(dtype, at, v);
 }
 
 static void drop_floats(const dropping *d, int64_t begin, int64_t end)
 {
     float *y = (float *)d->y->data;
     for (int64_t i = begin; i < end; i++) {
-        bool keep = cfxi_random_uniform(d->random, i / d->inner) >= d->p;
+        bool keep = cfxi_rt_random_uniform(d->random, i / d->inner) >= d->p;
         y[i] = y[i] * (keep ? (float)d->scale : 0) + (float)(keep ? d->shift : d->other);
         if (d->mask)
             d->mask[i] = keep;
@@ -99,7 +99,7 @@ static void drop_some(void *ctx, int64_t begin, int64_t end)
         return;
     }
     for (int64_t i = begin; i < end; i++) {
-        bool keep = cfxi_random_uniform(d->random, i / d->inner) >= d->p;
+        bool keep = cfxi_rt_random_uniform(d->random, i / d->inner) >= d->p;
         drop_element(d, i, keep);
         if (d->mask)
             d->mask[i] = keep;
@@ -108,10 +108,10 @@ static void drop_some(void *ctx, int64_t begin, int64_t end)
 
 static cfx_status drop(cfxi_call *c, dropping *d)
 {
-    int64_t n = cfxi_numel(d->y);
-    CFX_TRY(cfxi_copy(c->rt, d->y, cfxi_tensor(c, 0), c->err));
-    d->random = cfxi_random_reserve(c->rt, n);
-    cfxi_parallel(c->rt, n, 4096, drop_some, d);
+    int64_t n = cfxi_tensor_numel(d->y);
+    CFX_TRY(cfxi_rt_copy(c->rt, d->y, cfxi_rt_tensor(c, 0), c->err));
+    d->random = cfxi_rt_random_reserve(c->rt, n);
+    cfxi_rt_parallel(c->rt, n, 4096, drop_some, d);
     return CFX_OK;
 }
 
@@ -130,18 +130,18 @@ static cfx_status drop_features(cfxi_call *c, dropping *d)
         d->inner *= y->size[i];
     cfx_status status = d->inner ? drop(c, d) : CFX_OK;
     if (status == CFX_OK)
-        status = cfxi_copy(c->rt, result, dense, c->err);
+        status = cfxi_rt_copy(c->rt, result, dense, c->err);
     cfx_tensor_release(dense);
     return status;
 }
 
 static cfx_status dropout(cfxi_call *c, bool alpha, bool features)
 {
-    cfx_tensor *y = cfxi_result_at(c, 0);
-    double p = cfxi_float(c, 1);
-    if (y == cfxi_tensor(c, 0))
+    cfx_tensor *y = cfxi_rt_result_at(c, 0);
+    double p = cfxi_rt_float(c, 1);
+    if (y == cfxi_rt_tensor(c, 0))
         return CFX_OK;
-    CFX_TRY(cfxi_result_allocate(c, 0));
+    CFX_TRY(cfxi_rt_result_allocate(c, 0));
     dropping d = {.y = y, .p = p, .scale = p < 1 ? 1 / (1 - p) : 0, .inner = 1};
     if (alpha && p < 1) {
         const double low = -1.7580993408473766;  /* SELU's limit to the left */
@@ -160,14 +160,14 @@ cfx_status cfxi_kernel_feature_alpha_dropout(cfxi_call *c) { return dropout(c, t
 
 cfx_status cfxi_kernel_native_dropout(cfxi_call *c)
 {
-    cfx_tensor *mask = cfxi_result_at(c, 1);
-    bool train = cfxi_is_none(c, 2) || cfxi_bool(c, 2);
-    double p = cfxi_float(c, 1);
+    cfx_tensor *mask = cfxi_rt_result_at(c, 1);
+    bool train = cfxi_rt_is_none(c, 2) || cfxi_rt_bool(c, 2);
+    double p = cfxi_rt_float(c, 1);
     if (!train) {
-        memset(mask->data, 1, (size_t)cfxi_numel(mask));
-        return cfxi_copy(c->rt, cfxi_result_at(c, 0), cfxi_tensor(c, 0), c->err);
+        memset(mask->data, 1, (size_t)cfxi_tensor_numel(mask));
+        return cfxi_rt_copy(c->rt, cfxi_rt_result_at(c, 0), cfxi_rt_tensor(c, 0), c->err);
     }
-    dropping d = {.y = cfxi_result_at(c, 0), .mask = mask->data, .p = p,
+    dropping d = {.y = cfxi_rt_result_at(c, 0), .mask = mask->data, .p = p,
                   .scale = p < 1 ? 1 / (1 - p) : 0, .inner = 1};
     return drop(c, &d);
 }

@@ -1,7 +1,7 @@
 /* element_run.c - runs of elements, converted to a type to compute with and back. */
 #include "reduce_impl.h"
 
-cfxi_run_type cfxi_run_type_of(cfx_dtype dtype)
+cfxi_run_type cfxi_reduce_run_type_of(cfx_dtype dtype)
 {
     return cfx_dtype_is_complex(dtype)   ? CFXI_C128
            : dtype == CFX_DTYPE_FLOAT64  ? CFXI_F64
@@ -9,7 +9,7 @@ cfxi_run_type cfxi_run_type_of(cfx_dtype dtype)
                                          : CFXI_I64;
 }
 
-cfx_dtype cfxi_run_dtype(cfxi_run_type k)
+cfx_dtype cfxi_reduce_run_dtype(cfxi_run_type k)
 {
     static const cfx_dtype dtypes[] = {CFX_DTYPE_FLOAT32, CFX_DTYPE_FLOAT64, CFX_DTYPE_INT64,
                                        CFX_DTYPE_COMPLEX128};
@@ -28,12 +28,12 @@ cfx_dtype cfxi_run_dtype(cfxi_run_type k)
 static void load_f32(float *out, cfx_dtype dtype, const char *at, int64_t stride, int64_t n)
 {
     switch (dtype) {
-    case CFX_DTYPE_FLOAT16: GATHER(uint16_t, cfxi_half_to_float(v));
-    case CFX_DTYPE_BFLOAT16: GATHER(uint16_t, cfxi_bfloat_to_float(v));
+    case CFX_DTYPE_FLOAT16: GATHER(uint16_t, cfxi_tensor_half_to_float(v));
+    case CFX_DTYPE_BFLOAT16: GATHER(uint16_t, cfxi_tensor_bfloat_to_float(v));
     case CFX_DTYPE_FLOAT32: GATHER(float, v);
     default:
         for (int64_t i = 0; i < n; i++)
-            out[i] = (float)cfxi_load_float(dtype, at + i * stride);
+            out[i] = (float)cfxi_tensor_load_float(dtype, at + i * stride);
     }
 }
 
@@ -44,7 +44,7 @@ static void load_f64(double *out, cfx_dtype dtype, const char *at, int64_t strid
     case CFX_DTYPE_FLOAT64: GATHER(double, v);
     default:
         for (int64_t i = 0; i < n; i++)
-            out[i] = cfxi_load_float(dtype, at + i * stride);
+            out[i] = cfxi_tensor_load_float(dtype, at + i * stride);
     }
 }
 
@@ -59,21 +59,21 @@ static void load_i64(int64_t *out, cfx_dtype dtype, const char *at, int64_t stri
     case CFX_DTYPE_INT64: GATHER(int64_t, v);
     default:
         for (int64_t i = 0; i < n; i++)
-            out[i] = cfxi_load_int(dtype, at + i * stride);
+            out[i] = cfxi_tensor_load_int(dtype, at + i * stride);
     }
 }
 
-void cfxi_load_run(cfx_isa isa, cfxi_run_type k, void *buf, cfx_dtype dtype, const char *at,
-                   int64_t stride, int64_t n)
+void cfxi_reduce_load_run(cfx_isa isa, cfxi_run_type k, void *buf, cfx_dtype dtype, const char *at,
+                          int64_t stride, int64_t n)
 {
     if (n == 0)
         return;  /* then there need be no buffer */
-    if (dtype == cfxi_run_dtype(k) && stride == (int64_t)cfx_dtype_size(dtype)) {
+    if (dtype == cfxi_reduce_run_dtype(k) && stride == (int64_t)cfx_dtype_size(dtype)) {
         memcpy(buf, at, (size_t)n * cfx_dtype_size(dtype));
         return;
     }
     if (stride == (int64_t)cfx_dtype_size(dtype) && cfx_dtype_is_float(dtype) && k == CFXI_F32) {
-        cfxi_convert(isa, CFX_DTYPE_FLOAT32, buf, dtype, at, n);
+        cfxi_rt_convert(isa, CFX_DTYPE_FLOAT32, buf, dtype, at, n);
         return;
     }
     switch (k) {
@@ -82,7 +82,7 @@ void cfxi_load_run(cfx_isa isa, cfxi_run_type k, void *buf, cfx_dtype dtype, con
     case CFXI_I64: load_i64(buf, dtype, at, stride, n); break;
     case CFXI_C128:
         for (int64_t i = 0; i < n; i++)
-            cfxi_load_complex(dtype, at + i * stride, (double *)buf + 2 * i);
+            cfxi_tensor_load_complex(dtype, at + i * stride, (double *)buf + 2 * i);
     }
 }
 
@@ -96,12 +96,12 @@ void cfxi_load_run(cfx_isa isa, cfxi_run_type k, void *buf, cfx_dtype dtype, con
 static void store_f32(const float *x, cfx_dtype dtype, char *at, int64_t stride, int64_t n)
 {
     switch (dtype) {
-    case CFX_DTYPE_FLOAT16: SCATTER(uint16_t, cfxi_float_to_half(x[i]));
-    case CFX_DTYPE_BFLOAT16: SCATTER(uint16_t, cfxi_float_to_bfloat(x[i]));
+    case CFX_DTYPE_FLOAT16: SCATTER(uint16_t, cfxi_tensor_float_to_half(x[i]));
+    case CFX_DTYPE_BFLOAT16: SCATTER(uint16_t, cfxi_tensor_float_to_bfloat(x[i]));
     case CFX_DTYPE_FLOAT32: SCATTER(float, x[i]);
     default:
         for (int64_t i = 0; i < n; i++)
-            cfxi_store_float(dtype, at + i * stride, x[i]);
+            cfxi_tensor_store_float(dtype, at + i * stride, x[i]);
     }
 }
 
@@ -111,7 +111,7 @@ static void store_f64(const double *x, cfx_dtype dtype, char *at, int64_t stride
     case CFX_DTYPE_FLOAT64: SCATTER(double, x[i]);
     default:
         for (int64_t i = 0; i < n; i++)
-            cfxi_store_float(dtype, at + i * stride, x[i]);
+            cfxi_tensor_store_float(dtype, at + i * stride, x[i]);
     }
 }
 
@@ -125,19 +125,19 @@ static void store_i64(const int64_t *x, cfx_dtype dtype, char *at, int64_t strid
     case CFX_DTYPE_INT64: SCATTER(int64_t, x[i]);
     default:
         for (int64_t i = 0; i < n; i++)
-            cfxi_store_int(dtype, at + i * stride, x[i]);
+            cfxi_tensor_store_int(dtype, at + i * stride, x[i]);
     }
 }
 
-void cfxi_store_run(cfx_isa isa, cfxi_run_type k, const void *buf, cfx_dtype dtype, char *at,
-                    int64_t stride, int64_t n)
+void cfxi_reduce_store_run(cfx_isa isa, cfxi_run_type k, const void *buf, cfx_dtype dtype, char *at,
+                           int64_t stride, int64_t n)
 {
-    if (dtype == cfxi_run_dtype(k) && stride == (int64_t)cfx_dtype_size(dtype)) {
+    if (dtype == cfxi_reduce_run_dtype(k) && stride == (int64_t)cfx_dtype_size(dtype)) {
         memcpy(at, buf, (size_t)n * cfx_dtype_size(dtype));
         return;
     }
     if (stride == (int64_t)cfx_dtype_size(dtype) && cfx_dtype_is_float(dtype) && k == CFXI_F32) {
-        cfxi_convert(isa, dtype, at, CFX_DTYPE_FLOAT32, buf, n);
+        cfxi_rt_convert(isa, dtype, at, CFX_DTYPE_FLOAT32, buf, n);
         return;
     }
     switch (k) {
@@ -146,6 +146,6 @@ void cfxi_store_run(cfx_isa isa, cfxi_run_type k, const void *buf, cfx_dtype dty
     case CFXI_I64: store_i64(buf, dtype, at, stride, n); break;
     case CFXI_C128:
         for (int64_t i = 0; i < n; i++)
-            cfxi_store_complex(dtype, at + i * stride, (const double *)buf + 2 * i);
+            cfxi_tensor_store_complex(dtype, at + i * stride, (const double *)buf + 2 * i);
     }
 }

@@ -122,11 +122,11 @@ static void extreme_merge(const cfxi_reduction *k, void *acc, const void *later)
 static void store_value(const cfxi_reduction *k, const extreme *e, int64_t i)
 {
     cfx_dtype dtype = (cfx_dtype)k->out[0]->dtype;
-    char *at = k->out[0]->data + i * (int64_t)cfxi_itemsize(k->out[0]);
+    char *at = k->out[0]->data + i * (int64_t)cfxi_tensor_itemsize(k->out[0]);
     if (k->compute == CFXI_I64)
-        cfxi_store_int(dtype, at, e->value.i);
+        cfxi_tensor_store_int(dtype, at, e->value.i);
     else
-        cfxi_store_float(dtype, at, e->value.f);
+        cfxi_tensor_store_float(dtype, at, e->value.f);
 }
 
 static void value_store(const cfxi_reduction *k, const void *acc, int64_t i)
@@ -174,8 +174,9 @@ static void float_merge(const cfxi_reduction *k, void *acc, const void *later)
 
 static void float_store(const cfxi_reduction *k, const void *acc, int64_t i)
 {
-    cfxi_store_float((cfx_dtype)k->out[0]->dtype,
-                     k->out[0]->data + i * (int64_t)cfxi_itemsize(k->out[0]), *(const float *)acc);
+    cfxi_tensor_store_float((cfx_dtype)k->out[0]->dtype,
+                            k->out[0]->data + i * (int64_t)cfxi_tensor_itemsize(k->out[0]),
+                            *(const float *)acc);
 }
 
 static const cfxi_reducer float_reducer = {
@@ -213,65 +214,65 @@ static cfx_status not_empty(cfxi_call *c, const cfx_tensor *x, bool all, uint32_
     if (all && is_empty(x))
         return cfxi_fail(c, status, "%s(): Expected reduction dim to be specified for input.numel()"
                          " == 0. Specify the reduction dim with the 'dim' argument.", name);
-    return cfxi_reduced_not_empty(c, x, mask, name);
+    return cfxi_reduce_reduced_not_empty(c, x, mask, name);
 }
 
 cfx_status cfxi_rule_amax(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     uint32_t mask;
     size_t n;
     CFX_TRY(not_complex(c, x));
-    cfxi_list(c, 1, &n);
-    CFX_TRY(cfxi_reduced_dims(c, 1, x->ndim, true, &mask));
+    cfxi_rt_list(c, 1, &n);
+    CFX_TRY(cfxi_reduce_reduced_dims(c, 1, x->ndim, true, &mask));
     CFX_TRY(not_empty(c, x, n == 0, mask, CFX_E_SHAPE));
-    return cfxi_reduced_result(c, 0, (cfx_dtype)x->dtype, x, mask, cfxi_bool(c, 2));
+    return cfxi_reduce_reduced_result(c, 0, (cfx_dtype)x->dtype, x, mask, cfxi_rt_bool(c, 2));
 }
 
 cfx_status cfxi_rule_max(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     CFX_TRY(not_complex(c, x));
     CFX_TRY(not_empty(c, x, true, 0, CFX_E_SHAPE));
-    return cfxi_result(c, 0, (cfx_dtype)x->dtype, NULL, 0);
+    return cfxi_rt_result(c, 0, (cfx_dtype)x->dtype, NULL, 0);
 }
 
 /* Values and where they are, along one dimension. */
 cfx_status cfxi_rule_max_dim(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     uint32_t mask;
     CFX_TRY(not_complex(c, x));
-    CFX_TRY(cfxi_reduced_dims(c, 1, x->ndim, false, &mask));
+    CFX_TRY(cfxi_reduce_reduced_dims(c, 1, x->ndim, false, &mask));
     CFX_TRY(not_empty(c, x, false, mask, CFX_E_INDEX));
-    CFX_TRY(cfxi_reduced_result(c, 0, (cfx_dtype)x->dtype, x, mask, cfxi_bool(c, 2)));
-    return cfxi_reduced_result(c, 1, CFX_DTYPE_INT64, x, mask, cfxi_bool(c, 2));
+    CFX_TRY(cfxi_reduce_reduced_result(c, 0, (cfx_dtype)x->dtype, x, mask, cfxi_rt_bool(c, 2)));
+    return cfxi_reduce_reduced_result(c, 1, CFX_DTYPE_INT64, x, mask, cfxi_rt_bool(c, 2));
 }
 
 cfx_status cfxi_rule_aminmax(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     uint32_t mask;
     CFX_TRY(not_complex(c, x));
-    CFX_TRY(cfxi_reduced_dims(c, 1, x->ndim, false, &mask));
-    if (cfxi_is_none(c, 1) && is_empty(x))
+    CFX_TRY(cfxi_reduce_reduced_dims(c, 1, x->ndim, false, &mask));
+    if (cfxi_rt_is_none(c, 1) && is_empty(x))
         return cfxi_fail(c, CFX_E_SHAPE, "cannot compute aminmax over an empty dimension as the "
                          "operation has no identity.");
     CFX_TRY(not_empty(c, x, false, mask, CFX_E_INDEX));
-    CFX_TRY(cfxi_reduced_result(c, 0, (cfx_dtype)x->dtype, x, mask, cfxi_bool(c, 2)));
-    return cfxi_reduced_result(c, 1, (cfx_dtype)x->dtype, x, mask, cfxi_bool(c, 2));
+    CFX_TRY(cfxi_reduce_reduced_result(c, 0, (cfx_dtype)x->dtype, x, mask, cfxi_rt_bool(c, 2)));
+    return cfxi_reduce_reduced_result(c, 1, (cfx_dtype)x->dtype, x, mask, cfxi_rt_bool(c, 2));
 }
 
 cfx_status cfxi_rule_argmax(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     uint32_t mask;
     if (x->dtype == CFX_DTYPE_BOOL || cfx_dtype_is_complex((cfx_dtype)x->dtype))
         return cfxi_fail(c, CFX_E_SHAPE, "does not support %s input",
                          x->dtype == CFX_DTYPE_BOOL ? "bool" : "complex");
-    CFX_TRY(cfxi_reduced_dims(c, 1, x->ndim, false, &mask));
-    CFX_TRY(not_empty(c, x, cfxi_is_none(c, 1), mask, CFX_E_INDEX));
-    return cfxi_reduced_result(c, 0, CFX_DTYPE_INT64, x, mask, cfxi_bool(c, 2));
+    CFX_TRY(cfxi_reduce_reduced_dims(c, 1, x->ndim, false, &mask));
+    CFX_TRY(not_empty(c, x, cfxi_rt_is_none(c, 1), mask, CFX_E_INDEX));
+    return cfxi_reduce_reduced_result(c, 0, CFX_DTYPE_INT64, x, mask, cfxi_rt_bool(c, 2));
 }
 
 /* ---- kernels ------------------------------------------------------------------------------- */
@@ -280,21 +281,21 @@ static cfx_status find(cfxi_call *c, const cfx_tensor *x, uint32_t mask,
                        const cfxi_reducer *reducer, size_t result, int sign)
 {
     cfxi_reduction k = {.reducer = reducer,
-                        .compute = cfxi_run_type_of((cfx_dtype)x->dtype),
-                        .out = {cfxi_result_at(c, result)},
+                        .compute = cfxi_reduce_run_type_of((cfx_dtype)x->dtype),
+                        .out = {cfxi_rt_result_at(c, result)},
                         .number = sign};
     if (reducer == &value_reducer && k.compute == CFXI_F32)
         k.reducer = &float_reducer;
     if (reducer == &both_reducer)
-        k.out[1] = cfxi_result_at(c, 1);
+        k.out[1] = cfxi_rt_result_at(c, 1);
     return cfxi_reduce(c, x, mask, &k);
 }
 
 static cfx_status values(cfxi_call *c, int sign)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     uint32_t mask;
-    CFX_TRY(cfxi_reduced_dims(c, 1, x->ndim, true, &mask));
+    CFX_TRY(cfxi_reduce_reduced_dims(c, 1, x->ndim, true, &mask));
     return find(c, x, mask, &value_reducer, 0, sign);
 }
 
@@ -302,18 +303,18 @@ cfx_status cfxi_kernel_amax(cfxi_call *c) { return values(c, 1); }
 cfx_status cfxi_kernel_amin(cfxi_call *c) { return values(c, -1); }
 cfx_status cfxi_kernel_max(cfxi_call *c)
 {
-    return find(c, cfxi_tensor(c, 0), ~0u, &value_reducer, 0, 1);
+    return find(c, cfxi_rt_tensor(c, 0), ~0u, &value_reducer, 0, 1);
 }
 cfx_status cfxi_kernel_min(cfxi_call *c)
 {
-    return find(c, cfxi_tensor(c, 0), ~0u, &value_reducer, 0, -1);
+    return find(c, cfxi_rt_tensor(c, 0), ~0u, &value_reducer, 0, -1);
 }
 
 static cfx_status values_and_indices(cfxi_call *c, int sign)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     uint32_t mask;
-    CFX_TRY(cfxi_reduced_dims(c, 1, x->ndim, false, &mask));
+    CFX_TRY(cfxi_reduce_reduced_dims(c, 1, x->ndim, false, &mask));
     return find(c, x, mask, &both_reducer, 0, sign);
 }
 
@@ -322,9 +323,9 @@ cfx_status cfxi_kernel_min_dim(cfxi_call *c) { return values_and_indices(c, -1);
 
 cfx_status cfxi_kernel_aminmax(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     uint32_t mask;
-    CFX_TRY(cfxi_reduced_dims(c, 1, x->ndim, false, &mask));
+    CFX_TRY(cfxi_reduce_reduced_dims(c, 1, x->ndim, false, &mask));
     CFX_TRY(find(c, x, mask, &value_reducer, 0, -1));
     return find(c, x, mask, &value_reducer, 1, 1);
 }
@@ -332,12 +333,12 @@ cfx_status cfxi_kernel_aminmax(cfxi_call *c)
 /* Over everything, the index counts the elements in their logical order. */
 static cfx_status indices(cfxi_call *c, int sign)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     uint32_t mask;
-    CFX_TRY(cfxi_reduced_dims(c, 1, x->ndim, false, &mask));
-    if (!cfxi_is_none(c, 1))
+    CFX_TRY(cfxi_reduce_reduced_dims(c, 1, x->ndim, false, &mask));
+    if (!cfxi_rt_is_none(c, 1))
         return find(c, x, mask, &index_reducer, 0, sign);
-    cfx_tensor *flat = cfxi_contiguous(c, x, (cfx_dtype)x->dtype);
+    cfx_tensor *flat = cfxi_rt_contiguous(c, x, (cfx_dtype)x->dtype);
     if (!flat)
         return c->err->status;
     cfx_status status = find(c, flat, mask, &index_reducer, 0, sign);

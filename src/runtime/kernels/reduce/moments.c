@@ -1,4 +1,5 @@
 /* moments.c - variance and standard deviation, with the mean if asked for; logsumexp. */
+#include "runtime/kernels/elementwise/elementwise_impl.h"
 #include "reduce_impl.h"
 
 #include <math.h>
@@ -99,7 +100,7 @@ static void moments_merge(const cfxi_reduction *k, void *acc, const void *later)
 
 static void store_at(const cfx_tensor *t, int64_t i, double f)
 {
-    cfxi_store_float((cfx_dtype)t->dtype, t->data + i * (int64_t)cfxi_itemsize(t), f);
+    cfxi_tensor_store_float((cfx_dtype)t->dtype, t->data + i * (int64_t)cfxi_tensor_itemsize(t), f);
 }
 
 static double variance(const cfxi_reduction *k, const moments *m)
@@ -114,7 +115,8 @@ static void store_mean(const cfxi_reduction *k, const moments *m, int64_t i)
     if (!t)
         return;
     double mean[2] = {m->n > 0 ? m->mean[0] : NAN, m->mean[1]};
-    cfxi_store_complex((cfx_dtype)t->dtype, t->data + i * (int64_t)cfxi_itemsize(t), mean);
+    cfxi_tensor_store_complex((cfx_dtype)t->dtype, t->data + i * (int64_t)cfxi_tensor_itemsize(t),
+                              mean);
 }
 
 static void var_store(const cfxi_reduction *k, const void *acc, int64_t i)
@@ -146,42 +148,43 @@ static cfx_dtype real_of(cfx_dtype dtype)
 /* (self, dim, unbiased, keepdim, correction), the last only of rows that have it */
 cfx_status cfxi_rule_var(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     cfx_dtype dtype = (cfx_dtype)x->dtype;
     uint32_t mask;
     if (!cfx_dtype_is_float(dtype) && !cfx_dtype_is_complex(dtype))
         return cfxi_fail(c, CFX_E_SHAPE,
                          "std and var only support floating point and complex dtypes");
-    CFX_TRY(cfxi_reduced_dims(c, 1, x->ndim, true, &mask));
-    return cfxi_reduced_result(c, 0, real_of(dtype), x, mask, cfxi_bool(c, 3));
+    CFX_TRY(cfxi_reduce_reduced_dims(c, 1, x->ndim, true, &mask));
+    return cfxi_reduce_reduced_result(c, 0, real_of(dtype), x, mask, cfxi_rt_bool(c, 3));
 }
 
 cfx_status cfxi_rule_var_mean(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     uint32_t mask;
     CFX_TRY(cfxi_rule_var(c));
-    CFX_TRY(cfxi_reduced_dims(c, 1, x->ndim, true, &mask));
-    return cfxi_reduced_result(c, 1, (cfx_dtype)x->dtype, x, mask, cfxi_bool(c, 3));
+    CFX_TRY(cfxi_reduce_reduced_dims(c, 1, x->ndim, true, &mask));
+    return cfxi_reduce_reduced_result(c, 1, (cfx_dtype)x->dtype, x, mask, cfxi_rt_bool(c, 3));
 }
 
 static double correction(const cfxi_call *c)
 {
     bool has = c->op != CFX_OPID_var_dim && c->op != CFX_OPID_std_dim;
-    if (has && !cfxi_is_none(c, 4))
-        return cfxi_scalar(c, 4);
-    return cfxi_is_none(c, 2) || cfxi_bool(c, 2);
+    if (has && !cfxi_rt_is_none(c, 4))
+        return cfxi_rt_scalar(c, 4);
+    return cfxi_rt_is_none(c, 2) || cfxi_rt_bool(c, 2);
 }
 
 static cfx_status spread(cfxi_call *c, const cfxi_reducer *reducer, bool with_mean)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     uint32_t mask;
-    CFX_TRY(cfxi_reduced_dims(c, 1, x->ndim, true, &mask));
-    cfxi_reduction k = {.reducer = reducer,
-                        .compute = cfxi_run_type_of((cfx_dtype)x->dtype),
-                        .out = {cfxi_result_at(c, 0), with_mean ? cfxi_result_at(c, 1) : NULL},
-                        .number = correction(c)};
+    CFX_TRY(cfxi_reduce_reduced_dims(c, 1, x->ndim, true, &mask));
+    cfxi_reduction k = {
+        .reducer = reducer,
+        .compute = cfxi_reduce_run_type_of((cfx_dtype)x->dtype),
+        .out = {cfxi_rt_result_at(c, 0), with_mean ? cfxi_rt_result_at(c, 1) : NULL},
+        .number = correction(c)};
     return cfxi_reduce(c, x, mask, &k);
 }
 
@@ -256,7 +259,7 @@ static void exp_floats(const cfxi_reduction *k, exponentials *e, const float *x,
         return;
     }
     k->floats->shift(y, x, n, most);
-    cfxi_exp_f32(k->rt, n, y, y);
+    cfxi_elementwise_exp_f32(k->rt, n, y, y);
     exp_join(e, (exponentials){most, {k->floats->sum(y, n), 0}});
 }
 
@@ -291,7 +294,8 @@ static void exp_store(const cfxi_reduction *k, const void *acc, int64_t i)
     double out[2] = {e->most + log(hypot(e->sum[0], e->sum[1])), 0};
     if (k->compute == CFXI_C128)
         out[1] = atan2(e->sum[1], e->sum[0]);
-    cfxi_store_complex((cfx_dtype)t->dtype, t->data + i * (int64_t)cfxi_itemsize(t), out);
+    cfxi_tensor_store_complex((cfx_dtype)t->dtype, t->data + i * (int64_t)cfxi_tensor_itemsize(t),
+                              out);
 }
 
 static const cfxi_reducer exp_reducer = {
@@ -300,22 +304,23 @@ static const cfxi_reducer exp_reducer = {
 
 cfx_status cfxi_rule_logsumexp(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     cfx_dtype dtype = (cfx_dtype)x->dtype;
     uint32_t mask;
     if (!cfx_dtype_is_float(dtype) && !cfx_dtype_is_complex(dtype))
         dtype = CFX_DTYPE_FLOAT32;
-    CFX_TRY(cfxi_reduced_dims(c, 1, x->ndim, true, &mask));
-    return cfxi_reduced_result(c, 0, dtype, x, mask, cfxi_bool(c, 2));
+    CFX_TRY(cfxi_reduce_reduced_dims(c, 1, x->ndim, true, &mask));
+    return cfxi_reduce_reduced_result(c, 0, dtype, x, mask, cfxi_rt_bool(c, 2));
 }
 
 cfx_status cfxi_kernel_logsumexp(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     uint32_t mask;
-    CFX_TRY(cfxi_reduced_dims(c, 1, x->ndim, true, &mask));
+    CFX_TRY(cfxi_reduce_reduced_dims(c, 1, x->ndim, true, &mask));
     cfxi_reduction k = {.reducer = &exp_reducer,
-                        .compute = cfxi_run_type_of((cfx_dtype)cfxi_result_at(c, 0)->dtype),
-                        .out = {cfxi_result_at(c, 0)}};
+                        .compute =
+                            cfxi_reduce_run_type_of((cfx_dtype)cfxi_rt_result_at(c, 0)->dtype),
+                        .out = {cfxi_rt_result_at(c, 0)}};
     return cfxi_reduce(c, x, mask, &k);
 }

@@ -10,7 +10,7 @@ enum { LINEAR, LOWER, HIGHER, MIDPOINT, NEAREST, INTERPOLATIONS };
 static int interpolation_of(const cfxi_call *c)
 {
     int i = 0;
-    while (i < INTERPOLATIONS && strcmp(cfxi_str(c, 4), interpolations[i]) != 0)
+    while (i < INTERPOLATIONS && strcmp(cfxi_rt_str(c, 4), interpolations[i]) != 0)
         i++;
     return i;
 }
@@ -18,8 +18,8 @@ static int interpolation_of(const cfxi_call *c)
 /* With several q their dimension comes first, but changes fastest in memory. */
 cfx_status cfxi_rule_quantile(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
-    const cfx_tensor *q = cfxi_tensor(c, 1);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    const cfx_tensor *q = cfxi_rt_tensor(c, 1);
     int64_t sizes[CFX_MAX_DIMS + 1];
     uint32_t mask;
     size_t n = 0;
@@ -31,8 +31,8 @@ cfx_status cfxi_rule_quantile(cfxi_call *c)
         return cfxi_fail(c, CFX_E_SHAPE, "q must be a scalar or 1D tensor");
     if (interpolation_of(c) == INTERPOLATIONS)
         return cfxi_fail(c, CFX_E_SHAPE, "interpolation must be one of linear, lower, higher, "
-                         "midpoint or nearest, but got %s", cfxi_str(c, 4));
-    CFX_TRY(cfxi_reduced_dims(c, 2, x->ndim, false, &mask));
+                         "midpoint or nearest, but got %s", cfxi_rt_str(c, 4));
+    CFX_TRY(cfxi_reduce_reduced_dims(c, 2, x->ndim, false, &mask));
     for (size_t d = 0; d < x->ndim; d++)
         if (mask & 1u << d && x->size[d] == 0)
             return cfxi_fail(c, CFX_E_SHAPE, "input tensor must be non-empty");
@@ -41,15 +41,16 @@ cfx_status cfxi_rule_quantile(cfxi_call *c)
     for (size_t d = 0; d < x->ndim; d++) {
         if (!(mask & 1u << d))
             sizes[n++] = x->size[d];
-        else if (cfxi_bool(c, 3))
+        else if (cfxi_rt_bool(c, 3))
             sizes[n++] = 1;
     }
-    CFX_TRY(cfxi_result(c, 0, (cfx_dtype)x->dtype, sizes, n));
+    CFX_TRY(cfxi_rt_result(c, 0, (cfx_dtype)x->dtype, sizes, n));
     if (q->ndim && !c->infer) {
         uint8_t outermost[CFX_MAX_DIMS];
         for (size_t d = 0; d < n; d++)
             outermost[d] = (uint8_t)((d + 1) % n);
-        cfxi_ordered_strides(sizes, n, cfxi_itemsize(x), outermost, cfxi_result_at(c, 0)->stride);
+        cfxi_tensor_ordered_strides(sizes, n, cfxi_tensor_itemsize(x), outermost,
+                                    cfxi_rt_result_at(c, 0)->stride);
     }
     return CFX_OK;
 }
@@ -76,8 +77,8 @@ static double at_rank(const quantile *k, const char *lane, const cfxi_ranked *x,
         above = below;
     else if (k->interpolation == HIGHER)
         below = above;
-    double a = cfxi_load_float(k->dtype, lane + x[below].index * k->stride);
-    double b = cfxi_load_float(k->dtype, lane + x[above].index * k->stride);
+    double a = cfxi_tensor_load_float(k->dtype, lane + x[below].index * k->stride);
+    double b = cfxi_tensor_load_float(k->dtype, lane + x[above].index * k->stride);
     if (below == above)
         return a;
     if (k->interpolation == MIDPOINT)
@@ -90,15 +91,15 @@ static void quantile_lane(void *ctx, char *const at[], void *scratch, int64_t la
     const quantile *k = ctx;
     cfxi_ranked *x = scratch;
     size_t size = cfx_dtype_size(k->dtype);
-    cfxi_rank(k->rt, x, k->dtype, at[0], k->stride, k->n, false);
-    x = cfxi_sort_ranked(x, x + k->n, k->n);
-    bool nan = cfxi_key_is_nan(k->dtype, x[k->n - 1].key);
+    cfxi_reduce_rank(k->rt, x, k->dtype, at[0], k->stride, k->n, false);
+    x = cfxi_reduce_sort_ranked(x, x + k->n, k->n);
+    bool nan = cfxi_reduce_key_is_nan(k->dtype, x[k->n - 1].key);
     for (int64_t i = 0; i < k->num_q; i++) {
         double rank = k->q[i] * (double)(k->n - 1);
         if (k->dtype == CFX_DTYPE_FLOAT32)
             rank = (float)k->q[i] * (float)(k->n - 1);
         double value = nan || rank != rank ? NAN : at_rank(k, at[0], x, rank);
-        cfxi_store_float(k->dtype, k->out + (size_t)(lane * k->num_q + i) * size, value);
+        cfxi_tensor_store_float(k->dtype, k->out + (size_t)(lane * k->num_q + i) * size, value);
     }
 }
 
@@ -106,36 +107,36 @@ static void quantile_lane(void *ctx, char *const at[], void *scratch, int64_t la
 static cfx_status quantile_run(cfxi_call *c, const cfx_tensor *x, const cfx_tensor *q)
 {
     quantile k = {.rt = c->rt, .dtype = (cfx_dtype)x->dtype, .q = (const double *)q->data,
-                  .num_q = cfxi_numel(q), .interpolation = interpolation_of(c),
-                  .out = cfxi_result_at(c, 0)->data};
+                  .num_q = cfxi_tensor_numel(q), .interpolation = interpolation_of(c),
+                  .out = cfxi_rt_result_at(c, 0)->data};
     cfx_tensor view = *x;
     size_t dim = 0;
     size_t scratch;
     for (int64_t i = 0; i < k.num_q; i++)
         if (!(k.q[i] >= 0 && k.q[i] <= 1) && k.q[i] == k.q[i])
             return cfxi_fail(c, CFX_E_SHAPE, "q must be in the range [0, 1] but got %g", k.q[i]);
-    if (cfxi_is_none(c, 2) || x->ndim == 0) {
+    if (cfxi_rt_is_none(c, 2) || x->ndim == 0) {
         view.ndim = 1;
-        view.size[0] = cfxi_numel(x);
-        view.stride[0] = (int64_t)cfxi_itemsize(x);
+        view.size[0] = cfxi_tensor_numel(x);
+        view.stride[0] = (int64_t)cfxi_tensor_itemsize(x);
     } else {
-        CFX_TRY(cfxi_dim(c, cfxi_int(c, 2), x->ndim, &dim));
+        CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 2), x->ndim, &dim));
     }
     cfx_tensor *all[] = {&view};
     k.n = view.size[dim];
     k.stride = view.stride[dim];
-    if (!cfxi_ranked_size(k.n, &scratch))
-        return cfxi_nomem(c->err);
-    return cfxi_lanes(c, all, 1, dim, 32 * k.n, scratch, quantile_lane, &k);
+    if (!cfxi_reduce_ranked_size(k.n, &scratch))
+        return cfxi_base_nomem(c->err);
+    return cfxi_reduce_lanes(c, all, 1, dim, 32 * k.n, scratch, quantile_lane, &k);
 }
 
 cfx_status cfxi_kernel_quantile(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     cfx_dtype dtype = (cfx_dtype)x->dtype;
-    bool all = cfxi_is_none(c, 2);
-    cfx_tensor *q = cfxi_contiguous(c, cfxi_tensor(c, 1), CFX_DTYPE_FLOAT64);
-    cfx_tensor *dense = all ? cfxi_contiguous(c, x, dtype) : cfx_tensor_retain((cfx_tensor *)x);
+    bool all = cfxi_rt_is_none(c, 2);
+    cfx_tensor *q = cfxi_rt_contiguous(c, cfxi_rt_tensor(c, 1), CFX_DTYPE_FLOAT64);
+    cfx_tensor *dense = all ? cfxi_rt_contiguous(c, x, dtype) : cfx_tensor_retain((cfx_tensor *)x);
     cfx_status status = q && dense ? quantile_run(c, dense, q) : c->err->status;
     cfx_tensor_release(q);
     cfx_tensor_release(dense);

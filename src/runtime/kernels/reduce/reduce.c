@@ -15,26 +15,26 @@
 static cfx_status add_dim(cfxi_call *c, int64_t dim, size_t ndim, uint32_t *mask)
 {
     size_t d;
-    CFX_TRY(cfxi_dim(c, dim, ndim, &d));
+    CFX_TRY(cfxi_rt_dim(c, dim, ndim, &d));
     if (*mask & 1u << d)
         return cfxi_fail(c, CFX_E_SHAPE, "dim %zu appears multiple times in the list of dims", d);
     *mask |= 1u << d;
     return CFX_OK;
 }
 
-cfx_status cfxi_reduced_dims(cfxi_call *c, size_t arg, size_t ndim, bool empty_is_all,
-                             uint32_t *mask)
+cfx_status cfxi_reduce_reduced_dims(cfxi_call *c, size_t arg, size_t ndim, bool empty_is_all,
+                                    uint32_t *mask)
 {
     const uint32_t all = (1u << (ndim ? ndim : 1)) - 1;
     *mask = 0;
-    if (cfxi_is_none(c, arg)) {
+    if (cfxi_rt_is_none(c, arg)) {
         *mask = all;
         return CFX_OK;
     }
     if (c->args[arg].kind == CFX_DATUM_INT)
-        return add_dim(c, cfxi_int(c, arg), ndim, mask);
+        return add_dim(c, cfxi_rt_int(c, arg), ndim, mask);
     size_t n;
-    const cfx_datum *items = cfxi_list(c, arg, &n);
+    const cfx_datum *items = cfxi_rt_list(c, arg, &n);
     for (size_t i = 0; i < n; i++)
         CFX_TRY(add_dim(c, items[i].as.i, ndim, mask));
     if (n == 0 && empty_is_all)
@@ -42,8 +42,8 @@ cfx_status cfxi_reduced_dims(cfxi_call *c, size_t arg, size_t ndim, bool empty_i
     return CFX_OK;
 }
 
-cfx_status cfxi_reduced_result(cfxi_call *c, size_t i, cfx_dtype dtype, const cfx_tensor *x,
-                               uint32_t mask, bool keepdim)
+cfx_status cfxi_reduce_reduced_result(cfxi_call *c, size_t i, cfx_dtype dtype, const cfx_tensor *x,
+                                      uint32_t mask, bool keepdim)
 {
     int64_t sizes[CFX_MAX_DIMS];
     size_t n = 0;
@@ -53,11 +53,11 @@ cfx_status cfxi_reduced_result(cfxi_call *c, size_t i, cfx_dtype dtype, const cf
         else if (keepdim)
             sizes[n++] = 1;
     }
-    return cfxi_result(c, i, dtype, sizes, n);
+    return cfxi_rt_result(c, i, dtype, sizes, n);
 }
 
-cfx_status cfxi_reduced_not_empty(cfxi_call *c, const cfx_tensor *x, uint32_t mask,
-                                  const char *name)
+cfx_status cfxi_reduce_reduced_not_empty(cfxi_call *c, const cfx_tensor *x, uint32_t mask,
+                                         const char *name)
 {
     for (size_t d = 0; d < x->ndim; d++)
         if (mask & 1u << d && x->size[d] == 0)
@@ -175,8 +175,8 @@ static void add_run(const job *j, const char *base, int64_t begin, int64_t end, 
         int64_t n = line - (w->ndim ? p.at[w->ndim - 1] : 0);
         n = n < end - begin ? n : end - begin;
         n = n < CFXI_RUN ? n : CFXI_RUN;
-        const void *x = cfxi_read_run(j->k->rt->isa, j->k->compute, buf,
-                                      (cfx_dtype)j->x->dtype, base + p.offset, stride, n);
+        const void *x = cfxi_reduce_read_run(j->k->rt->isa, j->k->compute, buf,
+                                             (cfx_dtype)j->x->dtype, base + p.offset, stride, n);
         j->k->reducer->run(j->k, acc, x, n, begin);
         walk_next(w, &p, n);
         begin += n;
@@ -192,7 +192,7 @@ static void add_rows(const job *j, const char *base, int64_t begin, int64_t end,
     cfx_dtype dtype = (cfx_dtype)j->x->dtype;
     int64_t stride = j->kept.stride[j->kept.ndim - 1];
     size_t last = w->ndim - 1;
-    bool direct = r->four && dtype == cfxi_run_dtype(j->k->compute) &&
+    bool direct = r->four && dtype == cfxi_reduce_run_dtype(j->k->compute) &&
                   stride == (int64_t)cfx_dtype_size(dtype);
     position p = walk_seek(w, begin);
     while (begin < end) {
@@ -202,8 +202,8 @@ static void add_rows(const job *j, const char *base, int64_t begin, int64_t end,
             r->four(j->k, acc, at, w->stride[last], width);
             step = 4;
         } else {
-            const void *x = cfxi_read_run(j->k->rt->isa, j->k->compute, buf, dtype, at, stride,
-                                          width);
+            const void *x =
+                cfxi_reduce_read_run(j->k->rt->isa, j->k->compute, buf, dtype, at, stride, width);
             r->row(j->k, acc, x, width, begin);
         }
         walk_next(w, &p, step);
@@ -267,8 +267,8 @@ static void whole_lines(const job *j, int64_t begin, int64_t end)
         r->begin(j->k, acc);
         for (int64_t first = 0; first < count; first += CFXI_RUN) {
             int64_t n = count - first < CFXI_RUN ? count - first : CFXI_RUN;
-            const void *x = cfxi_read_run(isa, j->k->compute, buf, dtype, at + first * stride,
-                                          stride, n);
+            const void *x = cfxi_reduce_read_run(isa, j->k->compute, buf, dtype,
+                                                 at + first * stride, stride, n);
             r->run(j->k, acc, x, n, first);
         }
         r->store(j->k, acc, begin);
@@ -316,7 +316,7 @@ cfx_status cfxi_reduce(cfxi_call *c, const cfx_tensor *x, uint32_t mask, cfxi_re
     job j = {.k = k, .x = x, .row = 1, .per_line = 1, .pieces = 1};
     walk_split(x, mask, &j.kept, &j.reduced);
     k->rt = c->rt;
-    k->floats = cfxi_floats_of(c->rt);
+    k->floats = cfxi_reduce_floats_of(c->rt);
     k->count = j.reduced.count;
     if (j.kept.count == 0)
         return CFX_OK;
@@ -337,15 +337,15 @@ cfx_status cfxi_reduce(cfxi_call *c, const cfx_tensor *x, uint32_t mask, cfxi_re
         j.pieces = j.pieces < j.reduced.count ? j.pieces : j.reduced.count;
     }
     if (j.pieces == 1) {
-        cfxi_parallel(c->rt, items, work > PIECE ? 1 : PIECE / (work + 1) + 1, whole_items, &j);
+        cfxi_rt_parallel(c->rt, items, work > PIECE ? 1 : PIECE / (work + 1) + 1, whole_items, &j);
         return CFX_OK;
     }
-    j.partial = cfxi_scratch(c->rt, (size_t)(items * j.pieces * j.row) * k->reducer->size);
+    j.partial = cfxi_rt_scratch(c->rt, (size_t)(items * j.pieces * j.row) * k->reducer->size);
     if (!j.partial)
-        return cfxi_nomem(c->err);
-    cfxi_parallel(c->rt, items * j.pieces, 1, pieces_of_items, &j);
+        return cfxi_base_nomem(c->err);
+    cfxi_rt_parallel(c->rt, items * j.pieces, 1, pieces_of_items, &j);
     merge_items(&j, items);
-    cfxi_scratch_free(c->rt, j.partial);
+    cfxi_rt_scratch_free(c->rt, j.partial);
     return CFX_OK;
 }
 
@@ -391,8 +391,8 @@ static void some_slots(void *ctx, int64_t begin, int64_t end)
     }
 }
 
-cfx_status cfxi_lanes(cfxi_call *c, cfx_tensor *const *tensors, size_t n, size_t dim, int64_t cost,
-                      size_t scratch_size, cfxi_lane_fn *fn, void *ctx)
+cfx_status cfxi_reduce_lanes(cfxi_call *c, cfx_tensor *const *tensors, size_t n, size_t dim,
+                             int64_t cost, size_t scratch_size, cfxi_lane_fn *fn, void *ctx)
 {
     lanes l = {tensors, n, dim, fn, ctx, NULL, (scratch_size + 63) / 64 * 64, 0, 1};
     for (size_t d = 0; d < tensors[0]->ndim; d++)
@@ -401,7 +401,7 @@ cfx_status cfxi_lanes(cfxi_call *c, cfx_tensor *const *tensors, size_t n, size_t
     if (l.count == 0)
         return CFX_OK;
     /* Lanes are dealt to slots, each with its scratch: a few for every thread. */
-    int64_t slots = 4 * (int64_t)cfxi_pool_threads(c->rt->pool);
+    int64_t slots = 4 * (int64_t)cfxi_rt_pool_threads(c->rt->pool);
     int64_t total;
     if (__builtin_mul_overflow(l.count, cost, &total) || total > PIECE)
         slots = slots < l.count ? slots : l.count;
@@ -410,11 +410,11 @@ cfx_status cfxi_lanes(cfxi_call *c, cfx_tensor *const *tensors, size_t n, size_t
     l.per_slot = (l.count + slots - 1) / slots;
     if (l.scratch_size) {
         size_t size;
-        if (!cfxi_mul_size((size_t)slots, l.scratch_size, 0, &size) ||
-            !(l.scratch = cfxi_scratch(c->rt, size)))
-            return cfxi_nomem(c->err);
+        if (!cfxi_base_mul_size((size_t)slots, l.scratch_size, 0, &size) ||
+            !(l.scratch = cfxi_rt_scratch(c->rt, size)))
+            return cfxi_base_nomem(c->err);
     }
-    cfxi_parallel(c->rt, slots, 1, some_slots, &l);
-    cfxi_scratch_free(c->rt, l.scratch);
+    cfxi_rt_parallel(c->rt, slots, 1, some_slots, &l);
+    cfxi_rt_scratch_free(c->rt, l.scratch);
     return CFX_OK;
 }

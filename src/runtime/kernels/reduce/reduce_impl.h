@@ -13,24 +13,25 @@ typedef enum cfxi_run_type { CFXI_F32, CFXI_F64, CFXI_I64, CFXI_C128 } cfxi_run_
 
 enum { CFXI_RUN = 1024 };  /* elements converted at once; 16 bytes each at most */
 
-cfxi_run_type cfxi_run_type_of(cfx_dtype dtype);
-cfx_dtype cfxi_run_dtype(cfxi_run_type compute);  /* float32, float64, int64, complex128 */
-static inline size_t cfxi_run_size(cfxi_run_type k)
+cfxi_run_type cfxi_reduce_run_type_of(cfx_dtype dtype);
+cfx_dtype cfxi_reduce_run_dtype(cfxi_run_type compute);  /* float32, float64, int64, complex128 */
+static inline size_t cfxi_reduce_run_size(cfxi_run_type k)
 {
     return k == CFXI_F32 ? 4 : k == CFXI_C128 ? 16 : 8;
 }
 /* n elements from `at`, `stride` bytes apart, into buf. */
-void cfxi_load_run(cfx_isa isa, cfxi_run_type k, void *buf, cfx_dtype dtype, const char *at,
-                   int64_t stride, int64_t n);
-void cfxi_store_run(cfx_isa isa, cfxi_run_type k, const void *buf, cfx_dtype dtype, char *at,
-                    int64_t stride, int64_t n);
+void cfxi_reduce_load_run(cfx_isa isa, cfxi_run_type k, void *buf, cfx_dtype dtype, const char *at,
+                          int64_t stride, int64_t n);
+void cfxi_reduce_store_run(cfx_isa isa, cfxi_run_type k, const void *buf, cfx_dtype dtype, char *at,
+                           int64_t stride, int64_t n);
 /* The elements where they are, if they are of that type and adjacent; else loaded into buf. */
-static inline const void *cfxi_read_run(cfx_isa isa, cfxi_run_type k, void *buf, cfx_dtype dtype,
-                                        const char *at, int64_t stride, int64_t n)
+static inline const void *cfxi_reduce_read_run(cfx_isa isa, cfxi_run_type k, void *buf,
+                                               cfx_dtype dtype, const char *at, int64_t stride,
+                                               int64_t n)
 {
-    if (dtype == cfxi_run_dtype(k) && stride == (int64_t)cfx_dtype_size(dtype))
+    if (dtype == cfxi_reduce_run_dtype(k) && stride == (int64_t)cfx_dtype_size(dtype))
         return at;
-    cfxi_load_run(isa, k, buf, dtype, at, stride, n);
+    cfxi_reduce_load_run(isa, k, buf, dtype, at, stride, n);
     return buf;
 }
 
@@ -38,15 +39,15 @@ static inline const void *cfxi_read_run(cfx_isa isa, cfxi_run_type k, void *buf,
 
 /* Which dimensions argument `arg` (int, int[], None: all; an empty list: all if `empty_is_all`)
  * names of a tensor with ndim: bit d. */
-cfx_status cfxi_reduced_dims(cfxi_call *c, size_t arg, size_t ndim, bool empty_is_all,
-                             uint32_t *mask);
+cfx_status cfxi_reduce_reduced_dims(cfxi_call *c, size_t arg, size_t ndim, bool empty_is_all,
+                                    uint32_t *mask);
 /* Result i: `x` without the dimensions of the mask (of size 1 if keepdim). */
-cfx_status cfxi_reduced_result(cfxi_call *c, size_t i, cfx_dtype dtype, const cfx_tensor *x,
-                               uint32_t mask, bool keepdim);
+cfx_status cfxi_reduce_reduced_result(cfxi_call *c, size_t i, cfx_dtype dtype, const cfx_tensor *x,
+                                      uint32_t mask, bool keepdim);
 /* CFX_E_INDEX in PyTorch's words if a dimension of the mask has no elements, so that there is
  * nothing to choose from. */
-cfx_status cfxi_reduced_not_empty(cfxi_call *c, const cfx_tensor *x, uint32_t mask,
-                                  const char *name);
+cfx_status cfxi_reduce_reduced_not_empty(cfxi_call *c, const cfx_tensor *x, uint32_t mask,
+                                         const char *name);
 
 /* ---- loops over floats (kernels/floats.h) -------------------------------------------------- */
 
@@ -67,10 +68,10 @@ typedef struct cfxi_floats {
     void (*scale_each)(float *y, const float *by, int64_t n);
 } cfxi_floats;
 
-const cfxi_floats *cfxi_floats_of(const cfx_runtime *rt);
-extern const cfxi_floats cfxi_floats_plain;
-extern const cfxi_floats cfxi_floats_avx2;
-extern const cfxi_floats cfxi_floats_avx512;
+const cfxi_floats *cfxi_reduce_floats_of(const cfx_runtime *rt);
+extern const cfxi_floats cfxi_reduce_floats_plain;
+extern const cfxi_floats cfxi_reduce_floats_avx2;
+extern const cfxi_floats cfxi_reduce_floats_avx512;
 
 /* ---- reductions (reduce.c) ----------------------------------------------------------------- */
 
@@ -113,8 +114,8 @@ cfx_status cfxi_reduce(cfxi_call *c, const cfx_tensor *x, uint32_t mask, cfxi_re
  * the tensors' own), on the pool. Tensors differ in size only along `dim`; `scratch` is memory of
  * `scratch_size` bytes that no other thread uses meanwhile. */
 typedef void cfxi_lane_fn(void *ctx, char *const at[], void *scratch, int64_t i);
-cfx_status cfxi_lanes(cfxi_call *c, cfx_tensor *const *tensors, size_t n, size_t dim, int64_t cost,
-                      size_t scratch_size, cfxi_lane_fn *fn, void *ctx);
+cfx_status cfxi_reduce_lanes(cfxi_call *c, cfx_tensor *const *tensors, size_t n, size_t dim,
+                             int64_t cost, size_t scratch_size, cfxi_lane_fn *fn, void *ctx);
 
 /* ---- vectors ------------------------------------------------------------------------------- */
 

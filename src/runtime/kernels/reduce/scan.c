@@ -183,8 +183,8 @@ static void scan_lane(void *ctx, char *const at[], void *scratch, int64_t lane)
     (void)lane;
     for (int64_t first = 0; first < s->n; first += CFXI_RUN) {
         int64_t n = s->n - first < CFXI_RUN ? s->n - first : CFXI_RUN;
-        cfxi_load_run(s->isa, s->type, buf, (cfx_dtype)s->x->dtype, at[0] + first * s->step[0],
-                      s->step[0], n);
+        cfxi_reduce_load_run(s->isa, s->type, buf, (cfx_dtype)s->x->dtype,
+                             at[0] + first * s->step[0], s->step[0], n);
         switch (s->kind) {
         case SUM: sums(s, &k, buf, n); break;
         case PRODUCT: products(s, &k, buf, n); break;
@@ -192,65 +192,65 @@ static void scan_lane(void *ctx, char *const at[], void *scratch, int64_t lane)
         case GREATEST:
         case LEAST:
             extremes(s, &k, buf, index, n, first);
-            cfxi_store_run(s->isa, CFXI_I64, index, CFX_DTYPE_INT64, at[2] + first * s->step[2],
-                           s->step[2], n);
+            cfxi_reduce_store_run(s->isa, CFXI_I64, index, CFX_DTYPE_INT64,
+                                  at[2] + first * s->step[2], s->step[2], n);
         }
-        cfxi_store_run(s->isa, s->type, buf, (cfx_dtype)s->y->dtype, at[1] + first * s->step[1],
-                       s->step[1], n);
+        cfxi_reduce_store_run(s->isa, s->type, buf, (cfx_dtype)s->y->dtype,
+                              at[1] + first * s->step[1], s->step[1], n);
     }
 }
 
 static cfx_status scan_run(cfxi_call *c, scan_kind kind)
 {
-    cfx_tensor *x = cfxi_tensor(c, 0);
-    cfx_tensor *y = cfxi_result_at(c, 0);
+    cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    cfx_tensor *y = cfxi_rt_result_at(c, 0);
     bool extreme = kind == GREATEST || kind == LEAST;
     size_t dim;
-    CFX_TRY(cfxi_dim(c, cfxi_int(c, 1), x->ndim, &dim));
-    scan s = {.kind = kind, .type = cfxi_run_type_of((cfx_dtype)y->dtype), .x = x, .y = y,
+    CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 1), x->ndim, &dim));
+    scan s = {.kind = kind, .type = cfxi_reduce_run_type_of((cfx_dtype)y->dtype), .x = x, .y = y,
               .isa = c->rt->isa, .n = 1};
-    cfx_tensor *all[3] = {x, y, extreme ? cfxi_result_at(c, 1) : NULL};
+    cfx_tensor *all[3] = {x, y, extreme ? cfxi_rt_result_at(c, 1) : NULL};
     s.index = all[2];
     if (x->ndim)
         s.n = x->size[dim];
     for (size_t t = 0; t < 3 && all[t] && x->ndim; t++)
         s.step[t] = all[t]->stride[dim];
-    return cfxi_lanes(c, all, extreme ? 3 : 2, dim, 4 * s.n, 0, scan_lane, &s);
+    return cfxi_reduce_lanes(c, all, extreme ? 3 : 2, dim, 4 * s.n, 0, scan_lane, &s);
 }
 
 /* ---- rules --------------------------------------------------------------------------------- */
 
 cfx_status cfxi_rule_cumsum(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     cfx_dtype dtype = (cfx_dtype)x->dtype;
     size_t dim;
     if (!cfx_dtype_is_float(dtype) && !cfx_dtype_is_complex(dtype))
         dtype = CFX_DTYPE_INT64;
-    CFX_TRY(cfxi_dim(c, cfxi_int(c, 1), x->ndim, &dim));
-    return cfxi_result(c, 0, cfxi_dtype_or(c, 2, dtype), x->size, x->ndim);
+    CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 1), x->ndim, &dim));
+    return cfxi_rt_result(c, 0, cfxi_rt_dtype_or(c, 2, dtype), x->size, x->ndim);
 }
 
 cfx_status cfxi_rule_cummax(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     size_t dim;
     if (cfx_dtype_is_complex((cfx_dtype)x->dtype))
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "not implemented for complex numbers");
-    CFX_TRY(cfxi_dim(c, cfxi_int(c, 1), x->ndim, &dim));
-    CFX_TRY(cfxi_result(c, 0, (cfx_dtype)x->dtype, x->size, x->ndim));
-    return cfxi_result(c, 1, CFX_DTYPE_INT64, x->size, x->ndim);
+    CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 1), x->ndim, &dim));
+    CFX_TRY(cfxi_rt_result(c, 0, (cfx_dtype)x->dtype, x->size, x->ndim));
+    return cfxi_rt_result(c, 1, CFX_DTYPE_INT64, x->size, x->ndim);
 }
 
 cfx_status cfxi_rule_logcumsumexp(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     size_t dim;
     if (!cfx_dtype_is_float((cfx_dtype)x->dtype) && !cfx_dtype_is_complex((cfx_dtype)x->dtype))
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "not implemented for %s",
                          cfx_dtype_name((cfx_dtype)x->dtype));
-    CFX_TRY(cfxi_dim(c, cfxi_int(c, 1), x->ndim, &dim));
-    return cfxi_result(c, 0, (cfx_dtype)x->dtype, x->size, x->ndim);
+    CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 1), x->ndim, &dim));
+    return cfxi_rt_result(c, 0, (cfx_dtype)x->dtype, x->size, x->ndim);
 }
 
 cfx_status cfxi_kernel_cumsum(cfxi_call *c) { return scan_run(c, SUM); }
@@ -279,7 +279,7 @@ static cfx_status check_part(cfxi_call *c, const cfx_tensor *x, const cfx_tensor
         return cfxi_fail(c, CFX_E_SHAPE,
                          "diff expects prepend or append to be the same dimension as input");
     for (size_t d = 0; d < x->ndim; d++)
-        if (d != dim && !cfxi_same_size(c, x->size[d], part->size[d]))
+        if (d != dim && !cfxi_rt_same_size(c, x->size[d], part->size[d]))
             return cfxi_fail(c, CFX_E_SHAPE, "diff expects the shape of tensor to prepend or append"
                              " to match that of input except along the differencing dimension");
     return CFX_OK;
@@ -287,17 +287,17 @@ static cfx_status check_part(cfxi_call *c, const cfx_tensor *x, const cfx_tensor
 
 cfx_status cfxi_rule_diff(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
-    const cfx_tensor *all[3] = {cfxi_tensor(c, 3), x, cfxi_tensor(c, 4)};
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    const cfx_tensor *all[3] = {cfxi_rt_tensor(c, 3), x, cfxi_rt_tensor(c, 4)};
     int64_t times;
     size_t dim;
-    CFX_TRY(cfxi_number(c, 1, &times));
+    CFX_TRY(cfxi_rt_number(c, 1, &times));
     if (x->ndim == 0)
         return cfxi_fail(c, CFX_E_SHAPE, "diff expects input to be at least one-dimensional");
     if (times < 0)
         return cfxi_fail(c, CFX_E_SHAPE, "order must be non-negative but got %lld",
                          (long long)times);
-    CFX_TRY(cfxi_dim(c, cfxi_int(c, 2), x->ndim, &dim));
+    CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 2), x->ndim, &dim));
     int64_t length = x->size[dim];
     for (size_t i = 0; i < 3; i += 2) {
         if (!times)
@@ -313,9 +313,9 @@ cfx_status cfxi_rule_diff(cfxi_call *c)
     cfx_tensor shape = *x;  /* a header to go by, never handed on */
     shape.size[dim] = length;
     const cfx_tensor *like = &shape;
-    cfx_dtype dtype = cfxi_promote(all, 3);
-    return all[0] || all[2] ? cfxi_result(c, 0, dtype, shape.size, x->ndim)
-                            : cfxi_result_broadcast(c, 0, dtype, &like, 1);
+    cfx_dtype dtype = cfxi_tensor_promote(all, 3);
+    return all[0] || all[2] ? cfxi_rt_result(c, 0, dtype, shape.size, x->ndim)
+                            : cfxi_rt_result_broadcast(c, 0, dtype, &like, 1);
 }
 
 static void subtract(const differences *k, void *x, int64_t i)
@@ -342,27 +342,27 @@ static void diff_lane(void *ctx, char *const at[], void *scratch, int64_t lane)
         const cfx_tensor *part = k->parts[i];
         if (!part)
             continue;
-        cfxi_load_run(k->isa, k->type, to, (cfx_dtype)part->dtype, at[i], part->stride[k->dim],
-                      part->size[k->dim]);
-        to += (size_t)part->size[k->dim] * cfxi_run_size(k->type);
+        cfxi_reduce_load_run(k->isa, k->type, to, (cfx_dtype)part->dtype, at[i],
+                             part->stride[k->dim], part->size[k->dim]);
+        to += (size_t)part->size[k->dim] * cfxi_reduce_run_size(k->type);
     }
     for (int64_t pass = 1; pass <= k->times; pass++)
         for (int64_t i = 0; i < k->length - pass; i++)
             subtract(k, scratch, i);
-    cfxi_store_run(k->isa, k->type, scratch, (cfx_dtype)k->y->dtype, at[3], k->y->stride[k->dim],
-                   k->y->size[k->dim]);
+    cfxi_reduce_store_run(k->isa, k->type, scratch, (cfx_dtype)k->y->dtype, at[3],
+                          k->y->stride[k->dim], k->y->size[k->dim]);
 }
 
 cfx_status cfxi_kernel_diff(cfxi_call *c)
 {
-    cfx_tensor *x = cfxi_tensor(c, 0);
-    cfx_tensor *y = cfxi_result_at(c, 0);
-    differences k = {.isa = c->rt->isa, .type = cfxi_run_type_of((cfx_dtype)y->dtype),
-                     .bools = y->dtype == CFX_DTYPE_BOOL, .y = y, .times = cfxi_int(c, 1),
-                     .parts = {cfxi_tensor(c, 3), x, cfxi_tensor(c, 4)}};
+    cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    cfx_tensor *y = cfxi_rt_result_at(c, 0);
+    differences k = {.isa = c->rt->isa, .type = cfxi_reduce_run_type_of((cfx_dtype)y->dtype),
+                     .bools = y->dtype == CFX_DTYPE_BOOL, .y = y, .times = cfxi_rt_int(c, 1),
+                     .parts = {cfxi_rt_tensor(c, 3), x, cfxi_rt_tensor(c, 4)}};
     cfx_tensor *all[4] = {x, x, x, y};
     size_t scratch;
-    CFX_TRY(cfxi_dim(c, cfxi_int(c, 2), x->ndim, &k.dim));
+    CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 2), x->ndim, &k.dim));
     for (size_t i = 0; i < 3; i++) {
         if (!k.times && i != 1)
             k.parts[i] = NULL;
@@ -371,7 +371,7 @@ cfx_status cfxi_kernel_diff(cfxi_call *c)
         all[i] = (cfx_tensor *)k.parts[i];
         k.length += k.parts[i]->size[k.dim];
     }
-    if (!cfxi_mul_size((size_t)k.length, cfxi_run_size(k.type), 0, &scratch))
-        return cfxi_nomem(c->err);
-    return cfxi_lanes(c, all, 4, k.dim, 4 * k.length, scratch, diff_lane, &k);
+    if (!cfxi_base_mul_size((size_t)k.length, cfxi_reduce_run_size(k.type), 0, &scratch))
+        return cfxi_base_nomem(c->err);
+    return cfxi_reduce_lanes(c, all, 4, k.dim, 4 * k.length, scratch, diff_lane, &k);
 }

@@ -2,6 +2,7 @@
  *
  * The argument is seen as [outer][n][inner]. Where inner is 1 a lane is computed as it lies in
  * memory; else WIDE lanes side by side, row by row. */
+#include "runtime/kernels/elementwise/elementwise_impl.h"
 #include "reduce_impl.h"
 
 #include <math.h>
@@ -34,7 +35,7 @@ static void float_lane(const softmax *s, float *y, const float *x)
         int64_t n = s->n - at < CFXI_RUN ? s->n - at : CFXI_RUN;
         float *to = s->log ? part : y + at;
         f->shift(to, x + at, n, most);
-        cfxi_exp_f32(s->rt, n, to, to);
+        cfxi_elementwise_exp_f32(s->rt, n, to, to);
         sum += f->sum(to, n);
     }
     if (!s->log) {
@@ -80,12 +81,12 @@ static void one_lane(const softmax *s, int64_t lane, void *buf)
     int64_t step = (int64_t)cfx_dtype_size(from);
     int64_t out_step = (int64_t)cfx_dtype_size(to);
     char *out = s->y->data + lane * s->n * out_step;
-    void *y = to == cfxi_run_dtype(s->type) ? (void *)out : buf;
-    const void *x = cfxi_read_run(s->rt->isa, s->type, buf, from, s->x->data + lane * s->n * step,
-                                  step, s->n);
+    void *y = to == cfxi_reduce_run_dtype(s->type) ? (void *)out : buf;
+    const void *x = cfxi_reduce_read_run(s->rt->isa, s->type, buf, from,
+                                         s->x->data + lane * s->n * step, step, s->n);
     if (s->negative) {
         if (x != buf)
-            memcpy(buf, x, (size_t)s->n * cfxi_run_size(s->type));
+            memcpy(buf, x, (size_t)s->n * cfxi_reduce_run_size(s->type));
         negate(s, buf, s->n);
         x = buf;
     }
@@ -94,7 +95,7 @@ static void one_lane(const softmax *s, int64_t lane, void *buf)
     else
         double_lane(s, y, x);
     if (y == buf)
-        cfxi_store_run(s->rt->isa, s->type, y, to, out, out_step, s->n);
+        cfxi_reduce_store_run(s->rt->isa, s->type, y, to, out, out_step, s->n);
 }
 
 /* ---- lanes side by side -------------------------------------------------------------------- */
@@ -116,7 +117,7 @@ static void float_rows(const softmax *s, float *x)
     for (int64_t at = 0; at < s->n * WIDE; at += CFXI_RUN) {
         int64_t n = s->n * WIDE - at < CFXI_RUN ? s->n * WIDE - at : CFXI_RUN;
         float *to = s->log ? part : x + at;
-        cfxi_exp_f32(s->rt, n, x + at, to);
+        cfxi_elementwise_exp_f32(s->rt, n, x + at, to);
         for (int64_t i = 0; i < n; i += WIDE)
             f->add(sum, to + i, WIDE);
     }
@@ -150,13 +151,13 @@ static void one_tile(const softmax *s, int64_t tile, char *buf)
     int64_t column = tile % s->tiles * WIDE;
     int64_t first = tile / s->tiles * s->n * s->inner + column;
     int64_t width = s->inner - column < WIDE ? s->inner - column : WIDE;
-    size_t row = WIDE * cfxi_run_size(s->type);
+    size_t row = WIDE * cfxi_reduce_run_size(s->type);
     for (int64_t i = 0; i < s->n; i++) {
         char *to_row = buf + (size_t)i * row;
         if (width < WIDE)
             memset(to_row, 0, row);
-        cfxi_load_run(s->rt->isa, s->type, to_row, from,
-                      s->x->data + (first + i * s->inner) * step, step, width);
+        cfxi_reduce_load_run(s->rt->isa, s->type, to_row, from,
+                             s->x->data + (first + i * s->inner) * step, step, width);
         if (s->negative)
             negate(s, to_row, width);
     }
@@ -165,8 +166,8 @@ static void one_tile(const softmax *s, int64_t tile, char *buf)
     else
         double_rows(s, (double *)buf, (double *)(buf + (size_t)s->n * row));
     for (int64_t i = 0; i < s->n; i++)
-        cfxi_store_run(s->rt->isa, s->type, buf + (size_t)i * row, to,
-                       s->y->data + (first + i * s->inner) * out_step, out_step, width);
+        cfxi_reduce_store_run(s->rt->isa, s->type, buf + (size_t)i * row, to,
+                              s->y->data + (first + i * s->inner) * out_step, out_step, width);
 }
 
 /* ---- rows ---------------------------------------------------------------------------------- */
@@ -183,13 +184,13 @@ static void some_tiles(void *ctx, char *const at[], void *scratch, int64_t i)
 
 static cfx_status softmax_run(cfxi_call *c, const cfx_tensor *x, bool log, bool negative)
 {
-    cfx_tensor *y = cfxi_result_at(c, 0);
+    cfx_tensor *y = cfxi_rt_result_at(c, 0);
     size_t dim;
-    CFX_TRY(cfxi_dim(c, cfxi_int(c, 1), x->ndim, &dim));
-    softmax s = {.x = x, .y = y, .rt = c->rt, .floats = cfxi_floats_of(c->rt),
+    CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 1), x->ndim, &dim));
+    softmax s = {.x = x, .y = y, .rt = c->rt, .floats = cfxi_reduce_floats_of(c->rt),
                  .log = log, .negative = negative, .n = 1, .inner = 1,
-                 .type = cfxi_run_type_of((cfx_dtype)y->dtype)};
-    if (cfxi_numel(x) == 0)
+                 .type = cfxi_reduce_run_type_of((cfx_dtype)y->dtype)};
+    if (cfxi_tensor_numel(x) == 0)
         return CFX_OK;
     if (x->ndim) {
         s.n = x->size[dim];
@@ -199,21 +200,23 @@ static cfx_status softmax_run(cfxi_call *c, const cfx_tensor *x, bool log, bool 
     s.tiles = s.inner == 1 ? 1 : (s.inner + WIDE - 1) / WIDE;
     int64_t width = s.inner == 1 ? 1 : WIDE;
     size_t scratch;
-    if (!cfxi_mul_size((size_t)s.n, (size_t)(width + 1) * cfxi_run_size(s.type), 0, &scratch))
-        return cfxi_nomem(c->err);
-    int64_t outer = cfxi_numel(x) / s.n / s.inner;
+    if (!cfxi_base_mul_size((size_t)s.n, (size_t)(width + 1) * cfxi_reduce_run_size(s.type), 0,
+                            &scratch))
+        return cfxi_base_nomem(c->err);
+    int64_t outer = cfxi_tensor_numel(x) / s.n / s.inner;
     /* Tiles are numbered, not placed: a header alone says how many there are. */
     cfx_tensor count = {.ndim = 1, .size = {outer * s.tiles}};
     cfx_tensor *counts[] = {&count};
-    return cfxi_lanes(c, counts, 1, CFX_MAX_DIMS, 8 * s.n * width, scratch, some_tiles, &s);
+    return cfxi_reduce_lanes(c, counts, 1, CFX_MAX_DIMS, 8 * s.n * width, scratch, some_tiles, &s);
 }
 
 static cfx_status softmax_kernel(cfxi_call *c, bool log, bool negative)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
-    cfx_dtype to = (cfx_dtype)cfxi_result_at(c, 0)->dtype;
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    cfx_dtype to = (cfx_dtype)cfxi_rt_result_at(c, 0)->dtype;
     bool as_it_is = cfx_dtype_is_float((cfx_dtype)x->dtype) && cfx_tensor_is_contiguous(x);
-    cfx_tensor *dense = as_it_is ? cfx_tensor_retain((cfx_tensor *)x) : cfxi_contiguous(c, x, to);
+    cfx_tensor *dense =
+        as_it_is ? cfx_tensor_retain((cfx_tensor *)x) : cfxi_rt_contiguous(c, x, to);
     if (!dense)
         return c->err->status;
     cfx_status status = softmax_run(c, dense, log, negative);
@@ -223,26 +226,26 @@ static cfx_status softmax_kernel(cfxi_call *c, bool log, bool negative)
 
 static cfx_status softmax_rule(cfxi_call *c, cfx_dtype dtype)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     size_t dim;
     if (!cfx_dtype_is_float(dtype))
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "not implemented for %s: give a dtype",
                          cfx_dtype_name(dtype));
-    CFX_TRY(cfxi_dim(c, cfxi_int(c, 1), x->ndim, &dim));
-    return cfxi_result(c, 0, dtype, x->size, x->ndim);
+    CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 1), x->ndim, &dim));
+    return cfxi_rt_result(c, 0, dtype, x->size, x->ndim);
 }
 
 /* (self, dim, dtype) */
 cfx_status cfxi_rule_softmax(cfxi_call *c)
 {
-    return softmax_rule(c, cfxi_dtype_or(c, 2, (cfx_dtype)cfxi_tensor(c, 0)->dtype));
+    return softmax_rule(c, cfxi_rt_dtype_or(c, 2, (cfx_dtype)cfxi_rt_tensor(c, 0)->dtype));
 }
 
 /* (self, dim, half_to_float) */
 cfx_status cfxi_rule__softmax(cfxi_call *c)
 {
-    cfx_dtype dtype = (cfx_dtype)cfxi_tensor(c, 0)->dtype;
-    if (cfxi_bool(c, 2))
+    cfx_dtype dtype = (cfx_dtype)cfxi_rt_tensor(c, 0)->dtype;
+    if (cfxi_rt_bool(c, 2))
         return cfxi_fail(c, CFX_E_SHAPE,
                          "softmax with half to float conversion is not supported on CPU");
     return softmax_rule(c, dtype);
@@ -256,11 +259,11 @@ cfx_status cfxi_kernel__log_softmax(cfxi_call *c) { return softmax_kernel(c, tru
 /* Integers are negated as such, and wrap around. */
 cfx_status cfxi_kernel_softmin(cfxi_call *c)
 {
-    if (cfx_dtype_is_float(cfx_tensor_dtype(cfxi_tensor(c, 0))))
+    if (cfx_dtype_is_float(cfx_tensor_dtype(cfxi_rt_tensor(c, 0))))
         return softmax_kernel(c, false, true);
-    cfx_tensor *less = cfxi_sub_tensor(c, CFX_OPID_neg, c->args, 1);
-    cfx_tensor *dense = less ? cfxi_contiguous(c, less, cfx_tensor_dtype(cfxi_result_at(c, 0)))
-                             : NULL;
+    cfx_tensor *less = cfxi_rt_sub_tensor(c, CFX_OPID_neg, c->args, 1);
+    cfx_tensor *dense =
+        less ? cfxi_rt_contiguous(c, less, cfx_tensor_dtype(cfxi_rt_result_at(c, 0))) : NULL;
     cfx_status status = dense ? softmax_run(c, dense, false, false) : c->err->status;
     cfx_tensor_release(less);
     cfx_tensor_release(dense);

@@ -24,22 +24,22 @@ static uint64_t key_f64(double f)
     return bits.u ^ (bits.u >> 63 ? UINT64_MAX : UINT64_C(1) << 63);
 }
 
-bool cfxi_key_is_nan(cfx_dtype dtype, uint64_t key)
+bool cfxi_reduce_key_is_nan(cfx_dtype dtype, uint64_t key)
 {
     return cfx_dtype_is_float(dtype) &&
            key == (dtype == CFX_DTYPE_FLOAT64 ? UINT64_MAX : UINT32_MAX);
 }
 
-void cfxi_rank(cfx_runtime *rt, cfxi_ranked *out, cfx_dtype dtype, const char *at, int64_t stride,
-               int64_t n, bool descending)
+void cfxi_reduce_rank(cfx_runtime *rt, cfxi_ranked *out, cfx_dtype dtype, const char *at,
+                      int64_t stride, int64_t n, bool descending)
 {
     _Alignas(64) double buf[CFXI_RUN];
-    cfxi_run_type type = cfxi_run_type_of(dtype);
+    cfxi_run_type type = cfxi_reduce_run_type_of(dtype);
     uint64_t flip = !descending ? 0 : type == CFXI_F32 ? UINT32_MAX : UINT64_MAX;
     for (int64_t first = 0; first < n; first += CFXI_RUN) {
         int64_t count = n - first < CFXI_RUN ? n - first : CFXI_RUN;
-        const void *x = cfxi_read_run(rt->isa, type, buf, dtype, at + first * stride, stride,
-                                      count);
+        const void *x = cfxi_reduce_read_run(rt->isa, type, buf, dtype, at + first * stride, stride,
+                                             count);
         for (int64_t i = 0; i < count; i++) {
             uint64_t key = type == CFXI_F32   ? key_f32(((const float *)x)[i])
                            : type == CFXI_F64 ? key_f64(((const double *)x)[i])
@@ -80,7 +80,7 @@ static void sort_digit(cfxi_ranked *to, const cfxi_ranked *from, int64_t n, int 
         to[first[from[i].key >> shift & (DIGITS - 1)]++] = from[i];
 }
 
-cfxi_ranked *cfxi_sort_ranked(cfxi_ranked *x, cfxi_ranked *spare, int64_t n)
+cfxi_ranked *cfxi_reduce_sort_ranked(cfxi_ranked *x, cfxi_ranked *spare, int64_t n)
 {
     uint64_t differ = 0;
     bool sorted = true;

@@ -27,18 +27,18 @@ static void add_sum(const cfxi_reduction *k, sum_of *a, const sum_of *b)
 
 static char *result_at(const cfxi_reduction *k, int64_t i)
 {
-    return k->out[0]->data + i * (int64_t)cfxi_itemsize(k->out[0]);
+    return k->out[0]->data + i * (int64_t)cfxi_tensor_itemsize(k->out[0]);
 }
 
 static void store_number(const cfxi_reduction *k, const number *n, int64_t i)
 {
     cfx_dtype dtype = (cfx_dtype)k->out[0]->dtype;
     if (k->compute == CFXI_I64)
-        cfxi_store_int(dtype, result_at(k, i), n->i);
+        cfxi_tensor_store_int(dtype, result_at(k, i), n->i);
     else if (k->compute == CFXI_C128)
-        cfxi_store_complex(dtype, result_at(k, i), n->c);
+        cfxi_tensor_store_complex(dtype, result_at(k, i), n->c);
     else
-        cfxi_store_float(dtype, result_at(k, i), n->f);
+        cfxi_tensor_store_float(dtype, result_at(k, i), n->f);
 }
 
 static void number_store(const cfxi_reduction *k, const void *acc, int64_t i)
@@ -354,7 +354,7 @@ static void nonzero_merge(const cfxi_reduction *k, void *acc, const void *later)
 
 static void count_store(const cfxi_reduction *k, const void *acc, int64_t i)
 {
-    cfxi_store_int((cfx_dtype)k->out[0]->dtype, result_at(k, i), *(const int64_t *)acc);
+    cfxi_tensor_store_int((cfx_dtype)k->out[0]->dtype, result_at(k, i), *(const int64_t *)acc);
 }
 
 static void any_store(const cfxi_reduction *k, const void *acc, int64_t i)
@@ -381,60 +381,60 @@ static const cfxi_reducer all_reducer = {
 
 static cfx_status reduced(cfxi_call *c, cfx_dtype dtype, bool empty_is_all)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     uint32_t mask;
-    CFX_TRY(cfxi_reduced_dims(c, 1, x->ndim, empty_is_all, &mask));
-    return cfxi_reduced_result(c, 0, dtype, x, mask, cfxi_bool(c, 2));
+    CFX_TRY(cfxi_reduce_reduced_dims(c, 1, x->ndim, empty_is_all, &mask));
+    return cfxi_reduce_reduced_result(c, 0, dtype, x, mask, cfxi_rt_bool(c, 2));
 }
 
 static cfx_dtype sum_dtype(const cfxi_call *c, size_t arg)
 {
-    cfx_dtype dtype = (cfx_dtype)cfxi_tensor(c, 0)->dtype;
+    cfx_dtype dtype = (cfx_dtype)cfxi_rt_tensor(c, 0)->dtype;
     bool counts = !cfx_dtype_is_float(dtype) && !cfx_dtype_is_complex(dtype);
-    return cfxi_dtype_or(c, arg, counts ? CFX_DTYPE_INT64 : dtype);
+    return cfxi_rt_dtype_or(c, arg, counts ? CFX_DTYPE_INT64 : dtype);
 }
 
 cfx_status cfxi_rule_sum(cfxi_call *c) { return reduced(c, sum_dtype(c, 3), true); }
 
 cfx_status cfxi_rule_nansum(cfxi_call *c)
 {
-    if (cfx_dtype_is_complex((cfx_dtype)cfxi_tensor(c, 0)->dtype))
+    if (cfx_dtype_is_complex((cfx_dtype)cfxi_rt_tensor(c, 0)->dtype))
         return cfxi_fail(c, CFX_E_SHAPE, "nansum on CPU does not support complex inputs");
     return reduced(c, sum_dtype(c, 3), true);
 }
 
 cfx_status cfxi_rule_mean(cfxi_call *c)
 {
-    cfx_dtype dtype = cfxi_dtype_or(c, 3, (cfx_dtype)cfxi_tensor(c, 0)->dtype);
+    cfx_dtype dtype = cfxi_rt_dtype_or(c, 3, (cfx_dtype)cfxi_rt_tensor(c, 0)->dtype);
     if (!cfx_dtype_is_float(dtype) && !cfx_dtype_is_complex(dtype))
         return cfxi_fail(c, CFX_E_SHAPE,
                          "could not infer output dtype. %s dtype must be either a floating point "
-                         "or complex dtype. Got: %s", cfxi_is_none(c, 3) ? "Input" : "Optional",
+                         "or complex dtype. Got: %s", cfxi_rt_is_none(c, 3) ? "Input" : "Optional",
                          cfx_dtype_name(dtype));
     return reduced(c, dtype, true);
 }
 
 cfx_status cfxi_rule_nanmean(cfxi_call *c)
 {
-    cfx_dtype dtype = (cfx_dtype)cfxi_tensor(c, 0)->dtype;
+    cfx_dtype dtype = (cfx_dtype)cfxi_rt_tensor(c, 0)->dtype;
     if (!cfx_dtype_is_float(dtype) && !cfx_dtype_is_complex(dtype))
         return cfxi_fail(c, CFX_E_SHAPE, "expected input to have floating point or complex dtype "
                          "but got %s", cfx_dtype_name(dtype));
-    return reduced(c, cfxi_dtype_or(c, 3, dtype), true);
+    return reduced(c, cfxi_rt_dtype_or(c, 3, dtype), true);
 }
 
 cfx_status cfxi_rule_any(cfxi_call *c)
 {
-    bool bytes = cfxi_tensor(c, 0)->dtype == CFX_DTYPE_UINT8;
+    bool bytes = cfxi_rt_tensor(c, 0)->dtype == CFX_DTYPE_UINT8;
     return reduced(c, bytes ? CFX_DTYPE_UINT8 : CFX_DTYPE_BOOL, false);
 }
 
 cfx_status cfxi_rule_count_nonzero(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     uint32_t mask;
-    CFX_TRY(cfxi_reduced_dims(c, 1, x->ndim, true, &mask));
-    return cfxi_reduced_result(c, 0, CFX_DTYPE_INT64, x, mask, false);
+    CFX_TRY(cfxi_reduce_reduced_dims(c, 1, x->ndim, true, &mask));
+    return cfxi_reduce_reduced_result(c, 0, CFX_DTYPE_INT64, x, mask, false);
 }
 
 /* ---- kernels ------------------------------------------------------------------------------- */
@@ -442,23 +442,23 @@ cfx_status cfxi_rule_count_nonzero(cfxi_call *c)
 static cfx_status reduce_as(cfxi_call *c, const cfxi_reducer *reducer, cfx_dtype compute,
                             bool empty_is_all)
 {
-    const cfx_tensor *x = cfxi_tensor(c, 0);
+    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     uint32_t mask;
-    CFX_TRY(cfxi_reduced_dims(c, 1, x->ndim, empty_is_all, &mask));
-    cfxi_reduction k = {.reducer = reducer, .compute = cfxi_run_type_of(compute),
-                        .out = {cfxi_result_at(c, 0)}};
+    CFX_TRY(cfxi_reduce_reduced_dims(c, 1, x->ndim, empty_is_all, &mask));
+    cfxi_reduction k = {.reducer = reducer, .compute = cfxi_reduce_run_type_of(compute),
+                        .out = {cfxi_rt_result_at(c, 0)}};
     return cfxi_reduce(c, x, mask, &k);
 }
 
 /* Elements are converted to the type of the result first. */
 static cfx_status reduce_to_result(cfxi_call *c, const cfxi_reducer *reducer)
 {
-    return reduce_as(c, reducer, (cfx_dtype)cfxi_result_at(c, 0)->dtype, true);
+    return reduce_as(c, reducer, (cfx_dtype)cfxi_rt_result_at(c, 0)->dtype, true);
 }
 
 static bool gives_complex(const cfxi_call *c)
 {
-    return cfx_dtype_is_complex((cfx_dtype)cfxi_result_at(c, 0)->dtype);
+    return cfx_dtype_is_complex((cfx_dtype)cfxi_rt_result_at(c, 0)->dtype);
 }
 
 cfx_status cfxi_kernel_sum(cfxi_call *c)
@@ -475,7 +475,7 @@ cfx_status cfxi_kernel_nanmean(cfxi_call *c) { return reduce_to_result(c, &nanme
 
 static cfx_status reduce_as_it_is(cfxi_call *c, const cfxi_reducer *reducer, bool empty_is_all)
 {
-    return reduce_as(c, reducer, (cfx_dtype)cfxi_tensor(c, 0)->dtype, empty_is_all);
+    return reduce_as(c, reducer, (cfx_dtype)cfxi_rt_tensor(c, 0)->dtype, empty_is_all);
 }
 
 cfx_status cfxi_kernel_any(cfxi_call *c) { return reduce_as_it_is(c, &any_reducer, false); }

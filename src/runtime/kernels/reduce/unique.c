@@ -15,13 +15,13 @@ static cfx_status give(cfxi_call *c, cfx_tensor *const parts[3])
         if (parts[i])
             items[n++] = cfx_datum_tensor(parts[i]);
     if (n == 1) {
-        cfxi_result_datum(c, 0, cfx_datum_retain(items[0]));
+        cfxi_rt_result_datum(c, 0, cfx_datum_retain(items[0]));
         return CFX_OK;
     }
     cfx_datum all = cfx_datum_seq(CFX_DATUM_TUPLE, items, n, c->rt->allocator, c->err);
     if (all.kind == CFX_DATUM_INVALID)
         return CFX_E_NOMEM;
-    cfxi_result_datum(c, 0, all);
+    cfxi_rt_result_datum(c, 0, all);
     return CFX_OK;
 }
 
@@ -33,7 +33,7 @@ static cfx_tensor *slices_new(cfxi_call *c, const cfx_tensor *x, const int64_t *
     for (size_t d = 0, n = 1; d < x->ndim; d++)
         if (d != dim)
             order[n++] = (uint8_t)d;
-    cfxi_ordered_strides(sizes, x->ndim, cfxi_itemsize(x), order, strides);
+    cfxi_tensor_ordered_strides(sizes, x->ndim, cfxi_tensor_itemsize(x), order, strides);
     return cfx_tensor_new_strided((cfx_dtype)x->dtype, sizes, strides, x->ndim, c->rt->allocator,
                                   c->err);
 }
@@ -41,27 +41,27 @@ static cfx_tensor *slices_new(cfxi_call *c, const cfx_tensor *x, const int64_t *
 /* Sizes of the three results; `count` different ones. */
 static cfx_status make_parts(cfxi_call *c, int64_t count, bool abstract, cfx_tensor *parts[3])
 {
-    const cfx_tensor *x = cfxi_tensor(c, INPUT);
-    bool whole = cfxi_is_none(c, DIM);
+    const cfx_tensor *x = cfxi_rt_tensor(c, INPUT);
+    bool whole = cfxi_rt_is_none(c, DIM);
     int64_t sizes[CFX_MAX_DIMS];
     size_t dim = 0;
     cfx_tensor *(*make)(cfx_dtype, const int64_t *, size_t, const cfx_allocator *, cfx_error *) =
         abstract ? cfx_tensor_new_abstract : cfx_tensor_new;
     if (!whole)
-        CFX_TRY(cfxi_dim(c, cfxi_int(c, DIM), x->ndim, &dim));
+        CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, DIM), x->ndim, &dim));
     memcpy(sizes, x->size, sizeof sizes);
     sizes[dim] = count;
     if (whole || abstract)
         parts[0] = make((cfx_dtype)x->dtype, sizes, whole ? 1 : x->ndim, c->rt->allocator, c->err);
     else
         parts[0] = slices_new(c, x, sizes, dim);
-    if (cfxi_bool(c, INVERSE))
+    if (cfxi_rt_bool(c, INVERSE))
         parts[1] = make(CFX_DTYPE_INT64, whole ? x->size : x->size + dim, whole ? x->ndim : 1,
                         c->rt->allocator, c->err);
-    if (cfxi_bool(c, COUNTS))
+    if (cfxi_rt_bool(c, COUNTS))
         parts[2] = make(CFX_DTYPE_INT64, &count, 1, c->rt->allocator, c->err);
-    bool short_of = !parts[0] || (cfxi_bool(c, INVERSE) && !parts[1]) ||
-                    (cfxi_bool(c, COUNTS) && !parts[2]);
+    bool short_of = !parts[0] || (cfxi_rt_bool(c, INVERSE) && !parts[1]) ||
+                    (cfxi_rt_bool(c, COUNTS) && !parts[2]);
     return short_of ? c->err->status : CFX_OK;
 }
 
@@ -73,13 +73,13 @@ static void drop_parts(cfx_tensor *parts[3])
 
 cfx_status cfxi_rule_unique(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, INPUT);
+    const cfx_tensor *x = cfxi_rt_tensor(c, INPUT);
     cfx_tensor *parts[3] = {NULL};
     size_t dim;
     if (cfx_dtype_is_complex((cfx_dtype)x->dtype))
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "not implemented for complex numbers");
-    if (!cfxi_is_none(c, DIM)) {
-        CFX_TRY(cfxi_dim(c, cfxi_int(c, DIM), x->ndim, &dim));
+    if (!cfxi_rt_is_none(c, DIM)) {
+        CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, DIM), x->ndim, &dim));
         for (size_t d = 0; d < x->ndim; d++)
             if (d != dim && x->size[d] == 0 && x->size[dim] != 0)
                 return cfxi_fail(c, CFX_E_SHAPE, "There are 0 sized dimensions, and they aren't "
@@ -87,7 +87,7 @@ cfx_status cfxi_rule_unique(cfxi_call *c)
     }
     if (!c->infer)
         return CFX_OK;  /* the kernel makes the results */
-    cfx_status status = make_parts(c, cfxi_fresh(c), true, parts);
+    cfx_status status = make_parts(c, cfxi_rt_fresh(c), true, parts);
     if (status == CFX_OK)
         status = give(c, parts);
     drop_parts(parts);
@@ -132,22 +132,23 @@ static void copy_firsts(cfx_tensor *to, const char *from, size_t size, const cfx
 static cfx_status unique_elements(cfxi_call *c, const cfx_tensor *x, cfx_tensor *parts[3])
 {
     cfx_dtype dtype = (cfx_dtype)x->dtype;
-    int64_t n = cfxi_numel(x);
+    int64_t n = cfxi_tensor_numel(x);
     size_t size;
-    if (!cfxi_mul_size((size_t)n, 2 * sizeof(cfxi_ranked) + sizeof(bool), 0, &size))
-        return cfxi_nomem(c->err);
-    cfxi_ranked *scratch = cfxi_scratch(c->rt, size);
+    if (!cfxi_base_mul_size((size_t)n, 2 * sizeof(cfxi_ranked) + sizeof(bool), 0, &size))
+        return cfxi_base_nomem(c->err);
+    cfxi_ranked *scratch = cfxi_rt_scratch(c->rt, size);
     if (!scratch)
-        return cfxi_nomem(c->err);
+        return cfxi_base_nomem(c->err);
     bool *same = (bool *)(scratch + 2 * n);
-    cfxi_rank(c->rt, scratch, dtype, x->data, (int64_t)cfxi_itemsize(x), n, false);
-    cfxi_ranked *order = cfxi_sort_ranked(scratch, scratch + n, n);
+    cfxi_reduce_rank(c->rt, scratch, dtype, x->data, (int64_t)cfxi_tensor_itemsize(x), n, false);
+    cfxi_ranked *order = cfxi_reduce_sort_ranked(scratch, scratch + n, n);
     for (int64_t i = 0; i < n; i++)
-        same[i] = i && order[i].key == order[i - 1].key && !cfxi_key_is_nan(dtype, order[i].key);
+        same[i] =
+            i && order[i].key == order[i - 1].key && !cfxi_reduce_key_is_nan(dtype, order[i].key);
     cfx_status status = fill(c, order, same, n, parts);
     if (status == CFX_OK)
-        copy_firsts(parts[0], x->data, cfxi_itemsize(x), order, same, n);
-    cfxi_scratch_free(c->rt, scratch);
+        copy_firsts(parts[0], x->data, cfxi_tensor_itemsize(x), order, same, n);
+    cfxi_rt_scratch_free(c->rt, scratch);
     return status;
 }
 
@@ -188,7 +189,7 @@ static int64_t *sort_slices(const cfxi_ranked *keys, int64_t width, int64_t *x, 
 static bool has_nan(cfx_dtype dtype, const cfxi_ranked *keys, int64_t width)
 {
     for (int64_t i = 0; i < width; i++)
-        if (cfxi_key_is_nan(dtype, keys[i].key))
+        if (cfxi_reduce_key_is_nan(dtype, keys[i].key))
             return true;
     return false;
 }
@@ -200,17 +201,18 @@ static cfx_status unique_slices(cfxi_call *c, const cfx_tensor *rows, int64_t n,
     cfx_dtype dtype = (cfx_dtype)rows->dtype;
     size_t cells;
     size_t size;
-    if (!cfxi_mul_size((size_t)n, (size_t)width, (size_t)n, &cells) ||
-        !cfxi_mul_size(cells, sizeof(cfxi_ranked),
-                       (size_t)n * (2 * sizeof(int64_t) + sizeof(bool)), &size))
-        return cfxi_nomem(c->err);
-    cfxi_ranked *keys = cfxi_scratch(c->rt, size);
+    if (!cfxi_base_mul_size((size_t)n, (size_t)width, (size_t)n, &cells) ||
+        !cfxi_base_mul_size(cells, sizeof(cfxi_ranked),
+                            (size_t)n * (2 * sizeof(int64_t) + sizeof(bool)), &size))
+        return cfxi_base_nomem(c->err);
+    cfxi_ranked *keys = cfxi_rt_scratch(c->rt, size);
     if (!keys)
-        return cfxi_nomem(c->err);
+        return cfxi_base_nomem(c->err);
     cfxi_ranked *order = keys + n * width;
     int64_t *indices = (int64_t *)(order + n);
     bool *same = (bool *)(indices + 2 * n);
-    cfxi_rank(c->rt, keys, dtype, rows->data, (int64_t)cfxi_itemsize(rows), n * width, false);
+    cfxi_reduce_rank(c->rt, keys, dtype, rows->data, (int64_t)cfxi_tensor_itemsize(rows), n * width,
+                     false);
     for (int64_t i = 0; i < n; i++)
         indices[i] = i;
     indices = sort_slices(keys, width, indices, indices + n, n);
@@ -229,8 +231,9 @@ static cfx_status unique_slices(cfxi_call *c, const cfx_tensor *rows, int64_t n,
         status = *firsts ? CFX_OK : c->err->status;
     }
     if (status == CFX_OK)
-        copy_firsts(*firsts, rows->data, (size_t)width * cfxi_itemsize(rows), order, same, n);
-    cfxi_scratch_free(c->rt, keys);
+        copy_firsts(*firsts, rows->data, (size_t)width * cfxi_tensor_itemsize(rows), order, same,
+                    n);
+    cfxi_rt_scratch_free(c->rt, keys);
     return status;
 }
 
@@ -250,22 +253,22 @@ static cfx_tensor moved_first(const cfx_tensor *t, size_t dim)
 static cfx_status unique_along(cfxi_call *c, const cfx_tensor *x, cfx_tensor *parts[3])
 {
     size_t dim;
-    CFX_TRY(cfxi_dim(c, cfxi_int(c, DIM), x->ndim, &dim));
+    CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, DIM), x->ndim, &dim));
     int64_t n = x->ndim ? x->size[dim] : 1;
     cfx_tensor *firsts = NULL;
     cfx_tensor moved = moved_first(x, dim);
     cfx_tensor *rows = cfx_tensor_new((cfx_dtype)x->dtype, moved.size, x->ndim, c->rt->allocator,
                                       c->err);
-    cfx_status status = rows ? cfxi_copy(c->rt, rows, &moved, c->err) : c->err->status;
+    cfx_status status = rows ? cfxi_rt_copy(c->rt, rows, &moved, c->err) : c->err->status;
     if (status == CFX_OK)
-        status = unique_slices(c, rows, n, n ? cfxi_numel(x) / n : 0, parts, &firsts);
+        status = unique_slices(c, rows, n, n ? cfxi_tensor_numel(x) / n : 0, parts, &firsts);
     if (status == CFX_OK) {
         cfx_tensor to = moved_first(parts[0], dim);
         cfx_tensor from = *firsts;
         from.ndim = to.ndim;
         memcpy(from.size, to.size, sizeof to.size);
-        cfxi_contiguous_strides(from.size, from.ndim, cfxi_itemsize(x), from.stride);
-        status = cfxi_copy(c->rt, &to, &from, c->err);
+        cfxi_tensor_contiguous_strides(from.size, from.ndim, cfxi_tensor_itemsize(x), from.stride);
+        status = cfxi_rt_copy(c->rt, &to, &from, c->err);
     }
     cfx_tensor_release(rows);
     cfx_tensor_release(firsts);
@@ -274,12 +277,12 @@ static cfx_status unique_along(cfxi_call *c, const cfx_tensor *x, cfx_tensor *pa
 
 cfx_status cfxi_kernel_unique(cfxi_call *c)
 {
-    const cfx_tensor *x = cfxi_tensor(c, INPUT);
+    const cfx_tensor *x = cfxi_rt_tensor(c, INPUT);
     cfx_tensor *parts[3] = {NULL};
-    cfx_tensor *dense = cfxi_contiguous(c, x, (cfx_dtype)x->dtype);
+    cfx_tensor *dense = cfxi_rt_contiguous(c, x, (cfx_dtype)x->dtype);
     if (!dense)
         return c->err->status;
-    cfx_status status = cfxi_is_none(c, DIM) ? unique_elements(c, dense, parts)
+    cfx_status status = cfxi_rt_is_none(c, DIM) ? unique_elements(c, dense, parts)
                                              : unique_along(c, dense, parts);
     if (status == CFX_OK)
         status = give(c, parts);

@@ -1,14 +1,14 @@
 /* position_lists.c - a tensor whose elements are those of another, at places listed for each
  * dimension: what padding and resizing to the nearest are. */
-#include "runtime/spatial.h"
+#include "spatial.h"
 
-int64_t *cfxi_places_new(cfxi_call *c, int64_t *map[CFX_MAX_DIMS])
+int64_t *cfxi_rt_places_new(cfxi_call *c, int64_t *map[CFX_MAX_DIMS])
 {
-    const cfx_tensor *y = cfxi_result_at(c, 0);
+    const cfx_tensor *y = cfxi_rt_result_at(c, 0);
     int64_t all = 1;
     for (size_t d = 0; d < y->ndim; d++)
         all += y->size[d];
-    int64_t *room = cfxi_scratch(c->rt, (size_t)all * sizeof *room);
+    int64_t *room = cfxi_rt_scratch(c->rt, (size_t)all * sizeof *room);
     int64_t *next = room;
     for (size_t d = 0; room && d < y->ndim; next += y->size[d++])
         map[d] = next;
@@ -100,11 +100,11 @@ static void find_run(places *p)
     }
 }
 
-void cfxi_places_take(cfx_runtime *rt, cfx_tensor *y, const cfx_tensor *x,
-                      int64_t *const map[CFX_MAX_DIMS], const char *value)
+void cfxi_rt_places_take(cfx_runtime *rt, cfx_tensor *y, const cfx_tensor *x,
+                            int64_t *const map[CFX_MAX_DIMS], const char *value)
 {
     uint8_t order[CFX_MAX_DIMS];  /* as the result lies in memory, outermost first */
-    places p = {.x = x->data, .y = y->data, .item = cfxi_itemsize(y), .ndim = y->ndim,
+    places p = {.x = x->data, .y = y->data, .item = cfxi_tensor_itemsize(y), .ndim = y->ndim,
                 .value = value};
     if (y->ndim == 0) {
         memcpy(y->data, x->data, p.item);
@@ -124,5 +124,5 @@ void cfxi_places_take(cfx_runtime *rt, cfx_tensor *y, const cfx_tensor *x,
     }
     find_run(&p);
     int64_t inner = p.size[p.ndim - 1];
-    cfxi_parallel(rt, cfxi_numel(y) / inner, 1 + 32768 / inner, take_rows, &p);
+    cfxi_rt_parallel(rt, cfxi_tensor_numel(y) / inner, 1 + 32768 / inner, take_rows, &p);
 }

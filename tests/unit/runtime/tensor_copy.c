@@ -1,4 +1,4 @@
-/* node_copy.c - copies: converted, broadcast, transposed; the rows that loops are made of. */
+/* tensor_copy.c - copies: converted, broadcast, transposed; the rows that loops are made of. */
 #include "runtime/runtime_impl.h"
 
 #include "check.h"
@@ -7,7 +7,7 @@
 static bool is_copy(const cfx_tensor *dst, const cfx_tensor *src)
 {
     int64_t at[CFX_MAX_DIMS] = {0};
-    for (int64_t n = cfxi_numel(dst); n > 0; n--) {
+    for (int64_t n = cfxi_tensor_numel(dst); n > 0; n--) {
         const char *to = dst->data;
         const char *from = src->data;
         for (size_t d = 0; d < dst->ndim; d++) {
@@ -16,8 +16,8 @@ static bool is_copy(const cfx_tensor *dst, const cfx_tensor *src)
             if (d >= skip && src->size[d - skip] > 1)
                 from += at[d] * src->stride[d - skip];
         }
-        if (cfxi_load_float((cfx_dtype)dst->dtype, to) !=
-            cfxi_load_float((cfx_dtype)src->dtype, from))
+        if (cfxi_tensor_load_float((cfx_dtype)dst->dtype, to) !=
+            cfxi_tensor_load_float((cfx_dtype)src->dtype, from))
             return false;
         for (size_t d = dst->ndim; d-- > 0 && ++at[d] == dst->size[d];)
             at[d] = 0;
@@ -28,8 +28,8 @@ static bool is_copy(const cfx_tensor *dst, const cfx_tensor *src)
 static cfx_tensor *counting(cfx_dtype dtype, const int64_t *sizes, size_t ndim)
 {
     cfx_tensor *t = cfx_tensor_new(dtype, sizes, ndim, NULL, NULL);
-    for (int64_t i = 0; i < cfxi_numel(t); i++)
-        cfxi_store_int(dtype, t->data + i * (int64_t)cfxi_itemsize(t), i % 100);
+    for (int64_t i = 0; i < cfxi_tensor_numel(t); i++)
+        cfxi_tensor_store_int(dtype, t->data + i * (int64_t)cfxi_tensor_itemsize(t), i % 100);
     return t;
 }
 
@@ -45,7 +45,7 @@ TEST(every_type_becomes_every_other)
         for (size_t b = 0; b < sizeof types / sizeof *types; b++) {
             cfx_tensor *src = counting(types[a], &n, 1);
             cfx_tensor *dst = cfx_tensor_new(types[b], &n, 1, NULL, NULL);
-            CHECK_INT_EQ(CFX_OK, cfxi_copy(rt, dst, src, NULL));
+            CHECK_INT_EQ(CFX_OK, cfxi_rt_copy(rt, dst, src, NULL));
             CHECK(is_copy(dst, src));
             cfx_tensor_release(src);
             cfx_tensor_release(dst);
@@ -66,9 +66,10 @@ TEST(permuted_copies)
     for (size_t k = 0; k < sizeof types / sizeof *types; k++) {
         for (size_t o = 0; o < 6; o++) {
             cfx_tensor *src = counting(types[k], sizes, 3);
-            cfxi_ordered_strides(sizes, 3, cfxi_itemsize(src), orders[o], src->stride);
+            cfxi_tensor_ordered_strides(sizes, 3, cfxi_tensor_itemsize(src), orders[o],
+                                        src->stride);
             cfx_tensor *dst = cfx_tensor_new(types[k], sizes, 3, NULL, NULL);
-            CHECK_INT_EQ(CFX_OK, cfxi_copy(rt, dst, src, NULL));
+            CHECK_INT_EQ(CFX_OK, cfxi_rt_copy(rt, dst, src, NULL));
             CHECK(is_copy(dst, src));
             cfx_tensor_release(src);
             cfx_tensor_release(dst);
@@ -84,9 +85,9 @@ TEST(broadcast_copies)
     cfx_runtime *rt = cfx_runtime_new(NULL, NULL);
     cfx_tensor *src = counting(CFX_DTYPE_INT32, some, 2);
     cfx_tensor *dst = cfx_tensor_new(CFX_DTYPE_INT32, sizes, 3, NULL, NULL);
-    CHECK_INT_EQ(CFX_OK, cfxi_copy(rt, dst, src, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_rt_copy(rt, dst, src, NULL));
     CHECK(is_copy(dst, src));
-    CHECK_INT_EQ(CFX_E_SHAPE, cfxi_copy(rt, src, dst, NULL));
+    CHECK_INT_EQ(CFX_E_SHAPE, cfxi_rt_copy(rt, src, dst, NULL));
     cfx_tensor_release(src);
     cfx_tensor_release(dst);
     cfx_runtime_free(rt);
@@ -114,7 +115,7 @@ TEST(dense_operands_are_one_row)
     cfx_tensor *t = cfx_tensor_new_strided(CFX_DTYPE_FLOAT32, sizes, strides, 3, NULL, NULL);
     const cfx_tensor *operands[2] = {t, t};
     seen s = {0};
-    cfxi_loop(rt, operands, 2, 1000, count, &s);
+    cfxi_rt_loop(rt, operands, 2, 1000, count, &s);
     CHECK_INT_EQ(60, s.elements);
     CHECK_INT_EQ(1, s.rows);
     cfx_tensor_release(t);
