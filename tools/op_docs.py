@@ -32,14 +32,14 @@ KINDS = (
 
 HEAD = """## All rows
 
-{rows} operators under {names} names. cfx computes {computed} of them: {kernels} by a kernel,
-{rules} by their rule alone (views, sizes, numbers), {in_place} in place by the row without the `_`.
-The others only the host language can call.
+The table has {rows} operators under {names} names. cfx computes {computed} of them: {kernels} with
+a kernel, {rules} with their rule alone (views, sizes, numbers), and {in_place} in place with the
+row without the `_`. Only the host language can call the others.
 
-The results of {compared} rows were compared with PyTorch's on {samples} of its own sample inputs,
-and agreed; the table says on how many of which dtypes, in place and not. A row without a figure was
-not in the run that was noted, or is tested otherwise: by calls of ours
-(`tests/python/operator_extra.py`), or along with the row it belongs to.
+The results of {compared} rows were compared with PyTorch's on {samples} of PyTorch's own sample
+inputs, and all agreed. The columns show the dtypes and the number of samples, in place and out of
+place. A row without a number was not part of the recorded run, or is tested in another way: by
+cfx's own calls (`tests/python/operator_extra.py`), or together with the row it belongs to.
 
 """
 

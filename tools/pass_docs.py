@@ -18,24 +18,25 @@ PAGE = ROOT / "docs/passes.md"
 GOLDEN = ROOT / "tests/golden/opt"
 TEXT = r'((?:"(?:[^"\\]|\\.)*"\s*)+)'
 ROW = re.compile(rf"^CFX_PASS\((\w+),\s*{TEXT},\s*{TEXT},\s*{TEXT}\)", re.M)
-HEAD = """# The passes
+HEAD = """# Passes
 
-Written by tools/pass_docs.py from include/cfx/pass.def and tests/golden/opt; `cfx passes` and
-`cfx.passes.table()` list the same table. docs/adding-a-pass.md says how to add one.
-
-Every pass takes a graph and changes it and its regions, in time linear in nodes and edges unless
-its file says why not. Each is called the same way, by its name:
+This page describes every pass of the core. A pass transforms a graph and its regions, in time
+linear in nodes and edges unless its source file says why not. You run a pass by its name:
 
 | from | call |
 |---|---|
 | a shell | `cfx opt --pass NAME graph.ir`; `--pass A,B,C --dump-after` shows every step |
-| Python | `cfx.passes.run(module, "NAME")`, a GraphModule or a Graph; tells whether it changed |
+| Python | `cfx.passes.run(module, "NAME")`, a GraphModule or a Graph; returns whether it changed |
 | C | `cfx_pass_NAME(graph, modules, options, &changed, &error)`, or `cfx_pass_run` |
 
-Options of a pass are a struct of its own in `<cfx/pass.h>`, which also has the details. Those that
-are numbers or flags can be given by name: `cfx opt --pass unroll=4` (the first one),
+A pass with options has a struct for them in `<cfx/pass.h>`, which documents the details. You can
+set options that are numbers or flags by name: `cfx opt --pass unroll=4` (the first option),
 `--pass unroll:max_turns=4:max_nodes=99`, `cfx.passes.run(module, "unroll", max_turns=4)`,
 `cfx_pass_run_with`.
+
+`cfx passes` and `cfx.passes.table()` list the same table. [adding-a-pass.md](adding-a-pass.md)
+explains how to add a pass. tools/pass_docs.py writes this page from include/cfx/pass.def and
+tests/golden/opt.
 
 """
 

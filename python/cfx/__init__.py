@@ -1,7 +1,7 @@
 """cfx: torch.fx rebuilt around a C core.
 
-Graphs of six instructions, many times faster than torch.fx, with the same names and behaviour.
-Works without torch; what needs torch says so when it is used.
+Graphs of six instructions, with torch.fx's names and behaviour, and many times faster. cfx works
+without torch; functions that need torch say so when you call them.
 """
 import importlib
 from typing import Any

@@ -1,4 +1,4 @@
-"""compatibility: says of a part of the API whether later versions will keep it as it is."""
+"""compatibility: marks whether later versions keep a part of the API unchanged."""
 import textwrap
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ _EXPERIMENTAL = """
 
 
 def compatibility(is_backward_compatible: bool) -> Callable[[_T], _T]:
-    """A decorator that marks a function or a class, and says so in its documentation."""
+    """Returns a decorator that marks a function or class, and adds a note to its docstring."""
     note = _STABLE if is_backward_compatible else _EXPERIMENTAL
 
     def mark_back_compat(fn: _T) -> _T:

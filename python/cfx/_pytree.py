@@ -44,7 +44,7 @@ def register_pytree_flatten_spec(
     cls: type[Any], flatten_fn_spec: FlattenFuncSpec,
     flatten_fn_exact_match_spec: FlattenFuncExactMatchSpec | None = None,
 ) -> None:  # fmt: skip
-    """Says how to take the children out of an instance of `cls`, given its spec."""
+    """Registers a function that returns the children of an instance of `cls`, given its spec."""
     SUPPORTED_NODES[cls] = flatten_fn_spec
     SUPPORTED_NODES_EXACT_MATCH[cls] = flatten_fn_exact_match_spec
 
@@ -74,7 +74,7 @@ def _collect(pytree: PyTree, spec: "TreeSpec", leaves: list[Any]) -> None:
 
 
 def tree_flatten_spec(pytree: PyTree, spec: "TreeSpec") -> list[Any]:
-    """The leaves of `pytree` in the order of `spec`."""
+    """Returns the leaves of `pytree` in the order of `spec`."""
     leaves: list[Any] = []
     _collect(pytree, spec, leaves)
     return leaves

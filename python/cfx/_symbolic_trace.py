@@ -1,7 +1,7 @@
-"""Tracing: running a program on proxies, so that what it does becomes a graph.
+"""Tracing: running a program on proxies to record what it does as a graph.
 
-The tracer's steps are C (python/src/trace/tracer.c); this file handles signatures,
-pytrees and torch's modules.
+The steps of the tracer are C (python/src/trace/tracer.c). This file handles signatures, pytrees and
+torch's modules.
 """
 import builtins
 import inspect
@@ -32,12 +32,12 @@ _wrapped_methods_to_patch: list[tuple[type, str]] = []
 
 
 def is_fx_tracing() -> bool:
-    """Whether a trace runs in this thread."""
+    """Returns whether a trace is running in this thread."""
     return _core._is_tracing()
 
 
 def is_fx_symbolic_tracing() -> bool:
-    """Whether a trace runs in this thread, and torch.compile does not."""
+    """Returns whether a trace is running in this thread, and torch.compile is not."""
     return _core._is_tracing() and not torch.compiler.is_compiling()
 
 
@@ -86,8 +86,8 @@ _prepare_hooks()
 
 
 def wrap(fn_or_name: str | Callable):
-    """Makes calls of a function appear in graphs as such, instead of being traced through. To be
-    called at the top level of a module, with a function or its name there, or as a decorator."""
+    """Records calls to a function as single calls instead of tracing through it. Call `wrap` at the
+    top level of a module, with a function or its name in that module, or use it as a decorator."""
     if not callable(fn_or_name) and not isinstance(fn_or_name, str):
         raise RuntimeError(
             "Unsupported type for global function! Must be either a callable or string name"
@@ -124,7 +124,7 @@ def _find_proxy(*objects_to_search: object) -> Proxy | None:
 
 
 class PHBase:
-    """Stands for an input that stays symbolic, inside concrete_args."""
+    """A placeholder inside concrete_args: this input stays symbolic."""
 
     def __repr__(self) -> str:
         return "PH"
@@ -134,7 +134,7 @@ PH = PHBase()
 
 
 class PHWithMeta(PHBase):
-    """A PH whose attributes are given to the node of the input."""
+    """A PH whose attributes are copied to the node of the input."""
 
     def __init__(self, ph_key: str | None = None) -> None:
         super().__init__()
@@ -154,7 +154,7 @@ def _assert_is_none(value: object, msg: str) -> None:
 
 
 class ProxyableClassMeta(type):
-    """The metaclass of classes whose construction from proxies is recorded as a call."""
+    """A metaclass for classes whose construction from proxies is recorded as a call."""
 
     def __init__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> None:
         _proxyable_classes.setdefault(cls)
@@ -233,7 +233,7 @@ class Tracer(_core.Tracer):
     """Captures a module or function as a Graph: `Tracer().trace(root)`.
 
     Override `is_leaf_module`, `call_module`, `create_arg`, `create_node`, `proxy`, `to_bool`,
-    `iter`, `getattr`, ... to decide what is recorded and how.
+    `iter`, `getattr`, ... to control what is recorded and how.
     """
 
     def __init__(
@@ -258,7 +258,7 @@ class Tracer(_core.Tracer):
     _fresh: tuple[Any, dict[str, int]] | None = None  # the root, and numbers that it has not got
 
     def get_fresh_qualname(self, prefix: str) -> str:
-        """A name that starts with `prefix` and that the root has not got yet."""
+        """Returns a name that starts with `prefix` and is not yet used in the root."""
         root = self.root
         if self._fresh is None or self._fresh[0] is not root:
             self._fresh = root, {}
@@ -308,7 +308,8 @@ class Tracer(_core.Tracer):
         return _pytree.tree_map(fix, concrete_args[name])
 
     def create_args_for_root(self, root_fn, is_module, concrete_args=None):
-        """Placeholders for the parameters of `root_fn`: (the function to call, its arguments)."""
+        """Creates placeholders for the parameters of `root_fn`; returns (the function to call, its
+        arguments)."""
         if self._evaluation is not None and isinstance(root_fn, types.MethodType):
             root_fn = root_fn.__func__
         fn = _unwrapped(root_fn)
@@ -407,7 +408,7 @@ class Tracer(_core.Tracer):
         self, root: torch.nn.Module | Callable[..., Any],
         concrete_args: dict[str, Any] | None = None,
     ) -> Graph:  # fmt: skip
-        """Runs `root` on proxies and returns the Graph of what it did."""
+        """Runs `root` on proxies and returns the Graph of the recorded operations."""
         if self._busy:
             tracing.refuse(("busy", self))
         fn, paths = self._function_of(root)

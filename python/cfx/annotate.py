@@ -1,4 +1,4 @@
-"""annotate: gives the node of a proxy a type."""
+"""annotate: sets the type of a proxy's node."""
 from typing import Any
 
 from ._compatibility import compatibility
@@ -8,7 +8,7 @@ __all__ = ["annotate"]
 
 @compatibility(is_backward_compatible=False)
 def annotate(val: Any, type: type) -> Any:
-    """Says of what type `val` is, if it is a Proxy; RuntimeError if that was said before."""
+    """Sets the type of `val`, if it is a Proxy. Raises RuntimeError if it already has one."""
     from .proxy import Proxy
 
     if isinstance(val, Proxy):

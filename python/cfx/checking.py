@@ -1,7 +1,8 @@
-"""check, bisect, minimize: does a transform keep what a program computes, and if not, where?
+"""check, bisect, minimize: does a transform keep what a program computes, and if not, where does it
+fail?
 
-Which nodes of two versions stand for each other, which of the differing ones is to blame, and what
-is left of a graph when nodes are cut away, is C (include/cfx/check.h).
+Pairing the nodes of two versions, finding the node to blame, and reducing a graph are C
+(include/cfx/check.h).
 """
 import contextlib
 import copy
@@ -209,7 +210,8 @@ def _samples(inputs: Any) -> list[tuple[Any, ...]]:
 
 @dataclasses.dataclass(repr=False)
 class Report:
-    """What check or bisect found: true if all is well, and `print(report)` tells what is not."""
+    """The result of check or bisect: true if the results agree. `print(report)` shows what
+    differs."""
 
     before: Any
     after: Any
@@ -233,7 +235,7 @@ class Report:
         return self.ok
 
     def minimize(self, **options: Any) -> "Case":
-        """The smallest part of the program that the pass still breaks, with its inputs."""
+        """Returns the smallest part of the program that the pass still breaks, with its inputs."""
         if self.broken_by is None:
             raise RuntimeError("there is no pass to try again: minimize the report of cfx.bisect, "
                                "or call cfx.minimize with a function that tells what fails")
@@ -348,11 +350,11 @@ def _table(tolerances: Any) -> dict[Any, Any]:
 
 
 def check(before: Any, after: Any, inputs: Any, *, tolerances: Any = None) -> Report:
-    """Whether two versions of a program, modules or functions, give the same results.
+    """Compares the results of two versions of a program, which are modules or functions.
 
-    `inputs` is a tuple of arguments, or a list of such tuples. They are copied; random numbers and
-    buffers are as before, afterwards. `tolerances` is a pair (rtol, atol) for all floating-point
-    values, a number for both, or {dtype: pair}. What `before` raises is raised.
+    `inputs` is a tuple of arguments, or a list of such tuples. They are copied; the random state
+    and buffers are restored afterwards. `tolerances` is a pair (rtol, atol) for all floating-point
+    values, a number for both, or {dtype: pair}. Exceptions raised by `before` propagate.
     """
     table = _table(tolerances)
     for sample in _samples(inputs):
@@ -393,11 +395,11 @@ def _applied(one: Any, module: Any) -> Any:
 
 
 def bisect(passes: Sequence[Any], module: Any, inputs: Any, *, tolerances: Any = None) -> Report:
-    """Runs passes one after the other on copies of a module, and finds the first that raises,
+    """Runs passes one after the other on copies of a module, and finds the first one that raises,
     leaves a broken graph, or changes the results.
 
-    A pass is a name of the table of passes, or is called with a GraphModule: it gives back one, or
-    a PassResult, or changes the module in place.
+    A pass is the name of a pass in the table, or a callable that takes a GraphModule and returns a
+    GraphModule or a PassResult, or changes the module in place.
     """
     first = current = _need_graph_module(module)
     passed: list[str] = []
@@ -437,10 +439,10 @@ class Case(NamedTuple):
 def minimize(
     module: Any, inputs: Any, still_fails: Callable[[Any, Any], bool], *, max_tests: int = 1000
 ) -> Case:
-    """The smallest part of a program that still fails, with the inputs it had in the whole.
+    """Returns the smallest part of a program that still fails, with the inputs it had in the whole.
 
-    `still_fails(module, inputs)` tells whether a part does: its inputs are values that were
-    recorded in a run of the whole.
+    `still_fails(module, inputs)` returns whether a part fails; its inputs are values recorded
+    during a run of the whole program.
     """
     gm = _need_graph_module(module)
     values: dict[Node, Any] = {}

@@ -1,4 +1,4 @@
-"""Captured models as programs that are complete but for their weights."""
+"""Captured models as programs that are complete except for their weights."""
 from typing import Any
 
 from . import _core
@@ -19,13 +19,13 @@ def _class_name(module: Any, class_name: str | None) -> str:
 
 
 def c_code(module: Any, class_name: str | None = None) -> str:
-    """The C source of a GraphModule: a function `forward`, and `cfx_model`, which makes the module
-    with what it calls and reads. Weights are loaded by name (cfx_module_load)."""
+    """Returns the C source of a GraphModule: a function `forward`, and `cfx_model`, which creates
+    the module with everything it calls and reads. Weights are loaded by name (cfx_module_load)."""
     return _core._c_code(_graph_of(module, "c_code"), module, _class_name(module, class_name))
 
 
 def python_module(module: Any, class_name: str | None = None) -> str:
-    """The Python source of a GraphModule: a class whose __init__ makes the modules, parameters and
-    buffers that `forward` uses. Weights are loaded by name (load_state_dict)."""
+    """Returns the Python source of a GraphModule: a class whose __init__ creates the modules,
+    parameters and buffers that `forward` uses. Weights are loaded by name (load_state_dict)."""
     return _core._python_module(_graph_of(module, "python_module"), module,
                                 _class_name(module, class_name))

@@ -63,9 +63,9 @@ class _FindNodesLookupTable:
 
 
 class Graph(_core.Graph):
-    """The main data structure: a list of nodes, each one of the six opcodes.
+    """The main data structure: a list of nodes, each with one of the six opcodes.
 
-    Created empty; nodes are added with `placeholder`, `call_function`, ... at the insertion point.
+    A new graph is empty. `placeholder`, `call_function`, ... add nodes at the insertion point.
     """
 
     def __init__(
@@ -101,17 +101,18 @@ class Graph(_core.Graph):
         return _InsertPoint(self, self._set_insert_point(n, after))
 
     def inserting_before(self, n: Node | None = None) -> _InsertPoint:
-        """New nodes go before `n` until the `with` block ends (or for good without one)."""
+        """Inserts new nodes before `n` until the `with` block ends (permanently without one)."""
         return self._insert_at(n, False)
 
     def inserting_after(self, n: Node | None = None) -> _InsertPoint:
-        """New nodes go directly after `n` until the `with` block ends (or for good)."""
+        """Inserts new nodes directly after `n` until the `with` block ends (permanently without
+        one)."""
         return self._insert_at(n, True)
 
     # ---- looking ----
 
     def output_node(self) -> Node:
-        """The output, which must be the last node."""
+        """Returns the output, which must be the last node."""
         node = self._root.prev
         assert node.op == "output", f"Expected output node, got op={node.op}"
         return node
@@ -142,15 +143,15 @@ class Graph(_core.Graph):
     # ---- sizes and symbolic integers ----
 
     def create_size_node(self, tensor_node: Node, dim: int) -> Node:
-        """A node for `tensor_node.size(dim)`."""
+        """Creates a node for `tensor_node.size(dim)`."""
         return symint.create_size_node(self, tensor_node, dim)
 
     def create_stride_node(self, tensor_node: Node, dim: int) -> Node:
-        """A node for `tensor_node.stride(dim)`."""
+        """Creates a node for `tensor_node.stride(dim)`."""
         return symint.create_stride_node(self, tensor_node, dim)
 
     def create_storage_offset_node(self, tensor_node: Node) -> Node:
-        """A node for `tensor_node.storage_offset()`."""
+        """Creates a node for `tensor_node.storage_offset()`."""
         return symint.create_storage_offset_node(self, tensor_node)
 
     def materialize_symint(self, value):
@@ -158,9 +159,9 @@ class Graph(_core.Graph):
         return self.materialize_symints([value])[0]
 
     def materialize_symints(self, values) -> list:
-        """For each symbolic integer a node that computes it from the graph's inputs (their sizes,
-        or inputs that are symbolic integers); plain integers are given back. Parts that several
-        values share become one node. New nodes go to the insertion point."""
+        """Creates a node for each symbolic integer that computes it from the graph's inputs (their
+        sizes, or inputs that are symbolic integers); plain integers are returned unchanged. Common
+        subexpressions share a node. New nodes go to the insertion point."""
         return symint.materialize_symints(self, values)
 
     def _resolve_unbacked_binding(self, producer: Node, keypath, lower_symint) -> Node:
@@ -173,34 +174,35 @@ class Graph(_core.Graph):
     # ---- checking and cleaning ----
 
     def lint(self) -> None:
-        """Raises RuntimeError with the first thing that is wrong with the graph."""
+        """Raises RuntimeError for the first error in the graph."""
         findings = self._faults(False)
         if findings:
             raise RuntimeError(findings[0])
         self._check_paths()
 
     def verify(self) -> list[str]:
-        """Everything that is wrong with the graph, by rules stricter than `lint`'s: placeholders
-        come first, one output comes last, names are identifiers. Empty if nothing is."""
+        """Returns everything that is wrong with the graph, by stricter rules than `lint`:
+        placeholders come first, one output comes last, names are identifiers. The list is empty if
+        the graph is well formed."""
         return self._faults(True)
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
-        """Erases nodes that nobody uses and that have no effect; True if there were any."""
+        """Erases nodes that have no users and no effect. Returns True if there were any."""
         self.lint()
         return self._dce(is_impure_node)
 
     # ---- code ----
 
     def set_codegen(self, codegen: CodeGen) -> None:
-        """Makes `codegen` the one that writes the code of this graph."""
+        """Sets the CodeGen that writes the code of this graph."""
         self._codegen = codegen
 
     def process_inputs(self, *args: Any) -> Any:
-        """The inputs of the generated function as the placeholders take them."""
+        """Converts the inputs of the generated function to the values of the placeholders."""
         return self._codegen.process_inputs(*args)
 
     def process_outputs(self, out: Any) -> Any:
-        """What the generated function returns, as the caller gets it."""
+        """Converts the output's value to what the generated function returns."""
         return self._codegen.process_outputs(out)
 
     def python_code(
@@ -208,7 +210,7 @@ class Graph(_core.Graph):
         include_device: bool = False, colored: bool = False, expanded_def: bool = False,
         record_func: bool = False, additional_meta: list[str] | None = None,
     ) -> PythonCode:  # fmt: skip
-        """The graph as the source of a Python function, and the globals it needs."""
+        """Returns the source of a Python function for this graph, and the globals it needs."""
         return self._python_code(
             root_module,
             _Namespace(),
@@ -227,8 +229,9 @@ class Graph(_core.Graph):
     def on_generate_code(
         self, make_transformer: Callable[[TransformCodeFunc | None], TransformCodeFunc]
     ) -> contextlib.AbstractContextManager[None]:
-        """Installs a function that rewrites the lines of generated code; `make_transformer` gets
-        the one installed before, or None. Undone when used as a context manager."""
+        """Installs a function that rewrites the lines of generated code. `make_transformer` gets
+        the previously installed function, or None. As a context manager, it is undone at the
+        end."""
         codegen = self._codegen
         previous = codegen._body_transformer
         codegen._body_transformer = make_transformer(previous)

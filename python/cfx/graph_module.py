@@ -1,8 +1,8 @@
-"""GraphModule: an nn.Module whose `forward` is written from a graph.
+"""GraphModule: an nn.Module whose `forward` is generated from a graph.
 
-The code is lazy: recompile() notes that it is to be written. That happens when somebody calls the
-module, reads `code` or touches `forward`, and at the latest just before the next edit of the graph,
-so that an edit stays invisible until the next recompile().
+The code is generated lazily: recompile() only marks it as outdated. It is generated when the
+module is called, `code` is read or `forward` is accessed, and at the latest just before the next
+edit of the graph, so that an edit stays invisible until the next recompile().
 """
 import contextlib
 import copy
@@ -113,7 +113,7 @@ def _new(cls: Any, name: str = "GraphModule") -> Any:
 
 
 def reduce_graph_module(body: dict[str, Any], import_block: str) -> Module:
-    """A GraphModule from code, as torch.fx pickles it: the code is traced again."""
+    """Rebuilds a GraphModule from code, as torch.fx pickles it, by tracing the code again."""
     src = body.get("_code") or body["code"]
     return _deserialize_graph_module(_forward_from_src(import_block + src, {}), body)
 
@@ -121,7 +121,7 @@ def reduce_graph_module(body: dict[str, Any], import_block: str) -> Module:
 def reduce_package_graph_module(
     importer: Any, body: dict[str, Any], generated_module_name: str
 ) -> Module:
-    """Likewise for code in a package."""
+    """The same for code in a package."""
     forward = importer.import_module(generated_module_name).forward
     return _deserialize_graph_module(forward, body)
 
@@ -184,9 +184,10 @@ def _print_readable(
 
 
 class GraphModule(Module):
-    """An nn.Module generated from a Graph: it has a `graph`, and `code` and `forward` made of it.
+    """An nn.Module generated from a Graph: it has a `graph`, and the `code` and `forward` generated
+    from it.
 
-    Assigning `graph` makes them anew; after editing the graph in place, call `recompile`.
+    Assigning `graph` regenerates them; after editing the graph in place, call `recompile`.
     """
 
     __jit_unused_properties__ = ["graph", "_boxed_call", "code", "_code", "_lineno_map"]
@@ -199,8 +200,8 @@ class GraphModule(Module):
     def __init__(
         self, root: Module | dict[str, Any], graph: Graph, class_name: str = "GraphModule"
     ) -> None:
-        """`root` is a module, or a dict of attributes by path: what the graph refers to is taken
-        from there. `class_name` is what the module is called when it is printed."""
+        """`root` is a module, or a dict of attributes by path, that contains everything the graph
+        refers to. `class_name` is the name of the module's class."""
         super().__init__()
         if isinstance(root, Module):
             self.__dict__["training"] = getattr(root, "training", True)
@@ -233,7 +234,7 @@ class GraphModule(Module):
 
     @property
     def graph(self) -> Graph:
-        """The graph that this module is made of."""
+        """The graph of this module."""
         return self._graph
 
     @graph.setter
@@ -244,7 +245,7 @@ class GraphModule(Module):
         self.recompile()
 
     def recompile(self) -> PythonCode:
-        """Makes the code anew from the graph; to be called after the graph was edited."""
+        """Regenerates the code; call it after you have edited the graph."""
         if not _has_class(self):  # made without __init__
             _give_class(self, "GraphModule")
         graph, cls = self._graph, type(self)
@@ -266,7 +267,7 @@ class GraphModule(Module):
 
     @property
     def code(self) -> str:
-        """The Python code that was written from the graph."""
+        """The Python code generated from the graph."""
         return self._of_code("src")
 
     @property
@@ -290,13 +291,14 @@ class GraphModule(Module):
         colored: bool = False, *, fast_sympy_print: bool = False, expanded_def: bool = False,
         additional_meta: list[str] | None = None,
     ) -> str:  # fmt: skip
-        """The code of this module and of the GraphModules in it, with comments that say where each
-        part comes from and what `additional_meta` names in the `meta` of its nodes."""
+        """Returns, and by default prints, the code of this module and of the GraphModules in it,
+        with comments that show where each part comes from and the entries of `meta` that
+        `additional_meta` names."""
         show = (print_output, include_stride, include_device, colored)
         return _print_readable(self, self._get_name(), *show, expanded_def, additional_meta)
 
     def to_folder(self, folder: str | os.PathLike[str], module_name: str = "FxModule") -> None:
-        """Writes a package to `folder`, from which `module_name` can be imported."""
+        """Writes a package to `folder` from which `module_name` can be imported."""
         from ._glue.folder import to_folder
 
         to_folder(self, Path(folder), module_name)
@@ -304,8 +306,8 @@ class GraphModule(Module):
     # ---- sub-modules ----
 
     def add_submodule(self, target: str, m: Module) -> bool:
-        """Adds a module at a path, making plain modules on the way; False if there is something
-        else on the way."""
+        """Adds a module at a path, creating plain modules along the path. Returns False if
+        something other than a module is in the way."""
         prefix, _, name = target.rpartition(".")
         parent = _core._enter(self, prefix)
         if isinstance(parent, Module):
@@ -313,15 +315,15 @@ class GraphModule(Module):
         return isinstance(parent, Module)
 
     def delete_submodule(self, target: str) -> bool:
-        """Deletes the module at a path; False if there is none."""
+        """Deletes the module at a path. Returns False if there is none."""
         found = _has_attr(self, target) and isinstance(_get_attr(self, target), Module)
         if found:
             _del_attr(self, target)
         return found
 
     def delete_all_unused_submodules(self) -> None:
-        """Deletes each module that no node calls, of which none reads an attribute, and in which
-        there is no such module."""
+        """Deletes each module that no node uses, by a call or by reading an attribute, and that
+        contains no used module."""
         paths = (path.split(".") for path in self._graph._paths(False))
         used = {step for path in paths for step in itertools.accumulate(path, "{}.{}".format)}
         for path in self._graph._paths(True):

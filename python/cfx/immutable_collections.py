@@ -1,4 +1,4 @@
-"""The list and the dict that a Node's arguments are made of."""
+"""The immutable list and dict in the arguments of a Node."""
 from typing import Any
 
 from ._compatibility import compatibility

@@ -1,13 +1,14 @@
-"""Converts graphs and modules between torch.fx and cfx; nothing else of cfx knows torch.fx.
+"""Converts graphs and modules between torch.fx and cfx. No other module of cfx depends on torch.fx.
 
 Both functions make copies. Nodes keep their names, types, metadata, attributes and the order of
-their users; modules share their parameters, buffers, hooks and plain sub-modules. What cannot be
-converted is an error that names it.
+their users; modules share their parameters, buffers, hooks and plain submodules. If something
+cannot be converted, the error names it.
 
-cfx.cond and cfx.while_loop become torch's operators, and their regions GraphModules that get_attr
-nodes read. What the branches of a cond read becomes an operand, because torch passes gradients to
-nothing else. torch has no for_loop: it stays a call of cfx.for_loop, which runs there too. On the
-way back the GraphModules are regions, and find their attributes below the path that they had.
+cfx.cond and cfx.while_loop become torch's operators, and their regions become GraphModules that
+get_attr nodes read. What the branches of a cond read becomes an operand, because torch passes
+gradients only to operands. torch has no for_loop: it becomes a while_loop or, if the count is not
+a number, remains a call to cfx.for_loop, which runs there, too. On the way back, the GraphModules
+become regions, and find their attributes below the path of the GraphModule.
 """
 import collections
 import operator
@@ -355,8 +356,8 @@ class _Conversion:
 
 
 def from_torch(x: Any) -> Any:
-    """A cfx.Graph or cfx.GraphModule from torch.fx's, from a torch ExportedProgram (its
-    graph_module), or from a module that has GraphModules inside."""
+    """Returns a cfx.Graph or cfx.GraphModule for one of torch.fx, for a torch ExportedProgram (its
+    graph_module), or for a module that contains GraphModules."""
     import torch.fx
 
     program = hasattr(x, "graph_signature") and hasattr(x, "graph_module")
@@ -364,16 +365,16 @@ def from_torch(x: Any) -> Any:
 
 
 def to_torch(x: Any) -> Any:
-    """The torch.fx.Graph or torch.fx.GraphModule of a cfx.Graph or cfx.GraphModule, or of a module
-    that has GraphModules inside. A graph with regions gets an owning module that has them."""
+    """Returns a torch.fx.Graph or torch.fx.GraphModule for one of cfx, or for a module that
+    contains GraphModules. A graph with regions gets an owning module that contains them."""
     import torch.fx
 
     return _Conversion(cfx, torch.fx, _ToTorch).convert(x)
 
 
 def trace_dispatch(function: Any, options: dict[str, Any]) -> Callable[..., Any]:
-    """What torch's make_fx records of a function, with the inputs that the result is called with;
-    as cfx's GraphModule. Behind cfx.experimental.proxy_tensor.make_fx."""
+    """Returns a function that runs torch's make_fx on `function` with its inputs and converts the
+    result to a cfx.GraphModule. Used by cfx.experimental.proxy_tensor.make_fx."""
     from torch.fx.experimental.proxy_tensor import make_fx
 
     record = make_fx(function, **options)
@@ -381,8 +382,8 @@ def trace_dispatch(function: Any, options: dict[str, Any]) -> Callable[..., Any]
 
 
 def bind_unbacked(shape_env: Any, node: Any, value: Any) -> None:
-    """Notes in a node which sizes of its value depend on data, and where they are found in it;
-    those of a run before stay the names of such sizes. torch.fx has both."""
+    """Records in a node which sizes of its value depend on data, and where they are in the value.
+    Symbols from an earlier run are reused. Both are done by torch.fx."""
     from torch.fx.experimental import symbolic_shapes
 
     symbolic_shapes.rebind_unbacked(shape_env, node, value)
@@ -392,7 +393,7 @@ def bind_unbacked(shape_env: Any, node: Any, value: Any) -> None:
 
 
 def side_effects() -> set:
-    """What was given to torch.fx.node.has_side_effect."""
+    """Returns the functions registered with torch.fx.node.has_side_effect."""
     return getattr(sys.modules.get("torch.fx.node"), "_side_effectful_functions", set())
 
 
@@ -404,7 +405,7 @@ def _wrapped_tables() -> tuple[Any, Any]:
 
 
 def wrapped_names() -> tuple[dict[tuple[int, str], dict[str, Any]], list[tuple[type, str]]]:
-    """What was given to torch.fx.wrap: {(id(globals), name): globals} of the functions, and
-    (class, name) of the methods that torch.fx patches while it traces."""
+    """Returns what was registered with torch.fx.wrap: {(id(globals), name): globals} for functions,
+    and (class, name) for the methods that torch.fx patches while it traces."""
     functions, methods = _wrapped_tables()
     return dict(functions), list(methods)

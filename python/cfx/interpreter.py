@@ -1,7 +1,6 @@
-"""Interpreter and Transformer: running a graph node by node, with values or with proxies.
+"""Interpreter and Transformer: run a graph node by node, with values or with proxies.
 
-The loop, and every step of it that a subclass does not override, is C
-(python/src/run/interpreter.c).
+The loop, and every step that a subclass does not override, is C (python/src/run/interpreter.c).
 """
 import functools
 from typing import TYPE_CHECKING, Any
@@ -30,13 +29,13 @@ def _format_fx_node(n: Node) -> str:
 
 @compatibility(is_backward_compatible=True)
 class Interpreter(_core.Interpreter):
-    """Runs a graph node by node. Subclasses override what is to happen otherwise: `run` calls
-    `run_node` for each node, and that the method with the name of the node's opcode.
+    """Runs a graph node by node. Subclasses override methods to change what happens: `run` calls
+    `run_node` for each node, which calls the method named after the node's opcode.
 
-    `module` is where get_attr and call_module look; `graph` is run instead of `module.graph`. A
-    GraphModule of torch.fx is converted first.
-    Values are let go of after their last use, unless `garbage_collect_values` is False: then `env`
-    holds all of them after a run. Regions (see cfx.cond) are run likewise.
+    get_attr and call_module look up their targets in `module`; `graph` runs instead of
+    `module.graph` if it is given. A GraphModule of torch.fx is converted first. Values are released
+    after their last use, unless `garbage_collect_values` is False; then `env` holds all of them
+    after a run. Regions (see cfx.cond) run in the same way.
     """
 
     env: dict[Node, Any]
@@ -68,9 +67,9 @@ class Interpreter(_core.Interpreter):
         self, *args: Any, initial_env: dict[Node, Any] | None = None,
         enable_io_processing: bool = True,
     ) -> Any:  # fmt: skip
-        """Runs the graph with these inputs and returns its output. Nodes that have a value in
-        `initial_env` are not run. `enable_io_processing` gives inputs and output the form that the
-        graph's code generator asks for."""
+        """Runs the graph with these inputs and returns its output. Nodes with a value in
+        `initial_env` do not run. `enable_io_processing` converts inputs and output as the graph's
+        code generator does."""
         self.env = {} if initial_env is None else initial_env
         if enable_io_processing:
             args = self.graph.process_inputs(*args)
@@ -78,7 +77,8 @@ class Interpreter(_core.Interpreter):
         return self._run(enable_io_processing)
 
     def boxed_run(self, args_list: list[Any]) -> Any:
-        """Runs the graph with a list of inputs, which is emptied: nobody else keeps them alive."""
+        """Runs the graph with a list of inputs, which is cleared so that it does not keep them
+        alive."""
         nodes = self.graph.find_nodes(op="placeholder")
         if len(nodes) != len(args_list):
             why = "extra" if len(args_list) > len(nodes) else "missing"
@@ -142,8 +142,8 @@ def _path(target: Target) -> str:
 
 @compatibility(is_backward_compatible=True)
 class Transformer(Interpreter):
-    """An interpreter that makes a new module: values are proxies, and what a subclass overrides
-    decides which nodes the new graph has. `transform` returns the module."""
+    """An interpreter that creates a new module: values are proxies, and the methods that a subclass
+    overrides determine the nodes of the new graph. `transform` returns the module."""
 
     def __init__(self, module: "GraphModule") -> None:
         super().__init__(module)
@@ -161,21 +161,21 @@ class Transformer(Interpreter):
         return inner._finish()
 
     def placeholder(self, target: Target, args: _Args, kwargs: dict[str, Any]) -> "Proxy":
-        """A new input of the new graph."""
+        """Creates an input in the new graph."""
         default = {"default_value": args[0]} if args else {}
         return self.tracer.proxy(self.new_graph.placeholder(_path(target), **default))
 
     def get_attr(self, target: Target, args: _Args, kwargs: dict[str, Any]) -> "Proxy":
-        """A new get_attr node in the new graph."""
+        """Creates a get_attr node in the new graph."""
         return self.tracer.create_proxy("get_attr", _path(target), args, kwargs)
 
     def call_module(self, target: Target, args: _Args, kwargs: dict[str, Any]) -> Any:
-        """A new call of the module in the new graph."""
+        """Creates a call to the module in the new graph."""
         module = self.fetch_attr(_path(target))
         return self.tracer.call_module(module, module.forward, args, kwargs)
 
     def call_function(self, target: Target, args: _Args, kwargs: dict[str, Any]) -> Any:
-        """A new call of the function in the new graph."""
+        """Creates a call to the function in the new graph."""
         args, kwargs = self._map_regions(args, kwargs)
         return self.tracer.create_proxy("call_function", target, args, kwargs)
 
@@ -194,7 +194,7 @@ class Transformer(Interpreter):
         return value.node if isinstance(value, Proxy) else value
 
     def transform(self) -> "GraphModule":
-        """The module with the new graph."""
+        """Returns the module with the new graph."""
         from ._lazy_graph_module import _make_graph_module
 
         return _make_graph_module(self.module, self._finish())

@@ -1,5 +1,5 @@
-"""Captured models that run in C: `cfx.lower(graph_module)(*inputs)` is what the module computes,
-without Python in between."""
+"""Captured models that run in C: `cfx.lower(graph_module)(*inputs)` computes what the module
+computes, without running Python."""
 import copy
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ class Finding(NamedTuple):
 
 
 class LowerError(TypeError):
-    """What stands in the way of lowering: all of it, in `findings`."""
+    """A module cannot be lowered; `findings` lists everything that is in the way."""
 
     def __init__(self, findings: list[Finding]) -> None:
         self.findings = findings
@@ -67,9 +67,10 @@ def _rebuild(graph: Graph, state: dict[str, Any], runtime: Runtime | None = None
 
 
 class Lowered:
-    """A program in C. Called with what the module takes, it gives what the module gives: tensors of
-    the inputs' library. It shares memory with the module's parameters, in `state`: one that is
-    replaced there is read from then on. Copies and pickles have tensors of their own."""
+    """A program in C. It takes the same arguments and returns the same results as the module;
+    result tensors belong to the library of the inputs. `state` shares memory with the module's
+    parameters; if you replace a tensor in it, later runs use the new one. Copies and pickles have
+    their own tensors."""
 
     def __init__(self, graph: Graph, state: dict[str, Any], source: Graph,
                  runtime: Runtime | None = None) -> None:
@@ -114,7 +115,7 @@ class Lowered:
         return self._made
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module gives for these arguments."""
+        """Returns what the module returns for these arguments."""
         args = self._codegen.process_inputs(*args)
         plain = not kwargs and not self._many and len(args) == len(self._inputs)
         bound = args if plain else self._bind(args, kwargs)
@@ -124,8 +125,8 @@ class Lowered:
     __call__ = run
 
     def infer(self, *args: Any, **kwargs: Any) -> Any:
-        """Types and shapes of all nodes, for tensors or descriptions ("float32[N, 3]"): see
-        cfx.infer_shapes."""
+        """Returns dtypes and shapes of all nodes, for tensors or descriptions ("float32[N, 3]");
+        see cfx.infer_shapes."""
         from .shapes import infer_shapes
         return infer_shapes(self, *args, **kwargs)
 
@@ -153,9 +154,9 @@ def _drop_guards(graph: Graph, module: Any) -> None:
 
 
 def lower(module: Any, *, runtime: Runtime | None = None) -> Lowered:
-    """Makes a GraphModule a program in C. What has no row in the operator table, or no kernel, is
-    named in a LowerError, all at once; the module is left as it is. It computes with `runtime`, or
-    with the current one."""
+    """Turns a GraphModule into a program in C. Calls that have no row in the operator table, or no
+    kernel, are listed together in a LowerError. The module is not changed. The program computes
+    with `runtime`, or with the current one."""
     graph = getattr(module, "graph", None)
     if not isinstance(graph, Graph):
         raise TypeError(f"cfx.lower takes a cfx.GraphModule, not {type(module).__name__}: trace it "

@@ -1,7 +1,7 @@
-"""Node, and what torch.fx.node offers beside it.
+"""Node, and what else torch.fx.node offers.
 
-The class is C (cfx._core); what depends on torch (tensors in a print, whether a function has
-effects) is written here and given to it.
+The class is C (cfx._core). The parts that depend on torch (tensors in a print, whether a function
+has effects) are written here and registered with it.
 """
 import linecache
 import math
@@ -27,7 +27,7 @@ _legal_ops = dict.fromkeys(
 
 
 def changing_functions() -> list:
-    """Functions of Python's whose calls tell of the world: of its own random numbers, of clocks."""
+    """Returns Python's functions whose results change between calls: random numbers and clocks."""
     clocks = [time.time, time.perf_counter, time.monotonic]
     named = (getattr(random, name) for name in random.__all__)
     return clocks + [f for f in named if isinstance(getattr(f, "__self__", None), random.Random)]
@@ -87,9 +87,9 @@ def format_node(
     self, placeholder_names: list[str] | None = None,
     maybe_return_typename: list[str] | None = None, *, include_tensor_metadata: bool = False,
 ) -> str | None:  # fmt: skip
-    """One line of str(graph). With a non-empty `placeholder_names` a placeholder is added to that
-    list and gives None; with a non-empty `maybe_return_typename` the type of an output goes to its
-    first element."""
+    """Formats one line of str(graph). If `placeholder_names` is not empty, a placeholder is added
+    to that list and the result is None; if `maybe_return_typename` is not empty, its first element
+    is set to the type of an output."""
     if self.op == "placeholder" and placeholder_names:
         annotation = f"{self.name}: {_type_repr(self.type)}" if self.type is not None else ""
         placeholder_names.append(self.target + annotation)
@@ -110,7 +110,7 @@ def format_node(
 
 @compatibility(is_backward_compatible=False)
 def has_side_effect(fn: _F) -> _F:
-    """Marks a function as one that dead-code elimination must keep."""
+    """Marks a function as impure: dead code elimination keeps calls to it."""
     _side_effectful_functions.add(fn)
     return fn
 
@@ -161,7 +161,7 @@ def _schema_is_impure(target, impure_random):
 
 
 def source_line(file: str, line: int) -> str:
-    """A line of the user's, as a traceback shows it."""
+    """Returns a line of the user's source, formatted as in a traceback."""
     return f'  File "{file}", line {line}\n    {linecache.getline(file, line).strip()}'.rstrip()
 
 
@@ -175,7 +175,7 @@ def _is_marked_elsewhere(target):
 
 
 def is_impure(self, impure_random: bool = True) -> bool:
-    """Whether dead-code elimination must keep the node though nobody uses it."""
+    """Returns whether dead code elimination must keep the node even if it has no users."""
     if self.op in ("placeholder", "output"):
         return True
     if self.op == "call_function":
@@ -195,8 +195,8 @@ def is_impure(self, impure_random: bool = True) -> bool:
 def normalized_arguments(
     self, root, arg_types=None, kwarg_types=None, normalize_to_only_use_kwargs: bool = False
 ):
-    """The node's arguments in the order and with the names of the callee's signature, or None
-    where the callee cannot be asked."""
+    """Returns the node's arguments in the order and with the names of the callee's signature, or
+    None if the signature is not known."""
     from .operator_schemas import normalize_function, normalize_module
 
     only = normalize_to_only_use_kwargs

@@ -1,7 +1,7 @@
-"""Signatures of torch's operators, and arguments in the order and by the names of a signature.
+"""Signatures of torch's operators, and arguments normalized to a signature.
 
-A Python function is asked for its signature. torch's builtin functions and operators have one or
-several schemas: the arguments must fit exactly one, or their types must be given to choose by.
+For a Python function, its signature is used. torch's builtin functions and operators have one or
+several schemas: the arguments must match exactly one, or their types must select one.
 """
 import enum
 import functools
@@ -156,8 +156,8 @@ def _overloads(op):
 
 @compatibility(is_backward_compatible=False)
 def get_signature_for_torch_op(op: Callable[..., Any], return_schemas: bool = False) -> Any:
-    """The signatures of an operator's overloads, or None where it has none that are known; with
-    `return_schemas`, that and the schemas."""
+    """Returns the signatures of an operator's overloads, or None if none are known; with
+    `return_schemas`, the signatures and the schemas."""
     overloads = _overloads(op)
     if overloads is not None:
         signatures = [overload.signature for overload in overloads]
@@ -176,7 +176,7 @@ def get_signature_for_torch_op(op: Callable[..., Any], return_schemas: bool = Fa
 def check_for_mutable_operation(
     target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
-    """Raises a RuntimeError for a call that changes one of its arguments."""
+    """Raises RuntimeError for a call that changes one of its arguments."""
     fitting = [o.schema for o in _overloads(target) or () if _fault(o, args, kwargs) is None]
     if len(fitting) == 1 and fitting[0].is_mutable:
         raise RuntimeError(
@@ -190,8 +190,8 @@ def check_for_mutable_operation(
 
 @compatibility(is_backward_compatible=False)
 def create_type_hint(x: object) -> object:
-    """For a list or tuple of classes `list[C]` or `tuple[C, ...]`, C being the one among them that
-    the others derive from, or Any; everything else is given back."""
+    """For a list or tuple of classes, returns `list[C]` or `tuple[C, ...]`, where C is the class
+    among them that the others derive from, or Any. Everything else is returned unchanged."""
     if not isinstance(x, (list, tuple)):
         return x
     base: Any = x[0] if x else Any
@@ -210,7 +210,8 @@ def create_type_hint(x: object) -> object:
 
 @compatibility(is_backward_compatible=False)
 def type_matches(signature_type: Any, argument_type: Any) -> bool:
-    """Whether a value of the one type may be passed for a parameter of the other."""
+    """Returns whether a value of the argument type may be passed to a parameter of the signature
+    type."""
     if signature_type == argument_type:
         return True
     origin = typing.get_origin(signature_type)
@@ -290,8 +291,8 @@ def normalize_function(
     arg_types: tuple[Any] | None = None, kwarg_types: dict[str, Any] | None = None,
     normalize_to_only_use_kwargs: bool = False,
 ) -> ArgsKwargsPair | None:  # fmt: skip
-    """The arguments of a call in the order and by the names of the function's signature, with its
-    defaults; None where the function cannot be asked. Types choose between overloads."""
+    """Returns the arguments of a call in the order and with the names of the function's signature,
+    including defaults; None if the signature is not known. Types select between overloads."""
     kwargs = kwargs or {}
     callee = _called(target, args, kwargs, arg_types, kwarg_types)
     return callee and _bind(callee, args, kwargs, normalize_to_only_use_kwargs)
@@ -314,7 +315,8 @@ def normalize_module(
     root: Any, target: str, args: tuple[Any], kwargs: dict[str, Any] | None = None,
     normalize_to_only_use_kwargs: bool = False,
 ) -> ArgsKwargsPair | None:  # fmt: skip
-    """normalize_function for the forward of a module of torch.nn; None for other modules."""
+    """The same as normalize_function for the forward of a torch.nn module; None for other
+    modules."""
     try:
         module = root.get_submodule(target)
     except AttributeError:

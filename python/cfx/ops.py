@@ -1,9 +1,9 @@
-"""The operator table, and control flow as operators: the regions of a graph are arguments of these
-functions. Called directly they run: a region may be any callable or a Graph.
+"""The operator table, and control flow as operators, which take regions of a graph as arguments.
+If you call them directly, they run; a region may then be any callable or a Graph.
 
-Every other row is a function, too, that computes in C: `cfx.ops.add(x, y, alpha=2)`, by the row's
-parameters. Tensors may be cfx's, torch's, numpy's or of any library with DLPack; the results are
-torch's if one of them was, else numpy's, else cfx's.
+Every other row is also a function that computes in C: `cfx.ops.add(x, y, alpha=2)`, with the
+parameters of the row. Tensors may be cfx's, torch's, numpy's or of any library with DLPack; the
+results are torch's if one of them was, else numpy's, else cfx's.
 """
 import builtins
 from collections.abc import Callable, Iterable
@@ -25,12 +25,13 @@ def _call(region: Region, operands: Iterable[Any]) -> Any:
 
 
 def cond(pred: Any, then: Region, otherwise: Region, operands: Iterable[Any] = ()) -> Any:
-    """`then(*operands)` if `pred` holds, else `otherwise(*operands)`."""
+    """Returns `then(*operands)` if `pred` is true, else `otherwise(*operands)`."""
     return _call(then if pred else otherwise, operands)
 
 
 def while_loop(test: Region, body: Region, state: Iterable[Any]) -> tuple[Any, ...]:
-    """`state = body(*state)` as long as `test(*state)` holds; returns the last state, a tuple."""
+    """Repeats `state = body(*state)` while `test(*state)` is true; returns the last state, a
+    tuple."""
     state = tuple(state)
     while _call(test, state):
         state = tuple(_call(body, state))
@@ -38,7 +39,7 @@ def while_loop(test: Region, body: Region, state: Iterable[Any]) -> tuple[Any, .
 
 
 def for_loop(count: Any, body: Region, state: Iterable[Any]) -> tuple[Any, ...]:
-    """`state = body(i, *state)` for i in range(count); returns the last state, a tuple."""
+    """Repeats `state = body(i, *state)` for i in range(count); returns the last state, a tuple."""
     state = tuple(state)
     for i in range(int(count)):
         state = tuple(_call(body, (i, *state)))
@@ -46,8 +47,8 @@ def for_loop(count: Any, body: Region, state: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def fail(kind: str, message: Any = None) -> None:
-    """Raises the builtin exception of that name: what a `raise` in a branch becomes. A message that
-    is a tuple is all of its arguments."""
+    """Raises the builtin exception of that name: the form of a `raise` inside a captured branch. If
+    the message is a tuple, it contains all arguments of the exception."""
     exception = getattr(builtins, kind, RuntimeError)
     args = message if isinstance(message, tuple) else () if message is None else (message,)
     raise exception(*args)
@@ -63,7 +64,7 @@ class Operator(NamedTuple):
 
 
 def find(target: Any) -> Operator | None:
-    """The operator that a function, a class of modules, a Node or a name stands for: the same for
+    """Returns the operator for a function, a module class, a Node or a name: the same for
     `torch.relu`, `torch.nn.ReLU`, `"F.relu"` and the node of `x.relu()`. None if it has no row."""
     row = _core._operator(target)
     return Operator(*row) if row else None

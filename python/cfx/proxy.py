@@ -16,7 +16,7 @@ __all__ = [
 
 
 class TraceError(ValueError):
-    """Something was asked of a symbolic value that only a real one can answer."""
+    """An operation needs a real value, but was applied to a symbolic one."""
 
 
 @dataclasses.dataclass(eq=False, repr=False)
@@ -28,7 +28,7 @@ class Scope:
 
 
 class ScopeContextManager:
-    """Makes `scope` show `current_scope` until the end of a `with` block."""
+    """Sets `scope` to `current_scope` until the end of a `with` block."""
 
     def __init__(self, scope: Scope, current_scope: Scope) -> None:
         self._scope = scope
@@ -53,7 +53,7 @@ def deepcopy_tracer(tracer, memo):
 
 
 class GraphAppendingTracer(TracerBase):
-    """Records at the insertion point of a graph that exists already."""
+    """Records at the insertion point of an existing graph."""
 
     def __init__(self, graph: _core.Graph) -> None:
         self.graph = graph
@@ -62,7 +62,7 @@ class GraphAppendingTracer(TracerBase):
 
 
 class ParameterProxy(Proxy):
-    """A parameter whose shape is known while it is traced."""
+    """A parameter whose shape is known during tracing."""
 
     def __init__(self, tracer: TracerBase, node: Node, name: str, param: Any) -> None:
         super().__init__(node, tracer)
@@ -97,8 +97,8 @@ class ParameterProxy(Proxy):
 
 
 class MetaProxy(Proxy):
-    """A proxy whose node carries a fake tensor, `meta["val"]`; calls of torch's functions run on
-    it as well, so that their nodes have one too."""
+    """A proxy whose node carries a fake tensor, `meta["val"]`. Calls to torch's functions also run
+    on the fake tensor, so that their nodes get one, too."""
 
     def __init__(self, node: Node, tracer: TracerBase | None = None, fake_mode: Any = None) -> None:
         super().__init__(node, tracer)

@@ -1,7 +1,7 @@
-"""cfx.script: capturing a program from its source, with the control flow that depends on data.
+"""cfx.script: captures a program from its source, including control flow that depends on data.
 
-The evaluator is C (src/script/evaluate), and so is the world of Python's objects that it works on
-(python/src/script*.c); this is how a function or module is handed to it.
+The evaluator is C (src/script/evaluate), and so are the Python objects that it works on
+(python/src/script). This file passes a function or module to it.
 """
 import functools
 import inspect
@@ -79,13 +79,14 @@ def script(
 ) -> Any:  # fmt: skip
     """Captures a module or function from its source, as a GraphModule.
 
-    Unlike `symbolic_trace` it follows both ways of an `if` and captures `while` and `for` loops
-    where data decides: they become `cfx.cond`, `cfx.while_loop` and `cfx.for_loop`. Neither example
-    inputs nor annotations are needed. What does not depend on inputs is evaluated, as in a trace.
+    Unlike `symbolic_trace` it captures both branches of an `if`, and `while` and `for` loops, where
+    they depend on data: they become `cfx.cond`, `cfx.while_loop` and `cfx.for_loop`. It needs
+    neither example inputs nor annotations. Everything that does not depend on inputs is evaluated,
+    as in a trace.
 
-    Also a decorator. `concrete_args` fixes inputs, by name. `tracer` decides which modules are
-    leaves, as in a trace. `most_calls` bounds how deep calls are nested (200), `most_rounds` the
-    rounds of one loop that is unrolled (100,000).
+    `script` can also be used as a decorator. `concrete_args` fixes inputs, by name. `tracer`
+    decides which modules are leaves, as in a trace. `most_calls` limits the depth of nested calls
+    (200), `most_rounds` the iterations of a loop that is unrolled (100,000).
     """
     if root is None:
         return functools.partial(

@@ -1,4 +1,4 @@
-"""Types and shapes of what a graph computes, without computing it; sizes may have names:
+"""Infers dtypes and shapes without computing anything; sizes may be symbols:
 
     cfx.infer_shapes(graph_module, "float32[N, 3, 224, 224]").nodes["conv1"]
     TensorShape(dtype='float32', shape=('N', 64, 112, 112))
@@ -10,7 +10,7 @@ from .lowering import Lowered, lower
 
 
 class TensorShape(NamedTuple):
-    """A size is a number, or an expression of the names that were given."""
+    """A dtype and a shape. A size is a number, or an expression in the given symbols."""
 
     dtype: str
     shape: tuple[int | str, ...]
@@ -21,8 +21,8 @@ class TensorShape(NamedTuple):
 
 
 class Shapes(NamedTuple):
-    """What each node gives: a TensorShape for a tensor, containers of them, numbers; by its name,
-    inside regions by its path ("cond/add")."""
+    """The value of each node: a TensorShape for a tensor, containers of them, numbers. The key is
+    the node's name, inside regions its path ("cond/add")."""
 
     nodes: dict[str, Any]
     result: Any
@@ -30,7 +30,8 @@ class Shapes(NamedTuple):
 
 
 def infer_shapes(module: Any, *args: Any, **kwargs: Any) -> Shapes:
-    """Of a GraphModule or what cfx.lower gives, for tensors or descriptions of them."""
+    """Infers the shapes of a GraphModule or of the result of cfx.lower, for tensors or descriptions
+    of them."""
     lowered = module if isinstance(module, Lowered) else lower(module)
     inputs = lowered._bind(args, kwargs)
     return Shapes(*_core._infer(lowered._program, list(inputs), TensorShape))

@@ -1,6 +1,6 @@
-"""replace_pattern: finds a pattern in a GraphModule and puts something else in its place.
+"""replace_pattern: finds a pattern in a GraphModule and replaces it.
 
-The search and the replacement are C (include/cfx/match.h tells the rules).
+The search and the replacement are C (include/cfx/match.h states the rules).
 """
 import copy
 from collections.abc import Callable
@@ -19,7 +19,7 @@ __all__ = ["Match", "replace_pattern", "replace_pattern_with_filters", "Replaced
 
 
 class Match(NamedTuple):
-    """Where a pattern was found: the anchor of the pattern, and what its nodes stood for."""
+    """A match: the anchor, and the node that each node of the pattern matched."""
 
     anchor: Node
     nodes_map: dict[Node, Node]
@@ -27,7 +27,7 @@ class Match(NamedTuple):
 
 @dataclass
 class ReplacedPatterns:
-    """Likewise, and the nodes that took its place."""
+    """A match, and the nodes that replaced it."""
 
     anchor: Node
     nodes_map: dict[Node, Node]
@@ -35,8 +35,8 @@ class ReplacedPatterns:
 
 
 class any_of:
-    """In a pattern, a call of one of several functions and methods: the pattern
-    `any_of(torch.relu, F.gelu, ".sigmoid")(x)` matches a call of any of the three."""
+    """In a pattern, matches a call to one of several functions and methods: the pattern
+    `any_of(torch.relu, F.gelu, ".sigmoid")(x)` matches a call to any of the three."""
 
     def __init__(self, *targets: Any) -> None:
         self.targets = targets
@@ -108,23 +108,23 @@ def replace_pattern(
     variadic: bool = False, any_spelling: bool = False, commutative: bool = False,
     strict: bool = False, carry_meta: bool = False, explain: bool = False,
 ) -> list[Match]:  # fmt: skip
-    """Puts `replacement` in the place of each non-overlapping occurrence of `pattern` in `gm`.
+    """Replaces each non-overlapping occurrence of `pattern` in `gm` by `replacement`.
 
-    Both are functions, modules, GraphModules, Graphs or IR text, with as many parameters and
-    results as each other. What the pattern computes on the way may not be used outside it. Of
-    matches that overlap, the first in the graph is replaced; what a replacement brings in is not
-    searched. If a replacement does not fit, nothing has been changed.
+    Both are functions, modules, GraphModules, Graphs or IR text, with the same number of parameters
+    and results. Intermediate values of the pattern may not be used outside it. If matches overlap,
+    the first one in the graph is replaced; replacements are not searched again. If a replacement
+    does not fit, nothing changes.
 
-    Beyond torch.fx: `pattern` may be a list of (pattern, replacement), searched at once, of which
-    the first wins. `any_of` in a pattern stands for several functions; `variadic` lets a parameter
-    `*xs`, in a list, stand for any number of items; `any_spelling` takes calls of one operator for
-    the same however they are written, `commutative` lets operands be swapped; `strict` leaves out
-    matches whose meaning would change because something writes between their nodes; `regions`
-    searches the branches of cond and the bodies of loops, too. `carry_meta` gives new nodes what
-    they have no metadata for: the stack_trace and nn_module_stack of the match, and those that
-    stand for a result all metadata of the old one; without it they have what the replacement's
-    nodes have. `explain` changes nothing and returns why the pattern was not found: the nearest
-    misses, best first.
+    Options that torch.fx does not have: `pattern` may be a list of (pattern, replacement), which
+    are searched together; the first match wins. `any_of` in a pattern matches several functions;
+    `variadic` lets a parameter `*xs` in a list match any number of items; `any_spelling` treats all
+    spellings of an operator as the same; `commutative` allows swapped operands; `strict` skips
+    matches whose result would change because something writes between their nodes; `regions` also
+    searches the branches of cond and the bodies of loops. `carry_meta` copies metadata that new
+    nodes lack from the match: stack_trace and nn_module_stack, and for nodes that replace a result
+    all metadata of the old one; without it they have the metadata of the replacement's nodes.
+    `explain` changes nothing and returns why the pattern was not found: the closest attempts, best
+    first.
     """
     pairs = pattern if isinstance(pattern, list) else [(pattern, replacement)]
     if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
@@ -145,9 +145,10 @@ def replace_pattern_with_filters(
     replacement_callback: Callable[[InternalMatch, Graph, Graph], Graph] | None = None,
     node_name_match: str = "",
 ) -> list[ReplacedPatterns]:  # fmt: skip
-    """replace_pattern for those matches that every filter accepts, called with the match, the graph
-    and the graph of the pattern, as is `replacement_callback`, which makes the replacement for a
-    match: all before the first change. For `node_name_match` see SubgraphMatcher.match."""
+    """Like replace_pattern, for the matches that every filter accepts. A filter is called with the
+    match, the graph and the graph of the pattern, and so is `replacement_callback`, which returns
+    the replacement for a match. All of them are called before the first change. For
+    `node_name_match` see SubgraphMatcher.match."""
     rule = pattern_graph, made, _ = _rule(pattern, replacement)
 
     def decide(found: tuple[Any, ...]) -> Graph | None:

@@ -1,6 +1,6 @@
-"""What nodes inherit while they are traced: the metadata of the node that is being run.
+"""Metadata that new nodes inherit from the node that is being run.
 
-As torch.fx.traceback, but each thread has its own state (python/src/node/meta.c).
+Like torch.fx.traceback, but each thread has its own state (python/src/node/meta.c).
 """
 import functools
 import traceback
@@ -48,7 +48,7 @@ def _changing(find: Callable[[], dict], key: str, change: Callable[[Any], Any]) 
 
 @contextmanager
 def preserve_node_meta(enable: bool = True) -> Iterator[None]:
-    """New nodes get the thread's current metadata; what it was is put back at the end."""
+    """Gives new nodes the thread's current metadata; the previous state is restored at the end."""
     state = _thread()
     saved = {"preserve": state["preserve"], "meta": state["meta"].copy()}
     state["preserve"] = enable
@@ -66,7 +66,7 @@ def has_preserved_node_meta() -> bool:
 
 @contextmanager
 def set_current_meta(node: Node, pass_name: str = "") -> Iterator[None]:
-    """The metadata of `node` is the current one, with `node` itself as "from_node"."""
+    """Makes the metadata of `node` current, with `node` itself as "from_node"."""
     saved = _core._enter_meta(node, pass_name)
     try:
         yield
@@ -91,7 +91,7 @@ def format_stack() -> list[str]:
 
 
 def set_grad_fn_seq_nr(seq_nr: int) -> None:
-    """Nodes belong to the backward function of this number, until it is reset: calls nest."""
+    """Assigns new nodes to the backward function of this number until it is reset; calls nest."""
     if has_preserved_node_meta():
         numbers = [*get_current_meta().get("grad_fn_seq_nr", ()), seq_nr]
         get_current_meta().update(grad_fn_seq_nr=numbers, in_grad_fn=len(numbers))
@@ -107,12 +107,12 @@ def reset_grad_fn_seq_nr() -> None:
 
 
 def annotate(annotation_dict: dict[str, Any]) -> AbstractContextManager[None]:
-    """New nodes have these entries in meta["custom"], where metadata is preserved."""
+    """Adds these entries to meta["custom"] of new nodes, while metadata is preserved."""
     return _changing(get_current_meta, "custom", lambda old: {**(old or {}), **annotation_dict})
 
 
 def annotate_fn(annotation_dict: dict[str, Any]) -> Any:
-    """A decorator: `annotate` around every call of a function."""
+    """Returns a decorator that applies `annotate` around every call to a function."""
     return annotate(annotation_dict)
 
 
@@ -139,7 +139,7 @@ def _set_autograd_backward(enable: bool = True) -> AbstractContextManager[None]:
 
 
 def set_current_replay_node(node: Node | None) -> AbstractContextManager[None]:
-    """New nodes are made in the place of `node`, and get what says where that comes from."""
+    """Marks new nodes as replacements of `node`; they inherit its provenance."""
     return _changing(_thread, "replay_node", lambda _: node)
 
 
@@ -153,7 +153,8 @@ class NodeSourceAction(Enum):
 
 
 class NodeSource:
-    """The node that another was made from, by which pass; and where that node came from."""
+    """The node and the pass that another node was created from, and the sources of that node in
+    turn."""
 
     NodeInfo = namedtuple("NodeInfo", "name target graph_id")
 
@@ -175,7 +176,7 @@ class NodeSource:
         return "+".join(one.value for one in self.action)
 
     def print_readable(self, indent: int = 0) -> str:
-        """One line for the node, and below it, further in, those it came from."""
+        """Returns one line for the node, followed by its sources, indented."""
         passed = f"pass_name={self.pass_name}, action={self._get_action_string()}"
         line = f"{'    ' * indent}(name={self.name}, {passed}, graph_id={self.graph_id})\n"
         return line + "".join(source.print_readable(indent + 1) for source in self.from_node)
@@ -184,7 +185,7 @@ class NodeSource:
         return self.print_readable()
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it in plain values."""
+        """Returns the source as a dict of plain values."""
         keys = ("name", "target", "graph_id", "pass_name")
         plain = {key: getattr(self, key) for key in keys} | {"action": self._get_action_string()}
         return plain | {"from_node": [source.to_dict() for source in self.from_node]}
@@ -209,7 +210,7 @@ class NodeSource:
 
 
 def get_graph_provenance_json(graph: Graph) -> dict[str, Any]:
-    """For each function call in a graph, by its name, where it comes from."""
+    """Returns the sources of each function call in a graph, by name."""
     calls = [node for node in graph.nodes if node.op == "call_function"]
     return {n.name: [s.to_dict() for s in n.meta.get("from_node", ())] for n in calls}
 

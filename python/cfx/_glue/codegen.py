@@ -229,7 +229,7 @@ def _parse_stack_trace(
 
 @dataclass
 class PythonCode:
-    """All that is needed to run a graph's code, or to save it."""
+    """The generated code of a graph, with everything needed to run or save it."""
 
     src: str  # the function
     globals: dict[str, Any]  # what it needs beside builtins
@@ -250,8 +250,8 @@ def _override_sym_repr(override: Callable[[Any], str]) -> Generator[None, None, 
 
 
 class CodeGen:
-    """How the function around a graph looks. Subclasses change its head, its return statement, its
-    globals, or what its inputs and outputs are."""
+    """Defines the function around the body of a graph. Override its methods to change the
+    signature, the return statement, the globals, or the form of inputs and outputs."""
 
     _sym_repr: Callable[[Any], str] = lambda x: repr(x)
 
@@ -297,8 +297,8 @@ class CodeGen:
     def gen_fn_def(
         self, free_vars: list[str], maybe_return_annotation: str, *, expanded_def: bool = False
     ) -> str:
-        """The function's head. `free_vars` are the parameters without self, each with its
-        annotation and default; `maybe_return_annotation` is "" or " -> T"."""
+        """Returns the function's signature. `free_vars` are the parameters without self, each with
+        its annotation and default; `maybe_return_annotation` is "" or " -> T"."""
         return _core._signature(
             f"{self._func_name}", free_vars, maybe_return_annotation, expanded_def
         )
@@ -307,21 +307,23 @@ class CodeGen:
         self, output_args: Argument, *, descs: Sequence[str] | None = None,
         repr_fn: Callable[[object], str] | None = None,
     ) -> str:  # fmt: skip
-        """The return statement. `repr_fn` writes a value as the other arguments are written."""
+        """Returns the return statement. `repr_fn` formats a value in the same way as other
+        arguments."""
         if descs is not None and isinstance(output_args, (list, tuple)):
             return self._format_multiline_container(output_args, descs, "return ", repr_fn)
         return f"return {(repr_fn or repr)(output_args)}"
 
     def process_inputs(self, *args: Any) -> Any:
-        """The function's arguments as the placeholders take them, for an interpreter."""
+        """Converts the function's arguments to the values of the placeholders, for an
+        interpreter."""
         return args
 
     def process_outputs(self, outputs: Any) -> Any:
-        """The output's value as the function returns it."""
+        """Converts the output's value to what the function returns."""
         return outputs
 
     def additional_globals(self) -> list[tuple[str, Any]]:
-        """(name, object) of each global that the changed code needs."""
+        """Returns (name, object) for each global that the changed code needs."""
         return []
 
     def _gen_python_code(
@@ -362,8 +364,8 @@ def _is_default(codegen: CodeGen, name: str) -> bool:
 
 
 class _BoxedCodeGen(CodeGen):
-    """A function that takes its inputs in one list and empties it, so that nobody else keeps them
-    alive while it runs."""
+    """Generates a function that takes its inputs in one list and clears it, so that the list does
+    not keep them alive while the function runs."""
 
     def gen_fn_def(
         self, free_vars: list[str], maybe_return_annotation: str, *, expanded_def: bool = False
@@ -389,8 +391,8 @@ class _PyTreeInfo(NamedTuple):
 
 
 class _PyTreeCodeGen(CodeGen):
-    """A function whose arguments and result are nested as they were when it was traced: the graph
-    sees their leaves."""
+    """Generates a function whose arguments and result have the nested structure that they had
+    during tracing; the graph works on the leaves."""
 
     def __init__(self, pytree_info: _PyTreeInfo) -> None:
         super().__init__()
@@ -427,7 +429,7 @@ class _PyTreeCodeGen(CodeGen):
         return f"([{', '.join(info.orig_args[:n])}], {{{named}}})"
 
     def gen_var_bindings(self, fn_args: list[str], free_vars: list[str], expanded_def: bool) -> str:
-        """The statements that take the arguments apart."""
+        """Returns the statements that unpack the arguments."""
         names = ", ".join(re.split("[:#]", var)[0] for var in free_vars)
         annotations = self._format_annotations(free_vars, expanded_def)
         arguments = self._arguments(fn_args)

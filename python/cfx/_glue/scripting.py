@@ -26,7 +26,7 @@ from ..proxy import Proxy, TraceError
 
 
 class ScriptError(Exception):
-    """A program cannot be captured from its source: says where, and what to do."""
+    """A program cannot be captured from its source. The message says where, and what to do."""
 
 
 _ERRORS: dict[str, type] = {}

@@ -1,1 +1,1 @@
-"""What torch.fx.experimental has, as far as cfx has it: rewriter and meta_tracer (need torch)."""
+"""The modules of torch.fx.experimental that cfx provides. They need torch."""

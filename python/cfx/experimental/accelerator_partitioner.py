@@ -1,4 +1,4 @@
-"""Partitioning a module for devices that are too small for all of it (src/split/place*.c)."""
+"""Partitions a module for devices that are too small for all of it (src/split/place*.c)."""
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ _BY_SIZE, _EMBEDDINGS, _BY_COST, _BY_EXCHANGE = range(4)  # cfx_place_mode
 
 @dataclass(eq=False, repr=False)
 class DAGNode:
-    """A submodule of the partitioned module, with what it reads, its results, and its devices."""
+    """A submodule of the partitioned module, with its inputs, its results and its devices."""
 
     submodule_node: Node
     input_nodes: list[Node]
@@ -51,7 +51,7 @@ class PartitionResult(NamedTuple):
 
 
 def reset_partition_device(partitions: list[Partition]) -> None:
-    """Takes all partitions off their devices."""
+    """Removes all partitions from their devices."""
     for partition in partitions:
         partition.logical_device_ids = []
 
@@ -59,7 +59,7 @@ def reset_partition_device(partitions: list[Partition]) -> None:
 def combine_two_partitions(
     partition_0: Partition, partition_1: Partition, partitions: list[Partition]
 ) -> None:
-    """Replaces two partitions of a list by one, at its end."""
+    """Replaces two partitions of a list by one at the end of the list."""
     partition = Partition(len(partitions))
     partition.nodes = partition_0.nodes | partition_1.nodes
     partition.recalculate_mem_size()
@@ -70,7 +70,7 @@ def combine_two_partitions(
 
 
 def set_parents_and_children(partitions: list[Partition]) -> None:
-    """Finds out which partitions read from which."""
+    """Finds out which partitions read from which others."""
     for partition in partitions:
         partition.parents, partition.children = set(), set()
     for parent, child, _ in _core._part_links([p.nodes for p in partitions], False):
@@ -79,14 +79,14 @@ def set_parents_and_children(partitions: list[Partition]) -> None:
 
 
 def reorganize_partitions(partitions: list[Partition]) -> None:
-    """Numbers the partitions, and finds out which read from which."""
+    """Numbers the partitions and finds out which ones read from which others."""
     for i, partition in enumerate(partitions):
         partition.partition_id = i
     set_parents_and_children(partitions)
 
 
 def get_bfs_level_partition(partitions: list[Partition]) -> None:
-    """Sets the level of each partition: how many others are at most before it, one by one."""
+    """Sets the level of each partition: the length of the longest chain of partitions before it."""
     place = {p: i for i, p in enumerate(partitions)}
     links = [(i, place[child], 1.0) for p, i in place.items() for child in p.children]
     levels = _core._longest_ways([0.0] * len(partitions), links)
@@ -95,19 +95,21 @@ def get_bfs_level_partition(partitions: list[Partition]) -> None:
 
 
 def get_node_to_partition_mapping(partitions: list[Partition]) -> dict[Node, int]:
-    """The id of each node's partition: the last for inputs and attributes that are in several."""
+    """Returns the id of each node's partition; for inputs and attributes in several, the last
+    one."""
     return {n: p.partition_id for p in partitions for n in p.nodes}
 
 
 def get_logical_id_to_device(devices: list[Device]) -> dict[int, Device]:
-    """The devices by their logical ids."""
+    """Returns the devices by logical id."""
     return {device.logical_id: device for device in devices}
 
 
 def get_device_partition_stats(
     partitions: list[Partition], devices: list[Device]
 ) -> tuple[dict[Device, list[Partition]], dict[Device, int], list[Partition]]:
-    """The partitions on each device, the memory that each has left, and partitions on none."""
+    """Returns the partitions on each device, the memory left on each, and the unplaced
+    partitions."""
     by_id = get_logical_id_to_device(devices)
     on: dict[Device, list[Partition]] = {device: [] for device in devices}
     left = {device: device.available_mem_bytes for device in devices}
@@ -119,9 +121,8 @@ def get_device_partition_stats(
 
 
 def get_device_to_partitions_mapping(partitions: list[Partition], devices: list[Device]) -> bool:
-    """Puts each partition that is on no device on the one with the least memory left of those that
-    have more left than it needs; false at the first that fits none.
-    """
+    """Puts each unplaced partition on the device with the least memory left, among those with more
+    left than it needs. Returns False at the first one that does not fit."""
     place = {device.logical_id: i for i, device in enumerate(devices)}
     placed = [(i, place[d], 0.0) for i, p in enumerate(partitions) for d in p.logical_device_ids]
     shared = _core._part_links([p.nodes for p in partitions], True)
@@ -134,7 +135,7 @@ def get_device_to_partitions_mapping(partitions: list[Partition], devices: list[
 
 
 def check_dependency(partition: Partition) -> bool:
-    """Whether a partition needs, by way of others, its own results."""
+    """Returns whether a partition depends on its own results through other partitions."""
     seen: set[Partition] = set()
     queue = [partition]
     for one in queue:
@@ -144,9 +145,8 @@ def check_dependency(partition: Partition) -> bool:
 
 
 class Partitioner:
-    """Partitions a module: `partition_graph` gives a module that calls each partition as a
-    submodule, and a DAG of these submodules with the devices that each is for.
-    """
+    """Partitions a module. `partition_graph` returns a module that calls each partition as a
+    submodule, and a DAG of these submodules with their devices."""
 
     def __init__(self) -> None:
         self.partitions: list[Partition] = []
@@ -157,7 +157,7 @@ class Partitioner:
         self, fx_module: GraphModule, torch_module: "torch.nn.Module",
         partitioner_config: PartitionerConfig,
     ) -> PartitionResult:
-        """Partitions a module whose shapes were propagated (ShapeProp)."""
+        """Partitions a module whose shapes have been propagated (ShapeProp)."""
         self.devices, mode, rate, latencies, places, ids, saturate_host = partitioner_config
         self.graph_module, self.torch_module = fx_module, torch_module
         self.partitions, self.node_to_partition = [], {}
@@ -217,7 +217,7 @@ class Partitioner:
         return parts, found
 
     def find_single_partition(self, total_size_of_graph: int, logical_device_id: int = 0) -> None:
-        """Puts all of the module on one device."""
+        """Puts the whole module on one device."""
         partition = self.create_partition()
         partition.nodes.update(n for n in self.graph_module.graph.nodes if n.op != "output")
         partition.used_mem_bytes = total_size_of_graph
@@ -225,15 +225,13 @@ class Partitioner:
         self.node_to_partition = get_node_to_partition_mapping(self.partitions)
 
     def size_based_partition(self) -> None:
-        """Fills one device after the other with the nodes in their order; those that are left when
-        all devices are used are partitions of their own, put where there is room.
-        """
+        """Fills one device after the other with the nodes in order. Nodes that are left when all
+        devices are used become separate partitions, placed where there is room."""
         self._place(_BY_SIZE)
 
     def saturate_host(self) -> None:
-        """Puts all partitions on unused devices, too, as often as there are enough: for each used
-        device in turn, on the smallest unused one with room for all that is on it.
-        """
+        """Replicates all partitions on unused devices as often as there are enough: for each used
+        device in turn, on the smallest unused one with room for all its partitions."""
         on, left, nowhere = get_device_partition_stats(self.partitions, self.devices)
         if nowhere:
             raise AssertionError("Expect no_device_partitions has 0 device, but get "
@@ -253,12 +251,12 @@ class Partitioner:
                 partition.logical_device_ids.append(logical_id)
 
     def do_partition(self) -> GraphModule:
-        """The module that calls the partitions as submodules."""
+        """Returns the module that calls the partitions as submodules."""
         label_of = self.node_to_partition.__getitem__
         return split_module(self.graph_module, self.torch_module, label_of)
 
     def dump_dag(self, module_with_submodules: GraphModule) -> DAG:
-        """The DAG of the submodules."""
+        """Returns the DAG of the submodules."""
         dag, by_name = DAG(), {f"submod_{p.partition_id}": p for p in self.partitions}
         for node in module_with_submodules.graph.find_nodes(op="call_module"):
             partition = by_name[str(node.target)]
@@ -277,10 +275,9 @@ class Partitioner:
         self.create_partition().add_node(node)
 
     def sparse_nn_partition(self, available_mem_bytes: int) -> None:
-        """Keeps modules that look up embeddings apart from all other nodes, and makes as few
-        partitions of both as there is memory for. Each partition with embeddings has a device of
-        its own; all other partitions are on each of these. All devices have the same memory.
-        """
+        """Separates modules that look up embeddings from all other nodes, and makes as few
+        partitions of both as memory allows. Each partition with embeddings gets its own device; all
+        other partitions are on each of these. All devices must have the same memory."""
         modules = (n.op == "call_module" and self.graph_module.get_submodule(n.target)
                    for n in self.graph_module.graph.nodes)
         embedding = [any("Embedding" in c.__name__ for c in type(m).__mro__) for m in modules]
@@ -294,18 +291,16 @@ class Partitioner:
     def cost_aware_partition(
         self, transfer_rate_bytes_per_sec: float, node_to_latency_mapping: dict[Node, NodeLatency]
     ) -> None:
-        """Begins with a partition for each node, and combines those two that make the latency of
-        the module the least, as long as it does not grow.
-        """
+        """Starts with a partition for each node, and repeatedly combines the two partitions that
+        give the lowest latency of the module, as long as the latency does not grow."""
         self._place(_BY_COST, node_to_latency_mapping, transfer_rate_bytes_per_sec)
         get_bfs_level_partition(self.partitions)
 
     def kl_based_partition(
         self, transfer_rate_bytes_per_sec: float, node_to_latency_mapping: dict[Node, NodeLatency]
     ) -> None:
-        """Partitions by size, then goes through all nodes (Kernighan-Lin): of all exchanges with
-        another node and moves to another partition, does the one that shortens the latency most.
-        """
+        """Partitions by size, then visits all nodes (Kernighan-Lin): of all exchanges with another
+        node and moves to another partition, it makes the one that reduces the latency most."""
         self._place(_BY_EXCHANGE, node_to_latency_mapping, transfer_rate_bytes_per_sec,
                     start=self._place(_BY_SIZE))
 
@@ -313,7 +308,7 @@ class Partitioner:
         self, node_to_partition_mapping: dict[Node, int],
         partition_to_logical_device_mapping: dict[int, list[int]],
     ) -> None:
-        """Makes the partitions that are given, on the devices that are given."""
+        """Makes the given partitions on the given devices."""
         by_id: dict[int, Partition] = {}
         for node, number in node_to_partition_mapping.items():
             by_id.setdefault(number, Partition(number)).nodes.update(_with_leaves(node))

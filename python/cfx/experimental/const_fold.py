@@ -1,4 +1,5 @@
-"""Computing once, at the first call, what depends on attributes and literals only."""
+"""Constant folding: values that depend only on attributes and literals are computed once, at the
+first call."""
 import re
 from collections.abc import Callable
 from typing import Any
@@ -13,8 +14,8 @@ __all__ = ["FoldedGraphModule", "get_unique_attr_name_in_module", "split_const_s
 
 
 class FoldedGraphModule(GraphModule):
-    """A GraphModule with another one inside, `const_subgraph_module`, that computes the attribute
-    `fx_const_folded_attrs_name` before the first call."""
+    """A GraphModule that contains another one, `const_subgraph_module`, which computes the
+    attribute `fx_const_folded_attrs_name` before the first call."""
 
     def __init__(
         self, root: "torch.nn.Module | dict[str, Any]", graph: Graph,
@@ -36,7 +37,7 @@ class FoldedGraphModule(GraphModule):
         return super().__call__(*args)
 
     def run_folding(self) -> None:
-        """Computes the folded attributes; does nothing if there are none."""
+        """Computes the folded attributes, if there are any."""
         if self.const_subgraph_module is None or self.fx_const_folded_attrs_name is None:
             return
         if self.has_folding_been_run:
@@ -56,7 +57,7 @@ class FoldedGraphModule(GraphModule):
 
 
 def get_unique_attr_name_in_module(mod_traced: GraphModule, name: str) -> str:
-    """`name`, made an identifier that is no attribute of the module yet: a number is appended."""
+    """Makes `name` an identifier that the module does not use yet, by appending a number."""
     name = re.sub("[^0-9a-zA-Z_]+", "_", name)
     name = f"_{name}" if name[:1].isdigit() else name
     while hasattr(mod_traced, name):
@@ -70,8 +71,8 @@ def split_const_subgraphs(
     skip_folding_node_fn: Callable[[Node], bool] | None = None,
     device_for_folded_attrs: str = "cpu",
 ) -> FoldedGraphModule:
-    """A module that computes what depends on attributes and literals only once, at its first call.
-    Nodes for which `skip_folding_node_fn` answers True stay as they are."""
+    """Returns a module that computes values which depend only on attributes and literals once, at
+    its first call. Nodes for which `skip_folding_node_fn` returns True are not folded."""
     gm = module if isinstance(module, GraphModule) else symbolic_trace(module)
     path = get_unique_attr_name_in_module(gm, "_FX_CONST_FOLDED_ATTRS")
     parts = gm.graph._split_constants(skip_folding_node_fn, path)

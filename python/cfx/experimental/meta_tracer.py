@@ -1,5 +1,5 @@
-"""Tracing with shapes: a MetaProxy also carries a tensor of the meta device, so that sizes, element
-types and the number of dimensions are plain values while the program is traced."""
+"""Tracing with shapes: a MetaProxy also carries a tensor on the meta device, so that sizes, dtypes
+and the number of dimensions are plain values during tracing."""
 import functools
 import inspect
 import warnings
@@ -46,7 +46,8 @@ manual_meta_overrides: dict[Callable[..., Any], Callable[..., Any]] = {
 
 
 def gen_constructor_wrapper(target: Callable[..., Any]) -> tuple[Callable[..., Any], Any]:
-    """A function that is `target`, but is recorded if a Proxy is among its arguments; `target`."""
+    """Returns a function that calls `target`, or records the call if an argument is a Proxy; and
+    `target`."""
 
     @functools.wraps(target)
     def wrapper(*args, **kwargs):
@@ -59,7 +60,7 @@ def gen_constructor_wrapper(target: Callable[..., Any]) -> tuple[Callable[..., A
 
 
 class MetaProxy(Proxy):
-    """A Proxy that knows the shape, element type and dimensions of what it stands for."""
+    """A Proxy that knows the shape, dtype and number of dimensions of its value."""
 
     def install_tensor_meta(self, tensor_meta: Any) -> None:
         self._tensor_meta = tensor_meta
@@ -90,7 +91,8 @@ class MetaProxy(Proxy):
 
 
 class MetaAttribute(MetaProxy):
-    """An attribute of a MetaProxy: a node of its own once it is used, a method if it is called."""
+    """An attribute of a MetaProxy: becomes a node when it is used, and a method call when it is
+    called."""
 
     def __init__(self, root: MetaProxy, attr: str) -> None:
         self.root, self.attr, self.tracer = root, attr, root.tracer
@@ -115,7 +117,8 @@ class MetaDeviceAttribute(MetaAttribute):
 
 
 def proxys_to_metas(v: Any) -> Any:
-    """The meta tensor of a MetaProxy; what is no Proxy is given back."""
+    """Returns the meta tensor of a MetaProxy; anything that is not a Proxy is returned
+    unchanged."""
     if isinstance(v, MetaDeviceAttribute):
         return torch.device("meta")
     if not isinstance(v, Proxy):
@@ -126,7 +129,7 @@ def proxys_to_metas(v: Any) -> Any:
 
 
 class MetaTracer(Tracer):
-    """A Tracer whose proxies are MetaProxy: `meta_args` gives a tensor for each input."""
+    """A Tracer whose proxies are MetaProxy; `meta_args` gives a tensor for each input."""
 
     allow_insert_stateless_mods: bool = True
     _TORCH_METHODS_TO_PATCH = ["arange", "zeros", "ones", "full_like", "eye"]

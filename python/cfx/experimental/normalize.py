@@ -1,4 +1,4 @@
-"""One spelling for what can be spelled in several ways: arguments by name, operators by sign."""
+"""One spelling for equivalent calls: arguments by name, operators instead of functions."""
 import operator
 from typing import Any
 
@@ -11,11 +11,10 @@ from .schema_type_annotation import AnnotateTypesWithSchema
 
 
 class NormalizeArgs(Transformer):
-    """A Transformer that gives calls of functions and of torch.nn's modules all their arguments,
-    defaults too, by the names of the signature (or, without `normalize_to_only_use_kwargs`, those
-    that are required by position). A function with several signatures is left alone unless the
-    types in `node.meta["type"]` choose one; so is one that has positional-only or variadic
-    parameters."""
+    """A Transformer that passes all arguments of calls to functions and torch.nn modules, including
+    defaults, by keyword (or, without `normalize_to_only_use_kwargs`, required ones by position). A
+    function with several signatures is skipped unless the types in `node.meta["type"]` select one;
+    so are functions with positional-only or variadic parameters."""
 
     def __init__(self, module: Any, normalize_to_only_use_kwargs: bool = True) -> None:
         super().__init__(module)
@@ -58,8 +57,8 @@ def _type_of(value):
 
 
 class NormalizeOperators(AnnotateTypesWithSchema):
-    """A Transformer that calls Python's operators in place of torch's functions for them:
-    `torch.add(x, y)` becomes `x + y`. Calls with further arguments stay as they are."""
+    """A Transformer that replaces torch's functions by Python's operators: `torch.add(x, y)`
+    becomes `x + y`. Calls with further arguments do not change."""
 
     binary_magic_method_remap: dict[Any, Any] = {
         torch.add: operator.add, torch.sub: operator.sub, torch.mul: operator.mul,

@@ -1,4 +1,4 @@
-"""Models made faster for inference: batch-norms fused, dropout taken out, oneDNN layouts."""
+"""Makes models faster for inference: fuses batch-norms, removes dropout, uses oneDNN layouts."""
 import copy
 import operator
 import time
@@ -35,8 +35,8 @@ def _called(node: Any, modules: dict[str, Module]) -> Any:
 
 
 def matches_module_pattern(pattern: Iterable[type], node: Node, modules: dict[str, Module]) -> bool:
-    """Whether `node` calls a module of the last class, its first argument one of the class before
-    that, and so on."""
+    """Returns whether `node` calls a module of the last class, its first argument calls one of the
+    class before that, and so on."""
     current: Any = node
     for expected in reversed(list(pattern)):
         if type(_called(current, modules)) is not expected:
@@ -46,7 +46,7 @@ def matches_module_pattern(pattern: Iterable[type], node: Node, modules: dict[st
 
 
 def replace_node_module(node: Node, modules: dict[str, Module], new_module: Module) -> None:
-    """Puts a module in the place of the one that `node` calls, in its parent and in `modules`."""
+    """Replaces the module that `node` calls, in its parent and in `modules`."""
     assert isinstance(node.target, str), f"Expected str target, got {type(node.target)}"
     parent, name = _parent_name(node.target)
     modules[node.target] = new_module
@@ -59,8 +59,8 @@ def _pruned(gm: GraphModule) -> GraphModule:
 
 
 def fuse(model: Module, inplace: bool = False, no_trace: bool = False) -> Module:
-    """A GraphModule in which the weights of convolutions and linear layers include those of the
-    batch-norms behind them (pass fuse_bn; see there for what is left alone). The model is copied
+    """Returns a GraphModule in which batch-norms are fused into the weights of the preceding
+    convolutions and linear layers (see the pass fuse_bn for what is skipped). The model is copied
     unless `inplace`, and traced unless `no_trace` and it is a GraphModule."""
     model = model if inplace else copy.deepcopy(model)
     traced = no_trace and isinstance(model, GraphModule)
@@ -86,8 +86,8 @@ _fused += [(nn.Linear, nn.BatchNorm1d)]
 
 
 def remove_dropout(model: Module) -> Module:
-    """A GraphModule without nn.Dropout, even if that is training, and without all other dropout
-    that does nothing."""
+    """Returns a GraphModule without nn.Dropout, even in training mode, and without any other
+    dropout that does nothing."""
     gm = symbolic_trace(model)
     gm.graph._remove_dropout(gm, True)
     return _pruned(gm)
@@ -96,8 +96,8 @@ def remove_dropout(model: Module) -> Module:
 def extract_subgraph(
     orig_module: Module, nodes: list[Node], inputs: list[Node], outputs: list[Node]
 ) -> GraphModule:
-    """A module that computes `nodes`: takes the values of `inputs`, returns a list of those of
-    `outputs`."""
+    """Returns a module that computes `nodes`. It takes the values of `inputs` and returns a list of
+    the values of `outputs`."""
     graph = Graph()
     known = {node: graph.placeholder(node.name) for node in inputs}
     for node in nodes:
@@ -123,8 +123,8 @@ mkldnn_map: dict[type, Callable[[Any, Any], Module]] = {
 
 
 def modules_to_mkldnn(nodes: list[Node], modules: dict[str, Module]) -> dict[Module, Module]:
-    """Puts modules that compute in the layout in the place of those that the nodes call, as far as
-    there are any; {new: old}."""
+    """Replaces the modules that the nodes call by oneDNN versions, where these exist. Returns
+    {new: old}."""
     old: dict[Module, Module] = {}
     for node in nodes:
         module = _called(node, modules)
@@ -146,8 +146,8 @@ def reset_modules(
 
 
 class MklSubgraph:
-    """A part of a graph that could compute in the layout, and the nodes that convert to it and
-    back."""
+    """A part of a graph that could use the oneDNN layout, and the nodes that convert to and from
+    it."""
 
     def __init__(self, fx_graph: Graph) -> None:
         self.fx_graph = fx_graph
@@ -159,8 +159,9 @@ class MklSubgraph:
 def gen_mkl_autotuner(
     example_inputs: list[torch.Tensor], iters: int = 10, warmup: int = 1
 ) -> Callable[[MklSubgraph], bool]:
-    """A heuristic for `optimize_for_inference` that runs each part both ways, on what it gets when
-    the model gets `example_inputs` (a list, or the only one), and takes the faster way."""
+    """Returns a heuristic for `optimize_for_inference` that runs each part both ways, with the
+    values it gets when the model gets `example_inputs` (a list, or a single input), and selects the
+    faster one."""
     if isinstance(example_inputs, torch.Tensor):
         example_inputs = [example_inputs]
 
@@ -187,23 +188,23 @@ def gen_mkl_autotuner(
 
 
 def use_mkl_length(graph: MklSubgraph) -> bool:
-    """A heuristic for `optimize_for_inference`: parts of more than two nodes."""
+    """A heuristic for `optimize_for_inference`: selects parts of more than two nodes."""
     return len(graph.nodes) > 2
 
 
 class UnionFind:
-    """Sets of the numbers below `n` that can be joined."""
+    """Disjoint sets of the numbers below `n`."""
 
     def __init__(self, n: int) -> None:
         self.parent: list[int | None] = [None] * n
         self.size: list[int] = [0] * n
 
     def make_set(self, v: int) -> None:
-        """A set of `v` alone."""
+        """Makes a set that contains only `v`."""
         self.parent[v], self.size[v] = v, 1
 
     def find(self, v: int) -> int:
-        """The number that stands for the set of `v`."""
+        """Returns the representative of the set of `v`."""
         while self.parent[v] != v:
             above = self.parent[v]
             assert above is not None, f"{v} is in no set: call make_set({v}) first"
@@ -212,7 +213,8 @@ class UnionFind:
         return v
 
     def join(self, a: int, b: int) -> int | None:
-        """Joins the sets of both; what stands for them if they were one already."""
+        """Joins two sets. Returns the representative if they were the same set already, otherwise
+        None."""
         a, b = self.find(a), self.find(b)
         if a == b:
             return a
@@ -236,10 +238,10 @@ def _supports_mkldnn(node: Node, modules: dict[str, Module]) -> int:
 def optimize_for_inference(
     model: Module, pass_config: dict[str, Any] | None = None, tracer: type[Tracer] = Tracer
 ) -> Module:
-    """A GraphModule that computes the same faster: batch-norms fused (unless "conv_bn_fuse" in
-    `pass_config` is False), dropout taken out ("remove_dropout"), and what supports it in a layout
-    of oneDNN ("mkldnn_layout_optimize", False or a dict), where the "heuristic" in that dict, a
-    function of an MklSubgraph, says so. The model must be in eval mode and on the CPU."""
+    """Returns a GraphModule that computes the same, but faster. It fuses batch-norms (unless
+    "conv_bn_fuse" in `pass_config` is False), removes dropout ("remove_dropout"), and uses a oneDNN
+    layout ("mkldnn_layout_optimize", False or a dict) where the "heuristic" in that dict, a
+    function of an MklSubgraph, returns True. The model must be in eval mode and on the CPU."""
     config = {"conv_bn_fuse": True, "remove_dropout": True}
     config |= {"mkldnn_layout_optimize": {"heuristic": use_mkl_length}} | (pass_config or {})
     root = copy.deepcopy(model)

@@ -1,4 +1,4 @@
-"""Partitions of a graph on devices, and what running them costs."""
+"""Partitions of a graph on devices, and the cost of running them."""
 from enum import Enum
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ def _with_leaves(node: Node) -> list[Node]:
 
 
 class Partition:
-    """Some nodes of a graph, which run together: calls, and the inputs and attributes they read."""
+    """Nodes of a graph that run together: calls, and the inputs and attributes they read."""
 
     def __init__(self, partition_id: int) -> None:
         self.nodes: set[Node] = set()
@@ -31,7 +31,7 @@ class Partition:
         self.used_mem_bytes = sum(get_extra_size_of(n, self.nodes) for n in self.nodes)
 
     def add_node(self, node: Node) -> None:
-        """Adds a node, and the inputs and attributes that it reads."""
+        """Adds a node, and the inputs and attributes it reads."""
         self.nodes.update(_with_leaves(node))
         self.recalculate_mem_size()
 
@@ -44,7 +44,7 @@ class Partition:
 
 
 class Device(NamedTuple):
-    """A device with some memory; what runs on it is told its logical id."""
+    """A device with its memory; partitions refer to it by its logical id."""
 
     name: str
     available_mem_bytes: int
@@ -52,14 +52,14 @@ class Device(NamedTuple):
 
 
 class NodeLatency(NamedTuple):
-    """How long a node takes to move its data and to compute."""
+    """The time that a node takes to move its data and to compute."""
 
     mem_latency_sec: float
     computer_latency_sec: float
 
 
 class PartitionLatency(NamedTuple):
-    """The latencies of the nodes on the critical path of a partition, and how long that takes."""
+    """The latencies of the nodes on the critical path of a partition, and their total."""
 
     mem_latency_sec: float
     computer_latency_sec: float
@@ -77,7 +77,7 @@ class PartitionMode(Enum):
 
 
 class PartitionerConfig(NamedTuple):
-    """What `Partitioner.partition_graph` goes by."""
+    """The settings of `Partitioner.partition_graph`."""
 
     devices: list[Device]
     mode: PartitionMode = PartitionMode.size_based
@@ -89,7 +89,8 @@ class PartitionerConfig(NamedTuple):
 
 
 def get_extra_size_of(node: Node, nodes: set[Node]) -> int:
-    """The bytes that a set of nodes needs more with this node: with what it reads from outside."""
+    """Returns the additional bytes that a set of nodes needs with this node, including what the
+    node reads from outside."""
     outside = [n for n in node.all_input_nodes if n not in nodes]
     for n in (node, *outside):
         if not getattr(n, "size_bytes", None):
@@ -100,21 +101,21 @@ def get_extra_size_of(node: Node, nodes: set[Node]) -> int:
 def get_latency_of_one_partition(
     partition: Partition, node_to_latency_mapping: dict[Node, NodeLatency]
 ) -> PartitionLatency:
-    """The latencies along the way through a partition that takes longest."""
+    """Returns the latencies along the critical path of a partition."""
     return PartitionLatency(*_core._critical_path(partition.nodes, node_to_latency_mapping))
 
 
 def get_partition_to_latency_mapping(
     partitions: list[Partition], node_to_latency_mapping: dict[Node, NodeLatency]
 ) -> dict[Partition, PartitionLatency]:
-    """The latency of each partition."""
+    """Returns the latency of each partition."""
     return {p: get_latency_of_one_partition(p, node_to_latency_mapping) for p in partitions}
 
 
 def get_comm_latency_between(
     parent_partition: Partition, child_partition: Partition, transfer_rate_bytes_per_sec: float
 ) -> float:
-    """How long it takes to pass a child what it reads: nothing if both are on the same devices."""
+    """Returns the time to pass a child its inputs: 0 if both are on the same devices."""
     devices = parent_partition.logical_device_ids
     if devices and devices == child_partition.logical_device_ids:
         return 0.0
@@ -128,7 +129,7 @@ def get_latency_of_partitioned_graph(
     partition_to_latency_mapping: dict[Partition, PartitionLatency],
     transfer_rate_bytes_per_sec: float,
 ) -> float:
-    """How long the way through all partitions takes that takes longest."""
+    """Returns the latency of the critical path through all partitions."""
     place = {p: i for i, p in enumerate(partitions)}
     rate = transfer_rate_bytes_per_sec
     links = [(i, place[child], get_comm_latency_between(p, child, rate))

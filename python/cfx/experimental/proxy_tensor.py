@@ -1,6 +1,6 @@
-"""make_fx: the aten calls that a function makes when it runs, as a graph.
+"""make_fx: captures the aten calls that a function makes when it runs.
 
-torch's dispatcher records them; cfx.interop has the result converted.
+torch's dispatcher records them; cfx.interop converts the result.
 """
 import functools
 from collections.abc import Callable, Mapping
@@ -23,9 +23,10 @@ def make_fx(
     record_stack_traces: bool = False, proxy_module_inputs: bool = False,
     _disable_torch_fn_metadata_mode: bool = False,
 ) -> Callable[..., GraphModule]:  # fmt: skip
-    """A function that runs `f` with the inputs it is called with, and returns a GraphModule of
-    the operators that ran. `tracing_mode` is "real", "fake" (nothing is computed) or "symbolic"
-    (sizes stay open); `decomposition_table` says of which simpler operators one is made."""
+    """Returns a function that runs `f` with the inputs it is called with, and returns a GraphModule
+    of the operators that ran. `tracing_mode` is "real", "fake" (nothing is computed) or "symbolic"
+    (sizes stay symbolic); `decomposition_table` maps operators to decompositions into simpler
+    ones."""
     options = {name: value for name, value in locals().items() if name != "f"}
     record = trace_dispatch(f, options)
 

@@ -27,11 +27,11 @@ def _definition(fn):
 
 
 class AST_Rewriter(ast.NodeTransformer):
-    """Rewrites the source of a function; a `visit_...` method for another kind of statement in a
-    subclass rewrites that too."""
+    """Rewrites the source of a function. A subclass can add `visit_...` methods for other kinds of
+    statements."""
 
     def rewrite(self, fn: types.FunctionType) -> types.FunctionType:
-        """A new function with the rewritten source, and otherwise as `fn` is."""
+        """Returns a new function with the rewritten source; everything else is taken from `fn`."""
         import torch
 
         if getattr(fn, "__name__", None) == "<lambda>":
@@ -60,13 +60,13 @@ class AST_Rewriter(ast.NodeTransformer):
         return result
 
     def visit_Assert(self, node: ast.Assert) -> ast.Expr:
-        """A call of torch._assert, which is traced."""
+        """Replaces `assert` by a call to torch._assert, which can be traced."""
         function = ast.parse("torch._assert", mode="eval").body
         call = ast.Call(function, [node.test, node.msg or ast.Constant("")], [])
         return ast.copy_location(ast.Expr(call), node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        """The assignment of what `annotate` gives for the value and the annotation."""
+        """Replaces an annotated assignment by one that calls `annotate`."""
         if node.value is None:
             return node
         call = ast.Call(ast.Name("annotate", ast.Load()), [node.value, node.annotation], [])
@@ -74,7 +74,7 @@ class AST_Rewriter(ast.NodeTransformer):
 
 
 class RewritingTracer(Tracer):
-    """A Tracer that rewrites the forward of the root first."""
+    """A Tracer that first rewrites the forward of the root."""
 
     def trace(
         self, root: Any | Callable[..., Any], concrete_args: dict[str, Any] | None = None

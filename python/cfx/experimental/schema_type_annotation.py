@@ -1,4 +1,4 @@
-"""Types on nodes, from the signatures of what they call."""
+"""Sets the types of nodes from the signatures of their callees."""
 import inspect
 from typing import Any, Dict, List, Tuple  # noqa: UP035: as torch.fx names them
 
@@ -11,8 +11,8 @@ __all__ = ["AnnotateTypesWithSchema"]
 
 
 class AnnotateTypesWithSchema(Transformer):
-    """A Transformer that gives nodes types: calls of torch.nn's modules and of the functions of
-    torch.nn.functional that of their signature, and get_attr nodes that of the attribute."""
+    """A Transformer that sets the types of nodes: for calls to torch.nn modules and
+    torch.nn.functional functions from the signature, for get_attr nodes from the attribute."""
 
     def __init__(
         self, module: Any, annotate_functionals: bool = True, annotate_modules: bool = True,

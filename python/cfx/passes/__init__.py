@@ -1,5 +1,5 @@
-"""Transforms: the passes of the core by name (docs/passes.md), and in its modules those of
-torch.fx.passes under the names that it gives them (these need torch)."""
+"""Transforms: the passes of the core by name (docs/passes.md), and the transforms of
+torch.fx.passes in submodules of the same names (these need torch)."""
 import importlib
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ class Pass(NamedTuple):
 
 
 def table() -> list[Pass]:
-    """The passes that `run` knows, in alphabetical order."""
+    """Returns the passes that `run` accepts, in alphabetical order."""
     return [Pass(*row) for row in _core._passes()]
 
 
@@ -38,8 +38,9 @@ def _settings(names: tuple[str, ...], options: dict[str, Any]) -> dict[str, dict
 
 def run(module: Any, *names: str, **options: int) -> bool:
     """Runs passes by name, in this order, on a GraphModule (and recompiles it) or on a Graph (then
-    they leave alone what they would have to look up in a module). Whether anything changed. Options
-    by name (`max_turns=4` of unroll; `table()` has them) are for the passes that have them."""
+    they skip everything that they would have to look up in a module). Returns whether anything
+    changed. Options are given by name (`max_turns=4` of unroll; `table()` lists them) and apply to
+    the passes that have them."""
     graph = _core._graph_for(module, *names)
     settings = _settings(names, options)
     root = None if graph is module else module
@@ -56,7 +57,7 @@ def run(module: Any, *names: str, **options: int) -> bool:
 
 
 class Repeated(list[list[list[Any]]]):
-    """What `find_repeated` found: groups of copies, each a list of nodes; prints as a table."""
+    """The result of `find_repeated`: groups of copies, each a list of nodes; prints as a table."""
 
     paths: list[list[str | None]]
 
@@ -70,8 +71,9 @@ class Repeated(list[list[list[Any]]]):
 
 
 def find_repeated(module: Any, *, min_nodes: int = 2, min_copies: int = 2) -> Repeated:
-    """Groups of parts of a graph that do the same with other parameters, as the layers of a model
-    do: by module where the nodes know theirs, else runs of consecutive nodes."""
+    """Finds groups of subgraphs that perform the same operations with different parameters, such as
+    the layers of a model: by module if the nodes have a scope, otherwise as runs of consecutive
+    nodes."""
     graph = _core._graph_for(module)
     groups = graph._repeated(min_nodes, min_copies)
     found = Repeated(copies for _, copies in groups)
@@ -80,9 +82,9 @@ def find_repeated(module: Any, *, min_nodes: int = 2, min_copies: int = 2) -> Re
 
 
 def functionalize(module: Any, *, same_dtypes: bool = False) -> list[tuple[Any, str]]:
-    """Replaces in-place calls by calls that return something new (the pass of that name), and
-    returns those that stay, each with the reason. `same_dtypes` promises that the operands of no
-    such call promote its dtype; otherwise a cast follows where they might."""
+    """Replaces in-place calls by out-of-place calls (the pass of that name), and returns the calls
+    that remain, each with the reason. `same_dtypes` promises that no such call has operands that
+    promote its dtype; otherwise a cast follows where they might."""
     graph = _core._graph_for(module)
     left = graph._functionalize(same_dtypes)
     if graph is not module:

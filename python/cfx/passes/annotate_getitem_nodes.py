@@ -1,8 +1,8 @@
-"""annotate_getitem_nodes: types of items, from the types of what they are taken of."""
+"""annotate_getitem_nodes: sets the types of items from the types of their sequences."""
 from ..graph import Graph
 
 
 def annotate_getitem_nodes(graph: Graph) -> None:
-    """Gives each operator.getitem node of a graph and its regions the type that the annotation of
-    its sequence says: a list, a tuple or a NamedTuple. Others keep what they have."""
+    """Sets the type of each operator.getitem node in a graph and its regions from the annotation of
+    its sequence: a list, a tuple or a NamedTuple. Other nodes do not change."""
     graph._annotate_getitem()

@@ -1,4 +1,4 @@
-"""FakeTensorProp: runs a graph on tensors without data, and keeps them as metadata."""
+"""FakeTensorProp: runs a graph on tensors without data, and stores them as metadata."""
 from typing import Any
 
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
@@ -16,9 +16,9 @@ __all__ = ["FakeTensorProp"]
 
 @compatibility(is_backward_compatible=False)
 class FakeTensorProp(Interpreter):
-    """Runs a module and notes in `meta["val"]` of each node its value: a fake tensor in the place
-    of each tensor, numbers as they are, None for all else. No data is computed; what aliases what
-    shows in the storages."""
+    """Runs a module and stores the value of each node in `meta["val"]`: a fake tensor for each
+    tensor, numbers as they are, None for everything else. No data is computed; aliases share their
+    storage."""
 
     def __init__(self, module: GraphModule, mode: FakeTensorMode | None = None) -> None:
         super().__init__(module)
@@ -33,7 +33,7 @@ class FakeTensorProp(Interpreter):
         return value if isinstance(value, (int, float, bool, *py_sym_types)) else None
 
     def run_node(self, n: Node) -> Any:
-        """Runs a node and notes its value."""
+        """Runs a node and stores its value."""
         result = super().run_node(n)
         if self._mode.shape_env is not None:
             bind_unbacked(self._mode.shape_env, n, result)
@@ -43,12 +43,12 @@ class FakeTensorProp(Interpreter):
         return result
 
     def propagate(self, *args: Any) -> Any:
-        """Runs the module with fake tensors like these inputs, and returns its result."""
+        """Runs the module with fake tensors made from these inputs, and returns its result."""
         fake = self._mode.from_tensor
         inputs = [fake(a) if isinstance(a, torch.Tensor) else a for a in args]
         return self.propagate_dont_convert_inputs(*inputs)
 
     def propagate_dont_convert_inputs(self, *args: Any) -> Any:
-        """Runs the module with inputs that are fake tensors already."""
+        """Runs the module with inputs that are already fake tensors."""
         with self._mode:
             return super().run(*args)

@@ -1,4 +1,4 @@
-"""FxGraphDrawer: pictures of modules, for Graphviz. The text is made in C (src/emit/dot.c)."""
+"""FxGraphDrawer: draws modules with Graphviz. The text is written in C (src/emit/dot.c)."""
 import copy
 import subprocess
 from typing import Any
@@ -42,9 +42,9 @@ class _Dot(str):
 
 @compatibility(is_backward_compatible=False)
 class FxGraphDrawer:
-    """Draws a module and, each on its own, the GraphModules it calls:
-    `FxGraphDrawer(gm, "name").get_dot_graph().write_svg("name.svg")`. With pydot installed the
-    pictures are its objects; `dot` is the text alone. Shapes that ShapeProp found are shown."""
+    """Draws a module and, separately, each GraphModule it calls:
+    `FxGraphDrawer(gm, "name").get_dot_graph().write_svg("name.svg")`. If pydot is installed, the
+    pictures are pydot objects; `dot` returns only the text. Shapes found by ShapeProp are shown."""
 
     def __init__(
         self, graph_module: GraphModule, name: str, ignore_getattr: bool = False,
@@ -74,7 +74,7 @@ class FxGraphDrawer:
                 self._draw(child, f"{name}_{path}")
 
     def dot(self, submod_name: str | None = None) -> str:
-        """The text for Graphviz, of the module or of one that it calls."""
+        """Returns the Graphviz text of the module, or of one that it calls."""
         return self._texts[self._name if submod_name is None else f"{self._name}_{submod_name}"]
 
     def get_dot_graph(self, submod_name: str | None = None) -> Any:

@@ -1,4 +1,4 @@
-"""Replacing targets, and the sizes of nodes in bytes."""
+"""Replaces targets, and computes the sizes of nodes in bytes."""
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -16,14 +16,14 @@ def replace_target_nodes_with(
     fx_module: GraphModule, old_op: str, old_target: Callable[..., Any] | str, new_op: str,
     new_target: Callable[..., Any] | str,
 ) -> None:  # fmt: skip
-    """Gives all nodes with the old opcode and target the new ones, in place."""
+    """Sets the new opcode and target of all nodes that have the old ones, in place."""
     for node in fx_module.graph.find_nodes(op=old_op, target=old_target):
         node.op, node.target = new_op, new_target
     fx_module.recompile()
 
 
 class size_bytes(NamedTuple):
-    """The size of a node's value; and with the parameters of its module."""
+    """The size of a node's value, and the size including the parameters of its module."""
 
     output_size: int
     total_size: int
@@ -39,7 +39,7 @@ def get_size_of_all_nodes(fx_module: GraphModule, args: "list[torch.Tensor] | No
 
 
 def get_tensor_meta(node: Node) -> TensorMetadata:
-    """What shape propagation found out about the node."""
+    """Returns the result of shape propagation for the node."""
     meta = node.meta.get("tensor_meta")
     if not meta:
         raise RuntimeError(f"Node {node} has no tensor metadata associated with it! "
@@ -55,7 +55,8 @@ def _bytes_of(value: Any) -> int:
 
 
 def get_size_of_node(fx_module: GraphModule, node: Node) -> size_bytes:
-    """The bytes of a node's value, and of that and the parameters of the module it calls."""
+    """Returns the bytes of a node's value, and the bytes including the parameters of the module it
+    calls."""
     output = _bytes_of(get_tensor_meta(node))
     call = node.op == "call_module"
     owned = fx_module.get_submodule(node.target).parameters() if call else ()

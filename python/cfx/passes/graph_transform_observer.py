@@ -1,4 +1,4 @@
-"""GraphTransformObserver: what a pass creates, erases and replaces; as sets, metadata, pictures."""
+"""GraphTransformObserver: records what a pass creates, erases and replaces."""
 import os
 import sys
 from collections.abc import Callable
@@ -16,9 +16,9 @@ _KINDS = ("create_node", "erase_node", "replace_node", "deepcopy")
 
 @compatibility(is_backward_compatible=False)
 class GraphTransformObserver:
-    """A `with` block around a pass. With a folder `log_url` it notes the nodes that are created
-    and erased, says in their metadata ("from_node") what they replace, and leaves a picture of the
-    graph before and after there; without, it does nothing."""
+    """A `with` block around a pass. With a folder `log_url` it records the nodes that are created
+    and erased, stores in their metadata ("from_node") what they replace, and writes pictures of the
+    graph before and after to the folder. Without `log_url` it does nothing."""
 
     __pass_count = 0
 
@@ -45,12 +45,12 @@ class GraphTransformObserver:
         return cls.__pass_count
 
     def apply_gm_pass(self, pass_fn: Callable[[GraphModule], Any]) -> Any:
-        """Runs a pass over the module under observation."""
+        """Runs a pass on the observed module."""
         with self:
             return None if self._check_disable_pass() else pass_fn(self.gm)
 
     def apply_graph_pass(self, pass_fn: Callable[[Graph], Any]) -> Any:
-        """Runs a pass over the graph under observation."""
+        """Runs a pass on the observed graph."""
         with self:
             return None if self._check_disable_pass() else pass_fn(self.gm.graph)
 

@@ -1,4 +1,4 @@
-"""Finding the nodes with which two ways to run a module give different results."""
+"""Finds the nodes for which two ways to run a module give different results."""
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
@@ -34,9 +34,10 @@ _HALVES = "Proceed to split and lower the halves of the current sub-module indiv
 
 @dataclass
 class _MinimizerSettingBase:
-    """`accumulate_error`: run_b goes on from its own results; `traverse_method`: "sequential",
-    "binary", "block", "accumulate", "skip" or "defined"; `find_all`: do not stop at the first;
-    `return_intermediate`: run_nodes compares every node; `all_outputs`: compare all outputs."""
+    """`accumulate_error`: run_b continues from its own results; `traverse_method`: "sequential",
+    "binary", "block", "accumulate", "skip" or "defined"; `find_all`: do not stop at the first
+    culprit; `return_intermediate`: run_nodes compares every node; `all_outputs`: compare all
+    outputs."""
 
     accumulate_error: bool = False
     traverse_method: str = "sequential"
@@ -51,7 +52,8 @@ class _MinimizerSettingBase:
 
 class _MinimizerBase:
     """Splits parts off a module, runs each with `run_a` and `run_b`, which a subclass defines, and
-    compares the results with `compare_fn(a, b, names)`, which gives (difference, whether equal)."""
+    compares the results with `compare_fn(a, b, names)`, which returns (difference, whether
+    equal)."""
 
     def __init__(
         self, module: GraphModule, sample_input: Tensors,
@@ -76,7 +78,7 @@ class _MinimizerBase:
         self.fusions = FxNetAccFusionsFinder(module, calls)()
 
     def run_shape_prop(self) -> None:
-        """Finds the types and shapes of all values."""
+        """Propagates the types and shapes of all values."""
         ShapeProp(self.module).propagate(*self.sample_input)
 
     def run_a(self, mod: GraphModule, inputs: Tensors, report_idx: int = -1) -> TensorOrTensors:
@@ -338,7 +340,7 @@ class _MinimizerBase:
         return calls[first : names.index(end) + 1 if end in names else None]
 
     def run_nodes(self, start: str | None = None, end: str | None = None) -> None:
-        """Runs and compares a part of the module, and prints what is wrong with it."""
+        """Runs and compares a part of the module, and prints the errors found."""
         nodes = self._collect_nodes(start, end)
         names = [n.name for n in nodes] if self.settings.return_intermediate else []
         if failed := self._try(self._with_fusions(nodes), names):
@@ -357,9 +359,9 @@ class _MinimizerBase:
         self, start: str | None = None, end: str | None = None, skip_nodes: list | None = None,
         find_last_node: bool | None = None,
     ) -> NodeSet:  # fmt: skip
-        """The culprits between the nodes named `start` and `end`, found as the settings say.
-        `skip_nodes` is for "skip"; `find_last_node` for "block": True finds the end alone, False
-        the start."""
+        """Returns the culprits between the nodes named `start` and `end`, as the settings specify.
+        `skip_nodes` is for "skip"; `find_last_node` is for "block": True finds only the end, False
+        only the start."""
         print(self.settings)
         print(self.module.graph)
         nodes = self._collect_nodes(start, end)

@@ -1,4 +1,4 @@
-"""Which nodes a back end supports: objects that answer for a node, and ways to combine them."""
+"""Objects that say which nodes a back end supports, and ways to combine them."""
 import abc
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -23,13 +23,14 @@ class OperatorSupportBase(abc.ABC):
 
     @abc.abstractmethod
     def is_node_supported(self, submodules: Mapping[str, Module], node: Node) -> bool:
-        """Whether it does; `submodules` maps paths to modules, as `named_modules` gives them."""
+        """Returns whether `node` is supported; `submodules` maps paths to modules, as
+        `named_modules` does."""
 
 
 class OperatorSupport(OperatorSupportBase):
-    """Supports the calls whose target (`get_node_target`) is in a dict, if their inputs are of the
-    dtypes given there: (dtypes for each of args, {name: dtypes} for kwargs). None instead of
-    dtypes, or of the whole, accepts all; what is not listed is not looked at."""
+    """Supports the calls whose target (`get_node_target`) is in a dict, if their inputs have the
+    dtypes given there: (dtypes for each of args, {name: dtypes} for kwargs). None in place of
+    dtypes, or of the whole entry, accepts all; inputs that are not listed are not checked."""
 
     _support_dict: SupportDict
 
@@ -37,7 +38,8 @@ class OperatorSupport(OperatorSupportBase):
         self._support_dict = support_dict or {}
 
     def is_node_supported(self, submodules: Mapping[str, Module], node: Node) -> bool:
-        """Whether `node` is no call, or a supported one. Dtypes are what ShapeProp has found."""
+        """Returns whether `node` is not a call, or a supported call. The dtypes are those found by
+        ShapeProp."""
         if node.op not in CALLABLE_NODE_OPS:
             return True
         target = get_node_target(submodules, node)
@@ -54,24 +56,24 @@ class OperatorSupport(OperatorSupportBase):
 
 
 def create_op_support(is_node_supported: IsNodeSupported) -> OperatorSupportBase:
-    """A function with the signature of `is_node_supported` as an OperatorSupportBase."""
+    """Makes an OperatorSupportBase from a function with the signature of `is_node_supported`."""
     answer = lambda self, submodules, node: is_node_supported(submodules, node)  # noqa: E731
     body = {"is_node_supported": answer}
     return type("FunctionalOperatorSupport", (OperatorSupportBase,), body)()
 
 
 def chain(*op_support: OperatorSupportBase) -> OperatorSupportBase:
-    """Supports what all of them support."""
+    """Supports the nodes that all of them support."""
     return create_op_support(lambda mods, n: all(x.is_node_supported(mods, n) for x in op_support))
 
 
 def any_chain(*op_support: OperatorSupportBase) -> OperatorSupportBase:
-    """Supports what any of them supports."""
+    """Supports the nodes that any of them supports."""
     return create_op_support(lambda mods, n: any(x.is_node_supported(mods, n) for x in op_support))
 
 
 class OpSupports:
-    """Small supports to combine with others."""
+    """Ready-made supports to combine with others."""
 
     @classmethod
     def decline_if_input_dtype(cls, dtype: "torch.dtype") -> OperatorSupportBase:
@@ -82,7 +84,7 @@ class OpSupports:
 
     @classmethod
     def decline_if_node_in_names(cls, disallow_set: set[str]) -> OperatorSupportBase:
-        """Supports all nodes but those with these names."""
+        """Supports all nodes except those with these names."""
         return create_op_support(lambda _, node: node.name not in disallow_set)
 
 

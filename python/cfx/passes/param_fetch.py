@@ -1,4 +1,4 @@
-"""What modules are made of, put beside the nodes that call them: for lowering to a back end."""
+"""Copies attributes of modules to the nodes that call them, for lowering to a back end."""
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +10,7 @@ _nn = torch.nn
 
 
 def default_matching(name: str, target_version: int) -> str:
-    """The name of an attribute in another version of a module: the same."""
+    """Returns the name of an attribute in another version of a module: the same name."""
     return name
 
 
@@ -29,7 +29,8 @@ module_fetch_book: dict[type, tuple[int, list[str], Callable[[str, int], str]]] 
 
 
 def extract_attrs_for_lowering(mod: Any) -> dict[str, Any]:
-    """The attributes that `module_fetch_book` has for the class of a module, and its "name"."""
+    """Returns the attributes that `module_fetch_book` lists for the class of a module, and its
+    "name"."""
     name = _type_repr(type(mod))
     if type(mod) not in module_fetch_book:
         raise RuntimeError(f"{name} is not in the module_fetch_book yet, please add it there")
@@ -42,8 +43,8 @@ def extract_attrs_for_lowering(mod: Any) -> dict[str, Any]:
 
 
 def lift_lowering_attrs_to_nodes(fx_module: GraphModule) -> None:
-    """Gives each node that calls a module `attrs_for_lowering`; those of GraphModules that are
-    called, too."""
+    """Sets `attrs_for_lowering` of each node that calls a module, including the nodes of called
+    GraphModules."""
     for node in fx_module.graph.find_nodes(op="call_module"):
         called = _get_attr(fx_module, str(node.target))
         if isinstance(called, GraphModule):

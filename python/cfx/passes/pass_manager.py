@@ -1,4 +1,4 @@
-"""The older PassManager: passes over any object, each returning what the next is to get.
+"""The older PassManager: runs passes on any object; each pass returns the input of the next one.
 cfx.passes.infra.pass_manager has the one for modules."""
 import inspect
 import logging
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 def inplace_wrapper(fn: _Pass) -> _Pass:
-    """A pass that changes its object in place, as one that returns it."""
+    """Wraps a pass that changes its object in place into one that returns the object."""
 
     @wraps(fn)
     def wrapped_fn(gm, *args, **kwargs):
@@ -28,7 +28,7 @@ def inplace_wrapper(fn: _Pass) -> _Pass:
 
 
 def log_hook(fn: _Pass, level: int = logging.INFO) -> _Pass:
-    """The pass, with what it returns logged. Goes inside of inplace_wrapper."""
+    """Wraps a pass so that its result is logged. Use it inside inplace_wrapper."""
 
     @wraps(fn)
     def wrapped_fn(*args, **kwargs):
@@ -42,7 +42,8 @@ def log_hook(fn: _Pass, level: int = logging.INFO) -> _Pass:
 def loop_pass(
     base_pass: _Pass, n_iter: int | None = None, predicate: Callable[[Any], bool] | None = None
 ) -> _Pass:
-    """The pass, applied `n_iter` times, or as long as `predicate` holds for its result."""
+    """Returns a pass that runs the given one `n_iter` times, or as long as `predicate` holds for
+    its result."""
     assert (n_iter is None) != (predicate is None), (
         "Exactly one of `n_iter`or `predicate` must be specified."
     )
@@ -64,14 +65,14 @@ def loop_pass(
 
 
 def these_before_those_pass_constraint(these: _Pass, those: _Pass) -> _Constraint:
-    """Like this_before_that_pass_constraint, but of what the wrappers hold."""
+    """Like this_before_that_pass_constraint, but compares the wrapped passes."""
     constraint = this_before_that_pass_constraint(these, those)
     return lambda a, b: constraint(inspect.unwrap(a), inspect.unwrap(b))
 
 
 class PassManager(_Schedule):
-    """Runs passes over an object, each with what the one before returned, in an order that the
-    constraints are asked about first."""
+    """Runs passes on an object, each with the result of the previous one. The order is checked
+    against the constraints first."""
 
     def __init__(
         self, passes: list[_Pass] | None = None, constraints: list[_Constraint] | None = None
@@ -85,7 +86,7 @@ class PassManager(_Schedule):
         return cls(passes)
 
     def remove_pass(self, _passes: list[str]) -> None:
-        """Removes the passes of these names."""
+        """Removes the passes with these names."""
         self.passes = [fn for fn in self.passes if fn.__name__ not in _passes]
         self._validated = False
 

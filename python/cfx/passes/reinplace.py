@@ -1,4 +1,5 @@
-"""reinplace: lets the operators of a functional aten graph write to what is not needed any more."""
+"""reinplace: lets the operators of a functional aten graph write to operands that are dead
+afterwards."""
 from typing import Any
 
 from .._compatibility import compatibility
@@ -42,11 +43,12 @@ def _same_elements(a: Node, b: Node) -> bool:
 
 @compatibility(is_backward_compatible=True)
 def reinplace(gm: GraphModule, *sample_args: Any) -> GraphModule:
-    """Changes calls of a functional aten graph (as make_fx makes it) to their in-place variants:
-    `b = add(a, 1)` to `add_(a, 1)` where neither `a` nor anything that shares its memory is used
-    later, `a` is no input, and the result has its dtype and sizes. Scatters that functionalization
-    made of writes through views go, or become a copy_ into the view. Sample inputs are needed for
-    dtypes and sizes. Dead-code elimination must not run afterwards: it would drop what writes."""
+    """Changes calls of a functional aten graph (as make_fx creates it) to their in-place variants:
+    `b = add(a, 1)` becomes `add_(a, 1)` if neither `a` nor an alias of it is used later, `a` is not
+    an input, and the result has the same dtype and sizes. Scatters that functionalization created
+    from writes through views are removed, or become a copy_ into the view. Sample inputs are needed
+    for dtypes and sizes. Do not run dead code elimination afterwards: it would remove the calls
+    that write."""
     _FunctionalizationMetadataProp(gm).propagate(*sample_args)
     gm.graph._reinplace((_fits, _same_elements))
     gm.recompile()

@@ -1,6 +1,6 @@
-"""ShapeProp: runs a graph and notes in each node what its value looks like.
+"""ShapeProp: runs a graph and stores the shape and dtype of each node's value.
 
-What a tensor looks like is read in C (python/src/run/shape_prop.c).
+The description of a tensor is computed in C (python/src/run/shape_prop.c).
 """
 import copy
 from typing import Any, NamedTuple
@@ -16,8 +16,8 @@ __all__ = ["ShapeProp", "TensorMetadata"]
 
 @compatibility(is_backward_compatible=True)
 class TensorMetadata(NamedTuple):
-    """What a tensor looks like. `memory_format` is None if it is no dense one that torch names;
-    `qparams` tells how a quantized tensor is to be read."""
+    """The shape, dtype and layout of a tensor. `memory_format` is None if the tensor is not dense
+    in one of torch's formats; `qparams` describes a quantized tensor."""
 
     shape: "torch.Size"
     dtype: "torch.dtype"
@@ -54,9 +54,9 @@ def _extract_tensor_metadata(
 
 @compatibility(is_backward_compatible=True)
 class ShapeProp(Interpreter):
-    """Runs a module and notes in the `meta` of each node: "tensor_meta", a TensorMetadata in the
-    place of each tensor of its value, and "type". With a `fake_mode`, or inside of one, a copy of
-    the module runs on tensors without data."""
+    """Runs a module and stores in the `meta` of each node: "tensor_meta", with a TensorMetadata for
+    each tensor of its value, and "type". With a `fake_mode`, or inside one, a copy of the module
+    runs on tensors without data."""
 
     def __init__(self, gm: GraphModule, fake_mode: Any = None) -> None:
         super().__init__(gm)

@@ -1,6 +1,6 @@
-"""Cutting a GraphModule into submodules that a new GraphModule calls (the work is src/split).
+"""Splits a GraphModule into submodules that a new GraphModule calls (the work is in src/split).
 
-`cuts` tells what crosses from one part to another.
+`cuts` lists the values that pass from one part to another.
 """
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -19,7 +19,8 @@ _KEEP_ORDER, _FIXED_ORDER, _COPY_ATTRS = 16, 32, 64
 
 
 class Cut(NamedTuple):
-    """A value that one submodule computes and another reads; None is the module itself."""
+    """A value that one submodule computes and another one reads; None stands for the module
+    itself."""
 
     source: str | None
     target: str | None
@@ -28,7 +29,7 @@ class Cut(NamedTuple):
 
 
 class Partition:
-    """What torch.fx keeps of a partition while it splits; here only for code that names it."""
+    """The state that torch.fx keeps for a partition; exists only for code that refers to it."""
 
     def __init__(self, name: str) -> None:
         self.name, self.submod_name = name, f"submod_{name}"
@@ -71,7 +72,7 @@ def _split(
 
 
 def cuts(gm: GraphModule) -> list[Cut]:
-    """What crosses between the submodules of a module that was split, in the order of reading."""
+    """Returns the values that pass between the submodules of a split module, in reading order."""
     return gm.meta["cuts"]
 
 
@@ -83,12 +84,13 @@ def split_module(
 ) -> GraphModule:  # fmt: skip
     """Splits a module into submodules "submod_<label>".
 
-    `split_callback` gives the label of each call. `root_m` is not used. `qualname_map` receives the
-    old path of each module for its new one. The submodules are called in an order that fits the
-    data, or in the order of their first nodes (`keep_original_order`). Their nodes are named anew
-    or as they were (`keep_original_node_name`), their inputs as they were or "arg_<i>"
-    (`keep_original_input_name`). `partition_affix` makes "submod_<affix>_<label>" of the names;
-    with `tuple_return` a submodule returns a tuple even of one value.
+    `split_callback` returns the label of each call. `root_m` is not used. `qualname_map` receives
+    the old path of each module for its new one. The submodules are called in an order that respects
+    the data dependencies, or in the order of their first nodes (`keep_original_order`). Their nodes
+    get new names or keep the old ones (`keep_original_node_name`); their inputs keep their names or
+    become "arg_<i>" (`keep_original_input_name`). `partition_affix` changes the names to
+    "submod_<affix>_<label>"; with `tuple_return` a submodule returns a tuple even for a single
+    value.
     """
     flags = _FLAT_PATHS | (_TUPLE if tuple_return else 0)
     flags |= (_KEEP_ORDER if keep_original_order else 0)
@@ -106,7 +108,7 @@ def split_module(
 def split_module_simple(
     m: GraphModule, node_to_partition: dict[Node, int], *, partition_affix: str | None = None
 ) -> GraphModule:
-    """`split_module` by a dict that has the partition of each call; the order of calls is kept."""
+    """Splits a module by a dict from each call to its partition; the order of calls is kept."""
     return split_module(m, None, node_to_partition.__getitem__, keep_original_order=True,
                         keep_original_node_name=True, partition_affix=partition_affix)
 
@@ -129,12 +131,12 @@ def _cost_and_size(gm: GraphModule, node: Node, seen: set[Any]) -> tuple[float, 
 def split_stages(
     gm: GraphModule, n: int, cost: Callable[[Node], float] | None = None
 ) -> GraphModule:
-    """Splits a module into at most `n` stages "submod_<i>" for a pipeline, one behind the other,
-    such that the largest cost of a stage is as small as it can be and, that given, that the fewest
-    bytes cross; `cuts` lists what does.
+    """Splits a module into at most `n` consecutive pipeline stages "submod_<i>". The largest cost
+    of a stage is as small as possible and, given that, as few bytes as possible pass between
+    stages; `cuts` lists them.
 
-    `cost` gives the cost of each call. Without it, that is the bytes of its parameters and (if
-    shapes were propagated) of its value; or 1, if nothing is known of any call.
+    `cost` returns the cost of each call. The default is the bytes of its parameters and (if shapes
+    were propagated) of its value; or 1, if nothing is known about any call.
     """
     seen: set[Any] = set()
     numbers = [_cost_and_size(gm, node, seen) for node in gm.graph.nodes]

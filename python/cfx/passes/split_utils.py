@@ -1,4 +1,4 @@
-"""Splitting by tags, and attributes by their paths."""
+"""Splits modules by tags, and accesses attributes by path."""
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ __all__ = [
 
 
 def getattr_recursive(obj: object, name: str) -> Any:
-    """The attribute at a dotted path; None if a module on the way has no such submodule."""
+    """Returns the attribute at a dotted path; None if a module along the path does not exist."""
     for layer in name.split("."):
         if hasattr(obj, "_modules") and layer in obj._modules:
             obj = obj._modules[layer]
@@ -36,7 +36,7 @@ def setattr_recursive(obj: object, attr: str, value: object) -> None:
 
 @dataclass
 class Component:
-    """A subgraph that is to become a module; here only for code that names it."""
+    """A subgraph that is to become a module; exists only for code that refers to it."""
 
     graph: Graph
     order: int
@@ -59,11 +59,11 @@ def split_by_tags(
     gm: GraphModule, tags: list[str], return_fqn_mapping: bool = False, return_tuple: bool = False,
     GraphModuleCls: type[GraphModule] = GraphModule,
 ) -> GraphModule | tuple[GraphModule, dict[str, str]]:  # fmt: skip
-    """Splits a module by the attribute `tag` of its calls: a submodule for each tag, called in the
-    order of `tags`, which reads what attributes it needs itself.
+    """Splits a module by the attribute `tag` of its calls: one submodule for each tag, called in
+    the order of `tags`. Each submodule reads the attributes it needs itself.
 
-    With `return_fqn_mapping` also gives {path before: path after}; with `return_tuple` a submodule
-    returns a tuple even of one value.
+    With `return_fqn_mapping` it also returns {old path: new path}; with `return_tuple` a submodule
+    returns a tuple even for a single value.
     """
     flags = _FIXED_ORDER | _COPY_ATTRS | (_TUPLE if return_tuple else 0)
     try:
@@ -97,8 +97,8 @@ def _followers(node: Node, home: int, home_of: dict[Node, int]) -> tuple[Any, di
 
 
 def move_non_tensor_nodes_on_boundary(subgraphs: list[Any]) -> None:
-    """Moves nodes whose values are no tensors (by their `meta["type"]`) to the subgraph that uses
-    them, with all that use them in their own; but not where two other subgraphs do."""
+    """Moves nodes whose values are not tensors (by their `meta["type"]`) to the subgraph that uses
+    them, together with their users in their own subgraph; not if two other subgraphs use them."""
     home_of = {node: i for i, subgraph in enumerate(subgraphs) for node in subgraph.nodes}
     for i, subgraph in enumerate(subgraphs):
         queue = [n for n in subgraph.nodes if subgraph.is_acc and not is_node_output_tensor(n)

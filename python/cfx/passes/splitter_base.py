@@ -1,4 +1,4 @@
-"""Splitting a module into parts for an accelerator and parts for the CPU; the walks are C."""
+"""Splits a module into parts for an accelerator and parts for the CPU; the graph walks are C."""
 import argparse
 import copy
 import os
@@ -28,7 +28,8 @@ TRACKER_MODE = os.environ.get(ENV_FX_NET_ACC_SPLITTER_TRACKER_MODE, "0")
 
 
 class _SplitterSettingBase:
-    """How to split; arguments of the command line with these names (--skip-fusion) win."""
+    """The settings of a split. Command-line arguments with these names (--skip-fusion) override
+    them."""
 
     def __init__(
         self, min_acc_module_size: int = DEFAULT_MIN_ACC_MODULE_SIZE,
@@ -52,8 +53,7 @@ class _SplitterSettingBase:
 
 @dataclass
 class NodeEvent:
-    """Something that happened to a node while it was decided where it runs, and because of which
-    other node."""
+    """An event in the decision where a node runs, and the other node that caused it."""
 
     source: Node
     desc: str
@@ -64,8 +64,8 @@ class NodeEvent:
 
 
 class NodeEventTracker:
-    """The events; mode 0 records none, 1 prints nothing, 2 writes those of the nodes named in the
-    environment to a file, 3 all."""
+    """Records events. Mode 0 records nothing, 1 records but prints nothing, 2 writes the events of
+    the nodes named in the environment to a file, 3 those of all nodes."""
 
     def __init__(self, tracker_mode: int, dump_prefix: str) -> None:
         self.tracker_mode, self.dump_prefix = tracker_mode, dump_prefix
@@ -83,7 +83,7 @@ class NodeEventTracker:
         self, node_name: str, recursive: bool = False, tab: str = "",
         writer: Callable[[str], object] | None = None,
     ) -> None:  # fmt: skip
-        """Writes the events of a node and, if `recursive`, of the nodes that they came from."""
+        """Writes the events of a node and, if `recursive`, of the nodes that caused them."""
         for event in (self.events[i] for i in self.node_events.get(node_name, ())):
             (writer or self.writer)(tab + event.to_str())
             if recursive and event.dep is not None:
@@ -100,7 +100,7 @@ class NodeEventTracker:
             self.print_node(name, False, "  ", writer)
 
     def dump(self) -> None:
-        """Writes what the mode asks for to files that begin with `dump_prefix`."""
+        """Writes the events that the mode selects to files whose names start with `dump_prefix`."""
         if self.tracker_mode < 2:
             return
         wanted = os.environ.get(ENV_FX_NET_ACC_SPLITTER_TRACKER_TRACKED_NODES, "").split(",")
@@ -113,8 +113,8 @@ class NodeEventTracker:
 
 
 class FxNetAccNodesFinder:
-    """Finds the calls that the accelerator supports. Unless `allow_non_tensor`, without those that
-    would get values that are no tensors from the CPU, or give it such."""
+    """Finds the calls that the accelerator supports. Unless `allow_non_tensor` is set, it excludes
+    calls that would exchange values other than tensors with the CPU."""
 
     def __init__(
         self, module: GraphModule, operator_support: OperatorSupportBase, allow_non_tensor: bool
@@ -129,15 +129,16 @@ class FxNetAccNodesFinder:
             self.tracker.add(node, why)
 
     def reduce_acc_nodes_non_tensor_input_helper(self, cpu_worklist: NodeList) -> None:
-        """Drops the users of these nodes, and on from those whose values are no tensors."""
+        """Drops the users of these nodes and, recursively, the users of those whose values are not
+        tensors."""
         self._drop(list(cpu_worklist), "acc_del|non_tensor_input")
 
     def reduce_acc_nodes_non_tensor_input(self) -> None:
-        """Drops what gets values that are no tensors from the CPU."""
+        """Drops nodes that get values other than tensors from the CPU."""
         self._drop(None, "acc_del|non_tensor_input")
 
     def reduce_acc_nodes_non_tensor_output(self) -> None:
-        """Drops what gives values that are no tensors to the CPU."""
+        """Drops nodes that pass values other than tensors to the CPU."""
         self._drop(False, "acc_del|non_tensor_output")
 
     def __call__(self) -> NodeSet:
@@ -153,7 +154,7 @@ class FxNetAccNodesFinder:
 
 
 class FxNetSplitterInternalError(Exception):
-    """The splitter could not do what it should have been able to."""
+    """An internal error of the splitter."""
 
 
 @dataclass
@@ -166,8 +167,8 @@ class Subgraph:
 
 
 class SplitResult(NamedTuple):
-    """The module after the split, {submodule: its inputs}, and what the names of submodules for the
-    CPU begin with (the others: "_run_on_acc_")."""
+    """The module after the split, {submodule: its inputs}, and the prefix of the names of the CPU
+    submodules (the others start with "_run_on_acc_")."""
 
     split_module: GraphModule
     submodule_inputs: dict[str, Any]
@@ -177,7 +178,7 @@ class SplitResult(NamedTuple):
 def generate_inputs_for_submodules(
     model: Module, inputs: Sequence[Any], target_submodules: Iterable[str], deepcopy: bool = False
 ) -> dict[str, Any]:
-    """Runs the model and gives {submodule: the inputs it was called with}."""
+    """Runs the model and returns {submodule: the inputs it was called with}."""
     results: dict[str, Any] = {}
     wanted, handles = set(target_submodules), []
     for name, module in model.named_modules():
@@ -196,8 +197,8 @@ def generate_inputs_for_submodules(
 
 
 class _SplitterBase:
-    """Splits a module into submodules for the accelerator and for the CPU, as few as can be. Only
-    calls run on the accelerator; the module has to have been through ShapeProp."""
+    """Splits a module into submodules for the accelerator and for the CPU, as few as possible. Only
+    calls run on the accelerator. Run ShapeProp on the module first."""
 
     PCIe_BW = 100 * 2**30
 
@@ -225,18 +226,19 @@ class _SplitterBase:
         self.tags: list[str] = []
 
     def get_node_submodule_map(self) -> dict[str, str]:
-        """{name of a call: name of its submodule}"""
+        """Returns {name of a call: name of its submodule}."""
         return self._node_submodule_map
 
     def find_deps(self) -> dict[Node, NodeSet]:
-        """For each call the calls whose values it uses itself."""
+        """Returns the calls whose values each call uses directly."""
         return defaultdict(set, self.module.graph._deps())
 
     def _groups(self) -> list[NodeSet]:
         return list({id(group): group for group in self.fusions.values()}.values())
 
     def update_deps_for_fusions(self) -> None:
-        """Makes the nodes of a fusion need the same others, and who needs one need all."""
+        """Gives all nodes of a fusion the same dependencies, and makes users of one depend on
+        all."""
         self._merge_overlapping_fusions()
         self.module.graph._fuse_deps(self.deps, self._groups())
 
@@ -263,7 +265,8 @@ class _SplitterBase:
         FxGraphDrawer(mod, "node_support").get_dot_graph().write_raw("node_support.dot")
 
     def node_support_preview(self, dump_graph: bool = False) -> str:
-        """Prints and gives back which kinds of calls are supported, with the dtypes of inputs."""
+        """Prints and returns which kinds of calls are supported, with the dtypes of their
+        inputs."""
         modules = dict(self.module.named_modules())
         kinds: tuple[dict[str, None], dict[str, None]] = {}, {}
         supported_nodes = []
@@ -282,7 +285,7 @@ class _SplitterBase:
         return reports
 
     def split_preview(self, dump_graph: bool = False) -> str:
-        """Prints and gives back what the split would be, and whether each part can be lowered."""
+        """Prints and returns the planned split, and whether each part can be lowered."""
         preview = copy.copy(self)
         preview.tags, preview._node_submodule_map = [], {}
         reports = []
@@ -318,21 +321,21 @@ class _SplitterBase:
     # ---- extending a subgraph ----
 
     def find_reverse_deps(self, tag_id: int | None = None) -> dict[Node, NodeSet]:
-        """For each call the calls that use its value; with `tag_id` only those of subgraphs up to
-        that number."""
+        """Returns the calls that use the value of each call; with `tag_id` only those in subgraphs
+        up to that number."""
         return defaultdict(set, self.module.graph._reverse_deps(tag_id))
 
     def update_reverse_deps_for_fusions(self, deps: dict[Node, NodeSet]) -> None:
-        """Makes all nodes of a fusion have its users."""
+        """Gives all nodes of a fusion the users of the fusion."""
         self.module.graph._fuse_users(deps, self._groups())
 
     def find_parent_nodes_of_subgraph(self, tag: str) -> NodeSet:
-        """The calls outside the subgraph that its calls use."""
+        """Returns the calls outside the subgraph whose values it uses."""
         return self.module.graph._parents_of(tag)
 
     def extend_acc_subgraph(self, tag: str) -> None:
-        """Takes into the subgraph, again and again, the supported calls before it all of whose
-        users are in it."""
+        """Repeatedly adds to the subgraph the supported calls before it whose users are all in
+        it."""
         deps = self.find_reverse_deps(tag_id=int(tag.split("_")[-1]))
         self.update_reverse_deps_for_fusions(deps)
         work = self.find_parent_nodes_of_subgraph(tag)
@@ -341,7 +344,8 @@ class _SplitterBase:
     # ---- splitting ----
 
     def starter_nodes(self) -> tuple[NodeSet, NodeSet]:
-        """The calls that use inputs or attributes of the module: for the CPU, accelerated."""
+        """Returns the calls that use inputs or attributes of the module: (for the CPU,
+        accelerated)."""
         found: tuple[NodeSet, NodeSet] = set(), set()
         for node in self.module.graph.nodes:
             if node.op in ("placeholder", "get_attr"):
@@ -350,8 +354,8 @@ class _SplitterBase:
         return found
 
     def put_nodes_into_subgraphs(self) -> list[Subgraph]:
-        """All calls as few subgraphs, in turn for the CPU and the accelerator, each of which needs
-        only those before it."""
+        """Puts all calls into as few subgraphs as possible, alternating between CPU and
+        accelerator; each depends only on those before it."""
         turns = self.module.graph._acc_groups(self.deps, self.acc_nodes)
         if turns is None:
             raise FxNetSplitterInternalError("Subgraph can't be empty: calls need each other")
@@ -361,7 +365,8 @@ class _SplitterBase:
         return subgraphs
 
     def remove_small_acc_subgraphs(self, subgraphs: list[Subgraph]) -> list[Subgraph]:
-        """Gives what is too small for the accelerator to the CPU, with what stands beside it."""
+        """Moves subgraphs that are too small for the accelerator to the CPU, and merges them with
+        their neighbours."""
         least, result = self.settings.min_acc_module_size, []
         for subgraph in subgraphs:
             if subgraph.is_acc and len(subgraph.nodes) >= least:
@@ -377,7 +382,7 @@ class _SplitterBase:
         return result
 
     def tag(self, subgraphs: list[Subgraph]) -> None:
-        """Writes the name of its submodule to each call."""
+        """Sets the `tag` of each call to the name of its submodule."""
         self.tags = []
         for i, subgraph in enumerate(subgraphs):
             prefix = "_run_on_acc_" if subgraph.is_acc else self.non_acc_submodule_name
@@ -388,7 +393,7 @@ class _SplitterBase:
                 node.tag = self._node_submodule_map[node.name] = tag
 
     def split(self, remove_tag: bool = False) -> GraphModule:
-        """The module split by the tags, which are removed then if `remove_tag`."""
+        """Returns the module split by its tags; `remove_tag` removes the tags afterwards."""
         result: Any = split_by_tags(self.module, self.tags, return_tuple=self._return_tuple)
         for node in self.module.graph.nodes if remove_tag else ():
             if hasattr(node, "tag"):
@@ -403,7 +408,7 @@ class _SplitterBase:
         return self.split()
 
     def generate_split_results(self) -> SplitResult:
-        """The split module, and the inputs of its submodules for the sample input."""
+        """Returns the split module, and the inputs of its submodules for the sample input."""
         split = self()
         names = [name for name, _ in split.named_children()]
         inputs = generate_inputs_for_submodules(split, self.sample_input, names)

@@ -1,4 +1,4 @@
-"""What the splitter and its friends share: names of targets, sorting, fusion groups."""
+"""Helpers shared by the splitters: names of targets, sorting, fusion groups."""
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ CALLABLE_NODE_OPS = {"call_module", "call_function", "call_method"}
 
 
 def get_acc_ops_name(k: Any) -> str:
-    """The name of a function or class, as tables of supported operators spell it."""
+    """Returns the name of a function or class as it appears in tables of supported operators."""
     if isinstance(k, str):
         return k
     if k.__module__ and "acc_ops" in k.__module__:
@@ -28,7 +28,7 @@ def get_acc_ops_name(k: Any) -> str:
 
 
 def get_node_target(submodules: Mapping[str, Module], node: Node) -> str:
-    """What a call calls: the name of a method, of a function, or of a module's class."""
+    """Returns the name of the callee: a method, a function, or the class of a module."""
     if node.op not in CALLABLE_NODE_OPS:
         expected = "call_method, call_module, call_function"
         raise AssertionError(f"Expect op types of {expected}, but found {node.op}")
@@ -39,14 +39,15 @@ def get_node_target(submodules: Mapping[str, Module], node: Node) -> str:
 
 
 def is_node_output_tensor(node: Node) -> bool:
-    """Whether ShapeProp found a tensor for this node; False if it has not been run."""
+    """Returns whether ShapeProp found a tensor for this node; False if ShapeProp has not run."""
     kind = node.meta.get("type")
     return kind is not None and issubclass(kind, torch.Tensor)
 
 
 def stable_topological_sort(gm: GraphModule) -> GraphModule:
-    """Moves nodes, in place, so that all stand behind what they use, and otherwise as they stood.
-    A GraphModule of torch.fx is converted first. RuntimeError names the nodes of a cycle."""
+    """Sorts the nodes in place so that each comes after the nodes it uses; apart from that, the
+    order is kept. A GraphModule of torch.fx is converted first. A RuntimeError names the nodes of a
+    cycle."""
     gm = as_cfx(gm)
     gm.graph._pass("toposort")
     gm.recompile()
@@ -54,17 +55,17 @@ def stable_topological_sort(gm: GraphModule) -> GraphModule:
 
 
 def legalize_graph(gm: GraphModule) -> GraphModule:
-    """As `stable_topological_sort`."""
+    """The same as `stable_topological_sort`."""
     return stable_topological_sort(gm)
 
 
 class FxNetAccFusionsFinder:
-    """Finds the groups of accelerated nodes that pass each other values that are no tensors, with
-    what lies between them: they have to run together. Called, gives {node: its group}."""
+    """Finds groups of accelerated nodes that pass each other values other than tensors, together
+    with the nodes between them: they must run together. Calling it returns {node: its group}."""
 
     @dataclass
     class FusionGroup:
-        """A group while it is built by hand."""
+        """A group that is being built."""
 
         top_node_idx: int
         nodes: NodeSet
@@ -72,7 +73,7 @@ class FxNetAccFusionsFinder:
         nodes_need_process: NodeSet
 
         def add_node(self, node: Node) -> None:
-            """Adds a node, whose inputs are inputs of the group then."""
+            """Adds a node; its inputs become inputs of the group."""
             if node not in self.nodes:
                 self.nodes_need_process.add(node)
                 self.nodes.add(node)
@@ -89,7 +90,8 @@ class FxNetAccFusionsFinder:
         self, fusion_group: "FxNetAccFusionsFinder.FusionGroup", inputs: NodeSet | NodeList,
         visited: NodeSet | None = None,
     ) -> bool:  # fmt: skip
-        """Adds what lies on a way from the group to one of `inputs`; whether there is any."""
+        """Adds the nodes on paths from the group to one of `inputs`. Returns whether there are
+        any."""
         graph = self.module.graph
         down = {*graph._reached(list(fusion_group.nodes), True), *fusion_group.nodes}
         up = {*graph._reached(list(inputs), False), *inputs}

@@ -1,1 +1,1 @@
-"""What passes are made of: see pass_base."""
+"""The infrastructure of passes: pass_base, pass_manager, partitioner."""

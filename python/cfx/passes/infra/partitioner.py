@@ -1,4 +1,4 @@
-"""Partitions of a graph by what a back end supports: found and fused in C (src/split)."""
+"""Partitions a graph by what a back end supports. Search and fusion are C (src/split)."""
 from collections.abc import Iterable, Sequence
 
 from ...graph_module import GraphModule
@@ -10,7 +10,7 @@ _DEFAULT_NON_COMPUTE = {"torch.ops.aten.view", "_operator.getitem"}
 
 
 class Partition:
-    """Nodes that are to become one call, with their places counted from the end of the graph."""
+    """Nodes that are to become one call, with their positions counted from the end of the graph."""
 
     def __init__(
         self, id: int | None = None, nodes: Iterable[Node] | None = None,
@@ -47,13 +47,13 @@ class _DependencyViewer:
 
 
 class CapabilityBasedPartitioner:
-    """Proposes as few partitions of supported nodes as there can be such that each can become one
+    """Proposes partitions of supported nodes, as few as possible, such that each can become one
     call, and fuses them.
 
-    A partition with fewer than two calls of functions that compute something (`non_compute_ops`
-    names those that do not) is dropped, unless `allows_single_node_partition` or the one function
-    is in `allowed_single_node_partition_ops`. With `skip_horizontal_fusion` only nodes that pass
-    each other values share a partition.
+    A partition with fewer than two calls to functions that compute something (`non_compute_ops`
+    names those that do not) is dropped, unless `allows_single_node_partition` is set or the only
+    function is in `allowed_single_node_partition_ops`. With `skip_horizontal_fusion` only nodes
+    that pass each other values share a partition.
     """
 
     def __init__(
@@ -85,7 +85,8 @@ class CapabilityBasedPartitioner:
         return False
 
     def propose_partitions(self) -> list[Partition]:
-        """The partitions, from the end of the graph to its start; see `cfx_graph_partition`."""
+        """Returns the partitions, from the end of the graph to its start; see
+        `cfx_graph_partition`."""
         found = self.graph_module.graph._partition(
             self._is_node_supported, self.skip_horizontal_fusion
         )
@@ -96,11 +97,11 @@ class CapabilityBasedPartitioner:
         ]
 
     def fuse_partitions(self, partitions: list[Partition], prefix: str = "fused_") -> GraphModule:
-        """Makes each partition a submodule, in place."""
+        """Turns each partition into a submodule, in place."""
         return fuse_by_partitions(self.graph_module, [p.nodes for p in partitions], prefix)
 
     def remove_bookend_non_compute_ops(self, partitions: list[Partition]) -> None:
-        """Takes functions that compute nothing off the start and the end of partitions."""
+        """Removes functions that compute nothing from the start and the end of partitions."""
         names = set(self.non_compute_ops)
 
         def is_idle(node: Node) -> bool:

@@ -1,4 +1,4 @@
-"""PassBase: the interface of passes that are objects; PassResult: what they give back."""
+"""PassBase: the interface of passes that are objects; PassResult: their result."""
 import abc
 from typing import NamedTuple
 
@@ -8,15 +8,15 @@ __all__ = ["PassResult", "PassBase"]
 
 
 class PassResult(NamedTuple):
-    """The module that a pass gives back, and whether it has changed anything."""
+    """The module that a pass returns, and whether the pass changed anything."""
 
     graph_module: Module
     modified: bool
 
 
 class PassBase(abc.ABC):
-    """A pass is called with a GraphModule; a subclass says in `call` what it does, and may check
-    in `requires` and `ensures` what it needs and what it promises."""
+    """A pass that is called with a GraphModule. A subclass implements `call`, and may check
+    preconditions in `requires` and postconditions in `ensures`."""
 
     def __call__(self, graph_module: GraphModule) -> PassResult | None:
         self.requires(graph_module)

@@ -1,4 +1,4 @@
-"""PassManager: runs passes over a module, in an order that constraints allow."""
+"""PassManager: runs passes on a module, in an order that satisfies the constraints."""
 import copy
 import inspect
 import logging
@@ -23,7 +23,7 @@ def _name(fn: Any) -> str:
 
 @compatibility(is_backward_compatible=False)
 def pass_result_wrapper(fn: _Pass) -> _Pass:
-    """The pass as one that returns a PassResult: of the module it was given, as modified."""
+    """Wraps a pass that changes its module in place into one that returns a PassResult."""
     if fn is None:
         return None
 
@@ -49,8 +49,8 @@ def _topological_sort_passes(passes: list[_Pass], constraints: list[_Constraint]
 
 @compatibility(is_backward_compatible=False)
 def this_before_that_pass_constraint(this: _Pass, that: _Pass) -> _Constraint:
-    """The constraint that `this` comes before `that`: a function that says of two passes whether
-    they may run in this order."""
+    """Returns the constraint that `this` comes before `that`: a function that takes two passes and
+    returns whether they may run in this order."""
     return lambda a, b: a != that or b != this
 
 
@@ -82,10 +82,10 @@ class _Schedule:
 
 @compatibility(is_backward_compatible=False)
 class PassManager(_Schedule):
-    """Runs passes over a module, in their order or one that the constraints allow; again, up to
-    `steps` times, while they change something. With `run_checks_after_each_pass` the graph is
-    linted and `check` called after each; `suppress_check_failures` only logs what they find. If
-    one fails, a GraphModule gets back the graph that it had before the first."""
+    """Runs passes on a module, in the given order or one that satisfies the constraints; up to
+    `steps` times, as long as they change something. With `run_checks_after_each_pass` the graph is
+    linted and `check` called after each pass; `suppress_check_failures` only logs the failures. If
+    a pass fails, a GraphModule gets back the graph it had before the first pass."""
 
     steps: int = 1
     validate_constraints = _Schedule._validate
@@ -101,12 +101,13 @@ class PassManager(_Schedule):
         self.suppress_check_failures = suppress_check_failures
 
     def solve_constraints(self) -> None:
-        """Brings the passes into an order that the constraints allow."""
+        """Sorts the passes into an order that satisfies the constraints."""
         self.passes = _topological_sort_passes(self.passes, self.constraints)
         self._validated = True
 
     def add_checks(self, check: Callable[[Any], None]) -> None:
-        """Has `check(module)` called before the passes, and after each of them if checks run."""
+        """Adds `check(module)`, which is called before the passes and, if checks are on, after each
+        pass."""
         if len(inspect.signature(check).parameters) != 1:
             raise TypeError("PassManager check function should only take in one variable, a module")
         self.check = check  # type: ignore

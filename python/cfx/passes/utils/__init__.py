@@ -1,1 +1,1 @@
-"""What passes share, under the names that torch.fx.passes.utils gives it."""
+"""Helpers shared by passes, under the names of torch.fx.passes.utils."""

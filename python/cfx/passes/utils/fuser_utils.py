@@ -1,4 +1,4 @@
-"""Parts of a graph as submodules: see include/cfx/partition.h for what can be one."""
+"""Turns parts of a graph into submodules; include/cfx/partition.h states which parts are valid."""
 import copy
 import operator
 from collections.abc import Iterable
@@ -11,12 +11,12 @@ from ..tools_common import stable_topological_sort
 
 
 def topo_sort(nodes: list[Node]) -> list[Node]:
-    """The nodes in the order of their graph, which has to be sorted."""
+    """Returns the nodes in the order of their graph, which must be sorted."""
     return sorted(nodes, key=lambda node: node._sort_key)
 
 
 def validate_partition(partition: list[Node]) -> bool:
-    """Whether the nodes can become one call: no value may leave them and come back."""
+    """Returns whether the nodes can become one call: no value may leave them and come back."""
     nodes = list(dict.fromkeys(partition))
     try:
         if nodes:
@@ -53,8 +53,8 @@ def fuse_as_graphmodule(
     partition_lookup_table: dict[Node, int | None] | None = None, *,
     always_return_tuple: bool = False,
 ) -> tuple[GraphModule, tuple[Node, ...], tuple[Node, ...]]:  # fmt: skip
-    """A GraphModule of class `module_name` with copies of `nodes`, the nodes that they read from
-    outside, and those that are read outside. `gm` stays as it is."""
+    """Returns (a GraphModule of class `module_name` with copies of `nodes`, the nodes they read
+    from outside, those of them that are read outside). `gm` is not changed."""
     nodes = topo_sort(list(dict.fromkeys(nodes)))
     _check(gm, [nodes])
     return _fuse(gm, nodes, module_name, always_return_tuple)
@@ -64,8 +64,8 @@ def insert_subgm(
     gm: GraphModule, sub_gm: GraphModule, orig_inputs: tuple[Node, ...],
     orig_outputs: tuple[Node, ...], insertion_point: Node | None = None,
 ) -> GraphModule:  # fmt: skip
-    """Adds `sub_gm` to `gm` under the name of its class, with a call of it behind
-    `insertion_point` (or the last of the outputs) whose results replace `orig_outputs`."""
+    """Adds `sub_gm` to `gm` under the name of its class, with a call after `insertion_point` (or
+    the last of the outputs) whose results replace `orig_outputs`."""
     name = type(sub_gm).__name__
     gm.add_submodule(name, sub_gm)
     outputs = list(orig_outputs)
@@ -82,7 +82,7 @@ def insert_subgm(
 
 
 def erase_nodes(gm: GraphModule, nodes: Iterable[Node]) -> None:
-    """Erases nodes, the last first."""
+    """Erases nodes, the last one first."""
     for node in reversed(list(nodes)):
         gm.graph.erase_node(node)
 
@@ -91,8 +91,8 @@ def fuse_by_partitions(
     gm: GraphModule, partitions: list[dict[Node, int | None]], prefix: str = "fused_",
     always_return_tuple: bool = False,
 ) -> GraphModule:  # fmt: skip
-    """Makes each partition a submodule `prefix` + number, in place. Nothing is changed if one of
-    them cannot be."""
+    """Turns each partition into a submodule `prefix` + number, in place. If one of them is invalid,
+    nothing changes."""
     sorted_parts = [topo_sort(list(nodes)) for nodes in partitions]
     _check(gm, sorted_parts)
     for i, nodes in enumerate(sorted_parts):

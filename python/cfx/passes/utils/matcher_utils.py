@@ -12,7 +12,7 @@ __all__ = ["SubgraphMatcher", "InternalMatch"]
 
 @dataclass
 class InternalMatch:
-    """What was found: where, and what each node of the pattern stands for."""
+    """A match: its position, and the node that each node of the pattern matched."""
 
     anchors: list[Node]
     nodes_map: dict[Node, Any] = field(default_factory=dict)
@@ -23,7 +23,7 @@ class InternalMatch:
 
 @dataclass(frozen=True)
 class Miss:
-    """Where a pattern was nearly found: `reason` says which constraint failed."""
+    """A near miss of a pattern: `reason` says which constraint failed."""
 
     pattern: int
     matched: int
@@ -41,9 +41,11 @@ class Miss:
 class SubgraphMatcher:
     """Finds a pattern, a Graph or IR text, in a graph, as torch.fx does.
 
-    `match_output` and `match_placeholder` make its output and placeholders part of it; without
-    `remove_overlapping_matches` matches may share nodes; with `ignore_literals` any value does for
-    a literal. Also `variadic`, `any_spelling`, `commutative`, `strict`: see replace_pattern."""
+    `match_output` and `match_placeholder` make the output and the placeholders part of the pattern;
+    without `remove_overlapping_matches` matches may share nodes; with `ignore_literals` a literal
+    matches any value. For `variadic`, `any_spelling`, `commutative` and `strict` see
+    replace_pattern.
+    """
 
     def __init__(
         self, pattern: Graph, match_output: bool = False, match_placeholder: bool = False,
@@ -67,14 +69,15 @@ class SubgraphMatcher:
         return {**mine, "node_name": node_name_match, **self._options}
 
     def match(self, graph: Graph, node_name_match: str = "") -> list[InternalMatch]:
-        """The matches, in the order of the graph. Only what the pattern returns may be used outside
-        a match. A node whose name contains `node_name_match` can be an anchor whatever it calls."""
+        """Returns the matches, in graph order. Only the values that the pattern returns may be used
+        outside a match. A node whose name contains `node_name_match` can be an anchor, whatever it
+        calls."""
         options = self._all_options(node_name_match)
         found = as_graph(graph)._match([self.pattern], options, None)
         anchors = self.pattern_anchors
         return [InternalMatch(anchors, nodes, ins, outs) for _, nodes, ins, outs, _ in found]
 
     def explain(self, graph: Graph, max: int = 5) -> list[Miss]:
-        """Why the pattern was not found: the attempts that came furthest, best first."""
+        """Returns why the pattern was not found: the closest attempts, best first."""
         misses = as_graph(graph)._explain([self.pattern], self._all_options(""), max)
         return [Miss(*miss) for miss in misses]

@@ -1,4 +1,4 @@
-"""A matcher whose pattern says by which names its nodes are wanted."""
+"""A matcher whose pattern names the nodes you want."""
 from typing import Any
 
 from ... import _pytree
@@ -33,7 +33,7 @@ def _split_to_graph_and_name_node_map(gm: Any) -> tuple[Any, dict[str, Node]]:
 
 class SubgraphMatcherWithNameNodeMap(SubgraphMatcher):
     """A SubgraphMatcher for a pattern that returns, as its last value, a dict from names to nodes:
-    each match has the nodes that were found for them in `name_node_map`."""
+    `name_node_map` of each match contains the matched nodes by these names."""
 
     def __init__(
         self, pattern_gm: GraphModule, match_output: bool = False, match_placeholder: bool = False,
@@ -46,7 +46,7 @@ class SubgraphMatcherWithNameNodeMap(SubgraphMatcher):
         )  # fmt: skip
 
     def match(self, graph: Graph, node_name_match: str = "") -> list[InternalMatch]:
-        """As SubgraphMatcher's, with `name_node_map` filled in."""
+        """Like SubgraphMatcher.match, with `name_node_map` filled in."""
         matches = super().match(graph, node_name_match)
         for match in matches:
             names = self.name_node_map.items()

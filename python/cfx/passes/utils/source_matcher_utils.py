@@ -1,4 +1,4 @@
-"""Nodes by the function or module of the user's program that they came from."""
+"""Finds nodes by the function or module of the user's program that they came from."""
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +12,7 @@ __all__ = ["get_source_partitions", "check_subgraphs_connected", "SourcePartitio
 
 @dataclass
 class SourcePartition:
-    """What one call of `source` has become."""
+    """The nodes that one call to `source` became."""
 
     nodes: list[Node]
     source: Any
@@ -27,10 +27,10 @@ class SourcePartition:
 def get_source_partitions(
     graph: Graph, wanted_sources: list[Any], filter_fn: Callable[[Node], bool] | None = None
 ) -> dict[Any, list[SourcePartition]]:
-    """For each of the functions, module classes or names of functions that occurs in the metadata
-    of nodes, the groups of nodes that came from one call of it. With `filter_fn`, groups of which
-    it accepts all nodes. A graph of torch.fx (torch.export makes them) is converted first: the
-    nodes in the answer are those of the copy."""
+    """For each of the functions, module classes or function names that occurs in the metadata of
+    nodes, returns the groups of nodes that came from one call to it. `filter_fn` must accept all
+    nodes of a group. A graph of torch.fx (torch.export creates them) is converted first: the nodes
+    in the result are those of the copy."""
     graph = as_graph(graph)
     return {
         source: [
@@ -43,6 +43,6 @@ def get_source_partitions(
 
 
 def check_subgraphs_connected(subgraph1: SourcePartition, subgraph2: SourcePartition) -> bool:
-    """Whether a node of `subgraph2` uses one of `subgraph1` (not the other way round)."""
+    """Returns whether a node of `subgraph2` uses one of `subgraph1` (in this direction only)."""
     first = set(subgraph1.nodes)
     return any(not first.isdisjoint(node.all_input_nodes) for node in subgraph2.nodes)

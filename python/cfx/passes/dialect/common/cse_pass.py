@@ -1,4 +1,4 @@
-"""CSEPass: what is computed twice is computed once. The C core does it; see cfx_pass_cse."""
+"""CSEPass: common subexpression elimination, done by the C core; see cfx_pass_cse."""
 import copy
 
 from .... import _core
@@ -21,18 +21,20 @@ _core._register(
 
 
 def get_CSE_banned_ops() -> set["torch._ops.OpOverloadPacket"]:
-    """What torch.fx's users ban: random and in-place operators. cfx never merges such calls."""
+    """Returns the operators that torch.fx's users ban: random and in-place ones. cfx never merges
+    them."""
     return rand_ops | inplace_ops
 
 
 class CSEPass(PassBase):
-    """Merges calls with the same target and arguments, except those of `banned_ops`."""
+    """Merges calls with the same target and arguments, except calls to `banned_ops`."""
 
     def __init__(self, banned_ops: "set[torch._ops.OpOverloadPacket] | None" = None) -> None:
         self.banned_ops = set() if banned_ops is None else banned_ops
 
     def call(self, graph_module: GraphModule) -> PassResult:
-        """A new module, or the old one if nothing is computed twice. torch.fx's are converted."""
+        """Returns a new module, or the old one if there is nothing to merge. Modules of torch.fx
+        are converted."""
         graph_module = as_cfx(graph_module)
         graph = copy.deepcopy(graph_module.graph)
         if not graph._cse(set(self.banned_ops), graph_module):
