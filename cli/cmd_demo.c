@@ -16,7 +16,7 @@ static const char forward_text[] =
     "    y = cfx_call(s, cfx_child(self, \"conv2\"), y);\n"
     "    y = cfx_call(s, cfx_child(self, \"bn2\"), y);\n"
     "    y = cfx_relu(s, cfx_add(s, y, x));\n"
-    "    y = cfx_mean(s, y, .dim = cfx_ints(2, 3));\n"
+    "    y = cfx_mean(s, y, .dim = cfx_ints(s, 2, 3));\n"
     "    y = cfx_call(s, cfx_child(self, \"drop\"), y);\n"
     "    return cfx_call(s, cfx_child(self, \"fc\"), y);\n"
     "}\n";
@@ -166,7 +166,7 @@ static int capture(demo *d)
     cfx_scope *s = d->net.scope;
     cfx_error err = {.status = CFX_OK};
     unsettle(s, d->net.module);
-    cfx_var x = cfx_randn(s, cfx_ints(1, 16, 56, 56));
+    cfx_var x = cfx_randn(s, cfx_ints(s, 1, 16, 56, 56));
     d->x = cfx_tensor_retain(cfx_var_tensor(s, x));
     d->y = cfx_tensor_retain(cfx_var_tensor(s, cfx_call(s, d->net.module, x)));
     const cfx_at nowhere = cfx_at_make(s, NULL, 0);

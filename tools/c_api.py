@@ -49,7 +49,7 @@ TAIL = """
 """
 OPERATORS = """\
  * Each takes the scope, what has no default by position, and what has one by name. Numbers and
- * texts can be given as they are, by name with cfx_v; lists of integers are cfx_ints(2, 2), others
+ * texts can be given as they are, by name with cfx_v; lists of integers are cfx_ints(s, 2, 2), others
  * cfx_list(s, x, y). A function that returns several values gives a tuple: cfx_getitem(s, t, 0).
  * Those that end with '_' write to their first argument. Where a type or function of cfx has the
  * name already, it ends with _row: cfx_var_row, cfx_tensor_row. In C++ before C++20 options have no

@@ -44,7 +44,7 @@ ROOMS = {
     "split": "split partition placement",
     "check": "check repeated stats",
     "format": "weights",
-    "capture": "scope capture operators",
+    "capture": "options scope capture operators",
     "nn": "layers",
     "script/syntax": "syntax pyoperator.def sign.def",
     "script/evaluate": "script special.def",

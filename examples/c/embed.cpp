@@ -86,7 +86,7 @@ int main()
         scope_ptr s = make_scope(1);
         cfx_module *m = cfx_module_new(s.get(), &net);
         cfx_module_add(s.get(), m, "fc", cfx_nn_linear(s.get(), 3, 2));
-        cfx_var x = cfx_ones(s.get(), cfx_ints(1, 3));
+        cfx_var x = cfx_ones(s.get(), cfx_ints(s.get(), 1, 3));
         std::string computed = show(s, cfx_call(s.get(), m, x));
 
         cfx_module *captured = cfx_trace(s.get(), m);
@@ -99,7 +99,7 @@ int main()
         std::cout << text << "captured and computed agree: " << std::boolalpha
                   << (computed == again) << "\n";
 
-        cfx_call(s.get(), m, cfx_ones(s.get(), cfx_ints(1, 4)));  // does not fit
+        cfx_call(s.get(), m, cfx_ones(s.get(), cfx_ints(s.get(), 1, 4)));  // does not fit
         check(s);
     } catch (const std::exception &e) {
         std::cout << "caught: " << e.what() << "\n";

@@ -33,14 +33,14 @@ static cfx_var moons(cfx_scope *s)
     cfx_var lower = cfx_stack(s, cfx_list(s, cfx_rsub(s, cosine, 1), cfx_rsub(s, sine, 0.5)),
                               .dim = cfx_v(1));
     cfx_var x = cfx_cat(s, cfx_list(s, upper, lower));
-    return cfx_add(s, x, cfx_randn(s, cfx_ints(POINTS, 2)), .alpha = cfx_v(0.08));
+    return cfx_add(s, x, cfx_randn(s, cfx_ints(s, POINTS, 2)), .alpha = cfx_v(0.08));
 }
 
 /* One row for each point: 4 where the moon is that of the column, else -4. */
 static cfx_var wanted(cfx_scope *s)
 {
-    cfx_var upper = cfx_cat(s, cfx_list(s, cfx_ones(s, cfx_ints(POINTS / 2)),
-                                        cfx_full(s, cfx_ints(POINTS / 2), -1.0)));
+    cfx_var upper = cfx_cat(s, cfx_list(s, cfx_ones(s, cfx_ints(s, POINTS / 2)),
+                                        cfx_full(s, cfx_ints(s, POINTS / 2), -1.0)));
     return cfx_mul(s, cfx_stack(s, cfx_list(s, upper, cfx_neg(s, upper)), .dim = cfx_v(1)), 4);
 }
 

@@ -96,6 +96,6 @@ cfx_module *cfx_model(cfx_scope *s)
     return m;
 }
 
-cfx_var cfx_example(cfx_scope *s) { return cfx_randn(s, cfx_ints(1, 3, 224, 224)); }
+cfx_var cfx_example(cfx_scope *s) { return cfx_randn(s, cfx_ints(s, 1, 3, 224, 224)); }
 
 #include "five_ways.h"

@@ -21,7 +21,7 @@ static cfx_var run(cfx_scope *s, cfx_module *self, const char *child, cfx_var x)
 static cfx_var split_heads(cfx_scope *s, cfx_module *self, cfx_var x)
 {
     const int64_t heads = cfx_module_attribute(self, "num_heads").as.i;
-    return cfx_transpose(s, cfx_unflatten(s, x, -1, cfx_ints(heads, -1)), 1, 2);
+    return cfx_transpose(s, cfx_unflatten(s, x, -1, cfx_ints(s, heads, -1)), 1, 2);
 }
 
 static cfx_var attention_forward(cfx_scope *s, cfx_module *self, cfx_var x)
@@ -102,6 +102,6 @@ cfx_module *cfx_model(cfx_scope *s)
     return m;
 }
 
-cfx_var cfx_example(cfx_scope *s) { return cfx_randint(s, 0, TOKENS, cfx_ints(2, 16)); }
+cfx_var cfx_example(cfx_scope *s) { return cfx_randint(s, 0, TOKENS, cfx_ints(s, 2, 16)); }
 
 #include "five_ways.h"

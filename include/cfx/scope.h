@@ -30,6 +30,7 @@
 /* Macros without options are not pedantic C or C++: f(s, x) for f(s, x, ...). */
 #pragma GCC system_header
 
+#include <cfx/options.h>
 #include <cfx/runtime.h>
 
 #ifdef __cplusplus
@@ -96,7 +97,6 @@ typedef enum cfx_var_kind {
     CFX_VAR_FLOAT,
     CFX_VAR_DTYPE,
     CFX_VAR_STR,    /* borrowed from the caller */
-    CFX_VAR_INTS,   /* likewise */
     CFX_VAR_VALUE,  /* a scope's: a tensor, a number, a list of them; or a node */
     CFX_VAR_ELLIPSIS,
     CFX_VAR_LAYOUT,
@@ -107,13 +107,12 @@ typedef enum cfx_var_kind {
 /* To be passed around, not to be looked into. All zero is empty. */
 typedef struct cfx_var {
     uint32_t kind;
-    uint32_t count;  /* INTS: how many; VALUE: tells whether it is still alive */
+    uint32_t count;  /* of a VALUE: tells whether it is still alive */
     union {
         bool b;
         int64_t i;
         double f;
         const char *text;
-        const int64_t *ints;
         struct {
             uint32_t slot, scope;
         } value;
@@ -165,13 +164,6 @@ static inline cfx_var cfx_var_device(const char *name)  /* "cpu"; likewise */
     v.as.text = name;
     return v;
 }
-static inline cfx_var cfx_var_ints(const int64_t *ints, size_t n)
-{
-    cfx_var v = cfx_var_make(CFX_VAR_INTS, 0);
-    v.count = (uint32_t)n;
-    v.as.ints = ints;
-    return v;
-}
 static inline cfx_var cfx_var_same(cfx_var v) { return v; }
 
 typedef struct cfx_vars {
@@ -193,16 +185,13 @@ static inline cfx_vars cfx_vars_make(const cfx_var *items, size_t n)
     _Generic((x), cfx_var: cfx_var_same, bool: cfx_var_bool, char *: cfx_var_str,                  \
              const char *: cfx_var_str, float: cfx_var_float, double: cfx_var_float,               \
              unsigned long: cfx_var_uint, unsigned long long: cfx_var_uint, default: cfx_var_int)(x)
-/* cfx_ints(2, 3): a list of integers, for the block it stands in. */
-#define cfx_ints(...)                                                                              \
-    cfx_var_ints((const int64_t[]){__VA_ARGS__},                                                   \
-                 sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
+#define cfx_ints(s, ...)                                                                           \
+    cfx_ints_at(CFX_HERE(s), (const int64_t[]){__VA_ARGS__},                                       \
+                sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
 /* Any number of variables, as one argument. */
 #define CFX_VARS(...)                                                                              \
     cfx_vars_make((const cfx_var[]){__VA_ARGS__},                                                  \
                   sizeof((const cfx_var[]){__VA_ARGS__}) / sizeof(cfx_var))
-/* The options of a call: by name, .stride = cfx_v(2). */
-#define CFX_OPTIONS(type, ...) (type){__VA_ARGS__}
 #endif
 
 /* ---- lists --------------------------------------------------------------------------------- */
@@ -218,6 +207,11 @@ CFX_API cfx_var cfx_seq_at(cfx_at at, cfx_datum_kind kind, cfx_vars items);
 #define cfx_dict(s, ...) cfx_seq_at(CFX_HERE(s), CFX_DATUM_DICT, CFX_VARS(__VA_ARGS__))
 #define cfx_slice_of(s, start, stop, step)                                                         \
     cfx_seq_at(CFX_HERE(s), CFX_DATUM_SLICE, CFX_VARS(cfx_v(start), cfx_v(stop), cfx_v(step)))
+
+/* cfx_ints(s, 2, 3): a tuple of integers: sizes, strides, dimensions. cfx_var_ints(s, sizes, n) has
+ * those of an array, which is copied. */
+CFX_API cfx_var cfx_ints_at(cfx_at at, const int64_t *ints, size_t n);
+#define cfx_var_ints(s, ints, n) cfx_ints_at(CFX_HERE(s), ints, n)
 
 /* ---- operators ----------------------------------------------------------------------------- */
 
@@ -293,17 +287,15 @@ static inline cfx_var cfx_v(unsigned long long i) { return cfx_var_uint(i); }
 static inline cfx_var cfx_v(float f) { return cfx_var_float(f); }
 static inline cfx_var cfx_v(double f) { return cfx_var_float(f); }
 static inline cfx_var cfx_v(const char *text) { return cfx_var_str(text); }
-/* For the expression they stand in. */
-static inline cfx_var cfx_ints_of(std::initializer_list<int64_t> l)
+static inline cfx_var cfx_ints_of(cfx_at at, std::initializer_list<int64_t> l)
 {
-    return cfx_var_ints(l.begin(), l.size());
+    return cfx_ints_at(at, l.begin(), l.size());
 }
-#define cfx_ints(...) cfx_ints_of({__VA_ARGS__})
+#define cfx_ints(s, ...) cfx_ints_of(CFX_HERE(s), {__VA_ARGS__})
 static inline cfx_vars cfx_vars_of(std::initializer_list<cfx_var> l)
 {
     return cfx_vars_make(l.begin(), l.size());
 }
 #define CFX_VARS(...) cfx_vars_of({__VA_ARGS__})
-#define CFX_OPTIONS(type, ...) type{__VA_ARGS__}
 #endif
 #endif

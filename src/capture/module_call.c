@@ -42,9 +42,6 @@ static cfx_var run_inside(cfx_at at, cfx_module *m, const cfx_var *in, size_t n)
     s->depth--;
     if (cfx_ok(s) && result.kind == CFX_VAR_EMPTY)
         cfx_fail(at, CFX_E_VALUE, "forward of %s returned nothing", cfxi_capture_module_title(m));
-    if (cfx_ok(s) && result.kind == CFX_VAR_INTS)
-        cfx_fail(at, CFX_E_VALUE, "forward of %s returned a cfx_ints, which went with the "
-                 "function: return a cfx_tuple", cfxi_capture_module_title(m));
     return cfx_scope_return(s, mark, result);
 }
 

@@ -329,8 +329,8 @@ static cfxi_ready *entry_of(cfx_scope *s, cfx_module *m)
     return NULL;
 }
 
-/* Whether the arguments that are part of a program are these. Texts and lists of integers are the
- * caller's, and may have changed since: they never match. */
+/* Whether the arguments that are part of a program are these. Texts are the caller's, and may have
+ * changed since: they never match. */
 static bool fits(const cfxi_ready *r, cfx_vars in)
 {
     if (r->n != in.n)
@@ -338,8 +338,7 @@ static bool fits(const cfxi_ready *r, cfx_vars in)
     for (size_t i = 0; i < in.n; i++) {
         const cfx_var a = r->pattern[i];
         const cfx_var b = in.items[i];
-        if (a.kind != b.kind || b.kind == CFX_VAR_STR || b.kind == CFX_VAR_INTS ||
-            b.kind == CFX_VAR_DEVICE)
+        if (a.kind != b.kind || b.kind == CFX_VAR_STR || b.kind == CFX_VAR_DEVICE)
             return false;
         if (b.kind != CFX_VAR_VALUE && b.kind != CFX_VAR_NONE && b.kind != CFX_VAR_EMPTY &&
             (b.kind == CFX_VAR_BOOL ? a.as.b != b.as.b : a.as.i != b.as.i))

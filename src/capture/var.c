@@ -5,31 +5,6 @@
 
 /* ---- as data ------------------------------------------------------------------------------- */
 
-static const char no_ints[] = "a list of integers without its integers: NULL";
-
-static cfx_datum from_ints(cfx_at at, cfx_var v)
-{
-    cfx_error err = {0};
-    const cfx_allocator *allocator = at.scope->allocator;
-    cfxi_vec items = {0};
-    cfx_datum d = cfx_datum_invalid();
-    if (v.count > 0 && !v.as.ints) {
-        cfx_fail(at, CFX_E_VALUE, "%s", no_ints);
-        return d;
-    }
-    if (!cfxi_base_vec_reserve(&items, (size_t)v.count + 1, sizeof d, allocator)) {
-        cfx_fail(at, CFX_E_NOMEM, "out of memory");
-        return d;
-    }
-    for (uint32_t i = 0; i < v.count; i++)
-        ((cfx_datum *)items.data)[i] = cfx_datum_int(v.as.ints[i]);
-    d = cfx_datum_seq(CFX_DATUM_TUPLE, items.data, v.count, allocator, &err);
-    cfxi_base_vec_free(&items, sizeof d, allocator);
-    if (d.kind == CFX_DATUM_INVALID)
-        cfxi_capture_scope_take(at, &err);
-    return d;
-}
-
 static cfx_datum from_text(cfx_at at, cfx_datum_kind kind, const char *text)
 {
     cfx_error err = {0};
@@ -55,7 +30,6 @@ cfx_datum cfxi_capture_var_datum(cfx_at at, cfx_var v)
     case CFX_VAR_MEMORY_FORMAT: return cfx_datum_scalar(CFX_DATUM_MEMORY_FORMAT, v.as.i);
     case CFX_VAR_STR: return from_text(at, CFX_DATUM_STR, v.as.text);
     case CFX_VAR_DEVICE: return from_text(at, CFX_DATUM_DEVICE, v.as.text);
-    case CFX_VAR_INTS: return from_ints(at, v);
     case CFX_VAR_VALUE:
         slot = cfxi_capture_var_slot(at, v);
         return slot ? cfx_datum_retain(slot->datum) : cfx_datum_invalid();
@@ -80,25 +54,6 @@ bool cfxi_capture_var_is_number(cfx_at at, cfx_var v)
 }
 
 /* ---- as values ----------------------------------------------------------------------------- */
-
-static cfx_value ints_value(cfx_graph *g, cfx_var v, cfx_error *err)
-{
-    cfxi_vec items = {0};
-    const cfx_allocator *allocator = cfx_graph_allocator(g);
-    if (v.count > 0 && !v.as.ints) {
-        cfx_error_set(err, CFX_E_VALUE, "%s", no_ints);
-        return cfx_invalid();
-    }
-    if (!cfxi_base_vec_reserve(&items, (size_t)v.count + 1, sizeof(cfx_value), allocator)) {
-        cfxi_base_nomem(err);
-        return cfx_invalid();
-    }
-    for (uint32_t i = 0; i < v.count; i++)
-        ((cfx_value *)items.data)[i] = cfx_int(v.as.ints[i]);
-    cfx_value tuple = cfx_value_tuple(g, items.data, v.count, err);
-    cfxi_base_vec_free(&items, sizeof(cfx_value), allocator);
-    return tuple;
-}
 
 /* What a slot holds, for the graph that is being made. */
 static cfx_value slot_value(cfx_at at, const cfxi_slot *slot, cfx_error *err)
@@ -132,7 +87,6 @@ cfx_value cfxi_capture_var_value(cfx_at at, cfx_var v)
     case CFX_VAR_MEMORY_FORMAT: return cfx_from_memory_format((cfx_memory_format)v.as.i);
     case CFX_VAR_STR: value = cfx_value_str(g, text, strlen(text), &err); break;
     case CFX_VAR_DEVICE: value = cfx_value_device(g, text, strlen(text), &err); break;
-    case CFX_VAR_INTS: value = ints_value(g, v, &err); break;
     case CFX_VAR_VALUE: {
         const cfxi_slot *slot = cfxi_capture_var_slot(at, v);
         if (!slot)
@@ -241,6 +195,31 @@ cfx_var cfx_seq_at(cfx_at at, cfx_datum_kind kind, cfx_vars in)
         made = cfxi_capture_var_of_datum(at, d);
     cfxi_capture_room_free(at, &room);
     return made;
+}
+
+/* Also while tracing it is a datum: the graph of a region can use it as well as the one around it. */
+cfx_var cfx_ints_at(cfx_at at, const int64_t *ints, size_t n)
+{
+    cfx_error err = {0};
+    cfx_datum here[CFXI_FEW];
+    cfxi_room room = {.here = here, .fits = CFXI_FEW, .item = sizeof *here};
+    if (!cfx_ok(at.scope))
+        return cfx_var_empty();
+    if (n > 0 && !ints) {
+        cfx_fail(at, CFX_E_VALUE, "cfx_var_ints got NULL for %zu integers", n);
+        return cfx_var_empty();
+    }
+    cfx_datum *items = cfxi_capture_room_for(at, &room, n);
+    if (!items)
+        return cfx_var_empty();
+    for (size_t i = 0; i < n; i++)
+        items[i] = cfx_datum_int(ints[i]);
+    cfx_datum d = cfx_datum_seq(CFX_DATUM_TUPLE, items, n, at.scope->allocator, &err);
+    cfxi_capture_room_free(at, &room);
+    if (d.kind != CFX_DATUM_INVALID)
+        return cfxi_capture_var_of_datum(at, d);
+    cfxi_capture_scope_take(at, &err);
+    return cfx_var_empty();
 }
 
 /* ---- in ------------------------------------------------------------------------------------ */

@@ -279,11 +279,11 @@ cfx_module *random_program_modules(cfx_scope *s)
     cfx_module_add(s, layers, "1", cfx_nn_layer_norm(s, 4));
     cfx_module_add(s, deeper, "self", cfx_nn_softmax(s, .dim = cfx_v(-1)));
     cfx_module_add(s, deep, "printf", cfx_nn_batch_norm1d(s, 4));
-    cfx_module_parameter(s, m, "w", cfx_var_tensor(s, cfx_full(s, cfx_ints(2, 4), 0.5)));
+    cfx_module_parameter(s, m, "w", cfx_var_tensor(s, cfx_full(s, cfx_ints(s, 2, 4), 0.5)));
     cfx_module_parameter(s, deep, "w", cfx_var_tensor(s, cfx_arange(s, 4.0)));
-    cfx_module_buffer(s, m, "buffer", cfx_var_tensor(s, cfx_full(s, cfx_ints(1, 4), -1.5)));
-    cfx_module_buffer(s, layers, "main", cfx_var_tensor(s, cfx_ones(s, cfx_ints(4))));
-    cfx_module_parameter(s, m, "NULL_", cfx_var_tensor(s, cfx_full(s, cfx_ints(), 2)));
+    cfx_module_buffer(s, m, "buffer", cfx_var_tensor(s, cfx_full(s, cfx_ints(s, 1, 4), -1.5)));
+    cfx_module_buffer(s, layers, "main", cfx_var_tensor(s, cfx_ones(s, cfx_ints(s, 4))));
+    cfx_module_parameter(s, m, "NULL_", cfx_var_tensor(s, cfx_full(s, cfx_ints(s, ), 2)));
     cfx_module_train(m, false);
     return m;
 }
@@ -464,7 +464,7 @@ size_t random_program_inputs(cfx_scope *s, const cfx_graph *g, uint64_t seed,
     for (const cfx_node *at = cfx_graph_first(g); at; at = cfx_node_next(at)) {
         if (cfx_node_op(at) != CFX_OP_PLACEHOLDER || n == RANDOM_PROGRAM_INPUTS)
             continue;
-        in[n] = cfx_zeros(s, cfx_ints(2, 4));
+        in[n] = cfx_zeros(s, cfx_ints(s, 2, 4));
         cfx_tensor *t = cfx_var_tensor(s, in[n++]);
         for (size_t i = 0; t && i < 8; i++)
             ((float *)cfx_tensor_data(t))[i] = (float)random_below(&r, 4097) / 1024 - 2;

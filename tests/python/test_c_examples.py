@@ -193,7 +193,7 @@ MISTAKES = {
                       r"^m\.c:5: .*while tracing"),
     "of another trace": ("static cfx_var old; cfx_var y = cfx_relu(s, x); "
                          "if (old.kind) y = cfx_add(s, y, old); old = y; return y;",
-                         "cfx_call(s, m, cfx_ones(s, cfx_ints(2)));",
+                         "cfx_call(s, m, cfx_ones(s, cfx_ints(s, 2)));",
                          r"^m\.c:5: .*(another scope|is gone)"),
     "has no such child": ('return cfx_call(s, cfx_child(self, "fc"), x);', "",
                           r"^m\.c:5: there is no module to call"),
@@ -272,7 +272,7 @@ static cfx_var next(cfx_scope *s, void *ctx, const cfx_var *in)
 }
 cfx_module *cfx_model(cfx_scope *s)
 {
-    cfx_while(s, always, next, NULL, cfx_zeros(s, cfx_ints(2)));
+    cfx_while(s, always, next, NULL, cfx_zeros(s, cfx_ints(s, 2)));
     return NULL;
 }
 """

@@ -97,7 +97,7 @@ cfx_module *cfx_model(cfx_scope *s)
 {
     cfx_module *m = cfx_module_new(s, &model_class);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        cfx_tensor *t = cfx_var_tensor(s, cfx_rand(s, cfx_ints(2)));
+        cfx_tensor *t = cfx_var_tensor(s, cfx_rand(s, cfx_ints(s, 2)));
         if (i %% 2)
             cfx_module_buffer(s, m, names[i], t);
         else
@@ -105,7 +105,7 @@ cfx_module *cfx_model(cfx_scope *s)
     }
     return m;
 }
-cfx_var cfx_example(cfx_scope *s) { return cfx_ones(s, cfx_ints(2)); }
+cfx_var cfx_example(cfx_scope *s) { return cfx_ones(s, cfx_ints(s, 2)); }
 #include "five_ways.h"
 """
 

@@ -37,7 +37,7 @@ SCOPE_MAIN = """int main(void)
 {
     cfx_scope *s = cfx_scope_new(NULL, NULL);
     cfx_module *model = make_mlp(s);
-    cfx_var x = cfx_randn(s, cfx_ints(2, 4));
+    cfx_var x = cfx_randn(s, cfx_ints(s, 2, 4));
     cfx_call(s, model, x);
     {
 %s    }

@@ -269,7 +269,8 @@ static void put_list(cfxi_ccode *c, const cfx_node *n, cfx_value v, const char *
 {
     const bool wants_ints = type && strncmp(type, "int[", 4) == 0;
     if (all_ints(v) && (wants_ints || (v.kind == CFX_KIND_TUPLE && v.as.seq->size > 0))) {
-        cfxi_emit_c_text(c, "cfx_ints(");
+        cfxi_emit_c_text(c, "cfx_ints(s, ");
+        c->scope_used = true;
         put_items(c, n, v, true);
         cfxi_emit_c_text(c, ")");
         return;

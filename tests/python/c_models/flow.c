@@ -41,7 +41,7 @@ static cfx_var outer(cfx_scope *s, void *self, cfx_var i, const cfx_var *in)
 
 static cfx_var forward(cfx_scope *s, cfx_module *self, cfx_var x)
 {
-    cfx_var one = cfx_ones(s, cfx_ints(1), .dtype = cfx_var_dtype(CFX_DTYPE_INT64));
+    cfx_var one = cfx_ones(s, cfx_ints(s, 1), .dtype = cfx_var_dtype(CFX_DTYPE_INT64));
     return cfx_getitem(s, cfx_for(s, 3, outer, self, x, one, cfx_v(2)), 0);
 }
 
@@ -51,13 +51,13 @@ cfx_module *cfx_model(cfx_scope *s)
 {
     cfx_module *m = cfx_module_new(s, &flow_class);
     cfx_module *below = cfx_module_add(s, m, "inner", cfx_module_new(s, NULL));
-    cfx_module_buffer(s, m, "limit", cfx_var_tensor(s, cfx_full(s, cfx_ints(1), 0.7)));
-    cfx_module_parameter(s, m, "shift", cfx_var_tensor(s, cfx_randn(s, cfx_ints(4))));
-    cfx_module_parameter(s, below, "factor", cfx_var_tensor(s, cfx_full(s, cfx_ints(1), 0.5)));
+    cfx_module_buffer(s, m, "limit", cfx_var_tensor(s, cfx_full(s, cfx_ints(s, 1), 0.7)));
+    cfx_module_parameter(s, m, "shift", cfx_var_tensor(s, cfx_randn(s, cfx_ints(s, 4))));
+    cfx_module_parameter(s, below, "factor", cfx_var_tensor(s, cfx_full(s, cfx_ints(s, 1), 0.5)));
     cfx_module_add(s, m, "fc", cfx_nn_linear(s, 4, 4));
     return m;
 }
 
-cfx_var cfx_example(cfx_scope *s) { return cfx_randn(s, cfx_ints(3, 4)); }
+cfx_var cfx_example(cfx_scope *s) { return cfx_randn(s, cfx_ints(s, 3, 4)); }
 
 #include "five_ways.h"

@@ -63,7 +63,7 @@ static cfx_module *make_block(cfx_scope *s, cfx_tensor *mask)
     cfx_module *attn = cfx_module_add(s, m, "attn", cfx_module_new(s, &attention_class));
     cfx_module *mlp = cfx_module_add(s, m, "mlp", cfx_module_new(s, NULL));
     cfx_module_add(s, m, "ln_1", cfx_nn_layer_norm(s, WIDTH));
-    cfx_module_add(s, m, "ln_2", cfx_nn_layer_norm(s, cfx_ints(WIDTH), .bias = cfx_v(false)));
+    cfx_module_add(s, m, "ln_2", cfx_nn_layer_norm(s, cfx_ints(s, WIDTH), .bias = cfx_v(false)));
     cfx_module_add(s, attn, "qkv", cfx_nn_linear(s, WIDTH, 3 * WIDTH));
     cfx_module_add(s, attn, "out", cfx_nn_linear(s, WIDTH, WIDTH));
     cfx_module_buffer(s, attn, "mask", mask);
@@ -78,7 +78,7 @@ cfx_module *cfx_model(cfx_scope *s)
     cfx_module_add(s, m, "wte", cfx_nn_embedding(s, WORDS, WIDTH));
     cfx_module_add(s, m, "wpe", cfx_nn_embedding(s, LONGEST, WIDTH));
     cfx_module *layers = cfx_module_add(s, m, "layers", cfx_module_new(s, NULL));
-    cfx_var all = cfx_ones(s, cfx_ints(LONGEST, LONGEST), .dtype = cfx_var_dtype(CFX_DTYPE_BOOL));
+    cfx_var all = cfx_ones(s, cfx_ints(s, LONGEST, LONGEST), .dtype = cfx_var_dtype(CFX_DTYPE_BOOL));
     for (int i = 0; i < LAYERS; i++) {
         char name[32];
         snprintf(name, sizeof name, "%d", i);
@@ -87,6 +87,6 @@ cfx_module *cfx_model(cfx_scope *s)
     return m;
 }
 
-cfx_var cfx_example(cfx_scope *s) { return cfx_randint(s, 0, WORDS, cfx_ints(2, 7)); }
+cfx_var cfx_example(cfx_scope *s) { return cfx_randint(s, 0, WORDS, cfx_ints(s, 2, 7)); }
 
 #include "five_ways.h"

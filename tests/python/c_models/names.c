@@ -25,7 +25,7 @@ static const cfx_class names_class = {.name = "Names", .inputs = "tokens", .forw
 
 static cfx_tensor *some(cfx_scope *s, int64_t n)
 {
-    return cfx_var_tensor(s, cfx_rand(s, cfx_ints(n)));
+    return cfx_var_tensor(s, cfx_rand(s, cfx_ints(s, n)));
 }
 
 static void tie(cfx_scope *s, cfx_module *m, const char *name, cfx_module *with)
@@ -55,7 +55,7 @@ cfx_module *cfx_model(cfx_scope *s)
 
 cfx_var cfx_example(cfx_scope *s)
 {
-    return cfx_reshape(s, cfx_arange(s, 6), cfx_ints(2, 3));
+    return cfx_reshape(s, cfx_arange(s, 6), cfx_ints(s, 2, 3));
 }
 
 #include "five_ways.h"

@@ -68,7 +68,7 @@ cfx_module *cfx_model(cfx_scope *s) { return cfx_module_new(s, &numbers_class); 
 
 cfx_var cfx_example(cfx_scope *s)
 {
-    return cfx_reshape(s, cfx_linspace(s, -1, 1, 12), cfx_ints(4, 3));
+    return cfx_reshape(s, cfx_linspace(s, -1, 1, 12), cfx_ints(s, 4, 3));
 }
 
 #include "five_ways.h"

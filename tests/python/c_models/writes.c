@@ -6,7 +6,7 @@ static cfx_var forward(cfx_scope *s, cfx_module *self, cfx_var x)
 {
     cfx_var y = cfx_clone(s, x);
     cfx_add_(s, y, 1);
-    cfx_mul_(s, cfx_view(s, y, cfx_ints(-1)), 2);
+    cfx_mul_(s, cfx_view(s, y, cfx_ints(s, -1)), 2);
     cfx_var corner = cfx_tuple(s, cfx_v(0), cfx_slice_of(s, 0, 2, cfx_var_none()));
     cfx_setitem(s, y, corner, 7);
     cfx_var z = cfx_sub(s, y, 3);
@@ -27,6 +27,6 @@ cfx_module *cfx_model(cfx_scope *s)
     return m;
 }
 
-cfx_var cfx_example(cfx_scope *s) { return cfx_randn(s, cfx_ints(3, 5)); }
+cfx_var cfx_example(cfx_scope *s) { return cfx_randn(s, cfx_ints(s, 3, 5)); }
 
 #include "five_ways.h"

@@ -90,7 +90,7 @@ static const cfx_class constant_class = {.name = "Constant", .forward = constant
 TEST(a_branch_has_constants_of_its_own)
 {
     cfx_scope *s = cfx_scope_new(NULL, NULL);
-    cfx_var x = cfx_ones(s, cfx_ints(3));
+    cfx_var x = cfx_ones(s, cfx_ints(s, 3));
     cfx_module *t = trace_of(s, &constant_class, three);
     check_begins(s, cfx_call(s, t, x), 6);
     check_begins(s, cfx_call(s, t, cfx_neg(s, x)), -1);
@@ -116,7 +116,7 @@ TEST(a_branch_takes_as_many_variables_with_shapes_as_without)
 {
     static const cfx_class many = {.name = "Many", .forward = many_forward};
     cfx_scope *s = cfx_scope_new(NULL, NULL);
-    cfx_var x = cfx_ones(s, cfx_ints(3));
+    cfx_var x = cfx_ones(s, cfx_ints(s, 3));
     check_begins(s, cfx_call(s, trace_of(s, &many, NULL), x), 33);
     check_begins(s, cfx_call(s, trace_of(s, &many, three), x), 33);
     cfx_scope_free(s);
@@ -163,8 +163,8 @@ TEST(a_variable_whose_node_was_erased_is_not_another_one)
     CHECK(trace_of(s, &inside, NULL) == NULL);
     check_fails(s, CFX_E_GRAPH, "was erased");
     cfx_module *m = cfx_module_new(s, &rereading);
-    cfx_module_parameter(s, m, "w", cfx_var_tensor(s, cfx_full(s, cfx_ints(3), 4.0)));
-    check_begins(s, cfx_call(s, cfx_trace(s, m), cfx_ones(s, cfx_ints(3))), -4);
+    cfx_module_parameter(s, m, "w", cfx_var_tensor(s, cfx_full(s, cfx_ints(s, 3), 4.0)));
+    check_begins(s, cfx_call(s, cfx_trace(s, m), cfx_ones(s, cfx_ints(s, 3))), -4);
     cfx_scope_free(s);
 }
 
@@ -224,7 +224,7 @@ static cfx_module *around(cfx_scope *s)
 TEST(a_graph_inside_that_was_edited_is_run_as_it_is_now)
 {
     cfx_scope *s = cfx_scope_new(NULL, NULL);
-    cfx_var x = cfx_full(s, cfx_ints(3), -2.0);
+    cfx_var x = cfx_full(s, cfx_ints(s, 3), -2.0);
     cfx_module *t = cfx_trace(s, around(s));
     check_begins(s, cfx_call(s, t, x), 0);
     retarget(cfx_module_graph(cfx_child(t, "leaf")), "relu", "torch.neg");
@@ -235,7 +235,7 @@ TEST(a_graph_inside_that_was_edited_is_run_as_it_is_now)
 TEST(a_region_that_was_edited_is_run_as_it_is_now)
 {
     cfx_scope *s = cfx_scope_new(NULL, NULL);
-    cfx_var x = cfx_ones(s, cfx_ints(3));
+    cfx_var x = cfx_ones(s, cfx_ints(s, 3));
     cfx_module *t = trace_of(s, &constant_class, NULL);
     check_begins(s, cfx_call(s, t, x), 6);
     cfx_node *branch = t ? node_called(cfx_module_graph(t), "cond") : NULL;
@@ -269,7 +269,7 @@ TEST(a_loop_is_the_same_on_tensors_and_captured)
     static const cfx_class thrice = {.name = "Thrice", .forward = thrice_forward};
     static const cfx_class broken = {.name = "Broken", .forward = broken_forward};
     cfx_scope *s = cfx_scope_new(NULL, NULL);
-    cfx_var x = cfx_ones(s, cfx_ints(3));
+    cfx_var x = cfx_ones(s, cfx_ints(s, 3));
     check_begins(s, cfx_call(s, cfx_module_new(s, &thrice), x), 4);
     check_begins(s, cfx_call(s, trace_of(s, &thrice, three), x), 4);
     cfx_call(s, cfx_module_new(s, &broken), x);
@@ -290,7 +290,7 @@ TEST(too_many_arguments_are_said_to_be)
 {
     static const cfx_class crowded = {.name = "Crowded", .forward = crowded_forward};
     cfx_scope *s = cfx_scope_new(NULL, NULL);
-    cfx_call(s, cfx_module_new(s, &crowded), cfx_ones(s, cfx_ints(3)));
+    cfx_call(s, cfx_module_new(s, &crowded), cfx_ones(s, cfx_ints(s, 3)));
     check_fails(s, CFX_E_TYPE, "relu(Tensor self) -> Tensor: 4 arguments are too many");
     trace_of(s, &crowded, NULL);
     check_fails(s, CFX_E_TYPE, "relu(Tensor self) -> Tensor: 4 arguments are too many");
@@ -319,10 +319,10 @@ TEST(what_a_region_reads_is_brought_along_however_it_is_passed)
     cfx_graph *g = cfx_graph_parse(text, strlen(text), NULL, NULL, &err);
     CHECK_STR_EQ("", err.message);
     cfx_module *from = cfx_module_new(s, NULL);
-    cfx_module_parameter(s, from, "w", cfx_var_tensor(s, cfx_ones(s, cfx_ints(3))));
+    cfx_module_parameter(s, from, "w", cfx_var_tensor(s, cfx_ones(s, cfx_ints(s, 3))));
     cfx_module *m = cfx_module_from_graph(s, g, "Parsed", from);
     CHECK(cfx_module_attribute(m, "w").kind == CFX_DATUM_TENSOR);
-    check_begins(s, cfx_call(s, m, cfx_ones(s, cfx_ints(3))), 1);
+    check_begins(s, cfx_call(s, m, cfx_ones(s, cfx_ints(s, 3))), 1);
     cfx_graph_release(g);
     cfx_scope_free(s);
 }
@@ -332,7 +332,7 @@ TEST(what_a_region_reads_is_brought_along_however_it_is_passed)
 static void everything(cfx_scope *s, const cfx_allocator *a)
 {
     (void)a;
-    cfx_var x = cfx_ones(s, cfx_ints(3));
+    cfx_var x = cfx_ones(s, cfx_ints(s, 3));
     cfx_call(s, trace_of(s, &constant_class, three), x);
     cfx_call(s, cfx_trace(s, around(s)), x);
 }
@@ -429,7 +429,7 @@ TEST(a_weight_stays_a_tensor)
     cfx_module_set(s, m, "weight", 5);
     check_fails(s, CFX_E_TYPE, "'weight' of torch.nn.Linear is a parameter or a buffer");
     cfx_module_set(s, m, "bias", cfx_var_none());
-    cfx_call(s, m, cfx_ones(s, cfx_ints(1, 2)));
+    cfx_call(s, m, cfx_ones(s, cfx_ints(s, 1, 2)));
     check_ok(s);
     cfx_scope_free(s);
 }

@@ -51,7 +51,7 @@ TEST(an_optional_input_is_captured_as_left_out)
 {
     cfx_scope *s = cfx_scope_new(NULL, NULL);
     cfx_module *m = cfx_module_new(s, &masked_class);
-    cfx_var x = cfx_full(s, cfx_ints(3), 8.0);
+    cfx_var x = cfx_full(s, cfx_ints(s, 3), 8.0);
     CHECK(first(s, cfx_call(s, m, x)) == 4);
     CHECK(first(s, cfx_call(s, m, x, x)) == 8);
     CHECK(first(s, cfx_call(s, m, x, cfx_var_none(), cfx_v(2))) == 16);
@@ -184,7 +184,7 @@ static void call_many(cfx_scope *s)
     cfx_var all[MANY];
     write_names(names, shapes, sizeof names);
     for (size_t i = 0; i < MANY; i++)
-        all[i] = cfx_ones(s, cfx_ints(2));
+        all[i] = cfx_ones(s, cfx_ints(s, 2));
     cfx_module *m = cfx_module_new(s, &busy_class);
     cfx_module_add(s, m, "leaf", cfx_module_new(s, &leaf_class));
     const cfx_vars in = cfx_vars_make(all, MANY);

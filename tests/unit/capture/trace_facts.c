@@ -119,7 +119,7 @@ TEST(calls_without_tensors_are_pythons)
     static const char *const shapes[] = {NULL, "x=float32[N, 2]"};
     cfx_scope *s = cfx_scope_new(NULL, NULL);
     cfx_module *m = cfx_module_new(s, &numbers_class);
-    cfx_var x = cfx_ones(s, cfx_ints(3, 2));
+    cfx_var x = cfx_ones(s, cfx_ints(s, 3, 2));
     const float want = first(s, cfx_call(s, m, x));
     for (size_t i = 0; i < 2; i++) {
         cfx_module *t = cfx_trace(s, m, .shapes = shapes[i]);
@@ -150,7 +150,7 @@ TEST(what_begins_as_a_number_and_becomes_a_tensor_is_added_as_python_does)
     cfx_module *t = cfx_trace(s, cfx_module_new(s, &type));
     check_calls(s, cfx_module_graph(t), "cfx.for_loop operator.getitem torch.sqrt");
     check_calls(s, region_of(t, "for_loop", 1), "operator.add");
-    CHECK(first(s, cfx_call(s, t, cfx_full(s, cfx_ints(2), 8.0))) == 4);
+    CHECK(first(s, cfx_call(s, t, cfx_full(s, cfx_ints(s, 2), 8.0))) == 4);
     cfx_scope_free(s);
 }
 

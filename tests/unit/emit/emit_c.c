@@ -41,9 +41,9 @@ static const char *body_of(const char *lines)
 TEST(calls_have_options_by_name)
 {
     CHECK_STR_EQ("    (void)self;\n"
-                 "    cfx_var sum_1 = cfx_sum(s, x, .dim = cfx_ints(0, 1), .keepdim = cfx_v(true));"
+                 "    cfx_var sum_1 = cfx_sum(s, x, .dim = cfx_ints(s, 0, 1), .keepdim = cfx_v(true));"
                  "  /* a.py:3 */\n"
-                 "    cfx_var full = cfx_full(s, cfx_ints(2, 3), cfx_var_bool(true));\n"
+                 "    cfx_var full = cfx_full(s, cfx_ints(s, 2, 3), cfx_var_bool(true));\n"
                  "    cfx_var add = cfx_add(s, sum_1, full, .alpha = cfx_v(0.5));  /* a.py:4 */\n"
                  "    return add;\n",
                  body_of("  %sum_1 = call_method[target=sum](%x, (0, 1), keepdim=True) @ a.py:3\n"
@@ -63,7 +63,7 @@ TEST(literals_read_back)
                  "    cfx_var c = cfx_to(s, b, cfx_var_dtype(CFX_DTYPE_FLOAT64));\n"
                  "    return cfx_tuple(s, c, cfx_dict(s, cfx_v(\"?\\?=\\\"\\n\\303\\251\"), "
                  "cfx_v(INT64_MIN)), cfx_list(s,\n"
-                 "            cfx_v(1), cfx_v(2)), cfx_ints(1, 2));\n",
+                 "            cfx_v(1), cfx_v(2)), cfx_ints(s, 1, 2));\n",
                  body_of("  %a = call_function[target=operator.getitem](%x, (..., slice(0, None, "
                          "2), None))\n"
                          "  %b = call_function[target=torch.clamp](%a, -inf, nan)\n"

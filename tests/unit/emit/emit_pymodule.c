@@ -25,7 +25,7 @@ static cfx_module *modules_of(cfx_scope *s)
     cfx_module_add(s, m, "fc", cfx_nn_linear(s, 4, 4, .bias = cfx_v(false)));
     cfx_module_add(s, deep, "same", cfx_child(m, "fc"));
     cfx_module_add(s, deep, "class", cfx_nn_dropout(s, .p = cfx_v(0.25)));
-    cfx_module_parameter(s, first, "__w", cfx_var_tensor(s, cfx_zeros(s, cfx_ints(2, 0))));
+    cfx_module_parameter(s, first, "__w", cfx_var_tensor(s, cfx_zeros(s, cfx_ints(s, 2, 0))));
     cfx_module_buffer(s, m, "count", cfx_var_tensor(s, cfx_arange(s, 3)));
     cfx_module_set(s, m, "eps", -INFINITY);
     cfx_module_set(s, m, "far", cfx_tuple(s, cfx_v(1), cfx_v(NAN), cfx_v("a\"b")));

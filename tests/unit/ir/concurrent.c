@@ -147,7 +147,7 @@ static void *call_module(void *arg)
 {
     cfx_module *m = arg;
     cfx_scope *s = cfx_scope_new(&(cfx_scope_options){.threads = 1}, NULL);
-    cfx_var y = cfx_call(s, m, cfx_ones(s, cfx_ints(3)));
+    cfx_var y = cfx_call(s, m, cfx_ones(s, cfx_ints(s, 3)));
     const bool good = cfx_var_number(s, cfx_sum(s, y)) == 12 && cfx_ok(s);
     cfx_scope_free(s);
     return good ? NULL : arg;
@@ -159,7 +159,7 @@ TEST(threads_call_captured_modules)
     cfx_scope *s = cfx_scope_new(NULL, NULL);
     cfx_module *leaf = cfx_module_new(s, &leaf_class);
     cfx_module *m = cfx_module_new(s, &around_class);
-    cfx_module_parameter(s, leaf, "w", cfx_var_tensor(s, cfx_full(s, cfx_ints(3), 4.0)));
+    cfx_module_parameter(s, leaf, "w", cfx_var_tensor(s, cfx_full(s, cfx_ints(s, 3), 4.0)));
     cfx_module_add(s, m, "leaf", leaf);
     cfx_module *one = cfx_trace(s, m);
     cfx_module *two = cfx_module_from_graph(s, cfx_module_graph(one), "Two", one);

@@ -105,11 +105,11 @@ TEST(weights_have_their_names_and_sizes)
     check_state(s, cfx_nn_linear(s, 2, 3, .bias = cfx_v(false)), "weight[3,2]");
     check_state(s, cfx_nn_conv2d(s, 4, 6, 3, .groups = cfx_v(2), .padding = cfx_v("same")),
                 "weight[6,2,3,3] bias[6]");
-    check_state(s, cfx_nn_conv_transpose1d(s, 4, 6, cfx_ints(5), .groups = cfx_v(2)),
+    check_state(s, cfx_nn_conv_transpose1d(s, 4, 6, cfx_ints(s, 5), .groups = cfx_v(2)),
                 "weight[4,3,5] bias[6]");
     check_state(s, cfx_nn_batch_norm2d(s, 4),
                 "weight[4] bias[4] running_mean[4] running_var[4] num_batches_tracked[]");
-    check_state(s, cfx_nn_layer_norm(s, cfx_ints(2, 3), .bias = cfx_v(false)), "weight[2,3]");
+    check_state(s, cfx_nn_layer_norm(s, cfx_ints(s, 2, 3), .bias = cfx_v(false)), "weight[2,3]");
     check_state(s, cfx_nn_lstm(s, 2, 4, .proj_size = cfx_v(3), .bias = cfx_v(0)),
                 "weight_ih_l0[16,2] weight_hh_l0[16,3] weight_hr_l0[3,4]");
     check_state(s, cfx_nn_multihead_attention(s, 4, 2, .add_bias_kv = cfx_v(true)),
@@ -124,7 +124,7 @@ TEST(a_module_computes)
     cfx_scope *s = cfx_scope_new(NULL, NULL);
     REQUIRE(s);
     cfx_module *m = cfx_nn_prelu(s, .init = cfx_v(0.5));
-    cfx_var y = cfx_call(s, m, cfx_full(s, cfx_ints(1), -4.0));
+    cfx_var y = cfx_call(s, m, cfx_full(s, cfx_ints(s, 1), -4.0));
     CHECK(cfx_var_number(s, cfx_sum(s, y)) == -2);
     CHECK_STR_EQ("", cfx_scope_error(s)->message);
     cfx_scope_free(s);
@@ -152,7 +152,7 @@ TEST(a_given_weight_is_shared)
 {
     cfx_scope *s = cfx_scope_new(NULL, NULL);
     REQUIRE(s);
-    cfx_var w = cfx_zeros(s, cfx_ints(3, 2));
+    cfx_var w = cfx_zeros(s, cfx_ints(s, 3, 2));
     cfx_module *m = cfx_nn_embedding(s, 3, 2, ._weight = w);
     CHECK(cfx_module_attribute(m, "weight").as.tensor == cfx_var_tensor(s, w));
     CHECK_STR_EQ("", cfx_scope_error(s)->message);
@@ -185,9 +185,9 @@ TEST(mistakes_are_told_with_the_line)
                   "Conv2d: in_channels 3 cannot be divided into 2 groups");
     CHECK_MISTAKE(s, cfx_nn_conv2d(s, 3, 4, 3, .padding = cfx_v("full")),
                   "Conv2d: padding must be one of 'valid', 'same', not 'full'");
-    CHECK_MISTAKE(s, cfx_nn_conv2d(s, 3, 4, 3, .padding = cfx_ints(1, 2, 3)),
+    CHECK_MISTAKE(s, cfx_nn_conv2d(s, 3, 4, 3, .padding = cfx_ints(s, 1, 2, 3)),
                   "Conv2d: padding must be 'valid', 'same', an int, or 2 ints");
-    CHECK_MISTAKE(s, cfx_nn_conv2d(s, 3, 4, cfx_ints(3, 3, 3)),
+    CHECK_MISTAKE(s, cfx_nn_conv2d(s, 3, 4, cfx_ints(s, 3, 3, 3)),
                   "Conv2d: kernel_size needs 2 items, not 3");
     CHECK_MISTAKE(s, cfx_nn_layer_norm(s, cfx_v(0.5)),
                   "LayerNorm: normalized_shape must be an int or ints, not float");

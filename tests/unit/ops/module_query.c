@@ -49,7 +49,7 @@ TEST(a_module_is_visited_once_in_however_many_places_it_is)
     CHECK(cfx_module_is_training(last));
     cfx_module_train(last, false);
     CHECK(!cfx_module_is_training(last) && cfx_module_is_training(t));
-    cfx_var x = cfx_ones(s, cfx_ints(1, 2));
+    cfx_var x = cfx_ones(s, cfx_ints(s, 1, 2));
     cfx_var y = cfx_call(s, t, x);
     cfx_call(s, t, x);
     cfx_transform(s, t, "dce");
@@ -66,10 +66,10 @@ TEST(a_change_far_below_is_seen)
     cfx_module *t = cfx_trace(s, inner);
     cfx_module *last = cfx_module_new(s, NULL);
     cfx_module_add(s, t, "many", diamonds(s, last));
-    cfx_var x = cfx_ones(s, cfx_ints(1, 2));
+    cfx_var x = cfx_ones(s, cfx_ints(s, 1, 2));
     const double before = cfx_var_number(s, cfx_sum(s, cfx_call(s, t, x)));
     cfx_module *fc = cfx_child(t, "fc");
-    cfx_module_set(s, fc, "bias", cfx_full(s, cfx_ints(2), 100.0));
+    cfx_module_set(s, fc, "bias", cfx_full(s, cfx_ints(s, 2), 100.0));
     CHECK(cfx_var_number(s, cfx_sum(s, cfx_call(s, t, x))) > before + 100);
     CHECK_STR_EQ("", cfx_scope_error(s)->message);
     cfx_scope_free(s);
@@ -224,7 +224,7 @@ static void everything(cfx_scope *s, const cfx_allocator *a)
     cfx_module_add(s, m, "left", last);
     cfx_module_add(s, m, "right", last);
     cfx_module_add(s, t, "many", m);
-    cfx_var x = cfx_ones(s, cfx_ints(1, 2));
+    cfx_var x = cfx_ones(s, cfx_ints(s, 1, 2));
     cfx_call(s, t, x);
     cfx_call(s, t, x);
     cfx_state *state = cfx_module_state(s, tied(s));

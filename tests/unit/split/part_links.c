@@ -26,9 +26,9 @@ static cfx_module *net(cfx_scope *s)
     cfx_module *head = cfx_module_add(s, m, "head", cfx_nn_linear(s, 2, 2));
     cfx_var weight = cfx_param(s, half, "weight");
     cfx_module_set(s, head, "weight", weight);
-    cfx_module_parameter(s, m, "train", cfx_var_tensor(s, cfx_ones(s, cfx_ints(2))));
+    cfx_module_parameter(s, m, "train", cfx_var_tensor(s, cfx_ones(s, cfx_ints(s, 2))));
     cfx_module *parts = cfx_module_add(s, m, "parts", cfx_module_new(s, NULL));
-    cfx_module_buffer(s, parts, "type", cfx_var_tensor(s, cfx_ones(s, cfx_ints(2))));
+    cfx_module_buffer(s, parts, "type", cfx_var_tensor(s, cfx_ones(s, cfx_ints(s, 2))));
     cfx_module_parameter(s, m, "tied", cfx_ok(s) ? cfx_var_tensor(s, weight) : NULL);
     return m;
 }
