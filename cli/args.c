@@ -21,47 +21,13 @@ int cli_usage_error(const cli_verb *verb, const char *format, ...)
 
 /* ---- nearest word -------------------------------------------------------------------------- */
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-
-/* How many letters to insert, drop, change or swap with their neighbour; words are short. */
-static size_t distance(const char *a, const char *b)
-{
-    enum { MAX = 40 };
-    size_t rows[3][MAX + 1];
-    size_t m = strlen(a);
-    size_t n = strlen(b);
-    if (m > MAX || n > MAX)
-        return MAX;
-    for (size_t j = 0; j <= n; j++)
-        rows[0][j] = j;
-    for (size_t i = 1; i <= m; i++) {
-        const size_t *two_up = rows[(i + 1) % 3];
-        const size_t *up = rows[(i + 2) % 3];
-        size_t *row = rows[i % 3];
-        row[0] = i;
-        for (size_t j = 1; j <= n; j++) {
-            row[j] = least(least(up[j], row[j - 1]) + 1, up[j - 1] + (a[i - 1] != b[j - 1]));
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                row[j] = least(row[j], two_up[j - 2] + 1);
-        }
-    }
-    return rows[m % 3][n];
-}
-
 const char *cli_nearest(const char *word, const char *const *words, size_t stride, size_t n)
 {
-    const char *best = NULL;
-    size_t size = strlen(word);
-    size_t limit = size > 5 ? size / 3 + 1 : 2; /* what is nearer than that is near */
-    for (size_t i = 0; i < n; i++) {
-        const char *other = *(const char *const *)((const char *)words + i * stride);
-        size_t d = size > 2 && strncmp(word, other, size) == 0 ? 1 : distance(word, other);
-        if (d < limit) {
-            best = other;
-            limit = d;
-        }
-    }
-    return best;
+    cfx_nearest near;
+    cfx_nearest_begin(&near, word);
+    for (size_t i = 0; i < n; i++)
+        cfx_nearest_add(&near, *(const char *const *)((const char *)words + i * stride));
+    return near.best;
 }
 
 /* ---- options ------------------------------------------------------------------------------- */

@@ -1,7 +1,6 @@
 /* cmd_opt.c - cfx opt: runs passes over a graph; cfx passes: lists them. */
 #include "cli.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,17 +17,8 @@ const cli_option opt_options[] = {
 
 enum { MAX_PASSES = 64 };
 
-enum { MAX_SETTINGS = 8 };
-
-/* A pass, and options that it is given. */
-typedef struct step {
-    const cfx_pass *pass;
-    cfx_pass_setting settings[MAX_SETTINGS];
-    size_t n;
-} step;
-
 typedef struct plan {
-    step steps[MAX_PASSES];
+    cfx_pass_step steps[MAX_PASSES];
     size_t n;
 } plan;
 
@@ -49,98 +39,26 @@ static int unknown_pass(const cli_args *args, const char *name)
     return cli_usage_error(args->verb, "there is no pass '%s'; cfx passes lists them", name);
 }
 
-static int unknown_option(const cli_args *args, const cfx_pass *pass, const char *name)
-{
-    char all[200] = "";
-    const cfx_pass_option *option;
-    for (size_t i = 0; (option = cfx_pass_option_at(pass, i)) != NULL; i++)
-        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? ", " : "", option->name);
-    if (!all[0])
-        return cli_usage_error(args->verb, "the pass %s has no options", pass->name);
-    return cli_usage_error(args->verb, "the pass %s has no option '%s'; it has %s", pass->name,
-                           name, all);
-}
-
-/* A number, or nothing, which switches a flag on. */
-static bool read_number(const char *text, const cfx_pass_option *option, uint64_t *value)
-{
-    char *end = NULL;
-    *value = 1;
-    if (!text)
-        return option->is_flag;
-    if (text[0] < '0' || text[0] > '9')
-        return false;
-    errno = 0;
-    *value = strtoull(text, &end, 10);
-    return *end == '\0' && errno == 0 && (!option->is_flag || *value < 2);
-}
-
-/* "max_turns=4", or of the first option "4" alone. */
-static int read_setting(const cli_args *args, step *s, char *text, bool unnamed)
-{
-    char *value = unnamed ? text : strchr(text, '=');
-    const cfx_pass_option *option = NULL;
-    if (value && !unnamed)
-        *value++ = '\0';
-    for (size_t i = 0; (option = cfx_pass_option_at(s->pass, i)) != NULL; i++)
-        if (unnamed || strcmp(option->name, text) == 0)
-            break;
-    if (!option)
-        return unknown_option(args, s->pass, text);
-    if (s->n == MAX_SETTINGS)
-        return cli_usage_error(args->verb, "more than %d options", MAX_SETTINGS);
-    cfx_pass_setting *setting = &s->settings[s->n++];
-    setting->name = option->name;
-    if (read_number(value, option, &setting->value))
-        return CLI_OK;
-    return cli_usage_error(args->verb, "the option %s of the pass %s is a %s, not '%s'",
-                           option->name, s->pass->name, option->is_flag ? "flag: 0 or 1" : "number",
-                           value ? value : "");
-}
-
-/* "unroll", "unroll=4", "unroll:max_turns=4:max_nodes=99" */
-static int read_step(const cli_args *args, step *s, char *text)
-{
-    char *colon = strchr(text, ':');
-    int code = CLI_OK;
-    if (colon)
-        *colon = '\0';
-    char *value = strchr(text, '=');
-    if (value)
-        *value++ = '\0';
-    s->n = 0;
-    s->pass = cfx_pass_find(text);
-    if (!s->pass)
-        return unknown_pass(args, text);
-    if (value)
-        code = read_setting(args, s, value, true);
-    for (char *next; colon && code == CLI_OK; colon = next) {
-        next = strchr(colon + 1, ':');
-        if (next)
-            *next = '\0';
-        code = read_setting(args, s, colon + 1, false);
-    }
-    return code;
-}
-
 /* Fills the plan from "a,b=2,c:x=1". */
 static int read_plan(const cli_args *args, plan *p)
 {
-    char text[201];
+    cfx_error err = {.status = CFX_OK};
     const char *list = args->values[OPT_PASS];
     p->n = 0;
     if (!list)
         return cli_usage_error(args->verb, "which pass? Give --pass; cfx passes lists them");
-    for (;;) {
-        const size_t size = strcspn(list, ",");
-        snprintf(text, sizeof text, "%.*s", size > 200 ? 200 : (int)size, list);
+    for (bool more = true; more;) {
         if (p->n == MAX_PASSES)
             return cli_usage_error(args->verb, "more than %d passes", MAX_PASSES);
-        const int code = read_step(args, &p->steps[p->n++], text);
-        if (code != CLI_OK || !list[size])
-            return code;
-        list += size + 1;
+        cfx_pass_step *step = &p->steps[p->n++];
+        more = strchr(list, ',') != NULL;
+        const cfx_status status = cfx_pass_list_next(&list, step, &err);
+        if (status != CFX_OK)
+            return cli_usage_error(args->verb, "%s%s", err.message,
+                                   step->pass || strchr(err.message, ';')
+                                       ? "" : "; cfx passes lists them");
     }
+    return CLI_OK;
 }
 
 static int check_dump(const cli_args *args, const plan *p)
@@ -168,7 +86,7 @@ static void note_idle(const cfx_pass *pass)
                 pass->name, (int)strcspn(pass->needs, ","), pass->needs);
 }
 
-static cfx_status run_pass(const cli_args *args, const step *s, const cli_input *in,
+static cfx_status run_pass(const cli_args *args, const cfx_pass_step *s, const cli_input *in,
                            cfx_error *err)
 {
     const cfx_pass *pass = s->pass;

@@ -50,18 +50,18 @@ static const char text[] = "graph():\n"
                            "  output(%y)\n";
 
 /* x @ x, for x of n rows and columns, with everything in the allocator's memory. */
-static cfx_status run(const cfx_allocator *memory, int64_t n, cfx_error *err)
+static cfx_status run(const cfx_allocator *allocator, int64_t n, cfx_error *err)
 {
-    const cfx_runtime_options runtime_options = {.allocator = memory, .threads = 1};
-    const cfx_program_options program_options = {.allocator = memory};
+    const cfx_runtime_options runtime_options = {.allocator = allocator, .threads = 1};
+    const cfx_program_options program_options = {.allocator = allocator};
     const int64_t sizes[] = {n, n};
     cfx_program *program = NULL;
-    cfx_graph *g = cfx_graph_parse(text, strlen(text), memory, NULL, err);
+    cfx_graph *g = cfx_graph_parse(text, strlen(text), allocator, NULL, err);
     if (g && cfx_graph_lower(g, NULL, NULL, err) == CFX_OK)
         program = cfx_program_new(g, NULL, &program_options, err);
     cfx_graph_release(g);
     cfx_runtime *rt = program ? cfx_runtime_new(&runtime_options, err) : NULL;
-    cfx_tensor *t = rt ? cfx_tensor_new(CFX_DTYPE_FLOAT32, sizes, 2, memory, err) : NULL;
+    cfx_tensor *t = rt ? cfx_tensor_new(CFX_DTYPE_FLOAT32, sizes, 2, allocator, err) : NULL;
     if (t)
         memset(cfx_tensor_data(t), 0, (size_t)(n * n) * sizeof(float));
     cfx_datum x = cfx_datum_tensor(t);

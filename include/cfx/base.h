@@ -95,6 +95,22 @@ CFX_API cfx_status cfx_buffer_append(cfx_buffer *buffer, const char *data, size_
 CFX_API void cfx_buffer_free(cfx_buffer *buffer);  /* leaves it as after init */
 CFX_API cfx_sink cfx_buffer_sink(cfx_buffer *buffer);
 
+/* A sink that writes to a stdio stream, a FILE *, which stays open and is the caller's. It fails
+ * with CFX_E_IO where fwrite does; what the stream still buffers can fail later, in fclose. */
+CFX_API cfx_sink cfx_file_sink(void *file);
+
+/* ---- misspelled words ---------------------------------------------------------------------- */
+
+/* Finds the word nearest to a misspelled one, for "did you mean": begin, add each candidate, then
+ * read `best`, which is NULL if none is near. Words must stay where they are meanwhile. */
+typedef struct cfx_nearest {
+    const char *word;
+    const char *best;
+    size_t limit;  /* of edits: only a nearer word is better */
+} cfx_nearest;
+CFX_API void cfx_nearest_begin(cfx_nearest *near, const char *word);
+CFX_API void cfx_nearest_add(cfx_nearest *near, const char *candidate);
+
 #ifdef __cplusplus
 }
 #endif

@@ -59,6 +59,11 @@ CFX_API cfx_module *cfx_module_new_at(cfx_at at, const cfx_class *type);
 CFX_API cfx_module *cfx_module_retain(cfx_module *m);   /* returns `m`; NULL is allowed */
 CFX_API void cfx_module_release(cfx_module *m);         /* NULL is allowed */
 
+/* Lets go of a module that was made in this scope before the scope is freed: for loops that make,
+ * trace or read many. It lives on as a child of others, or while someone has retained it. */
+CFX_API void cfx_module_drop_at(cfx_at at, cfx_module *m);
+#define cfx_module_drop(s, m) cfx_module_drop_at(CFX_HERE(s), m)
+
 /* Adds a child and returns it. The scope fails if the name is taken, is no identifier or number
  * ("0"), or if `child` contains `m`. */
 CFX_API cfx_module *cfx_module_add_at(cfx_at at, cfx_module *m, const char *name,
@@ -123,6 +128,12 @@ CFX_API void cfx_module_save_at(cfx_at at, const cfx_module *m, const char *path
 /* Calls a module with any number of inputs. */
 CFX_API cfx_var cfx_call_at(cfx_at at, cfx_module *m, cfx_vars inputs);
 #define cfx_call(s, m, ...) cfx_call_at(CFX_HERE(s), m, CFX_VARS(__VA_ARGS__))
+/* Calls a child of `m`: cfx_call_child(s, self, "fc1", x). If there is none at that path, the scope
+ * fails and the message names it; cfx_call of a missing child cannot. */
+CFX_API cfx_var cfx_call_child_at(cfx_at at, const cfx_module *m, const char *path,
+                                  cfx_vars inputs);
+#define cfx_call_child(s, m, path, ...)                                                            \
+    cfx_call_child_at(CFX_HERE(s), m, path, CFX_VARS(__VA_ARGS__))
 
 /* ---- control flow that depends on data ------------------------------------------------------ */
 
@@ -197,10 +208,30 @@ CFX_API cfx_graph *cfx_module_graph(const cfx_module *m);
 /* Its tree of modules as passes and generators ask for it (module.h): borrows `m`, and fails with
  * CFX_E_KEY for NULL. */
 CFX_API cfx_modules cfx_module_tree(cfx_module *m);
-/* Runs passes over it, by name and in order: "remove_dropout,fuse_bn". Children, parameters and
- * buffers that the graph does not name any more are gone afterwards. */
+/* Runs passes over it, by name and in order: "remove_dropout,fuse_bn", with options as the command
+ * takes them: "unroll=4" (pass.h: cfx_pass_list_next). Children,
+ * parameters and buffers that the graph does not name any more are gone afterwards. */
 CFX_API void cfx_transform_at(cfx_at at, cfx_module *m, const char *passes);
 #define cfx_transform(s, m, passes) cfx_transform_at(CFX_HERE(s), m, passes)
+
+/* Replaces each place in a captured module that computes what `pattern` does by `replacement`, and
+ * returns how many there were. Both are modules with as many inputs and outputs as each other; what
+ * is not captured yet is traced. More control: match.h. */
+CFX_API size_t cfx_replace_pattern_at(cfx_at at, cfx_module *m, cfx_module *pattern,
+                                      cfx_module *replacement);
+#define cfx_replace_pattern(s, m, pattern, replacement)                                            \
+    cfx_replace_pattern_at(CFX_HERE(s), m, pattern, replacement)
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+/* Writes a module so that `cfx run` can run it, and cfx_module_read read it: a lowered copy of its
+ * graph as IR text to `path`, and its weights beside that, "model.safetensors" for "model.ir". A
+ * module that is not captured yet is traced. Each file is replaced as a whole. */
+CFX_API void cfx_module_write_at(cfx_at at, cfx_module *m, const char *path);
+#define cfx_module_write(s, m, path) cfx_module_write_at(CFX_HERE(s), m, path)
+/* Reads what cfx_module_write wrote: a captured module that computes. NULL, and the scope fails. */
+CFX_API cfx_module *cfx_module_read_at(cfx_at at, const char *path);
+#define cfx_module_read(s, path) cfx_module_read_at(CFX_HERE(s), path)
 
 #ifdef __cplusplus
 }

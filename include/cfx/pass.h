@@ -58,6 +58,21 @@ CFX_API cfx_status cfx_pass_run_with(const cfx_pass *pass, cfx_graph *g, const c
                                      const cfx_pass_setting *settings, size_t n, bool *changed,
                                      cfx_error *err);
 
+/* A pass with settings of its options, as text names it. */
+enum { CFX_MAX_PASS_SETTINGS = 8 };
+typedef struct cfx_pass_step {
+    const cfx_pass *pass;
+    cfx_pass_setting settings[CFX_MAX_PASS_SETTINGS];
+    size_t n;
+} cfx_pass_step;
+
+/* Reads the first pass of a list such as "cse, unroll=4, dce:like_torch_fx" and moves *list behind
+ * it and its comma: NAME, NAME=N (its first option), NAME:OPTION=N:FLAG. A list that is not empty
+ * has one pass more than commas. CFX_E_KEY for a pass or an option that does not exist, with the
+ * nearest one in the message; CFX_E_VALUE for a value that is not a number; then step->pass is the
+ * pass if that was found. */
+CFX_API cfx_status cfx_pass_list_next(const char **list, cfx_pass_step *step, cfx_error *err);
+
 /* ---- the passes: what they do in detail, and their options --------------------------------- */
 
 /* annotate: gives nodes without a type the one that the operator table says they have: tensors,

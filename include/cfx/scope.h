@@ -59,6 +59,10 @@ CFX_API void cfx_scope_free(cfx_scope *s);
 CFX_API bool cfx_ok(const cfx_scope *s);
 /* The first failure: its status is CFX_OK if there is none. */
 CFX_API const cfx_error *cfx_scope_error(const cfx_scope *s);
+/* Where functions that take a `cfx_error *` put the reason of a failure, so that a program has one
+ * place to look: cfx_graph_text(g, out, cfx_scope_err(s)). After a failure the first reason stays.
+ * Valid until the next call with this scope. */
+CFX_API cfx_error *cfx_scope_err(cfx_scope *s);
 /* Forgets the failure: the scope can be used again. */
 CFX_API void cfx_scope_forgive(cfx_scope *s);
 

@@ -152,6 +152,9 @@ typedef struct cfxi_out {
     char buffer[4096];
 } cfxi_out;
 
+/* Writes to a sink whoever made it: CFX_E_VALUE for one without a function. */
+cfx_status cfxi_base_sink_write(cfx_sink sink, const char *data, size_t size);
+
 void cfxi_base_out_begin(cfxi_out *out, cfx_sink sink);
 void cfxi_base_out_write_long(cfxi_out *out, const char *data, size_t size);
 void cfxi_base_out_printf(cfxi_out *out, const char *format, ...) CFX_PRINTF(2, 3);

@@ -72,11 +72,37 @@ cfx_sink cfx_buffer_sink(cfx_buffer *buffer)
     return sink;
 }
 
+static cfx_status file_write(void *ctx, const char *data, size_t size)
+{
+    return ctx && fwrite(data, 1, size, ctx) == size ? CFX_OK : CFX_E_IO;
+}
+
+cfx_sink cfx_file_sink(void *file)
+{
+    const cfx_sink sink = {file_write, file};
+    return sink;
+}
+
 /* ---- cfxi_out ------------------------------------------------------------------------------ */
+
+static cfx_status no_write(void *ctx, const char *data, size_t size)
+{
+    (void)ctx;
+    (void)data;
+    (void)size;
+    return CFX_E_VALUE;
+}
+
+cfx_status cfxi_base_sink_write(cfx_sink sink, const char *data, size_t size)
+{
+    return sink.write ? sink.write(sink.ctx, data, size) : CFX_E_VALUE;
+}
 
 void cfxi_base_out_begin(cfxi_out *out, cfx_sink sink)
 {
     out->sink = sink;
+    if (!sink.write)
+        out->sink.write = no_write;
     out->status = CFX_OK;
     out->used = 0;
 }
@@ -126,6 +152,9 @@ cfx_status cfxi_base_out_end(cfxi_out *out, cfx_error *err)
     out_flush(out);
     if (out->status == CFX_E_NOMEM)
         return cfxi_base_nomem(err);
+    if (out->sink.write == no_write)
+        return cfx_error_set(err, CFX_E_VALUE, "the sink has no write function; cfx_buffer_sink "
+                             "and cfx_file_sink make complete ones");
     if (out->status != CFX_OK)
         cfx_error_set(err, out->status, "writing the text failed: %s",
                       cfx_status_text(out->status));

@@ -140,6 +140,7 @@ struct cfx_scope {
     cfx_runtime *rt;
     bool owns_runtime;
     cfx_error error;
+    cfx_error later;       /* what cfx_scope_err gives after a failure */
     uint32_t id;
     uint32_t serial;       /* of the variable made last */
     uint32_t depth;        /* of calls */
@@ -304,6 +305,9 @@ static inline cfx_modules cfxi_capture_scope_tree(const cfx_scope *s, cfx_module
  * those arguments that are VALUEs, in order. NULL, and the scope fails. */
 const cfx_program *cfxi_capture_ready_program(cfx_at at, cfx_module *m, cfx_vars in);
 void cfxi_capture_ready_free(cfx_scope *s);
+/* Lets go of the programs of a module and of all below it. If the scope fails (memory), some stay
+ * until it is freed. */
+void cfxi_capture_ready_forget(cfx_at at, cfx_module *m);
 /* What is known of the result of a call with regions while tracing: INVALID if nothing is, or if
  * the scope fails. */
 cfx_datum cfxi_capture_infer_node(cfx_at at, cfx_node *n);

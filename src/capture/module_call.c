@@ -207,8 +207,8 @@ cfx_var cfx_call_at(cfx_at at, cfx_module *m, cfx_vars in)
     if (!cfx_ok(at.scope))
         return cfx_var_empty();
     if (!m) {
-        cfx_fail(at, CFX_E_VALUE, "there is no module to call: cfx_child returns NULL for a name "
-                 "that the module does not have");
+        cfx_fail(at, CFX_E_VALUE, "the module to call is NULL; cfx_child returns NULL for a child "
+                 "that does not exist, cfx_call_child names it");
         return cfx_var_empty();
     }
     const bool is_list = m->nn == CFX_NN_ModuleList || m->nn == CFX_NN_ModuleDict;
@@ -220,4 +220,38 @@ cfx_var cfx_call_at(cfx_at at, cfx_module *m, cfx_vars in)
     if (at.scope->trace)
         return trace_call(at, m, in);
     return has_forward(m) ? cfxi_capture_call_forward(at, m, in) : run_program(at, m, in);
+}
+
+/* "MLP has no child 'fc7'; did you mean 'fc1'?" */
+static void fail_child(cfx_at at, const cfx_module *m, const char *path)
+{
+    cfx_nearest near;
+    const char *last;
+    const cfx_module *owner = cfxi_capture_module_owner(m, path, &last);
+    cfx_nearest_begin(&near, owner ? last : path);
+    for (size_t i = 0; owner && i < owner->members.size; i++) {
+        const cfxi_member *e = cfxi_capture_member_at(owner, i);
+        if (e->kind == CFXI_MEMBER_CHILD)
+            cfx_nearest_add(&near, e->name);
+    }
+    if (near.best)
+        cfx_fail(at, CFX_E_KEY, "%s has no child '%.100s'; did you mean '%.*s%s'?",
+                 cfxi_capture_module_title(m), path, (int)(last - path), path, near.best);
+    else
+        cfx_fail(at, CFX_E_KEY, "%s has no child '%.100s'", cfxi_capture_module_title(m), path);
+}
+
+cfx_var cfx_call_child_at(cfx_at at, const cfx_module *m, const char *path, cfx_vars in)
+{
+    if (!cfx_ok(at.scope))
+        return cfx_var_empty();
+    if (!m || !path) {
+        cfx_fail(at, CFX_E_VALUE, "cfx_call_child got NULL for the %s", m ? "path" : "module");
+        return cfx_var_empty();
+    }
+    cfx_module *child = cfx_child(m, path);
+    if (child)
+        return cfx_call_at(at, child, in);
+    fail_child(at, m, path);
+    return cfx_var_empty();
 }

@@ -311,10 +311,33 @@ void cfxi_capture_ready_free(cfx_scope *s)
     cfxi_base_pointers_free_all(&s->ready, sizeof(cfxi_ready), s->allocator);
 }
 
+static cfx_status forget_one(void *ctx, cfx_module *m, const char *path, cfx_error *err)
+{
+    cfx_scope *s = ctx;
+    cfxi_ready *r = cfxi_base_pointers_get(&s->ready, m);
+    (void)path;
+    (void)err;
+    if (r && r->module) {
+        clear(s, r);
+        cfx_module_release(m);
+        r->module = NULL;
+    }
+    return CFX_OK;
+}
+
+void cfxi_capture_ready_forget(cfx_at at, cfx_module *m)
+{
+    cfx_error err = {0};
+    if (cfxi_capture_module_each(m, forget_one, at.scope, &err) != CFX_OK)
+        cfxi_capture_scope_take(at, &err);
+}
+
 /* The entry of a module: an empty one if there was none; NULL if memory is out. */
 static cfxi_ready *entry_of(cfx_scope *s, cfx_module *m)
 {
     cfxi_ready *r = cfxi_base_pointers_get(&s->ready, m);
+    if (r && !r->module)  /* of a module that was dropped, whose address this one has */
+        r->module = cfx_module_retain(m);
     if (r)
         return r;
     r = cfxi_base_alloc(s->allocator, sizeof *r);

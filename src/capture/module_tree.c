@@ -24,7 +24,7 @@ static cfx_status class_name(void *ctx, const char *path, cfx_sink out, cfx_erro
     if (!m)
         return missing(path, err);
     const char *name = cfx_module_class_name(m);
-    return cfxi_base_failed(err, out.write(out.ctx, name, strlen(name)));
+    return cfxi_base_failed(err, cfxi_base_sink_write(out, name, strlen(name)));
 }
 
 static const void *identity(void *ctx, const char *path)

@@ -72,6 +72,26 @@ cfx_module *cfxi_capture_scope_own(cfx_at at, cfx_module *m)
     return m;
 }
 
+void cfx_module_drop_at(cfx_at at, cfx_module *m)
+{
+    cfx_scope *s = at.scope;
+    if (!s || !m)
+        return;
+    cfx_module **all = s->modules.data;
+    size_t i = s->modules.size;
+    while (i > 0 && all[i - 1] != m)
+        i--;
+    if (i == 0) {
+        cfx_fail(at, CFX_E_VALUE, "%s was not made in this scope, or has been dropped",
+                 cfxi_capture_module_title(m));
+        return;
+    }
+    memmove(all + i - 1, all + i, (s->modules.size - i) * sizeof *all);
+    s->modules.size--;
+    cfxi_capture_ready_forget(at, m);
+    cfx_module_release(m);
+}
+
 bool cfx_scope_is_tracing(const cfx_scope *s) { return s && s->trace; }
 cfx_runtime *cfx_scope_runtime(cfx_scope *s) { return s ? s->rt : NULL; }
 cfx_graph *cfx_scope_graph(cfx_scope *s) { return s && s->trace ? s->trace->graph : NULL; }
@@ -85,6 +105,14 @@ const cfx_error *cfx_scope_error(const cfx_scope *s)
 {
     static const cfx_error none = {.status = CFX_E_VALUE, .message = "there is no scope"};
     return s ? &s->error : &none;
+}
+
+cfx_error *cfx_scope_err(cfx_scope *s)
+{
+    if (!s)
+        return NULL;
+    s->later = (cfx_error){0};
+    return s->error.status == CFX_OK ? &s->error : &s->later;
 }
 
 void cfx_scope_forgive(cfx_scope *s)

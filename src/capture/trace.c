@@ -2,6 +2,7 @@
  * does with them becomes a graph. */
 #include "capture_impl.h"
 
+#include <cfx/match.h>
 #include <cfx/pass.h>
 
 #include <stdio.h>
@@ -233,16 +234,6 @@ cfx_module *cfx_trace_at(cfx_at at, cfx_module *m, cfx_trace_options options)
 
 /* ---- passes -------------------------------------------------------------------------------- */
 
-static const cfx_pass *find_pass(cfx_at at, const char *name, size_t size)
-{
-    char text[64];
-    snprintf(text, sizeof text, "%.*s", (int)size, name);
-    const cfx_pass *pass = size < sizeof text ? cfx_pass_find(text) : NULL;
-    if (!pass)
-        cfx_fail(at, CFX_E_KEY, "there is no pass '%.60s'", text);
-    return pass;
-}
-
 /* Leaves the members that the graph still names. */
 static cfx_status prune(cfx_at at, cfx_module *m, cfx_error *err)
 {
@@ -274,17 +265,62 @@ void cfx_transform_at(cfx_at at, cfx_module *m, const char *passes)
         return;
     }
     const cfx_modules tree = cfxi_capture_scope_tree(at.scope, m);
-    for (cfx_schema_text name; (name = cfxi_ops_schema_next(&passes)).size > 0;) {
+    while (*passes) {
         cfx_error err = {0};
-        bool changed;
-        const cfx_pass *pass = find_pass(at, name.text, name.size);
-        if (!pass)
+        cfx_pass_step step;
+        if (cfx_pass_list_next(&passes, &step, &err) != CFX_OK) {
+            cfxi_capture_scope_take(at, &err);
             return;
-        if (cfx_pass_run(pass, m->graph, &tree, NULL, &changed, &err) != CFX_OK) {
-            cfx_fail(at, err.status, "pass %s: %s", pass->name, err.message);
+        }
+        if (cfx_pass_run_with(step.pass, m->graph, &tree, step.settings, step.n, NULL, &err)) {
+            cfx_fail(at, err.status, "pass %s: %s", step.pass->name, err.message);
             return;
         }
     }
     if (prune(at, m, &why) != CFX_OK)
         cfxi_capture_scope_take(at, &why);
+}
+
+/* The graph of a captured module, or of what tracing a module gives; NULL, and the scope fails. */
+static cfx_graph *graph_of(cfx_at at, cfx_module *m, const char *what)
+{
+    if (!m)
+        cfx_fail(at, CFX_E_VALUE, "cfx_replace_pattern got NULL for the %s", what);
+    else if (!m->graph)
+        m = cfx_trace_at(at, m, (cfx_trace_options){0});
+    return cfx_ok(at.scope) ? m->graph : NULL;
+}
+
+size_t cfx_replace_pattern_at(cfx_at at, cfx_module *m, cfx_module *pattern,
+                              cfx_module *replacement)
+{
+    cfx_error err = {0};
+    size_t n = 0;
+    if (cfx_ok(at.scope) && m && !m->graph)
+        cfx_fail(at, CFX_E_VALUE, "cfx_replace_pattern needs a captured module; call cfx_trace "
+                 "first");
+    cfx_graph *g = cfx_ok(at.scope) ? graph_of(at, m, "module") : NULL;
+    cfx_graph *from = g ? graph_of(at, pattern, "pattern") : NULL;
+    cfx_graph *to = from ? graph_of(at, replacement, "replacement") : NULL;
+    if (!to)
+        return 0;
+    const cfx_modules tree = cfxi_capture_scope_tree(at.scope, m);
+    const cfx_match_options options = {.regions = true, .any_spelling = true, .modules = &tree};
+    cfx_matches *found = cfx_matches_find(g, &from, 1, &options, &err);
+    n = found ? cfx_matches_size(found) : 0;
+    cfx_graph **with = n ? cfxi_base_alloc(at.scope->allocator, n * sizeof *with) : NULL;
+    for (size_t i = 0; with && i < n; i++)
+        with[i] = to;
+    if (n && !with)
+        cfxi_base_nomem(&err);
+    else if (n)
+        cfx_matches_replace(found, with, &err);
+    cfxi_base_free(at.scope->allocator, with, n * sizeof *with);
+    cfx_matches_free(found);
+    if (err.status == CFX_OK)
+        prune(at, m, &err);
+    if (err.status == CFX_OK)
+        return n;
+    cfxi_capture_scope_take(at, &err);
+    return 0;
 }

@@ -400,10 +400,9 @@ cfx_status cfx_var_print(cfx_scope *s, cfx_var v, cfx_sink out)
     if (!cfx_ok(s))
         return s ? s->error.status : CFX_E_VALUE;
     if (n)
-        return out.write(out.ctx, n->name->data, n->name->size);
+        return cfxi_base_sink_write(out, n->name->data, n->name->size);
     cfx_datum d = cfxi_capture_var_datum(nowhere, v);
-    cfx_status status = d.kind == CFX_DATUM_TENSOR ? cfx_tensor_print(d.as.tensor, out, &err)
-                                                   : cfx_datum_print(d, NULL, out, &err);
+    const cfx_status status = cfxi_tensor_show(d, out, &err);
     cfx_datum_release(d);
     return status == CFX_OK ? CFX_OK : cfxi_capture_scope_take(nowhere, &err);
 }

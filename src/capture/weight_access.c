@@ -38,7 +38,7 @@ static cfx_status repr(void *ctx, void *o, cfx_sink out, cfx_error *err)
     if (it->tensor)
         return cfx_tensor_print(it->tensor, out, err);
     const char *name = cfxi_capture_module_title(it->module);
-    return cfxi_base_failed(err, out.write(out.ctx, name, strlen(name)));
+    return cfxi_base_failed(err, cfxi_base_sink_write(out, name, strlen(name)));
 }
 
 static cfx_status qualified_name(void *ctx, void *o, cfx_sink out, cfx_error *err)
@@ -53,7 +53,7 @@ static cfx_status name_hint(void *ctx, void *o, cfx_sink out, cfx_error *err)
 {
     (void)ctx;
     (void)o;
-    return cfxi_base_failed(err, out.write(out.ctx, "object", 6));
+    return cfxi_base_failed(err, cfxi_base_sink_write(out, "object", 6));
 }
 
 static int equal(void *ctx, void *a, void *b)

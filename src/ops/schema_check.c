@@ -118,6 +118,10 @@ static cfx_status check_param(checker *c, size_t i)
     const cfx_schema_text name = read_word(c);
     if (name.size == 0 || isdigit((unsigned char)name.text[0]))
         return COMPLAIN(c, "a parameter has no name before '%.20s'", c->at);
+    if (*c->at != '=' && *c->at != ',' && *c->at != ')')
+        return COMPLAIN(c, "'%.20s' cannot follow the parameter '%.*s'; a default is written "
+                        "without blanks: %.*s=1", c->at, (int)name.size, name.text,
+                        (int)name.size, name.text);
     if (cfxi_ops_schema_find_param(c->schema, name.text, name.size) != i)
         return COMPLAIN(c, "two parameters are called '%.*s'", (int)name.size, name.text);
     if (*c->at != '=')

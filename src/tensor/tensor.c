@@ -67,6 +67,9 @@ static cfx_status check_sizes(cfx_dtype dtype, const int64_t *sizes, size_t ndim
     if (ndim > CFX_MAX_DIMS)
         return cfx_error_set(err, CFX_E_SHAPE, "a tensor of %zu dimensions: cfx has up to %d", ndim,
                              CFX_MAX_DIMS);
+    if (ndim > 0 && !sizes)
+        return cfx_error_set(err, CFX_E_VALUE, "the sizes of a tensor of %zu dimensions are NULL",
+                             ndim);
     int64_t bytes = (int64_t)cfx_dtype_size(dtype);
     for (size_t i = 0; i < ndim; i++) {
         if (cfx_dim_is_symbol(sizes[i]))
@@ -177,7 +180,7 @@ cfx_tensor *cfx_tensor_new(cfx_dtype dtype, const int64_t *sizes, size_t ndim,
 /* A tensor with memory has no sizes that are symbols. */
 static cfx_status check_known(const int64_t *sizes, size_t ndim, cfx_error *err)
 {
-    for (size_t i = 0; i < ndim && i < CFX_MAX_DIMS; i++)
+    for (size_t i = 0; sizes && i < ndim && i < CFX_MAX_DIMS; i++)
         if (sizes[i] < 0)
             return cfx_error_set(err, CFX_E_SHAPE, "size %zu of a tensor with memory is %s", i,
                                  cfx_dim_is_symbol(sizes[i]) ? "a symbol" : "negative");
@@ -244,6 +247,9 @@ cfx_tensor *cfx_tensor_from_memory(cfx_dtype dtype, const int64_t *sizes, const 
     cfx_tensor *t = strided_header(dtype, sizes, strides, ndim, allocator, err);
     if (!t)
         return NULL;
+    if (!data && cfxi_tensor_numel(t) > 0)
+        return finish(t, cfx_error_set(err, CFX_E_VALUE, "the data of a tensor with %lld elements "
+                                       "are NULL", (long long)cfxi_tensor_numel(t)));
     t->storage = adopt(t, data, read_only);
     if (!t->storage)
         return finish(t, cfxi_base_nomem(err));
@@ -262,7 +268,7 @@ cfx_tensor *cfx_tensor_view(cfx_tensor *base, cfx_dtype dtype, const int64_t *si
     cfx_tensor *t = cfxi_tensor_header(dtype, sizes, ndim, base->allocator, err);
     if (!t)
         return NULL;
-    for (size_t i = 0; i < ndim; i++)
+    for (size_t i = 0; strides && i < ndim; i++)
         t->stride[i] = strides[i];
     return finish(t, cfxi_tensor_share(t, base, offset, err));
 }

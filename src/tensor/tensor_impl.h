@@ -129,4 +129,8 @@ static inline float cfxi_tensor_bfloat_to_float(uint16_t b)
 }
 uint16_t cfxi_tensor_float_to_bfloat(float f);
 
+/* Writes what Python prints for a value: tensors with their elements, also inside of lists, tuples
+ * and dicts. (tensor_print.c) */
+cfx_status cfxi_tensor_show(cfx_datum d, cfx_sink out, cfx_error *err);
+
 #endif

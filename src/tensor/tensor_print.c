@@ -311,3 +311,45 @@ cfx_status cfx_tensor_print(const cfx_tensor *t, cfx_sink sink, cfx_error *err)
     put(&p, ")");
     return cfxi_base_out_end(&p.out, err);
 }
+
+/* ---- values with tensors in them ----------------------------------------------------------- */
+
+enum { DEEPEST = 100 };  /* containers in containers: what is deeper is only described */
+
+static bool is_container(cfx_datum d)
+{
+    return d.kind == CFX_DATUM_LIST || d.kind == CFX_DATUM_TUPLE || d.kind == CFX_DATUM_DICT;
+}
+
+static cfx_status show(cfx_datum d, unsigned depth, cfx_sink out, cfx_error *err);
+
+static cfx_status show_items(cfx_datum d, unsigned depth, cfx_sink out, cfx_error *err)
+{
+    const char *pair = d.kind == CFX_DATUM_LIST ? "[]" : d.kind == CFX_DATUM_TUPLE ? "()" : "{}";
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(d, &n);
+    CFX_TRY(cfxi_base_failed(err, cfxi_base_sink_write(out, pair, 1)));
+    for (size_t i = 0; i < n; i++) {
+        const char *between = d.kind == CFX_DATUM_DICT && i % 2 ? ": " : ", ";
+        if (i > 0)
+            CFX_TRY(cfxi_base_failed(err, cfxi_base_sink_write(out, between, 2)));
+        CFX_TRY(show(items[i], depth + 1, out, err));
+    }
+    if (d.kind == CFX_DATUM_TUPLE && n == 1)
+        CFX_TRY(cfxi_base_failed(err, cfxi_base_sink_write(out, ",", 1)));
+    return cfxi_base_failed(err, cfxi_base_sink_write(out, pair + 1, 1));
+}
+
+static cfx_status show(cfx_datum d, unsigned depth, cfx_sink out, cfx_error *err)
+{
+    if (d.kind == CFX_DATUM_TENSOR)
+        return cfx_tensor_print(d.as.tensor, out, err);
+    if (is_container(d) && depth < DEEPEST)
+        return show_items(d, depth, out, err);
+    return cfx_datum_print(d, NULL, out, err);
+}
+
+cfx_status cfxi_tensor_show(cfx_datum d, cfx_sink out, cfx_error *err)
+{
+    return show(d, 0, out, err);
+}

@@ -5,8 +5,11 @@ import os
 import signal
 from pathlib import Path
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # what tests interrupt inherits it
+# A shell's background jobs ignore these two signals, and what tests start would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGQUIT) is signal.SIG_IGN:
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 # What agreed with PyTorch, for tools/op_docs.py: {row: {dtype: samples}}.
 RESULTS = Path(__file__).resolve().parent.parent / "golden/operator_results.json"

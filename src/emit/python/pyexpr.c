@@ -556,7 +556,7 @@ cfx_status cfx_pycode_value(cfx_pycode *gen, cfx_value v, cfx_sink out, cfx_erro
     if (status == CFX_OK && gen->nomem)
         status = cfxi_base_nomem(err);
     if (status == CFX_OK)
-        status = out.write(out.ctx, gen->body.data + start, gen->body.size - start);
+        status = cfxi_base_sink_write(out, gen->body.data + start, gen->body.size - start);
     gen->body.size = start;
     return status;
 }

@@ -79,7 +79,7 @@ CFXI_BUILTIN(b_print)
     if (status == CFX_OK)
         status = cfxi_world_put(&text, end, err);
     if (status == CFX_OK && w->out.write)
-        status = cfxi_base_failed(err, w->out.write(w->out.ctx, text.data, text.size));
+        status = cfxi_base_failed(err, cfxi_base_sink_write(w->out, text.data, text.size));
     cfx_buffer_free(&text);
     return cfxi_world_done(w, status);
 }

@@ -519,7 +519,7 @@ TEST(mistakes_are_said_at_their_lines)
     cfx_matmul(s, x, x);
     check_fails(s, CFX_E_SHAPE, "matmul");
     cfx_call(s, NULL, x);
-    check_fails(s, CFX_E_VALUE, "there is no module to call");
+    check_fails(s, CFX_E_VALUE, "the module to call is NULL");
     cfx_call(s, cfx_module_new(s, NULL), x);
     check_fails(s, CFX_E_TYPE, "only holds others");
     cfx_call(s, cfx_nn_module_list(s), x);

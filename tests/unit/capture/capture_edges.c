@@ -13,7 +13,7 @@ static const char *const three = "x=float32[3]";
 static void check_fails(cfx_scope *s, cfx_status status, const char *message)
 {
     CHECK_INT_EQ(status, cfx_scope_error(s)->status);
-    CHECK(strncmp(cfx_scope_error(s)->message, "tests/unit/capture/capture_edges.c:", 27) == 0);
+    CHECK(strncmp(cfx_scope_error(s)->message, "tests/unit/capture/capture_edges.c:", 35) == 0);
     if (!CHECK(strstr(cfx_scope_error(s)->message, message) != NULL))
         printf("    got  %s\n", cfx_scope_error(s)->message);
     cfx_scope_forgive(s);

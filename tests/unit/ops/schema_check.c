@@ -65,6 +65,8 @@ TEST(what_is_wrong_is_said)
     expect_error("(Tensor x,int y) -> Tensor", "', ' is missing between two parameters, before "
                  "',int y) -> Tensor'");
     expect_error("(Tensor x, int x) -> Tensor", "two parameters are called 'x'");
+    expect_error("(Tensor x, float b = 1.0) -> Tensor", "' = 1.0) -> Tensor' cannot follow the "
+                 "parameter 'b'; a default is written without blanks: b=1");
     expect_error("(*Tensor xs) -> Tensor", "'*' stands alone, before parameters that are given by "
                  "name; any number of tensors is Tensor[]");
     expect_error("(int[9] x) -> Tensor", "']' is missing after a list (its length, if any, is 1 to "

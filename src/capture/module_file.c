@@ -1,0 +1,146 @@
+/* module_file.c - captured modules in files: a lowered graph as IR text, its weights beside it. */
+#include "capture_impl.h"
+#include "format/format_impl.h"
+
+#include <cfx/lower.h>
+
+/* "dir/model.ir" -> "dir/model.safetensors"; false if memory is out. */
+static bool weights_path(cfx_buffer *out, const char *path)
+{
+    static const char extension[] = ".safetensors";
+    const char *slash = strrchr(path, '/');
+    const char *dot = strrchr(slash ? slash : path, '.');
+    const size_t stem = dot && dot > path ? (size_t)(dot - path) : strlen(path);
+    return cfx_buffer_append(out, path, stem) == CFX_OK &&
+           cfx_buffer_append(out, extension, sizeof extension - 1) == CFX_OK;
+}
+
+/* ---- writing ------------------------------------------------------------------------------- */
+
+static cfx_status write_text(const void *ctx, cfx_sink out, cfx_error *err)
+{
+    return cfx_graph_text((cfx_graph *)ctx, out, err);
+}
+
+/* A lowered copy: the module's own graph keeps its calls of modules. */
+static cfx_graph *lowered_copy(const cfx_scope *s, cfx_module *m, cfx_error *err)
+{
+    const cfx_modules tree = cfxi_capture_scope_tree(s, m);
+    cfx_graph *g = cfx_graph_clone(m->graph, NULL, err);
+    if (g && cfx_graph_lower(g, &tree, NULL, err) == CFX_OK)
+        return g;
+    cfx_graph_release(g);
+    return NULL;
+}
+
+static cfx_status write_both(cfx_at at, cfx_module *m, const char *path, const char *weights,
+                             cfx_error *err)
+{
+    cfx_graph *g = lowered_copy(at.scope, m, err);
+    cfx_state *state = g ? cfx_module_state_at(at, m) : NULL;
+    cfx_status status = state ? cfx_safetensors_save(state, weights, err) : CFX_E_VALUE;
+    if (status == CFX_OK)
+        status = cfxi_format_file_replace(path, write_text, g, err);
+    cfx_state_free(state);
+    cfx_graph_release(g);
+    return status;
+}
+
+void cfx_module_write_at(cfx_at at, cfx_module *m, const char *path)
+{
+    cfx_error err = {0};
+    cfx_buffer weights;
+    if (!cfx_ok(at.scope))
+        return;
+    if (!m || !path) {
+        cfx_fail(at, CFX_E_VALUE, "cfx_module_write got NULL for the %s", m ? "path" : "module");
+        return;
+    }
+    cfx_module *captured = m->graph ? m : cfx_trace_at(at, m, (cfx_trace_options){0});
+    if (!captured)
+        return;
+    cfx_buffer_init(&weights, at.scope->allocator);
+    if (!weights_path(&weights, path))
+        cfxi_base_nomem(&err);
+    else
+        write_both(at, captured, path, weights.data, &err);
+    cfx_buffer_free(&weights);
+    if (err.status != CFX_OK)
+        cfxi_capture_scope_take(at, &err);
+    if (captured != m)
+        cfx_module_drop_at(at, captured);
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+/* Puts a tensor at a dotted path below `root`, with modules that only hold others on the way. */
+static void put_tensor(cfx_at at, cfx_module *root, const char *name, cfx_tensor *t)
+{
+    char part[256];
+    cfx_module *owner = root;
+    for (const char *dot; (dot = strchr(name, '.')) != NULL && owner; name = dot + 1) {
+        const size_t size = (size_t)(dot - name);
+        if (size >= sizeof part) {
+            cfx_fail(at, CFX_E_LIMIT, "a module's name has at most %zu characters",
+                     sizeof part - 1);
+            return;
+        }
+        memcpy(part, name, size);
+        part[size] = '\0';
+        cfx_module *child = cfx_child(owner, part);
+        owner = child ? child : cfx_module_add_at(at, owner, part, cfx_module_new_at(at, NULL));
+    }
+    cfx_module_parameter_at(at, owner, name, t);
+}
+
+/* The modules that hold the weights of a file, if there is one. */
+static cfx_module *read_weights(cfx_at at, const char *path)
+{
+    cfx_error err = {0};
+    cfx_module *root = cfx_module_new_at(at, NULL);
+    cfx_state *state = cfx_weights_load(path, at.scope->allocator, &err);
+    for (size_t i = 0; state && i < cfx_state_size(state) && cfx_ok(at.scope); i++) {
+        cfx_tensor *t;
+        const char *name = cfx_state_at(state, i, &t);
+        put_tensor(at, root, name, t);
+    }
+    if (!state)
+        cfxi_capture_scope_take(at, &err);
+    cfx_state_free(state);
+    return root;
+}
+
+static cfx_graph *read_graph(cfx_at at, const char *path)
+{
+    cfx_error err = {0};
+    cfxi_bytes *bytes = cfxi_format_bytes_map(path, at.scope->allocator, &err);
+    cfx_graph *g = bytes ? cfx_graph_parse(bytes->data, bytes->size, at.scope->allocator,
+                                           &cfxi_capture_object_host, &err) : NULL;
+    cfxi_format_bytes_release(bytes);
+    if (!g)
+        cfxi_capture_scope_take(at, &err);
+    return g;
+}
+
+cfx_module *cfx_module_read_at(cfx_at at, const char *path)
+{
+    cfx_buffer weights;
+    cfx_module *m = NULL;
+    if (!cfx_ok(at.scope))
+        return NULL;
+    if (!path) {
+        cfx_fail(at, CFX_E_VALUE, "cfx_module_read got NULL for the path");
+        return NULL;
+    }
+    cfx_graph *g = read_graph(at, path);
+    cfx_buffer_init(&weights, at.scope->allocator);
+    if (g && !weights_path(&weights, path))
+        cfx_fail(at, CFX_E_NOMEM, "out of memory");
+    if (cfx_ok(at.scope)) {
+        cfx_module *root = read_weights(at, weights.data);
+        m = cfx_module_from_graph_at(at, g, NULL, root);
+    }
+    cfx_buffer_free(&weights);
+    cfx_graph_release(g);
+    return m;
+}

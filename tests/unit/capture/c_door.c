@@ -1,0 +1,260 @@
+/* c_door.c - what a C program does first: mistakes are named, files are written and read, one place
+ * has the error. */
+#include "scope_test.h"
+
+#include <cfx/cfx.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void check_fails(cfx_scope *s, cfx_status status, const char *message)
+{
+    CHECK_INT_EQ(status, cfx_scope_error(s)->status);
+    if (!CHECK(strstr(cfx_scope_error(s)->message, message) != NULL))
+        printf("    got  %s\n", cfx_scope_error(s)->message);
+    cfx_scope_forgive(s);
+}
+
+static cfx_var forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    return cfx_softmax(s, cfx_relu(s, cfx_call_child(s, self, "fc1", x)), -1);
+}
+
+static cfx_var wrong_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    return cfx_call_child(s, self, "fc7", x);
+}
+
+static const cfx_class net_class = {.name = "Net", .inputs = "x", .forward = forward};
+static const cfx_class wrong_class = {.name = "Wrong", .inputs = "x", .forward = wrong_forward};
+
+static cfx_module *make(cfx_scope *s, const cfx_class *type)
+{
+    cfx_module *m = cfx_module_new(s, type);
+    cfx_module_add(s, m, "fc1", cfx_nn_linear(s, 4, 3));
+    cfx_module_train(m, false);
+    return m;
+}
+
+TEST(a_missing_child_is_named)
+{
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_var x = cfx_ones(s, cfx_ints(s, 2, 4));
+    cfx_module *m = make(s, &wrong_class);
+    cfx_call(s, m, x);
+    CHECK(strstr(cfx_scope_error(s)->message, "c_door.c:26: ") != NULL);  /* in wrong_forward */
+    check_fails(s, CFX_E_KEY, "Wrong has no child 'fc7'; did you mean 'fc1'?");
+    cfx_module *outer = cfx_module_new(s, NULL);
+    cfx_module_add(s, outer, "net", m);
+    cfx_call_child(s, outer, "net.fc2", x);
+    check_fails(s, CFX_E_KEY, "has no child 'net.fc2'; did you mean 'net.fc1'?");
+    cfx_call_child(s, outer, "body.fc2", x);
+    check_fails(s, CFX_E_KEY, "has no child 'body.fc2'");
+    cfx_call_child(s, NULL, "fc1", x);
+    check_fails(s, CFX_E_VALUE, "got NULL for the module");
+    cfx_call(s, cfx_child(m, "fc9"), x);
+    check_fails(s, CFX_E_VALUE, "cfx_call_child names it");
+    cfx_scope_free(s);
+}
+
+/* What an options struct holds is the scope's: it does not dangle behind its block. */
+TEST(lists_outlive_their_block)
+{
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_var x = cfx_ones(s, cfx_ints(s, 2, 3, 4));
+    cfx_sum_args o = {.keepdim = cfx_v(true)};
+    for (int64_t i = 0; i < 2; i++) {
+        const int64_t dims[] = {i, i + 1};
+        if (i == 1)
+            o.dim = cfx_var_ints(s, dims, 2);
+    }
+    cfx_var y = cfx_sum_at(CFX_HERE(s), x, o);
+    CHECK_INT_EQ(2, cfx_var_size(s, y, 0));
+    CHECK_INT_EQ(1, cfx_var_size(s, y, 1));
+    CHECK_INT_EQ(1, cfx_var_size(s, y, 2));
+    CHECK(cfx_ok(s));
+    cfx_scope_free(s);
+}
+
+TEST(modules_can_be_dropped_early)
+{
+    test_alloc ta;
+    cfx_allocator a = test_alloc_init(&ta);
+    const cfx_scope_options options = {.allocator = &a, .threads = 1};
+    cfx_scope *s = cfx_scope_new(&options, NULL);
+    cfx_var x = cfx_ones(s, cfx_ints(s, 2, 4));
+    cfx_module *m = make(s, &net_class);
+    const size_t mark = cfx_scope_mark(s);
+    size_t after_ten = 0;
+    for (int i = 0; i < 100; i++) {
+        cfx_module *t = cfx_trace(s, m);
+        cfx_call(s, t, x);
+        cfx_module_drop(s, t);
+        cfx_scope_return(s, mark, cfx_var_empty());
+        if (i == 10)
+            after_ten = ta.live_bytes;
+    }
+    CHECK(cfx_ok(s));
+    CHECK_INT_EQ((int64_t)after_ten, (int64_t)ta.live_bytes);
+    CHECK(cfx_var_size(s, cfx_call(s, m, x), 1) == 3);  /* what it was traced from is still there */
+    cfx_module *fc = cfx_child(m, "fc1");
+    cfx_module_drop(s, m);
+    cfx_module_drop(s, fc);
+    cfx_module_drop(s, NULL);
+    CHECK(cfx_ok(s));
+    cfx_scope_free(s);
+    test_alloc_check(&ta);
+    cfx_scope *other = cfx_scope_new(NULL, NULL);
+    s = cfx_scope_new(NULL, NULL);
+    cfx_module_drop(other, make(s, &net_class));
+    check_fails(other, CFX_E_VALUE, "Net was not made in this scope");
+    cfx_scope_free(other);
+    cfx_scope_free(s);
+}
+
+TEST(transforms_take_options_and_suggest_names)
+{
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_module *t = cfx_trace(s, make(s, &net_class));
+    cfx_transform(s, t, "unroll=4, dce:like_torch_fx=0,unroll:max_turns=2:max_nodes=9");
+    CHECK(cfx_ok(s));
+    cfx_transform(s, t, "fuse_nb");
+    check_fails(s, CFX_E_KEY, "there is no pass 'fuse_nb'; did you mean fuse_bn?");
+    cfx_transform(s, t, "unroll:limit=4");
+    check_fails(s, CFX_E_KEY, "the pass unroll has no option 'limit'; it has max_turns, max_nodes");
+    cfx_transform(s, t, "dce:like_torch_fx=2");
+    check_fails(s, CFX_E_VALUE, "the option like_torch_fx of the pass dce is a flag: 0 or 1");
+    cfx_transform(s, t, "");
+    CHECK(cfx_ok(s));
+    cfx_scope_free(s);
+}
+
+static cfx_var pattern_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    (void)self;
+    return cfx_softmax(s, cfx_relu(s, x), -1);
+}
+
+static cfx_var replacement_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    (void)self;
+    return cfx_mul(s, cfx_gelu(s, x), 2);
+}
+
+TEST(a_pattern_is_replaced_in_one_call)
+{
+    static const cfx_class pattern = {.name = "Pattern", .forward = pattern_forward};
+    static const cfx_class replacement = {.name = "New", .forward = replacement_forward};
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_module *m = make(s, &net_class);
+    cfx_module *t = cfx_trace(s, m);
+    cfx_module *from = cfx_module_new(s, &pattern);
+    cfx_module *to = cfx_module_new(s, &replacement);
+    CHECK_INT_EQ(1, (int64_t)cfx_replace_pattern(s, t, from, to));
+    CHECK_INT_EQ(0, (int64_t)cfx_replace_pattern(s, t, from, to));
+    cfx_var x = cfx_ones(s, cfx_ints(s, 2, 4));
+    cfx_var want = cfx_mul(s, cfx_gelu(s, cfx_call_child(s, m, "fc1", x)), 2);
+    CHECK(cfx_var_number(s, cfx_max(s, cfx_abs(s, cfx_sub(s, cfx_call(s, t, x), want)))) < 1e-6);
+    CHECK(cfx_ok(s));
+    cfx_replace_pattern(s, m, from, to);
+    check_fails(s, CFX_E_VALUE, "needs a captured module; call cfx_trace first");
+    cfx_replace_pattern(s, t, NULL, to);
+    check_fails(s, CFX_E_VALUE, "got NULL for the pattern");
+    cfx_scope_free(s);
+}
+
+TEST(one_place_has_the_error)
+{
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_sink nowhere = {0};
+    cfx_module *t = cfx_trace(s, make(s, &net_class));
+    cfx_graph_text(cfx_module_graph(t), nowhere, cfx_scope_err(s));
+    CHECK(!cfx_ok(s));
+    cfx_weights_load("/no/such/file", NULL, cfx_scope_err(s));
+    check_fails(s, CFX_E_VALUE, "the sink has no write function");  /* the first reason */
+    cfx_weights_load("/no/such/file", NULL, cfx_scope_err(s));
+    check_fails(s, CFX_E_IO, "/no/such/file");
+    CHECK(cfx_scope_err(NULL) == NULL);
+    cfx_scope_free(s);
+}
+
+TEST(a_module_is_written_and_read)
+{
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_module *m = make(s, &net_class);
+    cfx_var x = cfx_ones(s, cfx_ints(s, 2, 4));
+    char path[80];
+    char weights[80];
+    snprintf(path, sizeof path, "/tmp/cfx_c_door_%d.ir", (int)getpid());
+    snprintf(weights, sizeof weights, "/tmp/cfx_c_door_%d.safetensors", (int)getpid());
+    cfx_module_write(s, m, path);
+    cfx_module *again = cfx_module_read(s, path);
+    cfx_var off = cfx_sub(s, cfx_call(s, m, x), cfx_call(s, again, x));
+    CHECK(cfx_var_number(s, cfx_max(s, cfx_abs(s, off))) == 0);
+    if (!CHECK(cfx_ok(s)))
+        printf("    got  %s\n", cfx_scope_error(s)->message);
+    cfx_module_write(s, cfx_trace(s, m), path);  /* a captured one, over the file that is there */
+    CHECK(cfx_ok(s));
+    remove(weights);
+    cfx_module_read(s, path);
+    check_fails(s, CFX_E_IO, weights);
+    remove(path);
+    cfx_module_read(s, path);
+    check_fails(s, CFX_E_IO, path);
+    cfx_module_write(s, m, "/no/such/folder/m.ir");
+    check_fails(s, CFX_E_IO, "/no/such/folder");
+    cfx_module_write(s, NULL, path);
+    check_fails(s, CFX_E_VALUE, "got NULL for the module");
+    cfx_scope_free(s);
+}
+
+TEST(containers_print_their_tensors)
+{
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_buffer text;
+    cfx_buffer_init(&text, NULL);
+    cfx_var x = cfx_ones(s, cfx_ints(s, 2));
+    cfx_var pair = cfx_tuple(s, x, cfx_list(s, cfx_v(1), x), cfx_dict(s, cfx_v("a"), x));
+    cfx_var_print(s, pair, cfx_buffer_sink(&text));
+    CHECK_STR_EQ("(tensor([1., 1.]), [1, tensor([1., 1.])], {'a': tensor([1., 1.])})", text.data);
+    cfx_buffer_free(&text);
+    cfx_var_print(s, cfx_tuple(s, x), cfx_buffer_sink(&text));
+    CHECK_STR_EQ("(tensor([1., 1.]),)", text.data);
+    cfx_buffer_free(&text);
+    cfx_scope_free(s);
+}
+
+TEST(a_file_is_a_sink)
+{
+    FILE *file = tmpfile();
+    char line[16] = "";
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    if (!CHECK(file != NULL))
+        return;
+    CHECK_INT_EQ(CFX_OK, cfx_var_print(s, cfx_ones(s, cfx_ints(s, 1)), cfx_file_sink(file)));
+    rewind(file);
+    CHECK(fgets(line, sizeof line, file) != NULL);
+    CHECK_STR_EQ("tensor([1.])", line);
+    fclose(file);
+    cfx_var_print(s, cfx_v(1), cfx_file_sink(NULL));
+    check_fails(s, CFX_E_IO, "writing");
+    cfx_scope_free(s);
+}
+
+/* ---- memory -------------------------------------------------------------------------------- */
+
+static void everything(cfx_scope *s, const cfx_allocator *a)
+{
+    static const cfx_class pattern = {.name = "Pattern", .forward = pattern_forward};
+    static const cfx_class replacement = {.name = "New", .forward = replacement_forward};
+    (void)a;
+    cfx_module *t = cfx_trace(s, make(s, &net_class));
+    cfx_replace_pattern(s, t, cfx_module_new(s, &pattern), cfx_module_new(s, &replacement));
+    cfx_module_drop(s, t);
+}
+
+TEST(memory_may_run_out_anywhere)
+{
+    CHECK(scope_oom_sweep(everything) > 20);
+}
