@@ -48,16 +48,15 @@ TAIL = """
 #endif
 """
 OPERATORS = """\
- * Each takes the scope, what has no default by position, and what has one by name. Numbers and
- * texts can be given as they are, by name with cfx_v; lists of integers are cfx_ints(s, 2, 2), others
- * cfx_list(s, x, y). A function that returns several values gives a tuple: cfx_getitem(s, t, 0).
- * Those that end with '_' write to their first argument. Where a type or function of cfx has the
- * name already, it ends with _row: cfx_var_row, cfx_tensor_row. In C++ before C++20 options have no
- * names: call cfx_NAME_at with a struct."""
+ * Each takes the scope, then required arguments by position and optional ones by name. Required
+ * numbers and texts are written as they are; optional ones with cfx_v. Lists of integers are
+ * cfx_ints(s, 2, 2), other lists cfx_list(s, x, y). A function with several results returns a
+ * tuple: cfx_getitem(s, t, 0). A name that ends in '_' writes to its first argument. Where cfx
+ * already uses a name, the function ends in _row: cfx_var_row, cfx_tensor_row. In C++ before C++20
+ * options have no names: call cfx_NAME_at with a struct."""
 LAYERS = """\
- * Each makes a module of torch.nn, with its parameters initialised as PyTorch initialises them,
- * from the scope's random numbers. Arguments as in operators.h; the attributes have the same
- * names."""
+ * Each makes a module of torch.nn. Its parameters are initialised as PyTorch does, from the scope's
+ * random numbers. Arguments are as in operators.h; attributes have the same names."""
 
 
 def joined(literals):

@@ -1,8 +1,7 @@
 /* layers.h - a function for each class of torch.nn; made by tools/c_api.py.
  *
- * Each makes a module of torch.nn, with its parameters initialised as PyTorch initialises them,
- * from the scope's random numbers. Arguments as in operators.h; the attributes have the same
- * names.
+ * Each makes a module of torch.nn. Its parameters are initialised as PyTorch does, from the scope's
+ * random numbers. Arguments are as in operators.h; attributes have the same names.
  */
 #ifndef CFX_LAYERS_H
 #define CFX_LAYERS_H

@@ -10,6 +10,8 @@
 
 #pragma GCC system_header /* see scope.h */
 
+#include <cfx/base.h>
+
 /* The options of a call, at most 16; `type` is the struct that has them. */
 #ifdef __cplusplus
 #define CFX_OPTIONS(type, ...) (CFX_CHECK_OPTIONS(type, __VA_ARGS__), type{__VA_ARGS__})
@@ -50,16 +52,17 @@
     CFX_CHECK_OPTION(type, o), CFX_CHECK_OPTION_14(type, __VA_ARGS__)
 #define CFX_CHECK_OPTION_16(type, o, ...)                                                          \
     CFX_CHECK_OPTION(type, o), CFX_CHECK_OPTION_15(type, __VA_ARGS__)
-#define CFX_PICK_OPTION(o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11, o12, o13, o14, o15, o16, name,\
-                        ...)                                                                       \
+#define CFX_PICK_OPTION(o1, o2, o3, o4, o5, o6, o7, o8, o9, o10, o11, o12, o13, o14, o15, o16,     \
+                        name, ...)                                                                 \
     name
 #define CFX_CHECK_OPTIONS(type, ...)                                                               \
     CFX_PICK_OPTION(__VA_ARGS__,                                                                   \
                     CFX_CHECK_OPTION_16, CFX_CHECK_OPTION_15, CFX_CHECK_OPTION_14,                 \
                     CFX_CHECK_OPTION_13, CFX_CHECK_OPTION_12, CFX_CHECK_OPTION_11,                 \
-                    CFX_CHECK_OPTION_10, CFX_CHECK_OPTION_9, CFX_CHECK_OPTION_8, CFX_CHECK_OPTION_7,\
-                    CFX_CHECK_OPTION_6, CFX_CHECK_OPTION_5, CFX_CHECK_OPTION_4, CFX_CHECK_OPTION_3,\
-                    CFX_CHECK_OPTION_2, CFX_CHECK_OPTION_1, )                                      \
+                    CFX_CHECK_OPTION_10, CFX_CHECK_OPTION_9, CFX_CHECK_OPTION_8,                   \
+                    CFX_CHECK_OPTION_7, CFX_CHECK_OPTION_6, CFX_CHECK_OPTION_5,                    \
+                    CFX_CHECK_OPTION_4, CFX_CHECK_OPTION_3, CFX_CHECK_OPTION_2,                    \
+                    CFX_CHECK_OPTION_1, )                                                          \
     (type, __VA_ARGS__)
 
 #endif

@@ -197,7 +197,7 @@ cfx_var cfx_seq_at(cfx_at at, cfx_datum_kind kind, cfx_vars in)
     return made;
 }
 
-/* Also while tracing it is a datum: the graph of a region can use it as well as the one around it. */
+/* While tracing, too, it is a datum: a region can use it as well as the graph around it. */
 cfx_var cfx_ints_at(cfx_at at, const int64_t *ints, size_t n)
 {
     cfx_error err = {0};

@@ -1,5 +1,5 @@
-"""Programs in C that the compiler must refuse, and ones in C++ that must not dangle: what a forgotten
-cfx_v, or a list that went out of scope, used to get past everybody."""
+"""Programs in C that the compiler must refuse (a forgotten cfx_v), and lists in C++ that must not
+dangle."""
 import os
 import shutil
 import subprocess

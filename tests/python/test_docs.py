@@ -116,7 +116,8 @@ def test_c(source, tmp_path):
     done = run(*flags, "-I", ROOT / "include", file, BUILD / "libcfx.a", "-lm", "-pthread", "-o",
                tmp_path / "example")
     assert done.returncode == 0, done.stderr
-    done = run(tmp_path / "example", env={k: v for k, v in os.environ.items() if k != "LD_PRELOAD"})
+    done = run(tmp_path / "example", cwd=tmp_path,
+               env={k: v for k, v in os.environ.items() if k != "LD_PRELOAD"})
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -482,7 +482,8 @@ cfx_status cfxi_emit_py_wrap(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee 
     cfx_sink out = cfx_buffer_sink(&gen->wraps);
     if ((gen->wraps.size && cfxi_base_sink_write(out, "\n", 1)) ||
         cfxi_base_sink_write(out, "cfx._symbolic_trace.wrap(\"", 26) ||
-        cfxi_base_sink_write(out, callee->text, callee->size) || cfxi_base_sink_write(out, "\")", 2))
+        cfxi_base_sink_write(out, callee->text, callee->size) ||
+        cfxi_base_sink_write(out, "\")", 2))
         return cfxi_base_nomem(err);
     ((cfxi_py_callee *)cfxi_base_pointers_get(&gen->callees, n->callee))->wrapped = true;
     return CFX_OK;

@@ -78,7 +78,8 @@ cfx_module *cfx_model(cfx_scope *s)
     cfx_module_add(s, m, "wte", cfx_nn_embedding(s, WORDS, WIDTH));
     cfx_module_add(s, m, "wpe", cfx_nn_embedding(s, LONGEST, WIDTH));
     cfx_module *layers = cfx_module_add(s, m, "layers", cfx_module_new(s, NULL));
-    cfx_var all = cfx_ones(s, cfx_ints(s, LONGEST, LONGEST), .dtype = cfx_var_dtype(CFX_DTYPE_BOOL));
+    const cfx_var type = cfx_var_dtype(CFX_DTYPE_BOOL);
+    cfx_var all = cfx_ones(s, cfx_ints(s, LONGEST, LONGEST), .dtype = type);
     for (int i = 0; i < LAYERS; i++) {
         char name[32];
         snprintf(name, sizeof name, "%d", i);

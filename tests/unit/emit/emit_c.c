@@ -41,8 +41,8 @@ static const char *body_of(const char *lines)
 TEST(calls_have_options_by_name)
 {
     CHECK_STR_EQ("    (void)self;\n"
-                 "    cfx_var sum_1 = cfx_sum(s, x, .dim = cfx_ints(s, 0, 1), .keepdim = cfx_v(true));"
-                 "  /* a.py:3 */\n"
+                 "    cfx_var sum_1 = cfx_sum(s, x, .dim = cfx_ints(s, 0, 1), .keepdim = "
+                 "cfx_v(true));  /* a.py:3 */\n"
                  "    cfx_var full = cfx_full(s, cfx_ints(s, 2, 3), cfx_var_bool(true));\n"
                  "    cfx_var add = cfx_add(s, sum_1, full, .alpha = cfx_v(0.5));  /* a.py:4 */\n"
                  "    return add;\n",
