@@ -196,7 +196,7 @@ MISTAKES = {
                          "cfx_call(s, m, cfx_ones(s, cfx_ints(s, 2)));",
                          r"^m\.c:5: .*(another scope|is gone)"),
     "has no such child": ('return cfx_call(s, cfx_child(self, "fc"), x);', "",
-                          r"^m\.c:5: there is no module to call"),
+                          r"^m\.c:5: the module to call is NULL"),
     "a cycle": ("(void)s; return x;",
                 'cfx_module_add(s, m, "a", m);', r"^m\.c:11: .*contain itself"),
     "a name twice": ("(void)s; return x;",
