@@ -1,6 +1,8 @@
-/* base_impl.h - what the layers share: sizes, arena, hashing, growing arrays, maps, text output. */
+/* base_impl.h - what the rooms share: sizes, arena, growing arrays, maps, text output. */
 #ifndef CFXI_BASE_IMPL_H
 #define CFXI_BASE_IMPL_H
+
+#include "map_impl.h"
 
 #include <cfx/base.h>
 
@@ -88,6 +90,9 @@ void *cfxi_base_arena_alloc_slowly(cfxi_arena *arena, size_t size);
 /* A zeroed array of `n` items, at least one byte; NULL if memory is out. */
 void *cfxi_base_arena_zeros(cfxi_arena *arena, size_t n, size_t item_size);
 
+/* An allocator that takes blocks from the arena and gives them back to it. */
+cfx_allocator cfxi_base_arena_allocator(cfxi_arena *arena);
+
 /* NULL if memory is out. Most blocks are small and come off the current chunk. */
 static inline void *cfxi_base_arena_alloc(cfxi_arena *arena, size_t size)
 {
@@ -99,47 +104,6 @@ static inline void *cfxi_base_arena_alloc(cfxi_arena *arena, size_t size)
     arena->next += units * 8;
     return block;
 }
-
-/* ---- hashing ------------------------------------------------------------------------------- */
-
-/* The same in every process: hashes end up in files and golden tests. */
-uint64_t cfxi_base_hash_bytes(const void *data, size_t size);
-
-static inline uint64_t cfxi_base_hash_mix(uint64_t h, uint64_t v)
-{
-    h ^= v + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
-    h *= 0xff51afd7ed558ccdu;
-    return h ^ (h >> 32);
-}
-
-static inline uint32_t cfxi_base_hash_pointer(const void *p)
-{
-    return (uint32_t)(((uint64_t)(uintptr_t)p >> 3) * 0x9e3779b97f4a7c15u >> 32);
-}
-
-/* ---- maps of pointers to pointers (pointers.c) --------------------------------------------- */
-
-typedef struct cfxi_pointers {
-    struct cfxi_pair *pairs;
-    size_t n;         /* pairs that are not free: 0 if nothing was ever put in */
-    size_t capacity;  /* a power of two, or 0 */
-} cfxi_pointers;
-
-void *cfxi_base_pointers_look(const cfxi_pointers *map,
-                              const void *key); /* in one that has pairs */
-/* NULL if it is not there. */
-static inline void *cfxi_base_pointers_get(const cfxi_pointers *map, const void *key)
-{
-    return map->n > 0 ? cfxi_base_pointers_look(map, key) : NULL;
-}
-/* Puts a value in; NULL takes it out, which never fails. False if memory is out. */
-bool cfxi_base_pointers_set(cfxi_pointers *map, const void *key, void *value,
-                            const cfx_allocator *allocator);
-/* Values in no order, from *at = 0; NULL at the end. */
-void *cfxi_base_pointers_next(const cfxi_pointers *map, size_t *at);
-void cfxi_base_pointers_free(cfxi_pointers *map, const cfx_allocator *allocator);
-/* And the values, each of `size` bytes. */
-void cfxi_base_pointers_free_all(cfxi_pointers *map, size_t size, const cfx_allocator *allocator);
 
 /* ---- text output (sink.c) ------------------------------------------------------------------ */
 

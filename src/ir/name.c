@@ -99,19 +99,19 @@ void cfxi_ir_namespace_init(cfx_namespace *ns, cfxi_arena *arena)
 
 void cfxi_ir_namespace_release(cfx_namespace *ns)
 {
-    cfxi_ir_table_free(&ns->names, ns->arena->allocator);
-    cfxi_ir_table_free(&ns->bases, ns->arena->allocator);
+    cfxi_base_set_free(&ns->names, ns->arena->allocator);
+    cfxi_base_set_free(&ns->bases, ns->arena->allocator);
 }
 
 void cfxi_ir_namespace_forget(cfx_namespace *ns)
 {
     size_t at = 0;
-    for (cfxi_name *name; (name = cfxi_ir_table_next(&ns->names, &at)) != NULL;) {
+    for (cfxi_name *name; (name = cfxi_base_set_next(&ns->names, &at)) != NULL;) {
         name->taken = false;
         name->owner = NULL;
     }
     at = 0;
-    for (cfxi_base *base; (base = cfxi_ir_table_next(&ns->bases, &at)) != NULL;)
+    for (cfxi_base *base; (base = cfxi_base_set_next(&ns->bases, &at)) != NULL;)
         base->count = 0;
 }
 
@@ -120,7 +120,7 @@ static cfxi_name *new_name(cfx_namespace *ns, const char *text, size_t size, uin
                            cfx_error *err)
 {
     cfxi_name *name = NULL;
-    if (size < UINT32_MAX / 2 && cfxi_ir_table_reserve(&ns->names, hash_name, ns->arena->allocator))
+    if (size < UINT32_MAX / 2 && cfxi_base_set_reserve(&ns->names, hash_name, ns->arena->allocator))
         name = cfxi_base_arena_alloc(ns->arena, offsetof(cfxi_name, data) + size + 1);
     if (!name) {
         cfxi_base_nomem(err);
@@ -131,13 +131,13 @@ static cfxi_name *new_name(cfx_namespace *ns, const char *text, size_t size, uin
     name->taken = false;
     memcpy(name->data, text, size);
     name->data[size] = '\0';
-    cfxi_ir_table_insert(&ns->names, hash, name);
+    cfxi_base_set_insert(&ns->names, hash, name);
     return name;
 }
 
 static cfxi_name *find_name(const cfx_namespace *ns, const char *text, size_t size, uint32_t hash)
 {
-    return cfxi_ir_table_find(&ns->names, hash, same_name, text, size);
+    return cfxi_base_set_find(&ns->names, hash, same_name, text, size);
 }
 
 /* Takes a name if it is free; *free tells. NULL if it is not, or with *err set. */
@@ -171,10 +171,10 @@ bool cfx_namespace_has(const cfx_namespace *ns, const char *text, size_t size)
 static cfxi_base *base_of(cfx_namespace *ns, const char *text, size_t size, cfx_error *err)
 {
     uint32_t hash = hash_text(text, size);
-    cfxi_base *base = cfxi_ir_table_find(&ns->bases, hash, same_base, text, size);
+    cfxi_base *base = cfxi_base_set_find(&ns->bases, hash, same_base, text, size);
     if (base)
         return base;
-    if (size < UINT32_MAX / 2 && cfxi_ir_table_reserve(&ns->bases, hash_base, ns->arena->allocator))
+    if (size < UINT32_MAX / 2 && cfxi_base_set_reserve(&ns->bases, hash_base, ns->arena->allocator))
         base = cfxi_base_arena_alloc(ns->arena, sizeof *base + size + 1);
     if (!base) {
         cfxi_base_nomem(err);
@@ -183,7 +183,7 @@ static cfxi_base *base_of(cfx_namespace *ns, const char *text, size_t size, cfx_
     *base = (cfxi_base){.size = (uint32_t)size};
     memcpy(base->data, text, size);
     base->data[size] = '\0';
-    cfxi_ir_table_insert(&ns->bases, hash, base);
+    cfxi_base_set_insert(&ns->bases, hash, base);
     return base;
 }
 
@@ -393,9 +393,9 @@ cfx_status cfx_namespace_add(cfx_namespace *ns, const char *text, size_t size, c
 
 const char *cfx_namespace_each(const cfx_namespace *ns, size_t *cursor, size_t *size)
 {
-    const cfxi_name *name = cfxi_ir_table_next(&ns->names, cursor);
+    const cfxi_name *name = cfxi_base_set_next(&ns->names, cursor);
     while (name && !name->taken)
-        name = cfxi_ir_table_next(&ns->names, cursor);
+        name = cfxi_base_set_next(&ns->names, cursor);
     if (name && size)
         *size = name->size;
     return name ? name->data : NULL;

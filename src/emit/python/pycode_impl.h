@@ -102,7 +102,7 @@ struct cfx_pycode {
     cfxi_pointers operands;  /* input of a branch -> node: the value outside that it is */
     cfxi_pointers instead;   /* node -> cfx_value: what is written where the node is mentioned */
     cfxi_vec globals;        /* of cfxi_py_global */
-    cfxi_table by_name;      /* of cfxi_py_named: globals known by their qualified names only */
+    cfxi_hash_set by_name;      /* of cfxi_py_named: globals known by their qualified names only */
     const cfxi_callee *last_callee;
     cfxi_py_callee *last_info;
     unsigned builtins;

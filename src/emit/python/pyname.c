@@ -253,12 +253,12 @@ static cfx_status name_global(cfx_pycode *gen, cfx_pycode_text qualified, cfx_py
 {
     uint32_t hash = (uint32_t)cfxi_base_hash_bytes(qualified.data, qualified.size);
     named_global *named =
-        cfxi_ir_table_find(&gen->by_name, hash, same_named, qualified.data, qualified.size);
+        cfxi_base_set_find(&gen->by_name, hash, same_named, qualified.data, qualified.size);
     if (named) {
         *name = named->name;
         return CFX_OK;
     }
-    if (!cfxi_ir_table_reserve(&gen->by_name, hash_named, gen->allocator) ||
+    if (!cfxi_base_set_reserve(&gen->by_name, hash_named, gen->allocator) ||
         !(named = cfxi_base_arena_alloc(&gen->memory->arena, sizeof *named)))
         return cfxi_base_nomem(err);
     cfx_pycode_name entry = {NULL, NULL, qualified.data};
@@ -267,7 +267,7 @@ static cfx_status name_global(cfx_pycode *gen, cfx_pycode_text qualified, cfx_py
     const cfxi_py_global *globals = gen->globals.data;
     *named = (named_global){*name, (uint32_t)qualified.size, hash,
                             globals[gen->globals.size - 1].entry.qualified};
-    cfxi_ir_table_insert(&gen->by_name, hash, named);
+    cfxi_base_set_insert(&gen->by_name, hash, named);
     return CFX_OK;
 }
 

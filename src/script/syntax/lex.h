@@ -89,9 +89,9 @@ typedef struct cfxi_name_entry {
 typedef struct cfxi_names {
     cfxi_arena *arena;
     cfxi_name_entry *entries;
-    uint32_t *slots;  /* number + 1, or 0 */
     uint32_t count;
-    uint32_t capacity;  /* of `entries`; there are twice as many slots */
+    uint32_t capacity;    /* of `entries` */
+    cfxi_hash_set numbers;  /* of entries */
 } cfxi_names;
 
 /* Puts the keywords in; false if memory is out. The tables belong to the arena's allocator until
