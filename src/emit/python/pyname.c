@@ -382,9 +382,12 @@ typedef struct operator_row {
 } operator_row;
 
 static const operator_row operators[] = {
-#define CFX_PYOPERATOR(name, form, sign, kind) {#name, CFXI_PY_##form, sign},
-#include <cfx/pyoperator.def>
-#undef CFX_PYOPERATOR
+#define CFX_SIGN_UNARY(id, sign, function, ast) {function, CFXI_PY_PREFIX, sign},
+#define CFX_SIGN_BINARY(id, sign, function, in_place, ...)                                         \
+    {function, CFXI_PY_INFIX, " " sign " "}, {in_place, CFXI_PY_INPLACE, " " sign "= "},
+#define CFX_SIGN_COMPARE(id, sign, function, ...) {function, CFXI_PY_INFIX, " " sign " "},
+#define CFX_SIGN_OTHER(function, form, sign, kind) {function, CFXI_PY_##form, sign},
+#include <cfx/sign.def>
 };
 
 static const operator_row *find_operator(cfx_pycode_text name)

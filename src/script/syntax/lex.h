@@ -32,11 +32,9 @@ enum {
 };
 typedef enum cfxi_soft_keyword {
     CFXI_SOFT_before_first = CFXI_KEYWORDS - 1,
-#define TOKEN(id, text)
 #define KEYWORD(word)
 #define SOFT(word) CFXI_SOFT_##word,
-#include "token.def"
-#undef TOKEN
+#include "base/keyword.def"
 #undef KEYWORD
 #undef SOFT
     CFXI_SOFT_end

@@ -5,11 +5,9 @@ static const struct {
     char text[10];
     uint8_t size;
 } words[] = {
-#define TOKEN(id, text)
 #define KEYWORD(word) {#word, sizeof #word - 1},
 #define SOFT(word) KEYWORD(word)
-#include "token.def"
-#undef TOKEN
+#include "base/keyword.def"
 #undef KEYWORD
 #undef SOFT
 };
