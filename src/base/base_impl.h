@@ -228,7 +228,7 @@ void cfxi_base_json_raw(cfxi_json_out *j, const char *text, size_t size);
 /* A string alone, without a comma. */
 void cfxi_base_json_text(cfxi_out *out, const char *text, size_t size);
 
-/* ---- names --------------------------------------------------------------------------------- */
+/* ---- names (identifier.c) ------------------------------------------------------------------ */
 
 static inline bool cfxi_base_is_ident_start(char c)
 {
@@ -239,7 +239,18 @@ static inline bool cfxi_base_is_ident(char c)
 {
     return cfxi_base_is_ident_start(c) || cfxi_base_is_digit(c);
 }
-bool cfxi_base_is_identifier(const char *text,
-                             size_t size); /* ASCII; keywords count as identifiers */
+/* The bytes of the identifier that `text` begins with; 0 if there is none. */
+size_t cfxi_base_identifier_size(const char *text, size_t size);
+/* An identifier of ASCII, as C and names of nodes have it. Keywords count. */
+bool cfxi_base_is_identifier(const char *text, size_t size);
+/* And with letters of other scripts, as Python has it; symbols and punctuation do not count. */
+bool cfxi_base_is_python_identifier(const char *text, size_t size);
+/* Whether Python surely takes a character beyond ASCII in a name, and whether it may. */
+bool cfxi_base_is_letter(uint32_t code);
+bool cfxi_base_may_be_letter(uint32_t code);
+/* A keyword of Python wherever it stands: `match` is none. */
+bool cfxi_base_is_keyword(const char *text, size_t size);
+/* Whether the text is one of the `n` words, which are sorted. */
+bool cfxi_base_is_word_of(const char *const *words, size_t n, const char *text, size_t size);
 
 #endif

@@ -346,6 +346,8 @@ void cfxi_ir_graph_settle(cfx_graph *g);
 
 /* ---- names (name.c) ------------------------------------------------------------------------ */
 
+/* Whether a node may have the name: an identifier, and nothing that Python needs. */
+bool cfxi_ir_name_is_legal(const char *name, size_t size);
 void cfxi_ir_namespace_init(cfx_namespace *ns, cfxi_arena *arena);
 void cfxi_ir_namespace_release(cfx_namespace *ns);
 /* Takes a name: from a wish, or the next of a base. NULL with *err set. */

@@ -5,59 +5,54 @@
  */
 #include "graph_impl.h"
 
-#include <stdlib.h>
-
-/* Python's keywords and builtins, and the globals that every generated function has; sorted. */
+/* Python's builtins, and the globals that every generated function has; sorted. */
 static const char *const reserved[] = {
     "ArithmeticError", "AssertionError", "AttributeError", "BaseException", "BaseExceptionGroup",
     "BlockingIOError", "BrokenPipeError", "BufferError", "BytesWarning", "ChildProcessError",
     "ConnectionAbortedError", "ConnectionError", "ConnectionRefusedError", "ConnectionResetError",
     "DeprecationWarning", "EOFError", "Ellipsis", "EncodingWarning", "EnvironmentError",
-    "Exception", "ExceptionGroup", "False", "FileExistsError", "FileNotFoundError",
-    "FloatingPointError", "FutureWarning", "GeneratorExit", "IOError", "ImportError",
-    "ImportWarning", "IndentationError", "IndexError", "InterruptedError", "IsADirectoryError",
-    "KeyError", "KeyboardInterrupt", "LookupError", "MemoryError", "ModuleNotFoundError",
-    "NameError", "None", "NoneType", "NotADirectoryError", "NotImplemented", "NotImplementedError",
-    "OSError", "OverflowError", "PendingDeprecationWarning", "PermissionError",
-    "ProcessLookupError", "RecursionError", "ReferenceError", "ResourceWarning", "RuntimeError",
-    "RuntimeWarning", "StopAsyncIteration", "StopIteration", "SyntaxError", "SyntaxWarning",
-    "SystemError", "SystemExit", "TabError", "TimeoutError", "True", "TypeError",
-    "UnboundLocalError", "UnicodeDecodeError", "UnicodeEncodeError", "UnicodeError",
-    "UnicodeTranslateError", "UnicodeWarning", "UserWarning", "ValueError", "Warning",
-    "ZeroDivisionError", "__build_class__", "__debug__", "__doc__", "__import__", "__loader__",
-    "__name__", "__package__", "__spec__", "abs", "aiter", "all", "and", "anext", "any", "as",
-    "ascii", "assert", "async", "await", "bin", "bool", "break", "breakpoint", "bytearray",
-    "bytes", "callable", "chr", "class", "classmethod", "compile", "complex", "continue",
-    "copyright", "credits", "def", "del", "delattr", "device", "dict", "dir", "divmod", "elif",
-    "else", "enumerate", "eval", "except", "exec", "exit", "filter", "finally", "float", "for",
-    "format", "from", "frozenset", "fx_pytree", "getattr", "global", "globals", "hasattr", "hash",
-    "help", "hex", "id", "if", "import", "in", "inf", "input", "int", "is", "isinstance",
-    "issubclass", "iter", "lambda", "len", "license", "list", "locals", "map", "max", "memoryview",
-    "min", "nan", "next", "nonlocal", "not", "object", "oct", "open", "or", "ord", "pass", "pow",
-    "print", "property", "pytree", "quit", "raise", "range", "repr", "return", "reversed", "round",
-    "set", "setattr", "slice", "sorted", "staticmethod", "str", "sum", "super", "torch", "try",
-    "tuple", "type", "vars", "while", "with", "yield", "zip",
+    "Exception", "ExceptionGroup", "FileExistsError", "FileNotFoundError", "FloatingPointError",
+    "FutureWarning", "GeneratorExit", "IOError", "ImportError", "ImportWarning",
+    "IndentationError", "IndexError", "InterruptedError", "IsADirectoryError", "KeyError",
+    "KeyboardInterrupt", "LookupError", "MemoryError", "ModuleNotFoundError", "NameError",
+    "NoneType", "NotADirectoryError", "NotImplemented", "NotImplementedError", "OSError",
+    "OverflowError", "PendingDeprecationWarning", "PermissionError", "ProcessLookupError",
+    "RecursionError", "ReferenceError", "ResourceWarning", "RuntimeError", "RuntimeWarning",
+    "StopAsyncIteration", "StopIteration", "SyntaxError", "SyntaxWarning", "SystemError",
+    "SystemExit", "TabError", "TimeoutError", "TypeError", "UnboundLocalError",
+    "UnicodeDecodeError", "UnicodeEncodeError", "UnicodeError", "UnicodeTranslateError",
+    "UnicodeWarning", "UserWarning", "ValueError", "Warning", "ZeroDivisionError",
+    "__build_class__", "__debug__", "__doc__", "__import__", "__loader__", "__name__",
+    "__package__", "__spec__", "abs", "aiter", "all", "anext", "any", "ascii", "bin", "bool",
+    "breakpoint", "bytearray", "bytes", "callable", "chr", "classmethod", "compile", "complex",
+    "copyright", "credits", "delattr", "device", "dict", "dir", "divmod", "enumerate", "eval",
+    "exec", "exit", "filter", "float", "format", "frozenset", "fx_pytree", "getattr", "globals",
+    "hasattr", "hash", "help", "hex", "id", "inf", "input", "int", "isinstance", "issubclass",
+    "iter", "len", "license", "list", "locals", "map", "max", "memoryview", "min", "nan", "next",
+    "object", "oct", "open", "ord", "pow", "print", "property", "pytree", "quit", "range", "repr",
+    "reversed", "round", "set", "setattr", "slice", "sorted", "staticmethod", "str", "sum",
+    "super", "torch", "tuple", "type", "vars", "zip",
 };
 
-typedef struct text_key {
-    const char *text;
-    size_t size;
-} text_key;
-
-static int compare_reserved(const void *key, const void *row)
+/* Of those and the keywords, none has a digit, and only fx_pytree and what begins with '_' has an
+ * underscore: this spares most names the search. */
+static bool may_be_reserved(const char *name, size_t size)
 {
-    const text_key *k = key;
-    const char *word = *(const char *const *)row;
-    size_t length = strlen(word);
-    int order = memcmp(k->text, word, k->size < length ? k->size : length);
-    return order ? order : (k->size > length) - (k->size < length);
+    if (size < 2 || cfxi_base_is_digit(name[size - 1]))
+        return false;
+    return name[0] == '_' || name[0] == 'f' || !memchr(name, '_', size);
 }
 
 bool cfx_name_is_reserved(const char *name, size_t size)
 {
-    text_key key = {name, size};
-    return bsearch(&key, reserved, sizeof reserved / sizeof *reserved, sizeof *reserved,
-                   compare_reserved) != NULL;
+    return may_be_reserved(name, size) &&
+           (cfxi_base_is_keyword(name, size) ||
+            cfxi_base_is_word_of(reserved, sizeof reserved / sizeof *reserved, name, size));
+}
+
+bool cfxi_ir_name_is_legal(const char *name, size_t size)
+{
+    return cfxi_base_is_identifier(name, size) && !cfx_name_is_reserved(name, size);
 }
 
 /* ---- tables -------------------------------------------------------------------------------- */

@@ -264,7 +264,6 @@ cfx_status cfxi_emit_py_inplace(cfx_pycode *gen, const cfx_node *n, const cfxi_p
 bool cfxi_emit_py_is_attribute(const cfx_pycode *gen, const cfx_node *n);
 /* Runs a callback that writes to gen->scratch, empty before. */
 cfx_sink cfxi_emit_py_scratch(cfx_pycode *gen);
-bool cfxi_emit_py_is_identifier(const char *text, size_t size);
 /* Whether it can follow a dot in a class: no keyword, nor a name that Python would change there. */
 bool cfxi_emit_py_is_plain(const char *text, size_t size);
 /* Fails with the node's location and name around the message. */

@@ -37,25 +37,10 @@ const char *cfx_pycode_node_name(cfx_pycode *gen, const cfx_node *n, size_t *siz
     return name->data;
 }
 
-/* Whether the name can stand as it is. No reserved word has a digit, and those with an underscore
- * are fx_pytree and what starts with two; that spares most names the search. */
+/* Whether the name can stand as it is. */
 static bool is_plain(const cfx_node *n)
 {
-    const char *text = n->name->data;
-    size_t size = n->name->size;
-    if (n->name->owner != n || size == 0 || !cfxi_base_is_ident_start(text[0]))
-        return false;
-    bool digit = false;
-    bool underscore = false;
-    for (size_t i = 0; i < size; i++) {
-        if (!cfxi_base_is_ident(text[i]))
-            return false;
-        digit |= cfxi_base_is_digit(text[i]);
-        underscore |= text[i] == '_';
-    }
-    if (digit || (underscore && text[0] != '_' && text[0] != 'f'))
-        return true;
-    return !cfx_name_is_reserved(text, size);
+    return n->name->owner == n && cfxi_ir_name_is_legal(n->name->data, n->name->size);
 }
 
 static cfx_status override(cfx_pycode *gen, const cfx_node *n, const cfxi_name *name,
