@@ -46,7 +46,7 @@ ROOMS = {
     "format": "weights",
     "capture": "options scope capture operators",
     "nn": "layers",
-    "script/syntax": "syntax pyoperator.def sign.def",
+    "script/syntax": "syntax sign.def",
     "script/evaluate": "script special.def",
     "script/world": "pyscript",
     "emit": "codegen",

@@ -91,13 +91,11 @@ typedef struct cfx_literal {
 } cfx_literal;
 
 typedef enum cfx_sign {
-#define CFX_SIGN_UNARY(id, sign, function) CFX_SIGN_##id,
-#define CFX_SIGN_BINARY(id, sign, function, in_place) CFX_SIGN_##id,
-#define CFX_SIGN_COMPARE(id, sign, function) CFX_SIGN_##id,
+#define CFX_SIGN_UNARY(id, ...) CFX_SIGN_##id,
+#define CFX_SIGN_BINARY(id, ...) CFX_SIGN_##id,
+#define CFX_SIGN_COMPARE(id, ...) CFX_SIGN_##id,
+#define CFX_SIGN_WORD(id, ...) CFX_SIGN_##id,
 #include <cfx/sign.def>
-#undef CFX_SIGN_UNARY
-#undef CFX_SIGN_BINARY
-#undef CFX_SIGN_COMPARE
     CFX_SIGNS
 } cfx_sign;
 

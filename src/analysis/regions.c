@@ -4,7 +4,7 @@
 static cfx_status collect(cfx_graph *g, cfxi_vec *regions, cfx_error *err)
 {
     size_t at = 0;
-    for (cfx_ref *ref; (ref = cfxi_ir_table_next(&g->refs_table, &at)) != NULL;) {
+    for (cfx_ref *ref; (ref = cfxi_base_set_next(&g->refs_table, &at)) != NULL;) {
         if (ref->kind != CFXI_REF_REGION || ref->refs == 0)
             continue;
         if (!cfxi_base_vec_reserve(regions, 1, sizeof(cfx_graph *), g->allocator))
@@ -17,7 +17,7 @@ static cfx_status collect(cfx_graph *g, cfxi_vec *regions, cfx_error *err)
 bool cfxi_analysis_has_regions(const cfx_graph *g)
 {
     size_t at = 0;
-    for (const cfx_ref *ref; (ref = cfxi_ir_table_next(&g->refs_table, &at)) != NULL;)
+    for (const cfx_ref *ref; (ref = cfxi_base_set_next(&g->refs_table, &at)) != NULL;)
         if (ref->kind == CFXI_REF_REGION && ref->refs > 0)
             return true;
     return false;

@@ -159,3 +159,13 @@ void *cfxi_base_arena_zeros(cfxi_arena *arena, size_t n, size_t item_size)
         memset(array, 0, bytes);
     return array;
 }
+
+/* ---- as an allocator ----------------------------------------------------------------------- */
+
+static void *arena_alloc(void *ctx, size_t size) { return cfxi_base_arena_alloc(ctx, size); }
+static void arena_free(void *ctx, void *ptr, size_t size) { cfxi_base_arena_free(ctx, ptr, size); }
+
+cfx_allocator cfxi_base_arena_allocator(cfxi_arena *arena)
+{
+    return (cfx_allocator){arena_alloc, arena_free, arena};
+}

@@ -1,6 +1,8 @@
-/* base_impl.h - what the layers share: sizes, arena, hashing, growing arrays, maps, text output. */
+/* base_impl.h - what the rooms share: sizes, arena, growing arrays, maps, text output. */
 #ifndef CFXI_BASE_IMPL_H
 #define CFXI_BASE_IMPL_H
+
+#include "map_impl.h"
 
 #include <cfx/base.h>
 
@@ -88,6 +90,9 @@ void *cfxi_base_arena_alloc_slowly(cfxi_arena *arena, size_t size);
 /* A zeroed array of `n` items, at least one byte; NULL if memory is out. */
 void *cfxi_base_arena_zeros(cfxi_arena *arena, size_t n, size_t item_size);
 
+/* An allocator that takes blocks from the arena and gives them back to it. */
+cfx_allocator cfxi_base_arena_allocator(cfxi_arena *arena);
+
 /* NULL if memory is out. Most blocks are small and come off the current chunk. */
 static inline void *cfxi_base_arena_alloc(cfxi_arena *arena, size_t size)
 {
@@ -99,47 +104,6 @@ static inline void *cfxi_base_arena_alloc(cfxi_arena *arena, size_t size)
     arena->next += units * 8;
     return block;
 }
-
-/* ---- hashing ------------------------------------------------------------------------------- */
-
-/* The same in every process: hashes end up in files and golden tests. */
-uint64_t cfxi_base_hash_bytes(const void *data, size_t size);
-
-static inline uint64_t cfxi_base_hash_mix(uint64_t h, uint64_t v)
-{
-    h ^= v + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
-    h *= 0xff51afd7ed558ccdu;
-    return h ^ (h >> 32);
-}
-
-static inline uint32_t cfxi_base_hash_pointer(const void *p)
-{
-    return (uint32_t)(((uint64_t)(uintptr_t)p >> 3) * 0x9e3779b97f4a7c15u >> 32);
-}
-
-/* ---- maps of pointers to pointers (pointers.c) --------------------------------------------- */
-
-typedef struct cfxi_pointers {
-    struct cfxi_pair *pairs;
-    size_t n;         /* pairs that are not free: 0 if nothing was ever put in */
-    size_t capacity;  /* a power of two, or 0 */
-} cfxi_pointers;
-
-void *cfxi_base_pointers_look(const cfxi_pointers *map,
-                              const void *key); /* in one that has pairs */
-/* NULL if it is not there. */
-static inline void *cfxi_base_pointers_get(const cfxi_pointers *map, const void *key)
-{
-    return map->n > 0 ? cfxi_base_pointers_look(map, key) : NULL;
-}
-/* Puts a value in; NULL takes it out, which never fails. False if memory is out. */
-bool cfxi_base_pointers_set(cfxi_pointers *map, const void *key, void *value,
-                            const cfx_allocator *allocator);
-/* Values in no order, from *at = 0; NULL at the end. */
-void *cfxi_base_pointers_next(const cfxi_pointers *map, size_t *at);
-void cfxi_base_pointers_free(cfxi_pointers *map, const cfx_allocator *allocator);
-/* And the values, each of `size` bytes. */
-void cfxi_base_pointers_free_all(cfxi_pointers *map, size_t size, const cfx_allocator *allocator);
 
 /* ---- text output (sink.c) ------------------------------------------------------------------ */
 
@@ -240,6 +204,35 @@ void cfxi_base_out_repr_bytes(cfxi_out *out, const char *data, size_t size);
 void cfxi_base_out_quoted(cfxi_out *out, const char *text, size_t size, char quote);
 void cfxi_base_out_quoted_bytes(cfxi_out *out, const char *data, size_t size, char quote);
 
+/* ---- JSON (json_write.c) ------------------------------------------------------------------- */
+
+/* Writes JSON and the commas in it: values in the order they are given, an object's after a key
+ * each. What is wrong with the output is told by the output it writes to. */
+typedef struct cfxi_json_out {
+    cfxi_out *out;
+    bool compact;  /* no spaces between items */
+    bool first;    /* the next item needs no comma */
+    bool line;     /* the next item begins a line */
+} cfxi_json_out;
+
+void cfxi_base_json_begin(cfxi_json_out *j, cfxi_out *out, bool compact);
+void cfxi_base_json_open(cfxi_json_out *j, char bracket);   /* '[' or '{' */
+void cfxi_base_json_close(cfxi_json_out *j, char bracket);  /* ']' or '}' */
+void cfxi_base_json_line(cfxi_json_out *j);                 /* the next item begins a line */
+void cfxi_base_json_key(cfxi_json_out *j, const char *key, size_t size);
+void cfxi_base_json_field(cfxi_json_out *j, const char *key);  /* a key that is terminated */
+/* Quotes and escapes the text; a byte that is not UTF-8 becomes U+FFFD. */
+void cfxi_base_json_string(cfxi_json_out *j, const char *text, size_t size);
+void cfxi_base_json_int(cfxi_json_out *j, int64_t i);
+void cfxi_base_json_float(cfxi_json_out *j, double f);  /* JSON has finite ones only */
+/* A value that is JSON already: "null", "true", a number of any size. */
+void cfxi_base_json_raw(cfxi_json_out *j, const char *text, size_t size);
+
+/* A string alone, without a comma. */
+void cfxi_base_json_text(cfxi_out *out, const char *text, size_t size);
+
+/* ---- names (identifier.c) ------------------------------------------------------------------ */
+
 static inline bool cfxi_base_is_ident_start(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -249,7 +242,18 @@ static inline bool cfxi_base_is_ident(char c)
 {
     return cfxi_base_is_ident_start(c) || cfxi_base_is_digit(c);
 }
-bool cfxi_base_is_identifier(const char *text,
-                             size_t size); /* ASCII; keywords count as identifiers */
+/* The bytes of the identifier that `text` begins with; 0 if there is none. */
+size_t cfxi_base_identifier_size(const char *text, size_t size);
+/* An identifier of ASCII, as C and names of nodes have it. Keywords count. */
+bool cfxi_base_is_identifier(const char *text, size_t size);
+/* And with letters of other scripts, as Python has it; symbols and punctuation do not count. */
+bool cfxi_base_is_python_identifier(const char *text, size_t size);
+/* Whether Python surely takes a character beyond ASCII in a name, and whether it may. */
+bool cfxi_base_is_letter(uint32_t code);
+bool cfxi_base_may_be_letter(uint32_t code);
+/* A keyword of Python wherever it stands: `match` is none. */
+bool cfxi_base_is_keyword(const char *text, size_t size);
+/* Whether the text is one of the `n` words, which are sorted. */
+bool cfxi_base_is_word_of(const char *const *words, size_t n, const char *text, size_t size);
 
 #endif

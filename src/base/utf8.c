@@ -85,17 +85,6 @@ size_t cfxi_base_text_width(const char *text, size_t size)
     return width;
 }
 
-bool cfxi_base_is_identifier(const char *text, size_t size)
-{
-    if (size == 0 || !cfxi_base_is_ident_start(text[0]))
-        return false;
-    for (size_t i = 1; i < size; i++) {
-        if (!cfxi_base_is_ident(text[i]))
-            return false;
-    }
-    return true;
-}
-
 /* ---- repr ---------------------------------------------------------------------------------- */
 
 static const uint32_t turns[] = {

@@ -59,7 +59,7 @@ struct cfx_module {
     uint64_t version;          /* grows with every change of a member */
     int32_t level;             /* less than that of any child: trees have an end */
     cfxi_vec members;          /* of cfxi_member *, in the order in which they were added */
-    cfxi_table by_name;        /* the same */
+    cfxi_hash_set by_name;        /* the same */
 };
 
 static inline cfxi_member *cfxi_capture_member_at(const cfx_module *m, size_t i)

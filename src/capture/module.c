@@ -54,7 +54,7 @@ void cfx_module_release(cfx_module *m)
     for (size_t i = 0; i < m->members.size; i++)
         member_free(m, cfxi_capture_member_at(m, i));
     cfxi_base_vec_free(&m->members, sizeof(cfxi_member *), m->allocator);
-    cfxi_ir_table_free(&m->by_name, m->allocator);
+    cfxi_base_set_free(&m->by_name, m->allocator);
     free_text(m->allocator, m->name);
     cfx_graph_release(m->graph);
     cfxi_base_free(m->allocator, m, sizeof *m);
@@ -106,7 +106,7 @@ static bool is_called(const void *item, const void *name, size_t size)
 
 cfxi_member *cfxi_capture_module_find(const cfx_module *m, const char *name, size_t size)
 {
-    return cfxi_ir_table_find(&m->by_name, hash_of_name(name, size), is_called, name, size);
+    return cfxi_base_set_find(&m->by_name, hash_of_name(name, size), is_called, name, size);
 }
 
 static cfxi_member *add_member(cfx_module *m, const char *name, size_t size, cfxi_member_kind kind)
@@ -115,14 +115,14 @@ static cfxi_member *add_member(cfx_module *m, const char *name, size_t size, cfx
     cfxi_member *e = cfxi_base_alloc(allocator, sizeof *e);
     char *copy = e ? copy_text(allocator, name, size) : NULL;
     if (!copy || !cfxi_base_vec_reserve(&m->members, 1, sizeof e, allocator) ||
-        !cfxi_ir_table_reserve(&m->by_name, hash_of_member, allocator)) {
+        !cfxi_base_set_reserve(&m->by_name, hash_of_member, allocator)) {
         free_text(allocator, copy);
         cfxi_base_free(allocator, e, sizeof *e);
         return NULL;
     }
     *e = (cfxi_member){.name = copy, .kind = kind, .value = cfx_datum_invalid()};
     ((cfxi_member **)m->members.data)[m->members.size++] = e;
-    cfxi_ir_table_insert(&m->by_name, hash_of_name(name, size), e);
+    cfxi_base_set_insert(&m->by_name, hash_of_name(name, size), e);
     return e;
 }
 
@@ -182,7 +182,7 @@ bool cfxi_capture_module_drop(cfx_module *m, const char *name, size_t size)
         at++;
     memmove(at, at + 1, (--m->members.size - (size_t)(at - (cfxi_member **)m->members.data)) *
                             sizeof *at);
-    cfxi_ir_table_remove(&m->by_name, hash_of_name(name, size), e);
+    cfxi_base_set_remove(&m->by_name, hash_of_name(name, size), e);
     m->version++;
     member_free(m, e);
     return true;
@@ -275,7 +275,7 @@ static uint64_t graph_stamp(const cfx_graph *g)
 {
     uint64_t stamp = g->version;
     size_t at = 0;
-    for (const cfx_ref *ref; (ref = cfxi_ir_table_next(&g->refs_table, &at)) != NULL;)
+    for (const cfx_ref *ref; (ref = cfxi_base_set_next(&g->refs_table, &at)) != NULL;)
         if (ref->kind == CFXI_REF_REGION)
             stamp = cfxi_base_hash_mix(stamp, graph_stamp(ref->region));
     return stamp;

@@ -244,7 +244,7 @@ static cfx_status prune(cfx_at at, cfx_module *m, cfx_error *err)
     cfx_status status = cfxi_capture_graft(at, kept, m, m->graph, NULL, err);
     if (status == CFX_OK) {
         const cfxi_vec members = m->members;
-        const cfxi_table by_name = m->by_name;
+        const cfxi_hash_set by_name = m->by_name;
         m->members = kept->members;
         m->by_name = kept->by_name;
         m->version++;

@@ -108,10 +108,10 @@ static bool same_key(const void *item, const void *key, size_t size)
     return ((const entry *)item)->key == *(const uint64_t *)key;
 }
 
-static cfx_status add_to_table(cfxi_table *table, entry *e, const cfx_allocator *allocator,
+static cfx_status add_to_table(cfxi_hash_set *table, entry *e, const cfx_allocator *allocator,
                                cfx_error *err)
 {
-    entry *first = cfxi_ir_table_find(table, fold(e->key), same_key, &e->key, 0);
+    entry *first = cfxi_base_set_find(table, fold(e->key), same_key, &e->key, 0);
     e->next = NULL;
     e->last = e;
     if (first) {
@@ -119,16 +119,16 @@ static cfx_status add_to_table(cfxi_table *table, entry *e, const cfx_allocator 
         first->last = e;
         return CFX_OK;
     }
-    if (!cfxi_ir_table_reserve(table, hash_of_entry, allocator))
+    if (!cfxi_base_set_reserve(table, hash_of_entry, allocator))
         return cfxi_base_nomem(err);
-    cfxi_ir_table_insert(table, fold(e->key), e);
+    cfxi_base_set_insert(table, fold(e->key), e);
     return CFX_OK;
 }
 
 /* Those that are taken stay on their list, behind its first: each is passed by once. */
-static entry *take_from_table(const cfxi_table *table, uint64_t key)
+static entry *take_from_table(const cfxi_hash_set *table, uint64_t key)
 {
-    entry *first = cfxi_ir_table_find(table, fold(key), same_key, &key, 0);
+    entry *first = cfxi_base_set_find(table, fold(key), same_key, &key, 0);
     if (!first || !first->twin)
         return first;
     entry *found = first->next;
@@ -147,7 +147,7 @@ static void make_pair(entry *a, entry *b, cfx_pairing how)
 static cfx_status match_round(const side *a, const side *b, key_fn *key, cfx_pairing how,
                               cfx_error *err)
 {
-    cfxi_table table = {0};
+    cfxi_hash_set table = {0};
     cfx_status status = CFX_OK;
     for (size_t i = 0; i < b->n && status == CFX_OK; i++) {
         entry *e = &b->entries[i];
@@ -162,7 +162,7 @@ static cfx_status match_round(const side *a, const side *b, key_fn *key, cfx_pai
         if (found)
             make_pair(e, found, how);
     }
-    cfxi_ir_table_free(&table, b->graph->allocator);
+    cfxi_base_set_free(&table, b->graph->allocator);
     return status;
 }
 

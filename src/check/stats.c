@@ -17,7 +17,7 @@ typedef struct entry {
 typedef struct memory {
     const cfx_allocator *allocator;
     cfxi_arena arena;   /* entries, names */
-    cfxi_table entries; /* of entry */
+    cfxi_hash_set entries; /* of entry */
     cfxi_vec rows;      /* of cfx_stats_row */
 } memory;
 
@@ -39,7 +39,7 @@ void cfx_stats_free(cfx_stats *s)
     memory *m = s->memory;
     if (m) {
         cfxi_base_vec_free(&m->rows, sizeof(cfx_stats_row), m->allocator);
-        cfxi_ir_table_free(&m->entries, m->allocator);
+        cfxi_base_set_free(&m->entries, m->allocator);
         cfxi_base_arena_release(&m->arena);
         cfxi_base_free(m->allocator, m, sizeof *m);
     }
@@ -79,15 +79,15 @@ static char *copy_name(memory *m, const char *name, size_t size)
 static entry *find_row(memory *m, const char *name, size_t size, cfx_operator op)
 {
     const uint32_t hash = hash_name(name, size);
-    entry *e = cfxi_ir_table_find(&m->entries, hash, has_name, name, size);
-    if (e || !cfxi_ir_table_reserve(&m->entries, hash_of_entry, m->allocator))
+    entry *e = cfxi_base_set_find(&m->entries, hash, has_name, name, size);
+    if (e || !cfxi_base_set_reserve(&m->entries, hash_of_entry, m->allocator))
         return e;
     e = cfxi_base_arena_alloc(&m->arena, sizeof *e);
     char *copy = e ? copy_name(m, name, size) : NULL;
     if (!copy)
         return NULL;
     *e = (entry){.row = {.name = copy, .op = op}, .name_size = size};
-    cfxi_ir_table_insert(&m->entries, hash, e);
+    cfxi_base_set_insert(&m->entries, hash, e);
     return e;
 }
 
@@ -117,7 +117,7 @@ static cfx_status sort_rows(cfx_stats *s, cfx_error *err)
     }
     size_t at = 0;
     for (size_t i = 0; i < n; i++)
-        all[i] = cfxi_ir_table_next(&m->entries, &at);
+        all[i] = cfxi_base_set_next(&m->entries, &at);
     qsort(all, n, sizeof *all, compare_entries);
     for (size_t i = 0; i < n; i++)
         ((cfx_stats_row *)m->rows.data)[i] = all[i]->row;
@@ -279,7 +279,7 @@ cfx_status cfx_stats_add_costs(cfx_stats *s, const cfx_program *p, cfx_runtime *
         return status;
     }
     s->has_costs = true;
-    for (entry *e; (e = cfxi_ir_table_next(&((memory *)s->memory)->entries, &at)) != NULL;)
+    for (entry *e; (e = cfxi_base_set_next(&((memory *)s->memory)->entries, &at)) != NULL;)
         e->key = guess_of(dims, e->row.flops);
     return sort_rows(s, err);
 }

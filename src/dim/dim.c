@@ -28,8 +28,8 @@ void cfx_dims_free(cfx_dims *dims)
 {
     if (!dims)
         return;
-    cfxi_ir_table_free(&dims->monomials, dims->allocator);
-    cfxi_ir_table_free(&dims->table, dims->allocator);
+    cfxi_base_set_free(&dims->monomials, dims->allocator);
+    cfxi_base_set_free(&dims->table, dims->allocator);
     cfxi_base_vec_free(&dims->exprs, sizeof(cfxi_dim_expr *), dims->allocator);
     cfxi_base_vec_free(&dims->assumptions, sizeof(cfxi_assumption), dims->allocator);
     cfxi_base_vec_free(&dims->facts, sizeof(int64_t), dims->allocator);

@@ -91,8 +91,8 @@ typedef struct cfxi_assumption {
 struct cfx_dims {
     const cfx_allocator *allocator;
     cfxi_arena arena;
-    cfxi_table monomials;
-    cfxi_table table;          /* of atoms but symbols, and sums */
+    cfxi_hash_set monomials;
+    cfxi_hash_set table;          /* of atoms but symbols, and sums */
     cfxi_vec exprs;            /* cfxi_dim_expr *, by id */
     cfxi_vec assumptions;      /* cfxi_assumption */
     cfxi_vec facts;            /* int64_t: sizes that are assumed to be 0 or more */

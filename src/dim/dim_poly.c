@@ -35,10 +35,10 @@ static const cfxi_monomial *monomial_of(cfx_dims *dims, const uint32_t *atoms, s
                                         cfx_error *err)
 {
     uint32_t hash = hash_atoms(atoms, n);
-    cfxi_monomial *m = cfxi_ir_table_find(&dims->monomials, hash, same_atoms, atoms, n);
+    cfxi_monomial *m = cfxi_base_set_find(&dims->monomials, hash, same_atoms, atoms, n);
     if (m)
         return m;
-    if (!cfxi_ir_table_reserve(&dims->monomials, monomial_hash, dims->allocator) ||
+    if (!cfxi_base_set_reserve(&dims->monomials, monomial_hash, dims->allocator) ||
         !(m = cfxi_base_arena_alloc(&dims->arena, sizeof *m + n * sizeof *atoms))) {
         cfxi_base_nomem(err);
         return NULL;
@@ -47,7 +47,7 @@ static const cfxi_monomial *monomial_of(cfx_dims *dims, const uint32_t *atoms, s
     m->degree = (uint32_t)n;
     if (n)
         memcpy(m->atoms, atoms, n * sizeof *atoms);
-    cfxi_ir_table_insert(&dims->monomials, hash, m);
+    cfxi_base_set_insert(&dims->monomials, hash, m);
     return m;
 }
 
@@ -297,7 +297,7 @@ static void measure(const cfx_dims *dims, int64_t d, cfxi_dim_expr *e)
 static int64_t intern(cfx_dims *dims, cfxi_dim_expr *key, cfx_error *err)
 {
     key->hash = hash_expr(key);
-    cfxi_dim_expr *e = cfxi_ir_table_find(&dims->table, key->hash, same_expr, key, 0);
+    cfxi_dim_expr *e = cfxi_base_set_find(&dims->table, key->hash, same_expr, key, 0);
     if (e)
         return cfxi_dim_of(e);
     if (key->depth > CFXI_DIM_DEPTH || key->weight > CFXI_DIM_WEIGHT) {
@@ -305,7 +305,7 @@ static int64_t intern(cfx_dims *dims, cfxi_dim_expr *key, cfx_error *err)
         return CFX_DIM_UNKNOWN;
     }
     size_t size = sizeof *e + key->n * sizeof *e->t;
-    if (!cfxi_ir_table_reserve(&dims->table, expr_hash, dims->allocator) ||
+    if (!cfxi_base_set_reserve(&dims->table, expr_hash, dims->allocator) ||
         !(e = cfxi_base_arena_alloc(&dims->arena, size))) {
         cfxi_base_nomem(err);
         return CFX_DIM_UNKNOWN;
@@ -313,7 +313,7 @@ static int64_t intern(cfx_dims *dims, cfxi_dim_expr *key, cfx_error *err)
     memcpy(e, key, size);
     if (enroll(dims, e, err) != CFX_OK)
         return CFX_DIM_UNKNOWN;
-    cfxi_ir_table_insert(&dims->table, e->hash, e);
+    cfxi_base_set_insert(&dims->table, e->hash, e);
     return cfxi_dim_of(e);
 }
 

@@ -157,9 +157,8 @@ static int64_t parse_name(reader *r)
 {
     char name[64];
     size_t from = r->at;
-    while (r->at < r->size && cfxi_base_is_ident(r->text[r->at]))
-        r->at++;
-    size_t size = r->at - from;
+    const size_t size = cfxi_base_identifier_size(r->text + from, r->size - from);
+    r->at += size;
     if (size >= sizeof name)
         return complain(r, "a name that is too long");
     memcpy(name, r->text + from, size);

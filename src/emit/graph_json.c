@@ -23,6 +23,7 @@ typedef struct frame {
 
 typedef struct writer {
     cfxi_out out;
+    cfxi_json_out json;     /* into `out` */
     cfx_error *err;
     cfx_status status;  /* of what is not the sink; *err is set then */
     cfx_node *node;     /* the last one begun, for messages */
@@ -38,45 +39,11 @@ static void stop(writer *w, cfx_status status)
     w->out.status = status;
 }
 
-/* ---- strings ------------------------------------------------------------------------------- */
-
-/* Characters beyond ASCII as they are; but lone surrogates, which UTF-8 cannot have, as escapes. */
-static void write_char(cfxi_out *out, const char *text, size_t size, uint32_t code)
-{
-    if (code == '"' || code == '\\') {
-        cfxi_base_out_char(out, '\\');
-        cfxi_base_out_char(out, (char)code);
-    } else if (code == '\n') {
-        cfxi_base_out_str(out, "\\n");
-    } else if (code < 0x20 || code == 0x7f || (code >= 0xd800 && code < 0xe000)) {
-        cfxi_base_out_printf(out, "\\u%04x", (unsigned)code);
-    } else {
-        cfxi_base_out_write(out, text, size);
-    }
-}
-
-static void write_string(cfxi_out *out, const char *text, size_t size)
-{
-    cfxi_base_out_char(out, '"');
-    for (size_t at = 0; at < size;) {
-        uint32_t code = 0;
-        const size_t n = cfxi_base_utf8_decode(text + at, size - at, &code);
-        if (n > 0)
-            write_char(out, text + at, n, code);
-        else
-            cfxi_base_out_str(out, "\\ufffd");
-        at += n ? n : 1;
-    }
-    cfxi_base_out_char(out, '"');
-}
-
-static void write_text(writer *w, const char *text) { write_string(&w->out, text, strlen(text)); }
-
 cfx_status cfx_json_string(const char *text, size_t size, cfx_sink sink)
 {
     cfxi_out out;
     cfxi_base_out_begin(&out, sink);
-    write_string(&out, text, size);
+    cfxi_base_json_text(&out, text, size);
     return cfxi_base_out_end(&out, NULL);
 }
 
@@ -93,30 +60,47 @@ static frame *push(writer *w, frame_kind kind)
     return f;
 }
 
-/* {"kind": "text"} */
+static void write_text(writer *w, const char *text)
+{
+    cfxi_base_json_string(&w->json, text, strlen(text));
+}
+
+/* {"kind": ...} */
+static void open_tagged(writer *w, cfx_kind kind)
+{
+    cfxi_base_json_open(&w->json, '{');
+    cfxi_base_json_field(&w->json, cfx_kind_name(kind));
+}
+
 static void write_tagged(writer *w, cfx_kind kind, const char *text, size_t size)
 {
-    cfxi_base_out_printf(&w->out, "{\"%s\": ", cfx_kind_name(kind));
-    write_string(&w->out, text, size);
-    cfxi_base_out_char(&w->out, '}');
+    open_tagged(w, kind);
+    cfxi_base_json_string(&w->json, text, size);
+    cfxi_base_json_close(&w->json, '}');
+}
+
+static void write_word(writer *w, cfx_kind kind, const char *word)
+{
+    write_tagged(w, kind, word, strlen(word));
 }
 
 static void write_float(writer *w, double f)
 {
     char text[CFXI_NUMBER_SIZE];
-    const size_t size = cfxi_base_format_float(f, text);
     if (isfinite(f))
-        cfxi_base_out_write(&w->out, text, size);
+        cfxi_base_json_float(&w->json, f);
     else
-        write_tagged(w, CFX_KIND_FLOAT, text, size);
+        write_tagged(w, CFX_KIND_FLOAT, text, cfxi_base_format_float(f, text));
 }
 
 static void write_bytes(writer *w, const char *data, size_t size)
 {
-    cfxi_base_out_str(&w->out, "{\"bytes\": \"");
+    open_tagged(w, CFX_KIND_BYTES);
+    cfxi_base_json_raw(&w->json, "\"", 1);
     for (size_t i = 0; i < size; i++)
         cfxi_base_out_printf(&w->out, "%02x", (unsigned char)data[i]);
-    cfxi_base_out_str(&w->out, "\"}");
+    cfxi_base_out_char(&w->out, '"');
+    cfxi_base_json_close(&w->json, '}');
 }
 
 static void write_str(writer *w, cfx_value v)
@@ -124,9 +108,9 @@ static void write_str(writer *w, cfx_value v)
     size_t size;
     const char *text = cfx_value_text(v, &size);
     if (v.kind == CFX_KIND_STR)
-        write_string(&w->out, text, size);
+        cfxi_base_json_string(&w->json, text, size);
     else if (v.kind == CFX_KIND_BIGINT)
-        cfxi_base_out_write(&w->out, text, size);
+        cfxi_base_json_raw(&w->json, text, size);
     else if (v.kind == CFX_KIND_BYTES)
         write_bytes(w, text, size);
     else
@@ -151,16 +135,16 @@ static void write_host(writer *w, cfx_value v)
     cfx_error why = {.status = CFX_OK};
     const char *name = cfx_value_host_name(v.as.ref->graph, v, &why);
     if (name)
-        write_tagged(w, CFX_KIND_HOST, name, strlen(name));
+        write_word(w, CFX_KIND_HOST, name);
     else
         no_name(w, &why);
 }
 
-static void open_items(writer *w, const char *open, const char *close, const cfx_value *items,
-                       size_t n)
+/* `close`: the brackets behind the items. */
+static void open_items(writer *w, char open, const char *close, const cfx_value *items, size_t n)
 {
     frame *f = push(w, FRAME_SEQ);
-    cfxi_base_out_str(&w->out, open);
+    cfxi_base_json_open(&w->json, open);
     if (!f)
         return;
     f->items = items;
@@ -173,8 +157,8 @@ static void open_seq(writer *w, cfx_value v)
     size_t n;
     const cfx_value *items = cfx_value_items(v, &n);
     if (v.kind != CFX_KIND_LIST)
-        cfxi_base_out_printf(&w->out, "{\"%s\": ", cfx_kind_name((cfx_kind)v.kind));
-    open_items(w, "[", v.kind == CFX_KIND_LIST ? "]" : "]}", items, n);
+        open_tagged(w, (cfx_kind)v.kind);
+    open_items(w, '[', v.kind == CFX_KIND_LIST ? "]" : "]}", items, n);
     if (w->out.status == CFX_OK)
         ((frame *)w->frames.data)[w->frames.size - 1].pairs = v.kind == CFX_KIND_DICT;
 }
@@ -182,7 +166,9 @@ static void open_seq(writer *w, cfx_value v)
 static void open_graph(writer *w, cfx_graph *g)
 {
     frame *f = push(w, FRAME_GRAPH);
-    cfxi_base_out_str(&w->out, "{\"nodes\": [");
+    cfxi_base_json_open(&w->json, '{');
+    cfxi_base_json_field(&w->json, "nodes");
+    cfxi_base_json_open(&w->json, '[');
     w->depth++;
     if (!f)
         return;
@@ -190,10 +176,15 @@ static void open_graph(writer *w, cfx_graph *g)
     f->node = g->root.next;
 }
 
+static void close_all(writer *w, const char *brackets)
+{
+    for (; *brackets; brackets++)
+        cfxi_base_json_close(&w->json, *brackets);
+}
+
 /* Writes a scalar; opens a container or a region. */
 static void write_value(writer *w, cfx_value v)
 {
-    char number[CFXI_NUMBER_SIZE];
     if (cfxi_ir_is_seq(v)) {
         open_seq(w, v);
         return;
@@ -204,38 +195,34 @@ static void write_value(writer *w, cfx_value v)
     }
     switch ((cfx_kind)v.kind) {
     case CFX_KIND_NONE:
-        cfxi_base_out_str(&w->out, "null");
+        cfxi_base_json_raw(&w->json, "null", 4);
         break;
     case CFX_KIND_BOOL:
-        cfxi_base_out_str(&w->out, v.as.b ? "true" : "false");
+        cfxi_base_json_raw(&w->json, v.as.b ? "true" : "false", v.as.b ? 4 : 5);
         break;
     case CFX_KIND_INT:
-        cfxi_base_out_write(&w->out, number, cfxi_base_format_int(v.as.i, number));
+        cfxi_base_json_int(&w->json, v.as.i);
         break;
     case CFX_KIND_FLOAT:
         write_float(w, v.as.f);
         break;
     case CFX_KIND_ELLIPSIS:
-        write_tagged(w, CFX_KIND_ELLIPSIS, "...", 3);
+        write_word(w, CFX_KIND_ELLIPSIS, "...");
         break;
     case CFX_KIND_DTYPE:
-        write_tagged(w, CFX_KIND_DTYPE, cfx_dtype_name((cfx_dtype)v.as.i),
-                     strlen(cfx_dtype_name((cfx_dtype)v.as.i)));
+        write_word(w, CFX_KIND_DTYPE, cfx_dtype_name((cfx_dtype)v.as.i));
         break;
     case CFX_KIND_LAYOUT:
-        write_tagged(w, CFX_KIND_LAYOUT, cfx_layout_name((cfx_layout)v.as.i),
-                     strlen(cfx_layout_name((cfx_layout)v.as.i)));
+        write_word(w, CFX_KIND_LAYOUT, cfx_layout_name((cfx_layout)v.as.i));
         break;
     case CFX_KIND_MEMORY_FORMAT:
-        write_tagged(w, CFX_KIND_MEMORY_FORMAT,
-                     cfx_memory_format_name((cfx_memory_format)v.as.i),
-                     strlen(cfx_memory_format_name((cfx_memory_format)v.as.i)));
+        write_word(w, CFX_KIND_MEMORY_FORMAT, cfx_memory_format_name((cfx_memory_format)v.as.i));
         break;
     case CFX_KIND_NODE:
         write_tagged(w, CFX_KIND_NODE, v.as.node->name->data, v.as.node->name->size);
         break;
     case CFX_KIND_GRAPH:
-        cfxi_base_out_str(&w->out, "{\"graph\": ");
+        open_tagged(w, CFX_KIND_GRAPH);
         open_graph(w, v.as.ref->region);
         break;
     case CFX_KIND_HOST:
@@ -258,22 +245,24 @@ static void write_head(writer *w, const cfx_node *n)
         no_name(w, &why);
         return;
     }
-    cfxi_base_out_str(&w->out, "{\"name\": ");
-    write_string(&w->out, n->name->data, n->name->size);
-    cfxi_base_out_printf(&w->out,
-                         ", \"op\": \"%s\", \"target\": ", cfx_opcode_name(cfx_node_op(n)));
-    write_string(&w->out, target, size);
+    cfxi_base_json_open(&w->json, '{');
+    cfxi_base_json_field(&w->json, "name");
+    cfxi_base_json_string(&w->json, n->name->data, n->name->size);
+    cfxi_base_json_field(&w->json, "op");
+    write_text(w, cfx_opcode_name(cfx_node_op(n)));
+    cfxi_base_json_field(&w->json, "target");
+    cfxi_base_json_string(&w->json, target, size);
 }
 
 static void write_users(writer *w, const cfx_node *n)
 {
-    cfxi_base_out_str(&w->out, ", \"users\": [");
+    cfxi_base_json_field(&w->json, "users");
+    cfxi_base_json_open(&w->json, '[');
     for (const cfx_use *use = cfx_node_first_use(n); use; use = cfx_use_next(use)) {
         const cfx_node *user = cfx_use_user(use);
-        cfxi_base_out_str(&w->out, use == cfx_node_first_use(n) ? "" : ", ");
-        write_string(&w->out, user->name->data, user->name->size);
+        cfxi_base_json_string(&w->json, user->name->data, user->name->size);
     }
-    cfxi_base_out_char(&w->out, ']');
+    cfxi_base_json_close(&w->json, ']');
 }
 
 /* They are linked from the innermost outwards. */
@@ -287,27 +276,33 @@ static void write_scopes(writer *w, const cfx_node *n)
         }
         ((uint32_t *)w->scopes.data)[w->scopes.size++] = at;
     }
+    if (w->scopes.size == 0)
+        return;
+    cfxi_base_json_field(&w->json, "scopes");
+    cfxi_base_json_open(&w->json, '[');
     for (size_t i = w->scopes.size; i-- > 0;) {
         const uint32_t at = ((const uint32_t *)w->scopes.data)[i];
-        const bool first = i + 1 == w->scopes.size;
-        cfxi_base_out_str(&w->out, first ? ", \"scopes\": [{\"path\": " : ", {\"path\": ");
+        cfxi_base_json_open(&w->json, '{');
+        cfxi_base_json_field(&w->json, "path");
         write_text(w, cfx_scope_path(n->graph, at));
-        cfxi_base_out_str(&w->out, ", \"type\": ");
+        cfxi_base_json_field(&w->json, "type");
         write_text(w, cfx_scope_type(n->graph, at));
-        cfxi_base_out_str(&w->out, i ? "}" : "}]");
+        cfxi_base_json_close(&w->json, '}');
     }
+    cfxi_base_json_close(&w->json, ']');
 }
 
 static void write_tail(writer *w, const cfx_node *n)
 {
     write_users(w, n);
     if (cfx_node_file(n)) {
-        cfxi_base_out_str(&w->out, ", \"file\": ");
+        cfxi_base_json_field(&w->json, "file");
         write_text(w, cfx_node_file(n));
-        cfxi_base_out_printf(&w->out, ", \"line\": %u", (unsigned)cfx_node_line(n));
+        cfxi_base_json_field(&w->json, "line");
+        cfxi_base_json_int(&w->json, cfx_node_line(n));
     }
     write_scopes(w, n);
-    cfxi_base_out_char(&w->out, '}');
+    cfxi_base_json_close(&w->json, '}');
 }
 
 /* ---- the next piece ------------------------------------------------------------------------ */
@@ -325,12 +320,14 @@ static void step_graph(writer *w, frame *f)
     cfx_node *n = f->node;
     if (n == &f->graph->root) {
         w->depth--;
-        cfxi_base_out_str(&w->out, w->depth ? "]}}" : "\n]}\n");
+        cfxi_base_out_str(&w->out, w->depth ? "" : "\n");
+        close_all(w, w->depth ? "]}}" : "]}");
+        cfxi_base_out_str(&w->out, w->depth ? "" : "\n");
         w->frames.size--;
         return;
     }
-    const bool first = n == f->graph->root.next;
-    cfxi_base_out_str(&w->out, w->depth > 1 ? (first ? "" : ", ") : first ? "\n " : ",\n ");
+    if (w->depth == 1)
+        cfxi_base_json_line(&w->json);
     f->node = n->next;
     open_node(w, n);
 }
@@ -344,20 +341,20 @@ static void step_node(writer *w, frame *f)
     case 0:
         write_head(w, n);
         items = cfx_value_items(cfx_node_args(n), &size);
-        cfxi_base_out_str(&w->out, ", \"args\": ");
-        open_items(w, "[", "]", items, size);
+        cfxi_base_json_field(&w->json, "args");
+        open_items(w, '[', "]", items, size);
         break;
     case 1:
         items = cfx_value_items(cfx_node_kwargs(n), &size);
-        cfxi_base_out_str(&w->out, ", \"kwargs\": ");
-        open_items(w, "{", "}", items, size);
+        cfxi_base_json_field(&w->json, "kwargs");
+        open_items(w, '{', "}", items, size);
         if (w->out.status == CFX_OK)
             ((frame *)w->frames.data)[w->frames.size - 1].object = true;
         break;
     case 2:
         if (cfx_node_type(n).kind == CFX_KIND_INVALID)
             break;
-        cfxi_base_out_str(&w->out, ", \"type\": ");
+        cfxi_base_json_field(&w->json, "type");
         write_value(w, cfx_node_type(n));
         break;
     default:
@@ -371,19 +368,21 @@ static void step_seq(writer *w, frame *f)
 {
     const size_t i = f->i++;
     const bool key = (f->pairs || f->object) && i % 2 == 0;
-    const bool second = (f->pairs || f->object) && !key;
+    if (f->pairs && key && i > 0)
+        cfxi_base_json_close(&w->json, ']');
     if (i == f->n) {
-        cfxi_base_out_str(&w->out, f->pairs && i > 0 ? "]" : "");
-        cfxi_base_out_str(&w->out, f->close);
+        close_all(w, f->close);
         w->frames.size--;
         return;
     }
-    if (second)
-        cfxi_base_out_str(&w->out, f->object ? ": " : ", ");
-    else if (i > 0)
-        cfxi_base_out_str(&w->out, f->pairs ? "], " : ", ");
-    if (key && f->pairs)
-        cfxi_base_out_char(&w->out, '[');
+    if (f->pairs && key)
+        cfxi_base_json_open(&w->json, '[');
+    if (f->object && key) {
+        size_t size;
+        const char *text = cfx_value_text(f->items[i], &size);
+        cfxi_base_json_key(&w->json, text, size);
+        return;
+    }
     write_value(w, f->items[i]);
 }
 
@@ -410,6 +409,7 @@ cfx_status cfx_codegen_json(cfx_graph *g, cfx_sink out, cfx_error *err)
     CFX_TRY(cfxi_base_expect(g, "graph", err));
     writer w = {.err = err, .allocator = g->allocator};
     cfxi_base_out_begin(&w.out, out);
+    cfxi_base_json_begin(&w.json, &w.out, false);
     open_graph(&w, g);
     return write_all(&w, g);
 }
@@ -419,6 +419,7 @@ cfx_status cfx_codegen_node_json(cfx_node *n, cfx_sink out, cfx_error *err)
     CFX_TRY(cfxi_base_expect(n, "node", err));
     writer w = {.err = err, .allocator = n->graph->allocator, .depth = 1};
     cfxi_base_out_begin(&w.out, out);
+    cfxi_base_json_begin(&w.json, &w.out, false);
     open_node(&w, n);
     return write_all(&w, n->graph);
 }

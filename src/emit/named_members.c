@@ -26,7 +26,7 @@ static bool has_path(const void *item, const void *key, size_t size)
 
 cfxi_part *cfxi_emit_parts_find(const cfxi_parts *parts, const char *path, size_t size)
 {
-    return cfxi_ir_table_find(&parts->table, hash_path(path, size), has_path, path, size);
+    return cfxi_base_set_find(&parts->table, hash_path(path, size), has_path, path, size);
 }
 
 /* The part at path[:size], made if need be; NULL if memory is out. */
@@ -43,14 +43,14 @@ static cfxi_part *part_at(cfxi_parts *parts, const char *path, size_t size, cons
     char *copy = cfxi_base_arena_zeros(&parts->arena, size + 1, 1);
     if ((last > 0 && !parent) || !part || !copy ||
         !cfxi_base_vec_reserve(&parts->list, 1, sizeof part, parts->allocator) ||
-        !cfxi_ir_table_reserve(&parts->table, hash_of, parts->allocator))
+        !cfxi_base_set_reserve(&parts->table, hash_of, parts->allocator))
         return NULL;
     if (parent && parent->kind == CFXI_PART_VALUE)
         parent->kind = CFXI_PART_HOLDER;  /* read as a whole by a node that nobody uses */
     memcpy(copy, path, size);
     *part = (cfxi_part){.parent = parent, .path = copy, .name = copy + last, .node = n};
     ((cfxi_part **)parts->list.data)[parts->list.size++] = part;
-    cfxi_ir_table_insert(&parts->table, hash_path(path, size), part);
+    cfxi_base_set_insert(&parts->table, hash_path(path, size), part);
     return part;
 }
 
@@ -219,7 +219,7 @@ cfx_status cfxi_emit_parts_collect(cfxi_parts *parts, cfx_graph *g, const cfx_mo
 
 void cfxi_emit_parts_free(cfxi_parts *parts)
 {
-    cfxi_ir_table_free(&parts->table, parts->allocator);
+    cfxi_base_set_free(&parts->table, parts->allocator);
     cfxi_base_vec_free(&parts->list, sizeof(cfxi_part *), parts->allocator);
     cfxi_base_arena_release(&parts->arena);
 }

@@ -39,7 +39,7 @@ typedef struct cfxi_parts {
     const cfx_allocator *allocator;
     cfx_graph *graph;
     cfxi_arena arena;
-    cfxi_table table;  /* by path */
+    cfxi_hash_set table;  /* by path */
     cfxi_vec list;     /* of cfxi_part *, parents first, else in the order of their first use */
 } cfxi_parts;
 

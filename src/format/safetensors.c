@@ -244,21 +244,6 @@ static const char *type_of(const cfx_tensor *t)
     return NULL;
 }
 
-/* JSON's escapes: quotes, backslashes, control characters. */
-static void write_name(cfxi_out *out, const char *name)
-{
-    cfxi_base_out_char(out, '"');
-    for (; *name; name++) {
-        if ((unsigned char)*name < 0x20)
-            cfxi_base_out_printf(out, "\\u%04x", (unsigned)*name);
-        else if (*name == '"' || *name == '\\')
-            cfxi_base_out_printf(out, "\\%c", *name);
-        else
-            cfxi_base_out_char(out, *name);
-    }
-    cfxi_base_out_char(out, '"');
-}
-
 /* Wide elements first, so that every tensor is aligned to its own; else in the order given. */
 static int by_width(const void *a, const void *b)
 {
@@ -300,24 +285,43 @@ static cfx_status collect(const cfx_state *s, cfxi_vec *all, cfx_error *err)
     return CFX_OK;
 }
 
+static void write_record(cfxi_json_out *j, const char *name, const record *r)
+{
+    const cfx_tensor *t = r->tensor;
+    cfxi_base_json_field(j, name);
+    cfxi_base_json_open(j, '{');
+    cfxi_base_json_field(j, "dtype");
+    cfxi_base_json_string(j, type_of(t), strlen(type_of(t)));
+    cfxi_base_json_field(j, "shape");
+    cfxi_base_json_open(j, '[');
+    for (size_t d = 0; d < t->ndim; d++)
+        cfxi_base_json_int(j, t->size[d]);
+    cfxi_base_json_close(j, ']');
+    cfxi_base_json_field(j, "data_offsets");
+    cfxi_base_json_open(j, '[');
+    cfxi_base_json_int(j, r->from);
+    cfxi_base_json_int(j, r->to);
+    cfxi_base_json_close(j, ']');
+    cfxi_base_json_close(j, '}');
+}
+
 static cfx_status write_header(const cfx_state *s, const cfxi_vec *all, cfx_buffer *header,
                                cfx_error *err)
 {
     cfxi_out out;
+    cfxi_json_out j;
     const record *records = all->data;
     cfxi_base_out_begin(&out, cfx_buffer_sink(header));
-    cfxi_base_out_str(&out, "{\"__metadata__\":{\"format\":\"pt\"}");
-    for (size_t i = 0; i < all->size; i++) {
-        const cfx_tensor *t = records[i].tensor;
-        cfxi_base_out_char(&out, ',');
-        write_name(&out, cfx_state_at(s, records[i].at, NULL));
-        cfxi_base_out_printf(&out, ":{\"dtype\":\"%s\",\"shape\":[", type_of(t));
-        for (size_t d = 0; d < t->ndim; d++)
-            cfxi_base_out_printf(&out, "%s%lld", d ? "," : "", (long long)t->size[d]);
-        cfxi_base_out_printf(&out, "],\"data_offsets\":[%lld,%lld]}", (long long)records[i].from,
-                             (long long)records[i].to);
-    }
-    cfxi_base_out_char(&out, '}');
+    cfxi_base_json_begin(&j, &out, true);
+    cfxi_base_json_open(&j, '{');
+    cfxi_base_json_field(&j, "__metadata__");
+    cfxi_base_json_open(&j, '{');
+    cfxi_base_json_field(&j, "format");
+    cfxi_base_json_string(&j, "pt", 2);
+    cfxi_base_json_close(&j, '}');
+    for (size_t i = 0; i < all->size; i++)
+        write_record(&j, cfx_state_at(s, records[i].at, NULL), &records[i]);
+    cfxi_base_json_close(&j, '}');
     CFX_TRY(cfxi_base_out_end(&out, err));
     while ((header->size + 8) % CFXI_ALIGN)
         CFX_TRY(cfx_buffer_append(header, " ", 1));

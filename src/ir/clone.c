@@ -96,7 +96,7 @@ static cfx_status copy_regions(cloner *c)
 {
     size_t at = 0;
     cfx_ref *ref;
-    while ((ref = cfxi_ir_table_next(&c->src->refs_table, &at))) {
+    while ((ref = cfxi_base_set_next(&c->src->refs_table, &at))) {
         if (ref->kind != CFXI_REF_REGION || ref->refs == 0)
             continue;
         cfx_graph *copy = cfx_graph_clone(ref->region, c->map, c->err);
@@ -310,7 +310,7 @@ static cfx_status copy_nodes(cloner *c)
 
 static cfx_status clone_into(cloner *c)
 {
-    if (!cfxi_ir_table_presize(&c->dst->names.names, c->src->size, c->dst->allocator))
+    if (!cfxi_base_set_presize(&c->dst->names.names, c->src->size, c->dst->allocator))
         return cfxi_base_nomem(c->err);
     CFX_TRY(copy_regions(c));
     CFX_TRY(copy_scopes(c));

@@ -72,11 +72,11 @@ cfx_graph *cfx_graph_retain(cfx_graph *g)
 static void let_go_of_refs(cfx_graph *g)
 {
     size_t at = 0;
-    for (cfx_ref *ref; (ref = cfxi_ir_table_next(&g->refs_table, &at)) != NULL;)
+    for (cfx_ref *ref; (ref = cfxi_base_set_next(&g->refs_table, &at)) != NULL;)
         if (ref->region && ref->region->parent == g)
             ref->region->parent = NULL;
     at = 0;
-    for (cfx_ref *ref; (ref = cfxi_ir_table_next(&g->refs_table, &at)) != NULL;) {
+    for (cfx_ref *ref; (ref = cfxi_base_set_next(&g->refs_table, &at)) != NULL;) {
         if (ref->object)
             g->host->release(g->host->ctx, ref->object);
         else if (ref->region)
@@ -90,9 +90,9 @@ void cfx_graph_release(cfx_graph *g)
         return;
     const cfx_allocator *allocator = g->allocator;
     let_go_of_refs(g);
-    cfxi_ir_table_free(&g->refs_table, allocator);
-    cfxi_ir_table_free(&g->location_table, allocator);
-    cfxi_ir_table_free(&g->scope_table, allocator);
+    cfxi_base_set_free(&g->refs_table, allocator);
+    cfxi_base_set_free(&g->location_table, allocator);
+    cfxi_base_set_free(&g->scope_table, allocator);
     cfxi_base_vec_free(&g->locations, sizeof(cfxi_location *), allocator);
     cfxi_base_vec_free(&g->scopes, sizeof(cfxi_scope *), allocator);
     cfxi_base_vec_free(&g->hooks, sizeof(cfxi_hook), allocator);
@@ -389,12 +389,12 @@ void cfx_graph_set_binding(cfx_graph *g, void *binding) { g->binding = binding; 
 
 size_t cfx_graph_memory(const cfx_graph *g)
 {
-    const cfxi_table *const tables[] = {&g->refs_table, &g->location_table, &g->scope_table,
+    const cfxi_hash_set *const tables[] = {&g->refs_table, &g->location_table, &g->scope_table,
                                         &g->names.names, &g->names.bases};
     size_t bytes = sizeof *g + g->arena.bytes + g->hooks.capacity * sizeof(cfxi_hook) +
                    (g->locations.capacity + g->scopes.capacity) * sizeof(void *);
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        bytes += cfxi_ir_table_bytes(tables[i]);
+        bytes += cfxi_base_set_bytes(tables[i]);
     return bytes;
 }
 

@@ -121,20 +121,10 @@ struct cfx_node {
     uint32_t kwargs_depth : 12;
 };
 
-/* A hash set of pointers to items that know how to hash and compare themselves. */
-enum { CFXI_FEW_SLOTS = 8 };
-typedef struct cfxi_table {
-    uintptr_t *slots; /* an item and some bits of its hash; NULL: `few` */
-    size_t size;      /* live entries */
-    size_t used;      /* live entries and tombstones */
-    size_t capacity;  /* a power of two, or 0 */
-    uintptr_t few[CFXI_FEW_SLOTS];
-} cfxi_table;
-
 struct cfx_namespace {
     cfxi_arena *arena;
-    cfxi_table names;  /* of cfxi_name */
-    cfxi_table bases;  /* of cfxi_base */
+    cfxi_hash_set names;  /* of cfxi_name */
+    cfxi_hash_set bases;  /* of cfxi_base */
 };
 
 /* A source line; each (file, line) stands once in a graph, and line 0 owns the file's name. */
@@ -174,7 +164,7 @@ struct cfx_graph {
     cfx_seq *empty;         /* the array of all empty containers */
     cfx_namespace names;
     cfxi_name *nameless;    /* the name of all new nodes, or NULL; see cfxi_ir_graph_defer_names */
-    cfxi_table refs_table;  /* of cfx_ref */
+    cfxi_hash_set refs_table;  /* of cfx_ref */
     cfxi_callee *callees[CFX_OPCODE_COUNT];
     cfxi_callee *recent[CFXI_RECENT];  /* found by name lately */
     cfx_ref *dead_refs;     /* let go of at the end of the edit */
@@ -193,7 +183,7 @@ struct cfx_graph {
     cfxi_vec hooks;         /* of cfxi_hook */
     cfxi_vec locations;     /* of cfxi_location *, by number - 1 */
     cfxi_vec scopes;        /* of cfxi_scope *, by number - 1 */
-    cfxi_table location_table, scope_table;
+    cfxi_hash_set location_table, scope_table;
     cfx_graph *parent;      /* the graph whose values hold this one as a region */
     uint32_t height;        /* deepest nesting of regions ever held */
     pthread_mutex_t cloning;  /* marks and twins are in use */
@@ -259,24 +249,6 @@ static inline void cfxi_ir_graph_thaw(const cfx_graph *g)
 }
 /* Begins every edit of `g`: fails if it is frozen, and calls who waits for an edit. (graph.c) */
 cfx_status cfxi_ir_graph_begin_edit(cfx_graph *g, cfx_error *err);
-
-/* ---- hash sets (hashset.c) ----------------------------------------------------------------- */
-
-typedef bool cfxi_same_fn(const void *item, const void *key, size_t size);
-
-/* The item for which `same` holds, or NULL. */
-void *cfxi_ir_table_find(const cfxi_table *t, uint32_t hash, cfxi_same_fn *same, const void *key,
-                         size_t size);
-/* Makes room for one more; false if memory is out. `hash_of` re-hashes the items. */
-typedef uint32_t cfxi_hash_fn(const void *item);
-bool cfxi_ir_table_reserve(cfxi_table *t, cfxi_hash_fn *hash_of, const cfx_allocator *allocator);
-bool cfxi_ir_table_presize(cfxi_table *t, size_t n, const cfx_allocator *allocator);  /* if empty */
-void cfxi_ir_table_insert(cfxi_table *t, uint32_t hash, void *item);  /* after a reserve */
-void cfxi_ir_table_remove(cfxi_table *t, uint32_t hash, const void *item);
-void cfxi_ir_table_free(cfxi_table *t, const cfx_allocator *allocator);
-size_t cfxi_ir_table_bytes(const cfxi_table *t);  /* that it has allocated */
-/* Walks the items: *at starts at 0; NULL at the end. */
-void *cfxi_ir_table_next(const cfxi_table *t, size_t *at);
 
 /* ---- values (value.c) ---------------------------------------------------------------------- */
 
@@ -374,6 +346,8 @@ void cfxi_ir_graph_settle(cfx_graph *g);
 
 /* ---- names (name.c) ------------------------------------------------------------------------ */
 
+/* Whether a node may have the name: an identifier, and nothing that Python needs. */
+bool cfxi_ir_name_is_legal(const char *name, size_t size);
 void cfxi_ir_namespace_init(cfx_namespace *ns, cfxi_arena *arena);
 void cfxi_ir_namespace_release(cfx_namespace *ns);
 /* Takes a name: from a wish, or the next of a base. NULL with *err set. */

@@ -31,15 +31,15 @@ static bool same_location(const void *item, const void *key, size_t size)
 
 /* Makes room for one more entry of a table and of the vector that numbers them; false if memory is
  * out. */
-static bool reserve_entry(cfx_graph *g, cfxi_table *table, cfxi_vec *vec, cfxi_hash_fn *hash_of)
+static bool reserve_entry(cfx_graph *g, cfxi_hash_set *table, cfxi_vec *vec, cfxi_hash_fn *hash_of)
 {
-    return cfxi_ir_table_reserve(table, hash_of, g->allocator) &&
+    return cfxi_base_set_reserve(table, hash_of, g->allocator) &&
            cfxi_base_vec_reserve(vec, 1, sizeof(void *), g->allocator) && vec->size < UINT32_MAX;
 }
 
-static uint32_t add_entry(cfxi_table *table, cfxi_vec *vec, uint32_t hash, void *entry)
+static uint32_t add_entry(cfxi_hash_set *table, cfxi_vec *vec, uint32_t hash, void *entry)
 {
-    cfxi_ir_table_insert(table, hash, entry);
+    cfxi_base_set_insert(table, hash, entry);
     ((void **)vec->data)[vec->size] = entry;
     return (uint32_t)++vec->size;
 }
@@ -47,7 +47,7 @@ static uint32_t add_entry(cfxi_table *table, cfxi_vec *vec, uint32_t hash, void 
 static cfxi_location *find_location(cfx_graph *g, const location_key *key)
 {
     uint32_t hash = hash_location(key->file, key->size, key->line);
-    return cfxi_ir_table_find(&g->location_table, hash, same_location, key, 0);
+    return cfxi_base_set_find(&g->location_table, hash, same_location, key, 0);
 }
 
 /* `file` is shared with the location of line 0, or made anew for it. */
@@ -200,7 +200,7 @@ uint32_t cfx_graph_scope(cfx_graph *g, uint32_t parent, const char *path, const 
         return 0;
     }
     uint32_t hash = hash_scope(key.path, key.type, parent);
-    cfxi_scope *scope = cfxi_ir_table_find(&g->scope_table, hash, same_scope, &key, 0);
+    cfxi_scope *scope = cfxi_base_set_find(&g->scope_table, hash, same_scope, &key, 0);
     if (!scope)
         scope = add_scope(g, &key, hash, err);
     return scope ? scope->number : 0;

@@ -5,59 +5,54 @@
  */
 #include "graph_impl.h"
 
-#include <stdlib.h>
-
-/* Python's keywords and builtins, and the globals that every generated function has; sorted. */
+/* Python's builtins, and the globals that every generated function has; sorted. */
 static const char *const reserved[] = {
     "ArithmeticError", "AssertionError", "AttributeError", "BaseException", "BaseExceptionGroup",
     "BlockingIOError", "BrokenPipeError", "BufferError", "BytesWarning", "ChildProcessError",
     "ConnectionAbortedError", "ConnectionError", "ConnectionRefusedError", "ConnectionResetError",
     "DeprecationWarning", "EOFError", "Ellipsis", "EncodingWarning", "EnvironmentError",
-    "Exception", "ExceptionGroup", "False", "FileExistsError", "FileNotFoundError",
-    "FloatingPointError", "FutureWarning", "GeneratorExit", "IOError", "ImportError",
-    "ImportWarning", "IndentationError", "IndexError", "InterruptedError", "IsADirectoryError",
-    "KeyError", "KeyboardInterrupt", "LookupError", "MemoryError", "ModuleNotFoundError",
-    "NameError", "None", "NoneType", "NotADirectoryError", "NotImplemented", "NotImplementedError",
-    "OSError", "OverflowError", "PendingDeprecationWarning", "PermissionError",
-    "ProcessLookupError", "RecursionError", "ReferenceError", "ResourceWarning", "RuntimeError",
-    "RuntimeWarning", "StopAsyncIteration", "StopIteration", "SyntaxError", "SyntaxWarning",
-    "SystemError", "SystemExit", "TabError", "TimeoutError", "True", "TypeError",
-    "UnboundLocalError", "UnicodeDecodeError", "UnicodeEncodeError", "UnicodeError",
-    "UnicodeTranslateError", "UnicodeWarning", "UserWarning", "ValueError", "Warning",
-    "ZeroDivisionError", "__build_class__", "__debug__", "__doc__", "__import__", "__loader__",
-    "__name__", "__package__", "__spec__", "abs", "aiter", "all", "and", "anext", "any", "as",
-    "ascii", "assert", "async", "await", "bin", "bool", "break", "breakpoint", "bytearray",
-    "bytes", "callable", "chr", "class", "classmethod", "compile", "complex", "continue",
-    "copyright", "credits", "def", "del", "delattr", "device", "dict", "dir", "divmod", "elif",
-    "else", "enumerate", "eval", "except", "exec", "exit", "filter", "finally", "float", "for",
-    "format", "from", "frozenset", "fx_pytree", "getattr", "global", "globals", "hasattr", "hash",
-    "help", "hex", "id", "if", "import", "in", "inf", "input", "int", "is", "isinstance",
-    "issubclass", "iter", "lambda", "len", "license", "list", "locals", "map", "max", "memoryview",
-    "min", "nan", "next", "nonlocal", "not", "object", "oct", "open", "or", "ord", "pass", "pow",
-    "print", "property", "pytree", "quit", "raise", "range", "repr", "return", "reversed", "round",
-    "set", "setattr", "slice", "sorted", "staticmethod", "str", "sum", "super", "torch", "try",
-    "tuple", "type", "vars", "while", "with", "yield", "zip",
+    "Exception", "ExceptionGroup", "FileExistsError", "FileNotFoundError", "FloatingPointError",
+    "FutureWarning", "GeneratorExit", "IOError", "ImportError", "ImportWarning",
+    "IndentationError", "IndexError", "InterruptedError", "IsADirectoryError", "KeyError",
+    "KeyboardInterrupt", "LookupError", "MemoryError", "ModuleNotFoundError", "NameError",
+    "NoneType", "NotADirectoryError", "NotImplemented", "NotImplementedError", "OSError",
+    "OverflowError", "PendingDeprecationWarning", "PermissionError", "ProcessLookupError",
+    "RecursionError", "ReferenceError", "ResourceWarning", "RuntimeError", "RuntimeWarning",
+    "StopAsyncIteration", "StopIteration", "SyntaxError", "SyntaxWarning", "SystemError",
+    "SystemExit", "TabError", "TimeoutError", "TypeError", "UnboundLocalError",
+    "UnicodeDecodeError", "UnicodeEncodeError", "UnicodeError", "UnicodeTranslateError",
+    "UnicodeWarning", "UserWarning", "ValueError", "Warning", "ZeroDivisionError",
+    "__build_class__", "__debug__", "__doc__", "__import__", "__loader__", "__name__",
+    "__package__", "__spec__", "abs", "aiter", "all", "anext", "any", "ascii", "bin", "bool",
+    "breakpoint", "bytearray", "bytes", "callable", "chr", "classmethod", "compile", "complex",
+    "copyright", "credits", "delattr", "device", "dict", "dir", "divmod", "enumerate", "eval",
+    "exec", "exit", "filter", "float", "format", "frozenset", "fx_pytree", "getattr", "globals",
+    "hasattr", "hash", "help", "hex", "id", "inf", "input", "int", "isinstance", "issubclass",
+    "iter", "len", "license", "list", "locals", "map", "max", "memoryview", "min", "nan", "next",
+    "object", "oct", "open", "ord", "pow", "print", "property", "pytree", "quit", "range", "repr",
+    "reversed", "round", "set", "setattr", "slice", "sorted", "staticmethod", "str", "sum",
+    "super", "torch", "tuple", "type", "vars", "zip",
 };
 
-typedef struct text_key {
-    const char *text;
-    size_t size;
-} text_key;
-
-static int compare_reserved(const void *key, const void *row)
+/* Of those and the keywords, none has a digit, and only fx_pytree and what begins with '_' has an
+ * underscore: this spares most names the search. */
+static bool may_be_reserved(const char *name, size_t size)
 {
-    const text_key *k = key;
-    const char *word = *(const char *const *)row;
-    size_t length = strlen(word);
-    int order = memcmp(k->text, word, k->size < length ? k->size : length);
-    return order ? order : (k->size > length) - (k->size < length);
+    if (size < 2 || cfxi_base_is_digit(name[size - 1]))
+        return false;
+    return name[0] == '_' || name[0] == 'f' || !memchr(name, '_', size);
 }
 
 bool cfx_name_is_reserved(const char *name, size_t size)
 {
-    text_key key = {name, size};
-    return bsearch(&key, reserved, sizeof reserved / sizeof *reserved, sizeof *reserved,
-                   compare_reserved) != NULL;
+    return may_be_reserved(name, size) &&
+           (cfxi_base_is_keyword(name, size) ||
+            cfxi_base_is_word_of(reserved, sizeof reserved / sizeof *reserved, name, size));
+}
+
+bool cfxi_ir_name_is_legal(const char *name, size_t size)
+{
+    return cfxi_base_is_identifier(name, size) && !cfx_name_is_reserved(name, size);
 }
 
 /* ---- tables -------------------------------------------------------------------------------- */
@@ -99,19 +94,19 @@ void cfxi_ir_namespace_init(cfx_namespace *ns, cfxi_arena *arena)
 
 void cfxi_ir_namespace_release(cfx_namespace *ns)
 {
-    cfxi_ir_table_free(&ns->names, ns->arena->allocator);
-    cfxi_ir_table_free(&ns->bases, ns->arena->allocator);
+    cfxi_base_set_free(&ns->names, ns->arena->allocator);
+    cfxi_base_set_free(&ns->bases, ns->arena->allocator);
 }
 
 void cfxi_ir_namespace_forget(cfx_namespace *ns)
 {
     size_t at = 0;
-    for (cfxi_name *name; (name = cfxi_ir_table_next(&ns->names, &at)) != NULL;) {
+    for (cfxi_name *name; (name = cfxi_base_set_next(&ns->names, &at)) != NULL;) {
         name->taken = false;
         name->owner = NULL;
     }
     at = 0;
-    for (cfxi_base *base; (base = cfxi_ir_table_next(&ns->bases, &at)) != NULL;)
+    for (cfxi_base *base; (base = cfxi_base_set_next(&ns->bases, &at)) != NULL;)
         base->count = 0;
 }
 
@@ -120,7 +115,7 @@ static cfxi_name *new_name(cfx_namespace *ns, const char *text, size_t size, uin
                            cfx_error *err)
 {
     cfxi_name *name = NULL;
-    if (size < UINT32_MAX / 2 && cfxi_ir_table_reserve(&ns->names, hash_name, ns->arena->allocator))
+    if (size < UINT32_MAX / 2 && cfxi_base_set_reserve(&ns->names, hash_name, ns->arena->allocator))
         name = cfxi_base_arena_alloc(ns->arena, offsetof(cfxi_name, data) + size + 1);
     if (!name) {
         cfxi_base_nomem(err);
@@ -131,13 +126,13 @@ static cfxi_name *new_name(cfx_namespace *ns, const char *text, size_t size, uin
     name->taken = false;
     memcpy(name->data, text, size);
     name->data[size] = '\0';
-    cfxi_ir_table_insert(&ns->names, hash, name);
+    cfxi_base_set_insert(&ns->names, hash, name);
     return name;
 }
 
 static cfxi_name *find_name(const cfx_namespace *ns, const char *text, size_t size, uint32_t hash)
 {
-    return cfxi_ir_table_find(&ns->names, hash, same_name, text, size);
+    return cfxi_base_set_find(&ns->names, hash, same_name, text, size);
 }
 
 /* Takes a name if it is free; *free tells. NULL if it is not, or with *err set. */
@@ -171,10 +166,10 @@ bool cfx_namespace_has(const cfx_namespace *ns, const char *text, size_t size)
 static cfxi_base *base_of(cfx_namespace *ns, const char *text, size_t size, cfx_error *err)
 {
     uint32_t hash = hash_text(text, size);
-    cfxi_base *base = cfxi_ir_table_find(&ns->bases, hash, same_base, text, size);
+    cfxi_base *base = cfxi_base_set_find(&ns->bases, hash, same_base, text, size);
     if (base)
         return base;
-    if (size < UINT32_MAX / 2 && cfxi_ir_table_reserve(&ns->bases, hash_base, ns->arena->allocator))
+    if (size < UINT32_MAX / 2 && cfxi_base_set_reserve(&ns->bases, hash_base, ns->arena->allocator))
         base = cfxi_base_arena_alloc(ns->arena, sizeof *base + size + 1);
     if (!base) {
         cfxi_base_nomem(err);
@@ -183,7 +178,7 @@ static cfxi_base *base_of(cfx_namespace *ns, const char *text, size_t size, cfx_
     *base = (cfxi_base){.size = (uint32_t)size};
     memcpy(base->data, text, size);
     base->data[size] = '\0';
-    cfxi_ir_table_insert(&ns->bases, hash, base);
+    cfxi_base_set_insert(&ns->bases, hash, base);
     return base;
 }
 
@@ -393,9 +388,9 @@ cfx_status cfx_namespace_add(cfx_namespace *ns, const char *text, size_t size, c
 
 const char *cfx_namespace_each(const cfx_namespace *ns, size_t *cursor, size_t *size)
 {
-    const cfxi_name *name = cfxi_ir_table_next(&ns->names, cursor);
+    const cfxi_name *name = cfxi_base_set_next(&ns->names, cursor);
     while (name && !name->taken)
-        name = cfxi_ir_table_next(&ns->names, cursor);
+        name = cfxi_base_set_next(&ns->names, cursor);
     if (name && size)
         *size = name->size;
     return name ? name->data : NULL;

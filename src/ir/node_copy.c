@@ -3,16 +3,9 @@
 
 /* ---- maps ---------------------------------------------------------------------------------- */
 
-typedef struct map_entry {
-    const cfx_node *key;  /* NULL: free */
-    cfx_value value;      /* INVALID: taken out again */
-} map_entry;
-
 struct cfx_node_map {
     const cfx_allocator *allocator;
-    map_entry *entries;
-    size_t used;
-    size_t capacity;  /* a power of two, or 0 */
+    cfxi_hash_map map;  /* to cfx_value; INVALID: taken out again */
 };
 
 cfx_node_map *cfx_node_map_new(const cfx_allocator *allocator, cfx_error *err)
@@ -30,64 +23,28 @@ void cfx_node_map_free(cfx_node_map *map)
 {
     if (!map)
         return;
-    cfxi_base_free(map->allocator, map->entries, map->capacity * sizeof *map->entries);
+    cfxi_base_map_free(&map->map, sizeof(cfx_value), map->allocator);
     cfxi_base_free(map->allocator, map, sizeof *map);
-}
-
-/* The entry of `key`, or the free one where it belongs. */
-static map_entry *entry_of(const cfx_node_map *map, const cfx_node *key)
-{
-    size_t mask = map->capacity - 1;
-    size_t at = cfxi_base_hash_pointer(key) & mask;
-    while (map->entries[at].key && map->entries[at].key != key)
-        at = (at + 1) & mask;
-    return &map->entries[at];
-}
-
-static bool grow_map(cfx_node_map *map, size_t capacity)
-{
-    size_t bytes;
-    map_entry *entries = NULL;
-    if (cfxi_base_mul_size(capacity, sizeof *entries, 0, &bytes))
-        entries = cfxi_base_alloc(map->allocator, bytes);
-    if (!entries)
-        return false;
-    memset(entries, 0, bytes);
-    cfx_node_map old = *map;
-    map->entries = entries;
-    map->capacity = capacity;
-    for (size_t i = 0; i < old.capacity; i++)
-        if (old.entries[i].key)
-            *entry_of(map, old.entries[i].key) = old.entries[i];
-    cfxi_base_free(map->allocator, old.entries, old.capacity * sizeof *old.entries);
-    return true;
 }
 
 bool cfxi_ir_node_map_reserve(cfx_node_map *map, size_t more)
 {
-    size_t capacity = map->capacity ? map->capacity : 16;
-    while ((map->used + more) > capacity / 2)
-        capacity *= 2;
-    return capacity == map->capacity || grow_map(map, capacity);
+    return cfxi_base_map_reserve(&map->map, more, sizeof(cfx_value), map->allocator);
 }
 
 cfx_status cfx_node_map_set(cfx_node_map *map, const cfx_node *key, cfx_value v, cfx_error *err)
 {
-    map_entry *entry = map->capacity ? entry_of(map, key) : NULL;
-    if (!entry || !entry->key) {
-        if (!cfxi_ir_node_map_reserve(map, 1))
-            return cfxi_base_nomem(err);
-        entry = entry_of(map, key);
-        entry->key = key;
-        map->used++;
-    }
-    entry->value = v;
+    cfx_value *value = cfxi_base_map_add(&map->map, key, sizeof v, map->allocator);
+    if (!value)
+        return cfxi_base_nomem(err);
+    *value = v;
     return CFX_OK;
 }
 
 cfx_value cfx_node_map_get(const cfx_node_map *map, const cfx_node *key)
 {
-    return map->capacity ? entry_of(map, key)->value : cfx_invalid();
+    const cfx_value *value = cfxi_base_map_find(&map->map, key, sizeof *value);
+    return value ? *value : cfx_invalid();
 }
 
 /* ---- one node ------------------------------------------------------------------------------ */

@@ -31,7 +31,7 @@ static uint32_t hash_of(const void *item)
 static cfx_ref *new_ref(cfx_graph *g, cfxi_ref_kind kind, uint32_t hash, cfx_error *err)
 {
     cfx_ref *ref = NULL;
-    if (cfxi_ir_table_reserve(&g->refs_table, hash_of, g->allocator))
+    if (cfxi_base_set_reserve(&g->refs_table, hash_of, g->allocator))
         ref = cfxi_base_arena_alloc(&g->arena, sizeof *ref);
     if (!ref) {
         cfxi_base_nomem(err);
@@ -57,14 +57,14 @@ cfx_ref *cfxi_ir_ref_object(cfx_graph *g, void *object, cfx_error *err)
         return NULL;
     ref->object = object;
     g->host->retain(g->host->ctx, object);
-    cfxi_ir_table_insert(&g->refs_table, hash, ref);
+    cfxi_base_set_insert(&g->refs_table, hash, ref);
     return ref;
 }
 
 cfx_ref *cfxi_ir_ref_name(cfx_graph *g, const char *name, size_t size, cfx_error *err)
 {
     uint32_t hash = (uint32_t)cfxi_base_hash_bytes(name, size);
-    cfx_ref *ref = cfxi_ir_table_find(&g->refs_table, hash, same_name, name, size);
+    cfx_ref *ref = cfxi_base_set_find(&g->refs_table, hash, same_name, name, size);
     if (ref)
         return ref;
     if (!cfxi_base_utf8_valid(name, size)) {
@@ -80,18 +80,18 @@ cfx_ref *cfxi_ir_ref_name(cfx_graph *g, const char *name, size_t size, cfx_error
         cfxi_base_nomem(err);
         return NULL;
     }
-    cfxi_ir_table_insert(&g->refs_table, hash, ref);
+    cfxi_base_set_insert(&g->refs_table, hash, ref);
     return ref;
 }
 
 cfx_ref *cfxi_ir_ref_find(const cfx_graph *g, cfx_target target)
 {
     if (target.object)
-        return cfxi_ir_table_find(&g->refs_table, cfxi_base_hash_pointer(target.object),
+        return cfxi_base_set_find(&g->refs_table, cfxi_base_hash_pointer(target.object),
                                   same_object, target.object, 0);
     if (!target.name)
         return NULL;
-    return cfxi_ir_table_find(&g->refs_table,
+    return cfxi_base_set_find(&g->refs_table,
                               (uint32_t)cfxi_base_hash_bytes(target.name, target.size), same_name,
                               target.name, target.size);
 }
@@ -126,7 +126,7 @@ static void adopt(cfx_graph *g, cfx_graph *region)
 
 static cfx_ref *find_region(const cfx_graph *g, const cfx_graph *region)
 {
-    return cfxi_ir_table_find(&g->refs_table, cfxi_base_hash_pointer(region), same_region, region,
+    return cfxi_base_set_find(&g->refs_table, cfxi_base_hash_pointer(region), same_region, region,
                               0);
 }
 
@@ -141,7 +141,7 @@ static cfx_ref *add_region(cfx_graph *g, cfx_graph *region, void *object, cfx_er
     if (!object)
         cfx_graph_retain(region);
     adopt(g, region);
-    cfxi_ir_table_insert(&g->refs_table, ref->hash, ref);
+    cfxi_base_set_insert(&g->refs_table, ref->hash, ref);
     return ref;
 }
 
@@ -190,7 +190,7 @@ static void let_go(cfx_graph *g, cfx_ref *ref)
     const cfx_host *host = g->host;
     void *object = ref->object;
     cfx_graph *region = ref->region;
-    cfxi_ir_table_remove(&g->refs_table, ref->hash, ref);
+    cfxi_base_set_remove(&g->refs_table, ref->hash, ref);
     cfxi_ir_str_free(&g->arena, ref->name);
     cfxi_base_arena_free(&g->arena, ref, sizeof *ref);
     if (region && region->parent == g)  /* else it was handed over */
@@ -274,7 +274,7 @@ const cfx_str *cfxi_ir_ref_qualified_name(cfx_graph *g, cfx_ref *ref, cfx_error 
 int cfx_graph_visit_hosts(cfx_graph *g, int (*fn)(void *object, void *ctx), void *ctx)
 {
     size_t at = 0;
-    for (cfx_ref *ref; (ref = cfxi_ir_table_next(&g->refs_table, &at)) != NULL;) {
+    for (cfx_ref *ref; (ref = cfxi_base_set_next(&g->refs_table, &at)) != NULL;) {
         int stop = ref->object ? fn(ref->object, ctx) : 0;
         if (stop)
             return stop;

@@ -164,13 +164,9 @@ cfx_value cfx_value_integer(cfx_graph *g, const char *digits, size_t size, cfx_e
 
 static bool is_device(const char *name, size_t size)
 {
-    size_t i = 0;
-    if (size == 0 || !cfxi_base_is_ident_start(name[0]))
-        return false;
-    while (i < size && cfxi_base_is_ident(name[i]))
-        i++;
-    if (i == size)
-        return true;
+    size_t i = cfxi_base_identifier_size(name, size);
+    if (i == 0 || i == size)
+        return i > 0;
     if (name[i] != ':' || i + 1 == size)
         return false;
     for (i++; i < size; i++)

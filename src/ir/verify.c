@@ -230,7 +230,7 @@ static cfx_status check_all(cfx_graph *g, bool strict, cfx_finding_fn *report, v
     cfxi_ir_graph_freeze(g);
     check_graph(&v);
     size_t at = 0;
-    for (cfx_ref *ref; (ref = cfxi_ir_table_next(&g->refs_table, &at)) != NULL;) {
+    for (cfx_ref *ref; (ref = cfxi_base_set_next(&g->refs_table, &at)) != NULL;) {
         if (ref->kind != CFXI_REF_REGION || ref->refs == 0 || ref->region->parent != g)
             continue;
         cfx_error *first = v.status == CFX_OK ? err : NULL;

@@ -9,20 +9,10 @@
 
 /* ---- what is bound ------------------------------------------------------------------------- */
 
-/* The slot of `n`, or the free one where it belongs. */
-static size_t slot_of(const cfxi_search *s, const cfx_node *n)
-{
-    size_t mask = s->n_taken - 1;
-    size_t at = cfxi_base_hash_pointer(n) & mask;
-    while (s->taken[at] && s->taken[at] != n)
-        at = (at + 1) & mask;
-    return at;
-}
-
 size_t cfxi_match_search_taken_by(const cfxi_search *s, const cfx_node *n)
 {
-    size_t at = slot_of(s, n);
-    return s->taken[at] ? s->taken_by[at] : SIZE_MAX;
+    const size_t *place = cfxi_base_map_find(&s->taken, n, sizeof *place);
+    return place ? *place : SIZE_MAX;
 }
 
 static void bind(cfxi_search *s, size_t place, cfx_value v)
@@ -30,19 +20,17 @@ static void bind(cfxi_search *s, size_t place, cfx_value v)
     s->bound[place] = v;
     ((size_t *)s->trail.data)[s->trail.size++] = place;  /* as long as the pattern */
     if (v.kind == CFX_KIND_NODE) {
-        size_t at = slot_of(s, v.as.node);
-        s->taken[at] = v.as.node;
-        s->taken_by[at] = place;
+        size_t *by = cfxi_base_map_add(&s->taken, v.as.node, sizeof *by, s->graph->allocator);
+        *by = place;  /* there is room for all that the pattern has */
     }
 }
 
-/* The last comes off first, so that a free slot never tears a chain of the table. */
 void cfxi_match_search_undo(cfxi_search *s, size_t n)
 {
     while (s->trail.size > n) {
         size_t place = ((size_t *)s->trail.data)[--s->trail.size];
         if (s->bound[place].kind == CFX_KIND_NODE)
-            s->taken[slot_of(s, s->bound[place].as.node)] = NULL;
+            cfxi_base_map_remove(&s->taken, s->bound[place].as.node, sizeof(size_t));
         s->bound[place] = cfx_invalid();
     }
 }

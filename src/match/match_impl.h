@@ -119,9 +119,7 @@ typedef struct cfxi_search {
 
     cfx_value *bound;      /* by position in the pattern; INVALID if it is not bound */
     cfxi_vec trail;        /* of size_t: positions, as they were bound */
-    const cfx_node **taken;  /* hash set of the nodes that something is bound to */
-    size_t *taken_by;        /* likewise: by which position */
-    size_t n_taken;          /* its capacity, a power of two */
+    cfxi_hash_map taken;        /* from nodes that something is bound to: size_t, the position */
     cfxi_vec goals;        /* of cfxi_goal */
     cfxi_vec choices;      /* of cfxi_choice */
     cfxi_vec held;         /* of cfxi_held: what `bind` made for this attempt */

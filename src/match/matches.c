@@ -319,24 +319,18 @@ static cfx_status search_with(cfxi_search *s)
 {
     const cfx_allocator *allocator = s->graph->allocator;
     const size_t n = s->pattern->n;
-    for (s->n_taken = 8; s->n_taken < 2 * n + 2;)
-        s->n_taken *= 2;
     s->bound = cfxi_base_alloc(allocator, n * sizeof *s->bound);
-    s->taken = cfxi_base_alloc(allocator, s->n_taken * sizeof *s->taken);
-    s->taken_by = cfxi_base_alloc(allocator, s->n_taken * sizeof *s->taken_by);
     cfx_status status = cfxi_base_nomem(NULL);
-    if (s->bound && s->taken && s->taken_by &&
+    if (s->bound && cfxi_base_map_reserve(&s->taken, n, sizeof(size_t), allocator) &&
         cfxi_base_vec_reserve(&s->trail, n, sizeof(size_t), allocator)) {
         memset(s->bound, 0, n * sizeof *s->bound);
-        memset(s->taken, 0, s->n_taken * sizeof *s->taken);
         status = run_search(s);
     } else {
         cfxi_base_nomem(s->err);
     }
     release_held(&s->held, 0);
     cfxi_base_free(allocator, s->bound, n * sizeof *s->bound);
-    cfxi_base_free(allocator, s->taken, s->n_taken * sizeof *s->taken);
-    cfxi_base_free(allocator, s->taken_by, s->n_taken * sizeof *s->taken_by);
+    cfxi_base_map_free(&s->taken, sizeof(size_t), allocator);
     cfxi_base_vec_free(&s->trail, sizeof(size_t), allocator);
     cfxi_base_vec_free(&s->goals, sizeof(cfxi_goal), allocator);
     cfxi_base_vec_free(&s->choices, sizeof(cfxi_choice), allocator);

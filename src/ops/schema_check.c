@@ -9,7 +9,6 @@
  */
 #include "ops_impl.h"
 
-#include <ctype.h>
 
 enum { MOST_PARAMS = 28, MOST_RESULTS = 8 };
 
@@ -40,7 +39,7 @@ static cfx_status expect(checker *c, const char *text, const char *where)
 static cfx_schema_text read_word(checker *c)
 {
     cfx_schema_text word = {c->at, 0};
-    while (isalnum((unsigned char)*c->at) || *c->at == '_')
+    while (cfxi_base_is_ident(*c->at))
         c->at++;
     word.size = (size_t)(c->at - word.text);
     return word;
@@ -116,7 +115,7 @@ static cfx_status check_param(checker *c, size_t i)
     CFX_TRY(check_type(c, false));
     CFX_TRY(expect(c, " ", "after the type of a parameter"));
     const cfx_schema_text name = read_word(c);
-    if (name.size == 0 || isdigit((unsigned char)name.text[0]))
+    if (name.size == 0 || cfxi_base_is_digit(name.text[0]))
         return COMPLAIN(c, "a parameter has no name before '%.20s'", c->at);
     if (*c->at != '=' && *c->at != ',' && *c->at != ')')
         return COMPLAIN(c, "'%.20s' cannot follow the parameter '%.*s'; a default is written "

@@ -51,7 +51,7 @@ typedef struct numbering {
     const cfx_library *library;
     bool writes;       /* something does: the classes are known */
     uint32_t stamp;    /* nodes are numbered by their marks */
-    cfxi_table table;  /* of the entries that later ones can be replaced by */
+    cfxi_hash_set table;  /* of the entries that later ones can be replaced by */
     cfx_node_map *regions;  /* the first with the same content: see cfxi_pass_cse_name_regions */
     size_t merged;
 } numbering;
@@ -308,12 +308,12 @@ static cfx_status find_leaders(numbering *v, cfx_error *err)
             continue;
         e->epoch = v->writes ? all + reads_of(v, e) : 0;
         e->hash = hash_node(v, e->node, e->epoch);
-        entry *first = cfxi_ir_table_find(&v->table, e->hash, same_entry, v, i);
+        entry *first = cfxi_base_set_find(&v->table, e->hash, same_entry, v, i);
         if (first) {
             e->leader = first;
             v->merged++;
-        } else if (cfxi_ir_table_reserve(&v->table, hash_of_entry, v->graph->allocator)) {
-            cfxi_ir_table_insert(&v->table, e->hash, e);
+        } else if (cfxi_base_set_reserve(&v->table, hash_of_entry, v->graph->allocator)) {
+            cfxi_base_set_insert(&v->table, e->hash, e);
         } else {
             return cfxi_base_nomem(err);
         }
@@ -432,7 +432,7 @@ static cfx_status eliminate(cfx_graph *g, void *ctx, cfx_error *err)
     v.entries[v.n] = (entry){.parent = (uint32_t)v.n};
     v.regions = cfx_node_map_new(g->allocator, err);
     cfx_status status = v.regions ? number(job, &v, err) : CFX_E_NOMEM;
-    cfxi_ir_table_free(&v.table, g->allocator);
+    cfxi_base_set_free(&v.table, g->allocator);
     cfx_node_map_free(v.regions);
     cfxi_base_free(g->allocator, v.entries, bytes);
     if (status == CFX_OK)

@@ -38,18 +38,18 @@ static uint32_t hash_of_content(const void *item)
 }
 
 /* *found becomes the first region with the content of `ref`. */
-static cfx_status find_first(cfx_graph *g, cfxi_table *table, cfx_ref *ref, cfx_ref **found,
+static cfx_status find_first(cfx_graph *g, cfxi_hash_set *table, cfx_ref *ref, cfx_ref **found,
                              cfx_error *err)
 {
     content c = {ref, 0};
     CFX_TRY(cfxi_ir_region_hash(ref->region, &c.hash, err));
-    content *first = cfxi_ir_table_find(table, hash_of_content(&c), same_content, &c, 0);
+    content *first = cfxi_base_set_find(table, hash_of_content(&c), same_content, &c, 0);
     if (!first) {
-        if (!cfxi_ir_table_reserve(table, hash_of_content, g->allocator) ||
+        if (!cfxi_base_set_reserve(table, hash_of_content, g->allocator) ||
             !(first = cfxi_base_alloc(g->allocator, sizeof *first)))
             return cfxi_base_nomem(err);
         *first = c;
-        cfxi_ir_table_insert(table, hash_of_content(first), first);
+        cfxi_base_set_insert(table, hash_of_content(first), first);
     }
     *found = first->ref;
     return CFX_OK;
@@ -59,12 +59,12 @@ static cfx_status find_first(cfx_graph *g, cfxi_table *table, cfx_ref *ref, cfx_
  * asked, so the graph is frozen, and its marks are not in use. */
 cfx_status cfxi_pass_cse_name_regions(cfx_graph *g, cfx_node_map *first, cfx_error *err)
 {
-    cfxi_table table = {0};
+    cfxi_hash_set table = {0};
     cfx_status status = CFX_OK;
     size_t at = 0;
     cfxi_ir_graph_freeze(g);
     for (cfx_ref *ref;
-         status == CFX_OK && (ref = cfxi_ir_table_next(&g->refs_table, &at)) != NULL;) {
+         status == CFX_OK && (ref = cfxi_base_set_next(&g->refs_table, &at)) != NULL;) {
         cfx_ref *found = ref;
         if (ref->kind != CFXI_REF_REGION || ref->refs == 0)
             continue;
@@ -75,9 +75,9 @@ cfx_status cfxi_pass_cse_name_regions(cfx_graph *g, cfx_node_map *first, cfx_err
     }
     cfxi_ir_graph_thaw(g);
     at = 0;
-    for (content *c; (c = cfxi_ir_table_next(&table, &at)) != NULL;)
+    for (content *c; (c = cfxi_base_set_next(&table, &at)) != NULL;)
         cfxi_base_free(g->allocator, c, sizeof *c);
-    cfxi_ir_table_free(&table, g->allocator);
+    cfxi_base_set_free(&table, g->allocator);
     return status;
 }
 
@@ -91,7 +91,7 @@ typedef struct available {
 typedef struct border_job {
     cfxi_cse_job *all;
     cfx_graph *graph;
-    cfxi_table table;       /* of `available`: calls before the node that is looked at */
+    cfxi_hash_set table;       /* of `available`: calls before the node that is looked at */
     cfx_node_map *outside;  /* nodes of regions: the values that they have outside */
     cfx_node_map *firsts;   /* those values: the first node of the region that has them */
     cfxi_vec found;         /* of cfx_node *: calls in regions that need not be */
@@ -189,12 +189,12 @@ static cfx_status make_available(border_job *job, cfx_node *n)
     if (!plain)
         return CFX_OK;
     available *a = cfxi_base_alloc(job->graph->allocator, sizeof *a);
-    if (!a || !cfxi_ir_table_reserve(&job->table, hash_of_available, job->graph->allocator)) {
+    if (!a || !cfxi_base_set_reserve(&job->table, hash_of_available, job->graph->allocator)) {
         cfxi_base_free(job->graph->allocator, a, sizeof *a);
         return cfxi_base_nomem(job->err);
     }
     *a = (available){n, hash_call(n, NULL)};
-    cfxi_ir_table_insert(&job->table, a->hash, a);
+    cfxi_base_set_insert(&job->table, a->hash, a);
     return CFX_OK;
 }
 
@@ -269,7 +269,7 @@ static cfx_status find_in_region(border_job *job, cfx_graph *region, bool may_ad
         next = n->next;
         if (all_outside(job, n))
             CFX_TRY(is_plain(job, n, &plain));
-        const available *a = plain ? cfxi_ir_table_find(&job->table, hash_call(n, job->outside),
+        const available *a = plain ? cfxi_base_set_find(&job->table, hash_call(n, job->outside),
                                                         same_call, &w, 0) : NULL;
         if (a)
             CFX_TRY(give_way(job, n, a->node, may_add));
@@ -336,9 +336,9 @@ cfx_status cfxi_pass_cse_regions(cfxi_cse_job *all, cfx_graph *g, cfx_error *err
     cfx_status status = job.outside ? cross_all(&job) : CFX_E_NOMEM;
     cfx_iter_end(&pin);
     size_t at = 0;
-    for (available *a; (a = cfxi_ir_table_next(&job.table, &at)) != NULL;)
+    for (available *a; (a = cfxi_base_set_next(&job.table, &at)) != NULL;)
         cfxi_base_free(g->allocator, a, sizeof *a);
-    cfxi_ir_table_free(&job.table, g->allocator);
+    cfxi_base_set_free(&job.table, g->allocator);
     cfxi_base_vec_free(&job.found, sizeof(cfx_node *), g->allocator);
     cfx_node_map_free(job.outside);
     return status;

@@ -27,8 +27,7 @@ static cfx_status find_bad(cfx_graph *g, cfxi_vec *bad, cfx_error *err)
         const cfx_node *rival = NULL;
         status = cfxi_ir_name_rival(n, &names, &rival, err);
         if (status != CFX_OK ||
-            (!rival && cfxi_base_is_identifier(n->name->data, n->name->size) &&
-             !cfx_name_is_reserved(n->name->data, n->name->size)))
+            (!rival && cfxi_ir_name_is_legal(n->name->data, n->name->size)))
             continue;
         status = cfxi_analysis_nodes_push(bad, n, g->allocator, err);
     }

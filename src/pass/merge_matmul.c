@@ -53,7 +53,7 @@ typedef struct merge_job {
     entry *entries;        /* in order; `sorted` points to them level by level */
     entry **sorted;
     size_t n;
-    cfxi_table table;      /* of batch */
+    cfxi_hash_set table;      /* of batch */
     batch *batches, **last;
     size_t merged;
     bool changed;
@@ -94,16 +94,16 @@ static batch *find_batch(merge_job *job, batch wanted)
 {
     uint64_t h = cfxi_base_hash_mix((uintptr_t)wanted.callee, (uintptr_t)wanted.rhs);
     wanted.hash = (uint32_t)cfxi_base_hash_mix(h, wanted.level);
-    batch *found = cfxi_ir_table_find(&job->table, wanted.hash, same_batch, &wanted, 0);
+    batch *found = cfxi_base_set_find(&job->table, wanted.hash, same_batch, &wanted, 0);
     if (found)
         return found;
-    if (!cfxi_ir_table_reserve(&job->table, hash_of_batch, job->g->allocator) ||
+    if (!cfxi_base_set_reserve(&job->table, hash_of_batch, job->g->allocator) ||
         !(found = cfxi_base_alloc(job->g->allocator, sizeof *found))) {
         cfxi_base_nomem(job->err);
         return NULL;
     }
     *found = wanted;
-    cfxi_ir_table_insert(&job->table, found->hash, found);
+    cfxi_base_set_insert(&job->table, found->hash, found);
     *job->last = found;
     job->last = &found->next;
     return found;
@@ -408,7 +408,7 @@ static cfx_status merge_all(cfx_graph *g, void *ctx, cfx_error *err)
         next = b->next;
         cfxi_base_free(g->allocator, b, sizeof *b);
     }
-    cfxi_ir_table_free(&job.table, g->allocator);
+    cfxi_base_set_free(&job.table, g->allocator);
     cfxi_base_free(g->allocator, job.entries, bytes);
     return status == CFX_OK ? cfxi_analysis_each_region(g, merge_all, outer, err) : status;
 }

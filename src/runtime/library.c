@@ -3,7 +3,6 @@
 
 #include "ops/ops_impl.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 
 enum { MOST_NAME = 200 };
@@ -15,10 +14,10 @@ static bool is_dotted(const char *name)
 {
     size_t parts = 0;
     for (const char *at = name; at - name < MOST_NAME; at++) {
-        if (!isalpha((unsigned char)*at) && *at != '_')
+        const size_t size = cfxi_base_identifier_size(at, strlen(at));
+        if (size == 0)
             return false;
-        while (isalnum((unsigned char)*at) || *at == '_')
-            at++;
+        at += size;
         parts++;
         if (*at != '.')
             return !*at && parts > 1 && at - name < MOST_NAME;

@@ -10,7 +10,7 @@ typedef struct entry {
 
 struct cfx_state {
     const cfx_allocator *allocator;
-    cfxi_table table;
+    cfxi_hash_set table;
     cfxi_vec entries;  /* entry *, in the order of their first set */
 };
 
@@ -28,7 +28,7 @@ static entry *find(const cfx_state *s, const char *name, uint32_t *hash)
 {
     size_t size = strlen(name);
     *hash = (uint32_t)cfxi_base_hash_bytes(name, size);
-    return cfxi_ir_table_find(&s->table, *hash, same_name, name, size);
+    return cfxi_base_set_find(&s->table, *hash, same_name, name, size);
 }
 
 cfx_state *cfx_state_new(const cfx_allocator *allocator, cfx_error *err)
@@ -52,7 +52,7 @@ void cfx_state_free(cfx_state *s)
         cfx_tensor_release(e->tensor);
         cfxi_base_free(s->allocator, e, sizeof *e + strlen(e->name) + 1);
     }
-    cfxi_ir_table_free(&s->table, s->allocator);
+    cfxi_base_set_free(&s->table, s->allocator);
     cfxi_base_vec_free(&s->entries, sizeof(entry *), s->allocator);
     cfxi_base_free(s->allocator, s, sizeof *s);
 }
@@ -70,14 +70,14 @@ cfx_status cfx_state_set(cfx_state *s, const char *name, cfx_tensor *t, cfx_erro
         return CFX_OK;
     }
     size_t size = strlen(name) + 1;
-    if (!cfxi_ir_table_reserve(&s->table, entry_hash, s->allocator) ||
+    if (!cfxi_base_set_reserve(&s->table, entry_hash, s->allocator) ||
         !cfxi_base_vec_reserve(&s->entries, 1, sizeof e, s->allocator) ||
         !(e = cfxi_base_alloc(s->allocator, sizeof *e + size)))
         return cfxi_base_nomem(err);
     *e = (entry){.hash = hash, .tensor = cfx_tensor_retain(t)};
     memcpy(e->name, name, size);
     ((entry **)s->entries.data)[s->entries.size++] = e;
-    cfxi_ir_table_insert(&s->table, hash, e);
+    cfxi_base_set_insert(&s->table, hash, e);
     return CFX_OK;
 }
 

@@ -458,15 +458,35 @@ typedef struct operator_row {
 } operator_row;
 
 #define FORMAT_INFIX(sign) "{}" sign "{}"
-#define FORMAT_PREFIX(sign) sign "{}"
-#define FORMAT_INPLACE(sign) "{}" sign "{}"
 #define FORMAT_GETITEM(sign) "{}[{}]"
 #define FORMAT_SETITEM(sign) "{}[{}] = {}"
+/* torch.fx has three dicts; the order of each is that of the rows here. */
 static const operator_row operators[] = {
-#define CFX_PYOPERATOR(name, form, sign, kind) {#name, FORMAT_##form(sign), kind},
-#include <cfx/pyoperator.def>
-#undef CFX_PYOPERATOR
+#define CFX_SIGN_BINARY(id, sign, function, ...) {function, "{} " sign " {}", REFLECTABLE},
+#define CFX_SIGN_COMPARE(id, sign, function, ...) {function, "{} " sign " {}", PLAIN},
+#define CFX_SIGN_OTHER(function, form, sign, kind) {function, FORMAT_##form(sign), kind},
+#include <cfx/sign.def>
+#define CFX_SIGN_UNARY(id, sign, function, ast) {function, sign "{}", PLAIN},
+#include <cfx/sign.def>
 };
+static const operator_row in_place_operators[] = {
+#define CFX_SIGN_BINARY(id, sign, function, in_place, method, precedence, place, ...)              \
+    [place] = {in_place, "{} " sign "= {}", IN_PLACE},
+#include <cfx/sign.def>
+};
+
+static int add_formats(PyObject *const *dicts, const operator_row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        PyObject *format = PyUnicode_FromString(rows[i].format);
+        if (!format || PyDict_SetItemString(dicts[rows[i].kind], rows[i].name, format) < 0) {
+            Py_XDECREF(format);
+            return -1;
+        }
+        Py_DECREF(format);
+    }
+    return 0;
+}
 
 static PyObject *operator_formats(PyObject *module, PyObject *unused)
 {
@@ -476,13 +496,10 @@ static PyObject *operator_formats(PyObject *module, PyObject *unused)
     PyObject *result = NULL;
     if (dicts[0] && dicts[1] && dicts[2])
         result = PyTuple_Pack(N_KINDS, dicts[0], dicts[1], dicts[2]);
-    for (size_t i = 0; result && i < sizeof operators / sizeof *operators; i++) {
-        PyObject *format = PyUnicode_FromString(operators[i].format);
-        PyObject *dict = dicts[operators[i].kind];
-        if (!format || PyDict_SetItemString(dict, operators[i].name, format) < 0)
-            Py_CLEAR(result);
-        Py_XDECREF(format);
-    }
+    if (result &&
+        (add_formats(dicts, in_place_operators, Py_ARRAY_LENGTH(in_place_operators)) < 0 ||
+         add_formats(dicts, operators, Py_ARRAY_LENGTH(operators)) < 0))
+        Py_CLEAR(result);
     for (int i = 0; i < N_KINDS; i++)
         Py_XDECREF(dicts[i]);
     return result;

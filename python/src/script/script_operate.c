@@ -9,15 +9,14 @@
 
 /* ---- the signs ----------------------------------------------------------------------------- */
 
-/* What `operator` calls them. */
-static const struct { const char *function, *in_place; } names[CFX_SIGNS] = {
-#define CFX_SIGN_UNARY(id, sign, function) [CFX_SIGN_##id] = {function, NULL},
-#define CFX_SIGN_BINARY(id, sign, function, in_place) [CFX_SIGN_##id] = {function, in_place},
-#define CFX_SIGN_COMPARE(id, sign, function) [CFX_SIGN_##id] = {function, NULL},
+/* What `operator` calls them, and what stands between the underscores of their methods. */
+static const struct { const char *function, *in_place, *method; } names[CFX_SIGNS] = {
+#define CFX_SIGN_UNARY(id, sign, function, ast) [CFX_SIGN_##id] = {function, NULL, function},
+#define CFX_SIGN_BINARY(id, sign, function, in_place, method, ...)                                 \
+    [CFX_SIGN_##id] = {function, in_place, method},
+#define CFX_SIGN_COMPARE(id, sign, function, ...) [CFX_SIGN_##id] = {function, NULL, function},
+#define CFX_SIGN_WORD(id, words, function, ast) [CFX_SIGN_##id] = {function, NULL, function},
 #include <cfx/sign.def>
-#undef CFX_SIGN_UNARY
-#undef CFX_SIGN_BINARY
-#undef CFX_SIGN_COMPARE
 };
 
 enum { METHOD_SIZE = 24 };
@@ -25,9 +24,7 @@ enum { METHOD_SIZE = 24 };
 /* "__add__", "__radd__" or "__iadd__", by what stands before the name. */
 static const char *method_name(cfx_sign sign, const char *before, char out[METHOD_SIZE])
 {
-    const char *name = names[sign].function;
-    const size_t size = strcspn(name, "_");  /* and_, or_ */
-    snprintf(out, METHOD_SIZE, "__%s%.*s__", before, (int)size, name);
+    snprintf(out, METHOD_SIZE, "__%s%s__", before, names[sign].method);
     return out;
 }
 

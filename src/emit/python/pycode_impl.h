@@ -102,7 +102,7 @@ struct cfx_pycode {
     cfxi_pointers operands;  /* input of a branch -> node: the value outside that it is */
     cfxi_pointers instead;   /* node -> cfx_value: what is written where the node is mentioned */
     cfxi_vec globals;        /* of cfxi_py_global */
-    cfxi_table by_name;      /* of cfxi_py_named: globals known by their qualified names only */
+    cfxi_hash_set by_name;      /* of cfxi_py_named: globals known by their qualified names only */
     const cfxi_callee *last_callee;
     cfxi_py_callee *last_info;
     unsigned builtins;
@@ -264,7 +264,6 @@ cfx_status cfxi_emit_py_inplace(cfx_pycode *gen, const cfx_node *n, const cfxi_p
 bool cfxi_emit_py_is_attribute(const cfx_pycode *gen, const cfx_node *n);
 /* Runs a callback that writes to gen->scratch, empty before. */
 cfx_sink cfxi_emit_py_scratch(cfx_pycode *gen);
-bool cfxi_emit_py_is_identifier(const char *text, size_t size);
 /* Whether it can follow a dot in a class: no keyword, nor a name that Python would change there. */
 bool cfxi_emit_py_is_plain(const char *text, size_t size);
 /* Fails with the node's location and name around the message. */

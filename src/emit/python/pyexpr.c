@@ -34,66 +34,19 @@ cfx_sink cfxi_emit_py_scratch(cfx_pycode *gen)
 
 /* ---- identifiers and paths ----------------------------------------------------------------- */
 
-/* Letters of other scripts count; symbols and punctuation do not. Close to str.isidentifier. */
-static bool is_letter(uint32_t code)
-{
-    if (code < 0xc0)
-        return code == 0xaa || code == 0xb5 || code == 0xba;
-    if (code == 0xd7 || code == 0xf7 || (code >= 0x2000 && code < 0x2c00) ||
-        (code >= 0x3000 && code < 0x3005) || (code >= 0xfe10 && code < 0xfe70) || code >= 0x1f000)
-        return code >= 0x20000 && code < 0x32000;
-    return cfxi_base_is_printable(code);
-}
-
-bool cfxi_emit_py_is_identifier(const char *text, size_t size)
-{
-    if (size == 0 || cfxi_base_is_digit(text[0]))
-        return false;
-    for (size_t i = 0; i < size;) {
-        if ((unsigned char)text[i] < 0x80) {
-            if (!cfxi_base_is_ident(text[i++]))
-                return false;
-            continue;
-        }
-        uint32_t code;
-        size_t length = cfxi_base_utf8_decode(text + i, size - i, &code);
-        if (length == 0 || !is_letter(code))
-            return false;
-        i += length;
-    }
-    return true;
-}
-
-/* Words that stand for no attribute behind a dot, though getattr takes them. */
-static bool is_keyword(const char *text, size_t size)
-{
-    static const char *const keywords[] = {
-#define TOKEN(id, spelling)
-#define KEYWORD(word) #word,
-#define SOFT(word)
-#include "script/syntax/token.def"
-#undef TOKEN
-#undef KEYWORD
-#undef SOFT
-    };
-    for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
-        if (strncmp(keywords[i], text, size) == 0 && keywords[i][size] == '\0')
-            return true;
-    return false;
-}
-
 bool cfxi_emit_py_is_plain(const char *text, size_t size)
 {
     const bool private = size > 2 && text[0] == '_' && text[1] == '_' &&
                          !(text[size - 1] == '_' && text[size - 2] == '_');
-    return cfxi_emit_py_is_identifier(text, size) && !is_keyword(text, size) && !private;
+    return cfxi_base_is_python_identifier(text, size) && !cfxi_base_is_keyword(text, size) &&
+           !private;
 }
 
 /* Whether it follows a dot. torch.fx writes `self.class`; a file must be one that can be read. */
 static bool is_dotted(const cfx_pycode *gen, const char *text, size_t size)
 {
     return gen->names_only ? cfxi_emit_py_is_plain(text, size)
-                           : cfxi_emit_py_is_identifier(text, size);
+                           : cfxi_base_is_python_identifier(text, size);
 }
 
 static void put_repr_str(cfx_pycode *gen, const char *text, size_t size, bool bytes)

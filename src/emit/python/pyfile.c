@@ -143,7 +143,7 @@ static void write_function(cfxi_out *out, const cfx_pycode_result *code, size_t 
 static cfx_status check_class(const char *name, cfx_error *err)
 {
     const size_t size = strlen(name);
-    if (cfxi_emit_py_is_identifier(name, size) && !cfx_name_is_reserved(name, size))
+    if (cfxi_base_is_python_identifier(name, size) && !cfx_name_is_reserved(name, size))
         return CFX_OK;
     return cfx_error_set(err, CFX_E_VALUE, "'%.100s' cannot be the name of a Python class; use a "
                          "word such as Model", name);

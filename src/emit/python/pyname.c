@@ -37,25 +37,10 @@ const char *cfx_pycode_node_name(cfx_pycode *gen, const cfx_node *n, size_t *siz
     return name->data;
 }
 
-/* Whether the name can stand as it is. No reserved word has a digit, and those with an underscore
- * are fx_pytree and what starts with two; that spares most names the search. */
+/* Whether the name can stand as it is. */
 static bool is_plain(const cfx_node *n)
 {
-    const char *text = n->name->data;
-    size_t size = n->name->size;
-    if (n->name->owner != n || size == 0 || !cfxi_base_is_ident_start(text[0]))
-        return false;
-    bool digit = false;
-    bool underscore = false;
-    for (size_t i = 0; i < size; i++) {
-        if (!cfxi_base_is_ident(text[i]))
-            return false;
-        digit |= cfxi_base_is_digit(text[i]);
-        underscore |= text[i] == '_';
-    }
-    if (digit || (underscore && text[0] != '_' && text[0] != 'f'))
-        return true;
-    return !cfx_name_is_reserved(text, size);
+    return n->name->owner == n && cfxi_ir_name_is_legal(n->name->data, n->name->size);
 }
 
 static cfx_status override(cfx_pycode *gen, const cfx_node *n, const cfxi_name *name,
@@ -253,12 +238,12 @@ static cfx_status name_global(cfx_pycode *gen, cfx_pycode_text qualified, cfx_py
 {
     uint32_t hash = (uint32_t)cfxi_base_hash_bytes(qualified.data, qualified.size);
     named_global *named =
-        cfxi_ir_table_find(&gen->by_name, hash, same_named, qualified.data, qualified.size);
+        cfxi_base_set_find(&gen->by_name, hash, same_named, qualified.data, qualified.size);
     if (named) {
         *name = named->name;
         return CFX_OK;
     }
-    if (!cfxi_ir_table_reserve(&gen->by_name, hash_named, gen->allocator) ||
+    if (!cfxi_base_set_reserve(&gen->by_name, hash_named, gen->allocator) ||
         !(named = cfxi_base_arena_alloc(&gen->memory->arena, sizeof *named)))
         return cfxi_base_nomem(err);
     cfx_pycode_name entry = {NULL, NULL, qualified.data};
@@ -267,7 +252,7 @@ static cfx_status name_global(cfx_pycode *gen, cfx_pycode_text qualified, cfx_py
     const cfxi_py_global *globals = gen->globals.data;
     *named = (named_global){*name, (uint32_t)qualified.size, hash,
                             globals[gen->globals.size - 1].entry.qualified};
-    cfxi_ir_table_insert(&gen->by_name, hash, named);
+    cfxi_base_set_insert(&gen->by_name, hash, named);
     return CFX_OK;
 }
 
@@ -382,9 +367,12 @@ typedef struct operator_row {
 } operator_row;
 
 static const operator_row operators[] = {
-#define CFX_PYOPERATOR(name, form, sign, kind) {#name, CFXI_PY_##form, sign},
-#include <cfx/pyoperator.def>
-#undef CFX_PYOPERATOR
+#define CFX_SIGN_UNARY(id, sign, function, ast) {function, CFXI_PY_PREFIX, sign},
+#define CFX_SIGN_BINARY(id, sign, function, in_place, ...)                                         \
+    {function, CFXI_PY_INFIX, " " sign " "}, {in_place, CFXI_PY_INPLACE, " " sign "= "},
+#define CFX_SIGN_COMPARE(id, sign, function, ...) {function, CFXI_PY_INFIX, " " sign " "},
+#define CFX_SIGN_OTHER(function, form, sign, kind) {function, CFXI_PY_##form, sign},
+#include <cfx/sign.def>
 };
 
 static const operator_row *find_operator(cfx_pycode_text name)

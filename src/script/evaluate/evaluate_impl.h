@@ -77,8 +77,8 @@ enum { CFXI_NO_SLOT = UINT32_MAX };
 typedef struct cfxi_name_set {
     const char **items;
     uint32_t count;
-    uint32_t *table;               /* by pointer: number + 1, or 0 */
-    uint32_t table_size;           /* a power of two, or 0 */
+    uint32_t capacity;             /* of `items` */
+    cfxi_hash_map numbers;         /* from items to uint64_t */
 } cfxi_name_set;
 
 /* Where a local is assigned to. */

@@ -15,33 +15,13 @@ enum { MOST_NESTING = 6000 };
 cfx_sign cfxi_eval_sign_of(cfxi_ast_kind op)
 {
     switch ((unsigned)op) {
-    case CFXI_AST_Add: return CFX_SIGN_ADD;
-    case CFXI_AST_Sub: return CFX_SIGN_SUB;
-    case CFXI_AST_Mult: return CFX_SIGN_MUL;
-    case CFXI_AST_MatMult: return CFX_SIGN_MATMUL;
-    case CFXI_AST_Div: return CFX_SIGN_TRUEDIV;
-    case CFXI_AST_Mod: return CFX_SIGN_MOD;
-    case CFXI_AST_Pow: return CFX_SIGN_POW;
-    case CFXI_AST_LShift: return CFX_SIGN_LSHIFT;
-    case CFXI_AST_RShift: return CFX_SIGN_RSHIFT;
-    case CFXI_AST_BitOr: return CFX_SIGN_OR;
-    case CFXI_AST_BitXor: return CFX_SIGN_XOR;
-    case CFXI_AST_BitAnd: return CFX_SIGN_AND;
-    case CFXI_AST_FloorDiv: return CFX_SIGN_FLOORDIV;
-    case CFXI_AST_Invert: return CFX_SIGN_INVERT;
-    case CFXI_AST_Not: return CFX_SIGN_NOT;
-    case CFXI_AST_UAdd: return CFX_SIGN_POS;
-    case CFXI_AST_USub: return CFX_SIGN_NEG;
-    case CFXI_AST_Eq: return CFX_SIGN_EQ;
-    case CFXI_AST_NotEq: return CFX_SIGN_NE;
-    case CFXI_AST_Lt: return CFX_SIGN_LT;
-    case CFXI_AST_LtE: return CFX_SIGN_LE;
-    case CFXI_AST_Gt: return CFX_SIGN_GT;
-    case CFXI_AST_GtE: return CFX_SIGN_GE;
-    case CFXI_AST_Is: return CFX_SIGN_IS;
-    case CFXI_AST_IsNot: return CFX_SIGN_IS_NOT;
-    case CFXI_AST_In: return CFX_SIGN_IN;
-    case CFXI_AST_NotIn: return CFX_SIGN_NOT_IN;
+#define CFX_SIGN_UNARY(id, sign, function, ast) case CFXI_AST_##ast: return CFX_SIGN_##id;
+#define CFX_SIGN_BINARY(id, sign, function, in_place, method, precedence, place, token, ast)       \
+    case CFXI_AST_##ast: return CFX_SIGN_##id;
+#define CFX_SIGN_COMPARE(id, sign, function, token, ast)                                           \
+    case CFXI_AST_##ast: return CFX_SIGN_##id;
+#define CFX_SIGN_WORD(id, words, function, ast) case CFXI_AST_##ast: return CFX_SIGN_##id;
+#include <cfx/sign.def>
     }
     return CFX_SIGNS;
 }

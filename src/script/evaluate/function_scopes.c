@@ -17,53 +17,36 @@
 
 uint32_t cfxi_eval_name_set_find(const cfxi_name_set *set, const char *name)
 {
-    const uint32_t mask = set->table_size - 1;
-    if (set->table_size == 0)
-        return CFXI_NO_SLOT;
-    for (uint32_t i = cfxi_base_hash_pointer(name) & mask; set->table[i]; i = (i + 1) & mask) {
-        if (set->items[set->table[i] - 1] == name)
-            return set->table[i] - 1;
-    }
-    return CFXI_NO_SLOT;
+    const uint64_t *number = cfxi_base_map_find(&set->numbers, name, sizeof *number);
+    return number ? (uint32_t)*number : CFXI_NO_SLOT;
 }
 
-static void place_name(cfxi_name_set *set, uint32_t number)
+static bool grow_items(cfxi_name_set *set, cfxi_arena *arena)
 {
-    const uint32_t mask = set->table_size - 1;
-    uint32_t i = cfxi_base_hash_pointer(set->items[number]) & mask;
-    while (set->table[i])
-        i = (i + 1) & mask;
-    set->table[i] = number + 1;
-}
-
-/* There is room for half as many names as the table has places. */
-static bool grow_set(cfxi_name_set *set, cfxi_arena *arena)
-{
-    const uint32_t size = set->table_size ? set->table_size * 2 : 8;
-    const char **items = cfxi_base_arena_zeros(arena, size / 2, sizeof *items);
-    uint32_t *table = cfxi_base_arena_zeros(arena, size, sizeof *table);
-    if (!items || !table)
+    const uint32_t capacity = set->capacity ? set->capacity * 2 : 4;
+    const char **items = cfxi_base_arena_zeros(arena, capacity, sizeof *items);
+    if (!items)
         return false;
     if (set->count > 0)
         memcpy(items, set->items, set->count * sizeof *items);
-    cfxi_base_arena_free(arena, set->items, set->table_size / 2 * sizeof *items);
-    cfxi_base_arena_free(arena, set->table, set->table_size * sizeof *table);
+    cfxi_base_arena_free(arena, set->items, set->capacity * sizeof *items);
     set->items = items;
-    set->table = table;
-    set->table_size = size;
-    for (uint32_t i = 0; i < set->count; i++)
-        place_name(set, i);
+    set->capacity = capacity;
     return true;
 }
 
 static bool add_name(cfxi_name_set *set, const char *name, cfxi_arena *arena)
 {
+    const cfx_allocator in_arena = cfxi_base_arena_allocator(arena);
     if (cfxi_eval_name_set_find(set, name) != CFXI_NO_SLOT)
         return true;
-    if (set->count == set->table_size / 2 && !grow_set(set, arena))
+    if (set->count == set->capacity && !grow_items(set, arena))
+        return false;
+    uint64_t *number = cfxi_base_map_add(&set->numbers, name, sizeof *number, &in_arena);
+    if (!number)
         return false;
     set->items[set->count] = name;
-    place_name(set, set->count++);
+    *number = set->count++;
     return true;
 }
 

@@ -38,7 +38,7 @@ typedef struct cfxi_change {
     cfxi_state before;
     cfxi_state after;    /* once the region is closed */
     uint32_t noted;      /* of a slot: the region that had noted it before this one */
-    uint32_t next;       /* the next of the same hash: its number + 1, or 0 */
+    uint32_t hash;       /* of the place */
 } cfxi_change;
 
 /* What happens between open and close, or until now: nodes behind the marker, and changes. */
@@ -47,8 +47,8 @@ struct cfxi_region {
     uint32_t number;
     cfx_node *marker;    /* NULL in the outermost */
     cfxi_change *changes;  /* in the arena */
-    uint32_t *heads;     /* hash table of them, of `capacity`: number + 1, or 0 */
     size_t n, capacity;
+    cfxi_hash_set places;  /* numbers of changes, by their places; in the arena */
 };
 
 /* Opens a region at the end of the graph; NULL: memory is out. It lies in the arena. */

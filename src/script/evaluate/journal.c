@@ -108,20 +108,34 @@ cfx_object *cfxi_eval_whole_list(cfx_evaluator *ev, const cfxi_state *contents)
 
 /* ---- notes --------------------------------------------------------------------------------- */
 
-/* The entry of the table that a place is found from. Attributes are told apart along the list. */
-static uint32_t *head_of(const cfxi_region *r, const cfxi_place *p)
+static uint32_t hash_place(const cfxi_place *p)
 {
-    const void *key = p->kind == CFXI_PLACE_LOCAL ? (const void *)&p->frame->slots[p->slot]
-                                                  : p->object;
-    return &r->heads[cfxi_base_hash_pointer(key) & (r->capacity - 1)];
+    if (p->kind == CFXI_PLACE_LOCAL)
+        return cfxi_base_hash_pointer(&p->frame->slots[p->slot]);
+    const uint32_t hash = cfxi_base_hash_pointer(p->object);
+    if (p->kind == CFXI_PLACE_CONTENTS)
+        return hash;
+    return hash ^ (uint32_t)cfxi_base_hash_bytes(p->name, strlen(p->name));
+}
+
+typedef struct wanted_place {
+    const cfxi_change *changes;
+    const cfxi_place *place;
+} wanted_place;
+
+static bool is_wanted(const void *item, const void *key, size_t size)
+{
+    const wanted_place *wanted = key;
+    (void)size;
+    return same_place(&wanted->changes[cfxi_base_set_number(item)].place, wanted->place);
 }
 
 cfxi_change *cfxi_eval_region_change(const cfxi_region *r, const cfxi_place *p)
 {
-    for (uint32_t i = r->n > 0 ? *head_of(r, p) : 0; i > 0; i = r->changes[i - 1].next)
-        if (same_place(&r->changes[i - 1].place, p))
-            return &r->changes[i - 1];
-    return NULL;
+    const wanted_place wanted = {r->changes, p};
+    const void *item =
+        r->n > 0 ? cfxi_base_set_find(&r->places, hash_place(p), is_wanted, &wanted, 0) : NULL;
+    return item ? &r->changes[cfxi_base_set_number(item)] : NULL;
 }
 
 static bool has_noted(const cfxi_region *r, const cfxi_place *p)
@@ -130,39 +144,35 @@ static bool has_noted(const cfxi_region *r, const cfxi_place *p)
                                        : cfxi_eval_region_change(r, p) != NULL;
 }
 
-static void link_change(cfxi_region *r, size_t number)
+/* Room for one more change. */
+static bool make_room(cfx_evaluator *ev, cfxi_region *r)
 {
-    uint32_t *head = head_of(r, &r->changes[number].place);
-    r->changes[number].next = *head;
-    *head = (uint32_t)number + 1;
-}
-
-static bool grow(cfx_evaluator *ev, cfxi_region *r)
-{
-    const size_t capacity = r->capacity ? 2 * r->capacity : 8;
-    cfxi_change *changes = cfxi_eval_ev_alloc(ev, capacity * sizeof *changes);
-    uint32_t *heads = changes ? cfxi_eval_ev_alloc(ev, capacity * sizeof *heads) : NULL;
-    if (!heads)
-        return false;
-    if (r->n > 0)
-        memcpy(changes, r->changes, r->n * sizeof *changes);
-    r->changes = changes;
-    r->heads = heads;
-    r->capacity = capacity;
-    for (size_t i = 0; i < r->n; i++)
-        link_change(r, i);
-    return true;
+    const cfx_allocator in_arena = cfxi_base_arena_allocator(&ev->arena);
+    if (r->n == r->capacity) {
+        const size_t capacity = r->capacity ? 2 * r->capacity : 8;
+        cfxi_change *changes = cfxi_eval_ev_alloc(ev, capacity * sizeof *changes);
+        if (!changes)
+            return false;
+        if (r->n > 0)
+            memcpy(changes, r->changes, r->n * sizeof *changes);
+        r->changes = changes;
+        r->capacity = capacity;
+    }
+    if (cfxi_base_set_reserve_numbers(&r->places, &r->changes->hash, sizeof *r->changes, &in_arena))
+        return true;
+    cfxi_base_nomem(ev->err);
+    return false;
 }
 
 /* Notes that the place was so before the region. */
 static bool note_state(cfx_evaluator *ev, cfxi_region *r, const cfxi_place *p,
                        const cfxi_state *before)
 {
-    if (r->n == r->capacity && !grow(ev, r))
+    if (!make_room(ev, r))
         return false;
-    cfxi_change *c = &r->changes[r->n++];
-    *c = (cfxi_change){.place = *p, .before = *before};
-    link_change(r, r->n - 1);
+    cfxi_change *c = &r->changes[r->n];
+    *c = (cfxi_change){.place = *p, .before = *before, .hash = hash_place(p)};
+    cfxi_base_set_insert(&r->places, c->hash, cfxi_base_set_item(r->n++));
     if (p->kind == CFXI_PLACE_LOCAL) {
         cfxi_local *local = &p->frame->slots[p->slot];
         c->noted = local->journal;

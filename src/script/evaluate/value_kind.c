@@ -32,17 +32,13 @@ static family family_of(const char *name)
         char name[10];
         uint8_t family;
     } rows[] = {
-        {"is_", QUESTION}, {"is_not", QUESTION}, {"not_", QUESTION}, {"contains", QUESTION},
-        {"truth", QUESTION}, {"truediv", DIVISION}, {"itruediv", DIVISION},
-        {"neg", SAME}, {"pos", SAME}, {"abs", SAME}, {"invert", SAME},
-#define CFX_SIGN_UNARY(id, sign, function)
-#define CFX_SIGN_BINARY(id, sign, function, in_place)                                              \
+        {"truth", QUESTION}, {"truediv", DIVISION}, {"itruediv", DIVISION}, {"abs", SAME},
+#define CFX_SIGN_UNARY(id, sign, function, ast) {function, SAME},
+#define CFX_SIGN_BINARY(id, sign, function, in_place, ...)                                         \
     {function, ARITHMETIC}, {in_place, ARITHMETIC},
-#define CFX_SIGN_COMPARE(id, sign, function) {function, COMPARISON},
+#define CFX_SIGN_COMPARE(id, sign, function, ...) {function, COMPARISON},
+#define CFX_SIGN_WORD(id, words, function, ast) {function, QUESTION},
 #include <cfx/sign.def>
-#undef CFX_SIGN_UNARY
-#undef CFX_SIGN_BINARY
-#undef CFX_SIGN_COMPARE
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strcmp(rows[i].name, name) == 0)

@@ -118,25 +118,6 @@ static bool is_name_char(char c)
     return class == C_NAME || class == C_DIGIT;
 }
 
-/* Blocks in which no letters, marks or digits are, or next to none. */
-static bool is_no_letter(uint32_t code)
-{
-    static const uint32_t blocks[][2] = {
-        {0x80, 0xa9},       {0xab, 0xb4},       {0xb6, 0xb6},       {0xb8, 0xb9},
-        {0xbb, 0xbf},       {0xd7, 0xd7},       {0xf7, 0xf7},       {0x2000, 0x203e},
-        {0x2041, 0x2053},   {0x2055, 0x2070},   {0x2072, 0x207e},   {0x2080, 0x208f},
-        {0x20a0, 0x20cf},   {0x2190, 0x2bff},   {0x2e00, 0x2e7f},   {0x3000, 0x3004},
-        {0x3008, 0x3020},   {0xd800, 0xf8ff},   {0xfe10, 0xfe1f},   {0xfe35, 0xfe4c},
-        {0xfe50, 0xfe6f},   {0xfeff, 0xff0f},   {0xff1a, 0xff20},   {0xfff0, 0xffff},
-        {0x1f000, 0x1faff}, {0xe0000, 0xe00ff}, {0xe01f0, 0x10ffff},
-    };
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
-        if (code >= blocks[i][0] && code <= blocks[i][1])
-            return true;
-    }
-    return false;
-}
-
 /* Fails if a character of the name, which is not all ASCII, cannot stand in one. */
 static bool check_name(cfxi_pylex *lex, const char *at, const char *end)
 {
@@ -144,7 +125,7 @@ static bool check_name(cfxi_pylex *lex, const char *at, const char *end)
     while (at < end) {
         uint32_t code = 0;
         const size_t n = cfxi_base_utf8_decode(at, (size_t)(end - at), &code);
-        if (n == 0 || (code >= 0x80 && is_no_letter(code)))
+        if (n == 0 || (code >= 0x80 && !cfxi_base_may_be_letter(code)))
             return cfxi_syntax_lex_fail(lex, at, "invalid character %s",
                                         char_text(at, end, text));
         at += n;

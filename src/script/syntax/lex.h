@@ -32,11 +32,9 @@ enum {
 };
 typedef enum cfxi_soft_keyword {
     CFXI_SOFT_before_first = CFXI_KEYWORDS - 1,
-#define TOKEN(id, text)
 #define KEYWORD(word)
 #define SOFT(word) CFXI_SOFT_##word,
-#include "token.def"
-#undef TOKEN
+#include "base/keyword.def"
 #undef KEYWORD
 #undef SOFT
     CFXI_SOFT_end
@@ -89,9 +87,9 @@ typedef struct cfxi_name_entry {
 typedef struct cfxi_names {
     cfxi_arena *arena;
     cfxi_name_entry *entries;
-    uint32_t *slots;  /* number + 1, or 0 */
     uint32_t count;
-    uint32_t capacity;  /* of `entries`; there are twice as many slots */
+    uint32_t capacity;    /* of `entries` */
+    cfxi_hash_set numbers;  /* of entries */
 } cfxi_names;
 
 /* Puts the keywords in; false if memory is out. The tables belong to the arena's allocator until

@@ -5,11 +5,9 @@ static const struct {
     char text[10];
     uint8_t size;
 } words[] = {
-#define TOKEN(id, text)
 #define KEYWORD(word) {#word, sizeof #word - 1},
 #define SOFT(word) KEYWORD(word)
-#include "token.def"
-#undef TOKEN
+#include "base/keyword.def"
 #undef KEYWORD
 #undef SOFT
 };
@@ -33,38 +31,31 @@ static uint32_t hash_name(const char *text, size_t size)
     return (uint32_t)(h ^ h >> 32);
 }
 
-static void place(cfxi_names *names, uint32_t number)
-{
-    const uint32_t mask = names->capacity * 2 - 1;
-    uint32_t slot = names->entries[number].hash & mask;
-    while (names->slots[slot])
-        slot = (slot + 1) & mask;
-    names->slots[slot] = number + 1;
-}
-
+/* Room for one more name. */
 static bool grow(cfxi_names *names)
 {
     const cfx_allocator *allocator = names->arena->allocator;
-    cfxi_names bigger = *names;
+    const uint32_t capacity = names->capacity ? names->capacity * 2 : 256;
     size_t bytes;
-    bigger.capacity = names->capacity ? names->capacity * 2 : 256;
-    if (bigger.capacity > UINT32_MAX / 4 ||
-        !cfxi_base_mul_size(bigger.capacity, sizeof *names->entries, 0, &bytes))
+    if (capacity > UINT32_MAX / 4 ||
+        !cfxi_base_mul_size(capacity, sizeof *names->entries, 0, &bytes))
         return false;
-    bigger.entries = cfxi_base_alloc(allocator, bytes);
-    bigger.slots = cfxi_base_alloc(allocator, (size_t)bigger.capacity * 2 * sizeof *names->slots);
-    if (!bigger.entries || !bigger.slots) {
-        cfxi_syntax_names_free(&bigger);
+    cfxi_name_entry *entries = cfxi_base_alloc(allocator, bytes);
+    if (!entries)
         return false;
-    }
-    memset(bigger.slots, 0, (size_t)bigger.capacity * 2 * sizeof *names->slots);
     if (names->count)
-        memcpy(bigger.entries, names->entries, names->count * sizeof *names->entries);
-    for (uint32_t i = 0; i < names->count; i++)
-        place(&bigger, i);
-    cfxi_syntax_names_free(names);
-    *names = bigger;
+        memcpy(entries, names->entries, names->count * sizeof *entries);
+    cfxi_base_free(allocator, names->entries, names->capacity * sizeof *entries);
+    names->entries = entries;
+    names->capacity = capacity;
     return true;
+}
+
+static bool make_room(cfxi_names *names)
+{
+    return (names->count < names->capacity || grow(names)) &&
+           cfxi_base_set_reserve_numbers(&names->numbers, &names->entries->hash,
+                                         sizeof *names->entries, names->arena->allocator);
 }
 
 static const char *copy_text(cfxi_arena *arena, const char *text, size_t size)
@@ -82,19 +73,29 @@ static uint32_t append(cfxi_names *names, const char *text, size_t size, uint32_
     if (!text)
         return UINT32_MAX;
     names->entries[names->count] = (cfxi_name_entry){text, (uint32_t)size, hash};
-    place(names, names->count);
+    cfxi_base_set_insert(&names->numbers, hash, cfxi_base_set_item(names->count));
     return names->count++;
+}
+
+typedef struct wanted_name {
+    const cfxi_name_entry *entries;
+    const char *text;
+    uint32_t hash;
+} wanted_name;
+
+static bool is_wanted(const void *item, const void *key, size_t size)
+{
+    const wanted_name *wanted = key;
+    const cfxi_name_entry *entry = &wanted->entries[cfxi_base_set_number(item)];
+    return entry->hash == wanted->hash && entry->size == size &&
+           memcmp(entry->text, wanted->text, size) == 0;
 }
 
 static uint32_t find(const cfxi_names *names, const char *text, size_t size, uint32_t hash)
 {
-    const uint32_t mask = names->capacity * 2 - 1;
-    for (uint32_t slot = hash & mask, n; (n = names->slots[slot]) != 0; slot = (slot + 1) & mask) {
-        const cfxi_name_entry *entry = &names->entries[n - 1];
-        if (entry->hash == hash && entry->size == size && memcmp(entry->text, text, size) == 0)
-            return n - 1;
-    }
-    return UINT32_MAX;
+    const wanted_name wanted = {names->entries, text, hash};
+    const void *item = cfxi_base_set_find(&names->numbers, hash, is_wanted, &wanted, size);
+    return item ? (uint32_t)cfxi_base_set_number(item) : UINT32_MAX;
 }
 
 const char *cfxi_syntax_names_find(const cfxi_names *names, const char *text, size_t size)
@@ -109,7 +110,7 @@ uint32_t cfxi_syntax_names_add(cfxi_names *names, const char *text, size_t size)
     const uint32_t number = find(names, text, size, hash);
     if (number != UINT32_MAX)
         return number;
-    if (names->count == names->capacity && !grow(names))
+    if (!make_room(names))
         return UINT32_MAX;
     return append(names, copy_text(names->arena, text, size), size, hash);
 }
@@ -117,8 +118,11 @@ uint32_t cfxi_syntax_names_add(cfxi_names *names, const char *text, size_t size)
 bool cfxi_syntax_names_init(cfxi_names *names, cfxi_arena *arena)
 {
     *names = (cfxi_names){.arena = arena};
-    if (!grow(names))
+    if (!grow(names) ||
+        !cfxi_base_set_presize(&names->numbers, names->capacity, arena->allocator)) {
+        cfxi_syntax_names_free(names);
         return false;
+    }
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         append(names, words[i].text, words[i].size, hash_name(words[i].text, words[i].size));
     return true;
@@ -127,10 +131,8 @@ bool cfxi_syntax_names_init(cfxi_names *names, cfxi_arena *arena)
 void cfxi_syntax_names_free(cfxi_names *names)
 {
     const cfx_allocator *allocator = names->arena->allocator;
-    if (names->entries)
-        cfxi_base_free(allocator, names->entries, names->capacity * sizeof *names->entries);
-    if (names->slots)
-        cfxi_base_free(allocator, names->slots, (size_t)names->capacity * 2 * sizeof *names->slots);
+    cfxi_base_free(allocator, names->entries, names->capacity * sizeof *names->entries);
+    cfxi_base_set_free(&names->numbers, allocator);
     names->entries = NULL;
-    names->slots = NULL;
+    names->capacity = 0;
 }

@@ -4,23 +4,14 @@
 /* ---- operators ----------------------------------------------------------------------------- */
 
 typedef struct binary_row {
-    uint8_t precedence; /* 0: no binary operator */
+    uint8_t precedence; /* 0: no binary operator, or `**`, which is read with its base */
     uint8_t op;         /* cfxi_ast_kind */
 } binary_row;
 
 static const binary_row binaries[CFXI_TOK_COUNT] = {
-    [CFXI_TOK_VBAR] = {1, CFXI_AST_BitOr},
-    [CFXI_TOK_CARET] = {2, CFXI_AST_BitXor},
-    [CFXI_TOK_AMPER] = {3, CFXI_AST_BitAnd},
-    [CFXI_TOK_LSHIFT] = {4, CFXI_AST_LShift},
-    [CFXI_TOK_RSHIFT] = {4, CFXI_AST_RShift},
-    [CFXI_TOK_PLUS] = {5, CFXI_AST_Add},
-    [CFXI_TOK_MINUS] = {5, CFXI_AST_Sub},
-    [CFXI_TOK_STAR] = {6, CFXI_AST_Mult},
-    [CFXI_TOK_SLASH] = {6, CFXI_AST_Div},
-    [CFXI_TOK_DOUBLE_SLASH] = {6, CFXI_AST_FloorDiv},
-    [CFXI_TOK_PERCENT] = {6, CFXI_AST_Mod},
-    [CFXI_TOK_AT] = {6, CFXI_AST_MatMult},
+#define CFX_SIGN_BINARY(id, sign, function, in_place, method, precedence, place, token, ast)       \
+    [CFXI_TOK_##token] = {precedence, CFXI_AST_##ast},
+#include <cfx/sign.def>
 };
 
 _Static_assert(CFXI_AST_COUNT <= 256, "an operator is a byte of binary_row");
@@ -126,12 +117,9 @@ static cfxi_ast_kind accept_comparison(parser *p)
 {
     cfxi_ast_kind op;
     switch (peek(p)) {
-    case CFXI_TOK_EQ: op = CFXI_AST_Eq; break;
-    case CFXI_TOK_NOT_EQ: op = CFXI_AST_NotEq; break;
-    case CFXI_TOK_LESS: op = CFXI_AST_Lt; break;
-    case CFXI_TOK_LESS_EQ: op = CFXI_AST_LtE; break;
-    case CFXI_TOK_GREATER: op = CFXI_AST_Gt; break;
-    case CFXI_TOK_GREATER_EQ: op = CFXI_AST_GtE; break;
+#define CFX_SIGN_COMPARE(id, sign, function, token, ast)                                           \
+    case CFXI_TOK_##token: op = CFXI_AST_##ast; break;
+#include <cfx/sign.def>
     case CFXI_TOK_in: op = CFXI_AST_In; break;
     case CFXI_TOK_is:
         take(p);

@@ -6,15 +6,12 @@
 /* The operator of "+=" and its like; CFXI_AST_COUNT for other tokens. */
 static cfxi_ast_kind augmented_op(cfxi_token_kind kind)
 {
-    static const uint8_t ops[] = {
-        CFXI_AST_Add, CFXI_AST_Sub, CFXI_AST_Mult, CFXI_AST_Div, CFXI_AST_FloorDiv, CFXI_AST_Mod,
-        CFXI_AST_MatMult, CFXI_AST_Pow, CFXI_AST_LShift, CFXI_AST_RShift, CFXI_AST_BitAnd,
-        CFXI_AST_BitOr, CFXI_AST_BitXor,
-    };
-    _Static_assert(sizeof ops == CFXI_TOK_CARET_IS - CFXI_TOK_PLUS_IS + 1, "as in token.def");
-    if (kind < CFXI_TOK_PLUS_IS || kind > CFXI_TOK_CARET_IS)
-        return CFXI_AST_COUNT;
-    return (cfxi_ast_kind)ops[kind - CFXI_TOK_PLUS_IS];
+    switch ((unsigned)kind) {
+#define CFX_SIGN_BINARY(id, sign, function, in_place, method, precedence, place, token, ast)       \
+    case CFXI_TOK_##token##_IS: return CFXI_AST_##ast;
+#include <cfx/sign.def>
+    }
+    return CFXI_AST_COUNT;
 }
 
 static bool is_single_target(const cfxi_ast *node)

@@ -7,23 +7,23 @@
 #include <stdio.h>
 
 static const char *const sign_text[CFX_SIGNS] = {
-#define CFX_SIGN_UNARY(id, sign, function) [CFX_SIGN_##id] = sign,
-#define CFX_SIGN_BINARY(id, sign, function, in_place) [CFX_SIGN_##id] = sign,
-#define CFX_SIGN_COMPARE(id, sign, function) [CFX_SIGN_##id] = sign,
+#define CFX_SIGN_UNARY(id, sign, ...) [CFX_SIGN_##id] = sign,
+#define CFX_SIGN_BINARY(id, sign, ...) [CFX_SIGN_##id] = sign,
+#define CFX_SIGN_COMPARE(id, sign, ...) [CFX_SIGN_##id] = sign,
+#define CFX_SIGN_WORD(id, words, ...) [CFX_SIGN_##id] = words,
 #include <cfx/sign.def>
-#undef CFX_SIGN_UNARY
-#undef CFX_SIGN_BINARY
-#undef CFX_SIGN_COMPARE
 };
 
-static const char *const sign_function[CFX_SIGNS] = {
-#define CFX_SIGN_UNARY(id, sign, function) [CFX_SIGN_##id] = function,
-#define CFX_SIGN_BINARY(id, sign, function, in_place) [CFX_SIGN_##id] = function,
-#define CFX_SIGN_COMPARE(id, sign, function) [CFX_SIGN_##id] = function,
+/* What `operator` calls them, and what stands between the underscores of their methods. */
+static const struct {
+    const char *function, *in_place, *method;
+} sign_names[CFX_SIGNS] = {
+#define CFX_SIGN_UNARY(id, sign, function, ast) [CFX_SIGN_##id] = {function, NULL, function},
+#define CFX_SIGN_BINARY(id, sign, function, in_place, method, ...)                                 \
+    [CFX_SIGN_##id] = {function, in_place, method},
+#define CFX_SIGN_COMPARE(id, sign, function, ...) [CFX_SIGN_##id] = {function, NULL, function},
+#define CFX_SIGN_WORD(id, words, function, ast) [CFX_SIGN_##id] = {function, NULL, function},
 #include <cfx/sign.def>
-#undef CFX_SIGN_UNARY
-#undef CFX_SIGN_BINARY
-#undef CFX_SIGN_COMPARE
 };
 
 static const uint8_t sign_action[CFX_SIGNS] = {
@@ -63,21 +63,15 @@ static cfx_datum number_datum(const cfx_object *o)
 /* The name of the function of `operator` behind a sign. */
 static const char *operator_name(cfx_sign sign, bool in_place, char out[CFX_SPELLING_SIZE])
 {
-    const char *name = sign_function[sign];
-    snprintf(out, CFX_SPELLING_SIZE, "operator.%s%s", in_place ? "i" : "", name);
-    const size_t size = strlen(out);
-    if (in_place && out[size - 1] == '_')
-        out[size - 1] = '\0';  /* ior, iand */
+    snprintf(out, CFX_SPELLING_SIZE, "operator.%s",
+             in_place ? sign_names[sign].in_place : sign_names[sign].function);
     return out;
 }
 
 /* "__add__", "__radd__", "__iadd__". */
 static const char *special_name(cfx_sign sign, const char *before, char out[CFX_SPELLING_SIZE])
 {
-    const char *name = sign_function[sign];
-    size_t size = strlen(name);
-    size -= name[size - 1] == '_';
-    snprintf(out, CFX_SPELLING_SIZE, "__%s%.*s__", before, (int)size, name);
+    snprintf(out, CFX_SPELLING_SIZE, "__%s%s__", before, sign_names[sign].method);
     return out;
 }
 
@@ -293,19 +287,19 @@ cfx_object *cfxi_world_unary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_er
 cfx_object *cfxi_world_operator(cfxi_world *w, const char *name, const cfx_call_args *a,
                                 bool *known, cfx_error *err)
 {
-    char in_place[CFX_SPELLING_SIZE];
     *known = a->n_named == 0;
     for (int i = 0; *known && i < CFX_SIGNS; i++) {
         const cfx_sign sign = (cfx_sign)i;
-        if (strcmp(sign_function[i], name) == 0 && sign <= CFX_SIGN_NEG && a->n == 1)
+        const bool plain = strcmp(sign_names[i].function, name) == 0;
+        if (plain && sign <= CFX_SIGN_INVERT && a->n == 1)
             return cfxi_world_unary(w, sign, a->args[0], err);
-        if (a->n != 2 || sign <= CFX_SIGN_NEG)
+        if (a->n != 2 || sign <= CFX_SIGN_INVERT)
             continue;
-        if (strcmp(sign_function[i], name) == 0 && sign >= CFX_SIGN_EQ)
+        if (plain && sign >= CFX_SIGN_EQ)
             return sign == CFX_SIGN_IN ? cfxi_world_compare(w, sign, a->args[1], a->args[0], err)
                                        : cfxi_world_compare(w, sign, a->args[0], a->args[1], err);
-        const bool written = strcmp(operator_name(sign, true, in_place) + 9, name) == 0;
-        if (written || strcmp(sign_function[i], name) == 0)
+        const bool written = sign_names[i].in_place && strcmp(sign_names[i].in_place, name) == 0;
+        if (written || plain)
             return cfxi_world_binary(w, sign, a->args[0], a->args[1], written, err);
     }
     if (*known && a->n == 2 && strcmp(name, "getitem") == 0)

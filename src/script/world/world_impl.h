@@ -103,8 +103,8 @@ struct cfx_object {
         } seq;
         struct {              /* DICT, SET, FROZENSET */
             cfxi_entry *entries;
-            uint32_t *slots;  /* index of the entry + 1; 0: free */
-            size_t used, capacity, n, num_slots;
+            cfxi_hash_set *index;  /* of the entries that have a key, by number; or NULL */
+            size_t used, capacity, n;
         } dict;
         struct {
             int64_t start, step, n;

@@ -112,3 +112,18 @@ static cfx_status sweep(const cfx_allocator *a, void *arg)
 }
 
 TEST(arena_out_of_memory) { CHECK(test_oom_sweep(sweep, NULL) > 10); }
+
+TEST(an_arena_is_an_allocator)
+{
+    test_alloc ta;
+    const cfx_allocator a = test_alloc_init(&ta);
+    cfxi_arena arena;
+    cfxi_base_arena_init(&arena, &a);
+    const cfx_allocator inside = cfxi_base_arena_allocator(&arena);
+    void *block = cfxi_base_alloc(&inside, 40);
+    REQUIRE(block);
+    cfxi_base_free(&inside, block, 40);
+    CHECK(cfxi_base_alloc(&inside, 40) == block);
+    cfxi_base_arena_release(&arena);
+    test_alloc_check(&ta);
+}

@@ -94,12 +94,3 @@ TEST(printable_and_width)
     CHECK(cfxi_base_is_printable(0x1f600) && !cfxi_base_is_printable(0x3000));
     CHECK_INT_EQ(3, cfxi_base_text_width("a\xc3\xa9\xe2\x82\xac", 6));
 }
-
-TEST(identifiers)
-{
-    CHECK(cfxi_base_is_identifier("_a1", 3));
-    CHECK(!cfxi_base_is_identifier("", 0));
-    CHECK(!cfxi_base_is_identifier("1a", 2));
-    CHECK(!cfxi_base_is_identifier("a.b", 3));
-    CHECK(!cfxi_base_is_identifier("\xc3\xa9", 2));
-}

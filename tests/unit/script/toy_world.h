@@ -450,13 +450,11 @@ static inline cfx_object *toy_operator(toy_world *w, const char *name, cfx_objec
 static inline const char *toy_function_of(cfx_sign sign)
 {
     static const char *const names[] = {
-#define CFX_SIGN_UNARY(id, sign, function) function,
-#define CFX_SIGN_BINARY(id, sign, function, in_place) function,
-#define CFX_SIGN_COMPARE(id, sign, function) function,
+#define CFX_SIGN_UNARY(id, sign, function, ...) function,
+#define CFX_SIGN_BINARY(id, sign, function, ...) function,
+#define CFX_SIGN_COMPARE(id, sign, function, ...) function,
+#define CFX_SIGN_WORD(id, words, function, ...) function,
 #include <cfx/sign.def>
-#undef CFX_SIGN_UNARY
-#undef CFX_SIGN_BINARY
-#undef CFX_SIGN_COMPARE
     };
     return names[sign];
 }

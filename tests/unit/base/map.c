@@ -1,4 +1,4 @@
-/* pointers.c - tests of the map of pointers to pointers against a plain array. */
+/* map.c - tests of the hash map against plain arrays. */
 #include "test_alloc.h"
 
 #include "base/base_impl.h"
@@ -87,3 +87,67 @@ static cfx_status fill(const cfx_allocator *a, void *arg)
 }
 
 TEST(out_of_memory_leaks_no_items) { CHECK(test_oom_sweep(fill, NULL) > N); }
+
+/* ---- values of other sizes ----------------------------------------------------------------- */
+
+typedef struct wide {
+    uint64_t a, b, c;
+} wide;
+
+TEST(wide_values_move_with_their_keys)
+{
+    test_alloc ta;
+    const cfx_allocator a = test_alloc_init(&ta);
+    uint64_t expected[N] = {0};
+    cfxi_hash_map map = {0};
+    uint64_t seed = 7;
+    for (uint64_t step = 1; step < 30000; step++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        const size_t i = (size_t)(seed >> 33) % N;
+        const wide *value = cfxi_base_map_find(&map, &keys[i], sizeof *value);
+        if (!CHECK(expected[i] ? value && value->a == expected[i] && value->c == ~expected[i]
+                               : !value))
+            break;
+        if (value && seed >> 63) {
+            cfxi_base_map_remove(&map, &keys[i], sizeof *value);
+            expected[i] = 0;
+            continue;
+        }
+        wide *there = cfxi_base_map_add(&map, &keys[i], sizeof *there, &a);
+        REQUIRE(there);
+        CHECK(expected[i] || (there->a == 0 && there->b == 0 && there->c == 0));
+        *there = (wide){step, 0, ~step};
+        expected[i] = step;
+    }
+    size_t live = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < N; i++)
+        live += expected[i] != 0;
+    CHECK_INT_EQ(live, map.n);
+    for (; cfxi_base_map_next(&map, &at, sizeof(wide)); live--)
+        ;
+    CHECK_INT_EQ(0, live);
+    cfxi_base_map_free(&map, sizeof(wide), &a);
+    test_alloc_check(&ta);
+}
+
+TEST(reserved_keys_cannot_fail)
+{
+    test_alloc ta;
+    const cfx_allocator a = test_alloc_init(&ta);
+    cfxi_hash_map map = {0};
+    REQUIRE(cfxi_base_map_reserve(&map, N, sizeof(size_t), &a));
+    ta.fail_at = 0;
+    for (size_t i = 0; i < N; i++)
+        CHECK(cfxi_base_map_add(&map, &keys[i], sizeof(size_t), &a));
+    cfxi_base_map_free(&map, sizeof(size_t), &a);
+    test_alloc_check(&ta);
+}
+
+TEST(a_size_that_overflows_is_out_of_memory)
+{
+    cfxi_hash_map map = {0};
+    CHECK(!cfxi_base_map_reserve(&map, SIZE_MAX, sizeof(wide), NULL));
+    CHECK(!cfxi_base_map_reserve(&map, SIZE_MAX / 4, sizeof(wide), NULL));
+    CHECK(!map.entries);
+}

@@ -1,0 +1,106 @@
+/* identifier.c - what may be a name: identifiers of ASCII and of Python, and Python's keywords. */
+#include "base_impl.h"
+
+#include <stdlib.h>
+
+size_t cfxi_base_identifier_size(const char *text, size_t size)
+{
+    size_t n = 0;
+    if (size > 0 && cfxi_base_is_ident_start(text[0]))
+        while (n < size && cfxi_base_is_ident(text[n]))
+            n++;
+    return n;
+}
+
+bool cfxi_base_is_identifier(const char *text, size_t size)
+{
+    return size > 0 && cfxi_base_identifier_size(text, size) == size;
+}
+
+/* ---- beyond ASCII -------------------------------------------------------------------------- */
+
+/* Unicode's tables are large, so both are approximations: the first refuses only what is certainly
+ * no letter, the second takes only what most likely is one. */
+
+bool cfxi_base_may_be_letter(uint32_t code)
+{
+    /* Blocks in which no letters, marks or digits are, or next to none. */
+    static const uint32_t blocks[][2] = {
+        {0x80, 0xa9},       {0xab, 0xb4},       {0xb6, 0xb6},       {0xb8, 0xb9},
+        {0xbb, 0xbf},       {0xd7, 0xd7},       {0xf7, 0xf7},       {0x2000, 0x203e},
+        {0x2041, 0x2053},   {0x2055, 0x2070},   {0x2072, 0x207e},   {0x2080, 0x208f},
+        {0x20a0, 0x20cf},   {0x2190, 0x2bff},   {0x2e00, 0x2e7f},   {0x3000, 0x3004},
+        {0x3008, 0x3020},   {0xd800, 0xf8ff},   {0xfe10, 0xfe1f},   {0xfe35, 0xfe4c},
+        {0xfe50, 0xfe6f},   {0xfeff, 0xff0f},   {0xff1a, 0xff20},   {0xfff0, 0xffff},
+        {0x1f000, 0x1faff}, {0xe0000, 0xe00ff}, {0xe01f0, 0x10ffff},
+    };
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        if (code >= blocks[i][0] && code <= blocks[i][1])
+            return false;
+    }
+    return true;
+}
+
+bool cfxi_base_is_letter(uint32_t code)
+{
+    if (code < 0xc0)
+        return code == 0xaa || code == 0xb5 || code == 0xba;
+    if ((code >= 0x2000 && code < 0x2c00) || (code >= 0xfe10 && code < 0xfe70) || code >= 0x1f000)
+        return code >= 0x20000 && code < 0x32000;
+    return cfxi_base_may_be_letter(code) && cfxi_base_is_printable(code);
+}
+
+bool cfxi_base_is_python_identifier(const char *text, size_t size)
+{
+    if (size == 0 || cfxi_base_is_digit(text[0]))
+        return false;
+    for (size_t i = 0; i < size;) {
+        if ((unsigned char)text[i] < 0x80) {
+            if (!cfxi_base_is_ident(text[i++]))
+                return false;
+            continue;
+        }
+        uint32_t code;
+        size_t length = cfxi_base_utf8_decode(text + i, size - i, &code);
+        if (length == 0 || !cfxi_base_is_letter(code))
+            return false;
+        i += length;
+    }
+    return true;
+}
+
+/* ---- words --------------------------------------------------------------------------------- */
+
+typedef struct word_key {
+    const char *text;
+    size_t size;
+} word_key;
+
+static int compare_word(const void *key, const void *row)
+{
+    const word_key *k = key;
+    const char *word = *(const char *const *)row;
+    const size_t length = strlen(word);
+    const int order = memcmp(k->text, word, k->size < length ? k->size : length);
+    return order ? order : (k->size > length) - (k->size < length);
+}
+
+bool cfxi_base_is_word_of(const char *const *words, size_t n, const char *text, size_t size)
+{
+    const word_key key = {text, size};
+    return bsearch(&key, words, n, sizeof *words, compare_word) != NULL;
+}
+
+bool cfxi_base_is_keyword(const char *text, size_t size)
+{
+    static const char *const keywords[] = {
+#define KEYWORD(word) #word,
+#define SOFT(word)
+#include "keyword.def"
+#undef KEYWORD
+#undef SOFT
+    };
+    enum { SHORTEST = 2, LONGEST = 8 };
+    return size >= SHORTEST && size <= LONGEST &&
+           cfxi_base_is_word_of(keywords, sizeof keywords / sizeof *keywords, text, size);
+}
