@@ -1,6 +1,7 @@
 /* cmd_opt.c - cfx opt: runs passes over a graph; cfx passes: lists them. */
 #include "cli.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,10 +163,14 @@ static int check_dump(const cli_args *args, const plan *p)
 /* IR text has names of modules, but no modules: who asked for more than that shall know. */
 static void note_idle(const cfx_pass *pass)
 {
-    if (strncmp(pass->needs, "the ", 4) == 0)
-        fprintf(stderr, "cfx opt: %s changed nothing: it needs %.*s, which IR text does not have; "
-                        "run it from C or Python\n",
-                pass->name, (int)strcspn(pass->needs, ","), pass->needs);
+    char words[CFX_PASS_WORDS_SIZE];
+    const unsigned missing = pass->needs & (CFX_PASS_NEEDS_MODULES | CFX_PASS_NEEDS_PATHS);
+    if (!missing)
+        return;
+    cfx_pass_needs_words(missing, words);
+    fprintf(stderr, "cfx opt: %s changed nothing: it needs %.*s, which IR text does not have; "
+                    "run it from C or Python\n",
+            pass->name, (int)strcspn(words, ","), words);
 }
 
 static cfx_status run_pass(const cli_args *args, const step *s, const cli_input *in,
@@ -191,7 +196,7 @@ static cfx_status run_pass(const cli_args *args, const step *s, const cli_input 
 /* Shows all that is wrong with the graph, unless the first pass does not mind. */
 static bool is_fit(const plan *p, cli_input *in)
 {
-    return strncmp(p->steps[0].pass->needs, "nothing", 7) == 0 ||
+    return !(p->steps[0].pass->needs & (CFX_PASS_NEEDS_ORDERED | CFX_PASS_NEEDS_LINTED)) ||
            cli_findings(in, cfx_graph_lint) == 0;
 }
 
@@ -238,12 +243,32 @@ static const char *json_default(const cfx_pass_option *option)
     return text;
 }
 
+/* The names of set bits, in lower case, as a list. */
+static void json_flags(const char *key, unsigned bits, const char *(*name_of)(unsigned bit))
+{
+    const char *comma = "";
+    printf(", \"%s\": [", key);
+    for (unsigned bit = 0; name_of(bit); bit++) {
+        if (!(bits & 1u << bit))
+            continue;
+        printf("%s\"", comma);
+        for (const char *p = name_of(bit); *p; p++)
+            putchar(tolower((unsigned char)*p));
+        printf("\"");
+        comma = ", ";
+    }
+    printf("]");
+}
+
 static void json_pass(const cfx_pass *pass)
 {
+    char words[CFX_PASS_WORDS_SIZE];
     json_field(true, "name", pass->name);
     json_field(false, "summary", pass->summary);
-    json_field(false, "needs", pass->needs);
-    json_field(false, "keeps", pass->keeps);
+    json_field(false, "needs", cfx_pass_needs_words(pass->needs, words));
+    json_field(false, "keeps", cfx_pass_keeps_words(pass->keeps, words));
+    json_flags("needs_flags", pass->needs, cfx_pass_need_name);
+    json_flags("keeps_flags", pass->keeps, cfx_pass_keep_name);
     printf(", \"options\": {");
     const cfx_pass_option *option;
     for (size_t i = 0; (option = cfx_pass_option_at(pass, i)) != NULL; i++)
@@ -277,13 +302,16 @@ static void print_options(const cfx_pass *pass)
 int cmd_passes(const cli_args *args)
 {
     size_t width = 0;
+    char words[CFX_PASS_WORDS_SIZE];
     const cfx_pass *one = args->word ? cfx_pass_find(args->word) : NULL;
     if (args->word && !one)
         return unknown_pass(args, args->word);
     if (args->values[0])
         return json_passes(one);
     if (one) {
-        printf("%s: %s\n\nneeds  %s\nkeeps  %s\n", one->name, one->summary, one->needs, one->keeps);
+        printf("%s: %s\n\nneeds  %s\n", one->name, one->summary,
+               cfx_pass_needs_words(one->needs, words));
+        printf("keeps  %s\n", cfx_pass_keeps_words(one->keeps, words));
         print_options(one);
         return CLI_OK;
     }

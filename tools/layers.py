@@ -39,7 +39,7 @@ ROOMS = {
     KERNELS + "python": "",
     "analysis": "effect",
     "match": "match",
-    "pass": "pass pass.def pass_option.def",
+    "pass": "pass pass.def pass_flag.def pass_option.def",
     "lower": "lower",
     "split": "split partition placement",
     "check": "check repeated stats",

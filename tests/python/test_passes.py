@@ -32,6 +32,17 @@ def test_table():
     assert {"cse", "dce", "toposort"} <= {r.name for r in rows}
     for row in rows:
         assert all(row[:4]) and not row.summary.endswith(".")
+        assert ("nothing" == row.needs) == (not any(f.startswith("needs_") for f in row.flags))
+        assert any(f.startswith("keeps_") for f in row.flags)
+    flags = {row.name: row.flags for row in rows}
+    assert {"needs_modules", "keeps_names"} <= flags["fuse_bn"]
+    assert "needs_modules" not in flags["dce"] and "keeps_order" not in flags["toposort"]
+
+
+def test_the_command_lists_the_table():
+    done = subprocess.run([BUILD / "cfx", "passes"], capture_output=True, text=True, check=True)
+    assert [tuple(line.split(None, 1)) for line in done.stdout.splitlines()] == [
+        (row.name, row.summary) for row in cfx.passes.table()]
 
 
 def test_run_on_a_graph():
