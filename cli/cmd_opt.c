@@ -1,7 +1,6 @@
-/* cmd_opt.c - cfx opt: runs passes over a graph; cfx passes: lists them. */
+/* cmd_opt.c - cfx opt: runs passes over a graph. */
 #include "cli.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +8,7 @@
 
 enum { OPT_PASS, OPT_DUMP };
 
-const cli_option opt_options[] = {
+static const cli_option verb_options[] = {
     [OPT_PASS] = {"--pass", "A,B,...", false, "the passes to run: NAME, NAME=N, NAME:OPTION=N"},
     [OPT_DUMP] = {"--dump-after", "PASS", true, "print the graph to stderr after PASS or each"},
     {NULL, NULL, false, NULL},
@@ -32,23 +31,6 @@ typedef struct plan {
     step steps[MAX_PASSES];
     size_t n;
 } plan;
-
-const cli_option passes_options[] = {
-    {"--json", NULL, false, "everything, as JSON", false},
-    {NULL, NULL, false, NULL, false},
-};
-
-static int unknown_pass(const cli_args *args, const char *name)
-{
-    const char *names[MAX_PASSES];
-    size_t n = 0;
-    for (const cfx_pass *pass; n < MAX_PASSES && (pass = cfx_pass_at(n)) != NULL; n++)
-        names[n] = pass->name;
-    const char *near = cli_nearest(name, names, sizeof *names, n);
-    if (near)
-        return cli_usage_error(args->verb, "there is no pass '%s'; did you mean %s?", name, near);
-    return cli_usage_error(args->verb, "there is no pass '%s'; cfx passes lists them", name);
-}
 
 static int unknown_option(const cli_args *args, const cfx_pass *pass, const char *name)
 {
@@ -112,7 +94,7 @@ static int read_step(const cli_args *args, step *s, char *text)
     s->n = 0;
     s->pass = cfx_pass_find(text);
     if (!s->pass)
-        return unknown_pass(args, text);
+        return cli_unknown_pass(args, text);
     if (value)
         code = read_setting(args, s, value, true);
     for (char *next; colon && code == CLI_OK; colon = next) {
@@ -153,7 +135,7 @@ static int check_dump(const cli_args *args, const plan *p)
         if (strcmp(p->steps[i].pass->name, dump) == 0)
             return CLI_OK;
     if (!cfx_pass_find(dump))
-        return unknown_pass(args, dump);
+        return cli_unknown_pass(args, dump);
     return cli_usage_error(args->verb, "--dump-after=%s, but %s is not among the passes to run",
                            dump, dump);
 }
@@ -200,7 +182,7 @@ static bool is_fit(const plan *p, cli_input *in)
            cli_findings(in, cfx_graph_lint) == 0;
 }
 
-int cmd_opt(const cli_args *args)
+static int cmd_opt(const cli_args *args)
 {
     plan p;
     cli_input in;
@@ -227,98 +209,17 @@ int cmd_opt(const cli_args *args)
     return code;
 }
 
-static void json_field(bool first, const char *key, const char *text)
-{
-    printf("%s\"%s\": ", first ? "{" : ", ", key);
-    cfx_json_string(text, strlen(text), cli_stdout());
-}
-
-/* What an option is if it is not given. Good until the next call. */
-static const char *json_default(const cfx_pass_option *option)
-{
-    static char text[24];
-    if (option->is_flag)
-        return option->otherwise ? "true" : "false";
-    snprintf(text, sizeof text, "%llu", (unsigned long long)option->otherwise);
-    return text;
-}
-
-/* The names of set bits, in lower case, as a list. */
-static void json_flags(const char *key, unsigned bits, const char *(*name_of)(unsigned bit))
-{
-    const char *comma = "";
-    printf(", \"%s\": [", key);
-    for (unsigned bit = 0; name_of(bit); bit++) {
-        if (!(bits & 1u << bit))
-            continue;
-        printf("%s\"", comma);
-        for (const char *p = name_of(bit); *p; p++)
-            putchar(tolower((unsigned char)*p));
-        printf("\"");
-        comma = ", ";
-    }
-    printf("]");
-}
-
-static void json_pass(const cfx_pass *pass)
-{
-    char words[CFX_PASS_WORDS_SIZE];
-    json_field(true, "name", pass->name);
-    json_field(false, "summary", pass->summary);
-    json_field(false, "needs", cfx_pass_needs_words(pass->needs, words));
-    json_field(false, "keeps", cfx_pass_keeps_words(pass->keeps, words));
-    json_flags("needs_flags", pass->needs, cfx_pass_need_name);
-    json_flags("keeps_flags", pass->keeps, cfx_pass_keep_name);
-    printf(", \"options\": {");
-    const cfx_pass_option *option;
-    for (size_t i = 0; (option = cfx_pass_option_at(pass, i)) != NULL; i++)
-        printf("%s\"%s\": %s", i ? ", " : "", option->name, json_default(option));
-    printf("}}");
-}
-
-static int json_passes(const cfx_pass *only)
-{
-    if (only) {
-        json_pass(only);
-        printf("\n");
-        return CLI_OK;
-    }
-    for (size_t i = 0; cfx_pass_at(i); i++) {
-        printf(i == 0 ? "[" : ",\n ");
-        json_pass(cfx_pass_at(i));
-    }
-    printf("]\n");
-    return CLI_OK;
-}
-
-static void print_options(const cfx_pass *pass)
-{
-    const cfx_pass_option *option;
-    for (size_t i = 0; (option = cfx_pass_option_at(pass, i)) != NULL; i++)
-        printf("%s%-7s  %s (%s): %s\n", i ? "" : "\n", i ? "" : "options", option->name,
-               json_default(option), option->summary);
-}
-
-int cmd_passes(const cli_args *args)
-{
-    size_t width = 0;
-    char words[CFX_PASS_WORDS_SIZE];
-    const cfx_pass *one = args->word ? cfx_pass_find(args->word) : NULL;
-    if (args->word && !one)
-        return unknown_pass(args, args->word);
-    if (args->values[0])
-        return json_passes(one);
-    if (one) {
-        printf("%s: %s\n\nneeds  %s\n", one->name, one->summary,
-               cfx_pass_needs_words(one->needs, words));
-        printf("keeps  %s\n", cfx_pass_keeps_words(one->keeps, words));
-        print_options(one);
-        return CLI_OK;
-    }
-    for (size_t i = 0; cfx_pass_at(i); i++)
-        width = strlen(cfx_pass_at(i)->name) > width ? strlen(cfx_pass_at(i)->name) : width;
-    for (size_t i = 0; cfx_pass_at(i); i++)
-        printf("%s%-*s%s  %s\n", cli_ink_on(stdout, CLI_BOLD), (int)width, cfx_pass_at(i)->name,
-               cli_ink_on(stdout, CLI_PLAIN), cfx_pass_at(i)->summary);
-    return CLI_OK;
-}
+const cli_verb verb_opt = {
+    .name = "opt",
+    .summary = "run passes over a graph, and print the IR text of the result",
+    .usage = "--pass A,B,... [--dump-after[=PASS]] FILE",
+    .operands = CLI_ONE_FILE,
+    .options = verb_options,
+    .examples =
+        "  cfx opt --pass dce model.ir >small.ir\n"
+        "  cfx opt --pass dce model.ir | cfx code\n"
+        "  cfx opt --pass dce --dump-after model.ir >small.ir\n"
+        "  cfx opt --pass unroll=4,cse model.ir\n"
+        "  cfx opt --pass unroll:max_turns=4:max_nodes=99 model.ir\n",
+    .run = cmd_opt,
+};
