@@ -70,8 +70,7 @@ cfx_status cfxi_emit_python_generate(cfx_graph *g, const cfx_generate_options *o
 {
     if (!options->modules)
         return cfx_codegen_python_file(g, options->class_name, out, err);
-    const char *name = options->class_name ? options->class_name : "Model";
-    return cfx_codegen_python_module(g, options->modules, name, out, err);
+    return cfx_codegen_python_module(g, options->modules, options->class_name, out, err);
 }
 
 cfx_status cfxi_emit_str_generate(cfx_graph *g, const cfx_generate_options *options, cfx_sink out,
