@@ -11,7 +11,7 @@ enum { RUN_WEIGHTS, RUN_INPUT, RUN_OUTPUT, RUN_SEED, RUN_THREADS, RUN_TIME };
 static const cli_option verb_options[] = {
     [RUN_WEIGHTS] = {"--weights", "FILE", false, "the parameters: {tensors}", false},
     [RUN_INPUT] = {"--input", "[NAME=]FILE", false,
-                   "an input, in order or by name: a number, or a file, {tensor}", true},
+                   "an input, in order or by name: a number, {tensor}", true},
     [RUN_OUTPUT] = {"--output", "FILE", false,
                     "write the result here; several as y.0.npy, y.1.npy, ...", false},
     [RUN_SEED] = {"--seed", "N", false, "random numbers begin with this seed (0)", false},

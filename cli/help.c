@@ -97,6 +97,7 @@ cli_option cli_form(const cli_verb *verb, const cfx_generator *generator, char n
 
 static void print_option(const cli_option *option)
 {
+    enum { PLAIN_WIDTH = 80 };  /* of a file: what is longer are lists of the tables */
     char words[48];
     char summary[CLI_SUMMARY_SIZE];
     option_words(option, words);
@@ -104,7 +105,7 @@ static void print_option(const cli_option *option)
         printf("  %s\n  %-22s", words, "");
     else
         printf("  %-22s", words);
-    wrap(stdout, cli_summary(option, summary), 24, cli_width());
+    wrap(stdout, cli_summary(option, summary), 24, cli_width() ? cli_width() : PLAIN_WIDTH);
 }
 
 static void print_options(const cli_option *options)
