@@ -6,8 +6,9 @@ usage: layers.py [--map]
 Rooms stand below in order, lowest first. A file may include its own room and lower ones, but the
 generators of C and Python do not include each other. Public headers belong to rooms, too, and
 include only each other. cli/ and python/src/ see the public headers and their own folder alone.
-The check fails on a wrong include, a folder or public header that is not listed here, a room without README.md, a folder with more than 40 files, a base name
-that stands twice in src/, and an internal function whose name does not say its room: cfxi_ir_...
+The check fails on a wrong include, a folder or public header that is not listed here, a room
+without README.md, a folder with more than 40 files, a base name that stands twice in src/, and an
+internal function whose name does not say its room: cfxi_ir_...
 --map prints the rooms as a table.
 """
 import re

@@ -19,7 +19,7 @@ extern "C" {
 
 /* For any generator. All zero is its default; each uses what its row's flags name. */
 typedef struct cfx_generate_options {
-    const cfx_modules *modules;  /* what the graph calls and reads, or NULL: the code refers to it */
+    const cfx_modules *modules;  /* what the graph calls and reads; NULL: the code names it only */
     const char *class_name;      /* or NULL */
     size_t width;                /* of a table, in columns; 0 never cuts */
     bool scopes;                 /* show which module call a node belongs to */

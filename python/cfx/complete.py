@@ -1,5 +1,5 @@
-"""Graphs in any form of the table of generators, such as programs that are complete except for their
-weights."""
+"""Graphs in any form of the table of generators, such as programs that are complete except for
+their weights."""
 from typing import Any, NamedTuple
 
 from . import _core

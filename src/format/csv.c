@@ -4,7 +4,7 @@
  *     4, 5, 6
  *
  * What is read has two dimensions. It is int64 if no number has a point, an exponent, or is nan or
- * inf; else float32. Tensors with at most two dimensions can be written, one with fewer as one line.
+ * inf; else float32. Tensors with at most two dimensions can be written; fewer give one line.
  */
 #include "format_impl.h"
 

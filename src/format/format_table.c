@@ -105,8 +105,8 @@ const char *cfx_content_words(cfx_content content)
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-/* The format of a file whose content must be `wanted`; NULL with *err set. The data decides; the
- * name only where the data is none that is known, so that a damaged file gets its reader's words. */
+/* The format of a file whose content must be `wanted`; NULL with *err set. The data decides. The
+ * extension decides where the data is in no known format: the reader then says what is wrong. */
 static const format *expect_format(const cfxi_bytes *b, const char *path, cfx_content wanted,
                                    cfx_error *err)
 {
@@ -157,7 +157,8 @@ static const format *format_to_write(const char *path, const char *otherwise, cf
         return f;
     cfx_error_set(err, CFX_E_VALUE, "'%.100s': a %s file holds %s; write %s to %s", path,
                   f->row.extension, cfx_content_words(f->row.content),
-                  cfx_content_words(fallback->content), cfx_file_format_list(fallback->content, list));
+                  cfx_content_words(fallback->content),
+                  cfx_file_format_list(fallback->content, list));
     return NULL;
 }
 

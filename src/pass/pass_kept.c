@@ -50,7 +50,8 @@ static cfx_status compare(const cfx_pass *pass, const was *all, size_t n, cfx_er
         const char *lost = lost_of_node(&all[i], pass->keeps);
         const cfx_node *now = all[i].node;
         const bool stays = !cfxi_ir_node_erased(now);
-        if (!lost && stays && last && pass->keeps & CFX_PASS_KEEPS_ORDER && now->order < last->order)
+        const bool ordered = pass->keeps & CFX_PASS_KEEPS_ORDER;
+        if (!lost && stays && last && ordered && now->order < last->order)
             lost = "the order";
         if (lost)
             return cfx_error_set(err, CFX_E_GRAPH, "the pass %s did not keep %s, as its row in "

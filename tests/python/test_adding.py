@@ -73,7 +73,8 @@ def test_the_tables_are_listed(tmp_path):
 
     listed = run(BUILD / "cfx", "formats").splitlines()
     assert [line.split()[0] for line in listed] == [row.extension for row in cfx.formats()]
-    forms = re.findall(r"^  --(\w+) ", run(BUILD / "cfx", "help", "show").partition("forms")[2], re.M)
+    text = run(BUILD / "cfx", "help", "show").partition("forms")[2]
+    forms = re.findall(r"^  --(\w+) ", text, re.M)
     assert forms == [row.name for row in cfx.generators()]
     page = run(BUILD / "cfx", "help", "--man")
     for row in cfx.generators():

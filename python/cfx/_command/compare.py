@@ -35,7 +35,8 @@ def parse(words: list[str]) -> dict[str, Any]:
 
 def _described(word: str, sizes: str | None) -> Any:
     if sizes is None:
-        return word if word.endswith(weights.extensions("one tensor")) else (value(word, "--check"),)
+        is_file = word.endswith(weights.extensions("one tensor"))
+        return word if is_file else (value(word, "--check"),)
     if word == "":  # a list of numbers
         return (value(sizes, "--check"),)
     dtype = getattr(torch, word, None)
