@@ -14,8 +14,9 @@ int cli_usage_error(const cli_verb *verb, const char *format, ...)
     va_start(args, format);
     vfprintf(stderr, format, args);
     va_end(args);
-    fprintf(stderr, "\nusage: cfx %s%s%s\nSee: cfx help %s\n", verb->name, *verb->usage ? " " : "",
-            verb->usage, verb->name);
+    const char *usage = cli_usage(verb);
+    fprintf(stderr, "\nusage: cfx %s%s%s\nSee: cfx help %s\n", verb->name, *usage ? " " : "", usage,
+            verb->name);
     return CLI_BAD_USAGE;
 }
 
@@ -50,12 +51,16 @@ static size_t count_options(const cli_option *options)
 static int unknown_option(const cli_verb *verb, const char *word, size_t size)
 {
     char name[41];
-    const char *names[CLI_MAX_OPTIONS + 2];
+    char forms[CLI_MAX_FORMS][32];
+    char summary[CLI_SUMMARY_SIZE];
+    const char *names[CLI_MAX_OPTIONS + 2 + CLI_MAX_FORMS];
     size_t n = 0;
     for (const cli_option *o = verb->options; o && o->name && n < CLI_MAX_OPTIONS; o++)
         names[n++] = o->name;
     for (const cli_option *o = cli_common_options; o->name; o++)
         names[n++] = o->name;
+    for (size_t i = 0; verb->generator && i < CLI_MAX_FORMS && cfx_generator_at(i); i++)
+        names[n++] = cli_form(verb, cfx_generator_at(i), forms[i], summary).name;
     snprintf(name, sizeof name, "%.*s", size > 40 ? 40 : (int)size, word);
     const char *near = cli_nearest(name, names, sizeof *names, n);
     if (near)
@@ -98,6 +103,27 @@ static int set_common(const cli_option *option, const char *value, cli_args *arg
     return CLI_OK;
 }
 
+/* --dot as --to dot; `size` is that of the name alone. False if it is not the name of a generator,
+ * or the verb takes none. */
+static bool take_form(const char *word, size_t size, cli_args *args, int *code)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%.*s", size > 31 ? 31 : (int)size, word);
+    const bool may_be = args->verb->generator && strncmp(name, "--", 2) == 0;
+    const cfx_generator *form = may_be ? cfx_generator_find(name + 2) : NULL;
+    const cli_option *option = form ? find_option(args->verb->options, "--to", 4) : NULL;
+    if (!option)
+        return false;
+    const char **value = &args->values[option - args->verb->options];
+    *code = CLI_OK;
+    if (word[size])
+        *code = cli_usage_error(args->verb, "%s takes no value", name);
+    else if (*value)
+        *code = cli_usage_error(args->verb, "give one of --%s and --%s", *value, form->name);
+    *value = form->name;
+    return true;
+}
+
 /* Takes the option `word`, and its value from `next` if it needs one. Sets *used to how many
  * words that were. */
 static int take_option(const char *word, const char *next, cli_args *args, int *used)
@@ -108,7 +134,10 @@ static int take_option(const char *word, const char *next, cli_args *args, int *
     const char *value = word[size] ? word + size + 1 : NULL;
     const cli_option *own = find_option(verb->options, word, size);
     const cli_option *option = own ? own : find_option(cli_common_options, word, size);
+    int code;
     *used = 1;
+    if (!option && take_form(word, size, args, &code))
+        return code;
     if (!option)
         return unknown_option(verb, word, size);
     if (!option->value && value)

@@ -1,6 +1,8 @@
 /* captured.c - what trace and script write of a captured model: its graph, and its weights. */
 #include "cli.h"
 
+#include <string.h>
+
 static cfx_status tell(void *ctx, const cfx_node *n, const char *why)
 {
     (void)n;
@@ -32,14 +34,19 @@ static int write_file(const char *path, const cfx_buffer *text)
     return good ? CLI_OK : CLI_BAD_INPUT;
 }
 
+/* What a generator makes of the modules needs the calls as they were written. */
+static bool is_lowered(const cli_written *what)
+{
+    return !what->keep_modules && !(what->generator->flags & CFX_GENERATOR_MODULES);
+}
+
 static cfx_status make_text(cfx_module *captured, const cli_written *what, cfx_sink out,
                             cfx_error *err)
 {
-    cfx_graph *g = cfx_module_graph(captured);
     const cfx_modules tree = cfx_module_tree(captured);
-    if (what->python)
-        return cfx_codegen_python_module(g, &tree, cfx_module_class_name(captured), out, err);
-    return cfx_graph_text(g, out, err);
+    const cfx_generate_options options = {.modules = &tree,
+                                          .class_name = cfx_module_class_name(captured)};
+    return cfx_generate(what->generator, cfx_module_graph(captured), &options, out, err);
 }
 
 /* All of the text is there before a file is touched. */
@@ -54,7 +61,7 @@ static int write_text(const cli_model *m, cfx_module *captured, const cli_writte
         code = CLI_BAD_INPUT;
     } else if (what->output) {
         code = write_file(what->output, &text);
-    } else if (cli_has_colour(stdout) && !what->python) {
+    } else if (cli_has_colour(stdout) && what->generator->flags & CFX_GENERATOR_COLOURED) {
         cli_colour colour;
         cfx_sink out = cli_colour_sink(&colour, cli_stdout());
         out.write(out.ctx, text.data, text.size);
@@ -75,7 +82,7 @@ static int write_weights(const cli_model *m, cfx_module *captured, const char *p
     if (!state)
         return cli_model_failed(m);
     *tensors = cfx_state_size(state);
-    if (cfx_safetensors_save(state, path, &err) != CFX_OK) {
+    if (cfx_weights_save(state, path, &err) != CFX_OK) {
         fprintf(stderr, "%s: %s\n", path, err.message);
         code = CLI_BAD_INPUT;
     }
@@ -88,10 +95,12 @@ static void print_summary(const cli_written *what, cfx_graph *g, size_t tensors)
 {
     if (!what->output)
         return;
-    printf("%s: %zu nodes, %s\n", what->output, cfx_graph_size(g),
-           what->python         ? "as Python"
-           : what->keep_modules ? "with calls of modules (cfx show, cfx code)"
-                                : "every call an operator (cfx run)");
+    if (strcmp(what->generator->name, "text") != 0)
+        printf("%s: %zu nodes, as %s\n", what->output, cfx_graph_size(g), what->generator->name);
+    else
+        printf("%s: %zu nodes, %s\n", what->output, cfx_graph_size(g),
+               what->keep_modules ? "with calls of modules (cfx show, cfx code)"
+                                  : "every call an operator (cfx run)");
     if (what->weights)
         printf("%s: %zu tensor%s\n", what->weights, tensors, tensors == 1 ? "" : "s");
 }
@@ -99,7 +108,7 @@ static void print_summary(const cli_written *what, cfx_graph *g, size_t tensors)
 int cli_write_captured(const cli_model *m, cfx_module *captured, const cli_written *what)
 {
     size_t tensors = 0;
-    int code = what->keep_modules || what->python ? CLI_OK : lower(m, captured);
+    int code = is_lowered(what) ? lower(m, captured) : CLI_OK;
     cli_progress_end();
     if (code == CLI_OK && what->weights)
         code = write_weights(m, captured, what->weights, &tensors);

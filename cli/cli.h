@@ -17,7 +17,7 @@ enum {
     CLI_INTERRUPTED = 130
 };
 
-enum { CLI_MAX_OPTIONS = 12, CLI_MAX_REPEATED = 64 };
+enum { CLI_MAX_OPTIONS = 12, CLI_MAX_REPEATED = 64, CLI_MAX_FORMS = 32 };
 
 /* ---- verbs and options (main.c, args.c, help.c) -------------------------------------------- */
 
@@ -27,9 +27,10 @@ typedef struct cli_args cli_args;
 typedef struct cli_option {
     const char *name;   /* "--class" */
     const char *value;  /* its value in the help; NULL for a flag. It also tells what completes it:
-                           "FILE" files, "PASS" a pass, "A,B,..." some, "a|b" these words */
+                           "FILE" files, "PASS" a pass, "A,B,..." some, "GENERATOR" a generator,
+                           "a|b" these words */
     bool may_omit;      /* the value is given as --name=VALUE or not at all */
-    const char *summary;
+    const char *summary; /* {tensor} and {tensors} in it are the extensions of such files */
     bool repeats;       /* may be given several times; its values are in `repeated` */
 } cli_option;
 
@@ -43,12 +44,15 @@ typedef enum cli_operands {
     CLI_SHELL       /* bash, zsh or fish */
 } cli_operands;
 
+/* A verb: cmd_NAME.c defines it, verbs.def lists it. */
 typedef struct cli_verb {
     const char *name;
     const char *summary;
-    const char *usage;  /* what follows "cfx VERB " */
+    const char *usage;         /* what follows "cfx VERB "; NULL: made from options and operands */
     cli_operands operands;
     const cli_option *options;
+    const char *generator;     /* the default of one that writes a graph in any form of the table of
+                                  generators: it has the option --to GENERATOR, and --NAME too */
     const char *examples;
     int (*run)(const cli_args *args);
 } cli_verb;
@@ -65,9 +69,23 @@ struct cli_args {
     bool help;
 };
 
-extern const cli_verb cli_verbs[];
-extern const size_t cli_num_verbs;
+/* In the order of verbs.def; NULL past the end. (main.c) */
+const cli_verb *cli_verb_at(size_t i);
+#define CLI_VERB(name) extern const cli_verb verb_##name;
+#include "verbs.def"
+#undef CLI_VERB
+
 extern const cli_option cli_common_options[];  /* of every verb */
+
+/* What follows "cfx VERB " in the usage: of the verb, or made from its options and operands. Good
+ * until the next call. (help.c) */
+const char *cli_usage(const cli_verb *verb);
+/* The summary of an option, with its formats. (help.c) */
+enum { CLI_SUMMARY_SIZE = 200 };
+const char *cli_summary(const cli_option *option, char out[CLI_SUMMARY_SIZE]);
+/* A row of the table of generators as an option of a verb: --NAME. (help.c) */
+cli_option cli_form(const cli_verb *verb, const cfx_generator *generator, char name[32],
+                    char summary[CLI_SUMMARY_SIZE]);
 
 /* What all verbs are, what one is, the manual page in roff. (help.c) They return `code` or CLI_OK.
  */
@@ -91,25 +109,10 @@ bool cli_number(const cli_args *args, int option, uint64_t most, uint64_t *out);
 /* The nearest of `n` words, each at `words + i * stride`; NULL if none is near. */
 const char *cli_nearest(const char *word, const char *const *words, size_t stride, size_t n);
 
-/* ---- verbs (cmd_*.c) ----------------------------------------------------------------------- */
+/* ---- what verbs share ---------------------------------------------------------------------- */
 
-extern const cli_option show_options[], code_options[], opt_options[], ops_options[],
-    run_options[], passes_options[], diff_options[], stats_options[], trace_options[],
-    script_options[];
-int cmd_show(const cli_args *args);
-int cmd_code(const cli_args *args);
-int cmd_opt(const cli_args *args);
-int cmd_passes(const cli_args *args);
-int cmd_ops(const cli_args *args);
-int cmd_check(const cli_args *args);
-int cmd_run(const cli_args *args);
-int cmd_diff(const cli_args *args);
-int cmd_stats(const cli_args *args);
-int cmd_trace(const cli_args *args);
-int cmd_script(const cli_args *args);
-int cmd_demo(const cli_args *args);
-int cmd_completion(const cli_args *args);
-
+/* Says that there is no such pass; returns CLI_BAD_USAGE. (cmd_passes.c) */
+int cli_unknown_pass(const cli_args *args, const char *name);
 /* Prints what differs, as cfx diff does. (cmd_diff.c) */
 cfx_status cli_print_diff(cfx_graph *a, cfx_graph *b, cfx_error *err);
 
@@ -121,6 +124,7 @@ typedef struct cli_input {
     char *text;
     size_t size;
     cfx_graph *graph;
+    cfx_text_places *places;  /* of its nodes in the text */
 } cli_input;
 
 /* Reads and parses `file`; false after a message. Close it in both cases. */
@@ -200,13 +204,25 @@ typedef struct cli_scratch {
 const cli_scratch *cli_scratch_begin(void);
 void cli_scratch_end(void);
 
+/* ---- forms of a graph (generate.c) --------------------------------------------------------- */
+
+/* The generator that `option` of the verb names, or the verb's own. CLI_OK, or CLI_BAD_USAGE after
+ * a message. */
+int cli_generator(const cli_args *args, int option, const cfx_generator **out);
+/* Whether the generator has this flag, if the option is given. If not, says so: false. */
+bool cli_generator_takes(const cli_args *args, int option, const cfx_generator *generator,
+                         unsigned flag);
+/* Opens the file and writes its graph to standard output. Returns what to exit with. */
+int cli_generate(const cli_args *args, const cfx_generator *generator,
+                 const cfx_generate_options *options);
+
 /* ---- captured models (captured.c) ---------------------------------------------------------- */
 
 typedef struct cli_written {
     const char *output;   /* NULL: standard output */
     const char *weights;  /* or NULL */
     bool keep_modules;    /* not lowered */
-    bool python;          /* not IR text */
+    const cfx_generator *generator;
 } cli_written;
 
 /* Writes a captured model, and says so if standard output is free. Returns what to exit with. */

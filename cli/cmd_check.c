@@ -45,7 +45,7 @@ static void print_good(const cli_input *in)
     printf("\n");
 }
 
-int cmd_check(const cli_args *args)
+static int cmd_check(const cli_args *args)
 {
     cli_input in;
     int code = CLI_UNREADABLE;
@@ -62,3 +62,13 @@ int cmd_check(const cli_args *args)
     cli_close(&in);
     return code;
 }
+
+const cli_verb verb_check = {
+    .name = "check",
+    .summary = "say whether a graph is well formed, and all that is wrong with it",
+    .operands = CLI_ONE_FILE,
+    .examples =
+        "  cfx check model.ir                exits with 0 if it is, else with 1\n"
+        "  cfx opt --pass dce model.ir | cfx check\n",
+    .run = cmd_check,
+};

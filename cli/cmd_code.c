@@ -1,22 +1,15 @@
-/* cmd_code.c - cfx code: a graph as a complete Python or C file. */
+/* cmd_code.c - cfx code: a graph as source code, in any form of the table of generators. */
 #include "cli.h"
 
 #include <string.h>
 
-enum { CODE_CLASS, CODE_C };
+enum { CODE_TO, CODE_CLASS };
 
-const cli_option code_options[] = {
-    [CODE_CLASS] = {"--class", "NAME", false, "write a torch.nn.Module, not a function"},
-    [CODE_C] = {"--c", NULL, false, "write C: forward, and cfx_model, which makes it"},
-    {NULL, NULL, false, NULL},
+static const cli_option verb_options[] = {
+    [CODE_TO] = {"--to", "GENERATOR", false, "the form to write: see below", false},
+    [CODE_CLASS] = {"--class", "NAME", false, "write a torch.nn.Module, not a function", false},
+    {NULL, NULL, false, NULL, false},
 };
-
-static cfx_status write_code(cfx_graph *g, const char *name, bool c, cfx_error *err)
-{
-    if (c)
-        return cfx_codegen_c(g, NULL, name, cli_stdout(), err);
-    return cfx_codegen_python_file(g, name, cli_stdout(), err);
-}
 
 /* A name that Python takes for a class and that hides nothing the code may need. */
 static bool is_class_name(const char *name)
@@ -29,21 +22,30 @@ static bool is_class_name(const char *name)
     return good;
 }
 
-int cmd_code(const cli_args *args)
+static int cmd_code(const cli_args *args)
 {
     const char *name = args->values[CODE_CLASS];
-    cfx_error err = {.status = CFX_OK};
-    cli_input in;
-    int code = CLI_OK;
+    const cfx_generator *generator;
     if (name && !is_class_name(name))
         return cli_usage_error(args->verb, "'%s' cannot be the name of a class; use a word such as "
                                "Model", name);
-    if (!cli_open(&in, args->file))
-        code = CLI_UNREADABLE;
-    else if (cli_findings(&in, cfx_graph_lint) > 0)
-        code = CLI_BAD_INPUT;
-    else if (write_code(in.graph, name, args->values[CODE_C], &err) != CFX_OK)
-        code = cli_failed(&in, &err);
-    cli_close(&in);
-    return code;
+    int code = cli_generator(args, CODE_TO, &generator);
+    if (code != CLI_OK)
+        return code;
+    if (!cli_generator_takes(args, CODE_CLASS, generator, CFX_GENERATOR_CLASS))
+        return CLI_BAD_USAGE;
+    return cli_generate(args, generator, &(cfx_generate_options){.class_name = name});
 }
+
+const cli_verb verb_code = {
+    .name = "code",
+    .summary = "write a graph as a Python or C file",
+    .operands = CLI_ONE_FILE,
+    .options = verb_options,
+    .generator = "python",
+    .examples =
+        "  cfx code model.ir                 a function forward(...)\n"
+        "  cfx code --class Model model.ir   class Model(torch.nn.Module)\n"
+        "  cfx code --c model.ir             C: forward(...), and cfx_model(...)\n",
+    .run = cmd_code,
+};

@@ -7,7 +7,9 @@
 #include <string.h>
 
 /* What an option's value, or an operand, is completed with. */
-typedef enum complete { NOTHING, FILES, PASSES, PASS_LIST, OPERATORS, WORDS } complete;
+typedef enum complete {
+    NOTHING, FILES, PASSES, PASS_LIST, OPERATORS, GENERATORS, WORDS
+} complete;
 
 static complete complete_option(const cli_option *option)
 {
@@ -17,6 +19,8 @@ static complete complete_option(const cli_option *option)
         return PASSES;
     if (strcmp(option->value, "A,B,...") == 0)
         return PASS_LIST;
+    if (strcmp(option->value, "GENERATOR") == 0)
+        return GENERATORS;
     if (strchr(option->value, '|'))
         return WORDS;
     return strstr(option->value, "FILE") ? FILES : NOTHING;
@@ -44,8 +48,8 @@ static complete complete_operand(const cli_verb *verb)
 
 static void print_verbs(void)
 {
-    for (size_t i = 0; i < cli_num_verbs; i++)
-        printf("%s ", cli_verbs[i].name);
+    for (size_t i = 0; cli_verb_at(i); i++)
+        printf("%s ", cli_verb_at(i)->name);
     printf("help");
 }
 
@@ -53,6 +57,12 @@ static void print_passes(void)
 {
     for (size_t i = 0; cfx_pass_at(i); i++)
         printf("%s%s", i ? " " : "", cfx_pass_at(i)->name);
+}
+
+static void print_generators(const char *prefix)
+{
+    for (size_t i = 0; cfx_generator_at(i); i++)
+        printf("%s%s%s", i ? " " : "", prefix, cfx_generator_at(i)->name);
 }
 
 static void print_operators(void)
@@ -74,7 +84,7 @@ static void print_names(const cli_option *options)
         printf("%s%s", options->name, options[1].name ? " " : "");
 }
 
-/* Calls `fn` for each option of the verb, then for the common ones. */
+/* Calls `fn` for each option of the verb, for the common ones, and for its forms. */
 static void each_option(const cli_verb *verb,
                         void (*fn)(const cli_verb *verb, const cli_option *option))
 {
@@ -82,6 +92,12 @@ static void each_option(const cli_verb *verb,
         fn(verb, o);
     for (const cli_option *o = cli_common_options; o->name; o++)
         fn(verb, o);
+    for (size_t i = 0; verb->generator && cfx_generator_at(i); i++) {
+        char name[32];
+        char summary[CLI_SUMMARY_SIZE];
+        const cli_option form = cli_form(verb, cfx_generator_at(i), name, summary);
+        fn(verb, &form);
+    }
 }
 
 /* In single quotes; `escape` (zsh's "'\\''", fish's "\\'") stands for one inside. */
@@ -143,6 +159,11 @@ static void bash_complete(complete what, const char *words)
     case OPERATORS:
         printf("_cfx_words \"$operators\"");
         break;
+    case GENERATORS:
+        printf("_cfx_words \"");
+        print_generators("");
+        printf("\"");
+        break;
     case WORDS:
         printf("_cfx_words \"");
         print_words(words);
@@ -173,17 +194,20 @@ static int print_bash(void)
     printf("\"\n    if ((COMP_CWORD == 1)); then\n        _cfx_words \"");
     print_verbs();
     printf(" --help --version\"\n        return\n    fi\n    case $verb,$prev in\n");
-    for (size_t i = 0; i < cli_num_verbs; i++)
-        each_option(&cli_verbs[i], bash_option);
+    for (size_t i = 0; cli_verb_at(i); i++)
+        each_option(cli_verb_at(i), bash_option);
     printf("    esac\n    case $verb,$cur in\n");
-    for (size_t i = 0; i < cli_num_verbs; i++) {
-        const cli_verb *verb = &cli_verbs[i];
+    for (size_t i = 0; cli_verb_at(i); i++) {
+        const cli_verb *verb = cli_verb_at(i);
         printf("    %s,-*) _cfx_words \"", verb->name);
         print_names(verb->options);
         printf(verb->options ? " " : "");
         print_names(cli_common_options);
+        printf(verb->generator ? " " : "");
+        if (verb->generator)
+            print_generators("--");
         printf("\" ;;\n    %s,*) ", verb->name);
-        bash_complete(complete_operand(verb), verb->usage);
+        bash_complete(complete_operand(verb), cli_usage(verb));
         printf(" ;;\n");
     }
     printf("    help,*) _cfx_words \"");
@@ -213,6 +237,11 @@ static void zsh_action(complete what, const char *words)
     case OPERATORS:
         printf(":operator:($operators)");
         break;
+    case GENERATORS:
+        printf(":generator:(");
+        print_generators("");
+        printf(")");
+        break;
     case WORDS:
         printf(":word:(");
         print_words(words);
@@ -238,7 +267,8 @@ static void zsh_option(const cli_verb *verb, const cli_option *option)
     (void)verb;
     printf(" \\\n            \"%s%s%s[", option->repeats ? "*" : "", option->name,
            option->may_omit ? "=-" : option->value ? "=" : "");
-    zsh_text(option->summary);
+    char summary[CLI_SUMMARY_SIZE];
+    zsh_text(cli_summary(option, summary));
     printf("]%s", option->may_omit ? ":" : "");
     if (option->value)
         zsh_action(complete_option(option), option->value);
@@ -251,7 +281,7 @@ static void zsh_verb(const cli_verb *verb)
     each_option(verb, zsh_option);
     if (verb->operands != CLI_NO_OPERAND) {
         printf(" \\\n            \"%s", verb->operands == CLI_TWO_FILES ? "*" : "1");
-        zsh_action(complete_operand(verb), verb->usage);
+        zsh_action(complete_operand(verb), cli_usage(verb));
         printf("\"");
     }
     printf(" ;;\n");
@@ -266,17 +296,17 @@ static int print_zsh(void)
     printf(")\n    operators=(");
     print_operators();
     printf(")\n    verbs=(");
-    for (size_t i = 0; i < cli_num_verbs; i++) {
+    for (size_t i = 0; cli_verb_at(i); i++) {
         char text[160];
-        snprintf(text, sizeof text, "%s:%s", cli_verbs[i].name, cli_verbs[i].summary);
+        snprintf(text, sizeof text, "%s:%s", cli_verb_at(i)->name, cli_verb_at(i)->summary);
         printf("\n        ");
         print_quoted(text, "'\\''");
     }
     printf("\n        'help:explain a verb')\n    if ((CURRENT == 2)); then\n"
            "        _describe verb verbs\n        return\n    fi\n    shift words\n"
            "    ((CURRENT--))\n    case ${words[1]} in\n");
-    for (size_t i = 0; i < cli_num_verbs; i++)
-        zsh_verb(&cli_verbs[i]);
+    for (size_t i = 0; cli_verb_at(i); i++)
+        zsh_verb(cli_verb_at(i));
     printf("    help)\n        _describe verb verbs ;;\n    esac\n}\n"
            "if [[ $funcstack[1] == _cfx ]]; then _cfx \"$@\"; else compdef _cfx cfx; fi\n");
     return CLI_OK;
@@ -291,6 +321,8 @@ static void fish_words(complete what, const char *words)
         print_passes();
     else if (what == OPERATORS)
         print_operators();
+    else if (what == GENERATORS)
+        print_generators("");
     else
         print_words(words);
     printf(what == PASS_LIST ? ")'" : "'");
@@ -301,7 +333,8 @@ static void fish_option(const cli_verb *verb, const cli_option *option)
     const complete what = complete_option(option);
     printf("complete -c cfx -n '__fish_seen_subcommand_from %s' -l %s -d ", verb->name,
            option->name + 2);
-    print_quoted(option->summary, "\\'");
+    char summary[CLI_SUMMARY_SIZE];
+    print_quoted(cli_summary(option, summary), "\\'");
     if (what == FILES)
         printf(" -rF");
     else if (what == NOTHING && option->value)
@@ -324,7 +357,7 @@ static void fish_verb(const cli_verb *verb)
     if (what == FILES)
         printf(" -F");
     else
-        fish_words(what, verb->usage);
+        fish_words(what, cli_usage(verb));
     printf("\n");
 }
 
@@ -335,8 +368,8 @@ static int print_fish(void)
            "    set -l before (commandline -ct | string replace -r '^--[^=]*=' '' |"
            " string replace -r '[^,]*$' '')\n"
            "    for word in $argv\n        echo $before$word\n    end\nend\n");
-    for (size_t i = 0; i < cli_num_verbs; i++)
-        fish_verb(&cli_verbs[i]);
+    for (size_t i = 0; cli_verb_at(i); i++)
+        fish_verb(cli_verb_at(i));
     printf("complete -c cfx -n __fish_use_subcommand -xa help -d 'explain a verb'\n"
            "complete -c cfx -n '__fish_seen_subcommand_from help' -xa '");
     print_verbs();
@@ -346,7 +379,7 @@ static int print_fish(void)
 
 /* ---- the verb ------------------------------------------------------------------------------ */
 
-int cmd_completion(const cli_args *args)
+static int cmd_completion(const cli_args *args)
 {
     static const struct {
         const char *name;
@@ -358,3 +391,14 @@ int cmd_completion(const cli_args *args)
     return cli_usage_error(args->verb, "there is no script for '%s'; there are bash, zsh and fish",
                            args->word);
 }
+
+const cli_verb verb_completion = {
+    .name = "completion",
+    .summary = "print a script that lets a shell complete this command's words",
+    .operands = CLI_SHELL,
+    .examples =
+        "  source <(cfx completion bash)     for this session; or in ~/.bashrc\n"
+        "  cfx completion zsh >~/.zfunc/_cfx\n"
+        "  cfx completion fish >~/.config/fish/completions/cfx.fish\n",
+    .run = cmd_completion,
+};

@@ -236,7 +236,7 @@ static int compare(demo *d)
     return CLI_OK;
 }
 
-int cmd_demo(const cli_args *args)
+static int cmd_demo(const cli_args *args)
 {
     static int (*const steps[])(demo *d) = {begin, capture, transform, generate, compare};
     demo d = {.equal = true};
@@ -250,3 +250,12 @@ int cmd_demo(const cli_args *args)
     cli_model_end(&d.net);
     return code;
 }
+
+const cli_verb verb_demo = {
+    .name = "demo",
+    .summary = "capture a small network in C, transform it and run it, step by step",
+    .operands = CLI_NO_OPERAND,
+    .examples =
+        "  cfx demo                          a few seconds; needs CC or cc\n",
+    .run = cmd_demo,
+};

@@ -5,7 +5,7 @@
 
 enum { DIFF_JSON, DIFF_NAMES, DIFF_ALL };
 
-const cli_option diff_options[] = {
+static const cli_option verb_options[] = {
     [DIFF_JSON] = {"--json", NULL, false, "the differences as JSON", false},
     [DIFF_NAMES] = {"--names", NULL, false, "another name is a difference, too", false},
     [DIFF_ALL] = {"--all", NULL, false, "also show what is the same", false},
@@ -213,7 +213,7 @@ cfx_status cli_print_diff(cfx_graph *a, cfx_graph *b, cfx_error *err)
     return status;
 }
 
-int cmd_diff(const cli_args *args)
+static int cmd_diff(const cli_args *args)
 {
     cli_input a;
     cli_input b = {.name = args->other};
@@ -227,3 +227,15 @@ int cmd_diff(const cli_args *args)
     cli_close(&b);
     return code;
 }
+
+const cli_verb verb_diff = {
+    .name = "diff",
+    .summary = "tell what differs between two graphs",
+    .operands = CLI_TWO_FILES,
+    .options = verb_options,
+    .examples =
+        "  cfx diff old.ir new.ir            exits with 0 if they are the same, 1 if not\n"
+        "  cfx opt --pass cse model.ir | cfx diff model.ir -\n"
+        "  cfx diff --json old.ir new.ir | jq .counts\n",
+    .run = cmd_diff,
+};

@@ -6,7 +6,7 @@
 
 enum { OPS_JSON, OPS_WIDE, OPS_WIDTH };
 
-const cli_option ops_options[] = {
+static const cli_option verb_options[] = {
     [OPS_JSON] = {"--json", NULL, false, "everything, as JSON"},
     [OPS_WIDE] = {"--wide", NULL, false, "never cut the table to the terminal's width"},
     [OPS_WIDTH] = {"--width", "N", false, "cut the table to N columns, also into a file"},
@@ -201,7 +201,7 @@ static int unknown_operator(const cli_args *args)
     return cli_usage_error(args->verb, "there is no operator '%s'; cfx ops lists them", args->word);
 }
 
-int cmd_ops(const cli_args *args)
+static int cmd_ops(const cli_args *args)
 {
     size_t width;
     cfx_operator op = args->word ? cfx_operator_parse(args->word) : CFX_OPID_NONE;
@@ -214,3 +214,17 @@ int cmd_ops(const cli_args *args)
         return print_json(op);
     return op ? print_operator(op) : print_table(width);
 }
+
+const cli_verb verb_ops = {
+    .name = "ops",
+    .summary = "list the operators, or explain one: parameters, effects, names",
+    .usage = "[--json] [--wide | --width N] [NAME]",
+    .operands = CLI_OPERATOR,
+    .options = verb_options,
+    .examples =
+        "  cfx ops                           all of them, cut to the terminal's width\n"
+        "  cfx ops F.dropout                 one, by its name or any spelling\n"
+        "  cfx ops | grep random\n"
+        "  cfx ops --json conv2d\n",
+    .run = cmd_ops,
+};

@@ -1,4 +1,4 @@
-/* cmd_opt.c - cfx opt: runs passes over a graph; cfx passes: lists them. */
+/* cmd_opt.c - cfx opt: runs passes over a graph. */
 #include "cli.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 enum { OPT_PASS, OPT_DUMP };
 
-const cli_option opt_options[] = {
+static const cli_option verb_options[] = {
     [OPT_PASS] = {"--pass", "A,B,...", false, "the passes to run: NAME, NAME=N, NAME:OPTION=N"},
     [OPT_DUMP] = {"--dump-after", "PASS", true, "print the graph to stderr after PASS or each"},
     {NULL, NULL, false, NULL},
@@ -21,23 +21,6 @@ typedef struct plan {
     cfx_pass_step steps[MAX_PASSES];
     size_t n;
 } plan;
-
-const cli_option passes_options[] = {
-    {"--json", NULL, false, "everything, as JSON", false},
-    {NULL, NULL, false, NULL, false},
-};
-
-static int unknown_pass(const cli_args *args, const char *name)
-{
-    const char *names[MAX_PASSES];
-    size_t n = 0;
-    for (const cfx_pass *pass; n < MAX_PASSES && (pass = cfx_pass_at(n)) != NULL; n++)
-        names[n] = pass->name;
-    const char *near = cli_nearest(name, names, sizeof *names, n);
-    if (near)
-        return cli_usage_error(args->verb, "there is no pass '%s'; did you mean %s?", name, near);
-    return cli_usage_error(args->verb, "there is no pass '%s'; cfx passes lists them", name);
-}
 
 /* Fills the plan from "a,b=2,c:x=1". */
 static int read_plan(const cli_args *args, plan *p)
@@ -70,7 +53,7 @@ static int check_dump(const cli_args *args, const plan *p)
         if (strcmp(p->steps[i].pass->name, dump) == 0)
             return CLI_OK;
     if (!cfx_pass_find(dump))
-        return unknown_pass(args, dump);
+        return cli_unknown_pass(args, dump);
     return cli_usage_error(args->verb, "--dump-after=%s, but %s is not among the passes to run",
                            dump, dump);
 }
@@ -80,10 +63,14 @@ static int check_dump(const cli_args *args, const plan *p)
 /* IR text has names of modules, but no modules: who asked for more than that shall know. */
 static void note_idle(const cfx_pass *pass)
 {
-    if (strncmp(pass->needs, "the ", 4) == 0)
-        fprintf(stderr, "cfx opt: %s changed nothing: it needs %.*s, which IR text does not have; "
-                        "run it from C or Python\n",
-                pass->name, (int)strcspn(pass->needs, ","), pass->needs);
+    char words[CFX_PASS_WORDS_SIZE];
+    const unsigned missing = pass->needs & (CFX_PASS_NEEDS_MODULES | CFX_PASS_NEEDS_PATHS);
+    if (!missing)
+        return;
+    cfx_pass_needs_words(missing, words);
+    fprintf(stderr, "cfx opt: %s changed nothing: it needs %.*s, which IR text does not have; "
+                    "run it from C or Python\n",
+            pass->name, (int)strcspn(words, ","), words);
 }
 
 static cfx_status run_pass(const cli_args *args, const cfx_pass_step *s, const cli_input *in,
@@ -109,11 +96,11 @@ static cfx_status run_pass(const cli_args *args, const cfx_pass_step *s, const c
 /* Shows all that is wrong with the graph, unless the first pass does not mind. */
 static bool is_fit(const plan *p, cli_input *in)
 {
-    return strncmp(p->steps[0].pass->needs, "nothing", 7) == 0 ||
+    return !(p->steps[0].pass->needs & (CFX_PASS_NEEDS_ORDERED | CFX_PASS_NEEDS_LINTED)) ||
            cli_findings(in, cfx_graph_lint) == 0;
 }
 
-int cmd_opt(const cli_args *args)
+static int cmd_opt(const cli_args *args)
 {
     plan p;
     cli_input in;
@@ -140,75 +127,17 @@ int cmd_opt(const cli_args *args)
     return code;
 }
 
-static void json_field(bool first, const char *key, const char *text)
-{
-    printf("%s\"%s\": ", first ? "{" : ", ", key);
-    cfx_json_string(text, strlen(text), cli_stdout());
-}
-
-/* What an option is if it is not given. Good until the next call. */
-static const char *json_default(const cfx_pass_option *option)
-{
-    static char text[24];
-    if (option->is_flag)
-        return option->otherwise ? "true" : "false";
-    snprintf(text, sizeof text, "%llu", (unsigned long long)option->otherwise);
-    return text;
-}
-
-static void json_pass(const cfx_pass *pass)
-{
-    json_field(true, "name", pass->name);
-    json_field(false, "summary", pass->summary);
-    json_field(false, "needs", pass->needs);
-    json_field(false, "keeps", pass->keeps);
-    printf(", \"options\": {");
-    const cfx_pass_option *option;
-    for (size_t i = 0; (option = cfx_pass_option_at(pass, i)) != NULL; i++)
-        printf("%s\"%s\": %s", i ? ", " : "", option->name, json_default(option));
-    printf("}}");
-}
-
-static int json_passes(const cfx_pass *only)
-{
-    if (only) {
-        json_pass(only);
-        printf("\n");
-        return CLI_OK;
-    }
-    for (size_t i = 0; cfx_pass_at(i); i++) {
-        printf(i == 0 ? "[" : ",\n ");
-        json_pass(cfx_pass_at(i));
-    }
-    printf("]\n");
-    return CLI_OK;
-}
-
-static void print_options(const cfx_pass *pass)
-{
-    const cfx_pass_option *option;
-    for (size_t i = 0; (option = cfx_pass_option_at(pass, i)) != NULL; i++)
-        printf("%s%-7s  %s (%s): %s\n", i ? "" : "\n", i ? "" : "options", option->name,
-               json_default(option), option->summary);
-}
-
-int cmd_passes(const cli_args *args)
-{
-    size_t width = 0;
-    const cfx_pass *one = args->word ? cfx_pass_find(args->word) : NULL;
-    if (args->word && !one)
-        return unknown_pass(args, args->word);
-    if (args->values[0])
-        return json_passes(one);
-    if (one) {
-        printf("%s: %s\n\nneeds  %s\nkeeps  %s\n", one->name, one->summary, one->needs, one->keeps);
-        print_options(one);
-        return CLI_OK;
-    }
-    for (size_t i = 0; cfx_pass_at(i); i++)
-        width = strlen(cfx_pass_at(i)->name) > width ? strlen(cfx_pass_at(i)->name) : width;
-    for (size_t i = 0; cfx_pass_at(i); i++)
-        printf("%s%-*s%s  %s\n", cli_ink_on(stdout, CLI_BOLD), (int)width, cfx_pass_at(i)->name,
-               cli_ink_on(stdout, CLI_PLAIN), cfx_pass_at(i)->summary);
-    return CLI_OK;
-}
+const cli_verb verb_opt = {
+    .name = "opt",
+    .summary = "run passes over a graph, and print the IR text of the result",
+    .usage = "--pass A,B,... [--dump-after[=PASS]] FILE",
+    .operands = CLI_ONE_FILE,
+    .options = verb_options,
+    .examples =
+        "  cfx opt --pass dce model.ir >small.ir\n"
+        "  cfx opt --pass dce model.ir | cfx code\n"
+        "  cfx opt --pass dce --dump-after model.ir >small.ir\n"
+        "  cfx opt --pass unroll=4,cse model.ir\n"
+        "  cfx opt --pass unroll:max_turns=4:max_nodes=99 model.ir\n",
+    .run = cmd_opt,
+};

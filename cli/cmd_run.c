@@ -8,10 +8,10 @@
 
 enum { RUN_WEIGHTS, RUN_INPUT, RUN_OUTPUT, RUN_SEED, RUN_THREADS, RUN_TIME };
 
-const cli_option run_options[] = {
-    [RUN_WEIGHTS] = {"--weights", "FILE", false, "the parameters: .safetensors or .npz", false},
+static const cli_option verb_options[] = {
+    [RUN_WEIGHTS] = {"--weights", "FILE", false, "the parameters: {tensors}", false},
     [RUN_INPUT] = {"--input", "[NAME=]FILE", false,
-                   "an input, in order or by name: a .npy file or a number", true},
+                   "an input, in order or by name: a number, {tensor}", true},
     [RUN_OUTPUT] = {"--output", "FILE", false,
                     "write the result here; several as y.0.npy, y.1.npy, ...", false},
     [RUN_SEED] = {"--seed", "N", false, "random numbers begin with this seed (0)", false},
@@ -36,7 +36,7 @@ static cfx_datum read_input(const char *text, cfx_error *err)
     if (d.kind != CFX_DATUM_INVALID && d.kind != CFX_DATUM_TENSOR && !d.symbolic)
         return d;
     cfx_datum_release(d);
-    return cfx_datum_tensor(cfx_npy_load(text, NULL, err));
+    return cfx_datum_tensor(cfx_tensor_load(text, NULL, err));
 }
 
 /* Where the name before '=' ends; 0 if there is none: x.npy, dir=1/x.npy. */
@@ -87,7 +87,7 @@ static cfx_status write_number(cfx_datum d, const char *path, cfx_error *err)
                                                         : CFX_DTYPE_COMPLEX128;
     cfx_tensor *t = cfx_tensor_from_memory(dtype, NULL, NULL, 0, &d.as, true, NULL, NULL, NULL,
                                            err);
-    cfx_status status = t ? cfx_npy_save(t, path, err) : err->status;
+    cfx_status status = t ? cfx_tensor_save(t, path, err) : err->status;
     cfx_tensor_release(t);
     return status;
 }
@@ -98,12 +98,12 @@ static cfx_status write_result(cfx_datum d, const char *path, cfx_error *err)
     char name[4096];
     const cfx_datum *items = cfx_datum_items(d, &n);
     if (d.kind == CFX_DATUM_TENSOR)
-        return cfx_npy_save(d.as.tensor, path, err);
+        return cfx_tensor_save(d.as.tensor, path, err);
     if (d.kind == CFX_DATUM_BOOL || d.kind == CFX_DATUM_INT || d.kind == CFX_DATUM_FLOAT ||
         d.kind == CFX_DATUM_COMPLEX)
         return write_number(d, path, err);
     if (!items)
-        return cfx_error_set(err, CFX_E_TYPE, "the result is %s, which no .npy file holds",
+        return cfx_error_set(err, CFX_E_TYPE, "the result is %s, which no file of tensors holds",
                              cfx_datum_kind_name((cfx_datum_kind)d.kind));
     size_t step = d.kind == CFX_DATUM_DICT ? 2 : 1;
     for (size_t i = step - 1; i < n; i += step) {
@@ -196,7 +196,7 @@ static cfx_status run(const cli_args *args, const cli_input *in,
     return status;
 }
 
-int cmd_run(const cli_args *args)
+static int cmd_run(const cli_args *args)
 {
     cli_input in;
     cfx_error err = {.status = CFX_OK};
@@ -215,3 +215,17 @@ int cmd_run(const cli_args *args)
     cli_close(&in);
     return code;
 }
+
+const cli_verb verb_run = {
+    .name = "run",
+    .summary = "compute a graph, and print or write what it gives",
+    .usage = "[--weights FILE] [--input [NAME=]FILE]... [--output FILE]\n"
+              "               FILE",
+    .operands = CLI_ONE_FILE,
+    .options = verb_options,
+    .examples =
+        "  cfx run --weights model.safetensors --input x.npy model.ir\n"
+        "  cfx run --input x=x.npy --input scale=2.5 --output y.npy model.ir\n"
+        "  cfx run --time --threads 2 --input x.npy model.ir\n",
+    .run = cmd_run,
+};

@@ -5,14 +5,14 @@
 #include <string.h>
 
 enum { SCRIPT_CALL, SCRIPT_FUNCTION, SCRIPT_OUTPUT, SCRIPT_WEIGHTS, SCRIPT_PASS, SCRIPT_EVAL,
-       SCRIPT_SEED, SCRIPT_KEEP, SCRIPT_PYTHON };
+       SCRIPT_SEED, SCRIPT_KEEP, SCRIPT_TO };
 
-const cli_option script_options[] = {
+static const cli_option verb_options[] = {
     [SCRIPT_CALL] = {"--call", "'Net(16)'", false, "the expression that makes the model", false},
     [SCRIPT_FUNCTION] = {"--function", "NAME", false,
                          "capture this function, or class (made without arguments)", false},
     [SCRIPT_OUTPUT] = {"--output", "FILE", false, "write the graph there; or -o FILE", false},
-    [SCRIPT_WEIGHTS] = {"--weights", "FILE", false, "write the weights there, as .safetensors",
+    [SCRIPT_WEIGHTS] = {"--weights", "FILE", false, "write the weights there: {tensors}",
                         false},
     [SCRIPT_PASS] = {"--pass", "A,B,...", false, "run passes over the graph, such as fuse_bn",
                      false},
@@ -20,8 +20,7 @@ const cli_option script_options[] = {
     [SCRIPT_SEED] = {"--seed", "N", false, "where random numbers start, those of weights too",
                      false},
     [SCRIPT_KEEP] = {"--keep-modules", NULL, false, "calls stay as they were written", false},
-    [SCRIPT_PYTHON] = {"--python", NULL, false,
-                       "write Python: a class whose __init__ makes the modules", false},
+    [SCRIPT_TO] = {"--to", "GENERATOR", false, "the form of the graph: see below", false},
     {NULL, NULL, false, NULL, false},
 };
 
@@ -42,7 +41,8 @@ static int failed(const cli_model *m, bool chosen)
     return err->status == CFX_E_SYNTAX ? CLI_UNREADABLE : CLI_BAD_INPUT;
 }
 
-static int script(const cli_args *args, const cli_input *in, const cli_model *m)
+static int script(const cli_args *args, const cli_input *in, const cli_model *m,
+                  const cfx_generator *generator)
 {
     const cfx_at nowhere = cfx_at_make(m->scope, NULL, 0);
     cli_working("capturing");
@@ -57,7 +57,7 @@ static int script(const cli_args *args, const cli_input *in, const cli_model *m)
     return cli_write_captured(m, captured, &(cli_written){
         .output = args->values[SCRIPT_OUTPUT], .weights = args->values[SCRIPT_WEIGHTS],
         .keep_modules = args->values[SCRIPT_KEEP] != NULL,
-        .python = args->values[SCRIPT_PYTHON] != NULL});
+        .generator = generator});
 }
 
 static int open_scope(cli_model *m, uint64_t seed)
@@ -72,10 +72,13 @@ static int open_scope(cli_model *m, uint64_t seed)
     return CLI_BAD_INPUT;
 }
 
-int cmd_script(const cli_args *args)
+static int cmd_script(const cli_args *args)
 {
     cli_input in;
     uint64_t seed = 0;
+    const cfx_generator *generator;
+    if (cli_generator(args, SCRIPT_TO, &generator) != CLI_OK)
+        return CLI_BAD_USAGE;
     if (!cli_number(args, SCRIPT_SEED, UINT64_MAX, &seed))
         return CLI_BAD_USAGE;
     if (args->values[SCRIPT_CALL] && args->values[SCRIPT_FUNCTION])
@@ -86,9 +89,27 @@ int cmd_script(const cli_args *args)
     if (code == CLI_OK)
         code = open_scope(&m, seed);
     if (code == CLI_OK)
-        code = script(args, &in, &m);
+        code = script(args, &in, &m, generator);
     cfx_scope_free(m.scope);
     cfx_runtime_free(m.rt);
     cli_close(&in);
     return code;
 }
+
+const cli_verb verb_script = {
+    .name = "script",
+    .summary = "capture a model from its Python source, without Python",
+    .usage = "[--call EXPRESSION | --function NAME] [-o FILE]\n"
+              "                  [--weights FILE] [--pass A,B,...] [--eval] [--seed N]\n"
+              "                  [--keep-modules | --to GENERATOR] FILE",
+    .operands = CLI_ONE_FILE,
+    .options = verb_options,
+    .generator = "text",
+    .examples =
+        "  cfx script model.py               its last nn.Module class, or only function\n"
+        "  cfx script --call 'Net(16, depth=2)' -o n.ir --weights n.safetensors model.py\n"
+        "  cfx run --weights n.safetensors --input x=x.npy n.ir\n"
+        "  cfx script --keep-modules model.py | cfx show\n"
+        "  cfx script --python model.py      the graph as a Python class again\n",
+    .run = cmd_script,
+};

@@ -3,39 +3,18 @@
 
 #include <string.h>
 
-enum { SHOW_TABLE, SHOW_TEXT, SHOW_STR, SHOW_DOT, SHOW_JSON, SHOW_SCOPES, SHOW_WIDE, SHOW_WIDTH,
-       SHOW_SHAPES, SHOW_WEIGHTS };
+enum { SHOW_TO, SHOW_SCOPES, SHOW_WIDE, SHOW_WIDTH, SHOW_SHAPES, SHOW_WEIGHTS };
 
-const cli_option show_options[] = {
-    [SHOW_TABLE] = {"--table", NULL, false, "one row for each node (the default)"},
-    [SHOW_TEXT] = {"--text", NULL, false, "the lossless IR text, laid out anew"},
-    [SHOW_STR] = {"--str", NULL, false, "what torch.fx prints for str(graph)"},
-    [SHOW_DOT] = {"--dot", NULL, false, "a picture for Graphviz: cfx show --dot F | dot -Tsvg"},
-    [SHOW_JSON] = {"--json", NULL, false, "every field of every node, as JSON"},
-    [SHOW_SCOPES] = {"--scopes", NULL, false, "in the picture, a box around each module call"},
-    [SHOW_WIDE] = {"--wide", NULL, false, "never cut the table to the terminal's width"},
-    [SHOW_WIDTH] = {"--width", "N", false, "cut the table to N columns, also into a file"},
-    [SHOW_SHAPES] = {"--shapes", "x=TYPE[N,3]", false, "what each node gives, for such inputs"},
-    [SHOW_WEIGHTS] = {"--weights", "FILE", false, "for --shapes: the parameters"},
-    {NULL, NULL, false, NULL},
+static const cli_option verb_options[] = {
+    [SHOW_TO] = {"--to", "GENERATOR", false, "the form to print: see below", false},
+    [SHOW_SCOPES] = {"--scopes", NULL, false, "in a picture, a box around each module call", false},
+    [SHOW_WIDE] = {"--wide", NULL, false, "never cut the table to the terminal's width", false},
+    [SHOW_WIDTH] = {"--width", "N", false, "cut the table to N columns, also into a file", false},
+    [SHOW_SHAPES] = {"--shapes", "x=TYPE[N,3]", false, "what each node gives, for such inputs",
+                     false},
+    [SHOW_WEIGHTS] = {"--weights", "FILE", false, "for --shapes: the parameters", false},
+    {NULL, NULL, false, NULL, false},
 };
-
-static cfx_status show(const cli_args *args, cfx_graph *g, size_t width, cfx_sink out,
-                       cfx_error *err)
-{
-    if (args->values[SHOW_TEXT])
-        return cfx_graph_text(g, out, err);
-    if (args->values[SHOW_JSON])
-        return cfx_codegen_json(g, out, err);
-    if (args->values[SHOW_DOT]) {
-        const cfx_dot_options options = {.scopes = args->values[SHOW_SCOPES], .locations = true};
-        return cfx_codegen_dot(g, &options, out, err);
-    }
-    if (!args->values[SHOW_STR])
-        return cfx_graph_table(g, width, out, err);
-    cfx_status status = cfx_graph_print(g, out, err);
-    return status ? status : out.write(out.ctx, "\n", 1);
-}
 
 static int show_shapes(const cli_args *args)
 {
@@ -52,40 +31,39 @@ static int show_shapes(const cli_args *args)
     return code;
 }
 
-int cmd_show(const cli_args *args)
+static int cmd_show(const cli_args *args)
 {
-    cli_input in;
-    cli_colour colour;
-    size_t width;
-    cfx_error err = {.status = CFX_OK};
-    int code = CLI_OK;
-    int forms = 0;
-    for (int i = SHOW_TABLE; i <= SHOW_JSON; i++)
-        forms += args->values[i] != NULL;
-    if (forms > 1)
-        return cli_usage_error(args->verb, "give one of --table, --text, --str, --dot and --json");
-    if (args->values[SHOW_SCOPES] && !args->values[SHOW_DOT])
-        return cli_usage_error(args->verb, "--scopes belongs to --dot");
-    if (!cli_table_width(args->values[SHOW_WIDTH], args->values[SHOW_WIDE] != NULL, &width))
+    const cfx_generator *generator;
+    cfx_generate_options how = {.scopes = args->values[SHOW_SCOPES] != NULL};
+    int code = cli_generator(args, SHOW_TO, &generator);
+    if (code != CLI_OK)
+        return code;
+    if (!cli_generator_takes(args, SHOW_SCOPES, generator, CFX_GENERATOR_SCOPES))
+        return CLI_BAD_USAGE;
+    if (!cli_table_width(args->values[SHOW_WIDTH], args->values[SHOW_WIDE] != NULL, &how.width))
         return cli_usage_error(args->verb, "--width needs a number of columns, not '%s'",
                                args->values[SHOW_WIDTH]);
-    if (args->values[SHOW_SHAPES] && forms)
+    if (args->values[SHOW_SHAPES] && args->values[SHOW_TO])
         return cli_usage_error(args->verb, "--shapes is a form of its own");
     if (args->values[SHOW_WEIGHTS] && !args->values[SHOW_SHAPES])
         return cli_usage_error(args->verb, "--weights belongs to --shapes");
     if (args->values[SHOW_SHAPES])
         return show_shapes(args);
-    if (cli_open(&in, args->file)) {
-        bool coloured = cli_has_colour(stdout) && !args->values[SHOW_DOT] &&
-                        !args->values[SHOW_JSON];
-        cfx_sink out = coloured ? cli_colour_sink(&colour, cli_stdout()) : cli_stdout();
-        if (show(args, in.graph, width, out, &err) != CFX_OK)
-            code = cli_failed(&in, &err);
-        if (coloured)
-            cli_colour_free(&colour);
-    } else {
-        code = CLI_UNREADABLE;
-    }
-    cli_close(&in);
-    return code;
+    return cli_generate(args, generator, &how);
 }
+
+const cli_verb verb_show = {
+    .name = "show",
+    .summary = "print a graph: table, IR text, torch.fx's print, JSON, or a picture",
+    .operands = CLI_ONE_FILE,
+    .options = verb_options,
+    .generator = "table",
+    .examples =
+        "  cfx show model.ir                 a table, cut to the terminal's width\n"
+        "  cfx show --wide model.ir | less -S\n"
+        "  cfx show --text model.ir          the IR text, laid out anew\n"
+        "  cfx show --dot model.ir | dot -Tsvg >model.svg\n"
+        "  cfx show --json model.ir | jq '.nodes[].target'\n"
+        "  cfx show --shapes 'x=float32[N, 3, 224, 224]' model.ir\n",
+    .run = cmd_show,
+};

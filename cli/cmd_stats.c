@@ -5,8 +5,8 @@
 
 enum { STATS_WEIGHTS, STATS_SHAPES, STATS_JSON };
 
-const cli_option stats_options[] = {
-    [STATS_WEIGHTS] = {"--weights", "FILE", false, "the parameters: .safetensors or .npz", false},
+static const cli_option verb_options[] = {
+    [STATS_WEIGHTS] = {"--weights", "FILE", false, "the parameters: {tensors}", false},
     [STATS_SHAPES] = {"--shapes", "x=TYPE[N,3]", false,
                       "also operations and memory, for such inputs", false},
     [STATS_JSON] = {"--json", NULL, false, "everything, as JSON", false},
@@ -252,7 +252,7 @@ static cfx_status collect(const cli_args *args, const cli_input *in, cli_program
     return status;
 }
 
-int cmd_stats(const cli_args *args)
+static int cmd_stats(const cli_args *args)
 {
     cli_input in;
     cli_program p = {0};
@@ -276,3 +276,15 @@ int cmd_stats(const cli_args *args)
     cli_close(&in);
     return code;
 }
+
+const cli_verb verb_stats = {
+    .name = "stats",
+    .summary = "count nodes, weights, operations and memory",
+    .operands = CLI_ONE_FILE,
+    .options = verb_options,
+    .examples =
+        "  cfx stats model.ir                nodes by opcode and operator\n"
+        "  cfx stats --weights model.safetensors --shapes 'x=[1, 3, 224, 224]' model.ir\n"
+        "  cfx stats --weights model.safetensors --shapes 'x=[N, 3, 224, 224]' model.ir\n",
+    .run = cmd_stats,
+};

@@ -2,11 +2,11 @@
 #include "cli.h"
 
 enum { TRACE_OUTPUT, TRACE_WEIGHTS, TRACE_SHAPES, TRACE_CONCRETE, TRACE_PASS, TRACE_LOWER,
-       TRACE_KEEP, TRACE_CFLAGS };
+       TRACE_KEEP, TRACE_CFLAGS, TRACE_TO };
 
-const cli_option trace_options[] = {
+static const cli_option verb_options[] = {
     [TRACE_OUTPUT] = {"--output", "FILE", false, "write the graph there; or -o FILE", false},
-    [TRACE_WEIGHTS] = {"--weights", "FILE", false, "write the weights there, as .safetensors",
+    [TRACE_WEIGHTS] = {"--weights", "FILE", false, "write the weights there: {tensors}",
                        false},
     [TRACE_SHAPES] = {"--shapes", "x=TYPE[N,3]", false,
                       "types and shapes of the inputs, to check them against", false},
@@ -19,12 +19,13 @@ const cli_option trace_options[] = {
     [TRACE_KEEP] = {"--keep-modules", NULL, false, "calls stay as they were written", false},
     [TRACE_CFLAGS] = {"--cflags", "FLAGS", false, "more words for the compiler, which is CC or cc",
                       false},
+    [TRACE_TO] = {"--to", "GENERATOR", false, "the form of the graph: see below", false},
     {NULL, NULL, false, NULL, false},
 };
 
 /* ---- the verb ------------------------------------------------------------------------------ */
 
-static int trace(const cli_args *args, const cli_model *m)
+static int trace(const cli_args *args, const cli_model *m, const cfx_generator *generator)
 {
     cfx_scope *s = m->scope;
     const cfx_at nowhere = cfx_at_make(s, NULL, 0);
@@ -38,17 +39,37 @@ static int trace(const cli_args *args, const cli_model *m)
         return cli_model_failed(m);
     return cli_write_captured(m, captured, &(cli_written){
         .output = args->values[TRACE_OUTPUT], .weights = args->values[TRACE_WEIGHTS],
-        .keep_modules = args->values[TRACE_KEEP] != NULL});
+        .keep_modules = args->values[TRACE_KEEP] != NULL, .generator = generator});
 }
 
-int cmd_trace(const cli_args *args)
+static int cmd_trace(const cli_args *args)
 {
     cli_model m;
+    const cfx_generator *generator;
+    if (cli_generator(args, TRACE_TO, &generator) != CLI_OK)
+        return CLI_BAD_USAGE;
     if (args->values[TRACE_LOWER] && args->values[TRACE_KEEP])
         return cli_usage_error(args->verb, "give one of --lower and --keep-modules");
     int code = cli_model_begin(&m, args->file, NULL, args->values[TRACE_CFLAGS]);
     if (code == CLI_OK)
-        code = trace(args, &m);
+        code = trace(args, &m, generator);
     cli_model_end(&m);
     return code;
 }
+
+const cli_verb verb_trace = {
+    .name = "trace",
+    .summary = "capture a model that is written in C, as IR text",
+    .usage = "[-o FILE] [--weights FILE] [--shapes INPUTS] [--pass A,B,...]\n"
+              "                 [--concrete-args INPUTS] [--lower | --keep-modules]\n"
+              "                 [--cflags FLAGS] [--to GENERATOR] FILE",
+    .operands = CLI_ONE_FILE,
+    .options = verb_options,
+    .generator = "text",
+    .examples =
+        "  cfx trace model.c                 prints the graph of its cfx_model\n"
+        "  cfx trace -o model.ir --weights model.safetensors --pass fuse_bn model.c\n"
+        "  cfx trace --shapes 'x=float32[N, 3, 224, 224]' model.c\n"
+        "  cfx trace --keep-modules model.c | cfx show\n",
+    .run = cmd_trace,
+};

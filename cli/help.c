@@ -46,8 +46,8 @@ int cli_help(FILE *out, int code)
     fprintf(out, "usage: cfx VERB [OPTION...] [FILE]\n\n");
     wrap(out, introduction, 0, cli_width());
     fprintf(out, "\n");
-    for (size_t i = 0; i < cli_num_verbs; i++)
-        entry(out, cli_verbs[i].name, cli_verbs[i].summary);
+    for (size_t i = 0; cli_verb_at(i); i++)
+        entry(out, cli_verb_at(i)->name, cli_verb_at(i)->summary);
     entry(out, "help", "explain a verb, with examples: cfx help show");
     entry(out, "--version", "print the version");
     fprintf(out, "\nExit status:\n");
@@ -67,26 +67,112 @@ static const char *option_words(const cli_option *option, char out[48])
     return out;
 }
 
+const char *cli_summary(const cli_option *option, char out[CLI_SUMMARY_SIZE])
+{
+    static const struct {
+        const char *word;
+        cfx_content content;
+    } lists[] = {{"{tensor}", CFX_CONTENT_TENSOR}, {"{tensors}", CFX_CONTENT_TENSORS}};
+    char list[CFX_FILE_FORMAT_LIST_SIZE];
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        const char *at = strstr(option->summary, lists[i].word);
+        if (!at)
+            continue;
+        snprintf(out, CLI_SUMMARY_SIZE, "%.*s%s%s", (int)(at - option->summary), option->summary,
+                 cfx_file_format_list(lists[i].content, list), at + strlen(lists[i].word));
+        return out;
+    }
+    return option->summary;
+}
+
+cli_option cli_form(const cli_verb *verb, const cfx_generator *generator, char name[32],
+                    char summary[CLI_SUMMARY_SIZE])
+{
+    const bool is_default = strcmp(verb->generator, generator->name) == 0;
+    snprintf(name, 32, "--%s", generator->name);
+    snprintf(summary, CLI_SUMMARY_SIZE, "%s%s", generator->summary,
+             is_default ? " (the default)" : "");
+    return (cli_option){.name = name, .summary = summary};
+}
+
+static void print_option(const cli_option *option)
+{
+    enum { PLAIN_WIDTH = 80 };  /* of a file: what is longer are lists of the tables */
+    char words[48];
+    char summary[CLI_SUMMARY_SIZE];
+    option_words(option, words);
+    if (strlen(words) > 20)
+        printf("  %s\n  %-22s", words, "");
+    else
+        printf("  %-22s", words);
+    wrap(stdout, cli_summary(option, summary), 24, cli_width() ? cli_width() : PLAIN_WIDTH);
+}
+
 static void print_options(const cli_option *options)
 {
-    char words[48];
-    for (; options && options->name; options++) {
-        option_words(options, words);
-        if (strlen(words) > 20)
-            printf("  %s\n  %-22s", words, "");
-        else
-            printf("  %-22s", words);
-        wrap(stdout, options->summary, 24, cli_width());
+    for (; options && options->name; options++)
+        print_option(options);
+}
+
+static void print_forms(const cli_verb *verb)
+{
+    char name[32];
+    char summary[CLI_SUMMARY_SIZE];
+    printf("\nforms, as --to NAME or as --NAME:\n");
+    for (size_t i = 0; cfx_generator_at(i); i++) {
+        const cli_option form = cli_form(verb, cfx_generator_at(i), name, summary);
+        print_option(&form);
     }
+}
+
+/* ---- usage --------------------------------------------------------------------------------- */
+
+enum { USAGE_SIZE = 600, USAGE_WIDTH = 78 };
+
+/* Appends a word, on a new line below the first if it does not fit. */
+static void add_usage(char *out, const cli_verb *verb, const char *word, size_t *column)
+{
+    const size_t used = strlen(out);
+    const int indent = (int)strlen("usage: cfx ") + (int)strlen(verb->name) + 1;
+    const bool wraps = used && *column + 1 + strlen(word) > USAGE_WIDTH;
+    if (!used || wraps)
+        *column = (size_t)indent;
+    snprintf(out + used, USAGE_SIZE - used, "%s%*s%s", wraps ? "\n" : used ? " " : "",
+             wraps ? indent : 0, "", word);
+    *column += strlen(word) + (used && !wraps);
+}
+
+const char *cli_usage(const cli_verb *verb)
+{
+    static const char *const operands[] = {
+        [CLI_NO_OPERAND] = "",   [CLI_ONE_FILE] = "FILE", [CLI_TWO_FILES] = "FILE FILE",
+        [CLI_OPERATOR] = "[NAME]", [CLI_PASS_NAME] = "[NAME]", [CLI_SHELL] = "bash|zsh|fish",
+    };
+    static char out[USAGE_SIZE];
+    char words[48];
+    char word[56];
+    size_t column = 0;
+    if (verb->usage)
+        return verb->usage;
+    out[0] = '\0';
+    for (const cli_option *o = verb->options; o && o->name; o++) {
+        snprintf(word, sizeof word, "[%s]%s", option_words(o, words), o->repeats ? "..." : "");
+        add_usage(out, verb, word, &column);
+    }
+    if (*operands[verb->operands])
+        add_usage(out, verb, operands[verb->operands], &column);
+    return out;
 }
 
 int cli_help_verb(const cli_verb *verb)
 {
+    const char *usage = cli_usage(verb);
     printf("%scfx %s%s: %s\n\nusage: cfx %s%s%s\n\n", cli_ink_on(stdout, CLI_BOLD), verb->name,
-           cli_ink_on(stdout, CLI_PLAIN), verb->summary, verb->name, *verb->usage ? " " : "",
-           verb->usage);
+           cli_ink_on(stdout, CLI_PLAIN), verb->summary, verb->name, *usage ? " " : "", usage);
     print_options(verb->options);
     print_options(cli_common_options);
+    if (verb->generator)
+        print_forms(verb);
     printf("\nexamples:\n%s", verb->examples);
     return CLI_OK;
 }
@@ -132,11 +218,12 @@ static void roff_usage(const char *text)
 static void man_options(const cli_option *options)
 {
     char words[48];
+    char summary[CLI_SUMMARY_SIZE];
     for (; options && options->name; options++) {
         printf(".TP\n.B ");
         roff_text(option_words(options, words));
         printf("\n");
-        roff_text(options->summary);
+        roff_text(cli_summary(options, summary));
         printf("\n");
     }
 }
@@ -146,12 +233,21 @@ static void man_verb(const cli_verb *verb)
     printf(".SS cfx %s\n", verb->name);
     roff_text(verb->summary);
     printf(".\n.PP\n.B cfx %s\n", verb->name);
-    roff_usage(verb->usage);
+    roff_usage(cli_usage(verb));
     printf("\n");
     man_options(verb->options);
     printf(".PP\n.EX\n");
     roff_text(verb->examples);
     printf(".EE\n");
+}
+
+static void man_entry(const char *name, const char *summary)
+{
+    printf(".TP\n.B ");
+    roff_text(name);
+    printf("\n");
+    roff_text(summary);
+    printf("\n");
 }
 
 int cli_help_man(void)
@@ -161,16 +257,20 @@ int cli_help_man(void)
            "[\\fIfile\\fR]\n.SH DESCRIPTION\n", cfx_version());
     roff_text(introduction);
     printf("\n.SH VERBS\n");
-    for (size_t i = 0; i < cli_num_verbs; i++)
-        man_verb(&cli_verbs[i]);
+    for (size_t i = 0; cli_verb_at(i); i++)
+        man_verb(cli_verb_at(i));
     printf(".SH OPTIONS\nEvery verb has these.\n");
     man_options(cli_common_options);
+    printf(".SH FORMS\nThese are what\n.B \\-\\-to\ncan name; as options they are spelled\n"
+           ".BR \\-\\-c ,\n.B \\-\\-dot\nand so on.\n");
+    for (size_t i = 0; cfx_generator_at(i); i++)
+        man_entry(cfx_generator_at(i)->name, cfx_generator_at(i)->summary);
+    printf(".SH FILES\n");
+    for (size_t i = 0; cfx_file_format_at(i); i++)
+        man_entry(cfx_file_format_at(i)->extension, cfx_file_format_at(i)->summary);
     printf(".SH PASSES\nThese are what\n.B cfx opt\\~\\-\\-pass\ncan run.\n");
-    for (size_t i = 0; cfx_pass_at(i); i++) {
-        printf(".TP\n.B %s\n", cfx_pass_at(i)->name);
-        roff_text(cfx_pass_at(i)->summary);
-        printf("\n");
-    }
+    for (size_t i = 0; cfx_pass_at(i); i++)
+        man_entry(cfx_pass_at(i)->name, cfx_pass_at(i)->summary);
     printf(".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nIf it is set and not empty, no colours unless\n"
            ".B \\-\\-color=always\nis given.\n.SH EXIT STATUS\n");
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {

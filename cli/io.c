@@ -170,13 +170,27 @@ bool cli_read(cli_input *in, const char *file, const char *what)
     return read_file(in, file);
 }
 
+/* Whether the data may be a graph; if it is in a format that holds something else, says so. */
+static bool may_be_graph(const cli_input *in)
+{
+    char list[CFX_FILE_FORMAT_LIST_SIZE];
+    const cfx_file_format *format = cfx_file_format_of_data(in->text, in->size);
+    if (!format || format->content == CFX_CONTENT_GRAPH)
+        return true;
+    cli_progress_end();
+    fprintf(stderr, "%s: this is a %s file, which holds %s; give a graph: %s\n", in->name,
+            format->extension, cfx_content_words(format->content),
+            cfx_file_format_list(CFX_CONTENT_GRAPH, list));
+    return false;
+}
+
 bool cli_open(cli_input *in, const char *file)
 {
     cfx_error err = {.status = CFX_OK};
-    if (!cli_read(in, file, "IR text"))
+    if (!cli_read(in, file, "IR text") || !may_be_graph(in))
         return false;
     cli_progress("parsing", in->size);
-    in->graph = cfx_graph_parse(in->text, in->size, NULL, NULL, &err);
+    in->graph = cfx_graph_parse_places(in->text, in->size, NULL, NULL, &in->places, &err);
     cli_progress_end();
     if (!in->graph)
         cli_report(in, &err);
@@ -185,6 +199,7 @@ bool cli_open(cli_input *in, const char *file)
 
 void cli_close(cli_input *in)
 {
+    cfx_text_places_free(in->places);
     cfx_graph_release(in->graph);
     free(in->text);
 }

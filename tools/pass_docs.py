@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/passes.md"
 GOLDEN = ROOT / "tests/golden/opt"
 TEXT = r'((?:"(?:[^"\\]|\\.)*"\s*)+)'
-ROW = re.compile(rf"^CFX_PASS\((\w+),\s*{TEXT},\s*{TEXT},\s*{TEXT}\)", re.M)
+ROW = re.compile(rf"^CFX_PASS\((\w+),\s*{TEXT},\s*([\w\s|]+),\s*([\w\s|]+)\)", re.M)
+FLAG = re.compile(rf"^CFX_PASS_(NEED|KEEP)\((\w+),\s*{TEXT}\)", re.M)
 HEAD = """# Passes
 
 This page describes every pass of the core. A pass transforms a graph and its regions, in time
@@ -46,10 +47,35 @@ def joined(literals):
     return "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', literals)).replace('\\"', '"')
 
 
+def flag_words():
+    """{flag: its words} in the order of the table, as pass.def writes the flags."""
+    text = (ROOT / "include/cfx/pass_flag.def").read_text()
+    return {f"{m[1]}S_{m[2]}": joined(m[3]) for m in FLAG.finditer(text)}
+
+
+def needs_words(flags, words):
+    return "; ".join(words[f] for f in words if f in flags) or "nothing"
+
+
+def keeps_words(flags, words):
+    """As cfx_pass_keeps_words: what is said of nodes, then the rest."""
+    order = list(words)
+    of_nodes = order[order.index("KEEPS_NAMES"):order.index("KEEPS_NODES")]
+    first = [words[f] for f in of_nodes if f in flags]
+    parts = [words[f] for f in order if f in flags and f not in of_nodes]
+    if first:
+        listed = ", ".join(first[:-1]) + " and " * (len(first) > 1) + first[-1]
+        which = "all nodes" if "KEEPS_NODES" in flags else "the nodes that stay"
+        parts = [f"{listed} of {which}", *(p for p in parts if p != words["KEEPS_NODES"])]
+    return "; ".join(parts) or "nothing"
+
+
 def rows():
     """(name, summary, needs, keeps) of every pass."""
     text = (ROOT / "include/cfx/pass.def").read_text()
-    return [(m[1], *map(joined, m.groups()[1:])) for m in ROW.finditer(text)]
+    words = flag_words()
+    return [(m[1], joined(m[2]), needs_words(re.findall(r"\w+", m[3]), words),
+             keeps_words(re.findall(r"\w+", m[4]), words)) for m in ROW.finditer(text)]
 
 
 def options(name):

@@ -15,6 +15,48 @@
 extern "C" {
 #endif
 
+/* ---- all generators ------------------------------------------------------------------------ */
+
+/* For any generator. All zero is its default; each uses what its row's flags name. */
+typedef struct cfx_generate_options {
+    const cfx_modules *modules;  /* what the graph calls and reads; NULL: the code names it only */
+    const char *class_name;      /* or NULL */
+    size_t width;                /* of a table, in columns; 0 never cuts */
+    bool scopes;                 /* show which module call a node belongs to */
+} cfx_generate_options;
+
+/* Writes `g`; `options` is not NULL. Fails as the generator and the sink do. */
+typedef cfx_status cfx_generate_fn(cfx_graph *g, const cfx_generate_options *options, cfx_sink out,
+                                   cfx_error *err);
+
+enum {
+    CFX_GENERATOR_LINTED = 1,    /* refuses a graph that cfx_graph_lint complains about */
+    CFX_GENERATOR_MODULES = 2,   /* uses `modules` */
+    CFX_GENERATOR_COLOURED = 4,  /* writes lines with opcodes, which a terminal can colour */
+    CFX_GENERATOR_CLASS = 8,     /* uses `class_name` */
+    CFX_GENERATOR_WIDTH = 16,    /* uses `width` */
+    CFX_GENERATOR_SCOPES = 32    /* uses `scopes` */
+};
+
+/* A row of the table of generators. */
+typedef struct cfx_generator {
+    const char *name;       /* "python" */
+    const char *extension;  /* of its files: ".py" */
+    const char *summary;
+    unsigned flags;         /* CFX_GENERATOR_... */
+    cfx_generate_fn *run;
+} cfx_generator;
+
+/* The table, in alphabetical order; NULL past the end. */
+CFX_API const cfx_generator *cfx_generator_at(size_t i);
+/* NULL if there is none of that name. */
+CFX_API const cfx_generator *cfx_generator_find(const char *name);
+/* Runs a generator; `options` may be NULL. */
+CFX_API cfx_status cfx_generate(const cfx_generator *generator, cfx_graph *g,
+                                const cfx_generate_options *options, cfx_sink out, cfx_error *err);
+
+/* ---- Python -------------------------------------------------------------------------------- */
+
 /* One run of the generator. Exists while cfx_codegen_python runs: only its callbacks see it. */
 typedef struct cfx_pycode cfx_pycode;
 

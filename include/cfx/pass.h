@@ -15,11 +15,30 @@ extern "C" {
 typedef cfx_status cfx_pass_fn(cfx_graph *g, const cfx_modules *modules, const void *opts,
                                bool *changed, cfx_error *err);
 
+/* What a pass needs and keeps, as bits: CFX_PASS_NEEDS_MODULES, CFX_PASS_KEEPS_NAMES, ... Their
+ * meanings are in pass_flag.def. */
+enum {
+#define CFX_PASS_NEED(id, words) CFX_PASS_NEED_BIT_##id,
+#include <cfx/pass_flag.def>
+    CFX_PASS_NEED_COUNT
+};
+enum {
+#define CFX_PASS_KEEP(id, words) CFX_PASS_KEEP_BIT_##id,
+#include <cfx/pass_flag.def>
+    CFX_PASS_KEEP_COUNT
+};
+enum {
+#define CFX_PASS_NEED(id, words) CFX_PASS_NEEDS_##id = 1 << CFX_PASS_NEED_BIT_##id,
+#define CFX_PASS_KEEP(id, words) CFX_PASS_KEEPS_##id = 1 << CFX_PASS_KEEP_BIT_##id,
+#include <cfx/pass_flag.def>
+    CFX_PASS_NEEDS_NOTHING = 0
+};
+
 typedef struct cfx_pass {
     const char *name;
     const char *summary;
-    const char *needs;
-    const char *keeps;
+    unsigned needs;  /* CFX_PASS_NEEDS_... */
+    unsigned keeps;  /* CFX_PASS_KEEPS_... */
     cfx_pass_fn *run;
 } cfx_pass;
 
@@ -31,7 +50,17 @@ typedef struct cfx_pass {
 CFX_API const cfx_pass *cfx_pass_at(size_t i);
 CFX_API const cfx_pass *cfx_pass_find(const char *name);
 
-/* Runs a pass. Debug builds also verify the graph afterwards, if it was well formed before. */
+/* The names of single bits: "ordered" for bit CFX_PASS_NEED_BIT_ORDERED; NULL past the end. */
+CFX_API const char *cfx_pass_need_name(unsigned bit);
+CFX_API const char *cfx_pass_keep_name(unsigned bit);
+/* Needs and keeps in words: "names and order of the nodes that stay; every effect, in its order".
+ * Return `out`. */
+enum { CFX_PASS_WORDS_SIZE = 400 };
+CFX_API const char *cfx_pass_needs_words(unsigned needs, char out[CFX_PASS_WORDS_SIZE]);
+CFX_API const char *cfx_pass_keeps_words(unsigned keeps, char out[CFX_PASS_WORDS_SIZE]);
+
+/* Runs a pass. Debug builds also verify the graph afterwards, if it was well formed before, and
+ * check what the pass keeps. */
 CFX_API cfx_status cfx_pass_run(const cfx_pass *pass, cfx_graph *g, const cfx_modules *modules,
                                 const void *opts, bool *changed, cfx_error *err);
 

@@ -1,14 +1,34 @@
-"""Tensors in files: .safetensors, .npz and .npy, read and written in C, without torch or NumPy.
+"""Tensors in files: .safetensors, .npz, .npy, ..., read and written in C, without torch or NumPy.
+`formats` lists them.
 
 Loading maps the file: the tensors share its memory until they are written to.
 """
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _core
 from ._core import Tensor
 
 _Path = str | bytes | os.PathLike[Any]
+
+
+class Format(NamedTuple):
+    """A row of the table of file formats."""
+
+    name: str
+    extension: str
+    content: str  # "a graph", "one tensor" or "named tensors"
+    summary: str
+
+
+def formats() -> list[Format]:
+    """Returns the file formats that cfx reads and writes, in alphabetical order."""
+    return [Format(*row) for row in _core._formats()]
+
+
+def extensions(content: str) -> tuple[str, ...]:
+    """Returns the extensions of the files that hold this: "one tensor", "named tensors", ..."""
+    return tuple(row.extension for row in formats() if row.content == content)
 
 
 def _named(target: Any) -> dict[str, Any]:
@@ -25,7 +45,7 @@ def _named(target: Any) -> dict[str, Any]:
 
 
 def load_tensors(path: _Path) -> dict[str, Tensor]:
-    """Returns the tensors of a .safetensors or .npz file, by name."""
+    """Returns the tensors of a file, by name, in any format that holds named tensors."""
     return _core._load_weights(path)
 
 
@@ -37,8 +57,9 @@ def load_weights(target: Any, path: _Path, strict: bool = True) -> None:
 
 
 def save_weights(source: Any, path: _Path) -> None:
-    """Writes the parameters and buffers of a module, or a dict of tensors, to a .safetensors file,
-    which is replaced atomically."""
+    """Writes the parameters and buffers of a module, or a dict of tensors, to a file, which is
+    replaced atomically. The extension selects the format: .safetensors unless it is another one
+    that holds named tensors."""
     _core._save_weights(_named(source), path)
 
 
@@ -46,6 +67,17 @@ def save_npz(source: Any, path: _Path) -> None:
     """Writes the parameters and buffers of a module, or a dict of tensors, to an .npz file, which
     is replaced atomically. NumPy can read it, but has no bfloat16."""
     _core._save_npz(_named(source), path)
+
+
+def load_tensor(path: _Path) -> Tensor:
+    """Returns the tensor of a file, in any format that holds one tensor."""
+    return _core._load_tensor(path)
+
+
+def save_tensor(tensor: Any, path: _Path) -> None:
+    """Writes a tensor (of cfx, torch or NumPy) to a file, which is replaced atomically. The
+    extension selects the format: .npy unless it is another one that holds one tensor."""
+    _core._save_tensor(tensor, path)
 
 
 def load_npy(path: _Path) -> Tensor:

@@ -223,3 +223,30 @@ void cfxi_emit_parts_free(cfxi_parts *parts)
     cfxi_base_vec_free(&parts->list, sizeof(cfxi_part *), parts->allocator);
     cfxi_base_arena_release(&parts->arena);
 }
+
+/* ---- facts of modules ---------------------------------------------------------------------- */
+
+/* The attribute of what a path leads to, if it is a bool; else `otherwise`. */
+static cfx_status ask_bool(const cfx_modules *modules, cfx_graph *g, const char *path,
+                           const char *name, bool otherwise, bool *answer, cfx_error *err)
+{
+    cfx_value flag;
+    CFX_TRY(cfxi_ops_module_attr(modules, g, path, name, &flag, err));
+    *answer = flag.kind == CFX_KIND_BOOL ? flag.as.b : otherwise;
+    cfx_value_discard(g, flag);
+    return CFX_OK;
+}
+
+cfx_status cfxi_emit_is_training(const cfx_modules *modules, cfx_graph *g, const char *path,
+                                 bool *answer, cfx_error *err)
+{
+    return ask_bool(modules, g, path, "training", true, answer, err);
+}
+
+cfx_status cfxi_emit_is_buffer(const cfx_modules *modules, cfx_graph *g, const char *path,
+                               bool *answer, cfx_error *err)
+{
+    CFX_TRY(ask_bool(modules, g, path, "requires_grad", true, answer, err));
+    *answer = !*answer;
+    return CFX_OK;
+}

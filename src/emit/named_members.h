@@ -50,6 +50,13 @@ void cfxi_emit_parts_free(cfxi_parts *parts);
 /* The part at path[:size], or NULL. */
 cfxi_part *cfxi_emit_parts_find(const cfxi_parts *parts, const char *path, size_t size);
 
+/* Whether the module at a path is training (as it is if nobody knows), and whether the tensor there
+ * is a buffer, not a parameter (as it is not if nobody knows). */
+cfx_status cfxi_emit_is_training(const cfx_modules *modules, cfx_graph *g, const char *path,
+                                 bool *answer, cfx_error *err);
+cfx_status cfxi_emit_is_buffer(const cfx_modules *modules, cfx_graph *g, const char *path,
+                               bool *answer, cfx_error *err);
+
 static inline cfxi_part *cfxi_emit_part_at(const cfxi_parts *parts, size_t i)
 {
     return ((cfxi_part **)parts->list.data)[i];

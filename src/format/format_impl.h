@@ -54,14 +54,36 @@ static inline uint64_t cfxi_format_little(const char *at, size_t bytes)
     return v;
 }
 
-/* ---- readers ------------------------------------------------------------------------------- */
+/* ---- the table (format_table.c, format.def) ------------------------------------------------ */
 
-/* `name` is that of the file for messages. */
+/* Whether data is in a format, by how it begins. It may be cut off or damaged further on. */
+typedef bool cfxi_is_fn(const char *data, size_t size);
+/* `name` is that of the file, for messages. */
+typedef cfx_tensor *cfxi_read_tensor_fn(cfxi_bytes *b, const char *name, cfx_error *err);
+typedef cfx_status cfxi_write_tensor_fn(const cfx_tensor *t, cfx_sink out, cfx_error *err);
+/* Adds the tensors to `s`. The caller puts the file's name before messages. */
+typedef cfx_status cfxi_read_tensors_fn(cfxi_bytes *b, cfx_state *s, cfx_error *err);
+typedef cfx_status cfxi_write_tensors_fn(const cfx_state *s, cfx_sink out, cfx_error *err);
+
+#define CFX_FORMAT_GRAPH(name, extension, summary) cfxi_is_fn cfxi_format_##name##_is;
+#define CFX_FORMAT_TENSOR(name, extension, summary)                                                \
+    cfxi_is_fn cfxi_format_##name##_is;                                                            \
+    cfxi_read_tensor_fn cfxi_format_##name##_read;                                                 \
+    cfxi_write_tensor_fn cfxi_format_##name##_write;
+#define CFX_FORMAT_TENSORS(name, extension, summary)                                               \
+    cfxi_is_fn cfxi_format_##name##_is;                                                            \
+    cfxi_read_tensors_fn cfxi_format_##name##_read;                                                \
+    cfxi_write_tensors_fn cfxi_format_##name##_write;
+#include "format.def"
+
+/* Read bytes in any format that holds this; `path` (may be NULL) only helps with messages. They
+ * fail with CFX_E_VALUE, naming the formats, if the bytes are in none of them. */
+cfx_tensor *cfxi_format_read_tensor(cfxi_bytes *b, const char *path, cfx_error *err);
+cfx_status cfxi_format_read_tensors(cfxi_bytes *b, const char *path, cfx_state *s, cfx_error *err);
+
+/* A .npy file that is a part of the bytes. (npy.c) */
 cfx_tensor *cfxi_format_npy_parse(cfxi_bytes *b, size_t at, size_t size, const char *name,
                                   cfx_error *err);
-cfx_status cfxi_format_safetensors_parse(cfxi_bytes *b, cfx_state *s, cfx_error *err);
-bool cfxi_format_is_zip(const cfxi_bytes *b);
-cfx_status cfxi_format_npz_parse(cfxi_bytes *b, cfx_state *s, cfx_error *err);
 
 /* ---- JSON (json_read.c) -------------------------------------------------------------------- */
 

@@ -202,29 +202,14 @@ cfx_tensor *cfxi_format_npy_parse(cfxi_bytes *b, size_t at, size_t size, const c
     return cfxi_format_bytes_tensor(b, at + data, &r.layout, err);
 }
 
-cfx_tensor *cfx_npy_load(const char *path, const cfx_allocator *allocator, cfx_error *err)
+bool cfxi_format_npy_is(const char *data, size_t size)
 {
-    cfx_error own;
-    char name[300];
-    err = cfxi_base_error_or(err, &own);
-    cfxi_bytes *b = cfxi_format_bytes_map(path, allocator, err);
-    if (!b)
-        return NULL;
-    snprintf(name, sizeof name, "'%.250s'", path);
-    cfx_tensor *t = cfxi_format_npy_parse(b, 0, b->size, name, err);
-    cfxi_format_bytes_release(b);
-    return t;
+    return size >= 6 && memcmp(data, "\x93NUMPY", 6) == 0;
 }
 
-cfx_tensor *cfx_npy_read(const void *data, size_t size, const cfx_allocator *allocator,
-                         cfx_error *err)
+cfx_tensor *cfxi_format_npy_read(cfxi_bytes *b, const char *name, cfx_error *err)
 {
-    cfx_error own;
-    err = cfxi_base_error_or(err, &own);
-    cfxi_bytes *b = cfxi_format_bytes_borrow(data, size, allocator, err);
-    cfx_tensor *t = b ? cfxi_format_npy_parse(b, 0, size, "npy", err) : NULL;
-    cfxi_format_bytes_release(b);
-    return t;
+    return cfxi_format_npy_parse(b, 0, b->size, name, err);
 }
 
 /* ---- writing ------------------------------------------------------------------------------- */
@@ -250,11 +235,10 @@ static void write_header(cfxi_out *out, const cfx_tensor *t, const code *c)
     cfxi_base_out_char(out, '\n');
 }
 
-cfx_status cfx_npy_write(const cfx_tensor *t, cfx_sink sink, cfx_error *err)
+cfx_status cfxi_format_npy_write(const cfx_tensor *t, cfx_sink sink, cfx_error *err)
 {
     cfxi_out out;
     size_t i = 0;
-    CFX_TRY(cfxi_base_expect(t, "tensor", err));
     while (i < NUM_CODES && codes[i].dtype != (cfx_dtype)t->dtype)
         i++;
     if (i == NUM_CODES || cfx_tensor_is_abstract(t))
@@ -266,14 +250,4 @@ cfx_status cfx_npy_write(const cfx_tensor *t, cfx_sink sink, cfx_error *err)
     write_header(&out, t, &codes[i]);
     cfxi_format_out_elements(&out, t);
     return cfxi_base_out_end(&out, err);
-}
-
-static cfx_status write_tensor(const void *ctx, cfx_sink out, cfx_error *err)
-{
-    return cfx_npy_write(ctx, out, err);
-}
-
-cfx_status cfx_npy_save(const cfx_tensor *t, const char *path, cfx_error *err)
-{
-    return cfxi_format_file_replace(path, write_tensor, t, err);
 }

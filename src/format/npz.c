@@ -36,10 +36,9 @@ typedef struct entry {
     uint64_t offset;
 } entry;
 
-bool cfxi_format_is_zip(const cfxi_bytes *b)
+bool cfxi_format_npz_is(const char *data, size_t size)
 {
-    return b->size >= 4 && (memcmp(b->data, "PK\x03\x04", 4) == 0 ||
-                            memcmp(b->data, "PK\x05\x06", 4) == 0);
+    return size >= 4 && (memcmp(data, "PK\x03\x04", 4) == 0 || memcmp(data, "PK\x05\x06", 4) == 0);
 }
 
 static cfx_status complain(const archive *z, const char *what, uint64_t at)
@@ -211,7 +210,7 @@ static cfx_status read_member(archive *z, const entry *e)
     return status;
 }
 
-cfx_status cfxi_format_npz_parse(cfxi_bytes *b, cfx_state *s, cfx_error *err)
+cfx_status cfxi_format_npz_read(cfxi_bytes *b, cfx_state *s, cfx_error *err)
 {
     archive z = {.bytes = b, .state = s, .left = b->size, .err = err};
     uint64_t count = 0;
@@ -327,7 +326,7 @@ static cfx_status put_member(cfxi_out *out, const member *m, cfx_error *err)
         for (uint32_t i = 6; i < m->padding; i++)
             cfxi_base_out_char(out, '\0');
     }
-    return cfx_npy_write(m->tensor, cfxi_base_out_sink(out), err);
+    return cfxi_format_npy_write(m->tensor, cfxi_base_out_sink(out), err);
 }
 
 static void put_entry(cfxi_out *out, const member *m)
@@ -388,7 +387,7 @@ static cfx_status plan_members(const cfx_state *s, member *all, uint64_t *end, c
         if (size == 0 || size >= NAME_MOST || !cfxi_base_utf8_valid(m->name, size))
             return cfx_error_set(err, CFX_E_VALUE, "'%.100s' is no name for a tensor in a file",
                                  m->name);
-        if (cfx_npy_write(m->tensor, (cfx_sink){count_bytes, &count}, &why) != CFX_OK)
+        if (cfxi_format_npy_write(m->tensor, (cfx_sink){count_bytes, &count}, &why) != CFX_OK)
             return cfx_error_set(err, why.status, "'%.100s': %.300s", m->name, why.message);
         *end += local_size(m) + m->size;
     }
@@ -414,11 +413,10 @@ static cfx_status put_archive(const member *all, size_t n, uint64_t at, cfx_sink
     return status == CFX_OK ? ended : status;
 }
 
-cfx_status cfx_npz_write(const cfx_state *s, cfx_sink sink, cfx_error *err)
+cfx_status cfxi_format_npz_write(const cfx_state *s, cfx_sink sink, cfx_error *err)
 {
     cfxi_vec all = {0};
     uint64_t at;
-    CFX_TRY(cfxi_base_expect(s, "state", err));
     const size_t n = cfx_state_size(s);
     if (!cfxi_base_vec_reserve(&all, n + 1, sizeof(member), cfxi_base_allocator(NULL)))
         return cfxi_base_nomem(err);
@@ -427,14 +425,4 @@ cfx_status cfx_npz_write(const cfx_state *s, cfx_sink sink, cfx_error *err)
         status = put_archive(all.data, n, at, sink, err);
     cfxi_base_vec_free(&all, sizeof(member), cfxi_base_allocator(NULL));
     return status;
-}
-
-static cfx_status write_state(const void *ctx, cfx_sink out, cfx_error *err)
-{
-    return cfx_npz_write(ctx, out, err);
-}
-
-cfx_status cfx_npz_save(const cfx_state *s, const char *path, cfx_error *err)
-{
-    return cfxi_format_file_replace(path, write_state, s, err);
 }

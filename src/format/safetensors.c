@@ -212,7 +212,14 @@ static cfx_status read_header(reading *r)
     return check_spans(r);
 }
 
-cfx_status cfxi_format_safetensors_parse(cfxi_bytes *b, cfx_state *s, cfx_error *err)
+/* It begins with the size of its header, which fits into the file. */
+bool cfxi_format_safetensors_is(const char *data, size_t size)
+{
+    const uint64_t header = size < 8 ? UINT64_MAX : cfxi_format_little(data, 8);
+    return header <= HEADER_MOST && header <= size - 8;
+}
+
+cfx_status cfxi_format_safetensors_read(cfxi_bytes *b, cfx_state *s, cfx_error *err)
 {
     if (b->size < 8)
         return cfx_error_set(err, CFX_E_VALUE, "no safetensors file: it has only %zu bytes",
@@ -328,12 +335,11 @@ static cfx_status write_header(const cfx_state *s, const cfxi_vec *all, cfx_buff
     return CFX_OK;
 }
 
-cfx_status cfx_safetensors_write(const cfx_state *s, cfx_sink sink, cfx_error *err)
+cfx_status cfxi_format_safetensors_write(const cfx_state *s, cfx_sink sink, cfx_error *err)
 {
     cfxi_out out;
     cfx_buffer header;
     cfxi_vec all = {0};
-    CFX_TRY(cfxi_base_expect(s, "state", err));
     cfx_buffer_init(&header, NULL);
     cfx_status status = collect(s, &all, err);
     if (status == CFX_OK && (status = write_header(s, &all, &header, err)) == CFX_E_NOMEM)
@@ -350,14 +356,4 @@ cfx_status cfx_safetensors_write(const cfx_state *s, cfx_sink sink, cfx_error *e
     cfxi_base_vec_free(&all, sizeof(record), cfxi_base_allocator(NULL));
     cfx_buffer_free(&header);
     return status;
-}
-
-static cfx_status write_state(const void *ctx, cfx_sink out, cfx_error *err)
-{
-    return cfx_safetensors_write(ctx, out, err);
-}
-
-cfx_status cfx_safetensors_save(const cfx_state *s, const char *path, cfx_error *err)
-{
-    return cfxi_format_file_replace(path, write_state, s, err);
 }

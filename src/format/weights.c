@@ -1,16 +1,14 @@
 /* weights.c - named tensors of any file, and how they get to the names that need them. */
 #include "format_impl.h"
 
+#include <stdio.h>
+
 /* ---- files --------------------------------------------------------------------------------- */
 
-static cfx_state *parse(cfxi_bytes *b, cfx_error *err)
+static cfx_state *parse(cfxi_bytes *b, const char *path, cfx_error *err)
 {
     cfx_state *s = b ? cfx_state_new(b->allocator, err) : NULL;
-    if (!s)
-        return NULL;
-    cfx_status status = cfxi_format_is_zip(b) ? cfxi_format_npz_parse(b, s, err)
-                                       : cfxi_format_safetensors_parse(b, s, err);
-    if (status == CFX_OK)
+    if (!s || cfxi_format_read_tensors(b, path, s, err) == CFX_OK)
         return s;
     cfx_state_free(s);
     return NULL;
@@ -33,7 +31,7 @@ cfx_state *cfx_weights_load(const char *path, const cfx_allocator *allocator, cf
     cfxi_bytes *b = cfxi_format_bytes_map(path, allocator, err);
     if (!b)
         return NULL;
-    cfx_state *s = parse(b, err);
+    cfx_state *s = parse(b, path, err);
     if (!s)
         name_file(err, path);
     cfxi_format_bytes_release(b);
@@ -46,9 +44,48 @@ cfx_state *cfx_weights_read(const void *data, size_t size, const cfx_allocator *
     cfx_error own;
     err = cfxi_base_error_or(err, &own);
     cfxi_bytes *b = cfxi_format_bytes_borrow(data, size, allocator, err);
-    cfx_state *s = parse(b, err);
+    cfx_state *s = parse(b, NULL, err);
     cfxi_format_bytes_release(b);
     return s;
+}
+
+/* One tensor: by the table, or by a format's reader. */
+static cfx_tensor *load_tensor(const char *path, const cfx_allocator *allocator,
+                               cfxi_read_tensor_fn *read, cfx_error *err)
+{
+    cfx_error own;
+    char name[300];
+    err = cfxi_base_error_or(err, &own);
+    cfxi_bytes *b = cfxi_format_bytes_map(path, allocator, err);
+    if (!b)
+        return NULL;
+    snprintf(name, sizeof name, "'%.250s'", path);
+    cfx_tensor *t = read ? read(b, name, err) : cfxi_format_read_tensor(b, path, err);
+    if (!t && !read && strncmp(err->message, name, strlen(name)) != 0)
+        name_file(err, path);
+    cfxi_format_bytes_release(b);
+    return t;
+}
+
+cfx_tensor *cfx_tensor_load(const char *path, const cfx_allocator *allocator, cfx_error *err)
+{
+    return load_tensor(path, allocator, NULL, err);
+}
+
+cfx_tensor *cfx_npy_load(const char *path, const cfx_allocator *allocator, cfx_error *err)
+{
+    return load_tensor(path, allocator, cfxi_format_npy_read, err);
+}
+
+cfx_tensor *cfx_npy_read(const void *data, size_t size, const cfx_allocator *allocator,
+                         cfx_error *err)
+{
+    cfx_error own;
+    err = cfxi_base_error_or(err, &own);
+    cfxi_bytes *b = cfxi_format_bytes_borrow(data, size, allocator, err);
+    cfx_tensor *t = b ? cfxi_format_npy_read(b, "npy", err) : NULL;
+    cfxi_format_bytes_release(b);
+    return t;
 }
 
 /* ---- by name ------------------------------------------------------------------------------- */

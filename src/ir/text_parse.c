@@ -436,6 +436,8 @@ static cfx_status begin_node(cfxi_parser *p, cfxi_slice name, size_t at, cfx_nod
                                  "a node %%%.60s is defined already; give "
                                  "this one another name",
                                  (*n)->name->data);
+    if (p->places && !cfxi_ir_places_add(p->places, *n, at))
+        return cfxi_ir_parse_nomem(p);
     return CFX_OK;
 }
 
@@ -555,12 +557,12 @@ static void parser_free(cfxi_parser *p)
     cfx_buffer_free(&p->words[1]);
 }
 
-cfx_graph *cfx_graph_parse(const char *text, size_t size, const cfx_allocator *allocator,
-                           const cfx_host *host, cfx_error *err)
+static cfx_graph *parse(const char *text, size_t size, const cfx_allocator *allocator,
+                        const cfx_host *host, cfx_text_places *places, cfx_error *err)
 {
     cfx_error why = {.status = CFX_OK};
     cfxi_parser p = {.lex = {.text = text, .size = size, .err = &why},
-                .allocator = cfxi_base_allocator(allocator), .host = host};
+                .allocator = cfxi_base_allocator(allocator), .host = host, .places = places};
     cfx_buffer_init(&p.lex.scratch, p.allocator);
     cfx_buffer_init(&p.words[0], p.allocator);
     cfx_buffer_init(&p.words[1], p.allocator);
@@ -569,4 +571,26 @@ cfx_graph *cfx_graph_parse(const char *text, size_t size, const cfx_allocator *a
     if (status != CFX_OK && err)
         *err = why;
     return p.result;
+}
+
+cfx_graph *cfx_graph_parse(const char *text, size_t size, const cfx_allocator *allocator,
+                           const cfx_host *host, cfx_error *err)
+{
+    return parse(text, size, allocator, host, NULL, err);
+}
+
+cfx_graph *cfx_graph_parse_places(const char *text, size_t size, const cfx_allocator *allocator,
+                                  const cfx_host *host, cfx_text_places **places, cfx_error *err)
+{
+    *places = cfxi_ir_places_new(text, cfxi_base_allocator(allocator));
+    if (!*places) {
+        cfxi_base_nomem(err);
+        return NULL;
+    }
+    cfx_graph *g = parse(text, size, allocator, host, *places, err);
+    if (!g) {
+        cfx_text_places_free(*places);
+        *places = NULL;
+    }
+    return g;
 }

@@ -53,8 +53,15 @@ typedef struct cfxi_parser {
     cfx_buffer words[2]; /* terminated copies */
     cfxi_cached cache[CFXI_PARSE_CACHE];
     cfx_node *recent[CFXI_PARSE_RECENT]; /* by the hash of their names: spares a cold lookup */
+    cfx_text_places *places;  /* or NULL */
     cfx_graph *result;
 } cfxi_parser;
+
+/* ---- places (text_places.c) ---------------------------------------------------------------- */
+
+cfx_text_places *cfxi_ir_places_new(const char *text, const cfx_allocator *allocator);
+/* Notes where `n` stands; offsets never decrease. False if there is no memory. */
+bool cfxi_ir_places_add(cfx_text_places *places, const cfx_node *n, size_t offset);
 
 /* ---- the stacks ---------------------------------------------------------------------------- */
 

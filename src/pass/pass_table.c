@@ -1,9 +1,18 @@
 /* pass_table.c - the table of passes, and running one. */
-#include "base/base_impl.h"
+#include "pass_kept_impl.h"
 
 #include <cfx/pass.h>
 
 #include <stddef.h>
+#include <stdio.h>
+
+/* The flags as pass.def writes them. */
+enum {
+#define CFX_PASS_NEED(id, words) NEEDS_##id = CFX_PASS_NEEDS_##id,
+#define CFX_PASS_KEEP(id, words) KEEPS_##id = CFX_PASS_KEEPS_##id,
+#include <cfx/pass_flag.def>
+    NOTHING = 0
+};
 
 static const cfx_pass passes[] = {
 #define CFX_PASS(name, summary, needs, keeps) {#name, summary, needs, keeps, cfx_pass_##name},
@@ -21,6 +30,82 @@ const cfx_pass *cfx_pass_find(const char *name)
         if (strcmp(passes[i].name, name) == 0)
             return &passes[i];
     return NULL;
+}
+
+/* ---- what passes need and keep ------------------------------------------------------------- */
+
+typedef struct pass_flag {
+    const char *name;
+    const char *words;
+} pass_flag;
+
+static const pass_flag need_flags[] = {
+#define CFX_PASS_NEED(id, words) {#id, words},
+#include <cfx/pass_flag.def>
+};
+
+static const pass_flag keep_flags[] = {
+#define CFX_PASS_KEEP(id, words) {#id, words},
+#include <cfx/pass_flag.def>
+};
+
+const char *cfx_pass_need_name(unsigned bit)
+{
+    return bit < CFX_PASS_NEED_COUNT ? need_flags[bit].name : NULL;
+}
+
+const char *cfx_pass_keep_name(unsigned bit)
+{
+    return bit < CFX_PASS_KEEP_COUNT ? keep_flags[bit].name : NULL;
+}
+
+/* Appends `size` bytes; what does not fit is cut. */
+static void add(char *out, const char *text)
+{
+    const size_t used = strlen(out);
+    snprintf(out + used, CFX_PASS_WORDS_SIZE - used, "%s", text);
+}
+
+/* Appends the words of `bits`, with `comma` between them and `last` before the last. */
+static void add_words(char *out, const pass_flag *flags, unsigned bits, const char *comma,
+                      const char *last)
+{
+    const char *between = "";
+    for (unsigned bit = 0; bits; bit++) {
+        if (!(bits & 1u << bit))
+            continue;
+        bits &= ~(1u << bit);
+        add(out, *between && !bits ? last : between);
+        add(out, flags[bit].words);
+        between = comma;
+    }
+}
+
+const char *cfx_pass_needs_words(unsigned needs, char out[CFX_PASS_WORDS_SIZE])
+{
+    out[0] = '\0';
+    add_words(out, need_flags, needs & ((1u << CFX_PASS_NEED_COUNT) - 1), "; ", "; ");
+    if (!out[0])
+        add(out, "nothing");
+    return out;
+}
+
+const char *cfx_pass_keeps_words(unsigned keeps, char out[CFX_PASS_WORDS_SIZE])
+{
+    const unsigned of_nodes = keeps & (CFX_PASS_KEEPS_NODES - 1u);
+    const unsigned rest = keeps & ((1u << CFX_PASS_KEEP_COUNT) - 1) & ~of_nodes;
+    const bool all = rest & CFX_PASS_KEEPS_NODES;
+    out[0] = '\0';
+    add_words(out, keep_flags, of_nodes, ", ", " and ");
+    if (of_nodes)
+        add(out, all ? " of all nodes" : " of the nodes that stay");
+    const unsigned others = of_nodes ? rest & ~(unsigned)CFX_PASS_KEEPS_NODES : rest;
+    if (of_nodes && others)
+        add(out, "; ");
+    add_words(out, keep_flags, others, "; ", "; ");
+    if (!out[0])
+        add(out, "nothing");
+    return out;
 }
 
 /* ---- options by name ----------------------------------------------------------------------- */
@@ -105,11 +190,6 @@ cfx_status cfx_pass_run(const cfx_pass *pass, cfx_graph *g, const cfx_modules *m
 #ifdef NDEBUG
     return pass->run(g, modules, opts, changed, err);
 #else
-    bool good = cfx_graph_verify(g, NULL, NULL, NULL) == CFX_OK;
-    CFX_TRY(pass->run(g, modules, opts, changed, err));
-    cfx_error why = {.status = CFX_OK};
-    if (!good || cfx_graph_verify(g, NULL, NULL, &why) == CFX_OK)
-        return CFX_OK;
-    return cfx_error_set(err, why.status, "after the pass %s: %s", pass->name, why.message);
+    return cfxi_pass_run_checked(pass, g, modules, opts, changed, err);
 #endif
 }

@@ -35,8 +35,9 @@ def _count(things: Any, word: str) -> str:
 
 @contextlib.contextmanager
 def _replaced(files: dict[str, Callable[[str], None]]) -> Iterator[dict[str, str]]:
-    """Writes files beside those of these names, whose places they take at the end, all or none."""
-    new = {path: f"{path}.{os.getpid()}.new" for path in files}
+    """Writes files beside those of these names, whose places they take at the end, all or none.
+    They have the same extensions, which select their formats."""
+    new = {path: f"{path}.{os.getpid()}.new{os.path.splitext(path)[1]}" for path in files}
     try:
         for path, write in files.items():
             if os.path.isdir(path):
@@ -78,8 +79,7 @@ def _save(written: Written, options: argparse.Namespace,
     if options.output:
         files[options.output] = lambda new: _write_text(new, written.text)
     if path:
-        save = weights.save_npz if path.endswith(".npz") else weights.save_weights
-        files[path] = lambda new: save(written.tensors, new)
+        files[path] = lambda new: weights.save_weights(written.tensors, new)
     with _replaced(files) as new:
         source, tensors = written.text, written.tensors
         if options.output:
@@ -111,7 +111,8 @@ def _usage(options: argparse.Namespace) -> None:
         raise Wrong("--weights and --output name the same file", 2)
     if options.weights and options.no_weights:
         raise Wrong("--weights and --no-weights exclude each other", 2)
-    if options.output and options.output.endswith((".safetensors", ".npz", ".npy")):
+    if options.output and options.output.endswith(
+            weights.extensions("named tensors") + weights.extensions("one tensor")):
         raise Wrong(f"--output is for the IR text, which is no "
                     f"{Path(options.output).suffix} file; --weights names the tensors' file", 2)
     if options.check and not options.lower:

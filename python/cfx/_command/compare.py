@@ -24,7 +24,7 @@ def parse(words: list[str]) -> dict[str, Any]:
         while at < len(word):
             one = _INPUT.match(word, at)
             if not one:
-                raise Wrong(f"--check: expected NAME=TYPE[SIZES], NAME=NUMBER or NAME=FILE.npy, "
+                raise Wrong(f"--check: expected NAME=TYPE[SIZES], NAME=NUMBER or NAME=FILE, "
                             f"found '{word[at:].strip()}'", 2)
             if one[1] in found:
                 raise Wrong(f"--check: '{one[1]}' is given twice", 2)
@@ -35,7 +35,8 @@ def parse(words: list[str]) -> dict[str, Any]:
 
 def _described(word: str, sizes: str | None) -> Any:
     if sizes is None:
-        return word if word.endswith(".npy") else (value(word, "--check"),)
+        is_file = word.endswith(weights.extensions("one tensor"))
+        return word if is_file else (value(word, "--check"),)
     if word == "":  # a list of numbers
         return (value(sizes, "--check"),)
     dtype = getattr(torch, word, None)
@@ -66,7 +67,7 @@ def make(given: dict[str, Any], seed: int) -> dict[str, Any]:
     for name, what in given.items():
         if isinstance(what, str):
             try:
-                made[name] = weights.load_npy(what).torch()
+                made[name] = weights.load_tensor(what).torch()
             except (OSError, ValueError, NotImplementedError) as error:
                 raise Wrong(f"--check: {name}: {in_line(error)}") from error
         else:

@@ -154,7 +154,7 @@ def load(module: Any, file: str) -> None:
     try:
         with open(file, "rb") as f:
             start = f.read(2)
-        if file.endswith((".safetensors", ".npz")) or start not in (b"PK", b"\x80\x02"):
+        if file.endswith(weights.extensions("named tensors")) or start not in (b"PK", b"\x80\x02"):
             state = {name: t.torch() for name, t in weights.load_tensors(file).items()}
         else:
             state = torch.load(file, map_location="cpu", weights_only=True)

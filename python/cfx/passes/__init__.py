@@ -14,6 +14,7 @@ class Pass(NamedTuple):
     needs: str
     keeps: str
     options: dict[str, tuple[int, str]]  # by name: what it is if it is not given, what it does
+    flags: frozenset[str]  # needs and keeps as words for code: "needs_modules", "keeps_names"
 
 
 def table() -> list[Pass]:

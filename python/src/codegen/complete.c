@@ -1,52 +1,94 @@
-/* complete.c - captured models as complete programs, in C or Python: _c_code, _python_module. */
+/* complete.c - graphs in any form of the table of generators: _generate_form, _generators. */
 #include "graph/graph_methods.h"
 
-typedef cfx_status write_fn(cfx_graph *g, const cfx_modules *modules, const char *class_name,
-                            cfx_sink out, cfx_error *err);
+/* The text that a generator makes. */
+static PyObject *run_generator(const cfx_generator *generator, cfx_graph *g,
+                               const cfx_generate_options *options)
+{
+    cfx_error err = {0};
+    cfx_buffer text;
+    PyObject *result = NULL;
+    cfx_buffer_init(&text, NULL);
+    cfx_status status = cfx_generate(generator, g, options, cfx_buffer_sink(&text), &err);
+    if (status == CFX_OK && !PyErr_Occurred())
+        result = PyUnicode_DecodeUTF8(text.data ? text.data : "", (Py_ssize_t)text.size,
+                                      "surrogatepass");
+    else
+        raise_cfx(&err);
+    cfx_buffer_free(&text);
+    return result;
+}
 
-/* (graph, root or None, class name): the text of the file. */
-static PyObject *write_program(PyObject *module, PyObject *args, const char *format,
-                               write_fn *write)
+/* _generate_form(graph, root or None, name, class name or None, width, scopes) */
+static PyObject *py_generate(PyObject *module, PyObject *args)
 {
     module_state *st = PyModule_GetState(module);
     PyObject *graph, *root;
     const char *name;
-    cfx_error err = {0};
+    Py_ssize_t width;
+    int scopes;
     module_view view = {0};
-    cfx_buffer text;
-    PyObject *result = NULL;
-    if (!PyArg_ParseTuple(args, format, &graph, &root, &name))
+    cfx_generate_options options = {0};
+    if (!PyArg_ParseTuple(args, "OOsznp:_generate_form", &graph, &root, &name, &options.class_name,
+                          &width, &scopes))
         return NULL;
     if (!is_graph(st, graph))
         return PyErr_Format(PyExc_TypeError, "a Graph is needed, not %s", Py_TYPE(graph)->tp_name);
-    const bool has_root = root != Py_None;
+    const cfx_generator *generator = cfx_generator_find(name);
+    if (!generator)
+        return PyErr_Format(PyExc_ValueError, "there is no generator '%s'; cfx.generators() lists "
+                            "them", name);
+    options.width = width > 0 ? (size_t)width : 0;
+    options.scopes = scopes;
+    const bool has_root = root != Py_None && generator->flags & CFX_GENERATOR_MODULES;
     if (has_root && !modules_over(st, root, &view))
         return NULL;
-    cfx_buffer_init(&text, NULL);
-    cfx_status status = write(((PyGraph *)graph)->g, has_root ? &view.table : NULL, name,
-                              cfx_buffer_sink(&text), &err);
-    if (status == CFX_OK && !PyErr_Occurred())
-        result = PyUnicode_DecodeUTF8(text.data, (Py_ssize_t)text.size, "surrogatepass");
-    else
-        raise_cfx(&err);
-    cfx_buffer_free(&text);
+    options.modules = has_root ? &view.table : NULL;
+    PyObject *result = run_generator(generator, ((PyGraph *)graph)->g, &options);
     if (has_root)
         modules_done(&view);
     return result;
 }
 
-static PyObject *py_c_code(PyObject *module, PyObject *args)
+/* The options that a generator takes, as their names in Python. */
+static PyObject *taken_by(const cfx_generator *generator)
 {
-    return write_program(module, args, "OOs:_c_code", cfx_codegen_c);
+    static const struct {
+        unsigned flag;
+        const char *name;
+    } known[] = {{CFX_GENERATOR_CLASS, "class_name"},
+                 {CFX_GENERATOR_WIDTH, "width"},
+                 {CFX_GENERATOR_SCOPES, "scopes"}};
+    PyObject *set = PyFrozenSet_New(NULL);
+    for (size_t i = 0; set && i < sizeof known / sizeof *known; i++) {
+        if (!(generator->flags & known[i].flag))
+            continue;
+        PyObject *name = PyUnicode_FromString(known[i].name);
+        if (!name || PySet_Add(set, name) < 0)
+            Py_CLEAR(set);
+        Py_XDECREF(name);
+    }
+    return set;
 }
 
-static PyObject *py_python_module(PyObject *module, PyObject *args)
+/* [(name, extension, summary, options), ...] in the order of the table. */
+static PyObject *py_generators(PyObject *module, PyObject *unused)
 {
-    return write_program(module, args, "OOs:_python_module", cfx_codegen_python_module);
+    (void)module;
+    (void)unused;
+    PyObject *rows = PyList_New(0);
+    for (size_t i = 0; rows && cfx_generator_at(i); i++) {
+        const cfx_generator *g = cfx_generator_at(i);
+        PyObject *row = Py_BuildValue("(sssN)", g->name, g->extension, g->summary, taken_by(g));
+        if (!row || PyList_Append(rows, row) < 0)
+            Py_CLEAR(rows);
+        Py_XDECREF(row);
+    }
+    return rows;
 }
 
 PyMethodDef complete_functions[] = {
-    {"_c_code", py_c_code, METH_VARARGS, NULL},
-    {"_python_module", py_python_module, METH_VARARGS, NULL},
+    {"_generate_form", py_generate, METH_VARARGS, NULL},
+    {"_generators", py_generators, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -67,10 +67,10 @@ static PyObject *save_state(PyObject *module, PyObject *args, save_fn *save)
     return state ? raise_cfx(&err) : NULL;
 }
 
-/* _save_weights({name: tensor}, path) */
+/* _save_weights({name: tensor}, path): in the format of the path's extension. */
 static PyObject *save_weights(PyObject *module, PyObject *args)
 {
-    return save_state(module, args, cfx_safetensors_save);
+    return save_state(module, args, cfx_weights_save);
 }
 
 /* _save_npz({name: tensor}, path) */
@@ -79,35 +79,78 @@ static PyObject *save_npz(PyObject *module, PyObject *args)
     return save_state(module, args, cfx_npz_save);
 }
 
-static PyObject *load_npy(PyObject *module, PyObject *file)
+typedef cfx_tensor *load_fn(const char *path, const cfx_allocator *allocator, cfx_error *err);
+typedef cfx_status save_tensor_fn(const cfx_tensor *t, const char *path, cfx_error *err);
+
+static PyObject *load_one(PyObject *module, PyObject *file, load_fn *load)
 {
     cfx_error err = {0};
     PyObject *path = path_of(file);
     if (!path)
         return NULL;
-    cfx_tensor *t = cfx_npy_load(PyBytes_AS_STRING(path), NULL, &err);
+    cfx_tensor *t = load(PyBytes_AS_STRING(path), NULL, &err);
     Py_DECREF(path);
     return t ? tensor_wrap(PyModule_GetState(module), t) : raise_cfx(&err);
 }
 
-static PyObject *save_npy(PyObject *module, PyObject *args)
+/* (tensor, path) */
+static PyObject *save_one(PyObject *module, PyObject *args, save_tensor_fn *save)
 {
     PyObject *tensor, *file;
     cfx_error err = {0};
     arrays_seen seen = {0};
-    if (!PyArg_ParseTuple(args, "OO:_save_npy", &tensor, &file))
+    if (!PyArg_ParseTuple(args, "OO", &tensor, &file))
         return NULL;
     PyObject *path = path_of(file);
     cfx_tensor *t = path ? tensor_from_py(PyModule_GetState(module), tensor, &seen) : NULL;
     cfx_status status = CFX_E_HOST;
     if (t)
-        status = cfx_npy_save(t, PyBytes_AS_STRING(path), &err);
+        status = save(t, PyBytes_AS_STRING(path), &err);
     Py_XDECREF(path);
     bool had = t != NULL;
     cfx_tensor_release(t);
     if (status == CFX_OK)
         Py_RETURN_NONE;
     return had ? raise_cfx(&err) : NULL;
+}
+
+static PyObject *load_npy(PyObject *module, PyObject *file)
+{
+    return load_one(module, file, cfx_npy_load);
+}
+
+static PyObject *save_npy(PyObject *module, PyObject *args)
+{
+    return save_one(module, args, cfx_npy_save);
+}
+
+/* _load_tensor(path): in any format that holds one tensor. */
+static PyObject *load_tensor(PyObject *module, PyObject *file)
+{
+    return load_one(module, file, cfx_tensor_load);
+}
+
+/* _save_tensor(tensor, path): in the format of the path's extension. */
+static PyObject *save_tensor(PyObject *module, PyObject *args)
+{
+    return save_one(module, args, cfx_tensor_save);
+}
+
+/* [(name, extension, what it holds, summary), ...] in the order of the table. */
+static PyObject *py_formats(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    PyObject *rows = PyList_New(0);
+    for (size_t i = 0; rows && cfx_file_format_at(i); i++) {
+        const cfx_file_format *f = cfx_file_format_at(i);
+        PyObject *row = Py_BuildValue("(ssss)", f->name, f->extension,
+                                      cfx_content_words(f->content), f->summary);
+        if (!row || PyList_Append(rows, row) < 0)
+            Py_CLEAR(rows);
+        Py_XDECREF(row);
+    }
+    return rows;
 }
 
 /* ---- by name ------------------------------------------------------------------------------- */
@@ -351,6 +394,9 @@ PyMethodDef weights_functions[] = {
     {"_take_weights", take_weights, METH_VARARGS, NULL},
     {"_load_npy", load_npy, METH_O, NULL},
     {"_save_npy", save_npy, METH_VARARGS, NULL},
+    {"_load_tensor", load_tensor, METH_O, NULL},
+    {"_save_tensor", save_tensor, METH_VARARGS, NULL},
+    {"_formats", py_formats, METH_NOARGS, NULL},
     {"_infer", infer, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

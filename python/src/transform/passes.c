@@ -17,7 +17,34 @@ static PyObject *options_of(const cfx_pass *pass)
     return all;
 }
 
-/* [(name, summary, needs, keeps, options), ...] in the order of the table. */
+/* Adds the names of set bits to a set, in lower case: "needs_modules". */
+static int add_flags(PyObject *set, const char *prefix, unsigned bits,
+                     const char *(*name_of)(unsigned bit))
+{
+    for (unsigned bit = 0; name_of(bit); bit++) {
+        if (!(bits & 1u << bit))
+            continue;
+        PyObject *upper = PyUnicode_FromFormat("%s_%s", prefix, name_of(bit));
+        PyObject *name = upper ? PyObject_CallMethod(upper, "lower", NULL) : NULL;
+        const int status = name ? PySet_Add(set, name) : -1;
+        Py_XDECREF(name);
+        Py_XDECREF(upper);
+        if (status < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static PyObject *flags_of(const cfx_pass *pass)
+{
+    PyObject *set = PyFrozenSet_New(NULL);
+    if (set && (add_flags(set, "needs", pass->needs, cfx_pass_need_name) < 0 ||
+                add_flags(set, "keeps", pass->keeps, cfx_pass_keep_name) < 0))
+        Py_CLEAR(set);
+    return set;
+}
+
+/* [(name, summary, needs, keeps, options, flags), ...] in the order of the table. */
 static PyObject *py_passes(PyObject *module, PyObject *unused)
 {
     (void)module;
@@ -25,8 +52,12 @@ static PyObject *py_passes(PyObject *module, PyObject *unused)
     PyObject *rows = PyList_New(0);
     for (size_t i = 0; rows && cfx_pass_at(i); i++) {
         const cfx_pass *pass = cfx_pass_at(i);
-        PyObject *row = Py_BuildValue("(ssssN)", pass->name, pass->summary, pass->needs,
-                                      pass->keeps, options_of(pass));
+        char needs[CFX_PASS_WORDS_SIZE];
+        char keeps[CFX_PASS_WORDS_SIZE];
+        PyObject *row = Py_BuildValue("(ssssNN)", pass->name, pass->summary,
+                                      cfx_pass_needs_words(pass->needs, needs),
+                                      cfx_pass_keeps_words(pass->keeps, keeps), options_of(pass),
+                                      flags_of(pass));
         if (!row || PyList_Append(rows, row) < 0)
             Py_CLEAR(rows);
         Py_XDECREF(row);

@@ -17,8 +17,8 @@
 #include "ops/ops_impl.h"
 #include "analysis/analysis_impl.h"
 #include "emit/named_members.h"
-#include "emit/python/pycode_impl.h"
 
+#include <cfx/codegen.h>
 #include <cfx/nn.h>
 
 #define CFXI_C_GAP '\1'

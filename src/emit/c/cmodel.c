@@ -114,16 +114,6 @@ static cfx_status put_tensor(cfxi_ccode *c, const cfxi_part *part, cfx_error *er
     return CFX_OK;
 }
 
-/* What is learned is a parameter, the rest buffers; if nobody knows, a parameter. */
-static cfx_status is_buffer(cfxi_ccode *c, const cfxi_part *part, bool *answer, cfx_error *err)
-{
-    cfx_value learned;
-    CFX_TRY(cfxi_ops_module_attr(c->modules, c->g, part->path, "requires_grad", &learned, err));
-    *answer = learned.kind == CFX_KIND_BOOL && !learned.as.b;
-    cfx_value_discard(c->g, learned);
-    return CFX_OK;
-}
-
 /* ---- parts --------------------------------------------------------------------------------- */
 
 static void put_owner(cfxi_ccode *c, const char *call, const cfxi_part *part)
@@ -165,7 +155,7 @@ static cfx_status put_value_part(cfxi_ccode *c, const cfxi_part *part, cfx_error
         cfxi_emit_c_text(c, ");");
         return CFX_OK;
     }
-    CFX_TRY(is_buffer(c, part, &buffer, err));
+    CFX_TRY(cfxi_emit_is_buffer(c->modules, c->g, part->path, &buffer, err));
     put_owner(c, buffer ? "cfx_module_buffer" : "cfx_module_parameter", part);
     cfxi_emit_c_comma(c);
     if (part->twin) {
@@ -285,15 +275,6 @@ static cfx_status put_part(c_model *m, cfxi_part *part, const cfxi_part *next, c
 
 /* ---- training ------------------------------------------------------------------------------ */
 
-static cfx_status is_training(cfxi_ccode *c, const char *path, bool *answer, cfx_error *err)
-{
-    cfx_value flag;
-    CFX_TRY(cfxi_ops_module_attr(c->modules, c->g, path, "training", &flag, err));
-    *answer = flag.kind != CFX_KIND_BOOL || flag.as.b;
-    cfx_value_discard(c->g, flag);
-    return CFX_OK;
-}
-
 /* The whole as it is, then those that are otherwise. */
 static cfx_status put_training(c_model *m, const cfxi_parts *parts, cfx_error *err)
 {
@@ -302,7 +283,7 @@ static cfx_status put_training(c_model *m, const cfxi_parts *parts, cfx_error *e
     bool one;
     if (!c->modules)
         return CFX_OK;
-    CFX_TRY(is_training(c, "", &all, err));
+    CFX_TRY(cfxi_emit_is_training(c->modules, c->g, "", &all, err));
     if (!all) {
         cfxi_emit_c_text(c, "cfx_module_train(self, false);");
         cfxi_emit_c_end_line(c, NULL);
@@ -312,7 +293,7 @@ static cfx_status put_training(c_model *m, const cfxi_parts *parts, cfx_error *e
         const cfxi_part *part = cfxi_emit_part_at(parts, i);
         if (part->kind != CFXI_PART_MODULE)
             continue;
-        CFX_TRY(is_training(c, part->path, &one, err));
+        CFX_TRY(cfxi_emit_is_training(c->modules, c->g, part->path, &one, err));
         if (one == all)
             continue;
         cfxi_emit_c_text(c, "cfx_module_train(cfx_child(self, ");

@@ -309,22 +309,20 @@ static bool begin_parameter(py_init *p, cfxi_part *part)
 static cfx_status put_tensor(py_init *p, cfxi_part *part, cfx_value dtype, cfx_error *err)
 {
     cfx_value shape;
-    cfx_value learned;
+    bool buffer;
+    CFX_TRY(cfxi_emit_is_buffer(p->modules, p->g, part->path, &buffer, err));
     CFX_TRY(cfxi_ops_module_attr(p->modules, p->g, part->path, "shape", &shape, err));
-    cfx_status status =
-        cfxi_ops_module_attr(p->modules, p->g, part->path, "requires_grad", &learned, err);
-    const bool buffer = learned.kind == CFX_KIND_BOOL && !learned.as.b;
+    cfx_status status = CFX_OK;
     const bool close = buffer ? begin_buffer(p, part) : begin_parameter(p, part);
     if (part->twin) {
         put_twin(p, part->twin, part->inside);
-    } else if (status == CFX_OK) {
+    } else {
         put_str(p, buffer ? "" : "torch.nn.Parameter(");
         status = put_zeros(p, dtype, shape, err);
         put_str(p, buffer ? "" : ")");
     }
     put_str(p, close ? ")\n" : "\n");
     cfx_value_discard(p->g, shape);
-    cfx_value_discard(p->g, learned);
     return status;
 }
 
@@ -379,26 +377,17 @@ static cfx_status put_statement(py_init *p, cfxi_part *part, cfx_error *err)
     return p->nomem ? cfxi_base_nomem(err) : CFX_OK;
 }
 
-static cfx_status is_training(py_init *p, const char *path, bool *answer, cfx_error *err)
-{
-    cfx_value flag;
-    CFX_TRY(cfxi_ops_module_attr(p->modules, p->g, path, "training", &flag, err));
-    *answer = flag.kind != CFX_KIND_BOOL || flag.as.b;
-    cfx_value_discard(p->g, flag);
-    return CFX_OK;
-}
-
 static cfx_status put_training(py_init *p, cfx_error *err)
 {
     bool all;
     bool one;
-    CFX_TRY(is_training(p, "", &all, err));
+    CFX_TRY(cfxi_emit_is_training(p->modules, p->g, "", &all, err));
     put_str(p, all ? "" : "        self.eval()\n");
     for (size_t i = 0; i < p->parts.list.size; i++) {
         const cfxi_part *part = cfxi_emit_part_at(&p->parts, i);
         if (part->kind != CFXI_PART_MODULE)
             continue;
-        CFX_TRY(is_training(p, part->path, &one, err));
+        CFX_TRY(cfxi_emit_is_training(p->modules, p->g, part->path, &one, err));
         if (one == all)
             continue;
         put_str(p, "        ");

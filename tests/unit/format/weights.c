@@ -138,6 +138,87 @@ TEST(damaged_safetensors_are_refused)
     CHECK_INT_EQ(CFX_E_VALUE, err.status);
 }
 
+/* ---- the table ----------------------------------------------------------------------------- */
+
+TEST(formats_are_known_by_data_and_path)
+{
+    char list[CFX_FILE_FORMAT_LIST_SIZE];
+    for (size_t i = 0; cfx_file_format_at(i); i++) {
+        const cfx_file_format *f = cfx_file_format_at(i);
+        char path[40];
+        snprintf(path, sizeof path, "dir.x/file%s", f->extension);
+        CHECK(cfx_file_format_find(f->name) == f);
+        CHECK(cfx_file_format_of_path(path) == f);
+        CHECK(strstr(cfx_file_format_list(f->content, list), f->extension) != NULL);
+        CHECK(i == 0 || strcmp(cfx_file_format_at(i - 1)->name, f->name) < 0);
+    }
+    CHECK(!cfx_file_format_find("zip") && !cfx_file_format_of_path("x.zip"));
+    CHECK(!cfx_file_format_of_path(".npy"));  /* a name, not an extension */
+    CHECK(!cfx_file_format_of_data("", 0) && !cfx_file_format_of_data("\0\0", 2));
+    CHECK_STR_EQ("ir", cfx_file_format_of_data(" # c\n graph():", 14)->name);
+    CHECK_STR_EQ("npy", cfx_file_format_of_data("\x93NUMPY", 6)->name);
+    CHECK_STR_EQ("npz", cfx_file_format_of_data("PK\x03\x04", 4)->name);
+    CHECK_STR_EQ("csv", cfx_file_format_of_data("1, -2.5\n", 8)->name);
+    CHECK(!cfx_file_format_of_data("1; 2\n", 5));
+}
+
+TEST(the_extension_selects_the_format)
+{
+    static const int64_t sizes[] = {2, 3};
+    static const char *const one[] = {"t.npy", "t.csv", "t"};
+    char folder[] = "/tmp/cfx_weights_XXXXXX";
+    char path[64];
+    cfx_error err = {0};
+    cfx_state *s = cfx_state_new(NULL, &err);
+    cfx_tensor *t = sequence(CFX_DTYPE_INT64, sizes, 2, NULL, &err);
+    REQUIRE(s && t && mkdtemp(folder));
+    CHECK_INT_EQ(CFX_OK, cfx_state_set(s, "t", t, &err));
+    for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, one[i]);
+        CHECK_INT_EQ(CFX_OK, cfx_tensor_save(t, path, &err));
+        cfx_tensor *back = cfx_tensor_load(path, NULL, &err);
+        CHECK(back && same(t, back));
+        cfx_tensor_release(back);
+        unlink(path);
+    }
+    snprintf(path, sizeof path, "%s/t.npz", folder);
+    CHECK_INT_EQ(CFX_OK, cfx_weights_save(s, path, &err));
+    CHECK_INT_EQ(CFX_E_VALUE, cfx_tensor_save(t, path, &err));
+    CHECK(strstr(err.message, "a .npz file holds named tensors; write one tensor to ") != NULL);
+    CHECK(!cfx_tensor_load(path, NULL, &err));
+    CHECK(strstr(err.message, "a .npz file holds named tensors; give a file with one tensor: ") !=
+          NULL);
+    unlink(path);
+    CHECK_INT_EQ(0, rmdir(folder));
+    CHECK_INT_EQ(CFX_E_VALUE, cfx_weights_save(s, "/tmp/none.ir", &err));
+    CHECK(!cfx_weights_read("\x93NUMPY", 6, NULL, &err));
+    CHECK(strstr(err.message, "a .npy file holds one tensor; give a file with named tensors: ") !=
+          NULL);
+    CHECK(!cfx_weights_read("oops", 4, NULL, &err));
+    CHECK(strstr(err.message, "not a file with named tensors: cfx reads ") != NULL);
+    CHECK(cfx_weights_save(NULL, path, NULL) != CFX_OK);
+    cfx_tensor_release(t);
+    cfx_state_free(s);
+}
+
+/* Reads one tensor from memory with little of it. */
+static cfx_status read_csv(const cfx_allocator *a, void *arg)
+{
+    cfx_error err = {0};
+    cfx_tensor *t = cfx_tensor_load(arg, a, &err);
+    cfx_tensor_release(t);
+    return err.status;
+}
+
+TEST(csv_without_memory)
+{
+    char path[] = "/tmp/cfx_weights_csv_XXXXXX";
+    const int file = mkstemp(path);
+    REQUIRE(file >= 0 && write(file, "1,2.5\n", 6) == 6 && close(file) == 0);
+    CHECK(test_oom_sweep(read_csv, path) > 1);
+    unlink(path);
+}
+
 TEST(npy_comes_back)
 {
     static const int64_t sizes[] = {2, 3, 4};

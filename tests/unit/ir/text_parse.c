@@ -394,8 +394,11 @@ static cfx_status parse_rich(const cfx_allocator *a, void *arg)
 {
     cfx_error why = {.status = CFX_OK};
     const char *text = arg;
-    cfx_graph *g = cfx_graph_parse(text, strlen(text), a, NULL, &why);
+    cfx_text_places *places;
+    cfx_graph *g = cfx_graph_parse_places(text, strlen(text), a, NULL, &places, &why);
     CHECK((g == NULL) == (why.status != CFX_OK));
+    CHECK((g == NULL) == (places == NULL));
+    cfx_text_places_free(places);
     cfx_graph_release(g);
     return why.status;
 }
@@ -405,4 +408,35 @@ TEST(lack_of_memory)
     char text[sizeof rich];
     memcpy(text, rich, sizeof rich);
     CHECK(test_oom_sweep(parse_rich, text) > 10);
+}
+
+TEST(places_of_nodes)
+{
+    cfx_text_places *places;
+    cfx_text_place at;
+    cfx_graph *g = cfx_graph_parse_places(rich, sizeof rich - 1, NULL, NULL, &places, &err);
+    REQUIRE(g != NULL);
+    for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
+        REQUIRE(cfx_text_places_find(places, n, &at));
+        CHECK(rich[at.offset] == '%' || strncmp(rich + at.offset, "output", 6) == 0);
+        CHECK(rich[at.offset - at.column] == '\n');
+    }
+    const cfx_node *c = cfx_graph_first(g);
+    while (strcmp(cfx_node_name(c, NULL), "c") != 0)
+        c = cfx_node_next(c);
+    CHECK(cfx_text_places_find(places, c, &at));
+    CHECK_INT_EQ(9, at.line);
+    CHECK_INT_EQ(3, at.column);
+    size_t size;
+    const cfx_value *args = cfx_value_items(cfx_node_args(c), &size);
+    const cfx_node *inner = cfx_graph_first(cfx_value_graph(args[2]));
+    CHECK(cfx_text_places_find(places, inner, &at));
+    CHECK_INT_EQ(12, at.line);
+    CHECK(strncmp(rich + at.offset, "%b = ", 5) == 0);
+    CHECK(!cfx_text_places_find(places, NULL, &at));
+    CHECK(!cfx_text_places_find(NULL, inner, &at));
+    cfx_text_places_free(places);
+    cfx_graph_release(g);
+    CHECK(!cfx_graph_parse_places("graph", 5, NULL, NULL, &places, &err));
+    CHECK(!places);
 }

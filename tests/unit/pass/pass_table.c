@@ -1,5 +1,6 @@
 /* pass_table.c - the table of passes: running one with options by name. */
 #include "check.h"
+#include "pass/pass_kept_impl.h"
 
 #include <cfx/pass.h>
 
@@ -46,6 +47,61 @@ TEST(wrong_options)
     CHECK_INT_EQ(CFX_E_KEY, run("cse", &(cfx_pass_setting){"x", 0}, 1, &changed, NULL));
     CHECK(!changed);
     CHECK(cfx_pass_run_with(NULL, NULL, NULL, NULL, 0, NULL, &err) != CFX_OK);
+}
+
+TEST(words_of_flags)
+{
+    char words[CFX_PASS_WORDS_SIZE];
+    CHECK_STR_EQ("nothing", cfx_pass_needs_words(0, words));
+    CHECK_STR_EQ("nothing", cfx_pass_keeps_words(0, words));
+    CHECK_STR_EQ("a graph that lint accepts; the modules",
+                 cfx_pass_needs_words(CFX_PASS_NEEDS_MODULES | CFX_PASS_NEEDS_LINTED, words));
+    const unsigned some = CFX_PASS_KEEPS_NAMES | CFX_PASS_KEEPS_ORDER | CFX_PASS_KEEPS_LOCATIONS;
+    CHECK_STR_EQ("names, order and locations of the nodes that stay",
+                 cfx_pass_keeps_words(some, words));
+    CHECK_STR_EQ("names of all nodes; the inputs and the output",
+                 cfx_pass_keeps_words(CFX_PASS_KEEPS_NAMES | CFX_PASS_KEEPS_NODES |
+                                      CFX_PASS_KEEPS_INPUTS, words));
+    CHECK_STR_EQ("every node", cfx_pass_keeps_words(CFX_PASS_KEEPS_NODES, words));
+    CHECK_STR_EQ("ORDERED", cfx_pass_need_name(CFX_PASS_NEED_BIT_ORDERED));
+    CHECK(!cfx_pass_need_name(CFX_PASS_NEED_COUNT) && !cfx_pass_keep_name(CFX_PASS_KEEP_COUNT));
+    for (size_t i = 0; cfx_pass_at(i); i++)  /* none is cut */
+        CHECK(strlen(cfx_pass_keeps_words(cfx_pass_at(i)->keeps, words)) < sizeof words - 1);
+}
+
+/* Swaps the first two nodes and renames one. */
+static cfx_status meddle(cfx_graph *g, const cfx_modules *modules, const void *opts, bool *changed,
+                         cfx_error *err)
+{
+    (void)modules, (void)opts, (void)changed;
+    cfx_node *first = cfx_graph_first(g);
+    cfx_node *second = cfx_node_next(first);
+    CHECK_INT_EQ(CFX_OK, cfx_node_move_before(first, second, err));
+    return cfx_node_set_name(second, "other", 5, err);
+}
+
+TEST(what_a_pass_keeps_is_checked)
+{
+    static const struct {
+        unsigned keeps;
+        const char *message;
+    } cases[] = {
+        {CFX_PASS_KEEPS_LOCATIONS | CFX_PASS_KEEPS_NODES | CFX_PASS_KEEPS_TYPES, ""},
+        {CFX_PASS_KEEPS_ORDER,
+         "the pass meddle did not keep the order, as its row in pass.def says (node %y)"},
+        {CFX_PASS_KEEPS_NAMES,
+         "the pass meddle did not keep names, as its row in pass.def says (node %y)"},
+    };
+    const char text[] = "graph(): %x = placeholder[target=x]() %y = placeholder[target=y]()"
+                        " output((%x, %y))";
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const cfx_pass pass = {"meddle", "", 0, cases[i].keeps, meddle};
+        cfx_error err = {.status = CFX_OK};
+        cfx_graph *g = cfx_graph_parse(text, sizeof text - 1, NULL, NULL, NULL);
+        cfxi_pass_run_checked(&pass, g, NULL, NULL, NULL, &err);
+        CHECK_STR_EQ(cases[i].message, err.message);
+        cfx_graph_release(g);
+    }
 }
 
 TEST(every_option_is_of_a_pass)

@@ -1,0 +1,76 @@
+/* cmd_convert.c - cfx convert: tensors from one file format to another. */
+#include "cli.h"
+
+#include <string.h>
+
+/* The name of a tensor that has none: that of its file, "dir/x.npy" as "x". */
+static void stem_of(const char *path, char *out, size_t room)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    snprintf(out, room, "%.*s", dot && dot > name ? (int)(dot - name) : (int)strlen(name), name);
+}
+
+/* Loads a file of one tensor or of several; NULL with *err set. */
+static cfx_state *load(const char *path, const cfx_file_format *from, cfx_error *err)
+{
+    char name[256];
+    if (!from || from->content != CFX_CONTENT_TENSOR)
+        return cfx_weights_load(path, NULL, err);
+    cfx_tensor *t = cfx_tensor_load(path, NULL, err);
+    cfx_state *s = t ? cfx_state_new(NULL, err) : NULL;
+    stem_of(path, name, sizeof name);
+    if (s && cfx_state_set(s, name, t, err) != CFX_OK) {
+        cfx_state_free(s);
+        s = NULL;
+    }
+    cfx_tensor_release(t);
+    return s;
+}
+
+static cfx_status save(const cfx_state *s, const char *path, const cfx_file_format *to,
+                       cfx_error *err)
+{
+    cfx_tensor *t;
+    if (to->content == CFX_CONTENT_TENSORS)
+        return cfx_weights_save(s, path, err);
+    if (cfx_state_size(s) != 1)
+        return cfx_error_set(err, CFX_E_VALUE, "a %s file holds one tensor, and there are %zu",
+                             to->extension, cfx_state_size(s));
+    cfx_state_at(s, 0, &t);
+    return cfx_tensor_save(t, path, err);
+}
+
+static int cmd_convert(const cli_args *args)
+{
+    char one[CFX_FILE_FORMAT_LIST_SIZE];
+    char named[CFX_FILE_FORMAT_LIST_SIZE];
+    cfx_error err = {.status = CFX_OK};
+    const cfx_file_format *to = cfx_file_format_of_path(args->other);
+    if (!to || to->content == CFX_CONTENT_GRAPH)
+        return cli_usage_error(args->verb, "'%s' needs another extension: %s for one tensor, "
+                               "%s for named tensors", args->other,
+                               cfx_file_format_list(CFX_CONTENT_TENSOR, one),
+                               cfx_file_format_list(CFX_CONTENT_TENSORS, named));
+    cfx_state *s = load(args->file, cfx_file_format_of_path(args->file), &err);
+    const size_t n = s ? cfx_state_size(s) : 0;
+    cfx_status status = s ? save(s, args->other, to, &err) : err.status;
+    cfx_state_free(s);
+    if (status != CFX_OK) {
+        fprintf(stderr, "cfx convert: %s\n", err.message);
+        return s ? CLI_BAD_INPUT : CLI_UNREADABLE;
+    }
+    printf("%s: %zu tensor%s\n", args->other, n, n == 1 ? "" : "s");
+    return CLI_OK;
+}
+
+const cli_verb verb_convert = {
+    .name = "convert",
+    .summary = "write the tensors of a file in another format",
+    .operands = CLI_TWO_FILES,
+    .examples =
+        "  cfx convert model.npz model.safetensors\n"
+        "  cfx convert x.npy inputs.npz      its name there is x\n",
+    .run = cmd_convert,
+};
