@@ -220,7 +220,8 @@ def test_adding_a_pass(tmp_path):
     (tmp_path / "untype.ir").write_text(golden)
     flags = shlex.split((BUILD / "flags.stamp").read_text())
     objects = sorted((BUILD / "cli").glob("*.o"))
-    command = [*flags, "-I", tmp_path / "include", folder / "untype.c", folder / "pass.c",
+    command = [*flags, "-I", tmp_path / "include", "-I", tmp_path / "src",
+               folder / "untype.c", folder / "pass_table.c",
                *objects, BUILD / "libcfx.a", "-lm", "-o", tmp_path / "cfx"]  # fmt: skip
     for step in command, [sys.executable, ROOT / "tests/golden/run.py", "--cfx", tmp_path / "cfx",
                           tmp_path / "untype.ir"]:  # fmt: skip
