@@ -4,6 +4,27 @@ from glob import glob
 from pathlib import Path
 
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+POSIX = ("_POSIX_C_SOURCE", "200809L")
+HEADERS = sorted(glob("include/**/*.h", recursive=True))
+GENERATOR = sorted(glob("tools/generate/*.c"))
+
+
+class BuildCore(build_ext):
+    """First runs the generator, which makes headers from the operator tables."""
+
+    def build_extensions(self):
+        folder = Path(self.build_temp)
+        objects = self.compiler.compile(GENERATOR, output_dir=self.build_temp, macros=[POSIX],
+                                        include_dirs=["include", "src"],
+                                        extra_postargs=["-std=c11"])
+        self.compiler.link_executable(objects, "cfx-generate", output_dir=self.build_temp)
+        self.spawn([str(folder / "cfx-generate"), self.build_temp, *HEADERS])
+        for extension in self.extensions:
+            extension.include_dirs += [str(folder / "include"), str(folder / "generated")]
+        super().build_extensions()
+
 
 base_h = Path("include/cfx/base.h").read_text()
 version = ".".join(
@@ -13,13 +34,15 @@ version = ".".join(
 core = Extension(
     "cfx._core",
     sources=sorted(glob("src/**/*.c", recursive=True) + glob("python/src/*/*.c")),
-    depends=glob("include/cfx/*") + glob("src/**/*.h", recursive=True) + glob("python/src/*/*.h"),
+    depends=[path for pattern in ("include/**/*.*", "src/**/*.h", "src/**/*.def", "src/**/*.inc",
+                                  "python/src/*/*.h", "tools/generate/*")
+             for path in glob(pattern, recursive=True)],
     include_dirs=["include", "src", "python/src"],
-    define_macros=[("NDEBUG", None), ("_POSIX_C_SOURCE", "200809L")],
+    define_macros=[("NDEBUG", None), POSIX],
     extra_compile_args=["-std=c11", "-O2", "-fvisibility=hidden", "-fno-semantic-interposition",
                         "-pthread", "-Werror=implicit-function-declaration",
                         "-Werror=int-conversion"],
     extra_link_args=["-Wl,-Bsymbolic-functions", "-pthread"],
     libraries=["m"],
 )
-setup(version=version, ext_modules=[core])
+setup(version=version, ext_modules=[core], cmdclass={"build_ext": BuildCore})

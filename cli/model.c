@@ -19,7 +19,7 @@ enum { PATH_ROOM = 4096, MOST_WORDS = 128 };
 
 /* ---- where the headers are ----------------------------------------------------------------- */
 
-/* PREFIX/bin/cfx has them in PREFIX/include, build/cfx in include: one up from its folder. */
+/* build/cfx has them in build/include, PREFIX/bin/cfx in PREFIX/include. */
 static bool find_include(char out[PATH_ROOM])
 {
     const char *given = getenv("CFX_INCLUDE");
@@ -36,10 +36,12 @@ static bool find_include(char out[PATH_ROOM])
         if (!slash)
             return false;
         *slash = '\0';
+        snprintf(out, PATH_ROOM, "%s/include", self);
+        snprintf(probe, sizeof probe, "%s/cfx/cfx.h", out);
+        if (access(probe, R_OK) == 0)
+            return true;
     }
-    snprintf(out, PATH_ROOM, "%s/include", self);
-    snprintf(probe, sizeof probe, "%s/cfx/cfx.h", out);
-    return access(probe, R_OK) == 0;
+    return false;
 }
 
 /* ---- compiling ----------------------------------------------------------------------------- */

@@ -48,14 +48,14 @@ quiet() {
 }
 
 root=$(pwd)
+export CFX_INCLUDE="$root/$build/include"
 for program in "$@"; do
     case $program in
-    */examples/*) run "${program##*/}" env -C "$build/examples" CFX_INCLUDE="$root/include" \
-        timeout 300 "$root/$program" ;;
+    */examples/*) run "${program##*/}" env -C "$build/examples" timeout 300 "$root/$program" ;;
     *) run "${program##*/}" timeout 600 "$program" ;;
     esac
 done
-run headers sh tools/headers.sh
+run headers sh tools/headers.sh "$build/include"
 run api api
 run quiet quiet
 echo "$passed passed, $failed failed"

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """documented.py - fails if a public function has no comment: above it, with only other functions
-between, or behind it."""
+between, or behind it.
+
+usage: documented.py FOLDER   the folder with all public headers: build/include
+"""
 import re
 import sys
 from pathlib import Path
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def missing(text):
@@ -17,12 +18,13 @@ def missing(text):
 
 
 def main():
+    folder = Path(sys.argv[1])
     functions = bad = 0
-    for path in sorted((ROOT / "include/cfx").glob("*.h")):
+    for path in sorted(folder.rglob("*.h")):
         text = path.read_text()
         functions += len(re.findall(r"^CFX_API", text, re.M))
         for declaration in missing(text):
-            print(f"{path.relative_to(ROOT)}: nothing is said about {declaration[:80]}")
+            print(f"{path.relative_to(folder)}: nothing is said about {declaration[:80]}")
             bad += 1
     print(f"documented: {functions - bad} functions, {bad} not")
     return bad != 0

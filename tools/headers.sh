@@ -1,12 +1,13 @@
 #!/bin/sh
 # headers.sh - compiles each public header alone, as C11 and as C++11.
+# usage: headers.sh FOLDER   the folder with all of them: build/include
 set -u
-cd "$(dirname "$0")/.."
+include=$1
 cc=${CC:-cc}
 cxx=${CXX:-g++}
 passed=0
 failed=0
-strict='-Wall -Wextra -Wpedantic -Werror -fsyntax-only -Iinclude'
+strict='-Wall -Wextra -Wpedantic -Werror -fsyntax-only'
 
 # try NAME COMMAND...: compiles one header from standard input.
 try() {
@@ -22,10 +23,9 @@ try() {
 
 has_cxx=$(command -v "$cxx")
 [ -n "$has_cxx" ] || echo "headers: C++11 skipped, because there is no $cxx here"
-for h in include/cfx/*.h; do
-    [ -e "$h" ] || continue
-    try "${h#include/}" $cc -std=c11 -x c $strict -
-    [ -z "$has_cxx" ] || try "${h#include/}" $cxx -std=c++11 -x c++ $strict -
+for h in $(cd "$include" && find . -name '*.h'); do
+    try "${h#./}" $cc -std=c11 -x c $strict -I"$include" -
+    [ -z "$has_cxx" ] || try "${h#./}" $cxx -std=c++11 -x c++ $strict -I"$include" -
 done
 echo "headers: $passed passed, $failed failed"
 [ $failed = 0 ]

@@ -93,7 +93,10 @@ def room_of(path):
 
 
 def resolve(file, quote, name):
-    """The repository path an #include names; None for a header of the system."""
+    """The repository path an #include names, as if generated headers stood beside the others; None
+    for a header of the system."""
+    if name.startswith("cfx/") and Path(name).name in OWNER:
+        return Path("include") / name
     places = [file.parent, Path("src"), Path("python/src")] if quote == '"' else []
     for place in places + [Path("include")]:
         found = (ROOT / place / name).resolve()

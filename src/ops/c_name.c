@@ -1,5 +1,5 @@
 /* c_name.c - what rows and parameters are called in C: as in the tables, unless that name has
- * another use. Which do, tools/c_api.py knows, which writes operators.h by the same list. */
+ * another use. tools/generate finds those that have, when it writes operators.h. */
 #include "ops_impl.h"
 
 #include <stdio.h>
@@ -9,21 +9,17 @@ typedef struct row_name {
     const char *name;
 } row_name;
 
-#define CFXI_C_WORD(word)
-#define CFXI_C_ROW(id, name) {CFX_OPID_##id, name},
 static const row_name rows[] = {
-#include "c_names.inc"
-};
+#define CFXI_C_ROW(id, name) {CFX_OPID_##id, name},
+#include "c_names.inc"  /* generated */
 #undef CFXI_C_ROW
-#undef CFXI_C_WORD
+};
 
-#define CFXI_C_ROW(id, name)
-#define CFXI_C_WORD(word) word,
 static const char *const words[] = {
-#include "c_names.inc"
-};
-#undef CFXI_C_ROW
+#define CFXI_C_WORD(word) word,
+#include "c_words.def"
 #undef CFXI_C_WORD
+};
 
 bool cfx_c_name_is_taken(const char *name, size_t size)
 {

@@ -1,7 +1,7 @@
 /* op_table.c - the operator table: rows, and finding the row of a name.
  *
  * ops.def has spellings in short; full ones are made and taken apart by a list of prefixes. Names
- * are found by binary search in ops_index.inc, which tools/ops_index.py makes.
+ * are found by binary search in ops_index.inc, which tools/generate makes.
  */
 #include "ops_impl.h"
 
@@ -174,7 +174,7 @@ typedef struct index_entry {
 } index_entry;
 
 static const index_entry names[] = {
-#include "ops_index.inc"
+#include "ops_index.inc"  /* generated */
 };
 
 static const char *entry_text(const index_entry *e)

@@ -3,7 +3,8 @@
  *
  *     prop_c [FIRST [COUNT]]     (40 seeds; 400 with CFX_FULL=1; a failure names its seed)
  *
- * All models are compiled at once, with CC or cc; CFX_INCLUDE is where the headers are (include).
+ * All models are compiled at once, with CC or cc. CFX_INCLUDE is where the headers are, by default
+ * build/include.
  */
 #include "random_compare.h"
 #include "random_program.h"
@@ -165,8 +166,8 @@ static void *compile(const char *folder)
     char object[300];
     snprintf(object, sizeof object, "%s/all.so", folder);
     snprintf(command, sizeof command, "%s -std=c11 -Wall -Wextra -Werror -O0 -fPIC -shared -I'%s' "
-             "-o '%s' '%s/all.c'", cc && *cc ? cc : "cc", include ? include : "include", object,
-             folder);
+             "-o '%s' '%s/all.c'", cc && *cc ? cc : "cc", include ? include : "build/include",
+             object, folder);
     void *library = system(command) == 0 ? dlopen(object, RTLD_NOW | RTLD_LOCAL) : NULL;
     if (!library)
         printf("failed: %s\n", command);

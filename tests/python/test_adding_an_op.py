@@ -15,8 +15,11 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("CFX_BUILD", ROOT / "build"))
 STEP = re.compile(r"^## \d\. .*?`(\S+)`.*?^```\w*\n(.*?)^```$", re.M | re.S)
 TABLE = "include/cfx/ops.def"
-FUNCTIONS = "src/runtime/kernels/polar.c"
+FUNCTIONS = "src/runtime/kernels/elementwise/polar.c"
 UNIT = "tests/unit/runtime/polar.c"
+FOLDERS = ("include", "build/include", "src", "build/generated", "tests/unit", "python/src")
+MAKE_STATE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
+PLAIN = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", *MAKE_STATE)}
 
 # What counts the rows, or has one place for each. A row that is put last moves no other, so that
 # the rest is not compiled again.
@@ -36,6 +39,7 @@ class Copy:
     def __init__(self, folder):
         self.folder = folder
         self.steps = dict(STEP.findall((ROOT / "docs/adding-an-op.md").read_text()))
+        shutil.copy(ROOT / "Makefile", folder)
         for name in ("include", "src", "cli", "python", "tools", "tests/unit"):
             shutil.copytree(ROOT / name, folder / name,
                             ignore=shutil.ignore_patterns("*.so", "__pycache__"))
@@ -43,9 +47,9 @@ class Copy:
             (folder / name).write_text(self.steps[name])
         rows, end, rest = (folder / TABLE).read_text().rpartition("\n#undef CFX_IN_PLACE")
         (folder / TABLE).write_text(f"{rows}{self.steps[TABLE]}{end}{rest}")
-        run(sys.executable, folder / "tools/ops_index.py")
+        run("make", "-C", folder, "build/generated/ops_index.inc", env=PLAIN)
         self.flags = [*shlex.split((BUILD / "flags.stamp").read_text()),
-                      *(f"-I{folder / name}" for name in ("include", "src", "tests/unit")),
+                      *(f"-I{folder / name}" for name in FOLDERS),
                       "-isystem", sysconfig.get_path("include")]  # fmt: skip
         changed = [p for name in ("src", "cli", "python") for p in (folder / name).rglob("*.c")
                    if COUNTS.search(p.read_text())]
@@ -63,7 +67,8 @@ class Copy:
 
     def objects(self, under):
         """Those of a folder: the new ones, the others as they are built."""
-        return [self.compiled.get(f"{under}/{o.stem}.c", o) for o in (BUILD / under).glob("*.o")]
+        return [self.compiled.get(str(o.relative_to(BUILD).with_suffix(".c")), o)
+                for o in (BUILD / under).rglob("*.o")]
 
 
 @pytest.fixture(scope="module")
@@ -86,10 +91,29 @@ def test_the_command_knows_it(copy):
         "tensor(2.+0.j, dtype=torch.complex128)\n"
 
 
+def test_c_programs_have_a_function(copy):
+    header = (copy.folder / "build/include/cfx/operators.h").read_text()
+    assert "static inline cfx_var cfx_polar_at(cfx_at at, cfx_var abs, cfx_var angle)\n" in header
+
+
+def test_a_name_belongs_to_one_operator(copy, tmp_path):
+    """The build stops at a second row with one of its names, and says where."""
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    for name in ("include", "src/ops", "tools/generate"):
+        shutil.copytree(copy.folder / name, tmp_path / name)
+    row = copy.steps[TABLE]
+    table = (tmp_path / TABLE).read_text()
+    (tmp_path / TABLE).write_text(table.replace(row, row + row.replace("(polar,", "(again,")))
+    done = subprocess.run(["make", "-C", tmp_path, "build/generated/ops_index.inc"], env=PLAIN,
+                          capture_output=True, text=True, timeout=300)
+    assert done.returncode != 0
+    assert re.search(r"include/cfx/ops\.def:\d+: 'aten\.polar\.default' is also a name of '\w+', "
+                     r"in line \d+; a name belongs to one operator\n", done.stderr)
+
+
 def test_its_unit_test(copy):
     program = copy.link(copy.folder / "polar", copy.folder / UNIT)
-    environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
-    assert " passed, 0 failed" in run(program, env=environment)
+    assert " passed, 0 failed" in run(program, env=PLAIN)
 
 
 def test_pytorchs_samples(copy):

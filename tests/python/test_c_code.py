@@ -34,7 +34,7 @@ def call(*command):
 
 
 def compiled(out, *sources):
-    call("gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-O0", "-I", ROOT / "include", *sources,
+    call("gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-O0", "-I", BUILD / "include", *sources,
          BUILD / "libcfx.a", "-lm", "-pthread", "-o", out)
     return out
 
@@ -126,7 +126,7 @@ def test_odd_names(tmp_path):
     assert 'cfx_module_add(s, self, "again", cfx_child(self, "int"));' in code or \
         code.count("cfx_nn_linear(") == 2
     check(tmp_path, module, torch.randn(3, 4), torch.randn(3, 4))
-    call("g++", "-std=c++20", "-Wall", "-Werror", "-x", "c++", "-I", ROOT / "include", "-c",
+    call("g++", "-std=c++20", "-Wall", "-Werror", "-x", "c++", "-I", BUILD / "include", "-c",
          tmp_path / "first.c", "-o", tmp_path / "first.o")
 
 

@@ -23,7 +23,7 @@ from zoo.vision import ResNet18  # noqa: E402
 
 NODES = {"mlp": 6, "resnet18": 51, "transformer": 53, "newton": 10}
 ENVIRONMENT = {**{k: v for k, v in os.environ.items() if k != "LD_PRELOAD"},
-               "CFX_INCLUDE": str(ROOT / "include")}
+               "CFX_INCLUDE": str(BUILD / "include")}
 
 pytestmark = pytest.mark.skipif(not (BUILD / "examples/c/mlp").exists(),
                                 reason="needs make programs")
@@ -156,7 +156,7 @@ def test_trace_runs_what_it_wrote(tmp_path, example):
 def test_trace_from_an_installed_place(tmp_path):
     """PREFIX/bin/cfx finds PREFIX/include."""
     (tmp_path / "bin").mkdir()
-    (tmp_path / "include").symlink_to(ROOT / "include")
+    (tmp_path / "include").symlink_to(BUILD / "include")
     (tmp_path / "bin/cfx").write_bytes(CFX.read_bytes())
     (tmp_path / "bin/cfx").chmod(0o755)
     env = {k: v for k, v in ENVIRONMENT.items() if k != "CFX_INCLUDE"}

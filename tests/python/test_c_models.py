@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("CFX_BUILD", ROOT / "build"))
 MODELS = ROOT / "tests/python/c_models"
 ENVIRONMENT = {**{k: v for k, v in os.environ.items() if k != "LD_PRELOAD"},
-               "CFX_INCLUDE": str(ROOT / "include"), "CPATH": str(ROOT / "examples/c")}
+               "CFX_INCLUDE": str(BUILD / "include"), "CPATH": str(ROOT / "examples/c")}
 SANITIZERS = ["-fsanitize=address,undefined"] if BUILD.name == "build-san" else []
 
 
@@ -44,7 +44,7 @@ def make(source, folder):
     """Compiles and runs a model with five_ways.h."""
     program = folder / "program"
     run("gcc", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", *SANITIZERS, "-rdynamic",
-        "-I", ROOT / "include", source, "-o", program, "-Wl,--whole-archive", BUILD / "libcfx.a",
+        "-I", BUILD / "include", source, "-o", program, "-Wl,--whole-archive", BUILD / "libcfx.a",
         "-Wl,--no-whole-archive", "-lm", "-pthread", "-ldl")
     assert run(program, folder).endswith("All ways give the same.\n")
 
@@ -164,4 +164,4 @@ def test_macros_do_not_warn(compiler, language, named, tmp_path):
     """Not about options that are left out, nor about a size_t that becomes a variable."""
     source = tmp_path / ("p.c" if compiler == "gcc" else "p.cpp")
     source.write_text(PROGRAM + NAMED * named)
-    run(compiler, f"-std={language}", *STRICT, "-I", ROOT / "include", source)
+    run(compiler, f"-std={language}", *STRICT, "-I", BUILD / "include", source)

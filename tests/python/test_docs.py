@@ -113,7 +113,7 @@ def test_c(source, tmp_path):
         assert done.returncode == 0 and done.stdout.startswith("graph():"), done.stderr
         return
     flags = shlex.split((BUILD / "flags.stamp").read_text())
-    done = run(*flags, "-I", ROOT / "include", file, BUILD / "libcfx.a", "-lm", "-pthread", "-o",
+    done = run(*flags, "-I", BUILD / "include", file, BUILD / "libcfx.a", "-lm", "-pthread", "-o",
                tmp_path / "example")
     assert done.returncode == 0, done.stderr
     done = run(tmp_path / "example", cwd=tmp_path,
