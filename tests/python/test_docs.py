@@ -13,9 +13,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("CFX_BUILD", ROOT / "build"))
 NAMES = ("README.md", "docs/c.md", "docs/cli.md", "docs/errors.md", "docs/interop.md",
-         "docs/ownership.md")
+         "docs/ownership.md", "docs/architecture.md")
 PAGES = [ROOT / name for name in NAMES]
-GENERATED = [ROOT / "docs/c.md", ROOT / "docs/cli.md"]  # CFX_UPDATE=1 rewrites what commands print
+GENERATED = [ROOT / "docs/c.md", ROOT / "docs/cli.md", ROOT / "docs/architecture.md"]
 BLOCK = re.compile(r"^```(c|python|console)\n(.*?)^```$", re.M | re.S)
 
 # What a fragment of C may count on.
