@@ -290,6 +290,32 @@ class Attr:
 print(Attr().foo, Attr.__name__)
 """
 
+KEYS = """
+class Key:
+    def __init__(self, table, clears):
+        self.table = table
+        self.clears = clears
+    def __hash__(self):
+        return 1000003
+    def __eq__(self, other):
+        if self.clears:
+            self.clears = False
+            self.table.clear()
+            for i in range(40):
+                self.table[i] = i
+        return False
+table = {"a": 0}
+for i in range(3):
+    table[Key(table, i == 1)] = i
+print(len(table), Key(table, False) in table, len(table), 7 in table)
+table[Key(table, False)] = "b"
+print(len(table), list(table)[:3])
+for i in range(100):
+    table[i] = i
+    del table[i]
+print(len(table), [k for k in table if isinstance(k, int)])
+"""
+
 DATACLASSES = """
 from dataclasses import dataclass, field
 from typing import NamedTuple, Optional
