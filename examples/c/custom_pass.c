@@ -65,8 +65,8 @@ static cfx_status square(cfx_graph *g, const cfx_modules *modules, const void *o
 static const cfx_pass square_pass = {
     .name = "square",
     .summary = "multiply instead of raising to the power of two",
-    .needs = "nothing",
-    .keeps = "names, order and locations of all other nodes",
+    .needs = CFX_PASS_NEEDS_NOTHING,
+    .keeps = CFX_PASS_KEEPS_NAMES | CFX_PASS_KEEPS_ORDER | CFX_PASS_KEEPS_LOCATIONS,
     .run = square,
 };
 

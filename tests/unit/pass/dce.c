@@ -310,7 +310,7 @@ static cfx_status break_names(cfx_graph *g, const cfx_modules *modules, const vo
 TEST(debug_builds_verify_after_a_pass)
 {
     cfx_graph *g = three_calls();
-    const cfx_pass bad = {"bad", "breaks names", "", "", break_names};
+    const cfx_pass bad = {"bad", "breaks names", 0, 0, break_names};
     cfx_error err = {.status = CFX_OK};
     cfx_status status = cfx_pass_run(&bad, g, NULL, NULL, NULL, &err);
     if (status != CFX_OK) {  /* a debug build */
