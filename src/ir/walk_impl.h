@@ -220,6 +220,20 @@ static inline bool cfxi_ir_walk_leaf(cfxi_walk *w, cfx_value *v)
     return false;
 }
 
+/* ---- questions ----------------------------------------------------------------------------- */
+
+#define CFXI_KIND_BIT(kind) ((uint32_t)1 << (kind))
+
+/* Whether `v`, or anything in it, is of one of these kinds, a sum of CFXI_KIND_BIT. Regions are not
+ * entered. Also true where there is no memory to look deeper. */
+bool cfxi_ir_value_has(cfx_value v, uint32_t kinds);
+
+/* Calls `fn` for each region in `v`, left to right; the regions inside of them are left to `fn`.
+ * Stops at the first status that is not CFX_OK and returns it. */
+cfx_status cfxi_ir_each_region(cfx_value v,
+                               cfx_status (*fn)(cfx_graph *region, void *ctx, cfx_error *err),
+                               void *ctx, cfx_error *err);
+
 /* ---- regions ------------------------------------------------------------------------------- */
 
 /* A graph and the regions in it, each once, a graph before its regions. Regions that no value holds
