@@ -168,7 +168,7 @@ static void print_int(printer *p, int64_t i)
 
 /* ---- containers ---------------------------------------------------------------------------- */
 
-/* Opens `n` items that are printed in `mode`; their kind says what stands between and after them. */
+/* Opens `n` items, to be printed in `mode`; the kind says what stands between and after them. */
 static void open_items(printer *p, const char *open, cfx_kind kind, const cfx_value *items,
                        size_t n, print_mode mode)
 {

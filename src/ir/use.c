@@ -19,6 +19,15 @@ uint32_t cfxi_ir_graph_stamp(cfx_graph *g, uint32_t n)
     return stamp;
 }
 
+uint32_t cfxi_ir_graph_number(cfx_graph *g)
+{
+    uint32_t stamp = cfxi_ir_graph_stamp(g, (uint32_t)g->size);
+    uint32_t mark = stamp;
+    for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
+        n->mark = mark++;
+    return stamp;
+}
+
 /* ---- walking arguments --------------------------------------------------------------------- */
 
 enum { FEW = 16, MOST_USES = 1 << 30 };  /* uses in the arguments of one node */

@@ -189,11 +189,12 @@ TEST(regions_are_found_wherever_they_are)
     const cfx_node *call = cfx_node_next(cfx_graph_first(g));
     cfx_error err = {.status = CFX_OK};
     regions = 0;
-    CHECK_INT_EQ(CFX_E_VALUE, cfxi_ir_each_region(cfx_node_args(call), count_region, &regions, &err));
+    const cfx_value args = cfx_node_args(call);
+    CHECK_INT_EQ(CFX_E_VALUE, cfxi_ir_each_region(args, count_region, &regions, &err));
     CHECK_INT_EQ(2, regions);
-    CHECK(cfxi_ir_value_has(cfx_node_args(call), CFXI_KIND_BIT(CFX_KIND_GRAPH)));
-    CHECK(cfxi_ir_value_has(cfx_node_args(call), CFXI_KIND_BIT(CFX_KIND_TUPLE)));
-    CHECK(!cfxi_ir_value_has(cfx_node_args(call), CFXI_KIND_BIT(CFX_KIND_SET)));
+    CHECK(cfxi_ir_value_has(args, CFXI_KIND_BIT(CFX_KIND_GRAPH)));
+    CHECK(cfxi_ir_value_has(args, CFXI_KIND_BIT(CFX_KIND_TUPLE)));
+    CHECK(!cfxi_ir_value_has(args, CFXI_KIND_BIT(CFX_KIND_SET)));
     cfx_graph_release(g);
 }
 
