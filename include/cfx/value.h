@@ -201,7 +201,8 @@ CFX_API const char *cfx_value_host_name(cfx_graph *g, cfx_value host, cfx_error 
 /* ---- walking, comparing, copying ----------------------------------------------------------- */
 
 /* Calls `fn` for each node in `v`, left to right, containers descended, regions not. Stops at the
- * first status that is not CFX_OK and returns it. */
+ * first status that is not CFX_OK and returns it; CFX_E_NOMEM if containers nest more than 8 deep
+ * and there is no memory to walk them. */
 typedef cfx_status cfx_node_fn(void *ctx, cfx_node *n);
 CFX_API cfx_status cfx_value_each_node(cfx_value v, cfx_node_fn *fn, void *ctx);
 
@@ -215,7 +216,8 @@ CFX_API cfx_value cfx_value_map(cfx_graph *dst, cfx_graph *src, cfx_value v, cfx
 
 /* Same kind and content; the items of a set in any order. Nodes compare by identity, floats bit by
  * bit (0.0 is not -0.0; but every nan equals every nan), host objects by identity or the host's
- * `equal`, a name and an object by the object's qualified name, regions by cfx_graph_equal. */
+ * `equal`, a name and an object by the object's qualified name, regions by cfx_graph_equal. False
+ * also if containers and regions nest more than 8 deep and there is no memory to walk them. */
 CFX_API bool cfx_value_equal(cfx_value a, cfx_value b);
 
 #ifdef __cplusplus

@@ -1,6 +1,7 @@
 /* known_values.c - what is known without running a graph: numbers, and whether something is
  * true. */
 #include "known_values_impl.h"
+#include "ir/walk_impl.h"
 
 /* ---- literals ------------------------------------------------------------------------------ */
 
@@ -33,22 +34,9 @@ cfxi_truth3 cfxi_analysis_known_truth(cfx_value v)
 
 bool cfxi_analysis_is_constant(cfx_value v)
 {
-    size_t n;
-    const cfx_value *items = cfx_value_items(v, &n);
-    switch (v.kind) {
-    case CFX_KIND_LIST:
-    case CFX_KIND_DICT:
-    case CFX_KIND_SET:
-    case CFX_KIND_GRAPH:
-    case CFX_KIND_INVALID:
-        return false;
-    default:
-        break;
-    }
-    for (size_t i = 0; i < n; i++)
-        if (!cfxi_analysis_is_constant(items[i]))
-            return false;
-    return true;
+    return !cfxi_ir_value_has(v, CFXI_KIND_BIT(CFX_KIND_LIST) | CFXI_KIND_BIT(CFX_KIND_DICT) |
+                                     CFXI_KIND_BIT(CFX_KIND_SET) | CFXI_KIND_BIT(CFX_KIND_GRAPH) |
+                                     CFXI_KIND_BIT(CFX_KIND_INVALID));
 }
 
 /* ---- calls --------------------------------------------------------------------------------- */

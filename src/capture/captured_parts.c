@@ -4,6 +4,7 @@
  * node is captured in turn: its graph is all that is known of it where there is no `forward`.
  */
 #include "capture_impl.h"
+#include "ir/walk_impl.h"
 
 typedef struct graft {
     cfx_at at;
@@ -70,28 +71,15 @@ static cfx_status bring(const graft *g, const char *path, cfx_error *err)
     return cfxi_capture_module_put(to, path, strlen(path), e->kind, part, e->value, err);
 }
 
-static cfx_status bring_all(const graft *g, cfx_graph *graph, cfx_error *err);
-
 /* What the regions of a node read. */
-static cfx_status bring_regions(const graft *g, cfx_value v, cfx_error *err)
+static cfx_status bring_all(cfx_graph *graph, void *ctx, cfx_error *err)
 {
-    size_t n;
-    const cfx_value *items = cfx_value_items(v, &n);
-    cfx_graph *region = cfx_value_graph(v);
-    if (region)
-        return bring_all(g, region, err);
-    for (size_t i = 0; i < n; i++)
-        CFX_TRY(bring_regions(g, items[i], err));
-    return CFX_OK;
-}
-
-static cfx_status bring_all(const graft *g, cfx_graph *graph, cfx_error *err)
-{
+    graft *g = ctx;
     for (cfx_node *n = cfx_graph_first(graph); n; n = cfx_node_next(n)) {
         if (n->op == CFX_OP_GET_ATTR || n->op == CFX_OP_CALL_MODULE)
             CFX_TRY(bring(g, cfx_node_target(n, NULL, NULL), err));
-        CFX_TRY(bring_regions(g, cfx_node_args(n), err));
-        CFX_TRY(bring_regions(g, cfx_node_kwargs(n), err));
+        CFX_TRY(cfxi_ir_each_region(cfx_node_args(n), bring_all, g, err));
+        CFX_TRY(cfxi_ir_each_region(cfx_node_kwargs(n), bring_all, g, err));
     }
     return CFX_OK;
 }
@@ -102,5 +90,5 @@ cfx_status cfxi_capture_graft(cfx_at at, cfx_module *to, const cfx_module *from,
     graft g = {.at = at, .to = to, .from = from};
     if (options)
         g.options = (cfx_trace_options){.is_leaf = options->is_leaf, .ctx = options->ctx};
-    return bring_all(&g, graph, err);
+    return bring_all(graph, &g, err);
 }

@@ -1,6 +1,7 @@
 /* module_program.c - modules made to run: the graph of a captured one, or one that calls a
  * module of torch.nn, is lowered and kept until the module changes. */
 #include "capture_impl.h"
+#include "ir/walk_impl.h"
 
 #include <cfx/lower.h>
 
@@ -92,31 +93,24 @@ static void forget_own(copying *c)
 
 /* ---- what a graph reads -------------------------------------------------------------------- */
 
-static cfx_status add_read(cfx_state *s, const cfx_graph *g, const cfx_module *m, cfx_error *err);
-
-static cfx_status add_regions(cfx_state *s, cfx_value v, const cfx_module *m, cfx_error *err)
-{
-    size_t n;
-    const cfx_value *items = cfx_value_items(v, &n);
-    const cfx_graph *region = cfx_value_graph(v);
-    if (region)
-        return add_read(s, region, m, err);
-    for (size_t i = 0; i < n; i++)
-        CFX_TRY(add_regions(s, items[i], m, err));
-    return CFX_OK;
-}
+/* The tensors that a module has, of which `state` receives those that are read. */
+typedef struct reading {
+    cfx_state *state;
+    const cfx_module *module;
+} reading;
 
 /* The tensors that a graph and its regions name. (Their names alone: a module that is in many
  * places has many more.) */
-static cfx_status add_read(cfx_state *s, const cfx_graph *g, const cfx_module *m, cfx_error *err)
+static cfx_status add_read(cfx_graph *g, void *ctx, cfx_error *err)
 {
+    const reading *r = ctx;
     for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
         const char *path = n->op == CFX_OP_GET_ATTR ? cfx_node_target(n, NULL, NULL) : NULL;
-        const cfxi_member *e = path ? cfxi_capture_module_at(m, path) : NULL;
+        const cfxi_member *e = path ? cfxi_capture_module_at(r->module, path) : NULL;
         if (e && e->value.kind == CFX_DATUM_TENSOR && !cfx_tensor_is_abstract(e->value.as.tensor))
-            CFX_TRY(cfx_state_set(s, path, e->value.as.tensor, err));
-        CFX_TRY(add_regions(s, cfx_node_args(n), m, err));
-        CFX_TRY(add_regions(s, cfx_node_kwargs(n), m, err));
+            CFX_TRY(cfx_state_set(r->state, path, e->value.as.tensor, err));
+        CFX_TRY(cfxi_ir_each_region(cfx_node_args(n), add_read, ctx, err));
+        CFX_TRY(cfxi_ir_each_region(cfx_node_kwargs(n), add_read, ctx, err));
     }
     return CFX_OK;
 }
@@ -130,7 +124,7 @@ static cfx_program *make_program(cfx_at at, cfx_graph *g, cfx_module *m, cfx_err
     cfx_state *state = root ? cfx_state_new(at.scope->allocator, err) : NULL;
     cfx_program *p = NULL;
     if (state && cfx_graph_lower(g, &tree, NULL, err) == CFX_OK &&
-        add_read(state, g, root, err) == CFX_OK)
+        add_read(g, &(reading){state, root}, err) == CFX_OK)
         p = cfx_program_new(g, state, &options, err);
     cfx_state_free(state);
     forget_own(&c);

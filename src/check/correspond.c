@@ -16,6 +16,7 @@
  * rounds and three walks over all arguments. A hash has 64 bits, and is trusted.
  */
 #include "correspond_impl.h"
+#include "ir/walk_impl.h"
 
 const char *cfx_pairing_name(cfx_pairing how)
 {
@@ -224,25 +225,28 @@ typedef struct report {
 
 static cfx_status tell(void *ctx, side *a, side *b);
 
-/* The region among the values of a sequence that comes behind `skip` others, or NULL. */
-static cfx_graph *region_in(const cfx_seq *seq, size_t *skip)
+/* The region that comes behind `skip` others, once it is found. */
+typedef struct nth_region {
+    size_t skip;
+    cfx_graph *found;
+} nth_region;
+
+static cfx_status find_nth(cfx_graph *region, void *ctx, cfx_error *err)
 {
-    for (uint32_t i = 0; seq && i < seq->size; i++) {
-        const cfx_value v = seq->items[i];
-        cfx_graph *found = v.kind == CFX_KIND_GRAPH ? v.as.ref->region : NULL;
-        if (cfxi_ir_is_seq(v))
-            found = region_in(v.as.seq, skip);
-        if (found && (cfxi_ir_is_seq(v) || (*skip)-- == 0))
-            return found;
-    }
-    return NULL;
+    nth_region *nth = ctx;
+    (void)err;
+    if (!nth->found && nth->skip-- == 0)
+        nth->found = region;
+    return CFX_OK;
 }
 
 /* An operator has a few regions at most, so each is searched from the start. */
 cfx_graph *cfxi_check_twin_region(const cfx_node *n, size_t i)
 {
-    cfx_graph *found = region_in(n->args, &i);
-    return found ? found : region_in(n->kwargs, &i);
+    nth_region nth = {.skip = i};
+    cfxi_ir_each_region(cfx_node_args(n), find_nth, &nth, NULL);
+    cfxi_ir_each_region(cfx_node_kwargs(n), find_nth, &nth, NULL);
+    return nth.found;
 }
 
 size_t cfxi_check_twin_regions(const cfx_node *a, const cfx_node *b)

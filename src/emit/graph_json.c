@@ -1,25 +1,22 @@
 /* graph_json.c - a graph as JSON, with every field of every node; codegen.h shows it.
  *
- * Containers and regions nest deeper than a C stack likes, so the writer keeps a stack of its own:
- * each frame is something half written, and `step` writes the next piece of the topmost one.
+ * Each frame of the walk is something half written: a graph, a node (a step for each field that
+ * holds values), a container.
  */
-#include "ir/graph_impl.h"
+#include "ir/walk_impl.h"
 
 #include <cfx/codegen.h>
 #include <math.h>
 
-typedef enum frame_kind { FRAME_GRAPH, FRAME_NODE, FRAME_SEQ } frame_kind;
+/* How the items of a container are written; the mode of its frame. */
+typedef enum layout {
+    LAYOUT_LIST,    /* [a, b] */
+    LAYOUT_TAGGED,  /* {"tuple": [a, b]} */
+    LAYOUT_PAIRS,   /* {"dict": [[key, value], ...]} */
+    LAYOUT_OBJECT   /* {key: value, ...}: keys are strings */
+} layout;
 
-typedef struct frame {
-    frame_kind kind;
-    cfx_graph *graph;        /* GRAPH */
-    cfx_node *node;          /* GRAPH: the next one; NODE */
-    const cfx_value *items;  /* SEQ */
-    size_t n, i;             /* SEQ: items, and written; NODE: fields written */
-    bool pairs;              /* SEQ: [key, value], ... */
-    bool object;             /* SEQ: keys are strings, of an object */
-    const char *close;       /* SEQ */
-} frame;
+enum { FIELD_ARGS, FIELD_KWARGS, FIELD_TYPE, FIELDS };  /* the steps of a node */
 
 typedef struct writer {
     cfxi_out out;
@@ -28,7 +25,7 @@ typedef struct writer {
     cfx_status status;  /* of what is not the sink; *err is set then */
     cfx_node *node;     /* the last one begun, for messages */
     size_t depth;       /* of graphs: only the nodes of the outermost begin a line */
-    cfxi_vec frames;    /* of frame */
+    cfxi_walk walk;
     cfxi_vec scopes;    /* of uint32_t */
     const cfx_allocator *allocator;
 } writer;
@@ -48,17 +45,6 @@ cfx_status cfx_json_string(const char *text, size_t size, cfx_sink sink)
 }
 
 /* ---- values -------------------------------------------------------------------------------- */
-
-static frame *push(writer *w, frame_kind kind)
-{
-    if (!cfxi_base_vec_reserve(&w->frames, 1, sizeof(frame), w->allocator)) {
-        stop(w, cfxi_base_nomem(w->err));
-        return NULL;
-    }
-    frame *f = (frame *)w->frames.data + w->frames.size++;
-    *f = (frame){.kind = kind};
-    return f;
-}
 
 static void write_text(writer *w, const char *text)
 {
@@ -140,40 +126,30 @@ static void write_host(writer *w, cfx_value v)
         no_name(w, &why);
 }
 
-/* `close`: the brackets behind the items. */
-static void open_items(writer *w, char open, const char *close, const cfx_value *items, size_t n)
+static void open_items(writer *w, cfx_value v, layout how)
 {
-    frame *f = push(w, FRAME_SEQ);
-    cfxi_base_json_open(&w->json, open);
-    if (!f)
-        return;
-    f->items = items;
-    f->n = n;
-    f->close = close;
+    cfxi_walk_frame *f = cfxi_ir_walk_into(&w->walk, v);
+    cfxi_base_json_open(&w->json, how == LAYOUT_OBJECT ? '{' : '[');
+    if (f)
+        f->mode = how;
 }
 
 static void open_seq(writer *w, cfx_value v)
 {
-    size_t n;
-    const cfx_value *items = cfx_value_items(v, &n);
     if (v.kind != CFX_KIND_LIST)
         open_tagged(w, (cfx_kind)v.kind);
-    open_items(w, '[', v.kind == CFX_KIND_LIST ? "]" : "]}", items, n);
-    if (w->out.status == CFX_OK)
-        ((frame *)w->frames.data)[w->frames.size - 1].pairs = v.kind == CFX_KIND_DICT;
+    open_items(w, v, v.kind == CFX_KIND_LIST   ? LAYOUT_LIST
+                     : v.kind == CFX_KIND_DICT ? LAYOUT_PAIRS
+                                               : LAYOUT_TAGGED);
 }
 
 static void open_graph(writer *w, cfx_graph *g)
 {
-    frame *f = push(w, FRAME_GRAPH);
+    cfxi_ir_walk_nodes(&w->walk, g);
     cfxi_base_json_open(&w->json, '{');
     cfxi_base_json_field(&w->json, "nodes");
     cfxi_base_json_open(&w->json, '[');
     w->depth++;
-    if (!f)
-        return;
-    f->graph = g;
-    f->node = g->root.next;
 }
 
 static void close_all(writer *w, const char *brackets)
@@ -309,75 +285,51 @@ static void write_tail(writer *w, const cfx_node *n)
 
 static void open_node(writer *w, cfx_node *n)
 {
-    frame *f = push(w, FRAME_NODE);
     w->node = n;
-    if (f)
-        f->node = n;
+    cfxi_ir_walk_steps(&w->walk, 0, n, FIELDS);
 }
 
-static void step_graph(writer *w, frame *f)
+static void next_node(writer *w, const cfxi_walk_frame *f)
 {
     cfx_node *n = f->node;
-    if (n == &f->graph->root) {
-        w->depth--;
-        cfxi_base_out_str(&w->out, w->depth ? "" : "\n");
-        close_all(w, w->depth ? "]}}" : "]}");
-        cfxi_base_out_str(&w->out, w->depth ? "" : "\n");
-        w->frames.size--;
-        return;
-    }
     if (w->depth == 1)
         cfxi_base_json_line(&w->json);
-    f->node = n->next;
     open_node(w, n);
 }
 
-static void step_node(writer *w, frame *f)
+static void next_field(writer *w, const cfxi_walk_frame *f)
 {
-    cfx_node *n = f->node;
-    size_t size;
-    const cfx_value *items;
-    switch (f->i++) {
-    case 0:
+    const cfx_node *n = f->node;
+    switch (f->i - 1) {
+    case FIELD_ARGS:
         write_head(w, n);
-        items = cfx_value_items(cfx_node_args(n), &size);
         cfxi_base_json_field(&w->json, "args");
-        open_items(w, '[', "]", items, size);
+        open_items(w, cfx_node_args(n), LAYOUT_LIST);
         break;
-    case 1:
-        items = cfx_value_items(cfx_node_kwargs(n), &size);
+    case FIELD_KWARGS:
         cfxi_base_json_field(&w->json, "kwargs");
-        open_items(w, '{', "}", items, size);
-        if (w->out.status == CFX_OK)
-            ((frame *)w->frames.data)[w->frames.size - 1].object = true;
+        open_items(w, cfx_node_kwargs(n), LAYOUT_OBJECT);
         break;
-    case 2:
+    case FIELD_TYPE:
         if (cfx_node_type(n).kind == CFX_KIND_INVALID)
             break;
         cfxi_base_json_field(&w->json, "type");
         write_value(w, cfx_node_type(n));
         break;
-    default:
-        write_tail(w, n);
-        w->frames.size--;
-        break;
     }
 }
 
-static void step_seq(writer *w, frame *f)
+static void next_item(writer *w, const cfxi_walk_frame *f)
 {
-    const size_t i = f->i++;
-    const bool key = (f->pairs || f->object) && i % 2 == 0;
-    if (f->pairs && key && i > 0)
+    const uint32_t i = f->i - 1;
+    const bool pairs = f->mode == LAYOUT_PAIRS;
+    const bool object = f->mode == LAYOUT_OBJECT;
+    const bool key = (pairs || object) && i % 2 == 0;
+    if (pairs && key && i > 0)
         cfxi_base_json_close(&w->json, ']');
-    if (i == f->n) {
-        close_all(w, f->close);
-        w->frames.size--;
-        return;
-    }
-    if (f->pairs && key)
+    if (pairs && key)
         cfxi_base_json_open(&w->json, '[');
-    if (f->object && key) {
+    if (object && key) {
         size_t size;
         const char *text = cfx_value_text(f->items[i], &size);
         cfxi_base_json_key(&w->json, text, size);
@@ -386,22 +338,65 @@ static void step_seq(writer *w, frame *f)
     write_value(w, f->items[i]);
 }
 
+static void leave_seq(writer *w, const cfxi_walk_frame *f)
+{
+    static const char *const close[] = {[LAYOUT_LIST] = "]", [LAYOUT_TAGGED] = "]}",
+                                        [LAYOUT_PAIRS] = "]}", [LAYOUT_OBJECT] = "}"};
+    if (f->mode == LAYOUT_PAIRS && f->n > 0)
+        cfxi_base_json_close(&w->json, ']');
+    close_all(w, close[f->mode]);
+}
+
+static void leave_graph(writer *w)
+{
+    w->depth--;
+    cfxi_base_out_str(&w->out, w->depth ? "" : "\n");
+    close_all(w, w->depth ? "]}}" : "]}");
+    cfxi_base_out_str(&w->out, w->depth ? "" : "\n");
+}
+
+static void write_next(writer *w, const cfxi_walk_frame *f)
+{
+    switch ((cfxi_walk_what)f->what) {
+    case CFXI_WALK_ITEMS:
+        next_item(w, f);
+        break;
+    case CFXI_WALK_STEPS:
+        next_field(w, f);
+        break;
+    case CFXI_WALK_NODES:
+        next_node(w, f);
+        break;
+    }
+}
+
+static void write_end(writer *w, const cfxi_walk_frame *f)
+{
+    if (f->what == CFXI_WALK_ITEMS)
+        leave_seq(w, f);
+    else if (f->what == CFXI_WALK_NODES)
+        leave_graph(w);
+    else
+        write_tail(w, f->node);
+}
+
 static cfx_status write_all(writer *w, cfx_graph *g)
 {
+    cfxi_walk_frame *f;
+    cfxi_walk_event event;
     cfxi_ir_graph_freeze(g);
-    while (w->frames.size > 0 && w->out.status == CFX_OK) {
-        frame *f = (frame *)w->frames.data + w->frames.size - 1;
-        if (f->kind == FRAME_GRAPH)
-            step_graph(w, f);
-        else if (f->kind == FRAME_NODE)
-            step_node(w, f);
+    while (w->out.status == CFX_OK && (event = cfxi_ir_walk_next(&w->walk, &f)) != CFXI_WALK_END) {
+        if (event == CFXI_WALK_NEXT)
+            write_next(w, f);
         else
-            step_seq(w, f);
+            write_end(w, f);
     }
     cfxi_ir_graph_thaw(g);
-    cfxi_base_vec_free(&w->frames, sizeof(frame), w->allocator);
+    const cfx_status walked = cfxi_ir_walk_end(&w->walk, w->status == CFX_OK ? w->err : NULL);
     cfxi_base_vec_free(&w->scopes, sizeof(uint32_t), w->allocator);
-    return w->status == CFX_OK ? cfxi_base_out_end(&w->out, w->err) : w->status;
+    if (w->status != CFX_OK || walked != CFX_OK)
+        return w->status != CFX_OK ? w->status : walked;
+    return cfxi_base_out_end(&w->out, w->err);
 }
 
 cfx_status cfx_codegen_json(cfx_graph *g, cfx_sink out, cfx_error *err)
@@ -410,6 +405,7 @@ cfx_status cfx_codegen_json(cfx_graph *g, cfx_sink out, cfx_error *err)
     writer w = {.err = err, .allocator = g->allocator};
     cfxi_base_out_begin(&w.out, out);
     cfxi_base_json_begin(&w.json, &w.out, false);
+    cfxi_ir_walk_begin(&w.walk, w.allocator);
     open_graph(&w, g);
     return write_all(&w, g);
 }
@@ -420,6 +416,7 @@ cfx_status cfx_codegen_node_json(cfx_node *n, cfx_sink out, cfx_error *err)
     writer w = {.err = err, .allocator = n->graph->allocator, .depth = 1};
     cfxi_base_out_begin(&w.out, out);
     cfxi_base_json_begin(&w.json, &w.out, false);
+    cfxi_ir_walk_begin(&w.walk, w.allocator);
     open_node(&w, n);
     return write_all(&w, n->graph);
 }

@@ -6,6 +6,7 @@
  * how often the nodes pass through the caches, so nearly all is done in one walk.
  */
 #include "callee_impl.h"
+#include "walk_impl.h"
 
 typedef struct cloner {
     cfx_graph *src, *dst;
@@ -15,9 +16,14 @@ typedef struct cloner {
     bool shared_names;      /* a node has been met that does not own its name */
     uint32_t stamp;
     uint32_t *locations;    /* by number in `src`: the number in `dst`, 0 if not copied yet */
+    size_t n_nodes, n_locations;
     cfx_node_map *regions;  /* refs of regions in `src` to their copies' values */
+    size_t at;              /* in the references of `src`: the regions before it are copied */
+    cfx_ref *region;        /* of `src`: the one that is being copied, by the next cloner inwards */
+    struct cloner *outer;   /* that copies the graph this one is a region of, or NULL */
     cfx_node_map *map;
     cfx_error *err;
+    cfxi_walk walk;         /* containers that are half copied: into the array that a frame owns */
 } cloner;
 
 static cfx_node *copy_of(const cloner *c, const cfx_node *n)
@@ -28,28 +34,6 @@ static cfx_node *copy_of(const cloner *c, const cfx_node *n)
 /* ---- values -------------------------------------------------------------------------------- */
 
 /* The copy's holder has one count of whatever these return. */
-static cfx_status copy_value(cloner *c, cfx_value v, cfx_value *copy);
-
-static cfx_seq *copy_seq(cloner *c, const cfx_seq *seq, cfx_status *status)
-{
-    cfx_seq *copy =
-        cfxi_base_arena_alloc(&c->dst->arena, sizeof *seq + seq->size * sizeof *seq->items);
-    if (!copy) {
-        *status = cfxi_base_nomem(c->err);
-        return NULL;
-    }
-    copy->refs = 1;
-    copy->size = seq->size;
-    for (uint32_t i = 0; i < seq->size && *status == CFX_OK; i++) {
-        cfx_value v = seq->items[i];
-        if (v.kind == CFX_KIND_NODE)
-            v.as.node = copy_of(c, v.as.node);
-        else if (v.kind >= CFX_KIND_STR)
-            *status = copy_value(c, v, &v);
-        copy->items[i] = v;
-    }
-    return copy;
-}
 
 /* What the host has told about an object need not be asked again. */
 static cfx_status copy_ref_name(cloner *c, const cfx_ref *ref, cfx_ref *copy)
@@ -68,47 +52,109 @@ static cfx_status copy_ref(cloner *c, cfx_ref *ref, cfx_ref **copy)
     return copy_ref_name(c, ref, *copy);
 }
 
-static cfx_status copy_value(cloner *c, cfx_value v, cfx_value *copy)
+/* A string, a host value or a region. */
+static cfx_status copy_leaf(cloner *c, cfx_value v, cfx_value *copy)
 {
-    cfx_status status = CFX_OK;
     *copy = v;
-    if (v.kind == CFX_KIND_NODE) {
-        copy->as.node = copy_of(c, v.as.node);
-    } else if (cfxi_ir_is_seq(v)) {
-        copy->as.seq = copy_seq(c, v.as.seq, &status);
-    } else if (cfxi_ir_is_str(v)) {
+    if (cfxi_ir_is_str(v)) {
         copy->as.str = cfxi_ir_str_new(&c->dst->arena, v.as.str->data, v.as.str->size);
         if (!copy->as.str)
             return cfxi_base_nomem(c->err);
         copy->as.str->refs = 1;
     } else if (v.kind == CFX_KIND_HOST) {
-        status = copy_ref(c, v.as.ref, &copy->as.ref);
+        return copy_ref(c, v.as.ref, &copy->as.ref);
     } else if (v.kind == CFX_KIND_GRAPH) {
         *copy = cfx_node_map_get(c->regions, (const cfx_node *)v.as.ref);
         cfxi_ir_value_hold(*copy);
     }
-    return status;
+    return CFX_OK;
 }
 
-/* Regions come first: the host may be asked to bind them, and whatever it does then, it must not
- * meet marks that are in use. */
-static cfx_status copy_regions(cloner *c)
+static cfx_seq *new_seq(cloner *c, uint32_t size)
 {
-    size_t at = 0;
-    cfx_ref *ref;
-    while ((ref = cfxi_base_set_next(&c->src->refs_table, &at))) {
-        if (ref->kind != CFXI_REF_REGION || ref->refs == 0)
-            continue;
-        cfx_graph *copy = cfx_graph_clone(ref->region, c->map, c->err);
-        if (!copy)
-            return c->err->status;
-        cfx_value v = cfx_value_region(c->dst, copy, c->err);
-        cfx_graph_release(copy);
-        if (v.kind == CFX_KIND_INVALID)
-            return c->err->status;
-        CFX_TRY(cfx_node_map_set(c->regions, (const cfx_node *)ref, v, c->err));
+    cfx_seq *seq = cfxi_base_arena_alloc(&c->dst->arena, sizeof *seq + size * sizeof *seq->items);
+    if (!seq) {
+        cfxi_base_nomem(c->err);
+        return NULL;
+    }
+    seq->refs = 1;
+    seq->size = size;
+    return seq;
+}
+
+/* Copies items *i, ... up to a container. */
+static inline cfx_status copy_flat(cloner *c, const cfx_value *items, uint32_t n, cfx_value *to,
+                                   uint32_t *i)
+{
+    for (; *i < n; ++*i) {
+        cfx_value v = items[*i];
+        if (cfxi_ir_is_seq(v))
+            return CFX_OK;
+        if (v.kind == CFX_KIND_NODE)
+            v.as.node = copy_of(c, v.as.node);
+        else if (v.kind >= CFX_KIND_STR)
+            CFX_TRY(copy_leaf(c, v, &v));
+        to[*i] = v;
     }
     return CFX_OK;
+}
+
+/* The copy of a container, its items still to be copied. */
+static cfx_status open_copy(cloner *c, cfx_value v, cfx_value *copy)
+{
+    *copy = v;
+    copy->as.seq = new_seq(c, v.as.seq->size);
+    cfxi_walk_frame *f = copy->as.seq ? cfxi_ir_walk_into(&c->walk, v) : NULL;
+    if (!f)
+        return cfxi_base_nomem(c->err);
+    f->own.data = copy->as.seq->items;
+    return CFX_OK;
+}
+
+/* Copies the items of all containers that are open. */
+static cfx_status copy_open(cloner *c)
+{
+    for (cfxi_walk_frame *f; (f = cfxi_ir_walk_top(&c->walk)) != NULL;) {
+        cfx_value *to = f->own.data;
+        CFX_TRY(copy_flat(c, f->items, f->n, to, &f->i));
+        if (f->i == f->n) {
+            cfxi_ir_walk_pop(&c->walk);
+            continue;
+        }
+        const uint32_t i = f->i++;
+        CFX_TRY(open_copy(c, f->items[i], &to[i]));
+    }
+    return CFX_OK;
+}
+
+static cfx_seq *copy_seq(cloner *c, const cfx_seq *seq, cfx_status *status)
+{
+    uint32_t i = 0;
+    cfx_seq *copy = new_seq(c, seq->size);
+    *status = copy ? copy_flat(c, seq->items, seq->size, copy->items, &i) : CFX_E_NOMEM;
+    if (*status != CFX_OK || i == seq->size)
+        return copy;
+    cfxi_walk_frame *f = cfxi_ir_walk_items(&c->walk, CFX_KIND_TUPLE, seq->items, seq->size);
+    if (!f) {
+        *status = cfxi_base_nomem(c->err);
+        return copy;
+    }
+    f->i = i;
+    f->own.data = copy->items;
+    *status = copy_open(c);
+    return copy;
+}
+
+static cfx_status copy_value(cloner *c, cfx_value v, cfx_value *copy)
+{
+    if (cfxi_ir_is_seq(v)) {
+        CFX_TRY(open_copy(c, v, copy));
+        return copy_open(c);
+    }
+    *copy = v;
+    if (v.kind == CFX_KIND_NODE)
+        copy->as.node = copy_of(c, v.as.node);
+    return v.kind == CFX_KIND_NODE ? CFX_OK : copy_leaf(c, v, copy);
 }
 
 /* ---- scopes, locations, callees ------------------------------------------------------------ */
@@ -308,11 +354,28 @@ static cfx_status copy_nodes(cloner *c)
     return c->map ? fill_map(c) : CFX_OK;
 }
 
-static cfx_status clone_into(cloner *c)
+/* Regions come first: the host may be asked to bind them, and whatever it does then, it must not
+ * meet marks that are in use. The next one to copy; NULL if all are. */
+static cfx_ref *next_region(cloner *c)
 {
-    if (!cfxi_base_set_presize(&c->dst->names.names, c->src->size, c->dst->allocator))
-        return cfxi_base_nomem(c->err);
-    CFX_TRY(copy_regions(c));
+    cfx_ref *ref;
+    while ((ref = cfxi_base_set_next(&c->src->refs_table, &c->at)) != NULL)
+        if (ref->kind == CFXI_REF_REGION && ref->refs > 0)
+            break;
+    return ref;
+}
+
+static cfx_status add_region(cloner *c, cfx_graph *copy)
+{
+    cfx_value v = cfx_value_region(c->dst, copy, c->err);
+    cfx_graph_release(copy);
+    if (v.kind == CFX_KIND_INVALID)
+        return c->err->status;
+    return cfx_node_map_set(c->regions, (const cfx_node *)c->region, v, c->err);
+}
+
+static cfx_status copy_rest(cloner *c)
+{
     CFX_TRY(copy_scopes(c));
     pthread_mutex_lock(&c->src->cloning);
     const cfx_status status = copy_nodes(c);
@@ -320,34 +383,99 @@ static cfx_status clone_into(cloner *c)
     return status;
 }
 
+static size_t node_bytes(const cloner *c)
+{
+    return c->n_nodes * (sizeof *c->nodes + sizeof *c->pending);
+}
+
+static cfx_status cloner_begin(cloner *c, cfx_graph *g, cfx_node_map *map, cfx_error *err)
+{
+    const cfx_allocator *allocator = g->allocator;
+    *c = (cloner){.src = g, .map = map, .err = err, .n_nodes = g->size,
+                  .n_locations = g->locations.size};
+    cfxi_ir_walk_begin(&c->walk, allocator);
+    c->dst = cfx_graph_new(allocator, g->host, err);
+    c->regions = cfx_node_map_new(allocator, err);
+    c->nodes = cfxi_base_alloc(allocator, node_bytes(c));
+    c->locations = cfxi_base_alloc(allocator, c->n_locations * sizeof *c->locations);
+    if (!c->dst || !c->regions || !c->nodes || !c->locations ||
+        !cfxi_base_set_presize(&c->dst->names.names, g->size, allocator))
+        return cfxi_base_nomem(err);
+    memset(c->locations, 0, c->n_locations * sizeof *c->locations);
+    c->pending = (const cfx_node **)(c->nodes + g->size);
+    return CFX_OK;
+}
+
+/* Frees all but the copy, which is handed over; NULL, and it is released, if that has failed. */
+static cfx_graph *cloner_end(cloner *c, cfx_status status)
+{
+    const cfx_allocator *allocator = c->src->allocator;
+    cfxi_base_free(allocator, c->locations, c->n_locations * sizeof *c->locations);
+    cfxi_base_free(allocator, c->nodes, node_bytes(c));
+    cfx_node_map_free(c->regions);
+    cfxi_ir_walk_end(&c->walk, NULL);
+    if (status != CFX_OK)
+        cfx_graph_release(c->dst);
+    return status == CFX_OK ? c->dst : NULL;
+}
+
+/* Begins the copy of a region of the graph that `c` copies; it is on top of the stack then. */
+static cfx_status push_cloner(cloner **c, cfx_ref *ref)
+{
+    const cfx_allocator *allocator = ref->region->allocator;
+    cloner *inner = cfxi_base_alloc(allocator, sizeof *inner);
+    if (!inner)
+        return cfxi_base_nomem((*c)->err);
+    cloner *outer = *c;
+    outer->region = ref;
+    *c = inner;
+    const cfx_status status = cloner_begin(inner, ref->region, outer->map, outer->err);
+    inner->outer = outer;
+    return status;
+}
+
+/* Ends the copy on top of the stack, which is not the outermost. */
+static cfx_graph *pop_cloner(cloner **c, cfx_status status)
+{
+    cloner *inner = *c;
+    const cfx_allocator *allocator = inner->src->allocator;
+    cfx_graph *copy = cloner_end(inner, status);
+    *c = inner->outer;
+    cfxi_base_free(allocator, inner, sizeof *inner);
+    return copy;
+}
+
+/* A region is copied before the graph that it is in. */
+static cfx_status clone_all(cloner **c)
+{
+    for (;;) {
+        cfx_ref *ref = next_region(*c);
+        if (ref) {
+            CFX_TRY(push_cloner(c, ref));
+            continue;
+        }
+        CFX_TRY(copy_rest(*c));
+        if (!(*c)->outer)
+            return CFX_OK;
+        cfx_graph *copy = pop_cloner(c, CFX_OK);
+        CFX_TRY(add_region(*c, copy));
+    }
+}
+
 cfx_graph *cfx_graph_clone(cfx_graph *g, cfx_node_map *map, cfx_error *err)
 {
     if (cfxi_base_expect(g, "graph", err) != CFX_OK)
         return NULL;
     cfx_error why = {.status = CFX_OK};
-    cloner c = {.src = g, .map = map, .err = &why};
-    const cfx_allocator *allocator = g->allocator;
-    size_t node_bytes = g->size * (sizeof *c.nodes + sizeof *c.pending);
-    size_t location_bytes = g->locations.size * sizeof *c.locations;
-    cfx_status status = CFX_E_NOMEM;
-    c.dst = cfx_graph_new(allocator, g->host, &why);
-    c.regions = cfx_node_map_new(allocator, &why);
-    c.nodes = cfxi_base_alloc(allocator, node_bytes);
-    c.locations = cfxi_base_alloc(allocator, location_bytes);
-    if (c.dst && c.regions && c.nodes && c.locations) {
-        memset(c.locations, 0, location_bytes);
-        c.pending = (const cfx_node **)(c.nodes + g->size);
-        status = clone_into(&c);
-    }
-    cfxi_base_free(allocator, c.locations, location_bytes);
-    cfxi_base_free(allocator, c.nodes, node_bytes);
-    cfx_node_map_free(c.regions);
+    cloner first;
+    cloner *c = &first;
+    cfx_status status = cloner_begin(&first, g, map, &why);
     if (status == CFX_OK)
-        return c.dst;
-    cfx_graph_release(c.dst);
-    if (why.status == CFX_OK)
-        cfxi_base_nomem(&why);
-    if (err)
+        status = clone_all(&c);
+    while (c != &first)
+        pop_cloner(&c, status);
+    cfx_graph *copy = cloner_end(&first, status);
+    if (!copy && err)
         *err = why;
-    return NULL;
+    return copy;
 }

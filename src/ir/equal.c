@@ -1,20 +1,31 @@
-/* equal.c - whether two values or graphs are the same, and a hash that agrees with it.
+/* equal.c - whether two values or graphs are the same.
  *
- * Nodes of two graphs correspond by their position, which their marks hold during the walk.
+ * Nodes of two graphs correspond by their position, which their marks hold during the walk. Values
+ * and regions are walked with a stack (walk_impl.h); flat arguments never touch it.
  */
-#include "graph_impl.h"
+#include "walk_impl.h"
 
 /* ---- comparing ----------------------------------------------------------------------------- */
 
-/* Two graphs under comparison. */
-typedef struct compare {
-    cfxi_same how;              /* its ctx is this struct */
-    const cfx_graph *a, *b;
-    uint32_t stamp_a, stamp_b;
+/* What counts as the same, at a point of the walk. */
+enum {
+    HOW_GIVEN,  /* as the caller says */
+    HOW_PLAIN,  /* as cfx_value_equal says */
+    HOW_NAMES,  /* inside of two graphs, whose names and locations count */
+    HOW_SHAPE,  /* inside of two graphs that need only compute the same */
+    HOWS,
+    HOW_BITS = 3  /* of a frame's mode; the rest is a set's phase */
+};
+
+typedef struct comparer {
+    cfxi_walk walk;
+    cfxi_same hows[HOWS];       /* ctx of HOW_NAMES and HOW_SHAPE is this struct */
+    const cfx_graph *a, *b;     /* the graphs of the scopes below */
     uint32_t scope_a, scope_b;  /* the last scopes found to be the same */
-    bool shape_only;
-    bool regions;               /* what their inputs are called is seen by nobody */
-} compare;
+} comparer;
+
+/* OPEN: it depends on the frame that is on top now. */
+typedef enum answer { NO, YES, OPEN } answer;
 
 static bool same_str(const cfx_str *a, const cfx_str *b)
 {
@@ -37,56 +48,14 @@ bool cfxi_ir_same_ref(cfx_ref *a, cfx_ref *b)
            host->equal(host->ctx, a->object, b->object) == 1;
 }
 
-/* A node's place in its graph; UINT32_MAX for one that is not on the list. */
-static uint32_t position(const cfx_graph *g, uint32_t stamp, const cfx_node *n)
-{
-    if (n->graph != g || n->mark < stamp || n->mark - stamp >= g->size)
-        return UINT32_MAX;
-    return n->mark - stamp;
-}
-
+/* In a walk over two graphs: whether the nodes are at the same place. */
 static bool same_place(const void *ctx, const cfx_node *a, const cfx_node *b)
 {
-    const compare *c = ctx;
-    uint32_t at = position(c->a, c->stamp_a, a);
-    return at == position(c->b, c->stamp_b, b) && (at != UINT32_MAX || a == b);
-}
-
-/* The items of a set come in any order: each as often in `b` as there are equal ones before and
- * behind it. Quadratic, but only for sets whose order differs. */
-static bool same_set(const cfxi_same *how, const cfx_seq *a, const cfx_seq *b)
-{
-    for (uint32_t i = 0; i < a->size; i++) {
-        size_t in_a = 0;
-        size_t in_b = 0;
-        for (uint32_t k = 0; k < a->size; k++)
-            in_a += k == i || cfx_value_equal(a->items[i], a->items[k]);
-        for (uint32_t k = 0; k < b->size; k++)
-            in_b += cfxi_ir_same_value(how, a->items[i], b->items[k]);
-        if (in_a != in_b)
-            return false;
-    }
-    return true;
-}
-
-bool cfxi_ir_same_items(const cfxi_same *how, const cfx_seq *a, const cfx_seq *b)
-{
-    uint32_t size = a ? a->size : 0;
-    if (size != (b ? b->size : 0))
-        return false;
-    for (uint32_t i = 0; i < size; i++)
-        if (!cfxi_ir_same_value(how, a->items[i], b->items[i]))
-            return false;
-    return true;
-}
-
-static bool same_seq(const cfxi_same *how, cfx_value a, cfx_value b)
-{
-    if (cfxi_ir_same_items(how, a.as.seq, b.as.seq))
-        return true;
-    bool set = a.kind == CFX_KIND_SET || a.kind == CFX_KIND_FROZENSET;
-    return set && !how->exact && a.as.seq && b.as.seq && a.as.seq->size == b.as.seq->size &&
-           same_set(how, a.as.seq, b.as.seq);
+    cfxi_walk *walk = &((comparer *)(uintptr_t)ctx)->walk;
+    const cfxi_walk_frame *f = cfxi_ir_walk_graph(walk);
+    uint32_t at = cfxi_ir_position(f->node->graph, f->mark, a);
+    return at == cfxi_ir_position(f->twin->graph, (uint32_t)f->own.number, b) &&
+           (at != UINT32_MAX || a == b);
 }
 
 static bool same_float(const cfxi_same *how, cfx_value a, cfx_value b)
@@ -119,6 +88,8 @@ static bool same_number(cfx_value a, cfx_value b)
 
 static bool same_leaf(const cfxi_same *how, cfx_value a, cfx_value b)
 {
+    if (cfxi_ir_is_str(a))
+        return same_str(a.as.str, b.as.str);
     switch (a.kind) {
     case CFX_KIND_INVALID:
     case CFX_KIND_NONE:
@@ -135,28 +106,191 @@ static bool same_leaf(const cfxi_same *how, cfx_value a, cfx_value b)
     case CFX_KIND_GRAPH:
         if (how->region)
             return how->region(how->ctx, a.as.ref, b.as.ref);
-        if (how->regions_apart || how->exact)
-            return how->regions_apart || a.as.ref == b.as.ref;
-        return how->shape_only ? cfxi_ir_region_equal(a.as.ref->region, b.as.ref->region)
-                               : cfx_graph_equal(a.as.ref->region, b.as.ref->region, false);
+        return how->regions_apart || a.as.ref == b.as.ref;
     default:
         return a.as.i == b.as.i;
     }
 }
 
-bool cfxi_ir_same_value(const cfxi_same *how, cfx_value a, cfx_value b)
+/* Whether the answer needs a look inside of the two. */
+static bool is_deep(const cfxi_same *how, cfx_value v)
 {
-    if (a.kind != b.kind)
-        return how->numbers && is_number(a) && is_number(b) && same_number(a, b);
-    if (cfxi_ir_is_seq(a))
-        return same_seq(how, a, b);
-    return cfxi_ir_is_str(a) ? same_str(a.as.str, b.as.str) : same_leaf(how, a, b);
+    return cfxi_ir_is_seq(v) ||
+           (v.kind == CFX_KIND_GRAPH && !how->region && !how->regions_apart && !how->exact);
 }
 
-bool cfx_value_equal(cfx_value a, cfx_value b)
+static bool same_flat(const cfxi_same *how, cfx_value a, cfx_value b)
 {
-    const cfxi_same how = {.floats = CFXI_FLOATS_TEXT};
-    return cfxi_ir_same_value(&how, a, b);
+    if (a.kind == b.kind)
+        return same_leaf(how, a, b);
+    return how->numbers && is_number(a) && is_number(b) && same_number(a, b);
+}
+
+/* Goes on with items *i, ... of two arrays: YES at their end, OPEN at two that are deep. */
+static inline answer flat_items(const cfxi_same *how, const cfx_value *a, const cfx_value *b,
+                                uint32_t n, uint32_t *i)
+{
+    for (; *i < n; ++*i) {
+        if (a[*i].kind == b[*i].kind && is_deep(how, a[*i]))
+            return OPEN;
+        if (!same_flat(how, a[*i], b[*i]))
+            return NO;
+    }
+    return YES;
+}
+
+/* ---- entering and leaving ------------------------------------------------------------------ */
+
+static unsigned how_of(const cfxi_walk_frame *f) { return f->mode & HOW_BITS; }
+
+/* The phases of a set: its items in order; and if they differ, how often each is in `a`, in `b`. */
+enum { IN_ORDER = 0, COUNT_A = 4, COUNT_B = 8 };
+
+static bool is_set(const cfxi_walk_frame *f)
+{
+    return f->what == CFXI_WALK_ITEMS && f->n > 1 &&
+           (f->kind == CFX_KIND_SET || f->kind == CFX_KIND_FROZENSET);
+}
+
+static answer open_items(comparer *c, unsigned how, uint32_t kind, const cfx_seq *a,
+                         const cfx_seq *b)
+{
+    const uint32_t n = a ? a->size : 0;
+    uint32_t i = 0;
+    if (n != (b ? b->size : 0))
+        return NO;
+    answer found = n ? flat_items(&c->hows[how], a->items, b->items, n, &i) : YES;
+    const bool set = (kind == CFX_KIND_SET || kind == CFX_KIND_FROZENSET) && n > 1 &&
+                     !c->hows[how].exact;
+    if (found == YES || (found == NO && !set))
+        return found;
+    cfxi_walk_frame *f = cfxi_ir_walk_pair(&c->walk, set ? kind : CFX_KIND_TUPLE, a->items,
+                                           b->items, n);
+    if (!f)
+        return NO;
+    f->i = found == NO ? 0 : i;
+    f->mode = (uint16_t)(how | (found == NO ? COUNT_A : IN_ORDER));
+    return OPEN;
+}
+
+/* `regions`: what their inputs are called is seen by nobody. */
+static answer open_graphs(comparer *c, const cfx_graph *x, const cfx_graph *y, bool shape_only,
+                          bool regions)
+{
+    cfx_graph *a = (cfx_graph *)(uintptr_t)x;  /* only marks change, which nobody reads later */
+    cfx_graph *b = (cfx_graph *)(uintptr_t)y;
+    if (a == b || a->size != b->size)
+        return a == b ? YES : NO;
+    cfxi_walk_frame *f = cfxi_ir_walk_nodes(&c->walk, a);
+    if (!f)
+        return NO;
+    f->node = a->root.next;
+    f->twin = b->root.next;
+    f->mode = shape_only ? HOW_SHAPE : HOW_NAMES;
+    f->kind = regions;
+    f->mark = cfxi_ir_graph_number(a);
+    f->own.number = cfxi_ir_graph_number(b);
+    cfxi_ir_graph_freeze(a);
+    cfxi_ir_graph_freeze(b);
+    return OPEN;
+}
+
+static answer ask(comparer *c, unsigned how, cfx_value a, cfx_value b)
+{
+    const cfxi_same *same = &c->hows[how];
+    if (a.kind != b.kind || !is_deep(same, a))
+        return same_flat(same, a, b) ? YES : NO;
+    if (cfxi_ir_is_seq(a))
+        return open_items(c, how, a.kind, a.as.seq, b.as.seq);
+    return open_graphs(c, a.as.ref->region, b.as.ref->region, same->shape_only, same->shape_only);
+}
+
+static void leave(comparer *c)
+{
+    const cfxi_walk_frame *f = cfxi_ir_walk_pop(&c->walk);
+    if (f->what != CFXI_WALK_NODES)
+        return;
+    cfxi_ir_graph_thaw(f->twin->graph);
+    cfxi_ir_graph_thaw(f->node->graph);
+}
+
+/* ---- the next piece ------------------------------------------------------------------------ */
+
+/* NO leaves the frame where it is. */
+static answer step_items(comparer *c)
+{
+    for (;;) {
+        cfxi_walk_frame *f = cfxi_ir_walk_top(&c->walk);
+        const unsigned how = how_of(f);
+        answer found = flat_items(&c->hows[how], f->items, f->other, f->n, &f->i);
+        if (found == YES)
+            leave(c);
+        if (found != OPEN)
+            return found;
+        const uint32_t i = f->i++;
+        found = ask(c, how, f->items[i], f->other[i]);
+        if (found != YES)
+            return found;
+    }
+}
+
+/* Whether all of an item's equals have been counted; begins with the next one then. */
+static answer end_count(comparer *c, cfxi_walk_frame *f)
+{
+    f->mark = 0;
+    if (f->mode & COUNT_A) {
+        f->mode = (uint16_t)(how_of(f) | COUNT_B);
+        return OPEN;
+    }
+    const bool as_often = (uint32_t)f->own.number == f->own.number >> 32;
+    f->mode = (uint16_t)(how_of(f) | COUNT_A);
+    f->own.number = 0;
+    if (as_often && ++f->i < f->n)
+        return OPEN;
+    leave(c);
+    return as_often ? YES : NO;
+}
+
+/* The items of a set come in any order: each must be as often in `b` as in `a`. Quadratic, but only
+ * for sets whose order differs. `found` is the answer for the last pair, OPEN before the first. */
+static answer step_count(comparer *c, answer found)
+{
+    cfxi_walk_frame *f = cfxi_ir_walk_top(&c->walk);
+    for (;;) {
+        const bool in_a = f->mode & COUNT_A;
+        if (found != OPEN) {
+            f->own.number += found == NO ? 0 : in_a ? 1 : (uint64_t)1 << 32;
+            f->mark++;
+        }
+        if (f->mark == f->n) {
+            found = end_count(c, f);
+            if (found != OPEN)
+                return found;
+            continue;
+        }
+        const cfx_value item = f->items[f->i];
+        if (in_a && f->mark == f->i)
+            found = YES;
+        else
+            found = in_a ? ask(c, HOW_PLAIN, item, f->items[f->mark])
+                         : ask(c, how_of(f), item, f->other[f->mark]);
+        if (found == OPEN || c->walk.status != CFX_OK)
+            return found;
+    }
+}
+
+static answer step_set(comparer *c, answer found)
+{
+    cfxi_walk_frame *f = cfxi_ir_walk_top(&c->walk);
+    const bool in_order = !(f->mode & (COUNT_A | COUNT_B));
+    if (in_order && found != NO)
+        return step_items(c);
+    if (in_order) {
+        f->i = 0;
+        f->mode = (uint16_t)(how_of(f) | COUNT_A);
+        found = OPEN;
+    }
+    return step_count(c, found);
 }
 
 static bool same_location(const cfx_node *a, const cfx_node *b)
@@ -170,10 +304,14 @@ static bool same_location(const cfx_node *a, const cfx_node *b)
 
 /* Chains of scopes are compared up to the pair that was the same last time: neighbours on the list
  * mostly share their scope. */
-static bool same_scope(compare *c, uint32_t a, uint32_t b)
+static bool same_scope(comparer *c, const cfx_node *a, const cfx_node *b)
 {
-    uint32_t x = a;
-    uint32_t y = b;
+    uint32_t x = a->scope;
+    uint32_t y = b->scope;
+    if (c->a != a->graph || c->b != b->graph)
+        c->scope_a = c->scope_b = 0;
+    c->a = a->graph;
+    c->b = b->graph;
     while (x && y && !(x == c->scope_a && y == c->scope_b)) {
         const cfxi_scope *s = cfxi_ir_scope_at(c->a, x);
         const cfxi_scope *t = cfxi_ir_scope_at(c->b, y);
@@ -184,67 +322,131 @@ static bool same_scope(compare *c, uint32_t a, uint32_t b)
     }
     if (!x != !y)
         return false;
-    c->scope_a = a;
-    c->scope_b = b;
+    c->scope_a = a->scope;
+    c->scope_b = b->scope;
     return true;
 }
 
-/* Of one value: not "*args". */
-static bool is_plain_input(const cfx_node *n)
+static bool same_head(const cfx_node *a, const cfx_node *b, bool regions)
 {
-    const cfx_str *name = n->callee->ref->name;
-    return n->op == CFX_OP_PLACEHOLDER && name && name->data[0] != '*';
+    const bool input = regions && cfxi_ir_is_plain_input(a) && cfxi_ir_is_plain_input(b);
+    return a->op == b->op && (input || cfxi_ir_same_ref(a->callee->ref, b->callee->ref));
 }
 
-static bool same_node(compare *c, const cfx_node *a, const cfx_node *b)
+static bool same_tail(comparer *c, const cfx_node *a, const cfx_node *b, bool shape_only)
 {
-    const bool input = c->regions && is_plain_input(a) && is_plain_input(b);
-    if (a->op != b->op || (!input && !cfxi_ir_same_ref(a->callee->ref, b->callee->ref)))
-        return false;
-    if (!cfxi_ir_same_items(&c->how, a->args, b->args) ||
-        !cfxi_ir_same_items(&c->how, a->kwargs, b->kwargs))
-        return false;
-    if (!cfxi_ir_same_value(&c->how, cfx_node_type(a), cfx_node_type(b)))
-        return false;
-    if (c->shape_only)
-        return true;
-    return a->name->size == b->name->size &&
-           memcmp(a->name->data, b->name->data, a->name->size) == 0 && same_location(a, b) &&
-           same_scope(c, a->scope, b->scope);
+    return shape_only || (a->name->size == b->name->size &&
+                          memcmp(a->name->data, b->name->data, a->name->size) == 0 &&
+                          same_location(a, b) && same_scope(c, a, b));
 }
 
-uint32_t cfxi_ir_graph_number(cfx_graph *g)
+/* The fields of a node, in the order in which they are compared. */
+enum { FIELD_ARGS, FIELD_KWARGS, FIELD_TYPE, FIELD_TAIL };
+
+static answer ask_field(comparer *c, cfxi_walk_frame *f)
 {
-    uint32_t stamp = cfxi_ir_graph_stamp(g, (uint32_t)g->size);
-    uint32_t mark = stamp;
-    for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
-        n->mark = mark++;
-    return stamp;
+    const cfx_node *a = f->node;
+    const cfx_node *b = f->twin;
+    const unsigned how = how_of(f);
+    switch (f->i++) {
+    case FIELD_ARGS:
+        if (!same_head(a, b, f->kind))
+            return NO;
+        return open_items(c, how, CFX_KIND_TUPLE, a->args, b->args);
+    case FIELD_KWARGS:
+        return open_items(c, how, CFX_KIND_TUPLE, a->kwargs, b->kwargs);
+    case FIELD_TYPE:
+        return ask(c, how, cfx_node_type(a), cfx_node_type(b));
+    default:
+        f->i = 0;
+        f->node = a->next;
+        f->twin = b->next;
+        return same_tail(c, a, b, how == HOW_SHAPE) ? YES : NO;
+    }
+}
+
+static answer step_nodes(comparer *c)
+{
+    cfxi_walk_frame *f = cfxi_ir_walk_top(&c->walk);
+    answer found = YES;
+    while (found == YES && !cfxi_ir_node_is_root(f->node))
+        found = ask_field(c, f);
+    if (found == YES)
+        leave(c);
+    return found;
+}
+
+static answer step(comparer *c, answer found)
+{
+    const cfxi_walk_frame *f = cfxi_ir_walk_top(&c->walk);
+    if (is_set(f))
+        return step_set(c, found);
+    if (found == NO) {
+        leave(c);
+        return NO;
+    }
+    return f->what == CFXI_WALK_NODES ? step_nodes(c) : step_items(c);
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+/* The answer is a bool, which cannot tell that memory ran out: so the stack does not come from the
+ * allocator of a graph, which may have a budget, but from malloc. */
+static void comparer_begin(comparer *c, const cfxi_same *how)
+{
+    cfxi_ir_walk_begin(&c->walk, NULL);
+    c->hows[HOW_GIVEN] = *how;
+    c->hows[HOW_PLAIN] = (cfxi_same){.floats = CFXI_FLOATS_TEXT};
+    c->hows[HOW_NAMES] = (cfxi_same){.node = same_place, .ctx = c, .floats = CFXI_FLOATS_TEXT};
+    c->hows[HOW_SHAPE] = c->hows[HOW_NAMES];
+    c->hows[HOW_SHAPE].shape_only = true;
+    c->a = c->b = NULL;
+}
+
+static bool compare(comparer *c, answer found)
+{
+    while (c->walk.depth > 0 && c->walk.status == CFX_OK)
+        found = step(c, found);
+    while (c->walk.depth > 0)
+        leave(c);
+    return cfxi_ir_walk_end(&c->walk, NULL) == CFX_OK && found == YES;
+}
+
+bool cfxi_ir_same_value(const cfxi_same *how, cfx_value a, cfx_value b)
+{
+    if (a.kind != b.kind || !is_deep(how, a))
+        return same_flat(how, a, b);
+    comparer c;
+    comparer_begin(&c, how);
+    return compare(&c, ask(&c, HOW_GIVEN, a, b));
+}
+
+bool cfxi_ir_same_items(const cfxi_same *how, const cfx_seq *a, const cfx_seq *b)
+{
+    const uint32_t n = a ? a->size : 0;
+    uint32_t i = 0;
+    if (n != (b ? b->size : 0))
+        return false;
+    const answer found = n ? flat_items(how, a->items, b->items, n, &i) : YES;
+    if (found != OPEN)
+        return found == YES;
+    comparer c;
+    comparer_begin(&c, how);
+    return compare(&c, open_items(&c, HOW_GIVEN, CFX_KIND_TUPLE, a, b));
+}
+
+bool cfx_value_equal(cfx_value a, cfx_value b)
+{
+    const cfxi_same how = {.floats = CFXI_FLOATS_TEXT};
+    return cfxi_ir_same_value(&how, a, b);
 }
 
 static bool same_graph(const cfx_graph *a, const cfx_graph *b, bool shape_only, bool regions)
 {
-    if (a == b)
-        return true;
-    if (a->size != b->size)
-        return false;
-    /* Numbering changes only marks, which nobody reads between calls. */
-    compare c = {.a = a, .b = b, .shape_only = shape_only, .regions = regions};
-    c.how = (cfxi_same){.node = same_place, .ctx = &c, .floats = CFXI_FLOATS_TEXT,
-                        .shape_only = shape_only};
-    c.stamp_a = cfxi_ir_graph_number((cfx_graph *)(uintptr_t)a);
-    c.stamp_b = cfxi_ir_graph_number((cfx_graph *)(uintptr_t)b);
-    const cfx_node *x = a->root.next;
-    const cfx_node *y = b->root.next;
-    cfxi_ir_graph_freeze(a);
-    cfxi_ir_graph_freeze(b);
-    while (x != &a->root && same_node(&c, x, y)) {
-        x = x->next;
-        y = y->next;
-    }
-    cfxi_ir_graph_thaw(b);
-    cfxi_ir_graph_thaw(a);
-    return x == &a->root;
+    const cfxi_same how = {.floats = CFXI_FLOATS_TEXT};
+    comparer c;
+    comparer_begin(&c, &how);
+    return compare(&c, open_graphs(&c, a, b, shape_only, regions));
 }
 
 bool cfx_graph_equal(const cfx_graph *a, const cfx_graph *b, bool shape_only)
@@ -255,146 +457,4 @@ bool cfx_graph_equal(const cfx_graph *a, const cfx_graph *b, bool shape_only)
 bool cfxi_ir_region_equal(const cfx_graph *a, const cfx_graph *b)
 {
     return same_graph(a, b, true, true);
-}
-
-/* ---- hashing ------------------------------------------------------------------------------- */
-
-enum { NAMELESS = 0x6e6f6e65 };  /* stands for host objects without a qualified name */
-
-static uint64_t hash_str(uint64_t h, const cfx_str *str)
-{
-    return cfxi_base_hash_mix(h, str ? cfxi_base_hash_bytes(str->data, str->size) : 0);
-}
-
-uint64_t cfxi_ir_hash_ref(cfxi_hasher *c, uint64_t h, cfx_ref *ref)
-{
-    cfx_error why = {.status = CFX_OK};
-    const cfx_str *name = cfxi_ir_ref_qualified_name(c->graph, ref, &why);
-    if (name)
-        return hash_str(h, name);
-    if (why.status != CFX_E_KEY && c->status == CFX_OK) {
-        c->status = why.status;
-        if (c->err)
-            *c->err = why;
-    }
-    return cfxi_base_hash_mix(h, c->by_identity ? (uintptr_t)ref->object : NAMELESS);
-}
-
-static uint64_t hash_region(cfxi_hasher *c, uint64_t h, cfx_graph *region)
-{
-    uint64_t inner = 0;
-    if (c->status == CFX_OK)
-        c->status = c->shape_only ? cfxi_ir_region_hash(region, &inner, c->err)
-                                  : cfx_graph_hash(region, false, &inner, c->err);
-    return cfxi_base_hash_mix(h, inner);
-}
-
-static uint64_t hash_value(cfxi_hasher *c, cfx_value v);
-
-uint64_t cfxi_ir_hash_items(cfxi_hasher *c, uint64_t h, const cfx_seq *seq)
-{
-    uint32_t size = seq ? seq->size : 0;
-    h = cfxi_base_hash_mix(h, size);
-    for (uint32_t i = 0; i < size; i++)
-        h = cfxi_base_hash_mix(h, hash_value(c, seq->items[i]));
-    return h;
-}
-
-static uint64_t hash_set(cfxi_hasher *c, uint64_t h, const cfx_seq *seq)
-{
-    uint64_t sum = seq->size;
-    for (uint32_t i = 0; i < seq->size; i++)
-        sum += hash_value(c, seq->items[i]);
-    return cfxi_base_hash_mix(h, sum);
-}
-
-static uint64_t hash_value(cfxi_hasher *c, cfx_value v)
-{
-    uint64_t h = cfxi_base_hash_mix(0, v.kind);
-    if (cfxi_ir_is_str(v))
-        return hash_str(h, v.as.str);
-    if (v.kind == CFX_KIND_SET || v.kind == CFX_KIND_FROZENSET)
-        return hash_set(c, h, v.as.seq);
-    if (cfxi_ir_is_seq(v))
-        return cfxi_ir_hash_items(c, h, v.as.seq);
-    switch (v.kind) {
-    case CFX_KIND_INVALID:
-    case CFX_KIND_NONE:
-    case CFX_KIND_ELLIPSIS:
-        return h;
-    case CFX_KIND_BOOL:
-        return cfxi_base_hash_mix(h, v.as.b);
-    case CFX_KIND_FLOAT:
-        return cfxi_base_hash_mix(h, v.as.f != v.as.f ? 1 : (uint64_t)v.as.i);
-    case CFX_KIND_NODE:
-        return cfxi_base_hash_mix(h, c->node(c, v.as.node));
-    case CFX_KIND_HOST:
-        return cfxi_ir_hash_ref(c, h, v.as.ref);
-    case CFX_KIND_GRAPH:
-        return hash_region(c, h, v.as.ref->region);
-    default:
-        return cfxi_base_hash_mix(h, (uint64_t)v.as.i);
-    }
-}
-
-static uint64_t hash_scope(cfxi_hasher *c, uint32_t scope)
-{
-    if (scope == c->scope)
-        return c->scope_hash;
-    uint64_t h = 0;
-    for (uint32_t at = scope; at; at = cfxi_ir_scope_at(c->graph, at)->parent) {
-        h = hash_str(h, cfxi_ir_scope_at(c->graph, at)->path);
-        h = hash_str(h, cfxi_ir_scope_at(c->graph, at)->type);
-    }
-    c->scope = scope;
-    c->scope_hash = h;
-    return h;
-}
-
-static uint64_t hash_node(cfxi_hasher *c, uint64_t h, const cfx_node *n)
-{
-    h = cfxi_base_hash_mix(h, n->op);
-    if (!c->region || !is_plain_input(n))
-        h = cfxi_ir_hash_ref(c, h, n->callee->ref);
-    h = cfxi_ir_hash_items(c, h, n->args);
-    h = cfxi_ir_hash_items(c, h, n->kwargs);
-    h = cfxi_base_hash_mix(h, hash_value(c, cfx_node_type(n)));
-    if (c->shape_only)
-        return h;
-    const cfxi_location *where = cfxi_ir_location_of(n);
-    h = cfxi_base_hash_mix(h, cfxi_base_hash_bytes(n->name->data, n->name->size));
-    if (where)
-        h = cfxi_base_hash_mix(hash_str(h, where->file), where->line);
-    return cfxi_base_hash_mix(h, hash_scope(c, n->scope));
-}
-
-static uint64_t hash_place(const cfxi_hasher *c, const cfx_node *n)
-{
-    return position(c->graph, *(const uint32_t *)c->ctx, n);
-}
-
-static cfx_status hash_graph(cfx_graph *g, bool shape_only, bool region, uint64_t *hash,
-                             cfx_error *err)
-{
-    const uint32_t stamp = cfxi_ir_graph_number(g);
-    cfxi_hasher c = {.graph = g, .err = err, .node = hash_place, .ctx = &stamp,
-                     .shape_only = shape_only, .region = region};
-    uint64_t h = cfxi_base_hash_mix(0, g->size);
-    cfxi_ir_graph_freeze(g);
-    for (const cfx_node *n = g->root.next; n != &g->root && c.status == CFX_OK; n = n->next)
-        h = hash_node(&c, h, n);
-    cfxi_ir_graph_thaw(g);
-    if (c.status == CFX_OK)
-        *hash = h;
-    return c.status;
-}
-
-cfx_status cfx_graph_hash(cfx_graph *g, bool shape_only, uint64_t *hash, cfx_error *err)
-{
-    return hash_graph(g, shape_only, false, hash, err);
-}
-
-cfx_status cfxi_ir_region_hash(cfx_graph *region, uint64_t *hash, cfx_error *err)
-{
-    return hash_graph(region, true, true, hash, err);
 }

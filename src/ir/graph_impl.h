@@ -222,6 +222,13 @@ static inline const cfxi_scope *cfxi_ir_scope_at(const cfx_graph *g, uint32_t sc
     return known ? ((cfxi_scope **)g->scopes.data)[scope - 1] : NULL;
 }
 
+/* An input of one value: not "*args". */
+static inline bool cfxi_ir_is_plain_input(const cfx_node *n)
+{
+    const cfx_str *name = n->callee->ref->name;
+    return n->op == CFX_OP_PLACEHOLDER && name && name->data[0] != '*';
+}
+
 /* The next input of a graph behind `n`, or its first for NULL; NULL if there is none. */
 static inline cfx_node *cfxi_ir_next_input(const cfx_graph *g, const cfx_node *n)
 {
@@ -234,8 +241,15 @@ static inline cfx_node *cfxi_ir_next_input(const cfx_graph *g, const cfx_node *n
 /* A mark for each node visited, without a set: marks below the returned stamp are old. `n` marks
  * (stamp, stamp + 1, ...) are reserved, so that a mark can also number the nodes. */
 uint32_t cfxi_ir_graph_stamp(cfx_graph *g, uint32_t n);
-/* Numbers the nodes in their order by marks; the first has the mark that is returned. */
+/* Numbers the nodes in their order by marks; the first has the mark that is returned. (use.c) */
 uint32_t cfxi_ir_graph_number(cfx_graph *g);
+/* A node's place in its graph; UINT32_MAX for one that is not on the list. */
+static inline uint32_t cfxi_ir_position(const cfx_graph *g, uint32_t stamp, const cfx_node *n)
+{
+    if (n->graph != g || n->mark < stamp || n->mark - stamp >= g->size)
+        return UINT32_MAX;
+    return n->mark - stamp;
+}
 
 /* While a graph is being printed, compared, checked or generated, code of the host may run; it can
  * read the graph and its regions, but edits of them fail. Freezing nests. */
@@ -281,7 +295,7 @@ static inline bool cfxi_ir_is_str(cfx_value v)
     return v.kind >= CFX_KIND_STR && v.kind <= CFX_KIND_DEVICE;
 }
 
-/* ---- hashing (equal.c) --------------------------------------------------------------------- */
+/* ---- hashing (graph_hash.c) ---------------------------------------------------------------- */
 
 /* How values are hashed, in agreement with cfx_value_equal. */
 typedef struct cfxi_hasher {

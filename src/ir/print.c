@@ -5,7 +5,7 @@
  * slices) shows their repr. What a graph returns, and a default, is str(value) (STR): the repr, but
  * for what is on top. The third is the repr itself (REPR).
  */
-#include "graph_impl.h"
+#include "walk_impl.h"
 
 #include <math.h>
 
@@ -16,6 +16,7 @@ typedef struct printer {
     cfxi_out out;
     cfx_error *err;
     cfx_status status;  /* of the host; *err is set then */
+    cfxi_walk walk;     /* the containers that are half printed */
 } printer;
 
 static void printer_begin(printer *p, cfx_graph *g, cfx_sink sink, cfx_error *err)
@@ -25,12 +26,16 @@ static void printer_begin(printer *p, cfx_graph *g, cfx_sink sink, cfx_error *er
     p->err = err;
     p->status = CFX_OK;
     cfxi_base_out_begin(&p->out, sink);
+    cfxi_ir_walk_begin(&p->walk, g->allocator);
 }
 
 static cfx_status printer_end(printer *p)
 {
     cfxi_ir_graph_thaw(p->graph);
-    return p->status == CFX_OK ? cfxi_base_out_end(&p->out, p->err) : p->status;
+    const cfx_status walked = cfxi_ir_walk_end(&p->walk, p->status == CFX_OK ? p->err : NULL);
+    if (p->status != CFX_OK || walked != CFX_OK)
+        return p->status != CFX_OK ? p->status : walked;
+    return cfxi_base_out_end(&p->out, p->err);
 }
 
 /* Notes how a call of the host went. A failure of the sink below it is reported at the end. */
@@ -163,64 +168,29 @@ static void print_int(printer *p, int64_t i)
 
 /* ---- containers ---------------------------------------------------------------------------- */
 
-static void print_value(printer *p, cfx_value v, print_mode mode);
-
-static void print_items(printer *p, const char *open, const cfx_value *items, size_t n,
-                        const char *close, print_mode mode)
+/* Opens `n` items, to be printed in `mode`; the kind says what stands between and after them. */
+static void open_items(printer *p, const char *open, cfx_kind kind, const cfx_value *items,
+                       size_t n, print_mode mode)
 {
+    cfxi_walk_frame *f = cfxi_ir_walk_items(&p->walk, kind, items, n);
     cfxi_base_out_str(&p->out, open);
-    for (size_t i = 0; i < n; i++) {
-        if (i)
-            cfxi_base_out_write(&p->out, ", ", 2);
-        print_value(p, items[i], mode);
-    }
-    cfxi_base_out_str(&p->out, close);
+    if (f)
+        f->mode = (uint16_t)mode;
 }
 
-static void print_tuple(printer *p, const cfx_value *items, size_t n, print_mode mode)
-{
-    print_items(p, "(", items, n, n == 1 ? ",)" : ")", mode);
-}
-
-static void print_dict(printer *p, const cfx_value *items, size_t n, print_mode mode)
-{
-    cfxi_base_out_char(&p->out, '{');
-    for (size_t i = 0; i + 1 < n; i += 2) {
-        if (i)
-            cfxi_base_out_write(&p->out, ", ", 2);
-        print_value(p, items[i], mode == MODE_ARG ? MODE_STR : MODE_REPR);
-        cfxi_base_out_write(&p->out, ": ", 2);
-        print_value(p, items[i + 1], mode);
-    }
-    cfxi_base_out_char(&p->out, '}');
-}
-
-static void print_namedtuple(printer *p, const cfx_value *items, size_t n, print_mode mode)
+static void open_namedtuple(printer *p, const cfx_value *items, size_t n, print_mode mode)
 {
     if (mode == MODE_ARG) {
-        print_tuple(p, items + 2, n - 2, mode);
+        open_items(p, "(", CFX_KIND_TUPLE, items + 2, n - 2, mode);
         return;
     }
     print_class_name(p, items[0].as.ref);
-    cfxi_base_out_char(&p->out, '(');
-    for (size_t i = 2; i < n; i++) {
-        const cfx_str *field = items[1].as.seq->items[i - 2].as.str;
-        if (i > 2)
-            cfxi_base_out_write(&p->out, ", ", 2);
-        cfxi_base_out_write(&p->out, field->data, field->size);
-        cfxi_base_out_char(&p->out, '=');
-        print_value(p, items[i], MODE_REPR);
-    }
-    cfxi_base_out_char(&p->out, ')');
+    open_items(p, "(", CFX_KIND_NAMEDTUPLE, items, n, MODE_REPR);
+    if (p->walk.status == CFX_OK)
+        cfxi_ir_walk_top(&p->walk)->i = 2;
 }
 
-static void print_range(printer *p, const cfx_value *parts)
-{
-    const bool plain = parts[2].kind == CFX_KIND_INT && parts[2].as.i == 1;
-    print_items(p, "range(", parts, plain ? 2 : 3, ")", MODE_REPR);
-}
-
-static void print_seq(printer *p, cfx_value v, print_mode mode)
+static void open_seq(printer *p, cfx_value v, print_mode mode)
 {
     size_t n;
     const cfx_value *items = cfx_value_items(v, &n);
@@ -230,30 +200,78 @@ static void print_seq(printer *p, cfx_value v, print_mode mode)
         print_complex(p, items);
         break;
     case CFX_KIND_SLICE:
-        print_items(p, "slice(", items, n, ")", MODE_REPR);
+        open_items(p, "slice(", CFX_KIND_SLICE, items, n, MODE_REPR);
         break;
     case CFX_KIND_RANGE:
-        print_range(p, items);
+        n = items[2].kind == CFX_KIND_INT && items[2].as.i == 1 ? 2 : 3;
+        open_items(p, "range(", CFX_KIND_RANGE, items, n, MODE_REPR);
         break;
     case CFX_KIND_LIST:
-        print_items(p, "[", items, n, "]", inner);
+        open_items(p, "[", CFX_KIND_LIST, items, n, inner);
         break;
     case CFX_KIND_TUPLE:
-        print_tuple(p, items, n, inner);
+        open_items(p, "(", CFX_KIND_TUPLE, items, n, inner);
         break;
     case CFX_KIND_SET:
-        print_items(p, n ? "{" : "set(", items, n, n ? "}" : ")", MODE_REPR);
+        open_items(p, n ? "{" : "set(", CFX_KIND_SET, items, n, MODE_REPR);
         break;
     case CFX_KIND_FROZENSET:
-        print_items(p, n ? "frozenset({" : "frozenset(", items, n, n ? "})" : ")", MODE_REPR);
+        open_items(p, n ? "frozenset({" : "frozenset(", CFX_KIND_FROZENSET, items, n, MODE_REPR);
         break;
     case CFX_KIND_DICT:
-        print_dict(p, items, n, inner);
+        open_items(p, "{", CFX_KIND_DICT, items, n, inner);
         break;
     case CFX_KIND_NAMEDTUPLE:
-        print_namedtuple(p, items, n, inner);
+        open_namedtuple(p, items, n, inner);
         break;
     }
+}
+
+static void close_seq(printer *p, const cfxi_walk_frame *f)
+{
+    switch (f->kind) {
+    case CFX_KIND_LIST:
+        cfxi_base_out_char(&p->out, ']');
+        break;
+    case CFX_KIND_DICT:
+        cfxi_base_out_char(&p->out, '}');
+        break;
+    case CFX_KIND_TUPLE:
+        cfxi_base_out_str(&p->out, f->n == 1 ? ",)" : ")");
+        break;
+    case CFX_KIND_SET:
+        cfxi_base_out_char(&p->out, f->n ? '}' : ')');
+        break;
+    case CFX_KIND_FROZENSET:
+        cfxi_base_out_str(&p->out, f->n ? "})" : ")");
+        break;
+    default:
+        cfxi_base_out_char(&p->out, ')');
+        break;
+    }
+}
+
+/* What stands before item i: a comma, and the name of a field. */
+static void separate(printer *p, const cfxi_walk_frame *f, uint32_t i)
+{
+    const bool named = f->kind == CFX_KIND_NAMEDTUPLE;
+    if (f->kind == CFX_KIND_DICT && i % 2 == 1)
+        cfxi_base_out_write(&p->out, ": ", 2);
+    else if (i > (named ? 2 : 0))
+        cfxi_base_out_write(&p->out, ", ", 2);
+    if (!named)
+        return;
+    const cfx_str *field = f->items[1].as.seq->items[i - 2].as.str;
+    cfxi_base_out_write(&p->out, field->data, field->size);
+    cfxi_base_out_char(&p->out, '=');
+}
+
+/* The keys of a dict among arguments are shown by str, others as their repr. */
+static print_mode item_mode(const cfxi_walk_frame *f, uint32_t i)
+{
+    if (f->kind == CFX_KIND_DICT && i % 2 == 0)
+        return f->mode == MODE_ARG ? MODE_STR : MODE_REPR;
+    return (print_mode)f->mode;
 }
 
 /* ---- any value ----------------------------------------------------------------------------- */
@@ -283,7 +301,8 @@ static void print_region(printer *p, const cfx_graph *region)
     cfxi_base_out_printf(&p->out, "graph[%zu node%s]", region->size, region->size == 1 ? "" : "s");
 }
 
-static void print_value(printer *p, cfx_value v, print_mode mode)
+/* Prints what is not a container; opens a container. */
+static void begin_value(printer *p, cfx_value v, print_mode mode)
 {
     switch ((cfx_kind)v.kind) {
     case CFX_KIND_INVALID:
@@ -321,7 +340,7 @@ static void print_value(printer *p, cfx_value v, print_mode mode)
     case CFX_KIND_FROZENSET:
     case CFX_KIND_DICT:
     case CFX_KIND_NAMEDTUPLE:
-        print_seq(p, v, mode);
+        open_seq(p, v, mode);
         break;
     case CFX_KIND_NODE:
         print_node_name(p, v.as.node, mode);
@@ -333,6 +352,29 @@ static void print_value(printer *p, cfx_value v, print_mode mode)
         print_host(p, v.as.ref, mode);
         break;
     }
+}
+
+/* Prints all that is open, to its end. */
+static void print_open(printer *p)
+{
+    cfxi_walk_frame *f;
+    for (cfxi_walk_event event; (event = cfxi_ir_walk_next(&p->walk, &f)) != CFXI_WALK_END;) {
+        if (event == CFXI_WALK_LEAVE) {
+            close_seq(p, f);
+            continue;
+        }
+        const uint32_t i = f->i - 1;
+        separate(p, f, i);
+        begin_value(p, f->items[i], item_mode(f, i));
+    }
+    if (p->walk.status != CFX_OK)
+        p->out.status = p->walk.status;
+}
+
+static void print_value(printer *p, cfx_value v, print_mode mode)
+{
+    begin_value(p, v, mode);
+    print_open(p);
 }
 
 cfx_status cfx_value_print(cfx_graph *g, cfx_value v, cfx_sink out, cfx_error *err)
@@ -381,12 +423,16 @@ static void print_head(printer *p, cfx_node *n)
     cfxi_base_out_char(&p->out, ']');
 }
 
+static void print_arguments(printer *p, const char *open, cfx_kind kind, const cfx_seq *seq)
+{
+    open_items(p, open, kind, seq ? seq->items : NULL, seq ? seq->size : 0, MODE_ARG);
+    print_open(p);
+}
+
 static void print_call(printer *p, const cfx_node *n)
 {
-    cfxi_base_out_str(&p->out, "(args = ");
-    print_tuple(p, n->args ? n->args->items : NULL, n->args ? n->args->size : 0, MODE_ARG);
-    cfxi_base_out_str(&p->out, ", kwargs = ");
-    print_dict(p, n->kwargs ? n->kwargs->items : NULL, n->kwargs ? n->kwargs->size : 0, MODE_ARG);
+    print_arguments(p, "(args = (", CFX_KIND_TUPLE, n->args);
+    print_arguments(p, ", kwargs = {", CFX_KIND_DICT, n->kwargs);
     cfxi_base_out_char(&p->out, ')');
 }
 

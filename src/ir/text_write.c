@@ -1,26 +1,14 @@
 /* text_write.c - writes the lossless IR text of a graph (docs/ir.md).
  *
- * Containers and regions nest deeper than a C stack likes, so the writer keeps a stack of its own:
- * each frame is something half written, and `step` writes the next piece of the topmost one.
+ * Each frame of the walk is something half written: a graph (its mark is the indent of its nodes),
+ * a container, a node whose type is being written, or the arguments of a node.
  */
-#include "graph_impl.h"
 #include "text_lex_impl.h"
+#include "walk_impl.h"
 
 #include <stdlib.h>
 
-typedef enum frame_kind { FRAME_GRAPH, FRAME_TYPE, FRAME_CALL, FRAME_SEQ } frame_kind;
-
-typedef struct frame {
-    frame_kind kind;
-    cfx_kind seq;            /* SEQ: which */
-    cfx_graph *graph;        /* GRAPH */
-    cfx_node *node;          /* GRAPH: the next one; TYPE, CALL: theirs */
-    const cfx_value *items;  /* SEQ */
-    cfx_value *sorted;       /* SEQ: a copy of its own that `items` points to, or NULL */
-    size_t n;                /* items (SEQ), arguments (CALL) */
-    size_t i;                /* of them written */
-    size_t indent;           /* GRAPH: of its nodes */
-} frame;
+enum { STEPS_TYPE, STEPS_CALL };  /* the steps of a node: none, and one for each argument */
 
 typedef struct writer {
     cfx_graph *graph;  /* the one whose node is being written */
@@ -28,7 +16,7 @@ typedef struct writer {
     cfxi_out out;
     cfx_error *err;
     cfx_status status;
-    cfxi_vec frames;  /* of frame */
+    cfxi_walk walk;   /* a set that had to be sorted owns a copy of its items */
     cfxi_vec scopes;  /* of uint32_t */
     const cfx_allocator *allocator;
     bool brief;       /* one node alone, on one line: regions are only hinted at */
@@ -165,10 +153,10 @@ static int compare_scalars(const void *left, const void *right)
     return order ? order : compare_floats(x[1].as.f, y[1].as.f);
 }
 
-static bool needs_sorting(const frame *f)
+static bool needs_sorting(const cfxi_walk_frame *f)
 {
     bool ordered = true;
-    if (f->seq != CFX_KIND_SET && f->seq != CFX_KIND_FROZENSET)
+    if (f->kind != CFX_KIND_SET && f->kind != CFX_KIND_FROZENSET)
         return false;
     for (size_t i = 0; i < f->n; i++) {
         if (f->items[i].kind == CFX_KIND_INVALID || f->items[i].kind > CFX_KIND_COMPLEX)
@@ -179,36 +167,33 @@ static bool needs_sorting(const frame *f)
 }
 
 /* A host keeps a set in the order of its hashes, which differs between processes. */
-static void sort_set(writer *w, frame *f)
+static void sort_set(writer *w, cfxi_walk_frame *f)
 {
     if (!needs_sorting(f))
         return;
-    f->sorted = cfxi_base_alloc(w->allocator, f->n * sizeof *f->sorted);
-    if (!f->sorted) {
+    cfx_value *sorted = cfxi_base_alloc(w->allocator, f->n * sizeof *sorted);
+    if (!sorted) {
         write_nomem(w);
         return;
     }
-    memcpy(f->sorted, f->items, f->n * sizeof *f->sorted);
-    qsort(f->sorted, f->n, sizeof *f->sorted, compare_scalars);
-    f->items = f->sorted;
+    memcpy(sorted, f->items, f->n * sizeof *sorted);
+    qsort(sorted, f->n, sizeof *sorted, compare_scalars);
+    f->items = f->own.data = sorted;
 }
 
-static void free_sorted(writer *w, const frame *f)
+static void free_sorted(writer *w, const cfxi_walk_frame *f)
 {
-    if (f->sorted)
-        cfxi_base_free(w->allocator, f->sorted, f->n * sizeof *f->sorted);
+    if (f->what == CFXI_WALK_ITEMS && f->own.data)
+        cfxi_base_free(w->allocator, f->own.data, f->n * sizeof *f->items);
 }
 
 /* ---- values -------------------------------------------------------------------------------- */
 
-static frame *push(writer *w, frame_kind kind)
+/* Hands on a frame; NULL says that memory has run out. */
+static cfxi_walk_frame *entered(writer *w, cfxi_walk_frame *f)
 {
-    if (!cfxi_base_vec_reserve(&w->frames, 1, sizeof(frame), w->allocator)) {
+    if (!f)
         write_nomem(w);
-        return NULL;
-    }
-    frame *f = (frame *)w->frames.data + w->frames.size++;
-    *f = (frame){.kind = kind};
     return f;
 }
 
@@ -265,35 +250,19 @@ static void open_seq(writer *w, cfx_value v)
 {
     const bool bracket = v.kind == CFX_KIND_LIST || v.kind == CFX_KIND_TUPLE ||
                          v.kind == CFX_KIND_DICT;
-    frame *f = push(w, FRAME_SEQ);
+    cfxi_walk_frame *f = entered(w, cfxi_ir_walk_into(&w->walk, v));
     if (!f)
         return;
-    f->seq = (cfx_kind)v.kind;
-    f->items = cfx_value_items(v, &f->n);
     sort_set(w, f);
-    cfxi_base_out_str(&w->out, opening(f->seq));
+    cfxi_base_out_str(&w->out, opening((cfx_kind)v.kind));
     cfxi_base_out_str(&w->out, bracket ? "" : "(");
 }
 
 static void open_graph(writer *w, cfx_graph *g, size_t indent)
 {
-    frame *f = push(w, FRAME_GRAPH);
-    if (!f)
-        return;
-    f->graph = g;
-    f->node = g->root.next;
-    f->indent = indent;
-}
-
-/* The indent of the nodes of the graph that is being written. */
-static size_t current_indent(const writer *w)
-{
-    const frame *frames = w->frames.data;
-    for (size_t i = w->frames.size; i > 0; i--) {
-        if (frames[i - 1].kind == FRAME_GRAPH)
-            return frames[i - 1].indent;
-    }
-    return 0;
+    cfxi_walk_frame *f = entered(w, cfxi_ir_walk_nodes(&w->walk, g));
+    if (f)
+        f->mark = (uint32_t)indent;
 }
 
 static void write_int(writer *w, int64_t i)
@@ -353,7 +322,7 @@ static void write_value(writer *w, cfx_value v)
             break;
         }
         cfxi_base_out_str(&w->out, "graph {\n");
-        open_graph(w, v.as.ref->region, current_indent(w) + 4);
+        open_graph(w, v.as.ref->region, cfxi_ir_walk_graph(&w->walk)->mark + 4);
         break;
     case CFX_KIND_HOST:
         write_host(w, v.as.ref);
@@ -444,11 +413,9 @@ static void write_target(writer *w, const cfx_str *target)
 static void write_head(writer *w, cfx_node *n)
 {
     const cfx_str *target = name_of(w, n->callee->ref, "the target");
-    frame *f = push(w, FRAME_CALL);
-    if (!target || !f)
+    const size_t count = (n->args ? n->args->size : 0) + (n->kwargs ? n->kwargs->size / 2 : 0);
+    if (!entered(w, cfxi_ir_walk_steps(&w->walk, STEPS_CALL, n, count)) || !target)
         return;
-    f->node = n;
-    f->n = (n->args ? n->args->size : 0) + (n->kwargs ? n->kwargs->size / 2 : 0);
     cfxi_base_out_str(&w->out, cfx_opcode_name((cfx_opcode)n->op));
     if (n->op != CFX_OP_OUTPUT || !is_word(target, "output")) {
         cfxi_base_out_str(&w->out, "[target=");
@@ -475,10 +442,8 @@ static void write_node(writer *w, cfx_node *n)
     if (has_type || !is_anonymous(n))
         write_node_name(w, n);
     if (has_type) {
-        frame *f = push(w, FRAME_TYPE);
-        if (!f)
+        if (!entered(w, cfxi_ir_walk_steps(&w->walk, STEPS_TYPE, n, 0)))
             return;
-        f->node = n;
         cfxi_base_out_str(&w->out, ": ");
         write_value(w, n->ext->type);
         return;
@@ -489,57 +454,30 @@ static void write_node(writer *w, cfx_node *n)
 
 /* ---- the next piece ------------------------------------------------------------------------ */
 
-/* Back in the node that holds the region just written. */
-static void resume_node(writer *w)
+static void next_node(writer *w, const cfxi_walk_frame *f)
 {
-    const frame *f = (const frame *)w->frames.data + w->frames.size - 1;
-    while (f->kind == FRAME_SEQ)
-        f--;
-    w->node = f->node;
     w->graph = f->node->graph;
+    cfxi_base_out_spaces(&w->out, f->mark);
+    write_node(w, f->node);
 }
 
-static void step_graph(writer *w, frame *f)
+/* Goes back to the node that holds the region just written. */
+static void leave_graph(writer *w, const cfxi_walk_frame *f)
 {
-    w->graph = f->graph;
-    if (f->node != &f->graph->root) {
-        cfx_node *n = f->node;
-        f->node = n->next;
-        cfxi_base_out_spaces(&w->out, f->indent);
-        write_node(w, n);
+    const cfxi_walk_frame *outer = cfxi_ir_walk_graph(&w->walk);
+    if (!outer)
         return;
-    }
-    w->frames.size--;
-    if (w->frames.size > 0) {
-        cfxi_base_out_spaces(&w->out, f->indent - 2);
-        cfxi_base_out_char(&w->out, '}');
-        resume_node(w);
-    }
+    cfxi_base_out_spaces(&w->out, f->mark - 2);
+    cfxi_base_out_char(&w->out, '}');
+    w->node = outer->node;
+    w->graph = outer->node->graph;
 }
 
-/* Comes here again when the type is written. */
-static void step_type(writer *w, frame *f)
+static void next_argument(writer *w, const cfxi_walk_frame *f)
 {
-    cfx_node *n = f->node;
-    w->frames.size--;
-    cfxi_base_out_str(&w->out, " = ");
-    write_head(w, n);
-}
-
-static void step_call(writer *w, frame *f)
-{
-    cfx_node *n = f->node;
-    const size_t i = f->i++;
+    const cfx_node *n = f->node;
+    const size_t i = f->i - 1;
     const size_t positional = n->args ? n->args->size : 0;
-    if (i == f->n) {
-        w->frames.size--;
-        cfxi_base_out_char(&w->out, ')');
-        if (!w->brief) {
-            write_location(w, n);
-            cfxi_base_out_char(&w->out, '\n');
-        }
-        return;
-    }
     cfxi_base_out_str(&w->out, i ? ", " : "");
     if (i < positional) {
         write_value(w, n->args->items[i]);
@@ -550,69 +488,88 @@ static void step_call(writer *w, frame *f)
     write_value(w, entry[1]);
 }
 
-static void close_seq(writer *w, const frame *f)
+static void leave_call(writer *w, const cfx_node *n)
 {
-    free_sorted(w, f);
-    cfxi_base_out_str(&w->out, f->seq == CFX_KIND_TUPLE && f->n == 1 ? "," : "");
-    cfxi_base_out_char(&w->out, f->seq == CFX_KIND_LIST   ? ']'
-                                : f->seq == CFX_KIND_DICT ? '}'
-                                                          : ')');
-    w->frames.size--;
+    cfxi_base_out_char(&w->out, ')');
+    if (w->brief)
+        return;
+    write_location(w, n);
+    cfxi_base_out_char(&w->out, '\n');
 }
 
-static void step_seq(writer *w, frame *f)
+static void leave_seq(writer *w, const cfxi_walk_frame *f)
 {
-    const size_t i = f->i;
+    free_sorted(w, f);
+    cfxi_base_out_str(&w->out, f->kind == CFX_KIND_TUPLE && f->n == 1 ? "," : "");
+    cfxi_base_out_char(&w->out, f->kind == CFX_KIND_LIST   ? ']'
+                                : f->kind == CFX_KIND_DICT ? '}'
+                                                           : ')');
+}
+
+static void next_item(writer *w, cfxi_walk_frame *f)
+{
+    const size_t i = f->i - 1;
     const cfx_value *items = f->items;
-    const bool value_of_dict = f->seq == CFX_KIND_DICT && i % 2 == 1;
-    if (i == f->n) {
-        close_seq(w, f);
-        return;
-    }
+    const bool value_of_dict = f->kind == CFX_KIND_DICT && i % 2 == 1;
     cfxi_base_out_str(&w->out, value_of_dict ? ": " : i ? ", " : "");
-    f->i++;
-    if (f->seq == CFX_KIND_NAMEDTUPLE && i == 0)
+    if (f->kind == CFX_KIND_NAMEDTUPLE && i == 0)
         f->i = 2; /* the names of the fields stand with their values */
-    if (f->seq == CFX_KIND_NAMEDTUPLE && i >= 2)
+    if (f->kind == CFX_KIND_NAMEDTUPLE && i >= 2)
         write_key(w, items[1].as.seq->items[i - 2].as.str);
     write_value(w, items[i]);
 }
 
-static void step(writer *w)
+static void write_next(writer *w, cfxi_walk_frame *f)
 {
-    frame *f = (frame *)w->frames.data + w->frames.size - 1;
-    switch (f->kind) {
-    case FRAME_GRAPH:
-        step_graph(w, f);
+    switch ((cfxi_walk_what)f->what) {
+    case CFXI_WALK_ITEMS:
+        next_item(w, f);
         break;
-    case FRAME_TYPE:
-        step_type(w, f);
+    case CFXI_WALK_STEPS:
+        next_argument(w, f);
         break;
-    case FRAME_CALL:
-        step_call(w, f);
+    case CFXI_WALK_NODES:
+        next_node(w, f);
         break;
-    case FRAME_SEQ:
-        step_seq(w, f);
-        break;
+    }
+}
+
+static void write_end(writer *w, const cfxi_walk_frame *f)
+{
+    cfx_node *n = f->node;
+    if (f->what == CFXI_WALK_ITEMS) {
+        leave_seq(w, f);
+    } else if (f->what == CFXI_WALK_NODES) {
+        leave_graph(w, f);
+    } else if (f->kind == STEPS_CALL) {
+        leave_call(w, n);
+    } else {
+        cfxi_base_out_str(&w->out, " = ");
+        write_head(w, n);
     }
 }
 
 /* After a failure, what was half written is still there. */
 static void writer_free(writer *w)
 {
-    const frame *frames = w->frames.data;
-    for (size_t i = 0; i < w->frames.size; i++)
-        free_sorted(w, &frames[i]);
-    cfxi_base_vec_free(&w->frames, sizeof(frame), w->allocator);
+    while (w->walk.depth > 0)
+        free_sorted(w, cfxi_ir_walk_pop(&w->walk));
+    cfxi_ir_walk_end(&w->walk, NULL);
     cfxi_base_vec_free(&w->scopes, sizeof(uint32_t), w->allocator);
 }
 
 static cfx_status write_all(writer *w)
 {
     cfx_graph *g = w->graph;
+    cfxi_walk_frame *f;
+    cfxi_walk_event event;
     cfxi_ir_graph_freeze(g);
-    while (w->frames.size > 0 && w->out.status == CFX_OK)
-        step(w);
+    while (w->out.status == CFX_OK && (event = cfxi_ir_walk_next(&w->walk, &f)) != CFXI_WALK_END) {
+        if (event == CFXI_WALK_NEXT)
+            write_next(w, f);
+        else
+            write_end(w, f);
+    }
     cfxi_ir_graph_thaw(g);
     writer_free(w);
     return w->status == CFX_OK ? cfxi_base_out_end(&w->out, w->err) : w->status;
@@ -623,6 +580,7 @@ cfx_status cfx_graph_text(cfx_graph *g, cfx_sink out, cfx_error *err)
     CFX_TRY(cfxi_base_expect(g, "graph", err));
     writer w = {.graph = g, .err = err, .allocator = g->allocator};
     cfxi_base_out_begin(&w.out, out);
+    cfxi_ir_walk_begin(&w.walk, g->allocator);
     cfxi_base_out_str(&w.out, "graph():\n");
     open_graph(&w, g, 2);
     return write_all(&w);
@@ -633,6 +591,7 @@ cfx_status cfx_node_text(cfx_node *n, cfx_sink out, cfx_error *err)
     CFX_TRY(cfxi_base_expect(n, "node", err));
     writer w = {.graph = n->graph, .err = err, .allocator = n->graph->allocator, .brief = true};
     cfxi_base_out_begin(&w.out, out);
+    cfxi_ir_walk_begin(&w.walk, w.allocator);
     cfxi_ir_graph_freeze(n->graph);  /* the host is asked for the target already */
     write_node(&w, n);
     cfx_status status = write_all(&w);

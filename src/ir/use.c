@@ -3,7 +3,7 @@
  * A node's edges to what it uses are one array; each edge is also on the circular list of what it
  * points at. New arguments are prepared first (all that can fail) and committed then.
  */
-#include "graph_impl.h"
+#include "walk_impl.h"
 
 /* ---- marks --------------------------------------------------------------------------------- */
 
@@ -19,59 +19,100 @@ uint32_t cfxi_ir_graph_stamp(cfx_graph *g, uint32_t n)
     return stamp;
 }
 
+uint32_t cfxi_ir_graph_number(cfx_graph *g)
+{
+    uint32_t stamp = cfxi_ir_graph_stamp(g, (uint32_t)g->size);
+    uint32_t mark = stamp;
+    for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
+        n->mark = mark++;
+    return stamp;
+}
+
 /* ---- walking arguments --------------------------------------------------------------------- */
 
 enum { FEW = 16, MOST_USES = 1 << 30 };  /* uses in the arguments of one node */
+
+static cfx_status count_leaf(const cfx_graph *g, cfx_value v, uint32_t *total, cfx_error *err)
+{
+    if (!cfxi_ir_is_plain(v))
+        CFX_TRY(cfxi_ir_value_check(g, v, err));
+    *total += v.kind == CFX_KIND_NODE;
+    if (*total > MOST_USES)
+        return cfx_error_set(err, CFX_E_LIMIT, "the arguments of one node mention nodes more "
+                             "than %d times", MOST_USES);
+    return CFX_OK;
+}
+
+/* Most arguments hold no containers: the functions below begin a walk only for those that do. */
+static void walk_rest(cfxi_walk *w, const cfx_graph *g, const cfx_seq *seq, uint32_t i)
+{
+    cfxi_ir_walk_begin(w, g->allocator);
+    cfxi_ir_walk_items(w, CFX_KIND_TUPLE, seq->items + i, seq->size - i);
+}
+
+static cfx_status count_deep(const cfx_graph *g, const cfx_seq *seq, uint32_t i, uint32_t *total,
+                             cfx_error *err)
+{
+    cfxi_walk w;
+    cfx_status status = CFX_OK;
+    walk_rest(&w, g, seq, i);
+    for (cfx_value v; status == CFX_OK && cfxi_ir_walk_leaf(&w, &v);)
+        status = count_leaf(g, v, total, err);
+    const cfx_status walked = cfxi_ir_walk_end(&w, status == CFX_OK ? err : NULL);
+    return status == CFX_OK ? walked : status;
+}
 
 static cfx_status count_nodes(const cfx_graph *g, const cfx_seq *seq, uint32_t *total,
                               cfx_error *err)
 {
     for (uint32_t i = 0; i < seq->size; i++) {
-        cfx_value v = seq->items[i];
-        if (cfxi_ir_is_seq(v))
-            CFX_TRY(count_nodes(g, v.as.seq, total, err));
-        else if (!cfxi_ir_is_plain(v))
-            CFX_TRY(cfxi_ir_value_check(g, v, err));
-        *total += v.kind == CFX_KIND_NODE;
-        if (*total > MOST_USES)
-            return cfx_error_set(err, CFX_E_LIMIT, "the arguments of one node mention nodes more "
-                                 "than %d times", MOST_USES);
+        if (cfxi_ir_is_seq(seq->items[i]))
+            return count_deep(g, seq, i, total, err);
+        CFX_TRY(count_leaf(g, seq->items[i], total, err));
     }
     return CFX_OK;
 }
 
-/* How many distinct nodes there are; marks them. */
-static uint32_t count_distinct(const cfx_seq *seq, uint32_t stamp)
+/* Adds to *n how many distinct nodes there are; marks them. */
+static cfx_status count_distinct(const cfx_graph *g, const cfx_seq *seq, uint32_t stamp,
+                                 uint32_t *n, cfx_error *err)
 {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < seq->size; i++) {
-        cfx_value v = seq->items[i];
-        if (v.kind == CFX_KIND_NODE) {
-            n += v.as.node->mark != stamp;
-            v.as.node->mark = stamp;
-        } else if (cfxi_ir_is_seq(v)) {
-            n += count_distinct(v.as.seq, stamp);
-        }
+    cfxi_walk w;
+    walk_rest(&w, g, seq, 0);
+    for (cfx_value v; cfxi_ir_walk_leaf(&w, &v);) {
+        if (v.kind != CFX_KIND_NODE)
+            continue;
+        *n += v.as.node->mark != stamp;
+        v.as.node->mark = stamp;
     }
-    return n;
+    return cfxi_ir_walk_end(&w, err);
 }
 
-/* Counts each node on its edge. Marks number the distinct ones: from `stamp` on, `n` so far. */
-static void fill_edges(const cfx_seq *seq, uint32_t stamp, cfx_use *edges, uint32_t *n)
+/* Counts a node on its edge. Marks number the distinct ones: from `stamp` on, `n` so far. */
+static inline void fill_edge(cfx_node *def, uint32_t stamp, cfx_use *edges, uint32_t *n)
 {
-    for (uint32_t i = 0; i < seq->size; i++) {
-        cfx_value v = seq->items[i];
-        if (v.kind == CFX_KIND_NODE) {
-            cfx_node *def = v.as.node;
-            if (def->mark < stamp) {
-                def->mark = stamp + *n;
-                edges[(*n)++] = (cfx_use){.def = def};
-            }
-            edges[def->mark - stamp].count++;
-        } else if (cfxi_ir_is_seq(v)) {
-            fill_edges(v.as.seq, stamp, edges, n);
-        }
+    if (def->mark < stamp) {
+        def->mark = stamp + *n;
+        edges[(*n)++] = (cfx_use){.def = def};
     }
+    edges[def->mark - stamp].count++;
+}
+
+static cfx_status fill_edges(const cfx_graph *g, const cfx_seq *seq, uint32_t stamp,
+                             cfx_use *edges, uint32_t *n, cfx_error *err)
+{
+    uint32_t i = 0;
+    for (; i < seq->size && !cfxi_ir_is_seq(seq->items[i]); i++)
+        if (seq->items[i].kind == CFX_KIND_NODE)
+            fill_edge(seq->items[i].as.node, stamp, edges, n);
+    if (i == seq->size)
+        return CFX_OK;
+    cfxi_walk w;
+    walk_rest(&w, g, seq, i);
+    for (cfx_value v; cfxi_ir_walk_leaf(&w, &v);)
+        if (v.kind == CFX_KIND_NODE)
+            fill_edge(v.as.node, stamp, edges, n);
+    return cfxi_ir_walk_end(&w, err);
 }
 
 /* ---- the use list -------------------------------------------------------------------------- */
@@ -168,8 +209,9 @@ static cfx_status prepare_edges(cfxi_arg_change *change, uint32_t total, cfx_err
     cfx_graph *g = n->graph;
     if (total > FEW) {  /* containers can be shared: there may be far fewer nodes */
         uint32_t seen = cfxi_ir_graph_stamp(g, 1);
-        total = count_distinct(change->args.as.seq, seen) +
-                count_distinct(change->kwargs.as.seq, seen);
+        total = 0;
+        CFX_TRY(count_distinct(g, change->args.as.seq, seen, &total, err));
+        CFX_TRY(count_distinct(g, change->kwargs.as.seq, seen, &total, err));
     }
     uint32_t room = change->kept + total;
     uint32_t stamp = cfxi_ir_graph_stamp(g, room);
@@ -181,9 +223,13 @@ static cfx_status prepare_edges(cfxi_arg_change *change, uint32_t total, cfx_err
         def->mark = stamp + change->n_inputs;
         edges[change->n_inputs] = (cfx_use){.def = def};
     }
-    fill_edges(change->args.as.seq, stamp, edges, &change->n_inputs);
-    if (change->kwargs.as.seq->size)
-        fill_edges(change->kwargs.as.seq, stamp, edges, &change->n_inputs);
+    cfx_status status = fill_edges(g, change->args.as.seq, stamp, edges, &change->n_inputs, err);
+    if (change->kwargs.as.seq->size && status == CFX_OK)
+        status = fill_edges(g, change->kwargs.as.seq, stamp, edges, &change->n_inputs, err);
+    if (status != CFX_OK) {
+        free_inputs(g, edges, room);
+        return status;
+    }
     if (change->n_inputs < room)
         edges = trim(g, edges, room, change->n_inputs);
     change->inputs = edges;

@@ -1,5 +1,5 @@
 /* value.c - building, counting and reading the values of a graph. */
-#include "graph_impl.h"
+#include "walk_impl.h"
 
 _Static_assert(sizeof(cfx_value) == 16, "values are copied by the million");
 
@@ -396,24 +396,50 @@ void cfxi_ir_value_unhold(cfx_value v)
         v.as.ref->floating++;
 }
 
+static void drop_leaf(cfx_graph *g, cfx_value v)
+{
+    if (cfxi_ir_is_str(v) && --v.as.str->refs == 0)
+        cfxi_ir_str_free(&g->arena, v.as.str);
+    else if (cfxi_ir_is_ref(v))
+        cfxi_ir_ref_drop(g, v.as.ref);
+}
+
+/* Freeing cannot fail, so it needs no memory: a container that is being freed has no use for its
+ * count, which numbers its items instead, and the item that leads to an inner one leads back out
+ * while that is being freed. */
 static void free_seq(cfx_graph *g, cfx_seq *seq)
 {
-    for (uint32_t i = 0; i < seq->size; i++)
-        cfxi_ir_value_drop(g, seq->items[i]);
-    cfxi_base_arena_free(&g->arena, seq, sizeof *seq + seq->size * sizeof *seq->items);
+    cfx_seq *outer = NULL;
+    seq->refs = 0;
+    for (;;) {
+        while (seq->refs < seq->size) {
+            cfx_value *item = &seq->items[seq->refs];
+            if (!cfxi_ir_is_seq(*item)) {
+                drop_leaf(g, *item);
+            } else if (--item->as.seq->refs == 0) {
+                cfx_seq *inner = item->as.seq;
+                item->as.seq = outer;
+                outer = seq;
+                seq = inner;
+                continue;
+            }
+            seq->refs++;
+        }
+        cfx_seq *done = seq;
+        seq = outer;
+        cfxi_base_arena_free(&g->arena, done, sizeof *done + done->size * sizeof *done->items);
+        if (!seq)
+            return;
+        outer = seq->items[seq->refs++].as.seq;
+    }
 }
 
 void cfxi_ir_value_drop(cfx_graph *g, cfx_value v)
 {
-    if (cfxi_ir_is_str(v)) {
-        if (--v.as.str->refs == 0)
-            cfxi_ir_str_free(&g->arena, v.as.str);
-    } else if (cfxi_ir_is_seq(v)) {
-        if (--v.as.seq->refs == 0)
-            free_seq(g, v.as.seq);
-    } else if (cfxi_ir_is_ref(v)) {
-        cfxi_ir_ref_drop(g, v.as.ref);
-    }
+    if (!cfxi_ir_is_seq(v))
+        drop_leaf(g, v);
+    else if (--v.as.seq->refs == 0)
+        free_seq(g, v.as.seq);
 }
 
 cfx_value cfx_value_retain(cfx_value v)
@@ -500,15 +526,30 @@ const char *cfx_value_host_name(cfx_graph *g, cfx_value host, cfx_error *err)
     return name ? name->data : NULL;
 }
 
+static cfx_status each_node_deep(const cfx_value *items, size_t n, cfx_node_fn *fn, void *ctx)
+{
+    cfx_status status = CFX_OK;
+    cfxi_walk w;
+    cfxi_ir_walk_begin(&w, NULL);
+    cfxi_ir_walk_items(&w, CFX_KIND_TUPLE, items, n);
+    for (cfx_value v; status == CFX_OK && cfxi_ir_walk_leaf(&w, &v);)
+        if (v.kind == CFX_KIND_NODE)
+            status = fn(ctx, v.as.node);
+    const cfx_status walked = cfxi_ir_walk_end(&w, NULL);
+    return status == CFX_OK ? walked : status;
+}
+
 cfx_status cfx_value_each_node(cfx_value v, cfx_node_fn *fn, void *ctx)
 {
+    size_t n;
+    const cfx_value *items = cfx_value_items(v, &n);
     if (v.kind == CFX_KIND_NODE)
         return fn(ctx, v.as.node);
-    if (!cfxi_ir_is_seq(v) || !v.as.seq)
-        return CFX_OK;
-    for (uint32_t i = 0; i < v.as.seq->size; i++)
-        CFX_TRY(cfx_value_each_node(v.as.seq->items[i], fn, ctx));
-    return CFX_OK;
+    size_t i = 0;
+    for (; i < n && !cfxi_ir_is_seq(items[i]); i++)
+        if (items[i].kind == CFX_KIND_NODE)
+            CFX_TRY(fn(ctx, items[i].as.node));
+    return i < n ? each_node_deep(items + i, n - i, fn, ctx) : CFX_OK;
 }
 
 cfx_value cfxi_ir_seq_item(cfx_value of, cfx_value i)

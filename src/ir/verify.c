@@ -4,6 +4,7 @@
  * verify_links.c. Every finding is reported. Linear in nodes and edges.
  */
 #include "verify_impl.h"
+#include "walk_impl.h"
 
 #include <stdio.h>
 
@@ -29,7 +30,7 @@ void cfxi_ir_finding(cfxi_verifier *v, const cfx_node *n, const char *format, ..
         v->report(v->ctx, n, message);
 }
 
-static void give_up(cfxi_verifier *v)
+void cfxi_ir_verify_nomem(cfxi_verifier *v)
 {
     if (v->status == CFX_OK)
         v->status = cfxi_base_nomem(v->err);
@@ -62,7 +63,7 @@ static void check_unique(cfxi_verifier *v, cfx_node *n)
 {
     const cfx_node *rival;
     if (cfxi_ir_name_rival(n, &v->names, &rival, NULL) != CFX_OK)
-        give_up(v);
+        cfxi_ir_verify_nomem(v);
     else if (rival)
         cfxi_ir_finding(v, n, "Node redefined name %s! Rename one of the two", n->name->data);
 }
@@ -115,13 +116,10 @@ static void check_node_arg(cfxi_verifier *v, const cfx_node *n, const cfx_node *
                         name, user);
 }
 
-static void check_value(cfxi_verifier *v, const cfx_node *n, cfx_value value)
+static void check_leaf(cfxi_verifier *v, const cfx_node *n, cfx_value value)
 {
     if (value.kind == CFX_KIND_NODE) {
         check_node_arg(v, n, value.as.node);
-    } else if (cfxi_ir_is_seq(value)) {
-        for (uint32_t i = 0; i < value.as.seq->size; i++)
-            check_value(v, n, value.as.seq->items[i]);
     } else if (value.kind == CFX_KIND_GRAPH && value.as.ref->region->parent != v->graph) {
         cfxi_ir_finding(v, n, "a region among its arguments belongs to another graph; clone it");
     } else if (value.kind == CFX_KIND_INVALID || value.kind >= CFX_KIND_COUNT) {
@@ -129,12 +127,26 @@ static void check_value(cfxi_verifier *v, const cfx_node *n, cfx_value value)
     }
 }
 
+static void check_items(cfxi_verifier *v, const cfx_node *n, const cfx_seq *seq)
+{
+    uint32_t i = 0;
+    for (; seq && i < seq->size && !cfxi_ir_is_seq(seq->items[i]); i++)
+        check_leaf(v, n, seq->items[i]);
+    if (!seq || i == seq->size)
+        return;
+    cfxi_walk w;
+    cfxi_ir_walk_begin(&w, v->graph->allocator);
+    cfxi_ir_walk_items(&w, CFX_KIND_TUPLE, seq->items + i, seq->size - i);
+    for (cfx_value value; cfxi_ir_walk_leaf(&w, &value);)
+        check_leaf(v, n, value);
+    if (cfxi_ir_walk_end(&w, NULL) != CFX_OK)
+        cfxi_ir_verify_nomem(v);
+}
+
 static void check_args(cfxi_verifier *v, const cfx_node *n)
 {
-    for (uint32_t i = 0; n->args && i < n->args->size; i++)
-        check_value(v, n, n->args->items[i]);
-    for (uint32_t i = 0; n->kwargs && i < n->kwargs->size; i++)
-        check_value(v, n, n->kwargs->items[i]);
+    check_items(v, n, n->args);
+    check_items(v, n, n->kwargs);
     for (uint32_t i = 0; n->kwargs && i < n->kwargs->size; i += 2)
         if (n->kwargs->items[i].kind != CFX_KIND_STR)
             cfxi_ir_finding(v, n, "a key of its kwargs is a %s; keys must be strings",
@@ -185,7 +197,7 @@ static bool make_scratch(cfxi_verifier *v)
     size_t bytes = v->graph->size * 2 * sizeof *v->slot;
     v->slot = cfxi_base_alloc(v->graph->allocator, bytes);
     if (!v->slot) {
-        give_up(v);
+        cfxi_ir_verify_nomem(v);
         return false;
     }
     memset(v->slot, 0, bytes);
@@ -223,23 +235,22 @@ static void check_graph(cfxi_verifier *v)
     cfx_node_map_free(v->names);
 }
 
+/* Regions are frozen with the graph that they are in. */
 static cfx_status check_all(cfx_graph *g, bool strict, cfx_finding_fn *report, void *ctx,
                             cfx_error *err)
 {
-    cfxi_verifier v = {.graph = g, .report = report, .ctx = ctx, .err = err, .strict = strict};
+    cfx_status status = CFX_OK;
+    cfxi_region_walk regions;
+    cfxi_ir_regions_begin(&regions, g);
     cfxi_ir_graph_freeze(g);
-    check_graph(&v);
-    size_t at = 0;
-    for (cfx_ref *ref; (ref = cfxi_base_set_next(&g->refs_table, &at)) != NULL;) {
-        if (ref->kind != CFXI_REF_REGION || ref->refs == 0 || ref->region->parent != g)
-            continue;
-        cfx_error *first = v.status == CFX_OK ? err : NULL;
-        cfx_status status = check_all(ref->region, strict, report, ctx, first);
-        if (v.status == CFX_OK)
-            v.status = status;
+    for (cfx_graph *at; (at = cfxi_ir_regions_next(&regions)) != NULL;) {
+        cfxi_verifier v = {.graph = at, .report = report, .ctx = ctx, .strict = strict,
+                           .err = status == CFX_OK ? err : NULL};
+        check_graph(&v);
+        status = status == CFX_OK ? v.status : status;
     }
     cfxi_ir_graph_thaw(g);
-    return v.status;
+    return status;
 }
 
 cfx_status cfx_graph_verify(cfx_graph *g, cfx_finding_fn *report, void *ctx, cfx_error *err)

@@ -19,6 +19,8 @@ typedef struct cfxi_verifier {
 
 /* Reports what is wrong with `n`, or with the graph if it is NULL. */
 void cfxi_ir_finding(cfxi_verifier *v, const cfx_node *n, const char *format, ...) CFX_PRINTF(3, 4);
+/* Memory ran out: not everything could be checked. */
+void cfxi_ir_verify_nomem(cfxi_verifier *v);
 
 /* Whether `n` is a node on the list, by its mark. */
 static inline bool cfxi_ir_is_listed(const cfxi_verifier *v, const cfx_node *n)

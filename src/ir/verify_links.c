@@ -102,8 +102,9 @@ void cfxi_ir_verify_inputs(cfxi_verifier *v, const cfx_node *n)
     matcher m = {v, n};
     if (!open_edges(v, n))
         return;
-    cfx_value_each_node(cfx_node_args(n), match_use, &m);
-    cfx_value_each_node(cfx_node_kwargs(n), match_use, &m);
+    if (cfx_value_each_node(cfx_node_args(n), match_use, &m) != CFX_OK ||
+        cfx_value_each_node(cfx_node_kwargs(n), match_use, &m) != CFX_OK)
+        cfxi_ir_verify_nomem(v);
     close_edges(v, n);
 }
 

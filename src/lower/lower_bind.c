@@ -1,4 +1,5 @@
 /* lower_bind.c - the arguments of a call as those of a row. */
+#include "ir/walk_impl.h"
 #include "lower_impl.h"
 
 #include <stdio.h>
@@ -254,7 +255,7 @@ static bool is_word_for(const cfxi_lowered *c, const cfx_param *param, const wor
            (strcmp(w->text, "batchmean") != 0 || c->op == CFX_OPID_kl_div);
 }
 
-enum { MOST_CLASSES = 16 };
+enum { MOST_CLASSES = 16, DEEPEST_CLASSES = 32 };
 
 /* The classes that isinstance asks for, by their names: those of Python's and PyTorch's. Others
  * stay what they are. */
@@ -269,7 +270,7 @@ static cfx_value class_names(const cfxi_lower *l, cfx_value v)
                                     strncmp(name, "torch.", 6) == 0 || !strchr(name, '.'));
         return known ? cfx_value_str(l->g, name, strlen(name), l->err) : v;
     }
-    if (v.kind != CFX_KIND_TUPLE || n > MOST_CLASSES)
+    if (v.kind != CFX_KIND_TUPLE || n > MOST_CLASSES || v.pad > DEEPEST_CLASSES)
         return v;
     for (size_t i = 0; i < n; i++) {
         named[i] = class_names(l, items[i]);
@@ -281,12 +282,7 @@ static cfx_value class_names(const cfxi_lower *l, cfx_value v)
 
 static bool has_host(cfx_value v)
 {
-    size_t n;
-    const cfx_value *items = cfx_value_items(v, &n);
-    for (size_t i = 0; items && i < n; i++)
-        if (has_host(items[i]))
-            return true;
-    return v.kind == CFX_KIND_HOST;
+    return cfxi_ir_value_has(v, CFXI_KIND_BIT(CFX_KIND_HOST));
 }
 
 /* What the row wants in the place of what the caller may write. */

@@ -19,6 +19,7 @@
  * as deep as modules nest, which is limited. Linear in the nodes and edges of the result.
  */
 #include "analysis/splice_impl.h"
+#include "ir/walk_impl.h"
 
 #include <cfx/pass.h>
 
@@ -182,17 +183,6 @@ static cfx_status prefix_paths(cfx_graph *g, void *prefix, cfx_error *err)
     return status == CFX_OK ? cfxi_analysis_each_region(g, prefix_paths, prefix, err) : status;
 }
 
-static cfx_status prefix_regions(cfx_value v, const char *prefix, cfx_error *err)
-{
-    size_t n;
-    const cfx_value *items = cfx_value_items(v, &n);
-    if (v.kind == CFX_KIND_GRAPH)
-        return prefix_paths(cfx_value_graph(v), (void *)(uintptr_t)prefix, err);
-    for (size_t i = 0; i < n; i++)
-        CFX_TRY(prefix_regions(items[i], prefix, err));
-    return CFX_OK;
-}
-
 /* The scope that stands for `scope`, of the graph that was copied, inside the scope of the call. */
 static cfx_status nest_scope(cfx_graph *g, cfx_node *copy, uint32_t outer, const char *prefix,
                              cfx_error *err)
@@ -229,8 +219,9 @@ static cfx_status finish_copy(const inline_job *job, const cfx_node *call, cfx_n
 {
     const char *prefix = call->callee->ref->name->data;
     CFX_TRY(prefix_path(copy, prefix, err));
-    CFX_TRY(prefix_regions(cfx_node_args(copy), prefix, err));
-    CFX_TRY(prefix_regions(cfx_node_kwargs(copy), prefix, err));
+    void *with = (void *)(uintptr_t)prefix;
+    CFX_TRY(cfxi_ir_each_region(cfx_node_args(copy), prefix_paths, with, err));
+    CFX_TRY(cfxi_ir_each_region(cfx_node_kwargs(copy), prefix_paths, with, err));
     CFX_TRY(nest_scope(call->graph, copy, call->scope, prefix, err));
     if (!job->opts || !job->opts->copied)
         return CFX_OK;

@@ -18,6 +18,7 @@
  * Inner regions first, so that a path climbs from cond to cond. Linear in nodes and edges.
  */
 #include "analysis/analysis_impl.h"
+#include "ir/walk_impl.h"
 
 #include <cfx/pass.h>
 
@@ -233,29 +234,27 @@ static cfx_status lift(lift_job *job, bool *changed)
 static cfx_status lift_all(cfx_graph *g, bool *changed, cfx_error *err);
 
 /* Counts how often each region is an argument; the first time its own regions are seen to. */
-static cfx_status visit_regions(cfx_node_map *uses, cfx_value v, bool *changed, cfx_error *err)
+typedef struct visitor {
+    cfx_node_map *uses;
+    bool *changed;
+} visitor;
+
+static cfx_status visit_region(cfx_graph *region, void *ctx, cfx_error *err)
 {
-    if (v.kind == CFX_KIND_GRAPH) {
-        cfx_graph *region = cfx_value_graph(v);
-        cfx_value times = cfx_node_map_get(uses, cfx_graph_root(region));
-        bool first = times.kind != CFX_KIND_INT;
-        CFX_TRY(cfx_node_map_set(uses, cfx_graph_root(region), cfx_int(first ? 1 : times.as.i + 1),
-                                 err));
-        return first ? lift_all(region, changed, err) : CFX_OK;
-    }
-    size_t n;
-    const cfx_value *items = cfx_value_items(v, &n);
-    for (size_t i = 0; i < n; i++)
-        if (items[i].kind >= CFX_KIND_SLICE)
-            CFX_TRY(visit_regions(uses, items[i], changed, err));
-    return CFX_OK;
+    const visitor *v = ctx;
+    cfx_value times = cfx_node_map_get(v->uses, cfx_graph_root(region));
+    bool first = times.kind != CFX_KIND_INT;
+    CFX_TRY(cfx_node_map_set(v->uses, cfx_graph_root(region), cfx_int(first ? 1 : times.as.i + 1),
+                             err));
+    return first ? lift_all(region, v->changed, err) : CFX_OK;
 }
 
 static cfx_status visit(cfx_graph *g, cfx_node_map *uses, bool *changed, cfx_error *err)
 {
+    visitor v = {uses, changed};
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next) {
-        CFX_TRY(visit_regions(uses, cfx_node_args(n), changed, err));
-        CFX_TRY(visit_regions(uses, cfx_node_kwargs(n), changed, err));
+        CFX_TRY(cfxi_ir_each_region(cfx_node_args(n), visit_region, &v, err));
+        CFX_TRY(cfxi_ir_each_region(cfx_node_kwargs(n), visit_region, &v, err));
     }
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next) {
         lift_job job = {.cond = n, .err = err};

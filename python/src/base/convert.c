@@ -478,6 +478,24 @@ static cfx_value container_value(PyGraph *graph, PyObject *o)
     return other_value(graph, o);
 }
 
+/* Python's own limit may have been raised above what the C stack has room for. */
+static cfx_value nested_value(PyGraph *graph, PyObject *o)
+{
+    cfx_error err = {0};
+    if (graph->nesting >= CFX_MAX_DEPTH) {
+        cfx_error_set(&err, CFX_E_LIMIT, "an argument nests containers more than %d deep",
+                      CFX_MAX_DEPTH);
+        return checked(cfx_invalid(), &err);
+    }
+    if (Py_EnterRecursiveCall(" while reading the arguments of a node"))
+        return cfx_invalid();
+    graph->nesting++;
+    cfx_value v = container_value(graph, o);
+    graph->nesting--;
+    Py_LeaveRecursiveCall();
+    return v;
+}
+
 cfx_value value_from_py(PyGraph *graph, PyObject *o)
 {
     PyTypeObject *type = Py_TYPE(o);
@@ -505,11 +523,7 @@ cfx_value value_from_py(PyGraph *graph, PyObject *o)
     if (type == &PyComplex_Type)
         return checked(cfx_value_complex(graph->g, PyComplex_RealAsDouble(o),
                                          PyComplex_ImagAsDouble(o), &err), &err);
-    if (Py_EnterRecursiveCall(" while reading the arguments of a node"))
-        return cfx_invalid();
-    cfx_value v = container_value(graph, o);
-    Py_LeaveRecursiveCall();
-    return v;
+    return nested_value(graph, o);
 }
 
 bool is_empty(PyObject *o)

@@ -111,6 +111,7 @@ typedef struct PyGraph {
     size_t n_last_uses;
     uint64_t planned_version;
     struct PyTracer *tracer;  /* while it converts arguments: proxies stand for their nodes */
+    unsigned nesting;         /* containers that are being converted, one in the other */
     size_t n_owned;           /* how many Node objects it holds a reference to */
     bool hooked;              /* whether the hooks of owning modules are called */
 } PyGraph;

@@ -18,6 +18,9 @@ typedef struct foreign_job {
     module_state *st;
     cfx_node *user;
     PyObject *findings;
+    PyObject *done;       /* a set of the regions that have been met */
+    cfx_graph **waiting;  /* regions that are yet to be checked */
+    size_t n, room;
 } foreign_job;
 
 static int add_foreign_node(const foreign_job *job, PyObject *node)
@@ -31,13 +34,31 @@ static int add_foreign_node(const foreign_job *job, PyObject *node)
     return failed;
 }
 
-static int add_foreign(module_state *st, cfx_graph *g, PyObject *findings);
+/* Regions nest, in values that nest as well: they wait until their graph is done. */
+static int add_region(foreign_job *job, cfx_graph *region)
+{
+    int first = first_visit(job->done, region);
+    if (first <= 0)
+        return first;
+    if (job->n == job->room) {
+        const size_t room = 2 * job->room + 8;
+        void *waiting = PyMem_Realloc(job->waiting, room * sizeof *job->waiting);
+        if (!waiting) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        job->waiting = waiting;
+        job->room = room;
+    }
+    job->waiting[job->n++] = cfx_graph_retain(region);
+    return 0;
+}
 
-static int add_foreign_in(const foreign_job *job, cfx_value v)
+static int add_foreign_in(foreign_job *job, cfx_value v)
 {
     size_t n;
     if (v.kind == CFX_KIND_GRAPH)
-        return add_foreign(job->st, cfx_value_graph(v), job->findings);
+        return add_region(job, cfx_value_graph(v));
     PyObject *object = v.kind == CFX_KIND_HOST ? cfx_value_object(v) : NULL;
     if (object && is_node(job->st, object))
         return add_foreign_node(job, object);
@@ -54,18 +75,32 @@ static int is_suspect(void *object, void *ctx)
     return is_node(ctx, object) || is_graph(ctx, object);
 }
 
+static int add_foreign_of(foreign_job *job, cfx_graph *g)
+{
+    for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
+        job->user = n;
+        if (add_foreign_in(job, cfx_node_args(n)) < 0 ||
+            add_foreign_in(job, cfx_node_kwargs(n)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* Adds what is wrong with `g` and its regions; most graphs hold nothing that could be. */
 static int add_foreign(module_state *st, cfx_graph *g, PyObject *findings)
 {
     if (!cfx_graph_visit_hosts(g, is_suspect, st))
         return 0;
-    for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
-        const foreign_job job = {st, n, findings};
-        if (add_foreign_in(&job, cfx_node_args(n)) < 0 ||
-            add_foreign_in(&job, cfx_node_kwargs(n)) < 0)
-            return -1;
+    foreign_job job = {.st = st, .findings = findings, .done = PySet_New(NULL)};
+    int failed = job.done ? add_foreign_of(&job, g) : -1;
+    while (job.n > 0) {
+        cfx_graph *region = job.waiting[--job.n];
+        failed = failed ? -1 : add_foreign_of(&job, region);
+        cfx_graph_release(region);
     }
-    return 0;
+    PyMem_Free(job.waiting);
+    Py_XDECREF(job.done);
+    return failed;
 }
 
 /* The findings as a list of messages: of lint, or of the stricter verifier. */

@@ -15,103 +15,132 @@ int copy_meta(PyGraph *graph, const cfx_node *from, cfx_node *to)
     return meta ? 0 : -1;
 }
 
-/* A graph's copy is gone through once, however often its region is an argument: regions nest, so
- * that two uses on each level would double the work. */
-static int first_visit(PyObject *done, const cfx_graph *copy)
+int first_visit(PyObject *done, const cfx_graph *g)
 {
-    PyObject *key = PyLong_FromVoidPtr((void *)copy);
+    PyObject *key = PyLong_FromVoidPtr((void *)g);
     int known = key ? PySet_Contains(done, key) : -1;
     int failed = known == 0 ? PySet_Add(done, key) : 0;
     Py_XDECREF(key);
     return known < 0 || failed < 0 ? -1 : !known;
 }
 
-static int copy_graph_meta(PyGraph *copy, cfx_graph *from, PyObject *done);
+/* Regions and their copies whose metadata is yet to be copied: they wait, because regions nest, in
+ * values that nest as well. */
+typedef struct meta_job {
+    PyObject *done;  /* a set of the copies that have been met */
+    struct {
+        cfx_graph *from, *to;
+    } *waiting;
+    size_t n, room;
+} meta_job;
 
-static int copy_region_meta(module_state *st, cfx_graph *from, cfx_graph *to, PyObject *done)
+static int add_region(meta_job *job, cfx_graph *from, cfx_graph *to)
 {
-    int first = first_visit(done, to);
+    int first = first_visit(job->done, to);
     if (first <= 0)
         return first;
-    PyObject *copy = graph_wrap(st, to);
-    int failed = copy ? copy_graph_meta((PyGraph *)copy, from, done) : -1;
-    Py_XDECREF(copy);
-    return failed;
+    if (job->n == job->room) {
+        const size_t room = 2 * job->room + 8;
+        void *waiting = PyMem_Realloc(job->waiting, room * sizeof *job->waiting);
+        if (!waiting) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        job->waiting = waiting;
+        job->room = room;
+    }
+    job->waiting[job->n].from = cfx_graph_retain(from);
+    job->waiting[job->n++].to = cfx_graph_retain(to);
+    return 0;
 }
 
 /* Finds the regions in a value and in its copy, which is built alike. */
-static int copy_value_meta(module_state *st, cfx_value from, cfx_value to, PyObject *done)
+static int add_regions(meta_job *job, cfx_value from, cfx_value to)
 {
     if (from.kind == CFX_KIND_GRAPH)
-        return copy_region_meta(st, cfx_value_graph(from), cfx_value_graph(to), done);
+        return add_region(job, cfx_value_graph(from), cfx_value_graph(to));
     size_t n, twins;
     const cfx_value *items = cfx_value_items(from, &n);
     const cfx_value *copies = cfx_value_items(to, &twins);
     int failed = 0;
     for (size_t i = 0; !failed && i < n && i < twins; i++)
         if (items[i].kind >= CFX_KIND_SLICE)
-            failed = copy_value_meta(st, items[i], copies[i], done);
+            failed = add_regions(job, items[i], copies[i]);
     return failed;
 }
 
-/* What a copy of metadata needs at each node. `done` is NULL for a graph without regions: most
+/* What a copy of metadata needs at each node. `job` is NULL for a graph without regions: most
  * graphs have none, and looking for them costs as much as the copy itself. */
-static int copy_node_meta(PyGraph *copy, const cfx_node *from, cfx_node *to, PyObject *done)
+static int copy_node_meta(PyGraph *copy, const cfx_node *from, cfx_node *to, meta_job *job)
 {
     if (copy_meta(copy, from, to) < 0)
         return -1;
-    if (!done)
+    if (!job)
         return 0;
-    if (copy_value_meta(copy->st, cfx_node_args(from), cfx_node_args(to), done) < 0)
+    if (add_regions(job, cfx_node_args(from), cfx_node_args(to)) < 0)
         return -1;
-    return copy_value_meta(copy->st, cfx_node_kwargs(from), cfx_node_kwargs(to), done);
+    return add_regions(job, cfx_node_kwargs(from), cfx_node_kwargs(to));
 }
 
 static int is_region(void *object, void *st) { return is_graph(st, object); }
 
 /* The metadata of the nodes of a graph for their copies, which stand in the same order. */
-static int copy_graph_meta(PyGraph *copy, cfx_graph *source, PyObject *done)
+static int copy_graph_meta(PyGraph *copy, cfx_graph *source, meta_job *job)
 {
     int failed = 0;
     cfx_iter from, to;
     if (!cfx_graph_visit_hosts(source, is_region, copy->st))
-        done = NULL;
+        job = NULL;
     cfx_iter_begin(&from, source, false);
     cfx_iter_begin(&to, copy->g, false);
     for (cfx_node *n; !failed && (n = cfx_iter_next(&from)) != NULL;) {
         cfx_node *twin = cfx_iter_next(&to);
-        failed = twin ? copy_node_meta(copy, n, twin, done) : 0;
+        failed = twin ? copy_node_meta(copy, n, twin, job) : 0;
     }
     cfx_iter_end(&from);
     cfx_iter_end(&to);
     return failed;
 }
 
+/* Copies the metadata of all regions that wait, unless something has failed, and ends the job. */
+static int end_meta(module_state *st, meta_job *job, int failed)
+{
+    while (job->n > 0) {
+        cfx_graph *from = job->waiting[--job->n].from;
+        cfx_graph *to = job->waiting[job->n].to;
+        PyObject *copy = failed ? NULL : graph_wrap(st, to);
+        failed = copy ? copy_graph_meta((PyGraph *)copy, from, job) : -1;
+        Py_XDECREF(copy);
+        cfx_graph_release(to);
+        cfx_graph_release(from);
+    }
+    PyMem_Free(job->waiting);
+    Py_XDECREF(job->done);
+    return failed;
+}
+
 /* Likewise for a graph and the regions in it. */
 static int copy_all_meta(PyGraph *source, PyGraph *copy)
 {
-    PyObject *done = PySet_New(NULL);
-    int failed = done ? copy_graph_meta(copy, source->g, done) : -1;
-    Py_XDECREF(done);
-    return failed;
+    meta_job job = {.done = PySet_New(NULL)};
+    return end_meta(copy->st, &job, job.done ? copy_graph_meta(copy, source->g, &job) : -1);
 }
 
 int copy_part_meta(PyGraph *copy, cfx_node *const *origins, size_t n)
 {
-    PyObject *done = PySet_New(NULL);
-    int failed = done ? 0 : -1;
+    meta_job job = {.done = PySet_New(NULL)};
+    int failed = job.done ? 0 : -1;
     cfx_iter to;
     cfx_iter_begin(&to, copy->g, false);
     for (size_t i = 0; !failed && i < n; i++) {
         cfx_node *twin = cfx_iter_next(&to);
         if (twin && origins[i] && cfx_node_op(twin) == cfx_node_op(origins[i]))
-            failed = copy_node_meta(copy, origins[i], twin, done);
+            failed = copy_node_meta(copy, origins[i], twin, &job);
         else if (twin && origins[i])
             failed = copy_meta(copy, origins[i], twin);
     }
     cfx_iter_end(&to);
-    Py_XDECREF(done);
-    return failed;
+    return end_meta(copy->st, &job, failed);
 }
 
 PyObject *graph_clone(PyGraph *self, PyObject *unused)

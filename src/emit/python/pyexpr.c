@@ -4,6 +4,7 @@
  * is inside a dict, a set or a named tuple to Python's repr; so does this file (`plain`).
  */
 #include "emit/named_members.h"
+#include "ir/walk_impl.h"
 #include "pycode_impl.h"
 
 #include <math.h>
@@ -121,9 +122,6 @@ static void put_path(cfx_pycode *gen, size_t start, const cfxi_parts *parts, con
 
 /* ---- literals ------------------------------------------------------------------------------ */
 
-static cfx_status put_value(cfx_pycode *gen, cfx_value v, const cfx_node *n, bool plain,
-                            cfx_error *err);
-
 static void put_int(cfx_pycode *gen, int64_t i)
 {
     if (i >= 0 && i < 10) {
@@ -213,113 +211,9 @@ static void put_word(cfx_pycode *gen, cfx_value v)
     cfxi_emit_py_put(gen, word, strlen(word));
 }
 
-/* ---- containers ---------------------------------------------------------------------------- */
-
-static cfx_status put_items(cfx_pycode *gen, const cfx_value *items, size_t n_items,
-                            const cfx_node *n, bool plain, cfx_error *err)
-{
-    for (size_t i = 0; i < n_items; i++) {
-        if (i > 0)
-            CFXI_PY_LIT(gen, ", ");
-        CFX_TRY(put_value(gen, items[i], n, plain, err));
-    }
-    return CFX_OK;
-}
-
-static cfx_status put_tuple(cfx_pycode *gen, const cfx_value *items, size_t n_items,
-                            const cfx_node *n, bool plain, cfx_error *err)
-{
-    cfxi_emit_py_char(gen, '(');
-    CFX_TRY(put_items(gen, items, n_items, n, plain, err));
-    if (n_items == 1)
-        cfxi_emit_py_char(gen, ',');
-    cfxi_emit_py_char(gen, ')');
-    return CFX_OK;
-}
-
-static cfx_status put_set(cfx_pycode *gen, cfx_value v, const cfx_node *n, cfx_error *err)
-{
-    bool frozen = v.kind == CFX_KIND_FROZENSET;
-    if (!v.as.seq || v.as.seq->size == 0) {
-        if (frozen)
-            CFXI_PY_LIT(gen, "frozenset()");
-        else
-            CFXI_PY_LIT(gen, "set()");
-        return CFX_OK;
-    }
-    if (frozen)
-        CFXI_PY_LIT(gen, "frozenset(");
-    cfxi_emit_py_char(gen, '{');
-    CFX_TRY(put_items(gen, v.as.seq->items, v.as.seq->size, n, true, err));
-    cfxi_emit_py_char(gen, '}');
-    if (frozen)
-        cfxi_emit_py_char(gen, ')');
-    return CFX_OK;
-}
-
-static cfx_status put_dict(cfx_pycode *gen, const cfx_value *items, size_t n_items,
-                           const cfx_node *n, cfx_error *err)
-{
-    cfxi_emit_py_char(gen, '{');
-    for (size_t i = 0; i + 1 < n_items; i += 2) {
-        if (i > 0)
-            CFXI_PY_LIT(gen, ", ");
-        CFX_TRY(put_value(gen, items[i], n, true, err));
-        CFXI_PY_LIT(gen, ": ");
-        CFX_TRY(put_value(gen, items[i + 1], n, true, err));
-    }
-    cfxi_emit_py_char(gen, '}');
-    return CFX_OK;
-}
-
-static cfx_status put_range(cfx_pycode *gen, const cfx_value *parts, const cfx_node *n,
-                            cfx_error *err)
-{
-    bool step = parts[2].kind != CFX_KIND_INT || parts[2].as.i != 1;
-    CFXI_PY_LIT(gen, "range(");
-    CFX_TRY(put_items(gen, parts, step ? 3 : 2, n, true, err));
-    cfxi_emit_py_char(gen, ')');
-    return CFX_OK;
-}
-
 static cfx_graph *graph_of(const cfx_pycode *gen, const cfx_node *n)
 {
     return n ? n->graph : gen->graph;
-}
-
-/* repr of a named tuple: the class's own name, and the fields. */
-static cfx_status put_namedtuple_repr(cfx_pycode *gen, const cfx_value *items, size_t n_items,
-                                      const cfx_node *n, cfx_error *err)
-{
-    const cfx_str *name = cfxi_ir_ref_qualified_name(graph_of(gen, n), items[0].as.ref, err);
-    if (!name)
-        return err ? err->status : CFX_E_KEY;
-    const char *dot = strrchr(name->data, '.');
-    const char *last = dot ? dot + 1 : name->data;
-    size_t n_fields;
-    const cfx_value *fields = cfx_value_items(items[1], &n_fields);
-    cfxi_emit_py_put(gen, last, strlen(last));
-    cfxi_emit_py_char(gen, '(');
-    for (size_t i = 0; i + 2 < n_items && i < n_fields; i++) {
-        if (i > 0)
-            CFXI_PY_LIT(gen, ", ");
-        cfxi_emit_py_put(gen, fields[i].as.str->data, fields[i].as.str->size);
-        cfxi_emit_py_char(gen, '=');
-        CFX_TRY(put_value(gen, items[i + 2], n, true, err));
-    }
-    cfxi_emit_py_char(gen, ')');
-    return CFX_OK;
-}
-
-static cfx_status put_namedtuple(cfx_pycode *gen, const cfx_value *items, size_t n_items,
-                                 const cfx_node *n, bool plain, cfx_error *err)
-{
-    if (plain)
-        return put_namedtuple_repr(gen, items, n_items, n, err);
-    cfx_pycode_text type;
-    CFX_TRY(cfxi_emit_py_ref_text(gen, graph_of(gen, n), items[0].as.ref, n, &type, err));
-    cfxi_emit_py_put(gen, type.data, type.size);
-    return put_tuple(gen, items + 2, n_items - 2, n, true, err);
 }
 
 /* ---- values -------------------------------------------------------------------------------- */
@@ -336,19 +230,28 @@ static void color_off(cfx_pycode *gen)
         CFXI_PY_LIT(gen, "\033[0m");
 }
 
-static bool has_ref(cfx_value v, const cfx_ref *ref)
+/* Whether `v` is the object, or a tuple with it inside, however deep. */
+static bool has_ref(const cfx_pycode *gen, cfx_value v, const cfx_ref *ref)
 {
-    size_t n = 0;
-    const cfx_value *items = v.kind == CFX_KIND_TUPLE ? cfx_value_items(v, &n) : NULL;
-    bool found = v.kind == CFX_KIND_HOST && v.as.ref == ref;
-    for (size_t i = 0; i < n && !found; i++)
-        found = has_ref(items[i], ref);
+    bool found = false;
+    cfxi_walk w;
+    cfxi_walk_frame *f;
+    cfxi_ir_walk_begin(&w, gen->allocator);
+    cfxi_ir_walk_items(&w, CFX_KIND_TUPLE, &v, 1);
+    for (cfxi_walk_event event;
+         !found && (event = cfxi_ir_walk_next(&w, &f)) != CFXI_WALK_END;) {
+        const cfx_value item = event == CFXI_WALK_NEXT ? f->items[f->i - 1] : cfx_none();
+        found = item.kind == CFX_KIND_HOST && item.as.ref == ref;
+        if (item.kind == CFX_KIND_TUPLE)
+            cfxi_ir_walk_into(&w, item);
+    }
+    cfxi_ir_walk_end(&w, NULL);
     return found;
 }
 
 /* Whether a host object is a class that a node asks for, as in isinstance(x, C): torch.fx writes
  * its repr, which is no Python, but has no such nodes either. */
-static bool is_asked_for(const cfx_node *n, const cfx_ref *ref)
+static bool is_asked_for(const cfx_pycode *gen, const cfx_node *n, const cfx_ref *ref)
 {
     const char *target = n && n->op == CFX_OP_CALL_FUNCTION ? cfx_node_target(n, NULL, NULL) : NULL;
     size_t n_args = 0;
@@ -356,7 +259,7 @@ static bool is_asked_for(const cfx_node *n, const cfx_ref *ref)
                     strcmp(target, "builtins.issubclass") != 0))
         return false;
     cfx_value_items(cfx_node_args(n), &n_args);
-    return n_args == 2 && has_ref(cfx_node_arg(n, 1), ref);
+    return n_args == 2 && has_ref(gen, cfx_node_arg(n, 1), ref);
 }
 
 static cfx_status put_host(cfx_pycode *gen, cfx_ref *ref, const cfx_node *n, bool plain,
@@ -364,7 +267,7 @@ static cfx_status put_host(cfx_pycode *gen, cfx_ref *ref, const cfx_node *n, boo
 {
     const cfx_pycode_options *options = gen->options;
     cfx_graph *g = graph_of(gen, n);
-    if (ref->kind == CFXI_REF_NAME || gen->names_only || is_asked_for(n, ref)) {
+    if (ref->kind == CFXI_REF_NAME || gen->names_only || is_asked_for(gen, n, ref)) {
         cfx_pycode_text text;
         CFX_TRY(cfxi_emit_py_ref_text(gen, g, ref, n, &text, err));
         cfxi_emit_py_put(gen, text.data, text.size);
@@ -421,18 +324,14 @@ static cfx_status put_leaf(cfx_pycode *gen, cfx_value v, const cfx_node *n, cfx_
     case CFX_KIND_COMPLEX:
         put_complex(gen, v.as.seq->items);
         return CFX_OK;
-    case CFX_KIND_RANGE:
-        return put_range(gen, v.as.seq->items, n, err);
-    case CFX_KIND_SET:
-    case CFX_KIND_FROZENSET:
-        return put_set(gen, v, n, err);
-    case CFX_KIND_DICT:
-        return put_dict(gen, v.as.seq ? v.as.seq->items : NULL, v.as.seq ? v.as.seq->size : 0, n,
-                        err);
     case CFX_KIND_INVALID:
     case CFX_KIND_SLICE:
+    case CFX_KIND_RANGE:
     case CFX_KIND_LIST:
     case CFX_KIND_TUPLE:
+    case CFX_KIND_SET:
+    case CFX_KIND_FROZENSET:
+    case CFX_KIND_DICT:
     case CFX_KIND_NAMEDTUPLE:
     case CFX_KIND_NODE:
     case CFX_KIND_GRAPH:
@@ -444,53 +343,213 @@ static cfx_status put_leaf(cfx_pycode *gen, cfx_value v, const cfx_node *n, cfx_
                              cfx_kind_name((cfx_kind)v.kind));
 }
 
-/* A name; or what stands for it, in graphs with regions. */
-static cfx_status put_node(cfx_pycode *gen, cfx_node *node, const cfx_node *n, bool plain,
-                           cfx_error *err)
+/* ---- containers ---------------------------------------------------------------------------- */
+
+/* The mode of a frame: its items are plain; its colour ends with it. */
+enum { ITEMS_PLAIN = 1, ITEMS_COLORED = 2 };
+
+/* What is being written: one value, and whose argument it is. */
+typedef struct literal {
+    cfx_pycode *gen;
+    const cfx_node *node;  /* or NULL */
+    cfx_error *err;
+    cfxi_walk walk;
+} literal;
+
+static cfx_status enter(literal *l, cfx_kind kind, const cfx_value *items, size_t n, unsigned mode)
 {
-    const cfx_value *instead = cfxi_base_pointers_get(&gen->instead, node);
-    if (instead)
-        return put_value(gen, *instead, n, plain, err);
-    if (cfxi_emit_py_placed(gen, node) == CFXI_PY_INLINE)
-        return cfxi_emit_py_put_inline(gen, node, err);
-    cfxi_emit_py_put_name(gen, node);
+    cfxi_walk_frame *f = cfxi_ir_walk_items(&l->walk, kind, items, n);
+    if (!f)
+        return CFX_E_NOMEM;
+    f->mode = (uint16_t)mode;
     return CFX_OK;
 }
 
-static cfx_status put_value(cfx_pycode *gen, cfx_value v, const cfx_node *n, bool plain,
-                            cfx_error *err)
+/* A named tuple in a dict or a set is its repr, the class's own name and the fields; elsewhere it
+ * is a call of the class with a tuple's items. */
+static cfx_status open_namedtuple(literal *l, const cfx_value *items, size_t n, bool plain)
 {
-    size_t n_items = 0;
-    const cfx_value *items = cfxi_ir_is_seq(v) ? cfx_value_items(v, &n_items) : NULL;
-    if (v.kind == CFX_KIND_NODE) {
-        CFX_TRY(put_node(gen, v.as.node, n, plain, err));
-    } else if (v.kind == CFX_KIND_TUPLE) {
-        CFX_TRY(put_tuple(gen, items, n_items, n, plain, err));
-    } else if (v.kind == CFX_KIND_LIST) {
-        cfxi_emit_py_char(gen, '[');
-        CFX_TRY(put_items(gen, items, n_items, n, plain, err));
-        cfxi_emit_py_char(gen, ']');
-    } else if (v.kind == CFX_KIND_SLICE) {
-        CFXI_PY_LIT(gen, "slice(");
-        CFX_TRY(put_items(gen, items, n_items, n, plain, err));
-        cfxi_emit_py_char(gen, ')');
-    } else if (v.kind == CFX_KIND_NAMEDTUPLE) {
-        CFX_TRY(put_namedtuple(gen, items, n_items, n, plain, err));
-    } else if (v.kind == CFX_KIND_HOST) {
-        CFX_TRY(put_host(gen, v.as.ref, n, plain, err));
-    } else if (plain || !gen->options->colored) {
-        CFX_TRY(put_leaf(gen, v, n, err));
-    } else {
-        color_on(gen);
-        CFX_TRY(put_leaf(gen, v, n, err));
-        color_off(gen);
+    cfx_pycode *gen = l->gen;
+    cfx_graph *g = graph_of(gen, l->node);
+    if (!plain) {
+        cfx_pycode_text type;
+        CFX_TRY(cfxi_emit_py_ref_text(gen, g, items[0].as.ref, l->node, &type, l->err));
+        cfxi_emit_py_put(gen, type.data, type.size);
+        cfxi_emit_py_char(gen, '(');
+        return enter(l, CFX_KIND_TUPLE, items + 2, n - 2, ITEMS_PLAIN);
     }
+    const cfx_str *name = cfxi_ir_ref_qualified_name(g, items[0].as.ref, l->err);
+    if (!name)
+        return l->err ? l->err->status : CFX_E_KEY;
+    const char *dot = strrchr(name->data, '.');
+    const char *last = dot ? dot + 1 : name->data;
+    cfxi_emit_py_put(gen, last, strlen(last));
+    cfxi_emit_py_char(gen, '(');
+    CFX_TRY(enter(l, CFX_KIND_NAMEDTUPLE, items, n, ITEMS_PLAIN));
+    cfxi_ir_walk_top(&l->walk)->i = 2;
     return CFX_OK;
+}
+
+/* Ranges, sets and dicts: what is inside is left to repr, and coloured as one. */
+static cfx_status open_repr(literal *l, cfx_value v, bool plain)
+{
+    cfx_pycode *gen = l->gen;
+    const bool colored = !plain && gen->options->colored;
+    const unsigned mode = ITEMS_PLAIN | (colored ? ITEMS_COLORED : 0);
+    size_t n;
+    const cfx_value *items = cfx_value_items(v, &n);
+    if (colored)
+        color_on(gen);
+    if (v.kind == CFX_KIND_DICT) {
+        cfxi_emit_py_char(gen, '{');
+    } else if (v.kind == CFX_KIND_RANGE) {
+        CFXI_PY_LIT(gen, "range(");
+        n = items[2].kind == CFX_KIND_INT && items[2].as.i == 1 ? 2 : 3;
+    } else {
+        if (v.kind == CFX_KIND_FROZENSET)
+            CFXI_PY_LIT(gen, "frozenset(");
+        else if (n == 0)
+            CFXI_PY_LIT(gen, "set(");
+        if (n > 0)
+            cfxi_emit_py_char(gen, '{');
+    }
+    return enter(l, (cfx_kind)v.kind, items, n, mode);
+}
+
+static cfx_status open_seq(literal *l, cfx_value v, bool plain)
+{
+    cfx_pycode *gen = l->gen;
+    size_t n;
+    const cfx_value *items = cfx_value_items(v, &n);
+    switch (v.kind) {
+    case CFX_KIND_TUPLE:
+        cfxi_emit_py_char(gen, '(');
+        break;
+    case CFX_KIND_LIST:
+        cfxi_emit_py_char(gen, '[');
+        break;
+    case CFX_KIND_SLICE:
+        CFXI_PY_LIT(gen, "slice(");
+        break;
+    case CFX_KIND_NAMEDTUPLE:
+        return open_namedtuple(l, items, n, plain);
+    default:
+        return open_repr(l, v, plain);
+    }
+    return enter(l, (cfx_kind)v.kind, items, n, plain ? ITEMS_PLAIN : 0);
+}
+
+static void close_seq(cfx_pycode *gen, const cfxi_walk_frame *f)
+{
+    switch (f->kind) {
+    case CFX_KIND_LIST:
+        cfxi_emit_py_char(gen, ']');
+        break;
+    case CFX_KIND_DICT:
+        cfxi_emit_py_char(gen, '}');
+        break;
+    case CFX_KIND_SET:
+        cfxi_emit_py_char(gen, f->n ? '}' : ')');
+        break;
+    case CFX_KIND_FROZENSET:
+        cfxi_emit_py_put(gen, f->n ? "})" : ")", f->n ? 2 : 1);
+        break;
+    default:
+        if (f->kind == CFX_KIND_TUPLE && f->n == 1)
+            cfxi_emit_py_char(gen, ',');
+        cfxi_emit_py_char(gen, ')');
+        break;
+    }
+    if (f->mode & ITEMS_COLORED)
+        color_off(gen);
+}
+
+/* What stands before item i. */
+static void separate(cfx_pycode *gen, const cfxi_walk_frame *f, uint32_t i)
+{
+    const bool named = f->kind == CFX_KIND_NAMEDTUPLE;
+    if (f->kind == CFX_KIND_DICT && i % 2 == 1)
+        CFXI_PY_LIT(gen, ": ");
+    else if (i > (named ? 2 : 0))
+        CFXI_PY_LIT(gen, ", ");
+    if (!named)
+        return;
+    const cfx_str *field = f->items[1].as.seq->items[i - 2].as.str;
+    cfxi_emit_py_put(gen, field->data, field->size);
+    cfxi_emit_py_char(gen, '=');
+}
+
+/* ---- any value ----------------------------------------------------------------------------- */
+
+static bool is_container(cfx_value v) { return cfxi_ir_is_seq(v) && v.kind != CFX_KIND_COMPLEX; }
+
+/* What is written for a value: in a region an input may be a literal. */
+static cfx_value written(const cfx_pycode *gen, cfx_value v)
+{
+    const cfx_value *instead;
+    while (v.kind == CFX_KIND_NODE && (instead = cfxi_base_pointers_get(&gen->instead, v.as.node)))
+        v = *instead;
+    return v;
+}
+
+/* What is not a container. */
+static cfx_status put_flat(cfx_pycode *gen, cfx_value v, const cfx_node *n, bool plain,
+                           cfx_error *err)
+{
+    if (v.kind == CFX_KIND_NODE) {
+        if (cfxi_emit_py_placed(gen, v.as.node) == CFXI_PY_INLINE)
+            return cfxi_emit_py_put_inline(gen, v.as.node, err);
+        cfxi_emit_py_put_name(gen, v.as.node);
+        return CFX_OK;
+    }
+    if (v.kind == CFX_KIND_HOST)
+        return put_host(gen, v.as.ref, n, plain, err);
+    if (plain || !gen->options->colored)
+        return put_leaf(gen, v, n, err);
+    color_on(gen);
+    CFX_TRY(put_leaf(gen, v, n, err));
+    color_off(gen);
+    return CFX_OK;
+}
+
+static cfx_status put_next(literal *l, const cfxi_walk_frame *f)
+{
+    const uint32_t i = f->i - 1;
+    const bool plain = f->mode & ITEMS_PLAIN;
+    separate(l->gen, f, i);
+    const cfx_value v = written(l->gen, f->items[i]);
+    return is_container(v) ? open_seq(l, v, plain) : put_flat(l->gen, v, l->node, plain, l->err);
+}
+
+static cfx_status put_seq(cfx_pycode *gen, cfx_value v, const cfx_node *n, cfx_error *err)
+{
+    literal l;
+    l.gen = gen;
+    l.node = n;
+    l.err = err;
+    cfxi_ir_walk_begin(&l.walk, gen->allocator);
+    cfxi_walk_frame *f;
+    cfx_status status = open_seq(&l, v, false);
+    for (cfxi_walk_event event;
+         status == CFX_OK && (event = cfxi_ir_walk_next(&l.walk, &f)) != CFXI_WALK_END;) {
+        if (event == CFXI_WALK_NEXT)
+            status = put_next(&l, f);
+        else
+            close_seq(gen, f);
+    }
+    const cfx_status walked = cfxi_ir_walk_end(&l.walk, err);
+    return walked == CFX_OK ? status : walked;
+}
+
+static cfx_status put_value(cfx_pycode *gen, cfx_value v, const cfx_node *n, cfx_error *err)
+{
+    v = written(gen, v);
+    return is_container(v) ? put_seq(gen, v, n, err) : put_flat(gen, v, n, false, err);
 }
 
 cfx_status cfxi_emit_py_value(cfx_pycode *gen, cfx_value v, const cfx_node *n, cfx_error *err)
 {
-    return put_value(gen, v, n, false, err);
+    return put_value(gen, v, n, err);
 }
 
 cfx_status cfx_pycode_value(cfx_pycode *gen, cfx_value v, cfx_sink out, cfx_error *err)
@@ -537,15 +596,6 @@ static cfx_status put_operand(cfx_pycode *gen, cfx_value v, bool parentheses, co
     return CFX_OK;
 }
 
-/* What is written for a value: in a region an input may be a literal. */
-static cfx_value written(const cfx_pycode *gen, cfx_value v)
-{
-    const cfx_value *instead = v.kind == CFX_KIND_NODE
-                                   ? cfxi_base_pointers_get(&gen->instead, v.as.node)
-                                   : NULL;
-    return instead ? written(gen, *instead) : v;
-}
-
 static cfx_status put_receiver(cfx_pycode *gen, cfx_value v, const cfx_node *n, cfx_error *err)
 {
     v = written(gen, v);
@@ -561,14 +611,14 @@ static cfx_status put_arguments(cfx_pycode *gen, const cfx_node *n, size_t first
     size_t comma_size = 0;
     for (size_t i = first; i < n_args; i++, comma_size = 2) {
         cfxi_emit_py_put(gen, comma, comma_size);
-        CFX_TRY(put_value(gen, n->args->items[i], n, false, err));
+        CFX_TRY(put_value(gen, n->args->items[i], n, err));
     }
     for (size_t i = 0; n->kwargs && i < n->kwargs->size; i += 2, comma_size = 2) {
         const cfx_value *pair = &n->kwargs->items[i];
         cfxi_emit_py_put(gen, comma, comma_size);
         cfxi_emit_py_put(gen, pair[0].as.str->data, pair[0].as.str->size);
         CFXI_PY_LIT(gen, " = ");
-        CFX_TRY(put_value(gen, pair[1], n, false, err));
+        CFX_TRY(put_value(gen, pair[1], n, err));
     }
     cfxi_emit_py_char(gen, ')');
     return CFX_OK;

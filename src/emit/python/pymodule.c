@@ -12,6 +12,7 @@
  */
 #include "ops/ops_impl.h"
 #include "emit/named_members.h"
+#include "ir/walk_impl.h"
 #include "pycode_impl.h"
 
 #include <cfx/nn.h>
@@ -86,12 +87,7 @@ static cfx_status put_value(py_init *p, cfx_value v, cfx_error *err)
 /* Whether it is of the host, or has something in it that is. */
 static bool has_host(cfx_value v)
 {
-    size_t n;
-    const cfx_value *items = cfx_value_items(v, &n);
-    for (size_t i = 0; i < n; i++)
-        if (has_host(items[i]))
-            return true;
-    return v.kind == CFX_KIND_HOST;
+    return cfxi_ir_value_has(v, CFXI_KIND_BIT(CFX_KIND_HOST));
 }
 
 static void put_quoted(py_init *p, const char *text)
