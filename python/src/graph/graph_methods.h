@@ -120,6 +120,7 @@ PyObject *graph_deps(PyGraph *self, PyObject *unused);
 PyObject *graph_fuse_deps(PyGraph *self, PyObject *args);
 PyObject *graph_acc_groups(PyGraph *self, PyObject *args);
 PyObject *graph_drop_acc(PyGraph *self, PyObject *args);
+PyObject *graph_move_non_tensors(PyGraph *self, PyObject *args);
 PyObject *graph_fusion_groups(PyGraph *self, PyObject *args);
 
 /* sources.c */
