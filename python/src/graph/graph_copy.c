@@ -88,7 +88,7 @@ static int copy_graph_meta(PyGraph *copy, cfx_graph *source, PyObject *done)
 }
 
 /* Likewise for a graph and the regions in it. */
-static int copy_all_meta(PyGraph *source, PyGraph *copy)
+int copy_all_meta(PyGraph *source, PyGraph *copy)
 {
     PyObject *done = PySet_New(NULL);
     int failed = done ? copy_graph_meta(copy, source->g, done) : -1;
