@@ -48,6 +48,22 @@ CFX_API cfx_status cfx_graph_partition(cfx_graph *g, const cfx_partition_options
  * and is set to whether it is at an edge. Linear in the nodes and their edges. */
 CFX_API void cfx_nodes_find_edges(cfx_node *const *nodes, size_t n, bool *transparent);
 
+typedef enum cfx_boundary_kind {
+    CFX_BOUNDARY_INPUT,   /* a node outside that is an argument inside: not inside of a list, by
+                             keyword or a get_attr node, as in torch.fx */
+    CFX_BOUNDARY_OUTPUT,  /* a node inside that somebody outside uses */
+    CFX_BOUNDARY_PARAM,   /* a get_attr node inside */
+    CFX_BOUNDARY_COUNT
+} cfx_boundary_kind;
+
+typedef cfx_status cfx_boundary_fn(void *ctx, cfx_boundary_kind kind, cfx_node *n);
+
+/* Calls `fn` for the boundary of `n` nodes of one graph: inputs, each once in the order in which
+ * they are read, then outputs and get_attr nodes in the order of the nodes. Stops at the first
+ * status that is not CFX_OK and returns it. Linear in the nodes and their edges. */
+CFX_API cfx_status cfx_nodes_boundary(cfx_node *const *nodes, size_t n, cfx_boundary_fn *fn,
+                                      void *ctx, cfx_error *err);
+
 /* ---- fusing -------------------------------------------------------------------------------- */
 
 /* Whether all parts can be fused at once; `parts` as cfx_graph_partition fills it, with numbers

@@ -105,6 +105,74 @@ cfx_status cfx_order_sort(size_t n, cfx_order_fn *allows, void *ctx, size_t *ord
     return status;
 }
 
+/* ---- by pairs ------------------------------------------------------------------------------ */
+
+/* `first[i]` is where what comes behind item i starts in `behind`. All zero at first. */
+typedef struct pair_job {
+    size_t n, n_pairs;
+    size_t *waits, *first, *behind;
+    size_t *order;
+    size_t done;
+} pair_job;
+
+/* Sorts the pairs by their first items; those of one item keep their order. */
+static void sort_pairs(pair_job *job, const cfx_order_pair *pairs)
+{
+    for (size_t i = 0; i < job->n_pairs; i++) {
+        job->first[pairs[i].before]++;
+        job->waits[pairs[i].after]++;
+    }
+    for (size_t i = 0; i < job->n; i++)
+        job->first[i + 1] += job->first[i];
+    for (size_t i = job->n_pairs; i-- > 0;)
+        job->behind[--job->first[pairs[i].before]] = pairs[i].after;
+}
+
+static void order_pairs(pair_job *job)
+{
+    for (size_t i = 0; i < job->n; i++)
+        if (job->waits[i] == 0)
+            job->order[job->done++] = i;
+    for (size_t k = 0; k < job->done; k++) {
+        const size_t i = job->order[k];
+        for (size_t f = job->first[i]; f < job->first[i + 1]; f++)
+            if (--job->waits[job->behind[f]] == 0)
+                job->order[job->done++] = job->behind[f];
+    }
+    size_t end = job->done;
+    for (size_t i = 0; i < job->n; i++)
+        if (job->waits[i] > 0)
+            job->order[end++] = i;
+}
+
+cfx_status cfx_order_sort_pairs(size_t n, const cfx_order_pair *pairs, size_t n_pairs, size_t *order,
+                                size_t *sorted, const cfx_allocator *allocator, cfx_error *err)
+{
+    pair_job job = {.n = n, .n_pairs = n_pairs, .order = order};
+    size_t count, bytes;
+    *sorted = 0;
+    for (size_t i = 0; i < n_pairs; i++)
+        if (pairs[i].before >= n || pairs[i].after >= n)
+            return cfx_error_set(err, CFX_E_INDEX, "pair %zu names an item past the last", i);
+    if (!cfxi_base_mul_size(n, 2, n_pairs, &count) ||
+        !cfxi_base_mul_size(count, sizeof(size_t), 2 * sizeof(size_t), &bytes))
+        return cfxi_base_nomem(err);
+    job.waits = cfxi_base_alloc(allocator, bytes);
+    if (!job.waits)
+        return cfxi_base_nomem(err);
+    memset(job.waits, 0, bytes);
+    job.first = job.waits + n;
+    job.behind = job.first + n + 1;
+    sort_pairs(&job, pairs);
+    order_pairs(&job);
+    *sorted = job.done;
+    cfxi_base_free(allocator, job.waits, bytes);
+    if (job.done == n)
+        return CFX_OK;
+    return cfx_error_set(err, CFX_E_GRAPH, "item %zu must come before one that must come before it",
+                         order[job.done]);
+}
+
 /* ---- by names ------------------------------------------------------------------------------ */
 
 typedef struct named_passes {
