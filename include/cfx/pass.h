@@ -81,8 +81,8 @@ typedef struct cfx_order_pair {
     size_t before, after;
 } cfx_order_pair;
 
-/* Like cfx_order_sort, for constraints that are pairs: O(n + n_pairs). CFX_E_INDEX if a pair names a
- * place that is not there. */
+/* Like cfx_order_sort, for constraints that are pairs: O(n + n_pairs). CFX_E_INDEX if a pair names
+ * a place that is not there. */
 CFX_API cfx_status cfx_order_sort_pairs(size_t n, const cfx_order_pair *pairs, size_t n_pairs,
                                         size_t *order, size_t *sorted,
                                         const cfx_allocator *allocator, cfx_error *err);

@@ -145,8 +145,9 @@ static void order_pairs(pair_job *job)
             job->order[end++] = i;
 }
 
-cfx_status cfx_order_sort_pairs(size_t n, const cfx_order_pair *pairs, size_t n_pairs, size_t *order,
-                                size_t *sorted, const cfx_allocator *allocator, cfx_error *err)
+cfx_status cfx_order_sort_pairs(size_t n, const cfx_order_pair *pairs, size_t n_pairs,
+                                size_t *order, size_t *sorted, const cfx_allocator *allocator,
+                                cfx_error *err)
 {
     pair_job job = {.n = n, .n_pairs = n_pairs, .order = order};
     size_t count, bytes;
