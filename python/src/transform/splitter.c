@@ -141,6 +141,15 @@ int add_to_set(PyGraph *self, PyObject *sets, cfx_node *key, cfx_node *member)
     return failed;
 }
 
+int begin_sets(PyGraph *self, PyObject *sets, const uint32_t *groups)
+{
+    int failed = 0;
+    for (cfx_node *n = cfx_graph_first(self->g); !failed && n; n = cfx_node_next(n), groups++)
+        if (*groups != CFX_NO_PART)
+            failed = add_to_set(self, sets, n, NULL);
+    return failed;
+}
+
 PyObject *graph_deps(PyGraph *self, PyObject *unused)
 {
     (void)unused;
@@ -167,7 +176,7 @@ PyObject *graph_fuse_deps(PyGraph *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "O!O!:_fuse_deps", &PyDict_Type, &deps, &PyList_Type, &list))
         return NULL;
     uint32_t *groups = read_groups(self, list);
-    if (groups && read_pairs(self, deps, &needs) == 0) {
+    if (groups && read_pairs(self, deps, &needs) == 0 && begin_sets(self, deps, groups) == 0) {
         good = cfx_graph_fuse_needs(self->g, groups, needs.pairs, needs.n, add_need, deps, &err) ==
                CFX_OK;
         if (!good)

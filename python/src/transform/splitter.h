@@ -21,8 +21,10 @@ int read_pairs(PyGraph *self, PyObject *deps, need_list *list);
  * an exception. */
 uint32_t *read_groups(PyGraph *self, PyObject *groups);
 
-/* sets[key].add(member), for a dict of sets; a set has not its own key. `member` may be NULL: then
- * the set is only made, if there is none. -1 with an exception. */
+/* sets[key].add(member), for a dict of sets; a set never contains its own key. `member` may be
+ * NULL: then the set is only made, if there is none. -1 with an exception. */
 int add_to_set(PyGraph *self, PyObject *sets, cfx_node *key, cfx_node *member);
+/* Makes sets for all members of groups that have none. -1 with an exception. */
+int begin_sets(PyGraph *self, PyObject *sets, const uint32_t *groups);
 
 #endif

@@ -88,16 +88,6 @@ static cfx_status add_user(void *ctx, cfx_node *node, cfx_node *user)
     return add_to_set(job->self, job->fused, node, user) < 0 ? CFX_E_HOST : CFX_OK;
 }
 
-/* The members of groups have sets, even if nobody uses them. */
-static int begin_sets(const users_job *job, const uint32_t *groups)
-{
-    int failed = 0;
-    for (cfx_node *n = cfx_graph_first(job->self->g); !failed && n; n = cfx_node_next(n), groups++)
-        if (*groups != CFX_NO_PART)
-            failed = add_to_set(job->self, job->fused, n, NULL);
-    return failed;
-}
-
 PyObject *graph_fuse_users(PyGraph *self, PyObject *args)
 {
     PyObject *deps, *list;
@@ -108,7 +98,7 @@ PyObject *graph_fuse_users(PyGraph *self, PyObject *args)
         return NULL;
     users_job job = {self, PyDict_New()};
     uint32_t *groups = job.fused ? read_groups(self, list) : NULL;
-    if (groups && read_pairs(self, deps, &users) == 0 && begin_sets(&job, groups) == 0) {
+    if (groups && read_pairs(self, deps, &users) == 0 && begin_sets(self, job.fused, groups) == 0) {
         good = cfx_graph_fuse_users(self->g, groups, users.pairs, users.n, add_user, &job, &err) ==
                CFX_OK;
         if (!good)
