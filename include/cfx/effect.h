@@ -37,6 +37,14 @@ typedef enum cfx_effect {
 CFX_API cfx_status cfx_node_effect(cfx_node *n, const cfx_modules *modules, cfx_effect *effect,
                                    cfx_error *err);
 
+/* What calling the module at `path` does, the worst of it and of all modules below it: it WRITES if
+ * its `inplace` or `_is_impure` is true; it is ALONE if its class, or one that it derives from,
+ * draws random numbers or keeps statistics while it trains (always, if it does so in evaluation,
+ * too); of other classes nothing is known, and they are taken to have no effect, as in torch.fx.
+ * `g` is for the values of attributes. Linear in the modules below it. */
+CFX_API cfx_status cfx_modules_effect(const cfx_modules *modules, cfx_graph *g, const char *path,
+                                      cfx_effect *effect, cfx_error *err);
+
 /* A second opinion on the effects of nodes: `effect` returns a cfx_effect, or -1 to stop with
  * CFX_E_HOST. */
 typedef struct cfx_effect_opinion {

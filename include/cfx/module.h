@@ -17,6 +17,9 @@ extern "C" {
 
 struct cfx_library;
 
+/* Is told a name; a status that is not CFX_OK stops, and is returned. */
+typedef cfx_status cfx_name_fn(void *ctx, const char *name, cfx_error *err);
+
 typedef struct cfx_modules {
     void *ctx;
 
@@ -51,6 +54,16 @@ typedef struct cfx_modules {
     /* Computes an operator now, on values of `g`; INVALID with *err set if it fails. */
     cfx_value (*call)(void *ctx, cfx_graph *g, cfx_operator op, const cfx_value *args, size_t n,
                       cfx_error *err);
+
+    /* Calls `fn` with the public names of the class of the module at `path` and of all classes that
+     * it derives from, whatever its hooks. NULL: class_name says what there is to say. */
+    cfx_status (*each_class)(void *ctx, const char *path, cfx_name_fn *fn, void *fn_ctx,
+                             cfx_error *err);
+
+    /* Calls `fn` with the names of the modules right below the one at `path`. NULL: there are none.
+     */
+    cfx_status (*each_child)(void *ctx, const char *path, cfx_name_fn *fn, void *fn_ctx,
+                             cfx_error *err);
 
     /* The operators of one's own that the graph may call (library.h): borrowed; or NULL. A table
      * that has nothing else, {.library = lib}, says nothing of modules: as NULL does. */

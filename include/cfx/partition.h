@@ -48,6 +48,22 @@ CFX_API cfx_status cfx_graph_partition(cfx_graph *g, const cfx_partition_options
  * and is set to whether it is at an edge. Linear in the nodes and their edges. */
 CFX_API void cfx_nodes_find_edges(cfx_node *const *nodes, size_t n, bool *transparent);
 
+typedef enum cfx_boundary_kind {
+    CFX_BOUNDARY_INPUT,   /* a node outside that is an argument inside: not inside of a list, by
+                             keyword or a get_attr node, as in torch.fx */
+    CFX_BOUNDARY_OUTPUT,  /* a node inside that somebody outside uses */
+    CFX_BOUNDARY_PARAM,   /* a get_attr node inside */
+    CFX_BOUNDARY_COUNT
+} cfx_boundary_kind;
+
+typedef cfx_status cfx_boundary_fn(void *ctx, cfx_boundary_kind kind, cfx_node *n);
+
+/* Calls `fn` for the boundary of `n` nodes of one graph: inputs, each once in the order in which
+ * they are read, then outputs and get_attr nodes in the order of the nodes. Stops at the first
+ * status that is not CFX_OK and returns it. Linear in the nodes and their edges. */
+CFX_API cfx_status cfx_nodes_boundary(cfx_node *const *nodes, size_t n, cfx_boundary_fn *fn,
+                                      void *ctx, cfx_error *err);
+
 /* ---- fusing -------------------------------------------------------------------------------- */
 
 /* Whether all parts can be fused at once; `parts` as cfx_graph_partition fills it, with numbers
@@ -89,6 +105,103 @@ enum { CFX_NODE_ACC = 1, CFX_NODE_TENSOR = 2 };
  * again if groups have become one. */
 CFX_API cfx_status cfx_graph_fusion_groups(cfx_graph *g, const unsigned char *flags,
                                            uint32_t *groups, size_t *n, cfx_error *err);
+
+/* ---- parts for an accelerator ------------------------------------------------------------- */
+
+/* The arrays `flags` and `groups` have an entry for each node of the graph in their order: flags as
+ * above, and numbers of groups as cfx_graph_fusion_groups gives them. */
+
+/* Takes CFX_NODE_ACC from nodes that would get values other than tensors from nodes without it:
+ * from the users of such values and, if those give such values, too, from their users, and so on.
+ * The walk starts at all calls without CFX_NODE_ACC whose values are not tensors or, unless it is
+ * NULL, at the `n` nodes of `from`, whatever they give. Then calls `dropped` (may be NULL) for each
+ * node that lost the flag, in the order in which it was found; a status that is not CFX_OK stops
+ * and is returned. O(nodes + edges). */
+CFX_API cfx_status cfx_graph_drop_non_tensor_inputs(cfx_graph *g, unsigned char *flags,
+                                                    cfx_node *const *from, size_t n,
+                                                    cfx_node_fn *dropped, void *ctx,
+                                                    cfx_error *err);
+/* Likewise from nodes that would give values other than tensors to nodes without the flag; and from
+ * those that would then get some. */
+CFX_API cfx_status cfx_graph_drop_non_tensor_outputs(cfx_graph *g, unsigned char *flags,
+                                                     cfx_node_fn *dropped, void *ctx,
+                                                     cfx_error *err);
+
+/* `node` needs the value of `needs`; or, in a list of users, is used by it. */
+typedef struct cfx_need {
+    cfx_node *node, *needs;
+} cfx_need;
+
+typedef cfx_status cfx_need_fn(void *ctx, cfx_node *node, cfx_node *needs);
+
+/* What calls need so that the calls of a group can run together: all that a member needs from
+ * outside, and calls that use one member need all. Groups are taken in the order of their numbers,
+ * each with what the ones before it added. `needs` is what is needed without groups (NULL: all
+ * calls that calls read); pairs with a node that is not in `g` are ignored. Calls `fn` for each
+ * pair that this adds, in the order of the nodes; a status that is not CFX_OK stops and is
+ * returned. Linear in nodes, edges and the pairs before and after. */
+CFX_API cfx_status cfx_graph_fuse_needs(cfx_graph *g, const uint32_t *groups,
+                                        const cfx_need *needs, size_t n, cfx_need_fn *fn, void *ctx,
+                                        cfx_error *err);
+/* Who uses calls, if groups are to run together: who has a member as a user has the whole group,
+ * and all members of a group have the users of the group, without its members. `users` is what is
+ * used without groups (NULL: by all calls). Calls `fn` for each pair of the result. */
+CFX_API cfx_status cfx_graph_fuse_users(cfx_graph *g, const uint32_t *groups,
+                                        const cfx_need *users, size_t n, cfx_need_fn *fn, void *ctx,
+                                        cfx_error *err);
+
+/* One of several parts that run one after the other, whose nodes lie in one array: those from the
+ * end of the part before it. */
+typedef struct cfx_acc_part {
+    size_t end;
+    bool acc;  /* the accelerator runs it */
+} cfx_acc_part;
+
+/* Puts all calls into parts that alternate between the accelerator (calls with CFX_NODE_ACC) and
+ * elsewhere. A part has all calls of its kind whose needs are in it or in parts before it, in the
+ * order in which that became so; the first part is not accelerated if any call without the flag can
+ * run at once. `needs` as for cfx_graph_fuse_needs. `nodes` and `parts` have room for as many as
+ * `g` has nodes; *n receives the number of parts. CFX_E_GRAPH if calls need each other. Linear in
+ * nodes and needs. */
+CFX_API cfx_status cfx_graph_acc_parts(cfx_graph *g, const unsigned char *flags,
+                                       const cfx_need *needs, size_t n_needs, cfx_node **nodes,
+                                       cfx_acc_part *parts, size_t *n, cfx_error *err);
+
+/* Moves calls whose values are not tensors out of accelerated parts: to the one other part that
+ * uses the value, together with the calls of their own part that use it, unless two other parts or
+ * a node that is in no part would use what moves. Rewrites both arrays; a part may become empty.
+ * CFX_E_GRAPH if a node is in two parts. Linear but for the calls that move along, which are walked
+ * for each node that could move. */
+CFX_API cfx_status cfx_graph_move_non_tensors(cfx_graph *g, const unsigned char *flags,
+                                              cfx_node **nodes, cfx_acc_part *parts, size_t n,
+                                              cfx_error *err);
+
+/* Adds to a part, whose nodes `inside` marks, calls with CFX_NODE_ACC that it reads and whose users
+ * are all in it, again and again, each with its group (`groups` may be NULL). `from` are the calls
+ * that the part reads at first; `users` is who uses calls (NULL: all calls that do). Linear in
+ * nodes, edges and pairs. */
+CFX_API cfx_status cfx_graph_extend_acc(cfx_graph *g, const unsigned char *flags,
+                                        const uint32_t *groups, const cfx_need *users,
+                                        size_t n_users, cfx_node *const *from, size_t n_from,
+                                        bool *inside, cfx_error *err);
+
+typedef struct cfx_acc_options {
+    /* Asked once for each call, in order: 1, 0, or -1 to stop with CFX_E_HOST. They can read the
+     * graph but not edit it. */
+    int (*supported)(void *ctx, cfx_node *n);
+    int (*is_tensor)(void *ctx, cfx_node *n);  /* NULL: all values are tensors */
+    void *ctx;
+    size_t min_size;        /* an accelerated part with fewer calls runs elsewhere */
+    bool allow_non_tensor;  /* other values may cross between parts */
+    bool skip_fusion;       /* they may cross between parts of the accelerator */
+    bool move_non_tensors;  /* as cfx_graph_move_non_tensors does */
+} cfx_acc_options;
+
+/* Splits a graph for an accelerator, as torch.fx's splitter does: the functions above, one after
+ * the other. `nodes` and `parts` as for cfx_graph_acc_parts; cfx_graph_split makes graphs of the
+ * parts. CFX_E_GRAPH if a node stands before what it uses. */
+CFX_API cfx_status cfx_graph_split_acc(cfx_graph *g, const cfx_acc_options *opts, cfx_node **nodes,
+                                       cfx_acc_part *parts, size_t *n, cfx_error *err);
 
 /* ---- walks --------------------------------------------------------------------------------- */
 

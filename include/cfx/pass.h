@@ -102,6 +102,46 @@ typedef struct cfx_pass_step {
  * pass if that was found. */
 CFX_API cfx_status cfx_pass_list_next(const char **list, cfx_pass_step *step, cfx_error *err);
 
+/* ---- the order of passes -------------------------------------------------------------------- */
+
+/* Whether the item at place `a` of a list may come before the one at place `b`: 1, 0, or -1 to stop
+ * with CFX_E_HOST. */
+typedef int cfx_order_fn(void *ctx, size_t a, size_t b);
+
+/* Whether `n` items are in an order that is allowed: asks about each item and all behind it, until
+ * one may not be so. CFX_E_GRAPH then, with *first and *second (may be NULL), the places of the
+ * two. */
+CFX_API cfx_status cfx_order_check(size_t n, cfx_order_fn *allows, void *ctx, size_t *first,
+                                   size_t *second, cfx_error *err);
+/* Finds an order that is allowed, near the one that is given: `order`, which has room for `n`,
+ * receives the places. If there is none: CFX_E_GRAPH; `order` has *sorted places that could be
+ * sorted, and behind them those in a cycle, or behind one. Asks about all pairs: O(n * n).
+ * `allocator` may be NULL. */
+CFX_API cfx_status cfx_order_sort(size_t n, cfx_order_fn *allows, void *ctx, size_t *order,
+                                  size_t *sorted, const cfx_allocator *allocator, cfx_error *err);
+
+/* The item at place `before` must come before the one at place `after`. */
+typedef struct cfx_order_pair {
+    size_t before, after;
+} cfx_order_pair;
+
+/* Like cfx_order_sort, for constraints that are pairs: O(n + n_pairs). CFX_E_INDEX if a pair names
+ * a place that is not there. */
+CFX_API cfx_status cfx_order_sort_pairs(size_t n, const cfx_order_pair *pairs, size_t n_pairs,
+                                        size_t *order, size_t *sorted,
+                                        const cfx_allocator *allocator, cfx_error *err);
+
+/* The pass called `before` must come before all called `after`. */
+typedef struct cfx_pass_constraint {
+    const char *before, *after;
+} cfx_pass_constraint;
+
+/* Sorts passes, which may stand there more than once, as cfx_order_sort does. CFX_E_GRAPH, before
+ * any change, if no order fits all constraints; it names a pass. */
+CFX_API cfx_status cfx_passes_sort(const cfx_pass **passes, size_t n,
+                                   const cfx_pass_constraint *constraints, size_t n_constraints,
+                                   const cfx_allocator *allocator, cfx_error *err);
+
 /* ---- the passes: what they do in detail, and their options --------------------------------- */
 
 /* annotate: gives nodes without a type the one that the operator table says they have: tensors,
@@ -299,6 +339,34 @@ typedef struct cfx_relayout {
  * edges. */
 CFX_API cfx_status cfx_graph_relayout(cfx_graph *g, const cfx_relayout *how, bool *changed,
                                       cfx_error *err);
+
+/* ---- regions as modules --------------------------------------------------------------------- */
+
+/* A region that has become a module. */
+typedef struct cfx_region {
+    cfx_graph *graph;        /* borrowed: retain it to keep it */
+    cfx_graph *copied_from;  /* the region that it is a copy of, node for node; or NULL */
+} cfx_region;
+
+/* All of these may be NULL. `is_taken` tells whether a path is in use: 1, 0, or -1 to stop with
+ * CFX_E_HOST. `outlined` is told each path with the region that is to be found there; a status that
+ * is not CFX_OK stops. `target` is what the operator is called by from then on; {0}: as before. */
+typedef struct cfx_outline {
+    int (*is_taken)(void *ctx, const char *path);
+    cfx_status (*outlined)(void *ctx, const char *path, const cfx_region *region, cfx_error *err);
+    cfx_target (*target)(void *ctx, cfx_operator op);
+    void *ctx;
+} cfx_outline;
+
+/* Brings the operators with regions of `g` into the form that torch has for them: get_attr nodes
+ * read the regions as modules, at paths such as "true_graph_0". Nodes that have a region in common
+ * have its reader in common. State of a while_loop that its body hands on unchanged, at the end,
+ * and that nobody reads afterwards becomes a further argument, and a copy of the body without it is
+ * the module. Calls that torch's operators would refuse, because of a literal that is passed or
+ * returned, keep cfx's form and target with get_attr nodes. Regions inside regions stay as they
+ * are. CFX_E_GRAPH if regions are passed by keyword. If it fails, some calls may have been changed
+ * already. O(nodes + edges). */
+CFX_API cfx_status cfx_graph_outline(cfx_graph *g, const cfx_outline *how, cfx_error *err);
 
 #ifdef __cplusplus
 }

@@ -280,6 +280,9 @@ class Graph:
         work: list[Node] | bool | None,
         /,
     ) -> list[Node]: ...
+    def _move_non_tensors(
+        self, parts: list[tuple[bool, list[Node]]], is_tensor: Callable[[Node], bool], /
+    ) -> list[tuple[bool, list[Node]]]: ...
     def _reverse_deps(self, limit: int | None, /) -> dict[Node, set[Node]]: ...
     def _fuse_users(self, deps: dict[Node, set[Node]], groups: list[set[Node]], /) -> None: ...
     def _merge_groups(self, fusions: dict[Node, set[Node]], /) -> None: ...
@@ -289,8 +292,8 @@ class Graph:
         tag: str,
         parents: set[Node],
         acc: set[Node],
-        fusions: dict[Node, set[Node]],
-        deps: dict[Node, set[Node]],
+        groups: list[set[Node]],
+        users: dict[Node, set[Node]],
         /,
     ) -> None: ...
     def _fusion_groups(

@@ -27,6 +27,18 @@ static cfx_status class_name(void *ctx, const char *path, cfx_sink out, cfx_erro
     return cfxi_base_failed(err, cfxi_base_sink_write(out, name, strlen(name)));
 }
 
+static cfx_status each_child(void *ctx, const char *path, cfx_name_fn *fn, void *fn_ctx,
+                             cfx_error *err)
+{
+    const cfx_module *m = module_at(ctx, path);
+    for (size_t i = 0; m && i < m->members.size; i++) {
+        const cfxi_member *e = cfxi_capture_member_at(m, i);
+        if (e->kind == CFXI_MEMBER_CHILD)
+            CFX_TRY(fn(fn_ctx, e->name, err));
+    }
+    return m ? CFX_OK : missing(path, err);
+}
+
 static const void *identity(void *ctx, const char *path)
 {
     const cfx_module *m = module_at(ctx, path);
@@ -241,6 +253,7 @@ cfx_modules cfx_module_tree(cfx_module *m)
         .copy = copy,
         .graph = graph,
         .call = call,
+        .each_child = each_child,
     };
     cfx_modules all = tree;
     all.ctx = m;

@@ -103,3 +103,58 @@ void cfx_nodes_find_edges(cfx_node *const *nodes, size_t n, bool *transparent)
             nodes[i]->mark = stamp + BEFORE;
     }
 }
+
+/* ---- the boundary of a set of nodes -------------------------------------------------------- */
+
+enum { MEMBER, INPUT, BOUNDARY_MARKS };
+
+typedef struct boundary_job {
+    cfx_graph *graph;
+    uint32_t stamp;
+    cfxi_vec lists[CFX_BOUNDARY_COUNT];  /* of cfx_node * */
+    cfx_error *err;
+} boundary_job;
+
+static cfx_status put(boundary_job *job, cfx_boundary_kind kind, cfx_node *n)
+{
+    return cfxi_analysis_nodes_push(&job->lists[kind], n, job->graph->allocator, job->err);
+}
+
+static cfx_status add_boundary(boundary_job *job, cfx_node *n)
+{
+    for (uint32_t i = 0; n->args && i < n->args->size; i++) {
+        const cfx_value v = n->args->items[i];
+        if (v.kind != CFX_KIND_NODE || v.as.node->op == CFX_OP_GET_ATTR ||
+            v.as.node->mark - job->stamp < BOUNDARY_MARKS)
+            continue;
+        v.as.node->mark = job->stamp + INPUT;
+        CFX_TRY(put(job, CFX_BOUNDARY_INPUT, v.as.node));
+    }
+    if (n->op == CFX_OP_GET_ATTR)
+        CFX_TRY(put(job, CFX_BOUNDARY_PARAM, n));
+    for (const cfx_use *use = cfx_node_first_use(n); use; use = cfx_use_next(use))
+        if (use->user->mark != job->stamp + MEMBER)
+            return put(job, CFX_BOUNDARY_OUTPUT, n);
+    return CFX_OK;
+}
+
+cfx_status cfx_nodes_boundary(cfx_node *const *nodes, size_t n, cfx_boundary_fn *fn, void *ctx,
+                              cfx_error *err)
+{
+    if (n == 0)
+        return CFX_OK;
+    cfx_graph *g = nodes[0]->graph;
+    boundary_job job = {.graph = g, .stamp = cfxi_ir_graph_stamp(g, BOUNDARY_MARKS), .err = err};
+    cfx_status status = CFX_OK;
+    for (size_t i = 0; i < n; i++)
+        nodes[i]->mark = job.stamp + MEMBER;
+    for (size_t i = 0; status == CFX_OK && i < n; i++)
+        status = add_boundary(&job, nodes[i]);
+    for (int kind = 0; kind < CFX_BOUNDARY_COUNT; kind++) {
+        cfx_node **list = job.lists[kind].data;
+        for (size_t i = 0; status == CFX_OK && i < job.lists[kind].size; i++)
+            status = fn(ctx, (cfx_boundary_kind)kind, list[i]);
+        cfxi_base_vec_free(&job.lists[kind], sizeof(cfx_node *), g->allocator);
+    }
+    return status;
+}

@@ -205,6 +205,30 @@ def test_modules_that_do_not_train_have_no_state():
         assert ours.CSEPass()(gm).modified
 
 
+LONE = {
+    torch.nn.modules.dropout._DropoutNd: False, torch.nn.modules.batchnorm._NormBase: False,
+    torch.nn.RReLU: False, torch.nn.RNNBase: False, torch.nn.MultiheadAttention: False,
+    torch.nn.FractionalMaxPool2d: True, torch.nn.FractionalMaxPool3d: True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_modules_of_derived_classes(training):
+    """Every class of torch.nn and one of the user's that derives from it; those that draw numbers
+    or keep a state are not merged: some always, others while they train."""
+    classes = {c for c in vars(torch.nn).values() if isinstance(c, type)} | set(LONE)
+    classes -= {torch.nn.ParameterList, torch.nn.ParameterDict, torch.nn.Container}
+    for base in {c for c in classes if issubclass(c, torch.nn.Module)}:
+        lone = any(issubclass(base, c) and (training or LONE[c]) for c in LONE)
+        for cls in (base, type("Derived", (base,), {})):
+            root = torch.nn.Module()
+            root.relu = cls.__new__(cls)
+            torch.nn.Module.__init__(root.relu)
+            root.relu.training = training
+            gm = module(cfx, lambda g, x, y: [g.call_module("relu", (x,)) for _ in "ab"], root)
+            assert ours.CSEPass()(gm).modified is not lone, cls.__mro__
+
+
 def test_slices_are_values():
     slices = twice(operator.getitem, "x", slice(0, 1))
     with pytest.raises(TypeError, match="unhashable"):

@@ -79,36 +79,13 @@ def split_by_tags(
     return result, {old: f"{name}.{new}" for name, _, paths in parts for new, old in paths.items()}
 
 
-def _followers(node: Node, home: int, home_of: dict[Node, int]) -> tuple[Any, dict[Node, None]]:
-    """Another subgraph that `node` can move to, and all of its own that must move along because
-    they use it; None if there is no such subgraph, or several."""
-    target, moving, stack = None, {node: None}, [node]
-    while stack:
-        for user in stack.pop().users:
-            place = home_of.get(user)
-            if place == home and user not in moving:
-                moving[user] = None
-                stack.append(user)
-            elif place != home and (place is None or target not in (None, place)):
-                return None, {}
-            elif place != home:
-                target = place
-    return target, moving
-
-
 def move_non_tensor_nodes_on_boundary(subgraphs: list[Any]) -> None:
     """Moves nodes whose values are not tensors (by their `meta["type"]`) to the subgraph that uses
     them, together with their users in their own subgraph; not if two other subgraphs use them."""
-    home_of = {node: i for i, subgraph in enumerate(subgraphs) for node in subgraph.nodes}
-    for i, subgraph in enumerate(subgraphs):
-        queue = [n for n in subgraph.nodes if subgraph.is_acc and not is_node_output_tensor(n)
-                 and any(home_of.get(user, i) != i for user in n.users)]
-        for node in queue:  # grows
-            target, moving = _followers(node, i, home_of) if home_of[node] == i else (None, {})
-            if target is None:
-                continue
-            home_of.update(dict.fromkeys(moving, target))
-            subgraphs[target].nodes.extend(moving)
-            queue += [n for n in node.all_input_nodes
-                      if home_of.get(n) == i and not is_node_output_tensor(n)]
-        subgraph.nodes[:] = [n for n in subgraph.nodes if home_of[n] == i]
+    first = next((node for subgraph in subgraphs for node in subgraph.nodes), None)
+    if first is None:
+        return
+    parts = [(subgraph.is_acc, list(subgraph.nodes)) for subgraph in subgraphs]
+    moved = first.graph._move_non_tensors(parts, is_node_output_tensor)
+    for subgraph, (_, nodes) in zip(subgraphs, moved, strict=True):
+        subgraph.nodes[:] = nodes

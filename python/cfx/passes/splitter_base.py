@@ -339,7 +339,7 @@ class _SplitterBase:
         deps = self.find_reverse_deps(tag_id=int(tag.split("_")[-1]))
         self.update_reverse_deps_for_fusions(deps)
         work = self.find_parent_nodes_of_subgraph(tag)
-        self.module.graph._extend_acc(tag, work, self.acc_nodes, self.fusions, deps)
+        self.module.graph._extend_acc(tag, work, self.acc_nodes, self._groups(), deps)
 
     # ---- splitting ----
 

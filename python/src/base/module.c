@@ -101,7 +101,7 @@ bool take_args(const arg_spec *spec, PyObject *const *args, Py_ssize_t nargs, Py
 #define REGISTERED(X)                                                                              \
     X(glue) X(graph_class) X(node_meta) X(appending_tracer) X(scope_class) X(library_paths)        \
     X(trace_code) X(sequential) X(tensor_types) X(module_class) X(parameter_class) X(tensor_class) \
-    X(listeners) X(node_source) X(tensor_metadata) X(lone_modules) X(lone_in_training)             \
+    X(listeners) X(node_source) X(tensor_metadata)                                                 \
     X(torch_tensor) X(torch_to_dlpack) X(torch_from_dlpack)                                        \
     X(script_specials) X(script_builtins) X(script_operators) X(script_facts) X(script_methods)    \
     X(script_plain) X(script_contexts) X(script_inlined) X(graph_module_class)                     \

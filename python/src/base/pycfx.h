@@ -29,8 +29,8 @@
     X(empty_tuple) X(empty_dict) X(token_types) X(op_names) X(operators) X(builtin_getattr)        \
     X(library_paths) X(trace_code) X(patches) X(torch_targets) X(tracer_steps) X(tracer_switches)  \
     X(hooked_call) X(hooked_getattr) X(plain_call) X(plain_getattr) X(sequential) X(tensor_types)  \
-    X(module_class) X(parameter_class) X(tensor_class) X(listeners) X(lone_modules)                \
-    X(lone_in_training) X(shape_names) X(tensor_metadata)                                          \
+    X(module_class) X(parameter_class) X(tensor_class) X(listeners) X(shape_names)                 \
+    X(tensor_metadata)                                                                             \
     X(TensorType) X(RuntimeType) X(OperatorType) X(operator_functions) X(runtime)                  \
     X(runtime_variable) X(torch_tensor) X(torch_to_dlpack) X(torch_from_dlpack) X(ProgramType)     \
     X(ScriptType) X(ScriptFunctionType) X(script_sources) X(script_files)                          \
@@ -50,9 +50,8 @@
     X(str_module, "__module__") X(str_create_node, "create_node")                                  \
     X(str_create_proxy, "create_proxy") X(str_nn_module_stack, "nn_module_stack")                  \
     X(str_is_wrapped, "is_wrapped") X(str_parameters, "_parameters") X(str_buffers, "_buffers")    \
-    X(str_modules, "_modules") X(str_wrapped, "__cfx_wrapped__") X(str_get, "__get__")      \
-    X(str_getattr, "__getattr__") X(str_inplace, "inplace") X(str_is_impure, "_is_impure")        \
-    X(str_training, "training") X(str_overloadpacket, "overloadpacket")                   \
+    X(str_modules, "_modules") X(str_wrapped, "__cfx_wrapped__") X(str_get, "__get__")             \
+    X(str_getattr, "__getattr__") X(str_overloadpacket, "overloadpacket")                          \
     X(str_forward_hooks, "_forward_hooks") X(str_forward_pre_hooks, "_forward_pre_hooks")          \
     X(str_backward_hooks, "_backward_hooks") X(str_backward_pre_hooks, "_backward_pre_hooks")      \
     X(str_dlpack, "__dlpack__") X(str_is_conj, "is_conj") X(str_is_neg, "is_neg")                  \

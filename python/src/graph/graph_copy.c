@@ -120,7 +120,7 @@ static int end_meta(module_state *st, meta_job *job, int failed)
 }
 
 /* Likewise for a graph and the regions in it. */
-static int copy_all_meta(PyGraph *source, PyGraph *copy)
+int copy_all_meta(PyGraph *source, PyGraph *copy)
 {
     meta_job job = {.done = PySet_New(NULL)};
     return end_meta(copy->st, &job, job.done ? copy_graph_meta(copy, source->g, &job) : -1);

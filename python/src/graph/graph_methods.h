@@ -9,6 +9,10 @@
 /* graph_type.c: a Graph object of class `type` for a core graph that has none; a new reference. */
 PyObject *graph_wrap_as(PyTypeObject *type, module_state *st, cfx_graph *g);
 
+/* graph_copy.c: gives the nodes of a copy, region by region, copies of the metadata of those they
+ * were made from; -1 with an exception. */
+int copy_all_meta(PyGraph *source, PyGraph *copy);
+
 /* graph_hooks.c: makes the core call the hooks of the owning module; -1 with an exception. */
 int graph_add_hooks(PyGraph *self);
 PyObject *graph_on_edit(PyGraph *self, PyObject *callable);
@@ -123,6 +127,7 @@ PyObject *graph_deps(PyGraph *self, PyObject *unused);
 PyObject *graph_fuse_deps(PyGraph *self, PyObject *args);
 PyObject *graph_acc_groups(PyGraph *self, PyObject *args);
 PyObject *graph_drop_acc(PyGraph *self, PyObject *args);
+PyObject *graph_move_non_tensors(PyGraph *self, PyObject *args);
 PyObject *graph_fusion_groups(PyGraph *self, PyObject *args);
 
 /* sources.c */

@@ -332,6 +332,9 @@ static PyMethodDef methods[] = {
      PyDoc_STR("_drop_acc(acc, is_tensor, work): drops from the set what gets values that are no "
                "tensors from nodes outside: from the list, from all if it is None, or if it is "
                "False what gives such values to nodes outside. The nodes dropped.")},
+    {"_move_non_tensors", (PyCFunction)graph_move_non_tensors, METH_VARARGS,
+     PyDoc_STR("_move_non_tensors([(accelerated, nodes)], is_tensor): the same after nodes whose "
+               "values are not tensors have moved to the part that uses them.")},
     {"_reverse_deps", (PyCFunction)graph_reverse_deps, METH_O,
      PyDoc_STR("_reverse_deps(limit): {call: the calls that use its value}, of those with a tag "
                "that ends with a number below the limit")},
@@ -342,7 +345,7 @@ static PyMethodDef methods[] = {
     {"_parents_of", (PyCFunction)graph_parents_of, METH_O,
      PyDoc_STR("_parents_of(tag): the calls with other tags that calls with this one read")},
     {"_extend_acc", (PyCFunction)graph_extend_acc, METH_VARARGS,
-     PyDoc_STR("_extend_acc(tag, parents, acc, fusions, deps): takes accelerated calls into a part "
+     PyDoc_STR("_extend_acc(tag, parents, acc, groups, users): takes accelerated calls into a part "
                "that has all their users")},
     {"_fusion_groups", (PyCFunction)graph_fusion_groups, METH_VARARGS,
      PyDoc_STR("_fusion_groups(acc, is_tensor): sets of accelerated nodes that pass each other "

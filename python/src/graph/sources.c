@@ -7,6 +7,8 @@
  */
 #include "graph_methods.h"
 
+#include <cfx/partition.h>
+
 typedef struct sources_job {
     PyGraph *self;
     PyObject *wanted;   /* a list */
@@ -197,69 +199,33 @@ PyObject *graph_sources(PyGraph *self, PyObject *wanted)
 
 /* ---- the boundary of a group --------------------------------------------------------------- */
 
-typedef struct boundary {
-    PyGraph *self;
-    PyObject *members;  /* a set */
-    PyObject *inputs;   /* a dict, for its order */
-    PyObject *outputs, *params;  /* lists */
-} boundary;
-
-static int is_member(const boundary *b, cfx_node *n)
+static cfx_status add_to_list(void *ctx, cfx_boundary_kind kind, cfx_node *n)
 {
-    PyObject *node = node_wrap(b->self, n);
-    int member = node ? PySet_Contains(b->members, node) : -1;
+    PyObject **lists = ctx;
+    PyObject *node = node_wrap(cfx_graph_binding(cfx_node_graph(n)), n);
+    int failed = node ? PyList_Append(lists[kind], node) : -1;
     Py_XDECREF(node);
-    return member;
-}
-
-/* As torch.fx, only what stands among the arguments itself, not in a container or by keyword. */
-static int add_inputs(const boundary *b, const cfx_node *n)
-{
-    for (size_t i = 0; i < cfx_node_num_args(n); i++) {
-        cfx_value v = cfx_node_arg(n, i);
-        if (v.kind != CFX_KIND_NODE || cfx_node_op(v.as.node) == CFX_OP_GET_ATTR)
-            continue;
-        int member = is_member(b, v.as.node);
-        PyObject *node = member == 0 ? node_wrap(b->self, v.as.node) : NULL;
-        int failed = member == 0 && (!node || PyDict_SetItem(b->inputs, node, Py_None) < 0);
-        Py_XDECREF(node);
-        if (member < 0 || failed)
-            return -1;
-    }
-    return 0;
-}
-
-static int add_to_boundary(const boundary *b, PyObject *node)
-{
-    cfx_node *n = ((PyNode *)node)->n;
-    if (add_inputs(b, n) < 0 ||
-        (cfx_node_op(n) == CFX_OP_GET_ATTR && PyList_Append(b->params, node) < 0))
-        return -1;
-    for (const cfx_use *use = cfx_node_first_use(n); use; use = cfx_use_next(use)) {
-        int member = is_member(b, cfx_use_user(use));
-        if (member <= 0)
-            return member < 0 ? -1 : PyList_Append(b->outputs, node);
-    }
-    return 0;
+    return failed ? CFX_E_HOST : CFX_OK;
 }
 
 /* (inputs, outputs, params) of a list of nodes. */
 PyObject *graph_boundary(PyGraph *self, PyObject *list)
 {
+    cfx_error err = {0};
     cfx_node **nodes = read_nodes(self, list);
     if (!nodes)
         return NULL;
+    PyObject *lists[CFX_BOUNDARY_COUNT] = {PyList_New(0), PyList_New(0), PyList_New(0)};
+    bool good = lists[0] && lists[1] && lists[2];
+    if (good && cfx_nodes_boundary(nodes, (size_t)PyList_GET_SIZE(list), add_to_list, lists,
+                                   &err) != CFX_OK) {
+        raise_cfx(&err);
+        good = false;
+    }
     PyMem_Free(nodes);
-    boundary b = {self, PySet_New(list), PyDict_New(), PyList_New(0), PyList_New(0)};
-    bool good = b.members && b.inputs && b.outputs && b.params;
-    for (Py_ssize_t i = 0; good && i < PyList_GET_SIZE(list); i++)
-        good = add_to_boundary(&b, PyList_GET_ITEM(list, i)) == 0;
-    PyObject *inputs = good ? PyDict_Keys(b.inputs) : NULL;
-    Py_XDECREF(b.members);
-    Py_XDECREF(b.inputs);
-    if (inputs)
-        return Py_BuildValue("(NNN)", inputs, b.outputs, b.params);
-    Py_XDECREF(b.outputs);
-    Py_XDECREF(b.params);
+    if (good)
+        return Py_BuildValue("(NNN)", lists[0], lists[1], lists[2]);
+    for (int i = 0; i < CFX_BOUNDARY_COUNT; i++)
+        Py_XDECREF(lists[i]);
     return NULL;
 }

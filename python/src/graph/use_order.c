@@ -6,11 +6,13 @@
  */
 #include "base/pycfx.h"
 
+#include <cfx/pass.h>
+
 /* A graph with an edge from each user to the next one of its chain. */
 typedef struct chains {
     size_t nodes;
     size_t n, capacity;
-    size_t *pairs;     /* n edges, two numbers each */
+    cfx_order_pair *pairs;
     bool descends;     /* whether some chain is not in the order of the nodes */
 } chains;
 
@@ -18,7 +20,7 @@ static int add_pair(chains *c, size_t from, size_t to)
 {
     if (c->n == c->capacity) {
         size_t capacity = c->capacity ? 2 * c->capacity : 64;
-        size_t *pairs = PyMem_Resize(c->pairs, size_t, 2 * capacity);
+        void *pairs = PyMem_Realloc(c->pairs, capacity * sizeof *c->pairs);
         if (!pairs) {
             PyErr_NoMemory();
             return -1;
@@ -26,9 +28,7 @@ static int add_pair(chains *c, size_t from, size_t to)
         c->pairs = pairs;
         c->capacity = capacity;
     }
-    c->pairs[2 * c->n] = from;
-    c->pairs[2 * c->n + 1] = to;
-    c->n++;
+    c->pairs[c->n++] = (cfx_order_pair){from, to};
     c->descends = c->descends || from > to;
     return 0;
 }
@@ -70,60 +70,29 @@ static int add_chain(chains *c, PyObject *node, PyObject *numbers, PyObject *str
     return failed || PyErr_Occurred() ? -1 : 0;
 }
 
-/* ---- merging ------------------------------------------------------------------------------- */
-
-typedef struct merge {
-    size_t *waiting;  /* how many stand before each node, in chains that are not yet done */
-    size_t *first;    /* where the followers of each node start */
-    size_t *followers;
-    size_t *order;
-    size_t done;
-} merge;
-
-/* Sorts the edges by where they come from. */
-static void sort_pairs(merge *m, const chains *c)
-{
-    for (size_t i = 0; i < c->n; i++) {
-        m->first[c->pairs[2 * i] + 1]++;
-        m->waiting[c->pairs[2 * i + 1]]++;
-    }
-    for (size_t i = 0; i < c->nodes; i++)
-        m->first[i + 1] += m->first[i];
-    for (size_t i = c->n; i > 0; i--)  /* backwards: the order of the edges of a node stays */
-        m->followers[--m->first[c->pairs[2 * i - 2] + 1]] = c->pairs[2 * i - 1];
-}
-
-static void merge_all(merge *m, const chains *c)
-{
-    sort_pairs(m, c);
-    for (size_t i = 0; i < c->nodes; i++)
-        if (m->waiting[i] == 0)
-            m->order[m->done++] = i;
-    for (size_t i = 0; i < m->done; i++) {
-        size_t node = m->order[i];
-        size_t end = node + 1 < c->nodes ? m->first[node + 2] : c->n;
-        for (size_t f = m->first[node + 1]; f < end; f++)
-            if (--m->waiting[m->followers[f]] == 0)
-                m->order[m->done++] = m->followers[f];
-    }
-    /* insert_arg gives a node an input later than its others: then no order explains all chains */
-    for (size_t i = 0; i < c->nodes; i++)
-        if (m->waiting[i] > 0)
-            m->order[m->done++] = i;
-}
-
+/* insert_arg gives a node an input later than its others: then no order explains all chains, and
+ * the nodes in question come last. */
 static PyObject *merged(const chains *c)
 {
-    size_t *memory = PyMem_Calloc(3 * c->nodes + c->n + 2, sizeof *memory);
-    PyObject *list = memory ? PyList_New((Py_ssize_t)c->nodes) : PyErr_NoMemory();
-    if (list) {
-        merge m = {.waiting = memory, .order = memory + c->nodes, .first = memory + 2 * c->nodes,
-                   .followers = memory + 3 * c->nodes + 2};
-        merge_all(&m, c);
-        for (size_t i = 0; i < c->nodes; i++)
-            PyList_SET_ITEM(list, (Py_ssize_t)i, PyLong_FromSize_t(m.order[i]));
+    cfx_error err = {0};
+    size_t sorted;
+    PyObject *list = NULL;
+    size_t *order = PyMem_New(size_t, c->nodes + 1);
+    if (!order)
+        return PyErr_NoMemory();
+    cfx_status status = cfx_order_sort_pairs(c->nodes, c->pairs, c->n, order, &sorted, NULL, &err);
+    if (status == CFX_OK || status == CFX_E_GRAPH)
+        list = PyList_New((Py_ssize_t)c->nodes);
+    else
+        raise_cfx(&err);
+    for (size_t i = 0; list && i < c->nodes; i++) {
+        PyObject *place = PyLong_FromSize_t(order[i]);
+        if (place)
+            PyList_SET_ITEM(list, (Py_ssize_t)i, place);
+        else
+            Py_CLEAR(list);
     }
-    PyMem_Free(memory);
+    PyMem_Free(order);
     return list;
 }
 

@@ -109,6 +109,52 @@ static cfx_status class_name(void *ctx, const char *path, cfx_sink out, cfx_erro
     return write_str(name, out, err);
 }
 
+/* torch.nn.Module itself says nothing. */
+static cfx_status each_class(void *ctx, const char *path, cfx_name_fn *fn, void *fn_ctx,
+                             cfx_error *err)
+{
+    const module_view *tree = ctx;
+    cfx_status status = CFX_OK;
+    PyObject *module = module_at(tree, path);
+    if (!module)
+        return why_not(path, err);
+    PyObject *classes = Py_NewRef(Py_TYPE(module)->tp_mro);
+    Py_DECREF(module);
+    for (Py_ssize_t i = 0; status == CFX_OK && i < PyTuple_GET_SIZE(classes); i++) {
+        PyObject *class = PyTuple_GET_ITEM(classes, i);
+        if (class == tree->st->module_class)
+            break;
+        PyObject *name = name_of_class(tree, class);
+        const char *text = name ? PyUnicode_AsUTF8(name) : NULL;
+        status = text ? fn(fn_ctx, text, err) : failed(err);
+    }
+    Py_DECREF(classes);
+    return status;
+}
+
+static cfx_status each_child(void *ctx, const char *path, cfx_name_fn *fn, void *fn_ctx,
+                             cfx_error *err)
+{
+    const module_view *tree = ctx;
+    cfx_status status = CFX_OK;
+    PyObject *module = module_at(tree, path);
+    PyObject *all = module ? module_getattr(tree->st, module, tree->st->str_modules, true) : NULL;
+    PyObject *items = all && PyDict_Check(all) ? PyDict_Items(all) : NULL;
+    Py_XDECREF(all);
+    if (!module || PyErr_Occurred())
+        status = why_not(path, err);
+    Py_XDECREF(module);
+    for (Py_ssize_t i = 0; items && status == CFX_OK && i < PyList_GET_SIZE(items); i++) {
+        PyObject *name = PyTuple_GET_ITEM(PyList_GET_ITEM(items, i), 0);
+        if (PyTuple_GET_ITEM(PyList_GET_ITEM(items, i), 1) == Py_None)
+            continue;
+        const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : "";
+        status = text ? fn(fn_ctx, text, err) : failed(err);
+    }
+    Py_XDECREF(items);
+    return status;
+}
+
 static const void *identity(void *ctx, const char *path)
 {
     PyObject *found = at_path(ctx, path);
@@ -423,7 +469,8 @@ bool modules_over(module_state *st, PyObject *root, module_view *view)
     }
     *view = (module_view){
         .table = {.ctx = view, .class_name = class_name, .identity = identity, .get = get,
-                  .set = set, .remove = remove_at, .copy = copy, .graph = graph_of, .call = call},
+                  .set = set, .remove = remove_at, .copy = copy, .graph = graph_of, .call = call,
+                  .each_class = each_class, .each_child = each_child},
         .st = st,
         .root = root,
         .own = PyDict_New(),

@@ -1,81 +1,33 @@
-/* graph_cse.c - Graph: computing once what is computed twice, and what calls of modules do. */
+/* graph_cse.c - Graph: computing once what is computed twice. */
 #include "graph/graph_methods.h"
 
 /* Who answers for the calls of a graph. Borrowed. */
 typedef struct cse_job {
     module_state *st;
     PyObject *root;    /* where the paths of modules begin, or None */
+    const cfx_modules *modules;
     PyObject *effect;  /* a callable that is asked of every node, or a set of functions to keep */
 } cse_job;
-
-/* ---- modules ------------------------------------------------------------------------------- */
-
-static int is_true(module_state *st, PyObject *module, PyObject *name)
-{
-    PyObject *value = module_getattr(st, module, name, true);
-    int answer = value ? PyObject_IsTrue(value) : -1;
-    Py_XDECREF(value);
-    return answer;
-}
-
-/* What the class of a module and its flags say, without its sub-modules. */
-static int own_effect(module_state *st, PyObject *module)
-{
-    int writes = is_true(st, module, st->str_inplace);
-    if (writes == 0)
-        writes = is_true(st, module, st->str_is_impure);
-    if (writes)
-        return writes < 0 ? -1 : CFX_EFFECT_WRITES;
-    int training = is_true(st, module, st->str_training);
-    if (training < 0)
-        return -1;
-    int alone = PyObject_IsInstance(module, st->lone_modules);
-    if (alone == 0 && training)
-        alone = PyObject_IsInstance(module, st->lone_in_training);
-    return alone < 0 ? -1 : alone ? CFX_EFFECT_ALONE : CFX_EFFECT_NONE;
-}
-
-static int module_effect(module_state *st, PyObject *module);
-
-static int worst_effect(module_state *st, PyObject *modules, int worst)
-{
-    for (Py_ssize_t i = 0; worst >= 0 && i < PyList_GET_SIZE(modules); i++) {
-        PyObject *child = PyList_GET_ITEM(modules, i);
-        int effect = child == Py_None ? CFX_EFFECT_NONE : module_effect(st, child);
-        worst = effect < 0 || effect > worst ? effect : worst;
-    }
-    return worst;
-}
-
-/* What calling a module does, a cfx_effect: the worst of it and of all below it; -1 with an
- * exception. Of classes that torch does not have, nothing else is known. */
-static int module_effect(module_state *st, PyObject *module)
-{
-    int worst = own_effect(st, module);
-    PyObject *all = worst < 0 ? NULL : module_getattr(st, module, st->str_modules, true);
-    PyObject *children = all && PyDict_Check(all) && PyDict_GET_SIZE(all) ? PyDict_Values(all)
-                                                                          : NULL;
-    Py_XDECREF(all);
-    if (children && Py_EnterRecursiveCall(" in a module inside others") == 0) {
-        worst = worst_effect(st, children, worst);
-        Py_LeaveRecursiveCall();
-    }
-    Py_XDECREF(children);
-    return PyErr_Occurred() ? -1 : worst;
-}
 
 /* ---- nodes --------------------------------------------------------------------------------- */
 
 static int called_module_effect(const cse_job *job, const cfx_node *n)
 {
     size_t size;
+    cfx_error err = {0};
+    cfx_effect effect;
     const char *target = cfx_node_target(n, &size, NULL);
     PyObject *path = target ? str_from_utf8(target, size) : PyErr_NoMemory();
-    PyObject *module = path ? path_get(job->st, job->root, path) : NULL;
-    int effect = module ? module_effect(job->st, module) : -1;
-    Py_XDECREF(module);
+    PyObject *module = path ? path_get(job->st, job->root, path) : NULL;  /* or its exception */
     Py_XDECREF(path);
-    return effect;
+    Py_XDECREF(module);
+    if (!module)
+        return -1;
+    if (cfx_modules_effect(job->modules, cfx_node_graph(n), target, &effect, &err) == CFX_OK &&
+        !PyErr_Occurred())
+        return (int)effect;
+    raise_cfx(&err);
+    return -1;
 }
 
 /* An overload is banned with its packet, methods and modules by their names. */
@@ -132,6 +84,7 @@ PyObject *graph_cse(PyGraph *self, PyObject *args)
     bool good = !has_root || modules_over(self->st, job.root, &view);
     if (good) {
         cfx_cse_options options = {ask_effect, &job};
+        job.modules = &view.table;
         cfx_iter here = hold(self->g);
         cfx_status status = cfx_pass_cse(self->g, has_root ? &view.table : NULL,
                                          job.effect == Py_None ? NULL : &options, &changed, &err);

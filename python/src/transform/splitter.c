@@ -1,10 +1,11 @@
-/* splitter.c - Graph: the walks of the splitter, over the sets and dicts that its users see. */
+/* splitter.c - Graph: the steps of the splitter, on the sets and dicts that its users see. */
 #include "graph/graph_methods.h"
+#include "splitter.h"
 
-#include <cfx/partition.h>
+/* ---- from Python --------------------------------------------------------------------------- */
 
-/* Whether the value of a node is a tensor, if `is_tensor` can tell without changing the graph, as
- * that is being walked: else -1 with an exception. */
+/* Whether the value of a node is a tensor, if `is_tensor` can tell without changing the graph;
+ * else -1 with an exception. */
 static int ask(PyGraph *self, PyObject *is_tensor, PyObject *node)
 {
     const uint64_t version = cfx_graph_version(self->g);
@@ -18,370 +19,315 @@ static int ask(PyGraph *self, PyObject *is_tensor, PyObject *node)
     return -1;
 }
 
-static int has(PyGraph *self, PyObject *set, cfx_node *n)
+unsigned char *read_acc(PyGraph *self, PyObject *acc, PyObject *is_tensor, bool all_calls)
 {
-    PyObject *node = node_wrap(self, n);
-    int member = node ? PySet_Contains(set, node) : -1;
-    Py_XDECREF(node);
-    return member;
+    size_t i = 0;
+    unsigned char *flags = PyMem_Malloc(cfx_graph_size(self->g) + 1);
+    if (!flags)
+        return PyErr_NoMemory(), NULL;
+    for (cfx_node *n = cfx_graph_first(self->g); n; n = cfx_node_next(n), i++) {
+        PyObject *node = node_wrap(self, n);
+        int inside = node ? PySet_Contains(acc, node) : -1;
+        bool asked = is_tensor && (inside > 0 || (all_calls && is_call(n)));
+        int tensor = inside >= 0 && asked ? ask(self, is_tensor, node) : 0;
+        Py_XDECREF(node);
+        if (inside < 0 || tensor < 0) {
+            PyMem_Free(flags);
+            return NULL;
+        }
+        flags[i] = (unsigned char)((inside ? CFX_NODE_ACC : 0) | (tensor ? CFX_NODE_TENSOR : 0));
+    }
+    return flags;
+}
+
+/* Adds a pair for each node of this graph in `others`. */
+static int read_pairs_of(PyGraph *self, cfx_node *n, PyObject *others, need_list *list)
+{
+    PyObject *it = PyObject_GetIter(others);
+    int failed = it ? 0 : -1;
+    for (PyObject *other; !failed && (other = PyIter_Next(it)) != NULL; Py_DECREF(other)) {
+        if (!is_node(self->st, other) || node_graph((PyNode *)other) != self)
+            continue;
+        if (list->n == list->capacity) {
+            list->capacity = list->capacity ? 2 * list->capacity : 64;
+            cfx_need *pairs = PyMem_Resize(list->pairs, cfx_need, list->capacity);
+            if (!pairs) {
+                PyErr_NoMemory();
+                failed = -1;
+                continue;
+            }
+            list->pairs = pairs;
+        }
+        list->pairs[list->n++] = (cfx_need){n, ((PyNode *)other)->n};
+    }
+    Py_XDECREF(it);
+    return failed || PyErr_Occurred() ? -1 : 0;
+}
+
+int read_pairs(PyGraph *self, PyObject *deps, need_list *list)
+{
+    PyObject *items = PyDict_Items(deps);
+    *list = (need_list){.pairs = PyMem_New(cfx_need, 1), .capacity = 1};
+    if (!list->pairs)
+        PyErr_NoMemory();
+    int failed = items && list->pairs ? 0 : -1;
+    for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(items); i++) {
+        PyObject *node = PyTuple_GET_ITEM(PyList_GET_ITEM(items, i), 0);
+        if (is_node(self->st, node) && node_graph((PyNode *)node) == self)
+            failed = read_pairs_of(self, ((PyNode *)node)->n,
+                                   PyTuple_GET_ITEM(PyList_GET_ITEM(items, i), 1), list);
+    }
+    Py_XDECREF(items);
+    return failed;
+}
+
+/* {node: the number of its group} */
+static PyObject *number_groups(PyGraph *self, PyObject *groups)
+{
+    PyObject *numbers = PyDict_New();
+    for (Py_ssize_t i = 0; numbers && i < PyList_GET_SIZE(groups); i++) {
+        PyObject *nodes = PySequence_List(PyList_GET_ITEM(groups, i));
+        PyObject *number = nodes ? PyLong_FromSsize_t(i) : NULL;
+        int failed = number ? 0 : -1;
+        for (Py_ssize_t k = 0; !failed && k < PyList_GET_SIZE(nodes); k++)
+            failed = need_node(self, PyList_GET_ITEM(nodes, k))
+                         ? PyDict_SetItem(numbers, PyList_GET_ITEM(nodes, k), number) : -1;
+        Py_XDECREF(number);
+        Py_XDECREF(nodes);
+        if (failed)
+            Py_CLEAR(numbers);
+    }
+    return numbers;
+}
+
+uint32_t *read_groups(PyGraph *self, PyObject *groups)
+{
+    size_t i = 0;
+    PyObject *numbers = number_groups(self, groups);
+    uint32_t *by_node = numbers ? PyMem_New(uint32_t, cfx_graph_size(self->g) + 1) : NULL;
+    if (numbers && !by_node)
+        PyErr_NoMemory();
+    for (cfx_node *n = cfx_graph_first(self->g); by_node && n; n = cfx_node_next(n), i++) {
+        PyObject *node = node_wrap(self, n);
+        PyObject *number = node ? PyDict_GetItemWithError(numbers, node) : NULL;
+        by_node[i] = number ? (uint32_t)PyLong_AsUnsignedLong(number) : CFX_NO_PART;
+        Py_XDECREF(node);
+        if (PyErr_Occurred()) {
+            PyMem_Free(by_node);
+            by_node = NULL;
+        }
+    }
+    Py_XDECREF(numbers);
+    return by_node;
 }
 
 /* ---- which calls need which ---------------------------------------------------------------- */
 
-static PyObject *deps_of(PyGraph *self, const cfx_node *n)
+int add_to_set(PyGraph *self, PyObject *sets, cfx_node *key, cfx_node *member)
 {
-    PyObject *deps = PySet_New(NULL);
-    for (size_t i = 0; deps && i < cfx_node_num_inputs(n); i++) {
-        PyObject *def = is_call(cfx_node_input(n, i)) ? node_wrap(self, cfx_node_input(n, i))
-                                                      : NULL;
-        if (def ? PySet_Add(deps, def) < 0 : PyErr_Occurred() != NULL)
-            Py_CLEAR(deps);
-        Py_XDECREF(def);
+    PyObject *node = node_wrap(self, key);
+    PyObject *other = node && member ? node_wrap(self, member) : NULL;
+    PyObject *set = node ? Py_XNewRef(PyDict_GetItemWithError(sets, node)) : NULL;
+    int failed = PyErr_Occurred() ? -1 : 0;
+    if (!failed && !set) {
+        set = PySet_New(NULL);
+        failed = set ? PyDict_SetItem(sets, node, set) : -1;
     }
-    return deps;
+    if (!failed && other)
+        failed = PySet_Add(set, other) < 0 || PySet_Discard(set, node) < 0 ? -1 : 0;
+    Py_XDECREF(set);
+    Py_XDECREF(other);
+    Py_XDECREF(node);
+    return failed;
+}
+
+int begin_sets(PyGraph *self, PyObject *sets, const uint32_t *groups)
+{
+    int failed = 0;
+    for (cfx_node *n = cfx_graph_first(self->g); !failed && n; n = cfx_node_next(n), groups++)
+        if (*groups != CFX_NO_PART)
+            failed = add_to_set(self, sets, n, NULL);
+    return failed;
 }
 
 PyObject *graph_deps(PyGraph *self, PyObject *unused)
 {
     (void)unused;
     PyObject *all = PyDict_New();
-    for (cfx_node *n = cfx_graph_first(self->g); all && n; n = cfx_node_next(n)) {
-        if (!is_call(n))
-            continue;
-        PyObject *deps = deps_of(self, n);
-        PyObject *node = deps && PySet_GET_SIZE(deps) > 0 ? node_wrap(self, n) : NULL;
-        if (!deps || (node && PyDict_SetItem(all, node, deps) < 0) || PyErr_Occurred())
-            Py_CLEAR(all);
-        Py_XDECREF(node);
-        Py_XDECREF(deps);
-    }
+    for (cfx_node *n = cfx_graph_first(self->g); all && n; n = cfx_node_next(n))
+        for (size_t i = 0; all && is_call(n) && i < cfx_node_num_inputs(n); i++)
+            if (is_call(cfx_node_input(n, i)) && add_to_set(self, all, n, cfx_node_input(n, i)) < 0)
+                Py_CLEAR(all);
     return all;
 }
 
-/* deps[node] |= more, without `node` itself. */
-static int add_deps(PyObject *deps, PyObject *node, PyObject *more)
+static cfx_status add_need(void *sets, cfx_node *node, cfx_node *needs)
 {
-    PyObject *old = PyDict_GetItemWithError(deps, node);
-    if (!old && PyErr_Occurred())
-        return -1;
-    PyObject *merged = old ? Py_NewRef(old) : PySet_New(NULL);
-    PyObject *done = merged ? PyObject_CallMethod(merged, "update", "O", more) : NULL;
-    int failed = done && PySet_Discard(merged, node) >= 0 ? PyDict_SetItem(deps, node, merged)
-                                                          : -1;
-    Py_XDECREF(done);
-    Py_XDECREF(merged);
-    return failed;
-}
-
-/* What the group needs from outside, and who outside needs it. */
-static int look_around(PyGraph *self, PyObject *deps, PyObject *group, PyObject *needs,
-                       PyObject *users)
-{
-    PyObject *it = PyObject_GetIter(group);
-    PyObject *node = NULL;
-    int failed = it ? 0 : -1;
-    while (!failed && (node = PyIter_Next(it)) != NULL) {
-        PyObject *mine = need_node(self, node) ? PyDict_GetItemWithError(deps, node) : NULL;
-        PyObject *outer = mine ? PyNumber_Subtract(mine, group) : NULL;
-        PyObject *done = outer ? PyObject_CallMethod(needs, "update", "O", outer) : NULL;
-        failed = PyErr_Occurred() ? -1 : 0;
-        const cfx_use *use = failed ? NULL : cfx_node_first_use(((PyNode *)node)->n);
-        for (; !failed && use; use = cfx_use_next(use)) {
-            PyObject *user = is_call(cfx_use_user(use)) ? node_wrap(self, cfx_use_user(use)) : NULL;
-            int inside = user ? PySet_Contains(group, user) : 1;
-            failed = inside < 0 || (inside == 0 && PySet_Add(users, user) < 0) ? -1 : 0;
-            Py_XDECREF(user);
-        }
-        Py_XDECREF(done);
-        Py_XDECREF(outer);
-        Py_DECREF(node);
-    }
-    Py_XDECREF(it);
-    return failed || PyErr_Occurred() ? -1 : 0;
-}
-
-static int add_deps_of_all(PyObject *deps, PyObject *nodes, PyObject *more)
-{
-    PyObject *list = PySequence_List(nodes);
-    int failed = list ? 0 : -1;
-    for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(list); i++)
-        failed = add_deps(deps, PyList_GET_ITEM(list, i), more);
-    Py_XDECREF(list);
-    return failed;
+    PyGraph *self = cfx_graph_binding(cfx_node_graph(node));
+    return add_to_set(self, sets, node, needs) < 0 ? CFX_E_HOST : CFX_OK;
 }
 
 PyObject *graph_fuse_deps(PyGraph *self, PyObject *args)
 {
-    PyObject *deps, *groups;
-    int failed = 0;
-    if (!PyArg_ParseTuple(args, "O!O!:_fuse_deps", &PyDict_Type, &deps, &PyList_Type, &groups))
+    PyObject *deps, *list;
+    need_list needs = {0};
+    cfx_error err = {0};
+    bool good = false;
+    if (!PyArg_ParseTuple(args, "O!O!:_fuse_deps", &PyDict_Type, &deps, &PyList_Type, &list))
         return NULL;
-    for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(groups); i++) {
-        PyObject *group = Py_NewRef(PyList_GET_ITEM(groups, i));
-        PyObject *needs = PySet_New(NULL);
-        PyObject *users = PySet_New(NULL);
-        failed = !needs || !users || look_around(self, deps, group, needs, users) < 0 ||
-                 add_deps_of_all(deps, group, needs) < 0 || add_deps_of_all(deps, users, group) < 0;
-        Py_XDECREF(needs);
-        Py_XDECREF(users);
-        Py_DECREF(group);
+    uint32_t *groups = read_groups(self, list);
+    if (groups && read_pairs(self, deps, &needs) == 0 && begin_sets(self, deps, groups) == 0) {
+        good = cfx_graph_fuse_needs(self->g, groups, needs.pairs, needs.n, add_need, deps, &err) ==
+               CFX_OK;
+        if (!good)
+            raise_cfx(&err);
     }
-    return failed ? NULL : Py_NewRef(Py_None);
+    PyMem_Free(groups);
+    PyMem_Free(needs.pairs);
+    return good ? Py_NewRef(Py_None) : NULL;
 }
 
-/* ---- subgraphs in turn --------------------------------------------------------------------- */
+/* ---- parts --------------------------------------------------------------------------------- */
 
-typedef struct turns_job {
-    PyGraph *self;
-    PyObject *acc;
-    PyObject *calls;     /* a list, in their order */
-    PyObject *numbers;   /* {call: its number} */
-    PyObject *users;     /* a list of lists of numbers: who needs a call */
-    Py_ssize_t *missing; /* by number: how many calls it still waits for */
-    PyObject *ready[2];  /* lists of calls that can run: others, accelerated */
-    PyObject *answer;
-} turns_job;
-
-static int make_ready(turns_job *job, Py_ssize_t number)
+/* A list of (accelerated, nodes). */
+static PyObject *acc_parts_to_py(PyGraph *self, cfx_node *const *nodes, const cfx_acc_part *parts,
+                                 size_t n)
 {
-    PyObject *node = PyList_GET_ITEM(job->calls, number);
-    int acc = PySet_Contains(job->acc, node);
-    return acc < 0 ? -1 : PyList_Append(job->ready[acc], node);
-}
-
-static int number_calls(turns_job *job)
-{
-    for (cfx_node *n = cfx_graph_first(job->self->g); n; n = cfx_node_next(n)) {
-        if (!is_call(n))
-            continue;
-        PyObject *node = node_wrap(job->self, n);
-        PyObject *number = node ? PyLong_FromSsize_t(PyList_GET_SIZE(job->calls)) : NULL;
-        PyObject *users = number ? PyList_New(0) : NULL;
-        int failed = !users || PyList_Append(job->calls, node) < 0 ||
-                     PyDict_SetItem(job->numbers, node, number) < 0 ||
-                     PyList_Append(job->users, users) < 0;
-        Py_XDECREF(users);
-        Py_XDECREF(number);
-        Py_XDECREF(node);
-        if (failed)
-            return -1;
+    size_t start = 0;
+    PyObject *list = PyList_New((Py_ssize_t)n);
+    for (size_t i = 0; list && i < n; start = parts[i++].end) {
+        PyObject *calls = list_nodes(self, nodes + start, parts[i].end - start);
+        PyObject *part = calls ? Py_BuildValue("(NN)", PyBool_FromLong(parts[i].acc), calls) : NULL;
+        if (part)
+            PyList_SET_ITEM(list, (Py_ssize_t)i, part);
+        else
+            Py_CLEAR(list);
     }
-    return 0;
-}
-
-static int wait_for(turns_job *job, Py_ssize_t number, PyObject *deps)
-{
-    PyObject *it = PyObject_GetIter(deps);
-    PyObject *me = it ? PyLong_FromSsize_t(number) : NULL;
-    int failed = me ? 0 : -1;
-    for (PyObject *dep; !failed && (dep = PyIter_Next(it)) != NULL; Py_DECREF(dep)) {
-        PyObject *other = PyDict_GetItemWithError(job->numbers, dep);
-        if (other) {
-            failed = PyList_Append(PyList_GET_ITEM(job->users, PyLong_AsSsize_t(other)), me);
-            job->missing[number]++;
-        }
-    }
-    Py_XDECREF(me);
-    Py_XDECREF(it);
-    return failed || PyErr_Occurred() ? -1 : 0;
-}
-
-static int begin_turns(turns_job *job, PyObject *deps)
-{
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(job->calls); i++) {
-        PyObject *mine = PyDict_GetItemWithError(deps, PyList_GET_ITEM(job->calls, i));
-        if (mine ? wait_for(job, i, mine) < 0 : PyErr_Occurred() != NULL)
-            return -1;
-        if (job->missing[i] == 0 && make_ready(job, i) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* All that can run now of one kind, and what can run then. */
-static int take_turn(turns_job *job, int acc)
-{
-    PyObject *run = job->ready[acc];
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(run); i++) {
-        PyObject *number = PyDict_GetItemWithError(job->numbers, PyList_GET_ITEM(run, i));
-        PyObject *users = PyList_GET_ITEM(job->users, PyLong_AsSsize_t(number));
-        for (Py_ssize_t k = 0; k < PyList_GET_SIZE(users); k++) {
-            Py_ssize_t user = PyLong_AsSsize_t(PyList_GET_ITEM(users, k));
-            if (--job->missing[user] == 0 && make_ready(job, user) < 0)
-                return -1;
-        }
-    }
-    PyObject *turn = Py_BuildValue("(NO)", PyBool_FromLong(acc), run);
-    int failed = turn ? PyList_Append(job->answer, turn) : -1;
-    Py_XDECREF(turn);
-    Py_SETREF(job->ready[acc], PyList_New(0));
-    return failed || !job->ready[acc] ? -1 : 0;
-}
-
-static int take_turns(turns_job *job)
-{
-    Py_ssize_t done = 0;
-    for (int acc = PyList_GET_SIZE(job->ready[0]) == 0; PyList_GET_SIZE(job->ready[acc]) > 0;
-         acc = !acc) {
-        if (take_turn(job, acc) < 0)
-            return -1;
-        PyObject *turn = PyList_GET_ITEM(job->answer, PyList_GET_SIZE(job->answer) - 1);
-        done += PyList_GET_SIZE(PyTuple_GET_ITEM(turn, 1));
-    }
-    if (done < PyList_GET_SIZE(job->calls))
-        Py_SETREF(job->answer, Py_NewRef(Py_None));
-    return 0;
+    return list;
 }
 
 PyObject *graph_acc_groups(PyGraph *self, PyObject *args)
 {
-    PyObject *deps;
-    turns_job job = {.self = self};
-    if (!PyArg_ParseTuple(args, "O!O!:_acc_groups", &PyDict_Type, &deps, &PySet_Type, &job.acc))
+    PyObject *deps, *acc, *answer = NULL;
+    need_list needs = {0};
+    cfx_error err = {0};
+    size_t n;
+    const size_t size = cfx_graph_size(self->g) + 1;
+    if (!PyArg_ParseTuple(args, "O!O!:_acc_groups", &PyDict_Type, &deps, &PySet_Type, &acc))
         return NULL;
-    job.calls = PyList_New(0);
-    job.numbers = PyDict_New();
-    job.users = PyList_New(0);
-    job.ready[0] = PyList_New(0);
-    job.ready[1] = PyList_New(0);
-    job.answer = PyList_New(0);
-    job.missing = PyMem_Calloc(cfx_graph_size(self->g) + 1, sizeof *job.missing);
-    if (!job.missing)
+    unsigned char *flags = read_acc(self, acc, NULL, false);
+    cfx_node **nodes = PyMem_New(cfx_node *, size);
+    cfx_acc_part *parts = PyMem_New(cfx_acc_part, size);
+    if (!nodes || !parts) {
         PyErr_NoMemory();
-    if (!job.missing || !job.calls || !job.numbers || !job.users || !job.ready[0] ||
-        !job.ready[1] || !job.answer || number_calls(&job) < 0 || begin_turns(&job, deps) < 0 ||
-        take_turns(&job) < 0)
-        Py_CLEAR(job.answer);
-    PyMem_Free(job.missing);
-    Py_XDECREF(job.calls);
-    Py_XDECREF(job.numbers);
-    Py_XDECREF(job.users);
-    Py_XDECREF(job.ready[0]);
-    Py_XDECREF(job.ready[1]);
-    return job.answer;
+    } else if (flags && read_pairs(self, deps, &needs) == 0) {
+        cfx_status status = cfx_graph_acc_parts(self->g, flags, needs.pairs, needs.n, nodes, parts,
+                                                &n, &err);
+        answer = status == CFX_OK ? acc_parts_to_py(self, nodes, parts, n)
+                 : status == CFX_E_GRAPH ? Py_NewRef(Py_None) : raise_cfx(&err);
+    }
+    PyMem_Free(flags);
+    PyMem_Free(nodes);
+    PyMem_Free(parts);
+    PyMem_Free(needs.pairs);
+    return answer;
 }
 
-/* ---- values that are no tensors ------------------------------------------------------------ */
+/* The nodes of all parts in one list, and those of accelerated parts in a set: false with an
+ * exception. */
+static bool read_acc_parts(PyObject *list, PyObject *all, PyObject *acc, cfx_acc_part *parts)
+{
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
+        PyObject *nodes;
+        int is_acc;
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(list, i), "pO!", &is_acc, &PyList_Type, &nodes) ||
+            PyList_SetSlice(all, PyList_GET_SIZE(all), PyList_GET_SIZE(all), nodes) < 0)
+            return false;
+        for (Py_ssize_t k = 0; is_acc && k < PyList_GET_SIZE(nodes); k++)
+            if (PySet_Add(acc, PyList_GET_ITEM(nodes, k)) < 0)
+                return false;
+        parts[i] = (cfx_acc_part){(size_t)PyList_GET_SIZE(all), is_acc};
+    }
+    return true;
+}
+
+PyObject *graph_move_non_tensors(PyGraph *self, PyObject *args)
+{
+    PyObject *list, *is_tensor, *answer = NULL;
+    cfx_error err = {0};
+    if (!PyArg_ParseTuple(args, "O!O:_move_non_tensors", &PyList_Type, &list, &is_tensor))
+        return NULL;
+    const size_t n = (size_t)PyList_GET_SIZE(list);
+    PyObject *all = PyList_New(0);
+    PyObject *acc = PySet_New(NULL);
+    cfx_acc_part *parts = PyMem_New(cfx_acc_part, n + 1);
+    if (!parts)
+        PyErr_NoMemory();
+    bool good = all && acc && parts && read_acc_parts(list, all, acc, parts);
+    unsigned char *flags = good ? read_acc(self, acc, is_tensor, false) : NULL;
+    cfx_node **nodes = flags ? read_nodes(self, all) : NULL;
+    if (nodes && cfx_graph_move_non_tensors(self->g, flags, nodes, parts, n, &err) == CFX_OK)
+        answer = acc_parts_to_py(self, nodes, parts, n);
+    else if (nodes)
+        raise_cfx(&err);
+    PyMem_Free(flags);
+    PyMem_Free(nodes);
+    PyMem_Free(parts);
+    Py_XDECREF(all);
+    Py_XDECREF(acc);
+    return answer;
+}
+
+/* ---- values that are not tensors ----------------------------------------------------------- */
 
 typedef struct drop_job {
     PyGraph *self;
-    PyObject *acc, *is_tensor;
-    PyObject *work;     /* nodes outside whose values are no tensors: their users are dropped */
-    PyObject *dropped;
-    bool both_ways;     /* also who gives such values to nodes outside */
+    PyObject *acc;      /* a set */
+    PyObject *dropped;  /* a list */
 } drop_job;
 
-static int drop_giver(drop_job *job, cfx_node *n);
-
-static int drop(drop_job *job, PyObject *node)
+static cfx_status drop_node(void *ctx, cfx_node *n)
 {
-    cfx_node *n = ((PyNode *)node)->n;
-    int tensor = PySet_Discard(job->acc, node) < 0 || PyList_Append(job->dropped, node) < 0
-                     ? -1 : ask(job->self, job->is_tensor, node);
-    if (tensor == 0 && PyList_Append(job->work, node) < 0)
-        return -1;
-    for (size_t i = 0; tensor >= 0 && job->both_ways && i < cfx_node_num_inputs(n); i++)
-        if (drop_giver(job, cfx_node_input(n, i)) < 0)
-            return -1;
-    return tensor < 0 ? -1 : 0;
-}
-
-/* `n` has a user outside. What it gets from others is looked at when its turn in `work` comes: not
- * here, for that would go as deep as the graph. */
-static int drop_giver(drop_job *job, cfx_node *n)
-{
+    const drop_job *job = ctx;
     PyObject *node = node_wrap(job->self, n);
-    int acc = node ? PySet_Contains(job->acc, node) : -1;
-    int tensor = acc > 0 ? ask(job->self, job->is_tensor, node) : 1;
-    int failed = acc < 0 || tensor < 0;
-    if (acc > 0 && tensor == 0)
-        failed = PySet_Discard(job->acc, node) < 0 || PyList_Append(job->dropped, node) < 0 ||
-                 PyList_Append(job->work, node) < 0;
+    int failed = !node || PySet_Discard(job->acc, node) < 0 ||
+                 PyList_Append(job->dropped, node) < 0;
     Py_XDECREF(node);
-    return failed ? -1 : 0;
-}
-
-static int drop_users(drop_job *job, PyObject *node)
-{
-    cfx_node *n = ((PyNode *)node)->n;
-    for (size_t i = 0; job->both_ways && i < cfx_node_num_inputs(n); i++)
-        if (drop_giver(job, cfx_node_input(n, i)) < 0)
-            return -1;
-    for (const cfx_use *use = cfx_node_first_use(n); use; use = cfx_use_next(use)) {
-        PyObject *user = node_wrap(job->self, cfx_use_user(use));
-        int acc = user ? PySet_Contains(job->acc, user) : -1;
-        int failed = acc < 0 || (acc > 0 && drop(job, user) < 0);
-        Py_XDECREF(user);
-        if (failed)
-            return -1;
-    }
-    return 0;
-}
-
-/* All calls outside whose values are no tensors; or who gives such values to nodes outside. */
-static int find_work(drop_job *job)
-{
-    for (cfx_node *n = cfx_graph_first(job->self->g); n; n = cfx_node_next(n)) {
-        int inside = has(job->self, job->acc, n);
-        if (inside < 0)
-            return -1;
-        if (inside)
-            continue;
-        for (size_t i = 0; job->both_ways && i < cfx_node_num_inputs(n); i++)
-            if (drop_giver(job, cfx_node_input(n, i)) < 0)
-                return -1;
-        if (job->both_ways || !is_call(n))
-            continue;
-        PyObject *node = node_wrap(job->self, n);
-        int tensor = node ? ask(job->self, job->is_tensor, node) : -1;
-        int failed = tensor < 0 || (tensor == 0 && PyList_Append(job->work, node) < 0);
-        Py_XDECREF(node);
-        if (failed)
-            return -1;
-    }
-    return 0;
+    return failed ? CFX_E_HOST : CFX_OK;
 }
 
 PyObject *graph_drop_acc(PyGraph *self, PyObject *args)
 {
-    PyObject *work;
+    PyObject *is_tensor, *work;
+    cfx_error err = {0};
+    cfx_node **from = NULL;
     drop_job job = {.self = self};
-    if (!PyArg_ParseTuple(args, "O!OO:_drop_acc", &PySet_Type, &job.acc, &job.is_tensor, &work))
+    if (!PyArg_ParseTuple(args, "O!OO:_drop_acc", &PySet_Type, &job.acc, &is_tensor, &work))
         return NULL;
-    cfx_iter here = hold(self->g);
-    job.both_ways = work == Py_False;
     job.dropped = PyList_New(0);
-    job.work = work == Py_None || work == Py_False ? PyList_New(0) : PySequence_List(work);
-    bool good = job.dropped && job.work;
-    if (good && (work == Py_None || work == Py_False))
-        good = find_work(&job) == 0;
-    for (Py_ssize_t i = 0; good && i < PyList_GET_SIZE(job.work); i++) {
-        PyObject *node = PyList_GET_ITEM(job.work, i);
-        good = need_node(self, node) && drop_users(&job, node) == 0;
+    unsigned char *flags = job.dropped ? read_acc(self, job.acc, is_tensor, true) : NULL;
+    bool good = flags != NULL;
+    if (good && PyList_Check(work))
+        good = (from = read_nodes(self, work)) != NULL;
+    if (good) {
+        cfx_status status =
+            work == Py_False
+                ? cfx_graph_drop_non_tensor_outputs(self->g, flags, drop_node, &job, &err)
+                : cfx_graph_drop_non_tensor_inputs(self->g, flags, from,
+                                                   from ? (size_t)PyList_GET_SIZE(work) : 0,
+                                                   drop_node, &job, &err);
+        good = status == CFX_OK;
+        if (!good)
+            raise_cfx(&err);
     }
-    cfx_iter_end(&here);
-    Py_XDECREF(job.work);
+    PyMem_Free(from);
+    PyMem_Free(flags);
     if (!good)
         Py_CLEAR(job.dropped);
     return job.dropped;
 }
 
 /* ---- groups that must stay together -------------------------------------------------------- */
-
-static int read_flags(PyGraph *self, PyObject *acc, PyObject *is_tensor, unsigned char *flags)
-{
-    size_t i = 0;
-    for (cfx_node *n = cfx_graph_first(self->g); n; n = cfx_node_next(n), i++) {
-        PyObject *node = node_wrap(self, n);
-        int inside = node ? PySet_Contains(acc, node) : -1;
-        int tensor = inside > 0 ? ask(self, is_tensor, node) : inside;
-        Py_XDECREF(node);
-        if (tensor < 0)
-            return -1;
-        flags[i] = (unsigned char)((inside ? CFX_NODE_ACC : 0) | (tensor ? CFX_NODE_TENSOR : 0));
-    }
-    return 0;
-}
 
 static PyObject *sets_of_groups(PyGraph *self, const uint32_t *groups, size_t n)
 {
@@ -410,19 +356,16 @@ PyObject *graph_fusion_groups(PyGraph *self, PyObject *args)
     cfx_error err = {0};
     PyObject *acc, *is_tensor, *answer = NULL;
     size_t n;
-    const size_t size = cfx_graph_size(self->g);
     if (!PyArg_ParseTuple(args, "O!O:_fusion_groups", &PySet_Type, &acc, &is_tensor))
         return NULL;
-    unsigned char *flags = PyMem_Malloc(size + 1);
-    uint32_t *groups = PyMem_Malloc((size + 1) * sizeof *groups);
-    if (!flags || !groups)
+    unsigned char *flags = read_acc(self, acc, is_tensor, false);
+    uint32_t *groups = flags ? PyMem_New(uint32_t, cfx_graph_size(self->g) + 1) : NULL;
+    if (flags && !groups)
         PyErr_NoMemory();
-    else if (read_flags(self, acc, is_tensor, flags) == 0) {
-        if (cfx_graph_fusion_groups(self->g, flags, groups, &n, &err) == CFX_OK)
-            answer = sets_of_groups(self, groups, n);
-        else
-            raise_cfx(&err);
-    }
+    else if (flags && cfx_graph_fusion_groups(self->g, flags, groups, &n, &err) == CFX_OK)
+        answer = sets_of_groups(self, groups, n);
+    else if (flags)
+        raise_cfx(&err);
     PyMem_Free(flags);
     PyMem_Free(groups);
     return answer;

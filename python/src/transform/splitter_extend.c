@@ -1,6 +1,7 @@
 /* splitter_extend.c - Graph: who uses a call's value, fusions that are one, and extending a part of
  * the splitter. Parts are known by the attribute `tag` of their nodes. */
 #include "graph/graph_methods.h"
+#include "splitter.h"
 
 /* ---- tags ---------------------------------------------------------------------------------- */
 
@@ -76,98 +77,38 @@ PyObject *graph_reverse_deps(PyGraph *self, PyObject *limit)
     return all;
 }
 
-/* The users of all nodes of the group that are outside of it. */
-static PyObject *outer_users(PyObject *deps, PyObject *group)
-{
-    PyObject *users = PySet_New(NULL);
-    PyObject *it = users ? PyObject_GetIter(group) : NULL;
-    for (PyObject *node; it && (node = PyIter_Next(it)) != NULL; Py_DECREF(node)) {
-        PyObject *mine = PyDict_GetItemWithError(deps, node);
-        PyObject *done = mine ? PyObject_CallMethod(users, "update", "O", mine) : NULL;
-        Py_XDECREF(done);
-        if (PyErr_Occurred())
-            Py_CLEAR(it);
-    }
-    Py_XDECREF(it);
-    PyObject *outer = users && !PyErr_Occurred() ? PyNumber_Subtract(users, group) : NULL;
-    Py_XDECREF(users);
-    return outer;
-}
+typedef struct users_job {
+    PyGraph *self;
+    PyObject *fused;  /* a dict of sets */
+} users_job;
 
-/* {node: its group} */
-static PyObject *groups_by_node(PyObject *groups)
+static cfx_status add_user(void *ctx, cfx_node *node, cfx_node *user)
 {
-    PyObject *by_node = PyDict_New();
-    for (Py_ssize_t i = 0; by_node && i < PyList_GET_SIZE(groups); i++) {
-        PyObject *nodes = PySequence_List(PyList_GET_ITEM(groups, i));
-        int failed = nodes ? 0 : -1;
-        for (Py_ssize_t k = 0; !failed && k < PyList_GET_SIZE(nodes); k++)
-            failed = PyDict_SetItem(by_node, PyList_GET_ITEM(nodes, k), PyList_GET_ITEM(groups, i));
-        Py_XDECREF(nodes);
-        if (failed)
-            Py_CLEAR(by_node);
-    }
-    return by_node;
-}
-
-/* The users with all of their groups, a new set; NULL without an exception if none has a group. */
-static PyObject *with_groups(PyObject *users, PyObject *by_node)
-{
-    PyObject *all = NULL;
-    PyObject *it = PyObject_GetIter(users);
-    for (PyObject *user; it && (user = PyIter_Next(it)) != NULL; Py_DECREF(user)) {
-        PyObject *group = PyDict_GetItemWithError(by_node, user);
-        if (group && !all)
-            all = PySet_New(users);
-        PyObject *done = group && all ? PyObject_CallMethod(all, "update", "O", group) : NULL;
-        Py_XDECREF(done);
-        if (PyErr_Occurred())
-            Py_CLEAR(it);
-    }
-    Py_XDECREF(it);
-    if (PyErr_Occurred())
-        Py_CLEAR(all);
-    return all;
-}
-
-/* Who has one node of a group as a user has all of them. */
-static int expand_users(PyObject *deps, PyObject *by_node)
-{
-    PyObject *nodes = PyDict_Keys(deps);
-    int failed = nodes ? 0 : -1;
-    for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(nodes); i++) {
-        PyObject *node = PyList_GET_ITEM(nodes, i);
-        PyObject *users = Py_XNewRef(PyDict_GetItemWithError(deps, node));
-        PyObject *all = users ? with_groups(users, by_node) : NULL;
-        failed = PyErr_Occurred() || (all && PyDict_SetItem(deps, node, all) < 0) ? -1 : 0;
-        Py_XDECREF(all);
-        Py_XDECREF(users);
-    }
-    Py_XDECREF(nodes);
-    return failed;
+    const users_job *job = ctx;
+    return add_to_set(job->self, job->fused, node, user) < 0 ? CFX_E_HOST : CFX_OK;
 }
 
 PyObject *graph_fuse_users(PyGraph *self, PyObject *args)
 {
-    PyObject *deps, *groups;
-    (void)self;
-    if (!PyArg_ParseTuple(args, "O!O!:_fuse_users", &PyDict_Type, &deps, &PyList_Type, &groups))
+    PyObject *deps, *list;
+    need_list users = {0};
+    cfx_error err = {0};
+    bool good = false;
+    if (!PyArg_ParseTuple(args, "O!O!:_fuse_users", &PyDict_Type, &deps, &PyList_Type, &list))
         return NULL;
-    PyObject *by_node = groups_by_node(groups);
-    int failed = by_node ? expand_users(deps, by_node) : -1;
-    for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(groups); i++) {
-        PyObject *group = Py_NewRef(PyList_GET_ITEM(groups, i));
-        PyObject *outer = outer_users(deps, group);
-        PyObject *nodes = outer ? PySequence_List(group) : NULL;
-        failed = nodes ? 0 : -1;
-        for (Py_ssize_t k = 0; !failed && k < PyList_GET_SIZE(nodes); k++)
-            failed = PyDict_SetItem(deps, PyList_GET_ITEM(nodes, k), outer);
-        Py_XDECREF(nodes);
-        Py_XDECREF(outer);
-        Py_DECREF(group);
+    users_job job = {self, PyDict_New()};
+    uint32_t *groups = job.fused ? read_groups(self, list) : NULL;
+    if (groups && read_pairs(self, deps, &users) == 0 && begin_sets(self, job.fused, groups) == 0) {
+        good = cfx_graph_fuse_users(self->g, groups, users.pairs, users.n, add_user, &job, &err) ==
+               CFX_OK;
+        if (!good)
+            raise_cfx(&err);
     }
-    Py_XDECREF(by_node);
-    return failed ? NULL : Py_NewRef(Py_None);
+    good = good && PyDict_Update(deps, job.fused) == 0;
+    PyMem_Free(groups);
+    PyMem_Free(users.pairs);
+    Py_XDECREF(job.fused);
+    return good ? Py_NewRef(Py_None) : NULL;
 }
 
 /* ---- fusions that share a node ------------------------------------------------------------- */
@@ -271,135 +212,78 @@ PyObject *graph_parents_of(PyGraph *self, PyObject *tag)
     return parents;
 }
 
-typedef struct extend_job {
-    PyGraph *self;
-    PyObject *tag, *acc, *fusions, *deps;
-    PyObject *parents;  /* all that was ever read from outside by a call of the part */
-    PyObject *waiting;  /* {call: how many of its users are not in the part} */
-    PyObject *givers;   /* {call: a list of the calls that wait for it} */
-    PyObject *ready;    /* a list of calls to be taken into the part */
-} extend_job;
-
-static int append_to(PyObject *lists, PyObject *key, PyObject *item)
+/* Which calls have the tag: an array to be freed with PyMem_Free; NULL with an exception. */
+static bool *read_inside(PyGraph *self, PyObject *tag)
 {
-    PyObject *list = PyDict_GetItemWithError(lists, key);
-    if (list)
-        return PyList_Append(list, item);
-    PyObject *fresh = PyErr_Occurred() ? NULL : Py_BuildValue("[O]", item);
-    int failed = fresh ? PyDict_SetItem(lists, key, fresh) : -1;
-    Py_XDECREF(fresh);
-    return failed;
+    size_t i = 0;
+    int failed = 0;
+    bool *inside = PyMem_New(bool, cfx_graph_size(self->g) + 1);
+    if (!inside)
+        return PyErr_NoMemory(), NULL;
+    cfx_iter here = hold(self->g);
+    const uint64_t version = cfx_graph_version(self->g);
+    for (cfx_node *n = cfx_graph_first(self->g); !failed && n; n = cfx_node_next(n), i++) {
+        PyObject *node = is_call(n) ? node_wrap(self, n) : NULL;
+        int has = node ? has_tag(node, tag) : 0;
+        Py_XDECREF(node);
+        inside[i] = has > 0;
+        failed = PyErr_Occurred() != NULL;
+        if (!failed && cfx_graph_version(self->g) != version) {
+            PyErr_SetString(PyExc_RuntimeError, "the graph was changed while tags were compared");
+            failed = true;
+        }
+    }
+    cfx_iter_end(&here);
+    if (failed)
+        PyMem_Free(inside);
+    return failed ? NULL : inside;
 }
 
-/* Whom the call waits for: its users with another tag. */
-static int begin_waiting(extend_job *job, PyObject *node, PyObject *users)
+/* Gives the tag to the nodes that came into the part. */
+static int tag_new(PyGraph *self, PyObject *tag, const bool *inside, const bool *before)
 {
-    long n = 0;
-    PyObject *list = PySequence_List(users);
-    int failed = list ? 0 : -1;
-    for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(list); i++) {
-        PyObject *user = PyList_GET_ITEM(list, i);
-        int inside = has_tag(user, job->tag);
-        failed = inside < 0 || (!inside && append_to(job->givers, user, node) < 0) ? -1 : 0;
-        n += inside == 0;
-    }
-    PyObject *number = failed ? NULL : PyLong_FromLong(n);
-    failed = number ? PyDict_SetItem(job->waiting, node, number) : -1;
-    Py_XDECREF(number);
+    size_t i = 0, n = 0;
+    int failed = 0;
+    cfx_node **nodes = PyMem_New(cfx_node *, cfx_graph_size(self->g) + 1);
+    for (cfx_node *node = cfx_graph_first(self->g); nodes && node; node = cfx_node_next(node), i++)
+        if (inside[i] && !before[i])
+            nodes[n++] = node;
+    PyObject *list = nodes ? list_nodes(self, nodes, n) : PyErr_NoMemory();
+    for (i = 0; list && !failed && i < n; i++)
+        failed = PyObject_SetAttrString(PyList_GET_ITEM(list, (Py_ssize_t)i), "tag", tag);
+    PyMem_Free(nodes);
     Py_XDECREF(list);
-    return failed;
-}
-
-/* A call is ready that is accelerated, is read in the part, and that no user keeps outside. */
-static int look_at(extend_job *job, PyObject *node)
-{
-    PyObject *left = PyDict_GetItemWithError(job->waiting, node);
-    int acc = PyErr_Occurred() ? -1 : PySet_Contains(job->acc, node);
-    int parent = acc > 0 ? PySet_Contains(job->parents, node) : acc;
-    if (parent <= 0)
-        return parent;
-    return left && PyLong_AsLong(left) > 0 ? 0 : PyList_Append(job->ready, node);
-}
-
-static int let_go(extend_job *job, PyObject *node)
-{
-    PyObject *givers = PyDict_GetItemWithError(job->givers, node);
-    for (Py_ssize_t i = 0; givers && i < PyList_GET_SIZE(givers); i++) {
-        PyObject *giver = PyList_GET_ITEM(givers, i);
-        PyObject *left = PyDict_GetItemWithError(job->waiting, giver);
-        PyObject *fewer = left ? PyLong_FromLong(PyLong_AsLong(left) - 1) : NULL;
-        int failed = fewer ? PyDict_SetItem(job->waiting, giver, fewer) : -1;
-        Py_XDECREF(fewer);
-        if (failed || look_at(job, giver) < 0)
-            return -1;
-    }
-    return PyErr_Occurred() ? -1 : 0;
-}
-
-/* Takes a call into the part, unless it is there. */
-static int take(extend_job *job, PyObject *node)
-{
-    int inside = need_node(job->self, node) ? has_tag(node, job->tag) : -1;
-    if (inside)
-        return inside < 0 ? -1 : 0;
-    PyObject *read = PySet_New(NULL);
-    int failed = !read || PyObject_SetAttrString(node, "tag", job->tag) < 0 ||
-                 add_parents(job->self, ((PyNode *)node)->n, job->tag, read) < 0 ||
-                 let_go(job, node) < 0;
-    PyObject *list = failed ? NULL : PySequence_List(read);
-    for (Py_ssize_t i = 0; list && !failed && i < PyList_GET_SIZE(list); i++) {
-        PyObject *def = PyList_GET_ITEM(list, i);
-        failed = PySet_Add(job->parents, def) < 0 || look_at(job, def) < 0;
-    }
-    Py_XDECREF(list);
-    Py_XDECREF(read);
-    return failed || PyErr_Occurred() ? -1 : 0;
-}
-
-static int extend(extend_job *job)
-{
-    Py_ssize_t at = 0;
-    PyObject *node, *users;
-    PyObject *items = PyDict_Copy(job->deps);
-    int failed = items ? 0 : -1;
-    while (!failed && PyDict_Next(items, &at, &node, &users))
-        failed = begin_waiting(job, node, users);
-    Py_XDECREF(items);
-    PyObject *first = failed ? NULL : PySequence_List(job->parents);
-    failed = first ? 0 : -1;
-    for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(first); i++)
-        failed = look_at(job, PyList_GET_ITEM(first, i));
-    Py_XDECREF(first);
-    for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(job->ready); i++) {
-        node = PyList_GET_ITEM(job->ready, i);
-        PyObject *group = PyDict_GetItemWithError(job->fusions, node);
-        PyObject *nodes = group ? PySequence_List(group)
-                                : PyErr_Occurred() ? NULL : Py_BuildValue("[O]", node);
-        failed = nodes ? 0 : -1;
-        for (Py_ssize_t k = 0; !failed && k < PyList_GET_SIZE(nodes); k++)
-            failed = take(job, PyList_GET_ITEM(nodes, k));
-        Py_XDECREF(nodes);
-    }
-    return failed;
+    return list ? failed : -1;
 }
 
 PyObject *graph_extend_acc(PyGraph *self, PyObject *args)
 {
-    PyObject *work;
-    extend_job job = {.self = self};
-    if (!PyArg_ParseTuple(args, "OOO!O!O!:_extend_acc", &job.tag, &work, &PySet_Type, &job.acc,
-                          &PyDict_Type, &job.fusions, &PyDict_Type, &job.deps))
+    PyObject *tag, *parents, *acc, *list, *deps;
+    need_list users = {0};
+    cfx_error err = {0};
+    bool good = false;
+    if (!PyArg_ParseTuple(args, "OOO!O!O!:_extend_acc", &tag, &parents, &PySet_Type, &acc,
+                          &PyList_Type, &list, &PyDict_Type, &deps))
         return NULL;
-    job.parents = PySet_New(work);
-    job.waiting = PyDict_New();
-    job.givers = PyDict_New();
-    job.ready = PyList_New(0);
-    cfx_iter here = hold(self->g);
-    int failed = !job.parents || !job.waiting || !job.givers || !job.ready || extend(&job) < 0;
-    cfx_iter_end(&here);
-    Py_XDECREF(job.parents);
-    Py_XDECREF(job.waiting);
-    Py_XDECREF(job.givers);
-    Py_XDECREF(job.ready);
-    return failed ? NULL : Py_NewRef(Py_None);
+    bool *before = read_inside(self, tag);
+    bool *inside = before ? read_inside(self, tag) : NULL;
+    unsigned char *flags = inside ? read_acc(self, acc, NULL, false) : NULL;
+    uint32_t *groups = flags ? read_groups(self, list) : NULL;
+    PyObject *read = groups ? PySequence_List(parents) : NULL;
+    cfx_node **from = read ? read_nodes(self, read) : NULL;
+    if (from && read_pairs(self, deps, &users) == 0) {
+        good = cfx_graph_extend_acc(self->g, flags, groups, users.pairs, users.n, from,
+                                    (size_t)PyList_GET_SIZE(read), inside, &err) == CFX_OK;
+        if (!good)
+            raise_cfx(&err);
+    }
+    good = good && tag_new(self, tag, inside, before) == 0;
+    PyMem_Free(before);
+    PyMem_Free(inside);
+    PyMem_Free(flags);
+    PyMem_Free(groups);
+    PyMem_Free(from);
+    PyMem_Free(users.pairs);
+    Py_XDECREF(read);
+    return good ? Py_NewRef(Py_None) : NULL;
 }

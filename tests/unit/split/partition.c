@@ -284,6 +284,33 @@ TEST(transparent_nodes_at_the_edges)
     cfx_graph_release(g);
 }
 
+static cfx_status collect_boundary(void *ctx, cfx_boundary_kind kind, cfx_node *n)
+{
+    strcat(ctx, kind == CFX_BOUNDARY_INPUT ? "<" : kind == CFX_BOUNDARY_OUTPUT ? ">" : "=");
+    return collect_name(ctx, n);
+}
+
+TEST(the_boundary_of_nodes)
+{
+    cfx_node *x;
+    char text[128] = "";
+    cfx_graph *g = new_graph(&x);
+    cfx_node *w = cfx_graph_get_attr(g, "w", NULL);
+    cfx_node *r = relu(g, x);
+    cfx_node *a = add(g, x, w);
+    cfx_node *b = add(g, a, r);
+    cfx_node *c = add(g, b, x);
+    cfx_graph_output(g, cfx_from_node(add(g, c, a)), NULL);
+    cfx_node *nodes[] = {w, a, b, c};
+    CHECK_INT_EQ(CFX_OK, cfx_nodes_boundary(nodes, 4, collect_boundary, text, NULL));
+    CHECK_STR_EQ("<x <relu >add >add_2 =w ", text);
+    text[0] = '\0';
+    CHECK_INT_EQ(CFX_OK, cfx_nodes_boundary(nodes + 1, 1, collect_boundary, text, NULL));
+    CHECK_STR_EQ("<x >add ", text);  /* reading an attribute is no input */
+    CHECK_INT_EQ(CFX_OK, cfx_nodes_boundary(nodes, 0, collect_boundary, text, NULL));
+    cfx_graph_release(g);
+}
+
 /* ---- size and memory ----------------------------------------------------------------------- */
 
 /* A chain with a branch at every node; every fourth is not supported. */
@@ -338,6 +365,8 @@ static cfx_status body(const cfx_allocator *a, void *ctx)
     char text[256] = "";
     if (status == CFX_OK)
         status = cfx_graph_each_reached(g, &x, 1, true, collect_name, text, err);
+    if (status == CFX_OK)
+        status = cfx_nodes_boundary(&a0, 1, collect_boundary, text, err);
     const cfx_fused call = {.path = "fused", .inputs = &x, .n_inputs = 1, .outputs = &a0,
                             .n_outputs = 1, .tuple = true};
     if (status == CFX_OK)

@@ -1,23 +1,15 @@
 """CSEPass: common subexpression elimination, done by the C core; see cfx_pass_cse."""
 import copy
 
-from .... import _core
 from ....graph_module import GraphModule, torch
 from ....text import as_cfx
 from ...infra.pass_base import PassBase, PassResult
 
-aten, _nn = torch.ops.aten, torch.nn
+aten = torch.ops.aten
 _RANDOM = "dropout _fused_dropout _standard_gamma bernoulli multinomial native_dropout normal " \
     "poisson binomial rrelu rand_like rand randint randn randperm"  # fmt: skip
 rand_ops = {getattr(aten, name) for name in _RANDOM.split()}
 inplace_ops = {getattr(aten, f"{n}_") for n in "add sub mul div pow lerp relu sigmoid tanh".split()}
-
-# Classes whose calls draw numbers or keep a state: always, and only while training.
-_core._register(
-    lone_modules=(_nn.FractionalMaxPool2d, _nn.FractionalMaxPool3d),
-    lone_in_training=(_nn.modules.dropout._DropoutNd, _nn.modules.batchnorm._NormBase, _nn.RReLU,
-                      _nn.RNNBase, _nn.MultiheadAttention),
-)  # fmt: skip
 
 
 def get_CSE_banned_ops() -> set["torch._ops.OpOverloadPacket"]:
