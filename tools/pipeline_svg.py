@@ -60,7 +60,8 @@ def core(x, y, width, height):
              ("cfx opt", 13, SOFT, "normal")]
     parts = [box(x, y, width, height, CORE)]
     for i, (text, size, colour, weight) in enumerate(lines):
-        parts.append(words(centre, y + 38 + 24 * i + (12 if i > 2 else 0), text, size, colour, weight))
+        below = y + 38 + 24 * i + (12 if i > 2 else 0)
+        parts.append(words(centre, below, text, size, colour, weight))
     return parts
 
 
