@@ -13,7 +13,7 @@ static cfx_status tell(void *ctx, const cfx_node *n, const char *why)
 
 static int lower(const cli_model *m, cfx_module *captured)
 {
-    const cfx_modules tree = cfx_module_tree(captured);
+    const cfx_module_tree tree = cfx_module_as_tree(captured);
     cfx_error err = {.status = CFX_OK};
     bool told = false;
     const cfx_lower_options options = {.each = tell, .ctx = &told};
@@ -43,7 +43,7 @@ static bool is_lowered(const cli_written *what)
 static cfx_status make_text(cfx_module *captured, const cli_written *what, cfx_sink out,
                             cfx_error *err)
 {
-    const cfx_modules tree = cfx_module_tree(captured);
+    const cfx_module_tree tree = cfx_module_as_tree(captured);
     const cfx_generate_options options = {.modules = &tree,
                                           .class_name = cfx_module_class_name(captured)};
     return cfx_generate(what->generator, cfx_module_graph(captured), &options, out, err);

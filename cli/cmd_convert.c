@@ -17,7 +17,7 @@ static cfx_state *load(const char *path, const cfx_file_format *from, cfx_error 
 {
     char name[256];
     if (!from || from->content != CFX_CONTENT_TENSOR)
-        return cfx_weights_load(path, NULL, err);
+        return cfx_state_load(path, NULL, err);
     cfx_tensor *t = cfx_tensor_load(path, NULL, err);
     cfx_state *s = t ? cfx_state_new(NULL, err) : NULL;
     stem_of(path, name, sizeof name);
@@ -38,7 +38,7 @@ static cfx_status save(const cfx_state *s, const char *path, const cfx_file_form
     if (cfx_state_size(s) != 1)
         return cfx_error_set(err, CFX_E_VALUE, "a %s file holds one tensor, and there are %zu",
                              to->extension, cfx_state_size(s));
-    cfx_state_at(s, 0, &t);
+    cfx_state_entry(s, 0, &t);
     return cfx_tensor_save(t, path, err);
 }
 

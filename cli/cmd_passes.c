@@ -17,7 +17,7 @@ int cli_unknown_pass(const cli_args *args, const char *name)
     enum { MOST = 64 };
     const char *names[MOST];
     size_t n = 0;
-    for (const cfx_pass *pass; n < MOST && (pass = cfx_pass_at(n)) != NULL; n++)
+    for (const cfx_pass *pass; n < MOST && (pass = cfx_pass_get(n)) != NULL; n++)
         names[n] = pass->name;
     const char *near = cli_nearest(name, names, sizeof *names, n);
     if (near)
@@ -28,7 +28,7 @@ int cli_unknown_pass(const cli_args *args, const char *name)
 static void json_field(bool first, const char *key, const char *text)
 {
     printf("%s\"%s\": ", first ? "{" : ", ", key);
-    cfx_json_string(text, strlen(text), cli_stdout());
+    cfx_json_write_string(text, strlen(text), cli_stdout());
 }
 
 /* What an option is if it is not given. Good until the next call. */
@@ -36,8 +36,8 @@ static const char *json_default(const cfx_pass_option *option)
 {
     static char text[24];
     if (option->is_flag)
-        return option->otherwise ? "true" : "false";
-    snprintf(text, sizeof text, "%llu", (unsigned long long)option->otherwise);
+        return option->default_value ? "true" : "false";
+    snprintf(text, sizeof text, "%llu", (unsigned long long)option->default_value);
     return text;
 }
 
@@ -69,7 +69,7 @@ static void json_pass(const cfx_pass *pass)
     json_flags("keeps_flags", pass->keeps, cfx_pass_keep_name);
     printf(", \"options\": {");
     const cfx_pass_option *option;
-    for (size_t i = 0; (option = cfx_pass_option_at(pass, i)) != NULL; i++)
+    for (size_t i = 0; (option = cfx_pass_get_option(pass, i)) != NULL; i++)
         printf("%s\"%s\": %s", i ? ", " : "", option->name, json_default(option));
     printf("}}");
 }
@@ -81,9 +81,9 @@ static int json_passes(const cfx_pass *only)
         printf("\n");
         return CLI_OK;
     }
-    for (size_t i = 0; cfx_pass_at(i); i++) {
+    for (size_t i = 0; cfx_pass_get(i); i++) {
         printf(i == 0 ? "[" : ",\n ");
-        json_pass(cfx_pass_at(i));
+        json_pass(cfx_pass_get(i));
     }
     printf("]\n");
     return CLI_OK;
@@ -92,7 +92,7 @@ static int json_passes(const cfx_pass *only)
 static void print_options(const cfx_pass *pass)
 {
     const cfx_pass_option *option;
-    for (size_t i = 0; (option = cfx_pass_option_at(pass, i)) != NULL; i++)
+    for (size_t i = 0; (option = cfx_pass_get_option(pass, i)) != NULL; i++)
         printf("%s%-7s  %s (%s): %s\n", i ? "" : "\n", i ? "" : "options", option->name,
                json_default(option), option->summary);
 }
@@ -113,11 +113,11 @@ static int cmd_passes(const cli_args *args)
         print_options(one);
         return CLI_OK;
     }
-    for (size_t i = 0; cfx_pass_at(i); i++)
-        width = strlen(cfx_pass_at(i)->name) > width ? strlen(cfx_pass_at(i)->name) : width;
-    for (size_t i = 0; cfx_pass_at(i); i++)
-        printf("%s%-*s%s  %s\n", cli_ink_on(stdout, CLI_BOLD), (int)width, cfx_pass_at(i)->name,
-               cli_ink_on(stdout, CLI_PLAIN), cfx_pass_at(i)->summary);
+    for (size_t i = 0; cfx_pass_get(i); i++)
+        width = strlen(cfx_pass_get(i)->name) > width ? strlen(cfx_pass_get(i)->name) : width;
+    for (size_t i = 0; cfx_pass_get(i); i++)
+        printf("%s%-*s%s  %s\n", cli_ink_on(stdout, CLI_BOLD), (int)width, cfx_pass_get(i)->name,
+               cli_ink_on(stdout, CLI_PLAIN), cfx_pass_get(i)->summary);
     return CLI_OK;
 }
 

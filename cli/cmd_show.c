@@ -34,7 +34,7 @@ static int show_shapes(const cli_args *args)
 static int cmd_show(const cli_args *args)
 {
     const cfx_generator *generator;
-    cfx_generate_options how = {.scopes = args->values[SHOW_SCOPES] != NULL};
+    cfx_generate_options how = {.module_stacks = args->values[SHOW_SCOPES] != NULL};
     int code = cli_generator(args, SHOW_TO, &generator);
     if (code != CLI_OK)
         return code;

@@ -269,8 +269,8 @@ int cli_help_man(void)
     for (size_t i = 0; cfx_file_format_at(i); i++)
         man_entry(cfx_file_format_at(i)->extension, cfx_file_format_at(i)->summary);
     printf(".SH PASSES\nThese are what\n.B cfx opt\\~\\-\\-pass\ncan run.\n");
-    for (size_t i = 0; cfx_pass_at(i); i++)
-        man_entry(cfx_pass_at(i)->name, cfx_pass_at(i)->summary);
+    for (size_t i = 0; cfx_pass_get(i); i++)
+        man_entry(cfx_pass_get(i)->name, cfx_pass_get(i)->summary);
     printf(".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nIf it is set and not empty, no colours unless\n"
            ".B \\-\\-color=always\nis given.\n.SH EXIT STATUS\n");
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {

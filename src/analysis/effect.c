@@ -45,7 +45,7 @@ static bool has_prefix(const char *text, const char *prefix)
 static bool writes_by_spelling(const char *name, size_t size)
 {
     if (size > 4 && memcmp(name, "__", 2) == 0 && memcmp(name + size - 2, "__", 2) == 0)
-        return cfxi_analysis_operator_writes(cfx_operator_of_method(name, size)) ||
+        return cfxi_analysis_operator_writes(cfxi_ops_of_method(name, size)) ||
                cfxi_analysis_is_listed(name + 2, size - 4, ROWS(writers));
     return size > 1 && name[size - 1] == '_' && name[size - 2] != '_';
 }
@@ -108,7 +108,7 @@ cfx_effect cfxi_analysis_custom_effect(const cfx_custom_operator *f)
 /* Whether the parameter `name`, if the operator has it, is certainly false or 0. */
 static bool is_off(const cfx_node *n, cfx_operator op, const char *name)
 {
-    cfx_param param;
+    cfx_schema_param param;
     if (!cfx_operator_param(op, cfx_operator_find_param(op, name), &param))
         return false;
     cfx_value v = cfx_node_operand(n, name);
@@ -260,7 +260,7 @@ bool cfxi_analysis_arguments_write(const cfx_node *n)
 
 /* Who is asked beside the table and the host. */
 typedef struct experts {
-    const cfx_modules *modules;     /* or NULL */
+    const cfx_module_tree *modules;  /* or NULL */
     const cfx_effect_opinion *opts;    /* or NULL */
 } experts;
 
@@ -299,7 +299,8 @@ static cfx_status function_effect(cfx_node *n, const experts *who, cfx_effect *e
         CFX_TRY(items_effect(n->args, who, effect, err));
         return items_effect(n->kwargs, who, effect, err);
     }
-    const cfx_custom_operator *custom = cfx_node_custom(n, cfxi_analysis_library_of(who->modules));
+    const cfx_custom_operator *custom =
+        cfxi_rt_node_custom(n, cfxi_analysis_library_of(who->modules));
     CFX_TRY(custom ? custom_effect(n, custom, effect, err) : callee_effect(n, effect, err));
     *effect = cfxi_analysis_arguments_write(n) ? CFX_EFFECT_WRITES
                                       : refine(n, cfx_node_operator(n), *effect);
@@ -362,7 +363,7 @@ static cfx_status effect_of(cfx_node *n, const experts *who, cfx_effect *effect,
     return CFX_OK;
 }
 
-cfx_status cfxi_analysis_node_effect(cfx_node *n, const cfx_modules *modules,
+cfx_status cfxi_analysis_node_effect(cfx_node *n, const cfx_module_tree *modules,
                                      const cfx_effect_opinion *opts, cfx_effect *effect,
                                      cfx_error *err)
 {
@@ -373,7 +374,7 @@ cfx_status cfxi_analysis_node_effect(cfx_node *n, const cfx_modules *modules,
     return status;
 }
 
-cfx_status cfx_node_effect(cfx_node *n, const cfx_modules *modules, cfx_effect *effect,
+cfx_status cfx_node_effect(cfx_node *n, const cfx_module_tree *modules, cfx_effect *effect,
                            cfx_error *err)
 {
     return cfxi_analysis_node_effect(n, modules, NULL, effect, err);

@@ -18,7 +18,7 @@ static const struct {
 };
 
 typedef struct effect_job {
-    const cfx_modules *modules;
+    const cfx_module_tree *modules;
     cfx_graph *g;
     cfx_buffer paths;  /* of all modules in the tree, each terminated */
     cfx_buffer path;   /* of the one at hand */
@@ -60,7 +60,7 @@ static cfx_status read_flag(const effect_job *job, const char *name, bool *flag)
 static bool has_switch(cfx_operator op)
 {
     static const char *const switches[] = {"train", "training", "use_input_stats"};
-    cfx_param param;
+    cfx_schema_param param;
     for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
         if (cfx_operator_param(op, cfx_operator_find_param(op, switches[i]), &param))
             return true;
@@ -70,7 +70,7 @@ static bool has_switch(cfx_operator op)
 static cfx_status add_class(void *ctx, const char *name, cfx_error *err)
 {
     effect_job *job = ctx;
-    const cfx_operator op = cfx_operator_of_class(name);
+    const cfx_operator op = cfxi_ops_of_class(name);
     bool lone = op && (cfx_operator_flags(op) & (CFX_OPERATOR_RANDOM | CFX_OPERATOR_STATE)) &&
                 (job->training || !has_switch(op));
     (void)err;
@@ -84,7 +84,7 @@ static cfx_status add_class(void *ctx, const char *name, cfx_error *err)
 
 static cfx_status add_classes(effect_job *job)
 {
-    const cfx_modules *modules = job->modules;
+    const cfx_module_tree *modules = job->modules;
     const char *path = job->path.data;
     cfx_buffer name;
     if (modules->each_class) {
@@ -132,7 +132,7 @@ static cfx_status add_own(effect_job *job)
 
 static cfx_status add_children(effect_job *job)
 {
-    const cfx_modules *modules = job->modules;
+    const cfx_module_tree *modules = job->modules;
     if (!modules->each_child)
         return CFX_OK;
     cfx_status status = modules->each_child(modules->ctx, job->path.data, add_child, job, job->err);
@@ -153,7 +153,7 @@ static cfx_status walk(effect_job *job, const char *path)
     return CFX_OK;
 }
 
-cfx_status cfx_modules_effect(const cfx_modules *modules, cfx_graph *g, const char *path,
+cfx_status cfx_modules_effect(const cfx_module_tree *modules, cfx_graph *g, const char *path,
                               cfx_effect *effect, cfx_error *err)
 {
     effect_job job = {.modules = modules, .g = g, .err = err};

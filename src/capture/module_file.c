@@ -25,7 +25,7 @@ static cfx_status write_text(const void *ctx, cfx_sink out, cfx_error *err)
 /* A lowered copy: the module's own graph keeps its calls of modules. */
 static cfx_graph *lowered_copy(const cfx_scope *s, cfx_module *m, cfx_error *err)
 {
-    const cfx_modules tree = cfxi_capture_scope_tree(s, m);
+    const cfx_module_tree tree = cfxi_capture_scope_tree(s, m);
     cfx_graph *g = cfx_graph_clone(m->graph, NULL, err);
     if (g && cfx_graph_lower(g, &tree, NULL, err) == CFX_OK)
         return g;
@@ -38,7 +38,7 @@ static cfx_status write_both(cfx_at at, cfx_module *m, const char *path, const c
 {
     cfx_graph *g = lowered_copy(at.scope, m, err);
     cfx_state *state = g ? cfx_module_state_at(at, m) : NULL;
-    cfx_status status = state ? cfx_safetensors_save(state, weights, err) : CFX_E_VALUE;
+    cfx_status status = state ? cfx_state_save_safetensors(state, weights, err) : CFX_E_VALUE;
     if (status == CFX_OK)
         status = cfxi_format_file_replace(path, write_text, g, err);
     cfx_state_free(state);
@@ -50,10 +50,11 @@ void cfx_module_write_at(cfx_at at, cfx_module *m, const char *path)
 {
     cfx_error err = {0};
     cfx_buffer weights;
-    if (!cfx_ok(at.scope))
+    if (!cfx_scope_ok(at.scope))
         return;
     if (!m || !path) {
-        cfx_fail(at, CFX_E_VALUE, "cfx_module_write got NULL for the %s", m ? "path" : "module");
+        cfx_scope_fail_at(at, CFX_E_VALUE, "cfx_module_write got NULL for the %s",
+                          m ? "path" : "module");
         return;
     }
     cfx_module *captured = m->graph ? m : cfx_trace_at(at, m, (cfx_trace_options){0});
@@ -81,16 +82,16 @@ static void put_tensor(cfx_at at, cfx_module *root, const char *name, cfx_tensor
     for (const char *dot; (dot = strchr(name, '.')) != NULL && owner; name = dot + 1) {
         const size_t size = (size_t)(dot - name);
         if (size >= sizeof part) {
-            cfx_fail(at, CFX_E_LIMIT, "a module's name has at most %zu characters",
-                     sizeof part - 1);
+            cfx_scope_fail_at(at, CFX_E_LIMIT, "a module's name has at most %zu characters",
+                              sizeof part - 1);
             return;
         }
         memcpy(part, name, size);
         part[size] = '\0';
-        cfx_module *child = cfx_child(owner, part);
+        cfx_module *child = cfx_module_child(owner, part);
         owner = child ? child : cfx_module_add_at(at, owner, part, cfx_module_new_at(at, NULL));
     }
-    cfx_module_parameter_at(at, owner, name, t);
+    cfx_module_add_parameter_at(at, owner, name, t);
 }
 
 /* The modules that hold the weights of a file, if there is one. */
@@ -98,10 +99,10 @@ static cfx_module *read_weights(cfx_at at, const char *path)
 {
     cfx_error err = {0};
     cfx_module *root = cfx_module_new_at(at, NULL);
-    cfx_state *state = cfx_weights_load(path, at.scope->allocator, &err);
-    for (size_t i = 0; state && i < cfx_state_size(state) && cfx_ok(at.scope); i++) {
+    cfx_state *state = cfx_state_load(path, at.scope->allocator, &err);
+    for (size_t i = 0; state && i < cfx_state_size(state) && cfx_scope_ok(at.scope); i++) {
         cfx_tensor *t;
-        const char *name = cfx_state_at(state, i, &t);
+        const char *name = cfx_state_entry(state, i, &t);
         put_tensor(at, root, name, t);
     }
     if (!state)
@@ -126,17 +127,17 @@ cfx_module *cfx_module_read_at(cfx_at at, const char *path)
 {
     cfx_buffer weights;
     cfx_module *m = NULL;
-    if (!cfx_ok(at.scope))
+    if (!cfx_scope_ok(at.scope))
         return NULL;
     if (!path) {
-        cfx_fail(at, CFX_E_VALUE, "cfx_module_read got NULL for the path");
+        cfx_scope_fail_at(at, CFX_E_VALUE, "cfx_module_read got NULL for the path");
         return NULL;
     }
     cfx_graph *g = read_graph(at, path);
     cfx_buffer_init(&weights, at.scope->allocator);
     if (g && !weights_path(&weights, path))
-        cfx_fail(at, CFX_E_NOMEM, "out of memory");
-    if (cfx_ok(at.scope)) {
+        cfx_scope_fail_at(at, CFX_E_NOMEM, "out of memory");
+    if (cfx_scope_ok(at.scope)) {
         cfx_module *root = read_weights(at, weights.data);
         m = cfx_module_from_graph_at(at, g, NULL, root);
     }

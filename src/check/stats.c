@@ -132,10 +132,10 @@ static cfx_status sort_rows(cfx_stats *s, cfx_error *err)
 /* The class that the scope of a call_module tells, if that scope is the call itself. */
 static const char *class_of(const cfx_node *n, const char *path, size_t size)
 {
-    const char *scope = n->scope ? cfx_scope_path(n->graph, n->scope) : NULL;
+    const char *scope = n->scope ? cfx_graph_stack_path(n->graph, n->scope) : NULL;
     if (!scope || strncmp(scope, path, size) != 0 || (scope[size] && scope[size] != '@'))
         return NULL;
-    return cfx_scope_type(n->graph, n->scope);
+    return cfx_graph_stack_type(n->graph, n->scope);
 }
 
 /* Objects without a name are counted as one. */
@@ -150,7 +150,7 @@ static cfx_status count_call(memory *m, const cfx_node *n, cfx_error *err)
     }
     if (n->op == CFX_OP_CALL_MODULE) {
         const char *class_name = class_of(n, name, size);
-        op = class_name ? cfx_operator_of_class(class_name) : CFX_OPID_NONE;
+        op = class_name ? cfxi_ops_of_class(class_name) : CFX_OPID_NONE;
         name = class_name ? class_name : "(module)";
         size = strlen(name);
     }
@@ -195,7 +195,7 @@ cfx_status cfx_stats_add_state(cfx_stats *s, const cfx_state *state, cfx_error *
     err = cfxi_base_error_or(err, &own);
     for (size_t i = 0; i < cfx_state_size(state); i++) {
         cfx_tensor *t;
-        cfx_state_at(state, i, &t);
+        cfx_state_entry(state, i, &t);
         const cfx_dtype dtype = cfx_tensor_dtype(t);
         int64_t n = 1;
         for (size_t d = 0; d < cfx_tensor_ndim(t); d++)
@@ -229,7 +229,7 @@ static int64_t guess_of(const cfx_dims *dims, int64_t size)
     int64_t value = 0;
     if (!cfx_dim_is_symbol(size))
         return size;
-    return cfx_dims_eval(dims, size, guess, NULL, &value, NULL) == CFX_OK ? value : 0;
+    return cfxi_dim_eval(dims, size, guess, NULL, &value, NULL) == CFX_OK ? value : 0;
 }
 
 /* Where it depends on symbols which of two is more, the one that is for the guess. */

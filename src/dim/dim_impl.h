@@ -75,7 +75,7 @@ typedef struct cfxi_dim_expr {
     int64_t resolved;   /* with all assumptions used; valid if resolved_at is the epoch */
     cfxi_range bounds;  /* of a symbol */
     cfxi_range range;   /* valid if ranged_at is the epoch */
-    int64_t value;      /* of the running cfx_dims_eval */
+    int64_t value;      /* of the running cfxi_dim_eval */
     const char *name;   /* of a symbol */
     size_t n;           /* of a SUM */
     cfxi_term t[];

@@ -44,7 +44,7 @@ typedef struct cfxi_parts {
 } cfxi_parts;
 
 /* Of `g` and its regions. What is below a called module is not listed. Free it in any case. */
-cfx_status cfxi_emit_parts_collect(cfxi_parts *parts, cfx_graph *g, const cfx_modules *modules,
+cfx_status cfxi_emit_parts_collect(cfxi_parts *parts, cfx_graph *g, const cfx_module_tree *modules,
                                    cfx_error *err);
 void cfxi_emit_parts_free(cfxi_parts *parts);
 /* The part at path[:size], or NULL. */
@@ -52,9 +52,9 @@ cfxi_part *cfxi_emit_parts_find(const cfxi_parts *parts, const char *path, size_
 
 /* Whether the module at a path is training (as it is if nobody knows), and whether the tensor there
  * is a buffer, not a parameter (as it is not if nobody knows). */
-cfx_status cfxi_emit_is_training(const cfx_modules *modules, cfx_graph *g, const char *path,
+cfx_status cfxi_emit_is_training(const cfx_module_tree *modules, cfx_graph *g, const char *path,
                                  bool *answer, cfx_error *err);
-cfx_status cfxi_emit_is_buffer(const cfx_modules *modules, cfx_graph *g, const char *path,
+cfx_status cfxi_emit_is_buffer(const cfx_module_tree *modules, cfx_graph *g, const char *path,
                                bool *answer, cfx_error *err);
 
 static inline cfxi_part *cfxi_emit_part_at(const cfxi_parts *parts, size_t i)

@@ -199,19 +199,19 @@ cfx_status cfx_weights_save(const cfx_state *s, const char *path, cfx_error *err
 
 /* ---- formats by their names ---------------------------------------------------------------- */
 
-cfx_status cfx_npy_write(const cfx_tensor *t, cfx_sink out, cfx_error *err)
+cfx_status cfx_tensor_write_npy(const cfx_tensor *t, cfx_sink out, cfx_error *err)
 {
     CFX_TRY(cfxi_base_expect(t, "tensor", err));
     return cfxi_format_npy_write(t, out, err);
 }
 
-cfx_status cfx_npz_write(const cfx_state *s, cfx_sink out, cfx_error *err)
+cfx_status cfx_state_write_npz(const cfx_state *s, cfx_sink out, cfx_error *err)
 {
     CFX_TRY(cfxi_base_expect(s, "state", err));
     return cfxi_format_npz_write(s, out, err);
 }
 
-cfx_status cfx_safetensors_write(const cfx_state *s, cfx_sink out, cfx_error *err)
+cfx_status cfx_state_write_safetensors(const cfx_state *s, cfx_sink out, cfx_error *err)
 {
     CFX_TRY(cfxi_base_expect(s, "state", err));
     return cfxi_format_safetensors_write(s, out, err);
@@ -224,19 +224,19 @@ static cfx_status save_as(const char *name, const void *what, const char *path, 
                                     err);
 }
 
-cfx_status cfx_npy_save(const cfx_tensor *t, const char *path, cfx_error *err)
+cfx_status cfx_tensor_save_npy(const cfx_tensor *t, const char *path, cfx_error *err)
 {
     CFX_TRY(cfxi_base_expect(t, "tensor", err));
     return save_as("npy", t, path, err);
 }
 
-cfx_status cfx_npz_save(const cfx_state *s, const char *path, cfx_error *err)
+cfx_status cfx_state_save_npz(const cfx_state *s, const char *path, cfx_error *err)
 {
     CFX_TRY(cfxi_base_expect(s, "state", err));
     return save_as("npz", s, path, err);
 }
 
-cfx_status cfx_safetensors_save(const cfx_state *s, const char *path, cfx_error *err)
+cfx_status cfx_state_save_safetensors(const cfx_state *s, const char *path, cfx_error *err)
 {
     CFX_TRY(cfxi_base_expect(s, "state", err));
     return save_as("safetensors", s, path, err);

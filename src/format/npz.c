@@ -382,7 +382,7 @@ static cfx_status plan_members(const cfx_state *s, member *all, uint64_t *end, c
         cfx_error why = {0};
         member *m = &all[i];
         tally count = {table, m};
-        *m = (member){.name = cfx_state_at(s, i, &t), .tensor = t, .offset = *end};
+        *m = (member){.name = cfx_state_entry(s, i, &t), .tensor = t, .offset = *end};
         size_t size = strlen(m->name);
         if (size == 0 || size >= NAME_MOST || !cfxi_base_utf8_valid(m->name, size))
             return cfx_error_set(err, CFX_E_VALUE, "'%.100s' is no name for a tensor in a file",

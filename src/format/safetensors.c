@@ -70,7 +70,7 @@ static cfx_status read_type(reading *r, record *one)
         if (strcmp(types[i].name, r->text.data) != 0)
             continue;
         one->layout.dtype = types[i].dtype;
-        if (cfx_dtype_is_computable(types[i].dtype))
+        if (cfxi_tensor_dtype_is_computable(types[i].dtype))
             return CFX_OK;
     }
     return cfxi_format_json_complain(&r->json, CFX_E_UNSUPPORTED,
@@ -273,7 +273,7 @@ static cfx_status collect(const cfx_state *s, cfxi_vec *all, cfx_error *err)
     for (size_t i = 0; i < cfx_state_size(s); i++) {
         record *one = &records[all->size++];
         *one = (record){.at = i};
-        const char *name = cfx_state_at(s, i, &one->tensor);
+        const char *name = cfx_state_entry(s, i, &one->tensor);
         if (cfx_tensor_is_abstract(one->tensor) || !type_of(one->tensor))
             return cfx_error_set(err, CFX_E_UNSUPPORTED,
                                  "'%.100s' is %s: safetensors has no such type", name,
@@ -327,7 +327,7 @@ static cfx_status write_header(const cfx_state *s, const cfxi_vec *all, cfx_buff
     cfxi_base_json_string(&j, "pt", 2);
     cfxi_base_json_close(&j, '}');
     for (size_t i = 0; i < all->size; i++)
-        write_record(&j, cfx_state_at(s, records[i].at, NULL), &records[i]);
+        write_record(&j, cfx_state_entry(s, records[i].at, NULL), &records[i]);
     cfxi_base_json_close(&j, '}');
     CFX_TRY(cfxi_base_out_end(&out, err));
     while ((header->size + 8) % CFXI_ALIGN)

@@ -385,7 +385,7 @@ cfx_status cfx_value_print(cfx_graph *g, cfx_value v, cfx_sink out, cfx_error *e
     return printer_end(&p);
 }
 
-cfx_status cfx_value_repr(cfx_graph *g, cfx_value v, cfx_sink out, cfx_error *err)
+cfx_status cfxi_ir_value_repr(cfx_graph *g, cfx_value v, cfx_sink out, cfx_error *err)
 {
     printer p;
     printer_begin(&p, g, out, err);
@@ -413,7 +413,7 @@ static void print_type(printer *p, cfx_value type)
 static void print_head(printer *p, cfx_node *n)
 {
     print_node_name(p, n, MODE_ARG);
-    print_type(p, n->ext ? n->ext->type : cfx_invalid());
+    print_type(p, n->ext ? n->ext->type : cfx_value_invalid());
     cfxi_base_out_str(&p->out, "[num_users=");
     print_int(p, n->n_users);
     cfxi_base_out_str(&p->out, "] = ");

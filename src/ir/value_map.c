@@ -39,7 +39,7 @@ static cfx_value map_host(const mapper *m, cfx_value v)
         return v;
     cfx_ref *ref = cfxi_ir_ref_copy(m->dst, m->src, v.as.ref, m->err);
     if (!ref)
-        return cfx_invalid();
+        return cfx_value_invalid();
     v.as.ref = ref;
     return v;
 }
@@ -62,7 +62,7 @@ static cfx_value map_region(const mapper *m, cfx_value v)
         return move_region(m, v.as.ref->region);
     cfx_graph *copy = cfx_graph_clone(v.as.ref->region, NULL, m->err);
     if (!copy)
-        return cfx_invalid();
+        return cfx_value_invalid();
     v = cfx_value_region(m->dst, copy, m->err);
     cfx_graph_release(copy);  /* `dst` holds it now */
     return v;
@@ -76,7 +76,7 @@ static cfx_value map_str(const mapper *m, cfx_value v)
     if (v.as.str)
         return v;
     cfxi_base_nomem(m->err);
-    return cfx_invalid();
+    return cfx_value_invalid();
 }
 
 /* What is not a container. */
@@ -202,14 +202,14 @@ static cfx_value map_deep(mapper *m, cfx_value v, uint32_t i)
         discard_items(m, f->items, f->mark);
     }
     cfxi_ir_walk_end(&m->walk, m->err);
-    return good ? m->values[0] : cfx_invalid();
+    return good ? m->values[0] : cfx_value_invalid();
 }
 
 static cfx_value map_seq(mapper *m, cfx_value v)
 {
     const uint32_t n = v.as.seq ? v.as.seq->size : 0;
     const cfx_value *items = n ? v.as.seq->items : NULL;
-    cfx_value result = cfx_invalid();
+    cfx_value result = cfx_value_invalid();
     uint32_t i = 0;
     m->values = m->few;
     m->room = FEW;
@@ -240,7 +240,7 @@ cfx_value cfxi_ir_value_map(cfx_graph *dst, cfx_graph *src, cfx_value v, bool mo
     if (v.kind == CFX_KIND_INVALID || v.kind >= CFX_KIND_COUNT) {
         cfx_error_set(err, CFX_E_VALUE, "an invalid value cannot be mapped; check the constructor "
                       "that made it");
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
     mapper m;  /* an initialiser would clear the stacks, which is most of the work */
     m.dst = dst;

@@ -70,13 +70,13 @@ static bool is_switch(const cfx_node *n, const char *target, cfx_value *gone)
         "torch.ops.profiler._record_function_enter_new",
         "torch.ops.profiler._record_function_exit._RecordFunction",
     };
-    *gone = cfx_none();
+    *gone = cfx_value_none();
     if (cfx_node_operator(n))
         return cfx_node_operator(n) == CFX_OPID_set_grad_enabled;
     for (size_t i = 0; target && i < sizeof switches / sizeof *switches; i++)
         if (strcmp(target, switches[i]) == 0)
             return true;
-    *gone = cfx_bool(false);
+    *gone = cfx_value_bool(false);
     return target && strcmp(target, "torch.is_grad_enabled") == 0;
 }
 
@@ -89,7 +89,7 @@ static cfx_status lower_call(cfxi_lower *l, cfx_node *n)
     if (is_switch(n, target, &gone))
         return replace_node(l, n, gone);
     if (!cfx_node_operator(n)) {
-        const cfx_custom_operator *custom = cfx_node_custom(n, l->library);
+        const cfx_custom_operator *custom = cfxi_rt_node_custom(n, l->library);
         if (custom)
             return cfxi_lower_custom(l, n, custom);
         return cfxi_lower_refuse(l, n, "'%.100s' is not in the operator table%s",
@@ -161,7 +161,7 @@ static cfx_status lower_graph(cfx_graph *g, void *ctx, cfx_error *err)
         status = cfxi_analysis_each_region(g, lower_graph, l, err);
     last = cfx_graph_last(g);
     if (status == CFX_OK && last)
-        status = cfx_node_map_set(l->what, last, cfx_int(CFXI_WHAT_ANY), err);
+        status = cfx_node_map_set(l->what, last, cfx_value_int(CFXI_WHAT_ANY), err);
     l->g = outer;
     return status;
 }
@@ -172,14 +172,14 @@ static cfx_status lower_all(cfxi_lower *l, cfx_graph *g)
     l->what = cfx_node_map_new(g->allocator, l->err);
     cfx_status status = l->what ? CFX_OK : CFX_E_NOMEM;
     if (status == CFX_OK && l->modules)
-        status = cfx_pass_inline(g, l->modules, NULL, NULL, l->err);
+        status = cfxi_pass_inline(g, l->modules, NULL, NULL, l->err);
     if (status == CFX_OK)
         status = lower_graph(g, l, l->err);
     cfx_node_map_free(l->what);
     return status;
 }
 
-cfx_status cfx_graph_lower(cfx_graph *g, const cfx_modules *modules,
+cfx_status cfx_graph_lower(cfx_graph *g, const cfx_module_tree *modules,
                            const cfx_lower_options *options, cfx_error *err)
 {
     cfx_error own;
@@ -208,8 +208,8 @@ cfx_status cfx_graph_lower(cfx_graph *g, const cfx_modules *modules,
     return lower_all(&real, g);
 }
 
-cfx_status cfx_pass_lower(cfx_graph *g, const cfx_modules *modules, const void *opts, bool *changed,
-                          cfx_error *err)
+cfx_status cfxi_pass_lower(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
+                           bool *changed, cfx_error *err)
 {
     const uint64_t before = cfx_graph_version(g);
     (void)opts;

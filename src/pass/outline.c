@@ -47,7 +47,7 @@ static bool is_items(cfx_value v) { return v.kind == CFX_KIND_TUPLE || v.kind ==
 static cfx_value result_of(const cfx_graph *region)
 {
     const cfx_node *last = cfx_graph_last(region);
-    return last && last->op == CFX_OP_OUTPUT ? cfx_node_arg(last, 0) : cfx_invalid();
+    return last && last->op == CFX_OP_OUTPUT ? cfx_node_arg(last, 0) : cfx_value_invalid();
 }
 
 /* ---- the state of a loop ------------------------------------------------------------------- */
@@ -157,7 +157,7 @@ static cfx_status make_reader(outline_job *job, cfx_node *n, const cfx_region *r
     *reader = cfx_graph_get_attr(job->g, path, job->err);
     if (!*reader)
         return CFX_E_NOMEM;
-    cfx_node_set_scope(*reader, cfx_node_scope(n));
+    cfx_node_set_module_stack(*reader, cfx_node_module_stack(n));
     if (!cfxi_base_pointers_set(&job->readers, region->graph, *reader, allocator) ||
         !cfxi_base_vec_reserve(&job->regions, 1, sizeof(cfx_graph *), allocator))
         return cfxi_base_nomem(job->err);
@@ -186,7 +186,7 @@ static cfx_status reader_of(outline_job *job, cfx_node *n, cfx_operator op, unsi
         status = make_reader(job, n, &region, op, i, &reader);
     if (shorter)
         cfx_graph_release(region.graph);
-    *value = status == CFX_OK ? cfx_from_node(reader) : cfx_invalid();
+    *value = status == CFX_OK ? cfx_value_node(reader) : cfx_value_invalid();
     return status;
 }
 

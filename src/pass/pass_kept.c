@@ -62,7 +62,7 @@ static cfx_status compare(const cfx_pass *pass, const was *all, size_t n, cfx_er
     return CFX_OK;
 }
 
-static cfx_status run_verified(const cfx_pass *pass, cfx_graph *g, const cfx_modules *modules,
+static cfx_status run_verified(const cfx_pass *pass, cfx_graph *g, const cfx_module_tree *modules,
                                const void *opts, bool *changed, cfx_error *err)
 {
     const bool good = cfx_graph_verify(g, NULL, NULL, NULL) == CFX_OK;
@@ -73,7 +73,7 @@ static cfx_status run_verified(const cfx_pass *pass, cfx_graph *g, const cfx_mod
     return cfx_error_set(err, why.status, "after the pass %s: %s", pass->name, why.message);
 }
 
-cfx_status cfxi_pass_run_checked(const cfx_pass *pass, cfx_graph *g, const cfx_modules *modules,
+cfx_status cfxi_pass_run_checked(const cfx_pass *pass, cfx_graph *g, const cfx_module_tree *modules,
                                  const void *opts, bool *changed, cfx_error *err)
 {
     const size_t n = cfx_graph_size(g);

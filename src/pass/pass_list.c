@@ -14,7 +14,7 @@ static cfx_status unknown_pass(const char *name, cfx_error *err)
     cfx_nearest near;
     const cfx_pass *pass;
     cfx_nearest_begin(&near, name);
-    for (size_t i = 0; (pass = cfx_pass_at(i)) != NULL; i++)
+    for (size_t i = 0; (pass = cfx_pass_get(i)) != NULL; i++)
         cfx_nearest_add(&near, pass->name);
     if (near.best)
         return cfx_error_set(err, CFX_E_KEY, "there is no pass '%.60s'; did you mean %s?", name,
@@ -26,7 +26,7 @@ static cfx_status unknown_option(const cfx_pass *pass, const char *name, cfx_err
 {
     char all[LONGEST] = "";
     const cfx_pass_option *option;
-    for (size_t i = 0; (option = cfx_pass_option_at(pass, i)) != NULL; i++)
+    for (size_t i = 0; (option = cfx_pass_get_option(pass, i)) != NULL; i++)
         snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? ", " : "", option->name);
     if (!all[0])
         return cfx_error_set(err, CFX_E_KEY, "the pass %s has no options", pass->name);
@@ -56,7 +56,7 @@ static cfx_status read_setting(cfx_pass_step *step, char *text, bool unnamed, cf
     const cfx_pass_option *option = NULL;
     if (value && !unnamed)
         *value++ = '\0';
-    for (size_t i = 0; (option = cfx_pass_option_at(step->pass, i)) != NULL; i++)
+    for (size_t i = 0; (option = cfx_pass_get_option(step->pass, i)) != NULL; i++)
         if (unnamed || strcmp(option->name, text) == 0)
             break;
     if (!option)

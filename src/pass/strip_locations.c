@@ -18,14 +18,14 @@ static cfx_status strip(cfx_graph *g, void *changed, cfx_error *err)
     for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
         if (!n->location && !n->scope)
             continue;
-        cfx_node_set_location_number(n, 0);
-        cfx_node_set_scope(n, 0);
+        cfx_node_set_location_id(n, 0);
+        cfx_node_set_module_stack(n, 0);
         *(bool *)changed = true;
     }
     return cfxi_analysis_each_region(g, strip, changed, err);
 }
 
-cfx_status cfx_pass_strip_locations(cfx_graph *g, const cfx_modules *modules, const void *opts,
+cfx_status cfx_pass_strip_locations(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                                     bool *changed, cfx_error *err)
 {
     (void)modules;

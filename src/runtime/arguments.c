@@ -203,7 +203,7 @@ static cfx_datum convert_list(cfxi_call *c, const cfxi_signature_param *p, cfx_d
 
 static cfx_status refuse(cfxi_call *c, const cfxi_signature *s, size_t i, cfx_datum d)
 {
-    cfx_param param;
+    cfx_schema_param param;
     cfxi_ops_schema_param(s->schema, i, &param);
     if (c->err->status == CFX_E_NOMEM)
         return CFX_E_NOMEM;
@@ -294,14 +294,14 @@ cfx_status cfxi_rt_dim(cfxi_call *c, int64_t dim, size_t ndim, size_t *out)
 
 int64_t cfxi_rt_fresh(cfxi_call *c)
 {
-    return c->infer && c->dims ? cfx_dims_fresh(c->dims, c->err) : CFX_DIM_UNKNOWN;
+    return c->infer && c->dims ? cfxi_dim_fresh(c->dims, c->err) : CFX_DIM_UNKNOWN;
 }
 
 cfx_datum cfxi_rt_unknown_int(cfxi_call *c)
 {
     cfx_datum d = cfx_datum_int(CFX_DIM_UNKNOWN);
     if (c->infer && c->dims)
-        d.as.i = cfx_dims_fresh_number(c->dims, c->err);
+        d.as.i = cfxi_dim_fresh_number(c->dims, c->err);
     d.symbolic = 1;
     return d;
 }

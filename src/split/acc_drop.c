@@ -20,9 +20,9 @@ static cfx_status push(drop_job *job, cfxi_vec *list, cfx_node *n)
 
 static cfx_status drop(drop_job *job, cfx_node *n, uint32_t i)
 {
-    job->flags[i] &= (unsigned char)~CFX_NODE_ACC;
+    job->flags[i] &= (unsigned char)~CFX_FUSION_ACC;
     CFX_TRY(push(job, &job->dropped, n));
-    return job->flags[i] & CFX_NODE_TENSOR ? CFX_OK : push(job, &job->work, n);
+    return job->flags[i] & CFX_FUSION_TENSOR ? CFX_OK : push(job, &job->work, n);
 }
 
 /* `n` runs elsewhere: drops the accelerated nodes that pass it something else than tensors. What
@@ -32,7 +32,7 @@ static cfx_status drop_givers(drop_job *job, const cfx_node *n)
     for (uint32_t k = 0; job->both_ways && k < n->n_inputs; k++) {
         cfx_node *def = n->inputs[k].def;
         const uint32_t i = cfxi_split_acc_at(&job->acc, def);
-        if ((job->flags[i] & (CFX_NODE_ACC | CFX_NODE_TENSOR)) == CFX_NODE_ACC)
+        if ((job->flags[i] & (CFX_FUSION_ACC | CFX_FUSION_TENSOR)) == CFX_FUSION_ACC)
             CFX_TRY(drop(job, def, i));
     }
     return CFX_OK;
@@ -43,7 +43,7 @@ static cfx_status drop_users(drop_job *job, const cfx_node *n)
     CFX_TRY(drop_givers(job, n));
     for (const cfx_use *use = cfx_node_first_use(n); use; use = cfx_use_next(use)) {
         const uint32_t i = cfxi_split_acc_at(&job->acc, use->user);
-        if (!(job->flags[i] & CFX_NODE_ACC))
+        if (!(job->flags[i] & CFX_FUSION_ACC))
             continue;
         CFX_TRY(drop(job, use->user, i));
         CFX_TRY(drop_givers(job, use->user));
@@ -56,10 +56,10 @@ static cfx_status find_work(drop_job *job)
 {
     for (size_t i = 0; i < job->acc.n; i++) {
         cfx_node *n = job->acc.nodes[i];
-        if (job->flags[i] & CFX_NODE_ACC)
+        if (job->flags[i] & CFX_FUSION_ACC)
             continue;
         CFX_TRY(drop_givers(job, n));
-        if (!job->both_ways && cfxi_ir_is_call(n) && !(job->flags[i] & CFX_NODE_TENSOR))
+        if (!job->both_ways && cfxi_ir_is_call(n) && !(job->flags[i] & CFX_FUSION_TENSOR))
             CFX_TRY(push(job, &job->work, n));
     }
     return CFX_OK;

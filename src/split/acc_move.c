@@ -29,7 +29,7 @@ static void append(move_job *job, uint32_t part, uint32_t i)
 
 static bool is_tensor(const move_job *job, uint32_t i)
 {
-    return (job->flags[i] & CFX_NODE_TENSOR) != 0;
+    return (job->flags[i] & CFX_FUSION_TENSOR) != 0;
 }
 
 static bool is_used_elsewhere(const move_job *job, uint32_t i)
@@ -199,7 +199,7 @@ typedef struct extend_job {
 
 static cfx_status look_at(extend_job *job, uint32_t i)
 {
-    if (!(job->flags[i] & CFX_NODE_ACC) || !job->is_read[i] || job->waiting[i] > 0)
+    if (!(job->flags[i] & CFX_FUSION_ACC) || !job->is_read[i] || job->waiting[i] > 0)
         return CFX_OK;
     return cfxi_analysis_nodes_push(&job->ready, job->acc.nodes[i], job->acc.g->allocator,
                                     job->acc.err);

@@ -17,7 +17,7 @@ typedef struct parts_job {
 
 static void make_ready(parts_job *job, uint32_t i)
 {
-    const int kind = (job->flags[i] & CFX_NODE_ACC) != 0;
+    const int kind = (job->flags[i] & CFX_FUSION_ACC) != 0;
     job->ready[kind][job->n_ready[kind]++] = i;
 }
 
@@ -115,8 +115,8 @@ static cfx_status read_flags(cfx_graph *g, const cfx_acc_options *opts, unsigned
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next, i++) {
         flags[i] = 0;
         if (cfxi_ir_is_call(n) &&
-            (ask(opts, opts->supported, n, CFX_NODE_ACC, &flags[i]) < 0 ||
-             ask(opts, opts->is_tensor, n, CFX_NODE_TENSOR, &flags[i]) < 0))
+            (ask(opts, opts->supported, n, CFX_FUSION_ACC, &flags[i]) < 0 ||
+             ask(opts, opts->is_tensor, n, CFX_FUSION_TENSOR, &flags[i]) < 0))
             return cfx_error_set(err, CFX_E_HOST, "could not tell whether node %%%s can be "
                                  "accelerated, or whether its value is a tensor", n->name->data);
     }

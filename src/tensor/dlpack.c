@@ -30,7 +30,7 @@ static cfx_status dtype_of(const cfx_dl_tensor *dl, cfx_dtype *dtype, cfx_error 
                                         "bool"};
     for (int d = 0; d < CFX_DTYPE_COUNT && dl->lanes == 1; d++) {
         *dtype = (cfx_dtype)d;
-        if (cfx_dtype_is_computable(*dtype) && code_of(*dtype) == dl->type_code &&
+        if (cfxi_tensor_dtype_is_computable(*dtype) && code_of(*dtype) == dl->type_code &&
             cfx_dtype_size(*dtype) * 8 == dl->bits)
             return CFX_OK;
     }

@@ -61,7 +61,7 @@ void cfxi_tensor_ordered_strides(const int64_t *sizes, size_t ndim, size_t items
 /* The bytes of all elements must fit, as if no size were 0. Symbols are taken for 1. */
 static cfx_status check_sizes(cfx_dtype dtype, const int64_t *sizes, size_t ndim, cfx_error *err)
 {
-    if ((unsigned)dtype >= CFX_DTYPE_COUNT || !cfx_dtype_is_computable(dtype))
+    if ((unsigned)dtype >= CFX_DTYPE_COUNT || !cfxi_tensor_dtype_is_computable(dtype))
         return cfx_error_set(err, CFX_E_TYPE, "cfx does not compute with tensors of %s",
                              (unsigned)dtype < CFX_DTYPE_COUNT ? cfx_dtype_name(dtype) : "no type");
     if (ndim > CFX_MAX_DIMS)
@@ -351,7 +351,7 @@ bool cfxi_tensor_is_channels_last(const cfx_tensor *t)
     return true;
 }
 
-bool cfx_tensor_may_overlap(const cfx_tensor *a, const cfx_tensor *b)
+bool cfxi_tensor_may_overlap(const cfx_tensor *a, const cfx_tensor *b)
 {
     int64_t before_a;
     int64_t after_a;
@@ -381,7 +381,7 @@ bool cfx_dtype_is_integer(cfx_dtype d)
     return d == CFX_DTYPE_UINT8 || (d >= CFX_DTYPE_INT8 && d <= CFX_DTYPE_INT64);
 }
 
-bool cfx_dtype_is_computable(cfx_dtype d)
+bool cfxi_tensor_dtype_is_computable(cfx_dtype d)
 {
     return d == CFX_DTYPE_BOOL || cfx_dtype_is_integer(d) || cfx_dtype_is_float(d) ||
            cfx_dtype_is_complex(d);

@@ -86,7 +86,7 @@ int main()
     cfx_var y = cfx_sum_at(CFX_HERE(s), x, first);
     cfx_var z = cfx_sum_at(CFX_HERE(s), x, second);
     std::printf("%g %g", cfx_var_number(s, cfx_max(s, y)), cfx_var_number(s, cfx_max(s, z)));
-    bool good = cfx_ok(s);
+    bool good = cfx_scope_ok(s);
     cfx_scope_free(s);
     return !good;
 }

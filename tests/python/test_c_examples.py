@@ -195,7 +195,7 @@ MISTAKES = {
                          "if (old.kind) y = cfx_add(s, y, old); old = y; return y;",
                          "cfx_call(s, m, cfx_ones(s, cfx_ints(s, 2)));",
                          r"^m\.c:5: .*(another scope|is gone)"),
-    "has no such child": ('return cfx_call(s, cfx_child(self, "fc"), x);', "",
+    "has no such child": ('return cfx_call(s, cfx_module_child(self, "fc"), x);', "",
                           r"^m\.c:5: the module to call is NULL"),
     "a cycle": ("(void)s; return x;",
                 'cfx_module_add(s, m, "a", m);', r"^m\.c:11: .*contain itself"),

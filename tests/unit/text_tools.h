@@ -36,7 +36,7 @@ static inline const char *value_printed(cfx_graph *g, cfx_value v)
 }
 static inline const char *value_repr(cfx_graph *g, cfx_value v)
 {
-    AS_STRING(cfx_value_repr(g, v, out, NULL));
+    AS_STRING(cfxi_ir_value_repr(g, v, out, NULL));
 }
 
 /* ---- a host -------------------------------------------------------------------------------- */

@@ -39,7 +39,7 @@ static PyObject *py_generate(PyObject *module, PyObject *args)
         return PyErr_Format(PyExc_ValueError, "there is no generator '%s'; cfx.generators() lists "
                             "them", name);
     options.width = width > 0 ? (size_t)width : 0;
-    options.scopes = scopes;
+    options.module_stacks = scopes;
     const bool has_root = root != Py_None && generator->flags & CFX_GENERATOR_MODULES;
     if (has_root && !modules_over(st, root, &view))
         return NULL;

@@ -17,7 +17,7 @@ static PyObject *dict_of(module_state *st, const cfx_state *state)
     PyObject *dict = PyDict_New();
     cfx_tensor *t;
     const char *name;
-    for (size_t i = 0; dict && (name = cfx_state_at(state, i, &t)) != NULL; i++) {
+    for (size_t i = 0; dict && (name = cfx_state_entry(state, i, &t)) != NULL; i++) {
         PyObject *tensor = tensor_wrap(st, cfx_tensor_retain(t));
         if (!tensor || PyDict_SetItemString(dict, name, tensor) < 0)
             Py_CLEAR(dict);
@@ -33,7 +33,7 @@ static PyObject *load_weights(PyObject *module, PyObject *file)
     PyObject *path = path_of(file);
     if (!path)
         return NULL;
-    cfx_state *state = cfx_weights_load(PyBytes_AS_STRING(path), NULL, &err);
+    cfx_state *state = cfx_state_load(PyBytes_AS_STRING(path), NULL, &err);
     Py_DECREF(path);
     if (!state)
         return raise_cfx(&err);
@@ -76,7 +76,7 @@ static PyObject *save_weights(PyObject *module, PyObject *args)
 /* _save_npz({name: tensor}, path) */
 static PyObject *save_npz(PyObject *module, PyObject *args)
 {
-    return save_state(module, args, cfx_npz_save);
+    return save_state(module, args, cfx_state_save_npz);
 }
 
 typedef cfx_tensor *load_fn(const char *path, const cfx_allocator *allocator, cfx_error *err);
@@ -116,12 +116,12 @@ static PyObject *save_one(PyObject *module, PyObject *args, save_tensor_fn *save
 
 static PyObject *load_npy(PyObject *module, PyObject *file)
 {
-    return load_one(module, file, cfx_npy_load);
+    return load_one(module, file, cfx_tensor_load_npy);
 }
 
 static PyObject *save_npy(PyObject *module, PyObject *args)
 {
-    return save_one(module, args, cfx_npy_save);
+    return save_one(module, args, cfx_tensor_save_npy);
 }
 
 /* _load_tensor(path): in any format that holds one tensor. */
@@ -160,7 +160,7 @@ static bool copy_all(module_state *st, const cfx_state *into, const cfx_state *f
 {
     cfx_tensor *t;
     const char *name;
-    for (size_t i = 0; (name = cfx_state_at(into, i, &t)) != NULL; i++) {
+    for (size_t i = 0; (name = cfx_state_entry(into, i, &t)) != NULL; i++) {
         cfx_tensor *given = cfx_state_get(from, name);
         if (!given)
             continue;
@@ -194,7 +194,7 @@ static PyObject *take_weights(PyObject *module, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "a tensor's memory cannot be written to");
         good = false;
     }
-    if (good && cfx_state_take(names, b, flags, &err) != CFX_OK) {
+    if (good && cfx_state_assign(names, b, flags, &err) != CFX_OK) {
         raise_cfx(&err);
         good = false;
     }

@@ -5,7 +5,7 @@
 typedef struct cse_job {
     module_state *st;
     PyObject *root;    /* where the paths of modules begin, or None */
-    const cfx_modules *modules;
+    const cfx_module_tree *modules;
     PyObject *effect;  /* a callable that is asked of every node, or a set of functions to keep */
 } cse_job;
 
@@ -86,8 +86,9 @@ PyObject *graph_cse(PyGraph *self, PyObject *args)
         cfx_cse_options options = {ask_effect, &job};
         job.modules = &view.table;
         cfx_iter here = hold(self->g);
-        cfx_status status = cfx_pass_cse(self->g, has_root ? &view.table : NULL,
-                                         job.effect == Py_None ? NULL : &options, &changed, &err);
+        cfx_status status =
+            cfx_pass_run(cfx_pass_find("cse"), self->g, has_root ? &view.table : NULL,
+                         job.effect == Py_None ? NULL : &options, &changed, &err);
         cfx_iter_end(&here);
         good = status == CFX_OK && !PyErr_Occurred();
     }

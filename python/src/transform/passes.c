@@ -6,9 +6,9 @@ static PyObject *options_of(const cfx_pass *pass)
 {
     const cfx_pass_option *option;
     PyObject *all = PyDict_New();
-    for (size_t i = 0; all && (option = cfx_pass_option_at(pass, i)) != NULL; i++) {
-        PyObject *value = option->is_flag ? PyBool_FromLong((long)option->otherwise)
-                                          : PyLong_FromUnsignedLongLong(option->otherwise);
+    for (size_t i = 0; all && (option = cfx_pass_get_option(pass, i)) != NULL; i++) {
+        PyObject *value = option->is_flag ? PyBool_FromLong((long)option->default_value)
+                                          : PyLong_FromUnsignedLongLong(option->default_value);
         PyObject *row = Py_BuildValue("(Ns)", value, option->summary);
         if (!row || PyDict_SetItemString(all, option->name, row) < 0)
             Py_CLEAR(all);
@@ -50,8 +50,8 @@ static PyObject *py_passes(PyObject *module, PyObject *unused)
     (void)module;
     (void)unused;
     PyObject *rows = PyList_New(0);
-    for (size_t i = 0; rows && cfx_pass_at(i); i++) {
-        const cfx_pass *pass = cfx_pass_at(i);
+    for (size_t i = 0; rows && cfx_pass_get(i); i++) {
+        const cfx_pass *pass = cfx_pass_get(i);
         char needs[CFX_PASS_WORDS_SIZE];
         char keeps[CFX_PASS_WORDS_SIZE];
         PyObject *row = Py_BuildValue("(ssssNN)", pass->name, pass->summary,
@@ -68,8 +68,8 @@ static PyObject *py_passes(PyObject *module, PyObject *unused)
 static PyObject *refuse_pass(PyObject *name)
 {
     PyObject *names = PyList_New(0);
-    for (size_t i = 0; names && cfx_pass_at(i); i++) {
-        PyObject *known = PyUnicode_FromString(cfx_pass_at(i)->name);
+    for (size_t i = 0; names && cfx_pass_get(i); i++) {
+        PyObject *known = PyUnicode_FromString(cfx_pass_get(i)->name);
         if (!known || PyList_Append(names, known) < 0)
             Py_CLEAR(names);
         Py_XDECREF(known);
@@ -123,7 +123,8 @@ PyObject *graph_toposort(PyGraph *self, PyObject *breadth_first)
     cfx_error err = {0};
     bool changed = false;
     const cfx_toposort_options options = {breadth_first == Py_True};
-    cfx_status status = cfx_pass_toposort(self->g, NULL, &options, &changed, &err);
+    cfx_status status =
+        cfx_pass_run(cfx_pass_find("toposort"), self->g, NULL, &options, &changed, &err);
     return status == CFX_OK ? PyBool_FromLong(changed) : raise_cfx(&err);
 }
 
@@ -131,7 +132,7 @@ PyObject *graph_toposort(PyGraph *self, PyObject *breadth_first)
 
 static PyObject *copy_nodes(const cfx_repeats *found, size_t group, size_t copy)
 {
-    const size_t n = cfx_repeats_nodes(found, group);
+    const size_t n = cfx_repeats_num_nodes(found, group);
     PyObject *list = PyList_New((Py_ssize_t)n);
     for (size_t i = 0; list && i < n; i++) {
         cfx_node *node = cfx_repeats_node(found, group, copy, i);
@@ -150,7 +151,7 @@ static PyObject *group_copies(const cfx_repeats *found, size_t group)
     PyObject *paths = PyList_New(0);
     PyObject *copies = PyList_New(0);
     bool failed = !paths || !copies;
-    for (size_t i = 0; !failed && i < cfx_repeats_copies(found, group); i++) {
+    for (size_t i = 0; !failed && i < cfx_repeats_num_copies(found, group); i++) {
         PyObject *path = Py_BuildValue("z", cfx_repeats_path(found, group, i));
         PyObject *nodes = copy_nodes(found, group, i);
         failed = !path || !nodes || PyList_Append(paths, path) < 0 ||
@@ -180,7 +181,7 @@ PyObject *graph_repeated(PyGraph *self, PyObject *args)
         return raise_cfx(&err);
     }
     PyObject *groups = PyList_New(0);
-    for (size_t i = 0; groups && i < cfx_repeats_groups(found); i++) {
+    for (size_t i = 0; groups && i < cfx_repeats_num_groups(found); i++) {
         PyObject *group = group_copies(found, i);
         if (!group || PyList_Append(groups, group) < 0)
             Py_CLEAR(groups);
@@ -223,7 +224,8 @@ PyObject *graph_reinplace(PyGraph *self, PyObject *callbacks)
     if (!PyTuple_Check(callbacks) || PyTuple_GET_SIZE(callbacks) != 2)
         return PyErr_Format(PyExc_TypeError, "expected two callables, got %R", callbacks);
     const cfx_reinplace_options options = {ask_fits, ask_same, callbacks};
-    cfx_status status = cfx_pass_reinplace(self->g, NULL, &options, &changed, &err);
+    cfx_status status =
+        cfx_pass_run(cfx_pass_find("reinplace"), self->g, NULL, &options, &changed, &err);
     if (status != CFX_OK || PyErr_Occurred())
         return raise_cfx(&err);
     return PyBool_FromLong(changed);
@@ -247,7 +249,8 @@ PyObject *graph_functionalize(PyGraph *self, PyObject *same_dtypes)
     const cfx_functionalize_options options = {same_dtypes == Py_True, add_left, left};
     if (!left)
         return NULL;
-    cfx_status status = cfx_pass_functionalize(self->g, NULL, &options, NULL, &err);
+    cfx_status status =
+        cfx_pass_run(cfx_pass_find("functionalize"), self->g, NULL, &options, NULL, &err);
     if (status == CFX_OK && !PyErr_Occurred())
         return left;
     Py_DECREF(left);

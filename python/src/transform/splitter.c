@@ -35,7 +35,8 @@ unsigned char *read_acc(PyGraph *self, PyObject *acc, PyObject *is_tensor, bool 
             PyMem_Free(flags);
             return NULL;
         }
-        flags[i] = (unsigned char)((inside ? CFX_NODE_ACC : 0) | (tensor ? CFX_NODE_TENSOR : 0));
+        flags[i] =
+            (unsigned char)((inside ? CFX_FUSION_ACC : 0) | (tensor ? CFX_FUSION_TENSOR : 0));
     }
     return flags;
 }

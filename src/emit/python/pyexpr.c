@@ -240,7 +240,7 @@ static bool has_ref(const cfx_pycode *gen, cfx_value v, const cfx_ref *ref)
     cfxi_ir_walk_items(&w, CFX_KIND_TUPLE, &v, 1);
     for (cfxi_walk_event event;
          !found && (event = cfxi_ir_walk_next(&w, &f)) != CFXI_WALK_END;) {
-        const cfx_value item = event == CFXI_WALK_NEXT ? f->items[f->i - 1] : cfx_none();
+        const cfx_value item = event == CFXI_WALK_NEXT ? f->items[f->i - 1] : cfx_value_none();
         found = item.kind == CFX_KIND_HOST && item.as.ref == ref;
         if (item.kind == CFX_KIND_TUPLE)
             cfxi_ir_walk_into(&w, item);

@@ -21,7 +21,7 @@
 
 typedef struct py_init {
     cfx_graph *g;
-    const cfx_modules *modules;
+    const cfx_module_tree *modules;
     cfx_buffer text;
     cfxi_parts parts;
     bool nomem;
@@ -79,7 +79,7 @@ static cfx_status put_value(py_init *p, cfx_value v, cfx_error *err)
                : v.kind == CFX_KIND_LIST       ? "["
                                                : "");
     CFX_TRY(items ? put_items(p, v, err)
-                  : cfx_value_repr(p->g, v, cfx_buffer_sink(&p->text), err));
+                  : cfxi_ir_value_repr(p->g, v, cfx_buffer_sink(&p->text), err));
     put_str(p, odd ? "')" : v.kind == CFX_KIND_LIST ? "]" : items ? ")" : "");
     return CFX_OK;
 }
@@ -182,7 +182,8 @@ typedef struct py_call {
 
 /* A tensor that the constructor was given, such as the weights of a loss's classes: its elements
  * come with the other weights. */
-static cfx_status put_tensor_argument(const py_call *call, const cfx_param *param, cfx_error *err)
+static cfx_status put_tensor_argument(const py_call *call, const cfx_schema_param *param,
+                                      cfx_error *err)
 {
     py_init *p = call->init;
     char path[512];
@@ -235,7 +236,7 @@ static cfx_status put_module_argument(const py_call *call, const char *name, cfx
     return CFX_OK;
 }
 
-static cfx_status put_argument(void *ctx, const cfx_param *param, bool keyword, cfx_value v,
+static cfx_status put_argument(void *ctx, const cfx_schema_param *param, bool keyword, cfx_value v,
                                cfx_error *err)
 {
     py_call *call = ctx;
@@ -259,12 +260,12 @@ static cfx_status put_constructor(py_init *p, const char *path, cfx_error *err)
     cfx_error why = {0};
     cfx_buffer_init(&name, p->g->allocator);
     cfx_status status = cfxi_ops_module_class(p->modules, path, &name, err);
-    const cfx_nn nn = status == CFX_OK ? cfx_nn_find(name.data) : CFX_NN_NONE;
+    const cfx_nn nn = status == CFX_OK ? cfxi_ops_nn_find(name.data) : CFX_NN_NONE;
     if (nn) {
         put_str(p, "torch.nn.");
-        put_str(p, cfx_nn_name(nn));
+        put_str(p, cfxi_ops_nn_name(nn));
         put_str(p, "(");
-        status = cfx_nn_each_arg(p->modules, p->g, path, nn, put_argument, &call, &why);
+        status = cfxi_ops_nn_each_arg(p->modules, p->g, path, nn, put_argument, &call, &why);
         put_str(p, ")");
         if (status != CFX_OK && status != CFX_E_TYPE && err)
             *err = why;
@@ -409,7 +410,7 @@ static cfx_status put_init(py_init *p, cfx_error *err)
     return cfx_error_set(err, CFX_E_TYPE, "%.490s", p->why.message);
 }
 
-cfx_status cfx_codegen_python_module(cfx_graph *g, const cfx_modules *modules,
+cfx_status cfx_codegen_python_module(cfx_graph *g, const cfx_module_tree *modules,
                                      const char *class_name, cfx_sink out, cfx_error *err)
 {
     CFX_TRY(cfxi_base_expect(g, "graph", err));

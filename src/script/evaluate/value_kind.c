@@ -159,7 +159,7 @@ static cfx_object_kind math_kind(const char *name)
 
 static cfx_object_kind table_kind(cfx_operator op)
 {
-    cfx_param result;
+    cfx_schema_param result;
     if (op == CFX_OPID_NONE || cfx_operator_num_results(op) == 0)
         return CFX_OBJECT_OTHER;
     if (cfx_operator_num_results(op) > 1)
@@ -227,7 +227,7 @@ static cfx_object_kind method_kind(cfx_evaluator *ev, const cfx_node *n, const c
         return CFX_OBJECT_OTHER;  /* texts and lists have them, too */
     if (strcmp(name, "size") == 0)
         return cfx_node_num_args(n) > 1 ? CFX_OBJECT_INT : CFX_OBJECT_TUPLE;
-    return table_kind(cfx_operator_of_method(name, strlen(name)));
+    return table_kind(cfxi_ops_of_method(name, strlen(name)));
 }
 
 static cfx_object_kind node_kind(cfx_evaluator *ev, const cfx_node *n)

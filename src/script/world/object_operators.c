@@ -61,7 +61,7 @@ static cfx_datum number_datum(const cfx_object *o)
 }
 
 /* The name of the function of `operator` behind a sign. */
-static const char *operator_name(cfx_sign sign, bool in_place, char out[CFX_SPELLING_SIZE])
+static const char *operator_name(cfx_script_sign sign, bool in_place, char out[CFX_SPELLING_SIZE])
 {
     snprintf(out, CFX_SPELLING_SIZE, "operator.%s",
              in_place ? sign_names[sign].in_place : sign_names[sign].function);
@@ -69,7 +69,8 @@ static const char *operator_name(cfx_sign sign, bool in_place, char out[CFX_SPEL
 }
 
 /* "__add__", "__radd__", "__iadd__". */
-static const char *special_name(cfx_sign sign, const char *before, char out[CFX_SPELLING_SIZE])
+static const char *special_name(cfx_script_sign sign, const char *before,
+                                char out[CFX_SPELLING_SIZE])
 {
     snprintf(out, CFX_SPELLING_SIZE, "__%s%s__", before, sign_names[sign].method);
     return out;
@@ -77,7 +78,7 @@ static const char *special_name(cfx_sign sign, const char *before, char out[CFX_
 
 /* ---- arithmetic ---------------------------------------------------------------------------- */
 
-static cfx_object *unsupported(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
+static cfx_object *unsupported(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                                bool in_place, cfx_error *err)
 {
     char left[64];
@@ -90,7 +91,7 @@ static cfx_object *unsupported(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_
                             cfxi_world_type_name(b));
 }
 
-static cfx_object *arithmetic(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
+static cfx_object *arithmetic(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                               cfx_error *err)
 {
     cfx_error why = {0};
@@ -116,7 +117,7 @@ static cfx_object *arithmetic(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_o
 }
 
 /* The items of `a` that are (or are not) in `b`, and for | and ^ those of `b`. */
-static cfx_object *set_algebra(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
+static cfx_object *set_algebra(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                                cfx_error *err)
 {
     cfx_object *made = cfxi_world_dict_object(w, (cfxi_type)a->type, err);
@@ -151,8 +152,8 @@ static bool is_sequence(const cfx_object *o)
 }
 
 /* What a list, dict or set becomes in place: the same object with other contents. */
-static cfx_object *in_place_container(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
-                                      cfx_error *err)
+static cfx_object *in_place_container(cfxi_world *w, cfx_script_sign sign, cfx_object *a,
+                                      cfx_object *b, cfx_error *err)
 {
     cfx_status status = CFX_OK;
     if (a->type == CFXI_TYPE_LIST && sign == CFX_SIGN_ADD) {
@@ -169,7 +170,7 @@ static cfx_object *in_place_container(cfxi_world *w, cfx_sign sign, cfx_object *
     return status == CFX_OK ? cfxi_world_ref(a) : NULL;
 }
 
-static cfx_object *container(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
+static cfx_object *container(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                              cfx_error *err)
 {
     if (a->type == CFXI_TYPE_STR && sign == CFX_SIGN_MOD)
@@ -201,7 +202,7 @@ static cfx_object *container(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_ob
 
 /* __iadd__, __add__ of the first, __radd__ of the second, if they are of classes of the user's and
  * do not answer NotImplemented. NULL with *found false if none does. */
-static cfx_object *by_method(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
+static cfx_object *by_method(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                              bool in_place, bool *found, cfx_error *err)
 {
     char name[CFX_SPELLING_SIZE];
@@ -218,7 +219,7 @@ static cfx_object *by_method(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_ob
     return NULL;
 }
 
-cfx_object *cfxi_world_binary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
+cfx_object *cfxi_world_binary(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                               bool in_place, cfx_error *err)
 {
     char name[CFX_SPELLING_SIZE];
@@ -250,7 +251,7 @@ cfx_object *cfxi_world_binary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_o
     return container(w, sign, a, b, err);
 }
 
-cfx_object *cfxi_world_unary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_error *err)
+cfx_object *cfxi_world_unary(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_error *err)
 {
     char name[CFX_SPELLING_SIZE];
     bool found = false;
@@ -289,7 +290,7 @@ cfx_object *cfxi_world_operator(cfxi_world *w, const char *name, const cfx_call_
 {
     *known = a->n_named == 0;
     for (int i = 0; *known && i < CFX_SIGNS; i++) {
-        const cfx_sign sign = (cfx_sign)i;
+        const cfx_script_sign sign = (cfx_script_sign)i;
         const bool plain = strcmp(sign_names[i].function, name) == 0;
         if (plain && sign <= CFX_SIGN_INVERT && a->n == 1)
             return cfxi_world_unary(w, sign, a->args[0], err);
@@ -374,7 +375,7 @@ cfx_status cfxi_world_deeper(cfxi_world *w, cfx_error *err)
     return CFX_OK;
 }
 
-static int numbers(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b)
+static int numbers(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b)
 {
     cfx_error err = {0};
     cfxi_call c = {.rt = w->scope ? cfx_scope_runtime(w->scope) : NULL, .err = &err};
@@ -493,7 +494,8 @@ static int order_texts(const cfx_object *a, const cfx_object *b)
                  : (a->as.text.size > b->as.text.size) - (a->as.text.size < b->as.text.size);
 }
 
-static int no_order(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b, cfx_error *err)
+static int no_order(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b,
+                    cfx_error *err)
 {
     char left[64];
     snprintf(left, sizeof left, "%s", cfxi_world_type_name(a));
@@ -503,9 +505,9 @@ static int no_order(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b, 
     return -1;
 }
 
-static int order(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b, cfx_error *err);
+static int order(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b, cfx_error *err);
 
-static int order_sequences(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
+static int order_sequences(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                            cfx_error *err)
 {
     size_t i = 0;
@@ -546,7 +548,8 @@ static int is_subset(cfx_object *a, cfx_object *b, bool strict, cfx_error *err)
 }
 
 /* a < b and its like, of what has no methods of the user's. */
-static int plain_order(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b, cfx_error *err)
+static int plain_order(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b,
+                       cfx_error *err)
 {
     const bool turned = sign == CFX_SIGN_GT || sign == CFX_SIGN_GE;
     const bool strict = sign == CFX_SIGN_LT || sign == CFX_SIGN_GT;
@@ -563,7 +566,7 @@ static int plain_order(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *
     return no_order(w, sign, a, b, err);
 }
 
-static int order(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b, cfx_error *err)
+static int order(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b, cfx_error *err)
 {
     char name[CFX_SPELLING_SIZE];
     bool found = false;
@@ -571,7 +574,7 @@ static int order(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b, cfx
         static const uint8_t mirror[CFX_SIGNS] = {
             [CFX_SIGN_LT] = CFX_SIGN_GT, [CFX_SIGN_LE] = CFX_SIGN_GE,
             [CFX_SIGN_GT] = CFX_SIGN_LT, [CFX_SIGN_GE] = CFX_SIGN_LE};
-        const cfx_sign s = i == 0 ? sign : (cfx_sign)mirror[sign];
+        const cfx_script_sign s = i == 0 ? sign : (cfx_script_sign)mirror[sign];
         cfx_object *made = cfxi_world_special(w, i == 0 ? a : b, special_name(s, "", name),
                                         i == 0 ? &b : &a, 1, &found, err);
         if (found && made != w->not_implemented) {
@@ -646,7 +649,7 @@ static cfx_object *contains_by_method(cfxi_world *w, cfx_object *container, cfx_
     return made;
 }
 
-cfx_object *cfxi_world_compare(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
+cfx_object *cfxi_world_compare(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                                cfx_error *err)
 {
     char name[CFX_SPELLING_SIZE];

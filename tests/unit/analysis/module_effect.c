@@ -43,7 +43,7 @@ static cfx_status no_class(void *ctx, const char *path, cfx_name_fn *fn, void *f
     return cfx_error_set(err, CFX_E_HOST, "no");
 }
 
-static int effect_of(const cfx_modules *modules, const char *path)
+static int effect_of(const cfx_module_tree *modules, const char *path)
 {
     cfx_effect effect = CFX_EFFECT_WRITES;
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
@@ -72,14 +72,14 @@ static void train(fake_tree *tree, bool training)
     static const char *const names[] = {"a", "a.fc", "a.drop", "pool", "cube", "rnn", "bn"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s.training", names[i]);
-        fake_attr(tree, path, cfx_bool(training));
+        fake_attr(tree, path, cfx_value_bool(training));
     }
 }
 
 TEST(by_rows_and_training)
 {
     fake_tree tree = models();
-    cfx_modules modules = fake_modules(&tree);
+    cfx_module_tree modules = fake_modules(&tree);
     modules.each_child = each_child;
     static const char *const trained[] = {"a", "a.drop", "bn", "rnn"};
     for (int training = 0; training < 2; training++) {
@@ -101,24 +101,24 @@ TEST(by_rows_and_training)
 TEST(by_flags)
 {
     fake_tree tree = models();
-    cfx_modules modules = fake_modules(&tree);
+    cfx_module_tree modules = fake_modules(&tree);
     modules.each_child = each_child;
     CHECK_INT_EQ(CFX_EFFECT_NONE, effect_of(&modules, "act"));
-    fake_attr(&tree, "act.inplace", cfx_bool(true));
+    fake_attr(&tree, "act.inplace", cfx_value_bool(true));
     CHECK_INT_EQ(CFX_EFFECT_WRITES, effect_of(&modules, "act"));
-    fake_attr(&tree, "act.inplace", cfx_bool(false));
-    fake_attr(&tree, "act._is_impure", cfx_int(1));
+    fake_attr(&tree, "act.inplace", cfx_value_bool(false));
+    fake_attr(&tree, "act._is_impure", cfx_value_int(1));
     CHECK_INT_EQ(CFX_EFFECT_WRITES, effect_of(&modules, "act"));
-    fake_attr(&tree, "act._is_impure", cfx_none());
+    fake_attr(&tree, "act._is_impure", cfx_value_none());
     CHECK_INT_EQ(CFX_EFFECT_NONE, effect_of(&modules, "act"));
-    fake_attr(&tree, "a.fc.inplace", cfx_float(1));
+    fake_attr(&tree, "a.fc.inplace", cfx_value_float(1));
     CHECK_INT_EQ(CFX_EFFECT_WRITES, effect_of(&modules, "a"));
 }
 
 TEST(classes_that_derive_from_others)
 {
     fake_tree tree = models();
-    cfx_modules modules = fake_modules(&tree);
+    cfx_module_tree modules = fake_modules(&tree);
     modules.each_class = each_class;
     CHECK_INT_EQ(CFX_EFFECT_NONE, effect_of(&modules, "a.fc"));
     train(&tree, true);
@@ -136,7 +136,7 @@ static cfx_status body(const cfx_allocator *a, void *ctx)
     cfx_error err = {.status = CFX_OK};
     cfx_effect effect;
     fake_tree tree = models();
-    cfx_modules modules = fake_modules(&tree);
+    cfx_module_tree modules = fake_modules(&tree);
     modules.each_child = each_child;
     cfx_graph *g = cfx_graph_new(a, NULL, &err);
     (void)ctx;

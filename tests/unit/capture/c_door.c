@@ -13,7 +13,7 @@ static void check_fails(cfx_scope *s, cfx_status status, const char *message)
     CHECK_INT_EQ(status, cfx_scope_error(s)->status);
     if (!CHECK(strstr(cfx_scope_error(s)->message, message) != NULL))
         printf("    got  %s\n", cfx_scope_error(s)->message);
-    cfx_scope_forgive(s);
+    cfx_scope_clear_error(s);
 }
 
 static cfx_var forward(cfx_scope *s, cfx_module *self, cfx_var x)
@@ -53,7 +53,7 @@ TEST(a_missing_child_is_named)
     check_fails(s, CFX_E_KEY, "has no child 'body.fc2'");
     cfx_call_child(s, NULL, "fc1", x);
     check_fails(s, CFX_E_VALUE, "got NULL for the module");
-    cfx_call(s, cfx_child(m, "fc9"), x);
+    cfx_call(s, cfx_module_child(m, "fc9"), x);
     check_fails(s, CFX_E_VALUE, "cfx_call_child names it");
     cfx_scope_free(s);
 }
@@ -73,7 +73,7 @@ TEST(lists_outlive_their_block)
     CHECK_INT_EQ(2, cfx_var_size(s, y, 0));
     CHECK_INT_EQ(1, cfx_var_size(s, y, 1));
     CHECK_INT_EQ(1, cfx_var_size(s, y, 2));
-    CHECK(cfx_ok(s));
+    CHECK(cfx_scope_ok(s));
     cfx_scope_free(s);
 }
 
@@ -91,18 +91,18 @@ TEST(modules_can_be_dropped_early)
         cfx_module *t = cfx_trace(s, m);
         cfx_call(s, t, x);
         cfx_module_drop(s, t);
-        cfx_scope_return(s, mark, cfx_var_empty());
+        cfx_scope_reset(s, mark, cfx_var_empty());
         if (i == 10)
             after_ten = ta.live_bytes;
     }
-    CHECK(cfx_ok(s));
+    CHECK(cfx_scope_ok(s));
     CHECK_INT_EQ((int64_t)after_ten, (int64_t)ta.live_bytes);
     CHECK(cfx_var_size(s, cfx_call(s, m, x), 1) == 3);  /* what it was traced from is still there */
-    cfx_module *fc = cfx_child(m, "fc1");
+    cfx_module *fc = cfx_module_child(m, "fc1");
     cfx_module_drop(s, m);
     cfx_module_drop(s, fc);
     cfx_module_drop(s, NULL);
-    CHECK(cfx_ok(s));
+    CHECK(cfx_scope_ok(s));
     cfx_scope_free(s);
     test_alloc_check(&ta);
     cfx_scope *other = cfx_scope_new(NULL, NULL);
@@ -118,7 +118,7 @@ TEST(transforms_take_options_and_suggest_names)
     cfx_scope *s = cfx_scope_new(NULL, NULL);
     cfx_module *t = cfx_trace(s, make(s, &net_class));
     cfx_transform(s, t, "unroll=4, dce:like_torch_fx=0,unroll:max_turns=2:max_nodes=9");
-    CHECK(cfx_ok(s));
+    CHECK(cfx_scope_ok(s));
     cfx_transform(s, t, "fuse_nb");
     check_fails(s, CFX_E_KEY, "there is no pass 'fuse_nb'; did you mean fuse_bn?");
     cfx_transform(s, t, "unroll:limit=4");
@@ -126,7 +126,7 @@ TEST(transforms_take_options_and_suggest_names)
     cfx_transform(s, t, "dce:like_torch_fx=2");
     check_fails(s, CFX_E_VALUE, "the option like_torch_fx of the pass dce is a flag: 0 or 1");
     cfx_transform(s, t, "");
-    CHECK(cfx_ok(s));
+    CHECK(cfx_scope_ok(s));
     cfx_scope_free(s);
 }
 
@@ -156,7 +156,7 @@ TEST(a_pattern_is_replaced_in_one_call)
     cfx_var x = cfx_ones(s, cfx_ints(s, 2, 4));
     cfx_var want = cfx_mul(s, cfx_gelu(s, cfx_call_child(s, m, "fc1", x)), 2);
     CHECK(cfx_var_number(s, cfx_max(s, cfx_abs(s, cfx_sub(s, cfx_call(s, t, x), want)))) < 1e-6);
-    CHECK(cfx_ok(s));
+    CHECK(cfx_scope_ok(s));
     cfx_replace_pattern(s, m, from, to);
     check_fails(s, CFX_E_VALUE, "needs a captured module; call cfx_trace first");
     cfx_replace_pattern(s, t, NULL, to);
@@ -170,10 +170,10 @@ TEST(one_place_has_the_error)
     cfx_sink nowhere = {0};
     cfx_module *t = cfx_trace(s, make(s, &net_class));
     cfx_graph_text(cfx_module_graph(t), nowhere, cfx_scope_err(s));
-    CHECK(!cfx_ok(s));
-    cfx_weights_load("/no/such/file", NULL, cfx_scope_err(s));
+    CHECK(!cfx_scope_ok(s));
+    cfx_state_load("/no/such/file", NULL, cfx_scope_err(s));
     check_fails(s, CFX_E_VALUE, "the sink has no write function");  /* the first reason */
-    cfx_weights_load("/no/such/file", NULL, cfx_scope_err(s));
+    cfx_state_load("/no/such/file", NULL, cfx_scope_err(s));
     check_fails(s, CFX_E_IO, "/no/such/file");
     CHECK(cfx_scope_err(NULL) == NULL);
     cfx_scope_free(s);
@@ -192,10 +192,10 @@ TEST(a_module_is_written_and_read)
     cfx_module *again = cfx_module_read(s, path);
     cfx_var off = cfx_sub(s, cfx_call(s, m, x), cfx_call(s, again, x));
     CHECK(cfx_var_number(s, cfx_max(s, cfx_abs(s, off))) == 0);
-    if (!CHECK(cfx_ok(s)))
+    if (!CHECK(cfx_scope_ok(s)))
         printf("    got  %s\n", cfx_scope_error(s)->message);
     cfx_module_write(s, cfx_trace(s, m), path);  /* a captured one, over the file that is there */
-    CHECK(cfx_ok(s));
+    CHECK(cfx_scope_ok(s));
     remove(weights);
     cfx_module_read(s, path);
     check_fails(s, CFX_E_IO, weights);

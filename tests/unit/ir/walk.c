@@ -38,8 +38,9 @@ TEST(events_come_depth_first_and_left_to_right)
 {
     static dump_text d;
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value list[] = {cfx_int(2), tuple_of(g, 0), cfx_int(3)};
-    cfx_value v = tuple_of(g, 3, cfx_int(1), cfx_value_list(g, list, 3, NULL), cfx_int(4));
+    cfx_value list[] = {cfx_value_int(2), tuple_of(g, 0), cfx_value_int(3)};
+    cfx_value v =
+        tuple_of(g, 3, cfx_value_int(1), cfx_value_list(g, list, 3, NULL), cfx_value_int(4));
     cfxi_walk w;
     cfxi_ir_walk_begin(&w, NULL);
     CHECK(!cfxi_ir_walk_top(&w));
@@ -62,9 +63,9 @@ TEST(a_walk_can_end_anywhere)
     test_alloc ta;
     const cfx_allocator a = test_alloc_init(&ta);
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value v = nest(g, cfx_int(7), 50, NULL);
+    cfx_value v = nest(g, cfx_value_int(7), 50, NULL);
     cfxi_walk w;
-    cfx_value leaf = cfx_none();
+    cfx_value leaf = cfx_value_none();
     cfxi_ir_walk_begin(&w, &a);
     cfxi_ir_walk_into(&w, v);
     CHECK(cfxi_ir_walk_leaf(&w, &leaf));
@@ -81,9 +82,9 @@ TEST(shallow_values_need_no_memory)
     test_alloc ta;
     const cfx_allocator a = test_alloc_init(&ta);
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value v = nest(g, cfx_int(7), CFXI_WALK_FEW, NULL);
+    cfx_value v = nest(g, cfx_value_int(7), CFXI_WALK_FEW, NULL);
     cfxi_walk w;
-    cfx_value leaf = cfx_none();
+    cfx_value leaf = cfx_value_none();
     cfxi_ir_walk_begin(&w, &a);
     cfxi_ir_walk_into(&w, v);
     CHECK(cfxi_ir_walk_leaf(&w, &leaf) && !cfxi_ir_walk_leaf(&w, &leaf));
@@ -110,7 +111,7 @@ static cfx_status walk_deep(const cfx_allocator *a, void *arg)
 TEST(a_walk_says_when_memory_is_out)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value v = nest(g, cfx_int(7), 100, NULL);
+    cfx_value v = nest(g, cfx_value_int(7), 100, NULL);
     CHECK_INT_EQ(4, test_oom_sweep(walk_deep, &v));  /* room for 16, 32, 64, 128 frames */
     cfx_graph_release(g);
 }
@@ -120,13 +121,13 @@ static cfx_graph *with_region(cfx_graph *inner, cfx_graph *second)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_node *x = cfx_graph_placeholder(g, "x", NULL);
-    cfx_value args[3] = {cfx_from_node(x), cfx_none(), cfx_none()};
+    cfx_value args[3] = {cfx_value_node(x), cfx_value_none(), cfx_value_none()};
     if (inner)
         args[1] = nest(g, cfx_value_region(g, inner, NULL), 3, NULL);
     if (second)
         args[2] = cfx_value_region(g, second, NULL);
     cfx_node *n = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.relu", args, 3, NULL, 0, NULL);
-    cfx_graph_output(g, cfx_from_node(n), NULL);
+    cfx_graph_output(g, cfx_value_node(n), NULL);
     cfx_graph_release(inner);
     cfx_graph_release(second);
     return g;
@@ -209,9 +210,9 @@ static cfx_value set_of(cfx_graph *g, bool swap, cfx_value a, cfx_value b)
 /* {{1, 2}, {3, {4, 5}}}, or the same with each pair the other way round. */
 static cfx_value pairs(cfx_graph *g, bool swap, int last)
 {
-    cfx_value inner = set_of(g, swap, cfx_int(4), cfx_int(last));
-    cfx_value right = set_of(g, swap, cfx_int(3), inner);
-    return set_of(g, swap, set_of(g, swap, cfx_int(1), cfx_int(2)), right);
+    cfx_value inner = set_of(g, swap, cfx_value_int(4), cfx_value_int(last));
+    cfx_value right = set_of(g, swap, cfx_value_int(3), inner);
+    return set_of(g, swap, set_of(g, swap, cfx_value_int(1), cfx_value_int(2)), right);
 }
 
 TEST(sets_in_sets_are_equal_in_any_order)
@@ -222,8 +223,8 @@ TEST(sets_in_sets_are_equal_in_any_order)
     CHECK(cfx_value_equal(pairs(g, true, 5), pairs(g, false, 5)));
     CHECK(!cfx_value_equal(pairs(g, false, 5), pairs(g, true, 6)));
     CHECK(!cfx_value_equal(pairs(g, false, 5), pairs(g, false, 6)));
-    cfx_value twice[] = {cfx_int(1), cfx_int(1), cfx_int(2)};
-    cfx_value other[] = {cfx_int(2), cfx_int(2), cfx_int(1)};
+    cfx_value twice[] = {cfx_value_int(1), cfx_value_int(1), cfx_value_int(2)};
+    cfx_value other[] = {cfx_value_int(2), cfx_value_int(2), cfx_value_int(1)};
     CHECK(!cfx_value_equal(cfx_value_set(g, twice, 3, NULL), cfx_value_set(g, other, 3, NULL)));
     cfx_graph_release(g);
 }
@@ -232,8 +233,8 @@ TEST(sets_in_sets_are_equal_in_any_order)
 TEST(sets_of_one_are_compared_in_linear_time)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value a = cfx_int(1);
-    cfx_value b = cfx_int(2);
+    cfx_value a = cfx_value_int(1);
+    cfx_value b = cfx_value_int(2);
     for (int i = 0; i < CFX_MAX_DEPTH; i++) {
         a = cfx_value_set(g, &a, 1, NULL);
         b = cfx_value_set(g, &b, 1, NULL);
@@ -252,7 +253,7 @@ TEST(what_is_shared_is_freed_once)
     cfx_graph *g = cfx_graph_new(&a, NULL, NULL);
     cfx_value text = text_value(g, "a text");
     cfx_value v = cfx_value_retain(tuple_of(g, 3, text, nest(g, text, 30, NULL), text));
-    cfx_value pair = cfx_value_retain(tuple_of(g, 4, v, v, nest(g, v, 5, NULL), cfx_int(1)));
+    cfx_value pair = cfx_value_retain(tuple_of(g, 4, v, v, nest(g, v, 5, NULL), cfx_value_int(1)));
     const size_t before = cfx_graph_memory(g);
     cfx_value_release(g, pair);
     CHECK_STR_EQ("a text", cfx_value_text(cfx_value_items(v, NULL)[2], NULL));
@@ -286,17 +287,17 @@ static cfx_graph *deep_graph(const cfx_allocator *a, int graphs, int depth, cfx_
     for (int i = 0; i <= graphs; i++) {
         cfx_graph *g = cfx_graph_new(a, NULL, err);
         cfx_node *x = g ? cfx_graph_placeholder(g, "x", err) : NULL;
-        cfx_value args[2] = {cfx_from_node(x), cfx_none()};
+        cfx_value args[2] = {cfx_value_node(x), cfx_value_none()};
         cfx_node *n = NULL;
         if (x) {
-            cfx_value core = inner ? cfx_value_region(g, inner, err) : cfx_from_node(x);
+            cfx_value core = inner ? cfx_value_region(g, inner, err) : cfx_value_node(x);
             args[1] = nest(g, core, depth, err);
-            cfx_kwarg key = {"key", nest(g, cfx_from_node(x), depth, err)};
+            cfx_kwarg key = {"key", nest(g, cfx_value_node(x), depth, err)};
             n = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.relu", args, 2, &key, 1, err);
         }
         cfx_graph_release(inner);
         inner = g;
-        if (!n || !cfx_graph_output(g, nest(g, cfx_from_node(n), depth, err), err)) {
+        if (!n || !cfx_graph_output(g, nest(g, cfx_value_node(n), depth, err), err)) {
             cfx_graph_release(inner);
             return NULL;
         }
@@ -363,7 +364,7 @@ static cfx_value to_first(void *ctx, cfx_node *n, cfx_error *err)
 {
     (void)n;
     (void)err;
-    return cfx_from_node(cfx_graph_first(ctx));
+    return cfx_value_node(cfx_graph_first(ctx));
 }
 
 static cfx_status count_node(void *ctx, cfx_node *n)
@@ -382,7 +383,7 @@ static void check_edits(cfx_graph *g)
     cfx_node *copy = cfx_graph_copy_node(other, call, to_first, other, &err);
     REQUIRE(copy != NULL);
     CHECK_INT_EQ(1, cfx_node_num_inputs(copy));
-    CHECK_INT_EQ(CFX_OK, cfx_node_replace_uses(x, cfx_int(3), NULL, NULL, NULL, &err));
+    CHECK_INT_EQ(CFX_OK, cfx_node_replace_uses(x, cfx_value_int(3), NULL, NULL, NULL, &err));
     CHECK_INT_EQ(0, cfx_node_num_inputs(copy));
     int nodes = 0;
     CHECK_INT_EQ(CFX_OK, cfx_value_each_node(cfx_node_kwargs(call), count_node, &nodes));
@@ -411,11 +412,11 @@ TEST(the_deepest_graph_needs_little_stack) { on_small_stack(go_deep); }
 
 static void *run_passes(void *unused)
 {
-    for (size_t i = 0; cfx_pass_at(i); i++) {
+    for (size_t i = 0; cfx_pass_get(i); i++) {
         cfx_error err = {.status = CFX_OK};
         bool changed;
         cfx_graph *g = deep_graph(NULL, GRAPHS, DEEP, &err);
-        const cfx_status status = cfx_pass_run(cfx_pass_at(i), g, NULL, NULL, &changed, &err);
+        const cfx_status status = cfx_pass_run(cfx_pass_get(i), g, NULL, NULL, &changed, &err);
         CHECK(status == CFX_OK || err.message[0] != '\0');
         cfx_graph_release(g);
     }

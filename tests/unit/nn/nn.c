@@ -11,36 +11,36 @@
 
 TEST(rows)
 {
-    cfx_param param;
-    CHECK_INT_EQ(CFX_NN_Linear, cfx_nn_find("Linear"));
-    CHECK_INT_EQ(CFX_NN_Conv2d, cfx_nn_find("torch.nn.Conv2d"));
-    CHECK_INT_EQ(CFX_NN_NONE, cfx_nn_find("torch.nn.Lin"));
-    CHECK_INT_EQ(CFX_NN_NONE, cfx_nn_find(""));
-    CHECK_STR_EQ("GELU", cfx_nn_name(CFX_NN_GELU));
-    CHECK_STR_EQ("multihead_attention", cfx_nn_function(CFX_NN_MultiheadAttention));
-    CHECK_STR_EQ("(bool inplace=False)", cfx_nn_schema(CFX_NN_ReLU));
-    CHECK(!cfx_nn_name(CFX_NN_NONE) && !cfx_nn_function(CFX_NN_NONE));
-    CHECK(!cfx_nn_schema(CFX_NN_COUNT) && !cfx_nn_param(CFX_NN_NONE, 0, &param));
-    REQUIRE(cfx_nn_param(CFX_NN_Linear, 2, &param));
+    cfx_schema_param param;
+    CHECK_INT_EQ(CFX_NN_Linear, cfxi_ops_nn_find("Linear"));
+    CHECK_INT_EQ(CFX_NN_Conv2d, cfxi_ops_nn_find("torch.nn.Conv2d"));
+    CHECK_INT_EQ(CFX_NN_NONE, cfxi_ops_nn_find("torch.nn.Lin"));
+    CHECK_INT_EQ(CFX_NN_NONE, cfxi_ops_nn_find(""));
+    CHECK_STR_EQ("GELU", cfxi_ops_nn_name(CFX_NN_GELU));
+    CHECK_STR_EQ("multihead_attention", cfxi_ops_nn_function(CFX_NN_MultiheadAttention));
+    CHECK_STR_EQ("(bool inplace=False)", cfxi_ops_nn_schema(CFX_NN_ReLU));
+    CHECK(!cfxi_ops_nn_name(CFX_NN_NONE) && !cfxi_ops_nn_function(CFX_NN_NONE));
+    CHECK(!cfxi_ops_nn_schema(CFX_NN_COUNT) && !cfxi_ops_nn_param(CFX_NN_NONE, 0, &param));
+    REQUIRE(cfxi_ops_nn_param(CFX_NN_Linear, 2, &param));
     CHECK_STR_EQ("bool", param.type);
     CHECK(!param.keyword_only);
     CHECK(param.name.size == 4 && memcmp(param.name.text, "bias", 4) == 0);
     CHECK(param.value.size == 4 && memcmp(param.value.text, "True", 4) == 0);
-    REQUIRE(cfx_nn_param(CFX_NN_Linear, 3, &param));
+    REQUIRE(cfxi_ops_nn_param(CFX_NN_Linear, 3, &param));
     CHECK(param.keyword_only);
-    CHECK(!cfx_nn_param(CFX_NN_Linear, 4, &param));
+    CHECK(!cfxi_ops_nn_param(CFX_NN_Linear, 4, &param));
 }
 
 TEST(every_row_is_found_by_its_name)
 {
     for (int i = CFX_NN_NONE + 1; i < CFX_NN_COUNT; i++)
-        CHECK_INT_EQ(i, cfx_nn_find(cfx_nn_name((cfx_nn)i)));
+        CHECK_INT_EQ(i, cfxi_ops_nn_find(cfxi_ops_nn_name((cfx_nn)i)));
 }
 
 /* ---- making -------------------------------------------------------------------------------- */
 
 /* Something for a parameter without a default. */
-static cfx_var sample(const cfx_param *param)
+static cfx_var sample(const cfx_schema_param *param)
 {
     if (strncmp(param->type, "float", 5) == 0)
         return cfx_var_float(2);
@@ -50,9 +50,9 @@ static cfx_var sample(const cfx_param *param)
 static cfx_module *make_sample(cfx_scope *s, cfx_nn nn)
 {
     cfx_var args[16] = {{0}};
-    cfx_param param;
+    cfx_schema_param param;
     size_t n = 0;
-    for (; cfx_nn_param(nn, n, &param); n++)
+    for (; cfxi_ops_nn_param(nn, n, &param); n++)
         if (!param.value.text)
             args[n] = sample(&param);
     if (nn == CFX_NN_FractionalMaxPool2d)
@@ -67,10 +67,10 @@ TEST(every_class_can_be_made)
     for (int i = CFX_NN_NONE + 1; i < CFX_NN_COUNT; i++) {
         const cfx_nn nn = (cfx_nn)i;
         char name[64];
-        if (nn == CFX_NN_Transformer || strstr(cfx_nn_schema(nn), "Module "))
+        if (nn == CFX_NN_Transformer || strstr(cfxi_ops_nn_schema(nn), "Module "))
             continue;  /* a large one by default; made of parts */
         cfx_module *m = make_sample(s, nn);
-        snprintf(name, sizeof name, "torch.nn.%s", cfx_nn_name(nn));
+        snprintf(name, sizeof name, "torch.nn.%s", cfxi_ops_nn_name(nn));
         if (!CHECK_STR_EQ("", cfx_scope_error(s)->message) || !CHECK(m))
             break;
         CHECK_STR_EQ(name, cfx_module_class_name(m));
@@ -87,7 +87,7 @@ static void check_state(cfx_scope *s, cfx_module *m, const char *want)
     for (size_t i = 0; state && i < cfx_state_size(state); i++) {
         cfx_tensor *t;
         used += (size_t)snprintf(got + used, sizeof got - used, "%s%s[", i > 0 ? " " : "",
-                                 cfx_state_at(state, i, &t));
+                                 cfx_state_entry(state, i, &t));
         for (size_t k = 0; k < cfx_tensor_ndim(t); k++)
             used += (size_t)snprintf(got + used, sizeof got - used, "%s%lld", k > 0 ? "," : "",
                                      (long long)cfx_tensor_sizes(t)[k]);
@@ -167,7 +167,7 @@ static void check_mistake(cfx_scope *s, cfx_module *m, int line, const char *wan
     snprintf(full, sizeof full, "%s:%d: torch.nn.%s", __FILE__, line, want);
     CHECK(!m);
     CHECK_STR_EQ(full, cfx_scope_error(s)->message);
-    cfx_scope_forgive(s);
+    cfx_scope_clear_error(s);
 }
 #define CHECK_MISTAKE(s, m, want) check_mistake(s, m, __LINE__, want)
 
@@ -229,7 +229,7 @@ typedef struct text {
     cfx_buffer buffer;
 } text;
 
-static cfx_status add_arg(void *ctx, const cfx_param *param, bool keyword, cfx_value v,
+static cfx_status add_arg(void *ctx, const cfx_schema_param *param, bool keyword, cfx_value v,
                           cfx_error *err)
 {
     text *t = ctx;
@@ -249,8 +249,8 @@ static cfx_status args_of(cfx_module *m, const char *path, cfx_nn nn, const cfx_
     if (!t.g)
         return err->status;
     cfx_buffer_init(&t.buffer, a);
-    const cfx_modules tree = cfx_module_tree(m);
-    const cfx_status status = cfx_nn_each_arg(&tree, t.g, path, nn, add_arg, &t, err);
+    const cfx_module_tree tree = cfx_module_as_tree(m);
+    const cfx_status status = cfxi_ops_nn_each_arg(&tree, t.g, path, nn, add_arg, &t, err);
     snprintf(out, size, "%s", t.buffer.data);
     cfx_buffer_free(&t.buffer);
     cfx_graph_release(t.g);
@@ -315,7 +315,7 @@ TEST(what_no_call_makes)
     CHECK_STR_EQ("no call of torch.nn.Sequential makes the module 'seq' with those in it; capture "
                  "what it calls", err.message);
     err = (cfx_error){0};
-    cfx_module_set(s, cfx_child(root, "fc"), "in_features", 5);
+    cfx_module_set(s, cfx_module_child(root, "fc"), "in_features", 5);
     CHECK_INT_EQ(CFX_E_TYPE, args_of(root, "fc", CFX_NN_Linear, NULL, got, sizeof got, &err));
     CHECK_STR_EQ("no call of torch.nn.Linear makes the module 'fc': its weight has other sizes "
                  "than it says: 'in_features'", err.message);

@@ -6,7 +6,7 @@
 static const char *shown(cfx_operator op, size_t i)
 {
     static char text[128];
-    cfx_param p;
+    cfx_schema_param p;
     if (!cfx_operator_param(op, i, &p))
         return NULL;
     snprintf(text, sizeof text, "%s%s%s%.*s%s%.*s%s%c", p.keyword_only ? "*" : "", p.type,
@@ -46,7 +46,7 @@ TEST(every_spelling_leads_to_its_row)
         for (size_t k = 0; cfx_operator_spelling(op, k, name, &kind); k++) {
             CHECK_INT_EQ(op, cfx_operator_parse(name));
             CHECK_INT_EQ(kind == CFX_SPELLING_MODULE ? op : CFX_OPID_NONE,
-                         cfx_operator_of_class(name));
+                         cfxi_ops_of_class(name));
             CHECK_INT_EQ(op, cfx_operator_parse(cfx_operator_short_spelling(op, k, name)));
         }
     }
@@ -80,16 +80,16 @@ TEST(names_that_python_gives_the_same_functions)
     CHECK_INT_EQ(CFX_OPID_add, cfx_operator_parse("_operator.add"));
     CHECK_INT_EQ(CFX_OPID_einsum, cfx_operator_parse("torch.functional.einsum"));
     CHECK_INT_EQ(CFX_OPID_linalg_inv, cfx_operator_parse("torch._C._linalg.linalg_inv"));
-    CHECK_INT_EQ(CFX_OPID_conv2d, cfx_operator_of_class("torch.nn.modules.conv.Conv2d"));
-    CHECK_INT_EQ(CFX_OPID_NONE, cfx_operator_of_class("torch.nn.modules.conv."));
-    CHECK_INT_EQ(CFX_OPID_NONE, cfx_operator_of_class("torch.nn.modules."));
+    CHECK_INT_EQ(CFX_OPID_conv2d, cfxi_ops_of_class("torch.nn.modules.conv.Conv2d"));
+    CHECK_INT_EQ(CFX_OPID_NONE, cfxi_ops_of_class("torch.nn.modules.conv."));
+    CHECK_INT_EQ(CFX_OPID_NONE, cfxi_ops_of_class("torch.nn.modules."));
     CHECK_INT_EQ(CFX_OPID_relu, cfx_operator_parse("torch.ops.aten.relu"));
     CHECK_INT_EQ(CFX_OPID_add_, cfx_operator_parse("torch.ops.aten.add_"));
     CHECK_INT_EQ(CFX_OPID_transpose, cfx_operator_parse("aten.transpose"));
     CHECK_INT_EQ(CFX_OPID_add, cfx_operator_parse("torch.Tensor.__add__"));
-    CHECK_INT_EQ(CFX_OPID_bitwise_and, cfx_operator_of_method("__and__", 7));
-    CHECK_INT_EQ(CFX_OPID_NONE, cfx_operator_of_method("__radd__", 8));
-    CHECK_INT_EQ(CFX_OPID_add_, cfx_operator_of_method("__iadd__", 8));
+    CHECK_INT_EQ(CFX_OPID_bitwise_and, cfxi_ops_of_method("__and__", 7));
+    CHECK_INT_EQ(CFX_OPID_NONE, cfxi_ops_of_method("__radd__", 8));
+    CHECK_INT_EQ(CFX_OPID_add_, cfxi_ops_of_method("__iadd__", 8));
 }
 
 TEST(what_is_in_no_row)
@@ -107,10 +107,10 @@ TEST(what_is_in_no_row)
     for (size_t size = sizeof longest - 1; size > 80; size--) {
         longest[size] = '\0';
         CHECK_INT_EQ(CFX_OPID_NONE, cfx_operator_parse(longest));
-        CHECK_INT_EQ(CFX_OPID_NONE, cfx_operator_of_method(longest, size));
+        CHECK_INT_EQ(CFX_OPID_NONE, cfxi_ops_of_method(longest, size));
     }
-    CHECK_INT_EQ(CFX_OPID_NONE, cfx_operator_of_class("torch.relu"));
-    CHECK_INT_EQ(CFX_OPID_NONE, cfx_operator_of_class("relu"));
+    CHECK_INT_EQ(CFX_OPID_NONE, cfxi_ops_of_class("torch.relu"));
+    CHECK_INT_EQ(CFX_OPID_NONE, cfxi_ops_of_class("relu"));
 }
 
 TEST(parameters_of_a_schema)
@@ -127,7 +127,7 @@ TEST(parameters_of_a_schema)
     CHECK(cfx_operator_find_param(CFX_OPID_NONE, "self") == SIZE_MAX);
     CHECK_INT_EQ(0, cfx_operator_num_params(CFX_OPID_NONE));
     for (int i = 1; i < CFX_OPERATOR_COUNT; i++) {
-        cfx_param p;
+        cfx_schema_param p;
         for (size_t k = 0; cfx_operator_param((cfx_operator)i, k, &p); k++)
             if (!CHECK(p.name.size > 0 && p.type[0] && strlen(p.type) + 1 < sizeof p.type))
                 printf("    %s\n", cfx_operator_name((cfx_operator)i));
@@ -136,7 +136,7 @@ TEST(parameters_of_a_schema)
 
 TEST(results_of_a_schema)
 {
-    cfx_param p;
+    cfx_schema_param p;
     CHECK_INT_EQ(1, cfx_operator_num_results(CFX_OPID_add_));
     REQUIRE(cfx_operator_result(CFX_OPID_add_, 0, &p));
     CHECK(p.writes && p.alias == 'a' && strcmp(p.type, "Tensor") == 0);
@@ -261,8 +261,8 @@ TEST(a_host_object_is_asked_once)
     cfx_graph *g = cfx_graph_new(NULL, &test_host, NULL);
     for (int i = 0; i < 10; i++) {
         cfx_target t = {.object = objects[i % 2]};
-        cfx_graph_create(g, CFX_OP_CALL_FUNCTION, t, cfx_invalid(), cfx_invalid(), NULL,
-                         cfx_invalid(), NULL);
+        cfx_graph_create(g, CFX_OP_CALL_FUNCTION, t, cfx_value_invalid(), cfx_value_invalid(), NULL,
+                         cfx_value_invalid(), NULL);
     }
     int i = 0;
     for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n), i++)

@@ -7,7 +7,7 @@
 static bool run(cfx_graph *g)
 {
     bool changed = false;
-    CHECK_INT_EQ(CFX_OK, cfx_pass_legalize_names(g, NULL, NULL, &changed, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_legalize_names(g, NULL, NULL, &changed, NULL));
     CHECK_INT_EQ(CFX_OK, cfx_graph_verify(g, NULL, NULL, NULL));
     return changed;
 }
@@ -42,7 +42,7 @@ TEST(who_keeps_a_name)
     cfx_node *twin = named(g, "taken", NULL);
     cfx_node *owner = cfx_graph_placeholder(g, "own", NULL);
     cfx_node *other = named(g, "own", NULL);
-    cfx_node_move_before(cfx_graph_first(g), owner, NULL);
+    cfx_node_prepend(cfx_graph_first(g), owner, NULL);
     CHECK(run(g));
     CHECK_STR_EQ("taken", cfx_node_name(thief, NULL));
     CHECK_STR_EQ("taken_1", cfx_node_name(twin, NULL));
@@ -57,7 +57,7 @@ static cfx_status body(const cfx_allocator *a, void *arg)
     (void)arg;
     cfx_graph *g = cfx_graph_new(a, NULL, &err);
     if (g && named(g, "if", &err) && named(g, "x", &err) && named(g, "x", &err))
-        cfx_pass_legalize_names(g, NULL, NULL, NULL, &err);
+        cfxi_pass_legalize_names(g, NULL, NULL, NULL, &err);
     cfx_graph_release(g);
     return err.status;
 }

@@ -78,7 +78,7 @@ TEST(effects_keep_their_order)
                          MATMUL "(%x, %w) %r = call_function[target=torch.rand_like](%a) "
                          "%s = call_function[target=torch.rand_like](%x) %b = " MATMUL "(%x, %w) "
                          "output((%a, %b, %r, %s))", NULL, NULL);
-    CHECK_INT_EQ(CFX_OK, cfx_pass_merge_matmul(g, NULL, NULL, NULL, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_merge_matmul(g, NULL, NULL, NULL, NULL));
     CHECK_INT_EQ(1, count(g, "torch.matmul"));
     CHECK(cfx_node_before(cfx_graph_find(g, "r"), cfx_graph_find(g, "s")));
     CHECK_INT_EQ(CFX_OK, cfx_graph_verify(g, NULL, NULL, NULL));
@@ -112,7 +112,7 @@ static cfx_status body(const cfx_allocator *a, void *arg)
     cfx_graph *g = parse(text, a, &err);
     (void)arg;
     if (g) {
-        cfx_pass_merge_matmul(g, NULL, NULL, NULL, &err);
+        cfxi_pass_merge_matmul(g, NULL, NULL, NULL, &err);
         CHECK_INT_EQ(CFX_OK, cfx_graph_lint(g, NULL, NULL, NULL));
     }
     cfx_graph_release(g);
@@ -129,18 +129,18 @@ TEST(a_large_graph)
 {
     enum { PRODUCTS = 100000 };
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
-    cfx_value w = cfx_from_node(cfx_graph_placeholder(g, "w", NULL));
+    cfx_value x = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
+    cfx_value w = cfx_value_node(cfx_graph_placeholder(g, "w", NULL));
     cfx_value last = x;
     for (int i = 0; i < PRODUCTS; i++) {
         cfx_value pair[] = {i % 2 ? x : last, w};
         cfx_node *n = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.matmul", pair, 2, NULL, 0,
                                      NULL);
-        last = i % 2 ? last : cfx_from_node(n);
+        last = i % 2 ? last : cfx_value_node(n);
     }
     cfx_graph_output(g, last, NULL);
     clock_t start = clock();
-    CHECK_INT_EQ(CFX_OK, cfx_pass_merge_matmul(g, NULL, NULL, NULL, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_merge_matmul(g, NULL, NULL, NULL, NULL));
     CHECK(clock() - start < 10 * CLOCKS_PER_SEC);
     CHECK_INT_EQ(PRODUCTS / 2, count(g, "torch.matmul"));
     cfx_graph_release(g);

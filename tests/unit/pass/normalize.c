@@ -109,6 +109,6 @@ static cfx_status body(const cfx_allocator *a, void *arg)
 
 TEST(out_of_memory)
 {
-    CHECK(test_oom_sweep(body, (void *)(uintptr_t)cfx_pass_normalize) > 3);
-    CHECK(test_oom_sweep(body, (void *)(uintptr_t)cfx_pass_annotate) > 3);
+    CHECK(test_oom_sweep(body, (void *)(uintptr_t)cfxi_pass_normalize) > 3);
+    CHECK(test_oom_sweep(body, (void *)(uintptr_t)cfxi_pass_annotate) > 3);
 }

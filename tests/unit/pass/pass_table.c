@@ -65,18 +65,18 @@ TEST(words_of_flags)
     CHECK_STR_EQ("every node", cfx_pass_keeps_words(CFX_PASS_KEEPS_NODES, words));
     CHECK_STR_EQ("ORDERED", cfx_pass_need_name(CFX_PASS_NEED_BIT_ORDERED));
     CHECK(!cfx_pass_need_name(CFX_PASS_NEED_COUNT) && !cfx_pass_keep_name(CFX_PASS_KEEP_COUNT));
-    for (size_t i = 0; cfx_pass_at(i); i++)  /* none is cut */
-        CHECK(strlen(cfx_pass_keeps_words(cfx_pass_at(i)->keeps, words)) < sizeof words - 1);
+    for (size_t i = 0; cfx_pass_get(i); i++)  /* none is cut */
+        CHECK(strlen(cfx_pass_keeps_words(cfx_pass_get(i)->keeps, words)) < sizeof words - 1);
 }
 
 /* Swaps the first two nodes and renames one. */
-static cfx_status meddle(cfx_graph *g, const cfx_modules *modules, const void *opts, bool *changed,
-                         cfx_error *err)
+static cfx_status meddle(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
+                         bool *changed, cfx_error *err)
 {
     (void)modules, (void)opts, (void)changed;
     cfx_node *first = cfx_graph_first(g);
     cfx_node *second = cfx_node_next(first);
-    CHECK_INT_EQ(CFX_OK, cfx_node_move_before(first, second, err));
+    CHECK_INT_EQ(CFX_OK, cfx_node_prepend(first, second, err));
     return cfx_node_set_name(second, "other", 5, err);
 }
 
@@ -108,11 +108,11 @@ TEST(every_option_is_of_a_pass)
 {
     size_t n = 0;
     const cfx_pass_option *option;
-    for (size_t i = 0; cfx_pass_at(i); i++)
-        for (size_t k = 0; (option = cfx_pass_option_at(cfx_pass_at(i), k)) != NULL; k++, n++) {
-            CHECK_STR_EQ(cfx_pass_at(i)->name, option->pass);
-            CHECK(!option->is_flag || option->otherwise < 2);
+    for (size_t i = 0; cfx_pass_get(i); i++)
+        for (size_t k = 0; (option = cfx_pass_get_option(cfx_pass_get(i), k)) != NULL; k++, n++) {
+            CHECK_STR_EQ(cfx_pass_get(i)->name, option->pass);
+            CHECK(!option->is_flag || option->default_value < 2);
         }
     CHECK_INT_EQ(10, n);
-    CHECK(!cfx_pass_option_at(NULL, 0));
+    CHECK(!cfx_pass_get_option(NULL, 0));
 }

@@ -14,7 +14,7 @@ static bool sorts(cfx_graph *g, bool breadth_first)
 {
     bool changed = false;
     const cfx_toposort_options options = {breadth_first};
-    CHECK_INT_EQ(CFX_OK, cfx_pass_toposort(g, NULL, &options, &changed, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_toposort(g, NULL, &options, &changed, NULL));
     CHECK_INT_EQ(CFX_OK, cfx_graph_lint(g, NULL, NULL, NULL));
     return changed;
 }
@@ -59,7 +59,7 @@ TEST(a_cycle_changes_nothing)
     cfx_error err = {.status = CFX_OK};
     bool changed = false;
     cfx_graph *g = parse(text, NULL, NULL);
-    CHECK_INT_EQ(CFX_E_GRAPH, cfx_pass_toposort(g, NULL, NULL, &changed, &err));
+    CHECK_INT_EQ(CFX_E_GRAPH, cfxi_pass_toposort(g, NULL, NULL, &changed, &err));
     CHECK_STR_EQ("Input graph has cycles: %a uses %b uses %a; make one of them use something else",
                  err.message);
     CHECK_STR_EQ("late early l output", node_names(g));
@@ -72,15 +72,15 @@ TEST(a_long_cycle)
     cfx_error err = {.status = CFX_OK};
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_node *first = NULL;
-    cfx_value last = cfx_none();
+    cfx_value last = cfx_value_none();
     for (int i = 0; i < 1000; i++) {
         cfx_node *n = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "some_function_with_a_long_name",
                                      &last, 1, NULL, 0, NULL);
         first = first ? first : n;
-        last = cfx_from_node(n);
+        last = cfx_value_node(n);
     }
     cfx_node_set_arg(first, 0, last, NULL);
-    CHECK_INT_EQ(CFX_E_GRAPH, cfx_pass_toposort(g, NULL, NULL, NULL, &err));
+    CHECK_INT_EQ(CFX_E_GRAPH, cfxi_pass_toposort(g, NULL, NULL, NULL, &err));
     CHECK(strstr(err.message, "... uses %some_function") != NULL);
     CHECK(strstr(err.message, "make one of them use something else") != NULL);
     cfx_graph_release(g);
@@ -94,7 +94,7 @@ TEST(a_long_chain_backwards)
     for (int i = 0; i < N; i++)
         cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "f", NULL, 0, NULL, 0, NULL);
     for (cfx_node *n = cfx_graph_first(g); cfx_node_next(n); n = cfx_node_next(n)) {
-        cfx_value next = cfx_from_node(cfx_node_next(n));
+        cfx_value next = cfx_value_node(cfx_node_next(n));
         cfx_value args = cfx_value_tuple(g, &next, 1, NULL);
         cfx_node_set_args(n, args, NULL);
     }
@@ -112,7 +112,7 @@ static cfx_status body(const cfx_allocator *a, void *arg)
                          "[target=cfx.for_loop](3, graph { " CALL("p", "%q") CALL("q", "")
                          "output(%p) }, ()) output(%l)", a, &err);
     if (g)
-        cfx_pass_toposort(g, NULL, NULL, NULL, &err);
+        cfxi_pass_toposort(g, NULL, NULL, NULL, &err);
     cfx_graph_release(g);
     return err.status;
 }

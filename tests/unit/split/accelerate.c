@@ -5,11 +5,11 @@
 
 #include <cfx/partition.h>
 
-enum { ACC = CFX_NODE_ACC, TENSOR = CFX_NODE_TENSOR, BOTH = ACC | TENSOR, ROOM = 32 };
+enum { ACC = CFX_FUSION_ACC, TENSOR = CFX_FUSION_TENSOR, BOTH = ACC | TENSOR, ROOM = 32 };
 
 static cfx_node *call2(cfx_graph *g, const char *target, cfx_node *a, cfx_node *b)
 {
-    cfx_value args[] = {cfx_from_node(a), b ? cfx_from_node(b) : cfx_int(1)};
+    cfx_value args[] = {cfx_value_node(a), b ? cfx_value_node(b) : cfx_value_int(1)};
     return cfx_graph_call(g, CFX_OP_CALL_FUNCTION, target, args, 2, NULL, 0, NULL);
 }
 
@@ -97,7 +97,7 @@ TEST(parts_alternate)
     cfx_node *b = add(g, a, r);
     cfx_node *s = relu(g, b);
     cfx_node *c = add(g, s, NULL);
-    cfx_graph_output(g, cfx_from_node(add(g, c, a)), NULL);
+    cfx_graph_output(g, cfx_value_node(add(g, c, a)), NULL);
     cfx_acc_options opts = {.supported = supports};
     CHECK_STR_EQ("cpu: relu|acc: add add_1|cpu: relu_1|acc: add_2 add_3", split(g, &opts));
     opts.min_size = 3;
@@ -106,7 +106,7 @@ TEST(parts_alternate)
     g = new_graph(&x);
     CHECK_STR_EQ("", split(g, &opts));
     opts.min_size = 0;
-    cfx_graph_output(g, cfx_from_node(relu(g, add(g, x, NULL))), NULL);
+    cfx_graph_output(g, cfx_value_node(relu(g, add(g, x, NULL))), NULL);
     CHECK_STR_EQ("acc: add|cpu: relu", split(g, &opts));
     cfx_graph_release(g);
 }
@@ -119,7 +119,7 @@ TEST(values_other_than_tensors_do_not_cross)
     cfx_node *n = size(g, x);
     cfx_node *a = add(g, x, NULL);
     cfx_node *r = call2(g, "t.relu", a, n);
-    cfx_graph_output(g, cfx_from_node(add(g, r, a)), NULL);
+    cfx_graph_output(g, cfx_value_node(add(g, r, a)), NULL);
     cfx_acc_options opts = {.supported = supports, .is_tensor = gives_tensor};
     CHECK_STR_EQ("cpu: size|acc: add|cpu: relu|acc: add_1", split(g, &opts));
     opts.allow_non_tensor = true;
@@ -136,7 +136,7 @@ TEST(groups_run_together)
     cfx_graph *g = new_graph(&x);
     cfx_node *n = size(g, x);
     cfx_node *v = call2(g, "t.view", relu(g, add(g, x, NULL)), n);
-    cfx_graph_output(g, cfx_from_node(v), NULL);
+    cfx_graph_output(g, cfx_value_node(v), NULL);
     cfx_acc_options opts = {.supported = supports, .is_tensor = gives_tensor};
     CHECK_STR_EQ("acc: add|cpu: relu|acc: size view", split(g, &opts));
     opts.skip_fusion = true;
@@ -154,7 +154,7 @@ TEST(dropping)
     cfx_node *n = size(g, x);
     cfx_node *m = add(g, n, NULL);
     cfx_node *v = add(g, x, m);
-    cfx_graph_output(g, cfx_from_node(add(g, v, NULL)), NULL);
+    cfx_graph_output(g, cfx_value_node(add(g, v, NULL)), NULL);
     /* x size add add_1 add_2 output: size runs elsewhere, size and add are not tensors */
     unsigned char flags[] = {0, 0, ACC, BOTH, BOTH, 0};
     CHECK_INT_EQ(CFX_OK, cfx_graph_drop_non_tensor_inputs(g, flags, NULL, 0, collect_name, text,
@@ -187,7 +187,7 @@ TEST(what_groups_need)
     cfx_node *r = relu(g, a);
     cfx_node *b = add(g, x, NULL);
     cfx_node *c = add(g, r, NULL);
-    cfx_graph_output(g, cfx_from_node(c), NULL);
+    cfx_graph_output(g, cfx_value_node(c), NULL);
     const uint32_t no = CFX_NO_PART;
     const uint32_t groups[] = {no, no, 1, 1, no, no};
     CHECK_INT_EQ(CFX_OK, cfx_graph_fuse_needs(g, groups, NULL, 0, collect_pair, text, NULL));
@@ -230,7 +230,7 @@ TEST(moving)
     cfx_node *m = size(g, n);
     cfx_node *r = relu(g, m);
     cfx_node *s = relu(g, n);
-    cfx_graph_output(g, cfx_from_node(s), NULL);
+    cfx_graph_output(g, cfx_value_node(s), NULL);
     const unsigned char flags[] = {0, 0, 0, TENSOR, TENSOR, 0};
     cfx_node *one[] = {n, m, r, s};
     cfx_acc_part two[] = {{2, true}, {4, false}};
@@ -255,7 +255,7 @@ TEST(extending)
     cfx_node *b = add(g, a, NULL);
     cfx_node *c = add(g, x, NULL);
     cfx_node *d = add(g, b, c);
-    cfx_graph_output(g, cfx_from_node(relu(g, c)), NULL);
+    cfx_graph_output(g, cfx_value_node(relu(g, c)), NULL);
     /* x a b c d relu output: c has another user, a comes with b */
     const unsigned char flags[] = {0, BOTH, BOTH, BOTH, BOTH, 0, 0};
     const uint32_t no = CFX_NO_PART;
@@ -299,12 +299,12 @@ static cfx_graph *chain(const cfx_allocator *a, size_t n, cfx_error *err)
     cfx_node *x = g ? cfx_graph_placeholder(g, "x", err) : NULL;
     cfx_node *before = x;
     for (size_t i = 0; x && i < n; i++) {
-        cfx_value args[] = {cfx_from_node(x), cfx_from_node(before)};
+        cfx_value args[] = {cfx_value_node(x), cfx_value_node(before)};
         const char *target = i % 8 > 5 ? "t.relu" : i % 8 == 2 ? "t.size" : "t.add";
         before = x;
         x = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, target, args, 2, NULL, 0, err);
     }
-    if (x && cfx_graph_output(g, cfx_from_node(x), err))
+    if (x && cfx_graph_output(g, cfx_value_node(x), err))
         return g;
     cfx_graph_release(g);
     return NULL;
