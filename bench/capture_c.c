@@ -59,7 +59,7 @@ static void measure(const char *name, cfx_module *(*make)(cfx_scope *s), int tim
         }
         if (i >= 0)
             took[i] = (now() - start) / times;
-        if (!cfx_ok(s)) {
+        if (!cfx_scope_ok(s)) {
             fprintf(stderr, "%s\n", cfx_scope_error(s)->message);
             exit(1);
         }

@@ -26,12 +26,12 @@ static cfx_graph *chain(size_t n, cfx_error *err)
     cfx_node *x = g ? cfx_graph_placeholder(g, "x", err) : NULL;
     cfx_node *last = x;
     for (size_t i = 0; x && i < n; i++) {
-        const cfx_value args[] = {cfx_from_node(x), cfx_from_node(last)};
+        const cfx_value args[] = {cfx_value_node(x), cfx_value_node(last)};
         last = x;
         x = cfx_graph_call(g, calls[i % 5].op, calls[i % 5].target, args, calls[i % 5].args, NULL,
                            0, err);
     }
-    if (x && cfx_graph_output(g, cfx_from_node(x), err))
+    if (x && cfx_graph_output(g, cfx_value_node(x), err))
         return g;
     cfx_graph_release(g);
     return NULL;

@@ -46,12 +46,12 @@ static cfx_graph *chain(size_t n)
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_node *x = g ? cfx_graph_placeholder(g, "x", NULL) : NULL;
     for (size_t i = 2; x && i < n; i++) {
-        const cfx_value args[] = {cfx_from_node(x), cfx_int(1)};
+        const cfx_value args[] = {cfx_value_node(x), cfx_value_int(1)};
         const bool relu = i % 2 == 0;
         x = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, relu ? "torch.relu" : "_operator.add", args,
                            relu ? 1 : 2, NULL, 0, NULL);
     }
-    if (!x || !cfx_graph_output(g, cfx_from_node(x), NULL))
+    if (!x || !cfx_graph_output(g, cfx_value_node(x), NULL))
         fail("building");
     return g;
 }
@@ -74,7 +74,7 @@ static void iterate(subject *s)
 static void set_args(subject *s)
 {
     for (cfx_node *n = cfx_node_next(cfx_graph_first(s->g)); n; n = cfx_node_next(n)) {
-        const cfx_value args[] = {cfx_from_node(cfx_node_prev(n)), cfx_int(2)};
+        const cfx_value args[] = {cfx_value_node(cfx_node_prev(n)), cfx_value_int(2)};
         const cfx_value tuple = cfx_value_tuple(s->g, args, cfx_node_num_args(n), NULL);
         must(cfx_node_set_args(n, tuple, NULL), "assigning arguments");
     }
@@ -84,7 +84,7 @@ static void set_args(subject *s)
 static void replace(subject *s)
 {
     for (cfx_node *n = cfx_graph_first(s->g); n; n = cfx_node_next(n))
-        must(cfx_node_replace_uses(n, cfx_from_node(n), NULL, NULL, NULL, NULL), "replacing");
+        must(cfx_node_replace_uses(n, cfx_value_node(n), NULL, NULL, NULL, NULL), "replacing");
 }
 
 /* Puts a node after every node and takes it away again; its name stays taken. */
@@ -92,7 +92,7 @@ static void insert_and_erase(subject *s)
 {
     for (cfx_node *n = cfx_graph_first(s->g); n; n = cfx_node_next(n)) {
         cfx_graph_set_insert_point(s->g, (cfx_insert_point){n, true}, NULL);
-        const cfx_value arg = cfx_from_node(n);
+        const cfx_value arg = cfx_value_node(n);
         cfx_node *extra = cfx_graph_call(s->g, CFX_OP_CALL_METHOD, "neg", &arg, 1, NULL, 0, NULL);
         if (!extra)
             fail("inserting");

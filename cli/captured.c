@@ -11,7 +11,7 @@ static cfx_status tell(void *ctx, const cfx_node *n, const char *why)
 
 static int lower(const cli_model *m, cfx_module *captured)
 {
-    const cfx_modules tree = cfx_module_tree(captured);
+    const cfx_module_tree tree = cfx_module_as_tree(captured);
     cfx_error err = {.status = CFX_OK};
     bool told = false;
     const cfx_lower_options options = {.each = tell, .ctx = &told};
@@ -36,7 +36,7 @@ static cfx_status make_text(cfx_module *captured, const cli_written *what, cfx_s
                             cfx_error *err)
 {
     cfx_graph *g = cfx_module_graph(captured);
-    const cfx_modules tree = cfx_module_tree(captured);
+    const cfx_module_tree tree = cfx_module_as_tree(captured);
     if (what->python)
         return cfx_codegen_python_module(g, &tree, cfx_module_class_name(captured), out, err);
     return cfx_graph_text(g, out, err);
@@ -75,7 +75,7 @@ static int write_weights(const cli_model *m, cfx_module *captured, const char *p
     if (!state)
         return cli_model_failed(m);
     *tensors = cfx_state_size(state);
-    if (cfx_safetensors_save(state, path, &err) != CFX_OK) {
+    if (cfx_state_save_safetensors(state, path, &err) != CFX_OK) {
         fprintf(stderr, "%s: %s\n", path, err.message);
         code = CLI_BAD_INPUT;
     }

@@ -51,8 +51,8 @@ static void print_verbs(void)
 
 static void print_passes(void)
 {
-    for (size_t i = 0; cfx_pass_at(i); i++)
-        printf("%s%s", i ? " " : "", cfx_pass_at(i)->name);
+    for (size_t i = 0; cfx_pass_get(i); i++)
+        printf("%s%s", i ? " " : "", cfx_pass_get(i)->name);
 }
 
 static void print_operators(void)

@@ -11,14 +11,14 @@
 static const char forward_text[] =
     "static cfx_var forward(cfx_scope *s, cfx_module *self, cfx_var x)\n"
     "{\n"
-    "    cfx_var y = cfx_call(s, cfx_child(self, \"conv1\"), x);\n"
-    "    y = cfx_relu(s, cfx_call(s, cfx_child(self, \"bn1\"), y));\n"
-    "    y = cfx_call(s, cfx_child(self, \"conv2\"), y);\n"
-    "    y = cfx_call(s, cfx_child(self, \"bn2\"), y);\n"
+    "    cfx_var y = cfx_call(s, cfx_module_child(self, \"conv1\"), x);\n"
+    "    y = cfx_relu(s, cfx_call(s, cfx_module_child(self, \"bn1\"), y));\n"
+    "    y = cfx_call(s, cfx_module_child(self, \"conv2\"), y);\n"
+    "    y = cfx_call(s, cfx_module_child(self, \"bn2\"), y);\n"
     "    y = cfx_relu(s, cfx_add(s, y, x));\n"
     "    y = cfx_mean(s, y, .dim = cfx_ints(2, 3));\n"
-    "    y = cfx_call(s, cfx_child(self, \"drop\"), y);\n"
-    "    return cfx_call(s, cfx_child(self, \"fc\"), y);\n"
+    "    y = cfx_call(s, cfx_module_child(self, \"drop\"), y);\n"
+    "    return cfx_call(s, cfx_module_child(self, \"fc\"), y);\n"
     "}\n";
 
 static const char model_text[] =
@@ -90,11 +90,11 @@ static double seconds(void)
 static double difference(const demo *d, cfx_scope *s, cfx_module *m)
 {
     const size_t mark = cfx_scope_mark(s);
-    cfx_var got = cfx_call(s, m, cfx_from_tensor(s, d->x));
-    cfx_var off = cfx_abs(s, cfx_sub(s, got, cfx_from_tensor(s, d->y)));
+    cfx_var got = cfx_call(s, m, cfx_var_from_tensor(s, d->x));
+    cfx_var off = cfx_abs(s, cfx_sub(s, got, cfx_var_from_tensor(s, d->y)));
     const double largest = cfx_var_number(s, cfx_max(s, off));
-    cfx_scope_return(s, mark, cfx_var_empty());
-    return cfx_ok(s) ? largest : -1;
+    cfx_scope_reset(s, mark, cfx_var_empty());
+    return cfx_scope_ok(s) ? largest : -1;
 }
 
 /* The best of some calls, for a third of a second, in milliseconds. */
@@ -106,11 +106,11 @@ static double best_time(const demo *d, cfx_scope *s, cfx_module *m)
     do {
         const size_t mark = cfx_scope_mark(s);
         const double start = seconds();
-        cfx_call(s, m, cfx_from_tensor(s, d->x));
+        cfx_call(s, m, cfx_var_from_tensor(s, d->x));
         const double took = seconds() - start;
-        cfx_scope_return(s, mark, cfx_var_empty());
+        cfx_scope_reset(s, mark, cfx_var_empty());
         best = runs++ == 0 || took < best ? took : best;
-    } while (cfx_ok(s) && seconds() - begin < 0.33);
+    } while (cfx_scope_ok(s) && seconds() - begin < 0.33);
     return best * 1e3;
 }
 
@@ -119,7 +119,7 @@ static bool print_way(demo *d, const char *way, cfx_scope *s, cfx_module *m)
 {
     const double off = difference(d, s, m);
     const double time = best_time(d, s, m);
-    if (!cfx_ok(s))
+    if (!cfx_scope_ok(s))
         return false;
     d->equal = d->equal && off < 1e-4;
     printf("  %-38s %10.3f %22.1e\n", way, time, off);
@@ -158,7 +158,7 @@ static void unsettle(cfx_scope *s, cfx_module *m)
     static const char *const names[] = {"bn1.running_mean", "bn2.running_mean", "bn1.weight",
                                         "bn2.weight", "bn1.bias", "bn2.bias"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        cfx_uniform_(s, cfx_param(s, m, names[i]));
+        cfx_uniform_(s, cfx_module_param(s, m, names[i]));
 }
 
 static int capture(demo *d)
@@ -172,7 +172,7 @@ static int capture(demo *d)
     const cfx_at nowhere = cfx_at_make(s, NULL, 0);
     d->captured = cfx_trace_at(nowhere, d->net.module, (cfx_trace_options){.shapes = NULL});
     d->transformed = cfx_trace_at(nowhere, d->net.module, (cfx_trace_options){.shapes = NULL});
-    if (!cfx_ok(s))
+    if (!cfx_scope_ok(s))
         return cli_model_failed(&d->net);
     step(2, "Captured: called once with a variable that stands for any tensor.");
     return print_table(cfx_module_graph(d->captured), &err) == CFX_OK ? CLI_OK : no_luck(&err);
@@ -182,7 +182,7 @@ static int transform(demo *d)
 {
     cfx_error err = {.status = CFX_OK};
     cfx_transform(d->net.scope, d->transformed, "remove_dropout,fuse_bn,dce");
-    if (!cfx_ok(d->net.scope))
+    if (!cfx_scope_ok(d->net.scope))
         return cli_model_failed(&d->net);
     step(3, "Transformed: dropout is gone, batch-norm went into the weights of the convolutions.");
     if (cli_print_diff(cfx_module_graph(d->captured), cfx_module_graph(d->transformed), &err))
@@ -192,7 +192,7 @@ static int transform(demo *d)
 
 static int generate(demo *d)
 {
-    const cfx_modules tree = cfx_module_tree(d->transformed);
+    const cfx_module_tree tree = cfx_module_as_tree(d->transformed);
     cfx_buffer text;
     cfx_error err = {.status = CFX_OK};
     int code = CLI_BAD_INPUT;
@@ -209,9 +209,9 @@ static int generate(demo *d)
     if (code != CLI_OK)
         return code;
     cfx_state *state = cfx_module_state(d->net.scope, d->transformed);
-    cfx_module_take(d->generated.scope, d->generated.module, state, CFX_TAKE_UNEXPECTED);
+    cfx_module_load_state(d->generated.scope, d->generated.module, state, CFX_LOAD_UNEXPECTED);
     cfx_state_free(state);
-    return cfx_ok(d->generated.scope) ? CLI_OK : cli_model_failed(&d->generated);
+    return cfx_scope_ok(d->generated.scope) ? CLI_OK : cli_model_failed(&d->generated);
 }
 
 static int compare(demo *d)

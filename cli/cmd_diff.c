@@ -131,7 +131,7 @@ static void print_summary(const differ *d)
 static void json_text(const char *key, const char *text)
 {
     printf("\"%s\": ", key);
-    cfx_json_string(text, strlen(text), cli_stdout());
+    cfx_json_write_string(text, strlen(text), cli_stdout());
 }
 
 static cfx_status json_node(const differ *d, const char *key, cfx_node *n)

@@ -26,7 +26,7 @@ static void add_word(char *text, const char *word, cfx_schema_text name)
 
 static bool is_result(cfx_operator op, char alias)
 {
-    cfx_param result;
+    cfx_schema_param result;
     for (size_t i = 0; cfx_operator_result(op, i, &result); i++)
         if (result.alias == alias)
             return true;
@@ -37,7 +37,7 @@ static bool is_result(cfx_operator op, char alias)
 static const char *effects_of(cfx_operator op, char text[EFFECTS_SIZE])
 {
     const cfx_schema_text nothing = {NULL, 0};
-    cfx_param param;
+    cfx_schema_param param;
     text[0] = '\0';
     for (size_t i = 0; cfx_operator_param(op, i, &param); i++) {
         if (param.writes)
@@ -94,7 +94,7 @@ static int print_table(size_t width)
 
 static void print_params(cfx_operator op)
 {
-    cfx_param p;
+    cfx_schema_param p;
     for (size_t i = 0; cfx_operator_param(op, i, &p); i++)
         printf("%-12s%-16.*s %s%s%.*s%s\n", i ? "" : "parameters", (int)p.name.size, p.name.text,
                p.type, p.value.size ? " = " : "", (int)p.value.size,
@@ -134,7 +134,7 @@ static void json_text(const char *key, cfx_schema_text text)
         printf(", \"%s\": null", key);
 }
 
-static void json_param(const cfx_param *p, bool first)
+static void json_param(const cfx_schema_param *p, bool first)
 {
     const char alias[] = {p->alias, '\0'};
     printf("%s{\"type\": \"%s\"", first ? "" : ", ", p->type);
@@ -148,7 +148,7 @@ static void json_param(const cfx_param *p, bool first)
 static void json_operator(cfx_operator op)
 {
     char name[CFX_SPELLING_SIZE];
-    cfx_param p;
+    cfx_schema_param p;
     const char *comma = "";
     printf("{\"name\": \"%s\", \"schema\": \"%s\", \"flags\": [", cfx_operator_name(op),
            cfx_operator_schema(op));

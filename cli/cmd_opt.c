@@ -41,7 +41,7 @@ static int unknown_pass(const cli_args *args, const char *name)
 {
     const char *names[MAX_PASSES];
     size_t n = 0;
-    for (const cfx_pass *pass; n < MAX_PASSES && (pass = cfx_pass_at(n)) != NULL; n++)
+    for (const cfx_pass *pass; n < MAX_PASSES && (pass = cfx_pass_get(n)) != NULL; n++)
         names[n] = pass->name;
     const char *near = cli_nearest(name, names, sizeof *names, n);
     if (near)
@@ -53,7 +53,7 @@ static int unknown_option(const cli_args *args, const cfx_pass *pass, const char
 {
     char all[200] = "";
     const cfx_pass_option *option;
-    for (size_t i = 0; (option = cfx_pass_option_at(pass, i)) != NULL; i++)
+    for (size_t i = 0; (option = cfx_pass_get_option(pass, i)) != NULL; i++)
         snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? ", " : "", option->name);
     if (!all[0])
         return cli_usage_error(args->verb, "the pass %s has no options", pass->name);
@@ -82,7 +82,7 @@ static int read_setting(const cli_args *args, step *s, char *text, bool unnamed)
     const cfx_pass_option *option = NULL;
     if (value && !unnamed)
         *value++ = '\0';
-    for (size_t i = 0; (option = cfx_pass_option_at(s->pass, i)) != NULL; i++)
+    for (size_t i = 0; (option = cfx_pass_get_option(s->pass, i)) != NULL; i++)
         if (unnamed || strcmp(option->name, text) == 0)
             break;
     if (!option)
@@ -225,7 +225,7 @@ int cmd_opt(const cli_args *args)
 static void json_field(bool first, const char *key, const char *text)
 {
     printf("%s\"%s\": ", first ? "{" : ", ", key);
-    cfx_json_string(text, strlen(text), cli_stdout());
+    cfx_json_write_string(text, strlen(text), cli_stdout());
 }
 
 /* What an option is if it is not given. Good until the next call. */
@@ -233,8 +233,8 @@ static const char *json_default(const cfx_pass_option *option)
 {
     static char text[24];
     if (option->is_flag)
-        return option->otherwise ? "true" : "false";
-    snprintf(text, sizeof text, "%llu", (unsigned long long)option->otherwise);
+        return option->default_value ? "true" : "false";
+    snprintf(text, sizeof text, "%llu", (unsigned long long)option->default_value);
     return text;
 }
 
@@ -246,7 +246,7 @@ static void json_pass(const cfx_pass *pass)
     json_field(false, "keeps", pass->keeps);
     printf(", \"options\": {");
     const cfx_pass_option *option;
-    for (size_t i = 0; (option = cfx_pass_option_at(pass, i)) != NULL; i++)
+    for (size_t i = 0; (option = cfx_pass_get_option(pass, i)) != NULL; i++)
         printf("%s\"%s\": %s", i ? ", " : "", option->name, json_default(option));
     printf("}}");
 }
@@ -258,9 +258,9 @@ static int json_passes(const cfx_pass *only)
         printf("\n");
         return CLI_OK;
     }
-    for (size_t i = 0; cfx_pass_at(i); i++) {
+    for (size_t i = 0; cfx_pass_get(i); i++) {
         printf(i == 0 ? "[" : ",\n ");
-        json_pass(cfx_pass_at(i));
+        json_pass(cfx_pass_get(i));
     }
     printf("]\n");
     return CLI_OK;
@@ -269,7 +269,7 @@ static int json_passes(const cfx_pass *only)
 static void print_options(const cfx_pass *pass)
 {
     const cfx_pass_option *option;
-    for (size_t i = 0; (option = cfx_pass_option_at(pass, i)) != NULL; i++)
+    for (size_t i = 0; (option = cfx_pass_get_option(pass, i)) != NULL; i++)
         printf("%s%-7s  %s (%s): %s\n", i ? "" : "\n", i ? "" : "options", option->name,
                json_default(option), option->summary);
 }
@@ -287,10 +287,10 @@ int cmd_passes(const cli_args *args)
         print_options(one);
         return CLI_OK;
     }
-    for (size_t i = 0; cfx_pass_at(i); i++)
-        width = strlen(cfx_pass_at(i)->name) > width ? strlen(cfx_pass_at(i)->name) : width;
-    for (size_t i = 0; cfx_pass_at(i); i++)
-        printf("%s%-*s%s  %s\n", cli_ink_on(stdout, CLI_BOLD), (int)width, cfx_pass_at(i)->name,
-               cli_ink_on(stdout, CLI_PLAIN), cfx_pass_at(i)->summary);
+    for (size_t i = 0; cfx_pass_get(i); i++)
+        width = strlen(cfx_pass_get(i)->name) > width ? strlen(cfx_pass_get(i)->name) : width;
+    for (size_t i = 0; cfx_pass_get(i); i++)
+        printf("%s%-*s%s  %s\n", cli_ink_on(stdout, CLI_BOLD), (int)width, cfx_pass_get(i)->name,
+               cli_ink_on(stdout, CLI_PLAIN), cfx_pass_get(i)->summary);
     return CLI_OK;
 }

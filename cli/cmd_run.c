@@ -36,7 +36,7 @@ static cfx_datum read_input(const char *text, cfx_error *err)
     if (d.kind != CFX_DATUM_INVALID && d.kind != CFX_DATUM_TENSOR && !d.symbolic)
         return d;
     cfx_datum_release(d);
-    return cfx_datum_tensor(cfx_npy_load(text, NULL, err));
+    return cfx_datum_tensor(cfx_tensor_load_npy(text, NULL, err));
 }
 
 /* Where the name before '=' ends; 0 if there is none: x.npy, dir=1/x.npy. */
@@ -87,7 +87,7 @@ static cfx_status write_number(cfx_datum d, const char *path, cfx_error *err)
                                                         : CFX_DTYPE_COMPLEX128;
     cfx_tensor *t = cfx_tensor_from_memory(dtype, NULL, NULL, 0, &d.as, true, NULL, NULL, NULL,
                                            err);
-    cfx_status status = t ? cfx_npy_save(t, path, err) : err->status;
+    cfx_status status = t ? cfx_tensor_save_npy(t, path, err) : err->status;
     cfx_tensor_release(t);
     return status;
 }
@@ -98,7 +98,7 @@ static cfx_status write_result(cfx_datum d, const char *path, cfx_error *err)
     char name[4096];
     const cfx_datum *items = cfx_datum_items(d, &n);
     if (d.kind == CFX_DATUM_TENSOR)
-        return cfx_npy_save(d.as.tensor, path, err);
+        return cfx_tensor_save_npy(d.as.tensor, path, err);
     if (d.kind == CFX_DATUM_BOOL || d.kind == CFX_DATUM_INT || d.kind == CFX_DATUM_FLOAT ||
         d.kind == CFX_DATUM_COMPLEX)
         return write_number(d, path, err);

@@ -47,12 +47,12 @@ static int script(const cli_args *args, const cli_input *in, const cli_model *m)
     const cfx_at nowhere = cfx_at_make(m->scope, NULL, 0);
     cli_working("capturing");
     cfx_module *captured = cfx_script_model_at(nowhere, in->text, in->size, in->name,
-                                               (cfx_model_options){
+                                               (cfx_script_model_options){
         .call = args->values[SCRIPT_CALL], .name = args->values[SCRIPT_FUNCTION],
         .eval = args->values[SCRIPT_EVAL] != NULL, .print = cli_stderr()});
     if (args->values[SCRIPT_PASS])
         cfx_transform_at(nowhere, captured, args->values[SCRIPT_PASS]);
-    if (!cfx_ok(m->scope) || cli_interrupted(NULL))
+    if (!cfx_scope_ok(m->scope) || cli_interrupted(NULL))
         return failed(m, args->values[SCRIPT_CALL] || args->values[SCRIPT_FUNCTION]);
     return cli_write_captured(m, captured, &(cli_written){
         .output = args->values[SCRIPT_OUTPUT], .weights = args->values[SCRIPT_WEIGHTS],

@@ -28,7 +28,8 @@ static cfx_status show(const cli_args *args, cfx_graph *g, size_t width, cfx_sin
     if (args->values[SHOW_JSON])
         return cfx_codegen_json(g, out, err);
     if (args->values[SHOW_DOT]) {
-        const cfx_dot_options options = {.scopes = args->values[SHOW_SCOPES], .locations = true};
+        const cfx_dot_options options = {.module_stacks = args->values[SHOW_SCOPES],
+                                         .locations = true};
         return cfx_codegen_dot(g, &options, out, err);
     }
     if (!args->values[SHOW_STR])

@@ -174,7 +174,7 @@ static cfx_status json_size(const cli_program *p, const char *key, int64_t n, cf
     cfx_buffer_init(&text, NULL);
     cfx_status status = cfx_dims_print(p->dims, n, cfx_buffer_sink(&text), err);
     if (status == CFX_OK)
-        status = cfx_json_string(text.data, text.size, cli_stdout());
+        status = cfx_json_write_string(text.data, text.size, cli_stdout());
     cfx_buffer_free(&text);
     return status;
 }
@@ -186,7 +186,7 @@ static cfx_status json_rows(const cfx_stats *s, const cli_program *p, cfx_error 
     for (size_t i = 0; status == CFX_OK && i < s->n_rows; i++) {
         const cfx_stats_row *row = &s->rows[i];
         printf("%s\n {\"name\": ", i ? "," : "");
-        cfx_json_string(row->name, strlen(row->name), cli_stdout());
+        cfx_json_write_string(row->name, strlen(row->name), cli_stdout());
         printf(", \"operator\": %s, \"count\": %zu", row->op ? "true" : "false", row->count);
         if (s->has_costs) {
             status = json_size(p, "flops", row->flops, err);
@@ -225,7 +225,7 @@ static cfx_status json_stats(const cfx_stats *s, const cli_program *p, cfx_error
         status = status ? status : json_size(p, "peak_bytes", s->peak_bytes, err);
         printf(", \"peak_depends\": %s, \"peak_node\": ", s->peak_depends ? "true" : "false");
         if (s->peak_node)
-            cfx_json_string(s->peak_node, strlen(s->peak_node), cli_stdout());
+            cfx_json_write_string(s->peak_node, strlen(s->peak_node), cli_stdout());
         else
             printf("null");
     }

@@ -34,7 +34,7 @@ static int trace(const cli_args *args, const cli_model *m)
     cfx_module *captured = cfx_trace_at(nowhere, m->module, options);
     if (args->values[TRACE_PASS])
         cfx_transform_at(nowhere, captured, args->values[TRACE_PASS]);
-    if (!cfx_ok(s) || cli_interrupted(NULL))
+    if (!cfx_scope_ok(s) || cli_interrupted(NULL))
         return cli_model_failed(m);
     return cli_write_captured(m, captured, &(cli_written){
         .output = args->values[TRACE_OUTPUT], .weights = args->values[TRACE_WEIGHTS],

@@ -166,9 +166,9 @@ int cli_help_man(void)
     printf(".SH OPTIONS\nEvery verb has these.\n");
     man_options(cli_common_options);
     printf(".SH PASSES\nThese are what\n.B cfx opt\\~\\-\\-pass\ncan run.\n");
-    for (size_t i = 0; cfx_pass_at(i); i++) {
-        printf(".TP\n.B %s\n", cfx_pass_at(i)->name);
-        roff_text(cfx_pass_at(i)->summary);
+    for (size_t i = 0; cfx_pass_get(i); i++) {
+        printf(".TP\n.B %s\n", cfx_pass_get(i)->name);
+        roff_text(cfx_pass_get(i)->summary);
         printf("\n");
     }
     printf(".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nIf it is set and not empty, no colours unless\n"

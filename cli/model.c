@@ -211,11 +211,11 @@ static int make(cli_model *m)
         return CLI_BAD_INPUT;
     }
     m->module = model(m->scope);
-    if (cfx_ok(m->scope) && !m->module && !cli_interrupted(NULL)) {
+    if (cfx_scope_ok(m->scope) && !m->module && !cli_interrupted(NULL)) {
         fprintf(stderr, "%s: cfx_model returned NULL, not a module\n", m->name);
         return CLI_BAD_INPUT;
     }
-    return cfx_ok(m->scope) && !cli_interrupted(NULL) ? CLI_OK : cli_model_failed(m);
+    return cfx_scope_ok(m->scope) && !cli_interrupted(NULL) ? CLI_OK : cli_model_failed(m);
 }
 
 int cli_model_begin(cli_model *m, const char *file, const char *text, const char *cflags)

@@ -12,7 +12,7 @@ cfx_status cli_program_begin(cli_program *p, const char *weights,
     if (p->dims)
         p->rt = cfx_runtime_new(options, err);
     if (p->rt)
-        p->state = weights ? cfx_weights_load(weights, NULL, err) : cfx_state_new(NULL, err);
+        p->state = weights ? cfx_state_load(weights, NULL, err) : cfx_state_new(NULL, err);
     return p->state ? CFX_OK : err->status;
 }
 

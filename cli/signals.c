@@ -181,7 +181,7 @@ static void on_exit_inside(void)
     fflush(NULL);
     cli_progress_end();
     fprintf(stderr, "%s: its code called exit, so that nothing could be made of it; to say what is "
-            "wrong, call cfx_fail and return\n", running);
+            "wrong, call cfx_scope_fail and return\n", running);
     cli_scratch_end();
     _exit(interrupted ? CLI_INTERRUPTED : CLI_BAD_INPUT);
 }

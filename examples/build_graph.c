@@ -36,22 +36,22 @@ static void require(bool good, const cfx_error *err)
 }
 
 /* A call with one node and at most one keyword as its arguments. Arguments are an array of values;
- * cfx_from_node(x) is the result of the node x. */
+ * cfx_value_node(x) is the result of the node x. */
 static cfx_node *call(cfx_graph *g, cfx_opcode op, const char *target, cfx_node *x,
                       const cfx_kwarg *kwarg, cfx_error *err)
 {
-    cfx_value args[] = {cfx_from_node(x)};
+    cfx_value args[] = {cfx_value_node(x)};
     return cfx_graph_call(g, op, target, args, 1, kwarg, kwarg ? 1 : 0, err);
 }
 
 /* The branch: relu.mean(-1, keepdim=True) * scale. Nobody uses its result. */
 static cfx_node *build_branch(cfx_graph *g, cfx_node *relu, cfx_error *err)
 {
-    cfx_kwarg keepdim = {"keepdim", cfx_bool(true)};
-    cfx_value of_relu[] = {cfx_from_node(relu), cfx_int(-1)};
+    cfx_kwarg keepdim = {"keepdim", cfx_value_bool(true)};
+    cfx_value of_relu[] = {cfx_value_node(relu), cfx_value_int(-1)};
     cfx_node *mean = cfx_graph_call(g, CFX_OP_CALL_METHOD, "mean", of_relu, 2, &keepdim, 1, err);
     cfx_node *scale = cfx_graph_get_attr(g, "scale", err);
-    cfx_value factors[] = {cfx_from_node(mean), cfx_from_node(scale)};
+    cfx_value factors[] = {cfx_value_node(mean), cfx_value_node(scale)};
     return cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.mul", factors, 2, NULL, 0, err);
 }
 
@@ -63,14 +63,14 @@ static cfx_node *build_branch(cfx_graph *g, cfx_node *relu, cfx_error *err)
 static void build(cfx_graph *g)
 {
     cfx_error err = {.status = CFX_OK};
-    cfx_kwarg dim = {"dim", cfx_int(-1)};
+    cfx_kwarg dim = {"dim", cfx_value_int(-1)};
     cfx_node *x = cfx_graph_placeholder(g, "x", &err);
     cfx_node *fc1 = call(g, CFX_OP_CALL_MODULE, "fc1", x, NULL, &err);
     cfx_node *relu = call(g, CFX_OP_CALL_FUNCTION, "torch.relu", fc1, NULL, &err);
     cfx_node *fc2 = call(g, CFX_OP_CALL_MODULE, "fc2", relu, NULL, &err);
     cfx_node *mul = build_branch(g, relu, &err);
     cfx_node *softmax = call(g, CFX_OP_CALL_FUNCTION, "torch.softmax", fc2, &dim, &err);
-    require(mul && cfx_graph_output(g, cfx_from_node(softmax), &err), &err);
+    require(mul && cfx_graph_output(g, cfx_value_node(softmax), &err), &err);
 
     /* A node can also have a type. It is known by name: no Python is needed to speak of it. */
     require(!cfx_node_set_type(x, cfx_value_name(g, "torch.Tensor", 12, &err), &err), &err);
@@ -96,7 +96,7 @@ static void replace_relu_by_gelu(cfx_graph *g)
     require(gelu, &err);
     require(!cfx_graph_set_insert_point(g, end, &err), &err);
 
-    require(!cfx_node_replace_uses(relu, cfx_from_node(gelu), NULL, NULL, NULL, &err), &err);
+    require(!cfx_node_replace_uses(relu, cfx_value_node(gelu), NULL, NULL, NULL, &err), &err);
     require(!cfx_graph_erase(g, relu, &err), &err); /* would fail while relu had users */
 }
 

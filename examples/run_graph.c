@@ -49,14 +49,14 @@ static cfx_status run(const char *model, const char *weights_file, const char *i
                       cfx_error *err)
 {
     cfx_graph *graph = read_graph(model, err);
-    cfx_state *weights = graph ? cfx_weights_load(weights_file, NULL, err) : NULL; /* mapped */
+    cfx_state *weights = graph ? cfx_state_load(weights_file, NULL, err) : NULL; /* mapped */
     cfx_program *program = NULL;
     if (weights && cfx_graph_lower(graph, NULL, NULL, err) == CFX_OK)
         program = cfx_program_new(graph, weights, NULL, err);
     cfx_graph_release(graph); /* the program keeps what it needs */
     cfx_state_free(weights);
 
-    cfx_tensor *given = program ? cfx_npy_load(input, NULL, err) : NULL;
+    cfx_tensor *given = program ? cfx_tensor_load_npy(input, NULL, err) : NULL;
     cfx_datum x = cfx_datum_tensor(given); /* x owns it now */
     cfx_runtime *rt = given ? cfx_runtime_new(NULL, err) : NULL; /* all threads, seed 0 */
     cfx_datum y = cfx_program_run(program, rt, &x, 1, err); /* as often as one likes */
@@ -104,8 +104,8 @@ static cfx_status write_small(cfx_error *err)
         fclose(file);
     if (cfx_state_set(state, "fc.weight", weight, err) == CFX_OK && /* it takes its own count */
         cfx_state_set(state, "fc.bias", bias, err) == CFX_OK &&
-        cfx_safetensors_save(state, "run_graph.safetensors", err) == CFX_OK)
-        cfx_npy_save(x, "run_graph.npy", err);
+        cfx_state_save_safetensors(state, "run_graph.safetensors", err) == CFX_OK)
+        cfx_tensor_save_npy(x, "run_graph.npy", err);
     cfx_state_free(state);
     cfx_tensor_release(x);
     cfx_tensor_release(bias);

@@ -101,7 +101,7 @@ static const char text[] = "graph():\n"
 /* Who knows the library: lowering, which binds the arguments, and the program. */
 static void in_a_graph(const cfx_library *lib, cfx_error *err)
 {
-    const cfx_modules known = {.library = lib};
+    const cfx_module_tree known = {.library = lib};
     const cfx_program_options options = {.library = lib};
     cfx_program *program = NULL;
     cfx_graph *g = cfx_graph_parse(text, sizeof text - 1, NULL, NULL, err);

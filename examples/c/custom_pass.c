@@ -34,13 +34,13 @@ static cfx_status square_by_product(cfx_graph *g, cfx_node *n, cfx_error *err)
     if (!product)
         return err->status;
     cfx_node_set_location(product, cfx_node_file(n), cfx_node_line(n), NULL); /* for messages */
-    status = cfx_node_replace_uses(n, cfx_from_node(product), NULL, NULL, NULL, err);
+    status = cfx_node_replace_uses(n, cfx_value_node(product), NULL, NULL, NULL, err);
     return status == CFX_OK ? cfx_graph_erase(g, n, err) : status;
 }
 
 /* cfx_pass_fn. The iterator bears it that nodes come and go meanwhile. */
-static cfx_status square(cfx_graph *g, const cfx_modules *modules, const void *opts, bool *changed,
-                         cfx_error *err)
+static cfx_status square(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
+                         bool *changed, cfx_error *err)
 {
     const cfx_insert_point before = cfx_graph_insert_point(g);
     cfx_status status = CFX_OK;

@@ -32,7 +32,7 @@ static scope_ptr make_scope(uint64_t seed)
 // Errors stay in the scope: one look at the end is enough.
 static void check(const scope_ptr &s)
 {
-    if (!cfx_ok(s.get()))
+    if (!cfx_scope_ok(s.get()))
         throw std::runtime_error(cfx_scope_error(s.get())->message);
 }
 
@@ -60,7 +60,7 @@ static std::string show(const scope_ptr &s, cfx_var v)
 
 static cfx_var forward(cfx_scope *s, cfx_module *self, cfx_var x)
 {
-    x = cfx_call(s, cfx_child(self, "fc"), x);
+    x = cfx_call(s, cfx_module_child(self, "fc"), x);
 #if __cplusplus >= 202002L
     return cfx_clamp(s, x, .min = cfx_v(0), .max = cfx_v(1));
 #else

@@ -40,13 +40,13 @@ static cfx_status as_text(cfx_module *m, cfx_sink out, cfx_error *err)
 
 static cfx_status as_c(cfx_module *m, cfx_sink out, cfx_error *err)
 {
-    const cfx_modules tree = cfx_module_tree(m);
+    const cfx_module_tree tree = cfx_module_as_tree(m);
     return cfx_codegen_c(cfx_module_graph(m), &tree, cfx_module_class_name(m), out, err);
 }
 
 static cfx_status as_python(cfx_module *m, cfx_sink out, cfx_error *err)
 {
-    const cfx_modules tree = cfx_module_tree(m);
+    const cfx_module_tree tree = cfx_module_as_tree(m);
     return cfx_codegen_python_module(cfx_module_graph(m), &tree, cfx_module_class_name(m), out,
                                      err);
 }
@@ -54,23 +54,23 @@ static cfx_status as_python(cfx_module *m, cfx_sink out, cfx_error *err)
 static void save(cfx_scope *s, const char *path, writer *write, cfx_module *m)
 {
     cfx_error err = {0};
-    FILE *file = cfx_ok(s) ? fopen(path, "w") : NULL;
-    if (!cfx_ok(s))
+    FILE *file = cfx_scope_ok(s) ? fopen(path, "w") : NULL;
+    if (!cfx_scope_ok(s))
         return;
     if (!file)
-        cfx_fail(CFX_HERE(s), CFX_E_IO, "cannot write %s", path);
+        cfx_scope_fail(s, CFX_E_IO, "cannot write %s", path);
     else if (write(m, (cfx_sink){write_file, file}, &err) != CFX_OK)
-        cfx_fail(CFX_HERE(s), err.status, "%s", err.message);
+        cfx_scope_fail(s, err.status, "%s", err.message);
     if (file && fclose(file) != 0)
-        cfx_fail(CFX_HERE(s), CFX_E_IO, "cannot write %s", path);
+        cfx_scope_fail(s, CFX_E_IO, "cannot write %s", path);
 }
 
 static void save_tensor(cfx_scope *s, const char *path, cfx_var v)
 {
     cfx_error err = {0};
     const cfx_tensor *t = cfx_var_tensor(s, v);
-    if (t && cfx_npy_save(t, path, &err) != CFX_OK)
-        cfx_fail(CFX_HERE(s), err.status, "%s", err.message);
+    if (t && cfx_tensor_save_npy(t, path, &err) != CFX_OK)
+        cfx_scope_fail(s, err.status, "%s", err.message);
 }
 
 /* ---- generated C --------------------------------------------------------------------------- */
@@ -87,13 +87,13 @@ static void *compile(cfx_scope *s, const char *folder)
              "cd '%s' && %s -std=c11 -Wall -Wextra -Werror -O1 -fPIC -shared -I'%s' -o model.so "
              "model.c", folder, cc && *cc ? cc : "cc", include ? include : "/usr/local/include");
     if (system(command) != 0) {
-        cfx_fail(CFX_HERE(s), CFX_E_VALUE, "this failed, where CC and CFX_INCLUDE can be set: %s",
-                 command);
+        cfx_scope_fail(s, CFX_E_VALUE, "this failed, where CC and CFX_INCLUDE can be set: %s",
+                       command);
         return NULL;
     }
     void *library = dlopen(in_folder(folder, "model.so"), RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        cfx_fail(CFX_HERE(s), CFX_E_VALUE, "%s", dlerror());
+        cfx_scope_fail(s, CFX_E_VALUE, "%s", dlerror());
     return library;
 }
 
@@ -107,7 +107,7 @@ static cfx_module *model_of(cfx_scope *s, void *library, const cfx_module *weigh
     *(void **)&make = symbol; /* as POSIX would have it */
     cfx_module *m = make(s);
     cfx_state *state = cfx_module_state(s, weights);
-    cfx_module_take(s, m, state, CFX_TAKE_UNEXPECTED);
+    cfx_module_load_state(s, m, state, CFX_LOAD_UNEXPECTED);
     cfx_state_free(state);
     return m;
 }
@@ -124,9 +124,9 @@ static double compare(cfx_scope *s, const char *way, cfx_module *m, cfx_var x, c
     char nodes[32] = "";
     if (g)
         snprintf(nodes, sizeof nodes, "%zu nodes", cfx_graph_size(g));
-    if (cfx_ok(s))
+    if (cfx_scope_ok(s))
         printf("  %-12s %-10s largest difference %.1e\n", way, nodes, largest);
-    cfx_scope_return(s, mark, cfx_var_empty());
+    cfx_scope_reset(s, mark, cfx_var_empty());
     return largest;
 }
 
@@ -152,7 +152,7 @@ static double five_ways(cfx_scope *s, const char *folder, void **library)
     cfx_module_save(s, transformed, in_folder(folder, "transformed.safetensors"));
     save_tensor(s, in_folder(folder, "x.npy"), x);
     save_tensor(s, in_folder(folder, "y.npy"), y);
-    if (!cfx_ok(s))
+    if (!cfx_scope_ok(s))
         return 1;
     printf("%s", cfx_module_class_name(model));
     print_sizes(s, ": ", x);
@@ -193,8 +193,8 @@ int main(int argc, char **argv)
         return 1;
     }
     const double largest = five_ways(s, folder, &library);
-    const bool good = cfx_ok(s) && largest < 1e-4;
-    if (!cfx_ok(s))
+    const bool good = cfx_scope_ok(s) && largest < 1e-4;
+    if (!cfx_scope_ok(s))
         fprintf(stderr, "%s\n", cfx_scope_error(s)->message);
     else
         printf("%s\n", good ? "All ways give the same." : "They do not give the same.");

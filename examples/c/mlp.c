@@ -14,9 +14,9 @@ enum { POINTS = 256, HIDDEN = 64 };
 
 static cfx_var forward(cfx_scope *s, cfx_module *self, cfx_var x)
 {
-    x = cfx_relu(s, cfx_call(s, cfx_child(self, "fc1"), x));
-    x = cfx_call(s, cfx_child(self, "dropout"), x);
-    return cfx_softmax(s, cfx_call(s, cfx_child(self, "fc2"), x), -1);
+    x = cfx_relu(s, cfx_call(s, cfx_module_child(self, "fc1"), x));
+    x = cfx_call(s, cfx_module_child(self, "dropout"), x);
+    return cfx_softmax(s, cfx_call(s, cfx_module_child(self, "fc2"), x), -1);
 }
 
 static const cfx_class mlp_class = {.name = "MLP", .inputs = "x", .forward = forward};
@@ -51,13 +51,13 @@ static cfx_var wanted(cfx_scope *s)
 static void fit(cfx_scope *s, cfx_module *m)
 {
     const size_t mark = cfx_scope_mark(s);
-    cfx_var h = cfx_relu(s, cfx_call(s, cfx_child(m, "fc1"), moons(s)));
+    cfx_var h = cfx_relu(s, cfx_call(s, cfx_module_child(m, "fc1"), moons(s)));
     cfx_var transposed = cfx_transpose(s, h, 0, 1);
     cfx_var square = cfx_add(s, cfx_matmul(s, transposed, h), cfx_eye(s, HIDDEN),
                              .alpha = cfx_v(0.01));
     cfx_var weight = cfx_linalg_solve(s, square, cfx_matmul(s, transposed, wanted(s)));
-    cfx_copy_(s, cfx_param(s, m, "fc2.weight"), cfx_transpose(s, weight, 0, 1));
-    cfx_scope_return(s, mark, cfx_var_empty());
+    cfx_copy_(s, cfx_module_param(s, m, "fc2.weight"), cfx_transpose(s, weight, 0, 1));
+    cfx_scope_reset(s, mark, cfx_var_empty());
 }
 
 /* ---- what the command and the program around it ask for ------------------------------------ */

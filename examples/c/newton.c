@@ -32,7 +32,7 @@ static cfx_var far_off(cfx_scope *s, void *self, const cfx_var *in)
 {
     cfx_var off = cfx_sub(s, cfx_mul(s, in[1], in[1]), in[0]);
     cfx_var largest = cfx_max(s, cfx_abs(s, off));
-    return cfx_gt(s, largest, cfx_param(s, self, "tolerance"));
+    return cfx_gt(s, largest, cfx_module_param(s, self, "tolerance"));
 }
 
 static cfx_var newton_step(cfx_scope *s, void *self, const cfx_var *in)
@@ -71,7 +71,7 @@ static cfx_tensor *number(cfx_scope *s, float value)
     if (t)
         *(float *)cfx_tensor_data(t) = value;
     else
-        cfx_fail(CFX_HERE(s), err.status, "%s", err.message);
+        cfx_scope_fail(s, err.status, "%s", err.message);
     return t;
 }
 
@@ -79,7 +79,7 @@ cfx_module *cfx_model(cfx_scope *s)
 {
     cfx_module *m = cfx_module_new(s, &newton_class);
     cfx_tensor *tolerance = number(s, 1e-4f);
-    cfx_module_buffer(s, m, "tolerance", tolerance);
+    cfx_module_add_buffer(s, m, "tolerance", tolerance);
     cfx_tensor_release(tolerance);
     return m;
 }

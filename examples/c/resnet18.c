@@ -12,7 +12,7 @@
 
 static cfx_var run(cfx_scope *s, cfx_module *self, const char *child, cfx_var x)
 {
-    return cfx_call(s, cfx_child(self, child), x);
+    return cfx_call(s, cfx_module_child(self, child), x);
 }
 
 static cfx_module *conv(cfx_scope *s, int in, int out, int size, int stride)
@@ -28,7 +28,7 @@ static cfx_var block_forward(cfx_scope *s, cfx_module *self, cfx_var x)
     cfx_var y = run(s, self, "bn1", run(s, self, "conv1", x));
     y = run(s, self, "relu", y);
     y = run(s, self, "bn2", run(s, self, "conv2", y));
-    if (cfx_child(self, "downsample"))
+    if (cfx_module_child(self, "downsample"))
         x = run(s, self, "downsample", x);
     return run(s, self, "relu", cfx_add(s, y, x));
 }

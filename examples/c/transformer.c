@@ -12,7 +12,7 @@ enum { TOKENS = 100, CONTEXT = 32, WIDTH = 64, HEADS = 4 };
 
 static cfx_var run(cfx_scope *s, cfx_module *self, const char *child, cfx_var x)
 {
-    return cfx_call(s, cfx_child(self, child), x);
+    return cfx_call(s, cfx_module_child(self, child), x);
 }
 
 /* ---- attention ----------------------------------------------------------------------------- */

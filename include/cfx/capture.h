@@ -66,10 +66,10 @@ CFX_API cfx_module *cfx_module_add_at(cfx_at at, cfx_module *m, const char *name
 #define cfx_module_add(s, m, name, child) cfx_module_add_at(CFX_HERE(s), m, name, child)
 
 /* Adds a parameter, or a buffer: retained. `t` NULL is None: a bias that is not there. */
-CFX_API void cfx_module_parameter_at(cfx_at at, cfx_module *m, const char *name, cfx_tensor *t);
-CFX_API void cfx_module_buffer_at(cfx_at at, cfx_module *m, const char *name, cfx_tensor *t);
-#define cfx_module_parameter(s, m, name, t) cfx_module_parameter_at(CFX_HERE(s), m, name, t)
-#define cfx_module_buffer(s, m, name, t) cfx_module_buffer_at(CFX_HERE(s), m, name, t)
+CFX_API void cfx_module_add_parameter_at(cfx_at at, cfx_module *m, const char *name, cfx_tensor *t);
+CFX_API void cfx_module_add_buffer_at(cfx_at at, cfx_module *m, const char *name, cfx_tensor *t);
+#define cfx_module_add_parameter(s, m, name, t) cfx_module_add_parameter_at(CFX_HERE(s), m, name, t)
+#define cfx_module_add_buffer(s, m, name, t) cfx_module_add_buffer_at(CFX_HERE(s), m, name, t)
 
 /* Adds a parameter that has no tensor before weights are loaded or taken, and then whichever they
  * have under its name. */
@@ -87,17 +87,17 @@ CFX_API void *cfx_module_data(const cfx_module *m);
 /* ---- reading modules ----------------------------------------------------------------------- */
 
 /* The module at a path below `m` ("fc1", "layers.0.attn"), borrowed; NULL if there is none. */
-CFX_API cfx_module *cfx_child(const cfx_module *m, const char *path);
+CFX_API cfx_module *cfx_module_child(const cfx_module *m, const char *path);
 CFX_API size_t cfx_module_num_children(const cfx_module *m);
 /* The i-th child in the order in which they were added: *name (may be NULL) is borrowed, too. */
-CFX_API cfx_module *cfx_module_child_at(const cfx_module *m, size_t i, const char **name);
+CFX_API cfx_module *cfx_module_get_child(const cfx_module *m, size_t i, const char **name);
 /* "MLP", "torch.nn.Linear"; "" for one that only holds others. */
 CFX_API const char *cfx_module_class_name(const cfx_module *m);
 /* An attribute, a parameter or a buffer, borrowed; INVALID if there is none. */
 CFX_API cfx_datum cfx_module_attribute(const cfx_module *m, const char *path);
 /* A parameter or a buffer to compute with: its tensor, or while tracing a get_attr. */
-CFX_API cfx_var cfx_param_at(cfx_at at, cfx_module *m, const char *path);
-#define cfx_param(s, m, path) cfx_param_at(CFX_HERE(s), m, path)
+CFX_API cfx_var cfx_module_param_at(cfx_at at, cfx_module *m, const char *path);
+#define cfx_module_param(s, m, path) cfx_module_param_at(CFX_HERE(s), m, path)
 
 /* Whether dropout drops and batch-norm learns: true for a new module; sets all below it, too. */
 CFX_API void cfx_module_train(cfx_module *m, bool training);
@@ -111,8 +111,10 @@ CFX_API cfx_state *cfx_module_state_at(cfx_at at, const cfx_module *m);
 #define cfx_module_state(s, m) cfx_module_state_at(CFX_HERE(s), m)
 /* Gives them the tensors of `from`, or of a file (weights.h: CFX_TAKE_...). All or none. Those that
  * are one tensor stay one if they are given the same elements. */
-CFX_API void cfx_module_take_at(cfx_at at, cfx_module *m, const cfx_state *from, unsigned flags);
-#define cfx_module_take(s, m, from, flags) cfx_module_take_at(CFX_HERE(s), m, from, flags)
+CFX_API void cfx_module_load_state_at(cfx_at at, cfx_module *m, const cfx_state *from,
+                                      unsigned flags);
+#define cfx_module_load_state(s, m, from, flags)                                                   \
+    cfx_module_load_state_at(CFX_HERE(s), m, from, flags)
 CFX_API void cfx_module_load_at(cfx_at at, cfx_module *m, const char *path, unsigned flags);
 #define cfx_module_load(s, m, path) cfx_module_load_at(CFX_HERE(s), m, path, 0)
 CFX_API void cfx_module_save_at(cfx_at at, const cfx_module *m, const char *path);
@@ -196,7 +198,7 @@ CFX_API cfx_module *cfx_module_from_graph_at(cfx_at at, cfx_graph *g, const char
 CFX_API cfx_graph *cfx_module_graph(const cfx_module *m);
 /* Its tree of modules as passes and generators ask for it (module.h): borrows `m`, and fails with
  * CFX_E_KEY for NULL. */
-CFX_API cfx_modules cfx_module_tree(cfx_module *m);
+CFX_API cfx_module_tree cfx_module_as_tree(cfx_module *m);
 /* Runs passes over it, by name and in order: "remove_dropout,fuse_bn". Children, parameters and
  * buffers that the graph does not name any more are gone afterwards. */
 CFX_API void cfx_transform_at(cfx_at at, cfx_module *m, const char *passes);

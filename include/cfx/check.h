@@ -96,10 +96,10 @@ CFX_API cfx_status cfx_graph_blame(cfx_graph *g, cfx_verdict_fn *verdict, void *
  * CFX_E_HOST. A part is what cfx_graph_extract makes of some nodes: what they read from outside are
  * its inputs, whose values the test has to know. No single node can be left out of the result; but
  * after `max_tests` the best so far is taken. CFX_E_VALUE if all nodes together do not fail. `test`
- * can read `g` but not edit it. Fills *part, which cfx_part_free empties. */
-typedef int cfx_part_test_fn(void *ctx, const cfx_part *part);
-CFX_API cfx_status cfx_graph_minimize(cfx_graph *g, cfx_part_test_fn *test, void *ctx,
-                                      size_t max_tests, cfx_part *part, cfx_error *err);
+ * can read `g` but not edit it. Fills *part, which cfx_subgraph_free empties. */
+typedef int cfx_subgraph_test_fn(void *ctx, const cfx_subgraph *part);
+CFX_API cfx_status cfx_graph_minimize(cfx_graph *g, cfx_subgraph_test_fn *test, void *ctx,
+                                      size_t max_tests, cfx_subgraph *part, cfx_error *err);
 
 #ifdef __cplusplus
 }

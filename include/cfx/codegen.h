@@ -156,7 +156,7 @@ CFX_API cfx_status cfx_codegen_python_file(cfx_graph *g, const char *class_name,
  * that the graph calls, with the arguments that the table of classes (nn.h) finds in `modules`, and
  * registers the parameters and buffers that it reads. Load the weights by name (load_state_dict).
  * CFX_E_TYPE if a class is not in the table: all are named. */
-CFX_API cfx_status cfx_codegen_python_module(cfx_graph *g, const cfx_modules *modules,
+CFX_API cfx_status cfx_codegen_python_module(cfx_graph *g, const cfx_module_tree *modules,
                                              const char *class_name, cfx_sink out, cfx_error *err);
 
 /* ---- C ------------------------------------------------------------------------------------- */
@@ -172,8 +172,8 @@ CFX_API cfx_status cfx_codegen_python_module(cfx_graph *g, const cfx_modules *mo
  * <cfx/cfx.h> only, and compiles without warnings. The user's lines stand as comments where they
  * change. All that cannot be written (host objects, functions without a row) is named at once:
  * CFX_E_TYPE. */
-CFX_API cfx_status cfx_codegen_c(cfx_graph *g, const cfx_modules *modules, const char *class_name,
-                                 cfx_sink out, cfx_error *err);
+CFX_API cfx_status cfx_codegen_c(cfx_graph *g, const cfx_module_tree *modules,
+                                 const char *class_name, cfx_sink out, cfx_error *err);
 
 /* ---- pictures ------------------------------------------------------------------------------ */
 
@@ -181,7 +181,7 @@ CFX_API cfx_status cfx_codegen_c(cfx_graph *g, const cfx_modules *modules, const
 typedef struct cfx_dot_options {
     const char *name;     /* of the digraph; NULL: "graph" */
     const char *shape;    /* of the nodes; NULL: "record", which has a field for each part */
-    bool scopes;          /* a box around the nodes of each module call */
+    bool module_stacks;   /* a box around the nodes of each module call */
     bool locations;       /* the user's file and line in each node */
     bool hide_get_attr;   /* neither get_attr nodes nor their edges */
     bool literals_only;   /* nodes among the arguments are left to the edges */
@@ -220,7 +220,7 @@ CFX_API cfx_status cfx_codegen_json(cfx_graph *g, cfx_sink out, cfx_error *err);
 /* One node of it, without a newline. */
 CFX_API cfx_status cfx_codegen_node_json(cfx_node *n, cfx_sink out, cfx_error *err);
 /* `text` as a string of JSON, in quotes; what is no UTF-8 in it becomes U+FFFD. */
-CFX_API cfx_status cfx_json_string(const char *text, size_t size, cfx_sink out);
+CFX_API cfx_status cfx_json_write_string(const char *text, size_t size, cfx_sink out);
 
 #ifdef __cplusplus
 }

@@ -108,8 +108,8 @@ CFX_API bool cfx_datum_store(cfx_datum d, cfx_dtype dtype, void *at);
 /* ---- strings and containers ---------------------------------------------------------------- */
 
 /* INVALID, with *err set, if memory is out. `kind` is STR or DEVICE; `text` is copied. */
-CFX_API cfx_datum cfx_datum_text(cfx_datum_kind kind, const char *text, size_t size,
-                                 const cfx_allocator *allocator, cfx_error *err);
+CFX_API cfx_datum cfx_datum_from_text(cfx_datum_kind kind, const char *text, size_t size,
+                                      const cfx_allocator *allocator, cfx_error *err);
 /* A LIST, TUPLE, DICT (keys and values by turns) or SLICE (three) of the items, each of which is
  * retained: the caller still has to release his. INVALID, with *err set: CFX_E_VALUE if an item is
  * INVALID or there are not as many as the kind has, CFX_E_LIMIT if they nest deeper than some
@@ -119,7 +119,7 @@ CFX_API cfx_datum cfx_datum_seq(cfx_datum_kind kind, const cfx_datum *items, siz
 /* The items of a container: borrowed. NULL and 0 for other kinds. Those of a LIST or DICT may be
  * exchanged in place by who knows that nobody else minds, for what is no container. */
 CFX_API cfx_datum *cfx_datum_items(cfx_datum d, size_t *n);
-CFX_API const char *cfx_datum_str(cfx_datum d, size_t *size);  /* borrowed, terminated; or NULL */
+CFX_API const char *cfx_datum_text(cfx_datum d, size_t *size);  /* borrowed, terminated; or NULL */
 
 CFX_API cfx_datum cfx_datum_retain(cfx_datum d);  /* returns `d` */
 CFX_API void cfx_datum_release(cfx_datum d);

@@ -34,7 +34,7 @@ typedef enum cfx_effect {
  * WRITES if its host calls it impure, or if `modules` (may be NULL) has it with inplace=True; else
  * it is ALONE: it may have a state, but is trusted not to change its arguments. Placeholders and
  * outputs are ALONE. */
-CFX_API cfx_status cfx_node_effect(cfx_node *n, const cfx_modules *modules, cfx_effect *effect,
+CFX_API cfx_status cfx_node_effect(cfx_node *n, const cfx_module_tree *modules, cfx_effect *effect,
                                    cfx_error *err);
 
 /* A second opinion on the effects of nodes: `effect` returns a cfx_effect, or -1 to stop with
@@ -57,8 +57,8 @@ typedef enum cfx_touch {
  * writes to everything, and maybe to what is not among its arguments. Stops at the first status
  * that is not CFX_OK and returns it. */
 typedef cfx_status cfx_touch_fn(void *ctx, cfx_node *input, unsigned touch);
-CFX_API cfx_status cfx_node_each_touch(cfx_node *n, const cfx_modules *modules, cfx_touch_fn *fn,
-                                       void *ctx, cfx_error *err);
+CFX_API cfx_status cfx_node_each_touch(cfx_node *n, const cfx_module_tree *modules,
+                                       cfx_touch_fn *fn, void *ctx, cfx_error *err);
 
 #ifdef __cplusplus
 }

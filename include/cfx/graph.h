@@ -140,22 +140,23 @@ CFX_API const char *cfx_node_file(const cfx_node *n);  /* NULL if unknown */
 CFX_API uint32_t cfx_node_line(const cfx_node *n);     /* 0 if unknown */
 /* For whoever sets the same locations again and again: each (file, line) has a number in its
  * graph, from 1 on; 0 is none. Returns 0 with *err set if it fails. */
-CFX_API uint32_t cfx_graph_location(cfx_graph *g, const char *file, uint32_t line, cfx_error *err);
-CFX_API void cfx_node_set_location_number(cfx_node *n, uint32_t location);
+CFX_API uint32_t cfx_graph_intern_location(cfx_graph *g, const char *file, uint32_t line,
+                                           cfx_error *err);
+CFX_API void cfx_node_set_location_id(cfx_node *n, uint32_t location);
 
 /* A scope is a module call inside another: its path ("layers.0"; "layers.0@1" for the second call
  * of the same module) and its class ("nn.Linear"). `object` is the host's object for the class, or
  * NULL: the graph holds a reference to it, and copies do. Scopes are numbered from 1 in each graph;
  * 0 is none. The same (parent, path, type, object) is the same scope. Returns 0 with *err set if it
  * fails. */
-CFX_API uint32_t cfx_graph_scope(cfx_graph *g, uint32_t parent, const char *path, const char *type,
-                                 void *object, cfx_error *err);
-CFX_API uint32_t cfx_scope_parent(const cfx_graph *g, uint32_t scope);
-CFX_API const char *cfx_scope_path(const cfx_graph *g, uint32_t scope);
-CFX_API const char *cfx_scope_type(const cfx_graph *g, uint32_t scope);
-CFX_API void *cfx_scope_object(const cfx_graph *g, uint32_t scope);  /* NULL if it has none */
-CFX_API uint32_t cfx_node_scope(const cfx_node *n);
-CFX_API void cfx_node_set_scope(cfx_node *n, uint32_t scope);
+CFX_API uint32_t cfx_graph_intern_stack(cfx_graph *g, uint32_t parent, const char *path,
+                                        const char *type, void *object, cfx_error *err);
+CFX_API uint32_t cfx_graph_stack_outer(const cfx_graph *g, uint32_t scope);
+CFX_API const char *cfx_graph_stack_path(const cfx_graph *g, uint32_t scope);
+CFX_API const char *cfx_graph_stack_type(const cfx_graph *g, uint32_t scope);
+CFX_API void *cfx_graph_stack_object(const cfx_graph *g, uint32_t scope);  /* NULL if it has none */
+CFX_API uint32_t cfx_node_module_stack(const cfx_node *n);
+CFX_API void cfx_node_set_module_stack(cfx_node *n, uint32_t scope);
 
 /* One pointer for the embedding language (its object for this node); NULL at first. */
 CFX_API void *cfx_node_binding(const cfx_node *n);
@@ -213,8 +214,8 @@ CFX_API void cfx_iter_end(cfx_iter *it);
 
 /* All nodes of an opcode, and of a target unless `target` is NULL, in no particular order: calls
  * `fn` for each; O(found). Do not edit the graph inside `fn`. */
-CFX_API cfx_status cfx_graph_each_of(cfx_graph *g, cfx_opcode op, const cfx_target *target,
-                                     cfx_node_fn *fn, void *ctx);
+CFX_API cfx_status cfx_graph_find_nodes(cfx_graph *g, cfx_opcode op, const cfx_target *target,
+                                        cfx_node_fn *fn, void *ctx);
 
 /* ---- editing ------------------------------------------------------------------------------- */
 
@@ -240,8 +241,8 @@ CFX_API cfx_status cfx_node_set_name(cfx_node *n, const char *name, size_t size,
 
 /* Moves `n` directly before or after `at`, both of one graph. Moving a node next to itself does
  * nothing. CFX_E_GRAPH if either is erased or they are of different graphs. */
-CFX_API cfx_status cfx_node_move_before(cfx_node *at, cfx_node *n, cfx_error *err);
-CFX_API cfx_status cfx_node_move_after(cfx_node *at, cfx_node *n, cfx_error *err);
+CFX_API cfx_status cfx_node_prepend(cfx_node *at, cfx_node *n, cfx_error *err);
+CFX_API cfx_status cfx_node_append(cfx_node *at, cfx_node *n, cfx_error *err);
 
 /* Takes `n` off its graph. CFX_E_GRAPH if it has users, was erased before, or is not of `g`.
  * The name stays taken. */
@@ -302,7 +303,7 @@ CFX_API bool cfx_namespace_has(const cfx_namespace *ns, const char *name, size_t
 CFX_API bool cfx_name_is_reserved(const char *name, size_t size);  /* keyword, builtin, global */
 CFX_API cfx_namespace *cfx_graph_namespace(cfx_graph *g);          /* borrowed */
 /* "FooBar" to "foo_bar": an underscore between a lower- and an upper-case letter, then lower. */
-CFX_API cfx_status cfx_snake_case(const char *name, size_t size, cfx_buffer *out);
+CFX_API cfx_status cfx_name_to_snake_case(const char *name, size_t size, cfx_buffer *out);
 
 /* ---- whole graphs -------------------------------------------------------------------------- */
 
@@ -327,7 +328,7 @@ CFX_API cfx_node *cfx_graph_copy_node(cfx_graph *g, const cfx_node *n, cfx_map_f
  * *result receives the output's value mapped to `g`, floating (INVALID if `src` has no output);
  * *output the output node of `src` or NULL (may be NULL). If it fails, the nodes copied so far
  * are erased again. */
-CFX_API cfx_status cfx_graph_copy_into(cfx_graph *g, cfx_graph *src, cfx_node_map *map,
+CFX_API cfx_status cfx_graph_copy_from(cfx_graph *g, cfx_graph *src, cfx_node_map *map,
                                        cfx_value *result, cfx_node **output, cfx_error *err);
 
 /* Same nodes in the same order: opcodes, targets, arguments, types, regions; and names, locations,

@@ -19,9 +19,9 @@
  *     cfx_library *lib = cfx_library_new(rows, 1, NULL, NULL, &err);
  *
  * Nothing is registered anywhere: a library is given to whoever is to know its operators.
- *   - A runtime (cfx_runtime_options.library) calls them by name: cfx_custom_run, and
+ *   - A runtime (cfx_runtime_options.library) calls them by name: cfx_operator_run_named, and
  *     cfx_apply_named in a scope (scope.h).
- *   - Passes and lowering (cfx_modules.library; a table with nothing else in it will do) keep a
+ *   - Passes and lowering (cfx_module_tree.library; a table with nothing else in it will do) keep a
  *     call_function with that target, bind its arguments by the schema, and know its effects:
  *     what it writes to, what it shares memory with, whether it draws random numbers.
  *   - A program (cfx_program_options.library) runs them as any other operator; it keeps the library
@@ -100,10 +100,10 @@ CFX_API const cfx_custom_operator *cfx_node_custom(const cfx_node *n, const cfx_
 
 /* As cfx_operator_run and cfx_operator_infer, of an operator of the runtime's library. CFX_E_KEY if
  * it has none of that name. */
-CFX_API cfx_datum cfx_custom_run(cfx_runtime *rt, const char *name, const cfx_datum *args, size_t n,
-                                 cfx_error *err);
-CFX_API cfx_datum cfx_custom_infer(cfx_runtime *rt, cfx_dims *dims, const char *name,
-                                   const cfx_datum *args, size_t n, cfx_error *err);
+CFX_API cfx_datum cfx_operator_run_named(cfx_runtime *rt, const char *name, const cfx_datum *args,
+                                         size_t n, cfx_error *err);
+CFX_API cfx_datum cfx_operator_infer_named(cfx_runtime *rt, cfx_dims *dims, const char *name,
+                                           const cfx_datum *args, size_t n, cfx_error *err);
 
 /* ---- what rules and kernels are written with ----------------------------------------------- */
 

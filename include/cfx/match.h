@@ -93,7 +93,7 @@ typedef struct cfx_match_options {
 
     /* What the paths of the graph lead to; NULL if that is not known: then modules have no other
      * spelling, and `strict` trusts nobody that calls one. */
-    const cfx_modules *modules;
+    const cfx_module_tree *modules;
 
     /* A node whose name contains this may be any anchor, whatever it calls; NULL for none. */
     const char *node_name;
@@ -109,16 +109,16 @@ typedef struct cfx_match_options {
 
 /* ---- what was found ------------------------------------------------------------------------ */
 
-typedef struct cfx_binding {
+typedef struct cfx_match_binding {
     cfx_node *node;   /* of the pattern */
     cfx_value value;  /* a node, or what a placeholder stands for */
-} cfx_binding;
+} cfx_match_binding;
 
 /* One match. Everything belongs to the cfx_matches. */
 typedef struct cfx_match {
     size_t pattern;            /* which one, by its place in the array */
     cfx_graph *graph;          /* the graph, or a region of it */
-    const cfx_binding *bound;  /* in the order in which they were compared */
+    const cfx_match_binding *bound;  /* in the order in which they were compared */
     size_t n_bound;
     const cfx_value *inputs;   /* what the placeholders are bound to, in their order */
     size_t n_inputs;
@@ -139,7 +139,7 @@ CFX_API cfx_matches *cfx_matches_find(cfx_graph *g, cfx_graph *const *patterns, 
                                       const cfx_match_options *opts, cfx_error *err);
 CFX_API void cfx_matches_free(cfx_matches *matches);  /* NULL is allowed */
 CFX_API size_t cfx_matches_size(const cfx_matches *matches);
-CFX_API const cfx_match *cfx_matches_at(const cfx_matches *matches, size_t i);
+CFX_API const cfx_match *cfx_matches_get(const cfx_matches *matches, size_t i);
 /* Forgets the matches `i` of which keep[i] is false: they will not be replaced. The others keep
  * their order. Linear, however many go. */
 CFX_API void cfx_matches_keep(cfx_matches *matches, const bool *keep);

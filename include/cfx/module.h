@@ -17,7 +17,7 @@ extern "C" {
 
 struct cfx_library;
 
-typedef struct cfx_modules {
+typedef struct cfx_module_tree {
     void *ctx;
 
     /* Writes the public name of the class of the module at `path`: "torch.nn.Conv2d". A class
@@ -55,13 +55,13 @@ typedef struct cfx_modules {
     /* The operators of one's own that the graph may call (library.h): borrowed; or NULL. A table
      * that has nothing else, {.library = lib}, says nothing of modules: as NULL does. */
     const struct cfx_library *library;
-} cfx_modules;
+} cfx_module_tree;
 
 /* *op becomes the operator that a node calls, as cfx_node_operator says; of a call_module that of
  * its class, NONE if `modules` is NULL, the class is not in the table, or there is no such module.
  * Only the class decides: what it computes depends on its attributes, too ("inplace", "training").
  * Fails if the host does, or memory is out. */
-CFX_API cfx_status cfx_node_operator_of(const cfx_node *n, const cfx_modules *modules,
+CFX_API cfx_status cfx_node_operator_of(const cfx_node *n, const cfx_module_tree *modules,
                                         cfx_operator *op, cfx_error *err);
 
 #ifdef __cplusplus

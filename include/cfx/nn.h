@@ -25,7 +25,7 @@ CFX_API cfx_nn cfx_nn_find(const char *name);              /* "torch.nn.Linear" 
 CFX_API const char *cfx_nn_name(cfx_nn nn);                /* "Linear"; NULL for NONE */
 CFX_API const char *cfx_nn_function(cfx_nn nn);            /* "linear", for cfx_nn_linear */
 CFX_API const char *cfx_nn_schema(cfx_nn nn);
-CFX_API bool cfx_nn_param(cfx_nn nn, size_t i, cfx_param *param);  /* false past the last */
+CFX_API bool cfx_nn_param(cfx_nn nn, size_t i, cfx_schema_param *param);  /* false past the last */
 
 /* What the constructor of the module at `path` was given: calls `fn` for each parameter that is not
  * its default, in order; `keyword` tells that one before it was left out, or that it must be one.
@@ -34,9 +34,9 @@ CFX_API bool cfx_nn_param(cfx_nn nn, size_t i, cfx_param *param);  /* false past
  * STR, where it is below `path`, of a stack of copies ("layers.0") the first. CFX_E_TYPE if the
  * class is not in the table, holds other modules (Sequential), or the module was changed so that
  * no call makes it. */
-typedef cfx_status cfx_nn_arg_fn(void *ctx, const cfx_param *param, bool keyword, cfx_value v,
-                                 cfx_error *err);
-CFX_API cfx_status cfx_nn_each_arg(const cfx_modules *modules, cfx_graph *g, const char *path,
+typedef cfx_status cfx_nn_arg_fn(void *ctx, const cfx_schema_param *param, bool keyword,
+                                 cfx_value v, cfx_error *err);
+CFX_API cfx_status cfx_nn_each_arg(const cfx_module_tree *modules, cfx_graph *g, const char *path,
                                    cfx_nn nn, cfx_nn_arg_fn *fn, void *ctx, cfx_error *err);
 
 #ifdef __cplusplus

@@ -262,12 +262,12 @@ static inline cfx_var cfx_abs__at(cfx_at at, cfx_var self)
 
 /* sign(Tensor self) -> Tensor
  * torch.sign, Tensor.sign */
-static inline cfx_var cfx_sign_row_at(cfx_at at, cfx_var self)
+static inline cfx_var cfx_sign_at(cfx_at at, cfx_var self)
 {
     const cfx_var args[] = {self};
     return cfx_apply_at(at, CFX_OPID_sign, args, 1);
 }
-#define cfx_sign_row(s, self) cfx_sign_row_at(CFX_HERE(s), cfx_v(self))
+#define cfx_sign(s, self) cfx_sign_at(CFX_HERE(s), cfx_v(self))
 
 /* sign_(Tensor(a!) self) -> Tensor(a!)
  * Tensor.sign_ */
@@ -6707,14 +6707,14 @@ static inline cfx_var cfx_check_at(cfx_at at, cfx_var cond, cfx_check_args o)
     cfx_check_at(CFX_HERE(s), cfx_v(cond), CFX_OPTIONS(cfx_check_args, __VA_ARGS__))
 
 /* fail(str kind, Any message=None) -> () */
-typedef struct cfx_fail_row_args { cfx_var message; } cfx_fail_row_args;
-static inline cfx_var cfx_fail_row_at(cfx_at at, cfx_var kind, cfx_fail_row_args o)
+typedef struct cfx_fail_args { cfx_var message; } cfx_fail_args;
+static inline cfx_var cfx_fail_at(cfx_at at, cfx_var kind, cfx_fail_args o)
 {
     const cfx_var args[] = {kind, o.message};
     return cfx_apply_at(at, CFX_OPID_fail, args, 2);
 }
-#define cfx_fail_row(s, kind, ...)                                                                 \
-    cfx_fail_row_at(CFX_HERE(s), cfx_v(kind), CFX_OPTIONS(cfx_fail_row_args, __VA_ARGS__))
+#define cfx_fail(s, kind, ...)                                                                     \
+    cfx_fail_at(CFX_HERE(s), cfx_v(kind), CFX_OPTIONS(cfx_fail_args, __VA_ARGS__))
 
 /* ---- Sizes and properties of tensors -------------------------------------------------------- */
 
@@ -6874,35 +6874,33 @@ static inline cfx_var cfx_len_at(cfx_at at, cfx_var obj)
 
 /* int(Any x=0) -> int
  * builtins.int, torch.sym_int */
-typedef struct cfx_int_row_args { cfx_var x; } cfx_int_row_args;
-static inline cfx_var cfx_int_row_at(cfx_at at, cfx_int_row_args o)
+typedef struct cfx_int_args { cfx_var x; } cfx_int_args;
+static inline cfx_var cfx_int_at(cfx_at at, cfx_int_args o)
 {
     const cfx_var args[] = {o.x};
     return cfx_apply_at(at, CFX_OPID_int, args, 1);
 }
-#define cfx_int_row(s, ...) cfx_int_row_at(CFX_HERE(s), CFX_OPTIONS(cfx_int_row_args, __VA_ARGS__))
+#define cfx_int(s, ...) cfx_int_at(CFX_HERE(s), CFX_OPTIONS(cfx_int_args, __VA_ARGS__))
 
 /* float(Any x=0.) -> float
  * builtins.float, torch.sym_float */
-typedef struct cfx_float_row_args { cfx_var x; } cfx_float_row_args;
-static inline cfx_var cfx_float_row_at(cfx_at at, cfx_float_row_args o)
+typedef struct cfx_float_args { cfx_var x; } cfx_float_args;
+static inline cfx_var cfx_float_at(cfx_at at, cfx_float_args o)
 {
     const cfx_var args[] = {o.x};
     return cfx_apply_at(at, CFX_OPID_float, args, 1);
 }
-#define cfx_float_row(s, ...)                                                                      \
-    cfx_float_row_at(CFX_HERE(s), CFX_OPTIONS(cfx_float_row_args, __VA_ARGS__))
+#define cfx_float(s, ...) cfx_float_at(CFX_HERE(s), CFX_OPTIONS(cfx_float_args, __VA_ARGS__))
 
 /* bool(Any x=False) -> bool
  * builtins.bool, operator.truth */
-typedef struct cfx_bool_row_args { cfx_var x; } cfx_bool_row_args;
-static inline cfx_var cfx_bool_row_at(cfx_at at, cfx_bool_row_args o)
+typedef struct cfx_bool_args { cfx_var x; } cfx_bool_args;
+static inline cfx_var cfx_bool_at(cfx_at at, cfx_bool_args o)
 {
     const cfx_var args[] = {o.x};
     return cfx_apply_at(at, CFX_OPID_bool, args, 1);
 }
-#define cfx_bool_row(s, ...)                                                                       \
-    cfx_bool_row_at(CFX_HERE(s), CFX_OPTIONS(cfx_bool_row_args, __VA_ARGS__))
+#define cfx_bool(s, ...) cfx_bool_at(CFX_HERE(s), CFX_OPTIONS(cfx_bool_args, __VA_ARGS__))
 
 /* not(Any a) -> bool
  * operator.not_, torch.sym_not */

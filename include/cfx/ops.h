@@ -110,7 +110,7 @@ typedef struct cfx_schema_text {
     size_t size;
 } cfx_schema_text;
 
-typedef struct cfx_param {
+typedef struct cfx_schema_param {
     cfx_schema_text name;    /* "alpha"; of a result mostly nothing */
     char type[20];           /* "Tensor", "int[2]?", without the alias annotation; terminated */
     cfx_schema_text value;   /* its default as the schema writes it: "1", "[0, 0]"; or nothing */
@@ -118,21 +118,21 @@ typedef struct cfx_param {
     bool variadic;           /* "*Any args" */
     bool writes;             /* (a!): it is changed */
     char alias;              /* 'a': shares memory with what has the same letter; 0: with nothing */
-} cfx_param;
+} cfx_schema_param;
 
 /* 0 for NONE. */
 CFX_API size_t cfx_operator_num_params(cfx_operator op);
 CFX_API size_t cfx_operator_num_results(cfx_operator op);  /* 0 for "()"; a list counts as one */
 /* False, and *param untouched, if there are not so many. */
-CFX_API bool cfx_operator_param(cfx_operator op, size_t i, cfx_param *param);
-CFX_API bool cfx_operator_result(cfx_operator op, size_t i, cfx_param *result);
+CFX_API bool cfx_operator_param(cfx_operator op, size_t i, cfx_schema_param *param);
+CFX_API bool cfx_operator_result(cfx_operator op, size_t i, cfx_schema_param *result);
 /* The index of the parameter with this name; SIZE_MAX if there is none. */
 CFX_API size_t cfx_operator_find_param(cfx_operator op, const char *name);
 
 /* What operators.h calls the function of a row ("cfx_relu", "cfx_var_row"; NULL for NONE) and a
  * parameter ("bool_" for "bool"); written to `out`, which is returned. */
 CFX_API const char *cfx_operator_c_name(cfx_operator op, char out[CFX_SPELLING_SIZE]);
-CFX_API const char *cfx_param_c_name(const cfx_param *param, char out[CFX_SPELLING_SIZE]);
+CFX_API const char *cfx_param_c_name(const cfx_schema_param *param, char out[CFX_SPELLING_SIZE]);
 /* Whether C or C++ has another use for the word: it is given a '_' there. */
 CFX_API bool cfx_c_name_is_taken(const char *name, size_t size);
 

@@ -46,7 +46,7 @@ CFX_API cfx_status cfx_graph_partition(cfx_graph *g, const cfx_partition_options
 /* Of `n` nodes of a part in their order, finds those at its edges that are transparent: that no
  * opaque node of the part comes before, or none behind. `transparent[i]` says whether a node is,
  * and is set to whether it is at an edge. Linear in the nodes and their edges. */
-CFX_API void cfx_nodes_find_edges(cfx_node *const *nodes, size_t n, bool *transparent);
+CFX_API void cfx_nodes_find_boundary(cfx_node *const *nodes, size_t n, bool *transparent);
 
 /* ---- fusing -------------------------------------------------------------------------------- */
 
@@ -78,7 +78,7 @@ CFX_API cfx_node *cfx_graph_insert_fused(cfx_graph *g, const cfx_fused *call, cf
 
 /* ---- values that must not cross ----------------------------------------------------------- */
 
-enum { CFX_NODE_ACC = 1, CFX_NODE_TENSOR = 2 };
+enum { CFX_FUSION_ACC = 1, CFX_FUSION_TENSOR = 2 };
 
 /* Groups of nodes that must stay together because they pass each other values that are no tensors.
  * `flags` says of each node, in their order, whether an accelerator may run it and whether its

@@ -12,7 +12,7 @@ extern "C" {
  * alone what it would have to look up. `opts` is the pass's own option struct or NULL. *changed
  * (may be NULL) tells whether anything was. If it fails, the graph is valid, but may be half
  * changed. */
-typedef cfx_status cfx_pass_fn(cfx_graph *g, const cfx_modules *modules, const void *opts,
+typedef cfx_status cfx_pass_fn(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                                bool *changed, cfx_error *err);
 
 typedef struct cfx_pass {
@@ -28,11 +28,11 @@ typedef struct cfx_pass {
 #undef CFX_PASS
 
 /* The table, in alphabetical order; NULL past the end. */
-CFX_API const cfx_pass *cfx_pass_at(size_t i);
+CFX_API const cfx_pass *cfx_pass_get(size_t i);
 CFX_API const cfx_pass *cfx_pass_find(const char *name);
 
 /* Runs a pass. Debug builds also verify the graph afterwards, if it was well formed before. */
-CFX_API cfx_status cfx_pass_run(const cfx_pass *pass, cfx_graph *g, const cfx_modules *modules,
+CFX_API cfx_status cfx_pass_run(const cfx_pass *pass, cfx_graph *g, const cfx_module_tree *modules,
                                 const void *opts, bool *changed, cfx_error *err);
 
 /* An option that is a number or a flag: it can be set by its name. */
@@ -42,7 +42,7 @@ typedef struct cfx_pass_option {
     const char *summary;
     bool is_flag;          /* 0 or 1; else a count */
     uint32_t offset;       /* in the pass's option struct */
-    uint64_t otherwise;    /* what it is if it is not set */
+    uint64_t default_value;  /* what it is if it is not set */
 } cfx_pass_option;
 
 typedef struct cfx_pass_setting {
@@ -51,10 +51,11 @@ typedef struct cfx_pass_setting {
 } cfx_pass_setting;
 
 /* Those of a pass (pass_option.def); NULL past the end. */
-CFX_API const cfx_pass_option *cfx_pass_option_at(const cfx_pass *pass, size_t i);
+CFX_API const cfx_pass_option *cfx_pass_get_option(const cfx_pass *pass, size_t i);
 /* Runs a pass as cfx_pass_run does, with these of its options. CFX_E_KEY for one that it does not
  * have, and CFX_E_VALUE for a flag that is neither 0 nor 1, before any change. */
-CFX_API cfx_status cfx_pass_run_with(const cfx_pass *pass, cfx_graph *g, const cfx_modules *modules,
+CFX_API cfx_status cfx_pass_run_with(const cfx_pass *pass, cfx_graph *g,
+                                     const cfx_module_tree *modules,
                                      const cfx_pass_setting *settings, size_t n, bool *changed,
                                      cfx_error *err);
 
@@ -243,17 +244,17 @@ typedef struct cfx_layout_part {
  * call: 1 it takes and gives the layout, 2 it does if one of its inputs has it, 0 it does not, -1
  * stop with CFX_E_HOST. `choose` is asked for each part, which has its conversions then: 1 to leave
  * it so, 0 to undo that, -1 to stop. Both can read the graph but not edit it. */
-typedef struct cfx_relayout {
+typedef struct cfx_relayout_options {
     const char *enter, *leave;
     int (*supports)(void *ctx, cfx_node *n);
     int (*choose)(void *ctx, const cfx_layout_part *part);
     void *ctx;
-} cfx_relayout;
+} cfx_relayout_options;
 
 /* Lets the parts that are chosen compute in another layout: what hangs together by values or by
  * calls of the same module is one part. Regions are left alone. As good as linear in nodes and
  * edges. */
-CFX_API cfx_status cfx_graph_relayout(cfx_graph *g, const cfx_relayout *how, bool *changed,
+CFX_API cfx_status cfx_graph_relayout(cfx_graph *g, const cfx_relayout_options *how, bool *changed,
                                       cfx_error *err);
 
 #ifdef __cplusplus

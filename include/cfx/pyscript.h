@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-typedef struct cfx_model_options {
+typedef struct cfx_script_model_options {
     /* The expression that gives the model: "Net(16)". NULL: a call of the class without
      * arguments. */
     const char *call;
@@ -37,17 +37,17 @@ typedef struct cfx_model_options {
     cfx_script_options limits;
     size_t most_bytes;          /* of objects; 0: 1 GiB */
     cfx_sink print;             /* where `print` writes; all zero: nowhere */
-} cfx_model_options;
+} cfx_script_model_options;
 
 /* A module whose forward is the graph, as cfx_trace gives it: with the children, parameters and
  * buffers that the graph names, and the class name of the model. NULL, and the scope fails: the
  * message has the file and line of the source, shows it with a caret, and names the calls. `file`
  * is for messages. */
 CFX_API cfx_module *cfx_script_model_at(cfx_at at, const char *source, size_t size,
-                                        const char *file, cfx_model_options options);
+                                        const char *file, cfx_script_model_options options);
 #define cfx_script_model(s, source, size, file, ...)                                               \
     cfx_script_model_at(CFX_HERE(s), source, size, file,                                           \
-                        CFX_OPTIONS(cfx_model_options, __VA_ARGS__))
+                        CFX_OPTIONS(cfx_script_model_options, __VA_ARGS__))
 
 #ifdef __cplusplus
 }

@@ -26,7 +26,7 @@ typedef struct cfx_repeat_options {
  * `modules` tells the classes of modules; if it is NULL, scopes do (a call_module whose scope ends
  * with its own path), else the last word of the path counts. */
 CFX_API cfx_status cfx_nodes_hash(cfx_graph *g, cfx_node *const *nodes, size_t n,
-                                  const cfx_modules *modules, uint64_t *hash, cfx_error *err);
+                                  const cfx_module_tree *modules, uint64_t *hash, cfx_error *err);
 
 /* Groups of parts that do the same, no node in two of them: always the group that covers most nodes
  * first, and of those the one with the smallest parts. In a graph whose nodes have scopes a part is
@@ -37,14 +37,14 @@ CFX_API cfx_status cfx_nodes_hash(cfx_graph *g, cfx_node *const *nodes, size_t n
  * O(nodes * depth of scopes); without scopes O(nodes * log(nodes)), where a graph in which very
  * many runs repeat (64 visits of each node were not enough to compare them) may get fewer groups.
  * */
-CFX_API cfx_repeats *cfx_graph_find_repeated(cfx_graph *g, const cfx_modules *modules,
+CFX_API cfx_repeats *cfx_graph_find_repeated(cfx_graph *g, const cfx_module_tree *modules,
                                              const cfx_repeat_options *opts, cfx_error *err);
 CFX_API void cfx_repeats_free(cfx_repeats *repeats);  /* NULL is allowed */
 
 /* How many groups were found, and how many copies each has (0 past the last). */
-CFX_API size_t cfx_repeats_groups(const cfx_repeats *repeats);
-CFX_API size_t cfx_repeats_copies(const cfx_repeats *repeats, size_t group);
-CFX_API size_t cfx_repeats_nodes(const cfx_repeats *repeats, size_t group);  /* of each copy */
+CFX_API size_t cfx_repeats_num_groups(const cfx_repeats *repeats);
+CFX_API size_t cfx_repeats_num_copies(const cfx_repeats *repeats, size_t group);
+CFX_API size_t cfx_repeats_num_nodes(const cfx_repeats *repeats, size_t group);  /* of each copy */
 CFX_API cfx_node *cfx_repeats_node(const cfx_repeats *repeats, size_t group, size_t copy, size_t i);
 /* The path of the scope that a copy is, borrowed from the graph; NULL without scopes. */
 CFX_API const char *cfx_repeats_path(const cfx_repeats *repeats, size_t group, size_t copy);

@@ -114,7 +114,7 @@ CFX_API cfx_tensor *cfx_state_get(const cfx_state *s, const char *name);  /* bor
 CFX_API size_t cfx_state_size(const cfx_state *s);
 /* The i-th, in the order in which they were first set: its name, borrowed; *t (may be NULL)
  * likewise. */
-CFX_API const char *cfx_state_at(const cfx_state *s, size_t i, cfx_tensor **t);
+CFX_API const char *cfx_state_entry(const cfx_state *s, size_t i, cfx_tensor **t);
 
 /* ---- graphs -------------------------------------------------------------------------------- */
 

@@ -13,7 +13,7 @@
  * A constructor that fails returns a value of kind INVALID and sets *err. INVALID is accepted
  * nowhere, so a chain of constructors needs one check at the end:
  *
- *     cfx_value pair[] = {cfx_from_node(x), cfx_value_str(g, "mean", 4, &err)};
+ *     cfx_value pair[] = {cfx_value_node(x), cfx_value_str(g, "mean", 4, &err)};
  *     cfx_value args[] = {cfx_value_list(g, pair, 2, &err)};   (INVALID if the string failed)
  */
 #ifndef CFX_VALUE_H
@@ -83,7 +83,7 @@ typedef struct cfx_value {
 
 /* ---- scalars ------------------------------------------------------------------------------- */
 
-static inline cfx_value cfx_scalar(cfx_kind kind, int64_t i)
+static inline cfx_value cfx_value_scalar(cfx_kind kind, int64_t i)
 {
     cfx_value v;
     v.kind = (uint32_t)kind;
@@ -91,31 +91,34 @@ static inline cfx_value cfx_scalar(cfx_kind kind, int64_t i)
     v.as.i = i;
     return v;
 }
-static inline cfx_value cfx_invalid(void) { return cfx_scalar(CFX_KIND_INVALID, 0); }
-static inline cfx_value cfx_none(void) { return cfx_scalar(CFX_KIND_NONE, 0); }
-static inline cfx_value cfx_ellipsis(void) { return cfx_scalar(CFX_KIND_ELLIPSIS, 0); }
-static inline cfx_value cfx_bool(bool b)
+static inline cfx_value cfx_value_invalid(void) { return cfx_value_scalar(CFX_KIND_INVALID, 0); }
+static inline cfx_value cfx_value_none(void) { return cfx_value_scalar(CFX_KIND_NONE, 0); }
+static inline cfx_value cfx_value_ellipsis(void) { return cfx_value_scalar(CFX_KIND_ELLIPSIS, 0); }
+static inline cfx_value cfx_value_bool(bool b)
 {
-    cfx_value v = cfx_scalar(CFX_KIND_BOOL, 0);
+    cfx_value v = cfx_value_scalar(CFX_KIND_BOOL, 0);
     v.as.b = b;
     return v;
 }
-static inline cfx_value cfx_int(int64_t i) { return cfx_scalar(CFX_KIND_INT, i); }
-static inline cfx_value cfx_float(double f)
+static inline cfx_value cfx_value_int(int64_t i) { return cfx_value_scalar(CFX_KIND_INT, i); }
+static inline cfx_value cfx_value_float(double f)
 {
-    cfx_value v = cfx_scalar(CFX_KIND_FLOAT, 0);
+    cfx_value v = cfx_value_scalar(CFX_KIND_FLOAT, 0);
     v.as.f = f;
     return v;
 }
-static inline cfx_value cfx_from_dtype(cfx_dtype d) { return cfx_scalar(CFX_KIND_DTYPE, d); }
-static inline cfx_value cfx_from_layout(cfx_layout l) { return cfx_scalar(CFX_KIND_LAYOUT, l); }
-static inline cfx_value cfx_from_memory_format(cfx_memory_format m)
+static inline cfx_value cfx_value_dtype(cfx_dtype d) { return cfx_value_scalar(CFX_KIND_DTYPE, d); }
+static inline cfx_value cfx_value_layout(cfx_layout l)
 {
-    return cfx_scalar(CFX_KIND_MEMORY_FORMAT, m);
+    return cfx_value_scalar(CFX_KIND_LAYOUT, l);
 }
-static inline cfx_value cfx_from_node(cfx_node *n)
+static inline cfx_value cfx_value_memory_format(cfx_memory_format m)
 {
-    cfx_value v = cfx_scalar(CFX_KIND_NODE, 0);
+    return cfx_value_scalar(CFX_KIND_MEMORY_FORMAT, m);
+}
+static inline cfx_value cfx_value_node(cfx_node *n)
+{
+    cfx_value v = cfx_value_scalar(CFX_KIND_NODE, 0);
     v.as.node = n;
     return v;
 }

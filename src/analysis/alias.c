@@ -168,7 +168,7 @@ static bool is_true(cfx_value v) { return v.kind == CFX_KIND_BOOL && v.as.b; }
 
 cfx_node *cfxi_analysis_written(const cfx_node *n, cfx_operator *op)
 {
-    cfx_param param;
+    cfx_schema_param param;
     const cfx_operator row = cfx_node_operator(n);
     if (!row || n->op == CFX_OP_CALL_MODULE || !cfx_operator_param(row, 0, &param) ||
         cfx_node_kwarg(n, "out").kind != CFX_KIND_INVALID)
@@ -184,8 +184,8 @@ cfx_node *cfxi_analysis_written(const cfx_node *n, cfx_operator *op)
 
 bool cfxi_analysis_is_view(const cfx_node *n)
 {
-    cfx_param param;
-    cfx_param result;
+    cfx_schema_param param;
+    cfx_schema_param result;
     const cfx_operator op = cfx_node_operator(n);
     return op && cfx_operator_regions(op) == 0 &&
            !(cfx_operator_flags(op) & CFX_OPERATOR_GLOBAL) && cfx_operator_param(op, 0, &param) &&
@@ -230,8 +230,9 @@ static void find_last_use(const cfxi_aliases *a, const cfx_node *n, cfxi_alias_u
     }
 }
 
-cfx_status cfxi_analysis_aliases_begin(cfxi_aliases *a, cfx_graph *g, const cfx_modules *modules,
-                                       cfxi_alias_uses uses, cfx_error *err)
+cfx_status cfxi_analysis_aliases_begin(cfxi_aliases *a, cfx_graph *g,
+                                       const cfx_module_tree *modules, cfxi_alias_uses uses,
+                                       cfx_error *err)
 {
     *a = (cfxi_aliases){.graph = g, .modules = modules, .n = g->size};
     a->sets = cfxi_base_alloc(g->allocator, a->n * sizeof *a->sets);
@@ -242,7 +243,7 @@ cfx_status cfxi_analysis_aliases_begin(cfxi_aliases *a, cfx_graph *g, const cfx_
     cfxi_ir_graph_freeze(g);  /* the host is asked for names */
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next) {
         (void)cfx_node_operator(n);
-        (void)cfx_node_map_set(a->places, n, cfx_int(at++), NULL);  /* there is room */
+        (void)cfx_node_map_set(a->places, n, cfx_value_int(at++), NULL);  /* there is room */
     }
     cfxi_ir_graph_thaw(g);
     at = 0;

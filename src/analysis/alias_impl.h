@@ -36,7 +36,7 @@ typedef enum cfxi_alias_uses {
 
 typedef struct cfxi_aliases {
     cfx_graph *graph;
-    const cfx_modules *modules;
+    const cfx_module_tree *modules;
     cfxi_alias *sets;     /* by position */
     size_t n;
     cfx_node_map *places; /* of nodes, as integers; not marks, which edits and hosts use up */
@@ -44,8 +44,9 @@ typedef struct cfxi_aliases {
 
 /* Every node is alone at first; cfxi_analysis_alias_join, in the order of the nodes, says what
  * each shares. */
-cfx_status cfxi_analysis_aliases_begin(cfxi_aliases *a, cfx_graph *g, const cfx_modules *modules,
-                                       cfxi_alias_uses uses, cfx_error *err);
+cfx_status cfxi_analysis_aliases_begin(cfxi_aliases *a, cfx_graph *g,
+                                       const cfx_module_tree *modules, cfxi_alias_uses uses,
+                                       cfx_error *err);
 void cfxi_analysis_aliases_end(cfxi_aliases *a);
 
 /* Gives a new node the place of another. */

@@ -45,12 +45,12 @@ static inline bool cfxi_analysis_is_getitem(const cfx_node *n)
 }
 
 /* What passes look modules up in: NULL for a table that has but a library. */
-static inline const cfx_modules *cfxi_analysis_modules_or_null(const cfx_modules *modules)
+static inline const cfx_module_tree *cfxi_analysis_modules_or_null(const cfx_module_tree *modules)
 {
     return modules && (modules->class_name || modules->get) ? modules : NULL;
 }
 
-static inline const cfx_library *cfxi_analysis_library_of(const cfx_modules *modules)
+static inline const cfx_library *cfxi_analysis_library_of(const cfx_module_tree *modules)
 {
     return modules ? modules->library : NULL;
 }
@@ -78,7 +78,7 @@ int cfxi_analysis_node_must_stay(cfx_node *n, const cfx_library *library);
 
 /* cfx_node_effect of a node, and of those in its regions, in the opinion of `opts` (may be NULL),
  * too. (effect.c) */
-cfx_status cfxi_analysis_node_effect(cfx_node *n, const cfx_modules *modules,
+cfx_status cfxi_analysis_node_effect(cfx_node *n, const cfx_module_tree *modules,
                                      const cfx_effect_opinion *opts, cfx_effect *effect,
                                      cfx_error *err);
 

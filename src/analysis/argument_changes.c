@@ -35,7 +35,7 @@ static cfx_value with_item(cfx_graph *g, cfx_kind kind, const cfx_seq *seq, size
     cfx_value *items = cfxi_base_alloc(g->allocator, bytes);
     if (!items) {
         cfxi_base_nomem(err);
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
     memcpy(items, seq->items, bytes);
     items[at] = v;

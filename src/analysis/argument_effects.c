@@ -41,7 +41,7 @@ static callee_row row_of(const cfx_node *n, cfx_operator op, const cfx_library *
 
 static bool has_result(const callee_row *row, char alias)
 {
-    cfx_param result;
+    cfx_schema_param result;
     for (size_t i = 0; cfxi_ops_schema_result(row->schema, i, &result); i++)
         if (alias ? result.alias == alias : result.alias != 0)
             return true;
@@ -51,7 +51,7 @@ static bool has_result(const callee_row *row, char alias)
 /* setitem puts its value into a container: the two then share memory, through the call. */
 static bool is_stored(const callee_row *row, char alias)
 {
-    cfx_param param;
+    cfx_schema_param param;
     size_t count = 0;
     for (size_t i = 0; cfxi_ops_schema_param(row->schema, i, &param); i++)
         count += param.alias == alias;
@@ -83,7 +83,7 @@ bool cfxi_analysis_is_opaque(const cfx_node *n, cfx_operator op, const cfx_libra
 /* Whether a value can only be a tensor or a number. */
 static bool is_simple(cfx_value v)
 {
-    cfx_param result;
+    cfx_schema_param result;
     if (v.kind != CFX_KIND_NODE)
         return v.kind == CFX_KIND_INT || v.kind == CFX_KIND_FLOAT || v.kind == CFX_KIND_BOOL;
     const cfx_operator op = cfx_node_operator(v.as.node);
@@ -108,7 +108,7 @@ static bool may_join(const cfx_node *n)
 
 /* ---- arguments ----------------------------------------------------------------------------- */
 
-static unsigned touch_of_param(const touch_job *job, const cfx_param *param)
+static unsigned touch_of_param(const touch_job *job, const cfx_schema_param *param)
 {
     unsigned touch = param->writes ? CFX_TOUCH_WRITES : 0;
     if (param->alias && (has_result(&job->row, param->alias) || is_stored(&job->row, param->alias)))
@@ -121,7 +121,7 @@ static unsigned touch_of_param(const touch_job *job, const cfx_param *param)
 /* An argument by its place, or by its keyword. */
 static unsigned touch_of_argument(const touch_job *job, size_t place, const char *keyword)
 {
-    cfx_param param;
+    cfx_schema_param param;
     if (job->n->op == CFX_OP_CALL_MODULE)
         return job->effect == CFX_EFFECT_WRITES ? BOTH : job->shares ? CFX_TOUCH_SHARES : 0;
     if (keyword && strcmp(keyword, "out") == 0)
@@ -172,8 +172,8 @@ cfx_status cfxi_analysis_node_touches(cfx_node *n, cfx_operator op, const cfx_li
     return CFX_OK;
 }
 
-cfx_status cfx_node_each_touch(cfx_node *n, const cfx_modules *modules, cfx_touch_fn *fn, void *ctx,
-                               cfx_error *err)
+cfx_status cfx_node_each_touch(cfx_node *n, const cfx_module_tree *modules, cfx_touch_fn *fn,
+                               void *ctx, cfx_error *err)
 {
     cfx_effect effect;
     cfx_operator op;

@@ -10,7 +10,7 @@ static bool read_params(const cfx_node *n, cfxi_binding *b)
         if (b->n == CFXI_MOST_PARAMS)
             return false;
         b->params[b->n] = param;
-        b->values[b->n] = cfx_invalid();
+        b->values[b->n] = cfx_value_invalid();
     }
     return b->n > 0;
 }
@@ -38,7 +38,7 @@ static bool bind_kwargs(const cfx_node *n, cfxi_binding *b)
 /* Whether a value can be what a parameter takes: not a number for a list or a tensor's dtype. */
 static bool may_be(const cfx_node *n, const cfxi_binding *b, size_t i)
 {
-    cfx_param param;
+    cfx_schema_param param;
     if (!cfx_operator_param(cfx_node_operator(n), b->params[i].param, &param))
         return true;
     const bool number = b->values[i].kind == CFX_KIND_INT || b->values[i].kind == CFX_KIND_FLOAT;
@@ -98,8 +98,8 @@ bool cfxi_analysis_is_torch_call(const cfxi_tensors *t, const cfx_node *n)
     return cfxi_analysis_is_tensor(t, cfx_node_arg(n, 0));
 }
 
-cfx_status cfxi_analysis_result_type(const cfxi_tensors *t, const cfx_node *n, cfx_param *result,
-                                     const char **type, cfx_error *err)
+cfx_status cfxi_analysis_result_type(const cfxi_tensors *t, const cfx_node *n,
+                                     cfx_schema_param *result, const char **type, cfx_error *err)
 {
     cfxi_binding b;
     cfx_operator op;
@@ -114,7 +114,7 @@ cfx_status cfxi_analysis_result_type(const cfxi_tensors *t, const cfx_node *n, c
 
 static cfx_status gives_tensor(const cfxi_tensors *t, cfx_node *n, bool *tensor, cfx_error *err)
 {
-    cfx_param result;
+    cfx_schema_param result;
     const char *type;
     CFX_TRY(is_tensor_type(n->graph, cfx_node_type(n), tensor, err));
     if (*tensor)
@@ -132,11 +132,11 @@ cfx_status cfxi_analysis_tensors_note(cfxi_tensors *t, cfx_node *n, cfx_error *e
 {
     bool tensor = false;
     CFX_TRY(gives_tensor(t, n, &tensor, err));
-    return tensor ? cfx_node_map_set(t->known, n, cfx_bool(true), err) : CFX_OK;
+    return tensor ? cfx_node_map_set(t->known, n, cfx_value_bool(true), err) : CFX_OK;
 }
 
-cfx_status cfxi_analysis_tensors_begin(cfxi_tensors *t, cfx_graph *g, const cfx_modules *modules,
-                                       bool inputs, cfx_error *err)
+cfx_status cfxi_analysis_tensors_begin(cfxi_tensors *t, cfx_graph *g,
+                                       const cfx_module_tree *modules, bool inputs, cfx_error *err)
 {
     cfx_status status = CFX_OK;
     *t = (cfxi_tensors){cfx_node_map_new(g->allocator, err), modules, inputs};

@@ -24,12 +24,12 @@ bool cfxi_analysis_bind(const cfx_node *n, cfxi_binding *binding);
  * returns one does, or a method or sign that is applied to one. (call_arguments.c) */
 typedef struct cfxi_tensors {
     cfx_node_map *known;
-    const cfx_modules *modules;
+    const cfx_module_tree *modules;
     bool inputs;  /* take inputs and attributes for tensors */
 } cfxi_tensors;
 
-cfx_status cfxi_analysis_tensors_begin(cfxi_tensors *t, cfx_graph *g, const cfx_modules *modules,
-                                       bool inputs, cfx_error *err);
+cfx_status cfxi_analysis_tensors_begin(cfxi_tensors *t, cfx_graph *g,
+                                       const cfx_module_tree *modules, bool inputs, cfx_error *err);
 /* Looks at a node that has been added since. Asks the host: freeze the graph meanwhile. */
 cfx_status cfxi_analysis_tensors_note(cfxi_tensors *t, cfx_node *n, cfx_error *err);
 void cfxi_analysis_tensors_end(cfxi_tensors *t);
@@ -39,7 +39,7 @@ bool cfxi_analysis_is_tensor(const cfxi_tensors *t, cfx_value v);
 bool cfxi_analysis_is_torch_call(const cfxi_tensors *t, const cfx_node *n);
 /* *type becomes the type of what it gives, as the schema writes it ("Tensor", "int"); NULL if that
  * is not known. Good until *result is. */
-cfx_status cfxi_analysis_result_type(const cfxi_tensors *t, const cfx_node *n, cfx_param *result,
-                                     const char **type, cfx_error *err);
+cfx_status cfxi_analysis_result_type(const cfxi_tensors *t, const cfx_node *n,
+                                     cfx_schema_param *result, const char **type, cfx_error *err);
 
 #endif

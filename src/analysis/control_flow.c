@@ -96,7 +96,7 @@ cfx_status cfxi_analysis_control_each_kept(const cfxi_control *c, size_t i, cfxi
     cfx_node *n = cfxi_analysis_control_input(c, i, 0);
     for (size_t k = 0; k < c->n; k++) {
         cfx_node *next = cfxi_ir_next_input(c->regions[i], n);
-        const cfx_value v = loop ? cfxi_analysis_control_result(c, body, k) : cfx_invalid();
+        const cfx_value v = loop ? cfxi_analysis_control_result(c, body, k) : cfx_value_invalid();
         if (!loop || (v.kind == CFX_KIND_NODE && v.as.node == back))
             CFX_TRY(fn(ctx, n, k));
         back = cfxi_ir_next_input(c->regions[body], back);
@@ -111,7 +111,7 @@ cfx_status cfxi_analysis_control_number_inputs(const cfxi_control *c, cfx_node_m
     for (size_t i = 0; i < c->n_regions; i++) {
         cfx_node *n = cfxi_analysis_control_input(c, i, 0);
         for (size_t k = 0; k < c->n; k++, n = cfxi_ir_next_input(c->regions[i], n))
-            CFX_TRY(cfx_node_map_set(inputs, n, cfx_int((int64_t)k), err));
+            CFX_TRY(cfx_node_map_set(inputs, n, cfx_value_int((int64_t)k), err));
     }
     return CFX_OK;
 }
@@ -179,7 +179,7 @@ static cfx_value kept_items(cfx_graph *g, cfx_value container, const bool *keep,
     cfx_value *some = cfxi_base_alloc(g->allocator, (n + 1) * sizeof *some);
     if (!some) {
         cfxi_base_nomem(err);
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
     for (size_t i = 0; i < n; i++)
         if (keep[i])
@@ -196,7 +196,7 @@ static cfx_status give_numbers(const cfxi_control *c, cfxi_changes *changes,
         const size_t old = cfxi_analysis_control_taken(c, use->user);
         if (cfx_node_arg(use->user, 1).as.i != numbers[old])
             CFX_TRY(cfxi_analysis_changes_add_arg(changes, use->user, 1, NULL,
-                                                  cfx_int(numbers[old]), err));
+                                                  cfx_value_int(numbers[old]), err));
     }
     return CFX_OK;
 }
@@ -229,7 +229,7 @@ static void outdate(cfx_node *n)
 /* It gives a tuple of other items than before: what is known of that one does not hold. */
 static cfx_status forget_results(const cfxi_control *c, cfx_error *err)
 {
-    CFX_TRY(cfx_node_set_type(c->node, cfx_invalid(), err));
+    CFX_TRY(cfx_node_set_type(c->node, cfx_value_invalid(), err));
     outdate(c->node);
     for (size_t i = cfxi_analysis_control_is_loop(c) ? cfxi_analysis_control_body(c) : 0;
          i < c->n_regions; i++)
@@ -299,11 +299,11 @@ static cfx_node *add_input(cfx_graph *region, const cfx_node *like, cfx_error *e
 {
     const cfx_insert_point old = cfx_graph_insert_point(region);
     cfx_insert_point here = {region->root.next, false};
-    cfx_value args = cfx_invalid();
+    cfx_value args = cfx_value_invalid();
     for (; here.node->op == CFX_OP_PLACEHOLDER && !cfxi_ir_node_is_root(here.node);
          here.node = here.node->next)
         if (here.node->args)  /* after an input with a default, Python wants all to have one */
-            args = cfx_none();
+            args = cfx_value_none();
     if (cfxi_ir_node_is_root(here.node))
         here.node = NULL;
     if (args.kind == CFX_KIND_NONE)
@@ -311,8 +311,8 @@ static cfx_node *add_input(cfx_graph *region, const cfx_node *like, cfx_error *e
     if (cfx_graph_set_insert_point(region, here, err) != CFX_OK)
         return NULL;
     const cfx_target target = {.name = like->name->data, .size = like->name->size};
-    cfx_node *n = cfx_graph_create(region, CFX_OP_PLACEHOLDER, target, args, cfx_invalid(), NULL,
-                                   cfx_invalid(), err);
+    cfx_node *n = cfx_graph_create(region, CFX_OP_PLACEHOLDER, target, args, cfx_value_invalid(),
+                                   NULL, cfx_value_invalid(), err);
     cfx_graph_set_insert_point(region, old, NULL);
     const cfx_target own = {.name = n ? n->name->data : NULL, .size = n ? n->name->size : 0};
     if (n && cfx_node_set_target(n, own, err) == CFX_OK)
@@ -333,7 +333,7 @@ static cfx_value more_items(cfx_graph *g, cfx_value container, const cfx_value *
     cfx_value *all = cfxi_base_alloc(g->allocator, (old + n) * sizeof *all);
     if (!all) {
         cfxi_base_nomem(err);
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
     for (size_t i = 0; i < old + n; i++)
         all[i] = i < old ? items[i] : more[i - old];
@@ -349,10 +349,10 @@ static cfx_value kept_state(const cfxi_control *c, cfx_node *const *made, size_t
     cfx_value *values = cfxi_base_alloc(region->allocator, n * sizeof *values);
     if (!values) {
         cfxi_base_nomem(err);
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
     for (size_t k = 0; k < n; k++)
-        values[k] = cfx_from_node(made[body * n + k]);
+        values[k] = cfx_value_node(made[body * n + k]);
     cfx_value v = more_items(region, cfx_node_arg(c->outputs[body], 0), values, n, err);
     cfxi_base_free(region->allocator, values, n * sizeof *values);
     return v;
@@ -431,7 +431,7 @@ cfx_status cfxi_analysis_control_hand_in(cfxi_control *c, cfx_node *const *nodes
     cfx_status status = add_inputs(c, values, nodes, n, made, err);
     for (size_t k = 0; status == CFX_OK && k < n; k++) {
         const size_t i = nodes[k]->graph == c->regions[0] ? 0 : 1;
-        status = cfx_node_replace_uses(nodes[k], cfx_from_node(made[i * n + k]), NULL, NULL, NULL,
+        status = cfx_node_replace_uses(nodes[k], cfx_value_node(made[i * n + k]), NULL, NULL, NULL,
                                        err);
     }
     cfxi_base_free(allocator, values, bytes);
@@ -461,11 +461,11 @@ cfx_status cfxi_analysis_control_hand_on(cfxi_control *c, const bool *keep, bool
     *changed = false;
     for (size_t k = 0; k < c->n; k++, input = cfxi_ir_next_input(region, input)) {
         const bool same = items[k].kind == CFX_KIND_NODE && items[k].as.node == input;
-        all[k] = keep[k] || same ? items[k] : cfx_from_node((cfx_node *)(uintptr_t)input);
+        all[k] = keep[k] || same ? items[k] : cfx_value_node((cfx_node *)(uintptr_t)input);
         *changed = *changed || !(keep[k] || same);
     }
     cfx_value v = *changed ? cfx_value_seq(region, (cfx_kind)old.kind, all, c->n, err)
-                           : cfx_invalid();
+                           : cfx_value_invalid();
     cfxi_base_free(region->allocator, all, (c->n + 1) * sizeof *all);
     return *changed ? cfxi_analysis_control_set_output(c, body, v, err) : CFX_OK;
 }

@@ -108,7 +108,7 @@ cfx_effect cfxi_analysis_custom_effect(const cfx_custom_operator *f)
 /* Whether the parameter `name`, if the operator has it, is certainly false or 0. */
 static bool is_off(const cfx_node *n, cfx_operator op, const char *name)
 {
-    cfx_param param;
+    cfx_schema_param param;
     if (!cfx_operator_param(op, cfx_operator_find_param(op, name), &param))
         return false;
     cfx_value v = cfx_node_operand(n, name);
@@ -260,7 +260,7 @@ bool cfxi_analysis_arguments_write(const cfx_node *n)
 
 /* Who is asked beside the table and the host. */
 typedef struct experts {
-    const cfx_modules *modules;     /* or NULL */
+    const cfx_module_tree *modules;  /* or NULL */
     const cfx_effect_opinion *opts;    /* or NULL */
 } experts;
 
@@ -362,7 +362,7 @@ static cfx_status effect_of(cfx_node *n, const experts *who, cfx_effect *effect,
     return CFX_OK;
 }
 
-cfx_status cfxi_analysis_node_effect(cfx_node *n, const cfx_modules *modules,
+cfx_status cfxi_analysis_node_effect(cfx_node *n, const cfx_module_tree *modules,
                                      const cfx_effect_opinion *opts, cfx_effect *effect,
                                      cfx_error *err)
 {
@@ -373,7 +373,7 @@ cfx_status cfxi_analysis_node_effect(cfx_node *n, const cfx_modules *modules,
     return status;
 }
 
-cfx_status cfx_node_effect(cfx_node *n, const cfx_modules *modules, cfx_effect *effect,
+cfx_status cfx_node_effect(cfx_node *n, const cfx_module_tree *modules, cfx_effect *effect,
                            cfx_error *err)
 {
     return cfxi_analysis_node_effect(n, modules, NULL, effect, err);

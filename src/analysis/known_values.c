@@ -64,7 +64,7 @@ enum { MOST_ARGS = 2 };
 static cfx_value known_value(const cfx_node_map *known, cfx_value v)
 {
     if (v.kind == CFX_KIND_NODE)
-        return known ? cfx_node_map_get(known, v.as.node) : cfx_invalid();
+        return known ? cfx_node_map_get(known, v.as.node) : cfx_value_invalid();
     return v;
 }
 
@@ -74,14 +74,14 @@ static cfx_value call_with(const cfx_node *n, const cfx_node_map *known)
     cfx_value args[MOST_ARGS];
     const size_t count = cfx_node_num_args(n);
     if (n->op != CFX_OP_CALL_FUNCTION || n->kwargs || count == 0 || count > MOST_ARGS)
-        return cfx_invalid();
+        return cfx_value_invalid();
     for (size_t i = 0; i < count; i++) {
         args[i] = known_value(known, cfx_node_arg(n, i));
         if (!is_number(args[i]))
-            return cfx_invalid();
+            return cfx_value_invalid();
     }
     const char *name = cfx_node_target(n, NULL, NULL);
-    return name ? cfxi_analysis_scalar_call(name, args, count) : cfx_invalid();
+    return name ? cfxi_analysis_scalar_call(name, args, count) : cfx_value_invalid();
 }
 
 /* An item of a tuple that is written down. */
@@ -90,7 +90,7 @@ static cfx_value item_of(const cfx_node *n)
     const cfx_value of = cfx_node_arg(n, 0);
     const bool plain = of.kind == CFX_KIND_TUPLE && cfx_node_num_args(n) == 2 &&
                        cfxi_analysis_is_getitem(n) && !n->kwargs;
-    return plain ? cfxi_ir_seq_item(of, cfx_node_arg(n, 1)) : cfx_invalid();
+    return plain ? cfxi_ir_seq_item(of, cfx_node_arg(n, 1)) : cfx_value_invalid();
 }
 
 cfx_value cfxi_analysis_call_known(const cfx_node *n)
@@ -118,7 +118,8 @@ static cfx_status note_inputs(const cfxi_control *c, size_t i, const cfx_value *
 {
     cfx_node *n = cfxi_analysis_control_input(c, i, 0);
     for (size_t k = 0; k < c->n; k++, n = cfxi_ir_next_input(c->regions[i], n))
-        CFX_TRY(cfx_node_map_set(known, n, is_number(values[k]) ? values[k] : cfx_invalid(), err));
+        CFX_TRY(cfx_node_map_set(known, n, is_number(values[k]) ? values[k] : cfx_value_invalid(),
+                                 err));
     return CFX_OK;
 }
 
@@ -151,7 +152,7 @@ static cfx_status while_trips(const cfxi_control *c, size_t most, size_t *trips,
     cfx_node_map *known = state ? cfx_node_map_new(allocator, err) : NULL;
     cfx_status status = known ? CFX_OK : cfxi_base_nomem(err);
     for (size_t k = 0; state && k < c->n; k++)
-        state[k] = is_number(c->operands[k]) ? c->operands[k] : cfx_invalid();
+        state[k] = is_number(c->operands[k]) ? c->operands[k] : cfx_value_invalid();
     if (status == CFX_OK)
         status = count_trips(c, state, most, trips, known, err);
     cfx_node_map_free(known);

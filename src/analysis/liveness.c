@@ -44,7 +44,7 @@ static cfx_status need(cfxi_live *live, cfx_node *n)
 {
     if (is_seen(live, n))
         return CFX_OK;
-    CFX_TRY(cfx_node_map_set(live->seen, n, cfx_int(1), live->err));
+    CFX_TRY(cfx_node_map_set(live->seen, n, cfx_value_int(1), live->err));
     return put_off(live, n, SIZE_MAX);
 }
 
@@ -135,7 +135,7 @@ static cfx_status add_control(cfxi_live *live, cfx_node *n)
     cfxi_live_control lc = {0};
     if (!cfxi_analysis_control_of(n, &lc.c) || !cfxi_analysis_control_is_alone(&lc.c))
         return CFX_OK;
-    const cfx_value number = cfx_int((int64_t)live->controls.size);
+    const cfx_value number = cfx_value_int((int64_t)live->controls.size);
     if (!cfxi_base_vec_reserve(&live->controls, 1, sizeof lc, live->allocator))
         return cfxi_base_nomem(live->err);
     lc.results = cfxi_base_alloc(live->allocator, (lc.c.n_results + 1) * sizeof(bool));

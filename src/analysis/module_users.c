@@ -50,7 +50,7 @@ static cfx_status ask_node(const cfxi_survey *s, entry *e, cfx_error *err)
 {
     cfx_effect effect = CFX_EFFECT_NONE;
     cfx_operator op;
-    cfx_param result;
+    cfx_schema_param result;
     CFX_TRY(cfx_node_operator_of(e->node, s->modules, &op, err));
     if (e->node->op == CFX_OP_CALL_MODULE) {
         CFX_TRY(cfxi_ops_module_writes(e->node, s->modules, &e->writes, err));
@@ -140,7 +140,7 @@ static cfx_status look_at(cfx_graph *g, void *ctx, cfx_error *err)
 
 /* ---- what others ask ----------------------------------------------------------------------- */
 
-cfx_status cfxi_analysis_survey_begin(cfxi_survey *s, cfx_graph *g, const cfx_modules *modules,
+cfx_status cfxi_analysis_survey_begin(cfxi_survey *s, cfx_graph *g, const cfx_module_tree *modules,
                                       cfx_error *err)
 {
     *s = (cfxi_survey){.modules = modules, .allocator = g->allocator};

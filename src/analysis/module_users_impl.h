@@ -12,14 +12,14 @@ typedef struct cfxi_seen_facts {
 } cfxi_seen_facts;
 
 typedef struct cfxi_survey {
-    const cfx_modules *modules;
+    const cfx_module_tree *modules;
     const cfx_allocator *allocator;
     cfxi_pointers seen;  /* identity of an object -> cfxi_seen_facts */
 } cfxi_survey;
 
 /* Looks at the graph and its regions. Linear in nodes and edges, except that the effect of an
  * operator is found by looking at its regions. End it even if it fails. */
-cfx_status cfxi_analysis_survey_begin(cfxi_survey *s, cfx_graph *g, const cfx_modules *modules,
+cfx_status cfxi_analysis_survey_begin(cfxi_survey *s, cfx_graph *g, const cfx_module_tree *modules,
                                       cfx_error *err);
 void cfxi_analysis_survey_end(cfxi_survey *s);
 

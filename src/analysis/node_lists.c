@@ -25,8 +25,8 @@ cfx_node *cfxi_analysis_add_call(cfx_graph *g, cfx_opcode op, cfx_target target,
     cfx_value tuple = cfx_value_tuple(g, args, n, err);
     if (tuple.kind == CFX_KIND_INVALID)
         return NULL;
-    cfx_node *call = cfx_graph_create(g, op, target, tuple, cfx_invalid(), NULL, cfx_invalid(),
-                                      err);
+    cfx_node *call =
+        cfx_graph_create(g, op, target, tuple, cfx_value_invalid(), NULL, cfx_value_invalid(), err);
     if (!call)
         cfx_value_discard(g, tuple);
     return call;
@@ -47,7 +47,7 @@ cfx_node *cfxi_analysis_add_function(cfx_graph *g, const char *name, const cfx_v
 
 cfx_node *cfxi_analysis_add_getitem(cfx_graph *g, cfx_node *n, size_t i, cfx_error *err)
 {
-    const cfx_value args[] = {cfx_from_node(n), cfx_int((int64_t)i)};
+    const cfx_value args[] = {cfx_value_node(n), cfx_value_int((int64_t)i)};
     return cfxi_analysis_add_function(g, "operator.getitem", args, 2, err);
 }
 

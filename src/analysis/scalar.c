@@ -54,75 +54,77 @@ static cfx_value integers(scalar_op op, int64_t a, int64_t b)
     int64_t r;
     bool divides = b != 0 && !(a == INT64_MIN && b == -1);
     switch (op) {
-    case ADD: return __builtin_add_overflow(a, b, &r) ? cfx_invalid() : cfx_int(r);
-    case SUB: return __builtin_sub_overflow(a, b, &r) ? cfx_invalid() : cfx_int(r);
-    case MUL: return __builtin_mul_overflow(a, b, &r) ? cfx_invalid() : cfx_int(r);
-    case FLOORDIV: return divides ? cfx_int(a / b - rounds_up(a, b)) : cfx_invalid();
-    case MOD: return divides ? cfx_int(a % b + (rounds_up(a, b) ? b : 0)) : cfx_invalid();
-    case AND: return cfx_int(a & b);
-    case OR: return cfx_int(a | b);
-    case XOR: return cfx_int(a ^ b);
-    case EQ: return cfx_bool(a == b);
-    case NE: return cfx_bool(a != b);
-    case LT: return cfx_bool(a < b);
-    case LE: return cfx_bool(a <= b);
-    case GT: return cfx_bool(a > b);
-    case GE: return cfx_bool(a >= b);
+    case ADD: return __builtin_add_overflow(a, b, &r) ? cfx_value_invalid() : cfx_value_int(r);
+    case SUB: return __builtin_sub_overflow(a, b, &r) ? cfx_value_invalid() : cfx_value_int(r);
+    case MUL: return __builtin_mul_overflow(a, b, &r) ? cfx_value_invalid() : cfx_value_int(r);
+    case FLOORDIV: return divides ? cfx_value_int(a / b - rounds_up(a, b)) : cfx_value_invalid();
+    case MOD:
+        return divides ? cfx_value_int(a % b + (rounds_up(a, b) ? b : 0)) : cfx_value_invalid();
+    case AND: return cfx_value_int(a & b);
+    case OR: return cfx_value_int(a | b);
+    case XOR: return cfx_value_int(a ^ b);
+    case EQ: return cfx_value_bool(a == b);
+    case NE: return cfx_value_bool(a != b);
+    case LT: return cfx_value_bool(a < b);
+    case LE: return cfx_value_bool(a <= b);
+    case GT: return cfx_value_bool(a > b);
+    case GE: return cfx_value_bool(a >= b);
     case TRUEDIV: case NEG: case POS: case ABS: case INVERT: case NOT: case NONE: break;
     }
-    return cfx_invalid();
+    return cfx_value_invalid();
 }
 
 static cfx_value floats(scalar_op op, double a, double b)
 {
     switch (op) {
-    case ADD: return cfx_float(a + b);
-    case SUB: return cfx_float(a - b);
-    case MUL: return cfx_float(a * b);
-    case TRUEDIV: return b != 0 ? cfx_float(a / b) : cfx_invalid();
-    case EQ: return cfx_bool(a == b);
-    case NE: return cfx_bool(a != b);
-    case LT: return cfx_bool(a < b);
-    case LE: return cfx_bool(a <= b);
-    case GT: return cfx_bool(a > b);
-    case GE: return cfx_bool(a >= b);
+    case ADD: return cfx_value_float(a + b);
+    case SUB: return cfx_value_float(a - b);
+    case MUL: return cfx_value_float(a * b);
+    case TRUEDIV: return b != 0 ? cfx_value_float(a / b) : cfx_value_invalid();
+    case EQ: return cfx_value_bool(a == b);
+    case NE: return cfx_value_bool(a != b);
+    case LT: return cfx_value_bool(a < b);
+    case LE: return cfx_value_bool(a <= b);
+    case GT: return cfx_value_bool(a > b);
+    case GE: return cfx_value_bool(a >= b);
     case FLOORDIV: case MOD: case AND: case OR: case XOR:
     case NEG: case POS: case ABS: case INVERT: case NOT: case NONE: break;
     }
-    return cfx_invalid();
+    return cfx_value_invalid();
 }
 
 static cfx_value unary(scalar_op op, cfx_value v)
 {
     bool whole = is_integer(v);
     if (op == NOT)
-        return cfx_bool(whole ? as_integer(v) == 0 : v.as.f == 0);
+        return cfx_value_bool(whole ? as_integer(v) == 0 : v.as.f == 0);
     if (op == INVERT)  /* Python means to give up ~True */
-        return v.kind == CFX_KIND_INT ? cfx_int(~v.as.i) : cfx_invalid();
+        return v.kind == CFX_KIND_INT ? cfx_value_int(~v.as.i) : cfx_value_invalid();
     if (whole && as_integer(v) == INT64_MIN)
-        return cfx_invalid();
+        return cfx_value_invalid();
     bool negate = op == NEG || (op == ABS && (whole ? as_integer(v) < 0 : signbit(v.as.f) != 0));
     if (op != NEG && op != POS && op != ABS)
-        return cfx_invalid();
+        return cfx_value_invalid();
     if (whole)
-        return cfx_int(negate ? -as_integer(v) : as_integer(v));
-    return cfx_float(negate ? -v.as.f : v.as.f);
+        return cfx_value_int(negate ? -as_integer(v) : as_integer(v));
+    return cfx_value_float(negate ? -v.as.f : v.as.f);
 }
 
 static cfx_value binary(scalar_op op, cfx_value a, cfx_value b)
 {
     bool bits = op == AND || op == OR || op == XOR;
     if (bits && a.kind == CFX_KIND_BOOL && b.kind == CFX_KIND_BOOL)
-        return cfx_bool(as_integer(integers(op, a.as.b, b.as.b)) != 0);
+        return cfx_value_bool(as_integer(integers(op, a.as.b, b.as.b)) != 0);
     if (is_integer(a) && is_integer(b) && op != TRUEDIV)
         return integers(op, as_integer(a), as_integer(b));
-    return fits_float(a) && fits_float(b) ? floats(op, as_float(a), as_float(b)) : cfx_invalid();
+    return fits_float(a) && fits_float(b) ? floats(op, as_float(a), as_float(b))
+                                          : cfx_value_invalid();
 }
 
 cfx_value cfxi_analysis_scalar_call(const char *name, const cfx_value *args, size_t n)
 {
     scalar_op op = find_op(name);
     if (op == NONE || n != (op >= NEG ? 1 : 2) || !is_number(args[0]) || !is_number(args[n - 1]))
-        return cfx_invalid();
+        return cfx_value_invalid();
     return n == 1 ? unary(op, args[0]) : binary(op, args[0], args[1]);
 }

@@ -30,9 +30,9 @@ cfx_status cfxi_analysis_splice(cfx_node *at, cfx_graph *src, cfx_node_map *map,
     cfx_graph *g = at->graph;
     const cfx_node *before = at->prev;
     const cfx_insert_point old = cfx_graph_insert_point(g);
-    *result = cfx_invalid();
+    *result = cfx_value_invalid();
     CFX_TRY(cfx_graph_set_insert_point(g, (cfx_insert_point){at, false}, err));
-    cfx_status status = cfx_graph_copy_into(g, src, map, result, NULL, err);
+    cfx_status status = cfx_graph_copy_from(g, src, map, result, NULL, err);
     cfx_graph_set_insert_point(g, old, NULL);
     CFX_TRY(status);
     *result = cfx_value_retain(*result);
@@ -40,7 +40,7 @@ cfx_status cfxi_analysis_splice(cfx_node *at, cfx_graph *src, cfx_node_map *map,
     if (status == CFX_OK)
         return CFX_OK;
     cfx_value_release(g, *result);
-    *result = cfx_invalid();
+    *result = cfx_value_invalid();
     cfxi_analysis_unsplice(at, before);
     return status;
 }
@@ -51,7 +51,7 @@ cfx_status cfxi_analysis_splice(cfx_node *at, cfx_graph *src, cfx_node_map *map,
 static cfx_value item_for(cfx_node *user, cfx_value result)
 {
     return cfxi_analysis_is_getitem(user) ? cfxi_ir_seq_item(result, cfx_node_arg(user, 1))
-                                          : cfx_invalid();
+                                          : cfx_value_invalid();
 }
 
 static cfx_status take_items(cfx_node *call, cfx_value result, cfxi_vec *taken, cfx_error *err)

@@ -18,7 +18,7 @@ static const char *name_of(const callee *f)
     return f->custom ? f->custom->name : cfx_operator_name(f->op);
 }
 
-static bool param_at(const callee *f, size_t i, cfx_param *param)
+static bool param_at(const callee *f, size_t i, cfx_schema_param *param)
 {
     return f->custom ? cfxi_ops_schema_param(f->custom->schema, i, param)
                      : cfx_operator_param(f->op, i, param);
@@ -40,7 +40,7 @@ static bool all_data(cfx_at at, const callee *f, const cfx_var *args, size_t n, 
     for (size_t i = 0; i < n; i++) {
         out[i] = cfxi_capture_var_datum(at, as_param(f, i, args[i]));
         *known = *known && (out[i].kind != CFX_DATUM_INVALID || args[i].kind == CFX_VAR_EMPTY);
-        if (cfx_ok(at.scope))
+        if (cfx_scope_ok(at.scope))
             continue;
         while (i-- > 0)
             cfx_datum_release(out[i]);
@@ -59,7 +59,7 @@ static cfx_var compute(cfx_at at, const callee *f, const cfx_var *args, size_t n
     if (!all_data(at, f, args, n, data, &known))
         return cfx_var_empty();
     cfx_datum result = f->custom
-                           ? cfx_custom_run(at.scope->rt, f->custom->name, data, n, &err)
+                           ? cfx_operator_run_named(at.scope->rt, f->custom->name, data, n, &err)
                            : cfx_operator_run(at.scope->rt, f->op, data, n, &err);
     for (size_t i = 0; i < n; i++)
         cfx_datum_release(data[i]);
@@ -92,7 +92,7 @@ static bool pass_all(cfx_at at, const callee *f, const cfx_var *args, size_t n, 
 {
     cfx_graph *g = at.scope->trace->graph;
     cfx_error err = {0};
-    cfx_param param;
+    cfx_schema_param param;
     bool gap = false;
     for (size_t i = 0; i < n; i++) {
         gap = gap || f->row->by_name >> i & 1;
@@ -107,7 +107,7 @@ static bool pass_all(cfx_at at, const callee *f, const cfx_var *args, size_t n, 
             p->args[p->n++] = v;
             continue;
         }
-        cfx_value name = cfx_invalid();
+        cfx_value name = cfx_value_invalid();
         if (param_at(f, i, &param))
             name = cfx_value_str(g, param.name.text, param.name.size, &err);
         if (name.kind == CFX_KIND_INVALID) {
@@ -126,14 +126,14 @@ static cfx_node *create(cfx_graph *g, const callee *f, const passed *p, cfx_erro
     const char *name = f->custom ? f->custom->name : f->spelled ? f->spelled : f->row->spelled;
     const cfx_target target = {.name = name, .size = strlen(name)};
     cfx_value args = cfx_value_tuple(g, p->args, p->n, err);
-    cfx_value kwargs = cfx_invalid();
+    cfx_value kwargs = cfx_value_invalid();
     if (args.kind != CFX_KIND_INVALID && p->n_kwargs > 0)
         kwargs = cfx_value_seq(g, CFX_KIND_DICT, p->kwargs, p->n_kwargs, err);
     const bool method = f->row->method && !f->spelled;
     const cfx_opcode op = method ? CFX_OP_CALL_METHOD : CFX_OP_CALL_FUNCTION;
     cfx_node *n = NULL;
     if (args.kind != CFX_KIND_INVALID && (kwargs.kind != CFX_KIND_INVALID || p->n_kwargs == 0))
-        n = cfx_graph_create(g, op, target, args, kwargs, NULL, cfx_invalid(), err);
+        n = cfx_graph_create(g, op, target, args, kwargs, NULL, cfx_value_invalid(), err);
     if (!n) {
         cfx_value_discard(g, args);
         cfx_value_discard(g, kwargs);
@@ -169,8 +169,9 @@ static cfx_datum infer(cfx_at at, const callee *f, const cfx_var *args, size_t n
         return cfx_datum_invalid();
     if (known) {
         cfx_dims *dims = at.scope->trace->dims;
-        result = f->custom ? cfx_custom_infer(at.scope->rt, dims, f->custom->name, data, n, &err)
-                           : cfx_operator_infer(at.scope->rt, dims, f->op, data, n, &err);
+        result = f->custom
+                     ? cfx_operator_infer_named(at.scope->rt, dims, f->custom->name, data, n, &err)
+                     : cfx_operator_infer(at.scope->rt, dims, f->op, data, n, &err);
         if (result.kind == CFX_DATUM_INVALID)
             cfxi_capture_scope_take(at, &err);
     }
@@ -226,7 +227,7 @@ static cfx_var note(cfx_at at, const callee *f, const cfx_var *args, size_t n)
         as.spelled = f->row->number;
         n = operands;
     }
-    cfx_node *call = cfx_ok(at.scope) ? note_call(at, &as, args, n) : NULL;
+    cfx_node *call = cfx_scope_ok(at.scope) ? note_call(at, &as, args, n) : NULL;
     if (!call) {
         cfx_datum_release(known);
         return cfx_var_empty();
@@ -240,16 +241,16 @@ static cfx_var note(cfx_at at, const callee *f, const cfx_var *args, size_t n)
 
 static cfx_var apply(cfx_at at, const callee *f, const cfx_var *args, size_t n)
 {
-    cfx_param param;
+    cfx_schema_param param;
     if (n > 0 && !param_at(f, n - 1, &param)) {
-        cfx_fail(at, CFX_E_TYPE, "%s%s: %zu arguments are too many", name_of(f),
-                 f->custom ? f->custom->schema : cfx_operator_schema(f->op), n);
+        cfx_scope_fail_at(at, CFX_E_TYPE, "%s%s: %zu arguments are too many", name_of(f),
+                          f->custom ? f->custom->schema : cfx_operator_schema(f->op), n);
         return cfx_var_empty();
     }
     for (size_t i = 0; i < n; i++) {
         if (args[i].kind == CFX_VAR_EMPTY && f->row->needed >> i & 1 && param_at(f, i, &param)) {
-            cfx_fail(at, CFX_E_VALUE, "%s: '%.*s' is an empty variable", name_of(f),
-                     (int)param.name.size, param.name.text);
+            cfx_scope_fail_at(at, CFX_E_VALUE, "%s: '%.*s' is an empty variable", name_of(f),
+                              (int)param.name.size, param.name.text);
             return cfx_var_empty();
         }
     }
@@ -258,23 +259,24 @@ static cfx_var apply(cfx_at at, const callee *f, const cfx_var *args, size_t n)
 
 cfx_var cfx_apply_at(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
 {
-    if (!cfx_ok(at.scope))
+    if (!cfx_scope_ok(at.scope))
         return cfx_var_empty();
     if (!cfx_operator_has_kernel(op) || n > CFXI_MOST_PARAMS) {
-        cfx_fail(at, CFX_E_TYPE, "there is no operator number %d with so many parameters", (int)op);
+        cfx_scope_fail_at(at, CFX_E_TYPE, "there is no operator number %d with so many parameters",
+                          (int)op);
         return cfx_var_empty();
     }
     const callee f = {.op = op, .row = cfxi_capture_row_of(at.scope, op)};
     if (f.row)
         return apply(at, &f, args, n);
-    cfx_fail(at, CFX_E_NOMEM, "out of memory");
+    cfx_scope_fail_at(at, CFX_E_NOMEM, "out of memory");
     return cfx_var_empty();
 }
 
 /* A library's row is read each time. */
 static void read_row(const callee *f, cfxi_row *row)
 {
-    cfx_param param;
+    cfx_schema_param param;
     *row = (cfxi_row){.needed = 0};
     for (size_t i = 0; i < CFXI_MOST_PARAMS && param_at(f, i, &param); i++) {
         const bool optional = param.type[strlen(param.type) - 1] == '?';
@@ -284,13 +286,13 @@ static void read_row(const callee *f, cfxi_row *row)
 
 cfx_var cfx_apply_named_at(cfx_at at, const char *name, cfx_vars args)
 {
-    if (!cfx_ok(at.scope))
+    if (!cfx_scope_ok(at.scope))
         return cfx_var_empty();
     const cfx_library *library = cfx_runtime_library(at.scope->rt);
     callee f = {.custom = name ? cfx_library_find(library, name) : NULL};
     cfxi_row row;
     if (!f.custom) {
-        cfx_fail(at, CFX_E_KEY, library ? "the scope's library has no operator '%.100s'"
+        cfx_scope_fail_at(at, CFX_E_KEY, library ? "the scope's library has no operator '%.100s'"
                                         : "the scope has no library with an operator '%.100s' "
                                           "(cfx_scope_options.library)", name ? name : "");
         return cfx_var_empty();

@@ -265,7 +265,7 @@ typedef struct cfxi_row {
 } cfxi_row;
 
 /* Notes a parameter in `row`. */
-void cfxi_capture_row_param(cfxi_row *row, size_t i, const cfx_param *param, bool needed);
+void cfxi_capture_row_param(cfxi_row *row, size_t i, const cfx_schema_param *param, bool needed);
 /* Of an operator of the table: the scope's. NULL if memory is out. */
 const cfxi_row *cfxi_capture_row_of(cfx_scope *s, cfx_operator op);
 cfxi_rows *cfxi_capture_rows_new(const cfx_allocator *allocator);
@@ -291,9 +291,9 @@ cfx_var cfxi_capture_call_forward(cfx_at at, cfx_module *m, cfx_vars in);
 
 /* The tree of `m` as passes and lowering ask for it, with the operators that the scope's runtime
  * knows. */
-static inline cfx_modules cfxi_capture_scope_tree(const cfx_scope *s, cfx_module *m)
+static inline cfx_module_tree cfxi_capture_scope_tree(const cfx_scope *s, cfx_module *m)
 {
-    cfx_modules tree = cfx_module_tree(m);
+    cfx_module_tree tree = cfx_module_as_tree(m);
     tree.library = cfx_runtime_library(s->rt);
     return tree;
 }

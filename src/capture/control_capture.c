@@ -20,20 +20,20 @@ static cfx_var run_block(cfx_scope *s, const block *b, cfx_var i, const cfx_var 
 
 static bool can_begin(cfx_at at, bool has_blocks, cfx_vars in)
 {
-    if (!cfx_ok(at.scope))
+    if (!cfx_scope_ok(at.scope))
         return false;
     if (!has_blocks)
-        cfx_fail(at, CFX_E_VALUE, "a branch or loop needs its functions");
-    for (size_t i = 0; i < in.n && cfx_ok(at.scope); i++)
+        cfx_scope_fail_at(at, CFX_E_VALUE, "a branch or loop needs its functions");
+    for (size_t i = 0; i < in.n && cfx_scope_ok(at.scope); i++)
         if (in.items[i].kind == CFX_VAR_EMPTY)
-            cfx_fail(at, CFX_E_VALUE, "variable %zu is empty", i);
-    return cfx_ok(at.scope);
+            cfx_scope_fail_at(at, CFX_E_VALUE, "variable %zu is empty", i);
+    return cfx_scope_ok(at.scope);
 }
 
 static void expect_result(cfx_at at, cfx_var result, const char *what)
 {
-    if (cfx_ok(at.scope) && result.kind == CFX_VAR_EMPTY)
-        cfx_fail(at, CFX_E_VALUE, "%s returned nothing", what);
+    if (cfx_scope_ok(at.scope) && result.kind == CFX_VAR_EMPTY)
+        cfx_scope_fail_at(at, CFX_E_VALUE, "%s returned nothing", what);
 }
 
 /* ---- on tensors ---------------------------------------------------------------------------- */
@@ -44,12 +44,12 @@ static cfx_var run_if(cfx_at at, cfx_var pred, const block *then, const block *o
                       cfx_vars in)
 {
     const bool yes = is_true(at, pred);
-    if (!cfx_ok(at.scope))
+    if (!cfx_scope_ok(at.scope))
         return cfx_var_empty();
     const size_t mark = cfx_scope_mark(at.scope);
     cfx_var result = run_block(at.scope, yes ? then : otherwise, cfx_var_empty(), in.items);
     expect_result(at, result, "the branch");
-    return cfx_scope_return(at.scope, mark, result);
+    return cfx_scope_reset(at.scope, mark, result);
 }
 
 /* What the body returned as the next state, all else of this turn being gone; false, and the scope
@@ -61,15 +61,17 @@ static bool next_state(cfx_at at, size_t mark, cfx_var result, cfx_var *state, s
     const cfx_datum *each = &whole;
     if (whole.kind == CFX_DATUM_TUPLE)
         each = cfx_datum_items(whole, &items);
-    if (cfx_ok(at.scope) && items != n)
-        cfx_fail(at, CFX_E_VALUE, "the body of the loop gives %zu values, and the loop has %zu "
-                 "variables", items, n);
-    if (cfx_ok(at.scope))
-        cfx_scope_return(at.scope, mark, cfx_var_empty());
-    for (size_t i = 0; i < n && cfx_ok(at.scope); i++)
+    if (cfx_scope_ok(at.scope) && items != n)
+        cfx_scope_fail_at(at, CFX_E_VALUE,
+                          "the body of the loop gives %zu values, and the loop has %zu "
+                          "variables",
+                          items, n);
+    if (cfx_scope_ok(at.scope))
+        cfx_scope_reset(at.scope, mark, cfx_var_empty());
+    for (size_t i = 0; i < n && cfx_scope_ok(at.scope); i++)
         state[i] = cfxi_capture_var_of_datum(at, cfx_datum_retain(each[i]));
     cfx_datum_release(whole);
-    return cfx_ok(at.scope);
+    return cfx_scope_ok(at.scope);
 }
 
 /* One turn: false if it was the last, or the scope fails. */
@@ -82,17 +84,17 @@ static bool turn(cfx_at at, size_t mark, const block *body, cfx_var i, cfx_var *
     }
     cfx_var result = run_block(at.scope, body, i, state);
     expect_result(at, result, body->what);
-    return cfx_ok(at.scope) && next_state(at, mark, result, state, n);
+    return cfx_scope_ok(at.scope) && next_state(at, mark, result, state, n);
 }
 
 /* The state after a loop: itself if it is one, else a tuple. */
 static cfx_var after_loop(cfx_at at, size_t mark, const cfx_var *state, size_t n)
 {
-    if (!cfx_ok(at.scope))
+    if (!cfx_scope_ok(at.scope))
         return cfx_var_empty();
     cfx_var result = n == 1 ? state[0]
-                            : cfx_seq_at(at, CFX_DATUM_TUPLE, cfx_vars_make(state, n));
-    return cfx_scope_return(at.scope, mark, result);
+                            : cfx_var_seq_at(at, CFX_DATUM_TUPLE, cfx_vars_make(state, n));
+    return cfx_scope_reset(at.scope, mark, result);
 }
 
 static cfx_var run_while(cfx_at at, const block *test, const block *body, cfx_var *state, size_t n)
@@ -101,7 +103,8 @@ static cfx_var run_while(cfx_at at, const block *test, const block *body, cfx_va
     for (;;) {
         cfx_var go_on = run_block(at.scope, test, cfx_var_empty(), state);
         expect_result(at, go_on, test->what);
-        if (!cfx_ok(at.scope) || !is_true(at, go_on) || !turn(at, mark, body, go_on, state, n))
+        if (!cfx_scope_ok(at.scope) || !is_true(at, go_on) ||
+            !turn(at, mark, body, go_on, state, n))
             break;
     }
     return after_loop(at, mark, state, n);
@@ -111,16 +114,16 @@ static cfx_var run_while(cfx_at at, const block *test, const block *body, cfx_va
 static int64_t whole_number(cfx_at at, cfx_var count)
 {
     const double n = cfx_var_number_at(at, count);
-    if (cfx_ok(at.scope) && !(n == floor(n) && fabs(n) < 9e18))
-        cfx_fail(at, CFX_E_TYPE, "a loop goes round a whole number of times, not %g", n);
-    return cfx_ok(at.scope) ? (int64_t)n : 0;
+    if (cfx_scope_ok(at.scope) && !(n == floor(n) && fabs(n) < 9e18))
+        cfx_scope_fail_at(at, CFX_E_TYPE, "a loop goes round a whole number of times, not %g", n);
+    return cfx_scope_ok(at.scope) ? (int64_t)n : 0;
 }
 
 static cfx_var run_for(cfx_at at, cfx_var count, const block *body, cfx_var *state, size_t n)
 {
     const size_t mark = cfx_scope_mark(at.scope);
     const int64_t rounds = whole_number(at, count);
-    for (int64_t i = 0; cfx_ok(at.scope) && i < rounds; i++)
+    for (int64_t i = 0; cfx_scope_ok(at.scope) && i < rounds; i++)
         if (!turn(at, mark, body, cfx_var_int(i), state, n))
             break;
     return after_loop(at, mark, state, n);
@@ -150,19 +153,19 @@ static uint32_t same_scope(cfx_graph *g, const cfx_graph *from, uint32_t scope)
 {
     if (scope == 0)
         return 0;
-    const uint32_t parent = same_scope(g, from, cfx_scope_parent(from, scope));
-    return cfx_graph_scope(g, parent, cfx_scope_path(from, scope), cfx_scope_type(from, scope),
-                           NULL, NULL);
+    const uint32_t parent = same_scope(g, from, cfx_graph_stack_outer(from, scope));
+    return cfx_graph_intern_stack(g, parent, cfx_graph_stack_path(from, scope),
+                                  cfx_graph_stack_type(from, scope), NULL, NULL);
 }
 
 static cfx_var add_input(cfx_at at, cfx_graph *g, const char *name, cfx_datum known)
 {
     cfx_error err = {0};
-    cfx_node *n = cfx_ok(at.scope) ? cfx_graph_placeholder(g, name, &err) : NULL;
+    cfx_node *n = cfx_scope_ok(at.scope) ? cfx_graph_placeholder(g, name, &err) : NULL;
     if (n)
         return cfxi_capture_trace_node(at, n, known);
     cfx_datum_release(known);
-    if (cfx_ok(at.scope))
+    if (cfx_scope_ok(at.scope))
         cfxi_capture_scope_take(at, &err);
     return cfx_var_empty();
 }
@@ -182,7 +185,7 @@ static cfx_datum unknown_index(cfx_at at)
 /* Inputs for the variables, by their names. */
 static void add_inputs(cfx_at at, cfx_graph *g, cfx_vars in, cfx_var *inner)
 {
-    for (size_t i = 0; i < in.n && cfx_ok(at.scope); i++) {
+    for (size_t i = 0; i < in.n && cfx_scope_ok(at.scope); i++) {
         const cfx_node *n = cfx_var_node(at.scope, in.items[i]);
         cfx_datum known = cfxi_capture_var_datum(at, in.items[i]);
         if (!at.scope->trace->dims && cfxi_rt_is_number(known))
@@ -209,10 +212,11 @@ static cfx_value region_result(cfx_at at, cfx_var result, size_t n)
         return v;
     const bool one = n == 1 && v.kind != CFX_KIND_TUPLE;
     if (!one && (v.kind != CFX_KIND_TUPLE || results_of(v) != n)) {
-        cfx_fail(at, CFX_E_VALUE, "the body of the loop gives %zu values, and the loop has %zu "
-                 "variables: return a cfx_tuple of them", v.kind == CFX_KIND_TUPLE
-                 ? results_of(v) : 1, n);
-        return cfx_invalid();
+        cfx_scope_fail_at(at, CFX_E_VALUE,
+                          "the body of the loop gives %zu values, and the loop has %zu "
+                          "variables: return a cfx_tuple of them",
+                          v.kind == CFX_KIND_TUPLE ? results_of(v) : 1, n);
+        return cfx_value_invalid();
     }
     if (!one)
         return v;
@@ -230,13 +234,13 @@ static void fill_region(cfx_at at, const block *b, cfx_vars in, size_t n, size_t
     cfxi_room room = {.here = here, .fits = CFXI_FEW, .item = sizeof *here};
     cfx_error err = {0};
     cfx_var i = b->round ? add_input(at, g, "i", unknown_index(at)) : cfx_var_empty();
-    cfx_var *inner = cfx_ok(at.scope) ? cfxi_capture_room_for(at, &room, in.n) : NULL;
+    cfx_var *inner = cfx_scope_ok(at.scope) ? cfxi_capture_room_for(at, &room, in.n) : NULL;
     if (inner)
         add_inputs(at, g, in, inner);
-    cfx_var result = cfx_ok(at.scope) ? run_block(at.scope, b, i, inner) : cfx_var_empty();
+    cfx_var result = cfx_scope_ok(at.scope) ? run_block(at.scope, b, i, inner) : cfx_var_empty();
     cfxi_capture_room_free(at, &room);
     expect_result(at, result, b->what);
-    const cfx_value v = cfx_ok(at.scope) ? region_result(at, result, n) : cfx_invalid();
+    const cfx_value v = cfx_scope_ok(at.scope) ? region_result(at, result, n) : cfx_value_invalid();
     if (v.kind == CFX_KIND_INVALID)
         return;
     *results = v.kind == CFX_KIND_TUPLE ? results_of(v) : SIZE_MAX;
@@ -264,9 +268,9 @@ static cfx_graph *capture(cfx_at at, const block *b, cfx_vars in, size_t n, size
     fill_region(at, b, in, n, results);
     t->graph = outer;
     t->scope = scope;
-    cfx_scope_return(at.scope, mark, cfx_var_empty());
+    cfx_scope_reset(at.scope, mark, cfx_var_empty());
     cfx_iter_end(&open);
-    if (cfx_ok(at.scope))
+    if (cfx_scope_ok(at.scope))
         return g;
     cfx_graph_release(g);
     return NULL;
@@ -279,7 +283,7 @@ static cfx_value region_value(cfx_at at, cfx_graph *sub)
 {
     cfx_error err = {0};
     if (!sub)
-        return cfx_invalid();
+        return cfx_value_invalid();
     cfx_value v = cfx_value_region(at.scope->trace->graph, sub, &err);
     cfx_graph_release(sub);
     if (v.kind == CFX_KIND_INVALID)
@@ -292,7 +296,7 @@ static cfx_value operands(cfx_at at, cfx_vars in)
     cfx_value here[CFXI_FEW];
     cfxi_room room = {.here = here, .fits = CFXI_FEW, .item = sizeof *here};
     cfx_error err = {0};
-    cfx_value all = cfx_invalid();
+    cfx_value all = cfx_value_invalid();
     cfx_value *items = cfxi_capture_room_for(at, &room, in.n);
     if (items && cfxi_capture_var_values(at, in, items)) {
         all = cfx_value_tuple(at.scope->trace->graph, items, in.n, &err);
@@ -309,7 +313,7 @@ static cfx_var note(cfx_at at, const char *target, const cfx_value *args, size_t
     cfx_graph *g = at.scope->trace->graph;
     cfx_error err = {0};
     cfx_node *call = NULL;
-    if (cfx_ok(at.scope)) {
+    if (cfx_scope_ok(at.scope)) {
         call = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, target, args, n, NULL, 0, &err);
         if (!call)
             cfxi_capture_scope_take(at, &err);
@@ -323,7 +327,7 @@ static cfx_var note(cfx_at at, const char *target, const cfx_value *args, size_t
         at.scope->trace->dims
             ? cfxi_capture_infer_node(at, call)
             : cfxi_capture_number_of_call(at.scope->trace, cfx_node_operator(call), call);
-    if (cfx_ok(at.scope))
+    if (cfx_scope_ok(at.scope))
         return cfxi_capture_trace_node(at, call, known);
     cfx_datum_release(known);
     return cfx_var_empty();
@@ -335,13 +339,14 @@ static cfx_var note_if(cfx_at at, cfx_var pred, const block *then, const block *
     size_t results[2];
     cfx_value args[4] = {cfxi_capture_var_value(at, pred)};
     for (size_t i = 0; i < 2; i++)
-        args[i + 1] = !cfx_ok(at.scope) ? cfx_invalid()
+        args[i + 1] = !cfx_scope_ok(at.scope) ? cfx_value_invalid()
                       : region_value(at, capture(at, i ? otherwise : then, in, SIZE_MAX,
                                                  &results[i]));
-    if (cfx_ok(at.scope) && results[0] != results[1])
-        cfx_fail(at, CFX_E_VALUE, "one branch gives %zu values, the other %zu",
-                 results[0] == SIZE_MAX ? 1 : results[0], results[1] == SIZE_MAX ? 1 : results[1]);
-    args[3] = cfx_ok(at.scope) ? operands(at, in) : cfx_invalid();
+    if (cfx_scope_ok(at.scope) && results[0] != results[1])
+        cfx_scope_fail_at(at, CFX_E_VALUE, "one branch gives %zu values, the other %zu",
+                          results[0] == SIZE_MAX ? 1 : results[0],
+                          results[1] == SIZE_MAX ? 1 : results[1]);
+    args[3] = cfx_scope_ok(at.scope) ? operands(at, in) : cfx_value_invalid();
     return note(at, "cfx.cond", args, 4);
 }
 
@@ -349,7 +354,7 @@ static cfx_var note_if(cfx_at at, cfx_var pred, const block *then, const block *
 static cfx_var of_loop(cfx_at at, cfx_var loop, size_t n)
 {
     const cfx_var args[] = {loop, cfx_var_int(0)};
-    return n == 1 && cfx_ok(at.scope) ? cfx_apply_at(at, CFX_OPID_getitem, args, 2) : loop;
+    return n == 1 && cfx_scope_ok(at.scope) ? cfx_apply_at(at, CFX_OPID_getitem, args, 2) : loop;
 }
 
 static cfx_var note_while(cfx_at at, const block *test, const block *body, cfx_vars in)
@@ -357,9 +362,9 @@ static cfx_var note_while(cfx_at at, const block *test, const block *body, cfx_v
     size_t results;
     cfx_value args[3];
     args[0] = region_value(at, capture(at, test, in, SIZE_MAX, &results));
-    args[1] = cfx_ok(at.scope) ? region_value(at, capture(at, body, in, in.n, &results))
-                               : cfx_invalid();
-    args[2] = cfx_ok(at.scope) ? operands(at, in) : cfx_invalid();
+    args[1] = cfx_scope_ok(at.scope) ? region_value(at, capture(at, body, in, in.n, &results))
+                               : cfx_value_invalid();
+    args[2] = cfx_scope_ok(at.scope) ? operands(at, in) : cfx_value_invalid();
     return of_loop(at, note(at, "cfx.while_loop", args, 3), in.n);
 }
 
@@ -367,9 +372,9 @@ static cfx_var note_for(cfx_at at, cfx_var count, const block *body, cfx_vars in
 {
     size_t results;
     cfx_value args[3] = {cfxi_capture_var_value(at, count)};
-    args[1] = cfx_ok(at.scope) ? region_value(at, capture(at, body, in, in.n, &results))
-                               : cfx_invalid();
-    args[2] = cfx_ok(at.scope) ? operands(at, in) : cfx_invalid();
+    args[1] = cfx_scope_ok(at.scope) ? region_value(at, capture(at, body, in, in.n, &results))
+                               : cfx_value_invalid();
+    args[2] = cfx_scope_ok(at.scope) ? operands(at, in) : cfx_value_invalid();
     return of_loop(at, note(at, "cfx.for_loop", args, 3), in.n);
 }
 

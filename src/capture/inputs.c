@@ -66,16 +66,20 @@ bool cfxi_capture_inputs_are_good(cfx_at at, const cfx_class *type)
     bool optional = false;
     for (item in; next_item(&list, &in);) {
         if (in.name.size == 0)
-            cfx_fail(at, CFX_E_VALUE, "class %.60s: an input without a name in \"%.100s\"",
-                     type->name, type->inputs);
+            cfx_scope_fail_at(at, CFX_E_VALUE, "class %.60s: an input without a name in \"%.100s\"",
+                              type->name, type->inputs);
         else if (in.value.text && parse_constant(in.value).kind == CFX_VAR_EMPTY)
-            cfx_fail(at, CFX_E_VALUE, "class %.60s: the default of '%.*s' must be None, a number, "
-                     "True or False, not '%.*s'", type->name, (int)in.name.size, in.name.text,
-                     (int)(in.value.size < 60 ? in.value.size : 60), in.value.text);
+            cfx_scope_fail_at(at, CFX_E_VALUE,
+                              "class %.60s: the default of '%.*s' must be None, a number, "
+                              "True or False, not '%.*s'",
+                              type->name, (int)in.name.size, in.name.text,
+                              (int)(in.value.size < 60 ? in.value.size : 60), in.value.text);
         else if (!in.value.text && optional)
-            cfx_fail(at, CFX_E_VALUE, "class %.60s: '%.*s' must be given, and follows an input "
-                     "that need not be", type->name, (int)in.name.size, in.name.text);
-        if (!cfx_ok(at.scope))
+            cfx_scope_fail_at(at, CFX_E_VALUE,
+                              "class %.60s: '%.*s' must be given, and follows an input "
+                              "that need not be",
+                              type->name, (int)in.name.size, in.name.text);
+        if (!cfx_scope_ok(at.scope))
             return false;
         optional = in.value.text != NULL;
     }
@@ -121,9 +125,9 @@ const cfx_var *cfxi_capture_fill_inputs(cfx_at at, const cfx_module *m, cfx_vars
     size_t most;
     count_inputs(m->type, &least, &most);
     if (in.n < least || in.n > most) {
-        cfx_fail(at, CFX_E_VALUE, "%s takes %zu input%s (%s), not %zu",
-                 cfxi_capture_module_title(m), most == SIZE_MAX ? least : most,
-                 most == 1 ? "" : "s", inputs_of(m->type), in.n);
+        cfx_scope_fail_at(at, CFX_E_VALUE, "%s takes %zu input%s (%s), not %zu",
+                          cfxi_capture_module_title(m), most == SIZE_MAX ? least : most,
+                          most == 1 ? "" : "s", inputs_of(m->type), in.n);
         return NULL;
     }
     *n = most == SIZE_MAX ? in.n : most;
@@ -131,8 +135,8 @@ const cfx_var *cfxi_capture_fill_inputs(cfx_at at, const cfx_module *m, cfx_vars
     for (size_t i = 0; all && i < in.n; i++) {
         all[i] = in.items[i];
         if (all[i].kind == CFX_VAR_EMPTY) {
-            cfx_fail(at, CFX_E_VALUE, "%s: input %zu is an empty variable",
-                     cfxi_capture_module_title(m), i);
+            cfx_scope_fail_at(at, CFX_E_VALUE, "%s: input %zu is an empty variable",
+                              cfxi_capture_module_title(m), i);
             return NULL;
         }
     }
@@ -161,9 +165,11 @@ static bool names_are_inputs(cfx_at at, const char *option, const char *list, co
         for (item in; !found && next_item(&all, &in);)
             found = is_called(in.name, told.name);
         if (!found || !told.value.text) {
-            cfx_fail(at, CFX_E_KEY, found ? "%s: '%.*s=' needs what it is behind it"
-                     : "%s: there is no input '%.*s' (there are: %.100s)", option,
-                     (int)(told.name.size < 60 ? told.name.size : 60), told.name.text, inputs);
+            cfx_scope_fail_at(at, CFX_E_KEY,
+                              found ? "%s: '%.*s=' needs what it is behind it"
+                                    : "%s: there is no input '%.*s' (there are: %.100s)",
+                              option, (int)(told.name.size < 60 ? told.name.size : 60),
+                              told.name.text, inputs);
             return false;
         }
     }
@@ -178,13 +184,14 @@ static cfx_datum input_shape(cfx_at at, cfx_schema_text name)
         return cfx_datum_invalid();
     const cfx_schema_text text = value_of(t->options->shapes, name);
     if (!text.text) {
-        cfx_fail(at, CFX_E_KEY, "the shape of the input '%.*s' is missing in .shapes",
-                 (int)name.size, name.text);
+        cfx_scope_fail_at(at, CFX_E_KEY, "the shape of the input '%.*s' is missing in .shapes",
+                          (int)name.size, name.text);
         return cfx_datum_invalid();
     }
     cfx_datum d = cfx_datum_parse(t->dims, text.text, text.size, at.scope->allocator, &err);
     if (d.kind == CFX_DATUM_INVALID)
-        cfx_fail(at, err.status, ".shapes: %.*s: %s", (int)name.size, name.text, err.message);
+        cfx_scope_fail_at(at, err.status, ".shapes: %.*s: %s", (int)name.size, name.text,
+                          err.message);
     return d;
 }
 
@@ -199,14 +206,14 @@ static cfx_var add_placeholder(cfx_at at, cfx_schema_text name, cfx_var value)
     cfx_datum known = number ? cfxi_capture_some_number() : input_shape(at, name);
     cfx_value args = cfx_value_tuple(g, &usual, value.kind != CFX_VAR_EMPTY, &err);
     cfx_node *n = NULL;
-    if (args.kind != CFX_KIND_INVALID && cfx_ok(at.scope))
-        n = cfx_graph_create(g, CFX_OP_PLACEHOLDER, target, args, cfx_invalid(), NULL,
-                             cfx_invalid(), &err);
+    if (args.kind != CFX_KIND_INVALID && cfx_scope_ok(at.scope))
+        n = cfx_graph_create(g, CFX_OP_PLACEHOLDER, target, args, cfx_value_invalid(), NULL,
+                             cfx_value_invalid(), &err);
     if (n)
         return cfxi_capture_trace_node(at, n, known);
     cfx_value_discard(g, args);
     cfx_datum_release(known);
-    if (cfx_ok(at.scope))
+    if (cfx_scope_ok(at.scope))
         cfxi_capture_scope_take(at, &err);
     return cfx_var_empty();
 }
@@ -221,9 +228,11 @@ static cfx_var add_input(cfx_at at, const item *in)
                                in->value.text ? parse_constant(in->value) : cfx_var_empty());
     const cfx_var v = parse_constant(fixed);
     if (v.kind == CFX_VAR_EMPTY)
-        cfx_fail(at, CFX_E_VALUE, "concrete_args: '%.*s' must be None, a number, True or False, "
-                 "not '%.*s'", (int)in->name.size, in->name.text,
-                 (int)(fixed.size < 60 ? fixed.size : 60), fixed.text);
+        cfx_scope_fail_at(at, CFX_E_VALUE,
+                          "concrete_args: '%.*s' must be None, a number, True or False, "
+                          "not '%.*s'",
+                          (int)in->name.size, in->name.text,
+                          (int)(fixed.size < 60 ? fixed.size : 60), fixed.text);
     return v;
 }
 
@@ -242,7 +251,7 @@ const cfx_var *cfxi_capture_trace_inputs(cfx_at at, const cfx_class *type, cfxi_
     item in;
     for (size_t i = 0; all && i < *n && next_item(&list, &in); i++) {
         all[i] = add_input(at, &in);
-        if (!cfx_ok(at.scope))
+        if (!cfx_scope_ok(at.scope))
             return NULL;
     }
     return all;

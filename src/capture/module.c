@@ -214,7 +214,7 @@ cfxi_member *cfxi_capture_module_at(const cfx_module *m, const char *path)
     return owner ? cfxi_capture_module_find(owner, last, strlen(last)) : NULL;
 }
 
-cfx_module *cfx_child(const cfx_module *m, const char *path)
+cfx_module *cfx_module_child(const cfx_module *m, const char *path)
 {
     const cfxi_member *e = path ? cfxi_capture_module_at(m, path) : NULL;
     return e && e->kind == CFXI_MEMBER_CHILD ? e->child : NULL;
@@ -326,18 +326,21 @@ static bool class_is_good(cfx_at at, const cfx_class *type)
 {
     const int forwards = !!type->forward + !!type->forward2 + !!type->forward3 + !!type->forward_n;
     if (!type->name || !cfxi_base_is_identifier(type->name, strlen(type->name)))
-        cfx_fail(at, CFX_E_VALUE, "a class needs a name that is an identifier, not '%.60s'",
-                 type->name ? type->name : "");
+        cfx_scope_fail_at(at, CFX_E_VALUE,
+                          "a class needs a name that is an identifier, not '%.60s'",
+                          type->name ? type->name : "");
     else if (forwards != 1)
-        cfx_fail(at, CFX_E_VALUE, "class %.60s needs one of forward, forward2, forward3 and "
-                 "forward_n, and has %d", type->name, forwards);
-    return cfx_ok(at.scope) && cfxi_capture_inputs_are_good(at, type);
+        cfx_scope_fail_at(at, CFX_E_VALUE,
+                          "class %.60s needs one of forward, forward2, forward3 and "
+                          "forward_n, and has %d",
+                          type->name, forwards);
+    return cfx_scope_ok(at.scope) && cfxi_capture_inputs_are_good(at, type);
 }
 
 cfx_module *cfx_module_new_at(cfx_at at, const cfx_class *type)
 {
     cfx_error err = {0};
-    if (!cfx_ok(at.scope))
+    if (!cfx_scope_ok(at.scope))
         return NULL;
     if (type && !class_is_good(at, type))
         return NULL;
@@ -363,18 +366,21 @@ static bool is_name(const char *name)
 /* CFX_OK if `m` can get a new member of this name; also for NULL, after a failure. */
 static bool can_add(cfx_at at, const cfx_module *m, const char *name)
 {
-    if (!cfx_ok(at.scope))
+    if (!cfx_scope_ok(at.scope))
         return false;
     if (!m)
-        cfx_fail(at, CFX_E_VALUE, "there is no module to add '%.100s' to", name ? name : "");
+        cfx_scope_fail_at(at, CFX_E_VALUE, "there is no module to add '%.100s' to",
+                          name ? name : "");
     else if (!is_name(name))
-        cfx_fail(at, CFX_E_VALUE, "'%.100s' is no name that a part of a module can have",
-                 name ? name : "");
+        cfx_scope_fail_at(at, CFX_E_VALUE, "'%.100s' is no name that a part of a module can have",
+                          name ? name : "");
     else if (strcmp(name, "training") == 0)
-        cfx_fail(at, CFX_E_KEY, "every module has 'training' already: cfx_module_train sets it");
+        cfx_scope_fail_at(at, CFX_E_KEY,
+                          "every module has 'training' already: cfx_module_train sets it");
     else if (cfxi_capture_module_find(m, name, strlen(name)))
-        cfx_fail(at, CFX_E_KEY, "%s has a '%.100s' already", cfxi_capture_module_title(m), name);
-    return cfx_ok(at.scope);
+        cfx_scope_fail_at(at, CFX_E_KEY, "%s has a '%.100s' already", cfxi_capture_module_title(m),
+                          name);
+    return cfx_scope_ok(at.scope);
 }
 
 static void add(cfx_at at, cfx_module *m, const char *name, cfxi_member_kind kind,
@@ -400,8 +406,9 @@ static bool can_contain(cfx_at at, cfx_module *m, const char *name, cfx_module *
     if (child->level < m->level)
         status = cfxi_capture_module_each(child, stop_at, m, &err);
     if (status == CFX_E_VALUE)
-        cfx_fail(at, status, "%s would contain itself: it is part of what is added as '%.100s'",
-                 cfxi_capture_module_title(m), name);
+        cfx_scope_fail_at(at, status,
+                          "%s would contain itself: it is part of what is added as '%.100s'",
+                          cfxi_capture_module_title(m), name);
     else if (status != CFX_OK)
         cfxi_capture_scope_take(at, &err);
     return status == CFX_OK;
@@ -412,13 +419,13 @@ cfx_module *cfx_module_add_at(cfx_at at, cfx_module *m, const char *name, cfx_mo
     if (!can_add(at, m, name))
         return NULL;
     if (!child) {
-        cfx_fail(at, CFX_E_VALUE, "there is no module to add as '%.100s'", name);
+        cfx_scope_fail_at(at, CFX_E_VALUE, "there is no module to add as '%.100s'", name);
         return NULL;
     }
     if (!can_contain(at, m, name, child))
         return NULL;
     add(at, m, name, CFXI_MEMBER_CHILD, child, cfx_datum_invalid());
-    return cfx_ok(at.scope) ? child : NULL;
+    return cfx_scope_ok(at.scope) ? child : NULL;
 }
 
 static void add_tensor(cfx_at at, cfx_module *m, const char *name, cfxi_member_kind kind,
@@ -429,12 +436,12 @@ static void add_tensor(cfx_at at, cfx_module *m, const char *name, cfxi_member_k
     add(at, m, name, kind, NULL, t ? cfx_datum_tensor(t) : cfx_datum_none());
 }
 
-void cfx_module_parameter_at(cfx_at at, cfx_module *m, const char *name, cfx_tensor *t)
+void cfx_module_add_parameter_at(cfx_at at, cfx_module *m, const char *name, cfx_tensor *t)
 {
     add_tensor(at, m, name, CFXI_MEMBER_PARAMETER, t);
 }
 
-void cfx_module_buffer_at(cfx_at at, cfx_module *m, const char *name, cfx_tensor *t)
+void cfx_module_add_buffer_at(cfx_at at, cfx_module *m, const char *name, cfx_tensor *t)
 {
     add_tensor(at, m, name, CFXI_MEMBER_BUFFER, t);
 }
@@ -442,7 +449,7 @@ void cfx_module_buffer_at(cfx_at at, cfx_module *m, const char *name, cfx_tensor
 void cfx_module_declare_at(cfx_at at, cfx_module *m, const char *name)
 {
     cfx_error err = {0};
-    if (!cfx_ok(at.scope))
+    if (!cfx_scope_ok(at.scope))
         return;
     /* One of its own for each, so that a trace can tell them apart. */
     cfx_tensor *none = cfx_tensor_new_abstract(CFX_DTYPE_FLOAT32, NULL, 0, at.scope->allocator,
@@ -456,26 +463,28 @@ void cfx_module_declare_at(cfx_at at, cfx_module *m, const char *name)
 
 void cfx_module_set_at(cfx_at at, cfx_module *m, const char *name, cfx_var v)
 {
-    if (!cfx_ok(at.scope))
+    if (!cfx_scope_ok(at.scope))
         return;
     if (!m || !is_name(name) || v.kind == CFX_VAR_EMPTY) {
-        cfx_fail(at, CFX_E_VALUE, "an attribute needs a module, a name and a value");
+        cfx_scope_fail_at(at, CFX_E_VALUE, "an attribute needs a module, a name and a value");
         return;
     }
     if (strcmp(name, "training") == 0) {
-        cfx_fail(at, CFX_E_KEY, "cfx_module_train sets 'training'");
+        cfx_scope_fail_at(at, CFX_E_KEY, "cfx_module_train sets 'training'");
         return;
     }
     const cfxi_member *old = cfxi_capture_module_find(m, name, strlen(name));
     cfx_datum d = cfx_var_datum_at(at, v);
     if (d.kind != CFX_DATUM_INVALID && old && old->kind == CFXI_MEMBER_CHILD)
-        cfx_fail(at, CFX_E_KEY, "%s has a module '%.100s'", cfxi_capture_module_title(m), name);
+        cfx_scope_fail_at(at, CFX_E_KEY, "%s has a module '%.100s'", cfxi_capture_module_title(m),
+                          name);
     else if (d.kind != CFX_DATUM_INVALID && old && old->kind != CFXI_MEMBER_ATTRIBUTE &&
              !is_tensor_or_none(d))
-        cfx_fail(at, CFX_E_TYPE,
-                 "'%.100s' of %s is a parameter or a buffer: a tensor or None, not "
-                 "%s",
-                 name, cfxi_capture_module_title(m), cfx_datum_kind_name((cfx_datum_kind)d.kind));
+        cfx_scope_fail_at(at, CFX_E_TYPE,
+                          "'%.100s' of %s is a parameter or a buffer: a tensor or None, not "
+                          "%s",
+                          name, cfxi_capture_module_title(m),
+                          cfx_datum_kind_name((cfx_datum_kind)d.kind));
     else if (d.kind != CFX_DATUM_INVALID)
         add(at, m, name, CFXI_MEMBER_ATTRIBUTE, NULL, d);
     cfx_datum_release(d);
@@ -499,7 +508,7 @@ size_t cfx_module_num_children(const cfx_module *m)
     return n;
 }
 
-cfx_module *cfx_module_child_at(const cfx_module *m, size_t i, const char **name)
+cfx_module *cfx_module_get_child(const cfx_module *m, size_t i, const char **name)
 {
     for (size_t k = 0; m && k < m->members.size; k++) {
         const cfxi_member *e = cfxi_capture_member_at(m, k);

@@ -18,7 +18,7 @@ static cfx_var run_forward(cfx_scope *s, cfx_module *m, const cfx_var *in, size_
 /* A torch.nn.Sequential: each child is called with what the one before it gave. */
 static cfx_var run_children(cfx_at at, const cfx_module *m, cfx_var x)
 {
-    for (size_t i = 0; i < m->members.size && cfx_ok(at.scope); i++) {
+    for (size_t i = 0; i < m->members.size && cfx_scope_ok(at.scope); i++) {
         const cfxi_member *e = cfxi_capture_member_at(m, i);
         if (e->kind == CFXI_MEMBER_CHILD)
             x = cfx_call_at(at, e->child, cfx_vars_make(&x, 1));
@@ -33,19 +33,21 @@ static cfx_var run_inside(cfx_at at, cfx_module *m, const cfx_var *in, size_t n)
 {
     cfx_scope *s = at.scope;
     if (s->depth >= CFXI_MOST_CALLS) {
-        cfx_fail(at, CFX_E_LIMIT, "modules call each other more than %d deep", CFXI_MOST_CALLS);
+        cfx_scope_fail_at(at, CFX_E_LIMIT, "modules call each other more than %d deep",
+                          CFXI_MOST_CALLS);
         return cfx_var_empty();
     }
     const size_t mark = cfx_scope_mark(s);
     s->depth++;
     cfx_var result = m->type ? run_forward(s, m, in, n) : run_children(at, m, in[0]);
     s->depth--;
-    if (cfx_ok(s) && result.kind == CFX_VAR_EMPTY)
-        cfx_fail(at, CFX_E_VALUE, "forward of %s returned nothing", cfxi_capture_module_title(m));
-    if (cfx_ok(s) && result.kind == CFX_VAR_INTS)
-        cfx_fail(at, CFX_E_VALUE, "forward of %s returned a cfx_ints, which went with the "
-                 "function: return a cfx_tuple", cfxi_capture_module_title(m));
-    return cfx_scope_return(s, mark, result);
+    if (cfx_scope_ok(s) && result.kind == CFX_VAR_EMPTY)
+        cfx_scope_fail_at(at, CFX_E_VALUE, "forward of %s returned nothing",
+                          cfxi_capture_module_title(m));
+    if (cfx_scope_ok(s) && result.kind == CFX_VAR_INTS)
+        cfx_scope_fail_at(at, CFX_E_VALUE, "forward of %s returned a cfx_ints, which went with the "
+                          "function: return a cfx_tuple", cfxi_capture_module_title(m));
+    return cfx_scope_reset(s, mark, result);
 }
 
 cfx_var cfxi_capture_call_forward(cfx_at at, cfx_module *m, cfx_vars in)
@@ -61,7 +63,8 @@ cfx_var cfxi_capture_call_forward(cfx_at at, cfx_module *m, cfx_vars in)
     } else if (in.n == 1) {
         result = run_inside(at, m, in.items, n);
     } else {
-        cfx_fail(at, CFX_E_VALUE, "%s takes 1 input, not %zu", cfxi_capture_module_title(m), in.n);
+        cfx_scope_fail_at(at, CFX_E_VALUE, "%s takes 1 input, not %zu",
+                          cfxi_capture_module_title(m), in.n);
     }
     cfxi_capture_room_free(at, &room);
     return result;
@@ -77,7 +80,7 @@ static bool gather(cfx_at at, cfx_vars in, bool all, cfx_datum *data, size_t *n)
         if (!all && in.items[i].kind != CFX_VAR_VALUE)
             continue;  /* it is part of the program */
         data[*n] = cfxi_capture_var_datum(at, in.items[i]);
-        if (!cfx_ok(at.scope))
+        if (!cfx_scope_ok(at.scope))
             return false;
         ++*n;
     }
@@ -165,7 +168,7 @@ static cfx_node *call_node(cfx_at at, const char *path, cfx_vars in)
 static cfx_var note_call(cfx_at at, cfx_module *m, const char *path, cfx_vars in)
 {
     cfx_datum known = infer_call(at, m, in);
-    cfx_node *n = cfx_ok(at.scope) ? call_node(at, path, in) : NULL;
+    cfx_node *n = cfx_scope_ok(at.scope) ? call_node(at, path, in) : NULL;
     if (n)
         return cfxi_capture_trace_node(at, n, known);
     cfx_datum_release(known);
@@ -178,8 +181,8 @@ static cfx_var follow(cfx_at at, cfx_module *m, const char *path, cfx_vars in)
     cfxi_trace *t = at.scope->trace;
     cfx_error err = {0};
     const uint32_t outer = t->scope;
-    const uint32_t inner = cfx_graph_scope(t->graph, outer, path, cfx_module_class_name(m), NULL,
-                                           &err);
+    const uint32_t inner =
+        cfx_graph_intern_stack(t->graph, outer, path, cfx_module_class_name(m), NULL, &err);
     if (inner == 0) {
         cfxi_capture_scope_take(at, &err);
         return cfx_var_empty();
@@ -194,8 +197,10 @@ static cfx_var trace_call(cfx_at at, cfx_module *m, cfx_vars in)
 {
     const char *path = cfxi_capture_trace_path(at.scope->trace, m);
     if (!path) {
-        cfx_fail(at, CFX_E_KEY, "%s is no part of the module that is being captured: add it to "
-                 "one that is (cfx_module_add)", cfxi_capture_module_title(m));
+        cfx_scope_fail_at(at, CFX_E_KEY,
+                          "%s is no part of the module that is being captured: add it to "
+                          "one that is (cfx_module_add)",
+                          cfxi_capture_module_title(m));
         return cfx_var_empty();
     }
     if (!has_forward(m) || is_leaf(at.scope->trace, m, path))
@@ -207,17 +212,19 @@ static cfx_var trace_call(cfx_at at, cfx_module *m, cfx_vars in)
 
 cfx_var cfx_call_at(cfx_at at, cfx_module *m, cfx_vars in)
 {
-    if (!cfx_ok(at.scope))
+    if (!cfx_scope_ok(at.scope))
         return cfx_var_empty();
     if (!m) {
-        cfx_fail(at, CFX_E_VALUE, "there is no module to call: cfx_child returns NULL for a name "
-                 "that the module does not have");
+        cfx_scope_fail_at(at, CFX_E_VALUE,
+                          "there is no module to call: cfx_module_child returns NULL for a name "
+                          "that the module does not have");
         return cfx_var_empty();
     }
     const bool is_list = m->nn == CFX_NN_ModuleList || m->nn == CFX_NN_ModuleDict;
     if (is_list || (!m->type && !m->nn && !m->graph)) {
-        cfx_fail(at, CFX_E_TYPE, "a module that only holds others cannot be called: give it a "
-                 "class with a forward, or make it a Sequential");
+        cfx_scope_fail_at(at, CFX_E_TYPE,
+                          "a module that only holds others cannot be called: give it a "
+                          "class with a forward, or make it a Sequential");
         return cfx_var_empty();
     }
     if (at.scope->trace)

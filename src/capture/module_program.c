@@ -125,7 +125,7 @@ static cfx_program *make_program(cfx_at at, cfx_graph *g, cfx_module *m, cfx_err
 {
     copying c = {.allocator = at.scope->allocator};
     cfx_module *root = with_own_graphs(&c, m, true, err);
-    const cfx_modules tree = cfxi_capture_scope_tree(at.scope, root);
+    const cfx_module_tree tree = cfxi_capture_scope_tree(at.scope, root);
     const cfx_program_options options = {at.scope->allocator, tree.library};
     cfx_state *state = root ? cfx_state_new(at.scope->allocator, err) : NULL;
     cfx_program *p = NULL;
@@ -156,7 +156,7 @@ static bool add_inputs(cfx_at at, cfx_graph *g, cfx_vars in, cfx_value *args, cf
             cfx_node *input = cfx_graph_placeholder(g, "x", err);
             if (!input)
                 return false;
-            args[i] = cfx_from_node(input);
+            args[i] = cfx_value_node(input);
             continue;
         }
         at.scope->trace = &only;  /* constants are of that graph */
@@ -189,7 +189,7 @@ static cfx_program *of_call(cfx_at at, cfx_module *m, cfx_vars in, cfx_error *er
             CFX_OK &&
         add_inputs(at, g, in, args, err))
         call = cfx_graph_call(g, CFX_OP_CALL_MODULE, name, args, in.n, NULL, 0, err);
-    if (call && cfx_graph_output(g, cfx_from_node(call), err))
+    if (call && cfx_graph_output(g, cfx_value_node(call), err))
         p = make_program(at, g, holder, err);
     cfx_module_release(holder);
     cfx_graph_release(g);
@@ -215,13 +215,13 @@ static cfx_value stand_in(void *ctx, cfx_node *n, cfx_error *err)
         return there;
     if (!cfxi_base_vec_reserve(&o->known, 1, sizeof(cfx_datum), o->at.scope->allocator)) {
         cfxi_base_nomem(err);
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
     cfx_node *input = cfx_graph_placeholder(o->g, "x", err);
-    if (!input || cfx_node_map_set(o->to, n, cfx_from_node(input), err) != CFX_OK)
-        return cfx_invalid();
+    if (!input || cfx_node_map_set(o->to, n, cfx_value_node(input), err) != CFX_OK)
+        return cfx_value_invalid();
     ((cfx_datum *)o->known.data)[o->known.size++] = cfxi_capture_fact_of(o->at.scope->trace, n);
-    return cfx_from_node(input);
+    return cfx_value_node(input);
 }
 
 static bool all_known(const outside *o)
@@ -257,7 +257,7 @@ static cfx_datum infer_copy(const outside *o, cfx_node *copy, cfx_error *err)
     const cfx_scope *s = o->at.scope;
     cfx_datum result = cfx_datum_invalid();
     cfx_program *p = NULL;
-    cfx_module *all = cfx_graph_output(o->g, cfx_from_node(copy), err)
+    cfx_module *all = cfx_graph_output(o->g, cfx_value_node(copy), err)
                           ? named_by_trace(s->trace, err) : NULL;
     if (all)
         p = make_program(o->at, o->g, all, err);
@@ -282,7 +282,7 @@ cfx_datum cfxi_capture_infer_node(cfx_at at, cfx_node *n)
     const bool known = !copy || all_known(&o);
     if (copy && known)
         result = infer_copy(&o, copy, &err);
-    if (known && result.kind == CFX_DATUM_INVALID && cfx_ok(at.scope))
+    if (known && result.kind == CFX_DATUM_INVALID && cfx_scope_ok(at.scope))
         cfxi_capture_scope_take(at, &err);
     cfxi_base_vec_free(&o.known, sizeof(cfx_datum), at.scope->allocator);
     cfx_node_map_free(o.to);
@@ -375,13 +375,13 @@ const cfx_program *cfxi_capture_ready_program(cfx_at at, cfx_module *m, cfx_vars
     if (r && is_ready(r, m, in))
         return r->program;
     if (!r) {
-        cfx_fail(at, CFX_E_NOMEM, "out of memory");
+        cfx_scope_fail_at(at, CFX_E_NOMEM, "out of memory");
         return NULL;
     }
     clear(at.scope, r);
     cfx_program *p = m->graph ? of_graph(at, m, &err) : of_call(at, m, in, &err);
     if (!p) {
-        if (cfx_ok(at.scope))
+        if (cfx_scope_ok(at.scope))
             cfxi_capture_scope_take(at, &err);
         return NULL;
     }
@@ -389,6 +389,6 @@ const cfx_program *cfxi_capture_ready_program(cfx_at at, cfx_module *m, cfx_vars
     if (cfxi_capture_module_stamp(m, &r->stamp) && (m->graph || remember(at.scope, r, in)))
         return p;
     clear(at.scope, r);
-    cfx_fail(at, CFX_E_NOMEM, "out of memory");
+    cfx_scope_fail_at(at, CFX_E_NOMEM, "out of memory");
     return NULL;
 }

@@ -104,9 +104,9 @@ static cfx_state *state_of(const cfx_module *m, const cfx_state *from, cfx_error
 
 static bool expect(cfx_at at, const void *given, const char *what)
 {
-    if (cfx_ok(at.scope) && !given)
-        cfx_fail(at, CFX_E_VALUE, "there is no %s", what);
-    return cfx_ok(at.scope);
+    if (cfx_scope_ok(at.scope) && !given)
+        cfx_scope_fail_at(at, CFX_E_VALUE, "there is no %s", what);
+    return cfx_scope_ok(at.scope);
 }
 
 cfx_state *cfx_module_state_at(cfx_at at, const cfx_module *m)
@@ -138,7 +138,7 @@ static cfx_status keep_tied(cfx_state *s, const cfx_module *m, cfxi_pointers *he
 {
     for (size_t i = 0; i < cfx_state_size(s); i++) {
         cfx_tensor *t;
-        const char *name = cfx_state_at(s, i, &t);
+        const char *name = cfx_state_entry(s, i, &t);
         const cfx_tensor *was = cfxi_capture_module_at(m, name)->value.as.tensor;
         cfx_tensor *given = cfxi_base_pointers_get(heirs, was);
         if (given && given != t && has_same_elements(given, t))
@@ -155,7 +155,7 @@ static void put_back(cfx_module *m, const cfx_state *s)
     for (size_t i = 0; i < cfx_state_size(s); i++) {
         cfx_tensor *t;
         const char *last;
-        const char *name = cfx_state_at(s, i, &t);
+        const char *name = cfx_state_entry(s, i, &t);
         cfx_module *owner = cfxi_capture_module_owner(m, name, &last);
         cfxi_member *e = cfxi_capture_module_find(owner, last, strlen(last));
         if (e->value.as.tensor != t)
@@ -164,14 +164,14 @@ static void put_back(cfx_module *m, const cfx_state *s)
     }
 }
 
-void cfx_module_take_at(cfx_at at, cfx_module *m, const cfx_state *from, unsigned flags)
+void cfx_module_load_state_at(cfx_at at, cfx_module *m, const cfx_state *from, unsigned flags)
 {
     cfx_error err = {0};
     if (!expect(at, m, "module") || !expect(at, from, "state to take"))
         return;
     cfxi_pointers heirs = {0};
     cfx_state *s = state_of(m, from, &err);
-    if (s && cfx_state_take(s, from, flags, &err) == CFX_OK &&
+    if (s && cfx_state_assign(s, from, flags, &err) == CFX_OK &&
         keep_tied(s, m, &heirs, &err) == CFX_OK)
         put_back(m, s);
     else
@@ -185,9 +185,9 @@ void cfx_module_load_at(cfx_at at, cfx_module *m, const char *file, unsigned fla
     cfx_error err = {0};
     if (!expect(at, m, "module") || !expect(at, file, "file"))
         return;
-    cfx_state *from = cfx_weights_load(file, m->allocator, &err);
+    cfx_state *from = cfx_state_load(file, m->allocator, &err);
     if (from)
-        cfx_module_take_at(at, m, from, flags);
+        cfx_module_load_state_at(at, m, from, flags);
     else
         cfxi_capture_scope_take(at, &err);
     cfx_state_free(from);
@@ -199,7 +199,7 @@ void cfx_module_save_at(cfx_at at, const cfx_module *m, const char *file)
     if (!expect(at, m, "module") || !expect(at, file, "file"))
         return;
     cfx_state *s = state_of(m, NULL, &err);
-    if (!s || cfx_safetensors_save(s, file, &err) != CFX_OK)
+    if (!s || cfx_state_save_safetensors(s, file, &err) != CFX_OK)
         cfxi_capture_scope_take(at, &err);
     cfx_state_free(s);
 }

@@ -13,7 +13,7 @@ static cfx_status missing(const char *path, cfx_error *err)
 /* The module at a path, "" being the root; or NULL. */
 static cfx_module *module_at(cfx_module *root, const char *path)
 {
-    return path[0] ? cfx_child(root, path) : root;
+    return path[0] ? cfx_module_child(root, path) : root;
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -40,7 +40,7 @@ static cfx_value sizes_of(cfx_graph *g, const cfx_tensor *t, cfx_error *err)
 {
     cfx_value sizes[CFX_MAX_DIMS];
     for (size_t i = 0; i < cfx_tensor_ndim(t); i++)
-        sizes[i] = cfx_int(cfx_tensor_sizes(t)[i]);
+        sizes[i] = cfx_value_int(cfx_tensor_sizes(t)[i]);
     return cfx_value_tuple(g, sizes, cfx_tensor_ndim(t), err);
 }
 
@@ -50,17 +50,17 @@ static cfx_value of_tensor(cfx_graph *g, const cfxi_member *e, const char *name,
     const cfx_tensor *t = e->value.as.tensor;
     const cfx_dtype dtype = cfx_tensor_dtype(t);
     if (strcmp(name, "requires_grad") == 0)
-        return cfx_bool(e->kind == CFXI_MEMBER_PARAMETER &&
-                        (cfx_dtype_is_float(dtype) || cfx_dtype_is_complex(dtype)));
+        return cfx_value_bool(e->kind == CFXI_MEMBER_PARAMETER &&
+                              (cfx_dtype_is_float(dtype) || cfx_dtype_is_complex(dtype)));
     if (strcmp(name, "dtype") == 0)
-        return cfx_from_dtype(dtype);
+        return cfx_value_dtype(dtype);
     if (strcmp(name, "shape") == 0)
         return sizes_of(g, t, err);
     if (strcmp(name, "ndim") == 0)
-        return cfx_int((int64_t)cfx_tensor_ndim(t));
+        return cfx_value_int((int64_t)cfx_tensor_ndim(t));
     if (strcmp(name, "device") == 0)
         return cfx_value_device(g, "cpu", 3, err);
-    return cfx_invalid();
+    return cfx_value_invalid();
 }
 
 /* path = PREFIX.name: an attribute of the tensor at PREFIX. */
@@ -70,11 +70,12 @@ static cfx_value inside_tensor(const cfx_module *root, cfx_graph *g, const char 
     char prefix[512];
     const char *dot = strrchr(path, '.');
     if (!dot || (size_t)(dot - path) >= sizeof prefix)
-        return cfx_invalid();
+        return cfx_value_invalid();
     memcpy(prefix, path, (size_t)(dot - path));
     prefix[dot - path] = '\0';
     const cfxi_member *e = cfxi_capture_module_at(root, prefix);
-    return e && e->value.kind == CFX_DATUM_TENSOR ? of_tensor(g, e, dot + 1, err) : cfx_invalid();
+    return e && e->value.kind == CFX_DATUM_TENSOR ? of_tensor(g, e, dot + 1, err)
+                                                  : cfx_value_invalid();
 }
 
 static cfx_value get(void *ctx, cfx_graph *g, const char *path, cfx_error *err)
@@ -90,7 +91,7 @@ static cfx_value get(void *ctx, cfx_graph *g, const char *path, cfx_error *err)
     if (path[0] == '\0')
         return cfxi_capture_value_from_module(g, ctx, err);
     if (owner && strcmp(last, "training") == 0)
-        return cfx_bool(owner->training);
+        return cfx_value_bool(owner->training);
     cfx_value v = inside_tensor(ctx, g, path, &why);
     if (v.kind == CFX_KIND_INVALID && why.status == CFX_OK)
         missing(path, err);
@@ -209,7 +210,7 @@ static cfx_value call(void *ctx, cfx_graph *g, cfx_operator op, const cfx_value 
     const cfx_runtime_options options = {.allocator = root->allocator, .threads = 1};
     cfx_datum data[MOST_ARGS];
     cfx_datum result = cfx_datum_invalid();
-    cfx_value v = cfx_invalid();
+    cfx_value v = cfx_value_invalid();
     size_t made = 0;
     bool good = n <= MOST_ARGS;
     if (!good)
@@ -230,9 +231,9 @@ static cfx_value call(void *ctx, cfx_graph *g, cfx_operator op, const cfx_value 
     return v;
 }
 
-cfx_modules cfx_module_tree(cfx_module *m)
+cfx_module_tree cfx_module_as_tree(cfx_module *m)
 {
-    static const cfx_modules tree = {
+    static const cfx_module_tree tree = {
         .class_name = class_name,
         .identity = identity,
         .get = get,
@@ -242,7 +243,7 @@ cfx_modules cfx_module_tree(cfx_module *m)
         .graph = graph,
         .call = call,
     };
-    cfx_modules all = tree;
+    cfx_module_tree all = tree;
     all.ctx = m;
     return all;
 }

@@ -14,7 +14,7 @@ struct cfxi_rows {
 
 /* ---- parameters ---------------------------------------------------------------------------- */
 
-void cfxi_capture_row_param(cfxi_row *row, size_t i, const cfx_param *param, bool needed)
+void cfxi_capture_row_param(cfxi_row *row, size_t i, const cfx_schema_param *param, bool needed)
 {
     const uint32_t bit = (uint32_t)1 << i;
     row->needed |= needed ? bit : 0;
@@ -120,7 +120,7 @@ void cfxi_capture_rows_free(cfxi_rows *rows, const cfx_allocator *allocator)
 
 const cfxi_row *cfxi_capture_row_of(cfx_scope *s, cfx_operator op)
 {
-    cfx_param param;
+    cfx_schema_param param;
     if (!s->rows)
         s->rows = cfxi_capture_rows_new(s->allocator);
     if (!s->rows || s->rows->of[op])

@@ -65,7 +65,7 @@ cfx_module *cfxi_capture_scope_own(cfx_at at, cfx_module *m)
         return NULL;
     if (!cfxi_base_vec_reserve(&s->modules, 1, sizeof m, s->allocator)) {
         cfx_module_release(m);
-        cfx_fail(at, CFX_E_NOMEM, "out of memory");
+        cfx_scope_fail_at(at, CFX_E_NOMEM, "out of memory");
         return NULL;
     }
     ((cfx_module **)s->modules.data)[s->modules.size++] = m;
@@ -79,7 +79,7 @@ const cfx_allocator *cfx_scope_allocator(const cfx_scope *s) { return s ? s->all
 
 /* ---- failing ------------------------------------------------------------------------------- */
 
-bool cfx_ok(const cfx_scope *s) { return s && s->error.status == CFX_OK; }
+bool cfx_scope_ok(const cfx_scope *s) { return s && s->error.status == CFX_OK; }
 
 const cfx_error *cfx_scope_error(const cfx_scope *s)
 {
@@ -87,13 +87,13 @@ const cfx_error *cfx_scope_error(const cfx_scope *s)
     return s ? &s->error : &none;
 }
 
-void cfx_scope_forgive(cfx_scope *s)
+void cfx_scope_clear_error(cfx_scope *s)
 {
     if (s)
         s->error = (cfx_error){0};
 }
 
-cfx_status cfx_fail(cfx_at at, cfx_status status, const char *format, ...)
+cfx_status cfx_scope_fail_at(cfx_at at, cfx_status status, const char *format, ...)
 {
     char text[sizeof at.scope->error.message];
     va_list args;
@@ -111,7 +111,8 @@ cfx_status cfx_fail(cfx_at at, cfx_status status, const char *format, ...)
 
 cfx_status cfxi_capture_scope_take(cfx_at at, const cfx_error *err)
 {
-    return cfx_fail(at, err->status == CFX_OK ? CFX_E_NOMEM : err->status, "%s", err->message);
+    return cfx_scope_fail_at(at, err->status == CFX_OK ? CFX_E_NOMEM : err->status, "%s",
+                             err->message);
 }
 
 /* ---- variables ----------------------------------------------------------------------------- */
@@ -123,7 +124,7 @@ static cfx_var new_var(cfx_at at, cfxi_slot slot)
     if (s->slots.size >= UINT32_MAX ||
         !cfxi_base_vec_reserve(&s->slots, 1, sizeof slot, s->allocator)) {
         slot_free(&slot);
-        cfx_fail(at, CFX_E_NOMEM, "out of memory");
+        cfx_scope_fail_at(at, CFX_E_NOMEM, "out of memory");
         return v;
     }
     slot.serial = ++s->serial;
@@ -137,7 +138,7 @@ static cfx_var new_var(cfx_at at, cfxi_slot slot)
 
 cfx_var cfxi_capture_var_of_datum(cfx_at at, cfx_datum d)
 {
-    return new_var(at, (cfxi_slot){.datum = d, .value = cfx_invalid()});
+    return new_var(at, (cfxi_slot){.datum = d, .value = cfx_value_invalid()});
 }
 
 cfx_var cfxi_capture_var_of_value(cfx_at at, cfx_value v, cfx_graph *g, cfx_datum known)
@@ -151,17 +152,21 @@ const cfxi_slot *cfxi_capture_var_slot(cfx_at at, cfx_var v)
     const cfx_scope *s = at.scope;
     const cfxi_slot *slot = NULL;
     if (v.as.value.scope != s->id) {
-        cfx_fail(at, CFX_E_VALUE, "a variable of another scope%s", s->trace
-                 ? ": while tracing, only what came in through the inputs and the modules can be "
-                   "used; cfx_from_tensor makes a tensor a constant" : "");
+        cfx_scope_fail_at(
+            at, CFX_E_VALUE, "a variable of another scope%s",
+            s->trace
+                ? ": while tracing, only what came in through the inputs and the modules can be "
+                  "used; cfx_var_from_tensor makes a tensor a constant"
+                : "");
         return NULL;
     }
     if (v.as.value.slot < s->slots.size)
         slot = (const cfxi_slot *)s->slots.data + v.as.value.slot;
     if (slot && slot->serial == v.count)
         return slot;
-    cfx_fail(at, CFX_E_VALUE, "a variable that is gone: what a module makes while it is called, "
-             "and does not return, lives until it returns");
+    cfx_scope_fail_at(at, CFX_E_VALUE,
+                      "a variable that is gone: what a module makes while it is called, "
+                      "and does not return, lives until it returns");
     return NULL;
 }
 
@@ -173,7 +178,7 @@ void *cfxi_capture_room_for(cfx_at at, cfxi_room *room, size_t n)
         return room->here;
     if (cfxi_base_vec_reserve(&room->memory, n, room->item, at.scope->allocator))
         return room->memory.data;
-    cfx_fail(at, CFX_E_NOMEM, "out of memory");
+    cfx_scope_fail_at(at, CFX_E_NOMEM, "out of memory");
     return NULL;
 }
 
@@ -186,13 +191,13 @@ void cfxi_capture_room_free(cfx_at at, cfxi_room *room)
 
 size_t cfx_scope_mark(const cfx_scope *s) { return s ? s->slots.size : 0; }
 
-cfx_var cfx_scope_return(cfx_scope *s, size_t mark, cfx_var keep)
+cfx_var cfx_scope_reset(cfx_scope *s, size_t mark, cfx_var keep)
 {
     const cfx_at nowhere = {.scope = s};
     if (!s)
         return cfx_var_empty();
     const cfxi_slot *slot =
-        keep.kind == CFX_VAR_VALUE && cfx_ok(s) ? cfxi_capture_var_slot(nowhere, keep) : NULL;
+        keep.kind == CFX_VAR_VALUE && cfx_scope_ok(s) ? cfxi_capture_var_slot(nowhere, keep) : NULL;
     if (mark > s->slots.size)
         return keep;
     if (!slot || keep.as.value.slot < mark) {

@@ -22,7 +22,7 @@ static cfx_status mark_node(cfx_at at, cfx_node *n)
     cfx_error err = {0};
     cfxi_trace *t = at.scope->trace;
     if (t->scope)
-        cfx_node_set_scope(n, t->scope);
+        cfx_node_set_module_stack(n, t->scope);
     if (!at.file || cfx_node_set_location(n, at.file, at.line, &err) == CFX_OK)
         return CFX_OK;
     return cfxi_capture_scope_take(at, &err);
@@ -34,7 +34,7 @@ cfx_var cfxi_capture_trace_node(cfx_at at, cfx_node *n, cfx_datum known)
         cfx_datum_release(known);
         return cfx_var_empty();
     }
-    return cfxi_capture_var_of_value(at, cfx_from_node(n), n->graph, known);
+    return cfxi_capture_var_of_value(at, cfx_value_node(n), n->graph, known);
 }
 
 cfx_datum cfxi_capture_known_of_tensor(cfx_at at, const cfx_tensor *t)
@@ -57,12 +57,12 @@ static cfx_var read_tensor(cfx_at at, cfx_tensor *tensor)
     cfxi_path *p = cfxi_capture_places_find(&t->places, tensor);
     cfx_error err = {0};
     if (!p) {
-        cfx_fail(at, CFX_E_KEY, "a parameter of a module that is no part of what is being "
-                 "captured");
+        cfx_scope_fail_at(at, CFX_E_KEY, "a parameter of a module that is no part of what is being "
+                          "captured");
         return cfx_var_empty();
     }
     if (p->reader && t->graph == t->top && !cfxi_ir_node_erased(p->reader))
-        return cfxi_capture_var_of_value(at, cfx_from_node(p->reader), t->top,
+        return cfxi_capture_var_of_value(at, cfx_value_node(p->reader), t->top,
                                          cfxi_capture_known_of_tensor(at, tensor));
     cfx_node *n = cfx_graph_get_attr(t->graph, p->path, &err);
     if (!n) {
@@ -74,21 +74,23 @@ static cfx_var read_tensor(cfx_at at, cfx_tensor *tensor)
     return cfxi_capture_trace_node(at, n, cfxi_capture_known_of_tensor(at, tensor));
 }
 
-cfx_var cfx_param_at(cfx_at at, cfx_module *m, const char *path)
+cfx_var cfx_module_param_at(cfx_at at, cfx_module *m, const char *path)
 {
-    if (!cfx_ok(at.scope))
+    if (!cfx_scope_ok(at.scope))
         return cfx_var_empty();
     const cfxi_member *e = m && path ? cfxi_capture_module_at(m, path) : NULL;
     if (!e || e->kind == CFXI_MEMBER_CHILD) {
-        cfx_fail(at, CFX_E_KEY, "%s has no parameter '%.100s'", m ? cfxi_capture_module_title(m)
-                 : "what is no module", path ? path : "");
+        cfx_scope_fail_at(at, CFX_E_KEY, "%s has no parameter '%.100s'",
+                          m ? cfxi_capture_module_title(m) : "what is no module", path ? path : "");
         return cfx_var_empty();
     }
     if (at.scope->trace && e->value.kind == CFX_DATUM_TENSOR)
         return read_tensor(at, e->value.as.tensor);
     if (e->value.kind == CFX_DATUM_TENSOR && cfx_tensor_is_abstract(e->value.as.tensor)) {
-        cfx_fail(at, CFX_E_KEY, "the parameter '%.100s' of %s has no tensor before weights are "
-                 "loaded (cfx_module_load)", path, cfxi_capture_module_title(m));
+        cfx_scope_fail_at(at, CFX_E_KEY,
+                          "the parameter '%.100s' of %s has no tensor before weights are "
+                          "loaded (cfx_module_load)",
+                          path, cfxi_capture_module_title(m));
         return cfx_var_empty();
     }
     return cfxi_capture_var_of_datum(at, cfx_datum_retain(e->value));
@@ -118,10 +120,10 @@ cfx_module *cfx_module_from_graph_at(cfx_at at, cfx_graph *g, const char *class_
                                      cfx_module *from)
 {
     cfx_error err = {0};
-    if (!cfx_ok(at.scope))
+    if (!cfx_scope_ok(at.scope))
         return NULL;
     if (!g) {
-        cfx_fail(at, CFX_E_VALUE, "there is no graph");
+        cfx_scope_fail_at(at, CFX_E_VALUE, "there is no graph");
         return NULL;
     }
     cfx_module *m = captured(at.scope->allocator, g, class_name ? class_name : "Model", &err);
@@ -148,7 +150,7 @@ static void record(cfx_at at, cfx_module *m)
     const cfx_var *in = cfxi_capture_trace_inputs(at, m->type ? m->type : &one_input, &room, &n);
     cfx_var result = in ? cfxi_capture_call_forward(at, m, cfx_vars_make(in, n)) : cfx_var_empty();
     cfxi_capture_room_free(at, &room);
-    if (!cfx_ok(at.scope))
+    if (!cfx_scope_ok(at.scope))
         return;
     const cfx_value v = cfxi_capture_var_value(at, result);
     if (v.kind != CFX_KIND_INVALID && !cfx_graph_output(t->top, v, &err))
@@ -208,11 +210,13 @@ cfx_module *cfx_trace_at(cfx_at at, cfx_module *m, cfx_trace_options options)
 {
     cfxi_trace t = {.options = &options};
     cfx_error err = {0};
-    if (!cfx_ok(at.scope))
+    if (!cfx_scope_ok(at.scope))
         return NULL;
     if (!m || (!m->type && m->nn != CFX_NN_Sequential)) {
-        cfx_fail(at, CFX_E_VALUE, "only a module with a forward, or a torch.nn.Sequential, can be "
-                 "captured, not %s", m ? cfxi_capture_module_title(m) : "NULL");
+        cfx_scope_fail_at(at, CFX_E_VALUE,
+                          "only a module with a forward, or a torch.nn.Sequential, can be "
+                          "captured, not %s",
+                          m ? cfxi_capture_module_title(m) : "NULL");
         return NULL;
     }
     cfx_status status = begin(at, &t, m, &err);
@@ -239,7 +243,7 @@ static const cfx_pass *find_pass(cfx_at at, const char *name, size_t size)
     snprintf(text, sizeof text, "%.*s", (int)size, name);
     const cfx_pass *pass = size < sizeof text ? cfx_pass_find(text) : NULL;
     if (!pass)
-        cfx_fail(at, CFX_E_KEY, "there is no pass '%.60s'", text);
+        cfx_scope_fail_at(at, CFX_E_KEY, "there is no pass '%.60s'", text);
     return pass;
 }
 
@@ -267,13 +271,13 @@ static cfx_status prune(cfx_at at, cfx_module *m, cfx_error *err)
 void cfx_transform_at(cfx_at at, cfx_module *m, const char *passes)
 {
     cfx_error why = {0};
-    if (!cfx_ok(at.scope))
+    if (!cfx_scope_ok(at.scope))
         return;
     if (!m || !m->graph || !passes) {
-        cfx_fail(at, CFX_E_VALUE, "passes need a captured module and their names");
+        cfx_scope_fail_at(at, CFX_E_VALUE, "passes need a captured module and their names");
         return;
     }
-    const cfx_modules tree = cfxi_capture_scope_tree(at.scope, m);
+    const cfx_module_tree tree = cfxi_capture_scope_tree(at.scope, m);
     for (cfx_schema_text name; (name = cfxi_ops_schema_next(&passes)).size > 0;) {
         cfx_error err = {0};
         bool changed;
@@ -281,7 +285,7 @@ void cfx_transform_at(cfx_at at, cfx_module *m, const char *passes)
         if (!pass)
             return;
         if (cfx_pass_run(pass, m->graph, &tree, NULL, &changed, &err) != CFX_OK) {
-            cfx_fail(at, err.status, "pass %s: %s", pass->name, err.message);
+            cfx_scope_fail_at(at, err.status, "pass %s: %s", pass->name, err.message);
             return;
         }
     }

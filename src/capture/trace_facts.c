@@ -33,7 +33,7 @@ cfx_status cfxi_capture_fact_set(cfx_at at, const cfx_node *n, cfx_datum known)
     if (f)
         cfx_datum_release(f->known);
     cfxi_base_free(allocator, f, sizeof *f);
-    return cfx_fail(at, CFX_E_NOMEM, "out of memory");
+    return cfx_scope_fail_at(at, CFX_E_NOMEM, "out of memory");
 }
 
 cfx_datum cfxi_capture_fact_of(const cfxi_trace *t, const cfx_node *n)
@@ -67,12 +67,13 @@ static cfx_value result_of(cfx_value region)
 {
     cfx_graph *g = cfx_value_graph(region);
     const cfx_node *last = g ? cfx_graph_last(g) : NULL;
-    return last && last->op == CFX_OP_OUTPUT ? cfx_node_arg(last, 0) : cfx_invalid();
+    return last && last->op == CFX_OP_OUTPUT ? cfx_node_arg(last, 0) : cfx_value_invalid();
 }
 
 static bool is_shape(const cfx_node *n, cfx_operator op)
 {
-    const cfx_value name = op == CFX_OPID_getattr ? cfx_node_operand(n, "name") : cfx_invalid();
+    const cfx_value name =
+        op == CFX_OPID_getattr ? cfx_node_operand(n, "name") : cfx_value_invalid();
     const char *text = name.kind == CFX_KIND_STR ? cfx_value_text(name, NULL) : NULL;
     return op == CFX_OPID_size || (text && strcmp(text, "shape") == 0);
 }

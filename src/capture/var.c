@@ -14,11 +14,11 @@ static cfx_datum from_ints(cfx_at at, cfx_var v)
     cfxi_vec items = {0};
     cfx_datum d = cfx_datum_invalid();
     if (v.count > 0 && !v.as.ints) {
-        cfx_fail(at, CFX_E_VALUE, "%s", no_ints);
+        cfx_scope_fail_at(at, CFX_E_VALUE, "%s", no_ints);
         return d;
     }
     if (!cfxi_base_vec_reserve(&items, (size_t)v.count + 1, sizeof d, allocator)) {
-        cfx_fail(at, CFX_E_NOMEM, "out of memory");
+        cfx_scope_fail_at(at, CFX_E_NOMEM, "out of memory");
         return d;
     }
     for (uint32_t i = 0; i < v.count; i++)
@@ -33,8 +33,8 @@ static cfx_datum from_ints(cfx_at at, cfx_var v)
 static cfx_datum from_text(cfx_at at, cfx_datum_kind kind, const char *text)
 {
     cfx_error err = {0};
-    cfx_datum d = cfx_datum_text(kind, text ? text : "", text ? strlen(text) : 0,
-                                 at.scope->allocator, &err);
+    cfx_datum d = cfx_datum_from_text(kind, text ? text : "", text ? strlen(text) : 0,
+                                      at.scope->allocator, &err);
     if (d.kind == CFX_DATUM_INVALID)
         cfxi_capture_scope_take(at, &err);
     return d;
@@ -60,7 +60,7 @@ cfx_datum cfxi_capture_var_datum(cfx_at at, cfx_var v)
         slot = cfxi_capture_var_slot(at, v);
         return slot ? cfx_datum_retain(slot->datum) : cfx_datum_invalid();
     }
-    cfx_fail(at, CFX_E_VALUE, "a variable that nobody made");
+    cfx_scope_fail_at(at, CFX_E_VALUE, "a variable that nobody made");
     return cfx_datum_invalid();
 }
 
@@ -68,7 +68,7 @@ bool cfx_var_is_none(cfx_scope *s, cfx_var v)
 {
     const cfx_at nowhere = {.scope = s};
     const cfxi_slot *slot =
-        v.kind == CFX_VAR_VALUE && cfx_ok(s) ? cfxi_capture_var_slot(nowhere, v) : NULL;
+        v.kind == CFX_VAR_VALUE && cfx_scope_ok(s) ? cfxi_capture_var_slot(nowhere, v) : NULL;
     return v.kind == CFX_VAR_NONE || (slot && slot->datum.kind == CFX_DATUM_NONE);
 }
 
@@ -87,14 +87,14 @@ static cfx_value ints_value(cfx_graph *g, cfx_var v, cfx_error *err)
     const cfx_allocator *allocator = cfx_graph_allocator(g);
     if (v.count > 0 && !v.as.ints) {
         cfx_error_set(err, CFX_E_VALUE, "%s", no_ints);
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
     if (!cfxi_base_vec_reserve(&items, (size_t)v.count + 1, sizeof(cfx_value), allocator)) {
         cfxi_base_nomem(err);
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
     for (uint32_t i = 0; i < v.count; i++)
-        ((cfx_value *)items.data)[i] = cfx_int(v.as.ints[i]);
+        ((cfx_value *)items.data)[i] = cfx_value_int(v.as.ints[i]);
     cfx_value tuple = cfx_value_tuple(g, items.data, v.count, err);
     cfxi_base_vec_free(&items, sizeof(cfx_value), allocator);
     return tuple;
@@ -110,33 +110,33 @@ static cfx_value slot_value(cfx_at at, const cfxi_slot *slot, cfx_error *err)
         return cfxi_capture_value_from_datum(g, slot->datum, err);
     cfx_error_set(err, CFX_E_GRAPH, "a variable of the function around this branch or loop: pass "
                   "it in, behind the pointer");
-    return cfx_invalid();
+    return cfx_value_invalid();
 }
 
 cfx_value cfxi_capture_var_value(cfx_at at, cfx_var v)
 {
     cfx_graph *g = at.scope->trace->graph;
     cfx_error err = {0};
-    cfx_value value = cfx_invalid();
+    cfx_value value = cfx_value_invalid();
     const bool has_text = v.kind == CFX_VAR_STR || v.kind == CFX_VAR_DEVICE;
     const char *text = has_text && v.as.text ? v.as.text : "";
     switch ((cfx_var_kind)v.kind) {
     case CFX_VAR_EMPTY:
-    case CFX_VAR_NONE: return cfx_none();
-    case CFX_VAR_BOOL: return cfx_bool(v.as.b);
-    case CFX_VAR_INT: return cfx_int(v.as.i);
-    case CFX_VAR_FLOAT: return cfx_float(v.as.f);
-    case CFX_VAR_DTYPE: return cfx_from_dtype((cfx_dtype)v.as.i);
-    case CFX_VAR_ELLIPSIS: return cfx_ellipsis();
-    case CFX_VAR_LAYOUT: return cfx_from_layout((cfx_layout)v.as.i);
-    case CFX_VAR_MEMORY_FORMAT: return cfx_from_memory_format((cfx_memory_format)v.as.i);
+    case CFX_VAR_NONE: return cfx_value_none();
+    case CFX_VAR_BOOL: return cfx_value_bool(v.as.b);
+    case CFX_VAR_INT: return cfx_value_int(v.as.i);
+    case CFX_VAR_FLOAT: return cfx_value_float(v.as.f);
+    case CFX_VAR_DTYPE: return cfx_value_dtype((cfx_dtype)v.as.i);
+    case CFX_VAR_ELLIPSIS: return cfx_value_ellipsis();
+    case CFX_VAR_LAYOUT: return cfx_value_layout((cfx_layout)v.as.i);
+    case CFX_VAR_MEMORY_FORMAT: return cfx_value_memory_format((cfx_memory_format)v.as.i);
     case CFX_VAR_STR: value = cfx_value_str(g, text, strlen(text), &err); break;
     case CFX_VAR_DEVICE: value = cfx_value_device(g, text, strlen(text), &err); break;
     case CFX_VAR_INTS: value = ints_value(g, v, &err); break;
     case CFX_VAR_VALUE: {
         const cfxi_slot *slot = cfxi_capture_var_slot(at, v);
         if (!slot)
-            return cfx_invalid();
+            return cfx_value_invalid();
         value = slot_value(at, slot, &err);
     }
     }
@@ -168,7 +168,7 @@ static bool each_datum(cfx_at at, cfx_vars in, cfx_datum *out, bool *known)
     for (size_t i = 0; i < in.n; i++) {
         out[i] = cfxi_capture_var_datum(at, in.items[i]);
         *known = *known && out[i].kind != CFX_DATUM_INVALID;
-        if (!cfx_ok(at.scope)) {
+        if (!cfx_scope_ok(at.scope)) {
             while (i-- > 0)
                 cfx_datum_release(out[i]);
             return false;
@@ -189,7 +189,7 @@ static cfx_datum datum_seq(cfx_at at, cfx_datum_kind kind, cfx_vars in, cfx_datu
         if (d.kind == CFX_DATUM_INVALID)
             cfxi_capture_scope_take(at, &err);
     } else if (!at.scope->trace) {
-        cfx_fail(at, CFX_E_VALUE, "an empty variable in a list");
+        cfx_scope_fail_at(at, CFX_E_VALUE, "an empty variable in a list");
     }
     for (size_t i = 0; i < in.n; i++)
         cfx_datum_release(items[i]);
@@ -201,10 +201,10 @@ static cfx_value value_seq(cfx_at at, cfx_datum_kind kind, cfx_vars in, cfx_valu
     cfx_error err = {0};
     cfx_graph *g = at.scope->trace->graph;
     size_t n = 0;
-    cfx_value v = cfx_invalid();
-    for (; n < in.n && cfx_ok(at.scope); n++)
+    cfx_value v = cfx_value_invalid();
+    for (; n < in.n && cfx_scope_ok(at.scope); n++)
         items[n] = cfxi_capture_var_value(at, in.items[n]);
-    if (cfx_ok(at.scope)) {
+    if (cfx_scope_ok(at.scope)) {
         v = cfx_value_seq(g, kind == CFX_DATUM_LIST    ? CFX_KIND_LIST
                              : kind == CFX_DATUM_TUPLE ? CFX_KIND_TUPLE
                              : kind == CFX_DATUM_DICT  ? CFX_KIND_DICT
@@ -218,7 +218,7 @@ static cfx_value value_seq(cfx_at at, cfx_datum_kind kind, cfx_vars in, cfx_valu
     return v;
 }
 
-cfx_var cfx_seq_at(cfx_at at, cfx_datum_kind kind, cfx_vars in)
+cfx_var cfx_var_seq_at(cfx_at at, cfx_datum_kind kind, cfx_vars in)
 {
     union both {
         cfx_datum d;
@@ -226,14 +226,14 @@ cfx_var cfx_seq_at(cfx_at at, cfx_datum_kind kind, cfx_vars in)
     } here[CFXI_FEW];
     cfxi_room room = {.here = here, .fits = CFXI_FEW, .item = sizeof *here};
     cfx_var made = cfx_var_empty();
-    void *items = cfx_ok(at.scope) ? cfxi_capture_room_for(at, &room, in.n) : NULL;
+    void *items = cfx_scope_ok(at.scope) ? cfxi_capture_room_for(at, &room, in.n) : NULL;
     if (!items)
         return made;
     cfx_datum d = datum_seq(at, kind, in, items);
-    cfx_value v = cfx_invalid();
-    if (at.scope->trace && cfx_ok(at.scope))
+    cfx_value v = cfx_value_invalid();
+    if (at.scope->trace && cfx_scope_ok(at.scope))
         v = value_seq(at, kind, in, items);
-    if (!cfx_ok(at.scope))
+    if (!cfx_scope_ok(at.scope))
         cfx_datum_release(d);
     else if (at.scope->trace)
         made = cfxi_capture_var_of_value(at, v, at.scope->trace->graph, d);
@@ -265,12 +265,12 @@ static cfx_var constant(cfx_at at, cfx_tensor *t)
     return cfxi_capture_trace_node(at, n, cfxi_capture_known_of_tensor(at, t));
 }
 
-cfx_var cfx_from_tensor_at(cfx_at at, cfx_tensor *t)
+cfx_var cfx_var_from_tensor_at(cfx_at at, cfx_tensor *t)
 {
-    if (!cfx_ok(at.scope))
+    if (!cfx_scope_ok(at.scope))
         return cfx_var_empty();
     if (!t) {
-        cfx_fail(at, CFX_E_VALUE, "there is no tensor");
+        cfx_scope_fail_at(at, CFX_E_VALUE, "there is no tensor");
         return cfx_var_empty();
     }
     if (at.scope->trace)
@@ -278,16 +278,16 @@ cfx_var cfx_from_tensor_at(cfx_at at, cfx_tensor *t)
     return cfxi_capture_var_of_datum(at, cfx_datum_tensor(cfx_tensor_retain(t)));
 }
 
-cfx_var cfx_from_datum_at(cfx_at at, cfx_datum d)
+cfx_var cfx_var_from_datum_at(cfx_at at, cfx_datum d)
 {
-    if (!cfx_ok(at.scope))
+    if (!cfx_scope_ok(at.scope))
         return cfx_var_empty();
     if (d.kind == CFX_DATUM_INVALID) {
-        cfx_fail(at, CFX_E_VALUE, "there is nothing to make a variable of");
+        cfx_scope_fail_at(at, CFX_E_VALUE, "there is nothing to make a variable of");
         return cfx_var_empty();
     }
     if (d.kind == CFX_DATUM_TENSOR)
-        return cfx_from_tensor_at(at, d.as.tensor);
+        return cfx_var_from_tensor_at(at, d.as.tensor);
     return cfxi_capture_var_of_datum(at, cfx_datum_retain(d));
 }
 
@@ -298,16 +298,16 @@ static const char *while_tracing = "while tracing nothing is computed: a program
 
 cfx_datum cfx_var_datum_at(cfx_at at, cfx_var v)
 {
-    if (!cfx_ok(at.scope))
+    if (!cfx_scope_ok(at.scope))
         return cfx_datum_invalid();
     const cfxi_slot *slot = v.kind == CFX_VAR_VALUE ? cfxi_capture_var_slot(at, v) : NULL;
     if (slot && slot->value.kind != CFX_KIND_INVALID) {
-        cfx_fail(at, CFX_E_TYPE, "%s", while_tracing);
+        cfx_scope_fail_at(at, CFX_E_TYPE, "%s", while_tracing);
         return cfx_datum_invalid();
     }
     cfx_datum d = cfxi_capture_var_datum(at, v);
     if (d.kind == CFX_DATUM_INVALID)
-        cfx_fail(at, CFX_E_VALUE, "an empty variable");
+        cfx_scope_fail_at(at, CFX_E_VALUE, "an empty variable");
     return d;
 }
 
@@ -319,15 +319,15 @@ cfx_tensor *cfx_var_tensor_at(cfx_at at, cfx_var v)
     cfx_datum_release(d);  /* the variable has it */
     if (d.kind == CFX_DATUM_TENSOR)
         return d.as.tensor;
-    cfx_fail(at, CFX_E_TYPE, "a tensor is needed, not %s",
-             cfx_datum_kind_name((cfx_datum_kind)d.kind));
+    cfx_scope_fail_at(at, CFX_E_TYPE, "a tensor is needed, not %s",
+                      cfx_datum_kind_name((cfx_datum_kind)d.kind));
     return NULL;
 }
 
 cfx_node *cfx_var_node(cfx_scope *s, cfx_var v)
 {
     const cfxi_slot *slot = NULL;
-    if (cfx_ok(s) && v.kind == CFX_VAR_VALUE && v.as.value.scope == s->id &&
+    if (cfx_scope_ok(s) && v.kind == CFX_VAR_VALUE && v.as.value.scope == s->id &&
         v.as.value.slot < s->slots.size)
         slot = (const cfxi_slot *)s->slots.data + v.as.value.slot;
     return slot && slot->serial == v.count && slot->value.kind == CFX_KIND_NODE
@@ -339,8 +339,8 @@ static cfx_datum element(cfx_at at, const cfx_tensor *t)
 {
     if (!cfx_tensor_is_abstract(t) && cfx_tensor_numel(t) == 1)
         return cfx_datum_load(cfx_tensor_dtype(t), cfx_tensor_data(t));
-    cfx_fail(at, CFX_E_SHAPE, "a tensor with %lld elements is no number",
-             (long long)cfx_tensor_numel(t));
+    cfx_scope_fail_at(at, CFX_E_SHAPE, "a tensor with %lld elements is no number",
+                      (long long)cfx_tensor_numel(t));
     return cfx_datum_invalid();
 }
 
@@ -355,8 +355,8 @@ double cfx_var_number_at(cfx_at at, cfx_var v)
     case CFX_DATUM_FLOAT: return d.as.f;
     default: break;
     }
-    cfx_fail(at, CFX_E_TYPE, "a number is needed, not %s",
-             cfx_datum_kind_name((cfx_datum_kind)d.kind));
+    cfx_scope_fail_at(at, CFX_E_TYPE, "a number is needed, not %s",
+                      cfx_datum_kind_name((cfx_datum_kind)d.kind));
     return 0;
 }
 
@@ -365,20 +365,22 @@ double cfx_var_number_at(cfx_at at, cfx_var v)
 /* The tensor that a variable is, or what is known of it: borrowed; NULL, and the scope fails. */
 static const cfx_tensor *known_tensor(cfx_at at, cfx_var v)
 {
-    if (!cfx_ok(at.scope))
+    if (!cfx_scope_ok(at.scope))
         return NULL;
     cfx_datum d = cfxi_capture_var_datum(at, v);
     cfx_datum_release(d);  /* the variable has it */
     if (d.kind == CFX_DATUM_TENSOR)
         return d.as.tensor;
     if (cfxi_rt_is_number(d))
-        cfx_fail(at, CFX_E_TYPE, "a tensor is needed, not a number");
+        cfx_scope_fail_at(at, CFX_E_TYPE, "a tensor is needed, not a number");
     else if (at.scope->trace && d.kind == CFX_DATUM_INVALID)
-        cfx_fail(at, CFX_E_TYPE, "its shape is not known: give the trace the inputs' shapes "
-                 "(.shapes = \"x=float32[N, 3]\"), or use cfx_size, whose result is a variable");
+        cfx_scope_fail_at(
+            at, CFX_E_TYPE,
+            "its shape is not known: give the trace the inputs' shapes "
+            "(.shapes = \"x=float32[N, 3]\"), or use cfx_size, whose result is a variable");
     else
-        cfx_fail(at, CFX_E_TYPE, "a tensor is needed, not %s",
-                 cfx_datum_kind_name((cfx_datum_kind)d.kind));
+        cfx_scope_fail_at(at, CFX_E_TYPE, "a tensor is needed, not %s",
+                          cfx_datum_kind_name((cfx_datum_kind)d.kind));
     return NULL;
 }
 
@@ -389,15 +391,17 @@ int64_t cfx_var_size_at(cfx_at at, cfx_var v, int64_t dim)
     if (!t)
         return 0;
     if (dim < -n || dim >= n) {
-        cfx_fail(at, CFX_E_INDEX, "dimension %lld of a tensor with %lld", (long long)dim,
-                 (long long)n);
+        cfx_scope_fail_at(at, CFX_E_INDEX, "dimension %lld of a tensor with %lld", (long long)dim,
+                          (long long)n);
         return 0;
     }
     const int64_t size = cfx_tensor_sizes(t)[dim < 0 ? dim + n : dim];
     if (size >= 0)
         return size;
-    cfx_fail(at, CFX_E_TYPE, "the size of dimension %lld is a symbol: use cfx_size, whose result "
-             "is a variable", (long long)dim);
+    cfx_scope_fail_at(at, CFX_E_TYPE,
+                      "the size of dimension %lld is a symbol: use cfx_size, whose result "
+                      "is a variable",
+                      (long long)dim);
     return 0;
 }
 
@@ -407,7 +411,7 @@ size_t cfx_var_ndim_at(cfx_at at, cfx_var v)
     return t ? cfx_tensor_ndim(t) : 0;
 }
 
-cfx_dtype cfx_var_dtype_at(cfx_at at, cfx_var v)
+cfx_dtype cfx_var_dtype_of_at(cfx_at at, cfx_var v)
 {
     const cfx_tensor *t = known_tensor(at, v);
     return t ? cfx_tensor_dtype(t) : CFX_DTYPE_FLOAT32;
@@ -418,7 +422,7 @@ cfx_status cfx_var_print(cfx_scope *s, cfx_var v, cfx_sink out)
     cfx_error err = {0};
     const cfx_at nowhere = {.scope = s};
     const cfx_node *n = cfx_var_node(s, v);
-    if (!cfx_ok(s))
+    if (!cfx_scope_ok(s))
         return s ? s->error.status : CFX_E_VALUE;
     if (n)
         return out.write(out.ctx, n->name->data, n->name->size);

@@ -83,12 +83,12 @@ static cfx_value make(cfx_graph *g, cfx_tensor *t, cfx_module *m, cfx_error *err
             &cfxi_capture_object_host; /* one that was parsed or built: now it can hold objects */
     if (g->host != &cfxi_capture_object_host) {
         cfx_error_set(err, CFX_E_TYPE, "the graph is another language's: it cannot hold a tensor");
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
     object *it = cfxi_base_alloc(allocator, sizeof *it);
     if (!it) {
         cfxi_base_nomem(err);
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
     *it = (object){.allocator = allocator, .tensor = cfx_tensor_retain(t),
                    .module = cfx_module_retain(m)};
@@ -113,7 +113,7 @@ static cfx_value from_items(cfx_graph *g, cfx_datum d, cfx_error *err)
                           : d.kind == CFX_DATUM_DICT  ? CFX_KIND_DICT
                                                       : CFX_KIND_SLICE;
     cfxi_vec values = {0};
-    cfx_value v = cfx_invalid();
+    cfx_value v = cfx_value_invalid();
     bool good = cfxi_base_vec_reserve(&values, n + 1, sizeof v, allocator);
     if (!good)
         cfxi_base_nomem(err);
@@ -123,7 +123,7 @@ static cfx_value from_items(cfx_graph *g, cfx_datum d, cfx_error *err)
         if (good)
             ((cfx_value *)values.data)[values.size++] = v;
     }
-    v = good ? cfx_value_seq(g, kind, values.data, values.size, err) : cfx_invalid();
+    v = good ? cfx_value_seq(g, kind, values.data, values.size, err) : cfx_value_invalid();
     for (size_t i = 0; v.kind == CFX_KIND_INVALID && i < values.size; i++)
         cfx_value_discard(g, ((cfx_value *)values.data)[i]);
     cfxi_base_vec_free(&values, sizeof v, allocator);
@@ -133,17 +133,17 @@ static cfx_value from_items(cfx_graph *g, cfx_datum d, cfx_error *err)
 cfx_value cfxi_capture_value_from_datum(cfx_graph *g, cfx_datum d, cfx_error *err)
 {
     size_t n;
-    const char *text = cfx_datum_str(d, &n);
+    const char *text = cfx_datum_text(d, &n);
     switch ((cfx_datum_kind)d.kind) {
-    case CFX_DATUM_NONE: return cfx_none();
-    case CFX_DATUM_ELLIPSIS: return cfx_ellipsis();
-    case CFX_DATUM_BOOL: return cfx_bool(d.as.b);
-    case CFX_DATUM_INT: return cfx_int(d.as.i);
-    case CFX_DATUM_FLOAT: return cfx_float(d.as.f);
+    case CFX_DATUM_NONE: return cfx_value_none();
+    case CFX_DATUM_ELLIPSIS: return cfx_value_ellipsis();
+    case CFX_DATUM_BOOL: return cfx_value_bool(d.as.b);
+    case CFX_DATUM_INT: return cfx_value_int(d.as.i);
+    case CFX_DATUM_FLOAT: return cfx_value_float(d.as.f);
     case CFX_DATUM_COMPLEX: return cfx_value_complex(g, d.as.c[0], d.as.c[1], err);
-    case CFX_DATUM_DTYPE: return cfx_from_dtype((cfx_dtype)d.as.i);
-    case CFX_DATUM_LAYOUT: return cfx_from_layout((cfx_layout)d.as.i);
-    case CFX_DATUM_MEMORY_FORMAT: return cfx_from_memory_format((cfx_memory_format)d.as.i);
+    case CFX_DATUM_DTYPE: return cfx_value_dtype((cfx_dtype)d.as.i);
+    case CFX_DATUM_LAYOUT: return cfx_value_layout((cfx_layout)d.as.i);
+    case CFX_DATUM_MEMORY_FORMAT: return cfx_value_memory_format((cfx_memory_format)d.as.i);
     case CFX_DATUM_STR: return cfx_value_str(g, text, n, err);
     case CFX_DATUM_DEVICE: return cfx_value_device(g, text, n, err);
     case CFX_DATUM_TENSOR: return make(g, d.as.tensor, NULL, err);
@@ -155,7 +155,7 @@ cfx_value cfxi_capture_value_from_datum(cfx_graph *g, cfx_datum d, cfx_error *er
     case CFX_DATUM_INVALID: break;
     }
     cfx_error_set(err, CFX_E_TYPE, "there is no value to keep");
-    return cfx_invalid();
+    return cfx_value_invalid();
 }
 
 /* ---- and back ------------------------------------------------------------------------------ */

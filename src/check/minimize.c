@@ -20,12 +20,12 @@
 
 typedef struct search {
     cfx_graph *graph;
-    cfx_part_test_fn *test;
+    cfx_subgraph_test_fn *test;
     void *ctx;
     cfx_node **nodes;   /* those that stay */
     size_t n;
     cfx_node **trial;   /* room for as many */
-    cfx_part *best;     /* made of `nodes` */
+    cfx_subgraph *best;  /* made of `nodes` */
     size_t tests_left;
     cfx_error *err;
 } search;
@@ -33,16 +33,16 @@ typedef struct search {
 /* Whether the first `n` nodes of the trial fail: then they are the best so far. */
 static cfx_status try_part(search *s, size_t n, bool *fails)
 {
-    cfx_part part = {0};
-    const cfx_extract what = {.nodes = s->trial, .n = n};
+    cfx_subgraph part = {0};
+    const cfx_extract_options what = {.nodes = s->trial, .n = n};
     CFX_TRY(cfx_graph_extract(s->graph, &what, &part, s->err));
     const int answer = s->test(s->ctx, &part);
     *fails = answer > 0;
     if (answer > 0) {
-        cfx_part_free(s->best);
+        cfx_subgraph_free(s->best);
         *s->best = part;
     } else {
-        cfx_part_free(&part);
+        cfx_subgraph_free(&part);
     }
     return answer < 0 ? cfxi_base_failed(s->err, CFX_E_HOST) : CFX_OK;
 }
@@ -111,13 +111,13 @@ static cfx_status minimize(search *s)
     return shrink(s);
 }
 
-cfx_status cfx_graph_minimize(cfx_graph *g, cfx_part_test_fn *test, void *ctx, size_t max_tests,
-                              cfx_part *part, cfx_error *err)
+cfx_status cfx_graph_minimize(cfx_graph *g, cfx_subgraph_test_fn *test, void *ctx, size_t max_tests,
+                              cfx_subgraph *part, cfx_error *err)
 {
     size_t bytes;
     search s = {.graph = g, .test = test, .ctx = ctx, .best = part, .tests_left = max_tests,
                 .err = err};
-    *part = (cfx_part){0};
+    *part = (cfx_subgraph){0};
     if (cfxi_base_mul_size(g->size + 1, 2 * sizeof(cfx_node *), 0, &bytes))
         s.nodes = cfxi_base_alloc(g->allocator, bytes);
     if (!s.nodes)
@@ -128,6 +128,6 @@ cfx_status cfx_graph_minimize(cfx_graph *g, cfx_part_test_fn *test, void *ctx, s
     cfxi_ir_graph_thaw(g);
     cfxi_base_free(g->allocator, s.nodes, bytes);
     if (status != CFX_OK)
-        cfx_part_free(part);
+        cfx_subgraph_free(part);
     return status;
 }

@@ -221,7 +221,7 @@ static cfx_status positions_of(const cfxi_repeat_job *job, cfx_node *const *node
 }
 
 cfx_status cfx_nodes_hash(cfx_graph *g, cfx_node *const *nodes, size_t n,
-                          const cfx_modules *modules, uint64_t *hash, cfx_error *err)
+                          const cfx_module_tree *modules, uint64_t *hash, cfx_error *err)
 {
     cfxi_repeat_job job = {.graph = g, .modules = modules, .err = err};
     uint32_t *positions = cfxi_base_alloc(g->allocator, (n + 1) * sizeof *positions);
@@ -405,7 +405,7 @@ static cfx_status find_scopes(cfxi_repeat_job *job)
 /* ---- the whole ----------------------------------------------------------------------------- */
 
 typedef struct search {
-    const cfx_modules *modules;
+    const cfx_module_tree *modules;
     const cfx_repeat_options *opts;
     cfx_repeats *found;
 } search;
@@ -436,7 +436,7 @@ static cfx_status find_all(cfx_graph *g, void *ctx, cfx_error *err)
     return cfxi_analysis_each_region(g, find_all, ctx, err);
 }
 
-cfx_repeats *cfx_graph_find_repeated(cfx_graph *g, const cfx_modules *modules,
+cfx_repeats *cfx_graph_find_repeated(cfx_graph *g, const cfx_module_tree *modules,
                                      const cfx_repeat_options *opts, cfx_error *err)
 {
     cfx_repeats *r = cfxi_base_alloc(g->allocator, sizeof *r);
@@ -469,9 +469,9 @@ static const group *group_at(const cfx_repeats *r, size_t i)
     return (const group *)r->groups.data + i;
 }
 
-size_t cfx_repeats_groups(const cfx_repeats *r) { return r->groups.size; }
-size_t cfx_repeats_copies(const cfx_repeats *r, size_t i) { return group_at(r, i)->copies; }
-size_t cfx_repeats_nodes(const cfx_repeats *r, size_t i) { return group_at(r, i)->size; }
+size_t cfx_repeats_num_groups(const cfx_repeats *r) { return r->groups.size; }
+size_t cfx_repeats_num_copies(const cfx_repeats *r, size_t i) { return group_at(r, i)->copies; }
+size_t cfx_repeats_num_nodes(const cfx_repeats *r, size_t i) { return group_at(r, i)->size; }
 
 cfx_node *cfx_repeats_node(const cfx_repeats *r, size_t i, size_t copy, size_t node)
 {
@@ -482,5 +482,5 @@ cfx_node *cfx_repeats_node(const cfx_repeats *r, size_t i, size_t copy, size_t n
 const char *cfx_repeats_path(const cfx_repeats *r, size_t i, size_t copy)
 {
     const group *g = group_at(r, i);
-    return cfx_scope_path(g->graph, ((uint32_t *)r->scopes.data)[g->labels + copy]);
+    return cfx_graph_stack_path(g->graph, ((uint32_t *)r->scopes.data)[g->labels + copy]);
 }

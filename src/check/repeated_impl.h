@@ -9,7 +9,7 @@
 /* One graph, its nodes by position. */
 typedef struct cfxi_repeat_job {
     cfx_graph *graph;
-    const cfx_modules *modules;
+    const cfx_module_tree *modules;
     size_t min_nodes, min_copies;
     cfx_repeats *found;
     size_t n;

@@ -132,10 +132,10 @@ static cfx_status sort_rows(cfx_stats *s, cfx_error *err)
 /* The class that the scope of a call_module tells, if that scope is the call itself. */
 static const char *class_of(const cfx_node *n, const char *path, size_t size)
 {
-    const char *scope = n->scope ? cfx_scope_path(n->graph, n->scope) : NULL;
+    const char *scope = n->scope ? cfx_graph_stack_path(n->graph, n->scope) : NULL;
     if (!scope || strncmp(scope, path, size) != 0 || (scope[size] && scope[size] != '@'))
         return NULL;
-    return cfx_scope_type(n->graph, n->scope);
+    return cfx_graph_stack_type(n->graph, n->scope);
 }
 
 /* Objects without a name are counted as one. */
@@ -195,7 +195,7 @@ cfx_status cfx_stats_add_state(cfx_stats *s, const cfx_state *state, cfx_error *
     err = cfxi_base_error_or(err, &own);
     for (size_t i = 0; i < cfx_state_size(state); i++) {
         cfx_tensor *t;
-        cfx_state_at(state, i, &t);
+        cfx_state_entry(state, i, &t);
         const cfx_dtype dtype = cfx_tensor_dtype(t);
         int64_t n = 1;
         for (size_t d = 0; d < cfx_tensor_ndim(t); d++)

@@ -270,7 +270,7 @@ static uint32_t largest_scope(const cfx_graph *g)
 {
     uint32_t largest = NO_SCOPE;
     for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
-        largest = cfx_node_scope(n) > largest ? cfx_node_scope(n) : largest;
+        largest = cfx_node_module_stack(n) > largest ? cfx_node_module_stack(n) : largest;
     return largest;
 }
 
@@ -278,7 +278,7 @@ static uint32_t largest_scope(const cfx_graph *g)
 static void link_scopes(scope_tree *t, const cfx_graph *g)
 {
     for (size_t i = t->n_scopes; i-- > 1;) {
-        const uint32_t parent = cfx_scope_parent(g, (uint32_t)i);
+        const uint32_t parent = cfx_graph_stack_outer(g, (uint32_t)i);
         t->scopes[i].parent = parent;
         t->scopes[i].sibling = t->scopes[parent].child;
         t->scopes[parent].child = (uint32_t)i;
@@ -288,7 +288,7 @@ static void link_scopes(scope_tree *t, const cfx_graph *g)
 static void sort_nodes(scope_tree *t, cfx_graph *g)
 {
     for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
-        t->scopes[cfx_node_scope(n)].end++;
+        t->scopes[cfx_node_module_stack(n)].end++;
     size_t first = 0;
     for (size_t i = 0; i < t->n_scopes; i++) {
         const size_t count = t->scopes[i].end;
@@ -296,7 +296,7 @@ static void sort_nodes(scope_tree *t, cfx_graph *g)
         first += count;
     }
     for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
-        t->nodes[t->scopes[cfx_node_scope(n)].end++] = n;
+        t->nodes[t->scopes[cfx_node_module_stack(n)].end++] = n;
 }
 
 static void open_cluster(dot *d, const char *style)
@@ -320,9 +320,9 @@ static void enter_scope(dot *d, const cfx_graph *g, const scope_tree *t, uint32_
 {
     if (scope != NO_SCOPE) {
         open_cluster(d, "rounded");
-        put(d, cfx_scope_path(g, scope));
+        put(d, cfx_graph_stack_path(g, scope));
         put(d, " ");
-        put(d, cfx_scope_type(g, scope));
+        put(d, cfx_graph_stack_type(g, scope));
         cfxi_base_out_str(&d->out, "\";\n");
     }
     for (size_t i = t->scopes[scope].first; i < t->scopes[scope].end; i++)
@@ -376,7 +376,7 @@ static void write_by_scope(dot *d, cfx_graph *g)
 
 static void write_graph(dot *d, cfx_graph *g)
 {
-    if (d->options->scopes) {
+    if (d->options->module_stacks) {
         write_by_scope(d, g);
     } else {
         for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))

@@ -72,7 +72,7 @@ static void write_string(cfxi_out *out, const char *text, size_t size)
 
 static void write_text(writer *w, const char *text) { write_string(&w->out, text, strlen(text)); }
 
-cfx_status cfx_json_string(const char *text, size_t size, cfx_sink sink)
+cfx_status cfx_json_write_string(const char *text, size_t size, cfx_sink sink)
 {
     cfxi_out out;
     cfxi_base_out_begin(&out, sink);
@@ -280,7 +280,7 @@ static void write_users(writer *w, const cfx_node *n)
 static void write_scopes(writer *w, const cfx_node *n)
 {
     w->scopes.size = 0;
-    for (uint32_t at = n->scope; at; at = cfx_scope_parent(n->graph, at)) {
+    for (uint32_t at = n->scope; at; at = cfx_graph_stack_outer(n->graph, at)) {
         if (!cfxi_base_vec_reserve(&w->scopes, 1, sizeof at, w->allocator)) {
             stop(w, cfxi_base_nomem(w->err));
             return;
@@ -291,9 +291,9 @@ static void write_scopes(writer *w, const cfx_node *n)
         const uint32_t at = ((const uint32_t *)w->scopes.data)[i];
         const bool first = i + 1 == w->scopes.size;
         cfxi_base_out_str(&w->out, first ? ", \"scopes\": [{\"path\": " : ", {\"path\": ");
-        write_text(w, cfx_scope_path(n->graph, at));
+        write_text(w, cfx_graph_stack_path(n->graph, at));
         cfxi_base_out_str(&w->out, ", \"type\": ");
-        write_text(w, cfx_scope_type(n->graph, at));
+        write_text(w, cfx_graph_stack_type(n->graph, at));
         cfxi_base_out_str(&w->out, i ? "}" : "}]");
     }
 }

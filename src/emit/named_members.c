@@ -133,11 +133,11 @@ static cfx_status hold(cfxi_parts *parts, cfxi_pointers *seen, const void *objec
 
 /* *id becomes what a tensor is known by; NULL if there is none at path.name. (None is no tensor: it
  * is the same everywhere.) */
-static cfx_status tensor_id(const cfxi_parts *parts, const cfx_modules *modules, const char *path,
-                            const char *name, const void **id, cfx_error *err)
+static cfx_status tensor_id(const cfxi_parts *parts, const cfx_module_tree *modules,
+                            const char *path, const char *name, const void **id, cfx_error *err)
 {
     cfx_buffer full;
-    cfx_value dtype = cfx_invalid();
+    cfx_value dtype = cfx_value_invalid();
     *id = NULL;
     cfx_buffer_init(&full, parts->allocator);
     cfx_buffer_append(&full, path, strlen(path));
@@ -156,7 +156,7 @@ static cfx_status tensor_id(const cfxi_parts *parts, const cfx_modules *modules,
 static const char *const tied_names[] = {"weight", "bias", "in_proj_weight", "in_proj_bias",
                                          "out_proj.weight", "out_proj.bias"};
 
-static cfx_status find_ties(cfxi_parts *parts, cfxi_pointers *seen, const cfx_modules *modules,
+static cfx_status find_ties(cfxi_parts *parts, cfxi_pointers *seen, const cfx_module_tree *modules,
                             cfxi_part *part, cfx_error *err)
 {
     cfxi_tie **end = &part->ties;
@@ -178,7 +178,7 @@ static cfx_status find_ties(cfxi_parts *parts, cfxi_pointers *seen, const cfx_mo
     return CFX_OK;
 }
 
-static cfx_status find_twin(cfxi_parts *parts, cfxi_pointers *seen, const cfx_modules *modules,
+static cfx_status find_twin(cfxi_parts *parts, cfxi_pointers *seen, const cfx_module_tree *modules,
                             cfxi_part *part, cfx_error *err)
 {
     const holder *first = NULL;
@@ -197,7 +197,7 @@ static cfx_status find_twin(cfxi_parts *parts, cfxi_pointers *seen, const cfx_mo
 }
 
 /* A module or a tensor under two names is made once. */
-static cfx_status find_twins(cfxi_parts *parts, const cfx_modules *modules, cfx_error *err)
+static cfx_status find_twins(cfxi_parts *parts, const cfx_module_tree *modules, cfx_error *err)
 {
     cfxi_pointers seen = {0};
     cfx_status status = CFX_OK;
@@ -207,7 +207,7 @@ static cfx_status find_twins(cfxi_parts *parts, const cfx_modules *modules, cfx_
     return status;
 }
 
-cfx_status cfxi_emit_parts_collect(cfxi_parts *parts, cfx_graph *g, const cfx_modules *modules,
+cfx_status cfxi_emit_parts_collect(cfxi_parts *parts, cfx_graph *g, const cfx_module_tree *modules,
                                    cfx_error *err)
 {
     *parts = (cfxi_parts){.allocator = g->allocator, .graph = g};

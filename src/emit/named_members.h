@@ -44,7 +44,7 @@ typedef struct cfxi_parts {
 } cfxi_parts;
 
 /* Of `g` and its regions. What is below a called module is not listed. Free it in any case. */
-cfx_status cfxi_emit_parts_collect(cfxi_parts *parts, cfx_graph *g, const cfx_modules *modules,
+cfx_status cfxi_emit_parts_collect(cfxi_parts *parts, cfx_graph *g, const cfx_module_tree *modules,
                                    cfx_error *err);
 void cfxi_emit_parts_free(cfxi_parts *parts);
 /* The part at path[:size], or NULL. */

@@ -202,7 +202,7 @@ cfx_tensor *cfxi_format_npy_parse(cfxi_bytes *b, size_t at, size_t size, const c
     return cfxi_format_bytes_tensor(b, at + data, &r.layout, err);
 }
 
-cfx_tensor *cfx_npy_load(const char *path, const cfx_allocator *allocator, cfx_error *err)
+cfx_tensor *cfx_tensor_load_npy(const char *path, const cfx_allocator *allocator, cfx_error *err)
 {
     cfx_error own;
     char name[300];
@@ -216,8 +216,8 @@ cfx_tensor *cfx_npy_load(const char *path, const cfx_allocator *allocator, cfx_e
     return t;
 }
 
-cfx_tensor *cfx_npy_read(const void *data, size_t size, const cfx_allocator *allocator,
-                         cfx_error *err)
+cfx_tensor *cfx_tensor_read_npy(const void *data, size_t size, const cfx_allocator *allocator,
+                                cfx_error *err)
 {
     cfx_error own;
     err = cfxi_base_error_or(err, &own);
@@ -250,7 +250,7 @@ static void write_header(cfxi_out *out, const cfx_tensor *t, const code *c)
     cfxi_base_out_char(out, '\n');
 }
 
-cfx_status cfx_npy_write(const cfx_tensor *t, cfx_sink sink, cfx_error *err)
+cfx_status cfx_tensor_write_npy(const cfx_tensor *t, cfx_sink sink, cfx_error *err)
 {
     cfxi_out out;
     size_t i = 0;
@@ -270,10 +270,10 @@ cfx_status cfx_npy_write(const cfx_tensor *t, cfx_sink sink, cfx_error *err)
 
 static cfx_status write_tensor(const void *ctx, cfx_sink out, cfx_error *err)
 {
-    return cfx_npy_write(ctx, out, err);
+    return cfx_tensor_write_npy(ctx, out, err);
 }
 
-cfx_status cfx_npy_save(const cfx_tensor *t, const char *path, cfx_error *err)
+cfx_status cfx_tensor_save_npy(const cfx_tensor *t, const char *path, cfx_error *err)
 {
     return cfxi_format_file_replace(path, write_tensor, t, err);
 }

@@ -327,7 +327,7 @@ static cfx_status put_member(cfxi_out *out, const member *m, cfx_error *err)
         for (uint32_t i = 6; i < m->padding; i++)
             cfxi_base_out_char(out, '\0');
     }
-    return cfx_npy_write(m->tensor, cfxi_base_out_sink(out), err);
+    return cfx_tensor_write_npy(m->tensor, cfxi_base_out_sink(out), err);
 }
 
 static void put_entry(cfxi_out *out, const member *m)
@@ -383,12 +383,12 @@ static cfx_status plan_members(const cfx_state *s, member *all, uint64_t *end, c
         cfx_error why = {0};
         member *m = &all[i];
         tally count = {table, m};
-        *m = (member){.name = cfx_state_at(s, i, &t), .tensor = t, .offset = *end};
+        *m = (member){.name = cfx_state_entry(s, i, &t), .tensor = t, .offset = *end};
         size_t size = strlen(m->name);
         if (size == 0 || size >= NAME_MOST || !cfxi_base_utf8_valid(m->name, size))
             return cfx_error_set(err, CFX_E_VALUE, "'%.100s' is no name for a tensor in a file",
                                  m->name);
-        if (cfx_npy_write(m->tensor, (cfx_sink){count_bytes, &count}, &why) != CFX_OK)
+        if (cfx_tensor_write_npy(m->tensor, (cfx_sink){count_bytes, &count}, &why) != CFX_OK)
             return cfx_error_set(err, why.status, "'%.100s': %.300s", m->name, why.message);
         *end += local_size(m) + m->size;
     }
@@ -414,7 +414,7 @@ static cfx_status put_archive(const member *all, size_t n, uint64_t at, cfx_sink
     return status == CFX_OK ? ended : status;
 }
 
-cfx_status cfx_npz_write(const cfx_state *s, cfx_sink sink, cfx_error *err)
+cfx_status cfx_state_write_npz(const cfx_state *s, cfx_sink sink, cfx_error *err)
 {
     cfxi_vec all = {0};
     uint64_t at;
@@ -431,10 +431,10 @@ cfx_status cfx_npz_write(const cfx_state *s, cfx_sink sink, cfx_error *err)
 
 static cfx_status write_state(const void *ctx, cfx_sink out, cfx_error *err)
 {
-    return cfx_npz_write(ctx, out, err);
+    return cfx_state_write_npz(ctx, out, err);
 }
 
-cfx_status cfx_npz_save(const cfx_state *s, const char *path, cfx_error *err)
+cfx_status cfx_state_save_npz(const cfx_state *s, const char *path, cfx_error *err)
 {
     return cfxi_format_file_replace(path, write_state, s, err);
 }

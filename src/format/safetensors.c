@@ -281,7 +281,7 @@ static cfx_status collect(const cfx_state *s, cfxi_vec *all, cfx_error *err)
     for (size_t i = 0; i < cfx_state_size(s); i++) {
         record *one = &records[all->size++];
         *one = (record){.at = i};
-        const char *name = cfx_state_at(s, i, &one->tensor);
+        const char *name = cfx_state_entry(s, i, &one->tensor);
         if (cfx_tensor_is_abstract(one->tensor) || !type_of(one->tensor))
             return cfx_error_set(err, CFX_E_UNSUPPORTED,
                                  "'%.100s' is %s: safetensors has no such type", name,
@@ -310,7 +310,7 @@ static cfx_status write_header(const cfx_state *s, const cfxi_vec *all, cfx_buff
     for (size_t i = 0; i < all->size; i++) {
         const cfx_tensor *t = records[i].tensor;
         cfxi_base_out_char(&out, ',');
-        write_name(&out, cfx_state_at(s, records[i].at, NULL));
+        write_name(&out, cfx_state_entry(s, records[i].at, NULL));
         cfxi_base_out_printf(&out, ":{\"dtype\":\"%s\",\"shape\":[", type_of(t));
         for (size_t d = 0; d < t->ndim; d++)
             cfxi_base_out_printf(&out, "%s%lld", d ? "," : "", (long long)t->size[d]);
@@ -324,7 +324,7 @@ static cfx_status write_header(const cfx_state *s, const cfxi_vec *all, cfx_buff
     return CFX_OK;
 }
 
-cfx_status cfx_safetensors_write(const cfx_state *s, cfx_sink sink, cfx_error *err)
+cfx_status cfx_state_write_safetensors(const cfx_state *s, cfx_sink sink, cfx_error *err)
 {
     cfxi_out out;
     cfx_buffer header;
@@ -350,10 +350,10 @@ cfx_status cfx_safetensors_write(const cfx_state *s, cfx_sink sink, cfx_error *e
 
 static cfx_status write_state(const void *ctx, cfx_sink out, cfx_error *err)
 {
-    return cfx_safetensors_write(ctx, out, err);
+    return cfx_state_write_safetensors(ctx, out, err);
 }
 
-cfx_status cfx_safetensors_save(const cfx_state *s, const char *path, cfx_error *err)
+cfx_status cfx_state_save_safetensors(const cfx_state *s, const char *path, cfx_error *err)
 {
     return cfxi_format_file_replace(path, write_state, s, err);
 }

@@ -26,7 +26,7 @@ static void name_file(cfx_error *err, const char *path)
     cfx_error_set(err, err->status, "'%.150s': %s", path, what);
 }
 
-cfx_state *cfx_weights_load(const char *path, const cfx_allocator *allocator, cfx_error *err)
+cfx_state *cfx_state_load(const char *path, const cfx_allocator *allocator, cfx_error *err)
 {
     cfx_error own;
     err = cfxi_base_error_or(err, &own);
@@ -40,8 +40,8 @@ cfx_state *cfx_weights_load(const char *path, const cfx_allocator *allocator, cf
     return s;
 }
 
-cfx_state *cfx_weights_read(const void *data, size_t size, const cfx_allocator *allocator,
-                            cfx_error *err)
+cfx_state *cfx_state_read(const void *data, size_t size, const cfx_allocator *allocator,
+                          cfx_error *err)
 {
     cfx_error own;
     err = cfxi_base_error_or(err, &own);
@@ -111,20 +111,20 @@ static void compare(const cfx_state *s, const cfx_state *from, unsigned flags, m
 {
     for (size_t i = 0; i < cfx_state_size(s); i++) {
         cfx_tensor *has;
-        const char *name = cfx_state_at(s, i, &has);
+        const char *name = cfx_state_entry(s, i, &has);
         const cfx_tensor *gets = cfx_state_get(from, name);
-        if (gets ? !fits(has, gets) : !(flags & CFX_TAKE_MISSING))
+        if (gets ? !fits(has, gets) : !(flags & CFX_LOAD_MISSING))
             add_misfit(m, name, has, gets);
     }
-    for (size_t i = 0; !(flags & CFX_TAKE_UNEXPECTED) && i < cfx_state_size(from); i++) {
+    for (size_t i = 0; !(flags & CFX_LOAD_UNEXPECTED) && i < cfx_state_size(from); i++) {
         cfx_tensor *gets;
-        const char *name = cfx_state_at(from, i, &gets);
+        const char *name = cfx_state_entry(from, i, &gets);
         if (!cfx_state_get(s, name))
             add_misfit(m, name, NULL, gets);
     }
 }
 
-cfx_status cfx_state_take(cfx_state *s, const cfx_state *from, unsigned flags, cfx_error *err)
+cfx_status cfx_state_assign(cfx_state *s, const cfx_state *from, unsigned flags, cfx_error *err)
 {
     misfits m = {.n = 0};
     CFX_TRY(cfxi_base_expect(s, "state", err));
@@ -135,7 +135,7 @@ cfx_status cfx_state_take(cfx_state *s, const cfx_state *from, unsigned flags, c
     if (m.n)
         return cfx_error_set(err, CFX_E_KEY, "%s", m.text);
     for (size_t i = 0; i < cfx_state_size(s); i++) {
-        const char *name = cfx_state_at(s, i, NULL);
+        const char *name = cfx_state_entry(s, i, NULL);
         cfx_tensor *t = cfx_state_get(from, name);
         if (t)  /* replacing one needs no memory */
             CFX_TRY(cfx_state_set(s, name, t, err));

@@ -142,8 +142,8 @@ static cfx_status each_node(const cfxi_callee *callee, cfx_node_fn *fn, void *ct
     return CFX_OK;
 }
 
-cfx_status cfx_graph_each_of(cfx_graph *g, cfx_opcode op, const cfx_target *target,
-                             cfx_node_fn *fn, void *ctx)
+cfx_status cfx_graph_find_nodes(cfx_graph *g, cfx_opcode op, const cfx_target *target,
+                                cfx_node_fn *fn, void *ctx)
 {
     if ((unsigned)op >= CFX_OPCODE_COUNT)
         return CFX_E_VALUE;
@@ -194,7 +194,7 @@ static cfx_status ask_hint(cfx_graph *g, const cfx_ref *ref, cfx_buffer *wish, c
     cfx_status status = g->host->name_hint(g->host->ctx, ref->object, cfx_buffer_sink(&hint), err);
     if (status != CFX_OK)
         cfxi_base_failed(err, status);
-    else if (cfx_snake_case(hint.data, hint.size, wish) != CFX_OK)
+    else if (cfx_name_to_snake_case(hint.data, hint.size, wish) != CFX_OK)
         status = cfxi_base_nomem(err);
     cfx_buffer_free(&hint);
     return status;
@@ -212,7 +212,7 @@ static cfx_status write_wish(cfx_graph *g, const cfxi_callee *callee, cfx_buffer
         last_part(&text, &size);
     else
         strip_magic(&text, &size);
-    return cfx_snake_case(text, size, wish) == CFX_OK ? CFX_OK : cfxi_base_nomem(err);
+    return cfx_name_to_snake_case(text, size, wish) == CFX_OK ? CFX_OK : cfxi_base_nomem(err);
 }
 
 cfx_status cfxi_ir_callee_ask(cfx_graph *g, cfxi_callee *callee, cfx_error *err)

@@ -118,8 +118,9 @@ static cfx_status copy_scopes(cloner *c)
 {
     for (uint32_t i = 1; i <= c->src->scopes.size; i++) {
         const cfx_graph *src = c->src;
-        if (!cfx_graph_scope(c->dst, cfx_scope_parent(src, i), cfx_scope_path(src, i),
-                             cfx_scope_type(src, i), cfx_scope_object(src, i), c->err))
+        if (!cfx_graph_intern_stack(c->dst, cfx_graph_stack_outer(src, i),
+                                    cfx_graph_stack_path(src, i), cfx_graph_stack_type(src, i),
+                                    cfx_graph_stack_object(src, i), c->err))
             return c->err->status;
     }
     return CFX_OK;
@@ -131,7 +132,7 @@ static cfx_status copy_location(cloner *c, const cfx_node *n, cfx_node *copy)
     uint32_t *number = &c->locations[n->location - 1];
     if (!*number) {
         const cfxi_location *at = cfxi_ir_location_of(n);
-        *number = cfx_graph_location(c->dst, at->file->data, at->line, c->err);
+        *number = cfx_graph_intern_location(c->dst, at->file->data, at->line, c->err);
         if (!*number)
             return c->err->status;
     }
@@ -205,7 +206,7 @@ static cfx_status copy_type(cloner *c, const cfx_node *n, cfx_node *copy)
     copy->ext = cfxi_base_arena_alloc(&c->dst->arena, sizeof *copy->ext);
     if (!copy->ext)
         return cfxi_base_nomem(c->err);
-    copy->ext->type = cfx_invalid();
+    copy->ext->type = cfx_value_invalid();
     return copy_value(c, n->ext->type, &copy->ext->type);
 }
 
@@ -291,7 +292,7 @@ static cfx_status fill_map(const cloner *c)
         return cfxi_base_nomem(c->err);
     cfx_node *const *copy = c->nodes;
     for (const cfx_node *n = c->src->root.next; n != &c->src->root; n = n->next)
-        CFX_TRY(cfx_node_map_set(c->map, n, cfx_from_node(*copy++), c->err));
+        CFX_TRY(cfx_node_map_set(c->map, n, cfx_value_node(*copy++), c->err));
     return CFX_OK;
 }
 

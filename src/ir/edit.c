@@ -43,7 +43,7 @@ static cfx_value splice(cfx_graph *g, cfx_kind kind, const cfx_seq *seq, size_t 
     cfx_value *items = cfxi_base_alloc(g->allocator, size * sizeof *items);
     if (!items) {
         cfxi_base_nomem(err);
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
     if (at > 0)
         memcpy(items, seq->items, at * sizeof *items);
@@ -287,13 +287,13 @@ static cfx_status check_anchor(const cfx_node *at, cfx_error *err)
                          at->name->data);
 }
 
-cfx_status cfx_node_move_before(cfx_node *at, cfx_node *n, cfx_error *err)
+cfx_status cfx_node_prepend(cfx_node *at, cfx_node *n, cfx_error *err)
 {
     CFX_TRY(check_anchor(at, err));
     return move(at, n, err);
 }
 
-cfx_status cfx_node_move_after(cfx_node *at, cfx_node *n, cfx_error *err)
+cfx_status cfx_node_append(cfx_node *at, cfx_node *n, cfx_error *err)
 {
     CFX_TRY(check_anchor(at, err));
     return at == n ? CFX_OK : move(at->next, n, err);
@@ -310,7 +310,7 @@ static cfx_value replace_one(void *ctx, cfx_node *n, cfx_error *err)
 {
     const replacement *r = ctx;
     (void)err;
-    return n == r->old ? r->with : cfx_from_node(n);
+    return n == r->old ? r->with : cfx_value_node(n);
 }
 
 /* Prepares `user` with its uses of `old` replaced. */

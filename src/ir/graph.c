@@ -264,7 +264,7 @@ cfx_status cfx_graph_erase(cfx_graph *g, cfx_node *n, cfx_error *err)
 {
     CFX_TRY(check_erase(g, n, err));
     if (g->hooks.size) {
-        CFX_TRY(cfxi_ir_run_hooks(g, CFX_HOOK_ERASE, n, cfx_invalid(), NULL, err));
+        CFX_TRY(cfxi_ir_run_hooks(g, CFX_HOOK_ERASE, n, cfx_value_invalid(), NULL, err));
         CFX_TRY(check_erase(g, n, err));  /* a hook may have edited the graph */
     }
     cfxi_ir_node_erase(n);
@@ -283,7 +283,7 @@ void cfx_graph_clear(cfx_graph *g)
         cfxi_ir_node_erase(g->root.next);
     drain_limbo(g);
     for (cfx_node *n = g->limbo; n; n = n->same_next)
-        cfxi_ir_node_set_type(n, cfx_invalid());
+        cfxi_ir_node_set_type(n, cfx_value_invalid());
     cfxi_ir_scopes_let_go(g);
     cfxi_ir_graph_settle(g);
 }

@@ -212,7 +212,7 @@ static inline bool cfxi_ir_is_call(const cfx_node *n)
 
 static inline cfx_value cfxi_ir_seq_value(cfx_kind kind, cfx_seq *seq, uint32_t depth)
 {
-    cfx_value v = cfx_scalar(kind, 0);
+    cfx_value v = cfx_value_scalar(kind, 0);
     v.pad = depth;
     v.as.seq = seq;
     return v;

@@ -72,7 +72,7 @@ static cfxi_location *add_location(cfx_graph *g, const location_key *key, cfx_st
     return location;
 }
 
-uint32_t cfx_graph_location(cfx_graph *g, const char *file, uint32_t line, cfx_error *err)
+uint32_t cfx_graph_intern_location(cfx_graph *g, const char *file, uint32_t line, cfx_error *err)
 {
     location_key key = {file, strlen(file), line};
     location_key whole = {file, key.size, 0};
@@ -96,7 +96,7 @@ uint32_t cfx_graph_location(cfx_graph *g, const char *file, uint32_t line, cfx_e
 cfx_status cfx_node_set_location(cfx_node *n, const char *file, uint32_t line, cfx_error *err)
 {
     cfx_error why = {.status = CFX_OK};
-    uint32_t number = file ? cfx_graph_location(n->graph, file, line, &why) : 0;
+    uint32_t number = file ? cfx_graph_intern_location(n->graph, file, line, &why) : 0;
     if (why.status != CFX_OK) {
         if (err)
             *err = why;
@@ -106,7 +106,7 @@ cfx_status cfx_node_set_location(cfx_node *n, const char *file, uint32_t line, c
     return CFX_OK;
 }
 
-void cfx_node_set_location_number(cfx_node *n, uint32_t location)
+void cfx_node_set_location_id(cfx_node *n, uint32_t location)
 {
     n->location = location <= n->graph->locations.size ? location : 0;
 }
@@ -186,8 +186,8 @@ static cfxi_scope *add_scope(cfx_graph *g, const scope_key *key, uint32_t hash, 
     return scope;
 }
 
-uint32_t cfx_graph_scope(cfx_graph *g, uint32_t parent, const char *path, const char *type,
-                         void *object, cfx_error *err)
+uint32_t cfx_graph_intern_stack(cfx_graph *g, uint32_t parent, const char *path, const char *type,
+                                void *object, cfx_error *err)
 {
     scope_key key = {path ? path : "", type ? type : "", object, parent};
     if (parent > g->scopes.size) {
@@ -206,25 +206,25 @@ uint32_t cfx_graph_scope(cfx_graph *g, uint32_t parent, const char *path, const 
     return scope ? scope->number : 0;
 }
 
-uint32_t cfx_scope_parent(const cfx_graph *g, uint32_t scope)
+uint32_t cfx_graph_stack_outer(const cfx_graph *g, uint32_t scope)
 {
     const cfxi_scope *entry = cfxi_ir_scope_at(g, scope);
     return entry ? entry->parent : 0;
 }
 
-const char *cfx_scope_path(const cfx_graph *g, uint32_t scope)
+const char *cfx_graph_stack_path(const cfx_graph *g, uint32_t scope)
 {
     const cfxi_scope *entry = cfxi_ir_scope_at(g, scope);
     return entry ? entry->path->data : NULL;
 }
 
-const char *cfx_scope_type(const cfx_graph *g, uint32_t scope)
+const char *cfx_graph_stack_type(const cfx_graph *g, uint32_t scope)
 {
     const cfxi_scope *entry = cfxi_ir_scope_at(g, scope);
     return entry ? entry->type->data : NULL;
 }
 
-void *cfx_scope_object(const cfx_graph *g, uint32_t scope)
+void *cfx_graph_stack_object(const cfx_graph *g, uint32_t scope)
 {
     const cfxi_scope *entry = cfxi_ir_scope_at(g, scope);
     return entry ? object_of(entry) : NULL;
@@ -240,9 +240,9 @@ void cfxi_ir_scopes_let_go(cfx_graph *g)
     }
 }
 
-uint32_t cfx_node_scope(const cfx_node *n) { return n->scope; }
+uint32_t cfx_node_module_stack(const cfx_node *n) { return n->scope; }
 
-void cfx_node_set_scope(cfx_node *n, uint32_t scope)
+void cfx_node_set_module_stack(cfx_node *n, uint32_t scope)
 {
     n->scope = scope <= n->graph->scopes.size ? scope : 0;
 }

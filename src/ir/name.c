@@ -403,7 +403,7 @@ const char *cfx_namespace_each(const cfx_namespace *ns, size_t *cursor, size_t *
 
 cfx_namespace *cfx_graph_namespace(cfx_graph *g) { return &g->names; }
 
-cfx_status cfx_snake_case(const char *name, size_t size, cfx_buffer *out)
+cfx_status cfx_name_to_snake_case(const char *name, size_t size, cfx_buffer *out)
 {
     size_t most;
     if (!cfxi_base_mul_size(size, 2, 0, &most))

@@ -31,7 +31,7 @@ static bool make_ext(cfx_node *n)
         return true;
     n->ext = cfxi_base_arena_alloc(&n->graph->arena, sizeof *n->ext);
     if (n->ext)
-        n->ext->type = cfx_invalid();
+        n->ext->type = cfx_value_invalid();
     return n->ext != NULL;
 }
 
@@ -113,7 +113,7 @@ static cfx_status check_create(cfx_graph *g, cfx_opcode op, cfx_target target, c
 static void take_back(cfx_graph *g, cfx_node *n)
 {
     if (!cfxi_ir_node_erased(n))
-        cfxi_ir_run_hooks(g, CFX_HOOK_ERASE, n, cfx_invalid(), NULL, NULL);
+        cfxi_ir_run_hooks(g, CFX_HOOK_ERASE, n, cfx_value_invalid(), NULL, NULL);
     if (!cfxi_ir_node_erased(n) && n->n_users == 0)
         cfxi_ir_node_erase(n);
 }
@@ -125,7 +125,7 @@ static cfx_node *announce(cfx_graph *g, cfx_node *n, cfx_error *err)
     cfx_iter pin;  /* what is erased stays readable */
     cfx_iter_begin(&pin, g, false);
     if (n && g->hooks.size)
-        status = cfxi_ir_run_hooks(g, CFX_HOOK_CREATE, n, cfx_invalid(), NULL, err);
+        status = cfxi_ir_run_hooks(g, CFX_HOOK_CREATE, n, cfx_value_invalid(), NULL, err);
     if (status != CFX_OK)
         take_back(g, n);
     cfxi_ir_graph_settle(g);
@@ -178,14 +178,14 @@ static cfx_target by_name(const char *name)
 
 cfx_node *cfx_graph_placeholder(cfx_graph *g, const char *name, cfx_error *err)
 {
-    return cfx_graph_create(g, CFX_OP_PLACEHOLDER, by_name(name), cfx_invalid(), cfx_invalid(),
-                            NULL, cfx_invalid(), err);
+    return cfx_graph_create(g, CFX_OP_PLACEHOLDER, by_name(name), cfx_value_invalid(),
+                            cfx_value_invalid(), NULL, cfx_value_invalid(), err);
 }
 
 cfx_node *cfx_graph_get_attr(cfx_graph *g, const char *path, cfx_error *err)
 {
-    return cfx_graph_create(g, CFX_OP_GET_ATTR, by_name(path), cfx_invalid(), cfx_invalid(), NULL,
-                            cfx_invalid(), err);
+    return cfx_graph_create(g, CFX_OP_GET_ATTR, by_name(path), cfx_value_invalid(),
+                            cfx_value_invalid(), NULL, cfx_value_invalid(), err);
 }
 
 /* A dict of keyword arguments, or INVALID with *err set. */
@@ -197,7 +197,7 @@ static cfx_value kwargs_value(cfx_graph *g, const cfx_kwarg *kwargs, size_t n, c
         items = cfxi_base_alloc(g->allocator, bytes);
     if (!items) {
         cfxi_base_nomem(err);
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
     for (size_t i = 0; i < n; i++) {
         items[2 * i] = cfx_value_str(g, kwargs[i].name, strlen(kwargs[i].name), err);
@@ -227,10 +227,11 @@ cfx_node *cfx_graph_call(cfx_graph *g, cfx_opcode op, const char *target, const 
     cfx_value tuple = cfx_value_tuple(g, args, n, err);
     if (tuple.kind == CFX_KIND_INVALID)
         return NULL;
-    cfx_value dict = n_kwargs ? kwargs_value(g, kwargs, n_kwargs, err) : cfx_invalid();
+    cfx_value dict = n_kwargs ? kwargs_value(g, kwargs, n_kwargs, err) : cfx_value_invalid();
     cfx_node *node = NULL;
     if (n_kwargs == 0 || dict.kind != CFX_KIND_INVALID)
-        node = cfx_graph_create(g, op, by_name(target), tuple, dict, NULL, cfx_invalid(), err);
+        node =
+            cfx_graph_create(g, op, by_name(target), tuple, dict, NULL, cfx_value_invalid(), err);
     if (node)
         return node;
     each_given(args, n, kwargs, n_kwargs, cfxi_ir_value_hold);  /* the caller's values stay */
@@ -296,12 +297,12 @@ cfx_value cfx_node_kwargs(const cfx_node *n)
                      : cfxi_ir_seq_value(CFX_KIND_DICT, n->graph->empty, 1);
 }
 
-cfx_value cfx_node_type(const cfx_node *n) { return n->ext ? n->ext->type : cfx_invalid(); }
+cfx_value cfx_node_type(const cfx_node *n) { return n->ext ? n->ext->type : cfx_value_invalid(); }
 size_t cfx_node_num_args(const cfx_node *n) { return n->args ? n->args->size : 0; }
 
 cfx_value cfx_node_arg(const cfx_node *n, size_t i)
 {
-    return n->args && i < n->args->size ? n->args->items[i] : cfx_invalid();
+    return n->args && i < n->args->size ? n->args->items[i] : cfx_value_invalid();
 }
 
 cfx_value cfx_node_kwarg(const cfx_node *n, const char *key)

@@ -87,7 +87,7 @@ cfx_status cfx_node_map_set(cfx_node_map *map, const cfx_node *key, cfx_value v,
 
 cfx_value cfx_node_map_get(const cfx_node_map *map, const cfx_node *key)
 {
-    return map->capacity ? entry_of(map, key)->value : cfx_invalid();
+    return map->capacity ? entry_of(map, key)->value : cfx_value_invalid();
 }
 
 /* ---- one node ------------------------------------------------------------------------------ */
@@ -99,7 +99,7 @@ static uint32_t copy_scope(cfx_graph *g, const cfx_graph *src, uint32_t scope, c
     size_t n = 0;
     if (g == src)
         return scope;
-    for (uint32_t at = scope; at; at = cfx_scope_parent(src, at)) {
+    for (uint32_t at = scope; at; at = cfx_graph_stack_outer(src, at)) {
         if (n == CFX_MAX_DEPTH) {
             cfx_error_set(err, CFX_E_LIMIT, "scopes nest more than %d deep", CFX_MAX_DEPTH);
             return 0;
@@ -109,10 +109,9 @@ static uint32_t copy_scope(cfx_graph *g, const cfx_graph *src, uint32_t scope, c
     uint32_t result = 0;
     while (n > 0) {
         n--;
-        result = cfx_graph_scope(g, result, cfx_scope_path(src, chain[n]),
-                                 cfx_scope_type(src, chain[n]),
-                                 g->host == src->host ? cfx_scope_object(src, chain[n]) : NULL,
-                                 err);
+        result = cfx_graph_intern_stack(
+            g, result, cfx_graph_stack_path(src, chain[n]), cfx_graph_stack_type(src, chain[n]),
+            g->host == src->host ? cfx_graph_stack_object(src, chain[n]) : NULL, err);
         if (!result)
             return 0;
     }
@@ -168,7 +167,7 @@ static bool copy_place(cfx_graph *g, const cfx_node *n, node_parts *parts, cfx_e
             return false;
     }
     if (n->location) {
-        parts->location = cfx_graph_location(g, cfx_node_file(n), cfx_node_line(n), err);
+        parts->location = cfx_graph_intern_location(g, cfx_node_file(n), cfx_node_line(n), err);
         if (!parts->location)
             return false;
     }
@@ -186,7 +185,8 @@ static void discard_parts(cfx_graph *g, const node_parts *parts)
 cfx_node *cfxi_ir_graph_copy_as(cfx_graph *g, const cfx_node *n, const cfxi_copy_as *as,
                                 cfx_map_fn *fn, void *ctx, cfx_error *err)
 {
-    node_parts p = {.args = cfx_invalid(), .kwargs = cfx_invalid(), .type = cfx_invalid()};
+    node_parts p = {
+        .args = cfx_value_invalid(), .kwargs = cfx_value_invalid(), .type = cfx_value_invalid()};
     cfx_node *copy = NULL;
     const cfx_opcode op = as->placeholder ? CFX_OP_PLACEHOLDER : (cfx_opcode)n->op;
     cfx_iter pin;  /* `fn` may erase `n` */
@@ -247,7 +247,7 @@ static cfx_status copy_one(cfx_graph *g, copier *c, cfx_node *n, cfx_node **outp
     cfx_error why = {.status = CFX_OK};
     cfx_node *copy = cfx_graph_copy_node(g, n, look_up, c, &why);
     if (copy)
-        return cfx_node_map_set(c->map, n, cfx_from_node(copy), err);
+        return cfx_node_map_set(c->map, n, cfx_value_node(copy), err);
     if (err)
         *err = why;
     return why.status;
@@ -258,7 +258,7 @@ static cfx_status map_result(cfx_graph *g, copier *c, cfx_node *output, cfx_valu
 {
     cfx_error why = {.status = CFX_OK};
     cfx_value v = cfx_node_arg(output, 0);
-    *result = v.kind == CFX_KIND_INVALID ? cfx_none()
+    *result = v.kind == CFX_KIND_INVALID ? cfx_value_none()
                                          : cfx_value_map(g, output->graph, v, look_up, c, &why);
     if (result->kind != CFX_KIND_INVALID)
         return CFX_OK;
@@ -273,11 +273,12 @@ static void take_back(cfx_graph *g, cfx_node_map *map, cfx_node *const *nodes,
 {
     while (n > 0) {
         n--;
-        cfx_value v = known[n] ? cfx_invalid() : cfx_node_map_get(map, nodes[n]);
+        cfx_value v = known[n] ? cfx_value_invalid() : cfx_node_map_get(map, nodes[n]);
         if (v.kind == CFX_KIND_INVALID)
             continue;
         cfx_graph_erase(g, v.as.node, NULL);
-        cfx_node_map_set(map, nodes[n], cfx_invalid(), NULL);  /* it has an entry: cannot fail */
+        cfx_node_map_set(map, nodes[n], cfx_value_invalid(),
+                         NULL); /* it has an entry: cannot fail */
     }
 }
 
@@ -300,7 +301,7 @@ static cfx_status copy_nodes(cfx_graph *g, copier *c, cfx_node *const *nodes, si
     return CFX_OK;
 }
 
-cfx_status cfx_graph_copy_into(cfx_graph *g, cfx_graph *src, cfx_node_map *map, cfx_value *result,
+cfx_status cfx_graph_copy_from(cfx_graph *g, cfx_graph *src, cfx_node_map *map, cfx_value *result,
                                cfx_node **output, cfx_error *err)
 {
     size_t n = src->size;
@@ -313,7 +314,7 @@ cfx_status cfx_graph_copy_into(cfx_graph *g, cfx_graph *src, cfx_node_map *map, 
     copier c = {.map = map};
     cfx_node *end = NULL;
     size_t done;
-    cfx_value value = cfx_invalid();
+    cfx_value value = cfx_value_invalid();
     cfx_iter keep;  /* keeps nodes readable that a hook erases */
     cfx_iter_begin(&keep, src, false);
     cfx_status status = copy_nodes(g, &c, nodes, n, &end, &done, err);

@@ -371,7 +371,7 @@ static void print_type(printer *p, cfx_value type)
 static void print_head(printer *p, cfx_node *n)
 {
     print_node_name(p, n, MODE_ARG);
-    print_type(p, n->ext ? n->ext->type : cfx_invalid());
+    print_type(p, n->ext ? n->ext->type : cfx_value_invalid());
     cfxi_base_out_str(&p->out, "[num_users=");
     print_int(p, n->n_users);
     cfxi_base_out_str(&p->out, "] = ");

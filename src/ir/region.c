@@ -54,7 +54,7 @@ static size_t count_placeholders(const cfx_graph *g)
 static long count_results(const cfx_graph *g)
 {
     const cfx_node *last = g->root.prev;
-    cfx_value v = last->op == CFX_OP_OUTPUT ? cfx_node_arg(last, 0) : cfx_invalid();
+    cfx_value v = last->op == CFX_OP_OUTPUT ? cfx_node_arg(last, 0) : cfx_value_invalid();
     return v.kind == CFX_KIND_TUPLE ? (long)v.as.seq->size : -1;
 }
 

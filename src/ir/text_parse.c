@@ -42,12 +42,12 @@ static cfx_status read_scopes(cfxi_parser *p, cfx_node *n)
         CFX_TRY(cfxi_ir_parse_word(p, CFXI_CHAR_DOTTED, "the module's class", &s));
         CFX_TRY(copy_word(p, 1, s, at));
         CFX_TRY(cfxi_ir_lex_expect(&p->lex, ')', "after the module's class"));
-        scope = cfx_graph_scope(p->graph, scope, p->words[0].data, p->words[1].data, NULL,
-                                &p->core);
+        scope = cfx_graph_intern_stack(p->graph, scope, p->words[0].data, p->words[1].data, NULL,
+                                       &p->core);
         if (!scope)
             return cfxi_ir_parse_core_failed(p, at);
     } while (cfxi_ir_lex_accept(&p->lex, '>'));
-    cfx_node_set_scope(n, scope);
+    cfx_node_set_module_stack(n, scope);
     return CFX_OK;
 }
 
@@ -454,7 +454,7 @@ static cfx_status parse_named(cfxi_parser *p)
         return CFX_OK;
     }
     CFX_TRY(cfxi_ir_lex_expect(lex, '=', "after the node's name"));
-    return parse_head(p, n, cfx_invalid());
+    return parse_head(p, n, cfx_value_invalid());
 }
 
 /* The type first, then what follows it. */
@@ -499,7 +499,7 @@ static cfx_status parse_statement(cfxi_parser *p)
     }
     lex->at = at;
     CFX_TRY(begin_node(p, (cfxi_slice){"output", 6}, at, &n));
-    return parse_head(p, n, cfx_invalid());
+    return parse_head(p, n, cfx_value_invalid());
 }
 
 /* ---- the whole text ------------------------------------------------------------------------ */

@@ -112,7 +112,7 @@ static cfx_status read_node_value(cfxi_parser *p)
             return cfxi_ir_parse_nomem(p);
         ((cfxi_text_pending *)p->pending.data)[p->pending.size++] = (cfxi_text_pending){n, at};
     }
-    return cfxi_ir_parse_push_value(p, cfx_from_node(n), at);
+    return cfxi_ir_parse_push_value(p, cfx_value_node(n), at);
 }
 
 /* ---- scalars ------------------------------------------------------------------------------- */
@@ -129,7 +129,7 @@ static cfx_status read_number(cfxi_parser *p)
         return cfxi_ir_parse_push_value(p, cfx_value_integer(p->graph, s.data, s.size, &p->core),
                                         at);
     if (s.data[0] != '+' && cfxi_base_parse_float(s.data, s.size, &f) && f == f)
-        return cfxi_ir_parse_push_value(p, cfx_float(f), at);
+        return cfxi_ir_parse_push_value(p, cfx_value_float(f), at);
     return cfxi_ir_lex_error(&p->lex, at, CFX_E_SYNTAX, "'%.*s' is not a number; write 12, -1.5, "
                              "1e-05, inf or nan", s.size > 40 ? 40 : (int)s.size, s.data);
 }
@@ -158,7 +158,7 @@ static cfx_status read_nan(cfxi_parser *p, size_t at)
         CFX_TRY(cfxi_ir_lex_expect(&p->lex, ')', "after the bits of a nan"));
     }
     memcpy(&f, &bits, sizeof f);
-    return cfxi_ir_parse_push_value(p, cfx_float(f), at);
+    return cfxi_ir_parse_push_value(p, cfx_value_float(f), at);
 }
 
 static cfx_status read_string(cfxi_parser *p)
@@ -282,7 +282,7 @@ static cfx_status read_word_value(cfxi_parser *p)
         return open_seq(p, calls[i], at);
     }
     if (cfxi_ir_slice_is(s, "..."))
-        return cfxi_ir_parse_push_value(p, cfx_ellipsis(), at);
+        return cfxi_ir_parse_push_value(p, cfx_value_ellipsis(), at);
     if (cfxi_ir_slice_is(s, "nan"))
         return read_nan(p, at);
     if (cfxi_ir_slice_is(s, "device"))

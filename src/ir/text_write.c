@@ -366,7 +366,7 @@ static void write_value(writer *w, cfx_value v)
 static void write_scopes(writer *w, uint32_t scope)
 {
     w->scopes.size = 0;
-    for (; scope; scope = cfx_scope_parent(w->graph, scope)) {
+    for (; scope; scope = cfx_graph_stack_outer(w->graph, scope)) {
         if (!cfxi_base_vec_reserve(&w->scopes, 1, sizeof scope, w->allocator)) {
             write_nomem(w);
             return;
@@ -375,8 +375,8 @@ static void write_scopes(writer *w, uint32_t scope)
     }
     for (size_t i = w->scopes.size; i > 0; i--) {
         const uint32_t at = ((uint32_t *)w->scopes.data)[i - 1];
-        const char *path = cfx_scope_path(w->graph, at);
-        const char *type = cfx_scope_type(w->graph, at);
+        const char *path = cfx_graph_stack_path(w->graph, at);
+        const char *type = cfx_graph_stack_type(w->graph, at);
         cfxi_base_out_str(&w->out, i == w->scopes.size ? " in " : " > ");
         write_word(w, CFXI_CHAR_DOTTED, path, strlen(path));
         cfxi_base_out_char(&w->out, '(');

@@ -119,9 +119,9 @@ static cfx_value str_value(cfx_graph *g, cfx_kind kind, const char *text, size_t
     cfx_str *str = cfxi_ir_str_new(&g->arena, text, size);
     if (!str) {
         cfxi_base_nomem(err);
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
-    cfx_value v = cfx_scalar(kind, 0);
+    cfx_value v = cfx_value_scalar(kind, 0);
     v.as.str = str;
     return v;
 }
@@ -130,7 +130,7 @@ cfx_value cfx_value_str(cfx_graph *g, const char *text, size_t size, cfx_error *
 {
     if (!cfxi_base_utf8_valid(text, size)) {
         cfx_error_set(err, CFX_E_VALUE, "a string value must be UTF-8; use a bytes value instead");
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
     return str_value(g, CFX_KIND_STR, text, size, err);
 }
@@ -144,7 +144,7 @@ cfx_value cfx_value_integer(cfx_graph *g, const char *digits, size_t size, cfx_e
 {
     int64_t small;
     if (cfxi_base_parse_int(digits, size, &small))
-        return cfx_int(small);
+        return cfx_value_int(small);
     bool negative = size > 0 && digits[0] == '-';
     size_t at = negative;
     while (at + 1 < size && digits[at] == '0')  /* one spelling for each number */
@@ -154,7 +154,7 @@ cfx_value cfx_value_integer(cfx_graph *g, const char *digits, size_t size, cfx_e
             continue;
         cfx_error_set(err, CFX_E_VALUE, "'%.*s' is not a decimal integer",
                       size > 40 ? 40 : (int)size, digits);
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
     cfx_value v = str_value(g, CFX_KIND_BIGINT, digits + at - negative, size - at + negative, err);
     if (v.kind == CFX_KIND_BIGINT && negative)
@@ -185,7 +185,7 @@ cfx_value cfx_value_device(cfx_graph *g, const char *name, size_t size, cfx_erro
         return str_value(g, CFX_KIND_DEVICE, name, size, err);
     cfx_error_set(err, CFX_E_VALUE, "'%.*s' is not a device; write a type and an optional index, "
                   "as in cpu or cuda:0", size > 40 ? 40 : (int)size, name);
-    return cfx_invalid();
+    return cfx_value_invalid();
 }
 
 /* ---- containers ---------------------------------------------------------------------------- */
@@ -269,18 +269,18 @@ cfx_value cfx_value_seq(cfx_graph *g, cfx_kind kind, const cfx_value *items, siz
                         cfx_error *err)
 {
     uint32_t depth = 1;
-    if (!cfxi_ir_is_seq(cfx_scalar(kind, 0))) {
+    if (!cfxi_ir_is_seq(cfx_value_scalar(kind, 0))) {
         cfx_error_set(err, CFX_E_TYPE, "%s is not a container", cfx_kind_name(kind));
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
     if (check_items(g, kind, items, n, &depth, err) != CFX_OK)
-        return cfx_invalid();
+        return cfx_value_invalid();
     if (n == 0)
         return cfxi_ir_seq_value(kind, g->empty, depth);
     cfx_seq *seq = cfxi_base_arena_alloc(&g->arena, sizeof *seq + n * sizeof *items);
     if (!seq) {
         cfxi_base_nomem(err);
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
     seq->refs = 0;
     seq->size = (uint32_t)n;
@@ -309,7 +309,7 @@ cfx_value cfx_value_set(cfx_graph *g, const cfx_value *items, size_t n, cfx_erro
 
 cfx_value cfx_value_complex(cfx_graph *g, double re, double im, cfx_error *err)
 {
-    cfx_value parts[2] = {cfx_float(re), cfx_float(im)};
+    cfx_value parts[2] = {cfx_value_float(re), cfx_value_float(im)};
     return cfx_value_seq(g, CFX_KIND_COMPLEX, parts, 2, err);
 }
 
@@ -332,8 +332,8 @@ cfx_value cfx_value_range(cfx_graph *g, cfx_value start, cfx_value stop, cfx_val
 static cfx_value ref_value(cfx_kind kind, cfx_ref *ref)
 {
     if (!ref)
-        return cfx_invalid();
-    cfx_value v = cfx_scalar(kind, 0);
+        return cfx_value_invalid();
+    cfx_value v = cfx_value_scalar(kind, 0);
     v.as.ref = ref;
     ref->floating++;
     return v;
@@ -351,13 +351,13 @@ cfx_value cfx_value_name(cfx_graph *g, const char *name, size_t size, cfx_error 
         cfx_str *text = cfxi_ir_str_new(&g->arena, name, size);
         if (!text) {
             cfxi_base_nomem(err);
-            return cfx_invalid();
+            return cfx_value_invalid();
         }
         cfx_status status = g->host->resolve(g->host->ctx, text->data, &object, err);
         cfxi_ir_str_free(&g->arena, text);
         if (status != CFX_OK) {
             cfxi_base_failed(err, status);
-            return cfx_invalid();
+            return cfx_value_invalid();
         }
     }
     if (!object)
@@ -481,7 +481,7 @@ cfx_value cfx_value_get(cfx_value dict, const char *key)
         if (str && str->size == size && memcmp(str->data, key, size) == 0)
             return items[i + 1];
     }
-    return cfx_invalid();
+    return cfx_value_invalid();
 }
 
 cfx_graph *cfx_value_graph(cfx_value region)
@@ -522,6 +522,6 @@ cfx_value cfxi_ir_seq_item(cfx_value of, cfx_value i)
     const int64_t n = (int64_t)size;
     if ((of.kind != CFX_KIND_TUPLE && of.kind != CFX_KIND_LIST) || i.kind != CFX_KIND_INT ||
         i.as.i < -n || i.as.i >= n)
-        return cfx_invalid();
+        return cfx_value_invalid();
     return items[i.as.i < 0 ? i.as.i + n : i.as.i];
 }

@@ -31,7 +31,7 @@ static cfx_value map_host(const mapper *m, cfx_value v)
         return v;
     cfx_ref *ref = cfxi_ir_ref_copy(m->dst, m->src, v.as.ref, m->err);
     if (!ref)
-        return cfx_invalid();
+        return cfx_value_invalid();
     v.as.ref = ref;
     return v;
 }
@@ -54,7 +54,7 @@ static cfx_value map_region(const mapper *m, cfx_value v)
         return move_region(m, v.as.ref->region);
     cfx_graph *copy = cfx_graph_clone(v.as.ref->region, NULL, m->err);
     if (!copy)
-        return cfx_invalid();
+        return cfx_value_invalid();
     v = cfx_value_region(m->dst, copy, m->err);
     cfx_graph_release(copy);  /* `dst` holds it now */
     return v;
@@ -68,7 +68,7 @@ static cfx_value map_str(const mapper *m, cfx_value v)
     if (v.as.str)
         return v;
     cfxi_base_nomem(m->err);
-    return cfx_invalid();
+    return cfx_value_invalid();
 }
 
 /* What a failed container leaves behind: its first `n` items, as far as they were made here. What
@@ -108,10 +108,10 @@ static cfx_value map_seq(const mapper *m, cfx_value v)
     cfx_value *to = few;
     if (n > FEW && !(to = cfxi_base_alloc(m->dst->allocator, n * sizeof *to))) {
         cfxi_base_nomem(m->err);
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
     bool changed;
-    cfx_value result = cfx_invalid();
+    cfx_value result = cfx_value_invalid();
     if (map_items(m, from, to, n, &changed)) {
         result = changed ? cfx_value_seq(m->dst, (cfx_kind)v.kind, to, n, m->err) : v;
         if (result.kind == CFX_KIND_INVALID)
@@ -149,7 +149,7 @@ cfx_value cfxi_ir_value_map(cfx_graph *dst, cfx_graph *src, cfx_value v, bool mo
     if (v.kind == CFX_KIND_INVALID || v.kind >= CFX_KIND_COUNT) {
         cfx_error_set(err, CFX_E_VALUE, "an invalid value cannot be mapped; check the constructor "
                       "that made it");
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
     const mapper m = {dst, src, fn, ctx, err, move};
     return map_value(&m, v);

@@ -55,7 +55,7 @@ cfx_status cfxi_ir_name_rival(cfx_node *n, cfx_node_map **names, const cfx_node 
         *rival = cfx_node_map_get(*names, key).as.node;
         return CFX_OK;
     }
-    return cfx_node_map_set(*names, key, cfx_from_node(n), err);
+    return cfx_node_map_set(*names, key, cfx_value_node(n), err);
 }
 
 static void check_unique(cfxi_verifier *v, cfx_node *n)

@@ -70,13 +70,13 @@ static bool is_switch(const cfx_node *n, const char *target, cfx_value *gone)
         "torch.ops.profiler._record_function_enter_new",
         "torch.ops.profiler._record_function_exit._RecordFunction",
     };
-    *gone = cfx_none();
+    *gone = cfx_value_none();
     if (cfx_node_operator(n))
         return cfx_node_operator(n) == CFX_OPID_set_grad_enabled;
     for (size_t i = 0; target && i < sizeof switches / sizeof *switches; i++)
         if (strcmp(target, switches[i]) == 0)
             return true;
-    *gone = cfx_bool(false);
+    *gone = cfx_value_bool(false);
     return target && strcmp(target, "torch.is_grad_enabled") == 0;
 }
 
@@ -161,7 +161,7 @@ static cfx_status lower_graph(cfx_graph *g, void *ctx, cfx_error *err)
         status = cfxi_analysis_each_region(g, lower_graph, l, err);
     last = cfx_graph_last(g);
     if (status == CFX_OK && last)
-        status = cfx_node_map_set(l->what, last, cfx_int(CFXI_WHAT_ANY), err);
+        status = cfx_node_map_set(l->what, last, cfx_value_int(CFXI_WHAT_ANY), err);
     l->g = outer;
     return status;
 }
@@ -179,7 +179,7 @@ static cfx_status lower_all(cfxi_lower *l, cfx_graph *g)
     return status;
 }
 
-cfx_status cfx_graph_lower(cfx_graph *g, const cfx_modules *modules,
+cfx_status cfx_graph_lower(cfx_graph *g, const cfx_module_tree *modules,
                            const cfx_lower_options *options, cfx_error *err)
 {
     cfx_error own;
@@ -208,8 +208,8 @@ cfx_status cfx_graph_lower(cfx_graph *g, const cfx_modules *modules,
     return lower_all(&real, g);
 }
 
-cfx_status cfx_pass_lower(cfx_graph *g, const cfx_modules *modules, const void *opts, bool *changed,
-                          cfx_error *err)
+cfx_status cfx_pass_lower(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
+                          bool *changed, cfx_error *err)
 {
     const uint64_t before = cfx_graph_version(g);
     (void)opts;

@@ -21,17 +21,17 @@ static cfx_value call_part(cfxi_lower *l, cfx_node *n, const char *part, const c
     const cfx_insert_point old = cfx_graph_insert_point(l->g);
     for (size_t i = 0; i < count; i++)
         if (args[i].kind == CFX_KIND_INVALID)
-            return cfx_invalid();
+            return cfx_value_invalid();
     if (!part_path(n, part, path) ||
         cfx_graph_set_insert_point(l->g, (cfx_insert_point){n, false}, l->err) != CFX_OK)
-        return cfx_invalid();
+        return cfx_value_invalid();
     cfx_node *call = cfx_graph_call(l->g, CFX_OP_CALL_MODULE, path, args, count, kwargs, n_kwargs,
                                     l->err);
     cfx_graph_set_insert_point(l->g, old, NULL);
     if (!call)
-        return cfx_invalid();
+        return cfx_value_invalid();
     cfxi_analysis_place_like(call, n);
-    return cfxi_lower_module(l, call) == CFX_OK ? cfx_from_node(call) : cfx_invalid();
+    return cfxi_lower_module(l, call) == CFX_OK ? cfx_value_node(call) : cfx_value_invalid();
 }
 
 static cfx_value apply(cfxi_lower *l, cfx_node *n, const char *part, cfx_value x)
@@ -60,14 +60,14 @@ static cfx_status become(cfxi_lower *l, cfx_node *n, cfx_value v)
  * dimensions tell, is seen as a batch of one first. */
 static cfx_value with_batch(cfxi_lower *l, cfx_node *n, cfx_value x)
 {
-    const cfx_value sizes[] = {cfx_int(-1), cfxi_lower_size(l, n, x, -2),
+    const cfx_value sizes[] = {cfx_value_int(-1), cfxi_lower_size(l, n, x, -2),
                                cfxi_lower_size(l, n, x, -1)};
     return cfxi_lower_reshape(l, n, x, sizes, 3);
 }
 
 static cfx_value swap(cfxi_lower *l, cfx_node *n, cfx_value x)
 {
-    const cfx_value dims[] = {cfx_int(1), cfx_int(0), cfx_int(2)};
+    const cfx_value dims[] = {cfx_value_int(1), cfx_value_int(0), cfx_value_int(2)};
     const cfx_value args[] = {x, cfx_value_list(l->g, dims, 3, l->err)};
     return cfxi_lower_row(l, n, CFX_OPID_permute, args, 2);
 }
@@ -82,7 +82,7 @@ static cfx_value batch_of_masks(cfxi_lower *l, cfx_node *n, cfx_value mask)
 {
     if (cfxi_lower_value_is_none(mask))
         return mask;
-    const cfx_value sizes[] = {cfx_int(-1), cfxi_lower_size(l, n, mask, -1)};
+    const cfx_value sizes[] = {cfx_value_int(-1), cfxi_lower_size(l, n, mask, -1)};
     return cfxi_lower_reshape(l, n, mask, sizes, 2);
 }
 
@@ -100,7 +100,7 @@ static cfx_status set_all(cfxi_lower *l, const cfx_node *n, cfxi_lowered *c, con
         const size_t at = cfx_operator_find_param(c->op, all[i].param);
         CFX_TRY(l->err->status);
         if (at < c->n)
-            c->args[at] = v.kind == CFX_KIND_INVALID ? cfx_none() : v;
+            c->args[at] = v.kind == CFX_KIND_INVALID ? cfx_value_none() : v;
         else if (!cfxi_lower_value_is_none(v) && !(v.kind == CFX_KIND_BOOL && !v.as.b))
             return cfxi_lower_refuse(l, n, "the operator '%s' has no '%s'",
                                      cfx_operator_name(c->op), all[i].param);
@@ -110,7 +110,7 @@ static cfx_status set_all(cfxi_lower *l, const cfx_node *n, cfxi_lowered *c, con
 
 static cfx_value as_float(cfx_value v)
 {
-    return v.kind == CFX_KIND_INT ? cfx_float((double)v.as.i) : v;
+    return v.kind == CFX_KIND_INT ? cfx_value_float((double)v.as.i) : v;
 }
 
 /* The row before `n`: (output, weights). */
@@ -140,23 +140,23 @@ static cfx_status attend(cfxi_lower *l, cfx_node *n, bool batch_first, cfxi_lowe
         {"in_proj_bias", cfxi_lower_attribute(l, n, "in_proj_bias")},
         {"bias_k", cfxi_lower_attribute(l, n, "bias_k")},
         {"bias_v", cfxi_lower_attribute(l, n, "bias_v")},
-        {"add_zero_attn", cfx_bool(cfxi_lower_flag(l, n, "add_zero_attn"))},
+        {"add_zero_attn", cfx_value_bool(cfxi_lower_flag(l, n, "add_zero_attn"))},
         {"dropout_p", as_float(cfxi_lower_attribute(l, n, "dropout"))},
         {"out_proj_weight", cfxi_lower_attribute(l, n, "out_proj.weight")},
         {"out_proj_bias", cfxi_lower_attribute(l, n, "out_proj.bias")},
-        {"training", cfx_bool(cfxi_lower_flag(l, n, "training"))},
+        {"training", cfx_value_bool(cfxi_lower_flag(l, n, "training"))},
         {"key_padding_mask", batch_first ? batch_of_masks(l, n, padding) : padding},
-        {"need_weights", weights.kind == CFX_KIND_NONE ? cfx_bool(true) : weights},
+        {"need_weights", weights.kind == CFX_KIND_NONE ? cfx_value_bool(true) : weights},
         {"attn_mask", mask},
-        {"use_separate_proj_weight", cfx_bool(cfxi_lower_value_is_none(one))},
+        {"use_separate_proj_weight", cfx_value_bool(cfxi_lower_value_is_none(one))},
         {"q_proj_weight", cfxi_lower_attribute(l, n, "q_proj_weight")},
         {"k_proj_weight", cfxi_lower_attribute(l, n, "k_proj_weight")},
         {"v_proj_weight", cfxi_lower_attribute(l, n, "v_proj_weight")},
-        {"average_attn_weights", average.kind == CFX_KIND_NONE ? cfx_bool(true) : average},
+        {"average_attn_weights", average.kind == CFX_KIND_NONE ? cfx_value_bool(true) : average},
         /* beside a mask it is a hint that the mask is such a one */
         {"is_causal", cfxi_lower_value_is_none(mask) && !cfxi_lower_value_is_none(causal)
                           ? causal
-                          : cfx_bool(false)},
+                          : cfx_value_bool(false)},
     };
     cfxi_lower_lowered_begin(c, CFX_OPID_multi_head_attention_forward);
     return set_all(l, n, c, all, sizeof all / sizeof *all);
@@ -166,12 +166,12 @@ static cfx_status attend(cfxi_lower *l, cfx_node *n, bool batch_first, cfxi_lowe
 static cfx_value weights_like(cfxi_lower *l, cfx_node *n, cfx_value both)
 {
     const cfx_value need = cfxi_lower_argument(n, 4, "need_weights");
-    const cfx_value second[] = {both, cfx_int(1)};
+    const cfx_value second[] = {both, cfx_value_int(1)};
     if (need.kind == CFX_KIND_BOOL && !need.as.b)
-        return cfx_none();
+        return cfx_value_none();
     const cfx_value weights = cfxi_lower_row(l, n, CFX_OPID_getitem, second, 2);
     const cfx_value batch = cfxi_lower_sizes(l, n, cfxi_lower_argument(n, 0, "query"), 0, -2);
-    return cfxi_lower_reshape_by(l, n, weights, cfx_invalid(), batch,
+    return cfxi_lower_reshape_by(l, n, weights, cfx_value_invalid(), batch,
                                  cfxi_lower_sizes(l, n, weights, 1, 8));
 }
 
@@ -190,9 +190,9 @@ cfx_status cfxi_lower_attention(cfxi_lower *l, cfx_node *n)
         last--;
     for (size_t i = 0; i < last; i++)
         if (c.args[i].kind == CFX_KIND_INVALID)
-            c.args[i] = cfx_none();
+            c.args[i] = cfx_value_none();
     const cfx_value both = cfxi_lower_row(l, n, c.op, c.args, last);
-    const cfx_value first[] = {both, cfx_int(0)};
+    const cfx_value first[] = {both, cfx_value_int(0)};
     const cfx_value like[] = {swap(l, n, cfxi_lower_row(l, n, CFX_OPID_getitem, first, 2)),
                               cfxi_lower_argument(n, 0, "query")};
     const cfx_value items[] = {cfxi_lower_row(l, n, CFX_OPID_reshape_as, like, 2),
@@ -210,8 +210,8 @@ static cfx_value attention_part(cfxi_lower *l, cfx_node *n, const char *part, cf
     const cfx_value args[] = {x, memory, memory};
     const bool on = causal.kind == CFX_KIND_NODE || (causal.kind == CFX_KIND_BOOL && causal.as.b);
     const cfx_kwarg kwargs[] = {{"attn_mask", mask}, {"key_padding_mask", padding},
-                                {"need_weights", cfx_bool(false)}, {"is_causal", causal}};
-    const cfx_value both[] = {call_part(l, n, part, args, 3, kwargs, on ? 4 : 3), cfx_int(0)};
+                                {"need_weights", cfx_value_bool(false)}, {"is_causal", causal}};
+    const cfx_value both[] = {call_part(l, n, part, args, 3, kwargs, on ? 4 : 3), cfx_value_int(0)};
     return cfxi_lower_row(l, n, CFX_OPID_getitem, both, 2);
 }
 
@@ -306,7 +306,7 @@ static cfx_status lower_stack(cfxi_lower *l, cfx_node *n, cfx_value x, const cfx
     const int64_t layers = cfxi_lower_int(l, n, "num_layers");
     const cfx_value norm = cfxi_lower_attribute(l, n, "norm");
     for (int64_t i = 0; i < layers && x.kind != CFX_KIND_INVALID; i++) {
-        cfx_value args[2] = {x, n_more ? more[0] : cfx_none()};
+        cfx_value args[2] = {x, n_more ? more[0] : cfx_value_none()};
         snprintf(name, sizeof name, "layers.%lld", (long long)i);
         x = call_part(l, n, name, args, 1 + n_more, kwargs, n_kwargs);
     }
@@ -320,7 +320,7 @@ static cfx_status lower_stack(cfxi_lower *l, cfx_node *n, cfx_value x, const cfx
 static cfx_value causal_of(const cfx_node *n, size_t i, const char *name)
 {
     const cfx_value v = cfxi_lower_argument(n, i, name);
-    return v.kind == CFX_KIND_NONE ? cfx_bool(false) : v;
+    return v.kind == CFX_KIND_NONE ? cfx_value_bool(false) : v;
 }
 
 cfx_status cfxi_lower_encoder(cfxi_lower *l, cfx_node *n)

@@ -7,11 +7,11 @@
 
 void cfxi_lower_lowered_begin(cfxi_lowered *c, cfx_operator op)
 {
-    cfx_param param;
-    *c = (cfxi_lowered){.op = op, .packed = cfx_invalid(), .out = cfx_invalid(),
-                         .max_norm = cfx_invalid(), .norm_type = cfx_invalid()};
+    cfx_schema_param param;
+    *c = (cfxi_lowered){.op = op, .packed = cfx_value_invalid(), .out = cfx_value_invalid(),
+                         .max_norm = cfx_value_invalid(), .norm_type = cfx_value_invalid()};
     for (; c->n < CFXI_MOST_PARAMS && cfx_operator_param(op, c->n, &param); c->n++) {
-        c->args[c->n] = cfx_invalid();
+        c->args[c->n] = cfx_value_invalid();
         c->defaults[c->n] = param.value;
     }
 }
@@ -27,7 +27,7 @@ static void set_param(cfxi_lowered *c, const char *param, cfx_value v)
 void cfxi_lower_unbind(cfxi_lower *l, cfxi_lowered *c)
 {
     cfx_value_discard(l->g, c->packed);
-    c->packed = cfx_invalid();
+    c->packed = cfx_value_invalid();
 }
 
 static bool misfit(cfxi_lowered *c, const char *what, cfx_schema_text name)
@@ -46,7 +46,7 @@ typedef struct binding {
 
 static bool takes_loose(cfx_operator op, const binding *b, size_t i)
 {
-    cfx_param param;
+    cfx_schema_param param;
     const bool last = i + 1 == b->n || b->params[i + 1].keyword_only;
     if (!last || !cfx_operator_param(op, b->params[i].param, &param))
         return false;
@@ -57,7 +57,7 @@ static bool takes_loose(cfx_operator op, const binding *b, size_t i)
 /* x.view(2, 3): what is left over is the last list. One value alone may be the list. */
 static bool pack(cfxi_lower *l, const cfx_node *n, binding *b, size_t i, cfxi_lowered *c)
 {
-    cfx_param param;
+    cfx_schema_param param;
     const size_t rest = cfx_node_num_args(n) - i;
     const cfx_value *first = &n->args->items[i];
     cfx_operator_param(c->op, b->params[i].param, &param);
@@ -154,8 +154,8 @@ static bool spread_dims(cfxi_lower *l, cfxi_lowered *c, cfx_value v)
         cfx_value last[8];
         cfx_value first[8];
         for (int64_t i = 0; i < v.as.i; i++) {
-            last[i] = cfx_int(i - v.as.i);
-            first[i] = cfx_int(i);
+            last[i] = cfx_value_int(i - v.as.i);
+            first[i] = cfx_value_int(i);
         }
         set_param(c, "dims_self", cfx_value_list(l->g, last, (size_t)v.as.i, l->err));
         set_param(c, "dims_other", cfx_value_list(l->g, first, (size_t)v.as.i, l->err));
@@ -172,7 +172,7 @@ static bool spread_dims(cfxi_lower *l, cfxi_lowered *c, cfx_value v)
 static bool bind_extra(cfxi_lower *l, cfxi_lowered *c, cfx_schema_text name, cfx_value v)
 {
     if (c->op == CFX_OPID_tensordot && cfxi_ops_text_is(name, "dims", 4) &&
-        spread_dims(l, c, v.kind == CFX_KIND_INVALID ? cfx_int(2) : v))
+        spread_dims(l, c, v.kind == CFX_KIND_INVALID ? cfx_value_int(2) : v))
         return true;
     c->first_only = c->first_only ||  /* of torch.nn, not aten's */
                     (c->op == CFX_OPID_embedding_bag && cfxi_ops_text_is(name, "max_norm", 8));
@@ -248,7 +248,7 @@ static const word types[] = {
     {"", "builtins.complex", CFX_DTYPE_COMPLEX128}, {"", "complex", CFX_DTYPE_COMPLEX128},
 };
 
-static bool is_word_for(const cfxi_lowered *c, const cfx_param *param, const word *w)
+static bool is_word_for(const cfxi_lowered *c, const cfx_schema_param *param, const word *w)
 {
     return cfxi_ops_text_is(param->name, w->param, strlen(w->param)) &&
            (strcmp(w->text, "batchmean") != 0 || c->op == CFX_OPID_kl_div);
@@ -290,28 +290,28 @@ static bool has_host(cfx_value v)
 }
 
 /* What the row wants in the place of what the caller may write. */
-static cfx_value translate(const cfxi_lower *l, cfxi_lowered *c, const cfx_param *param,
+static cfx_value translate(const cfxi_lower *l, cfxi_lowered *c, const cfx_schema_param *param,
                            cfx_value v)
 {
     if (c->op == CFX_OPID_isinstance && cfxi_ops_text_is(param->name, "cls", 3))
         return class_names(l, v);
     if (v.kind == CFX_KIND_BOOL && cfxi_ops_text_is(param->name, "correction", 10))
-        return cfx_int(v.as.b);  /* unbiased */
+        return cfx_value_int(v.as.b);  /* unbiased */
     c->batch_mean = c->batch_mean || (v.kind == CFX_KIND_STR && c->op == CFX_OPID_kl_div &&
                                       strcmp(cfx_value_text(v, NULL), "batchmean") == 0);
     if (v.kind == CFX_KIND_STR && strncmp(param->type, "int", 3) == 0 && !strchr(param->type, '['))
         for (size_t i = 0; i < sizeof words / sizeof *words; i++)
             if (is_word_for(c, param, &words[i]) &&
                 strcmp(cfx_value_text(v, NULL), words[i].text) == 0)
-                return cfx_int(words[i].number);
+                return cfx_value_int(words[i].number);
     if (v.kind == CFX_KIND_STR && cfxi_ops_text_is(param->name, "p", 1) &&
         strcmp(cfx_value_text(v, NULL), "fro") == 0)
-        return cfx_int(2);
+        return cfx_value_int(2);
     if (v.kind == CFX_KIND_HOST && strncmp(param->type, "ScalarType", 10) == 0) {
         const char *name = cfx_value_host_name(l->g, v, NULL);
         for (size_t i = 0; name && i < sizeof types / sizeof *types; i++)
             if (strcmp(name, types[i].text) == 0)
-                return cfx_from_dtype((cfx_dtype)types[i].number);
+                return cfx_value_dtype((cfx_dtype)types[i].number);
     }
     return v;
 }
@@ -323,7 +323,7 @@ static void add_why(cfxi_lowered *c, const char *before, const char *what)
 }
 
 /* Of a word, which others there are; of anything else, the type. */
-static void tell_choices(cfxi_lowered *c, const cfx_param *param, cfx_value v)
+static void tell_choices(cfxi_lowered *c, const cfx_schema_param *param, cfx_value v)
 {
     bool any = false;
     for (size_t i = 0; v.kind == CFX_KIND_STR && i < sizeof words / sizeof *words; i++) {
@@ -368,12 +368,12 @@ static bool is_container(const cfxi_lower *l, cfx_value v)
 /* Checks one argument of the row; None for what cannot be None is not given. */
 static bool settle(const cfxi_lower *l, cfxi_lowered *c, size_t i, bool strictly)
 {
-    cfx_param param;
+    cfx_schema_param param;
     cfx_operator_param(c->op, i, &param);
     const bool optional = param.type[strlen(param.type) - 1] == '?' ||
                           strncmp(param.type, "Any", 3) == 0 || param.variadic;
     if (c->args[i].kind == CFX_KIND_NONE && !optional && c->defaults[i].text)
-        c->args[i] = cfx_invalid();
+        c->args[i] = cfx_value_invalid();
     if (c->args[i].kind == CFX_KIND_INVALID)
         return c->defaults[i].text || optional || misfit(c, "it needs", param.name);
     c->args[i] = translate(l, c, &param, c->args[i]);
@@ -423,7 +423,7 @@ bool cfxi_lower_bind(cfxi_lower *l, const cfx_node *n, cfx_operator op, const ch
     cfxi_lower_lowered_begin(c, op);
     c->of_python = is_sign_of_python(n, op);
     for (; b.n < CFXI_MOST_PARAMS && cfxi_ops_listed_param(op, list, b.n, &b.params[b.n]); b.n++) {
-        b.values[b.n] = cfx_invalid();
+        b.values[b.n] = cfx_value_invalid();
         b.params[b.n].keyword_only &= !calls_row(n);
     }
     const bool fits = bind_positions(l, n, &b, c) && bind_keywords(l, n, &b, c) &&

@@ -30,7 +30,7 @@ typedef enum cfxi_what {
 
 typedef struct cfxi_lower {
     cfx_graph *g;
-    const cfx_modules *modules;  /* or NULL */
+    const cfx_module_tree *modules;  /* or NULL */
     const cfx_library *library;  /* or NULL */
     cfx_node_map *what;  /* of nodes, as integers */
     cfx_lower_options options;
@@ -99,7 +99,7 @@ cfx_status cfxi_lower_custom(cfxi_lower *l, cfx_node *n, const cfx_custom_operat
 
 /* A default as the schema writes it, as a value: it fills the gap before an argument that is given.
  * Floating. */
-cfx_value cfxi_lower_row_default(cfx_graph *g, const cfx_param *param, cfx_schema_text t,
+cfx_value cfxi_lower_row_default(cfx_graph *g, const cfx_schema_param *param, cfx_schema_text t,
                                  cfx_error *err);
 /* Makes `n` the call; reports it if it cannot be. */
 cfx_status cfxi_lower_write(cfxi_lower *l, cfx_node *n, cfxi_lowered *c);

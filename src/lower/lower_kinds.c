@@ -105,7 +105,7 @@ static cfxi_what item_gives(const cfxi_lower *l, const cfx_node *n)
  * list may be either. */
 static cfxi_what tensor_or_number(const cfxi_lower *l, const cfx_node *n, cfx_operator op)
 {
-    cfx_param param;
+    cfx_schema_param param;
     bool all_numbers = true;
     cfxi_what list = CFXI_WHAT_ANY;
     for (size_t i = 0; cfx_operator_param(op, i, &param); i++) {
@@ -145,7 +145,7 @@ static cfxi_what type_gives(const char *type)
 /* A row of a library: several results are tensors if all of them are. */
 static cfxi_what custom_gives(const cfx_custom_operator *f)
 {
-    cfx_param result;
+    cfx_schema_param result;
     bool tensors = true;
     size_t n = 0;
     for (; cfxi_ops_schema_result(f->schema, n, &result); n++)
@@ -159,7 +159,7 @@ static cfxi_what call_gives(const cfxi_lower *l, const cfx_node *n)
 {
     const cfx_operator op = cfx_node_operator(n);
     const cfx_custom_operator *custom = cfx_node_custom(n, l->library);
-    cfx_param result;
+    cfx_schema_param result;
     if (custom)
         return custom_gives(custom);
     if (op == CFX_OPID_getitem)
@@ -199,7 +199,7 @@ cfx_status cfxi_lower_note(cfxi_lower *l, const cfx_node *n)
     const cfxi_what what = n->op == CFX_OP_PLACEHOLDER ? input_is(l, n)
                            : n->op == CFX_OP_GET_ATTR  ? CFXI_WHAT_TENSOR
                                                        : call_gives(l, n);
-    return cfx_node_map_set(l->what, n, cfx_int(what), l->err);
+    return cfx_node_map_set(l->what, n, cfx_value_int(what), l->err);
 }
 
 /* ---- parameters ---------------------------------------------------------------------------- */

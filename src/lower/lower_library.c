@@ -41,7 +41,7 @@ static bool bind(const cfx_node *n, cfxi_lowered *c)
 
 static bool fit(const cfxi_lower *l, cfxi_lowered *c)
 {
-    cfx_param param;
+    cfx_schema_param param;
     for (size_t i = 0; i < c->n && cfxi_ops_schema_param(c->custom->schema, i, &param); i++) {
         const bool optional = param.type[strlen(param.type) - 1] == '?';
         if (c->args[i].kind == CFX_KIND_INVALID) {
@@ -59,11 +59,11 @@ static bool fit(const cfxi_lower *l, cfxi_lowered *c)
 cfx_status cfxi_lower_custom(cfxi_lower *l, cfx_node *n, const cfx_custom_operator *f)
 {
     cfxi_lowered c;
-    cfx_param param;
+    cfx_schema_param param;
     cfxi_lower_lowered_begin(&c, CFX_OPID_NONE);
     c.custom = f;
     for (; c.n < CFXI_MOST_PARAMS && cfxi_ops_schema_param(f->schema, c.n, &param); c.n++) {
-        c.args[c.n] = cfx_invalid();
+        c.args[c.n] = cfx_value_invalid();
         c.defaults[c.n] = param.value;
     }
     if (!bind(n, &c) || !fit(l, &c))

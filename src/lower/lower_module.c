@@ -13,7 +13,7 @@ cfx_value cfxi_lower_attribute(cfxi_lower *l, cfx_node *n, const char *name)
     cfx_value dtype;
     char full[512];
     if (cfxi_ops_module_attr(l->modules, l->g, path, name, &v, l->err) != CFX_OK)
-        return cfx_invalid();
+        return cfx_value_invalid();
     if (v.kind != CFX_KIND_HOST)
         return v;
     if (snprintf(full, sizeof full, "%s%s%s", path, path[0] ? "." : "", name) >= (int)sizeof full)
@@ -24,8 +24,8 @@ cfx_value cfxi_lower_attribute(cfxi_lower *l, cfx_node *n, const char *name)
     cfx_value_discard(l->g, v);
     cfx_node *reader = cfxi_analysis_add_reader(n, full, l->err);
     if (!reader || cfxi_lower_note(l, reader) != CFX_OK)
-        return cfx_invalid();
-    return cfx_from_node(reader);
+        return cfx_value_invalid();
+    return cfx_value_node(reader);
 }
 
 /* ---- the row of a class -------------------------------------------------------------------- */
@@ -107,7 +107,7 @@ static cfx_status keep_call(cfxi_lower *l, const cfx_node *n, const char *class_
     const size_t results = cfx_operator_num_results(op);
     const cfxi_what what = results == 1  ? CFXI_WHAT_TENSOR
                            : results > 1 ? CFXI_WHAT_TENSORS : CFXI_WHAT_ANY;
-    return cfx_node_map_set(l->what, n, cfx_int(what), l->err);
+    return cfx_node_map_set(l->what, n, cfx_value_int(what), l->err);
 }
 
 cfx_status cfxi_lower_module(cfxi_lower *l, cfx_node *n)

@@ -51,7 +51,7 @@ static bool wants_own_type(cfx_operator op)
 /* torch.zeros(2, out=z), torch.sum(x, out=z): `dtype` is z.dtype if it is not given. */
 static cfx_status take_type(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
 {
-    cfx_param first;
+    cfx_schema_param first;
     const size_t at = cfx_operator_find_param(c->op, "dtype");
     const bool makes = cfx_operator_param(c->op, 0, &first) && !strstr(first.type, "Tensor");
     if (at == SIZE_MAX || c->args[at].kind != CFX_KIND_INVALID ||
@@ -63,7 +63,7 @@ static cfx_status take_type(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
                           : cfxi_lower_add(l, n, CFX_OPID_getattr, args, 2);
     if (!dtype)
         return l->err->status;
-    c->args[at] = cfx_from_node(dtype);
+    c->args[at] = cfx_value_node(dtype);
     return CFX_OK;
 }
 
@@ -82,7 +82,7 @@ static cfx_status read_written(cfxi_lower *l, cfx_value out, cfx_node *written)
 {
     if (!may_resize(out))
         return CFX_OK;
-    return cfx_node_replace_uses(out.as.node, cfx_from_node(written), comes_after, NULL, written,
+    return cfx_node_replace_uses(out.as.node, cfx_value_node(written), comes_after, NULL, written,
                                  l->err);
 }
 
@@ -102,16 +102,16 @@ static cfx_status write_several(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
             return cfxi_lower_refuse(l, n, "'out' must be tensors");
         outs[i] = each[i];  /* the list goes with the arguments of `n` */
     }
-    c->out = cfx_invalid();
+    c->out = cfx_value_invalid();
     CFX_TRY(cfxi_lower_write(l, n, c));
     cfx_node *last = n;
     for (size_t i = 0; i < count; i++) {
-        const cfx_value item[] = {cfx_from_node(n), cfx_int((int64_t)i)};
+        const cfx_value item[] = {cfx_value_node(n), cfx_value_int((int64_t)i)};
         cfx_node *result = cfxi_lower_add_after(l, last, CFX_OPID_getitem, item, 2);
         if (!result)
             return l->err->status;
-        const cfx_value write[] = {outs[i], cfx_from_node(result), cfx_bool(true),
-                                   cfx_bool(may_resize(outs[i]))};
+        const cfx_value write[] = {outs[i], cfx_value_node(result), cfx_value_bool(true),
+                                   cfx_value_bool(may_resize(outs[i]))};
         last = cfxi_lower_add_after(l, result, CFX_OPID_write_out, write, 4);
         if (!last)
             return l->err->status;
@@ -136,9 +136,9 @@ cfx_status cfxi_lower_out(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
     cfxi_lower_unbind(l, c);
     cfxi_lower_lowered_begin(c, CFX_OPID_write_out);
     c->args[0] = out;
-    c->args[1] = cfx_from_node(result);
-    c->args[2] = cfx_bool(strict);
-    c->args[3] = cfx_bool(may_resize(out));
+    c->args[1] = cfx_value_node(result);
+    c->args[2] = cfx_value_bool(strict);
+    c->args[3] = cfx_value_bool(may_resize(out));
     CFX_TRY(cfxi_lower_write(l, n, c));
     return read_written(l, out, n);
 }

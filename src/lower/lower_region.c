@@ -8,7 +8,7 @@
 /* An argument by the row's parameter; INVALID if it is not there. */
 static cfx_value argument(const cfx_node *n, cfx_operator op, size_t i)
 {
-    cfx_param param;
+    cfx_schema_param param;
     char name[32];
     cfx_value v = cfx_node_arg(n, i);
     if (v.kind != CFX_KIND_INVALID || !cfx_operator_param(op, i, &param) ||
@@ -25,14 +25,14 @@ static cfx_value output_of(cfx_value region)
 {
     const cfx_graph *g = cfx_value_graph(region);
     const cfx_node *last = g ? cfx_graph_last(g) : NULL;
-    return last && last->op == CFX_OP_OUTPUT ? cfx_node_arg(last, 0) : cfx_invalid();
+    return last && last->op == CFX_OP_OUTPUT ? cfx_node_arg(last, 0) : cfx_value_invalid();
 }
 
 static cfx_value item_of(cfx_value v, size_t i)
 {
     size_t n;
     const cfx_value *items = cfx_value_items(v, &n);
-    return is_items(v) && i < n ? items[i] : cfx_invalid();
+    return is_items(v) && i < n ? items[i] : cfx_value_invalid();
 }
 
 /* Nothing is known of an empty list: anything may be added to it. */
@@ -62,7 +62,7 @@ static const cfx_node *next_input(const cfx_graph *g, const cfx_node *n)
 
 static cfx_status note(cfxi_lower *l, const cfx_node *n, cfxi_what what)
 {
-    return cfx_node_map_set(l->what, n, cfx_int(what), l->err);
+    return cfx_node_map_set(l->what, n, cfx_value_int(what), l->err);
 }
 
 static cfx_status note_branch(cfxi_lower *l, cfx_value region, cfx_value operands)
@@ -103,7 +103,7 @@ cfx_status cfxi_lower_note_inputs(cfxi_lower *l, const cfx_node *n)
         CFX_TRY(note_branch(l, argument(n, op, 1), operands));
         return note_branch(l, argument(n, op, 2), operands);
     }
-    return note_loop(l, op == CFX_OPID_while_loop ? argument(n, op, 0) : cfx_invalid(),
+    return note_loop(l, op == CFX_OPID_while_loop ? argument(n, op, 0) : cfx_value_invalid(),
                      argument(n, op, 1), argument(n, op, 2));
 }
 

@@ -22,7 +22,7 @@ static cfx_value all_weights(cfxi_lower *l, cfx_node *n, int64_t layers, bool bo
     static const char *const kinds[] = {"weight_ih", "weight_hh", "bias_ih", "bias_hh",
                                         "weight_hr"};
     cfxi_vec found = {0};
-    cfx_value list = cfx_invalid();
+    cfx_value list = cfx_value_invalid();
     bool good = layers <= MOST_WEIGHTS;
     for (int64_t i = 0; good && i < layers * (both ? 2 : 1); i++)
         for (size_t k = 0; good && k < sizeof kinds / sizeof *kinds; k++) {
@@ -46,9 +46,9 @@ static cfx_value all_weights(cfxi_lower *l, cfx_node *n, int64_t layers, bool bo
 static cfx_value zeros(cfxi_lower *l, cfx_node *n, cfx_value input, int64_t first, int64_t batch,
                        int64_t width)
 {
-    const cfx_value size[] = {input, cfx_int(batch)};
-    const cfx_value sizes[] = {cfx_int(first), cfxi_lower_row(l, n, CFX_OPID_size, size, 2),
-                               cfx_int(width)};
+    const cfx_value size[] = {input, cfx_value_int(batch)};
+    const cfx_value sizes[] = {cfx_value_int(first), cfxi_lower_row(l, n, CFX_OPID_size, size, 2),
+                               cfx_value_int(width)};
     const cfx_value args[] = {input, cfx_value_list(l->g, sizes + (first == 0), first ? 3 : 2,
                                                     l->err)};
     return cfxi_lower_row(l, n, CFX_OPID_new_zeros, args, 2);
@@ -78,8 +78,8 @@ static recurrent read_module(cfxi_lower *l, cfx_node *n)
     };
     const cfx_value last = cfxi_lower_size(l, n, r.given, -1);
     const cfx_value time = cfxi_lower_size(l, n, r.given, r.batch_first ? -2 : 0);
-    const cfx_value first[] = {cfx_int(-1), time, last};
-    const cfx_value second[] = {time, cfx_int(-1), last};
+    const cfx_value first[] = {cfx_value_int(-1), time, last};
+    const cfx_value second[] = {time, cfx_value_int(-1), last};
     r.input = cfxi_lower_reshape(l, n, r.given, r.batch_first ? first : second, 3);
     return r;
 }
@@ -90,13 +90,13 @@ static int64_t rows_of(const recurrent *r) { return r->layers * (r->bidirectiona
 static cfx_value with_batch(cfxi_lower *l, cfx_node *n, const recurrent *r, cfx_value state,
                             int64_t width)
 {
-    const cfx_value sizes[] = {cfx_int(rows_of(r)), cfx_int(-1), cfx_int(width)};
+    const cfx_value sizes[] = {cfx_value_int(rows_of(r)), cfx_value_int(-1), cfx_value_int(width)};
     return cfxi_lower_reshape(l, n, state, sizes, 3);
 }
 
 static cfx_value one_tuple(cfxi_lower *l, int64_t i)
 {
-    const cfx_value number = cfx_int(i);
+    const cfx_value number = cfx_value_int(i);
     return cfx_value_tuple(l->g, &number, 1, l->err);
 }
 
@@ -104,7 +104,7 @@ static cfx_value one_tuple(cfxi_lower *l, int64_t i)
 static cfx_value output_like(cfxi_lower *l, cfx_node *n, const recurrent *r, cfx_value output)
 {
     const int64_t width = (r->proj > 0 ? r->proj : r->hidden) * (r->bidirectional ? 2 : 1);
-    return cfxi_lower_reshape_by(l, n, output, cfx_invalid(),
+    return cfxi_lower_reshape_by(l, n, output, cfx_value_invalid(),
                                  cfxi_lower_sizes(l, n, r->given, 0, -1), one_tuple(l, width));
 }
 
@@ -124,7 +124,7 @@ static cfx_value zero_state(cfxi_lower *l, cfx_node *n, const recurrent *r, int6
 
 static cfx_value item(cfxi_lower *l, cfx_node *n, cfx_value of, int64_t i)
 {
-    const cfx_value args[] = {of, cfx_int(i)};
+    const cfx_value args[] = {of, cfx_value_int(i)};
     return cfxi_lower_row(l, n, CFX_OPID_getitem, args, 2);
 }
 
@@ -141,17 +141,17 @@ static cfx_value recur(cfxi_lower *l, cfx_node *n, cfx_operator op, const recurr
 {
     cfx_value dropout = cfxi_lower_attribute(l, n, "dropout");
     if (dropout.kind == CFX_KIND_INT)
-        dropout = cfx_float((double)dropout.as.i);
+        dropout = cfx_value_float((double)dropout.as.i);
     const cfx_value args[] = {
         r->input,
         r->state,
         all_weights(l, n, r->layers, r->bidirectional),
-        cfx_bool(cfxi_lower_flag(l, n, "bias")),
-        cfx_int(r->layers),
+        cfx_value_bool(cfxi_lower_flag(l, n, "bias")),
+        cfx_value_int(r->layers),
         dropout,
-        cfx_bool(cfxi_lower_flag(l, n, "training")),
-        cfx_bool(r->bidirectional),
-        cfx_bool(r->batch_first),
+        cfx_value_bool(cfxi_lower_flag(l, n, "training")),
+        cfx_value_bool(r->bidirectional),
+        cfx_value_bool(r->batch_first),
     };
     return cfxi_lower_row(l, n, op, args, sizeof args / sizeof *args);
 }

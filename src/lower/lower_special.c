@@ -21,7 +21,7 @@ cfx_value cfxi_lower_argument(const cfx_node *n, size_t i, const char *name)
     cfx_value v = cfx_node_arg(n, i);
     if (v.kind == CFX_KIND_INVALID)
         v = cfx_node_kwarg(n, name);
-    return v.kind == CFX_KIND_INVALID ? cfx_none() : v;
+    return v.kind == CFX_KIND_INVALID ? cfx_value_none() : v;
 }
 
 cfx_value cfxi_lower_row(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_value *args,
@@ -29,14 +29,14 @@ cfx_value cfxi_lower_row(cfxi_lower *l, cfx_node *n, cfx_operator op, const cfx_
 {
     for (size_t i = 0; i < count; i++)
         if (args[i].kind == CFX_KIND_INVALID)
-            return cfx_invalid();
+            return cfx_value_invalid();
     cfx_node *call = cfxi_lower_add(l, n, op, args, count);
-    return call ? cfx_from_node(call) : cfx_invalid();
+    return call ? cfx_value_node(call) : cfx_value_invalid();
 }
 
 cfx_value cfxi_lower_size(cfxi_lower *l, cfx_node *n, cfx_value x, int64_t dim)
 {
-    const cfx_value args[] = {x, cfx_int(dim)};
+    const cfx_value args[] = {x, cfx_value_int(dim)};
     return cfxi_lower_row(l, n, CFX_OPID_size, args, 2);
 }
 
@@ -44,7 +44,7 @@ cfx_value cfxi_lower_sizes(cfxi_lower *l, cfx_node *n, cfx_value x, int64_t star
 {
     const cfx_value args[] = {
         cfxi_lower_row(l, n, CFX_OPID_size, &x, 1),
-        cfx_value_slice(l->g, cfx_int(start), cfx_int(stop), cfx_none(), l->err),
+        cfx_value_slice(l->g, cfx_value_int(start), cfx_value_int(stop), cfx_value_none(), l->err),
     };
     return cfxi_lower_row(l, n, CFX_OPID_getitem, args, 2);
 }
@@ -54,7 +54,7 @@ cfx_value cfxi_lower_reshape(cfxi_lower *l, cfx_node *n, cfx_value x, const cfx_
 {
     for (size_t i = 0; i < count; i++)
         if (sizes[i].kind == CFX_KIND_INVALID)
-            return cfx_invalid();
+            return cfx_value_invalid();
     const cfx_value args[] = {x, cfx_value_list(l->g, sizes, count, l->err)};
     return cfxi_lower_row(l, n, CFX_OPID_reshape, args, 2);
 }
@@ -90,12 +90,13 @@ cfx_status cfxi_lower_finish(cfxi_lower *l, cfx_node *n, cfx_operator op, const 
 /* Counts the batches that the statistics are of; without a momentum all of them count alike. */
 static cfx_status count_batch(cfxi_lower *l, cfx_node *n, cfx_value *momentum)
 {
-    const cfx_value args[] = {cfxi_lower_attribute(l, n, "num_batches_tracked"), cfx_int(1)};
+    const cfx_value args[] = {cfxi_lower_attribute(l, n, "num_batches_tracked"), cfx_value_int(1)};
     if (args[0].kind != CFX_KIND_NODE)
         return l->err->status;
     const cfx_value count = cfxi_lower_row(l, n, CFX_OPID_add_, args, 2);
     if (cfxi_lower_value_is_none(*momentum)) {
-        const cfx_value parts[] = {cfx_float(1), cfxi_lower_row(l, n, CFX_OPID_item, &count, 1)};
+        const cfx_value parts[] = {cfx_value_float(1),
+                                   cfxi_lower_row(l, n, CFX_OPID_item, &count, 1)};
         *momentum = cfxi_lower_row(l, n, CFX_OPID_div, parts, 2);
     }
     return l->err->status;
@@ -110,7 +111,7 @@ static cfx_status read_norm(cfxi_lower *l, cfx_node *n, bool batch, norm *out)
 {
     const bool training = cfxi_lower_flag(l, n, "training");
     const bool track = cfxi_lower_flag(l, n, "track_running_stats");
-    *out = (norm){.mean = cfx_none(), .var = cfx_none()};
+    *out = (norm){.mean = cfx_value_none(), .var = cfx_value_none()};
     if (track || !training) {
         out->mean = cfxi_lower_attribute(l, n, "running_mean");
         out->var = cfxi_lower_attribute(l, n, "running_var");
@@ -120,7 +121,7 @@ static cfx_status read_norm(cfxi_lower *l, cfx_node *n, bool batch, norm *out)
     if (batch && training && track)
         CFX_TRY(count_batch(l, n, &out->momentum));
     if (cfxi_lower_value_is_none(out->momentum))
-        out->momentum = cfx_float(0);
+        out->momentum = cfx_value_float(0);
     const bool none = cfxi_lower_value_is_none(out->mean) && cfxi_lower_value_is_none(out->var);
     out->use_input = training || (batch ? none : !track);
     return CFX_OK;
@@ -135,10 +136,10 @@ static cfx_status lower_norm(cfxi_lower *l, cfx_node *n, cfx_operator op, cfx_va
         cfxi_lower_attribute(l, n, "bias"),
         s.mean,
         s.var,
-        cfx_bool(s.use_input),
+        cfx_value_bool(s.use_input),
         s.momentum,
         cfxi_lower_attribute(l, n, "eps"),
-        cfx_bool(false),
+        cfx_value_bool(false),
     };
     if (!result)
         return cfxi_lower_finish(l, n, op, args, sizeof args / sizeof *args);
@@ -158,13 +159,13 @@ static cfx_status batch_norm(cfxi_lower *l, cfx_node *n)
 static cfx_status instance_norm(cfxi_lower *l, cfx_node *n, int64_t dims)
 {
     norm s;
-    cfx_value sizes[5] = {cfx_int(-1)};
+    cfx_value sizes[5] = {cfx_value_int(-1)};
     const cfx_value x = cfxi_lower_argument(n, 0, "input");
     CFX_TRY(read_norm(l, n, false, &s));
     for (int64_t i = 0; i <= dims; i++)
         sizes[1 + i] = cfxi_lower_size(l, n, x, i - dims - 1);
     const cfx_value batch = cfxi_lower_reshape(l, n, x, sizes, (size_t)dims + 2);
-    cfx_value back[] = {cfx_invalid(), x};
+    cfx_value back[] = {cfx_value_invalid(), x};
     CFX_TRY(lower_norm(l, n, CFX_OPID_instance_norm, batch, s, &back[0]));
     return cfxi_lower_finish(l, n, CFX_OPID_view_as, back, 2);
 }
@@ -178,7 +179,7 @@ static cfx_status instance_norm3d(cfxi_lower *l, cfx_node *n) { return instance_
 /* With a padding other than zeros the input is padded first. */
 static cfx_status lower_conv(cfxi_lower *l, cfx_node *n, cfx_operator op, size_t dims)
 {
-    const cfx_value zeros[] = {cfx_int(0), cfx_int(0), cfx_int(0)};
+    const cfx_value zeros[] = {cfx_value_int(0), cfx_value_int(0), cfx_value_int(0)};
     const cfx_value mode = cfxi_lower_attribute(l, n, "padding_mode");
     CFX_TRY(l->err->status);
     if (mode.kind != CFX_KIND_STR || strcmp(cfx_value_text(mode, NULL), "zeros") == 0) {

@@ -74,8 +74,8 @@ static cfx_value number(cfx_schema_text t)
     int64_t i;
     double f;
     if (cfxi_base_parse_int(t.text, t.size, &i))
-        return cfx_int(i);
-    return cfxi_base_parse_float(t.text, t.size, &f) ? cfx_float(f) : cfx_invalid();
+        return cfx_value_int(i);
+    return cfxi_base_parse_float(t.text, t.size, &f) ? cfx_value_float(f) : cfx_value_invalid();
 }
 
 /* "[0, 1]", "()" */
@@ -89,24 +89,24 @@ static cfx_value numbers(cfx_graph *g, cfx_schema_text t, cfx_error *err)
     return cfx_value_list(g, items, n, err);
 }
 
-cfx_value cfxi_lower_row_default(cfx_graph *g, const cfx_param *param, cfx_schema_text t,
+cfx_value cfxi_lower_row_default(cfx_graph *g, const cfx_schema_param *param, cfx_schema_text t,
                                  cfx_error *err)
 {
     if (!t.text || cfxi_ops_text_is_word(t, "None"))
-        return cfx_none();
+        return cfx_value_none();
     if (cfxi_ops_text_is_word(t, "True") || cfxi_ops_text_is_word(t, "False"))
-        return cfx_bool(t.text[0] == 'T');
+        return cfx_value_bool(t.text[0] == 'T');
     if (t.text[0] == '\'')
         return cfx_value_str(g, t.text + 1, t.size - 2, err);
     if (t.text[0] == '[' || t.text[0] == '(')
         return numbers(g, t, err);
     if (strncmp(param->type, "ScalarType", 10) == 0 ||
         strncmp(param->type, "MemoryFormat", 12) == 0)
-        return cfx_none();  /* numbers of PyTorch's, which the row knows */
+        return cfx_value_none();  /* numbers of PyTorch's, which the row knows */
     return number(t);
 }
 
-static bool param_at(const cfxi_lowered *c, size_t i, cfx_param *param)
+static bool param_at(const cfxi_lowered *c, size_t i, cfx_schema_param *param)
 {
     return c->custom ? cfxi_ops_schema_param(c->custom->schema, i, param)
                      : cfx_operator_param(c->op, i, param);
@@ -115,7 +115,7 @@ static bool param_at(const cfxi_lowered *c, size_t i, cfx_param *param)
 /* Whether the argument is what is meant without it. */
 static bool is_default(const cfxi_lowered *c, size_t i)
 {
-    cfx_param param;
+    cfx_schema_param param;
     char digits[CFXI_NUMBER_SIZE];
     const cfx_value v = c->args[i];
     if (v.kind == CFX_KIND_INVALID) {  /* the spelling may have another default than the row */
@@ -159,7 +159,7 @@ static cfx_status row_target(cfxi_lower *l, const char *name, cfx_target *target
 static cfx_value arguments(cfxi_lower *l, const cfxi_lowered *c)
 {
     cfx_value all[CFXI_MOST_PARAMS];
-    cfx_param param;
+    cfx_schema_param param;
     size_t n = c->n;
     while (n > 0 && is_default(c, n - 1))
         n--;
@@ -189,17 +189,17 @@ static cfx_status write_batch_mean(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
     cfx_node *sum = cfxi_lower_before(l, n, c);
     cfx_node *shape = sum ? cfxi_lower_add(l, n, CFX_OPID_size, c->args, 1) : NULL;
     const cfx_value first[] = {
-        shape ? cfx_from_node(shape) : cfx_invalid(),
-        cfx_value_slice(l->g, cfx_none(), cfx_int(1), cfx_none(), l->err),
+        shape ? cfx_value_node(shape) : cfx_value_invalid(),
+        cfx_value_slice(l->g, cfx_value_none(), cfx_value_int(1), cfx_value_none(), l->err),
     };
     cfx_node *sizes = shape ? cfxi_lower_add(l, n, CFX_OPID_getitem, first, 2) : NULL;
-    const cfx_value list = sizes ? cfx_from_node(sizes) : cfx_invalid();
+    const cfx_value list = sizes ? cfx_value_node(sizes) : cfx_value_invalid();
     cfx_node *batch = sizes ? cfxi_lower_add(l, n, CFX_OPID_math_prod, &list, 1) : NULL;
     if (!batch)
         return l->err->status;
     cfxi_lower_lowered_begin(c, CFX_OPID_div);
-    c->args[0] = cfx_from_node(sum);
-    c->args[1] = cfx_from_node(batch);
+    c->args[0] = cfx_value_node(sum);
+    c->args[1] = cfx_value_node(batch);
     return cfxi_lower_write(l, n, c);
 }
 
@@ -208,7 +208,7 @@ static cfx_status write_renorm(cfxi_lower *l, cfx_node *n, const cfxi_lowered *c
 {
     const bool given = c->norm_type.kind != CFX_KIND_INVALID;
     const cfx_value args[] = {c->args[0], c->args[1], c->max_norm,
-                              given ? c->norm_type : cfx_float(2)};
+                              given ? c->norm_type : cfx_value_float(2)};
     return cfxi_lower_add(l, n, CFX_OPID_embedding_renorm_, args, 4) ? CFX_OK : l->err->status;
 }
 
@@ -227,8 +227,8 @@ static cfx_status write_first(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
     if (!all)
         return l->err->status;
     cfxi_lower_lowered_begin(c, CFX_OPID_getitem);
-    c->args[0] = cfx_from_node(all);
-    c->args[1] = cfx_int(0);
+    c->args[0] = cfx_value_node(all);
+    c->args[1] = cfx_value_int(0);
     return cfxi_lower_write(l, n, c);
 }
 

@@ -43,7 +43,7 @@ void cfxi_match_search_undo(cfxi_search *s, size_t n)
         size_t place = ((size_t *)s->trail.data)[--s->trail.size];
         if (s->bound[place].kind == CFX_KIND_NODE)
             s->taken[slot_of(s, s->bound[place].as.node)] = NULL;
-        s->bound[place] = cfx_invalid();
+        s->bound[place] = cfx_value_invalid();
     }
 }
 
@@ -220,7 +220,7 @@ static bool same_keys(const cfx_seq *p, const cfx_seq *g)
 static bool push_bound(cfxi_search *s, int32_t *list, cfx_node *pn, cfx_node *gn, cfxi_goal like)
 {
     cfx_node *both[] = {pn, gn};
-    cfx_value args[] = {cfx_invalid(), cfx_invalid()};
+    cfx_value args[] = {cfx_value_invalid(), cfx_value_invalid()};
     for (int i = 0; i < 2; i++) {
         cfx_status status = s->opts->bind ? s->opts->bind(s->opts->ctx, both[i], &args[i], s->err)
                                           : CFX_OK;
@@ -416,7 +416,7 @@ bool cfxi_match_search_unify(cfxi_search *s, cfx_node *anchor, cfx_node *n)
 {
     int32_t list = -1;
     s->goals.size = s->choices.size = 0;
-    cfxi_goal first = {.p = cfx_from_node(anchor), .g = cfx_from_node(n), .parent = -1};
+    cfxi_goal first = {.p = cfx_value_node(anchor), .g = cfx_value_node(n), .parent = -1};
     if (!unify_node(s, &first, &list, is_named(s, n)))
         return false;
     while (list >= 0) {

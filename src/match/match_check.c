@@ -93,7 +93,7 @@ static bool push(walk *w, cfx_node *n)
 /* All nodes of an earlier match. */
 static bool push_match(walk *w, size_t number)
 {
-    const cfx_match *match = cfx_matches_at(w->s->result, number);
+    const cfx_match *match = cfx_matches_get(w->s->result, number);
     for (size_t i = 0; i < match->n_bound; i++) {
         cfx_node *n = match->bound[i].value.as.node;
         if (match->bound[i].node->op != CFX_OP_PLACEHOLDER && n->mark != w->stamp && !push(w, n))

@@ -155,7 +155,7 @@ void cfxi_match_effects_free(cfxi_effects *e)
     cfxi_base_free(e->allocator, e, sizeof *e);
 }
 
-static cfx_status look_at_nodes(cfxi_effects *e, cfx_graph *g, const cfx_modules *modules,
+static cfx_status look_at_nodes(cfxi_effects *e, cfx_graph *g, const cfx_module_tree *modules,
                                 cfx_error *err)
 {
     uint32_t at = 0;
@@ -172,7 +172,8 @@ static cfx_status look_at_nodes(cfxi_effects *e, cfx_graph *g, const cfx_modules
     return CFX_OK;
 }
 
-static cfx_status fill(cfxi_effects *e, cfx_graph *g, const cfx_modules *modules, cfx_error *err)
+static cfx_status fill(cfxi_effects *e, cfx_graph *g, const cfx_module_tree *modules,
+                       cfx_error *err)
 {
     e->nodes = zeros(e, sizeof *e->nodes);
     e->ops = zeros(e, sizeof *e->ops);
@@ -193,8 +194,8 @@ static cfx_status fill(cfxi_effects *e, cfx_graph *g, const cfx_modules *modules
     return fill_lists(e, err);
 }
 
-cfx_status cfxi_match_effects_new(cfx_graph *g, const cfx_modules *modules, cfxi_effects **effects,
-                                  cfx_error *err)
+cfx_status cfxi_match_effects_new(cfx_graph *g, const cfx_module_tree *modules,
+                                  cfxi_effects **effects, cfx_error *err)
 {
     *effects = NULL;
     cfxi_effects *e = cfxi_base_alloc(g->allocator, sizeof *e);

@@ -182,7 +182,7 @@ static void print_path(const cfxi_search *s, const cfxi_goal *goal, cfx_buffer *
         append(out, "]");
         return;
     }
-    cfx_param param;
+    cfx_schema_param param;
     if (goal->parent == CFXI_GOAL_OPERAND &&
         cfx_operator_param(cfx_node_operator(goal->pn), goal->index, &param)) {
         cfx_buffer_append(out, param.name.text, param.name.size);

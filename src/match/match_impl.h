@@ -84,8 +84,8 @@ typedef struct cfxi_early {
 typedef struct cfxi_effects cfxi_effects;
 
 /* NULL in *effects if nothing in the graph writes. */
-cfx_status cfxi_match_effects_new(cfx_graph *g, const cfx_modules *modules, cfxi_effects **effects,
-                                  cfx_error *err);
+cfx_status cfxi_match_effects_new(cfx_graph *g, const cfx_module_tree *modules,
+                                  cfxi_effects **effects, cfx_error *err);
 void cfxi_match_effects_free(cfxi_effects *e);
 
 /* ---- a search (match.c) -------------------------------------------------------------------- */

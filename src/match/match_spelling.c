@@ -30,20 +30,20 @@ static bool is_text(cfx_schema_text t, const char *text)
 }
 
 /* A default that is one word or number; INVALID for others, which then count as different. */
-static cfx_value default_of(const cfx_param *param)
+static cfx_value default_of(const cfx_schema_param *param)
 {
     const cfx_schema_text t = param->value;
     int64_t i;
     double f;
     if (!t.text)
-        return cfx_invalid();
+        return cfx_value_invalid();
     if (is_text(t, "None"))
-        return cfx_none();
+        return cfx_value_none();
     if (is_text(t, "True") || is_text(t, "False"))
-        return cfx_bool(t.text[0] == 'T');
+        return cfx_value_bool(t.text[0] == 'T');
     if (cfxi_base_parse_int(t.text, t.size, &i))
-        return cfx_int(i);
-    return cfxi_base_parse_float(t.text, t.size, &f) ? cfx_float(f) : cfx_invalid();
+        return cfx_value_int(i);
+    return cfxi_base_parse_float(t.text, t.size, &f) ? cfx_value_float(f) : cfx_value_invalid();
 }
 
 /* ---- modules ------------------------------------------------------------------------------- */
@@ -108,7 +108,7 @@ static bool module_operand(cfxi_search *s, const cfx_node *pn, const cfx_node *g
 enum { NAME_SIZE = 64 };
 
 /* False if the name is too long. */
-static bool name_of(const cfx_param *param, char name[NAME_SIZE])
+static bool name_of(const cfx_schema_param *param, char name[NAME_SIZE])
 {
     if (param->name.size >= NAME_SIZE)
         return false;
@@ -117,10 +117,10 @@ static bool name_of(const cfx_param *param, char name[NAME_SIZE])
     return true;
 }
 
-static cfx_value operand(const cfx_node *n, const cfx_param *param)
+static cfx_value operand(const cfx_node *n, const cfx_schema_param *param)
 {
     char name[NAME_SIZE];
-    return name_of(param, name) ? cfx_node_operand(n, name) : cfx_invalid();
+    return name_of(param, name) ? cfx_node_operand(n, name) : cfx_value_invalid();
 }
 
 /* An argument that asks for nothing: F.relu(x, inplace=False). */
@@ -147,7 +147,7 @@ static size_t count_on(const cfx_node *n, cfx_operator op)
 }
 
 /* Whether parameter `i` is passed under another name than the row's: training=True for `train`. */
-static bool is_renamed(const cfx_node *n, size_t i, const cfx_param *param)
+static bool is_renamed(const cfx_node *n, size_t i, const cfx_schema_param *param)
 {
     char name[NAME_SIZE];
     for (size_t k = 0; k < cfx_node_num_args(n); k++)
@@ -163,7 +163,7 @@ static bool knows_all(const cfx_node *n, cfx_operator op)
 {
     size_t on = count_on(n, op);
     size_t known = 0;
-    cfx_param param;
+    cfx_schema_param param;
     for (size_t i = 0; cfx_operator_param(op, i, &param); i++) {
         if (param.variadic)
             return false;
@@ -188,7 +188,7 @@ static bool is_known(cfxi_search *s, const cfx_node *pn, const cfx_node *gn, cfx
 }
 
 static bool operand_of(cfxi_search *s, const cfx_node *pn, const cfx_node *n,
-                       const cfx_param *param, size_t i, cfx_value *v)
+                       const cfx_schema_param *param, size_t i, cfx_value *v)
 {
     char name[NAME_SIZE];
     if (n->op == CFX_OP_CALL_MODULE && name_of(param, name))
@@ -201,9 +201,9 @@ static bool operand_of(cfxi_search *s, const cfx_node *pn, const cfx_node *n,
 
 /* What an operand that is left out is: a pooling moves on by its kernel_size. */
 static bool complete(cfxi_search *s, const cfx_node *pn, const cfx_node *n, cfx_operator op,
-                     const cfx_param *param, cfx_value *v)
+                     const cfx_schema_param *param, cfx_value *v)
 {
-    cfx_param kernel;
+    cfx_schema_param kernel;
     size_t i = cfx_operator_find_param(op, "kernel_size");
     if (is_text(param->name, "stride") && cfx_operator_param(op, i, &kernel) &&
         (v->kind == CFX_KIND_INVALID || v->kind == CFX_KIND_NONE))
@@ -216,7 +216,7 @@ static bool complete(cfxi_search *s, const cfx_node *pn, const cfx_node *n, cfx_
 static bool is_list(cfx_value v) { return v.kind == CFX_KIND_LIST || v.kind == CFX_KIND_TUPLE; }
 
 /* 2 as (2, 2) if the row takes two of them and the other call has a list. */
-static bool spread(cfxi_search *s, const cfx_param *param, cfx_value other, cfx_graph *g,
+static bool spread(cfxi_search *s, const cfx_schema_param *param, cfx_value other, cfx_graph *g,
                    cfx_value *v)
 {
     const char *bracket = strchr(param->type, '[');  /* "int[2]", "int?[2]" */
@@ -235,13 +235,13 @@ static bool spread(cfxi_search *s, const cfx_param *param, cfx_value other, cfx_
 static void as_float(cfx_value *v, cfx_value other)
 {
     if (v->kind == CFX_KIND_INT && other.kind == CFX_KIND_FLOAT)
-        *v = cfx_float((double)v->as.i);
+        *v = cfx_value_float((double)v->as.i);
 }
 
 bool cfxi_match_push_operands(cfxi_search *s, int32_t *list, cfx_node *pn, cfx_node *gn,
                               cfx_operator op)
 {
-    cfx_param param;
+    cfx_schema_param param;
     if (!is_known(s, pn, gn, op))
         return false;
     for (size_t i = cfx_operator_num_params(op); i-- > 0;) {

@@ -7,7 +7,7 @@
 
 size_t cfx_matches_size(const cfx_matches *matches) { return matches ? matches->items.size : 0; }
 
-const cfx_match *cfx_matches_at(const cfx_matches *matches, size_t i)
+const cfx_match *cfx_matches_get(const cfx_matches *matches, size_t i)
 {
     return i < matches->items.size ? &((cfx_match *)matches->items.data)[i] : NULL;
 }
@@ -73,18 +73,19 @@ static cfx_matches *new_matches(const cfx_allocator *allocator, const cfx_match_
 /* ---- adding a match ------------------------------------------------------------------------ */
 
 /* Values that are no nodes are held: whose arguments they are may be erased. */
-static cfx_status copy_bindings(cfxi_search *s, cfx_binding *bound)
+static cfx_status copy_bindings(cfxi_search *s, cfx_match_binding *bound)
 {
     cfx_matches *m = s->result;
     for (size_t i = 0; i < s->trail.size; i++) {
         size_t place = ((size_t *)s->trail.data)[i];
         cfx_value v = s->bound[place];
-        bound[i] = (cfx_binding){s->pattern->nodes[place], v};
+        bound[i] = (cfx_match_binding){s->pattern->nodes[place], v};
         if (v.kind != CFX_KIND_NODE)
             ((cfxi_held *)m->held.data)[m->held.size++] =
                 (cfxi_held){s->graph, cfx_value_retain(v)};
         else if (!s->opts->overlaps && !cfxi_match_is_input(s->pattern, place))
-            CFX_TRY(cfx_node_map_set(m->used, v.as.node, cfx_int((int64_t)m->items.size), s->err));
+            CFX_TRY(cfx_node_map_set(m->used, v.as.node, cfx_value_int((int64_t)m->items.size),
+                                     s->err));
     }
     return CFX_OK;
 }
@@ -109,7 +110,8 @@ static cfx_status add_match(cfxi_search *s)
 {
     cfx_matches *m = s->result;
     const cfxi_pattern *p = s->pattern;
-    cfx_binding *bound = cfxi_base_arena_alloc(&m->arena, (s->trail.size + 1) * sizeof *bound);
+    cfx_match_binding *bound =
+        cfxi_base_arena_alloc(&m->arena, (s->trail.size + 1) * sizeof *bound);
     cfx_value *inputs = cfxi_base_arena_alloc(&m->arena, (p->n_inputs + 1) * sizeof *inputs);
     cfx_value *outputs = cfxi_base_arena_alloc(&m->arena, (p->n_outputs + 1) * sizeof *outputs);
     if (!bound || !inputs || !outputs ||

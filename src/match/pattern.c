@@ -67,7 +67,7 @@ static cfx_status place_nodes(cfxi_pattern *p, const cfx_match_options *opts, cf
         p->n_inputs += n->op == CFX_OP_PLACEHOLDER;
         p->flags[i] = (uint8_t)((is_any_of(n) ? CFXI_PAT_ANY_OF : 0) |
                                 (opts->variadic && cfxi_match_is_star(n) ? CFXI_PAT_STAR : 0));
-        CFX_TRY(cfx_node_map_set(p->places, n, cfx_int((int64_t)i), err));
+        CFX_TRY(cfx_node_map_set(p->places, n, cfx_value_int((int64_t)i), err));
     }
     return CFX_OK;
 }

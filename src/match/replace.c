@@ -49,7 +49,7 @@ static void read_results(const cfx_graph *r, results *all)
     all->step = 2;
 }
 
-static bool is_inside(const cfx_binding *b)
+static bool is_inside(const cfx_match_binding *b)
 {
     return b->node->op != CFX_OP_PLACEHOLDER && b->node->op != CFX_OP_OUTPUT;
 }
@@ -114,8 +114,8 @@ static cfx_status check_all(const cfx_matches *m, cfx_graph *const *replacements
         cfx_graph *r = replacements[i];
         if (i == 0 || r != replacements[i - 1])
             CFX_TRY(cfx_graph_lint(r, NULL, NULL, err));
-        CFX_TRY(check_one(cfx_matches_at(m, i), r, err));
-        CFX_TRY(check_alive(cfx_matches_at(m, i), err));
+        CFX_TRY(check_one(cfx_matches_get(m, i), r, err));
+        CFX_TRY(check_alive(cfx_matches_get(m, i), err));
     }
     return CFX_OK;
 }
@@ -140,7 +140,7 @@ static cfx_status hold(replace_job *job, cfx_graph *g, cfx_value v)
 static cfx_value now(void *ctx, cfx_node *n, cfx_error *err)
 {
     replace_job *job = ctx;
-    cfx_value last = cfx_from_node(n);
+    cfx_value last = cfx_value_node(n);
     cfx_value v;
     while (last.kind == CFX_KIND_NODE &&
            (v = cfx_node_map_get(job->replaced, last.as.node)).kind != CFX_KIND_INVALID)
@@ -169,7 +169,7 @@ static cfx_status renew(replace_job *job, cfx_graph *g, cfx_value *v)
 static cfx_status renew_inputs(replace_job *job, cfx_match *match)
 {
     cfx_value *inputs = (cfx_value *)(uintptr_t)match->inputs;
-    cfx_binding *bound = (cfx_binding *)(uintptr_t)match->bound;
+    cfx_match_binding *bound = (cfx_match_binding *)(uintptr_t)match->bound;
     for (size_t i = 0; i < match->n_inputs; i++)
         CFX_TRY(renew(job, match->graph, &inputs[i]));
     for (size_t i = 0; i < match->n_bound; i++)
@@ -276,7 +276,7 @@ static cfx_status bring_inputs(const cfx_match *match, const place *at, cfx_erro
     if (l.nodes.size > 1)
         qsort(nodes, l.nodes.size, sizeof *nodes, cfxi_analysis_compare_order);
     for (size_t i = 0; i < l.nodes.size && status == CFX_OK; i++)
-        status = cfx_node_move_before(at->first_user, nodes[i], err);
+        status = cfx_node_prepend(at->first_user, nodes[i], err);
     cfxi_base_vec_free(&l.nodes, sizeof *nodes, l.allocator);
     return status;
 }
@@ -327,7 +327,7 @@ static cfx_value splice(cfx_graph *g, cfx_value from, cfx_value v, cfx_error *er
             !cfxi_base_vec_reserve(&all, more, sizeof one, g->allocator)) {
             cfxi_base_vec_free(&all, sizeof one, g->allocator);
             cfxi_base_nomem(err);
-            return cfx_invalid();
+            return cfx_value_invalid();
         }
         if (more > 0)
             memcpy((cfx_value *)all.data + all.size, add, more * sizeof one);
@@ -384,7 +384,7 @@ static cfx_status copy_nodes(replace_job *job, cfx_match *match, cfx_graph *r, c
             place_copy(copy, match);
             if (job->matches->opts.variadic && has_star(n))
                 CFX_TRY(splice_args(copy, n, err));
-            v = cfx_from_node(copy);
+            v = cfx_value_node(copy);
         }
         CFX_TRY(cfx_node_map_set(job->copies, n, v, err));
     }
@@ -411,7 +411,7 @@ static cfx_status copy_replacement(replace_job *job, cfx_match *match, cfx_graph
 
 /* ---- taking the match out ------------------------------------------------------------------ */
 
-static const cfx_binding *binding_of(const cfx_match *match, const cfx_node *n)
+static const cfx_match_binding *binding_of(const cfx_match *match, const cfx_node *n)
 {
     for (size_t i = 0; i < match->n_bound; i++)
         if (is_inside(&match->bound[i]) && match->bound[i].value.as.node == n)
@@ -438,7 +438,7 @@ static cfx_status give_result(replace_job *job, cfx_match *match, size_t i, cfx_
     if (old.kind != CFX_KIND_NODE || cfxi_ir_node_erased(old.as.node) ||
         (with.kind == CFX_KIND_NODE && with.as.node == old.as.node))
         return CFX_OK;
-    const cfx_binding *own = binding_of(match, old.as.node);
+    const cfx_match_binding *own = binding_of(match, old.as.node);
     if (!own)
         return cfx_node_replace_uses(old.as.node, with, stands_behind, NULL, match, job->err);
     CFX_TRY(cfx_node_map_set(job->replaced, old.as.node, with, job->err));

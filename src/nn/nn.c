@@ -13,14 +13,14 @@ void cfxi_nn_fail(const cfxi_making *k, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    cfx_fail(k->at, CFX_E_VALUE, "torch.nn.%s: %s", cfx_nn_name(k->nn), text);
+    cfx_scope_fail_at(k->at, CFX_E_VALUE, "torch.nn.%s: %s", cfx_nn_name(k->nn), text);
 }
 
 /* ---- reading arguments --------------------------------------------------------------------- */
 
 cfx_datum cfxi_nn_arg(const cfxi_making *k, const char *name)
 {
-    cfx_param param;
+    cfx_schema_param param;
     for (size_t i = 0; i < k->n && cfx_nn_param(k->nn, i, &param); i++)
         if (cfxi_ops_text_is_word(param.name, name))
             return k->args[i];
@@ -48,7 +48,7 @@ double cfxi_nn_float(const cfxi_making *k, const char *name)
 const char *cfxi_nn_text(const cfxi_making *k, const char *name)
 {
     const cfx_datum d = cfxi_nn_arg(k, name);
-    return d.kind == CFX_DATUM_STR ? cfx_datum_str(d, NULL) : "";
+    return d.kind == CFX_DATUM_STR ? cfx_datum_text(d, NULL) : "";
 }
 
 bool cfxi_nn_is_none(const cfxi_making *k, const char *name)
@@ -82,7 +82,7 @@ void cfxi_nn_at_least(const cfxi_making *k, const char *name, int64_t least)
         items = &d;
         n = 1;
     }
-    for (size_t i = 0; i < n && cfx_ok(k->at.scope); i++)
+    for (size_t i = 0; i < n && cfx_scope_ok(k->at.scope); i++)
         if (items[i].kind == CFX_DATUM_INT && items[i].as.i < least)
             cfxi_nn_fail(k, "%s must be at least %lld, not %lld", name, (long long)least,
                          (long long)items[i].as.i);
@@ -115,7 +115,7 @@ static void put(cfxi_making *k, const char *name, cfxi_member_kind kind, cfx_mod
                 cfx_datum d)
 {
     cfx_error err = {0};
-    if (cfx_ok(k->at.scope) &&
+    if (cfx_scope_ok(k->at.scope) &&
         cfxi_capture_module_put(k->m, name, strlen(name), kind, child, d, &err) != CFX_OK)
         cfxi_capture_scope_take(k->at, &err);
 }
@@ -123,16 +123,16 @@ static void put(cfxi_making *k, const char *name, cfxi_member_kind kind, cfx_mod
 void cfxi_nn_set(cfxi_making *k, const char *name, cfx_datum d)
 {
     if (d.kind == CFX_DATUM_INVALID)
-        cfx_fail(k->at, CFX_E_NOMEM, "out of memory");
+        cfx_scope_fail_at(k->at, CFX_E_NOMEM, "out of memory");
     put(k, name, CFXI_MEMBER_ATTRIBUTE, NULL, d);
     cfx_datum_release(d);
 }
 
 void cfxi_nn_set_text(cfxi_making *k, const char *name, const char *text)
 {
-    if (cfx_ok(k->at.scope))
-        cfxi_nn_set(k, name, cfx_datum_text(CFX_DATUM_STR, text, strlen(text),
-                                            k->at.scope->allocator, NULL));
+    if (cfx_scope_ok(k->at.scope))
+        cfxi_nn_set(k, name, cfx_datum_from_text(CFX_DATUM_STR, text, strlen(text),
+                                                 k->at.scope->allocator, NULL));
 }
 
 cfx_datum cfxi_nn_tuple(const cfxi_making *k, const int64_t *items, size_t n)
@@ -175,8 +175,8 @@ static const char *type_in_words(const cfxi_signature_param *p)
     return (p->list ? several : one)[p->type];
 }
 
-static void misfit(const cfxi_making *k, const cfx_param *param, const cfxi_signature_param *p,
-                   cfx_datum d)
+static void misfit(const cfxi_making *k, const cfx_schema_param *param,
+                   const cfxi_signature_param *p, cfx_datum d)
 {
     cfxi_nn_fail(k, "%.*s must be %s%s, not %s", (int)param->name.size, param->name.text,
                  type_in_words(p), p->optional ? " or None" : "",
@@ -234,8 +234,8 @@ static cfx_datum convert_list(cfxi_making *k, const cfxi_signature_param *p, cfx
 }
 
 /* A variable as what the parameter says, the caller's to release; INVALID, and the scope fails. */
-static cfx_datum convert(cfxi_making *k, const cfx_param *param, const cfxi_signature_param *p,
-                         cfx_datum given)
+static cfx_datum convert(cfxi_making *k, const cfx_schema_param *param,
+                         const cfxi_signature_param *p, cfx_datum given)
 {
     cfx_datum made = cfx_datum_invalid();
     if (given.kind == CFX_DATUM_NONE && p->optional)
@@ -265,7 +265,7 @@ static cfxi_maker *const makers[CFX_NN_COUNT] = {
 };
 
 /* Binds one parameter: false if the scope has failed. */
-static bool bind(cfxi_making *k, const cfx_param *param, cfx_var v)
+static bool bind(cfxi_making *k, const cfx_schema_param *param, cfx_var v)
 {
     cfx_error err = {0};
     cfxi_signature_param p;
@@ -276,21 +276,21 @@ static bool bind(cfxi_making *k, const cfx_param *param, cfx_var v)
     }
     cfx_datum given = v.kind == CFX_VAR_EMPTY ? cfx_datum_retain(p.value)
                                               : cfx_var_datum_at(k->at, v);
-    if (given.kind == CFX_DATUM_INVALID && cfx_ok(k->at.scope))
+    if (given.kind == CFX_DATUM_INVALID && cfx_scope_ok(k->at.scope))
         cfxi_nn_fail(k, "it needs %.*s", (int)param->name.size, param->name.text);
-    if (cfx_ok(k->at.scope)) {
+    if (cfx_scope_ok(k->at.scope)) {
         k->args[k->n] = convert(k, param, &p, given);
-        k->n += cfx_ok(k->at.scope);
+        k->n += cfx_scope_ok(k->at.scope);
     }
     cfx_datum_release(given);
     cfx_datum_release(p.value);
-    return cfx_ok(k->at.scope);
+    return cfx_scope_ok(k->at.scope);
 }
 
 /* Tensors are buffers; of the other arguments those that the class keeps are attributes. */
 static void keep(cfxi_making *k)
 {
-    cfx_param param;
+    cfx_schema_param param;
     char name[CFX_SPELLING_SIZE];
     for (size_t i = 0; i < k->n && cfx_nn_param(k->nn, i, &param); i++)
         if (cfxi_ops_nn_attribute(k->nn, &param, name))
@@ -301,26 +301,26 @@ static void keep(cfxi_making *k)
 
 static bool bind_all(cfxi_making *k, const cfx_var *args, size_t n)
 {
-    cfx_param param;
+    cfx_schema_param param;
     size_t i = 0;
     for (; i < CFXI_MOST_NN_PARAMS && cfx_nn_param(k->nn, i, &param); i++) {
         if (strcmp(param.type, "Module") == 0)
             cfxi_nn_fail(k, "it takes modules: it is made as a part of torch.nn.Transformer");
-        if (!cfx_ok(k->at.scope) || !bind(k, &param, i < n ? args[i] : cfx_var_empty()))
+        if (!cfx_scope_ok(k->at.scope) || !bind(k, &param, i < n ? args[i] : cfx_var_empty()))
             return false;
     }
     if (n > i)
         cfxi_nn_fail(k, "it takes %zu arguments, not %zu", i, n);
-    return cfx_ok(k->at.scope);
+    return cfx_scope_ok(k->at.scope);
 }
 
 cfx_module *cfx_nn_make_at(cfx_at at, cfx_nn nn, const cfx_var *args, size_t n)
 {
     cfxi_making k = {.at = at, .nn = nn, .dtype = CFX_DTYPE_FLOAT32};
-    if (!cfx_ok(at.scope))
+    if (!cfx_scope_ok(at.scope))
         return NULL;
     if (!cfx_nn_name(nn)) {
-        cfx_fail(at, CFX_E_VALUE, "there is no such class in torch.nn");
+        cfx_scope_fail_at(at, CFX_E_VALUE, "there is no such class in torch.nn");
         return NULL;
     }
     k.m = cfxi_nn_new(at, nn);
@@ -329,12 +329,12 @@ cfx_module *cfx_nn_make_at(cfx_at at, cfx_nn nn, const cfx_var *args, size_t n)
         if (dtype.kind == CFX_DATUM_DTYPE)
             k.dtype = (cfx_dtype)dtype.as.i;
         keep(&k);
-        if (cfx_ok(at.scope))
+        if (cfx_scope_ok(at.scope))
             makers[nn](&k);
     }
     for (size_t i = 0; i < k.n; i++)
         cfx_datum_release(k.args[i]);
-    if (cfx_ok(at.scope))
+    if (cfx_scope_ok(at.scope))
         return cfxi_capture_scope_own(at, k.m);
     cfx_module_release(k.m);
     return NULL;

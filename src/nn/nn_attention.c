@@ -10,7 +10,7 @@ static cfx_var same_type(const cfxi_making *k) { return cfx_var_dtype(k->dtype);
 static void zero_bias(cfxi_making *k, const char *path)
 {
     const cfx_datum bias = cfx_module_attribute(k->m, path);
-    if (cfx_ok(k->at.scope) && bias.kind == CFX_DATUM_TENSOR)
+    if (cfx_scope_ok(k->at.scope) && bias.kind == CFX_DATUM_TENSOR)
         cfxi_nn_fill(k->at, bias.as.tensor, cfxi_nn_init_fill(0));
 }
 
@@ -20,7 +20,7 @@ static void check_heads(const cfxi_making *k, const char *width, const char *hea
 {
     cfxi_nn_at_least(k, width, 1);
     cfxi_nn_at_least(k, heads, 1);
-    if (cfx_ok(k->at.scope) && cfxi_nn_int(k, width) % cfxi_nn_int(k, heads) != 0)
+    if (cfx_scope_ok(k->at.scope) && cfxi_nn_int(k, width) % cfxi_nn_int(k, heads) != 0)
         cfxi_nn_fail(k, "%s %lld cannot be divided by %s %lld", width,
                      (long long)cfxi_nn_int(k, width), heads, (long long)cfxi_nn_int(k, heads));
     if (cfxi_nn_int(k, width) > INT64_MAX / 8)
@@ -72,7 +72,7 @@ void cfxi_nn_make_attention(cfxi_making *k)
     cfxi_nn_probability(k, "dropout");
     cfxi_nn_at_least(k, "kdim", 1);
     cfxi_nn_at_least(k, "vdim", 1);
-    if (!cfx_ok(k->at.scope))
+    if (!cfx_scope_ok(k->at.scope))
         return;
     const int64_t kdim = cfxi_nn_is_none(k, "kdim") ? width : cfxi_nn_int(k, "kdim");
     const int64_t vdim = cfxi_nn_is_none(k, "vdim") ? width : cfxi_nn_int(k, "vdim");
@@ -157,7 +157,7 @@ void cfxi_nn_make_transformer_layer(cfxi_making *k)
  * */
 static cfx_module *add_empty(cfx_at at, cfx_module *parent, const char *name, cfx_nn nn)
 {
-    cfx_module *m = cfx_ok(at.scope) ? cfxi_nn_new(at, nn) : NULL;
+    cfx_module *m = cfx_scope_ok(at.scope) ? cfxi_nn_new(at, nn) : NULL;
     cfx_module *added = m ? cfx_module_add_at(at, parent, name, m) : NULL;
     cfx_module_release(m);
     return added;
@@ -174,7 +174,7 @@ static void add_layers(cfxi_making *k, cfx_module *list, cfx_nn layer, int64_t c
         cfx_var_bool(cfxi_nn_flag(k, "batch_first")), cfx_var_bool(cfxi_nn_flag(k, "norm_first")),
         cfx_var_bool(cfxi_nn_flag(k, "bias")), same_type(k),
     };
-    for (int64_t i = 0; i < count && cfx_ok(k->at.scope); i++) {
+    for (int64_t i = 0; i < count && cfx_scope_ok(k->at.scope); i++) {
         snprintf(name, sizeof name, "%lld", (long long)i);
         cfx_module *made = cfx_nn_make_at(k->at, layer, args, sizeof args / sizeof *args);
         cfx_module_add_at(k->at, list, name, made);
@@ -211,7 +211,7 @@ static cfx_status reset(void *ctx, cfx_module *m, const char *path, cfx_error *e
             cfxi_nn_fill(k->at, e->value.as.tensor,
                          cfxi_nn_xavier_uniform(cfx_tensor_sizes(t), cfx_tensor_ndim(t)));
     }
-    return cfx_ok(k->at.scope) ? CFX_OK : k->at.scope->error.status;
+    return cfx_scope_ok(k->at.scope) ? CFX_OK : k->at.scope->error.status;
 }
 
 void cfxi_nn_make_transformer(cfxi_making *k)
@@ -227,6 +227,6 @@ void cfxi_nn_make_transformer(cfxi_making *k)
               cfxi_nn_int(k, "num_encoder_layers"));
     add_stack(k, "decoder", CFX_NN_TransformerDecoder, CFX_NN_TransformerDecoderLayer,
               cfxi_nn_int(k, "num_decoder_layers"));
-    if (cfx_ok(k->at.scope) && cfxi_capture_module_each(k->m, reset, k, &err) != CFX_OK)
+    if (cfx_scope_ok(k->at.scope) && cfxi_capture_module_each(k->m, reset, k, &err) != CFX_OK)
         cfxi_capture_scope_take(k->at, &err);
 }

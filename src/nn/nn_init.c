@@ -39,7 +39,7 @@ void cfxi_nn_fill(cfx_at at, cfx_tensor *t, cfxi_init init)
     cfx_operator op = CFX_OPID_fill_;
     cfx_datum args[] = {cfx_datum_tensor(t), cfx_datum_float(init.value), cfx_datum_none()};
     size_t n = 2;
-    if (!cfx_ok(at.scope) || cfx_tensor_numel(t) == 0)
+    if (!cfx_scope_ok(at.scope) || cfx_tensor_numel(t) == 0)
         return;
     if (init.kind != CFXI_INIT_FILL) {
         const bool uniform = init.kind == CFXI_INIT_UNIFORM;
@@ -58,7 +58,7 @@ static void add(cfxi_making *k, const char *name, const int64_t *sizes, size_t n
                 cfxi_init init, cfxi_member_kind kind)
 {
     cfx_error err = {0};
-    if (!cfx_ok(k->at.scope))
+    if (!cfx_scope_ok(k->at.scope))
         return;
     cfx_tensor *t = cfx_tensor_new(k->dtype, sizes, ndim, k->at.scope->allocator, &err);
     if (!t) {
@@ -70,9 +70,9 @@ static void add(cfxi_making *k, const char *name, const int64_t *sizes, size_t n
     }
     cfxi_nn_fill(k->at, t, init);
     if (kind == CFXI_MEMBER_PARAMETER)
-        cfx_module_parameter_at(k->at, k->m, name, t);
+        cfx_module_add_parameter_at(k->at, k->m, name, t);
     else
-        cfx_module_buffer_at(k->at, k->m, name, t);
+        cfx_module_add_buffer_at(k->at, k->m, name, t);
     cfx_tensor_release(t);
 }
 
@@ -90,10 +90,10 @@ void cfxi_nn_buffer(cfxi_making *k, const char *name, const int64_t *sizes, size
 
 void cfxi_nn_no_parameter(cfxi_making *k, const char *name)
 {
-    cfx_module_parameter_at(k->at, k->m, name, NULL);
+    cfx_module_add_parameter_at(k->at, k->m, name, NULL);
 }
 
 void cfxi_nn_no_buffer(cfxi_making *k, const char *name)
 {
-    cfx_module_buffer_at(k->at, k->m, name, NULL);
+    cfx_module_add_buffer_at(k->at, k->m, name, NULL);
 }

@@ -53,7 +53,7 @@ static int64_t padding_row(cfxi_making *k, int64_t rows)
 static void zero_row(cfxi_making *k, int64_t row, int64_t width)
 {
     const cfx_datum weight = cfx_module_attribute(k->m, "weight");
-    if (row < 0 || !cfx_ok(k->at.scope) || weight.kind != CFX_DATUM_TENSOR)
+    if (row < 0 || !cfx_scope_ok(k->at.scope) || weight.kind != CFX_DATUM_TENSOR)
         return;
     const size_t size = cfx_dtype_size(k->dtype) * (size_t)width;
     memset((char *)cfx_tensor_data(weight.as.tensor) + size * (size_t)row, 0, size);
@@ -65,7 +65,7 @@ static void given_weight(cfxi_making *k, cfx_tensor *t, const int64_t sizes[2])
         cfx_tensor_sizes(t)[1] != sizes[1])
         cfxi_nn_fail(k, "_weight must have the sizes [%lld, %lld]", (long long)sizes[0],
                      (long long)sizes[1]);
-    cfx_module_parameter_at(k->at, k->m, "weight", t);
+    cfx_module_add_parameter_at(k->at, k->m, "weight", t);
 }
 
 void cfxi_nn_make_embedding(cfxi_making *k)
@@ -77,7 +77,7 @@ void cfxi_nn_make_embedding(cfxi_making *k)
     cfxi_nn_at_least(k, "embedding_dim", 0);
     if (k->nn == CFX_NN_EmbeddingBag)
         cfxi_nn_one_of(k, "mode", modes);
-    const int64_t row = cfx_ok(k->at.scope) ? padding_row(k, sizes[0]) : -1;
+    const int64_t row = cfx_scope_ok(k->at.scope) ? padding_row(k, sizes[0]) : -1;
     if (given.kind == CFX_DATUM_TENSOR) {
         given_weight(k, given.as.tensor, sizes);
         return;
@@ -106,7 +106,7 @@ static void set_reversed(cfxi_making *k, const conv *c, bool same)
         both[2 * i] = same ? total / 2 : c->padding[dim];
         both[2 * i + 1] = same ? total - total / 2 : c->padding[dim];
     }
-    if (cfx_ok(k->at.scope))
+    if (cfx_scope_ok(k->at.scope))
         cfxi_nn_set(k, "_reversed_padding_repeated_twice", cfxi_nn_tuple(k, both, 2 * c->dims));
 }
 
@@ -140,7 +140,7 @@ static void set_padding(cfxi_making *k, conv *c)
     if (n != c->dims)
         cfxi_nn_fail(k, "padding must be 'valid', 'same', an int, or %zu ints", c->dims);
     cfxi_nn_at_least(k, "padding", 0);
-    if (!cfx_ok(k->at.scope))
+    if (!cfx_scope_ok(k->at.scope))
         return;
     cfxi_nn_set(k, "padding", cfxi_nn_tuple(k, c->padding, c->dims));
     set_reversed(k, c, false);
@@ -152,7 +152,7 @@ static void check_channels(cfxi_making *k, int64_t in, int64_t out, int64_t grou
     cfxi_nn_at_least(k, "in_channels", 0);
     cfxi_nn_at_least(k, "out_channels", 0);
     cfxi_nn_at_least(k, "kernel_size", 0);
-    if (!cfx_ok(k->at.scope))
+    if (!cfx_scope_ok(k->at.scope))
         return;
     if (in % groups != 0)
         cfxi_nn_fail(k, "in_channels %lld cannot be divided into %lld groups", (long long)in,
@@ -183,7 +183,7 @@ void cfxi_nn_make_conv(cfxi_making *k)
     check_mode(k, &c);
     set_padding(k, &c);
     cfxi_nn_set(k, "transposed", cfx_datum_bool(c.transposed));
-    if (!cfx_ok(k->at.scope))
+    if (!cfx_scope_ok(k->at.scope))
         return;
     if (!c.transposed)
         cfxi_nn_set(k, "output_padding", cfxi_nn_tuple(k, zeros, c.dims));

@@ -37,7 +37,7 @@ static size_t normalized_shape(cfxi_making *k, int64_t sizes[CFX_MAX_DIMS])
 {
     size_t n = cfxi_nn_ints(k, "normalized_shape", sizes, CFX_MAX_DIMS);
     cfxi_nn_at_least(k, "normalized_shape", 0);
-    if (cfx_ok(k->at.scope))
+    if (cfx_scope_ok(k->at.scope))
         cfxi_nn_set(k, "normalized_shape", cfxi_nn_tuple(k, sizes, n));
     return n;
 }
@@ -65,7 +65,7 @@ void cfxi_nn_make_group_norm(cfxi_making *k)
     const int64_t groups = cfxi_nn_int(k, "num_groups");
     cfxi_nn_at_least(k, "num_channels", 0);
     cfxi_nn_at_least(k, "num_groups", 1);
-    if (cfx_ok(k->at.scope) && n % groups != 0)
+    if (cfx_scope_ok(k->at.scope) && n % groups != 0)
         cfxi_nn_fail(k, "num_channels %lld cannot be divided into %lld groups", (long long)n,
                      (long long)groups);
     add_affine(k, cfxi_nn_flag(k, "affine"), &n, 1);

@@ -72,7 +72,7 @@ void cfxi_nn_make_rnn(cfxi_making *k)
     check_nonlinearity(k);
     check_sizes(k);
     cfxi_nn_probability(k, "dropout");
-    if (!cfx_ok(k->at.scope))
+    if (!cfx_scope_ok(k->at.scope))
         return;
     rnn r = {.hidden = cfxi_nn_int(k, "hidden_size"), .proj = cfxi_nn_int(k, "proj_size")};
     r.rows = gates_of(k->nn) * r.hidden;
@@ -83,7 +83,7 @@ void cfxi_nn_make_rnn(cfxi_making *k)
     if (k->nn != CFX_NN_LSTM)
         cfxi_nn_set(k, "proj_size", cfx_datum_int(0));
     int64_t input = cfxi_nn_int(k, "input_size");
-    for (int64_t i = 0; i < layers && cfx_ok(k->at.scope); i++) {
+    for (int64_t i = 0; i < layers && cfx_scope_ok(k->at.scope); i++) {
         for (int64_t d = 0; d < directions; d++)
             add_layer(k, &r, i, d > 0, input);
         input = directions * (r.proj > 0 ? r.proj : r.hidden);
@@ -96,7 +96,7 @@ void cfxi_nn_make_rnn_cell(cfxi_making *k)
 {
     check_nonlinearity(k);
     check_sizes(k);
-    if (!cfx_ok(k->at.scope))
+    if (!cfx_scope_ok(k->at.scope))
         return;
     const int64_t hidden = cfxi_nn_int(k, "hidden_size");
     const int64_t ih[] = {gates_of(k->nn) * hidden, cfxi_nn_int(k, "input_size")};

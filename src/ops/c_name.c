@@ -47,7 +47,7 @@ const char *cfx_operator_c_name(cfx_operator op, char out[CFX_SPELLING_SIZE])
     return out;
 }
 
-const char *cfx_param_c_name(const cfx_param *param, char out[CFX_SPELLING_SIZE])
+const char *cfx_param_c_name(const cfx_schema_param *param, char out[CFX_SPELLING_SIZE])
 {
     const cfx_schema_text name = param->name;
     snprintf(out, CFX_SPELLING_SIZE, "%.*s%s", (int)name.size, name.text,

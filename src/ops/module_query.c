@@ -15,7 +15,7 @@ static cfx_status answer_or_error(const cfx_error *why, cfx_status status, cfx_e
     return cfxi_base_failed(err, status);
 }
 
-cfx_status cfxi_ops_module_class(const cfx_modules *modules, const char *path, cfx_buffer *name,
+cfx_status cfxi_ops_module_class(const cfx_module_tree *modules, const char *path, cfx_buffer *name,
                                  cfx_error *err)
 {
     cfx_error why = {.status = CFX_OK};
@@ -25,12 +25,12 @@ cfx_status cfxi_ops_module_class(const cfx_modules *modules, const char *path, c
     return answer_or_error(&why, status, err);
 }
 
-cfx_status cfxi_ops_module_attr(const cfx_modules *modules, cfx_graph *g, const char *path,
+cfx_status cfxi_ops_module_attr(const cfx_module_tree *modules, cfx_graph *g, const char *path,
                                 const char *name, cfx_value *v, cfx_error *err)
 {
     cfx_error why = {.status = CFX_OK};
     cfx_buffer full;
-    *v = cfx_invalid();
+    *v = cfx_value_invalid();
     if (!modules || !modules->get)
         return CFX_OK;
     cfx_buffer_init(&full, g->allocator);
@@ -44,7 +44,7 @@ cfx_status cfxi_ops_module_attr(const cfx_modules *modules, cfx_graph *g, const 
     return v->kind == CFX_KIND_INVALID ? answer_or_error(&why, why.status, err) : CFX_OK;
 }
 
-cfx_status cfx_node_operator_of(const cfx_node *n, const cfx_modules *modules, cfx_operator *op,
+cfx_status cfx_node_operator_of(const cfx_node *n, const cfx_module_tree *modules, cfx_operator *op,
                                 cfx_error *err)
 {
     cfx_buffer name;
@@ -61,7 +61,7 @@ cfx_status cfx_node_operator_of(const cfx_node *n, const cfx_modules *modules, c
 
 /* Only for operators that can be in place, or that nothing is known of: most modules have no such
  * attribute, and asking for what is not there is slow in Python. */
-cfx_status cfxi_ops_module_writes(const cfx_node *n, const cfx_modules *modules, bool *writes,
+cfx_status cfxi_ops_module_writes(const cfx_node *n, const cfx_module_tree *modules, bool *writes,
                                   cfx_error *err)
 {
     cfx_operator op;

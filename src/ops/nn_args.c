@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 typedef struct reading {
-    const cfx_modules *modules;
+    const cfx_module_tree *modules;
     cfx_graph *g;
     const char *path;
     cfx_nn nn;
@@ -88,7 +88,7 @@ static const source sources[] = {
     {CFX_NN_NONE, "reduce", NULL, LOST, NULL},
 };
 
-static source source_of(cfx_nn nn, const cfx_param *param, char name[CFX_SPELLING_SIZE])
+static source source_of(cfx_nn nn, const cfx_schema_param *param, char name[CFX_SPELLING_SIZE])
 {
     snprintf(name, CFX_SPELLING_SIZE, "%.*s", (int)param->name.size, param->name.text);
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
@@ -98,7 +98,7 @@ static source source_of(cfx_nn nn, const cfx_param *param, char name[CFX_SPELLIN
     return (source){nn, name, name, IS, NULL};
 }
 
-bool cfxi_ops_nn_attribute(cfx_nn nn, const cfx_param *param, char name[CFX_SPELLING_SIZE])
+bool cfxi_ops_nn_attribute(cfx_nn nn, const cfx_schema_param *param, char name[CFX_SPELLING_SIZE])
 {
     const source s = source_of(nn, param, name);
     const bool plain = (s.how == IS || s.how == UNLESS) && !strchr(s.attribute, '.');
@@ -137,11 +137,11 @@ static cfx_status read_present(const reading *r, const source *s, cfx_value *v)
         return CFX_OK;
     const bool there = v->kind != CFX_KIND_NONE;
     cfx_value_discard(r->g, *v);
-    *v = cfx_bool(there);
+    *v = cfx_value_bool(there);
     if (!there && strcmp(s->attribute, "bias") == 0)
         CFX_TRY(is_there(r, "weight", &weight));
     if (!weight)
-        *v = cfx_invalid();
+        *v = cfx_value_invalid();
     return CFX_OK;
 }
 
@@ -151,7 +151,7 @@ static cfx_status read_unless(const reading *r, const source *s, cfx_value *v)
     CFX_TRY(attribute(r, s->other, &other));
     if (cfx_value_equal(*v, other)) {
         cfx_value_discard(r->g, *v);
-        *v = cfx_none();
+        *v = cfx_value_none();
     }
     cfx_value_discard(r->g, other);
     return CFX_OK;
@@ -161,7 +161,7 @@ static cfx_status read_unless(const reading *r, const source *s, cfx_value *v)
 static cfx_status read_dtype(const reading *r, const source *s, cfx_value *v)
 {
     const char *const names[] = {s->attribute, s->other};
-    *v = cfx_invalid();
+    *v = cfx_value_invalid();
     for (size_t i = 0; i < 2 && names[i]; i++) {
         char full[CFX_SPELLING_SIZE];
         bool there;
@@ -173,7 +173,7 @@ static cfx_status read_dtype(const reading *r, const source *s, cfx_value *v)
         if (v->kind == CFX_KIND_DTYPE && v->as.i != CFX_DTYPE_FLOAT32)
             return CFX_OK;
         cfx_value_discard(r->g, *v);
-        *v = cfx_invalid();
+        *v = cfx_value_invalid();
         return CFX_OK;
     }
     return CFX_OK;
@@ -203,7 +203,7 @@ static cfx_status read_module(const reading *r, const source *s, cfx_value *v)
         return refuse(r, "too long a path has", s->attribute);
     cfx_buffer_init(&class_name, cfx_graph_allocator(r->g));
     const cfx_status status = cfxi_ops_module_class(r->modules, path, &class_name, r->err);
-    *v = class_name.size == 0 ? cfx_none()
+    *v = class_name.size == 0 ? cfx_value_none()
                               : cfx_value_str(r->g, s->attribute, strlen(s->attribute), r->err);
     cfx_buffer_free(&class_name);
     if (status != CFX_OK)
@@ -212,11 +212,11 @@ static cfx_status read_module(const reading *r, const source *s, cfx_value *v)
 }
 
 /* What was passed, floating; INVALID if nothing tells that anything was. */
-static cfx_status read_param(const reading *r, const cfx_param *param, cfx_value *v)
+static cfx_status read_param(const reading *r, const cfx_schema_param *param, cfx_value *v)
 {
     char name[CFX_SPELLING_SIZE];
     const source s = source_of(r->nn, param, name);
-    *v = cfx_invalid();
+    *v = cfx_value_invalid();
     if (s.how == LOST)
         return CFX_OK;
     if (s.how == DTYPE_OF)
@@ -245,7 +245,7 @@ static bool is_number(cfx_schema_text text, cfx_value v)
 }
 
 /* Where one number stands for a tuple, a tuple of it is the same. */
-static bool is_default(const cfx_param *param, cfx_value v)
+static bool is_default(const cfx_schema_param *param, cfx_value v)
 {
     const cfx_schema_text text = param->value;
     size_t n;
@@ -302,7 +302,7 @@ static cfx_status check_sizes(const reading *r)
 {
     const sizes *s = sizes_of(r->nn);
     bool there = false;
-    cfx_value shape = cfx_invalid();
+    cfx_value shape = cfx_value_invalid();
     size_t n;
     if (s)
         CFX_TRY(is_there(r, "weight", &there));
@@ -323,12 +323,12 @@ static cfx_status check_sizes(const reading *r)
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-cfx_status cfx_nn_each_arg(const cfx_modules *modules, cfx_graph *g, const char *path, cfx_nn nn,
-                           cfx_nn_arg_fn *fn, void *ctx, cfx_error *err)
+cfx_status cfx_nn_each_arg(const cfx_module_tree *modules, cfx_graph *g, const char *path,
+                           cfx_nn nn, cfx_nn_arg_fn *fn, void *ctx, cfx_error *err)
 {
     cfx_error own;
     const reading r = {modules, g, path, nn, cfxi_base_error_or(err, &own)};
-    cfx_param param;
+    cfx_schema_param param;
     bool skipped = false;
     if (!cfx_nn_name(nn))
         return cfx_error_set(err, CFX_E_TYPE, "the class of the module '%.100s' is not in "

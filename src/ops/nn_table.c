@@ -47,7 +47,7 @@ const char *cfx_nn_schema(cfx_nn nn)
     return row ? row->schema : NULL;
 }
 
-bool cfx_nn_param(cfx_nn nn, size_t i, cfx_param *param)
+bool cfx_nn_param(cfx_nn nn, size_t i, cfx_schema_param *param)
 {
     const class_row *row = row_of(nn);
     return row && cfxi_ops_schema_param(row->schema, i, param);

@@ -28,7 +28,7 @@ cfx_operator cfx_node_operator(const cfx_node *n)
 
 /* ---- operands ------------------------------------------------------------------------------ */
 
-static bool is_param(const cfx_param *param, const char *name, size_t size)
+static bool is_param(const cfx_schema_param *param, const char *name, size_t size)
 {
     return param->name.size == size && memcmp(param->name.text, name, size) == 0;
 }
@@ -89,25 +89,25 @@ static cfx_value find_kwarg(const cfx_node *n, const char *name, size_t size)
         if (key->size == size && memcmp(key->data, name, size) == 0)
             return kwargs->items[i + 1];
     }
-    return cfx_invalid();
+    return cfx_value_invalid();
 }
 
 /* x.view(2, 3) passes a list as loose numbers: then no argument is the list. */
-static bool is_loose(cfx_value v, const cfx_param *param)
+static bool is_loose(cfx_value v, const cfx_schema_param *param)
 {
     return v.kind == CFX_KIND_INT && strcmp(param->type, "int[]") == 0;
 }
 
 static cfx_value argument_at(const cfx_node *n, size_t place, cfx_schema_text keyword)
 {
-    cfx_value v = place == SIZE_MAX ? cfx_invalid() : cfx_node_arg(n, place);
+    cfx_value v = place == SIZE_MAX ? cfx_value_invalid() : cfx_node_arg(n, place);
     return v.kind == CFX_KIND_INVALID ? find_kwarg(n, keyword.text, keyword.size) : v;
 }
 
 cfx_value cfx_node_operand(const cfx_node *n, const char *name)
 {
     cfx_operator op = cfx_node_operator(n);
-    cfx_param param;
+    cfx_schema_param param;
     cfx_schema_text keyword = {name, strlen(name)};
     size_t place = cfx_operator_find_param(op, name);
     const bool known = cfx_operator_param(op, place, &param);
@@ -116,11 +116,11 @@ cfx_value cfx_node_operand(const cfx_node *n, const char *name)
     if (own)
         place = own_place(spelling, name, &keyword);
     if (own ? place == SIZE_MAX : !known)
-        return cfx_invalid();
+        return cfx_value_invalid();
     cfx_value v = argument_at(n, place, keyword);
     if (v.kind == CFX_KIND_INVALID && known && is_param(&param, "self", 4))
         v = find_kwarg(n, "input", 5);
-    return known && is_loose(v, &param) ? cfx_invalid() : v;
+    return known && is_loose(v, &param) ? cfx_value_invalid() : v;
 }
 
 static size_t param_named(cfx_operator op, cfx_schema_text text)
@@ -149,7 +149,7 @@ size_t cfxi_ops_node_param_of(const cfx_node *n, size_t place, const char *keywo
 bool cfxi_ops_listed_param(cfx_operator op, const char *list, size_t i, cfxi_spelled_param *out)
 {
     own_param own;
-    cfx_param param;
+    cfx_schema_param param;
     if (list) {
         if (!own_at(list, i, &own))
             return false;

@@ -23,8 +23,8 @@ cfxi_op_name cfxi_ops_op_lookup_method(const char *name, size_t size);
  * around it; an empty item at the end. (schema.c) */
 cfx_schema_text cfxi_ops_schema_next(const char **cursor);
 /* As cfx_operator_param, _result and _find_param, of a schema that need be in no row. */
-bool cfxi_ops_schema_param(const char *schema, size_t i, cfx_param *param);
-bool cfxi_ops_schema_result(const char *schema, size_t i, cfx_param *result);
+bool cfxi_ops_schema_param(const char *schema, size_t i, cfx_schema_param *param);
+bool cfxi_ops_schema_result(const char *schema, size_t i, cfx_schema_param *result);
 size_t cfxi_ops_schema_find_param(const char *schema, const char *name, size_t size);
 /* Whether a parameter is written to. */
 bool cfxi_ops_schema_writes(const char *schema);
@@ -63,18 +63,18 @@ const char *cfxi_ops_node_spelling(const cfx_node *n);
 
 /* The public name of the class of the module at `path`, appended to `name`; nothing is if there is
  * no such module, or `modules` is NULL. */
-cfx_status cfxi_ops_module_class(const cfx_modules *modules, const char *path, cfx_buffer *name,
+cfx_status cfxi_ops_module_class(const cfx_module_tree *modules, const char *path, cfx_buffer *name,
                                  cfx_error *err);
 /* What is at path.name (either may be ""), floating; INVALID if nothing is. */
-cfx_status cfxi_ops_module_attr(const cfx_modules *modules, cfx_graph *g, const char *path,
+cfx_status cfxi_ops_module_attr(const cfx_module_tree *modules, cfx_graph *g, const char *path,
                                 const char *name, cfx_value *v, cfx_error *err);
 /* Whether the module that a call_module calls writes to its argument: nn.ReLU(inplace=True). */
-cfx_status cfxi_ops_module_writes(const cfx_node *n, const cfx_modules *modules, bool *writes,
+cfx_status cfxi_ops_module_writes(const cfx_node *n, const cfx_module_tree *modules, bool *writes,
                                   cfx_error *err);
 
 /* The attribute that an argument of a constructor becomes as it is; false if it becomes none.
  * (nn_args.c) */
-bool cfxi_ops_nn_attribute(cfx_nn nn, const cfx_param *param, char name[CFX_SPELLING_SIZE]);
+bool cfxi_ops_nn_attribute(cfx_nn nn, const cfx_schema_param *param, char name[CFX_SPELLING_SIZE]);
 
 static inline bool cfxi_ops_text_is(cfx_schema_text a, const char *text, size_t size)
 {

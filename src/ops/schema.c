@@ -51,7 +51,7 @@ static size_t find_outside(cfx_schema_text item, char c, bool from_end)
 }
 
 /* "Tensor(a -> *)[]" is a Tensor[] with the letter a. */
-static void read_type(cfx_schema_text type, cfx_param *param)
+static void read_type(cfx_schema_text type, cfx_schema_param *param)
 {
     size_t used = 0;
     bool inside = false;
@@ -69,9 +69,9 @@ static void read_type(cfx_schema_text type, cfx_param *param)
     param->type[used] = '\0';
 }
 
-static void read_item(cfx_schema_text item, cfx_param *param)
+static void read_item(cfx_schema_text item, cfx_schema_param *param)
 {
-    *param = (cfx_param){.variadic = item.text[0] == '*'};
+    *param = (cfx_schema_param){.variadic = item.text[0] == '*'};
     item.text += param->variadic;
     item.size -= param->variadic;
     size_t equals = find_outside(item, '=', false);
@@ -86,7 +86,7 @@ static void read_item(cfx_schema_text item, cfx_param *param)
 }
 
 /* Calls for each item of a list until `i` is found. */
-static size_t read_list(const char *cursor, size_t i, cfx_param *param)
+static size_t read_list(const char *cursor, size_t i, cfx_schema_param *param)
 {
     size_t count = 0;
     bool keyword_only = false;
@@ -116,19 +116,19 @@ static const char *results_of(const char *schema)
     return arrow + 5 + (arrow[5] == '(');
 }
 
-bool cfxi_ops_schema_param(const char *schema, size_t i, cfx_param *param)
+bool cfxi_ops_schema_param(const char *schema, size_t i, cfx_schema_param *param)
 {
     return i < SIZE_MAX && read_list(params_of(schema), i, param) > i;
 }
 
-bool cfxi_ops_schema_result(const char *schema, size_t i, cfx_param *result)
+bool cfxi_ops_schema_result(const char *schema, size_t i, cfx_schema_param *result)
 {
     return i < SIZE_MAX && read_list(results_of(schema), i, result) > i;
 }
 
 size_t cfxi_ops_schema_find_param(const char *schema, const char *name, size_t size)
 {
-    cfx_param param;
+    cfx_schema_param param;
     for (size_t i = 0; cfxi_ops_schema_param(schema, i, &param); i++)
         if (cfxi_ops_text_is(param.name, name, size))
             return i;
@@ -137,7 +137,7 @@ size_t cfxi_ops_schema_find_param(const char *schema, const char *name, size_t s
 
 bool cfxi_ops_schema_writes(const char *schema)
 {
-    cfx_param param;
+    cfx_schema_param param;
     for (size_t i = 0; cfxi_ops_schema_param(schema, i, &param); i++)
         if (param.writes)
             return true;
@@ -154,12 +154,12 @@ size_t cfx_operator_num_results(cfx_operator op)
     return read_list(results_of(cfx_operator_schema(op)), SIZE_MAX, NULL);
 }
 
-bool cfx_operator_param(cfx_operator op, size_t i, cfx_param *param)
+bool cfx_operator_param(cfx_operator op, size_t i, cfx_schema_param *param)
 {
     return cfxi_ops_schema_param(cfx_operator_schema(op), i, param);
 }
 
-bool cfx_operator_result(cfx_operator op, size_t i, cfx_param *result)
+bool cfx_operator_result(cfx_operator op, size_t i, cfx_schema_param *result)
 {
     return cfxi_ops_schema_result(cfx_operator_schema(op), i, result);
 }
@@ -175,7 +175,7 @@ size_t cfx_operator_regions(cfx_operator op)
     const char *schema = cfx_operator_schema(op);
     if (!schema || !strstr(schema, "Graph "))  /* nearly all */
         return 0;
-    cfx_param param;
+    cfx_schema_param param;
     for (size_t i = 0; cfx_operator_param(op, i, &param); i++)
         count += strcmp(param.type, "Graph") == 0;
     return count;
@@ -185,7 +185,7 @@ size_t cfx_operator_regions(cfx_operator op)
 
 static bool same_params(cfx_operator a, cfx_operator b)
 {
-    cfx_param p, q;
+    cfx_schema_param p, q;
     for (size_t i = 0;; i++) {
         bool more = cfx_operator_param(a, i, &p);
         if (more != cfx_operator_param(b, i, &q))

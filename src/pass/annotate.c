@@ -17,7 +17,7 @@
 #include <cfx/pass.h>
 
 typedef struct annotate_job {
-    const cfx_modules *modules;
+    const cfx_module_tree *modules;
     bool inputs;
     bool changed;
 } annotate_job;
@@ -50,7 +50,7 @@ static cfx_status set_type(annotate_job *job, cfx_node *n, const char *name, cfx
 
 static cfx_status visit(annotate_job *job, const cfxi_tensors *tensors, cfx_node *n, cfx_error *err)
 {
-    cfx_param result;
+    cfx_schema_param result;
     const char *type;
     if (cfx_node_type(n).kind != CFX_KIND_INVALID)
         return CFX_OK;
@@ -73,7 +73,7 @@ static cfx_status annotate(cfx_graph *g, void *ctx, cfx_error *err)
     return status == CFX_OK ? cfxi_analysis_each_region(g, annotate, ctx, err) : status;
 }
 
-cfx_status cfx_pass_annotate(cfx_graph *g, const cfx_modules *modules, const void *opts,
+cfx_status cfx_pass_annotate(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                              bool *changed, cfx_error *err)
 {
     const cfx_annotate_options *options = opts;

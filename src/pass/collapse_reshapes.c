@@ -28,7 +28,7 @@
 #include <cfx/pass.h>
 
 typedef struct collapse_job {
-    const cfx_modules *modules;
+    const cfx_module_tree *modules;
     cfxi_aliases aliases;  /* of the graph that is being changed */
     bool outside_written;  /* so is some memory from beyond the graph, which has many names there */
     bool changed;
@@ -76,7 +76,7 @@ static bool is_reshape(const cfx_node *n, sizes *s)
         return read_sizes(n, op == CFX_OPID_view ? "size" : "shape", s);
     *s = (sizes){&rest, 1};
     if (op == CFX_OPID_flatten && cfx_node_num_args(n) == 2 && !n->kwargs)
-        return cfx_value_equal(cfx_node_arg(n, 1), cfx_int(0));
+        return cfx_value_equal(cfx_node_arg(n, 1), cfx_value_int(0));
     return (op == CFX_OPID_ravel || op == CFX_OPID_flatten) && has_one_argument(n);
 }
 
@@ -217,11 +217,11 @@ static cfx_status take_step(collapse_job *job, cfx_node *n, bool *done, cfx_erro
         return CFX_OK;
     job->changed = true;
     if (s.same) {
-        CFX_TRY(cfx_node_replace_uses(n, cfx_from_node(s.same), NULL, NULL, NULL, err));
+        CFX_TRY(cfx_node_replace_uses(n, cfx_value_node(s.same), NULL, NULL, NULL, err));
         *done = false;
         CFX_TRY(erase_unused(n, err));
     } else {
-        CFX_TRY(cfx_node_replace_input(n, s.inner, cfx_from_node(s.x), err));
+        CFX_TRY(cfx_node_replace_input(n, s.inner, cfx_value_node(s.x), err));
     }
     return erase_unused(s.inner, err);
 }
@@ -268,8 +268,8 @@ static cfx_status collapse(cfx_graph *g, void *ctx, cfx_error *err)
     return status == CFX_OK ? cfxi_analysis_each_region(g, collapse, job, err) : status;
 }
 
-cfx_status cfx_pass_collapse_reshapes(cfx_graph *g, const cfx_modules *modules, const void *opts,
-                                      bool *changed, cfx_error *err)
+cfx_status cfx_pass_collapse_reshapes(cfx_graph *g, const cfx_module_tree *modules,
+                                      const void *opts, bool *changed, cfx_error *err)
 {
     collapse_job job = {.modules = modules};
     cfx_status status = collapse(g, &job, err);

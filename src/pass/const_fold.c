@@ -29,7 +29,7 @@
 
 typedef struct fold_job {
     cfx_graph *g;
-    const cfx_modules *modules;
+    const cfx_module_tree *modules;
     const cfxi_survey *survey;  /* of the graph and its regions, if there are modules */
     cfxi_aliases aliases;    /* likewise, of this graph */
     cfx_node_map *values;    /* of nodes that are known */
@@ -153,7 +153,7 @@ static cfx_status compute(fold_job *job, cfx_node *n)
 {
     cfx_value args[MAX_ARGS];
     size_t count;
-    cfx_value v = cfx_invalid();
+    cfx_value v = cfx_value_invalid();
     if (is_written(job, n) || !take_args(job, n, args, &count))
         return CFX_OK;
     if (n->op == CFX_OP_CALL_FUNCTION)
@@ -216,7 +216,7 @@ static bool is_read_by_others(const fold_job *job, const cfx_node *n)
 /* Stores a value as a new attribute, and reads it where `n` stands. */
 static cfx_status make_reader(fold_job *job, cfx_node *n, cfx_value v, cfx_value *reader)
 {
-    const cfx_modules *m = job->modules;
+    const cfx_module_tree *m = job->modules;
     char path[40];
     do
         snprintf(path, sizeof path, "_folded_%zu", job->next++);
@@ -225,7 +225,7 @@ static cfx_status make_reader(fold_job *job, cfx_node *n, cfx_value v, cfx_value
     cfx_node *made = cfxi_analysis_add_reader(n, path, job->err);
     if (!made)
         return CFX_E_NOMEM;
-    *reader = cfx_from_node(made);
+    *reader = cfx_value_node(made);
     return CFX_OK;
 }
 
@@ -306,7 +306,7 @@ static cfx_status fold(cfx_graph *g, void *ctx, cfx_error *err)
     return cfxi_analysis_each_region(g, fold, all, err);
 }
 
-cfx_status cfx_pass_const_fold(cfx_graph *g, const cfx_modules *modules, const void *opts,
+cfx_status cfx_pass_const_fold(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                                bool *changed, cfx_error *err)
 {
     (void)opts;

@@ -328,7 +328,7 @@ static cfx_value leader_of(void *map, cfx_node *n, cfx_error *err)
 {
     cfx_value leader = cfx_node_map_get(map, n);
     (void)err;
-    return leader.kind == CFX_KIND_INVALID ? cfx_from_node(n) : leader;
+    return leader.kind == CFX_KIND_INVALID ? cfx_value_node(n) : leader;
 }
 
 /* Whether `n` uses what is to be replaced; hooks hear of each such use. */
@@ -369,7 +369,7 @@ static cfx_status fill_map(const numbering *v, cfx_node_map *leaders, cfx_error 
     for (size_t i = 0; i < v->n; i++) {
         const entry *e = &v->entries[i];
         if (e->leader != e)
-            CFX_TRY(cfx_node_map_set(leaders, e->node, cfx_from_node(e->leader->node), err));
+            CFX_TRY(cfx_node_map_set(leaders, e->node, cfx_value_node(e->leader->node), err));
     }
     return CFX_OK;
 }
@@ -441,8 +441,8 @@ static cfx_status eliminate(cfx_graph *g, void *ctx, cfx_error *err)
 }
 
 /* What is merged in a graph may make regions equal, and what is merged in regions may make them. */
-cfx_status cfx_pass_cse(cfx_graph *g, const cfx_modules *modules, const void *opts, bool *changed,
-                        cfx_error *err)
+cfx_status cfx_pass_cse(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
+                        bool *changed, cfx_error *err)
 {
     cfxi_cse_job job = {.opts = opts, .modules = modules};
     CFX_TRY(cfx_graph_lint(g, NULL, NULL, err));

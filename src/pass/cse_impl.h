@@ -9,7 +9,7 @@
 /* What stays the same for a graph and its regions. */
 typedef struct cfxi_cse_job {
     const cfx_cse_options *opts;
-    const cfx_modules *modules;
+    const cfx_module_tree *modules;
     bool writes;   /* something in the whole graph does */
     bool changed;
 } cfxi_cse_job;

@@ -71,7 +71,7 @@ cfx_status cfxi_pass_cse_name_regions(cfx_graph *g, cfx_node_map *first, cfx_err
         status = find_first(g, &table, ref, &found, err);
         if (status == CFX_OK)
             status = cfx_node_map_set(first, (const cfx_node *)ref,
-                                      cfx_int((int64_t)(uintptr_t)found), err);
+                                      cfx_value_int((int64_t)(uintptr_t)found), err);
     }
     cfxi_ir_graph_thaw(g);
     at = 0;
@@ -226,7 +226,7 @@ static cfx_status read_once(border_job *job, const cfxi_control *c, size_t i)
             continue;
         const cfx_value first = cfx_node_map_get(job->firsts, v.as.node);
         if (first.kind != CFX_KIND_NODE) {
-            CFX_TRY(cfx_node_map_set(job->firsts, v.as.node, cfx_from_node(n), job->err));
+            CFX_TRY(cfx_node_map_set(job->firsts, v.as.node, cfx_value_node(n), job->err));
         } else if (is_read(n)) {
             CFX_TRY(
                 cfx_node_replace_uses(n, first, cfxi_analysis_is_not_output, NULL, NULL, job->err));
@@ -254,10 +254,10 @@ static cfx_status give_way(border_job *job, cfx_node *n, cfx_node *known, bool m
         job->all->changed = true;
         return cfx_graph_erase(n->graph, n, job->err);
     }
-    CFX_TRY(cfx_node_map_set(job->outside, n, cfx_from_node(known), job->err));
+    CFX_TRY(cfx_node_map_set(job->outside, n, cfx_value_node(known), job->err));
     if (!may_add)
         return CFX_OK;
-    CFX_TRY(cfx_node_map_set(job->firsts, known, cfx_from_node(n), job->err));
+    CFX_TRY(cfx_node_map_set(job->firsts, known, cfx_value_node(n), job->err));
     return cfxi_analysis_nodes_push(&job->found, n, n->graph->allocator, job->err);
 }
 

@@ -24,7 +24,7 @@
 
 typedef struct sweep_job {
     const cfx_dce_options *opts;
-    const cfx_modules *modules;
+    const cfx_module_tree *modules;
     cfxi_live live;       /* if there are regions */
     cfx_node_map *done;   /* the roots of regions that have been swept */
     bool changed;
@@ -105,7 +105,7 @@ static cfx_status give_nothing(cfxi_control *c, bool *changed, cfx_error *err)
     for (size_t i = 0; i < c->n_regions; i++) {
         if (cfx_node_arg(c->outputs[i], 0).kind == CFX_KIND_NONE)
             continue;
-        CFX_TRY(cfxi_analysis_control_set_output(c, i, cfx_none(), err));
+        CFX_TRY(cfxi_analysis_control_set_output(c, i, cfx_value_none(), err));
         *changed = true;
     }
     return CFX_OK;
@@ -170,7 +170,7 @@ static cfx_status sweep_control(sweep_job *job, cfx_node *n, cfx_error *err)
         return CFX_OK;
     CFX_TRY(drop_results(&c, known->results, &job->changed, err));
     for (size_t i = 0; i < c.n_regions; i++) {
-        CFX_TRY(cfx_node_map_set(job->done, &c.regions[i]->root, cfx_int(1), err));
+        CFX_TRY(cfx_node_map_set(job->done, &c.regions[i]->root, cfx_value_int(1), err));
         CFX_TRY(sweep_all(c.regions[i], job, err));
     }
     if (!cfxi_analysis_control_of(n, &c) || c.n > known->c.n)
@@ -225,8 +225,8 @@ static cfx_status sweep_with_regions(cfx_graph *g, sweep_job *job, cfx_error *er
     return status;
 }
 
-cfx_status cfx_pass_dce(cfx_graph *g, const cfx_modules *modules, const void *opts, bool *changed,
-                        cfx_error *err)
+cfx_status cfx_pass_dce(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
+                        bool *changed, cfx_error *err)
 {
     sweep_job job = {.opts = opts, .modules = modules};
     CFX_TRY(cfx_graph_lint(g, NULL, NULL, err));

@@ -41,7 +41,7 @@ static cfx_node *latest(const function_job *job, cfx_node *n)
 static cfx_value map_latest(void *ctx, cfx_node *n, cfx_error *err)
 {
     (void)err;
-    return cfx_from_node(latest(ctx, n));
+    return cfx_value_node(latest(ctx, n));
 }
 
 static cfx_status update_args(function_job *job, cfx_node *n, cfx_error *err)
@@ -102,7 +102,7 @@ static cfx_value other_kwargs(const cfx_node *n, cfx_error *err)
     }
     if (!kept)
         cfxi_base_nomem(err);
-    cfx_value dict = kept ? cfx_value_seq(g, CFX_KIND_DICT, kept, k, err) : cfx_invalid();
+    cfx_value dict = kept ? cfx_value_seq(g, CFX_KIND_DICT, kept, k, err) : cfx_value_invalid();
     cfxi_base_free(g->allocator, kept, size * sizeof *kept);
     return dict;
 }
@@ -113,7 +113,7 @@ static cfx_status drop_flag(cfx_node *n, cfx_error *err)
     cfx_graph *g = n->graph;
     const size_t at = flag_place(n), args = cfx_node_num_args(n);
     if (at < args && at + 1 < args)
-        return cfx_node_set_arg(n, at, cfx_bool(false), err);
+        return cfx_node_set_arg(n, at, cfx_value_bool(false), err);
     cfx_value tuple = cfx_value_tuple(g, cfx_value_items(cfx_node_args(n), NULL),
                                       at < args ? at : args, err);
     cfx_value dict = other_kwargs(n, err);
@@ -137,7 +137,7 @@ static cfx_node *add_cast(function_job *job, cfx_node *n, cfx_node *x, cfx_error
 {
     cfx_graph *g = n->graph;
     const cfx_insert_point old = cfx_graph_insert_point(g);
-    const cfx_value args[] = {cfx_from_node(n), cfx_from_node(x)};
+    const cfx_value args[] = {cfx_value_node(n), cfx_value_node(x)};
     if (cfx_graph_set_insert_point(g, (cfx_insert_point){n, true}, err) != CFX_OK)
         return NULL;
     cfx_node *t = cfx_graph_call(g, CFX_OP_CALL_METHOD, "type_as", args, 2, NULL, 0, err);
@@ -221,7 +221,7 @@ static cfx_status functionalize_all(cfx_graph *g, void *ctx, cfx_error *err)
     return cfxi_analysis_each_region(g, functionalize_all, ctx, err);
 }
 
-cfx_status cfx_pass_functionalize(cfx_graph *g, const cfx_modules *modules, const void *opts,
+cfx_status cfx_pass_functionalize(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                                   bool *changed, cfx_error *err)
 {
     function_job job = {.aliases.modules = modules, .opts = opts};

@@ -30,7 +30,7 @@ cfx_value cfxi_pass_fuse_hold(fuse_job *job, cfx_value v)
     if (!cfxi_base_vec_reserve(&job->held, 1, sizeof v, job->g->allocator)) {
         cfx_value_discard(job->g, v);
         fail_nomem(job);
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
     ((cfx_value *)job->held.data)[job->held.size++] = cfx_value_retain(v);
     return v;
@@ -60,7 +60,7 @@ static const char *join(fuse_job *job, const char *base, const char *name)
 /* What is at base.name; INVALID if there is nothing. */
 static cfx_value look(fuse_job *job, const char *base, const char *name)
 {
-    cfx_value v = cfx_invalid();
+    cfx_value v = cfx_value_invalid();
     if (job->status == CFX_OK)
         job->status = cfxi_ops_module_attr(job->modules, job->g, base, name, &v, job->err);
     return v.kind == CFX_KIND_INVALID ? v : cfxi_pass_fuse_hold(job, v);
@@ -110,7 +110,7 @@ static bool read_member(fuse_job *job, const char *module, const char *name, fus
 static bool read_operand(fuse_job *job, const cfx_node *n, const char *name, fused_tensor *t)
 {
     cfx_value v = cfx_node_operand(n, name);
-    *t = (fused_tensor){.value = cfx_none()};
+    *t = (fused_tensor){.value = cfx_value_none()};
     if (v.kind == CFX_KIND_INVALID || v.kind == CFX_KIND_NONE)
         return true;
     if (v.kind != CFX_KIND_NODE || v.as.node->op != CFX_OP_GET_ATTR ||
@@ -133,7 +133,7 @@ static cfx_value read_plain(fuse_job *job, const cfx_node *n, const char *name)
 {
     cfx_value v = n->op == CFX_OP_CALL_MODULE ? look(job, n->callee->ref->name->data, name)
                                               : cfx_node_operand(n, name);
-    return v.kind == CFX_KIND_NODE ? cfx_none() : v;
+    return v.kind == CFX_KIND_NODE ? cfx_value_none() : v;
 }
 
 /* ---- the two layers ------------------------------------------------------------------------ */
@@ -171,7 +171,7 @@ static bool is_only_caller(fuse_job *job, const cfx_node *n)
 
 static bool read_groups(fuse_job *job, const cfx_node *n, fused_layer *layer)
 {
-    cfx_value groups = layer->dims ? read_plain(job, n, "groups") : cfx_invalid();
+    cfx_value groups = layer->dims ? read_plain(job, n, "groups") : cfx_value_invalid();
     layer->groups = groups.kind == CFX_KIND_INT ? groups.as.i : 1;
     return groups.kind == CFX_KIND_INVALID || (groups.kind == CFX_KIND_INT && groups.as.i > 0);
 }
@@ -284,7 +284,7 @@ static cfx_status free_path(fuse_job *job, const char *base, const char *suffix,
 
 static cfx_status set_member(fuse_job *job, const char *module, const char *name, cfx_value v)
 {
-    const cfx_modules *m = job->modules;
+    const cfx_module_tree *m = job->modules;
     const char *path = join(job, module, name);
     return job->status == CFX_OK ? m->set(m->ctx, job->g, path, v, job->err) : job->status;
 }
@@ -293,7 +293,7 @@ static cfx_status set_member(fuse_job *job, const char *module, const char *name
 static cfx_status prepare_module(fuse_job *job, const char *path, const fused_weights *new,
                                  char *spare)
 {
-    const cfx_modules *m = job->modules;
+    const cfx_module_tree *m = job->modules;
     CFX_TRY(free_path(job, path, "_fused", spare));
     CFX_TRY(m->copy(m->ctx, path, spare, job->err));
     cfx_status status = set_member(job, spare, "weight", new->weight);
@@ -308,13 +308,13 @@ static int all_but(void *n, cfx_node *user) { return user != n; }
 
 static cfx_status skip_norm(fuse_job *job, cfx_node *norm, cfx_node *layer)
 {
-    return cfx_node_replace_uses(norm, cfx_from_node(layer), NULL, NULL, NULL, job->err);
+    return cfx_node_replace_uses(norm, cfx_value_node(layer), NULL, NULL, NULL, job->err);
 }
 
 static cfx_status change_module(fuse_job *job, const fused_layer *layer, const fused_norm *norm,
                                 const fused_weights *new)
 {
-    const cfx_modules *m = job->modules;
+    const cfx_module_tree *m = job->modules;
     const char *path = layer->node->callee->ref->name->data;
     char spare[FUSE_MAX_PATH];
     CFX_TRY(prepare_module(job, path, new, spare));
@@ -322,7 +322,7 @@ static cfx_status change_module(fuse_job *job, const fused_layer *layer, const f
     if (status == CFX_OK) {
         status = m->copy(m->ctx, spare, path, job->err);
         if (status != CFX_OK)
-            cfx_node_replace_uses(layer->node, cfx_from_node(norm->node), all_but, NULL,
+            cfx_node_replace_uses(layer->node, cfx_value_node(norm->node), all_but, NULL,
                                   norm->node, NULL);
     }
     m->remove(m->ctx, spare, NULL);
@@ -333,7 +333,7 @@ static cfx_status change_module(fuse_job *job, const fused_layer *layer, const f
 static cfx_node *make_reader(fuse_job *job, cfx_node *layer, const char *base, const char *suffix,
                              cfx_value v)
 {
-    const cfx_modules *m = job->modules;
+    const cfx_module_tree *m = job->modules;
     char path[FUSE_MAX_PATH];
     if (free_path(job, base, suffix, path) != CFX_OK ||
         m->set(m->ctx, job->g, path, v, job->err) != CFX_OK)
@@ -344,8 +344,8 @@ static cfx_node *make_reader(fuse_job *job, cfx_node *layer, const char *base, c
 /* Every function of these operators takes weight and bias second and third, and by these names. */
 static cfx_status give(fuse_job *job, cfx_node *n, size_t i, const char *name, cfx_node *reader)
 {
-    return i < cfx_node_num_args(n) ? cfx_node_set_arg(n, i, cfx_from_node(reader), job->err)
-                                    : cfx_node_set_kwarg(n, name, cfx_from_node(reader), job->err);
+    return i < cfx_node_num_args(n) ? cfx_node_set_arg(n, i, cfx_value_node(reader), job->err)
+                                    : cfx_node_set_kwarg(n, name, cfx_value_node(reader), job->err);
 }
 
 static cfx_status change_function(fuse_job *job, const fused_layer *layer, const fused_norm *norm,
@@ -421,7 +421,7 @@ static cfx_status fuse_all(cfx_graph *g, void *ctx, cfx_error *err)
     return job->status == CFX_OK ? cfxi_analysis_each_region(g, fuse_all, job, err) : job->status;
 }
 
-cfx_status cfx_pass_fuse_bn(cfx_graph *g, const cfx_modules *modules, const void *opts,
+cfx_status cfx_pass_fuse_bn(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                             bool *changed, cfx_error *err)
 {
     cfx_error own;

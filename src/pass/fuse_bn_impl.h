@@ -11,7 +11,7 @@ enum { FUSE_MAX_RANK = 6, FUSE_MAX_PATH = 1000 };
 
 typedef struct fuse_job {
     cfx_graph *g;
-    const cfx_modules *modules;
+    const cfx_module_tree *modules;
     cfxi_survey survey;
     cfx_error *err;     /* never NULL while something is looked up */
     cfx_status status;  /* the first failure */

@@ -16,7 +16,7 @@ static cfx_value compute(fuse_job *job, cfx_operator op, cfx_value a, cfx_value 
     const bool one = b.kind == CFX_KIND_INVALID;
     cfx_error why = {.status = CFX_OK};
     if (job->status != CFX_OK)
-        return cfx_invalid();
+        return cfx_value_invalid();
     cfx_value v = job->modules->call(job->modules->ctx, job->g, op, args, one ? 1 : 2, &why);
     if (v.kind != CFX_KIND_INVALID)
         return cfxi_pass_fuse_hold(job, v);
@@ -29,9 +29,9 @@ static cfx_value reshape(fuse_job *job, cfx_value t, const int64_t *shape, size_
 {
     cfx_value sizes[FUSE_MAX_RANK];
     if (job->status != CFX_OK)
-        return cfx_invalid();
+        return cfx_value_invalid();
     for (size_t i = 0; i < rank; i++)
-        sizes[i] = cfx_int(shape[i]);
+        sizes[i] = cfx_value_int(shape[i]);
     cfx_value tuple = cfx_value_tuple(job->g, sizes, rank, job->err);
     if (tuple.kind == CFX_KIND_INVALID) {
         job->status = CFX_E_NOMEM;
@@ -65,7 +65,7 @@ static cfx_value shift_bias(fuse_job *job, const fused_layer *layer, const fused
                             cfx_value inverse)
 {
     cfx_value bias = layer->bias.value.kind == CFX_KIND_NONE
-                         ? compute(job, CFX_OPID_neg, norm->mean.value, cfx_invalid())
+                         ? compute(job, CFX_OPID_neg, norm->mean.value, cfx_value_invalid())
                          : compute(job, CFX_OPID_sub, layer->bias.value, norm->mean.value);
     bias = compute(job, CFX_OPID_mul, bias, inverse);
     if (norm->weight.value.kind != CFX_KIND_NONE)
@@ -87,17 +87,17 @@ bool cfxi_pass_fuse_weights(fuse_job *job, const fused_layer *layer, const fused
     const bool mixed = differs(&norm->mean, dtype) || differs(&norm->var, dtype) ||
                        differs(&norm->weight, dtype) || differs(&norm->bias, dtype) ||
                        differs(&layer->bias, dtype);
-    cfx_value factor = compute(job, CFX_OPID_add, norm->var.value, cfx_float(norm->eps));
-    cfx_value inverse = compute(job, CFX_OPID_rsqrt, factor, cfx_invalid());
+    cfx_value factor = compute(job, CFX_OPID_add, norm->var.value, cfx_value_float(norm->eps));
+    cfx_value inverse = compute(job, CFX_OPID_rsqrt, factor, cfx_value_invalid());
     factor = inverse;
     if (norm->weight.value.kind != CFX_KIND_NONE)
         factor = compute(job, CFX_OPID_mul, norm->weight.value, factor);
     out->weight = scale_weight(job, layer, factor);
     out->bias = shift_bias(job, layer, norm, inverse);
     if (mixed) {
-        out->weight = compute(job, CFX_OPID_to, out->weight, cfx_from_dtype(dtype));
+        out->weight = compute(job, CFX_OPID_to, out->weight, cfx_value_dtype(dtype));
         out->bias = compute(job, CFX_OPID_to, out->bias,
-                            cfx_from_dtype(has_bias ? layer->bias.dtype : dtype));
+                            cfx_value_dtype(has_bias ? layer->bias.dtype : dtype));
     }
     return job->status == CFX_OK;
 }

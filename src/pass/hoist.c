@@ -40,7 +40,7 @@
 #include <cfx/pass.h>
 
 typedef struct hoist_job {
-    const cfx_modules *modules;
+    const cfx_module_tree *modules;
     bool writes;   /* something in the whole graph does */
     bool changed;
     cfxi_vec taken;  /* of cfx_node *: users that only took what was handed through */
@@ -55,11 +55,11 @@ static cfx_value outside_of(const cfxi_control *c, const cfx_node_map *inputs, c
 {
     if (v.kind == CFX_KIND_NODE) {
         const cfx_value k = cfx_node_map_get(inputs, v.as.node);
-        v = k.kind == CFX_KIND_INT ? c->operands[k.as.i] : cfx_invalid();
-        return v.kind == CFX_KIND_NODE || cfxi_analysis_is_constant(v) ? v : cfx_invalid();
+        v = k.kind == CFX_KIND_INT ? c->operands[k.as.i] : cfx_value_invalid();
+        return v.kind == CFX_KIND_NODE || cfxi_analysis_is_constant(v) ? v : cfx_value_invalid();
     }
     const bool simple = cfxi_ir_is_plain(v) && !cfxi_ir_is_seq(v) && !cfxi_ir_is_str(v);
-    return simple ? v : cfx_invalid();
+    return simple ? v : cfx_value_invalid();
 }
 
 /* Result k, if it can be had without the branch or loop; else INVALID. */
@@ -69,15 +69,15 @@ static cfx_value passed_through(const cfxi_control *c, const cfx_node_map *input
     const cfx_value last = cfxi_analysis_control_result(c, body, k);
     if (cfxi_analysis_control_is_loop(c)) {
         const cfx_value from = last.kind == CFX_KIND_NODE ? cfx_node_map_get(inputs, last.as.node)
-                                                          : cfx_invalid();
+                                                          : cfx_value_invalid();
         const bool kept = from.kind == CFX_KIND_INT && (size_t)from.as.i == k;
-        return kept ? outside_of(c, inputs, last) : cfx_invalid();
+        return kept ? outside_of(c, inputs, last) : cfx_value_invalid();
     }
     const cfx_value first = outside_of(c, inputs, cfxi_analysis_control_result(c, 0, k));
     const cfx_value second = outside_of(c, inputs, last);
     const cfxi_same how = {.floats = CFXI_FLOATS_TEXT};
     return first.kind != CFX_KIND_INVALID && cfxi_ir_same_value(&how, first, second)
-               ? first : cfx_invalid();
+               ? first : cfx_value_invalid();
 }
 
 /* Lets go of a taken item, or of the whole result of a branch. */
@@ -85,7 +85,7 @@ static cfx_status take_elsewhere(hoist_job *job, const cfxi_control *c, const cf
                                  cfx_node *user)
 {
     const size_t k = c->whole ? 0 : cfxi_analysis_control_taken(c, user);
-    const cfx_value v = k == SIZE_MAX ? cfx_invalid() : passed_through(c, inputs, k);
+    const cfx_value v = k == SIZE_MAX ? cfx_value_invalid() : passed_through(c, inputs, k);
     cfx_node *old = c->whole ? c->node : user;
     if (v.kind == CFX_KIND_INVALID || old->n_users == 0)
         return CFX_OK;
@@ -188,7 +188,7 @@ static cfx_status move_out(loop_job *job, cfx_node *n)
     cfx_graph_set_insert_point(g, old, NULL);
     if (!copy)
         return CFX_E_NOMEM;
-    CFX_TRY(cfx_node_map_set(job->outside, n, cfx_from_node(copy), err));
+    CFX_TRY(cfx_node_map_set(job->outside, n, cfx_value_node(copy), err));
     cfxi_ir_graph_freeze(g);
     cfx_status status = cfxi_analysis_tensors_note(job->tensors, copy, err);
     cfxi_ir_graph_thaw(g);
@@ -215,7 +215,7 @@ static cfx_status move_region(loop_job *job, size_t i)
     for (cfx_node *n = region->root.next; n != &region->root; n = n->next) {
         bool may;
         if (n->op == CFX_OP_GET_ATTR)
-            CFX_TRY(cfx_node_map_set(job->outside, n, cfx_none(), job->all->err));
+            CFX_TRY(cfx_node_map_set(job->outside, n, cfx_value_none(), job->all->err));
         CFX_TRY(may_move(job, n, sure, &may));
         if (!may)
             continue;
@@ -278,7 +278,7 @@ static cfx_status mark_escapes(const loop_job *job, const cfxi_aliases *aliases,
         cfxi_analysis_alias_set(aliases, output->inputs[i].def)->written = true;
     for (cfx_node *n = region->root.next; n != &region->root; n = n->next)
         if (cfxi_analysis_alias_set(aliases, n)->written)
-            CFX_TRY(cfx_node_map_set(job->escapes, n, cfx_none(), job->all->err));
+            CFX_TRY(cfx_node_map_set(job->escapes, n, cfx_value_none(), job->all->err));
     return CFX_OK;
 }
 
@@ -391,7 +391,7 @@ static cfx_status find_writes(cfx_graph *g, hoist_job *job)
     return status;
 }
 
-cfx_status cfx_pass_hoist(cfx_graph *g, const cfx_modules *modules, const void *opts,
+cfx_status cfx_pass_hoist(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                           bool *changed, cfx_error *err)
 {
     (void)opts;

@@ -23,7 +23,7 @@
 #include <cfx/pass.h>
 
 typedef struct inline_job {
-    const cfx_modules *modules;
+    const cfx_module_tree *modules;
     const cfx_inline_options *opts;
     cfx_graph *stack[CFX_MAX_REGION_DEPTH];  /* the graphs that are being put into one another */
     size_t depth;
@@ -199,13 +199,14 @@ static cfx_status nest_scope(cfx_graph *g, cfx_node *copy, uint32_t outer, const
 {
     uint32_t chain[CFX_MAX_REGION_DEPTH];
     size_t n = 0;
-    for (uint32_t at = copy->scope; at && n < CFX_MAX_REGION_DEPTH; at = cfx_scope_parent(g, at))
+    for (uint32_t at = copy->scope; at && n < CFX_MAX_REGION_DEPTH;
+         at = cfx_graph_stack_outer(g, at))
         chain[n++] = at;
     uint32_t scope = outer;
     cfx_buffer path;
     cfx_buffer_init(&path, g->allocator);
     while (n > 0) {
-        const char *inner = cfx_scope_path(g, chain[--n]);
+        const char *inner = cfx_graph_stack_path(g, chain[--n]);
         cfx_buffer_free(&path);
         if (cfx_buffer_append(&path, prefix, strlen(prefix)) != CFX_OK ||
             cfx_buffer_append(&path, ".", inner[0] != '\0') != CFX_OK ||
@@ -213,8 +214,8 @@ static cfx_status nest_scope(cfx_graph *g, cfx_node *copy, uint32_t outer, const
             cfx_buffer_free(&path);
             return cfxi_base_nomem(err);
         }
-        scope = cfx_graph_scope(g, scope, path.data, cfx_scope_type(g, chain[n]),
-                                cfx_scope_object(g, chain[n]), err);
+        scope = cfx_graph_intern_stack(g, scope, path.data, cfx_graph_stack_type(g, chain[n]),
+                                       cfx_graph_stack_object(g, chain[n]), err);
         if (!scope)
             break;
     }
@@ -254,7 +255,7 @@ static cfx_status copied(void *ctx, cfx_node *n, cfx_node *copy, cfx_error *err)
 static cfx_status replace_call(inline_job *job, cfx_node *call, cfx_graph *src, cfx_error *err)
 {
     cfx_graph *g = call->graph;
-    cfx_value result = cfx_invalid();
+    cfx_value result = cfx_value_invalid();
     copy_job c = {job, call};
     cfx_node_map *map = cfx_node_map_new(g->allocator, err);
     cfx_status status = map ? bind_inputs(call, src, map, err) : CFX_E_NOMEM;
@@ -311,7 +312,7 @@ static cfx_status inline_all(cfx_graph *g, void *ctx, cfx_error *err)
     return status == CFX_OK ? cfxi_analysis_each_region(g, inline_all, ctx, err) : status;
 }
 
-cfx_status cfx_pass_inline(cfx_graph *g, const cfx_modules *modules, const void *opts,
+cfx_status cfx_pass_inline(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                            bool *changed, cfx_error *err)
 {
     modules = cfxi_analysis_modules_or_null(modules);

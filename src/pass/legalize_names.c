@@ -66,7 +66,7 @@ static cfx_status legalize(cfx_graph *g, void *changed, cfx_error *err)
     return status == CFX_OK ? cfxi_analysis_each_region(g, legalize, changed, err) : status;
 }
 
-cfx_status cfx_pass_legalize_names(cfx_graph *g, const cfx_modules *modules, const void *opts,
+cfx_status cfx_pass_legalize_names(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                                    bool *changed, cfx_error *err)
 {
     (void)modules;

@@ -96,7 +96,7 @@ static cfx_node *reader_in(cfx_graph *branch, const cfx_node *like)
 {
     cfx_target path = path_of(like);
     cfx_node *found = NULL;
-    (void)cfx_graph_each_of(branch, CFX_OP_GET_ATTR, &path, stop_at_first, &found);
+    (void)cfx_graph_find_nodes(branch, CFX_OP_GET_ATTR, &path, stop_at_first, &found);
     return found;
 }
 
@@ -121,10 +121,10 @@ static cfx_status find_paths(lift_job *job)
 /* Before the first node of a branch that is no input. */
 static cfx_status make_inputs(lift_job *job, cfx_graph *branch)
 {
-    const cfx_value none = cfx_none();
+    const cfx_value none = cfx_value_none();
     cfx_insert_point old = cfx_graph_insert_point(branch);
     cfx_insert_point here = {branch->root.next, false};
-    cfx_value defaults = cfx_invalid();
+    cfx_value defaults = cfx_value_invalid();
     cfx_status status = CFX_OK;
     for (; here.node->op == CFX_OP_PLACEHOLDER && !cfxi_ir_node_is_root(here.node);
          here.node = here.node->next)
@@ -137,8 +137,8 @@ static cfx_status make_inputs(lift_job *job, cfx_graph *branch)
         cfx_target path = path_of(at(&job->paths, i));
         cfx_value args = defaults.kind == CFX_KIND_INVALID
                              ? defaults : cfx_value_tuple(branch, &none, 1, job->err);
-        cfx_node *n = cfx_graph_create(branch, CFX_OP_PLACEHOLDER, path, args, cfx_invalid(),
-                                       NULL, cfx_invalid(), job->err);
+        cfx_node *n = cfx_graph_create(branch, CFX_OP_PLACEHOLDER, path, args, cfx_value_invalid(),
+                                       NULL, cfx_value_invalid(), job->err);
         cfx_target target = {.name = n ? n->name->data : NULL, .size = n ? n->name->size : 0};
         status = n ? push(job, &job->made, n) : CFX_E_NOMEM;
         if (status == CFX_OK)
@@ -155,9 +155,9 @@ static cfx_status make_readers(lift_job *job)
     cfx_status status = cfx_graph_set_insert_point(g, (cfx_insert_point){job->cond, false},
                                                    job->err);
     for (size_t i = 0; status == CFX_OK && i < job->paths.size; i++) {
-        cfx_node *n = cfx_graph_create(g, CFX_OP_GET_ATTR, path_of(at(&job->paths, i)),
-                                       cfx_invalid(), cfx_invalid(), NULL, cfx_invalid(),
-                                       job->err);
+        cfx_node *n =
+            cfx_graph_create(g, CFX_OP_GET_ATTR, path_of(at(&job->paths, i)), cfx_value_invalid(),
+                             cfx_value_invalid(), NULL, cfx_value_invalid(), job->err);
         status = n ? push(job, &job->made, n) : CFX_E_NOMEM;
     }
     cfx_graph_set_insert_point(g, old, NULL);
@@ -175,7 +175,7 @@ static cfx_status add_operands(lift_job *job)
     if (!cfxi_base_vec_reserve(&all, n + job->paths.size, sizeof *items, g->allocator))
         return cfxi_base_nomem(job->err);
     for (size_t i = 0; i < n + job->paths.size; i++)
-        ((cfx_value *)all.data)[i] = i < n ? items[i] : cfx_from_node(at(&job->made, i - n));
+        ((cfx_value *)all.data)[i] = i < n ? items[i] : cfx_value_node(at(&job->made, i - n));
     for (size_t i = 0; i < OPERANDS; i++)
         args[i] = cfx_node_arg(job->cond, i);
     args[OPERANDS] = cfx_value_seq(g, (cfx_kind)old.kind, all.data, n + job->paths.size, job->err);
@@ -197,7 +197,7 @@ static cfx_status use_inputs(lift_job *job, cfx_graph *branch, size_t inputs)
     for (size_t i = 0; i < job->paths.size; i++) {
         cfx_node *n;
         while ((n = reader_in(branch, at(&job->made, i))) != NULL) {
-            cfx_value input = cfx_from_node(at(&job->made, inputs + i));
+            cfx_value input = cfx_value_node(at(&job->made, inputs + i));
             CFX_TRY(cfx_node_replace_uses(n, input, NULL, NULL, NULL, job->err));
             CFX_TRY(cfx_graph_erase(branch, n, job->err));
         }
@@ -239,8 +239,8 @@ static cfx_status visit_regions(cfx_node_map *uses, cfx_value v, bool *changed, 
         cfx_graph *region = cfx_value_graph(v);
         cfx_value times = cfx_node_map_get(uses, cfx_graph_root(region));
         bool first = times.kind != CFX_KIND_INT;
-        CFX_TRY(cfx_node_map_set(uses, cfx_graph_root(region), cfx_int(first ? 1 : times.as.i + 1),
-                                 err));
+        CFX_TRY(cfx_node_map_set(uses, cfx_graph_root(region),
+                                 cfx_value_int(first ? 1 : times.as.i + 1), err));
         return first ? lift_all(region, changed, err) : CFX_OK;
     }
     size_t n;
@@ -281,7 +281,7 @@ static cfx_status lift_all(cfx_graph *g, bool *changed, cfx_error *err)
     return status;
 }
 
-cfx_status cfx_pass_lift_attrs(cfx_graph *g, const cfx_modules *modules, const void *opts,
+cfx_status cfx_pass_lift_attrs(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                                bool *changed, cfx_error *err)
 {
     (void)modules;

@@ -35,7 +35,7 @@ static cfx_status find_readers(cfx_graph *g, cfxi_vec *readers, cfx_error *err)
 
 /* Leaves those that read tensors. The host may run any code, so the graph is frozen meanwhile, and
  * marks are no longer in use. */
-static cfx_status keep_tensors(cfx_graph *g, const cfx_modules *modules, cfxi_vec *readers,
+static cfx_status keep_tensors(cfx_graph *g, const cfx_module_tree *modules, cfxi_vec *readers,
                                cfx_error *err)
 {
     cfx_node **nodes = readers->data;
@@ -60,7 +60,7 @@ static cfx_status merge_readers(cfx_node *n, cfx_error *err)
 {
     while (n->same_next != n) {
         cfx_node *other = n->same_next;
-        CFX_TRY(cfx_node_replace_uses(other, cfx_from_node(n), NULL, NULL, NULL, err));
+        CFX_TRY(cfx_node_replace_uses(other, cfx_value_node(n), NULL, NULL, NULL, err));
         CFX_TRY(cfx_graph_erase(n->graph, other, err));
     }
     return CFX_OK;
@@ -70,8 +70,8 @@ static cfx_status merge_readers(cfx_node *n, cfx_error *err)
 static cfx_status make_input(cfx_node *n, cfx_node *last, cfx_error *err)
 {
     const cfx_target target = {.name = n->name->data, .size = n->name->size};
-    CFX_TRY(last ? cfx_node_move_after(last, n, err)
-                 : cfx_node_move_before(n->graph->root.next, n, err));
+    CFX_TRY(last ? cfx_node_append(last, n, err)
+                 : cfx_node_prepend(n->graph->root.next, n, err));
     CFX_TRY(merge_readers(n, err));
     CFX_TRY(cfx_node_set_op(n, CFX_OP_PLACEHOLDER, err));
     return cfx_node_set_target(n, target, err);
@@ -103,7 +103,7 @@ static cfx_status lift(cfx_graph *g, const cfxi_vec *readers, cfx_error *err)
     return status;
 }
 
-cfx_status cfx_pass_lift_params(cfx_graph *g, const cfx_modules *modules, const void *opts,
+cfx_status cfx_pass_lift_params(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                                 bool *changed, cfx_error *err)
 {
     cfxi_vec readers = {0};

@@ -48,7 +48,7 @@ typedef struct entry {
 
 typedef struct merge_job {
     const cfx_target *split;  /* or NULL */
-    const cfx_modules *modules;
+    const cfx_module_tree *modules;
     cfx_graph *g;
     entry *entries;        /* in order; `sorted` points to them level by level */
     entry **sorted;
@@ -252,9 +252,9 @@ static cfx_node *create_call(merge_job *job, const char *name, const cfx_value *
 /* How many rows a left-hand side has: a new node. */
 static cfx_value rows_of(merge_job *job, const cfx_node *product)
 {
-    const cfx_value args[] = {left_of(product), cfx_int(0)};
+    const cfx_value args[] = {left_of(product), cfx_value_int(0)};
     cfx_node *n = create(job, CFX_OP_CALL_METHOD, by_name("size"), args, 2, product);
-    return n ? cfx_from_node(n) : cfx_invalid();
+    return n ? cfx_value_node(n) : cfx_value_invalid();
 }
 
 /* The left-hand sides, or their rows, as a list: held by the caller, INVALID with the error set. */
@@ -262,7 +262,7 @@ static cfx_value left_sides(merge_job *job, const batch *b, bool rows)
 {
     const cfx_allocator *a = job->g->allocator;
     cfx_value *items = cfxi_base_alloc(a, b->size * sizeof *items);
-    cfx_value list = cfx_invalid();
+    cfx_value list = cfx_value_invalid();
     size_t n = 0;
     if (!items) {
         cfxi_base_nomem(job->err);
@@ -283,7 +283,7 @@ static cfx_value left_sides(merge_job *job, const batch *b, bool rows)
 static cfx_node *create_split(merge_job *job, const batch *b, cfx_node *product)
 {
     const cfx_node *like = b->first->node;
-    cfx_value parts[] = {cfx_from_node(product), left_sides(job, b, !job->split)};
+    cfx_value parts[] = {cfx_value_node(product), left_sides(job, b, !job->split)};
     if (parts[1].kind == CFX_KIND_INVALID)
         return NULL;
     cfx_node *made = job->split
@@ -304,7 +304,7 @@ static cfx_status create_merged(merge_job *job, batch *b)
     cfx_target target = ref->kind == CFXI_REF_OBJECT ? (cfx_target){.object = ref->object}
                                                      : by_name(ref->name->data);
     cfx_node *cat = create_call(job, "torch.cat", &lefts, 1, like);
-    const cfx_value sides[] = {cfx_from_node(cat), right_of(like)};
+    const cfx_value sides[] = {cfx_value_node(cat), right_of(like)};
     cfx_node *product = cat ? create(job, (cfx_opcode)like->op, target, sides, 2, like) : NULL;
     if (product)
         b->split = create_split(job, b, product);
@@ -322,12 +322,12 @@ static cfx_status erase_reader(merge_job *job, cfx_value rhs)
 /* Takes the result of one member out of the merged product. */
 static cfx_status replace_product(merge_job *job, entry *e, cfx_node **made)
 {
-    const cfx_value item[] = {cfx_from_node(e->batch->split), cfx_int(e->batch->done++)};
+    const cfx_value item[] = {cfx_value_node(e->batch->split), cfx_value_int(e->batch->done++)};
     const cfx_value rhs = right_of(e->node);
     *made = create_call(job, "operator.getitem", item, 2, e->node);
     if (!*made)
         return job->err->status;
-    CFX_TRY(cfx_node_replace_uses(e->node, cfx_from_node(*made), NULL, NULL, NULL, job->err));
+    CFX_TRY(cfx_node_replace_uses(e->node, cfx_value_node(*made), NULL, NULL, NULL, job->err));
     CFX_TRY(cfx_graph_erase(job->g, e->node, job->err));
     return erase_reader(job, rhs);
 }
@@ -352,8 +352,8 @@ static cfx_status place(merge_job *job, entry *e, cfx_node **last)
         return replace_product(job, e, last);
     }
     if (n->prev != (*last ? *last : &job->g->root))
-        CFX_TRY(*last ? cfx_node_move_after(*last, n, job->err)
-                      : cfx_node_move_before(job->g->root.next, n, job->err));
+        CFX_TRY(*last ? cfx_node_append(*last, n, job->err)
+                      : cfx_node_prepend(job->g->root.next, n, job->err));
     *last = n;
     return CFX_OK;
 }
@@ -413,7 +413,7 @@ static cfx_status merge_all(cfx_graph *g, void *ctx, cfx_error *err)
     return status == CFX_OK ? cfxi_analysis_each_region(g, merge_all, outer, err) : status;
 }
 
-cfx_status cfx_pass_merge_matmul(cfx_graph *g, const cfx_modules *modules, const void *opts,
+cfx_status cfx_pass_merge_matmul(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                                  bool *changed, cfx_error *err)
 {
     const cfx_merge_matmul_options *o = opts;

@@ -24,7 +24,7 @@
 #include <cfx/pass.h>
 
 typedef struct normalize_job {
-    const cfx_modules *modules;
+    const cfx_module_tree *modules;
     cfx_normalize_options opts;
     bool changed;
 } normalize_job;
@@ -34,7 +34,7 @@ typedef struct normalize_job {
 /* Whether `v` is exactly what the schema writes as the default. */
 static bool is_default(const cfx_node *n, const cfxi_binding *b, size_t i)
 {
-    cfx_param param;
+    cfx_schema_param param;
     char digits[CFXI_NUMBER_SIZE];
     const cfx_value v = b->values[i];
     if (b->own || !cfx_operator_param(cfx_node_operator(n), b->params[i].param, &param) ||
@@ -67,7 +67,7 @@ static void drop_defaults(const cfx_node *n, cfxi_binding *b)
         if (!is_given(b, i))
             continue;
         if (is_default(n, b, i) && (b->params[i].keyword_only || end))
-            b->values[i] = cfx_invalid();
+            b->values[i] = cfx_value_invalid();
         else
             end = end && b->params[i].keyword_only;
     }
@@ -177,7 +177,7 @@ static cfx_status normalize(cfx_graph *g, void *ctx, cfx_error *err)
     return status == CFX_OK ? cfxi_analysis_each_region(g, normalize, ctx, err) : status;
 }
 
-cfx_status cfx_pass_normalize(cfx_graph *g, const cfx_modules *modules, const void *opts,
+cfx_status cfx_pass_normalize(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                               bool *changed, cfx_error *err)
 {
     normalize_job job = {.modules = modules};

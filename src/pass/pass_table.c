@@ -13,7 +13,7 @@ static const cfx_pass passes[] = {
 
 enum { PASS_COUNT = sizeof passes / sizeof *passes };
 
-const cfx_pass *cfx_pass_at(size_t i) { return i < PASS_COUNT ? &passes[i] : NULL; }
+const cfx_pass *cfx_pass_get(size_t i) { return i < PASS_COUNT ? &passes[i] : NULL; }
 
 const cfx_pass *cfx_pass_find(const char *name)
 {
@@ -36,7 +36,7 @@ static const cfx_pass_option options[] = {
 
 enum { OPTION_COUNT = sizeof options / sizeof *options };
 
-const cfx_pass_option *cfx_pass_option_at(const cfx_pass *pass, size_t i)
+const cfx_pass_option *cfx_pass_get_option(const cfx_pass *pass, size_t i)
 {
     for (size_t k = 0; pass && k < OPTION_COUNT; k++)
         if (strcmp(options[k].pass, pass->name) == 0 && i-- == 0)
@@ -67,7 +67,7 @@ static cfx_status apply(option_room *room, const cfx_pass *pass, const cfx_pass_
                         cfx_error *err)
 {
     const cfx_pass_option *option;
-    for (size_t i = 0; (option = cfx_pass_option_at(pass, i)) != NULL; i++)
+    for (size_t i = 0; (option = cfx_pass_get_option(pass, i)) != NULL; i++)
         if (strcmp(option->name, s->name) == 0)
             break;
     if (!option)
@@ -80,7 +80,7 @@ static cfx_status apply(option_room *room, const cfx_pass *pass, const cfx_pass_
     return CFX_OK;
 }
 
-cfx_status cfx_pass_run_with(const cfx_pass *pass, cfx_graph *g, const cfx_modules *modules,
+cfx_status cfx_pass_run_with(const cfx_pass *pass, cfx_graph *g, const cfx_module_tree *modules,
                              const cfx_pass_setting *settings, size_t n, bool *changed,
                              cfx_error *err)
 {
@@ -88,8 +88,8 @@ cfx_status cfx_pass_run_with(const cfx_pass *pass, cfx_graph *g, const cfx_modul
     const cfx_pass_option *option;
     CFX_TRY(cfxi_base_expect(pass, "pass", err));
     memset(&room, 0, sizeof room);
-    for (size_t i = 0; (option = cfx_pass_option_at(pass, i)) != NULL; i++)
-        set_option(&room, option, option->otherwise);
+    for (size_t i = 0; (option = cfx_pass_get_option(pass, i)) != NULL; i++)
+        set_option(&room, option, option->default_value);
     for (size_t i = 0; i < n; i++)
         CFX_TRY(apply(&room, pass, &settings[i], err));
     return cfx_pass_run(pass, g, modules, n ? &room : NULL, changed, err);
@@ -97,7 +97,7 @@ cfx_status cfx_pass_run_with(const cfx_pass *pass, cfx_graph *g, const cfx_modul
 
 /* ---- running ------------------------------------------------------------------------------- */
 
-cfx_status cfx_pass_run(const cfx_pass *pass, cfx_graph *g, const cfx_modules *modules,
+cfx_status cfx_pass_run(const cfx_pass *pass, cfx_graph *g, const cfx_module_tree *modules,
                         const void *opts, bool *changed, cfx_error *err)
 {
     CFX_TRY(cfxi_base_expect(pass, "pass", err));

@@ -75,7 +75,7 @@ static bool always_fits(cfx_operator op)
 /* Without a host that knows: a value that is an expanded view cannot be written to. */
 static bool is_own_tensor(const cfx_node *x)
 {
-    cfx_param result;
+    cfx_schema_param result;
     const cfx_operator op = cfx_node_operator(x);
     return op && cfx_operator_result(op, 0, &result) && cfx_operator_num_results(op) == 1 &&
            strcmp(result.type, "Tensor") == 0 && (!result.alias || cfxi_analysis_written(x, NULL));
@@ -206,7 +206,7 @@ static cfx_status find_scatters(reinplace_job *job, cfx_node *n, cfx_node *x, bo
 /* The node's uses go over to `by`, whose memory it is from now on. */
 static cfx_status hand_over(reinplace_job *job, cfx_node *n, cfx_node *by, cfx_error *err)
 {
-    CFX_TRY(cfx_node_replace_uses(n, cfx_from_node(by), NULL, NULL, NULL, err));
+    CFX_TRY(cfx_node_replace_uses(n, cfx_value_node(by), NULL, NULL, NULL, err));
     cfxi_analysis_alias_union(&job->aliases, by, n);
     return CFX_OK;
 }
@@ -252,7 +252,7 @@ static cfx_status add_part(reinplace_job *job, cfx_node *n, cfx_target take, cfx
     cfx_value args[MOST_ARGS];
     const size_t count = cfx_node_num_args(n);
     cfx_node *base = node_arg(n, 0);
-    args[0] = cfx_from_node(base);
+    args[0] = cfx_value_node(base);
     for (size_t i = 2; i < count; i++)
         args[i - 1] = cfx_node_arg(n, i);
     cfx_node *view = add_call(job, n, take, args, count - 1, err);
@@ -260,7 +260,7 @@ static cfx_status add_part(reinplace_job *job, cfx_node *n, cfx_target take, cfx
         return err->status;
     if (n->kwargs)
         CFX_TRY(cfx_node_set_kwargs(view, cfx_node_kwargs(n), err));
-    const cfx_value pair[] = {cfx_from_node(view), cfx_node_arg(n, 1)};
+    const cfx_value pair[] = {cfx_value_node(view), cfx_node_arg(n, 1)};
     if (!add_call(job, n, copy, pair, 2, err))
         return err->status;
     CFX_TRY(hand_over(job, n, base, err));
@@ -272,7 +272,7 @@ static cfx_status write_part(reinplace_job *job, cfx_node *n, bool *done, cfx_er
 {
     const cfx_operator ops[] = {cfxi_analysis_is_scatter(n), CFX_OPID_copy_};
     char names[2][CFX_SPELLING_SIZE];
-    cfx_value keep[2] = {cfx_invalid(), cfx_invalid()};
+    cfx_value keep[2] = {cfx_value_invalid(), cfx_value_invalid()};
     cfx_target targets[2];
     cfx_error own;
     cfx_status status = CFX_OK;
@@ -374,7 +374,7 @@ static cfx_status reinplace_all(cfx_graph *g, void *ctx, cfx_error *err)
     return cfxi_analysis_each_region(g, reinplace_all, ctx, err);
 }
 
-cfx_status cfx_pass_reinplace(cfx_graph *g, const cfx_modules *modules, const void *opts,
+cfx_status cfx_pass_reinplace(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                               bool *changed, cfx_error *err)
 {
     reinplace_job job = {.aliases.modules = modules, .opts = opts};

@@ -40,7 +40,7 @@ typedef struct crossing {
 } crossing;
 
 typedef struct layout_job {
-    const cfx_relayout *how;
+    const cfx_relayout_options *how;
     cfx_graph *g;
     entry *entries;
     size_t n;
@@ -153,7 +153,7 @@ static void list_nodes(layout_job *job)
 static cfx_node *convert(layout_job *job, entry *part, int kind, cfx_node *n, cfx_insert_point at)
 {
     const char *method = kind == STARTS ? job->how->enter : job->how->leave;
-    const cfx_value arg = cfx_from_node(n);
+    const cfx_value arg = cfx_value_node(n);
     entry *e = cfxi_base_vec_reserve(&job->made, 1, sizeof e, job->g->allocator)
                    ? cfxi_base_alloc(job->g->allocator, sizeof *e) : NULL;
     if (!e) {
@@ -208,7 +208,7 @@ static cfx_status cross(layout_job *job, const crossing *c)
         return job->err->status;
     if (!enters)
         c->def->converted = made;
-    return cfx_node_replace_input(user, def, cfx_from_node(made), job->err);
+    return cfx_node_replace_input(user, def, cfx_value_node(made), job->err);
 }
 
 static cfx_status undo(layout_job *job, entry *const first[KINDS])
@@ -287,7 +287,8 @@ static cfx_status convert_parts(layout_job *job)
     return choose(job);
 }
 
-cfx_status cfx_graph_relayout(cfx_graph *g, const cfx_relayout *how, bool *changed, cfx_error *err)
+cfx_status cfx_graph_relayout(cfx_graph *g, const cfx_relayout_options *how, bool *changed,
+                              cfx_error *err)
 {
     cfx_error own;
     layout_job job = {.how = how, .g = g, .n = g->size, .err = cfxi_base_error_or(err, &own)};

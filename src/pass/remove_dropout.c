@@ -18,13 +18,13 @@
 #include <cfx/pass.h>
 
 typedef struct dropout_job {
-    const cfx_modules *modules;
+    const cfx_module_tree *modules;
     bool training;
     bool changed;
 } dropout_job;
 
 /* Whether the module that `n` calls is certainly not training. */
-static cfx_status module_is_inert(const cfx_node *n, const cfx_modules *modules, bool *inert,
+static cfx_status module_is_inert(const cfx_node *n, const cfx_module_tree *modules, bool *inert,
                                   cfx_error *err)
 {
     cfx_value v;
@@ -95,7 +95,7 @@ static cfx_status visit_all(cfx_graph *g, void *job, cfx_error *err)
     return status == CFX_OK ? cfxi_analysis_each_region(g, visit_all, job, err) : status;
 }
 
-cfx_status cfx_pass_remove_dropout(cfx_graph *g, const cfx_modules *modules, const void *opts,
+cfx_status cfx_pass_remove_dropout(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                                    bool *changed, cfx_error *err)
 {
     const cfx_remove_dropout_options *o = opts;

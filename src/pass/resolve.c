@@ -159,7 +159,7 @@ static cfx_status put_copy(const cfxi_control *c, size_t i, int64_t index,
     cfx_status status = map ? CFX_OK : CFX_E_NOMEM;
     cfx_node *n = cfxi_ir_next_input(region, NULL);
     if (status == CFX_OK && cfxi_analysis_control_extra(c) > 0) {
-        status = cfx_node_map_set(map, n, cfx_int(index), err);
+        status = cfx_node_map_set(map, n, cfx_value_int(index), err);
         n = cfxi_ir_next_input(region, n);
     }
     for (size_t k = 0; status == CFX_OK && k < c->n; k++, n = cfxi_ir_next_input(region, n))
@@ -182,7 +182,7 @@ static cfx_status finish(walk_job *job, cfx_node *call, cfx_value result)
 static cfx_status take_branch(walk_job *job, const cfxi_control *c, size_t i)
 {
     cfx_graph *g = c->node->graph;
-    cfx_value result = cfx_invalid();
+    cfx_value result = cfx_value_invalid();
     CFX_TRY(put_copy(c, i, 0, c->operands, &result, job->err));
     cfx_status status = finish(job, c->node, result);
     cfx_value_release(g, result);
@@ -194,7 +194,7 @@ static cfx_status put_turns(const cfxi_control *c, size_t trips, cfx_value *stat
 {
     const size_t body = cfxi_analysis_control_body(c);
     for (size_t i = 0; i < trips; i++) {
-        cfx_value next = cfx_invalid();
+        cfx_value next = cfx_value_invalid();
         CFX_TRY(put_copy(c, body, (int64_t)i, cfx_value_items(*state, NULL), &next, err));
         cfx_value_release(c->node->graph, *state);
         *state = next;
@@ -216,7 +216,7 @@ static cfx_status take_turns(walk_job *job, const cfxi_control *c, size_t trips)
     const cfx_node *before = c->node->prev;
     cfx_value state = cfx_value_retain(c->container);
     cfx_status status = put_turns(c, trips, &state, job->err);
-    cfx_value result = status == CFX_OK ? as_tuple(g, state, job->err) : cfx_invalid();
+    cfx_value result = status == CFX_OK ? as_tuple(g, state, job->err) : cfx_value_invalid();
     cfx_value_release(g, state);
     if (status == CFX_OK)
         status = result.kind == CFX_KIND_INVALID ? CFX_E_NOMEM : finish(job, c->node, result);
@@ -231,9 +231,9 @@ static cfx_status take_turns(walk_job *job, const cfxi_control *c, size_t trips)
 static cfx_status note_truth(const cfxi_resolver *r, const cfx_node *n, cfxi_truth3 truth,
                              cfx_error *err)
 {
-    return truth == CFXI_NOT_KNOWN ? CFX_OK
-                                   : cfx_node_map_set(r->truths, n, cfx_bool(truth == CFXI_IS_TRUE),
-                                                      err);
+    return truth == CFXI_NOT_KNOWN
+               ? CFX_OK
+               : cfx_node_map_set(r->truths, n, cfx_value_bool(truth == CFXI_IS_TRUE), err);
 }
 
 /* State that is handed on counts as a use of its input, but must stay one: else it would be seen as
@@ -277,7 +277,7 @@ static cfx_status give_input(void *ctx, cfx_node *n, size_t k)
     const cfxi_control *c = g->c;
     const bool loop = cfxi_analysis_control_is_loop(c);
     const cfx_value v = c->operands[k];
-    const cfx_value pred = loop ? cfx_invalid() : cfxi_analysis_control_subject(c);
+    const cfx_value pred = loop ? cfx_value_invalid() : cfxi_analysis_control_subject(c);
     CFX_TRY(
         give_literal(g->r, c, n, v, loop && g->region == cfxi_analysis_control_body(c), g->err));
     if (g->writes)
@@ -311,7 +311,7 @@ static cfx_status fold_node(walk_job *job, cfx_node *n)
     if (name && v.kind == CFX_KIND_INVALID && !n->kwargs &&
         (strcmp(name, "operator.not_") == 0 || strcmp(name, "_operator.not_") == 0)) {
         const cfxi_truth3 of = truth_of(job->r, cfx_node_arg(n, 0));
-        v = of == CFXI_NOT_KNOWN ? v : cfx_bool(of == CFXI_IS_FALSE);
+        v = of == CFXI_NOT_KNOWN ? v : cfx_value_bool(of == CFXI_IS_FALSE);
     }
     if (v.kind == CFX_KIND_INVALID || !cfxi_analysis_is_constant(v))
         return CFX_OK;

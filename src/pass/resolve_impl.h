@@ -5,7 +5,7 @@
 #include "analysis/known_values_impl.h"
 
 typedef struct cfxi_resolver {
-    const cfx_modules *modules;
+    const cfx_module_tree *modules;
     size_t max_count;      /* loops that run more often stay */
     size_t max_nodes;      /* as do those that would become more nodes */
     cfx_node_map *truths;  /* nodes of which it is known whether they are true */

@@ -223,7 +223,7 @@ static cfx_status apply(const sort_job *job, cfx_error *err)
         if (n == at)
             at = at->next;
         else
-            CFX_TRY(cfx_node_move_before(at, n, err));
+            CFX_TRY(cfx_node_prepend(at, n, err));
     }
     return CFX_OK;
 }
@@ -259,7 +259,7 @@ static cfx_status sort_all(cfx_graph *g, void *ctx, cfx_error *err)
     return cfxi_analysis_each_region(g, sort_all, ctx, err);
 }
 
-cfx_status cfx_pass_toposort(cfx_graph *g, const cfx_modules *modules, const void *opts,
+cfx_status cfx_pass_toposort(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                              bool *changed, cfx_error *err)
 {
     (void)modules;

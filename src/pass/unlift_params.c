@@ -17,7 +17,7 @@
 
 /* Whether the paths can be read, and there is an input for each; *end is the first node behind all
  * inputs. */
-static cfx_status check_paths(cfx_graph *g, const cfx_modules *modules,
+static cfx_status check_paths(cfx_graph *g, const cfx_module_tree *modules,
                               const cfx_unlift_params_options *opts, cfx_node **end, cfx_error *err)
 {
     size_t inputs = 0;
@@ -45,10 +45,10 @@ static cfx_status make_reader(cfx_node *n, const char *path, cfx_node *end, cfx_
         cfx_node_set_args(n, cfxi_ir_seq_value(CFX_KIND_TUPLE, NULL, 0), err)); /* its default */
     CFX_TRY(cfx_node_set_op(n, CFX_OP_GET_ATTR, err));
     CFX_TRY(cfx_node_set_target(n, target, err));
-    return n->next == end ? CFX_OK : cfx_node_move_before(end, n, err);
+    return n->next == end ? CFX_OK : cfx_node_prepend(end, n, err);
 }
 
-cfx_status cfx_pass_unlift_params(cfx_graph *g, const cfx_modules *modules, const void *opts,
+cfx_status cfx_pass_unlift_params(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                                   bool *changed, cfx_error *err)
 {
     const cfx_unlift_params_options *o = opts;

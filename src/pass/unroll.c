@@ -33,7 +33,7 @@ static cfx_status unroll(cfx_graph *g, void *resolver, cfx_error *err)
     return cfxi_analysis_each_region(g, unroll, resolver, err);
 }
 
-cfx_status cfx_pass_unroll(cfx_graph *g, const cfx_modules *modules, const void *opts,
+cfx_status cfx_pass_unroll(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                            bool *changed, cfx_error *err)
 {
     const cfx_unroll_options *limits = opts;

@@ -49,7 +49,7 @@ static cfx_status finish_body(new_loop *l, cfx_node *index, cfx_node *count, cfx
     size_t n;
     const cfx_value *items = cfx_value_items(cfx_node_arg(output, 0), &n);
     cfx_value *all = cfxi_base_alloc(g->allocator, (n + 2) * sizeof *all);
-    const cfx_value one[] = {cfx_from_node(index), cfx_int(1)};
+    const cfx_value one[] = {cfx_value_node(index), cfx_value_int(1)};
     cfx_node *next = NULL;
     if (!all)
         return cfxi_base_nomem(err);
@@ -57,9 +57,9 @@ static cfx_status finish_body(new_loop *l, cfx_node *index, cfx_node *count, cfx
     if (status == CFX_OK && !(next = cfxi_analysis_add_function(g, "operator.add", one, 2, err)))
         status = CFX_E_NOMEM;
     if (status == CFX_OK) {
-        all[0] = cfx_from_node(next);
+        all[0] = cfx_value_node(next);
         memcpy(all + 1, items, n * sizeof *all);
-        all[n + 1] = cfx_from_node(count);
+        all[n + 1] = cfx_value_node(count);
         const cfx_value tuple = cfx_value_tuple(g, all, n + 1 + l->carried, err);
         status = tuple.kind == CFX_KIND_INVALID ? CFX_E_NOMEM : cfx_node_set_arg(output, 0, tuple,
                                                                                  err);
@@ -104,9 +104,9 @@ static cfx_status make_test(new_loop *l, cfx_error *err)
         if (!last)
             return CFX_E_NOMEM;
     }
-    const cfx_value args[] = {cfx_from_node(first), l->carried ? cfx_from_node(last) : l->count};
+    const cfx_value args[] = {cfx_value_node(first), l->carried ? cfx_value_node(last) : l->count};
     cfx_node *less = cfxi_analysis_add_function(l->test, "operator.lt", args, 2, err);
-    return less && cfx_graph_output(l->test, cfx_from_node(less), err) ? CFX_OK : CFX_E_NOMEM;
+    return less && cfx_graph_output(l->test, cfx_value_node(less), err) ? CFX_OK : CFX_E_NOMEM;
 }
 
 /* What it begins with; floating, INVALID if memory is out. */
@@ -117,9 +117,9 @@ static cfx_value make_state(const new_loop *l, cfx_error *err)
     cfx_value *all = cfxi_base_alloc(g->allocator, (n + 2) * sizeof *all);
     if (!all) {
         cfxi_base_nomem(err);
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
-    all[0] = cfx_int(0);
+    all[0] = cfx_value_int(0);
     memcpy(all + 1, l->old->operands, n * sizeof *all);
     all[n + 1] = l->count;
     const cfx_value state = cfx_value_tuple(g, all, n + 1 + l->carried, err);
@@ -132,8 +132,8 @@ static cfx_node *make_call(const new_loop *l, cfx_error *err)
     cfx_node *old = l->old->node;
     cfx_graph *g = old->graph;
     const cfx_insert_point was = cfx_graph_insert_point(g);
-    cfx_value args[3] = {cfx_value_retain(cfx_value_region(g, l->test, err)), cfx_invalid(),
-                         cfx_invalid()};
+    cfx_value args[3] = {cfx_value_retain(cfx_value_region(g, l->test, err)), cfx_value_invalid(),
+                         cfx_value_invalid()};
     if (args[0].kind != CFX_KIND_INVALID)
         args[1] = cfx_value_retain(cfx_value_region(g, l->body, err));
     if (args[1].kind != CFX_KIND_INVALID)
@@ -158,8 +158,8 @@ static cfx_node *old_results(const cfxi_control *c, cfx_node *made, cfx_error *e
     cfx_graph *g = made->graph;
     const cfx_insert_point was = cfx_graph_insert_point(g);
     const cfx_value slice = cfx_value_retain(cfx_value_slice(
-        g, cfx_int(1), cfx_int((int64_t)c->n_results + 1), cfx_none(), err));
-    const cfx_value args[] = {cfx_from_node(made), slice};
+        g, cfx_value_int(1), cfx_value_int((int64_t)c->n_results + 1), cfx_value_none(), err));
+    const cfx_value args[] = {cfx_value_node(made), slice};
     cfx_node *all = NULL;
     if (slice.kind != CFX_KIND_INVALID &&
         cfx_graph_set_insert_point(g, (cfx_insert_point){c->node, false}, err) == CFX_OK)
@@ -180,13 +180,14 @@ static cfx_status hand_over(const cfxi_control *c, cfx_node *made, cfx_error *er
     for (const cfx_use *use = cfx_node_first_use(c->node); use && status == CFX_OK && !all;
          use = cfx_use_next(use)) {
         const int64_t k = (int64_t)cfxi_analysis_control_taken(c, use->user) + 1;
-        const cfx_value args[] = {cfx_from_node(made), cfx_int(k)};
+        const cfx_value args[] = {cfx_value_node(made), cfx_value_int(k)};
         status = cfxi_analysis_changes_add(&changes, use->user,
                                            cfx_value_tuple(made->graph, args, 2, err),
                                            cfx_node_kwargs(use->user), err);
     }
     CFX_TRY(cfxi_analysis_changes_end(&changes, status));
-    return all ? cfx_node_replace_uses(c->node, cfx_from_node(all), NULL, NULL, NULL, err) : CFX_OK;
+    return all ? cfx_node_replace_uses(c->node, cfx_value_node(all), NULL, NULL, NULL, err)
+               : CFX_OK;
 }
 
 static cfx_value count_of(const cfx_node *n)
@@ -231,7 +232,7 @@ static cfx_status visit(cfx_graph *g, void *ctx, cfx_error *err)
     return CFX_OK;
 }
 
-cfx_status cfx_pass_while_loops(cfx_graph *g, const cfx_modules *modules, const void *opts,
+cfx_status cfx_pass_while_loops(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                                 bool *changed, cfx_error *err)
 {
     bool any = false;

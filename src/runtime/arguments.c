@@ -203,7 +203,7 @@ static cfx_datum convert_list(cfxi_call *c, const cfxi_signature_param *p, cfx_d
 
 static cfx_status refuse(cfxi_call *c, const cfxi_signature *s, size_t i, cfx_datum d)
 {
-    cfx_param param;
+    cfx_schema_param param;
     cfxi_ops_schema_param(s->schema, i, &param);
     if (c->err->status == CFX_E_NOMEM)
         return CFX_E_NOMEM;

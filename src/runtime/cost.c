@@ -187,7 +187,7 @@ static bool buffer_in(const cfxi_meter *m, cfx_datum d, buffer **b)
 static bool shared_buffer(const cfxi_meter *m, const cfxi_call *c, const char *schema, size_t n,
                           char alias, buffer **b)
 {
-    cfx_param param;
+    cfx_schema_param param;
     for (size_t i = 0; alias && i < n && cfxi_ops_schema_param(schema, i, &param); i++)
         if (param.alias == alias && buffer_in(m, c->args[i], b))
             return true;
@@ -222,7 +222,7 @@ static cfx_status note_results(cfxi_meter *m, const cfxi_call *c, const char *sc
                                bool regions, cfx_datum result)
 {
     size_t count;
-    cfx_param param;
+    cfx_schema_param param;
     const bool several = cfxi_ops_schema_result(schema, 1, &param);
     const cfx_datum *items = several ? cfx_datum_items(result, &count) : &result;
     const size_t results = several ? (items ? count : 0) : 1;

@@ -179,7 +179,7 @@ static int64_t einsum(const counting *k)
     size_t n = 0;
     size_t i = 0;
     size_t at = 0;  /* dimension of operand i */
-    const char *text = cfx_datum_str(k->args[0], NULL);
+    const char *text = cfx_datum_text(k->args[0], NULL);
     const cfx_datum *all = k->n > 1 ? cfx_datum_items(k->args[1], &n) : NULL;
     for (; text && all && i < n && *text && *text != '-'; text++) {
         const cfx_tensor *t = all[i].kind == CFX_DATUM_TENSOR ? all[i].as.tensor : NULL;

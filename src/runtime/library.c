@@ -81,7 +81,7 @@ static size_t count_items(cfx_schema_text t)
 
 static cfx_status check_defaults(const cfxi_custom *f, cfx_error *err)
 {
-    cfx_param param;
+    cfx_schema_param param;
     for (size_t i = 0; cfxi_ops_schema_param(f->row.schema, i, &param); i++) {
         const cfx_schema_text t = param.value;
         const bool list = t.text && (t.text[0] == '[' || t.text[0] == '(');

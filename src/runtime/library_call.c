@@ -166,7 +166,7 @@ static void show(const cfx_kernel_call *c, cfx_datum d, char *out, size_t size)
 
 static cfx_status check_result(cfx_kernel_call *c, size_t i)
 {
-    cfx_param result = {0};
+    cfx_schema_param result = {0};
     const char *who = c->computing ? "kernel" : "rule";
     const cfx_datum d = c->c.results[i];
     const cfx_datum said = c->described[i];
@@ -209,8 +209,8 @@ static cfx_status ask(cfx_kernel_call *c, cfx_kernel_fn *fn)
 static cfx_status prepare_written(cfx_kernel_call *c)
 {
     const char *schema = c->f->row.schema;
-    cfx_param param;
-    cfx_param result;
+    cfx_schema_param param;
+    cfx_schema_param result;
     for (size_t i = 0; cfxi_ops_schema_param(schema, i, &param); i++) {
         const cfx_tensor *t = cfx_kernel_tensor(c, i);
         if (!param.writes)
@@ -308,14 +308,14 @@ static cfx_datum call_named(cfx_runtime *rt, cfx_dims *dims, bool infer, const c
     return result;
 }
 
-cfx_datum cfx_custom_run(cfx_runtime *rt, const char *name, const cfx_datum *args, size_t n,
-                         cfx_error *err)
+cfx_datum cfx_operator_run_named(cfx_runtime *rt, const char *name, const cfx_datum *args, size_t n,
+                                 cfx_error *err)
 {
     return call_named(rt, NULL, false, name, args, n, err);
 }
 
-cfx_datum cfx_custom_infer(cfx_runtime *rt, cfx_dims *dims, const char *name, const cfx_datum *args,
-                           size_t n, cfx_error *err)
+cfx_datum cfx_operator_infer_named(cfx_runtime *rt, cfx_dims *dims, const char *name,
+                                   const cfx_datum *args, size_t n, cfx_error *err)
 {
     return call_named(rt, dims, true, name, args, n, err);
 }

@@ -185,7 +185,7 @@ static cfx_status fold(compiler *c, cfx_datum_kind kind, size_t n)
  * anything may keep it, and give it away; and `a + [[0]]` keeps what is in a list. */
 static bool may_be_kept(compiler *c)
 {
-    cfx_param param;
+    cfx_schema_param param;
     if (c->nesting > 0)
         return true;
     for (size_t i = 0; c->keeps == UNKNOWN && cfx_operator_param(c->op, i, &param); i++)

@@ -70,8 +70,8 @@ cfx_datum cfxi_rt_datum_from_value(cfx_value v, const cfx_allocator *allocator, 
     case CFX_KIND_STR:
     case CFX_KIND_DEVICE: {
         const char *text = cfx_value_text(v, &n);
-        return cfx_datum_text(v.kind == CFX_KIND_STR ? CFX_DATUM_STR : CFX_DATUM_DEVICE, text, n,
-                              allocator, err);
+        return cfx_datum_from_text(v.kind == CFX_KIND_STR ? CFX_DATUM_STR : CFX_DATUM_DEVICE, text,
+                                   n, allocator, err);
     }
     case CFX_KIND_COMPLEX: {
         const cfx_value *part = cfx_value_items(v, &n);

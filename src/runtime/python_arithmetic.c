@@ -75,8 +75,8 @@ static cfx_datum join(cfxi_call *c, cfx_datum a, int64_t times, cfx_datum b)
     size_t total;
     size_t bytes;
     bool text = a.kind == CFX_DATUM_STR;
-    const char *as = cfx_datum_str(a, &n);
-    const char *bs = cfx_datum_str(b, &m);
+    const char *as = cfx_datum_text(a, &n);
+    const char *bs = cfx_datum_text(b, &m);
     const cfx_datum *ai = text ? NULL : cfx_datum_items(a, &n);
     const cfx_datum *bi = text ? NULL : cfx_datum_items(b, &m);
     size_t item = text ? 1 : sizeof *ai;
@@ -95,7 +95,7 @@ static cfx_datum join(cfxi_call *c, cfx_datum a, int64_t times, cfx_datum b)
         memcpy(made + i * n * item, from_a, n * item);
     if (m > 0)
         memcpy(made + (size_t)times * n * item, from_b, m * item);
-    cfx_datum r = text ? cfx_datum_text(CFX_DATUM_STR, made, total, c->rt->allocator, c->err)
+    cfx_datum r = text ? cfx_datum_from_text(CFX_DATUM_STR, made, total, c->rt->allocator, c->err)
                        : cfx_datum_seq((cfx_datum_kind)a.kind, (const cfx_datum *)(void *)made,
                                        total, c->rt->allocator, c->err);
     cfxi_rt_scratch_free(c->rt, made);
@@ -316,7 +316,7 @@ cfx_status cfxi_rt_python_truth(cfxi_call *c, cfx_datum d, cfxi_truth *out)
     bool full = d.kind != CFX_DATUM_NONE;
     if (cfx_datum_items(d, &n) && d.kind != CFX_DATUM_SLICE)
         full = n > 0;
-    if (d.kind == CFX_DATUM_STR && cfx_datum_str(d, &n))
+    if (d.kind == CFX_DATUM_STR && cfx_datum_text(d, &n))
         full = n > 0;
     *out = full ? CFXI_TRUE : CFXI_FALSE;
     return CFX_OK;

@@ -43,8 +43,8 @@ static int compare_texts(cfx_datum a, cfx_datum b)
 {
     size_t n;
     size_t m;
-    const char *x = cfx_datum_str(a, &n);
-    const char *y = cfx_datum_str(b, &m);
+    const char *x = cfx_datum_text(a, &n);
+    const char *y = cfx_datum_text(b, &m);
     int order = memcmp(x, y, n < m ? n : m);  /* UTF-8 sorts as its characters do */
     return order ? order : (n > m) - (n < m);
 }

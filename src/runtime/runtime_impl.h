@@ -88,7 +88,7 @@ cfx_status cfxi_rt_go_on(const cfx_runtime *rt, cfx_error *err);
 
 /* The type of a parameter and its default, the caller's to release; *err is set if memory is out.
  * */
-void cfxi_rt_signature_read(const cfx_param *param, cfxi_signature_param *p,
+void cfxi_rt_signature_read(const cfx_schema_param *param, cfxi_signature_param *p,
                             const cfx_allocator *allocator, cfx_error *err);
 /* NULL with *err set if memory is out. */
 const cfxi_signature *cfxi_rt_signature_of(cfx_runtime *rt, cfx_operator op, cfx_error *err);
@@ -244,7 +244,7 @@ static inline const cfx_datum *cfxi_rt_list(const cfxi_call *c, size_t i, size_t
 }
 static inline const char *cfxi_rt_str(const cfxi_call *c, size_t i)  /* NULL if None */
 {
-    return cfx_datum_str(c->args[i], NULL);
+    return cfx_datum_text(c->args[i], NULL);
 }
 /* The dtype given, or `otherwise` for None. */
 static inline cfx_dtype cfxi_rt_dtype_or(const cfxi_call *c, size_t i, cfx_dtype otherwise)

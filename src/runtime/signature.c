@@ -32,7 +32,8 @@ static void read_type(const char *text, cfxi_signature_param *p)
 }
 
 /* Whether the rule also reads words for these numbers. */
-static bool takes_words(cfx_operator op, const cfx_param *param, const cfxi_signature_param *p)
+static bool takes_words(cfx_operator op, const cfx_schema_param *param,
+                        const cfxi_signature_param *p)
 {
     const bool conv = op == CFX_OPID_conv1d || op == CFX_OPID_conv2d || op == CFX_OPID_conv3d;
     return op && p->type == CFXI_PARAM_INT &&
@@ -75,7 +76,7 @@ static cfx_datum read_default(cfx_schema_text text, const cfxi_signature_param *
     if (cfxi_ops_text_is_word(text, "True") || cfxi_ops_text_is_word(text, "False"))
         return cfx_datum_bool(text.text[0] == 'T');
     if (text.text[0] == '\'')
-        return cfx_datum_text(CFX_DATUM_STR, text.text + 1, text.size - 2, allocator, err);
+        return cfx_datum_from_text(CFX_DATUM_STR, text.text + 1, text.size - 2, allocator, err);
     if (text.text[0] == '[' || text.text[0] == '(')
         return list_default(text, p, allocator, err);
     cfx_datum number = number_default(text, p);
@@ -88,7 +89,7 @@ static cfx_datum read_default(cfx_schema_text text, const cfxi_signature_param *
     return number;
 }
 
-void cfxi_rt_signature_read(const cfx_param *param, cfxi_signature_param *p,
+void cfxi_rt_signature_read(const cfx_schema_param *param, cfxi_signature_param *p,
                             const cfx_allocator *allocator, cfx_error *err)
 {
     read_type(param->type, p);
@@ -109,7 +110,7 @@ static cfxi_signature *signature_new(cfx_operator op, const char *schema,
                                      const cfx_allocator *allocator, cfx_error *err)
 {
     cfx_error own = {0};
-    cfx_param param;
+    cfx_schema_param param;
     cfxi_signature *s = cfxi_base_alloc(allocator, sizeof *s);
     if (!s) {
         cfxi_base_nomem(err);

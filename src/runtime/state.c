@@ -90,7 +90,7 @@ cfx_tensor *cfx_state_get(const cfx_state *s, const char *name)
 
 size_t cfx_state_size(const cfx_state *s) { return s->entries.size; }
 
-const char *cfx_state_at(const cfx_state *s, size_t i, cfx_tensor **t)
+const char *cfx_state_entry(const cfx_state *s, size_t i, cfx_tensor **t)
 {
     if (i >= s->entries.size)
         return NULL;

@@ -70,7 +70,8 @@ cfx_status cfxi_split_flat_path(cfxi_flat_paths *paths, const cfx_node *n, const
         return CFX_OK;
     }
     *path = new_flat_path(paths->taken, n, err);
-    return *path ? cfx_node_map_set(paths->known, key, cfx_int((intptr_t)*path), err) : CFX_E_NOMEM;
+    return *path ? cfx_node_map_set(paths->known, key, cfx_value_int((intptr_t)*path), err)
+                 : CFX_E_NOMEM;
 }
 
 /* ---- making a part ------------------------------------------------------------------------- */
@@ -78,7 +79,7 @@ cfx_status cfxi_split_flat_path(cfxi_flat_paths *paths, const cfx_node *n, const
 typedef struct builder {
     cfx_graph *src;
     const cfxi_part_plan *plan;
-    cfx_part *part;
+    cfx_subgraph *part;
     cfxi_flat_paths paths;
     cfx_error *err;
 } builder;
@@ -107,7 +108,7 @@ static cfx_status add_copy(builder *b, cfx_node *n, const cfxi_copy_as *as)
     if (!copy)
         return b->err->status;
     b->part->origins[b->part->n_origins++] = n;
-    return cfx_node_map_set(b->plan->map, n, cfx_from_node(copy), b->err);
+    return cfx_node_map_set(b->plan->map, n, cfx_value_node(copy), b->err);
 }
 
 static cfx_status add_inputs(builder *b)
@@ -168,10 +169,10 @@ static cfx_status build(builder *b)
 }
 
 /* The arrays that the part is to have; n_origins is counted up later, to this number. */
-static bool prepare(cfx_part *part, cfx_graph *g, const cfxi_part_plan *plan, cfx_error *err)
+static bool prepare(cfx_subgraph *part, cfx_graph *g, const cfxi_part_plan *plan, cfx_error *err)
 {
     size_t n = plan->n_inputs + plan->n_body + 1;
-    *part = (cfx_part){.n_inputs = plan->n_inputs, .n_outputs = plan->n_outputs};
+    *part = (cfx_subgraph){.n_inputs = plan->n_inputs, .n_outputs = plan->n_outputs};
     part->graph = cfx_graph_new(g->allocator, g->host, err);
     if (!part->graph)
         return false;
@@ -184,7 +185,7 @@ static bool prepare(cfx_part *part, cfx_graph *g, const cfxi_part_plan *plan, cf
     return false;
 }
 
-cfx_status cfxi_split_part_build(cfx_graph *g, const cfxi_part_plan *plan, cfx_part *part,
+cfx_status cfxi_split_part_build(cfx_graph *g, const cfxi_part_plan *plan, cfx_subgraph *part,
                                  cfx_error *err)
 {
     const size_t n = plan->n_inputs + plan->n_body + 1;
@@ -195,11 +196,11 @@ cfx_status cfxi_split_part_build(cfx_graph *g, const cfxi_part_plan *plan, cfx_p
     if (status == CFX_OK)
         return CFX_OK;
     part->n_origins = n;  /* what the array has room for */
-    cfx_part_free(part);
+    cfx_subgraph_free(part);
     return status;
 }
 
-void cfx_part_free(cfx_part *part)
+void cfx_subgraph_free(cfx_subgraph *part)
 {
     const cfx_allocator *a = part->graph ? part->graph->allocator : NULL;
     if (part->graph) {
@@ -208,7 +209,7 @@ void cfx_part_free(cfx_part *part)
         cfxi_base_free(a, part->origins, part->n_origins * sizeof *part->origins);
         cfx_graph_release(part->graph);
     }
-    *part = (cfx_part){0};
+    *part = (cfx_subgraph){0};
 }
 
 /* ---- its boundary -------------------------------------------------------------------------- */
@@ -217,7 +218,7 @@ enum { MEMBER, INPUT, MARKS };
 
 typedef struct boundary {
     cfx_graph *g;
-    const cfx_extract *what;
+    const cfx_extract_options *what;
     uint32_t stamp;
     cfxi_vec inputs, outputs;  /* of cfx_node *, as found */
     cfx_error *err;
@@ -241,7 +242,7 @@ static cfx_status bad(const boundary *b, const cfx_node *n, const char *what)
 
 static cfx_status mark_members(boundary *b)
 {
-    const cfx_extract *what = b->what;
+    const cfx_extract_options *what = b->what;
     for (size_t i = 0; i < what->n; i++) {
         cfx_node *n = what->nodes[i];
         if (!is_here(b, n))
@@ -301,9 +302,9 @@ static cfx_status find_outputs(boundary *b)
     return CFX_OK;
 }
 
-static cfx_status build_found(const boundary *b, cfx_node_map *map, cfx_part *part)
+static cfx_status build_found(const boundary *b, cfx_node_map *map, cfx_subgraph *part)
 {
-    const cfx_extract *what = b->what;
+    const cfx_extract_options *what = b->what;
     const cfxi_part_plan plan = {
         .inputs = what->inputs ? what->inputs : b->inputs.data,
         .n_inputs = what->inputs ? what->n_inputs : b->inputs.size,
@@ -320,9 +321,10 @@ static cfx_status build_found(const boundary *b, cfx_node_map *map, cfx_part *pa
     return status;
 }
 
-cfx_status cfx_graph_extract(cfx_graph *g, const cfx_extract *what, cfx_part *part, cfx_error *err)
+cfx_status cfx_graph_extract(cfx_graph *g, const cfx_extract_options *what, cfx_subgraph *part,
+                             cfx_error *err)
 {
-    *part = (cfx_part){0};
+    *part = (cfx_subgraph){0};
     CFX_TRY(cfxi_base_expect(g, "graph", err));
     boundary b = {.g = g, .what = what, .stamp = cfxi_ir_graph_stamp(g, MARKS), .err = err};
     cfx_node_map *map = what->map ? what->map : cfx_node_map_new(g->allocator, err);

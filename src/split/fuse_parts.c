@@ -152,7 +152,7 @@ static cfx_node *add_module_call(cfx_graph *g, const cfx_fused *call, cfx_error 
         return NULL;
     }
     for (size_t i = 0; i < call->n_inputs; i++)
-        items[i] = cfx_from_node(call->inputs[i]);
+        items[i] = cfx_value_node(call->inputs[i]);
     cfx_node *n = cfxi_analysis_add_call(g, CFX_OP_CALL_MODULE, path, items, call->n_inputs, err);
     cfxi_base_free(g->allocator, items, call->n_inputs * sizeof *items);
     return n;
@@ -169,7 +169,7 @@ static cfx_node *make_call(cfx_graph *g, const cfx_fused *call, cfx_target getit
         return n;
     }
     for (size_t i = 0; i < call->n_outputs; i++) {
-        cfx_value pair[] = {cfx_from_node(n), cfx_int((int64_t)i)};
+        cfx_value pair[] = {cfx_value_node(n), cfx_value_int((int64_t)i)};
         made[i] = cfxi_analysis_add_call(g, CFX_OP_CALL_FUNCTION, getitem, pair, 2, err);
         if (!made[i]) {
             while (i-- > 0)
@@ -186,7 +186,7 @@ static int is_other(void *call, cfx_node *user) { return user != call; }
 static cfx_status use_results(const cfx_fused *call, cfx_node *n, cfx_node **made, cfx_error *err)
 {
     for (size_t i = 0; i < call->n_outputs; i++)
-        CFX_TRY(cfx_node_replace_uses(call->outputs[i], cfx_from_node(made[i]), is_other, NULL, n,
+        CFX_TRY(cfx_node_replace_uses(call->outputs[i], cfx_value_node(made[i]), is_other, NULL, n,
                                       err));
     return CFX_OK;
 }

@@ -31,7 +31,7 @@ static cfx_status join_users(group_job *job, const unsigned char *flags, cfx_err
                                      "uses; sort the graph first (toposort)",
                                      use->user->name->data, job->nodes[i]->name->data);
             if (job->base.supported[i] && job->base.supported[user] &&
-                !(flags[i] & CFX_NODE_TENSOR))
+                !(flags[i] & CFX_FUSION_TENSOR))
                 cfxi_split_partition_join(&job->base, (uint32_t)i, user);
         }
     }
@@ -123,7 +123,7 @@ static cfx_status find_groups(group_job *job, const unsigned char *flags, uint32
     job->base.stamp = cfxi_ir_graph_number(job->base.graph);
     for (cfx_node *node = job->base.graph->root.next; i < job->base.n; node = node->next, i++) {
         job->nodes[i] = node;
-        job->base.supported[i] = (flags[i] & CFX_NODE_ACC) != 0;
+        job->base.supported[i] = (flags[i] & CFX_FUSION_ACC) != 0;
         job->base.parent[i] = (uint32_t)i;
         job->base.size[i] = 1;
     }

@@ -36,7 +36,7 @@ static bool allocate(cfxi_placer *p)
 #undef ARRAY
 }
 
-cfx_status cfxi_split_placer_init(cfxi_placer *p, cfx_graph *g, const cfx_place *what,
+cfx_status cfxi_split_placer_init(cfxi_placer *p, cfx_graph *g, const cfx_place_options *what,
                                   cfx_error *err)
 {
     *p = (cfxi_placer){.g = g, .what = what, .n = g->size};
@@ -194,8 +194,8 @@ bool cfxi_split_part_levels(cfxi_placer *p)
 
 bool cfxi_split_map_parts(cfxi_placer *p, uint32_t *devices)
 {
-    const cfx_fit fit = {p->what->memory, p->what->n_devices, p->sizes, p->n_parts,
-                         p->shared, p->n_links, NULL, 0};
+    const cfx_fit_options fit = {p->what->memory, p->what->n_devices, p->sizes, p->n_parts,
+                                 p->shared, p->n_links, NULL, 0};
     return cfxi_split_fit_parts(&fit, devices, &p->room);
 }
 

@@ -112,8 +112,8 @@ static cfx_status fit_rest(cfxi_placer *p, cfxi_placing *out, cfx_error *err)
     if (n_placed == out->n)
         return CFX_OK;
     cfxi_split_survey_parts(p, out->parts, out->n);
-    const cfx_fit fit = {p->what->memory, p->what->n_devices, p->sizes, out->n,
-                         p->shared, p->n_links, p->costs, n_placed};
+    const cfx_fit_options fit = {p->what->memory, p->what->n_devices, p->sizes, out->n,
+                                 p->shared, p->n_links, p->costs, n_placed};
     if (!cfxi_split_fit_parts(&fit, p->trial_devices, &p->room))
         return cfx_error_set(err, CFX_E_GRAPH, "Cannot Get a Valid Partition to Logical Device "
                              "Mapping: no device has room for one of the %zu calls that are left "

@@ -75,9 +75,9 @@ bool cfxi_split_longest_ways(size_t n, const double *weights, const cfx_link *li
     return known == n;
 }
 
-cfx_status cfx_longest_ways(size_t n, const double *weights, const cfx_link *links, size_t n_links,
-                            double *far, uint32_t *before, const cfx_allocator *allocator,
-                            cfx_error *err)
+cfx_status cfx_longest_paths(size_t n, const double *weights, const cfx_link *links, size_t n_links,
+                             double *far, uint32_t *before, const cfx_allocator *allocator,
+                             cfx_error *err)
 {
     cfxi_arena arena;
     cfxi_link_room room;
@@ -112,7 +112,7 @@ static void sink(cfxi_link_room *room, size_t at)
     room->order[at] = device;
 }
 
-static void begin_fit(const cfx_fit *what, uint32_t *devices, cfxi_link_room *room)
+static void begin_fit(const cfx_fit_options *what, uint32_t *devices, cfxi_link_room *room)
 {
     for (size_t i = 0; i < what->n_parts; i++) {
         room->head[i] = room->on[i] = CFX_NO_PART;
@@ -137,14 +137,14 @@ static void begin_fit(const cfx_fit *what, uint32_t *devices, cfxi_link_room *ro
 }
 
 /* What a part needs less on each device: added to `saved`, or taken away again. */
-static void add_saved(const cfx_fit *what, size_t part, double sign, cfxi_link_room *room)
+static void add_saved(const cfx_fit_options *what, size_t part, double sign, cfxi_link_room *room)
 {
     for (uint32_t k = room->head[part]; k != CFX_NO_PART; k = room->next[k])
         for (uint32_t e = room->on[what->shared[k].from]; e != CFX_NO_PART; e = room->on_next[e])
             room->saved[room->on_device[e]] += sign * what->shared[k].weight;
 }
 
-bool cfxi_split_fit_parts(const cfx_fit *what, uint32_t *devices, cfxi_link_room *room)
+bool cfxi_split_fit_parts(const cfx_fit_options *what, uint32_t *devices, cfxi_link_room *room)
 {
     size_t entry = what->n_placed;
     begin_fit(what, devices, room);
@@ -170,8 +170,8 @@ bool cfxi_split_fit_parts(const cfx_fit *what, uint32_t *devices, cfxi_link_room
     return true;
 }
 
-cfx_status cfx_fit_parts(const cfx_fit *what, uint32_t *devices, bool *fits,
-                         const cfx_allocator *allocator, cfx_error *err)
+cfx_status cfx_devices_fit(const cfx_fit_options *what, uint32_t *devices, bool *fits,
+                           const cfx_allocator *allocator, cfx_error *err)
 {
     cfxi_arena arena;
     cfxi_link_room room;
@@ -207,7 +207,7 @@ static cfx_status place(cfxi_placer *p, cfxi_placing *out, cfx_error *err)
     return cfx_error_set(err, CFX_E_VALUE, "there is no mode %d of placement", p->what->mode);
 }
 
-cfx_status cfx_graph_place(cfx_graph *g, const cfx_place *what, uint32_t *parts,
+cfx_status cfx_graph_place(cfx_graph *g, const cfx_place_options *what, uint32_t *parts,
                            uint32_t *devices, size_t *n, cfx_error *err)
 {
     cfxi_placer p;

@@ -20,10 +20,10 @@ typedef struct cfxi_link_room {
 
 bool cfxi_split_link_room_init(cfxi_link_room *room, cfxi_arena *arena, size_t n, size_t n_links,
                                size_t n_devices);
-/* As cfx_longest_ways and cfx_fit_parts, but numbers are not checked. A circle is false. */
+/* As cfx_longest_paths and cfx_devices_fit, but numbers are not checked. A circle is false. */
 bool cfxi_split_longest_ways(size_t n, const double *weights, const cfx_link *links, size_t n_links,
                              double *far, uint32_t *before, cfxi_link_room *room);
-bool cfxi_split_fit_parts(const cfx_fit *what, uint32_t *devices, cfxi_link_room *room);
+bool cfxi_split_fit_parts(const cfx_fit_options *what, uint32_t *devices, cfxi_link_room *room);
 
 /* An array in an arena, or NULL. */
 static inline void *cfxi_split_new_array(cfxi_arena *arena, size_t n, size_t item_size)
@@ -39,7 +39,7 @@ enum { CFXI_CALL, CFXI_LEAF, CFXI_OTHER };
 
 typedef struct cfxi_placer {
     cfx_graph *g;
-    const cfx_place *what;
+    const cfx_place_options *what;
     size_t n, n_edges;
     cfx_node **nodes;
     unsigned char *kind;        /* of each node */
@@ -61,7 +61,7 @@ typedef struct cfxi_placer {
 } cfxi_placer;
 
 /* Reads the graph; cfxi_split_placer_done is due in any case. */
-cfx_status cfxi_split_placer_init(cfxi_placer *p, cfx_graph *g, const cfx_place *what,
+cfx_status cfxi_split_placer_init(cfxi_placer *p, cfx_graph *g, const cfx_place_options *what,
                                   cfx_error *err);
 void cfxi_split_placer_done(cfxi_placer *p);
 

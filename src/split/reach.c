@@ -83,7 +83,7 @@ static bool has_marked_user(const cfx_node *n, uint32_t mark)
     return false;
 }
 
-void cfx_nodes_find_edges(cfx_node *const *nodes, size_t n, bool *transparent)
+void cfx_nodes_find_boundary(cfx_node *const *nodes, size_t n, bool *transparent)
 {
     if (n == 0)
         return;

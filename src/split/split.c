@@ -261,7 +261,7 @@ static bool make_result(cfxi_splitter *s)
     result->n = s->parts;
     result->parts = cfxi_base_alloc(s->g->allocator, s->parts * sizeof *result->parts);
     for (size_t i = 0; result->parts && i < s->parts; i++)
-        result->parts[i] = (cfx_part){0};
+        result->parts[i] = (cfx_subgraph){0};
     result->order = cfxi_base_alloc(s->g->allocator, s->parts * sizeof *result->order);
     if (result->parts && result->order)
         return true;
@@ -272,11 +272,11 @@ static bool make_result(cfxi_splitter *s)
 static void free_result(cfx_split_result *result, size_t n_reads, const cfx_allocator *a)
 {
     for (size_t i = 0; result->parts && i < result->n; i++)
-        cfx_part_free(&result->parts[i]);
+        cfx_subgraph_free(&result->parts[i]);
     cfxi_base_free(a, result->parts, result->n * sizeof *result->parts);
     cfxi_base_free(a, result->order, result->n * sizeof *result->order);
     cfxi_base_free(a, result->cuts, n_reads * sizeof *result->cuts);
-    cfx_part_free(&result->base);
+    cfx_subgraph_free(&result->base);
     *result = (cfx_split_result){0};
 }
 

@@ -6,7 +6,7 @@
 
 typedef struct base {
     cfxi_splitter *s;
-    cfx_part *part;
+    cfx_subgraph *part;
     cfx_node_map *map;   /* what stands for a node of the source here */
     size_t room;         /* for origins */
 } base;
@@ -57,7 +57,7 @@ static cfx_status add_given(base *b, cfx_node *n)
     if (!copy)
         return err->status;
     b->part->origins[b->part->n_origins++] = n;
-    return cfx_node_map_set(b->map, n, cfx_from_node(copy), err);
+    return cfx_node_map_set(b->map, n, cfx_value_node(copy), err);
 }
 
 static cfx_status add_inputs(base *b)
@@ -84,7 +84,7 @@ static cfx_status add_attrs(base *b)
 }
 
 /* Those that a part reads, if they are to stand no earlier than they must. */
-static cfx_status add_attrs_of(base *b, const cfx_part *part)
+static cfx_status add_attrs_of(base *b, const cfx_subgraph *part)
 {
     if (!(b->s->what->flags & CFX_SPLIT_KEEP_ORDER))
         return CFX_OK;
@@ -97,7 +97,7 @@ static cfx_status add_attrs_of(base *b, const cfx_part *part)
 static cfx_node *call_part(base *b, size_t number)
 {
     cfxi_splitter *s = b->s;
-    const cfx_part *part = &s->result->parts[number];
+    const cfx_subgraph *part = &s->result->parts[number];
     const char *name = s->what->names[number];
     cfx_value *args = cfxi_base_alloc(s->g->allocator, part->n_inputs * sizeof *args);
     if (!args) {
@@ -117,7 +117,7 @@ static cfx_node *call_part(base *b, size_t number)
 
 static cfx_status add_part(base *b, size_t number)
 {
-    const cfx_part *part = &b->s->result->parts[number];
+    const cfx_subgraph *part = &b->s->result->parts[number];
     CFX_TRY(add_attrs_of(b, part));
     cfx_node *call = call_part(b, number);
     for (size_t i = 0; call && i < part->n_outputs; i++) {
@@ -128,7 +128,7 @@ static cfx_status add_part(base *b, size_t number)
             return b->s->err->status;
         if (item)
             b->part->origins[b->part->n_origins++] = NULL;
-        CFX_TRY(cfx_node_map_set(b->map, part->outputs[i], cfx_from_node(value), b->s->err));
+        CFX_TRY(cfx_node_map_set(b->map, part->outputs[i], cfx_value_node(value), b->s->err));
     }
     return call ? CFX_OK : b->s->err->status;
 }
@@ -141,7 +141,7 @@ static cfx_status add_output(base *b)
         return CFX_OK;  /* the graph has none, and so has the base */
     cfx_graph *graph = b->part->graph;
     cfx_value v = cfx_node_arg(members->items[members->starts[s->parts]], 0);
-    v = v.kind == CFX_KIND_INVALID ? cfx_none()
+    v = v.kind == CFX_KIND_INVALID ? cfx_value_none()
                                    : cfx_value_map(graph, s->g, v, cfxi_split_map_look_up, b->map,
                                                    s->err);
     if (v.kind == CFX_KIND_INVALID)

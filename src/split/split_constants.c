@@ -22,7 +22,7 @@
 
 typedef struct folder {
     cfx_graph *g;
-    const cfx_constants *what;
+    const cfx_constants_options *what;
     cfxi_aliases aliases;    /* what shares memory with what is written to is no constant */
     cfx_node_map *known;     /* constants */
     cfxi_vec constants;      /* of cfx_node *: calls, and before them the attributes they read */
@@ -112,7 +112,7 @@ static cfx_status find_constants(folder *f)
         CFX_TRY(judge(f, n, &constant));
         if (!constant)
             continue;
-        CFX_TRY(cfx_node_map_set(f->known, n, cfx_int(1), f->err));
+        CFX_TRY(cfx_node_map_set(f->known, n, cfx_value_int(1), f->err));
         f->calls += cfxi_ir_is_call(n);
     }
     return CFX_OK;
@@ -126,7 +126,7 @@ static cfx_status take(folder *f, cfxi_vec *list, cfx_node *n)
 {
     if (cfx_node_map_get(f->known, n).as.i == TAKEN)
         return CFX_OK;
-    CFX_TRY(cfx_node_map_set(f->known, n, cfx_int(TAKEN), f->err));
+    CFX_TRY(cfx_node_map_set(f->known, n, cfx_value_int(TAKEN), f->err));
     return push(f, list, n);
 }
 
@@ -148,7 +148,7 @@ static cfx_status list_constants(folder *f)
     return CFX_OK;
 }
 
-static cfx_status build_constants(folder *f, cfx_part *constants, cfx_node_map *map)
+static cfx_status build_constants(folder *f, cfx_subgraph *constants, cfx_node_map *map)
 {
     const cfxi_part_plan plan = {
         .body = f->constants.data,
@@ -165,7 +165,7 @@ static cfx_status build_constants(folder *f, cfx_part *constants, cfx_node_map *
 
 typedef struct rest_builder {
     folder *f;
-    cfx_part *part;
+    cfx_subgraph *part;
     cfx_node_map *map;
     cfxi_flat_paths paths;
     size_t room;
@@ -192,7 +192,7 @@ static cfx_status add(rest_builder *b, cfx_node *origin, cfx_node *made)
     if (!made)
         return b->f->err->status;
     b->part->origins[b->part->n_origins++] = origin;
-    return origin ? cfx_node_map_set(b->map, origin, cfx_from_node(made), b->f->err) : CFX_OK;
+    return origin ? cfx_node_map_set(b->map, origin, cfx_value_node(made), b->f->err) : CFX_OK;
 }
 
 static cfx_status copy_all(rest_builder *b, cfx_opcode op)
@@ -248,7 +248,7 @@ static cfx_status prepare(rest_builder *b)
                             : cfxi_base_nomem(f->err);
 }
 
-static cfx_status build_rest(folder *f, cfx_part *rest, cfx_node_map *map)
+static cfx_status build_rest(folder *f, cfx_subgraph *rest, cfx_node_map *map)
 {
     rest_builder b = {.f = f, .part = rest, .map = map};
     cfx_status status = prepare(&b);
@@ -270,7 +270,7 @@ static cfx_status build_rest(folder *f, cfx_part *rest, cfx_node_map *map)
 
 /* ---- both ---------------------------------------------------------------------------------- */
 
-static cfx_status split(folder *f, cfx_part *constants, cfx_part *rest)
+static cfx_status split(folder *f, cfx_subgraph *constants, cfx_subgraph *rest)
 {
     f->known = cfx_node_map_new(f->g->allocator, f->err);
     if (!f->known)
@@ -289,18 +289,18 @@ static cfx_status split(folder *f, cfx_part *constants, cfx_part *rest)
     return status;
 }
 
-cfx_status cfx_graph_split_constants(cfx_graph *g, const cfx_constants *what, cfx_part *constants,
-                                     cfx_part *rest, cfx_error *err)
+cfx_status cfx_graph_split_constants(cfx_graph *g, const cfx_constants_options *what,
+                                     cfx_subgraph *constants, cfx_subgraph *rest, cfx_error *err)
 {
     cfx_error own;
     folder f = {.g = g, .what = what, .err = cfxi_base_error_or(err, &own)};
-    *constants = *rest = (cfx_part){0};
+    *constants = *rest = (cfx_subgraph){0};
     cfxi_ir_graph_freeze(g);
     cfx_status status = split(&f, constants, rest);
     cfxi_ir_graph_thaw(g);
     if (status != CFX_OK) {
-        cfx_part_free(constants);
-        cfx_part_free(rest);
+        cfx_subgraph_free(constants);
+        cfx_subgraph_free(rest);
     }
     if (f.aliases.graph)
         cfxi_analysis_aliases_end(&f.aliases);

@@ -16,7 +16,7 @@ typedef struct cfxi_part_plan {
 } cfxi_part_plan;
 
 /* Fills *part, or leaves it empty with *err set. (extract.c) */
-cfx_status cfxi_split_part_build(cfx_graph *g, const cfxi_part_plan *plan, cfx_part *part,
+cfx_status cfxi_split_part_build(cfx_graph *g, const cfxi_part_plan *plan, cfx_subgraph *part,
                                  cfx_error *err);
 
 /* A new array with a copy of `n` nodes; NULL if memory is out, too if n is 0. (extract.c) */

@@ -18,7 +18,7 @@
 
 typedef struct stager {
     cfx_graph *g;
-    const cfx_stages *what;
+    const cfx_stages_options *what;
     cfx_node **calls;
     size_t n, stages;       /* calls; stages */
     double *sums;           /* sums[i]: costs of the first i calls */
@@ -235,8 +235,8 @@ static cfx_status solve(stager *s, size_t *parts, double *largest)
     return CFX_OK;
 }
 
-cfx_status cfx_graph_stages(cfx_graph *g, const cfx_stages *what, size_t *parts, double *largest,
-                            cfx_error *err)
+cfx_status cfx_graph_stages(cfx_graph *g, const cfx_stages_options *what, size_t *parts,
+                            double *largest, cfx_error *err)
 {
     CFX_TRY(cfxi_base_expect(g, "graph", err));
     double ignored;

@@ -1,8 +1,8 @@
 /* datum.c - run-time values: counted strings and containers around tensors and numbers. */
 #include "tensor_impl.h"
 
-cfx_datum cfx_datum_text(cfx_datum_kind kind, const char *text, size_t size,
-                         const cfx_allocator *allocator, cfx_error *err)
+cfx_datum cfx_datum_from_text(cfx_datum_kind kind, const char *text, size_t size,
+                              const cfx_allocator *allocator, cfx_error *err)
 {
     size_t block;
     allocator = cfxi_base_allocator(allocator);
@@ -139,7 +139,7 @@ cfx_datum *cfx_datum_items(cfx_datum d, size_t *n)
     return is_seq(d) ? d.as.seq->items : NULL;
 }
 
-const char *cfx_datum_str(cfx_datum d, size_t *size)
+const char *cfx_datum_text(cfx_datum d, size_t *size)
 {
     if (size)
         *size = cfxi_tensor_is_text(d) ? d.as.text->size : 0;

@@ -43,10 +43,10 @@ static const cfx_sink to_notes = {.write = write_note};
 static cfx_var tensor_var(cfx_scope *s, const char *path)
 {
     cfx_error err = {0};
-    cfx_tensor *t = cfx_npy_load(path, NULL, &err);
+    cfx_tensor *t = cfx_tensor_load_npy(path, NULL, &err);
     cfx_var v = cfx_var_empty();
     if (t)
-        v = cfx_from_tensor(s, t);
+        v = cfx_var_from_tensor(s, t);
     else
         fprintf(stderr, "nn_probe: %s\n", err.message);
     cfx_tensor_release(t);
@@ -81,13 +81,13 @@ static cfx_var read_var(cfx_scope *s, char *text)
     for (char *item = strtok_r(text, "(,)", &save); item && n < MOST;
          item = strtok_r(NULL, "(,)", &save))
         items[n++] = scalar_var(s, item);
-    return cfx_seq_at(CFX_HERE(s), CFX_DATUM_TUPLE, cfx_vars_make(items, n));
+    return cfx_var_seq_at(CFX_HERE(s), CFX_DATUM_TUPLE, cfx_vars_make(items, n));
 }
 
 static cfx_module *make(cfx_scope *s, char *line)
 {
     cfx_var args[MOST] = {{0}};
-    cfx_param param;
+    cfx_schema_param param;
     char *save = NULL;
     const cfx_nn nn = cfx_nn_find(strtok_r(line, " ", &save));
     size_t n = 0;
@@ -125,7 +125,7 @@ static cfx_status note_module(void *ctx, cfx_module *m, const char *path, cfx_er
     return CFX_OK;
 }
 
-static cfx_status note_arg(void *ctx, const cfx_param *param, bool keyword, cfx_value v,
+static cfx_status note_arg(void *ctx, const cfx_schema_param *param, bool keyword, cfx_value v,
                            cfx_error *err)
 {
     (void)ctx;
@@ -142,7 +142,7 @@ static void note_args(cfx_module *m)
 {
     cfx_error err = {0};
     cfx_graph *g = cfx_graph_new(NULL, &cfxi_capture_object_host, &err);
-    const cfx_modules tree = cfx_module_tree(m);
+    const cfx_module_tree tree = cfx_module_as_tree(m);
     if (!g || cfx_nn_each_arg(&tree, g, "", m->nn, note_arg, g, &err) != CFX_OK)
         fprintf(notes, "noargs %s\n", err.message);
     cfx_graph_release(g);
@@ -152,7 +152,7 @@ static void note_state(cfx_scope *s, const cfx_module *m)
 {
     cfx_state *state = cfx_module_state(s, m);
     for (size_t i = 0; state && i < cfx_state_size(state); i++)
-        fprintf(notes, "state %s\n", cfx_state_at(state, i, NULL));
+        fprintf(notes, "state %s\n", cfx_state_entry(state, i, NULL));
     cfx_state_free(state);
 }
 
@@ -167,7 +167,8 @@ static void save_each(cfx_datum d, size_t *n)
     for (size_t i = 0; i < count; i++)
         save_each(items[i], n);
     snprintf(ending, sizeof ending, "out%zu.npy", *n);
-    if (d.kind == CFX_DATUM_TENSOR && cfx_npy_save(d.as.tensor, file(ending), NULL) == CFX_OK)
+    if (d.kind == CFX_DATUM_TENSOR &&
+        cfx_tensor_save_npy(d.as.tensor, file(ending), NULL) == CFX_OK)
         ++*n;
 }
 
@@ -185,7 +186,7 @@ static void run(cfx_scope *s, cfx_module *m)
         fclose(there);
         in[n] = tensor_var(s, file(ending));
     }
-    if (n == 0 || !cfx_ok(s))
+    if (n == 0 || !cfx_scope_ok(s))
         return;
     cfx_module_train(m, false);
     cfx_datum y = cfx_var_datum(s, cfx_call_at(CFX_HERE(s), m, cfx_vars_make(in, n)));
@@ -205,7 +206,7 @@ static void probe(char *line)
         cfx_module_save(s, m, file("safetensors"));
         run(s, m);
     }
-    if (!cfx_ok(s))
+    if (!cfx_scope_ok(s))
         fprintf(notes, "error %s\n", cfx_scope_error(s)->message);
     cfx_scope_free(s);
 }

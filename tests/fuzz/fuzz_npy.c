@@ -18,16 +18,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     cfx_error err = {.status = CFX_OK};
     cfx_buffer file;
-    cfx_tensor *t = cfx_npy_read(data, size, NULL, &err);
+    cfx_tensor *t = cfx_tensor_read_npy(data, size, NULL, &err);
     if (!t) {
         if (err.status == CFX_OK || err.message[0] == '\0')
             fail("an error without a message", "");
         return 0;
     }
     cfx_buffer_init(&file, NULL);
-    if (cfx_npy_write(t, cfx_buffer_sink(&file), &err) != CFX_OK)
+    if (cfx_tensor_write_npy(t, cfx_buffer_sink(&file), &err) != CFX_OK)
         fail("what was read cannot be written", err.message);
-    cfx_tensor *again = cfx_npy_read(file.data, file.size, NULL, &err);
+    cfx_tensor *again = cfx_tensor_read_npy(file.data, file.size, NULL, &err);
     if (!again)
         fail("what was written cannot be read", err.message);
     if (cfx_tensor_dtype(t) != cfx_tensor_dtype(again) ||

@@ -20,7 +20,7 @@ static void compare(const cfx_state *s, const cfx_state *again)
         fail("the number of tensors changed", "");
     for (size_t i = 0; i < cfx_state_size(s); i++) {
         cfx_tensor *t;
-        const char *name = cfx_state_at(s, i, &t);
+        const char *name = cfx_state_entry(s, i, &t);
         const cfx_tensor *u = cfx_state_get(again, name);
         if (!u || cfx_tensor_numel(u) != cfx_tensor_numel(t) ||
             cfx_tensor_dtype(u) != cfx_tensor_dtype(t))
@@ -32,18 +32,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     cfx_error err = {.status = CFX_OK};
     cfx_buffer file;
-    cfx_state *s = cfx_weights_read(data, size, NULL, &err);
+    cfx_state *s = cfx_state_read(data, size, NULL, &err);
     if (!s) {
         if (err.status == CFX_OK || err.message[0] == '\0')
             fail("an error without a message", "");
         return 0;
     }
     cfx_buffer_init(&file, NULL);
-    if (cfx_safetensors_write(s, cfx_buffer_sink(&file), &err) != CFX_OK) {
+    if (cfx_state_write_safetensors(s, cfx_buffer_sink(&file), &err) != CFX_OK) {
         if (err.status != CFX_E_UNSUPPORTED && err.status != CFX_E_VALUE)  /* of a .npz */
             fail("what was read cannot be written", err.message);
     } else {
-        cfx_state *again = cfx_weights_read(file.data, file.size, NULL, &err);
+        cfx_state *again = cfx_state_read(file.data, file.size, NULL, &err);
         if (!again)
             fail("what was written cannot be read", err.message);
         compare(s, again);

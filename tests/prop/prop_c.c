@@ -82,7 +82,7 @@ static cfx_module *make(cfx_scope *s, uint64_t seed)
     cfx_error err = {0};
     cfx_graph *g = random_program_new(seed, size_for(seed), &err);
     if (!g) {
-        cfx_fail(CFX_HERE(s), err.status, "%s", err.message);
+        cfx_scope_fail(s, err.status, "%s", err.message);
         return NULL;
     }
     cfx_module *m = cfx_module_from_graph(s, g, "Random", random_program_modules(s));
@@ -105,7 +105,7 @@ static bool generate(FILE *out, uint64_t seed)
     cfx_buffer_init(&python, NULL);
     if (!good)
         complain(seed, "is made", cfx_scope_error(s)->message);
-    const cfx_modules tree = cfx_module_tree(m);
+    const cfx_module_tree tree = cfx_module_as_tree(m);
     if (good && cfx_codegen_c(cfx_module_graph(m), &tree, NULL, cfx_buffer_sink(&c), &err))
         good = complain(seed, "as C", err.message);
     if (good && cfx_codegen_python_module(cfx_module_graph(m), &tree, "Random",
@@ -140,10 +140,10 @@ static bool compare(uint64_t seed, model_fn *model)
     cfx_datum results[3] = {call(s, m, in, n), {0}, {0}};
     cfx_state *state = cfx_module_state(s, m);
     cfx_module *again = model(s);
-    cfx_module_take(s, again, state, CFX_TAKE_UNEXPECTED);
+    cfx_module_load_state(s, again, state, CFX_LOAD_UNEXPECTED);
     results[1] = call(s, again, in, n);
     results[2] = call(s, cfx_trace(s, again), in, n);
-    bool good = cfx_ok(s) || complain(seed, "runs", cfx_scope_error(s)->message);
+    bool good = cfx_scope_ok(s) || complain(seed, "runs", cfx_scope_error(s)->message);
     if (good && !random_same(results[0], results[1], true))
         good = complain(seed, "as C", "it computes something else");
     if (good && !random_same(results[0], results[2], true))

@@ -164,7 +164,7 @@ static const char *apply(cfx_graph *g, const cfx_pass *pass, bool *changed)
 
 static const char *try_once(const trial *t, size_t i)
 {
-    const cfx_pass *pass = cfx_pass_at(i);
+    const cfx_pass *pass = cfx_pass_get(i);
     cfx_graph *copy = cfx_graph_clone(t->g, NULL, NULL);
     bool changed;
     bool again = false;
@@ -194,7 +194,7 @@ static const char *try_chain(const trial *t, random_source *r, size_t passes)
     const char *failed = NULL;
     size_t n = 0;
     while (n < CHAIN) {
-        chain[n] = cfx_pass_at(random_below(r, passes));
+        chain[n] = cfx_pass_get(random_below(r, passes));
         n += !is_left_out(chain[n]);
     }
     for (n = 0; !failed && n < CHAIN; n++) {
@@ -214,7 +214,7 @@ static const char *try_all(const trial *t, size_t passes)
     random_source r = {t->seed};
     const char *failed = NULL;
     for (size_t i = 0; !failed && i < passes; i++)
-        if (!is_left_out(cfx_pass_at(i)))
+        if (!is_left_out(cfx_pass_get(i)))
             failed = try_once(t, i);
     for (size_t i = 0; !failed && i < CHAINS; i++)
         failed = try_chain(t, &r, passes);
@@ -275,7 +275,7 @@ static bool found_enough(const size_t *changes, size_t passes, size_t programs)
     bool enough = true;
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         for (size_t i = 0; i < passes; i++)
-            if (strcmp(cfx_pass_at(i)->name, names[k]) == 0 && changes[i] * 10 < programs) {
+            if (strcmp(cfx_pass_get(i)->name, names[k]) == 0 && changes[i] * 10 < programs) {
                 printf("%s changed only %zu of %zu programs\n", names[k], changes[i], programs);
                 enough = false;
             }
@@ -291,7 +291,7 @@ int main(int argc, char **argv)
     uint64_t count = argc > 2 ? strtoull(argv[2], NULL, 10)
                               : argc > 1 ? 1 : full && strcmp(full, "1") == 0 ? 5000 : 150;
     size_t passes = 0;
-    while (cfx_pass_at(passes))
+    while (cfx_pass_get(passes))
         passes++;
     size_t *changes = calloc(passes, sizeof *changes);
     size_t found[3] = {0};

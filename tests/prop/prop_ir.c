@@ -114,10 +114,10 @@ static const char *check_copy_into(cfx_graph *g)
 {
     cfx_graph *empty = cfx_graph_new(NULL, cfx_graph_host(g), NULL);
     cfx_node_map *map = cfx_node_map_new(NULL, NULL);
-    cfx_value result = cfx_invalid();
+    cfx_value result = cfx_value_invalid();
     cfx_node *output = NULL;
     const char *failed = NULL;
-    if (cfx_graph_copy_into(empty, g, map, &result, &output, NULL) != CFX_OK)
+    if (cfx_graph_copy_from(empty, g, map, &result, &output, NULL) != CFX_OK)
         failed = "copy_into";
     else if (!output || !cfx_graph_output(empty, result, NULL) || !verifies(empty))
         failed = "verify after copy_into";
@@ -170,8 +170,8 @@ static const char *check_graph(cfx_graph *g, uint64_t seed)
     failed = failed ? failed : check_clone(g, copy);
     failed = failed ? failed : check_text(g);
     failed = failed ? failed : check_copy_into(g);
-    for (size_t i = 0; !failed && cfx_pass_at(i); i++)
-        failed = check_all_of(g, cfx_pass_at(i));
+    for (size_t i = 0; !failed && cfx_pass_get(i); i++)
+        failed = check_all_of(g, cfx_pass_get(i));
     cfx_graph_release(copy);
     return failed;
 }

@@ -177,7 +177,7 @@ static const char *check_error(const outcome *o)
 
 static bool writes_to(cfx_operator op, size_t i)
 {
-    cfx_param p;
+    cfx_schema_param p;
     return cfx_operator_param(op, i, &p) && p.writes;
 }
 

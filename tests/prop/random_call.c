@@ -260,7 +260,7 @@ static cfx_datum random_text(random_call *c)
         "if it were not cut",
     };
     const char *text = PICK(&c->r, texts);
-    return cfx_datum_text(CFX_DATUM_STR, text, strlen(text), NULL, NULL);
+    return cfx_datum_from_text(CFX_DATUM_STR, text, strlen(text), NULL, NULL);
 }
 
 static cfx_datum random_scalar(random_call *c, cfx_schema_text name)
@@ -328,7 +328,7 @@ static bool begins(const char *type, const char *what)
 }
 
 /* One of the type, without its list and '?'. */
-static cfx_datum random_of_type(random_call *c, const cfx_param *p)
+static cfx_datum random_of_type(random_call *c, const cfx_schema_param *p)
 {
     random_source *r = &c->r;
     if (begins(p->type, "Tensor"))
@@ -346,8 +346,8 @@ static cfx_datum random_of_type(random_call *c, const cfx_param *p)
     if (begins(p->type, "str"))
         return random_text(c);
     if (begins(p->type, "Device"))
-        return cfx_datum_text(CFX_DATUM_DEVICE, random_chance(r, 80) ? "cpu" : "cuda:0",
-                              random_chance(r, 80) ? 3 : 0, NULL, NULL);
+        return cfx_datum_from_text(CFX_DATUM_DEVICE, random_chance(r, 80) ? "cpu" : "cuda:0",
+                                   random_chance(r, 80) ? 3 : 0, NULL, NULL);
     if (begins(p->type, "MemoryFormat"))
         return cfx_datum_scalar(CFX_DATUM_MEMORY_FORMAT, (int64_t)random_below(r, 5));
     if (begins(p->type, "Layout"))
@@ -358,7 +358,7 @@ static cfx_datum random_of_type(random_call *c, const cfx_param *p)
 }
 
 /* As many as the type says ("int[2]"), or as there are dimensions, or any number. */
-static size_t list_length(random_call *c, const cfx_param *p)
+static size_t list_length(random_call *c, const cfx_schema_param *p)
 {
     const char *bracket = strchr(p->type, '[');
     if (random_chance(&c->r, 6))
@@ -371,7 +371,7 @@ static size_t list_length(random_call *c, const cfx_param *p)
 }
 
 /* Mostly the sizes that the tensors have, for shapes; else one by one. */
-static cfx_datum random_list(random_call *c, const cfx_param *p)
+static cfx_datum random_list(random_call *c, const cfx_schema_param *p)
 {
     cfx_datum items[16];
     size_t n = list_length(c, p);
@@ -400,14 +400,14 @@ static cfx_datum random_list(random_call *c, const cfx_param *p)
 }
 
 /* "[2,H]", "1", "sum" of a pattern. */
-static cfx_datum pattern_value(random_call *c, const cfx_param *p, const char *at)
+static cfx_datum pattern_value(random_call *c, const cfx_schema_param *p, const char *at)
 {
     cfx_datum items[CFX_MAX_DIMS];
     size_t n = 0;
     if (*at == '~')
         return cfx_datum_none();
     if (begins(p->type, "str"))
-        return cfx_datum_text(CFX_DATUM_STR, at, strcspn(at, " "), NULL, NULL);
+        return cfx_datum_from_text(CFX_DATUM_STR, at, strcspn(at, " "), NULL, NULL);
     if (begins(p->type, "bool"))
         return cfx_datum_bool(*at == '1');
     if (*at != '[')
@@ -419,9 +419,9 @@ static cfx_datum pattern_value(random_call *c, const cfx_param *p, const char *a
     return cfx_datum_seq(CFX_DATUM_LIST, items, n, NULL, NULL);
 }
 
-static bool takes_tensors(const cfx_param *p) { return begins(p->type, "Tensor"); }
+static bool takes_tensors(const cfx_schema_param *p) { return begins(p->type, "Tensor"); }
 
-static cfx_datum random_argument(random_call *c, const cfx_param *p, const char *pattern)
+static cfx_datum random_argument(random_call *c, const cfx_schema_param *p, const char *pattern)
 {
     random_source *r = &c->r;
     const char *given = pattern ? random_shapes_value(pattern, p->name) : NULL;
@@ -475,7 +475,7 @@ static void begin(random_call *c, uint64_t seed, cfx_operator op)
 
 void random_call_new(random_call *c, uint64_t seed, cfx_operator op)
 {
-    cfx_param p;
+    cfx_schema_param p;
     begin(c, seed, op);
     const char *pattern = random_chance(&c->r, 85) ? random_shapes_of(op) : NULL;
     const char *word = pattern && !(strchr(pattern, '=') && strchr(pattern, '=') < strchr(pattern,
@@ -507,7 +507,7 @@ void random_call_free(random_call *c)
 void random_call_print(const random_call *c)
 {
     cfx_buffer text;
-    cfx_param p;
+    cfx_schema_param p;
     cfx_buffer_init(&text, NULL);
     for (size_t i = 0; i < c->n; i++) {
         cfx_operator_param(c->op, i, &p);

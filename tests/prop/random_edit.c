@@ -59,7 +59,7 @@ static cfx_status edit_move(editor *e)
 {
     cfx_node *n = pick(e);
     if (cfx_node_op(n) == CFX_OP_PLACEHOLDER)
-        return cfx_node_move_before(e->all[0], n, e->b.err);
+        return cfx_node_prepend(e->all[0], n, e->b.err);
     if (cfx_node_op(n) == CFX_OP_OUTPUT)
         return CFX_OK;
     size_t low = e->first;  /* it may stand before low, low + 1, ..., high */
@@ -70,7 +70,7 @@ static cfx_status edit_move(editor *e)
     for (const cfx_use *use = cfx_node_first_use(n); use; use = cfx_use_next(use))
         if (index_of(e, cfx_use_user(use)) < high)
             high = index_of(e, cfx_use_user(use));
-    return cfx_node_move_before(e->all[low + random_below(e->b.r, high - low + 1)], n, e->b.err);
+    return cfx_node_prepend(e->all[low + random_below(e->b.r, high - low + 1)], n, e->b.err);
 }
 
 static cfx_status edit_replace_uses(editor *e)
@@ -80,7 +80,7 @@ static cfx_status edit_replace_uses(editor *e)
         return CFX_OK;
     cfx_value with = random_leaf(before(e, i));
     if (random_chance(e->b.r, 20))
-        with = cfx_from_node(e->all[i]);
+        with = cfx_value_node(e->all[i]);
     return cfx_node_replace_uses(e->all[i], with, NULL, NULL, NULL, e->b.err);
 }
 
@@ -128,7 +128,7 @@ static cfx_status edit_rest(editor *e)
     case 0:
         return cfx_node_set_type(n, random_constant(b), b->err);
     case 1:
-        return cfx_node_set_type(n, cfx_invalid(), b->err);
+        return cfx_node_set_type(n, cfx_value_invalid(), b->err);
     case 2:
         return cfx_node_set_location(n, random_chance(b->r, 50) ? NULL : "edited.py", 7, b->err);
     default:
@@ -226,7 +226,7 @@ static void count_graph(random_stats *s, const cfx_graph *g, size_t region)
         s->in_region[region]++;
         s->typed += cfx_node_type(n).kind != CFX_KIND_INVALID;
         s->located += cfx_node_file(n) != NULL;
-        s->scoped += cfx_node_scope(n) != 0;
+        s->scoped += cfx_node_module_stack(n) != 0;
         count_items(s, cfx_node_args(n), region);
         count_items(s, cfx_node_kwargs(n), region);
         if (cfx_node_type(n).kind != CFX_KIND_INVALID)

@@ -182,9 +182,9 @@ static cfx_value random_host_value(builder *b)
 
 static cfx_value random_range(builder *b)
 {
-    cfx_value stop = random_chance(b->r, 10) ? random_bigint(b) : cfx_int(random_int(b->r));
-    return cfx_value_range(b->g, cfx_int(random_int(b->r)), stop,
-                           cfx_int(1 + (int64_t)random_below(b->r, 4)), b->err);
+    cfx_value stop = random_chance(b->r, 10) ? random_bigint(b) : cfx_value_int(random_int(b->r));
+    return cfx_value_range(b->g, cfx_value_int(random_int(b->r)), stop,
+                           cfx_value_int(1 + (int64_t)random_below(b->r, 4)), b->err);
 }
 
 cfx_value random_leaf(builder *b)
@@ -194,21 +194,21 @@ cfx_value random_leaf(builder *b)
         kind = CFX_KIND_INT;
     switch (kind) {
     case CFX_KIND_NODE:
-        return cfx_from_node(b->nodes[random_below(b->r, b->n)]);
+        return cfx_value_node(b->nodes[random_below(b->r, b->n)]);
     case CFX_KIND_ELLIPSIS:
-        return cfx_ellipsis();
+        return cfx_value_ellipsis();
     case CFX_KIND_BOOL:
-        return cfx_bool(random_chance(b->r, 50));
+        return cfx_value_bool(random_chance(b->r, 50));
     case CFX_KIND_INT:
-        return cfx_int(random_int(b->r));
+        return cfx_value_int(random_int(b->r));
     case CFX_KIND_FLOAT:
-        return cfx_float(random_float(b->r));
+        return cfx_value_float(random_float(b->r));
     case CFX_KIND_DTYPE:
-        return cfx_from_dtype((cfx_dtype)random_below(b->r, CFX_DTYPE_COUNT));
+        return cfx_value_dtype((cfx_dtype)random_below(b->r, CFX_DTYPE_COUNT));
     case CFX_KIND_LAYOUT:
-        return cfx_from_layout((cfx_layout)random_below(b->r, CFX_LAYOUT_COUNT));
+        return cfx_value_layout((cfx_layout)random_below(b->r, CFX_LAYOUT_COUNT));
     case CFX_KIND_MEMORY_FORMAT:
-        return cfx_from_memory_format(
+        return cfx_value_memory_format(
             (cfx_memory_format)random_below(b->r, CFX_MEMORY_FORMAT_COUNT));
     case CFX_KIND_STR:
         return random_str(b);
@@ -225,7 +225,7 @@ cfx_value random_leaf(builder *b)
     case CFX_KIND_RANGE:
         return random_range(b);
     default:
-        return cfx_none();
+        return cfx_value_none();
     }
 }
 
@@ -235,7 +235,7 @@ static cfx_value distinct(builder *b, size_t i)
     char text[8] = {(char)('a' + i), (char)('a' + random_below(b->r, 26))};
     if (random_chance(b->r, 50))
         return cfx_value_str(b->g, text, 2, b->err);
-    return cfx_int((int64_t)(100 * i + random_below(b->r, 100)));
+    return cfx_value_int((int64_t)(100 * i + random_below(b->r, 100)));
 }
 
 enum { MOST_ITEMS = 4 };
@@ -317,8 +317,8 @@ static uint32_t random_scope(builder *b)
     static const char *const types[] = {"nn.Linear", "mymod.Block", "nn.ReLU"};
     uint32_t scope = 0;
     for (size_t n = 1 + random_below(b->r, 3); n > 0; n--)
-        scope = cfx_graph_scope(b->g, scope, paths[random_below(b->r, 4)],
-                                types[random_below(b->r, 3)], NULL, b->err);
+        scope = cfx_graph_intern_stack(b->g, scope, paths[random_below(b->r, 4)],
+                                       types[random_below(b->r, 3)], NULL, b->err);
     return scope;
 }
 
@@ -333,7 +333,7 @@ static bool decorate(builder *b, cfx_node *n)
         uint32_t scope = random_scope(b);
         if (!scope)
             return false;
-        cfx_node_set_scope(n, scope);
+        cfx_node_set_module_stack(n, scope);
     }
     return !random_chance(b->r, 20) ||
            cfx_node_set_type(n, random_constant(b), b->err) == CFX_OK;
@@ -369,19 +369,19 @@ cfx_node *random_call(builder *b)
     static const char *const wishes[] = {"tmp", "x_5", "for", "my value", "out_1"};
     cfx_opcode op = (cfx_opcode)pick_kind(b->r, rows, 4);
     bool plain = op == CFX_OP_GET_ATTR;
-    cfx_value args = plain ? cfx_invalid() : random_args(b);
-    cfx_value kwargs = plain ? cfx_invalid() : random_kwargs(b);
+    cfx_value args = plain ? cfx_value_invalid() : random_args(b);
+    cfx_value kwargs = plain ? cfx_value_invalid() : random_kwargs(b);
     if (b->err->status != CFX_OK)
         return NULL;
     const char *wish = random_chance(b->r, 20) ? wishes[random_below(b->r, 5)] : NULL;
     cfx_node *n = cfx_graph_create(b->g, op, random_target(b, op), args, kwargs, wish,
-                                   cfx_invalid(), b->err);
+                                   cfx_value_invalid(), b->err);
     return n && decorate(b, n) ? n : NULL;
 }
 
 static cfx_node *random_placeholder(builder *b)
 {
-    cfx_value args = cfx_invalid();
+    cfx_value args = cfx_value_invalid();
     if (random_chance(b->r, 30)) {
         cfx_value value = random_constant(b);
         args = cfx_value_tuple(b->g, &value, 1, b->err);
@@ -389,8 +389,8 @@ static cfx_node *random_placeholder(builder *b)
     if (b->err->status != CFX_OK)
         return NULL;
     cfx_node *n = cfx_graph_create(b->g, CFX_OP_PLACEHOLDER,
-                                   random_target(b, CFX_OP_PLACEHOLDER), args, cfx_invalid(),
-                                   NULL, cfx_invalid(), b->err);
+                                   random_target(b, CFX_OP_PLACEHOLDER), args, cfx_value_invalid(),
+                                   NULL, cfx_value_invalid(), b->err);
     return n && decorate(b, n) ? n : NULL;
 }
 
@@ -402,7 +402,7 @@ static cfx_value random_region(builder *b, size_t inputs, long results, unsigned
 {
     cfx_node *nodes[64];
     cfx_graph *sub = cfx_graph_new(cfx_graph_allocator(b->g), cfx_graph_host(b->g), b->err);
-    cfx_value v = cfx_invalid();
+    cfx_value v = cfx_value_invalid();
     builder inner = {b->r, sub, nodes, 0, b->err};
     if (sub && fill_graph(&inner, inputs, 1 + random_below(b->r, 5), results, depth + 1))
         v = cfx_value_region(b->g, sub, b->err);

@@ -272,18 +272,18 @@ cfx_module *random_program_modules(cfx_scope *s)
     cfx_module *deep = cfx_module_add(s, m, "deep", cfx_module_new(s, NULL));
     cfx_module *deeper = cfx_module_add(s, deep, "cfx_add", cfx_module_new(s, NULL));
     cfx_module_add(s, m, "int", cfx_nn_linear(s, 4, 4));
-    cfx_module_add(s, m, "twin", cfx_child(m, "int"));
+    cfx_module_add(s, m, "twin", cfx_module_child(m, "int"));
     cfx_module_add(s, m, "class", cfx_nn_leaky_relu(s, .negative_slope = cfx_v(0.25)));
     cfx_module_add(s, m, "drop", cfx_nn_dropout(s, .p = cfx_v(0.25)));
     cfx_module_add(s, layers, "0", cfx_nn_linear(s, 4, 4, .bias = cfx_v(false)));
     cfx_module_add(s, layers, "1", cfx_nn_layer_norm(s, 4));
     cfx_module_add(s, deeper, "self", cfx_nn_softmax(s, .dim = cfx_v(-1)));
     cfx_module_add(s, deep, "printf", cfx_nn_batch_norm1d(s, 4));
-    cfx_module_parameter(s, m, "w", cfx_var_tensor(s, cfx_full(s, cfx_ints(2, 4), 0.5)));
-    cfx_module_parameter(s, deep, "w", cfx_var_tensor(s, cfx_arange(s, 4.0)));
-    cfx_module_buffer(s, m, "buffer", cfx_var_tensor(s, cfx_full(s, cfx_ints(1, 4), -1.5)));
-    cfx_module_buffer(s, layers, "main", cfx_var_tensor(s, cfx_ones(s, cfx_ints(4))));
-    cfx_module_parameter(s, m, "NULL_", cfx_var_tensor(s, cfx_full(s, cfx_ints(), 2)));
+    cfx_module_add_parameter(s, m, "w", cfx_var_tensor(s, cfx_full(s, cfx_ints(2, 4), 0.5)));
+    cfx_module_add_parameter(s, deep, "w", cfx_var_tensor(s, cfx_arange(s, 4.0)));
+    cfx_module_add_buffer(s, m, "buffer", cfx_var_tensor(s, cfx_full(s, cfx_ints(1, 4), -1.5)));
+    cfx_module_add_buffer(s, layers, "main", cfx_var_tensor(s, cfx_ones(s, cfx_ints(4))));
+    cfx_module_add_parameter(s, m, "NULL_", cfx_var_tensor(s, cfx_full(s, cfx_ints(), 2)));
     cfx_module_train(m, false);
     return m;
 }

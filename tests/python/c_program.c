@@ -34,7 +34,7 @@ static void add_results(cfx_scope *s, cfx_state *to, cfx_datum d)
         add_results(s, to, items[i]);
     snprintf(name, sizeof name, "y%zu", cfx_state_size(to));
     if (d.kind == CFX_DATUM_TENSOR && cfx_state_set(to, name, d.as.tensor, &err) != CFX_OK)
-        cfx_fail(CFX_HERE(s), err.status, "%s", err.message);
+        cfx_scope_fail(s, err.status, "%s", err.message);
 }
 
 static void run(cfx_scope *s, cfx_module *m, char **files)
@@ -44,18 +44,18 @@ static void run(cfx_scope *s, cfx_module *m, char **files)
     size_t n = 0;
     char name[32];
     cfx_module_load(s, m, files[0]);
-    cfx_state *given = cfx_weights_load(files[1], NULL, &err);
+    cfx_state *given = cfx_state_load(files[1], NULL, &err);
     cfx_state *results = cfx_state_new(NULL, &err);
     for (cfx_tensor *t; given && n < 32; n++) {
         snprintf(name, sizeof name, "x%zu", n);
         if (!(t = cfx_state_get(given, name)))
             break;
-        in[n] = cfx_from_tensor(s, t);
+        in[n] = cfx_var_from_tensor(s, t);
     }
     cfx_datum d = cfx_var_datum(s, cfx_call_at(CFX_HERE(s), m, cfx_vars_make(in, n)));
     add_results(s, results, d);
-    if (cfx_ok(s) && cfx_safetensors_save(results, files[2], &err) != CFX_OK)
-        cfx_fail(CFX_HERE(s), err.status, "%s", err.message);
+    if (cfx_scope_ok(s) && cfx_state_save_safetensors(results, files[2], &err) != CFX_OK)
+        cfx_scope_fail(s, err.status, "%s", err.message);
     cfx_datum_release(d);
     cfx_state_free(given);
     cfx_state_free(results);
@@ -65,9 +65,9 @@ static void show(cfx_scope *s, cfx_module *m, bool code)
 {
     cfx_error err = {0};
     cfx_module *captured = cfx_trace(s, m);
-    if (!cfx_ok(s))
+    if (!cfx_scope_ok(s))
         return;
-    const cfx_modules tree = cfx_module_tree(captured);
+    const cfx_module_tree tree = cfx_module_as_tree(captured);
     const cfx_sink out = {write_out, stdout};
     cfx_graph *g = cfx_module_graph(captured);
     const cfx_status status =
@@ -75,7 +75,7 @@ static void show(cfx_scope *s, cfx_module *m, bool code)
         : cfx_graph_lower(g, NULL, NULL, &err) == CFX_OK ? cfx_graph_text(g, out, &err)
                                                           : err.status;
     if (status != CFX_OK)
-        cfx_fail(CFX_HERE(s), status, "%s", err.message);
+        cfx_scope_fail(s, status, "%s", err.message);
 }
 
 int main(int argc, char **argv)
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
         run(s, m, argv + 2);
     else
         show(s, m, strcmp(argv[1], "code") == 0);
-    const int status = cfx_ok(s) ? 0 : failed(cfx_scope_error(s)->message);
+    const int status = cfx_scope_ok(s) ? 0 : failed(cfx_scope_error(s)->message);
     cfx_scope_free(s);
     return status;
 }

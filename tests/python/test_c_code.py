@@ -123,7 +123,7 @@ def test_odd_names(tmp_path):
     module = cfx.symbolic_trace(model)
     code = cfx.c_code(module, "Odd one")
     assert '.name = "Model"' in code
-    assert 'cfx_module_add(s, self, "again", cfx_child(self, "int"));' in code or \
+    assert 'cfx_module_add(s, self, "again", cfx_module_child(self, "int"));' in code or \
         code.count("cfx_nn_linear(") == 2
     check(tmp_path, module, torch.randn(3, 4), torch.randn(3, 4))
     call("g++", "-std=c++20", "-Wall", "-Werror", "-x", "c++", "-I", ROOT / "include", "-c",
@@ -134,7 +134,7 @@ def test_training_flags():
     model = nn.Sequential(nn.Dropout(0.5), nn.BatchNorm1d(3)).train()
     model[1].eval()
     code = cfx.c_code(cfx.symbolic_trace(model))
-    assert 'cfx_module_train(cfx_child(self, "1"), false);' in code
+    assert 'cfx_module_train(cfx_module_child(self, "1"), false);' in code
     assert "cfx_module_train(self" not in code
     source = cfx.python_module(cfx.symbolic_trace(model))
     assert 'getattr(self, "1").eval()' in source and "self.eval()" not in source
@@ -159,7 +159,7 @@ def test_tied_weights_stay_one(tmp_path):
     again = names["Again"]()
     assert again.head.weight is again.embed.weight
     assert len(list(again.parameters())) == 2
-    assert cfx.c_code(module).count('cfx_param(s, self, "embed.weight")') == 2  # read, tied
+    assert cfx.c_code(module).count('cfx_module_param(s, self, "embed.weight")') == 2  # read, tied
     check(tmp_path, module, torch.arange(5))
 
 

@@ -195,7 +195,7 @@ MISTAKES = {
                          "if (old.kind) y = cfx_add(s, y, old); old = y; return y;",
                          "cfx_call(s, m, cfx_ones(s, cfx_ints(2)));",
                          r"^m\.c:5: .*(another scope|is gone)"),
-    "has no such child": ('return cfx_call(s, cfx_child(self, "fc"), x);', "",
+    "has no such child": ('return cfx_call(s, cfx_module_child(self, "fc"), x);', "",
                           r"^m\.c:5: there is no module to call"),
     "a cycle": ("(void)s; return x;",
                 'cfx_module_add(s, m, "a", m);', r"^m\.c:11: .*contain itself"),
@@ -207,7 +207,8 @@ MISTAKES = {
     "calls itself": ("return forward(s, self, cfx_relu(s, x));", "",
                      r"^m\.c: its code crashed .*gdb"),
     "exits": ("extern void exit(int); (void)s; exit(0); return x;", "",
-              r"^m\.c: its code called exit, so that nothing could be made of it; .* cfx_fail"),
+              r"^m\.c: its code called exit, so that nothing could be made of it;"
+              r" .* cfx_scope_fail"),
     "exits early": ("(void)s; return x;", "extern void exit(int); exit(0);",
                     r"^m\.c: its code called exit"),
     "exits when it is loaded": ("(void)s; return x; }\n"

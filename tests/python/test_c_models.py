@@ -80,8 +80,8 @@ def test_tied_weights_stay_one(tmp_path):
     assert model.head.weight is model.embed.weight and model.again is model.embed.weight
     assert model.two.out_proj.weight is model.one.out_proj.weight
     text = (tmp_path / "model.c").read_text()
-    assert text.count('cfx_param(s, self, "embed.weight")') == 2
-    assert text.count('cfx_param(s, self, "one.out_proj.weight")') == 1
+    assert text.count('cfx_module_param(s, self, "embed.weight")') == 2
+    assert text.count('cfx_module_param(s, self, "one.out_proj.weight")') == 1
 
 
 EVERY_NAME = """#include <cfx/cfx.h>
@@ -89,7 +89,7 @@ static const char *const names[] = {%s};
 static cfx_var forward(cfx_scope *s, cfx_module *self, cfx_var x)
 {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        x = cfx_add(s, x, cfx_param(s, self, names[i]));
+        x = cfx_add(s, x, cfx_module_param(s, self, names[i]));
     return x;
 }
 static const cfx_class model_class = {.name = "Model", .forward = forward};
@@ -99,9 +99,9 @@ cfx_module *cfx_model(cfx_scope *s)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         cfx_tensor *t = cfx_var_tensor(s, cfx_rand(s, cfx_ints(2)));
         if (i %% 2)
-            cfx_module_buffer(s, m, names[i], t);
+            cfx_module_add_buffer(s, m, names[i], t);
         else
-            cfx_module_parameter(s, m, names[i], t);
+            cfx_module_add_parameter(s, m, names[i], t);
     }
     return m;
 }

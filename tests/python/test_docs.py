@@ -41,9 +41,9 @@ SCOPE_MAIN = """int main(void)
     cfx_call(s, model, x);
     {
 %s    }
-    if (!cfx_ok(s))
+    if (!cfx_scope_ok(s))
         fprintf(stderr, "%%s\\n", cfx_scope_error(s)->message);
-    const int failed = !cfx_ok(s);
+    const int failed = !cfx_scope_ok(s);
     cfx_scope_free(s);
     return failed;
 }

@@ -28,26 +28,26 @@ static inline cfx_value text_value(cfx_graph *g, const char *text, cfx_error *er
 /* A list with a string, a dict, a slice and a set in it. */
 static inline cfx_value sample_value(cfx_graph *g, cfx_node *x, cfx_error *err)
 {
-    cfx_value entry[] = {text_value(g, "dim", err), cfx_from_node(x)};
-    cfx_value members[] = {cfx_int(3), text_value(g, "m", err)};
+    cfx_value entry[] = {text_value(g, "dim", err), cfx_value_node(x)};
+    cfx_value members[] = {cfx_value_int(3), text_value(g, "m", err)};
     cfx_value items[] = {
         text_value(g, "mean", err),
         cfx_value_seq(g, CFX_KIND_DICT, entry, 2, err),
-        cfx_value_slice(g, cfx_none(), cfx_from_node(x), cfx_int(2), err),
+        cfx_value_slice(g, cfx_value_none(), cfx_value_node(x), cfx_value_int(2), err),
         cfx_value_set(g, members, 2, err),
-        cfx_float(0.5),
+        cfx_value_float(0.5),
     };
     return cfx_value_list(g, items, 5, err);
 }
 
 static inline bool decorate_sample(cfx_graph *g, cfx_node *n, cfx_error *err)
 {
-    uint32_t net = cfx_graph_scope(g, 0, "net", "Net", NULL, err);
-    uint32_t scope = net ? cfx_graph_scope(g, net, "layers.0", "nn.ReLU", NULL, err) : 0;
+    uint32_t net = cfx_graph_intern_stack(g, 0, "net", "Net", NULL, err);
+    uint32_t scope = net ? cfx_graph_intern_stack(g, net, "layers.0", "nn.ReLU", NULL, err) : 0;
     cfx_value type = cfx_value_name(g, "torch.Tensor", 12, err);
     if (!scope || type.kind == CFX_KIND_INVALID)
         return false;
-    cfx_node_set_scope(n, scope);
+    cfx_node_set_module_stack(n, scope);
     return cfx_node_set_location(n, "model.py", 12, err) == CFX_OK &&
            cfx_node_set_type(n, type, err) == CFX_OK;
 }
@@ -58,14 +58,14 @@ static inline cfx_graph *sample_graph(const cfx_allocator *a, cfx_error *err)
     cfx_error own = {.status = CFX_OK};
     cfx_graph *g = cfx_graph_new(a, NULL, &own);
     cfx_node *x = g ? cfx_graph_placeholder(g, "x", &own) : NULL;
-    cfx_value arg = cfx_from_node(x);
+    cfx_value arg = cfx_value_node(x);
     cfx_node *relu = x ? cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.relu", &arg, 1, NULL, 0,
                                         &own) : NULL;
     if (relu && decorate_sample(g, relu, &own)) {
-        cfx_value args[] = {cfx_from_node(relu), sample_value(g, x, &own)};
-        cfx_kwarg dim = {"dim", cfx_from_node(x)};
+        cfx_value args[] = {cfx_value_node(relu), sample_value(g, x, &own)};
+        cfx_kwarg dim = {"dim", cfx_value_node(x)};
         cfx_node *mod = cfx_graph_call(g, CFX_OP_CALL_MODULE, "mod", args, 2, &dim, 1, &own);
-        cfx_value pair[] = {cfx_from_node(relu), cfx_from_node(mod)};
+        cfx_value pair[] = {cfx_value_node(relu), cfx_value_node(mod)};
         if (mod && cfx_graph_output(g, cfx_value_tuple(g, pair, 2, &own), &own))
             return g;
     }
@@ -86,7 +86,7 @@ static inline cfx_graph *nested_graph(const cfx_allocator *a, cfx_error *err, in
         return g;
     if (sub) {
         cfx_insert_point at = {cfx_graph_last(g), false};
-        cfx_value x = cfx_from_node(cfx_graph_first(g));
+        cfx_value x = cfx_value_node(cfx_graph_first(g));
         cfx_value region = cfx_value_region(g, sub, &own);
         cfx_value args[] = {x, region, region, cfx_value_tuple(g, &x, 1, &own)};
         cfx_graph_set_insert_point(g, at, &own);

@@ -119,7 +119,7 @@ static inline cfx_value text_value(cfx_graph *g, const char *text)
     return cfx_value_str(g, text, strlen(text), NULL);
 }
 
-/* A tuple of `n` values: TUPLE(g, 2, cfx_from_node(x), cfx_int(1)). */
+/* A tuple of `n` values: TUPLE(g, 2, cfx_value_node(x), cfx_value_int(1)). */
 static inline cfx_value tuple_of(cfx_graph *g, int n, ...)
 {
     cfx_value items[8];
@@ -134,7 +134,7 @@ static inline cfx_value tuple_of(cfx_graph *g, int n, ...)
 /* A call of `target` with one node, or none. */
 static inline cfx_node *call(cfx_graph *g, const char *target, cfx_node *x)
 {
-    const cfx_value arg = cfx_from_node(x);
+    const cfx_value arg = cfx_value_node(x);
     return cfx_graph_call(g, CFX_OP_CALL_FUNCTION, target, &arg, x != NULL, NULL, 0, NULL);
 }
 
@@ -186,7 +186,7 @@ static inline void dump_node(dump_text *d, const cfx_node *n)
     dump_value(d, cfx_node_kwargs(n));
     dump_value(d, cfx_node_type(n));
     dump_add(d, " %s:%u %u in:", cfx_node_file(n) ? cfx_node_file(n) : "", cfx_node_line(n),
-             cfx_node_scope(n));
+             cfx_node_module_stack(n));
     for (size_t i = 0; i < cfx_node_num_inputs(n); i++)
         dump_add(d, " %s", cfx_node_name(cfx_node_input(n, i), NULL));
     dump_add(d, " users:");

@@ -4,8 +4,8 @@
  *     fake_tree tree = {0};
  *     fake_module(&tree, "fc", "torch.nn.Linear", NULL);
  *     fake_tensor(&tree, "fc.weight", 0.5, 2);              (two dimensions)
- *     fake_attr(&tree, "fc.training", cfx_bool(false));
- *     cfx_modules modules = fake_modules(&tree);
+ *     fake_attr(&tree, "fc.training", cfx_value_bool(false));
+ *     cfx_module_tree modules = fake_modules(&tree);
  */
 #ifndef CFX_TESTS_MODULES_FIXTURE_H
 #define CFX_TESTS_MODULES_FIXTURE_H
@@ -44,7 +44,7 @@ static inline fake_entry *fake_put(fake_tree *tree, const char *path)
     fake_entry *e = fake_find(tree, path, strlen(path));
     if (!e)
         e = &tree->entries[tree->n++];
-    *e = (fake_entry){.value = cfx_none()};
+    *e = (fake_entry){.value = cfx_value_none()};
     const size_t size = strnlen(path, sizeof e->path - 1);
     memcpy(e->path, path, size);
     return e;
@@ -65,7 +65,7 @@ static inline void fake_attr(fake_tree *tree, const char *path, cfx_value v)
 static inline void fake_tensor(fake_tree *tree, const char *path, double value, int rank)
 {
     fake_entry *e = fake_put(tree, path);
-    e->value = cfx_float(value);
+    e->value = cfx_value_float(value);
     e->rank = rank;
 }
 
@@ -104,13 +104,14 @@ static inline cfx_value fake_get(void *ctx, cfx_graph *g, const char *path, cfx_
         return e->class_name ? cfx_value_name(g, e->class_name, strlen(e->class_name), err)
                              : e->value;
     e = dot ? fake_find(ctx, path, (size_t)(dot - path)) : NULL;
-    const cfx_value ones[] = {cfx_int(1), cfx_int(1), cfx_int(1), cfx_int(1), cfx_int(1)};
+    const cfx_value ones[] = {cfx_value_int(1), cfx_value_int(1), cfx_value_int(1),
+                              cfx_value_int(1), cfx_value_int(1)};
     if (e && e->rank > 0 && strcmp(dot, ".dtype") == 0)
-        return cfx_from_dtype(CFX_DTYPE_FLOAT32);
+        return cfx_value_dtype(CFX_DTYPE_FLOAT32);
     if (e && e->rank > 0 && strcmp(dot, ".shape") == 0)
         return cfx_value_tuple(g, ones, (size_t)e->rank, err);
     fake_missing(path, err);
-    return cfx_invalid();
+    return cfx_value_invalid();
 }
 
 static inline cfx_status fake_set(void *ctx, cfx_graph *g, const char *path, cfx_value v,
@@ -181,26 +182,26 @@ static inline cfx_value fake_call(void *ctx, cfx_graph *g, cfx_operator op, cons
     (void)g;
     if (++tree->calls == tree->fail_call) {
         cfx_error_set(err, CFX_E_HOST, "call %d fails", tree->calls);
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
     if (op == CFX_OPID_add)
-        return cfx_float(a + b);
+        return cfx_value_float(a + b);
     if (op == CFX_OPID_sub)
-        return cfx_float(a - b);
+        return cfx_value_float(a - b);
     if (op == CFX_OPID_mul)
-        return cfx_float(a * b);
+        return cfx_value_float(a * b);
     if (op == CFX_OPID_neg)
-        return cfx_float(-a);
+        return cfx_value_float(-a);
     if (op == CFX_OPID_rsqrt)
-        return cfx_float(1 / sqrt(a));
+        return cfx_value_float(1 / sqrt(a));
     return args[0];  /* reshape, to */
 }
 
-static inline cfx_modules fake_modules(fake_tree *tree)
+static inline cfx_module_tree fake_modules(fake_tree *tree)
 {
-    return (cfx_modules){.ctx = tree, .class_name = fake_class_name, .identity = fake_identity,
-                         .get = fake_get, .set = fake_set, .remove = fake_remove,
-                         .copy = fake_copy, .graph = fake_graph, .call = fake_call};
+    return (cfx_module_tree){.ctx = tree, .class_name = fake_class_name, .identity = fake_identity,
+                             .get = fake_get, .set = fake_set, .remove = fake_remove,
+                             .copy = fake_copy, .graph = fake_graph, .call = fake_call};
 }
 
 #endif

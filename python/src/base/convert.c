@@ -95,7 +95,7 @@ static cfx_value str_value(PyGraph *graph, PyObject *o)
     PyObject *keep;
     const char *text = utf8_of(o, &size, &keep);
     if (!text)
-        return cfx_invalid();
+        return cfx_value_invalid();
     cfx_value v = checked(cfx_value_str(graph->g, text, (size_t)size, &err), &err);
     Py_XDECREF(keep);
     return v;
@@ -112,7 +112,7 @@ static cfx_value int_value(PyGraph *graph, PyObject *o)
     int overflow;
     long long small = PyLong_AsLongLongAndOverflow(o, &overflow);
     if (!overflow)
-        return cfx_int(small);
+        return cfx_value_int(small);
     cfx_error err = {0};
     Py_ssize_t size;
     PyObject *digits = PyNumber_ToBase(o, 10);
@@ -121,7 +121,7 @@ static cfx_value int_value(PyGraph *graph, PyObject *o)
         return host_value(graph, o);
     }
     const char *text = digits ? PyUnicode_AsUTF8AndSize(digits, &size) : NULL;
-    cfx_value v = cfx_invalid();
+    cfx_value v = cfx_value_invalid();
     if (text)
         v = checked(cfx_value_integer(graph->g, text, (size_t)size, &err), &err);
     Py_XDECREF(digits);
@@ -152,7 +152,7 @@ static bool items_begin(item_list *list, Py_ssize_t capacity)
 static cfx_value items_end(item_list *list, PyGraph *graph, cfx_kind kind, bool ok)
 {
     cfx_error err = {0};
-    cfx_value v = cfx_invalid();
+    cfx_value v = cfx_value_invalid();
     if (ok)
         v = checked(cfx_value_seq(graph->g, kind, list->items, (size_t)list->n, &err), &err);
     for (Py_ssize_t i = 0; v.kind == CFX_KIND_INVALID && i < list->n; i++)
@@ -186,7 +186,7 @@ cfx_value args_from_array(PyGraph *graph, PyObject *const *args, Py_ssize_t n)
 {
     item_list list;
     if (n == 0 || !items_begin(&list, n))
-        return cfx_invalid();
+        return cfx_value_invalid();
     bool ok = true;
     for (Py_ssize_t i = 0; ok && i < n; i++)
         ok = items_add(&list, value_from_py(graph, args[i]));
@@ -198,7 +198,7 @@ static cfx_value seq_value(PyGraph *graph, PyObject *o, cfx_kind kind)
 {
     item_list list;
     if (!items_begin(&list, PySequence_Fast_GET_SIZE(o)))
-        return cfx_invalid();
+        return cfx_value_invalid();
     bool ok = true;
     for (Py_ssize_t i = 0; ok && i < PySequence_Fast_GET_SIZE(o); i++) {
         PyObject *item = Py_NewRef(PySequence_Fast_GET_ITEM(o, i));
@@ -224,7 +224,7 @@ static cfx_value key_value(PyGraph *graph, PyObject *key)
     if (graph->tracer && find_proxy(graph->st, key))
         refuse(graph->st, "key", key);
     if (PyErr_Occurred())
-        return cfx_invalid();
+        return cfx_value_invalid();
     return mentions_node(graph->st, key) ? host_value(graph, key) : value_from_py(graph, key);
 }
 
@@ -241,7 +241,7 @@ static cfx_value dict_value(PyGraph *graph, PyObject *o,
     PyObject *items = PyDict_Items(o);
     if (!items || !items_begin(&list, 2 * PyList_GET_SIZE(items))) {
         Py_XDECREF(items);
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
     bool ok = true;
     for (Py_ssize_t i = 0; ok && i < PyList_GET_SIZE(items); i++) {
@@ -257,11 +257,11 @@ static cfx_value node_value(PyGraph *graph, PyObject *o)
 {
     cfx_node *n = ((PyNode *)o)->n;
     if (cfx_node_graph(n) == graph->g)
-        return cfx_from_node(n);
+        return cfx_value_node(n);
     if (!graph->tracer)
         return host_value(graph, o);
     refuse(graph->st, "foreign", o);
-    return cfx_invalid();
+    return cfx_value_invalid();
 }
 
 /* What a tracer makes of an object: the node of a proxy, a new node for a tensor, ... The result is
@@ -271,7 +271,7 @@ static cfx_value traced_value(PyGraph *graph, PyObject *o)
     PyTracer *tracer = graph->tracer;
     graph->tracer = NULL;
     PyObject *leaf = tracer_leaf(tracer, o);
-    cfx_value v = cfx_invalid();
+    cfx_value v = cfx_value_invalid();
     if (leaf && is_node(graph->st, leaf)) {
         graph->tracer = tracer;
         v = node_value(graph, leaf);
@@ -289,7 +289,7 @@ static cfx_value namedtuple_value(PyGraph *graph, PyObject *o, PyObject *fields)
     PyObject *names = PySequence_Tuple(fields);
     if (!names || !items_begin(&list, PyTuple_GET_SIZE(o) + 2)) {
         Py_XDECREF(names);
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
     bool ok = items_add(&list, host_value(graph, (PyObject *)Py_TYPE(o))) &&
               items_add(&list, seq_value(graph, names, CFX_KIND_TUPLE));
@@ -306,7 +306,7 @@ static cfx_value tuple_value(PyGraph *graph, PyObject *o)
     PyObject *fields = PyObject_GetAttr((PyObject *)Py_TYPE(o), graph->st->str_fields);
     if (!fields) {
         if (!PyErr_ExceptionMatches(PyExc_AttributeError))
-            return cfx_invalid();
+            return cfx_value_invalid();
         PyErr_Clear();  /* no fields: a tuple of a class of its own, taken for a tuple */
         return seq_value(graph, o, CFX_KIND_TUPLE);
     }
@@ -326,7 +326,7 @@ static cfx_value set_value(PyGraph *graph, PyObject *o, cfx_kind kind)
     PyObject *members = PySequence_List(o);
     if (!members || !items_begin(&list, PyList_GET_SIZE(members))) {
         Py_XDECREF(members);
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
     bool ok = true;
     bool plain = true;
@@ -352,7 +352,7 @@ static cfx_value range_value(PyGraph *graph, PyObject *o)
 {
     PyObject *parts[3] = {PyObject_GetAttrString(o, "start"), PyObject_GetAttrString(o, "stop"),
                           PyObject_GetAttrString(o, "step")};
-    cfx_value v = cfx_invalid();
+    cfx_value v = cfx_value_invalid();
     if (parts[0] && parts[1] && parts[2])
         v = parts_value(graph, CFX_KIND_RANGE, parts);
     for (int i = 0; i < 3; i++)
@@ -372,7 +372,7 @@ static cfx_value token_value(PyGraph *graph, PyObject *o, PyObject *row)
         PyObject *name = PyObject_Str(o);
         Py_ssize_t size;
         const char *text = name ? PyUnicode_AsUTF8AndSize(name, &size) : NULL;
-        cfx_value v = cfx_invalid();
+        cfx_value v = cfx_value_invalid();
         if (text)
             v = checked(cfx_value_device(graph->g, text, (size_t)size, &err), &err);
         Py_XDECREF(name);
@@ -380,8 +380,8 @@ static cfx_value token_value(PyGraph *graph, PyObject *o, PyObject *row)
     }
     PyObject *number = PyDict_GetItemWithError(numbers, o);
     if (!number)
-        return PyErr_Occurred() ? cfx_invalid() : host_value(graph, o);
-    return cfx_scalar(kind, PyLong_AsLong(number));
+        return PyErr_Occurred() ? cfx_value_invalid() : host_value(graph, o);
+    return cfx_value_scalar(kind, PyLong_AsLong(number));
 }
 
 const char *token_name(cfx_kind kind, int64_t number)
@@ -403,7 +403,7 @@ const char *token_name(cfx_kind kind, int64_t number)
 static cfx_value name_value(PyGraph *graph, PyObject *o)
 {
     cfx_error err = {0};
-    cfx_value v = cfx_invalid();
+    cfx_value v = cfx_value_invalid();
     PyObject *token = PyObject_GetAttrString(o, "token");
     int kind = 0;
     const char *name = NULL;
@@ -420,7 +420,7 @@ static cfx_value name_value(PyGraph *graph, PyObject *o)
         v = checked(cfx_value_device(graph->g, name, (size_t)size, &err), &err);
     for (int64_t i = 0; name && v.kind == CFX_KIND_INVALID && token_name((cfx_kind)kind, i); i++)
         if (strcmp(token_name((cfx_kind)kind, i), name) == 0)
-            v = cfx_scalar((cfx_kind)kind, i);
+            v = cfx_value_scalar((cfx_kind)kind, i);
     if (v.kind == CFX_KIND_INVALID && !PyErr_Occurred())
         PyErr_Format(PyExc_ValueError, "'%S' is not the name of a token", o);
     Py_DECREF(token);
@@ -436,21 +436,21 @@ static cfx_value other_value(PyGraph *graph, PyObject *o)
 {
     module_state *st = graph->st;
     if (graph->tracer && !is_graph(st, o) && !is_torch_token(st, o))
-        return PyErr_Occurred() ? cfx_invalid() : traced_value(graph, o);
+        return PyErr_Occurred() ? cfx_value_invalid() : traced_value(graph, o);
     cfx_error err = {0};
     if (is_graph(st, o))
         return checked(cfx_value_region(graph->g, ((PyGraph *)o)->g, &err), &err);
     if (PyDict_GET_SIZE(st->token_types) == 0) {  /* torch may have been loaded since */
         PyObject *torch = call_glue(st, "find_torch", Py_None);
         if (!torch)
-            return cfx_invalid();
+            return cfx_value_invalid();
         Py_DECREF(torch);
     }
     PyObject *row = PyDict_GetItemWithError(st->token_types, (PyObject *)Py_TYPE(o));
     if (row)
         return token_value(graph, o, row);
     if (PyErr_Occurred())
-        return cfx_invalid();
+        return cfx_value_invalid();
     if (is_name(st, o))
         return name_value(graph, o);
     return host_value(graph, o);
@@ -485,19 +485,19 @@ cfx_value value_from_py(PyGraph *graph, PyObject *o)
         return node_value(graph, o);
     if (type == (PyTypeObject *)graph->st->ProxyType && ((PyProxy *)o)->graph == graph &&
         graph->tracer)
-        return cfx_from_node(((PyProxy *)o)->n);
+        return cfx_value_node(((PyProxy *)o)->n);
     if (o == Py_None)
-        return cfx_none();
+        return cfx_value_none();
     if (type == &PyLong_Type)
         return int_value(graph, o);
     if (type == &PyFloat_Type)
-        return cfx_float(PyFloat_AS_DOUBLE(o));
+        return cfx_value_float(PyFloat_AS_DOUBLE(o));
     if (type == &PyBool_Type)
-        return cfx_bool(o == Py_True);
+        return cfx_value_bool(o == Py_True);
     if (type == &PyUnicode_Type)
         return str_value(graph, o);
     if (o == Py_Ellipsis)
-        return cfx_ellipsis();
+        return cfx_value_ellipsis();
     cfx_error err = {0};
     if (type == &PyBytes_Type && !graph->tracer)
         return checked(cfx_value_bytes(graph->g, PyBytes_AS_STRING(o),
@@ -506,7 +506,7 @@ cfx_value value_from_py(PyGraph *graph, PyObject *o)
         return checked(cfx_value_complex(graph->g, PyComplex_RealAsDouble(o),
                                          PyComplex_ImagAsDouble(o), &err), &err);
     if (Py_EnterRecursiveCall(" while reading the arguments of a node"))
-        return cfx_invalid();
+        return cfx_value_invalid();
     cfx_value v = container_value(graph, o);
     Py_LeaveRecursiveCall();
     return v;
@@ -524,22 +524,22 @@ bool is_empty(PyObject *o)
 cfx_value args_from_py(PyGraph *graph, PyObject *args)
 {
     if (is_empty(args))
-        return cfx_invalid();
+        return cfx_value_invalid();
     if (PyTuple_Check(args) || PyList_Check(args))
         return seq_value(graph, args, CFX_KIND_TUPLE);
     PyErr_Format(PyExc_AssertionError, "args must be a tuple, got %R", (PyObject *)Py_TYPE(args));
-    return cfx_invalid();
+    return cfx_value_invalid();
 }
 
 cfx_value kwargs_from_py(PyGraph *graph, PyObject *kwargs)
 {
     if (is_empty(kwargs))
-        return cfx_invalid();
+        return cfx_value_invalid();
     if (PyDict_Check(kwargs))
         return dict_value(graph, kwargs, keyword_value);
     PyErr_Format(PyExc_AssertionError, "kwargs must be a dict, got %R",
                  (PyObject *)Py_TYPE(kwargs));
-    return cfx_invalid();
+    return cfx_value_invalid();
 }
 
 /* ---- from values --------------------------------------------------------------------------- */

@@ -206,7 +206,7 @@ static PyObject *py_snake_case(PyObject *module, PyObject *name)
     }
     cfx_buffer out;
     cfx_buffer_init(&out, NULL);
-    if (cfx_snake_case(text, (size_t)size, &out) == CFX_OK)
+    if (cfx_name_to_snake_case(text, (size_t)size, &out) == CFX_OK)
         result = str_from_utf8(out.data, out.size);
     else
         PyErr_NoMemory();

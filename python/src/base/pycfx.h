@@ -337,7 +337,7 @@ int path_assign(module_state *st, PyObject *o, PyObject *path, PyObject *value);
 
 /* What the core sees of an nn.Module, as long as the caller holds that. */
 typedef struct module_view {
-    cfx_modules table;  /* ctx is this view */
+    cfx_module_tree table;  /* ctx is this view */
     module_state *st;
     PyObject *root;     /* borrowed */
     PyObject *own;      /* {id: module}: copies of what lay on the way to what was changed */

@@ -221,7 +221,7 @@ static PyObject *expression(PyObject *handle, PyObject *object)
     cfx_buffer out;
     PyObject *text = NULL;
     code_run *run = run_of(handle);
-    cfx_value v = run ? value_from_py(run->graph, object) : cfx_invalid();
+    cfx_value v = run ? value_from_py(run->graph, object) : cfx_value_invalid();
     if (v.kind == CFX_KIND_INVALID)
         return NULL;
     cfx_buffer_init(&out, NULL);

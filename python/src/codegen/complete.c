@@ -1,7 +1,7 @@
 /* complete.c - captured models as complete programs, in C or Python: _c_code, _python_module. */
 #include "graph/graph_methods.h"
 
-typedef cfx_status write_fn(cfx_graph *g, const cfx_modules *modules, const char *class_name,
+typedef cfx_status write_fn(cfx_graph *g, const cfx_module_tree *modules, const char *class_name,
                             cfx_sink out, cfx_error *err);
 
 /* (graph, root or None, class name): the text of the file. */

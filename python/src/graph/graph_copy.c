@@ -5,7 +5,7 @@
 int copy_meta(PyGraph *graph, const cfx_node *from, cfx_node *to)
 {
     const PyNode *old = cfx_node_binding(from);
-    if (!old || !old->meta || (PyDict_GET_SIZE(old->meta) == 0 && !cfx_node_scope(from)))
+    if (!old || !old->meta || (PyDict_GET_SIZE(old->meta) == 0 && !cfx_node_module_stack(from)))
         return 0;
     PyNode *node = (PyNode *)node_wrap(graph, to);
     PyObject *meta = node ? PyDict_Copy(old->meta) : NULL;
@@ -145,7 +145,7 @@ static cfx_value keep_made(copy_job *job, cfx_value v)
     if (!made) {
         PyErr_NoMemory();
         cfx_value_discard(job->dest->g, v);
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
     job->made = made;
     made[job->n_made++] = cfx_value_retain(v);
@@ -166,7 +166,7 @@ static cfx_value copy_arg(void *ctx, cfx_node *n, cfx_error *err)
     PyObject *answer = NULL;
     if (node)
         answer = job->callable ? PyObject_CallOneArg(job->callable, node) : Py_NewRef(node);
-    cfx_value v = answer ? keep_made(job, value_from_py(job->dest, answer)) : cfx_invalid();
+    cfx_value v = answer ? keep_made(job, value_from_py(job->dest, answer)) : cfx_value_invalid();
     if (v.kind == CFX_KIND_INVALID)
         cfx_error_set(err, CFX_E_HOST, "the argument could not be mapped");
     Py_XDECREF(answer);
@@ -269,10 +269,10 @@ static PyObject *copy_mapped(PyGraph *self, PyGraph *source, PyObject *val_map, 
                              bool want_output)
 {
     cfx_error err = {0};
-    cfx_value result = cfx_invalid();
+    cfx_value result = cfx_value_invalid();
     cfx_node *out = NULL;
     PyObject *answer = NULL;
-    if (cfx_graph_copy_into(self->g, source->g, map, &result, &out, &err) != CFX_OK)
+    if (cfx_graph_copy_from(self->g, source->g, map, &result, &out, &err) != CFX_OK)
         return raise_cfx(&err);
     result = cfx_value_retain(result);
     if (write_map(self, source, val_map, map) == 0)

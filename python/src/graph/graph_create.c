@@ -10,7 +10,7 @@ static bool convert_parts(PyGraph *self, const node_parts *parts, cfx_value *arg
         *args = args_from_array(self, parts->items, parts->n);
     else
         *args = args_from_py(self, parts->args);
-    *kwargs = *type = cfx_invalid();
+    *kwargs = *type = cfx_value_invalid();
     if (!PyErr_Occurred())
         *kwargs = kwargs_from_py(self, parts->kwargs);
     self->tracer = NULL;  /* a type is no argument */

@@ -232,7 +232,7 @@ PyObject *graph_dot(FAST_ARGS)
     draw_job job = {self->st, given(in[MODULE]), given(in[HIGHLIGHTS]), !is_set(in[HIDE_TENSORS])};
     if (job.highlights && !PyAnySet_Check(job.highlights))
         return PyErr_Format(PyExc_TypeError, "highlights must be a set of names");
-    options.scopes = is_set(in[SCOPES]);
+    options.module_stacks = is_set(in[SCOPES]);
     options.locations = is_set(in[LOCATIONS]);
     options.hide_get_attr = is_set(in[HIDE_GET_ATTR]);
     options.literals_only = is_set(in[LITERALS_ONLY]);

@@ -69,7 +69,7 @@ static PyObject *find_held(PyGraph *self, cfx_opcode op, const cfx_target *targe
     else
         method = NULL;
     cfx_iter pin = hold(self->g);
-    cfx_status status = cfx_graph_each_of(self->g, op, target, add_found, &found);
+    cfx_status status = cfx_graph_find_nodes(self->g, op, target, add_found, &found);
     if (status == CFX_OK && method)
         status = keep_equal(&found, method);
     if (sort && found.n > 1)
@@ -167,9 +167,9 @@ static int own_paths(PyGraph *graph, bool calls_only, PyObject *list)
     found_list found = {0};
     int failed = -1;
     cfx_iter pin = hold(graph->g);
-    cfx_status status = cfx_graph_each_of(graph->g, CFX_OP_CALL_MODULE, NULL, add_first, &found);
+    cfx_status status = cfx_graph_find_nodes(graph->g, CFX_OP_CALL_MODULE, NULL, add_first, &found);
     if (status == CFX_OK && !calls_only)
-        status = cfx_graph_each_of(graph->g, CFX_OP_GET_ATTR, NULL, add_first, &found);
+        status = cfx_graph_find_nodes(graph->g, CFX_OP_GET_ATTR, NULL, add_first, &found);
     if (status != CFX_OK) {
         PyErr_NoMemory();
     } else {

@@ -77,7 +77,7 @@ static size_t state_kept(const cfx_node *n)
     const cfx_graph *body = cfx_value_graph(cfx_node_arg(n, BODY));
     const cfx_node *last = cfx_graph_last(body);
     cfx_value result = last && cfx_node_op(last) == CFX_OP_OUTPUT ? cfx_node_arg(last, 0)
-                                                                  : cfx_invalid();
+                                                                  : cfx_value_invalid();
     size_t results, inputs = 0, kept = 0;
     const cfx_value *items = cfx_value_items(result, &results);
     size_t least = items_read(n, size);
@@ -157,7 +157,7 @@ static PyObject *make_reader(outline_job *job, cfx_node *n, PyObject *region, cf
     if (text && cfx_graph_set_insert_point(g, (cfx_insert_point){n, false}, &err) == CFX_OK) {
         cfx_node *reader = cfx_graph_get_attr(g, text, &err);
         if (reader)
-            cfx_node_set_scope(reader, cfx_node_scope(n));
+            cfx_node_set_module_stack(reader, cfx_node_module_stack(n));
         node = reader ? node_wrap(job->self, reader) : NULL;
     }
     if (text && !node && !PyErr_Occurred())
@@ -181,7 +181,7 @@ static cfx_value reader_of(outline_job *job, cfx_node *n, cfx_operator op, unsig
     PyObject *node = region ? Py_XNewRef(PyDict_GetItemWithError(job->readers, region)) : NULL;
     if (region && !node && !PyErr_Occurred())
         node = make_reader(job, n, region, op, i);
-    cfx_value reader = node ? cfx_from_node(((PyNode *)node)->n) : cfx_invalid();
+    cfx_value reader = node ? cfx_value_node(((PyNode *)node)->n) : cfx_value_invalid();
     Py_XDECREF(node);  /* the graph has it */
     Py_XDECREF(region);
     return reader;
@@ -249,7 +249,7 @@ static int outline_node(outline_job *job, cfx_node *n, cfx_operator op)
     cfx_target target = {NULL, NULL, 0};
     if (!stays)
         target.object = PyDict_GetItemString(job->targets, cfx_operator_name(op));
-    cfx_value all = cfx_invalid();
+    cfx_value all = cfx_value_invalid();
     if (!loop || split_state(job->self->g, args, kept, &err))
         all = cfx_value_tuple(job->self->g, args, form->args + loop, &err);
     if (all.kind == CFX_KIND_INVALID || cfx_node_set_args(n, all, &err) != CFX_OK ||

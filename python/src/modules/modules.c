@@ -125,7 +125,7 @@ static cfx_value to_value(const module_view *tree, cfx_graph *g, PyObject *o)
     PyObject *graph = graph_wrap(tree->st, g);
     /* A torch.Size is as good as a tuple. */
     PyObject *plain = PyTuple_Check(o) ? PySequence_Tuple(o) : Py_NewRef(o);
-    cfx_value v = graph && plain ? value_from_py((PyGraph *)graph, plain) : cfx_invalid();
+    cfx_value v = graph && plain ? value_from_py((PyGraph *)graph, plain) : cfx_value_invalid();
     Py_XDECREF(plain);
     Py_XDECREF(graph);
     return v;
@@ -134,7 +134,7 @@ static cfx_value to_value(const module_view *tree, cfx_graph *g, PyObject *o)
 static cfx_value get(void *ctx, cfx_graph *g, const char *path, cfx_error *err)
 {
     PyObject *found = at_path(ctx, path);
-    cfx_value v = cfx_invalid();
+    cfx_value v = cfx_value_invalid();
     if (!found) {
         why_not(path, err);
         return v;
@@ -389,7 +389,7 @@ static cfx_value call(void *ctx, cfx_graph *g, cfx_operator op, const cfx_value 
     PyObject *graph = PyErr_Occurred() ? NULL : graph_wrap(tree->st, g);
     PyObject *function = graph ? function_of(tree->st, op) : NULL;
     PyObject *result = function ? call_with((PyGraph *)graph, function, args, n) : NULL;
-    cfx_value v = result ? to_value(tree, g, result) : cfx_invalid();
+    cfx_value v = result ? to_value(tree, g, result) : cfx_value_invalid();
     if (v.kind == CFX_KIND_INVALID && !PyErr_Occurred())
         cfx_error_set(err, CFX_E_UNSUPPORTED, "the operator '%s' is not loaded",
                       cfx_operator_name(op));
@@ -443,7 +443,7 @@ static int run_pass(PyGraph *self, const cfx_pass *pass, PyObject *module, const
     if (module != Py_None && !modules_over(self->st, module, &view))
         return -1;
     cfx_iter here = hold(self->g);
-    const cfx_modules *tree = module == Py_None ? NULL : &view.table;
+    const cfx_module_tree *tree = module == Py_None ? NULL : &view.table;
     cfx_status status = opts ? cfx_pass_run(pass, self->g, tree, opts, &changed, &err)
                              : cfx_pass_run_with(pass, self->g, tree, settings, n, &changed, &err);
     cfx_iter_end(&here);
@@ -513,7 +513,7 @@ static cfx_status keep_meta(void *ctx, cfx_node *from, cfx_node *to, cfx_error *
     PyObject *name = graph->st->str_nn_module_stack;
     if (!node || !node->meta || PyDict_Contains(node->meta, name) <= 0)
         return PyErr_Occurred() ? failed(err) : CFX_OK;
-    uint32_t scope = cfx_node_scope(to);
+    uint32_t scope = cfx_node_module_stack(to);
     PyObject *stack = scope ? scope_stack(graph, scope) : NULL;
     int error = stack ? PyDict_SetItem(node->meta, name, stack)
                       : PyErr_Occurred() ? -1 : PyDict_DelItem(node->meta, name);
@@ -656,7 +656,7 @@ static int ask_choose(void *ctx, const cfx_layout_part *part)
 PyObject *graph_relayout(PyGraph *self, PyObject *args)
 {
     relayout_job job = {.graph = self};
-    cfx_relayout how = {.supports = ask_supports, .choose = ask_choose, .ctx = &job};
+    cfx_relayout_options how = {.supports = ask_supports, .choose = ask_choose, .ctx = &job};
     cfx_error err = {0};
     bool changed;
     if (!PyArg_ParseTuple(args, "ssOO:_relayout", &how.enter, &how.leave, &job.supports,

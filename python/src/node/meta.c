@@ -288,9 +288,10 @@ static uint32_t copy_scope(cfx_graph *to, const cfx_graph *from, uint32_t scope,
 {
     if (!scope)
         return 0;
-    uint32_t parent = copy_scope(to, from, cfx_scope_parent(from, scope), err);
-    return cfx_graph_scope(to, parent, cfx_scope_path(from, scope), cfx_scope_type(from, scope),
-                           cfx_scope_object(from, scope), err);
+    uint32_t parent = copy_scope(to, from, cfx_graph_stack_outer(from, scope), err);
+    return cfx_graph_intern_stack(to, parent, cfx_graph_stack_path(from, scope),
+                                  cfx_graph_stack_type(from, scope),
+                                  cfx_graph_stack_object(from, scope), err);
 }
 
 /* A node comes from where the node that is being run came from. */
@@ -302,8 +303,8 @@ static int copy_place(module_state *st, PyObject *state, cfx_node *to)
         return node ? 0 : -1;
     const cfx_node *from = ((PyNode *)node)->n;
     cfx_node_set_location(to, cfx_node_file(from), cfx_node_line(from), &err);
-    cfx_node_set_scope(to, copy_scope(cfx_node_graph(to), cfx_node_graph(from),
-                                      cfx_node_scope(from), &err));
+    cfx_node_set_module_stack(to, copy_scope(cfx_node_graph(to), cfx_node_graph(from),
+                                             cfx_node_module_stack(from), &err));
     if (err.status != CFX_OK)
         raise_cfx(&err);
     return err.status == CFX_OK ? 0 : -1;

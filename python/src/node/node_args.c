@@ -64,7 +64,7 @@ PyObject *node_get_kwargs(PyNode *self, void *unused)
 static cfx_value or_empty(cfx_value v, cfx_kind kind)
 {
     if (v.kind == CFX_KIND_INVALID) {
-        v = cfx_scalar(kind, 0);
+        v = cfx_value_scalar(kind, 0);
         v.as.seq = NULL;
     }
     return v;

@@ -268,7 +268,7 @@ static int set_type(PyNode *self, PyObject *value, void *unused)
     bool some = value && value != Py_None;
     int failed = 0;
     cfx_iter pin = hold(graph->g);
-    cfx_value type = some ? value_from_py(graph, value) : cfx_invalid();
+    cfx_value type = some ? value_from_py(graph, value) : cfx_value_invalid();
     if (some && type.kind == CFX_KIND_INVALID) {
         failed = -1;
     } else if (cfx_node_set_type(self->n, type, &err) != CFX_OK) {
@@ -283,7 +283,7 @@ static int set_type(PyNode *self, PyObject *value, void *unused)
 /* A node that was traced keeps the modules it was traced in as a number: here they are. */
 static PyObject *make_meta(PyNode *self)
 {
-    uint32_t scope = cfx_node_scope(self->n);
+    uint32_t scope = cfx_node_module_stack(self->n);
     PyObject *meta = PyDict_New();
     PyObject *stack = meta && scope ? scope_stack(node_graph(self), scope) : NULL;
     if (scope && meta &&
@@ -384,8 +384,8 @@ static PyObject *move(PyNode *self, PyObject *other, bool after)
         PyErr_SetString(PyExc_AssertionError, "Attempting to move a Node into a different Graph");
         return NULL;
     }
-    cfx_status status = after ? cfx_node_move_after(self->n, n, &err)
-                              : cfx_node_move_before(self->n, n, &err);
+    cfx_status status = after ? cfx_node_append(self->n, n, &err)
+                              : cfx_node_prepend(self->n, n, &err);
     if (status != CFX_OK)
         return raise_cfx(&err);
     Py_RETURN_NONE;

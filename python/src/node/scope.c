@@ -4,17 +4,17 @@
 
 PyObject *scope_class_of(PyGraph *graph, uint32_t scope)
 {
-    PyObject *object = cfx_scope_object(graph->g, scope);
+    PyObject *object = cfx_graph_stack_object(graph->g, scope);
     if (object)
         return Py_NewRef(object);
-    const char *name = cfx_scope_type(graph->g, scope);
+    const char *name = cfx_graph_stack_type(graph->g, scope);
     PyObject *found = resolve_name(graph->st, name, strlen(name));
     return found || PyErr_Occurred() ? found : name_object(graph->st, name, strlen(name));
 }
 
 PyObject *scope_pair(PyGraph *graph, uint32_t scope)
 {
-    const char *path = scope ? cfx_scope_path(graph->g, scope) : "";
+    const char *path = scope ? cfx_graph_stack_path(graph->g, scope) : "";
     const char *call = strrchr(path, '@');
     PyObject *type = scope ? scope_class_of(graph, scope) : Py_NewRef(Py_None);
     PyObject *text = type ? str_from_utf8(path, call ? (size_t)(call - path) : strlen(path)) : NULL;
@@ -31,11 +31,11 @@ static int add_scopes(PyGraph *graph, uint32_t scope, PyObject *stack)
         return 0;
     if (Py_EnterRecursiveCall(" while listing the modules of a node"))
         return -1;
-    int failed = add_scopes(graph, cfx_scope_parent(graph->g, scope), stack);
+    int failed = add_scopes(graph, cfx_graph_stack_outer(graph->g, scope), stack);
     Py_LeaveRecursiveCall();
     if (failed)
         return -1;
-    const char *path = cfx_scope_path(graph->g, scope);
+    const char *path = cfx_graph_stack_path(graph->g, scope);
     PyObject *key = str_from_utf8(path, strlen(path));
     PyObject *pair = key ? scope_pair(graph, scope) : NULL;
     failed = pair ? PyODict_SetItem(stack, key, pair) : -1;
@@ -72,7 +72,7 @@ uint32_t scope_enter(PyGraph *graph, uint32_t parent, PyObject *key, PyObject *c
     const char *path = c_string_of(key, "the path of a module", &keep_path);
     const char *type = path ? c_string_of(class_name, "the name of a class", &keep_name) : NULL;
     uint32_t scope = 0;
-    if (type && !(scope = cfx_graph_scope(graph->g, parent, path, type, class_, &err)))
+    if (type && !(scope = cfx_graph_intern_stack(graph->g, parent, path, type, class_, &err)))
         raise_cfx(&err);
     Py_XDECREF(keep_path);
     Py_XDECREF(keep_name);
@@ -85,7 +85,7 @@ PyObject *node_get_scope(PyNode *self, void *unused)
 {
     (void)unused;
     PyGraph *graph = node_graph(self);
-    uint32_t scope = cfx_node_scope(self->n);
+    uint32_t scope = cfx_node_module_stack(self->n);
     if (!scope)
         Py_RETURN_NONE;
     PyObject *stack = scope_stack(graph, scope);
@@ -127,6 +127,6 @@ int node_set_scope(PyNode *self, PyObject *chain, void *unused)
     }
     if (n < 0)
         return -1;
-    cfx_node_set_scope(self->n, scope);
+    cfx_node_set_module_stack(self->n, scope);
     return 0;
 }

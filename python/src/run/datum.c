@@ -20,7 +20,7 @@ static cfx_datum text_datum(cfx_datum_kind kind, PyObject *str)
     const char *text = utf8_of(str, &size, &keep);
     if (!text)
         return invalid;
-    cfx_datum d = checked(cfx_datum_text(kind, text, (size_t)size, NULL, &err), &err);
+    cfx_datum d = checked(cfx_datum_from_text(kind, text, (size_t)size, NULL, &err), &err);
     Py_XDECREF(keep);
     return d;
 }
@@ -319,7 +319,7 @@ static PyObject *token_to_py(module_state *st, cfx_kind kind, const char *name)
 PyObject *datum_to_py(module_state *st, cfx_datum d, array_kind kind)
 {
     size_t size;
-    const char *text = cfx_datum_str(d, &size);
+    const char *text = cfx_datum_text(d, &size);
     switch ((cfx_datum_kind)d.kind) {
     case CFX_DATUM_NONE: Py_RETURN_NONE;
     case CFX_DATUM_ELLIPSIS: return Py_NewRef(Py_Ellipsis);

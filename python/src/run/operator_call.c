@@ -153,7 +153,7 @@ static PyObject *operator_call(PyObject *callable, PyObject *const *args, size_t
 
 static void describe(PyOperator *self)
 {
-    cfx_param param;
+    cfx_schema_param param;
     cfx_operator functional = cfx_operator_functional(self->op);
     for (size_t i = 0; i < MOST_PARAMS && cfx_operator_param(self->op, i, &param); i++) {
         if (param.variadic)
@@ -168,7 +168,7 @@ static void describe(PyOperator *self)
 static PyObject *param_names(cfx_operator op)
 {
     size_t n = cfx_operator_num_params(op);
-    cfx_param param;
+    cfx_schema_param param;
     PyObject *names = PyTuple_New((Py_ssize_t)(n < MOST_PARAMS ? n : MOST_PARAMS));
     for (size_t i = 0; names && i < n && i < MOST_PARAMS && cfx_operator_param(op, i, &param);
          i++) {

@@ -17,7 +17,7 @@ static PyObject *dict_of(module_state *st, const cfx_state *state)
     PyObject *dict = PyDict_New();
     cfx_tensor *t;
     const char *name;
-    for (size_t i = 0; dict && (name = cfx_state_at(state, i, &t)) != NULL; i++) {
+    for (size_t i = 0; dict && (name = cfx_state_entry(state, i, &t)) != NULL; i++) {
         PyObject *tensor = tensor_wrap(st, cfx_tensor_retain(t));
         if (!tensor || PyDict_SetItemString(dict, name, tensor) < 0)
             Py_CLEAR(dict);
@@ -33,7 +33,7 @@ static PyObject *load_weights(PyObject *module, PyObject *file)
     PyObject *path = path_of(file);
     if (!path)
         return NULL;
-    cfx_state *state = cfx_weights_load(PyBytes_AS_STRING(path), NULL, &err);
+    cfx_state *state = cfx_state_load(PyBytes_AS_STRING(path), NULL, &err);
     Py_DECREF(path);
     if (!state)
         return raise_cfx(&err);
@@ -70,13 +70,13 @@ static PyObject *save_state(PyObject *module, PyObject *args, save_fn *save)
 /* _save_weights({name: tensor}, path) */
 static PyObject *save_weights(PyObject *module, PyObject *args)
 {
-    return save_state(module, args, cfx_safetensors_save);
+    return save_state(module, args, cfx_state_save_safetensors);
 }
 
 /* _save_npz({name: tensor}, path) */
 static PyObject *save_npz(PyObject *module, PyObject *args)
 {
-    return save_state(module, args, cfx_npz_save);
+    return save_state(module, args, cfx_state_save_npz);
 }
 
 static PyObject *load_npy(PyObject *module, PyObject *file)
@@ -85,7 +85,7 @@ static PyObject *load_npy(PyObject *module, PyObject *file)
     PyObject *path = path_of(file);
     if (!path)
         return NULL;
-    cfx_tensor *t = cfx_npy_load(PyBytes_AS_STRING(path), NULL, &err);
+    cfx_tensor *t = cfx_tensor_load_npy(PyBytes_AS_STRING(path), NULL, &err);
     Py_DECREF(path);
     return t ? tensor_wrap(PyModule_GetState(module), t) : raise_cfx(&err);
 }
@@ -101,7 +101,7 @@ static PyObject *save_npy(PyObject *module, PyObject *args)
     cfx_tensor *t = path ? tensor_from_py(PyModule_GetState(module), tensor, &seen) : NULL;
     cfx_status status = CFX_E_HOST;
     if (t)
-        status = cfx_npy_save(t, PyBytes_AS_STRING(path), &err);
+        status = cfx_tensor_save_npy(t, PyBytes_AS_STRING(path), &err);
     Py_XDECREF(path);
     bool had = t != NULL;
     cfx_tensor_release(t);
@@ -117,7 +117,7 @@ static bool copy_all(module_state *st, const cfx_state *into, const cfx_state *f
 {
     cfx_tensor *t;
     const char *name;
-    for (size_t i = 0; (name = cfx_state_at(into, i, &t)) != NULL; i++) {
+    for (size_t i = 0; (name = cfx_state_entry(into, i, &t)) != NULL; i++) {
         cfx_tensor *given = cfx_state_get(from, name);
         if (!given)
             continue;
@@ -151,7 +151,7 @@ static PyObject *take_weights(PyObject *module, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "a tensor's memory cannot be written to");
         good = false;
     }
-    if (good && cfx_state_take(names, b, flags, &err) != CFX_OK) {
+    if (good && cfx_state_assign(names, b, flags, &err) != CFX_OK) {
         raise_cfx(&err);
         good = false;
     }

@@ -7,7 +7,7 @@
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
-static cfx_object *world_wrap(void *ctx, cfx_function *f, cfx_error *err)
+static cfx_object *world_wrap(void *ctx, cfx_script_function *f, cfx_error *err)
 {
     return script_result(ctx, script_function_new(ctx, f), err);
 }
@@ -203,7 +203,7 @@ static PyObject *py_script_tidy(PyObject *module, PyObject *graph)
     module_state *st = PyModule_GetState(module);
     if (!is_graph(st, graph))
         return PyErr_Format(PyExc_TypeError, "_script_tidy takes a Graph");
-    if (cfx_script_tidy(((PyGraph *)graph)->g, &err) != CFX_OK)
+    if (cfx_script_tidy_graph(((PyGraph *)graph)->g, &err) != CFX_OK)
         return script_raise_error(st, &err);
     Py_RETURN_NONE;
 }

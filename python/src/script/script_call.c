@@ -231,7 +231,7 @@ static PyObject *call_bound(PyScript *w, const call *c)
     const char *name = ((PyCFunctionObject *)c->f)->m_ml->ml_name;
     if (!self || PyModule_Check(self))
         return NULL;
-    if (is_mutable(self) && cfx_script_changes(name) && script_may_change(w, self) < 0)
+    if (is_mutable(self) && cfx_script_method_mutates(name) && script_may_change(w, self) < 0)
         return NULL;
     const bool search = searches(self, name);
     int found = search || PyUnicode_Check(self) ? mentions(w->st, c) : 0;

@@ -33,7 +33,7 @@ PyObject *users_method(PyScript *w, PyTypeObject *type, PyObject *name)
 
 /* ---- functions ----------------------------------------------------------------------------- */
 
-static int fill_free(PyScript *w, PyObject *function, cfx_callee *out)
+static int fill_free(PyScript *w, PyObject *function, cfx_script_callee *out)
 {
     PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(function);
     PyObject *closure = PyFunction_GET_CLOSURE(function);
@@ -56,7 +56,8 @@ static int fill_free(PyScript *w, PyObject *function, cfx_callee *out)
     return values ? 0 : -1;
 }
 
-static int fill_source(PyScript *w, PyObject *function, const cfx_def *def, cfx_callee *out)
+static int fill_source(PyScript *w, PyObject *function, const cfx_script_def *def,
+                       cfx_script_callee *out)
 {
     PyFunctionObject *f = (PyFunctionObject *)function;
     out->kind = CFX_CALLEE_SOURCE;
@@ -70,11 +71,11 @@ static int fill_source(PyScript *w, PyObject *function, const cfx_def *def, cfx_
     return fill_free(w, function, out);
 }
 
-static int fill(PyScript *w, PyObject *f, cfx_callee *out, cfx_error *err);
+static int fill(PyScript *w, PyObject *f, cfx_script_callee *out, cfx_error *err);
 
 /* `function` with `parts` before its arguments. */
 static int fill_partial(PyScript *w, PyObject *function, PyObject *parts, PyObject *named,
-                        cfx_callee *out)
+                        cfx_script_callee *out)
 {
     if (!keep(w, Py_NewRef(parts)) || !keep(w, Py_NewRef(function)))
         return -1;
@@ -89,7 +90,7 @@ static int fill_partial(PyScript *w, PyObject *function, PyObject *parts, PyObje
 /* What is called by a helper that has a source, as cfx/_glue/scripting.py says: a function that
  * torch.no_grad() and its like made of one of the user's, or a dataclass. 1 if it is one, 0, or -1
  * with an exception. */
-static int fill_helped(PyScript *w, const char *how, PyObject *function, cfx_callee *out)
+static int fill_helped(PyScript *w, const char *how, PyObject *function, cfx_script_callee *out)
 {
     PyObject *parts = call_glue(w->st, how, function);  /* None, or (helper, ...) */
     int found = !parts ? -1 : parts != Py_None;
@@ -103,9 +104,9 @@ static int fill_helped(PyScript *w, const char *how, PyObject *function, cfx_cal
     return found;
 }
 
-static int fill_function(PyScript *w, PyObject *f, cfx_callee *out, cfx_error *err)
+static int fill_function(PyScript *w, PyObject *f, cfx_script_callee *out, cfx_error *err)
 {
-    const cfx_def *def = script_def(w, f, err);
+    const cfx_script_def *def = script_def(w, f, err);
     if (def)
         return fill_source(w, f, def, out);
     if (PyErr_Occurred() || err->status != CFX_OK)
@@ -115,7 +116,7 @@ static int fill_function(PyScript *w, PyObject *f, cfx_callee *out, cfx_error *e
     return fill_helped(w, "script_decorated", f, out) < 0 ? -1 : 0;
 }
 
-static int fill_method(PyScript *w, PyObject *method, cfx_callee *out, cfx_error *err)
+static int fill_method(PyScript *w, PyObject *method, cfx_script_callee *out, cfx_error *err)
 {
     PyObject *function = PyMethod_GET_FUNCTION(method);
     if (fill(w, function, out, err) < 0)
@@ -137,7 +138,7 @@ static int fill_method(PyScript *w, PyObject *method, cfx_callee *out, cfx_error
         return failed;
     }
     default:
-        *out = (cfx_callee){.kind = CFX_CALLEE_DIRECT};
+        *out = (cfx_script_callee){.kind = CFX_CALLEE_DIRECT};
         return 0;
     }
 }
@@ -145,7 +146,7 @@ static int fill_method(PyScript *w, PyObject *method, cfx_callee *out, cfx_error
 /* ---- classes and modules ------------------------------------------------------------------- */
 
 /* A dataclass whose __post_init__ is the user's: that is evaluated, not the __init__ before it. */
-static int fill_dataclass(PyScript *w, PyTypeObject *type, cfx_callee *out)
+static int fill_dataclass(PyScript *w, PyTypeObject *type, cfx_script_callee *out)
 {
     PyObject *name = PyUnicode_InternFromString("__post_init__");
     PyObject *found = name ? users_method(w, type, name) : NULL;
@@ -156,7 +157,7 @@ static int fill_dataclass(PyScript *w, PyTypeObject *type, cfx_callee *out)
 }
 
 /* A class that is made by object.__new__, with an __init__ of the user's: that is evaluated. */
-static int fill_class(PyScript *w, PyObject *f, cfx_callee *out)
+static int fill_class(PyScript *w, PyObject *f, cfx_script_callee *out)
 {
     PyTypeObject *type = (PyTypeObject *)f;
     PyObject *meta_call = _PyType_Lookup(Py_TYPE(f), w->st->str_call);
@@ -184,7 +185,7 @@ static bool has_entries(PyObject *module, const char *name)
 }
 
 /* A chain of modules: those of a Sequential. */
-static int fill_chain(PyScript *w, PyObject *module, cfx_callee *out)
+static int fill_chain(PyScript *w, PyObject *module, cfx_script_callee *out)
 {
     PyObject *children = PyObject_GetAttr(module, w->st->str_modules);
     PyObject *values = children && PyDict_Check(children) ? PyDict_Values(children) : NULL;
@@ -199,7 +200,7 @@ static int fill_chain(PyScript *w, PyObject *module, cfx_callee *out)
     return 0;
 }
 
-static int fill_module(PyScript *w, PyObject *module, cfx_callee *out)
+static int fill_module(PyScript *w, PyObject *module, cfx_script_callee *out)
 {
     module_state *st = w->st;
     int leaf = tracer_refresh(w->tracer) < 0 ? -1 : tracer_is_leaf(w->tracer, module);
@@ -233,7 +234,7 @@ static int fill_module(PyScript *w, PyObject *module, cfx_callee *out)
 /* ---- all ----------------------------------------------------------------------------------- */
 
 /* Whether the function stands in the list of those that the evaluator carries out itself. */
-static int fill_special(PyScript *w, PyObject *f, cfx_callee *out)
+static int fill_special(PyScript *w, PyObject *f, cfx_script_callee *out)
 {
     PyObject *number = NULL;
     if (w->st->script_specials && Py_TYPE(f)->tp_hash != PyObject_HashNotImplemented &&
@@ -242,12 +243,12 @@ static int fill_special(PyScript *w, PyObject *f, cfx_callee *out)
     if (!number)
         return PyErr_Occurred() ? -1 : 0;
     out->kind = CFX_CALLEE_SPECIAL;
-    out->special = (cfx_special)PyLong_AsLong(number);
+    out->special = (cfx_script_special)PyLong_AsLong(number);
     return 1;
 }
 
 /* functools.partial and functools.lru_cache, by the names of their classes. */
-static int fill_functools(PyScript *w, PyObject *f, cfx_callee *out, cfx_error *err)
+static int fill_functools(PyScript *w, PyObject *f, cfx_script_callee *out, cfx_error *err)
 {
     const char *type = Py_TYPE(f)->tp_name;
     if (strcmp(type, "functools.partial") == 0) {
@@ -268,7 +269,7 @@ static int fill_functools(PyScript *w, PyObject *f, cfx_callee *out, cfx_error *
 }
 
 /* An object of the user's with a __call__ that has a source. */
-static int fill_callable(PyScript *w, PyObject *f, cfx_callee *out, cfx_error *err)
+static int fill_callable(PyScript *w, PyObject *f, cfx_script_callee *out, cfx_error *err)
 {
     PyObject *method = is_instance(w->st, f) ? users_method(w, Py_TYPE(f), w->st->str_call) : NULL;
     if (!method)
@@ -290,11 +291,11 @@ static PyObject *replacement(PyObject *table, PyObject *f)
     return by_name ? PyDict_GetItemWithError(by_name, ((PyFunctionObject *)f)->func_name) : NULL;
 }
 
-static int fill(PyScript *w, PyObject *f, cfx_callee *out, cfx_error *err)
+static int fill(PyScript *w, PyObject *f, cfx_script_callee *out, cfx_error *err)
 {
     bool for_all = false;
     PyObject *wrapped = wrapped_function(w->st, f, &for_all);
-    *out = (cfx_callee){.kind = CFX_CALLEE_DIRECT};
+    *out = (cfx_script_callee){.kind = CFX_CALLEE_DIRECT};
     if (wrapped && for_all)
         return 0;
     f = wrapped ? wrapped : f;
@@ -307,7 +308,7 @@ static int fill(PyScript *w, PyObject *f, cfx_callee *out, cfx_error *err)
     int special = is_proxy(w->st, f) ? 0 : fill_special(w, f, out);
     if (special != 0 || is_proxy(w->st, f))
         return special < 0 ? -1 : 0;
-    cfx_function *own = script_function_of(w, f);
+    cfx_script_function *own = script_function_of(w, f);
     if (own) {
         out->kind = CFX_CALLEE_OWN;
         out->own = own;
@@ -328,7 +329,7 @@ static int fill(PyScript *w, PyObject *f, cfx_callee *out, cfx_error *err)
     return 0;
 }
 
-cfx_status script_callee(void *ctx, cfx_object *f, cfx_callee *out, cfx_error *err)
+cfx_status script_callee(void *ctx, cfx_object *f, cfx_script_callee *out, cfx_error *err)
 {
     PyScript *w = ctx;
     cfx_error own = {0};

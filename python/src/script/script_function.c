@@ -6,21 +6,21 @@
 typedef struct PyScriptFunction {
     PyObject_HEAD
     PyScript *script;   /* owned */
-    cfx_function *f;
+    cfx_script_function *f;
     PyObject *dict;
 } PyScriptFunction;
 
-PyObject *script_function_new(PyScript *w, cfx_function *f)
+PyObject *script_function_new(PyScript *w, cfx_script_function *f)
 {
     PyScriptFunction *self = alloc_quietly((PyTypeObject *)w->st->ScriptFunctionType);
     if (!self)
         return NULL;
     self->script = (PyScript *)Py_NewRef((PyObject *)w);
-    self->f = cfx_function_retain(f);
+    self->f = cfx_script_function_retain(f);
     return (PyObject *)self;
 }
 
-cfx_function *script_function_of(const PyScript *w, PyObject *o)
+cfx_script_function *script_function_of(const PyScript *w, PyObject *o)
 {
     PyScriptFunction *self = (PyScriptFunction *)o;
     if (Py_TYPE(o) != (PyTypeObject *)w->st->ScriptFunctionType || self->script != w)
@@ -33,8 +33,10 @@ static PyObject *function_call(PyScriptFunction *self, PyObject *args, PyObject 
 {
     PyScript *w = self->script;
     if (!w->ev)
-        return PyErr_Format(PyExc_RuntimeError, "'%s' was made while a function was scripted, and "
-                            "can be called until that ends only", cfx_function_name(self->f));
+        return PyErr_Format(PyExc_RuntimeError,
+                            "'%s' was made while a function was scripted, and "
+                            "can be called until that ends only",
+                            cfx_script_function_name(self->f));
     return script_call(w, (PyObject *)self, ((PyTupleObject *)args)->ob_item,
                        PyTuple_GET_SIZE(args), kwargs);
 }
@@ -48,7 +50,7 @@ static PyObject *function_bind(PyObject *self, PyObject *o, PyObject *type)
 /* The name that the source gives it, unless somebody has set another, as functools.wraps does. */
 static PyObject *function_name_(PyScriptFunction *self, void *key)
 {
-    const char *name = cfx_function_name(self->f);
+    const char *name = cfx_script_function_name(self->f);
     PyObject *set = self->dict ? PyDict_GetItemString(self->dict, key) : NULL;
     return set ? Py_NewRef(set) : str_from_utf8(name, strlen(name));
 }
@@ -65,7 +67,7 @@ static int set_function_name(PyScriptFunction *self, PyObject *name, void *key)
 
 static PyObject *function_repr(PyScriptFunction *self)
 {
-    return PyUnicode_FromFormat("<scripted function %s>", cfx_function_name(self->f));
+    return PyUnicode_FromFormat("<scripted function %s>", cfx_script_function_name(self->f));
 }
 
 static int function_traverse(PyScriptFunction *self, visitproc visit, void *arg)
@@ -87,7 +89,7 @@ static void function_dealloc(PyScriptFunction *self)
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     function_clear(self);
-    cfx_function_release(self->f);
+    cfx_script_function_release(self->f);
     Py_XDECREF((PyObject *)self->script);
     type->tp_free(self);
     Py_DECREF(type);

@@ -134,7 +134,7 @@ static void world_place(void *ctx, const char *file, uint32_t line)
     w->line = line;
     tracer_follow(w->tracer, (PyObject *)graph);
     /* 0 if memory is out: then it is looked for on Python's stack */
-    w->tracer->here = file ? cfx_graph_location(graph->g, file, line, NULL) : 0;
+    w->tracer->here = file ? cfx_graph_intern_location(graph->g, file, line, NULL) : 0;
 }
 
 /* ---- classes of what is not known ---------------------------------------------------------- */
@@ -282,6 +282,6 @@ void script_graph_entries(cfx_world *world)
     world->kind_class = world_kind_class;
     world->enter = world_enter;
     world->leave = world_leave;
-    world->scope = world_scope;
+    world->module_stack = world_scope;
     world->keep_attribute = world_keep_attribute;
 }

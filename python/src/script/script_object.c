@@ -181,7 +181,7 @@ static PyObject *big_integer(const char *text, size_t size)
     return number;
 }
 
-static PyObject *make_literal(const cfx_literal *literal)
+static PyObject *make_literal(const cfx_script_literal *literal)
 {
     switch (literal->kind) {
     case CFX_OBJECT_NONE:
@@ -204,7 +204,7 @@ static PyObject *make_literal(const cfx_literal *literal)
     }
 }
 
-static cfx_object *world_literal(void *ctx, const cfx_literal *literal, cfx_error *err)
+static cfx_object *world_literal(void *ctx, const cfx_script_literal *literal, cfx_error *err)
 {
     return script_result(ctx, make_literal(literal), err);
 }
@@ -344,7 +344,7 @@ static PyObject *build_text(PyScript *w, cfx_object *const *items, size_t n)
     return result;
 }
 
-static PyObject *build(PyScript *w, cfx_build what, cfx_object *const *items, size_t n)
+static PyObject *build(PyScript *w, cfx_script_build what, cfx_object *const *items, size_t n)
 {
     PyObject *o = NULL;
     switch (what) {
@@ -368,7 +368,7 @@ static PyObject *build(PyScript *w, cfx_build what, cfx_object *const *items, si
     return NULL;
 }
 
-static cfx_object *world_build(void *ctx, cfx_build what, cfx_object *const *items, size_t n,
+static cfx_object *world_build(void *ctx, cfx_script_build what, cfx_object *const *items, size_t n,
                                cfx_error *err)
 {
     return script_result(ctx, build(ctx, what, items, n), err);

@@ -23,7 +23,7 @@ static const struct { const char *function, *in_place; } names[CFX_SIGNS] = {
 enum { METHOD_SIZE = 24 };
 
 /* "__add__", "__radd__" or "__iadd__", by what stands before the name. */
-static const char *method_name(cfx_sign sign, const char *before, char out[METHOD_SIZE])
+static const char *method_name(cfx_script_sign sign, const char *before, char out[METHOD_SIZE])
 {
     const char *name = names[sign].function;
     const size_t size = strcspn(name, "_");  /* and_, or_ */
@@ -76,7 +76,7 @@ PyObject *script_call_users(PyScript *w, PyObject *o, const char *method, PyObje
 }
 
 /* The same for the method of an operator; see method_name. */
-static PyObject *call_operator(PyScript *w, PyObject *o, cfx_sign sign, const char *before,
+static PyObject *call_operator(PyScript *w, PyObject *o, cfx_script_sign sign, const char *before,
                                PyObject *other)
 {
     char name[METHOD_SIZE];
@@ -86,7 +86,8 @@ static PyObject *call_operator(PyScript *w, PyObject *o, cfx_sign sign, const ch
 }
 
 /* a.__add__(b), then b.__radd__(a), of classes of the user's. */
-static PyObject *users_binary(PyScript *w, cfx_sign sign, PyObject *a, PyObject *b, bool in_place)
+static PyObject *users_binary(PyScript *w, cfx_script_sign sign, PyObject *a, PyObject *b,
+                              bool in_place)
 {
     PyObject *result = NULL;
     if (in_place)
@@ -100,7 +101,7 @@ static PyObject *users_binary(PyScript *w, cfx_sign sign, PyObject *a, PyObject 
 
 /* ---- operators ----------------------------------------------------------------------------- */
 
-static PyObject *unary(PyScript *w, cfx_sign sign, PyObject *o)
+static PyObject *unary(PyScript *w, cfx_script_sign sign, PyObject *o)
 {
     PyObject *a = script_read(w, o);
     PyObject *result = NULL;
@@ -126,18 +127,19 @@ static PyObject *unary(PyScript *w, cfx_sign sign, PyObject *o)
     return result;
 }
 
-static cfx_object *world_unary(void *ctx, cfx_sign sign, cfx_object *a, cfx_error *err)
+static cfx_object *world_unary(void *ctx, cfx_script_sign sign, cfx_object *a, cfx_error *err)
 {
     return script_result(ctx, unary(ctx, sign, py(a)), err);
 }
 
 /* Operands that are known, but have graph values inside: "%s" % (x,). */
-static int formats_graph(PyScript *w, cfx_sign sign, PyObject *a, PyObject *b)
+static int formats_graph(PyScript *w, cfx_script_sign sign, PyObject *a, PyObject *b)
 {
     return sign == CFX_SIGN_MOD && PyUnicode_Check(a) ? mentions_graph(w->st, b) : 0;
 }
 
-static PyObject *known_binary(PyScript *w, cfx_sign sign, PyObject *a, PyObject *b, bool in_place)
+static PyObject *known_binary(PyScript *w, cfx_script_sign sign, PyObject *a, PyObject *b,
+                              bool in_place)
 {
     const sign_row *row = &rows[sign];
     int formats = formats_graph(w, sign, a, b);
@@ -175,7 +177,8 @@ static PyObject *operand(PyScript *w, PyObject *o, PyObject *other)
     return script_read(w, o);
 }
 
-static PyObject *binary(PyScript *w, cfx_sign sign, PyObject *left, PyObject *right, bool in_place)
+static PyObject *binary(PyScript *w, cfx_script_sign sign, PyObject *left, PyObject *right,
+                        bool in_place)
 {
     PyObject *a = operand(w, left, right);
     PyObject *b = a ? operand(w, right, left) : NULL;
@@ -185,7 +188,7 @@ static PyObject *binary(PyScript *w, cfx_sign sign, PyObject *left, PyObject *ri
     return result;
 }
 
-static cfx_object *world_binary(void *ctx, cfx_sign sign, cfx_object *a, cfx_object *b,
+static cfx_object *world_binary(void *ctx, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                                 bool in_place, cfx_error *err)
 {
     return script_result(ctx, binary(ctx, sign, py(a), py(b), in_place), err);
@@ -273,9 +276,9 @@ static PyObject *identity(PyScript *w, PyObject *a, PyObject *b, bool negated)
     return PyBool_FromLong((a == b) != negated);
 }
 
-static PyObject *compare_values(PyScript *w, cfx_sign sign, PyObject *a, PyObject *b)
+static PyObject *compare_values(PyScript *w, cfx_script_sign sign, PyObject *a, PyObject *b)
 {
-    static const struct { int op; cfx_sign mirrored; } how[] = {
+    static const struct { int op; cfx_script_sign mirrored; } how[] = {
         [CFX_SIGN_EQ] = {Py_EQ, CFX_SIGN_EQ}, [CFX_SIGN_NE] = {Py_NE, CFX_SIGN_NE},
         [CFX_SIGN_LT] = {Py_LT, CFX_SIGN_GT}, [CFX_SIGN_LE] = {Py_LE, CFX_SIGN_GE},
         [CFX_SIGN_GT] = {Py_GT, CFX_SIGN_LT}, [CFX_SIGN_GE] = {Py_GE, CFX_SIGN_LE},
@@ -292,7 +295,7 @@ static PyObject *compare_values(PyScript *w, cfx_sign sign, PyObject *a, PyObjec
     return result || PyErr_Occurred() ? result : PyObject_RichCompare(a, b, how[sign].op);
 }
 
-static PyObject *compare(PyScript *w, cfx_sign sign, PyObject *left, PyObject *right)
+static PyObject *compare(PyScript *w, cfx_script_sign sign, PyObject *left, PyObject *right)
 {
     if (sign == CFX_SIGN_IS || sign == CFX_SIGN_IS_NOT)
         return identity(w, left, right, sign == CFX_SIGN_IS_NOT);
@@ -306,7 +309,7 @@ static PyObject *compare(PyScript *w, cfx_sign sign, PyObject *left, PyObject *r
     return result;
 }
 
-static cfx_object *world_compare(void *ctx, cfx_sign sign, cfx_object *a, cfx_object *b,
+static cfx_object *world_compare(void *ctx, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                                  cfx_error *err)
 {
     return script_result(ctx, compare(ctx, sign, py(a), py(b)), err);

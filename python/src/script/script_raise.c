@@ -199,7 +199,7 @@ void script_raise_entries(cfx_world *world)
 /* [(file, line, column, function), ...] of the calls in which it was raised, innermost first. */
 static PyObject *places_of(const PyScript *w)
 {
-    cfx_script_place place;
+    cfx_script_location place;
     PyObject *places = PyList_New(0);
     for (size_t i = 0; places && w->ev && cfx_evaluator_where(w->ev, i, &place); i++) {
         PyObject *row = Py_BuildValue("(sIIs)", place.file, place.line, place.column,

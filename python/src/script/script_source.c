@@ -95,7 +95,7 @@ static int64_t body_column(PyObject *code)
     return best;
 }
 
-static const cfx_def *find(PyScript *w, PyObject *function, PyObject *lines, cfx_error *err)
+static const cfx_script_def *find(PyScript *w, PyObject *function, PyObject *lines, cfx_error *err)
 {
     PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(function);
     PyObject *capsule = source_of(w->st, code->co_filename, lines, err);
@@ -136,7 +136,7 @@ static PyObject *known_lines(PyScript *w, PyObject *file)
 }
 
 /* Looks for it: NULL if there is none, perhaps with an exception or *err set. */
-static const cfx_def *look_up(PyScript *w, PyObject *function, cfx_error *err)
+static const cfx_script_def *look_up(PyScript *w, PyObject *function, cfx_error *err)
 {
     PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(function);
     const int unusual = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
@@ -148,19 +148,19 @@ static const cfx_def *look_up(PyScript *w, PyObject *function, cfx_error *err)
     PyObject *lines = Py_XNewRef(known_lines(w, code->co_filename));
     if (!lines)
         lines = call_glue(w->st, "script_lines", function);  /* a list, or None */
-    const cfx_def *def = NULL;
+    const cfx_script_def *def = NULL;
     if (lines && lines != Py_None)
         def = find(w, function, lines, err);
     Py_XDECREF(lines);
     return def;
 }
 
-const cfx_def *script_def(PyScript *w, PyObject *function, cfx_error *err)
+const cfx_script_def *script_def(PyScript *w, PyObject *function, cfx_error *err)
 {
     PyObject *known = PyDict_GetItemWithError(w->defs, function);
     if (known)
         return known == Py_None ? NULL : PyLong_AsVoidPtr(known);
-    const cfx_def *def = PyErr_Occurred() ? NULL : look_up(w, function, err);
+    const cfx_script_def *def = PyErr_Occurred() ? NULL : look_up(w, function, err);
     if (PyErr_Occurred() || (err && err->status != CFX_OK))
         return NULL;
     PyObject *address = def ? PyLong_FromVoidPtr((void *)(uintptr_t)def) : Py_NewRef(Py_None);

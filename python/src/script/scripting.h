@@ -125,13 +125,13 @@ int script_may_change(PyScript *w, PyObject *o);
 
 /* The function of a source that a code object was compiled from; NULL: it has none, or none that
  * is the user's own, perhaps with *err set. `code` stays alive. */
-const cfx_def *script_def(PyScript *w, PyObject *function, cfx_error *err);
+const cfx_script_def *script_def(PyScript *w, PyObject *function, cfx_error *err);
 /* Whether a file is the user's own: 1, 0, -1 with an exception. */
 int script_is_users(module_state *st, PyObject *file);
 
 /* ---- calls (script_callee.c, script_call.c) ------------------------------------------------ */
 
-cfx_status script_callee(void *ctx, cfx_object *f, cfx_callee *out, cfx_error *err);
+cfx_status script_callee(void *ctx, cfx_object *f, cfx_script_callee *out, cfx_error *err);
 /* Calls a function of the user's class by way of the evaluator. NULL with an exception. */
 PyObject *script_call(PyScript *w, PyObject *f, PyObject *const *args, Py_ssize_t n,
                       PyObject *kwargs);
@@ -146,9 +146,9 @@ PyObject *script_call_plain(PyScript *w, PyObject *f, PyObject *const *args, Py_
                             PyObject *kwargs);
 PyObject *script_torch(PyObject *module, PyObject *const *in, Py_ssize_t n);  /* _script_torch */
 cfx_object *script_world_call(void *ctx, cfx_object *f, cfx_call_args args, cfx_error *err);
-PyObject *script_function_new(PyScript *w, cfx_function *f);
+PyObject *script_function_new(PyScript *w, cfx_script_function *f);
 /* The function, if `o` is one that an evaluator of this world made and that can be called. */
-cfx_function *script_function_of(const PyScript *w, PyObject *o);
+cfx_script_function *script_function_of(const PyScript *w, PyObject *o);
 
 /* ---- the entries of the world -------------------------------------------------------------- */
 

@@ -151,7 +151,7 @@ static uint32_t number_line(source_code *slot, int line, PyGraph *graph)
     const char *file = line > 0 ? utf8_of(slot->file, &size, &keep) : NULL;
     uint32_t number = 0;
     if (file) {
-        number = cfx_graph_location(graph->g, file, (uint32_t)line, &err);
+        number = cfx_graph_intern_location(graph->g, file, (uint32_t)line, &err);
         if (!number && err.status == CFX_E_NOMEM)
             raise_cfx(&err);
     }

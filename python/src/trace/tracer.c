@@ -148,10 +148,10 @@ static int note_scope(PyTracer *t, PyObject *node)
 static bool place(PyTracer *t, PyGraph *graph, cfx_node *n)
 {
     tracer_follow(t, (PyObject *)graph);  /* code that ran may have assigned another one */
-    cfx_node_set_scope(n, t->scope_number);
+    cfx_node_set_module_stack(n, t->scope_number);
     bool is_input = cfx_node_op(n) == CFX_OP_PLACEHOLDER;  /* pytrees make inputs in torch's code */
     uint32_t location = t->here ? t->here : source_location(&t->sources, graph, is_input);
-    cfx_node_set_location_number(n, location ? location : t->origin);
+    cfx_node_set_location_id(n, location ? location : t->origin);
     return !PyErr_Occurred();
 }
 
@@ -431,7 +431,7 @@ static PyObject *py_begin(PyTracer *self, PyObject *args)
     PyGraph *graph = graph_of(self, state_of(Py_TYPE(self)));
     if (!graph || !PyArg_ParseTuple(args, "sI:_begin", &file, &line) || tracer_refresh(self) < 0)
         return NULL;
-    self->origin = cfx_graph_location(graph->g, file, line, &err);
+    self->origin = cfx_graph_intern_location(graph->g, file, line, &err);
     if (!self->origin && err.status == CFX_E_NOMEM)
         return raise_cfx(&err);
     Py_RETURN_NONE;
@@ -560,7 +560,7 @@ static PyObject *make_name_scopes(PyTracer *self)
         size_t size;
         const char *text = cfx_node_name(n, &size);
         PyObject *name = str_from_utf8(text, size);
-        PyObject *pair = name ? scope_pair(graph, cfx_node_scope(n)) : NULL;
+        PyObject *pair = name ? scope_pair(graph, cfx_node_module_stack(n)) : NULL;
         if (!pair || PyDict_SetItem(dict, name, pair) < 0)
             Py_CLEAR(dict);
         Py_XDECREF(name);

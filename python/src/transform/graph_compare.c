@@ -82,7 +82,7 @@ typedef struct minimize_job {
 } minimize_job;
 
 /* (graph, [the nodes that its inputs stand for]): a new reference. */
-static PyObject *part_to_py(PyGraph *self, const cfx_part *part)
+static PyObject *part_to_py(PyGraph *self, const cfx_subgraph *part)
 {
     PyObject *inputs = PyList_New(0);
     int failed = inputs ? 0 : -1;
@@ -98,7 +98,7 @@ static PyObject *part_to_py(PyGraph *self, const cfx_part *part)
     return pair;
 }
 
-static int ask_part(void *ctx, const cfx_part *part)
+static int ask_part(void *ctx, const cfx_subgraph *part)
 {
     const minimize_job *job = ctx;
     PyObject *pair = part_to_py(job->self, part);
@@ -114,7 +114,7 @@ static int ask_part(void *ctx, const cfx_part *part)
 PyObject *graph_minimize(PyGraph *self, PyObject *args)
 {
     cfx_error err = {0};
-    cfx_part part;
+    cfx_subgraph part;
     minimize_job job = {.self = self};
     Py_ssize_t max_tests;
     if (!PyArg_ParseTuple(args, "On:_minimize", &job.test, &max_tests))
@@ -124,7 +124,7 @@ PyObject *graph_minimize(PyGraph *self, PyObject *args)
                                            max_tests > 0 ? (size_t)max_tests : 0, &part, &err);
     PyObject *pair = status == CFX_OK ? part_to_py(self, &part) : raise_cfx(&err);
     if (status == CFX_OK)
-        cfx_part_free(&part);
+        cfx_subgraph_free(&part);
     cfx_iter_end(&here);
     return pair;
 }

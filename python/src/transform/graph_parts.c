@@ -87,7 +87,7 @@ PyObject *graph_edges(PyGraph *self, PyObject *args)
     }
     if (good) {
         size_t kept = 0;
-        cfx_nodes_find_edges(nodes, (size_t)n, flags);
+        cfx_nodes_find_boundary(nodes, (size_t)n, flags);
         for (size_t i = 0; i < (size_t)n; i++)
             if (flags[i])
                 nodes[kept++] = nodes[i];

@@ -3,7 +3,7 @@
 
 /* ---- results as Python objects ------------------------------------------------------------- */
 
-static PyObject *wrap_part(PyGraph *self, const cfx_part *part)
+static PyObject *wrap_part(PyGraph *self, const cfx_subgraph *part)
 {
     PyObject *graph = graph_wrap(self->st, part->graph);
     if (graph && copy_part_meta((PyGraph *)graph, part->origins, part->n_origins) < 0)
@@ -48,16 +48,16 @@ cfx_node **read_nodes(PyGraph *self, PyObject *list)
     return nodes;
 }
 
-static PyObject *extract_nodes(PyGraph *self, const cfx_extract *what)
+static PyObject *extract_nodes(PyGraph *self, const cfx_extract_options *what)
 {
     cfx_error err = {0};
-    cfx_part part;
+    cfx_subgraph part;
     if (cfx_graph_extract(self->g, what, &part, &err) != CFX_OK || PyErr_Occurred())
         return raise_cfx(&err);
     PyObject *graph = wrap_part(self, &part);
     PyObject *inputs = graph ? list_nodes(self, part.inputs, part.n_inputs) : NULL;
     PyObject *outputs = inputs ? list_nodes(self, part.outputs, part.n_outputs) : NULL;
-    cfx_part_free(&part);
+    cfx_subgraph_free(&part);
     if (outputs)
         return Py_BuildValue("(NNN)", graph, inputs, outputs);
     Py_XDECREF(graph);
@@ -83,8 +83,8 @@ PyObject *graph_extract(PyGraph *self, PyObject *args)
         sizes[i] = good ? (size_t)PyList_GET_SIZE(lists[i]) : 0;
     }
     if (good) {
-        const cfx_extract what = {nodes[0], sizes[0], nodes[1], sizes[1], nodes[2], sizes[2], NULL,
-                                  flags};
+        const cfx_extract_options what = {nodes[0], sizes[0], nodes[1], sizes[1],
+                                          nodes[2], sizes[2], NULL,     flags};
         cfx_iter here = hold(self->g);
         answer = extract_nodes(self, &what);
         cfx_iter_end(&here);
@@ -231,7 +231,7 @@ static PyObject *paths_of(PyGraph *part, cfx_node *const *origins, size_t n)
 
 static PyObject *part_to_py(const split_job *job, const cfx_split_result *result, size_t number)
 {
-    const cfx_part *part = &result->parts[number];
+    const cfx_subgraph *part = &result->parts[number];
     PyObject *name = PyList_GET_ITEM(job->names, (Py_ssize_t)number);
     PyObject *graph = wrap_part(job->self, part);
     PyObject *paths = graph ? paths_of((PyGraph *)graph, part->origins, part->n_origins) : NULL;
@@ -346,7 +346,7 @@ static int ask_skip(void *ctx, cfx_node *n)
 }
 
 /* A new reference to (graph, paths); NULL with an exception. */
-static PyObject *graph_and_paths(PyGraph *self, const cfx_part *part)
+static PyObject *graph_and_paths(PyGraph *self, const cfx_subgraph *part)
 {
     PyObject *graph = wrap_part(self, part);
     PyObject *paths = graph ? paths_of((PyGraph *)graph, part->origins, part->n_origins) : NULL;
@@ -359,12 +359,12 @@ static PyObject *graph_and_paths(PyGraph *self, const cfx_part *part)
 PyObject *graph_split_constants(PyGraph *self, PyObject *args)
 {
     cfx_error err = {0};
-    cfx_part constants, rest;
+    cfx_subgraph constants, rest;
     PyObject *skip;
     const char *path;
     if (!PyArg_ParseTuple(args, "Os:_split_constants", &skip, &path))
         return NULL;
-    const cfx_constants what = {skip == Py_None ? NULL : ask_skip, skip, path};
+    const cfx_constants_options what = {skip == Py_None ? NULL : ask_skip, skip, path};
     cfx_iter here = hold(self->g);
     cfx_status status = cfx_graph_split_constants(self->g, &what, &constants, &rest, &err);
     cfx_iter_end(&here);
@@ -374,8 +374,8 @@ PyObject *graph_split_constants(PyGraph *self, PyObject *args)
         Py_RETURN_NONE;
     PyObject *first = graph_and_paths(self, &constants);
     PyObject *second = first ? graph_and_paths(self, &rest) : NULL;
-    cfx_part_free(&constants);
-    cfx_part_free(&rest);
+    cfx_subgraph_free(&constants);
+    cfx_subgraph_free(&rest);
     if (second)
         return Py_BuildValue("(NN)", first, second);
     Py_XDECREF(first);
@@ -398,7 +398,7 @@ static double *read_numbers(PyGraph *self, PyObject *list)
     return read_doubles(list);
 }
 
-static PyObject *stages_to_py(PyGraph *self, const cfx_stages *what)
+static PyObject *stages_to_py(PyGraph *self, const cfx_stages_options *what)
 {
     cfx_error err = {0};
     double largest;
@@ -432,7 +432,7 @@ PyObject *graph_stages(PyGraph *self, PyObject *args)
     double *numbers[] = {read_numbers(self, costs), NULL};
     if (!PyErr_Occurred())
         numbers[1] = read_numbers(self, sizes);
-    const cfx_stages what = {n > 0 ? (size_t)n : 0, numbers[0], numbers[1]};
+    const cfx_stages_options what = {n > 0 ? (size_t)n : 0, numbers[0], numbers[1]};
     PyObject *answer = PyErr_Occurred() ? NULL : stages_to_py(self, &what);
     PyMem_Free(numbers[0]);
     PyMem_Free(numbers[1]);

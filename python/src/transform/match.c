@@ -197,7 +197,7 @@ static PyObject *values_to_list(PyGraph *graph, const cfx_value *values, size_t 
     return list;
 }
 
-static int bind_into(PyObject *dict, const cfx_binding *bound, PyGraph *graph)
+static int bind_into(PyObject *dict, const cfx_match_binding *bound, PyGraph *graph)
 {
     PyObject *key = wrap(bound->node);
     PyObject *value = key ? value_to_py(graph, bound->value) : NULL;
@@ -245,7 +245,7 @@ static PyObject *matches_to_py(const cfx_matches *matches, bool whole)
     PyObject *list = PyList_New((Py_ssize_t)n);
     int gc = without_gc();
     for (size_t i = 0; list && i < n; i++) {
-        PyObject *match = match_to_py(cfx_matches_at(matches, i), whole);
+        PyObject *match = match_to_py(cfx_matches_get(matches, i), whole);
         if (match)
             PyList_SET_ITEM(list, (Py_ssize_t)i, match);
         else
@@ -372,7 +372,7 @@ static int carry_meta(const cfx_match *match)
 static int take_all(PyGraph *self, const cfx_matches *matches, PyObject *list, cfx_graph **graphs)
 {
     for (size_t i = 0; i < cfx_matches_size(matches); i++) {
-        PyObject *graph = PyList_GetItem(list, (Py_ssize_t)cfx_matches_at(matches, i)->pattern);
+        PyObject *graph = PyList_GetItem(list, (Py_ssize_t)cfx_matches_get(matches, i)->pattern);
         if (!graph)
             return -1;
         if (!is_graph(self->st, graph)) {
@@ -457,7 +457,7 @@ static int replace_all(PyGraph *self, cfx_matches *matches, PyObject *decide, Py
     n = failed ? 0 : cfx_matches_size(matches);
     int gc = without_gc();
     for (size_t i = 0; !failed && i < n; i++) {
-        const cfx_match *match = cfx_matches_at(matches, i);
+        const cfx_match *match = cfx_matches_get(matches, i);
         failed = finish_match(PyList_GET_ITEM(results, (Py_ssize_t)i), match, graphs[i]) < 0 ||
                  (carry && carry_meta(match) < 0) ? -1 : 0;
     }

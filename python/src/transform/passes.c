@@ -6,9 +6,9 @@ static PyObject *options_of(const cfx_pass *pass)
 {
     const cfx_pass_option *option;
     PyObject *all = PyDict_New();
-    for (size_t i = 0; all && (option = cfx_pass_option_at(pass, i)) != NULL; i++) {
-        PyObject *value = option->is_flag ? PyBool_FromLong((long)option->otherwise)
-                                          : PyLong_FromUnsignedLongLong(option->otherwise);
+    for (size_t i = 0; all && (option = cfx_pass_get_option(pass, i)) != NULL; i++) {
+        PyObject *value = option->is_flag ? PyBool_FromLong((long)option->default_value)
+                                          : PyLong_FromUnsignedLongLong(option->default_value);
         PyObject *row = Py_BuildValue("(Ns)", value, option->summary);
         if (!row || PyDict_SetItemString(all, option->name, row) < 0)
             Py_CLEAR(all);
@@ -23,8 +23,8 @@ static PyObject *py_passes(PyObject *module, PyObject *unused)
     (void)module;
     (void)unused;
     PyObject *rows = PyList_New(0);
-    for (size_t i = 0; rows && cfx_pass_at(i); i++) {
-        const cfx_pass *pass = cfx_pass_at(i);
+    for (size_t i = 0; rows && cfx_pass_get(i); i++) {
+        const cfx_pass *pass = cfx_pass_get(i);
         PyObject *row = Py_BuildValue("(ssssN)", pass->name, pass->summary, pass->needs,
                                       pass->keeps, options_of(pass));
         if (!row || PyList_Append(rows, row) < 0)
@@ -37,8 +37,8 @@ static PyObject *py_passes(PyObject *module, PyObject *unused)
 static PyObject *refuse_pass(PyObject *name)
 {
     PyObject *names = PyList_New(0);
-    for (size_t i = 0; names && cfx_pass_at(i); i++) {
-        PyObject *known = PyUnicode_FromString(cfx_pass_at(i)->name);
+    for (size_t i = 0; names && cfx_pass_get(i); i++) {
+        PyObject *known = PyUnicode_FromString(cfx_pass_get(i)->name);
         if (!known || PyList_Append(names, known) < 0)
             Py_CLEAR(names);
         Py_XDECREF(known);
@@ -100,7 +100,7 @@ PyObject *graph_toposort(PyGraph *self, PyObject *breadth_first)
 
 static PyObject *copy_nodes(const cfx_repeats *found, size_t group, size_t copy)
 {
-    const size_t n = cfx_repeats_nodes(found, group);
+    const size_t n = cfx_repeats_num_nodes(found, group);
     PyObject *list = PyList_New((Py_ssize_t)n);
     for (size_t i = 0; list && i < n; i++) {
         cfx_node *node = cfx_repeats_node(found, group, copy, i);
@@ -119,7 +119,7 @@ static PyObject *group_copies(const cfx_repeats *found, size_t group)
     PyObject *paths = PyList_New(0);
     PyObject *copies = PyList_New(0);
     bool failed = !paths || !copies;
-    for (size_t i = 0; !failed && i < cfx_repeats_copies(found, group); i++) {
+    for (size_t i = 0; !failed && i < cfx_repeats_num_copies(found, group); i++) {
         PyObject *path = Py_BuildValue("z", cfx_repeats_path(found, group, i));
         PyObject *nodes = copy_nodes(found, group, i);
         failed = !path || !nodes || PyList_Append(paths, path) < 0 ||
@@ -149,7 +149,7 @@ PyObject *graph_repeated(PyGraph *self, PyObject *args)
         return raise_cfx(&err);
     }
     PyObject *groups = PyList_New(0);
-    for (size_t i = 0; groups && i < cfx_repeats_groups(found); i++) {
+    for (size_t i = 0; groups && i < cfx_repeats_num_groups(found); i++) {
         PyObject *group = group_copies(found, i);
         if (!group || PyList_Append(groups, group) < 0)
             Py_CLEAR(groups);

@@ -81,7 +81,7 @@ static PyObject *longest_ways(const double *weights, size_t n, const cfx_link *l
     double *far = PyMem_Malloc((n + 1) * sizeof *far);
     if (!far)
         return PyErr_NoMemory();
-    if (cfx_longest_ways(n, weights, links, n_links, far, NULL, NULL, &err) == CFX_OK)
+    if (cfx_longest_paths(n, weights, links, n_links, far, NULL, NULL, &err) == CFX_OK)
         list = PyList_New((Py_ssize_t)n);
     else
         raise_cfx(&err);
@@ -113,7 +113,7 @@ static PyObject *py_longest_ways(PyObject *module, PyObject *args)
     return answer;
 }
 
-static PyObject *fit_parts(const cfx_fit *fit)
+static PyObject *fit_parts(const cfx_fit_options *fit)
 {
     cfx_error err = {0};
     bool fits;
@@ -121,7 +121,7 @@ static PyObject *fit_parts(const cfx_fit *fit)
     uint32_t *devices = PyMem_Malloc((fit->n_parts + 1) * sizeof *devices);
     if (!devices)
         PyErr_NoMemory();
-    else if (cfx_fit_parts(fit, devices, &fits, NULL, &err) != CFX_OK)
+    else if (cfx_devices_fit(fit, devices, &fits, NULL, &err) != CFX_OK)
         raise_cfx(&err);
     else
         list = numbers_to_py(devices, fit->n_parts);
@@ -141,10 +141,10 @@ static PyObject *py_fit_parts(PyObject *module, PyObject *args)
     cfx_link *links = of_parts ? read_links(shared) : NULL;
     cfx_link *places = links ? read_links(placed) : NULL;
     if (places) {
-        const cfx_fit fit = {of_devices, (size_t)PyList_GET_SIZE(memory),
-                             of_parts, (size_t)PyList_GET_SIZE(sizes),
-                             links, (size_t)PyList_GET_SIZE(shared),
-                             places, (size_t)PyList_GET_SIZE(placed)};
+        const cfx_fit_options fit = {of_devices, (size_t)PyList_GET_SIZE(memory),
+                                     of_parts, (size_t)PyList_GET_SIZE(sizes),
+                                     links, (size_t)PyList_GET_SIZE(shared),
+                                     places, (size_t)PyList_GET_SIZE(placed)};
         answer = fit_parts(&fit);
     }
     PyMem_Free(of_devices);
@@ -238,8 +238,8 @@ static PyObject *find_path(path_job *job, PyObject *mapping)
     for (size_t i = 0; i < job->n; i++)
         if (read_latency(job, i, mapping) < 0 || add_path_links(job, i) < 0)
             return NULL;
-    if (cfx_longest_ways(job->n, job->weights, job->links, job->n_links, job->far, job->before,
-                         NULL, &err) != CFX_OK)
+    if (cfx_longest_paths(job->n, job->weights, job->links, job->n_links, job->far, job->before,
+                          NULL, &err) != CFX_OK)
         return raise_cfx(&err);
     for (size_t i = 0; i < job->n; i++)
         if (end == CFX_NO_PART || job->far[i] > job->far[end])
@@ -406,7 +406,7 @@ PyMethodDef placement_functions[] = {
 
 typedef struct place_args {
     PyObject *outputs, *totals, *latencies, *embedding, *memory, *parts, *devices;
-    cfx_place what;
+    cfx_place_options what;
     uint32_t *part_numbers, *device_numbers;
     size_t n;
 } place_args;

@@ -378,7 +378,8 @@ static int read_flags(PyGraph *self, PyObject *acc, PyObject *is_tensor, unsigne
         Py_XDECREF(node);
         if (tensor < 0)
             return -1;
-        flags[i] = (unsigned char)((inside ? CFX_NODE_ACC : 0) | (tensor ? CFX_NODE_TENSOR : 0));
+        flags[i] =
+            (unsigned char)((inside ? CFX_FUSION_ACC : 0) | (tensor ? CFX_FUSION_TENSOR : 0));
     }
     return 0;
 }

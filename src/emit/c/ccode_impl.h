@@ -25,8 +25,8 @@
 
 typedef struct cfxi_ccode {
     cfx_graph *g;                /* the copy */
-    const cfx_modules *modules;  /* or NULL */
-    const cfx_modules *given;    /* likewise; it may have but a library */
+    const cfx_module_tree *modules;  /* or NULL */
+    const cfx_module_tree *given;  /* likewise; it may have but a library */
     const char *class_name;
     const cfx_allocator *allocator;
     cfx_buffer line;

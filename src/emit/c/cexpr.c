@@ -292,7 +292,7 @@ static void put_slice(cfxi_ccode *c, const cfx_node *n, cfx_value v)
 static void put_complex(cfxi_ccode *c, cfx_value v)
 {
     const cfx_value *parts = cfx_value_items(v, &(size_t){0});
-    cfxi_emit_c_text(c, "cfx_from_datum(s, cfx_datum_complex(");
+    cfxi_emit_c_text(c, "cfx_var_from_datum(s, cfx_datum_complex(");
     c->scope_used = true;
     put_float(c, parts[0].as.f);
     cfxi_emit_c_text(c, ", ");
@@ -392,7 +392,7 @@ void cfxi_emit_c_result(cfxi_ccode *c, const cfx_node *n, cfx_value v)
 /* ---- calls --------------------------------------------------------------------------------- */
 
 /* Whether the argument is what is meant without it. */
-static bool is_default(cfxi_ccode *c, const cfx_node *n, const cfx_param *param, cfx_value v)
+static bool is_default(cfxi_ccode *c, const cfx_node *n, const cfx_schema_param *param, cfx_value v)
 {
     if (v.kind == CFX_KIND_INVALID)
         return true;
@@ -407,7 +407,7 @@ static bool is_default(cfxi_ccode *c, const cfx_node *n, const cfx_param *param,
 static void put_row(cfxi_ccode *c, const cfx_node *n, cfx_operator op)
 {
     char name[CFX_SPELLING_SIZE];
-    cfx_param param;
+    cfx_schema_param param;
     cfxi_emit_c_text(c, cfx_operator_c_name(op, name));
     cfxi_emit_c_text(c, "(s");
     for (size_t i = 0; cfx_operator_param(op, i, &param); i++) {
@@ -429,7 +429,7 @@ static void put_row(cfxi_ccode *c, const cfx_node *n, cfx_operator op)
 static void put_module_call(cfxi_ccode *c, const cfx_node *n)
 {
     const cfx_str *path = n->callee->ref->name;
-    cfxi_emit_c_text(c, "cfx_call(s, cfx_child(self, ");
+    cfxi_emit_c_text(c, "cfx_call(s, cfx_module_child(self, ");
     cfxi_emit_c_string(c, path->data, path->size);
     cfxi_emit_c_text(c, ")");
     for (size_t i = 0; i < cfx_node_num_args(n); i++) {
@@ -458,7 +458,7 @@ void cfxi_emit_c_call(cfxi_ccode *c, const cfx_node *n)
     const cfx_operator op = cfx_node_operator(n);
     c->scope_used = true;
     if (n->op == CFX_OP_GET_ATTR) {
-        cfxi_emit_c_text(c, "cfx_param(s, self, ");
+        cfxi_emit_c_text(c, "cfx_module_param(s, self, ");
         cfxi_emit_c_string(c, n->callee->ref->name->data, n->callee->ref->name->size);
         cfxi_emit_c_text(c, ")");
         c->self_used = true;

@@ -59,7 +59,7 @@ static cfx_status write_file(const cfxi_ccode *c, cfx_sink sink, cfx_error *err)
     return cfxi_base_out_end(&out, err);
 }
 
-cfx_status cfx_codegen_c(cfx_graph *g, const cfx_modules *modules, const char *class_name,
+cfx_status cfx_codegen_c(cfx_graph *g, const cfx_module_tree *modules, const char *class_name,
                          cfx_sink out, cfx_error *err)
 {
     cfx_error own;

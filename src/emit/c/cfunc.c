@@ -50,7 +50,7 @@ static cfx_status inputs_first(cfx_graph *g, void *ctx, cfx_error *err)
         if (n->op != CFX_OP_PLACEHOLDER)
             continue;
         if (before != last) {
-            CFX_TRY(cfx_node_move_after(last, n, err));
+            CFX_TRY(cfx_node_append(last, n, err));
             last = n;
             n = before;
         } else {
@@ -191,7 +191,7 @@ static void put_single_result(cfxi_ccode *c, const cfx_node *n, cfx_value v)
 
 void cfxi_emit_c_output(cfxi_ccode *c, const cfxi_c_function *f, const cfx_node *output)
 {
-    const cfx_value v = output ? cfx_node_arg(output, 0) : cfx_none();
+    const cfx_value v = output ? cfx_node_arg(output, 0) : cfx_value_none();
     if (f->single && output)
         put_single_result(c, output, v);
     else

@@ -28,7 +28,7 @@ typedef struct c_model {
 /* ---- constructors -------------------------------------------------------------------------- */
 
 /* Whether C can say the argument: a tensor or a module it cannot, so that such a one is lowered. */
-static cfx_status can_say(void *ctx, const cfx_param *param, bool keyword, cfx_value v,
+static cfx_status can_say(void *ctx, const cfx_schema_param *param, bool keyword, cfx_value v,
                           cfx_error *err)
 {
     (void)ctx, (void)keyword, (void)err;
@@ -45,7 +45,7 @@ bool cfxi_emit_c_keep(void *ctx, const cfx_node *n, const char *class_name)
 }
 
 /* "int[2]": (3, 3) is 3, as most people write it; likewise "Any padding=0" of a convolution. */
-static cfx_value without_repeats(const cfx_param *param, cfx_value v)
+static cfx_value without_repeats(const cfx_schema_param *param, cfx_value v)
 {
     size_t n;
     const cfx_value *items = cfx_value_items(v, &n);
@@ -59,7 +59,7 @@ static cfx_value without_repeats(const cfx_param *param, cfx_value v)
 }
 
 /* What must be given stands by position, the rest by name. */
-static cfx_status put_argument(void *ctx, const cfx_param *param, bool keyword, cfx_value v,
+static cfx_status put_argument(void *ctx, const cfx_schema_param *param, bool keyword, cfx_value v,
                                cfx_error *err)
 {
     cfxi_ccode *c = ctx;
@@ -137,12 +137,12 @@ static void put_owner(cfxi_ccode *c, const char *call, const cfxi_part *part)
 
 static void put_child(cfxi_ccode *c, const cfxi_part *part)
 {
-    cfxi_emit_c_text(c, "cfx_child(self, ");
+    cfxi_emit_c_text(c, "cfx_module_child(self, ");
     cfxi_emit_c_string(c, part->path, strlen(part->path));
     cfxi_emit_c_text(c, ")");
 }
 
-/* The tensor that a part is, or that it has: `cfx_param(s, self, "embed.weight")`. */
+/* The tensor that a part is, or that it has: `cfx_module_param(s, self, "embed.weight")`. */
 static void put_twin(cfxi_ccode *c, const cfxi_part *twin, const char *inside)
 {
     cfx_buffer path;
@@ -151,7 +151,7 @@ static void put_twin(cfxi_ccode *c, const cfxi_part *twin, const char *inside)
     cfx_buffer_append(&path, ".", inside[0] != '\0');
     if (cfx_buffer_append(&path, inside, strlen(inside)) != CFX_OK)
         c->nomem = true;
-    cfxi_emit_c_text(c, "cfx_param(s, self, ");
+    cfxi_emit_c_text(c, "cfx_module_param(s, self, ");
     cfxi_emit_c_string(c, path.data, path.size);
     cfxi_emit_c_text(c, ")");
     cfx_buffer_free(&path);
@@ -166,7 +166,7 @@ static cfx_status put_value_part(cfxi_ccode *c, const cfxi_part *part, cfx_error
         return CFX_OK;
     }
     CFX_TRY(is_buffer(c, part, &buffer, err));
-    put_owner(c, buffer ? "cfx_module_buffer" : "cfx_module_parameter", part);
+    put_owner(c, buffer ? "cfx_module_add_buffer" : "cfx_module_add_parameter", part);
     cfxi_emit_c_comma(c);
     if (part->twin) {
         cfxi_emit_c_text(c, "cfx_var_tensor(s, ");
@@ -179,13 +179,14 @@ static cfx_status put_value_part(cfxi_ccode *c, const cfxi_part *part, cfx_error
     return CFX_OK;
 }
 
-/* `cfx_module_set(s, cfx_child(self, "head"), "weight", cfx_param(s, self, "embed.weight"));` */
+/* `cfx_module_set(s, cfx_module_child(self, "head"), "weight", cfx_module_param(s, self,
+ * "embed.weight"));` */
 static void put_ties(cfxi_ccode *c, const cfxi_part *part)
 {
     for (const cfxi_tie *tie = part->ties; tie; tie = tie->next) {
         const char *dot = strchr(tie->name, '.');  /* out_proj.weight */
         const char *name = dot ? dot + 1 : tie->name;
-        cfxi_emit_c_text(c, dot ? "cfx_module_set(s, cfx_child(" : "cfx_module_set(s, ");
+        cfxi_emit_c_text(c, dot ? "cfx_module_set(s, cfx_module_child(" : "cfx_module_set(s, ");
         put_child(c, part);
         if (dot) {
             cfxi_emit_c_comma(c);
@@ -232,7 +233,7 @@ static void know(c_model *m, cfxi_part *part)
     part->known = m->section;
     cfxi_emit_c_text(m->c, "cfx_module *");
     cfxi_emit_c_text(m->c, part->label ? part->label : "");
-    cfxi_emit_c_text(m->c, " = cfx_child(self,");
+    cfxi_emit_c_text(m->c, " = cfx_module_child(self,");
     cfxi_emit_c_put(m->c, &m->c->line, &(char){CFXI_C_GAP}, 1);
     cfxi_emit_c_string(m->c, part->path, strlen(part->path));
     cfxi_emit_c_text(m->c, ");");
@@ -315,7 +316,7 @@ static cfx_status put_training(c_model *m, const cfxi_parts *parts, cfx_error *e
         CFX_TRY(is_training(c, part->path, &one, err));
         if (one == all)
             continue;
-        cfxi_emit_c_text(c, "cfx_module_train(cfx_child(self, ");
+        cfxi_emit_c_text(c, "cfx_module_train(cfx_module_child(self, ");
         cfxi_emit_c_string(c, part->path, strlen(part->path));
         cfxi_emit_c_text(c, one ? "), true);" : "), false);");
         cfxi_emit_c_end_line(c, NULL);

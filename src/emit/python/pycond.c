@@ -64,7 +64,7 @@ static const cfx_node *passed_on(cfx_pycode *gen, cfxi_py_frame *frame, const re
     size_t n;
     cfx_value v = r->given[which];
     const cfx_value *items = cfx_value_items(v, &n);
-    v = r->whole ? v : i < n ? items[i] : cfx_invalid();
+    v = r->whole ? v : i < n ? items[i] : cfx_value_invalid();
     if (v.kind != CFX_KIND_NODE || v.as.node->op != CFX_OP_PLACEHOLDER)
         return NULL;
     const cfx_node *d = cfxi_base_pointers_get(&gen->operands, v.as.node);

@@ -81,7 +81,7 @@ static cfx_status bind_state(cfx_pycode *gen, cfxi_py_frame *frame, loop *l, siz
     const cfxi_name *name = cfxi_emit_py_name(gen, input);
     bool silent = same || (kept && !cfxi_emit_py_has_variable(gen, input));
     l->start[k] = (cfxi_py_assignment){silent ? NULL : name, *v, NULL};
-    l->next[k] = (cfxi_py_assignment){kept ? NULL : name, cfx_invalid(), NULL};
+    l->next[k] = (cfxi_py_assignment){kept ? NULL : name, cfx_value_invalid(), NULL};
     return CFX_OK;
 }
 
@@ -104,7 +104,8 @@ static cfx_status begin_loop(cfx_pycode *gen, cfxi_py_frame *frame, loop *l, cfx
             continue;
         }
         CFX_TRY(cfxi_emit_py_define_local(gen, input, err));
-        l->start[k] = (cfxi_py_assignment){cfxi_emit_py_name(gen, input), cfx_invalid(), NULL};
+        l->start[k] =
+            (cfxi_py_assignment){cfxi_emit_py_name(gen, input), cfx_value_invalid(), NULL};
         l->next[k] = l->start[k];
     }
     if (!cfxi_emit_py_is_sequence(l->state))
@@ -139,7 +140,7 @@ static cfx_status loop_body(cfx_pycode *gen, loop *l, cfx_error *err)
     for (size_t k = 0; k < l->size; k++, input = cfxi_ir_next_input(l->body, input)) {
         if (l->next[k].name)
             CFX_TRY(cfxi_emit_py_lend(gen, &run, l->next[k].name, input, err));
-        l->next[k].value = cfxi_emit_py_is_sequence(values) ? items[k] : cfx_invalid();
+        l->next[k].value = cfxi_emit_py_is_sequence(values) ? items[k] : cfx_value_invalid();
     }
     CFX_TRY(cfxi_emit_py_want_all(gen, &run, l->next, l->size, err));
     CFX_TRY(cfxi_emit_py_region_body(gen, &run, err));
@@ -199,7 +200,7 @@ static cfx_status loop_result(cfx_pycode *gen, cfxi_py_frame *frame, const loop 
     cfx_node *input = l->first;
     for (size_t k = 0; k < l->size; k++, input = cfxi_ir_next_input(l->body, input)) {
         cfxi_emit_py_put(gen, ", ", k ? 2 : 0);
-        CFX_TRY(cfxi_emit_py_value(gen, cfx_from_node(input), l->node, err));
+        CFX_TRY(cfxi_emit_py_value(gen, cfx_value_node(input), l->node, err));
     }
     if (l->size == 1)
         cfxi_emit_py_char(gen, ',');

@@ -20,7 +20,7 @@
 
 typedef struct py_init {
     cfx_graph *g;
-    const cfx_modules *modules;
+    const cfx_module_tree *modules;
     cfx_buffer text;
     cfxi_parts parts;
     bool nomem;
@@ -186,7 +186,8 @@ typedef struct py_call {
 
 /* A tensor that the constructor was given, such as the weights of a loss's classes: its elements
  * come with the other weights. */
-static cfx_status put_tensor_argument(const py_call *call, const cfx_param *param, cfx_error *err)
+static cfx_status put_tensor_argument(const py_call *call, const cfx_schema_param *param,
+                                      cfx_error *err)
 {
     py_init *p = call->init;
     char path[512];
@@ -239,7 +240,7 @@ static cfx_status put_module_argument(const py_call *call, const char *name, cfx
     return CFX_OK;
 }
 
-static cfx_status put_argument(void *ctx, const cfx_param *param, bool keyword, cfx_value v,
+static cfx_status put_argument(void *ctx, const cfx_schema_param *param, bool keyword, cfx_value v,
                                cfx_error *err)
 {
     py_call *call = ctx;
@@ -424,7 +425,7 @@ static cfx_status put_init(py_init *p, cfx_error *err)
     return cfx_error_set(err, CFX_E_TYPE, "%.490s", p->why.message);
 }
 
-cfx_status cfx_codegen_python_module(cfx_graph *g, const cfx_modules *modules,
+cfx_status cfx_codegen_python_module(cfx_graph *g, const cfx_module_tree *modules,
                                      const char *class_name, cfx_sink out, cfx_error *err)
 {
     CFX_TRY(cfxi_base_expect(g, "graph", err));

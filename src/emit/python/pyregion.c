@@ -90,7 +90,7 @@ const cfx_node *cfxi_emit_py_output_of(const cfx_graph *region)
 cfx_value cfxi_emit_py_output_value(const cfx_graph *region)
 {
     const cfx_node *output = cfxi_emit_py_output_of(region);
-    return output ? output->args->items[0] : cfx_invalid();
+    return output ? output->args->items[0] : cfx_value_invalid();
 }
 
 /* ---- entering and leaving a region --------------------------------------------------------- */

@@ -39,7 +39,7 @@ static cfx_status write_type(cfx_pycode *gen, cfx_node *n, cfx_value type, cfx_e
 cfx_status cfxi_emit_py_type_text(cfx_pycode *gen, cfx_node *n, cfx_error *err)
 {
     gen->type_text.size = 0;
-    cfx_value type = n->ext ? n->ext->type : cfx_invalid();
+    cfx_value type = n->ext ? n->ext->type : cfx_value_invalid();
     if (type.kind == CFX_KIND_INVALID || type.kind == CFX_KIND_NONE)
         return CFX_OK;
     size_t start = gen->body.size;

@@ -311,7 +311,7 @@ static bool swap_nodes(cfx_evaluator *ev, const way *a, const way *b)
 {
     for (cfx_node *n = b->region->marker, *next; n; n = next) {
         next = cfx_node_next(n);
-        if (cfx_node_move_before(a->region->marker, n, ev->err) != CFX_OK)
+        if (cfx_node_prepend(a->region->marker, n, ev->err) != CFX_OK)
             return false;
     }
     return true;
@@ -584,7 +584,7 @@ static bool find_operands(const cfx_evaluator *ev, const cfxi_If *s, operands *o
     if (test->kind != CFXI_AST_BoolOp)
         return false;
     o->test = cfxi_syntax_as_BoolOp(test);
-    const cfx_def *def = ev->frame->def;
+    const cfx_script_def *def = ev->frame->def;
     const size_t write = cfxi_eval_first_write(def, cfxi_eval_start_of(o->test->values.items[1]));
     return write < def->n_writes && def->writes[write].place < cfxi_eval_end_of(test) &&
            o->test->values.count * ev->copies <= MOST_COPIES;

@@ -130,7 +130,7 @@ static bool comes_from(keeper *k, const inside *in, cfx_node *n, unsigned steps)
         return false;
     if (steps == MOST_STEPS)
         return true;
-    if (cfx_node_map_set(k->seen, n, cfx_bool(true), k->err) != CFX_OK)
+    if (cfx_node_map_set(k->seen, n, cfx_value_bool(true), k->err) != CFX_OK)
         return false;
     switch ((cfx_opcode)n->op) {
     case CFX_OP_GET_ATTR: return is_lost(k, n);
@@ -147,7 +147,7 @@ static cfx_node *copy_of(keeper *k, cfx_node *n)
 {
     const char *path = n->op == CFX_OP_GET_ATTR ? cfx_node_target(n, NULL, NULL) : NULL;
     cfx_node *from = path ? cfx_graph_get_attr(k->g, path, k->err) : n;
-    const cfx_value args[] = {from ? cfx_from_node(from) : cfx_invalid()};
+    const cfx_value args[] = {from ? cfx_value_node(from) : cfx_value_invalid()};
     cfx_node *copy = from ? cfx_graph_call(k->g, CFX_OP_CALL_METHOD, "clone", args, 1, NULL, 0,
                                            k->err) : NULL;
     if (copy)
@@ -167,7 +167,7 @@ static cfx_status copy_for(keeper *k, cfx_node *user, cfx_node *n)
     CFX_TRY(cfx_graph_set_insert_point(k->g, was, k->err));
     if (!copy)
         return k->err->status;
-    CFX_TRY(cfx_node_replace_input(user, n, cfx_from_node(copy), k->err));
+    CFX_TRY(cfx_node_replace_input(user, n, cfx_value_node(copy), k->err));
     const bool gone = n->op == CFX_OP_GET_ATTR && n->n_users == 0 && n != k->first;
     return gone ? cfx_graph_erase(k->g, n, k->err) : CFX_OK;
 }

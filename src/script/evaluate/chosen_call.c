@@ -19,7 +19,7 @@ typedef struct choice {
 static bool is_called_only(cfx_evaluator *ev, cfx_object *o)
 {
     const cfx_object_kind kind = ev->w->kind(ev->w->ctx, o);
-    cfx_callee callee = {0};
+    cfx_script_callee callee = {0};
     if (cfxi_eval_node(ev, o) || (kind != CFX_OBJECT_OTHER && kind != CFX_OBJECT_CLASS &&
                                   kind != CFX_OBJECT_MODULE))
         return false;

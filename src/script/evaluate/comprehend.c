@@ -165,7 +165,7 @@ cfx_object *cfxi_eval_as_generator(cfx_evaluator *ev, cfx_object *list)
 }
 
 /* An asynchronous one is refused. */
-static bool is_plain(cfx_evaluator *ev, const cfx_def *def)
+static bool is_plain(cfx_evaluator *ev, const cfx_script_def *def)
 {
     return !def->yields || cfxi_eval_fail(ev, def->yields, CFX_E_UNSUPPORTED, "an asynchronous "
                                           "comprehension cannot be captured; write a plain one");
@@ -173,8 +173,8 @@ static bool is_plain(cfx_evaluator *ev, const cfx_def *def)
 
 cfx_object *cfxi_eval_comprehend(cfx_evaluator *ev, const cfxi_ast *ast)
 {
-    const cfx_def *def = cfxi_eval_def_of(ev->frame->def->script, ast);
-    const cfx_build what = ast->kind == CFXI_AST_DictComp  ? CFX_BUILD_DICT
+    const cfx_script_def *def = cfxi_eval_def_of(ev->frame->def->script, ast);
+    const cfx_script_build what = ast->kind == CFXI_AST_DictComp  ? CFX_BUILD_DICT
                            : ast->kind == CFXI_AST_SetComp ? CFX_BUILD_SET
                                                            : CFX_BUILD_LIST;
     comprehension c;
@@ -208,7 +208,7 @@ static cfx_object *run_asked(cfx_evaluator *ev, comprehension *c, const cfxi_seq
 cfx_object *cfxi_eval_ask_generator(cfx_evaluator *ev, const cfxi_ast *ast, cfxi_ask what,
                                     cfx_object *otherwise)
 {
-    const cfx_def *def = cfxi_eval_def_of(ev->frame->def->script, ast);
+    const cfx_script_def *def = cfxi_eval_def_of(ev->frame->def->script, ast);
     cfxi_frame *outside = ev->frame;
     const uint64_t loop = outside->loop;
     cfxi_sequence *first = cfxi_eval_ev_alloc(ev, sizeof *first);

@@ -534,7 +534,7 @@ static bool carry(attempt *a, uint32_t slot, bool *seen)
 static bool foresee(attempt *a)
 {
     cfx_evaluator *ev = a->ev;
-    const cfx_def *def = ev->frame->def;
+    const cfx_script_def *def = ev->frame->def;
     const uint64_t start = cfxi_eval_start_of(a->loop->at), end = cfxi_eval_end_of(a->loop->at);
     bool *seen = cfxi_eval_ev_alloc(ev, def->n_locals + 1);
     a->leaves = seen ? cfxi_eval_ev_alloc(ev, (def->n_locals + 1) * sizeof *a->leaves) : NULL;

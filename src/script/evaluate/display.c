@@ -37,7 +37,7 @@ static bool push_all(cfx_evaluator *ev, cfxi_objects *list, cfx_object **items, 
 
 /* Something that is written piece by piece, of which a piece may be a graph value. */
 typedef struct pieces {
-    cfx_build what;
+    cfx_script_build what;
     const char *join;      /* the function that joins two */
     cfxi_objects known;    /* since the last graph value */
     cfx_object *joined;    /* what was before that; NULL: nothing, and all is known so far */
@@ -115,7 +115,7 @@ bool cfxi_eval_list(cfx_evaluator *ev, cfxi_ast_list list, bool may_join, cfxi_o
 }
 
 cfx_object *cfxi_eval_display(cfx_evaluator *ev, const cfxi_ast *node, cfxi_ast_list elts,
-                              cfx_build what)
+                              cfx_script_build what)
 {
     pieces p = {.what = what, .join = what == CFX_BUILD_SET ? NULL : "operator.add"};
     if (!add_items(ev, &p, elts))

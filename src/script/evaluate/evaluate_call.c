@@ -3,7 +3,7 @@
 
 /* ---- functions with a source --------------------------------------------------------------- */
 
-static cfx_object *fail_generator(cfx_evaluator *ev, const cfx_def *def)
+static cfx_object *fail_generator(cfx_evaluator *ev, const cfx_script_def *def)
 {
     const cfxi_ast *at = def->yields;
     const bool async = at->kind == CFXI_AST_AsyncFunctionDef || at->kind == CFXI_AST_Await;
@@ -20,7 +20,7 @@ static cfx_object *fail_generator(cfx_evaluator *ev, const cfx_def *def)
 cfx_object *cfxi_eval_run_function(cfx_evaluator *ev)
 {
     cfxi_frame *f = ev->frame;
-    const cfx_def *def = f->def;
+    const cfx_script_def *def = f->def;
     cfxi_flow flow = CFXI_FLOW_FAIL;
     if (def->yields) {
         fail_generator(ev, def);
@@ -49,7 +49,7 @@ static cfx_object *run_bound(cfx_evaluator *ev, cfx_object *self, cfx_call_args 
     return NULL;
 }
 
-cfx_object *cfxi_eval_call_own(cfx_evaluator *ev, cfx_function *f, cfx_object *self,
+cfx_object *cfxi_eval_call_own(cfx_evaluator *ev, cfx_script_function *f, cfx_object *self,
                                cfx_call_args args)
 {
     const cfxi_defaults defaults = {f->defaults, f->n_defaults, f->kw_defaults};
@@ -66,7 +66,7 @@ cfx_object *cfxi_eval_call_own(cfx_evaluator *ev, cfx_function *f, cfx_object *s
 }
 
 /* The defaults of keyword-only parameters: of a dict, one for each. */
-static bool take_named_defaults(cfx_evaluator *ev, const cfx_callee *c, cfxi_defaults *out)
+static bool take_named_defaults(cfx_evaluator *ev, const cfx_script_callee *c, cfxi_defaults *out)
 {
     const cfxi_ast_list params = c->def->params->kwonlyargs;
     cfx_object **values = cfxi_eval_ev_alloc(ev, (params.count + 1) * sizeof *values);
@@ -87,7 +87,7 @@ static bool take_named_defaults(cfx_evaluator *ev, const cfx_callee *c, cfxi_def
     return true;
 }
 
-static bool take_defaults(cfx_evaluator *ev, const cfx_callee *c, cfxi_defaults *out)
+static bool take_defaults(cfx_evaluator *ev, const cfx_script_callee *c, cfxi_defaults *out)
 {
     cfx_object **items;
     *out = (cfxi_defaults){0};
@@ -99,7 +99,7 @@ static bool take_defaults(cfx_evaluator *ev, const cfx_callee *c, cfxi_defaults 
     return !c->kw_defaults || take_named_defaults(ev, c, out);
 }
 
-static cfx_object *call_source(cfx_evaluator *ev, const cfx_callee *c, cfx_call_args args)
+static cfx_object *call_source(cfx_evaluator *ev, const cfx_script_callee *c, cfx_call_args args)
 {
     cfxi_defaults defaults;
     if (!take_defaults(ev, c, &defaults) || !cfxi_eval_frame_push(ev, c->def, NULL, c->globals))
@@ -133,7 +133,7 @@ static bool prepend(cfx_evaluator *ev, cfx_object *const *first, size_t n, cfx_c
     return true;
 }
 
-static cfx_object *call_class(cfx_evaluator *ev, cfx_object *class, const cfx_callee *c,
+static cfx_object *call_class(cfx_evaluator *ev, cfx_object *class, const cfx_script_callee *c,
                               cfx_call_args args)
 {
     cfx_object *o = cfxi_eval_pool(ev, ev->w->make(ev->w->ctx, class, ev->err));
@@ -144,7 +144,7 @@ static cfx_object *call_class(cfx_evaluator *ev, cfx_object *class, const cfx_ca
     return prepend(ev, &o, 1, &args) && cfxi_eval_call(ev, c->function, args) ? o : NULL;
 }
 
-static cfx_object *call_module(cfx_evaluator *ev, cfx_object *module, const cfx_callee *c,
+static cfx_object *call_module(cfx_evaluator *ev, cfx_object *module, const cfx_script_callee *c,
                                cfx_call_args args)
 {
     cfx_object *v = NULL;
@@ -238,7 +238,7 @@ static bool join_args(cfx_evaluator *ev, cfxi_objects *positional, const named *
     return true;
 }
 
-static cfx_object *call_partial(cfx_evaluator *ev, const cfx_callee *c, cfx_call_args args)
+static cfx_object *call_partial(cfx_evaluator *ev, const cfx_script_callee *c, cfx_call_args args)
 {
     cfxi_objects positional = {0};
     cfxi_objects given = {0};
@@ -276,7 +276,7 @@ static cfx_object *call_bound(cfx_evaluator *ev, cfx_object *f, cfx_object *self
     return cfxi_eval_will_change(ev, self) ? cfxi_eval_world_call(ev, f, args) : NULL;
 }
 
-static cfx_object *call_as(cfx_evaluator *ev, cfx_object *f, const cfx_callee *c,
+static cfx_object *call_as(cfx_evaluator *ev, cfx_object *f, const cfx_script_callee *c,
                            cfx_call_args args)
 {
     switch (c->kind) {
@@ -303,7 +303,7 @@ static cfx_object *call_as(cfx_evaluator *ev, cfx_object *f, const cfx_callee *c
 
 cfx_object *cfxi_eval_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
 {
-    cfx_callee callee = {.kind = CFX_CALLEE_DIRECT};
+    cfx_script_callee callee = {.kind = CFX_CALLEE_DIRECT};
     if (ev->w->callee(ev->w->ctx, f, &callee, ev->err) != CFX_OK || !cfxi_eval_enter(ev, NULL))
         return NULL;
     cfx_object *v = call_as(ev, f, &callee, args);
@@ -346,7 +346,7 @@ static bool is_get(cfx_evaluator *ev, cfx_object *o, const char *name, cfx_call_
            ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_DICT;
 }
 
-bool cfx_script_changes(const char *method)
+bool cfx_script_method_mutates(const char *method)
 {
     static const char names[][28] = {
         "append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update",
@@ -370,7 +370,7 @@ cfx_object *cfxi_eval_call_method(cfx_evaluator *ev, cfx_object *o, const char *
     o = cfxi_eval_current(ev, o);
     if (is_get(ev, o, name, args))
         return call_get(ev, o, args);
-    if (cfx_script_changes(name) && !cfxi_eval_will_change(ev, o))
+    if (cfx_script_method_mutates(name) && !cfxi_eval_will_change(ev, o))
         return NULL;
     cfx_object *method = cfxi_eval_get_method(ev, o, name);
     return method ? cfxi_eval_call(ev, method, args) : NULL;
@@ -428,9 +428,9 @@ static bool eval_args(cfx_evaluator *ev, const cfxi_Call *c, bool sizes, cfx_cal
 }
 
 /* The special function that a call by name is of; CFX_SPECIALS: none, or it fails elsewhere. */
-static cfx_special special_of(cfx_evaluator *ev, cfx_object *f)
+static cfx_script_special special_of(cfx_evaluator *ev, cfx_object *f)
 {
-    cfx_callee callee = {.kind = CFX_CALLEE_DIRECT};
+    cfx_script_callee callee = {.kind = CFX_CALLEE_DIRECT};
     if (!f || ev->w->callee(ev->w->ctx, f, &callee, ev->err) != CFX_OK)
         return CFX_SPECIALS;
     return callee.kind == CFX_CALLEE_SPECIAL ? callee.special : CFX_SPECIALS;
@@ -443,11 +443,11 @@ static bool lists_a_head(cfx_evaluator *ev, const cfxi_Call *c, cfx_object *f)
         c->args.items[0]->kind != CFXI_AST_Call)
         return false;
     const cfxi_Call *inner = cfxi_syntax_as_Call(c->args.items[0]);
-    const cfx_special outer = special_of(ev, f);
+    const cfx_script_special outer = special_of(ev, f);
     if (inner->func->kind != CFXI_AST_Name ||
         (outer != CFX_SPECIAL_LIST && outer != CFX_SPECIAL_TUPLE))
         return false;
-    const cfx_special which = special_of(ev, cfxi_eval(ev, inner->func));
+    const cfx_script_special which = special_of(ev, cfxi_eval(ev, inner->func));
     return which == CFX_SPECIAL_RANGE || which == CFX_SPECIAL_ENUMERATE ||
            which == CFX_SPECIAL_ZIP || which == CFX_SPECIAL_REVERSED;
 }
@@ -470,7 +470,7 @@ static cfx_object *eval_question(cfx_evaluator *ev, const cfxi_Call *c, cfx_obje
         c->keywords.count > 0 || c->args.count > 2)
         return NULL;
     const cfxi_ast *generator = c->args.items[0];
-    const cfx_special which = special_of(ev, f);
+    const cfx_script_special which = special_of(ev, f);
     cfx_object *otherwise = cfxi_eval_bool(ev, which == CFX_SPECIAL_ALL);
     if (which == CFX_SPECIAL_NEXT && c->args.count == 2) {
         *done = true;

@@ -88,12 +88,12 @@ typedef struct cfxi_write {
 } cfxi_write;
 
 /* Something that has names of its own. */
-struct cfx_def {
+struct cfx_script_def {
     cfxi_def_kind kind;
     const cfxi_ast *ast;
     const char *name;              /* "<lambda>", "<listcomp>" */
     const cfx_script *script;
-    const cfx_def *outer;          /* NULL: the module */
+    const cfx_script_def *outer;   /* NULL: the module */
     const cfxi_arguments *params;  /* of functions and lambdas */
     uint32_t line;                 /* where Python says that it begins */
     uint32_t n_params;             /* positional, keyword-only, *args, **kwargs */
@@ -113,24 +113,24 @@ struct cfx_script {
     atomic_int count;
     cfxi_script *tree;
     const char *file;
-    cfx_def *module;
-    cfx_def **defs;                /* all, in the order of the source */
+    cfx_script_def *module;
+    cfx_script_def **defs;         /* all, in the order of the source */
     size_t n_defs;
-    cfxi_pointers by_ast;          /* cfxi_ast -> its cfx_def */
+    cfxi_pointers by_ast;          /* cfxi_ast -> its cfx_script_def */
     cfxi_pointers keyed;           /* the d of each `for k in d` that has d[k] in it: a cfxi_ast */
 };
 
 /* The def of a FunctionDef, Lambda, ClassDef or comprehension. */
-const cfx_def *cfxi_eval_def_of(const cfx_script *script, const cfxi_ast *ast);
+const cfx_script_def *cfxi_eval_def_of(const cfx_script *script, const cfxi_ast *ast);
 /* The number of a name, which is of the script's own, or CFXI_NO_SLOT if it is not in the set. */
 uint32_t cfxi_eval_name_set_find(const cfxi_name_set *set, const char *name);
 /* The slot of a name, or CFXI_NO_SLOT if it is not local here. `name` is of the script's own. */
-static inline uint32_t cfxi_eval_def_slot(const cfx_def *def, const char *name)
+static inline uint32_t cfxi_eval_def_slot(const cfx_script_def *def, const char *name)
 {
     return cfxi_eval_name_set_find(&def->names, name);
 }
 /* The number of the first write at a place or behind it, at most def->n_writes. */
-size_t cfxi_eval_first_write(const cfx_def *def, uint64_t from);
+size_t cfxi_eval_first_write(const cfx_script_def *def, uint64_t from);
 /* The script's own pointer for a name; NULL if it does not have it. */
 const char *cfxi_eval_script_name(const cfx_script *script, const char *name);
 
@@ -155,12 +155,12 @@ typedef struct cfxi_local {
 } cfxi_local;
 
 typedef struct cfxi_frame {
-    const cfx_def *def;
+    const cfx_script_def *def;
     struct cfxi_frame *caller;  /* NULL: called by the world */
     struct cfxi_frame *outer;   /* the frame that the function was made in, or NULL */
     cfx_object *globals;
     cfxi_local *slots;           /* def->n_locals */
-    size_t n_free;              /* as in cfx_callee */
+    size_t n_free;              /* as in cfx_script_callee */
     const char *const *free_names;
     cfx_object *const *free_values;
     cfx_object *class_cell;     /* for super(): the class that the function stands in, or NULL */
@@ -226,20 +226,20 @@ struct cfx_evaluator {
     const cfx_script *placed;   /* what the world was told last: the place of what it records */
     uint32_t placed_line;
     cfx_object *none, *true_, *false_;
-    cfx_function *functions;    /* all that it made */
+    cfx_script_function *functions;  /* all that it made */
     bool failed;                /* a message has been given its place */
     bool making;                /* a module's statements are run: nothing is captured yet */
     bool traced;                /* `trace` says where it was */
-    cfx_script_place *trace;
+    cfx_script_location *trace;
     size_t n_trace, trace_capacity;
 };
 
-struct cfx_function {
+struct cfx_script_function {
     atomic_int count;
     const cfx_allocator *allocator;
     cfx_evaluator *ev;          /* NULL once that is gone */
-    cfx_function *next;         /* of ev->functions */
-    const cfx_def *def;
+    cfx_script_function *next;  /* of ev->functions */
+    const cfx_script_def *def;
     cfxi_frame *outer;
     cfx_object *globals;
     cfx_object **defaults;      /* of the last positional parameters; pooled, the array too */
@@ -257,7 +257,8 @@ void *cfxi_eval_ev_alloc(cfx_evaluator *ev,
 
 /* Notes that an object is new: what a branch does to its own objects needs no journal. */
 bool cfxi_eval_born(cfx_evaluator *ev, cfx_object *o);
-cfx_object *cfxi_eval_build(cfx_evaluator *ev, cfx_build what, cfx_object *const *items, size_t n);
+cfx_object *cfxi_eval_build(cfx_evaluator *ev, cfx_script_build what, cfx_object *const *items,
+                            size_t n);
 cfx_object *cfxi_eval_int(cfx_evaluator *ev, int64_t i);
 cfx_object *cfxi_eval_str(cfx_evaluator *ev, const char *text);
 cfx_object *cfxi_eval_bool(cfx_evaluator *ev, bool b);  /* never fails */
@@ -275,9 +276,10 @@ static inline cfx_node *cfxi_eval_node(cfx_evaluator *ev, cfx_object *o)
 cfx_object *cfxi_eval_proxy(cfx_evaluator *ev, cfx_node *n);
 /* The world's operations, pooled. Where a list that is growing stands among the operands, its graph
  * value is meant. */
-cfx_object *cfxi_eval_unary(cfx_evaluator *ev, cfx_sign sign, cfx_object *a);
-cfx_object *cfxi_eval_binary(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b);
-cfx_object *cfxi_eval_compare(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b);
+cfx_object *cfxi_eval_unary(cfx_evaluator *ev, cfx_script_sign sign, cfx_object *a);
+cfx_object *cfxi_eval_binary(cfx_evaluator *ev, cfx_script_sign sign, cfx_object *a, cfx_object *b);
+cfx_object *cfxi_eval_compare(cfx_evaluator *ev, cfx_script_sign sign, cfx_object *a,
+                              cfx_object *b);
 cfx_object *cfxi_eval_get(cfx_evaluator *ev, cfx_object *o, const char *name);
 cfx_object *cfxi_eval_get_method(cfx_evaluator *ev, cfx_object *o, const char *name);
 cfx_object *cfxi_eval_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key);
@@ -316,11 +318,11 @@ uint32_t cfxi_eval_line(const cfx_evaluator *ev);
 /* Says which node is being evaluated: new nodes of the graph come from there. */
 void cfxi_eval_at(cfx_evaluator *ev, const cfxi_ast *node);
 
-cfxi_frame *cfxi_eval_frame_push(cfx_evaluator *ev, const cfx_def *def, cfxi_frame *outer,
+cfxi_frame *cfxi_eval_frame_push(cfx_evaluator *ev, const cfx_script_def *def, cfxi_frame *outer,
                                  cfx_object *globals);  /* NULL: too deep, or memory is out */
 void cfxi_eval_frame_pop(cfx_evaluator *ev);
 /* One that is not pushed: for comprehensions, which evaluate a part of themselves outside. */
-cfxi_frame *cfxi_eval_frame_new(cfx_evaluator *ev, const cfx_def *def, cfxi_frame *outer,
+cfxi_frame *cfxi_eval_frame_new(cfx_evaluator *ev, const cfx_script_def *def, cfxi_frame *outer,
                                 cfx_object *globals);
 /* What Python makes of `__x` in a class, in the arena; NULL: memory is out. */
 const char *cfxi_eval_mangle(cfx_evaluator *ev, const char *name);
@@ -347,14 +349,15 @@ bool cfxi_eval_push(cfx_evaluator *ev, cfxi_objects *list, cfx_object *o);  /* o
 bool cfxi_eval_list(cfx_evaluator *ev, cfxi_ast_list list, bool may_join, cfxi_objects *out);
 /* A tuple, list or set; a dict. */
 cfx_object *cfxi_eval_display(cfx_evaluator *ev, const cfxi_ast *node, cfxi_ast_list elts,
-                              cfx_build what);
+                              cfx_script_build what);
 cfx_object *cfxi_eval_display_dict(cfx_evaluator *ev, const cfxi_Dict *d);
 /* What stands behind **: keys and values in turn. */
 bool cfxi_eval_mapping(cfx_evaluator *ev, cfx_object *o, cfxi_objects *out);
 cfx_object *cfxi_eval_constant_of(cfx_evaluator *ev, const cfxi_constant *c);
-cfx_sign cfxi_eval_sign_of(cfxi_ast_kind op);
+cfx_script_sign cfxi_eval_sign_of(cfxi_ast_kind op);
 /* A comparison; of `is`, also what can be told from the kinds of graph values. */
-cfx_object *cfxi_eval_compare_sign(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b);
+cfx_object *cfxi_eval_compare_sign(cfx_evaluator *ev, cfx_script_sign sign, cfx_object *a,
+                                   cfx_object *b);
 cfx_object *cfxi_eval_call_expr(cfx_evaluator *ev, const cfxi_Call *c);
 /* Counts the nesting, which ev->nesting-- ends, and notes the place; false: it is too deep. */
 bool cfxi_eval_enter(cfx_evaluator *ev, const cfxi_ast *node);
@@ -419,8 +422,8 @@ typedef struct cfxi_chosen {
 bool cfxi_eval_find_chosen(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfxi_chosen *c);
 cfx_object *cfxi_eval_call_chosen(cfx_evaluator *ev, const cfxi_chosen *c, cfx_object *key,
                                   cfx_call_args args);
-/* Fills the slots of ev->frame's parameters. `self` may be NULL; defaults as in cfx_callee and
- * cfx_function. */
+/* Fills the slots of ev->frame's parameters. `self` may be NULL; defaults as in
+ * cfx_script_callee and cfx_script_function. */
 typedef struct cfxi_defaults {
     cfx_object *const *items;   /* of the last positional parameters */
     size_t n;
@@ -429,9 +432,9 @@ typedef struct cfxi_defaults {
 bool cfxi_eval_bind_call(cfx_evaluator *ev, cfx_object *self, cfx_call_args args,
                const cfxi_defaults *defaults);
 /* A function of special.def: `f` is it, for what the world can do. */
-cfx_object *cfxi_eval_call_special(cfx_evaluator *ev, cfx_special which, cfx_object *f,
+cfx_object *cfxi_eval_call_special(cfx_evaluator *ev, cfx_script_special which, cfx_object *f,
                                    cfx_call_args args);
-cfx_object *cfxi_eval_call_own(cfx_evaluator *ev, cfx_function *f, cfx_object *self,
+cfx_object *cfxi_eval_call_own(cfx_evaluator *ev, cfx_script_function *f, cfx_object *self,
                                cfx_call_args args);
 
 /* ---- truth, kinds and merging -------------------------------------------------------------- */
@@ -505,7 +508,8 @@ cfxi_flow cfxi_eval_each(cfx_evaluator *ev, const cfxi_ast *iterable, cfxi_round
 cfx_object *cfxi_eval_listed(cfx_evaluator *ev, const cfxi_ast *iterable, bool *is_new);
 /* range(...), enumerate, zip, reversed where an argument is a graph value: for
  * special_builtins.c. What a `for` finds directly in its head it takes apart itself. */
-cfx_object *cfxi_eval_lazy_sequence(cfx_evaluator *ev, cfx_special which, cfx_call_args args);
+cfx_object *cfxi_eval_lazy_sequence(cfx_evaluator *ev, cfx_script_special which,
+                                    cfx_call_args args);
 /* torch.while_loop(test, body, carried). */
 cfx_object *cfxi_eval_while_call(cfx_evaluator *ev, cfx_object *test, cfx_object *body,
                                  cfx_object *carried);

@@ -7,8 +7,8 @@ enum { MOST_CALLS = 200, MOST_ROUNDS = 100000 };
 
 static bool make_constants(cfx_evaluator *ev)
 {
-    cfx_literal none = {.kind = CFX_OBJECT_NONE};
-    cfx_literal truth = {.kind = CFX_OBJECT_BOOL, .i = 1};
+    cfx_script_literal none = {.kind = CFX_OBJECT_NONE};
+    cfx_script_literal truth = {.kind = CFX_OBJECT_BOOL, .i = 1};
     ev->none = cfxi_eval_pool(ev, ev->w->literal(ev->w->ctx, &none, ev->err));
     ev->true_ = cfxi_eval_pool(ev, ev->w->literal(ev->w->ctx, &truth, ev->err));
     truth.i = 0;
@@ -44,11 +44,11 @@ cfx_evaluator *cfx_evaluator_new(const cfx_world *world, cfx_graph *g,
 /* Those that somebody else holds can no longer be called. */
 static void let_functions_go(cfx_evaluator *ev)
 {
-    for (cfx_function *f = ev->functions, *next; f; f = next) {
+    for (cfx_script_function *f = ev->functions, *next; f; f = next) {
         next = f->next;
         f->ev = NULL;
         f->next = NULL;
-        cfx_function_release(f);
+        cfx_script_function_release(f);
     }
 }
 
@@ -153,7 +153,7 @@ cfx_object *cfx_evaluator_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args a
     return end(ev, &e, f && keep_args(ev, &args) ? cfxi_eval_call(ev, f, args) : NULL);
 }
 
-cfx_object *cfx_evaluator_call_own(cfx_evaluator *ev, cfx_function *f, cfx_object *self,
+cfx_object *cfx_evaluator_call_own(cfx_evaluator *ev, cfx_script_function *f, cfx_object *self,
                                    cfx_call_args args, cfx_error *err)
 {
     entry e;

@@ -12,7 +12,7 @@ enum { MOST_NESTING = 6000 };
 
 /* ---- signs --------------------------------------------------------------------------------- */
 
-cfx_sign cfxi_eval_sign_of(cfxi_ast_kind op)
+cfx_script_sign cfxi_eval_sign_of(cfxi_ast_kind op)
 {
     switch ((unsigned)op) {
     case CFXI_AST_Add: return CFX_SIGN_ADD;
@@ -106,7 +106,8 @@ static bool one_is_none(cfx_evaluator *ev, cfx_object *a, cfx_object *b)
            never_none(n);
 }
 
-cfx_object *cfxi_eval_compare_sign(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b)
+cfx_object *cfxi_eval_compare_sign(cfx_evaluator *ev, cfx_script_sign sign, cfx_object *a,
+                                   cfx_object *b)
 {
     if (sign != CFX_SIGN_IS && sign != CFX_SIGN_IS_NOT)
         return cfxi_eval_compare(ev, sign, a, b);
@@ -196,7 +197,7 @@ static cfx_object *eval_compare_from(cfx_evaluator *ev, const cfxi_Compare *c, s
 
 cfx_object *cfxi_eval_constant_of(cfx_evaluator *ev, const cfxi_constant *c)
 {
-    cfx_literal l = {.text = c->text, .size = c->size};
+    cfx_script_literal l = {.text = c->text, .size = c->size};
     switch (c->kind) {
     case CFXI_CONST_NONE:
         return ev->none;

@@ -5,7 +5,7 @@
 
 /* ---- frames -------------------------------------------------------------------------------- */
 
-cfxi_frame *cfxi_eval_frame_new(cfx_evaluator *ev, const cfx_def *def, cfxi_frame *outer,
+cfxi_frame *cfxi_eval_frame_new(cfx_evaluator *ev, const cfx_script_def *def, cfxi_frame *outer,
                                 cfx_object *globals)
 {
     cfxi_frame *f = cfxi_eval_ev_alloc(ev, sizeof *f);
@@ -24,7 +24,7 @@ cfxi_frame *cfxi_eval_frame_new(cfx_evaluator *ev, const cfx_def *def, cfxi_fram
     return f;
 }
 
-cfxi_frame *cfxi_eval_frame_push(cfx_evaluator *ev, const cfx_def *def, cfxi_frame *outer,
+cfxi_frame *cfxi_eval_frame_push(cfx_evaluator *ev, const cfx_script_def *def, cfxi_frame *outer,
                                  cfx_object *globals)
 {
     if (ev->calls >= ev->options.most_calls)
@@ -50,7 +50,7 @@ void cfxi_eval_frame_pop(cfx_evaluator *ev)
 
 /* ---- private names of classes -------------------------------------------------------------- */
 
-static const char *class_around(const cfx_def *def)
+static const char *class_around(const cfx_script_def *def)
 {
     while (def && def->kind != CFXI_DEF_CLASS)
         def = def->outer;
@@ -201,7 +201,8 @@ static bool bind_slot(cfx_evaluator *ev, cfxi_frame *f, uint32_t slot, cfx_objec
     return true;
 }
 
-static bool bind_global(cfx_evaluator *ev, const cfx_def *def, const char *name, cfx_object *v)
+static bool bind_global(cfx_evaluator *ev, const cfx_script_def *def, const char *name,
+                        cfx_object *v)
 {
     if (def->kind != CFXI_DEF_MODULE && !ev->making)
         return cfxi_eval_fail(
@@ -230,7 +231,7 @@ static bool bind_outer(cfx_evaluator *ev, const char *name, cfx_object *v)
 
 bool cfxi_eval_bind_name(cfx_evaluator *ev, const char *name, cfx_object *v)
 {
-    const cfx_def *def = ev->frame->def;
+    const cfx_script_def *def = ev->frame->def;
     const uint32_t slot = cfxi_eval_def_slot(def, name);
     if (slot != CFXI_NO_SLOT)
         return bind_slot(ev, ev->frame, slot, v);

@@ -10,7 +10,7 @@ static void capture(cfxi_frame *f)
         f->captured = true;
 }
 
-static bool eval_defaults(cfx_evaluator *ev, const cfxi_arguments *p, cfx_function *f)
+static bool eval_defaults(cfx_evaluator *ev, const cfxi_arguments *p, cfx_script_function *f)
 {
     f->defaults = cfxi_eval_ev_alloc(ev, (p->defaults.count + 1) * sizeof *f->defaults);
     f->kw_defaults = cfxi_eval_ev_alloc(ev, (p->kwonlyargs.count + 1) * sizeof *f->kw_defaults);
@@ -35,14 +35,18 @@ static bool eval_defaults(cfx_evaluator *ev, const cfxi_arguments *p, cfx_functi
 /* The evaluator holds each function that it made, until it ends. */
 cfx_object *cfxi_eval_function(cfx_evaluator *ev, const cfxi_ast *ast)
 {
-    cfx_function *f = cfxi_base_alloc(ev->allocator, sizeof *f);
+    cfx_script_function *f = cfxi_base_alloc(ev->allocator, sizeof *f);
     if (!f) {
         cfxi_base_nomem(ev->err);
         return NULL;
     }
-    *f = (cfx_function){.allocator = ev->allocator, .ev = ev, .next = ev->functions,
-                        .def = cfxi_eval_def_of(ev->frame->def->script, ast), .outer = ev->frame,
-                        .globals = ev->frame->globals, .class_cell = ev->frame->class_cell};
+    *f = (cfx_script_function){.allocator = ev->allocator,
+                               .ev = ev,
+                               .next = ev->functions,
+                               .def = cfxi_eval_def_of(ev->frame->def->script, ast),
+                               .outer = ev->frame,
+                               .globals = ev->frame->globals,
+                               .class_cell = ev->frame->class_cell};
     atomic_init(&f->count, 1);
     ev->functions = f;
     capture(ev->frame);
@@ -51,22 +55,22 @@ cfx_object *cfxi_eval_function(cfx_evaluator *ev, const cfxi_ast *ast)
     return cfxi_eval_pool(ev, ev->w->wrap(ev->w->ctx, f, ev->err));
 }
 
-cfx_function *cfx_function_retain(cfx_function *f)
+cfx_script_function *cfx_script_function_retain(cfx_script_function *f)
 {
     atomic_fetch_add_explicit(&f->count, 1, memory_order_relaxed);
     return f;
 }
 
-void cfx_function_release(cfx_function *f)
+void cfx_script_function_release(cfx_script_function *f)
 {
     if (f && atomic_fetch_sub_explicit(&f->count, 1, memory_order_acq_rel) == 1)
         cfxi_base_free(f->allocator, f, sizeof *f);
 }
 
-const char *cfx_function_name(const cfx_function *f) { return f->def->name; }
+const char *cfx_script_function_name(const cfx_script_function *f) { return f->def->name; }
 
 /* Defaults are those of the last positional parameters. */
-static cfx_object *default_of(const cfx_function *f, size_t i, size_t positional)
+static cfx_object *default_of(const cfx_script_function *f, size_t i, size_t positional)
 {
     if (i < positional)
         return i + f->n_defaults >= positional ? f->defaults[i + f->n_defaults - positional] : NULL;
@@ -74,7 +78,8 @@ static cfx_object *default_of(const cfx_function *f, size_t i, size_t positional
                                                              : NULL;
 }
 
-bool cfx_function_parameter(const cfx_function *f, size_t i, cfx_parameter *out)
+bool cfx_script_function_parameter(const cfx_script_function *f, size_t i,
+                                   cfx_script_parameter *out)
 {
     const cfxi_arguments *p = f->def->params;
     const size_t positional = p->posonlyargs.count + p->args.count;
@@ -145,7 +150,7 @@ static cfx_object *annotated(cfx_evaluator *ev, const cfxi_ClassDef *c)
 static cfx_object *make_class(cfx_evaluator *ev, const cfxi_frame *f, const cfxi_objects *bases)
 {
     const cfx_world *w = ev->w;
-    const cfx_def *def = f->def;
+    const cfx_script_def *def = f->def;
     const char **names = cfxi_eval_ev_alloc(ev, (def->n_locals + (size_t)2) * sizeof *names);
     cfxi_objects values = {0};
     cfx_object *fields = annotated(ev, cfxi_syntax_as_ClassDef(def->ast));
@@ -170,10 +175,10 @@ static cfx_object *make_class(cfx_evaluator *ev, const cfxi_frame *f, const cfxi
 }
 
 /* Its methods learn which class they are written in: super() asks. */
-static void tell_methods(cfx_evaluator *ev, const cfx_function *before, const cfxi_frame *f,
+static void tell_methods(cfx_evaluator *ev, const cfx_script_function *before, const cfxi_frame *f,
                          cfx_object *class)
 {
-    for (cfx_function *m = ev->functions; m != before; m = m->next) {
+    for (cfx_script_function *m = ev->functions; m != before; m = m->next) {
         if (m->outer == f)
             m->class_cell = class;
     }
@@ -181,8 +186,8 @@ static void tell_methods(cfx_evaluator *ev, const cfx_function *before, const cf
 
 static cfx_object *run_class(cfx_evaluator *ev, const cfxi_ClassDef *c, const cfxi_objects *bases)
 {
-    const cfx_def *def = cfxi_eval_def_of(ev->frame->def->script, &c->ast);
-    const cfx_function *before = ev->functions;
+    const cfx_script_def *def = cfxi_eval_def_of(ev->frame->def->script, &c->ast);
+    const cfx_script_function *before = ev->functions;
     cfxi_frame *f = cfxi_eval_frame_push(ev, def, ev->frame, ev->frame->globals);
     if (!f)
         return NULL;

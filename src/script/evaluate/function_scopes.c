@@ -70,7 +70,7 @@ static bool add_name(cfxi_name_set *set, const char *name, cfxi_arena *arena)
 /* ---- building ------------------------------------------------------------------------------ */
 
 typedef struct name_read {
-    cfx_def *def;
+    cfx_script_def *def;
     const char *name;
     uint64_t place;
 } name_read;
@@ -85,10 +85,10 @@ typedef struct builder {
     cfx_script *script;
     cfxi_arena *arena;
     const cfx_allocator *allocator;
-    cfx_def *at;      /* the innermost def */
+    cfx_script_def *at;  /* the innermost def */
     uint32_t loops;   /* around this place, in that def */
     const going_over *over;  /* all loops around it */
-    cfxi_vec defs;    /* of cfx_def * */
+    cfxi_vec defs;    /* of cfx_script_def * */
     cfxi_vec reads;   /* of name_read */
     cfxi_vec writes;  /* of name_read */
     cfx_error *err;
@@ -113,14 +113,15 @@ static bool fail_syntax(builder *b, const cfxi_ast *at, const char *format, cons
     return false;
 }
 
-static cfx_def *new_def(builder *b, cfxi_def_kind kind, const cfxi_ast *ast, const char *name)
+static cfx_script_def *new_def(builder *b, cfxi_def_kind kind, const cfxi_ast *ast,
+                               const char *name)
 {
-    cfx_def *def = cfxi_base_arena_zeros(b->arena, 1, sizeof *def);
+    cfx_script_def *def = cfxi_base_arena_zeros(b->arena, 1, sizeof *def);
     if (!def || !cfxi_base_vec_reserve(&b->defs, 1, sizeof def, b->allocator)) {
         out_of_memory(b);
         return NULL;
     }
-    ((cfx_def **)b->defs.data)[b->defs.size++] = def;
+    ((cfx_script_def **)b->defs.data)[b->defs.size++] = def;
     def->kind = kind;
     def->ast = ast;
     def->name = name;
@@ -131,7 +132,7 @@ static cfx_def *new_def(builder *b, cfxi_def_kind kind, const cfxi_ast *ast, con
 }
 
 /* Binds a name in a def, unless it is declared to be another's. A module's names are globals. */
-static bool bind_in(builder *b, cfx_def *def, const char *name)
+static bool bind_in(builder *b, cfx_script_def *def, const char *name)
 {
     if (def->kind == CFXI_DEF_MODULE ||
         cfxi_eval_name_set_find(&def->globals, name) != CFXI_NO_SLOT ||
@@ -142,7 +143,8 @@ static bool bind_in(builder *b, cfx_def *def, const char *name)
 
 static bool bind(builder *b, const char *name) { return !name || bind_in(b, b->at, name); }
 
-static bool note(builder *b, cfxi_vec *notes, cfx_def *def, const char *name, const cfxi_ast *at)
+static bool note(builder *b, cfxi_vec *notes, cfx_script_def *def, const char *name,
+                 const cfxi_ast *at)
 {
     if (!cfxi_base_vec_reserve(notes, 1, sizeof(name_read), b->allocator))
         return out_of_memory(b);
@@ -184,7 +186,7 @@ static bool visit_fields(builder *b, const cfxi_ast *node)
 
 /* ---- functions, classes, comprehensions ---------------------------------------------------- */
 
-static bool add_parameter(builder *b, cfx_def *def, const cfxi_ast *arg)
+static bool add_parameter(builder *b, cfx_script_def *def, const cfxi_ast *arg)
 {
     const char *name = arg ? cfxi_syntax_as_arg(arg)->arg : NULL;
     if (!name)
@@ -195,7 +197,7 @@ static bool add_parameter(builder *b, cfx_def *def, const cfxi_ast *arg)
     return add_name(&def->names, name, b->arena) || out_of_memory(b);
 }
 
-static bool add_parameters(builder *b, cfx_def *def, const cfxi_arguments *a)
+static bool add_parameters(builder *b, cfx_script_def *def, const cfxi_arguments *a)
 {
     const cfxi_ast_list lists[] = {a->posonlyargs, a->args, a->kwonlyargs};
     def->params = a;
@@ -209,9 +211,9 @@ static bool add_parameters(builder *b, cfx_def *def, const cfxi_arguments *a)
 }
 
 /* What stands inside a def: `body`, or the `expr` of a lambda. */
-static bool visit_inside(builder *b, cfx_def *def, cfxi_ast_list body, const cfxi_ast *expr)
+static bool visit_inside(builder *b, cfx_script_def *def, cfxi_ast_list body, const cfxi_ast *expr)
 {
-    cfx_def *outer = b->at;
+    cfx_script_def *outer = b->at;
     const uint32_t loops = b->loops;
     b->at = def;
     b->loops = 0;
@@ -231,7 +233,7 @@ static bool visit_function(builder *b, const cfxi_ast *node)
 {
     const cfxi_FunctionDef *f = (const cfxi_FunctionDef *)node;
     const cfxi_arguments *args = cfxi_syntax_as_arguments(f->args);
-    cfx_def *def = new_def(b, CFXI_DEF_FUNCTION, node, f->name);
+    cfx_script_def *def = new_def(b, CFXI_DEF_FUNCTION, node, f->name);
     if (!def)
         return false;
     if (f->decorator_list.count > 0)
@@ -245,14 +247,14 @@ static bool visit_function(builder *b, const cfxi_ast *node)
 static bool visit_lambda(builder *b, const cfxi_Lambda *l)
 {
     const cfxi_arguments *args = cfxi_syntax_as_arguments(l->args);
-    cfx_def *def = new_def(b, CFXI_DEF_LAMBDA, &l->ast, "<lambda>");
+    cfx_script_def *def = new_def(b, CFXI_DEF_LAMBDA, &l->ast, "<lambda>");
     return def && visit_defaults(b, args) && add_parameters(b, def, args) &&
            visit_inside(b, def, (cfxi_ast_list){0}, l->body);
 }
 
 static bool visit_class(builder *b, const cfxi_ClassDef *c)
 {
-    cfx_def *def = new_def(b, CFXI_DEF_CLASS, &c->ast, c->name);
+    cfx_script_def *def = new_def(b, CFXI_DEF_CLASS, &c->ast, c->name);
     if (!def)
         return false;
     if (c->decorator_list.count > 0)
@@ -266,8 +268,8 @@ static bool visit_comprehension(builder *b, const cfxi_ast *node, const char *na
                                 const cfxi_ast *value, const cfxi_ast *second,
                                 cfxi_ast_list generators)
 {
-    cfx_def *def = new_def(b, CFXI_DEF_COMPREHENSION, node, name);
-    cfx_def *outer = b->at;
+    cfx_script_def *def = new_def(b, CFXI_DEF_COMPREHENSION, node, name);
+    cfx_script_def *outer = b->at;
     if (!def || !visit(b, cfxi_syntax_as_comprehension(generators.items[0])->iter))
         return false;
     b->at = def;
@@ -322,8 +324,8 @@ static bool visit_augmented(builder *b, const cfxi_AugAssign *a)
 static bool visit_walrus(builder *b, const cfxi_NamedExpr *n)
 {
     const char *name = cfxi_syntax_as_Name(n->target)->id;
-    cfx_def *def = b->at;
-    for (; def->kind == CFXI_DEF_COMPREHENSION; def = (cfx_def *)def->outer) {
+    cfx_script_def *def = b->at;
+    for (; def->kind == CFXI_DEF_COMPREHENSION; def = (cfx_script_def *)def->outer) {
         if (cfxi_eval_def_slot(def, name) != CFXI_NO_SLOT)
             return fail_syntax(b, &n->ast, "'%.60s' is the variable of a comprehension, which ':=' "
                                "cannot bind; use another name", name);
@@ -487,17 +489,17 @@ static bool visit(builder *b, const cfxi_ast *node)
 
 /* ---- reads --------------------------------------------------------------------------------- */
 
-static void read_slot(cfx_def *def, uint32_t slot, uint64_t place)
+static void read_slot(cfx_script_def *def, uint32_t slot, uint64_t place)
 {
     if (def->last_read[slot] < place)
         def->last_read[slot] = place;
 }
 
 /* super() reads the first parameter of the function around it; locals() reads everything. */
-static void read_hidden(cfx_def *def, const char *name, uint64_t place)
+static void read_hidden(cfx_script_def *def, const char *name, uint64_t place)
 {
     while (def->kind == CFXI_DEF_COMPREHENSION)
-        def = (cfx_def *)def->outer;
+        def = (cfx_script_def *)def->outer;
     if (def->n_params > 0 && strcmp(name, "super") == 0)
         read_slot(def, 0, place);
     if (strcmp(name, "locals") == 0) {
@@ -508,7 +510,7 @@ static void read_hidden(cfx_def *def, const char *name, uint64_t place)
 
 static void resolve_read(const name_read *read)
 {
-    for (cfx_def *def = read->def; def; def = (cfx_def *)def->outer) {
+    for (cfx_script_def *def = read->def; def; def = (cfx_script_def *)def->outer) {
         if (def->kind == CFXI_DEF_CLASS && def != read->def)
             continue;  /* functions in a class do not see its names */
         if (cfxi_eval_name_set_find(&def->globals, read->name) != CFXI_NO_SLOT)
@@ -533,18 +535,18 @@ static int by_write(const void *x, const void *y)
 static bool resolve_writes(builder *b)
 {
     const name_read *all = b->writes.data;
-    const cfx_def *const *defs = b->defs.data;
+    const cfx_script_def *const *defs = b->defs.data;
     for (size_t i = 0; i < b->writes.size; i++)
         all[i].def->n_writes++;
     for (size_t i = 0; i < b->defs.size; i++) {
-        cfx_def *def = (cfx_def *)defs[i];
+        cfx_script_def *def = (cfx_script_def *)defs[i];
         def->writes = cfxi_base_arena_zeros(b->arena, def->n_writes, sizeof *def->writes);
         if (!def->writes && def->n_writes > 0)
             return out_of_memory(b);
         def->n_writes = 0;
     }
     for (size_t i = 0; i < b->writes.size; i++) {
-        cfx_def *def = all[i].def;
+        cfx_script_def *def = all[i].def;
         const uint32_t slot = cfxi_eval_def_slot(def, all[i].name);
         if (slot != CFXI_NO_SLOT)
             def->writes[def->n_writes++] = (cfxi_write){all[i].place, slot};
@@ -556,11 +558,11 @@ static bool resolve_writes(builder *b)
 }
 
 /* Every name that is declared `nonlocal` is bound by a function around. */
-static bool check_nonlocals(builder *b, const cfx_def *def)
+static bool check_nonlocals(builder *b, const cfx_script_def *def)
 {
     for (uint32_t i = 0; i < def->nonlocals.count; i++) {
         const char *name = def->nonlocals.items[i];
-        const cfx_def *of = def->outer;
+        const cfx_script_def *of = def->outer;
         while (of && (of->kind == CFXI_DEF_CLASS || cfxi_eval_def_slot(of, name) == CFXI_NO_SLOT))
             of = of->outer;
         if (!of)
@@ -573,7 +575,7 @@ static bool check_nonlocals(builder *b, const cfx_def *def)
 static bool finish_defs(builder *b)
 {
     for (size_t i = 0; i < b->defs.size; i++) {
-        cfx_def *def = ((cfx_def **)b->defs.data)[i];
+        cfx_script_def *def = ((cfx_script_def **)b->defs.data)[i];
         if (!check_nonlocals(b, def))
             return false;
         def->n_locals = def->names.count;
@@ -591,8 +593,8 @@ static bool finish_defs(builder *b)
 
 static int by_place(const void *x, const void *y)
 {
-    const cfx_def *a = *(cfx_def *const *)x;
-    const cfx_def *b = *(cfx_def *const *)y;
+    const cfx_script_def *a = *(cfx_script_def *const *)x;
+    const cfx_script_def *b = *(cfx_script_def *const *)y;
     if (a->line != b->line)
         return a->line < b->line ? -1 : 1;
     return a->ast->column < b->ast->column ? -1 : a->ast->column > b->ast->column;
@@ -622,7 +624,7 @@ static bool build(cfx_script *script, cfx_error *err)
     const bool ok = script->module &&
                     visit_inside(&b, script->module, tree->module->body, NULL) &&
                     finish_defs(&b) && keep_defs(&b);
-    cfxi_base_vec_free(&b.defs, sizeof(cfx_def *), tree->allocator);
+    cfxi_base_vec_free(&b.defs, sizeof(cfx_script_def *), tree->allocator);
     cfxi_base_vec_free(&b.reads, sizeof(name_read), tree->allocator);
     cfxi_base_vec_free(&b.writes, sizeof(name_read), tree->allocator);
     return ok;
@@ -694,12 +696,12 @@ const char *cfx_script_file(const cfx_script *script) { return script->file; }
 
 /* ---- finding ------------------------------------------------------------------------------- */
 
-const cfx_def *cfxi_eval_def_of(const cfx_script *script, const cfxi_ast *ast)
+const cfx_script_def *cfxi_eval_def_of(const cfx_script *script, const cfxi_ast *ast)
 {
     return cfxi_base_pointers_get(&script->by_ast, ast);
 }
 
-size_t cfxi_eval_first_write(const cfx_def *def, uint64_t from)
+size_t cfxi_eval_first_write(const cfx_script_def *def, uint64_t from)
 {
     size_t low = 0, high = def->n_writes;
     while (low < high) {
@@ -732,7 +734,7 @@ static size_t first_at(const cfx_script *script, uint32_t line)
     return low;
 }
 
-static bool is_meant(const cfx_def *def, int64_t column, const char *name)
+static bool is_meant(const cfx_script_def *def, int64_t column, const char *name)
 {
     if (def->kind == CFXI_DEF_LAMBDA)
         return strcmp(name, def->name) == 0 &&
@@ -740,10 +742,10 @@ static bool is_meant(const cfx_def *def, int64_t column, const char *name)
     return def->kind == CFXI_DEF_FUNCTION && strcmp(name, def->name) == 0;
 }
 
-const cfx_def *cfx_script_find(const cfx_script *script, uint32_t line, int64_t column,
-                               const char *name)
+const cfx_script_def *cfx_script_find(const cfx_script *script, uint32_t line, int64_t column,
+                                      const char *name)
 {
-    const cfx_def *found = NULL;
+    const cfx_script_def *found = NULL;
     for (size_t i = first_at(script, line); i < script->n_defs && script->defs[i]->line == line;
          i++) {
         if (!is_meant(script->defs[i], column, name))
@@ -755,10 +757,10 @@ const cfx_def *cfx_script_find(const cfx_script *script, uint32_t line, int64_t 
     return found;
 }
 
-uint32_t cfx_def_line(const cfx_def *def) { return def->line; }
-const char *cfx_def_name(const cfx_def *def) { return def->name; }
+uint32_t cfx_def_line(const cfx_script_def *def) { return def->line; }
+const char *cfx_def_name(const cfx_script_def *def) { return def->name; }
 
-const char *cfx_def_parameter(const cfx_def *def, size_t i)
+const char *cfx_def_parameter(const cfx_script_def *def, size_t i)
 {
     return i < def->n_params ? def->locals[i] : NULL;
 }

@@ -72,8 +72,8 @@ bool cfxi_eval_place_note(cfx_evaluator *ev, const cfxi_place *p);
 cfxi_change *cfxi_eval_region_change(const cfxi_region *r, const cfxi_place *p);
 /* A list that holds what the contents of one are: the graph value, or a new list. */
 cfx_object *cfxi_eval_whole_list(cfx_evaluator *ev, const cfxi_state *contents);
-/* Whether nobody will ask for it any more, at `here` (line << 32 | column, as cfx_def.last_read; 0:
- * at the end of its call): a slot whose last use is over. */
+/* Whether nobody will ask for it any more, at `here` (line << 32 | column, as
+ * cfx_script_def.last_read; 0: at the end of its call): a slot whose last use is over. */
 bool cfxi_eval_place_is_dead(const cfx_evaluator *ev, const cfxi_place *p, uint64_t here);
 /* The same of a slot, `here` being where its call is. */
 bool cfxi_eval_slot_is_dead(const cfxi_frame *f, uint32_t slot, uint64_t here);

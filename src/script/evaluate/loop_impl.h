@@ -41,8 +41,8 @@ typedef struct cfxi_loop {
     const cfxi_ast_list *orelse;  /* run if nothing breaks it; or NULL */
     bool runs;                /* it has one round at least */
     uint32_t may_exit;        /* flows that leave it, as the body is written: bits */
-    uint64_t test_end;        /* where the test ends (as cfx_def.last_read): a variable that is not
-                                 read behind it, and has no value before, is the test's own */
+    uint64_t test_end; /* where the test ends (as cfx_script_def.last_read): a variable that is not
+                          read behind it, and has no value before, is the test's own */
 } cfxi_loop;
 
 /* A loop that begins with statements for its test, and a `break`. (loop_test.c) */

@@ -61,8 +61,8 @@ static bool plain(cfx_evaluator *ev, const cfxi_ast *expr, cfx_object *o, cfxi_s
     return s->object != NULL;
 }
 
-static bool head_call(cfx_evaluator *ev, const cfxi_Call *c, cfx_object *f, cfx_special which,
-                      cfxi_sequence *s)
+static bool head_call(cfx_evaluator *ev, const cfxi_Call *c, cfx_object *f,
+                      cfx_script_special which, cfxi_sequence *s)
 {
     static const uint8_t kinds[CFX_SPECIALS] = {
         [CFX_SPECIAL_RANGE] = CFXI_SEQUENCE_RANGE,
@@ -88,7 +88,7 @@ static bool head_call(cfx_evaluator *ev, const cfxi_Call *c, cfx_object *f, cfx_
     return true;
 }
 
-static bool is_head(const cfxi_Call *c, cfx_special which)
+static bool is_head(const cfxi_Call *c, cfx_script_special which)
 {
     for (size_t i = 0; i < c->args.count; i++)
         if (c->args.items[i]->kind == CFXI_AST_Starred)
@@ -113,7 +113,7 @@ static bool is_head(const cfxi_Call *c, cfx_special which)
 
 bool cfxi_eval_sequence_of(cfx_evaluator *ev, const cfxi_ast *expr, cfxi_sequence *s)
 {
-    cfx_callee callee = {0};
+    cfx_script_callee callee = {0};
     if (expr->kind == CFXI_AST_Call && cfxi_syntax_as_Call(expr)->func->kind == CFXI_AST_Name) {
         const cfxi_Call *c = cfxi_syntax_as_Call(expr);
         cfx_object *f = cfxi_eval(ev, c->func);
@@ -271,7 +271,7 @@ cfx_object *cfxi_eval_sequence_item(cfx_evaluator *ev, const cfxi_sequence *s, c
     return NULL;
 }
 
-cfx_object *cfxi_eval_lazy_sequence(cfx_evaluator *ev, cfx_special which, cfx_call_args args)
+cfx_object *cfxi_eval_lazy_sequence(cfx_evaluator *ev, cfx_script_special which, cfx_call_args args)
 {
     static const char names[CFX_SPECIALS][12] = {
         [CFX_SPECIAL_RANGE] = "range", [CFX_SPECIAL_ENUMERATE] = "enumerate",

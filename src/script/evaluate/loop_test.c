@@ -28,7 +28,7 @@ static bool is_exit(const cfxi_ast *statement, cfxi_head *head)
 }
 
 /* Whether a variable is read up to `end` only. */
-static bool is_own_name(const cfx_def *def, const cfxi_ast *target, uint64_t end)
+static bool is_own_name(const cfx_script_def *def, const cfxi_ast *target, uint64_t end)
 {
     if (target->kind != CFXI_AST_Name)
         return false;
@@ -36,10 +36,10 @@ static bool is_own_name(const cfx_def *def, const cfxi_ast *target, uint64_t end
     return slot != CFXI_NO_SLOT && def->last_read[slot] < end;
 }
 
-static bool are_own(const cfx_def *def, cfxi_ast_list block, uint64_t end);
+static bool are_own(const cfx_script_def *def, cfxi_ast_list block, uint64_t end);
 
 /* Whether a statement does no more than compute variables that are read up to `end` only. */
-static bool is_own(const cfx_def *def, const cfxi_ast *statement, uint64_t end)
+static bool is_own(const cfx_script_def *def, const cfxi_ast *statement, uint64_t end)
 {
     if (statement->kind == CFXI_AST_If)
         return are_own(def, cfxi_syntax_as_If(statement)->body, end) &&
@@ -53,7 +53,7 @@ static bool is_own(const cfx_def *def, const cfxi_ast *statement, uint64_t end)
     return true;
 }
 
-static bool are_own(const cfx_def *def, cfxi_ast_list block, uint64_t end)
+static bool are_own(const cfx_script_def *def, cfxi_ast_list block, uint64_t end)
 {
     for (size_t i = 0; i < block.count; i++)
         if (!is_own(def, block.items[i], end))
@@ -63,7 +63,7 @@ static bool are_own(const cfx_def *def, cfxi_ast_list block, uint64_t end)
 
 bool cfxi_eval_find_head(const cfx_evaluator *ev, const cfxi_While *s, cfxi_head *head)
 {
-    const cfx_def *def = ev->frame->def;
+    const cfx_script_def *def = ev->frame->def;
     *head = (cfxi_head){.loop = s};
     if (s->test->kind != CFXI_AST_Constant || s->orelse.count > 0 ||
         def->kind != CFXI_DEF_FUNCTION || ev->frame->captured)

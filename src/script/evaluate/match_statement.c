@@ -47,8 +47,8 @@ static cfxi_eval_truth both(cfx_evaluator *ev, cfxi_eval_truth first, cfx_object
 
 /* ---- values -------------------------------------------------------------------------------- */
 
-static cfxi_eval_truth compare(cfx_evaluator *ev, cfx_sign sign, cfx_object *o, cfx_object *v,
-                               cfx_object **pred)
+static cfxi_eval_truth compare(cfx_evaluator *ev, cfx_script_sign sign, cfx_object *o,
+                               cfx_object *v, cfx_object **pred)
 {
     *pred = v ? cfxi_eval_compare_sign(ev, sign, o, v) : NULL;
     return *pred ? cfxi_eval_truth_of(ev, pred) : CFXI_TRUTH_FAIL;

@@ -122,7 +122,7 @@ static void visit_all(search *s)
     const cfx_evaluator *ev = s->ev;
     for (const cfxi_frame *f = ev->frame; f; f = f->caller)
         visit_frame(s, f);
-    for (const cfx_function *f = ev->functions; f; f = f->next)
+    for (const cfx_script_function *f = ev->functions; f; f = f->next)
         for (const cfxi_frame *outer = f->outer; outer; outer = outer->outer)
             visit_frame(s, outer);
 }

@@ -13,7 +13,7 @@ typedef struct shape {
     bool has_rest, has_more;
 } shape;
 
-static shape shape_of(const cfx_def *def)
+static shape shape_of(const cfx_script_def *def)
 {
     const cfxi_arguments *p = def->params;
     shape s = {.n_only = p->posonlyargs.count,
@@ -27,7 +27,7 @@ static shape shape_of(const cfx_def *def)
 }
 
 /* "A.f", "g.<locals>.f"; long ones lose their beginning. */
-static const char *qualified_name(const cfx_def *def, char *out, size_t size)
+static const char *qualified_name(const cfx_script_def *def, char *out, size_t size)
 {
     char *at = out + size - 1;
     *at = '\0';
@@ -108,7 +108,7 @@ static bool put_one_named(cfx_evaluator *ev, const shape *s, const char *name, c
                           cfxi_objects *more)
 {
     char what[160];
-    const cfx_def *def = ev->frame->def;
+    const cfx_script_def *def = ev->frame->def;
     const char *own = cfxi_eval_script_name(def->script, name);
     const uint32_t slot = own ? cfxi_eval_def_slot(def, own) : CFXI_NO_SLOT;
     if (slot != CFXI_NO_SLOT && slot >= s->n_only && slot < s->n_positional + s->n_named) {

@@ -18,8 +18,8 @@ cfx_node *cfxi_eval_stand_in(cfx_evaluator *ev, const char *name)
 static bool put_place(cfx_evaluator *ev, cfx_node *n)
 {
     const cfxi_frame *f = ev->frame;
-    if (ev->w->scope)
-        cfx_node_set_scope(n, ev->w->scope(ev->w->ctx));
+    if (ev->w->module_stack)
+        cfx_node_set_module_stack(n, ev->w->module_stack(ev->w->ctx));
     return !f || !f->at || f->at->line == 0 ||
            cfx_node_set_location(n, f->def->script->file, f->at->line, ev->err) == CFX_OK;
 }
@@ -37,8 +37,8 @@ static cfx_node *call_node(cfx_evaluator *ev, const char *target, const cfx_valu
         cfx_target t = {.object = cfx_value_object(name), .name = target, .size = strlen(target)};
         if (t.object)
             t = (cfx_target){.object = t.object};
-        call = cfx_graph_create(g, CFX_OP_CALL_FUNCTION, t, tuple, cfx_invalid(), NULL,
-                                cfx_invalid(), ev->err);
+        call = cfx_graph_create(g, CFX_OP_CALL_FUNCTION, t, tuple, cfx_value_invalid(), NULL,
+                                cfx_value_invalid(), ev->err);
         cfx_value_discard(g, name);
     }
     if (!call && tuple.kind != CFX_KIND_INVALID)
@@ -50,7 +50,7 @@ static cfx_node *call_node(cfx_evaluator *ev, const char *target, const cfx_valu
 
 static bool value_of(cfx_evaluator *ev, cfx_object *o, cfx_value *v)
 {
-    *v = cfx_none();
+    *v = cfx_value_none();
     if (!o)
         return true;
     o = cfxi_eval_current_deep(ev, o);
@@ -121,7 +121,7 @@ static cfx_status note_operand(void *ctx, cfx_node *n)
         c->capacity = capacity;
     }
     c->operands[c->n++] = n;
-    return cfx_node_map_set(c->seen, n, cfx_bool(true), ev->err);
+    return cfx_node_map_set(c->seen, n, cfx_value_bool(true), ev->err);
 }
 
 /* A span and the values that it gives, in terms of the graph. */
@@ -201,7 +201,7 @@ static bool add_input(cutter *c, cfx_graph *g, cfx_node *n)
     if (!name)
         return false;
     cfx_node *copy = cfxi_ir_graph_copy_as(g, n, &as, look_up, c, c->ev->err);
-    return copy && !failed(cfx_node_map_set(c->map, n, cfx_from_node(copy), c->ev->err));
+    return copy && !failed(cfx_node_map_set(c->map, n, cfx_value_node(copy), c->ev->err));
 }
 
 static bool copy_nodes(cutter *c, cfx_graph *g, const cut_span *s)
@@ -211,7 +211,7 @@ static bool copy_nodes(cutter *c, cfx_graph *g, const cut_span *s)
             continue;  /* it is an input */
         const cfxi_copy_as as = {.move = true};  /* a name by what it calls, counted anew */
         cfx_node *copy = cfxi_ir_graph_copy_as(g, n, &as, look_up, c, c->ev->err);
-        if (!copy || failed(cfx_node_map_set(c->map, n, cfx_from_node(copy), c->ev->err)))
+        if (!copy || failed(cfx_node_map_set(c->map, n, cfx_value_node(copy), c->ev->err)))
             return false;
     }
     return true;
@@ -232,7 +232,8 @@ static bool add_output(cutter *c, cfx_graph *g, const cut_span *s, bool plain, b
     for (size_t i = 0; i < more; i++)
         items[s->n_results + i] = cfx_node_map_get(c->map, c->operands[i]);
     const size_t n = s->n_results + more;
-    cfx_value all = plain ? (n ? items[0] : cfx_none()) : cfx_value_tuple(g, items, n, c->ev->err);
+    cfx_value all =
+        plain ? (n ? items[0] : cfx_value_none()) : cfx_value_tuple(g, items, n, c->ev->err);
     return all.kind != CFX_KIND_INVALID && cfx_graph_output(g, all, c->ev->err);
 }
 
@@ -285,7 +286,7 @@ static bool operand_tuple(cutter *c, const cfx_value *state, size_t n, cfx_value
     for (size_t i = 0; i < n; i++)
         items[i] = state[i];
     for (size_t i = 0; i < c->n; i++)
-        items[n + i] = cfx_from_node(c->operands[i]);
+        items[n + i] = cfx_value_node(c->operands[i]);
     *out = cfx_value_tuple(c->ev->g, items, n + c->n, c->ev->err);
     return out->kind != CFX_KIND_INVALID;
 }
@@ -358,7 +359,8 @@ bool cfxi_eval_make_cond(cfx_evaluator *ev, cfx_object *pred, const cfxi_span *t
                          const cfxi_span *otherwise, size_t n, cfx_object **out)
 {
     cut_span sides[2] = {{.span = then}, {.span = otherwise}};
-    cfx_value args[4] = {cfx_invalid(), cfx_invalid(), cfx_invalid(), cfx_invalid()};
+    cfx_value args[4] = {cfx_value_invalid(), cfx_value_invalid(), cfx_value_invalid(),
+                         cfx_value_invalid()};
     const bool in_order = cfx_node_before(then->first, otherwise->first);
     cfx_node *start = in_order ? then->first : otherwise->first;
     const cfx_insert_point here = {.node = in_order ? otherwise->last : then->last};
@@ -423,7 +425,7 @@ bool cfxi_eval_make_loop(cfx_evaluator *ev, cfx_object *count, const cfxi_span *
                          cfx_object **out)
 {
     cut_span parts[2] = {{.span = test}, {.span = body}};
-    cfx_value args[3] = {cfx_invalid(), cfx_invalid(), cfx_invalid()};
+    cfx_value args[3] = {cfx_value_invalid(), cfx_value_invalid(), cfx_value_invalid()};
     cfx_node *first = test ? test->first : body->first;
     cfx_value *begin = NULL;
     cfx_node **inputs = NULL;

@@ -29,7 +29,7 @@ typedef struct item {
 static bool rank_node(cfx_evaluator *ev, cfx_node_map *ranks, const cfx_node *n, int64_t *next)
 {
     return cfx_node_map_get(ranks, n).kind != CFX_KIND_INVALID ||
-           cfx_node_map_set(ranks, n, cfx_int((*next)++), ev->err) == CFX_OK;
+           cfx_node_map_set(ranks, n, cfx_value_int((*next)++), ev->err) == CFX_OK;
 }
 
 /* Numbers the nodes of a span, and what they read where they first do. Those that come in otherwise

@@ -50,7 +50,7 @@ static const char *base_name(const char *file)
 
 /* ---- the trace ----------------------------------------------------------------------------- */
 
-static bool push_trace(cfx_evaluator *ev, cfx_script_place place)
+static bool push_trace(cfx_evaluator *ev, cfx_script_location place)
 {
     cfxi_vec vec = {ev->trace, ev->n_trace, ev->trace_capacity};
     if (!cfxi_base_vec_reserve(&vec, 1, sizeof *ev->trace, ev->allocator))
@@ -71,14 +71,14 @@ static void note_trace(cfx_evaluator *ev, const cfxi_ast *at)
         const cfxi_ast *place = has_place(at) ? at : place_of(f);
         at = NULL;
         f = call_of(f);
-        const cfx_script_place row = {f->def->script->file, place->line, place->column,
-                                      f->def->name};
+        const cfx_script_location row = {f->def->script->file, place->line, place->column,
+                                         f->def->name};
         if (!push_trace(ev, row))
             return;
     }
 }
 
-bool cfx_evaluator_where(const cfx_evaluator *ev, size_t i, cfx_script_place *place)
+bool cfx_evaluator_where(const cfx_evaluator *ev, size_t i, cfx_script_location *place)
 {
     if (i >= ev->n_trace)
         return false;
@@ -99,7 +99,7 @@ static void add_line(char *text, size_t size, const char *line)
 /* How many calls from the i-th on are at the same place: a recursion is told once. */
 static size_t repeats(const cfx_evaluator *ev, size_t i)
 {
-    const cfx_script_place *p = &ev->trace[i];
+    const cfx_script_location *p = &ev->trace[i];
     size_t n = 1;
     while (i + n < ev->n_trace && ev->trace[i + n].line == p->line &&
            ev->trace[i + n].file == p->file && ev->trace[i + n].function == p->function)
@@ -111,7 +111,7 @@ static void add_callers(const cfx_evaluator *ev, char *text, size_t size)
 {
     char line[200];
     for (size_t i = 1, n; i < ev->n_trace; i += n) {
-        const cfx_script_place *p = &ev->trace[i];
+        const cfx_script_location *p = &ev->trace[i];
         char times[40] = "";
         n = repeats(ev, i);
         if (n > 1)

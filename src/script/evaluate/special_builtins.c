@@ -190,7 +190,7 @@ static cfx_object *call_setattr(cfx_evaluator *ev, cfx_object *f, cfx_call_args 
 
 /* ---- sequences ----------------------------------------------------------------------------- */
 
-static cfx_object *call_lazy(cfx_evaluator *ev, cfx_special which, cfx_object *f,
+static cfx_object *call_lazy(cfx_evaluator *ev, cfx_script_special which, cfx_object *f,
                              cfx_call_args args)
 {
     return has_graph_value(ev, args) ? cfxi_eval_lazy_sequence(ev, which, args)
@@ -327,7 +327,7 @@ static cfx_object *call_next(cfx_evaluator *ev, cfx_object *f, cfx_call_args arg
     return items[0];
 }
 
-static cfx_object *call_list(cfx_evaluator *ev, cfx_special which, cfx_object *f,
+static cfx_object *call_list(cfx_evaluator *ev, cfx_script_special which, cfx_object *f,
                              cfx_call_args args)
 {
     const bool is_list = which == CFX_SPECIAL_LIST;
@@ -504,7 +504,7 @@ static cfx_object *call_while(cfx_evaluator *ev, cfx_call_args args)
 
 /* ---- all ----------------------------------------------------------------------------------- */
 
-cfx_object *cfxi_eval_call_special(cfx_evaluator *ev, cfx_special which, cfx_object *f,
+cfx_object *cfxi_eval_call_special(cfx_evaluator *ev, cfx_script_special which, cfx_object *f,
                                    cfx_call_args args)
 {
     switch (which) {

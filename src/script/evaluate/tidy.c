@@ -40,7 +40,7 @@ static cfx_status read_directly(const cfxi_control *c, cfx_error *err)
     for (const cfx_use *use = cfx_node_first_use(c->node); readers && use; use = cfx_use_next(use))
         readers[n++] = use->user;  /* all of them first: others come to read the branch */
     for (size_t i = 0; status == CFX_OK && i < n; i++) {
-        status = cfx_node_replace_uses(readers[i], cfx_from_node(c->node), NULL, NULL, NULL, err);
+        status = cfx_node_replace_uses(readers[i], cfx_value_node(c->node), NULL, NULL, NULL, err);
         if (status == CFX_OK)
             status = cfx_graph_erase(c->node->graph, readers[i], err);
     }
@@ -59,7 +59,7 @@ static cfx_status unpack_result(cfxi_control *c, cfx_error *err)
     if (one)
         CFX_TRY(read_directly(c, err));
     for (size_t i = 0; i < 2; i++) {
-        const cfx_value v = one ? cfxi_analysis_control_result(c, i, 0) : cfx_none();
+        const cfx_value v = one ? cfxi_analysis_control_result(c, i, 0) : cfx_value_none();
         CFX_TRY(cfx_node_set_arg(c->outputs[i], 0, v, err));
     }
     cfxi_analysis_control_of(c->node, c);
@@ -175,7 +175,7 @@ static cfx_status number_inputs(const cfxi_control *c, sighting *s, cfx_error *e
         int64_t k = 0;
         for (cfx_node *in = cfxi_ir_next_input(c->regions[i], NULL); in;
              in = cfxi_ir_next_input(c->regions[i], in))
-            CFX_TRY(cfx_node_map_set(s->places, in, cfx_int(k++), err));
+            CFX_TRY(cfx_node_map_set(s->places, in, cfx_value_int(k++), err));
     }
     return CFX_OK;
 }
@@ -191,7 +191,7 @@ static cfx_status permute(cfxi_control *c, const size_t *order, cfx_node **nodes
             nodes[k++] = in;
         cfx_node *behind = nodes[k - 1]->next;
         for (k = 0; k < c->n; k++)
-            CFX_TRY(cfx_node_move_before(behind, nodes[order[k]], err));
+            CFX_TRY(cfx_node_prepend(behind, nodes[order[k]], err));
     }
     for (size_t k = 0; k < c->n; k++)
         values[k] = c->operands[order[k]];
@@ -291,7 +291,7 @@ static const cfx_node *comes_in(const cfxi_control *c, size_t k, const cfx_node 
     const cfx_value v = c->operands[k];
     const cfx_value next = cfxi_analysis_control_is_loop(c)
                                ? cfxi_analysis_control_result(c, cfxi_analysis_control_body(c), k)
-                               : cfx_invalid();
+                               : cfx_value_invalid();
     if (v.kind != CFX_KIND_NODE ||
         (cfxi_analysis_control_is_loop(c) && (next.kind != CFX_KIND_NODE || next.as.node != input)))
         return NULL;
@@ -345,7 +345,7 @@ static cfx_status name_inside(cfx_graph *g, cfx_error *err)
     return CFX_OK;
 }
 
-cfx_status cfx_script_tidy(cfx_graph *g, cfx_error *err)
+cfx_status cfx_script_tidy_graph(cfx_graph *g, cfx_error *err)
 {
     CFX_TRY(cfxi_eval_keep_apart(g, err));
     CFX_TRY(trim(g, err));

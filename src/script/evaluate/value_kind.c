@@ -163,7 +163,7 @@ static cfx_object_kind math_kind(const char *name)
 
 static cfx_object_kind table_kind(cfx_operator op)
 {
-    cfx_param result;
+    cfx_schema_param result;
     if (op == CFX_OPID_NONE || cfx_operator_num_results(op) == 0)
         return CFX_OBJECT_OTHER;
     if (cfx_operator_num_results(op) > 1)

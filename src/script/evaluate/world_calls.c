@@ -34,7 +34,8 @@ bool cfxi_eval_born(cfx_evaluator *ev, cfx_object *o)
     return false;
 }
 
-cfx_object *cfxi_eval_build(cfx_evaluator *ev, cfx_build what, cfx_object *const *items, size_t n)
+cfx_object *cfxi_eval_build(cfx_evaluator *ev, cfx_script_build what, cfx_object *const *items,
+                            size_t n)
 {
     cfx_object *o = cfxi_eval_pool(ev, ev->w->build(ev->w->ctx, what, items, n, ev->err));
     const bool can_change = what == CFX_BUILD_LIST || what == CFX_BUILD_DICT ||
@@ -44,13 +45,13 @@ cfx_object *cfxi_eval_build(cfx_evaluator *ev, cfx_build what, cfx_object *const
 
 cfx_object *cfxi_eval_int(cfx_evaluator *ev, int64_t i)
 {
-    const cfx_literal literal = {.kind = CFX_OBJECT_INT, .i = i};
+    const cfx_script_literal literal = {.kind = CFX_OBJECT_INT, .i = i};
     return cfxi_eval_pool(ev, ev->w->literal(ev->w->ctx, &literal, ev->err));
 }
 
 cfx_object *cfxi_eval_str(cfx_evaluator *ev, const char *text)
 {
-    const cfx_literal literal = {.kind = CFX_OBJECT_STR, .text = text, .size = strlen(text)};
+    const cfx_script_literal literal = {.kind = CFX_OBJECT_STR, .text = text, .size = strlen(text)};
     return cfxi_eval_pool(ev, ev->w->literal(ev->w->ctx, &literal, ev->err));
 }
 
@@ -138,12 +139,12 @@ static cfx_object *given(cfx_evaluator *ev, cfx_object *o)
     return cfxi_eval_pool(ev, o);
 }
 
-cfx_object *cfxi_eval_unary(cfx_evaluator *ev, cfx_sign sign, cfx_object *a)
+cfx_object *cfxi_eval_unary(cfx_evaluator *ev, cfx_script_sign sign, cfx_object *a)
 {
     return given(ev, ev->w->unary(ev->w->ctx, sign, cfxi_eval_current(ev, a), ev->err));
 }
 
-cfx_object *cfxi_eval_binary(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b)
+cfx_object *cfxi_eval_binary(cfx_evaluator *ev, cfx_script_sign sign, cfx_object *a, cfx_object *b)
 {
     cfx_object *v = given(ev, ev->w->binary(ev->w->ctx, sign, cfxi_eval_current(ev, a),
                                             cfxi_eval_current(ev, b), false, ev->err));
@@ -152,7 +153,7 @@ cfx_object *cfxi_eval_binary(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cf
     return !is_list || cfxi_eval_born(ev, v) ? v : NULL;  /* a + b, a * 3: always a new one */
 }
 
-cfx_object *cfxi_eval_compare(cfx_evaluator *ev, cfx_sign sign, cfx_object *a, cfx_object *b)
+cfx_object *cfxi_eval_compare(cfx_evaluator *ev, cfx_script_sign sign, cfx_object *a, cfx_object *b)
 {
     return given(ev, ev->w->compare(ev->w->ctx, sign, cfxi_eval_current(ev, a),
                                     cfxi_eval_current(ev, b), ev->err));

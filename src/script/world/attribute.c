@@ -81,10 +81,12 @@ static cfx_object *common(cfxi_world *w, cfx_object *o, const char *name, cfx_er
     if (strcmp(name, "__doc__") == 0)
         return cfxi_world_none(w);
     if (strcmp(name, "__name__") == 0 || strcmp(name, "__qualname__") == 0) {
-        const char *text = o->type == CFXI_TYPE_CLASS      ? o->as.cls.name
-                           : o->type == CFXI_TYPE_FUNCTION ? cfx_function_name(o->as.function)
-                           : o->type == CFXI_TYPE_BUILTIN  ? strrchr(o->as.builtin.name, '.')
-                           : o->type == CFXI_TYPE_NAMESPACE ? o->as.text.data : NULL;
+        const char *text = o->type == CFXI_TYPE_CLASS ? o->as.cls.name
+                           : o->type == CFXI_TYPE_FUNCTION
+                               ? cfx_script_function_name(o->as.function)
+                           : o->type == CFXI_TYPE_BUILTIN   ? strrchr(o->as.builtin.name, '.')
+                           : o->type == CFXI_TYPE_NAMESPACE ? o->as.text.data
+                                                            : NULL;
         if (o->type == CFXI_TYPE_BUILTIN)
             text = text ? text + 1 : o->as.builtin.name;
         return text ? cfxi_world_str(w, text, err) : NULL;

@@ -131,7 +131,7 @@ CFXI_BUILTIN(b_issubclass)
 CFXI_BUILTIN(b_callable)
 {
     cfx_object *in[1];
-    cfx_callee how;
+    cfx_script_callee how;
     if (cfxi_world_args(w, a, "callable", NULL, 1, 1, in, err) != CFX_OK)
         return NULL;
     const bool can = cfxi_world_callee(w, in[0], &how, err) == CFX_OK;

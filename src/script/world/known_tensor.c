@@ -41,7 +41,7 @@ static cfx_object *from_items(cfxi_world *w, cfx_datum d, cfx_error *err)
 cfx_object *cfxi_world_from_datum(cfxi_world *w, cfx_datum d, cfx_error *err)
 {
     size_t n;
-    const char *text = cfx_datum_str(d, &n);
+    const char *text = cfx_datum_text(d, &n);
     switch ((cfx_datum_kind)d.kind) {
     case CFX_DATUM_NONE: return cfxi_world_none(w);
     case CFX_DATUM_ELLIPSIS: return cfxi_world_ref(w->ellipsis);
@@ -112,8 +112,8 @@ cfx_datum cfxi_world_to_datum(cfxi_world *w, cfx_object *o, cfx_error *err)
     case CFXI_TYPE_MEMORY_FORMAT: return cfx_datum_scalar(CFX_DATUM_MEMORY_FORMAT, o->as.i);
     case CFXI_TYPE_STR:
     case CFXI_TYPE_DEVICE:
-        return cfx_datum_text(o->type == CFXI_TYPE_STR ? CFX_DATUM_STR : CFX_DATUM_DEVICE,
-                              o->as.text.data, o->as.text.size, w->allocator, err);
+        return cfx_datum_from_text(o->type == CFXI_TYPE_STR ? CFX_DATUM_STR : CFX_DATUM_DEVICE,
+                                   o->as.text.data, o->as.text.size, w->allocator, err);
     case CFXI_TYPE_TENSOR: return cfx_datum_tensor(cfx_tensor_retain(o->as.tensor));
     case CFXI_TYPE_TUPLE: return to_items(w, o, CFX_DATUM_TUPLE, err);
     case CFXI_TYPE_LIST: return to_items(w, o, CFX_DATUM_LIST, err);
@@ -216,7 +216,7 @@ static cfx_status build(computing *c, cfx_opcode op, const char *target, const c
     while (made > 0)
         cfxi_world_unref(args[--made]);
     cfx_status status = call ? CFX_OK : err->status;
-    if (status == CFX_OK && !cfx_graph_output(c->g, cfx_from_node(call->as.node), err))
+    if (status == CFX_OK && !cfx_graph_output(c->g, cfx_value_node(call->as.node), err))
         status = err->status;
     cfxi_world_unref(call);
     return status;

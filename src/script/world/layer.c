@@ -55,7 +55,7 @@ cfx_object *cfxi_world_layer_object(cfxi_world *w, cfx_module *m, cfx_error *err
 cfx_status cfxi_world_scope_failed(cfxi_world *w, cfx_error *err)
 {
     const cfx_error why = *cfx_scope_error(w->scope);
-    cfx_scope_forgive(w->scope);
+    cfx_scope_clear_error(w->scope);
     return cfxi_world_throw_error(w, &why, err);
 }
 
@@ -213,17 +213,18 @@ static cfx_object *run_module(cfxi_world *w, cfx_object *o, const cfx_call_args 
         cfx_datum d = cfxi_world_to_datum(w, a->args[i], err);
         if (d.kind == CFX_DATUM_INVALID)
             return NULL;
-        in[i] = cfx_from_datum_at(cfxi_world_here(w), d);
+        in[i] = cfx_var_from_datum_at(cfxi_world_here(w), d);
         cfx_datum_release(d);
     }
     const cfx_var v = cfx_call_at(cfxi_world_here(w), o->as.module, cfx_vars_make(in, a->n));
-    cfx_datum d = cfx_ok(w->scope) ? cfx_var_datum_at(cfxi_world_here(w), v) : cfx_datum_invalid();
-    if (cfx_ok(w->scope))
+    cfx_datum d =
+        cfx_scope_ok(w->scope) ? cfx_var_datum_at(cfxi_world_here(w), v) : cfx_datum_invalid();
+    if (cfx_scope_ok(w->scope))
         made = cfxi_world_from_datum(w, d, err);
     else
         cfxi_world_scope_failed(w, err);
     cfx_datum_release(d);
-    cfx_scope_return(w->scope, mark, cfx_var_empty());
+    cfx_scope_reset(w->scope, mark, cfx_var_empty());
     return made;
 }
 

@@ -10,7 +10,7 @@
 /* The i-th parameter that an argument is for; SIZE_MAX if there is none. */
 static size_t param_of(cfx_nn nn, const char *name)
 {
-    cfx_param p;
+    cfx_schema_param p;
     for (size_t i = 0; cfx_nn_param(nn, i, &p); i++)
         if (cfxi_ops_text_is_word(p.name, name))
             return i;
@@ -21,7 +21,7 @@ static cfx_status nn_args(cfxi_world *w, cfx_nn nn, const cfx_call_args *a, cfx_
                           cfx_error *err)
 {
     const size_t plain = a->n - a->n_named;
-    cfx_param p;
+    cfx_schema_param p;
     *n = 0;
     for (size_t i = 0; i < a->n; i++) {
         const char *name = i < plain ? NULL : a->names[i - plain];
@@ -43,9 +43,9 @@ static cfx_status nn_args(cfxi_world *w, cfx_nn nn, const cfx_call_args *a, cfx_
         cfx_datum d = cfxi_world_to_datum(w, a->args[i], err);
         if (d.kind == CFX_DATUM_INVALID)
             return err->status;
-        out[at] = cfx_from_datum_at(cfxi_world_here(w), d);
+        out[at] = cfx_var_from_datum_at(cfxi_world_here(w), d);
         cfx_datum_release(d);
-        if (!cfx_ok(w->scope))
+        if (!cfx_scope_ok(w->scope))
             return cfxi_world_scope_failed(w, err);
         *n = at + 1 > *n ? at + 1 : *n;
     }
@@ -64,7 +64,7 @@ static cfx_module *make_nn(cfxi_world *w, cfx_nn nn, const cfx_call_args *a, cfx
         if (!m)
             cfxi_world_scope_failed(w, err);
     }
-    cfx_scope_return(w->scope, mark, cfx_var_empty());
+    cfx_scope_reset(w->scope, mark, cfx_var_empty());
     return m;
 }
 

@@ -297,8 +297,8 @@ CFXI_BUILTIN(set_update)
     return cfxi_world_done(w, status);
 }
 
-static cfx_object *set_with(cfxi_world *w, cfx_object *self, const cfx_call_args *a, cfx_sign sign,
-                            cfx_error *err)
+static cfx_object *set_with(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
+                            cfx_script_sign sign, cfx_error *err)
 {
     cfx_object *made = cfxi_world_ref(self);
     for (size_t i = 0; made && i < a->n; i++) {

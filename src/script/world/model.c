@@ -13,7 +13,7 @@ typedef struct job {
     const char *source;
     size_t size;
     const char *file;
-    const cfx_model_options *options;
+    const cfx_script_model_options *options;
     cfxi_world w;
     cfx_graph *g;
     cfx_evaluator *ev;
@@ -69,7 +69,7 @@ static cfx_status status_of(const cfx_object *exc)
 /* An exception that nobody caught: where it was, with the line and a caret, and the calls to it. */
 static void show_exception(const job *j, cfx_error *err)
 {
-    cfx_script_place p;
+    cfx_script_location p;
     char shown[CFXI_SHOWN_SIZE] = "";
     char calls[200] = "";
     char what[300];
@@ -279,14 +279,15 @@ typedef struct inputs {
 static cfx_object *placeholder(job *j, const char *target, const char *wish, cfx_object *value,
                                cfx_error *err)
 {
-    cfx_value usual = value ? cfxi_world_to_value(&j->w, value, err) : cfx_none();
+    cfx_value usual = value ? cfxi_world_to_value(&j->w, value, err) : cfx_value_none();
     if (usual.kind == CFX_KIND_INVALID)
         return NULL;
     cfx_value args = cfx_value_tuple(j->g, &usual, value != NULL, err);
     const cfx_target name = {.name = target, .size = strlen(target)};
     cfx_node *n = args.kind == CFX_KIND_INVALID
-                      ? NULL : cfx_graph_create(j->g, CFX_OP_PLACEHOLDER, name, args, cfx_invalid(),
-                                                wish, cfx_invalid(), err);
+                      ? NULL
+                      : cfx_graph_create(j->g, CFX_OP_PLACEHOLDER, name, args, cfx_value_invalid(),
+                                         wish, cfx_value_invalid(), err);
     if (!n) {
         cfx_value_discard(j->g, args);
         return NULL;
@@ -295,10 +296,11 @@ static cfx_object *placeholder(job *j, const char *target, const char *wish, cfx
 }
 
 /* A placeholder for each parameter, but for the first of a method. */
-static cfx_status add_inputs(job *j, const cfx_function *f, bool bound, inputs *in, cfx_error *err)
+static cfx_status add_inputs(job *j, const cfx_script_function *f, bool bound, inputs *in,
+                             cfx_error *err)
 {
-    cfx_parameter p;
-    for (size_t i = bound; cfx_function_parameter(f, i, &p); i++) {
+    cfx_script_parameter p;
+    for (size_t i = bound; cfx_script_function_parameter(f, i, &p); i++) {
         const char *name = p.name;
         if (in->n == CFXI_MOST_ARGS)
             return cfx_error_set(err, CFX_E_LIMIT, "more than %d inputs", CFXI_MOST_ARGS);
@@ -328,13 +330,13 @@ static cfx_status one_input(job *j, inputs *in, cfx_error *err)
 /* What is called: forward, bound; or the function, or the module itself. */
 static cfx_status find_forward(job *j, inputs *in, cfx_error *err)
 {
-    cfx_callee how;
-    cfx_parameter first;
+    cfx_script_callee how;
+    cfx_script_parameter first;
     CFX_TRY(cfxi_world_callee(&j->w, j->model, &how, err));
     if (how.kind == CFX_CALLEE_MODULE) {
         j->forward = cfxi_world_ref(how.function);
         CFX_TRY(cfxi_world_callee(&j->w, j->forward, &how, err));
-    } else if (how.kind == CFX_CALLEE_OWN && cfx_function_parameter(how.own, 0, &first) &&
+    } else if (how.kind == CFX_CALLEE_OWN && cfx_script_function_parameter(how.own, 0, &first) &&
                strcmp(first.name, "self") == 0) {  /* as cfx code writes a graph */
         j->forward =
             cfxi_world_parts_object(&j->w, CFXI_TYPE_METHOD, j->model, j->w.root, NULL, err);
@@ -370,7 +372,7 @@ static cfx_status capture(job *j, cfx_error *err)
         if (v.kind == CFX_KIND_INVALID || !cfx_graph_output(j->g, v, err))
             status = err->status;
         else
-            status = cfx_script_tidy(j->g, err);
+            status = cfx_script_tidy_graph(j->g, err);
     }
     cfxi_world_unref(result);
     return status;
@@ -381,7 +383,7 @@ static cfx_status capture(job *j, cfx_error *err)
 static const char *class_name(const job *j)
 {
     if (j->model->type == CFXI_TYPE_FUNCTION)
-        return cfx_function_name(j->model->as.function);
+        return cfx_script_function_name(j->model->as.function);
     return j->model->cls->as.cls.name;
 }
 
@@ -421,7 +423,7 @@ static cfx_status run(job *j, cfx_error *err)
                                        j->w.root->as.module);
     if (!j->made) {
         *err = *cfx_scope_error(j->at.scope);
-        cfx_scope_forgive(j->at.scope);
+        cfx_scope_clear_error(j->at.scope);
     }
     return j->made ? CFX_OK : err->status;
 }
@@ -437,15 +439,15 @@ static void end(job *j)
 }
 
 cfx_module *cfx_script_model_at(cfx_at at, const char *source, size_t size, const char *file,
-                                cfx_model_options options)
+                                cfx_script_model_options options)
 {
     cfx_error err = {0};
-    if (!cfx_ok(at.scope))
+    if (!cfx_scope_ok(at.scope))
         return NULL;
     job j = {.at = at, .source = source, .size = size, .file = file ? file : "<script>",
              .options = &options};
     if (!source) {
-        cfx_fail(at, CFX_E_VALUE, "there is no source");
+        cfx_scope_fail_at(at, CFX_E_VALUE, "there is no source");
         return NULL;
     }
     const cfx_status status = run(&j, &err);

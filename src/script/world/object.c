@@ -84,7 +84,7 @@ static void clear_contents(cfx_object *o)
     case CFXI_TYPE_SET:
     case CFXI_TYPE_FROZENSET: cfxi_world_dict_clear(o); break;
     case CFXI_TYPE_FUNCTION:
-        cfx_function_release(o->as.function);
+        cfx_script_function_release(o->as.function);
         o->as.function = NULL;
         break;
     case CFXI_TYPE_BUILTIN:

@@ -6,7 +6,7 @@
 /* ---- how ----------------------------------------------------------------------------------- */
 
 /* Functions that the evaluator carries out itself. */
-static bool find_special(const char *name, cfx_callee *out)
+static bool find_special(const char *name, cfx_script_callee *out)
 {
     static const char *const names[CFX_SPECIALS] = {
 #define CFX_SPECIAL(id, text) text,
@@ -16,7 +16,7 @@ static bool find_special(const char *name, cfx_callee *out)
     for (int i = 0; i < CFX_SPECIALS; i++)
         if (strcmp(names[i], name) == 0) {
             out->kind = CFX_CALLEE_SPECIAL;
-            out->special = (cfx_special)i;
+            out->special = (cfx_script_special)i;
             return true;
         }
     return false;
@@ -29,7 +29,8 @@ cfx_status cfxi_world_lend(cfxi_world *w, cfx_object *o, cfx_error *err)
     return status;
 }
 
-static cfx_status class_callee(cfxi_world *w, cfx_object *cls, cfx_callee *out, cfx_error *err)
+static cfx_status class_callee(cfxi_world *w, cfx_object *cls, cfx_script_callee *out,
+                               cfx_error *err)
 {
     char name[64];
     snprintf(name, sizeof name, "builtins.%.40s", cls->as.cls.name);
@@ -42,7 +43,8 @@ static cfx_status class_callee(cfxi_world *w, cfx_object *cls, cfx_callee *out, 
 }
 
 /* The forward of a user's class, bound; a Sequential calls its parts. */
-static cfx_status module_callee(cfxi_world *w, cfx_object *m, cfx_callee *out, cfx_error *err)
+static cfx_status module_callee(cfxi_world *w, cfx_object *m, cfx_script_callee *out,
+                                cfx_error *err)
 {
     cfx_object *own = m->attrs ? cfxi_world_dict_get(m->attrs, "forward") : NULL;
     cfx_object *found = cfxi_world_class_find(m->cls, "forward");
@@ -74,7 +76,8 @@ static cfx_status not_callable(cfxi_world *w, cfx_object *f, cfx_error *err)
                             cfxi_world_type_name(f));
 }
 
-static cfx_status instance_callee(cfxi_world *w, cfx_object *f, cfx_callee *out, cfx_error *err)
+static cfx_status instance_callee(cfxi_world *w, cfx_object *f, cfx_script_callee *out,
+                                  cfx_error *err)
 {
     cfx_object *found = f->cls ? cfxi_world_class_find(f->cls, "__call__") : NULL;
     if (!found)
@@ -87,9 +90,9 @@ static cfx_status instance_callee(cfxi_world *w, cfx_object *f, cfx_callee *out,
     return CFX_OK;
 }
 
-cfx_status cfxi_world_callee(cfxi_world *w, cfx_object *f, cfx_callee *out, cfx_error *err)
+cfx_status cfxi_world_callee(cfxi_world *w, cfx_object *f, cfx_script_callee *out, cfx_error *err)
 {
-    *out = (cfx_callee){.kind = CFX_CALLEE_DIRECT};
+    *out = (cfx_script_callee){.kind = CFX_CALLEE_DIRECT};
     switch ((cfxi_type)f->type) {
     case CFXI_TYPE_FUNCTION:
         out->kind = CFX_CALLEE_OWN;

@@ -61,7 +61,7 @@ static cfx_datum number_datum(const cfx_object *o)
 }
 
 /* The name of the function of `operator` behind a sign. */
-static const char *operator_name(cfx_sign sign, bool in_place, char out[CFX_SPELLING_SIZE])
+static const char *operator_name(cfx_script_sign sign, bool in_place, char out[CFX_SPELLING_SIZE])
 {
     const char *name = sign_function[sign];
     snprintf(out, CFX_SPELLING_SIZE, "operator.%s%s", in_place ? "i" : "", name);
@@ -72,7 +72,8 @@ static const char *operator_name(cfx_sign sign, bool in_place, char out[CFX_SPEL
 }
 
 /* "__add__", "__radd__", "__iadd__". */
-static const char *special_name(cfx_sign sign, const char *before, char out[CFX_SPELLING_SIZE])
+static const char *special_name(cfx_script_sign sign, const char *before,
+                                char out[CFX_SPELLING_SIZE])
 {
     const char *name = sign_function[sign];
     size_t size = strlen(name);
@@ -83,7 +84,7 @@ static const char *special_name(cfx_sign sign, const char *before, char out[CFX_
 
 /* ---- arithmetic ---------------------------------------------------------------------------- */
 
-static cfx_object *unsupported(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
+static cfx_object *unsupported(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                                bool in_place, cfx_error *err)
 {
     char left[64];
@@ -96,7 +97,7 @@ static cfx_object *unsupported(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_
                             cfxi_world_type_name(b));
 }
 
-static cfx_object *arithmetic(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
+static cfx_object *arithmetic(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                               cfx_error *err)
 {
     cfx_error why = {0};
@@ -122,7 +123,7 @@ static cfx_object *arithmetic(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_o
 }
 
 /* The items of `a` that are (or are not) in `b`, and for | and ^ those of `b`. */
-static cfx_object *set_algebra(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
+static cfx_object *set_algebra(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                                cfx_error *err)
 {
     cfx_object *made = cfxi_world_dict_object(w, (cfxi_type)a->type, err);
@@ -157,8 +158,8 @@ static bool is_sequence(const cfx_object *o)
 }
 
 /* What a list, dict or set becomes in place: the same object with other contents. */
-static cfx_object *in_place_container(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
-                                      cfx_error *err)
+static cfx_object *in_place_container(cfxi_world *w, cfx_script_sign sign, cfx_object *a,
+                                      cfx_object *b, cfx_error *err)
 {
     cfx_status status = CFX_OK;
     if (a->type == CFXI_TYPE_LIST && sign == CFX_SIGN_ADD) {
@@ -175,7 +176,7 @@ static cfx_object *in_place_container(cfxi_world *w, cfx_sign sign, cfx_object *
     return status == CFX_OK ? cfxi_world_ref(a) : NULL;
 }
 
-static cfx_object *container(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
+static cfx_object *container(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                              cfx_error *err)
 {
     if (a->type == CFXI_TYPE_STR && sign == CFX_SIGN_MOD)
@@ -207,7 +208,7 @@ static cfx_object *container(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_ob
 
 /* __iadd__, __add__ of the first, __radd__ of the second, if they are of classes of the user's and
  * do not answer NotImplemented. NULL with *found false if none does. */
-static cfx_object *by_method(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
+static cfx_object *by_method(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                              bool in_place, bool *found, cfx_error *err)
 {
     char name[CFX_SPELLING_SIZE];
@@ -224,7 +225,7 @@ static cfx_object *by_method(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_ob
     return NULL;
 }
 
-cfx_object *cfxi_world_binary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
+cfx_object *cfxi_world_binary(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                               bool in_place, cfx_error *err)
 {
     char name[CFX_SPELLING_SIZE];
@@ -256,7 +257,7 @@ cfx_object *cfxi_world_binary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_o
     return container(w, sign, a, b, err);
 }
 
-cfx_object *cfxi_world_unary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_error *err)
+cfx_object *cfxi_world_unary(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_error *err)
 {
     char name[CFX_SPELLING_SIZE];
     bool found = false;
@@ -296,7 +297,7 @@ cfx_object *cfxi_world_operator(cfxi_world *w, const char *name, const cfx_call_
     char in_place[CFX_SPELLING_SIZE];
     *known = a->n_named == 0;
     for (int i = 0; *known && i < CFX_SIGNS; i++) {
-        const cfx_sign sign = (cfx_sign)i;
+        const cfx_script_sign sign = (cfx_script_sign)i;
         if (strcmp(sign_function[i], name) == 0 && sign <= CFX_SIGN_NEG && a->n == 1)
             return cfxi_world_unary(w, sign, a->args[0], err);
         if (a->n != 2 || sign <= CFX_SIGN_NEG)
@@ -380,7 +381,7 @@ cfx_status cfxi_world_deeper(cfxi_world *w, cfx_error *err)
     return CFX_OK;
 }
 
-static int numbers(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b)
+static int numbers(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b)
 {
     cfx_error err = {0};
     cfxi_call c = {.rt = w->scope ? cfx_scope_runtime(w->scope) : NULL, .err = &err};
@@ -499,7 +500,8 @@ static int order_texts(const cfx_object *a, const cfx_object *b)
                  : (a->as.text.size > b->as.text.size) - (a->as.text.size < b->as.text.size);
 }
 
-static int no_order(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b, cfx_error *err)
+static int no_order(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b,
+                    cfx_error *err)
 {
     char left[64];
     snprintf(left, sizeof left, "%s", cfxi_world_type_name(a));
@@ -509,9 +511,9 @@ static int no_order(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b, 
     return -1;
 }
 
-static int order(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b, cfx_error *err);
+static int order(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b, cfx_error *err);
 
-static int order_sequences(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
+static int order_sequences(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                            cfx_error *err)
 {
     size_t i = 0;
@@ -552,7 +554,8 @@ static int is_subset(cfx_object *a, cfx_object *b, bool strict, cfx_error *err)
 }
 
 /* a < b and its like, of what has no methods of the user's. */
-static int plain_order(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b, cfx_error *err)
+static int plain_order(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b,
+                       cfx_error *err)
 {
     const bool turned = sign == CFX_SIGN_GT || sign == CFX_SIGN_GE;
     const bool strict = sign == CFX_SIGN_LT || sign == CFX_SIGN_GT;
@@ -569,7 +572,7 @@ static int plain_order(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *
     return no_order(w, sign, a, b, err);
 }
 
-static int order(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b, cfx_error *err)
+static int order(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b, cfx_error *err)
 {
     char name[CFX_SPELLING_SIZE];
     bool found = false;
@@ -577,7 +580,7 @@ static int order(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b, cfx
         static const uint8_t mirror[CFX_SIGNS] = {
             [CFX_SIGN_LT] = CFX_SIGN_GT, [CFX_SIGN_LE] = CFX_SIGN_GE,
             [CFX_SIGN_GT] = CFX_SIGN_LT, [CFX_SIGN_GE] = CFX_SIGN_LE};
-        const cfx_sign s = i == 0 ? sign : (cfx_sign)mirror[sign];
+        const cfx_script_sign s = i == 0 ? sign : (cfx_script_sign)mirror[sign];
         cfx_object *made = cfxi_world_special(w, i == 0 ? a : b, special_name(s, "", name),
                                         i == 0 ? &b : &a, 1, &found, err);
         if (found && made != w->not_implemented) {
@@ -652,7 +655,7 @@ static cfx_object *contains_by_method(cfxi_world *w, cfx_object *container, cfx_
     return made;
 }
 
-cfx_object *cfxi_world_compare(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
+cfx_object *cfxi_world_compare(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                                cfx_error *err)
 {
     char name[CFX_SPELLING_SIZE];

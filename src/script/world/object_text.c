@@ -161,7 +161,7 @@ static cfx_status repr_plain(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_
     case CFXI_TYPE_RANGE: return put_range(o, out, err);
     case CFXI_TYPE_CLASS: return put_words(out, err, "<class '%s'>", o->as.cls.name);
     case CFXI_TYPE_FUNCTION:
-        return put_words(out, err, "<function %s>", cfx_function_name(o->as.function));
+        return put_words(out, err, "<function %s>", cfx_script_function_name(o->as.function));
     case CFXI_TYPE_BUILTIN: return put_words(out, err, "<built-in function %s>",
                                              o->as.builtin.name);
     case CFXI_TYPE_NAMESPACE: return put_words(out, err, "<module '%s'>", o->as.text.data);

@@ -65,7 +65,7 @@ static cfx_status mark(cfxi_world *w, cfx_node *n, cfx_error *err)
 {
     const uint32_t *scopes = w->entered.data;
     if (w->entered.size > 0)
-        cfx_node_set_scope(n, scopes[w->entered.size - 1]);
+        cfx_node_set_module_stack(n, scopes[w->entered.size - 1]);
     return w->file ? cfx_node_set_location(n, w->file, w->line, err) : CFX_OK;
 }
 
@@ -109,7 +109,7 @@ static cfx_value items_value(cfxi_world *w, cfx_kind kind, cfx_object *const *it
 {
     cfx_graph *g = w->graph;
     cfxi_vec values = {0};
-    cfx_value v = cfx_invalid();
+    cfx_value v = cfx_value_invalid();
     if (cfxi_world_deeper(w, err) != CFX_OK)
         return v;
     bool good = cfxi_base_vec_reserve(&values, n + 1, sizeof v, w->allocator);
@@ -142,7 +142,7 @@ static cfx_value entries_value(cfxi_world *w, cfx_object *o, cfx_error *err)
         if (status == CFX_OK && dict)
             status = cfxi_world_list_append(flat, value, err);
     }
-    cfx_value v = cfx_invalid();
+    cfx_value v = cfx_value_invalid();
     if (status == CFX_OK)
         v = items_value(w, dict ? CFX_KIND_DICT
                            : o->type == CFXI_TYPE_SET ? CFX_KIND_SET : CFX_KIND_FROZENSET,
@@ -153,7 +153,7 @@ static cfx_value entries_value(cfxi_world *w, cfx_object *o, cfx_error *err)
 
 static cfx_value node_value(cfx_node *n)
 {
-    return n ? cfx_from_node(n) : cfx_invalid();
+    return n ? cfx_value_node(n) : cfx_value_invalid();
 }
 
 /* A class or function as an argument: by its name. */
@@ -175,15 +175,15 @@ static cfx_value refuse(cfxi_world *w, cfx_object *o, cfx_error *err)
         "node of the graph: numbers, texts, tensors, and lists, tuples and dicts of them "
         "can",
         cfxi_world_type_name(o));
-    return cfx_invalid();
+    return cfx_value_invalid();
 }
 
 static cfx_value range_value(cfxi_world *w, const cfx_object *o, cfx_error *err)
 {
     const int64_t start = o->as.range.start;
-    return cfx_value_range(w->graph, cfx_int(start),
-                           cfx_int(start + o->as.range.n * o->as.range.step),
-                           cfx_int(o->as.range.step), err);
+    return cfx_value_range(w->graph, cfx_value_int(start),
+                           cfx_value_int(start + o->as.range.n * o->as.range.step),
+                           cfx_value_int(o->as.range.step), err);
 }
 
 /* x.T, which was not called: a node that reads it. */
@@ -204,18 +204,18 @@ cfx_value cfxi_world_to_value(cfxi_world *w, cfx_object *o, cfx_error *err)
                        o->type == CFXI_TYPE_DEVICE ? o->as.text.data : NULL;
     const size_t size = text ? o->as.text.size : 0;
     switch ((cfxi_type)o->type) {
-    case CFXI_TYPE_NONE: return cfx_none();
-    case CFXI_TYPE_ELLIPSIS: return cfx_ellipsis();
-    case CFXI_TYPE_BOOL: return cfx_bool(o->as.b);
-    case CFXI_TYPE_INT: return cfx_int(o->as.i);
-    case CFXI_TYPE_FLOAT: return cfx_float(o->as.f);
+    case CFXI_TYPE_NONE: return cfx_value_none();
+    case CFXI_TYPE_ELLIPSIS: return cfx_value_ellipsis();
+    case CFXI_TYPE_BOOL: return cfx_value_bool(o->as.b);
+    case CFXI_TYPE_INT: return cfx_value_int(o->as.i);
+    case CFXI_TYPE_FLOAT: return cfx_value_float(o->as.f);
     case CFXI_TYPE_COMPLEX: return cfx_value_complex(g, o->as.c[0], o->as.c[1], err);
     case CFXI_TYPE_STR: return cfx_value_str(g, text, size, err);
     case CFXI_TYPE_BYTES: return cfx_value_bytes(g, text, size, err);
     case CFXI_TYPE_DEVICE: return cfx_value_device(g, text, size, err);
-    case CFXI_TYPE_DTYPE: return cfx_from_dtype((cfx_dtype)o->as.i);
-    case CFXI_TYPE_LAYOUT: return cfx_from_layout((cfx_layout)o->as.i);
-    case CFXI_TYPE_MEMORY_FORMAT: return cfx_from_memory_format((cfx_memory_format)o->as.i);
+    case CFXI_TYPE_DTYPE: return cfx_value_dtype((cfx_dtype)o->as.i);
+    case CFXI_TYPE_LAYOUT: return cfx_value_layout((cfx_layout)o->as.i);
+    case CFXI_TYPE_MEMORY_FORMAT: return cfx_value_memory_format((cfx_memory_format)o->as.i);
     case CFXI_TYPE_TUPLE:
         return items_value(w, CFX_KIND_TUPLE, o->as.seq.items, o->as.seq.n, err);
     case CFXI_TYPE_LIST: return items_value(w, CFX_KIND_LIST, o->as.seq.items, o->as.seq.n, err);
@@ -225,7 +225,7 @@ cfx_value cfxi_world_to_value(cfxi_world *w, cfx_object *o, cfx_error *err)
     case CFXI_TYPE_SET:
     case CFXI_TYPE_FROZENSET: return entries_value(w, o, err);
     case CFXI_TYPE_TENSOR: return node_value(read_tensor(w, o->as.tensor, err));
-    case CFXI_TYPE_VALUE: return cfx_from_node(o->as.node);
+    case CFXI_TYPE_VALUE: return cfx_value_node(o->as.node);
     case CFXI_TYPE_ATTRIBUTE: return node_value(attribute_node(w, o, err));
     case CFXI_TYPE_CLASS:
     case CFXI_TYPE_BUILTIN: return name_value(w, o, err);

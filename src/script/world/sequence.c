@@ -389,7 +389,7 @@ int cfxi_world_contains(cfxi_world *w, cfx_object *in, cfx_object *o, cfx_error 
         return -1;
     }
     if (in->type == CFXI_TYPE_MODULE && in->as.module->nn == CFX_NN_ModuleDict)
-        return o->type == CFXI_TYPE_STR && cfx_child(in->as.module, o->as.text.data) != NULL;
+        return o->type == CFXI_TYPE_STR && cfx_module_child(in->as.module, o->as.text.data) != NULL;
     cfx_object *all = cfxi_world_iterate(w, in, err);
     int answer = all ? 0 : -1;
     err->status = all ? CFX_OK : err->status;

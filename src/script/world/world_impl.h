@@ -109,7 +109,7 @@ struct cfx_object {
         struct {
             int64_t start, step, n;
         } range;
-        cfx_function *function;
+        cfx_script_function *function;
         struct {              /* BUILTIN */
             cfxi_builtin_fn *fn;
             char *name;       /* qualified: "torch.relu", "builtins.len" */
@@ -281,10 +281,10 @@ static inline int64_t cfxi_world_whole(const cfx_object *o)
 }
 bool cfxi_world_is_real(const cfx_object *o);  /* BOOL, INT, FLOAT */
 double cfxi_world_real(const cfx_object *o);
-cfx_object *cfxi_world_unary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_error *err);
-cfx_object *cfxi_world_binary(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
+cfx_object *cfxi_world_unary(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_error *err);
+cfx_object *cfxi_world_binary(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                               bool in_place, cfx_error *err);
-cfx_object *cfxi_world_compare(cfxi_world *w, cfx_sign sign, cfx_object *a, cfx_object *b,
+cfx_object *cfxi_world_compare(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                          cfx_error *err);
 /* A function of `operator` by its name ("add"), on objects that are known; *known: there is one. */
 cfx_object *cfxi_world_operator(cfxi_world *w, const char *name, const cfx_call_args *a,
@@ -541,7 +541,7 @@ cfx_object *cfxi_world_tensor_value(cfxi_world *w, cfx_object *o, cfx_error *err
 void cfxi_world_table(cfxi_world *w);
 /* Takes over an object, which lives as long as the world now; NULL is a failure of before. */
 cfx_status cfxi_world_lend(cfxi_world *w, cfx_object *o, cfx_error *err);
-cfx_status cfxi_world_callee(cfxi_world *w, cfx_object *f, cfx_callee *out, cfx_error *err);
+cfx_status cfxi_world_callee(cfxi_world *w, cfx_object *f, cfx_script_callee *out, cfx_error *err);
 cfx_object *cfxi_world_call_direct(cfxi_world *w, cfx_object *f, const cfx_call_args *a,
                                    cfx_error *err);
 

@@ -38,7 +38,7 @@ static cfx_object_kind kind(void *ctx, cfx_object *o)
     return (cfx_object_kind)kinds[o->type];
 }
 
-static cfx_object *literal(void *ctx, const cfx_literal *l, cfx_error *err)
+static cfx_object *literal(void *ctx, const cfx_script_literal *l, cfx_error *err)
 {
     cfxi_world *w = ctx;
     switch (l->kind) {
@@ -140,7 +140,7 @@ static cfx_object *build_like(cfxi_world *w, cfx_object *like, cfx_object *const
     return o;
 }
 
-static cfx_object *build(void *ctx, cfx_build what, cfx_object *const *items, size_t n,
+static cfx_object *build(void *ctx, cfx_script_build what, cfx_object *const *items, size_t n,
                          cfx_error *err)
 {
     cfxi_world *w = ctx;
@@ -250,18 +250,19 @@ static const char *type_name(void *ctx, cfx_object *o)
 
 /* ---- what they do -------------------------------------------------------------------------- */
 
-static cfx_object *unary(void *ctx, cfx_sign sign, cfx_object *a, cfx_error *err)
+static cfx_object *unary(void *ctx, cfx_script_sign sign, cfx_object *a, cfx_error *err)
 {
     return cfxi_world_unary(ctx, sign, a, err);
 }
 
-static cfx_object *binary(void *ctx, cfx_sign sign, cfx_object *a, cfx_object *b, bool in_place,
-                          cfx_error *err)
+static cfx_object *binary(void *ctx, cfx_script_sign sign, cfx_object *a, cfx_object *b,
+                          bool in_place, cfx_error *err)
 {
     return cfxi_world_binary(ctx, sign, a, b, in_place, err);
 }
 
-static cfx_object *compare(void *ctx, cfx_sign sign, cfx_object *a, cfx_object *b, cfx_error *err)
+static cfx_object *compare(void *ctx, cfx_script_sign sign, cfx_object *a, cfx_object *b,
+                           cfx_error *err)
 {
     return cfxi_world_compare(ctx, sign, a, b, err);
 }
@@ -349,7 +350,7 @@ static cfx_object *format(void *ctx, cfx_object *o, int conversion, cfx_object *
 
 /* ---- calls --------------------------------------------------------------------------------- */
 
-static cfx_status callee(void *ctx, cfx_object *f, cfx_callee *out, cfx_error *err)
+static cfx_status callee(void *ctx, cfx_object *f, cfx_script_callee *out, cfx_error *err)
 {
     return cfxi_world_callee(ctx, f, out, err);
 }
@@ -364,11 +365,11 @@ static cfx_object *make(void *ctx, cfx_object *cls, cfx_error *err)
     return cfxi_world_make(ctx, cls, err);
 }
 
-static cfx_object *wrap(void *ctx, cfx_function *f, cfx_error *err)
+static cfx_object *wrap(void *ctx, cfx_script_function *f, cfx_error *err)
 {
     cfx_object *o = cfxi_world_object_new(ctx, CFXI_TYPE_FUNCTION, err);
     if (o)
-        o->as.function = cfx_function_retain(f);
+        o->as.function = cfx_script_function_retain(f);
     return o;
 }
 
@@ -396,7 +397,8 @@ static cfx_status enter(void *ctx, cfx_object *module, cfx_error *err)
     uint32_t scope = w->entered.size ? scopes[w->entered.size - 1] : 0;
     const cfxi_path *p = cfxi_capture_places_find(&w->places, module->as.module);
     if (p && p->path[0] && w->recording) {
-        scope = cfx_graph_scope(w->graph, scope, p->path, cfxi_world_type_name(module), NULL, err);
+        scope = cfx_graph_intern_stack(w->graph, scope, p->path, cfxi_world_type_name(module), NULL,
+                                       err);
         if (scope == 0)
             return err->status;
     }
@@ -612,7 +614,7 @@ void cfxi_world_table(cfxi_world *w)
         .callee = callee, .call = call, .make = make, .wrap = wrap, .make_class = make_class,
         .super = super, .enter = enter, .leave = leave, .global = global,
         .set_global = set_global, .import = import, .node = node, .proxy = proxy, .value = value,
-        .tensor = tensor, .place = place, .scope = scope, .kind_is = kind_is,
+        .tensor = tensor, .place = place, .module_stack = scope, .kind_is = kind_is,
         .kind_class = kind_class, .keep_attribute = keep_attribute, .raise = raise,
         .caught = caught, .matches = matches, .explain = explain, .interrupted = interrupted,
         .ctx = w,

@@ -4,24 +4,25 @@
 
 static cfx_var is_large(cfx_scope *s, void *self, const cfx_var *in)
 {
-    return cfx_gt(s, cfx_max(s, cfx_abs(s, in[0])), cfx_param(s, self, "limit"));
+    return cfx_gt(s, cfx_max(s, cfx_abs(s, in[0])), cfx_module_param(s, self, "limit"));
 }
 
 static cfx_var shrink(cfx_scope *s, void *self, const cfx_var *in)
 {
-    return cfx_mul(s, in[0], cfx_param(s, self, "inner.factor"));
+    return cfx_mul(s, in[0], cfx_module_param(s, self, "inner.factor"));
 }
 
 static cfx_var even(cfx_scope *s, void *self, const cfx_var *in)
 {
-    cfx_var y = cfx_call(s, cfx_child(self, "fc"), in[0]);
+    cfx_var y = cfx_call(s, cfx_module_child(self, "fc"), in[0]);
     y = cfx_while(s, is_large, shrink, self, y);
     return cfx_tuple(s, y, cfx_add(s, in[1], 1));
 }
 
 static cfx_var odd(cfx_scope *s, void *self, const cfx_var *in)
 {
-    return cfx_tuple(s, cfx_add(s, in[0], cfx_param(s, self, "shift")), cfx_mul(s, in[1], 2));
+    return cfx_tuple(s, cfx_add(s, in[0], cfx_module_param(s, self, "shift")),
+                     cfx_mul(s, in[1], 2));
 }
 
 static cfx_var inner(cfx_scope *s, void *self, cfx_var j, const cfx_var *in)
@@ -51,9 +52,9 @@ cfx_module *cfx_model(cfx_scope *s)
 {
     cfx_module *m = cfx_module_new(s, &flow_class);
     cfx_module *below = cfx_module_add(s, m, "inner", cfx_module_new(s, NULL));
-    cfx_module_buffer(s, m, "limit", cfx_var_tensor(s, cfx_full(s, cfx_ints(1), 0.7)));
-    cfx_module_parameter(s, m, "shift", cfx_var_tensor(s, cfx_randn(s, cfx_ints(4))));
-    cfx_module_parameter(s, below, "factor", cfx_var_tensor(s, cfx_full(s, cfx_ints(1), 0.5)));
+    cfx_module_add_buffer(s, m, "limit", cfx_var_tensor(s, cfx_full(s, cfx_ints(1), 0.7)));
+    cfx_module_add_parameter(s, m, "shift", cfx_var_tensor(s, cfx_randn(s, cfx_ints(4))));
+    cfx_module_add_parameter(s, below, "factor", cfx_var_tensor(s, cfx_full(s, cfx_ints(1), 0.5)));
     cfx_module_add(s, m, "fc", cfx_nn_linear(s, 4, 4));
     return m;
 }

@@ -10,9 +10,9 @@ static cfx_var forward(cfx_scope *s, cfx_module *self, cfx_var x)
     cfx_var corner = cfx_tuple(s, cfx_v(0), cfx_slice_of(s, 0, 2, cfx_var_none()));
     cfx_setitem(s, y, corner, 7);
     cfx_var z = cfx_sub(s, y, 3);
-    cfx_call(s, cfx_child(self, "relu"), z);
+    cfx_call(s, cfx_module_child(self, "relu"), z);
     cfx_copy_(s, cfx_getitem(s, y, 1), cfx_getitem(s, x, 2));
-    cfx_index_fill_(s, z, 1, cfx_param(s, self, "columns"), 0.25);
+    cfx_index_fill_(s, z, 1, cfx_module_param(s, self, "columns"), 0.25);
     return cfx_mul(s, y, z);
 }
 
@@ -23,7 +23,7 @@ cfx_module *cfx_model(cfx_scope *s)
     cfx_module *m = cfx_module_new(s, &writes_class);
     cfx_var columns = cfx_arange_start(s, 1, 4, .step = cfx_v(2));
     cfx_module_add(s, m, "relu", cfx_nn_relu(s, .inplace = cfx_v(true)));
-    cfx_module_parameter(s, m, "columns", cfx_var_tensor(s, columns));
+    cfx_module_add_parameter(s, m, "columns", cfx_var_tensor(s, columns));
     return m;
 }
 

@@ -137,17 +137,17 @@ TEST(regions_of_two)
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_graph *region = parse("graph(): %a = placeholder[target=a]() %b = placeholder[target=b]() "
                               "output((%a, 1))", NULL, NULL);
-    cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
+    cfx_value x = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
     cfx_value results[2];
     cfx_value branch = cfx_value_region(g, region, NULL);
     for (int i = 0; i < 2; i++) {
         const cfx_value pair[] = {x, x};
         const cfx_value args[] = {x, branch, branch, cfx_value_tuple(g, pair, 2, NULL)};
         const cfx_value taken[] = {
-            cfx_from_node(cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "cfx.cond", args, 4, NULL, 0,
-                                         NULL)), cfx_int(i)};
-        results[i] = cfx_from_node(cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "operator.getitem",
-                                                  taken, 2, NULL, 0, NULL));
+            cfx_value_node(cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "cfx.cond", args, 4, NULL, 0,
+                                          NULL)), cfx_value_int(i)};
+        results[i] = cfx_value_node(cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "operator.getitem",
+                                                   taken, 2, NULL, 0, NULL));
     }
     cfx_graph_output(g, cfx_value_tuple(g, results, 2, NULL), NULL);
     CHECK(!run(g, "dce"));
@@ -185,16 +185,16 @@ TEST(long_chains_of_loops)
 {
     enum { LENGTH = 20000 };
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value last = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
+    cfx_value last = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
     for (int i = 0; i < LENGTH; i++) {
         cfx_graph *body = cfx_graph_new(NULL, NULL, NULL);
         cfx_graph_placeholder(body, "i", NULL);
-        cfx_value a = cfx_from_node(cfx_graph_placeholder(body, "a", NULL));
+        cfx_value a = cfx_value_node(cfx_graph_placeholder(body, "a", NULL));
         cfx_graph_output(body, cfx_value_tuple(body, &a, 1, NULL), NULL);
-        const cfx_value args[] = {cfx_int(3), cfx_value_region(g, body, NULL),
+        const cfx_value args[] = {cfx_value_int(3), cfx_value_region(g, body, NULL),
                                   cfx_value_tuple(g, &last, 1, NULL)};
-        last = cfx_from_node(cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "cfx.for_loop", args, 3, NULL,
-                                            0, NULL));
+        last = cfx_value_node(cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "cfx.for_loop", args, 3, NULL,
+                                             0, NULL));
         cfx_graph_release(body);
     }
     cfx_graph_output(g, last, NULL);

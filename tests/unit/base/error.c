@@ -105,10 +105,10 @@ TEST(a_chain_keeps_the_first_reason)
     CHECK_INT_EQ(CFX_E_VALUE, err.status);
     cfx_node *a = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.relu", bad, 1, NULL, 0, &err);
     CHECK(a == NULL);
-    cfx_value next[] = {cfx_from_node(a)};
+    cfx_value next[] = {cfx_value_node(a)};
     cfx_node *b = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.relu", next, 1, NULL, 0, &err);
     CHECK(b == NULL);
-    CHECK(cfx_graph_output(g, cfx_from_node(b), &err) == NULL);
+    CHECK(cfx_graph_output(g, cfx_value_node(b), &err) == NULL);
     CHECK_STR_EQ(first, err.message);
     CHECK_INT_EQ(0, (long long)cfx_graph_size(g));
     cfx_graph_release(g);
@@ -119,12 +119,12 @@ static void call_with_nothing(int i, cfx_graph *g, cfx_error *err)
 {
     cfx_graph *none = NULL;
     cfx_sink sink = {NULL, NULL};
-    cfx_value one = cfx_int(1);
-    cfx_stages stages = {.n = 1};
+    cfx_value one = cfx_value_int(1);
+    cfx_stages_options stages = {.n = 1};
     cfx_split_options split = {.n = 0};
-    cfx_extract extract = {.n = 0};
+    cfx_extract_options extract = {.n = 0};
     cfx_split_result parts;
-    cfx_part part;
+    cfx_subgraph part;
     cfx_pycode_result code;
     switch (i) {
     case 0: CHECK(!cfx_graph_placeholder(NULL, "x", err)); break;
@@ -148,7 +148,7 @@ static void call_with_nothing(int i, cfx_graph *g, cfx_error *err)
         CHECK(cfx_graph_split(NULL, &split, &parts, err));
         cfx_split_result_free(&parts);
         break;
-    case 18: CHECK(cfx_graph_extract(NULL, &extract, &part, err)); cfx_part_free(&part); break;
+    case 18: CHECK(cfx_graph_extract(NULL, &extract, &part, err)); cfx_subgraph_free(&part); break;
     case 19: CHECK(cfx_graph_erase(g, NULL, err)); break;
     case 20: CHECK(cfx_node_replace_uses(NULL, one, NULL, NULL, NULL, err)); break;
     case 21: CHECK(cfx_node_set_args(NULL, one, err)); break;

@@ -62,7 +62,7 @@ static cfx_var input(cfx_scope *s)
     static float data[] = {1, -5};
     cfx_tensor *t = cfx_tensor_from_memory(CFX_DTYPE_FLOAT32, &n, NULL, 1, data, true, NULL, NULL,
                                            NULL, NULL);
-    cfx_var x = cfx_from_tensor(s, t);
+    cfx_var x = cfx_var_from_tensor(s, t);
     cfx_tensor_release(t);
     return x;
 }
@@ -115,7 +115,7 @@ static void check_failure(cfx_scope *s, cfx_status status, const char *want)
     const char *message = strstr(err->message, ": ");  /* behind the line of this file */
     CHECK_INT_EQ(status, err->status);
     CHECK_STR_EQ(want, message ? message + 2 : err->message);
-    cfx_scope_forgive(s);
+    cfx_scope_clear_error(s);
 }
 
 TEST(mistakes_are_said)

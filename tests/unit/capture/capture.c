@@ -15,7 +15,7 @@ static cfx_tensor *numbers(cfx_scope *s, const float *from, int64_t rows, int64_
     cfx_tensor *t = cfx_tensor_new(CFX_DTYPE_FLOAT32, rows ? sizes : sizes + 1, rows ? 2 : 1,
                                    cfx_scope_allocator(s), &err);
     if (!t)
-        cfx_fail(CFX_HERE(s), err.status, "%s", err.message);
+        cfx_scope_fail(s, err.status, "%s", err.message);
     else
         memcpy(cfx_tensor_data(t), from, (size_t)((rows ? rows : 1) * columns) * sizeof *from);
     return t;
@@ -23,8 +23,8 @@ static cfx_tensor *numbers(cfx_scope *s, const float *from, int64_t rows, int64_
 
 static cfx_var affine_forward(cfx_scope *s, cfx_module *self, cfx_var x)
 {
-    cfx_var weight = cfx_param(s, self, "weight");
-    return cfx_relu(s, cfx_linear(s, x, weight, .bias = cfx_param(s, self, "bias")));
+    cfx_var weight = cfx_module_param(s, self, "weight");
+    return cfx_relu(s, cfx_linear(s, x, weight, .bias = cfx_module_param(s, self, "bias")));
 }
 
 static const cfx_class affine_class = {.name = "Affine", .forward = affine_forward};
@@ -36,8 +36,8 @@ static cfx_module *affine(cfx_scope *s)
     cfx_module *m = cfx_module_new(s, &affine_class);
     cfx_tensor *w = numbers(s, weight, 2, 3);
     cfx_tensor *b = numbers(s, bias, 0, 2);
-    cfx_module_parameter(s, m, "weight", w);
-    cfx_module_parameter(s, m, "bias", b);
+    cfx_module_add_parameter(s, m, "weight", w);
+    cfx_module_add_parameter(s, m, "bias", b);
     cfx_tensor_release(w);
     cfx_tensor_release(b);
     return m;
@@ -45,7 +45,7 @@ static cfx_module *affine(cfx_scope *s)
 
 static cfx_var net_forward(cfx_scope *s, cfx_module *self, cfx_var x)
 {
-    cfx_var y = cfx_call(s, cfx_child(self, "body.0"), x);
+    cfx_var y = cfx_call(s, cfx_module_child(self, "body.0"), x);
     cfx_var twice = cfx_mul(s, y, 2);
     return cfx_add(s, twice, cfx_sum(s, y), .alpha = cfx_v(0.5));
 }
@@ -64,7 +64,7 @@ static cfx_var input(cfx_scope *s)
 {
     static const float x[] = {1, 0, 1, 0, 1, 0};
     cfx_tensor *t = numbers(s, x, 2, 3);
-    cfx_var v = cfx_from_tensor(s, t);
+    cfx_var v = cfx_var_from_tensor(s, t);
     cfx_tensor_release(t);
     return v;
 }
@@ -132,7 +132,7 @@ TEST(a_module_runs_and_is_captured)
 
 static cfx_var last_but_one_forward(cfx_scope *s, cfx_module *self, cfx_var x)
 {
-    return cfx_add(s, cfx_call(s, cfx_child(self, "all"), x), 1);
+    return cfx_add(s, cfx_call(s, cfx_module_child(self, "all"), x), 1);
 }
 
 static const cfx_class last_class = {.name = "Last", .forward = last_but_one_forward};
@@ -161,9 +161,9 @@ TEST(a_sequential_is_called_and_looked_into)
 
 static cfx_var bare_forward(cfx_scope *s, cfx_module *self, cfx_var x)
 {
-    cfx_var unused = cfx_mul(s, cfx_param(s, self, "body.0.bias"), 2);
+    cfx_var unused = cfx_mul(s, cfx_module_param(s, self, "body.0.bias"), 2);
     (void)unused;
-    return cfx_matmul(s, x, cfx_transpose(s, cfx_param(s, self, "body.0.weight"), 0, 1));
+    return cfx_matmul(s, x, cfx_transpose(s, cfx_module_param(s, self, "body.0.weight"), 0, 1));
 }
 
 TEST(a_transform_leaves_what_the_graph_names)
@@ -210,13 +210,13 @@ TEST(layers_run_and_are_fused)
     cfx_var want = cfx_call(s, m, x);
     cfx_module *t = cfx_trace(s, m, .shapes = "input=float32[N, 3, H, W]");
     CHECK_STR_EQ("torch.nn.Sequential", cfx_module_class_name(t));
-    CHECK(cfx_child(t, "1") == cfx_child(m, "1"));
+    CHECK(cfx_module_child(t, "1") == cfx_module_child(m, "1"));
     CHECK(farthest(s, want, cfx_call(s, t, x)) == 0);
     cfx_transform(s, t, "remove_dropout,fuse_bn,dce");
     CHECK_STR_EQ("", cfx_scope_error(s)->message);
     CHECK(farthest(s, want, cfx_call(s, t, x)) < 1e-5);
     CHECK_INT_EQ(4, cfx_graph_size(cfx_module_graph(t)));
-    CHECK(cfx_child(t, "0") != cfx_child(m, "0")); /* the original is as it was */
+    CHECK(cfx_module_child(t, "0") != cfx_module_child(m, "0")); /* the original is as it was */
     CHECK(farthest(s, want, cfx_call(s, m, x)) == 0);
     cfx_call(s, m, x, x);
     CHECK(strstr(cfx_scope_error(s)->message, "torch.nn.Sequential takes 1 input, not 2"));
@@ -225,13 +225,13 @@ TEST(layers_run_and_are_fused)
 
 static cfx_var double_forward(cfx_scope *s, cfx_module *self, cfx_var x)
 {
-    return cfx_mul(s, cfx_call(s, cfx_child(self, "fc"), x), 2);
+    return cfx_mul(s, cfx_call(s, cfx_module_child(self, "fc"), x), 2);
 }
 
 static cfx_var outer_forward(cfx_scope *s, cfx_module *self, cfx_var x)
 {
-    x = cfx_call(s, cfx_child(self, "inner"), x);
-    return cfx_call(s, cfx_child(self, "inner"), x);
+    x = cfx_call(s, cfx_module_child(self, "inner"), x);
+    return cfx_call(s, cfx_module_child(self, "inner"), x);
 }
 
 TEST(a_leaf_of_the_users_is_captured_in_turn)
@@ -245,7 +245,7 @@ TEST(a_leaf_of_the_users_is_captured_in_turn)
     cfx_var x = cfx_randn(s, cfx_ints(2, 3));
     cfx_module *t = cfx_trace(s, m);
     CHECK_INT_EQ(4, cfx_graph_size(cfx_module_graph(t)));
-    CHECK_INT_EQ(4, cfx_graph_size(cfx_module_graph(cfx_child(t, "inner"))));
+    CHECK_INT_EQ(4, cfx_graph_size(cfx_module_graph(cfx_module_child(t, "inner"))));
     CHECK(farthest(s, cfx_call(s, m, x), cfx_call(s, t, x)) == 0);
     CHECK_STR_EQ("", cfx_scope_error(s)->message);
     cfx_scope_free(s);
@@ -273,7 +273,7 @@ static cfx_var twice(cfx_scope *s, void *ctx, const cfx_var *in)
 
 static cfx_var weighted(cfx_scope *s, void *self, const cfx_var *in)
 {
-    return cfx_mul(s, in[0], cfx_param(s, self, "factor"));
+    return cfx_mul(s, in[0], cfx_module_param(s, self, "factor"));
 }
 
 static cfx_var add_index(cfx_scope *s, void *ctx, cfx_var i, const cfx_var *in)
@@ -299,7 +299,7 @@ static cfx_module *flow(cfx_scope *s)
     static const float ten[] = {10};
     cfx_module *m = cfx_module_new(s, &flow_class);
     cfx_tensor *t = numbers(s, ten, 0, 1);
-    cfx_module_buffer(s, m, "factor", t);
+    cfx_module_add_buffer(s, m, "factor", t);
     cfx_tensor_release(t);
     return m;
 }
@@ -309,12 +309,12 @@ static void check_flow(cfx_scope *s, cfx_module *m, float largest, float want, f
     const float data[] = {largest, 0};
     const size_t mark = cfx_scope_mark(s);
     cfx_tensor *t = numbers(s, data, 0, 2);
-    cfx_var result = cfx_call(s, m, cfx_from_tensor(s, t));
+    cfx_var result = cfx_call(s, m, cfx_var_from_tensor(s, t));
     cfx_tensor_release(t);
     CHECK_STR_EQ("", cfx_scope_error(s)->message);
     CHECK(floats(s, cfx_getitem(s, result, 0))[0] == want);
     CHECK(floats(s, cfx_getitem(s, result, 1))[0] == turns);
-    cfx_scope_return(s, mark, cfx_var_empty());
+    cfx_scope_reset(s, mark, cfx_var_empty());
 }
 
 TEST(branches_and_loops_run_and_are_captured)
@@ -485,7 +485,7 @@ static void check_fails(cfx_scope *s, cfx_status status, const char *message)
     CHECK(strstr(cfx_scope_error(s)->message, "capture.c:") != NULL);
     if (!CHECK(strstr(cfx_scope_error(s)->message, message) != NULL))
         printf("    got  %s\n", cfx_scope_error(s)->message);
-    cfx_scope_forgive(s);
+    cfx_scope_clear_error(s);
 }
 
 TEST(mistakes_are_said_at_their_lines)
@@ -550,7 +550,7 @@ TEST(a_tree_has_no_cycles_and_no_name_twice)
     check_fails(s, CFX_E_VALUE, "is no name");
     cfx_module_set(s, a, "eps", 1e-5);
     CHECK(cfx_module_attribute(a, "eps").as.f == 1e-5);
-    CHECK(cfx_child(a, "nosuch") == NULL);
+    CHECK(cfx_module_child(a, "nosuch") == NULL);
     cfx_scope_free(s);
 }
 
@@ -601,15 +601,15 @@ TEST(a_loop_that_never_ends_is_interrupted)
 /* A program that did not look whether it has a scope gets nothing, and no crash. */
 TEST(without_a_scope_nothing_happens)
 {
-    CHECK(!cfx_ok(NULL));
+    CHECK(!cfx_scope_ok(NULL));
     CHECK_STR_EQ("there is no scope", cfx_scope_error(NULL)->message);
     cfx_module *m = cfx_module_new(NULL, NULL);
     cfx_var y = cfx_call(NULL, m, cfx_relu(NULL, cfx_randn(NULL, cfx_ints(2))));
     CHECK_INT_EQ(CFX_VAR_EMPTY, y.kind);
-    CHECK_INT_EQ(CFX_VAR_EMPTY, cfx_scope_return(NULL, cfx_scope_mark(NULL), cfx_v(1)).kind);
+    CHECK_INT_EQ(CFX_VAR_EMPTY, cfx_scope_reset(NULL, cfx_scope_mark(NULL), cfx_v(1)).kind);
     CHECK(!m && !cfx_trace(NULL, m) && !cfx_scope_runtime(NULL) && !cfx_scope_allocator(NULL));
     cfx_transform(NULL, m, "dce");
-    cfx_scope_forgive(NULL);
+    cfx_scope_clear_error(NULL);
     cfx_scope_free(NULL);
 }
 
@@ -635,7 +635,7 @@ static void everything(cfx_scope *s, const cfx_allocator *a)
     cfx_transform(s, t, "fuse_bn");
     cfx_call(s, t, cfx_ones(s, cfx_ints(1, 3, 2, 2)));
     cfx_state *state = cfx_module_state(s, t);
-    cfx_module_take(s, t, state, 0);
+    cfx_module_load_state(s, t, state, 0);
     cfx_state_free(state);
 }
 

@@ -16,14 +16,14 @@ static void check_fails(cfx_scope *s, cfx_status status, const char *message)
     CHECK(strncmp(cfx_scope_error(s)->message, "tests/unit/capture/capture_edges.c:", 27) == 0);
     if (!CHECK(strstr(cfx_scope_error(s)->message, message) != NULL))
         printf("    got  %s\n", cfx_scope_error(s)->message);
-    cfx_scope_forgive(s);
+    cfx_scope_clear_error(s);
 }
 
 static void check_ok(cfx_scope *s)
 {
-    if (!CHECK(cfx_ok(s)))
+    if (!CHECK(cfx_scope_ok(s)))
         printf("    got  %s\n", cfx_scope_error(s)->message);
-    cfx_scope_forgive(s);
+    cfx_scope_clear_error(s);
 }
 
 static cfx_module *trace_of(cfx_scope *s, const cfx_class *type, const char *shapes)
@@ -63,12 +63,12 @@ static cfx_var plus_constant(cfx_scope *s, void *ctx, const cfx_var *in)
     const int64_t size = 3;
     cfx_tensor *t = cfx_tensor_new(CFX_DTYPE_FLOAT32, &size, 1, cfx_scope_allocator(s), NULL);
     if (!t) {
-        cfx_fail(CFX_HERE(s), CFX_E_NOMEM, "out of memory");
+        cfx_scope_fail(s, CFX_E_NOMEM, "out of memory");
         return cfx_var_empty();
     }
     for (int i = 0; i < 3; i++)
         ((float *)cfx_tensor_data(t))[i] = 5;
-    cfx_var sum = cfx_add(s, in[0], cfx_from_tensor(s, t));
+    cfx_var sum = cfx_add(s, in[0], cfx_var_from_tensor(s, t));
     cfx_tensor_release(t);
     return sum;
 }
@@ -146,10 +146,10 @@ static cfx_var erasing_inside_forward(cfx_scope *s, cfx_module *self, cfx_var x)
 /* Reads a parameter, erases the reader, and reads it again. */
 static cfx_var rereading_forward(cfx_scope *s, cfx_module *self, cfx_var x)
 {
-    cfx_var w = cfx_param(s, self, "w");
+    cfx_var w = cfx_module_param(s, self, "w");
     cfx_graph_erase(cfx_scope_graph(s), cfx_var_node(s, w), NULL);
     x = cfx_neg(s, x);
-    return cfx_mul(s, x, cfx_param(s, self, "w"));
+    return cfx_mul(s, x, cfx_module_param(s, self, "w"));
 }
 
 TEST(a_variable_whose_node_was_erased_is_not_another_one)
@@ -163,7 +163,7 @@ TEST(a_variable_whose_node_was_erased_is_not_another_one)
     CHECK(trace_of(s, &inside, NULL) == NULL);
     check_fails(s, CFX_E_GRAPH, "was erased");
     cfx_module *m = cfx_module_new(s, &rereading);
-    cfx_module_parameter(s, m, "w", cfx_var_tensor(s, cfx_full(s, cfx_ints(3), 4.0)));
+    cfx_module_add_parameter(s, m, "w", cfx_var_tensor(s, cfx_full(s, cfx_ints(3), 4.0)));
     check_begins(s, cfx_call(s, cfx_trace(s, m), cfx_ones(s, cfx_ints(3))), -4);
     cfx_scope_free(s);
 }
@@ -194,7 +194,7 @@ TEST(a_variable_of_an_earlier_trace_is_found_out)
     check_ok(s);
     CHECK(cfx_trace(s, second) == NULL);
     CHECK_INT_EQ(CFX_E_VALUE, cfx_scope_error(s)->status);
-    cfx_scope_forgive(s);
+    cfx_scope_clear_error(s);
     cfx_scope_free(s);
 }
 
@@ -208,7 +208,7 @@ static cfx_var leaf_forward(cfx_scope *s, cfx_module *self, cfx_var x)
 
 static cfx_var around_forward(cfx_scope *s, cfx_module *self, cfx_var x)
 {
-    return cfx_call(s, cfx_child(self, "leaf"), x);
+    return cfx_call(s, cfx_module_child(self, "leaf"), x);
 }
 
 /* Its capture has a captured module as its leaf. */
@@ -227,7 +227,7 @@ TEST(a_graph_inside_that_was_edited_is_run_as_it_is_now)
     cfx_var x = cfx_full(s, cfx_ints(3), -2.0);
     cfx_module *t = cfx_trace(s, around(s));
     check_begins(s, cfx_call(s, t, x), 0);
-    retarget(cfx_module_graph(cfx_child(t, "leaf")), "relu", "torch.neg");
+    retarget(cfx_module_graph(cfx_module_child(t, "leaf")), "relu", "torch.neg");
     check_begins(s, cfx_call(s, t, x), 2);
     cfx_scope_free(s);
 }
@@ -319,7 +319,7 @@ TEST(what_a_region_reads_is_brought_along_however_it_is_passed)
     cfx_graph *g = cfx_graph_parse(text, strlen(text), NULL, NULL, &err);
     CHECK_STR_EQ("", err.message);
     cfx_module *from = cfx_module_new(s, NULL);
-    cfx_module_parameter(s, from, "w", cfx_var_tensor(s, cfx_ones(s, cfx_ints(3))));
+    cfx_module_add_parameter(s, from, "w", cfx_var_tensor(s, cfx_ones(s, cfx_ints(3))));
     cfx_module *m = cfx_module_from_graph(s, g, "Parsed", from);
     CHECK(cfx_module_attribute(m, "w").kind == CFX_DATUM_TENSOR);
     check_begins(s, cfx_call(s, m, cfx_ones(s, cfx_ints(3))), 1);
@@ -348,7 +348,7 @@ TEST(modules_nest_so_deep_and_no_deeper)
     for (int upwards = 0; upwards < 2; upwards++) {
         cfx_module *last = cfx_module_new(s, NULL);
         int n = 0;
-        for (; n < 100000 && cfx_ok(s); n++) {
+        for (; n < 100000 && cfx_scope_ok(s); n++) {
             cfx_module *next = cfx_module_new(s, NULL);
             if (upwards)
                 cfx_module_add(s, next, "part", last);
@@ -374,16 +374,16 @@ TEST(a_module_in_many_places_is_added_once_for_each)
         below = next;
     }
     check_ok(s);
-    CHECK(cfx_child(below, "a.b.a.b") == cfx_child(below, "b.b.b.b"));
+    CHECK(cfx_module_child(below, "a.b.a.b") == cfx_module_child(below, "b.b.b.b"));
     cfx_module_add(s, part, "top", below);
     check_fails(s, CFX_E_VALUE, "would contain itself");
     cfx_module *deep = cfx_module_new(s, NULL);
     cfx_module_add(s, part, "deep", deep);  /* deeper than `other`, but not below it */
     cfx_module *other = cfx_module_new(s, NULL);
-    cfx_module_add(s, other, "a", cfx_child(below, "a"));
+    cfx_module_add(s, other, "a", cfx_module_child(below, "a"));
     cfx_module_add(s, deep, "other", cfx_module_new(s, NULL));
     check_ok(s);
-    cfx_module_add(s, cfx_child(part, "deep"), "back", other);
+    cfx_module_add(s, cfx_module_child(part, "deep"), "back", other);
     check_fails(s, CFX_E_VALUE, "would contain itself");
     cfx_scope_free(s);
 }
@@ -401,13 +401,14 @@ TEST(a_module_has_many_children)
     }
     check_ok(s);
     CHECK_INT_EQ(20000, cfx_module_num_children(m));
-    CHECK(cfx_child(m, "19999") != NULL && cfx_child(m, "20000") == NULL);
-    CHECK(cfx_module_child_at(m, 3, &third) == cfx_child(m, "3"));
+    CHECK(cfx_module_child(m, "19999") != NULL && cfx_module_child(m, "20000") == NULL);
+    CHECK(cfx_module_get_child(m, 3, &third) == cfx_module_child(m, "3"));
     CHECK_STR_EQ("3", third);
-    const cfx_modules tree = cfx_module_tree(m);
+    const cfx_module_tree tree = cfx_module_as_tree(m);
     CHECK_INT_EQ(CFX_OK, tree.remove(tree.ctx, "3", NULL));
     CHECK_INT_EQ(CFX_E_KEY, tree.remove(tree.ctx, "3", NULL));
-    CHECK(cfx_child(m, "3") == NULL && cfx_module_child_at(m, 3, NULL) == cfx_child(m, "4"));
+    CHECK(cfx_module_child(m, "3") == NULL &&
+          cfx_module_get_child(m, 3, NULL) == cfx_module_child(m, "4"));
     cfx_scope_free(s);
 }
 

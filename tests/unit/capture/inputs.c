@@ -15,7 +15,7 @@ static void check_fails(cfx_scope *s, cfx_status status, const char *message)
     CHECK(strncmp(cfx_scope_error(s)->message, here, strlen(here)) == 0);
     if (!CHECK(strstr(cfx_scope_error(s)->message, message) != NULL))
         printf("    got  %s\n", cfx_scope_error(s)->message);
-    cfx_scope_forgive(s);
+    cfx_scope_clear_error(s);
 }
 
 static double first(cfx_scope *s, cfx_var v)
@@ -134,7 +134,7 @@ static cfx_var next_all(cfx_scope *s, void *ctx, cfx_var i, const cfx_var *in)
     (void)ctx;
     for (size_t k = 0; k < MANY; k++)
         all[k] = cfx_add(s, in[k], i);
-    return cfx_seq_at(CFX_HERE(s), CFX_DATUM_TUPLE, cfx_vars_make(all, MANY));
+    return cfx_var_seq_at(CFX_HERE(s), CFX_DATUM_TUPLE, cfx_vars_make(all, MANY));
 }
 
 static cfx_var next_plain(cfx_scope *s, void *ctx, const cfx_var *in)
@@ -160,7 +160,7 @@ static cfx_var busy(cfx_scope *s, cfx_module *self, const cfx_var *in, size_t n)
         next[i] = cfx_getitem(s, rounds, i);
     rounds = cfx_while_at(at, is_small, next_plain, NULL, cfx_vars_make(next, n));
     sum = cfx_add(s, sum, cfx_getitem(s, rounds, n - 1));
-    return cfx_add(s, sum, cfx_call_at(at, cfx_child(self, "leaf"), all));
+    return cfx_add(s, sum, cfx_call_at(at, cfx_module_child(self, "leaf"), all));
 }
 
 /* "x0, x1, ..." and "x0=float32[2], x1=..." */
@@ -188,11 +188,11 @@ static void call_many(cfx_scope *s)
     cfx_module *m = cfx_module_new(s, &busy_class);
     cfx_module_add(s, m, "leaf", cfx_module_new(s, &leaf_class));
     const cfx_vars in = cfx_vars_make(all, MANY);
-    const double want = cfx_ok(s) ? first(s, cfx_call_at(CFX_HERE(s), m, in)) : 0;
+    const double want = cfx_scope_ok(s) ? first(s, cfx_call_at(CFX_HERE(s), m, in)) : 0;
     cfx_module *t = cfx_trace(s, m);
     const double got = first(s, cfx_call_at(CFX_HERE(s), t, in));
     cfx_module *known = cfx_trace(s, m, .shapes = shapes);
-    if (cfx_ok(s))
+    if (cfx_scope_ok(s))
         CHECK(want == 100 + 5 + 100 && got == want && known != NULL);
 }
 

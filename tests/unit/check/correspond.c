@@ -7,7 +7,7 @@
 
 static cfx_node *call(cfx_graph *g, const char *target, cfx_node *x, const char *name)
 {
-    cfx_value arg = cfx_from_node(x);
+    cfx_value arg = cfx_value_node(x);
     cfx_node *n = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, target, &arg, 1, NULL, 0, NULL);
     if (n && name)
         cfx_node_set_name(n, name, strlen(name), NULL);
@@ -21,7 +21,7 @@ static cfx_graph *chain(const char *const *targets, const char *const *names)
     cfx_node *n = cfx_graph_placeholder(g, "x", NULL);
     for (int i = 0; targets[i]; i++)
         n = call(g, targets[i], n, names ? names[i] : NULL);
-    cfx_graph_output(g, cfx_from_node(n), NULL);
+    cfx_graph_output(g, cfx_value_node(n), NULL);
     return g;
 }
 
@@ -119,8 +119,8 @@ TEST(erased_and_new_nodes_stay_alone)
 static void twice(cfx_graph *g, const char *first, const char *second)
 {
     cfx_node *x = cfx_graph_placeholder(g, "x", NULL);
-    cfx_value pair[] = {cfx_from_node(call(g, "f", x, first)),
-                        cfx_from_node(call(g, "f", x, second))};
+    cfx_value pair[] = {cfx_value_node(call(g, "f", x, first)),
+                        cfx_value_node(call(g, "f", x, second))};
     cfx_graph_output(g, cfx_value_tuple(g, pair, 2, NULL), NULL);
 }
 
@@ -197,7 +197,7 @@ TEST(a_million_nodes)
     cfx_node *n = cfx_graph_placeholder(a, "x", NULL);
     for (int i = 0; i < N; i++)
         n = call(a, i % 3 ? "f" : "g", n, NULL);
-    cfx_graph_output(a, cfx_from_node(n), NULL);
+    cfx_graph_output(a, cfx_value_node(n), NULL);
     cfx_graph *b = cfx_graph_clone(a, NULL, NULL);
     cfx_target other = {NULL, "h", 1};
     cfx_node_set_target(cfx_node_next(cfx_graph_first(b)), other, NULL);
@@ -275,7 +275,7 @@ TEST(dead_nodes_are_not_to_blame_but_those_that_write_are)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_node *x = cfx_graph_placeholder(g, "r0", NULL);
-    cfx_value self = cfx_from_node(x);
+    cfx_value self = cfx_value_node(x);
     call(g, "torch.neg", x, "w1");
     cfx_graph_output(g, self, NULL);
     CHECK_STR_EQ("output", blamed(g));

@@ -10,12 +10,12 @@ static cfx_graph *chain(const cfx_allocator *a, int n, const int *bad, cfx_error
     cfx_graph *g = cfx_graph_new(a, NULL, err);
     cfx_node *last = g ? cfx_graph_placeholder(g, "x", err) : NULL;
     for (int i = 0; last && i < n; i++) {
-        cfx_value arg = cfx_from_node(last);
+        cfx_value arg = cfx_value_node(last);
         const char *target = *bad == i ? "bad" : "f";
         bad += *bad == i;
         last = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, target, &arg, 1, NULL, 0, err);
     }
-    if (last && cfx_graph_output(g, cfx_from_node(last), err))
+    if (last && cfx_graph_output(g, cfx_value_node(last), err))
         return g;
     cfx_graph_release(g);
     return NULL;
@@ -27,7 +27,7 @@ typedef struct counting {
     int stop_at;
 } counting;
 
-static int has_bad(void *ctx, const cfx_part *part)
+static int has_bad(void *ctx, const cfx_subgraph *part)
 {
     counting *c = ctx;
     int found = 0;
@@ -41,7 +41,7 @@ TEST(one_bad_node_is_all_that_is_left)
 {
     cfx_graph *g = chain(NULL, 1000, (const int[]){617, -1}, NULL);
     counting c = {.needed = 1};
-    cfx_part part;
+    cfx_subgraph part;
     CHECK_INT_EQ(CFX_OK, cfx_graph_minimize(g, has_bad, &c, 1000, &part, NULL));
     CHECK_STR_EQ("f_616 bad output", list_names(part.graph));
     CHECK_INT_EQ(1, part.n_inputs);
@@ -50,7 +50,7 @@ TEST(one_bad_node_is_all_that_is_left)
     CHECK(c.tests < 40);
     CHECK_INT_EQ(CFX_OK, cfx_graph_verify(part.graph, NULL, NULL, NULL));
     CHECK(!cfx_graph_is_frozen(g));
-    cfx_part_free(&part);
+    cfx_subgraph_free(&part);
     cfx_graph_release(g);
 }
 
@@ -58,10 +58,10 @@ TEST(several_that_are_needed_stay)
 {
     cfx_graph *g = chain(NULL, 300, (const int[]){0, 150, 299, -1}, NULL);
     counting c = {.needed = 3};
-    cfx_part part;
+    cfx_subgraph part;
     CHECK_INT_EQ(CFX_OK, cfx_graph_minimize(g, has_bad, &c, 1000, &part, NULL));
     CHECK_STR_EQ("x f_148 f_296 bad bad_1 bad_2 output", list_names(part.graph));
-    cfx_part_free(&part);
+    cfx_subgraph_free(&part);
     cfx_graph_release(g);
 }
 
@@ -69,11 +69,11 @@ TEST(the_number_of_tests_is_limited)
 {
     cfx_graph *g = chain(NULL, 100, (const int[]){50, -1}, NULL);
     counting c = {.needed = 1};
-    cfx_part part;
+    cfx_subgraph part;
     CHECK_INT_EQ(CFX_OK, cfx_graph_minimize(g, has_bad, &c, 4, &part, NULL));
     CHECK_INT_EQ(4, c.tests);
     CHECK(cfx_graph_size(part.graph) > 3 && cfx_graph_size(part.graph) < 102);
-    cfx_part_free(&part);
+    cfx_subgraph_free(&part);
     c.tests = 0;
     CHECK_INT_EQ(CFX_E_VALUE, cfx_graph_minimize(g, has_bad, &c, 0, &part, NULL));
     CHECK_INT_EQ(0, c.tests);
@@ -85,7 +85,7 @@ TEST(a_graph_that_does_not_fail_is_an_error)
     cfx_graph *g = chain(NULL, 10, (const int[]){-1}, NULL);
     counting c = {.needed = 1};
     cfx_error err = {.status = CFX_OK};
-    cfx_part part;
+    cfx_subgraph part;
     CHECK_INT_EQ(CFX_E_VALUE, cfx_graph_minimize(g, has_bad, &c, 100, &part, &err));
     CHECK(strstr(err.message, "does not fail") && part.graph == NULL);
     CHECK_INT_EQ(1, c.tests);
@@ -96,7 +96,7 @@ TEST(a_test_that_fails_stops)
 {
     cfx_graph *g = chain(NULL, 10, (const int[]){3, -1}, NULL);
     counting c = {.needed = 1, .stop_at = 3};
-    cfx_part part;
+    cfx_subgraph part;
     CHECK_INT_EQ(CFX_E_HOST, cfx_graph_minimize(g, has_bad, &c, 100, &part, NULL));
     CHECK(c.tests == 3 && part.graph == NULL && !cfx_graph_is_frozen(g));
     cfx_graph_release(g);
@@ -107,10 +107,10 @@ static cfx_status minimize_all(const cfx_allocator *a, void *arg)
     cfx_error err = {.status = CFX_OK};
     cfx_graph *g = chain(a, 6, (const int[]){2, -1}, &err);
     counting c = {.needed = 1};
-    cfx_part part;
+    cfx_subgraph part;
     (void)arg;
     if (g && cfx_graph_minimize(g, has_bad, &c, 100, &part, &err) == CFX_OK)
-        cfx_part_free(&part);
+        cfx_subgraph_free(&part);
     cfx_graph_release(g);
     return err.status;
 }

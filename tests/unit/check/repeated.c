@@ -16,11 +16,11 @@ static const char *found_in(cfx_graph *g, const cfx_repeat_options *opts)
     size_t used = 0;
     cfx_repeats *r = cfx_graph_find_repeated(g, NULL, opts, NULL);
     text[0] = '\0';
-    for (size_t i = 0; r && i < cfx_repeats_groups(r); i++) {
+    for (size_t i = 0; r && i < cfx_repeats_num_groups(r); i++) {
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%zux%zu", i ? "; " : "",
-                                 cfx_repeats_copies(r, i), cfx_repeats_nodes(r, i));
-        for (size_t c = 0; c < cfx_repeats_copies(r, i); c++)
-            for (size_t k = 0; k < cfx_repeats_nodes(r, i) && used < sizeof text; k++)
+                                 cfx_repeats_num_copies(r, i), cfx_repeats_num_nodes(r, i));
+        for (size_t c = 0; c < cfx_repeats_num_copies(r, i); c++)
+            for (size_t k = 0; k < cfx_repeats_num_nodes(r, i) && used < sizeof text; k++)
                 used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
                                          k || !c ? " " : "|",
                                          cfx_node_name(cfx_repeats_node(r, i, c, k), NULL));
@@ -84,15 +84,15 @@ TEST(what_lies_between_does_not)
 TEST(the_shortest_that_covers_most)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value last = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
+    cfx_value last = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
     for (int i = 0; i < 60; i++)
-        last = cfx_from_node(cfx_graph_call(g, CFX_OP_CALL_FUNCTION, i % 3 ? "f" : "g", &last, 1,
-                                            NULL, 0, NULL));
+        last = cfx_value_node(cfx_graph_call(g, CFX_OP_CALL_FUNCTION, i % 3 ? "f" : "g", &last, 1,
+                                             NULL, 0, NULL));
     cfx_graph_output(g, last, NULL);
     cfx_repeats *r = cfx_graph_find_repeated(g, NULL, NULL, NULL);
-    REQUIRE(r && cfx_repeats_groups(r) == 1);
-    CHECK_INT_EQ(20, cfx_repeats_copies(r, 0));
-    CHECK_INT_EQ(3, cfx_repeats_nodes(r, 0));
+    REQUIRE(r && cfx_repeats_num_groups(r) == 1);
+    CHECK_INT_EQ(20, cfx_repeats_num_copies(r, 0));
+    CHECK_INT_EQ(3, cfx_repeats_num_nodes(r, 0));
     CHECK(cfx_repeats_path(r, 0, 0) == NULL);
     cfx_repeats_free(r);
     cfx_graph_release(g);
@@ -115,18 +115,18 @@ TEST(long_graphs)
     uint64_t state = 1;
     for (int mixed = 0; mixed < 2; mixed++) {
         cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-        cfx_value last = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
+        cfx_value last = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
         for (int i = 0; i < 100000; i++) {
             state = state * 6364136223846793005u + 1442695040888963407u;
-            last = cfx_from_node(cfx_graph_call(g, CFX_OP_CALL_FUNCTION,
-                                                mixed && state >> 63 ? "f" : "g", &last, 1, NULL,
-                                                0, NULL));
+            last = cfx_value_node(cfx_graph_call(g, CFX_OP_CALL_FUNCTION,
+                                                 mixed && state >> 63 ? "f" : "g", &last, 1, NULL,
+                                                 0, NULL));
         }
         cfx_graph_output(g, last, NULL);
         cfx_repeats *r = cfx_graph_find_repeated(g, NULL, NULL, NULL);
-        REQUIRE(r && cfx_repeats_groups(r) >= 1);
-        CHECK_INT_EQ(2, cfx_repeats_nodes(r, 0));
-        CHECK(mixed || cfx_repeats_copies(r, 0) == 50000);
+        REQUIRE(r && cfx_repeats_num_groups(r) >= 1);
+        CHECK_INT_EQ(2, cfx_repeats_num_nodes(r, 0));
+        CHECK(mixed || cfx_repeats_num_copies(r, 0) == 50000);
         cfx_repeats_free(r);
         cfx_graph_release(g);
     }
@@ -163,19 +163,19 @@ static cfx_status class_name(void *ctx, const char *path, cfx_sink out, cfx_erro
 TEST(classes_of_modules_count)
 {
     cfx_status status = CFX_E_HOST;
-    cfx_modules modules = {.class_name = class_name};
+    cfx_module_tree modules = {.class_name = class_name};
     cfx_error err = {.status = CFX_OK};
     cfx_graph *g = parse(layers, NULL, NULL);
     cfx_repeats *r = cfx_graph_find_repeated(g, &modules, NULL, NULL);
     REQUIRE(r != NULL);
-    CHECK_INT_EQ(0, cfx_repeats_groups(r));
+    CHECK_INT_EQ(0, cfx_repeats_num_groups(r));
     cfx_repeats_free(r);
     modules.ctx = &status;
     CHECK(cfx_graph_find_repeated(g, &modules, NULL, &err) == NULL);
     status = CFX_E_KEY;  /* then the last word of the path has to do */
     r = cfx_graph_find_repeated(g, &modules, NULL, NULL);
     REQUIRE(r != NULL);
-    CHECK_INT_EQ(1, cfx_repeats_groups(r));
+    CHECK_INT_EQ(1, cfx_repeats_num_groups(r));
     cfx_repeats_free(r);
     cfx_graph_release(g);
 }

@@ -7,7 +7,7 @@
 #include <cfx/cfx.h>
 
 /* The C source of a text, or why there is none; freed by the next call. NULL: the last one. */
-static const char *code_of(const char *text, const cfx_modules *modules)
+static const char *code_of(const char *text, const cfx_module_tree *modules)
 {
     static cfx_buffer out;
     cfx_error err = {0};
@@ -117,14 +117,14 @@ TEST(a_whole_file)
         "    cfx_module *self = (cfx_module *)ctx;\n"
         "    (void)i;\n"
         "    cfx_var y = in[0];\n"
-        "    cfx_var v = cfx_param(s, self, \"a.b.v\");\n"
+        "    cfx_var v = cfx_module_param(s, self, \"a.b.v\");\n"
         "    cfx_var z = cfx_mul(s, y, v);\n"
         "    return z;\n"
         "}\n"
         "\n"
         "static cfx_var forward(cfx_scope *s, cfx_module *self, cfx_var x)\n"
         "{\n"
-        "    cfx_var w = cfx_param(s, self, \"a.b.w\");\n"
+        "    cfx_var w = cfx_module_param(s, self, \"a.b.w\");\n"
         "    cfx_var loop = cfx_for(s, 3, loop_body, self, x);\n"
         "    cfx_var r = cfx_add(s, loop, w);\n"
         "    return cfx_tuple(s, r, cfx_tuple(s, loop));\n"
@@ -214,7 +214,7 @@ TEST(very_many_parameters)
     cfx_buffer text = many_parameters(300);
     const char *code = code_of(text.data, NULL);
     CHECK(strstr(code, "\nstatic void model_2(cfx_scope *s, cfx_module *self)\n{\n"
-                       "    cfx_module *layers = cfx_child(self, \"layers\");\n"
+                       "    cfx_module *layers = cfx_module_child(self, \"layers\");\n"
                        "    cfx_module *layers_50 = cfx_module_add(s, layers, \"50\", "
                        "cfx_module_new(s, NULL));\n"
                        "    cfx_module_declare(s, layers_50, \"w\");\n") != NULL);
@@ -238,7 +238,7 @@ TEST(what_stands_in_an_odd_order)
     CHECK(strstr(code, "forward(cfx_scope *s, cfx_module *self, cfx_var x, cfx_var y)\n") != NULL);
     CHECK(strstr(code, "    cfx_module_add(s, self, \"a\", cfx_module_new(s, NULL));\n"
                        "    cfx_module_declare(s, self, \"b\");\n"
-                       "    cfx_module *a = cfx_child(self, \"a\");\n"
+                       "    cfx_module *a = cfx_module_child(self, \"a\");\n"
                        "    cfx_module_declare(s, a, \"c\");\n") != NULL);
 }
 
@@ -285,7 +285,7 @@ TEST(operators_of_a_library)
 {
     cfx_library *lib = cfx_library_new(rows, 1, NULL, NULL, NULL);
     REQUIRE(lib != NULL);
-    const char *code = code_of(custom, &(cfx_modules){.library = lib});
+    const char *code = code_of(custom, &(cfx_module_tree){.library = lib});
     CHECK(strstr(code, "    cfx_var a = cfx_apply_named(s, \"my.scale\", x);\n"
                        "    cfx_var b = cfx_apply_named(s, \"my.scale\", a, cfx_v(-0.5), "
                        "cfx_var_none(), cfx_var_bool(true));\n"
@@ -302,7 +302,7 @@ static cfx_status write_custom(const cfx_allocator *a, void *arg)
     cfx_graph *g = lib ? cfx_graph_parse(arg, strlen(arg), a, NULL, &err) : NULL;
     cfx_buffer_init(&out, a);
     if (g)
-        cfx_codegen_c(g, &(cfx_modules){.library = lib}, NULL, cfx_buffer_sink(&out), &err);
+        cfx_codegen_c(g, &(cfx_module_tree){.library = lib}, NULL, cfx_buffer_sink(&out), &err);
     cfx_buffer_free(&out);
     cfx_graph_release(g);
     cfx_library_release(lib);

@@ -15,10 +15,10 @@
 static cfx_graph *graph;  /* of the running test */
 static cfx_error error;
 
-#define V(node) cfx_from_node(node)
-#define I(i) cfx_int(i)
-#define F(f) cfx_float(f)
-#define NONE cfx_none()
+#define V(node) cfx_value_node(node)
+#define I(i) cfx_value_int(i)
+#define F(f) cfx_value_float(f)
+#define NONE cfx_value_none()
 #define S(text) cfx_value_str(graph, text, strlen(text), &error)
 #define HOST(name) cfx_value_name(graph, name, strlen(name), &error)
 #define ITEMS(...)                                                                                 \
@@ -225,8 +225,8 @@ static inline void start_hosted(void)
 static inline cfx_node *call_object(object *function, cfx_value arg)
 {
     cfx_target target = {.object = function};
-    return cfx_graph_create(graph, CFX_OP_CALL_FUNCTION, target, TUPLE(arg), cfx_invalid(), NULL,
-                            cfx_invalid(), &error);
+    return cfx_graph_create(graph, CFX_OP_CALL_FUNCTION, target, TUPLE(arg), cfx_value_invalid(),
+                            NULL, cfx_value_invalid(), &error);
 }
 
 #endif

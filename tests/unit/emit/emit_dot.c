@@ -58,7 +58,7 @@ TEST(options)
     expect(&(cfx_dot_options){.literals_only = true}, "{%x|placeholder x}", true);
     expect(&(cfx_dot_options){.hide_get_attr = true}, "\"w\"", false);
     expect(&(cfx_dot_options){.hide_get_attr = true}, "\"x\" -> \"add\"", true);
-    expect(&(cfx_dot_options){.scopes = true}, "label=\"a.b N\";\n      \"w\" [", true);
+    expect(&(cfx_dot_options){.module_stacks = true}, "label=\"a.b N\";\n      \"w\" [", true);
     expect(&(cfx_dot_options){0}, "label=\"a M\"", false);
 }
 
@@ -130,7 +130,7 @@ TEST(empty)
     cfx_buffer text;
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_buffer_init(&text, NULL);
-    const cfx_dot_options options = {.scopes = true};
+    const cfx_dot_options options = {.module_stacks = true};
     CHECK_INT_EQ(CFX_OK, cfx_codegen_dot(g, &options, cfx_buffer_sink(&text), NULL));
     CHECK(strstr(text.data, "];\n}\n"));
     cfx_buffer_free(&text);
@@ -146,11 +146,11 @@ TEST(deep_scopes)
     for (int i = 0; i < DEPTH; i++) {
         char path[16];
         snprintf(path, sizeof path, "m%d", i);
-        scope = cfx_graph_scope(g, scope, path, "M", NULL, NULL);
+        scope = cfx_graph_intern_stack(g, scope, path, "M", NULL, NULL);
     }
-    cfx_node_set_scope(cfx_graph_placeholder(g, "x", NULL), scope);
+    cfx_node_set_module_stack(cfx_graph_placeholder(g, "x", NULL), scope);
     size_t written = 0;
-    const cfx_dot_options options = {.scopes = true};
+    const cfx_dot_options options = {.module_stacks = true};
     cfx_buffer text;
     cfx_buffer_init(&text, NULL);
     CHECK_INT_EQ(CFX_OK, cfx_codegen_dot(g, &options, cfx_buffer_sink(&text), NULL));
@@ -165,7 +165,7 @@ TEST(deep_scopes)
 static cfx_status draw(const cfx_allocator *a, void *arg)
 {
     cfx_buffer text;
-    const cfx_dot_options options = {.scopes = true, .describe = say, .ctx = "some text"};
+    const cfx_dot_options options = {.module_stacks = true, .describe = say, .ctx = "some text"};
     cfx_error err = {.status = CFX_OK};
     cfx_graph *g = cfx_graph_parse(source, strlen(source), a, NULL, &err);
     (void)arg;

@@ -10,7 +10,7 @@ static const char *quoted(const char *text, size_t size)
     static char out[100];
     cfx_buffer buffer;
     cfx_buffer_init(&buffer, NULL);
-    CHECK_INT_EQ(CFX_OK, cfx_json_string(text, size, cfx_buffer_sink(&buffer)));
+    CHECK_INT_EQ(CFX_OK, cfx_json_write_string(text, size, cfx_buffer_sink(&buffer)));
     snprintf(out, sizeof out, "%s", buffer.data);
     cfx_buffer_free(&buffer);
     return out;
@@ -34,7 +34,7 @@ TEST(deep)
     cfx_graph *inner = NULL;
     for (int r = 0; r < REGIONS; r++) {
         cfx_graph *g = cfx_graph_new(NULL, NULL, &err);
-        cfx_value v = inner ? cfx_value_region(g, inner, &err) : cfx_int(1);
+        cfx_value v = inner ? cfx_value_region(g, inner, &err) : cfx_value_int(1);
         for (int i = 0; i < LISTS; i++)
             v = cfx_value_list(g, &v, 1, &err);
         cfx_graph_output(g, v, &err);

@@ -226,8 +226,8 @@ TEST(getitem)
     EXPECT_ITEM("(0,)", TUPLE(I(0)));
     EXPECT_ITEM("()", EMPTY(TUPLE));
     EXPECT_ITEM("(slice(1, 2, None), Ellipsis, None)",
-                TUPLE(SLICE(I(1), I(2), NONE), cfx_ellipsis(), NONE));
-    EXPECT_ITEM("True", cfx_bool(true));
+                TUPLE(SLICE(I(1), I(2), NONE), cfx_value_ellipsis(), NONE));
+    EXPECT_ITEM("True", cfx_value_bool(true));
     EXPECT_ITEM("'k'", S("k"));
     EXPECT_ITEM("[[0, 1], ((1, 2), 3)]", LIST(LIST(I(0), I(1)), TUPLE(TUPLE(I(1), I(2)), I(3))));
     start();
@@ -332,10 +332,10 @@ TEST(strings)
 
 TEST(torch_values)
 {
-    EXPECT_LITERAL("torch.bool", cfx_from_dtype(CFX_DTYPE_BOOL));
+    EXPECT_LITERAL("torch.bool", cfx_value_dtype(CFX_DTYPE_BOOL));
     EXPECT_LITERAL("device(type='cuda', index=1)", DEVICE("cuda:1"));
-    EXPECT_LITERAL("torch.sparse_coo", cfx_from_layout(CFX_LAYOUT_SPARSE_COO));
-    EXPECT_LITERAL("torch.preserve_format", cfx_from_memory_format(CFX_MEMORY_FORMAT_PRESERVE));
+    EXPECT_LITERAL("torch.sparse_coo", cfx_value_layout(CFX_LAYOUT_SPARSE_COO));
+    EXPECT_LITERAL("torch.preserve_format", cfx_value_memory_format(CFX_MEMORY_FORMAT_PRESERVE));
     EXPECT_LITERAL("torch.Tensor", HOST("torch.Tensor"));
 }
 
@@ -347,7 +347,7 @@ TEST(containers)
     EXPECT_LITERAL("{}", EMPTY(DICT));
     EXPECT_LITERAL("{1: 2, (1, 2): 3, None: 4, torch.float32: 5}",
                    DICT(I(1), I(2), TUPLE(I(1), I(2)), I(3), NONE, I(4),
-                        cfx_from_dtype(CFX_DTYPE_FLOAT32), I(5)));
+                        cfx_value_dtype(CFX_DTYPE_FLOAT32), I(5)));
     EXPECT_LITERAL("set()", EMPTY(SET));
     EXPECT_LITERAL("{1}", SET(I(1)));
     EXPECT_LITERAL("frozenset()", EMPTY(FROZENSET));

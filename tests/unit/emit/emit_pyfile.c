@@ -34,7 +34,7 @@ TEST(file_of_a_class)
 {
     start();
     cfx_node *l = MODULE("layers.0", V(input("x")));
-    result(V(CALL("torch.Tensor.add", V(l), cfx_from_dtype(CFX_DTYPE_FLOAT16))));
+    result(V(CALL("torch.Tensor.add", V(l), cfx_value_dtype(CFX_DTYPE_FLOAT16))));
     expect_file("Net", "import torch\n\ntorch_Tensor_add = torch.Tensor.add\n\n\n"
                        "class Net(torch.nn.Module):\n    def forward(self, x):\n"
                        "        layers_0 = getattr(self.layers, \"0\")(x);  x = None\n"

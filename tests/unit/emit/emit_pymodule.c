@@ -23,13 +23,13 @@ static cfx_module *modules_of(cfx_scope *s)
     cfx_module *deep = cfx_module_add(s, m, "deep", cfx_module_new(s, NULL));
     cfx_module *first = cfx_module_add(s, deep, "0", cfx_module_new(s, NULL));
     cfx_module_add(s, m, "fc", cfx_nn_linear(s, 4, 4, .bias = cfx_v(false)));
-    cfx_module_add(s, deep, "same", cfx_child(m, "fc"));
+    cfx_module_add(s, deep, "same", cfx_module_child(m, "fc"));
     cfx_module_add(s, deep, "class", cfx_nn_dropout(s, .p = cfx_v(0.25)));
-    cfx_module_parameter(s, first, "__w", cfx_var_tensor(s, cfx_zeros(s, cfx_ints(2, 0))));
-    cfx_module_buffer(s, m, "count", cfx_var_tensor(s, cfx_arange(s, 3)));
+    cfx_module_add_parameter(s, first, "__w", cfx_var_tensor(s, cfx_zeros(s, cfx_ints(2, 0))));
+    cfx_module_add_buffer(s, m, "count", cfx_var_tensor(s, cfx_arange(s, 3)));
     cfx_module_set(s, m, "eps", -INFINITY);
     cfx_module_set(s, m, "far", cfx_tuple(s, cfx_v(1), cfx_v(NAN), cfx_v("a\"b")));
-    cfx_module_train(cfx_child(m, "deep.class"), false);
+    cfx_module_train(cfx_module_child(m, "deep.class"), false);
     return m;
 }
 
@@ -45,7 +45,7 @@ static const char *file_of(const char *graph, cfx_module *(*make)(cfx_scope *s),
     cfx_graph *g = s ? cfx_graph_parse(graph, strlen(graph), a, NULL, &err) : NULL;
     cfx_module *m = g ? cfx_module_from_graph(s, g, "Net", make(s)) : NULL;
     if (m) {
-        const cfx_modules tree = cfx_module_tree(m);
+        const cfx_module_tree tree = cfx_module_as_tree(m);
         cfx_codegen_python_module(cfx_module_graph(m), &tree, name, cfx_buffer_sink(&file), &err);
     } else if (s && err.status == CFX_OK) {
         err = *cfx_scope_error(s);

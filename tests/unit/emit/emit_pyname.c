@@ -24,7 +24,7 @@ TEST(use_before_definition)
     cfx_node *a = RELU(x);
     cfx_node *b = CALL("torch.neg", V(a));
     cfx_node *c = RELU(b);
-    REQUIRE(cfx_node_move_after(b, a, &error) == CFX_OK);
+    REQUIRE(cfx_node_append(b, a, &error) == CFX_OK);
     with_name(b, "q");
     with_name(a, "q");
     with_name(c, "for");

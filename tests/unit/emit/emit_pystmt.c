@@ -97,11 +97,12 @@ TEST(defaults)
     EXPECT_DEFAULT("'a\"b\\'c\\n'", S("a\"b'c\n"));
     EXPECT_DEFAULT("(1, 2)", TUPLE(I(1), I(2)));
     EXPECT_DEFAULT("{'a': 1}", DICT(S("a"), I(1)));
-    EXPECT_DEFAULT("torch.float32", cfx_from_dtype(CFX_DTYPE_FLOAT32));
+    EXPECT_DEFAULT("torch.float32", cfx_value_dtype(CFX_DTYPE_FLOAT32));
     EXPECT_DEFAULT("device(type='cpu')", DEVICE("cpu"));
     EXPECT_DEFAULT("slice(1, 2, None)", SLICE(I(1), I(2), NONE));
-    EXPECT_DEFAULT("torch.contiguous_format", cfx_from_memory_format(CFX_MEMORY_FORMAT_CONTIGUOUS));
-    EXPECT_DEFAULT("(torch.float32, inf)", TUPLE(cfx_from_dtype(CFX_DTYPE_FLOAT32), F(INFINITY)));
+    EXPECT_DEFAULT("torch.contiguous_format",
+                   cfx_value_memory_format(CFX_MEMORY_FORMAT_CONTIGUOUS));
+    EXPECT_DEFAULT("(torch.float32, inf)", TUPLE(cfx_value_dtype(CFX_DTYPE_FLOAT32), F(INFINITY)));
 }
 
 TEST(typed_default)

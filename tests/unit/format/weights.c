@@ -58,21 +58,21 @@ TEST(safetensors_come_back)
     cfx_buffer_init(&again, NULL);
     cfx_state *s = model(NULL, &err);
     REQUIRE(s != NULL);
-    CHECK_INT_EQ(CFX_OK, cfx_safetensors_write(s, cfx_buffer_sink(&file), &err));
-    cfx_state *back = cfx_weights_read(file.data, file.size, NULL, &err);
+    CHECK_INT_EQ(CFX_OK, cfx_state_write_safetensors(s, cfx_buffer_sink(&file), &err));
+    cfx_state *back = cfx_state_read(file.data, file.size, NULL, &err);
     CHECK_STR_EQ("", err.message);
     REQUIRE(back != NULL);
     CHECK_INT_EQ(5, cfx_state_size(back));
     for (size_t i = 0; i < 5; i++) {
         cfx_tensor *t;
-        const char *name = cfx_state_at(s, i, &t);
+        const char *name = cfx_state_entry(s, i, &t);
         CHECK(cfx_state_get(back, name) && same(t, cfx_state_get(back, name)));
     }
-    CHECK_INT_EQ(CFX_OK, cfx_safetensors_write(s, cfx_buffer_sink(&again), &err));
+    CHECK_INT_EQ(CFX_OK, cfx_state_write_safetensors(s, cfx_buffer_sink(&again), &err));
     CHECK(again.size == file.size && memcmp(again.data, file.data, file.size) == 0);
     /* No prefix of a file is one. */
     for (size_t n = 0; n < file.size; n++) {
-        CHECK(cfx_weights_read(file.data, n, NULL, &err) == NULL);
+        CHECK(cfx_state_read(file.data, n, NULL, &err) == NULL);
         CHECK_INT_EQ(CFX_E_VALUE, err.status);
     }
     cfx_state_free(back);
@@ -90,7 +90,7 @@ static const char *refused(const char *header, size_t data)
     memcpy(file, &size, 8);
     memcpy(file + 8, header, size);
     err = (cfx_error){0};
-    cfx_state *s = cfx_weights_read(file, 8 + size + data, NULL, &err);
+    cfx_state *s = cfx_state_read(file, 8 + size + data, NULL, &err);
     cfx_state_free(s);
     return s ? "read" : err.message;
 }
@@ -134,7 +134,7 @@ TEST(damaged_safetensors_are_refused)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         CHECK_STR_EQ(cases[i].message, refused(cases[i].header, cases[i].data));
     cfx_error err = {0};
-    CHECK(!cfx_weights_read("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10, NULL, &err));
+    CHECK(!cfx_state_read("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10, NULL, &err));
     CHECK_INT_EQ(CFX_E_VALUE, err.status);
 }
 
@@ -149,12 +149,12 @@ TEST(npy_comes_back)
             cfx_buffer file;
             cfx_buffer_init(&file, NULL);
             cfx_tensor *t = sequence((cfx_dtype)type, sizes, ndim, NULL, &err);
-            cfx_status status = cfx_npy_write(t, cfx_buffer_sink(&file), &err);
+            cfx_status status = cfx_tensor_write_npy(t, cfx_buffer_sink(&file), &err);
             CHECK_INT_EQ(type == CFX_DTYPE_BFLOAT16 ? CFX_E_UNSUPPORTED : CFX_OK, status);
             if (status == CFX_OK) {
-                cfx_tensor *back = cfx_npy_read(file.data, file.size, NULL, &err);
+                cfx_tensor *back = cfx_tensor_read_npy(file.data, file.size, NULL, &err);
                 CHECK(back && same(t, back));
-                CHECK(!cfx_npy_read(file.data, file.size - 1, NULL, &err));
+                CHECK(!cfx_tensor_read_npy(file.data, file.size - 1, NULL, &err));
                 cfx_tensor_release(back);
             }
             cfx_tensor_release(t);
@@ -170,7 +170,7 @@ static cfx_state *archived(cfx_error *err)
     cfx_state *all = model(NULL, err);
     cfx_tensor *t;
     for (size_t i = 0; s && all && i < 5; i++) {
-        const char *name = cfx_state_at(all, i, &t);
+        const char *name = cfx_state_entry(all, i, &t);
         if (*name && cfx_tensor_dtype(t) != CFX_DTYPE_BFLOAT16)
             cfx_state_set(s, name, t, err);
     }
@@ -187,21 +187,21 @@ TEST(npz_comes_back)
     cfx_buffer_init(&again, NULL);
     cfx_state *s = archived(&err);
     REQUIRE(s != NULL);
-    CHECK_INT_EQ(CFX_OK, cfx_npz_write(s, cfx_buffer_sink(&file), &err));
-    cfx_state *back = cfx_weights_read(file.data, file.size, NULL, &err);
+    CHECK_INT_EQ(CFX_OK, cfx_state_write_npz(s, cfx_buffer_sink(&file), &err));
+    cfx_state *back = cfx_state_read(file.data, file.size, NULL, &err);
     CHECK_STR_EQ("", err.message);
     REQUIRE(back != NULL);
     CHECK_INT_EQ(3, cfx_state_size(back));
     for (size_t i = 0; i < 3; i++) {
         cfx_tensor *t;
         cfx_tensor *u;
-        CHECK_STR_EQ(cfx_state_at(s, i, &t), cfx_state_at(back, i, &u));
+        CHECK_STR_EQ(cfx_state_entry(s, i, &t), cfx_state_entry(back, i, &u));
         CHECK(same(t, u));
     }
-    CHECK_INT_EQ(CFX_OK, cfx_npz_write(s, cfx_buffer_sink(&again), &err));
+    CHECK_INT_EQ(CFX_OK, cfx_state_write_npz(s, cfx_buffer_sink(&again), &err));
     CHECK(again.size == file.size && memcmp(again.data, file.data, file.size) == 0);
     for (size_t n = 0; n < file.size; n++)
-        CHECK(cfx_weights_read(file.data, n, NULL, &err) == NULL);
+        CHECK(cfx_state_read(file.data, n, NULL, &err) == NULL);
     cfx_state_free(back);
     cfx_state_free(s);
     cfx_buffer_free(&again);
@@ -227,19 +227,20 @@ TEST(archives_that_cannot_be)
     cfx_error err = {0};
     full_disk disk = {0};
     cfx_state *s = archived(&err);
-    CHECK_INT_EQ(CFX_E_IO, cfx_npz_write(s, (cfx_sink){write_until_full, &disk}, &err));
+    CHECK_INT_EQ(CFX_E_IO, cfx_state_write_npz(s, (cfx_sink){write_until_full, &disk}, &err));
     disk.room = 300;
-    CHECK_INT_EQ(CFX_E_IO, cfx_npz_write(s, (cfx_sink){write_until_full, &disk}, &err));
-    CHECK_INT_EQ(CFX_E_IO, cfx_npz_save(s, "/nowhere/at/all.npz", &err));
+    CHECK_INT_EQ(CFX_E_IO, cfx_state_write_npz(s, (cfx_sink){write_until_full, &disk}, &err));
+    CHECK_INT_EQ(CFX_E_IO, cfx_state_save_npz(s, "/nowhere/at/all.npz", &err));
     cfx_state_free(s);
     err = (cfx_error){0};
     s = model(NULL, &err);
-    CHECK_INT_EQ(CFX_E_UNSUPPORTED, cfx_npz_write(s, (cfx_sink){write_until_full, &disk}, &err));
+    CHECK_INT_EQ(CFX_E_UNSUPPORTED,
+                 cfx_state_write_npz(s, (cfx_sink){write_until_full, &disk}, &err));
     CHECK_STR_EQ("'b\"\\\n': a tensor of bfloat16 cannot be written to a .npy file", err.message);
     cfx_state *unnamed = cfx_state_new(NULL, &err);
     cfx_state_set(unnamed, "", cfx_state_get(s, "c"), &err);
     CHECK_INT_EQ(CFX_E_VALUE,
-                 cfx_npz_write(unnamed, (cfx_sink){write_until_full, &disk}, &err));
+                 cfx_state_write_npz(unnamed, (cfx_sink){write_until_full, &disk}, &err));
     CHECK_STR_EQ("'' is no name for a tensor in a file", err.message);
     cfx_state_free(unnamed);
     cfx_state_free(s);
@@ -256,7 +257,7 @@ static const char *npy_message(const char *header, char version, size_t data)
     for (size_t i = 0; i < data; i++)
         file[begin + strlen(header) + i] = (char)i;
     err = (cfx_error){0};
-    cfx_tensor *t = cfx_npy_read(file, begin + strlen(header) + data, NULL, &err);
+    cfx_tensor *t = cfx_tensor_read_npy(file, begin + strlen(header) + data, NULL, &err);
     if (!t)
         return err.message;
     snprintf(err.message, sizeof err.message, "%s", cfx_dtype_name(cfx_tensor_dtype(t)));
@@ -316,25 +317,25 @@ TEST(files_are_mapped_and_replaced)
     REQUIRE(mkdtemp(folder) != NULL);
     snprintf(path, sizeof path, "%s/w.safetensors", folder);
     cfx_state *s = model(NULL, &err);
-    CHECK_INT_EQ(CFX_OK, cfx_safetensors_save(s, path, &err));
-    cfx_state *back = cfx_weights_load(path, NULL, &err);
+    CHECK_INT_EQ(CFX_OK, cfx_state_save_safetensors(s, path, &err));
+    cfx_state *back = cfx_state_load(path, NULL, &err);
     REQUIRE(back != NULL);
     cfx_tensor *w = cfx_tensor_retain(cfx_state_get(back, "b\"\\\n"));
-    CHECK_INT_EQ(CFX_OK, cfx_safetensors_save(s, path, &err));
+    CHECK_INT_EQ(CFX_OK, cfx_state_save_safetensors(s, path, &err));
     cfx_state_free(back);
     CHECK(same(w, cfx_state_get(s, "b\"\\\n")));  /* the map outlives the file and the state */
     ((char *)cfx_tensor_data(w))[0] = 99;
     cfx_tensor_release(w);
-    back = cfx_weights_load(path, NULL, &err);
+    back = cfx_state_load(path, NULL, &err);
     CHECK(same(cfx_state_get(back, "b\"\\\n"), cfx_state_get(s, "b\"\\\n")));
     cfx_state_free(back);
     unlink(path);
-    CHECK(!cfx_weights_load(path, NULL, &err));
+    CHECK(!cfx_state_load(path, NULL, &err));
     CHECK_INT_EQ(CFX_E_IO, err.status);
-    CHECK(!cfx_npy_load(folder, NULL, &err));
+    CHECK(!cfx_tensor_load_npy(folder, NULL, &err));
     CHECK_INT_EQ(CFX_E_IO, err.status);
     snprintf(path, sizeof path, "%s/none/w.npy", folder);
-    CHECK_INT_EQ(CFX_E_IO, cfx_npy_save(cfx_state_get(s, "a.weight"), path, &err));
+    CHECK_INT_EQ(CFX_E_IO, cfx_tensor_save_npy(cfx_state_get(s, "a.weight"), path, &err));
     CHECK_INT_EQ(0, rmdir(folder));  /* nothing was left behind */
     cfx_state_free(s);
 }
@@ -353,12 +354,12 @@ TEST(what_is_no_file_is_not_replaced)
     snprintf(path, sizeof path, "%s/pipe", folder);
     CHECK_INT_EQ(0, mkfifo(path, 0600));
     int end = open(path, O_RDWR | O_NONBLOCK);
-    CHECK_INT_EQ(CFX_OK, cfx_npy_save(cfx_state_get(s, "a.weight"), path, &err));
+    CHECK_INT_EQ(CFX_OK, cfx_tensor_save_npy(cfx_state_get(s, "a.weight"), path, &err));
     CHECK(stat(path, &after) == 0 && S_ISFIFO(after.st_mode));
     CHECK(read(end, got, 6) == 6 && memcmp(got, "\x93NUMPY", 6) == 0);
     close(end);
     unlink(path);
-    CHECK_INT_EQ(CFX_E_IO, cfx_npy_save(cfx_state_get(s, "a.weight"), folder, &err));
+    CHECK_INT_EQ(CFX_E_IO, cfx_tensor_save_npy(cfx_state_get(s, "a.weight"), folder, &err));
     CHECK_INT_EQ(0, rmdir(folder));
     cfx_state_free(s);
 }
@@ -369,16 +370,17 @@ TEST(names_are_matched)
     int64_t two[] = {2};
     cfx_state *s = model(NULL, &err);
     cfx_state *from = model(NULL, &err);
-    CHECK_INT_EQ(CFX_OK, cfx_state_take(s, from, CFX_TAKE_STRICT, &err));
+    CHECK_INT_EQ(CFX_OK, cfx_state_assign(s, from, CFX_LOAD_STRICT, &err));
     CHECK(cfx_state_get(s, "c") == cfx_state_get(from, "c"));
     cfx_tensor *t = cfx_tensor_new(CFX_DTYPE_INT8, two, 1, NULL, &err);
     cfx_state_set(s, "new", t, &err);
     cfx_state_set(from, "c", t, &err);
     cfx_state_set(from, "odd", t, &err);
-    CHECK_INT_EQ(CFX_E_KEY, cfx_state_take(s, from, CFX_TAKE_STRICT, &err));
+    CHECK_INT_EQ(CFX_E_KEY, cfx_state_assign(s, from, CFX_LOAD_STRICT, &err));
     CHECK_STR_EQ("'c' must be complex64[2, 3, 0], not int8[2]; 'new' is missing; 'odd' is not "
                  "expected", err.message);
-    CHECK_INT_EQ(CFX_E_KEY, cfx_state_take(s, from, CFX_TAKE_MISSING | CFX_TAKE_UNEXPECTED, &err));
+    CHECK_INT_EQ(CFX_E_KEY,
+                 cfx_state_assign(s, from, CFX_LOAD_MISSING | CFX_LOAD_UNEXPECTED, &err));
     CHECK_STR_EQ("'c' must be complex64[2, 3, 0], not int8[2]", err.message);
     cfx_state *none = cfx_state_new(NULL, &err);
     for (int i = 0; i < 100; i++) {
@@ -386,9 +388,9 @@ TEST(names_are_matched)
         snprintf(name, sizeof name, "layers.%d.weight", i);
         cfx_state_set(s, name, t, &err);
     }
-    CHECK_INT_EQ(CFX_E_KEY, cfx_state_take(s, none, CFX_TAKE_STRICT, &err));
+    CHECK_INT_EQ(CFX_E_KEY, cfx_state_assign(s, none, CFX_LOAD_STRICT, &err));
     CHECK(strstr(err.message, "more") != NULL);
-    CHECK_INT_EQ(CFX_OK, cfx_state_take(s, none, CFX_TAKE_MISSING, &err));
+    CHECK_INT_EQ(CFX_OK, cfx_state_assign(s, none, CFX_LOAD_MISSING, &err));
     cfx_tensor_release(t);
     cfx_state_free(none);
     cfx_state_free(from);
@@ -399,7 +401,7 @@ static cfx_status read_all(const cfx_allocator *a, void *arg)
 {
     const cfx_buffer *file = arg;
     cfx_error err = {0};
-    cfx_state *s = cfx_weights_read(file->data, file->size, a, &err);
+    cfx_state *s = cfx_state_read(file->data, file->size, a, &err);
     cfx_state_free(s);
     return err.status;
 }
@@ -410,7 +412,7 @@ TEST(every_allocation_may_fail)
     cfx_buffer file;
     cfx_buffer_init(&file, NULL);
     cfx_state *s = model(NULL, &err);
-    cfx_safetensors_write(s, cfx_buffer_sink(&file), &err);
+    cfx_state_write_safetensors(s, cfx_buffer_sink(&file), &err);
     CHECK(test_oom_sweep(read_all, &file) > 5);
     cfx_state_free(s);
     cfx_buffer_free(&file);

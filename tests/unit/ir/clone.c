@@ -15,10 +15,10 @@ TEST(map_keeps_what_was_set)
     for (int i = 0; i < N; i++) {
         nodes[i] = cfx_graph_placeholder(g, "x", NULL);
         CHECK_INT_EQ(CFX_KIND_INVALID, cfx_node_map_get(map, nodes[i]).kind);
-        CHECK_INT_EQ(CFX_OK, cfx_node_map_set(map, nodes[i], cfx_int(i), NULL));
+        CHECK_INT_EQ(CFX_OK, cfx_node_map_set(map, nodes[i], cfx_value_int(i), NULL));
     }
-    cfx_node_map_set(map, nodes[7], cfx_int(-7), NULL);
-    cfx_node_map_set(map, nodes[8], cfx_invalid(), NULL);
+    cfx_node_map_set(map, nodes[7], cfx_value_int(-7), NULL);
+    cfx_node_map_set(map, nodes[8], cfx_value_invalid(), NULL);
     for (int i = 0; i < N; i++) {
         cfx_value v = cfx_node_map_get(map, nodes[i]);
         if (i == 8)
@@ -47,7 +47,7 @@ TEST(clone_is_the_same_graph)
     for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n), m = cfx_node_next(m)) {
         CHECK(cfx_node_map_get(map, n).as.node == m);
         CHECK_STR_EQ(cfx_node_name(n, NULL), cfx_node_name(m, NULL));
-        CHECK_INT_EQ(cfx_node_scope(n), cfx_node_scope(m));
+        CHECK_INT_EQ(cfx_node_module_stack(n), cfx_node_module_stack(m));
         CHECK_INT_EQ(cfx_node_line(n), cfx_node_line(m));
         CHECK(cfx_node_binding(m) == NULL);
     }
@@ -76,15 +76,15 @@ TEST(clone_counts_names_anew)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_node *x = cfx_graph_placeholder(g, "x", NULL);
-    cfx_value arg = cfx_from_node(x);
+    cfx_value arg = cfx_value_node(x);
     for (int i = 0; i < 3; i++)
         cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.relu", &arg, 1, NULL, 0, NULL);
     cfx_graph_erase(g, cfx_graph_last(g), NULL);
     cfx_graph *copy = cfx_graph_clone(g, NULL, NULL);
-    arg = cfx_from_node(cfx_graph_first(copy));
+    arg = cfx_value_node(cfx_graph_first(copy));
     cfx_node *n = cfx_graph_call(copy, CFX_OP_CALL_FUNCTION, "torch.relu", &arg, 1, NULL, 0, NULL);
     CHECK_STR_EQ("relu_2", cfx_node_name(n, NULL));
-    arg = cfx_from_node(x);
+    arg = cfx_value_node(x);
     n = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.relu", &arg, 1, NULL, 0, NULL);
     CHECK_STR_EQ("relu_3", cfx_node_name(n, NULL));
     cfx_graph_release(copy);
@@ -130,7 +130,7 @@ TEST(clone_keeps_names_set_by_hand)
 TEST(clone_keeps_the_order_of_users)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
+    cfx_value x = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
     cfx_node *a = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "f.a", &x, 1, NULL, 0, NULL);
     cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "f.b", &x, 1, NULL, 0, NULL);
     cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "f.c", &x, 1, NULL, 0, NULL);
@@ -151,13 +151,13 @@ TEST(clone_keeps_the_order_of_users)
 TEST(clone_of_a_graph_out_of_order)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
-    cfx_value y = cfx_from_node(cfx_graph_placeholder(g, "y", NULL));
+    cfx_value x = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
+    cfx_value y = cfx_value_node(cfx_graph_placeholder(g, "y", NULL));
     cfx_value both[] = {x, y};
     cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "f.a", both, 2, NULL, 0, NULL);
     cfx_node *b = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "f.b", &x, 1, NULL, 0, NULL);
-    cfx_node_move_after(b, x.as.node, NULL);
-    cfx_node_move_after(b, y.as.node, NULL);
+    cfx_node_append(b, x.as.node, NULL);
+    cfx_node_append(b, y.as.node, NULL);
     cfx_graph *copy = cfx_graph_clone(g, NULL, NULL);
     REQUIRE(copy);
     CHECK(cfx_graph_equal(g, copy, false));
@@ -198,7 +198,7 @@ TEST(clone_leaves_erased_nodes_behind)
     cfx_graph *g = sample_graph(NULL, NULL);
     cfx_iter it;  /* keeps what is erased in limbo */
     cfx_iter_begin(&it, g, false);
-    cfx_value arg = cfx_int(1);
+    cfx_value arg = cfx_value_int(1);
     cfx_node *n = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "only.here", &arg, 1, NULL, 0, NULL);
     CHECK_INT_EQ(CFX_OK, cfx_graph_erase(g, n, NULL));
     cfx_graph *copy = cfx_graph_clone(g, NULL, NULL);
@@ -216,15 +216,15 @@ TEST(types_hold_no_nodes)
 {
     cfx_graph *g = sample_graph(NULL, NULL);
     cfx_node *x = cfx_graph_first(g);
-    cfx_value node = cfx_from_node(x);
+    cfx_value node = cfx_value_node(x);
     cfx_value list = cfx_value_list(g, &node, 1, NULL);
     cfx_error err = {.status = CFX_OK};
     CHECK_INT_EQ(CFX_E_TYPE, cfx_node_set_type(x, list, &err));
     CHECK_STR_EQ("the type of a node cannot hold a node (%x)", err.message);
     CHECK_INT_EQ(CFX_E_TYPE, cfx_node_set_type(x, node, NULL));
     cfx_target t = {.name = "y", .size = 1};
-    CHECK(!cfx_graph_create(g, CFX_OP_PLACEHOLDER, t, cfx_invalid(), cfx_invalid(), NULL, list,
-                            NULL));
+    CHECK(!cfx_graph_create(g, CFX_OP_PLACEHOLDER, t, cfx_value_invalid(), cfx_value_invalid(),
+                            NULL, list, NULL));
     cfx_graph_release(g);
 }
 
@@ -235,7 +235,7 @@ static cfx_value to_seven(void *ctx, cfx_node *n, cfx_error *err)
     (void)ctx;
     (void)n;
     (void)err;
-    return cfx_int(7);
+    return cfx_value_int(7);
 }
 
 static cfx_value to_failure(void *ctx, cfx_node *n, cfx_error *err)
@@ -243,7 +243,7 @@ static cfx_value to_failure(void *ctx, cfx_node *n, cfx_error *err)
     (void)ctx;
     (void)n;
     cfx_error_set(err, CFX_E_KEY, "no such node");
-    return cfx_invalid();
+    return cfx_value_invalid();
 }
 
 TEST(copy_node_takes_all_of_it)
@@ -258,8 +258,9 @@ TEST(copy_node_takes_all_of_it)
     CHECK_INT_EQ(7, cfx_node_arg(copy, 0).as.i);
     CHECK_STR_EQ("model.py", cfx_node_file(copy));
     CHECK_INT_EQ(12, cfx_node_line(copy));
-    CHECK_STR_EQ("layers.0", cfx_scope_path(h, cfx_node_scope(copy)));
-    CHECK_STR_EQ("net", cfx_scope_path(h, cfx_scope_parent(h, cfx_node_scope(copy))));
+    CHECK_STR_EQ("layers.0", cfx_graph_stack_path(h, cfx_node_module_stack(copy)));
+    CHECK_STR_EQ("net",
+                 cfx_graph_stack_path(h, cfx_graph_stack_outer(h, cfx_node_module_stack(copy))));
     CHECK_INT_EQ(CFX_KIND_HOST, cfx_node_type(copy).kind);
     copy = cfx_graph_copy_node(h, relu, to_seven, NULL, NULL);
     CHECK_STR_EQ("relu_1", cfx_node_name(copy, NULL));
@@ -287,18 +288,18 @@ static cfx_value to_ruin(void *ctx, cfx_node *n, cfx_error *err)
     cfx_node_set_args_kwargs(victim, none, cfx_node_kwargs(victim), err);
     if (cfx_node_num_users(victim) == 0 && !cfx_node_is_erased(victim))
         cfx_graph_erase(cfx_node_graph(n), victim, NULL);
-    return cfx_from_node(n);
+    return cfx_value_node(n);
 }
 
 TEST(copy_node_survives_a_callback_that_edits)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
+    cfx_value x = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
     for (int erase = 0; erase < 2; erase++) {
-        cfx_value inner[] = {x, cfx_int(1)};
+        cfx_value inner[] = {x, cfx_value_int(1)};
         cfx_value args[] = {x, cfx_value_list(g, inner, 2, NULL), x};
         cfx_node *n = cfx_graph_call(g, CFX_OP_CALL_METHOD, "m", args, 3, NULL, 0, NULL);
-        cfx_value use = cfx_from_node(n);
+        cfx_value use = cfx_value_node(n);
         if (!erase)
             REQUIRE(cfx_graph_call(g, CFX_OP_CALL_METHOD, "user", &use, 1, NULL, 0, NULL));
         cfx_error err = {.status = CFX_OK};
@@ -316,10 +317,10 @@ TEST(copy_into_maps_inputs_and_returns_the_result)
     cfx_graph *h = cfx_graph_new(NULL, NULL, NULL);
     cfx_node *mine = cfx_graph_placeholder(h, "mine", NULL);
     cfx_node_map *map = cfx_node_map_new(NULL, NULL);
-    cfx_node_map_set(map, cfx_graph_first(g), cfx_from_node(mine), NULL);
-    cfx_value result = cfx_none();
+    cfx_node_map_set(map, cfx_graph_first(g), cfx_value_node(mine), NULL);
+    cfx_value result = cfx_value_none();
     cfx_node *output = NULL;
-    CHECK_INT_EQ(CFX_OK, cfx_graph_copy_into(h, g, map, &result, &output, NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_graph_copy_from(h, g, map, &result, &output, NULL));
     CHECK(output == cfx_graph_last(g));
     CHECK_INT_EQ(cfx_graph_size(g) - 1, cfx_graph_size(h));
     CHECK(cfx_node_input(cfx_graph_find(h, "relu"), 0) == mine);
@@ -337,11 +338,11 @@ TEST(copy_into_without_an_output)
     cfx_graph *g = sample_graph(NULL, NULL);
     cfx_graph *h = cfx_graph_new(NULL, NULL, NULL);
     cfx_node_map *map = cfx_node_map_new(NULL, NULL);
-    cfx_value arg = cfx_from_node(cfx_graph_first(g));
+    cfx_value arg = cfx_value_node(cfx_graph_first(g));
     cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.neg", &arg, 1, NULL, 0, NULL);
-    cfx_node_map_set(map, cfx_node_prev(cfx_graph_last(g)), cfx_none(), NULL);
-    cfx_value result = cfx_none();
-    CHECK_INT_EQ(CFX_OK, cfx_graph_copy_into(h, g, map, &result, NULL, NULL));
+    cfx_node_map_set(map, cfx_node_prev(cfx_graph_last(g)), cfx_value_none(), NULL);
+    cfx_value result = cfx_value_none();
+    CHECK_INT_EQ(CFX_OK, cfx_graph_copy_from(h, g, map, &result, NULL, NULL));
     CHECK_INT_EQ(CFX_KIND_INVALID, result.kind);
     CHECK(cfx_graph_find(h, "neg") != NULL);
     cfx_node_map_free(map);
@@ -354,10 +355,10 @@ TEST(copy_into_takes_back_what_it_copied)
     cfx_graph *g = sample_graph(NULL, NULL);
     cfx_graph *h = cfx_graph_new(NULL, NULL, NULL);
     cfx_node_map *map = cfx_node_map_new(NULL, NULL);
-    cfx_node_move_after(cfx_node_prev(cfx_graph_last(g)), cfx_graph_find(g, "relu"), NULL);
-    cfx_value result = cfx_none();
+    cfx_node_append(cfx_node_prev(cfx_graph_last(g)), cfx_graph_find(g, "relu"), NULL);
+    cfx_value result = cfx_value_none();
     cfx_error err = {.status = CFX_OK};
-    CHECK_INT_EQ(CFX_E_KEY, cfx_graph_copy_into(h, g, map, &result, NULL, &err));
+    CHECK_INT_EQ(CFX_E_KEY, cfx_graph_copy_from(h, g, map, &result, NULL, &err));
     CHECK(strstr(err.message, "%relu, which has not been copied") != NULL);
     CHECK_INT_EQ(0, cfx_graph_size(h));
     CHECK_INT_EQ(CFX_KIND_NONE, result.kind);
@@ -376,7 +377,7 @@ TEST(copy_into_itself)
     cfx_insert_point at = {cfx_graph_last(g), false};
     cfx_value result;
     cfx_graph_set_insert_point(g, at, NULL);
-    CHECK_INT_EQ(CFX_OK, cfx_graph_copy_into(g, g, map, &result, NULL, NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_graph_copy_from(g, g, map, &result, NULL, NULL));
     CHECK_INT_EQ(2 * size - 1, cfx_graph_size(g));
     CHECK_INT_EQ(CFX_OK, cfx_graph_lint(g, NULL, NULL, NULL));
     cfx_node_map_free(map);
@@ -415,7 +416,7 @@ static cfx_status copy_into_body(const cfx_allocator *a, void *arg)
     cfx_node_map *map = h ? cfx_node_map_new(a, &err) : NULL;
     cfx_value result;
     (void)arg;
-    if (map && cfx_graph_copy_into(h, g, map, &result, NULL, &err) != CFX_OK)
+    if (map && cfx_graph_copy_from(h, g, map, &result, NULL, &err) != CFX_OK)
         CHECK_INT_EQ(0, cfx_graph_size(h));
     cfx_node_map_free(map);
     cfx_graph_release(h);

@@ -119,7 +119,7 @@ TEST(threads_share_a_program_and_a_runtime)
 
 static cfx_var branch(cfx_scope *s, void *ctx, const cfx_var *in)
 {
-    return cfx_mul(s, in[0], cfx_param(s, ctx, "w"));
+    return cfx_mul(s, in[0], cfx_module_param(s, ctx, "w"));
 }
 
 static cfx_var other_branch(cfx_scope *s, void *ctx, const cfx_var *in)
@@ -136,7 +136,7 @@ static cfx_var leaf_forward(cfx_scope *s, cfx_module *self, cfx_var x)
 static cfx_var around_forward(cfx_scope *s, cfx_module *self, cfx_var x)
 {
     x = cfx_if(s, cfx_gt(s, cfx_sum(s, x), 0), other_branch, other_branch, self, x);
-    return cfx_call(s, cfx_child(self, "leaf"), cfx_neg(s, x));
+    return cfx_call(s, cfx_module_child(self, "leaf"), cfx_neg(s, x));
 }
 
 static const cfx_class leaf_class = {.name = "Leaf", .forward = leaf_forward, .leaf = true};
@@ -148,7 +148,7 @@ static void *call_module(void *arg)
     cfx_module *m = arg;
     cfx_scope *s = cfx_scope_new(&(cfx_scope_options){.threads = 1}, NULL);
     cfx_var y = cfx_call(s, m, cfx_ones(s, cfx_ints(3)));
-    const bool good = cfx_var_number(s, cfx_sum(s, y)) == 12 && cfx_ok(s);
+    const bool good = cfx_var_number(s, cfx_sum(s, y)) == 12 && cfx_scope_ok(s);
     cfx_scope_free(s);
     return good ? NULL : arg;
 }
@@ -159,12 +159,12 @@ TEST(threads_call_captured_modules)
     cfx_scope *s = cfx_scope_new(NULL, NULL);
     cfx_module *leaf = cfx_module_new(s, &leaf_class);
     cfx_module *m = cfx_module_new(s, &around_class);
-    cfx_module_parameter(s, leaf, "w", cfx_var_tensor(s, cfx_full(s, cfx_ints(3), 4.0)));
+    cfx_module_add_parameter(s, leaf, "w", cfx_var_tensor(s, cfx_full(s, cfx_ints(3), 4.0)));
     cfx_module_add(s, m, "leaf", leaf);
     cfx_module *one = cfx_trace(s, m);
     cfx_module *two = cfx_module_from_graph(s, cfx_module_graph(one), "Two", one);
-    REQUIRE(cfx_ok(s));
-    CHECK(cfx_child(one, "leaf") == cfx_child(two, "leaf"));
+    REQUIRE(cfx_scope_ok(s));
+    CHECK(cfx_module_child(one, "leaf") == cfx_module_child(two, "leaf"));
     pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++)
         REQUIRE(pthread_create(&threads[i], NULL, call_module, i % 2 ? one : two) == 0);

@@ -3,7 +3,7 @@
 
 #include "ir/graph_impl.h"
 
-static cfx_value val(cfx_node *n) { return cfx_from_node(n); }
+static cfx_value val(cfx_node *n) { return cfx_value_node(n); }
 
 TEST(arguments)
 {
@@ -12,24 +12,24 @@ TEST(arguments)
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_node *x = cfx_graph_placeholder(g, "x", NULL);
     cfx_node *n = call(g, "f", x);
-    CHECK_INT_EQ(CFX_OK, cfx_node_insert_arg(n, 1, cfx_int(7), &err));
-    CHECK_INT_EQ(CFX_OK, cfx_node_insert_arg(n, 0, cfx_int(8), &err));
-    CHECK_INT_EQ(CFX_OK, cfx_node_set_arg(n, 1, cfx_int(9), &err));
-    CHECK_INT_EQ(CFX_E_INDEX, cfx_node_set_arg(n, 3, cfx_int(1), &err));
+    CHECK_INT_EQ(CFX_OK, cfx_node_insert_arg(n, 1, cfx_value_int(7), &err));
+    CHECK_INT_EQ(CFX_OK, cfx_node_insert_arg(n, 0, cfx_value_int(8), &err));
+    CHECK_INT_EQ(CFX_OK, cfx_node_set_arg(n, 1, cfx_value_int(9), &err));
+    CHECK_INT_EQ(CFX_E_INDEX, cfx_node_set_arg(n, 3, cfx_value_int(1), &err));
     CHECK(strstr(err.message, "%f has 3 arguments"));
-    CHECK_INT_EQ(CFX_E_INDEX, cfx_node_insert_arg(n, 4, cfx_int(1), &err));
-    CHECK_INT_EQ(CFX_OK, cfx_node_insert_arg(n, 3, cfx_int(10), NULL));
-    CHECK_INT_EQ(CFX_OK, cfx_node_set_kwarg(n, "a", cfx_int(1), NULL));
-    CHECK_INT_EQ(CFX_OK, cfx_node_set_kwarg(n, "b", cfx_int(2), NULL));
-    CHECK_INT_EQ(CFX_OK, cfx_node_set_kwarg(n, "a", cfx_int(3), NULL));
+    CHECK_INT_EQ(CFX_E_INDEX, cfx_node_insert_arg(n, 4, cfx_value_int(1), &err));
+    CHECK_INT_EQ(CFX_OK, cfx_node_insert_arg(n, 3, cfx_value_int(10), NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_node_set_kwarg(n, "a", cfx_value_int(1), NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_node_set_kwarg(n, "b", cfx_value_int(2), NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_node_set_kwarg(n, "a", cfx_value_int(3), NULL));
     d.size = 0;
     dump_value(&d, cfx_node_args(n));
     dump_value(&d, cfx_node_kwargs(n));
     CHECK_STR_EQ("tuple(int:8 int:9 int:7 int:10)dict(str:a int:3 str:b int:2)", d.data);
-    CHECK_INT_EQ(CFX_E_VALUE, cfx_node_set_arg(n, 0, cfx_invalid(), NULL));
-    CHECK_INT_EQ(CFX_E_VALUE, cfx_node_set_kwarg(n, "a", cfx_invalid(), NULL));
-    CHECK_INT_EQ(CFX_E_VALUE, cfx_node_set_kwarg(n, "\xff", cfx_int(1), NULL));
-    CHECK_INT_EQ(CFX_E_VALUE, cfx_node_insert_arg(n, 0, cfx_invalid(), NULL));
+    CHECK_INT_EQ(CFX_E_VALUE, cfx_node_set_arg(n, 0, cfx_value_invalid(), NULL));
+    CHECK_INT_EQ(CFX_E_VALUE, cfx_node_set_kwarg(n, "a", cfx_value_invalid(), NULL));
+    CHECK_INT_EQ(CFX_E_VALUE, cfx_node_set_kwarg(n, "\xff", cfx_value_int(1), NULL));
+    CHECK_INT_EQ(CFX_E_VALUE, cfx_node_insert_arg(n, 0, cfx_value_invalid(), NULL));
     CHECK_INT_EQ(CFX_OK, cfx_node_set_args_kwargs(n, tuple_of(g, 0), cfx_node_kwargs(x), NULL));
     CHECK_INT_EQ(0, cfx_node_num_args(n));
     cfx_graph_release(g);
@@ -49,29 +49,29 @@ TEST(erased_nodes)
         cfx_node *n = both[i];
         CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_set_args(n, tuple_of(g, 0), NULL));
         CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_set_kwargs(n, cfx_node_kwargs(n), NULL));
-        CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_set_arg(n, 0, cfx_int(1), NULL));
-        CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_insert_arg(n, 0, cfx_int(1), NULL));
-        CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_set_kwarg(n, "k", cfx_int(1), NULL));
+        CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_set_arg(n, 0, cfx_value_int(1), NULL));
+        CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_insert_arg(n, 0, cfx_value_int(1), NULL));
+        CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_set_kwarg(n, "k", cfx_value_int(1), NULL));
         CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_set_target(n, by_name("h"), NULL));
         CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_set_op(n, CFX_OP_OUTPUT, NULL));
-        CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_set_type(n, cfx_int(1), NULL));
+        CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_set_type(n, cfx_value_int(1), NULL));
         CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_rename(n, "h", NULL));
         CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_set_name(n, "h", 1, NULL));
-        CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_move_before(live, n, NULL));
-        CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_move_after(live, n, NULL));
+        CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_prepend(live, n, NULL));
+        CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_append(live, n, NULL));
         CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_replace_uses(n, val(x), NULL, NULL, NULL, NULL));
         CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_replace_input(n, x, val(live), NULL));
         CHECK_INT_EQ(CFX_E_GRAPH, cfx_graph_erase(g, n, NULL));
     }
-    CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_move_before(dead, live, NULL));
-    CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_move_after(dead, live, NULL));
+    CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_prepend(dead, live, NULL));
+    CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_append(dead, live, NULL));
     CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_set_arg(live, 0, val(dead), NULL));
     CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_insert_arg(live, 0, val(dead), NULL));
     CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_set_kwarg(live, "k", val(dead), NULL));
     CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_replace_uses(x, val(dead), NULL, NULL, NULL, NULL));
     CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_replace_input(live, x, val(dead), NULL));
     CHECK_INT_EQ(CFX_OK, cfx_node_set_location(dead, "f.py", 1, NULL)); /* not an edit */
-    cfx_node_set_scope(dead, 0);
+    cfx_node_set_module_stack(dead, 0);
     cfx_node_set_binding(dead, &x);
     CHECK_STR_EQ("x f", list_names(g));
     CHECK_STR_EQ("f", user_names(x));
@@ -86,15 +86,16 @@ TEST(nodes_of_another_graph)
     cfx_node *x = cfx_graph_placeholder(g, "x", NULL);
     cfx_node *n = call(g, "f", x);
     cfx_node *y = cfx_graph_placeholder(h, "y", NULL);
-    CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_move_before(x, y, &err));
+    CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_prepend(x, y, &err));
     CHECK(strstr(err.message, "%y belongs to another graph"));
-    CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_move_after(x, y, NULL));
-    CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_move_after(cfx_graph_root(h), x, NULL));
+    CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_append(x, y, NULL));
+    CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_append(cfx_graph_root(h), x, NULL));
     CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_replace_uses(x, val(y), NULL, NULL, NULL, NULL));
     CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_replace_input(n, x, val(y), NULL));
     CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_set_arg(n, 0, val(y), NULL));
     CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_set_args(n, tuple_of(h, 1, val(y)), NULL));
-    CHECK_INT_EQ(CFX_OK, cfx_node_replace_input(n, y, cfx_int(1), NULL)); /* it has no such input */
+    CHECK_INT_EQ(CFX_OK,
+                 cfx_node_replace_input(n, y, cfx_value_int(1), NULL)); /* it has no such input */
     CHECK(cfx_node_arg(n, 0).as.node == x);
     CHECK(!cfx_node_uses(n, y));
     cfx_graph_release(g);
@@ -114,19 +115,19 @@ TEST(moving)
         CHECK_STR_EQ(want, list_names(g));                                           \
         CHECK(cfx_node_before(cfx_graph_first(g), cfx_graph_last(g)));               \
     } while (0)
-    MOVES(cfx_node_move_before(x, z, NULL), "z x y");
-    MOVES(cfx_node_move_after(x, z, NULL), "x z y");
-    MOVES(cfx_node_move_after(x, x, NULL), "x z y");
-    MOVES(cfx_node_move_before(x, x, NULL), "x z y");
-    MOVES(cfx_node_move_after(x, z, NULL), "x z y");
-    MOVES(cfx_node_move_before(z, x, NULL), "x z y");
-    MOVES(cfx_node_move_before(root, x, NULL), "z y x");
-    MOVES(cfx_node_move_after(root, x, NULL), "x z y");
-    MOVES(cfx_node_move_after(y, x, NULL), "z y x");
+    MOVES(cfx_node_prepend(x, z, NULL), "z x y");
+    MOVES(cfx_node_append(x, z, NULL), "x z y");
+    MOVES(cfx_node_append(x, x, NULL), "x z y");
+    MOVES(cfx_node_prepend(x, x, NULL), "x z y");
+    MOVES(cfx_node_append(x, z, NULL), "x z y");
+    MOVES(cfx_node_prepend(z, x, NULL), "x z y");
+    MOVES(cfx_node_prepend(root, x, NULL), "z y x");
+    MOVES(cfx_node_append(root, x, NULL), "x z y");
+    MOVES(cfx_node_append(y, x, NULL), "z y x");
 #undef MOVES
     CHECK(cfx_node_before(z, y) && cfx_node_before(y, x));
     cfx_graph_set_insert_point(g, (cfx_insert_point){y, true}, NULL); /* moves along */
-    CHECK_INT_EQ(CFX_OK, cfx_node_move_after(x, y, NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_node_append(x, y, NULL));
     cfx_graph_placeholder(g, "w", NULL);
     CHECK_STR_EQ("z x y w", list_names(g));
     cfx_graph_release(g);
@@ -166,7 +167,7 @@ static cfx_node *three_users(cfx_graph *g, cfx_node **x, cfx_node *n[3])
     *x = cfx_graph_placeholder(g, "x", NULL);
     cfx_node *y = cfx_graph_placeholder(g, "y", NULL);
     for (int i = 0; i < 3; i++) {
-        cfx_value list[] = {val(*x), cfx_int(i), tuple_of(g, 2, val(*x), val(y))};
+        cfx_value list[] = {val(*x), cfx_value_int(i), tuple_of(g, 2, val(*x), val(y))};
         n[i] = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "f", list, 3, NULL, 0, NULL);
         cfx_node_set_kwarg(n[i], "k", val(*x), NULL);
     }
@@ -193,7 +194,7 @@ TEST(replacing_uses)
     CHECK_INT_EQ(CFX_E_HOST, err.status);
     CHECK_STR_EQ("?f_1 ?f ", t.text.data);
     CHECK_INT_EQ(version, cfx_graph_version(g));
-    CHECK_INT_EQ(CFX_OK, cfx_node_replace_uses(y, cfx_int(5), NULL, NULL, NULL, NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_node_replace_uses(y, cfx_value_int(5), NULL, NULL, NULL, NULL));
     CHECK_STR_EQ("", user_names(y));
     CHECK_INT_EQ(5, cfx_node_kwarg(n[0], "k").as.i);
     cfx_value list = tuple_of(g, 1, val(x)); /* holds what it replaces */
@@ -201,7 +202,8 @@ TEST(replacing_uses)
     CHECK_INT_EQ(CFX_KIND_TUPLE, cfx_node_arg(n[1], 0).kind);
     CHECK_STR_EQ("f_1", user_names(x));
     CHECK_INT_EQ(CFX_OK, cfx_node_replace_uses(y, val(x), filter, changed, &t, NULL)); /* none */
-    CHECK_INT_EQ(CFX_E_VALUE, cfx_node_replace_uses(x, cfx_invalid(), NULL, NULL, NULL, NULL));
+    CHECK_INT_EQ(CFX_E_VALUE,
+                 cfx_node_replace_uses(x, cfx_value_invalid(), NULL, NULL, NULL, NULL));
     cfx_graph_release(g);
 }
 
@@ -228,7 +230,7 @@ TEST(replacing_one_input)
     CHECK_STR_EQ("f f_2", user_names(x));
     CHECK_STR_EQ("f f_2 f_1", user_names(y));
     CHECK_STR_EQ("y", input_names(n[1]));
-    CHECK_INT_EQ(CFX_OK, cfx_node_replace_input(n[1], y, cfx_int(3), NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_node_replace_input(n[1], y, cfx_value_int(3), NULL));
     CHECK_INT_EQ(0, cfx_node_num_inputs(n[1]));
     cfx_graph_release(g);
 }
@@ -306,7 +308,7 @@ static cfx_status sweep(const cfx_allocator *a, void *arg)
     cfx_node *x = g ? cfx_graph_placeholder(g, "x", &err) : NULL;
     cfx_node *user = NULL;
     for (int i = 0; x && i < 3 && err.status == CFX_OK; i++) {
-        cfx_value two[] = {val(x), cfx_int(i)};
+        cfx_value two[] = {val(x), cfx_value_int(i)};
         cfx_value list = cfx_value_list(g, two, 2, &err);
         cfx_kwarg k = {"k", list};
         if (err.status == CFX_OK)
@@ -333,7 +335,7 @@ static cfx_status sweep(const cfx_allocator *a, void *arg)
         if (uses > 60 || uses == 0) { /* before it grows beyond measure */
             cfx_value fresh[] = {val(x), val(x)};
             const cfx_value v = err.status == CFX_OK ? cfx_value_tuple(g, fresh, 2, &err)
-                                                     : cfx_invalid();
+                                                     : cfx_value_invalid();
             for (cfx_node *n = cfx_node_next(x); err.status == CFX_OK && n; n = cfx_node_next(n))
                 cfx_node_set_args_kwargs(n, v, cfx_node_kwargs(x), &err);
         }

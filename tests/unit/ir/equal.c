@@ -9,16 +9,16 @@
 
 TEST(scalars_compare_by_kind_and_content)
 {
-    CHECK(cfx_value_equal(cfx_int(1), cfx_int(1)));
-    CHECK(!cfx_value_equal(cfx_int(1), cfx_int(2)));
-    CHECK(!cfx_value_equal(cfx_int(1), cfx_bool(true)));
-    CHECK(!cfx_value_equal(cfx_int(1), cfx_float(1.0)));
-    CHECK(cfx_value_equal(cfx_none(), cfx_none()));
-    CHECK(!cfx_value_equal(cfx_none(), cfx_ellipsis()));
-    CHECK(!cfx_value_equal(cfx_bool(true), cfx_bool(false)));
-    CHECK(!cfx_value_equal(cfx_from_dtype(CFX_DTYPE_INT8), cfx_from_dtype(CFX_DTYPE_INT16)));
-    CHECK(!cfx_value_equal(cfx_float(0.0), cfx_float(-0.0)));
-    CHECK(cfx_value_equal(cfx_float(NAN), cfx_float(-NAN)));
+    CHECK(cfx_value_equal(cfx_value_int(1), cfx_value_int(1)));
+    CHECK(!cfx_value_equal(cfx_value_int(1), cfx_value_int(2)));
+    CHECK(!cfx_value_equal(cfx_value_int(1), cfx_value_bool(true)));
+    CHECK(!cfx_value_equal(cfx_value_int(1), cfx_value_float(1.0)));
+    CHECK(cfx_value_equal(cfx_value_none(), cfx_value_none()));
+    CHECK(!cfx_value_equal(cfx_value_none(), cfx_value_ellipsis()));
+    CHECK(!cfx_value_equal(cfx_value_bool(true), cfx_value_bool(false)));
+    CHECK(!cfx_value_equal(cfx_value_dtype(CFX_DTYPE_INT8), cfx_value_dtype(CFX_DTYPE_INT16)));
+    CHECK(!cfx_value_equal(cfx_value_float(0.0), cfx_value_float(-0.0)));
+    CHECK(cfx_value_equal(cfx_value_float(NAN), cfx_value_float(-NAN)));
 }
 
 TEST(containers_compare_item_by_item)
@@ -28,9 +28,9 @@ TEST(containers_compare_item_by_item)
     cfx_node *y = cfx_graph_placeholder(g, "y", NULL);
     CHECK(cfx_value_equal(sample_value(g, x, NULL), sample_value(g, x, NULL)));
     CHECK(!cfx_value_equal(sample_value(g, x, NULL), sample_value(g, y, NULL)));
-    cfx_value a[] = {cfx_int(1), text_value(g, "b", NULL), cfx_int(3)};
-    cfx_value b[] = {cfx_int(3), cfx_int(1), text_value(g, "b", NULL)};
-    cfx_value twice[] = {cfx_int(3), cfx_int(3), cfx_int(1)};
+    cfx_value a[] = {cfx_value_int(1), text_value(g, "b", NULL), cfx_value_int(3)};
+    cfx_value b[] = {cfx_value_int(3), cfx_value_int(1), text_value(g, "b", NULL)};
+    cfx_value twice[] = {cfx_value_int(3), cfx_value_int(3), cfx_value_int(1)};
     CHECK(!cfx_value_equal(cfx_value_list(g, a, 3, NULL), cfx_value_list(g, b, 3, NULL)));
     CHECK(!cfx_value_equal(cfx_value_list(g, a, 3, NULL), cfx_value_tuple(g, a, 3, NULL)));
     CHECK(!cfx_value_equal(cfx_value_list(g, a, 3, NULL), cfx_value_list(g, a, 2, NULL)));
@@ -86,7 +86,7 @@ static cfx_graph *host_graph(int *target, int *arg)
     cfx_value value = cfx_value_host(g, arg, NULL);
     cfx_target t = {.object = target};
     cfx_graph_create(g, CFX_OP_CALL_FUNCTION, t, cfx_value_tuple(g, &value, 1, NULL),
-                     cfx_invalid(), "n", cfx_invalid(), NULL);
+                     cfx_value_invalid(), "n", cfx_value_invalid(), NULL);
     return g;
 }
 
@@ -155,12 +155,12 @@ static void change_line(cfx_graph *g, cfx_node *n)
 }
 static void change_scope(cfx_graph *g, cfx_node *n)
 {
-    cfx_node_set_scope(n, cfx_scope_parent(g, cfx_node_scope(n)));
+    cfx_node_set_module_stack(n, cfx_graph_stack_outer(g, cfx_node_module_stack(n)));
 }
 static void change_type(cfx_graph *g, cfx_node *n)
 {
     (void)g;
-    cfx_node_set_type(n, cfx_invalid(), NULL);
+    cfx_node_set_type(n, cfx_value_invalid(), NULL);
 }
 static void change_target(cfx_graph *g, cfx_node *n)
 {
@@ -171,12 +171,12 @@ static void change_target(cfx_graph *g, cfx_node *n)
 static void change_arg(cfx_graph *g, cfx_node *n)
 {
     (void)g;
-    cfx_node_set_arg(n, 0, cfx_none(), NULL);
+    cfx_node_set_arg(n, 0, cfx_value_none(), NULL);
 }
 static void change_kwarg(cfx_graph *g, cfx_node *n)
 {
     (void)n;
-    cfx_node_set_kwarg(cfx_graph_find(g, "mod"), "dim", cfx_from_node(cfx_graph_find(g, "relu")),
+    cfx_node_set_kwarg(cfx_graph_find(g, "mod"), "dim", cfx_value_node(cfx_graph_find(g, "relu")),
                        NULL);
 }
 static void change_region(cfx_graph *g, cfx_node *n)
@@ -184,7 +184,7 @@ static void change_region(cfx_graph *g, cfx_node *n)
     cfx_graph *region = cfx_value_graph(cfx_node_arg(cfx_graph_find(g, "cond"), 1));
     region = cfx_value_graph(cfx_node_arg(cfx_graph_find(region, "cond"), 1));
     (void)n;
-    cfx_node_set_arg(cfx_graph_find(region, "relu"), 0, cfx_none(), NULL);
+    cfx_node_set_arg(cfx_graph_find(region, "relu"), 0, cfx_value_none(), NULL);
 }
 
 static void check_change(change_fn *change, bool shape_differs)
@@ -236,12 +236,13 @@ TEST(scopes_compare_as_chains)
     cfx_graph *g = sample_graph(NULL, NULL);
     cfx_graph *h = cfx_graph_new(NULL, NULL, NULL);
     uint64_t x = 0, y = 0;
-    CHECK(cfx_graph_scope(h, 0, "first", "First", NULL, NULL) == 1);
+    CHECK(cfx_graph_intern_stack(h, 0, "first", "First", NULL, NULL) == 1);
     cfx_node_map *map = cfx_node_map_new(NULL, NULL);
     cfx_value result;
-    CHECK_INT_EQ(CFX_OK, cfx_graph_copy_into(h, g, map, &result, NULL, NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_graph_copy_from(h, g, map, &result, NULL, NULL));
     cfx_graph_output(h, result, NULL);
-    CHECK(cfx_node_scope(cfx_graph_find(h, "relu")) != cfx_node_scope(cfx_graph_find(g, "relu")));
+    CHECK(cfx_node_module_stack(cfx_graph_find(h, "relu")) !=
+          cfx_node_module_stack(cfx_graph_find(g, "relu")));
     CHECK(cfx_graph_equal(g, h, false));
     cfx_graph_hash(g, false, &x, NULL);
     cfx_graph_hash(h, false, &y, NULL);
@@ -284,7 +285,7 @@ static cfx_status hash_host_body(const cfx_allocator *a, void *arg)
 {
     cfx_error err = {.status = CFX_OK};
     cfx_graph *g = cfx_graph_new(a, &test_host, &err);
-    cfx_value v = g ? cfx_value_host(g, &object_two, &err) : cfx_invalid();
+    cfx_value v = g ? cfx_value_host(g, &object_two, &err) : cfx_value_invalid();
     uint64_t hash;
     (void)arg;
     if (v.kind != CFX_KIND_INVALID &&

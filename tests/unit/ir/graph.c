@@ -46,7 +46,7 @@ TEST(memory_counts_everything)
     for (uint32_t i = 0; i < 1000; i++) {
         cfx_node *n = cfx_graph_placeholder(g, "x", NULL);
         cfx_node_set_location(n, "file.py", i, NULL);
-        cfx_node_set_scope(n, cfx_graph_scope(g, i, "path", "type", NULL, NULL));
+        cfx_node_set_module_stack(n, cfx_graph_intern_stack(g, i, "path", "type", NULL, NULL));
     }
     CHECK_INT_EQ(cfx_graph_memory(g), ta.live_bytes);
     cfx_graph_release(g);
@@ -78,19 +78,19 @@ TEST(version_grows)
     cfx_node *n = NULL;
     GROWS((x = cfx_graph_placeholder(g, "x", NULL)));
     GROWS((n = call(g, "f", x)));
-    GROWS(cfx_node_set_args(n, tuple_of(g, 1, cfx_int(1)), NULL) == CFX_OK);
-    GROWS(cfx_node_set_kwarg(n, "k", cfx_from_node(x), NULL) == CFX_OK);
-    GROWS(cfx_node_set_arg(n, 0, cfx_from_node(x), NULL) == CFX_OK);
-    GROWS(cfx_node_insert_arg(n, 0, cfx_int(1), NULL) == CFX_OK);
-    GROWS(cfx_node_replace_uses(x, cfx_int(1), NULL, NULL, NULL, NULL) == CFX_OK);
-    GROWS(cfx_node_replace_input(n, x, cfx_int(1), NULL) == CFX_OK);
+    GROWS(cfx_node_set_args(n, tuple_of(g, 1, cfx_value_int(1)), NULL) == CFX_OK);
+    GROWS(cfx_node_set_kwarg(n, "k", cfx_value_node(x), NULL) == CFX_OK);
+    GROWS(cfx_node_set_arg(n, 0, cfx_value_node(x), NULL) == CFX_OK);
+    GROWS(cfx_node_insert_arg(n, 0, cfx_value_int(1), NULL) == CFX_OK);
+    GROWS(cfx_node_replace_uses(x, cfx_value_int(1), NULL, NULL, NULL, NULL) == CFX_OK);
+    GROWS(cfx_node_replace_input(n, x, cfx_value_int(1), NULL) == CFX_OK);
     GROWS(cfx_node_set_target(n, by_name("h"), NULL) == CFX_OK);
     GROWS(cfx_node_set_op(n, CFX_OP_CALL_METHOD, NULL) == CFX_OK);
-    GROWS(cfx_node_set_type(n, cfx_int(1), NULL) == CFX_OK);
+    GROWS(cfx_node_set_type(n, cfx_value_int(1), NULL) == CFX_OK);
     GROWS(cfx_node_rename(n, "other", NULL) == CFX_OK);
     GROWS(cfx_node_set_name(n, "third", 5, NULL) == CFX_OK);
-    GROWS(cfx_node_move_before(x, n, NULL) == CFX_OK);
-    GROWS(cfx_node_move_after(x, n, NULL) == CFX_OK);
+    GROWS(cfx_node_prepend(x, n, NULL) == CFX_OK);
+    GROWS(cfx_node_append(x, n, NULL) == CFX_OK);
     GROWS(erase(n) == CFX_OK);
     GROWS((cfx_graph_clear(g), true));
 #undef GROWS
@@ -194,7 +194,7 @@ TEST(wrong_erasures)
     CHECK_INT_EQ(CFX_OK, erase(a));
     CHECK_INT_EQ(CFX_E_GRAPH, cfx_graph_erase(g, a, &err));
     CHECK(strstr(err.message, "erased already"));
-    CHECK_INT_EQ(CFX_OK, cfx_node_set_args(x, tuple_of(g, 1, cfx_from_node(x)), NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_node_set_args(x, tuple_of(g, 1, cfx_value_node(x)), NULL));
     CHECK_INT_EQ(CFX_E_GRAPH, erase(x)); /* its own user */
     cfx_graph_release(g);
     cfx_graph_release(h);
@@ -205,7 +205,7 @@ TEST(pinned_nodes_stay_readable)
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_node *x = cfx_graph_placeholder(g, "x", NULL);
     cfx_node *a = cfx_graph_create(g, CFX_OP_CALL_FUNCTION, by_name("m.relu"),
-                                   tuple_of(g, 1, cfx_from_node(x)), cfx_invalid(), NULL,
+                                   tuple_of(g, 1, cfx_value_node(x)), cfx_value_invalid(), NULL,
                                    text_value(g, "type"), NULL);
     cfx_node_set_location(a, "f.py", 3, NULL);
     cfx_node_pin(a);
@@ -348,12 +348,12 @@ static void insert_before(walk *w)
 static void move_current(walk *w)
 {
     if (is(w, "p1"))
-        cfx_node_move_after(at(w->g, 3), w->current, NULL);
+        cfx_node_append(at(w->g, 3), w->current, NULL);
 }
 static void move_last_to_front(walk *w)
 {
     if (is(w, "p4") && w->step < 8)
-        cfx_node_move_after(at(w->g, 0), w->current, NULL);
+        cfx_node_append(at(w->g, 0), w->current, NULL);
 }
 static void append(walk *w)
 {
@@ -469,10 +469,10 @@ TEST(building_and_erasing_is_flat)
     cfx_node *keep = call(g, "f", x);
     size_t memory = 0;
     for (int i = 0; i < 1000000; i++) {
-        const cfx_value args[] = {cfx_from_node(x), cfx_from_node(keep), cfx_int(i)};
+        const cfx_value args[] = {cfx_value_node(x), cfx_value_node(keep), cfx_value_int(i)};
         const cfx_value tuple = cfx_value_tuple(g, args, 1 + (size_t)i % 3, NULL);
-        cfx_node *n = cfx_graph_create(g, CFX_OP_CALL_FUNCTION, by_name("f"), tuple, cfx_invalid(),
-                                       NULL, cfx_invalid(), NULL);
+        cfx_node *n = cfx_graph_create(g, CFX_OP_CALL_FUNCTION, by_name("f"), tuple,
+                                       cfx_value_invalid(), NULL, cfx_value_invalid(), NULL);
         if (i % 1000 == 0) /* names stay taken: so give all nodes but these the same one */
             CHECK(n != NULL);
         cfx_graph_erase(g, n, NULL);
@@ -508,10 +508,10 @@ static void intrude(void *ctx)
                   cfx_graph_erase(g, last, &err) == CFX_OK ||
                   cfx_node_set_args(last, none, &err) == CFX_OK ||
                   cfx_node_set_name(last, "n", 1, &err) == CFX_OK ||
-                  cfx_node_set_type(last, cfx_none(), &err) == CFX_OK ||
-                  cfx_node_move_before(cfx_graph_first(g), last, &err) == CFX_OK ||
-                  cfx_node_replace_uses(cfx_graph_first(g), cfx_none(), NULL, NULL, NULL, &err) ==
-                      CFX_OK;
+                  cfx_node_set_type(last, cfx_value_none(), &err) == CFX_OK ||
+                  cfx_node_prepend(cfx_graph_first(g), last, &err) == CFX_OK ||
+                  cfx_node_replace_uses(cfx_graph_first(g), cfx_value_none(), NULL, NULL, NULL,
+                                        &err) == CFX_OK;
     cfx_value_discard(g, none);
     cfx_graph_clear(g);
     cfx_graph_verify(g, NULL, NULL, NULL);  /* reading is allowed, and moves marks */
@@ -526,11 +526,11 @@ TEST(a_graph_that_is_read_cannot_be_edited)
     fake_host state = {.asked = NULL};
     const cfx_host host = fake_host_table(&state);
     cfx_graph *g = cfx_graph_new(NULL, &host, NULL);
-    cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
+    cfx_value x = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
     const cfx_value items[] = {x, cfx_value_host(g, &object, NULL)};
     const cfx_target target = {.object = &function};
     REQUIRE(cfx_graph_create(g, CFX_OP_CALL_FUNCTION, target, cfx_value_tuple(g, items, 2, NULL),
-                             cfx_invalid(), NULL, cfx_invalid(), NULL));
+                             cfx_value_invalid(), NULL, cfx_value_invalid(), NULL));
     intruder in = {g, 0, false};
     state.asked = intrude;
     state.ctx = &in;

@@ -95,15 +95,16 @@ TEST(what_hooks_see)
     cfx_node *a = call(g, "relu", x);
     cfx_node *b = call(g, "neg", a);
     check_log("+x +y +relu +neg ");
-    CHECK_INT_EQ(CFX_OK, cfx_node_replace_uses(x, cfx_from_node(y), NULL, NULL, NULL, NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_node_replace_uses(x, cfx_value_node(y), NULL, NULL, NULL, NULL));
     check_log("x>y@relu ");
     CHECK_INT_EQ(CFX_OK, erase(b));
     check_log("-neg ");
-    CHECK_INT_EQ(CFX_OK, cfx_node_set_args(a, tuple_of(g, 1, cfx_from_node(x)), NULL));
-    CHECK_INT_EQ(CFX_OK, cfx_node_replace_input(a, x, cfx_from_node(y), NULL));
-    CHECK_INT_EQ(CFX_OK, cfx_node_set_arg(a, 0, cfx_from_node(x), NULL));
-    CHECK_INT_EQ(CFX_OK, cfx_node_replace_input(a, y, cfx_int(1), NULL)); /* it has no such input */
-    CHECK_INT_EQ(CFX_OK, cfx_node_move_after(x, a, NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_node_set_args(a, tuple_of(g, 1, cfx_value_node(x)), NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_node_replace_input(a, x, cfx_value_node(y), NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_node_set_arg(a, 0, cfx_value_node(x), NULL));
+    CHECK_INT_EQ(CFX_OK,
+                 cfx_node_replace_input(a, y, cfx_value_int(1), NULL)); /* it has no such input */
+    CHECK_INT_EQ(CFX_OK, cfx_node_append(x, a, NULL));
     check_log("x>y@relu ");
     CHECK(cfx_graph_remove_hook(g, 2));
     CHECK(!cfx_graph_remove_hook(g, 2) && !cfx_graph_remove_hook(g, 0));
@@ -137,7 +138,7 @@ TEST(refusing_creation)
         l.fail = CFX_E_KEY;
         l.silent = silent;
         cfx_value v = text_value(g, "mine");
-        cfx_value args[] = {cfx_from_node(x), v};
+        cfx_value args[] = {cfx_value_node(x), v};
         cfx_kwarg k = {"k", v};
         CHECK(!cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "f", args, 2, &k, 1, &err));
         CHECK_INT_EQ(CFX_E_KEY, err.status);
@@ -146,8 +147,8 @@ TEST(refusing_creation)
         CHECK_INT_EQ(0, cfx_node_num_users(x));
         CHECK_INT_EQ(0, v.as.str->refs);
         cfx_value tuple = tuple_of(g, 1, v);
-        CHECK(!cfx_graph_create(g, CFX_OP_CALL_FUNCTION, by_name("f"), tuple, cfx_invalid(), NULL,
-                                v, NULL));
+        CHECK(!cfx_graph_create(g, CFX_OP_CALL_FUNCTION, by_name("f"), tuple, cfx_value_invalid(),
+                                NULL, v, NULL));
         CHECK_INT_EQ(0, tuple.as.seq->refs);
         CHECK_INT_EQ(1, v.as.str->refs);
         cfx_value_discard(g, tuple);
@@ -167,7 +168,7 @@ TEST(creation_hooks_that_edit)
         l.create = what == 1;
         l.erase = what == 2 ? y : NULL;
         l.use_it = what >= 3;
-        const cfx_value arg = cfx_from_node(x);
+        const cfx_value arg = cfx_value_node(x);
         cfx_node *n = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "f", &arg, 1, NULL, 0, &err);
         static const cfx_status want[] = {CFX_E_GRAPH, CFX_OK, CFX_OK, CFX_OK, CFX_E_KEY};
         static const char *const left[] = {"x y", "x y f extra", "x f", "x y f user", "x y f user"};
@@ -214,17 +215,18 @@ TEST(refusing_replacement)
         l.fail = CFX_E_KEY;
         l.silent = silent;
         dump_graph(&before, g);
-        CHECK_INT_EQ(CFX_E_KEY, cfx_node_replace_uses(x, cfx_from_node(y), NULL, NULL, NULL, &err));
+        CHECK_INT_EQ(CFX_E_KEY,
+                     cfx_node_replace_uses(x, cfx_value_node(y), NULL, NULL, NULL, &err));
         CHECK_INT_EQ(CFX_E_KEY, err.status);
-        CHECK_INT_EQ(CFX_E_KEY, cfx_node_replace_input(a, x, cfx_from_node(y), NULL));
+        CHECK_INT_EQ(CFX_E_KEY, cfx_node_replace_input(a, x, cfx_value_node(y), NULL));
         dump_graph(&after, g);
         CHECK_STR_EQ(before.data, after.data);
         l.fail = CFX_OK;
         l.erase_it = true; /* the user */
-        CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_replace_input(a, x, cfx_from_node(y), NULL));
+        CHECK_INT_EQ(CFX_E_GRAPH, cfx_node_replace_input(a, x, cfx_value_node(y), NULL));
         CHECK_STR_EQ("x y f_1", list_names(g));
         l.erase = b;
-        CHECK_INT_EQ(CFX_OK, cfx_node_replace_uses(x, cfx_from_node(y), NULL, NULL, NULL, NULL));
+        CHECK_INT_EQ(CFX_OK, cfx_node_replace_uses(x, cfx_value_node(y), NULL, NULL, NULL, NULL));
         CHECK_STR_EQ("x y", list_names(g));
         CHECK(!g->limbo && g->open_iters == 0);
         cfx_graph_release(g);
@@ -279,20 +281,20 @@ static bool edit(int i, cfx_graph *g, cfx_node *x, cfx_node *f, cfx_node *unused
     switch (i) {
     case 0: return call(g, "f", x);
     case 1: return erase(unused) == CFX_OK;
-    case 2: return cfx_node_set_arg(f, 0, cfx_from_node(unused), NULL) == CFX_OK;
+    case 2: return cfx_node_set_arg(f, 0, cfx_value_node(unused), NULL) == CFX_OK;
     case 3: return cfx_node_set_args(f, cfx_value_tuple(g, NULL, 0, NULL), NULL) == CFX_OK;
-    case 4: return cfx_node_insert_arg(f, 0, cfx_from_node(x), NULL) == CFX_OK;
-    case 5: return cfx_node_set_kwarg(f, "k", cfx_from_node(x), NULL) == CFX_OK;
+    case 4: return cfx_node_insert_arg(f, 0, cfx_value_node(x), NULL) == CFX_OK;
+    case 5: return cfx_node_set_kwarg(f, "k", cfx_value_node(x), NULL) == CFX_OK;
     case 6: return cfx_node_set_target(f, target, NULL) == CFX_OK;
     case 7: return cfx_node_set_op(f, CFX_OP_CALL_METHOD, NULL) == CFX_OK;
-    case 8: return cfx_node_set_type(f, cfx_none(), NULL) == CFX_OK;
+    case 8: return cfx_node_set_type(f, cfx_value_none(), NULL) == CFX_OK;
     case 9: return cfx_node_rename(f, "z", NULL) == CFX_OK;
     case 10: return cfx_node_set_name(f, "z", 1, NULL) == CFX_OK;
-    case 11: return cfx_node_move_before(x, unused, NULL) == CFX_OK;
-    case 12: return cfx_node_move_after(f, unused, NULL) == CFX_OK;
-    case 13: return cfx_node_replace_uses(x, cfx_from_node(unused), NULL, NULL, NULL, NULL) ==
+    case 11: return cfx_node_prepend(x, unused, NULL) == CFX_OK;
+    case 12: return cfx_node_append(f, unused, NULL) == CFX_OK;
+    case 13: return cfx_node_replace_uses(x, cfx_value_node(unused), NULL, NULL, NULL, NULL) ==
                     CFX_OK;
-    case 14: return cfx_node_replace_input(f, x, cfx_from_node(unused), NULL) == CFX_OK;
+    case 14: return cfx_node_replace_input(f, x, cfx_value_node(unused), NULL) == CFX_OK;
     case 15: cfx_graph_clear(g); return cfx_graph_size(g) == 0;
     }
     return false;

@@ -182,7 +182,7 @@ TEST(resizing_takes_any_scale)
 
 TEST(a_text_is_no_number)
 {
-#define TEXT(s) cfx_datum_text(CFX_DATUM_STR, s, sizeof s - 1, NULL, NULL)
+#define TEXT(s) cfx_datum_from_text(CFX_DATUM_STR, s, sizeof s - 1, NULL, NULL)
     CHECK(REFUSED(CFX_E_TYPE, sum, ONES(FLOAT32, 2, 2), TEXT("a")));
     CHECK(REFUSED(CFX_E_TYPE, diagonal, ONES(FLOAT32, 2, 2), TEXT("a")));
     CHECK_STR_EQ("diagonal(float32[2, 2]): 'offset' must be int, not str", err.message);
@@ -231,7 +231,7 @@ TEST(strides_need_not_be_whole_elements)
     cfx_datum index = filled(CFX_DTYPE_INT64, SIZES(1, 1, N), cfx_datum_int(0));
     for (int64_t i = 0; i < N; i++)
         ((int64_t *)cfx_tensor_data(index.as.tensor))[i] = i;
-    cfx_datum mean = cfx_datum_text(CFX_DATUM_STR, "mean", 4, NULL, NULL);
+    cfx_datum mean = cfx_datum_from_text(CFX_DATUM_STR, "mean", 4, NULL, NULL);
     cfx_datum y = CALL(scatter_reduce_, spaced(memory, N), cfx_datum_int(2), index,
                        filled(CFX_DTYPE_COMPLEX128, SIZES(1, 1, N), cfx_datum_int(4)), mean,
                        cfx_datum_bool(false));

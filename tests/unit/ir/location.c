@@ -43,30 +43,31 @@ TEST(scopes)
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_node *n = cfx_graph_placeholder(g, "x", NULL);
     cfx_error err = {0};
-    const uint32_t outer = cfx_graph_scope(g, 0, "layers.0", "nn.Sequential", NULL, &err);
-    const uint32_t inner = cfx_graph_scope(g, outer, "layers.0.1", "nn.Linear", NULL, &err);
+    const uint32_t outer = cfx_graph_intern_stack(g, 0, "layers.0", "nn.Sequential", NULL, &err);
+    const uint32_t inner = cfx_graph_intern_stack(g, outer, "layers.0.1", "nn.Linear", NULL, &err);
     CHECK(outer == 1 && inner == 2);
-    CHECK_INT_EQ(inner, cfx_graph_scope(g, outer, "layers.0.1", "nn.Linear", NULL, &err));
-    CHECK_INT_EQ(3, cfx_graph_scope(g, 0, "layers.0.1", "nn.Linear", NULL, &err));
-    CHECK_INT_EQ(4, cfx_graph_scope(g, outer, "layers.0.1", NULL, NULL, &err));
-    CHECK_INT_EQ(4, cfx_graph_scope(g, outer, "layers.0.1", "", NULL, &err));
-    CHECK_INT_EQ(5, cfx_graph_scope(g, 0, NULL, NULL, NULL, &err));
+    CHECK_INT_EQ(inner, cfx_graph_intern_stack(g, outer, "layers.0.1", "nn.Linear", NULL, &err));
+    CHECK_INT_EQ(3, cfx_graph_intern_stack(g, 0, "layers.0.1", "nn.Linear", NULL, &err));
+    CHECK_INT_EQ(4, cfx_graph_intern_stack(g, outer, "layers.0.1", NULL, NULL, &err));
+    CHECK_INT_EQ(4, cfx_graph_intern_stack(g, outer, "layers.0.1", "", NULL, &err));
+    CHECK_INT_EQ(5, cfx_graph_intern_stack(g, 0, NULL, NULL, NULL, &err));
     CHECK_INT_EQ(CFX_OK, err.status);
-    CHECK_INT_EQ(outer, cfx_scope_parent(g, inner));
-    CHECK_STR_EQ("layers.0.1", cfx_scope_path(g, inner));
-    CHECK_STR_EQ("nn.Linear", cfx_scope_type(g, inner));
-    CHECK(cfx_scope_parent(g, 0) == 0 && !cfx_scope_path(g, 0) && !cfx_scope_type(g, 6));
-    CHECK_INT_EQ(0, cfx_graph_scope(g, 99, "a", "b", NULL, &err));
+    CHECK_INT_EQ(outer, cfx_graph_stack_outer(g, inner));
+    CHECK_STR_EQ("layers.0.1", cfx_graph_stack_path(g, inner));
+    CHECK_STR_EQ("nn.Linear", cfx_graph_stack_type(g, inner));
+    CHECK(cfx_graph_stack_outer(g, 0) == 0 && !cfx_graph_stack_path(g, 0) &&
+          !cfx_graph_stack_type(g, 6));
+    CHECK_INT_EQ(0, cfx_graph_intern_stack(g, 99, "a", "b", NULL, &err));
     CHECK_INT_EQ(CFX_E_VALUE, err.status);
     err = (cfx_error){0};
-    CHECK_INT_EQ(0, cfx_graph_scope(g, 0, "\xff", "b", NULL, &err));
+    CHECK_INT_EQ(0, cfx_graph_intern_stack(g, 0, "\xff", "b", NULL, &err));
     CHECK_INT_EQ(CFX_E_VALUE, err.status);
-    CHECK_INT_EQ(0, cfx_graph_scope(g, 0, "a", "\xff", NULL, NULL));
-    CHECK_INT_EQ(0, cfx_node_scope(n));
-    cfx_node_set_scope(n, inner);
-    CHECK_INT_EQ(inner, cfx_node_scope(n));
-    cfx_node_set_scope(n, 77); /* unknown: none */
-    CHECK_INT_EQ(0, cfx_node_scope(n));
+    CHECK_INT_EQ(0, cfx_graph_intern_stack(g, 0, "a", "\xff", NULL, NULL));
+    CHECK_INT_EQ(0, cfx_node_module_stack(n));
+    cfx_node_set_module_stack(n, inner);
+    CHECK_INT_EQ(inner, cfx_node_module_stack(n));
+    cfx_node_set_module_stack(n, 77); /* unknown: none */
+    CHECK_INT_EQ(0, cfx_node_module_stack(n));
     cfx_graph_release(g);
 }
 
@@ -75,15 +76,15 @@ TEST(locations_by_number)
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_node *n = cfx_graph_placeholder(g, "x", NULL);
     cfx_error err = {0};
-    const uint32_t first = cfx_graph_location(g, "model.py", 7, &err);
-    CHECK(first != 0 && first == cfx_graph_location(g, "model.py", 7, &err));
-    CHECK(first != cfx_graph_location(g, "model.py", 8, &err));
-    cfx_node_set_location_number(n, first);
+    const uint32_t first = cfx_graph_intern_location(g, "model.py", 7, &err);
+    CHECK(first != 0 && first == cfx_graph_intern_location(g, "model.py", 7, &err));
+    CHECK(first != cfx_graph_intern_location(g, "model.py", 8, &err));
+    cfx_node_set_location_id(n, first);
     CHECK_STR_EQ("model.py", cfx_node_file(n));
     CHECK_INT_EQ(7, cfx_node_line(n));
-    cfx_node_set_location_number(n, 99); /* unknown: none */
+    cfx_node_set_location_id(n, 99); /* unknown: none */
     CHECK(!cfx_node_file(n));
-    CHECK_INT_EQ(0, cfx_graph_location(g, "\xff", 1, &err));
+    CHECK_INT_EQ(0, cfx_graph_intern_location(g, "\xff", 1, &err));
     CHECK_INT_EQ(CFX_E_VALUE, err.status);
     cfx_graph_release(g);
 }
@@ -96,28 +97,29 @@ TEST(scopes_hold_the_objects_of_their_classes)
     fake_object twin = {.name = "nn.Linear", .refs = 1};
     cfx_graph *g = cfx_graph_new(NULL, &host, NULL);
     cfx_node *n = cfx_graph_placeholder(g, "x", NULL);
-    const uint32_t a = cfx_graph_scope(g, 0, "a", "nn.Linear", &linear, NULL);
-    const uint32_t b = cfx_graph_scope(g, 0, "b", "nn.Linear", &linear, NULL);
+    const uint32_t a = cfx_graph_intern_stack(g, 0, "a", "nn.Linear", &linear, NULL);
+    const uint32_t b = cfx_graph_intern_stack(g, 0, "b", "nn.Linear", &linear, NULL);
     CHECK_INT_EQ(2, linear.refs); /* one reference, whoever uses it */
-    CHECK(a != b && a == cfx_graph_scope(g, 0, "a", "nn.Linear", &linear, NULL));
-    CHECK(a != cfx_graph_scope(g, 0, "a", "nn.Linear", &twin, NULL)); /* the name is not enough */
-    CHECK(a != cfx_graph_scope(g, 0, "a", "nn.Linear", NULL, NULL));
-    CHECK(cfx_scope_object(g, a) == &linear && !cfx_scope_object(g, 0));
-    cfx_node_set_scope(n, a);
+    CHECK(a != b && a == cfx_graph_intern_stack(g, 0, "a", "nn.Linear", &linear, NULL));
+    CHECK(a !=
+          cfx_graph_intern_stack(g, 0, "a", "nn.Linear", &twin, NULL)); /* the name is not enough */
+    CHECK(a != cfx_graph_intern_stack(g, 0, "a", "nn.Linear", NULL, NULL));
+    CHECK(cfx_graph_stack_object(g, a) == &linear && !cfx_graph_stack_object(g, 0));
+    cfx_node_set_module_stack(n, a);
     cfx_graph *copy = cfx_graph_clone(g, NULL, NULL);
-    CHECK(cfx_scope_object(copy, cfx_node_scope(cfx_graph_first(copy))) == &linear);
+    CHECK(cfx_graph_stack_object(copy, cfx_node_module_stack(cfx_graph_first(copy))) == &linear);
     CHECK_INT_EQ(3, linear.refs);
     CHECK(cfx_graph_equal(g, copy, false));
     cfx_graph_release(copy);
     cfx_graph_clear(g);
     CHECK_INT_EQ(1, linear.refs);
-    CHECK_STR_EQ("nn.Linear", cfx_scope_type(g, a)); /* the name stays */
-    CHECK(!cfx_scope_object(g, a));
+    CHECK_STR_EQ("nn.Linear", cfx_graph_stack_type(g, a)); /* the name stays */
+    CHECK(!cfx_graph_stack_object(g, a));
     cfx_graph_release(g);
     CHECK_INT_EQ(1, twin.refs);
     g = cfx_graph_new(NULL, NULL, NULL);
     cfx_error err = {0};
-    CHECK_INT_EQ(0, cfx_graph_scope(g, 0, "a", "nn.Linear", &linear, &err)); /* no host */
+    CHECK_INT_EQ(0, cfx_graph_intern_stack(g, 0, "a", "nn.Linear", &linear, &err)); /* no host */
     CHECK_INT_EQ(CFX_E_TYPE, err.status);
     cfx_graph_release(g);
 }
@@ -139,9 +141,9 @@ static cfx_status sweep(const cfx_allocator *a, void *arg)
             CHECK_STR_EQ(before.data, after.data);
             break;
         }
-        const uint32_t next = cfx_graph_scope(g, scope, text, "Type", NULL, &err);
+        const uint32_t next = cfx_graph_intern_stack(g, scope, text, "Type", NULL, &err);
         CHECK((next == 0) == (err.status != CFX_OK));
-        cfx_node_set_scope(n, scope = next);
+        cfx_node_set_module_stack(n, scope = next);
     }
     cfx_graph_release(g);
     return err.status;

@@ -208,7 +208,7 @@ TEST(snake_case)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         cfx_buffer out;
         cfx_buffer_init(&out, NULL);
-        CHECK_INT_EQ(CFX_OK, cfx_snake_case(rows[i][0], strlen(rows[i][0]), &out));
+        CHECK_INT_EQ(CFX_OK, cfx_name_to_snake_case(rows[i][0], strlen(rows[i][0]), &out));
         CHECK_STR_EQ(rows[i][1], out.data);
         cfx_buffer_free(&out);
     }
@@ -221,8 +221,8 @@ static void check_name(cfx_opcode op, const char *target, const char *want)
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     REQUIRE(g);
     for (int i = 0; i < 3; i++) { /* the second and third time take the short way */
-        cfx_node *n = cfx_graph_create(g, op, by_name(target), cfx_invalid(), cfx_invalid(), NULL,
-                                       cfx_invalid(), NULL);
+        cfx_node *n = cfx_graph_create(g, op, by_name(target), cfx_value_invalid(),
+                                       cfx_value_invalid(), NULL, cfx_value_invalid(), NULL);
         REQUIRE(n);
         if (i == 0 && !CHECK_STR_EQ(want, cfx_node_name(n, NULL)))
             printf("    for %s %s\n", cfx_opcode_name(op), target);
@@ -279,8 +279,8 @@ TEST(wishes_and_targets_share_names)
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     REQUIRE(g);
     for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++)
-        CHECK(cfx_graph_create(g, CFX_OP_CALL_FUNCTION, by_name("torch.relu"), cfx_invalid(),
-                               cfx_invalid(), wishes[i], cfx_invalid(), NULL));
+        CHECK(cfx_graph_create(g, CFX_OP_CALL_FUNCTION, by_name("torch.relu"), cfx_value_invalid(),
+                               cfx_value_invalid(), wishes[i], cfx_value_invalid(), NULL));
     CHECK_STR_EQ("relu relu_1 relu_2 relu_3 relu_7 relu_8 relu_9 relu_10 a_b for_1 sum_1 _unnamed "
                  "Foo _1x", list_names(g));
     cfx_graph_release(g);

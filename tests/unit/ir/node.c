@@ -8,8 +8,8 @@ TEST(reading_a_node)
     cfx_error err = {0};
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_node *x = cfx_graph_placeholder(g, "x", &err);
-    cfx_value args[] = {cfx_from_node(x), cfx_int(2)};
-    cfx_kwarg kwargs[] = {{"alpha", cfx_float(0.5)}, {"beta", cfx_none()}};
+    cfx_value args[] = {cfx_value_node(x), cfx_value_int(2)};
+    cfx_kwarg kwargs[] = {{"alpha", cfx_value_float(0.5)}, {"beta", cfx_value_none()}};
     cfx_node *n = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.add", args, 2, kwargs, 2, &err);
     REQUIRE(n);
     size_t size = 0;
@@ -49,15 +49,15 @@ TEST(every_opcode)
         cfx_opcode op = CFX_OPCODE_COUNT;
         CHECK_STR_EQ(names[i], cfx_opcode_name((cfx_opcode)i));
         CHECK(cfx_opcode_parse(names[i], &op) && (int)op == i);
-        cfx_node *n = cfx_graph_create(g, (cfx_opcode)i, by_name("t"), cfx_invalid(), cfx_invalid(),
-                                       NULL, cfx_invalid(), NULL);
+        cfx_node *n = cfx_graph_create(g, (cfx_opcode)i, by_name("t"), cfx_value_invalid(),
+                                       cfx_value_invalid(), NULL, cfx_value_invalid(), NULL);
         CHECK_INT_EQ(i, cfx_node_op(n));
     }
     cfx_opcode op = CFX_OP_OUTPUT;
     CHECK(!cfx_opcode_parse("root", &op) && !cfx_opcode_parse("", &op) && op == CFX_OP_OUTPUT);
     CHECK_STR_EQ("unknown", cfx_opcode_name(CFX_OPCODE_COUNT));
     CHECK(cfx_node_op(cfx_graph_get_attr(g, "a.b", NULL)) == CFX_OP_GET_ATTR);
-    cfx_node *out = cfx_graph_output(g, cfx_int(1), NULL);
+    cfx_node *out = cfx_graph_output(g, cfx_value_int(1), NULL);
     CHECK_STR_EQ("output", cfx_node_name(out, NULL));
     CHECK_STR_EQ("output", cfx_node_target(out, NULL, NULL));
     CHECK_INT_EQ(1, cfx_node_arg(out, 0).as.i);
@@ -85,23 +85,23 @@ TEST(wrong_creations)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_graph *h = cfx_graph_new(NULL, NULL, NULL);
-    const cfx_value no = cfx_invalid();
+    const cfx_value no = cfx_value_invalid();
     const cfx_target t = by_name("t");
-    cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
-    cfx_value foreign = cfx_from_node(cfx_graph_placeholder(h, "y", NULL));
+    cfx_value x = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
+    cfx_value foreign = cfx_value_node(cfx_graph_placeholder(h, "y", NULL));
     const cfx_opcode f = CFX_OP_CALL_FUNCTION;
     CHECK_INT_EQ(CFX_E_VALUE, create_status(g, CFX_OPCODE_COUNT, t, no, no, no));
     CHECK_INT_EQ(CFX_E_VALUE, create_status(g, (cfx_opcode)-1, t, no, no, no));
     CHECK_INT_EQ(CFX_E_VALUE, create_status(g, f, (cfx_target){.name = NULL}, no, no, no));
     CHECK_INT_EQ(CFX_E_VALUE, create_status(g, f, (cfx_target){NULL, "\xff", 1}, no, no, no));
     CHECK_INT_EQ(CFX_E_TYPE, create_status(g, f, by_object(h), no, no, no));
-    CHECK_INT_EQ(CFX_E_TYPE, create_status(g, f, t, cfx_int(1), no, no));
+    CHECK_INT_EQ(CFX_E_TYPE, create_status(g, f, t, cfx_value_int(1), no, no));
     CHECK_INT_EQ(CFX_E_TYPE, create_status(g, f, t, no, tuple_of(g, 0), no));
     CHECK_INT_EQ(CFX_E_GRAPH, create_status(g, f, t, tuple_of(h, 1, foreign), no, no));
     CHECK_INT_EQ(CFX_E_TYPE, create_status(g, f, t, no, no, x));
     CHECK_INT_EQ(CFX_E_TYPE, create_status(g, f, t, no, no, tuple_of(g, 1, tuple_of(g, 1, x))));
     CHECK_INT_EQ(CFX_E_TYPE, create_status(g, f, t, no, no, foreign));
-    CHECK_INT_EQ(CFX_E_VALUE, create_status(g, f, t, no, no, cfx_scalar(CFX_KIND_COUNT, 0)));
+    CHECK_INT_EQ(CFX_E_VALUE, create_status(g, f, t, no, no, cfx_value_scalar(CFX_KIND_COUNT, 0)));
     CHECK_INT_EQ(CFX_E_GRAPH, create_status(g, f, t, no, no, cfx_value_name(h, "a.b", 3, NULL)));
     CHECK(!cfx_graph_placeholder(g, NULL, NULL) && !cfx_graph_get_attr(g, NULL, NULL));
     CHECK(!cfx_graph_output(g, no, NULL));
@@ -115,17 +115,17 @@ TEST(wrong_creations)
 TEST(types)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_node *n = cfx_graph_create(g, CFX_OP_PLACEHOLDER, by_name("x"), cfx_invalid(),
-                                   cfx_invalid(), NULL, text_value(g, "Tensor"), NULL);
+    cfx_node *n = cfx_graph_create(g, CFX_OP_PLACEHOLDER, by_name("x"), cfx_value_invalid(),
+                                   cfx_value_invalid(), NULL, text_value(g, "Tensor"), NULL);
     CHECK_STR_EQ("Tensor", cfx_value_text(cfx_node_type(n), NULL));
-    CHECK_INT_EQ(CFX_OK, cfx_node_set_type(n, tuple_of(g, 1, cfx_int(1)), NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_node_set_type(n, tuple_of(g, 1, cfx_value_int(1)), NULL));
     CHECK_INT_EQ(CFX_KIND_TUPLE, cfx_node_type(n).kind);
-    CHECK_INT_EQ(CFX_E_TYPE, cfx_node_set_type(n, cfx_from_node(n), NULL));
-    CHECK_INT_EQ(CFX_E_TYPE, cfx_node_set_type(n, tuple_of(g, 1, cfx_from_node(n)), NULL));
+    CHECK_INT_EQ(CFX_E_TYPE, cfx_node_set_type(n, cfx_value_node(n), NULL));
+    CHECK_INT_EQ(CFX_E_TYPE, cfx_node_set_type(n, tuple_of(g, 1, cfx_value_node(n)), NULL));
     CHECK_INT_EQ(CFX_KIND_TUPLE, cfx_node_type(n).kind);
-    CHECK_INT_EQ(CFX_OK, cfx_node_set_type(n, cfx_invalid(), NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_node_set_type(n, cfx_value_invalid(), NULL));
     CHECK_INT_EQ(CFX_KIND_INVALID, cfx_node_type(n).kind);
-    CHECK_INT_EQ(CFX_OK, cfx_node_set_type(n, cfx_invalid(), NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_node_set_type(n, cfx_value_invalid(), NULL));
     cfx_graph_release(g);
 }
 
@@ -176,7 +176,7 @@ static const char *found(cfx_graph *g, cfx_opcode op, const cfx_target *target)
     static dump_text d;
     d.size = 0;
     d.data[0] = '\0';
-    CHECK_INT_EQ(CFX_OK, cfx_graph_each_of(g, op, target, note, &d));
+    CHECK_INT_EQ(CFX_OK, cfx_graph_find_nodes(g, op, target, note, &d));
     return d.data;
 }
 
@@ -196,7 +196,7 @@ TEST(each_of)
     CHECK_STR_EQ("x", found(g, CFX_OP_PLACEHOLDER, NULL));
     CHECK_STR_EQ("add relu relu_1", found(g, CFX_OP_CALL_FUNCTION, NULL));
     CHECK_STR_EQ("", found(g, CFX_OP_OUTPUT, NULL));
-    CHECK_INT_EQ(CFX_E_VALUE, cfx_graph_each_of(g, CFX_OPCODE_COUNT, NULL, note, NULL));
+    CHECK_INT_EQ(CFX_E_VALUE, cfx_graph_find_nodes(g, CFX_OPCODE_COUNT, NULL, note, NULL));
     CHECK_INT_EQ(CFX_OK, cfx_node_set_target(a, neg, NULL));
     CHECK_STR_EQ("relu_1", found(g, CFX_OP_CALL_FUNCTION, &relu));
     CHECK_STR_EQ("relu", found(g, CFX_OP_CALL_FUNCTION, &neg));
@@ -225,7 +225,7 @@ TEST(each_of_stops)
     for (int i = 0; i < 5; i++)
         call(g, "f", NULL);
     int left = 3;
-    CHECK_INT_EQ(CFX_E_KEY, cfx_graph_each_of(g, CFX_OP_CALL_FUNCTION, NULL, stop, &left));
+    CHECK_INT_EQ(CFX_E_KEY, cfx_graph_find_nodes(g, CFX_OP_CALL_FUNCTION, NULL, stop, &left));
     CHECK_INT_EQ(0, left);
     cfx_graph_release(g);
 }
@@ -238,7 +238,7 @@ TEST(a_chain_is_small)
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_node *x = cfx_graph_placeholder(g, "x", NULL);
     for (int i = 1; i < NODES; i++) {
-        cfx_value args[] = {cfx_from_node(x), cfx_int(1)};
+        cfx_value args[] = {cfx_value_node(x), cfx_value_int(1)};
         x = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, i % 2 ? "torch.relu" : "_operator.add", args,
                            i % 2 ? 1 : 2, NULL, 0, NULL);
     }
@@ -251,20 +251,27 @@ static cfx_value one_of_each(cfx_graph *g, void *object, cfx_node *x, cfx_error 
 {
     cfx_value field = cfx_value_str(g, "field", 5, err);
     cfx_value fields = cfx_value_tuple(g, &field, 1, err);
-    cfx_value named[] = {cfx_value_host(g, object, err), fields, cfx_int(1)};
-    cfx_value dict[] = {cfx_value_str(g, "key", 3, err), cfx_from_node(x)};
+    cfx_value named[] = {cfx_value_host(g, object, err), fields, cfx_value_int(1)};
+    cfx_value dict[] = {cfx_value_str(g, "key", 3, err), cfx_value_node(x)};
     cfx_graph *sub = NULL;
     if (err->status == CFX_OK)
         sub = cfx_graph_new(cfx_graph_allocator(g), NULL, err);
-    cfx_value region = sub ? cfx_value_region(g, sub, err) : cfx_invalid();
+    cfx_value region = sub ? cfx_value_region(g, sub, err) : cfx_value_invalid();
     cfx_graph_release(sub);
-    cfx_value items[] = {cfx_none(), cfx_bool(true), cfx_float(1), cfx_from_node(x), region,
-                         cfx_value_bytes(g, "bytes", 5, err), cfx_value_device(g, "cpu", 3, err),
+    cfx_value items[] = {cfx_value_none(),
+                         cfx_value_bool(true),
+                         cfx_value_float(1),
+                         cfx_value_node(x),
+                         region,
+                         cfx_value_bytes(g, "bytes", 5, err),
+                         cfx_value_device(g, "cpu", 3, err),
                          cfx_value_integer(g, "123456789012345678901", 21, err),
-                         cfx_value_complex(g, 1, 2, err), cfx_from_dtype(CFX_DTYPE_INT8),
+                         cfx_value_complex(g, 1, 2, err),
+                         cfx_value_dtype(CFX_DTYPE_INT8),
                          cfx_value_seq(g, CFX_KIND_NAMEDTUPLE, named, 3, err),
                          cfx_value_seq(g, CFX_KIND_DICT, dict, 2, err),
-                         cfx_value_set(g, dict, 1, err), cfx_value_name(g, "a.b", 3, err)};
+                         cfx_value_set(g, dict, 1, err),
+                         cfx_value_name(g, "a.b", 3, err)};
     return cfx_value_tuple(g, items, 14, err);
 }
 
@@ -295,7 +302,7 @@ static cfx_status sweep(const cfx_allocator *a, void *arg)
             cfx_value_discard(g, kwargs); /* all of it is still ours */
             cfx_value_discard(g, type);
         }
-        cfx_kwarg kw = {"k", cfx_none()};
+        cfx_kwarg kw = {"k", cfx_value_none()};
         if (err.status == CFX_OK)
             cfx_graph_call(g, CFX_OP_CALL_METHOD, "m", &kw.value, 1, &kw, 1, &err);
     }

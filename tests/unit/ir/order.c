@@ -126,8 +126,8 @@ TEST(moving)
     for (size_t i = 0; i < 50 * N; i++) {
         cfx_node *at = nodes[pick(&b, i % 3 ? N : 2)];
         cfx_node *n = nodes[pick(&b, N)];
-        CHECK_INT_EQ(CFX_OK, pick(&b, 2) ? cfx_node_move_after(at, n, NULL)
-                                         : cfx_node_move_before(at, n, NULL));
+        CHECK_INT_EQ(CFX_OK, pick(&b, 2) ? cfx_node_append(at, n, NULL)
+                                         : cfx_node_prepend(at, n, NULL));
         if (i % N == 0 && !CHECK(monotone(b.g)))
             break;
     }

@@ -27,8 +27,8 @@ static void end(setup *s)
 
 static cfx_node *call_object(cfx_graph *g, fake_object *f, cfx_value args, cfx_error *err)
 {
-    return cfx_graph_create(g, CFX_OP_CALL_FUNCTION, by_object(f), args, cfx_invalid(), NULL,
-                            cfx_invalid(), err);
+    return cfx_graph_create(g, CFX_OP_CALL_FUNCTION, by_object(f), args, cfx_value_invalid(), NULL,
+                            cfx_value_invalid(), err);
 }
 
 /* ---- objects ------------------------------------------------------------------------------- */
@@ -53,7 +53,7 @@ TEST(an_object_is_retained_once)
     CHECK_STR_EQ("m.f", cfx_value_host_name(s.g, v, NULL));
     CHECK_INT_EQ(1, s.state.names); /* asked once */
     CHECK_INT_EQ(1, s.state.hints);
-    call_object(s.g, &f, cfx_invalid(), NULL);
+    call_object(s.g, &f, cfx_value_invalid(), NULL);
     CHECK_INT_EQ(1, s.state.hints);
     CHECK_INT_EQ(CFX_OK, erase(n));
     CHECK_INT_EQ(1, f.refs);
@@ -77,7 +77,7 @@ TEST(objects_go_when_nobody_has_them)
     CHECK_INT_EQ(0, o.refs);
     CHECK_INT_EQ(CFX_OK, cfx_node_set_type(n, cfx_value_host(s.g, &o, NULL), NULL));
     CHECK_INT_EQ(1, o.refs);
-    CHECK_INT_EQ(CFX_OK, cfx_node_set_type(n, cfx_invalid(), NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_node_set_type(n, cfx_value_invalid(), NULL));
     CHECK_INT_EQ(0, o.refs);
     CHECK_INT_EQ(CFX_OK, cfx_node_set_target(n, by_object(&o), NULL));
     CHECK(f.refs == 0 && o.refs == 1);
@@ -100,7 +100,7 @@ TEST(floating_values_are_independent)
     begin(&s);
     fake_object o = {.name = "m.o"};
     cfx_value mine = cfx_value_host(s.g, &o, NULL);
-    cfx_node *n = call_object(s.g, &o, cfx_invalid(), NULL);
+    cfx_node *n = call_object(s.g, &o, cfx_value_invalid(), NULL);
     CHECK_INT_EQ(CFX_OK, erase(n));
     CHECK_INT_EQ(1, o.refs);
     cfx_value other = cfx_value_host(s.g, &o, NULL);
@@ -119,14 +119,14 @@ TEST(objects_need_a_host)
     CHECK_INT_EQ(CFX_KIND_INVALID, cfx_value_host(g, &o, &err).kind);
     CHECK_INT_EQ(CFX_E_TYPE, err.status);
     err.status = CFX_OK;
-    CHECK(!call_object(g, &o, cfx_invalid(), &err));
+    CHECK(!call_object(g, &o, cfx_value_invalid(), &err));
     CHECK_INT_EQ(CFX_E_TYPE, err.status);
     cfx_node *n = call(g, "f", NULL);
     CHECK_INT_EQ(CFX_E_TYPE, cfx_node_set_target(n, by_object(&o), NULL));
     CHECK_INT_EQ(CFX_E_VALUE, cfx_node_set_target(n, (cfx_target){.object = NULL}, NULL));
     CHECK_INT_EQ(CFX_E_VALUE, cfx_node_set_target(n, (cfx_target){NULL, "\xff", 1}, NULL));
     CHECK_STR_EQ("f", cfx_node_target(n, NULL, NULL));
-    CHECK(!cfx_value_host_name(g, cfx_int(1), &err));
+    CHECK(!cfx_value_host_name(g, cfx_value_int(1), &err));
     CHECK_INT_EQ(CFX_E_TYPE, err.status);
     cfx_graph_release(g);
 }
@@ -137,10 +137,10 @@ TEST(only_functions_are_objects)
     begin(&s);
     cfx_error err = {0};
     fake_object o = {.name = "m.o"};
-    CHECK(!cfx_graph_create(s.g, CFX_OP_CALL_METHOD, by_object(&o), cfx_invalid(), cfx_invalid(),
-                            NULL, cfx_invalid(), &err));
+    CHECK(!cfx_graph_create(s.g, CFX_OP_CALL_METHOD, by_object(&o), cfx_value_invalid(),
+                            cfx_value_invalid(), NULL, cfx_value_invalid(), &err));
     CHECK_INT_EQ(CFX_E_VALUE, err.status);
-    cfx_node *n = call_object(s.g, &o, cfx_invalid(), NULL); /* in two steps anything goes */
+    cfx_node *n = call_object(s.g, &o, cfx_value_invalid(), NULL); /* in two steps anything goes */
     CHECK_INT_EQ(CFX_OK, cfx_node_set_op(n, CFX_OP_CALL_MODULE, NULL));
     CHECK(cfx_node_target_object(n) == &o);
     CHECK_INT_EQ(CFX_OK, cfx_node_set_target(n, by_name("a.b"), NULL));
@@ -186,7 +186,7 @@ TEST(failing_hosts)
         CHECK_INT_EQ(CFX_KIND_INVALID, cfx_value_name(s.g, "m.o", 3, &err).kind);
         CHECK_INT_EQ(CFX_E_HOST, err.status);
         err = (cfx_error){0};
-        cfx_node *n = call_object(s.g, &f, cfx_invalid(), &err);
+        cfx_node *n = call_object(s.g, &f, cfx_value_invalid(), &err);
         s.state.fail_name = CFX_E_KEY;
         CHECK(!cfx_node_target(n, NULL, &err));
         CHECK_INT_EQ(CFX_E_KEY, err.status);
@@ -196,7 +196,7 @@ TEST(failing_hosts)
         err = (cfx_error){0};
         s.state.fail_hint = CFX_E_HOST;
         dump_graph(&before, s.g);
-        cfx_value args = tuple_of(s.g, 2, cfx_from_node(n), text_value(s.g, "t"));
+        cfx_value args = tuple_of(s.g, 2, cfx_value_node(n), text_value(s.g, "t"));
         CHECK(!call_object(s.g, &o, args, &err));
         CHECK_INT_EQ(CFX_E_HOST, err.status);
         CHECK(!call_object(s.g, &o, args, NULL));
@@ -206,8 +206,9 @@ TEST(failing_hosts)
         CHECK(call_object(s.g, &o, args, NULL) != NULL);
         s.state.fail_hint = CFX_E_HOST;
         fake_object p = {.name = "m.p"};
-        CHECK(cfx_graph_create(s.g, CFX_OP_CALL_FUNCTION, by_object(&p), cfx_invalid(),
-                               cfx_invalid(), "wish", cfx_invalid(), NULL)); /* needs no hint */
+        CHECK(cfx_graph_create(s.g, CFX_OP_CALL_FUNCTION, by_object(&p), cfx_value_invalid(),
+                               cfx_value_invalid(), "wish", cfx_value_invalid(),
+                               NULL)); /* needs no hint */
         end(&s);
         CHECK(o.refs == 0 && f.refs == 0 && p.refs == 0);
     }
@@ -219,7 +220,7 @@ TEST(names_must_be_text)
     begin(&s);
     cfx_error err = {0};
     fake_object f = {.name = "m.\xff"};
-    cfx_node *n = call_object(s.g, &f, cfx_invalid(), &err);
+    cfx_node *n = call_object(s.g, &f, cfx_value_invalid(), &err);
     CHECK_STR_EQ("_", cfx_node_name(n, NULL));
     CHECK(!cfx_node_target(n, NULL, &err));
     CHECK_INT_EQ(CFX_E_VALUE, err.status);
@@ -260,7 +261,7 @@ static void edit_at_the_end(fake_object *self)
     cfx_node *first = cfx_graph_first(s->g);
     CHECK(n != NULL);
     if (first != n)
-        CHECK_INT_EQ(CFX_OK, cfx_node_set_args(first, tuple_of(s->g, 1, cfx_from_node(n)), NULL));
+        CHECK_INT_EQ(CFX_OK, cfx_node_set_args(first, tuple_of(s->g, 1, cfx_value_node(n)), NULL));
 }
 
 TEST(letting_go_may_edit_the_graph)
@@ -270,7 +271,7 @@ TEST(letting_go_may_edit_the_graph)
     fake_object o[4];
     for (int i = 0; i < 4; i++)
         o[i] = (fake_object){"m.o", 0, edit_at_the_end, &s};
-    cfx_node *a = call_object(s.g, &o[0], cfx_invalid(), NULL);
+    cfx_node *a = call_object(s.g, &o[0], cfx_value_invalid(), NULL);
     CHECK_INT_EQ(CFX_OK, cfx_node_set_args(a, tuple_of(s.g, 1, cfx_value_host(s.g, &o[1], NULL)),
                                            NULL));
     cfx_node *b = call(s.g, "f", NULL);
@@ -309,14 +310,14 @@ TEST(letting_go_may_erase_the_node)
         if (i == 0)
             CHECK_INT_EQ(CFX_OK, cfx_node_set_args(n, tuple_of(s.g, 0), NULL));
         if (i == 1)
-            CHECK_INT_EQ(CFX_OK, cfx_node_set_arg(n, 0, cfx_int(1), NULL));
+            CHECK_INT_EQ(CFX_OK, cfx_node_set_arg(n, 0, cfx_value_int(1), NULL));
         if (i == 2)
             CHECK_INT_EQ(CFX_OK, erase(n));
         if (i == 3)
             cfx_graph_clear(s.g);
         if (i == 4) {
             cfx_node *x = cfx_graph_placeholder(s.g, "x", NULL);
-            CHECK_INT_EQ(CFX_OK, cfx_node_set_kwarg(n, "k", cfx_from_node(x), NULL));
+            CHECK_INT_EQ(CFX_OK, cfx_node_set_kwarg(n, "k", cfx_value_node(x), NULL));
             CHECK_INT_EQ(CFX_OK, cfx_node_set_args(n, tuple_of(s.g, 0), NULL));
         }
         CHECK_STR_EQ(i == 4 ? "x" : "", list_names(s.g)); /* x had a user still when asked */
@@ -333,14 +334,15 @@ TEST(asking_may_edit_the_graph)
     cfx_error err = {0};
     fake_object f = {.name = "m.f"};
     fake_object o = {.name = "m.o"};
-    cfx_node *n = call_object(s.g, &f, cfx_invalid(), NULL);
+    cfx_node *n = call_object(s.g, &f, cfx_value_invalid(), NULL);
     s.state.asked = erase_all;
     s.state.ctx = &s;
     CHECK(!cfx_node_target(n, NULL, &err)); /* it is gone before the answer comes */
     CHECK_INT_EQ(CFX_E_GRAPH, err.status);
     CHECK_INT_EQ(0, f.refs);
     call(s.g, "g", NULL);
-    n = call_object(s.g, &o, cfx_invalid(), NULL); /* asked for a hint: erases what was there */
+    n = call_object(s.g, &o, cfx_value_invalid(),
+                    NULL); /* asked for a hint: erases what was there */
     REQUIRE(n);
     CHECK_STR_EQ("o", list_names(s.g));
     CHECK_INT_EQ(1, o.refs);
@@ -351,7 +353,7 @@ static void use_same_target(void *ctx)
 {
     setup *s = ctx;
     s->state.asked = NULL;
-    cfx_node *n = call_object(s->g, s->state.known, cfx_invalid(), NULL);
+    cfx_node *n = call_object(s->g, s->state.known, cfx_value_invalid(), NULL);
     CHECK(n != NULL);
     if (cfx_graph_size(s->g) > 1)
         CHECK_INT_EQ(CFX_OK, erase(n)); /* and with it the entry for its target, but for us */
@@ -368,7 +370,7 @@ TEST(asking_may_use_the_same_target)
         s.state.asked = use_same_target;
         s.state.ctx = &s;
         s.state.known = &f;
-        CHECK_STR_EQ("f_1", cfx_node_name(call_object(s.g, &f, cfx_invalid(), NULL), NULL));
+        CHECK_STR_EQ("f_1", cfx_node_name(call_object(s.g, &f, cfx_value_invalid(), NULL), NULL));
         CHECK_INT_EQ(2, cfx_graph_size(s.g));
         CHECK_INT_EQ(1, f.refs);
         end(&s);
@@ -560,7 +562,7 @@ static cfx_status sweep(const cfx_allocator *a, void *arg)
     for (int i = 0; i < 30; i++) {
         f[i] = (fake_object){.name = "some.module.with.a.name.that.is.long.enough.to.be.allocated"};
         cfx_graph *sub = g && err.status == CFX_OK ? cfx_graph_new(a, NULL, &err) : NULL;
-        cfx_value v = sub ? cfx_value_region(g, sub, &err) : cfx_invalid();
+        cfx_value v = sub ? cfx_value_region(g, sub, &err) : cfx_value_invalid();
         cfx_graph_release(sub);
         cfx_value w = err.status == CFX_OK ? cfx_value_host(g, &f[i], &err) : v;
         cfx_value both[] = {v, w};

@@ -40,13 +40,13 @@ static cfx_graph *example(void)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_node *x = cfx_graph_placeholder(g, "x", NULL);
-    const cfx_value three = cfx_int(3);
+    const cfx_value three = cfx_value_int(3);
     cfx_graph_call(g, CFX_OP_PLACEHOLDER, "y", &three, 1, NULL, 0, NULL);
     cfx_node *w = cfx_graph_get_attr(g, "sub.w", NULL);
-    const cfx_value args[] = {cfx_from_node(x), cfx_from_node(w), cfx_value_str(g, "s", 1, &err)};
-    const cfx_kwarg alpha = {"alpha", cfx_int(2)};
+    const cfx_value args[] = {cfx_value_node(x), cfx_value_node(w), cfx_value_str(g, "s", 1, &err)};
+    const cfx_kwarg alpha = {"alpha", cfx_value_int(2)};
     cfx_node *add = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.add", args, 3, &alpha, 1, NULL);
-    const cfx_value result = cfx_from_node(add);
+    const cfx_value result = cfx_value_node(add);
     cfx_graph_output(g, cfx_value_tuple(g, &result, 1, &err), NULL);
     return g;
 }
@@ -145,8 +145,8 @@ TEST(host_targets_are_shown_by_str)
     const cfx_host host = fake_host(NULL);
     cfx_graph *g = cfx_graph_new(NULL, &host, NULL);
     const cfx_target target = {.object = &f};
-    cfx_graph_create(g, CFX_OP_CALL_FUNCTION, target, cfx_invalid(), cfx_invalid(), "f",
-                     cfx_invalid(), NULL);
+    cfx_graph_create(g, CFX_OP_CALL_FUNCTION, target, cfx_value_invalid(), cfx_value_invalid(), "f",
+                     cfx_value_invalid(), NULL);
     CHECK_STR_EQ("opcode         name    target      args    kwargs\n"
                  "-------------  ------  ----------  ------  --------\n"
                  "call_function  f       <str of f>  ()      {}\n",

@@ -47,7 +47,7 @@ TEST(a_rich_text)
     CHECK_INT_EQ(12, cfx_node_line(not_yet));
     CHECK_STR_EQ("model.py", cfx_node_file(not_yet));
     const cfx_node *d = cfx_graph_find(g, "d");
-    CHECK_STR_EQ("c d", cfx_scope_path(g, cfx_node_scope(d)));
+    CHECK_STR_EQ("c d", cfx_graph_stack_path(g, cfx_node_module_stack(d)));
     CHECK_INT_EQ(13, cfx_node_num_args(d));
     const char *text = text_of(g);
     cfx_graph *again = parse(text, strlen(text));

@@ -61,28 +61,28 @@ static void check_value(cfx_graph *g, cfx_value v, const char *want)
 TEST(scalars)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    check_value(g, cfx_none(), "None");
-    check_value(g, cfx_ellipsis(), "...");
-    check_value(g, cfx_bool(true), "True");
-    check_value(g, cfx_bool(false), "False");
-    check_value(g, cfx_int(0), "0");
-    check_value(g, cfx_int(INT64_MIN), "-9223372036854775808");
+    check_value(g, cfx_value_none(), "None");
+    check_value(g, cfx_value_ellipsis(), "...");
+    check_value(g, cfx_value_bool(true), "True");
+    check_value(g, cfx_value_bool(false), "False");
+    check_value(g, cfx_value_int(0), "0");
+    check_value(g, cfx_value_int(INT64_MIN), "-9223372036854775808");
     check_value(g, cfx_value_integer(g, "-9223372036854775809", 20, &err), "-9223372036854775809");
     check_value(g, cfx_value_integer(g, "9223372036854775808", 19, &err), "9223372036854775808");
     for (int i = 0; i < CFX_DTYPE_COUNT; i++) {
         char want[64];
         snprintf(want, sizeof want, "torch.%s", cfx_dtype_name((cfx_dtype)i));
-        check_value(g, cfx_from_dtype((cfx_dtype)i), want);
+        check_value(g, cfx_value_dtype((cfx_dtype)i), want);
     }
     for (int i = 0; i < CFX_LAYOUT_COUNT; i++) {
         char want[64];
         snprintf(want, sizeof want, "torch.%s", cfx_layout_name((cfx_layout)i));
-        check_value(g, cfx_from_layout((cfx_layout)i), want);
+        check_value(g, cfx_value_layout((cfx_layout)i), want);
     }
     for (int i = 0; i < CFX_MEMORY_FORMAT_COUNT; i++) {
         char want[64];
         snprintf(want, sizeof want, "torch.%s", cfx_memory_format_name((cfx_memory_format)i));
-        check_value(g, cfx_from_memory_format((cfx_memory_format)i), want);
+        check_value(g, cfx_value_memory_format((cfx_memory_format)i), want);
     }
     check_value(g, cfx_value_device(g, "cuda:1", 6, &err), "device(\"cuda:1\")");
     cfx_graph_release(g);
@@ -91,17 +91,17 @@ TEST(scalars)
 TEST(floats)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    check_value(g, cfx_float(0.0), "0.0");
-    check_value(g, cfx_float(-0.0), "-0.0");
-    check_value(g, cfx_float(0.1), "0.1");
-    check_value(g, cfx_float(1e16), "1e+16");
-    check_value(g, cfx_float(5e-324), "5e-324");
-    check_value(g, cfx_float(-2.2250738585072009e-308), "-2.225073858507201e-308");
-    check_value(g, cfx_float(INFINITY), "inf");
-    check_value(g, cfx_float(-INFINITY), "-inf");
-    check_value(g, cfx_float(from_bits(0x7ff8000000000000u)), "nan");
-    check_value(g, cfx_float(from_bits(0xfff8000000000000u)), "nan(0xfff8000000000000)");
-    check_value(g, cfx_float(from_bits(0x7ff4000000abcdefu)), "nan(0x7ff4000000abcdef)");
+    check_value(g, cfx_value_float(0.0), "0.0");
+    check_value(g, cfx_value_float(-0.0), "-0.0");
+    check_value(g, cfx_value_float(0.1), "0.1");
+    check_value(g, cfx_value_float(1e16), "1e+16");
+    check_value(g, cfx_value_float(5e-324), "5e-324");
+    check_value(g, cfx_value_float(-2.2250738585072009e-308), "-2.225073858507201e-308");
+    check_value(g, cfx_value_float(INFINITY), "inf");
+    check_value(g, cfx_value_float(-INFINITY), "-inf");
+    check_value(g, cfx_value_float(from_bits(0x7ff8000000000000u)), "nan");
+    check_value(g, cfx_value_float(from_bits(0xfff8000000000000u)), "nan(0xfff8000000000000)");
+    check_value(g, cfx_value_float(from_bits(0x7ff4000000abcdefu)), "nan(0x7ff4000000abcdef)");
     check_value(g, cfx_value_complex(g, 1.5, -2.0, &err), "complex(1.5, -2.0)");
     check_value(g, cfx_value_complex(g, from_bits(0x7ff8000000000000u), -0.0, &err),
                 "complex(nan, -0.0)");
@@ -128,23 +128,28 @@ TEST(strings)
 TEST(sets_are_sorted)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    check_value(g, SEQ(SET, cfx_int(10), cfx_int(-1), cfx_int(2)), "set(-1, 2, 10)");
-    check_value(g, SEQ(FROZENSET, str(g, "b"), str(g, "ab"), str(g, "a"), cfx_int(1), cfx_none()),
-                "frozenset(None, 1, \"a\", \"ab\", \"b\")");
-    check_value(g, SEQ(SET, cfx_float(1.5), cfx_float(0.0), cfx_float(-0.0), cfx_float(-INFINITY)),
+    check_value(g, SEQ(SET, cfx_value_int(10), cfx_value_int(-1), cfx_value_int(2)),
+                "set(-1, 2, 10)");
+    check_value(
+        g,
+        SEQ(FROZENSET, str(g, "b"), str(g, "ab"), str(g, "a"), cfx_value_int(1), cfx_value_none()),
+        "frozenset(None, 1, \"a\", \"ab\", \"b\")");
+    check_value(g,
+                SEQ(SET, cfx_value_float(1.5), cfx_value_float(0.0), cfx_value_float(-0.0),
+                    cfx_value_float(-INFINITY)),
                 "set(-inf, -0.0, 0.0, 1.5)");
-    check_value(g, SEQ(SET, cfx_bool(true), cfx_bool(false)), "set(False, True)");
+    check_value(g, SEQ(SET, cfx_value_bool(true), cfx_value_bool(false)), "set(False, True)");
     check_value(g, SEQ(SET, cfx_value_complex(g, 1.0, 2.0, &err),
                        cfx_value_complex(g, 1.0, -2.0, &err), cfx_value_complex(g, 0, 3, &err)),
                 "set(complex(0.0, 3.0), complex(1.0, -2.0), complex(1.0, 2.0))");
-    check_value(g, SEQ(SET, SEQ(TUPLE, cfx_int(2)), cfx_int(1)), "set((2,), 1)");
+    check_value(g, SEQ(SET, SEQ(TUPLE, cfx_value_int(2)), cfx_value_int(1)), "set((2,), 1)");
     cfx_graph_release(g);
 }
 
 TEST(containers)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    const cfx_value one = cfx_int(1);
+    const cfx_value one = cfx_value_int(1);
     check_value(g, EMPTY(LIST), "[]");
     check_value(g, EMPTY(TUPLE), "()");
     check_value(g, EMPTY(DICT), "{}");
@@ -153,14 +158,14 @@ TEST(containers)
     check_value(g, SEQ(TUPLE, one), "(1,)");
     check_value(g, SEQ(TUPLE, one, SEQ(TUPLE, one)), "(1, (1,))");
     check_value(g, SEQ(LIST, one, SEQ(LIST, EMPTY(LIST))), "[1, [[]]]");
-    check_value(g, SEQ(SET, one, cfx_int(2)), "set(1, 2)");
+    check_value(g, SEQ(SET, one, cfx_value_int(2)), "set(1, 2)");
     check_value(g, SEQ(FROZENSET, one), "frozenset(1)");
     check_value(g, SEQ(DICT, str(g, "a"), one, one, str(g, "a")), "{\"a\": 1, 1: \"a\"}");
-    check_value(g, SEQ(DICT, SEQ(TUPLE, one), EMPTY(DICT), cfx_none(), cfx_none()),
+    check_value(g, SEQ(DICT, SEQ(TUPLE, one), EMPTY(DICT), cfx_value_none(), cfx_value_none()),
                 "{(1,): {}, None: None}");
-    check_value(g, cfx_value_slice(g, cfx_none(), one, SEQ(LIST, one), &err),
+    check_value(g, cfx_value_slice(g, cfx_value_none(), one, SEQ(LIST, one), &err),
                 "slice(None, 1, [1])");
-    check_value(g, cfx_value_range(g, cfx_int(0), cfx_int(-3), cfx_int(-1), &err),
+    check_value(g, cfx_value_range(g, cfx_value_int(0), cfx_value_int(-3), cfx_value_int(-1), &err),
                 "range(0, -3, -1)");
     const cfx_value type = cfx_value_name(g, "usermod.Pt", 10, &err);
     check_value(g, SEQ(NAMEDTUPLE, type, EMPTY(TUPLE)), "namedtuple(&usermod.Pt)");
@@ -184,25 +189,27 @@ TEST(the_parts_of_a_node)
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_node *x = cfx_graph_placeholder(g, "x", NULL);
     cfx_node_set_type(x, cfx_value_name(g, "torch.Tensor", 12, &err), NULL);
-    const cfx_value two = SEQ(LIST, cfx_int(2));
+    const cfx_value two = SEQ(LIST, cfx_value_int(2));
     cfx_node *args = cfx_graph_call(g, CFX_OP_PLACEHOLDER, "*args", &two, 1, NULL, 0, NULL);
     cfx_node_set_type(args, two, NULL);
     cfx_graph_get_attr(g, "layers.0.weight", NULL);
     cfx_graph_get_attr(g, "", NULL);
     cfx_graph_get_attr(g, "a b\n", NULL);
-    const cfx_value used[] = {cfx_from_node(x), cfx_from_node(args)};
-    const cfx_kwarg kwargs[] = {{"alpha", cfx_int(2)}, {"", cfx_none()}, {"a b", cfx_from_node(x)}};
+    const cfx_value used[] = {cfx_value_node(x), cfx_value_node(args)};
+    const cfx_kwarg kwargs[] = {
+        {"alpha", cfx_value_int(2)}, {"", cfx_value_none()}, {"a b", cfx_value_node(x)}};
     cfx_node *f = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.add", used, 2, kwargs, 3, NULL);
     cfx_node_set_location(f, "model.py", 12, NULL);
     cfx_node *m = cfx_graph_call(g, CFX_OP_CALL_MODULE, "layers.0", used, 1, NULL, 0, NULL);
     cfx_node_set_location(m, "my file.py", 0, NULL);
-    const uint32_t top = cfx_graph_scope(g, 0, "", "Model", NULL, NULL);
-    cfx_node_set_scope(m, cfx_graph_scope(g, top, "layers.0", "torch.nn.Linear", NULL, NULL));
+    const uint32_t top = cfx_graph_intern_stack(g, 0, "", "Model", NULL, NULL);
+    cfx_node_set_module_stack(
+        m, cfx_graph_intern_stack(g, top, "layers.0", "torch.nn.Linear", NULL, NULL));
     cfx_node *r = cfx_graph_call(g, CFX_OP_CALL_METHOD, "relu", used, 1, NULL, 0, NULL);
-    cfx_node_set_scope(r, cfx_graph_scope(g, 0, "a", "b c", NULL, NULL));
+    cfx_node_set_module_stack(r, cfx_graph_intern_stack(g, 0, "a", "b c", NULL, NULL));
     cfx_node *in = cfx_graph_call(g, CFX_OP_CALL_METHOD, "relu", used, 1, NULL, 0, NULL);
     cfx_node_set_location(in, "in", 4294967295u, NULL);
-    cfx_node *out = cfx_graph_output(g, cfx_from_node(f), NULL);
+    cfx_node *out = cfx_graph_output(g, cfx_value_node(f), NULL);
     cfx_node_set_name(out, "result", 6, NULL);
     CHECK_STR_EQ("graph():\n"
                  "  %x: &torch.Tensor = placeholder[target=x]()\n"
@@ -227,16 +234,16 @@ TEST(outputs)
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     CHECK_STR_EQ("graph():\n", text_of(g));
     round_trip(g);
-    cfx_node *out = cfx_graph_output(g, cfx_none(), NULL);
+    cfx_node *out = cfx_graph_output(g, cfx_value_none(), NULL);
     CHECK_STR_EQ("graph():\n  output(None)\n", text_of(g));
     round_trip(g);
-    cfx_node_set_type(out, cfx_int(1), NULL);
+    cfx_node_set_type(out, cfx_value_int(1), NULL);
     CHECK_STR_EQ("graph():\n  %output: 1 = output(None)\n", text_of(g));
     round_trip(g);
     cfx_graph_clear(g);
     const cfx_target target = {.name = "result", .size = 6};
-    cfx_graph_create(g, CFX_OP_OUTPUT, target, cfx_invalid(), cfx_invalid(), "output",
-                     cfx_invalid(), NULL);
+    cfx_graph_create(g, CFX_OP_OUTPUT, target, cfx_value_invalid(), cfx_value_invalid(), "output",
+                     cfx_value_invalid(), NULL);
     cfx_node_set_name(cfx_graph_last(g), "output", 6, NULL);
     CHECK_STR_EQ("graph():\n  output[target=result]()\n", text_of(g));
     round_trip(g);
@@ -250,12 +257,12 @@ TEST(regions)
     cfx_graph *inner = cfx_graph_new(NULL, NULL, NULL);
     cfx_node *p = cfx_graph_placeholder(g, "p", NULL);
     cfx_node *a = cfx_graph_placeholder(then, "a", NULL);
-    cfx_graph_output(inner, cfx_none(), NULL);
+    cfx_graph_output(inner, cfx_value_none(), NULL);
     const cfx_value deep = cfx_value_region(then, inner, &err);
     cfx_graph_call(then, CFX_OP_CALL_FUNCTION, "f", &deep, 1, NULL, 0, NULL);
-    cfx_graph_output(then, cfx_from_node(a), NULL);
-    const cfx_value args[] = {cfx_from_node(p), cfx_value_region(g, then, &err),
-                              SEQ(TUPLE, cfx_from_node(p))};
+    cfx_graph_output(then, cfx_value_node(a), NULL);
+    const cfx_value args[] = {cfx_value_node(p), cfx_value_region(g, then, &err),
+                              SEQ(TUPLE, cfx_value_node(p))};
     cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "cfx.cond", args, 3, NULL, 0, NULL);
     CHECK_STR_EQ("graph():\n"
                  "  %p = placeholder[target=p]()\n"
@@ -277,11 +284,11 @@ TEST(forward_references_and_odd_names)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_node *x = cfx_graph_placeholder(g, "x", NULL);
-    const cfx_value v = cfx_from_node(x);
+    const cfx_value v = cfx_value_node(x);
     cfx_node *y = cfx_graph_call(g, CFX_OP_CALL_METHOD, "neg", &v, 1, NULL, 0, NULL);
-    const cfx_value both[] = {SEQ(LIST, cfx_from_node(y)), v};
+    const cfx_value both[] = {SEQ(LIST, cfx_value_node(y)), v};
     cfx_node *z = cfx_graph_call(g, CFX_OP_CALL_METHOD, "add", both, 2, NULL, 0, NULL);
-    cfx_node_move_before(x, z, NULL);
+    cfx_node_prepend(x, z, NULL);
     cfx_node_set_name(x, "no identifier", 13, NULL);
     cfx_node_set_name(y, "1", 1, NULL);
     CHECK_STR_EQ("graph():\n"
@@ -332,8 +339,8 @@ TEST(host_objects)
     const cfx_target target = {.object = &f};
     const cfx_value used = cfx_value_host(g, &f, &err);
     cfx_node *n = cfx_graph_create(g, CFX_OP_CALL_FUNCTION, target,
-                                   cfx_value_tuple(g, &used, 1, &err), cfx_invalid(), "n",
-                                   cfx_invalid(), NULL);
+                                   cfx_value_tuple(g, &used, 1, &err), cfx_value_invalid(), "n",
+                                   cfx_value_invalid(), NULL);
     CHECK_STR_EQ("graph():\n  %n = call_function[target=mod.f](&mod.f)\n", text_of(g));
     round_trip(g);
     const cfx_value bad = cfx_value_host(g, &nameless, &err);
@@ -341,7 +348,7 @@ TEST(host_objects)
     CHECK_INT_EQ(CFX_E_VALUE, failure(g, &why));
     CHECK(strstr(why.message, "%n") != NULL);
     const cfx_target nowhere = {.object = &nameless};
-    cfx_node_set_arg(n, 0, cfx_none(), NULL);
+    cfx_node_set_arg(n, 0, cfx_value_none(), NULL);
     cfx_node_set_target(n, nowhere, NULL);
     CHECK_INT_EQ(CFX_E_VALUE, failure(g, &why));
     CHECK(strstr(why.message, "the target") != NULL);
@@ -359,8 +366,8 @@ TEST(a_name_that_leads_to_another_object)
     cfx_graph *g = cfx_graph_new(NULL, &host, NULL);
     cfx_error why;
     const cfx_target target = {.object = &gone};
-    cfx_node *n = cfx_graph_create(g, CFX_OP_CALL_FUNCTION, target, cfx_invalid(), cfx_invalid(),
-                                   "n", cfx_invalid(), NULL);
+    cfx_node *n = cfx_graph_create(g, CFX_OP_CALL_FUNCTION, target, cfx_value_invalid(),
+                                   cfx_value_invalid(), "n", cfx_value_invalid(), NULL);
     CHECK_INT_EQ(CFX_E_VALUE, failure(g, &why));
     CHECK(strstr(why.message, "mod.gone") != NULL);
     const cfx_target other = {.object = &old};
@@ -375,12 +382,12 @@ TEST(a_name_that_leads_to_another_object)
 TEST(deepest_nesting)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value v = cfx_int(1);
+    cfx_value v = cfx_value_int(1);
     for (int i = 0; i < CFX_MAX_DEPTH - 1; i++)
         v = i % 2 ? SEQ(LIST, v) : SEQ(DICT, v, v);
     cfx_graph_release(g);
     g = cfx_graph_new(NULL, NULL, NULL);
-    v = cfx_int(1);
+    v = cfx_value_int(1);
     for (int i = 0; i < CFX_MAX_DEPTH - 1; i++)
         v = SEQ(LIST, v);
     cfx_graph_call(g, CFX_OP_CALL_METHOD, "m", &v, 1, NULL, 0, NULL);

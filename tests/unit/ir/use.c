@@ -3,7 +3,7 @@
 
 #include "ir/graph_impl.h"
 
-static cfx_value val(cfx_node *n) { return cfx_from_node(n); }
+static cfx_value val(cfx_node *n) { return cfx_value_node(n); }
 
 static cfx_status set_args(cfx_node *n, cfx_value args) { return cfx_node_set_args(n, args, NULL); }
 
@@ -107,7 +107,7 @@ TEST(order_of_users)
     CHECK_INT_EQ(CFX_OK, cfx_node_insert_arg(b, 0, val(x), NULL)); /* keeps its place */
     CHECK_STR_EQ("add_2 add_1 add", user_names(x));
     CHECK_INT_EQ(2, cfx_use_count(cfx_use_next(cfx_node_first_use(x))));
-    CHECK_INT_EQ(CFX_OK, cfx_node_set_kwarg(a, "q", cfx_int(3), NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_node_set_kwarg(a, "q", cfx_value_int(3), NULL));
     CHECK_STR_EQ("add_2 add_1 add", user_names(x));
     cfx_graph_release(g);
 }
@@ -148,7 +148,7 @@ TEST(inserting_keeps_every_place)
         for (int i = 0; i < (which == 3 ? 1 : 3); i++)
             n[i] = call(g, "f", x);
         cfx_node *at = n[which % 3];
-        CHECK_INT_EQ(CFX_OK, cfx_node_insert_arg(at, 1, cfx_int(1), NULL));
+        CHECK_INT_EQ(CFX_OK, cfx_node_insert_arg(at, 1, cfx_value_int(1), NULL));
         CHECK_INT_EQ(CFX_OK, cfx_node_insert_arg(at, 0, val(x), NULL));
         CHECK_STR_EQ(which == 3 ? "f" : "f f_1 f_2", user_names(x));
         CHECK_INT_EQ(which == 3 ? 1 : 3, cfx_node_num_users(x));
@@ -166,13 +166,13 @@ TEST(wrong_arguments)
     cfx_value list = cfx_value_list(g, NULL, 0, NULL);
     CHECK_INT_EQ(CFX_E_TYPE, cfx_node_set_args(n, list, &err));
     CHECK_INT_EQ(CFX_E_TYPE, cfx_node_set_kwargs(n, list, &err));
-    CHECK_INT_EQ(CFX_E_TYPE, cfx_node_set_args(n, cfx_int(1), NULL));
-    cfx_value entry[] = {cfx_int(1), cfx_int(2)};
+    CHECK_INT_EQ(CFX_E_TYPE, cfx_node_set_args(n, cfx_value_int(1), NULL));
+    cfx_value entry[] = {cfx_value_int(1), cfx_value_int(2)};
     cfx_value dict = cfx_value_seq(g, CFX_KIND_DICT, entry, 2, NULL);
     CHECK_INT_EQ(CFX_E_TYPE, cfx_node_set_kwargs(n, dict, &err));
     CHECK(strstr(err.message, "must be strings, not int"));
     err = (cfx_error){0};
-    CHECK(cfx_node_set_args(n, cfx_invalid(), &err) != CFX_OK && err.status != CFX_OK);
+    CHECK(cfx_node_set_args(n, cfx_value_invalid(), &err) != CFX_OK && err.status != CFX_OK);
     CHECK_INT_EQ(0, cfx_node_num_args(n));
     cfx_graph_release(g);
 }
@@ -220,8 +220,8 @@ TEST(shared_containers)
     cfx_value v = tuple_of(g, 2, val(x), val(x));
     for (int i = 0; i < 15; i++)
         v = tuple_of(g, 2, v, v);
-    cfx_node *n = cfx_graph_create(g, CFX_OP_CALL_FUNCTION, by_name("f"), v, cfx_invalid(), NULL,
-                                   cfx_invalid(), NULL);
+    cfx_node *n = cfx_graph_create(g, CFX_OP_CALL_FUNCTION, by_name("f"), v, cfx_value_invalid(),
+                                   NULL, cfx_value_invalid(), NULL);
     REQUIRE(n);
     CHECK_INT_EQ(1 << 16, cfx_use_count(cfx_node_first_use(x)));
     CHECK(cfx_graph_memory(g) < 20000);
@@ -244,7 +244,7 @@ TEST(a_million_edits_of_one_node)
         cfx_value list[] = {val(x), text_value(g, i % 2 ? "short" : "a longer string than that"),
                             cfx_value_host(g, &o[i % 3], NULL)};
         cfx_value args = tuple_of(g, 2, cfx_value_list(g, list, 1 + (size_t)i % 3, NULL),
-                                  cfx_int(i));
+                                  cfx_value_int(i));
         for (size_t k = 1 + (size_t)i % 3; k < 3; k++)
             cfx_value_discard(g, list[k]);
         cfx_node_set_args(n, args, NULL);
@@ -261,7 +261,7 @@ TEST(a_million_edits_of_one_node)
 /* Edits until memory is out; a failed edit must leave everything as it was. */
 static cfx_status edit_once(cfx_graph *g, cfx_node *x, cfx_node *n, int i, cfx_error *err)
 {
-    const cfx_value two[] = {val(x), cfx_int(i)};
+    const cfx_value two[] = {val(x), cfx_value_int(i)};
     char key[16];
     snprintf(key, sizeof key, "key%d", i);
     switch (i % 4) {
@@ -270,7 +270,7 @@ static cfx_status edit_once(cfx_graph *g, cfx_node *x, cfx_node *n, int i, cfx_e
     case 1:
         return cfx_node_set_kwarg(n, key, val(x), err);
     case 2:
-        return cfx_node_set_arg(n, 0, cfx_int(i), err);
+        return cfx_node_set_arg(n, 0, cfx_value_int(i), err);
     }
     cfx_value list = cfx_value_list(g, two, 2, err);
     if (list.kind == CFX_KIND_INVALID)

@@ -26,23 +26,23 @@ TEST(names_of_closed_sets)
 
 TEST(scalars)
 {
-    CHECK_INT_EQ(CFX_KIND_NONE, cfx_none().kind);
-    CHECK_INT_EQ(CFX_KIND_ELLIPSIS, cfx_ellipsis().kind);
-    CHECK(cfx_bool(true).as.b && !cfx_bool(false).as.b);
-    CHECK_INT_EQ(INT64_MIN, cfx_int(INT64_MIN).as.i);
-    CHECK(cfx_float(-0.5).as.f == -0.5);
-    CHECK_INT_EQ(CFX_DTYPE_INT8, cfx_from_dtype(CFX_DTYPE_INT8).as.i);
-    CHECK_INT_EQ(CFX_LAYOUT_JAGGED, cfx_from_layout(CFX_LAYOUT_JAGGED).as.i);
-    CHECK_INT_EQ(CFX_KIND_MEMORY_FORMAT, cfx_from_memory_format(CFX_MEMORY_FORMAT_PRESERVE).kind);
+    CHECK_INT_EQ(CFX_KIND_NONE, cfx_value_none().kind);
+    CHECK_INT_EQ(CFX_KIND_ELLIPSIS, cfx_value_ellipsis().kind);
+    CHECK(cfx_value_bool(true).as.b && !cfx_value_bool(false).as.b);
+    CHECK_INT_EQ(INT64_MIN, cfx_value_int(INT64_MIN).as.i);
+    CHECK(cfx_value_float(-0.5).as.f == -0.5);
+    CHECK_INT_EQ(CFX_DTYPE_INT8, cfx_value_dtype(CFX_DTYPE_INT8).as.i);
+    CHECK_INT_EQ(CFX_LAYOUT_JAGGED, cfx_value_layout(CFX_LAYOUT_JAGGED).as.i);
+    CHECK_INT_EQ(CFX_KIND_MEMORY_FORMAT, cfx_value_memory_format(CFX_MEMORY_FORMAT_PRESERVE).kind);
     size_t n = 7;
-    CHECK(!cfx_value_text(cfx_int(1), &n) && n == 0);
+    CHECK(!cfx_value_text(cfx_value_int(1), &n) && n == 0);
     n = 7;
-    CHECK(!cfx_value_items(cfx_int(1), &n) && n == 0);
-    CHECK(!cfx_value_items(cfx_int(1), NULL));
-    CHECK(!cfx_value_graph(cfx_int(1)));
-    CHECK(!cfx_value_object(cfx_int(1)));
-    CHECK_INT_EQ(CFX_KIND_INVALID, cfx_value_get(cfx_int(1), "key").kind);
-    CHECK_INT_EQ(3, cfx_value_retain(cfx_int(3)).as.i);
+    CHECK(!cfx_value_items(cfx_value_int(1), &n) && n == 0);
+    CHECK(!cfx_value_items(cfx_value_int(1), NULL));
+    CHECK(!cfx_value_graph(cfx_value_int(1)));
+    CHECK(!cfx_value_object(cfx_value_int(1)));
+    CHECK_INT_EQ(CFX_KIND_INVALID, cfx_value_get(cfx_value_int(1), "key").kind);
+    CHECK_INT_EQ(3, cfx_value_retain(cfx_value_int(3)).as.i);
 }
 
 /* ---- strings ------------------------------------------------------------------------------- */
@@ -166,8 +166,8 @@ static cfx_status seq_status(cfx_graph *g, cfx_kind kind, const cfx_value *items
 TEST(containers_have_a_layout)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    const cfx_value f = cfx_float(1);
-    const cfx_value i = cfx_int(1);
+    const cfx_value f = cfx_value_float(1);
+    const cfx_value i = cfx_value_int(1);
     const cfx_value s = cfx_value_retain(text_value(g, "a"));
     const cfx_value big = cfx_value_retain(cfx_value_integer(g, "99999999999999999999", 20, NULL));
     const cfx_value type = cfx_value_retain(cfx_value_name(g, "m.P", 3, NULL));
@@ -193,12 +193,13 @@ TEST(containers_have_a_layout)
     for (size_t k = 0; k < 4; k++) {
         CHECK_INT_EQ(CFX_OK, seq_status(g, plain[k], NULL, 0));
         CHECK_INT_EQ(CFX_OK, seq_status(g, plain[k], (cfx_value[]){i, s, f, none, type}, 5));
-        CHECK_INT_EQ(CFX_E_VALUE, seq_status(g, plain[k], (cfx_value[]){i, cfx_invalid()}, 2));
+        CHECK_INT_EQ(CFX_E_VALUE,
+                     seq_status(g, plain[k], (cfx_value[]){i, cfx_value_invalid()}, 2));
     }
     for (int kind = 0; kind <= CFX_KIND_COUNT; kind++)
-        if (!cfxi_ir_is_seq(cfx_scalar((cfx_kind)kind, 0)))
+        if (!cfxi_ir_is_seq(cfx_value_scalar((cfx_kind)kind, 0)))
             CHECK_INT_EQ(CFX_E_TYPE, seq_status(g, (cfx_kind)kind, &i, 1));
-    const cfx_value odd = cfx_scalar(CFX_KIND_COUNT, 0);
+    const cfx_value odd = cfx_value_scalar(CFX_KIND_COUNT, 0);
     CHECK_INT_EQ(CFX_E_VALUE, seq_status(g, CFX_KIND_LIST, &odd, 1));
     cfx_graph_release(g);
 }
@@ -206,14 +207,14 @@ TEST(containers_have_a_layout)
 TEST(short_constructors)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    const cfx_value i = cfx_int(4);
+    const cfx_value i = cfx_value_int(4);
     CHECK_INT_EQ(CFX_KIND_LIST, cfx_value_list(g, &i, 1, NULL).kind);
     CHECK_INT_EQ(CFX_KIND_TUPLE, cfx_value_tuple(g, &i, 1, NULL).kind);
     CHECK_INT_EQ(CFX_KIND_SET, cfx_value_set(g, &i, 1, NULL).kind);
     CHECK_INT_EQ(CFX_KIND_COMPLEX, cfx_value_complex(g, 1, -2, NULL).kind);
-    CHECK_INT_EQ(CFX_KIND_SLICE, cfx_value_slice(g, i, cfx_none(), i, NULL).kind);
+    CHECK_INT_EQ(CFX_KIND_SLICE, cfx_value_slice(g, i, cfx_value_none(), i, NULL).kind);
     CHECK_INT_EQ(CFX_KIND_RANGE, cfx_value_range(g, i, i, i, NULL).kind);
-    CHECK_INT_EQ(CFX_KIND_INVALID, cfx_value_range(g, i, cfx_none(), i, NULL).kind);
+    CHECK_INT_EQ(CFX_KIND_INVALID, cfx_value_range(g, i, cfx_value_none(), i, NULL).kind);
     size_t n;
     const cfx_value *parts = cfx_value_items(cfx_value_complex(g, 1, -2, NULL), &n);
     CHECK(n == 2 && parts[0].as.f == 1 && parts[1].as.f == -2);
@@ -225,7 +226,7 @@ TEST(invalid_is_handed_on)
 {
     cfx_error err = {0};
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value pair[] = {cfx_int(1), cfx_value_device(g, "no such", 7, &err)};
+    cfx_value pair[] = {cfx_value_int(1), cfx_value_device(g, "no such", 7, &err)};
     cfx_value args[] = {cfx_value_list(g, pair, 2, &err)};
     CHECK_INT_EQ(CFX_KIND_INVALID, args[0].kind);
     CHECK(!cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "f", args, 1, NULL, 0, &err));
@@ -244,7 +245,7 @@ TEST(depth_limit)
     cfx_error err = {0};
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_node *x = cfx_graph_placeholder(g, "x", NULL);
-    cfx_value v = cfx_from_node(x);
+    cfx_value v = cfx_value_node(x);
     int depth = 0;
     for (;; depth++) {
         cfx_value up = cfx_value_seq(g, depth % 2 ? CFX_KIND_LIST : CFX_KIND_TUPLE, &v, 1, &err);
@@ -259,8 +260,8 @@ TEST(depth_limit)
     v = tuple_of(g, 0);
     for (depth = 1; depth < CFX_MAX_DEPTH; depth++)
         v = tuple_of(g, 1, v);
-    cfx_node *n = cfx_graph_create(g, CFX_OP_CALL_FUNCTION, by_name("f"), v, cfx_invalid(), NULL,
-                                   cfx_invalid(), NULL);
+    cfx_node *n = cfx_graph_create(g, CFX_OP_CALL_FUNCTION, by_name("f"), v, cfx_value_invalid(),
+                                   NULL, cfx_value_invalid(), NULL);
     CHECK(n != NULL);
     cfx_value whole = cfx_node_args(n);
     CHECK_INT_EQ(CFX_KIND_INVALID, cfx_value_list(g, &whole, 1, NULL).kind);
@@ -273,7 +274,7 @@ TEST(depth_does_not_pile_up)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_node *n = call(g, "f", NULL);
-    CHECK_INT_EQ(CFX_OK, cfx_node_set_args(n, tuple_of(g, 1, cfx_int(1)), NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_node_set_args(n, tuple_of(g, 1, cfx_value_int(1)), NULL));
     for (int i = 0; i < 2 * CFX_MAX_DEPTH; i++) {
         cfx_value list = tuple_of(g, 1, cfx_node_args(n));
         if (!CHECK_INT_EQ(CFX_OK, cfx_node_set_kwarg(n, "k", list, NULL)))
@@ -308,8 +309,9 @@ TEST(empty_arguments_are_values)
 TEST(dict_lookup)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value items[] = {cfx_int(1), cfx_int(10), text_value(g, "k"), cfx_int(20),
-                         text_value(g, "kk"), cfx_int(30), text_value(g, ""), cfx_int(40)};
+    cfx_value items[] = {cfx_value_int(1),  cfx_value_int(10),   text_value(g, "k"),
+                         cfx_value_int(20), text_value(g, "kk"), cfx_value_int(30),
+                         text_value(g, ""), cfx_value_int(40)};
     cfx_value dict = cfx_value_seq(g, CFX_KIND_DICT, items, 8, NULL);
     CHECK_INT_EQ(20, cfx_value_get(dict, "k").as.i);
     CHECK_INT_EQ(30, cfx_value_get(dict, "kk").as.i);
@@ -326,7 +328,7 @@ TEST(nodes_must_be_of_the_graph)
     cfx_error err = {0};
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_graph *h = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value foreign = cfx_from_node(cfx_graph_placeholder(h, "y", NULL));
+    cfx_value foreign = cfx_value_node(cfx_graph_placeholder(h, "y", NULL));
     CHECK_INT_EQ(CFX_KIND_INVALID, cfx_value_list(g, &foreign, 1, &err).kind);
     CHECK_INT_EQ(CFX_E_GRAPH, err.status);
     CHECK(strstr(err.message, "%y belongs to another graph"));
@@ -334,13 +336,13 @@ TEST(nodes_must_be_of_the_graph)
     CHECK(!cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "f", &nested, 1, NULL, 0, &err));
     CHECK_INT_EQ(CFX_E_GRAPH, err.status);
     cfx_node *n = cfx_graph_placeholder(g, "n", NULL);
-    cfx_value dead = cfx_from_node(n);
+    cfx_value dead = cfx_value_node(n);
     cfx_node_pin(n);
     CHECK_INT_EQ(CFX_OK, erase(n));
     CHECK_INT_EQ(CFX_KIND_INVALID, cfx_value_list(g, &dead, 1, &err).kind);
     CHECK(strstr(err.message, "%n was erased"));
     cfx_node_unpin(n);
-    cfx_value nothing[] = {cfx_from_node(NULL), cfx_from_node(cfx_graph_root(g))};
+    cfx_value nothing[] = {cfx_value_node(NULL), cfx_value_node(cfx_graph_root(g))};
     for (int i = 0; i < 2; i++) {
         err = (cfx_error){0}; /* a missing node leaves an earlier reason in place */
         CHECK_INT_EQ(CFX_KIND_INVALID, cfx_value_list(g, &nothing[i], 1, &err).kind);
@@ -373,8 +375,9 @@ TEST(each_node)
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_node *a = cfx_graph_placeholder(g, "a", NULL);
     cfx_node *b = cfx_graph_placeholder(g, "b", NULL);
-    cfx_value inner = cfx_value_slice(g, cfx_from_node(b), cfx_none(), cfx_from_node(a), NULL);
-    cfx_value v = tuple_of(g, 4, cfx_from_node(a), inner, cfx_int(1), cfx_from_node(a));
+    cfx_value inner =
+        cfx_value_slice(g, cfx_value_node(b), cfx_value_none(), cfx_value_node(a), NULL);
+    cfx_value v = tuple_of(g, 4, cfx_value_node(a), inner, cfx_value_int(1), cfx_value_node(a));
     seen s = {.stop = 99};
     CHECK_INT_EQ(CFX_OK, cfx_value_each_node(v, see, &s));
     CHECK(s.n == 4 && s.nodes[0] == a && s.nodes[1] == b && s.nodes[2] == a && s.nodes[3] == a);
@@ -408,11 +411,15 @@ static cfx_value some_of_all(cfx_graph *g)
     cfx_value text = text_value(g, "shared");
     cfx_value pair = tuple_of(g, 2, text, text);
     cfx_value dict[] = {text_value(g, "key"), pair, pair, cfx_value_bytes(g, "b", 1, NULL)};
-    cfx_value items[] = {pair, cfx_value_seq(g, CFX_KIND_DICT, dict, 4, NULL), text,
-                         cfx_value_complex(g, 1, 2, NULL), cfx_value_device(g, "cpu", 3, NULL),
-                         cfx_value_integer(g, "123456789012345678901", 21, NULL),
-                         cfx_value_range(g, cfx_int(1), cfx_int(2), cfx_int(3), NULL),
-                         cfx_value_name(g, "torch.float", 11, NULL)};
+    cfx_value items[] = {
+        pair,
+        cfx_value_seq(g, CFX_KIND_DICT, dict, 4, NULL),
+        text,
+        cfx_value_complex(g, 1, 2, NULL),
+        cfx_value_device(g, "cpu", 3, NULL),
+        cfx_value_integer(g, "123456789012345678901", 21, NULL),
+        cfx_value_range(g, cfx_value_int(1), cfx_value_int(2), cfx_value_int(3), NULL),
+        cfx_value_name(g, "torch.float", 11, NULL)};
     return cfx_value_list(g, items, 8, NULL);
 }
 
@@ -442,7 +449,7 @@ TEST(failures_take_nothing)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_graph *h = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value foreign = cfx_from_node(cfx_graph_placeholder(h, "y", NULL));
+    cfx_value foreign = cfx_value_node(cfx_graph_placeholder(h, "y", NULL));
     cfx_value bad = cfx_value_list(h, &foreign, 1, NULL);
     cfx_value v = text_value(g, "mine");
     cfx_value two[] = {v, bad};
@@ -479,14 +486,15 @@ static cfx_status sweep(const cfx_allocator *a, void *arg)
     for (int i = 0; g && i < 10 && err.status == CFX_OK; i++) {
         static char big[9000];
         memset(big, 'x', sizeof big);
-        cfx_value items[] = {cfx_value_str(g, big, sizeof big, &err),
-                             cfx_value_bytes(g, big, 500, &err),
-                             cfx_value_integer(g, "123456789012345678901", 21, &err),
-                             cfx_value_device(g, "cpu", 3, &err),
-                             cfx_value_complex(g, 1, 2, &err),
-                             cfx_value_slice(g, cfx_int(1), cfx_none(), cfx_none(), &err),
-                             cfx_value_range(g, cfx_int(1), cfx_int(1), cfx_int(1), &err),
-                             cfx_value_name(g, big, (size_t)i * 100, &err)};
+        cfx_value items[] = {
+            cfx_value_str(g, big, sizeof big, &err),
+            cfx_value_bytes(g, big, 500, &err),
+            cfx_value_integer(g, "123456789012345678901", 21, &err),
+            cfx_value_device(g, "cpu", 3, &err),
+            cfx_value_complex(g, 1, 2, &err),
+            cfx_value_slice(g, cfx_value_int(1), cfx_value_none(), cfx_value_none(), &err),
+            cfx_value_range(g, cfx_value_int(1), cfx_value_int(1), cfx_value_int(1), &err),
+            cfx_value_name(g, big, (size_t)i * 100, &err)};
         cfx_value_list(g, items, 8, &err);
     }
     cfx_graph_release(g);

@@ -15,9 +15,9 @@ static cfx_value swap_node(void *ctx, cfx_node *n, cfx_error *err)
     swap *s = ctx;
     if (++s->calls == s->fail_at) {
         cfx_error_set(err, CFX_E_KEY, "enough");
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
-    return n == s->from ? s->to : cfx_from_node(n);
+    return n == s->from ? s->to : cfx_value_node(n);
 }
 
 TEST(unchanged_containers_are_shared)
@@ -25,16 +25,16 @@ TEST(unchanged_containers_are_shared)
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_node *x = cfx_graph_placeholder(g, "x", NULL);
     cfx_node *y = cfx_graph_placeholder(g, "y", NULL);
-    cfx_value inner[] = {cfx_from_node(x), cfx_int(1)};
-    cfx_value other[] = {cfx_from_node(y), text_value(g, "t", NULL)};
+    cfx_value inner[] = {cfx_value_node(x), cfx_value_int(1)};
+    cfx_value other[] = {cfx_value_node(y), text_value(g, "t", NULL)};
     cfx_value outer[] = {cfx_value_list(g, inner, 2, NULL), cfx_value_tuple(g, other, 2, NULL)};
     cfx_value v = cfx_value_list(g, outer, 2, NULL);
-    swap s = {NULL, cfx_none(), 0, 0};
+    swap s = {NULL, cfx_value_none(), 0, 0};
     cfx_value same = cfx_value_map(g, g, v, swap_node, &s, NULL);
     CHECK(same.as.seq == v.as.seq);
     CHECK_INT_EQ(2, s.calls);
     s.from = y;
-    s.to = cfx_from_node(x);
+    s.to = cfx_value_node(x);
     cfx_value mapped = cfx_value_map(g, g, v, swap_node, &s, NULL);
     size_t n;
     const cfx_value *items = cfx_value_items(mapped, &n);
@@ -51,9 +51,9 @@ TEST(a_node_may_become_any_value)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_node *x = cfx_graph_placeholder(g, "x", NULL);
-    cfx_value pair[] = {cfx_int(1), cfx_int(2)};
+    cfx_value pair[] = {cfx_value_int(1), cfx_value_int(2)};
     swap s = {x, cfx_value_tuple(g, pair, 2, NULL), 0, 0};
-    cfx_value v = cfx_value_map(g, g, cfx_from_node(x), swap_node, &s, NULL);
+    cfx_value v = cfx_value_map(g, g, cfx_value_node(x), swap_node, &s, NULL);
     CHECK(v.as.seq == s.to.as.seq);
     cfx_value list = cfx_value_map(g, g, sample_value(g, x, NULL), swap_node, &s, NULL);
     CHECK_INT_EQ(CFX_KIND_LIST, list.kind);
@@ -79,10 +79,10 @@ TEST(values_are_copied_into_another_graph)
     many[n++] = cfx_value_complex(g, 1.0, -2.0, NULL);
     many[n++] = cfx_value_name(g, "torch.Tensor", 12, NULL);
     many[n++] = cfx_value_region(g, sub, NULL);
-    many[n++] = cfx_from_dtype(CFX_DTYPE_FLOAT32);
-    many[n++] = cfx_ellipsis();
-    many[n++] = cfx_from_node(x);
-    swap s = {x, cfx_from_node(there), 0, 0};
+    many[n++] = cfx_value_dtype(CFX_DTYPE_FLOAT32);
+    many[n++] = cfx_value_ellipsis();
+    many[n++] = cfx_value_node(x);
+    swap s = {x, cfx_value_node(there), 0, 0};
     cfx_value v = cfx_value_map(h, g, cfx_value_tuple(g, many, n, NULL), swap_node, &s, NULL);
     REQUIRE(v.kind == CFX_KIND_TUPLE);
     const cfx_value *items = cfx_value_items(v, NULL);
@@ -105,7 +105,7 @@ TEST(failures_are_handed_on)
     cfx_graph *h = cfx_graph_new(NULL, NULL, NULL);
     cfx_node *x = cfx_graph_placeholder(g, "x", NULL);
     cfx_error err = {.status = CFX_OK};
-    swap s = {NULL, cfx_none(), 0, 2};
+    swap s = {NULL, cfx_value_none(), 0, 2};
     cfx_value v = cfx_value_map(h, g, sample_value(g, x, NULL), swap_node, &s, &err);
     CHECK_INT_EQ(CFX_KIND_INVALID, v.kind);
     CHECK_INT_EQ(CFX_E_GRAPH, err.status);  /* the first answer is a node of g, not of h */
@@ -115,7 +115,7 @@ TEST(failures_are_handed_on)
     CHECK_INT_EQ(CFX_KIND_INVALID, v.kind);
     CHECK_INT_EQ(CFX_E_KEY, err.status);
     err.status = CFX_OK;
-    v = cfx_value_map(g, g, cfx_invalid(), swap_node, &s, &err);
+    v = cfx_value_map(g, g, cfx_value_invalid(), swap_node, &s, &err);
     CHECK_INT_EQ(CFX_KIND_INVALID, v.kind);
     CHECK_INT_EQ(CFX_E_VALUE, err.status);
     cfx_graph_release(h);
@@ -128,7 +128,7 @@ TEST(mapping_again_and_again_leaves_memory_flat)
     cfx_graph *h = cfx_graph_new(NULL, NULL, NULL);
     cfx_node *x = cfx_graph_placeholder(g, "x", NULL);
     cfx_value v = cfx_value_retain(sample_value(g, x, NULL));
-    swap s = {x, cfx_int(1), 0, 0};
+    swap s = {x, cfx_value_int(1), 0, 0};
     size_t before = 0;
     for (int i = 0; i < 2000; i++) {
         s.fail_at = i % 2 ? s.calls + 2 : 0;  /* every other one fails half-way */
@@ -147,14 +147,14 @@ static cfx_status map_body(const cfx_allocator *a, void *arg)
     cfx_graph *g = cfx_graph_new(a, NULL, &err);
     cfx_graph *h = g ? cfx_graph_new(a, NULL, &err) : NULL;
     cfx_node *x = h ? cfx_graph_placeholder(g, "x", &err) : NULL;
-    cfx_value v = x ? sample_value(g, x, &err) : cfx_invalid();
+    cfx_value v = x ? sample_value(g, x, &err) : cfx_value_invalid();
     cfx_value wide[20];
     (void)arg;
     for (int i = 0; i < 20; i++)
         wide[i] = v;
     if (v.kind != CFX_KIND_INVALID)
         v = cfx_value_tuple(g, wide, 20, &err);
-    swap s = {x, cfx_int(1), 0, 0};
+    swap s = {x, cfx_value_int(1), 0, 0};
     if (v.kind != CFX_KIND_INVALID)
         cfx_value_map(h, g, v, swap_node, &s, &err);
     cfx_graph_release(h);

@@ -50,9 +50,9 @@ static cfx_graph *line_graph(void)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_node *x = cfx_graph_placeholder(g, "x", NULL);
-    cfx_node *a = call(g, "f.a", cfx_from_node(x));
-    cfx_node *b = call(g, "f.b", cfx_from_node(a));
-    cfx_graph_output(g, cfx_from_node(b), NULL);
+    cfx_node *a = call(g, "f.a", cfx_value_node(x));
+    cfx_node *b = call(g, "f.b", cfx_value_node(a));
+    cfx_graph_output(g, cfx_value_node(b), NULL);
     return g;
 }
 
@@ -75,13 +75,13 @@ TEST(definitions_come_before_uses)
     cfx_graph *g = line_graph();
     cfx_node *b = cfx_graph_find(g, "b");
     cfx_node_set_location(b, "model.py", 3, NULL);
-    cfx_node_move_after(b, cfx_graph_find(g, "a"), NULL);
+    cfx_node_append(b, cfx_graph_find(g, "a"), NULL);
     EXPECT(g, "model.py:3: node %b: Argument 'a' of Node 'b' was used before it has been defined!");
     CHECK_INT_EQ(CFX_E_GRAPH, cfx_graph_lint(g, NULL, NULL, NULL));
     cfx_node_set_args(b, cfx_node_args(b), NULL);
-    cfx_node_move_before(b, cfx_graph_find(g, "a"), NULL);
+    cfx_node_prepend(b, cfx_graph_find(g, "a"), NULL);
     EXPECT_GOOD(g);
-    cfx_value self = cfx_from_node(b);
+    cfx_value self = cfx_value_node(b);
     cfx_node_set_arg(b, 0, self, NULL);
     EXPECT(g, "node %b: Argument 'b' of Node 'b' was used before it has been defined!");
     cfx_graph_release(g);
@@ -124,7 +124,7 @@ TEST(order_of_opcodes)
            "node %late: this placeholder stands behind %a; placeholders come first");
     CHECK_INT_EQ(CFX_OK, cfx_graph_lint(g, NULL, NULL, NULL));
     cfx_graph_erase(g, late, NULL);
-    cfx_graph_output(g, cfx_none(), NULL);
+    cfx_graph_output(g, cfx_value_none(), NULL);
     EXPECT(g, "node %output_1: it stands behind the output %output");
     cfx_graph_erase(g, cfx_graph_last(g), NULL);
     cfx_node_set_args(cfx_graph_last(g), cfx_value_tuple(g, NULL, 0, NULL), NULL);
@@ -135,9 +135,9 @@ TEST(order_of_opcodes)
 TEST(every_finding_is_reported)
 {
     cfx_graph *g = line_graph();
-    cfx_node_move_after(cfx_graph_find(g, "b"), cfx_graph_find(g, "a"), NULL);
+    cfx_node_append(cfx_graph_find(g, "b"), cfx_graph_find(g, "a"), NULL);
     cfx_node_set_name(cfx_graph_first(g), "1x", 2, NULL);
-    cfx_graph_output(g, cfx_none(), NULL);
+    cfx_graph_output(g, cfx_value_none(), NULL);
     EXPECT(g, "node %1x: its name is not an identifier",
            "node %b: Argument 'a' of Node 'b' was used before",
            "node %output_1: it stands behind the output %output");
@@ -150,10 +150,10 @@ TEST(every_finding_is_reported)
 static cfx_value region(cfx_graph *g, size_t inputs, long results)
 {
     cfx_graph *sub = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value items[4] = {cfx_int(1), cfx_int(2), cfx_int(3), cfx_int(4)};
+    cfx_value items[4] = {cfx_value_int(1), cfx_value_int(2), cfx_value_int(3), cfx_value_int(4)};
     for (size_t i = 0; i < inputs; i++)
         cfx_graph_placeholder(sub, "x", NULL);
-    cfx_graph_output(sub, results < 0 ? cfx_none()
+    cfx_graph_output(sub, results < 0 ? cfx_value_none()
                                       : cfx_value_tuple(sub, items, (size_t)results, NULL), NULL);
     cfx_value v = cfx_value_region(g, sub, NULL);
     cfx_graph_release(sub);
@@ -169,11 +169,11 @@ static cfx_graph *control(const char *name, cfx_value *args, size_t n, cfx_graph
 TEST(cond_has_two_regions_that_fit)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value two[] = {cfx_int(1), cfx_int(2)};
-    cfx_value good[] = {cfx_bool(true), region(g, 2, 1), region(g, 2, -1),
+    cfx_value two[] = {cfx_value_int(1), cfx_value_int(2)};
+    cfx_value good[] = {cfx_value_bool(true), region(g, 2, 1), region(g, 2, -1),
                         cfx_value_tuple(g, two, 2, NULL)};
     EXPECT_GOOD(control("cfx.cond", good, 4, g));
-    cfx_value bad[] = {cfx_bool(true), region(g, 1, 1), region(g, 2, 3), good[3]};
+    cfx_value bad[] = {cfx_value_bool(true), region(g, 1, 1), region(g, 2, 3), good[3]};
     EXPECT(control("cfx.cond", bad, 4, g),
            "node %cond_1: its region 'then' has 1 placeholders, but is called with 2 values",
            "node %cond_1: its regions return 1 and 3 values");
@@ -181,7 +181,7 @@ TEST(cond_has_two_regions_that_fit)
     EXPECT(control("cfx.cond", good, 2, g), "node %cond_2: its argument 'otherwise' is missing",
            "node %cond_2: its argument 'operands' is missing");
     cfx_graph_erase(g, cfx_graph_last(g), NULL);
-    cfx_value odd[] = {cfx_bool(true), good[1], cfx_none(), cfx_int(3)};
+    cfx_value odd[] = {cfx_value_bool(true), good[1], cfx_value_none(), cfx_value_int(3)};
     EXPECT(control("cfx.cond", odd, 4, g),
            "node %cond_3: its argument 'otherwise' is a none; it must be a region");
     cfx_graph_erase(g, cfx_graph_last(g), NULL);
@@ -194,7 +194,7 @@ TEST(cond_has_two_regions_that_fit)
 TEST(loops_return_their_state)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value two[] = {cfx_int(1), cfx_int(2)};
+    cfx_value two[] = {cfx_value_int(1), cfx_value_int(2)};
     cfx_value state = cfx_value_list(g, two, 2, NULL);
     cfx_value good[] = {region(g, 2, -1), region(g, 2, 2), state};
     EXPECT_GOOD(control("cfx.while_loop", good, 3, g));
@@ -203,7 +203,7 @@ TEST(loops_return_their_state)
            "node %while_loop_1: its region 'test' has 0 placeholders, but is called with 2",
            "node %while_loop_1: its region 'body' returns 1 values, but the state has 2");
     cfx_graph_erase(g, cfx_graph_last(g), NULL);
-    cfx_value loop[] = {cfx_int(10), region(g, 3, 2), state};
+    cfx_value loop[] = {cfx_value_int(10), region(g, 3, 2), state};
     EXPECT_GOOD(control("cfx.for_loop", loop, 3, g));
     loop[1] = region(g, 2, 2);
     EXPECT(control("cfx.for_loop", loop, 3, g),
@@ -214,7 +214,7 @@ TEST(loops_return_their_state)
 TEST(arguments_may_be_given_by_keyword)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value count = cfx_int(3);
+    cfx_value count = cfx_value_int(3);
     cfx_kwarg rest[] = {{"body", region(g, 2, -1)}, {"state", cfx_value_tuple(g, NULL, 0, NULL)}};
     cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "cfx.for_loop", &count, 1, rest, 2, NULL);
     EXPECT(g, "node %for_loop: its region 'body' has 2 placeholders, but is called with 1");
@@ -273,10 +273,10 @@ TEST(uses_and_arguments_that_differ)
     cfx_node *x = cfx_graph_first(g);
     cfx_node *a = cfx_graph_find(g, "a");
     cfx_node *b = cfx_graph_find(g, "b");
-    b->args->items[0] = cfx_from_node(x);
+    b->args->items[0] = cfx_value_node(x);
     EXPECT(g, "node %b: its use of %x is not counted",
            "node %b: it counts 1 more uses of %a than its arguments have");
-    b->args->items[0] = cfx_from_node(a);
+    b->args->items[0] = cfx_value_node(a);
     b->inputs[0].count = 2;
     EXPECT(g, "node %b: it counts 1 more uses of %a than its arguments have");
     b->inputs[0].count = 1;
@@ -301,7 +301,7 @@ TEST(use_lists_of_several)
     cfx_graph *g = line_graph();
     cfx_node *x = cfx_graph_first(g);
     cfx_node *b = cfx_graph_find(g, "b");
-    cfx_value two[] = {cfx_from_node(x), cfx_from_node(cfx_graph_find(g, "a"))};
+    cfx_value two[] = {cfx_value_node(x), cfx_value_node(cfx_graph_find(g, "a"))};
     cfx_node_set_args(b, cfx_value_tuple(g, two, 2, NULL), NULL);
     EXPECT_GOOD(g);
     x->n_users = 1;
@@ -329,16 +329,16 @@ TEST(arguments_that_are_not_there)
     cfx_graph *h = line_graph();
     cfx_node *b = cfx_graph_find(g, "b");
     cfx_value a = b->args->items[0];
-    b->args->items[0] = cfx_from_node(cfx_graph_first(h));
+    b->args->items[0] = cfx_value_node(cfx_graph_first(h));
     EXPECT(g, "node %b: Argument 'x' of Node 'b' does not belong to this Graph",
            "node %b: it counts 1 more uses of %a");
-    b->args->items[0] = cfx_invalid();
+    b->args->items[0] = cfx_value_invalid();
     EXPECT(g, "node %b: an argument is invalid", "node %b: it counts 1 more uses of %a");
     b->args->items[0] = a;
-    cfx_node *dead = call(g, "f.dead", cfx_none());
+    cfx_node *dead = call(g, "f.dead", cfx_value_none());
     cfx_node_pin(dead);
     cfx_graph_erase(g, dead, NULL);
-    b->args->items[0] = cfx_from_node(dead);
+    b->args->items[0] = cfx_value_node(dead);
     EXPECT(g, "node %b: Argument 'dead' of Node 'b' was erased",
            "node %b: it counts 1 more uses of %a");
     b->args->items[0] = a;

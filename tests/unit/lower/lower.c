@@ -12,7 +12,7 @@ static cfx_graph *parse(const char *text, const cfx_allocator *a, cfx_error *err
 }
 
 /* The text of `text` lowered; freed by the next call. */
-static const char *lowered(const char *text, const cfx_modules *modules)
+static const char *lowered(const char *text, const cfx_module_tree *modules)
 {
     static cfx_buffer out;
     cfx_error err = {0};
@@ -35,9 +35,9 @@ static cfx_value get(void *ctx, cfx_graph *g, const char *path, cfx_error *err)
     return e && e->rank > 0 ? cfx_value_name(g, "a.tensor", 8, err) : fake_get(ctx, g, path, err);
 }
 
-static cfx_modules modules_of(fake_tree *tree)
+static cfx_module_tree modules_of(fake_tree *tree)
 {
-    cfx_modules modules = fake_modules(tree);
+    cfx_module_tree modules = fake_modules(tree);
     modules.get = get;
     return modules;
 }
@@ -46,18 +46,18 @@ static void add_layers(fake_tree *tree)
 {
     fake_module(tree, "fc", "torch.nn.Linear", NULL);
     fake_tensor(tree, "fc.weight", 0.5, 2);
-    fake_attr(tree, "fc.bias", cfx_none());
+    fake_attr(tree, "fc.bias", cfx_value_none());
     fake_module(tree, "bn", "torch.nn.BatchNorm1d", NULL);
     fake_tensor(tree, "bn.weight", 1, 1);
     fake_tensor(tree, "bn.bias", 1, 1);
     fake_tensor(tree, "bn.running_mean", 1, 1);
     fake_tensor(tree, "bn.running_var", 1, 1);
-    fake_attr(tree, "bn.training", cfx_bool(false));
-    fake_attr(tree, "bn.track_running_stats", cfx_bool(true));
-    fake_attr(tree, "bn.momentum", cfx_float(0.25));
-    fake_attr(tree, "bn.eps", cfx_float(0.5));
+    fake_attr(tree, "bn.training", cfx_value_bool(false));
+    fake_attr(tree, "bn.track_running_stats", cfx_value_bool(true));
+    fake_attr(tree, "bn.momentum", cfx_value_float(0.25));
+    fake_attr(tree, "bn.eps", cfx_value_float(0.5));
     fake_module(tree, "act", "torch.nn.ReLU", NULL);
-    fake_attr(tree, "act.inplace", cfx_bool(true));
+    fake_attr(tree, "act.inplace", cfx_value_bool(true));
 }
 
 static const char layers[] = "graph():\n"
@@ -71,7 +71,7 @@ TEST(modules_become_rows_with_weights)
 {
     fake_tree tree = {0};
     add_layers(&tree);
-    const cfx_modules modules = modules_of(&tree);
+    const cfx_module_tree modules = modules_of(&tree);
     CHECK_STR_EQ("graph():\n"
                  "  %x = placeholder[target=x]()\n"
                  "  %fc_weight = get_attr[target=fc.weight]()\n"
@@ -89,9 +89,9 @@ TEST(modules_become_rows_with_weights)
 TEST(numbers_that_are_read_become_constants)
 {
     fake_tree tree = {0};
-    fake_attr(&tree, "scale", cfx_float(2));
+    fake_attr(&tree, "scale", cfx_value_float(2));
     fake_tensor(&tree, "w", 1, 1);
-    const cfx_modules modules = modules_of(&tree);
+    const cfx_module_tree modules = modules_of(&tree);
     CHECK_STR_EQ("graph():\n"
                  "  %w = get_attr[target=w]()\n"
                  "  %mul = call_function[target=cfx.ops.mul](%w, 2.0)\n"
@@ -112,7 +112,7 @@ TEST(captured_modules_are_inlined)
                              "  output(%r)\n", NULL, &err);
     fake_tree tree = {0};
     fake_module(&tree, "sub", "mine.Sub", inner);
-    const cfx_modules modules = modules_of(&tree);
+    const cfx_module_tree modules = modules_of(&tree);
     CHECK_STR_EQ("graph():\n"
                  "  %x = placeholder[target=x]()\n"
                  "  %r = call_function[target=cfx.ops.relu](%x)\n"
@@ -138,7 +138,7 @@ TEST(calls_of_modules_can_stay)
     cfx_buffer out;
     fake_tree tree = {0};
     add_layers(&tree);
-    const cfx_modules modules = modules_of(&tree);
+    const cfx_module_tree modules = modules_of(&tree);
     const cfx_lower_options options = {.keep = is_linear, .ctx = "fc"};
     cfx_graph *g = parse("graph():\n"
                          "  %x = placeholder[target=x]()\n"
@@ -176,7 +176,7 @@ TEST(everything_in_the_way_is_told)
     cfx_buffer out;
     fake_tree tree = {0};
     fake_module(&tree, "own", "mine.Layer", NULL);
-    const cfx_modules modules = modules_of(&tree);
+    const cfx_module_tree modules = modules_of(&tree);
     static const char text[] = "graph():\n"
                                "  %x = placeholder[target=x]()\n"
                                "  %a = call_function[target=mine.f](%x, k=1)  @ model.py:7\n"
@@ -228,7 +228,7 @@ static cfx_status lower_with(const cfx_allocator *a, void *arg)
     cfx_error err = {0};
     fake_tree tree = {0};
     add_layers(&tree);
-    const cfx_modules modules = modules_of(&tree);
+    const cfx_module_tree modules = modules_of(&tree);
     cfx_graph *g = parse(arg, a, &err);
     if (g)
         cfx_graph_lower(g, &modules, NULL, &err);

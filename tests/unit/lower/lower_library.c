@@ -76,7 +76,7 @@ static void expect_lowered(const char *before, const char *after)
 {
     cfx_error err = {0};
     cfx_library *lib = library(NULL, NULL, &err);
-    const cfx_modules modules = {.library = lib};
+    const cfx_module_tree modules = {.library = lib};
     cfx_graph *g = parse(before, NULL, &err);
     REQUIRE(lib && g);
     CHECK_INT_EQ(CFX_OK, cfx_graph_lower(g, &modules, NULL, &err));
@@ -116,7 +116,7 @@ static void expect_refused(const char *call, const char *message)
     char text[300];
     cfx_error err = {0};
     cfx_library *lib = library(NULL, NULL, &err);
-    const cfx_modules modules = {.library = lib};
+    const cfx_module_tree modules = {.library = lib};
     snprintf(text, sizeof text, "graph():\n  %%x = placeholder[target=x]()\n"
              "  %%y = call_function[target=%s  @ model.py:7\n  output(%%y)\n", call);
     cfx_graph *g = parse(text, NULL, &err);
@@ -168,7 +168,7 @@ static cfx_status run_in_place(const cfx_allocator *a, void *arg)
     int gone = 0;
     float data = 10;
     cfx_library *lib = library(a, &gone, &err);
-    const cfx_modules modules = {.library = lib};
+    const cfx_module_tree modules = {.library = lib};
     const cfx_program_options options = {a, lib};
     const cfx_runtime_options limits = {.allocator = a, .threads = 1};
     cfx_graph *g = lib ? parse(text, a, &err) : NULL;
@@ -271,7 +271,7 @@ static void expect_pass(const char *pass, const char *before, const char *after)
 {
     cfx_error err = {0};
     cfx_library *lib = library(NULL, NULL, &err);
-    const cfx_modules modules = {.library = lib};
+    const cfx_module_tree modules = {.library = lib};
     cfx_graph *g = parse(before, NULL, &err);
     REQUIRE(lib && g);
     CHECK_INT_EQ(CFX_OK, cfx_pass_run(cfx_pass_find(pass), g, &modules, NULL, NULL, &err));
@@ -397,7 +397,7 @@ static void expect_touches(const char *call, cfx_effect effect, bool with, const
     touches t = {""};
     cfx_effect got = CFX_EFFECT_NONE;
     cfx_library *lib = library(NULL, NULL, &err);
-    const cfx_modules modules = {.library = lib};
+    const cfx_module_tree modules = {.library = lib};
     snprintf(text, sizeof text, "graph():\n  %%x = placeholder[target=x]()\n"
              "  %%y = placeholder[target=y]()\n  %%r = call_function[target=%s\n  output(%%r)\n",
              call);

@@ -51,7 +51,7 @@ static bool check_found(const char *want, const char *graph, const char *pattern
     cfx_matches *found = cfx_matches_find(g, &p, 1, opts, &err);
     for (size_t i = 0; found && i < cfx_matches_size(found); i++) {
         cfx_buffer_append(&out, i ? "; " : "", i ? 2 : 0);
-        write_match(&out, cfx_matches_at(found, i));
+        write_match(&out, cfx_matches_get(found, i));
     }
     bool same = check_str(want, found ? out.data : err.message, file, line, "what was found");
     cfx_matches_free(found);
@@ -358,14 +358,14 @@ TEST(swapping_is_bounded)
     cfx_graph *graphs[2];
     for (int i = 0; i < 2; i++) {
         cfx_graph *g = graphs[i] = cfx_graph_new(NULL, NULL, NULL);
-        cfx_value v = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
-        cfx_value w = i ? cfx_int(7) : cfx_from_node(cfx_graph_placeholder(g, "y", NULL));
+        cfx_value v = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
+        cfx_value w = i ? cfx_value_int(7) : cfx_value_node(cfx_graph_placeholder(g, "y", NULL));
         for (int k = 0; k < 60; k++) {
             cfx_value both[] = {v, v};
             if (k == 0)
                 both[1] = w;
-            v = cfx_from_node(cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.add", both, 2, NULL,
-                                             0, NULL));
+            v = cfx_value_node(cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.add", both, 2, NULL,
+                                              0, NULL));
         }
         cfx_graph_output(g, v, NULL);
     }
@@ -564,10 +564,10 @@ TEST(regions_are_searched_on_demand)
     cfx_matches_free(found);
     found = cfx_matches_find(g, &p, 1, &opts, NULL);
     REQUIRE(cfx_matches_size(found) == 1);
-    CHECK(cfx_graph_parent(cfx_matches_at(found, 0)->graph) == g);
+    CHECK(cfx_graph_parent(cfx_matches_get(found, 0)->graph) == g);
     CHECK_INT_EQ(CFX_OK, cfx_matches_replace(found, &r, NULL));
-    CHECK_INT_EQ(1, cfx_matches_at(found, 0)->n_made);
-    CHECK_STR_EQ("abs", cfx_node_target(cfx_matches_at(found, 0)->made[0], NULL, NULL));
+    CHECK_INT_EQ(1, cfx_matches_get(found, 0)->n_made);
+    CHECK_STR_EQ("abs", cfx_node_target(cfx_matches_get(found, 0)->made[0], NULL, NULL));
     cfx_matches_free(found);
     CHECK_INT_EQ(CFX_OK, cfx_graph_verify(g, NULL, NULL, NULL));
     cfx_graph_release(r);
@@ -584,7 +584,7 @@ TEST(copies_have_the_place_of_the_match)
     REQUIRE(g && p && r);
     cfx_matches *found = cfx_matches_find(g, &p, 1, NULL, NULL);
     CHECK_INT_EQ(CFX_OK, cfx_matches_replace(found, &r, NULL));
-    const cfx_match *match = cfx_matches_at(found, 0);
+    const cfx_match *match = cfx_matches_get(found, 0);
     REQUIRE(match->n_made == 2);
     CHECK_STR_EQ("model.py", cfx_node_file(match->made[0]));
     CHECK_INT_EQ(7, cfx_node_line(match->made[0]));
@@ -637,13 +637,13 @@ TEST(the_first_pattern_wins)
                        parse(A CALL("n", "neg", "%a") OUT("%n"))};
     cfx_matches *found = cfx_matches_find(g, ps, 2, NULL, NULL);
     REQUIRE(cfx_matches_size(found) == 2);
-    CHECK_INT_EQ(0, cfx_matches_at(found, 0)->pattern);
-    CHECK_INT_EQ(1, cfx_matches_at(found, 1)->pattern);
-    CHECK_STR_EQ("m", cfx_node_name(cfx_matches_at(found, 1)->bound[0].value.as.node, NULL));
+    CHECK_INT_EQ(0, cfx_matches_get(found, 0)->pattern);
+    CHECK_INT_EQ(1, cfx_matches_get(found, 1)->pattern);
+    CHECK_STR_EQ("m", cfx_node_name(cfx_matches_get(found, 1)->bound[0].value.as.node, NULL));
     cfx_matches_keep(found, (const bool[]){false, true});
     CHECK_INT_EQ(1, cfx_matches_size(found));
-    CHECK_INT_EQ(1, cfx_matches_at(found, 0)->pattern);
-    CHECK(!cfx_matches_at(found, 1));
+    CHECK_INT_EQ(1, cfx_matches_get(found, 0)->pattern);
+    CHECK(!cfx_matches_get(found, 1));
     cfx_matches_free(found);
     cfx_graph_release(ps[0]);
     cfx_graph_release(ps[1]);
@@ -654,9 +654,9 @@ TEST(the_first_pattern_wins)
 static cfx_graph *chain(size_t n)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
+    cfx_value x = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
     for (size_t i = 0; i < n; i++)
-        x = cfx_from_node(cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "neg", &x, 1, NULL, 0, NULL));
+        x = cfx_value_node(cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "neg", &x, 1, NULL, 0, NULL));
     cfx_graph_output(g, x, NULL);
     return g;
 }
@@ -668,7 +668,7 @@ TEST(a_pattern_may_be_very_deep)
     const cfx_match_options opts = {.match_output = true};
     cfx_matches *found = cfx_matches_find(g, &p, 1, &opts, NULL);
     CHECK_INT_EQ(1, cfx_matches_size(found));
-    CHECK_INT_EQ(200002, cfx_matches_at(found, 0)->n_bound);
+    CHECK_INT_EQ(200002, cfx_matches_get(found, 0)->n_bound);
     cfx_matches_free(found);
     cfx_graph_release(p);
     cfx_graph_release(g);
@@ -681,25 +681,25 @@ static cfx_graph *wound(size_t n, bool writes, size_t depth)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_value *firsts = malloc(n * sizeof *firsts);
-    cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
+    cfx_value x = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
     cfx_value at = x;
     for (size_t i = 0; i < n; i++)
-        firsts[i] = cfx_from_node(
+        firsts[i] = cfx_value_node(
             cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.cos", &x, 1, NULL, 0, NULL));
     for (size_t i = 0; i < 2 * n; i++) {
         const cfx_value args[] = {at, i < n ? firsts[i] : at};
-        at = cfx_from_node(
+        at = cfx_value_node(
             cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.add", args, 2, NULL, 0, NULL));
         if (writes && i % 2)
             cfx_graph_call(g, CFX_OP_CALL_METHOD, "add_", &at, 1, NULL, 0, NULL);
     }
     cfx_value y = x;
     for (size_t i = 0; i < depth; i++)
-        y = cfx_from_node(
+        y = cfx_value_node(
             cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.sin", &y, 1, NULL, 0, NULL));
     for (size_t i = 0; i < n; i++) {
         const cfx_value args[] = {firsts[i], y};
-        firsts[i] = cfx_from_node(
+        firsts[i] = cfx_value_node(
             cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.mul", args, 2, NULL, 0, NULL));
     }
     cfx_graph_output(g, cfx_value_list(g, firsts, n, NULL), NULL);
@@ -870,15 +870,15 @@ static cfx_status pool_class(void *ctx, const char *path, cfx_sink out, cfx_erro
 
 static cfx_value pool_attribute(void *ctx, cfx_graph *g, const char *path, cfx_error *err)
 {
-    const cfx_value two[] = {cfx_int(2), cfx_int(2)};
+    const cfx_value two[] = {cfx_value_int(2), cfx_value_int(2)};
     (void)ctx;
     if (strcmp(path, "pool.kernel_size") == 0)
         return cfx_value_tuple(g, two, 2, err);
     cfx_error_set(err, CFX_E_KEY, "there is no %s", path);
-    return cfx_invalid();
+    return cfx_value_invalid();
 }
 
-static const cfx_modules pools = {.class_name = pool_class, .get = pool_attribute};
+static const cfx_module_tree pools = {.class_name = pool_class, .get = pool_attribute};
 
 #define POOL "  %p = call_module[target=pool](%x)\n"
 

@@ -11,7 +11,7 @@
 
 TEST(rows)
 {
-    cfx_param param;
+    cfx_schema_param param;
     CHECK_INT_EQ(CFX_NN_Linear, cfx_nn_find("Linear"));
     CHECK_INT_EQ(CFX_NN_Conv2d, cfx_nn_find("torch.nn.Conv2d"));
     CHECK_INT_EQ(CFX_NN_NONE, cfx_nn_find("torch.nn.Lin"));
@@ -40,7 +40,7 @@ TEST(every_row_is_found_by_its_name)
 /* ---- making -------------------------------------------------------------------------------- */
 
 /* Something for a parameter without a default. */
-static cfx_var sample(const cfx_param *param)
+static cfx_var sample(const cfx_schema_param *param)
 {
     if (strncmp(param->type, "float", 5) == 0)
         return cfx_var_float(2);
@@ -50,7 +50,7 @@ static cfx_var sample(const cfx_param *param)
 static cfx_module *make_sample(cfx_scope *s, cfx_nn nn)
 {
     cfx_var args[16] = {{0}};
-    cfx_param param;
+    cfx_schema_param param;
     size_t n = 0;
     for (; cfx_nn_param(nn, n, &param); n++)
         if (!param.value.text)
@@ -87,7 +87,7 @@ static void check_state(cfx_scope *s, cfx_module *m, const char *want)
     for (size_t i = 0; state && i < cfx_state_size(state); i++) {
         cfx_tensor *t;
         used += (size_t)snprintf(got + used, sizeof got - used, "%s%s[", i > 0 ? " " : "",
-                                 cfx_state_at(state, i, &t));
+                                 cfx_state_entry(state, i, &t));
         for (size_t k = 0; k < cfx_tensor_ndim(t); k++)
             used += (size_t)snprintf(got + used, sizeof got - used, "%s%lld", k > 0 ? "," : "",
                                      (long long)cfx_tensor_sizes(t)[k]);
@@ -167,7 +167,7 @@ static void check_mistake(cfx_scope *s, cfx_module *m, int line, const char *wan
     snprintf(full, sizeof full, "%s:%d: torch.nn.%s", __FILE__, line, want);
     CHECK(!m);
     CHECK_STR_EQ(full, cfx_scope_error(s)->message);
-    cfx_scope_forgive(s);
+    cfx_scope_clear_error(s);
 }
 #define CHECK_MISTAKE(s, m, want) check_mistake(s, m, __LINE__, want)
 
@@ -229,7 +229,7 @@ typedef struct text {
     cfx_buffer buffer;
 } text;
 
-static cfx_status add_arg(void *ctx, const cfx_param *param, bool keyword, cfx_value v,
+static cfx_status add_arg(void *ctx, const cfx_schema_param *param, bool keyword, cfx_value v,
                           cfx_error *err)
 {
     text *t = ctx;
@@ -249,7 +249,7 @@ static cfx_status args_of(cfx_module *m, const char *path, cfx_nn nn, const cfx_
     if (!t.g)
         return err->status;
     cfx_buffer_init(&t.buffer, a);
-    const cfx_modules tree = cfx_module_tree(m);
+    const cfx_module_tree tree = cfx_module_as_tree(m);
     const cfx_status status = cfx_nn_each_arg(&tree, t.g, path, nn, add_arg, &t, err);
     snprintf(out, size, "%s", t.buffer.data);
     cfx_buffer_free(&t.buffer);
@@ -315,7 +315,7 @@ TEST(what_no_call_makes)
     CHECK_STR_EQ("no call of torch.nn.Sequential makes the module 'seq' with those in it; capture "
                  "what it calls", err.message);
     err = (cfx_error){0};
-    cfx_module_set(s, cfx_child(root, "fc"), "in_features", 5);
+    cfx_module_set(s, cfx_module_child(root, "fc"), "in_features", 5);
     CHECK_INT_EQ(CFX_E_TYPE, args_of(root, "fc", CFX_NN_Linear, NULL, got, sizeof got, &err));
     CHECK_STR_EQ("no call of torch.nn.Linear makes the module 'fc': its weight has other sizes "
                  "than it says: 'in_features'", err.message);

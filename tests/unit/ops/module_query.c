@@ -8,7 +8,7 @@
 
 static cfx_var forward(cfx_scope *s, cfx_module *self, cfx_var x)
 {
-    return cfx_call(s, cfx_child(self, "fc"), x);
+    return cfx_call(s, cfx_module_child(self, "fc"), x);
 }
 
 static const cfx_class net_class = {.name = "Net", .forward = forward};
@@ -44,7 +44,8 @@ TEST(a_module_is_visited_once_in_however_many_places_it_is)
     cfx_module *t = cfx_trace(s, net(s));
     cfx_module_add(s, t, "many", diamonds(s, last));
     cfx_module_train(t, false);
-    CHECK(!cfx_module_is_training(last) && !cfx_module_is_training(cfx_child(t, "many.left")));
+    CHECK(!cfx_module_is_training(last) &&
+          !cfx_module_is_training(cfx_module_child(t, "many.left")));
     cfx_module_train(t, true);
     CHECK(cfx_module_is_training(last));
     cfx_module_train(last, false);
@@ -53,7 +54,7 @@ TEST(a_module_is_visited_once_in_however_many_places_it_is)
     cfx_var y = cfx_call(s, t, x);
     cfx_call(s, t, x);
     cfx_transform(s, t, "dce");
-    CHECK(cfx_child(t, "many") == NULL);
+    CHECK(cfx_module_child(t, "many") == NULL);
     CHECK(cfx_var_number(s, cfx_sum(s, cfx_sub(s, y, cfx_call(s, t, x)))) == 0);
     CHECK_STR_EQ("", cfx_scope_error(s)->message);
     cfx_scope_free(s);
@@ -68,7 +69,7 @@ TEST(a_change_far_below_is_seen)
     cfx_module_add(s, t, "many", diamonds(s, last));
     cfx_var x = cfx_ones(s, cfx_ints(1, 2));
     const double before = cfx_var_number(s, cfx_sum(s, cfx_call(s, t, x)));
-    cfx_module *fc = cfx_child(t, "fc");
+    cfx_module *fc = cfx_module_child(t, "fc");
     cfx_module_set(s, fc, "bias", cfx_full(s, cfx_ints(2), 100.0));
     CHECK(cfx_var_number(s, cfx_sum(s, cfx_call(s, t, x))) > before + 100);
     CHECK_STR_EQ("", cfx_scope_error(s)->message);
@@ -82,7 +83,7 @@ TEST(what_has_no_weights_is_looked_into_once)
     cfx_module_add(s, m, "many", diamonds(s, cfx_nn_relu(s)));
     cfx_state *state = cfx_module_state(s, m);
     CHECK(state != NULL && cfx_state_size(state) == 2);
-    cfx_module_take(s, m, state, 0);
+    cfx_module_load_state(s, m, state, 0);
     cfx_state_free(state);
     CHECK_STR_EQ("", cfx_scope_error(s)->message);
     cfx_scope_free(s);
@@ -101,7 +102,7 @@ static cfx_module *tied(cfx_scope *s)
     cfx_module *m = cfx_module_new(s, NULL);
     cfx_module *a = cfx_module_add(s, m, "a", cfx_nn_linear(s, 3, 2));
     cfx_module_set(s, cfx_module_add(s, m, "b", cfx_nn_linear(s, 3, 2)), "weight",
-                   cfx_param(s, a, "weight"));
+                   cfx_module_param(s, a, "weight"));
     return m;
 }
 
@@ -112,8 +113,8 @@ static cfx_state *copies(cfx_scope *s, const cfx_state *from, const char *differ
     cfx_state *to = cfx_state_new(NULL, NULL);
     for (size_t i = 0; i < cfx_state_size(from); i++) {
         cfx_tensor *t;
-        const char *name = cfx_state_at(from, i, &t);
-        cfx_var copy = cfx_add(s, cfx_from_tensor(s, t), 1);
+        const char *name = cfx_state_entry(from, i, &t);
+        cfx_var copy = cfx_add(s, cfx_var_from_tensor(s, t), 1);
         cfx_tensor *own = cfx_var_tensor(s, copy);
         if (strcmp(name, differs) == 0)
             *(float *)cfx_tensor_data(own) += 1;
@@ -128,12 +129,12 @@ TEST(weights_stay_tied_if_what_is_loaded_is_the_same)
     cfx_module *m = tied(s);
     cfx_state *was = cfx_module_state(s, m);
     cfx_state *same = copies(s, was, "");
-    cfx_module_take(s, m, same, 0);
+    cfx_module_load_state(s, m, same, 0);
     CHECK(weight_of(m, "a.weight") == weight_of(m, "b.weight"));
     CHECK(weight_of(m, "a.weight") == cfx_state_get(same, "a.weight"));
     CHECK(weight_of(m, "a.bias") != weight_of(m, "b.bias"));
     cfx_state *other = copies(s, was, "b.weight");
-    cfx_module_take(s, m, other, 0);
+    cfx_module_load_state(s, m, other, 0);
     CHECK(weight_of(m, "b.weight") == cfx_state_get(other, "b.weight"));
     CHECK(weight_of(m, "a.weight") == cfx_state_get(other, "a.weight"));
     CHECK_STR_EQ("", cfx_scope_error(s)->message);
@@ -155,10 +156,10 @@ static float bias_of(const cfx_module *m)
 static void set_bias(cfx_scope *s, cfx_module *m, float to)
 {
     cfx_graph *g = cfx_module_graph(m);
-    const cfx_modules tree = cfx_module_tree(m);
-    const cfx_value args[] = {cfx_int(2)};
+    const cfx_module_tree tree = cfx_module_as_tree(m);
+    const cfx_value args[] = {cfx_value_int(2)};
     cfx_value size = cfx_value_tuple(g, args, 1, NULL);
-    const cfx_value call[] = {size, cfx_float(to)};
+    const cfx_value call[] = {size, cfx_value_float(to)};
     cfx_value full = tree.call(tree.ctx, g, CFX_OPID_full, call, 2, NULL);
     CHECK_INT_EQ(CFX_OK, tree.set(tree.ctx, g, "fc.bias", full, NULL));
     cfx_value_discard(g, full);
@@ -174,12 +175,12 @@ TEST(a_pass_changes_no_module_that_others_have)
     cfx_module *t = cfx_trace(s, m);
     set_bias(s, t, 1);
     CHECK(bias_of(m) == original && bias_of(t) == 1);
-    const cfx_module *own = cfx_child(t, "fc");
+    const cfx_module *own = cfx_module_child(t, "fc");
     set_bias(s, t, 2);
-    CHECK(cfx_child(t, "fc") == own && bias_of(t) == 2);
+    CHECK(cfx_module_child(t, "fc") == own && bias_of(t) == 2);
     cfx_module *same = cfx_module_from_graph(s, cfx_module_graph(t), "Same", t);
     cfx_module *holder = cfx_module_new(s, NULL);
-    cfx_module_add(s, holder, "fc", cfx_child(t, "fc"));
+    cfx_module_add(s, holder, "fc", cfx_module_child(t, "fc"));
     set_bias(s, t, 3);
     CHECK(bias_of(t) == 3 && bias_of(same) == 2 && bias_of(holder) == 2);
     set_bias(s, same, 4);
@@ -204,7 +205,7 @@ TEST(a_part_that_outlived_its_tree_is_nobodys)
         set_bias(s, t, (float)i);
         for (int k = 0; k < i; k++)
             CHECK(bias_of(heirs[k]) == (float)k);
-        kept = cfx_child(t, "fc");
+        kept = cfx_module_child(t, "fc");
         heirs[i] = cfx_module_new(outer, NULL);
         cfx_module_add(outer, heirs[i], "fc", kept);
         cfx_scope_free(s);
@@ -229,7 +230,7 @@ static void everything(cfx_scope *s, const cfx_allocator *a)
     cfx_call(s, t, x);
     cfx_state *state = cfx_module_state(s, tied(s));
     if (state)
-        cfx_module_take(s, tied(s), state, 0);
+        cfx_module_load_state(s, tied(s), state, 0);
     cfx_state_free(state);
 }
 

@@ -6,7 +6,7 @@
 static const char *shown(cfx_operator op, size_t i)
 {
     static char text[128];
-    cfx_param p;
+    cfx_schema_param p;
     if (!cfx_operator_param(op, i, &p))
         return NULL;
     snprintf(text, sizeof text, "%s%s%s%.*s%s%.*s%s%c", p.keyword_only ? "*" : "", p.type,
@@ -127,7 +127,7 @@ TEST(parameters_of_a_schema)
     CHECK(cfx_operator_find_param(CFX_OPID_NONE, "self") == SIZE_MAX);
     CHECK_INT_EQ(0, cfx_operator_num_params(CFX_OPID_NONE));
     for (int i = 1; i < CFX_OPERATOR_COUNT; i++) {
-        cfx_param p;
+        cfx_schema_param p;
         for (size_t k = 0; cfx_operator_param((cfx_operator)i, k, &p); k++)
             if (!CHECK(p.name.size > 0 && p.type[0] && strlen(p.type) + 1 < sizeof p.type))
                 printf("    %s\n", cfx_operator_name((cfx_operator)i));
@@ -136,7 +136,7 @@ TEST(parameters_of_a_schema)
 
 TEST(results_of_a_schema)
 {
-    cfx_param p;
+    cfx_schema_param p;
     CHECK_INT_EQ(1, cfx_operator_num_results(CFX_OPID_add_));
     REQUIRE(cfx_operator_result(CFX_OPID_add_, 0, &p));
     CHECK(p.writes && p.alias == 'a' && strcmp(p.type, "Tensor") == 0);
@@ -261,8 +261,8 @@ TEST(a_host_object_is_asked_once)
     cfx_graph *g = cfx_graph_new(NULL, &test_host, NULL);
     for (int i = 0; i < 10; i++) {
         cfx_target t = {.object = objects[i % 2]};
-        cfx_graph_create(g, CFX_OP_CALL_FUNCTION, t, cfx_invalid(), cfx_invalid(), NULL,
-                         cfx_invalid(), NULL);
+        cfx_graph_create(g, CFX_OP_CALL_FUNCTION, t, cfx_value_invalid(), cfx_value_invalid(), NULL,
+                         cfx_value_invalid(), NULL);
     }
     int i = 0;
     for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n), i++)

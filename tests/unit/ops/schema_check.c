@@ -33,7 +33,7 @@ TEST(schemas_in_all_their_parts)
 
 TEST(every_table_row_without_regions_would_pass)
 {
-    cfx_param param;
+    cfx_schema_param param;
     size_t others = 0;
     for (int op = CFX_OPID_NONE + 1; op < CFX_OPERATOR_COUNT; op++) {
         const char *schema = cfx_operator_schema((cfx_operator)op);

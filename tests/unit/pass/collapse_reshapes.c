@@ -78,7 +78,7 @@ TEST(disorder)
     cfx_node *a = g ? cfx_graph_find(g, "a") : NULL;
     bool changed = true;
     REQUIRE(a);
-    CHECK_INT_EQ(CFX_OK, cfx_node_set_arg(a, 0, cfx_from_node(cfx_graph_find(g, "b")), NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_node_set_arg(a, 0, cfx_value_node(cfx_graph_find(g, "b")), NULL));
     CHECK_INT_EQ(CFX_OK, run(g, &changed, NULL));
     CHECK(!changed);
     cfx_graph_release(g);
@@ -87,12 +87,13 @@ TEST(disorder)
 TEST(long_chain)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value args[] = {cfx_from_node(cfx_graph_placeholder(g, "x", NULL)), cfx_int(-1)};
+    cfx_value args[] = {cfx_value_node(cfx_graph_placeholder(g, "x", NULL)), cfx_value_int(-1)};
     for (int i = 0; i < 100000; i++)
-        args[0] = cfx_from_node(cfx_graph_call(g, CFX_OP_CALL_METHOD, i % 2 ? "view" : "reshape",
-                                               args, 2, NULL, 0, NULL));
+        args[0] = cfx_value_node(cfx_graph_call(g, CFX_OP_CALL_METHOD, i % 2 ? "view" : "reshape",
+                                                args, 2, NULL, 0, NULL));
     for (int i = 0; i < 100000; i++)
-        args[0] = cfx_from_node(cfx_graph_call(g, CFX_OP_CALL_METHOD, "t", args, 1, NULL, 0, NULL));
+        args[0] =
+            cfx_value_node(cfx_graph_call(g, CFX_OP_CALL_METHOD, "t", args, 1, NULL, 0, NULL));
     cfx_graph_output(g, args[0], NULL);
     CHECK_INT_EQ(CFX_OK, run(g, NULL, NULL));
     CHECK_INT_EQ(3, cfx_graph_size(g));

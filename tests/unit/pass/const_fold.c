@@ -30,7 +30,7 @@ static const char source[] =
 /* ---- modules whose tensors are names ------------------------------------------------------- */
 
 typedef struct fake {
-    cfx_modules table;
+    cfx_module_tree table;
     int calls;
     char set[64];     /* the last path that was set */
     bool fails;
@@ -40,12 +40,12 @@ static cfx_value fake_get(void *ctx, cfx_graph *g, const char *path, cfx_error *
 {
     (void)ctx;
     if (strcmp(path, "size") == 0)
-        return cfx_int(4);
+        return cfx_value_int(4);
     if (strcmp(path, "elu.inplace") == 0)
-        return cfx_bool(true);
+        return cfx_value_bool(true);
     if (strcmp(path, "missing") == 0) {
         cfx_error_set(err, CFX_E_KEY, "no %s", path);
-        return cfx_invalid();
+        return cfx_value_invalid();
     }
     return cfx_value_name(g, path, strlen(path), err);
 }
@@ -85,7 +85,7 @@ static cfx_value fake_call(void *ctx, cfx_graph *g, cfx_operator op, const cfx_v
     if (!f->fails)
         return cfx_value_name(g, "result", 6, err);
     cfx_error_set(err, CFX_E_VALUE, "cannot");
-    return cfx_invalid();
+    return cfx_value_invalid();
 }
 
 static fake make_fake(void)
@@ -222,9 +222,9 @@ static int skip_all(void *ctx, cfx_node *n)
 
 TEST(constants_and_the_rest)
 {
-    cfx_part constants, rest;
+    cfx_subgraph constants, rest;
     cfx_graph *g = parse(source, NULL, NULL);
-    cfx_constants what = {.path = "folded"};
+    cfx_constants_options what = {.path = "folded"};
     CHECK_INT_EQ(CFX_OK, cfx_graph_split_constants(g, &what, &constants, &rest, NULL));
     check_graph("graph(): %w = get_attr[target=w]() %e = call_function[target=torch.exp](%w) "
                 "%n = get_attr[target=size]() %m = call_function[target=operator.mul](%n, 2) "
@@ -237,10 +237,10 @@ TEST(constants_and_the_rest)
                 "%z = call_function[target=torch.add](%y, %getitem_1) output((%z, %w))",
                 rest.graph);
     CHECK(rest.origins[3] == cfx_graph_find(g, "m") && rest.origins[2] == NULL);
-    cfx_part_free(&constants);
-    cfx_part_free(&rest);
+    cfx_subgraph_free(&constants);
+    cfx_subgraph_free(&rest);
     int answer = 1;
-    what = (cfx_constants){skip_all, &answer, "folded"};
+    what = (cfx_constants_options){skip_all, &answer, "folded"};
     CHECK_INT_EQ(CFX_OK, cfx_graph_split_constants(g, &what, &constants, &rest, NULL));
     CHECK(constants.graph == NULL && rest.graph == NULL);
     answer = -1;
@@ -250,11 +250,11 @@ TEST(constants_and_the_rest)
 
 TEST(what_is_written_to_by_way_of_a_view_is_no_constant)
 {
-    cfx_part constants, rest;
+    cfx_subgraph constants, rest;
     cfx_graph *g = parse("graph(): %w = get_attr[target=w]() %v = call_method[target=view](%w, -1) "
                          "%i = call_method[target=add_](%v, 1) %u = get_attr[target=w]() "
                          "%e = call_function[target=torch.exp](%u) output(%e)", NULL, NULL);
-    const cfx_constants what = {.path = "folded"};
+    const cfx_constants_options what = {.path = "folded"};
     CHECK_INT_EQ(CFX_OK, cfx_graph_split_constants(g, &what, &constants, &rest, NULL));
     CHECK(constants.graph == NULL && rest.graph == NULL);
     cfx_graph_release(g);
@@ -263,14 +263,14 @@ TEST(what_is_written_to_by_way_of_a_view_is_no_constant)
 static cfx_status body(const cfx_allocator *a, void *arg)
 {
     cfx_error err = {.status = CFX_OK};
-    cfx_part constants, rest;
+    cfx_subgraph constants, rest;
     cfx_graph *g = parse(source, a, &err);
-    const cfx_constants what = {.path = "folded"};
+    const cfx_constants_options what = {.path = "folded"};
     fake f = make_fake();
     f.table.ctx = &f;
     if (g && arg && cfx_graph_split_constants(g, &what, &constants, &rest, &err) == CFX_OK) {
-        cfx_part_free(&constants);
-        cfx_part_free(&rest);
+        cfx_subgraph_free(&constants);
+        cfx_subgraph_free(&rest);
     } else if (g && !arg) {
         cfx_pass_const_fold(g, &f.table, NULL, NULL, &err);
         CHECK_INT_EQ(CFX_OK, cfx_graph_lint(g, NULL, NULL, NULL));

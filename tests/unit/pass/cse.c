@@ -25,8 +25,8 @@ static bool run_cse(cfx_graph *g)
 
 static cfx_node *output_pair(cfx_graph *g, const cfx_node *a, const cfx_node *b)
 {
-    cfx_value pair[] = {cfx_from_node((cfx_node *)(uintptr_t)a),
-                        cfx_from_node((cfx_node *)(uintptr_t)b)};
+    cfx_value pair[] = {cfx_value_node((cfx_node *)(uintptr_t)a),
+                        cfx_value_node((cfx_node *)(uintptr_t)b)};
     return cfx_graph_output(g, cfx_value_tuple(g, pair, 2, NULL), NULL);
 }
 
@@ -35,11 +35,11 @@ static cfx_node *output_pair(cfx_graph *g, const cfx_node *a, const cfx_node *b)
 TEST(chains_of_the_same_calls_become_one)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
+    cfx_value x = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
     cfx_node *a = call(g, "torch.neg", x);
     cfx_node *b = call(g, "torch.neg", x);
-    cfx_node *c = call_op(g, CFX_OP_CALL_METHOD, "abs", cfx_from_node(b));
-    cfx_node *d = call_op(g, CFX_OP_CALL_METHOD, "abs", cfx_from_node(a));
+    cfx_node *c = call_op(g, CFX_OP_CALL_METHOD, "abs", cfx_value_node(b));
+    cfx_node *d = call_op(g, CFX_OP_CALL_METHOD, "abs", cfx_value_node(a));
     cfx_node *out = output_pair(g, c, d);
     CHECK(run_cse(g));
     CHECK_STR_EQ("x neg abs_1 output", node_names(g));
@@ -53,7 +53,7 @@ TEST(chains_of_the_same_calls_become_one)
 TEST(an_opcode_is_part_of_the_target)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
+    cfx_value x = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
     output_pair(g, call(g, "neg", x), call_op(g, CFX_OP_CALL_METHOD, "neg", x));
     CHECK(!run_cse(g));
     cfx_graph_release(g);
@@ -102,12 +102,12 @@ static cfx_value make_zeros(cfx_graph *g, cfx_node *x, int i)
 {
     (void)g;
     (void)x;
-    return cfx_float(i ? 0.0 : -0.0);
+    return cfx_value_float(i ? 0.0 : -0.0);
 }
 
 static cfx_value make_nan(cfx_graph *g, cfx_node *x, int i)
 {
-    cfx_value nan = cfx_float(__builtin_nan(""));
+    cfx_value nan = cfx_value_float(__builtin_nan(""));
     (void)x;
     (void)i;
     return cfx_value_list(g, &nan, 1, NULL);
@@ -117,12 +117,12 @@ static cfx_value make_ones(cfx_graph *g, cfx_node *x, int i)
 {
     (void)g;
     (void)x;
-    return i ? cfx_bool(true) : cfx_int(1);
+    return i ? cfx_value_bool(true) : cfx_value_int(1);
 }
 
 static cfx_value make_lengths(cfx_graph *g, cfx_node *x, int i)
 {
-    cfx_value pair[] = {cfx_from_node(x), cfx_none()};
+    cfx_value pair[] = {cfx_value_node(x), cfx_value_none()};
     return cfx_value_list(g, pair, 1 + (size_t)i, NULL);
 }
 
@@ -150,12 +150,12 @@ TEST(a_user_of_many)
 {
     enum { N = 1000 };
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
+    cfx_value x = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
     cfx_value items[N];
     for (int i = 0; i < N; i++)
-        items[i] = cfx_from_node(call(g, "torch.neg", x));
+        items[i] = cfx_value_node(call(g, "torch.neg", x));
     cfx_node *cat = call(g, "torch.cat", cfx_value_list(g, items, N, NULL));
-    cfx_graph_output(g, cfx_from_node(cat), NULL);
+    cfx_graph_output(g, cfx_value_node(cat), NULL);
     CHECK(run_cse(g));
     CHECK_STR_EQ("x neg cat output", node_names(g));
     CHECK_INT_EQ(N, cfx_use_count(cfx_node_find_use(cat, items[0].as.node)));
@@ -165,10 +165,10 @@ TEST(a_user_of_many)
 TEST(graphs_that_lint_rejects_are_left_alone)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_node *a = call(g, "f.a", cfx_int(3));
-    cfx_node *b = call(g, "f.a", cfx_int(3));
-    cfx_node *c = call(g, "f.b", cfx_from_node(b));
-    cfx_node_move_before(a, c, NULL);
+    cfx_node *a = call(g, "f.a", cfx_value_int(3));
+    cfx_node *b = call(g, "f.a", cfx_value_int(3));
+    cfx_node *c = call(g, "f.b", cfx_value_node(b));
+    cfx_node_prepend(a, c, NULL);
     cfx_error err = {.status = CFX_OK};
     bool changed = true;
     CHECK_INT_EQ(CFX_E_GRAPH, cfx_pass_cse(g, NULL, NULL, &changed, &err));
@@ -227,7 +227,7 @@ static int effect_of(cfx_node *n)
 TEST(effects_by_name)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
+    cfx_value x = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
     for (size_t i = 0; i < sizeof effect_cases / sizeof *effect_cases; i++) {
         const effect_case *row = &effect_cases[i];
         cfx_node *n = call_op(g, row->op, row->target, x);
@@ -244,10 +244,14 @@ TEST(effects_by_name)
 TEST(effects_by_arguments)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
-    cfx_value bare[] = {x, cfx_bool(true)};
-    cfx_kwarg kwargs[] = {{"inplace", cfx_bool(true)}, {"inplace", cfx_bool(false)}, {"out", x},
-                          {"out", cfx_none()}, {"outer", x}, {"inplace", x}};
+    cfx_value x = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
+    cfx_value bare[] = {x, cfx_value_bool(true)};
+    cfx_kwarg kwargs[] = {{"inplace", cfx_value_bool(true)},
+                          {"inplace", cfx_value_bool(false)},
+                          {"out", x},
+                          {"out", cfx_value_none()},
+                          {"outer", x},
+                          {"inplace", x}};
     const int expected[] = {CFX_EFFECT_WRITES, CFX_EFFECT_NONE, CFX_EFFECT_WRITES, CFX_EFFECT_NONE,
                             CFX_EFFECT_NONE, CFX_EFFECT_WRITES};
     for (size_t i = 0; i < sizeof kwargs / sizeof *kwargs; i++) {
@@ -317,11 +321,11 @@ TEST(flags_depend_on_arguments)
 TEST(what_may_be_written_to_stays_apart)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
+    cfx_value x = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
     cfx_node *a = call(g, "torch.zeros_like", x);
     cfx_node *b = call(g, "torch.zeros_like", x);
-    cfx_node *view = call_op(g, CFX_OP_CALL_METHOD, "t", cfx_from_node(b));
-    call_op(g, CFX_OP_CALL_METHOD, "zero_", cfx_from_node(view));
+    cfx_node *view = call_op(g, CFX_OP_CALL_METHOD, "t", cfx_value_node(b));
+    call_op(g, CFX_OP_CALL_METHOD, "zero_", cfx_value_node(view));
     output_pair(g, a, b);
     CHECK(!run_cse(g));
     cfx_graph_release(g);
@@ -456,7 +460,7 @@ TEST(a_write_matters_only_to_what_shares_its_memory)
 TEST(nothing_is_merged_across_a_call_that_writes)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
+    cfx_value x = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
     cfx_node *a = call(g, "torch.neg", x);
     call_op(g, CFX_OP_CALL_METHOD, "zero_", x);
     cfx_node *b = call(g, "torch.neg", x);
@@ -487,7 +491,7 @@ static int ask(void *ctx, cfx_node *n)
 static cfx_graph *twice(const cfx_host *host, cfx_opcode op, const char *target)
 {
     cfx_graph *g = cfx_graph_new(NULL, host, NULL);
-    cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
+    cfx_value x = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
     cfx_node *a = call_op(g, op, target, x);
     output_pair(g, a, call_op(g, op, target, x));
     return g;
@@ -598,11 +602,11 @@ TEST(regions_three_deep)
         at = cfx_value_graph(cfx_node_arg(cfx_graph_find(at, "cond"), 1));
     cfx_insert_point before = {cfx_graph_last(at), false};
     cfx_graph_set_insert_point(at, before, NULL);
-    call(at, "torch.relu", cfx_from_node(cfx_graph_first(at)));
+    call(at, "torch.relu", cfx_value_node(cfx_graph_first(at)));
     CHECK_INT_EQ(CFX_EFFECT_ALONE, effect_of(cfx_graph_find(g, "cond")));  /* there is a module */
     CHECK(run_cse(g));
     CHECK_STR_EQ("x relu mod output", node_names(at));
-    call_op(at, CFX_OP_CALL_METHOD, "add_", cfx_from_node(cfx_graph_first(at)));
+    call_op(at, CFX_OP_CALL_METHOD, "add_", cfx_value_node(cfx_graph_first(at)));
     CHECK_INT_EQ(CFX_EFFECT_WRITES, effect_of(cfx_graph_find(g, "cond")));
     cfx_graph_release(g);
 }
@@ -618,7 +622,7 @@ static cfx_graph *doubled(const cfx_allocator *a, cfx_error *err)
         cfx_graph_set_insert_point(at, here, err);
         cfx_node *again = cfx_graph_call(at, CFX_OP_CALL_FUNCTION, "torch.relu", &arg, 1, NULL, 0,
                                          err);
-        if (!again || cfx_node_set_arg(cfx_graph_find(at, "mod"), 0, cfx_from_node(again), err)) {
+        if (!again || cfx_node_set_arg(cfx_graph_find(at, "mod"), 0, cfx_value_node(again), err)) {
             cfx_graph_release(g);
             return NULL;
         }

@@ -20,15 +20,15 @@ static bool run_dce(cfx_graph *g)
 TEST(chains_of_dead_nodes_go)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
+    cfx_value x = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
     cfx_graph_placeholder(g, "unused", NULL);
     cfx_node *relu = call(g, "torch.relu", x);
-    cfx_node *neg = call(g, "torch.neg", cfx_from_node(relu));
-    call(g, "torch.abs", cfx_from_node(neg));
+    cfx_node *neg = call(g, "torch.neg", cfx_value_node(relu));
+    call(g, "torch.abs", cfx_value_node(neg));
     cfx_graph_get_attr(g, "weight", NULL);
     cfx_graph_call(g, CFX_OP_CALL_METHOD, "add_", &x, 1, NULL, 0, NULL);
     cfx_graph_call(g, CFX_OP_CALL_MODULE, "mod", &x, 1, NULL, 0, NULL);
-    cfx_graph_output(g, cfx_from_node(relu), NULL);
+    cfx_graph_output(g, cfx_value_node(relu), NULL);
     CHECK(run_dce(g));
     CHECK_STR_EQ("x unused relu add_ output", node_names(g));
     CHECK(!run_dce(g));
@@ -43,14 +43,14 @@ TEST(graphs_that_are_not_quite_in_order)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     CHECK(!run_dce(g));
-    cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
+    cfx_value x = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
     call(g, "torch.relu", x);
     CHECK(run_dce(g));
     CHECK_STR_EQ("x", node_names(g));
     cfx_graph_output(g, x, NULL);
     call(g, "torch.relu", x);
     cfx_node *late = cfx_graph_placeholder(g, "late", NULL);
-    cfx_graph_output(g, cfx_from_node(late), NULL);
+    cfx_graph_output(g, cfx_value_node(late), NULL);
     CHECK(run_dce(g));
     CHECK_STR_EQ("x output late output_1", node_names(g));
     cfx_graph_release(g);
@@ -59,10 +59,10 @@ TEST(graphs_that_are_not_quite_in_order)
 TEST(graphs_that_lint_rejects_are_left_alone)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_node *a = call(g, "f.a", cfx_int(3));
-    cfx_node *b = call(g, "f.b", cfx_from_node(a));
-    cfx_node_move_after(b, a, NULL);
-    cfx_graph_output(g, cfx_int(1), NULL);
+    cfx_node *a = call(g, "f.a", cfx_value_int(3));
+    cfx_node *b = call(g, "f.b", cfx_value_node(a));
+    cfx_node_append(b, a, NULL);
+    cfx_graph_output(g, cfx_value_int(1), NULL);
     cfx_error err = {.status = CFX_OK};
     bool changed = true;
     CHECK_INT_EQ(CFX_E_GRAPH, cfx_pass_dce(g, NULL, NULL, &changed, &err));
@@ -87,10 +87,10 @@ TEST(functions_with_effects_by_name)
     };
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     for (size_t i = 0; i < sizeof impure / sizeof *impure; i++)
-        if (!CHECK_INT_EQ(1, cfx_node_is_impure(call(g, impure[i], cfx_none()))))
+        if (!CHECK_INT_EQ(1, cfx_node_is_impure(call(g, impure[i], cfx_value_none()))))
             printf("    %s\n", impure[i]);
     for (size_t i = 0; i < sizeof pure / sizeof *pure; i++)
-        if (!CHECK_INT_EQ(0, cfx_node_is_impure(call(g, pure[i], cfx_none()))))
+        if (!CHECK_INT_EQ(0, cfx_node_is_impure(call(g, pure[i], cfx_value_none()))))
             printf("    %s\n", pure[i]);
     CHECK(run_dce(g));  /* which also keeps what torch.fx takes for pure: iadd and relu_ */
     CHECK_INT_EQ(sizeof impure / sizeof *impure + 2, cfx_graph_size(g));
@@ -98,7 +98,7 @@ TEST(functions_with_effects_by_name)
     CHECK_INT_EQ(CFX_OK, cfx_pass_dce(g, NULL, &like, NULL, NULL));
     CHECK_INT_EQ(sizeof impure / sizeof *impure, cfx_graph_size(g));
     CHECK_INT_EQ(1, cfx_node_is_impure(cfx_graph_placeholder(g, "x", NULL)));
-    CHECK_INT_EQ(1, cfx_node_is_impure(cfx_graph_output(g, cfx_none(), NULL)));
+    CHECK_INT_EQ(1, cfx_node_is_impure(cfx_graph_output(g, cfx_value_none(), NULL)));
     CHECK_INT_EQ(0, cfx_node_is_impure(cfx_graph_get_attr(g, "w", NULL)));
     cfx_graph_release(g);
 }
@@ -125,9 +125,9 @@ static int ask(void *ctx, cfx_node *n)
 static cfx_graph *three_calls(void)
 {
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
+    cfx_value x = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
     cfx_node *relu = call(g, "torch.relu", x);
-    call(g, "torch.neg", cfx_from_node(relu));
+    call(g, "torch.neg", cfx_value_node(relu));
     cfx_graph_output(g, x, NULL);
     return g;
 }
@@ -197,7 +197,8 @@ static cfx_graph *host_graph(const cfx_host *host, cfx_opcode op)
     for (int i = 0; i < 3; i++) {
         cfx_target t = {.object = op == CFX_OP_CALL_FUNCTION ? &object : NULL, .name = "mod",
                         .size = 3};
-        cfx_graph_create(g, op, t, cfx_invalid(), cfx_invalid(), NULL, cfx_invalid(), NULL);
+        cfx_graph_create(g, op, t, cfx_value_invalid(), cfx_value_invalid(), NULL,
+                         cfx_value_invalid(), NULL);
     }
     return g;
 }
@@ -237,13 +238,13 @@ TEST(regions_three_deep_are_swept)
         cfx_node *cond = cfx_graph_find(at, "cond");
         cfx_graph *region = cfx_value_graph(cfx_node_arg(cond, 1));
         cfx_value item = cfx_value_items(cfx_node_arg(cfx_graph_last(at), 0), NULL)[0];
-        cfx_value pair[] = {item, cfx_from_node(cond)};  /* somebody uses the cond now */
+        cfx_value pair[] = {item, cfx_value_node(cond)};  /* somebody uses the cond now */
         cfx_node_set_arg(cfx_graph_last(at), 0, cfx_value_tuple(at, pair, 2, NULL), NULL);
         at = region;
     }
     cfx_insert_point before = {cfx_graph_last(at), false};
     cfx_graph_set_insert_point(at, before, NULL);
-    call(at, "torch.neg", cfx_from_node(cfx_graph_first(at)));
+    call(at, "torch.neg", cfx_value_node(cfx_graph_first(at)));
     CHECK(run_dce(g));
     CHECK_STR_EQ("x relu mod output", node_names(at));
     CHECK_STR_EQ("x relu cond output", node_names(g));
@@ -259,7 +260,7 @@ TEST(an_effect_in_a_region_keeps_its_operator)
         at = cfx_value_graph(cfx_node_arg(cfx_graph_find(at, "cond"), 1));
     cfx_insert_point before = {cfx_graph_last(at), false};
     cfx_graph_set_insert_point(at, before, NULL);
-    call(at, "torch._assert", cfx_from_node(cfx_graph_first(at)));
+    call(at, "torch._assert", cfx_value_node(cfx_graph_first(at)));
     CHECK_INT_EQ(1, cfx_node_is_impure(cfx_graph_find(g, "cond")));
     CHECK(!run_dce(g));
     CHECK(cfx_graph_find(g, "cond") != NULL);
@@ -288,17 +289,17 @@ TEST(inputs_and_outputs_of_regions_stay_whatever_the_opinion)
 TEST(the_table_is_sorted_and_searchable)
 {
     size_t n = 0;
-    for (; cfx_pass_at(n); n++) {
-        CHECK(cfx_pass_find(cfx_pass_at(n)->name) == cfx_pass_at(n));
-        CHECK(n == 0 || strcmp(cfx_pass_at(n - 1)->name, cfx_pass_at(n)->name) < 0);
-        CHECK(strlen(cfx_pass_at(n)->summary) > 0);
+    for (; cfx_pass_get(n); n++) {
+        CHECK(cfx_pass_find(cfx_pass_get(n)->name) == cfx_pass_get(n));
+        CHECK(n == 0 || strcmp(cfx_pass_get(n - 1)->name, cfx_pass_get(n)->name) < 0);
+        CHECK(strlen(cfx_pass_get(n)->summary) > 0);
     }
     CHECK(n > 0);
-    CHECK(cfx_pass_at(n + 10) == NULL);
+    CHECK(cfx_pass_get(n + 10) == NULL);
     CHECK(cfx_pass_find("no such pass") == NULL);
 }
 
-static cfx_status break_names(cfx_graph *g, const cfx_modules *modules, const void *opts,
+static cfx_status break_names(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                               bool *changed, cfx_error *err)
 {
     (void)modules;

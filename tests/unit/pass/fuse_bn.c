@@ -27,8 +27,8 @@ enum { MEAN = 3, VAR = 4, GAMMA = 5, BETA = 6, WEIGHT = 7, BIAS = 8 };
 static void put_norm(fake_tree *tree, const char *class_name)
 {
     fake_module(tree, "bn", class_name, NULL);
-    fake_attr(tree, "bn.training", cfx_bool(false));
-    fake_attr(tree, "bn.eps", cfx_float(0));
+    fake_attr(tree, "bn.training", cfx_value_bool(false));
+    fake_attr(tree, "bn.eps", cfx_value_float(0));
     fake_tensor(tree, "bn.running_mean", MEAN, 1);
     fake_tensor(tree, "bn.running_var", VAR, 1);
     fake_tensor(tree, "bn.weight", GAMMA, 1);
@@ -40,7 +40,7 @@ static void put_conv(fake_tree *tree, const char *class_name, int rank)
     fake_module(tree, "conv", class_name, NULL);
     fake_tensor(tree, "conv.weight", WEIGHT, rank);
     fake_tensor(tree, "conv.bias", BIAS, 1);
-    fake_attr(tree, "conv.groups", cfx_int(1));
+    fake_attr(tree, "conv.groups", cfx_value_int(1));
 }
 
 static fake_tree usual_tree(void)
@@ -53,7 +53,7 @@ static fake_tree usual_tree(void)
 
 static bool run(const char *text, fake_tree *tree)
 {
-    const cfx_modules modules = fake_modules(tree);
+    const cfx_module_tree modules = fake_modules(tree);
     bool changed = false;
     cfx_graph *g = parse(text, NULL, NULL);
     if (!CHECK(g))
@@ -107,9 +107,9 @@ TEST(every_kind_of_layer)
 TEST(without_bias_gamma_or_beta)
 {
     fake_tree tree = usual_tree();
-    fake_attr(&tree, "conv.bias", cfx_none());
-    fake_attr(&tree, "bn.weight", cfx_none());
-    fake_attr(&tree, "bn.bias", cfx_none());
+    fake_attr(&tree, "conv.bias", cfx_value_none());
+    fake_attr(&tree, "bn.weight", cfx_value_none());
+    fake_attr(&tree, "bn.bias", cfx_value_none());
     CHECK(run(by_modules, &tree));
     CHECK(fake_number(&tree, "conv.weight") == WEIGHT / 2.0);
     CHECK(fake_number(&tree, "conv.bias") == -MEAN / 2.0);
@@ -118,7 +118,7 @@ TEST(without_bias_gamma_or_beta)
 TEST(functions_get_weights_of_their_own)
 {
     fake_tree tree = usual_tree();
-    const cfx_modules modules = fake_modules(&tree);
+    const cfx_module_tree modules = fake_modules(&tree);
     cfx_graph *g = parse(by_functions, NULL, NULL);
     CHECK_INT_EQ(CFX_OK, cfx_pass_fuse_bn(g, &modules, NULL, NULL, NULL));
     CHECK_STR_EQ("graph():\n"
@@ -208,7 +208,7 @@ TEST(failures_change_nothing)
 {
     for (int i = 1; i <= 9; i++) {
         fake_tree tree = usual_tree();
-        const cfx_modules modules = fake_modules(&tree);
+        const cfx_module_tree modules = fake_modules(&tree);
         cfx_error err = {.status = CFX_OK};
         tree.fail_call = i < 9 ? i : 0;
         tree.fail_set = i < 9 ? NULL : ".bias";
@@ -225,7 +225,7 @@ TEST(failures_change_nothing)
 static cfx_status body(const cfx_allocator *a, void *text)
 {
     fake_tree tree = usual_tree();
-    const cfx_modules modules = fake_modules(&tree);
+    const cfx_module_tree modules = fake_modules(&tree);
     cfx_error err = {.status = CFX_OK};
     cfx_graph *g = parse(text, a, &err);
     if (g) {

@@ -22,15 +22,15 @@ static const char inner[] =
 TEST(nodes_of_the_module_take_the_place_of_the_call)
 {
     fake_tree tree = {0};
-    const cfx_modules modules = fake_modules(&tree);
+    const cfx_module_tree modules = fake_modules(&tree);
     cfx_graph *g = parse(outer, NULL, NULL);
     cfx_graph *sub = parse(inner, NULL, NULL);
     bool changed = false;
     fake_module(&tree, "block", "Block", sub);
-    uint32_t scope = cfx_graph_scope(g, 0, "block", "Block", NULL, NULL);
-    cfx_node_set_scope(cfx_graph_find(g, "block"), scope);
-    uint32_t inside = cfx_graph_scope(sub, 0, "fc", "Linear", NULL, NULL);
-    cfx_node_set_scope(cfx_graph_find(sub, "fc"), inside);
+    uint32_t scope = cfx_graph_intern_stack(g, 0, "block", "Block", NULL, NULL);
+    cfx_node_set_module_stack(cfx_graph_find(g, "block"), scope);
+    uint32_t inside = cfx_graph_intern_stack(sub, 0, "fc", "Linear", NULL, NULL);
+    cfx_node_set_module_stack(cfx_graph_find(sub, "fc"), inside);
     CHECK_INT_EQ(CFX_OK, cfx_pass_run(cfx_pass_find("inline"), g, &modules, NULL, &changed, NULL));
     CHECK(changed);
     CHECK_STR_EQ("graph():\n"
@@ -45,9 +45,9 @@ TEST(nodes_of_the_module_take_the_place_of_the_call)
                  "    return neg", printed(g));
     const cfx_node *fc = cfx_graph_find(g, "fc");
     CHECK_STR_EQ("block.py", cfx_node_file(fc));
-    CHECK_STR_EQ("block.fc", cfx_scope_path(g, cfx_node_scope(fc)));
-    CHECK_INT_EQ(scope, cfx_scope_parent(g, cfx_node_scope(fc)));
-    CHECK_INT_EQ(scope, cfx_node_scope(cfx_graph_find(g, "mul")));
+    CHECK_STR_EQ("block.fc", cfx_graph_stack_path(g, cfx_node_module_stack(fc)));
+    CHECK_INT_EQ(scope, cfx_graph_stack_outer(g, cfx_node_module_stack(fc)));
+    CHECK_INT_EQ(scope, cfx_node_module_stack(cfx_graph_find(g, "mul")));
     CHECK_INT_EQ(6, cfx_graph_size(sub));
     cfx_graph_release(g);
     cfx_graph_release(sub);
@@ -64,7 +64,7 @@ TEST(modules_in_modules_and_in_regions)
     static const char leaf[] = "graph(): %y = placeholder[target=y]() %w = get_attr[target=w]() "
                                "output((%y, %w))";
     fake_tree tree = {0};
-    const cfx_modules modules = fake_modules(&tree);
+    const cfx_module_tree modules = fake_modules(&tree);
     cfx_graph *g = parse(top, NULL, NULL);
     cfx_graph *a = parse(middle, NULL, NULL);
     cfx_graph *b = parse(leaf, NULL, NULL);
@@ -90,7 +90,7 @@ TEST(items_of_a_tuple_are_taken)
     static const char pair[] = "graph(): %y = placeholder[target=y]() %f = call_function[target=f]"
                                "(%y) output((%y, %f))";
     fake_tree tree = {0};
-    const cfx_modules modules = fake_modules(&tree);
+    const cfx_module_tree modules = fake_modules(&tree);
     cfx_graph *g = parse(top, NULL, NULL);
     cfx_graph *sub = parse(pair, NULL, NULL);
     fake_module(&tree, "m", "M", sub);
@@ -112,7 +112,7 @@ TEST(calls_that_do_not_fit_are_left_alone)
     };
     for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
         fake_tree tree = {0};
-        const cfx_modules modules = fake_modules(&tree);
+        const cfx_module_tree modules = fake_modules(&tree);
         bool changed = true;
         cfx_graph *g = parse(outer, NULL, NULL);
         cfx_graph *sub = parse(graphs[i], NULL, NULL);
@@ -130,7 +130,7 @@ TEST(a_module_that_contains_itself_is_refused_before_a_change)
     static const char self[] = "graph(): %a = placeholder[target=a]() %b = call_module"
                                "[target=block](%a) @ block.py:9 output(%b)";
     fake_tree tree = {0};
-    const cfx_modules modules = fake_modules(&tree);
+    const cfx_module_tree modules = fake_modules(&tree);
     cfx_error err = {.status = CFX_OK};
     cfx_graph *g = parse(outer, NULL, NULL);
     cfx_graph *sub = parse(self, NULL, NULL);
@@ -148,14 +148,14 @@ TEST(a_module_that_contains_itself_is_refused_before_a_change)
 static cfx_status body(const cfx_allocator *a, void *arg)
 {
     fake_tree tree = {0};
-    const cfx_modules modules = fake_modules(&tree);
+    const cfx_module_tree modules = fake_modules(&tree);
     cfx_error err = {.status = CFX_OK};
     cfx_graph *sub = parse(inner, a, &err);
     cfx_graph *g = sub ? parse(outer, a, &err) : NULL;
     (void)arg;
     fake_module(&tree, "block", "Block", sub);
-    if (g && cfx_graph_scope(g, 0, "block", "Block", NULL, &err)) {
-        cfx_node_set_scope(cfx_graph_find(g, "block"), 1);
+    if (g && cfx_graph_intern_stack(g, 0, "block", "Block", NULL, &err)) {
+        cfx_node_set_module_stack(cfx_graph_find(g, "block"), 1);
         cfx_pass_inline(g, &modules, NULL, NULL, &err);
         CHECK_INT_EQ(CFX_OK, cfx_graph_lint(g, NULL, NULL, NULL));
     }
@@ -173,13 +173,13 @@ TEST(a_long_chain_of_calls)
 {
     enum { CALLS = 20000 };
     fake_tree tree = {0};
-    const cfx_modules modules = fake_modules(&tree);
+    const cfx_module_tree modules = fake_modules(&tree);
     cfx_graph *sub = parse("graph(): %a = placeholder[target=a]() %f = call_function[target=f](%a) "
                            "output(%f)", NULL, NULL);
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
+    cfx_value x = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
     for (int i = 0; i < CALLS; i++)
-        x = cfx_from_node(cfx_graph_call(g, CFX_OP_CALL_MODULE, "m", &x, 1, NULL, 0, NULL));
+        x = cfx_value_node(cfx_graph_call(g, CFX_OP_CALL_MODULE, "m", &x, 1, NULL, 0, NULL));
     cfx_graph_output(g, x, NULL);
     fake_module(&tree, "m", "M", sub);
     CHECK_INT_EQ(CFX_OK, cfx_pass_inline(g, &modules, NULL, NULL, NULL));

@@ -42,7 +42,7 @@ TEST(who_keeps_a_name)
     cfx_node *twin = named(g, "taken", NULL);
     cfx_node *owner = cfx_graph_placeholder(g, "own", NULL);
     cfx_node *other = named(g, "own", NULL);
-    cfx_node_move_before(cfx_graph_first(g), owner, NULL);
+    cfx_node_prepend(cfx_graph_first(g), owner, NULL);
     CHECK(run(g));
     CHECK_STR_EQ("taken", cfx_node_name(thief, NULL));
     CHECK_STR_EQ("taken_1", cfx_node_name(twin, NULL));

@@ -45,7 +45,7 @@ TEST(regions_that_are_used_twice)
         cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
         cfx_graph *region = parse("graph(): " "%a = placeholder[target=a]() "
                                   "%w = get_attr[target=w]() output((%a, %w))", NULL, NULL);
-        cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
+        cfx_value x = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
         cfx_value branch = cfx_value_region(g, region, NULL);
         for (int i = 0; i < conds; i++) {
             cfx_value args[] = {x, branch, branch, cfx_value_tuple(g, &x, 1, NULL)};

@@ -17,7 +17,7 @@ static void fill(fake_tree *tree)
     fake_module(tree, "fc", "torch.nn.Linear", NULL);
     fake_tensor(tree, "fc.weight", 0.5, 2);
     fake_tensor(tree, "v", 1, 1);
-    fake_attr(tree, "n", cfx_int(3));
+    fake_attr(tree, "n", cfx_value_int(3));
 }
 
 typedef struct path_list {
@@ -36,7 +36,7 @@ TEST(readers_of_tensors_become_the_first_inputs)
 {
     fake_tree tree = {0};
     fill(&tree);
-    const cfx_modules modules = fake_modules(&tree);
+    const cfx_module_tree modules = fake_modules(&tree);
     path_list paths = {""};
     const cfx_lift_params_options opts = {note, &paths};
     bool changed = false;
@@ -77,7 +77,7 @@ TEST(the_first_inputs_are_read_again)
                                " %x) output(%f)";
     fake_tree tree = {0};
     fill(&tree);
-    const cfx_modules modules = fake_modules(&tree);
+    const cfx_module_tree modules = fake_modules(&tree);
     const cfx_unlift_params_options opts = {names, 2};
     cfx_graph *g = cfx_graph_parse(text, strlen(text), NULL, NULL, NULL);
     CHECK_INT_EQ(CFX_OK, cfx_pass_run(cfx_pass_find("unlift_params"), g, &modules, &opts, NULL,
@@ -99,7 +99,7 @@ TEST(paths_that_do_not_fit_are_refused_before_a_change)
                                "output((%w, %v))";
     fake_tree tree = {0};
     fill(&tree);
-    const cfx_modules modules = fake_modules(&tree);
+    const cfx_module_tree modules = fake_modules(&tree);
     cfx_error err = {.status = CFX_OK};
     cfx_unlift_params_options opts = {names, 2};
     cfx_graph *g = cfx_graph_parse(text, strlen(text), NULL, NULL, NULL);
@@ -131,6 +131,6 @@ TEST(out_of_memory)
 {
     fake_tree tree = {0};
     fill(&tree);
-    cfx_modules modules = fake_modules(&tree);
+    cfx_module_tree modules = fake_modules(&tree);
     CHECK(test_oom_sweep(body, &modules) > 10);
 }

@@ -129,14 +129,14 @@ TEST(a_large_graph)
 {
     enum { PRODUCTS = 100000 };
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
-    cfx_value w = cfx_from_node(cfx_graph_placeholder(g, "w", NULL));
+    cfx_value x = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
+    cfx_value w = cfx_value_node(cfx_graph_placeholder(g, "w", NULL));
     cfx_value last = x;
     for (int i = 0; i < PRODUCTS; i++) {
         cfx_value pair[] = {i % 2 ? x : last, w};
         cfx_node *n = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.matmul", pair, 2, NULL, 0,
                                      NULL);
-        last = i % 2 ? last : cfx_from_node(n);
+        last = i % 2 ? last : cfx_value_node(n);
     }
     cfx_graph_output(g, last, NULL);
     clock_t start = clock();

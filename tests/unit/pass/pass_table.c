@@ -52,11 +52,11 @@ TEST(every_option_is_of_a_pass)
 {
     size_t n = 0;
     const cfx_pass_option *option;
-    for (size_t i = 0; cfx_pass_at(i); i++)
-        for (size_t k = 0; (option = cfx_pass_option_at(cfx_pass_at(i), k)) != NULL; k++, n++) {
-            CHECK_STR_EQ(cfx_pass_at(i)->name, option->pass);
-            CHECK(!option->is_flag || option->otherwise < 2);
+    for (size_t i = 0; cfx_pass_get(i); i++)
+        for (size_t k = 0; (option = cfx_pass_get_option(cfx_pass_get(i), k)) != NULL; k++, n++) {
+            CHECK_STR_EQ(cfx_pass_get(i)->name, option->pass);
+            CHECK(!option->is_flag || option->default_value < 2);
         }
     CHECK_INT_EQ(10, n);
-    CHECK(!cfx_pass_option_at(NULL, 0));
+    CHECK(!cfx_pass_get_option(NULL, 0));
 }

@@ -206,9 +206,9 @@ TEST(long_chains)
 {
     for (int back = 0; back < 2; back++) {
         cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-        cfx_value x = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
-        cfx_value y = cfx_from_node(cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.exp", &x, 1,
-                                                   NULL, 0, NULL));
+        cfx_value x = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
+        cfx_value y = cfx_value_node(cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "torch.exp", &x, 1,
+                                                    NULL, 0, NULL));
         for (int i = 0; i < 50000; i++)
             (void)cfx_graph_call(g, CFX_OP_CALL_METHOD, "neg_", &y, 1, NULL, 0, NULL);
         cfx_graph_output(g, y, NULL);

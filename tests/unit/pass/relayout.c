@@ -38,7 +38,7 @@ static int choose(void *ctx, const cfx_layout_part *part)
 
 static cfx_status run(cfx_graph *g, choice *c, bool *changed, cfx_error *err)
 {
-    const cfx_relayout how = {"enter", "leave", supports, choose, c};
+    const cfx_relayout_options how = {"enter", "leave", supports, choose, c};
     return cfx_graph_relayout(g, &how, changed, err);
 }
 

@@ -19,16 +19,16 @@ static fake_tree tree_of(const char *d, bool training)
 {
     fake_tree tree = {0};
     fake_module(&tree, "d", d, NULL);
-    fake_attr(&tree, "d.training", cfx_bool(training));
+    fake_attr(&tree, "d.training", cfx_value_bool(training));
     fake_module(&tree, "e", "torch.nn.Dropout2d", NULL);
-    fake_attr(&tree, "e.training", cfx_bool(training));
+    fake_attr(&tree, "e.training", cfx_value_bool(training));
     return tree;
 }
 
 static size_t left(const char *d, bool training, const cfx_remove_dropout_options *opts)
 {
     fake_tree tree = tree_of(d, training);
-    const cfx_modules modules = fake_modules(&tree);
+    const cfx_module_tree modules = fake_modules(&tree);
     cfx_graph *g = parse(NULL, NULL);
     bool changed = false;
     CHECK_INT_EQ(CFX_OK, cfx_pass_run(cfx_pass_find("remove_dropout"), g, &modules, opts, &changed,
@@ -58,7 +58,7 @@ TEST(as_torch_fx_does)
 static cfx_status body(const cfx_allocator *a, void *arg)
 {
     fake_tree tree = tree_of("torch.nn.Dropout", false);
-    const cfx_modules modules = fake_modules(&tree);
+    const cfx_module_tree modules = fake_modules(&tree);
     cfx_error err = {.status = CFX_OK};
     cfx_graph *g = parse(a, &err);
     (void)arg;

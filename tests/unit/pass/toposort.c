@@ -72,12 +72,12 @@ TEST(a_long_cycle)
     cfx_error err = {.status = CFX_OK};
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     cfx_node *first = NULL;
-    cfx_value last = cfx_none();
+    cfx_value last = cfx_value_none();
     for (int i = 0; i < 1000; i++) {
         cfx_node *n = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "some_function_with_a_long_name",
                                      &last, 1, NULL, 0, NULL);
         first = first ? first : n;
-        last = cfx_from_node(n);
+        last = cfx_value_node(n);
     }
     cfx_node_set_arg(first, 0, last, NULL);
     CHECK_INT_EQ(CFX_E_GRAPH, cfx_pass_toposort(g, NULL, NULL, NULL, &err));
@@ -94,7 +94,7 @@ TEST(a_long_chain_backwards)
     for (int i = 0; i < N; i++)
         cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "f", NULL, 0, NULL, 0, NULL);
     for (cfx_node *n = cfx_graph_first(g); cfx_node_next(n); n = cfx_node_next(n)) {
-        cfx_value next = cfx_from_node(cfx_node_next(n));
+        cfx_value next = cfx_value_node(cfx_node_next(n));
         cfx_value args = cfx_value_tuple(g, &next, 1, NULL);
         cfx_node_set_args(n, args, NULL);
     }

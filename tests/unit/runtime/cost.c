@@ -105,7 +105,7 @@ static int64_t of_list(cfx_operator op, const char *equation, const char *const 
     cfx_datum list = cfx_datum_seq(CFX_DATUM_LIST, items, n, NULL, &err);
     cfx_datum args[2] = {list, list};
     if (equation)
-        args[0] = cfx_datum_text(CFX_DATUM_STR, equation, strlen(equation), NULL, &err);
+        args[0] = cfx_datum_from_text(CFX_DATUM_STR, equation, strlen(equation), NULL, &err);
     int64_t count = cfx_operator_flops(rt, dims, op, args, equation ? 2 : 1, &err);
     if (equation)
         cfx_datum_release(args[0]);

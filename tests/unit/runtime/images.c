@@ -63,7 +63,7 @@ static cfx_datum read_one(const char **at, const cfx_allocator *a, cfx_error *er
     if (*s == '\'') {
         size_t size = strcspn(s + 1, "'");
         *at = s + size + 2;
-        return cfx_datum_text(CFX_DATUM_STR, s + 1, size, a, err);
+        return cfx_datum_from_text(CFX_DATUM_STR, s + 1, size, a, err);
     }
     if (*s == 'n' || *s == 't') {
         *at = s + 4;

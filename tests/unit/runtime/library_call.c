@@ -203,7 +203,7 @@ static cfx_runtime *runtime(const cfx_allocator *a, unsigned threads, cfx_error 
 
 static cfx_datum run1(cfx_runtime *rt, const char *name, cfx_datum x, cfx_error *err)
 {
-    return cfx_custom_run(rt, name, &x, 1, err);
+    return cfx_operator_run_named(rt, name, &x, 1, err);
 }
 
 TEST(an_operator_computes)
@@ -214,7 +214,7 @@ TEST(an_operator_computes)
     REQUIRE(rt);
     CHECK(cfx_library_find(cfx_runtime_library(rt), "t.swish"));
     const cfx_datum args[] = {vector(data, 3, true), cfx_datum_int(2)};  /* an int for a float */
-    cfx_datum y = cfx_custom_run(rt, "t.swish", args, 2, &err);
+    cfx_datum y = cfx_operator_run_named(rt, "t.swish", args, 2, &err);
     CHECK_STR_EQ("", err.message);
     REQUIRE(y.kind == CFX_DATUM_TENSOR);
     CHECK(fabs(((float *)cfx_tensor_data(y.as.tensor))[2] - 2 / (1 + exp(-4.0))) < 1e-6);
@@ -328,7 +328,7 @@ TEST(without_a_library_there_is_nothing_to_call)
     expect_error(rt, "t.swish", cfx_datum_int(1), CFX_E_KEY, "the runtime has no library with an "
                  "operator 't.swish' (cfx_runtime_options.library)");
     cfx_runtime_free(rt);
-    CHECK_INT_EQ(CFX_DATUM_INVALID, cfx_custom_run(NULL, "t.swish", NULL, 0, NULL).kind);
+    CHECK_INT_EQ(CFX_DATUM_INVALID, cfx_operator_run_named(NULL, "t.swish", NULL, 0, NULL).kind);
 }
 
 /* ---- shapes -------------------------------------------------------------------------------- */
@@ -339,7 +339,7 @@ static void expect_shape(cfx_runtime *rt, const char *name, const char *input, c
     cfx_buffer text;
     cfx_dims *dims = cfx_dims_new(NULL, &err);
     cfx_datum x = cfx_datum_parse(dims, input, strlen(input), NULL, &err);
-    cfx_datum y = cfx_custom_infer(rt, dims, name, &x, 1, &err);
+    cfx_datum y = cfx_operator_infer_named(rt, dims, name, &x, 1, &err);
     cfx_buffer_init(&text, NULL);
     if (y.kind != CFX_DATUM_INVALID)
         cfx_datum_print(y, dims, cfx_buffer_sink(&text), &err);

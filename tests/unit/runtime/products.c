@@ -53,7 +53,7 @@ static cfx_datum matrix(bench *b, int64_t rows, int64_t columns)
 
 static cfx_datum text(bench *b, const char *s)
 {
-    return cfx_datum_text(CFX_DATUM_STR, s, strlen(s), b->allocator, &b->err);
+    return cfx_datum_from_text(CFX_DATUM_STR, s, strlen(s), b->allocator, &b->err);
 }
 
 /* A list that takes the items over. */

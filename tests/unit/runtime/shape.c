@@ -207,12 +207,13 @@ TEST(refusals)
           "0. Expected size 3 but got size 4 for tensor number 1 in the list.",
           cfx_operator_run(rt, CFX_OPID_cat, &list, 1, &err));
     CHECK_INT_EQ(CFX_E_SHAPE, err.status);
-    cfx_datum cuda = cfx_datum_text(CFX_DATUM_DEVICE, "cuda:0", 6, NULL, &err);
+    cfx_datum cuda = cfx_datum_from_text(CFX_DATUM_DEVICE, "cuda:0", 6, NULL, &err);
     cfx_datum to[3] = {x, cuda, cfx_datum_none()};
     SHOWS("to_device(float32[2, 3], 'cuda:0', None): cfx computes on the CPU, not on "
           "'cuda:0'", cfx_operator_run(rt, CFX_OPID_to_device, to, 3, &err));
     CHECK_INT_EQ(CFX_E_UNSUPPORTED, err.status);
-    cfx_datum no[2] = {cfx_datum_bool(false), cfx_datum_text(CFX_DATUM_STR, "why", 3, NULL, &err)};
+    cfx_datum no[2] = {cfx_datum_bool(false),
+                       cfx_datum_from_text(CFX_DATUM_STR, "why", 3, NULL, &err)};
     SHOWS("_assert(False, 'why'): why", cfx_operator_run(rt, CFX_OPID__assert, no, 2, &err));
     cfx_datum_release(no[1]);
     cfx_datum_release(cuda);
@@ -245,7 +246,7 @@ static bool run_many(many *m, cfx_datum x, cfx_datum index, cfx_datum mask, cfx_
     const cfx_allocator *a = m->rt->allocator;
     cfx_datum pair = seq(a, CFX_DATUM_LIST, two, 2, &m->err);
     cfx_datum tuple = seq(a, CFX_DATUM_TUPLE, key, 2, &m->err);
-    cfx_datum name = cfx_datum_text(CFX_DATUM_STR, "mean", 4, a, &m->err);
+    cfx_datum name = cfx_datum_from_text(CFX_DATUM_STR, "mean", 4, a, &m->err);
     bool made = pair.kind && tuple.kind && name.kind;
     bool ok = made && runs(m, CFX_OPID_cat, &pair, 1) && runs(m, CFX_OPID_hstack, &pair, 1) &&
               runs(m, CFX_OPID_getitem, (cfx_datum[]){x, tuple}, 2) &&

@@ -6,7 +6,7 @@
 
 static cfx_tensor *number(int64_t i, const cfx_allocator *a, cfx_error *err)
 {
-    return cfx_tensor_from_number(cfx_int(i), a, err);
+    return cfx_tensor_from_number(cfx_value_int(i), a, err);
 }
 
 TEST(names_keep_their_order)
@@ -24,13 +24,13 @@ TEST(names_keep_their_order)
     }
     CHECK_INT_EQ(1000, cfx_state_size(s));
     cfx_tensor *t = NULL;
-    CHECK_STR_EQ("layer.7", cfx_state_at(s, 7, &t));
+    CHECK_STR_EQ("layer.7", cfx_state_entry(s, 7, &t));
     CHECK(t == cfx_state_get(s, "layer.7"));
     CHECK_INT_EQ(8, *(int64_t *)cfx_tensor_data(t));
     CHECK(cfx_state_get(s, "layer") == NULL);
     CHECK(cfx_state_get(s, "layer.10000") == NULL);
     CHECK(cfx_state_get(NULL, "layer.1") == NULL);
-    CHECK(cfx_state_at(s, 1000, &t) == NULL);
+    CHECK(cfx_state_entry(s, 1000, &t) == NULL);
     CHECK_INT_EQ(CFX_E_VALUE, cfx_state_set(s, "x", NULL, &err));
     cfx_state_free(s);
     cfx_state_free(NULL);

@@ -15,14 +15,14 @@ static cfx_status format(const cfx_allocator *a, const char *text, cfx_datum x, 
     cfx_datum args[2] = {cfx_datum_invalid(), cfx_datum_invalid()};
     cfx_datum made = cfx_datum_invalid();
     if (tuple.kind)
-        args[0] = cfx_datum_text(CFX_DATUM_STR, text, strlen(text), a, err);
+        args[0] = cfx_datum_from_text(CFX_DATUM_STR, text, strlen(text), a, err);
     if (args[0].kind)
         args[1] = cfx_datum_seq(CFX_DATUM_LIST, both, 2, a, err);
     if (args[1].kind)
         made = infer ? cfx_operator_infer(rt, NULL, CFX_OPID_str_format, args, 2, err)
                      : cfx_operator_run(rt, CFX_OPID_str_format, args, 2, err);
     if (made.kind)
-        snprintf(out, 64, "%s", cfx_datum_str(made, NULL));
+        snprintf(out, 64, "%s", cfx_datum_text(made, NULL));
     const cfx_status status = made.kind ? CFX_OK : err->status;
     cfx_datum_release(made);
     cfx_datum_release(args[1]);

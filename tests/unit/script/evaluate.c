@@ -25,7 +25,7 @@ static void take_result(toy_world *w, run *r, const cfx_allocator *a)
 {
     cfx_buffer text;
     const toy *result = toy_find(w->globals, "result");
-    if (cfx_script_tidy(w->g, &r->err) == CFX_OK && result)
+    if (cfx_script_tidy_graph(w->g, &r->err) == CFX_OK && result)
         toy_repr(result, r->result, sizeof r->result);
     cfx_buffer_init(&text, a);
     if (r->err.status == CFX_OK &&
@@ -37,7 +37,7 @@ static void take_result(toy_world *w, run *r, const cfx_allocator *a)
 static void evaluate(const char *source, const cfx_allocator *a, run *r)
 {
     toy_world w = {0};
-    cfx_script_place p;
+    cfx_script_location p;
     *r = (run){.err = {.status = CFX_OK}};
     cfx_error *err = &r->err;
     cfx_graph *g = cfx_graph_new(a, NULL, err);

@@ -21,7 +21,7 @@ static void check_names(const char *source, size_t i, const char *want)
         cfx_script_release(script);
         return;
     }
-    const cfx_def *def = script->defs[i + 1];
+    const cfx_script_def *def = script->defs[i + 1];
     for (uint32_t k = 0; k < def->n_locals; k++) {
         CHECK_INT_EQ(k, cfxi_eval_def_slot(def, def->locals[k]));
         snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s%s", k ? " " : "",
@@ -64,7 +64,7 @@ TEST(last_reads)
 {
     cfx_script *script = parse("def f(a, b):\n  x = a\n  g = lambda: x\n  return a\n");
     REQUIRE(script != NULL);
-    const cfx_def *f = cfx_script_find(script, 1, -1, "f");
+    const cfx_script_def *f = cfx_script_find(script, 1, -1, "f");
     REQUIRE(f != NULL);
     CHECK(f->last_read[0] == ((uint64_t)4 << 32 | 9));
     CHECK(f->last_read[1] == 0);
@@ -79,7 +79,7 @@ TEST(finding)
                                "class C:\n  def f(self): yield 1\n");
     REQUIRE(script != NULL);
     cfx_script_release(cfx_script_retain(script));
-    const cfx_def *f = cfx_script_find(script, 1, -1, "f");
+    const cfx_script_def *f = cfx_script_find(script, 1, -1, "f");
     REQUIRE(f != NULL);
     CHECK_INT_EQ(1, cfx_def_line(f));
     CHECK_STR_EQ("f", cfx_def_name(f));
@@ -89,7 +89,7 @@ TEST(finding)
     CHECK(cfxi_eval_def_of(script, script->tree->module->body.items[1]) == NULL);
     CHECK(cfx_script_find(script, 3, -1, "f") == NULL);
     CHECK(cfx_script_find(script, 4, -1, "<lambda>") == NULL); /* there are two */
-    const cfx_def *y = cfx_script_find(script, 4, 26, "<lambda>");
+    const cfx_script_def *y = cfx_script_find(script, 4, 26, "<lambda>");
     REQUIRE(y != NULL);
     CHECK_STR_EQ("y", cfx_def_parameter(y, 0));
     CHECK(cfx_script_find(script, 4, 27, "<lambda>") == NULL);

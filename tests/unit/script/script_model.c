@@ -56,16 +56,16 @@ TEST(a_model_is_captured_and_computes)
 {
     cfx_scope *s = new_scope(NULL);
     cfx_module *m = cfx_script_model(s, net, strlen(net), "net.py", .eval = true);
-    CHECK(cfx_ok(s));
+    CHECK(cfx_scope_ok(s));
     CHECK_STR_EQ("Net", cfx_module_class_name(m));
-    CHECK(cfx_child(m, "blocks.1.fc"));
-    cfx_var x = cfx_from_tensor(s, NULL);
-    cfx_scope_forgive(s);
+    CHECK(cfx_module_child(m, "blocks.1.fc"));
+    cfx_var x = cfx_var_from_tensor(s, NULL);
+    cfx_scope_clear_error(s);
     int64_t sizes[] = {1, 3};
     float ones[] = {1, 2, 3};
     cfx_tensor *t = cfx_tensor_from_memory(CFX_DTYPE_FLOAT32, sizes, NULL, 2, ones, false, NULL,
                                            NULL, NULL, NULL);
-    x = cfx_from_tensor(s, t);
+    x = cfx_var_from_tensor(s, t);
     cfx_datum y = cfx_var_datum(s, cfx_call(s, m, x));
     size_t n;
     const cfx_datum *items = cfx_datum_items(y, &n);
@@ -73,7 +73,7 @@ TEST(a_model_is_captured_and_computes)
     CHECK_INT_EQ(CFX_DATUM_TENSOR, items[0].kind);
     const float *p = cfx_tensor_data(items[0].as.tensor);
     CHECK(p[0] + p[1] > 0.999f && p[0] + p[1] < 1.001f);
-    CHECK_STR_EQ("k00", cfx_datum_str(items[1], NULL));
+    CHECK_STR_EQ("k00", cfx_datum_text(items[1], NULL));
     CHECK_INT_EQ(CFX_DATUM_INT, items[2].kind);
     cfx_datum_release(y);
     cfx_tensor_release(t);
@@ -81,7 +81,7 @@ TEST(a_model_is_captured_and_computes)
 }
 
 /* The message that a source fails with. */
-static const char *failure(const char *source, cfx_model_options options, cfx_status *status)
+static const char *failure(const char *source, cfx_script_model_options options, cfx_status *status)
 {
     static char message[500];
     cfx_scope *s = new_scope(NULL);
@@ -97,7 +97,7 @@ static const char *failure(const char *source, cfx_model_options options, cfx_st
 TEST(failures_have_a_place)
 {
     cfx_status status;
-    const cfx_model_options none = {0};
+    const cfx_script_model_options none = {0};
     CHECK_STR_EQ("m.py:2: TypeError: unsupported operand type(s) for +: 'int' and 'str'\n"
                  "      return 1 + 'a'\n             ^",
                  failure("def f(x):\n    return 1 + 'a'\n", none, &status));
@@ -106,25 +106,27 @@ TEST(failures_have_a_place)
                  failure("def f(\n", none, &status));
     CHECK_INT_EQ(CFX_E_SYNTAX, status);
     CHECK_STR_EQ("m.py: there is no 'g' in it, but f",
-                 failure("def f(x): return x\n", (cfx_model_options){.name = "g"}, &status));
+                 failure("def f(x): return x\n", (cfx_script_model_options){.name = "g"}, &status));
     CHECK_STR_EQ("m.py: there is no 'g' in it",
-                 failure("x = 1\n", (cfx_model_options){.name = "g"}, &status));
+                 failure("x = 1\n", (cfx_script_model_options){.name = "g"}, &status));
     CHECK_STR_EQ("m.py: there are several functions (f, g): say by its name which is to be "
                  "captured",
                  failure("def f(x): return x\ndef g(x): return x\n", none, &status));
-    CHECK_STR_EQ("m.py: the call 'f; f' is no expression: expected ')' or ',', found ';'",
-                 failure("def f(x): return x\n", (cfx_model_options){.call = "f; f"}, &status));
-    CHECK_STR_EQ("<call>:1: NameError: name 'g' is not defined\n  g(1)\n  ^",
-                 failure("def f(x): return x\n", (cfx_model_options){.call = "g(1)"}, &status));
+    CHECK_STR_EQ(
+        "m.py: the call 'f; f' is no expression: expected ')' or ',', found ';'",
+        failure("def f(x): return x\n", (cfx_script_model_options){.call = "f; f"}, &status));
+    CHECK_STR_EQ(
+        "<call>:1: NameError: name 'g' is not defined\n  g(1)\n  ^",
+        failure("def f(x): return x\n", (cfx_script_model_options){.call = "g(1)"}, &status));
     CHECK_STR_EQ("m.py: a module or a function can be captured, not an object of the class 'int'",
-                 failure("def f(x): return x\n", (cfx_model_options){.call = "3"}, &status));
+                 failure("def f(x): return x\n", (cfx_script_model_options){.call = "3"}, &status));
 }
 
 TEST(programs_without_end_end)
 {
     cfx_status status;
-    const cfx_model_options few = {.limits = {.most_rounds = 100, .most_calls = 20},
-                                   .most_bytes = 1 << 20};
+    const cfx_script_model_options few = {.limits = {.most_rounds = 100, .most_calls = 20},
+                                          .most_bytes = 1 << 20};
     CHECK(strstr(failure("while True: pass\n", few, &status), "more than 100 rounds"));
     CHECK(strstr(failure("def f(x): return f(x)\nf(1)\n", few, &status), "more than 20 deep"));
     CHECK(strstr(failure("a = 'x' * 100\nfor i in range(50): a = a + a\n", few, &status), "MB"));

@@ -33,7 +33,7 @@ typedef struct toy {
     struct toy **items;
     size_t n;
     cfx_node *node;
-    cfx_function *own;
+    cfx_script_function *own;
     struct toy *self;
     struct toy *function;
 } toy;
@@ -84,7 +84,7 @@ static inline void toy_release(toy_world *w, toy *t)
     toy_free(w, t->text, t->text ? strlen(t->text) + 1 : 0);
     toy_release(w, t->self);
     toy_release(w, t->function);
-    cfx_function_release(t->own);
+    cfx_script_function_release(t->own);
     toy_free(w, t, sizeof *t);
 }
 
@@ -195,7 +195,7 @@ static inline void toy_repr(const toy *t, char *out, size_t size)
     else if (t->type == TOY_INSTANCE)
         PUT("<%s>", t->self->text);
     else if (t->type != TOY_VALUE)
-        PUT("<%s>", t->text ? t->text : t->own ? cfx_function_name(t->own) : "object");
+        PUT("<%s>", t->text ? t->text : t->own ? cfx_script_function_name(t->own) : "object");
     else if (t->kind == CFX_OBJECT_NONE)
         PUT("None");
     else if (t->kind == CFX_OBJECT_BOOL)
@@ -228,7 +228,7 @@ static inline cfx_object_kind w_kind(void *ctx, cfx_object *o)
     (void)ctx;
     return T(o)->kind;
 }
-static inline cfx_object *w_literal(void *ctx, const cfx_literal *l, cfx_error *err)
+static inline cfx_object *w_literal(void *ctx, const cfx_script_literal *l, cfx_error *err)
 {
     toy *t;
     if (l->text)
@@ -241,8 +241,8 @@ static inline cfx_object *w_literal(void *ctx, const cfx_literal *l, cfx_error *
 
 static inline cfx_status toy_put(toy_world *w, toy *dict, toy *key, toy *v, cfx_error *err);
 
-static inline cfx_object *w_build(void *ctx, cfx_build what, cfx_object *const *items, size_t n,
-                                  cfx_error *err)
+static inline cfx_object *w_build(void *ctx, cfx_script_build what, cfx_object *const *items,
+                                  size_t n, cfx_error *err)
 {
     static const cfx_object_kind kinds[] = {CFX_OBJECT_TUPLE, CFX_OBJECT_LIST, CFX_OBJECT_SET,
                                             CFX_OBJECT_DICT, CFX_OBJECT_OTHER};
@@ -406,13 +406,13 @@ static inline cfx_status w_value(void *ctx, cfx_object *o, cfx_value *v, cfx_err
     toy_world *w = ctx;
     cfx_value items[8];
     const toy *t = T(o);
-    *v = cfx_none();
+    *v = cfx_value_none();
     if (t->node)
-        *v = cfx_from_node(t->node);
+        *v = cfx_value_node(t->node);
     else if (t->kind == CFX_OBJECT_INT)
-        *v = cfx_int(t->i);
+        *v = cfx_value_int(t->i);
     else if (t->kind == CFX_OBJECT_BOOL)
-        *v = cfx_bool(t->i != 0);
+        *v = cfx_value_bool(t->i != 0);
     else if (t->text)
         *v = cfx_value_str(w->g, t->text, strlen(t->text), err);
     else if (t->kind == CFX_OBJECT_TUPLE || t->kind == CFX_OBJECT_LIST) {
@@ -447,7 +447,7 @@ static inline cfx_object *toy_operator(toy_world *w, const char *name, cfx_objec
     return toy_record(w, CFX_OP_CALL_FUNCTION, target, args, b ? 2 : 1, err);
 }
 
-static inline const char *toy_function_of(cfx_sign sign)
+static inline const char *toy_function_of(cfx_script_sign sign)
 {
     static const char *const names[] = {
 #define CFX_SIGN_UNARY(id, sign, function) function,
@@ -473,7 +473,7 @@ static inline int w_truth(void *ctx, cfx_object *o, cfx_error *err)
     return t->text ? *t->text != 0 : t->items ? t->n > 0 : t->i != 0;
 }
 
-static inline cfx_object *w_unary(void *ctx, cfx_sign sign, cfx_object *a, cfx_error *err)
+static inline cfx_object *w_unary(void *ctx, cfx_script_sign sign, cfx_object *a, cfx_error *err)
 {
     if (T(a)->node)
         return toy_operator(ctx, toy_function_of(sign), a, NULL, err);
@@ -496,7 +496,7 @@ static inline cfx_object *toy_join(toy_world *w, toy *a, toy *b, bool in_place, 
     return toy_fill(w, a, all, n, err) ? O(toy_keep(a)) : NULL;
 }
 
-static inline cfx_object *w_binary(void *ctx, cfx_sign sign, cfx_object *a, cfx_object *b,
+static inline cfx_object *w_binary(void *ctx, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                                    bool in_place, cfx_error *err)
 {
     char text[300];
@@ -534,7 +534,7 @@ static inline bool toy_holds(const toy *container, const toy *item)
     return false;
 }
 
-static inline cfx_object *w_compare(void *ctx, cfx_sign sign, cfx_object *a, cfx_object *b,
+static inline cfx_object *w_compare(void *ctx, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                                     cfx_error *err)
 {
     if (T(a)->node || T(b)->node)
@@ -722,7 +722,7 @@ static inline cfx_object *w_format(void *ctx, cfx_object *o, int conversion, cfx
 
 /* ---- calls --------------------------------------------------------------------------------- */
 
-static inline cfx_status w_callee(void *ctx, cfx_object *f, cfx_callee *out, cfx_error *err)
+static inline cfx_status w_callee(void *ctx, cfx_object *f, cfx_script_callee *out, cfx_error *err)
 {
     static const char *const specials[] = {
 #define CFX_SPECIAL(id, name) name,
@@ -732,7 +732,7 @@ static inline cfx_status w_callee(void *ctx, cfx_object *f, cfx_callee *out, cfx
     toy *t = T(f);
     (void)ctx;
     (void)err;
-    *out = (cfx_callee){.kind = CFX_CALLEE_DIRECT};
+    *out = (cfx_script_callee){.kind = CFX_CALLEE_DIRECT};
     if (t->type == TOY_OWN || (t->type == TOY_BOUND && t->function)) {
         out->kind = CFX_CALLEE_OWN;
         out->own = t->type == TOY_OWN ? t->own : t->function->own;
@@ -747,7 +747,7 @@ static inline cfx_status w_callee(void *ctx, cfx_object *f, cfx_callee *out, cfx
     for (size_t i = 0; t->type == TOY_BUILTIN && i < CFX_SPECIALS; i++) {
         if (strncmp(specials[i], "builtins.", 9) == 0 && strcmp(specials[i] + 9, t->text) == 0) {
             out->kind = CFX_CALLEE_SPECIAL;
-            out->special = (cfx_special)i;
+            out->special = (cfx_script_special)i;
         }
     }
     return CFX_OK;
@@ -768,7 +768,7 @@ static inline cfx_object *toy_method(toy_world *w, toy *bound, cfx_call_args arg
         cfx_object *done = toy_join(w, t, &one, true, err);
         t->kind = kind;
         toy_release(w, T(done));
-        return done ? w_literal(w, &(cfx_literal){.kind = CFX_OBJECT_NONE}, err) : NULL;
+        return done ? w_literal(w, &(cfx_script_literal){.kind = CFX_OBJECT_NONE}, err) : NULL;
     }
     if (strcmp(bound->text, "keys") == 0)
         return w_iterate(w, O(t), err);
@@ -842,11 +842,11 @@ static inline cfx_object *w_make(void *ctx, cfx_object *cls, cfx_error *err)
     return O(t);
 }
 
-static inline cfx_object *w_wrap(void *ctx, cfx_function *f, cfx_error *err)
+static inline cfx_object *w_wrap(void *ctx, cfx_script_function *f, cfx_error *err)
 {
     toy *t = toy_new(ctx, TOY_OWN, CFX_OBJECT_OTHER, err);
     if (t)
-        t->own = cfx_function_retain(f);
+        t->own = cfx_script_function_retain(f);
     return O(t);
 }
 

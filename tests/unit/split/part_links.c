@@ -8,12 +8,12 @@
 
 static cfx_var forward(cfx_scope *s, cfx_module *self, cfx_var x)
 {
-    x = cfx_call(s, cfx_child(self, "half"), x);
-    x = cfx_call(s, cfx_child(self, "again"), x);
-    x = cfx_call(s, cfx_child(self, "head"), x);
-    x = cfx_add(s, x, cfx_param(s, self, "train"));
-    x = cfx_add(s, x, cfx_param(s, cfx_child(self, "parts"), "type"));
-    return cfx_matmul(s, x, cfx_param(s, self, "tied"));
+    x = cfx_call(s, cfx_module_child(self, "half"), x);
+    x = cfx_call(s, cfx_module_child(self, "again"), x);
+    x = cfx_call(s, cfx_module_child(self, "head"), x);
+    x = cfx_add(s, x, cfx_module_param(s, self, "train"));
+    x = cfx_add(s, x, cfx_module_param(s, cfx_module_child(self, "parts"), "type"));
+    return cfx_matmul(s, x, cfx_module_param(s, self, "tied"));
 }
 
 static const cfx_class net_class = {.name = "Net", .forward = forward};
@@ -24,28 +24,28 @@ static cfx_module *net(cfx_scope *s)
     cfx_module *half = cfx_module_add(s, m, "half", cfx_nn_linear(s, 2, 2));
     cfx_module_add(s, m, "again", half);
     cfx_module *head = cfx_module_add(s, m, "head", cfx_nn_linear(s, 2, 2));
-    cfx_var weight = cfx_param(s, half, "weight");
+    cfx_var weight = cfx_module_param(s, half, "weight");
     cfx_module_set(s, head, "weight", weight);
-    cfx_module_parameter(s, m, "train", cfx_var_tensor(s, cfx_ones(s, cfx_ints(2))));
+    cfx_module_add_parameter(s, m, "train", cfx_var_tensor(s, cfx_ones(s, cfx_ints(2))));
     cfx_module *parts = cfx_module_add(s, m, "parts", cfx_module_new(s, NULL));
-    cfx_module_buffer(s, parts, "type", cfx_var_tensor(s, cfx_ones(s, cfx_ints(2))));
-    cfx_module_parameter(s, m, "tied", cfx_ok(s) ? cfx_var_tensor(s, weight) : NULL);
+    cfx_module_add_buffer(s, parts, "type", cfx_var_tensor(s, cfx_ones(s, cfx_ints(2))));
+    cfx_module_add_parameter(s, m, "tied", cfx_scope_ok(s) ? cfx_var_tensor(s, weight) : NULL);
     return m;
 }
 
 static void generate(cfx_scope *s, cfx_module *t, bool python, cfx_buffer *out)
 {
     cfx_error err = {0};
-    const cfx_modules tree = cfx_module_tree(t);
+    const cfx_module_tree tree = cfx_module_as_tree(t);
     cfx_status status = CFX_OK;
-    if (!cfx_ok(s))
+    if (!cfx_scope_ok(s))
         return;
     status = python
                  ? cfx_codegen_python_module(cfx_module_graph(t), &tree, "Net",
                                              cfx_buffer_sink(out), &err)
                  : cfx_codegen_c(cfx_module_graph(t), &tree, "Net", cfx_buffer_sink(out), &err);
     if (status != CFX_OK)
-        cfx_fail(CFX_HERE(s), status, "%s", err.message);
+        cfx_scope_fail(s, status, "%s", err.message);
 }
 
 static void check_has(const cfx_buffer *text, const char *const *lines)
@@ -83,11 +83,12 @@ TEST(what_is_tied_is_made_once)
         "= self._modules[\"half\"](x);", "= self.again(half);", "= self._parameters[\"train\"]\n",
         "= self.parts._buffers[\"type\"]\n", "= self.tied\n", NULL};
     static const char *const c[] = {
-        "    cfx_module_add(s, self, \"again\", cfx_child(self, \"half\"));\n",
-        "    cfx_module_set(s, cfx_child(self, \"head\"), \"weight\", "
-        "cfx_param(s, self, \"half.weight\"));\n",
-        "    cfx_module_parameter(s, self, \"tied\", "
-        "cfx_var_tensor(s, cfx_param(s, self, \"half.weight\")));\n", NULL};
+        "    cfx_module_add(s, self, \"again\", cfx_module_child(self, \"half\"));\n",
+        "    cfx_module_set(s, cfx_module_child(self, \"head\"), \"weight\",\n"
+        "                   cfx_module_param(s, self, \"half.weight\"));\n",
+        "    cfx_module_add_parameter(s, self, \"tied\",\n"
+        "                             cfx_var_tensor(s, cfx_module_param(s, self, "
+        "\"half.weight\")));\n", NULL};
     cfx_scope *s = cfx_scope_new(NULL, NULL);
     cfx_graph *g = cfx_graph_parse(names_all, sizeof names_all - 1, NULL, NULL, NULL);
     cfx_module *t = cfx_module_from_graph(s, g, "Net", net(s));

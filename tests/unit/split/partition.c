@@ -7,7 +7,7 @@
 
 static cfx_node *call2(cfx_graph *g, const char *target, cfx_node *a, cfx_node *b)
 {
-    cfx_value args[] = {cfx_from_node(a), b ? cfx_from_node(b) : cfx_int(1)};
+    cfx_value args[] = {cfx_value_node(a), b ? cfx_value_node(b) : cfx_value_int(1)};
     return cfx_graph_call(g, CFX_OP_CALL_FUNCTION, target, args, 2, NULL, 0, NULL);
 }
 
@@ -66,7 +66,7 @@ TEST(an_unsupported_node_between_two_parts_them)
     cfx_node *b = add(g, a, a);
     cfx_node *c = add(g, relu(g, b), a);
     add(g, x, x);
-    cfx_graph_output(g, cfx_from_node(c), NULL);
+    cfx_graph_output(g, cfx_value_node(c), NULL);
     CHECK_STR_EQ("add_2 add_3|add add_1", proposed(g, false));
     CHECK_STR_EQ("add_3|add_2|add add_1", proposed(g, true));
     cfx_graph_release(g);
@@ -80,7 +80,7 @@ TEST(what_is_not_connected_stays_apart_if_told_so)
     cfx_node *b = add(g, x, NULL);
     cfx_node *c = add(g, a, NULL);
     add(g, relu(g, a), NULL);  /* so `a` is a level above `c`, but they can be one part */
-    cfx_graph_output(g, cfx_from_node(c), NULL);
+    cfx_graph_output(g, cfx_value_node(c), NULL);
     (void)b;
     CHECK_STR_EQ("add_1 add_2 add_3|add", proposed(g, false));
     CHECK_STR_EQ("add_3|add_1|add add_2", proposed(g, true));
@@ -98,7 +98,7 @@ TEST(parts_that_need_each_other_are_not_made)
     cfx_node *x1 = relu(g, c0);
     cfx_node *b1 = add(g, b0, x1);
     cfx_node *c2 = add(g, c0, x0);
-    cfx_graph_output(g, cfx_from_node(add(g, b1, c2)), NULL);
+    cfx_graph_output(g, cfx_value_node(add(g, b1, c2)), NULL);
     CHECK_STR_EQ("add_2 add_3 add_4|add add_1", proposed(g, false));
     CHECK(strchr(proposed(g, true), '|') != NULL);
     cfx_graph_release(g);
@@ -114,7 +114,7 @@ TEST(items_stay_with_their_value)
     cfx_node *sum = add(g, relu(g, first), second);
     cfx_node *cut = call2(g, "t.split", sum, NULL);
     cfx_node *item = call2(g, "_operator.getitem", cut, NULL);
-    cfx_graph_output(g, cfx_from_node(add(g, item, NULL)), NULL);
+    cfx_graph_output(g, cfx_value_node(add(g, item, NULL)), NULL);
     CHECK_STR_EQ("add_2|add_1|add getitem getitem_1", proposed(g, false));
     cfx_graph_release(g);
 }
@@ -130,7 +130,7 @@ TEST(items_with_a_computed_index_are_not_moved)
     cfx_node *late = call2(g, "_operator.getitem", a, i);
     cfx_node *early = call2(g, "_operator.getitem", a, b);
     cfx_node *out = add(g, relu(g, early), late);
-    cfx_graph_output(g, cfx_from_node(out), NULL);
+    cfx_graph_output(g, cfx_value_node(out), NULL);
     CHECK_STR_EQ("getitem add_2|add add_1 getitem_1", proposed(g, false));
     cfx_graph_release(g);
 }
@@ -153,7 +153,7 @@ TEST(bad_input)
     const cfx_partition_options doubtful = {supports_nothing_known, NULL, false};
     CHECK_INT_EQ(CFX_E_HOST, cfx_graph_partition(g, &doubtful, parts, &n, &err));
     CHECK(strstr(err.message, "%relu") != NULL);
-    cfx_node_move_before(r, a, NULL);
+    cfx_node_prepend(r, a, NULL);
     CHECK_INT_EQ(CFX_E_GRAPH, cfx_graph_partition(g, &opts, parts, &n, &err));
     CHECK(strstr(err.message, "%add stands before %relu") != NULL);
     cfx_graph_release(g);
@@ -168,7 +168,7 @@ TEST(parts_with_a_cycle_are_reported)
     cfx_node *r = relu(g, a);
     cfx_node *b = add(g, r, a);
     cfx_node_set_location(b, "model.py", 7, NULL);
-    cfx_graph_output(g, cfx_from_node(b), NULL);
+    cfx_graph_output(g, cfx_value_node(b), NULL);
     const uint32_t bad[] = {CFX_NO_PART, 1, CFX_NO_PART, 1, CFX_NO_PART};
     const uint32_t good[] = {CFX_NO_PART, 1, 1, 1, CFX_NO_PART};
     CHECK_INT_EQ(CFX_OK, cfx_graph_check_parts(g, good, 2, NULL));
@@ -186,7 +186,7 @@ TEST(a_call_takes_the_place_of_a_part)
     cfx_node *a = add(g, x, NULL);
     cfx_node *b = relu(g, a);
     cfx_node *c = add(g, a, b);
-    cfx_node *out = cfx_graph_output(g, cfx_from_node(c), NULL);
+    cfx_node *out = cfx_graph_output(g, cfx_value_node(c), NULL);
     cfx_node *outputs[] = {a, b};
     const cfx_fused two = {.path = "fused", .inputs = &x, .n_inputs = 1, .outputs = outputs,
                            .n_outputs = 2};
@@ -222,7 +222,7 @@ TEST(reaching_up_and_down)
     cfx_node *a = add(g, x, NULL);
     cfx_node *r = relu(g, a);
     cfx_node *b = add(g, a, r);
-    cfx_graph_output(g, cfx_from_node(b), NULL);
+    cfx_graph_output(g, cfx_value_node(b), NULL);
     cfx_node *from[] = {a, r};
     CHECK_INT_EQ(CFX_OK, cfx_graph_each_reached(g, from, 2, true, collect_name, text, NULL));
     CHECK_STR_EQ("relu add_1 output ", text);
@@ -244,8 +244,8 @@ TEST(values_that_are_no_tensors)
     cfx_node *way = relu(g, mul);
     cfx_node *more = relu(g, way);
     cfx_node *view = call2(g, "t.view", mul, more);
-    cfx_graph_output(g, cfx_from_node(relu(g, view)), NULL);
-    enum { ACC = CFX_NODE_ACC, TENSOR = CFX_NODE_TENSOR, BOTH = ACC | TENSOR };
+    cfx_graph_output(g, cfx_value_node(relu(g, view)), NULL);
+    enum { ACC = CFX_FUSION_ACC, TENSOR = CFX_FUSION_TENSOR, BOTH = ACC | TENSOR };
     /* x size mul way more view relu output: `way` takes what is no tensor, `more` lies between */
     const unsigned char flags[] = {TENSOR, ACC, ACC, BOTH, BOTH, BOTH, BOTH, 0};
     CHECK_INT_EQ(CFX_OK, cfx_graph_fusion_groups(g, flags, groups, &n, NULL));
@@ -259,7 +259,7 @@ TEST(values_that_are_no_tensors)
     const unsigned char none[] = {0, ACC, TENSOR, 0, 0, 0, 0, 0};
     CHECK_INT_EQ(CFX_OK, cfx_graph_fusion_groups(g, none, groups, &n, NULL));
     CHECK_INT_EQ(0, n);
-    cfx_node_move_before(size, view, NULL);
+    cfx_node_prepend(size, view, NULL);
     CHECK_INT_EQ(CFX_E_GRAPH, cfx_graph_fusion_groups(g, flags, groups, &n, NULL));
     cfx_graph_release(g);
 }
@@ -277,10 +277,10 @@ TEST(transparent_nodes_at_the_edges)
     cfx_node *nodes[] = {a, b, c, d, e, f};
     bool flags[] = {true, false, true, false, true, true};
     const bool edges[] = {true, false, false, false, true, true};
-    cfx_nodes_find_edges(nodes, 6, flags);
+    cfx_nodes_find_boundary(nodes, 6, flags);
     for (size_t i = 0; i < 6; i++)
         CHECK_INT_EQ(edges[i], flags[i]);
-    cfx_nodes_find_edges(nodes, 0, flags);
+    cfx_nodes_find_boundary(nodes, 0, flags);
     cfx_graph_release(g);
 }
 
@@ -293,12 +293,12 @@ static cfx_graph *chain(const cfx_allocator *a, size_t n, cfx_error *err)
     cfx_node *x = g ? cfx_graph_placeholder(g, "x", err) : NULL;
     cfx_node *before = x;
     for (size_t i = 0; x && i < n; i++) {
-        cfx_value args[] = {cfx_from_node(x), cfx_from_node(before)};
+        cfx_value args[] = {cfx_value_node(x), cfx_value_node(before)};
         before = x;
         x = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, i % 4 == 3 ? "t.relu" : "t.add", args, 2, NULL,
                            0, err);
     }
-    if (x && cfx_graph_output(g, cfx_from_node(x), err))
+    if (x && cfx_graph_output(g, cfx_value_node(x), err))
         return g;
     cfx_graph_release(g);
     return NULL;
@@ -342,7 +342,7 @@ static cfx_status body(const cfx_allocator *a, void *ctx)
                             .n_outputs = 1, .tuple = true};
     if (status == CFX_OK)
         status = cfx_graph_insert_fused(g, &call, getitem, NULL, err) ? CFX_OK : CFX_E_NOMEM;
-    const unsigned char flags[16] = {[2] = CFX_NODE_ACC, [3] = CFX_NODE_ACC};
+    const unsigned char flags[16] = {[2] = CFX_FUSION_ACC, [3] = CFX_FUSION_ACC};
     if (status == CFX_OK)
         status = cfx_graph_fusion_groups(g, flags, parts, &n, err);
     if (status == CFX_OK)

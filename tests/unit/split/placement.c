@@ -16,7 +16,7 @@ TEST(the_longest_way)
     const cfx_link links[] = {{0, 2, 1}, {1, 2, 0}, {2, 3, 4}, {0, 3, 1}};
     double far[4];
     uint32_t before[4];
-    CHECK_INT_EQ(CFX_OK, cfx_longest_ways(4, weights, links, 4, far, before, NULL, NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_longest_paths(4, weights, links, 4, far, before, NULL, NULL));
     CHECK(far[0] == 1 && far[1] == 5 && far[2] == 6 && far[3] == 12);
     CHECK(before[0] == CFX_NO_PART && before[1] == CFX_NO_PART && before[2] == 1 && before[3] == 2);
 }
@@ -29,23 +29,23 @@ TEST(bad_links)
     double far[3];
     bool fits;
     uint32_t devices[3];
-    CHECK_INT_EQ(CFX_E_GRAPH, cfx_longest_ways(3, weights, circle, 3, far, NULL, NULL, &err));
+    CHECK_INT_EQ(CFX_E_GRAPH, cfx_longest_paths(3, weights, circle, 3, far, NULL, NULL, &err));
     CHECK(strstr(err.message, "need each other's results") != NULL);
-    CHECK_INT_EQ(CFX_E_INDEX, cfx_longest_ways(3, weights, far_off, 1, far, NULL, NULL, NULL));
-    cfx_fit fit = {weights, 1, weights, 3, far_off, 1, NULL, 0};
-    CHECK_INT_EQ(CFX_E_INDEX, cfx_fit_parts(&fit, devices, &fits, NULL, NULL));
-    fit = (cfx_fit){weights, 1, weights, 3, NULL, 0, circle, 1};
-    CHECK_INT_EQ(CFX_E_INDEX, cfx_fit_parts(&fit, devices, &fits, NULL, NULL));
+    CHECK_INT_EQ(CFX_E_INDEX, cfx_longest_paths(3, weights, far_off, 1, far, NULL, NULL, NULL));
+    cfx_fit_options fit = {weights, 1, weights, 3, far_off, 1, NULL, 0};
+    CHECK_INT_EQ(CFX_E_INDEX, cfx_devices_fit(&fit, devices, &fits, NULL, NULL));
+    fit = (cfx_fit_options){weights, 1, weights, 3, NULL, 0, circle, 1};
+    CHECK_INT_EQ(CFX_E_INDEX, cfx_devices_fit(&fit, devices, &fits, NULL, NULL));
 }
 
 /* "0-1 no": the device of each part that was not placed; whether all fit. */
-static const char *fitted(cfx_fit fit)
+static const char *fitted(cfx_fit_options fit)
 {
     static char text[MAX];
     bool fits;
     size_t used = 0;
     uint32_t devices[MAX];
-    if (!CHECK_INT_EQ(CFX_OK, cfx_fit_parts(&fit, devices, &fits, NULL, NULL)))
+    if (!CHECK_INT_EQ(CFX_OK, cfx_devices_fit(&fit, devices, &fits, NULL, NULL)))
         return "";
     for (size_t i = 0; i < fit.n_parts; i++)
         text[used++] = devices[i] == CFX_NO_PART ? '-' : (char)('0' + devices[i]);
@@ -56,20 +56,20 @@ static const char *fitted(cfx_fit fit)
 TEST(the_device_with_the_least_room)
 {
     const double memory[] = {60, 100, 90}, sizes[] = {50, 85, 20, 9};
-    CHECK_STR_EQ("0210 yes", fitted((cfx_fit){memory, 3, sizes, 4, NULL, 0, NULL, 0}));
-    CHECK_STR_EQ("0- no", fitted((cfx_fit){memory, 1, sizes, 2, NULL, 0, NULL, 0}));
+    CHECK_STR_EQ("0210 yes", fitted((cfx_fit_options){memory, 3, sizes, 4, NULL, 0, NULL, 0}));
+    CHECK_STR_EQ("0- no", fitted((cfx_fit_options){memory, 1, sizes, 2, NULL, 0, NULL, 0}));
     const double tight[] = {50}, one[] = {50};  /* more than it needs must be left */
-    CHECK_STR_EQ("- no", fitted((cfx_fit){tight, 1, one, 1, NULL, 0, NULL, 0}));
+    CHECK_STR_EQ("- no", fitted((cfx_fit_options){tight, 1, one, 1, NULL, 0, NULL, 0}));
 }
 
 TEST(what_parts_share)
 {
     const double memory[] = {100}, sizes[] = {60, 50};
     const cfx_link shared[] = {{0, 1, 11}}, placed[] = {{0, 0, 0}};
-    CHECK_STR_EQ("0- no", fitted((cfx_fit){memory, 1, sizes, 2, NULL, 0, NULL, 0}));
-    CHECK_STR_EQ("00 yes", fitted((cfx_fit){memory, 1, sizes, 2, shared, 1, NULL, 0}));
-    CHECK_STR_EQ("-0 yes", fitted((cfx_fit){memory, 1, sizes, 2, shared, 1, placed, 1}));
-    CHECK_STR_EQ("-- no", fitted((cfx_fit){memory, 1, sizes, 2, NULL, 0, placed, 1}));
+    CHECK_STR_EQ("0- no", fitted((cfx_fit_options){memory, 1, sizes, 2, NULL, 0, NULL, 0}));
+    CHECK_STR_EQ("00 yes", fitted((cfx_fit_options){memory, 1, sizes, 2, shared, 1, NULL, 0}));
+    CHECK_STR_EQ("-0 yes", fitted((cfx_fit_options){memory, 1, sizes, 2, shared, 1, placed, 1}));
+    CHECK_STR_EQ("-- no", fitted((cfx_fit_options){memory, 1, sizes, 2, NULL, 0, placed, 1}));
 }
 
 /* ---- modes --------------------------------------------------------------------------------- */
@@ -80,25 +80,30 @@ static cfx_graph *chain(size_t n, const cfx_allocator *a, cfx_error *err)
     cfx_graph *g = cfx_graph_new(a, NULL, err);
     cfx_node *x = g ? cfx_graph_placeholder(g, "x", err) : NULL;
     for (size_t i = 0; x && i < n; i++) {
-        const cfx_value last = cfx_from_node(x);
+        const cfx_value last = cfx_value_node(x);
         x = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "f", &last, 1, NULL, 0, err);
     }
     if (x)
-        cfx_graph_output(g, cfx_from_node(x), err);
+        cfx_graph_output(g, cfx_value_node(x), err);
     return g;
 }
 
 static const double ten[MAX] = {10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10,
                                 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10};
 
-static cfx_place sized(cfx_place_mode mode, const double *memory, size_t n)
+static cfx_place_options sized(cfx_place_mode mode, const double *memory, size_t n)
 {
-    return (cfx_place){.mode = mode, .outputs = ten, .totals = ten, .latencies = ten, .rate = 1,
-                       .memory = memory, .n_devices = n};
+    return (cfx_place_options){.mode = mode,
+                               .outputs = ten,
+                               .totals = ten,
+                               .latencies = ten,
+                               .rate = 1,
+                               .memory = memory,
+                               .n_devices = n};
 }
 
 /* ".aab. 01": the part of each node, and the device of each part. */
-static const char *placed(cfx_graph *g, cfx_place what)
+static const char *placed(cfx_graph *g, cfx_place_options what)
 {
     static char text[512];
     uint32_t parts[MAX], devices[MAX];
@@ -126,7 +131,7 @@ TEST(devices_are_filled_in_order)
     CHECK(strncmp("f_2 is too large to fit any device", placed(g, sized(CFX_PLACE_BY_SIZE, small,
                                                                         2)), 30) == 0);
     const double left[] = {55, 45};  /* both are used: the last call goes where there is room */
-    cfx_place what = sized(CFX_PLACE_BY_SIZE, left, 2);
+    cfx_place_options what = sized(CFX_PLACE_BY_SIZE, left, 2);
     what.totals = (const double[]){10, 10, 10, 30, 10, 0};
     CHECK_STR_EQ(".aabc. 010", placed(g, what));
     what.totals = (const double[]){10, 10, 10, 30, 25, 0};
@@ -140,7 +145,7 @@ TEST(embeddings_are_kept_apart)
     cfx_graph *g = chain(5, NULL, NULL);
     const double memory[] = {81, 81, 81}, tight[] = {79, 79};
     const bool embedding[] = {false, false, true, false, true, false, false};
-    cfx_place what = sized(CFX_PLACE_EMBEDDINGS, memory, 3);
+    cfx_place_options what = sized(CFX_PLACE_EMBEDDINGS, memory, 3);
     what.embedding = embedding;
     CHECK_STR_EQ(".abcde. -0-1-", placed(g, what));
     what.memory = tight;
@@ -160,7 +165,7 @@ TEST(latency_is_made_least)
     const double one[] = {100, 30}, two[] = {35, 35};
     CHECK_STR_EQ(".aaaa. 0", placed(g, sized(CFX_PLACE_BY_COST, one, 2)));
     CHECK_STR_EQ(".bbaa. 01", placed(g, sized(CFX_PLACE_BY_COST, two, 2)));
-    cfx_place what = sized(CFX_PLACE_BY_COST, one, 1);
+    cfx_place_options what = sized(CFX_PLACE_BY_COST, one, 1);
     what.rate = 0;
     CHECK(strstr(placed(g, what), "transfer rate is 0") != NULL);
     what.latencies = NULL;
@@ -172,7 +177,7 @@ TEST(calls_are_exchanged)
 {
     cfx_graph *g = chain(4, NULL, NULL);
     const double memory[] = {45, 45};
-    const cfx_place what = sized(CFX_PLACE_BY_EXCHANGE, memory, 2);
+    const cfx_place_options what = sized(CFX_PLACE_BY_EXCHANGE, memory, 2);
     uint32_t parts[] = {CFX_NO_PART, 0, 1, 0, 1, CFX_NO_PART}, devices[] = {0, 1};
     size_t n = 2;
     CHECK_INT_EQ(CFX_OK, cfx_graph_place(g, &what, parts, devices, &n, NULL));
@@ -195,7 +200,7 @@ TEST(nodes_out_of_order)
 {
     cfx_graph *g = chain(3, NULL, NULL);
     cfx_node *second = cfx_node_next(cfx_node_next(cfx_graph_first(g)));
-    CHECK_INT_EQ(CFX_OK, cfx_node_move_before(second, cfx_node_next(second), NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_node_prepend(second, cfx_node_next(second), NULL));
     CHECK(strstr(placed(g, sized(CFX_PLACE_BY_SIZE, ten, 1)), "sort the graph first") != NULL);
     cfx_graph_release(g);
 }
@@ -208,7 +213,7 @@ static cfx_status body(const cfx_allocator *a, void *arg)
     const bool embedding[MAX] = {false, false, true};
     size_t n = 0;
     bool fits;
-    cfx_place what = sized(*(cfx_place_mode *)arg, memory, 3);
+    cfx_place_options what = sized(*(cfx_place_mode *)arg, memory, 3);
     what.embedding = embedding;
     cfx_graph *g = chain(4, a, &err);
     if (err.status == CFX_OK)
@@ -217,10 +222,10 @@ static cfx_status body(const cfx_allocator *a, void *arg)
     const cfx_link links[] = {{0, 1, 1}};
     double far[2];
     if (err.status == CFX_OK)
-        cfx_longest_ways(2, ten, links, 1, far, NULL, a, &err);
-    const cfx_fit fit = {memory, 3, ten, 2, links, 1, NULL, 0};
+        cfx_longest_paths(2, ten, links, 1, far, NULL, a, &err);
+    const cfx_fit_options fit = {memory, 3, ten, 2, links, 1, NULL, 0};
     if (err.status == CFX_OK)
-        cfx_fit_parts(&fit, devices, &fits, a, &err);
+        cfx_devices_fit(&fit, devices, &fits, a, &err);
     return err.status;
 }
 
@@ -242,8 +247,8 @@ TEST(a_long_chain)
     size_t n = 0;
     for (size_t i = 0; i < LENGTH + 2; i++)
         sizes[i] = 10;
-    const cfx_place what = {.mode = CFX_PLACE_BY_SIZE, .outputs = sizes, .totals = sizes,
-                            .memory = memory, .n_devices = 3};
+    const cfx_place_options what = {.mode = CFX_PLACE_BY_SIZE, .outputs = sizes, .totals = sizes,
+                                    .memory = memory, .n_devices = 3};
     CHECK_INT_EQ(CFX_OK, cfx_graph_place(g, &what, parts, devices, &n, NULL));
     CHECK_INT_EQ(3, n);
     CHECK_INT_EQ(2, parts[LENGTH]);

@@ -205,10 +205,10 @@ TEST(many_parts_of_a_long_chain)
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     size_t *parts = calloc(LENGTH + 2, sizeof *parts);
     const char **many = malloc(PARTS * sizeof *many);
-    cfx_value v = cfx_from_node(cfx_graph_placeholder(g, "x", NULL));
+    cfx_value v = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
     for (size_t i = 0; i < LENGTH; i++) {
         parts[i + 1] = i / (LENGTH / PARTS);
-        v = cfx_from_node(cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "f", &v, 1, NULL, 0, NULL));
+        v = cfx_value_node(cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "f", &v, 1, NULL, 0, NULL));
     }
     for (size_t i = 0; i < PARTS; i++)
         many[i] = "part";

@@ -30,7 +30,7 @@ TEST(containers_hold_their_items)
     test_alloc ta;
     const cfx_allocator a = test_alloc_init(&ta);
     cfx_datum t = cfx_datum_tensor(cfx_tensor_new(CFX_DTYPE_FLOAT32, sizes, 2, &a, NULL));
-    cfx_datum s = cfx_datum_text(CFX_DATUM_STR, "it's", 4, &a, NULL);
+    cfx_datum s = cfx_datum_from_text(CFX_DATUM_STR, "it's", 4, &a, NULL);
     cfx_datum pair[] = {t, s};
     cfx_datum tuple = cfx_datum_seq(CFX_DATUM_TUPLE, pair, 2, &a, NULL);
     cfx_datum list = cfx_datum_seq(CFX_DATUM_LIST, &tuple, 1, &a, NULL);
@@ -41,14 +41,14 @@ TEST(containers_hold_their_items)
     size_t n;
     cfx_datum *items = cfx_datum_items(list, &n);
     REQUIRE(n == 1);
-    CHECK_STR_EQ("it's", cfx_datum_str(cfx_datum_items(items[0], &n)[1], NULL));
+    CHECK_STR_EQ("it's", cfx_datum_text(cfx_datum_items(items[0], &n)[1], NULL));
     cfx_datum_release(list);
     test_alloc_check(&ta);
 }
 
 TEST(dicts_and_slices_print)
 {
-    cfx_datum key = cfx_datum_text(CFX_DATUM_STR, "a", 1, NULL, NULL);
+    cfx_datum key = cfx_datum_from_text(CFX_DATUM_STR, "a", 1, NULL, NULL);
     cfx_datum entry[] = {key, cfx_datum_int(1)};
     cfx_datum dict = cfx_datum_seq(CFX_DATUM_DICT, entry, 2, NULL, NULL);
     cfx_datum parts[] = {cfx_datum_none(), cfx_datum_int(4), cfx_datum_none()};

@@ -114,13 +114,13 @@ TEST(sizes_that_cannot_be_are_refused)
 
 TEST(numbers_become_tensors)
 {
-    cfx_tensor *t = cfx_tensor_from_number(cfx_float(2.5), NULL, NULL);
+    cfx_tensor *t = cfx_tensor_from_number(cfx_value_float(2.5), NULL, NULL);
     REQUIRE(t);
     CHECK_INT_EQ(CFX_DTYPE_FLOAT64, cfx_tensor_dtype(t));
     CHECK_INT_EQ(0, cfx_tensor_ndim(t));
     CHECK(*(double *)cfx_tensor_data(t) == 2.5 && t->number);
     cfx_tensor_release(t);
-    CHECK(!cfx_tensor_from_number(cfx_none(), NULL, NULL));
+    CHECK(!cfx_tensor_from_number(cfx_value_none(), NULL, NULL));
 }
 
 TEST(channels_last_is_seen)
@@ -148,7 +148,7 @@ static cfx_status make_all(const cfx_allocator *a, void *arg)
                       : NULL;
     cfx_datum parts[] = {cfx_datum_tensor(f), cfx_datum_int(3)};
     cfx_datum list = f ? cfx_datum_seq(CFX_DATUM_LIST, parts, 2, a, err) : cfx_datum_none();
-    cfx_datum text = f ? cfx_datum_text(CFX_DATUM_STR, "mean", 4, a, err) : cfx_datum_none();
+    cfx_datum text = f ? cfx_datum_from_text(CFX_DATUM_STR, "mean", 4, a, err) : cfx_datum_none();
     bool ok = list.kind == CFX_DATUM_LIST && text.kind == CFX_DATUM_STR;
     cfx_datum_release(text);
     cfx_datum_release(list);

@@ -297,7 +297,7 @@ static size_t byte_of(const char *text, size_t size, int64_t i)
 static cfx_status text_item(cfxi_call *c, cfx_datum text, cfx_datum key)
 {
     size_t size;
-    const char *data = cfx_datum_str(text, &size);
+    const char *data = cfx_datum_text(text, &size);
     int64_t at[3] = {0, 1, 1};
     int64_t n = 0;
     for (size_t i = 0; i < size; i++)
@@ -313,8 +313,8 @@ static cfx_status text_item(cfxi_call *c, cfx_datum text, cfx_datum key)
     }
     size_t first = byte_of(data, size, at[0]);
     size_t length = byte_of(data + first, size - first, at[2]);
-    cfxi_rt_result_datum(c, 0, cfx_datum_text(CFX_DATUM_STR, data + first, length, c->rt->allocator,
-                                              c->err));
+    cfxi_rt_result_datum(
+        c, 0, cfx_datum_from_text(CFX_DATUM_STR, data + first, length, c->rt->allocator, c->err));
     return c->results[0].kind == CFX_DATUM_INVALID ? c->err->status : CFX_OK;
 }
 

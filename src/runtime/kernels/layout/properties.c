@@ -102,7 +102,7 @@ static cfx_datum tensor_attribute(cfxi_call *c, cfx_datum object, const char *na
     if (strcmp(name, "dtype") == 0)
         return cfx_datum_dtype((cfx_dtype)t->dtype);
     if (strcmp(name, "device") == 0)
-        return cfx_datum_text(CFX_DATUM_DEVICE, "cpu", 3, c->rt->allocator, c->err);
+        return cfx_datum_from_text(CFX_DATUM_DEVICE, "cpu", 3, c->rt->allocator, c->err);
     if (strcmp(name, "layout") == 0)
         return cfx_datum_scalar(CFX_DATUM_LAYOUT, CFX_LAYOUT_STRIDED);
     if (strcmp(name, "is_cpu") == 0 || strcmp(name, "is_leaf") == 0)
@@ -125,7 +125,7 @@ static cfx_datum item_by_name(cfx_datum object, const char *name)
     static const char *const slice_names[] = {"start", "stop", "step"};
     size_t n;
     const cfx_datum *items = cfx_datum_items(object, &n);
-    cfx_param result;
+    cfx_schema_param result;
     for (size_t i = 0; i < n; i++) {
         if (object.kind == CFX_DATUM_SLICE && strcmp(name, slice_names[i]) == 0)
             return cfx_datum_retain(items[i]);
@@ -165,12 +165,12 @@ static cfx_datum dtype_attribute(cfx_dtype dtype, const char *name)
 static cfx_datum device_attribute(cfxi_call *c, cfx_datum object, const char *name)
 {
     size_t size;
-    const char *text = cfx_datum_str(object, &size);
+    const char *text = cfx_datum_text(object, &size);
     const char *colon = memchr(text, ':', size);
     int64_t index = 0;
     size_t type = colon ? (size_t)(colon - text) : size;
     if (strcmp(name, "type") == 0)
-        return cfx_datum_text(CFX_DATUM_STR, text, type, c->rt->allocator, c->err);
+        return cfx_datum_from_text(CFX_DATUM_STR, text, type, c->rt->allocator, c->err);
     if (strcmp(name, "index") == 0 && !colon)
         return cfx_datum_none();
     if (strcmp(name, "index") == 0 && cfxi_base_parse_int(colon + 1, size - type - 1, &index))
@@ -248,8 +248,8 @@ cfx_status cfxi_rule_type_info(cfxi_call *c)
         return cfxi_fail(c, CFX_E_TYPE, "torch.%s() requires %s input type", whole ? "iinfo"
                          : "finfo", whole ? "an integer" : "a floating point");
     for (; n < f.n; n++) {
-        items[2 * n] = cfx_datum_text(CFX_DATUM_STR, f.names[n], strlen(f.names[n]),
-                                      c->rt->allocator, c->err);
+        items[2 * n] = cfx_datum_from_text(CFX_DATUM_STR, f.names[n], strlen(f.names[n]),
+                                           c->rt->allocator, c->err);
         if (items[2 * n].kind == CFX_DATUM_INVALID)
             break;
         items[2 * n + 1] = f.values[n];
@@ -268,7 +268,7 @@ static cfx_datum dict_attribute(cfx_datum d, const char *name)
     size_t n;
     const cfx_datum *items = cfx_datum_items(d, &n);
     for (size_t i = 0; i + 1 < n; i += 2)
-        if (items[i].kind == CFX_DATUM_STR && strcmp(cfx_datum_str(items[i], NULL), name) == 0)
+        if (items[i].kind == CFX_DATUM_STR && strcmp(cfx_datum_text(items[i], NULL), name) == 0)
             return cfx_datum_retain(items[i + 1]);
     return cfx_datum_invalid();
 }

@@ -172,7 +172,7 @@ typedef struct norm {
 /* Matrices lie in dimensions `row` and `column`. */
 static cfx_status matrix_order(cfxi_call *c, const cfx_tensor *x, cfx_datum order, norm *n)
 {
-    const char *name = cfx_datum_str(order, NULL);
+    const char *name = cfx_datum_text(order, NULL);
     double p = order.kind == CFX_DATUM_FLOAT ? order.as.f
                : order.kind == CFX_DATUM_INT ? (double)order.as.i
                                              : 0;

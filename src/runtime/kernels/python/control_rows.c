@@ -121,8 +121,8 @@ static bool same_text(cfx_datum a, cfx_datum b)
 {
     size_t n;
     size_t m;
-    const char *x = cfx_datum_str(a, &n);
-    const char *y = cfx_datum_str(b, &m);
+    const char *x = cfx_datum_text(a, &n);
+    const char *y = cfx_datum_text(b, &m);
     return n == m && memcmp(x, y, n) == 0;
 }
 

@@ -32,7 +32,7 @@ cfx_status cfxi_rule_len(cfxi_call *c)
         return cfxi_python_give(c, cfxi_rt_size_datum(d.as.tensor->size[0]));
     }
     if (d.kind == CFX_DATUM_STR) {
-        const char *text = cfx_datum_str(d, &n);
+        const char *text = cfx_datum_text(d, &n);
         return cfxi_python_give(c, cfx_datum_int(count_characters(text, n)));
     }
     if (!cfx_datum_items(d, &n) || d.kind == CFX_DATUM_SLICE)
@@ -47,7 +47,7 @@ static cfx_datum loose_items(cfxi_call *c, cfx_datum d)
     size_t made = 0;
     size_t bytes;
     const cfx_datum *items = cfx_datum_items(d, &n);
-    const char *text = items ? NULL : cfx_datum_str(d, &n);
+    const char *text = items ? NULL : cfx_datum_text(d, &n);
     cfx_datum result = cfxi_rt_invalid();
     cfx_datum *out =
         cfxi_base_mul_size(n + 1, sizeof *out, 0, &bytes) ? cfxi_rt_scratch(c->rt, bytes) : NULL;
@@ -60,8 +60,8 @@ static cfx_datum loose_items(cfxi_call *c, cfx_datum d)
         while (text && next < n && ((unsigned char)text[next] & 0xc0) == 0x80)
             next++;
         out[made++] = items ? cfx_datum_retain(items[i])
-                            : cfx_datum_text(CFX_DATUM_STR, text + i, next - i, c->rt->allocator,
-                                             c->err);
+                            : cfx_datum_from_text(CFX_DATUM_STR, text + i, next - i,
+                                                  c->rt->allocator, c->err);
         i = items ? i + 2 : next;
     }
     if (c->err->status == CFX_OK)
@@ -125,7 +125,7 @@ cfx_status cfxi_rule_operator_concat(cfxi_call *c)
 
 static bool trimmed(cfx_datum d, const char **text, size_t *size)
 {
-    *text = cfx_datum_str(d, size);
+    *text = cfx_datum_text(d, size);
     while (*text && *size && strchr(" \t\n\r\f\v", **text)) {
         ++*text;
         --*size;
@@ -290,8 +290,8 @@ cfx_status cfxi_rule_contains(cfxi_call *c)
     const cfx_datum *items = cfx_datum_items(a, &n);
     cfxi_truth found = CFXI_FALSE;
     if (a.kind == CFX_DATUM_STR && b.kind == CFX_DATUM_STR) {
-        const char *text = cfx_datum_str(a, &n);
-        const char *part = cfx_datum_str(b, &m);
+        const char *text = cfx_datum_text(a, &n);
+        const char *part = cfx_datum_text(b, &m);
         return cfxi_python_give(c, cfx_datum_bool(has_text(text, n, part, m)));
     }
     if (a.kind == CFX_DATUM_TENSOR && (b.kind == CFX_DATUM_TENSOR || cfxi_rt_is_number(b)))
@@ -337,7 +337,7 @@ static cfx_status is_instance(cfxi_call *c, cfx_datum d, cfx_datum type, bool *y
 {
     size_t n;
     const cfx_datum *items = cfx_datum_items(type, &n);
-    const char *name = cfx_datum_str(type, NULL);
+    const char *name = cfx_datum_text(type, NULL);
     if (items) {
         for (size_t i = 0; i < n && !*yes; i++)
             CFX_TRY(is_instance(c, d, items[i], yes));

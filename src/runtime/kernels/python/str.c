@@ -27,7 +27,7 @@ static cfx_status put(cfxi_call *c, cfx_datum d, bool repr, cfx_buffer *out)
 {
     size_t size;
     const char *text = d.kind == CFX_DATUM_STR || d.kind == CFX_DATUM_DEVICE
-                           ? cfx_datum_str(d, &size) : NULL;
+                           ? cfx_datum_text(d, &size) : NULL;
     if (text && !repr)
         return cfx_buffer_append(out, text, size);
     if (text && d.kind == CFX_DATUM_DEVICE)
@@ -43,8 +43,8 @@ static cfx_status give_text(cfxi_call *c, cfx_buffer *text, cfx_status status)
     if (status == CFX_E_NOMEM)
         cfxi_base_nomem(c->err);
     if (status == CFX_OK) {
-        cfx_datum d = cfx_datum_text(CFX_DATUM_STR, text->data ? text->data : "", text->size,
-                                     c->rt->allocator, c->err);
+        cfx_datum d = cfx_datum_from_text(CFX_DATUM_STR, text->data ? text->data : "", text->size,
+                                          c->rt->allocator, c->err);
         status = d.kind == CFX_DATUM_INVALID ? c->err->status : CFX_OK;
         if (status == CFX_OK)
             cfxi_rt_result_datum(c, 0, d);
@@ -87,7 +87,7 @@ static cfx_status put_formatted(cfxi_call *c, cfx_datum d, const char *how, size
         return cfxi_base_spec_float(&s, d.as.f, out, c->err);
     if (d.kind != CFX_DATUM_STR)
         return cfxi_base_spec_int(&s, cfxi_rt_py_int(d), out, c->err);
-    const char *text = cfx_datum_str(d, &n);
+    const char *text = cfx_datum_text(d, &n);
     return cfxi_base_spec_text(&s, text, n, out, c->err);
 }
 
@@ -116,7 +116,7 @@ cfx_status cfxi_rule_format(cfxi_call *c)
     cfx_datum d = c->args[0];
     bool known = true;
     size_t size;
-    const char *how = cfx_datum_str(c->args[1], &size);
+    const char *how = cfx_datum_text(c->args[1], &size);
     if (d.kind == CFX_DATUM_TENSOR && d.as.tensor->ndim == 0)
         CFX_TRY(cfxi_rt_python_number(c, d, &d));
     CFX_TRY(check(c, d, false, &known));
@@ -150,7 +150,7 @@ static cfx_status put_all(cfxi_call *c, const cfx_datum *args, size_t n, cfx_buf
 {
     size_t size;
     size_t used = 0;
-    const char *at = cfx_datum_str(c->args[0], &size);
+    const char *at = cfx_datum_text(c->args[0], &size);
     for (const char *end = at + size; at < end; at++) {
         const char next = at + 1 < end ? at[1] : '\0';
         if ((*at == '{' || *at == '}') && next == *at) {
@@ -197,8 +197,8 @@ static bool ends_with(cfx_datum whole, cfx_datum part, bool front)
 {
     size_t n;
     size_t m;
-    const char *text = cfx_datum_str(whole, &n);
-    const char *end = cfx_datum_str(part, &m);
+    const char *text = cfx_datum_text(whole, &n);
+    const char *end = cfx_datum_text(part, &m);
     return m <= n && memcmp(text + (front ? 0 : n - m), end, m) == 0;
 }
 
@@ -228,7 +228,7 @@ cfx_status cfxi_rule_str_case(cfxi_call *c)
     const bool lower = c->op == CFX_OPID_str_lower;
     const char first = lower ? 'A' : 'a';
     size_t n;
-    const char *from = cfx_datum_str(c->args[0], &n);
+    const char *from = cfx_datum_text(c->args[0], &n);
     cfx_buffer text;
     cfx_status status = check_text(c);
     cfx_buffer_init(&text, c->rt->allocator);
