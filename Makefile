@@ -217,9 +217,10 @@ coverage:
 	    sh tools/coverage.sh build-cov; exit $$status
 
 install: all
-	$(Q)set -e; d='$(DESTDIR)'; install -d "$$d$(PREFIX)/bin" "$$d$(PREFIX)/include/cfx" \
-	    "$$d$(LIBDIR)/pkgconfig"; \
-	install -m 644 include/cfx/* "$$d$(PREFIX)/include/cfx"; \
+	$(Q)set -e; d='$(DESTDIR)'; install -d "$$d$(PREFIX)/bin" "$$d$(LIBDIR)/pkgconfig" \
+	    "$$d$(PREFIX)/include/cfx/embed"; \
+	install -m 644 include/cfx/*.* "$$d$(PREFIX)/include/cfx"; \
+	install -m 644 include/cfx/embed/* "$$d$(PREFIX)/include/cfx/embed"; \
 	install -m 644 $(B)/libcfx.a "$$d$(LIBDIR)"; \
 	install -m 755 $(B)/libcfx.so "$$d$(LIBDIR)/$(SONAME)"; \
 	ln -sf $(SONAME) "$$d$(LIBDIR)/libcfx.so"; \

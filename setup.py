@@ -13,7 +13,8 @@ version = ".".join(
 core = Extension(
     "cfx._core",
     sources=sorted(glob("src/**/*.c", recursive=True) + glob("python/src/*/*.c")),
-    depends=glob("include/cfx/*") + glob("src/**/*.h", recursive=True) + glob("python/src/*/*.h"),
+    depends=(glob("include/cfx/**/*.*", recursive=True) + glob("src/**/*.h", recursive=True)
+             + glob("python/src/*/*.h")),
     include_dirs=["include", "src", "python/src"],
     define_macros=[("NDEBUG", None), ("_POSIX_C_SOURCE", "200809L")],
     extra_compile_args=["-std=c11", "-O2", "-fvisibility=hidden", "-fno-semantic-interposition",

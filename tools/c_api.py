@@ -35,7 +35,7 @@ HEAD = """/* {file} - {title}; made by tools/c_api.py.
 
 #pragma GCC system_header /* see scope.h */
 
-#include <cfx/capture.h>
+#include <cfx/{include}.h>
 
 #ifdef __cplusplus
 extern "C" {{
@@ -157,7 +157,7 @@ def operator_name(row, taken):
 
 def public_names():
     made = {"operators.h", "layers.h"}
-    return {name for path in INCLUDE.glob("*.h") if path.name not in made
+    return {name for path in INCLUDE.rglob("*.h") if path.name not in made
             for name in re.findall(r"\bcfx_\w+", re.sub(r"/\*.*?\*/", "", path.read_text(),
                                                          flags=re.S))}
 
@@ -182,7 +182,7 @@ def operators():
     found = sorted([(m.start(), m) for r in (FAMILY, ROW) for m in r.finditer(text)],
                    key=lambda item: item[0])
     parts = [HEAD.format(file="operators.h", title="a function for each operator",
-                         about=OPERATORS, guard="OPERATORS")]
+                         about=OPERATORS, guard="OPERATORS", include="scope")]
     for _, m in found:
         if m.re is FAMILY:
             parts.append(f"/* ---- {m[1]} ".ljust(96, "-") + " */")
@@ -200,9 +200,8 @@ def operators():
 
 def layers():
     parts = [HEAD.format(file="layers.h", title="a function for each class of torch.nn",
-                         about=LAYERS, guard="LAYERS").replace(
-                             "#include <cfx/capture.h>",
-                             "#include <cfx/capture.h>\n#include <cfx/nn.h>")]
+                         about=LAYERS, guard="LAYERS",
+                         include="module.h>\n#include <cfx/nn")]
     parts.append("/* Makes a module of the class: `args` are by the constructor's parameters; empty"
                  " ones have\n * their defaults. NULL, and the scope fails. */"
                  "\nCFX_API cfx_module *cfx_nn_make_at(cfx_at at, cfx_nn nn, const cfx_var *args,"

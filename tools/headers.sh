@@ -22,7 +22,7 @@ try() {
 
 has_cxx=$(command -v "$cxx")
 [ -n "$has_cxx" ] || echo "headers: C++11 skipped, because there is no $cxx here"
-for h in include/cfx/*.h; do
+for h in include/cfx/*.h include/cfx/embed/*.h; do
     [ -e "$h" ] || continue
     try "${h#include/}" $cc -std=c11 -x c $strict -
     [ -z "$has_cxx" ] || try "${h#include/}" $cxx -std=c++11 -x c++ $strict -

@@ -27,15 +27,14 @@ linear in nodes and edges unless its source file says why not. You run a pass by
 |---|---|
 | a shell | `cfx opt --pass NAME graph.ir`; `--pass A,B,C --dump-after` shows every step |
 | Python | `cfx.passes.run(module, "NAME")`, a GraphModule or a Graph; returns whether it changed |
-| C | `cfx_pass_NAME(graph, modules, options, &changed, &error)`, or `cfx_pass_run` |
+| C | `cfx_pass_run(cfx_pass_find("NAME"), graph, modules, NULL, &changed, &error)` |
 
-A pass with options has a struct for them in `<cfx/pass.h>`, which documents the details. You can
-set options that are numbers or flags by name: `cfx opt --pass unroll=4` (the first option),
+You can set options that are numbers or flags by name: `cfx opt --pass unroll=4` (the first option),
 `--pass unroll:max_turns=4:max_nodes=99`, `cfx.passes.run(module, "unroll", max_turns=4)`,
 `cfx_pass_run_with`.
 
 `cfx passes` and `cfx.passes.table()` list the same table. [adding-a-pass.md](adding-a-pass.md)
-explains how to add a pass. tools/pass_docs.py writes this page from include/cfx/pass.def and
+explains how to add a pass. tools/pass_docs.py writes this page from src/pass/pass.def and
 tests/golden/opt.
 
 """
@@ -48,13 +47,13 @@ def joined(literals):
 
 def rows():
     """(name, summary, needs, keeps) of every pass."""
-    text = (ROOT / "include/cfx/pass.def").read_text()
+    text = (ROOT / "src/pass/pass.def").read_text()
     return [(m[1], *map(joined, m.groups()[1:])) for m in ROW.finditer(text)]
 
 
 def options(name):
     """What can be set of a pass, as a list."""
-    text = (ROOT / "include/cfx/pass_option.def").read_text()
+    text = (ROOT / "src/pass/pass_option.def").read_text()
     row = re.compile(rf"^CFX_PASS_OPTION\({name}, (\w+), (\w+), (\d+),\s*{TEXT}\)", re.M)
     return "".join(
         f"- Option `{m[1]}` ({('off' if m[2] == 'FLAG' else m[3])}): {joined(m[4])}.\n"

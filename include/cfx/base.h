@@ -44,11 +44,10 @@ typedef struct cfx_error {
     char message[500];  /* what, where, what to do; terminated UTF-8 */
 } cfx_error;
 
-/* The constant's name without its prefix ("NOMEM"), its meaning, the Python exception's name
- * (NULL for OK and HOST). Any int is accepted: an unknown one reads as "unknown status". */
+/* The constant's name without its prefix ("NOMEM"), and its meaning. Any int is accepted: an
+ * unknown one reads as "unknown status". */
 CFX_API const char *cfx_status_name(cfx_status status);
 CFX_API const char *cfx_status_text(cfx_status status);
-CFX_API const char *cfx_status_exception(cfx_status status);
 
 /* Fills *err (if not NULL) with a formatted message, cut to fit at a character boundary, and
  * returns `status`. */

@@ -7,7 +7,7 @@
 #ifndef CFX_EFFECT_H
 #define CFX_EFFECT_H
 
-#include <cfx/module.h>
+#include <cfx/tree.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,13 +36,6 @@ typedef enum cfx_effect {
  * outputs are ALONE. */
 CFX_API cfx_status cfx_node_effect(cfx_node *n, const cfx_module_tree *modules, cfx_effect *effect,
                                    cfx_error *err);
-
-/* A second opinion on the effects of nodes: `effect` returns a cfx_effect, or -1 to stop with
- * CFX_E_HOST. */
-typedef struct cfx_effect_opinion {
-    int (*effect)(void *ctx, cfx_node *n);
-    void *ctx;
-} cfx_effect_opinion;
 
 /* What a call may do to a node among its arguments, beside reading it. */
 typedef enum cfx_touch {

@@ -9,7 +9,7 @@
 
 #pragma GCC system_header /* see scope.h */
 
-#include <cfx/capture.h>
+#include <cfx/module.h>
 #include <cfx/nn.h>
 
 #ifdef __cplusplus

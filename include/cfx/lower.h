@@ -16,7 +16,7 @@
 #ifndef CFX_LOWER_H
 #define CFX_LOWER_H
 
-#include <cfx/module.h>
+#include <cfx/tree.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -43,7 +43,7 @@
 #ifndef CFX_MATCH_H
 #define CFX_MATCH_H
 
-#include <cfx/effect.h>
+#include <cfx/tree.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -143,15 +143,6 @@ CFX_API const cfx_match *cfx_matches_get(const cfx_matches *matches, size_t i);
 /* Forgets the matches `i` of which keep[i] is false: they will not be replaced. The others keep
  * their order. Linear, however many go. */
 CFX_API void cfx_matches_keep(cfx_matches *matches, const bool *keep);
-/* How many steps the search took: comparisons, and nodes and edges that were walked. */
-CFX_API size_t cfx_matches_steps(const cfx_matches *matches);
-
-/* Whether a graph can be a pattern: what cfx_matches_find says of it beforehand. */
-CFX_API cfx_status cfx_pattern_check(cfx_graph *pattern, cfx_error *err);
-/* The anchors of a pattern, in the order in which its output mentions them: fills `anchors` with
- * the first `max` of them; *n receives how many there are. `opts` may be NULL. */
-CFX_API cfx_status cfx_pattern_anchors(cfx_graph *pattern, const cfx_match_options *opts,
-                                       cfx_node **anchors, size_t max, size_t *n, cfx_error *err);
 
 /* ---- putting something else in its place --------------------------------------------------- */
 

@@ -12,7 +12,7 @@
 
 #pragma GCC system_header /* see scope.h */
 
-#include <cfx/capture.h>
+#include <cfx/scope.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,7 +5,7 @@
  *     cfx_var y = cfx_call(s, net, x);
  *
  * The statements of the source are run, the model is made, and its forward is captured: branches
- * and loops that depend on data are part of the graph (script.h). What it computes with are objects
+ * and loops that depend on data are part of the graph. What it computes with are objects
  * of cfx's own: numbers, texts, lists, dicts, classes and functions as Python has them, torch and
  * torch.nn by the tables of operators and classes, and what models use of math, typing,
  * dataclasses, collections, functools, itertools, operator and copy. Integers have 64 bits. Weights
@@ -20,7 +20,6 @@
 #pragma GCC system_header /* see scope.h */
 
 #include <cfx/capture.h>
-#include <cfx/script.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,7 +33,8 @@ typedef struct cfx_script_model_options {
      * or its only function. */
     const char *name;
     bool eval;                  /* as after model.eval(): dropout drops nothing */
-    cfx_script_options limits;
+    uint32_t most_calls;        /* how deep calls may be nested; 0: 200 */
+    uint32_t most_rounds;       /* of one loop that is unrolled; 0: 100,000 */
     size_t most_bytes;          /* of objects; 0: 1 GiB */
     cfx_sink print;             /* where `print` writes; all zero: nowhere */
 } cfx_script_model_options;

@@ -64,8 +64,7 @@ CFX_API void cfx_scope_clear_error(cfx_scope *s);
 
 /* Whether what is called is noted in a graph; false: it is computed. */
 CFX_API bool cfx_scope_is_tracing(const cfx_scope *s);
-CFX_API cfx_runtime *cfx_scope_runtime(cfx_scope *s);      /* borrowed */
-CFX_API cfx_graph *cfx_scope_graph(cfx_scope *s);          /* that is being made, or NULL */
+CFX_API cfx_runtime *cfx_scope_runtime(cfx_scope *s);  /* borrowed */
 CFX_API const cfx_allocator *cfx_scope_allocator(const cfx_scope *s);
 
 /* Where the user wrote a call: what the macros pass. */
@@ -251,8 +250,6 @@ CFX_API cfx_tensor *cfx_var_tensor_at(cfx_at at, cfx_var v);
 /* What a variable is, a new reference; INVALID, and the scope fails, while tracing. */
 CFX_API cfx_datum cfx_var_datum_at(cfx_at at, cfx_var v);
 #define cfx_var_datum(s, v) cfx_var_datum_at(CFX_HERE(s), v)
-/* The node that a variable is while tracing; NULL if it is none. */
-CFX_API cfx_node *cfx_var_node(cfx_scope *s, cfx_var v);
 
 /* Whether it is None: an optional input that was not given. While tracing it is not, unless the
  * trace was told so (cfx_trace_options: concrete_args, shapes). */

@@ -6,6 +6,7 @@
  */
 #include "ops/ops_impl.h"
 #include "analysis_impl.h"
+#include "runtime/library_rows.h"
 
 enum { BOTH = CFX_TOUCH_WRITES | CFX_TOUCH_SHARES };
 
@@ -33,7 +34,7 @@ typedef struct touch_job {
 
 static callee_row row_of(const cfx_node *n, cfx_operator op, const cfx_library *library)
 {
-    const cfx_custom_operator *custom = op ? NULL : cfx_node_custom(n, library);
+    const cfx_custom_operator *custom = op ? NULL : cfxi_rt_node_custom(n, library);
     if (custom)
         return (callee_row){custom->schema, custom->flags, true};
     return (callee_row){cfx_operator_schema(op), cfx_operator_flags(op), false};

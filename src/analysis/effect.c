@@ -8,6 +8,7 @@
  */
 #include "ops/ops_impl.h"
 #include "analysis_impl.h"
+#include "runtime/library_rows.h"
 
 #define ROWS(table) (table), sizeof(table) / sizeof *(table)
 
@@ -45,7 +46,7 @@ static bool has_prefix(const char *text, const char *prefix)
 static bool writes_by_spelling(const char *name, size_t size)
 {
     if (size > 4 && memcmp(name, "__", 2) == 0 && memcmp(name + size - 2, "__", 2) == 0)
-        return cfxi_analysis_operator_writes(cfx_operator_of_method(name, size)) ||
+        return cfxi_analysis_operator_writes(cfxi_ops_of_method(name, size)) ||
                cfxi_analysis_is_listed(name + 2, size - 4, ROWS(writers));
     return size > 1 && name[size - 1] == '_' && name[size - 2] != '_';
 }
@@ -299,7 +300,8 @@ static cfx_status function_effect(cfx_node *n, const experts *who, cfx_effect *e
         CFX_TRY(items_effect(n->args, who, effect, err));
         return items_effect(n->kwargs, who, effect, err);
     }
-    const cfx_custom_operator *custom = cfx_node_custom(n, cfxi_analysis_library_of(who->modules));
+    const cfx_custom_operator *custom =
+        cfxi_rt_node_custom(n, cfxi_analysis_library_of(who->modules));
     CFX_TRY(custom ? custom_effect(n, custom, effect, err) : callee_effect(n, effect, err));
     *effect = cfxi_analysis_arguments_write(n) ? CFX_EFFECT_WRITES
                                       : refine(n, cfx_node_operator(n), *effect);

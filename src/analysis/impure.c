@@ -5,7 +5,9 @@
  * torch.fx 2.13 answers for those functions.
  */
 #include "analysis_impl.h"
+#include "runtime/library_rows.h"
 
+#include <cfx/embed/ops.h>
 #include <cfx/ops.h>
 
 #include <stdlib.h>
@@ -140,7 +142,7 @@ static int items_are_impure(const cfx_seq *seq, const cfx_library *library)
 
 static int call_is_impure(cfx_node *n, const cfx_library *library)
 {
-    const cfx_custom_operator *custom = cfx_node_custom(n, library);
+    const cfx_custom_operator *custom = cfxi_rt_node_custom(n, library);
     if (custom && cfxi_analysis_custom_effect(custom) != CFX_EFFECT_NONE)
         return 1;
     if (cfx_operator_regions(cfx_node_operator(n)) == 0)

@@ -1,5 +1,6 @@
 /* apply.c - an operator on variables: computed now, or noted in the graph that is being made. */
 #include "capture_impl.h"
+#include "runtime/library_rows.h"
 
 #include <stdio.h>
 
@@ -288,8 +289,8 @@ cfx_var cfx_apply_named_at(cfx_at at, const char *name, cfx_vars args)
 {
     if (!cfx_scope_ok(at.scope))
         return cfx_var_empty();
-    const cfx_library *library = cfx_runtime_library(at.scope->rt);
-    callee f = {.custom = name ? cfx_library_find(library, name) : NULL};
+    const cfx_library *library = cfxi_rt_library(at.scope->rt);
+    callee f = {.custom = name ? cfxi_rt_library_get(library, name) : NULL};
     cfxi_row row;
     if (!f.custom) {
         cfx_scope_fail_at(at, CFX_E_KEY, library ? "the scope's library has no operator '%.100s'"

@@ -294,7 +294,7 @@ cfx_var cfxi_capture_call_forward(cfx_at at, cfx_module *m, cfx_vars in);
 static inline cfx_module_tree cfxi_capture_scope_tree(const cfx_scope *s, cfx_module *m)
 {
     cfx_module_tree tree = cfx_module_as_tree(m);
-    tree.library = cfx_runtime_library(s->rt);
+    tree.library = cfxi_rt_library(s->rt);
     return tree;
 }
 
@@ -307,5 +307,10 @@ void cfxi_capture_ready_free(cfx_scope *s);
 /* What is known of the result of a call with regions while tracing: INVALID if nothing is, or if
  * the scope fails. */
 cfx_datum cfxi_capture_infer_node(cfx_at at, cfx_node *n);
+
+/* The graph that is being recorded, borrowed; NULL while computing. (scope.c) */
+cfx_graph *cfxi_capture_scope_graph(cfx_scope *s);
+/* The node that a variable stands for while tracing; NULL if it is none. (var.c) */
+cfx_node *cfxi_capture_var_node(cfx_scope *s, cfx_var v);
 
 #endif

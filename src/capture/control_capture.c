@@ -1,5 +1,6 @@
 /* control_capture.c - branches and loops: run now on tensors, or captured as regions of a graph. */
 #include "capture_impl.h"
+#include "dim/dim_impl.h"
 
 #include "runtime/python_impl.h"
 
@@ -176,7 +177,7 @@ static cfx_datum unknown_index(cfx_at at)
     cfx_error err = {0};
     cfx_datum i = cfxi_rt_py_unknown(CFX_DATUM_INT);
     if (at.scope->trace->dims)
-        i.as.i = cfx_dims_fresh_number(at.scope->trace->dims, &err);
+        i.as.i = cfxi_dim_fresh_number(at.scope->trace->dims, &err);
     if (err.status != CFX_OK)
         cfxi_capture_scope_take(at, &err);
     return i;
@@ -186,7 +187,7 @@ static cfx_datum unknown_index(cfx_at at)
 static void add_inputs(cfx_at at, cfx_graph *g, cfx_vars in, cfx_var *inner)
 {
     for (size_t i = 0; i < in.n && cfx_scope_ok(at.scope); i++) {
-        const cfx_node *n = cfx_var_node(at.scope, in.items[i]);
+        const cfx_node *n = cfxi_capture_var_node(at.scope, in.items[i]);
         cfx_datum known = cfxi_capture_var_datum(at, in.items[i]);
         if (!at.scope->trace->dims && cfxi_rt_is_number(known))
             known = cfxi_capture_some_number();

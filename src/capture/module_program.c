@@ -182,7 +182,7 @@ static cfx_program *of_call(cfx_at at, cfx_module *m, cfx_vars in, cfx_error *er
     cfx_module *holder = g ? cfxi_capture_module_make(at.scope->allocator, err) : NULL;
     if (holder)
         holder->level = -1;  /* whatever `m` is part of, it stays as deep as it is */
-    const char *name = m->nn ? cfx_nn_function(m->nn) : "module";
+    const char *name = m->nn ? cfxi_ops_nn_function(m->nn) : "module";
     cfx_node *call = NULL;
     if (holder &&
         cfxi_capture_module_put(holder, name, strlen(name), CFXI_MEMBER_CHILD, m, none, err) ==

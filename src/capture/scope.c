@@ -74,7 +74,7 @@ cfx_module *cfxi_capture_scope_own(cfx_at at, cfx_module *m)
 
 bool cfx_scope_is_tracing(const cfx_scope *s) { return s && s->trace; }
 cfx_runtime *cfx_scope_runtime(cfx_scope *s) { return s ? s->rt : NULL; }
-cfx_graph *cfx_scope_graph(cfx_scope *s) { return s && s->trace ? s->trace->graph : NULL; }
+cfx_graph *cfxi_capture_scope_graph(cfx_scope *s) { return s && s->trace ? s->trace->graph : NULL; }
 const cfx_allocator *cfx_scope_allocator(const cfx_scope *s) { return s ? s->allocator : NULL; }
 
 /* ---- failing ------------------------------------------------------------------------------- */

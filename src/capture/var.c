@@ -324,7 +324,7 @@ cfx_tensor *cfx_var_tensor_at(cfx_at at, cfx_var v)
     return NULL;
 }
 
-cfx_node *cfx_var_node(cfx_scope *s, cfx_var v)
+cfx_node *cfxi_capture_var_node(cfx_scope *s, cfx_var v)
 {
     const cfxi_slot *slot = NULL;
     if (cfx_scope_ok(s) && v.kind == CFX_VAR_VALUE && v.as.value.scope == s->id &&
@@ -421,7 +421,7 @@ cfx_status cfx_var_print(cfx_scope *s, cfx_var v, cfx_sink out)
 {
     cfx_error err = {0};
     const cfx_at nowhere = {.scope = s};
-    const cfx_node *n = cfx_var_node(s, v);
+    const cfx_node *n = cfxi_capture_var_node(s, v);
     if (!cfx_scope_ok(s))
         return s ? s->error.status : CFX_E_VALUE;
     if (n)

@@ -220,8 +220,8 @@ static cfx_status positions_of(const cfxi_repeat_job *job, cfx_node *const *node
     return CFX_OK;
 }
 
-cfx_status cfx_nodes_hash(cfx_graph *g, cfx_node *const *nodes, size_t n,
-                          const cfx_module_tree *modules, uint64_t *hash, cfx_error *err)
+cfx_status cfxi_check_nodes_hash(cfx_graph *g, cfx_node *const *nodes, size_t n,
+                                 const cfx_module_tree *modules, uint64_t *hash, cfx_error *err)
 {
     cfxi_repeat_job job = {.graph = g, .modules = modules, .err = err};
     uint32_t *positions = cfxi_base_alloc(g->allocator, (n + 1) * sizeof *positions);

@@ -3,8 +3,10 @@
  * Needs: nothing. Keeps: everything.
  */
 #include "analysis/analysis_impl.h"
+#include "dim/dim_impl.h"
+#include "ops/ops_impl.h"
 
-#include <cfx/stats.h>
+#include <cfx/embed/stats.h>
 #include <stdlib.h>
 
 /* Rows while they grow: a table by name; `rows` of the stats is a sorted copy. */
@@ -150,7 +152,7 @@ static cfx_status count_call(memory *m, const cfx_node *n, cfx_error *err)
     }
     if (n->op == CFX_OP_CALL_MODULE) {
         const char *class_name = class_of(n, name, size);
-        op = class_name ? cfx_operator_of_class(class_name) : CFX_OPID_NONE;
+        op = class_name ? cfxi_ops_of_class(class_name) : CFX_OPID_NONE;
         name = class_name ? class_name : "(module)";
         size = strlen(name);
     }
@@ -229,7 +231,7 @@ static int64_t guess_of(const cfx_dims *dims, int64_t size)
     int64_t value = 0;
     if (!cfx_dim_is_symbol(size))
         return size;
-    return cfx_dims_eval(dims, size, guess, NULL, &value, NULL) == CFX_OK ? value : 0;
+    return cfxi_dim_eval(dims, size, guess, NULL, &value, NULL) == CFX_OK ? value : 0;
 }
 
 /* Where it depends on symbols which of two is more, the one that is for the guess. */

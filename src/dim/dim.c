@@ -83,9 +83,9 @@ static int64_t fresh(cfx_dims *dims, int64_t least, cfx_error *err)
     return cfxi_dim_of(e);
 }
 
-int64_t cfx_dims_fresh(cfx_dims *dims, cfx_error *err) { return fresh(dims, 0, err); }
+int64_t cfxi_dim_fresh(cfx_dims *dims, cfx_error *err) { return fresh(dims, 0, err); }
 
-int64_t cfx_dims_fresh_number(cfx_dims *dims, cfx_error *err)
+int64_t cfxi_dim_fresh_number(cfx_dims *dims, cfx_error *err)
 {
     return fresh(dims, INT64_MIN, err);
 }

@@ -279,7 +279,7 @@ int64_t cfx_dims_parse(cfx_dims *dims, const char *text, size_t size, cfx_error 
 
 typedef struct evaluation {
     const cfx_dims *dims;
-    cfx_dim_value_fn *value;
+    cfxi_dim_value_fn *value;
     void *ctx;
     uint32_t number;
     cfx_error *err;
@@ -359,7 +359,7 @@ static cfx_status eval_dim(const evaluation *v, int64_t d, int64_t *out)
     return status;
 }
 
-cfx_status cfx_dims_eval(const cfx_dims *dims, int64_t d, cfx_dim_value_fn *value, void *ctx,
+cfx_status cfxi_dim_eval(const cfx_dims *dims, int64_t d, cfxi_dim_value_fn *value, void *ctx,
                          int64_t *out, cfx_error *err)
 {
     cfx_error own = {0};

@@ -6,6 +6,7 @@
 #include "ir/graph_impl.h"
 
 #include <cfx/codegen.h>
+#include <cfx/embed/codegen.h>
 #include <math.h>
 
 typedef enum frame_kind { FRAME_GRAPH, FRAME_NODE, FRAME_SEQ } frame_kind;

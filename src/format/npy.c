@@ -89,7 +89,7 @@ static cfx_status read_descr(reader *r)
     if (order != '\0' && strchr("<>=|", order)) {
         for (size_t i = 0; i < NUM_CODES; i++) {
             if (strcmp(codes[i].text, descr + 1) != 0 ||
-                !cfx_dtype_is_computable(codes[i].dtype))
+                !cfxi_tensor_dtype_is_computable(codes[i].dtype))
                 continue;
             r->layout.dtype = codes[i].dtype;
             r->layout.swap = order == '>' ? codes[i].unit : 0;

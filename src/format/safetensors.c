@@ -70,7 +70,7 @@ static cfx_status read_type(reading *r, record *one)
         if (strcmp(types[i].name, r->text.data) != 0)
             continue;
         one->layout.dtype = types[i].dtype;
-        if (cfx_dtype_is_computable(types[i].dtype))
+        if (cfxi_tensor_dtype_is_computable(types[i].dtype))
             return CFX_OK;
     }
     return cfxi_format_json_complain(&r->json, CFX_E_UNSUPPORTED,

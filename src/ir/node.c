@@ -307,5 +307,5 @@ cfx_value cfx_node_arg(const cfx_node *n, size_t i)
 
 cfx_value cfx_node_kwarg(const cfx_node *n, const char *key)
 {
-    return cfx_value_get(cfx_node_kwargs(n), key);
+    return cfxi_ir_value_get(cfx_node_kwargs(n), key);
 }

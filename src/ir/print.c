@@ -343,7 +343,7 @@ cfx_status cfx_value_print(cfx_graph *g, cfx_value v, cfx_sink out, cfx_error *e
     return printer_end(&p);
 }
 
-cfx_status cfx_value_repr(cfx_graph *g, cfx_value v, cfx_sink out, cfx_error *err)
+cfx_status cfxi_ir_value_repr(cfx_graph *g, cfx_value v, cfx_sink out, cfx_error *err)
 {
     printer p;
     printer_begin(&p, g, out, err);

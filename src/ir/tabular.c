@@ -60,7 +60,7 @@ static cfx_status add_text(table *t, const char *text, size_t size, cfx_error *e
 static cfx_status add_repr(table *t, cfx_value v, cfx_error *err)
 {
     const size_t first = t->text.size;
-    CFX_TRY(cfx_value_repr(t->graph, v, cfx_buffer_sink(&t->text), err));
+    CFX_TRY(cfxi_ir_value_repr(t->graph, v, cfx_buffer_sink(&t->text), err));
     return cell_end(t, first, err);
 }
 

@@ -15,6 +15,8 @@
  * Linear in nodes and edges.
  */
 #include "lower_impl.h"
+#include "pass/pass_impl.h"
+#include "runtime/library_rows.h"
 
 #include <cfx/runtime.h>
 #include <cfx/pass.h>
@@ -89,7 +91,7 @@ static cfx_status lower_call(cfxi_lower *l, cfx_node *n)
     if (is_switch(n, target, &gone))
         return replace_node(l, n, gone);
     if (!cfx_node_operator(n)) {
-        const cfx_custom_operator *custom = cfx_node_custom(n, l->library);
+        const cfx_custom_operator *custom = cfxi_rt_node_custom(n, l->library);
         if (custom)
             return cfxi_lower_custom(l, n, custom);
         return cfxi_lower_refuse(l, n, "'%.100s' is not in the operator table%s",
@@ -172,7 +174,7 @@ static cfx_status lower_all(cfxi_lower *l, cfx_graph *g)
     l->what = cfx_node_map_new(g->allocator, l->err);
     cfx_status status = l->what ? CFX_OK : CFX_E_NOMEM;
     if (status == CFX_OK && l->modules)
-        status = cfx_pass_inline(g, l->modules, NULL, NULL, l->err);
+        status = cfxi_pass_inline(g, l->modules, NULL, NULL, l->err);
     if (status == CFX_OK)
         status = lower_graph(g, l, l->err);
     cfx_node_map_free(l->what);
@@ -208,8 +210,8 @@ cfx_status cfx_graph_lower(cfx_graph *g, const cfx_module_tree *modules,
     return lower_all(&real, g);
 }
 
-cfx_status cfx_pass_lower(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
-                          bool *changed, cfx_error *err)
+cfx_status cfxi_pass_lower(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
+                           bool *changed, cfx_error *err)
 {
     const uint64_t before = cfx_graph_version(g);
     (void)opts;

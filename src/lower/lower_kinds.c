@@ -2,6 +2,7 @@
  * numbers, sizes. Which of several rows a call means hangs on it: torch.max(x, n) and
  * torch.max(x, y). */
 #include "lower_impl.h"
+#include "runtime/library_rows.h"
 
 /* ---- values -------------------------------------------------------------------------------- */
 
@@ -158,7 +159,7 @@ static cfxi_what custom_gives(const cfx_custom_operator *f)
 static cfxi_what call_gives(const cfxi_lower *l, const cfx_node *n)
 {
     const cfx_operator op = cfx_node_operator(n);
-    const cfx_custom_operator *custom = cfx_node_custom(n, l->library);
+    const cfx_custom_operator *custom = cfxi_rt_node_custom(n, l->library);
     cfx_schema_param result;
     if (custom)
         return custom_gives(custom);

@@ -103,7 +103,7 @@ cfx_status cfxi_lower_as(cfxi_lower *l, cfx_node *n, cfx_operator op, const char
 /* Notes what a call that stays gives: what the row of its class does; if it has none, anything. */
 static cfx_status keep_call(cfxi_lower *l, const cfx_node *n, const char *class_name)
 {
-    const cfx_operator op = cfx_operator_of_class(class_name);
+    const cfx_operator op = cfxi_ops_of_class(class_name);
     const size_t results = cfx_operator_num_results(op);
     const cfxi_what what = results == 1  ? CFXI_WHAT_TENSOR
                            : results > 1 ? CFXI_WHAT_TENSORS : CFXI_WHAT_ANY;
@@ -135,7 +135,7 @@ cfx_status cfxi_lower_module(cfxi_lower *l, cfx_node *n)
         status = cfxi_lower_special(l, n, name.data, &done);
     if (status == CFX_OK && !done) {
         const cfxi_op_name found = cfxi_ops_op_lookup(name.data, name.size);
-        if (cfx_operator_of_class(name.data))
+        if (cfxi_ops_of_class(name.data))
             status = cfxi_lower_as(l, n, found.op, cfxi_ops_spelling_list(found.spelling));
         else
             status = cfxi_lower_refuse(l, n, "the class %.100s is not in the operator table",

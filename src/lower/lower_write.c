@@ -19,7 +19,7 @@ static void show_call(cfxi_lower *l, const cfx_node *n, char *out, size_t size)
     cfx_buffer_init(&text, l->g->allocator);
     const cfx_sink sink = cfx_buffer_sink(&text);
     if (method && cfx_node_num_args(n) > 0) {
-        cfx_value_repr(l->g, cfx_node_arg(n, 0), sink, NULL);
+        cfxi_ir_value_repr(l->g, cfx_node_arg(n, 0), sink, NULL);
         cfx_buffer_append(&text, ".", 1);
     } else if (module) {
         cfx_buffer_append(&text, "self.", 5);
@@ -28,14 +28,14 @@ static void show_call(cfxi_lower *l, const cfx_node *n, char *out, size_t size)
     cfx_buffer_append(&text, "(", n->op != CFX_OP_GET_ATTR);
     for (size_t i = method; i < cfx_node_num_args(n); i++, gap = ", ") {
         cfx_buffer_append(&text, gap, strlen(gap));
-        cfx_value_repr(l->g, cfx_node_arg(n, i), sink, NULL);
+        cfxi_ir_value_repr(l->g, cfx_node_arg(n, i), sink, NULL);
     }
     for (uint32_t i = 0; !module && n->kwargs && i + 1 < n->kwargs->size; i += 2, gap = ", ") {
         cfx_buffer_append(&text, gap, strlen(gap));
         cfx_buffer_append(&text, n->kwargs->items[i].as.str->data,
                           n->kwargs->items[i].as.str->size);
         cfx_buffer_append(&text, "=", 1);
-        cfx_value_repr(l->g, n->kwargs->items[i + 1], sink, NULL);
+        cfxi_ir_value_repr(l->g, n->kwargs->items[i + 1], sink, NULL);
     }
     cfx_buffer_append(&text, ")", n->op != CFX_OP_GET_ATTR);
     snprintf(out, size, "%s", text.data);

@@ -12,7 +12,7 @@ const cfx_match *cfx_matches_get(const cfx_matches *matches, size_t i)
     return i < matches->items.size ? &((cfx_match *)matches->items.data)[i] : NULL;
 }
 
-size_t cfx_matches_steps(const cfx_matches *matches) { return matches->steps; }
+size_t cfxi_match_steps(const cfx_matches *matches) { return matches->steps; }
 
 void cfx_matches_keep(cfx_matches *matches, const bool *keep)
 {

@@ -11,7 +11,7 @@ cfx_node *cfxi_match_pattern_output(const cfx_graph *g)
     return NULL;
 }
 
-cfx_status cfx_pattern_check(cfx_graph *pattern, cfx_error *err)
+cfx_status cfxi_match_check_pattern(cfx_graph *pattern, cfx_error *err)
 {
     CFX_TRY(cfxi_base_expect(pattern, "pattern", err));
     if (pattern->size == 0)
@@ -176,7 +176,7 @@ cfx_status cfxi_match_pattern_open(cfxi_pattern *p, cfx_graph *graph, size_t num
     CFX_TRY(cfxi_base_expect(graph, "pattern", err));
     *p = (cfxi_pattern){.graph = graph, .number = number, .n = graph->size};
     cfxi_base_arena_init(&p->arena, graph->allocator);
-    CFX_TRY(cfx_pattern_check(graph, err));
+    CFX_TRY(cfxi_match_check_pattern(graph, err));
     cfxi_ir_graph_freeze(graph);
     cfx_graph_retain(graph);
     cfx_status status = make_ready(p, opts, err);

@@ -13,7 +13,7 @@ void cfxi_nn_fail(const cfxi_making *k, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    cfx_scope_fail_at(k->at, CFX_E_VALUE, "torch.nn.%s: %s", cfx_nn_name(k->nn), text);
+    cfx_scope_fail_at(k->at, CFX_E_VALUE, "torch.nn.%s: %s", cfxi_ops_nn_name(k->nn), text);
 }
 
 /* ---- reading arguments --------------------------------------------------------------------- */
@@ -21,7 +21,7 @@ void cfxi_nn_fail(const cfxi_making *k, const char *format, ...)
 cfx_datum cfxi_nn_arg(const cfxi_making *k, const char *name)
 {
     cfx_schema_param param;
-    for (size_t i = 0; i < k->n && cfx_nn_param(k->nn, i, &param); i++)
+    for (size_t i = 0; i < k->n && cfxi_ops_nn_param(k->nn, i, &param); i++)
         if (cfxi_ops_text_is_word(param.name, name))
             return k->args[i];
     return cfx_datum_invalid();
@@ -292,7 +292,7 @@ static void keep(cfxi_making *k)
 {
     cfx_schema_param param;
     char name[CFX_SPELLING_SIZE];
-    for (size_t i = 0; i < k->n && cfx_nn_param(k->nn, i, &param); i++)
+    for (size_t i = 0; i < k->n && cfxi_ops_nn_param(k->nn, i, &param); i++)
         if (cfxi_ops_nn_attribute(k->nn, &param, name))
             put(k, name, strncmp(param.type, "Tensor", 6) == 0 ? CFXI_MEMBER_BUFFER
                                                               : CFXI_MEMBER_ATTRIBUTE,
@@ -303,7 +303,7 @@ static bool bind_all(cfxi_making *k, const cfx_var *args, size_t n)
 {
     cfx_schema_param param;
     size_t i = 0;
-    for (; i < CFXI_MOST_NN_PARAMS && cfx_nn_param(k->nn, i, &param); i++) {
+    for (; i < CFXI_MOST_NN_PARAMS && cfxi_ops_nn_param(k->nn, i, &param); i++) {
         if (strcmp(param.type, "Module") == 0)
             cfxi_nn_fail(k, "it takes modules: it is made as a part of torch.nn.Transformer");
         if (!cfx_scope_ok(k->at.scope) || !bind(k, &param, i < n ? args[i] : cfx_var_empty()))
@@ -319,7 +319,7 @@ cfx_module *cfx_nn_make_at(cfx_at at, cfx_nn nn, const cfx_var *args, size_t n)
     cfxi_making k = {.at = at, .nn = nn, .dtype = CFX_DTYPE_FLOAT32};
     if (!cfx_scope_ok(at.scope))
         return NULL;
-    if (!cfx_nn_name(nn)) {
+    if (!cfxi_ops_nn_name(nn)) {
         cfx_scope_fail_at(at, CFX_E_VALUE, "there is no such class in torch.nn");
         return NULL;
     }

@@ -66,7 +66,7 @@ void cfxi_nn_make_zero_pad(cfxi_making *k) { cfxi_nn_set(k, "value", cfx_datum_f
 void cfxi_nn_make_upsample(cfxi_making *k)
 {
     const bool bilinear = k->nn == CFX_NN_UpsamplingBilinear2d;
-    cfxi_nn_set_text(k, "name", cfx_nn_name(k->nn));
+    cfxi_nn_set_text(k, "name", cfxi_ops_nn_name(k->nn));
     if (k->nn == CFX_NN_Upsample)
         return;
     cfxi_nn_set_text(k, "mode", bilinear ? "bilinear" : "nearest");

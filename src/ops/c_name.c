@@ -25,7 +25,7 @@ static const char *const words[] = {
 #undef CFXI_C_ROW
 #undef CFXI_C_WORD
 
-bool cfx_c_name_is_taken(const char *name, size_t size)
+bool cfxi_ops_c_name_is_taken(const char *name, size_t size)
 {
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strncmp(words[i], name, size) == 0 && words[i][size] == '\0')
@@ -33,7 +33,7 @@ bool cfx_c_name_is_taken(const char *name, size_t size)
     return false;
 }
 
-const char *cfx_operator_c_name(cfx_operator op, char out[CFX_SPELLING_SIZE])
+const char *cfxi_ops_c_name(cfx_operator op, char out[CFX_SPELLING_SIZE])
 {
     const char *name = cfx_operator_name(op);
     if (!name)
@@ -47,10 +47,10 @@ const char *cfx_operator_c_name(cfx_operator op, char out[CFX_SPELLING_SIZE])
     return out;
 }
 
-const char *cfx_param_c_name(const cfx_schema_param *param, char out[CFX_SPELLING_SIZE])
+const char *cfxi_ops_param_c_name(const cfx_schema_param *param, char out[CFX_SPELLING_SIZE])
 {
     const cfx_schema_text name = param->name;
     snprintf(out, CFX_SPELLING_SIZE, "%.*s%s", (int)name.size, name.text,
-             cfx_c_name_is_taken(name.text, name.size) ? "_" : "");
+             cfxi_ops_c_name_is_taken(name.text, name.size) ? "_" : "");
     return out;
 }

@@ -54,7 +54,7 @@ cfx_status cfx_node_operator_of(const cfx_node *n, const cfx_module_tree *module
     cfx_buffer_init(&name, n->graph->allocator);
     cfx_status status = cfxi_ops_module_class(modules, n->callee->ref->name->data, &name, err);
     if (status == CFX_OK)
-        *op = cfx_operator_of_class(name.data);
+        *op = cfxi_ops_of_class(name.data);
     cfx_buffer_free(&name);
     return status;
 }

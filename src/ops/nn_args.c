@@ -5,6 +5,8 @@
  * layer's width) is read there. */
 #include "ops_impl.h"
 
+#include <cfx/embed/host.h>
+
 #include <stdio.h>
 
 typedef struct reading {
@@ -112,7 +114,7 @@ bool cfxi_ops_nn_attribute(cfx_nn nn, const cfx_schema_param *param, char name[C
 static cfx_status refuse(const reading *r, const char *what, const char *name)
 {
     return cfx_error_set(r->err, CFX_E_TYPE, "no call of torch.nn.%s makes the module '%.100s': "
-                         "%s '%s'", cfx_nn_name(r->nn), r->path, what, name);
+                         "%s '%s'", cfxi_ops_nn_name(r->nn), r->path, what, name);
 }
 
 static cfx_status attribute(const reading *r, const char *name, cfx_value *v)
@@ -293,7 +295,7 @@ static const sizes weights[] = {
 static const sizes *sizes_of(cfx_nn nn)
 {
     for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
-        if (strncmp(cfx_nn_name(nn), weights[i].family, strlen(weights[i].family)) == 0)
+        if (strncmp(cfxi_ops_nn_name(nn), weights[i].family, strlen(weights[i].family)) == 0)
             return &weights[i];
     return NULL;
 }
@@ -323,21 +325,21 @@ static cfx_status check_sizes(const reading *r)
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-cfx_status cfx_nn_each_arg(const cfx_module_tree *modules, cfx_graph *g, const char *path,
-                           cfx_nn nn, cfx_nn_arg_fn *fn, void *ctx, cfx_error *err)
+cfx_status cfxi_ops_nn_each_arg(const cfx_module_tree *modules, cfx_graph *g, const char *path,
+                                cfx_nn nn, cfxi_ops_nn_arg_fn *fn, void *ctx, cfx_error *err)
 {
     cfx_error own;
     const reading r = {modules, g, path, nn, cfxi_base_error_or(err, &own)};
     cfx_schema_param param;
     bool skipped = false;
-    if (!cfx_nn_name(nn))
+    if (!cfxi_ops_nn_name(nn))
         return cfx_error_set(err, CFX_E_TYPE, "the class of the module '%.100s' is not in "
                              "the table of classes", path);
     if (nn == CFX_NN_Sequential || nn == CFX_NN_ModuleList || nn == CFX_NN_ModuleDict)
         return cfx_error_set(err, CFX_E_TYPE, "no call of torch.nn.%s makes the module '%.100s' "
-                             "with those in it; capture what it calls", cfx_nn_name(nn), path);
+                             "with those in it; capture what it calls", cfxi_ops_nn_name(nn), path);
     CFX_TRY(check_sizes(&r));
-    for (size_t i = 0; cfx_nn_param(nn, i, &param); i++) {
+    for (size_t i = 0; cfxi_ops_nn_param(nn, i, &param); i++) {
         cfx_value v;
         CFX_TRY(read_param(&r, &param, &v));
         if (v.kind == CFX_KIND_INVALID || is_default(&param, v)) {

@@ -18,7 +18,7 @@ static const class_row *row_of(cfx_nn nn)
     return nn > CFX_NN_NONE && nn < CFX_NN_COUNT ? &rows[nn] : NULL;
 }
 
-cfx_nn cfx_nn_find(const char *name)
+cfx_nn cfxi_ops_nn_find(const char *name)
 {
     static const char home[] = "torch.nn.";
     if (strncmp(name, home, sizeof home - 1) == 0)
@@ -29,25 +29,25 @@ cfx_nn cfx_nn_find(const char *name)
     return CFX_NN_NONE;
 }
 
-const char *cfx_nn_name(cfx_nn nn)
+const char *cfxi_ops_nn_name(cfx_nn nn)
 {
     const class_row *row = row_of(nn);
     return row ? row->name : NULL;
 }
 
-const char *cfx_nn_function(cfx_nn nn)
+const char *cfxi_ops_nn_function(cfx_nn nn)
 {
     const class_row *row = row_of(nn);
     return row ? row->function : NULL;
 }
 
-const char *cfx_nn_schema(cfx_nn nn)
+const char *cfxi_ops_nn_schema(cfx_nn nn)
 {
     const class_row *row = row_of(nn);
     return row ? row->schema : NULL;
 }
 
-bool cfx_nn_param(cfx_nn nn, size_t i, cfx_schema_param *param)
+bool cfxi_ops_nn_param(cfx_nn nn, size_t i, cfx_schema_param *param)
 {
     const class_row *row = row_of(nn);
     return row && cfxi_ops_schema_param(row->schema, i, param);

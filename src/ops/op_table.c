@@ -288,12 +288,12 @@ cfx_operator cfx_operator_find(const char *name, size_t size)
     return found.spelling ? found.op : CFX_OPID_NONE;
 }
 
-cfx_operator cfx_operator_of_method(const char *name, size_t size)
+cfx_operator cfxi_ops_of_method(const char *name, size_t size)
 {
     return cfxi_ops_op_lookup_method(name, size).op;
 }
 
-cfx_operator cfx_operator_of_class(const char *name)
+cfx_operator cfxi_ops_of_class(const char *name)
 {
     cfxi_op_name found = cfxi_ops_op_lookup(name, strlen(name));
     bool module = found.spelling && has_prefix(found.spelling, strlen(found.spelling), "nn.");

@@ -13,6 +13,7 @@
  * One walk. Linear in nodes and edges.
  */
 #include "analysis/call_arguments_impl.h"
+#include "pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -73,8 +74,8 @@ static cfx_status annotate(cfx_graph *g, void *ctx, cfx_error *err)
     return status == CFX_OK ? cfxi_analysis_each_region(g, annotate, ctx, err) : status;
 }
 
-cfx_status cfx_pass_annotate(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
-                             bool *changed, cfx_error *err)
+cfx_status cfxi_pass_annotate(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
+                              bool *changed, cfx_error *err)
 {
     const cfx_annotate_options *options = opts;
     annotate_job job = {.modules = modules, .inputs = options && options->inputs_are_tensors};

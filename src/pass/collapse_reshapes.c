@@ -24,6 +24,7 @@
  * many results of this: each replacement sets all their arguments.
  */
 #include "respell_impl.h"
+#include "pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -268,8 +269,8 @@ static cfx_status collapse(cfx_graph *g, void *ctx, cfx_error *err)
     return status == CFX_OK ? cfxi_analysis_each_region(g, collapse, job, err) : status;
 }
 
-cfx_status cfx_pass_collapse_reshapes(cfx_graph *g, const cfx_module_tree *modules,
-                                      const void *opts, bool *changed, cfx_error *err)
+cfx_status cfxi_pass_collapse_reshapes(cfx_graph *g, const cfx_module_tree *modules,
+                                       const void *opts, bool *changed, cfx_error *err)
 {
     collapse_job job = {.modules = modules};
     cfx_status status = collapse(g, &job, err);

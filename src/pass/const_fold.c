@@ -22,6 +22,7 @@
 #include "analysis/call_arguments_impl.h"
 #include "resolve_impl.h"
 #include "analysis/module_users_impl.h"
+#include "pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -306,8 +307,8 @@ static cfx_status fold(cfx_graph *g, void *ctx, cfx_error *err)
     return cfxi_analysis_each_region(g, fold, all, err);
 }
 
-cfx_status cfx_pass_const_fold(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
-                               bool *changed, cfx_error *err)
+cfx_status cfxi_pass_const_fold(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
+                                bool *changed, cfx_error *err)
 {
     (void)opts;
     cfxi_survey survey = {0};

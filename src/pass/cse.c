@@ -28,6 +28,7 @@
  * computed in its regions again (cse_regions.c).
  */
 #include "cse_impl.h"
+#include "pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -441,8 +442,8 @@ static cfx_status eliminate(cfx_graph *g, void *ctx, cfx_error *err)
 }
 
 /* What is merged in a graph may make regions equal, and what is merged in regions may make them. */
-cfx_status cfx_pass_cse(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
-                        bool *changed, cfx_error *err)
+cfx_status cfxi_pass_cse(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
+                         bool *changed, cfx_error *err)
 {
     cfxi_cse_job job = {.opts = opts, .modules = modules};
     CFX_TRY(cfx_graph_lint(g, NULL, NULL, err));

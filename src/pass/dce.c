@@ -19,6 +19,7 @@
  * needs its result, though it might never have ended: as in C, loops are taken to end.
  */
 #include "analysis/liveness_impl.h"
+#include "pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -225,8 +226,8 @@ static cfx_status sweep_with_regions(cfx_graph *g, sweep_job *job, cfx_error *er
     return status;
 }
 
-cfx_status cfx_pass_dce(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
-                        bool *changed, cfx_error *err)
+cfx_status cfxi_pass_dce(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
+                         bool *changed, cfx_error *err)
 {
     sweep_job job = {.opts = opts, .modules = modules};
     CFX_TRY(cfx_graph_lint(g, NULL, NULL, err));

@@ -21,6 +21,7 @@
  */
 #include "ops/ops_impl.h"
 #include "respell_impl.h"
+#include "pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -221,8 +222,8 @@ static cfx_status functionalize_all(cfx_graph *g, void *ctx, cfx_error *err)
     return cfxi_analysis_each_region(g, functionalize_all, ctx, err);
 }
 
-cfx_status cfx_pass_functionalize(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
-                                  bool *changed, cfx_error *err)
+cfx_status cfxi_pass_functionalize(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
+                                   bool *changed, cfx_error *err)
 {
     function_job job = {.aliases.modules = modules, .opts = opts};
     CFX_TRY(cfx_graph_lint(g, NULL, NULL, err));

@@ -36,6 +36,7 @@
 #include "analysis/call_arguments_impl.h"
 #include "resolve_impl.h"
 #include "analysis/splice_impl.h"
+#include "pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -391,8 +392,8 @@ static cfx_status find_writes(cfx_graph *g, hoist_job *job)
     return status;
 }
 
-cfx_status cfx_pass_hoist(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
-                          bool *changed, cfx_error *err)
+cfx_status cfxi_pass_hoist(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
+                           bool *changed, cfx_error *err)
 {
     (void)opts;
     hoist_job job = {.modules = modules, .err = err};

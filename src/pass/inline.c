@@ -19,6 +19,7 @@
  * as deep as modules nest, which is limited. Linear in the nodes and edges of the result.
  */
 #include "analysis/splice_impl.h"
+#include "pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -312,8 +313,8 @@ static cfx_status inline_all(cfx_graph *g, void *ctx, cfx_error *err)
     return status == CFX_OK ? cfxi_analysis_each_region(g, inline_all, ctx, err) : status;
 }
 
-cfx_status cfx_pass_inline(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
-                           bool *changed, cfx_error *err)
+cfx_status cfxi_pass_inline(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
+                            bool *changed, cfx_error *err)
 {
     modules = cfxi_analysis_modules_or_null(modules);
     inline_job job = {.modules = modules, .opts = opts, .stack = {g}, .depth = 1};

@@ -15,6 +15,7 @@
  * Linear in nodes and the length of names.
  */
 #include "analysis/analysis_impl.h"
+#include "pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -66,8 +67,8 @@ static cfx_status legalize(cfx_graph *g, void *changed, cfx_error *err)
     return status == CFX_OK ? cfxi_analysis_each_region(g, legalize, changed, err) : status;
 }
 
-cfx_status cfx_pass_legalize_names(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
-                                   bool *changed, cfx_error *err)
+cfx_status cfxi_pass_legalize_names(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
+                                    bool *changed, cfx_error *err)
 {
     (void)modules;
     (void)opts;

@@ -18,6 +18,7 @@
  * Inner regions first, so that a path climbs from cond to cond. Linear in nodes and edges.
  */
 #include "analysis/analysis_impl.h"
+#include "pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -281,8 +282,8 @@ static cfx_status lift_all(cfx_graph *g, bool *changed, cfx_error *err)
     return status;
 }
 
-cfx_status cfx_pass_lift_attrs(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
-                               bool *changed, cfx_error *err)
+cfx_status cfxi_pass_lift_attrs(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
+                                bool *changed, cfx_error *err)
 {
     (void)modules;
     (void)opts;

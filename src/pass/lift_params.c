@@ -16,6 +16,7 @@
  */
 #include "ops/ops_impl.h"
 #include "analysis/analysis_impl.h"
+#include "pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -103,15 +104,15 @@ static cfx_status lift(cfx_graph *g, const cfxi_vec *readers, cfx_error *err)
     return status;
 }
 
-cfx_status cfx_pass_lift_params(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
-                                bool *changed, cfx_error *err)
+cfx_status cfxi_pass_lift_params(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
+                                 bool *changed, cfx_error *err)
 {
     cfxi_vec readers = {0};
     bool any = false;
     cfx_status status = CFX_OK;
     modules = cfxi_analysis_modules_or_null(modules);
     if (modules)
-        status = cfx_pass_lift_attrs(g, modules, NULL, &any, err);
+        status = cfxi_pass_lift_attrs(g, modules, NULL, &any, err);
     if (modules && status == CFX_OK)
         status = find_readers(g, &readers, err);
     if (status == CFX_OK)

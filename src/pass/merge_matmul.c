@@ -21,6 +21,7 @@
  * at its regions.
  */
 #include "analysis/analysis_impl.h"
+#include "pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -413,8 +414,8 @@ static cfx_status merge_all(cfx_graph *g, void *ctx, cfx_error *err)
     return status == CFX_OK ? cfxi_analysis_each_region(g, merge_all, outer, err) : status;
 }
 
-cfx_status cfx_pass_merge_matmul(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
-                                 bool *changed, cfx_error *err)
+cfx_status cfxi_pass_merge_matmul(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
+                                  bool *changed, cfx_error *err)
 {
     const cfx_merge_matmul_options *o = opts;
     cfx_error own;

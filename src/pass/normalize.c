@@ -20,6 +20,7 @@
  */
 #include "respell_impl.h"
 #include "analysis/call_arguments_impl.h"
+#include "pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -177,8 +178,8 @@ static cfx_status normalize(cfx_graph *g, void *ctx, cfx_error *err)
     return status == CFX_OK ? cfxi_analysis_each_region(g, normalize, ctx, err) : status;
 }
 
-cfx_status cfx_pass_normalize(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
-                              bool *changed, cfx_error *err)
+cfx_status cfxi_pass_normalize(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
+                               bool *changed, cfx_error *err)
 {
     normalize_job job = {.modules = modules};
     if (opts)

@@ -21,6 +21,7 @@
  * through for each call that could be changed.
  */
 #include "respell_impl.h"
+#include "pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -374,8 +375,8 @@ static cfx_status reinplace_all(cfx_graph *g, void *ctx, cfx_error *err)
     return cfxi_analysis_each_region(g, reinplace_all, ctx, err);
 }
 
-cfx_status cfx_pass_reinplace(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
-                              bool *changed, cfx_error *err)
+cfx_status cfxi_pass_reinplace(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
+                               bool *changed, cfx_error *err)
 {
     reinplace_job job = {.aliases.modules = modules, .opts = opts};
     CFX_TRY(cfx_graph_lint(g, NULL, NULL, err));

@@ -6,7 +6,9 @@
  *     %relu = call_function[target=torch.relu](%drop)
  *     output(%relu)                                 output(%relu)
  *
- * Needs: the modules, for what is a module. pass.h says what counts.
+ * Needs: the modules, for what is a module. Removed are modules that are not training, and
+ * functions whose `training` is given as False; with the option `training` also modules of
+ * torch.nn.Dropout itself that are training.
  * Keeps: names, order and locations of all nodes that stay. Where dropout does nothing it returns
  * its input itself, so nothing changes in what shares memory with what.
  *
@@ -14,6 +16,7 @@
  */
 #include "ops/ops_impl.h"
 #include "analysis/analysis_impl.h"
+#include "pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -95,8 +98,8 @@ static cfx_status visit_all(cfx_graph *g, void *job, cfx_error *err)
     return status == CFX_OK ? cfxi_analysis_each_region(g, visit_all, job, err) : status;
 }
 
-cfx_status cfx_pass_remove_dropout(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
-                                   bool *changed, cfx_error *err)
+cfx_status cfxi_pass_remove_dropout(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
+                                    bool *changed, cfx_error *err)
 {
     const cfx_remove_dropout_options *o = opts;
     dropout_job job = {.modules = modules, .training = o && o->training};

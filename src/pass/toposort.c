@@ -19,6 +19,7 @@
  * which they become ready.
  */
 #include "analysis/analysis_impl.h"
+#include "pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -259,8 +260,8 @@ static cfx_status sort_all(cfx_graph *g, void *ctx, cfx_error *err)
     return cfxi_analysis_each_region(g, sort_all, ctx, err);
 }
 
-cfx_status cfx_pass_toposort(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
-                             bool *changed, cfx_error *err)
+cfx_status cfxi_pass_toposort(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
+                              bool *changed, cfx_error *err)
 {
     (void)modules;
     const cfx_toposort_options *options = opts;

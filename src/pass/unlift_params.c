@@ -12,6 +12,7 @@
  * Linear in the nodes.
  */
 #include "analysis/analysis_impl.h"
+#include "pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -48,8 +49,8 @@ static cfx_status make_reader(cfx_node *n, const char *path, cfx_node *end, cfx_
     return n->next == end ? CFX_OK : cfx_node_prepend(end, n, err);
 }
 
-cfx_status cfx_pass_unlift_params(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
-                                  bool *changed, cfx_error *err)
+cfx_status cfxi_pass_unlift_params(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
+                                   bool *changed, cfx_error *err)
 {
     const cfx_unlift_params_options *o = opts;
     cfx_status status = CFX_OK;

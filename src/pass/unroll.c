@@ -22,6 +22,7 @@
  * are done likewise. Linear in the nodes and edges of the result.
  */
 #include "resolve_impl.h"
+#include "pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -33,8 +34,8 @@ static cfx_status unroll(cfx_graph *g, void *resolver, cfx_error *err)
     return cfxi_analysis_each_region(g, unroll, resolver, err);
 }
 
-cfx_status cfx_pass_unroll(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
-                           bool *changed, cfx_error *err)
+cfx_status cfxi_pass_unroll(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
+                            bool *changed, cfx_error *err)
 {
     const cfx_unroll_options *limits = opts;
     cfxi_resolver r = {.modules = modules,

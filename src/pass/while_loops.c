@@ -25,6 +25,7 @@
  * Inner regions first; linear in nodes and edges.
  */
 #include "analysis/control_flow_impl.h"
+#include "pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -232,8 +233,8 @@ static cfx_status visit(cfx_graph *g, void *ctx, cfx_error *err)
     return CFX_OK;
 }
 
-cfx_status cfx_pass_while_loops(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
-                                bool *changed, cfx_error *err)
+cfx_status cfxi_pass_while_loops(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
+                                 bool *changed, cfx_error *err)
 {
     bool any = false;
     (void)modules;

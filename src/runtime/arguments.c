@@ -2,6 +2,7 @@
  * them. */
 #include "ops/ops_impl.h"
 #include "runtime_impl.h"
+#include "dim/dim_impl.h"
 
 #include <math.h>
 
@@ -294,14 +295,14 @@ cfx_status cfxi_rt_dim(cfxi_call *c, int64_t dim, size_t ndim, size_t *out)
 
 int64_t cfxi_rt_fresh(cfxi_call *c)
 {
-    return c->infer && c->dims ? cfx_dims_fresh(c->dims, c->err) : CFX_DIM_UNKNOWN;
+    return c->infer && c->dims ? cfxi_dim_fresh(c->dims, c->err) : CFX_DIM_UNKNOWN;
 }
 
 cfx_datum cfxi_rt_unknown_int(cfxi_call *c)
 {
     cfx_datum d = cfx_datum_int(CFX_DIM_UNKNOWN);
     if (c->infer && c->dims)
-        d.as.i = cfx_dims_fresh_number(c->dims, c->err);
+        d.as.i = cfxi_dim_fresh_number(c->dims, c->err);
     d.symbolic = 1;
     return d;
 }

@@ -325,8 +325,8 @@ cfx_status cfx_program_cost(const cfx_program *p, cfx_runtime *rt, cfx_dims *dim
     return status;
 }
 
-int64_t cfx_operator_flops(cfx_runtime *rt, cfx_dims *dims, cfx_operator op, const cfx_datum *args,
-                           size_t n, cfx_error *err)
+int64_t cfxi_rt_operator_flops(cfx_runtime *rt, cfx_dims *dims, cfx_operator op,
+                               const cfx_datum *args, size_t n, cfx_error *err)
 {
     cfx_error own = {0};
     if (cfxi_base_expect(rt, "runtime", err) != CFX_OK)

@@ -226,7 +226,7 @@ void cfx_library_release(const cfx_library *lib)
 
 /* ---- finding ------------------------------------------------------------------------------- */
 
-size_t cfx_library_size(const cfx_library *lib)
+size_t cfxi_rt_library_size(const cfx_library *lib)
 {
     size_t n = 0;
     for (; lib; lib = lib->base)
@@ -234,11 +234,11 @@ size_t cfx_library_size(const cfx_library *lib)
     return n;
 }
 
-const cfx_custom_operator *cfx_library_at(const cfx_library *lib, size_t i)
+const cfx_custom_operator *cfxi_rt_library_at(const cfx_library *lib, size_t i)
 {
-    const size_t before = lib ? cfx_library_size(lib->base) : 0;
+    const size_t before = lib ? cfxi_rt_library_size(lib->base) : 0;
     if (lib && i < before)
-        return cfx_library_at(lib->base, i);
+        return cfxi_rt_library_at(lib->base, i);
     return lib && i - before < lib->n ? &lib->rows[i - before].row : NULL;
 }
 
@@ -258,16 +258,16 @@ const cfxi_custom *cfxi_rt_library_find(const cfx_library *lib, const char *name
     return NULL;
 }
 
-const cfx_custom_operator *cfx_library_find(const cfx_library *lib, const char *name)
+const cfx_custom_operator *cfxi_rt_library_get(const cfx_library *lib, const char *name)
 {
     const cfxi_custom *f = cfxi_rt_library_find(lib, name);
     return f ? &f->row : NULL;
 }
 
-const cfx_custom_operator *cfx_node_custom(const cfx_node *n, const cfx_library *lib)
+const cfx_custom_operator *cfxi_rt_node_custom(const cfx_node *n, const cfx_library *lib)
 {
     if (!lib || cfx_node_op(n) != CFX_OP_CALL_FUNCTION || cfx_node_operator(n))
         return NULL;
     const char *name = cfx_node_target(n, NULL, NULL);
-    return name ? cfx_library_find(lib, name) : NULL;
+    return name ? cfxi_rt_library_get(lib, name) : NULL;
 }

@@ -36,7 +36,7 @@ cfx_tensor *cfx_kernel_tensor(const cfx_kernel_call *c, size_t i)
 cfx_tensor *cfx_kernel_dense(cfx_kernel_call *c, size_t i, cfx_dtype dtype)
 {
     const cfx_tensor *t = cfx_kernel_tensor(c, i);
-    if (t && t->storage && cfx_dtype_is_computable(dtype))
+    if (t && t->storage && cfxi_tensor_dtype_is_computable(dtype))
         return cfxi_rt_contiguous(&c->c, t, dtype);
     cfx_kernel_fail(c, CFX_E_TYPE, "argument %zu is no tensor with elements, or cannot become one "
                     "of %s", i, cfx_dtype_name(dtype));
@@ -64,7 +64,7 @@ cfx_status cfx_kernel_describe(cfx_kernel_call *c, size_t i, cfx_dtype dtype, co
 {
     if (i >= c->f->signature->num_results)
         return no_result(c, i);
-    if (!cfx_dtype_is_computable(dtype))
+    if (!cfxi_tensor_dtype_is_computable(dtype))
         return cfx_kernel_fail(c, CFX_E_TYPE, "result %zu would be of type %s, which has no "
                                "arithmetic", i, cfx_dtype_name(dtype));
     return cfxi_rt_result(&c->c, i, dtype, sizes, ndim);

@@ -298,7 +298,7 @@ static bool find_row(const compiler *c, const cfx_node *n, cfxi_instruction *i,
         *target = "a function without a name";
     const bool row = strncmp(*target, prefix, sizeof prefix - 1) == 0;
     i->op = op && row && cfx_operator_has_kernel(op) ? op : CFX_OPID_NONE;
-    i->custom = (const cfxi_custom *)cfx_node_custom(n, c->p->library);
+    i->custom = (const cfxi_custom *)cfxi_rt_node_custom(n, c->p->library);
     return i->op || (i->custom && i->custom->row.kernel);
 }
 

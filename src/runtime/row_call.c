@@ -136,11 +136,11 @@ static bool meets(const cfxi_call *c, const cfxi_signature *s, const cfx_tensor 
         const cfx_tensor *t = cfxi_rt_tensor(c, i);
         size_t n;
         const cfx_datum *items = cfx_datum_items(c->args[i], &n);
-        if (t && cfx_tensor_may_overlap(self, t))
+        if (t && cfxi_tensor_may_overlap(self, t))
             return true;
         for (size_t k = 0; k < n; k++)
             if (items[k].kind == CFX_DATUM_TENSOR &&
-                cfx_tensor_may_overlap(self, items[k].as.tensor))
+                cfxi_tensor_may_overlap(self, items[k].as.tensor))
                 return true;
     }
     return false;
@@ -163,7 +163,7 @@ static bool writes_directly(const cfxi_call *c, const cfxi_signature *s, const c
         return !meets(c, s, self);
     for (size_t i = 1; i < s->num_params; i++) {
         const cfx_tensor *t = cfxi_rt_tensor(c, i);
-        if (t && cfx_tensor_may_overlap(self, t) &&
+        if (t && cfxi_tensor_may_overlap(self, t) &&
             !(t->data == self->data && t->dtype == self->dtype && t->ndim == self->ndim &&
               memcmp(t->size, self->size, t->ndim * sizeof *t->size) == 0 &&
               memcmp(t->stride, self->stride, t->ndim * sizeof *t->stride) == 0))

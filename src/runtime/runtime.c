@@ -158,7 +158,7 @@ void cfx_runtime_free(cfx_runtime *rt)
 unsigned cfx_runtime_threads(const cfx_runtime *rt) { return cfxi_rt_pool_threads(rt->pool); }
 cfx_isa cfx_runtime_isa(const cfx_runtime *rt) { return rt->isa; }
 const cfx_allocator *cfx_runtime_allocator(const cfx_runtime *rt) { return rt->allocator; }
-const cfx_library *cfx_runtime_library(const cfx_runtime *rt) { return rt->library; }
+const cfx_library *cfxi_rt_library(const cfx_runtime *rt) { return rt->library; }
 
 void cfx_runtime_parallel(cfx_runtime *rt, int64_t n, int64_t grain, cfx_range_fn *fn, void *ctx)
 {

@@ -29,7 +29,9 @@
 
 #include "tensor/tensor_impl.h"
 
-#include <cfx/runtime.h>
+#include <cfx/embed/ops.h>
+#include <cfx/embed/runtime.h>
+#include <cfx/library.h>
 
 enum { CFXI_MOST_PARAMS = 28, CFXI_MOST_RESULTS = 8 };
 enum { CFXI_SCRATCH_SIZES = 10, CFXI_SCRATCH_SLOTS = 4 };
@@ -166,7 +168,7 @@ void cfxi_rt_meter_leave(cfxi_meter *m);
 cfx_status cfxi_rt_meter_set(cfxi_meter *m, uint32_t slot, cfx_datum value, cfx_error *err);
 cfx_status cfxi_rt_meter_drop(cfxi_meter *m, uint32_t slot, cfx_error *err);
 cfx_status cfxi_rt_meter_end_call(cfxi_meter *m, cfx_error *err);  /* its result is in its slot */
-/* The operations of a call that went well, as a size: see cfx_operator_flops. (flops.c) */
+/* The operations of a call that went well, as a size: see cfxi_rt_operator_flops. (flops.c) */
 int64_t cfxi_rt_flops(const cfxi_call *c, cfx_operator op, size_t n, cfx_datum result);
 /* How many elements, as a size. (flops.c) */
 int64_t cfxi_rt_elements(cfx_dims *dims, const cfx_tensor *t, cfx_error *err);
@@ -344,5 +346,13 @@ cfx_tensor *cfxi_rt_contiguous(cfxi_call *c, const cfx_tensor *t, cfx_dtype dtyp
  * */
 void cfxi_rt_convert(cfx_isa isa, cfx_dtype to, void *dst, cfx_dtype from, const void *src,
                      int64_t n);
+
+/* The runtime's library: borrowed, may be NULL. (runtime.c) */
+const struct cfx_library *cfxi_rt_library(const cfx_runtime *rt);
+
+/* How many operations a call takes, as a size (dim.h): see cfx_cost. The table is in flops.c.
+ * Arguments and failures as cfx_operator_infer; CFX_DIM_UNKNOWN then. (cost.c) */
+int64_t cfxi_rt_operator_flops(cfx_runtime *rt, cfx_dims *dims, cfx_operator op,
+                               const cfx_datum *args, size_t n, cfx_error *err);
 
 #endif

@@ -2,7 +2,7 @@
  * memory is as large as it says. */
 #include "tensor_impl.h"
 
-#include <cfx/dlpack.h>
+#include <cfx/embed/dlpack.h>
 
 _Static_assert(sizeof(cfx_dl_tensor) == 48, "the standard's layout");
 _Static_assert(offsetof(cfx_dl_versioned, tensor) == 32, "the standard's layout");
@@ -30,7 +30,7 @@ static cfx_status dtype_of(const cfx_dl_tensor *dl, cfx_dtype *dtype, cfx_error 
                                         "bool"};
     for (int d = 0; d < CFX_DTYPE_COUNT && dl->lanes == 1; d++) {
         *dtype = (cfx_dtype)d;
-        if (cfx_dtype_is_computable(*dtype) && code_of(*dtype) == dl->type_code &&
+        if (cfxi_tensor_dtype_is_computable(*dtype) && code_of(*dtype) == dl->type_code &&
             cfx_dtype_size(*dtype) * 8 == dl->bits)
             return CFX_OK;
     }

@@ -1,6 +1,7 @@
 /* tensor.c - tensors: headers over counted storage. */
 #include "tensor_impl.h"
 
+
 #include <stdlib.h>
 
 /* ---- storage ------------------------------------------------------------------------------- */
@@ -61,7 +62,7 @@ void cfxi_tensor_ordered_strides(const int64_t *sizes, size_t ndim, size_t items
 /* The bytes of all elements must fit, as if no size were 0. Symbols are taken for 1. */
 static cfx_status check_sizes(cfx_dtype dtype, const int64_t *sizes, size_t ndim, cfx_error *err)
 {
-    if ((unsigned)dtype >= CFX_DTYPE_COUNT || !cfx_dtype_is_computable(dtype))
+    if ((unsigned)dtype >= CFX_DTYPE_COUNT || !cfxi_tensor_dtype_is_computable(dtype))
         return cfx_error_set(err, CFX_E_TYPE, "cfx does not compute with tensors of %s",
                              (unsigned)dtype < CFX_DTYPE_COUNT ? cfx_dtype_name(dtype) : "no type");
     if (ndim > CFX_MAX_DIMS)
@@ -267,24 +268,6 @@ cfx_tensor *cfx_tensor_view(cfx_tensor *base, cfx_dtype dtype, const int64_t *si
     return finish(t, cfxi_tensor_share(t, base, offset, err));
 }
 
-cfx_tensor *cfx_tensor_from_number(cfx_value v, const cfx_allocator *allocator, cfx_error *err)
-{
-    cfx_dtype dtype = v.kind == CFX_KIND_BOOL    ? CFX_DTYPE_BOOL
-                      : v.kind == CFX_KIND_INT   ? CFX_DTYPE_INT64
-                      : v.kind == CFX_KIND_FLOAT ? CFX_DTYPE_FLOAT64
-                                                 : CFX_DTYPE_COUNT;
-    if (dtype == CFX_DTYPE_COUNT) {
-        cfx_error_set(err, CFX_E_TYPE, "a tensor from a value that is no number");
-        return NULL;
-    }
-    cfx_tensor *t = cfx_tensor_new(dtype, NULL, 0, allocator, err);
-    if (!t)
-        return NULL;
-    t->number = true;
-    memcpy(t->data, &v.as, cfx_dtype_size(dtype));
-    return t;
-}
-
 cfx_tensor *cfx_tensor_retain(cfx_tensor *t)
 {
     if (t)
@@ -345,7 +328,7 @@ bool cfxi_tensor_is_channels_last(const cfx_tensor *t)
     return true;
 }
 
-bool cfx_tensor_may_overlap(const cfx_tensor *a, const cfx_tensor *b)
+bool cfxi_tensor_may_overlap(const cfx_tensor *a, const cfx_tensor *b)
 {
     int64_t before_a;
     int64_t after_a;
@@ -375,7 +358,7 @@ bool cfx_dtype_is_integer(cfx_dtype d)
     return d == CFX_DTYPE_UINT8 || (d >= CFX_DTYPE_INT8 && d <= CFX_DTYPE_INT64);
 }
 
-bool cfx_dtype_is_computable(cfx_dtype d)
+bool cfxi_tensor_dtype_is_computable(cfx_dtype d)
 {
     return d == CFX_DTYPE_BOOL || cfx_dtype_is_integer(d) || cfx_dtype_is_float(d) ||
            cfx_dtype_is_complex(d);

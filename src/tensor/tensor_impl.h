@@ -4,8 +4,8 @@
 
 #include "base/base_impl.h"
 
-#include <cfx/datum.h>
 #include <cfx/dim.h>
+#include <cfx/embed/tensor.h>
 
 #include <stdatomic.h>
 
@@ -128,5 +128,13 @@ static inline float cfxi_tensor_bfloat_to_float(uint16_t b)
     return u.f;
 }
 uint16_t cfxi_tensor_float_to_bfloat(float f);
+
+/* Whether cfx computes with the type: bool, integers, floats of 16 to 64 bits, complex64 and
+ * complex128. (tensor.c) */
+bool cfxi_tensor_dtype_is_computable(cfx_dtype dtype);
+
+/* Whether two tensors may have an element in common: true if the ranges of their memory overlap.
+ * (tensor.c) */
+bool cfxi_tensor_may_overlap(const cfx_tensor *a, const cfx_tensor *b);
 
 #endif

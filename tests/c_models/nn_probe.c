@@ -89,13 +89,13 @@ static cfx_module *make(cfx_scope *s, char *line)
     cfx_var args[MOST] = {{0}};
     cfx_schema_param param;
     char *save = NULL;
-    const cfx_nn nn = cfx_nn_find(strtok_r(line, " ", &save));
+    const cfx_nn nn = cfxi_ops_nn_find(strtok_r(line, " ", &save));
     size_t n = 0;
-    while (cfx_nn_param(nn, n, &param))
+    while (cfxi_ops_nn_param(nn, n, &param))
         n++;
     for (char *word = strtok_r(NULL, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
         char *equals = strchr(word, '=');
-        for (size_t i = 0; cfx_nn_param(nn, i, &param); i++)
+        for (size_t i = 0; cfxi_ops_nn_param(nn, i, &param); i++)
             if (equals && param.name.size == (size_t)(equals - word) &&
                 memcmp(param.name.text, word, param.name.size) == 0)
                 args[i] = read_var(s, equals + 1);
@@ -143,7 +143,7 @@ static void note_args(cfx_module *m)
     cfx_error err = {0};
     cfx_graph *g = cfx_graph_new(NULL, &cfxi_capture_object_host, &err);
     const cfx_module_tree tree = cfx_module_as_tree(m);
-    if (!g || cfx_nn_each_arg(&tree, g, "", m->nn, note_arg, g, &err) != CFX_OK)
+    if (!g || cfxi_ops_nn_each_arg(&tree, g, "", m->nn, note_arg, g, &err) != CFX_OK)
         fprintf(notes, "noargs %s\n", err.message);
     cfx_graph_release(g);
 }

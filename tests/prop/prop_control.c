@@ -5,7 +5,9 @@
  *     prop_control --text SEED        (prints the program)
  */
 #include "random_control.h"
+#include "pass/pass_impl.h"
 
+#include <cfx/embed/tensor.h>
 #include <cfx/lower.h>
 #include <cfx/runtime.h>
 #include <stdio.h>
@@ -40,7 +42,7 @@ static void run(cfx_graph *g, cfx_runtime *rt, uint64_t seed, outcome *o)
                                 cfx_datum_int((int64_t)random_below(&r, 5)),
                                 cfx_datum_bool(random_below(&r, 2))};
     cfx_program *p = NULL;
-    if (cfx_pass_lower(g, NULL, NULL, NULL, &o->err) == CFX_OK)
+    if (cfxi_pass_lower(g, NULL, NULL, NULL, &o->err) == CFX_OK)
         p = cfx_program_new(g, NULL, NULL, &o->err);
     if (p)
         o->result = cfx_program_run(p, rt, inputs, INPUTS, &o->err);

@@ -206,7 +206,7 @@ def test_adding_a_pass(tmp_path):
     text = (ROOT / "docs/adding-a-pass.md").read_text()
     steps = re.findall(r"^## \d\. .*?`(\S+)`.*?^```\w*\n(.*?)^```$", text, re.M | re.S)
     assert [path for path, _ in steps] == [
-        "src/pass/untype.c", "include/cfx/pass.def", "tests/golden/opt/untype.ir",
+        "src/pass/untype.c", "src/pass/pass.def", "tests/golden/opt/untype.ir",
     ]  # fmt: skip
     (_, source), (_, row), (_, golden) = steps
     shutil.copytree(ROOT / "include", tmp_path / "include")
@@ -215,13 +215,14 @@ def test_adding_a_pass(tmp_path):
     folder = tmp_path / "src/pass"
     shutil.copy(ROOT / "src/pass/pass_table.c", folder)
     (folder / "untype.c").write_text(source)
-    table = tmp_path / "include/cfx/pass.def"
+    table = folder / "pass.def"
     table.write_text(table.read_text() + row)
     (tmp_path / "untype.ir").write_text(golden)
     flags = shlex.split((BUILD / "flags.stamp").read_text())
     objects = sorted((BUILD / "cli").glob("*.o"))
-    command = [*flags, "-I", tmp_path / "include", folder / "untype.c", folder / "pass.c",
-               *objects, BUILD / "libcfx.a", "-lm", "-o", tmp_path / "cfx"]  # fmt: skip
+    command = [*flags, "-I", tmp_path / "include", "-I", tmp_path / "src", folder / "untype.c",
+               folder / "pass_table.c", *objects, BUILD / "libcfx.a", "-lm",
+               "-o", tmp_path / "cfx"]  # fmt: skip
     for step in command, [sys.executable, ROOT / "tests/golden/run.py", "--cfx", tmp_path / "cfx",
                           tmp_path / "untype.ir"]:  # fmt: skip
         done = subprocess.run([str(c) for c in step], capture_output=True, text=True, timeout=120)

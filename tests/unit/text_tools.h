@@ -3,6 +3,7 @@
 #define CFX_TESTS_TEXT_TOOLS_H
 
 #include "test_alloc.h"
+#include "ir/graph_impl.h"
 
 #include <cfx/graph.h>
 
@@ -36,7 +37,7 @@ static inline const char *value_printed(cfx_graph *g, cfx_value v)
 }
 static inline const char *value_repr(cfx_graph *g, cfx_value v)
 {
-    AS_STRING(cfx_value_repr(g, v, out, NULL));
+    AS_STRING(cfxi_ir_value_repr(g, v, out, NULL));
 }
 
 /* ---- a host -------------------------------------------------------------------------------- */

@@ -464,7 +464,7 @@ typedef struct operator_row {
 #define FORMAT_SETITEM(sign) "{}[{}] = {}"
 static const operator_row operators[] = {
 #define CFX_PYOPERATOR(name, form, sign, kind) {#name, FORMAT_##form(sign), kind},
-#include <cfx/pyoperator.def>
+#include <cfx/embed/pyoperator.def>
 #undef CFX_PYOPERATOR
 };
 

@@ -112,7 +112,7 @@ PyObject *graph_dce(PyGraph *self, PyObject *is_impure)
         .like_torch_fx = true,
     };
     cfx_iter here = hold(self->g);
-    cfx_status status = cfx_pass_dce(self->g, NULL, &options, &changed, &err);
+    cfx_status status = cfx_pass_run(cfx_pass_find("dce"), self->g, NULL, &options, &changed, &err);
     cfx_iter_end(&here);
     if (status != CFX_OK || PyErr_Occurred())
         return raise_cfx(&err);

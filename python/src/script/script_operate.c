@@ -14,7 +14,7 @@ static const struct { const char *function, *in_place; } names[CFX_SIGNS] = {
 #define CFX_SIGN_UNARY(id, sign, function) [CFX_SIGN_##id] = {function, NULL},
 #define CFX_SIGN_BINARY(id, sign, function, in_place) [CFX_SIGN_##id] = {function, in_place},
 #define CFX_SIGN_COMPARE(id, sign, function) [CFX_SIGN_##id] = {function, NULL},
-#include <cfx/sign.def>
+#include <cfx/embed/sign.def>
 #undef CFX_SIGN_UNARY
 #undef CFX_SIGN_BINARY
 #undef CFX_SIGN_COMPARE

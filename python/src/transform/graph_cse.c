@@ -133,7 +133,8 @@ PyObject *graph_cse(PyGraph *self, PyObject *args)
     if (good) {
         cfx_cse_options options = {ask_effect, &job};
         cfx_iter here = hold(self->g);
-        cfx_status status = cfx_pass_cse(self->g, has_root ? &view.table : NULL,
+        cfx_status status = cfx_pass_run(cfx_pass_find("cse"), self->g,
+                                         has_root ? &view.table : NULL,
                                          job.effect == Py_None ? NULL : &options, &changed, &err);
         cfx_iter_end(&here);
         good = status == CFX_OK && !PyErr_Occurred();

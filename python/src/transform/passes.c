@@ -92,7 +92,8 @@ PyObject *graph_toposort(PyGraph *self, PyObject *breadth_first)
     cfx_error err = {0};
     bool changed = false;
     const cfx_toposort_options options = {breadth_first == Py_True};
-    cfx_status status = cfx_pass_toposort(self->g, NULL, &options, &changed, &err);
+    cfx_status status =
+        cfx_pass_run(cfx_pass_find("toposort"), self->g, NULL, &options, &changed, &err);
     return status == CFX_OK ? PyBool_FromLong(changed) : raise_cfx(&err);
 }
 
@@ -192,7 +193,8 @@ PyObject *graph_reinplace(PyGraph *self, PyObject *callbacks)
     if (!PyTuple_Check(callbacks) || PyTuple_GET_SIZE(callbacks) != 2)
         return PyErr_Format(PyExc_TypeError, "expected two callables, got %R", callbacks);
     const cfx_reinplace_options options = {ask_fits, ask_same, callbacks};
-    cfx_status status = cfx_pass_reinplace(self->g, NULL, &options, &changed, &err);
+    cfx_status status =
+        cfx_pass_run(cfx_pass_find("reinplace"), self->g, NULL, &options, &changed, &err);
     if (status != CFX_OK || PyErr_Occurred())
         return raise_cfx(&err);
     return PyBool_FromLong(changed);
@@ -216,7 +218,8 @@ PyObject *graph_functionalize(PyGraph *self, PyObject *same_dtypes)
     const cfx_functionalize_options options = {same_dtypes == Py_True, add_left, left};
     if (!left)
         return NULL;
-    cfx_status status = cfx_pass_functionalize(self->g, NULL, &options, NULL, &err);
+    cfx_status status =
+        cfx_pass_run(cfx_pass_find("functionalize"), self->g, NULL, &options, NULL, &err);
     if (status == CFX_OK && !PyErr_Occurred())
         return left;
     Py_DECREF(left);

@@ -1,7 +1,7 @@
 /* splitter.c - Graph: the walks of the splitter, over the sets and dicts that its users see. */
 #include "graph/graph_methods.h"
 
-#include <cfx/partition.h>
+#include <cfx/embed/partition.h>
 
 /* Whether the value of a node is a tensor, if `is_tensor` can tell without changing the graph, as
  * that is being walked: else -1 with an exception. */

@@ -408,7 +408,7 @@ static void put_row(cfxi_ccode *c, const cfx_node *n, cfx_operator op)
 {
     char name[CFX_SPELLING_SIZE];
     cfx_schema_param param;
-    cfxi_emit_c_text(c, cfx_operator_c_name(op, name));
+    cfxi_emit_c_text(c, cfxi_ops_c_name(op, name));
     cfxi_emit_c_text(c, "(s");
     for (size_t i = 0; cfx_operator_param(op, i, &param); i++) {
         if (param.value.text)
@@ -420,7 +420,7 @@ static void put_row(cfxi_ccode *c, const cfx_node *n, cfx_operator op)
         if (!param.value.text || is_default(c, n, &param, cfx_node_arg(n, i)))
             continue;
         cfxi_emit_c_comma(c);
-        cfxi_emit_c_printf(c, ".%s = ", cfx_param_c_name(&param, name));
+        cfxi_emit_c_printf(c, ".%s = ", cfxi_ops_param_c_name(&param, name));
         cfxi_emit_c_value(c, n, cfx_node_arg(n, i), param.type, CFXI_C_VAR);
     }
     cfxi_emit_c_text(c, ")");

@@ -38,10 +38,10 @@ static cfx_status can_say(void *ctx, const cfx_schema_param *param, bool keyword
 bool cfxi_emit_c_keep(void *ctx, const cfx_node *n, const char *class_name)
 {
     cfxi_ccode *c = ctx;
-    const cfx_nn nn = cfx_nn_find(class_name);
+    const cfx_nn nn = cfxi_ops_nn_find(class_name);
     const char *path = n->callee->ref->name->data;
-    return nn && cfx_nn_function(nn) && (!n->kwargs || n->kwargs->size == 0) &&
-           cfx_nn_each_arg(c->modules, n->graph, path, nn, can_say, NULL, NULL) == CFX_OK;
+    return nn && cfxi_ops_nn_function(nn) && (!n->kwargs || n->kwargs->size == 0) &&
+           cfxi_ops_nn_each_arg(c->modules, n->graph, path, nn, can_say, NULL, NULL) == CFX_OK;
 }
 
 /* "int[2]": (3, 3) is 3, as most people write it; likewise "Any padding=0" of a convolution. */
@@ -69,7 +69,7 @@ static cfx_status put_argument(void *ctx, const cfx_schema_param *param, bool ke
     v = without_repeats(param, v);
     cfxi_emit_c_comma(c);
     if (param->value.text)
-        cfxi_emit_c_printf(c, ".%s = ", cfx_param_c_name(param, name));
+        cfxi_emit_c_printf(c, ".%s = ", cfxi_ops_param_c_name(param, name));
     cfxi_emit_c_value(c, NULL, v, param->type, param->value.text ? CFXI_C_VAR : CFXI_C_BARE);
     return CFX_OK;
 }
@@ -79,11 +79,11 @@ static cfx_status put_constructor(cfxi_ccode *c, const cfxi_part *part, cfx_erro
     cfx_buffer class_name;
     cfx_buffer_init(&class_name, c->allocator);
     cfx_status status = cfxi_ops_module_class(c->modules, part->path, &class_name, err);
-    const cfx_nn nn = status == CFX_OK ? cfx_nn_find(class_name.data) : CFX_NN_NONE;
+    const cfx_nn nn = status == CFX_OK ? cfxi_ops_nn_find(class_name.data) : CFX_NN_NONE;
     cfx_buffer_free(&class_name);
     CFX_TRY(status);
-    cfxi_emit_c_printf(c, "cfx_nn_%s(s", cfx_nn_function(nn));
-    CFX_TRY(cfx_nn_each_arg(c->modules, c->g, part->path, nn, put_argument, c, err));
+    cfxi_emit_c_printf(c, "cfx_nn_%s(s", cfxi_ops_nn_function(nn));
+    CFX_TRY(cfxi_ops_nn_each_arg(c->modules, c->g, part->path, nn, put_argument, c, err));
     cfxi_emit_c_text(c, ")");
     return CFX_OK;
 }
@@ -367,7 +367,7 @@ static cfx_status put_input_names(cfxi_ccode *c, cfx_error *err)
         if (status == CFX_OK && !needed) {
             status = cfx_buffer_append(&names, "=", 1);
             if (status == CFX_OK)
-                status = cfx_value_repr(c->g, value, sink, err);
+                status = cfxi_ir_value_repr(c->g, value, sink, err);
         }
         needed = n == needed ? NULL : needed;
     }

@@ -28,7 +28,7 @@ static bool is_part(const char *name, size_t size)
 
 static bool is_free(const char *name, size_t size)
 {
-    if (cfx_c_name_is_taken(name, size) || looks_like_macro(name, size) ||
+    if (cfxi_ops_c_name_is_taken(name, size) || looks_like_macro(name, size) ||
         strncmp(name, "cfx", 3) == 0 || strncmp(name, "CFX", 3) == 0 || is_part(name, size))
         return false;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)

@@ -78,7 +78,7 @@ static cfx_status put_value(py_init *p, cfx_value v, cfx_error *err)
                : v.kind == CFX_KIND_LIST       ? "["
                                                : "");
     CFX_TRY(items ? put_items(p, v, err)
-                  : cfx_value_repr(p->g, v, cfx_buffer_sink(&p->text), err));
+                  : cfxi_ir_value_repr(p->g, v, cfx_buffer_sink(&p->text), err));
     put_str(p, odd ? "')" : v.kind == CFX_KIND_LIST ? "]" : items ? ")" : "");
     return CFX_OK;
 }
@@ -264,12 +264,12 @@ static cfx_status put_constructor(py_init *p, const char *path, cfx_error *err)
     cfx_error why = {0};
     cfx_buffer_init(&name, p->g->allocator);
     cfx_status status = cfxi_ops_module_class(p->modules, path, &name, err);
-    const cfx_nn nn = status == CFX_OK ? cfx_nn_find(name.data) : CFX_NN_NONE;
+    const cfx_nn nn = status == CFX_OK ? cfxi_ops_nn_find(name.data) : CFX_NN_NONE;
     if (nn) {
         put_str(p, "torch.nn.");
-        put_str(p, cfx_nn_name(nn));
+        put_str(p, cfxi_ops_nn_name(nn));
         put_str(p, "(");
-        status = cfx_nn_each_arg(p->modules, p->g, path, nn, put_argument, &call, &why);
+        status = cfxi_ops_nn_each_arg(p->modules, p->g, path, nn, put_argument, &call, &why);
         put_str(p, ")");
         if (status != CFX_OK && status != CFX_E_TYPE && err)
             *err = why;

@@ -383,7 +383,7 @@ typedef struct operator_row {
 
 static const operator_row operators[] = {
 #define CFX_PYOPERATOR(name, form, sign, kind) {#name, CFXI_PY_##form, sign},
-#include <cfx/pyoperator.def>
+#include <cfx/embed/pyoperator.def>
 #undef CFX_PYOPERATOR
 };
 

@@ -86,7 +86,7 @@ bool cfx_script_function_parameter(const cfx_script_function *f, size_t i,
     const size_t named = positional + p->kwonlyargs.count;
     if (i >= f->def->n_params)
         return false;
-    out->name = cfx_def_parameter(f->def, i);
+    out->name = cfxi_eval_def_parameter(f->def, i);
     out->value = default_of(f, i, positional);
     out->kind = i < p->posonlyargs.count      ? CFX_PARAMETER_POSITION
                 : i < positional              ? CFX_PARAMETER_PLAIN

@@ -692,7 +692,7 @@ void cfx_script_release(cfx_script *script)
     cfxi_base_free(allocator, script, sizeof *script);
 }
 
-const char *cfx_script_file(const cfx_script *script) { return script->file; }
+const char *cfxi_eval_script_file(const cfx_script *script) { return script->file; }
 
 /* ---- finding ------------------------------------------------------------------------------- */
 
@@ -757,10 +757,10 @@ const cfx_script_def *cfx_script_find(const cfx_script *script, uint32_t line, i
     return found;
 }
 
-uint32_t cfx_def_line(const cfx_script_def *def) { return def->line; }
-const char *cfx_def_name(const cfx_script_def *def) { return def->name; }
+uint32_t cfxi_eval_def_line(const cfx_script_def *def) { return def->line; }
+const char *cfxi_eval_def_name(const cfx_script_def *def) { return def->name; }
 
-const char *cfx_def_parameter(const cfx_script_def *def, size_t i)
+const char *cfxi_eval_def_parameter(const cfx_script_def *def, size_t i)
 {
     return i < def->n_params ? def->locals[i] : NULL;
 }

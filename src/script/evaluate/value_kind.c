@@ -39,7 +39,7 @@ static family family_of(const char *name)
 #define CFX_SIGN_BINARY(id, sign, function, in_place)                                              \
     {function, ARITHMETIC}, {in_place, ARITHMETIC},
 #define CFX_SIGN_COMPARE(id, sign, function) {function, COMPARISON},
-#include <cfx/sign.def>
+#include <cfx/embed/sign.def>
 #undef CFX_SIGN_UNARY
 #undef CFX_SIGN_BINARY
 #undef CFX_SIGN_COMPARE
@@ -231,7 +231,7 @@ static cfx_object_kind method_kind(cfx_evaluator *ev, const cfx_node *n, const c
         return CFX_OBJECT_OTHER;  /* texts and lists have them, too */
     if (strcmp(name, "size") == 0)
         return cfx_node_num_args(n) > 1 ? CFX_OBJECT_INT : CFX_OBJECT_TUPLE;
-    return table_kind(cfx_operator_of_method(name, strlen(name)));
+    return table_kind(cfxi_ops_of_method(name, strlen(name)));
 }
 
 static cfx_object_kind node_kind(cfx_evaluator *ev, const cfx_node *n)

@@ -112,7 +112,7 @@ static cfx_object *nn_name(cfxi_world *w, const char *name, cfx_error *err)
 {
     if (strcmp(name, "Module") == 0)
         return cfxi_world_layer_class(w, CFX_NN_NONE, err);
-    const cfx_nn nn = cfx_nn_find(name);
+    const cfx_nn nn = cfxi_ops_nn_find(name);
     if (nn != CFX_NN_NONE)
         return cfxi_world_layer_class(w, nn, err);
     return NULL;

@@ -336,7 +336,7 @@ cfx_object *cfxi_world_tensor_get(cfxi_world *w, cfx_object *o, const char *name
     if (!word)
         return NULL;
     const bool field = o->type == CFXI_TYPE_VALUE &&  /* of a result with several parts */
-                       cfx_operator_of_method(name, strlen(name)) == CFX_OPID_NONE;
+                       cfxi_ops_of_method(name, strlen(name)) == CFX_OPID_NONE;
     made = field || cfxi_world_is_word(name, properties)
                ? cfxi_world_perform_on(w, "builtins.getattr", o, word, err)
                : cfxi_world_parts_object(w, CFXI_TYPE_ATTRIBUTE, o, word, NULL, err);

@@ -16,7 +16,7 @@ cfx_object *cfxi_world_layer_class(cfxi_world *w, cfx_nn nn, cfx_error *err)
     char key[64];
     if (nn == CFX_NN_NONE && w->classes[CFXI_TYPE_MODULE])
         return cfxi_world_ref(w->classes[CFXI_TYPE_MODULE]);
-    snprintf(key, sizeof key, "torch.nn.%s", nn ? cfx_nn_name(nn) : "Module");
+    snprintf(key, sizeof key, "torch.nn.%s", nn ? cfxi_ops_nn_name(nn) : "Module");
     cfx_object *cls = cfxi_world_dict_get(w->builtins, key);
     if (cls)
         return cfxi_world_ref(cls);

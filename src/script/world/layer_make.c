@@ -11,7 +11,7 @@
 static size_t param_of(cfx_nn nn, const char *name)
 {
     cfx_schema_param p;
-    for (size_t i = 0; cfx_nn_param(nn, i, &p); i++)
+    for (size_t i = 0; cfxi_ops_nn_param(nn, i, &p); i++)
         if (cfxi_ops_text_is_word(p.name, name))
             return i;
     return SIZE_MAX;
@@ -28,18 +28,19 @@ static cfx_status nn_args(cfxi_world *w, cfx_nn nn, const cfx_call_args *a, cfx_
         if (name && strcmp(name, "device") == 0)
             continue;
         const size_t at = name ? param_of(nn, name) : i;
-        if (at >= CFXI_MOST_NN_PARAMS || !cfx_nn_param(nn, at, &p) || (!name && p.keyword_only))
+        if (at >= CFXI_MOST_NN_PARAMS || !cfxi_ops_nn_param(nn, at, &p) ||
+            (!name && p.keyword_only))
             return name ? cfxi_world_throw(w, err, CFXI_TypeError,
                                            "torch.nn.%s() got an unexpected "
                                            "keyword argument '%s'",
-                                           cfx_nn_name(nn), name)
+                                           cfxi_ops_nn_name(nn), name)
                         : cfxi_world_throw(w, err, CFXI_TypeError,
                                            "torch.nn.%s() takes %zu positional "
                                            "arguments but %zu were given",
-                                           cfx_nn_name(nn), i, plain);
+                                           cfxi_ops_nn_name(nn), i, plain);
         if (out[at].kind != CFX_VAR_EMPTY)
             return cfxi_world_throw(w, err, CFXI_TypeError, "torch.nn.%s() got multiple values for "
-                                    "argument '%s'", cfx_nn_name(nn), name);
+                                    "argument '%s'", cfxi_ops_nn_name(nn), name);
         cfx_datum d = cfxi_world_to_datum(w, a->args[i], err);
         if (d.kind == CFX_DATUM_INVALID)
             return err->status;

@@ -10,7 +10,7 @@ static const char *const sign_text[CFX_SIGNS] = {
 #define CFX_SIGN_UNARY(id, sign, function) [CFX_SIGN_##id] = sign,
 #define CFX_SIGN_BINARY(id, sign, function, in_place) [CFX_SIGN_##id] = sign,
 #define CFX_SIGN_COMPARE(id, sign, function) [CFX_SIGN_##id] = sign,
-#include <cfx/sign.def>
+#include <cfx/embed/sign.def>
 #undef CFX_SIGN_UNARY
 #undef CFX_SIGN_BINARY
 #undef CFX_SIGN_COMPARE
@@ -20,7 +20,7 @@ static const char *const sign_function[CFX_SIGNS] = {
 #define CFX_SIGN_UNARY(id, sign, function) [CFX_SIGN_##id] = function,
 #define CFX_SIGN_BINARY(id, sign, function, in_place) [CFX_SIGN_##id] = function,
 #define CFX_SIGN_COMPARE(id, sign, function) [CFX_SIGN_##id] = function,
-#include <cfx/sign.def>
+#include <cfx/embed/sign.def>
 #undef CFX_SIGN_UNARY
 #undef CFX_SIGN_BINARY
 #undef CFX_SIGN_COMPARE

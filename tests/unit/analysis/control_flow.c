@@ -3,6 +3,7 @@
 #include "check.h"
 #include "graph_fixture.h"
 #include "test_alloc.h"
+#include "pass/pass_impl.h"
 
 #include <stdlib.h>
 
@@ -270,7 +271,7 @@ TEST(limits_of_unroll)
         cfx_graph *g = parse(nested, NULL, NULL);
         const cfx_unroll_options limits = {rows[i].turns, rows[i].nodes};
         bool changed = false;
-        CHECK_INT_EQ(CFX_OK, cfx_pass_unroll(g, NULL, &limits, &changed, NULL));
+        CHECK_INT_EQ(CFX_OK, cfxi_pass_unroll(g, NULL, &limits, &changed, NULL));
         CHECK_INT_EQ(CFX_OK, cfx_graph_verify(g, NULL, NULL, NULL));
         if (!CHECK_INT_EQ((long long)rows[i].size, (long long)cfx_graph_size(g)))
             printf("    row %zu\n", i);

@@ -1,9 +1,11 @@
 /* error.c - tests of statuses and of the error that a caller owns. */
 #include "check.h"
+#include "match/match_impl.h"
 
 #include "base/base_impl.h"
 
 #include <cfx/cfx.h>
+#include <cfx/embed/embed.h>
 
 TEST(every_status_has_a_row)
 {
@@ -156,7 +158,7 @@ static void call_with_nothing(int i, cfx_graph *g, cfx_error *err)
     case 23: CHECK(cfx_node_set_kwarg(NULL, "k", one, err)); break;
     case 24: CHECK(cfx_node_set_type(NULL, one, err)); break;
     case 25: CHECK(cfx_node_rename(NULL, "x", err)); break;
-    default: CHECK(cfx_pattern_check(NULL, err)); break;
+    default: CHECK(cfxi_match_check_pattern(NULL, err)); break;
     }
 }
 

@@ -1,6 +1,7 @@
 /* capture_edges.c - captured programs that were edited, mistaken or strange: nothing goes wrong
  * quietly. */
 #include "scope_test.h"
+#include "capture/capture_impl.h"
 
 #include <cfx/cfx.h>
 
@@ -128,7 +129,7 @@ static cfx_var erasing_forward(cfx_scope *s, cfx_module *self, cfx_var x)
 {
     (void)self;
     cfx_var gone = cfx_relu(s, x);
-    cfx_graph_erase(cfx_scope_graph(s), cfx_var_node(s, gone), NULL);
+    cfx_graph_erase(cfxi_capture_scope_graph(s), cfxi_capture_var_node(s, gone), NULL);
     cfx_var other = cfx_neg(s, x);  /* a node that might get the memory of the one that is gone */
     return cfx_add(s, cfx_abs(s, gone), other);
 }
@@ -147,7 +148,7 @@ static cfx_var erasing_inside_forward(cfx_scope *s, cfx_module *self, cfx_var x)
 static cfx_var rereading_forward(cfx_scope *s, cfx_module *self, cfx_var x)
 {
     cfx_var w = cfx_module_param(s, self, "w");
-    cfx_graph_erase(cfx_scope_graph(s), cfx_var_node(s, w), NULL);
+    cfx_graph_erase(cfxi_capture_scope_graph(s), cfxi_capture_var_node(s, w), NULL);
     x = cfx_neg(s, x);
     return cfx_mul(s, x, cfx_module_param(s, self, "w"));
 }

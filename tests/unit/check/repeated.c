@@ -1,8 +1,9 @@
 /* repeated.c - tests of src/check/repeated.c and runs.c: parts of a graph that do the same. */
 #include "check.h"
 #include "test_alloc.h"
+#include "check/repeated_impl.h"
 
-#include <cfx/repeated.h>
+#include <cfx/embed/repeated.h>
 
 static cfx_graph *parse(const char *text, const cfx_allocator *a, cfx_error *err)
 {
@@ -202,11 +203,11 @@ TEST(hash_of_nodes)
     cfx_node *second[] = {cfx_graph_find(g, "c"), cfx_graph_find(g, "d")};
     cfx_node *across[] = {cfx_graph_find(g, "b"), cfx_graph_find(g, "d")};
     cfx_node *foreign[] = {cfx_graph_find(other, "a")};
-    CHECK_INT_EQ(CFX_OK, cfx_nodes_hash(g, first, 2, NULL, &a, NULL));
-    CHECK_INT_EQ(CFX_OK, cfx_nodes_hash(g, second, 2, NULL, &b, NULL));
-    CHECK_INT_EQ(CFX_OK, cfx_nodes_hash(g, across, 2, NULL, &c, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_check_nodes_hash(g, first, 2, NULL, &a, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_check_nodes_hash(g, second, 2, NULL, &b, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_check_nodes_hash(g, across, 2, NULL, &c, NULL));
     CHECK(a == b && a != c);
-    CHECK_INT_EQ(CFX_E_GRAPH, cfx_nodes_hash(g, foreign, 1, NULL, &c, &err));
+    CHECK_INT_EQ(CFX_E_GRAPH, cfxi_check_nodes_hash(g, foreign, 1, NULL, &c, &err));
     CHECK_STR_EQ("node %a is not of this graph", err.message);
     cfx_graph_release(g);
     cfx_graph_release(other);
@@ -221,7 +222,7 @@ static cfx_status body(const cfx_allocator *a, void *arg)
         cfx_node *nodes[] = {cfx_graph_first(g)};
         cfx_repeats_free(cfx_graph_find_repeated(g, NULL, NULL, &err));
         if (err.status == CFX_OK)
-            cfx_nodes_hash(g, nodes, 1, NULL, &hash, &err);
+            cfxi_check_nodes_hash(g, nodes, 1, NULL, &hash, &err);
     }
     cfx_graph_release(g);
     return err.status;

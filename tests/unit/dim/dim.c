@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "test_alloc.h"
+#include "dim/dim_impl.h"
 
 static const char *printed(const cfx_dims *dims, int64_t d)
 {
@@ -143,7 +144,7 @@ TEST(assumptions_are_used_and_written_down)
     int64_t n = parsed(dims, "N");
     int64_t m = parsed(dims, "M");
     int64_t k = parsed(dims, "K");
-    int64_t u = cfx_dims_fresh(dims, NULL);
+    int64_t u = cfxi_dim_fresh(dims, NULL);
     CHECK(cfx_dim_expect_eq(dims, n, m));
     CHECK_INT_EQ(1, cfx_dim_compare_eq(dims, m, n));
     CHECK_STR_EQ("2*N", printed(dims, cfx_dim_add(dims, n, m, NULL)));
@@ -300,7 +301,7 @@ static void check_sample(cfx_dims *dims, const sample *s, const world *worlds)
         cfx_error err = {0};
         if (!s->defined[w] || worlds[w].dead)
             continue;
-        cfx_status status = cfx_dims_eval(dims, s->dim, value_of, (void *)&worlds[w], &got, &err);
+        cfx_status status = cfxi_dim_eval(dims, s->dim, value_of, (void *)&worlds[w], &got, &err);
         if (!CHECK_INT_EQ(CFX_OK, status) || !CHECK_INT_EQ(s->values[w], got))
             printf("    %s with N=%lld M=%lld K=%lld u0=%lld\n", printed(dims, s->dim),
                    (long long)worlds[w].symbols[0], (long long)worlds[w].symbols[1],
@@ -409,7 +410,7 @@ static cfx_status work(const cfx_allocator *a, void *arg)
     if (err.status == CFX_OK) {
         cfx_dim_expect_eq(dims, cfx_dims_symbol(dims, "N", 2, &err),
                           cfx_dims_symbol(dims, "M", 2, &err));
-        cfx_dim_expect_le(dims, d, cfx_dims_fresh(dims, &err));
+        cfx_dim_expect_le(dims, d, cfxi_dim_fresh(dims, &err));
         cfx_dim_expect_eq(dims, d, cfx_dim_mul(dims, d, d, &err));
     }
     cfx_buffer text;

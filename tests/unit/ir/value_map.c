@@ -2,6 +2,7 @@
 #include "check.h"
 #include "graph_fixture.h"
 #include "test_alloc.h"
+#include "ir/graph_impl.h"
 
 typedef struct swap {
     cfx_node *from;
@@ -58,7 +59,7 @@ TEST(a_node_may_become_any_value)
     cfx_value list = cfx_value_map(g, g, sample_value(g, x, NULL), swap_node, &s, NULL);
     CHECK_INT_EQ(CFX_KIND_LIST, list.kind);
     cfx_value dict = cfx_value_items(list, NULL)[1];
-    CHECK(cfx_value_equal(cfx_value_get(dict, "dim"), s.to));
+    CHECK(cfx_value_equal(cfxi_ir_value_get(dict, "dim"), s.to));
     cfx_graph_release(g);
 }
 

@@ -1,6 +1,8 @@
 /* match.c - tests of src/match: finding patterns, replacing them, saying why not. */
 #include "check.h"
 #include "test_alloc.h"
+#include "ir/graph_impl.h"
+#include "match/match_impl.h"
 
 #include <cfx/match.h>
 
@@ -26,7 +28,7 @@ static cfx_graph *parse(const char *body) { return parse_with(NULL, body); }
 /* What a match binds, as text: "mul=mul a=x n=2; ..." */
 static void write_value(cfx_buffer *out, cfx_graph *g, cfx_value v)
 {
-    cfx_value_repr(g, v, cfx_buffer_sink(out), NULL);
+    cfxi_ir_value_repr(g, v, cfx_buffer_sink(out), NULL);
 }
 
 static void write_match(cfx_buffer *out, const cfx_match *match)
@@ -714,7 +716,7 @@ static size_t steps_of(size_t n, bool strict, size_t depth, size_t *n_found)
     cfx_graph *p = parse(B CALL("f", "torch.cos", "%a") CALL("g", "torch.mul", "%f, %b")
                          OUT("(%f, %g)"));
     cfx_matches *found = cfx_matches_find(g, &p, 1, &opts, NULL);
-    size_t steps = cfx_matches_steps(found);
+    size_t steps = cfxi_match_steps(found);
     *n_found = cfx_matches_size(found);
     cfx_matches_free(found);
     cfx_graph_release(p);

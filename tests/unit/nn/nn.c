@@ -1,6 +1,7 @@
 /* nn.c - the classes of torch.nn: the table, modules made in C, mistakes, arguments read back.
  * (What PyTorch makes of the same arguments: tests/python/test_nn_in_c.py.) */
 #include "test_alloc.h"
+#include "ops/ops_impl.h"
 
 #include <cfx/cfx.h>
 
@@ -12,29 +13,29 @@
 TEST(rows)
 {
     cfx_schema_param param;
-    CHECK_INT_EQ(CFX_NN_Linear, cfx_nn_find("Linear"));
-    CHECK_INT_EQ(CFX_NN_Conv2d, cfx_nn_find("torch.nn.Conv2d"));
-    CHECK_INT_EQ(CFX_NN_NONE, cfx_nn_find("torch.nn.Lin"));
-    CHECK_INT_EQ(CFX_NN_NONE, cfx_nn_find(""));
-    CHECK_STR_EQ("GELU", cfx_nn_name(CFX_NN_GELU));
-    CHECK_STR_EQ("multihead_attention", cfx_nn_function(CFX_NN_MultiheadAttention));
-    CHECK_STR_EQ("(bool inplace=False)", cfx_nn_schema(CFX_NN_ReLU));
-    CHECK(!cfx_nn_name(CFX_NN_NONE) && !cfx_nn_function(CFX_NN_NONE));
-    CHECK(!cfx_nn_schema(CFX_NN_COUNT) && !cfx_nn_param(CFX_NN_NONE, 0, &param));
-    REQUIRE(cfx_nn_param(CFX_NN_Linear, 2, &param));
+    CHECK_INT_EQ(CFX_NN_Linear, cfxi_ops_nn_find("Linear"));
+    CHECK_INT_EQ(CFX_NN_Conv2d, cfxi_ops_nn_find("torch.nn.Conv2d"));
+    CHECK_INT_EQ(CFX_NN_NONE, cfxi_ops_nn_find("torch.nn.Lin"));
+    CHECK_INT_EQ(CFX_NN_NONE, cfxi_ops_nn_find(""));
+    CHECK_STR_EQ("GELU", cfxi_ops_nn_name(CFX_NN_GELU));
+    CHECK_STR_EQ("multihead_attention", cfxi_ops_nn_function(CFX_NN_MultiheadAttention));
+    CHECK_STR_EQ("(bool inplace=False)", cfxi_ops_nn_schema(CFX_NN_ReLU));
+    CHECK(!cfxi_ops_nn_name(CFX_NN_NONE) && !cfxi_ops_nn_function(CFX_NN_NONE));
+    CHECK(!cfxi_ops_nn_schema(CFX_NN_COUNT) && !cfxi_ops_nn_param(CFX_NN_NONE, 0, &param));
+    REQUIRE(cfxi_ops_nn_param(CFX_NN_Linear, 2, &param));
     CHECK_STR_EQ("bool", param.type);
     CHECK(!param.keyword_only);
     CHECK(param.name.size == 4 && memcmp(param.name.text, "bias", 4) == 0);
     CHECK(param.value.size == 4 && memcmp(param.value.text, "True", 4) == 0);
-    REQUIRE(cfx_nn_param(CFX_NN_Linear, 3, &param));
+    REQUIRE(cfxi_ops_nn_param(CFX_NN_Linear, 3, &param));
     CHECK(param.keyword_only);
-    CHECK(!cfx_nn_param(CFX_NN_Linear, 4, &param));
+    CHECK(!cfxi_ops_nn_param(CFX_NN_Linear, 4, &param));
 }
 
 TEST(every_row_is_found_by_its_name)
 {
     for (int i = CFX_NN_NONE + 1; i < CFX_NN_COUNT; i++)
-        CHECK_INT_EQ(i, cfx_nn_find(cfx_nn_name((cfx_nn)i)));
+        CHECK_INT_EQ(i, cfxi_ops_nn_find(cfxi_ops_nn_name((cfx_nn)i)));
 }
 
 /* ---- making -------------------------------------------------------------------------------- */
@@ -52,7 +53,7 @@ static cfx_module *make_sample(cfx_scope *s, cfx_nn nn)
     cfx_var args[16] = {{0}};
     cfx_schema_param param;
     size_t n = 0;
-    for (; cfx_nn_param(nn, n, &param); n++)
+    for (; cfxi_ops_nn_param(nn, n, &param); n++)
         if (!param.value.text)
             args[n] = sample(&param);
     if (nn == CFX_NN_FractionalMaxPool2d)
@@ -67,10 +68,10 @@ TEST(every_class_can_be_made)
     for (int i = CFX_NN_NONE + 1; i < CFX_NN_COUNT; i++) {
         const cfx_nn nn = (cfx_nn)i;
         char name[64];
-        if (nn == CFX_NN_Transformer || strstr(cfx_nn_schema(nn), "Module "))
+        if (nn == CFX_NN_Transformer || strstr(cfxi_ops_nn_schema(nn), "Module "))
             continue;  /* a large one by default; made of parts */
         cfx_module *m = make_sample(s, nn);
-        snprintf(name, sizeof name, "torch.nn.%s", cfx_nn_name(nn));
+        snprintf(name, sizeof name, "torch.nn.%s", cfxi_ops_nn_name(nn));
         if (!CHECK_STR_EQ("", cfx_scope_error(s)->message) || !CHECK(m))
             break;
         CHECK_STR_EQ(name, cfx_module_class_name(m));
@@ -250,7 +251,7 @@ static cfx_status args_of(cfx_module *m, const char *path, cfx_nn nn, const cfx_
         return err->status;
     cfx_buffer_init(&t.buffer, a);
     const cfx_module_tree tree = cfx_module_as_tree(m);
-    const cfx_status status = cfx_nn_each_arg(&tree, t.g, path, nn, add_arg, &t, err);
+    const cfx_status status = cfxi_ops_nn_each_arg(&tree, t.g, path, nn, add_arg, &t, err);
     snprintf(out, size, "%s", t.buffer.data);
     cfx_buffer_free(&t.buffer);
     cfx_graph_release(t.g);

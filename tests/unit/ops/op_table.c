@@ -1,6 +1,10 @@
 /* op_table.c - tests of src/ops/op_table.c: the operator table, and what a node calls. */
 #include "check.h"
 #include "graph_fixture.h"
+#include "ops/ops_impl.h"
+
+#include <cfx/embed/graph.h>
+#include <cfx/embed/host.h>
 
 /* A parameter in short: "type name=default", with * if only by keyword and ! if written. */
 static const char *shown(cfx_operator op, size_t i)
@@ -46,7 +50,7 @@ TEST(every_spelling_leads_to_its_row)
         for (size_t k = 0; cfx_operator_spelling(op, k, name, &kind); k++) {
             CHECK_INT_EQ(op, cfx_operator_parse(name));
             CHECK_INT_EQ(kind == CFX_SPELLING_MODULE ? op : CFX_OPID_NONE,
-                         cfx_operator_of_class(name));
+                         cfxi_ops_of_class(name));
             CHECK_INT_EQ(op, cfx_operator_parse(cfx_operator_short_spelling(op, k, name)));
         }
     }
@@ -80,16 +84,16 @@ TEST(names_that_python_gives_the_same_functions)
     CHECK_INT_EQ(CFX_OPID_add, cfx_operator_parse("_operator.add"));
     CHECK_INT_EQ(CFX_OPID_einsum, cfx_operator_parse("torch.functional.einsum"));
     CHECK_INT_EQ(CFX_OPID_linalg_inv, cfx_operator_parse("torch._C._linalg.linalg_inv"));
-    CHECK_INT_EQ(CFX_OPID_conv2d, cfx_operator_of_class("torch.nn.modules.conv.Conv2d"));
-    CHECK_INT_EQ(CFX_OPID_NONE, cfx_operator_of_class("torch.nn.modules.conv."));
-    CHECK_INT_EQ(CFX_OPID_NONE, cfx_operator_of_class("torch.nn.modules."));
+    CHECK_INT_EQ(CFX_OPID_conv2d, cfxi_ops_of_class("torch.nn.modules.conv.Conv2d"));
+    CHECK_INT_EQ(CFX_OPID_NONE, cfxi_ops_of_class("torch.nn.modules.conv."));
+    CHECK_INT_EQ(CFX_OPID_NONE, cfxi_ops_of_class("torch.nn.modules."));
     CHECK_INT_EQ(CFX_OPID_relu, cfx_operator_parse("torch.ops.aten.relu"));
     CHECK_INT_EQ(CFX_OPID_add_, cfx_operator_parse("torch.ops.aten.add_"));
     CHECK_INT_EQ(CFX_OPID_transpose, cfx_operator_parse("aten.transpose"));
     CHECK_INT_EQ(CFX_OPID_add, cfx_operator_parse("torch.Tensor.__add__"));
-    CHECK_INT_EQ(CFX_OPID_bitwise_and, cfx_operator_of_method("__and__", 7));
-    CHECK_INT_EQ(CFX_OPID_NONE, cfx_operator_of_method("__radd__", 8));
-    CHECK_INT_EQ(CFX_OPID_add_, cfx_operator_of_method("__iadd__", 8));
+    CHECK_INT_EQ(CFX_OPID_bitwise_and, cfxi_ops_of_method("__and__", 7));
+    CHECK_INT_EQ(CFX_OPID_NONE, cfxi_ops_of_method("__radd__", 8));
+    CHECK_INT_EQ(CFX_OPID_add_, cfxi_ops_of_method("__iadd__", 8));
 }
 
 TEST(what_is_in_no_row)
@@ -107,10 +111,10 @@ TEST(what_is_in_no_row)
     for (size_t size = sizeof longest - 1; size > 80; size--) {
         longest[size] = '\0';
         CHECK_INT_EQ(CFX_OPID_NONE, cfx_operator_parse(longest));
-        CHECK_INT_EQ(CFX_OPID_NONE, cfx_operator_of_method(longest, size));
+        CHECK_INT_EQ(CFX_OPID_NONE, cfxi_ops_of_method(longest, size));
     }
-    CHECK_INT_EQ(CFX_OPID_NONE, cfx_operator_of_class("torch.relu"));
-    CHECK_INT_EQ(CFX_OPID_NONE, cfx_operator_of_class("relu"));
+    CHECK_INT_EQ(CFX_OPID_NONE, cfxi_ops_of_class("torch.relu"));
+    CHECK_INT_EQ(CFX_OPID_NONE, cfxi_ops_of_class("relu"));
 }
 
 TEST(parameters_of_a_schema)

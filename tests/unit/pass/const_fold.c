@@ -3,9 +3,10 @@
  */
 #include "check.h"
 #include "test_alloc.h"
+#include "pass/pass_impl.h"
 
 #include <cfx/pass.h>
-#include <cfx/split.h>
+#include <cfx/embed/split.h>
 
 static cfx_graph *parse(const char *text, const cfx_allocator *a, cfx_error *err)
 {
@@ -100,7 +101,7 @@ TEST(tensors_become_attributes_and_numbers_literals)
     bool changed;
     cfx_graph *g = parse(source, NULL, NULL);
     f.table.ctx = &f;
-    CHECK_INT_EQ(CFX_OK, cfx_pass_const_fold(g, &f.table, NULL, &changed, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_const_fold(g, &f.table, NULL, &changed, NULL));
     check_graph("graph(): %x = placeholder[target=x]() %w = get_attr[target=w]() "
                 "%_folded_1 = get_attr[target=_folded_1]() %y = call_method[target=view](%x, 8) "
                 "%z = call_function[target=torch.add](%y, %_folded_1) output((%z, %w))", g);
@@ -117,7 +118,7 @@ TEST(a_failure_changes_nothing)
     cfx_graph *g = parse(source, NULL, NULL);
     f.table.ctx = &f;
     f.fails = true;
-    CHECK_INT_EQ(CFX_E_VALUE, cfx_pass_const_fold(g, &f.table, NULL, NULL, &err));
+    CHECK_INT_EQ(CFX_E_VALUE, cfxi_pass_const_fold(g, &f.table, NULL, NULL, &err));
     CHECK_STR_EQ("cannot (while folding node %e)", err.message);
     check_graph(source, g);
     cfx_graph_release(g);
@@ -133,7 +134,7 @@ TEST(attributes_that_are_missing_or_written_to_are_left_alone)
     bool changed;
     cfx_graph *g = parse(text, NULL, NULL);
     f.table.ctx = &f;
-    CHECK_INT_EQ(CFX_OK, cfx_pass_const_fold(g, &f.table, NULL, &changed, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_const_fold(g, &f.table, NULL, &changed, NULL));
     CHECK(!changed && f.calls == 0);
     check_graph(text, g);
     cfx_graph_release(g);
@@ -146,7 +147,7 @@ static void check_stays(const char *text)
     bool changed;
     cfx_graph *g = parse(text, NULL, NULL);
     f.table.ctx = &f;
-    CHECK_INT_EQ(CFX_OK, cfx_pass_const_fold(g, &f.table, NULL, &changed, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_const_fold(g, &f.table, NULL, &changed, NULL));
     CHECK(!changed && f.calls == 0);
     check_graph(text, g);
     cfx_graph_release(g);
@@ -183,11 +184,11 @@ TEST(a_host_that_fails_to_name_a_class_is_heard)
     f.fails = true;
     CHECK_INT_EQ(CFX_E_HOST, cfx_node_operator_of(cfx_graph_find(g, "r"), &f.table, &op, &err));
     CHECK_STR_EQ("no class today", err.message);
-    CHECK_INT_EQ(CFX_E_HOST, cfx_pass_const_fold(g, &f.table, NULL, NULL, &err));
-    CHECK_INT_EQ(CFX_E_HOST, cfx_pass_cse(g, &f.table, NULL, NULL, &err));
-    CHECK_INT_EQ(CFX_E_HOST, cfx_pass_annotate(g, &f.table, NULL, NULL, &err));
-    CHECK_INT_EQ(CFX_E_HOST, cfx_pass_functionalize(g, &f.table, NULL, NULL, &err));
-    CHECK_INT_EQ(CFX_E_HOST, cfx_pass_reinplace(g, &f.table, NULL, NULL, &err));
+    CHECK_INT_EQ(CFX_E_HOST, cfxi_pass_const_fold(g, &f.table, NULL, NULL, &err));
+    CHECK_INT_EQ(CFX_E_HOST, cfxi_pass_cse(g, &f.table, NULL, NULL, &err));
+    CHECK_INT_EQ(CFX_E_HOST, cfxi_pass_annotate(g, &f.table, NULL, NULL, &err));
+    CHECK_INT_EQ(CFX_E_HOST, cfxi_pass_functionalize(g, &f.table, NULL, NULL, &err));
+    CHECK_INT_EQ(CFX_E_HOST, cfxi_pass_reinplace(g, &f.table, NULL, NULL, &err));
     cfx_graph_release(g);
 }
 
@@ -206,7 +207,7 @@ TEST(modules_in_place_write)
     CHECK_INT_EQ(CFX_EFFECT_WRITES, effect);
     CHECK_INT_EQ(CFX_OK, cfx_node_effect(cfx_graph_find(g, "r"), NULL, &effect, NULL));
     CHECK_INT_EQ(CFX_EFFECT_ALONE, effect);
-    CHECK_INT_EQ(CFX_OK, cfx_pass_cse(g, &f.table, NULL, &changed, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_cse(g, &f.table, NULL, &changed, NULL));
     CHECK(!changed);
     check_graph(text, g);
     cfx_graph_release(g);
@@ -272,7 +273,7 @@ static cfx_status body(const cfx_allocator *a, void *arg)
         cfx_subgraph_free(&constants);
         cfx_subgraph_free(&rest);
     } else if (g && !arg) {
-        cfx_pass_const_fold(g, &f.table, NULL, NULL, &err);
+        cfxi_pass_const_fold(g, &f.table, NULL, NULL, &err);
         CHECK_INT_EQ(CFX_OK, cfx_graph_lint(g, NULL, NULL, NULL));
     }
     cfx_graph_release(g);

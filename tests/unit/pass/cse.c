@@ -2,6 +2,11 @@
 #include "check.h"
 #include "graph_fixture.h"
 #include "test_alloc.h"
+#include "pass/pass_impl.h"
+
+#include <cfx/embed/graph.h>
+#include <cfx/embed/hook.h>
+#include <cfx/embed/host.h>
 
 static cfx_node *call_op(cfx_graph *g, cfx_opcode op, const char *target, cfx_value arg)
 {
@@ -171,7 +176,7 @@ TEST(graphs_that_lint_rejects_are_left_alone)
     cfx_node_prepend(a, c, NULL);
     cfx_error err = {.status = CFX_OK};
     bool changed = true;
-    CHECK_INT_EQ(CFX_E_GRAPH, cfx_pass_cse(g, NULL, NULL, &changed, &err));
+    CHECK_INT_EQ(CFX_E_GRAPH, cfxi_pass_cse(g, NULL, NULL, &changed, &err));
     CHECK(strstr(err.message, "used before it has been defined") != NULL);
     CHECK_INT_EQ(3, cfx_graph_size(g));
     cfx_graph_release(g);
@@ -502,7 +507,7 @@ static bool merges_with(cfx_opcode op, const char *target, opinion o)
     cfx_graph *g = twice(NULL, op, target);
     cfx_cse_options opts = {ask, &o};
     bool changed = false;
-    CHECK_INT_EQ(CFX_OK, cfx_pass_cse(g, NULL, &opts, &changed, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_cse(g, NULL, &opts, &changed, NULL));
     CHECK_INT_EQ(2, o.asked);
     cfx_graph_release(g);
     return changed;
@@ -523,11 +528,11 @@ TEST(an_opinion)
     opinion fails = {.name = "f_1", .effect = -1};
     cfx_cse_options opts = {ask, &fails};
     cfx_error err = {.status = CFX_OK};
-    CHECK_INT_EQ(CFX_E_HOST, cfx_pass_cse(g, NULL, &opts, NULL, &err));
+    CHECK_INT_EQ(CFX_E_HOST, cfxi_pass_cse(g, NULL, &opts, NULL, &err));
     CHECK(strstr(err.message, "node %f_1") != NULL);
     CHECK_INT_EQ(4, cfx_graph_size(g));
     cfx_cse_options empty = {0};
-    CHECK_INT_EQ(CFX_OK, cfx_pass_cse(g, NULL, &empty, NULL, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_cse(g, NULL, &empty, NULL, NULL));
     CHECK_INT_EQ(3, cfx_graph_size(g));
     cfx_graph_release(g);
 }
@@ -548,7 +553,7 @@ TEST(a_host_that_knows_modules)
     answer = 1;
     CHECK_INT_EQ(CFX_EFFECT_WRITES, effect_of(m));
     answer = -1;
-    CHECK_INT_EQ(CFX_E_HOST, cfx_pass_cse(g, NULL, NULL, NULL, NULL));
+    CHECK_INT_EQ(CFX_E_HOST, cfxi_pass_cse(g, NULL, NULL, NULL, NULL));
     cfx_graph_release(g);
 }
 
@@ -583,7 +588,7 @@ TEST(hooks_hear_of_it)
     hook_log log = {.answer = CFX_E_HOST};
     cfx_graph_add_hook(g, CFX_HOOK_REPLACE, on_replace, &log, NULL);
     cfx_graph_add_hook(g, CFX_HOOK_ERASE, on_erase, &log, NULL);
-    CHECK_INT_EQ(CFX_E_HOST, cfx_pass_cse(g, NULL, NULL, NULL, NULL));
+    CHECK_INT_EQ(CFX_E_HOST, cfxi_pass_cse(g, NULL, NULL, NULL, NULL));
     CHECK_INT_EQ(4, cfx_graph_size(g));
     log = (hook_log){.answer = CFX_OK};
     CHECK(run_cse(g));
@@ -637,7 +642,7 @@ static cfx_status cse_body(const cfx_allocator *a, void *arg)
     cfx_graph *g = doubled(a, &err);
     bool changed = false;
     (void)arg;
-    if (g && cfx_pass_cse(g, NULL, NULL, &changed, &err) == CFX_OK)
+    if (g && cfxi_pass_cse(g, NULL, NULL, &changed, &err) == CFX_OK)
         CHECK(changed);
     if (g)
         CHECK_INT_EQ(CFX_OK, cfx_graph_lint(g, NULL, NULL, NULL));

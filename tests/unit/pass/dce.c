@@ -2,6 +2,10 @@
 #include "check.h"
 #include "graph_fixture.h"
 #include "test_alloc.h"
+#include "pass/pass_impl.h"
+
+#include <cfx/embed/graph.h>
+#include <cfx/embed/host.h>
 
 static cfx_node *call(cfx_graph *g, const char *target, cfx_value arg)
 {
@@ -33,7 +37,7 @@ TEST(chains_of_dead_nodes_go)
     CHECK_STR_EQ("x unused relu add_ output", node_names(g));
     CHECK(!run_dce(g));
     const cfx_dce_options like = {.like_torch_fx = true};
-    CHECK_INT_EQ(CFX_OK, cfx_pass_dce(g, NULL, &like, NULL, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_dce(g, NULL, &like, NULL, NULL));
     CHECK_STR_EQ("x unused relu output", node_names(g));
     cfx_graph_release(g);
 }
@@ -65,7 +69,7 @@ TEST(graphs_that_lint_rejects_are_left_alone)
     cfx_graph_output(g, cfx_value_int(1), NULL);
     cfx_error err = {.status = CFX_OK};
     bool changed = true;
-    CHECK_INT_EQ(CFX_E_GRAPH, cfx_pass_dce(g, NULL, NULL, &changed, &err));
+    CHECK_INT_EQ(CFX_E_GRAPH, cfxi_pass_dce(g, NULL, NULL, &changed, &err));
     CHECK(strstr(err.message, "used before it has been defined") != NULL);
     CHECK_STR_EQ("b a output", node_names(g));
     cfx_graph_release(g);
@@ -95,7 +99,7 @@ TEST(functions_with_effects_by_name)
     CHECK(run_dce(g));  /* which also keeps what torch.fx takes for pure: iadd and relu_ */
     CHECK_INT_EQ(sizeof impure / sizeof *impure + 2, cfx_graph_size(g));
     const cfx_dce_options like = {.like_torch_fx = true};
-    CHECK_INT_EQ(CFX_OK, cfx_pass_dce(g, NULL, &like, NULL, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_dce(g, NULL, &like, NULL, NULL));
     CHECK_INT_EQ(sizeof impure / sizeof *impure, cfx_graph_size(g));
     CHECK_INT_EQ(1, cfx_node_is_impure(cfx_graph_placeholder(g, "x", NULL)));
     CHECK_INT_EQ(1, cfx_node_is_impure(cfx_graph_output(g, cfx_value_none(), NULL)));
@@ -138,12 +142,12 @@ TEST(every_node_is_asked_from_the_end)
     opinion o = {.keep = "relu"};
     cfx_dce_options opts = {.is_impure = ask, .ctx = &o};
     bool changed = false;
-    CHECK_INT_EQ(CFX_OK, cfx_pass_dce(g, NULL, &opts, &changed, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_dce(g, NULL, &opts, &changed, NULL));
     CHECK_STR_EQ("output neg relu x ", o.seen);
     CHECK_STR_EQ("x relu", node_names(g));
     CHECK(changed);
     o = (opinion){.keep = NULL};
-    CHECK_INT_EQ(CFX_OK, cfx_pass_dce(g, NULL, &opts, NULL, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_dce(g, NULL, &opts, NULL, NULL));
     CHECK_STR_EQ("", node_names(g));
     cfx_graph_release(g);
 }
@@ -154,7 +158,7 @@ TEST(an_opinion_that_fails)
     opinion o = {.keep = "output", .fail = "relu"};
     cfx_dce_options opts = {.is_impure = ask, .ctx = &o};
     bool changed = false;
-    CHECK_INT_EQ(CFX_E_HOST, cfx_pass_dce(g, NULL, &opts, &changed, NULL));
+    CHECK_INT_EQ(CFX_E_HOST, cfxi_pass_dce(g, NULL, &opts, &changed, NULL));
     CHECK_STR_EQ("x relu output", node_names(g));
     CHECK(changed);
     CHECK_INT_EQ(CFX_OK, cfx_graph_verify(g, NULL, NULL, NULL));
@@ -223,7 +227,7 @@ TEST(the_host_is_asked_once_for_a_function_and_for_each_module)
     cfx_graph_release(g);
     log = (host_log){0, -1};
     g = host_graph(&host, CFX_OP_CALL_FUNCTION);
-    CHECK_INT_EQ(CFX_E_HOST, cfx_pass_dce(g, NULL, NULL, NULL, NULL));
+    CHECK_INT_EQ(CFX_E_HOST, cfxi_pass_dce(g, NULL, NULL, NULL, NULL));
     CHECK_INT_EQ(3, cfx_graph_size(g));
     cfx_graph_release(g);
 }
@@ -277,7 +281,7 @@ TEST(inputs_and_outputs_of_regions_stay_whatever_the_opinion)
     cfx_graph *region = cfx_value_graph(cfx_node_arg(cfx_graph_find(g, "cond"), 1));
     opinion o = {.keep = "cond"};
     cfx_dce_options opts = {.is_impure = ask, .ctx = &o};
-    CHECK_INT_EQ(CFX_OK, cfx_pass_dce(g, NULL, &opts, NULL, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_dce(g, NULL, &opts, NULL, NULL));
     CHECK_STR_EQ("x cond", node_names(g));
     CHECK_STR_EQ("x relu mod output", node_names(region));
     CHECK_INT_EQ(CFX_OK, cfx_graph_verify(g, NULL, NULL, NULL));
@@ -327,7 +331,7 @@ static cfx_status dce_body(const cfx_allocator *a, void *arg)
     cfx_graph *g = nested_graph(a, &err, 3);
     (void)arg;
     if (g)
-        cfx_pass_dce(g, NULL, NULL, NULL, &err);
+        cfxi_pass_dce(g, NULL, NULL, NULL, &err);
     if (g)
         CHECK_INT_EQ(CFX_OK, cfx_graph_lint(g, NULL, NULL, NULL));
     cfx_graph_release(g);

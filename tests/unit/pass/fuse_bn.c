@@ -3,6 +3,7 @@
 #include "modules_fixture.h"
 #include "test_alloc.h"
 #include "text_tools.h"
+#include "pass/pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -120,7 +121,7 @@ TEST(functions_get_weights_of_their_own)
     fake_tree tree = usual_tree();
     const cfx_module_tree modules = fake_modules(&tree);
     cfx_graph *g = parse(by_functions, NULL, NULL);
-    CHECK_INT_EQ(CFX_OK, cfx_pass_fuse_bn(g, &modules, NULL, NULL, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_fuse_bn(g, &modules, NULL, NULL, NULL));
     CHECK_STR_EQ("graph():\n"
                  "  %x = placeholder[target=x]()\n"
                  "  %conv_weight_fused = get_attr[target=conv.weight_fused]()\n"
@@ -156,7 +157,7 @@ TEST(what_is_left_alone)
     }
     bool changed = true;
     cfx_graph *g = parse(by_modules, NULL, NULL);
-    CHECK_INT_EQ(CFX_OK, cfx_pass_fuse_bn(g, NULL, NULL, &changed, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_fuse_bn(g, NULL, NULL, &changed, NULL));
     CHECK(!changed);
     cfx_graph_release(g);
 }
@@ -213,7 +214,7 @@ TEST(failures_change_nothing)
         tree.fail_call = i < 9 ? i : 0;
         tree.fail_set = i < 9 ? NULL : ".bias";
         cfx_graph *g = parse(by_modules, NULL, NULL);
-        CHECK_INT_EQ(CFX_E_HOST, cfx_pass_fuse_bn(g, &modules, NULL, NULL, &err));
+        CHECK_INT_EQ(CFX_E_HOST, cfxi_pass_fuse_bn(g, &modules, NULL, NULL, &err));
         CHECK_INT_EQ(CFX_E_HOST, err.status);
         CHECK(cfx_graph_find(g, "bn") != NULL);
         CHECK(fake_number(&tree, "conv.weight") == WEIGHT);
@@ -229,7 +230,7 @@ static cfx_status body(const cfx_allocator *a, void *text)
     cfx_error err = {.status = CFX_OK};
     cfx_graph *g = parse(text, a, &err);
     if (g) {
-        cfx_pass_fuse_bn(g, &modules, NULL, NULL, &err);
+        cfxi_pass_fuse_bn(g, &modules, NULL, NULL, &err);
         CHECK_INT_EQ(CFX_OK, cfx_graph_lint(g, NULL, NULL, NULL));
     }
     cfx_graph_release(g);

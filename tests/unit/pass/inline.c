@@ -3,6 +3,7 @@
 #include "modules_fixture.h"
 #include "test_alloc.h"
 #include "text_tools.h"
+#include "pass/pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -117,9 +118,9 @@ TEST(calls_that_do_not_fit_are_left_alone)
         cfx_graph *g = parse(outer, NULL, NULL);
         cfx_graph *sub = parse(graphs[i], NULL, NULL);
         fake_module(&tree, "block", "Block", sub);
-        CHECK_INT_EQ(CFX_OK, cfx_pass_inline(g, &modules, NULL, &changed, NULL));
+        CHECK_INT_EQ(CFX_OK, cfxi_pass_inline(g, &modules, NULL, &changed, NULL));
         CHECK(!changed);
-        CHECK_INT_EQ(CFX_OK, cfx_pass_inline(g, NULL, NULL, &changed, NULL));
+        CHECK_INT_EQ(CFX_OK, cfxi_pass_inline(g, NULL, NULL, &changed, NULL));
         cfx_graph_release(g);
         cfx_graph_release(sub);
     }
@@ -137,7 +138,7 @@ TEST(a_module_that_contains_itself_is_refused_before_a_change)
     fake_module(&tree, "block", "Block", sub);
     fake_module(&tree, "block.block", "Block", sub);
     const uint64_t version = cfx_graph_version(g);
-    CHECK_INT_EQ(CFX_E_LIMIT, cfx_pass_inline(g, &modules, NULL, NULL, &err));
+    CHECK_INT_EQ(CFX_E_LIMIT, cfxi_pass_inline(g, &modules, NULL, NULL, &err));
     CHECK_STR_EQ("block.py:9: the module 'block.block' contains a call of itself and cannot be "
                  "inlined (node %b)", err.message);
     CHECK_INT_EQ(version, cfx_graph_version(g));
@@ -156,7 +157,7 @@ static cfx_status body(const cfx_allocator *a, void *arg)
     fake_module(&tree, "block", "Block", sub);
     if (g && cfx_graph_intern_stack(g, 0, "block", "Block", NULL, &err)) {
         cfx_node_set_module_stack(cfx_graph_find(g, "block"), 1);
-        cfx_pass_inline(g, &modules, NULL, NULL, &err);
+        cfxi_pass_inline(g, &modules, NULL, NULL, &err);
         CHECK_INT_EQ(CFX_OK, cfx_graph_lint(g, NULL, NULL, NULL));
     }
     cfx_graph_release(g);
@@ -182,7 +183,7 @@ TEST(a_long_chain_of_calls)
         x = cfx_value_node(cfx_graph_call(g, CFX_OP_CALL_MODULE, "m", &x, 1, NULL, 0, NULL));
     cfx_graph_output(g, x, NULL);
     fake_module(&tree, "m", "M", sub);
-    CHECK_INT_EQ(CFX_OK, cfx_pass_inline(g, &modules, NULL, NULL, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_inline(g, &modules, NULL, NULL, NULL));
     CHECK_INT_EQ(CALLS + 2, cfx_graph_size(g));
     CHECK_INT_EQ(CFX_OK, cfx_graph_verify(g, NULL, NULL, NULL));
     cfx_graph_release(g);

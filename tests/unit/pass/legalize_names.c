@@ -1,13 +1,15 @@
 /* legalize_names.c - tests of src/pass/legalize_names.c: names that only a program can set. */
 #include "check.h"
 #include "test_alloc.h"
+#include "pass/pass_impl.h"
 
+#include <cfx/embed/graph.h>
 #include <cfx/pass.h>
 
 static bool run(cfx_graph *g)
 {
     bool changed = false;
-    CHECK_INT_EQ(CFX_OK, cfx_pass_legalize_names(g, NULL, NULL, &changed, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_legalize_names(g, NULL, NULL, &changed, NULL));
     CHECK_INT_EQ(CFX_OK, cfx_graph_verify(g, NULL, NULL, NULL));
     return changed;
 }
@@ -57,7 +59,7 @@ static cfx_status body(const cfx_allocator *a, void *arg)
     (void)arg;
     cfx_graph *g = cfx_graph_new(a, NULL, &err);
     if (g && named(g, "if", &err) && named(g, "x", &err) && named(g, "x", &err))
-        cfx_pass_legalize_names(g, NULL, NULL, NULL, &err);
+        cfxi_pass_legalize_names(g, NULL, NULL, NULL, &err);
     cfx_graph_release(g);
     return err.status;
 }

@@ -1,6 +1,7 @@
 /* lift_attrs.c - tests of src/pass/lift_attrs.c beyond tests/golden/opt/lift_attrs.ir. */
 #include "check.h"
 #include "test_alloc.h"
+#include "pass/pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -76,7 +77,7 @@ static cfx_status body(const cfx_allocator *a, void *arg)
     cfx_graph *g = parse(COND(BRANCH("u.v"), BRANCH("w")), a, &err);
     (void)arg;
     if (g)
-        cfx_pass_lift_attrs(g, NULL, NULL, NULL, &err);
+        cfxi_pass_lift_attrs(g, NULL, NULL, NULL, &err);
     if (g)
         CHECK_INT_EQ(CFX_OK, cfx_graph_lint(g, NULL, NULL, NULL));
     cfx_graph_release(g);

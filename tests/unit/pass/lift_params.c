@@ -3,6 +3,7 @@
 #include "modules_fixture.h"
 #include "test_alloc.h"
 #include "text_tools.h"
+#include "pass/pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -55,7 +56,7 @@ TEST(readers_of_tensors_become_the_first_inputs)
     CHECK(cfx_graph_find(g, "w_1") == NULL);
     CHECK_INT_EQ(CFX_OP_GET_ATTR, cfx_node_op(cfx_graph_find(g, "n")));
     CHECK_INT_EQ(CFX_OK, cfx_graph_verify(g, NULL, NULL, NULL));
-    cfx_pass_lift_params(g, &modules, NULL, &changed, NULL);
+    cfxi_pass_lift_params(g, &modules, NULL, &changed, NULL);
     CHECK(!changed);
     cfx_graph_release(g);
 }
@@ -64,7 +65,7 @@ TEST(without_modules_nothing_is_lifted)
 {
     bool changed = true;
     cfx_graph *g = cfx_graph_parse(two_readers, strlen(two_readers), NULL, NULL, NULL);
-    CHECK_INT_EQ(CFX_OK, cfx_pass_lift_params(g, NULL, NULL, &changed, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_lift_params(g, NULL, NULL, &changed, NULL));
     CHECK(!changed);
     cfx_graph_release(g);
 }
@@ -103,13 +104,13 @@ TEST(paths_that_do_not_fit_are_refused_before_a_change)
     cfx_error err = {.status = CFX_OK};
     cfx_unlift_params_options opts = {names, 2};
     cfx_graph *g = cfx_graph_parse(text, strlen(text), NULL, NULL, NULL);
-    CHECK_INT_EQ(CFX_E_VALUE, cfx_pass_unlift_params(g, &modules, &opts, NULL, &err));
+    CHECK_INT_EQ(CFX_E_VALUE, cfxi_pass_unlift_params(g, &modules, &opts, NULL, &err));
     CHECK(strstr(err.message, "'nothing'"));
     opts.n = 3;
-    CHECK_INT_EQ(CFX_E_VALUE, cfx_pass_unlift_params(g, NULL, &opts, NULL, &err));
+    CHECK_INT_EQ(CFX_E_VALUE, cfxi_pass_unlift_params(g, NULL, &opts, NULL, &err));
     CHECK(strstr(err.message, "2 inputs"));
     CHECK_INT_EQ(CFX_OP_PLACEHOLDER, cfx_node_op(cfx_graph_first(g)));
-    CHECK_INT_EQ(CFX_OK, cfx_pass_unlift_params(g, NULL, NULL, NULL, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_unlift_params(g, NULL, NULL, NULL, NULL));
     cfx_graph_release(g);
 }
 
@@ -119,8 +120,8 @@ static cfx_status body(const cfx_allocator *a, void *arg)
     const cfx_unlift_params_options back = {names, 2};
     cfx_error err = {.status = CFX_OK};
     cfx_graph *g = cfx_graph_parse(two_readers, strlen(two_readers), a, NULL, &err);
-    if (g && cfx_pass_lift_params(g, arg, NULL, NULL, &err) == CFX_OK)
-        cfx_pass_unlift_params(g, arg, &back, NULL, &err);
+    if (g && cfxi_pass_lift_params(g, arg, NULL, NULL, &err) == CFX_OK)
+        cfxi_pass_unlift_params(g, arg, &back, NULL, &err);
     if (g)
         CHECK_INT_EQ(CFX_OK, cfx_graph_lint(g, NULL, NULL, NULL));
     cfx_graph_release(g);

@@ -1,8 +1,9 @@
 /* merge_matmul.c - tests of src/pass/merge_matmul.c beyond tests/golden/opt. */
 #include "check.h"
 #include "test_alloc.h"
+#include "pass/pass_impl.h"
 
-#include <cfx/partition.h>
+#include <cfx/embed/partition.h>
 #include <cfx/pass.h>
 #include <time.h>
 
@@ -78,7 +79,7 @@ TEST(effects_keep_their_order)
                          MATMUL "(%x, %w) %r = call_function[target=torch.rand_like](%a) "
                          "%s = call_function[target=torch.rand_like](%x) %b = " MATMUL "(%x, %w) "
                          "output((%a, %b, %r, %s))", NULL, NULL);
-    CHECK_INT_EQ(CFX_OK, cfx_pass_merge_matmul(g, NULL, NULL, NULL, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_merge_matmul(g, NULL, NULL, NULL, NULL));
     CHECK_INT_EQ(1, count(g, "torch.matmul"));
     CHECK(cfx_node_before(cfx_graph_find(g, "r"), cfx_graph_find(g, "s")));
     CHECK_INT_EQ(CFX_OK, cfx_graph_verify(g, NULL, NULL, NULL));
@@ -112,7 +113,7 @@ static cfx_status body(const cfx_allocator *a, void *arg)
     cfx_graph *g = parse(text, a, &err);
     (void)arg;
     if (g) {
-        cfx_pass_merge_matmul(g, NULL, NULL, NULL, &err);
+        cfxi_pass_merge_matmul(g, NULL, NULL, NULL, &err);
         CHECK_INT_EQ(CFX_OK, cfx_graph_lint(g, NULL, NULL, NULL));
     }
     cfx_graph_release(g);
@@ -140,7 +141,7 @@ TEST(a_large_graph)
     }
     cfx_graph_output(g, last, NULL);
     clock_t start = clock();
-    CHECK_INT_EQ(CFX_OK, cfx_pass_merge_matmul(g, NULL, NULL, NULL, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_merge_matmul(g, NULL, NULL, NULL, NULL));
     CHECK(clock() - start < 10 * CLOCKS_PER_SEC);
     CHECK_INT_EQ(PRODUCTS / 2, count(g, "torch.matmul"));
     cfx_graph_release(g);

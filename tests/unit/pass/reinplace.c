@@ -3,6 +3,7 @@
 #include "check.h"
 #include "test_alloc.h"
 #include "text_tools.h"
+#include "pass/pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -45,7 +46,7 @@ static const cfx_functionalize_options one_dtype = {.same_dtypes = true};
 
 TEST(a_chain_of_writes)
 {
-    const char *text = after(cfx_pass_functionalize, "graph(): " X F("y", "torch.exp", "%x")
+    const char *text = after(cfxi_pass_functionalize, "graph(): " X F("y", "torch.exp", "%x")
                              M("a", "add_", "%y, %x") M("b", "mul_", "%a, 2") M("c", "neg_", "%y")
                              "output((%y, %b))", &one_dtype);
     CHECK(has(text, "%a = call_method[target=add](%y, %x)"));
@@ -77,7 +78,7 @@ static const char *left_by(const char *text)
     cfx_graph *g = parse(text, NULL, NULL);
     const char *before = text_of(g);
     bool changed = false;
-    CHECK_INT_EQ(CFX_OK, cfx_pass_functionalize(g, NULL, &options, &changed, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_functionalize(g, NULL, &options, &changed, NULL));
     CHECK(!changed);
     CHECK_STR_EQ(before, text_of(g));
     cfx_graph_release(g);
@@ -111,14 +112,14 @@ TEST(the_listener_can_stop_it)
     const cfx_functionalize_options options = {true, note, &job};
     cfx_error err = {.status = CFX_OK};
     cfx_graph *g = parse("graph(): " X M("a", "add_", "%x, 1") "output(%a)", NULL, NULL);
-    CHECK_INT_EQ(CFX_E_HOST, cfx_pass_functionalize(g, NULL, &options, NULL, &err));
+    CHECK_INT_EQ(CFX_E_HOST, cfxi_pass_functionalize(g, NULL, &options, NULL, &err));
     CHECK_STR_EQ("stop", err.message);
     cfx_graph_release(g);
 }
 
 TEST(a_view_that_is_not_used_later_does_not_matter)
 {
-    const char *text = after(cfx_pass_functionalize, "graph(): " X F("y", "torch.exp", "%x")
+    const char *text = after(cfxi_pass_functionalize, "graph(): " X F("y", "torch.exp", "%x")
                              M("v", "view", "%y, -1") M("s", "sum", "%v") M("a", "neg_", "%y")
                              "output((%a, %s))", NULL);
     CHECK(has(text, "%a = call_method[target=neg](%y)"));
@@ -126,7 +127,7 @@ TEST(a_view_that_is_not_used_later_does_not_matter)
 
 TEST(the_flag_inplace_goes)
 {
-    const char *text = after(cfx_pass_functionalize, "graph(): " X F("y", "torch.exp", "%x")
+    const char *text = after(cfxi_pass_functionalize, "graph(): " X F("y", "torch.exp", "%x")
                              F("a", "torch.nn.functional.hardtanh", "%y, -1, 1, True")
                              F("b", "torch.nn.functional.elu", "%a, inplace=True, alpha=2.0")
                              "output(%y)", NULL);
@@ -148,7 +149,7 @@ static const cfx_reinplace_options trusting = {.fits = always};
 
 TEST(functions_without_an_in_place_form_become_methods)
 {
-    const char *text = after(cfx_pass_reinplace, "graph(): " X F("y", "torch.exp", "%x")
+    const char *text = after(cfxi_pass_reinplace, "graph(): " X F("y", "torch.exp", "%x")
                              F("a", "torch.add", "%y, %x, alpha=2") F("b", "operator.mul", "%a, 3")
                              "output(%b)", &trusting);
     CHECK(has(text, "%a = call_method[target=add_](%y, %x, alpha=2)"));
@@ -158,7 +159,7 @@ TEST(functions_without_an_in_place_form_become_methods)
 
 TEST(what_is_needed_is_not_written_to)
 {
-    const char *text = after(cfx_pass_reinplace, "graph(): " X "%w = get_attr[target=w]() "
+    const char *text = after(cfxi_pass_reinplace, "graph(): " X "%w = get_attr[target=w]() "
                              F("a", "torch.add", "%x, 1") F("b", "torch.add", "%w, 1")
                              F("c", "torch.add", "%a, %a") F("d", "torch.add", "%a, 1")
                              M("v", "view", "%b, -1") F("e", "torch.add", "%b, 1")
@@ -174,14 +175,14 @@ TEST(what_is_needed_is_not_written_to)
 
 TEST(scatters)
 {
-    const char *text = after(cfx_pass_reinplace, "graph(): " A("z", "zeros.default", "[2, 2]")
+    const char *text = after(cfxi_pass_reinplace, "graph(): " A("z", "zeros.default", "[2, 2]")
                              A("d", "diagonal.default", "%z") A("a", "add.Tensor", "%d, 1")
                              A("s", "diagonal_scatter.default", "%z, %a") "output([%s])",
                              &trusting);
     CHECK(has(text, "%a = call_function[target=torch.ops.aten.add_.Tensor](%d, 1)"));
     CHECK(has(text, "output([%z])"));
     CHECK(!strstr(text, "scatter"));
-    text = after(cfx_pass_reinplace, "graph(): " X A("z", "zeros.default", "[2, 2]")
+    text = after(cfxi_pass_reinplace, "graph(): " X A("z", "zeros.default", "[2, 2]")
                  A("s", "select_scatter.default", "%z, %x, 0, 1") "output(%s)", &trusting);
     CHECK(has(text, "%select_int = call_function[target=torch.ops.aten.select.int](%z, 0, 1)"));
     CHECK(has(text, "[target=torch.ops.aten.copy_.default](%select_int, %x)"));
@@ -195,7 +196,7 @@ TEST(a_host_that_fails)
     cfx_error err = {.status = CFX_OK};
     cfx_graph *g = parse("graph(): " X F("y", "torch.exp", "%x") F("a", "torch.neg", "%y")
                          "output(%a)", NULL, NULL);
-    CHECK_INT_EQ(CFX_E_HOST, cfx_pass_reinplace(g, NULL, &options, NULL, &err));
+    CHECK_INT_EQ(CFX_E_HOST, cfxi_pass_reinplace(g, NULL, &options, NULL, &err));
     CHECK_STR_EQ("could not tell whether the result of node %a fits into %y", err.message);
     cfx_graph_release(g);
 }
@@ -212,11 +213,11 @@ TEST(long_chains)
         for (int i = 0; i < 50000; i++)
             (void)cfx_graph_call(g, CFX_OP_CALL_METHOD, "neg_", &y, 1, NULL, 0, NULL);
         cfx_graph_output(g, y, NULL);
-        CHECK_INT_EQ(CFX_OK, cfx_pass_functionalize(g, NULL, NULL, NULL, NULL));
+        CHECK_INT_EQ(CFX_OK, cfxi_pass_functionalize(g, NULL, NULL, NULL, NULL));
         const cfx_node *last = cfx_node_prev(cfx_graph_last(g));
         CHECK(cfx_node_input(cfx_graph_last(g), 0) == last);
         if (back)
-            CHECK_INT_EQ(CFX_OK, cfx_pass_reinplace(g, NULL, NULL, NULL, NULL));
+            CHECK_INT_EQ(CFX_OK, cfxi_pass_reinplace(g, NULL, NULL, NULL, NULL));
         CHECK(!back || cfx_node_input(cfx_graph_last(g), 0) == y.as.node);
         cfx_graph_release(g);
     }
@@ -230,7 +231,7 @@ static cfx_status body(const cfx_allocator *a, void *arg)
                          A("d", "diagonal.default", "%z") A("e", "add.Tensor", "%d, 1")
                          A("s", "diagonal_scatter.default", "%z, %e") "output((%b, %s))", a, &err);
     if (g)
-        ((cfx_pass_fn *)(uintptr_t)arg)(g, NULL, arg == (void *)(uintptr_t)cfx_pass_reinplace
+        ((cfx_pass_fn *)(uintptr_t)arg)(g, NULL, arg == (void *)(uintptr_t)cfxi_pass_reinplace
                                                      ? (const void *)&trusting : NULL, NULL, &err);
     if (g)
         CHECK_INT_EQ(CFX_OK, cfx_graph_lint(g, NULL, NULL, NULL));
@@ -240,6 +241,6 @@ static cfx_status body(const cfx_allocator *a, void *arg)
 
 TEST(out_of_memory)
 {
-    CHECK(test_oom_sweep(body, (void *)(uintptr_t)cfx_pass_functionalize) > 5);
-    CHECK(test_oom_sweep(body, (void *)(uintptr_t)cfx_pass_reinplace) > 5);
+    CHECK(test_oom_sweep(body, (void *)(uintptr_t)cfxi_pass_functionalize) > 5);
+    CHECK(test_oom_sweep(body, (void *)(uintptr_t)cfxi_pass_reinplace) > 5);
 }

@@ -2,6 +2,7 @@
 #include "check.h"
 #include "modules_fixture.h"
 #include "test_alloc.h"
+#include "pass/pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -63,7 +64,7 @@ static cfx_status body(const cfx_allocator *a, void *arg)
     cfx_graph *g = parse(a, &err);
     (void)arg;
     if (g)
-        cfx_pass_remove_dropout(g, &modules, NULL, NULL, &err);
+        cfxi_pass_remove_dropout(g, &modules, NULL, NULL, &err);
     cfx_graph_release(g);
     return err.status;
 }

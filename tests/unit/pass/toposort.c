@@ -2,6 +2,7 @@
 #include "check.h"
 #include "graph_fixture.h"
 #include "test_alloc.h"
+#include "pass/pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -14,7 +15,7 @@ static bool sorts(cfx_graph *g, bool breadth_first)
 {
     bool changed = false;
     const cfx_toposort_options options = {breadth_first};
-    CHECK_INT_EQ(CFX_OK, cfx_pass_toposort(g, NULL, &options, &changed, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_toposort(g, NULL, &options, &changed, NULL));
     CHECK_INT_EQ(CFX_OK, cfx_graph_lint(g, NULL, NULL, NULL));
     return changed;
 }
@@ -59,7 +60,7 @@ TEST(a_cycle_changes_nothing)
     cfx_error err = {.status = CFX_OK};
     bool changed = false;
     cfx_graph *g = parse(text, NULL, NULL);
-    CHECK_INT_EQ(CFX_E_GRAPH, cfx_pass_toposort(g, NULL, NULL, &changed, &err));
+    CHECK_INT_EQ(CFX_E_GRAPH, cfxi_pass_toposort(g, NULL, NULL, &changed, &err));
     CHECK_STR_EQ("Input graph has cycles: %a uses %b uses %a; make one of them use something else",
                  err.message);
     CHECK_STR_EQ("late early l output", node_names(g));
@@ -80,7 +81,7 @@ TEST(a_long_cycle)
         last = cfx_value_node(n);
     }
     cfx_node_set_arg(first, 0, last, NULL);
-    CHECK_INT_EQ(CFX_E_GRAPH, cfx_pass_toposort(g, NULL, NULL, NULL, &err));
+    CHECK_INT_EQ(CFX_E_GRAPH, cfxi_pass_toposort(g, NULL, NULL, NULL, &err));
     CHECK(strstr(err.message, "... uses %some_function") != NULL);
     CHECK(strstr(err.message, "make one of them use something else") != NULL);
     cfx_graph_release(g);
@@ -112,7 +113,7 @@ static cfx_status body(const cfx_allocator *a, void *arg)
                          "[target=cfx.for_loop](3, graph { " CALL("p", "%q") CALL("q", "")
                          "output(%p) }, ()) output(%l)", a, &err);
     if (g)
-        cfx_pass_toposort(g, NULL, NULL, NULL, &err);
+        cfxi_pass_toposort(g, NULL, NULL, NULL, &err);
     cfx_graph_release(g);
     return err.status;
 }

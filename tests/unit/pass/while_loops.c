@@ -1,6 +1,7 @@
 /* while_loops.c - tests of src/pass/while_loops.c beyond tests/golden/opt. */
 #include "check.h"
 #include "test_alloc.h"
+#include "pass/pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -20,7 +21,7 @@ static cfx_status run(const cfx_allocator *a, void *size)
     cfx_error err = {0};
     bool changed = false;
     cfx_graph *g = cfx_graph_parse(text, sizeof text - 1, a, NULL, &err);
-    cfx_status status = g ? cfx_pass_while_loops(g, NULL, NULL, &changed, &err) : err.status;
+    cfx_status status = g ? cfxi_pass_while_loops(g, NULL, NULL, &changed, &err) : err.status;
     if (!a)  /* which would need memory, too */
         CHECK_INT_EQ(CFX_OK, cfx_graph_verify(g, NULL, NULL, NULL));
     if (status == CFX_OK && size) {
@@ -37,7 +38,7 @@ TEST(kinds_of_counts)
     CHECK_INT_EQ(CFX_OK, run(NULL, &size));
     CHECK_INT_EQ(8, size);  /* one more: what reads the first as a whole gets a slice */
     cfx_graph *g = cfx_graph_parse(text, sizeof text - 1, NULL, NULL, NULL);
-    CHECK_INT_EQ(CFX_OK, cfx_pass_while_loops(g, NULL, NULL, NULL, NULL));
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_while_loops(g, NULL, NULL, NULL, NULL));
     CHECK_STR_EQ("cfx.while_loop", cfx_node_target(cfx_graph_find(g, "l"), NULL, NULL));
     CHECK_STR_EQ("cfx.for_loop", cfx_node_target(cfx_graph_find(g, "k"), NULL, NULL));
     CHECK_STR_EQ("cfx.while_loop", cfx_node_target(cfx_graph_find(g, "m"), NULL, NULL));

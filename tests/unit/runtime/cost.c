@@ -1,9 +1,10 @@
 /* cost.c - tests of src/runtime/flops.c, cost.c and src/check/stats.c: what programs cost. */
 #include "check.h"
 #include "test_alloc.h"
+#include "runtime/runtime_impl.h"
 
 #include <cfx/lower.h>
-#include <cfx/stats.h>
+#include <cfx/embed/stats.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ static const char *flops(cfx_operator op, const char *text)
         args[n++] = cfx_datum_parse(dims, text, size, NULL, &err);
         text += size + (text[size] == ';');
     }
-    int64_t count = cfx_operator_flops(rt, dims, op, args, n, &err);
+    int64_t count = cfxi_rt_operator_flops(rt, dims, op, args, n, &err);
     cfx_buffer buffer;
     cfx_buffer_init(&buffer, NULL);
     if (count != CFX_DIM_UNKNOWN)
@@ -90,7 +91,7 @@ TEST(what_does_not_fit_fails)
 {
     CHECK_STR_EQ("mm(float32[2, 3], float32[4, 5]): shapes cannot be multiplied: inner sizes 3 and "
                  "4 differ", flops(CFX_OPID_mm, "[2, 3]; [4, 5]"));
-    CHECK_INT_EQ(CFX_DIM_UNKNOWN, cfx_operator_flops(NULL, NULL, CFX_OPID_mm, NULL, 0, NULL));
+    CHECK_INT_EQ(CFX_DIM_UNKNOWN, cfxi_rt_operator_flops(NULL, NULL, CFX_OPID_mm, NULL, 0, NULL));
 }
 
 /* A list of tensors is no text that cfx_datum_parse reads. */
@@ -106,7 +107,7 @@ static int64_t of_list(cfx_operator op, const char *equation, const char *const 
     cfx_datum args[2] = {list, list};
     if (equation)
         args[0] = cfx_datum_from_text(CFX_DATUM_STR, equation, strlen(equation), NULL, &err);
-    int64_t count = cfx_operator_flops(rt, dims, op, args, equation ? 2 : 1, &err);
+    int64_t count = cfxi_rt_operator_flops(rt, dims, op, args, equation ? 2 : 1, &err);
     if (equation)
         cfx_datum_release(args[0]);
     cfx_datum_release(list);

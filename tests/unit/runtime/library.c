@@ -1,6 +1,7 @@
 /* library.c - libraries of operators: making, finding, and what is said of rows that are wrong. */
 #include "check.h"
 #include "test_alloc.h"
+#include "runtime/library_rows.h"
 
 #include <cfx/cfx.h>
 
@@ -25,17 +26,17 @@ TEST(rows_are_found_by_name_and_number)
     cfx_error err = {0};
     cfx_library *lib = cfx_library_new(rows, 3, NULL, NULL, &err);
     REQUIRE(lib);
-    CHECK_INT_EQ(3, cfx_library_size(lib));
+    CHECK_INT_EQ(3, cfxi_rt_library_size(lib));
     for (size_t i = 0; i < 3; i++) {
-        CHECK_STR_EQ(rows[i].name, cfx_library_at(lib, i)->name);
-        CHECK(cfx_library_find(lib, rows[i].name) == cfx_library_at(lib, i));
-        CHECK(cfx_library_at(lib, i)->name != rows[i].name);  /* a copy */
+        CHECK_STR_EQ(rows[i].name, cfxi_rt_library_at(lib, i)->name);
+        CHECK(cfxi_rt_library_get(lib, rows[i].name) == cfxi_rt_library_at(lib, i));
+        CHECK(cfxi_rt_library_at(lib, i)->name != rows[i].name);  /* a copy */
     }
-    CHECK(!cfx_library_at(lib, 3));
-    CHECK(!cfx_library_find(lib, "mylib.swis"));
-    CHECK(!cfx_library_find(NULL, "mylib.swish"));
-    CHECK_INT_EQ(0, cfx_library_size(NULL));
-    CHECK(!cfx_library_at(NULL, 0));
+    CHECK(!cfxi_rt_library_at(lib, 3));
+    CHECK(!cfxi_rt_library_get(lib, "mylib.swis"));
+    CHECK(!cfxi_rt_library_get(NULL, "mylib.swish"));
+    CHECK_INT_EQ(0, cfxi_rt_library_size(NULL));
+    CHECK(!cfxi_rt_library_at(NULL, 0));
     cfx_library_release(lib);
     cfx_library_release(NULL);
 }
@@ -58,10 +59,10 @@ TEST(a_library_has_the_rows_of_its_base)
     cfx_library_release(base);
     REQUIRE(lib);
     CHECK_INT_EQ(0, gone);
-    CHECK_INT_EQ(2, cfx_library_size(lib));
-    CHECK_STR_EQ("mine.f", cfx_library_at(lib, 0)->name);
-    CHECK_STR_EQ("yours.f", cfx_library_at(lib, 1)->name);
-    CHECK(cfx_library_find(lib, "mine.f") == cfx_library_at(lib, 0));
+    CHECK_INT_EQ(2, cfxi_rt_library_size(lib));
+    CHECK_STR_EQ("mine.f", cfxi_rt_library_at(lib, 0)->name);
+    CHECK_STR_EQ("yours.f", cfxi_rt_library_at(lib, 1)->name);
+    CHECK(cfxi_rt_library_get(lib, "mine.f") == cfxi_rt_library_at(lib, 0));
     CHECK(cfx_library_retain(lib) == lib);
     cfx_library_release(lib);
     CHECK_INT_EQ(0, gone);

@@ -2,6 +2,9 @@
  * may do wrong, threads. */
 #include "check.h"
 #include "test_alloc.h"
+#include "dim/dim_impl.h"
+#include "runtime/library_rows.h"
+#include "runtime/runtime_impl.h"
 
 #include <cfx/cfx.h>
 #include <math.h>
@@ -53,7 +56,7 @@ static cfx_status no_rule(cfx_kernel_call *c)
 static cfx_status positive_infer(cfx_kernel_call *c)
 {
     const int64_t unknown = cfx_kernel_dims(c)
-                                ? cfx_dims_fresh(cfx_kernel_dims(c), cfx_kernel_error(c))
+                                ? cfxi_dim_fresh(cfx_kernel_dims(c), cfx_kernel_error(c))
                                 : CFX_DIM_UNKNOWN;
     const cfx_tensor *x = cfx_kernel_tensor(c, 0);
     if (cfx_tensor_ndim(x) != 1)
@@ -212,7 +215,7 @@ TEST(an_operator_computes)
     float data[] = {-1, 0, 2};
     cfx_runtime *rt = runtime(NULL, 2, &err);
     REQUIRE(rt);
-    CHECK(cfx_library_find(cfx_runtime_library(rt), "t.swish"));
+    CHECK(cfxi_rt_library_get(cfxi_rt_library(rt), "t.swish"));
     const cfx_datum args[] = {vector(data, 3, true), cfx_datum_int(2)};  /* an int for a float */
     cfx_datum y = cfx_operator_run_named(rt, "t.swish", args, 2, &err);
     CHECK_STR_EQ("", err.message);
@@ -323,7 +326,7 @@ TEST(without_a_library_there_is_nothing_to_call)
 {
     cfx_error err = {0};
     cfx_runtime *rt = cfx_runtime_new(NULL, &err);
-    CHECK(!cfx_runtime_library(rt));
+    CHECK(!cfxi_rt_library(rt));
     CHECK(cfx_runtime_allocator(rt) != NULL);
     expect_error(rt, "t.swish", cfx_datum_int(1), CFX_E_KEY, "the runtime has no library with an "
                  "operator 't.swish' (cfx_runtime_options.library)");

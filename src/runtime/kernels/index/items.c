@@ -399,7 +399,7 @@ static cfx_status write_view(cfxi_call *c, cfx_tensor *dst, cfx_tensor *value)
     CFX_TRY(cfxi_rt_view_expand(c, &v, dst->size, dst->ndim));
     if (c->infer)
         return CFX_OK;
-    if (!cfx_tensor_may_overlap(dst, value))
+    if (!cfxi_tensor_may_overlap(dst, value))
         return cfxi_rt_copy(c->rt, dst, value, c->err);
     cfx_datum given = cfx_datum_tensor(cfx_tensor_retain(value));
     cfx_tensor *copy = cfxi_rt_sub_tensor(c, CFX_OPID_clone, &given, 1);

@@ -1,14 +1,16 @@
-/* placement.h - on which devices the calls of a graph run if no device holds all of them.
+/* For language bindings and back ends; may change between versions.
+ *
+ * embed/placement.h - on which devices the calls of a graph run if no device holds all of them.
  *
  * A part is a set of calls that run on one device, and of the inputs and attributes (placeholders,
  * get_attr) that they read: those can be in several parts. What a part needs of a device's memory
  * is the total size of each of its nodes; and, for each of its calls, the size of each value that
  * the call reads from another part.
  */
-#ifndef CFX_PLACEMENT_H
-#define CFX_PLACEMENT_H
+#ifndef CFX_EMBED_PLACEMENT_H
+#define CFX_EMBED_PLACEMENT_H
 
-#include <cfx/partition.h>
+#include <cfx/embed/partition.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,4 +1,6 @@
-/* repeated.h - parts of a graph that do the same: the layers of a model.
+/* For language bindings and back ends; may change between versions.
+ *
+ * embed/repeated.h - parts of a graph that do the same: the layers of a model.
  *
  * Two parts do the same if their nodes, taken in order, have the same opcodes and targets, the same
  * literals, the same classes of modules, the same wiring inside, get the same pattern of values
@@ -6,10 +8,10 @@
  * get_attr nodes and modules stand for may differ. Parts are compared by a hash of 64 bits, the
  * same in every process.
  */
-#ifndef CFX_REPEATED_H
-#define CFX_REPEATED_H
+#ifndef CFX_EMBED_REPEATED_H
+#define CFX_EMBED_REPEATED_H
 
-#include <cfx/module.h>
+#include <cfx/tree.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,12 +23,6 @@ typedef struct cfx_repeat_options {
     size_t min_nodes;   /* of a part; 0 means 2 */
     size_t min_copies;  /* 0 means 2 */
 } cfx_repeat_options;
-
-/* The hash of the part of a graph that these nodes are; CFX_E_GRAPH if one of them is not of `g`.
- * `modules` tells the classes of modules; if it is NULL, scopes do (a call_module whose scope ends
- * with its own path), else the last word of the path counts. */
-CFX_API cfx_status cfx_nodes_hash(cfx_graph *g, cfx_node *const *nodes, size_t n,
-                                  const cfx_module_tree *modules, uint64_t *hash, cfx_error *err);
 
 /* Groups of parts that do the same, no node in two of them: always the group that covers most nodes
  * first, and of those the one with the smallest parts. In a graph whose nodes have scopes a part is

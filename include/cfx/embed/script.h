@@ -1,4 +1,7 @@
-/* script.h - capturing Python from its source: control flow that depends on data becomes regions.
+/* For language bindings and back ends; may change between versions.
+ *
+ * embed/script.h - capturing Python from its source: control flow that depends on data becomes
+ * regions.
  *
  * A cfx_script is a parsed source. The evaluator runs functions of it on the objects of a
  * *world*: Python's own objects where Python is there, objects of cfx's where it is not. It asks
@@ -19,10 +22,10 @@
  *
  * All is done by one thread at a time; a cfx_script can be read by any number of them.
  */
-#ifndef CFX_SCRIPT_H
-#define CFX_SCRIPT_H
+#ifndef CFX_EMBED_SCRIPT_H
+#define CFX_EMBED_SCRIPT_H
 
-#include <cfx/graph.h>
+#include <cfx/node.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -40,18 +43,12 @@ CFX_API cfx_script *cfx_script_parse(const char *source, size_t size, const char
                                      bool is_text, const cfx_allocator *allocator, cfx_error *err);
 CFX_API cfx_script *cfx_script_retain(cfx_script *script);
 CFX_API void cfx_script_release(cfx_script *script);  /* NULL is allowed */
-CFX_API const char *cfx_script_file(const cfx_script *script);
 
 /* The function that begins in a line (of its first decorator or of `def`, as Python counts), with
  * that name; "<lambda>" for a lambda, which also needs the column of its body, from 0 (-1: it is
  * not known). NULL if there is none, or there are several that could be meant. */
 CFX_API const cfx_script_def *cfx_script_find(const cfx_script *script, uint32_t line,
                                               int64_t column, const char *name);
-CFX_API uint32_t cfx_def_line(const cfx_script_def *def);
-CFX_API const char *cfx_def_name(const cfx_script_def *def);
-/* The i-th parameter in the order of Python's co_varnames: positional ones, keyword-only ones, then
- * *args and **kwargs. NULL if there are not so many. */
-CFX_API const char *cfx_def_parameter(const cfx_script_def *def, size_t i);
 
 /* ---- objects ------------------------------------------------------------------------------- */
 
@@ -94,7 +91,7 @@ typedef enum cfx_script_sign {
 #define CFX_SIGN_UNARY(id, sign, function) CFX_SIGN_##id,
 #define CFX_SIGN_BINARY(id, sign, function, in_place) CFX_SIGN_##id,
 #define CFX_SIGN_COMPARE(id, sign, function) CFX_SIGN_##id,
-#include <cfx/sign.def>
+#include <cfx/embed/sign.def>
 #undef CFX_SIGN_UNARY
 #undef CFX_SIGN_BINARY
 #undef CFX_SIGN_COMPARE
@@ -105,7 +102,7 @@ typedef enum cfx_script_sign {
 
 typedef enum cfx_script_special {
 #define CFX_SPECIAL(id, name) CFX_SPECIAL_##id,
-#include <cfx/special.def>
+#include <cfx/embed/special.def>
 #undef CFX_SPECIAL
     CFX_SPECIALS
 } cfx_script_special;
@@ -311,9 +308,6 @@ CFX_API void cfx_evaluator_free(cfx_evaluator *ev);  /* NULL is allowed */
  * calls it came through. The world may call this while it is in a call of its own. */
 CFX_API cfx_object *cfx_evaluator_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args,
                                        cfx_error *err);
-/* The same for a function that `wrap` was given. */
-CFX_API cfx_object *cfx_evaluator_call_own(cfx_evaluator *ev, cfx_script_function *f,
-                                           cfx_object *self, cfx_call_args args, cfx_error *err);
 /* Runs the statements of a whole source, whose names are those of `globals`. */
 CFX_API cfx_status cfx_evaluator_run(cfx_evaluator *ev, cfx_script *script, cfx_object *globals,
                                      cfx_error *err);
@@ -358,7 +352,8 @@ typedef struct cfx_script_parameter {
     cfx_object *value;       /* its default, borrowed; NULL if it has none */
 } cfx_script_parameter;
 
-/* The i-th parameter, in the order of cfx_def_parameter; false if there are not so many. */
+/* The i-th parameter in the order of Python's co_varnames: positional ones, keyword-only ones, then
+ * *args and **kwargs. False past the last. */
 CFX_API bool cfx_script_function_parameter(const cfx_script_function *f, size_t i,
                                            cfx_script_parameter *out);
 

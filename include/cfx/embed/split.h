@@ -1,10 +1,12 @@
-/* split.h - taking graphs apart: a part of a graph as a graph of its own, a graph cut into parts
- * that a base calls, and a cut into balanced stages. The source is read, never changed.
+/* For language bindings and back ends; may change between versions.
+ *
+ * embed/split.h - taking graphs apart: a part of a graph as a graph of its own, a graph cut into
+ * parts that a base calls, and a cut into balanced stages. The source is read, never changed.
  */
-#ifndef CFX_SPLIT_H
-#define CFX_SPLIT_H
+#ifndef CFX_EMBED_SPLIT_H
+#define CFX_EMBED_SPLIT_H
 
-#include <cfx/graph.h>
+#include <cfx/node.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,12 +1,14 @@
-/* check.h - two versions of a program: which nodes stand for each other, which one is to blame when
- * their results differ, and the smallest program that shows it.
+/* For language bindings and back ends; may change between versions.
+ *
+ * embed/check.h - two versions of a program: which nodes stand for each other, which one is to
+ * blame when their results differ, and the smallest program that shows it.
  *
  * The core does not run anything here: whoever runs both versions says which values agree.
  */
-#ifndef CFX_CHECK_H
-#define CFX_CHECK_H
+#ifndef CFX_EMBED_CHECK_H
+#define CFX_EMBED_CHECK_H
 
-#include <cfx/split.h>
+#include <cfx/embed/split.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,12 +1,14 @@
-/* partition.h - which nodes can become one call each, and making them one.
+/* For language bindings and back ends; may change between versions.
+ *
+ * embed/partition.h - which nodes can become one call each, and making them one.
  *
  * A part is a set of nodes of one graph. Parts can be fused if, with each of them as a single node,
  * the graph still has no cycle: no value may leave a part and come back to it.
  */
-#ifndef CFX_PARTITION_H
-#define CFX_PARTITION_H
+#ifndef CFX_EMBED_PARTITION_H
+#define CFX_EMBED_PARTITION_H
 
-#include <cfx/graph.h>
+#include <cfx/node.h>
 
 #ifdef __cplusplus
 extern "C" {
