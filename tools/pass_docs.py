@@ -78,7 +78,7 @@ def golden(name):
 def comment(name):
     """The before and after at the top of the file of a pass."""
     texts = [path.read_text() for path in sorted((ROOT / "src").glob("*/*.c"))]
-    text = next(text for text in texts if f"\ncfx_status cfx_pass_{name}(" in text)
+    text = next(text for text in texts if f"\ncfx_status cfxi_pass_{name}(" in text)
     lines = re.search(r"(?: \* {5}.*\n| \*\n)+", text)[0].splitlines()
     return "```\n" + "\n".join(l[7:] for l in lines).strip("\n") + "\n```\n"
 
