@@ -149,7 +149,7 @@ CFX_API void cfx_matches_keep(cfx_matches *matches, const bool *keep);
 /* Puts a copy of replacements[i] in the place of match i (all of them, so that the array has
  * cfx_matches_size entries; a graph may be in it many times). Its placeholders are what those of
  * the pattern are bound to; what it returns replaces what the pattern returns, one by one; the
- * matched nodes are erased. A copy has the location and scope of its original or, if that has none,
+ * matched nodes are erased. A copy has its original's location and module stack or, if unset,
  * those of the match's first anchor; it stands before the first user of a result (if the inputs are
  * computed later than that, they are moved there), or behind the match if nobody uses one.
  * Afterwards the inputs that an earlier replacement changed are the new ones.

@@ -25,12 +25,12 @@ typedef struct cfx_repeat_options {
 } cfx_repeat_options;
 
 /* Groups of parts that do the same, no node in two of them: always the group that covers most nodes
- * first, and of those the one with the smallest parts. In a graph whose nodes have scopes a part is
- * what one scope holds (a block of a transformer); in one without, a run of consecutive nodes.
+ * first, and of those the one with the smallest parts. If nodes have module stacks, a part is what
+ * one module call holds (a block of a transformer); otherwise a run of consecutive nodes.
  * Regions have groups of their own. `opts` may be NULL. The graph is only read; the result knows
  * its nodes by their pointers. NULL with *err set if it fails.
  *
- * O(nodes * depth of scopes); without scopes O(nodes * log(nodes)), where a graph in which very
+ * O(nodes * depth of stacks); without stacks O(nodes * log(nodes)), where a graph in which very
  * many runs repeat (64 visits of each node were not enough to compare them) may get fewer groups.
  * */
 CFX_API cfx_repeats *cfx_graph_find_repeated(cfx_graph *g, const cfx_module_tree *modules,
@@ -42,7 +42,7 @@ CFX_API size_t cfx_repeats_num_groups(const cfx_repeats *repeats);
 CFX_API size_t cfx_repeats_num_copies(const cfx_repeats *repeats, size_t group);
 CFX_API size_t cfx_repeats_num_nodes(const cfx_repeats *repeats, size_t group);  /* of each copy */
 CFX_API cfx_node *cfx_repeats_node(const cfx_repeats *repeats, size_t group, size_t copy, size_t i);
-/* The path of the scope that a copy is, borrowed from the graph; NULL without scopes. */
+/* The path of the module call that a copy is, borrowed from the graph; NULL without stacks. */
 CFX_API const char *cfx_repeats_path(const cfx_repeats *repeats, size_t group, size_t copy);
 
 #ifdef __cplusplus

@@ -35,7 +35,7 @@ typedef struct cfx_extract_options {
 } cfx_extract_options;
 
 /* The result: `graph` has a placeholder for each input, then copies of the nodes (types, locations
- * and scopes kept), and returns the outputs: one as it is, several as a tuple, none as (). The
+ * and stacks kept), and returns the outputs: one as it is, several as a tuple, none as (). The
  * arrays hold nodes of the source. */
 typedef struct cfx_subgraph {
     cfx_graph *graph;

@@ -51,7 +51,7 @@ typedef struct cfx_stats {
 CFX_API cfx_status cfx_stats_init(cfx_stats *s, const cfx_allocator *allocator, cfx_error *err);
 CFX_API void cfx_stats_free(cfx_stats *s);
 
-/* A call of a module counts for its operator if its scope tells the class. Linear. */
+/* A call of a module counts for its operator if its module stack tells the class. Linear. */
 CFX_API cfx_status cfx_stats_add_graph(cfx_stats *s, cfx_graph *g, cfx_error *err);
 CFX_API cfx_status cfx_stats_add_state(cfx_stats *s, const cfx_state *state, cfx_error *err);
 /* See cfx_program_cost. */
