@@ -68,8 +68,8 @@ typedef struct cfx_change {
 /* Tells of every node of both graphs what became of it, nodes that are the same in both included
  * (`flags` is 0 then): in the order of `a`, and what is new before what follows it in `b`. Pairs
  * are those of cfx_graph_correspond without stand-ins: a node keeps its partner under another name.
- * As few nodes as possible count as moved. Locations and module stacks are not compared. The regions
- * of a pair follow it, if both have as many; otherwise the arguments differ.
+ * As few nodes as possible count as moved. Locations and module stacks are not compared. Regions of
+ * a pair follow it, if both have as many; otherwise the arguments differ.
  *
  * Stops at the first status that is not CFX_OK and returns it. `fn` can read both graphs but not
  * edit them. O(n log n) in the nodes, linear in the edges. */
