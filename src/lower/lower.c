@@ -19,7 +19,6 @@
 #include "runtime/library_rows.h"
 
 #include <cfx/runtime.h>
-#include <cfx/pass.h>
 
 /* ---- attributes ---------------------------------------------------------------------------- */
 

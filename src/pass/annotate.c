@@ -15,8 +15,6 @@
 #include "analysis/call_arguments_impl.h"
 #include "pass_impl.h"
 
-#include <cfx/pass.h>
-
 typedef struct annotate_job {
     const cfx_module_tree *modules;
     bool inputs;

@@ -26,8 +26,6 @@
 #include "respell_impl.h"
 #include "pass_impl.h"
 
-#include <cfx/pass.h>
-
 typedef struct collapse_job {
     const cfx_module_tree *modules;
     cfxi_aliases aliases;  /* of the graph that is being changed */

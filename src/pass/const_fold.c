@@ -24,8 +24,6 @@
 #include "analysis/module_users_impl.h"
 #include "pass_impl.h"
 
-#include <cfx/pass.h>
-
 #include <stdio.h>
 
 typedef struct fold_job {

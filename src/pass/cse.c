@@ -30,8 +30,6 @@
 #include "cse_impl.h"
 #include "pass_impl.h"
 
-#include <cfx/pass.h>
-
 /* A node, by its place in the graph. */
 typedef struct entry {
     cfx_node *node;

@@ -21,8 +21,6 @@
 #include "analysis/liveness_impl.h"
 #include "pass_impl.h"
 
-#include <cfx/pass.h>
-
 typedef struct sweep_job {
     const cfx_dce_options *opts;
     const cfx_module_tree *modules;

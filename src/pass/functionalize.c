@@ -23,8 +23,6 @@
 #include "respell_impl.h"
 #include "pass_impl.h"
 
-#include <cfx/pass.h>
-
 typedef struct function_job {
     cfxi_aliases aliases;
     const cfx_functionalize_options *opts;

@@ -24,8 +24,6 @@
 #include "fuse_bn_impl.h"
 #include "pass_impl.h"
 
-#include <cfx/pass.h>
-
 /* ---- looking things up --------------------------------------------------------------------- */
 
 static void fail_nomem(fuse_job *job) { job->status = cfxi_base_nomem(job->err); }

@@ -38,8 +38,6 @@
 #include "analysis/splice_impl.h"
 #include "pass_impl.h"
 
-#include <cfx/pass.h>
-
 typedef struct hoist_job {
     const cfx_module_tree *modules;
     bool writes;   /* something in the whole graph does */

@@ -21,8 +21,6 @@
 #include "analysis/splice_impl.h"
 #include "pass_impl.h"
 
-#include <cfx/pass.h>
-
 typedef struct inline_job {
     const cfx_module_tree *modules;
     const cfx_inline_options *opts;

@@ -17,8 +17,6 @@
 #include "analysis/analysis_impl.h"
 #include "pass_impl.h"
 
-#include <cfx/pass.h>
-
 /* The nodes to rename; found first, since a new name changes who has a right to the old one. */
 static cfx_status find_bad(cfx_graph *g, cfxi_vec *bad, cfx_error *err)
 {

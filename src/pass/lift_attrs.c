@@ -20,8 +20,6 @@
 #include "analysis/analysis_impl.h"
 #include "pass_impl.h"
 
-#include <cfx/pass.h>
-
 enum { PRED, THEN, OTHERWISE, OPERANDS, COND_ARGS, BRANCHES = 2 };
 
 /* One cond. Each path has a reader in the graph, and an input in each branch. */

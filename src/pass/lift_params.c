@@ -18,8 +18,6 @@
 #include "analysis/analysis_impl.h"
 #include "pass_impl.h"
 
-#include <cfx/pass.h>
-
 /* The first reader of each path. */
 static cfx_status find_readers(cfx_graph *g, cfxi_vec *readers, cfx_error *err)
 {

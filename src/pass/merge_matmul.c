@@ -23,8 +23,6 @@
 #include "analysis/analysis_impl.h"
 #include "pass_impl.h"
 
-#include <cfx/pass.h>
-
 /* Products with the same target and right-hand side; then those of them on one level. */
 typedef struct batch {
     const cfxi_callee *callee;

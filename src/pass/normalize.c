@@ -22,8 +22,6 @@
 #include "analysis/call_arguments_impl.h"
 #include "pass_impl.h"
 
-#include <cfx/pass.h>
-
 typedef struct normalize_job {
     const cfx_module_tree *modules;
     cfx_normalize_options opts;

@@ -23,8 +23,6 @@
 #include "respell_impl.h"
 #include "pass_impl.h"
 
-#include <cfx/pass.h>
-
 #include <stdlib.h>
 
 typedef struct reinplace_job {

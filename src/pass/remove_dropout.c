@@ -18,8 +18,6 @@
 #include "analysis/analysis_impl.h"
 #include "pass_impl.h"
 
-#include <cfx/pass.h>
-
 typedef struct dropout_job {
     const cfx_module_tree *modules;
     bool training;

@@ -21,8 +21,6 @@
 #include "analysis/analysis_impl.h"
 #include "pass_impl.h"
 
-#include <cfx/pass.h>
-
 #include <stdio.h>
 
 enum { LEVELS = 11, BITS = 6, WORD = 64 };

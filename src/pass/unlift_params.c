@@ -14,8 +14,6 @@
 #include "analysis/analysis_impl.h"
 #include "pass_impl.h"
 
-#include <cfx/pass.h>
-
 /* Whether the paths can be read, and there is an input for each; *end is the first node behind all
  * inputs. */
 static cfx_status check_paths(cfx_graph *g, const cfx_module_tree *modules,

@@ -24,8 +24,6 @@
 #include "resolve_impl.h"
 #include "pass_impl.h"
 
-#include <cfx/pass.h>
-
 enum { MOST_TURNS = 16, MOST_NODES = 1000 };
 
 static cfx_status unroll(cfx_graph *g, void *resolver, cfx_error *err)

@@ -27,8 +27,6 @@
 #include "analysis/control_flow_impl.h"
 #include "pass_impl.h"
 
-#include <cfx/pass.h>
-
 /* A loop that is being made of another one. */
 typedef struct new_loop {
     const cfxi_control *old;
