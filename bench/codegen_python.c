@@ -1,5 +1,6 @@
 /* codegen_python.c - time to generate Python, per node; torch.fx 2.13 needs about 10,000 ns. */
 #include <cfx/cfx.h>
+#include <cfx/embed/embed.h>
 #include <stdio.h>
 #include <time.h>
 

@@ -5,6 +5,7 @@
  * graph is than one of the smallest (1 is linear). `ir 40000` measures one size only.
  */
 #include <cfx/cfx.h>
+#include <cfx/embed/embed.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

@@ -59,8 +59,8 @@ static int unknown_option(const cli_verb *verb, const char *word, size_t size)
         names[n++] = o->name;
     for (const cli_option *o = cli_common_options; o->name; o++)
         names[n++] = o->name;
-    for (size_t i = 0; verb->generator && i < CLI_MAX_FORMS && cfx_generator_at(i); i++)
-        names[n++] = cli_form(verb, cfx_generator_at(i), forms[i], summary).name;
+    for (size_t i = 0; verb->generator && i < CLI_MAX_FORMS && cfx_generator_get(i); i++)
+        names[n++] = cli_form(verb, cfx_generator_get(i), forms[i], summary).name;
     snprintf(name, sizeof name, "%.*s", size > 40 ? 40 : (int)size, word);
     const char *near = cli_nearest(name, names, sizeof *names, n);
     if (near)

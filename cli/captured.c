@@ -82,7 +82,7 @@ static int write_weights(const cli_model *m, cfx_module *captured, const char *p
     if (!state)
         return cli_model_failed(m);
     *tensors = cfx_state_size(state);
-    if (cfx_weights_save(state, path, &err) != CFX_OK) {
+    if (cfx_state_save(state, path, &err) != CFX_OK) {
         fprintf(stderr, "%s: %s\n", path, err.message);
         code = CLI_BAD_INPUT;
     }

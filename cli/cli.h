@@ -3,6 +3,7 @@
 #define CLI_H
 
 #include <cfx/cfx.h>
+#include <cfx/embed/embed.h>
 
 #include <stdio.h>
 #include <sys/types.h>

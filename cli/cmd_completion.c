@@ -61,8 +61,8 @@ static void print_passes(void)
 
 static void print_generators(const char *prefix)
 {
-    for (size_t i = 0; cfx_generator_at(i); i++)
-        printf("%s%s%s", i ? " " : "", prefix, cfx_generator_at(i)->name);
+    for (size_t i = 0; cfx_generator_get(i); i++)
+        printf("%s%s%s", i ? " " : "", prefix, cfx_generator_get(i)->name);
 }
 
 static void print_operators(void)
@@ -92,10 +92,10 @@ static void each_option(const cli_verb *verb,
         fn(verb, o);
     for (const cli_option *o = cli_common_options; o->name; o++)
         fn(verb, o);
-    for (size_t i = 0; verb->generator && cfx_generator_at(i); i++) {
+    for (size_t i = 0; verb->generator && cfx_generator_get(i); i++) {
         char name[32];
         char summary[CLI_SUMMARY_SIZE];
-        const cli_option form = cli_form(verb, cfx_generator_at(i), name, summary);
+        const cli_option form = cli_form(verb, cfx_generator_get(i), name, summary);
         fn(verb, &form);
     }
 }

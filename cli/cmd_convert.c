@@ -34,7 +34,7 @@ static cfx_status save(const cfx_state *s, const char *path, const cfx_file_form
 {
     cfx_tensor *t;
     if (to->content == CFX_CONTENT_TENSORS)
-        return cfx_weights_save(s, path, err);
+        return cfx_state_save(s, path, err);
     if (cfx_state_size(s) != 1)
         return cfx_error_set(err, CFX_E_VALUE, "a %s file holds one tensor, and there are %zu",
                              to->extension, cfx_state_size(s));

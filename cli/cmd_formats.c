@@ -4,8 +4,8 @@
 static int cmd_formats(const cli_args *args)
 {
     (void)args;
-    for (size_t i = 0; cfx_file_format_at(i); i++) {
-        const cfx_file_format *f = cfx_file_format_at(i);
+    for (size_t i = 0; cfx_file_format_get(i); i++) {
+        const cfx_file_format *f = cfx_file_format_get(i);
         printf("%s%-14s%s%-15s%s\n", cli_ink_on(stdout, CLI_BOLD), f->extension,
                cli_ink_on(stdout, CLI_PLAIN), cfx_content_words(f->content), f->summary);
     }

@@ -13,8 +13,8 @@ int cli_generator(const cli_args *args, int option, const cfx_generator **out)
     *out = cfx_generator_find(name);
     if (*out)
         return CLI_OK;
-    for (; n < MOST && cfx_generator_at(n); n++)
-        names[n] = cfx_generator_at(n)->name;
+    for (; n < MOST && cfx_generator_get(n); n++)
+        names[n] = cfx_generator_get(n)->name;
     const char *near = cli_nearest(name, names, sizeof *names, n);
     return cli_usage_error(args->verb, "there is no generator '%s'%s%s%s", name,
                            near ? "; did you mean " : "; cfx help code lists them",
@@ -28,10 +28,10 @@ bool cli_generator_takes(const cli_args *args, int option, const cfx_generator *
     size_t n = 0;
     if (!args->values[option] || generator->flags & flag)
         return true;
-    for (size_t i = 0; cfx_generator_at(i); i++)
-        if (cfx_generator_at(i)->flags & flag)
+    for (size_t i = 0; cfx_generator_get(i); i++)
+        if (cfx_generator_get(i)->flags & flag)
             snprintf(all + strlen(all), sizeof all - strlen(all), "%s--%s", n++ ? " and " : "",
-                     cfx_generator_at(i)->name);
+                     cfx_generator_get(i)->name);
     cli_usage_error(args->verb, "%s belongs to %s", args->verb->options[option].name, all);
     return false;
 }

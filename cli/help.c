@@ -119,8 +119,8 @@ static void print_forms(const cli_verb *verb)
     char name[32];
     char summary[CLI_SUMMARY_SIZE];
     printf("\nforms, as --to NAME or as --NAME:\n");
-    for (size_t i = 0; cfx_generator_at(i); i++) {
-        const cli_option form = cli_form(verb, cfx_generator_at(i), name, summary);
+    for (size_t i = 0; cfx_generator_get(i); i++) {
+        const cli_option form = cli_form(verb, cfx_generator_get(i), name, summary);
         print_option(&form);
     }
 }
@@ -263,11 +263,11 @@ int cli_help_man(void)
     man_options(cli_common_options);
     printf(".SH FORMS\nThese are what\n.B \\-\\-to\ncan name; as options they are spelled\n"
            ".BR \\-\\-c ,\n.B \\-\\-dot\nand so on.\n");
-    for (size_t i = 0; cfx_generator_at(i); i++)
-        man_entry(cfx_generator_at(i)->name, cfx_generator_at(i)->summary);
+    for (size_t i = 0; cfx_generator_get(i); i++)
+        man_entry(cfx_generator_get(i)->name, cfx_generator_get(i)->summary);
     printf(".SH FILES\n");
-    for (size_t i = 0; cfx_file_format_at(i); i++)
-        man_entry(cfx_file_format_at(i)->extension, cfx_file_format_at(i)->summary);
+    for (size_t i = 0; cfx_file_format_get(i); i++)
+        man_entry(cfx_file_format_get(i)->extension, cfx_file_format_get(i)->summary);
     printf(".SH PASSES\nThese are what\n.B cfx opt\\~\\-\\-pass\ncan run.\n");
     for (size_t i = 0; cfx_pass_get(i); i++)
         man_entry(cfx_pass_get(i)->name, cfx_pass_get(i)->summary);

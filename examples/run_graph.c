@@ -12,6 +12,7 @@
  * one returned fails with the first reason, so one look at the last result is enough.
  */
 #include <cfx/cfx.h>
+#include <cfx/embed/embed.h>
 
 #include <stdio.h>
 

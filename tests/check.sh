@@ -31,11 +31,25 @@ run() {
     failed=$((failed + bad))
 }
 
-# The exported names are frozen; those with a leading underscore, and mangle_path (from gcov),
-# belong to the tool chain.
+# declares TIER HEADER...: prints the names of the tier's golden file that no header mentions.
+declares() {
+    golden=tests/golden/api_$1.txt
+    shift
+    grep -ohE 'cfx_[a-z0-9_]+\(' "$@" | tr -d '(' | LC_ALL=C sort -u | LC_ALL=C comm -13 - "$golden" |
+        sed 's/$/: declared in another folder than its golden file says/'
+}
+
+# The exported names of both tiers are frozen; those with a leading underscore, and mangle_path (from
+# gcov), belong to the tool chain.
 api() {
-    if ! nm -D --defined-only "$build/libcfx.so" | awk '{ print $NF }' | grep -vE '^_|^mangle_path$' |
-        LC_ALL=C sort | diff -u tests/golden/api.txt -; then
+    names=$build/tests/api.txt
+    nm -D --defined-only "$build/libcfx.so" | awk '{ print $NF }' | grep -vE '^_|^mangle_path$' |
+        LC_ALL=C sort >"$names"
+    wrong=$(LC_ALL=C sort tests/golden/api_stable.txt tests/golden/api_embed.txt | diff -u - "$names"
+        declares stable include/cfx/*.h
+        declares embed include/cfx/embed/*.h)
+    if [ -n "$wrong" ]; then
+        echo "$wrong"
         echo "the exported names changed; if that is meant: tools/api_freeze.py --update"
         return 1
     fi

@@ -6,9 +6,10 @@ usage: layers.py [--map]
 Rooms stand below in order, lowest first. A file may include its own room and lower ones, but the
 generators of C and Python do not include each other. Public headers belong to rooms, too, and
 include only each other. cli/ and python/src/ see the public headers and their own folder alone.
-The check fails on a wrong include, a folder or public header that is not listed here, a room
-without README.md, a folder with more than 40 files, a base name that stands twice in src/, and an
-internal function whose name does not say its room: cfxi_ir_...
+The stable headers (include/cfx) and examples/ do not include those for bindings
+(include/cfx/embed). The check fails on a wrong include, a folder or public header that is not
+listed here, a room without README.md, a folder with more than 40 files, a base name that stands
+twice in src/, and an internal function whose name does not say its room: cfxi_ir_...
 --map prints the rooms as a table.
 """
 import re
@@ -22,12 +23,13 @@ KERNELS = "runtime/kernels/"
 
 # Room: the public headers and tables that belong to it.
 ROOMS = {
-    "base": "base status.def",
-    "ir": "value kind.def dtype.def layout.def host graph opcode.def",
-    "ops": "ops ops.def nn nn.def module",
-    "dim": "dim",
-    "tensor": "tensor datum dlpack",
-    "runtime": "runtime library",
+    "base": "base status.def dtype dtype.def layout.def embed/base",
+    "ir": "value kind.def graph opcode.def node"
+          " embed/copy embed/graph embed/hook embed/host embed/location embed/namespace",
+    "ops": "ops ops.def nn nn.def tree embed/ops",
+    "dim": "dim embed/dim",
+    "tensor": "tensor datum embed/dlpack embed/tensor",
+    "runtime": "runtime library state embed/runtime",
     KERNELS + "elementwise": "",
     KERNELS + "reduce": "",
     KERNELS + "linalg": "",
@@ -38,26 +40,27 @@ ROOMS = {
     KERNELS + "loss": "",
     KERNELS + "random": "",
     KERNELS + "python": "",
-    "analysis": "effect",
-    "match": "match",
-    "pass": "pass pass.def pass_flag.def pass_option.def",
+    "analysis": "effect embed/effect",
+    "match": "match embed/match",
+    "pass": "pass pass_flag.def embed/pass",
     "lower": "lower",
-    "split": "split partition placement",
-    "check": "check repeated stats",
-    "format": "weights",
-    "capture": "options scope capture operators",
+    "split": "embed/split embed/partition embed/placement",
+    "check": "embed/check embed/repeated embed/stats",
+    "format": "weights embed/weights",
+    "capture": "options scope module capture operators",
     "nn": "layers",
-    "script/syntax": "syntax sign.def",
-    "script/evaluate": "script special.def",
+    "script/syntax": "embed/syntax embed/sign.def",
+    "script/evaluate": "embed/script embed/special.def",
     "script/world": "pyscript",
-    "emit": "codegen",
+    "emit": "codegen embed/codegen",
     "emit/python": "",
     "emit/c": "",
 }
 # What the internal functions of a room are called, where that is not the last part of its path.
 PREFIX = {"runtime": "rt", "script/evaluate": "eval", "emit/python": "emit_py", "emit/c": "emit_c"}
-ROWS = ("cfxi_rule_", "cfxi_kernel_")  # functions that the operator table names
+ROWS = ("cfxi_rule_", "cfxi_kernel_", "cfxi_pass_lower")  # functions that a table names
 APART = ("emit/c", "emit/python")  # what both need is in the room above them
+UMBRELLAS = {"cfx.h", "embed/embed.h"}
 RANK = {room: rank for rank, room in enumerate(ROOMS)}
 TOP = len(ROOMS)  # cfx.h
 PYTHON_ROOMS = "base graph node modules transform trace script run codegen".split()
@@ -69,7 +72,7 @@ FUNCTION = re.compile(r"^(?!typedef|return|#|\s)((?:[\w*]+ )+\**)(cfxi_\w+)\(", 
 
 def owners():
     """The room of each public header and table."""
-    table = {"cfx.h": None}
+    table = {name: None for name in UMBRELLAS}
     for room, names in ROOMS.items():
         for name in names.split():
             table[name if "." in name else name + ".h"] = room
@@ -86,7 +89,7 @@ def room_of(path):
         room = path.parent.relative_to("src").as_posix()
         return room if room in RANK else None
     if parts[:2] == ("include", "cfx"):
-        return OWNER.get(path.name)
+        return OWNER.get(path.relative_to("include/cfx").as_posix())
     if parts[:2] == ("python", "src"):
         return "python" if path.parent.name in PYTHON_ROOMS and len(parts) == 4 else None
     return parts[0]
@@ -105,13 +108,24 @@ def resolve(file, quote, name):
     return None
 
 
+def is_embed(path):
+    return path.parts[:3] == ("include", "cfx", "embed")
+
+
 def rank_of(path):
-    return TOP if path.name == "cfx.h" else RANK.get(room_of(path), TOP)
+    """Umbrella headers stand above all rooms."""
+    return RANK.get(room_of(path), TOP)
 
 
 def wrong_include(file, target):
     """Whether `file` may not include `target`."""
     public = target.parts[0] == "include"
+    if is_embed(target) and not is_embed(file) and file.parts[0] in ("include", "examples"):
+        return True
+    if file.parts[0] == "examples":
+        return not public and target.parts[0] != "examples"
+    if is_embed(file) and file.name == "embed.h":
+        return not is_embed(target)
     if file.parts[0] in ("cli", "python"):
         return not public and target.parts[0] != file.parts[0]
     if file.parts[0] == "include" and not public:
@@ -160,7 +174,8 @@ def place_complaints():
         if path.name == "README.md" or path.suffix not in (".c", ".h", ".def", ".inc"):
             continue
         folders[path.parent] += 1
-        if room_of(path) is None and path.name != "cfx.h":
+        public = path.relative_to("include/cfx").as_posix() if path.parts[0] == "include" else ""
+        if room_of(path) is None and public not in UMBRELLAS:
             yield f"{path}: tools/layers.py does not list it"
         if path.parts[0] == "src":
             names[path.name].append(path)
@@ -190,8 +205,9 @@ def main():
     if "--map" in sys.argv[1:]:
         print_map()
         return 0
-    tops = ("include/cfx", "src", "cli", "python/src")
-    files = sorted(p for top in tops for p in (ROOT / top).rglob("*.[ch]"))
+    tops = ("include/cfx", "src", "cli", "python/src", "examples")
+    files = sorted(p for top in tops for p in (ROOT / top).rglob("*.[ch]*")
+                   if p.suffix in (".c", ".h", ".cpp"))
     complaints = [*include_complaints(files), *name_complaints(files), *place_complaints()]
     print("\n".join(complaints + [f"layers: {len(files)} files, {len(complaints)} complaints"]))
     return bool(complaints)

@@ -28,15 +28,14 @@ linear in nodes and edges unless its source file says why not. You run a pass by
 |---|---|
 | a shell | `cfx opt --pass NAME graph.ir`; `--pass A,B,C --dump-after` shows every step |
 | Python | `cfx.passes.run(module, "NAME")`, a GraphModule or a Graph; returns whether it changed |
-| C | `cfx_pass_NAME(graph, modules, options, &changed, &error)`, or `cfx_pass_run` |
+| C | `cfx_pass_run(cfx_pass_find("NAME"), graph, modules, NULL, &changed, &error)` |
 
-A pass with options has a struct for them in `<cfx/pass.h>`, which documents the details. You can
-set options that are numbers or flags by name: `cfx opt --pass unroll=4` (the first option),
+You can set options that are numbers or flags by name: `cfx opt --pass unroll=4` (the first option),
 `--pass unroll:max_turns=4:max_nodes=99`, `cfx.passes.run(module, "unroll", max_turns=4)`,
 `cfx_pass_run_with`.
 
 `cfx passes` and `cfx.passes.table()` list the same table. [adding-a-pass.md](adding-a-pass.md)
-explains how to add a pass. tools/pass_docs.py writes this page from include/cfx/pass.def and
+explains how to add a pass. tools/pass_docs.py writes this page from src/pass/pass.def and
 tests/golden/opt.
 
 """
@@ -72,7 +71,7 @@ def keeps_words(flags, words):
 
 def rows():
     """(name, summary, needs, keeps) of every pass."""
-    text = (ROOT / "include/cfx/pass.def").read_text()
+    text = (ROOT / "src/pass/pass.def").read_text()
     words = flag_words()
     return [(m[1], joined(m[2]), needs_words(re.findall(r"\w+", m[3]), words),
              keeps_words(re.findall(r"\w+", m[4]), words)) for m in ROW.finditer(text)]
@@ -80,7 +79,7 @@ def rows():
 
 def options(name):
     """What can be set of a pass, as a list."""
-    text = (ROOT / "include/cfx/pass_option.def").read_text()
+    text = (ROOT / "src/pass/pass_option.def").read_text()
     row = re.compile(rf"^CFX_PASS_OPTION\({name}, (\w+), (\w+), (\d+),\s*{TEXT}\)", re.M)
     return "".join(
         f"- Option `{m[1]}` ({('off' if m[2] == 'FLAG' else m[3])}): {joined(m[4])}.\n"
@@ -105,7 +104,7 @@ def golden(name):
 def comment(name):
     """The before and after at the top of the file of a pass."""
     texts = [path.read_text() for path in sorted((ROOT / "src").glob("*/*.c"))]
-    text = next(text for text in texts if f"\ncfx_status cfx_pass_{name}(" in text)
+    text = next(text for text in texts if f"\ncfx_status cfxi_pass_{name}(" in text)
     lines = re.search(r"(?: \* {5}.*\n| \*\n)+", text)[0].splitlines()
     return "```\n" + "\n".join(l[7:] for l in lines).strip("\n") + "\n```\n"
 

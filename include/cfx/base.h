@@ -44,11 +44,10 @@ typedef struct cfx_error {
     char message[500];  /* what, where, what to do; terminated UTF-8 */
 } cfx_error;
 
-/* The constant's name without its prefix ("NOMEM"), its meaning, the Python exception's name
- * (NULL for OK and HOST). Any int is accepted: an unknown one reads as "unknown status". */
+/* The constant's name without its prefix ("NOMEM"), and its meaning. Any int is accepted: an
+ * unknown one reads as "unknown status". */
 CFX_API const char *cfx_status_name(cfx_status status);
 CFX_API const char *cfx_status_text(cfx_status status);
-CFX_API const char *cfx_status_exception(cfx_status status);
 
 /* Fills *err (if not NULL) with a formatted message, cut to fit at a character boundary, and
  * returns `status`. */
@@ -98,18 +97,6 @@ CFX_API cfx_sink cfx_buffer_sink(cfx_buffer *buffer);
 /* A sink that writes to a stdio stream, a FILE *, which stays open and is the caller's. It fails
  * with CFX_E_IO where fwrite does; what the stream still buffers can fail later, in fclose. */
 CFX_API cfx_sink cfx_file_sink(void *file);
-
-/* ---- misspelled words ---------------------------------------------------------------------- */
-
-/* Finds the word nearest to a misspelled one, for "did you mean": begin, add each candidate, then
- * read `best`, which is NULL if none is near. Words must stay where they are meanwhile. */
-typedef struct cfx_nearest {
-    const char *word;
-    const char *best;
-    size_t limit;  /* of edits: only a nearer word is better */
-} cfx_nearest;
-CFX_API void cfx_nearest_begin(cfx_nearest *near, const char *word);
-CFX_API void cfx_nearest_add(cfx_nearest *near, const char *candidate);
 
 #ifdef __cplusplus
 }

@@ -100,26 +100,24 @@ static inline cfx_datum cfx_datum_tensor(cfx_tensor *t)
     return d;
 }
 
-/* One element of a tensor as a number: BOOL, INT, FLOAT or COMPLEX by its type. */
-CFX_API cfx_datum cfx_datum_load(cfx_dtype dtype, const void *at);
-/* The number `d` as an element, converted as a cast does; false if it is no number. */
-CFX_API bool cfx_datum_store(cfx_datum d, cfx_dtype dtype, void *at);
-
 /* ---- strings and containers ---------------------------------------------------------------- */
 
-/* INVALID, with *err set, if memory is out. `kind` is STR or DEVICE; `text` is copied. */
-CFX_API cfx_datum cfx_datum_text(cfx_datum_kind kind, const char *text, size_t size,
-                                 const cfx_allocator *allocator, cfx_error *err);
-/* A LIST, TUPLE, DICT (keys and values by turns) or SLICE (three) of the items, each of which is
- * retained: the caller still has to release his. INVALID, with *err set: CFX_E_VALUE if an item is
- * INVALID or there are not as many as the kind has, CFX_E_LIMIT if they nest deeper than some
- * CFX_MAX_DEPTH, CFX_E_NOMEM. */
+/* A string or a device (`kind` is STR or DEVICE) of `size` bytes, which are copied. INVALID with
+ * CFX_E_NOMEM. */
+CFX_API cfx_datum cfx_datum_from_text(cfx_datum_kind kind, const char *text, size_t size,
+                                      const cfx_allocator *allocator, cfx_error *err);
+/* The text of a STR or DEVICE: borrowed, terminated; NULL for other kinds. */
+CFX_API const char *cfx_datum_text(cfx_datum d, size_t *size);
+
+/* A LIST, TUPLE, DICT (keys and values in turn) or SLICE (three items). The items are retained: the
+ * caller still has to release its own. INVALID with *err set: CFX_E_VALUE if an item is INVALID, or
+ * their number does not fit the kind; CFX_E_LIMIT if they nest deeper than about CFX_MAX_DEPTH;
+ * CFX_E_NOMEM. */
 CFX_API cfx_datum cfx_datum_seq(cfx_datum_kind kind, const cfx_datum *items, size_t n,
                                 const cfx_allocator *allocator, cfx_error *err);
-/* The items of a container: borrowed. NULL and 0 for other kinds. Those of a LIST or DICT may be
- * exchanged in place by who knows that nobody else minds, for what is no container. */
+/* The items of a container: borrowed. NULL and 0 for other kinds. Items of a LIST or DICT that are
+ * not containers may be exchanged in place, but only by a caller that holds the sole reference. */
 CFX_API cfx_datum *cfx_datum_items(cfx_datum d, size_t *n);
-CFX_API const char *cfx_datum_str(cfx_datum d, size_t *size);  /* borrowed, terminated; or NULL */
 
 CFX_API cfx_datum cfx_datum_retain(cfx_datum d);  /* returns `d` */
 CFX_API void cfx_datum_release(cfx_datum d);

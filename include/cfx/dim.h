@@ -28,17 +28,9 @@ static inline bool cfx_dim_is_symbol(int64_t d) { return d < INT64_MIN / 2; }
 CFX_API cfx_dims *cfx_dims_new(const cfx_allocator *allocator, cfx_error *err);
 CFX_API void cfx_dims_free(cfx_dims *dims);  /* NULL is allowed */
 
-/* The symbol of this name, at least `min`: a batch is 2 or more unless one says otherwise (sizes 0
- * and 1 behave differently: they broadcast, and empty). CFX_DIM_UNKNOWN with *err set if memory is
- * out; so do the functions below. */
-CFX_API int64_t cfx_dims_symbol(cfx_dims *dims, const char *name, int64_t min, cfx_error *err);
-/* A new symbol "u0", "u1", ... that may be 0. */
-CFX_API int64_t cfx_dims_fresh(cfx_dims *dims, cfx_error *err);
-/* Likewise for a number that is no size: it may be negative. */
-CFX_API int64_t cfx_dims_fresh_number(cfx_dims *dims, cfx_error *err);
-
 /* Reads "N", "N + 1", "2*N", "(N + 1)//2", "N%8", "max(N, 3)"; new names become symbols, at least
- * 2. CFX_E_SYNTAX, with the column. */
+ * 2 (sizes 0 and 1 behave differently: they broadcast, and empty). CFX_DIM_UNKNOWN with *err set:
+ * CFX_E_SYNTAX with the column, CFX_E_NOMEM. */
 CFX_API int64_t cfx_dims_parse(cfx_dims *dims, const char *text, size_t size, cfx_error *err);
 CFX_API cfx_status cfx_dims_print(const cfx_dims *dims, int64_t d, cfx_sink out, cfx_error *err);
 
@@ -53,24 +45,13 @@ CFX_API int64_t cfx_dim_mod(cfx_dims *dims, int64_t a, int64_t b, cfx_error *err
 CFX_API int64_t cfx_dim_max(cfx_dims *dims, int64_t a, int64_t b, cfx_error *err);
 CFX_API int64_t cfx_dim_min(cfx_dims *dims, int64_t a, int64_t b, cfx_error *err);
 
-/* 1 it is so, 0 it is not, -1 it depends (or no proof was found). */
-CFX_API int cfx_dim_compare_eq(const cfx_dims *dims, int64_t a, int64_t b);
-CFX_API int cfx_dim_compare_lt(const cfx_dims *dims, int64_t a, int64_t b);
-
-/* Whether they are the same: if it depends, that is assumed from here on, and the answer is true.
- * */
+/* Whether two sizes are equal. If that depends on symbols, it is assumed from here on, and the
+ * answer is true. */
 CFX_API bool cfx_dim_expect_eq(cfx_dims *dims, int64_t a, int64_t b);
-CFX_API bool cfx_dim_expect_le(cfx_dims *dims, int64_t a, int64_t b);
 
 /* Writes the assumptions, one a line ("N == M", "N <= 512"); returns how many through *n. */
 CFX_API cfx_status cfx_dims_print_assumptions(const cfx_dims *dims, cfx_sink out, size_t *n,
                                               cfx_error *err);
-
-/* The value of `d` when each symbol has the value that `value` tells; CFX_E_KEY if that is
- * CFX_DIM_UNKNOWN and no assumption tells it either. */
-typedef int64_t cfx_dim_value_fn(void *ctx, const char *name);
-CFX_API cfx_status cfx_dims_eval(const cfx_dims *dims, int64_t d, cfx_dim_value_fn *value,
-                                 void *ctx, int64_t *out, cfx_error *err);
 
 #ifdef __cplusplus
 }

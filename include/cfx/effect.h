@@ -7,7 +7,7 @@
 #ifndef CFX_EFFECT_H
 #define CFX_EFFECT_H
 
-#include <cfx/module.h>
+#include <cfx/tree.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,23 +34,8 @@ typedef enum cfx_effect {
  * WRITES if its host calls it impure, or if `modules` (may be NULL) has it with inplace=True; else
  * it is ALONE: it may have a state, but is trusted not to change its arguments. Placeholders and
  * outputs are ALONE. */
-CFX_API cfx_status cfx_node_effect(cfx_node *n, const cfx_modules *modules, cfx_effect *effect,
+CFX_API cfx_status cfx_node_effect(cfx_node *n, const cfx_module_tree *modules, cfx_effect *effect,
                                    cfx_error *err);
-
-/* What calling the module at `path` does, the worst of it and of all modules below it: it WRITES if
- * its `inplace` or `_is_impure` is true; it is ALONE if its class, or one that it derives from,
- * draws random numbers or keeps statistics while it trains (always, if it does so in evaluation,
- * too); of other classes nothing is known, and they are taken to have no effect, as in torch.fx.
- * `g` is for the values of attributes. Linear in the modules below it. */
-CFX_API cfx_status cfx_modules_effect(const cfx_modules *modules, cfx_graph *g, const char *path,
-                                      cfx_effect *effect, cfx_error *err);
-
-/* A second opinion on the effects of nodes: `effect` returns a cfx_effect, or -1 to stop with
- * CFX_E_HOST. */
-typedef struct cfx_effect_opinion {
-    int (*effect)(void *ctx, cfx_node *n);
-    void *ctx;
-} cfx_effect_opinion;
 
 /* What a call may do to a node among its arguments, beside reading it. */
 typedef enum cfx_touch {
@@ -65,8 +50,8 @@ typedef enum cfx_touch {
  * writes to everything, and maybe to what is not among its arguments. Stops at the first status
  * that is not CFX_OK and returns it. */
 typedef cfx_status cfx_touch_fn(void *ctx, cfx_node *input, unsigned touch);
-CFX_API cfx_status cfx_node_each_touch(cfx_node *n, const cfx_modules *modules, cfx_touch_fn *fn,
-                                       void *ctx, cfx_error *err);
+CFX_API cfx_status cfx_node_each_touch(cfx_node *n, const cfx_module_tree *modules,
+                                       cfx_touch_fn *fn, void *ctx, cfx_error *err);
 
 #ifdef __cplusplus
 }

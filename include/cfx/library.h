@@ -19,9 +19,9 @@
  *     cfx_library *lib = cfx_library_new(rows, 1, NULL, NULL, &err);
  *
  * Nothing is registered anywhere: a library is given to whoever is to know its operators.
- *   - A runtime (cfx_runtime_options.library) calls them by name: cfx_custom_run, and
+ *   - A runtime (cfx_runtime_options.library) calls them by name: cfx_operator_run_named, and
  *     cfx_apply_named in a scope (scope.h).
- *   - Passes and lowering (cfx_modules.library; a table with nothing else in it will do) keep a
+ *   - Passes and lowering (cfx_module_tree.library; a table with nothing else in it will do) keep a
  *     call_function with that target, bind its arguments by the schema, and know its effects:
  *     what it writes to, what it shares memory with, whether it draws random numbers.
  *   - A program (cfx_program_options.library) runs them as any other operator; it keeps the library
@@ -87,23 +87,14 @@ CFX_API cfx_library *cfx_library_new(const cfx_custom_operator *rows, size_t n,
 CFX_API const cfx_library *cfx_library_retain(const cfx_library *lib);  /* returns `lib` */
 CFX_API void cfx_library_release(const cfx_library *lib);
 
-/* The rows, in the order in which they were given, those of the base first: borrowed. NULL past the
- * last, or if there is none of that name. */
-CFX_API size_t cfx_library_size(const cfx_library *lib);
-CFX_API const cfx_custom_operator *cfx_library_at(const cfx_library *lib, size_t i);
-CFX_API const cfx_custom_operator *cfx_library_find(const cfx_library *lib, const char *name);
-/* The row that a call_function calls, as cfx_node_operator is that of the table. `lib` may be NULL.
- * */
-CFX_API const cfx_custom_operator *cfx_node_custom(const cfx_node *n, const cfx_library *lib);
-
 /* ---- calling ------------------------------------------------------------------------------- */
 
 /* As cfx_operator_run and cfx_operator_infer, of an operator of the runtime's library. CFX_E_KEY if
  * it has none of that name. */
-CFX_API cfx_datum cfx_custom_run(cfx_runtime *rt, const char *name, const cfx_datum *args, size_t n,
-                                 cfx_error *err);
-CFX_API cfx_datum cfx_custom_infer(cfx_runtime *rt, cfx_dims *dims, const char *name,
-                                   const cfx_datum *args, size_t n, cfx_error *err);
+CFX_API cfx_datum cfx_operator_run_named(cfx_runtime *rt, const char *name, const cfx_datum *args,
+                                         size_t n, cfx_error *err);
+CFX_API cfx_datum cfx_operator_infer_named(cfx_runtime *rt, cfx_dims *dims, const char *name,
+                                           const cfx_datum *args, size_t n, cfx_error *err);
 
 /* ---- what rules and kernels are written with ----------------------------------------------- */
 
@@ -134,8 +125,9 @@ CFX_API cfx_status cfx_kernel_set(cfx_kernel_call *c, size_t i, cfx_datum d);
  * its strides. NULL with the error set. A result that nobody asked for or set is an error. */
 CFX_API cfx_tensor *cfx_kernel_result(cfx_kernel_call *c, size_t i);
 
-/* What to compute with: its threads, random numbers and allocator (runtime.h). Other operators can
- * be called: cfx_operator_run in a kernel, cfx_operator_infer in a rule, with these `dims`. */
+/* What to compute with: its threads and random numbers (below), and its allocator. Other
+ * operators can be called: cfx_operator_run in a kernel, cfx_operator_infer in a rule, with
+ * these `dims`. */
 CFX_API cfx_runtime *cfx_kernel_runtime(const cfx_kernel_call *c);
 CFX_API cfx_dims *cfx_kernel_dims(const cfx_kernel_call *c);    /* or NULL: sizes are numbers */
 CFX_API void *cfx_kernel_context(const cfx_kernel_call *c);     /* the row's `ctx` */
@@ -146,6 +138,27 @@ CFX_API cfx_error *cfx_kernel_error(cfx_kernel_call *c);        /* to be passed 
  * operator, their types and shapes, and the user's line are added to it. */
 CFX_API cfx_status cfx_kernel_fail(cfx_kernel_call *c, cfx_status status, const char *format, ...)
     CFX_PRINTF(3, 4);
+
+/* ---- threads and random numbers for kernels ------------------------------------------------ */
+
+/* Calls fn(ctx, begin, end) for pieces of [0, n), each of at least `grain` elements except the
+ * last, on the runtime's threads and this one; returns when all are done. Inside such a
+ * function, and while another thread uses the runtime's threads, it runs on this thread alone. */
+typedef void cfx_range_fn(void *ctx, int64_t begin, int64_t end);
+CFX_API void cfx_runtime_parallel(cfx_runtime *rt, int64_t n, int64_t grain, cfx_range_fn *fn,
+                                  void *ctx);
+
+/* Random numbers: cfx_runtime_draw takes the next `n` of the runtime's generator. The i-th of them
+ * depends only on what was drawn and on i, so any thread can ask for any of them, and the number of
+ * threads makes no difference. */
+typedef struct cfx_draws {
+    uint64_t seed;
+    uint64_t first;
+} cfx_draws;
+CFX_API cfx_draws cfx_runtime_draw(cfx_runtime *rt, int64_t n);
+CFX_API uint64_t cfx_draws_bits(cfx_draws r, int64_t i);
+CFX_API double cfx_draws_uniform(cfx_draws r, int64_t i);  /* in [0, 1) */
+CFX_API double cfx_draws_normal(cfx_draws r, int64_t i);   /* mean 0, variance 1 */
 
 #ifdef __cplusplus
 }

@@ -16,7 +16,7 @@
 #ifndef CFX_LOWER_H
 #define CFX_LOWER_H
 
-#include <cfx/module.h>
+#include <cfx/tree.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -42,7 +42,7 @@ typedef struct cfx_lower_options {
  * position, too. Every node that cannot be lowered is told to `each`; then it fails once, with
  * CFX_E_TYPE and the first of them, and `g` is as it was. Modules that were captured, too, are put
  * in the place of their calls, whatever `keep` says. */
-CFX_API cfx_status cfx_graph_lower(cfx_graph *g, const cfx_modules *modules,
+CFX_API cfx_status cfx_graph_lower(cfx_graph *g, const cfx_module_tree *modules,
                                    const cfx_lower_options *options, cfx_error *err);
 
 #ifdef __cplusplus

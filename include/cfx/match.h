@@ -43,7 +43,7 @@
 #ifndef CFX_MATCH_H
 #define CFX_MATCH_H
 
-#include <cfx/effect.h>
+#include <cfx/tree.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -93,7 +93,7 @@ typedef struct cfx_match_options {
 
     /* What the paths of the graph lead to; NULL if that is not known: then modules have no other
      * spelling, and `strict` trusts nobody that calls one. */
-    const cfx_modules *modules;
+    const cfx_module_tree *modules;
 
     /* A node whose name contains this may be any anchor, whatever it calls; NULL for none. */
     const char *node_name;
@@ -109,16 +109,16 @@ typedef struct cfx_match_options {
 
 /* ---- what was found ------------------------------------------------------------------------ */
 
-typedef struct cfx_binding {
+typedef struct cfx_match_binding {
     cfx_node *node;   /* of the pattern */
     cfx_value value;  /* a node, or what a placeholder stands for */
-} cfx_binding;
+} cfx_match_binding;
 
 /* One match. Everything belongs to the cfx_matches. */
 typedef struct cfx_match {
     size_t pattern;            /* which one, by its place in the array */
     cfx_graph *graph;          /* the graph, or a region of it */
-    const cfx_binding *bound;  /* in the order in which they were compared */
+    const cfx_match_binding *bound;  /* in the order in which they were compared */
     size_t n_bound;
     const cfx_value *inputs;   /* what the placeholders are bound to, in their order */
     size_t n_inputs;
@@ -139,26 +139,17 @@ CFX_API cfx_matches *cfx_matches_find(cfx_graph *g, cfx_graph *const *patterns, 
                                       const cfx_match_options *opts, cfx_error *err);
 CFX_API void cfx_matches_free(cfx_matches *matches);  /* NULL is allowed */
 CFX_API size_t cfx_matches_size(const cfx_matches *matches);
-CFX_API const cfx_match *cfx_matches_at(const cfx_matches *matches, size_t i);
+CFX_API const cfx_match *cfx_matches_get(const cfx_matches *matches, size_t i);
 /* Forgets the matches `i` of which keep[i] is false: they will not be replaced. The others keep
  * their order. Linear, however many go. */
 CFX_API void cfx_matches_keep(cfx_matches *matches, const bool *keep);
-/* How many steps the search took: comparisons, and nodes and edges that were walked. */
-CFX_API size_t cfx_matches_steps(const cfx_matches *matches);
-
-/* Whether a graph can be a pattern: what cfx_matches_find says of it beforehand. */
-CFX_API cfx_status cfx_pattern_check(cfx_graph *pattern, cfx_error *err);
-/* The anchors of a pattern, in the order in which its output mentions them: fills `anchors` with
- * the first `max` of them; *n receives how many there are. `opts` may be NULL. */
-CFX_API cfx_status cfx_pattern_anchors(cfx_graph *pattern, const cfx_match_options *opts,
-                                       cfx_node **anchors, size_t max, size_t *n, cfx_error *err);
 
 /* ---- putting something else in its place --------------------------------------------------- */
 
 /* Puts a copy of replacements[i] in the place of match i (all of them, so that the array has
  * cfx_matches_size entries; a graph may be in it many times). Its placeholders are what those of
  * the pattern are bound to; what it returns replaces what the pattern returns, one by one; the
- * matched nodes are erased. A copy has the location and scope of its original or, if that has none,
+ * matched nodes are erased. A copy has its original's location and module stack or, if unset,
  * those of the match's first anchor; it stands before the first user of a result (if the inputs are
  * computed later than that, they are moved there), or behind the match if nobody uses one.
  * Afterwards the inputs that an earlier replacement changed are the new ones.

@@ -1,81 +1,149 @@
-/* module.h - the tree of modules that get_attr and call_module name, as the embedding language has
- * it: over nn.Module in Python, over modules of its own in C.
+/* module.h - modules in C: make them, read them, load weights, call them.
  *
- * The core keeps no mirror of it that could go stale: passes ask through this table. Paths are
- * dotted ("layer1.0.conv"); "" is the root. Attributes and tensors come as values of the graph that
- * asks, floating (cfx_value_discard what is not used): numbers, bools, None, strings and tuples of
- * them as themselves; tensors, modules and everything else as HOST values.
+ *     static const cfx_class mlp_class = {.name = "MLP", .inputs = "x", .forward = forward};
+ *
+ *     cfx_scope *s = cfx_scope_new(NULL, &err);
+ *     cfx_module *mlp = cfx_module_new(s, &mlp_class);
+ *     cfx_module_add(s, mlp, "fc1", cfx_nn_linear(s, 784, 512));
+ *     cfx_module_add(s, mlp, "fc2", cfx_nn_linear(s, 512, 10));
+ *     cfx_var y = cfx_call(s, mlp, x);
+ *
+ * A module belongs to the scope in which it was made. It lives until that scope is freed, or longer
+ * if someone retains it; parents retain their children. Several threads may read modules at once,
+ * each with its own scope, while no thread changes them.
+ *
+ * layers.h makes the classes of torch.nn (cfx_nn_linear, ...). They have PyTorch's attributes,
+ * parameters and buffers under the same names, initialised in the same way, so a file of weights
+ * from PyTorch fits the same model in C.
+ *
+ * Functions with a scope report failure there (scope.h). They accept NULL for a module that could
+ * not be made, so a chain of calls needs one check at the end.
  */
 #ifndef CFX_MODULE_H
 #define CFX_MODULE_H
 
-#include <cfx/ops.h>
+#pragma GCC system_header /* see scope.h */
+
+#include <cfx/scope.h>
+#include <cfx/state.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-struct cfx_library;
+typedef struct cfx_module cfx_module;
 
-/* Is told a name; a status that is not CFX_OK stops, and is returned. */
-typedef cfx_status cfx_name_fn(void *ctx, const char *name, cfx_error *err);
+/* ---- classes ------------------------------------------------------------------------------- */
 
-typedef struct cfx_modules {
-    void *ctx;
+/* What the modules of a user's class do. Set the `forward` that takes as many inputs as you need;
+ * it must return a variable. A class outlives its modules: usually it is static const. */
+typedef struct cfx_class {
+    const char *name;    /* "MLP": for messages and generated code */
+    /* The names of the inputs: "x", "query, key, mask=None, scale=0.5". A default is None, a
+     * number, True or False. NULL: "x" for forward. */
+    const char *inputs;
+    cfx_var (*forward)(cfx_scope *s, cfx_module *self, cfx_var x);
+    cfx_var (*forward2)(cfx_scope *s, cfx_module *self, cfx_var x, cfx_var y);
+    cfx_var (*forward3)(cfx_scope *s, cfx_module *self, cfx_var x, cfx_var y, cfx_var z);
+    cfx_var (*forward_n)(cfx_scope *s, cfx_module *self, const cfx_var *in, size_t n);
+    bool leaf;           /* capture keeps a call of it as one node, and does not look inside */
+} cfx_class;
 
-    /* Writes the public name of the class of the module at `path`: "torch.nn.Conv2d". A class
-     * derived from it has its own name: it may compute anything. So may a module with hooks or with
-     * a `forward` of its own, for which nothing is written. CFX_E_KEY if there is none. */
-    cfx_status (*class_name)(void *ctx, const char *path, cfx_sink out, cfx_error *err);
+/* ---- making modules ------------------------------------------------------------------------ */
 
-    /* An address that two paths have in common only if they lead to the same object; NULL if there
-     * is none. */
-    const void *(*identity)(void *ctx, const char *path);
+/* A new module, borrowed from the scope; NULL if the scope has failed or fails. With `type` NULL it
+ * only holds other modules, and cannot be called. */
+CFX_API cfx_module *cfx_module_new_at(cfx_at at, const cfx_class *type);
+#define cfx_module_new(s, type) cfx_module_new_at(CFX_HERE(s), type)
+/* Counted references, to keep a module after its scope. NULL is allowed; retain returns `m`. */
+CFX_API cfx_module *cfx_module_retain(cfx_module *m);
+CFX_API void cfx_module_release(cfx_module *m);
 
-    /* The attribute at `path` ("bn1.eps", "fc.weight"); INVALID with CFX_E_KEY if there is none. */
-    cfx_value (*get)(void *ctx, cfx_graph *g, const char *path, cfx_error *err);
+/* Releases a module that was made in this scope before the scope is freed: for loops that make,
+ * trace or read many. It lives on as a child of others, or while someone has retained it. */
+CFX_API void cfx_module_drop_at(cfx_at at, cfx_module *m);
+#define cfx_module_drop(s, m) cfx_module_drop_at(CFX_HERE(s), m)
 
-    /* Sets the attribute at `path`; modules on the way there are made, or copied if others may have
-     * them, too: nobody but this tree sees a change. A tensor in the place of a
-     * parameter becomes a parameter (of which None may stand there), elsewhere a buffer. */
-    cfx_status (*set)(void *ctx, cfx_graph *g, const char *path, cfx_value v, cfx_error *err);
+/* Adds a child and returns it. The scope fails if the name is taken or is neither an identifier nor
+ * a number ("0"), or if `child` contains `m`. */
+CFX_API cfx_module *cfx_module_add_at(cfx_at at, cfx_module *m, const char *name,
+                                      cfx_module *child);
+#define cfx_module_add(s, m, name, child) cfx_module_add_at(CFX_HERE(s), m, name, child)
 
-    /* Deletes the attribute or module at `path`; CFX_E_KEY if there is none. */
-    cfx_status (*remove)(void *ctx, const char *path, cfx_error *err);
+/* Adds a parameter or a buffer, and retains its tensor. NULL stands for None: a bias that is not
+ * there. */
+CFX_API void cfx_module_add_parameter_at(cfx_at at, cfx_module *m, const char *name, cfx_tensor *t);
+CFX_API void cfx_module_add_buffer_at(cfx_at at, cfx_module *m, const char *name, cfx_tensor *t);
+#define cfx_module_add_parameter(s, m, name, t) cfx_module_add_parameter_at(CFX_HERE(s), m, name, t)
+#define cfx_module_add_buffer(s, m, name, t) cfx_module_add_buffer_at(CFX_HERE(s), m, name, t)
 
-    /* Puts a copy of the module at `from` at `to` (which may be the same path): its attributes can
-     * be set without changing whoever shares the original. Tensors are shared. */
-    cfx_status (*copy)(void *ctx, const char *from, const char *to, cfx_error *err);
+/* Adds a parameter without a tensor. Loading weights gives it the tensor of its name, of whatever
+ * type and shape. */
+CFX_API void cfx_module_declare_at(cfx_at at, cfx_module *m, const char *name);
+#define cfx_module_declare(s, m, name) cfx_module_declare_at(CFX_HERE(s), m, name)
 
-    /* The graph of the module at `path` if it was captured, too, and calling it does no more than
-     * the graph says, inputs in order: borrowed; else NULL. */
-    cfx_graph *(*graph)(void *ctx, const char *path);
+/* Sets any other attribute, such as "eps" or "num_heads": a number, a string, or a list of them. */
+CFX_API void cfx_module_set_at(cfx_at at, cfx_module *m, const char *name, cfx_var v);
+#define cfx_module_set(s, m, name, v) cfx_module_set_at(CFX_HERE(s), m, name, cfx_v(v))
 
-    /* Computes an operator now, on values of `g`; INVALID with *err set if it fails. */
-    cfx_value (*call)(void *ctx, cfx_graph *g, cfx_operator op, const cfx_value *args, size_t n,
-                      cfx_error *err);
+/* A pointer of your own, for what `forward` needs to know; NULL at first. cfx never frees it. */
+CFX_API void cfx_module_set_data(cfx_module *m, void *data);
+CFX_API void *cfx_module_data(const cfx_module *m);
 
-    /* Calls `fn` with the public names of the class of the module at `path` and of all classes that
-     * it derives from, whatever its hooks. NULL: class_name says what there is to say. */
-    cfx_status (*each_class)(void *ctx, const char *path, cfx_name_fn *fn, void *fn_ctx,
-                             cfx_error *err);
+/* ---- reading modules ----------------------------------------------------------------------- */
 
-    /* Calls `fn` with the names of the modules right below the one at `path`. NULL: there are none.
-     */
-    cfx_status (*each_child)(void *ctx, const char *path, cfx_name_fn *fn, void *fn_ctx,
-                             cfx_error *err);
+/* The module at a path below `m` ("fc1", "layers.0.attn"): borrowed; NULL if there is none. */
+CFX_API cfx_module *cfx_module_child(const cfx_module *m, const char *path);
+CFX_API size_t cfx_module_num_children(const cfx_module *m);
+/* The i-th child, in the order in which they were added: borrowed, as is *name (may be NULL). NULL
+ * past the last. */
+CFX_API cfx_module *cfx_module_get_child(const cfx_module *m, size_t i, const char **name);
+/* "MLP", "torch.nn.Linear"; "" for a module that only holds others. */
+CFX_API const char *cfx_module_class_name(const cfx_module *m);
+/* An attribute, parameter or buffer: borrowed; INVALID if there is none. */
+CFX_API cfx_datum cfx_module_attribute(const cfx_module *m, const char *path);
+/* A parameter or buffer to compute with: its tensor, or a get_attr node while tracing. */
+CFX_API cfx_var cfx_module_param_at(cfx_at at, cfx_module *m, const char *path);
+#define cfx_module_param(s, m, path) cfx_module_param_at(CFX_HERE(s), m, path)
 
-    /* The operators of one's own that the graph may call (library.h): borrowed; or NULL. A table
-     * that has nothing else, {.library = lib}, says nothing of modules: as NULL does. */
-    const struct cfx_library *library;
-} cfx_modules;
+/* Whether dropout drops and batch-norm updates its statistics: true for a new module. Setting it
+ * sets it for all modules below `m`, too. */
+CFX_API void cfx_module_train(cfx_module *m, bool training);
+CFX_API bool cfx_module_is_training(const cfx_module *m);
 
-/* *op becomes the operator that a node calls, as cfx_node_operator says; of a call_module that of
- * its class, NONE if `modules` is NULL, the class is not in the table, or there is no such module.
- * Only the class decides: what it computes depends on its attributes, too ("inplace", "training").
- * Fails if the host does, or memory is out. */
-CFX_API cfx_status cfx_node_operator_of(const cfx_node *n, const cfx_modules *modules,
-                                        cfx_operator *op, cfx_error *err);
+/* ---- weights ------------------------------------------------------------------------------- */
+
+/* All parameters and buffers by dotted name, in order; one that is shared appears under each of its
+ * names. For the caller to free. NULL, and the scope fails. */
+CFX_API cfx_state *cfx_module_state_at(cfx_at at, const cfx_module *m);
+#define cfx_module_state(s, m) cfx_module_state_at(CFX_HERE(s), m)
+
+/* Gives all parameters and buffers the tensors of `from`, as load_state_dict does: all of them or,
+ * if the scope fails, none. `flags` are CFX_LOAD_... of state.h. Names that share a tensor go on
+ * sharing one if `from` has the same elements for them. */
+CFX_API void cfx_module_load_state_at(cfx_at at, cfx_module *m, const cfx_state *from,
+                                      unsigned flags);
+#define cfx_module_load_state(s, m, from, flags)                                                   \
+    cfx_module_load_state_at(CFX_HERE(s), m, from, flags)
+
+/* The same from a .safetensors or .npz file, and back to a .safetensors file. cfx_module_load is
+ * strict: the file and the module have the same names. */
+CFX_API void cfx_module_load_at(cfx_at at, cfx_module *m, const char *path, unsigned flags);
+#define cfx_module_load(s, m, path) cfx_module_load_at(CFX_HERE(s), m, path, 0)
+CFX_API void cfx_module_save_at(cfx_at at, const cfx_module *m, const char *path);
+#define cfx_module_save(s, m, path) cfx_module_save_at(CFX_HERE(s), m, path)
+
+/* ---- calling ------------------------------------------------------------------------------- */
+
+/* Calls a module with any number of inputs: cfx_call(s, m, x, y). */
+CFX_API cfx_var cfx_call_at(cfx_at at, cfx_module *m, cfx_vars inputs);
+#define cfx_call(s, m, ...) cfx_call_at(CFX_HERE(s), m, CFX_VARS(__VA_ARGS__))
+/* Calls a child of `m`: cfx_call_child(s, self, "fc1", x). If there is no child at that path, the
+ * scope fails and the message names it, which cfx_call of a missing child cannot. */
+CFX_API cfx_var cfx_call_child_at(cfx_at at, const cfx_module *m, const char *path,
+                                  cfx_vars inputs);
+#define cfx_call_child(s, m, path, ...)                                                            \
+    cfx_call_child_at(CFX_HERE(s), m, path, CFX_VARS(__VA_ARGS__))
 
 #ifdef __cplusplus
 }

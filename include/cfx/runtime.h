@@ -8,8 +8,7 @@
  *     cfx_datum y = cfx_program_run(p, rt, inputs, n, &err);
  *
  * Every operator has a rule that says what its results are (type, shape, whether the arguments
- * fit), and a kernel that computes them; eager calls, programs and later the planned executor share
- * them.
+ * fit), and a kernel that computes them. Single calls and programs share both.
  */
 #ifndef CFX_RUNTIME_H
 #define CFX_RUNTIME_H
@@ -17,6 +16,7 @@
 #include <cfx/datum.h>
 #include <cfx/dim.h>
 #include <cfx/ops.h>
+#include <cfx/state.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -53,33 +53,9 @@ CFX_API cfx_runtime *cfx_runtime_new(const cfx_runtime_options *options, cfx_err
 /* Ends its threads; nobody may be computing with it. Results live on. NULL is allowed. */
 CFX_API void cfx_runtime_free(cfx_runtime *rt);
 CFX_API unsigned cfx_runtime_threads(const cfx_runtime *rt);  /* the caller's own is one of them */
-CFX_API cfx_isa cfx_runtime_isa(const cfx_runtime *rt);
-CFX_API const char *cfx_isa_name(cfx_isa isa);  /* "avx512" */
 /* Random numbers from here on are those that follow `seed`. */
 CFX_API void cfx_runtime_seed(cfx_runtime *rt, uint64_t seed);
 CFX_API const cfx_allocator *cfx_runtime_allocator(const cfx_runtime *rt);    /* never NULL */
-CFX_API const struct cfx_library *cfx_runtime_library(const cfx_runtime *rt); /* borrowed or NULL */
-
-/* ---- for kernels of one's own (library.h) --------------------------------------------------- */
-
-/* fn(ctx, begin, end) over pieces of [0, n), each of at least `grain` (but the last), on the
- * runtime's threads and this one; returns when all are done. From inside such a function, and while
- * another thread uses the runtime's threads, it runs here alone. */
-typedef void cfx_range_fn(void *ctx, int64_t begin, int64_t end);
-CFX_API void cfx_runtime_parallel(cfx_runtime *rt, int64_t n, int64_t grain, cfx_range_fn *fn,
-                                  void *ctx);
-
-/* Random numbers, drawn from the runtime's generator: the i-th of `n` is a function of what was
- * drawn and i alone, so any thread can ask for any of them, and how many threads there are makes no
- * difference. */
-typedef struct cfx_draws {
-    uint64_t seed;
-    uint64_t first;
-} cfx_draws;
-CFX_API cfx_draws cfx_runtime_draw(cfx_runtime *rt, int64_t n);
-CFX_API uint64_t cfx_draws_bits(cfx_draws r, int64_t i);
-CFX_API double cfx_draws_uniform(cfx_draws r, int64_t i);  /* in [0, 1) */
-CFX_API double cfx_draws_normal(cfx_draws r, int64_t i);   /* mean 0, variance 1 */
 
 /* ---- one operator -------------------------------------------------------------------------- */
 
@@ -99,22 +75,6 @@ CFX_API cfx_datum cfx_operator_run(cfx_runtime *rt, cfx_operator op, const cfx_d
  * notes what had to be assumed; NULL if all sizes are numbers. Fails as cfx_operator_run. */
 CFX_API cfx_datum cfx_operator_infer(cfx_runtime *rt, cfx_dims *dims, cfx_operator op,
                                      const cfx_datum *args, size_t n, cfx_error *err);
-
-/* ---- named tensors ------------------------------------------------------------------------- */
-
-/* The parameters and buffers of a model: tensors by dotted name. (state.c) */
-typedef struct cfx_state cfx_state;
-
-/* Empty; NULL with CFX_E_NOMEM. */
-CFX_API cfx_state *cfx_state_new(const cfx_allocator *allocator, cfx_error *err);
-CFX_API void cfx_state_free(cfx_state *s);  /* NULL is allowed */
-/* Adds it, or replaces one of that name. The name is copied, the tensor retained. */
-CFX_API cfx_status cfx_state_set(cfx_state *s, const char *name, cfx_tensor *t, cfx_error *err);
-CFX_API cfx_tensor *cfx_state_get(const cfx_state *s, const char *name);  /* borrowed, or NULL */
-CFX_API size_t cfx_state_size(const cfx_state *s);
-/* The i-th, in the order in which they were first set: its name, borrowed; *t (may be NULL)
- * likewise. */
-CFX_API const char *cfx_state_at(const cfx_state *s, size_t i, cfx_tensor **t);
 
 /* ---- graphs -------------------------------------------------------------------------------- */
 
@@ -155,35 +115,6 @@ typedef cfx_status cfx_infer_fn(void *ctx, const char *node, cfx_datum result);
 CFX_API cfx_datum cfx_program_infer(const cfx_program *p, cfx_runtime *rt, cfx_dims *dims,
                                     const cfx_datum *inputs, size_t n, cfx_infer_fn *each,
                                     void *ctx, cfx_error *err);
-
-/* ---- costs --------------------------------------------------------------------------------- */
-
-/* How many operations a call takes, as a size (dim.h; print it with cfx_dims_print): a
- * multiplication and an addition are two, as in a convolution or a product of matrices, whose bias
- * is free; element-wise functions count one for each element; views, copies, lookups and sorts
- * nothing. The table is in flops.c. Arguments and failures as cfx_operator_infer; CFX_DIM_UNKNOWN
- * then. */
-CFX_API int64_t cfx_operator_flops(cfx_runtime *rt, cfx_dims *dims, cfx_operator op,
-                                   const cfx_datum *args, size_t n, cfx_error *err);
-
-/* What one call costs. All numbers are sizes: they may be symbols of `dims`. */
-typedef struct cfx_cost {
-    const char *node;  /* its name, as cfx_infer_fn has it; borrowed */
-    cfx_operator op;
-    int64_t flops;
-    int64_t bytes;     /* of new tensors among its results */
-    int64_t live;      /* of all tensors that are alive while it runs: the inputs, what was computed
-                          and is used later, its arguments and results; not the parameters */
-} cfx_cost;
-
-/* Tells what each call of a program costs, for inputs of these types and shapes; nothing is
- * computed. Tensors that may share memory are taken to share it, and values to die at their last
- * use. Both branches of a cond count, the body of a loop counts once, its test not at all. Of
- * operators of one's own (library.h) only the memory of the results is known: they are not told. */
-typedef cfx_status cfx_cost_fn(void *ctx, const cfx_cost *cost);
-CFX_API cfx_status cfx_program_cost(const cfx_program *p, cfx_runtime *rt, cfx_dims *dims,
-                                    const cfx_datum *inputs, size_t n, cfx_cost_fn *each, void *ctx,
-                                    cfx_error *err);
 
 #ifdef __cplusplus
 }

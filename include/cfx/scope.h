@@ -2,8 +2,9 @@
  *
  *     static cfx_var forward(cfx_scope *s, cfx_module *self, cfx_var x)
  *     {
- *         x = cfx_relu(s, cfx_call(s, cfx_child(self, "fc1"), x));
- *         return cfx_softmax(s, cfx_mul(s, cfx_call(s, cfx_child(self, "fc2"), x), 0.5), -1);
+ *         x = cfx_relu(s, cfx_call(s, cfx_module_child(self, "fc1"), x));
+ *         x = cfx_call(s, cfx_module_child(self, "fc2"), x);
+ *         return cfx_softmax(s, cfx_mul(s, x, 0.5), -1);
  *     }
  *
  * The same function computes if its variables are tensors, and is captured if they stand for nodes
@@ -19,8 +20,8 @@
  * memory, could tell that its variables are not its own.)
  *
  * Errors stay in the scope: after the first one nothing is computed any more, every call returns an
- * empty variable, and one look at the end is enough (cfx_ok). The message begins with the user's
- * file and line: most names here are macros that pass where they were written.
+ * empty variable, and one look at the end is enough (cfx_scope_ok). The message begins with the
+ * user's file and line: most names here are macros that pass where they were written.
  *
  * A scope is used by one thread at a time.
  */
@@ -56,7 +57,7 @@ CFX_API cfx_scope *cfx_scope_new(const cfx_scope_options *options, cfx_error *er
 CFX_API void cfx_scope_free(cfx_scope *s);
 
 /* Whether nothing has failed. */
-CFX_API bool cfx_ok(const cfx_scope *s);
+CFX_API bool cfx_scope_ok(const cfx_scope *s);
 /* The first failure: its status is CFX_OK if there is none. */
 CFX_API const cfx_error *cfx_scope_error(const cfx_scope *s);
 /* Where functions that take a `cfx_error *` put the reason of a failure, so that a program has one
@@ -64,12 +65,11 @@ CFX_API const cfx_error *cfx_scope_error(const cfx_scope *s);
  * Valid until the next call with this scope. */
 CFX_API cfx_error *cfx_scope_err(cfx_scope *s);
 /* Forgets the failure: the scope can be used again. */
-CFX_API void cfx_scope_forgive(cfx_scope *s);
+CFX_API void cfx_scope_clear_error(cfx_scope *s);
 
 /* Whether what is called is noted in a graph; false: it is computed. */
 CFX_API bool cfx_scope_is_tracing(const cfx_scope *s);
-CFX_API cfx_runtime *cfx_scope_runtime(cfx_scope *s);      /* borrowed */
-CFX_API cfx_graph *cfx_scope_graph(cfx_scope *s);          /* that is being made, or NULL */
+CFX_API cfx_runtime *cfx_scope_runtime(cfx_scope *s);  /* borrowed */
 CFX_API const cfx_allocator *cfx_scope_allocator(const cfx_scope *s);
 
 /* Where the user wrote a call: what the macros pass. */
@@ -89,7 +89,9 @@ static inline cfx_at cfx_at_make(cfx_scope *s, const char *file, uint32_t line)
 #define CFX_HERE(s) cfx_at_make(s, __FILE__, __LINE__)
 
 /* Makes the scope fail, unless it has already, with "file:line: " and the message. */
-CFX_API cfx_status cfx_fail(cfx_at at, cfx_status status, const char *format, ...) CFX_PRINTF(3, 4);
+CFX_API cfx_status cfx_scope_fail_at(cfx_at at, cfx_status status, const char *format, ...)
+    CFX_PRINTF(3, 4);
+#define cfx_scope_fail(s, status, ...) cfx_scope_fail_at(CFX_HERE(s), status, __VA_ARGS__)
 
 /* ---- variables ----------------------------------------------------------------------------- */
 
@@ -201,16 +203,16 @@ static inline cfx_vars cfx_vars_make(const cfx_var *items, size_t n)
 /* ---- lists --------------------------------------------------------------------------------- */
 
 /* A list, tuple, dict or slice of variables: see the macros. */
-CFX_API cfx_var cfx_seq_at(cfx_at at, cfx_datum_kind kind, cfx_vars items);
+CFX_API cfx_var cfx_var_seq_at(cfx_at at, cfx_datum_kind kind, cfx_vars items);
 /* cfx_list(s, x, y): what cat and stack take; cfx_tuple(s, x, y): what a function with several
  * results returns. cfx_getitem(s, v, i) takes one apart. */
-#define cfx_list(s, ...) cfx_seq_at(CFX_HERE(s), CFX_DATUM_LIST, CFX_VARS(__VA_ARGS__))
-#define cfx_tuple(s, ...) cfx_seq_at(CFX_HERE(s), CFX_DATUM_TUPLE, CFX_VARS(__VA_ARGS__))
+#define cfx_list(s, ...) cfx_var_seq_at(CFX_HERE(s), CFX_DATUM_LIST, CFX_VARS(__VA_ARGS__))
+#define cfx_tuple(s, ...) cfx_var_seq_at(CFX_HERE(s), CFX_DATUM_TUPLE, CFX_VARS(__VA_ARGS__))
 /* cfx_dict(s, cfx_v("a"), x, cfx_v("b"), y): keys and values by turns. cfx_slice_of(s, 0, 5,
  * cfx_var_none()) is 0:5 of an index; any part may be None. */
-#define cfx_dict(s, ...) cfx_seq_at(CFX_HERE(s), CFX_DATUM_DICT, CFX_VARS(__VA_ARGS__))
+#define cfx_dict(s, ...) cfx_var_seq_at(CFX_HERE(s), CFX_DATUM_DICT, CFX_VARS(__VA_ARGS__))
 #define cfx_slice_of(s, start, stop, step)                                                         \
-    cfx_seq_at(CFX_HERE(s), CFX_DATUM_SLICE, CFX_VARS(cfx_v(start), cfx_v(stop), cfx_v(step)))
+    cfx_var_seq_at(CFX_HERE(s), CFX_DATUM_SLICE, CFX_VARS(cfx_v(start), cfx_v(stop), cfx_v(step)))
 
 /* cfx_ints(s, 2, 3): a tuple of integers: sizes, strides, dimensions. cfx_var_ints(s, sizes, n) has
  * those of an array, which is copied. */
@@ -233,11 +235,11 @@ CFX_API cfx_var cfx_apply_named_at(cfx_at at, const char *name, cfx_vars args);
 /* ---- in and out ---------------------------------------------------------------------------- */
 
 /* A tensor as a variable: retained. While tracing it becomes a constant of the captured module. */
-CFX_API cfx_var cfx_from_tensor_at(cfx_at at, cfx_tensor *t);
-#define cfx_from_tensor(s, t) cfx_from_tensor_at(CFX_HERE(s), t)
+CFX_API cfx_var cfx_var_from_tensor_at(cfx_at at, cfx_tensor *t);
+#define cfx_var_from_tensor(s, t) cfx_var_from_tensor_at(CFX_HERE(s), t)
 /* Likewise whatever an operator can return: retained. Not while tracing, but for numbers. */
-CFX_API cfx_var cfx_from_datum_at(cfx_at at, cfx_datum d);
-#define cfx_from_datum(s, d) cfx_from_datum_at(CFX_HERE(s), d)
+CFX_API cfx_var cfx_var_from_datum_at(cfx_at at, cfx_datum d);
+#define cfx_var_from_datum(s, d) cfx_var_from_datum_at(CFX_HERE(s), d)
 
 /* The tensor that a variable is: borrowed, as long as the variable lives. NULL, and the scope
  * fails, if it is none, which while tracing it never is. */
@@ -246,8 +248,6 @@ CFX_API cfx_tensor *cfx_var_tensor_at(cfx_at at, cfx_var v);
 /* What a variable is, a new reference; INVALID, and the scope fails, while tracing. */
 CFX_API cfx_datum cfx_var_datum_at(cfx_at at, cfx_var v);
 #define cfx_var_datum(s, v) cfx_var_datum_at(CFX_HERE(s), v)
-/* The node that a variable is while tracing; NULL if it is none. */
-CFX_API cfx_node *cfx_var_node(cfx_scope *s, cfx_var v);
 
 /* Whether it is None: an optional input that was not given. While tracing it is not, unless the
  * trace was told so (cfx_trace_options: concrete_args, shapes). */
@@ -263,10 +263,10 @@ CFX_API double cfx_var_number_at(cfx_at at, cfx_var v);
  * variable. Dimensions count from the end if negative. */
 CFX_API int64_t cfx_var_size_at(cfx_at at, cfx_var v, int64_t dim);
 CFX_API size_t cfx_var_ndim_at(cfx_at at, cfx_var v);
-CFX_API cfx_dtype cfx_var_dtype_at(cfx_at at, cfx_var v);
+CFX_API cfx_dtype cfx_var_dtype_of_at(cfx_at at, cfx_var v);
 #define cfx_var_size(s, v, dim) cfx_var_size_at(CFX_HERE(s), v, dim)
 #define cfx_var_ndim(s, v) cfx_var_ndim_at(CFX_HERE(s), v)
-#define cfx_var_dtype_of(s, v) cfx_var_dtype_at(CFX_HERE(s), v)
+#define cfx_var_dtype_of(s, v) cfx_var_dtype_of_at(CFX_HERE(s), v)
 
 /* Writes what Python would print for it: a tensor's elements; a node's name. */
 CFX_API cfx_status cfx_var_print(cfx_scope *s, cfx_var v, cfx_sink out);
@@ -276,7 +276,7 @@ CFX_API cfx_status cfx_var_print(cfx_scope *s, cfx_var v, cfx_sink out);
 /* Long eager loops: variables that were made since the mark are gone, but for `keep` (may be
  * empty), which is returned as it is now. A called module does this by itself. */
 CFX_API size_t cfx_scope_mark(const cfx_scope *s);
-CFX_API cfx_var cfx_scope_return(cfx_scope *s, size_t mark, cfx_var keep);
+CFX_API cfx_var cfx_scope_reset(cfx_scope *s, size_t mark, cfx_var keep);
 
 #ifdef __cplusplus
 }

@@ -13,7 +13,7 @@
 #ifndef CFX_TENSOR_H
 #define CFX_TENSOR_H
 
-#include <cfx/value.h>
+#include <cfx/dtype.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,14 +31,6 @@ typedef struct cfx_tensor cfx_tensor;
  * `sizes` may be NULL if `ndim` is 0: one element. */
 CFX_API cfx_tensor *cfx_tensor_new(cfx_dtype dtype, const int64_t *sizes, size_t ndim,
                                    const cfx_allocator *allocator, cfx_error *err);
-/* Likewise with these strides in bytes (NULL: contiguous), none of them negative: those of another
- * order of dimensions, or with gaps. Elements that overlap are the caller's business. */
-CFX_API cfx_tensor *cfx_tensor_new_strided(cfx_dtype dtype, const int64_t *sizes,
-                                           const int64_t *strides, size_t ndim,
-                                           const cfx_allocator *allocator, cfx_error *err);
-/* No storage; sizes may be symbols. */
-CFX_API cfx_tensor *cfx_tensor_new_abstract(cfx_dtype dtype, const int64_t *sizes, size_t ndim,
-                                            const cfx_allocator *allocator, cfx_error *err);
 
 /* Over memory of the caller's: `data` is the first element, `strides` (bytes, may be negative;
  * NULL: contiguous) must stay within what the caller has. `release` (may be NULL) is called with
@@ -55,12 +47,6 @@ CFX_API cfx_tensor *cfx_tensor_view(cfx_tensor *base, cfx_dtype dtype, const int
                                     const int64_t *strides, size_t ndim, int64_t offset,
                                     cfx_error *err);
 
-/* A 0-dimensional tensor of one number: bool, int64 or float64, as Python's numbers are; it gives
- * way to the types of other tensors where types are promoted. CFX_E_TYPE if `v` is not BOOL, INT or
- * FLOAT. */
-CFX_API cfx_tensor *cfx_tensor_from_number(cfx_value v, const cfx_allocator *allocator,
-                                           cfx_error *err);
-
 CFX_API cfx_tensor *cfx_tensor_retain(cfx_tensor *t);   /* returns `t`; NULL is allowed */
 CFX_API void cfx_tensor_release(cfx_tensor *t);          /* NULL is allowed */
 
@@ -76,15 +62,6 @@ CFX_API void *cfx_tensor_data(const cfx_tensor *t);               /* NULL if it 
 CFX_API bool cfx_tensor_is_abstract(const cfx_tensor *t);
 CFX_API bool cfx_tensor_is_read_only(const cfx_tensor *t);
 CFX_API bool cfx_tensor_is_contiguous(const cfx_tensor *t);       /* row-major and dense */
-/* Whether the two can have an element in common (conservative: the spans of their memory meet). */
-CFX_API bool cfx_tensor_may_overlap(const cfx_tensor *a, const cfx_tensor *b);
-
-/* Whether the type can be computed with: bool, integers, floats of 16 to 64 bits, complex64 and
- * complex128. */
-CFX_API bool cfx_dtype_is_computable(cfx_dtype dtype);
-CFX_API bool cfx_dtype_is_float(cfx_dtype dtype);
-CFX_API bool cfx_dtype_is_complex(cfx_dtype dtype);
-CFX_API bool cfx_dtype_is_integer(cfx_dtype dtype);               /* bool is none */
 
 /* Writes what torch.Tensor's repr shows: "tensor([[1., 2.]])", with "..." for the middle of large
  * ones; "tensor(..., size=(2, 3))" if it is abstract. (print.c) */

@@ -2,7 +2,7 @@
 fail?
 
 Pairing the nodes of two versions, finding the node to blame, and reducing a graph are C
-(include/cfx/check.h).
+(include/cfx/embed/check.h).
 """
 import contextlib
 import copy
@@ -220,7 +220,7 @@ class Report:
     error: str | None = None  # what the second version or a pass raised, or left broken
     culprit: Node | None = None  # the first node of `before` from which wrong values spread
     partner: Node | None = None  # its counterpart in `after`
-    by: str = ""  # why they are taken for one: cfx_pairing in include/cfx/check.h
+    by: str = ""  # why they are taken for one: cfx_pairing in include/cfx/embed/check.h
     at: Difference | None = None  # of their values
     agreed: list[Node] = dataclasses.field(default_factory=list)
     alone: list[Node] = dataclasses.field(default_factory=list)  # without a counterpart

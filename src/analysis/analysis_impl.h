@@ -4,8 +4,8 @@
 
 #include "ir/graph_impl.h"
 
+#include <cfx/embed/effect.h>
 #include <cfx/library.h>
-#include <cfx/effect.h>
 
 /* Calls `fn` for each region of `g`, which it may change, until one fails. A pass calls back into
  * the host, which may do anything to the table of references, so they are collected and held

@@ -6,6 +6,7 @@
  */
 #include "ops/ops_impl.h"
 #include "analysis_impl.h"
+#include "runtime/library_rows.h"
 
 enum { BOTH = CFX_TOUCH_WRITES | CFX_TOUCH_SHARES };
 

@@ -8,6 +8,7 @@
  */
 #include "ops/ops_impl.h"
 #include "analysis_impl.h"
+#include "runtime/library_rows.h"
 
 #define ROWS(table) (table), sizeof(table) / sizeof *(table)
 

@@ -5,7 +5,9 @@
  * torch.fx 2.13 answers for those functions.
  */
 #include "analysis_impl.h"
+#include "runtime/library_rows.h"
 
+#include <cfx/embed/ops.h>
 #include <cfx/ops.h>
 
 #include <stdlib.h>

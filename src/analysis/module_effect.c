@@ -153,7 +153,7 @@ static cfx_status walk(effect_job *job, const char *path)
     return CFX_OK;
 }
 
-cfx_status cfx_modules_effect(const cfx_module_tree *modules, cfx_graph *g, const char *path,
+cfx_status cfx_module_tree_effect(const cfx_module_tree *modules, cfx_graph *g, const char *path,
                               cfx_effect *effect, cfx_error *err)
 {
     effect_job job = {.modules = modules, .g = g, .err = err};

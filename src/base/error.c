@@ -1,6 +1,8 @@
 /* error.c - statuses and the error that a caller owns. */
 #include "base_impl.h"
 
+#include <cfx/embed/base.h>
+
 #include <stdio.h>
 
 typedef struct status_row {

@@ -1,6 +1,8 @@
 /* nearest.c - "did you mean": the word that is nearest to a misspelled one. */
 #include "base_impl.h"
 
+#include <cfx/embed/base.h>
+
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 /* How many letters to insert, drop, change or swap with their neighbour; words are short. */

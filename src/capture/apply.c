@@ -1,5 +1,6 @@
 /* apply.c - an operator on variables: computed now, or noted in the graph that is being made. */
 #include "capture_impl.h"
+#include "runtime/library_rows.h"
 
 #include <stdio.h>
 

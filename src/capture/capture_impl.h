@@ -312,4 +312,9 @@ void cfxi_capture_ready_forget(cfx_at at, cfx_module *m);
  * the scope fails. */
 cfx_datum cfxi_capture_infer_node(cfx_at at, cfx_node *n);
 
+/* The graph that is being recorded, borrowed; NULL while computing. (scope.c) */
+cfx_graph *cfxi_capture_scope_graph(cfx_scope *s);
+/* The node that a variable stands for while tracing; NULL if it is none. (var.c) */
+cfx_node *cfxi_capture_var_node(cfx_scope *s, cfx_var v);
+
 #endif

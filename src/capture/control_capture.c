@@ -1,5 +1,6 @@
 /* control_capture.c - branches and loops: run now on tensors, or captured as regions of a graph. */
 #include "capture_impl.h"
+#include "dim/dim_impl.h"
 
 #include "runtime/python_impl.h"
 

@@ -1,6 +1,8 @@
 /* module_call.c - calling a module: its forward, what computes a module of torch.nn, or a node. */
 #include "capture_impl.h"
 
+#include <cfx/embed/base.h>
+
 /* ---- forward ------------------------------------------------------------------------------- */
 
 static cfx_var run_forward(cfx_scope *s, cfx_module *m, const cfx_var *in, size_t n)

@@ -1,6 +1,7 @@
 /* module_state.c - the weights of a module by dotted name: read, replaced, loaded and saved. */
 #include "capture_impl.h"
 
+#include <cfx/embed/weights.h>
 #include <cfx/weights.h>
 
 #include <stdio.h>

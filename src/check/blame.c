@@ -14,7 +14,7 @@
  */
 #include "analysis/analysis_impl.h"
 
-#include <cfx/check.h>
+#include <cfx/embed/check.h>
 
 static cfx_status is_end(cfx_node *n, bool *end, cfx_error *err)
 {

@@ -4,7 +4,7 @@
 
 #include "analysis/analysis_impl.h"
 
-#include <cfx/check.h>
+#include <cfx/embed/check.h>
 
 /* A node of one of two graphs, and its partner. */
 typedef struct cfxi_twin {

@@ -16,7 +16,7 @@
  */
 #include "analysis/analysis_impl.h"
 
-#include <cfx/check.h>
+#include <cfx/embed/check.h>
 
 typedef struct search {
     cfx_graph *graph;

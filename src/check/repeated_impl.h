@@ -4,7 +4,7 @@
 
 #include "analysis/analysis_impl.h"
 
-#include <cfx/repeated.h>
+#include <cfx/embed/repeated.h>
 
 /* One graph, its nodes by position. */
 typedef struct cfxi_repeat_job {
@@ -35,5 +35,11 @@ cfx_status cfxi_check_repeats_add(cfxi_repeat_job *job, const uint32_t *position
 
 /* Finds groups of runs of consecutive nodes. (repeated_runs.c) */
 cfx_status cfxi_check_find_runs(cfxi_repeat_job *job);
+
+/* The hash of the part of `g` that these nodes are; CFX_E_GRAPH if one of them is not of `g`.
+ * `modules` tells the classes of modules. If it is NULL, module stacks do (for a call_module whose
+ * stack ends with its own path); else the last word of the path counts. (repeated.c) */
+cfx_status cfxi_check_nodes_hash(cfx_graph *g, cfx_node *const *nodes, size_t n,
+                                 const cfx_module_tree *modules, uint64_t *hash, cfx_error *err);
 
 #endif

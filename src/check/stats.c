@@ -3,8 +3,10 @@
  * Needs: nothing. Keeps: everything.
  */
 #include "analysis/analysis_impl.h"
+#include "dim/dim_impl.h"
+#include "ops/ops_impl.h"
 
-#include <cfx/stats.h>
+#include <cfx/embed/stats.h>
 #include <stdlib.h>
 
 /* Rows while they grow: a table by name; `rows` of the stats is a sorted copy. */

@@ -16,7 +16,7 @@
 
 #include "ir/graph_impl.h"
 
-#include <cfx/dim.h>
+#include <cfx/embed/dim.h>
 
 enum {
     CFXI_DIM_TERMS = 48,    /* of a sum */
@@ -184,5 +184,16 @@ bool cfxi_dim_at_least(cfx_dims *dims, int64_t d, int64_t least);
 
 /* d with every assumption used; d itself if none concerns it, or on failure (*err is set). */
 int64_t cfxi_dim_resolve(cfx_dims *dims, int64_t d, cfx_error *err);
+
+/* A new symbol "u0", "u1", ... that may be 0; and one for a number that is not a size and may be
+ * negative. CFX_DIM_UNKNOWN with CFX_E_NOMEM. (dim.c) */
+int64_t cfxi_dim_fresh(cfx_dims *dims, cfx_error *err);
+int64_t cfxi_dim_fresh_number(cfx_dims *dims, cfx_error *err);
+
+/* The value of `d` if each symbol has the value that `value` tells; CFX_E_KEY if that is
+ * CFX_DIM_UNKNOWN and no assumption tells it either. (dim_text.c) */
+typedef int64_t cfxi_dim_value_fn(void *ctx, const char *name);
+cfx_status cfxi_dim_eval(const cfx_dims *dims, int64_t d, cfxi_dim_value_fn *value, void *ctx,
+                         int64_t *out, cfx_error *err);
 
 #endif

@@ -20,7 +20,7 @@ static const cfx_generator generators[] = {
 
 enum { GENERATOR_COUNT = sizeof generators / sizeof *generators };
 
-const cfx_generator *cfx_generator_at(size_t i)
+const cfx_generator *cfx_generator_get(size_t i)
 {
     return i < GENERATOR_COUNT ? &generators[i] : NULL;
 }
@@ -53,7 +53,7 @@ cfx_status cfxi_emit_c_generate(cfx_graph *g, const cfx_generate_options *option
 cfx_status cfxi_emit_dot_generate(cfx_graph *g, const cfx_generate_options *options, cfx_sink out,
                                   cfx_error *err)
 {
-    const cfx_dot_options dot = {.scopes = options->scopes, .locations = true};
+    const cfx_dot_options dot = {.module_stacks = options->module_stacks, .locations = true};
     return cfx_codegen_dot(g, &dot, out, err);
 }
 

@@ -6,6 +6,7 @@
 #include "ir/walk_impl.h"
 
 #include <cfx/codegen.h>
+#include <cfx/embed/codegen.h>
 #include <math.h>
 
 /* How the items of a container are written; the mode of its frame. */

@@ -5,7 +5,7 @@
 
 #include "ir/graph_impl.h"
 
-#include <cfx/module.h>
+#include <cfx/tree.h>
 
 typedef enum cfxi_part_kind {
     CFXI_PART_HOLDER,  /* a module that is not called: "layers" of "layers.0" */

@@ -4,7 +4,7 @@
 
 #include "tensor/tensor_impl.h"
 
-#include <cfx/weights.h>
+#include <cfx/embed/weights.h>
 
 /* ---- files (file.c) ------------------------------------------------------------------------ */
 

@@ -29,7 +29,7 @@ enum { FORMAT_COUNT = sizeof formats / sizeof *formats };
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
-const cfx_file_format *cfx_file_format_at(size_t i)
+const cfx_file_format *cfx_file_format_get(size_t i)
 {
     return i < FORMAT_COUNT ? &formats[i].row : NULL;
 }
@@ -188,7 +188,7 @@ cfx_status cfx_tensor_save(const cfx_tensor *t, const char *path, cfx_error *err
     return w.format ? cfxi_format_file_replace(path, write_tensor, &w, err) : err->status;
 }
 
-cfx_status cfx_weights_save(const cfx_state *s, const char *path, cfx_error *err)
+cfx_status cfx_state_save(const cfx_state *s, const char *path, cfx_error *err)
 {
     cfx_error own;
     err = cfxi_base_error_or(err, &own);

@@ -287,16 +287,16 @@ static cfx_status check_anchor(const cfx_node *at, cfx_error *err)
                          at->name->data);
 }
 
-cfx_status cfx_node_prepend(cfx_node *at, cfx_node *n, cfx_error *err)
+cfx_status cfx_node_prepend(cfx_node *n, cfx_node *x, cfx_error *err)
 {
-    CFX_TRY(check_anchor(at, err));
-    return move(at, n, err);
+    CFX_TRY(check_anchor(n, err));
+    return move(n, x, err);
 }
 
-cfx_status cfx_node_append(cfx_node *at, cfx_node *n, cfx_error *err)
+cfx_status cfx_node_append(cfx_node *n, cfx_node *x, cfx_error *err)
 {
-    CFX_TRY(check_anchor(at, err));
-    return at == n ? CFX_OK : move(at->next, n, err);
+    CFX_TRY(check_anchor(n, err));
+    return n == x ? CFX_OK : move(n->next, x, err);
 }
 
 /* ---- replacing uses ------------------------------------------------------------------------ */

@@ -13,7 +13,13 @@
 
 #include "base/base_impl.h"
 
-#include <cfx/graph.h>
+#include <cfx/embed/copy.h>
+#include <cfx/embed/graph.h>
+#include <cfx/embed/hook.h>
+#include <cfx/embed/host.h>
+#include <cfx/embed/location.h>
+#include <cfx/embed/namespace.h>
+#include <cfx/node.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -488,5 +494,12 @@ typedef struct cfxi_region_form {
 const cfxi_region_form *cfxi_ir_node_form(const cfx_node *n);
 /* Argument i of such a call, by its place or its name; INVALID if it is not given. */
 cfx_value cfxi_ir_region_arg(const cfxi_region_form *form, const cfx_node *n, size_t i);
+
+/* The value of the string key `key` in a DICT; INVALID if there is none. (value.c) */
+cfx_value cfxi_ir_value_get(cfx_value dict, const char *key);
+
+/* Writes a value as Python's repr would give it, with nodes by their names: x, 1, 'text',
+ * (a, [1, 2]). (print.c) */
+cfx_status cfxi_ir_value_repr(cfx_graph *g, cfx_value v, cfx_sink out, cfx_error *err);
 
 #endif

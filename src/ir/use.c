@@ -337,16 +337,10 @@ cfx_node *cfx_node_input(const cfx_node *n, size_t i)
 }
 
 const cfx_use *cfx_node_first_use(const cfx_node *n) { return n->users; }
-const cfx_use *cfx_node_last_use(const cfx_node *n) { return n->users ? n->users->prev : NULL; }
 
 const cfx_use *cfx_use_next(const cfx_use *use)
 {
     return use->next == use->def->users ? NULL : use->next;
-}
-
-const cfx_use *cfx_use_prev(const cfx_use *use)
-{
-    return use == use->def->users ? NULL : use->prev;
 }
 
 cfx_node *cfx_use_user(const cfx_use *use) { return use->user; }

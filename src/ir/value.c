@@ -298,11 +298,6 @@ cfx_value cfx_value_tuple(cfx_graph *g, const cfx_value *items, size_t n, cfx_er
     return cfx_value_seq(g, CFX_KIND_TUPLE, items, n, err);
 }
 
-cfx_value cfx_value_set(cfx_graph *g, const cfx_value *items, size_t n, cfx_error *err)
-{
-    return cfx_value_seq(g, CFX_KIND_SET, items, n, err);
-}
-
 cfx_value cfx_value_complex(cfx_graph *g, double re, double im, cfx_error *err)
 {
     cfx_value parts[2] = {cfx_value_float(re), cfx_value_float(im)};
@@ -314,13 +309,6 @@ cfx_value cfx_value_slice(cfx_graph *g, cfx_value start, cfx_value stop, cfx_val
 {
     cfx_value parts[3] = {start, stop, step};
     return cfx_value_seq(g, CFX_KIND_SLICE, parts, 3, err);
-}
-
-cfx_value cfx_value_range(cfx_graph *g, cfx_value start, cfx_value stop, cfx_value step,
-                          cfx_error *err)
-{
-    cfx_value parts[3] = {start, stop, step};
-    return cfx_value_seq(g, CFX_KIND_RANGE, parts, 3, err);
 }
 
 /* ---- references ---------------------------------------------------------------------------- */

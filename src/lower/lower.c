@@ -15,9 +15,10 @@
  * Linear in nodes and edges.
  */
 #include "lower_impl.h"
+#include "pass/pass_impl.h"
+#include "runtime/library_rows.h"
 
 #include <cfx/runtime.h>
-#include <cfx/pass.h>
 
 /* ---- attributes ---------------------------------------------------------------------------- */
 

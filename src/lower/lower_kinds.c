@@ -2,6 +2,7 @@
  * numbers, sizes. Which of several rows a call means hangs on it: torch.max(x, n) and
  * torch.max(x, y). */
 #include "lower_impl.h"
+#include "runtime/library_rows.h"
 
 /* ---- values -------------------------------------------------------------------------------- */
 

@@ -1,6 +1,8 @@
 /* match_explain.c - why a pattern was not found: the attempts that came furthest, in words. */
 #include "match_impl.h"
 
+#include <cfx/embed/ops.h>
+
 #include <stdio.h>
 
 static size_t score(const cfx_miss *miss) { return 2 * miss->n_bound + miss->complete; }

@@ -4,7 +4,7 @@
 
 #include "analysis/analysis_impl.h"
 
-#include <cfx/match.h>
+#include <cfx/embed/match.h>
 
 /* ---- a pattern made ready (pattern.c) ------------------------------------------------------ */
 
@@ -194,5 +194,11 @@ bool cfxi_match_miss_way(cfxi_search *s, const cfx_node *n, const char *format, 
     CFX_PRINTF(3, 4);
 bool cfxi_match_miss_node(cfxi_search *s, const cfx_node *wanted, const cfx_node *n,
                           const char *format, ...) CFX_PRINTF(4, 5);
+
+/* How many steps the search took: comparisons, and nodes and edges that were walked. (matches.c) */
+size_t cfxi_match_steps(const cfx_matches *matches);
+
+/* Whether a graph can be a pattern: what cfx_matches_find checks first. (pattern.c) */
+cfx_status cfxi_match_check_pattern(cfx_graph *pattern, cfx_error *err);
 
 #endif

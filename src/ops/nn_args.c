@@ -5,6 +5,8 @@
  * layer's width) is read there. */
 #include "ops_impl.h"
 
+#include <cfx/embed/host.h>
+
 #include <stdio.h>
 
 typedef struct reading {

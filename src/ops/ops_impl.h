@@ -4,8 +4,9 @@
 
 #include "base/base_impl.h"
 
-#include <cfx/module.h>
+#include <cfx/embed/ops.h>
 #include <cfx/nn.h>
+#include <cfx/tree.h>
 
 /* A name's place in the table. `spelling` points into the row, at its first character; NULL if the
  * name is the row's id. It ends with a blank, the end of the string, or at '(': then its own
@@ -84,5 +85,37 @@ static inline bool cfxi_ops_text_is_word(cfx_schema_text a, const char *word)
 {
     return cfxi_ops_text_is(a, word, strlen(word));
 }
+
+/* The operator of a method's name ("relu", "add_", "__add__") and of a class ("torch.nn.ReLU");
+ * NONE if it has none. (op_table.c) */
+cfx_operator cfxi_ops_of_method(const char *name, size_t size);
+cfx_operator cfxi_ops_of_class(const char *name);
+
+/* What operators.h calls the function of a row ("cfx_relu", "cfx_var_row"; NULL for NONE) and a
+ * parameter ("bool_" for "bool"); written to `out`, which is returned. (c_name.c) */
+const char *cfxi_ops_c_name(cfx_operator op, char out[CFX_SPELLING_SIZE]);
+const char *cfxi_ops_param_c_name(const cfx_schema_param *param, char out[CFX_SPELLING_SIZE]);
+/* Whether the word means something else in C or C++, so that it gets a '_' there. */
+bool cfxi_ops_c_name_is_taken(const char *name, size_t size);
+
+/* ---- the classes of torch.nn (nn_table.c, nn_args.c) ---------------------------------------- */
+
+cfx_nn cfxi_ops_nn_find(const char *name);      /* "torch.nn.Linear" or "Linear" */
+const char *cfxi_ops_nn_name(cfx_nn nn);        /* "Linear"; NULL for NONE */
+const char *cfxi_ops_nn_function(cfx_nn nn);    /* "linear", for cfx_nn_linear */
+const char *cfxi_ops_nn_schema(cfx_nn nn);
+bool cfxi_ops_nn_param(cfx_nn nn, size_t i, cfx_schema_param *param);  /* false past the last */
+
+/* What the constructor of the module at `path` was given: calls `fn` for each parameter that does
+ * not have its default, in order. `keyword` tells that it must be passed by name, because an
+ * earlier one was left out or it is keyword-only. Values are valid during the call. A bias is a
+ * bool, whatever the attribute is; a tensor (the weight of a loss) is a HOST value: the buffer of
+ * that name; a module (of the type "Module") is a STR, its path below `path`, of a stack of copies
+ * ("layers.0") the first. CFX_E_TYPE if the class is not in the table, holds other modules
+ * (Sequential), or the module was changed so that no call makes it. */
+typedef cfx_status cfxi_ops_nn_arg_fn(void *ctx, const cfx_schema_param *param, bool keyword,
+                                      cfx_value v, cfx_error *err);
+cfx_status cfxi_ops_nn_each_arg(const cfx_module_tree *modules, cfx_graph *g, const char *path,
+                                cfx_nn nn, cfxi_ops_nn_arg_fn *fn, void *ctx, cfx_error *err);
 
 #endif

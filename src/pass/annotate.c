@@ -13,8 +13,7 @@
  * One walk. Linear in nodes and edges.
  */
 #include "analysis/call_arguments_impl.h"
-
-#include <cfx/pass.h>
+#include "pass_impl.h"
 
 typedef struct annotate_job {
     const cfx_module_tree *modules;

@@ -24,8 +24,7 @@
  * many results of this: each replacement sets all their arguments.
  */
 #include "respell_impl.h"
-
-#include <cfx/pass.h>
+#include "pass_impl.h"
 
 typedef struct collapse_job {
     const cfx_module_tree *modules;

@@ -22,8 +22,7 @@
 #include "analysis/call_arguments_impl.h"
 #include "resolve_impl.h"
 #include "analysis/module_users_impl.h"
-
-#include <cfx/pass.h>
+#include "pass_impl.h"
 
 #include <stdio.h>
 

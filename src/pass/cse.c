@@ -28,8 +28,7 @@
  * computed in its regions again (cse_regions.c).
  */
 #include "cse_impl.h"
-
-#include <cfx/pass.h>
+#include "pass_impl.h"
 
 /* A node, by its place in the graph. */
 typedef struct entry {

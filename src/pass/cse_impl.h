@@ -4,6 +4,7 @@
 
 #include "analysis/control_flow_impl.h"
 
+#include <cfx/embed/pass.h>
 #include <cfx/pass.h>
 
 /* What stays the same for a graph and its regions. */

@@ -16,6 +16,8 @@
  */
 #include "cse_impl.h"
 
+#include <cfx/embed/ops.h>
+
 /* ---- equal regions ------------------------------------------------------------------------- */
 
 typedef struct content {

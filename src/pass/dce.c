@@ -19,8 +19,7 @@
  * needs its result, though it might never have ended: as in C, loops are taken to end.
  */
 #include "analysis/liveness_impl.h"
-
-#include <cfx/pass.h>
+#include "pass_impl.h"
 
 typedef struct sweep_job {
     const cfx_dce_options *opts;

@@ -21,8 +21,7 @@
  */
 #include "ops/ops_impl.h"
 #include "respell_impl.h"
-
-#include <cfx/pass.h>
+#include "pass_impl.h"
 
 typedef struct function_job {
     cfxi_aliases aliases;

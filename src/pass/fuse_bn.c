@@ -10,7 +10,11 @@
  * both can be put into the weights (fuse_weights.c). A function reads its new weights from buffers
  * beside the old ones.
  *
- * Needs: the modules. pass.h says what is left alone.
+ * Needs: the modules. Left alone are: a layer whose result has other users; a module or weight that
+ * is called, read or written to elsewhere, by the graph or its regions; modules with hooks, of
+ * derived classes, quantized or with integer weights; batch-norms that are training, have no
+ * running statistics, or have arguments that are not known. A linear layer is taken to have inputs
+ * of two dimensions, as in torch.fx.
  * Keeps: names, order and locations of all nodes that stay. A module gets its new weights as a
  * copy, so that whoever else has the old one sees no change.
  *
@@ -18,8 +22,7 @@
  * it did before. Linear in nodes and edges.
  */
 #include "fuse_bn_impl.h"
-
-#include <cfx/pass.h>
+#include "pass_impl.h"
 
 /* ---- looking things up --------------------------------------------------------------------- */
 

@@ -36,8 +36,7 @@
 #include "analysis/call_arguments_impl.h"
 #include "resolve_impl.h"
 #include "analysis/splice_impl.h"
-
-#include <cfx/pass.h>
+#include "pass_impl.h"
 
 typedef struct hoist_job {
     const cfx_module_tree *modules;

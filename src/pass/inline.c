@@ -20,8 +20,7 @@
  */
 #include "analysis/splice_impl.h"
 #include "ir/walk_impl.h"
-
-#include <cfx/pass.h>
+#include "pass_impl.h"
 
 typedef struct inline_job {
     const cfx_module_tree *modules;

@@ -15,8 +15,7 @@
  * Linear in nodes and the length of names.
  */
 #include "analysis/analysis_impl.h"
-
-#include <cfx/pass.h>
+#include "pass_impl.h"
 
 /* The nodes to rename; found first, since a new name changes who has a right to the old one. */
 static cfx_status find_bad(cfx_graph *g, cfxi_vec *bad, cfx_error *err)

@@ -19,8 +19,7 @@
  */
 #include "analysis/analysis_impl.h"
 #include "ir/walk_impl.h"
-
-#include <cfx/pass.h>
+#include "pass_impl.h"
 
 enum { PRED, THEN, OTHERWISE, OPERANDS, COND_ARGS, BRANCHES = 2 };
 

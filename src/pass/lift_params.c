@@ -16,8 +16,7 @@
  */
 #include "ops/ops_impl.h"
 #include "analysis/analysis_impl.h"
-
-#include <cfx/pass.h>
+#include "pass_impl.h"
 
 /* The first reader of each path. */
 static cfx_status find_readers(cfx_graph *g, cfxi_vec *readers, cfx_error *err)

@@ -21,8 +21,7 @@
  * at its regions.
  */
 #include "analysis/analysis_impl.h"
-
-#include <cfx/pass.h>
+#include "pass_impl.h"
 
 /* Products with the same target and right-hand side; then those of them on one level. */
 typedef struct batch {

@@ -20,8 +20,7 @@
  */
 #include "respell_impl.h"
 #include "analysis/call_arguments_impl.h"
-
-#include <cfx/pass.h>
+#include "pass_impl.h"
 
 typedef struct normalize_job {
     const cfx_module_tree *modules;

@@ -13,6 +13,8 @@
  */
 #include "analysis/analysis_impl.h"
 
+#include <cfx/embed/ops.h>
+#include <cfx/embed/pass.h>
 #include <cfx/pass.h>
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* pass_list.c - passes as text: "cse,unroll=4,dce:like_torch_fx". */
 #include "base/base_impl.h"
 
+#include <cfx/embed/base.h>
 #include <cfx/pass.h>
 
 #include <errno.h>

@@ -6,6 +6,7 @@
  */
 #include "base/base_impl.h"
 
+#include <cfx/embed/pass.h>
 #include <cfx/pass.h>
 
 /* ---- by places ----------------------------------------------------------------------------- */

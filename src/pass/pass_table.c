@@ -1,7 +1,6 @@
 /* pass_table.c - the table of passes, and running one. */
+#include "pass_impl.h"
 #include "pass_kept_impl.h"
-
-#include <cfx/pass.h>
 
 #include <stddef.h>
 #include <stdio.h>
@@ -15,8 +14,8 @@ enum {
 };
 
 static const cfx_pass passes[] = {
-#define CFX_PASS(name, summary, needs, keeps) {#name, summary, needs, keeps, cfx_pass_##name},
-#include <cfx/pass.def>
+#define CFX_PASS(name, summary, needs, keeps) {#name, summary, needs, keeps, cfxi_pass_##name},
+#include "pass.def"
 #undef CFX_PASS
 };
 
@@ -115,7 +114,7 @@ enum { COUNT, FLAG };
 static const cfx_pass_option options[] = {
 #define CFX_PASS_OPTION(pass, name, kind, otherwise, summary)                                      \
     {#pass, #name, summary, (kind) == FLAG, offsetof(cfx_##pass##_options, name), otherwise},
-#include <cfx/pass_option.def>
+#include "pass_option.def"
 #undef CFX_PASS_OPTION
 };
 
@@ -134,7 +133,7 @@ typedef union option_room {
     char bytes[1];
 #define CFX_PASS_OPTION(pass, name, kind, otherwise, summary)                                      \
     cfx_##pass##_options pass##_##name;
-#include <cfx/pass_option.def>
+#include "pass_option.def"
 #undef CFX_PASS_OPTION
 } option_room;
 

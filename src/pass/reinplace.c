@@ -21,8 +21,7 @@
  * through for each call that could be changed.
  */
 #include "respell_impl.h"
-
-#include <cfx/pass.h>
+#include "pass_impl.h"
 
 #include <stdlib.h>
 

@@ -19,6 +19,7 @@
  */
 #include "analysis/analysis_impl.h"
 
+#include <cfx/embed/pass.h>
 #include <cfx/pass.h>
 
 enum { NODES, STARTS, ENDS, KINDS };

@@ -6,7 +6,9 @@
  *     %relu = call_function[target=torch.relu](%drop)
  *     output(%relu)                                 output(%relu)
  *
- * Needs: the modules, for what is a module. pass.h says what counts.
+ * Needs: the modules, for what is a module. Removed are modules that are not training, and
+ * functions whose `training` is given as False; with the option `training` also modules of
+ * torch.nn.Dropout itself that are training.
  * Keeps: names, order and locations of all nodes that stay. Where dropout does nothing it returns
  * its input itself, so nothing changes in what shares memory with what.
  *
@@ -14,8 +16,7 @@
  */
 #include "ops/ops_impl.h"
 #include "analysis/analysis_impl.h"
-
-#include <cfx/pass.h>
+#include "pass_impl.h"
 
 typedef struct dropout_job {
     const cfx_module_tree *modules;

@@ -4,6 +4,8 @@
 
 #include "analysis/alias_impl.h"
 
+#include <cfx/embed/ops.h>
+
 /* Makes `n` call `op`, spelled as it was: a method for a method, an overload of the same name, a
  * function of the same module; a function may become a method (`torch.add`, `add_`). *done is
  * false, and nothing has changed, if there is no such spelling or the host does not know it.

@@ -10,8 +10,7 @@
  * Keeps: everything but locations and scopes. Linear in nodes.
  */
 #include "analysis/analysis_impl.h"
-
-#include <cfx/pass.h>
+#include "pass_impl.h"
 
 static cfx_status strip(cfx_graph *g, void *changed, cfx_error *err)
 {
@@ -25,8 +24,8 @@ static cfx_status strip(cfx_graph *g, void *changed, cfx_error *err)
     return cfxi_analysis_each_region(g, strip, changed, err);
 }
 
-cfx_status cfx_pass_strip_locations(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
-                                    bool *changed, cfx_error *err)
+cfx_status cfxi_pass_strip_locations(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
+                                     bool *changed, cfx_error *err)
 {
     (void)modules;
     (void)opts;

@@ -19,8 +19,7 @@
  * which they become ready.
  */
 #include "analysis/analysis_impl.h"
-
-#include <cfx/pass.h>
+#include "pass_impl.h"
 
 #include <stdio.h>
 

@@ -12,8 +12,7 @@
  * Linear in the nodes.
  */
 #include "analysis/analysis_impl.h"
-
-#include <cfx/pass.h>
+#include "pass_impl.h"
 
 /* Whether the paths can be read, and there is an input for each; *end is the first node behind all
  * inputs. */

@@ -22,8 +22,7 @@
  * are done likewise. Linear in the nodes and edges of the result.
  */
 #include "resolve_impl.h"
-
-#include <cfx/pass.h>
+#include "pass_impl.h"
 
 enum { MOST_TURNS = 16, MOST_NODES = 1000 };
 

@@ -25,8 +25,7 @@
  * Inner regions first; linear in nodes and edges.
  */
 #include "analysis/control_flow_impl.h"
-
-#include <cfx/pass.h>
+#include "pass_impl.h"
 
 /* A loop that is being made of another one. */
 typedef struct new_loop {

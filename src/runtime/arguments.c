@@ -2,6 +2,7 @@
  * them. */
 #include "ops/ops_impl.h"
 #include "runtime_impl.h"
+#include "dim/dim_impl.h"
 
 #include <math.h>
 

@@ -2,9 +2,8 @@
 #ifndef CFXI_LIBRARY_IMPL_H
 #define CFXI_LIBRARY_IMPL_H
 
+#include "library_rows.h"
 #include "runtime_impl.h"
-
-#include <cfx/library.h>
 
 /* A row, with its schema read. What users see is its beginning. */
 typedef struct cfxi_custom {

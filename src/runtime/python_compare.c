@@ -1,6 +1,8 @@
 /* python_compare.c - Python's ==, < and max of numbers, strings and containers. */
 #include "python_impl.h"
 
+#include <cfx/embed/dim.h>
+
 cfx_datum cfxi_rt_truth_datum(cfxi_truth t)
 {
     return t == CFXI_DEPENDS ? cfxi_rt_py_unknown(CFX_DATUM_BOOL) : cfx_datum_bool(t == CFXI_TRUE);

@@ -29,7 +29,9 @@
 
 #include "tensor/tensor_impl.h"
 
-#include <cfx/runtime.h>
+#include <cfx/embed/ops.h>
+#include <cfx/embed/runtime.h>
+#include <cfx/library.h>
 
 enum { CFXI_MOST_PARAMS = 28, CFXI_MOST_RESULTS = 8 };
 enum { CFXI_SCRATCH_SIZES = 10, CFXI_SCRATCH_SLOTS = 4 };
@@ -344,5 +346,13 @@ cfx_tensor *cfxi_rt_contiguous(cfxi_call *c, const cfx_tensor *t, cfx_dtype dtyp
  * */
 void cfxi_rt_convert(cfx_isa isa, cfx_dtype to, void *dst, cfx_dtype from, const void *src,
                      int64_t n);
+
+/* The runtime's library: borrowed, may be NULL. (runtime.c) */
+const struct cfx_library *cfxi_rt_library(const cfx_runtime *rt);
+
+/* How many operations a call takes, as a size (dim.h): see cfx_cost. The table is in flops.c.
+ * Arguments and failures as cfx_operator_infer; CFX_DIM_UNKNOWN then. (cost.c) */
+int64_t cfxi_rt_operator_flops(cfx_runtime *rt, cfx_dims *dims, cfx_operator op,
+                               const cfx_datum *args, size_t n, cfx_error *err);
 
 #endif

@@ -1,6 +1,8 @@
 /* view.c - views, step by step. */
 #include "view_impl.h"
 
+#include <cfx/embed/dim.h>
+
 #include <stdio.h>
 
 cfxi_view cfxi_rt_view_of(const cfx_tensor *t)

@@ -4,7 +4,7 @@
 
 #include "analysis/analysis_impl.h"
 
-#include <cfx/partition.h>
+#include <cfx/embed/partition.h>
 
 /* A graph by positions, and a list of positions for each of its nodes: what it needs, or who waits
  * for it. A list may name a position several times. */

@@ -9,7 +9,7 @@
  * Parts can be fused if the graph in which each is one unit can be put in order: it is taken apart
  * unit by unit, always one whose inputs are gone. Linear in nodes and edges.
  */
-#include <cfx/partition.h>
+#include <cfx/embed/partition.h>
 
 #include "analysis/analysis_impl.h"
 

@@ -4,7 +4,7 @@
 
 #include "analysis/analysis_impl.h"
 
-#include <cfx/partition.h>
+#include <cfx/embed/partition.h>
 
 /* Arrays have an entry for each node, in their order. */
 typedef struct cfxi_partition {

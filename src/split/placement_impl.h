@@ -4,7 +4,7 @@
 
 #include "analysis/analysis_impl.h"
 
-#include <cfx/placement.h>
+#include <cfx/embed/placement.h>
 
 /* ---- scratch for the functions on links (placement.c) -------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* reach.c - what can be reached from nodes, along uses or along inputs; and the edges of a part. */
-#include <cfx/partition.h>
+#include <cfx/embed/partition.h>
 
 #include "analysis/analysis_impl.h"
 

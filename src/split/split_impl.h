@@ -4,7 +4,7 @@
 
 #include "analysis/analysis_impl.h"
 
-#include <cfx/split.h>
+#include <cfx/embed/split.h>
 
 /* A part to be made: all that `body` reads is an input or stands before it in `body`. A node may
  * stand in it twice; whoever reads it gets the copy made last. */

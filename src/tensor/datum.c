@@ -1,6 +1,8 @@
 /* datum.c - run-time values: counted strings and containers around tensors and numbers. */
 #include "tensor_impl.h"
 
+#include <cfx/embed/graph.h>
+
 cfx_datum cfx_datum_from_text(cfx_datum_kind kind, const char *text, size_t size,
                               const cfx_allocator *allocator, cfx_error *err)
 {

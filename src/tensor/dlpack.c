@@ -2,7 +2,7 @@
  * memory is as large as it says. */
 #include "tensor_impl.h"
 
-#include <cfx/dlpack.h>
+#include <cfx/embed/dlpack.h>
 
 _Static_assert(sizeof(cfx_dl_tensor) == 48, "the standard's layout");
 _Static_assert(offsetof(cfx_dl_versioned, tensor) == 32, "the standard's layout");

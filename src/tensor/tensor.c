@@ -1,6 +1,7 @@
 /* tensor.c - tensors: headers over counted storage. */
 #include "tensor_impl.h"
 
+
 #include <stdlib.h>
 
 /* ---- storage ------------------------------------------------------------------------------- */
@@ -271,24 +272,6 @@ cfx_tensor *cfx_tensor_view(cfx_tensor *base, cfx_dtype dtype, const int64_t *si
     for (size_t i = 0; strides && i < ndim; i++)
         t->stride[i] = strides[i];
     return finish(t, cfxi_tensor_share(t, base, offset, err));
-}
-
-cfx_tensor *cfx_tensor_from_number(cfx_value v, const cfx_allocator *allocator, cfx_error *err)
-{
-    cfx_dtype dtype = v.kind == CFX_KIND_BOOL    ? CFX_DTYPE_BOOL
-                      : v.kind == CFX_KIND_INT   ? CFX_DTYPE_INT64
-                      : v.kind == CFX_KIND_FLOAT ? CFX_DTYPE_FLOAT64
-                                                 : CFX_DTYPE_COUNT;
-    if (dtype == CFX_DTYPE_COUNT) {
-        cfx_error_set(err, CFX_E_TYPE, "a tensor from a value that is no number");
-        return NULL;
-    }
-    cfx_tensor *t = cfx_tensor_new(dtype, NULL, 0, allocator, err);
-    if (!t)
-        return NULL;
-    t->number = true;
-    memcpy(t->data, &v.as, cfx_dtype_size(dtype));
-    return t;
 }
 
 cfx_tensor *cfx_tensor_retain(cfx_tensor *t)

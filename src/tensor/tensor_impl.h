@@ -4,8 +4,8 @@
 
 #include "base/base_impl.h"
 
-#include <cfx/datum.h>
 #include <cfx/dim.h>
+#include <cfx/embed/tensor.h>
 
 #include <stdatomic.h>
 
@@ -132,5 +132,13 @@ uint16_t cfxi_tensor_float_to_bfloat(float f);
 /* Writes what Python prints for a value: tensors with their elements, also inside of lists, tuples
  * and dicts. (tensor_print.c) */
 cfx_status cfxi_tensor_show(cfx_datum d, cfx_sink out, cfx_error *err);
+
+/* Whether cfx computes with the type: bool, integers, floats of 16 to 64 bits, complex64 and
+ * complex128. (tensor.c) */
+bool cfxi_tensor_dtype_is_computable(cfx_dtype dtype);
+
+/* Whether two tensors may have an element in common: true if the ranges of their memory overlap.
+ * (tensor.c) */
+bool cfxi_tensor_may_overlap(const cfx_tensor *a, const cfx_tensor *b);
 
 #endif

@@ -11,6 +11,7 @@
  */
 #include "capture/capture_impl.h"
 
+#include <cfx/embed/weights.h>
 #include <cfx/layers.h>
 #include <cfx/weights.h>
 

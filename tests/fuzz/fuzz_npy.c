@@ -1,5 +1,6 @@
 /* fuzz_npy.c - any bytes as a .npy file: no crash; what is read is written, and reads back as the
  * same. */
+#include <cfx/embed/weights.h>
 #include <cfx/weights.h>
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* fuzz_safetensors.c - any bytes as named tensors: no crash; what is read is written, and reads
  * back as the same. */
+#include <cfx/embed/weights.h>
 #include <cfx/weights.h>
 
 #include <stdio.h>

@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!s)
         return 0;
     cfx_module *m = cfx_script_model(s, (const char *)data, size, "fuzz.py",
-                                     .limits = {.most_rounds = 50, .most_calls = 20},
+                                     .most_rounds = 50, .most_calls = 20,
                                      .most_bytes = 1 << 22, .print = {nowhere, NULL});
     if ((m != NULL) != cfx_scope_ok(s))
         fail("a module and a failure, or neither", cfx_scope_error(s)->message);

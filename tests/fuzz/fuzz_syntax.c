@@ -1,5 +1,5 @@
 /* fuzz_syntax.c - any bytes as Python source: no crash; a tree whose dump ends, or a message. */
-#include <cfx/syntax.h>
+#include <cfx/embed/syntax.h>
 
 #include <stdio.h>
 #include <stdlib.h>

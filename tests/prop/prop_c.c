@@ -10,6 +10,7 @@
 #include "random_program.h"
 
 #include <cfx/cfx.h>
+#include <cfx/embed/embed.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

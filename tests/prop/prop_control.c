@@ -5,7 +5,9 @@
  *     prop_control --text SEED        (prints the program)
  */
 #include "random_control.h"
+#include "pass/pass_impl.h"
 
+#include <cfx/embed/tensor.h>
 #include <cfx/lower.h>
 #include <cfx/runtime.h>
 #include <stdio.h>

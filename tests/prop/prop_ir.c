@@ -4,6 +4,9 @@
  */
 #include "random_graph.h"
 
+#include <cfx/embed/copy.h>
+#include <cfx/embed/graph.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

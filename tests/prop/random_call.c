@@ -1,6 +1,8 @@
 /* random_call.c - random tensors, numbers, lists and texts for the parameters of an operator. */
 #include "random_call.h"
 
+#include <cfx/embed/tensor.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,6 +10,7 @@
 
 #include "random_graph.h"
 
+#include <cfx/embed/ops.h>
 #include <cfx/runtime.h>
 
 enum { RANDOM_CALL_PARAMS = 28, RANDOM_CALL_BLOCKS = 96, RANDOM_CALL_LETTERS = 26 };

@@ -1,6 +1,10 @@
 /* random_edit.c - random edits that keep a graph well formed, and a count of what graphs hold. */
 #include "random_impl.h"
 
+#include <cfx/embed/graph.h>
+#include <cfx/embed/location.h>
+#include <cfx/embed/ops.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,9 @@
 /* random_graph.c - builds random graphs through the public interface, and edits them. */
 #include "random_impl.h"
 
+#include <cfx/embed/graph.h>
+#include <cfx/embed/location.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,8 +186,9 @@ static cfx_value random_host_value(builder *b)
 static cfx_value random_range(builder *b)
 {
     cfx_value stop = random_chance(b->r, 10) ? random_bigint(b) : cfx_value_int(random_int(b->r));
-    return cfx_value_range(b->g, cfx_value_int(random_int(b->r)), stop,
-                           cfx_value_int(1 + (int64_t)random_below(b->r, 4)), b->err);
+    cfx_value parts[3] = {cfx_value_int(random_int(b->r)), stop,
+                          cfx_value_int(1 + (int64_t)random_below(b->r, 4))};
+    return cfx_value_seq(b->g, CFX_KIND_RANGE, parts, 3, b->err);
 }
 
 cfx_value random_leaf(builder *b)

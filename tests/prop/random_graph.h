@@ -6,6 +6,7 @@
 #ifndef CFX_TESTS_RANDOM_GRAPH_H
 #define CFX_TESTS_RANDOM_GRAPH_H
 
+#include <cfx/embed/host.h>
 #include <cfx/graph.h>
 #include <cfx/ops.h>
 #include <cfx/pass.h>

@@ -6,6 +6,7 @@
  *     program text                                 the lowered text of what is captured
  */
 #include <cfx/cfx.h>
+#include <cfx/embed/embed.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -16,7 +16,7 @@ STEP = re.compile(r"^## \d\. .*?`(\S+)`.*?^```\w*\n(.*?)^```$", re.M | re.S)
 
 # Page: the places in order, and the file that is compiled from the table of rows.
 PAGES = {
-    "adding-a-pass": (["src/pass/untype.c", "include/cfx/pass.def", "tests/golden/opt/untype.ir"],
+    "adding-a-pass": (["src/pass/untype.c", "src/pass/pass.def", "tests/golden/opt/untype.ir"],
                       "src/pass/pass_table.c"),
     "adding-a-verb": (["cli/cmd_names.c", "cli/verbs.def", "tests/golden/names/names.ir"],
                       "cli/main.c"),

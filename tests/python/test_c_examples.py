@@ -207,7 +207,8 @@ MISTAKES = {
     "calls itself": ("return forward(s, self, cfx_relu(s, x));", "",
                      r"^m\.c: its code crashed .*gdb"),
     "exits": ("extern void exit(int); (void)s; exit(0); return x;", "",
-              r"^m\.c: its code called exit, so that nothing could be made of it; .* cfx_fail"),
+              r"^m\.c: its code called exit, so that nothing could be made of it;"
+              r" .* cfx_scope_fail"),
     "exits early": ("(void)s; return x;", "extern void exit(int); exit(0);",
                     r"^m\.c: its code called exit"),
     "exits when it is loaded": ("(void)s; return x; }\n"

@@ -2,6 +2,7 @@
 #ifndef CFX_TESTS_GRAPH_FIXTURE_H
 #define CFX_TESTS_GRAPH_FIXTURE_H
 
+#include <cfx/embed/location.h>
 #include <cfx/graph.h>
 #include <cfx/ops.h>
 #include <cfx/pass.h>
@@ -34,7 +35,7 @@ static inline cfx_value sample_value(cfx_graph *g, cfx_node *x, cfx_error *err)
         text_value(g, "mean", err),
         cfx_value_seq(g, CFX_KIND_DICT, entry, 2, err),
         cfx_value_slice(g, cfx_value_none(), cfx_value_node(x), cfx_value_int(2), err),
-        cfx_value_set(g, members, 2, err),
+        cfx_value_seq(g, CFX_KIND_SET, members, 2, err),
         cfx_value_float(0.5),
     };
     return cfx_value_list(g, items, 5, err);

@@ -4,6 +4,9 @@
 
 #include "test_alloc.h"
 
+#include <cfx/embed/graph.h>
+#include <cfx/embed/host.h>
+#include <cfx/embed/location.h>
 #include <cfx/graph.h>
 #include <stdarg.h>
 

@@ -10,7 +10,7 @@
 #ifndef CFX_TESTS_MODULES_FIXTURE_H
 #define CFX_TESTS_MODULES_FIXTURE_H
 
-#include <cfx/module.h>
+#include <cfx/tree.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

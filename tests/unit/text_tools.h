@@ -3,6 +3,7 @@
 #define CFX_TESTS_TEXT_TOOLS_H
 
 #include "test_alloc.h"
+#include "ir/graph_impl.h"
 
 #include <cfx/graph.h>
 

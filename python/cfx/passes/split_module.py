@@ -13,7 +13,7 @@ from .graph_manipulation import _bytes_of
 
 __all__ = ["Partition", "split_module", "split_module_simple", "split_stages", "Cut", "cuts"]
 
-# The flags of Graph._split (include/cfx/split.h).
+# The flags of Graph._split (include/cfx/embed/split.h).
 _NAME_BY_TARGET, _NUMBER_INPUTS, _TUPLE, _FLAT_PATHS = 1, 2, 4, 8
 _KEEP_ORDER, _FIXED_ORDER, _COPY_ATTRS = 16, 32, 64
 

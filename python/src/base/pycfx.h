@@ -12,6 +12,7 @@
 #include <Python.h>
 
 #include <cfx/cfx.h>
+#include <cfx/embed/embed.h>
 
 /* ---- module state -------------------------------------------------------------------------- */
 

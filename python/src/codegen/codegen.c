@@ -465,14 +465,14 @@ static const operator_row operators[] = {
 #define CFX_SIGN_BINARY(id, sign, function, ...) {function, "{} " sign " {}", REFLECTABLE},
 #define CFX_SIGN_COMPARE(id, sign, function, ...) {function, "{} " sign " {}", PLAIN},
 #define CFX_SIGN_OTHER(function, form, sign, kind) {function, FORMAT_##form(sign), kind},
-#include <cfx/sign.def>
+#include <cfx/embed/sign.def>
 #define CFX_SIGN_UNARY(id, sign, function, ast) {function, sign "{}", PLAIN},
-#include <cfx/sign.def>
+#include <cfx/embed/sign.def>
 };
 static const operator_row in_place_operators[] = {
 #define CFX_SIGN_BINARY(id, sign, function, in_place, method, precedence, place, ...)              \
     [place] = {in_place, "{} " sign "= {}", IN_PLACE},
-#include <cfx/sign.def>
+#include <cfx/embed/sign.def>
 };
 
 static int add_formats(PyObject *const *dicts, const operator_row *rows, size_t n)

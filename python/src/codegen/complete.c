@@ -77,8 +77,8 @@ static PyObject *py_generators(PyObject *module, PyObject *unused)
     (void)module;
     (void)unused;
     PyObject *rows = PyList_New(0);
-    for (size_t i = 0; rows && cfx_generator_at(i); i++) {
-        const cfx_generator *g = cfx_generator_at(i);
+    for (size_t i = 0; rows && cfx_generator_get(i); i++) {
+        const cfx_generator *g = cfx_generator_get(i);
         PyObject *row = Py_BuildValue("(sssN)", g->name, g->extension, g->summary, taken_by(g));
         if (!row || PyList_Append(rows, row) < 0)
             Py_CLEAR(rows);

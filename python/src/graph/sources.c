@@ -7,7 +7,7 @@
  */
 #include "graph_methods.h"
 
-#include <cfx/partition.h>
+#include <cfx/embed/partition.h>
 
 typedef struct sources_job {
     PyGraph *self;

@@ -70,7 +70,7 @@ static PyObject *save_state(PyObject *module, PyObject *args, save_fn *save)
 /* _save_weights({name: tensor}, path): in the format of the path's extension. */
 static PyObject *save_weights(PyObject *module, PyObject *args)
 {
-    return save_state(module, args, cfx_weights_save);
+    return save_state(module, args, cfx_state_save);
 }
 
 /* _save_npz({name: tensor}, path) */
@@ -142,8 +142,8 @@ static PyObject *py_formats(PyObject *module, PyObject *unused)
     (void)module;
     (void)unused;
     PyObject *rows = PyList_New(0);
-    for (size_t i = 0; rows && cfx_file_format_at(i); i++) {
-        const cfx_file_format *f = cfx_file_format_at(i);
+    for (size_t i = 0; rows && cfx_file_format_get(i); i++) {
+        const cfx_file_format *f = cfx_file_format_get(i);
         PyObject *row = Py_BuildValue("(ssss)", f->name, f->extension,
                                       cfx_content_words(f->content), f->summary);
         if (!row || PyList_Append(rows, row) < 0)

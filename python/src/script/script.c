@@ -188,7 +188,7 @@ static PyObject *py_specials(PyObject *module, PyObject *unused)
 {
     static const char *const names[] = {
 #define CFX_SPECIAL(id, name) name,
-#include <cfx/special.def>
+#include <cfx/embed/special.def>
 #undef CFX_SPECIAL
     };
     (void)module;

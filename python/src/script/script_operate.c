@@ -16,7 +16,7 @@ static const struct { const char *function, *in_place, *method; } names[CFX_SIGN
     [CFX_SIGN_##id] = {function, in_place, method},
 #define CFX_SIGN_COMPARE(id, sign, function, ...) [CFX_SIGN_##id] = {function, NULL, function},
 #define CFX_SIGN_WORD(id, words, function, ast) [CFX_SIGN_##id] = {function, NULL, function},
-#include <cfx/sign.def>
+#include <cfx/embed/sign.def>
 };
 
 enum { METHOD_SIZE = 24 };

@@ -1,7 +1,7 @@
 /* script_raise.c - the world of scripts: exceptions, and how an evaluation that failed is told. */
 #include "scripting.h"
 
-#include <cfx/script.h>
+#include <cfx/embed/script.h>
 
 /* ---- exceptions on their way --------------------------------------------------------------- */
 

@@ -19,7 +19,7 @@
 
 #include "trace/trace.h"
 
-#include <cfx/script.h>
+#include <cfx/embed/script.h>
 
 /* One evaluation. Python's part of it is an object, because functions that the program made may
  * outlive it; then nothing but `sources` is left in it. */

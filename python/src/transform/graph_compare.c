@@ -2,7 +2,7 @@
  * differs, and the smallest part that shows it. */
 #include "graph/graph_methods.h"
 
-#include <cfx/check.h>
+#include <cfx/embed/check.h>
 
 /* The Node of `n`, or None. Regions may have no Graph object yet. */
 static PyObject *node_or_none(module_state *st, cfx_node *n)

@@ -23,7 +23,7 @@ static int called_module_effect(const cse_job *job, const cfx_node *n)
     Py_XDECREF(module);
     if (!module)
         return -1;
-    if (cfx_modules_effect(job->modules, cfx_node_graph(n), target, &effect, &err) == CFX_OK &&
+    if (cfx_module_tree_effect(job->modules, cfx_node_graph(n), target, &effect, &err) == CFX_OK &&
         !PyErr_Occurred())
         return (int)effect;
     raise_cfx(&err);

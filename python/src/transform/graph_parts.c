@@ -1,7 +1,7 @@
 /* graph_parts.c - Graph: nodes that can become one call, and walks from node to node. */
 #include "graph/graph_methods.h"
 
-#include <cfx/partition.h>
+#include <cfx/embed/partition.h>
 
 /* ---- proposing parts ----------------------------------------------------------------------- */
 

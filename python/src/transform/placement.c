@@ -1,7 +1,7 @@
 /* placement.c - parts of a graph on devices, for cfx.experimental.accelerator_partitioner. */
 #include "graph/graph_methods.h"
 
-#include <cfx/placement.h>
+#include <cfx/embed/placement.h>
 
 /* ---- lists of numbers ---------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 
 #include "base/pycfx.h"
 
-#include <cfx/partition.h>
+#include <cfx/embed/partition.h>
 
 typedef struct need_list {
     cfx_need *pairs;  /* to be freed with PyMem_Free, also after a failure */

@@ -16,8 +16,8 @@
 
 #include "ir/graph_impl.h"
 
-#include <cfx/codegen.h>
-#include <cfx/ops.h>
+#include <cfx/embed/codegen.h>
+#include <cfx/embed/ops.h>
 
 /* How a call of a function is written. */
 typedef enum cfxi_py_form {

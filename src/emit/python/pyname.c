@@ -9,6 +9,8 @@
  */
 #include "pycode_impl.h"
 
+#include <cfx/embed/script.h>
+
 #include <stdio.h>
 
 /* ---- nodes --------------------------------------------------------------------------------- */
@@ -372,7 +374,7 @@ static const operator_row operators[] = {
     {function, CFXI_PY_INFIX, " " sign " "}, {in_place, CFXI_PY_INPLACE, " " sign "= "},
 #define CFX_SIGN_COMPARE(id, sign, function, ...) {function, CFXI_PY_INFIX, " " sign " "},
 #define CFX_SIGN_OTHER(function, form, sign, kind) {function, CFXI_PY_##form, sign},
-#include <cfx/sign.def>
+#include <cfx/embed/sign.def>
 };
 
 static const operator_row *find_operator(cfx_pycode_text name)

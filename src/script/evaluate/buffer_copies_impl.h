@@ -3,7 +3,7 @@
 #ifndef CFXI_BUFFER_COPIES_IMPL_H
 #define CFXI_BUFFER_COPIES_IMPL_H
 
-#include <cfx/graph.h>
+#include <cfx/node.h>
 
 /* Copies results that the nodes from g->kept on would change. */
 cfx_status cfxi_eval_keep_apart(cfx_graph *g, cfx_error *err);

@@ -54,7 +54,7 @@
 #ifndef CFXI_EVALUATE_IMPL_H
 #define CFXI_EVALUATE_IMPL_H
 
-#include <cfx/script.h>
+#include <cfx/embed/script.h>
 
 #include "ir/graph_impl.h"
 #include "script/syntax/parse.h"
@@ -529,5 +529,13 @@ cfx_object *cfxi_eval_growing_method(cfx_evaluator *ev, cfx_object *o, const cha
 bool cfxi_eval_join_lists(cfx_evaluator *ev, cfx_object **a, cfx_object **b);
 bool cfxi_eval_growing_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_object *v,
                                 bool *done);
+
+/* What was given to cfx_script_parse. (function_scopes.c) */
+const char *cfxi_eval_script_file(const cfx_script *script);
+/* Where a function begins, and its name. */
+uint32_t cfxi_eval_def_line(const cfx_script_def *def);
+const char *cfxi_eval_def_name(const cfx_script_def *def);
+/* The i-th parameter in the order of Python's co_varnames; NULL past the last. */
+const char *cfxi_eval_def_parameter(const cfx_script_def *def, size_t i);
 
 #endif

@@ -153,15 +153,6 @@ cfx_object *cfx_evaluator_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args a
     return end(ev, &e, f && keep_args(ev, &args) ? cfxi_eval_call(ev, f, args) : NULL);
 }
 
-cfx_object *cfx_evaluator_call_own(cfx_evaluator *ev, cfx_script_function *f, cfx_object *self,
-                                   cfx_call_args args, cfx_error *err)
-{
-    entry e;
-    begin(ev, &e, err);
-    const bool fine = (!self || keep(ev, self)) && keep_args(ev, &args);
-    return end(ev, &e, fine ? cfxi_eval_call_own(ev, f, self, args) : NULL);
-}
-
 static cfx_object *run_module(cfx_evaluator *ev, const cfx_script *script, cfx_object *globals)
 {
     if (!cfxi_eval_frame_push(ev, script->module, NULL, globals))

@@ -21,7 +21,7 @@ cfx_script_sign cfxi_eval_sign_of(cfxi_ast_kind op)
 #define CFX_SIGN_COMPARE(id, sign, function, token, ast)                                           \
     case CFXI_AST_##ast: return CFX_SIGN_##id;
 #define CFX_SIGN_WORD(id, words, function, ast) case CFXI_AST_##ast: return CFX_SIGN_##id;
-#include <cfx/sign.def>
+#include <cfx/embed/sign.def>
     }
     return CFX_SIGNS;
 }

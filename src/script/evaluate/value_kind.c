@@ -38,7 +38,7 @@ static family family_of(const char *name)
     {function, ARITHMETIC}, {in_place, ARITHMETIC},
 #define CFX_SIGN_COMPARE(id, sign, function, ...) {function, COMPARISON},
 #define CFX_SIGN_WORD(id, words, function, ast) {function, QUESTION},
-#include <cfx/sign.def>
+#include <cfx/embed/sign.def>
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strcmp(rows[i].name, name) == 0)

@@ -1,6 +1,8 @@
 /* parse_expr.c - Python's expressions: operators by precedence, conditionals, lambdas, tuples. */
 #include "parse_impl.h"
 
+#include <cfx/embed/script.h>
+
 /* ---- operators ----------------------------------------------------------------------------- */
 
 typedef struct binary_row {
@@ -11,7 +13,7 @@ typedef struct binary_row {
 static const binary_row binaries[CFXI_TOK_COUNT] = {
 #define CFX_SIGN_BINARY(id, sign, function, in_place, method, precedence, place, token, ast)       \
     [CFXI_TOK_##token] = {precedence, CFXI_AST_##ast},
-#include <cfx/sign.def>
+#include <cfx/embed/sign.def>
 };
 
 _Static_assert(CFXI_AST_COUNT <= 256, "an operator is a byte of binary_row");
@@ -119,7 +121,7 @@ static cfxi_ast_kind accept_comparison(parser *p)
     switch (peek(p)) {
 #define CFX_SIGN_COMPARE(id, sign, function, token, ast)                                           \
     case CFXI_TOK_##token: op = CFXI_AST_##ast; break;
-#include <cfx/sign.def>
+#include <cfx/embed/sign.def>
     case CFXI_TOK_in: op = CFXI_AST_In; break;
     case CFXI_TOK_is:
         take(p);

@@ -1,6 +1,8 @@
 /* parse_stmt.c - Python's simple statements. */
 #include "parse_impl.h"
 
+#include <cfx/embed/script.h>
+
 /* ---- assignment ---------------------------------------------------------------------------- */
 
 /* The operator of "+=" and its like; CFXI_AST_COUNT for other tokens. */
@@ -9,7 +11,7 @@ static cfxi_ast_kind augmented_op(cfxi_token_kind kind)
     switch ((unsigned)kind) {
 #define CFX_SIGN_BINARY(id, sign, function, in_place, method, precedence, place, token, ast)       \
     case CFXI_TOK_##token##_IS: return CFXI_AST_##ast;
-#include <cfx/sign.def>
+#include <cfx/embed/sign.def>
     }
     return CFXI_AST_COUNT;
 }

@@ -1,5 +1,5 @@
 /* syntax_api.c - the public door to the parser: a source to the text of its tree. */
-#include <cfx/syntax.h>
+#include <cfx/embed/syntax.h>
 
 #include "parse.h"
 

@@ -1,6 +1,8 @@
 /* exception.c - exceptions: their classes, raising them, and what cfx's errors are among them. */
 #include "world_impl.h"
 
+#include <cfx/embed/base.h>
+
 #include <stdio.h>
 
 static const char *const exception_name[CFXI_EXCEPTIONS] = {

@@ -397,7 +397,8 @@ static cfx_status begin(job *j, cfx_error *err)
         j->w.most_bytes = j->options->most_bytes;
     j->g = cfx_graph_new(allocator, &cfxi_capture_object_host, err);
     j->w.graph = j->g;
-    j->ev = j->g ? cfx_evaluator_new(&j->w.table, j->g, &j->options->limits, err) : NULL;
+    const cfx_script_options limits = {j->options->most_calls, j->options->most_rounds};
+    j->ev = j->g ? cfx_evaluator_new(&j->w.table, j->g, &limits, err) : NULL;
     j->w.evaluator = j->ev;
     j->globals = j->ev ? cfxi_world_dict_object(&j->w, CFXI_TYPE_DICT, err) : NULL;
     if (!j->globals)

@@ -10,7 +10,7 @@ static bool find_special(const char *name, cfx_script_callee *out)
 {
     static const char *const names[CFX_SPECIALS] = {
 #define CFX_SPECIAL(id, text) text,
-#include <cfx/special.def>
+#include <cfx/embed/special.def>
 #undef CFX_SPECIAL
     };
     for (int i = 0; i < CFX_SPECIALS; i++)

@@ -11,7 +11,7 @@ static const char *const sign_text[CFX_SIGNS] = {
 #define CFX_SIGN_BINARY(id, sign, ...) [CFX_SIGN_##id] = sign,
 #define CFX_SIGN_COMPARE(id, sign, ...) [CFX_SIGN_##id] = sign,
 #define CFX_SIGN_WORD(id, words, ...) [CFX_SIGN_##id] = words,
-#include <cfx/sign.def>
+#include <cfx/embed/sign.def>
 };
 
 /* What `operator` calls them, and what stands between the underscores of their methods. */
@@ -23,7 +23,7 @@ static const struct {
     [CFX_SIGN_##id] = {function, in_place, method},
 #define CFX_SIGN_COMPARE(id, sign, function, ...) [CFX_SIGN_##id] = {function, NULL, function},
 #define CFX_SIGN_WORD(id, words, function, ast) [CFX_SIGN_##id] = {function, NULL, function},
-#include <cfx/sign.def>
+#include <cfx/embed/sign.def>
 };
 
 static const uint8_t sign_action[CFX_SIGNS] = {

@@ -181,9 +181,10 @@ static cfx_value refuse(cfxi_world *w, cfx_object *o, cfx_error *err)
 static cfx_value range_value(cfxi_world *w, const cfx_object *o, cfx_error *err)
 {
     const int64_t start = o->as.range.start;
-    return cfx_value_range(w->graph, cfx_value_int(start),
-                           cfx_value_int(start + o->as.range.n * o->as.range.step),
-                           cfx_value_int(o->as.range.step), err);
+    const cfx_value parts[3] = {cfx_value_int(start),
+                                cfx_value_int(start + o->as.range.n * o->as.range.step),
+                                cfx_value_int(o->as.range.step)};
+    return cfx_value_seq(w->graph, CFX_KIND_RANGE, parts, 3, err);
 }
 
 /* x.T, which was not called: a node that reads it. */

@@ -24,7 +24,7 @@
 
 #include "nn/nn_impl.h"
 
-#include <cfx/script.h>
+#include <cfx/embed/script.h>
 
 typedef enum cfxi_type {
 #define CFX_TYPE(id, name, builtin) CFXI_TYPE_##id,

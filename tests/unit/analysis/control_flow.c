@@ -3,6 +3,7 @@
 #include "check.h"
 #include "graph_fixture.h"
 #include "test_alloc.h"
+#include "pass/pass_impl.h"
 
 #include <stdlib.h>
 

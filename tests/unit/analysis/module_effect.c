@@ -4,6 +4,7 @@
 #include "test_alloc.h"
 
 #include <cfx/effect.h>
+#include <cfx/embed/effect.h>
 
 /* The children of a module of the fake tree are the modules one level below it. */
 static cfx_status each_child(void *ctx, const char *path, cfx_name_fn *fn, void *fn_ctx,
@@ -47,7 +48,7 @@ static int effect_of(const cfx_module_tree *modules, const char *path)
 {
     cfx_effect effect = CFX_EFFECT_WRITES;
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
-    CHECK_INT_EQ(CFX_OK, cfx_modules_effect(modules, g, path, &effect, NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_module_tree_effect(modules, g, path, &effect, NULL));
     cfx_graph_release(g);
     return (int)effect;
 }
@@ -126,7 +127,7 @@ TEST(classes_that_derive_from_others)
     cfx_effect effect;
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     modules.each_class = no_class;
-    CHECK_INT_EQ(CFX_E_HOST, cfx_modules_effect(&modules, g, "a.fc", &effect, NULL));
+    CHECK_INT_EQ(CFX_E_HOST, cfx_module_tree_effect(&modules, g, "a.fc", &effect, NULL));
     CHECK_INT_EQ(CFX_EFFECT_WRITES, effect);
     cfx_graph_release(g);
 }
@@ -142,7 +143,7 @@ static cfx_status body(const cfx_allocator *a, void *ctx)
     (void)ctx;
     if (!g)
         return err.status;
-    cfx_status status = cfx_modules_effect(&modules, g, "", &effect, &err);
+    cfx_status status = cfx_module_tree_effect(&modules, g, "", &effect, &err);
     cfx_graph_release(g);
     return status;
 }

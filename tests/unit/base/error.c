@@ -1,9 +1,11 @@
 /* error.c - tests of statuses and of the error that a caller owns. */
 #include "check.h"
+#include "match/match_impl.h"
 
 #include "base/base_impl.h"
 
 #include <cfx/cfx.h>
+#include <cfx/embed/embed.h>
 
 TEST(every_status_has_a_row)
 {

@@ -38,6 +38,25 @@ TEST(buffer_grows_and_ends_with_zero)
     test_alloc_check(&ta);
 }
 
+TEST(reserving_makes_later_appends_free)
+{
+    test_alloc ta;
+    const cfx_allocator a = test_alloc_init(&ta);
+    cfx_buffer b;
+    cfx_buffer_init(&b, &a);
+    CHECK_INT_EQ(CFX_OK, cfx_buffer_append(&b, "abc", 3));
+    CHECK_INT_EQ(CFX_OK, cfx_buffer_reserve(&b, 1000));
+    CHECK_STR_EQ("abc", b.data);
+    const size_t count = ta.count;
+    for (int i = 0; i < 100; i++)
+        CHECK_INT_EQ(CFX_OK, cfx_buffer_append(&b, "0123456789", 10));
+    CHECK_INT_EQ(count, ta.count);
+    CHECK_INT_EQ(CFX_E_NOMEM, cfx_buffer_reserve(&b, SIZE_MAX));
+    CHECK_INT_EQ(1003, b.size);
+    cfx_buffer_free(&b);
+    test_alloc_check(&ta);
+}
+
 TEST(buffer_reports_lack_of_memory)
 {
     CHECK(test_oom_sweep(append_much, NULL) > 1);

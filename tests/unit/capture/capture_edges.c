@@ -1,6 +1,7 @@
 /* capture_edges.c - captured programs that were edited, mistaken or strange: nothing goes wrong
  * quietly. */
 #include "scope_test.h"
+#include "capture/capture_impl.h"
 
 #include <cfx/cfx.h>
 

@@ -3,7 +3,8 @@
 #include "graph_fixture.h"
 #include "test_alloc.h"
 
-#include <cfx/check.h>
+#include <cfx/embed/check.h>
+#include <cfx/embed/graph.h>
 
 static cfx_node *call(cfx_graph *g, const char *target, cfx_node *x, const char *name)
 {

@@ -2,7 +2,8 @@
 #include "check.h"
 #include "test_alloc.h"
 
-#include <cfx/check.h>
+#include <cfx/embed/check.h>
+#include <cfx/embed/graph.h>
 #include <stdio.h>
 #include <string.h>
 

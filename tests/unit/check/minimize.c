@@ -2,7 +2,7 @@
 #include "check.h"
 #include "graph_test.h"
 
-#include <cfx/check.h>
+#include <cfx/embed/check.h>
 
 /* A chain of calls "f", with "bad" at the places given; an end of -1. */
 static cfx_graph *chain(const cfx_allocator *a, int n, const int *bad, cfx_error *err)

@@ -1,8 +1,9 @@
 /* repeated.c - tests of src/check/repeated.c and runs.c: parts of a graph that do the same. */
 #include "check.h"
 #include "test_alloc.h"
+#include "check/repeated_impl.h"
 
-#include <cfx/repeated.h>
+#include <cfx/embed/repeated.h>
 
 static cfx_graph *parse(const char *text, const cfx_allocator *a, cfx_error *err)
 {

@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "test_alloc.h"
+#include "dim/dim_impl.h"
 
 static const char *printed(const cfx_dims *dims, int64_t d)
 {

@@ -7,6 +7,7 @@
 #include "check.h"
 
 #include <cfx/cfx.h>
+#include <cfx/embed/embed.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -26,9 +27,10 @@ static cfx_error error;
 #define TUPLE(...) cfx_value_tuple(graph, ITEMS(__VA_ARGS__), &error)
 #define LIST(...) cfx_value_list(graph, ITEMS(__VA_ARGS__), &error)
 #define DICT(...) cfx_value_seq(graph, CFX_KIND_DICT, ITEMS(__VA_ARGS__), &error)
-#define SET(...) cfx_value_set(graph, ITEMS(__VA_ARGS__), &error)
+#define SET(...) cfx_value_seq(graph, CFX_KIND_SET, ITEMS(__VA_ARGS__), &error)
 #define SLICE(a, b, c) cfx_value_slice(graph, a, b, c, &error)
-#define RANGE(a, b, c) cfx_value_range(graph, I(a), I(b), I(c), &error)
+#define RANGE(a, b, c)                                                                             \
+    cfx_value_seq(graph, CFX_KIND_RANGE, (cfx_value[]){I(a), I(b), I(c)}, 3, &error)
 #define DEVICE(text) cfx_value_device(graph, text, strlen(text), &error)
 #define EMPTY(kind) cfx_value_seq(graph, CFX_KIND_##kind, NULL, 0, &error)
 

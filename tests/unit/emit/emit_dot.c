@@ -2,6 +2,7 @@
 #include "test_alloc.h"
 
 #include <cfx/cfx.h>
+#include <cfx/embed/embed.h>
 #include <stdlib.h>
 
 static const char source[] =

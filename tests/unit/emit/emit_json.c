@@ -4,6 +4,7 @@
 #include "test_alloc.h"
 
 #include <cfx/codegen.h>
+#include <cfx/embed/codegen.h>
 
 static const char *quoted(const char *text, size_t size)
 {

@@ -1,8 +1,10 @@
 /* weights.c - tensors in files: what is written is read again, what is damaged is refused. */
+#include <cfx/embed/weights.h>
 #include <cfx/weights.h>
 
 #include "check.h"
 #include "test_alloc.h"
+#include "tensor/tensor_impl.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -143,14 +145,14 @@ TEST(damaged_safetensors_are_refused)
 TEST(formats_are_known_by_data_and_path)
 {
     char list[CFX_FILE_FORMAT_LIST_SIZE];
-    for (size_t i = 0; cfx_file_format_at(i); i++) {
-        const cfx_file_format *f = cfx_file_format_at(i);
+    for (size_t i = 0; cfx_file_format_get(i); i++) {
+        const cfx_file_format *f = cfx_file_format_get(i);
         char path[40];
         snprintf(path, sizeof path, "dir.x/file%s", f->extension);
         CHECK(cfx_file_format_find(f->name) == f);
         CHECK(cfx_file_format_of_path(path) == f);
         CHECK(strstr(cfx_file_format_list(f->content, list), f->extension) != NULL);
-        CHECK(i == 0 || strcmp(cfx_file_format_at(i - 1)->name, f->name) < 0);
+        CHECK(i == 0 || strcmp(cfx_file_format_get(i - 1)->name, f->name) < 0);
     }
     CHECK(!cfx_file_format_find("zip") && !cfx_file_format_of_path("x.zip"));
     CHECK(!cfx_file_format_of_path(".npy"));  /* a name, not an extension */
@@ -182,7 +184,7 @@ TEST(the_extension_selects_the_format)
         unlink(path);
     }
     snprintf(path, sizeof path, "%s/t.npz", folder);
-    CHECK_INT_EQ(CFX_OK, cfx_weights_save(s, path, &err));
+    CHECK_INT_EQ(CFX_OK, cfx_state_save(s, path, &err));
     CHECK_INT_EQ(CFX_E_VALUE, cfx_tensor_save(t, path, &err));
     CHECK(strstr(err.message, "a .npz file holds named tensors; write one tensor to ") != NULL);
     CHECK(!cfx_tensor_load(path, NULL, &err));
@@ -190,13 +192,13 @@ TEST(the_extension_selects_the_format)
           NULL);
     unlink(path);
     CHECK_INT_EQ(0, rmdir(folder));
-    CHECK_INT_EQ(CFX_E_VALUE, cfx_weights_save(s, "/tmp/none.ir", &err));
+    CHECK_INT_EQ(CFX_E_VALUE, cfx_state_save(s, "/tmp/none.ir", &err));
     CHECK(!cfx_state_read("\x93NUMPY", 6, NULL, &err));
     CHECK(strstr(err.message, "a .npy file holds one tensor; give a file with named tensors: ") !=
           NULL);
     CHECK(!cfx_state_read("oops", 4, NULL, &err));
     CHECK(strstr(err.message, "not a file with named tensors: cfx reads ") != NULL);
-    CHECK(cfx_weights_save(NULL, path, NULL) != CFX_OK);
+    CHECK(cfx_state_save(NULL, path, NULL) != CFX_OK);
     cfx_tensor_release(t);
     cfx_state_free(s);
 }

@@ -4,6 +4,10 @@
 #include "graph_fixture.h"
 #include "test_alloc.h"
 
+#include <cfx/embed/copy.h>
+#include <cfx/embed/graph.h>
+#include <cfx/embed/host.h>
+
 /* ---- maps ---------------------------------------------------------------------------------- */
 
 TEST(map_keeps_what_was_set)

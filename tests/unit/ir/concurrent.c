@@ -4,6 +4,7 @@
 #include "test_alloc.h"
 
 #include <cfx/cfx.h>
+#include <cfx/embed/embed.h>
 #include <cfx/runtime.h>
 #include <pthread.h>
 

@@ -185,7 +185,7 @@ TEST(replacing_uses)
     CHECK_STR_EQ("?f ?f_1 ?f_2 !f !f_2 ", t.text.data);
     CHECK_STR_EQ("f_1", user_names(x));
     CHECK_STR_EQ("f_1 f f_2", user_names(y));
-    CHECK_INT_EQ(4, cfx_use_count(cfx_node_last_use(y)));
+    CHECK_INT_EQ(4, cfx_use_count(cfx_node_find_use(n[2], y)));
     CHECK(cfx_node_kwarg(n[0], "k").as.node == y);
     t = (trace){.fail = n[0]};
     const uint64_t version = cfx_graph_version(g);

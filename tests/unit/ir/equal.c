@@ -3,6 +3,10 @@
 #include "graph_fixture.h"
 #include "test_alloc.h"
 
+#include <cfx/embed/copy.h>
+#include <cfx/embed/graph.h>
+#include <cfx/embed/host.h>
+
 #include <math.h>
 
 /* ---- values -------------------------------------------------------------------------------- */
@@ -34,9 +38,12 @@ TEST(containers_compare_item_by_item)
     CHECK(!cfx_value_equal(cfx_value_list(g, a, 3, NULL), cfx_value_list(g, b, 3, NULL)));
     CHECK(!cfx_value_equal(cfx_value_list(g, a, 3, NULL), cfx_value_tuple(g, a, 3, NULL)));
     CHECK(!cfx_value_equal(cfx_value_list(g, a, 3, NULL), cfx_value_list(g, a, 2, NULL)));
-    CHECK(cfx_value_equal(cfx_value_set(g, a, 3, NULL), cfx_value_set(g, b, 3, NULL)));
-    CHECK(!cfx_value_equal(cfx_value_set(g, a, 3, NULL), cfx_value_set(g, twice, 3, NULL)));
-    CHECK(!cfx_value_equal(cfx_value_set(g, twice, 3, NULL), cfx_value_set(g, a, 3, NULL)));
+    CHECK(cfx_value_equal(cfx_value_seq(g, CFX_KIND_SET, a, 3, NULL),
+                          cfx_value_seq(g, CFX_KIND_SET, b, 3, NULL)));
+    CHECK(!cfx_value_equal(cfx_value_seq(g, CFX_KIND_SET, a, 3, NULL),
+                           cfx_value_seq(g, CFX_KIND_SET, twice, 3, NULL)));
+    CHECK(!cfx_value_equal(cfx_value_seq(g, CFX_KIND_SET, twice, 3, NULL),
+                           cfx_value_seq(g, CFX_KIND_SET, a, 3, NULL)));
     CHECK(!cfx_value_equal(cfx_value_bytes(g, "b", 1, NULL), text_value(g, "b", NULL)));
     cfx_graph_release(g);
 }

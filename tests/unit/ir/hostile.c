@@ -1,6 +1,7 @@
 /* hostile.c - calls that once crashed, or gave what they should have refused: found by prop_ops. */
 #include "check.h"
 
+#include <cfx/embed/tensor.h>
 #include <cfx/runtime.h>
 #include <math.h>
 #include <stdint.h>

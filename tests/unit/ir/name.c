@@ -1,6 +1,8 @@
 /* name.c - tests of unique names: what torch.fx calls things, candidate by candidate. */
 #include "graph_test.h"
 
+#include <cfx/embed/namespace.h>
+
 /* ---- one namespace ------------------------------------------------------------------------- */
 
 /* Wishes, separated by blanks, and the names that they get, one after the other. */

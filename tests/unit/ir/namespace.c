@@ -1,6 +1,7 @@
 /* namespace.c - names that are taken as they are, and the list of all that are taken. */
 #include "test_alloc.h"
 
+#include <cfx/embed/namespace.h>
 #include <cfx/graph.h>
 
 static bool is_listed(const cfx_namespace *ns, const char *name)

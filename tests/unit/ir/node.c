@@ -270,7 +270,7 @@ static cfx_value one_of_each(cfx_graph *g, void *object, cfx_node *x, cfx_error 
                          cfx_value_dtype(CFX_DTYPE_INT8),
                          cfx_value_seq(g, CFX_KIND_NAMEDTUPLE, named, 3, err),
                          cfx_value_seq(g, CFX_KIND_DICT, dict, 2, err),
-                         cfx_value_set(g, dict, 1, err),
+                         cfx_value_seq(g, CFX_KIND_SET, dict, 1, err),
                          cfx_value_name(g, "a.b", 3, err)};
     return cfx_value_tuple(g, items, 14, err);
 }

@@ -165,7 +165,10 @@ TEST(containers)
                 "{(1,): {}, None: None}");
     check_value(g, cfx_value_slice(g, cfx_value_none(), one, SEQ(LIST, one), &err),
                 "slice(None, 1, [1])");
-    check_value(g, cfx_value_range(g, cfx_value_int(0), cfx_value_int(-3), cfx_value_int(-1), &err),
+    check_value(g,
+                cfx_value_seq(g, CFX_KIND_RANGE,
+                              (cfx_value[]){cfx_value_int(0), cfx_value_int(-3), cfx_value_int(-1)},
+                              3, &err),
                 "range(0, -3, -1)");
     const cfx_value type = cfx_value_name(g, "usermod.Pt", 10, &err);
     check_value(g, SEQ(NAMEDTUPLE, type, EMPTY(TUPLE)), "namedtuple(&usermod.Pt)");

@@ -210,11 +210,14 @@ TEST(short_constructors)
     const cfx_value i = cfx_value_int(4);
     CHECK_INT_EQ(CFX_KIND_LIST, cfx_value_list(g, &i, 1, NULL).kind);
     CHECK_INT_EQ(CFX_KIND_TUPLE, cfx_value_tuple(g, &i, 1, NULL).kind);
-    CHECK_INT_EQ(CFX_KIND_SET, cfx_value_set(g, &i, 1, NULL).kind);
+    CHECK_INT_EQ(CFX_KIND_SET, cfx_value_seq(g, CFX_KIND_SET, &i, 1, NULL).kind);
     CHECK_INT_EQ(CFX_KIND_COMPLEX, cfx_value_complex(g, 1, -2, NULL).kind);
     CHECK_INT_EQ(CFX_KIND_SLICE, cfx_value_slice(g, i, cfx_value_none(), i, NULL).kind);
-    CHECK_INT_EQ(CFX_KIND_RANGE, cfx_value_range(g, i, i, i, NULL).kind);
-    CHECK_INT_EQ(CFX_KIND_INVALID, cfx_value_range(g, i, cfx_value_none(), i, NULL).kind);
+    CHECK_INT_EQ(CFX_KIND_RANGE,
+                 cfx_value_seq(g, CFX_KIND_RANGE, (cfx_value[]){i, i, i}, 3, NULL).kind);
+    CHECK_INT_EQ(
+        CFX_KIND_INVALID,
+        cfx_value_seq(g, CFX_KIND_RANGE, (cfx_value[]){i, cfx_value_none(), i}, 3, NULL).kind);
     size_t n;
     const cfx_value *parts = cfx_value_items(cfx_value_complex(g, 1, -2, NULL), &n);
     CHECK(n == 2 && parts[0].as.f == 1 && parts[1].as.f == -2);
@@ -418,7 +421,8 @@ static cfx_value some_of_all(cfx_graph *g)
         cfx_value_complex(g, 1, 2, NULL),
         cfx_value_device(g, "cpu", 3, NULL),
         cfx_value_integer(g, "123456789012345678901", 21, NULL),
-        cfx_value_range(g, cfx_value_int(1), cfx_value_int(2), cfx_value_int(3), NULL),
+        cfx_value_seq(g, CFX_KIND_RANGE,
+                      (cfx_value[]){cfx_value_int(1), cfx_value_int(2), cfx_value_int(3)}, 3, NULL),
         cfx_value_name(g, "torch.float", 11, NULL)};
     return cfx_value_list(g, items, 8, NULL);
 }
@@ -493,7 +497,9 @@ static cfx_status sweep(const cfx_allocator *a, void *arg)
             cfx_value_device(g, "cpu", 3, &err),
             cfx_value_complex(g, 1, 2, &err),
             cfx_value_slice(g, cfx_value_int(1), cfx_value_none(), cfx_value_none(), &err),
-            cfx_value_range(g, cfx_value_int(1), cfx_value_int(1), cfx_value_int(1), &err),
+            cfx_value_seq(g, CFX_KIND_RANGE,
+                          (cfx_value[]){cfx_value_int(1), cfx_value_int(1), cfx_value_int(1)}, 3,
+                          &err),
             cfx_value_name(g, big, (size_t)i * 100, &err)};
         cfx_value_list(g, items, 8, &err);
     }

@@ -2,6 +2,7 @@
 #include "check.h"
 #include "graph_fixture.h"
 #include "test_alloc.h"
+#include "ir/graph_impl.h"
 
 typedef struct swap {
     cfx_node *from;

@@ -2,6 +2,7 @@
 #include "graph_test.h"
 
 #include <cfx/codegen.h>
+#include <cfx/embed/copy.h>
 #include <cfx/pass.h>
 #include <ir/walk_impl.h>
 #include <pthread.h>

@@ -3,6 +3,7 @@
 #include "test_alloc.h"
 
 #include <cfx/cfx.h>
+#include <cfx/embed/embed.h>
 
 /* y = x + amount, so that a call can be seen in what comes out. */
 static cfx_status like_x(cfx_kernel_call *c) { return cfx_kernel_describe_like(c, 0, 0); }

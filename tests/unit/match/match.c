@@ -1,6 +1,8 @@
 /* match.c - tests of src/match: finding patterns, replacing them, saying why not. */
 #include "check.h"
 #include "test_alloc.h"
+#include "ir/graph_impl.h"
+#include "match/match_impl.h"
 
 #include <cfx/match.h>
 

@@ -1,6 +1,7 @@
 /* nn.c - the classes of torch.nn: the table, modules made in C, mistakes, arguments read back.
  * (What PyTorch makes of the same arguments: tests/python/test_nn_in_c.py.) */
 #include "test_alloc.h"
+#include "ops/ops_impl.h"
 
 #include <cfx/cfx.h>
 

@@ -1,6 +1,10 @@
 /* op_table.c - tests of src/ops/op_table.c: the operator table, and what a node calls. */
 #include "check.h"
 #include "graph_fixture.h"
+#include "ops/ops_impl.h"
+
+#include <cfx/embed/graph.h>
+#include <cfx/embed/host.h>
 
 /* A parameter in short: "type name=default", with * if only by keyword and ! if written. */
 static const char *shown(cfx_operator op, size_t i)

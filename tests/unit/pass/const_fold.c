@@ -3,9 +3,10 @@
  */
 #include "check.h"
 #include "test_alloc.h"
+#include "pass/pass_impl.h"
 
 #include <cfx/pass.h>
-#include <cfx/split.h>
+#include <cfx/embed/split.h>
 
 static cfx_graph *parse(const char *text, const cfx_allocator *a, cfx_error *err)
 {

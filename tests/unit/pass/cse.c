@@ -2,6 +2,11 @@
 #include "check.h"
 #include "graph_fixture.h"
 #include "test_alloc.h"
+#include "pass/pass_impl.h"
+
+#include <cfx/embed/graph.h>
+#include <cfx/embed/hook.h>
+#include <cfx/embed/host.h>
 
 static cfx_node *call_op(cfx_graph *g, cfx_opcode op, const char *target, cfx_value arg)
 {

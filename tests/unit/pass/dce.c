@@ -2,6 +2,10 @@
 #include "check.h"
 #include "graph_fixture.h"
 #include "test_alloc.h"
+#include "pass/pass_impl.h"
+
+#include <cfx/embed/graph.h>
+#include <cfx/embed/host.h>
 
 static cfx_node *call(cfx_graph *g, const char *target, cfx_value arg)
 {

@@ -3,6 +3,7 @@
 #include "modules_fixture.h"
 #include "test_alloc.h"
 #include "text_tools.h"
+#include "pass/pass_impl.h"
 
 #include <cfx/pass.h>
 

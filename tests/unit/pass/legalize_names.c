@@ -1,7 +1,9 @@
 /* legalize_names.c - tests of src/pass/legalize_names.c: names that only a program can set. */
 #include "check.h"
 #include "test_alloc.h"
+#include "pass/pass_impl.h"
 
+#include <cfx/embed/graph.h>
 #include <cfx/pass.h>
 
 static bool run(cfx_graph *g)

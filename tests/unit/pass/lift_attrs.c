@@ -1,6 +1,7 @@
 /* lift_attrs.c - tests of src/pass/lift_attrs.c beyond tests/golden/opt/lift_attrs.ir. */
 #include "check.h"
 #include "test_alloc.h"
+#include "pass/pass_impl.h"
 
 #include <cfx/pass.h>
 

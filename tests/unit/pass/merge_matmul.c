@@ -1,8 +1,9 @@
 /* merge_matmul.c - tests of src/pass/merge_matmul.c beyond tests/golden/opt. */
 #include "check.h"
 #include "test_alloc.h"
+#include "pass/pass_impl.h"
 
-#include <cfx/partition.h>
+#include <cfx/embed/partition.h>
 #include <cfx/pass.h>
 #include <time.h>
 

@@ -2,6 +2,7 @@
 #include "check.h"
 #include "test_alloc.h"
 #include "text_tools.h"
+#include "pass/pass_impl.h"
 
 #include <cfx/pass.h>
 
@@ -34,7 +35,7 @@ static const char *line(cfx_pass_fn *pass, const char *call, const void *opts)
 
 #define F(target, args) "call_function[target=" target "](" args ")"
 #define M(target, args) "call_method[target=" target "](" args ")"
-#define CHECK_LINE(want, pass, call, opts) CHECK_STR_EQ(want, line(cfx_pass_##pass, call, opts))
+#define CHECK_LINE(want, pass, call, opts) CHECK_STR_EQ(want, line(cfxi_pass_##pass, call, opts))
 
 TEST(arguments)
 {

@@ -2,6 +2,7 @@
 #include "check.h"
 #include "test_alloc.h"
 
+#include <cfx/embed/pass.h>
 #include <cfx/pass.h>
 
 #define REGION "graph { %a = placeholder[target=a]() %f = call_function[target=f](%a) output(%f) }"

@@ -2,6 +2,7 @@
 #include "check.h"
 #include "test_alloc.h"
 
+#include <cfx/embed/pass.h>
 #include <cfx/pass.h>
 
 enum { ITEMS = 6 };

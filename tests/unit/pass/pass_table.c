@@ -2,6 +2,7 @@
 #include "check.h"
 #include "pass/pass_kept_impl.h"
 
+#include <cfx/embed/pass.h>
 #include <cfx/pass.h>
 
 static const char loop[] =

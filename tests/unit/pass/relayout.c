@@ -3,6 +3,7 @@
 #include "test_alloc.h"
 #include "text_tools.h"
 
+#include <cfx/embed/pass.h>
 #include <cfx/pass.h>
 
 static const char text[] =

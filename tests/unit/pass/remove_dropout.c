@@ -2,6 +2,7 @@
 #include "check.h"
 #include "modules_fixture.h"
 #include "test_alloc.h"
+#include "pass/pass_impl.h"
 
 #include <cfx/pass.h>
 

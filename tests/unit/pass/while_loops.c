@@ -1,6 +1,7 @@
 /* while_loops.c - tests of src/pass/while_loops.c beyond tests/golden/opt. */
 #include "check.h"
 #include "test_alloc.h"
+#include "pass/pass_impl.h"
 
 #include <cfx/pass.h>
 

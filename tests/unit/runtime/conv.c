@@ -1,6 +1,8 @@
 /* conv.c - convolutions: the fast kernels against the plain one, sizes, symbols, memory. */
 #include "runtime/runtime_impl.h"
 
+#include <cfx/embed/dim.h>
+
 #include "check.h"
 #include "test_alloc.h"
 

@@ -1,9 +1,10 @@
 /* cost.c - tests of src/runtime/flops.c, cost.c and src/check/stats.c: what programs cost. */
 #include "check.h"
 #include "test_alloc.h"
+#include "runtime/runtime_impl.h"
 
 #include <cfx/lower.h>
-#include <cfx/stats.h>
+#include <cfx/embed/stats.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

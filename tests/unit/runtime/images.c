@@ -2,6 +2,8 @@
  * and memory that runs out. The bulk is checked against PyTorch. */
 #include "runtime/runtime_impl.h"
 
+#include <cfx/embed/dim.h>
+
 #include "check.h"
 #include "test_alloc.h"
 

@@ -1,6 +1,7 @@
 /* library.c - libraries of operators: making, finding, and what is said of rows that are wrong. */
 #include "check.h"
 #include "test_alloc.h"
+#include "runtime/library_rows.h"
 
 #include <cfx/cfx.h>
 

@@ -2,6 +2,9 @@
  * may do wrong, threads. */
 #include "check.h"
 #include "test_alloc.h"
+#include "dim/dim_impl.h"
+#include "runtime/library_rows.h"
+#include "runtime/runtime_impl.h"
 
 #include <cfx/cfx.h>
 #include <math.h>

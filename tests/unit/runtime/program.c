@@ -3,6 +3,7 @@
 #include "test_alloc.h"
 
 #include <cfx/cfx.h>
+#include <cfx/embed/embed.h>
 #include <cfx/lower.h>
 #include <cfx/runtime.h>
 

@@ -3,7 +3,7 @@
 
 #include "check.h"
 
-#include <cfx/dlpack.h>
+#include <cfx/embed/dlpack.h>
 #include <cfx/lower.h>
 
 TEST(an_operator_runs)

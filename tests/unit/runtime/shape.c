@@ -1,6 +1,8 @@
 /* shape.c - views, indexing, joining, factories and Python's operations, by cfx_operator_run. */
 #include "runtime/runtime_impl.h"
 
+#include <cfx/embed/dim.h>
+
 #include "check.h"
 #include "test_alloc.h"
 

@@ -2,7 +2,7 @@
 #include "test_alloc.h"
 #include "toy_world.h"
 
-#include <cfx/script.h>
+#include <cfx/embed/script.h>
 
 /* Runs a source in which `x` is a graph value, and tells what `result` is then. */
 typedef struct run {

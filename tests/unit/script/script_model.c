@@ -125,7 +125,7 @@ TEST(failures_have_a_place)
 TEST(programs_without_end_end)
 {
     cfx_status status;
-    const cfx_script_model_options few = {.limits = {.most_rounds = 100, .most_calls = 20},
+    const cfx_script_model_options few = {.most_rounds = 100, .most_calls = 20,
                                           .most_bytes = 1 << 20};
     CHECK(strstr(failure("while True: pass\n", few, &status), "more than 100 rounds"));
     CHECK(strstr(failure("def f(x): return f(x)\nf(1)\n", few, &status), "more than 20 deep"));

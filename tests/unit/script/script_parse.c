@@ -2,7 +2,7 @@
 #include "script/syntax/parse.h"
 #include "test_alloc.h"
 
-#include <cfx/syntax.h>
+#include <cfx/embed/syntax.h>
 
 static cfxi_script *parse(const char *source)
 {

@@ -7,7 +7,7 @@
 #define CFX_TESTS_TOY_WORLD_H
 
 #include <cfx/graph.h>
-#include <cfx/script.h>
+#include <cfx/embed/script.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -454,7 +454,7 @@ static inline const char *toy_function_of(cfx_script_sign sign)
 #define CFX_SIGN_BINARY(id, sign, function, ...) function,
 #define CFX_SIGN_COMPARE(id, sign, function, ...) function,
 #define CFX_SIGN_WORD(id, words, function, ...) function,
-#include <cfx/sign.def>
+#include <cfx/embed/sign.def>
     };
     return names[sign];
 }
@@ -724,7 +724,7 @@ static inline cfx_status w_callee(void *ctx, cfx_object *f, cfx_script_callee *o
 {
     static const char *const specials[] = {
 #define CFX_SPECIAL(id, name) name,
-#include <cfx/special.def>
+#include <cfx/embed/special.def>
 #undef CFX_SPECIAL
     };
     toy *t = T(f);

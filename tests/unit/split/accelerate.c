@@ -3,7 +3,7 @@
 #include "graph_fixture.h"
 #include "test_alloc.h"
 
-#include <cfx/partition.h>
+#include <cfx/embed/partition.h>
 
 enum { ACC = CFX_FUSION_ACC, TENSOR = CFX_FUSION_TENSOR, BOTH = ACC | TENSOR, ROOM = 32 };
 

@@ -2,7 +2,9 @@
 #include "check.h"
 #include "test_alloc.h"
 
-#include <cfx/split.h>
+#include <cfx/embed/copy.h>
+#include <cfx/embed/graph.h>
+#include <cfx/embed/split.h>
 
 static const char source[] =
     "graph(): %x: &int = placeholder[target=x](1) %w = get_attr[target=a.w]() "

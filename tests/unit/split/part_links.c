@@ -84,10 +84,11 @@ TEST(what_is_tied_is_made_once)
         "= self.parts._buffers[\"type\"]\n", "= self.tied\n", NULL};
     static const char *const c[] = {
         "    cfx_module_add(s, self, \"again\", cfx_module_child(self, \"half\"));\n",
-        "    cfx_module_set(s, cfx_module_child(self, \"head\"), \"weight\", "
-        "cfx_module_param(s, self, \"half.weight\"));\n",
-        "    cfx_module_add_parameter(s, self, \"tied\", "
-        "cfx_var_tensor(s, cfx_module_param(s, self, \"half.weight\")));\n", NULL};
+        "    cfx_module_set(s, cfx_module_child(self, \"head\"), \"weight\",\n"
+        "                   cfx_module_param(s, self, \"half.weight\"));\n",
+        "    cfx_module_add_parameter(s, self, \"tied\",\n"
+        "                             cfx_var_tensor(s, cfx_module_param(s, self, "
+        "\"half.weight\")));\n", NULL};
     cfx_scope *s = cfx_scope_new(NULL, NULL);
     cfx_graph *g = cfx_graph_parse(names_all, sizeof names_all - 1, NULL, NULL, NULL);
     cfx_module *t = cfx_module_from_graph(s, g, "Net", net(s));

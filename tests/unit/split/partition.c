@@ -3,7 +3,7 @@
 #include "graph_fixture.h"
 #include "test_alloc.h"
 
-#include <cfx/partition.h>
+#include <cfx/embed/partition.h>
 
 static cfx_node *call2(cfx_graph *g, const char *target, cfx_node *a, cfx_node *b)
 {

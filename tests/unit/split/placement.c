@@ -2,7 +2,7 @@
 #include "check.h"
 #include "test_alloc.h"
 
-#include <cfx/placement.h>
+#include <cfx/embed/placement.h>
 
 #include <math.h>
 

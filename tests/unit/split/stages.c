@@ -2,7 +2,7 @@
 #include "check.h"
 #include "test_alloc.h"
 
-#include <cfx/split.h>
+#include <cfx/embed/split.h>
 
 #include <math.h>
 

@@ -1,6 +1,8 @@
 /* datum.c - run-time values: counting, containers, how messages show them. */
 #include "tensor/tensor_impl.h"
 
+#include <cfx/value.h>
+
 #include "test_alloc.h"
 
 static const char *shown(cfx_datum d)
@@ -91,4 +93,12 @@ TEST(containers_nest_to_a_limit)
     CHECK_INT_EQ(CFX_DATUM_INVALID, cfx_datum_seq(CFX_DATUM_TUPLE, &d, 1, NULL, &err).kind);
     CHECK_INT_EQ(CFX_E_LIMIT, err.status);
     cfx_datum_release(d);
+}
+
+TEST(kinds_have_names)
+{
+    CHECK_STR_EQ("tensor", cfx_datum_kind_name(CFX_DATUM_TENSOR));
+    CHECK_STR_EQ("int", cfx_datum_kind_name(CFX_DATUM_INT));
+    CHECK_STR_EQ("slice", cfx_datum_kind_name(CFX_DATUM_SLICE));
+    CHECK(cfx_datum_kind_name(CFX_DATUM_REGION) != NULL);
 }

@@ -1,7 +1,7 @@
 /* dlpack.c - tensors to and from DLPack: what is shared, what is refused, who frees. */
 #include "runtime/runtime_impl.h"
 
-#include <cfx/dlpack.h>
+#include <cfx/embed/dlpack.h>
 
 #include "check.h"
 #include "test_alloc.h"

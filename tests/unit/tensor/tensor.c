@@ -1,6 +1,9 @@
 /* tensor.c - headers, storage, views, refusals. */
 #include "tensor/tensor_impl.h"
 
+#include <cfx/embed/dim.h>
+#include <cfx/value.h>
+
 #include "test_alloc.h"
 
 static int released;
@@ -110,17 +113,6 @@ TEST(sizes_that_cannot_be_are_refused)
     CHECK(!cfx_tensor_new(CFX_DTYPE_QINT8, many, 1, NULL, &err));
     CHECK_INT_EQ(CFX_E_TYPE, err.status);
     CHECK(!cfx_tensor_new((cfx_dtype)1000, many, 1, NULL, &err));
-}
-
-TEST(numbers_become_tensors)
-{
-    cfx_tensor *t = cfx_tensor_from_number(cfx_value_float(2.5), NULL, NULL);
-    REQUIRE(t);
-    CHECK_INT_EQ(CFX_DTYPE_FLOAT64, cfx_tensor_dtype(t));
-    CHECK_INT_EQ(0, cfx_tensor_ndim(t));
-    CHECK(*(double *)cfx_tensor_data(t) == 2.5 && t->number);
-    cfx_tensor_release(t);
-    CHECK(!cfx_tensor_from_number(cfx_value_none(), NULL, NULL));
 }
 
 TEST(channels_last_is_seen)

@@ -1,4 +1,5 @@
-"""Turns parts of a graph into submodules; include/cfx/partition.h states which parts are valid."""
+"""Turns parts of a graph into submodules. include/cfx/embed/partition.h states which parts are
+valid."""
 import copy
 import operator
 from collections.abc import Iterable

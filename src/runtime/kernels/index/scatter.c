@@ -1,6 +1,8 @@
 /* scatter.c - element by element by a tensor of indices along one dimension: gather, scatter. */
 #include "picked_slices_impl.h"
 
+#include <cfx/embed/dim.h>
+
 #include <math.h>
 
 /* ---- checks -------------------------------------------------------------------------------- */

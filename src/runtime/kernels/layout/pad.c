@@ -1,6 +1,8 @@
 /* pad.c - padding of any type: along each dimension, a list of the places that the result takes. */
 #include "runtime/spatial.h"
 
+#include <cfx/embed/dim.h>
+
 typedef enum mode { CONSTANT, REFLECT, REPLICATE, CIRCULAR } mode;
 
 /* ---- rules --------------------------------------------------------------------------------- */

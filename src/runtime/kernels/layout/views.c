@@ -1,6 +1,8 @@
 /* views.c - rows that look at the same elements through other sizes and strides. */
 #include "runtime/view_impl.h"
 
+#include <cfx/embed/dim.h>
+
 /* The argument as it is, under a header of its own. */
 cfx_status cfxi_rule_alias(cfxi_call *c)
 {

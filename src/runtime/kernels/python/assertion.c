@@ -2,6 +2,9 @@
 #include "runtime/python_impl.h"
 #include "runtime/view_impl.h"
 
+#include <cfx/embed/base.h>
+#include <cfx/embed/dim.h>
+
 /* What depends on sizes that are not known yet is let pass. */
 static cfx_status require(cfxi_call *c, cfx_status otherwise)
 {

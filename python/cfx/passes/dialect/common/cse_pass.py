@@ -1,4 +1,4 @@
-"""CSEPass: common subexpression elimination, done by the C core; see cfxi_pass_cse."""
+"""CSEPass: common subexpression elimination, done by the C core; see src/pass/cse.c."""
 import copy
 
 from ....graph_module import GraphModule, torch

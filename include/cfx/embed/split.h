@@ -1,10 +1,12 @@
-/* split.h - taking graphs apart: a part of a graph as a graph of its own, a graph cut into parts
- * that a base calls, and a cut into balanced stages. The source is read, never changed.
+/* For language bindings and back ends; may change between versions.
+ *
+ * embed/split.h - taking graphs apart: a part of a graph as a graph of its own, a graph cut into
+ * parts that a base calls, and a cut into balanced stages. The source is read, never changed.
  */
-#ifndef CFX_SPLIT_H
-#define CFX_SPLIT_H
+#ifndef CFX_EMBED_SPLIT_H
+#define CFX_EMBED_SPLIT_H
 
-#include <cfx/graph.h>
+#include <cfx/node.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,7 +23,7 @@ enum {
 
 /* What is to become a graph: `nodes` of one graph in the order in which they stand there, no
  * output among them. */
-typedef struct cfx_extract {
+typedef struct cfx_extract_options {
     cfx_node *const *nodes;
     size_t n;
     cfx_node *const *inputs;   /* NULL: all that the nodes read from outside, as first read */
@@ -30,25 +32,25 @@ typedef struct cfx_extract {
     size_t n_outputs;
     cfx_node_map *map;         /* or NULL: receives nodes and inputs with what they have become */
     unsigned flags;            /* CFX_PART_... */
-} cfx_extract;
+} cfx_extract_options;
 
 /* The result: `graph` has a placeholder for each input, then copies of the nodes (types, locations
- * and scopes kept), and returns the outputs: one as it is, several as a tuple, none as (). The
+ * and stacks kept), and returns the outputs: one as it is, several as a tuple, none as (). The
  * arrays hold nodes of the source. */
-typedef struct cfx_part {
+typedef struct cfx_subgraph {
     cfx_graph *graph;
     cfx_node **inputs, **outputs;
     cfx_node **origins;  /* what each node of `graph`, in order, stands for; NULL if nothing */
     size_t n_inputs, n_outputs, n_origins;
-} cfx_part;
+} cfx_subgraph;
 
-/* Fills *part, which cfx_part_free empties. The new graph has the host and the allocator of `g`;
- * region values are copied. CFX_E_GRAPH if a node is not of `g`, is an output, stands twice or out
- * of order, or if one reads what is neither among the nodes nor among given inputs. O(nodes and
- * their edges); with outputs to be found, also their users. */
-CFX_API cfx_status cfx_graph_extract(cfx_graph *g, const cfx_extract *what, cfx_part *part,
-                                     cfx_error *err);
-CFX_API void cfx_part_free(cfx_part *part);
+/* Fills *part, which cfx_subgraph_free empties. The new graph has the host and the allocator of
+ * `g`; region values are copied. CFX_E_GRAPH if a node is not of `g`, is an output, stands twice
+ * or out of order, or if one reads what is neither among the nodes nor among given inputs.
+ * O(nodes and their edges); with outputs to be found, also their users. */
+CFX_API cfx_status cfx_graph_extract(cfx_graph *g, const cfx_extract_options *what,
+                                     cfx_subgraph *part, cfx_error *err);
+CFX_API void cfx_subgraph_free(cfx_subgraph *part);
 
 /* ---- a graph cut into parts ---------------------------------------------------------------- */
 
@@ -77,8 +79,8 @@ typedef struct cfx_cut {
 } cfx_cut;
 
 typedef struct cfx_split_result {
-    cfx_part base;    /* calls the parts: call_module, and operator.getitem for several values */
-    cfx_part *parts;  /* by number; a part without nodes has an empty graph */
+    cfx_subgraph base;  /* calls the parts: call_module, and operator.getitem for several values */
+    cfx_subgraph *parts;  /* by number; a part without nodes has an empty graph */
     size_t *order;    /* the numbers of the parts as the base calls them */
     size_t n;
     cfx_cut *cuts;    /* each (value, to) once, in the order of the first reader */
@@ -104,12 +106,12 @@ CFX_API void cfx_split_result_free(cfx_split_result *result);
 
 /* ---- what can be computed beforehand ------------------------------------------------------- */
 
-typedef struct cfx_constants {
+typedef struct cfx_constants_options {
     int (*skip)(void *ctx, cfx_node *n);  /* or NULL: 1 if `n`, which could be computed beforehand,
                                              shall not be; 0; -1 stops with CFX_E_HOST */
     void *ctx;
     const char *path;                     /* of the attribute that holds the results */
-} cfx_constants;
+} cfx_constants_options;
 
 /* Cuts off what depends on nothing but attributes and literals: `constants` computes it, and `rest`
  * does what `g` does with the results that it reads at `path`: one as it is, several by
@@ -121,16 +123,17 @@ typedef struct cfx_constants {
  *
  * If nothing is to be computed beforehand, both parts are empty (their graph is NULL). The graph is
  * frozen while `skip` is asked. O(nodes + edges). */
-CFX_API cfx_status cfx_graph_split_constants(cfx_graph *g, const cfx_constants *what,
-                                             cfx_part *constants, cfx_part *rest, cfx_error *err);
+CFX_API cfx_status cfx_graph_split_constants(cfx_graph *g, const cfx_constants_options *what,
+                                             cfx_subgraph *constants, cfx_subgraph *rest,
+                                             cfx_error *err);
 
 /* ---- stages -------------------------------------------------------------------------------- */
 
-typedef struct cfx_stages {
+typedef struct cfx_stages_options {
     size_t n;             /* how many stages, at least 1 */
     const double *costs;  /* of each node in order, finite and not negative; NULL: 1 each */
     const double *sizes;  /* of its value in bytes, likewise; NULL: 1 */
-} cfx_stages;
+} cfx_stages_options;
 
 /* Cuts the calls of `g`, in the order in which they stand, into at most `n` stages whose largest
  * cost is as small as it can be; among those cuts, takes one that fewest bytes cross (a value
@@ -140,7 +143,7 @@ typedef struct cfx_stages {
  *
  * O(nodes + edges) for numbers and `n` times a logarithm of the nodes for the cost; for the bytes,
  * time and memory for each place at which each cut could be, at most nodes times `n`. */
-CFX_API cfx_status cfx_graph_stages(cfx_graph *g, const cfx_stages *what, size_t *parts,
+CFX_API cfx_status cfx_graph_stages(cfx_graph *g, const cfx_stages_options *what, size_t *parts,
                                     double *largest, cfx_error *err);
 
 #ifdef __cplusplus

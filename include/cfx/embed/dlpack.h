@@ -1,11 +1,13 @@
-/* dlpack.h - tensors in the form that array libraries hand to each other.
+/* For language bindings and back ends; may change between versions.
+ *
+ * embed/dlpack.h - tensors in the form that array libraries hand to each other.
  *
  * The structs are those of the DLPack standard (version 1, and the older one without a version that
  * capsules named "dltensor" hold), under names of our own. Strides are in elements. Whoever makes
  * such a struct owns it; whoever takes it calls its `deleter` once.
  */
-#ifndef CFX_DLPACK_H
-#define CFX_DLPACK_H
+#ifndef CFX_EMBED_DLPACK_H
+#define CFX_EMBED_DLPACK_H
 
 #include <cfx/tensor.h>
 

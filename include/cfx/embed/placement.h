@@ -1,14 +1,16 @@
-/* placement.h - on which devices the calls of a graph run if no device holds all of them.
+/* For language bindings and back ends; may change between versions.
+ *
+ * embed/placement.h - on which devices the calls of a graph run if no device holds all of them.
  *
  * A part is a set of calls that run on one device, and of the inputs and attributes (placeholders,
  * get_attr) that they read: those can be in several parts. What a part needs of a device's memory
  * is the total size of each of its nodes; and, for each of its calls, the size of each value that
  * the call reads from another part.
  */
-#ifndef CFX_PLACEMENT_H
-#define CFX_PLACEMENT_H
+#ifndef CFX_EMBED_PLACEMENT_H
+#define CFX_EMBED_PLACEMENT_H
 
-#include <cfx/partition.h>
+#include <cfx/embed/partition.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -27,13 +29,13 @@ typedef struct cfx_link {
  * are in any order; which of several ways of one length counts is the same each time. CFX_E_INDEX
  * if a link has a number that is not below `n`; CFX_E_GRAPH if links make a circle.
  * O(n + links). */
-CFX_API cfx_status cfx_longest_ways(size_t n, const double *weights, const cfx_link *links,
-                                    size_t n_links, double *far, uint32_t *before,
-                                    const cfx_allocator *allocator, cfx_error *err);
+CFX_API cfx_status cfx_longest_paths(size_t n, const double *weights, const cfx_link *links,
+                                     size_t n_links, double *far, uint32_t *before,
+                                     const cfx_allocator *allocator, cfx_error *err);
 
 /* ---- parts to devices ---------------------------------------------------------------------- */
 
-typedef struct cfx_fit {
+typedef struct cfx_fit_options {
     const double *memory;    /* of each device */
     size_t n_devices;
     const double *sizes;     /* what each part needs */
@@ -43,15 +45,15 @@ typedef struct cfx_fit {
     const cfx_link *placed;  /* parts (`from`) that are on a device (`to`) already, with all their
                                 size; a part can be on several. The weight is not looked at */
     size_t n_placed;
-} cfx_fit;
+} cfx_fit_options;
 
 /* Puts each part that is nowhere yet on the device with the least memory left of those that have
  * more left than it needs, part by part: devices[i] becomes the number of the device, CFX_NO_PART
  * for parts that were placed. *fits becomes false at the first part for which there is no such
  * device: it and those behind it have CFX_NO_PART, too. CFX_E_INDEX if a number is too large.
  * O(parts * devices + links). */
-CFX_API cfx_status cfx_fit_parts(const cfx_fit *what, uint32_t *devices, bool *fits,
-                                 const cfx_allocator *allocator, cfx_error *err);
+CFX_API cfx_status cfx_devices_fit(const cfx_fit_options *what, uint32_t *devices, bool *fits,
+                                   const cfx_allocator *allocator, cfx_error *err);
 
 /* ---- calls to parts ------------------------------------------------------------------------ */
 
@@ -59,7 +61,7 @@ typedef enum cfx_place_mode {
     /* In the order of the calls: a part for the next unused device that can hold the call, which
      * takes all calls up to the first that it has no room for. When all devices are used, each
      * call that is left is a part by itself, to be put where there is room. O(nodes + edges), and
-     * the time of cfx_fit_parts. CFX_E_GRAPH if no unused device can hold a call, or if a part
+     * the time of cfx_devices_fit. CFX_E_GRAPH if no unused device can hold a call, or if a part
      * that is left fits nowhere. */
     CFX_PLACE_BY_SIZE,
     /* For devices of one size, and a graph in which some calls look up embeddings: a new part
@@ -80,7 +82,7 @@ typedef enum cfx_place_mode {
     CFX_PLACE_BY_EXCHANGE
 } cfx_place_mode;
 
-typedef struct cfx_place {
+typedef struct cfx_place_options {
     cfx_place_mode mode;
     const double *outputs;    /* the size of each node's value, in the order of the nodes */
     const double *totals;     /* and with what else its call needs */
@@ -89,7 +91,7 @@ typedef struct cfx_place {
     const double *memory;     /* of each device */
     size_t n_devices;
     double rate;              /* bytes a second between devices */
-} cfx_place;
+} cfx_place_options;
 
 /* Fills `parts`, which has room for a number for each node of `g` in their order: that of its part
  * for calls, CFX_NO_PART for all else; and `devices`, which has as much room, with the device of
@@ -99,7 +101,7 @@ typedef struct cfx_place {
  * call is in no part); parts that are empty then have gone. CFX_E_GRAPH if a node stands before
  * what it uses, CFX_E_VALUE if something is missing, or a rate that is needed is not more than 0.
  * If it fails, `parts` and `devices` have no meaning. */
-CFX_API cfx_status cfx_graph_place(cfx_graph *g, const cfx_place *what, uint32_t *parts,
+CFX_API cfx_status cfx_graph_place(cfx_graph *g, const cfx_place_options *what, uint32_t *parts,
                                    uint32_t *devices, size_t *n, cfx_error *err);
 
 #ifdef __cplusplus

@@ -1,12 +1,14 @@
-/* check.h - two versions of a program: which nodes stand for each other, which one is to blame when
- * their results differ, and the smallest program that shows it.
+/* For language bindings and back ends; may change between versions.
+ *
+ * embed/check.h - two versions of a program: which nodes stand for each other, which one is to
+ * blame when their results differ, and the smallest program that shows it.
  *
  * The core does not run anything here: whoever runs both versions says which values agree.
  */
-#ifndef CFX_CHECK_H
-#define CFX_CHECK_H
+#ifndef CFX_EMBED_CHECK_H
+#define CFX_EMBED_CHECK_H
 
-#include <cfx/split.h>
+#include <cfx/embed/split.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -66,8 +68,8 @@ typedef struct cfx_change {
 /* Tells of every node of both graphs what became of it, nodes that are the same in both included
  * (`flags` is 0 then): in the order of `a`, and what is new before what follows it in `b`. Pairs
  * are those of cfx_graph_correspond without stand-ins: a node keeps its partner under another name.
- * As few nodes as possible count as moved. Locations and scopes are not compared. Regions of a pair
- * follow it, if both have as many; otherwise the arguments differ.
+ * As few nodes as possible count as moved. Locations and module stacks are not compared. Regions of
+ * a pair follow it, if both have as many; otherwise the arguments differ.
  *
  * Stops at the first status that is not CFX_OK and returns it. `fn` can read both graphs but not
  * edit them. O(n log n) in the nodes, linear in the edges. */
@@ -96,10 +98,10 @@ CFX_API cfx_status cfx_graph_blame(cfx_graph *g, cfx_verdict_fn *verdict, void *
  * CFX_E_HOST. A part is what cfx_graph_extract makes of some nodes: what they read from outside are
  * its inputs, whose values the test has to know. No single node can be left out of the result; but
  * after `max_tests` the best so far is taken. CFX_E_VALUE if all nodes together do not fail. `test`
- * can read `g` but not edit it. Fills *part, which cfx_part_free empties. */
-typedef int cfx_part_test_fn(void *ctx, const cfx_part *part);
-CFX_API cfx_status cfx_graph_minimize(cfx_graph *g, cfx_part_test_fn *test, void *ctx,
-                                      size_t max_tests, cfx_part *part, cfx_error *err);
+ * can read `g` but not edit it. Fills *part, which cfx_subgraph_free empties. */
+typedef int cfx_subgraph_test_fn(void *ctx, const cfx_subgraph *part);
+CFX_API cfx_status cfx_graph_minimize(cfx_graph *g, cfx_subgraph_test_fn *test, void *ctx,
+                                      size_t max_tests, cfx_subgraph *part, cfx_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,12 +1,14 @@
-/* partition.h - which nodes can become one call each, and making them one.
+/* For language bindings and back ends; may change between versions.
+ *
+ * embed/partition.h - which nodes can become one call each, and making them one.
  *
  * A part is a set of nodes of one graph. Parts can be fused if, with each of them as a single node,
  * the graph still has no cycle: no value may leave a part and come back to it.
  */
-#ifndef CFX_PARTITION_H
-#define CFX_PARTITION_H
+#ifndef CFX_EMBED_PARTITION_H
+#define CFX_EMBED_PARTITION_H
 
-#include <cfx/graph.h>
+#include <cfx/node.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -46,7 +48,7 @@ CFX_API cfx_status cfx_graph_partition(cfx_graph *g, const cfx_partition_options
 /* Of `n` nodes of a part in their order, finds those at its edges that are transparent: that no
  * opaque node of the part comes before, or none behind. `transparent[i]` says whether a node is,
  * and is set to whether it is at an edge. Linear in the nodes and their edges. */
-CFX_API void cfx_nodes_find_edges(cfx_node *const *nodes, size_t n, bool *transparent);
+CFX_API void cfx_nodes_find_boundary(cfx_node *const *nodes, size_t n, bool *transparent);
 
 typedef enum cfx_boundary_kind {
     CFX_BOUNDARY_INPUT,   /* a node outside that is an argument inside: not inside of a list, by
@@ -94,7 +96,7 @@ CFX_API cfx_node *cfx_graph_insert_fused(cfx_graph *g, const cfx_fused *call, cf
 
 /* ---- values that must not cross ----------------------------------------------------------- */
 
-enum { CFX_NODE_ACC = 1, CFX_NODE_TENSOR = 2 };
+enum { CFX_FUSION_ACC = 1, CFX_FUSION_TENSOR = 2 };
 
 /* Groups of nodes that must stay together because they pass each other values that are no tensors.
  * `flags` says of each node, in their order, whether an accelerator may run it and whether its
@@ -111,9 +113,9 @@ CFX_API cfx_status cfx_graph_fusion_groups(cfx_graph *g, const unsigned char *fl
 /* The arrays `flags` and `groups` have an entry for each node of the graph in their order: flags as
  * above, and numbers of groups as cfx_graph_fusion_groups gives them. */
 
-/* Takes CFX_NODE_ACC from nodes that would get values other than tensors from nodes without it:
+/* Takes CFX_FUSION_ACC from nodes that would get values other than tensors from nodes without it:
  * from the users of such values and, if those give such values, too, from their users, and so on.
- * The walk starts at all calls without CFX_NODE_ACC whose values are not tensors or, unless it is
+ * The walk starts at all calls without CFX_FUSION_ACC whose values are not tensors or, unless it is
  * NULL, at the `n` nodes of `from`, whatever they give. Then calls `dropped` (may be NULL) for each
  * node that lost the flag, in the order in which it was found; a status that is not CFX_OK stops
  * and is returned. O(nodes + edges). */
@@ -157,7 +159,7 @@ typedef struct cfx_acc_part {
     bool acc;  /* the accelerator runs it */
 } cfx_acc_part;
 
-/* Puts all calls into parts that alternate between the accelerator (calls with CFX_NODE_ACC) and
+/* Puts all calls into parts that alternate between the accelerator (calls with CFX_FUSION_ACC) and
  * elsewhere. A part has all calls of its kind whose needs are in it or in parts before it, in the
  * order in which that became so; the first part is not accelerated if any call without the flag can
  * run at once. `needs` as for cfx_graph_fuse_needs. `nodes` and `parts` have room for as many as
@@ -176,7 +178,7 @@ CFX_API cfx_status cfx_graph_move_non_tensors(cfx_graph *g, const unsigned char 
                                               cfx_node **nodes, cfx_acc_part *parts, size_t n,
                                               cfx_error *err);
 
-/* Adds to a part, whose nodes `inside` marks, calls with CFX_NODE_ACC that it reads and whose users
+/* Adds to a part, whose nodes `inside` marks, calls with CFX_FUSION_ACC that it reads and whose users
  * are all in it, again and again, each with its group (`groups` may be NULL). `from` are the calls
  * that the part reads at first; `users` is who uses calls (NULL: all calls that do). Linear in
  * nodes, edges and pairs. */

@@ -1,4 +1,6 @@
-/* stats.h - what a graph is made of, and what it costs: nodes, weights, operations, memory.
+/* For language bindings and back ends; may change between versions.
+ *
+ * embed/stats.h - what a graph is made of, and what it costs: nodes, weights, operations, memory.
  *
  *     cfx_stats s;
  *     cfx_stats_init(&s, NULL, &err);
@@ -7,10 +9,10 @@
  *     cfx_stats_add_costs(&s, p, rt, dims, in, n, &err);      operations and memory
  *     cfx_stats_free(&s);
  */
-#ifndef CFX_STATS_H
-#define CFX_STATS_H
+#ifndef CFX_EMBED_STATS_H
+#define CFX_EMBED_STATS_H
 
-#include <cfx/runtime.h>
+#include <cfx/embed/runtime.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -49,7 +51,7 @@ typedef struct cfx_stats {
 CFX_API cfx_status cfx_stats_init(cfx_stats *s, const cfx_allocator *allocator, cfx_error *err);
 CFX_API void cfx_stats_free(cfx_stats *s);
 
-/* A call of a module counts for its operator if its scope tells the class. Linear. */
+/* A call of a module counts for its operator if its module stack tells the class. Linear. */
 CFX_API cfx_status cfx_stats_add_graph(cfx_stats *s, cfx_graph *g, cfx_error *err);
 CFX_API cfx_status cfx_stats_add_state(cfx_stats *s, const cfx_state *state, cfx_error *err);
 /* See cfx_program_cost. */

@@ -1,4 +1,6 @@
-/* host.h - what the core asks of the language it is embedded in.
+/* For language bindings and back ends; may change between versions.
+ *
+ * embed/host.h - what the core asks of the language it is embedded in.
  *
  * A host is how a graph carries objects that the core knows nothing about (Python functions,
  * classes, tensors). The core holds them by pointer, compares them by identity and asks the rest
@@ -8,10 +10,10 @@
  * unwinds, leaving the graph as it was. `release` is called when the graph is consistent, never
  * in the middle of an edit, so it may run arbitrary code. Entries marked (optional) may be NULL.
  */
-#ifndef CFX_HOST_H
-#define CFX_HOST_H
+#ifndef CFX_EMBED_HOST_H
+#define CFX_EMBED_HOST_H
 
-#include <cfx/value.h>
+#include <cfx/node.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,7 +27,7 @@ typedef enum cfx_show {
     CFX_SHOW_TARGET  /* the target of a call_function ("operator.add") */
 } cfx_show;
 
-typedef struct cfx_host {
+struct cfx_host {
     void (*retain)(void *ctx, void *object);
     void (*release)(void *ctx, void *object);
 
@@ -73,7 +75,33 @@ typedef struct cfx_host {
     int (*is_impure)(void *ctx, cfx_node *n);
 
     void *ctx;
-} cfx_host;
+};
+
+/* ---- host values --------------------------------------------------------------------------- */
+
+/* An object of the embedding language as a floating value. The graph retains the object once,
+ * however often it is used. INVALID with CFX_E_TYPE for a graph without a host. */
+CFX_API cfx_value cfx_value_host(cfx_graph *g, void *object, cfx_error *err);
+/* The object of a HOST value: borrowed; NULL if the value is only a name. */
+CFX_API void *cfx_value_object(cfx_value host);
+/* The qualified name of a HOST value: borrowed. For an object the host is asked once, and the
+ * answer kept. NULL with *err set if the object has none. */
+CFX_API const char *cfx_value_host_name(cfx_graph *g, cfx_value host, cfx_error *err);
+
+/* Calls `fn` once for each distinct host object and bound region that `g` holds a reference to.
+ * Stops at the first answer that is not 0 and returns it. */
+CFX_API int cfx_graph_visit_hosts(cfx_graph *g, int (*fn)(void *object, void *ctx), void *ctx);
+
+/* ---- bindings ------------------------------------------------------------------------------ */
+
+/* One pointer of the host's for each graph and each node: its object for it. NULL at first. */
+CFX_API void *cfx_graph_binding(const cfx_graph *g);
+CFX_API void cfx_graph_set_binding(cfx_graph *g, void *binding);
+CFX_API void *cfx_node_binding(const cfx_node *n);
+CFX_API void cfx_node_set_binding(cfx_node *n, void *binding);
+
+/* Whether args or kwargs were assigned since the last call, for hosts that cache them. */
+CFX_API bool cfx_node_args_changed(cfx_node *n);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,7 @@
-/* script.h - capturing Python from its source: control flow that depends on data becomes regions.
+/* For language bindings and back ends; may change between versions.
+ *
+ * embed/script.h - capturing Python from its source: control flow that depends on data becomes
+ * regions.
  *
  * A cfx_script is a parsed source. The evaluator runs functions of it on the objects of a
  * *world*: Python's own objects where Python is there, objects of cfx's where it is not. It asks
@@ -19,10 +22,10 @@
  *
  * All is done by one thread at a time; a cfx_script can be read by any number of them.
  */
-#ifndef CFX_SCRIPT_H
-#define CFX_SCRIPT_H
+#ifndef CFX_EMBED_SCRIPT_H
+#define CFX_EMBED_SCRIPT_H
 
-#include <cfx/graph.h>
+#include <cfx/node.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,7 +34,7 @@ extern "C" {
 /* ---- sources ------------------------------------------------------------------------------- */
 
 typedef struct cfx_script cfx_script;   /* counted */
-typedef struct cfx_def cfx_def;         /* a function in it; lives as long as the script */
+typedef struct cfx_script_def cfx_script_def;  /* a function in it; lives as long as the script */
 
 /* The tree of a source, which is copied. `file` is for messages and locations. `is_text`: it is
  * UTF-8 whatever a coding comment says. NULL with *err set: CFX_E_SYNTAX with line and column, and
@@ -40,18 +43,12 @@ CFX_API cfx_script *cfx_script_parse(const char *source, size_t size, const char
                                      bool is_text, const cfx_allocator *allocator, cfx_error *err);
 CFX_API cfx_script *cfx_script_retain(cfx_script *script);
 CFX_API void cfx_script_release(cfx_script *script);  /* NULL is allowed */
-CFX_API const char *cfx_script_file(const cfx_script *script);
 
 /* The function that begins in a line (of its first decorator or of `def`, as Python counts), with
  * that name; "<lambda>" for a lambda, which also needs the column of its body, from 0 (-1: it is
  * not known). NULL if there is none, or there are several that could be meant. */
-CFX_API const cfx_def *cfx_script_find(const cfx_script *script, uint32_t line, int64_t column,
-                                       const char *name);
-CFX_API uint32_t cfx_def_line(const cfx_def *def);
-CFX_API const char *cfx_def_name(const cfx_def *def);
-/* The i-th parameter in the order of Python's co_varnames: positional ones, keyword-only ones, then
- * *args and **kwargs. NULL if there are not so many. */
-CFX_API const char *cfx_def_parameter(const cfx_def *def, size_t i);
+CFX_API const cfx_script_def *cfx_script_find(const cfx_script *script, uint32_t line,
+                                              int64_t column, const char *name);
 
 /* ---- objects ------------------------------------------------------------------------------- */
 
@@ -79,7 +76,7 @@ typedef enum cfx_object_kind {
     CFX_OBJECT_KINDS
 } cfx_object_kind;
 
-typedef struct cfx_literal {
+typedef struct cfx_script_literal {
     cfx_object_kind kind;  /* NONE, BOOL, INT, FLOAT, COMPLEX (its imaginary part), STR; OTHER: see
                               `other` */
     enum { CFX_LITERAL_ELLIPSIS, CFX_LITERAL_BYTES } other;
@@ -88,31 +85,31 @@ typedef struct cfx_literal {
     const char *text;      /* STR (UTF-8, lone surrogates may stand in it), BYTES: not terminated;
                               an INT that is too large for `i`: its digits ("0x1f...") */
     size_t size;
-} cfx_literal;
+} cfx_script_literal;
 
-typedef enum cfx_sign {
+typedef enum cfx_script_sign {
 #define CFX_SIGN_UNARY(id, ...) CFX_SIGN_##id,
 #define CFX_SIGN_BINARY(id, ...) CFX_SIGN_##id,
 #define CFX_SIGN_COMPARE(id, ...) CFX_SIGN_##id,
 #define CFX_SIGN_WORD(id, ...) CFX_SIGN_##id,
-#include <cfx/sign.def>
+#include <cfx/embed/sign.def>
     CFX_SIGNS
-} cfx_sign;
+} cfx_script_sign;
 
 /* ---- functions ----------------------------------------------------------------------------- */
 
-typedef enum cfx_special {
+typedef enum cfx_script_special {
 #define CFX_SPECIAL(id, name) CFX_SPECIAL_##id,
-#include <cfx/special.def>
+#include <cfx/embed/special.def>
 #undef CFX_SPECIAL
     CFX_SPECIALS
-} cfx_special;
+} cfx_script_special;
 
 /* A function that the evaluator made (`def`, `lambda`): counted. What holds one outlives neither
  * the script nor, if it is called, the evaluation. */
-typedef struct cfx_function cfx_function;
+typedef struct cfx_script_function cfx_script_function;
 
-typedef enum cfx_callee_kind {
+typedef enum cfx_script_callee_kind {
     CFX_CALLEE_DIRECT,    /* the world calls it: it records a node, or computes something known */
     CFX_CALLEE_SPECIAL,   /* `special` */
     CFX_CALLEE_OWN,       /* `own`, bound to `self` if that is set */
@@ -121,18 +118,18 @@ typedef enum cfx_callee_kind {
     CFX_CALLEE_MODULE,    /* an nn.Module to look into: enter it, call its `forward`: `function` */
     CFX_CALLEE_CHAIN,     /* an nn.Module that calls those of `parts` in turn (Sequential) */
     CFX_CALLEE_PARTIAL    /* `function` with `parts` before the arguments, and `named` (a dict) */
-} cfx_callee_kind;
+} cfx_script_callee_kind;
 
 /* How an object is called. Objects are borrowed, and live as long as the object asked about, or
  * were handed over by `keep`. */
-typedef struct cfx_callee {
-    cfx_callee_kind kind;
-    cfx_special special;
-    cfx_function *own;
+typedef struct cfx_script_callee {
+    cfx_script_callee_kind kind;
+    cfx_script_special special;
+    cfx_script_function *own;
     cfx_object *self;        /* the first argument of a bound method, or NULL; of a DIRECT one only
                                 if it is a list, dict or set, which the call may change */
     cfx_object *function;
-    const cfx_def *def;
+    const cfx_script_def *def;
     cfx_object *globals;
     cfx_object *defaults;    /* a tuple, or NULL */
     cfx_object *kw_defaults; /* a dict, or NULL */
@@ -142,11 +139,11 @@ typedef struct cfx_callee {
     cfx_object *const *parts;
     size_t n_parts;
     cfx_object *named;
-} cfx_callee;
+} cfx_script_callee;
 
 /* ---- the world ----------------------------------------------------------------------------- */
 
-typedef enum cfx_build {
+typedef enum cfx_script_build {
     CFX_BUILD_TUPLE,
     CFX_BUILD_LIST,
     CFX_BUILD_SET,
@@ -156,7 +153,7 @@ typedef enum cfx_build {
                          recorded as one call of str.format */
     CFX_BUILD_LIKE    /* an object like the first of them, a tuple, named tuple, list, dict or
                          instance, with the contents that follow, as `contents` gives them */
-} cfx_build;
+} cfx_script_build;
 
 typedef struct cfx_call_args {
     cfx_object *const *args;
@@ -175,8 +172,8 @@ typedef struct cfx_world {
 
     /* -- what objects are */
     cfx_object_kind (*kind)(void *ctx, cfx_object *o);  /* OTHER for a graph value */
-    cfx_object *(*literal)(void *ctx, const cfx_literal *literal, cfx_error *err);
-    cfx_object *(*build)(void *ctx, cfx_build what, cfx_object *const *items, size_t n,
+    cfx_object *(*literal)(void *ctx, const cfx_script_literal *literal, cfx_error *err);
+    cfx_object *(*build)(void *ctx, cfx_script_build what, cfx_object *const *items, size_t n,
                          cfx_error *err);
     /* What is in a tuple, list, dict (keys and values in turn), set or instance (names and values
      * in turn): new references in an array of the world's, which `drop` frees. */
@@ -197,10 +194,11 @@ typedef struct cfx_world {
     const char *(*type_name)(void *ctx, cfx_object *o);
 
     /* -- what they do */
-    cfx_object *(*unary)(void *ctx, cfx_sign sign, cfx_object *a, cfx_error *err);
-    cfx_object *(*binary)(void *ctx, cfx_sign sign, cfx_object *a, cfx_object *b, bool in_place,
-                          cfx_error *err);
-    cfx_object *(*compare)(void *ctx, cfx_sign sign, cfx_object *a, cfx_object *b, cfx_error *err);
+    cfx_object *(*unary)(void *ctx, cfx_script_sign sign, cfx_object *a, cfx_error *err);
+    cfx_object *(*binary)(void *ctx, cfx_script_sign sign, cfx_object *a, cfx_object *b,
+                          bool in_place, cfx_error *err);
+    cfx_object *(*compare)(void *ctx, cfx_script_sign sign, cfx_object *a, cfx_object *b,
+                           cfx_error *err);
     int (*truth)(void *ctx, cfx_object *o, cfx_error *err);  /* 1, 0; -1 with *err set */
     cfx_object *(*get)(void *ctx, cfx_object *o, const char *name, cfx_error *err);
     /* The same for an attribute that is called at once, and then dropped: `x.relu` in `x.relu()`
@@ -220,10 +218,10 @@ typedef struct cfx_world {
                           cfx_error *err);
 
     /* -- calls */
-    cfx_status (*callee)(void *ctx, cfx_object *f, cfx_callee *out, cfx_error *err);
+    cfx_status (*callee)(void *ctx, cfx_object *f, cfx_script_callee *out, cfx_error *err);
     cfx_object *(*call)(void *ctx, cfx_object *f, cfx_call_args args, cfx_error *err);
     cfx_object *(*make)(void *ctx, cfx_object *cls, cfx_error *err);  /* without __init__ */
-    cfx_object *(*wrap)(void *ctx, cfx_function *f, cfx_error *err);  /* retains f */
+    cfx_object *(*wrap)(void *ctx, cfx_script_function *f, cfx_error *err);  /* retains f */
     /* If the body annotates names, `__annotations__` is among `names`: a tuple of those names,
      * which is all that a dataclass needs; annotations are not evaluated. */
     cfx_object *(*make_class)(void *ctx, const char *name, cfx_object *const *bases, size_t n,
@@ -255,8 +253,8 @@ typedef struct cfx_world {
     cfx_object *(*tensor)(void *ctx, cfx_object *o, cfx_error *err);
     /* What is recorded from now on comes from there. */
     void (*place)(void *ctx, const char *file, uint32_t line);
-    /* The scope in the graph of what is recorded now (see cfx_graph_scope). (may be NULL: 0) */
-    uint32_t (*scope)(void *ctx);
+    /* The module stack of what is recorded now (see cfx_graph_intern_stack). (may be NULL: 0) */
+    uint32_t (*module_stack)(void *ctx);
     /* isinstance(a value of that kind, classes): 1, 0, -1 with *err set. */
     int (*kind_is)(void *ctx, cfx_object_kind kind, cfx_object *classes, cfx_error *err);
     /* The class of values of a kind: type(x). */
@@ -285,7 +283,7 @@ typedef struct cfx_world {
 } cfx_world;
 
 /* Whether the method of that name changes the list, dict or set that it is called on. */
-CFX_API bool cfx_script_changes(const char *method);
+CFX_API bool cfx_script_method_mutates(const char *method);
 
 /* ---- evaluating ---------------------------------------------------------------------------- */
 
@@ -297,7 +295,7 @@ typedef struct cfx_script_options {
 typedef struct cfx_evaluator cfx_evaluator;
 
 /* Evaluates into `g`, whose end is where nodes go. `world` and `g` outlive it. Most nodes that are
- * made on the way do not stay: all are called "_" until cfx_script_tidy gives them names. */
+ * made on the way do not stay: all are called "_" until cfx_script_tidy_graph gives them names. */
 CFX_API cfx_evaluator *cfx_evaluator_new(const cfx_world *world, cfx_graph *g,
                                          const cfx_script_options *options, cfx_error *err);
 /* Releases all objects that it holds. Functions that it made can no longer be called. */
@@ -308,22 +306,19 @@ CFX_API void cfx_evaluator_free(cfx_evaluator *ev);  /* NULL is allowed */
  * calls it came through. The world may call this while it is in a call of its own. */
 CFX_API cfx_object *cfx_evaluator_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args,
                                        cfx_error *err);
-/* The same for a function that `wrap` was given. */
-CFX_API cfx_object *cfx_evaluator_call_own(cfx_evaluator *ev, cfx_function *f, cfx_object *self,
-                                           cfx_call_args args, cfx_error *err);
 /* Runs the statements of a whole source, whose names are those of `globals`. */
 CFX_API cfx_status cfx_evaluator_run(cfx_evaluator *ev, cfx_script *script, cfx_object *globals,
                                      cfx_error *err);
 /* Where a call was that failed. Texts live as long as the script. */
-typedef struct cfx_script_place {
+typedef struct cfx_script_location {
     const char *file;
     uint32_t line;
     uint32_t column;       /* from 0, in bytes of UTF-8 */
     const char *function;
-} cfx_script_place;
+} cfx_script_location;
 /* The i-th of the calls in which the last failure was found, the innermost first; false if there
  * are not so many. For CFX_E_HOST, whose exception knows nothing of the program. */
-CFX_API bool cfx_evaluator_where(const cfx_evaluator *ev, size_t i, cfx_script_place *place);
+CFX_API bool cfx_evaluator_where(const cfx_evaluator *ev, size_t i, cfx_script_location *place);
 
 /* Whatever was changed so far stays: cfx_evaluator_finish asks for what is assigned from now on. To
  * be called between a run that makes a model and the call that is captured. */
@@ -334,28 +329,31 @@ CFX_API cfx_status cfx_evaluator_finish(cfx_evaluator *ev, cfx_error *err);
 /* Puts the graph in order, which has its output by then: what branches give and nobody reads goes,
  * and all nodes but inputs are named by what they call, counted anew, in regions, too. If it fails,
  * for want of memory, the graph can only be released. */
-CFX_API cfx_status cfx_script_tidy(cfx_graph *g, cfx_error *err);
+CFX_API cfx_status cfx_script_tidy_graph(cfx_graph *g, cfx_error *err);
 
-CFX_API cfx_function *cfx_function_retain(cfx_function *f);  /* f */
-CFX_API void cfx_function_release(cfx_function *f);          /* NULL is allowed */
-CFX_API const char *cfx_function_name(const cfx_function *f);  /* "<lambda>"; lives as long as f */
+CFX_API cfx_script_function *cfx_script_function_retain(cfx_script_function *f);  /* f */
+CFX_API void cfx_script_function_release(cfx_script_function *f);  /* NULL is allowed */
+CFX_API const char *
+cfx_script_function_name(const cfx_script_function *f); /* "<lambda>"; lives as long as f */
 
-typedef enum cfx_parameter_kind {
+typedef enum cfx_script_parameter_kind {
     CFX_PARAMETER_PLAIN,     /* by position or name */
     CFX_PARAMETER_POSITION,  /* by position only */
     CFX_PARAMETER_NAME,      /* by name only */
     CFX_PARAMETER_ARGS,      /* *args */
     CFX_PARAMETER_KWARGS     /* **kwargs */
-} cfx_parameter_kind;
+} cfx_script_parameter_kind;
 
-typedef struct cfx_parameter {
+typedef struct cfx_script_parameter {
     const char *name;        /* borrowed from the script */
-    cfx_parameter_kind kind;
+    cfx_script_parameter_kind kind;
     cfx_object *value;       /* its default, borrowed; NULL if it has none */
-} cfx_parameter;
+} cfx_script_parameter;
 
-/* The i-th parameter, in the order of cfx_def_parameter; false if there are not so many. */
-CFX_API bool cfx_function_parameter(const cfx_function *f, size_t i, cfx_parameter *out);
+/* The i-th parameter in the order of Python's co_varnames: positional ones, keyword-only ones, then
+ * *args and **kwargs. False past the last. */
+CFX_API bool cfx_script_function_parameter(const cfx_script_function *f, size_t i,
+                                           cfx_script_parameter *out);
 
 #ifdef __cplusplus
 }

@@ -1,9 +1,11 @@
-/* syntax.h - Python source, parsed without Python.
+/* For language bindings and back ends; may change between versions.
+ *
+ * embed/syntax.h - Python source, parsed without Python.
  *
  * The trees are for the library's own use; here they can be looked at as text.
  */
-#ifndef CFX_SYNTAX_H
-#define CFX_SYNTAX_H
+#ifndef CFX_EMBED_SYNTAX_H
+#define CFX_EMBED_SYNTAX_H
 
 #include <cfx/base.h>
 
