@@ -12,7 +12,6 @@
  * one returned fails with the first reason, so one look at the last result is enough.
  */
 #include <cfx/cfx.h>
-#include <cfx/embed/embed.h>
 
 #include <stdio.h>
 
@@ -57,7 +56,7 @@ static cfx_status run(const char *model, const char *weights_file, const char *i
     cfx_graph_release(graph); /* the program keeps what it needs */
     cfx_state_free(weights);
 
-    cfx_tensor *given = program ? cfx_tensor_load_npy(input, NULL, err) : NULL;
+    cfx_tensor *given = program ? cfx_tensor_load(input, NULL, err) : NULL;
     cfx_datum x = cfx_datum_tensor(given); /* x owns it now */
     cfx_runtime *rt = given ? cfx_runtime_new(NULL, err) : NULL; /* all threads, seed 0 */
     cfx_datum y = cfx_program_run(program, rt, &x, 1, err); /* as often as one likes */
@@ -105,8 +104,8 @@ static cfx_status write_small(cfx_error *err)
         fclose(file);
     if (cfx_state_set(state, "fc.weight", weight, err) == CFX_OK && /* it takes its own count */
         cfx_state_set(state, "fc.bias", bias, err) == CFX_OK &&
-        cfx_state_save_safetensors(state, "run_graph.safetensors", err) == CFX_OK)
-        cfx_tensor_save_npy(x, "run_graph.npy", err);
+        cfx_state_save(state, "run_graph.safetensors", err) == CFX_OK)
+        cfx_tensor_save(x, "run_graph.npy", err);
     cfx_state_free(state);
     cfx_tensor_release(x);
     cfx_tensor_release(bias);

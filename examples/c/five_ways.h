@@ -69,7 +69,7 @@ static void save_tensor(cfx_scope *s, const char *path, cfx_var v)
 {
     cfx_error err = {0};
     const cfx_tensor *t = cfx_var_tensor(s, v);
-    if (t && cfx_tensor_save_npy(t, path, &err) != CFX_OK)
+    if (t && cfx_tensor_save(t, path, &err) != CFX_OK)
         cfx_scope_fail(s, err.status, "%s", err.message);
 }
 

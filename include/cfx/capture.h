@@ -111,6 +111,14 @@ CFX_API void cfx_module_write_at(cfx_at at, cfx_module *m, const char *path);
 CFX_API cfx_module *cfx_module_read_at(cfx_at at, const char *path);
 #define cfx_module_read(s, path) cfx_module_read_at(CFX_HERE(s), path)
 
+/* ---- models in files of their own ----------------------------------------------------------- */
+
+/* What a file defines so that others can make its model by name: `cfx trace FILE.c`, a program that
+ * loads it, and generated C. cfx_model makes the model, ready for use. cfx_example, which may be
+ * left out, makes an input for it. */
+CFX_API cfx_module *cfx_model(cfx_scope *s);
+CFX_API cfx_var cfx_example(cfx_scope *s);
+
 #ifdef __cplusplus
 }
 #endif

@@ -98,6 +98,25 @@ CFX_API cfx_status cfx_value_each_node(cfx_value v, cfx_node_fn *fn, void *ctx);
 CFX_API const char *cfx_layout_name(cfx_layout layout);
 CFX_API const char *cfx_memory_format_name(cfx_memory_format f);
 
+/* ---- places in a text ---------------------------------------------------------------------- */
+
+/* Where the nodes of a text stand in it. */
+typedef struct cfx_text_places cfx_text_places;
+typedef struct cfx_text_place {
+    size_t offset;  /* in bytes: of the node's '%', or of the word output */
+    uint32_t line;  /* both counted from 1 */
+    uint32_t column;
+} cfx_text_place;
+
+/* Parses as cfx_graph_parse does, and sets *places (NULL if it fails), which is the caller's to
+ * free. It knows the nodes of the graph and of its regions while they exist. */
+CFX_API cfx_graph *cfx_graph_parse_places(const char *text, size_t size,
+                                          const cfx_allocator *allocator, const cfx_host *host,
+                                          cfx_text_places **places, cfx_error *err);
+/* Where `n` stands; false if it does not come from the text. Not for several threads at once. */
+CFX_API bool cfx_text_places_find(cfx_text_places *places, const cfx_node *n, cfx_text_place *out);
+CFX_API void cfx_text_places_free(cfx_text_places *places);
+
 #ifdef __cplusplus
 }
 #endif

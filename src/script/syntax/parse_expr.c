@@ -1,7 +1,6 @@
 /* parse_expr.c - Python's expressions: operators by precedence, conditionals, lambdas, tuples. */
 #include "parse_impl.h"
 
-#include <cfx/embed/script.h>
 
 /* ---- operators ----------------------------------------------------------------------------- */
 

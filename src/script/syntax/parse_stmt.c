@@ -1,7 +1,6 @@
 /* parse_stmt.c - Python's simple statements. */
 #include "parse_impl.h"
 
-#include <cfx/embed/script.h>
 
 /* ---- assignment ---------------------------------------------------------------------------- */
 

@@ -31,7 +31,7 @@ TEST(forward_finds_the_users_pointer)
     CHECK(cfx_module_data(m) == NULL && !cfx_scope_is_tracing(s));
     cfx_module_set_data(m, &seen);
     CHECK(cfx_module_data(m) == &seen);
-    cfx_call(s, m, cfx_ones(s, cfx_ints(2)));
+    cfx_call(s, m, cfx_ones(s, cfx_ints(s, 2)));
     CHECK(seen.calls == 1 && !seen.tracing);
     cfx_trace(s, m);
     CHECK(seen.calls == 2 && seen.tracing && !cfx_scope_is_tracing(s));
@@ -61,7 +61,7 @@ TEST(variables_of_data)
     cfx_datum d = cfx_var_datum(s, c);
     CHECK(d.kind == CFX_DATUM_COMPLEX && d.as.c[0] == 1 && d.as.c[1] == -2);
     cfx_datum_release(d);
-    cfx_var x = cfx_zeros(s, cfx_ints(2), .dtype = cfx_var_dtype(CFX_DTYPE_INT32));
+    cfx_var x = cfx_zeros(s, cfx_ints(s, 2), .dtype = cfx_var_dtype(CFX_DTYPE_INT32));
     CHECK_INT_EQ(CFX_DTYPE_INT32, cfx_var_dtype_of(s, x));
     cfx_buffer text;
     cfx_buffer_init(&text, NULL);

@@ -205,7 +205,7 @@ TEST(regions_are_found_wherever_they_are)
 static cfx_value set_of(cfx_graph *g, bool swap, cfx_value a, cfx_value b)
 {
     const cfx_value items[] = {swap ? b : a, swap ? a : b};
-    return cfx_value_set(g, items, 2, NULL);
+    return cfx_value_seq(g, CFX_KIND_SET, items, 2, NULL);
 }
 
 /* {{1, 2}, {3, {4, 5}}}, or the same with each pair the other way round. */
@@ -226,7 +226,7 @@ TEST(sets_in_sets_are_equal_in_any_order)
     CHECK(!cfx_value_equal(pairs(g, false, 5), pairs(g, false, 6)));
     cfx_value twice[] = {cfx_value_int(1), cfx_value_int(1), cfx_value_int(2)};
     cfx_value other[] = {cfx_value_int(2), cfx_value_int(2), cfx_value_int(1)};
-    CHECK(!cfx_value_equal(cfx_value_set(g, twice, 3, NULL), cfx_value_set(g, other, 3, NULL)));
+    CHECK(!cfx_value_equal(cfx_value_seq(g, CFX_KIND_SET, twice, 3, NULL), cfx_value_seq(g, CFX_KIND_SET, other, 3, NULL)));
     cfx_graph_release(g);
 }
 
@@ -237,8 +237,8 @@ TEST(sets_of_one_are_compared_in_linear_time)
     cfx_value a = cfx_value_int(1);
     cfx_value b = cfx_value_int(2);
     for (int i = 0; i < CFX_MAX_DEPTH; i++) {
-        a = cfx_value_set(g, &a, 1, NULL);
-        b = cfx_value_set(g, &b, 1, NULL);
+        a = cfx_value_seq(g, CFX_KIND_SET, &a, 1, NULL);
+        b = cfx_value_seq(g, CFX_KIND_SET, &b, 1, NULL);
     }
     CHECK(cfx_value_equal(a, a));
     CHECK(!cfx_value_equal(a, b));
