@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from . import __version__
+from . import __version__, weights
 
 EXAMPLES = """\
 TARGET is package.module:NAME or path/to/file.py:NAME. NAME is a class of modules, which is
@@ -21,6 +21,7 @@ Exit status: 0 done, 1 the input is wrong, 2 the command line is wrong."""
 
 
 def _parser() -> argparse.ArgumentParser:
+    named = ", ".join(weights.extensions("named tensors"))
     parser = argparse.ArgumentParser(
         prog="python -m cfx", allow_abbrev=False,
         description="What of cfx needs torch. To show, check, change and run graphs: cfx --help")
@@ -34,13 +35,13 @@ def _parser() -> argparse.ArgumentParser:
     add("target", metavar="TARGET", help="what to capture")
     add("-o", "--output", metavar="FILE", help="where the IR text goes (standard output)")
     add("--weights", metavar="FILE",
-        help="where the tensors go that the graph reads: .safetensors, or .npz if it is named so "
-             "(beside the output)")
+        help=f"where the tensors go that the graph reads: {named} "
+             "(the default: .safetensors beside the output)")
     add("--no-weights", action="store_true", help="write the text only")
     add("--arg", metavar="[NAME=]VALUE", action="append", default=[],
         help="an argument of the class or function: a Python literal, a dtype or a device")
     add("--checkpoint", metavar="FILE",
-        help="load these parameters first: .safetensors, .npz, or what torch.save wrote")
+        help=f"load these parameters first: {named}, or what torch.save wrote")
     add("--concrete", metavar="NAME=VALUE", action="append", default=[],
         help="fix an input of forward; the graph does not have it then")
     add("--leaf", metavar="CLASS", action="append", default=[],

@@ -298,6 +298,9 @@ def make(seed, size=14, writes=True):
     maker.statements(rng.randrange(4, size))
     results = rng.sample(maker.made, min(len(maker.made), rng.randrange(1, 4)))
     maker.graph.output(rng.choice([results[0], tuple(results), {"r": results}]))
+    for line, node in enumerate(maker.graph.nodes, 1):
+        if line % 3:
+            node._location = ("module.py", line)
     root = Root()
     for module in root.modules():
         if isinstance(module, nn.BatchNorm2d):
