@@ -331,7 +331,7 @@ CFX_API cfx_status cfx_graph_copy_into(cfx_graph *g, cfx_graph *src, cfx_node_ma
                                        cfx_value *result, cfx_node **output, cfx_error *err);
 
 /* Same nodes in the same order: opcodes, targets, arguments, types, regions; and names, locations,
- * scopes and what the inputs of regions are called unless `shape_only`. */
+ * scopes and what the inputs of regions are called unless `shape_only`; false if memory is out. */
 CFX_API bool cfx_graph_equal(const cfx_graph *a, const cfx_graph *b, bool shape_only);
 /* Equal graphs (in the sense of `shape_only`) have equal hashes, in any process; but host objects
  * that only the host calls equal count by their names. */

@@ -45,8 +45,8 @@ PyObject *graph_extract(PyGraph *self, PyObject *args);
  * those of a part stand for, in its order. -1 with an exception. */
 int copy_meta(PyGraph *graph, const cfx_node *from, cfx_node *to);
 int copy_part_meta(PyGraph *copy, cfx_node *const *origins, size_t n);
-/* Whether `g` is not yet in the set `done`; adds it. -1 with an exception. A region is visited once,
- * however often it is an argument: regions nest, so two uses on each level would double the work. */
+/* Whether `g` is not yet in the set `done`; adds it. -1 with an exception. A region is visited
+ * once, however often it is an argument: two uses on each level would double the work. */
 int first_visit(PyObject *done, const cfx_graph *g);
 PyObject *graph_clone(PyGraph *self, PyObject *unused);
 PyObject *graph_node_copy(FAST_ARGS);
