@@ -215,11 +215,11 @@ golden: $(B)/cfx
 	$(Q)$(PYTHON) tests/golden/run.py --cfx $(B)/cfx
 
 lint: $(MADE) $(B)/include.stamp
-	$(Q)bad=0; for tool in layers.py style.py pass_docs.py op_docs.py \
+	$(Q)bad=0; for tool in layers.py style.py pass_docs.py op_docs.py pipeline_svg.py \
 	    'documented.py $(B)/include'; do \
 	    $(PYTHON) tools/$$tool || bad=$$((bad + 1)); done; \
 	CC='$(CC)' CXX='$(CXX)' sh tools/headers.sh $(B)/include || bad=$$((bad + 1)); \
-	echo "lint: $$((6 - bad)) passed, $$bad failed"; exit $$bad
+	echo "lint: $$((7 - bad)) passed, $$bad failed"; exit $$bad
 
 # tests/run.py starts make itself, with the variables given here but not this make's job server.
 test:

@@ -46,8 +46,8 @@ api() {
     nm -D --defined-only "$build/libcfx.so" | awk '{ print $NF }' | grep -vE '^_|^mangle_path$' |
         LC_ALL=C sort >"$names"
     wrong=$(LC_ALL=C sort tests/golden/api_stable.txt tests/golden/api_embed.txt | diff -u - "$names"
-        declares stable include/cfx/*.h
-        declares embed include/cfx/embed/*.h)
+        declares stable "$build"/include/cfx/*.h
+        declares embed "$build"/include/cfx/embed/*.h)
     if [ -n "$wrong" ]; then
         echo "$wrong"
         echo "the exported names changed; if that is meant: tools/api_freeze.py --update"

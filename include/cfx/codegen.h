@@ -17,10 +17,10 @@ extern "C" {
 
 /* For any generator. All zero is its default; each uses what its row's flags name. */
 typedef struct cfx_generate_options {
-    const cfx_module_tree *modules;  /* what the graph calls and reads; NULL: the code names it only */
-    const char *class_name;      /* or NULL */
-    size_t width;                /* of a table, in columns; 0 never cuts */
-    bool module_stacks;          /* show which module calls a node belongs to */
+    const cfx_module_tree *modules;  /* of the graph; NULL: generated code only names modules */
+    const char *class_name;          /* or NULL */
+    size_t width;                    /* of a table, in columns; 0 never cuts */
+    bool module_stacks;              /* show which module calls a node belongs to */
 } cfx_generate_options;
 
 /* Writes `g`; `options` is not NULL. Fails as the generator and the sink do. */

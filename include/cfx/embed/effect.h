@@ -23,8 +23,8 @@ typedef struct cfx_effect_opinion {
  * draws random numbers or keeps statistics while it trains (always, if it does so in evaluation,
  * too); of other classes nothing is known, and they are taken to have no effect, as in torch.fx.
  * `g` is for the values of attributes. Linear in the modules below it. */
-CFX_API cfx_status cfx_module_tree_effect(const cfx_module_tree *modules, cfx_graph *g, const char *path,
-                                      cfx_effect *effect, cfx_error *err);
+CFX_API cfx_status cfx_module_tree_effect(const cfx_module_tree *modules, cfx_graph *g,
+                                          const char *path, cfx_effect *effect, cfx_error *err);
 
 #ifdef __cplusplus
 }

@@ -178,10 +178,10 @@ CFX_API cfx_status cfx_graph_move_non_tensors(cfx_graph *g, const unsigned char 
                                               cfx_node **nodes, cfx_acc_part *parts, size_t n,
                                               cfx_error *err);
 
-/* Adds to a part, whose nodes `inside` marks, calls with CFX_FUSION_ACC that it reads and whose users
- * are all in it, again and again, each with its group (`groups` may be NULL). `from` are the calls
- * that the part reads at first; `users` is who uses calls (NULL: all calls that do). Linear in
- * nodes, edges and pairs. */
+/* Adds to a part, whose nodes `inside` marks, calls with CFX_FUSION_ACC that it reads and whose
+ * users are all in it, again and again, each with its group (`groups` may be NULL). `from` are
+ * the calls that the part reads at first; `users` is who uses calls (NULL: all calls that do).
+ * Linear in nodes, edges and pairs. */
 CFX_API cfx_status cfx_graph_extend_acc(cfx_graph *g, const unsigned char *flags,
                                         const uint32_t *groups, const cfx_need *users,
                                         size_t n_users, cfx_node *const *from, size_t n_from,

@@ -226,7 +226,8 @@ TEST(sets_in_sets_are_equal_in_any_order)
     CHECK(!cfx_value_equal(pairs(g, false, 5), pairs(g, false, 6)));
     cfx_value twice[] = {cfx_value_int(1), cfx_value_int(1), cfx_value_int(2)};
     cfx_value other[] = {cfx_value_int(2), cfx_value_int(2), cfx_value_int(1)};
-    CHECK(!cfx_value_equal(cfx_value_seq(g, CFX_KIND_SET, twice, 3, NULL), cfx_value_seq(g, CFX_KIND_SET, other, 3, NULL)));
+    CHECK(!cfx_value_equal(cfx_value_seq(g, CFX_KIND_SET, twice, 3, NULL),
+                           cfx_value_seq(g, CFX_KIND_SET, other, 3, NULL)));
     cfx_graph_release(g);
 }
 

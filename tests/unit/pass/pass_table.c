@@ -117,3 +117,49 @@ TEST(every_option_is_of_a_pass)
     CHECK_INT_EQ(10, n);
     CHECK(!cfx_pass_get_option(NULL, 0));
 }
+
+TEST(lists_of_passes)
+{
+    const char *list = " cse, unroll=4 ,dce:like_torch_fx,unroll:max_nodes=9:max_turns=2";
+    const char *const names[] = {"cse", "unroll", "dce", "unroll"};
+    const size_t settings[] = {0, 1, 1, 2};
+    cfx_pass_step step;
+    cfx_error err = {0};
+    for (size_t i = 0; i < 4; i++) {
+        REQUIRE(cfx_pass_list_next(&list, &step, &err) == CFX_OK);
+        CHECK_STR_EQ(names[i], step.pass->name);
+        CHECK_INT_EQ((int64_t)settings[i], (int64_t)step.n);
+    }
+    CHECK_STR_EQ("", list);
+    CHECK_INT_EQ(2, (int64_t)step.settings[1].value);
+}
+
+static void check_list(const char *list, cfx_status status, const char *message)
+{
+    cfx_pass_step step;
+    cfx_error err = {0};
+    CHECK_INT_EQ(status, cfx_pass_list_next(&list, &step, &err));
+    CHECK_STR_EQ(message, err.message);
+}
+
+TEST(mistakes_in_lists_of_passes)
+{
+    char longer[300];
+    memset(longer, 'x', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    check_list("", CFX_E_KEY, "there is no pass ''");
+    check_list("cze", CFX_E_KEY, "there is no pass 'cze'; did you mean cse?");
+    check_list("cse=1", CFX_E_KEY, "the pass cse has no options");
+    check_list("unroll:=1", CFX_E_KEY, "the pass unroll has no option ''; it has max_turns, "
+                                       "max_nodes");
+    check_list("unroll=", CFX_E_VALUE, "the option max_turns of the pass unroll is a number, "
+                                       "not ''");
+    check_list("unroll=-1", CFX_E_VALUE, "the option max_turns of the pass unroll is a number, "
+                                         "not '-1'");
+    check_list("unroll=99999999999999999999999", CFX_E_VALUE,
+               "the option max_turns of the pass unroll is a number, not "
+               "'99999999999999999999999'");
+    check_list("unroll=1:max_turns=1:max_turns=1:max_turns=1:max_turns=1:max_turns=1:max_turns=1:"
+               "max_turns=1:max_turns=1", CFX_E_LIMIT, "more than 8 options for the pass unroll");
+    check_list(longer, CFX_E_LIMIT, "a pass with its options has at most 200 characters");
+}

@@ -1,0 +1,45 @@
+/* generators.c - the table of code generators: every row writes the same graph. */
+#include "check.h"
+
+#include <cfx/cfx.h>
+
+#include <string.h>
+
+static const char text[] = "graph():\n"
+                           "  %x = placeholder[target=x]()\n"
+                           "  %y = call_function[target=torch.relu](%x)  @ a.py:3\n"
+                           "  output(%y)\n";
+
+TEST(every_generator_writes)
+{
+    cfx_error err = {0};
+    cfx_graph *g = cfx_graph_parse(text, sizeof text - 1, NULL, NULL, &err);
+    const cfx_generator *row;
+    const char *last = "";
+    REQUIRE(g);
+    for (size_t i = 0; (row = cfx_generator_get(i)) != NULL; i++) {
+        cfx_buffer out;
+        cfx_buffer_init(&out, NULL);
+        CHECK(strcmp(last, row->name) < 0);  /* sorted */
+        CHECK(cfx_generator_find(row->name) == row);
+        CHECK(row->extension[0] == '.' && row->summary[0]);
+        if (!CHECK_INT_EQ(CFX_OK, cfx_generate(row, g, NULL, cfx_buffer_sink(&out), &err)))
+            printf("    %s: %s\n", row->name, err.message);
+        CHECK(strstr(out.data, "relu") != NULL);
+        cfx_buffer_free(&out);
+        last = row->name;
+    }
+    cfx_graph_release(g);
+}
+
+TEST(what_is_missing_is_an_error)
+{
+    cfx_error err = {0};
+    cfx_buffer out;
+    cfx_buffer_init(&out, NULL);
+    CHECK(!cfx_generator_find("fortran"));
+    CHECK(cfx_generate(NULL, NULL, NULL, cfx_buffer_sink(&out), &err) != CFX_OK);
+    err = (cfx_error){0};
+    CHECK(cfx_generate(cfx_generator_get(0), NULL, NULL, cfx_buffer_sink(&out), &err) != CFX_OK);
+    cfx_buffer_free(&out);
+}
