@@ -54,12 +54,11 @@ TEST(what_fits_and_what_does_not)
         {CFX_DTYPE_FLOAT64, {0}, 1, false, true, "new"},
         {CFX_DTYPE_FLOAT32, {0, 3}, 2, true, true, "new"},
         {CFX_DTYPE_FLOAT32, {0}, 1, false, false,
-         "'out' has another shape than the result, and is an input, which cannot be resized; give "
-         "one of the result's shape"},
+         "'out' has a different shape from the result and is an input, which cannot be resized; pass a tensor of the result's shape"},
         {CFX_DTYPE_FLOAT32, {1, 3}, 2, false, true,
-         "'out' has another shape than the result; give one of its shape"},
+         "'out' has a different shape from the result; pass a tensor of the result's shape"},
         {CFX_DTYPE_FLOAT32, {6}, 1, false, true,
-         "'out' has another shape than the result; give one of its shape"},
+         "'out' has a different shape from the result; pass a tensor of the result's shape"},
     };
     for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
         cfx_error err = {0};
