@@ -19,9 +19,9 @@
  * another time, and x.squeeze_() changes one of two tensors that share memory.
  *
  * Needs: nodes in topological order; others are left alone.
- * Keeps: names, order and locations of remaining nodes; every effect. But what fails may run: an inner
- * call that is wrong (x.view(7, -1)) is gone. Linear in nodes and edges, but for calls that read
- * many results of this: each replacement sets all their arguments.
+ * Keeps: names, order and locations of remaining nodes; every effect. But what fails may run: an
+ * inner call that is wrong (x.view(7, -1)) is gone. Linear in nodes and edges, but for calls that
+ * read many results of this: each replacement sets all their arguments.
  */
 #include "respell_impl.h"
 #include "pass_impl.h"

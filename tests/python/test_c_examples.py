@@ -186,7 +186,8 @@ cfx_module *cfx_model(cfx_scope *s)
 
 MISTAKES = {
     "does not compile": ("return cfx_relu(s, y);", "",
-                         r"m\.c:5:\d+: error: (.|\n)*\nm\.c: it does not compile; see the output of \S+"),
+                         r"m\.c:5:\d+: error: (.|\n)*\nm\.c: it does not compile; "
+                         r"see the output of \S+"),
     "returns nothing": ("(void)s; (void)x; return cfx_var_empty();", "",
                         r"m\.c: forward of Model returned nothing\n$"),
     "looks at data": ("return cfx_var_number(s, x) > 0 ? x : cfx_neg(s, x);", "",
@@ -220,7 +221,8 @@ MISTAKES = {
                                   "extern void abort(void);\n"
                                   "__attribute__((constructor)) static void first(void) { abort();",
                                   "", r"^m\.c: the model's code crashed \(it called abort\)"),
-    "an address": ("(void)s; *(volatile int *)4 = 1; return x;", "", r"^m\.c: the model's code crashed"),
+    "an address": ("(void)s; *(volatile int *)4 = 1; return x;", "",
+                   r"^m\.c: the model's code crashed"),
 }
 
 

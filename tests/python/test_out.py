@@ -87,7 +87,8 @@ def test_an_input_keeps_its_shape():
         with pytest.raises(RuntimeError, match="'out' has a different shape from the result; pass"):
             lowered(X, Y, torch.empty(shape))
     empty = torch.empty(0)
-    with pytest.raises(RuntimeError, match="is an input, which cannot be resized; pass a tensor of the result's shape"):
+    with pytest.raises(RuntimeError, match="is an input, which cannot be resized; pass a tensor of "
+                                           "the result's shape"):
         lowered(X, Y, empty)
     assert empty.shape == (0,)
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):

@@ -127,7 +127,8 @@ def test_toposort_names_the_cycle():
     _, a, b, *_ = graph.nodes
     a.args, b.args = (b,), (a,)
     before = names(graph)
-    with pytest.raises(RuntimeError, match="cycles: %a uses %b uses %a; change an argument of one of them"):
+    with pytest.raises(RuntimeError, match="cycles: %a uses %b uses %a; change an argument of one "
+                                           "of them"):
         cfx.passes.run(graph, "toposort")
     assert names(graph) == before
 

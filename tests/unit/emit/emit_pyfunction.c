@@ -379,7 +379,8 @@ TEST(region_in_the_wrong_place)
     start();
     cfx_value r = unary_region(NULL, "x");
     CALL("torch.relu", r);
-    expect_failure(CFX_E_UNSUPPORTED, "a value of kind graph cannot be written as a Python expression (node %relu)");
+    expect_failure(CFX_E_UNSUPPORTED,
+                   "a value of kind graph cannot be written as a Python expression (node %relu)");
     start();
     r = unary_region(NULL, "x");
     cfx_value r2 = unary_region(NULL, "x");

@@ -99,7 +99,8 @@ static const char *refused(const char *header, size_t data)
 
 TEST(damaged_safetensors_are_refused)
 {
-    static const struct { const char *header; size_t data; const char *message; } cases[] = {
+    static const struct { const char *header; size_t data; const char *message;
+    } cases[] = {
         {"{}", 0, "read"},
         {"{} ", 0, "read"},
         {"{}", 1, "safetensors: byte 0 of the elements belongs to no tensor"},
@@ -112,7 +113,8 @@ TEST(damaged_safetensors_are_refused)
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 3,
          "safetensors header, byte 53: tensor 'a' has data_offsets outside the file"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 4,
-         "safetensors header, byte 53: tensor 'a' has data_offsets that do not match its shape and dtype"},
+         "safetensors header, byte 53: tensor 'a' has data_offsets that do not match its shape and "
+         "dtype"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 4,
          "safetensors header, byte 29: expected a non-negative integer"},
         {"{\"a\":{\"dtype\":\"F99\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
@@ -122,11 +124,11 @@ TEST(damaged_safetensors_are_refused)
         {"{\"a\":{\"dtype\":\"U8\",\"shape\":[4000000000,4000000000,4],\"data_offsets\":[0,0]}}", 0,
          "safetensors header, byte 74: tensor 'a' has more bytes than memory can hold"},
         {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
-         "\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}", 2,
-         "safetensors header, byte 57: tensor 'a' occurs twice"},
+         "\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}",
+         2, "safetensors header, byte 57: tensor 'a' occurs twice"},
         {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
-         "\"b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1,
-         "safetensors: byte 0 of the elements belongs to more than one tensor"},
+         "\"b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}",
+         1, "safetensors: byte 0 of the elements belongs to more than one tensor"},
         {"{\"\\u0000\":{}}", 0, "safetensors header, byte 8: a name contains a NUL character"},
         {"{\"\\ud800\":{}}", 0, "safetensors header, byte 8: unpaired surrogate"},
         {"{\"__metadata__\":{\"a\":\"b\"}}", 0, "read"},
@@ -459,7 +461,9 @@ TEST(names_are_matched)
     cfx_state_set(from, "c", t, &err);
     cfx_state_set(from, "odd", t, &err);
     CHECK_INT_EQ(CFX_E_KEY, cfx_state_assign(s, from, CFX_LOAD_STRICT, &err));
-    CHECK_STR_EQ("'c' must be complex64[2, 3, 0], not int8[2]; 'new' is missing; 'odd' is unexpected", err.message);
+    CHECK_STR_EQ(
+        "'c' must be complex64[2, 3, 0], not int8[2]; 'new' is missing; 'odd' is unexpected",
+        err.message);
     CHECK_INT_EQ(CFX_E_KEY,
                  cfx_state_assign(s, from, CFX_LOAD_MISSING | CFX_LOAD_UNEXPECTED, &err));
     CHECK_STR_EQ("'c' must be complex64[2, 3, 0], not int8[2]", err.message);

@@ -366,8 +366,8 @@ TEST(callees_that_do_not_fit)
     a->op = CFX_OP_CALL_METHOD;
     EXPECT(g, "node %a: it is in the list of another callee", "callees list 3 nodes");
     a->op = CFX_OPCODE_COUNT;
-    EXPECT(g, "node %a: it has no valid opcode, target or name", "node %a: it is in the list of another",
-           "callees list 3 nodes");
+    EXPECT(g, "node %a: it has no valid opcode, target or name",
+           "node %a: it is in the list of another", "callees list 3 nodes");
     a->op = CFX_OP_CALL_FUNCTION;
     callee->ref->kind = CFXI_REF_OBJECT;
     EXPECT_GOOD(g);

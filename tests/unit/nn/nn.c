@@ -303,21 +303,28 @@ TEST(what_no_call_makes)
     cfx_module_add(s, root, "fc", cfx_nn_linear(s, 2, 3));
     CHECK_INT_EQ(CFX_E_TYPE,
                  args_of(root, "fc", CFX_NN_Conv2d, NULL, got, sizeof got, &err));
-    CHECK_STR_EQ("torch.nn.Conv2d(...) cannot recreate the module 'fc': it has no attribute 'in_channels'", err.message);
+    CHECK_STR_EQ(
+        "torch.nn.Conv2d(...) cannot recreate the module 'fc': it has no attribute 'in_channels'",
+        err.message);
     err = (cfx_error){0};
     CHECK_INT_EQ(CFX_E_TYPE, args_of(root, "fc", CFX_NN_NONE, NULL, got, sizeof got, &err));
-    CHECK_STR_EQ("the class of the module 'fc' is not in cfx's table of torch.nn classes", err.message);
+    CHECK_STR_EQ("the class of the module 'fc' is not in cfx's table of torch.nn classes",
+                 err.message);
     err = (cfx_error){0};
     CHECK_INT_EQ(CFX_E_TYPE,
                  args_of(root, "fc", CFX_NN_TransformerDecoder, NULL, got, sizeof got, &err));
     err = (cfx_error){0};
     cfx_module_add(s, root, "seq", cfx_nn_sequential(s));
     CHECK_INT_EQ(CFX_E_TYPE, args_of(root, "seq", CFX_NN_Sequential, NULL, got, sizeof got, &err));
-    CHECK_STR_EQ("torch.nn.Sequential(...) cannot recreate the module 'seq' with its children; capture the modules it calls instead", err.message);
+    CHECK_STR_EQ("torch.nn.Sequential(...) cannot recreate the module 'seq' with its children; "
+                 "capture the modules it calls instead",
+                 err.message);
     err = (cfx_error){0};
     cfx_module_set(s, cfx_module_child(root, "fc"), "in_features", 5);
     CHECK_INT_EQ(CFX_E_TYPE, args_of(root, "fc", CFX_NN_Linear, NULL, got, sizeof got, &err));
-    CHECK_STR_EQ("torch.nn.Linear(...) cannot recreate the module 'fc': the shape of its weight does not match its attribute 'in_features'", err.message);
+    CHECK_STR_EQ("torch.nn.Linear(...) cannot recreate the module 'fc': the shape of its weight "
+                 "does not match its attribute 'in_features'",
+                 err.message);
     cfx_scope_free(s);
 }
 

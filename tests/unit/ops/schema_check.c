@@ -67,7 +67,9 @@ TEST(what_is_wrong_is_said)
     expect_error("(Tensor x, int x) -> Tensor", "two parameters are named 'x'");
     expect_error("(Tensor x, float b = 1.0) -> Tensor", "' = 1.0) -> Tensor' cannot follow the "
                  "parameter 'b'; a default is written without blanks: b=1");
-    expect_error("(*Tensor xs) -> Tensor", "'*' must be followed by ', ' and keyword-only parameters; write a variable number of tensors as Tensor[]");
+    expect_error("(*Tensor xs) -> Tensor",
+                 "'*' must be followed by ', ' and keyword-only parameters; write a variable "
+                 "number of tensors as Tensor[]");
     expect_error("(int[9] x) -> Tensor", "']' is missing after a list (its length, if any, is 1 to "
                  "8), before '9] x) -> Tensor'");
     expect_error("(int x=) -> Tensor", "the default of 'x' cannot be parsed");
@@ -75,7 +77,8 @@ TEST(what_is_wrong_is_said)
     expect_error("(str x=') -> ') -> Tensor", "a default contains ') -> '");
     expect_error("(Tensor x) -> Tensor(a)", "the result is (a), but no parameter is (a)");
     expect_error("(Tensor(a) x) -> Tensor(a!)", "the result is (a!), but no parameter is (a!)");
-    expect_error("(Tensor(A) x) -> Tensor", "'(A) x)' is not an alias; write one letter, as in (a) or (a!)");
+    expect_error("(Tensor(A) x) -> Tensor",
+                 "'(A) x)' is not an alias; write one letter, as in (a) or (a!)");
     expect_error("(Tensor x) -> (Tensor", "', ' is missing between two results, before ''");
     expect_error("(Tensor x) -> Tensor, int", "unexpected ', int' at the end");
 }

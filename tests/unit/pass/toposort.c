@@ -61,7 +61,8 @@ TEST(a_cycle_changes_nothing)
     bool changed = false;
     cfx_graph *g = parse(text, NULL, NULL);
     CHECK_INT_EQ(CFX_E_GRAPH, cfxi_pass_toposort(g, NULL, NULL, &changed, &err));
-    CHECK_STR_EQ("Input graph has cycles: %a uses %b uses %a; change an argument of one of them to break the cycle",
+    CHECK_STR_EQ("Input graph has cycles: %a uses %b uses %a; change an argument of one of them to "
+                 "break the cycle",
                  err.message);
     CHECK_STR_EQ("late early l output", node_names(g));
     cfx_graph_release(g);

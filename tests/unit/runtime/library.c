@@ -77,7 +77,9 @@ TEST(names_that_are_none)
     char message[200];
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const cfx_custom_operator row = {.name = bad[i], .schema = "() -> int"};
-        snprintf(message, sizeof message, "'%s' is not a valid operator name; write library.operator, as in mylib.swish", bad[i]);
+        snprintf(message, sizeof message,
+                 "'%s' is not a valid operator name; write library.operator, as in mylib.swish",
+                 bad[i]);
         expect_error(&row, 1, CFX_E_VALUE, message);
     }
     char huge[300];
@@ -89,7 +91,8 @@ TEST(names_that_are_none)
     const cfx_custom_operator none = {.schema = "() -> int"};
     CHECK(!cfx_library_new(&none, 1, NULL, NULL, NULL));
     const cfx_custom_operator relu = {.name = "torch.relu", .schema = "(Tensor x) -> Tensor"};
-    expect_error(&relu, 1, CFX_E_VALUE, "'torch.relu' is a built-in operator of cfx ('relu'); a library cannot define it");
+    expect_error(&relu, 1, CFX_E_VALUE,
+                 "'torch.relu' is a built-in operator of cfx ('relu'); a library cannot define it");
     const cfx_custom_operator twice[] = {rows[0], rows[1], rows[0]};
     expect_error(twice, 3, CFX_E_VALUE, "the library defines 'mylib.swish' twice");
 }
@@ -108,13 +111,16 @@ TEST(schemas_and_defaults_that_are_none)
         {"(float f=x) -> Tensor", "the default x does not fit the parameter 'f', which is float"},
         {"(bool b=1) -> Tensor", "the default 1 does not fit the parameter 'b', which is bool"},
         {"(str s=a) -> Tensor", "the default a does not fit the parameter 's', which is str"},
-        {"(int[2] i=[1, 2, 3]) -> Tensor", "the default [1, 2, 3] does not fit the parameter 'i', which is "
+        {"(int[2] i=[1, 2, 3]) -> Tensor",
+         "the default [1, 2, 3] does not fit the parameter 'i', which is "
          "int[2]"},
         {"(int[] i=1) -> Tensor", "the default 1 does not fit the parameter 'i', which is int[]"},
-        {"(int[] i=[1, a]) -> Tensor", "the default [1, a] does not fit the parameter 'i', which is int[]"},
+        {"(int[] i=[1, a]) -> Tensor",
+         "the default [1, a] does not fit the parameter 'i', which is int[]"},
         {"(int[] i=[1, 2, 3, 4, 5, 6, 7, 8, 9]) -> Tensor",
          "the default [1, 2, 3, 4, 5, 6, 7, 8, 9] does not fit the parameter 'i', which is int[]"},
-        {"(Device d=cpu) -> Tensor", "the default cpu does not fit the parameter 'd', which is Device"},
+        {"(Device d=cpu) -> Tensor",
+         "the default cpu does not fit the parameter 'd', which is Device"},
     };
     char message[400];
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -112,10 +112,12 @@ TEST(failures_have_a_place)
     CHECK_STR_EQ("m.py: the file has several functions (f, g); name the one to "
                  "capture",
                  failure("def f(x): return x\ndef g(x): return x\n", none, &status));
-    CHECK_STR_EQ("m.py: the call 'f; f' is not an expression: expected ')' or ',', found ';'",
-                 failure("def f(x): return x\n", (cfx_script_model_options){.call = "f; f"}, &status));
-    CHECK_STR_EQ("<call>:1: NameError: name 'g' is not defined\n  g(1)\n  ^",
-                 failure("def f(x): return x\n", (cfx_script_model_options){.call = "g(1)"}, &status));
+    CHECK_STR_EQ(
+        "m.py: the call 'f; f' is not an expression: expected ')' or ',', found ';'",
+        failure("def f(x): return x\n", (cfx_script_model_options){.call = "f; f"}, &status));
+    CHECK_STR_EQ(
+        "<call>:1: NameError: name 'g' is not defined\n  g(1)\n  ^",
+        failure("def f(x): return x\n", (cfx_script_model_options){.call = "g(1)"}, &status));
     CHECK_STR_EQ("m.py: only a module or a function can be captured, not an object of type 'int'",
                  failure("def f(x): return x\n", (cfx_script_model_options){.call = "3"}, &status));
 }

@@ -201,7 +201,8 @@ TEST(nodes_out_of_order)
     cfx_graph *g = chain(3, NULL, NULL);
     cfx_node *second = cfx_node_next(cfx_node_next(cfx_graph_first(g)));
     CHECK_INT_EQ(CFX_OK, cfx_node_prepend(second, cfx_node_next(second), NULL));
-    CHECK(strstr(placed(g, sized(CFX_PLACE_BY_SIZE, ten, 1)), "run the toposort pass first") != NULL);
+    CHECK(strstr(placed(g, sized(CFX_PLACE_BY_SIZE, ten, 1)), "run the toposort pass first") !=
+          NULL);
     cfx_graph_release(g);
 }
 
