@@ -11,14 +11,14 @@
 static const char forward_text[] =
     "static cfx_var forward(cfx_scope *s, cfx_module *self, cfx_var x)\n"
     "{\n"
-    "    cfx_var y = cfx_call(s, cfx_module_child(self, \"conv1\"), x);\n"
-    "    y = cfx_relu(s, cfx_call(s, cfx_module_child(self, \"bn1\"), y));\n"
-    "    y = cfx_call(s, cfx_module_child(self, \"conv2\"), y);\n"
-    "    y = cfx_call(s, cfx_module_child(self, \"bn2\"), y);\n"
+    "    cfx_var y = cfx_call_child(s, self, \"conv1\", x);\n"
+    "    y = cfx_relu(s, cfx_call_child(s, self, \"bn1\", y));\n"
+    "    y = cfx_call_child(s, self, \"conv2\", y);\n"
+    "    y = cfx_call_child(s, self, \"bn2\", y);\n"
     "    y = cfx_relu(s, cfx_add(s, y, x));\n"
     "    y = cfx_mean(s, y, .dim = cfx_ints(s, 2, 3));\n"
-    "    y = cfx_call(s, cfx_module_child(self, \"drop\"), y);\n"
-    "    return cfx_call(s, cfx_module_child(self, \"fc\"), y);\n"
+    "    y = cfx_call_child(s, self, \"drop\", y);\n"
+    "    return cfx_call_child(s, self, \"fc\", y);\n"
     "}\n";
 
 static const char model_text[] =

@@ -60,7 +60,7 @@ static std::string show(const scope_ptr &s, cfx_var v)
 
 static cfx_var forward(cfx_scope *s, cfx_module *self, cfx_var x)
 {
-    x = cfx_call(s, cfx_module_child(self, "fc"), x);
+    x = cfx_call_child(s, self, "fc", x);
 #if __cplusplus >= 202002L
     return cfx_clamp(s, x, .min = cfx_v(0), .max = cfx_v(1));
 #else

@@ -14,9 +14,9 @@ enum { POINTS = 256, HIDDEN = 64 };
 
 static cfx_var forward(cfx_scope *s, cfx_module *self, cfx_var x)
 {
-    x = cfx_relu(s, cfx_call(s, cfx_module_child(self, "fc1"), x));
-    x = cfx_call(s, cfx_module_child(self, "dropout"), x);
-    return cfx_softmax(s, cfx_call(s, cfx_module_child(self, "fc2"), x), -1);
+    x = cfx_relu(s, cfx_call_child(s, self, "fc1", x));
+    x = cfx_call_child(s, self, "dropout", x);
+    return cfx_softmax(s, cfx_call_child(s, self, "fc2", x), -1);
 }
 
 static const cfx_class mlp_class = {.name = "MLP", .inputs = "x", .forward = forward};
@@ -51,7 +51,7 @@ static cfx_var wanted(cfx_scope *s)
 static void fit(cfx_scope *s, cfx_module *m)
 {
     const size_t mark = cfx_scope_mark(s);
-    cfx_var h = cfx_relu(s, cfx_call(s, cfx_module_child(m, "fc1"), moons(s)));
+    cfx_var h = cfx_relu(s, cfx_call_child(s, m, "fc1", moons(s)));
     cfx_var transposed = cfx_transpose(s, h, 0, 1);
     cfx_var square = cfx_add(s, cfx_matmul(s, transposed, h), cfx_eye(s, HIDDEN),
                              .alpha = cfx_v(0.01));

@@ -8,12 +8,7 @@
  */
 #include <cfx/cfx.h>
 
-/* ---- calling children ---------------------------------------------------------------------- */
-
-static cfx_var run(cfx_scope *s, cfx_module *self, const char *child, cfx_var x)
-{
-    return cfx_call(s, cfx_module_child(self, child), x);
-}
+/* ---- parts --------------------------------------------------------------------------------- */
 
 static cfx_module *conv(cfx_scope *s, int in, int out, int size, int stride)
 {
@@ -25,12 +20,12 @@ static cfx_module *conv(cfx_scope *s, int in, int out, int size, int stride)
 
 static cfx_var block_forward(cfx_scope *s, cfx_module *self, cfx_var x)
 {
-    cfx_var y = run(s, self, "bn1", run(s, self, "conv1", x));
-    y = run(s, self, "relu", y);
-    y = run(s, self, "bn2", run(s, self, "conv2", y));
+    cfx_var y = cfx_call_child(s, self, "bn1", cfx_call_child(s, self, "conv1", x));
+    y = cfx_call_child(s, self, "relu", y);
+    y = cfx_call_child(s, self, "bn2", cfx_call_child(s, self, "conv2", y));
     if (cfx_module_child(self, "downsample"))
-        x = run(s, self, "downsample", x);
-    return run(s, self, "relu", cfx_add(s, y, x));
+        x = cfx_call_child(s, self, "downsample", x);
+    return cfx_call_child(s, self, "relu", cfx_add(s, y, x));
 }
 
 static const cfx_class block_class = {.name = "BasicBlock", .forward = block_forward};
@@ -72,8 +67,8 @@ static cfx_var forward(cfx_scope *s, cfx_module *self, cfx_var x)
     static const char *const stages[] = {"conv1",  "bn1",    "relu",   "maxpool", "layer1",
                                          "layer2", "layer3", "layer4", "avgpool"};
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
-        x = run(s, self, stages[i], x);
-    return run(s, self, "fc", cfx_flatten(s, x, .start_dim = cfx_v(1)));
+        x = cfx_call_child(s, self, stages[i], x);
+    return cfx_call_child(s, self, "fc", cfx_flatten(s, x, .start_dim = cfx_v(1)));
 }
 
 static const cfx_class resnet_class = {.name = "ResNet18", .inputs = "x", .forward = forward};

@@ -10,11 +10,6 @@
 
 enum { TOKENS = 100, CONTEXT = 32, WIDTH = 64, HEADS = 4 };
 
-static cfx_var run(cfx_scope *s, cfx_module *self, const char *child, cfx_var x)
-{
-    return cfx_call(s, cfx_module_child(self, child), x);
-}
-
 /* ---- attention ----------------------------------------------------------------------------- */
 
 /* [batch, tokens, width] to [batch, heads, tokens, width / heads]. */
@@ -26,13 +21,13 @@ static cfx_var split_heads(cfx_scope *s, cfx_module *self, cfx_var x)
 
 static cfx_var attention_forward(cfx_scope *s, cfx_module *self, cfx_var x)
 {
-    cfx_var parts = cfx_chunk(s, run(s, self, "qkv", x), 3, .dim = cfx_v(-1));
+    cfx_var parts = cfx_chunk(s, cfx_call_child(s, self, "qkv", x), 3, .dim = cfx_v(-1));
     cfx_var query = split_heads(s, self, cfx_getitem(s, parts, 0));
     cfx_var key = split_heads(s, self, cfx_getitem(s, parts, 1));
     cfx_var value = split_heads(s, self, cfx_getitem(s, parts, 2));
     cfx_var y = cfx_scaled_dot_product_attention(s, query, key, value, .is_causal = cfx_v(true));
     y = cfx_flatten(s, cfx_transpose(s, y, 1, 2), .start_dim = cfx_v(2));
-    return run(s, self, "proj", y);
+    return cfx_call_child(s, self, "proj", y);
 }
 
 static const cfx_class attention_class = {.name = "Attention", .forward = attention_forward};
@@ -50,14 +45,14 @@ static cfx_module *attention(cfx_scope *s)
 
 static cfx_var mlp(cfx_scope *s, cfx_module *self, cfx_var x)
 {
-    x = cfx_gelu(s, run(s, self, "fc1", x));
-    return run(s, self, "dropout", run(s, self, "fc2", x));
+    x = cfx_gelu(s, cfx_call_child(s, self, "fc1", x));
+    return cfx_call_child(s, self, "dropout", cfx_call_child(s, self, "fc2", x));
 }
 
 static cfx_var block_forward(cfx_scope *s, cfx_module *self, cfx_var x)
 {
-    x = cfx_add(s, x, run(s, self, "attention", run(s, self, "norm1", x)));
-    return cfx_add(s, x, mlp(s, self, run(s, self, "norm2", x)));
+    x = cfx_add(s, x, cfx_call_child(s, self, "attention", cfx_call_child(s, self, "norm1", x)));
+    return cfx_add(s, x, mlp(s, self, cfx_call_child(s, self, "norm2", x)));
 }
 
 static const cfx_class block_class = {.name = "Block", .forward = block_forward};
@@ -79,10 +74,10 @@ static cfx_module *block(cfx_scope *s)
 static cfx_var forward(cfx_scope *s, cfx_module *self, cfx_var tokens)
 {
     cfx_var places = cfx_arange(s, cfx_size(s, tokens, .dim = cfx_v(1)));
-    cfx_var x = run(s, self, "embed", tokens);
-    x = cfx_add(s, x, run(s, self, "places", places));
-    x = run(s, self, "blocks", x);
-    return run(s, self, "head", run(s, self, "norm", x));
+    cfx_var x = cfx_call_child(s, self, "embed", tokens);
+    x = cfx_add(s, x, cfx_call_child(s, self, "places", places));
+    x = cfx_call_child(s, self, "blocks", x);
+    return cfx_call_child(s, self, "head", cfx_call_child(s, self, "norm", x));
 }
 
 static const cfx_class model_class = {.name = "Transformer", .inputs = "tokens",

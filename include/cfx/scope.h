@@ -2,8 +2,8 @@
  *
  *     static cfx_var forward(cfx_scope *s, cfx_module *self, cfx_var x)
  *     {
- *         x = cfx_relu(s, cfx_call(s, cfx_module_child(self, "fc1"), x));
- *         x = cfx_call(s, cfx_module_child(self, "fc2"), x);
+ *         x = cfx_relu(s, cfx_call_child(s, self, "fc1", x));
+ *         x = cfx_call_child(s, self, "fc2", x);
  *         return cfx_softmax(s, cfx_mul(s, x, 0.5), -1);
  *     }
  *

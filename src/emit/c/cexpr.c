@@ -430,9 +430,8 @@ static void put_row(cfxi_ccode *c, const cfx_node *n, cfx_operator op)
 static void put_module_call(cfxi_ccode *c, const cfx_node *n)
 {
     const cfx_str *path = n->callee->ref->name;
-    cfxi_emit_c_text(c, "cfx_call(s, cfx_module_child(self, ");
+    cfxi_emit_c_text(c, "cfx_call_child(s, self, ");
     cfxi_emit_c_string(c, path->data, path->size);
-    cfxi_emit_c_text(c, ")");
     for (size_t i = 0; i < cfx_node_num_args(n); i++) {
         cfxi_emit_c_comma(c);
         cfxi_emit_c_value(c, n, cfx_node_arg(n, i), NULL, CFXI_C_VAR);
