@@ -180,8 +180,8 @@ static void on_exit_inside(void)
         return;
     fflush(NULL);
     cli_progress_end();
-    fprintf(stderr, "%s: its code called exit, so that nothing could be made of it; to say what is "
-            "wrong, call cfx_scope_fail and return\n", running);
+    fprintf(stderr, "%s: the model's code called exit, so it could not be captured; to report an "
+            "error, call cfx_scope_fail and return\n", running);
     cli_scratch_end();
     _exit(interrupted ? CLI_INTERRUPTED : CLI_BAD_INPUT);
 }

@@ -59,8 +59,8 @@ CFX_API cfx_module *cfx_module_new_at(cfx_at at, const cfx_class *type);
 CFX_API cfx_module *cfx_module_retain(cfx_module *m);
 CFX_API void cfx_module_release(cfx_module *m);
 
-/* Releases a module that was made in this scope before the scope is freed: for loops that make,
- * trace or read many. It lives on as a child of others, or while someone has retained it. */
+/* Releases a module and all modules below it before their scope is freed: for loops that make, trace
+ * or read many. Those that are children of others, or retained, live on. */
 CFX_API void cfx_module_drop_at(cfx_at at, cfx_module *m);
 #define cfx_module_drop(s, m) cfx_module_drop_at(CFX_HERE(s), m)
 

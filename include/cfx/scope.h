@@ -11,7 +11,7 @@
  * of a graph: which it is, the scope knows. There is one function for each operator (operators.h),
  * all of one kind: what must be given by position, what may be given by name,
  *
- *     y = cfx_conv2d(s, x, weight, .bias = bias, .stride = cfx_ints(2, 2), .padding = cfx_v(1));
+ *     y = cfx_conv2d(s, x, weight, .bias = bias, .stride = cfx_ints(s, 2, 2), .padding = cfx_v(1));
  *
  * A scope owns the variables that are made in it. What a module makes while it is called is gone
  * when it returns, but for its result; the rest when the scope is freed. A variable is a small
@@ -194,10 +194,11 @@ static inline cfx_vars cfx_vars_make(const cfx_var *items, size_t n)
 #define cfx_ints(s, ...)                                                                           \
     cfx_ints_at(CFX_HERE(s), (const int64_t[]){__VA_ARGS__},                                       \
                 sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
-/* Any number of variables, as one argument. */
+/* Variables as one argument, up to 256; numbers and texts among the first 32 become variables. The
+ * last item, which does not count, is there so that the array is never empty. */
 #define CFX_VARS(...)                                                                              \
-    cfx_vars_make((const cfx_var[]){__VA_ARGS__},                                                  \
-                  sizeof((const cfx_var[]){__VA_ARGS__}) / sizeof(cfx_var))
+    cfx_vars_make((const cfx_var[]){__VA_OPT__(CFX_EACH_VAR(__VA_ARGS__),) {0}},                   \
+                  0 __VA_OPT__(+ CFX_COUNT_VARS(__VA_ARGS__)))
 #endif
 
 /* ---- lists --------------------------------------------------------------------------------- */

@@ -190,6 +190,9 @@ cfx_status cfxi_capture_scope_take(cfx_at at, const cfx_error *err);
 /* A module that the scope owns from now on: takes over the reference. NULL for NULL, or if memory
  * is out. */
 cfx_module *cfxi_capture_scope_own(cfx_at at, cfx_module *m);
+/* Releases the modules that the scope owns since it owned `mark` of them, except `keep` (may be
+ * NULL): what a call made on the way to its result. */
+void cfxi_capture_scope_keep(cfx_at at, size_t mark, const cfx_module *keep);
 
 /* ---- what is where (module_paths.c) -------------------------------------------------------- */
 

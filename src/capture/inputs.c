@@ -64,6 +64,7 @@ bool cfxi_capture_inputs_are_good(cfx_at at, const cfx_class *type)
 {
     const char *list = inputs_of(type);
     bool optional = false;
+    size_t names = 0;
     for (item in; next_item(&list, &in);) {
         if (in.name.size == 0)
             cfx_scope_fail_at(at, CFX_E_VALUE, "class %.60s: an input in \"%.100s\" has no name",
@@ -81,6 +82,14 @@ bool cfxi_capture_inputs_are_good(cfx_at at, const cfx_class *type)
         if (!cfx_scope_ok(at.scope))
             return false;
         optional = in.value.text != NULL;
+        names++;
+    }
+    const size_t takes = type->forward ? 1 : type->forward2 ? 2 : type->forward3 ? 3 : names;
+    if (type->inputs && names != takes) {
+        cfx_scope_fail_at(at, CFX_E_VALUE, "class %.60s names %zu input%s (\"%.100s\"), but its "
+                          "forward takes %zu", type->name, names, names == 1 ? "" : "s",
+                          type->inputs, takes);
+        return false;
     }
     return true;
 }

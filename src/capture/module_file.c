@@ -2,6 +2,7 @@
 #include "capture_impl.h"
 #include "format/format_impl.h"
 
+#include <cfx/embed/weights.h>
 #include <cfx/lower.h>
 
 /* "dir/model.ir" -> "dir/model.safetensors"; false if memory is out. */
@@ -55,6 +56,12 @@ void cfx_module_write_at(cfx_at at, cfx_module *m, const char *path)
     if (!m || !path) {
         cfx_scope_fail_at(at, CFX_E_VALUE, "cfx_module_write got NULL for the %s",
                           m ? "path" : "module");
+        return;
+    }
+    const cfx_file_format *format = cfx_file_format_of_path(path);
+    if (!path[0] || (format && format->content != CFX_CONTENT_GRAPH)) {
+        cfx_scope_fail_at(at, CFX_E_VALUE, "'%.200s' is not a name for a graph; use one such as "
+                          "model.ir, the weights go to model.safetensors", path);
         return;
     }
     cfx_module *captured = m->graph ? m : cfx_trace_at(at, m, (cfx_trace_options){0});
@@ -133,6 +140,7 @@ cfx_module *cfx_module_read_at(cfx_at at, const char *path)
         cfx_scope_fail_at(at, CFX_E_VALUE, "cfx_module_read got NULL for the path");
         return NULL;
     }
+    const size_t mark = at.scope->modules.size;
     cfx_graph *g = read_graph(at, path);
     cfx_buffer_init(&weights, at.scope->allocator);
     if (g && !weights_path(&weights, path))
@@ -141,6 +149,7 @@ cfx_module *cfx_module_read_at(cfx_at at, const char *path)
         cfx_module *root = read_weights(at, weights.data);
         m = cfx_module_from_graph_at(at, g, NULL, root);
     }
+    cfxi_capture_scope_keep(at, mark, m);
     cfx_buffer_free(&weights);
     cfx_graph_release(g);
     return m;

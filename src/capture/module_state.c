@@ -200,7 +200,7 @@ void cfx_module_save_at(cfx_at at, const cfx_module *m, const char *file)
     if (!expect(at, m, "module") || !expect(at, file, "file name"))
         return;
     cfx_state *s = state_of(m, NULL, &err);
-    if (!s || cfx_state_save_safetensors(s, file, &err) != CFX_OK)
+    if (!s || cfx_state_save(s, file, &err) != CFX_OK)
         cfxi_capture_scope_take(at, &err);
     cfx_state_free(s);
 }

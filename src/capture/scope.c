@@ -72,24 +72,69 @@ cfx_module *cfxi_capture_scope_own(cfx_at at, cfx_module *m)
     return m;
 }
 
+static bool owns(const cfx_scope *s, const cfx_module *m)
+{
+    for (size_t i = s->modules.size; i-- > 0;)
+        if (((cfx_module *const *)s->modules.data)[i] == m)
+            return true;
+    return false;
+}
+
+typedef struct tree_set {
+    cfxi_pointers modules;
+    const cfx_allocator *allocator;
+} tree_set;
+
+static cfx_status add_module(void *ctx, cfx_module *m, const char *path, cfx_error *err)
+{
+    tree_set *t = ctx;
+    (void)path;
+    return cfxi_base_pointers_set(&t->modules, m, m, t->allocator) ? CFX_OK : cfxi_base_nomem(err);
+}
+
+/* What is below it was made for it: the scope lets go of all of that. */
 void cfx_module_drop_at(cfx_at at, cfx_module *m)
 {
     cfx_scope *s = at.scope;
+    cfx_error err = {0};
     if (!s || !m)
         return;
-    cfx_module **all = s->modules.data;
-    size_t i = s->modules.size;
-    while (i > 0 && all[i - 1] != m)
-        i--;
-    if (i == 0) {
-        cfx_scope_fail_at(at, CFX_E_VALUE, "%s was not made in this scope, or has been dropped",
-                          cfxi_capture_module_title(m));
+    if (!owns(s, m)) {  /* it may be gone: nothing of it is read */
+        cfx_scope_fail_at(at, CFX_E_VALUE, "the module was not made in this scope, or has been "
+                          "dropped");
         return;
     }
-    memmove(all + i - 1, all + i, (s->modules.size - i) * sizeof *all);
-    s->modules.size--;
+    tree_set t = {.allocator = s->allocator};
     cfxi_capture_ready_forget(at, m);
-    cfx_module_release(m);
+    if (cfxi_capture_module_each(m, add_module, &t, &err) == CFX_OK) {
+        cfx_module **all = s->modules.data;
+        size_t kept = 0;
+        for (size_t i = 0; i < s->modules.size; i++) {
+            if (cfxi_base_pointers_get(&t.modules, all[i]))
+                cfx_module_release(all[i]);
+            else
+                all[kept++] = all[i];
+        }
+        s->modules.size = kept;
+    } else {
+        cfxi_capture_scope_take(at, &err);
+    }
+    cfxi_base_pointers_free(&t.modules, s->allocator);
+}
+
+void cfxi_capture_scope_keep(cfx_at at, size_t mark, const cfx_module *keep)
+{
+    cfx_module **all = at.scope->modules.data;
+    size_t kept = mark;
+    for (size_t i = mark; i < at.scope->modules.size; i++) {
+        if (all[i] == keep) {
+            all[kept++] = all[i];
+            continue;
+        }
+        cfxi_capture_ready_forget(at, all[i]);
+        cfx_module_release(all[i]);
+    }
+    at.scope->modules.size = kept;
 }
 
 bool cfx_scope_is_tracing(const cfx_scope *s) { return s && s->trace; }

@@ -301,6 +301,7 @@ size_t cfx_replace_pattern_at(cfx_at at, cfx_module *m, cfx_module *pattern,
 {
     cfx_error err = {0};
     size_t n = 0;
+    const size_t mark = at.scope ? at.scope->modules.size : 0;
     if (cfx_scope_ok(at.scope) && m && !m->graph)
         cfx_scope_fail_at(at, CFX_E_VALUE,
                           "cfx_replace_pattern needs a captured module; call cfx_trace "
@@ -308,10 +309,14 @@ size_t cfx_replace_pattern_at(cfx_at at, cfx_module *m, cfx_module *pattern,
     cfx_graph *g = cfx_scope_ok(at.scope) ? graph_of(at, m, "module") : NULL;
     cfx_graph *from = g ? graph_of(at, pattern, "pattern") : NULL;
     cfx_graph *to = from ? graph_of(at, replacement, "replacement") : NULL;
-    if (!to)
+    if (!to) {
+        if (at.scope)
+            cfxi_capture_scope_keep(at, mark, NULL);
         return 0;
+    }
     const cfx_module_tree tree = cfxi_capture_scope_tree(at.scope, m);
-    const cfx_match_options options = {.regions = true, .any_spelling = true, .modules = &tree};
+    const cfx_match_options options = {.regions = true, .any_spelling = true,
+                                       .commutative = true, .modules = &tree};
     cfx_matches *found = cfx_matches_find(g, &from, 1, &options, &err);
     n = found ? cfx_matches_size(found) : 0;
     cfx_graph **with = n ? cfxi_base_alloc(at.scope->allocator, n * sizeof *with) : NULL;
@@ -323,6 +328,7 @@ size_t cfx_replace_pattern_at(cfx_at at, cfx_module *m, cfx_module *pattern,
         cfx_matches_replace(found, with, &err);
     cfxi_base_free(at.scope->allocator, with, n * sizeof *with);
     cfx_matches_free(found);
+    cfxi_capture_scope_keep(at, mark, NULL);  /* what was traced here */
     if (err.status == CFX_OK)
         prune(at, m, &err);
     if (err.status == CFX_OK)

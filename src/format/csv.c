@@ -21,13 +21,18 @@ typedef struct csv {
 
 static bool is_number_char(char c) { return c && strchr("0123456789+-.eEnaifNI", c); }
 
-/* The first line has numbers, commas and blanks only. */
+enum { ENOUGH = 4096 };  /* bytes to tell it from another format */
+
+/* Has numbers, commas and blanks only, as far as one looks: the length that a binary file begins
+ * with may look like a short line. */
 bool cfxi_format_csv_is(const char *data, size_t size)
 {
-    size_t at = 0;
-    while (at < size && (is_number_char(data[at]) || (data[at] && strchr(", \t\r", data[at]))))
-        at++;
-    return at > 0 && (at == size || data[at] == '\n') && memchr("0123456789+-.nNiI", data[0], 17);
+    if (size == 0 || !data[0] || !strchr("0123456789+-.nNiI", data[0]))
+        return false;
+    for (size_t at = 0; at < size && at < ENOUGH; at++)
+        if (!is_number_char(data[at]) && (!data[at] || !strchr(", \t\r\n", data[at])))
+            return false;
+    return true;
 }
 
 static cfx_status complain(const csv *c, const char *what)

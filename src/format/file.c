@@ -64,6 +64,8 @@ static cfx_status map(int file, const char *path, cfxi_bytes *b, cfx_error *err)
 
 cfxi_bytes *cfxi_format_bytes_map(const char *path, const cfx_allocator *allocator, cfx_error *err)
 {
+    if (cfxi_base_expect(path, "path", err) != CFX_OK)
+        return NULL;
     cfxi_bytes *b = cfxi_format_bytes_borrow(NULL, 0, allocator, err);
     if (!b)
         return NULL;

@@ -399,7 +399,8 @@ static cfx_matches *find(cfx_graph *g, cfx_graph *const *patterns, size_t n,
                          const cfx_match_options *opts, find_job *job, cfx_error *err)
 {
     const size_t bytes = n * sizeof *job->patterns;
-    if (cfxi_base_expect(g, "graph", err) != CFX_OK)
+    if (cfxi_base_expect(g, "graph", err) != CFX_OK ||
+        (n > 0 && cfxi_base_expect(patterns, "array of patterns", err) != CFX_OK))
         return NULL;
     job->result = new_matches(g->allocator, opts, err);
     job->patterns = cfxi_base_alloc(g->allocator, bytes);

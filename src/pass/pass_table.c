@@ -25,7 +25,7 @@ const cfx_pass *cfx_pass_get(size_t i) { return i < PASS_COUNT ? &passes[i] : NU
 
 const cfx_pass *cfx_pass_find(const char *name)
 {
-    for (size_t i = 0; i < PASS_COUNT; i++)
+    for (size_t i = 0; name && i < PASS_COUNT; i++)
         if (strcmp(passes[i].name, name) == 0)
             return &passes[i];
     return NULL;
@@ -186,6 +186,9 @@ cfx_status cfx_pass_run(const cfx_pass *pass, cfx_graph *g, const cfx_module_tre
                         const void *opts, bool *changed, cfx_error *err)
 {
     CFX_TRY(cfxi_base_expect(pass, "pass", err));
+    if (!pass->run)
+        return cfx_error_set(err, CFX_E_VALUE, "the pass %.60s has no function",
+                             pass->name ? pass->name : "");
     CFX_TRY(cfxi_base_expect(g, "graph", err));
 #ifdef NDEBUG
     return pass->run(g, modules, opts, changed, err);

@@ -175,6 +175,8 @@ cfx_library *cfx_library_new(const cfx_custom_operator *rows, size_t n, const cf
 {
     size_t size = 0;
     const size_t each = sizeof *((cfx_library *)0)->rows + sizeof *((cfx_library *)0)->sorted;
+    if (n > 0 && cfxi_base_expect(rows, "array of rows", err) != CFX_OK)
+        return NULL;
     allocator = cfxi_base_allocator(allocator);
     cfx_library *lib = cfxi_base_alloc(allocator, sizeof *lib);
     if (!lib) {

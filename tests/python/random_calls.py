@@ -378,7 +378,7 @@ class Hunt:
 
 USERS_FAULTS = ("was used before it has been defined", "its name is not an identifier",
                 "redefined name", "must be a name", "does not belong to this Graph",
-                "stands behind", "an output has one", "its argument '", "its region",
+                "comes after", "an output must have one argument", "its argument '", "its region",
                 "belongs to another graph")
 
 

@@ -42,7 +42,8 @@ def add_row(table, row):
 def command_of(folder, sources):
     """The command with these files instead of those that are built."""
     flags = [*shlex.split((BUILD / "flags.stamp").read_text()),
-             *(f"-I{folder / name}" for name in ("include", "src", "cli"))]
+             *(f"-I{folder / name}" for name in ("include", "src", "cli")),
+             f"-I{BUILD / 'include'}", f"-I{BUILD}"]  # what the build generates
     built = [o for o in sorted((BUILD / "cli").glob("*.o")) if f"cli/{o.stem}.c" not in sources]
     run(*flags, *(folder / s for s in sources), *built, BUILD / "libcfx.a", "-lm", "-pthread",
         "-ldl", "-o", folder / "cfx")

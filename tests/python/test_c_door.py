@@ -46,7 +46,7 @@ def compile(compiler, folder, body):
     source.write_text(FRAME % body)
     if not shutil.which(compiler[0]):
         pytest.skip(f"there is no {compiler[0]}")
-    return subprocess.run([*compiler, "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", "-c",
+    return subprocess.run([*compiler, "-Wall", "-Wextra", "-Werror", f"-I{BUILD / 'include'}", "-c",
                            source, "-o", os.devnull], capture_output=True, text=True)  # fmt: skip
 
 
@@ -103,7 +103,7 @@ def test_lists_in_cxx_belong_to_the_scope(standard, tmp_path):
     source, program = tmp_path / "program.cpp", tmp_path / "program"
     source.write_text(DANGLING)
     subprocess.run(["c++", f"-std={standard}", "-O2", "-Wall", "-Wextra", "-Werror",
-                    f"-I{ROOT / 'include'}", source, BUILD / "libcfx.a", "-lm", "-pthread", "-o",
+                    f"-I{BUILD / 'include'}", source, BUILD / "libcfx.a", "-lm", "-pthread", "-o",
                     program], check=True)  # fmt: skip
     done = subprocess.run([program], capture_output=True, text=True, check=True)
     assert done.stdout == "8 12"

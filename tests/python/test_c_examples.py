@@ -209,7 +209,7 @@ MISTAKES = {
     "calls itself": ("return forward(s, self, cfx_relu(s, x));", "",
                      r"^m\.c: the model's code crashed .*gdb"),
     "exits": ("extern void exit(int); (void)s; exit(0); return x;", "",
-              r"^m\.c: the model's code called exit, so that nothing could be made of it;"
+              r"^m\.c: the model's code called exit, so it could not be captured;"
               r" .* cfx_scope_fail"),
     "exits early": ("(void)s; return x;", "extern void exit(int); exit(0);",
                     r"^m\.c: the model's code called exit"),

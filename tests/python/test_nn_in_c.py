@@ -325,14 +325,14 @@ def test_other_types(tmp_path):
 
 WRONG = [
     ("Linear", dict(in_features=-1, out_features=2), "in_features must be at least 0, not -1"),
-    ("Linear", dict(in_features=2), "it needs out_features"),
+    ("Linear", dict(in_features=2), "argument 'out_features' is required"),
     ("Linear", dict(in_features=2, out_features="x"), "out_features must be an int, not str"),
     ("Linear", dict(in_features=2, out_features=(1, 2)), "out_features must be an int, not tuple"),
     ("Bilinear", dict(in1_features=0, in2_features=1, out_features=1), "in1_features"),
     ("Conv2d", dict(in_channels=3, out_channels=4, kernel_size=3, groups=2),
-     "in_channels 3 cannot be divided into 2 groups"),
+     "in_channels 3 is not divisible by groups 2"),
     ("Conv2d", dict(in_channels=4, out_channels=3, kernel_size=3, groups=2),
-     "out_channels 3 cannot be divided into 2 groups"),
+     "out_channels 3 is not divisible by groups 2"),
     ("Conv2d", dict(in_channels=4, out_channels=4, kernel_size=3, groups=0),
      "groups must be at least 1"),
     ("Conv2d", dict(in_channels=4, out_channels=4, kernel_size=3, padding="full"),

@@ -108,8 +108,8 @@ def test_functionalize():
     want = gm(torch.ones(3))
     left = cfx.passes.functionalize(gm)
     assert [(n.target, why) for n, why in left] == [
-        ("mul_", "what it writes to may be seen outside the graph"),
-        ("neg_", "a view of what it writes to is used later"),
+        ("mul_", "the tensor it writes to may be visible outside the graph"),
+        ("neg_", "an alias of the tensor it writes to is used later"),
     ]
     assert ".add_(" not in gm.code and "+=" not in gm.code
     assert gm.code.count(".type_as(") == 1  # not for a number

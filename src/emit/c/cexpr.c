@@ -255,11 +255,33 @@ static void put_items(cfxi_ccode *c, const cfx_node *n, cfx_value v, bool first)
     }
 }
 
+enum { MOST_VARS = 256 };  /* that CFX_VARS of options.h can count */
+
+/* More items than a macro takes: the function under it, with an array. */
+static void put_long_seq(cfxi_ccode *c, const cfx_node *n, cfx_value v, size_t size)
+{
+    char count[40];
+    cfxi_emit_c_text(c, "cfx_var_seq_at(CFX_HERE(s), CFX_DATUM_");
+    cfxi_emit_c_text(c, v.kind == CFX_KIND_LIST    ? "LIST"
+                        : v.kind == CFX_KIND_TUPLE ? "TUPLE"
+                                                   : "DICT");
+    cfxi_emit_c_text(c, ", cfx_vars_make((const cfx_var[]){cfx_var_none()");
+    put_items(c, n, v, false);
+    snprintf(count, sizeof count, "} + 1, %zu))", size);
+    cfxi_emit_c_text(c, count);
+}
+
 static void put_seq(cfxi_ccode *c, const cfx_node *n, cfx_value v, const char *function)
 {
+    size_t size;
+    cfx_value_items(v, &size);
+    c->scope_used = true;
+    if (size > MOST_VARS) {
+        put_long_seq(c, n, v, size);
+        return;
+    }
     cfxi_emit_c_text(c, function);
     cfxi_emit_c_text(c, "(s");
-    c->scope_used = true;
     put_items(c, n, v, false);
     cfxi_emit_c_text(c, ")");
 }

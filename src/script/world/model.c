@@ -453,10 +453,12 @@ cfx_module *cfx_script_model_at(cfx_at at, const char *source, size_t size, cons
         cfx_scope_fail_at(at, CFX_E_VALUE, "the source is NULL");
         return NULL;
     }
+    const size_t mark = at.scope->modules.size;
     const cfx_status status = run(&j, &err);
     if (status == CFX_E_HOST || err.status == CFX_E_HOST)
         show_exception(&j, &err);
     end(&j);
+    cfxi_capture_scope_keep(at, mark, status == CFX_OK ? j.made : NULL);
     if (status == CFX_OK)
         return j.made;
     cfxi_capture_scope_take(at, &err);

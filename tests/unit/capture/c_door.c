@@ -37,6 +37,18 @@ static cfx_module *make(cfx_scope *s, const cfx_class *type)
     return m;
 }
 
+static cfx_var pattern_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    (void)self;
+    return cfx_softmax(s, cfx_relu(s, x), -1);
+}
+
+static cfx_var replacement_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    (void)self;
+    return cfx_mul(s, cfx_gelu(s, x), 2);
+}
+
 TEST(a_missing_child_is_named)
 {
     cfx_scope *s = cfx_scope_new(NULL, NULL);
@@ -98,18 +110,82 @@ TEST(modules_can_be_dropped_early)
     CHECK(cfx_scope_ok(s));
     CHECK_INT_EQ((int64_t)after_ten, (int64_t)ta.live_bytes);
     CHECK(cfx_var_size(s, cfx_call(s, m, x), 1) == 3);  /* what it was traced from is still there */
-    cfx_module *fc = cfx_module_child(m, "fc1");
-    cfx_module_drop(s, m);
-    cfx_module_drop(s, fc);
+    cfx_module_drop(s, m);  /* with what is below it */
     cfx_module_drop(s, NULL);
     CHECK(cfx_scope_ok(s));
+    cfx_module_drop(s, m);
+    check_fails(s, CFX_E_VALUE, "was not made in this scope, or has been dropped");
     cfx_scope_free(s);
     test_alloc_check(&ta);
     cfx_scope *other = cfx_scope_new(NULL, NULL);
     s = cfx_scope_new(NULL, NULL);
     cfx_module_drop(other, make(s, &net_class));
-    check_fails(other, CFX_E_VALUE, "Net was not made in this scope");
+    check_fails(other, CFX_E_VALUE, "was not made in this scope");
     cfx_scope_free(other);
+    cfx_scope_free(s);
+}
+
+/* What a call makes on the way to its result is gone with it. */
+TEST(reading_and_replacing_leave_nothing)
+{
+    static const cfx_class pattern = {.name = "Pattern", .forward = pattern_forward};
+    static const cfx_class replacement = {.name = "New", .forward = replacement_forward};
+    static const char source[] = "from torch import nn\nclass M(nn.Module):\n"
+                                 "    def __init__(self):\n        super().__init__()\n"
+                                 "        self.fc = nn.Linear(4, 4)\n"
+                                 "    def forward(self, x): return self.fc(x)\n";
+    test_alloc ta;
+    cfx_allocator a = test_alloc_init(&ta);
+    const cfx_scope_options options = {.allocator = &a, .threads = 1};
+    cfx_scope *s = cfx_scope_new(&options, NULL);
+    char path[80];
+    char weights[80];
+    snprintf(path, sizeof path, "/tmp/cfx_c_door_loop_%d.ir", (int)getpid());
+    snprintf(weights, sizeof weights, "/tmp/cfx_c_door_loop_%d.safetensors", (int)getpid());
+    cfx_module_write(s, make(s, &net_class), path);
+    cfx_module *from = cfx_module_new(s, &pattern);
+    cfx_module *to = cfx_module_new(s, &replacement);
+    const size_t mark = cfx_scope_mark(s);
+    size_t after_ten = 0;
+    for (int i = 0; i < 30; i++) {
+        cfx_module *m = cfx_module_read(s, path);
+        CHECK_INT_EQ(1, (int64_t)cfx_replace_pattern(s, m, from, to));
+        cfx_module_drop(s, m);
+        cfx_module_drop(s, make(s, &net_class));
+        cfx_module_drop(s, cfx_script_model(s, source, sizeof source - 1, "m.py"));
+        cfx_scope_reset(s, mark, cfx_var_empty());
+        if (i == 10)
+            after_ten = ta.live_bytes;
+    }
+    if (!CHECK(cfx_scope_ok(s)))
+        printf("    got  %s\n", cfx_scope_error(s)->message);
+    CHECK_INT_EQ((int64_t)after_ten, (int64_t)ta.live_bytes);
+    remove(path);
+    remove(weights);
+    cfx_scope_free(s);
+    test_alloc_check(&ta);
+}
+
+/* Numbers among variables are variables: C would take them for members of a struct. */
+TEST(numbers_in_lists_are_variables)
+{
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_buffer text;
+    cfx_buffer_init(&text, NULL);
+    cfx_var x = cfx_ones(s, cfx_ints(s, 1));
+    cfx_var all = cfx_tuple(s, x, 3, 4.5, "a", cfx_tuple(s, 0), cfx_tuple(s), cfx_list(s, x, 7));
+    cfx_var_print(s, all, cfx_buffer_sink(&text));
+    CHECK_STR_EQ("(tensor([1.]), 3, 4.5, 'a', (0,), (), [tensor([1.]), 7])", text.data);
+    cfx_buffer_free(&text);
+    cfx_scope_free(s);
+}
+
+TEST(inputs_and_forward_agree)
+{
+    static const cfx_class two = {.name = "Two", .inputs = "x, y", .forward = forward};
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_module_new(s, &two);
+    check_fails(s, CFX_E_VALUE, "class Two names 2 inputs (\"x, y\"), but its forward takes 1");
     cfx_scope_free(s);
 }
 
@@ -128,18 +204,6 @@ TEST(transforms_take_options_and_suggest_names)
     cfx_transform(s, t, "");
     CHECK(cfx_scope_ok(s));
     cfx_scope_free(s);
-}
-
-static cfx_var pattern_forward(cfx_scope *s, cfx_module *self, cfx_var x)
-{
-    (void)self;
-    return cfx_softmax(s, cfx_relu(s, x), -1);
-}
-
-static cfx_var replacement_forward(cfx_scope *s, cfx_module *self, cfx_var x)
-{
-    (void)self;
-    return cfx_mul(s, cfx_gelu(s, x), 2);
 }
 
 TEST(a_pattern_is_replaced_in_one_call)
@@ -176,6 +240,18 @@ TEST(one_place_has_the_error)
     cfx_state_load("/no/such/file", NULL, cfx_scope_err(s));
     check_fails(s, CFX_E_IO, "/no/such/file");
     CHECK(cfx_scope_err(NULL) == NULL);
+    CHECK(!cfx_tensor_load(NULL, NULL, cfx_scope_err(s)));
+    check_fails(s, CFX_E_VALUE, "the path is NULL");
+    CHECK(cfx_tensor_save(cfx_var_tensor(s, cfx_ones(s, cfx_ints(s, 1))), NULL, cfx_scope_err(s)));
+    check_fails(s, CFX_E_VALUE, "the path is NULL");
+    CHECK(!cfx_library_new(NULL, 1, NULL, NULL, cfx_scope_err(s)));
+    check_fails(s, CFX_E_VALUE, "the array of rows is NULL");
+    CHECK(!cfx_matches_find(cfx_module_graph(t), NULL, 1, NULL, cfx_scope_err(s)));
+    check_fails(s, CFX_E_VALUE, "the array of patterns is NULL");
+    CHECK(!cfx_pass_find(NULL));
+    const cfx_pass empty = {.name = "mine"};
+    cfx_pass_run(&empty, cfx_module_graph(t), NULL, NULL, NULL, cfx_scope_err(s));
+    check_fails(s, CFX_E_VALUE, "the pass mine has no function");
     cfx_scope_free(s);
 }
 
@@ -206,6 +282,10 @@ TEST(a_module_is_written_and_read)
     check_fails(s, CFX_E_IO, "/no/such/folder");
     cfx_module_write(s, NULL, path);
     check_fails(s, CFX_E_VALUE, "got NULL for the module");
+    cfx_module_write(s, m, "/tmp/w.safetensors");
+    check_fails(s, CFX_E_VALUE, "'/tmp/w.safetensors' is not a name for a graph");
+    cfx_module_write(s, m, "");
+    check_fails(s, CFX_E_VALUE, "'' is not a name for a graph");
     cfx_scope_free(s);
 }
 

@@ -162,6 +162,9 @@ TEST(formats_are_known_by_data_and_path)
     CHECK_STR_EQ("npy", cfx_file_format_of_data("\x93NUMPY", 6)->name);
     CHECK_STR_EQ("npz", cfx_file_format_of_data("PK\x03\x04", 4)->name);
     CHECK_STR_EQ("csv", cfx_file_format_of_data("1, -2.5\n", 8)->name);
+    /* A header of 0x0a38 bytes: the file begins like a line "8". */
+    static const char header[8 + 0x0a38] = "8\n\0\0\0\0\0\0{\"a\": {}";
+    CHECK_STR_EQ("safetensors", cfx_file_format_of_data(header, sizeof header)->name);
     CHECK(!cfx_file_format_of_data("1; 2\n", 5));
 }
 
