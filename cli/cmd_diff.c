@@ -20,7 +20,7 @@ typedef struct differ {
     unsigned ignored;         /* flags that are no difference */
     const cfx_node *owner;    /* whose region the last line was about */
     size_t region;
-    size_t listed;            /* JSON: how many so far */
+    cfx_json json;
 } differ;
 
 static bool is_different(const differ *d)
@@ -128,59 +128,83 @@ static void print_summary(const differ *d)
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
 
-static void json_text(const char *key, const char *text)
-{
-    printf("\"%s\": ", key);
-    cfx_json_write_string(text, strlen(text), cli_stdout());
-}
-
-static cfx_status json_node(const differ *d, const char *key, cfx_node *n)
+static cfx_status json_node(differ *d, const char *key, cfx_node *n)
 {
     if (!n)
         return CFX_OK;
-    printf(", \"%s\": ", key);
-    return cfx_codegen_node_json(n, d->out, d->err);
+    cfx_json_field(&d->json, key);
+    return cfx_codegen_node_json(n, cfx_json_value_sink(&d->json), d->err);
 }
 
 static cfx_status json_change(void *ctx, const cfx_change *change)
 {
     differ *d = ctx;
-    const char *comma = "";
+    cfx_json *j = &d->json;
     if (!count(d, change) && !d->args->values[DIFF_ALL])
         return CFX_OK;
-    printf("%s\n {\"what\": \"%s\", \"differs\": [", d->listed++ ? "," : "",
-           !change->a ? "added" : !change->b ? "removed" : change->flags ? "changed" : "same");
+    cfx_json_line(j);
+    cfx_json_open(j, '{');
+    cfx_json_field(j, "what");
+    cfx_json_text(j, !change->a      ? "added"
+                     : !change->b    ? "removed"
+                     : change->flags ? "changed"
+                                     : "same");
+    cfx_json_field(j, "differs");
+    cfx_json_open(j, '[');
     for (unsigned bit = 0; cfx_change_flag_name(bit); bit++)
-        if (change->flags & 1u << bit) {
-            printf("%s\"%s\"", comma, cfx_change_flag_name(bit));
-            comma = ", ";
-        }
-    printf("]");
+        if (change->flags & 1u << bit)
+            cfx_json_text(j, cfx_change_flag_name(bit));
+    cfx_json_close(j, ']');
     if (change->owner) {
-        printf(", ");
-        json_text("owner", cfx_node_name(change->owner, NULL));
-        printf(", \"region\": %zu", change->region);
+        cfx_json_field(j, "owner");
+        cfx_json_text(j, cfx_node_name(change->owner, NULL));
+        cfx_json_field(j, "region");
+        cfx_json_uint(j, change->region);
     }
     cfx_status status = json_node(d, "a", change->a);
     status = status ? status : json_node(d, "b", change->b);
-    return status ? status : d->out.write(d->out.ctx, "}", 1);
+    cfx_json_close(j, '}');
+    return status ? status : j->status;
 }
 
-static void json_begin(const cli_input *a, const cli_input *b)
+static void json_begin(differ *d, const cli_input *a, const cli_input *b)
 {
-    printf("{");
-    json_text("a", a->name);
-    printf(", ");
-    json_text("b", b->name);
-    printf(", \"changes\": [");
+    cfx_json *j = &d->json;
+    cfx_json_begin(j, d->out, false);
+    cfx_json_open(j, '{');
+    cfx_json_field(j, "a");
+    cfx_json_text(j, a->name);
+    cfx_json_field(j, "b");
+    cfx_json_text(j, b->name);
+    cfx_json_field(j, "changes");
+    cfx_json_open(j, '[');
 }
 
-static void json_end(const differ *d)
+static void json_count(cfx_json *j, const char *what, size_t n)
 {
-    printf("%s], \"same\": %s, \"counts\": {\"added\": %zu, \"removed\": %zu, \"changed\": %zu, "
-           "\"moved\": %zu, \"renamed\": %zu, \"same\": %zu}}\n", d->listed ? "\n" : "",
-           is_different(d) ? "false" : "true", d->added, d->removed, d->changed, d->moved,
-           d->renamed, d->same);
+    cfx_json_field(j, what);
+    cfx_json_uint(j, n);
+}
+
+static void json_end(differ *d)
+{
+    cfx_json *j = &d->json;
+    if (!j->first)
+        cfx_json_line(j);
+    cfx_json_close(j, ']');
+    cfx_json_field(j, "same");
+    cfx_json_bool(j, !is_different(d));
+    cfx_json_field(j, "counts");
+    cfx_json_open(j, '{');
+    json_count(j, "added", d->added);
+    json_count(j, "removed", d->removed);
+    json_count(j, "changed", d->changed);
+    json_count(j, "moved", d->moved);
+    json_count(j, "renamed", d->renamed);
+    json_count(j, "same", d->same);
+    cfx_json_close(j, '}');
+    cfx_json_close(j, '}');
+    printf("\n");
 }
 
 /* ---- the verb ------------------------------------------------------------------------------ */
@@ -189,7 +213,7 @@ static int compare(differ *d, const cli_input *a, const cli_input *b)
 {
     const bool json = d->args->values[DIFF_JSON] != NULL;
     if (json)
-        json_begin(a, b);
+        json_begin(d, a, b);
     cfx_status status = cfx_graph_diff(a->graph, b->graph, json ? json_change : print_change, d,
                                        d->err);
     if (status != CFX_OK) {

@@ -124,64 +124,93 @@ static int print_operator(cfx_operator op)
     return CLI_OK;
 }
 
-/* ---- JSON: no name or schema has a character that needs an escape -------------------------- */
+/* ---- JSON ---------------------------------------------------------------------------------- */
 
-static void json_text(const char *key, cfx_schema_text text)
+static void json_text(cfx_json *j, const char *key, const char *text, size_t size)
 {
-    if (text.text)
-        printf(", \"%s\": \"%.*s\"", key, (int)text.size, text.text);
+    cfx_json_field(j, key);
+    if (text)
+        cfx_json_string(j, text, size);
     else
-        printf(", \"%s\": null", key);
+        cfx_json_null(j);
 }
 
-static void json_param(const cfx_schema_param *p, bool first)
+static void json_bool(cfx_json *j, const char *key, bool b)
 {
-    const char alias[] = {p->alias, '\0'};
-    printf("%s{\"type\": \"%s\"", first ? "" : ", ", p->type);
-    json_text("name", p->name);
-    json_text("default", p->value);
-    json_text("alias", (cfx_schema_text){p->alias ? alias : NULL, 1});
-    printf(", \"writes\": %s, \"keyword_only\": %s}", p->writes ? "true" : "false",
-           p->keyword_only ? "true" : "false");
+    cfx_json_field(j, key);
+    cfx_json_bool(j, b);
 }
 
-static void json_operator(cfx_operator op)
+static void json_param(cfx_json *j, const cfx_schema_param *p)
+{
+    cfx_json_open(j, '{');
+    cfx_json_field(j, "type");
+    cfx_json_text(j, p->type);
+    json_text(j, "name", p->name.text, p->name.size);
+    json_text(j, "default", p->value.text, p->value.size);
+    json_text(j, "alias", p->alias ? &p->alias : NULL, 1);
+    json_bool(j, "writes", p->writes);
+    json_bool(j, "keyword_only", p->keyword_only);
+    cfx_json_close(j, '}');
+}
+
+static void json_list(cfx_json *j, const char *key)
+{
+    cfx_json_field(j, key);
+    cfx_json_open(j, '[');
+}
+
+static void json_operator(cfx_json *j, cfx_operator op)
 {
     char name[CFX_SPELLING_SIZE];
     cfx_schema_param p;
-    const char *comma = "";
-    printf("{\"name\": \"%s\", \"schema\": \"%s\", \"flags\": [", cfx_operator_name(op),
-           cfx_operator_schema(op));
+    cfx_json_open(j, '{');
+    cfx_json_field(j, "name");
+    cfx_json_text(j, cfx_operator_name(op));
+    cfx_json_field(j, "schema");
+    cfx_json_text(j, cfx_operator_schema(op));
+    json_list(j, "flags");
     for (unsigned bit = 0; cfx_operator_flag_name(bit); bit++)
-        if (cfx_operator_flags(op) & 1u << bit) {
-            printf("%s\"%s\"", comma, cfx_operator_flag_name(bit));
-            comma = ", ";
-        }
-    printf("], \"kernel\": %s, \"params\": [", cfx_operator_has_kernel(op) ? "true" : "false");
+        if (cfx_operator_flags(op) & 1u << bit)
+            cfx_json_text(j, cfx_operator_flag_name(bit));
+    cfx_json_close(j, ']');
+    json_bool(j, "kernel", cfx_operator_has_kernel(op));
+    json_list(j, "params");
     for (size_t i = 0; cfx_operator_param(op, i, &p); i++)
-        json_param(&p, i == 0);
-    printf("], \"results\": [");
+        json_param(j, &p);
+    cfx_json_close(j, ']');
+    json_list(j, "results");
     for (size_t i = 0; cfx_operator_result(op, i, &p); i++)
-        json_param(&p, i == 0);
-    printf("], \"spellings\": [");
+        json_param(j, &p);
+    cfx_json_close(j, ']');
+    json_list(j, "spellings");
     for (size_t i = 0; cfx_operator_spelling(op, i, name, NULL); i++)
-        printf("%s\"%s\"", i ? ", " : "", name);
-    printf("]}");
+        cfx_json_text(j, name);
+    cfx_json_close(j, ']');
+    cfx_json_close(j, '}');
+}
+
+static void json_operators(cfx_json *j)
+{
+    cfx_json_open(j, '[');
+    for (int op = 1; op < CFX_OPERATOR_COUNT; op++) {
+        if (op > 1)
+            cfx_json_line(j);
+        json_operator(j, (cfx_operator)op);
+    }
+    cfx_json_close(j, ']');
 }
 
 static int print_json(cfx_operator only)
 {
-    if (only) {
-        json_operator(only);
-        printf("\n");
-        return CLI_OK;
-    }
-    for (int op = 1; op < CFX_OPERATOR_COUNT; op++) {
-        printf(op == 1 ? "[" : ",\n ");
-        json_operator((cfx_operator)op);
-    }
-    printf("]\n");
-    return CLI_OK;
+    cfx_json j;
+    cfx_json_begin(&j, cli_stdout(), false);
+    if (only)
+        json_operator(&j, only);
+    else
+        json_operators(&j);
+    printf("\n");
+    return j.status ? CLI_BAD_INPUT : CLI_OK;
 }
 
 /* ---- the verb ------------------------------------------------------------------------------ */

@@ -25,14 +25,88 @@ int cli_unknown_pass(const cli_args *args, const char *name)
     return cli_usage_error(args->verb, "there is no pass '%s'; cfx passes lists them", name);
 }
 
-static void json_field(bool first, const char *key, const char *text)
+/* ---- JSON ---------------------------------------------------------------------------------- */
+
+static void json_text(cfx_json *j, const char *key, const char *text)
 {
-    printf("%s\"%s\": ", first ? "{" : ", ", key);
-    cfx_json_write_string(text, strlen(text), cli_stdout());
+    cfx_json_field(j, key);
+    cfx_json_text(j, text);
 }
 
+/* The names of set bits, in lower case, as a list. */
+static void json_flags(cfx_json *j, const char *key, unsigned bits,
+                       const char *(*name_of)(unsigned bit))
+{
+    cfx_json_field(j, key);
+    cfx_json_open(j, '[');
+    for (unsigned bit = 0; name_of(bit); bit++) {
+        char word[CFX_PASS_WORDS_SIZE];
+        size_t size = 0;
+        if (!(bits & 1u << bit))
+            continue;
+        for (const char *p = name_of(bit); *p && size < sizeof word; p++)
+            word[size++] = (char)tolower((unsigned char)*p);
+        cfx_json_string(j, word, size);
+    }
+    cfx_json_close(j, ']');
+}
+
+static void json_options(cfx_json *j, const cfx_pass *pass)
+{
+    const cfx_pass_option *option;
+    cfx_json_field(j, "options");
+    cfx_json_open(j, '{');
+    for (size_t i = 0; (option = cfx_pass_get_option(pass, i)) != NULL; i++) {
+        cfx_json_field(j, option->name);
+        if (option->is_flag)
+            cfx_json_bool(j, option->default_value);
+        else
+            cfx_json_uint(j, option->default_value);
+    }
+    cfx_json_close(j, '}');
+}
+
+static void json_pass(cfx_json *j, const cfx_pass *pass)
+{
+    char words[CFX_PASS_WORDS_SIZE];
+    cfx_json_open(j, '{');
+    json_text(j, "name", pass->name);
+    json_text(j, "summary", pass->summary);
+    json_text(j, "needs", cfx_pass_needs_words(pass->needs, words));
+    json_text(j, "keeps", cfx_pass_keeps_words(pass->keeps, words));
+    json_flags(j, "needs_flags", pass->needs, cfx_pass_need_name);
+    json_flags(j, "keeps_flags", pass->keeps, cfx_pass_keep_name);
+    json_options(j, pass);
+    cfx_json_close(j, '}');
+}
+
+static void json_passes(cfx_json *j)
+{
+    cfx_json_open(j, '[');
+    for (size_t i = 0; cfx_pass_get(i); i++) {
+        if (i > 0)
+            cfx_json_line(j);
+        json_pass(j, cfx_pass_get(i));
+    }
+    cfx_json_close(j, ']');
+}
+
+static int print_json(const cfx_pass *only)
+{
+    cfx_json j;
+    cfx_json_begin(&j, cli_stdout(), false);
+    if (only)
+        json_pass(&j, only);
+    else
+        json_passes(&j);
+    printf("\n");
+    return j.status ? CLI_BAD_INPUT : CLI_OK;
+}
+
+/* ---- the verb ------------------------------------------------------------------------------ */
+
 /* What an option is if it is not given. Good until the next call. */
-static const char *json_default(const cfx_pass_option *option)
+static const char *default_text(const cfx_pass_option *option)
 {
     static char text[24];
     if (option->is_flag)
@@ -41,60 +115,12 @@ static const char *json_default(const cfx_pass_option *option)
     return text;
 }
 
-/* The names of set bits, in lower case, as a list. */
-static void json_flags(const char *key, unsigned bits, const char *(*name_of)(unsigned bit))
-{
-    const char *comma = "";
-    printf(", \"%s\": [", key);
-    for (unsigned bit = 0; name_of(bit); bit++) {
-        if (!(bits & 1u << bit))
-            continue;
-        printf("%s\"", comma);
-        for (const char *p = name_of(bit); *p; p++)
-            putchar(tolower((unsigned char)*p));
-        printf("\"");
-        comma = ", ";
-    }
-    printf("]");
-}
-
-static void json_pass(const cfx_pass *pass)
-{
-    char words[CFX_PASS_WORDS_SIZE];
-    json_field(true, "name", pass->name);
-    json_field(false, "summary", pass->summary);
-    json_field(false, "needs", cfx_pass_needs_words(pass->needs, words));
-    json_field(false, "keeps", cfx_pass_keeps_words(pass->keeps, words));
-    json_flags("needs_flags", pass->needs, cfx_pass_need_name);
-    json_flags("keeps_flags", pass->keeps, cfx_pass_keep_name);
-    printf(", \"options\": {");
-    const cfx_pass_option *option;
-    for (size_t i = 0; (option = cfx_pass_get_option(pass, i)) != NULL; i++)
-        printf("%s\"%s\": %s", i ? ", " : "", option->name, json_default(option));
-    printf("}}");
-}
-
-static int json_passes(const cfx_pass *only)
-{
-    if (only) {
-        json_pass(only);
-        printf("\n");
-        return CLI_OK;
-    }
-    for (size_t i = 0; cfx_pass_get(i); i++) {
-        printf(i == 0 ? "[" : ",\n ");
-        json_pass(cfx_pass_get(i));
-    }
-    printf("]\n");
-    return CLI_OK;
-}
-
 static void print_options(const cfx_pass *pass)
 {
     const cfx_pass_option *option;
     for (size_t i = 0; (option = cfx_pass_get_option(pass, i)) != NULL; i++)
         printf("%s%-7s  %s (%s): %s\n", i ? "" : "\n", i ? "" : "options", option->name,
-               json_default(option), option->summary);
+               default_text(option), option->summary);
 }
 
 static int cmd_passes(const cli_args *args)
@@ -105,7 +131,7 @@ static int cmd_passes(const cli_args *args)
     if (args->word && !one)
         return cli_unknown_pass(args, args->word);
     if (args->values[PASSES_JSON])
-        return json_passes(one);
+        return print_json(one);
     if (one) {
         printf("%s: %s\n\nneeds  %s\n", one->name, one->summary,
                cfx_pass_needs_words(one->needs, words));

@@ -162,76 +162,110 @@ static cfx_status print_stats(const cfx_stats *s, const cli_program *p, cfx_erro
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
 
+static void json_number(cfx_json *j, const char *key, size_t n)
+{
+    cfx_json_field(j, key);
+    cfx_json_uint(j, n);
+}
+
 /* A number, or an expression as a string. */
-static cfx_status json_size(const cli_program *p, const char *key, int64_t n, cfx_error *err)
+static cfx_status json_size(cfx_json *j, const cli_program *p, const char *key, int64_t n,
+                            cfx_error *err)
 {
     cfx_buffer text;
-    printf(", \"%s\": ", key);
+    cfx_json_field(j, key);
     if (is_number(n)) {
-        printf("%lld", (long long)n);
-        return CFX_OK;
+        cfx_json_int(j, n);
+        return j->status;
     }
     cfx_buffer_init(&text, NULL);
     cfx_status status = cfx_dims_print(p->dims, n, cfx_buffer_sink(&text), err);
-    if (status == CFX_OK)
-        status = cfx_json_write_string(text.data, text.size, cli_stdout());
+    cfx_json_string(j, text.data, text.size);
     cfx_buffer_free(&text);
-    return status;
+    return status ? status : j->status;
 }
 
-static cfx_status json_rows(const cfx_stats *s, const cli_program *p, cfx_error *err)
+static cfx_status json_row(cfx_json *j, const cfx_stats_row *row, bool costs, const cli_program *p,
+                           cfx_error *err)
 {
     cfx_status status = CFX_OK;
-    printf(", \"calls\": [");
-    for (size_t i = 0; status == CFX_OK && i < s->n_rows; i++) {
-        const cfx_stats_row *row = &s->rows[i];
-        printf("%s\n {\"name\": ", i ? "," : "");
-        cfx_json_write_string(row->name, strlen(row->name), cli_stdout());
-        printf(", \"operator\": %s, \"count\": %zu", row->op ? "true" : "false", row->count);
-        if (s->has_costs) {
-            status = json_size(p, "flops", row->flops, err);
-            status = status ? status : json_size(p, "result_bytes", row->bytes, err);
-        }
-        printf("}");
+    cfx_json_line(j);
+    cfx_json_open(j, '{');
+    cfx_json_field(j, "name");
+    cfx_json_text(j, row->name);
+    cfx_json_field(j, "operator");
+    cfx_json_bool(j, row->op != CFX_OPID_NONE);
+    json_number(j, "count", row->count);
+    if (costs) {
+        status = json_size(j, p, "flops", row->flops, err);
+        status = status ? status : json_size(j, p, "result_bytes", row->bytes, err);
     }
-    printf("%s]", s->n_rows ? "\n" : "");
+    cfx_json_close(j, '}');
     return status;
 }
 
-static void json_counts(const cfx_stats *s)
+static cfx_status json_rows(cfx_json *j, const cfx_stats *s, const cli_program *p, cfx_error *err)
 {
-    const char *comma = "";
-    printf("{\"nodes\": %zu, \"regions\": %zu, \"opcodes\": {", s->nodes, s->regions);
+    cfx_status status = CFX_OK;
+    cfx_json_field(j, "calls");
+    cfx_json_open(j, '[');
+    for (size_t i = 0; status == CFX_OK && i < s->n_rows; i++)
+        status = json_row(j, &s->rows[i], s->has_costs, p, err);
+    if (s->n_rows > 0)
+        cfx_json_line(j);
+    cfx_json_close(j, ']');
+    return status;
+}
+
+static void json_counts(cfx_json *j, const cfx_stats *s)
+{
+    json_number(j, "nodes", s->nodes);
+    json_number(j, "regions", s->regions);
+    cfx_json_field(j, "opcodes");
+    cfx_json_open(j, '{');
     for (int op = 0; op < CFX_OPCODE_COUNT; op++)
-        printf("%s\"%s\": %zu", op ? ", " : "", cfx_opcode_name((cfx_opcode)op), s->opcodes[op]);
-    printf("}, \"weights\": {");
+        json_number(j, cfx_opcode_name((cfx_opcode)op), s->opcodes[op]);
+    cfx_json_close(j, '}');
+    cfx_json_field(j, "weights");
+    cfx_json_open(j, '{');
     for (int d = 0; d < CFX_DTYPE_COUNT; d++) {
         if (!s->tensors[d])
             continue;
-        printf("%s\"%s\": {\"tensors\": %zu, \"elements\": %lld}", comma,
-               cfx_dtype_name((cfx_dtype)d), s->tensors[d], (long long)s->elements[d]);
-        comma = ", ";
+        cfx_json_field(j, cfx_dtype_name((cfx_dtype)d));
+        cfx_json_open(j, '{');
+        json_number(j, "tensors", s->tensors[d]);
+        cfx_json_field(j, "elements");
+        cfx_json_int(j, s->elements[d]);
+        cfx_json_close(j, '}');
     }
-    printf("}, \"weight_bytes\": %lld", (long long)s->weight_bytes);
+    cfx_json_close(j, '}');
+    cfx_json_field(j, "weight_bytes");
+    cfx_json_int(j, s->weight_bytes);
+}
+
+static cfx_status json_costs(cfx_json *j, const cfx_stats *s, const cli_program *p, cfx_error *err)
+{
+    cfx_status status = json_size(j, p, "flops", s->flops, err);
+    status = status ? status : json_size(j, p, "result_bytes", s->result_bytes, err);
+    status = status ? status : json_size(j, p, "peak_bytes", s->peak_bytes, err);
+    cfx_json_field(j, "peak_depends");
+    cfx_json_bool(j, s->peak_depends);
+    cfx_json_field(j, "peak_node");
+    cfx_json_text(j, s->peak_node);
+    return status;
 }
 
 static cfx_status json_stats(const cfx_stats *s, const cli_program *p, cfx_error *err)
 {
-    json_counts(s);
-    cfx_status status = CFX_OK;
-    if (s->has_costs) {
-        status = json_size(p, "flops", s->flops, err);
-        status = status ? status : json_size(p, "result_bytes", s->result_bytes, err);
-        status = status ? status : json_size(p, "peak_bytes", s->peak_bytes, err);
-        printf(", \"peak_depends\": %s, \"peak_node\": ", s->peak_depends ? "true" : "false");
-        if (s->peak_node)
-            cfx_json_write_string(s->peak_node, strlen(s->peak_node), cli_stdout());
-        else
-            printf("null");
-    }
-    status = status ? status : json_rows(s, p, err);
-    printf("}\n");
-    return status;
+    cfx_json j;
+    cfx_json_begin(&j, cli_stdout(), false);
+    cfx_json_open(&j, '{');
+    json_counts(&j, s);
+    cfx_status status = s->has_costs ? json_costs(&j, s, p, err) : CFX_OK;
+    status = status ? status : json_rows(&j, s, p, err);
+    cfx_json_close(&j, '}');
+    printf("\n");
+    return status ? status : j.status;
 }
 
 /* ---- the verb ------------------------------------------------------------------------------ */

@@ -204,33 +204,6 @@ void cfxi_base_out_repr_bytes(cfxi_out *out, const char *data, size_t size);
 void cfxi_base_out_quoted(cfxi_out *out, const char *text, size_t size, char quote);
 void cfxi_base_out_quoted_bytes(cfxi_out *out, const char *data, size_t size, char quote);
 
-/* ---- JSON (json_write.c) ------------------------------------------------------------------- */
-
-/* Writes JSON and the commas in it: values in the order they are given, an object's after a key
- * each. What is wrong with the output is told by the output it writes to. */
-typedef struct cfxi_json_out {
-    cfxi_out *out;
-    bool compact;  /* no spaces between items */
-    bool first;    /* the next item needs no comma */
-    bool line;     /* the next item begins a line */
-} cfxi_json_out;
-
-void cfxi_base_json_begin(cfxi_json_out *j, cfxi_out *out, bool compact);
-void cfxi_base_json_open(cfxi_json_out *j, char bracket);   /* '[' or '{' */
-void cfxi_base_json_close(cfxi_json_out *j, char bracket);  /* ']' or '}' */
-void cfxi_base_json_line(cfxi_json_out *j);                 /* the next item begins a line */
-void cfxi_base_json_key(cfxi_json_out *j, const char *key, size_t size);
-void cfxi_base_json_field(cfxi_json_out *j, const char *key);  /* a key that is terminated */
-/* Quotes and escapes the text; a byte that is not UTF-8 becomes U+FFFD. */
-void cfxi_base_json_string(cfxi_json_out *j, const char *text, size_t size);
-void cfxi_base_json_int(cfxi_json_out *j, int64_t i);
-void cfxi_base_json_float(cfxi_json_out *j, double f);  /* JSON has finite ones only */
-/* A value that is JSON already: "null", "true", a number of any size. */
-void cfxi_base_json_raw(cfxi_json_out *j, const char *text, size_t size);
-
-/* A string alone, without a comma. */
-void cfxi_base_json_text(cfxi_out *out, const char *text, size_t size);
-
 /* ---- names (identifier.c) ------------------------------------------------------------------ */
 
 static inline bool cfxi_base_is_ident_start(char c)

@@ -1,100 +1,166 @@
 /* json_write.c - JSON: strings and their escapes, numbers, the commas between items. */
 #include "base_impl.h"
 
-/* Characters beyond ASCII as they are; but lone surrogates, which UTF-8 cannot have, as escapes. */
-static void write_char(cfxi_out *out, const char *text, size_t size, uint32_t code)
+#include <cfx/embed/base.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+void cfx_json_begin(cfx_json *j, cfx_sink out, bool compact)
 {
-    if (code == '"' || code == '\\') {
-        cfxi_base_out_char(out, '\\');
-        cfxi_base_out_char(out, (char)code);
-    } else if (code == '\n') {
-        cfxi_base_out_str(out, "\\n");
-    } else if (code < 0x20 || code == 0x7f || (code >= 0xd800 && code < 0xe000)) {
-        cfxi_base_out_printf(out, "\\u%04x", (unsigned)code);
-    } else {
-        cfxi_base_out_write(out, text, size);
-    }
+    *j = (cfx_json){.out = out, .compact = compact, .first = true};
 }
 
-void cfxi_base_json_text(cfxi_out *out, const char *text, size_t size)
+static void put(cfx_json *j, const char *text, size_t size)
 {
-    cfxi_base_out_char(out, '"');
-    for (size_t at = 0; at < size;) {
-        uint32_t code = 0;
-        const size_t n = cfxi_base_utf8_decode(text + at, size - at, &code);
-        if (n > 0)
-            write_char(out, text + at, n, code);
-        else
-            cfxi_base_out_str(out, "\\ufffd");
-        at += n ? n : 1;
-    }
-    cfxi_base_out_char(out, '"');
+    if (j->status == CFX_OK && size > 0)
+        j->status = cfxi_base_sink_write(j->out, text, size);
 }
 
-void cfxi_base_json_begin(cfxi_json_out *j, cfxi_out *out, bool compact)
-{
-    *j = (cfxi_json_out){.out = out, .compact = compact, .first = true};
-}
+static void put_char(cfx_json *j, char c) { put(j, &c, 1); }
 
 /* What stands before a value or a key. */
-static void separate(cfxi_json_out *j)
+static void separate(cfx_json *j)
 {
+    char text[3];
+    size_t size = 0;
     if (!j->first)
-        cfxi_base_out_char(j->out, ',');
+        text[size++] = ',';
     if (j->line)
-        cfxi_base_out_str(j->out, "\n ");
-    else if (!j->first && !j->compact)
-        cfxi_base_out_char(j->out, ' ');
+        text[size++] = '\n';
+    if (j->line || (!j->first && !j->compact))
+        text[size++] = ' ';
+    put(j, text, size);
     j->first = j->line = false;
 }
 
-void cfxi_base_json_line(cfxi_json_out *j) { j->line = true; }
+/* ---- strings ------------------------------------------------------------------------------- */
 
-void cfxi_base_json_open(cfxi_json_out *j, char bracket)
+/* UTF-8 cannot encode lone surrogates, so they are escaped; other characters beyond ASCII stand as
+ * they are. */
+static bool needs_escape(uint32_t code)
+{
+    return code < 0x20 || code == '"' || code == '\\' || code == 0x7f ||
+           (code >= 0xd800 && code < 0xe000);
+}
+
+static void put_escape(cfx_json *j, uint32_t code)
+{
+    char text[8] = {'\\', (char)code};
+    if (code == '"' || code == '\\') {
+        put(j, text, 2);
+    } else if (code == '\n') {
+        put(j, "\\n", 2);
+    } else {
+        snprintf(text, sizeof text, "\\u%04x", (unsigned)code & 0xffff);
+        put(j, text, 6);
+    }
+}
+
+/* Whatever needs no escape is written in one piece. */
+static void put_string(cfx_json *j, const char *text, size_t size)
+{
+    size_t begin = 0;
+    put_char(j, '"');
+    for (size_t at = 0; at < size;) {
+        uint32_t code = 0;
+        const size_t n = cfxi_base_utf8_decode(text + at, size - at, &code);
+        if (n == 0 || needs_escape(code)) {
+            put(j, text + begin, at - begin);
+            put_escape(j, n ? code : 0xfffd);
+            begin = at + (n ? n : 1);
+        }
+        at += n ? n : 1;
+    }
+    put(j, text + begin, size - begin);
+    put_char(j, '"');
+}
+
+void cfx_json_string(cfx_json *j, const char *text, size_t size)
 {
     separate(j);
-    cfxi_base_out_char(j->out, bracket);
+    put_string(j, text, size);
+}
+
+void cfx_json_text(cfx_json *j, const char *text)
+{
+    if (text)
+        cfx_json_string(j, text, strlen(text));
+    else
+        cfx_json_null(j);
+}
+
+/* ---- containers ---------------------------------------------------------------------------- */
+
+void cfx_json_line(cfx_json *j) { j->line = true; }
+
+void cfx_json_open(cfx_json *j, char bracket)
+{
+    separate(j);
+    put_char(j, bracket);
     j->first = true;
 }
 
-void cfxi_base_json_close(cfxi_json_out *j, char bracket)
+void cfx_json_close(cfx_json *j, char bracket)
 {
-    cfxi_base_out_char(j->out, bracket);
-    j->first = false;
+    if (j->line)
+        put_char(j, '\n');
+    put_char(j, bracket);
+    j->first = j->line = false;
 }
 
-void cfxi_base_json_key(cfxi_json_out *j, const char *key, size_t size)
+void cfx_json_key(cfx_json *j, const char *key, size_t size)
 {
-    cfxi_base_json_string(j, key, size);
-    cfxi_base_out_str(j->out, j->compact ? ":" : ": ");
+    cfx_json_string(j, key, size);
+    put(j, ": ", j->compact ? 1 : 2);
     j->first = true;
 }
 
-void cfxi_base_json_field(cfxi_json_out *j, const char *key)
-{
-    cfxi_base_json_key(j, key, strlen(key));
-}
+void cfx_json_field(cfx_json *j, const char *key) { cfx_json_key(j, key, strlen(key)); }
 
-void cfxi_base_json_string(cfxi_json_out *j, const char *text, size_t size)
+/* ---- other values -------------------------------------------------------------------------- */
+
+void cfx_json_raw(cfx_json *j, const char *text, size_t size)
 {
     separate(j);
-    cfxi_base_json_text(j->out, text, size);
+    put(j, text, size);
 }
 
-void cfxi_base_json_raw(cfxi_json_out *j, const char *text, size_t size)
+void cfx_json_null(cfx_json *j) { cfx_json_raw(j, "null", 4); }
+
+void cfx_json_bool(cfx_json *j, bool b) { cfx_json_raw(j, b ? "true" : "false", b ? 4 : 5); }
+
+void cfx_json_int(cfx_json *j, int64_t i)
 {
+    char text[CFXI_NUMBER_SIZE];
+    cfx_json_raw(j, text, cfxi_base_format_int(i, text));
+}
+
+void cfx_json_uint(cfx_json *j, uint64_t u)
+{
+    char text[CFXI_NUMBER_SIZE];
+    cfx_json_raw(j, text, (size_t)snprintf(text, sizeof text, "%" PRIu64, u));
+}
+
+void cfx_json_float(cfx_json *j, double f)
+{
+    char text[CFXI_NUMBER_SIZE];
+    if (isfinite(f))
+        cfx_json_raw(j, text, cfxi_base_format_float(f, text));
+    else
+        cfx_json_null(j);
+}
+
+static cfx_status value_write(void *ctx, const char *data, size_t size)
+{
+    cfx_json *j = ctx;
+    put(j, data, size);
+    return j->status;
+}
+
+cfx_sink cfx_json_value_sink(cfx_json *j)
+{
+    const cfx_sink sink = {value_write, j};
     separate(j);
-    cfxi_base_out_write(j->out, text, size);
-}
-
-void cfxi_base_json_int(cfxi_json_out *j, int64_t i)
-{
-    char text[CFXI_NUMBER_SIZE];
-    cfxi_base_json_raw(j, text, cfxi_base_format_int(i, text));
-}
-
-void cfxi_base_json_float(cfxi_json_out *j, double f)
-{
-    char text[CFXI_NUMBER_SIZE];
-    cfxi_base_json_raw(j, text, cfxi_base_format_float(f, text));
+    return sink;
 }

@@ -6,6 +6,7 @@
 #include "ir/walk_impl.h"
 
 #include <cfx/codegen.h>
+#include <cfx/embed/base.h>
 #include <cfx/embed/codegen.h>
 #include <math.h>
 
@@ -21,7 +22,7 @@ enum { FIELD_ARGS, FIELD_KWARGS, FIELD_TYPE, FIELDS };  /* the steps of a node *
 
 typedef struct writer {
     cfxi_out out;
-    cfxi_json_out json;     /* into `out` */
+    cfx_json json;      /* into `out` */
     cfx_error *err;
     cfx_status status;  /* of what is not the sink; *err is set then */
     cfx_node *node;     /* the last one begun, for messages */
@@ -34,36 +35,23 @@ typedef struct writer {
 static void stop(writer *w, cfx_status status)
 {
     w->status = status;
-    w->out.status = status;
-}
-
-cfx_status cfx_json_write_string(const char *text, size_t size, cfx_sink sink)
-{
-    cfxi_out out;
-    cfxi_base_out_begin(&out, sink);
-    cfxi_base_json_text(&out, text, size);
-    return cfxi_base_out_end(&out, NULL);
+    w->json.status = status;
 }
 
 /* ---- values -------------------------------------------------------------------------------- */
 
-static void write_text(writer *w, const char *text)
-{
-    cfxi_base_json_string(&w->json, text, strlen(text));
-}
-
 /* {"kind": ...} */
 static void open_tagged(writer *w, cfx_kind kind)
 {
-    cfxi_base_json_open(&w->json, '{');
-    cfxi_base_json_field(&w->json, cfx_kind_name(kind));
+    cfx_json_open(&w->json, '{');
+    cfx_json_field(&w->json, cfx_kind_name(kind));
 }
 
 static void write_tagged(writer *w, cfx_kind kind, const char *text, size_t size)
 {
     open_tagged(w, kind);
-    cfxi_base_json_string(&w->json, text, size);
-    cfxi_base_json_close(&w->json, '}');
+    cfx_json_string(&w->json, text, size);
+    cfx_json_close(&w->json, '}');
 }
 
 static void write_word(writer *w, cfx_kind kind, const char *word)
@@ -75,7 +63,7 @@ static void write_float(writer *w, double f)
 {
     char text[CFXI_NUMBER_SIZE];
     if (isfinite(f))
-        cfxi_base_json_float(&w->json, f);
+        cfx_json_float(&w->json, f);
     else
         write_tagged(w, CFX_KIND_FLOAT, text, cfxi_base_format_float(f, text));
 }
@@ -83,11 +71,11 @@ static void write_float(writer *w, double f)
 static void write_bytes(writer *w, const char *data, size_t size)
 {
     open_tagged(w, CFX_KIND_BYTES);
-    cfxi_base_json_raw(&w->json, "\"", 1);
+    cfx_json_raw(&w->json, "\"", 1);
     for (size_t i = 0; i < size; i++)
         cfxi_base_out_printf(&w->out, "%02x", (unsigned char)data[i]);
     cfxi_base_out_char(&w->out, '"');
-    cfxi_base_json_close(&w->json, '}');
+    cfx_json_close(&w->json, '}');
 }
 
 static void write_str(writer *w, cfx_value v)
@@ -95,9 +83,9 @@ static void write_str(writer *w, cfx_value v)
     size_t size;
     const char *text = cfx_value_text(v, &size);
     if (v.kind == CFX_KIND_STR)
-        cfxi_base_json_string(&w->json, text, size);
+        cfx_json_string(&w->json, text, size);
     else if (v.kind == CFX_KIND_BIGINT)
-        cfxi_base_json_raw(&w->json, text, size);
+        cfx_json_raw(&w->json, text, size);
     else if (v.kind == CFX_KIND_BYTES)
         write_bytes(w, text, size);
     else
@@ -130,7 +118,7 @@ static void write_host(writer *w, cfx_value v)
 static void open_items(writer *w, cfx_value v, layout how)
 {
     cfxi_walk_frame *f = cfxi_ir_walk_into(&w->walk, v);
-    cfxi_base_json_open(&w->json, how == LAYOUT_OBJECT ? '{' : '[');
+    cfx_json_open(&w->json, how == LAYOUT_OBJECT ? '{' : '[');
     if (f)
         f->mode = how;
 }
@@ -147,16 +135,16 @@ static void open_seq(writer *w, cfx_value v)
 static void open_graph(writer *w, cfx_graph *g)
 {
     cfxi_ir_walk_nodes(&w->walk, g);
-    cfxi_base_json_open(&w->json, '{');
-    cfxi_base_json_field(&w->json, "nodes");
-    cfxi_base_json_open(&w->json, '[');
+    cfx_json_open(&w->json, '{');
+    cfx_json_field(&w->json, "nodes");
+    cfx_json_open(&w->json, '[');
     w->depth++;
 }
 
 static void close_all(writer *w, const char *brackets)
 {
     for (; *brackets; brackets++)
-        cfxi_base_json_close(&w->json, *brackets);
+        cfx_json_close(&w->json, *brackets);
 }
 
 /* Writes a scalar; opens a container or a region. */
@@ -172,13 +160,13 @@ static void write_value(writer *w, cfx_value v)
     }
     switch ((cfx_kind)v.kind) {
     case CFX_KIND_NONE:
-        cfxi_base_json_raw(&w->json, "null", 4);
+        cfx_json_null(&w->json);
         break;
     case CFX_KIND_BOOL:
-        cfxi_base_json_raw(&w->json, v.as.b ? "true" : "false", v.as.b ? 4 : 5);
+        cfx_json_bool(&w->json, v.as.b);
         break;
     case CFX_KIND_INT:
-        cfxi_base_json_int(&w->json, v.as.i);
+        cfx_json_int(&w->json, v.as.i);
         break;
     case CFX_KIND_FLOAT:
         write_float(w, v.as.f);
@@ -222,24 +210,24 @@ static void write_head(writer *w, const cfx_node *n)
         no_name(w, &why);
         return;
     }
-    cfxi_base_json_open(&w->json, '{');
-    cfxi_base_json_field(&w->json, "name");
-    cfxi_base_json_string(&w->json, n->name->data, n->name->size);
-    cfxi_base_json_field(&w->json, "op");
-    write_text(w, cfx_opcode_name(cfx_node_op(n)));
-    cfxi_base_json_field(&w->json, "target");
-    cfxi_base_json_string(&w->json, target, size);
+    cfx_json_open(&w->json, '{');
+    cfx_json_field(&w->json, "name");
+    cfx_json_string(&w->json, n->name->data, n->name->size);
+    cfx_json_field(&w->json, "op");
+    cfx_json_text(&w->json, cfx_opcode_name(cfx_node_op(n)));
+    cfx_json_field(&w->json, "target");
+    cfx_json_string(&w->json, target, size);
 }
 
 static void write_users(writer *w, const cfx_node *n)
 {
-    cfxi_base_json_field(&w->json, "users");
-    cfxi_base_json_open(&w->json, '[');
+    cfx_json_field(&w->json, "users");
+    cfx_json_open(&w->json, '[');
     for (const cfx_use *use = cfx_node_first_use(n); use; use = cfx_use_next(use)) {
         const cfx_node *user = cfx_use_user(use);
-        cfxi_base_json_string(&w->json, user->name->data, user->name->size);
+        cfx_json_string(&w->json, user->name->data, user->name->size);
     }
-    cfxi_base_json_close(&w->json, ']');
+    cfx_json_close(&w->json, ']');
 }
 
 /* They are linked from the innermost outwards. */
@@ -255,31 +243,31 @@ static void write_scopes(writer *w, const cfx_node *n)
     }
     if (w->scopes.size == 0)
         return;
-    cfxi_base_json_field(&w->json, "scopes");
-    cfxi_base_json_open(&w->json, '[');
+    cfx_json_field(&w->json, "scopes");
+    cfx_json_open(&w->json, '[');
     for (size_t i = w->scopes.size; i-- > 0;) {
         const uint32_t at = ((const uint32_t *)w->scopes.data)[i];
-        cfxi_base_json_open(&w->json, '{');
-        cfxi_base_json_field(&w->json, "path");
-        write_text(w, cfx_graph_stack_path(n->graph, at));
-        cfxi_base_json_field(&w->json, "type");
-        write_text(w, cfx_graph_stack_type(n->graph, at));
-        cfxi_base_json_close(&w->json, '}');
+        cfx_json_open(&w->json, '{');
+        cfx_json_field(&w->json, "path");
+        cfx_json_text(&w->json, cfx_graph_stack_path(n->graph, at));
+        cfx_json_field(&w->json, "type");
+        cfx_json_text(&w->json, cfx_graph_stack_type(n->graph, at));
+        cfx_json_close(&w->json, '}');
     }
-    cfxi_base_json_close(&w->json, ']');
+    cfx_json_close(&w->json, ']');
 }
 
 static void write_tail(writer *w, const cfx_node *n)
 {
     write_users(w, n);
     if (cfx_node_file(n)) {
-        cfxi_base_json_field(&w->json, "file");
-        write_text(w, cfx_node_file(n));
-        cfxi_base_json_field(&w->json, "line");
-        cfxi_base_json_int(&w->json, cfx_node_line(n));
+        cfx_json_field(&w->json, "file");
+        cfx_json_text(&w->json, cfx_node_file(n));
+        cfx_json_field(&w->json, "line");
+        cfx_json_int(&w->json, cfx_node_line(n));
     }
     write_scopes(w, n);
-    cfxi_base_json_close(&w->json, '}');
+    cfx_json_close(&w->json, '}');
 }
 
 /* ---- the next piece ------------------------------------------------------------------------ */
@@ -294,7 +282,7 @@ static void next_node(writer *w, const cfxi_walk_frame *f)
 {
     cfx_node *n = f->node;
     if (w->depth == 1)
-        cfxi_base_json_line(&w->json);
+        cfx_json_line(&w->json);
     open_node(w, n);
 }
 
@@ -304,17 +292,17 @@ static void next_field(writer *w, const cfxi_walk_frame *f)
     switch (f->i - 1) {
     case FIELD_ARGS:
         write_head(w, n);
-        cfxi_base_json_field(&w->json, "args");
+        cfx_json_field(&w->json, "args");
         open_items(w, cfx_node_args(n), LAYOUT_LIST);
         break;
     case FIELD_KWARGS:
-        cfxi_base_json_field(&w->json, "kwargs");
+        cfx_json_field(&w->json, "kwargs");
         open_items(w, cfx_node_kwargs(n), LAYOUT_OBJECT);
         break;
     case FIELD_TYPE:
         if (cfx_node_type(n).kind == CFX_KIND_INVALID)
             break;
-        cfxi_base_json_field(&w->json, "type");
+        cfx_json_field(&w->json, "type");
         write_value(w, cfx_node_type(n));
         break;
     }
@@ -327,13 +315,13 @@ static void next_item(writer *w, const cfxi_walk_frame *f)
     const bool object = f->mode == LAYOUT_OBJECT;
     const bool key = (pairs || object) && i % 2 == 0;
     if (pairs && key && i > 0)
-        cfxi_base_json_close(&w->json, ']');
+        cfx_json_close(&w->json, ']');
     if (pairs && key)
-        cfxi_base_json_open(&w->json, '[');
+        cfx_json_open(&w->json, '[');
     if (object && key) {
         size_t size;
         const char *text = cfx_value_text(f->items[i], &size);
-        cfxi_base_json_key(&w->json, text, size);
+        cfx_json_key(&w->json, text, size);
         return;
     }
     write_value(w, f->items[i]);
@@ -344,16 +332,20 @@ static void leave_seq(writer *w, const cfxi_walk_frame *f)
     static const char *const close[] = {[LAYOUT_LIST] = "]", [LAYOUT_TAGGED] = "]}",
                                         [LAYOUT_PAIRS] = "]}", [LAYOUT_OBJECT] = "}"};
     if (f->mode == LAYOUT_PAIRS && f->n > 0)
-        cfxi_base_json_close(&w->json, ']');
+        cfx_json_close(&w->json, ']');
     close_all(w, close[f->mode]);
 }
 
 static void leave_graph(writer *w)
 {
     w->depth--;
-    cfxi_base_out_str(&w->out, w->depth ? "" : "\n");
-    close_all(w, w->depth ? "]}}" : "]}");
-    cfxi_base_out_str(&w->out, w->depth ? "" : "\n");
+    if (w->depth > 0) {
+        close_all(w, "]}}");
+        return;
+    }
+    cfx_json_line(&w->json);
+    close_all(w, "]}");
+    cfxi_base_out_char(&w->out, '\n');
 }
 
 static void write_next(writer *w, const cfxi_walk_frame *f)
@@ -386,7 +378,7 @@ static cfx_status write_all(writer *w, cfx_graph *g)
     cfxi_walk_frame *f;
     cfxi_walk_event event;
     cfxi_ir_graph_freeze(g);
-    while (w->out.status == CFX_OK && (event = cfxi_ir_walk_next(&w->walk, &f)) != CFXI_WALK_END) {
+    while (w->json.status == CFX_OK && (event = cfxi_ir_walk_next(&w->walk, &f)) != CFXI_WALK_END) {
         if (event == CFXI_WALK_NEXT)
             write_next(w, f);
         else
@@ -405,7 +397,7 @@ cfx_status cfx_codegen_json(cfx_graph *g, cfx_sink out, cfx_error *err)
     CFX_TRY(cfxi_base_expect(g, "graph", err));
     writer w = {.err = err, .allocator = g->allocator};
     cfxi_base_out_begin(&w.out, out);
-    cfxi_base_json_begin(&w.json, &w.out, false);
+    cfx_json_begin(&w.json, cfxi_base_out_sink(&w.out), false);
     cfxi_ir_walk_begin(&w.walk, w.allocator);
     open_graph(&w, g);
     return write_all(&w, g);
@@ -416,7 +408,7 @@ cfx_status cfx_codegen_node_json(cfx_node *n, cfx_sink out, cfx_error *err)
     CFX_TRY(cfxi_base_expect(n, "node", err));
     writer w = {.err = err, .allocator = n->graph->allocator, .depth = 1};
     cfxi_base_out_begin(&w.out, out);
-    cfxi_base_json_begin(&w.json, &w.out, false);
+    cfx_json_begin(&w.json, cfxi_base_out_sink(&w.out), false);
     cfxi_ir_walk_begin(&w.walk, w.allocator);
     open_node(&w, n);
     return write_all(&w, n->graph);

@@ -7,6 +7,7 @@
  */
 #include "format_impl.h"
 
+#include <cfx/embed/base.h>
 #include <stdlib.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are taken as they are");
@@ -293,44 +294,41 @@ static cfx_status collect(const cfx_state *s, cfxi_vec *all, cfx_error *err)
     return CFX_OK;
 }
 
-static void write_record(cfxi_json_out *j, const char *name, const record *r)
+static void write_record(cfx_json *j, const char *name, const record *r)
 {
     const cfx_tensor *t = r->tensor;
-    cfxi_base_json_field(j, name);
-    cfxi_base_json_open(j, '{');
-    cfxi_base_json_field(j, "dtype");
-    cfxi_base_json_string(j, type_of(t), strlen(type_of(t)));
-    cfxi_base_json_field(j, "shape");
-    cfxi_base_json_open(j, '[');
+    cfx_json_field(j, name);
+    cfx_json_open(j, '{');
+    cfx_json_field(j, "dtype");
+    cfx_json_text(j, type_of(t));
+    cfx_json_field(j, "shape");
+    cfx_json_open(j, '[');
     for (size_t d = 0; d < t->ndim; d++)
-        cfxi_base_json_int(j, t->size[d]);
-    cfxi_base_json_close(j, ']');
-    cfxi_base_json_field(j, "data_offsets");
-    cfxi_base_json_open(j, '[');
-    cfxi_base_json_int(j, r->from);
-    cfxi_base_json_int(j, r->to);
-    cfxi_base_json_close(j, ']');
-    cfxi_base_json_close(j, '}');
+        cfx_json_int(j, t->size[d]);
+    cfx_json_close(j, ']');
+    cfx_json_field(j, "data_offsets");
+    cfx_json_open(j, '[');
+    cfx_json_int(j, r->from);
+    cfx_json_int(j, r->to);
+    cfx_json_close(j, ']');
+    cfx_json_close(j, '}');
 }
 
-static cfx_status write_header(const cfx_state *s, const cfxi_vec *all, cfx_buffer *header,
-                               cfx_error *err)
+static cfx_status write_header(const cfx_state *s, const cfxi_vec *all, cfx_buffer *header)
 {
-    cfxi_out out;
-    cfxi_json_out j;
+    cfx_json j;
     const record *records = all->data;
-    cfxi_base_out_begin(&out, cfx_buffer_sink(header));
-    cfxi_base_json_begin(&j, &out, true);
-    cfxi_base_json_open(&j, '{');
-    cfxi_base_json_field(&j, "__metadata__");
-    cfxi_base_json_open(&j, '{');
-    cfxi_base_json_field(&j, "format");
-    cfxi_base_json_string(&j, "pt", 2);
-    cfxi_base_json_close(&j, '}');
+    cfx_json_begin(&j, cfx_buffer_sink(header), true);
+    cfx_json_open(&j, '{');
+    cfx_json_field(&j, "__metadata__");
+    cfx_json_open(&j, '{');
+    cfx_json_field(&j, "format");
+    cfx_json_text(&j, "pt");
+    cfx_json_close(&j, '}');
     for (size_t i = 0; i < all->size; i++)
         write_record(&j, cfx_state_entry(s, records[i].at, NULL), &records[i]);
-    cfxi_base_json_close(&j, '}');
-    CFX_TRY(cfxi_base_out_end(&out, err));
+    cfx_json_close(&j, '}');
+    CFX_TRY(j.status);
     while ((header->size + 8) % CFXI_ALIGN)
         CFX_TRY(cfx_buffer_append(header, " ", 1));
     return CFX_OK;
@@ -343,7 +341,7 @@ cfx_status cfxi_format_safetensors_write(const cfx_state *s, cfx_sink sink, cfx_
     cfxi_vec all = {0};
     cfx_buffer_init(&header, NULL);
     cfx_status status = collect(s, &all, err);
-    if (status == CFX_OK && (status = write_header(s, &all, &header, err)) == CFX_E_NOMEM)
+    if (status == CFX_OK && (status = write_header(s, &all, &header)) == CFX_E_NOMEM)
         cfxi_base_nomem(err);
     if (status == CFX_OK) {
         uint64_t size = header.size;

@@ -148,8 +148,6 @@ CFX_API void cfx_pycode_free(cfx_pycode_result *result);  /* leaves it empty */
 
 /* Writes one node as cfx_codegen_json does, without a newline. */
 CFX_API cfx_status cfx_codegen_node_json(cfx_node *n, cfx_sink out, cfx_error *err);
-/* Writes `text` as a JSON string, in quotes. Bytes that are not UTF-8 become U+FFFD. */
-CFX_API cfx_status cfx_json_write_string(const char *text, size_t size, cfx_sink out);
 
 #ifdef __cplusplus
 }

@@ -6,27 +6,6 @@
 #include <cfx/codegen.h>
 #include <cfx/embed/codegen.h>
 
-static const char *quoted(const char *text, size_t size)
-{
-    static char out[100];
-    cfx_buffer buffer;
-    cfx_buffer_init(&buffer, NULL);
-    CHECK_INT_EQ(CFX_OK, cfx_json_write_string(text, size, cfx_buffer_sink(&buffer)));
-    snprintf(out, sizeof out, "%s", buffer.data);
-    cfx_buffer_free(&buffer);
-    return out;
-}
-
-TEST(strings)
-{
-    CHECK_STR_EQ("\"\"", quoted("", 0));
-    CHECK_STR_EQ("\"a\\\"b\\\\c\\nd\\u0009\\u007f\"", quoted("a\"b\\c\nd\t\x7f", 9));
-    CHECK_STR_EQ("\"\\u0000\"", quoted("\0", 1));
-    CHECK_STR_EQ("\"\xc3\xa9 \xf0\x9f\x98\x80\"", quoted("\xc3\xa9 \xf0\x9f\x98\x80", 7));
-    CHECK_STR_EQ("\"\\ud800\"", quoted("\xed\xa0\x80", 3)); /* a lone surrogate */
-    CHECK_STR_EQ("\"\\ufffdx\"", quoted("\xffx", 2));
-}
-
 /* Deeper than a C stack would like: containers in containers, in regions in regions. */
 TEST(deep)
 {
