@@ -21,10 +21,13 @@ typedef struct csv {
 
 static bool is_number_char(char c) { return c && strchr("0123456789+-.eEnaifNI", c); }
 
-/* The first line has numbers, commas and blanks only. */
+/* The first line has numbers, commas and blanks only. Eight bytes without a zero tell it from the
+ * size of a safetensors header, which can begin with a digit and a line feed. */
 bool cfxi_format_csv_is(const char *data, size_t size)
 {
     size_t at = 0;
+    if (size >= 8 && memchr(data, '\0', 8))
+        return false;
     while (at < size && (is_number_char(data[at]) || (data[at] && strchr(", \t\r", data[at]))))
         at++;
     return at > 0 && (at == size || data[at] == '\n') && memchr("0123456789+-.nNiI", data[0], 17);
