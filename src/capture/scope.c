@@ -81,9 +81,9 @@ void cfx_module_drop_at(cfx_at at, cfx_module *m)
     size_t i = s->modules.size;
     while (i > 0 && all[i - 1] != m)
         i--;
-    if (i == 0) {
-        cfx_scope_fail_at(at, CFX_E_VALUE, "%s was not made in this scope, or has been dropped",
-                          cfxi_capture_module_title(m));
+    if (i == 0) {  /* `m` may be freed: nothing of it can be named */
+        cfx_scope_fail_at(at, CFX_E_VALUE, "the module was not made in this scope, or has been "
+                          "dropped");
         return;
     }
     memmove(all + i - 1, all + i, (s->modules.size - i) * sizeof *all);

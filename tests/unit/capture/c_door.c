@@ -108,7 +108,11 @@ TEST(modules_can_be_dropped_early)
     cfx_scope *other = cfx_scope_new(NULL, NULL);
     s = cfx_scope_new(NULL, NULL);
     cfx_module_drop(other, make(s, &net_class));
-    check_fails(other, CFX_E_VALUE, "Net was not made in this scope");
+    check_fails(other, CFX_E_VALUE, "the module was not made in this scope");
+    m = make(other, &net_class);
+    cfx_module_drop(other, m);
+    cfx_module_drop(other, m);
+    check_fails(other, CFX_E_VALUE, "or has been dropped");
     cfx_scope_free(other);
     cfx_scope_free(s);
 }
