@@ -9,8 +9,9 @@ static bool weights_path(cfx_buffer *out, const char *path)
 {
     static const char extension[] = ".safetensors";
     const char *slash = strrchr(path, '/');
-    const char *dot = strrchr(slash ? slash : path, '.');
-    const size_t stem = dot && dot > path ? (size_t)(dot - path) : strlen(path);
+    const char *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    const size_t stem = dot && dot > name ? (size_t)(dot - path) : strlen(path);
     return cfx_buffer_append(out, path, stem) == CFX_OK &&
            cfx_buffer_append(out, extension, sizeof extension - 1) == CFX_OK;
 }
@@ -63,6 +64,9 @@ void cfx_module_write_at(cfx_at at, cfx_module *m, const char *path)
     cfx_buffer_init(&weights, at.scope->allocator);
     if (!weights_path(&weights, path))
         cfxi_base_nomem(&err);
+    else if (strcmp(weights.data, path) == 0)
+        cfx_error_set(&err, CFX_E_VALUE, "cfx_module_write would write both the graph and the "
+                      "weights to '%.150s'; give a path that ends in .ir", path);
     else
         write_both(at, captured, path, weights.data, &err);
     cfx_buffer_free(&weights);

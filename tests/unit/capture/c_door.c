@@ -210,6 +210,9 @@ TEST(a_module_is_written_and_read)
     check_fails(s, CFX_E_IO, "/no/such/folder");
     cfx_module_write(s, NULL, path);
     check_fails(s, CFX_E_VALUE, "got NULL for the module");
+    cfx_module_write(s, m, weights);
+    check_fails(s, CFX_E_VALUE, "a path that ends in .ir");
+    CHECK(access(weights, F_OK) != 0);
     cfx_scope_free(s);
 }
 
