@@ -94,7 +94,8 @@ CFX_API void cfx_transform_at(cfx_at at, cfx_module *m, const char *passes);
 
 /* Replaces each place in a captured module that computes what `pattern` does by `replacement`, and
  * returns how many there were. Both are modules with as many inputs and outputs as each other; what
- * is not captured yet is traced. More control: match.h. */
+ * is not captured yet is traced. Parts of `replacement` that it uses are added to `m` by their
+ * names; a part that `m` has under the same name stays. More control: match.h. */
 CFX_API size_t cfx_replace_pattern_at(cfx_at at, cfx_module *m, cfx_module *pattern,
                                       cfx_module *replacement);
 #define cfx_replace_pattern(s, m, pattern, replacement)                                            \
