@@ -84,7 +84,7 @@ static int set_option(const cli_option *option, const char *value, cli_args *arg
     const size_t i = (size_t)(option - verb->options);
     if (option->repeats) {
         if (args->num_repeated == CLI_MAX_REPEATED)
-            return cli_usage_error(verb, "%s is given too often", option->name);
+            return cli_usage_error(verb, "%s is given too many times", option->name);
         args->repeated[args->num_repeated++] = value;
     } else if (args->values[i]) {
         return cli_usage_error(verb, "%s is given twice; give it once", option->name);
@@ -98,7 +98,7 @@ static int set_common(const cli_option *option, const char *value, cli_args *arg
     if (!option->value)
         args->help = true;
     else if (!cli_set_colour(value))
-        return cli_usage_error(args->verb, "%s is one of %s, not '%s'", option->name,
+        return cli_usage_error(args->verb, "%s must be one of %s, not '%s'", option->name,
                                option->value, value);
     return CLI_OK;
 }
@@ -199,7 +199,7 @@ static int take_operand(const char *word, cli_args *args)
         break;
     }
     if (!slot || *slot)
-        return cli_usage_error(args->verb, "'%s' is one word too many", word);
+        return cli_usage_error(args->verb, "unexpected argument '%s'", word);
     *slot = word;
     return CLI_OK;
 }
@@ -211,16 +211,16 @@ static int check_operands(cli_args *args)
     if (args->help)
         return CLI_OK;
     if (verb->operands == CLI_TWO_FILES && (!args->file || !args->other))
-        return cli_usage_error(verb, "which files? Give two; one may be - for standard input");
+        return cli_usage_error(verb, "two files are needed; one may be - for standard input");
     if (verb->operands == CLI_TWO_FILES && strcmp(args->file, "-") == 0 &&
         strcmp(args->other, "-") == 0)
-        return cli_usage_error(verb, "only one of both can be standard input");
+        return cli_usage_error(verb, "only one of the two files can be standard input");
     if (verb->operands == CLI_SHELL && !args->word)
-        return cli_usage_error(verb, "for which shell? Give bash, zsh or fish");
+        return cli_usage_error(verb, "no shell is given; choose bash, zsh or fish");
     if (verb->operands != CLI_ONE_FILE || args->file)
         return CLI_OK;
     if (isatty(STDIN_FILENO))
-        return cli_usage_error(verb, "which file? Give its name, or - for standard input");
+        return cli_usage_error(verb, "no file is given; give its name, or - for standard input");
     args->file = "-";
     return CLI_OK;
 }

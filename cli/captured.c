@@ -99,8 +99,8 @@ static void print_summary(const cli_written *what, cfx_graph *g, size_t tensors)
         printf("%s: %zu nodes, as %s\n", what->output, cfx_graph_size(g), what->generator->name);
     else
         printf("%s: %zu nodes, %s\n", what->output, cfx_graph_size(g),
-               what->keep_modules ? "with calls of modules (cfx show, cfx code)"
-                                  : "every call an operator (cfx run)");
+               what->keep_modules ? "with calls of modules (for cfx show, cfx code)"
+                                  : "with operator calls only (for cfx run)");
     if (what->weights)
         printf("%s: %zu tensor%s\n", what->weights, tensors, tensors == 1 ? "" : "s");
 }

@@ -65,10 +65,10 @@ static int cmd_check(const cli_args *args)
 
 const cli_verb verb_check = {
     .name = "check",
-    .summary = "say whether a graph is well formed, and all that is wrong with it",
+    .summary = "check whether a graph is well formed, and list every problem",
     .operands = CLI_ONE_FILE,
     .examples =
-        "  cfx check model.ir                exits with 0 if it is, else with 1\n"
-        "  cfx opt --pass dce model.ir | cfx check\n",
+        "  cfx check model.ir                exits with 0 if well formed, else with 1\n  cfx opt "
+        "--pass dce model.ir | cfx check\n",
     .run = cmd_check,
 };

@@ -27,7 +27,7 @@ static int cmd_code(const cli_args *args)
     const char *name = args->values[CODE_CLASS];
     const cfx_generator *generator;
     if (name && !is_class_name(name))
-        return cli_usage_error(args->verb, "'%s' cannot be the name of a class; use a word such as "
+        return cli_usage_error(args->verb, "'%s' is not a valid class name; use a name such as "
                                "Model", name);
     int code = cli_generator(args, CODE_TO, &generator);
     if (code != CLI_OK)

@@ -364,7 +364,7 @@ static void fish_verb(const cli_verb *verb)
 static int print_fish(void)
 {
     printf("# Completes the words of cfx in fish: cfx completion fish | source\n"
-           "function __cfx_list -d 'words of a list with commas, behind those that are there'\n"
+           "function __cfx_list -d 'completions of a comma-separated list'\n"
            "    set -l before (commandline -ct | string replace -r '^--[^=]*=' '' |"
            " string replace -r '[^,]*$' '')\n"
            "    for word in $argv\n        echo $before$word\n    end\nend\n");
@@ -388,13 +388,13 @@ static int cmd_completion(const cli_args *args)
     for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
         if (strcmp(args->word, shells[i].name) == 0)
             return shells[i].print();
-    return cli_usage_error(args->verb, "there is no script for '%s'; there are bash, zsh and fish",
+    return cli_usage_error(args->verb, "there is no script for '%s'; choose bash, zsh or fish",
                            args->word);
 }
 
 const cli_verb verb_completion = {
     .name = "completion",
-    .summary = "print a script that lets a shell complete this command's words",
+    .summary = "print a shell completion script for this command",
     .operands = CLI_SHELL,
     .examples =
         "  source <(cfx completion bash)     for this session; or in ~/.bashrc\n"

@@ -144,7 +144,7 @@ static int begin(demo *d)
     status = status ? status : cfx_buffer_append(&text, forward_text, sizeof forward_text - 1);
     status = status ? status : cfx_buffer_append(&text, "\n", 1);
     status = status ? status : cfx_buffer_append(&text, model_text, sizeof model_text - 1);
-    step(1, "A network in C. It computes if x is a tensor, and can be captured.");
+    step(1, "A network in C. It runs on tensors, and it can be captured.");
     print_source(text.data);
     fflush(stdout);
     int code = status ? CLI_BAD_INPUT : cli_model_begin(&d->net, "demo.c", text.data, NULL);
@@ -184,7 +184,8 @@ static int transform(demo *d)
     cfx_transform(d->net.scope, d->transformed, "remove_dropout,fuse_bn,dce");
     if (!cfx_scope_ok(d->net.scope))
         return cli_model_failed(&d->net);
-    step(3, "Transformed: dropout is gone, batch-norm went into the weights of the convolutions.");
+    step(3, "Transformed: dropout is removed, batch-norm is folded into the convolutions' "
+         "weights.");
     if (cli_print_diff(cfx_module_graph(d->captured), cfx_module_graph(d->transformed), &err))
         return no_luck(&err);
     return CLI_OK;
@@ -197,7 +198,7 @@ static int generate(demo *d)
     cfx_error err = {.status = CFX_OK};
     int code = CLI_BAD_INPUT;
     cfx_buffer_init(&text, NULL);
-    step(4, "As C again: what the graph is now, as a person would write it.");
+    step(4, "As C again: the transformed graph, as readable source.");
     if (cfx_codegen_c(cfx_module_graph(d->transformed), &tree, "Net", cfx_buffer_sink(&text),
                       &err) == CFX_OK) {
         print_source(text.data);
@@ -217,21 +218,22 @@ static int generate(demo *d)
 static int compare(demo *d)
 {
     cfx_scope *s = d->net.scope;
-    step(5, "All of them compute the same, for a picture of 16 x 56 x 56.");
+    step(5, "All versions compute the same result, for an input of 16 x 56 x 56.");
     printf("  %s%-38s %10s %22s%s\n", cli_ink_on(stdout, CLI_DIM), "", "best, ms",
            "largest difference", cli_ink_on(stdout, CLI_PLAIN));
-    if (!print_way(d, "called: every operator when it comes", s, d->net.module) ||
+    if (!print_way(d, "called: one operator at a time", s, d->net.module) ||
         !print_way(d, "captured", s, d->captured) ||
         !print_way(d, "transformed", s, d->transformed))
         return cli_model_failed(&d->net);
     if (!print_way(d, "generated C, compiled and called", d->generated.scope, d->generated.module))
         return cli_model_failed(&d->generated);
     if (!d->equal) {
-        fprintf(stderr, "cfx demo: they do not compute the same; please report this\n");
+        fprintf(stderr, "cfx demo: the versions do not compute the same result; please report "
+                "this\n");
         return CLI_BAD_INPUT;
     }
-    printf("\nNext: cfx trace FILE.c does this with a model of yours, cfx --help lists all verbs,\n"
-           "examples/c has ResNet-18, a transformer, and a loop that looks at its data; docs/c.md\n"
+    printf("\nNext: cfx trace FILE.c does this with your own model, cfx --help lists all verbs,\n"
+           "examples/c has ResNet-18, a transformer, and a loop that depends on data; docs/c.md\n"
            "is the tutorial, README.md has the same for Python.\n");
     return CLI_OK;
 }

@@ -7,8 +7,8 @@ enum { DIFF_JSON, DIFF_NAMES, DIFF_ALL };
 
 static const cli_option verb_options[] = {
     [DIFF_JSON] = {"--json", NULL, false, "the differences as JSON", false},
-    [DIFF_NAMES] = {"--names", NULL, false, "another name is a difference, too", false},
-    [DIFF_ALL] = {"--all", NULL, false, "also show what is the same", false},
+    [DIFF_NAMES] = {"--names", NULL, false, "count different names as a difference", false},
+    [DIFF_ALL] = {"--all", NULL, false, "also show unchanged nodes", false},
     {NULL, NULL, false, NULL, false},
 };
 
@@ -122,8 +122,8 @@ static void print_summary(const differ *d)
     print_count(d->changed, "changed", &comma);
     print_count(d->moved, "moved", &comma);
     print_count(d->renamed, "renamed", &comma);
-    print_count(d->same, "the same", &comma);
-    printf("%s\n", *comma ? "" : "both are empty");
+    print_count(d->same, "unchanged", &comma);
+    printf("%s\n", *comma ? "" : "both graphs are empty");
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
@@ -230,12 +230,12 @@ static int cmd_diff(const cli_args *args)
 
 const cli_verb verb_diff = {
     .name = "diff",
-    .summary = "tell what differs between two graphs",
+    .summary = "show the differences between two graphs",
     .operands = CLI_TWO_FILES,
     .options = verb_options,
     .examples =
-        "  cfx diff old.ir new.ir            exits with 0 if they are the same, 1 if not\n"
-        "  cfx opt --pass cse model.ir | cfx diff model.ir -\n"
-        "  cfx diff --json old.ir new.ir | jq .counts\n",
+        "  cfx diff old.ir new.ir            exits with 0 if they are equal, else with 1\n  cfx "
+        "opt --pass cse model.ir | cfx diff model.ir -\n  cfx diff --json old.ir new.ir | jq "
+        ".counts\n",
     .run = cmd_diff,
 };

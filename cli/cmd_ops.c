@@ -9,7 +9,7 @@ enum { OPS_JSON, OPS_WIDE, OPS_WIDTH };
 static const cli_option verb_options[] = {
     [OPS_JSON] = {"--json", NULL, false, "everything, as JSON"},
     [OPS_WIDE] = {"--wide", NULL, false, "never cut the table to the terminal's width"},
-    [OPS_WIDTH] = {"--width", "N", false, "cut the table to N columns, also into a file"},
+    [OPS_WIDTH] = {"--width", "N", false, "cut the table to N columns, even in a file"},
     {NULL, NULL, false, NULL},
 };
 
@@ -98,7 +98,7 @@ static void print_params(cfx_operator op)
     for (size_t i = 0; cfx_operator_param(op, i, &p); i++)
         printf("%-12s%-16.*s %s%s%.*s%s\n", i ? "" : "parameters", (int)p.name.size, p.name.text,
                p.type, p.value.size ? " = " : "", (int)p.value.size,
-               p.value.text ? p.value.text : "", p.keyword_only ? ", by keyword" : "");
+               p.value.text ? p.value.text : "", p.keyword_only ? ", keyword-only" : "");
 }
 
 static void print_twin(const char *title, cfx_operator twin)
@@ -114,8 +114,8 @@ static int print_operator(cfx_operator op)
     printf("%s%s\n\n", cfx_operator_name(op), cfx_operator_schema(op));
     printf("%-12s%s\n", "effects", effects_of(op, effects)[0] ? effects : "none");
     printf("%-12s%s\n", "runtime", cfx_operator_has_kernel(op)
-                                      ? "computes it"
-                                      : "does not compute it: only the language it came from can");
+                                      ? "has a kernel"
+                                      : "has no kernel: only the host language can compute it");
     print_params(op);
     print_twin("in place", cfx_operator_in_place(op));
     print_twin("functional", cfx_operator_functional(op));

@@ -9,7 +9,8 @@ enum { OPT_PASS, OPT_DUMP };
 
 static const cli_option verb_options[] = {
     [OPT_PASS] = {"--pass", "A,B,...", false, "the passes to run: NAME, NAME=N, NAME:OPTION=N"},
-    [OPT_DUMP] = {"--dump-after", "PASS", true, "print the graph to stderr after PASS or each"},
+    [OPT_DUMP] = {"--dump-after", "PASS", true, "print the graph to stderr after PASS, or each "
+                                                "pass"},
     {NULL, NULL, false, NULL},
 };
 
@@ -29,10 +30,10 @@ static int read_plan(const cli_args *args, plan *p)
     const char *list = args->values[OPT_PASS];
     p->n = 0;
     if (!list)
-        return cli_usage_error(args->verb, "which pass? Give --pass; cfx passes lists them");
+        return cli_usage_error(args->verb, "no pass is given; use --pass (cfx passes lists them)");
     for (bool more = true; more;) {
         if (p->n == MAX_PASSES)
-            return cli_usage_error(args->verb, "more than %d passes", MAX_PASSES);
+            return cli_usage_error(args->verb, "at most %d passes are supported", MAX_PASSES);
         cfx_pass_step *step = &p->steps[p->n++];
         more = strchr(list, ',') != NULL;
         const cfx_status status = cfx_pass_list_next(&list, step, &err);

@@ -127,8 +127,7 @@ const cli_verb verb_passes = {
     .operands = CLI_PASS_NAME,
     .options = verb_options,
     .examples =
-        "  cfx passes\n"
-        "  cfx passes fuse_bn                what it needs, and what it keeps as it was\n"
-        "  cfx passes --json\n",
+        "  cfx passes\n  cfx passes fuse_bn                what it needs and what it preserves\n  "
+        "cfx passes --json\n",
     .run = cmd_passes,
 };

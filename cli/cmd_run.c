@@ -14,11 +14,11 @@ static const cli_option verb_options[] = {
                    "an input, in order or by name: a number, {tensor}", true},
     [RUN_OUTPUT] = {"--output", "FILE", false,
                     "write the result here; several as y.0.npy, y.1.npy, ...", false},
-    [RUN_SEED] = {"--seed", "N", false, "random numbers begin with this seed (0)", false},
+    [RUN_SEED] = {"--seed", "N", false, "seed for random numbers (default 0)", false},
     [RUN_THREADS] = {"--threads", "N", false,
-                     "how many threads compute (as many as the machine has)", false},
+                     "number of threads (default: all the machine has)", false},
     [RUN_TIME] = {"--time", NULL, false,
-                  "also tell how long a run takes, on standard error", false},
+                  "also print how long a run takes, to stderr", false},
     {NULL, NULL, false, NULL, false},
 };
 
@@ -54,7 +54,8 @@ static cfx_status give_inputs(cli_program *p, const cli_args *args, cfx_error *e
         size_t size = name_of(text);
         const char *name = size ? text : cfx_program_input(p->program, next++);
         if (!name)
-            return cfx_error_set(err, CFX_E_TYPE, "it takes %zu inputs, not %zu", p->num_inputs,
+            return cfx_error_set(err, CFX_E_TYPE, "too many inputs: expected at most %zu, got %zu",
+                                 p->num_inputs,
                                  args->num_repeated);
         cfx_datum d = read_input(size ? text + size + 1 : text, err);
         if (d.kind == CFX_DATUM_INVALID)
@@ -165,7 +166,7 @@ static cfx_status measure(const cli_program *p, cfx_error *err)
         cfx_datum_release(d);
         best = runs++ == 0 || took < best ? took : best;
     } while (seconds() - begin < 1 && runs < 1000);
-    fprintf(stderr, "%.3f ms, the best of %d runs, %u threads\n", best * 1e3, runs,
+    fprintf(stderr, "%.3f ms, best of %d runs, %u threads\n", best * 1e3, runs,
             cfx_runtime_threads(p->rt));
     return CFX_OK;
 }
@@ -218,7 +219,7 @@ static int cmd_run(const cli_args *args)
 
 const cli_verb verb_run = {
     .name = "run",
-    .summary = "compute a graph, and print or write what it gives",
+    .summary = "run a graph, and print or save the result",
     .usage = "[--weights FILE] [--input [NAME=]FILE]... [--output FILE]\n"
               "               FILE",
     .operands = CLI_ONE_FILE,

@@ -8,18 +8,18 @@ enum { SCRIPT_CALL, SCRIPT_FUNCTION, SCRIPT_OUTPUT, SCRIPT_WEIGHTS, SCRIPT_PASS,
        SCRIPT_SEED, SCRIPT_KEEP, SCRIPT_TO };
 
 static const cli_option verb_options[] = {
-    [SCRIPT_CALL] = {"--call", "'Net(16)'", false, "the expression that makes the model", false},
+    [SCRIPT_CALL] = {"--call", "'Net(16)'", false, "the expression that creates the model", false},
     [SCRIPT_FUNCTION] = {"--function", "NAME", false,
-                         "capture this function, or class (made without arguments)", false},
-    [SCRIPT_OUTPUT] = {"--output", "FILE", false, "write the graph there; or -o FILE", false},
+                         "capture this function or class (without arguments)", false},
+    [SCRIPT_OUTPUT] = {"--output", "FILE", false, "write the graph to FILE; or -o FILE", false},
     [SCRIPT_WEIGHTS] = {"--weights", "FILE", false, "write the weights there: {tensors}",
                         false},
     [SCRIPT_PASS] = {"--pass", "A,B,...", false, "run passes over the graph, such as fuse_bn",
                      false},
-    [SCRIPT_EVAL] = {"--eval", NULL, false, "as after model.eval(): dropout drops nothing", false},
-    [SCRIPT_SEED] = {"--seed", "N", false, "where random numbers start, those of weights too",
+    [SCRIPT_EVAL] = {"--eval", NULL, false, "capture in eval mode, as after model.eval()", false},
+    [SCRIPT_SEED] = {"--seed", "N", false, "seed for random numbers, including initial weights",
                      false},
-    [SCRIPT_KEEP] = {"--keep-modules", NULL, false, "calls stay as they were written", false},
+    [SCRIPT_KEEP] = {"--keep-modules", NULL, false, "keep calls as they are written", false},
     [SCRIPT_TO] = {"--to", "GENERATOR", false, "the form of the graph: see below", false},
     {NULL, NULL, false, NULL, false},
 };
@@ -37,7 +37,8 @@ static int failed(const cli_model *m, bool chosen)
     fprintf(stderr, "%s\n", err->message);
     const bool nowhere = err->message[strlen(base) + 1] == ' ';  /* it has no line */
     if (!chosen && nowhere && (err->status == CFX_E_KEY || err->status == CFX_E_TYPE))
-        fputs("  --function NAME captures a function, --call 'Net(16)' what that makes\n", stderr);
+        fputs("  use --function NAME to capture a function, --call 'Net(16)' to capture its "
+              "result\n", stderr);
     return err->status == CFX_E_SYNTAX ? CLI_UNREADABLE : CLI_BAD_INPUT;
 }
 
@@ -82,7 +83,7 @@ static int cmd_script(const cli_args *args)
     if (!cli_number(args, SCRIPT_SEED, UINT64_MAX, &seed))
         return CLI_BAD_USAGE;
     if (args->values[SCRIPT_CALL] && args->values[SCRIPT_FUNCTION])
-        return cli_usage_error(args->verb, "give one of --call and --function");
+        return cli_usage_error(args->verb, "give either --call or --function, not both");
     int code = cli_read(&in, args->file, "Python") ? CLI_OK : CLI_UNREADABLE;
     cli_model m = {.name = in.name};
     cli_watch_interrupts();

@@ -9,8 +9,9 @@ static const cli_option verb_options[] = {
     [SHOW_TO] = {"--to", "GENERATOR", false, "the form to print: see below", false},
     [SHOW_SCOPES] = {"--scopes", NULL, false, "in a picture, a box around each module call", false},
     [SHOW_WIDE] = {"--wide", NULL, false, "never cut the table to the terminal's width", false},
-    [SHOW_WIDTH] = {"--width", "N", false, "cut the table to N columns, also into a file", false},
-    [SHOW_SHAPES] = {"--shapes", "x=TYPE[N,3]", false, "what each node gives, for such inputs",
+    [SHOW_WIDTH] = {"--width", "N", false, "cut the table to N columns, even in a file", false},
+    [SHOW_SHAPES] = {"--shapes", "x=TYPE[N,3]", false, "the type and shape of each node, for these "
+                                                       "inputs",
                      false},
     [SHOW_WEIGHTS] = {"--weights", "FILE", false, "for --shapes: the parameters", false},
     {NULL, NULL, false, NULL, false},
@@ -44,9 +45,10 @@ static int cmd_show(const cli_args *args)
         return cli_usage_error(args->verb, "--width needs a number of columns, not '%s'",
                                args->values[SHOW_WIDTH]);
     if (args->values[SHOW_SHAPES] && args->values[SHOW_TO])
-        return cli_usage_error(args->verb, "--shapes is a form of its own");
+        return cli_usage_error(args->verb, "--shapes cannot be combined with another output "
+                               "format");
     if (args->values[SHOW_WEIGHTS] && !args->values[SHOW_SHAPES])
-        return cli_usage_error(args->verb, "--weights belongs to --shapes");
+        return cli_usage_error(args->verb, "--weights needs --shapes");
     if (args->values[SHOW_SHAPES])
         return show_shapes(args);
     return cli_generate(args, generator, &how);
@@ -59,11 +61,9 @@ const cli_verb verb_show = {
     .options = verb_options,
     .generator = "table",
     .examples =
-        "  cfx show model.ir                 a table, cut to the terminal's width\n"
-        "  cfx show --wide model.ir | less -S\n"
-        "  cfx show --text model.ir          the IR text, laid out anew\n"
-        "  cfx show --dot model.ir | dot -Tsvg >model.svg\n"
-        "  cfx show --json model.ir | jq '.nodes[].target'\n"
-        "  cfx show --shapes 'x=float32[N, 3, 224, 224]' model.ir\n",
+        "  cfx show model.ir                 a table, cut to the terminal's width\n  cfx show "
+        "--wide model.ir | less -S\n  cfx show --text model.ir          the IR text, "
+        "reformatted\n  cfx show --dot model.ir | dot -Tsvg >model.svg\n  cfx show --json model.ir "
+        "| jq '.nodes[].target'\n  cfx show --shapes 'x=float32[N, 3, 224, 224]' model.ir\n",
     .run = cmd_show,
 };

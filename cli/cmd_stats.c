@@ -8,7 +8,7 @@ enum { STATS_WEIGHTS, STATS_SHAPES, STATS_JSON };
 static const cli_option verb_options[] = {
     [STATS_WEIGHTS] = {"--weights", "FILE", false, "the parameters: {tensors}", false},
     [STATS_SHAPES] = {"--shapes", "x=TYPE[N,3]", false,
-                      "also operations and memory, for such inputs", false},
+                      "also count operations and memory, for these inputs", false},
     [STATS_JSON] = {"--json", NULL, false, "everything, as JSON", false},
     {NULL, NULL, false, NULL, false},
 };

@@ -5,19 +5,19 @@ enum { TRACE_OUTPUT, TRACE_WEIGHTS, TRACE_SHAPES, TRACE_CONCRETE, TRACE_PASS, TR
        TRACE_KEEP, TRACE_CFLAGS, TRACE_TO };
 
 static const cli_option verb_options[] = {
-    [TRACE_OUTPUT] = {"--output", "FILE", false, "write the graph there; or -o FILE", false},
+    [TRACE_OUTPUT] = {"--output", "FILE", false, "write the graph to FILE; or -o FILE", false},
     [TRACE_WEIGHTS] = {"--weights", "FILE", false, "write the weights there: {tensors}",
                        false},
     [TRACE_SHAPES] = {"--shapes", "x=TYPE[N,3]", false,
-                      "types and shapes of the inputs, to check them against", false},
+                      "types and shapes of the inputs, checked during capture", false},
     [TRACE_CONCRETE] = {"--concrete-args", "y=None", false,
-                        "inputs to capture as constants; the graph has them not", false},
+                        "inputs to replace by constants in the graph", false},
     [TRACE_PASS] = {"--pass", "A,B,...", false, "run passes over the graph, such as fuse_bn",
                     false},
     [TRACE_LOWER] = {"--lower", NULL, false,
                      "make every call an operator, for cfx run (the default)", false},
-    [TRACE_KEEP] = {"--keep-modules", NULL, false, "calls stay as they were written", false},
-    [TRACE_CFLAGS] = {"--cflags", "FLAGS", false, "more words for the compiler, which is CC or cc",
+    [TRACE_KEEP] = {"--keep-modules", NULL, false, "keep calls as they are written", false},
+    [TRACE_CFLAGS] = {"--cflags", "FLAGS", false, "extra flags for the compiler (CC, or cc)",
                       false},
     [TRACE_TO] = {"--to", "GENERATOR", false, "the form of the graph: see below", false},
     {NULL, NULL, false, NULL, false},
@@ -49,7 +49,7 @@ static int cmd_trace(const cli_args *args)
     if (cli_generator(args, TRACE_TO, &generator) != CLI_OK)
         return CLI_BAD_USAGE;
     if (args->values[TRACE_LOWER] && args->values[TRACE_KEEP])
-        return cli_usage_error(args->verb, "give one of --lower and --keep-modules");
+        return cli_usage_error(args->verb, "give either --lower or --keep-modules, not both");
     int code = cli_model_begin(&m, args->file, NULL, args->values[TRACE_CFLAGS]);
     if (code == CLI_OK)
         code = trace(args, &m, generator);

@@ -5,16 +5,16 @@
 #include <string.h>
 
 static const char introduction[] =
-    "Reads a graph from FILE, in IR text; - or no FILE is standard input.";
+    "Reads a graph as IR text from FILE; - or no FILE means standard input.";
 
 static const struct {
     int code;
     const char *meaning;
 } codes[] = {
-    {CLI_OK, "done; check: it is well formed; diff: they are the same"},
-    {CLI_BAD_INPUT, "it cannot be done with this input; check, diff: it is not so"},
+    {CLI_OK, "success; check: the graph is well formed; diff: no differences"},
+    {CLI_BAD_INPUT, "failure; check: the graph is not well formed; diff: there are differences"},
     {CLI_BAD_USAGE, "the command line is wrong"},
-    {CLI_UNREADABLE, "a file cannot be read, or is no IR text"},
+    {CLI_UNREADABLE, "a file cannot be read or is not IR text"},
 };
 
 /* ---- help ---------------------------------------------------------------------------------- */
@@ -259,7 +259,7 @@ int cli_help_man(void)
     printf("\n.SH VERBS\n");
     for (size_t i = 0; cli_verb_at(i); i++)
         man_verb(cli_verb_at(i));
-    printf(".SH OPTIONS\nEvery verb has these.\n");
+    printf(".SH OPTIONS\nEvery verb takes these.\n");
     man_options(cli_common_options);
     printf(".SH FORMS\nThese are what\n.B \\-\\-to\ncan name; as options they are spelled\n"
            ".BR \\-\\-c ,\n.B \\-\\-dot\nand so on.\n");
@@ -268,7 +268,7 @@ int cli_help_man(void)
     printf(".SH FILES\n");
     for (size_t i = 0; cfx_file_format_get(i); i++)
         man_entry(cfx_file_format_get(i)->extension, cfx_file_format_get(i)->summary);
-    printf(".SH PASSES\nThese are what\n.B cfx opt\\~\\-\\-pass\ncan run.\n");
+    printf(".SH PASSES\nThe passes that\n.B cfx opt\\~\\-\\-pass\ncan run.\n");
     for (size_t i = 0; cfx_pass_get(i); i++)
         man_entry(cfx_pass_get(i)->name, cfx_pass_get(i)->summary);
     printf(".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nIf it is set and not empty, no colours unless\n"

@@ -74,7 +74,8 @@ static int run_compiler(const command *c, const char *name)
     fflush(NULL);
     const int failed = posix_spawnp(&child, c->words[0], NULL, NULL, c->words, environ);
     if (failed) {
-        fprintf(stderr, "%s: cannot run the compiler '%s': %s; set CC to one\n", name, c->words[0],
+        fprintf(stderr, "%s: cannot run the compiler '%s': %s; set CC to a C compiler\n",
+                name, c->words[0],
                 strerror(failed));
         return CLI_BAD_INPUT;
     }
@@ -88,7 +89,7 @@ static int run_compiler(const command *c, const char *name)
     }
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return CLI_OK;
-    fprintf(stderr, "%s: it does not compile; what %s says is above\n", name, c->words[0]);
+    fprintf(stderr, "%s: it does not compile; see the output of %s above\n", name, c->words[0]);
     return CLI_BAD_INPUT;
 }
 
@@ -101,7 +102,8 @@ static int compile(const cli_model *m, const char *file, const char *cflags, con
     char dotted[PATH_ROOM] = "";
     command c = {.n = 0};
     if (!find_include(include)) {
-        fprintf(stderr, "%s: cannot find cfx/cfx.h; set CFX_INCLUDE to the folder that has it\n",
+        fprintf(stderr, "%s: cannot find cfx/cfx.h; set CFX_INCLUDE to the directory that contains "
+                "it\n",
                 m->name);
         return CLI_BAD_INPUT;
     }
@@ -201,7 +203,7 @@ static int make(cli_model *m)
     const cfx_runtime_options options = {.interrupted = cli_interrupted};
     cfx_error err = {.status = CFX_OK};
     if (!find(m, "cfx_model", &model)) {
-        fprintf(stderr, "%s: it has no function cfx_model; write one that makes the model: "
+        fprintf(stderr, "%s: it has no function cfx_model; define one that creates the model: "
                 "cfx_module *cfx_model(cfx_scope *s)\n", m->name);
         return CLI_BAD_INPUT;
     }

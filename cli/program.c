@@ -48,7 +48,7 @@ static cfx_status without_weights(const cli_program *p, cfx_error *err)
     const cfx_error why = *err;
     if (err->status != CFX_E_KEY || cfx_state_size(p->state) > 0)
         return err->status;
-    return cfx_error_set(err, CFX_E_KEY, "it needs parameters (--weights FILE): %.400s",
+    return cfx_error_set(err, CFX_E_KEY, "the graph needs parameters (use --weights FILE): %.400s",
                          why.message);
 }
 
@@ -85,7 +85,7 @@ static cfx_status no_input(const cli_program *p, const char *name, size_t size, 
         }
         used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", one);
     }
-    return cfx_error_set(err, CFX_E_KEY, "it has no input '%.*s'; it has %s",
+    return cfx_error_set(err, CFX_E_KEY, "the graph has no input '%.*s'; its inputs: %s",
                          size > 80 ? 80 : (int)size, name, p->num_inputs ? all : "none");
 }
 

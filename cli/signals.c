@@ -50,7 +50,7 @@ const cli_scratch *cli_scratch_begin(void)
         scratch.made = 1;
         return &paths;
     }
-    fprintf(stderr, "%.200s: cannot make a folder there: %s; set TMPDIR\n", parent,
+    fprintf(stderr, "%.200s: cannot create a directory there: %s; set TMPDIR\n", parent,
             strerror(errno));
     return NULL;
 }
@@ -89,7 +89,7 @@ static void on_late(int number)
 {
     (void)number;
     say(running ? running : "cfx");
-    say(": interrupted; its code did not stop by itself, so it was ended\n");
+    say(": interrupted; the model's code did not stop, so the process was ended\n");
     drop_scratch();
     _exit(CLI_INTERRUPTED);
 }
@@ -140,14 +140,14 @@ void cli_watch_compiler(pid_t child) { compiler = child; }
 /* Only what a signal handler may call. */
 static void on_crash(int number)
 {
-    const char *what = number == SIGFPE ? "a division by zero, or the like"
+    const char *what = number == SIGFPE ? "a division by zero or another arithmetic error"
                        : number == SIGABRT ? "it called abort"
                        : number == SIGILL ? "an illegal instruction"
-                                          : "an address that is not its own";
+                                          : "an invalid memory access";
     say(running ? running : "cfx");
-    say(": its code crashed (");
+    say(": the model's code crashed (");
     say(what);
-    say("); a debugger shows where: gdb --args cfx trace --cflags -g ");
+    say("); to find where, run: gdb --args cfx trace --cflags -g ");
     say(running ? running : "FILE");
     say("\n");
     drop_scratch();

@@ -32,7 +32,7 @@ typedef struct cfx_script_model_options {
     /* The class or function to capture. NULL: the last class of the source that is an nn.Module,
      * or its only function. */
     const char *name;
-    bool eval;                  /* as after model.eval(): dropout drops nothing */
+    bool eval;                  /* capture in eval mode, as after model.eval() */
     uint32_t most_calls;        /* how deep calls may be nested; 0: 200 */
     uint32_t most_rounds;       /* of one loop that is unrolled; 0: 100,000 */
     size_t most_bytes;          /* of objects; 0: 1 GiB */

@@ -6,8 +6,8 @@ import sys
 from . import __version__, weights
 
 EXAMPLES = """\
-TARGET is package.module:NAME or path/to/file.py:NAME. NAME is a class of modules, which is
-constructed with the values of --arg; a module; a function that gives a module, if it is given
+TARGET is package.module:NAME or path/to/file.py:NAME. NAME is a module class, which is
+constructed with the values of --arg; a module; a function that returns a module, if it is given
 --arg or needs no arguments; or a function of tensors, which is captured itself.
 
 examples:
@@ -24,7 +24,8 @@ def _parser() -> argparse.ArgumentParser:
     named = ", ".join(weights.extensions("named tensors"))
     parser = argparse.ArgumentParser(
         prog="python -m cfx", allow_abbrev=False,
-        description="What of cfx needs torch. To show, check, change and run graphs: cfx --help")
+        description="The part of cfx that needs torch. To show, check, change and run graphs: cfx "
+                    "--help")
     parser.add_argument("--version", action="version", version=f"cfx {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     trace = verbs.add_parser(
@@ -33,7 +34,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     add = trace.add_argument
     add("target", metavar="TARGET", help="what to capture")
-    add("-o", "--output", metavar="FILE", help="where the IR text goes (standard output)")
+    add("-o", "--output", metavar="FILE", help="file for the IR text (default: standard output)")
     add("--weights", metavar="FILE",
         help=f"where the tensors go that the graph reads: {named} "
              "(the default: .safetensors beside the output)")
@@ -43,22 +44,22 @@ def _parser() -> argparse.ArgumentParser:
     add("--checkpoint", metavar="FILE",
         help=f"load these parameters first: {named}, or what torch.save wrote")
     add("--concrete", metavar="NAME=VALUE", action="append", default=[],
-        help="fix an input of forward; the graph does not have it then")
+        help="fix an input of forward; the graph then has no such input")
     add("--leaf", metavar="CLASS", action="append", default=[],
         help="keep modules of this class as one call, with --no-lower")
     add("--no-lower", dest="lower", action="store_false",
-        help="write calls as they are captured; what calls modules runs only in Python")
+        help="write calls as they were captured; a graph that calls modules runs only in Python")
     add("--lower", dest="lower", action="store_true", default=True,
-        help="write rows of the operator table, which run in C (the default)")
+        help="write operators of the table, which run in C (the default)")
     add("--train", action="store_true", help="capture the module in training mode")
     add("--eval", dest="train", action="store_false",
         help="capture the module in evaluation mode (the default)")
     add("--seed", metavar="N", type=int, default=0,
-        help="seed of the parameters, and of what --check computes with (0)")
+        help="seed for the parameters and for the inputs of --check (default: 0)")
     add("--check", metavar="INPUTS", action="append", default=[],
-        help="run the module and what was written, and tell how far apart they are: "
+        help="run the module and the written files, and print how much they differ: "
              "'x=float32[2, 3], n=4, ids=ids.npy'; random integers are 0 to 9")
-    add("--traceback", action="store_true", help="show where errors come from")
+    add("--traceback", action="store_true", help="print tracebacks of errors")
     return parser
 
 

@@ -66,9 +66,9 @@ def _collect(pytree: PyTree, spec: "TreeSpec", leaves: list[Any]) -> None:
     flat, real_spec = _torch_pytree().tree_flatten(pytree)
     if real_spec != spec:
         raise RuntimeError(
-            f"expected an object with the structure {spec}, got {pytree!r}, "
-            f"which has the structure {real_spec}; its class is not registered with "
-            "register_pytree_flatten_spec, so that the two must be equal"
+            f"expected an object with the structure {spec}, got {pytree!r}, which has the "
+            f"structure {real_spec}; its class is not registered with "
+            "register_pytree_flatten_spec, so the two structures must be equal"
         )
     leaves.extend(flat)
 

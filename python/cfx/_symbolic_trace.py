@@ -93,7 +93,7 @@ def wrap(fn_or_name: str | Callable):
             "Unsupported type for global function! Must be either a callable or string name"
         )
     name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
-    assert isinstance(name, str), f"the name of {fn_or_name} is no str"
+    assert isinstance(name, str), f"the name of {fn_or_name} is not a str"
     frame = sys._getframe(1)
     if frame.f_code.co_name != "<module>":
         raise NotImplementedError("wrap must be called at the top level of a module")
@@ -222,7 +222,7 @@ class _EmptyRoot:
 
     def __get__(self, tracer: Any, owner: Any = None) -> torch.nn.Module:
         if tracer is None or not tracer._has_empty_root:
-            raise AttributeError("a tracer has a root once it traces")
+            raise AttributeError("this tracer has no root before trace() is called")
         tracer.root = root = torch.nn.Module()
         if tracer.submodule_paths is not None:
             tracer.submodule_paths[root] = ""
@@ -316,7 +316,7 @@ class Tracer(_core.Tracer):
         if not isinstance(fn, types.FunctionType):
             raise AssertionError(
                 f"Expected FunctionType, got {type(fn)}; trace a module or a function written in "
-                "Python (put anything else into a lambda)"
+                "Python (wrap anything else in a lambda)"
             )
         code = fn.__code__
         names, defaults = _parameters(fn)

@@ -196,7 +196,7 @@ def _graph_module(program: Any) -> Any:
 
 def _need_graph_module(program: Any) -> Any:
     if (gm := _graph_module(program)) is None:
-        raise TypeError(f"{type(program).__name__} cannot be traced: give a GraphModule")
+        raise TypeError(f"{type(program).__name__} cannot be traced; pass a GraphModule")
     return gm
 
 
@@ -237,14 +237,15 @@ class Report:
     def minimize(self, **options: Any) -> "Case":
         """Returns the smallest part of the program that the pass still breaks, with its inputs."""
         if self.broken_by is None:
-            raise RuntimeError("there is no pass to try again: minimize the report of cfx.bisect, "
-                               "or call cfx.minimize with a function that tells what fails")
+            raise RuntimeError("this report has no pass to run again; minimize a report of "
+                               "cfx.bisect, or call cfx.minimize with a function that tests for "
+                               "the failure")
         fails = lambda module, inputs: not bisect([self.broken_by], module, inputs)  # noqa: E731
         return minimize(self.before, self.inputs, fails, **options)
 
     def _rows(self) -> Iterator[tuple[str, Any]]:
         if self.passed:
-            yield "fine so far", ", ".join(self.passed)
+            yield "passed", ", ".join(self.passed)
         if self.error is not None:
             yield "error", self.error
         if self.difference is not None:
@@ -259,15 +260,15 @@ class Report:
         if self.agreed:
             yield "nodes agree", f"{len(self.agreed)}, the last: {_names(self.agreed[-6:])}"
         if self.alone:
-            yield "without partner", f"{len(self.alone)}, the first: {_names(self.alone[:6])}"
+            yield "unmatched", f"{len(self.alone)}, the first: {_names(self.alone[:6])}"
         if self.broken_by is not None:
-            yield "what to do", "report.minimize() gives the smallest program that it breaks"
+            yield "what to do", "report.minimize() finds the smallest program that it breaks"
         elif self.error is not None and self.culprit is None:
-            yield "what to do", "mend what raises: report.after(*report.inputs)"
+            yield "what to do", "fix the exception: report.after(*report.inputs)"
         elif self.culprit is None:
-            yield "what to do", "give two GraphModules: then the node is found, too"
+            yield "what to do", "pass two GraphModules to find the node, too"
         else:
-            yield "what to do", f"look at what was done to %{self.culprit} and to what it reads"
+            yield "what to do", f"check what was done to %{self.culprit} and to its inputs"
 
     def __str__(self) -> str:
         if self.ok:
@@ -389,7 +390,7 @@ def _applied(one: Any, module: Any) -> Any:
     result = module if not isinstance(result, Module) else _graph_module(result)
     faults = result.graph._faults(False)
     if faults:
-        raise RuntimeError("it leaves a broken graph:\n" + "\n".join(faults[:5]))
+        raise RuntimeError("the pass leaves an invalid graph:\n" + "\n".join(faults[:5]))
     result.recompile()
     return result
 

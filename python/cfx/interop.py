@@ -26,7 +26,7 @@ from ._glue.pickling import _STATE
 try:
     import torch
 except ImportError as e:
-    raise ImportError("cfx.interop converts from and to torch.fx: it needs torch") from e
+    raise ImportError("cfx.interop needs torch, because it converts from and to torch.fx") from e
 
 __all__ = [
     "bind_unbacked", "from_torch", "side_effects", "to_torch", "trace_dispatch", "wrapped_names",
@@ -99,7 +99,7 @@ class _Copy:
                     raise RuntimeError(f"node %{node} uses %{value}, which is not in its graph")
                 return self.twins[value]
             if isinstance(value, _core.Graph) and self.dest is not cfx:
-                raise RuntimeError(f"node %{node} has a region, but calls nothing that takes one")
+                raise RuntimeError(f"node %{node} has a region, but its target takes none")
             return value
 
         if args:
@@ -276,12 +276,13 @@ class _ToTorch(_Copy):
                 continue
             what = f"node %{node} of the region {name} reads '{node.target}'"
             if self.root is None:
-                raise RuntimeError(f"{what}, and there is no module: convert the GraphModule")
+                raise RuntimeError(f"{what}, but there is no module; convert the GraphModule, not "
+                                   "its graph")
             held[node.target] = found = operator.attrgetter(node.target)(self.root)
             tensors = found.parameters() if isinstance(found, torch.nn.Module) else [found]
             wanted = any(getattr(tensor, "requires_grad", False) for tensor in tensors)
             if wanted and name not in self.called:
-                warnings.warn(f"{what}, to which torch passes no gradients", stacklevel=2)
+                warnings.warn(f"{what}, which gets no gradients in torch", stacklevel=2)
         return self.dest.GraphModule(held, graph)
 
 

@@ -49,7 +49,7 @@ class _State(dict[str, _core.Tensor]):
 
     def __setitem__(self, name: str, tensor: Any) -> None:
         if name not in self:
-            raise KeyError(f"the program reads no tensor '{name}'")
+            raise KeyError(f"the program has no tensor '{name}'")
         super().__setitem__(name, _core.Tensor(tensor))
         self.given = {**self.given, name: tensor}
         self.changed = True

@@ -73,7 +73,7 @@ def find(target: Any) -> Operator | None:
 def __getattr__(name: str) -> Any:
     function = _core._operator_function(name)
     if function is None:
-        raise AttributeError(f"the operator table has no row '{name}'")
+        raise AttributeError(f"there is no operator '{name}' in the operator table")
     return function
 
 

@@ -112,7 +112,7 @@ class MetaProxy(Proxy):
         args, kwargs = args or (), kwargs or {}
         found = _core._find_proxy((args, kwargs))
         mode = getattr(found, "fake_mode", None)
-        assert mode is not None, "a MetaProxy needs a fake_mode to compute with"
+        assert mode is not None, "a MetaProxy needs a fake_mode"
         made = Proxy.__torch_function__(orig_method, types, args, kwargs)
 
         def value(x):

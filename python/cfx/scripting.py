@@ -35,8 +35,8 @@ def _root_of(root: Any, tracer: Tracer) -> Any:
         outer = root.__qualname__.rpartition(".")[0]
         if outer and not outer.endswith("<locals>") and "self" in root.__code__.co_varnames[:1]:
             raise TypeError(
-                f"cfx.script got '{root.__qualname__}' without the object that it is a method of: "
-                "script the object's method (cfx.script(model.method)), or the module itself"
+                f"cfx.script got the unbound method '{root.__qualname__}'; pass the bound method "
+                "(cfx.script(model.method)), or the module itself"
             )
         return root
     if not isinstance(root, types.MethodType) and not isinstance(root, type):
@@ -46,7 +46,7 @@ def _root_of(root: Any, tracer: Tracer) -> Any:
     if not isinstance(root, types.MethodType):
         raise TypeError(
             f"cfx.script captures modules, functions and methods written in Python, got {root!r}; "
-            "put anything else into a function that calls it"
+            "wrap anything else in a function"
         )
     owner, name = root.__self__, root.__name__
     if isinstance(owner, torch.nn.Module) and getattr(type(owner), name, None) is root.__func__:

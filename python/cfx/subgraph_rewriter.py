@@ -46,7 +46,7 @@ class any_of:
         _core.map_aggregate((args, kwargs), lambda a: found.append(getattr(a, "tracer", None)))
         tracer = next(filter(None, found), None)
         if tracer is None:
-            raise TypeError("any_of stands for several functions: call it in a pattern only")
+            raise TypeError("any_of can only be called in a pattern")
         args, kwargs = tracer.create_arg(args), tracer.create_arg(kwargs)
         return tracer.proxy(tracer.graph.call_function(any_of, (self.targets, *args), kwargs))
 
@@ -74,7 +74,7 @@ def _check_attributes(gm: GraphModule, graph: Any, root: Any) -> None:
     for path in graph._paths(False) if root is not None else ():
         if not _core._has_attr(gm, path) and not _core._has_attr(root, path):
             raise RuntimeError(f"the replacement reads {path!r}, which neither it nor the module "
-                               "has: give it that attribute")
+                               "has; add that attribute to one of them")
 
 
 _Rule = tuple[Graph, Graph | None, Any]
@@ -90,7 +90,8 @@ def _rewrite(
     decide: Any = None,
 ) -> list[Any]:  # fmt: skip
     if not isinstance(gm.graph, Graph):
-        raise TypeError(f"only a cfx.GraphModule can be changed, not {type(gm)}: see from_torch")
+        raise TypeError(f"only a cfx.GraphModule can be rewritten, not {type(gm)}; convert it with "
+                        "from_torch")
     for _, replacement, root in rules:
         _check_attributes(gm, replacement, root)
     anchors = [pattern._anchors(False)[0] for pattern, _, _ in rules]
@@ -128,7 +129,7 @@ def replace_pattern(
     """
     pairs = pattern if isinstance(pattern, list) else [(pattern, replacement)]
     if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
-        raise TypeError("a list of patterns holds pairs: (pattern, replacement)")
+        raise TypeError("a list of patterns must hold pairs (pattern, replacement)")
     rules = [_rule(*pair) for pair in pairs]
     options = {"regions": regions, "variadic": variadic, "any_spelling": any_spelling}
     options.update(commutative=commutative, strict=strict, carry_meta=carry_meta, jointly=True)

@@ -80,8 +80,8 @@ cfx_status cfxi_base_expect(const void *given, const char *what, cfx_error *err)
         return CFX_OK;
     if (err && err->status != CFX_OK)
         return err->status;
-    return cfx_error_set(err, CFX_E_VALUE, "there is no %s: NULL was given; check the call that "
-                         "should have made or found it", what);
+    return cfx_error_set(err, CFX_E_VALUE, "the %s is NULL; check the call that should have "
+                         "returned it", what);
 }
 
 cfx_status cfxi_base_failed(cfx_error *err, cfx_status status)

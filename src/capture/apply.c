@@ -244,13 +244,13 @@ static cfx_var apply(cfx_at at, const callee *f, const cfx_var *args, size_t n)
 {
     cfx_schema_param param;
     if (n > 0 && !param_at(f, n - 1, &param)) {
-        cfx_scope_fail_at(at, CFX_E_TYPE, "%s%s: %zu arguments are too many", name_of(f),
+        cfx_scope_fail_at(at, CFX_E_TYPE, "%s%s: too many arguments (%zu given)", name_of(f),
                           f->custom ? f->custom->schema : cfx_operator_schema(f->op), n);
         return cfx_var_empty();
     }
     for (size_t i = 0; i < n; i++) {
         if (args[i].kind == CFX_VAR_EMPTY && f->row->needed >> i & 1 && param_at(f, i, &param)) {
-            cfx_scope_fail_at(at, CFX_E_VALUE, "%s: '%.*s' is an empty variable", name_of(f),
+            cfx_scope_fail_at(at, CFX_E_VALUE, "%s: required argument '%.*s' is empty", name_of(f),
                               (int)param.name.size, param.name.text);
             return cfx_var_empty();
         }
@@ -263,7 +263,8 @@ cfx_var cfx_apply_at(cfx_at at, cfx_operator op, const cfx_var *args, size_t n)
     if (!cfx_scope_ok(at.scope))
         return cfx_var_empty();
     if (!cfx_operator_has_kernel(op) || n > CFXI_MOST_PARAMS) {
-        cfx_scope_fail_at(at, CFX_E_TYPE, "there is no operator number %d with so many parameters",
+        cfx_scope_fail_at(at, CFX_E_TYPE, "operator %d is not in the table, or too many arguments "
+                          "were given",
                           (int)op);
         return cfx_var_empty();
     }

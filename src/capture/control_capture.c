@@ -24,10 +24,10 @@ static bool can_begin(cfx_at at, bool has_blocks, cfx_vars in)
     if (!cfx_scope_ok(at.scope))
         return false;
     if (!has_blocks)
-        cfx_scope_fail_at(at, CFX_E_VALUE, "a branch or loop needs its functions");
+        cfx_scope_fail_at(at, CFX_E_VALUE, "a function of this branch or loop is NULL");
     for (size_t i = 0; i < in.n && cfx_scope_ok(at.scope); i++)
         if (in.items[i].kind == CFX_VAR_EMPTY)
-            cfx_scope_fail_at(at, CFX_E_VALUE, "variable %zu is empty", i);
+            cfx_scope_fail_at(at, CFX_E_VALUE, "input %zu of the branch or loop is empty", i);
     return cfx_scope_ok(at.scope);
 }
 
@@ -64,8 +64,7 @@ static bool next_state(cfx_at at, size_t mark, cfx_var result, cfx_var *state, s
         each = cfx_datum_items(whole, &items);
     if (cfx_scope_ok(at.scope) && items != n)
         cfx_scope_fail_at(at, CFX_E_VALUE,
-                          "the body of the loop gives %zu values, and the loop has %zu "
-                          "variables",
+                          "the loop body returns %zu values, but the loop has %zu variables",
                           items, n);
     if (cfx_scope_ok(at.scope))
         cfx_scope_reset(at.scope, mark, cfx_var_empty());
@@ -116,7 +115,7 @@ static int64_t whole_number(cfx_at at, cfx_var count)
 {
     const double n = cfx_var_number_at(at, count);
     if (cfx_scope_ok(at.scope) && !(n == floor(n) && fabs(n) < 9e18))
-        cfx_scope_fail_at(at, CFX_E_TYPE, "a loop goes round a whole number of times, not %g", n);
+        cfx_scope_fail_at(at, CFX_E_TYPE, "the loop count must be an integer, not %g", n);
     return cfx_scope_ok(at.scope) ? (int64_t)n : 0;
 }
 
@@ -214,8 +213,8 @@ static cfx_value region_result(cfx_at at, cfx_var result, size_t n)
     const bool one = n == 1 && v.kind != CFX_KIND_TUPLE;
     if (!one && (v.kind != CFX_KIND_TUPLE || results_of(v) != n)) {
         cfx_scope_fail_at(at, CFX_E_VALUE,
-                          "the body of the loop gives %zu values, and the loop has %zu "
-                          "variables: return a cfx_tuple of them",
+                          "the loop body returns %zu values, but the loop has %zu variables; "
+                          "return them as a cfx_tuple",
                           v.kind == CFX_KIND_TUPLE ? results_of(v) : 1, n);
         return cfx_value_invalid();
     }
@@ -344,7 +343,7 @@ static cfx_var note_if(cfx_at at, cfx_var pred, const block *then, const block *
                       : region_value(at, capture(at, i ? otherwise : then, in, SIZE_MAX,
                                                  &results[i]));
     if (cfx_scope_ok(at.scope) && results[0] != results[1])
-        cfx_scope_fail_at(at, CFX_E_VALUE, "one branch gives %zu values, the other %zu",
+        cfx_scope_fail_at(at, CFX_E_VALUE, "one branch returns %zu values, the other %zu",
                           results[0] == SIZE_MAX ? 1 : results[0],
                           results[1] == SIZE_MAX ? 1 : results[1]);
     args[3] = cfx_scope_ok(at.scope) ? operands(at, in) : cfx_value_invalid();
@@ -393,8 +392,8 @@ cfx_var cfx_if_at(cfx_at at, cfx_var pred, cfx_block *then, cfx_block *otherwise
 
 cfx_var cfx_while_at(cfx_at at, cfx_block *test, cfx_block *body, void *ctx, cfx_vars in)
 {
-    const block asks = {.plain = test, .ctx = ctx, .what = "the test of the loop"};
-    const block does = {.plain = body, .ctx = ctx, .what = "the body of the loop"};
+    const block asks = {.plain = test, .ctx = ctx, .what = "the loop test"};
+    const block does = {.plain = body, .ctx = ctx, .what = "the loop body"};
     if (!can_begin(at, test && body, in))
         return cfx_var_empty();
     return at.scope->trace ? note_while(at, &asks, &does, in)
@@ -403,7 +402,7 @@ cfx_var cfx_while_at(cfx_at at, cfx_block *test, cfx_block *body, void *ctx, cfx
 
 cfx_var cfx_for_at(cfx_at at, cfx_var count, cfx_loop_body *body, void *ctx, cfx_vars in)
 {
-    const block does = {.round = body, .ctx = ctx, .what = "the body of the loop"};
+    const block does = {.round = body, .ctx = ctx, .what = "the loop body"};
     if (!can_begin(at, body != NULL, in))
         return cfx_var_empty();
     return at.scope->trace ? note_for(at, count, &does, in)

@@ -66,7 +66,7 @@ bool cfxi_capture_inputs_are_good(cfx_at at, const cfx_class *type)
     bool optional = false;
     for (item in; next_item(&list, &in);) {
         if (in.name.size == 0)
-            cfx_scope_fail_at(at, CFX_E_VALUE, "class %.60s: an input without a name in \"%.100s\"",
+            cfx_scope_fail_at(at, CFX_E_VALUE, "class %.60s: an input in \"%.100s\" has no name",
                               type->name, type->inputs);
         else if (in.value.text && parse_constant(in.value).kind == CFX_VAR_EMPTY)
             cfx_scope_fail_at(at, CFX_E_VALUE,
@@ -76,8 +76,7 @@ bool cfxi_capture_inputs_are_good(cfx_at at, const cfx_class *type)
                               (int)(in.value.size < 60 ? in.value.size : 60), in.value.text);
         else if (!in.value.text && optional)
             cfx_scope_fail_at(at, CFX_E_VALUE,
-                              "class %.60s: '%.*s' must be given, and follows an input "
-                              "that need not be",
+                              "class %.60s: required input '%.*s' follows an optional input",
                               type->name, (int)in.name.size, in.name.text);
         if (!cfx_scope_ok(at.scope))
             return false;
@@ -135,7 +134,7 @@ const cfx_var *cfxi_capture_fill_inputs(cfx_at at, const cfx_module *m, cfx_vars
     for (size_t i = 0; all && i < in.n; i++) {
         all[i] = in.items[i];
         if (all[i].kind == CFX_VAR_EMPTY) {
-            cfx_scope_fail_at(at, CFX_E_VALUE, "%s: input %zu is an empty variable",
+            cfx_scope_fail_at(at, CFX_E_VALUE, "%s: input %zu is empty",
                               cfxi_capture_module_title(m), i);
             return NULL;
         }
@@ -166,8 +165,8 @@ static bool names_are_inputs(cfx_at at, const char *option, const char *list, co
             found = is_called(in.name, told.name);
         if (!found || !told.value.text) {
             cfx_scope_fail_at(at, CFX_E_KEY,
-                              found ? "%s: '%.*s=' needs what it is behind it"
-                                    : "%s: there is no input '%.*s' (there are: %.100s)",
+                              found ? "%s: '%.*s=' has no value"
+                                    : "%s: there is no input '%.*s' (inputs: %.100s)",
                               option, (int)(told.name.size < 60 ? told.name.size : 60),
                               told.name.text, inputs);
             return false;

@@ -327,12 +327,12 @@ static bool class_is_good(cfx_at at, const cfx_class *type)
     const int forwards = !!type->forward + !!type->forward2 + !!type->forward3 + !!type->forward_n;
     if (!type->name || !cfxi_base_is_identifier(type->name, strlen(type->name)))
         cfx_scope_fail_at(at, CFX_E_VALUE,
-                          "a class needs a name that is an identifier, not '%.60s'",
+                          "the class name must be an identifier, not '%.60s'",
                           type->name ? type->name : "");
     else if (forwards != 1)
         cfx_scope_fail_at(at, CFX_E_VALUE,
-                          "class %.60s needs one of forward, forward2, forward3 and "
-                          "forward_n, and has %d",
+                          "class %.60s must set exactly one of forward, forward2, forward3 and "
+                          "forward_n, not %d",
                           type->name, forwards);
     return cfx_scope_ok(at.scope) && cfxi_capture_inputs_are_good(at, type);
 }
@@ -369,16 +369,17 @@ static bool can_add(cfx_at at, const cfx_module *m, const char *name)
     if (!cfx_scope_ok(at.scope))
         return false;
     if (!m)
-        cfx_scope_fail_at(at, CFX_E_VALUE, "there is no module to add '%.100s' to",
+        cfx_scope_fail_at(at, CFX_E_VALUE, "cannot add '%.100s': the module is NULL",
                           name ? name : "");
     else if (!is_name(name))
-        cfx_scope_fail_at(at, CFX_E_VALUE, "'%.100s' is no name that a part of a module can have",
+        cfx_scope_fail_at(at, CFX_E_VALUE, "'%.100s' is not a valid name for a member of a module",
                           name ? name : "");
     else if (strcmp(name, "training") == 0)
         cfx_scope_fail_at(at, CFX_E_KEY,
-                          "every module has 'training' already: cfx_module_train sets it");
+                          "'training' is reserved; set it with cfx_module_train");
     else if (cfxi_capture_module_find(m, name, strlen(name)))
-        cfx_scope_fail_at(at, CFX_E_KEY, "%s has a '%.100s' already", cfxi_capture_module_title(m),
+        cfx_scope_fail_at(at, CFX_E_KEY, "%s already has a "
+                          "member '%.100s'", cfxi_capture_module_title(m),
                           name);
     return cfx_scope_ok(at.scope);
 }
@@ -407,7 +408,7 @@ static bool can_contain(cfx_at at, cfx_module *m, const char *name, cfx_module *
         status = cfxi_capture_module_each(child, stop_at, m, &err);
     if (status == CFX_E_VALUE)
         cfx_scope_fail_at(at, status,
-                          "%s would contain itself: it is part of what is added as '%.100s'",
+                          "%s would contain itself: it is part of the module added as '%.100s'",
                           cfxi_capture_module_title(m), name);
     else if (status != CFX_OK)
         cfxi_capture_scope_take(at, &err);
@@ -419,7 +420,7 @@ cfx_module *cfx_module_add_at(cfx_at at, cfx_module *m, const char *name, cfx_mo
     if (!can_add(at, m, name))
         return NULL;
     if (!child) {
-        cfx_scope_fail_at(at, CFX_E_VALUE, "there is no module to add as '%.100s'", name);
+        cfx_scope_fail_at(at, CFX_E_VALUE, "cannot add '%.100s': the child module is NULL", name);
         return NULL;
     }
     if (!can_contain(at, m, name, child))
@@ -470,19 +471,20 @@ void cfx_module_set_at(cfx_at at, cfx_module *m, const char *name, cfx_var v)
         return;
     }
     if (strcmp(name, "training") == 0) {
-        cfx_scope_fail_at(at, CFX_E_KEY, "cfx_module_train sets 'training'");
+        cfx_scope_fail_at(at, CFX_E_KEY, "'training' is reserved; set it with cfx_module_train");
         return;
     }
     const cfxi_member *old = cfxi_capture_module_find(m, name, strlen(name));
     cfx_datum d = cfx_var_datum_at(at, v);
     if (d.kind != CFX_DATUM_INVALID && old && old->kind == CFXI_MEMBER_CHILD)
-        cfx_scope_fail_at(at, CFX_E_KEY, "%s has a module '%.100s'", cfxi_capture_module_title(m),
+        cfx_scope_fail_at(at, CFX_E_KEY, "cannot set an attribute of %s: '%.100s' "
+                          "is a module", cfxi_capture_module_title(m),
                           name);
     else if (d.kind != CFX_DATUM_INVALID && old && old->kind != CFXI_MEMBER_ATTRIBUTE &&
              !is_tensor_or_none(d))
         cfx_scope_fail_at(at, CFX_E_TYPE,
-                          "'%.100s' of %s is a parameter or a buffer: a tensor or None, not "
-                          "%s",
+                          "'%.100s' of %s is a parameter or a buffer; its value must be a tensor "
+                          "or None, not %s",
                           name, cfxi_capture_module_title(m),
                           cfx_datum_kind_name((cfx_datum_kind)d.kind));
     else if (d.kind != CFX_DATUM_INVALID)

@@ -35,7 +35,7 @@ static cfx_var run_inside(cfx_at at, cfx_module *m, const cfx_var *in, size_t n)
 {
     cfx_scope *s = at.scope;
     if (s->depth >= CFXI_MOST_CALLS) {
-        cfx_scope_fail_at(at, CFX_E_LIMIT, "modules call each other more than %d deep",
+        cfx_scope_fail_at(at, CFX_E_LIMIT, "module calls are nested more than %d deep",
                           CFXI_MOST_CALLS);
         return cfx_var_empty();
     }
@@ -197,8 +197,7 @@ static cfx_var trace_call(cfx_at at, cfx_module *m, cfx_vars in)
     const char *path = cfxi_capture_trace_path(at.scope->trace, m);
     if (!path) {
         cfx_scope_fail_at(at, CFX_E_KEY,
-                          "%s is no part of the module that is being captured: add it to "
-                          "one that is (cfx_module_add)",
+                          "%s is not part of the module being captured; add it with cfx_module_add",
                           cfxi_capture_module_title(m));
         return cfx_var_empty();
     }
@@ -222,7 +221,7 @@ cfx_var cfx_call_at(cfx_at at, cfx_module *m, cfx_vars in)
     const bool is_list = m->nn == CFX_NN_ModuleList || m->nn == CFX_NN_ModuleDict;
     if (is_list || (!m->type && !m->nn && !m->graph)) {
         cfx_scope_fail_at(at, CFX_E_TYPE,
-                          "a module that only holds others cannot be called: give it a "
+                          "a module that only holds other modules cannot be called; give it a "
                           "class with a forward, or make it a Sequential");
         return cfx_var_empty();
     }

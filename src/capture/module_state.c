@@ -106,7 +106,7 @@ static cfx_state *state_of(const cfx_module *m, const cfx_state *from, cfx_error
 static bool expect(cfx_at at, const void *given, const char *what)
 {
     if (cfx_scope_ok(at.scope) && !given)
-        cfx_scope_fail_at(at, CFX_E_VALUE, "there is no %s", what);
+        cfx_scope_fail_at(at, CFX_E_VALUE, "the %s is NULL", what);
     return cfx_scope_ok(at.scope);
 }
 
@@ -168,7 +168,7 @@ static void put_back(cfx_module *m, const cfx_state *s)
 void cfx_module_load_state_at(cfx_at at, cfx_module *m, const cfx_state *from, unsigned flags)
 {
     cfx_error err = {0};
-    if (!expect(at, m, "module") || !expect(at, from, "state to take"))
+    if (!expect(at, m, "module") || !expect(at, from, "state"))
         return;
     cfxi_pointers heirs = {0};
     cfx_state *s = state_of(m, from, &err);
@@ -184,7 +184,7 @@ void cfx_module_load_state_at(cfx_at at, cfx_module *m, const cfx_state *from, u
 void cfx_module_load_at(cfx_at at, cfx_module *m, const char *file, unsigned flags)
 {
     cfx_error err = {0};
-    if (!expect(at, m, "module") || !expect(at, file, "file"))
+    if (!expect(at, m, "module") || !expect(at, file, "file name"))
         return;
     cfx_state *from = cfx_state_load(file, m->allocator, &err);
     if (from)
@@ -197,7 +197,7 @@ void cfx_module_load_at(cfx_at at, cfx_module *m, const char *file, unsigned fla
 void cfx_module_save_at(cfx_at at, const cfx_module *m, const char *file)
 {
     cfx_error err = {0};
-    if (!expect(at, m, "module") || !expect(at, file, "file"))
+    if (!expect(at, m, "module") || !expect(at, file, "file name"))
         return;
     cfx_state *s = state_of(m, NULL, &err);
     if (!s || cfx_state_save_safetensors(s, file, &err) != CFX_OK)

@@ -128,7 +128,7 @@ static cfx_module *own_child(cfx_module *m, const char *name, size_t size, cfx_e
     if (e && e->kind == CFXI_MEMBER_CHILD && cfxi_capture_module_is_own(e->child))
         return e->child;
     if (e && e->kind != CFXI_MEMBER_CHILD) {
-        cfx_error_set(err, CFX_E_KEY, "'%.*s' is no module", (int)size, name);
+        cfx_error_set(err, CFX_E_KEY, "'%.*s' is not a module", (int)size, name);
         return NULL;
     }
     cfx_module *made =
@@ -226,7 +226,8 @@ static cfx_value call(void *ctx, cfx_graph *g, cfx_operator op, const cfx_value 
     size_t made = 0;
     bool good = n <= MOST_ARGS;
     if (!good)
-        cfx_error_set(err, CFX_E_LIMIT, "more than %d arguments", MOST_ARGS);
+        cfx_error_set(err, CFX_E_LIMIT, "calls with more than %d arguments are "
+                      "not supported", MOST_ARGS);
     for (; good && made < n; made += good) {
         data[made] = cfxi_capture_datum_of_value(args[made], root->allocator, err);
         good = data[made].kind != CFX_DATUM_INVALID;

@@ -103,7 +103,7 @@ bool cfx_scope_ok(const cfx_scope *s) { return s && s->error.status == CFX_OK; }
 
 const cfx_error *cfx_scope_error(const cfx_scope *s)
 {
-    static const cfx_error none = {.status = CFX_E_VALUE, .message = "there is no scope"};
+    static const cfx_error none = {.status = CFX_E_VALUE, .message = "the scope is NULL"};
     return s ? &s->error : &none;
 }
 
@@ -181,7 +181,7 @@ const cfxi_slot *cfxi_capture_var_slot(cfx_at at, cfx_var v)
     const cfxi_slot *slot = NULL;
     if (v.as.value.scope != s->id) {
         cfx_scope_fail_at(
-            at, CFX_E_VALUE, "a variable of another scope%s",
+            at, CFX_E_VALUE, "this variable belongs to another scope%s",
             s->trace
                 ? ": while tracing, only what came in through the inputs and the modules can be "
                   "used; cfx_var_from_tensor makes a tensor a constant"
@@ -193,8 +193,8 @@ const cfxi_slot *cfxi_capture_var_slot(cfx_at at, cfx_var v)
     if (slot && slot->serial == v.count)
         return slot;
     cfx_scope_fail_at(at, CFX_E_VALUE,
-                      "a variable that is gone: what a module makes while it is called, "
-                      "and does not return, lives until it returns");
+                      "this variable is no longer alive: variables created during a module's call "
+                      "are freed when the call returns, except the one it returns");
     return NULL;
 }
 

@@ -58,8 +58,8 @@ static cfx_var read_tensor(cfx_at at, cfx_tensor *tensor)
     cfxi_path *p = cfxi_capture_places_find(&t->places, tensor);
     cfx_error err = {0};
     if (!p) {
-        cfx_scope_fail_at(at, CFX_E_KEY, "a parameter of a module that is no part of what is being "
-                          "captured");
+        cfx_scope_fail_at(at, CFX_E_KEY, "this parameter is not part of the module being captured; "
+                          "add its module with cfx_module_add");
         return cfx_var_empty();
     }
     if (p->reader && t->graph == t->top && !cfxi_ir_node_erased(p->reader))
@@ -82,15 +82,15 @@ cfx_var cfx_module_param_at(cfx_at at, cfx_module *m, const char *path)
     const cfxi_member *e = m && path ? cfxi_capture_module_at(m, path) : NULL;
     if (!e || e->kind == CFXI_MEMBER_CHILD) {
         cfx_scope_fail_at(at, CFX_E_KEY, "%s has no parameter '%.100s'",
-                          m ? cfxi_capture_module_title(m) : "what is no module", path ? path : "");
+                          m ? cfxi_capture_module_title(m) : "a NULL module", path ? path : "");
         return cfx_var_empty();
     }
     if (at.scope->trace && e->value.kind == CFX_DATUM_TENSOR)
         return read_tensor(at, e->value.as.tensor);
     if (e->value.kind == CFX_DATUM_TENSOR && cfx_tensor_is_abstract(e->value.as.tensor)) {
         cfx_scope_fail_at(at, CFX_E_KEY,
-                          "the parameter '%.100s' of %s has no tensor before weights are "
-                          "loaded (cfx_module_load)",
+                          "parameter '%.100s' of %s has no tensor yet; load weights first "
+                          "(cfx_module_load)",
                           path, cfxi_capture_module_title(m));
         return cfx_var_empty();
     }
@@ -124,7 +124,7 @@ cfx_module *cfx_module_from_graph_at(cfx_at at, cfx_graph *g, const char *class_
     if (!cfx_scope_ok(at.scope))
         return NULL;
     if (!g) {
-        cfx_scope_fail_at(at, CFX_E_VALUE, "there is no graph");
+        cfx_scope_fail_at(at, CFX_E_VALUE, "the graph is NULL");
         return NULL;
     }
     cfx_module *m = captured(at.scope->allocator, g, class_name ? class_name : "Model", &err);
@@ -265,7 +265,8 @@ void cfx_transform_at(cfx_at at, cfx_module *m, const char *passes)
     if (!cfx_scope_ok(at.scope))
         return;
     if (!m || !m->graph || !passes) {
-        cfx_scope_fail_at(at, CFX_E_VALUE, "passes need a captured module and their names");
+        cfx_scope_fail_at(at, CFX_E_VALUE, "cfx_transform needs a captured module and the names of "
+                          "passes");
         return;
     }
     const cfx_module_tree tree = cfxi_capture_scope_tree(at.scope, m);

@@ -34,7 +34,7 @@ cfx_datum cfxi_capture_var_datum(cfx_at at, cfx_var v)
         slot = cfxi_capture_var_slot(at, v);
         return slot ? cfx_datum_retain(slot->datum) : cfx_datum_invalid();
     }
-    cfx_scope_fail_at(at, CFX_E_VALUE, "a variable that nobody made");
+    cfx_scope_fail_at(at, CFX_E_VALUE, "invalid variable: cfx did not create it");
     return cfx_datum_invalid();
 }
 
@@ -63,8 +63,8 @@ static cfx_value slot_value(cfx_at at, const cfxi_slot *slot, cfx_error *err)
         return slot->value;
     if (slot->value.kind == CFX_KIND_INVALID)
         return cfxi_capture_value_from_datum(g, slot->datum, err);
-    cfx_error_set(err, CFX_E_GRAPH, "a variable of the function around this branch or loop: pass "
-                  "it in, behind the pointer");
+    cfx_error_set(err, CFX_E_GRAPH, "this variable belongs to the function around the branch or "
+                  "loop; pass it as an input, after ctx");
     return cfx_value_invalid();
 }
 
@@ -143,7 +143,7 @@ static cfx_datum datum_seq(cfx_at at, cfx_datum_kind kind, cfx_vars in, cfx_datu
         if (d.kind == CFX_DATUM_INVALID)
             cfxi_capture_scope_take(at, &err);
     } else if (!at.scope->trace) {
-        cfx_scope_fail_at(at, CFX_E_VALUE, "an empty variable in a list");
+        cfx_scope_fail_at(at, CFX_E_VALUE, "a list contains an empty variable");
     }
     for (size_t i = 0; i < in.n; i++)
         cfx_datum_release(items[i]);
@@ -249,7 +249,7 @@ cfx_var cfx_var_from_tensor_at(cfx_at at, cfx_tensor *t)
     if (!cfx_scope_ok(at.scope))
         return cfx_var_empty();
     if (!t) {
-        cfx_scope_fail_at(at, CFX_E_VALUE, "there is no tensor");
+        cfx_scope_fail_at(at, CFX_E_VALUE, "the tensor is NULL");
         return cfx_var_empty();
     }
     if (at.scope->trace)
@@ -262,7 +262,7 @@ cfx_var cfx_var_from_datum_at(cfx_at at, cfx_datum d)
     if (!cfx_scope_ok(at.scope))
         return cfx_var_empty();
     if (d.kind == CFX_DATUM_INVALID) {
-        cfx_scope_fail_at(at, CFX_E_VALUE, "there is nothing to make a variable of");
+        cfx_scope_fail_at(at, CFX_E_VALUE, "cannot make a variable of an invalid datum");
         return cfx_var_empty();
     }
     if (d.kind == CFX_DATUM_TENSOR)
@@ -272,8 +272,8 @@ cfx_var cfx_var_from_datum_at(cfx_at at, cfx_datum d)
 
 /* ---- out ----------------------------------------------------------------------------------- */
 
-static const char *while_tracing = "while tracing nothing is computed: a program that looks at its "
-                                   "data needs cfx_if or cfx_while to be captured";
+static const char *while_tracing = "tensors have no values while tracing; use cfx_if or cfx_while "
+                                   "for control flow that depends on data";
 
 cfx_datum cfx_var_datum_at(cfx_at at, cfx_var v)
 {
@@ -286,7 +286,7 @@ cfx_datum cfx_var_datum_at(cfx_at at, cfx_var v)
     }
     cfx_datum d = cfxi_capture_var_datum(at, v);
     if (d.kind == CFX_DATUM_INVALID)
-        cfx_scope_fail_at(at, CFX_E_VALUE, "an empty variable");
+        cfx_scope_fail_at(at, CFX_E_VALUE, "the variable is empty");
     return d;
 }
 
@@ -298,7 +298,7 @@ cfx_tensor *cfx_var_tensor_at(cfx_at at, cfx_var v)
     cfx_datum_release(d);  /* the variable has it */
     if (d.kind == CFX_DATUM_TENSOR)
         return d.as.tensor;
-    cfx_scope_fail_at(at, CFX_E_TYPE, "a tensor is needed, not %s",
+    cfx_scope_fail_at(at, CFX_E_TYPE, "expected a tensor, not %s",
                       cfx_datum_kind_name((cfx_datum_kind)d.kind));
     return NULL;
 }
@@ -318,7 +318,7 @@ static cfx_datum element(cfx_at at, const cfx_tensor *t)
 {
     if (!cfx_tensor_is_abstract(t) && cfx_tensor_numel(t) == 1)
         return cfx_datum_load(cfx_tensor_dtype(t), cfx_tensor_data(t));
-    cfx_scope_fail_at(at, CFX_E_SHAPE, "a tensor with %lld elements is no number",
+    cfx_scope_fail_at(at, CFX_E_SHAPE, "a tensor with %lld elements cannot be used as a number",
                       (long long)cfx_tensor_numel(t));
     return cfx_datum_invalid();
 }
@@ -334,7 +334,7 @@ double cfx_var_number_at(cfx_at at, cfx_var v)
     case CFX_DATUM_FLOAT: return d.as.f;
     default: break;
     }
-    cfx_scope_fail_at(at, CFX_E_TYPE, "a number is needed, not %s",
+    cfx_scope_fail_at(at, CFX_E_TYPE, "expected a number, not %s",
                       cfx_datum_kind_name((cfx_datum_kind)d.kind));
     return 0;
 }
@@ -351,14 +351,14 @@ static const cfx_tensor *known_tensor(cfx_at at, cfx_var v)
     if (d.kind == CFX_DATUM_TENSOR)
         return d.as.tensor;
     if (cfxi_rt_is_number(d))
-        cfx_scope_fail_at(at, CFX_E_TYPE, "a tensor is needed, not a number");
+        cfx_scope_fail_at(at, CFX_E_TYPE, "expected a tensor, not a number");
     else if (at.scope->trace && d.kind == CFX_DATUM_INVALID)
         cfx_scope_fail_at(
             at, CFX_E_TYPE,
-            "its shape is not known: give the trace the inputs' shapes "
-            "(.shapes = \"x=float32[N, 3]\"), or use cfx_size, whose result is a variable");
+            "the shape is not known while tracing; give the input shapes (.shapes = \"x=float32[N, "
+            "3]\"), or use cfx_size, which returns a variable");
     else
-        cfx_scope_fail_at(at, CFX_E_TYPE, "a tensor is needed, not %s",
+        cfx_scope_fail_at(at, CFX_E_TYPE, "expected a tensor, not %s",
                           cfx_datum_kind_name((cfx_datum_kind)d.kind));
     return NULL;
 }
@@ -370,7 +370,8 @@ int64_t cfx_var_size_at(cfx_at at, cfx_var v, int64_t dim)
     if (!t)
         return 0;
     if (dim < -n || dim >= n) {
-        cfx_scope_fail_at(at, CFX_E_INDEX, "dimension %lld of a tensor with %lld", (long long)dim,
+        cfx_scope_fail_at(at, CFX_E_INDEX, "dimension %lld is out of range for a tensor with %lld "
+                          "dimensions", (long long)dim,
                           (long long)n);
         return 0;
     }
@@ -378,8 +379,8 @@ int64_t cfx_var_size_at(cfx_at at, cfx_var v, int64_t dim)
     if (size >= 0)
         return size;
     cfx_scope_fail_at(at, CFX_E_TYPE,
-                      "the size of dimension %lld is a symbol: use cfx_size, whose result "
-                      "is a variable",
+                      "the size of dimension %lld is symbolic; use cfx_size, which returns a "
+                      "variable",
                       (long long)dim);
     return 0;
 }

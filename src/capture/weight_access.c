@@ -46,7 +46,7 @@ static cfx_status qualified_name(void *ctx, void *o, cfx_sink out, cfx_error *er
     (void)ctx;
     (void)o;
     (void)out;
-    return cfx_error_set(err, CFX_E_KEY, "a tensor has no name under which it could be found");
+    return cfx_error_set(err, CFX_E_KEY, "a tensor has no qualified name");
 }
 
 static cfx_status name_hint(void *ctx, void *o, cfx_sink out, cfx_error *err)
@@ -82,7 +82,8 @@ static cfx_value make(cfx_graph *g, cfx_tensor *t, cfx_module *m, cfx_error *err
         g->host =
             &cfxi_capture_object_host; /* one that was parsed or built: now it can hold objects */
     if (g->host != &cfxi_capture_object_host) {
-        cfx_error_set(err, CFX_E_TYPE, "the graph is another language's: it cannot hold a tensor");
+        cfx_error_set(err, CFX_E_TYPE, "this graph belongs to another host language and cannot "
+                      "hold a cfx tensor");
         return cfx_value_invalid();
     }
     object *it = cfxi_base_alloc(allocator, sizeof *it);
@@ -154,7 +155,7 @@ cfx_value cfxi_capture_value_from_datum(cfx_graph *g, cfx_datum d, cfx_error *er
     case CFX_DATUM_REGION:
     case CFX_DATUM_INVALID: break;
     }
-    cfx_error_set(err, CFX_E_TYPE, "there is no value to keep");
+    cfx_error_set(err, CFX_E_TYPE, "a region or an invalid value cannot be stored in a graph");
     return cfx_value_invalid();
 }
 

@@ -7,7 +7,7 @@
  *     %c = call_function[target=torch.abs](%b)
  *     output(%c)
  *
- * Needs: nodes that stand behind what they read. Keeps: the graph as it is.
+ * Needs: nodes in topological order. Keeps: the graph as it is.
  *
  * Delta debugging: halves of the nodes are left out, then quarters, and so on down to single nodes;
  * what can go without the test passing stays out, and single nodes are tried until none can go.
@@ -106,8 +106,8 @@ static cfx_status minimize(search *s)
         CFX_TRY(try_part(s, s->n, &fails));
     }
     if (!fails)
-        return cfx_error_set(s->err, CFX_E_VALUE, "the whole graph does not fail: there is nothing "
-                             "to minimize; try the test on it first");
+        return cfx_error_set(s->err, CFX_E_VALUE, "the test does not fail on the whole graph, so "
+                             "there is nothing to minimize");
     return shrink(s);
 }
 

@@ -212,7 +212,7 @@ static cfx_status positions_of(const cfxi_repeat_job *job, cfx_node *const *node
 {
     for (size_t i = 0; i < n; i++) {
         if (nodes[i]->graph != job->graph || cfxi_ir_node_erased(nodes[i]))
-            return cfx_error_set(job->err, CFX_E_GRAPH, "node %%%s is not of this graph",
+            return cfx_error_set(job->err, CFX_E_GRAPH, "node %%%s is not in this graph",
                                  nodes[i]->name->data);
         positions[i] = nodes[i]->mark - job->stamp;
     }

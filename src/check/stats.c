@@ -183,7 +183,7 @@ static cfx_status count_graph(cfx_graph *g, void *ctx, cfx_error *err)
 
 cfx_status cfx_stats_add_graph(cfx_stats *s, cfx_graph *g, cfx_error *err)
 {
-    CFX_TRY(cfxi_base_expect(s->memory, "stats", err));
+    CFX_TRY(cfxi_base_expect(s->memory, "stats object", err));
     CFX_TRY(cfxi_base_expect(g, "graph", err));
     CFX_TRY(count_graph(g, s, err));
     return sort_rows(s, err);
@@ -272,7 +272,7 @@ cfx_status cfx_stats_add_costs(cfx_stats *s, const cfx_program *p, cfx_runtime *
     cfx_error own = {0};
     costing c = {s, dims, &own};
     size_t at = 0;
-    CFX_TRY(cfxi_base_expect(s->memory, "stats", err));
+    CFX_TRY(cfxi_base_expect(s->memory, "stats object", err));
     cfx_error why = {0};
     cfx_status status = cfx_program_cost(p, rt, dims, inputs, n, add_cost, &c, &why);
     if (status != CFX_OK) {

@@ -58,7 +58,7 @@ int64_t cfx_dims_symbol(cfx_dims *dims, const char *name, int64_t min, cfx_error
     size_t size = strlen(name);
     err = cfxi_base_error_or(err, &own);
     if (!cfxi_base_is_identifier(name, size)) {
-        cfx_error_set(err, CFX_E_VALUE, "'%.60s' is no name for a size", name);
+        cfx_error_set(err, CFX_E_VALUE, "'%.60s' is not a valid name for a size", name);
         return CFX_DIM_UNKNOWN;
     }
     cfxi_dim_expr *e = find_symbol(dims, name, size);
@@ -118,7 +118,8 @@ static int64_t compute(cfx_dims *dims, binary_fn *fn, int64_t a, int64_t b, cfx_
     if (a == CFX_DIM_UNKNOWN || b == CFX_DIM_UNKNOWN)
         return CFX_DIM_UNKNOWN;
     if (!dims) {
-        cfx_error_set(err, CFX_E_VALUE, "a symbolic size where only numbers are known");
+        cfx_error_set(err, CFX_E_VALUE, "a symbolic size cannot be used here: no cfx_dims was "
+                      "given");
         return CFX_DIM_UNKNOWN;
     }
     a = cfxi_dim_resolve(dims, a, &own);
@@ -177,7 +178,7 @@ int64_t cfx_dim_mul(cfx_dims *dims, int64_t a, int64_t b, cfx_error *err)
 
 static int64_t by_zero(cfx_error *err)
 {
-    cfx_error_set(err, CFX_E_VALUE, "a size divided by zero");
+    cfx_error_set(err, CFX_E_VALUE, "division of a size by zero");
     return CFX_DIM_UNKNOWN;
 }
 

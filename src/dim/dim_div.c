@@ -146,7 +146,7 @@ static cfx_status divide(cfx_dims *dims, int64_t a, int64_t b, division *v, bool
     v->m = dims->one;
     v->factor = 1;
     if (b == 0)
-        return cfx_error_set(err, CFX_E_VALUE, "a size divided by zero");
+        return cfx_error_set(err, CFX_E_VALUE, "division of a size by zero");
     CFX_TRY(cfxi_dim_poly_from(dims, a, &v->rest, err));
     CFX_TRY(cfxi_dim_poly_from(dims, b, &v->d, err));
     *negative = v->d.t[0].factor < 0;

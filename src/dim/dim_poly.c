@@ -3,13 +3,13 @@
 
 cfx_status cfxi_dim_overflow(cfx_error *err)
 {
-    return cfx_error_set(err, CFX_E_SHAPE, "a size that does not fit in 64 bits");
+    return cfx_error_set(err, CFX_E_SHAPE, "a size does not fit in 64 bits");
 }
 
 static cfx_status too_large(cfx_error *err)
 {
     return cfx_error_set(err, CFX_E_LIMIT,
-                         "an expression of sizes grew too large; give numbers for some of them");
+                         "a size expression is too large; replace some symbolic sizes by numbers");
 }
 
 /* ---- monomials ----------------------------------------------------------------------------- */
@@ -138,7 +138,7 @@ cfx_status cfxi_dim_poly_from(cfx_dims *dims, int64_t d, cfxi_poly *out, cfx_err
     }
     const cfxi_dim_expr *e = cfxi_dim_expr_of(dims, d);
     if (!e)
-        return cfx_error_set(err, CFX_E_VALUE, "a symbolic size of another set of sizes");
+        return cfx_error_set(err, CFX_E_VALUE, "the symbolic size belongs to another cfx_dims");
     if (e->kind == CFXI_DIM_SUM) {
         memcpy(out->t, e->t, e->n * sizeof *e->t);
         out->n = e->n;

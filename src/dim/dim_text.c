@@ -160,7 +160,7 @@ static int64_t parse_name(reader *r)
     const size_t size = cfxi_base_identifier_size(r->text + from, r->size - from);
     r->at += size;
     if (size >= sizeof name)
-        return complain(r, "a name that is too long");
+        return complain(r, "name too long");
     memcpy(name, r->text + from, size);
     name[size] = '\0';
     bool most = strcmp(name, "max") == 0;
@@ -184,7 +184,7 @@ static int64_t parse_number(reader *r)
     while (r->at < r->size && cfxi_base_is_digit(r->text[r->at]))
         r->at++;
     if (!cfxi_base_parse_int(r->text + from, r->at - from, &number))
-        return complain(r, "a number that is too large");
+        return complain(r, "number too large");
     return number;
 }
 
@@ -243,7 +243,7 @@ static int64_t parse_product(reader *r)
 static int64_t parse_sum(reader *r)
 {
     if (++r->depth > PARSE_DEPTH) {
-        cfx_error_set(r->err, CFX_E_LIMIT, "parentheses in a size nest deeper than %d",
+        cfx_error_set(r->err, CFX_E_LIMIT, "parentheses in a size nest more than %d deep",
                       PARSE_DEPTH);
         return CFX_DIM_UNKNOWN;
     }
@@ -293,7 +293,7 @@ static cfx_status eval_symbol(const evaluation *v, const cfxi_dim_expr *e, int64
         return CFX_OK;
     if (e->is_equal)
         return eval_dim(v, e->equal, out);
-    return cfx_error_set(v->err, CFX_E_KEY, "nobody tells the size %s", e->name);
+    return cfx_error_set(v->err, CFX_E_KEY, "no value is given for the size %s", e->name);
 }
 
 static cfx_status eval_sum(const evaluation *v, const cfxi_dim_expr *e, int64_t *out)
@@ -336,13 +336,13 @@ static cfx_status eval_dim(const evaluation *v, int64_t d, int64_t *out)
     *out = d;
     if (!e)
         return d > CFX_DIM_UNKNOWN ? CFX_OK
-                                   : cfx_error_set(v->err, CFX_E_KEY, "a size that is not known");
+                                   : cfx_error_set(v->err, CFX_E_KEY, "a size is not known");
     if (e->valued_at == v->number) {
         *out = e->value;
         return CFX_OK;
     }
     if (e->busy)
-        return cfx_error_set(v->err, CFX_E_KEY, "a size that is known by itself only");
+        return cfx_error_set(v->err, CFX_E_KEY, "a size is defined only in terms of itself");
     e->busy = true;
     if (e->kind == CFXI_DIM_SYMBOL)
         status = eval_symbol(v, e, out);

@@ -113,7 +113,7 @@ static void no_name(writer *w, const cfx_error *why)
         return;
     }
     stop(w, cfx_error_set(w->err, CFX_E_VALUE, "node %%%.100s holds an object without a qualified "
-                          "name, which JSON cannot hold: %.200s",
+                          "name, which JSON cannot represent: %.200s",
                           w->node ? w->node->name->data : "?", why->message));
 }
 
@@ -206,7 +206,7 @@ static void write_value(writer *w, cfx_value v)
         write_host(w, v);
         break;
     default:
-        stop(w, cfx_error_set(w->err, CFX_E_VALUE, "there is an invalid value in a node"));
+        stop(w, cfx_error_set(w->err, CFX_E_VALUE, "a node holds an invalid value"));
         break;
     }
 }

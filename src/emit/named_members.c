@@ -70,7 +70,7 @@ static cfx_status check_path(const cfx_node *n, const cfx_str *path, cfx_error *
     }
     if (!empty && names <= MOST_NAMES && strlen(path->data) == path->size)
         return CFX_OK;
-    return cfx_error_set(err, CFX_E_VALUE, "'%.200s' cannot be the path of a module or a parameter "
+    return cfx_error_set(err, CFX_E_VALUE, "'%.200s' is not a valid path of a module or parameter "
                          "(node %%%.60s)", path->data, n->name->data);
 }
 

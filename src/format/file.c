@@ -51,7 +51,7 @@ static cfx_status map(int file, const char *path, cfxi_bytes *b, cfx_error *err)
     if (fstat(file, &st) != 0)
         return io_error(err, "read", path);
     if (!S_ISREG(st.st_mode))
-        return cfx_error_set(err, CFX_E_IO, "cannot read '%.200s': it is no plain file", path);
+        return cfx_error_set(err, CFX_E_IO, "cannot read '%.200s': it is not a regular file", path);
     b->size = (size_t)st.st_size;
     if (b->size == 0)
         return CFX_OK;

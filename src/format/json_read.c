@@ -78,17 +78,17 @@ static cfx_status read_code(cfxi_json *j, cfx_buffer *out)
     CFX_TRY(read_unit(j, &code));
     if (code >= 0xd800 && code < 0xdc00) {
         if (j->size - j->at < 2 || memcmp(j->text + j->at, "\\u", 2) != 0)
-            return cfxi_format_json_complain(j, CFX_E_VALUE, "half a surrogate pair");
+            return cfxi_format_json_complain(j, CFX_E_VALUE, "unpaired surrogate");
         j->at += 2;
         CFX_TRY(read_unit(j, &low));
         if (low < 0xdc00 || low > 0xdfff)
-            return cfxi_format_json_complain(j, CFX_E_VALUE, "half a surrogate pair");
+            return cfxi_format_json_complain(j, CFX_E_VALUE, "unpaired surrogate");
         code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
     } else if (code >= 0xdc00 && code < 0xe000) {
-        return cfxi_format_json_complain(j, CFX_E_VALUE, "half a surrogate pair");
+        return cfxi_format_json_complain(j, CFX_E_VALUE, "unpaired surrogate");
     }
     if (code == 0)
-        return cfxi_format_json_complain(j, CFX_E_VALUE, "a NUL character in a name");
+        return cfxi_format_json_complain(j, CFX_E_VALUE, "a name contains a NUL character");
     if (cfx_buffer_append(out, bytes, cfxi_base_utf8_encode(code, bytes)) != CFX_OK)
         return j->status = cfxi_base_nomem(j->err);
     return CFX_OK;
@@ -105,7 +105,7 @@ static cfx_status read_escape(cfxi_json *j, cfx_buffer *out)
     }
     const char *found = c ? strchr(from, c) : NULL;
     if (!found)
-        return cfxi_format_json_complain(j, CFX_E_VALUE, "an unknown escape in a string");
+        return cfxi_format_json_complain(j, CFX_E_VALUE, "unknown escape in a string");
     j->at++;
     if (cfx_buffer_append(out, &to[found - from], 1) != CFX_OK)
         return j->status = cfxi_base_nomem(j->err);
@@ -125,12 +125,12 @@ cfx_status cfxi_format_json_string(cfxi_json *j, cfx_buffer *out)
             j->at++;
         if (!cfxi_base_utf8_valid(j->text + from, j->at - from)) {
             j->at = from;
-            return cfxi_format_json_complain(j, CFX_E_VALUE, "a string that is not UTF-8");
+            return cfxi_format_json_complain(j, CFX_E_VALUE, "a string is not UTF-8");
         }
         if (cfx_buffer_append(out, j->text + from, j->at - from) != CFX_OK)
             return j->status = cfxi_base_nomem(j->err);
         if (j->at == j->size || (unsigned char)j->text[j->at] < 0x20)
-            return cfxi_format_json_complain(j, CFX_E_VALUE, "a string without an end");
+            return cfxi_format_json_complain(j, CFX_E_VALUE, "unterminated string");
         if (j->text[j->at++] == '"')
             return CFX_OK;
         CFX_TRY(read_escape(j, out));
@@ -153,7 +153,7 @@ cfx_status cfxi_format_json_size(cfxi_json *j, int64_t *out)
     if (digits == 0 || (digits > 1 && j->text[from] == '0') ||
         !cfxi_base_parse_int(j->text + from, digits, out)) {
         j->at = from;
-        return cfxi_format_json_complain(j, CFX_E_VALUE, "expected a whole number, 0 or more");
+        return cfxi_format_json_complain(j, CFX_E_VALUE, "expected a non-negative integer");
     }
     return j->status;
 }
@@ -162,6 +162,6 @@ cfx_status cfxi_format_json_end(cfxi_json *j)
 {
     skip_space(j);
     if (j->at < j->size)
-        cfxi_format_json_complain(j, CFX_E_VALUE, "text after the end");
+        cfxi_format_json_complain(j, CFX_E_VALUE, "unexpected text after the end");
     return j->status;
 }

@@ -71,7 +71,7 @@ static cfx_status read_string(reader *r, char *out, size_t room)
         CFX_TRY(expect(r, "\""));
     while (r->at < r->size && r->text[r->at] != (single ? '\'' : '"')) {
         if (n + 1 == room)
-            return complain(r, CFX_E_VALUE, "a string that is too long");
+            return complain(r, CFX_E_VALUE, "a string is too long");
         out[n++] = r->text[r->at++];
     }
     out[n] = '\0';
@@ -83,7 +83,7 @@ static cfx_status read_descr(reader *r)
     char descr[40];
     take(r, "");
     if (r->at < r->size && r->text[r->at] == '[')
-        return complain(r, CFX_E_UNSUPPORTED, "a structured type; cfx has tensors of numbers");
+        return complain(r, CFX_E_UNSUPPORTED, "structured dtypes are not supported");
     CFX_TRY(read_string(r, descr, sizeof descr));
     char order = descr[0];
     if (order != '\0' && strchr("<>=|", order)) {
@@ -97,7 +97,7 @@ static cfx_status read_descr(reader *r)
         }
     }
     char what[100];
-    snprintf(what, sizeof what, "elements of type '%.20s', which cfx has no tensors of",
+    snprintf(what, sizeof what, "the dtype '%.20s' is not supported",
              cfxi_base_utf8_valid(descr, strlen(descr)) ? descr : "?");
     return complain(r, CFX_E_UNSUPPORTED, what);
 }
@@ -118,7 +118,8 @@ static cfx_status read_size(reader *r)
     while (r->at < r->size && cfxi_base_is_digit(r->text[r->at]))
         r->at++;
     if (r->layout.ndim == CFX_MAX_DIMS)
-        return complain(r, CFX_E_UNSUPPORTED, "a tensor with more than 8 dimensions");
+        return complain(r, CFX_E_UNSUPPORTED, "tensors with more than 8 dimensions are not "
+                        "supported");
     if (!cfxi_base_parse_int(r->text + from, r->at - from, &r->layout.sizes[r->layout.ndim++]))
         return complain(r, CFX_E_VALUE, "expected a size");
     if (r->at < r->size && r->text[r->at] == 'L')  /* of Python 2 */
@@ -164,17 +165,18 @@ static cfx_status read_header(reader *r)
     if (!r->seen[0] || !r->seen[1] || !r->seen[2])
         return complain(r, CFX_E_VALUE, "one of descr, fortran_order and shape is missing");
     take(r, "");
-    return r->at == r->size ? CFX_OK : complain(r, CFX_E_VALUE, "text after the header");
+    return r->at == r->size ? CFX_OK : complain(r, CFX_E_VALUE, "unexpected text after the header");
 }
 
 /* Finds the header: r->text and r->size; *data is where elements begin, in the file. */
 static cfx_status find_header(reader *r, const char *file, size_t size, size_t *data)
 {
     if (size < 10 || memcmp(file, "\x93NUMPY", 6) != 0)
-        return cfx_error_set(r->err, CFX_E_VALUE, "%s: no .npy file", r->name);
+        return cfx_error_set(r->err, CFX_E_VALUE, "%s: not a .npy file", r->name);
     unsigned char major = (unsigned char)file[6];
     if (major < 1 || major > 3 || file[7] != 0)
-        return cfx_error_set(r->err, CFX_E_UNSUPPORTED, "%s: version %u.%u of .npy files", r->name,
+        return cfx_error_set(r->err, CFX_E_UNSUPPORTED, "%s: version %u.%u of .npy files is not "
+                             "supported", r->name,
                              major, (unsigned char)file[7]);
     size_t begin = major == 1 ? 10 : 12;
     uint64_t header = size < begin ? 0 : cfxi_format_little(file + 8, begin - 8);
@@ -196,7 +198,7 @@ cfx_tensor *cfxi_format_npy_parse(cfxi_bytes *b, size_t at, size_t size, const c
         read_header(&r) != CFX_OK)
         return NULL;
     if (!cfxi_format_layout_bytes(&r.layout, &bytes) || bytes > size - data) {
-        cfx_error_set(err, CFX_E_VALUE, "%s: the file ends before its elements do", name);
+        cfx_error_set(err, CFX_E_VALUE, "%s: the file ends before the end of its elements", name);
         return NULL;
     }
     return cfxi_format_bytes_tensor(b, at + data, &r.layout, err);
@@ -245,7 +247,7 @@ cfx_status cfxi_format_npy_write(const cfx_tensor *t, cfx_sink sink, cfx_error *
         return cfx_error_set(err, CFX_E_UNSUPPORTED,
                              "a tensor of %s%s cannot be written to a .npy file",
                              cfx_dtype_name((cfx_dtype)t->dtype),
-                             cfx_tensor_is_abstract(t) ? " without elements" : "");
+                             cfx_tensor_is_abstract(t) ? " without data" : "");
     cfxi_base_out_begin(&out, sink);
     write_header(&out, t, &codes[i]);
     cfxi_format_out_elements(&out, t);

@@ -100,7 +100,7 @@ static cfx_status find_directory(const archive *z, uint64_t *count, uint64_t *fi
 {
     uint64_t end;
     if (!find_end(z, &end))
-        return complain(z, "it has no directory", z->bytes->size);
+        return complain(z, "it has no ZIP directory", z->bytes->size);
     *count = number(z, end + 10, 2);
     *first = number(z, end + 16, 4);
     if (*count != 0xffff && *first != WIDE)
@@ -124,7 +124,7 @@ static cfx_status read_wide(const archive *z, uint64_t at, uint64_t size, entry 
         uint64_t length = number(z, at + 2, 2);
         at += 4;
         if (length > end - at)
-            return complain(z, "an extra field is longer than its place", at);
+            return complain(z, "an extra field is longer than its entry", at);
         for (size_t i = 0, used = 0; id == 1 && i < 3; i++) {
             if (*fields[i] != WIDE || used + 8 > length)
                 continue;
@@ -140,14 +140,15 @@ static cfx_status read_wide(const archive *z, uint64_t at, uint64_t size, entry 
 static cfx_status read_entry(const archive *z, uint64_t *at, entry *e)
 {
     if (!has(z, *at, ENTRY_SIZE) || memcmp(z->bytes->data + *at, "PK\x01\x02", 4) != 0)
-        return complain(z, "expected an entry of the directory", *at);
+        return complain(z, "expected a directory entry", *at);
     uint64_t name = number(z, *at + 28, 2);
     uint64_t extra = number(z, *at + 30, 2);
     uint64_t comment = number(z, *at + 32, 2);
     if (!has(z, *at + ENTRY_SIZE, name + extra + comment))
-        return complain(z, "an entry of the directory is cut off", *at);
+        return complain(z, "a directory entry is cut off", *at);
     if (number(z, *at + 8, 2) & 1)
-        return cfx_error_set(z->err, CFX_E_UNSUPPORTED, "npz archive: it is encrypted");
+        return cfx_error_set(z->err, CFX_E_UNSUPPORTED, "npz archive: encrypted archives are not "
+                             "supported");
     *e = (entry){
         .name = z->bytes->data + *at + ENTRY_SIZE,
         .name_size = (size_t)name,
@@ -172,11 +173,11 @@ static cfx_status name_of(const archive *z, const entry *e, char out[NAME_MOST])
         size -= 4;
     if (size == 0 || size >= NAME_MOST || memchr(e->name, 0, size) ||
         !cfxi_base_utf8_valid(e->name, size))
-        return complain(z, "a file without a proper name", e->offset);
+        return complain(z, "a file has no valid name", e->offset);
     memcpy(out, e->name, size);
     out[size] = '\0';
     if (cfx_state_get(z->state, out))
-        return complain(z, "two files of one name", e->offset);
+        return complain(z, "two files have the same name", e->offset);
     return CFX_OK;
 }
 
@@ -190,16 +191,16 @@ static cfx_status read_member(archive *z, const entry *e)
                              "write it with numpy.savez instead of savez_compressed", name);
     if (!has(z, e->offset, LOCAL_SIZE) ||
         memcmp(z->bytes->data + e->offset, "PK\x03\x04", 4) != 0)
-        return complain(z, "expected a file", e->offset);
+        return complain(z, "expected a file header", e->offset);
     uint64_t at = e->offset + LOCAL_SIZE + number(z, e->offset + 26, 2) +
                   number(z, e->offset + 28, 2);
     if (!has(z, at, e->size))
-        return complain(z, "a file that is longer than the archive", e->offset);
+        return complain(z, "a file is longer than the archive", e->offset);
     if (e->size > z->left)  /* else a small archive could name one large file very often */
-        return complain(z, "files that overlap", e->offset);
+        return complain(z, "files overlap", e->offset);
     z->left -= e->size;
     if (crc_more(z->crc, 0, z->bytes->data + at, e->size) != e->crc)
-        return complain(z, "a file whose checksum is wrong", e->offset);
+        return complain(z, "a file has a wrong checksum", e->offset);
     snprintf(where, sizeof where, "npz archive, '%.80s'", name);
     cfxi_base_utf8_clean(where);
     cfx_tensor *t = cfxi_format_npy_parse(z->bytes, (size_t)at, (size_t)e->size, where, z->err);
@@ -385,7 +386,7 @@ static cfx_status plan_members(const cfx_state *s, member *all, uint64_t *end, c
         *m = (member){.name = cfx_state_entry(s, i, &t), .tensor = t, .offset = *end};
         size_t size = strlen(m->name);
         if (size == 0 || size >= NAME_MOST || !cfxi_base_utf8_valid(m->name, size))
-            return cfx_error_set(err, CFX_E_VALUE, "'%.100s' is no name for a tensor in a file",
+            return cfx_error_set(err, CFX_E_VALUE, "'%.100s' is not a valid tensor name for a file",
                                  m->name);
         if (cfxi_format_npy_write(m->tensor, (cfx_sink){count_bytes, &count}, &why) != CFX_OK)
             return cfx_error_set(err, why.status, "'%.100s': %.300s", m->name, why.message);

@@ -74,7 +74,7 @@ static cfx_status read_type(reading *r, record *one)
             return CFX_OK;
     }
     return cfxi_format_json_complain(&r->json, CFX_E_UNSUPPORTED,
-                                     "an element type that cfx has no tensors of");
+                                     "the dtype is not supported");
 }
 
 static cfx_status read_shape(reading *r, record *one)
@@ -84,7 +84,8 @@ static cfx_status read_shape(reading *r, record *one)
          cfxi_format_json_more(&r->json, ']', &first);) {
         if (l->ndim == CFX_MAX_DIMS)
             return cfxi_format_json_complain(&r->json, CFX_E_UNSUPPORTED,
-                                             "a tensor with more than 8 dimensions");
+                                             "tensors with more than 8 dimensions are not "
+                                             "supported");
         CFX_TRY(cfxi_format_json_size(&r->json, &l->sizes[l->ndim++]));
     }
     return r->json.status;
@@ -101,7 +102,7 @@ static cfx_status read_offsets(reading *r, record *one)
         CFX_TRY(cfxi_format_json_size(&r->json, both[n++]));
     }
     if (r->json.status == CFX_OK && n < 2)
-        return complain(r, "has less than two data_offsets");
+        return complain(r, "has fewer than two data_offsets");
     return r->json.status;
 }
 
@@ -111,9 +112,9 @@ static cfx_status check_record(reading *r, const record *one)
     if (one->from > one->to || (uint64_t)one->to > r->bytes->size - r->data)
         return complain(r, "has data_offsets outside the file");
     if (!cfxi_format_layout_bytes(&one->layout, &bytes))
-        return complain(r, "has a shape that no memory can hold");
+        return complain(r, "has more bytes than memory can hold");
     if (bytes != (size_t)(one->to - one->from))
-        return complain(r, "has data_offsets that do not fit its shape and type");
+        return complain(r, "has data_offsets that do not match its shape and dtype");
     return CFX_OK;
 }
 
@@ -129,9 +130,9 @@ static cfx_status read_record(reading *r, record *one)
         while (i < 3 && strcmp(fields[i], r->text.data) != 0)
             i++;
         if (i == 3)
-            return complain(r, "has a field that is none of dtype, shape and data_offsets");
+            return complain(r, "has a field other than dtype, shape and data_offsets");
         if (seen[i])
-            return complain(r, "has a field twice");
+            return complain(r, "has the same field twice");
         seen[i] = true;
         CFX_TRY(i == 0 ? read_type(r, one) : i == 1 ? read_shape(r, one) : read_offsets(r, one));
     }
@@ -222,12 +223,12 @@ bool cfxi_format_safetensors_is(const char *data, size_t size)
 cfx_status cfxi_format_safetensors_read(cfxi_bytes *b, cfx_state *s, cfx_error *err)
 {
     if (b->size < 8)
-        return cfx_error_set(err, CFX_E_VALUE, "no safetensors file: it has only %zu bytes",
+        return cfx_error_set(err, CFX_E_VALUE, "not a safetensors file: it has only %zu bytes",
                              b->size);
     uint64_t header = cfxi_format_little(b->data, 8);
     if (header > HEADER_MOST || header > b->size - 8)
         return cfx_error_set(err, CFX_E_VALUE,
-                             "no safetensors file: a header of %llu bytes in a file of %zu",
+                             "not a safetensors file: a header of %llu bytes in a file of %zu",
                              (unsigned long long)header, b->size);
     reading r = {.bytes = b, .data = 8 + (size_t)header, .state = s,
                  .json = {.text = b->data + 8, .size = (size_t)header,
@@ -276,10 +277,10 @@ static cfx_status collect(const cfx_state *s, cfxi_vec *all, cfx_error *err)
         const char *name = cfx_state_entry(s, i, &one->tensor);
         if (cfx_tensor_is_abstract(one->tensor) || !type_of(one->tensor))
             return cfx_error_set(err, CFX_E_UNSUPPORTED,
-                                 "'%.100s' is %s: safetensors has no such type", name,
+                                 "'%.100s' is %s, which safetensors does not support", name,
                                  cfx_dtype_name(cfx_tensor_dtype(one->tensor)));
         if (strcmp(name, "__metadata__") == 0 || !cfxi_base_utf8_valid(name, strlen(name)))
-            return cfx_error_set(err, CFX_E_VALUE, "'%.100s' is no name for a tensor in a file",
+            return cfx_error_set(err, CFX_E_VALUE, "'%.100s' is not a valid tensor name for a file",
                                  name);
     }
     qsort(records, all->size, sizeof *records, by_width);

@@ -121,7 +121,7 @@ static void add_misfit(misfits *m, const char *name, const cfx_tensor *has, cons
     if (!gets) {
         cfxi_base_out_str(&out, "is missing");
     } else if (!has) {
-        cfxi_base_out_str(&out, "is not expected");
+        cfxi_base_out_str(&out, "is unexpected");
     } else {
         cfx_datum was = cfx_datum_tensor((cfx_tensor *)has);
         cfx_datum is = cfx_datum_tensor((cfx_tensor *)gets);

@@ -69,8 +69,8 @@ cfx_status cfx_node_set_arg(cfx_node *n, size_t i, cfx_value v, cfx_error *err)
     err = cfxi_base_error_or(err, &own);
     CFX_TRY(check_alive(n, err));
     if (i >= cfx_node_num_args(n))
-        return cfx_error_set(err, CFX_E_INDEX, "node %%%s has %zu arguments; there is no number "
-                             "%zu", n->name->data, cfx_node_num_args(n), i);
+        return cfx_error_set(err, CFX_E_INDEX, "node %%%s has %zu arguments; index %zu is out of "
+                             "range", n->name->data, cfx_node_num_args(n), i);
     cfx_value args = splice(n->graph, CFX_KIND_TUPLE, n->args, i, 1, &v, 1, err);
     if (args.kind == CFX_KIND_INVALID)
         return err->status;
@@ -88,7 +88,7 @@ cfx_status cfx_node_insert_arg(cfx_node *n, size_t i, cfx_value v, cfx_error *er
     CFX_TRY(check_alive(n, err));
     if (i > cfx_node_num_args(n))
         return cfx_error_set(err, CFX_E_INDEX, "node %%%s has %zu arguments; an argument cannot be "
-                             "inserted as number %zu", n->name->data, cfx_node_num_args(n), i);
+                             "inserted at index %zu", n->name->data, cfx_node_num_args(n), i);
     cfx_value args = splice(n->graph, CFX_KIND_TUPLE, n->args, i, 0, &v, 1, err);
     if (args.kind == CFX_KIND_INVALID)
         return err->status;
@@ -270,7 +270,7 @@ static cfx_status move(cfx_node *before, cfx_node *n, cfx_error *err)
     CFX_TRY(check_alive(n, err));
     if (n->graph != before->graph)
         return cfx_error_set(err, CFX_E_GRAPH, "node %%%s belongs to another graph and cannot be "
-                             "moved into this one; copy it", n->name->data);
+                             "moved into this one; copy it instead", n->name->data);
     if (n == before)
         return CFX_OK;
     cfxi_ir_list_remove(n);
@@ -283,7 +283,8 @@ static cfx_status check_anchor(const cfx_node *at, cfx_error *err)
 {
     if (!cfxi_ir_node_erased(at))
         return CFX_OK;
-    return cfx_error_set(err, CFX_E_GRAPH, "node %%%s was erased; nothing can be put next to it",
+    return cfx_error_set(err, CFX_E_GRAPH, "node %%%s was erased; choose a node that is still in "
+                         "the graph as insertion point",
                          at->name->data);
 }
 
@@ -376,7 +377,7 @@ static cfx_status choose_users(cfx_node *old, cfx_value with, cfx_use_filter *fi
         cfx_node *user = list->users[i];
         int yes = filter ? filter(ctx, user) : 1;
         if (yes < 0)
-            return cfx_error_set(err, CFX_E_HOST, "the filter of users failed");
+            return cfx_error_set(err, CFX_E_HOST, "the callback that filters users failed");
         if (yes == 0)
             continue;
         CFX_TRY(cfxi_ir_run_hooks(old->graph, CFX_HOOK_REPLACE, old, with, user, err));

@@ -134,8 +134,8 @@ static void announce_edit(cfx_graph *g)
 cfx_status cfxi_ir_graph_begin_edit(cfx_graph *g, cfx_error *err)
 {
     if (cfx_graph_is_frozen(g))
-        return cfx_error_set(err, CFX_E_GRAPH, "the graph is being printed, compared or checked; "
-                             "edit it when that is done");
+        return cfx_error_set(err, CFX_E_GRAPH, "the graph cannot be edited while it is being "
+                             "printed, compared or checked");
     announce_edit(g);
     return CFX_OK;
 }
@@ -251,12 +251,12 @@ static cfx_status check_erase(cfx_graph *g, const cfx_node *n, cfx_error *err)
     if (cfxi_ir_node_is_root(n))
         return cfx_error_set(err, CFX_E_GRAPH, "the root of a graph cannot be erased");
     if (cfxi_ir_node_erased(n))
-        return cfx_error_set(err, CFX_E_GRAPH, "node %%%s was erased already", n->name->data);
+        return cfx_error_set(err, CFX_E_GRAPH, "node %%%s has already been erased", n->name->data);
     CFX_TRY(cfxi_ir_graph_begin_edit(g, err));
     if (n->n_users == 0)
         return CFX_OK;
     return cfx_error_set(err, CFX_E_GRAPH, "Tried to erase Node %s but it still had %u users in "
-                         "the graph, the first of them %s; give its users another input first",
+                         "the graph, the first being %s; replace its uses first",
                          n->name->data, n->n_users, n->users->user->name->data);
 }
 

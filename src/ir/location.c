@@ -196,7 +196,7 @@ uint32_t cfx_graph_intern_stack(cfx_graph *g, uint32_t parent, const char *path,
     }
     if (!cfxi_base_utf8_valid(key.path, strlen(key.path)) ||
         !cfxi_base_utf8_valid(key.type, strlen(key.type))) {
-        cfx_error_set(err, CFX_E_VALUE, "a scope must be UTF-8 text");
+        cfx_error_set(err, CFX_E_VALUE, "the path and type of a scope must be UTF-8 text");
         return 0;
     }
     uint32_t hash = hash_scope(key.path, key.type, parent);

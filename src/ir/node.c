@@ -103,7 +103,7 @@ static cfx_status check_create(cfx_graph *g, cfx_opcode op, cfx_target target, c
     if ((unsigned)op >= CFX_OPCODE_COUNT)
         return cfx_error_set(err, CFX_E_VALUE, "%d is not an opcode", (int)op);
     if (target.object && op != CFX_OP_CALL_FUNCTION)
-        return cfx_error_set(err, CFX_E_VALUE, "the target of a %s is a name, not an object",
+        return cfx_error_set(err, CFX_E_VALUE, "the target of a %s must be a name, not an object",
                              cfx_opcode_name(op));
     CFX_TRY(cfxi_ir_graph_begin_edit(g, err));
     return cfxi_ir_type_check(g, type, err);
@@ -130,7 +130,7 @@ static cfx_node *announce(cfx_graph *g, cfx_node *n, cfx_error *err)
         take_back(g, n);
     cfxi_ir_graph_settle(g);
     if (status == CFX_OK && n && cfxi_ir_node_erased(n))
-        status = cfx_error_set(err, CFX_E_GRAPH, "node %%%s was erased while it was created",
+        status = cfx_error_set(err, CFX_E_GRAPH, "node %%%s was erased while it was being created",
                                n->name->data);
     if (!n || status != CFX_OK) {
         cfx_iter_end(&pin);

@@ -44,8 +44,8 @@ static cfx_ref *new_ref(cfx_graph *g, cfxi_ref_kind kind, uint32_t hash, cfx_err
 cfx_ref *cfxi_ir_ref_object(cfx_graph *g, void *object, cfx_error *err)
 {
     if (!g->host || !object) {
-        cfx_error_set(err, CFX_E_TYPE, "this graph has no host language, so it cannot hold one of "
-                      "its objects; use a qualified name instead");
+        cfx_error_set(err, CFX_E_TYPE, "this graph has no host, so it cannot hold a host object; "
+                      "use a qualified name instead");
         return NULL;
     }
     uint32_t hash = cfxi_base_hash_pointer(object);
@@ -102,12 +102,12 @@ static cfx_status check_region(const cfx_graph *g, const cfx_graph *region, cfx_
 {
     uint32_t above = 0;
     if (!region)
-        return cfx_error_set(err, CFX_E_VALUE, "a region value without a graph");
+        return cfx_error_set(err, CFX_E_VALUE, "the region value has no graph");
     for (const cfx_graph *up = g; up; up = up->parent, above++)
         if (up == region)
             return cfx_error_set(err, CFX_E_GRAPH, "a graph cannot be a region of itself");
     if (region->parent && region->parent != g)
-        return cfx_error_set(err, CFX_E_GRAPH, "the graph is a region of another graph already; "
+        return cfx_error_set(err, CFX_E_GRAPH, "the graph is already a region of another graph; "
                              "clone it first");
     if (above + region->height + 1 > CFX_MAX_REGION_DEPTH)
         return cfx_error_set(err, CFX_E_LIMIT, "regions nest more than %d deep",
@@ -154,7 +154,7 @@ cfx_ref *cfxi_ir_ref_region(cfx_graph *g, cfx_graph *region, cfx_error *err)
         return ref ? ref : add_region(g, region, NULL, err);
     void *object = g->host->bind_region(g->host->ctx, region);
     if (!object) {
-        cfx_error_set(err, CFX_E_HOST, "the host could not hold a region");
+        cfx_error_set(err, CFX_E_HOST, "the host failed to create an object for the region");
         return NULL;
     }
     if (check_region(g, region, err) == CFX_OK) {  /* the host may have run any code */
@@ -247,7 +247,7 @@ static cfx_status ask_name(cfx_graph *g, cfx_ref *ref, cfx_error *err)
     if (status != CFX_OK)
         cfxi_base_failed(err, status);
     else if (!cfxi_base_utf8_valid(text.data, text.size))
-        status = cfx_error_set(err, CFX_E_VALUE, "the host gave a name that is not UTF-8");
+        status = cfx_error_set(err, CFX_E_VALUE, "the host returned a name that is not UTF-8");
     else if (!ref->name && !(ref->name = cfxi_ir_str_new(&g->arena, text.data, text.size)))
         status = cfxi_base_nomem(err);
     cfx_buffer_free(&text);
@@ -265,7 +265,7 @@ const cfx_str *cfxi_ir_ref_qualified_name(cfx_graph *g, cfx_ref *ref, cfx_error 
         return status == CFX_OK ? ref->name : NULL;
     }
     if (status == CFX_OK)
-        cfx_error_set(err, CFX_E_GRAPH, "an object was let go of while its name was asked for");
+        cfx_error_set(err, CFX_E_GRAPH, "a host object was released while its name was being read");
     cfxi_ir_ref_drop(g, ref);
     cfxi_ir_graph_settle(g);
     return NULL;

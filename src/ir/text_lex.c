@@ -256,8 +256,7 @@ static cfx_status read_hex(cfxi_lexer *lex, size_t digits, uint32_t *code)
     }
     if (*code > 0x10ffff)
         return cfxi_ir_lex_error(lex, first, CFX_E_SYNTAX,
-                                 "there is no character 0x%x; the last one "
-                                 "is 0x10ffff",
+                                 "0x%x is not a Unicode code point; the last one is 0x10ffff",
                                  (unsigned)*code);
     return CFX_OK;
 }
@@ -302,8 +301,8 @@ static cfx_status bad_character(cfxi_lexer *lex, size_t opened)
     if (lex->at >= lex->size || lex->text[lex->at] == '\n')
         return cfxi_ir_lex_error(lex, opened, CFX_E_SYNTAX, "this quote is not closed on its line; "
                                  "close it with '\"' and write line breaks as \\n");
-    return cfxi_ir_lex_error(lex, lex->at, CFX_E_SYNTAX, "byte 0x%02x cannot stand here as it is; "
-                             "write it as \\x%02x", (unsigned)(unsigned char)lex->text[lex->at],
+    return cfxi_ir_lex_error(lex, lex->at, CFX_E_SYNTAX, "byte 0x%02x must be escaped; write it as "
+                             "\\x%02x", (unsigned)(unsigned char)lex->text[lex->at],
                              (unsigned)(unsigned char)lex->text[lex->at]);
 }
 

@@ -20,8 +20,7 @@ static cfx_status copy_word(cfxi_parser *p, size_t which, cfxi_slice s, size_t a
     cfx_buffer *word = &p->words[which];
     if (s.size && memchr(s.data, '\0', s.size))
         return cfxi_ir_lex_error(&p->lex, at, CFX_E_SYNTAX,
-                                 "\\x00 cannot stand in the name of a file "
-                                 "or scope");
+                                 "the name of a file or scope cannot contain \\x00");
     word->size = 0;
     if (word->capacity)
         word->data[0] = '\0';
@@ -87,7 +86,8 @@ static cfx_status read_location(cfxi_parser *p, cfx_node *n)
     if (accept_in(p))
         return read_scopes(p, n);
     const size_t at = p->lex.at;
-    CFX_TRY(cfxi_ir_parse_word(p, CFXI_CHAR_FILE, "a file (quoted if it has blanks) or 'in'", &s));
+    CFX_TRY(cfxi_ir_parse_word(p, CFXI_CHAR_FILE, "a file name (quoted if it contains spaces) or "
+                               "'in'", &s));
     CFX_TRY(copy_word(p, 0, s, at));
     CFX_TRY(read_line(p, n, at));
     return accept_in(p) ? read_scopes(p, n) : CFX_OK;
@@ -125,7 +125,8 @@ static cfx_status close_seq(cfxi_parser *p, size_t at)
     const size_t n = p->values.size - f.base;
     p->frames.size--;
     if (f.seq == CFX_KIND_TUPLE && n == 1 && !f.comma)
-        return cfxi_ir_lex_error(&p->lex, at, CFX_E_SYNTAX, "a tuple of one needs a comma: (x,)");
+        return cfxi_ir_lex_error(&p->lex, at, CFX_E_SYNTAX, "a tuple with one item needs a comma: "
+                                 "(x,)");
     if (f.seq == CFX_KIND_NAMEDTUPLE)
         return close_namedtuple(p, &f);
     const cfx_value *items = n ? cfxi_ir_parse_at(p, f.base) : NULL;
@@ -250,8 +251,8 @@ static cfx_status not_closed(cfxi_parser *p, const cfxi_text_frame *f)
     const char close = closing_of(f);
     if (cfxi_ir_lex_peek(&p->lex) < 0)
         return cfxi_ir_lex_error(&p->lex, p->lex.at, CFX_E_SYNTAX,
-                                 "the text ends inside what line %u "
-                                 "opens; close it with '%c'",
+                                 "the text ends before the bracket opened in line %u is closed; "
+                                 "add '%c'",
                                  (unsigned)cfxi_ir_lex_line(&p->lex, f->at), close);
     return cfxi_ir_lex_error(&p->lex, p->lex.at, CFX_E_SYNTAX, "expected ',' or '%c', found %s",
                              close, cfxi_ir_lex_found(&p->lex, found));
@@ -388,7 +389,8 @@ static cfx_status read_target(cfxi_parser *p, cfx_opcode op, cfxi_slice *target)
         lex->at++;
     const size_t stars = lex->at - stars_at;
     if (stars == 0) {
-        CFX_TRY(cfxi_ir_parse_word(p, CFXI_CHAR_DOTTED, "a target (quoted if it is no dotted name)",
+        CFX_TRY(cfxi_ir_parse_word(p, CFXI_CHAR_DOTTED, "a target (quoted if it is not a dotted "
+                                   "name)",
                           target));
     } else {
         *target = cfxi_ir_lex_run(lex, CFXI_CHAR_DOTTED);
@@ -433,8 +435,7 @@ static cfx_status begin_node(cfxi_parser *p, cfxi_slice name, size_t at, cfx_nod
     CFX_TRY(cfxi_ir_parse_find_node(p, name, n, &is_new));
     if (!is_new && is_defined(*n))
         return cfxi_ir_lex_error(&p->lex, at, CFX_E_SYNTAX,
-                                 "a node %%%.60s is defined already; give "
-                                 "this one another name",
+                                 "node %%%.60s is already defined; give this one another name",
                                  (*n)->name->data);
     if (p->places && !cfxi_ir_places_add(p->places, *n, at))
         return cfxi_ir_parse_nomem(p);
@@ -491,8 +492,8 @@ static cfx_status parse_statement(cfxi_parser *p)
     if (c < 0 && !region)
         return close_graph(p);
     if (c < 0)
-        return cfxi_ir_lex_error(lex, at, CFX_E_SYNTAX, "the text ends inside the region that line "
-                                 "%u opens; close it with '}'",
+        return cfxi_ir_lex_error(lex, at, CFX_E_SYNTAX, "the text ends before the region opened in "
+                                 "line %u is closed; add '}'",
                                  (unsigned)cfxi_ir_lex_line(lex, cfxi_ir_parse_top(p)->at));
     if (!cfxi_ir_slice_is(cfxi_ir_lex_run(lex, CFXI_CHAR_NAME), "output")) {
         lex->at = at;
@@ -508,7 +509,7 @@ static cfx_status parse_statement(cfxi_parser *p)
 
 static cfx_status parse_header(cfxi_parser *p)
 {
-    static const char form[] = "in the first line, which is 'graph():'";
+    static const char form[] = "in the first line, which must be 'graph():'";
     cfxi_ir_lex_skip(&p->lex);
     if (!cfxi_ir_slice_is(cfxi_ir_lex_run(&p->lex, CFXI_CHAR_NAME), "graph")) {
         p->lex.at = 0;

@@ -30,8 +30,8 @@ cfx_status cfxi_ir_parse_push(cfxi_parser *p, cfxi_frame_kind kind, uint32_t dep
 {
     if (depth > CFX_MAX_DEPTH)
         return cfxi_ir_lex_error(&p->lex, at, CFX_E_LIMIT,
-                                 "containers nest more than %d deep here; "
-                                 "take the inner ones out into nodes of their own",
+                                 "containers nest more than %d deep here; move the inner ones into "
+                                 "separate nodes",
                                  CFX_MAX_DEPTH);
     if (!cfxi_base_vec_reserve(&p->frames, 1, sizeof(cfxi_text_frame), p->allocator))
         return cfxi_ir_parse_nomem(p);
@@ -153,8 +153,8 @@ static cfx_status read_nan(cfxi_parser *p, size_t at)
         memcpy(&f, &bits, sizeof f);
         if (!good || f == f)
             return cfxi_ir_lex_error(&p->lex, at, CFX_E_SYNTAX,
-                                     "a nan has 16 hexadecimal digits, as "
-                                     "in nan(0x7ff8000000000001)");
+                                     "the bits of a nan are 16 hexadecimal digits, as in "
+                                     "nan(0x7ff8000000000001)");
         CFX_TRY(cfxi_ir_lex_expect(&p->lex, ')', "after the bits of a nan"));
     }
     memcpy(&f, &bits, sizeof f);
@@ -320,7 +320,7 @@ cfx_status cfxi_ir_parse_value(cfxi_parser *p)
         lex->at++;
         return open_seq(p, CFX_KIND_DICT, at);
     case '\'':
-        return cfxi_ir_lex_error(lex, at, CFX_E_SYNTAX, "strings stand in double quotes");
+        return cfxi_ir_lex_error(lex, at, CFX_E_SYNTAX, "strings need double quotes");
     case 'b':
         if (at + 1 < lex->size && lex->text[at + 1] == '"')
             return read_bytes(p);

@@ -44,7 +44,7 @@ static void write_word(writer *w, cfxi_char_class class, const char *text, size_
     }
     if (!cfxi_base_utf8_valid(text, size))
         stop(w, cfx_error_set(w->err, CFX_E_VALUE, "node %%%s has a name, target or scope that is "
-                              "not UTF-8; give it another", w->node->name->data));
+                              "not UTF-8; rename it", w->node->name->data));
     cfxi_base_out_quoted(&w->out, text, size, '"');
 }
 
@@ -71,8 +71,8 @@ static void name_fails(writer *w, const char *what, cfx_status status, const cha
         stop(w, cfx_error_set(w->err, CFX_E_HOST, "%s", why));
     else
         stop(w, cfx_error_set(w->err, CFX_E_VALUE, "node %%%s: %s is an object without a qualified "
-                              "name, which IR text cannot hold; keep it as an attribute of the "
-                              "module, or define it at the top of a file (%.200s)",
+                              "name, which IR text cannot hold; store it as an attribute of the "
+                              "module, or define it at the top level of a file (%.200s)",
                               w->node->name->data, what, why));
 }
 
@@ -91,8 +91,8 @@ static cfx_status check_lookup(writer *w, cfx_ref *ref, const cfx_str *name, cfx
         host->release(host->ctx, found);
     if (ref->name_checked)
         return CFX_OK;
-    return cfx_error_set(why, CFX_E_KEY, "%s is called %.150s",
-                         found ? "something else" : "nothing that is loaded", name->data);
+    return cfx_error_set(why, CFX_E_KEY, "%s has the name %.150s",
+                         found ? "another object" : "no loaded object", name->data);
 }
 
 /* The qualified name of a host object, or NULL after reporting that it has none. */

@@ -38,8 +38,8 @@ static cfx_status count_leaf(const cfx_graph *g, cfx_value v, uint32_t *total, c
         CFX_TRY(cfxi_ir_value_check(g, v, err));
     *total += v.kind == CFX_KIND_NODE;
     if (*total > MOST_USES)
-        return cfx_error_set(err, CFX_E_LIMIT, "the arguments of one node mention nodes more "
-                             "than %d times", MOST_USES);
+        return cfx_error_set(err, CFX_E_LIMIT, "the arguments of one node refer to nodes more than "
+                             "%d times", MOST_USES);
     return CFX_OK;
 }
 

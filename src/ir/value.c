@@ -190,8 +190,8 @@ cfx_status cfxi_ir_value_check(const cfx_graph *g, cfx_value v, cfx_error *err)
 {
     if (v.kind == CFX_KIND_INVALID || v.kind >= CFX_KIND_COUNT) {
         if (err && err->status == CFX_OK)
-            return cfx_error_set(err, CFX_E_VALUE, "an invalid value was passed on; check the "
-                                 "constructor that made it");
+            return cfx_error_set(err, CFX_E_VALUE, "an invalid value was passed; check the call "
+                                 "that created it");
         return err ? err->status : CFX_E_VALUE;  /* the constructor has said why */
     }
     if (cfxi_ir_is_ref(v) && v.as.ref->graph != g)
@@ -202,7 +202,7 @@ cfx_status cfxi_ir_value_check(const cfx_graph *g, cfx_value v, cfx_error *err)
     const cfx_node *n = v.as.node;
     CFX_TRY(cfxi_base_expect(n, "node in a node value", err));
     if (cfxi_ir_node_is_root(n))
-        return cfx_error_set(err, CFX_E_VALUE, "a node value without a node");
+        return cfx_error_set(err, CFX_E_VALUE, "the node value has no node");
     if (n->graph != g)
         return cfx_error_set(err, CFX_E_GRAPH, "node %%%s belongs to another graph; copy it into "
                              "this one first", n->name->data);
@@ -256,7 +256,7 @@ static cfx_status check_items(const cfx_graph *g, cfx_kind kind, const cfx_value
         return cfx_error_set(err, CFX_E_LIMIT, "an argument nests containers more than %d deep",
                              CFX_MAX_DEPTH);
     if (!layout_fits(kind, items, n))
-        return cfx_error_set(err, CFX_E_TYPE, "these %zu items do not make a %s", n,
+        return cfx_error_set(err, CFX_E_TYPE, "these %zu items cannot form a %s", n,
                              cfx_kind_name(kind));
     return CFX_OK;
 }

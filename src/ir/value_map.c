@@ -238,8 +238,8 @@ cfx_value cfxi_ir_value_map(cfx_graph *dst, cfx_graph *src, cfx_value v, bool mo
                             void *ctx, cfx_error *err)
 {
     if (v.kind == CFX_KIND_INVALID || v.kind >= CFX_KIND_COUNT) {
-        cfx_error_set(err, CFX_E_VALUE, "an invalid value cannot be mapped; check the constructor "
-                      "that made it");
+        cfx_error_set(err, CFX_E_VALUE, "an invalid value cannot be mapped; check the call that "
+                      "created it");
         return cfx_value_invalid();
     }
     mapper m;  /* an initialiser would clear the stacks, which is most of the work */

@@ -161,13 +161,14 @@ static void check_opcodes(cfxi_verifier *v)
     const cfx_node *output = NULL;
     for (const cfx_node *n = v->graph->root.next; n != &v->graph->root; n = n->next) {
         if (output)
-            cfxi_ir_finding(v, n, "it stands behind the output %%%s; move or erase it",
+            cfxi_ir_finding(v, n, "it comes after the output %%%s; move or erase it",
                             output->name->data);
         if (n->op == CFX_OP_PLACEHOLDER && body)
-            cfxi_ir_finding(v, n, "this placeholder stands behind %%%s; placeholders come first",
+            cfxi_ir_finding(v, n, "this placeholder comes after %%%s; placeholders must come first",
                             body->name->data);
         if (n->op == CFX_OP_OUTPUT && cfx_node_num_args(n) != 1)
-            cfxi_ir_finding(v, n, "an output has one argument, not %zu", cfx_node_num_args(n));
+            cfxi_ir_finding(v, n, "an output must have one argument, not %zu",
+                            cfx_node_num_args(n));
         if (n->op == CFX_OP_OUTPUT && !output)
             output = n;
         if (n->op != CFX_OP_PLACEHOLDER && !body)
@@ -180,7 +181,7 @@ static void check_opcodes(cfxi_verifier *v)
 static void check_node(cfxi_verifier *v, cfx_node *n)
 {
     if (n->op >= CFX_OPCODE_COUNT || !n->callee || !n->name) {
-        cfxi_ir_finding(v, n, "it has no opcode, target or name: the graph is damaged");
+        cfxi_ir_finding(v, n, "it has no valid opcode, target or name: the graph is corrupt");
         return;
     }
     check_name(v, n);

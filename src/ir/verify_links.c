@@ -14,25 +14,25 @@ bool cfxi_ir_verify_list(cfxi_verifier *v)
     size_t count = 0;
     for (const cfx_node *n = g->root.next; n != &g->root; prev = n, n = n->next) {
         if (count++ == g->size) {
-            cfxi_ir_finding(v, NULL, "the list has more nodes than the graph's size, %zu", g->size);
+            cfxi_ir_finding(v, NULL, "the node list is longer than the graph's size, %zu", g->size);
             return false;
         }
         if (n->graph != g || cfxi_ir_node_erased(n)) {
-            cfxi_ir_finding(v, n, "it is on the list, but %s", n->graph != g
+            cfxi_ir_finding(v, n, "it is in the node list, but %s", n->graph != g
                             ? "belongs to another graph" : "was erased");
             return false;
         }
         if (n->prev != prev) {
-            cfxi_ir_finding(v, n, "its link to the node before it is wrong");
+            cfxi_ir_finding(v, n, "its link to the previous node is wrong");
             return false;
         }
         if (prev != &g->root && prev->order >= n->order)
             cfxi_ir_finding(v, n, "its order label is not above that of %%%s", prev->name->data);
     }
     if (g->root.prev != prev)
-        cfxi_ir_finding(v, NULL, "the list's end is not its last node");
+        cfxi_ir_finding(v, NULL, "the end of the node list is not its last node");
     if (count != g->size)
-        cfxi_ir_finding(v, NULL, "the list has %zu nodes, but the graph's size is %zu", count,
+        cfxi_ir_finding(v, NULL, "the node list has %zu nodes, but the graph's size is %zu", count,
                         g->size);
     return count == g->size && g->root.prev == prev;
 }
@@ -134,7 +134,8 @@ static bool check_users(cfxi_verifier *v, const cfx_node *def)
             return false;
         }
         if (!cfxi_ir_is_listed(v, use->user) || !is_input_edge(use)) {
-            cfxi_ir_finding(v, def, "a use edge of it belongs to no node of the graph");
+            cfxi_ir_finding(v, def, "one of its use edges belongs to a node that is not in the "
+                            "graph");
             return false;
         }
     }
@@ -171,13 +172,13 @@ static size_t check_callee(cfxi_verifier *v, const cfxi_callee *callee, int op)
     while (mine && mine != callee)
         mine = mine->next_of_ref;
     if (callee->op != op || !mine || (callee->next && callee->next->prev != callee))
-        cfxi_ir_finding(v, callee->first, "its callee is on the wrong list");
+        cfxi_ir_finding(v, callee->first, "its callee is in the wrong list");
     size_t count = 0;
     const cfx_node *n = callee->first;
     for (; n && count < callee->count; count++) {
         if (n->callee != callee || n->op != op || n->same_next->same_prev != n ||
             !cfxi_ir_is_listed(v, n)) {
-            cfxi_ir_finding(v, n, "it is on the list of another callee");
+            cfxi_ir_finding(v, n, "it is in the list of another callee");
             return count;
         }
         n = n->same_next;
@@ -206,7 +207,8 @@ void cfxi_ir_verify_callees(cfxi_verifier *v)
     if (listed != g->size)
         cfxi_ir_finding(v, NULL, "callees list %zu nodes, but the graph has %zu", listed, g->size);
     if (counted != g->size + erased)
-        cfxi_ir_finding(v, NULL, "callees count %zu nodes, but there are %zu and %zu erased ones",
+        cfxi_ir_finding(v, NULL, "callees count %zu nodes, but the graph has %zu and %zu erased "
+                        "ones",
                         counted, g->size, erased);
 }
 
@@ -219,5 +221,5 @@ void cfxi_ir_verify_name_entry(cfxi_verifier *v, const cfx_node *n)
         cfxi_ir_finding(v, n, "its name is not in the graph's namespace");
     const cfx_node *owner = name->owner;
     if (owner && (owner->graph != v->graph || cfxi_ir_node_erased(owner) || owner->name != name))
-        cfxi_ir_finding(v, n, "its name is owned by a node that does not have it");
+        cfxi_ir_finding(v, n, "its name is owned by a node that has another name");
 }

@@ -45,7 +45,7 @@ static cfx_status lower_attribute(cfxi_lower *l, cfx_node *n)
         CFX_TRY(cfxi_ops_module_attr(l->modules, l->g, path, "dtype", &dtype, l->err));
         if (dtype.kind == CFX_KIND_DTYPE || n->n_users == 0)
             return cfxi_lower_note(l, n);
-        return cfxi_lower_refuse(l, n, "the attribute '%.100s' is no tensor", path);
+        return cfxi_lower_refuse(l, n, "the attribute '%.100s' is not a tensor", path);
     }
     const cfx_status status = replace_node(l, n, v);
     cfx_value_discard(l->g, v);
@@ -94,8 +94,8 @@ static cfx_status lower_call(cfxi_lower *l, cfx_node *n)
         if (custom)
             return cfxi_lower_custom(l, n, custom);
         return cfxi_lower_refuse(l, n, "'%.100s' is not in the operator table%s",
-                                 target ? target : "a function without a name",
-                                 l->library ? ", nor in the library" : "");
+                                 target ? target : "(unnamed function)",
+                                 l->library ? " or the library" : "");
     }
     if (!cfxi_lower_choose(l, n, &c)) {
         CFX_TRY(l->err->status);

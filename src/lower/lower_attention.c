@@ -50,7 +50,7 @@ static cfx_status become(cfxi_lower *l, cfx_node *n, cfx_value v)
 {
     CFX_TRY(l->err->status);
     if (v.kind == CFX_KIND_INVALID)
-        return cfxi_lower_refuse(l, n, "the module lacks what its class has");
+        return cfxi_lower_refuse(l, n, "the module lacks an attribute of its class");
     return cfxi_lower_finish(l, n, CFX_OPID_alias, &v, 1);
 }
 
@@ -102,7 +102,7 @@ static cfx_status set_all(cfxi_lower *l, const cfx_node *n, cfxi_lowered *c, con
         if (at < c->n)
             c->args[at] = v.kind == CFX_KIND_INVALID ? cfx_value_none() : v;
         else if (!cfxi_lower_value_is_none(v) && !(v.kind == CFX_KIND_BOOL && !v.as.b))
-            return cfxi_lower_refuse(l, n, "the operator '%s' has no '%s'",
+            return cfxi_lower_refuse(l, n, "the operator '%s' has no parameter '%s'",
                                      cfx_operator_name(c->op), all[i].param);
     }
     return CFX_OK;

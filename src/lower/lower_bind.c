@@ -76,7 +76,8 @@ static bool bind_positions(cfxi_lower *l, const cfx_node *n, binding *b, cfxi_lo
     const size_t args = cfx_node_num_args(n);
     for (size_t i = 0; i < args; i++) {
         if (i == b->n || b->params[i].keyword_only) {
-            snprintf(c->why, sizeof c->why, "it takes %zu arguments, not %zu", i, args);
+            snprintf(c->why, sizeof c->why, "too many arguments: expected at most %zu, got %zu",
+                     i, args);
             return false;
         }
         if (takes_loose(c->op, b, i))
@@ -217,7 +218,7 @@ static bool bind_keywords(cfxi_lower *l, const cfx_node *n, binding *b, cfxi_low
         if (at == b->n && !bind_extra(l, c, name, v))
             return false;
         if (at < b->n && b->values[at].kind != CFX_KIND_INVALID)
-            return misfit(c, "it is given twice:", name);
+            return misfit(c, "argument given twice:", name);
         if (at < b->n)
             b->values[at] = v;
     }
@@ -325,14 +326,14 @@ static void tell_choices(cfxi_lowered *c, const cfx_schema_param *param, cfx_val
     for (size_t i = 0; v.kind == CFX_KIND_STR && i < sizeof words / sizeof *words; i++) {
         if (!is_word_for(c, param, &words[i]))
             continue;
-        add_why(c, any ? ", " : ", which is one of ", words[i].text);
+        add_why(c, any ? ", " : ", which must be one of ", words[i].text);
         any = true;
     }
     if (c->op == CFX_OPID_remainder && v.kind == CFX_KIND_STR)
-        add_why(c, ", which is a tensor or number; ",
-                "for '%' of a text write str.format or f\"{n}\"");
+        add_why(c, ", which must be a tensor or number; ",
+                "to format a string, use str.format or an f-string instead of '%'");
     else if (!any)
-        add_why(c, ", which is ", param->type);
+        add_why(c, ", which must be ", param->type);
 }
 
 /* [x] + [y], (1, 2) == (1, 2), "a" * 3, d | e: rows that do with containers what Python does. */
@@ -371,14 +372,14 @@ static bool settle(const cfxi_lower *l, cfxi_lowered *c, size_t i, bool strictly
     if (c->args[i].kind == CFX_KIND_NONE && !optional && c->defaults[i].text)
         c->args[i] = cfx_value_invalid();
     if (c->args[i].kind == CFX_KIND_INVALID)
-        return c->defaults[i].text || optional || misfit(c, "it needs", param.name);
+        return c->defaults[i].text || optional || misfit(c, "missing argument", param.name);
     c->args[i] = translate(l, c, &param, c->args[i]);
     if (c->op == CFX_OPID_isinstance && has_host(c->args[i]))
-        return misfit(c, "a class that is neither Python's nor PyTorch's for", param.name);
+        return misfit(c, "isinstance needs a class of Python or PyTorch for", param.name);
     if (param.variadic || cfxi_lower_fits(l, param.type, c->args[i], strictly) ||
         (c->of_python && strcmp(param.type, "Tensor") == 0 && is_container(l, c->args[i])))
         return true;
-    misfit(c, "this is nothing for", param.name);
+    misfit(c, "invalid argument for", param.name);
     tell_choices(c, &param, c->args[i]);
     return false;
 }

@@ -22,7 +22,8 @@ static bool bind(const cfx_node *n, cfxi_lowered *c)
 {
     const size_t args = cfx_node_num_args(n);
     if (args > c->n) {
-        snprintf(c->why, sizeof c->why, "it takes %zu arguments, not %zu", c->n, args);
+        snprintf(c->why, sizeof c->why, "too many arguments: expected at most %zu, got %zu",
+                 c->n, args);
         return false;
     }
     for (size_t i = 0; i < args; i++)
@@ -33,7 +34,7 @@ static bool bind(const cfx_node *n, cfxi_lowered *c)
         if (at >= c->n)
             return misfit(c, "it has no parameter '%.*s'", key->data, key->size);
         if (c->args[at].kind != CFX_KIND_INVALID)
-            return misfit(c, "'%.*s' is given twice", key->data, key->size);
+            return misfit(c, "argument given twice: '%.*s'", key->data, key->size);
         c->args[at] = n->kwargs->items[i + 1];
     }
     return true;
@@ -46,9 +47,10 @@ static bool fit(const cfxi_lower *l, cfxi_lowered *c)
         const bool optional = param.type[strlen(param.type) - 1] == '?';
         if (c->args[i].kind == CFX_KIND_INVALID) {
             if (!c->defaults[i].text && !optional)
-                return misfit(c, "it needs '%.*s'", param.name.text, param.name.size);
+                return misfit(c, "missing argument '%.*s'", param.name.text, param.name.size);
         } else if (!cfxi_lower_fits(l, param.type, c->args[i], false)) {
-            misfit(c, "this is nothing for '%.*s', which is ", param.name.text, param.name.size);
+            misfit(c, "invalid argument for '%.*s', which must be ",
+                   param.name.text, param.name.size);
             strncat(c->why, param.type, sizeof c->why - strlen(c->why) - 1);
             return false;
         }

@@ -119,10 +119,10 @@ cfx_status cfxi_lower_module(cfxi_lower *l, cfx_node *n)
     cfx_status status = cfxi_ops_module_class(l->modules, path, &name, l->err);
     if (status == CFX_OK && name.size == 0) {
         status = l->modules
-                     ? cfxi_lower_refuse(l, n, "'%.100s' is no module that does what its class "
-                                         "says: it has hooks, or a forward of its own", path)
-                     : cfxi_lower_refuse(l, n, "nothing is known of the module '%.100s'; save the "
-                                         "text of cfx.lower(...).graph, which needs no modules",
+                     ? cfxi_lower_refuse(l, n, "the module '%.100s' has hooks or its own forward, "
+                                         "so it cannot be lowered by its class", path)
+                     : cfxi_lower_refuse(l, n, "the module '%.100s' is not known here; lower the "
+                                         "graph with its modules before saving it as text",
                                          path);
         done = true;
     }

@@ -92,14 +92,15 @@ static cfx_status write_several(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
     size_t count;
     const cfx_value *each = cfx_value_items(c->out, &count);
     if (cfx_operator_num_results(c->op) != count)
-        return cfxi_lower_refuse(l, n, "'out' has %zu tensors, and there are %zu results", count,
+        return cfxi_lower_refuse(l, n, "'out' has %zu tensors, but the operator has %zu results",
+                                 count,
                                  cfx_operator_num_results(c->op));
     cfx_value outs[CFXI_MOST_PARAMS];
     if (count > CFXI_MOST_PARAMS)
         return cfxi_lower_refuse(l, n, "'out' has too many tensors");
     for (size_t i = 0; i < count; i++) {
         if (each[i].kind != CFX_KIND_NODE)
-            return cfxi_lower_refuse(l, n, "'out' must be tensors");
+            return cfxi_lower_refuse(l, n, "the items of 'out' must be tensors");
         outs[i] = each[i];  /* the list goes with the arguments of `n` */
     }
     c->out = cfx_value_invalid();
@@ -127,7 +128,7 @@ cfx_status cfxi_lower_out(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
     if (out.kind == CFX_KIND_TUPLE || out.kind == CFX_KIND_LIST)
         return write_several(l, n, c);
     if (cfx_operator_num_results(c->op) != 1)
-        return cfxi_lower_refuse(l, n, "'out' is one tensor, and there are %zu results",
+        return cfxi_lower_refuse(l, n, "'out' is one tensor, but the operator has %zu results",
                                  cfx_operator_num_results(c->op));
     CFX_TRY(take_type(l, n, c));
     cfx_node *result = cfxi_lower_before(l, n, c);

@@ -162,7 +162,8 @@ static cfx_status give_back(cfxi_lower *l, cfx_node *n, cfx_value output, cfx_va
     const cfx_value both[] = {output, state};
     if (output.kind == CFX_KIND_INVALID || state.kind == CFX_KIND_INVALID)
         return l->err->status ? l->err->status
-                              : cfxi_lower_refuse(l, n, "the module lacks what its class has");
+                              : cfxi_lower_refuse(l, n, "the module lacks an attribute of its "
+                                                  "class");
     const cfx_value tuple = cfx_value_tuple(l->g, both, 2, l->err);
     return cfxi_lower_finish(l, n, CFX_OPID_tuple, &tuple, 1);
 }

@@ -79,7 +79,7 @@ cfx_status cfxi_lower_finish(cfxi_lower *l, cfx_node *n, cfx_operator op, const 
     cfxi_lower_lowered_begin(&c, op);
     for (size_t i = 0; i < count && i < c.n; i++) {
         if (args[i].kind == CFX_KIND_INVALID)
-            return cfxi_lower_refuse(l, n, "the module lacks what its class has");
+            return cfxi_lower_refuse(l, n, "the module lacks an attribute of its class");
         c.args[i] = args[i];
     }
     return cfxi_lower_write(l, n, &c);

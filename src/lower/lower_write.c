@@ -270,7 +270,7 @@ cfx_status cfxi_lower_write(cfxi_lower *l, cfx_node *n, cfxi_lowered *c)
 {
     const cfx_operator op = c->in_place ? cfx_operator_in_place(c->op) : c->op;
     if (c->in_place && !op)
-        return cfxi_lower_refuse(l, n, "'%s' is never in place", cfx_operator_name(c->op));
+        return cfxi_lower_refuse(l, n, "'%s' has no in-place form", cfx_operator_name(c->op));
     c->op = op;
     c->in_place = false;
     if (!cfx_operator_has_kernel(op))  /* it is written all the same: others see what it gives */

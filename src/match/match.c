@@ -351,7 +351,7 @@ static bool is_free(cfxi_search *s, size_t place, cfx_node *n)
     const cfxi_pattern *p = s->pattern;
     size_t other = cfxi_match_search_taken_by(s, n);
     if (other != SIZE_MAX)
-        return cfxi_match_miss_node(s, p->nodes[place], n, "it is matched to %%%s already",
+        return cfxi_match_miss_node(s, p->nodes[place], n, "it is already matched to %%%s",
                                     p->nodes[other]->name->data);
     if (s->opts->overlaps || cfxi_match_is_input(p, place))
         return true;
@@ -412,9 +412,9 @@ bool cfxi_match_search_unify(cfxi_search *s, cfx_node *anchor, cfx_node *n)
         int32_t at = list;
         s->result->steps++;
         if (++s->steps > CFX_MATCH_STEPS)
-            return stop(s, cfx_error_set(s->err, CFX_E_LIMIT, "the pattern fits in too many ways "
-                                         "at node %%%s; give it fewer outputs that hang on "
-                                         "nothing", n->name->data));
+            return stop(s, cfx_error_set(s->err, CFX_E_LIMIT, "the pattern matches in too many "
+                                         "ways at node %%%s; give it fewer unconnected outputs",
+                                         n->name->data));
         list = goal.next;
         bool same = goal.p.kind == CFX_KIND_NODE ? unify_node(s, &goal, &list, false)
                                                  : unify_value(s, at, &list);

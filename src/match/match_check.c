@@ -107,8 +107,8 @@ static bool visit(walk *w, cfx_node *n, const cfx_node *from)
     if (n->mark == w->stamp)
         return true;
     if (is_too_far(w))
-        return cfxi_match_miss_way(w->s, from, "too much stands between the "
-                              "nodes of the match to tell whether it needs itself");
+        return cfxi_match_miss_way(w->s, from, "too many nodes lie between the nodes of the match "
+                              "to check it for a cycle");
     cfx_value match = cfx_node_map_get(w->s->result->used, n);
     if (match.kind == CFX_KIND_INT && w->s->opts->jointly)
         return push_match(w, (size_t)match.as.i);
@@ -123,8 +123,8 @@ static bool walk_on(walk *w)
         for (uint32_t i = 0; i < n->n_inputs; i++) {
             cfx_node *input = n->inputs[i].def;
             if (cfxi_match_search_inside(w->s, input))
-                return cfxi_match_miss_way(w->s, n, "it depends on the match "
-                                      "and the match on it: it uses %%%s", input->name->data);
+                return cfxi_match_miss_way(w->s, n, "it depends on the match and the match depends "
+                                      "on it: it uses %%%s", input->name->data);
             if (!visit(w, input, n))
                 return false;
         }

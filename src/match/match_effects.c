@@ -263,9 +263,9 @@ static bool keeps_order(pass_job *job, uint32_t class)
         if ((place < job->place) == (in_pattern < job->in_pattern))
             continue;
         if (place != job->place && !each_class(job->e, place, is_other, job))
-            return cfxi_match_miss_way(s, n, "it comes %s %%%s, which "
-                                  "writes to what it uses; in the pattern it does not",
-                                  place < job->place ? "before" : "behind",
+            return cfxi_match_miss_way(s, n, "it comes %s %%%s, which writes to a tensor it uses; "
+                                  "the pattern has the other order",
+                                  place < job->place ? "before" : "after",
                                   job->e->nodes[job->place]->name->data);
     }
     return true;
@@ -276,11 +276,12 @@ static bool can_pass(void *ctx, uint32_t class, bool writes)
     pass_job *job = ctx;
     const cfx_node *n = first_in(job, writes ? &job->e->touchers : &job->e->writers, class);
     if (n && writes)
-        return cfxi_match_miss_way(job->s, n, "it stands between the nodes of the match, and "
-                              "may use what %%%s writes to", job->e->nodes[job->place]->name->data);
+        return cfxi_match_miss_way(job->s, n, "it lies between the nodes of the match and may use "
+                              "a tensor that %%%s writes to",
+                              job->e->nodes[job->place]->name->data);
     if (n)
-        return cfxi_match_miss_way(job->s, n, "it stands between the nodes of the match, and "
-                              "may write to what %%%s reads",
+        return cfxi_match_miss_way(job->s, n, "it lies between the nodes of the match and may "
+                              "write to a tensor that %%%s reads",
                               job->e->nodes[job->place]->name->data);
     return !writes || keeps_order(job, class);
 }
@@ -295,8 +296,8 @@ bool cfxi_match_search_keeps_effects(cfxi_search *s, const cfxi_match_span *span
     if (span->last_input &&
         e->writes[cfxi_analysis_alias_place(&e->aliases, span->last_input) + 1] > e->writes[here] &&
         cfxi_analysis_alias_place(&e->aliases, span->last_input) >= here)
-        return cfxi_match_miss_way(s, span->last_input, "it is computed after "
-                              "the first use of a result, and something in between writes");
+        return cfxi_match_miss_way(s, span->last_input, "it is computed after the first use of a "
+                              "result, and a node in between writes to a tensor");
     for (size_t i = 0; i < s->trail.size; i++) {
         job.in_pattern = ((size_t *)s->trail.data)[i];
         if (cfxi_match_is_input(s->pattern, job.in_pattern))

@@ -93,20 +93,19 @@ void cfxi_match_miss_none(cfxi_search *s, const cfx_node *anchor)
     cfxi_match_miss_begin(s, other, false);
     if (other)
         cfxi_match_miss_node(s, anchor, other,
-                             "it is spelled otherwise, but calls the same operator, "
-                             "%s: see any_spelling",
+                             "it calls the same operator, %s, under another name: see any_spelling",
                              cfx_operator_name(cfx_node_operator(anchor)));
     else if (target && anchor->op == CFX_OP_CALL_MODULE)
         cfxi_match_miss_node(s, anchor, NULL,
-                             "nothing in the graph calls the module '%s' (modules are "
-                             "compared by their paths)",
+                             "no node of the graph calls the module '%s' (modules are compared by "
+                             "path)",
                              target);
     else if (target && anchor->op != CFX_OP_OUTPUT && anchor->op != CFX_OP_PLACEHOLDER)
-        cfxi_match_miss_node(s, anchor, NULL, "nothing in the graph %s %s%s",
-                             anchor->op == CFX_OP_GET_ATTR ? "is an attribute like" : "calls",
+        cfxi_match_miss_node(s, anchor, NULL, "no node of the graph %s %s%s",
+                             anchor->op == CFX_OP_GET_ATTR ? "reads the attribute" : "calls",
                              anchor->op == CFX_OP_CALL_METHOD ? "the method " : "", target);
     else
-        cfxi_match_miss_node(s, anchor, NULL, "nothing in the graph is like it");
+        cfxi_match_miss_node(s, anchor, NULL, "no node of the graph matches it");
 }
 
 /* The first keyword of `a` that `b` does not have, or NULL. */
@@ -128,13 +127,12 @@ bool cfxi_match_miss_arguments(cfxi_search *s, const cfx_node *pn, const cfx_nod
     const char *other = only_key(gn, pn);
     if (np != ng)
         return cfxi_match_miss_node(s, pn, gn,
-                                    "the pattern passes %zu arguments by position, the graph "
-                                    "%zu",
+                                    "the pattern passes %zu positional arguments, the graph %zu",
                                     np, ng);
     if (mine || other)
         return cfxi_match_miss_node(s, pn, gn, "only %s passes the keyword '%s'",
                                     mine ? "the pattern" : "the graph", mine ? mine : other);
-    return cfxi_match_miss_node(s, pn, gn, "the keywords come in another order");
+    return cfxi_match_miss_node(s, pn, gn, "the keywords are in a different order");
 }
 
 /* ---- values -------------------------------------------------------------------------------- */
@@ -157,7 +155,7 @@ static void print_short(cfx_graph *g, cfx_value v, cfx_buffer *out)
         append(out, " (");
         append(out, cfx_opcode_name((cfx_opcode)v.as.node->op));
         append(out, " ");
-        append(out, target ? target : "of something without a name");
+        append(out, target ? target : "of an unnamed function");
         append(out, ")");
     } else {
         cfx_value_print(g, v, cfx_buffer_sink(out), NULL);
@@ -238,7 +236,7 @@ cfx_status cfx_miss_print(const cfx_miss *miss, cfx_sink sink, cfx_error *err)
     if (file)
         cfxi_base_out_printf(&out, "%s:%u: ", file, cfx_node_line(miss->node));
     if (miss->complete)
-        cfxi_base_out_printf(&out, "the pattern was found at %%%s, but %%%s is in the way: %s",
+        cfxi_base_out_printf(&out, "the pattern was found at %%%s, but %%%s prevents the match: %s",
                              miss->anchor->name->data, miss->node->name->data, miss->reason);
     else if (miss->node)
         cfxi_base_out_printf(&out, "%%%s is not %%%s of the pattern (%zu of %zu nodes matched): %s",

@@ -73,10 +73,9 @@ static bool module_is_known(cfxi_search *s, const cfx_node *pn, const cfx_node *
     cfx_value v;
     if (n != 1 || (cfx_operator_flags(op) & CFX_OPERATOR_STATE))
         return cfxi_match_miss_node(s, pn, gn,
-                                    n != 1 ? "a module must be called with one argument to be "
-                                             "taken for a function"
-                                           : "a module with a state is not taken for a "
-                                             "function");
+                                    n != 1 ? "a module must be called with one argument to match a "
+                                             "function"
+                                           : "a module with state does not match a function");
     for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
         if (!attribute(s, gn, other[i], &v))
             return false;
@@ -98,8 +97,8 @@ static bool module_operand(cfxi_search *s, const cfx_node *pn, const cfx_node *g
         return false;
     return v->kind != CFX_KIND_HOST ||
            cfxi_match_miss_node(s, pn, gn,
-                                "the module has a %s of its own: one with weights is not "
-                                "taken for a function",
+                                "the module has its own %s; a module with weights does not match a "
+                                "function",
                                 name);
 }
 
@@ -182,7 +181,7 @@ static bool is_known(cfxi_search *s, const cfx_node *pn, const cfx_node *gn, cfx
     const bool module = gn->op == CFX_OP_CALL_MODULE;
     if (!knows_all(pn, op) || (!module && !knows_all(gn, op)))
         return cfxi_match_miss_node(s, pn, gn,
-                                    "it has arguments that the operator %s does not know",
+                                    "it has arguments that the operator %s does not have",
                                     cfx_operator_name(op));
     return !module || module_is_known(s, pn, gn, op);
 }
@@ -257,7 +256,7 @@ bool cfxi_match_push_operands(cfxi_search *s, int32_t *list, cfx_node *pn, cfx_n
         if (!complete(s, pn, pn, op, &param, &goal.p) || !complete(s, pn, gn, op, &param, &goal.g))
             return false;
         if (goal.p.kind == CFX_KIND_INVALID || goal.g.kind == CFX_KIND_INVALID)
-            return cfxi_match_miss_node(s, pn, gn, "only one of both gives %.*s",
+            return cfxi_match_miss_node(s, pn, gn, "only one of the two passes %.*s",
                                         (int)param.name.size, param.name.text);
         if (number) {
             as_float(&goal.p, goal.g);

@@ -98,9 +98,9 @@ static cfx_status copy_inputs(cfxi_search *s, cfx_value *inputs)
         if (!cfxi_match_is_input(p, i))
             continue;
         if (s->bound[i].kind == CFX_KIND_INVALID)
-            return cfx_error_set(s->err, CFX_E_KEY, "placeholder %%%s of the pattern is used "
-                                 "nowhere in it, so that it stands for nothing; use it, or leave "
-                                 "it out", p->nodes[i]->name->data);
+            return cfx_error_set(s->err, CFX_E_KEY, "placeholder %%%s of the pattern is never "
+                                 "used, so it matches nothing; use it or remove it",
+                                 p->nodes[i]->name->data);
         inputs[n++] = s->bound[i];
     }
     return CFX_OK;

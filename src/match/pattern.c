@@ -28,11 +28,11 @@ cfx_status cfxi_match_check_pattern(cfx_graph *pattern, cfx_error *err)
             continue;
         char where[CFXI_WHERE_SIZE];
         return cfx_error_set(err, CFX_E_GRAPH, "SubgraphMatcher cannot be initialized with an "
-                             "pattern with dead code: nothing in it uses node %%%s%s; return it, "
-                             "or leave it out", n->name->data, cfxi_ir_where(n, where));
+                             "pattern with dead code: node %%%s%s is unused; return it or remove "
+                             "it", n->name->data, cfxi_ir_where(n, where));
     }
     if (!cfxi_match_pattern_output(pattern))
-        return cfx_error_set(err, CFX_E_GRAPH, "the pattern returns nothing: give it an output");
+        return cfx_error_set(err, CFX_E_GRAPH, "the pattern returns nothing; add an output");
     return CFX_OK;
 }
 

@@ -60,8 +60,8 @@ static cfx_status check_one(const cfx_match *match, cfx_graph *r, cfx_error *err
     size_t n = 0;
     size_t inside = 0;
     if (r == match->graph)
-        return cfx_error_set(err, CFX_E_VALUE, "the replacement is the graph that is changed; give "
-                             "a copy of it");
+        return cfx_error_set(err, CFX_E_VALUE, "the replacement is the graph that is being "
+                             "changed; pass a copy of it");
     const cfx_node *last = NULL;
     for (const cfx_node *at = r->root.next; at != &r->root; at = at->next) {
         n += at->op == CFX_OP_PLACEHOLDER;
@@ -70,11 +70,10 @@ static cfx_status check_one(const cfx_match *match, cfx_graph *r, cfx_error *err
     if (n != match->n_inputs)
         return cfx_error_set(err, CFX_E_VALUE, "Placeholder count mismatch: %zu vs %zu: the "
                              "replacement must take as many inputs as the pattern (number %zu); "
-                             "its last is %s", match->n_inputs, n, match->pattern,
+                             "its last input is %s", match->n_inputs, n, match->pattern,
                              last ? last->name->data : "missing");
     if (!cfxi_match_pattern_output(r) || cfx_node_num_args(cfxi_match_pattern_output(r)) == 0)
-        return cfx_error_set(err, CFX_E_VALUE, "the replacement returns nothing: give it an "
-                             "output");
+        return cfx_error_set(err, CFX_E_VALUE, "the replacement returns nothing; add an output");
     read_results(r, &all);
     if (all.n != match->n_outputs)
         return cfx_error_set(err, CFX_E_VALUE, "Returning nodes count mismatch: %zu vs %zu: the "
@@ -83,8 +82,8 @@ static cfx_status check_one(const cfx_match *match, cfx_graph *r, cfx_error *err
     for (size_t i = 0; i < match->n_bound; i++)
         inside += is_inside(&match->bound[i]);
     return inside > 0 ? CFX_OK
-                      : cfx_error_set(err, CFX_E_VALUE, "the pattern calls nothing, so that there "
-                                      "is nothing to replace");
+                      : cfx_error_set(err, CFX_E_VALUE, "the pattern has no calls, so there is "
+                                      "nothing to replace");
 }
 
 static cfx_status see_erased(void *ctx, cfx_node *n)
@@ -102,7 +101,7 @@ static cfx_status check_alive(const cfx_match *match, cfx_error *err)
     for (size_t i = 0; i < match->n_bound; i++)
         if (cfx_value_each_node(match->bound[i].value, see_erased, &n) != CFX_OK)
             return cfx_error_set(err, CFX_E_GRAPH, "node %%%s of a match was erased before the "
-                                 "match was replaced; leave the graph alone meanwhile",
+                                 "match was replaced; do not edit the graph in between",
                                  n->name->data);
     return CFX_OK;
 }
@@ -261,8 +260,8 @@ static cfx_status find_late(const cfx_match *match, late *l, cfx_error *err)
             status = add_late(l, n->inputs[k].def);
     }
     if (status == CFX_E_GRAPH)
-        return cfx_error_set(err, status, "the match at node %%%s needs a result of another one "
-                             "that needs its own; replace one pattern after the other",
+        return cfx_error_set(err, status, "the match at node %%%s and another match depend on each "
+                             "other; replace one pattern after the other",
                              l->at->last_inside->name->data);
     return status == CFX_OK ? CFX_OK : cfxi_base_nomem(err);
 }
@@ -500,7 +499,7 @@ cfx_status cfx_matches_replace(cfx_matches *matches, cfx_graph *const *replaceme
 {
     cfx_error own;
     err = cfxi_base_error_or(err, &own);
-    CFX_TRY(cfxi_base_expect(matches, "result of a search", err));
+    CFX_TRY(cfxi_base_expect(matches, "search result", err));
     CFX_TRY(check_all(matches, replacements, err));
     replace_job job = {.matches = matches, .err = err};
     cfx_status status = CFX_OK;

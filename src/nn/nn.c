@@ -169,9 +169,9 @@ cfx_module *cfxi_nn_new(cfx_at at, cfx_nn nn)
 static const char *type_in_words(const cfxi_signature_param *p)
 {
     static const char *const one[] = {"a tensor", "an int", "a float", "a bool", "a number",
-                                      "a text", "something else"};
+                                      "a str", "a dtype"};
     static const char *const several[] = {"tensors", "an int or ints", "a float or floats",
-                                          "bools", "numbers", "texts", "something else"};
+                                          "bools", "numbers", "strs", "a list"};
     return (p->list ? several : one)[p->type];
 }
 
@@ -277,7 +277,7 @@ static bool bind(cfxi_making *k, const cfx_schema_param *param, cfx_var v)
     cfx_datum given = v.kind == CFX_VAR_EMPTY ? cfx_datum_retain(p.value)
                                               : cfx_var_datum_at(k->at, v);
     if (given.kind == CFX_DATUM_INVALID && cfx_scope_ok(k->at.scope))
-        cfxi_nn_fail(k, "it needs %.*s", (int)param->name.size, param->name.text);
+        cfxi_nn_fail(k, "argument '%.*s' is required", (int)param->name.size, param->name.text);
     if (cfx_scope_ok(k->at.scope)) {
         k->args[k->n] = convert(k, param, &p, given);
         k->n += cfx_scope_ok(k->at.scope);
@@ -305,12 +305,12 @@ static bool bind_all(cfxi_making *k, const cfx_var *args, size_t n)
     size_t i = 0;
     for (; i < CFXI_MOST_NN_PARAMS && cfxi_ops_nn_param(k->nn, i, &param); i++) {
         if (strcmp(param.type, "Module") == 0)
-            cfxi_nn_fail(k, "it takes modules: it is made as a part of torch.nn.Transformer");
+            cfxi_nn_fail(k, "this class takes modules; create it as part of torch.nn.Transformer");
         if (!cfx_scope_ok(k->at.scope) || !bind(k, &param, i < n ? args[i] : cfx_var_empty()))
             return false;
     }
     if (n > i)
-        cfxi_nn_fail(k, "it takes %zu arguments, not %zu", i, n);
+        cfxi_nn_fail(k, "too many arguments: expected at most %zu, got %zu", i, n);
     return cfx_scope_ok(k->at.scope);
 }
 

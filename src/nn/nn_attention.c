@@ -21,7 +21,7 @@ static void check_heads(const cfxi_making *k, const char *width, const char *hea
     cfxi_nn_at_least(k, width, 1);
     cfxi_nn_at_least(k, heads, 1);
     if (cfx_scope_ok(k->at.scope) && cfxi_nn_int(k, width) % cfxi_nn_int(k, heads) != 0)
-        cfxi_nn_fail(k, "%s %lld cannot be divided by %s %lld", width,
+        cfxi_nn_fail(k, "%s %lld is not divisible by %s %lld", width,
                      (long long)cfxi_nn_int(k, width), heads, (long long)cfxi_nn_int(k, heads));
     if (cfxi_nn_int(k, width) > INT64_MAX / 8)
         cfxi_nn_fail(k, "%s is too large", width);
@@ -218,8 +218,8 @@ void cfxi_nn_make_transformer(cfxi_making *k)
 {
     cfx_error err = {0};
     if (!cfxi_nn_is_none(k, "custom_encoder") || !cfxi_nn_is_none(k, "custom_decoder"))
-        cfxi_nn_fail(k, "custom_encoder and custom_decoder cannot be given: a class of your own "
-                     "can call such modules");
+        cfxi_nn_fail(k, "custom_encoder and custom_decoder are not supported; write a class that "
+                     "calls those modules");
     check_layer(k);
     cfxi_nn_at_least(k, "num_encoder_layers", 0);
     cfxi_nn_at_least(k, "num_decoder_layers", 0);

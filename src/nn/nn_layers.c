@@ -63,7 +63,7 @@ static void given_weight(cfxi_making *k, cfx_tensor *t, const int64_t sizes[2])
 {
     if (cfx_tensor_ndim(t) != 2 || cfx_tensor_sizes(t)[0] != sizes[0] ||
         cfx_tensor_sizes(t)[1] != sizes[1])
-        cfxi_nn_fail(k, "_weight must have the sizes [%lld, %lld]", (long long)sizes[0],
+        cfxi_nn_fail(k, "_weight must have shape [%lld, %lld]", (long long)sizes[0],
                      (long long)sizes[1]);
     cfx_module_add_parameter_at(k->at, k->m, "weight", t);
 }
@@ -155,10 +155,10 @@ static void check_channels(cfxi_making *k, int64_t in, int64_t out, int64_t grou
     if (!cfx_scope_ok(k->at.scope))
         return;
     if (in % groups != 0)
-        cfxi_nn_fail(k, "in_channels %lld cannot be divided into %lld groups", (long long)in,
+        cfxi_nn_fail(k, "in_channels %lld is not divisible by groups %lld", (long long)in,
                      (long long)groups);
     else if (out % groups != 0)
-        cfxi_nn_fail(k, "out_channels %lld cannot be divided into %lld groups", (long long)out,
+        cfxi_nn_fail(k, "out_channels %lld is not divisible by groups %lld", (long long)out,
                      (long long)groups);
 }
 

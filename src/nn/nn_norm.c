@@ -66,7 +66,7 @@ void cfxi_nn_make_group_norm(cfxi_making *k)
     cfxi_nn_at_least(k, "num_channels", 0);
     cfxi_nn_at_least(k, "num_groups", 1);
     if (cfx_scope_ok(k->at.scope) && n % groups != 0)
-        cfxi_nn_fail(k, "num_channels %lld cannot be divided into %lld groups", (long long)n,
+        cfxi_nn_fail(k, "num_channels %lld is not divisible by num_groups %lld", (long long)n,
                      (long long)groups);
     add_affine(k, cfxi_nn_flag(k, "affine"), &n, 1);
 }

@@ -23,9 +23,9 @@ void cfxi_nn_make_fractional_pool(cfxi_making *k)
     const bool size = !cfxi_nn_is_none(k, "output_size");
     cfxi_nn_at_least(k, "kernel_size", 1);
     if (!ratio && !size)
-        cfxi_nn_fail(k, "it needs output_size or output_ratio");
+        cfxi_nn_fail(k, "output_size or output_ratio is required");
     if (ratio && size)
-        cfxi_nn_fail(k, "output_size and output_ratio cannot both be given");
+        cfxi_nn_fail(k, "give output_size or output_ratio, not both");
     for (size_t i = 0; i < n; i++)
         if (!(ratio[i].as.f > 0 && ratio[i].as.f < 1))
             cfxi_nn_fail(k, "output_ratio must be between 0 and 1, not %g", ratio[i].as.f);
@@ -49,7 +49,7 @@ void cfxi_nn_make_hardtanh(cfxi_making *k)
     cfxi_nn_set(k, "min_val", cfxi_nn_arg(k, low));
     cfxi_nn_set(k, "max_val", cfxi_nn_arg(k, high));
     if (!(cfxi_nn_float(k, high) > cfxi_nn_float(k, low)))
-        cfxi_nn_fail(k, "max_val must be more than min_val");
+        cfxi_nn_fail(k, "max_val must be greater than min_val");
 }
 
 void cfxi_nn_make_prelu(cfxi_making *k)

@@ -113,8 +113,8 @@ bool cfxi_ops_nn_attribute(cfx_nn nn, const cfx_schema_param *param, char name[C
 
 static cfx_status refuse(const reading *r, const char *what, const char *name)
 {
-    return cfx_error_set(r->err, CFX_E_TYPE, "no call of torch.nn.%s makes the module '%.100s': "
-                         "%s '%s'", cfxi_ops_nn_name(r->nn), r->path, what, name);
+    return cfx_error_set(r->err, CFX_E_TYPE, "torch.nn.%s(...) cannot recreate the module "
+                         "'%.100s': %s '%s'", cfxi_ops_nn_name(r->nn), r->path, what, name);
 }
 
 static cfx_status attribute(const reading *r, const char *name, cfx_value *v)
@@ -190,7 +190,7 @@ static cfx_status name_activation(const reading *r, cfx_value *v)
         return CFX_OK;
     cfx_value_discard(r->g, *v);
     if (op != CFX_OPID_relu && op != CFX_OPID_gelu)
-        return refuse(r, "neither 'relu' nor 'gelu' is its", "activation");
+        return refuse(r, "it needs 'relu' or 'gelu' as its", "activation");
     *v = cfx_value_str(r->g, op == CFX_OPID_relu ? "relu" : "gelu", 4, r->err);
     return v->kind == CFX_KIND_INVALID ? r->err->status : CFX_OK;
 }
@@ -202,7 +202,7 @@ static cfx_status read_module(const reading *r, const source *s, cfx_value *v)
     cfx_buffer class_name;
     if (snprintf(path, sizeof path, "%s%s%s", r->path, r->path[0] ? "." : "", s->attribute) >=
         (int)sizeof path)
-        return refuse(r, "too long a path has", s->attribute);
+        return refuse(r, "its path is too long for attribute", s->attribute);
     cfx_buffer_init(&class_name, cfx_graph_allocator(r->g));
     const cfx_status status = cfxi_ops_module_class(r->modules, path, &class_name, r->err);
     *v = class_name.size == 0 ? cfx_value_none()
@@ -316,7 +316,8 @@ static cfx_status check_sizes(const reading *r)
         cfx_value want;
         status = attribute(r, s->attributes[i], &want);
         if (status == CFX_OK && want.kind == CFX_KIND_INT && !cfx_value_equal(want, items[i]))
-            status = refuse(r, "its weight has other sizes than it says:", s->attributes[i]);
+            status = refuse(r, "the shape of its weight does not match its attribute",
+                            s->attributes[i]);
         cfx_value_discard(r->g, want);
     }
     cfx_value_discard(r->g, shape);
@@ -333,11 +334,12 @@ cfx_status cfxi_ops_nn_each_arg(const cfx_module_tree *modules, cfx_graph *g, co
     cfx_schema_param param;
     bool skipped = false;
     if (!cfxi_ops_nn_name(nn))
-        return cfx_error_set(err, CFX_E_TYPE, "the class of the module '%.100s' is not in "
-                             "the table of classes", path);
+        return cfx_error_set(err, CFX_E_TYPE, "the class of the module '%.100s' is not in cfx's "
+                             "table of torch.nn classes", path);
     if (nn == CFX_NN_Sequential || nn == CFX_NN_ModuleList || nn == CFX_NN_ModuleDict)
-        return cfx_error_set(err, CFX_E_TYPE, "no call of torch.nn.%s makes the module '%.100s' "
-                             "with those in it; capture what it calls", cfxi_ops_nn_name(nn), path);
+        return cfx_error_set(err, CFX_E_TYPE, "torch.nn.%s(...) cannot recreate the module "
+                             "'%.100s' with its children; capture the modules it calls instead",
+                             cfxi_ops_nn_name(nn), path);
     CFX_TRY(check_sizes(&r));
     for (size_t i = 0; cfxi_ops_nn_param(nn, i, &param); i++) {
         cfx_value v;

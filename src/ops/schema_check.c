@@ -52,7 +52,7 @@ static cfx_status check_alias(checker *c, bool result)
         return CFX_OK;
     const unsigned char letter = (unsigned char)c->at[1];
     if (letter < 'a' || letter > 'z')
-        return COMPLAIN(c, "'%.6s' is no alias: it is one letter, (a) or (a!)", c->at);
+        return COMPLAIN(c, "'%.6s' is not an alias; write one letter, as in (a) or (a!)", c->at);
     c->at += 2;
     const bool writes = *c->at == '!';
     c->at += writes;
@@ -63,10 +63,10 @@ static cfx_status check_alias(checker *c, bool result)
         return CFX_OK;
     }
     if (!c->letters[letter])
-        return COMPLAIN(c, "the result (%c) shares its memory with no parameter (%c)", letter,
+        return COMPLAIN(c, "the result is (%c), but no parameter is (%c)", letter,
                         letter);
     if (writes && !c->written[letter])
-        return COMPLAIN(c, "the result (%c!) is a parameter (%c!), which there is not", letter,
+        return COMPLAIN(c, "the result is (%c!), but no parameter is (%c!)", letter,
                         letter);
     return CFX_OK;
 }
@@ -84,7 +84,7 @@ static cfx_status check_type(checker *c, bool result)
     const cfx_schema_text word = read_word(c);
     if (!is_known(word))
         return COMPLAIN(c, word.size == 0 ? "a type is missing before '%.*s'"
-                                          : "there is no type '%.*s'",
+                                          : "'%.*s' is not a type",
                         word.size ? (int)word.size : 20, word.text);
     CFX_TRY(check_alias(c, result));
     c->at += *c->at == '?';
@@ -106,7 +106,7 @@ static cfx_status skip_default(checker *c, cfx_schema_text name)
     c->at += value.size;
     const bool open = !*c->at || (value.size > 0 && c->at[-1] == ' ');
     if (value.size == 0 || value.text[0] == ' ' || open)
-        return COMPLAIN(c, "the default of '%.*s' cannot be read", (int)name.size, name.text);
+        return COMPLAIN(c, "the default of '%.*s' cannot be parsed", (int)name.size, name.text);
     return CFX_OK;
 }
 
@@ -122,7 +122,7 @@ static cfx_status check_param(checker *c, size_t i)
                         "without blanks: %.*s=1", c->at, (int)name.size, name.text,
                         (int)name.size, name.text);
     if (cfxi_ops_schema_find_param(c->schema, name.text, name.size) != i)
-        return COMPLAIN(c, "two parameters are called '%.*s'", (int)name.size, name.text);
+        return COMPLAIN(c, "two parameters are named '%.*s'", (int)name.size, name.text);
     if (*c->at != '=')
         return CFX_OK;
     c->at++;
@@ -141,8 +141,8 @@ static cfx_status check_params(checker *c)
             keywords = true;
             c->at++;
             if (*c->at != ',')
-                return COMPLAIN(c, "'*' stands alone, before parameters that are given by name; "
-                                "any number of tensors is Tensor[]");
+                return COMPLAIN(c, "'*' must be followed by ', ' and keyword-only parameters; "
+                                "write a variable number of tensors as Tensor[]");
             continue;
         }
         if (n == MOST_PARAMS)
@@ -151,7 +151,7 @@ static cfx_status check_params(checker *c)
     }
     CFX_TRY(expect(c, ") -> ", "after the parameters"));
     if (strstr(c->schema, ") -> ") + 5 != c->at)  /* in a text: schema.c would stop there */
-        return COMPLAIN(c, "a default holds ') -> '");
+        return COMPLAIN(c, "a default contains ') -> '");
     return CFX_OK;
 }
 
@@ -174,7 +174,7 @@ static cfx_status check_results(checker *c)
     }
     if (many)
         CFX_TRY(expect(c, ")", "after the results"));
-    return *c->at ? COMPLAIN(c, "'%.20s' is left over", c->at) : CFX_OK;
+    return *c->at ? COMPLAIN(c, "unexpected '%.20s' at the end", c->at) : CFX_OK;
 }
 
 cfx_status cfxi_ops_schema_check(const char *schema, cfx_error *err)

@@ -6,7 +6,7 @@
  *     %n = call_method[target=dim](%y)                %n: &builtins.int = call_method[...](%y)
  *     output(%n)                                      output(%n)
  *
- * Needs: nothing. Keeps: types that are there, and everything else. A call of a method or a sign
+ * Needs: nothing. Keeps: existing types, and everything else. A call of a method or a sign
  * says something only if its first argument is known to be a tensor; with the option
  * `inputs_are_tensors` inputs and attributes are taken for some.
  *

@@ -18,10 +18,10 @@
  * Left alone is what shares memory with something that is written to: a copy would be made at
  * another time, and x.squeeze_() changes one of two tensors that share memory.
  *
- * Needs: nodes that stand behind what they read; others are left alone.
- * Keeps: names, order and locations of what stays; every effect. But what fails may run: an inner
- * call that is wrong (x.view(7, -1)) is gone. Linear in nodes and edges, but for calls that read
- * many results of this: each replacement sets all their arguments.
+ * Needs: nodes in topological order; others are left alone.
+ * Keeps: names, order and locations of remaining nodes; every effect. But what fails may run: an
+ * inner call that is wrong (x.view(7, -1)) is gone. Linear in nodes and edges, but for calls that
+ * read many results of this: each replacement sets all their arguments.
  */
 #include "respell_impl.h"
 #include "pass_impl.h"

@@ -9,9 +9,9 @@
  *     %y = call_method[target=add](%v, %s)
  *     output(%y)
  *
- * Needs: nodes that stand behind what they read; modules for all but numbers.
- * Keeps: names, order and locations of what stays; every effect. A value that was folded no longer
- * follows its attributes: for inference.
+ * Needs: nodes in topological order; modules for all but numbers.
+ * Keeps: names, order and locations of remaining nodes; every effect. A value that was folded no
+ * longer follows its attributes: for inference.
  *
  * All is computed before anything is changed. Attributes that nobody reads any more stay in the
  * module, but their get_attr goes. Linear in nodes and edges. Branches and loops whose way is known

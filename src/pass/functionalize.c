@@ -70,9 +70,9 @@ static const char *reason(const function_job *job, const cfx_node *n, const cfx_
 {
     const cfxi_aliases *a = &job->aliases;
     if (cfxi_analysis_alias_set(a, x)->outside)
-        return "what it writes to may be seen outside the graph";
+        return "the tensor it writes to may be visible outside the graph";
     if (cfxi_analysis_alias_last_other(a, x) > 1 + cfxi_analysis_alias_place(a, n))
-        return "a view of what it writes to is used later";
+        return "an alias of the tensor it writes to is used later";
     return NULL;
 }
 
@@ -167,7 +167,7 @@ static cfx_status convert(function_job *job, cfx_node *n, cfx_operator op, cfx_e
     else
         CFX_TRY(cfxi_pass_respell(n, op, &done, err));
     if (!done)
-        return tell_left(job, n, "it has no spelling that returns something new", err);
+        return tell_left(job, n, "the operator has no out-of-place form", err);
     job->changed = true;
     cfx_node *value = may_promote(job, n) ? add_cast(job, n, x, err) : n;
     if (!value)

@@ -282,7 +282,7 @@ static cfx_status free_path(fuse_job *job, const char *base, const char *suffix,
         if (!job->modules->identity(job->modules->ctx, path))
             return CFX_OK;
     }
-    return cfx_error_set(job->err, CFX_E_LIMIT, "there is no free path near '%.100s'", base);
+    return cfx_error_set(job->err, CFX_E_LIMIT, "cannot find an unused path near '%.100s'", base);
 }
 
 static cfx_status set_member(fuse_job *job, const char *module, const char *name, cfx_value v)

@@ -100,11 +100,11 @@ static cfx_status enter(inline_job *job, cfx_graph *src, const cfx_node *call, c
     const char *file = cfx_node_file(call) ? cfx_node_file(call) : "?";
     for (size_t i = 0; i < job->depth; i++)
         if (job->stack[i] == src)
-            return cfx_error_set(err, CFX_E_LIMIT, "%s:%u: the module '%s' contains a call of "
-                                 "itself and cannot be inlined (node %%%s)", file,
+            return cfx_error_set(err, CFX_E_LIMIT, "%s:%u: the module '%s' calls itself and cannot "
+                                 "be inlined (node %%%s)", file,
                                  cfx_node_line(call), path, call->name->data);
     if (job->depth == CFX_MAX_REGION_DEPTH)
-        return cfx_error_set(err, CFX_E_LIMIT, "modules call one another more than %d deep at '%s'",
+        return cfx_error_set(err, CFX_E_LIMIT, "module calls nest more than %d deep at '%s'",
                              CFX_MAX_REGION_DEPTH, path);
     job->stack[job->depth++] = src;
     return CFX_OK;

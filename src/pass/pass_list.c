@@ -71,7 +71,7 @@ static cfx_status read_setting(cfx_pass_step *step, char *text, bool unnamed, cf
         return CFX_OK;
     return cfx_error_set(err, CFX_E_VALUE, "the option %s of the pass %s is a %s, not '%.60s'",
                          option->name, step->pass->name,
-                         option->is_flag ? "flag: 0 or 1" : "number", value ? value : "");
+                         option->is_flag ? "flag (0 or 1)" : "number", value ? value : "");
 }
 
 static cfx_status read_step(cfx_pass_step *step, char *text, cfx_error *err)

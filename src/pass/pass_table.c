@@ -158,7 +158,8 @@ static cfx_status apply(option_room *room, const cfx_pass *pass, const cfx_pass_
         return cfx_error_set(err, CFX_E_KEY, "the pass %s has no option '%.60s'", pass->name,
                              s->name);
     if (option->is_flag && s->value > 1)
-        return cfx_error_set(err, CFX_E_VALUE, "the option %s of the pass %s is a flag: 0 or 1",
+        return cfx_error_set(err, CFX_E_VALUE, "the option %s of the pass %s is a flag; it must be "
+                             "0 or 1",
                              option->name, pass->name);
     set_option(room, option, s->value);
     return CFX_OK;

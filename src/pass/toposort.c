@@ -164,8 +164,8 @@ static cfx_status describe_cycle(const sort_job *job, cfx_node *start, cfx_error
         used += (size_t)size;
         n = missing_input(job, n);
     } while (n != start);
-    return cfx_error_set(err, CFX_E_GRAPH, "Input graph has cycles: %s%%%.40s; make one of them "
-                         "use something else", text, start->name->data);
+    return cfx_error_set(err, CFX_E_GRAPH, "Input graph has cycles: %s%%%.40s; change an argument "
+                         "of one of them to break the cycle", text, start->name->data);
 }
 
 enum { SEEN = UINT32_MAX };  /* inputs that are missing: a node has fewer */

@@ -28,12 +28,13 @@ static cfx_status check_paths(cfx_graph *g, const cfx_module_tree *modules,
         }
     if (inputs < opts->n)
         return cfx_error_set(err, CFX_E_VALUE, "%zu paths are given for the first inputs, but the "
-                             "graph has %zu inputs: give the paths that lift_params gave", opts->n,
+                             "graph has %zu inputs; pass the paths that lift_params returned",
+                             opts->n,
                              inputs);
     for (size_t i = 0; modules && i < opts->n; i++)
         if (!modules->identity(modules->ctx, opts->paths[i]))
-            return cfx_error_set(err, CFX_E_VALUE, "the module has nothing at '%s', which an input "
-                                 "is to be read from", opts->paths[i]);
+            return cfx_error_set(err, CFX_E_VALUE, "the module has no attribute '%s', from which "
+                                 "an input should be read", opts->paths[i]);
     return CFX_OK;
 }
 

@@ -12,7 +12,7 @@
  *     %r = call_function[target=operator.getitem](%l, 0)
  *     output(%r)
  *
- * Needs: nodes that stand behind what they read.
+ * Needs: nodes in topological order.
  * Keeps: names (as far as they are free), order and locations; every effect, in its order.
  *
  * A for_loop with a literal for its count, and a while_loop whose tests are computed from numbers

@@ -19,7 +19,7 @@
  * Whoever uses the result as a whole gets a slice of the new one. A loop whose count is no number
  * stays.
  *
- * Needs: nodes that stand behind what they read.
+ * Needs: nodes in topological order.
  * Keeps: names, order and locations; every effect.
  *
  * Inner regions first; linear in nodes and edges.

@@ -209,12 +209,14 @@ static cfx_status refuse(cfxi_call *c, const cfxi_signature *s, size_t i, cfx_da
     if (c->err->status == CFX_E_NOMEM)
         return CFX_E_NOMEM;
     if (d.kind == CFX_DATUM_INVALID)
-        return cfxi_fail(c, CFX_E_TYPE, "'%.*s' is missing", (int)param.name.size, param.name.text);
+        return cfxi_fail(c, CFX_E_TYPE, "missing argument '%.*s'",
+                         (int)param.name.size, param.name.text);
     if (d.kind == CFX_DATUM_TENSOR)  /* some can stand for numbers */
-        return cfxi_fail(c, CFX_E_TYPE, "'%.*s' must be %s, not a %s tensor with %u dimension(s)",
+        return cfxi_fail(c, CFX_E_TYPE, "argument '%.*s' must be %s, not a %s tensor with %u "
+                         "dimension(s)",
                          (int)param.name.size, param.name.text, param.type,
                          cfx_dtype_name(cfx_tensor_dtype(d.as.tensor)), d.as.tensor->ndim);
-    return cfxi_fail(c, CFX_E_TYPE, "'%.*s' must be %s, not %s", (int)param.name.size,
+    return cfxi_fail(c, CFX_E_TYPE, "argument '%.*s' must be %s, not %s", (int)param.name.size,
                      param.name.text, param.type, cfx_datum_kind_name((cfx_datum_kind)d.kind));
 }
 
@@ -224,7 +226,8 @@ cfx_status cfxi_rt_arguments(cfxi_call *c, const cfxi_signature *s, const cfx_da
     for (size_t i = 0; i < s->num_params; i++)
         full[i] = cfx_datum_invalid();
     if (n > s->num_params)
-        return cfxi_fail(c, CFX_E_TYPE, "it takes %u arguments, not %zu", s->num_params, n);
+        return cfxi_fail(c, CFX_E_TYPE, "too many arguments: expected at most %u, got %zu",
+                         s->num_params, n);
     for (size_t i = 0; i < s->num_params; i++) {
         const cfxi_signature_param *p = &s->params[i];
         cfx_datum given = i < n ? args[i] : full[i];
@@ -263,7 +266,7 @@ double cfxi_rt_scalar(const cfxi_call *c, size_t i)
 cfx_status cfxi_rt_number(cfxi_call *c, size_t i, int64_t *out)
 {
     if (c->args[i].kind != CFX_DATUM_INT || c->args[i].symbolic)
-        return cfxi_fail(c, CFX_E_VALUE, "argument %zu must be a number that is known", i);
+        return cfxi_fail(c, CFX_E_VALUE, "argument %zu must be a known integer", i);
     *out = c->args[i].as.i;
     return CFX_OK;
 }
@@ -272,7 +275,8 @@ cfx_status cfxi_rt_ints(cfxi_call *c, size_t i, int64_t out[], size_t *n)
 {
     const cfx_datum *items = cfx_datum_items(c->args[i], n);
     if (*n > CFX_MAX_DIMS)
-        return cfxi_fail(c, CFX_E_SHAPE, "a list of %zu sizes: cfx has up to %d", *n, CFX_MAX_DIMS);
+        return cfxi_fail(c, CFX_E_SHAPE, "got a list of %zu sizes; cfx supports up to %d "
+                         "dimensions", *n, CFX_MAX_DIMS);
     for (size_t k = 0; k < *n; k++)
         out[k] = items[k].as.i;
     return CFX_OK;
@@ -282,7 +286,7 @@ cfx_status cfxi_rt_dim(cfxi_call *c, int64_t dim, size_t ndim, size_t *out)
 {
     int64_t n = ndim ? (int64_t)ndim : 1;
     if (dim <= CFX_DIM_UNKNOWN)
-        return cfxi_fail(c, CFX_E_VALUE, "a dimension that is not known");
+        return cfxi_fail(c, CFX_E_VALUE, "dim must be a known integer");
     if (dim < -n || dim >= n)
         return cfxi_fail(c, CFX_E_INDEX,
                          "Dimension out of range (expected to be in range of [%lld, %lld], but got "

@@ -307,7 +307,7 @@ cfx_status cfx_program_cost(const cfx_program *p, cfx_runtime *rt, cfx_dims *dim
     cfx_error own = {0};
     CFX_TRY(cfxi_base_expect(p, "program", err));
     CFX_TRY(cfxi_base_expect(rt, "runtime", err));
-    CFX_TRY(cfxi_base_expect(dims, "dims", err));
+    CFX_TRY(cfxi_base_expect(dims, "dims argument", err));
     cfxi_meter m = {.dims = dims, .allocator = rt->allocator, .each = each, .ctx = ctx};
     const cfxi_watch watch = {.each = tell_cost, .ctx = &m, .meter = &m};
     cfxi_base_arena_init(&m.arena, rt->allocator);

@@ -28,13 +28,13 @@ static bool is_dotted(const char *name)
 static cfx_status check_name(const char *name, cfx_error *err)
 {
     if (!name || !is_dotted(name))
-        return cfx_error_set(err, CFX_E_VALUE, "'%.60s' names no operator of a library: write the "
-                             "library's name, a dot and the operator's (mylib.swish)",
+        return cfx_error_set(err, CFX_E_VALUE, "'%.60s' is not a valid operator name; write "
+                             "library.operator, as in mylib.swish",
                              name ? name : "NULL");
     const cfx_operator op = cfx_operator_parse(name);
     if (op)
-        return cfx_error_set(err, CFX_E_VALUE, "'%.100s' is an operator of cfx ('%s'): a library "
-                             "cannot have it", name, cfx_operator_name(op));
+        return cfx_error_set(err, CFX_E_VALUE, "'%.100s' is a built-in operator of cfx ('%s'); a "
+                             "library cannot define it", name, cfx_operator_name(op));
     return CFX_OK;
 }
 
@@ -86,8 +86,8 @@ static cfx_status check_defaults(const cfxi_custom *f, cfx_error *err)
         const bool list = t.text && (t.text[0] == '[' || t.text[0] == '(');
         if (t.text && (!is_default(&f->signature->params[i]) ||
                        (list && count_items(t) > CFX_MAX_DIMS)))
-            return cfx_error_set(err, CFX_E_SYNTAX, "the default %.*s is nothing for '%.*s', which "
-                                 "is %s", t.size < 60 ? (int)t.size : 60, t.text,
+            return cfx_error_set(err, CFX_E_SYNTAX, "the default %.*s does not fit the parameter "
+                                 "'%.*s', which is %s", t.size < 60 ? (int)t.size : 60, t.text,
                                  (int)param.name.size, param.name.text, param.type);
     }
     return CFX_OK;
@@ -111,7 +111,7 @@ static cfx_status read_row(cfx_library *lib, const cfx_custom_operator *row, cfx
 {
     f->row = *row;
     if (!row->schema)
-        return cfx_error_set(err, CFX_E_VALUE, "it has no schema");
+        return cfx_error_set(err, CFX_E_VALUE, "the schema is missing");
     CFX_TRY(cfxi_ops_schema_check(row->schema, err));
     f->row.name = keep(lib, row->name, err);
     f->row.schema = f->row.name ? keep(lib, row->schema, err) : NULL;
@@ -127,7 +127,7 @@ static cfx_status add_row(cfx_library *lib, const cfx_custom_operator *row, cfx_
     cfx_error why = {0};
     CFX_TRY(check_name(row->name, err));
     if (cfxi_rt_library_find(lib->base, row->name))
-        return cfx_error_set(err, CFX_E_VALUE, "the base of the library has '%.100s' already",
+        return cfx_error_set(err, CFX_E_VALUE, "the base library already has '%.100s'",
                              row->name);
     cfx_status status = read_row(lib, row, &lib->rows[lib->n], &why);
     lib->n += status == CFX_OK;
@@ -155,7 +155,7 @@ static cfx_status sort_rows(cfx_library *lib, cfx_error *err)
         qsort(lib->sorted, lib->n, sizeof *lib->sorted, by_name);
     for (size_t i = 1; i < lib->n; i++)
         if (by_name(&lib->sorted[i - 1], &lib->sorted[i]) == 0)
-            return cfx_error_set(err, CFX_E_VALUE, "the library has '%.100s' twice",
+            return cfx_error_set(err, CFX_E_VALUE, "the library defines '%.100s' twice",
                                  lib->sorted[i]->row.name);
     return CFX_OK;
 }

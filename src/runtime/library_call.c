@@ -38,14 +38,15 @@ cfx_tensor *cfx_kernel_dense(cfx_kernel_call *c, size_t i, cfx_dtype dtype)
     const cfx_tensor *t = cfx_kernel_tensor(c, i);
     if (t && t->storage && cfxi_tensor_dtype_is_computable(dtype))
         return cfxi_rt_contiguous(&c->c, t, dtype);
-    cfx_kernel_fail(c, CFX_E_TYPE, "argument %zu is no tensor with elements, or cannot become one "
-                    "of %s", i, cfx_dtype_name(dtype));
+    cfx_kernel_fail(c, CFX_E_TYPE, "argument %zu is not a tensor with data, or cannot be converted "
+                    "to %s", i, cfx_dtype_name(dtype));
     return NULL;
 }
 
 static cfx_status no_result(cfx_kernel_call *c, size_t i)
 {
-    return cfx_kernel_fail(c, CFX_E_INDEX, "it has %u results, and no result %zu",
+    return cfx_kernel_fail(c, CFX_E_INDEX, "the operator has %u result(s); index %zu is out of "
+                           "range",
                            c->f->signature->num_results, i);
 }
 
@@ -65,8 +66,8 @@ cfx_status cfx_kernel_describe(cfx_kernel_call *c, size_t i, cfx_dtype dtype, co
     if (i >= c->f->signature->num_results)
         return no_result(c, i);
     if (!cfxi_tensor_dtype_is_computable(dtype))
-        return cfx_kernel_fail(c, CFX_E_TYPE, "result %zu would be of type %s, which has no "
-                               "arithmetic", i, cfx_dtype_name(dtype));
+        return cfx_kernel_fail(c, CFX_E_TYPE, "result %zu would have the dtype %s, which cfx "
+                               "cannot compute with", i, cfx_dtype_name(dtype));
     return cfxi_rt_result(&c->c, i, dtype, sizes, ndim);
 }
 
@@ -74,7 +75,7 @@ cfx_status cfx_kernel_describe_like(cfx_kernel_call *c, size_t i, size_t k)
 {
     const cfx_tensor *t = cfx_kernel_tensor(c, k);
     if (!t)
-        return cfx_kernel_fail(c, CFX_E_TYPE, "argument %zu is no tensor", k);
+        return cfx_kernel_fail(c, CFX_E_TYPE, "argument %zu is not a tensor", k);
     return cfx_kernel_describe(c, i, cfx_tensor_dtype(t), cfx_tensor_sizes(t), cfx_tensor_ndim(t));
 }
 
@@ -87,11 +88,13 @@ cfx_tensor *cfx_kernel_result(cfx_kernel_call *c, size_t i)
     const cfx_datum d = c->c.results[i];
     cfx_tensor *t = d.kind == CFX_DATUM_TENSOR ? d.as.tensor : NULL;
     if (!c->computing || !t)
-        cfx_kernel_fail(c, CFX_E_VALUE, c->computing ? "nobody has described result %zu as a tensor"
-                                                     : "a rule has no memory for result %zu", i);
+        cfx_kernel_fail(c, CFX_E_VALUE, c->computing ? "result %zu has not been described as a "
+                                                       "tensor; call cfx_kernel_describe first"
+                                                     : "an infer function has no memory for result "
+                                                       "%zu", i);
     else if (cfxi_rt_result_provide(&c->c, i) == CFX_OK && !t->storage)
-        cfx_kernel_fail(c, CFX_E_SHAPE, "the sizes of result %zu are not known: the kernel has to "
-                        "describe it", i);
+        cfx_kernel_fail(c, CFX_E_SHAPE, "the sizes of result %zu are not known; the kernel must "
+                        "call cfx_kernel_describe", i);
     return c->computing && t && t->storage ? t : NULL;
 }
 
@@ -167,7 +170,7 @@ static void show(const cfx_kernel_call *c, cfx_datum d, char *out, size_t size)
 static cfx_status check_result(cfx_kernel_call *c, size_t i)
 {
     cfx_schema_param result = {0};
-    const char *who = c->computing ? "kernel" : "rule";
+    const char *who = c->computing ? "kernel" : "infer function";
     const cfx_datum d = c->c.results[i];
     const cfx_datum said = c->described[i];
     char made[60];
@@ -175,16 +178,18 @@ static cfx_status check_result(cfx_kernel_call *c, size_t i)
     cfxi_ops_schema_result(c->f->row.schema, i, &result);
     if (d.kind == CFX_DATUM_INVALID ||
         (c->computing && d.kind == CFX_DATUM_TENSOR && !d.as.tensor->storage))
-        return cfx_kernel_fail(c, CFX_E_VALUE, "its %s made no result %zu", who, i);
+        return cfx_kernel_fail(c, CFX_E_VALUE, "its %s did not set result %zu", who, i);
     if (!is_result(result.type, d))
-        return cfx_kernel_fail(c, CFX_E_TYPE, "its %s made result %zu a %s, but its schema says %s",
+        return cfx_kernel_fail(c, CFX_E_TYPE, "its %s set result %zu to a %s, but its schema says "
+                               "%s",
                                who, i, cfx_datum_kind_name((cfx_datum_kind)d.kind), result.type);
     if (!c->computing || said.kind != CFX_DATUM_TENSOR || d.kind != CFX_DATUM_TENSOR ||
         is_as_described(d.as.tensor, said.as.tensor))
         return CFX_OK;
     show(c, d, made, sizeof made);
     show(c, said, told, sizeof told);
-    return cfx_kernel_fail(c, CFX_E_SHAPE, "its kernel made result %zu %s, but its rule says %s", i,
+    return cfx_kernel_fail(c, CFX_E_SHAPE, "its kernel set result %zu to %s, but its infer "
+                           "function says %s", i,
                            made, told);
 }
 
@@ -216,7 +221,8 @@ static cfx_status prepare_written(cfx_kernel_call *c)
         if (!param.writes)
             continue;
         if (t && t->number)
-            return cfx_kernel_fail(c, CFX_E_TYPE, "'%.*s' is a number, which cannot be written to",
+            return cfx_kernel_fail(c, CFX_E_TYPE, "argument '%.*s' is a number and cannot be "
+                                   "written to",
                                    (int)param.name.size, param.name.text);
         if (t)
             CFX_TRY(cfxi_rt_check_written(&c->c, t));
@@ -230,7 +236,7 @@ static cfx_status prepare_written(cfx_kernel_call *c)
 static cfx_status apply_rule(cfx_kernel_call *c)
 {
     if (!c->f->row.infer && c->c.infer)
-        return cfx_kernel_fail(c, CFX_E_UNSUPPORTED, "it has no rule that says what it gives");
+        return cfx_kernel_fail(c, CFX_E_UNSUPPORTED, "it has no infer function");
     if (!c->f->row.infer)
         return CFX_OK;
     CFX_TRY(ask(c, c->f->row.infer));

@@ -142,7 +142,7 @@ static cfx_status add_node(compiler *c, const cfx_node *n)
         return add_constant(c, cfx_datum_retain(all[at->attribute - 1].value));
     }
     if (at->slot == CFXI_NO_SLOT)  /* a call that was complained of; or it stands further down */
-        return cfx_error_set(c->err, CFX_E_GRAPH, "%%%s is used before it is defined",
+        return cfx_error_set(c->err, CFX_E_GRAPH, "node %%%s is used before it is defined",
                              n->name->data);
     const bool last = --at->uses == 0;
     if (last)
@@ -258,7 +258,7 @@ static cfx_status add_input(compiler *c, const cfx_node *n)
         c->keeps = NO;
         CFX_TRY(add_value(c, value));
         if (((cfxi_piece *)c->p->pieces.data)[--c->p->pieces.size].kind != CFXI_PIECE_CONSTANT)
-            return cfx_error_set(c->err, CFX_E_TYPE, "the default of %%%s is no constant",
+            return cfx_error_set(c->err, CFX_E_TYPE, "the default of %%%s is not a constant",
                                  n->name->data);
         input->value = ((cfx_datum *)c->p->constants.data)[--c->p->constants.size];
     } else if (target->data[0] == '*') {  /* *args, **kwargs */
@@ -275,7 +275,7 @@ static cfx_status add_attribute(compiler *c, const cfx_node *n)
     const char *path = n->callee->ref->name->data;
     cfx_tensor *t = c->state ? cfx_state_get(c->state, path) : NULL;
     char what[160];
-    snprintf(what, sizeof what, "there is no tensor '%.120s'", path);
+    snprintf(what, sizeof what, "the state has no tensor '%.120s'", path);
     if (!t)
         return complain(c, CFX_E_KEY, n, what);
     cfxi_attribute *attribute = push(c, &c->p->attributes, sizeof *attribute);
@@ -295,7 +295,7 @@ static bool find_row(const compiler *c, const cfx_node *n, cfxi_instruction *i,
     cfx_operator op = n->op == CFX_OP_CALL_FUNCTION ? cfx_node_operator(n) : CFX_OPID_NONE;
     *target = cfx_node_target(n, NULL, NULL);
     if (!*target)
-        *target = "a function without a name";
+        *target = "(unnamed function)";
     const bool row = strncmp(*target, prefix, sizeof prefix - 1) == 0;
     i->op = op && row && cfx_operator_has_kernel(op) ? op : CFX_OPID_NONE;
     i->custom = (const cfxi_custom *)cfxi_rt_node_custom(n, c->p->library);
@@ -311,9 +311,11 @@ static cfx_status add_call(compiler *c, const cfx_node *n)
                           .num_args = (uint32_t)args};
     const bool found = find_row(c, n, &i, &target);
     if (!found || (n->kwargs && n->kwargs->size > 0)) {
-        snprintf(what, sizeof what, "'%.100s' is no operator of cfx that has a kernel", target);
+        snprintf(what, sizeof what, "'%.100s' is not an operator with a kernel; lower the graph "
+                 "first", target);
         if (found)
-            snprintf(what, sizeof what, "'%.100s' has keywords: the graph is not lowered", target);
+            snprintf(what, sizeof what, "'%.100s' has keyword arguments; lower the graph first",
+                     target);
         CFX_TRY(complain(c, CFX_E_TYPE, n, what));
     }
     c->op = i.op;

@@ -118,7 +118,8 @@ static cfx_status set_inputs(run *r, const cfx_datum *inputs, size_t n)
 {
     const cfx_program *p = r->p;
     if (n > p->inputs.size)
-        return cfx_error_set(r->err, CFX_E_TYPE, "it takes %zu inputs, not %zu", p->inputs.size, n);
+        return cfx_error_set(r->err, CFX_E_TYPE, "too many inputs: expected at most %zu, got %zu",
+                             p->inputs.size, n);
     for (size_t i = 0; i < p->inputs.size; i++) {
         const cfxi_input *input = (const cfxi_input *)p->inputs.data + i;
         const bool given = i < n && inputs[i].kind != CFX_DATUM_INVALID;

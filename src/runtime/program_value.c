@@ -19,8 +19,8 @@ bool cfxi_rt_seq_kind(cfx_kind kind, cfx_datum_kind *out)
 
 static cfx_datum refuse(cfx_value v, cfx_error *err)
 {
-    cfx_error_set(err, CFX_E_TYPE, "a value of kind %s means nothing without the language that it "
-                  "comes from", cfx_kind_name((cfx_kind)v.kind));
+    cfx_error_set(err, CFX_E_TYPE, "a value of kind %s cannot be used without its host language",
+                  cfx_kind_name((cfx_kind)v.kind));
     return cfx_datum_invalid();
 }
 

@@ -154,7 +154,7 @@ static cfx_datum unite(cfxi_call *c, cfx_datum a, cfx_datum b)
 static cfx_datum repeat(cfxi_call *c, cfx_datum sequence, cfx_datum times)
 {
     if (times.symbolic)
-        return cfxi_rt_py_fail_value(c, "a sequence repeated a number of times that is not known");
+        return cfxi_rt_py_fail_value(c, "a sequence cannot be repeated a symbolic number of times");
     return join(c, sequence, cfxi_rt_py_int(times), cfxi_rt_invalid());
 }
 
@@ -169,7 +169,7 @@ static cfx_datum to_whole(cfxi_call *c, double (*f)(double), cfx_datum d)
         return d.symbolic ? d : cfx_datum_int(cfxi_rt_py_int(d));
     double whole = f(d.as.f);
     if (!(whole >= -0x1p63 && whole < 0x1p63))
-        return cfxi_rt_py_fail_value(c, "a float that is no integer of 64 bits");
+        return cfxi_rt_py_fail_value(c, "cannot convert float to a 64-bit integer");
     return cfx_datum_int((int64_t)whole);
 }
 

@@ -98,7 +98,8 @@ cfx_status cfxi_rt_python_equal(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_tru
         return CFX_OK;
     }
     if (a.kind == CFX_DATUM_TENSOR && b.kind == CFX_DATUM_TENSOR && a.as.tensor != b.as.tensor)
-        return cfxi_fail(c, CFX_E_VALUE, "whether two tensors are equal depends on their elements");
+        return cfxi_fail(c, CFX_E_VALUE, "cannot compare two tensors here: the result depends on "
+                         "their elements");
     if (a.kind != b.kind)
         return CFX_OK;
     if (cfxi_tensor_is_text(a))

@@ -100,7 +100,7 @@ static cfx_datum int_arithmetic(cfxi_call *c, cfxi_py_action a, int64_t x, int64
     default: break;
     }
     return fits ? cfx_datum_int(r)
-                : cfxi_rt_py_fail_value(c, "an integer that does not fit in 64 bits");
+                : cfxi_rt_py_fail_value(c, "the integer result does not fit in 64 bits");
 }
 
 /* Python's %: the sign of the divisor. */

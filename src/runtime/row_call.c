@@ -183,7 +183,7 @@ cfx_status cfxi_rt_check_cast(cfxi_call *c, cfx_dtype from, cfx_dtype to)
 cfx_status cfxi_rt_check_written(cfxi_call *c, const cfx_tensor *t)
 {
     if (cfx_tensor_is_read_only(t))
-        return cfxi_fail(c, CFX_E_VALUE, "it would be written to, but its memory is read-only");
+        return cfxi_fail(c, CFX_E_VALUE, "cannot write to a tensor whose memory is read-only");
     const bool all_same = c->op == CFX_OPID_fill || c->op == CFX_OPID_zero;
     for (size_t i = 0; t->storage && !all_same && i < t->ndim; i++)
         if (t->stride[i] == 0 && t->size[i] > 1)
@@ -201,7 +201,7 @@ static cfx_status check_in_place(cfxi_call *c, const cfx_tensor *self)
         fits = cfxi_rt_same_size(c, out->size[i], self->size[i]);
     if (!fits)
         return cfxi_fail(c, CFX_E_SHAPE,
-                         "the result does not have the shape of what it is written to");
+                         "the result has a different shape from the tensor it is written to");
     CFX_TRY(cfxi_rt_check_cast(c, (cfx_dtype)out->dtype, (cfx_dtype)self->dtype));
     return cfxi_rt_check_written(c, self);
 }
@@ -224,7 +224,7 @@ static bool is_view_of(const cfx_tensor *out, const cfx_tensor *self)
 static cfx_status compute_in_place(cfxi_call *c, const cfxi_signature *s, cfx_tensor *self)
 {
     if (c->results[0].kind != CFX_DATUM_TENSOR)
-        return cfxi_fail(c, CFX_E_TYPE, "it gives no tensor that could be written");
+        return cfxi_fail(c, CFX_E_TYPE, "the result of an in-place call must be a tensor");
     if (s->alias & 1) {  /* squeeze_, t_, ... or dropout_, whose result may be its argument */
         CFX_TRY(rows[c->op].kernel(c));
         if (is_view_of(cfxi_rt_result_at(c, 0), self)) {
@@ -252,7 +252,7 @@ static cfx_datum run_in_place(cfxi_call *c, const cfxi_signature *s)
     cfx_tensor *self = cfxi_rt_tensor(c, 0);
     cfx_status status = CFX_OK;
     if (!self)
-        status = cfxi_fail(c, CFX_E_TYPE, "the first argument is no tensor to write to");
+        status = cfxi_fail(c, CFX_E_TYPE, "the first argument must be a tensor to write to");
     if (status == CFX_OK)
         status = apply_rule(c);
     if (status == CFX_OK && c->infer && !(s->alias & 1))
@@ -363,7 +363,7 @@ cfx_datum cfxi_rt_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, cons
     if (!s)
         return result;
     if (!known || (!rows[op].rule && !rows[s->functional].rule)) {
-        cfx_error_set(err, CFX_E_UNSUPPORTED, "'%s' is computed by no kernel of cfx",
+        cfx_error_set(err, CFX_E_UNSUPPORTED, "the operator '%s' has no kernel",
                       cfx_operator_name(op) ? cfx_operator_name(op) : "?");
         return result;
     }
@@ -439,7 +439,7 @@ cfx_tensor *cfxi_rt_sub_tensor(cfxi_call *c, cfx_operator op, const cfx_datum *a
     if (d.kind == CFX_DATUM_TENSOR)
         return d.as.tensor;
     if (d.kind != CFX_DATUM_INVALID)
-        cfxi_fail(c, CFX_E_TYPE, "'%s' gave no tensor", cfx_operator_name(op));
+        cfxi_fail(c, CFX_E_TYPE, "'%s' did not return a tensor", cfx_operator_name(op));
     cfx_datum_release(d);
     return NULL;
 }

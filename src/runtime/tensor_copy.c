@@ -182,12 +182,14 @@ cfx_status cfxi_rt_copy(cfx_runtime *rt, cfx_tensor *dst, const cfx_tensor *src,
 {
     int64_t step[CFX_MAX_DIMS] = {0};
     if (src->ndim > dst->ndim)
-        return cfx_error_set(err, CFX_E_SHAPE, "a copy of %u dimensions to %u", src->ndim,
+        return cfx_error_set(err, CFX_E_SHAPE, "cannot copy a tensor with %u dimensions to one "
+                             "with %u", src->ndim,
                              dst->ndim);
     size_t skip = (size_t)(dst->ndim - src->ndim);
     for (size_t d = skip; d < dst->ndim; d++) {
         if (src->size[d - skip] != dst->size[d] && src->size[d - skip] != 1)
-            return cfx_error_set(err, CFX_E_SHAPE, "a copy of size %lld to size %lld",
+            return cfx_error_set(err, CFX_E_SHAPE, "cannot copy a dimension of size %lld to one of "
+                                 "size %lld",
                                  (long long)src->size[d - skip], (long long)dst->size[d]);
         step[d] = src->size[d - skip] == 1 ? 0 : src->stride[d - skip];
     }

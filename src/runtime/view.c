@@ -105,7 +105,8 @@ void cfxi_rt_view_remove(cfxi_view *v, size_t at)
 cfx_status cfxi_rt_view_insert(cfxi_call *c, cfxi_view *v, size_t at, int64_t size, int64_t stride)
 {
     if (v->ndim == CFX_MAX_DIMS)
-        return cfxi_fail(c, CFX_E_SHAPE, "a tensor of %zu dimensions: cfx has up to %d",
+        return cfxi_fail(c, CFX_E_SHAPE, "the tensor would have %zu dimensions; cfx supports up to "
+                         "%d",
                          v->ndim + 1, CFX_MAX_DIMS);
     for (size_t i = v->ndim++; i > at; i--) {
         v->size[i] = v->size[i - 1];
@@ -377,11 +378,11 @@ cfx_status cfxi_rt_view_strided(cfxi_call *c, const cfx_tensor *x, size_t first,
             return cfxi_fail(c, CFX_E_SHAPE,
                              "as_strided: Negative strides are not supported at the moment");
         if (__builtin_mul_overflow(strides[i], item, &v->stride[i]) && !c->infer)
-            return cfxi_fail(c, CFX_E_SHAPE, "a stride that does not fit in 64 bits");
+            return cfxi_fail(c, CFX_E_SHAPE, "a stride does not fit in 64 bits");
     }
     if (!cfxi_rt_is_none(c, first + 2) && x->storage &&
         (__builtin_mul_overflow(cfxi_rt_int(c, first + 2), item, &v->offset) || v->offset < 0))
-        return cfxi_fail(c, CFX_E_SHAPE, "an invalid storage offset");
+        return cfxi_fail(c, CFX_E_SHAPE, "invalid storage offset");
     if (!cfxi_rt_is_none(c, first + 2) && x->storage)
         v->offset -= x->data - x->storage->data;
     return CFX_OK;

@@ -96,8 +96,8 @@ cfx_value cfxi_split_map_look_up(void *map, cfx_node *n, cfx_error *err)
 {
     cfx_value v = cfx_node_map_get(map, n);
     if (v.kind == CFX_KIND_INVALID)
-        cfx_error_set(err, CFX_E_GRAPH, "node %%%s is used before it is defined; cfx check tells "
-                      "where", n->name->data);
+        cfx_error_set(err, CFX_E_GRAPH, "node %%%s is used before it is defined; lint the graph to "
+                      "find where", n->name->data);
     return v;
 }
 
@@ -246,17 +246,18 @@ static cfx_status mark_members(boundary *b)
     for (size_t i = 0; i < what->n; i++) {
         cfx_node *n = what->nodes[i];
         if (!is_here(b, n))
-            return bad(b, n, "is not of this graph");
+            return bad(b, n, "is not in this graph");
         if (n->op == CFX_OP_OUTPUT)
-            return bad(b, n, "is an output and cannot be taken out; name what it returns");
+            return bad(b, n, "is an output and cannot be extracted; pass the nodes it returns");
         if (i > 0 && !cfx_node_before(what->nodes[i - 1], n))
-            return bad(b, n, "stands before the node given before it; sort them");
+            return bad(b, n, "does not come after the previous node of the list; pass each node "
+                       "once, in graph order");
         n->mark = b->stamp + MEMBER;
     }
     for (size_t i = 0; what->inputs && i < what->n_inputs; i++) {
         if (!is_here(b, what->inputs[i]) || is(b, what->inputs[i], MEMBER))
-            return bad(b, what->inputs[i], "is no input: it is one of the nodes, or not of this "
-                       "graph");
+            return bad(b, what->inputs[i], "cannot be an input: it is one of the nodes, or not in "
+                       "this graph");
         what->inputs[i]->mark = b->stamp + INPUT;
     }
     return CFX_OK;
@@ -294,7 +295,7 @@ static cfx_status find_outputs(boundary *b)
     for (size_t i = 0; b->what->outputs && i < b->what->n_outputs; i++)
         if (!is_here(b, b->what->outputs[i]) ||
             (!is(b, b->what->outputs[i], MEMBER) && !is(b, b->what->outputs[i], INPUT)))
-            return bad(b, b->what->outputs[i], "is no output: it is not among the nodes");
+            return bad(b, b->what->outputs[i], "cannot be an output: it is not among the nodes");
     for (size_t i = 0; !b->what->outputs && i < b->what->n; i++)
         if (is_used_outside(b, b->what->nodes[i]))
             CFX_TRY(

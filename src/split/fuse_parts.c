@@ -206,8 +206,8 @@ cfx_node *cfx_graph_insert_fused(cfx_graph *g, const cfx_fused *call, cfx_target
     const size_t room = call->n_outputs * sizeof *made;
     for (size_t i = 0; i < call->n_outputs; i++)
         if (call->outputs[i]->graph != g || cfxi_ir_node_erased(call->outputs[i])) {
-            cfx_error_set(err, CFX_E_GRAPH, "%%%s, whose place a call is to take, is not in this "
-                          "graph", call->outputs[i]->name->data);
+            cfx_error_set(err, CFX_E_GRAPH, "node %%%s, which a call should replace, is not in "
+                          "this graph", call->outputs[i]->name->data);
             return NULL;
         }
     cfx_node **results = made ? made : cfxi_base_alloc(g->allocator, room);

@@ -27,8 +27,8 @@ static cfx_status join_users(group_job *job, const unsigned char *flags, cfx_err
         for (; use; use = cfx_use_next(use)) {
             uint32_t user = cfxi_split_partition_at(&job->base, use->user);
             if (user <= i)
-                return cfx_error_set(err, CFX_E_GRAPH, "node %%%s stands before %%%s, which it "
-                                     "uses; sort the graph first (toposort)",
+                return cfx_error_set(err, CFX_E_GRAPH, "node %%%s comes before %%%s, which it "
+                                     "uses; run the toposort pass first",
                                      use->user->name->data, job->nodes[i]->name->data);
             if (job->base.supported[i] && job->base.supported[user] &&
                 !(flags[i] & CFX_FUSION_TENSOR))

@@ -54,8 +54,8 @@ cfx_status cfxi_split_placer_init(cfxi_placer *p, cfx_graph *g, const cfx_place_
         for (uint32_t k = 0; k < n->n_inputs; k++) {
             const cfx_node *def = n->inputs[k].def;
             if (def->mark - stamp >= i)
-                return cfx_error_set(err, CFX_E_GRAPH, "node %%%s stands before %%%s, which it "
-                                     "uses; sort the graph first (toposort)", n->name->data,
+                return cfx_error_set(err, CFX_E_GRAPH, "node %%%s comes before %%%s, which it "
+                                     "uses; run the toposort pass first", n->name->data,
                                      def->name->data);
             p->reads[edge++] = def->mark - stamp;
         }

@@ -50,8 +50,8 @@ static cfx_status find_levels(cfxi_partition *job, cfx_error *err)
         for (const cfx_use *use = cfx_node_first_use(n); use; use = cfx_use_next(use)) {
             size_t user = cfxi_split_partition_at(job, use->user);
             if (user <= i)
-                return cfx_error_set(err, CFX_E_GRAPH, "node %%%s stands before %%%s, which it "
-                                     "uses; sort the graph first (toposort)",
+                return cfx_error_set(err, CFX_E_GRAPH, "node %%%s comes before %%%s, which it "
+                                     "uses; run the toposort pass first",
                                      use->user->name->data, n->name->data);
             uint32_t least = job->level[user] + (job->supported[user] && !job->supported[i]);
             level = least > level ? least : level;

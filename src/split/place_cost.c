@@ -188,7 +188,7 @@ cfx_status cfxi_split_place_by_exchange(cfxi_placer *p, cfxi_placing *out, cfx_e
     bool changed = false;
     for (size_t i = 0; i < p->n; i++)
         if (p->kind[i] == CFXI_CALL && out->parts[i] >= out->n)
-            return cfx_error_set(err, CFX_E_INDEX, "call %%%s is in none of the %zu partitions",
+            return cfx_error_set(err, CFX_E_INDEX, "call %%%s is not in any of the %zu partitions",
                                  p->nodes[i]->name->data, out->n);
     cfxi_split_survey_parts(p, out->parts, out->n);
     double least = cfxi_split_parts_latency(p, out->devices);

@@ -60,8 +60,8 @@ static filling start(cfxi_placer *p, cfxi_placing *out)
 
 static cfx_status too_large(const cfx_node *n, double need, const char *where, cfx_error *err)
 {
-    return cfx_error_set(err, CFX_E_GRAPH, "%s is too large to fit %s: it needs %.0f bytes with "
-                         "what it reads", n->name->data, where, need);
+    return cfx_error_set(err, CFX_E_GRAPH, "%s is too large to fit %s: it needs %.0f bytes "
+                         "including its inputs", n->name->data, where, need);
 }
 
 /* ---- by size ------------------------------------------------------------------------------- */
@@ -232,8 +232,8 @@ static cfx_status give_devices(const cfxi_placer *p, cfxi_placing *out, const bo
         others += kinds[i] ? 0 : p->sizes[i];
     }
     if (n == 0)
-        return cfx_error_set(err, CFX_E_GRAPH, "no call of the graph looks up embeddings; place it "
-                             "by size");
+        return cfx_error_set(err, CFX_E_GRAPH, "no call in the graph looks up embeddings; place it "
+                             "by size instead");
     if (n > p->what->n_devices)
         return cfx_error_set(err, CFX_E_GRAPH, "Need %u devices, but only %zu provided",
                              (unsigned)n, p->what->n_devices);
@@ -252,7 +252,7 @@ cfx_status cfxi_split_place_embeddings(cfxi_placer *p, cfxi_placing *out, cfx_er
     if (!kinds)
         return cfxi_base_nomem(err);
     if (p->what->n_devices == 0)
-        return cfx_error_set(err, CFX_E_VALUE, "there is no device");
+        return cfx_error_set(err, CFX_E_VALUE, "no devices are given");
     CFX_TRY(fill_kinds(p, out, kinds, err));
     join_kind(p, out, kinds, false);
     join_kind(p, out, kinds, true);

@@ -83,13 +83,13 @@ cfx_status cfx_longest_paths(size_t n, const double *weights, const cfx_link *li
     cfxi_link_room room;
     cfx_status status = CFX_OK;
     if (!is_in_range(links, n_links, n, n))
-        return cfx_error_set(err, CFX_E_INDEX, "a link has a number that is not below %zu", n);
+        return cfx_error_set(err, CFX_E_INDEX, "a link has an index that is not below %zu", n);
     cfxi_base_arena_init(&arena, allocator);
     if (!cfxi_split_link_room_init(&room, &arena, n, n_links, 0))
         status = cfxi_base_nomem(err);
     else if (!cfxi_split_longest_ways(n, weights, links, n_links, far, before, &room))
-        status = cfx_error_set(err, CFX_E_GRAPH, "partitions need each other's results: there is "
-                               "no order in which they could run");
+        status = cfx_error_set(err, CFX_E_GRAPH, "partitions depend on each other in a cycle, so "
+                               "they cannot be ordered");
     cfxi_base_arena_release(&arena);
     return status;
 }
@@ -178,7 +178,7 @@ cfx_status cfx_devices_fit(const cfx_fit_options *what, uint32_t *devices, bool 
     cfx_status status = CFX_OK;
     if (!is_in_range(what->shared, what->n_shared, what->n_parts, what->n_parts) ||
         !is_in_range(what->placed, what->n_placed, what->n_parts, what->n_devices))
-        return cfx_error_set(err, CFX_E_INDEX, "a link has a number that is too large for %zu "
+        return cfx_error_set(err, CFX_E_INDEX, "a link has an index out of range for %zu "
                              "partitions and %zu devices", what->n_parts, what->n_devices);
     cfxi_base_arena_init(&arena, allocator);
     size_t n_links = what->n_shared > what->n_placed ? what->n_shared : what->n_placed;
@@ -204,7 +204,7 @@ static cfx_status place(cfxi_placer *p, cfxi_placing *out, cfx_error *err)
     case CFX_PLACE_BY_EXCHANGE:
         return cfxi_split_place_by_exchange(p, out, err);
     }
-    return cfx_error_set(err, CFX_E_VALUE, "there is no mode %d of placement", p->what->mode);
+    return cfx_error_set(err, CFX_E_VALUE, "%d is not a placement mode", p->what->mode);
 }
 
 cfx_status cfx_graph_place(cfx_graph *g, const cfx_place_options *what, uint32_t *parts,
@@ -214,11 +214,11 @@ cfx_status cfx_graph_place(cfx_graph *g, const cfx_place_options *what, uint32_t
     cfxi_placing out = {parts, devices, *n};
     const bool timed = what->mode == CFX_PLACE_BY_COST || what->mode == CFX_PLACE_BY_EXCHANGE;
     if ((timed && !what->latencies) || (what->mode == CFX_PLACE_EMBEDDINGS && !what->embedding))
-        return cfx_error_set(err, CFX_E_VALUE, "%s must be given for this mode of placement",
-                             timed ? "latencies" : "which calls look up embeddings");
+        return cfx_error_set(err, CFX_E_VALUE, "this placement mode needs %s",
+                             timed ? "latencies" : "the calls that look up embeddings");
     if (timed && !(what->rate > 0))
-        return cfx_error_set(err, CFX_E_VALUE, "the transfer rate is %g bytes a second; it must be "
-                             "more than 0", what->rate);
+        return cfx_error_set(err, CFX_E_VALUE, "the transfer rate is %g bytes per second; it must "
+                             "be greater than 0", what->rate);
     cfx_status status = cfxi_split_placer_init(&p, g, what, err);
     if (status == CFX_OK)
         status = place(&p, &out, err);

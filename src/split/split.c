@@ -13,7 +13,7 @@
  *     %mul = call_method[target=mul](%x, %w)         output(%neg)
  *     output(%mul)
  *
- * Needs: nodes that stand behind what they read, and parts that do not need each other's results.
+ * Needs: nodes in topological order, and parts that do not need each other's results.
  * Keeps: the graph as it is; types, locations and scopes of what is copied.
  *
  * Everything is found by position before anything is built, because building runs code of the host.

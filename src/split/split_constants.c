@@ -12,7 +12,7 @@
  *                                                      (%x, %folded)
  *                                                  output(%mul)
  *
- * Needs: nodes that stand behind what they read.
+ * Needs: nodes in topological order.
  * Keeps: the graph as it is; names, types, locations and scopes of calls in both parts.
  *
  * One walk finds the constants; a map has them, because the host is asked on the way. Linear.

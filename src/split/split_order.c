@@ -159,8 +159,8 @@ static cfx_status report_cycle(sorter *t)
         if (more && used + 2 < sizeof text)
             used += (size_t)snprintf(text + used, sizeof text - used, ", ");
     }
-    return cfx_error_set(s->err, CFX_E_GRAPH, "cycle exists between partitions! %s; put nodes "
-                         "that lie between two of a partition into it, too", text);
+    return cfx_error_set(s->err, CFX_E_GRAPH, "cycle exists between partitions! %s; add the nodes "
+                         "that lie between two nodes of a partition to that partition", text);
 }
 
 static cfx_status check_fixed(sorter *t)
@@ -172,8 +172,8 @@ static cfx_status check_fixed(sorter *t)
         if (c->from == CFX_SPLIT_BASE || c->to == CFX_SPLIT_BASE || c->from < c->to)
             continue;
         say_need(s, i, text, sizeof text);
-        return cfx_error_set(s->err, CFX_E_GRAPH, "the parts are not in an order in which they can "
-                             "be called: %s", text);
+        return cfx_error_set(s->err, CFX_E_GRAPH, "the parts cannot be called in the given order: "
+                             "%s", text);
     }
     return CFX_OK;
 }

@@ -48,8 +48,8 @@ static cfx_status check_number(const stager *s, const double *numbers, size_t i,
 {
     if (!numbers || (isfinite(numbers[i]) && numbers[i] >= 0))
         return CFX_OK;
-    return cfx_error_set(s->err, CFX_E_VALUE, "the %s of node %%%s is %g; it must be a finite "
-                         "number that is not negative", what, n->name->data, numbers[i]);
+    return cfx_error_set(s->err, CFX_E_VALUE, "the %s of node %%%s is %g; it must be finite and "
+                         "not negative", what, n->name->data, numbers[i]);
 }
 
 /* What each call adds to the bytes that cross: from its own place to that of its last user. */

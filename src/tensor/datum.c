@@ -56,10 +56,10 @@ static cfx_status lower(cfx_datum d, uint32_t depth, const cfx_data *container, 
         return CFX_OK;
     cfx_data *s = d.as.seq;
     if (s == container)
-        return cfx_error_set(err, CFX_E_VALUE, "a container that would hold itself");
+        return cfx_error_set(err, CFX_E_VALUE, "a container cannot contain itself");
     if (depth == 0 || s->fixed)
-        return cfx_error_set(err, CFX_E_LIMIT, "containers would nest too deeply: make new ones of "
-                             "their items");
+        return cfx_error_set(err, CFX_E_LIMIT, "containers would nest too deeply; build new "
+                             "containers from their items");
     if (!cfxi_base_vec_reserve(log, 1, sizeof(lowered), container->allocator))
         return cfxi_base_nomem(err);
     ((lowered *)log->data)[log->size++] = (lowered){s, s->depth};
@@ -92,7 +92,7 @@ static cfx_status check_items(cfx_datum_kind kind, const cfx_datum *items, size_
     *depth = *fixed ? 1 : ROOM;
     for (size_t i = 0; i < n; i++) {
         if (items[i].kind == CFX_DATUM_INVALID)
-            return cfxi_base_expect(NULL, "an item of a list", err);
+            return cfxi_base_expect(NULL, "list item", err);
         if (is_seq(items[i]) && items[i].as.seq->depth >= *depth)
             *depth = items[i].as.seq->depth + 1;
         *fixed = *fixed && (!is_seq(items[i]) || items[i].as.seq->fixed);
@@ -101,7 +101,8 @@ static cfx_status check_items(cfx_datum_kind kind, const cfx_datum *items, size_
         return cfx_error_set(err, CFX_E_LIMIT, "lists and tuples nest more than %d deep",
                              CFX_MAX_DEPTH);
     if (kind == CFX_DATUM_DICT ? n % 2 != 0 : kind == CFX_DATUM_SLICE && n != 3)
-        return cfx_error_set(err, CFX_E_VALUE, "a %s of %zu data", cfx_datum_kind_name(kind), n);
+        return cfx_error_set(err, CFX_E_VALUE, "a %s cannot be made from %zu items",
+                             cfx_datum_kind_name(kind), n);
     return CFX_OK;
 }
 

@@ -61,13 +61,13 @@ static cfx_datum parse_tensor(cfx_dims *dims, span s, size_t open, const cfx_all
     if (s.text[s.size - 1] != ']')
         return refuse(s, "does not end with ']'", err);
     if (!find_dtype(trim((span){s.text, open}), &dtype))
-        return refuse((span){s.text, open}, "is no element type", err);
+        return refuse((span){s.text, open}, "is not a dtype", err);
     const span inside = trim((span){s.text + open + 1, s.size - open - 2});
     for (size_t at = 0, end; inside.size && at <= inside.size; at = end + 1) {
         end = end_of_size(inside, at);
         const span one = trim((span){inside.text + at, end - at});
         if (ndim == CFX_MAX_DIMS)
-            return refuse(s, "has more than 8 sizes", err);
+            return refuse(s, "has more than 8 dimensions", err);
         cfx_error own = {0};
         sizes[ndim++] = cfx_dims_parse(dims, one.text, one.size, &own);
         if (own.status != CFX_OK) {

@@ -36,10 +36,10 @@ static cfx_status dtype_of(const cfx_dl_tensor *dl, cfx_dtype *dtype, cfx_error 
     }
     bool named = dl->type_code <= CODE_BOOL && dl->lanes == 1;
     return cfx_error_set(err, CFX_E_TYPE,
-                         "cfx does not compute with elements of %s%u%s; it does with bool, uint8, "
-                         "int8 to int64, float16 to float64, bfloat16 and complex",
-                         named ? names[dl->type_code] : "a type of ", dl->bits,
-                         named ? "" : " bits that has no name here");
+                         "cfx does not support elements of %s%u%s; it supports bool, uint8, int8 "
+                         "to int64, float16 to float64, bfloat16 and complex",
+                         named ? names[dl->type_code] : "an unnamed type of ", dl->bits,
+                         named ? "" : " bits");
 }
 
 /* ---- in ------------------------------------------------------------------------------------ */
@@ -48,13 +48,14 @@ static cfx_status check_header(const cfx_dl_tensor *dl, cfx_error *err)
 {
     if (dl->device_type != CFX_DL_CPU && dl->device_type != CFX_DL_CUDA_HOST)
         return cfx_error_set(err, CFX_E_VALUE,
-                             "a tensor on device type %d of DLPack: cfx computes on the CPU only",
+                             "the tensor is on DLPack device type %d; cfx computes on the CPU only",
                              dl->device_type);
     if (dl->ndim < 0 || dl->ndim > CFX_MAX_DIMS)
-        return cfx_error_set(err, CFX_E_SHAPE, "a tensor of %d dimensions: cfx has up to %d",
+        return cfx_error_set(err, CFX_E_SHAPE, "the tensor has %d dimensions; cfx supports up to "
+                             "%d",
                              dl->ndim, CFX_MAX_DIMS);
     if (dl->ndim > 0 && !dl->shape)
-        return cfx_error_set(err, CFX_E_VALUE, "a DLPack tensor without a shape");
+        return cfx_error_set(err, CFX_E_VALUE, "the DLPack tensor has no shape");
     for (int i = 0; i < dl->ndim; i++)
         if (dl->shape[i] < 0)
             return cfx_error_set(err, CFX_E_SHAPE, "size %d of a tensor is negative: %lld", i,
@@ -93,7 +94,7 @@ static cfx_status byte_strides(const cfx_dl_tensor *dl, size_t itemsize, bool *e
                                        reach < 0 ? &before : &after);
     }
     if (!fits)
-        return cfx_error_set(err, CFX_E_SHAPE, "a tensor with more bytes than memory can hold");
+        return cfx_error_set(err, CFX_E_SHAPE, "the tensor has more bytes than memory can hold");
     return CFX_OK;
 }
 
@@ -108,12 +109,13 @@ static cfx_tensor *import_tensor(const cfx_dl_tensor *dl, bool read_only, void (
         return NULL;
     char *data = dl->data ? (char *)dl->data + dl->byte_offset : NULL;
     if (!data && !empty) {
-        cfx_error_set(err, CFX_E_VALUE, "a DLPack tensor without memory");
+        cfx_error_set(err, CFX_E_VALUE, "the DLPack tensor has no data");
         return NULL;
     }
     size_t alignment = cfx_dtype_size(dtype) / (cfx_dtype_is_complex(dtype) ? 2 : 1);
     if (!empty && (uintptr_t)data % alignment) {
-        cfx_error_set(err, CFX_E_VALUE, "the elements are not aligned to %zu bytes: copy them",
+        cfx_error_set(err, CFX_E_VALUE, "the elements are not aligned to %zu bytes; copy the "
+                      "tensor first",
                       alignment);
         return NULL;
     }
@@ -141,7 +143,8 @@ cfx_tensor *cfx_tensor_from_dlpack(cfx_dl_versioned *m, const cfx_allocator *all
     if (m->major == CFX_DL_MAJOR)
         return import_tensor(&m->tensor, m->flags & CFX_DL_READ_ONLY, release_versioned, m,
                              allocator, err);
-    cfx_error_set(err, CFX_E_VALUE, "DLPack's version %u.%u: cfx reads %d", m->major, m->minor,
+    cfx_error_set(err, CFX_E_VALUE, "DLPack version %u.%u is not supported; cfx reads version %d",
+                  m->major, m->minor,
                   CFX_DL_MAJOR);
     return NULL;
 }
@@ -181,7 +184,7 @@ static exported *export_tensor(cfx_tensor *t, cfx_dl_tensor *dl, cfx_error *err)
         return NULL;
     int64_t itemsize = (int64_t)cfxi_tensor_itemsize(t);
     if (!t->storage) {
-        cfx_error_set(err, CFX_E_VALUE, "a tensor without elements in memory cannot be shared");
+        cfx_error_set(err, CFX_E_VALUE, "a tensor without data cannot be shared through DLPack");
         return NULL;
     }
     exported *e = cfxi_base_alloc(t->allocator, sizeof *e);
@@ -191,8 +194,9 @@ static exported *export_tensor(cfx_tensor *t, cfx_dl_tensor *dl, cfx_error *err)
     }
     for (size_t i = 0; i < t->ndim; i++) {
         if (t->size[i] > 1 && t->stride[i] % itemsize) {
-            cfx_error_set(err, CFX_E_VALUE, "stride %zu is %lld bytes, no multiple of an element's "
-                          "%lld: DLPack cannot say so", i, (long long)t->stride[i],
+            cfx_error_set(err, CFX_E_VALUE, "stride %zu is %lld bytes, not a multiple of the "
+                          "element size %lld; DLPack cannot represent it",
+                          i, (long long)t->stride[i],
                           (long long)itemsize);
             cfxi_base_free(t->allocator, e, sizeof *e);
             return NULL;
@@ -236,7 +240,7 @@ cfx_dl_managed *cfx_tensor_to_dlpack_unversioned(cfx_tensor *t, cfx_error *err)
     cfx_dl_tensor dl;
     if (t && cfx_tensor_is_read_only(t)) {
         cfx_error_set(err, CFX_E_VALUE,
-                      "read-only memory cannot be shared by DLPack before version 1");
+                      "DLPack before version 1 cannot share read-only memory");
         return NULL;
     }
     exported *e = export_tensor(t, &dl, err);

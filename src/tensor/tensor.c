@@ -63,10 +63,11 @@ void cfxi_tensor_ordered_strides(const int64_t *sizes, size_t ndim, size_t items
 static cfx_status check_sizes(cfx_dtype dtype, const int64_t *sizes, size_t ndim, cfx_error *err)
 {
     if ((unsigned)dtype >= CFX_DTYPE_COUNT || !cfxi_tensor_dtype_is_computable(dtype))
-        return cfx_error_set(err, CFX_E_TYPE, "cfx does not compute with tensors of %s",
-                             (unsigned)dtype < CFX_DTYPE_COUNT ? cfx_dtype_name(dtype) : "no type");
+        return cfx_error_set(err, CFX_E_TYPE, "cfx cannot compute with tensors of dtype %s",
+                             (unsigned)dtype < CFX_DTYPE_COUNT ? cfx_dtype_name(dtype) : "unknown");
     if (ndim > CFX_MAX_DIMS)
-        return cfx_error_set(err, CFX_E_SHAPE, "a tensor of %zu dimensions: cfx has up to %d", ndim,
+        return cfx_error_set(err, CFX_E_SHAPE, "the tensor has %zu dimensions; cfx supports up to "
+                             "%d", ndim,
                              CFX_MAX_DIMS);
     if (ndim > 0 && !sizes)
         return cfx_error_set(err, CFX_E_VALUE, "the sizes of a tensor of %zu dimensions are NULL",
@@ -79,7 +80,8 @@ static cfx_status check_sizes(cfx_dtype dtype, const int64_t *sizes, size_t ndim
             return cfx_error_set(err, CFX_E_SHAPE, "size %zu of a tensor is negative: %lld", i,
                                  (long long)sizes[i]);
         if (sizes[i] > 1 && __builtin_mul_overflow(bytes, sizes[i], &bytes))
-            return cfx_error_set(err, CFX_E_SHAPE, "a tensor with more bytes than memory can hold");
+            return cfx_error_set(err, CFX_E_SHAPE, "the tensor has more bytes than memory can "
+                                 "hold");
     }
     return CFX_OK;
 }
@@ -149,13 +151,13 @@ cfx_status cfxi_tensor_share(cfx_tensor *t, const cfx_tensor *base, int64_t offs
     int64_t first = base->data - base->storage->data;
     if (span_of(t, &before, &after)) {
         if (__builtin_add_overflow(first, offset, &first) || first < -FAR || first > FAR)
-            return cfx_error_set(err, CFX_E_SHAPE, "a view that begins outside its memory");
+            return cfx_error_set(err, CFX_E_SHAPE, "the view begins outside the tensor's memory");
         if (first + before < 0 || first + after > (int64_t)base->storage->size)
             return cfx_error_set(err, CFX_E_SHAPE,
-                                 "a view of bytes %lld to %lld of a memory of %zu bytes",
+                                 "the view covers bytes %lld to %lld, but the memory has %zu bytes",
                                  (long long)(first + before), (long long)(first + after),
                                  base->storage->size);
-    }  /* without elements it stays where it is safe */
+    }  /* without data it stays where it is safe */
     atomic_fetch_add_explicit(&base->storage->refs, 1, memory_order_relaxed);
     storage_release(t->storage);
     t->storage = base->storage;
@@ -183,8 +185,8 @@ static cfx_status check_known(const int64_t *sizes, size_t ndim, cfx_error *err)
 {
     for (size_t i = 0; sizes && i < ndim && i < CFX_MAX_DIMS; i++)
         if (sizes[i] < 0)
-            return cfx_error_set(err, CFX_E_SHAPE, "size %zu of a tensor with memory is %s", i,
-                                 cfx_dim_is_symbol(sizes[i]) ? "a symbol" : "negative");
+            return cfx_error_set(err, CFX_E_SHAPE, "size %zu of a tensor with data is %s", i,
+                                 cfx_dim_is_symbol(sizes[i]) ? "symbolic" : "negative");
     return CFX_OK;
 }
 

@@ -560,52 +560,52 @@ FAILURES = [
     ('def f(x):\n    return x + {"a": 1}["b"]\n',
      "case.py:2: KeyError: 'b'\n      return x + {\"a\": 1}[\"b\"]\n                 ^\n"),
     (NET.format(init="pass", result="x").replace("n=4", "n"),
-     "case.py: TypeError: Net.__init__() missing 1 required positional argument: 'n': to make it, "
-     "give the call, such as 'Net(...)'\n"
-     "  --function NAME captures a function, --call 'Net(16)' what that makes\n"),
+     "case.py: TypeError: Net.__init__() missing 1 required positional argument: 'n'; give the "
+     "call that creates it, such as 'Net(...)'\n"
+     "  use --function NAME to capture a function, --call 'Net(16)' to capture its result\n"),
     ("import numpy as np\n",
-     "case.py:1: ModuleNotFoundError: No module named 'numpy': scripts know torch, and of Python's "
-     "library math, typing, dataclasses, enum, collections, functools, itertools, operator, "
-     "copy and abc\n"
+     "case.py:1: ModuleNotFoundError: No module named 'numpy': scripts can import torch, and "
+     "from the standard library math, typing, dataclasses, enum, collections, functools, "
+     "itertools, operator, copy and abc\n"
      "  import numpy as np\n  ^\n"),
     ("import torch\n\ndef f(x):\n    return torch.relux(x)\n",
-     "case.py:4: AttributeError: cfx has no 'torch.relux': it is in the table of operators neither "
-     "by this nor by another name (cfx ops lists them)\n      return torch.relux(x)\n"
+     "case.py:4: AttributeError: cfx does not support 'torch.relux': it is not in the table of "
+     "operators under any name (cfx ops lists them)\n      return torch.relux(x)\n"
      "             ^\n"),
     (NET.format(init='self.fc = nn.Linear(n, "8")', result="self.fc(x)"),
      "case.py:7: ValueError: torch.nn.Linear: out_features must be an int, not str\n"
      '          self.fc = nn.Linear(n, "8")\n                    ^\n'),
     (NET.format(init="self.layers = [nn.Linear(n, n)]", result="self.layers[0](x)"),
-     "case.py:10: NameError: a Linear is called that is no part of the model: assign it to an "
-     "attribute of a module in __init__, or put it into an nn.ModuleList\n"
+     "case.py:10: NameError: this Linear is not part of the model; assign it to an "
+     "attribute in __init__, or put it into an nn.ModuleList\n"
      "          return self.layers[0](x)\n                 ^\n"),
     ("def f(x):\n    return x\n\ndef g(x):\n    return x\n",
-     "case.py: there are several functions (f, g): say by its name which is to be captured\n"
-     "  --function NAME captures a function, --call 'Net(16)' what that makes\n"),
+     "case.py: the file has several functions (f, g); name the one to capture\n"
+     "  use --function NAME to capture a function, --call 'Net(16)' to capture its result\n"),
     ("x = 1\n",
-     "case.py: there is neither a class derived from torch.nn.Module nor a function in it\n"),
+     "case.py: the file has neither a class derived from torch.nn.Module nor a function\n"),
     ('def f(x):\n    raise ValueError("no " + str(3))\n',
      'case.py:2: ValueError: no 3\n      raise ValueError("no " + str(3))\n      ^\n'),
     ("def f(x):\n    return 10 ** 30\n",
-     "case.py:2: OverflowError: an integer that does not fit in 64 bits: scripts know no larger "
-     "ones\n      return 10 ** 30\n             ^\n"),
+     "case.py:2: OverflowError: the integer result does not fit in 64 bits; scripts support only "
+     "64-bit integers\n      return 10 ** 30\n             ^\n"),
     ("import torch\ndef f(x):\n    return torch.zeros(2, 3) @ torch.zeros(2, 3)\nf(1)\n",
      "case.py:3: RuntimeError: matmul(float32[2, 3], float32[2, 3]): shapes cannot be multiplied: "
      "inner sizes 3 and 2 differ\n      return torch.zeros(2, 3) @ torch.zeros(2, 3)\n"
      "             ^\ncalled from case.py:4 in <module>\n"),
     ("def f(x):\n    class A: pass\n    return x + A()\n",
-     "case.py:3: TypeError: an object of the class 'A' cannot be an argument of a node of the "
-     "graph: numbers, texts, tensors, and lists, tuples and dicts of them can\n      return x + A()"
+     "case.py:3: TypeError: an object of type 'A' cannot be an argument of a graph node; use "
+     "numbers, strings, tensors, or lists, tuples and dicts of them\n      return x + A()"
      "\n             ^\n"),
     ("def f(x, n):\n    return x * len({n: 1})\n",
-     "case.py:2: NotImplementedError: a value of the graph is looked up in, or put into, a dict "
-     "or a set: which key it is, is not known while the program is captured\n"
+     "case.py:2: NotImplementedError: a graph value cannot be a key of a dict or an item of a "
+     "set: its value is not known during capture\n"
      "      return x * len({n: 1})\n                     ^\n"),
     ("def f(x, n):\n    return [1, 2].index(n)\n",
-     "case.py:2: NotImplementedError: whether a tensor or a value of the graph equals another is "
-     "asked of a container here, and not known while the program is captured; compare them "
-     "yourself\n      return [1, 2].index(n)\n             ^\n"),
+     "case.py:2: NotImplementedError: this compares containers that hold tensors or graph values, "
+     "whose equality is not known during capture; compare the items one by "
+     "one\n      return [1, 2].index(n)\n             ^\n"),
     ("def f(x):\n    return [0] * 10**12\n",
-     "case.py:2: MemoryError: a sequence of 1 items 1000000000000 times\n"
+     "case.py:2: MemoryError: repeating 1 items 1000000000000 times needs too much memory\n"
      "      return [0] * 10**12\n             ^\n"),
 ]

@@ -185,7 +185,7 @@ def test_partitions_in_a_circle():
     a, b, c = (OURS.pu.Partition(i) for i in range(3))
     a.children, b.children, c.children = {b}, {a}, {a}
     assert [OURS.ap.check_dependency(p) for p in (a, b, c)] == [True, True, False]
-    with pytest.raises(RuntimeError, match="need each other"):  # torch.fx never ends
+    with pytest.raises(RuntimeError, match="depend on each other"):  # torch.fx never ends
         OURS.ap.get_bfs_level_partition([a, b, c])
 
 

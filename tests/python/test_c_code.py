@@ -196,7 +196,7 @@ def test_what_no_constructor_makes():
 
     model = nn.Sequential(Leaf(), nn.Linear(2, 2), Leaf())
     module = cfx.GraphModule(model, Tracer().trace(model))
-    with pytest.raises(TypeError, match=r"'0' is of the class \S*Leaf; '2' is of the class"):
+    with pytest.raises(TypeError, match=r"'0' is an instance of \S*Leaf; '2' is an instance of"):
         cfx.python_module(module)
 
 
@@ -210,7 +210,7 @@ def test_a_sequential_that_is_one_node():
     module = cfx.GraphModule(model, Tracer().trace(model))
     with pytest.raises(TypeError, match=r"the class torch.nn.Sequential is not in the operator"):
         cfx.c_code(module)
-    with pytest.raises(TypeError, match=r"'0' with those in it; capture what it calls"):
+    with pytest.raises(TypeError, match=r"'0' with its children; capture the modules it calls"):
         cfx.python_module(module)
 
 

@@ -130,7 +130,7 @@ def test_trace_takes_pytorchs_weights(tmp_path):
     done = trace("-o", "r.ir", "--weights", "c.safetensors", ROOT / "examples/c/resnet18.c",
                  cwd=tmp_path)
     assert done.returncode == 0 and done.stderr == ""
-    assert done.stdout == ("r.ir: 173 nodes, every call an operator (cfx run)\n"
+    assert done.stdout == ("r.ir: 173 nodes, with operator calls only (for cfx run)\n"
                            "c.safetensors: 122 tensors\n")
     done = run(CFX, "run", "--weights", "torch.safetensors", "--input", "x.npy", "--output",
                "y.npy", "r.ir", cwd=tmp_path)
@@ -186,7 +186,8 @@ cfx_module *cfx_model(cfx_scope *s)
 
 MISTAKES = {
     "does not compile": ("return cfx_relu(s, y);", "",
-                         r"m\.c:5:\d+: error: (.|\n)*\nm\.c: it does not compile; what \S+ says"),
+                         r"m\.c:5:\d+: error: (.|\n)*\nm\.c: it does not compile; "
+                         r"see the output of \S+"),
     "returns nothing": ("(void)s; (void)x; return cfx_var_empty();", "",
                         r"m\.c: forward of Model returned nothing\n$"),
     "looks at data": ("return cfx_var_number(s, x) > 0 ? x : cfx_neg(s, x);", "",
@@ -201,25 +202,27 @@ MISTAKES = {
                 'cfx_module_add(s, m, "a", m);', r"^m\.c:11: .*contain itself"),
     "a name twice": ("(void)s; return x;",
                      'cfx_module_add(s, m, "a", cfx_nn_relu(s));\n'
-                     'cfx_module_add(s, m, "a", cfx_nn_relu(s));', r"^m\.c:12: .*'a' already"),
+                     'cfx_module_add(s, m, "a", cfx_nn_relu(s));',
+                     r"^m\.c:12: .*already has a member 'a'"),
     "does not link": ("extern cfx_var nowhere(cfx_scope *s); (void)x; return nowhere(s);", "",
                       r"^m\.c: undefined symbol: nowhere\n$"),
     "calls itself": ("return forward(s, self, cfx_relu(s, x));", "",
-                     r"^m\.c: its code crashed .*gdb"),
+                     r"^m\.c: the model's code crashed .*gdb"),
     "exits": ("extern void exit(int); (void)s; exit(0); return x;", "",
-              r"^m\.c: its code called exit, so that nothing could be made of it;"
+              r"^m\.c: the model's code called exit, so that nothing could be made of it;"
               r" .* cfx_scope_fail"),
     "exits early": ("(void)s; return x;", "extern void exit(int); exit(0);",
-                    r"^m\.c: its code called exit"),
+                    r"^m\.c: the model's code called exit"),
     "exits when it is loaded": ("(void)s; return x; }\n"
                                 "extern void exit(int);\n"
                                 "__attribute__((constructor)) static void first(void) { exit(3);",
-                                "", r"^m\.c: its code called exit"),
+                                "", r"^m\.c: the model's code called exit"),
     "crashes when it is loaded": ("(void)s; return x; }\n"
                                   "extern void abort(void);\n"
                                   "__attribute__((constructor)) static void first(void) { abort();",
-                                  "", r"^m\.c: its code crashed \(it called abort\)"),
-    "an address": ("(void)s; *(volatile int *)4 = 1; return x;", "", r"^m\.c: its code crashed"),
+                                  "", r"^m\.c: the model's code crashed \(it called abort\)"),
+    "an address": ("(void)s; *(volatile int *)4 = 1; return x;", "",
+                   r"^m\.c: the model's code crashed"),
 }
 
 
@@ -326,7 +329,7 @@ def test_ctrl_c_ends_an_endless_loop(tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_code_that_does_not_look_at_ctrl_c(number, tmp_path):
     assert ended(tmp_path, SPINNING, number) == (
-        "m.c: interrupted; its code did not stop by itself, so it was ended\n", 130)
+        "m.c: interrupted; the model's code did not stop, so the process was ended\n", 130)
 
 
 def test_the_second_ctrl_c_ends_it_at_once(tmp_path):

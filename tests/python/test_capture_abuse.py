@@ -440,7 +440,7 @@ def test_programs_that_misbehave(deed):
 def test_lazy_functions_want_a_class():
     gm = cfx.symbolic_trace(Model())
     lazy = vars(type(gm))["forward"]
-    with pytest.raises(TypeError, match="a class is needed"):
+    with pytest.raises(TypeError, match="expected a class"):
         lazy.__get__(gm, 5)
     assert lazy.__get__(gm, None)(torch.ones(3)).shape == (3,)
 
@@ -596,7 +596,7 @@ def test_notes_of_numpy():
     for program in (lambda x: numpy.sqrt(x), lambda x: numpy.ones(3) + x):
         with pytest.raises(Exception) as caught:
             cfx.symbolic_trace(program)
-        assert "use torch's functions" in "\n".join(caught.value.__notes__)
+        assert "use torch functions" in "\n".join(caught.value.__notes__)
 
 
 # ---- interpreters whose steps pull the rug away --------------------------------------------------

@@ -228,7 +228,7 @@ def test_what_cannot_be_traced_is_checked_by_its_results():
 
     assert cfx.check(program, lambda x: x + x, (X,))
     report = cfx.check(program, lambda x: x, (X,))
-    assert report.culprit is None and "give two GraphModules" in str(report)
+    assert report.culprit is None and "pass two GraphModules" in str(report)
 
 
 def test_the_second_version_raises():
@@ -314,7 +314,7 @@ def test_bisect_of_passes_that_fail():
     assert report.error == "ValueError: not for me"
     assert str(report).startswith("pass 'raises' fails")
     report = cfx.bisect([fine, breaks], Net(), (X,))
-    assert report.error.startswith("RuntimeError: it leaves a broken graph")
+    assert report.error.startswith("RuntimeError: the pass leaves an invalid graph")
     assert "linear" in report.error
     report = cfx.bisect(["nonsense"], Net(), (X,))
     assert "nonsense" in report.error
@@ -374,7 +374,7 @@ def test_minimize_what_does_not_fail():
         cfx.minimize(Deep(), (X,), lambda module, inputs: False)
     with pytest.raises(KeyError):
         cfx.minimize(Deep(), (X,), lambda module, inputs: {}[0])
-    with pytest.raises(RuntimeError, match="no pass to try again"):
+    with pytest.raises(RuntimeError, match="no pass to run again"):
         cfx.check(torch.abs, torch.relu, (X,)).minimize()
 
 

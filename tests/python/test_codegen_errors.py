@@ -124,7 +124,8 @@ def test_branches_that_do_not_fit(args, match):
 def test_loop_that_does_not_fit():
     graph = cfx.Graph()
     graph.output(graph.call_function(cfx.while_loop, (region(1), region(2), (1, 2))))
-    with pytest.raises(RuntimeError, match=r"the test of a loop has 1 inputs and the body 2"):
+    with pytest.raises(RuntimeError, match="the condition of a loop has 1 inputs, but the body has "
+                                           "2"):
         graph.python_code("self")
 
 

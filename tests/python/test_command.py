@@ -300,7 +300,7 @@ def test_checkpoints(form, folder):
 
 def test_check_tells_the_distance(folder, capsys):
     trace("net.py:Net", "--check", "x=float32[2, 4], times=4", "-o", "graph.txt")
-    assert "check: the files give what the module gives; largest difference" in \
+    assert "check: the files agree with the module; largest difference" in \
         capsys.readouterr().err
     cfx.save_npy(torch.arange(3), "ids.npy")
     trace("net.py:Tied", "--check", "ids=ids.npy", "--no-weights", "-o", "graph.txt")
@@ -317,21 +317,21 @@ def test_check_tells_what_differs(folder, capsys):
 # ---- bad input --------------------------------------------------------------------------------
 
 BAD = [
-    (["net.py"], 2, "'net.py' is no TARGET; write package.module:NAME or path/to/file.py:NAME"),
+    (["net.py"], 2, "'net.py' is not a TARGET; write package.module:NAME or path/to/file.py:NAME"),
     (["nothing.py:Net"], 1, "there is no file 'nothing.py'"),
-    (["nothing.at.all:Net"], 1, "there is no module 'nothing'; modules are looked for in"),
+    (["nothing.at.all:Net"], 1, "there is no module 'nothing'; modules are searched for in"),
     (["net.py:Tide"], 1, "'net.py' has no 'Tide'; did you mean 'Tied'?"),
-    (["net.py:number"], 1, "'net.py:number' is of type int; give a module, a class of modules"),
+    (["net.py:number"], 1, "'net.py:number' is of type int; give a module, a module class"),
     (["broken.py:Net"], 1, "broken.py:3: cannot import 'broken.py': ZeroDivisionError: division"),
     (["wants:Net"], 1, "wants.py:2: cannot import 'wants': ModuleNotFoundError: No module named"),
-    (["net.py:Needs"], 1, "missing a required argument: 'width'; it is Needs(width), arguments "
-     "are given with --arg"),
+    (["net.py:Needs"], 1, "missing a required argument: 'width'; the signature is Needs(width); "
+     "pass arguments with --arg"),
     (["net.py:Needs", "--arg", "7"], 1, f"net.py:{line_of('raise ValueError')}: calling "
      "'net.py:Needs': ValueError: width of 7"),
-    (["net.py:Net", "--arg", "relu"], 2, "--arg: relu is no Python literal, dtype or device; text "
-     "has quotes of its own: --arg \"'relu'\""),
+    (["net.py:Net", "--arg", "relu"], 2, "--arg: relu is not a Python literal, dtype or device; "
+     "put text in quotes twice: --arg \"'relu'\""),
     (["net.py:Net", "--arg", "bias=1", "--arg", "bias=2"], 2, "--arg: 'bias' is given twice"),
-    (["one.py:made", "--arg", "1"], 2, "is a module already: it takes no --arg"),
+    (["one.py:made", "--arg", "1"], 2, "is already a module, so it takes no --arg"),
     (["net.py:soft", "--arg", "1", "--arg", "2"], 1, "calling 'net.py:soft': TypeError: "),
     (["net.py:soft", "--checkpoint", "c.pt"], 2, "--checkpoint: a function has no parameters"),
     (["net.py:Net", "--checkpoint", "c.pt"], 1, "cannot load 'c.pt': "),
@@ -341,25 +341,25 @@ BAD = [
     (["net.py:Twice"], 1, f"net.py:{line_of('if twice:')}: cannot capture 'if twice:': "),
     (["net.py:Twice"], 1, "to do: fix the input with --concrete twice=False, keep"),
     (["net.py:Chooses"], 1, "to do: fix an input with --concrete NAME=VALUE, keep the module"),
-    (["net.py:Missing"], 1, "2 calls cannot run in C (--no-lower writes the graph as it is"),
+    (["net.py:Missing"], 1, "2 calls cannot run in C (use --no-lower to write the graph"),
     (["net.py:Missing"], 1, "'torch._C._linalg.linalg_lstsq' is not in the operator table"),
     (["net.py:Net", "--concrete", "time=2"], 1, "there is no input 'time' among (x, times)"
      "; did you mean 'times'?"),
     (["net.py:Net", "--concrete", "times"], 2, "--concrete: expected NAME=VALUE, not 'times'"),
     (["net.py:Net", "--leaf", "Linaer"], 1, "no module of class 'Linaer'; did you mean 'Linear'?"),
-    (["net.py:Net", "--weights", "w", "--no-weights"], 2, "exclude each other"),
+    (["net.py:Net", "--weights", "w", "--no-weights"], 2, "cannot be used together"),
     (["net.py:Net", "-o", "w.safetensors"], 2, "--output is for the IR text"),
     (["net.py:Net", "-o", "no/graph.txt"], 1, "cannot write 'no/graph.txt': No such file"),
     (["net.py:Net", "-o", "graph.txt", "--weights", "no/w.safetensors"], 1,
      "cannot write 'no/w.safetensors': No such file"),
     (["net.py:Net", "-o", "."], 1, "cannot write '.': it is a folder"),
-    (["net.py:Net", "--check", "x=float23[2]"], 2, "no type 'float23'; did you mean 'float32'?"),
-    (["net.py:Net", "--check", "x=float32[N, 4]"], 2, "sizes have to be numbers, not [N, 4]"),
+    (["net.py:Net", "--check", "x=float23[2]"], 2, "no dtype 'float23'; did you mean 'float32'?"),
+    (["net.py:Net", "--check", "x=float32[N, 4]"], 2, "sizes must be numbers, not [N, 4]"),
     (["net.py:Net", "--check", "float32[2]"], 2, "expected NAME=TYPE[SIZES], NAME=NUMBER or"),
     (["net.py:Net", "--check", "x=none.npy"], 1, "--check: x: cannot open 'none.npy'"),
     (["net.py:Net", "--check", "x=float32[2, 9]"], 1, "does not take these inputs: RuntimeError"),
     (["net.py:Net", "--check", "y=float32[2, 9]"], 1, "does not take these inputs: TypeError"),
-    (["net.py:Net", "--check", "x=float32[2]", "--no-lower"], 2, "it has to be lowered"),
+    (["net.py:Net", "--check", "x=float32[2]", "--no-lower"], 2, "cannot be used with --no-lower"),
 ]
 
 
@@ -387,8 +387,8 @@ def test_a_checkpoint_that_does_not_fit(folder, capsys):
     trace("net.py:Net", "-o", "graph.txt")
     trace("net.py:Tied", "--checkpoint", "graph.safetensors", status=1)
     shown = capsys.readouterr().err
-    assert "it lacks embed.weight, out.weight, out.bias; the module lacks b.bias" in shown \
-        or "the module lacks" in shown and "it lacks embed.weight" in shown
+    assert "the file lacks embed.weight, out.weight, out.bias; the module lacks b.bias" in shown \
+        or "the module lacks" in shown and "the file lacks embed.weight" in shown
 
 
 def test_a_traceback_is_shown_if_asked_for(folder, capsys):

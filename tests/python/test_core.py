@@ -192,7 +192,7 @@ def test_wrong_types(call):
 
 def test_kinds_by_name():
     assert core._kind_number("none") > 0 and core._is_reserved("for") and not core._is_reserved("x")
-    with pytest.raises(ValueError, match="no kind of value is called 'nothing'"):
+    with pytest.raises(ValueError, match="no value kind 'nothing'"):
         core._kind_number("nothing")
 
 

@@ -123,8 +123,10 @@ def test_c(source, tmp_path):
 
 
 @pytest.mark.parametrize("source", blocks("python"))
-def test_python(source):
-    done = run(sys.executable, "-c", source, env=dict(os.environ, PYTHONPATH=str(ROOT / "python")))
+def test_python(source, tmp_path):
+    file = tmp_path / "example.py"  # cfx.script reads sources
+    file.write_text(source)
+    done = run(sys.executable, file, env=dict(os.environ, PYTHONPATH=str(ROOT / "python")))
     assert done.returncode == 0, done.stderr
 
 

@@ -374,7 +374,7 @@ def test_regions_that_call_modules_say_so():
     with pytest.raises(RuntimeError, match=no_module):
         to_torch(graph)
     module = module_with(graph, layer=nn.Linear(2, 2))
-    with pytest.warns(UserWarning, match="'layer', to which torch passes no gradients"):
+    with pytest.warns(UserWarning, match="'layer', which gets no gradients in torch"):
         theirs = to_torch(module)
     assert theirs.true_graph_0.layer is module.layer
     x = torch.randn(1, 2)

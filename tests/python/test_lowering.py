@@ -179,7 +179,7 @@ def test_hooks_are_named():
     module = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
     module[0].register_forward_hook(lambda *args: None)
     module[1].forward = lambda x: x
-    with pytest.raises(cfx.LowerError, match="has hooks, or a forward") as error:
+    with pytest.raises(cfx.LowerError, match="has hooks or its own forward") as error:
         cfx.lower(cfx.symbolic_trace(module))
     assert len(error.value.findings) == 2
 
@@ -233,9 +233,9 @@ def test_threads_share_a_program_and_a_runtime(net):
 def test_runtimes_nest():
     a, b = cfx.Runtime(threads=1), cfx.Runtime(threads=1)
     with a, b, a:
-        with pytest.raises(RuntimeError, match="not entered"):
+        with pytest.raises(RuntimeError, match="not active"):
             b.__exit__(None, None, None)
-    with pytest.raises(RuntimeError, match="not entered"):
+    with pytest.raises(RuntimeError, match="not active"):
         a.__exit__(None, None, None)
 
 

@@ -120,8 +120,8 @@ def test_what_no_call_makes(part):
 
 def test_a_list_of_unlike_modules():
     """TransformerEncoder makes copies of one layer."""
-    with pytest.raises(TypeError, match=r"'part\.layers\.1' .*: the constructor makes copies"):
+    with pytest.raises(TypeError, match=r"'part\.layers\.1' .*: the constructor copies"):
         again(unlike(stack("Encoder")))
-    with pytest.raises(TypeError, match="neither 'relu' nor 'gelu'"):
+    with pytest.raises(TypeError, match="'relu' or 'gelu' as its 'activation'"):
         layer = nn.TransformerEncoderLayer(4, 2, activation=torch.tanh)
         again(nn.TransformerEncoder(layer, 1, enable_nested_tensor=False))

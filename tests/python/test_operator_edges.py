@@ -129,7 +129,7 @@ def test_one_element_of_logspace_is_rounded_once(dtype):
 @pytest.mark.parametrize("reduction, choices", [("abc", "none, mean, sum"), ("batchmean", "sum")])
 def test_an_unknown_reduction_is_told_the_known_ones(reduction, choices):
     x = torch.ones(2)
-    with pytest.raises(TypeError, match=f"'reduction', which is one of .*{choices} "):
+    with pytest.raises(TypeError, match=f"'reduction', which must be one of .*{choices} "):
         samples.lowered(None, F.l1_loss, (x, x), {"reduction": reduction})
 
 

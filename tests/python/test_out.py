@@ -84,11 +84,11 @@ def test_types(name):
 def test_an_input_keeps_its_shape():
     lowered = cfx.lower(cfx.symbolic_trace(CALLS["add"][0]))
     for shape in ((4,), (1, 3), (5, 2, 3)):  # PyTorch resizes those with a warning
-        with pytest.raises(RuntimeError, match="'out' has another shape than the result; give one"):
+        with pytest.raises(RuntimeError, match="'out' has a different shape from the result; pass"):
             lowered(X, Y, torch.empty(shape))
     empty = torch.empty(0)
-    with pytest.raises(RuntimeError, match="is an input, which cannot be resized; give one of the "
-                                           "result's shape"):
+    with pytest.raises(RuntimeError, match="is an input, which cannot be resized; pass a tensor of "
+                                           "the result's shape"):
         lowered(X, Y, empty)
     assert empty.shape == (0,)
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
@@ -128,7 +128,7 @@ def test_several_results():
     assert torch.equal(got[0], want.values) and torch.equal(got[1], want.indices)
     with pytest.raises(RuntimeError, match="Expected out tensor to have dtype int64"):
         lowered(X, values, torch.empty(2))
-    with pytest.raises(cfx.LowerError, match="'out' is one tensor, and there are 2 results"):
+    with pytest.raises(cfx.LowerError, match="'out' is one tensor, but the operator has 2 results"):
         cfx.lower(cfx.symbolic_trace(lambda x, o: torch.sort(x, out=o)))
 
 

@@ -98,7 +98,7 @@ def test_a_module_that_contains_itself_is_refused():
     inner.again = inner
     inner.graph = Captured.call_of("again")
     before = str(gm.graph)
-    with pytest.raises(RecursionError, match="'again.again' contains a call of itself"):
+    with pytest.raises(RecursionError, match="'again.again' calls itself"):
         gm.graph._inline(gm)
     assert str(gm.graph) == before
 
@@ -175,7 +175,7 @@ def test_lift_and_unlift():
 def test_unlift_refuses_paths_that_lead_nowhere():
     gm = fx.symbolic_trace(Weights())
     pure, paths = lift_params(gm)
-    with pytest.raises(ValueError, match="nothing at 'nowhere'"):
+    with pytest.raises(ValueError, match="no attribute 'nowhere'"):
         unlift_params(pure, ["nowhere"], gm)
     with pytest.raises(ValueError, match="inputs"):
         unlift_params(pure, paths * 3, gm)

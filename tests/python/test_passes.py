@@ -127,7 +127,8 @@ def test_toposort_names_the_cycle():
     _, a, b, *_ = graph.nodes
     a.args, b.args = (b,), (a,)
     before = names(graph)
-    with pytest.raises(RuntimeError, match="cycles: %a uses %b uses %a; make one of them"):
+    with pytest.raises(RuntimeError, match="cycles: %a uses %b uses %a; change an argument of one "
+                                           "of them"):
         cfx.passes.run(graph, "toposort")
     assert names(graph) == before
 
@@ -212,7 +213,7 @@ def test_pages_are_current():
 
 def test_wrong_names_change_nothing():
     graph = cfx.parse(TEXT)
-    with pytest.raises(ValueError, match="no pass .ces.; there are annotate, .*, cse, dce"):
+    with pytest.raises(ValueError, match="no pass .ces.; the passes are annotate, .*, cse, dce"):
         cfx.passes.run(graph, "dce", "ces")
     with pytest.raises(TypeError, match="the name of a pass must be a str"):
         cfx.passes.run(graph, ["dce", "cse"])
@@ -225,7 +226,7 @@ def test_what_is_no_graph_is_refused():
 
     for call in (lambda m: cfx.passes.run(m, "dce"), cfx.passes.find_repeated):
         for module in (torch.nn.ReLU(), torch.fx.symbolic_trace(torch.nn.ReLU()), None):
-            with pytest.raises(TypeError, match="trace it first with cfx.symbolic_trace"):
+            with pytest.raises(TypeError, match="trace it with cfx.symbolic_trace"):
                 call(module)
 
 
@@ -266,12 +267,12 @@ def test_options_by_name():
 
 
 @pytest.mark.parametrize("names, options, error, words", [
-    (("unroll",), {"limit": 3}, TypeError, "no option 'limit' of the passes unroll; there are: "),
+    (("unroll",), {"limit": 3}, TypeError, "unknown option 'limit' for unroll; the options are: "),
     (("cse", "topsort_"), {}, ValueError, "there is no pass 'topsort_'"),
-    (("cse",), {"max_turns": 3}, TypeError, "no option 'max_turns' of the passes cse$"),
-    (("unroll",), {"max_turns": -1}, TypeError, "not negative, or a bool, not -1"),
+    (("cse",), {"max_turns": 3}, TypeError, "unknown option 'max_turns' for cse$"),
+    (("unroll",), {"max_turns": -1}, TypeError, "a bool or a non-negative integer, not -1"),
     (("unroll",), {"max_turns": "4"}, TypeError, "not '4'"),
-    (("dce",), {"like_torch_fx": 2}, ValueError, "is a flag: 0 or 1"),
+    (("dce",), {"like_torch_fx": 2}, ValueError, "is a flag; it must be 0 or 1"),
 ], ids=str)  # fmt: skip
 def test_wrong_options(names, options, error, words):
     graph = cfx.parse(LOOP)

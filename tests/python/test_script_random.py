@@ -32,8 +32,8 @@ WAYS = {
 }
 
 
-REFUSED = ("in a loop that may run no round", "cannot access local variable",
-           "may be one that has another name", "a list or dict was put into a list")
+REFUSED = ("in a loop that may run zero times", "cannot access local variable",
+           "may be an alias of another object", "also put into a list whose length")
 
 
 def loaded(source, file, name="program"):

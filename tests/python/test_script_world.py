@@ -43,17 +43,17 @@ def test_failures_say_where_and_why(source, message, tmp_path):
 # What the command line can ask for that is not there; and all that is said about it.
 CALLS = [
     (["--call", "Q(3)"], 1, "<call>:1: NameError: name 'Q' is not defined\n  Q(3)\n  ^\n"),
-    (["--call", "M(3"], 1, "case.py: the call 'M(3' is no expression: '(' was never closed\n"),
+    (["--call", "M(3"], 1, "case.py: the call 'M(3' is not an expression: '(' was never closed\n"),
     (["--call", "M(1); M(2)"], 1,
-     "case.py: the call 'M(1); M(2)' is no expression: expected ')' or ',', found ';'\n"),
-    (["--call", " "], 1, "case.py: the call that makes the model is empty\n"),
+     "case.py: the call 'M(1); M(2)' is not an expression: expected ')' or ',', found ';'\n"),
+    (["--call", " "], 1, "case.py: the call that creates the model is empty\n"),
     (["--call", "M(1,\n  n=Q)"], 1, "<call>:2: NameError: name 'Q' is not defined\n    n=Q)\n"
      "      ^\n"),
     (["--call", "M(1, 2)"], 1, "<call>:1: TypeError: M.__init__() takes 2 positional arguments but "
      "3 were given\n  M(1, 2)\n  ^\n"),
-    (["--call", "3"], 1, "case.py: a module or a function can be captured, not an object of the "
-     "class 'int'\n"),
-    (["--function", "q"], 1, "case.py: there is no 'q' in it, but helper, M\n"),
+    (["--call", "3"], 1, "case.py: only a module or a function can be captured, not an object of "
+     "type 'int'\n"),
+    (["--function", "q"], 1, "case.py: the file has no 'q'; it has helper, M\n"),
 ]
 
 

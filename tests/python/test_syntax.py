@@ -189,7 +189,8 @@ def test_wrong(source):
     ("print 'a'", "line 1, column 1: missing parentheses in call to 'print': write print(...)\n"
      "  print 'a'\n  ^"),
     ("x = “a”", "line 1, column 5: invalid character '“' (U+201C)\n  x = “a”\n      ^"),
-    ("else: x", "line 1, column 1: 'else' belongs to no statement here; check the indentation\n"
+    ("else: x", "line 1, column 1: 'else' does not belong to any statement here; check the "
+     "indentation\n"
      "  else: x\n  ^"),
     ("x = [1 2]", "line 1, column 8: expected ']' or ',', found '2'\n  x = [1 2]\n         ^"),
 ])

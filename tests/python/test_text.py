@@ -105,7 +105,7 @@ def test_objects_without_a_name(value):
 def test_a_name_that_leads_to_something_else():
     graph = cfx.Graph()
     graph.call_function(old_shadowed)
-    with pytest.raises(Exception, match="node %shadowed: .*something else is called"):
+    with pytest.raises(Exception, match="node %shadowed: .*another object has the name"):
         cfx.text(graph)
     graph = cfx.Graph()
     graph.call_function(shadowed)
@@ -196,5 +196,5 @@ def test_what_has_no_name_in_text_is_printed_all_the_same():
     graph.call_function(Shape.Inner)
     assert "target=test_text.inner]" in str(graph)
     assert "target=test_text.Inner]" in str(graph)
-    with pytest.raises(ValueError, match="node %inner: .*nothing that is loaded is called"):
+    with pytest.raises(ValueError, match="node %inner: .*no loaded object has the name"):
         cfx.text(graph)

@@ -586,7 +586,7 @@ def test_values_of_another_trace():
 
 def test_a_tracer_does_one_thing_at_a_time():
     tracer = ours.Tracer()
-    with pytest.raises(RuntimeError, match="is tracing already"):
+    with pytest.raises(RuntimeError, match="is already tracing"):
         tracer.trace(lambda x: tracer.trace(lambda y: y))
     inside, go_on = threading.Event(), threading.Event()
 
@@ -599,7 +599,7 @@ def test_a_tracer_does_one_thing_at_a_time():
     thread.start()
     inside.wait(10)
     try:
-        with pytest.raises(RuntimeError, match="is tracing already"):
+        with pytest.raises(RuntimeError, match="is already tracing"):
             tracer.trace(lambda y: y)
     finally:
         go_on.set()

@@ -110,13 +110,13 @@ def _usage(options: argparse.Namespace) -> None:
     if options.weights and options.weights == options.output:
         raise Wrong("--weights and --output name the same file", 2)
     if options.weights and options.no_weights:
-        raise Wrong("--weights and --no-weights exclude each other", 2)
+        raise Wrong("--weights and --no-weights cannot be used together", 2)
     if options.output and options.output.endswith(
             weights.extensions("named tensors") + weights.extensions("one tensor")):
-        raise Wrong(f"--output is for the IR text, which is no "
-                    f"{Path(options.output).suffix} file; --weights names the tensors' file", 2)
+        raise Wrong(f"--output is for the IR text, not for a {Path(options.output).suffix} file; "
+                    "name the file for the tensors with --weights", 2)
     if options.check and not options.lower:
-        raise Wrong("--check runs the graph in C: it has to be lowered for that", 2)
+        raise Wrong("--check runs the graph in C, so it cannot be used with --no-lower", 2)
 
 
 def _trace(options: argparse.Namespace) -> int:

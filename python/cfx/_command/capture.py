@@ -62,9 +62,9 @@ def _look_for(root: Any, fixed: dict[str, Any], leaves: list[str]) -> None:
 # What messages of the tracer advise, in words of the command.
 _ADVICE = (
     ("fix the input with concrete_args", "fix an input with --concrete NAME=VALUE"),
-    ("make the module that decides a leaf", "keep the module that decides whole with --leaf CLASS "
-     "--no-lower"),
-    ("; to record asserts, set trace_asserts in a class of tracers", ""),
+    ("make the module with the branch a leaf", "keep the module with the branch whole with "
+     "--leaf CLASS --no-lower"),
+    ("; to record asserts, set trace_asserts in a Tracer subclass", ""),
 )
 
 
@@ -119,7 +119,7 @@ def lower(module: GraphModule) -> Lowered:
     except LowerError as error:
         why = "".join(f"\n  {in_line(finding.why)}" for finding in error.findings)
         count = len(error.findings)
-        raise Wrong(f"{count} call{'s' * (count > 1)} cannot run in C (--no-lower writes the graph "
-                    f"as it is captured):{why}") from error
+        raise Wrong(f"{count} call{'s' * (count > 1)} cannot run in C (use --no-lower to write the "
+                    f"graph as captured):{why}") from error
     except (TypeError, ValueError, RuntimeError, NotImplementedError) as error:
         raise Wrong(f"{place_of(error)}cannot lower it: {why_of(error)}") from error

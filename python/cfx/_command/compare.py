@@ -42,13 +42,12 @@ def _described(word: str, sizes: str | None) -> Any:
     dtype = getattr(torch, word, None)
     if not isinstance(dtype, torch.dtype):
         kinds = [name for name in dir(torch) if isinstance(getattr(torch, name), torch.dtype)]
-        raise Wrong(f"--check: there is no type '{word}'{near(word, kinds)}", 2)
+        raise Wrong(f"--check: there is no dtype '{word}'{near(word, kinds)}", 2)
     parts = [part.strip() for part in sizes[1:-1].split(",")]
     if parts == [""]:
         parts = []
     if not all(part.isdecimal() for part in parts):
-        raise Wrong(f"--check: sizes have to be numbers, not {sizes}; there is something to "
-                    "compute", 2)
+        raise Wrong(f"--check: sizes must be numbers, not {sizes}, because the graph is run", 2)
     return dtype, [int(part) for part in parts]
 
 
@@ -91,7 +90,7 @@ def _files_give(source: str, tensors: dict[str, Any], inputs: dict[str, Any]) ->
     try:
         return lowered.run(**checking._copied(inputs))
     except Exception as error:
-        raise Wrong(f"--check: what was captured does not take these inputs: {why_of(error)}"
+        raise Wrong(f"--check: the captured graph does not take these inputs: {why_of(error)}"
                     ) from error
 
 
@@ -115,10 +114,10 @@ def compare(root: Any, fixed: dict[str, Any], inputs: dict[str, Any], source: st
     got = _files_give(source, tensors, inputs)
     difference = checking._compare(want, got, checking.TOLERANCES)
     if difference:
-        print(f"check: result{difference.where} differs: {difference.what}; the module gives "
+        print(f"check: result{difference.where} differs: {difference.what}; the module returns "
               f"{difference.before}, the files {difference.after}", file=sys.stderr)
         return False
     apart, share = _distance(want, got)
-    print(f"check: the files give what the module gives; largest difference {apart:.2g}, "
-          f"{share:.2g} of the largest number", file=sys.stderr)
+    print(f"check: the files agree with the module; largest difference {apart:.2g}, {share:.2g} of "
+          "the largest number", file=sys.stderr)
     return True

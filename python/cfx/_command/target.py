@@ -29,7 +29,7 @@ def _import_file(path: Path) -> Any:
     name = path.stem
     spec = importlib.util.spec_from_file_location(name, path.resolve())
     if spec is None or spec.loader is None:
-        raise Wrong(f"'{path}' is no Python file; its name has to end with .py")
+        raise Wrong(f"'{path}' is not a Python file; its name must end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.resolve().parent))  # as if Python ran it
     sys.modules.setdefault(name, module)
@@ -49,15 +49,16 @@ def _import(name: str) -> Any:
         why = wrong.__cause__
         if not isinstance(why, ModuleNotFoundError) or not f"{name}.".startswith(f"{why.name}."):
             raise
-        raise Wrong(f"there is no module '{why.name}'; modules are looked for in this folder and "
-                    "in PYTHONPATH, files are written as path/to/file.py:NAME") from why
+        raise Wrong(f"there is no module '{why.name}'; modules are searched for in this folder and "
+                    "in PYTHONPATH; write a file as path/to/file.py:NAME") from why
 
 
 def find(target: str) -> Any:
     """What package.module:NAME or path/to/file.py:NAME stands for."""
     name, colon, path = target.rpartition(":")
     if not (colon and name and path):
-        raise Wrong(f"'{target}' is no TARGET; write package.module:NAME or path/to/file.py:NAME",
+        raise Wrong(f"'{target}' is not a TARGET; write package.module:NAME or "
+                    "path/to/file.py:NAME",
                     2)
     found = _import(name)
     for part in path.split("."):
@@ -83,8 +84,8 @@ def value(word: str, option: str) -> Any:
         return named
     with contextlib.suppress(RuntimeError):
         return torch.device(word)
-    raise Wrong(f"{option}: {word} is no Python literal, dtype or device; text has quotes of its "
-                f"own: {option} \"'{word}'\"", 2)
+    raise Wrong(f"{option}: {word} is not a Python literal, dtype or device; put text in quotes "
+                f"twice: {option} \"'{word}'\"", 2)
 
 
 def _arguments(words: list[str]) -> tuple[list[Any], dict[str, Any]]:
@@ -119,7 +120,7 @@ def _needed(make: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -
     try:
         signature.bind(*args, **kwargs)
     except TypeError as error:
-        return f"{error}; it is {make.__name__}{signature}, arguments are given with --arg"
+        return f"{error}; the signature is {make.__name__}{signature}; pass arguments with --arg"
     return None
 
 
@@ -129,11 +130,11 @@ def make(found: Any, target: str, words: list[str]) -> Any:
     is_class = isinstance(found, type)
     if isinstance(found, nn.Module):
         if words:
-            raise Wrong(f"'{target}' is a module already: it takes no --arg", 2)
+            raise Wrong(f"'{target}' is already a module, so it takes no --arg", 2)
         return found
     if not callable(found) or (is_class and not issubclass(found, nn.Module)):
         kind = f"the class {found.__name__}" if is_class else f"of type {type(found).__name__}"
-        raise Wrong(f"'{target}' is {kind}; give a module, a class of modules or a function")
+        raise Wrong(f"'{target}' is {kind}; give a module, a module class or a function")
     why = _needed(found, args, kwargs)
     if why is None or is_class or words:
         if why is not None:
@@ -143,7 +144,7 @@ def make(found: Any, target: str, words: list[str]) -> Any:
         if isinstance(made, nn.Module):
             return made
         if words:
-            raise Wrong(f"'{target}' gives a {type(made).__name__}, not a module")
+            raise Wrong(f"'{target}' returns a {type(made).__name__}, not a module")
     return found
 
 
@@ -167,11 +168,12 @@ def load(module: Any, file: str) -> None:
     try:
         fit = module.load_state_dict(state, strict=False)
     except (RuntimeError, TypeError, AttributeError) as error:
-        raise Wrong(f"--checkpoint: '{file}' does not fit: {in_line(error)}") from error
+        raise Wrong(f"--checkpoint: '{file}' does not match the module: "
+                    f"{in_line(error)}") from error
     given = {t.data_ptr() for name, t in module.state_dict().items() if name in state}
     missing = [name for name in fit.missing_keys
                if module.state_dict()[name].data_ptr() not in given]
     wrong = [f"{what} {', '.join(names)}" for what, names in
-             (("it lacks", missing), ("the module lacks", fit.unexpected_keys)) if names]
+             (("the file lacks", missing), ("the module lacks", fit.unexpected_keys)) if names]
     if wrong:
-        raise Wrong(f"--checkpoint: '{file}' does not fit: {'; '.join(wrong)}")
+        raise Wrong(f"--checkpoint: '{file}' does not match the module: {'; '.join(wrong)}")

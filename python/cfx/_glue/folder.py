@@ -20,7 +20,7 @@ def _imports(globals_: dict[str, Any]) -> str:
         try:
             lines.append(_format_import_statement(name, globals_[name], sys_importer))
         except Exception as e:
-            warnings.warn(f"'{name}' cannot be imported by the code that was written: {e}")
+            warnings.warn(f"the written code cannot import '{name}': {e}")
     return "\n".join(lines)
 
 

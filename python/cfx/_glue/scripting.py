@@ -127,7 +127,7 @@ def script_lines(fn):
         if not _same_code(fn.__code__, lines):
             raise ScriptError(
                 f"{file}:{fn.__code__.co_firstlineno}: the source of '{fn.__qualname__}' has "
-                "changed since it was imported: import it again (importlib.reload), or start anew"
+                "changed since it was imported; reload it (importlib.reload), or restart Python"
             )
     return lines or None
 
@@ -278,8 +278,8 @@ def _dict_call(tracer, value):
         args, kwargs = (), {name: _returned(tracer, getattr(value, name)) for name in names}
     elif cls.__init__ not in [base.__init__ for base in _DICTS]:
         raise ScriptError(
-            f"a {cls.__qualname__} is returned, a dict with an __init__ of its own, which a graph "
-            "does not know how to call; return a dict, and make the object of it outside"
+            f"cannot return a {cls.__qualname__}: it is a dict with its own __init__, which a "
+            "graph cannot call; return a dict, and make the object outside"
         )
     return tracer.create_proxy("call_function", cls, args, kwargs)
 

@@ -54,8 +54,8 @@ def trace_leaf(job):
     raise NotImplementedError(
         f"argument of type: {type(a)}" + _hint(
             f"the value {_short(a)} cannot be part of a graph",
-            "pass numbers, strings, tensors, containers of them, or proxies; let your Tracer's "
-            "create_arg say what to make of it; or cfx.wrap the function that takes it",
+            "pass numbers, strings, tensors, proxies, or containers of them; convert it in your "
+            "Tracer's create_arg; or cfx.wrap the function that takes it",
         )
     )
 
@@ -69,7 +69,7 @@ def _attribute_node(tracer, a):
             path = _add_constant(tracer, "_parameter", a)
         if path is None:
             raise NameError("parameter is not a member of this module" + _hint(
-                "a parameter is used that the traced module does not have",
+                "this parameter does not belong to the traced module",
                 "make it an attribute of the module, or pass it as an input",
             ))
     elif isinstance(a, _CONSTANTS):
@@ -124,10 +124,10 @@ def module_path(job):
     if getattr(tracer, "_adopts", False):
         return _adopt(tracer, module)
     raise NameError("module is not installed as a submodule" + _hint(
-        f"a {type(module).__name__} is called that is no submodule of the traced "
+        f"this {type(module).__name__} is not a submodule of the traced "
         f"{type(tracer.root).__name__}",
-        "make it an attribute in __init__ (lists of modules as nn.ModuleList), or wrap the "
-        "function that calls it with cfx.wrap",
+        "make it an attribute in __init__ (use nn.ModuleList for lists), or cfx.wrap the function "
+        "that calls it",
     ))
 
 
@@ -234,12 +234,12 @@ def _hint(what, advice, place=None):
 
 # What Python and numpy say about proxies: a part of it, what it means, and what to do.
 _MISUSES = (
-    ("does not support item assignment", "a proxy cannot be changed by indexing",
+    ("does not support item assignment", "the items of a proxy cannot be assigned",
      "make a new value (torch.where, x.index_put, x.masked_fill, torch.cat)"),
-    ("doesn't support item deletion", "nothing can be deleted from a proxy",
-     "index what is to remain (x[1:])"),
-    ("__array_", "numpy needs values, and a proxy has none while tracing",
-     "use torch's functions"),
+    ("doesn't support item deletion", "the items of a proxy cannot be deleted",
+     "index the part to keep (x[1:])"),
+    ("__array_", "numpy needs values, but a proxy has none while tracing",
+     "use torch functions"),
     ("Proxy", "a proxy has no value while tracing, so it cannot become a number or text",
      "compute with it symbolically (x.item(), x.size(0), x.to(...)), fix the input with "
      "concrete_args"),
@@ -279,9 +279,9 @@ def _bool(o):
     return TraceError(
         "symbolically traced variables cannot be used as inputs to control flow" + _hint(
             f"the condition is not known while tracing: it is {_node_text(o)}",
-            "fix the input with concrete_args, make the module that decides a leaf, cfx.wrap the "
-            "function, or write the choice as a computation (torch.where); to record asserts, set "
-            "trace_asserts in a class of tracers",
+            "fix the input with concrete_args, make the module with the branch a leaf, cfx.wrap "
+            "the function, or compute both branches and select (torch.where); to record asserts, "
+            "set trace_asserts in a Tracer subclass",
         )
     )
 
@@ -292,7 +292,7 @@ def _iter(o):
         "or as a *args or **kwargs function argument." + _hint(
             f"its length is not known while tracing: it is {_node_text(o)}",
             "unpack it into as many names as it has items (a, b = x), index it (x[0]), or loop "
-            "over a range that is known",
+            "over a known range",
         )
     )
 
@@ -310,7 +310,7 @@ def _len(o):
 def _key(o):
     return RuntimeError(
         f"Keys for dictionaries used as an argument cannot contain a Node. Got key: {o}" + _hint(
-            "a proxy is the key of a dict among the arguments of a call",
+            "an argument of a call is a dict with a proxy as a key",
             "use a plain key, or pass the pair as a tuple",
         )
     )
@@ -318,7 +318,7 @@ def _key(o):
 
 def _foreign(o):
     return RuntimeError(f"Node {o} belongs to another graph" + _hint(
-        f"a value of another trace is used in this one: {_node_text(o)}",
+        f"a value from another trace is used in this one: {_node_text(o)}",
         "pass it as an input; do not keep proxies in lists, globals or attributes after the "
         "trace that made them",
     ))
@@ -335,8 +335,8 @@ def _tracers(o):
 
 def _busy(tracer):
     return RuntimeError(
-        f"this {type(tracer).__name__} is tracing already, here or in another thread; make "
-        "another one for every trace that runs at the same time"
+        f"this {type(tracer).__name__} is already tracing, here or in another thread; use a "
+        "separate tracer for each trace that runs at the same time"
     )
 
 

@@ -207,7 +207,7 @@ class UnionFind:
         """Returns the representative of the set of `v`."""
         while self.parent[v] != v:
             above = self.parent[v]
-            assert above is not None, f"{v} is in no set: call make_set({v}) first"
+            assert above is not None, f"{v} is not in any set; call make_set({v}) first"
             self.parent[v] = self.parent[above]
             v = above
         return v

@@ -32,8 +32,8 @@ def _settings(names: tuple[str, ...], options: dict[str, Any]) -> dict[str, dict
     known = sorted({option for name in names for option in rows.get(name, ())})
     for option in options:
         if option not in known:
-            have = f"; there are: {', '.join(known)}" if known else ""
-            raise TypeError(f"no option {option!r} of the passes {', '.join(names)}{have}")
+            have = f"; the options are: {', '.join(known)}" if known else ""
+            raise TypeError(f"unknown option {option!r} for {', '.join(names)}{have}")
     return {n: {k: v for k, v in options.items() if k in rows.get(n, ())} for n in names}
 
 

@@ -358,7 +358,7 @@ class _SplitterBase:
         accelerator; each depends only on those before it."""
         turns = self.module.graph._acc_groups(self.deps, self.acc_nodes)
         if turns is None:
-            raise FxNetSplitterInternalError("Subgraph can't be empty: calls need each other")
+            raise FxNetSplitterInternalError("Subgraph can't be empty: calls depend on each other")
         subgraphs = [Subgraph(is_acc=is_acc, nodes=nodes) for is_acc, nodes in turns]
         if self.settings.move_non_tensor_nodes_on_boundary:
             move_non_tensor_nodes_on_boundary(subgraphs)

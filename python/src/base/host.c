@@ -64,7 +64,7 @@ static cfx_status qualified_name(void *ctx, void *object, cfx_sink out, cfx_erro
     if (name != Py_None)
         return write_result(name, out, err);
     Py_DECREF(name);
-    return cfx_error_set(err, CFX_E_KEY, "a %.100s has no name",
+    return cfx_error_set(err, CFX_E_KEY, "an object of type %.100s has no qualified name",
                          Py_TYPE((PyObject *)object)->tp_name);
 }
 

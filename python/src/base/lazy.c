@@ -17,7 +17,8 @@ static PyObject *lazy_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     PyObject *name, *make;
     if ((kwargs && PyDict_GET_SIZE(kwargs) > 0) ||
         !PyArg_ParseTuple(args, "UO:_LazyFunction", &name, &make))
-        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "no keywords are taken");
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "_LazyFunction() takes no "
+                                                      "keyword arguments");
     PyLazy *self = (PyLazy *)type->tp_alloc(type, 0);
     if (self) {
         self->name = Py_NewRef(name);
@@ -67,9 +68,9 @@ static int take_place(PyLazy *self, PyTypeObject *type, PyObject *function)
 static PyObject *lazy_get(PyLazy *self, PyObject *obj, PyTypeObject *type)
 {
     if (!self->make)
-        return PyErr_Format(PyExc_RuntimeError, "'%U' is gone", self->name);
+        return PyErr_Format(PyExc_RuntimeError, "'%U' is no longer available", self->name);
     if (type && (PyObject *)type != Py_None && !PyType_Check(type))
-        return PyErr_Format(PyExc_TypeError, "a class is needed, got %R", (PyObject *)type);
+        return PyErr_Format(PyExc_TypeError, "expected a class, got %R", (PyObject *)type);
     PyObject *keep = Py_NewRef((PyObject *)self);  /* it leaves the class */
     PyObject *function = PyObject_CallNoArgs(self->make);
     PyObject *bound = NULL;

@@ -119,7 +119,7 @@ static int register_one(module_state *st, PyObject *name, PyObject *value)
     REGISTERED(X)
 #undef X
     Py_XDECREF(new_);
-    PyErr_Format(PyExc_TypeError, "nothing is registered as '%U'", name);
+    PyErr_Format(PyExc_TypeError, "'%U' is not a name that can be registered", name);
     return -1;
 }
 
@@ -145,7 +145,7 @@ static PyObject *py_kind_number(PyObject *module, PyObject *name)
     for (int kind = 0; text && kind < CFX_KIND_COUNT; kind++)
         if (strcmp(cfx_kind_name((cfx_kind)kind), text) == 0)
             return PyLong_FromLong(kind);
-    return text ? PyErr_Format(PyExc_ValueError, "no kind of value is called '%s'", text) : NULL;
+    return text ? PyErr_Format(PyExc_ValueError, "there is no value kind '%s'", text) : NULL;
 }
 
 /* Objects of `type` become values of `kind`: see token_value in convert.c. */

@@ -19,7 +19,7 @@ static cfx_namespace *names_of(const PyNamespace *self)
         return self->own;
     if (self->graph && self->graph->g)
         return cfx_graph_namespace(self->graph->g);
-    PyErr_SetString(PyExc_ReferenceError, "the graph of this namespace is gone");
+    PyErr_SetString(PyExc_ReferenceError, "the graph of this namespace no longer exists");
     return NULL;
 }
 

@@ -33,7 +33,7 @@ static PyObject *py_generate(PyObject *module, PyObject *args)
                           &width, &scopes))
         return NULL;
     if (!is_graph(st, graph))
-        return PyErr_Format(PyExc_TypeError, "a Graph is needed, not %s", Py_TYPE(graph)->tp_name);
+        return PyErr_Format(PyExc_TypeError, "expected a Graph, got %s", Py_TYPE(graph)->tp_name);
     const cfx_generator *generator = cfx_generator_find(name);
     if (!generator)
         return PyErr_Format(PyExc_ValueError, "there is no generator '%s'; cfx.generators() lists "

@@ -244,7 +244,7 @@ static bool are_columns(PyObject *columns)
     PyObject *order = good ? PyTuple_GET_ITEM(columns, ORDER) : NULL;
     good = good && (order == Py_None || PyList_Check(order));
     if (!good)
-        PyErr_SetString(PyExc_ValueError, "these are not the columns of a graph");
+        PyErr_SetString(PyExc_ValueError, "these are not the columns of a pickled graph");
     return good;
 }
 

@@ -27,7 +27,7 @@ static PyObject *attribute(PyObject *o, const char *name)
 static PyObject *out_of_range(const item_job *job, PyObject *exception, Py_ssize_t n)
 {
     return PyErr_Format(exception, "Index %S out of range for parameterized_types (len=%zd): node "
-                        "%%%S takes it of a %R", job->index, n, job->node, job->type);
+                        "%%%S indexes %R", job->index, n, job->node, job->type);
 }
 
 /* items[index]: a new reference; None where the index is no number. */

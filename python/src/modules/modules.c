@@ -41,7 +41,7 @@ static PyObject *module_at(const module_view *tree, const char *path)
 {
     PyObject *module = at_path(tree, path);
     if (module && !PyObject_TypeCheck(module, (PyTypeObject *)tree->st->module_class)) {
-        PyErr_Format(PyExc_AttributeError, "'%s' is no module", path);
+        PyErr_Format(PyExc_AttributeError, "'%s' is not a module", path);
         Py_CLEAR(module);
     }
     return module;
@@ -515,12 +515,12 @@ static Py_ssize_t read_settings(PyObject *given, cfx_pass_setting *settings)
         const unsigned long long number = whole ? PyLong_AsUnsignedLongLong(value) : 0;
         if (!whole || PyErr_Occurred()) {
             PyErr_Clear();
-            PyErr_Format(PyExc_TypeError, "the option %U of a pass must be a number that is not "
-                         "negative, or a bool, not %R", name, value);
+            PyErr_Format(PyExc_TypeError, "pass option %U must be a bool or a non-negative "
+                         "integer, not %R", name, value);
             return -1;
         }
         if (n == MOST_SETTINGS) {
-            PyErr_SetString(PyExc_ValueError, "too many options");
+            PyErr_SetString(PyExc_ValueError, "too many pass options");
             return -1;
         }
         settings[n] = (cfx_pass_setting){PyUnicode_AsUTF8(name), number};

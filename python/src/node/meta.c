@@ -352,7 +352,7 @@ static PyObject *py_enter_meta(PyObject *module, PyObject *args)
 static PyObject *py_leave_meta(PyObject *module, PyObject *saved)
 {
     if (saved != Py_None && (!PyTuple_Check(saved) || PyTuple_GET_SIZE(saved) != 2)) {
-        PyErr_SetString(PyExc_TypeError, "_leave_meta() needs what _enter_meta() gave");
+        PyErr_SetString(PyExc_TypeError, "_leave_meta() needs what _enter_meta() returned");
         return NULL;
     }
     meta_leave(PyModule_GetState(module), saved);

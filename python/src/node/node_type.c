@@ -498,13 +498,13 @@ static int set_location(PyNode *self, PyObject *value, void *unused)
     long long line = 0;
     bool some = value && value != Py_None;
     if (some && !PyTuple_Check(value)) {
-        PyErr_SetString(PyExc_TypeError, "a location is a tuple (file, line)");
+        PyErr_SetString(PyExc_TypeError, "a location must be a tuple (file, line)");
         return -1;
     }
     if (some && !PyArg_ParseTuple(value, "sL:_location", &file, &line))
         return -1;
     if (line < 0 || line > UINT32_MAX) {
-        PyErr_Format(PyExc_ValueError, "%lld is no line of a file", line);
+        PyErr_Format(PyExc_ValueError, "%lld is not a line number", line);
         return -1;
     }
     if (cfx_node_set_location(self->n, file, (uint32_t)line, &err) == CFX_OK)

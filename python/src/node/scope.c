@@ -115,7 +115,7 @@ int node_set_scope(PyNode *self, PyObject *chain, void *unused)
         PyObject *link = PySequence_GetItem(chain, i);
         PyObject *name = NULL;
         if (link && !PyTuple_Check(link))
-            PyErr_SetString(PyExc_TypeError, "a scope is a tuple of (key, class)");
+            PyErr_SetString(PyExc_TypeError, "each item of a scope must be a tuple (key, class)");
         else if (link && PyArg_ParseTuple(link, "UO:_scope", &key, &class_))
             name = scope_class_name(class_);
         if (name)

@@ -174,7 +174,7 @@ static int assign(Users *self, PyObject *key, PyObject *value)
     (void)self;
     (void)key;
     (void)value;
-    PyErr_SetString(PyExc_TypeError, "users follows from the arguments of other nodes; assign "
+    PyErr_SetString(PyExc_TypeError, "users is derived from the arguments of other nodes; assign "
                                      "their args instead");
     return -1;
 }

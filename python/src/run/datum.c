@@ -47,7 +47,7 @@ static cfx_datum token_datum(PyObject *o, PyObject *row)
     PyObject *number = PyDict_GetItemWithError(numbers, o);
     if (!number) {
         if (!PyErr_Occurred())
-            PyErr_Format(PyExc_TypeError, "cfx does not know %R", o);
+            PyErr_Format(PyExc_TypeError, "%R is not supported by cfx", o);
         return invalid;
     }
     return cfx_datum_scalar(kind, PyLong_AsLong(number));
@@ -69,7 +69,7 @@ static cfx_datum name_datum(PyObject *o)
     }
     Py_XDECREF(token);
     if (d.kind == CFX_DATUM_INVALID && !PyErr_Occurred())
-        PyErr_Format(PyExc_TypeError, "cfx does not know '%S'", o);
+        PyErr_Format(PyExc_TypeError, "'%S' is not supported by cfx", o);
     return d;
 }
 
@@ -92,14 +92,14 @@ bool dtype_from_py(module_state *st, PyObject *o, cfx_dtype *dtype)
                 *dtype = (cfx_dtype)i;
                 return true;
             }
-        PyErr_Format(PyExc_ValueError, "'%U' is not the name of an element type", o);
+        PyErr_Format(PyExc_ValueError, "'%U' is not the name of a dtype", o);
         return false;
     }
     cfx_datum d = datum_from_py(st, o, &seen);
     if (d.kind == CFX_DATUM_DTYPE)
         *dtype = (cfx_dtype)d.as.i;
     else if (!PyErr_Occurred())
-        PyErr_Format(PyExc_TypeError, "%R is no element type", o);
+        PyErr_Format(PyExc_TypeError, "%R is not a dtype", o);
     cfx_datum_release(d);
     return d.kind == CFX_DATUM_DTYPE;
 }
@@ -216,7 +216,7 @@ static cfx_datum other_datum(module_state *st, PyObject *o, arrays_seen *seen)
         cfx_tensor *t = tensor_from_py(st, o, seen);
         return cfx_datum_tensor(t);
     }
-    PyErr_Format(PyExc_TypeError, "%R is nothing that cfx computes with", (PyObject *)Py_TYPE(o));
+    PyErr_Format(PyExc_TypeError, "cfx cannot compute with %R", (PyObject *)Py_TYPE(o));
     return invalid;
 }
 
@@ -343,6 +343,7 @@ PyObject *datum_to_py(module_state *st, cfx_datum d, array_kind kind)
     case CFX_DATUM_INVALID:
     case CFX_DATUM_REGION: break;
     }
-    return PyErr_Format(PyExc_TypeError, "a result of kind '%s' has no Python object",
+    return PyErr_Format(PyExc_TypeError, "a result of kind '%s' cannot be converted to a Python "
+                        "object",
                         cfx_datum_kind_name((cfx_datum_kind)d.kind));
 }

@@ -130,7 +130,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         return PyErr_Format(PyExc_TypeError, "the runtime must be a cfx.Runtime, not %s",
                             Py_TYPE(runtime)->tp_name);
     if (!is_graph(st, graph))
-        return PyErr_Format(PyExc_TypeError, "a program is made of a Graph");
+        return PyErr_Format(PyExc_TypeError, "Program() needs a Graph");
     cfx_state *state = state_from_py(st, dict, &seen);
     if (!state)
         return NULL;

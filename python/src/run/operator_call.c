@@ -104,8 +104,9 @@ static bool convert_one(PyOperator *self, const bound *b, size_t i, cfx_datum *o
     bool lost = seen->copied && self->writes & 1u << i;
     seen->copied = seen->copied || before;
     if (out->kind != CFX_DATUM_INVALID && lost)
-        PyErr_Format(PyExc_TypeError, "%U() would write to '%U', whose elements are put off "
-                     "(conj): resolve it first", self->name, PyTuple_GET_ITEM(self->names, i));
+        PyErr_Format(PyExc_TypeError, "%U() would write to '%U', a lazy conjugate or negative "
+                     "view; call resolve_conj() and resolve_neg() "
+                     "on it first", self->name, PyTuple_GET_ITEM(self->names, i));
     return out->kind != CFX_DATUM_INVALID && !lost;
 }
 

@@ -166,7 +166,8 @@ static PyObject *runtime_exit(PyRuntime *self, PyObject *args)
     bool good = entered && set_current(st, PyTuple_GET_ITEM(current, 1));
     Py_DECREF(current);
     if (!entered)
-        return PyErr_Format(PyExc_RuntimeError, "the runtime was not entered");
+        return PyErr_Format(PyExc_RuntimeError, "the runtime is not active; enter it with `with` "
+                            "first");
     if (!good)
         return NULL;
     Py_RETURN_NONE;

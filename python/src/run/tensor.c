@@ -52,7 +52,7 @@ static bool number_of(nested *nest, PyObject *o, cfx_datum *out)
         return true;
     cfx_datum_release(*out);
     if (!PyErr_Occurred())
-        PyErr_Format(PyExc_TypeError, "%R is no number", (PyObject *)Py_TYPE(o));
+        PyErr_Format(PyExc_TypeError, "expected a number, got %R", (PyObject *)Py_TYPE(o));
     return false;
 }
 
@@ -63,7 +63,7 @@ static bool measure(nested *nest, PyObject *o, size_t depth)
     if (!is_list(o)) {
         cfx_datum number;
         if (depth != nest->ndim) {
-            PyErr_SetString(PyExc_ValueError, "a number stands where a list is expected");
+            PyErr_SetString(PyExc_ValueError, "expected a list, got a number");
             return false;
         }
         if (!number_of(nest, o, &number))
@@ -74,7 +74,7 @@ static bool measure(nested *nest, PyObject *o, size_t depth)
     }
     Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
     if (depth >= nest->ndim || n != nest->sizes[depth]) {
-        PyErr_Format(PyExc_ValueError, "lists of different lengths at dimension %zu", depth);
+        PyErr_Format(PyExc_ValueError, "lists have different lengths at dimension %zu", depth);
         return false;
     }
     bool good = true;
@@ -154,8 +154,8 @@ static PyObject *tensor_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     if (!t || wanted == Py_None || cfx_tensor_dtype(t) == dtype)
         return tensor_wrap(st, t);
     cfx_tensor_release(t);
-    return PyErr_Format(PyExc_TypeError, "the elements are of another type than %s; cfx.ops.to "
-                        "converts them", cfx_dtype_name(dtype));
+    return PyErr_Format(PyExc_TypeError, "the tensor's dtype is not %s; convert it with "
+                        "cfx.ops.to", cfx_dtype_name(dtype));
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -225,7 +225,7 @@ static PyObject *tensor_is_contiguous(PyTensor *self, PyObject *unused)
 static bool expect_elements(const cfx_tensor *t)
 {
     if (cfx_tensor_is_abstract(t))
-        PyErr_SetString(PyExc_ValueError, "the tensor has a shape only, no elements");
+        PyErr_SetString(PyExc_ValueError, "the tensor has only a shape, no elements");
     return !cfx_tensor_is_abstract(t);
 }
 

@@ -19,7 +19,7 @@ static cfx_tensor *from_capsule(PyObject *capsule)
         if (t && PyCapsule_SetName(capsule, "used_dltensor") == 0)
             return t;
     } else {
-        PyErr_Format(PyExc_TypeError, "__dlpack__ gave no DLPack capsule that is unused, but %R",
+        PyErr_Format(PyExc_TypeError, "__dlpack__ must return an unused DLPack capsule, not %R",
                      capsule);
         return NULL;
     }
@@ -77,7 +77,7 @@ static void explain_torch(PyObject *o)
     PyObject *device = layout ? PyObject_GetAttrString(o, "device") : NULL;
     if (device)
         PyErr_Format(PyExc_TypeError,
-                     "cfx computes with dense tensors on the CPU; this one has the layout %S, on "
+                     "cfx supports only dense tensors on the CPU; this one has layout %S on device "
                      "%S: %S", layout, device, value ? value : Py_None);
     Py_XDECREF(layout);
     Py_XDECREF(device);
@@ -129,7 +129,7 @@ static bool dtype_of_buffer(const Py_buffer *view, cfx_dtype *dtype)
         if (cfx_dtype_size(*dtype) == (size_t)view->itemsize)
             return true;
     }
-    PyErr_Format(PyExc_TypeError, "cfx does not compute with elements of the format '%s'",
+    PyErr_Format(PyExc_TypeError, "cfx does not support the buffer format '%s'",
                  view->format ? view->format : "B");
     return false;
 }
@@ -154,10 +154,12 @@ static cfx_tensor *over_buffer(Py_buffer *view)
     int64_t strides[CFX_MAX_DIMS];
     if (view->ndim > CFX_MAX_DIMS)
         return (void *)PyErr_Format(PyExc_RuntimeError,
-                                    "an array of %d dimensions: cfx has up to %d", view->ndim,
+                                    "the array has %d dimensions; cfx "
+                                    "supports up to %d", view->ndim,
                                     CFX_MAX_DIMS);
     if (view->suboffsets)
-        return (void *)PyErr_Format(PyExc_BufferError, "an array of pointers to its rows");
+        return (void *)PyErr_Format(PyExc_BufferError, "arrays of row pointers (suboffsets) are "
+                                    "not supported");
     if (!dtype_of_buffer(view, &dtype))
         return NULL;
     int64_t last = (int64_t)(cfx_dtype_size(dtype) / (cfx_dtype_is_complex(dtype) ? 2 : 1)) - 1;
@@ -169,7 +171,7 @@ static cfx_tensor *over_buffer(Py_buffer *view)
     }
     if (view->len && odd & last)
         return (void *)PyErr_Format(PyExc_ValueError,
-                                    "the elements are not aligned to %lld bytes: copy them",
+                                    "the elements are not aligned to %lld bytes; copy the array",
                                     (long long)last + 1);
     cfx_tensor *t = cfx_tensor_from_memory(dtype, sizes, strides, (size_t)view->ndim, view->buf,
                                            view->readonly, release_buffer, view, NULL, &err);
@@ -228,7 +230,7 @@ cfx_tensor *tensor_from_py(module_state *st, PyObject *o, arrays_seen *seen)
         return from_dlpack_method(st, o);
     if (PyObject_CheckBuffer(o))
         return from_buffer(o);
-    PyErr_Format(PyExc_TypeError, "%R has neither __dlpack__ nor a buffer",
+    PyErr_Format(PyExc_TypeError, "%R supports neither __dlpack__ nor the buffer protocol",
                  (PyObject *)Py_TYPE(o));
     return NULL;
 }

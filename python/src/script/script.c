@@ -119,7 +119,8 @@ static PyObject *evaluate(PyObject *module, PyObject *args)
         return NULL;
     PyTracer *t = (PyTracer *)tracer;
     if (t->script || !t->graph || !is_graph(st, t->graph))
-        return PyErr_Format(PyExc_RuntimeError, "this tracer has no graph, or evaluates already");
+        return PyErr_Format(PyExc_RuntimeError, "this tracer has no graph, or is already "
+                            "evaluating a program");
     PyScript *w = script_new(module, t, mode);
     if (!w)
         return NULL;
@@ -144,12 +145,12 @@ static int check_source(PyScript *w, PyObject *function)
     PyCodeObject *code = PyFunction_Check(f) ? (PyCodeObject *)PyFunction_GET_CODE(f) : NULL;
     if (!code || script_is_users(w->st, code->co_filename) == 0 || script_def(w, f, &err))
         return 0;
-    const char *what = "has no source that can be found: it was typed into an interactive Python, "
-                       "made by exec, or is one of several lambdas in its line; write it into a "
-                       "file, or capture it with cfx.symbolic_trace";
+    const char *what = "has no source: it was typed into an interactive Python, made by exec, or "
+                       "shares its line with other lambdas; put it into a file, or capture it with "
+                       "cfx.symbolic_trace";
     if (code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR))
-        what = "is a generator or a coroutine, which runs bit by bit, and a graph runs as a whole; "
-               "return a list or a tuple instead";
+        what = "is a generator or a coroutine, which cannot be captured; return a list or a tuple "
+               "instead";
     if (!PyErr_Occurred() && err.status == CFX_OK)
         cfx_error_set(&err, CFX_E_UNSUPPORTED, "%s:%d: '%s' %s",
                       PyUnicode_AsUTF8(code->co_filename), code->co_firstlineno,
@@ -169,7 +170,7 @@ static PyObject *py_script_call(PyObject *module, PyObject *args)
         return NULL;
     PyScript *w = ((PyTracer *)tracer)->script;
     if (!w)
-        return PyErr_Format(PyExc_RuntimeError, "this tracer evaluates nothing now");
+        return PyErr_Format(PyExc_RuntimeError, "this tracer is not evaluating a program");
     if (check_source(w, function) < 0)
         return NULL;
     return script_call(w, function, ((PyTupleObject *)call_args)->ob_item,

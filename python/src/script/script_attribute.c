@@ -61,9 +61,9 @@ int script_may_change(PyScript *w, PyObject *o)
 {
     int found = is_outside(w, o);
     if (found > 0)
-        script_refuse(w, "this %s comes from outside of the function and is changed here; that "
-                      "would happen once, while it is captured, and not in each call: make a copy "
-                      "(%s(...)), return what is new, or keep tensors in buffers",
+        script_refuse(w, "cannot change this %s, which comes from outside the function: the change "
+                      "would happen once, during capture, not in each call; change a copy "
+                      "(%s(...)), return the new value, or keep tensors in buffers",
                       Py_TYPE(o)->tp_name, Py_TYPE(o)->tp_name);
     return found ? -1 : 0;
 }
@@ -288,9 +288,10 @@ static int refuse_outside(PyScript *w, PyObject *o, PyObject *name)
                   : PyModule_Check(o) ? 1
                                       : is_outside(w, o);
     if (outside > 0)
-        script_refuse(w, "the attribute '%U' of %s, which comes from outside of the function, is "
-                      "assigned to; that would happen once, while it is captured, and not in each "
-                      "call: return what is new, or keep tensors in buffers of an nn.Module", name,
+        script_refuse(w, "cannot assign to attribute '%U' of %s, which comes from outside the "
+                      "function: the assignment would happen once, during capture, not in each "
+                      "call; return the new value, or keep tensors in buffers of "
+                      "an nn.Module", name,
                       PyType_Check(o) ? ((PyTypeObject *)o)->tp_name : Py_TYPE(o)->tp_name);
     return outside ? -1 : 0;
 }
@@ -350,8 +351,9 @@ static cfx_status world_set_global(void *ctx, cfx_object *globals, const char *n
 {
     (void)globals;
     (void)v;
-    script_refuse(ctx, "the global name '%s' is assigned to; that would happen once, while it is "
-                  "captured, and not in each call: return what is new, or keep tensors in buffers",
+    script_refuse(ctx, "cannot assign to the global variable '%s': the assignment would happen "
+                  "once, during capture, not in each call; return the new value, or keep tensors "
+                  "in buffers",
                   name);
     return script_failed(ctx, err);
 }

@@ -57,8 +57,8 @@ static void explain(PyObject *f)
         name = PyObject_Repr(f);
     }
     PyObject *note = !name ? NULL : PyUnicode_FromFormat(
-        "in '%S', which is called as a trace would call it, because it has no source of its own; "
-        "to do: cfx.wrap it, so that the graph calls it as a whole", name);
+        "in '%S', which is traced, not captured from its source; to do: cfx.wrap it, so that the "
+        "graph calls it as a whole", name);
     PyObject *done = note && value ? PyObject_CallMethod(value, "add_note", "O", note) : NULL;
     PyErr_Clear();  /* the exception itself is what counts */
     Py_XDECREF(done);
@@ -313,9 +313,8 @@ static int refuse_transform(PyScript *w, const call *c)
                          : NULL;
     int found = name ? mentions(w->st, c) : PyErr_Occurred() ? -1 : 0;
     if (found > 0)
-        script_refuse(w, "%S needs tensors, and this one is known only when the program runs; use "
-                      "functions that take whole batches, loop over the rows, or cfx.wrap the "
-                      "function that calls it", name);
+        script_refuse(w, "%S needs tensors with values, not graph values; use batched functions, "
+                      "loop over the rows, or cfx.wrap the function that calls it", name);
     return found == 0 ? 0 : -1;
 }
 

@@ -34,8 +34,8 @@ static PyObject *function_call(PyScriptFunction *self, PyObject *args, PyObject 
     PyScript *w = self->script;
     if (!w->ev)
         return PyErr_Format(PyExc_RuntimeError,
-                            "'%s' was made while a function was scripted, and "
-                            "can be called until that ends only",
+                            "'%s' was defined during an earlier capture, which has ended, and can "
+                            "no longer be called",
                             cfx_script_function_name(self->f));
     return script_call(w, (PyObject *)self, ((PyTupleObject *)args)->ob_item,
                        PyTuple_GET_SIZE(args), kwargs);

@@ -43,8 +43,8 @@ PyObject *script_read(PyScript *w, PyObject *o)
     if (node && is_node(w->st, node))
         proxy = tracer_proxy(w->tracer, node);
     else if (node)
-        PyErr_Format(PyExc_TypeError, "create_arg of the tracer must make a node of a tensor, got "
-                     "%R", (PyObject *)Py_TYPE(node));
+        PyErr_Format(PyExc_TypeError, "the tracer's create_arg must return a Node for a tensor, "
+                     "got %R", (PyObject *)Py_TYPE(node));
     Py_XDECREF(node);
     return proxy;
 }
@@ -88,8 +88,9 @@ static int check_value(PyScript *w, PyObject *o)
     const bool function = script_function_of(w, o) || PyFunction_Check(o) || PyMethod_Check(o) ||
                           PyCFunction_Check(o);
     if (function || is_nn_module(w->st, o))
-        script_refuse(w, "a %s is no value that data can choose, carry or return: call it on each "
-                      "way, and choose between the results", function ? "function" : "module");
+        script_refuse(w, "a %s cannot be a graph value: a branch or loop that depends on data "
+                      "cannot select or return one; call it inside each "
+                      "branch instead", function ? "function" : "module");
     return PyErr_Occurred() ? -1 : 0;
 }
 
@@ -107,8 +108,9 @@ static cfx_status world_value(void *ctx, cfx_object *o, cfx_value *v, cfx_error 
     cfx_iter_end(&held);
     if (v->kind == CFX_KIND_INVALID && PyErr_ExceptionMatches(PyExc_NotImplementedError)) {
         PyErr_Clear();  /* what a trace would advise does not help here */
-        script_refuse(w, "an object of the class %s is no value that data can choose or carry: "
-                      "choose between what it holds, on each way", Py_TYPE(py(o))->tp_name);
+        script_refuse(w, "an object of type %s cannot be a graph value: a branch or loop that "
+                      "depends on data cannot select or return one; select the values it holds "
+                      "inside each branch instead", Py_TYPE(py(o))->tp_name);
     }
     return v->kind == CFX_KIND_INVALID ? script_failed(w, err) : CFX_OK;
 }
@@ -252,20 +254,21 @@ static cfx_status world_keep_attribute(void *ctx, cfx_object *module, const char
     if (!text || PyErr_Occurred())
         status = script_failed(w, err);
     else if (parameter)
-        status = cfx_error_set(err, CFX_E_UNSUPPORTED, "'%s' is a parameter of %s, and is assigned "
-                               "to; parameters change by training only: change it in place under "
-                               "torch.no_grad(), or make it a buffer", name, class_);
+        status = cfx_error_set(err, CFX_E_UNSUPPORTED, "cannot assign to '%s', a parameter of %s; "
+                               "change it in place under torch.no_grad(), or make "
+                               "it a buffer", name, class_);
     else if (buffer && is_tensor(w->st, buffer) && is_graph_like(w->st, py(v)))
         status = buffer == py(v) || keep_buffer(w, buffer, py(v)) == 0 ? CFX_OK
                                                                          : script_failed(w, err);
     else if (buffer)
-        status = cfx_error_set(err, CFX_E_UNSUPPORTED, "the buffer '%s' of %s is given %s; only "
-                               "tensors can be kept in a buffer that is a tensor already", name,
+        status = cfx_error_set(err, CFX_E_UNSUPPORTED, "the buffer '%s' of %s is assigned a %s; a "
+                               "buffer that is a tensor must stay a tensor", name,
                                class_, Py_TYPE(py(v))->tp_name);
     else
-        status = cfx_error_set(err, CFX_E_UNSUPPORTED, "the attribute '%s' of %s is assigned to, "
-                               "and a graph keeps tensors in buffers only: make it one in __init__ "
-                               "(self.register_buffer(\"%s\", torch.zeros(...)))", name, class_,
+        status = cfx_error_set(err, CFX_E_UNSUPPORTED, "cannot assign to attribute '%s' of %s: a "
+                               "graph keeps only tensors registered as buffers; register it in "
+                               "__init__ (self.register_buffer(\"%s\", "
+                               "torch.zeros(...)))", name, class_,
                                name);
     Py_XDECREF(text);
     return status;

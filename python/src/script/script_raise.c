@@ -62,16 +62,16 @@ bool script_refuses_text(PyScript *w)
 {
     if (!w || w->in_text == 0)
         return false;
-    script_refuse(w, "the text of an object that holds a value which is known only when the "
-                  "program runs; put the values themselves into the text: f\"{o.x}\"");
+    script_refuse(w, "cannot convert this object to text: it holds a graph value; format its "
+                  "values instead: f\"{o.x}\"");
     return true;
 }
 
 Py_hash_t script_refuse_key(PyScript *w)
 {
-    script_refuse(w, "a value that is known only when the program runs is looked up in, or put "
-                  "into, a dict or set, whose keys have to be known; use a list of pairs and "
-                  "compare (==), a tensor and an index, or for `in` a tuple");
+    script_refuse(w, "a graph value cannot be a key of a dict or an item of a set: its value is "
+                  "not known during capture; use a list of pairs and compare (==), index a tensor, "
+                  "or use a tuple with `in`");
     return -1;
 }
 

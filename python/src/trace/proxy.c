@@ -652,7 +652,8 @@ static PyObject *proxy_torch_function(PyObject *class_, PyObject *const *args, P
     PyObject *call_kwargs = in[3] && in[3] != Py_None ? in[3] : NULL;
     tracer_search search = {st, (PyTypeObject *)class_, NULL};
     if (!PyTuple_Check(call_args) || (call_kwargs && !PyDict_Check(call_kwargs)))
-        return PyErr_Format(PyExc_TypeError, "__torch_function__ takes a tuple and a dict");
+        return PyErr_Format(PyExc_TypeError, "__torch_function__ takes args as a tuple and kwargs "
+                            "as a dict");
     if (visit_leaves(call_args, same_tracer, &search) < 0 ||
         (call_kwargs && visit_leaves(call_kwargs, same_tracer, &search) < 0)) {
         Py_XDECREF(search.tracer);
@@ -686,7 +687,7 @@ static PyObject *proxy_setstate(PyObject *self, PyObject *state)
     Py_ssize_t at = 0;
     PyObject *name, *value;
     if (!PyDict_Check(state))
-        return PyErr_Format(PyExc_TypeError, "the state of a Proxy is a dict");
+        return PyErr_Format(PyExc_TypeError, "the state of a Proxy must be a dict");
     while (PyDict_Next(state, &at, &name, &value))
         if (PyObject_SetAttr(self, name, value) < 0)
             return NULL;

@@ -107,7 +107,7 @@ static int wrap_name(module_state *st, PyObject *place, PyObject *name)
                             : PyDict_GetItemWithError(PyEval_GetBuiltins(), name);
     if (!original) {
         if (!PyErr_Occurred())
-            PyErr_Format(PyExc_NameError, "'%U' is wrapped, but there is nothing of that name",
+            PyErr_Format(PyExc_NameError, "'%U' is wrapped, but there is no such name",
                          name);
         return -1;
     }

@@ -257,8 +257,8 @@ static PyObject *record_by_steps(PyTracer *t, module_state *st, const trace_call
     PyObject *kwargs = args ? tracer_arg(t, named) : NULL;
     PyObject *node = NULL;
     if (kwargs && (!PyTuple_Check(args) || !PyDict_Check(kwargs)))
-        PyErr_Format(PyExc_AssertionError, "create_arg must make a tuple of a tuple and a dict of "
-                     "a dict, got %R and %R", (PyObject *)Py_TYPE(args),
+        PyErr_Format(PyExc_AssertionError, "create_arg must return a tuple for a tuple and a dict "
+                     "for a dict, got %R and %R", (PyObject *)Py_TYPE(args),
                      (PyObject *)Py_TYPE(kwargs));
     else if (kwargs)
         node = node_by_steps(t, st, call, args, kwargs);

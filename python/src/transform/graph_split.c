@@ -161,8 +161,8 @@ static int take_labels(split_job *job)
         if (take_label(job, n, &job->parts[i]) < 0)
             return -1;
         if (cfx_graph_version(g) != version) {
-            PyErr_Format(PyExc_RuntimeError, "the graph was changed while the parts of its nodes "
-                         "were asked for, at node %s", cfx_node_name(n, NULL));
+            PyErr_Format(PyExc_RuntimeError, "the callback that assigns nodes to parts changed the "
+                         "graph at node %s", cfx_node_name(n, NULL));
             return -1;
         }
     }

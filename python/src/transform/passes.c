@@ -77,7 +77,7 @@ static PyObject *refuse_pass(PyObject *name)
     PyObject *comma = names ? PyUnicode_FromString(", ") : NULL;
     PyObject *all = comma ? PyUnicode_Join(comma, names) : NULL;
     if (all)
-        PyErr_Format(PyExc_ValueError, "there is no pass %R; there are %U", name, all);
+        PyErr_Format(PyExc_ValueError, "there is no pass %R; the passes are %U", name, all);
     Py_XDECREF(all);
     Py_XDECREF(comma);
     Py_XDECREF(names);
@@ -107,8 +107,8 @@ static PyObject *py_graph_for(PyObject *module, PyObject *args)
         return NULL;
     Py_XDECREF(graph);
     return PyErr_Format(PyExc_TypeError, "passes run on a cfx.GraphModule or a cfx.Graph, not on "
-                        "%.100s: trace it first with cfx.symbolic_trace, or convert what torch.fx "
-                        "has traced with cfx.interop.from_torch", Py_TYPE(given)->tp_name);
+                        "%.100s; trace it with cfx.symbolic_trace, or convert a graph of torch.fx "
+                        "with cfx.interop.from_torch", Py_TYPE(given)->tp_name);
 }
 
 PyMethodDef pass_functions[] = {
@@ -238,7 +238,7 @@ static cfx_status add_left(void *ctx, cfx_node *n, const char *why, cfx_error *e
     int failed = pair ? PyList_Append(ctx, pair) : -1;
     Py_XDECREF(node);
     Py_XDECREF(pair);
-    return failed ? cfx_error_set(err, CFX_E_HOST, "could not note a node") : CFX_OK;
+    return failed ? cfx_error_set(err, CFX_E_HOST, "could not record a node") : CFX_OK;
 }
 
 /* _functionalize(same_dtypes): [(node, why)] of the in-place calls that stay. */

@@ -208,7 +208,7 @@ static int take_calls(module_state *st, path_job *job, PyObject *set)
     for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(nodes); i++) {
         PyObject *node = PyList_GET_ITEM(nodes, i);
         if (!is_node(st, node)) {
-            PyErr_Format(PyExc_TypeError, "%R is no Node", node);
+            PyErr_Format(PyExc_TypeError, "expected a Node, got %R", node);
             failed = -1;
         } else if (!is_leaf(((PyNode *)node)->n)) {
             job->room += cfx_node_num_inputs(((PyNode *)node)->n);
@@ -288,7 +288,7 @@ typedef struct linker {
 static int own(linker *l, PyObject *node, PyObject *number)
 {
     if (!is_node(l->st, node)) {
-        PyErr_Format(PyExc_TypeError, "%R is no Node", node);
+        PyErr_Format(PyExc_TypeError, "expected a Node, got %R", node);
         return -1;
     }
     return is_leaf(((PyNode *)node)->n) ? 0 : PyDict_SetItem(l->owners, node, number);

@@ -14,8 +14,8 @@ static int ask(PyGraph *self, PyObject *is_tensor, PyObject *node)
     Py_XDECREF(answer);
     if (yes < 0 || cfx_graph_version(self->g) == version)
         return yes;
-    PyErr_SetString(PyExc_RuntimeError, "the graph was changed while it was asked which of its "
-                    "nodes give tensors");
+    PyErr_SetString(PyExc_RuntimeError, "the callback that checks which nodes return tensors "
+                    "changed the graph");
     return -1;
 }
 

@@ -317,7 +317,7 @@ static void put_text(cfxi_ccode *c, const cfx_node *n, cfx_value v)
     size_t size;
     const char *text = cfx_value_text(v, &size);
     if (strlen(text) != size)
-        cfxi_emit_c_refuse(c, n, "a text with a NUL in it cannot be written in C");
+        cfxi_emit_c_refuse(c, n, "a string that contains a NUL cannot be written in C");
     cfxi_emit_c_string(c, text, size);
 }
 
@@ -378,7 +378,7 @@ void cfxi_emit_c_value(cfxi_ccode *c, const cfx_node *n, cfx_value v, const char
     case CFX_KIND_HOST:
     case CFX_KIND_COUNT: break;
     }
-    cfxi_emit_c_refuse(c, n, "an argument that is a %s cannot be written in C",
+    cfxi_emit_c_refuse(c, n, "an argument of kind %s cannot be written in C",
                        cfx_kind_name((cfx_kind)v.kind));
 }
 

@@ -347,7 +347,7 @@ static cfx_status put_region(cfxi_ccode *c, const cfx_node *n, const c_form *for
     cfx_graph *region = cfx_value_graph(cfx_node_arg(n, form->regions[i]));
     cfx_buffer wish;
     if (!region) {
-        cfxi_emit_c_refuse(c, n, "%s: an argument that must be a region is none",
+        cfxi_emit_c_refuse(c, n, "%s: an argument that must be a region is not a region",
                            cfx_operator_name(form->op));
         return CFX_OK;
     }

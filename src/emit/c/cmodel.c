@@ -99,7 +99,7 @@ static cfx_status put_tensor(cfxi_ccode *c, const cfxi_part *part, cfx_error *er
     CFX_TRY(cfxi_ops_module_attr(c->modules, c->g, part->path, "shape", &shape, err));
     if (shape.kind != CFX_KIND_TUPLE && shape.kind != CFX_KIND_LIST) {
         cfx_value_discard(c->g, shape);
-        cfxi_emit_c_refuse(c, part->node, "nothing is known of the shape of '%.100s'", part->path);
+        cfxi_emit_c_refuse(c, part->node, "the shape of '%.100s' is not known", part->path);
         return CFX_OK;
     }
     cfxi_emit_c_text(c, "cfx_var_tensor(s, cfx_zeros(s, ");
@@ -339,8 +339,8 @@ static cfx_status put_input_names(cfxi_ccode *c, cfx_error *err)
         const cfx_value value = cfx_node_arg(n, 0);
         if (name->data[0] == '*')
             cfxi_emit_c_refuse(c, n,
-                               "the input '%.60s' stands for any number of values; C functions "
-                               "take so many as are written down",
+                               "the input '%.60s' is variadic, but a C function takes a fixed "
+                               "number of inputs",
                                name->data);
         status = cfx_buffer_append(&names, ", ", names.size ? 2 : 0);
         if (status == CFX_OK)

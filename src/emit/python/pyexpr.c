@@ -339,7 +339,8 @@ static cfx_status put_leaf(cfx_pycode *gen, cfx_value v, const cfx_node *n, cfx_
     case CFX_KIND_COUNT:
         break;
     }
-    return cfxi_emit_py_fail(n, CFX_E_UNSUPPORTED, err, "a %s is no Python expression",
+    return cfxi_emit_py_fail(n, CFX_E_UNSUPPORTED, err, "a value of kind %s cannot be written as a "
+                             "Python expression",
                              cfx_kind_name((cfx_kind)v.kind));
 }
 

@@ -145,8 +145,8 @@ static cfx_status check_class(const char *name, cfx_error *err)
     const size_t size = strlen(name);
     if (cfxi_base_is_python_identifier(name, size) && !cfx_name_is_reserved(name, size))
         return CFX_OK;
-    return cfx_error_set(err, CFX_E_VALUE, "'%.100s' cannot be the name of a Python class; use a "
-                         "word such as Model", name);
+    return cfx_error_set(err, CFX_E_VALUE, "'%.100s' is not a valid Python class name; use a name "
+                         "such as Model", name);
 }
 
 cfx_status cfxi_emit_py_file(cfx_graph *g, const char *class_name, const cfxi_py_init *init,

@@ -299,7 +299,7 @@ cfx_status cfxi_emit_py_while_loop(cfx_pycode *gen, cfxi_py_frame *frame, cfx_no
     CFX_TRY(cfxi_emit_py_check_count(n, l.state, l.size, "state of a loop", err));
     if (cfxi_emit_py_count_inputs(l.test) != l.size)
         return cfxi_emit_py_fail(n, CFX_E_GRAPH, err,
-                                 "the test of a loop has %zu inputs and the body %zu",
+                                 "the condition of a loop has %zu inputs, but the body has %zu",
                                  cfxi_emit_py_count_inputs(l.test), l.size);
     CFX_TRY(begin_loop(gen, frame, &l, err));
     CFX_TRY(while_line(gen, &l, err));

@@ -43,8 +43,8 @@ static void refuse(py_init *p, const char *path, const char *class_name, const c
     const bool known = class_name[0] != '\0';
     p->refused++;
     if (snprintf(p->why.message + used, sizeof p->why.message - used, "%s'%.100s' %s%s%s%.150s",
-                 used ? "; " : "the constructor cannot make all: ", path,
-                 known ? "is of the class " : "is no module of torch.nn, and no tensor",
+                 used ? "; " : "cannot write the constructor: ", path,
+                 known ? "is an instance of " : "is neither a torch.nn module nor a tensor",
                  class_name, why[0] ? ": " : "", why) < 0)
         p->why.message[used] = '\0';
 }
@@ -226,8 +226,8 @@ static cfx_status put_module_argument(const py_call *call, const char *name, cfx
         if (!last && status == CFX_OK && !p->nomem &&
             (p->text.size - start != 2 * size ||
              memcmp(p->text.data + start, p->text.data + start + size, size) != 0))
-            refuse(p, path, class_name.data, "the constructor makes copies of the first of its "
-                   "list, and it is none");
+            refuse(p, path, class_name.data, "the constructor copies the first module of the list, "
+                   "but this one differs");
         cfx_buffer_free(&class_name);
         if (last || status != CFX_OK || p->nomem)
             return p->nomem ? cfxi_base_nomem(err) : status;
@@ -414,7 +414,7 @@ cfx_status cfx_codegen_python_module(cfx_graph *g, const cfx_module_tree *module
                                      const char *class_name, cfx_sink out, cfx_error *err)
 {
     CFX_TRY(cfxi_base_expect(g, "graph", err));
-    CFX_TRY(cfxi_base_expect(modules, "tree of modules", err));
+    CFX_TRY(cfxi_base_expect(modules, "module tree", err));
     py_init p = {.g = g, .modules = modules};
     cfx_buffer_init(&p.text, g->allocator);
     const cfxi_py_init init = {&p.text, &p.parts};

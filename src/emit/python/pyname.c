@@ -356,7 +356,7 @@ cfx_status cfxi_emit_py_ref_text(cfx_pycode *gen, cfx_graph *g, cfx_ref *ref, co
     CFX_TRY(qualified_name(g, ref, &name, err));
     if (!name.size)
         return cfxi_emit_py_fail(n, CFX_E_KEY, err,
-                                 "the function or type has no name to call it by");
+                                 "the function or type has no qualified name");
     return qualified_text(gen, ref, name, text, err);
 }
 
@@ -466,7 +466,8 @@ cfx_status cfxi_emit_py_wrap(cfx_pycode *gen, cfx_node *n, const cfxi_py_callee 
         return CFX_OK;
     int wrapped = options->is_wrapped(options->ctx, n);
     if (wrapped < 0)
-        return cfx_error_set(err, CFX_E_HOST, "asking whether a function is wrapped failed");
+        return cfx_error_set(err, CFX_E_HOST, "the callback that tells whether a function is "
+                             "wrapped failed");
     if (!wrapped)
         return CFX_OK;
     cfx_sink out = cfx_buffer_sink(&gen->wraps);

@@ -167,7 +167,7 @@ static bool change(cfx_evaluator *ev, const cfxi_ast *target, cfx_object *v)
     case CFXI_AST_Subscript:
         return change_item(ev, cfxi_syntax_as_Subscript(target), v);
     }
-    return cfxi_eval_fail(ev, target, CFX_E_SYNTAX, "this cannot be assigned to or deleted");
+    return cfxi_eval_fail(ev, target, CFX_E_SYNTAX, "cannot assign to or delete this expression");
 }
 
 bool cfxi_eval_assign(cfx_evaluator *ev, const cfxi_ast *target, cfx_object *v)
@@ -177,8 +177,8 @@ bool cfxi_eval_assign(cfx_evaluator *ev, const cfxi_ast *target, cfx_object *v)
     if (target->kind == CFXI_AST_List)
         return unpack(ev, target, cfxi_syntax_as_List(target)->elts, v);
     if (target->kind == CFXI_AST_Starred)
-        return cfxi_eval_fail(ev, target, CFX_E_SYNTAX, "a starred target must stand in a tuple or "
-                              "list: write *a, = ...");
+        return cfxi_eval_fail(ev, target, CFX_E_SYNTAX, "starred assignment target must be in a "
+                              "list or tuple: write *a, = ...");
     return change(ev, target, v);
 }
 

@@ -80,8 +80,8 @@ static bool merge_results(cfxi_merge *m, const way *a, const way *b, cfxi_form *
         return true;
     const cfxi_merged done = cfxi_eval_merge_values(m, a->out.result, b->out.result, form);
     if (done == CFXI_MERGED_NOT)
-        cfxi_eval_fail(ev, NULL, CFX_E_TYPE, "the function returns a %s on one way and a %s on the "
-                       "other, and which one depends on data; return the same type on both",
+        cfxi_eval_fail(ev, NULL, CFX_E_TYPE, "the function returns %s in one branch and %s in the "
+                       "other, depending on data; return the same type in both branches",
                        m->why.type[0], m->why.type[1]);
     return done == CFXI_MERGED;
 }
@@ -94,9 +94,9 @@ static bool merge_expression(cfxi_merge *m, const way *a, const way *b, cfxi_for
     const cfxi_merged done = cfxi_eval_merge_values(m, a->value, b->value, form);
     if (done == CFXI_MERGED_NOT)
         cfxi_eval_fail(ev, NULL, CFX_E_TYPE,
-                       "this is a %s or a %s, and which one depends on data; %s", m->why.type[0],
+                       "this has type %s or %s, depending on data; %s", m->why.type[0],
                        m->why.type[1],
-                       cfxi_eval_kinds_advice(&m->why, "give it the same type on both ways"));
+                       cfxi_eval_kinds_advice(&m->why, "use the same type in both branches"));
     return done == CFXI_MERGED;
 }
 

@@ -185,9 +185,9 @@ static cfx_status keep_apart(keeper *k, cfx_node *user, cfx_node *n)
         return k->err->status;
     if (!k->plain)
         return copy_for(k, user, n);
-    return cfx_error_set(k->err, CFX_E_UNSUPPORTED, "%s:%u: data decide whether this is a buffer "
-                         "that is assigned to, or something that is no tensor; return "
-                         "buffer.clone(), and a tensor on all ways",
+    return cfx_error_set(k->err, CFX_E_UNSUPPORTED, "%s:%u: depending on data, this is a buffer "
+                         "that is assigned to, or not a tensor; return buffer.clone(), and a "
+                         "tensor in every branch",
                          cfx_node_file(n) ? cfx_node_file(n) : "", (unsigned)cfx_node_line(n));
 }
 

@@ -296,8 +296,8 @@ static bool poison_place(attempt *a, carried *c, const cfxi_state *after, const 
     cfx_evaluator *ev = a->ev;
     if (c->place.kind != CFXI_PLACE_LOCAL) {
         cfxi_eval_fail(ev, a->loop->at, CFX_E_TYPE,
-                       "'%s' is a %s before this loop, whose end depends "
-                       "on data, and a %s after a round; give it the same type before",
+                       "the end of this loop depends on data, and '%s' changes type from %s to %s "
+                       "in its body; give it the same type before the loop",
                        name_of(c), m->why.type[0], m->why.type[1]);
         return false;
     }
@@ -352,8 +352,8 @@ static bool follow_value(attempt *a, cfxi_merge *m, carried *c, const cfxi_state
         return poison_unbound(a, c, after);
     if ((!c->born && !from) || !to) {
         cfxi_eval_fail(a->ev, a->loop->at, CFX_E_UNSUPPORTED,
-                       "'%s' is bound or deleted in a loop whose "
-                       "end depends on data; bind it before the loop",
+                       "'%s' is first assigned, or deleted, in a loop whose end depends on data; "
+                       "assign it before the loop",
                        name_of(c));
         return false;
     }
@@ -393,9 +393,8 @@ static bool follow_contents(attempt *a, cfxi_merge *m, carried *c, const cfxi_st
     if (kind != CFX_OBJECT_LIST) {
         cfxi_eval_fail(
             ev, a->loop->at, CFX_E_UNSUPPORTED,
-            "a %s gets other keys, or values of other "
-            "types, in a loop whose end depends on data; give it its keys before, or use "
-            "tensors and lists",
+            "the keys or the value types of a %s change in a loop whose end depends on data; set "
+            "all keys before the loop, or use tensors and lists",
             keyed ? "dict" : "set");
         return false;
     }
@@ -802,8 +801,8 @@ static cfxi_flow failed(cfx_evaluator *ev, const cfxi_loop *loop)
 {
     if (ev->raised)
         cfxi_eval_fail(ev, loop->at, CFX_E_UNSUPPORTED,
-                       "the head of this loop, whose end depends on "
-                       "data, raises; check before the loop");
+                       "the header of this loop raises an exception, and the end of the loop "
+                       "depends on data; check before the loop");
     ev->raised = NULL;
     return CFXI_FLOW_FAIL;
 }
@@ -843,8 +842,8 @@ cfxi_flow cfxi_eval_loop_run(cfx_evaluator *ev, const cfxi_loop *loop)
         a.foreseen = a.foreseen && turn;
         if (fine && a.again && ++tries > MOST_ATTEMPTS) {
             cfxi_eval_fail(ev, loop->at, CFX_E_UNSUPPORTED,
-                           "what this loop carries from round to round "
-                           "does not settle; give its variables their types before the loop");
+                           "the types of this loop's variables keep changing between iterations; "
+                           "give them their final types before the loop");
             fine = false;
         }
     } while (fine && a.again);

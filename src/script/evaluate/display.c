@@ -133,8 +133,8 @@ bool cfxi_eval_mapping(cfx_evaluator *ev, cfx_object *o, cfxi_objects *out)
     o = cfxi_eval_current(ev, o);
     if (cfxi_eval_node(ev, o))
         return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
-                              "the keys of this value are known only when "
-                              "the program runs, and ** needs them now; pass a dict that is known");
+                              "cannot unpack with **: the keys of this graph value depend on data; "
+                              "pass a dict with known keys");
     if (ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_DICT)
         return cfxi_eval_contents(ev, o, &items, &n) && push_all(ev, out, items, n);
     cfx_object *keys = cfxi_eval_call_method(ev, o, "keys", cfxi_eval_args(NULL, 0));

@@ -55,8 +55,8 @@ cfx_object *cfxi_eval_call_own(cfx_evaluator *ev, cfx_script_function *f, cfx_ob
     const cfxi_defaults defaults = {f->defaults, f->n_defaults, f->kw_defaults};
     if (f->ev != ev)
         return cfxi_eval_fail(ev, NULL, CFX_E_VALUE,
-                              "'%.60s' was made by another evaluation, which has "
-                              "ended; make the function anew",
+                              "'%.60s' was defined during an earlier capture, which has ended; "
+                              "define the function again",
                               f->def->name);
     if (!cfxi_eval_frame_push(ev, f->def, f->outer, f->globals))
         return NULL;

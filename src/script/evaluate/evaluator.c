@@ -159,7 +159,8 @@ static cfx_object *run_module(cfx_evaluator *ev, const cfx_script *script, cfx_o
         return NULL;
     const cfxi_flow flow = cfxi_eval_exec_block(ev, script->tree->module->body);
     if (flow != CFXI_FLOW_ON && flow != CFXI_FLOW_FAIL && flow != CFXI_FLOW_RAISE)
-        cfxi_eval_fail(ev, NULL, CFX_E_SYNTAX, "this can stand in a function or a loop only");
+        cfxi_eval_fail(ev, NULL, CFX_E_SYNTAX, "this statement is only allowed in a function or a "
+                       "loop");
     cfxi_eval_frame_pop(ev);
     return flow == CFXI_FLOW_ON ? ev->none : NULL;
 }

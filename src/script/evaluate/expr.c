@@ -289,11 +289,11 @@ static cfx_object *refuse(cfx_evaluator *ev, const cfxi_ast *e)
                               "collect the values in a list and return it");
     case CFXI_AST_Await:
         return cfxi_eval_fail(ev, e, CFX_E_UNSUPPORTED, "'await' cannot be captured; write a plain "
-                              "function that is called and returns");
+                              "function");
     case CFXI_AST_Starred:
         return cfxi_eval_fail(ev, e, CFX_E_SYNTAX,
-                              "a starred expression cannot stand here; put it into "
-                              "a tuple, list or call");
+                              "cannot use starred expression here; put it into a tuple, list or "
+                              "call");
     }
     return cfxi_eval_fail(ev, e, CFX_E_UNSUPPORTED, "%s cannot be evaluated",
                           cfxi_syntax_ast_name(e->kind));

@@ -78,7 +78,8 @@ const char *cfxi_eval_mangle(cfx_evaluator *ev, const char *name)
 const char *cfxi_eval_kinds_advice(const cfxi_poison *p, const char *otherwise)
 {
     return strcmp(p->type[0], p->type[1]) == 0
-               ? "use each on its own way (a(x) if p else b(x)), and choose between the results"
+               ? "use each inside its own branch (a(x) if p else b(x)), and select among the "
+                 "results"
                : otherwise;
 }
 
@@ -88,21 +89,20 @@ static cfx_object *fail_poisoned(cfx_evaluator *ev, const char *name, const cfxi
     case CFXI_POISON_ONE_SIDE:
         return cfxi_eval_fail(
             ev, NULL, CFX_E_UNSUPPORTED,
-            "'%.60s' is assigned in line %u only if a "
-            "condition holds that depends on data; assign it before that as well, or "
-            "on both sides",
+            "'%.60s' is assigned in line %u only in a branch that depends on data; assign it "
+            "before the branch, or in both branches",
             name, (unsigned)p->line[0]);
     case CFXI_POISON_KINDS:
         return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
-                              "'%.60s' is of type %s as line %u leaves it, "
-                              "and %s as line %u does, and data decides between them; %s",
+                              "'%.60s' has type %s after line %u and type %s after line %u, "
+                              "depending on data; %s",
                               name, p->type[0], (unsigned)p->line[0], p->type[1],
                               (unsigned)p->line[1],
-                              cfxi_eval_kinds_advice(p, "make both of one type"));
+                              cfxi_eval_kinds_advice(p, "use the same type in both branches"));
     case CFXI_POISON_LOOP:
         return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
-                              "'%.60s' is assigned in line %u in a loop "
-                              "that may run no round; assign it before the loop as well",
+                              "'%.60s' is assigned in line %u in a loop that may run zero times; "
+                              "assign it before the loop as well",
                               name, (unsigned)p->line[0]);
     }
     return NULL;
@@ -207,8 +207,8 @@ static bool bind_global(cfx_evaluator *ev, const cfx_script_def *def, const char
     if (def->kind != CFXI_DEF_MODULE && !ev->making)
         return cfxi_eval_fail(
             ev, NULL, CFX_E_UNSUPPORTED,
-            "the global variable '%.60s' is assigned to, "
-            "which the captured program could not do again; return the value instead",
+            "cannot assign to the global variable '%.60s': the assignment would happen once, "
+            "during capture, not in each call; return the value instead",
             name);
     return ev->w->set_global(ev->w->ctx, ev->frame->globals, name, v, ev->err) == CFX_OK;
 }
@@ -224,8 +224,8 @@ static bool bind_outer(cfx_evaluator *ev, const char *name, cfx_object *v)
             return bind_slot(ev, f, slot, v);
     }
     return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
-                          "'%.60s' is a variable of a function that was "
-                          "not captured, and is assigned to; pass it in and return it",
+                          "cannot assign to '%.60s', a variable of a function that is not "
+                          "captured; pass it in and return it",
                           name);
 }
 

@@ -196,7 +196,7 @@ static cfx_object *run_class(cfx_evaluator *ev, const cfxi_ClassDef *c, const cf
     if (flow == CFXI_FLOW_ON)
         class = make_class(ev, f, bases);
     else if (flow != CFXI_FLOW_FAIL && flow != CFXI_FLOW_RAISE)
-        cfxi_eval_fail(ev, NULL, CFX_E_SYNTAX, "this cannot stand in the body of a class");
+        cfxi_eval_fail(ev, NULL, CFX_E_SYNTAX, "this statement is not allowed in a class body");
     if (class)
         tell_methods(ev, before, f, class);
     cfxi_eval_frame_pop(ev);
@@ -211,8 +211,8 @@ cfxi_flow cfxi_eval_class(cfx_evaluator *ev, const cfxi_ClassDef *c)
         return cfxi_eval_failed_flow(ev);
     if (c->keywords.count > 0) {
         cfxi_eval_fail(ev, c->keywords.items[0], CFX_E_UNSUPPORTED,
-                       "a class with keywords (metaclass) "
-                       "cannot be made here; move the class out of the function");
+                       "a class with keyword arguments (metaclass) cannot be defined here; move "
+                       "the class out of the function");
         return CFXI_FLOW_FAIL;
     }
     cfx_object *class = run_class(ev, c, &bases);

@@ -175,7 +175,7 @@ static bool add_parameter(builder *b, cfx_script_def *def, const cfxi_ast *arg)
     if (!name)
         return true;
     if (cfxi_eval_def_slot(def, name) != CFXI_NO_SLOT)
-        return fail_syntax(b, arg, "there are two parameters '%.60s'; rename one", name);
+        return fail_syntax(b, arg, "duplicate parameter '%.60s'; rename one", name);
     def->n_params++;
     return add_name(&def->names, name, b->arena) || out_of_memory(b);
 }
@@ -310,8 +310,8 @@ static bool visit_walrus(builder *b, const cfxi_NamedExpr *n)
     cfx_script_def *def = b->at;
     for (; def->kind == CFXI_DEF_COMPREHENSION; def = (cfx_script_def *)def->outer) {
         if (cfxi_eval_def_slot(def, name) != CFXI_NO_SLOT)
-            return fail_syntax(b, &n->ast, "'%.60s' is the variable of a comprehension, which ':=' "
-                               "cannot bind; use another name", name);
+            return fail_syntax(b, &n->ast, "':=' cannot bind '%.60s', which is the variable of a "
+                               "comprehension; use another name", name);
     }
     return bind_in(b, def, name) && note(b, &b->writes, def, name, &n->ast) && visit(b, n->value);
 }
@@ -332,8 +332,9 @@ static bool declare(builder *b, const cfxi_ast *node, cfxi_name_list names, cfxi
 {
     for (size_t i = 0; i < names.count; i++) {
         if (cfxi_eval_def_slot(b->at, names.items[i]) != CFXI_NO_SLOT)
-            return fail_syntax(b, node, "'%.60s' is a parameter or assigned to before this; move "
-                               "the declaration up or rename one", names.items[i]);
+            return fail_syntax(b, node, "'%.60s' is a parameter or is assigned before this "
+                               "declaration; move the declaration up, or "
+                               "rename one", names.items[i]);
         if (!add_name(set, names.items[i], b->arena))
             return out_of_memory(b);
     }
@@ -385,9 +386,9 @@ static bool visit_jump(builder *b, const cfxi_ast *node)
 {
     const bool is_return = node->kind == CFXI_AST_Return;
     if (is_return && b->at->kind != CFXI_DEF_FUNCTION)
-        return fail_syntax(b, node, "'%s' can stand in a function only", "return");
+        return fail_syntax(b, node, "'%s' outside function", "return");
     if (!is_return && b->loops == 0)
-        return fail_syntax(b, node, "'%s' can stand in a loop only",
+        return fail_syntax(b, node, "'%s' outside loop",
                            node->kind == CFXI_AST_Break ? "break" : "continue");
     return visit_fields(b, node);
 }
@@ -395,7 +396,7 @@ static bool visit_jump(builder *b, const cfxi_ast *node)
 static bool note_yield(builder *b, const cfxi_ast *node)
 {
     if (b->at->kind == CFXI_DEF_MODULE || b->at->kind == CFXI_DEF_CLASS)
-        return fail_syntax(b, node, "'%s' can stand in a function only",
+        return fail_syntax(b, node, "'%s' outside function",
                            node->kind == CFXI_AST_Await ? "await" : "yield");
     if (!b->at->yields)
         b->at->yields = node;
@@ -549,8 +550,8 @@ static bool check_nonlocals(builder *b, const cfx_script_def *def)
         while (of && (of->kind == CFXI_DEF_CLASS || cfxi_eval_def_slot(of, name) == CFXI_NO_SLOT))
             of = of->outer;
         if (!of)
-            return fail_syntax(b, def->ast, "no function around this one binds '%.60s', which it "
-                               "declares nonlocal", name);
+            return fail_syntax(b, def->ast, "no binding for nonlocal '%.60s' found in the "
+                               "enclosing functions", name);
     }
     return true;
 }

@@ -111,8 +111,8 @@ static cfx_object *from_start(cfx_evaluator *ev, cfx_object *list, cfx_object *i
     int64_t known = -1;
     if (!cfxi_eval_node(ev, i) && !ev->w->integer(ev->w->ctx, i, &known))
         return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
-                              "this changes a part of a list whose length "
-                              "depends on data; make a new list instead");
+                              "cannot change a slice of a list whose length depends on data; build "
+                              "a new list instead");
     cfx_object *size = length(ev, list);
     cfx_object *wrong = size ? is_wrong(ev, i, size) : NULL;
     if (!wrong || cfxi_eval_branch(ev, wrong, way_wrong, cfxi_eval_way_on, (void *)words, NULL) !=
@@ -276,8 +276,8 @@ cfx_object *cfxi_eval_growing_method(cfx_evaluator *ev, cfx_object *o, const cha
     else if (is(name, "reverse") && args.n == 0)
         now = backwards(ev, list);
     else if (is(name, "remove") || is(name, "reverse") || is(name, "sort"))
-        return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED, "'%s' on a list whose length depends on "
-                              "data; make a new list instead", name);
+        return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED, "cannot call '%s' on a list whose "
+                              "length depends on data; build a new list instead", name);
     else {
         cfx_object *method = cfxi_eval_get(ev, list, name);
         return method ? cfxi_eval_world_call(ev, method, args) : NULL;

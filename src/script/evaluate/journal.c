@@ -265,9 +265,8 @@ cfxi_region *cfxi_eval_region_open(cfx_evaluator *ev)
     if (ev->depth >= MOST_DEPTH)
         return cfxi_eval_fail(
             ev, NULL, CFX_E_LIMIT,
-            "branches and loops that depend on data are nested "
-            "more than %d deep here; a loop with a known count whose end depends on "
-            "data nests once a round",
+            "branches and loops that depend on data are nested more than %d deep here; a loop with "
+            "a known count that may end early depending on data nests once per iteration",
             MOST_DEPTH);
     cfxi_region *r = cfxi_eval_ev_alloc(ev, sizeof *r);
     if (!r)

@@ -48,8 +48,8 @@ static bool one_more(cfx_evaluator *ev, const cfxi_loop *loop, uint32_t *rounds)
     if (++*rounds <= most)
         return true;
     cfxi_eval_fail(ev, loop->at, CFX_E_LIMIT,
-                   "this loop has more than %u rounds while it is captured; "
-                   "if it ends at all, let its end depend on a tensor, so that it stays a loop",
+                   "this loop was unrolled more than %u times during capture; check that it ends, "
+                   "or let its end depend on a tensor, so that it stays a loop",
                    most);
     return false;
 }
@@ -302,7 +302,7 @@ static bool expect_length(cfx_evaluator *ev, const cfxi_sequence *s, size_t n)
     if (s->kind == CFXI_SEQUENCE_ITEMS && s->graph) {
         cfx_object *in[2] = {cfxi_eval_sequence_count(ev, s), cfxi_eval_int(ev, (int64_t)n)};
         cfx_object *check[2] = {in[0] && in[1] ? cfxi_eval_record(ev, "operator.ge", in, 2) : NULL,
-                                cfxi_eval_str(ev, "zip() of values of different lengths")};
+                                cfxi_eval_str(ev, "zip() arguments have different lengths")};
         return check[0] && check[1] && cfxi_eval_record(ev, "torch._assert", check, 2);
     }
     for (size_t i = 0; s->kind == CFXI_SEQUENCE_ZIP && i < s->n; i++)

@@ -191,7 +191,7 @@ static cfx_object *smallest(cfx_evaluator *ev, const cfxi_sequence *s)
     cfx_object *in[8];
     if (s->n > 8)
         return cfxi_eval_fail(ev, NULL, CFX_E_LIMIT,
-                              "zip() of more than 8 values that depend on data");
+                              "zip() takes at most 8 arguments that depend on data");
     for (size_t i = 0; i < s->n; i++)
         if (!(in[i] = cfxi_eval_sequence_count(ev, &s->parts[i])))
             return NULL;
@@ -278,8 +278,9 @@ cfx_object *cfxi_eval_lazy_sequence(cfx_evaluator *ev, cfx_script_special which,
         [CFX_SPECIAL_ZIP] = "zip", [CFX_SPECIAL_REVERSED] = "reversed"};
     (void)args;
     return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
-                          "%s() of a value that depends on data can only "
-                          "stand in the head of a `for` or of a comprehension; write it there%s",
+                          "%s() of a value that depends on data can only be used directly in a "
+                          "`for` statement or a comprehension; write it there%s",
                           names[which],
-                          which == CFX_SPECIAL_RANGE ? ", or for `i in range(n)` 0 <= i < n" : "");
+                          which == CFX_SPECIAL_RANGE ? "; for `i in range(n)` write "
+                                                       "0 <= i < n" : "");
 }

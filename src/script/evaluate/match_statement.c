@@ -57,8 +57,8 @@ static cfxi_eval_truth compare(cfx_evaluator *ev, cfx_script_sign sign, cfx_obje
 static cfxi_eval_truth fail_unknown(cfx_evaluator *ev, const cfxi_ast *pattern, const char *what)
 {
     cfxi_eval_fail(ev, pattern, CFX_E_UNSUPPORTED,
-                   "%s of this value is known only when the program "
-                   "runs, so the pattern cannot be tried; compare the value with if",
+                   "cannot match this pattern: %s of this value depends on data; compare the value "
+                   "with `if`",
                    what);
     return CFXI_TRUTH_FAIL;
 }
@@ -208,7 +208,7 @@ static cfxi_eval_truth match_mapping(cfx_evaluator *ev, const cfxi_MatchMapping 
     cfxi_eval_truth truth = CFXI_TRUE;
     const cfx_object_kind kind = cfxi_eval_kind(ev, o);
     if (cfxi_eval_node(ev, o) && (kind == CFX_OBJECT_DICT || kind == CFX_OBJECT_OTHER))
-        return fail_unknown(ev, &m->ast, "what is in the dict");
+        return fail_unknown(ev, &m->ast, "the content");
     if (kind != CFX_OBJECT_DICT)
         return CFXI_FALSE;
     for (size_t i = 0; i < m->keys.count; i++) {
@@ -257,8 +257,7 @@ static cfxi_eval_truth is_of_class(cfx_evaluator *ev, const cfxi_MatchClass *m, 
     cfx_object *isinstance = cfxi_eval_builtin(ev, "isinstance");
     if (!isinstance) {
         cfxi_eval_fail(ev, &m->ast, CFX_E_UNSUPPORTED,
-                       "patterns of classes need isinstance, which is "
-                       "not there");
+                       "class patterns need isinstance, which is not available here");
         return CFXI_TRUTH_FAIL;
     }
     cfx_object *answer = cfxi_eval_world_call(ev, isinstance, cfxi_eval_args(args, 2));
@@ -488,8 +487,8 @@ static bool bind_names(cfx_evaluator *ev, const cfxi_ast *pattern, cfx_object *o
         return !has_names(pattern) ||
                cfxi_eval_fail(
                    ev, pattern, CFX_E_UNSUPPORTED,
-                   "which of these patterns matches depends "
-                   "on data, and with it what the names in them are; write a case for each");
+                   "which of these patterns matches depends on data, and so do the names it binds; "
+                   "write a separate case for each pattern");
     case CFXI_AST_MatchAs: {
         const cfxi_MatchAs *m = cfxi_syntax_as_MatchAs(pattern);
         return (!m->pattern || bind_names(ev, m->pattern, o)) &&

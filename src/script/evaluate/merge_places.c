@@ -69,16 +69,16 @@ static bool merge_attribute(cfxi_merge *m, merged_place *p, const cfxi_state *a,
     }
     if (!a->value || !b->value) {
         cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
-                       "attribute '%s' is set on one way only of a branch "
-                       "that depends on data; set it before",
+                       "attribute '%s' is set in only one branch, and the branch depends on data; "
+                       "set it before the branch",
                        p->place.name);
         return false;
     }
     const cfxi_merged done = cfxi_eval_merge_values(m, a->value, b->value, &p->value);
     if (done == CFXI_MERGED_NOT)
         cfxi_eval_fail(ev, NULL, CFX_E_TYPE,
-                       "attribute '%s' is a %s on one way and a %s on the other "
-                       "of a branch that depends on data",
+                       "attribute '%s' is %s in one branch and %s in the other, depending on data; "
+                       "use the same type in both branches",
                        p->place.name, m->why.type[0], m->why.type[1]);
     return done == CFXI_MERGED;
 }
@@ -140,8 +140,8 @@ static bool merge_contents(cfxi_merge *m, merged_place *p, const cfxi_state *a,
         return true;
     if (kind == CFX_OBJECT_LIST)
         return merge_growing(m, p, a, b);
-    cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED, "a %s gets other keys on one way of a branch that "
-                   "depends on data; give it the same keys on both",
+    cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED, "the keys of a %s differ between two branches that "
+                   "depend on data; give it the same keys in both branches",
                    kind == CFX_OBJECT_SET ? "set" : "dict");
     return false;
 }

@@ -191,9 +191,8 @@ static bool check_escaped(cfx_evaluator *ev, cfx_object *o)
     if (ev->err->status != CFX_OK)
         return false;
     return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
-                          "in line %u a list or dict was put into a list "
-                          "whose length depends on data, and this may change one of the two, which "
-                          "are the same; put a copy in (list(x), dict(x))",
+                          "this may change a list or dict that line %u also put into a list whose "
+                          "length depends on data; put a copy there instead (list(x), dict(x))",
                           line);
 }
 
@@ -217,9 +216,8 @@ bool cfxi_eval_check_alias(cfx_evaluator *ev, cfx_object *o)
     else if (s.found && !s.failed)
         cfxi_eval_fail(
             ev, NULL, CFX_E_UNSUPPORTED,
-            "this %s may be one that has another name, too: "
-            "which one it is depends on data (line %u), so it cannot be told what else a "
-            "change would change; change a copy, or make the copy before the branch",
+            "this %s may be an alias of another object, depending on data (line %u), so the change "
+            "cannot be captured for both; change a copy, or copy before the branch",
             ev->w->type_name(ev->w->ctx, o), from->line);
     return !s.failed && !s.found;
 }

@@ -172,8 +172,8 @@ static cfx_value look_up(void *ctx, cfx_node *n, cfx_error *err)
     const cutter *c = ctx;
     cfx_value v = cfx_node_map_get(c->map, n);
     if (v.kind == CFX_KIND_INVALID)
-        cfx_error_set(err, CFX_E_GRAPH, "a value of one branch is used in another; objects that "
-                      "keep values of the program between branches cannot be captured");
+        cfx_error_set(err, CFX_E_GRAPH, "a value computed in one branch is used in another; "
+                      "objects that keep graph values across branches cannot be captured");
     return v;
 }
 

@@ -33,9 +33,8 @@ static const char *text_of(cfx_evaluator *ev, cfx_object *o, const char *what)
     if (cfxi_eval_node(ev, o))
         return cfxi_eval_fail(
             ev, NULL, CFX_E_UNSUPPORTED,
-            "which attribute %s means is known only when "
-            "the program runs; compare the name (if name == ...), or put what it can "
-            "be into a dict and call that",
+            "the attribute name passed to %s depends on data; compare the name (if name == ...), "
+            "or look it up in a dict and call the result",
             what);
     if (!text)
         return cfxi_eval_fail_as(ev, NULL, CFX_E_TYPE, "TypeError",
@@ -67,8 +66,7 @@ static cfx_object *call_super(cfx_evaluator *ev, cfx_object *f, cfx_call_args ar
         self = frame->slots[0].value;
     if (!class || !self)
         return cfxi_eval_fail_as(ev, NULL, CFX_E_VALUE, "RuntimeError",
-                                 "super(): no arguments: it must "
-                                 "stand in a method of a class");
+                                 "super(): no arguments; call it inside a method of a class");
     return cfxi_eval_pool(ev, ev->w->super(ev->w->ctx, class, self, ev->err));
 }
 
@@ -106,8 +104,7 @@ static cfx_object *class_of_graph_value(cfx_evaluator *ev, cfx_object *o)
     const cfx_object_kind kind = cfxi_eval_kind(ev, o);
     if (kind == CFX_OBJECT_OTHER)
         return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
-                              "the type of this value is known only when "
-                              "the program runs; use isinstance, or do without it");
+                              "the type of this value depends on data; use isinstance instead");
     return cfxi_eval_pool(ev, ev->w->kind_class(ev->w->ctx, kind, ev->err));
 }
 

@@ -62,8 +62,7 @@ static bool import_names(cfx_evaluator *ev, const cfxi_ImportFrom *i)
         const cfxi_alias *a = cfxi_syntax_as_alias(i->names.items[k]);
         if (strcmp(a->name, "*") == 0)
             return cfxi_eval_fail(ev, &i->ast, CFX_E_UNSUPPORTED,
-                                  "'import *' cannot be evaluated; name "
-                                  "what is to be imported");
+                                  "'import *' is not supported; import names explicitly");
         cfx_object *v = import_from(ev, i, module, a->name);
         if (!v || !cfxi_eval_bind_name(ev, a->asname ? a->asname : a->name, v))
             return false;
@@ -126,8 +125,7 @@ static cfxi_flow refuse(cfx_evaluator *ev, const cfxi_ast *s)
     case CFXI_AST_AsyncFor:
     case CFXI_AST_AsyncWith:
         cfxi_eval_fail(ev, s, CFX_E_UNSUPPORTED,
-                       "'async' cannot be captured; write a plain function "
-                       "that is called and returns");
+                       "'async' cannot be captured; write a plain function");
         break;
     case CFXI_AST_TryStar:
         cfxi_eval_fail(ev, s, CFX_E_UNSUPPORTED, "'except*' cannot be captured; use 'except'");

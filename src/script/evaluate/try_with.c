@@ -66,9 +66,8 @@ bool cfxi_eval_check_unguarded(cfx_evaluator *ev, const cfxi_ast *at)
         if (f->guards > 0)
             return cfxi_eval_fail(
                 ev, at, CFX_E_UNSUPPORTED,
-                "whether this raises depends on data, and "
-                "a try statement around it might catch it; test the condition with if "
-                "instead, or raise outside of the try");
+                "this may raise depending on data, inside a try statement that might catch it; "
+                "test the condition with `if` instead, or raise outside of the try");
     }
     return true;
 }
@@ -276,9 +275,8 @@ static bool check_handlers(cfx_evaluator *ev, const cfxi_Try *t, const cfx_node 
         if (catches_operations(h->type))
             return cfxi_eval_fail(
                 ev, &h->ast, CFX_E_UNSUPPORTED,
-                "what this would catch is raised when "
-                "the graph runs, and a graph has no handlers; test the condition with "
-                "if instead, or catch something narrower");
+                "`except` cannot be captured here: the exception would be raised while the graph "
+                "runs. Check the condition with `if` before the call, or catch a narrower class");
     }
     return true;
 }
@@ -297,9 +295,8 @@ static cfxi_flow run_guarded(cfx_evaluator *ev, const cfxi_Try *t)
     if (flow != CFXI_FLOW_FAIL && cfxi_eval_pendings(ev) > base) {
         cfxi_eval_fail(
             ev, &t->ast, CFX_E_UNSUPPORTED,
-            "whether this try statement is left early "
-            "(return, break, continue) depends on data, which cannot be captured together "
-            "with 'except'; leave it after the statement");
+            "this try statement is left early (return, break, continue) depending on data, which "
+            "cannot be captured together with `except`; move the exit after the try statement");
         return CFXI_FLOW_FAIL;
     }
     if (is_bad(flow))
@@ -395,8 +392,7 @@ static cfxi_flow run_with_item(cfx_evaluator *ev, const cfxi_With *w, size_t i)
     cfxi_eval_at(ev, item->context_expr);
     if (cfxi_eval_node(ev, manager)) {
         cfxi_eval_fail(ev, item->context_expr, CFX_E_UNSUPPORTED,
-                       "this value is known only when the "
-                       "program runs, and cannot be what 'with' enters");
+                       "a graph value cannot be used as a context manager");
         return CFXI_FLOW_FAIL;
     }
     cfx_object *exit = cfxi_eval_get(ev, manager, "__exit__");

@@ -108,9 +108,8 @@ bool cfxi_eval_items(cfx_evaluator *ev, cfx_object *o, cfx_object ***items, size
     o = cfxi_eval_current(ev, o);
     if (cfxi_eval_node(ev, o))
         return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
-                              "how many items this %s has is known only "
-                              "when the program runs; index it (x[0], x[1]), use a for loop, or a "
-                              "function of torch's",
+                              "the number of items in this %s depends on data; index it (x[0], "
+                              "x[1]), use a for loop, or call a torch function on the whole value",
                               cfxi_eval_kind_name(ev, o));
     if (is_listed(w->kind(w->ctx, o)))
         return cfxi_eval_contents(ev, o, items, n);
@@ -121,8 +120,8 @@ bool cfxi_eval_items(cfx_evaluator *ev, cfx_object *o, cfx_object ***items, size
         if (!cfxi_eval_pool(ev, item) || !cfxi_eval_push(ev, &found, item))
             return false;
         if (found.n > ev->options.most_rounds)
-            return cfxi_eval_fail(ev, NULL, CFX_E_LIMIT, "this gives more than %u items; is it "
-                                  "endless?", (unsigned)ev->options.most_rounds);
+            return cfxi_eval_fail(ev, NULL, CFX_E_LIMIT, "this iterable gives more than %u items; "
+                                  "check that it ends", (unsigned)ev->options.most_rounds);
     }
     *items = found.items;
     *n = found.n;

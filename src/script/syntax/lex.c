@@ -252,7 +252,7 @@ static cfxi_mode *field_mode(cfxi_pylex *lex)
 static bool open_bracket(cfxi_pylex *lex)
 {
     if (lex->n_brackets == CFXI_MAX_BRACKETS)
-        return cfxi_syntax_lex_fail(lex, lex->at, "more than %d brackets are open here: too many",
+        return cfxi_syntax_lex_fail(lex, lex->at, "too many nested brackets (more than %d)",
                                     CFXI_MAX_BRACKETS);
     lex->brackets[lex->n_brackets++] =
         (cfxi_bracket){(uint32_t)(lex->at - lex->text), *lex->at};
@@ -309,7 +309,7 @@ static bool lex_sign(cfxi_pylex *lex)
         return cfxi_syntax_lex_number(lex);
     } else if (kind == CFXI_TOK_BANG && !field) {
         return cfxi_syntax_lex_fail(lex, lex->at,
-                                    "'!' is no operator of Python; use 'not', or '!='");
+                                    "'!' is not a Python operator; use 'not' or '!='");
     }
     if (!cfxi_syntax_lex_emit(lex, kind, lex->at, lex->at + n))
         return false;
@@ -336,13 +336,13 @@ static void next_line(cfxi_pylex *lex)
 static bool join_lines(cfxi_pylex *lex)
 {
     if (lex->at[1] != '\n')
-        return cfxi_syntax_lex_fail(lex, lex->at + 1, "unexpected character after the '\\' that "
-                                    "continues the line");
+        return cfxi_syntax_lex_fail(lex, lex->at + 1, "unexpected character after line "
+                                    "continuation character");
     lex->at++;
     next_line(lex);
     if (lex->at == lex->end)
         return cfxi_syntax_lex_fail(lex, lex->at - 2,
-                                    "the file ends where '\\' continues the line");
+                                    "unexpected end of file after line continuation character");
     return true;
 }
 
@@ -418,7 +418,7 @@ static bool indentation(cfxi_pylex *lex)
     if (alt <= alt_top)
         return inconsistent(lex);
     if (lex->n_indents == CFXI_MAX_INDENTS)
-        return cfxi_syntax_lex_fail(lex, lex->at, "more than %d levels of indentation: too many",
+        return cfxi_syntax_lex_fail(lex, lex->at, "too many levels of indentation (more than %d)",
                                     CFXI_MAX_INDENTS);
     lex->indents[++lex->n_indents] = column;
     lex->alt_indents[lex->n_indents] = alt;

@@ -115,7 +115,7 @@ static const char *hex_escape(parser *p, const char *at, const char *end, bool b
         code = code << 4 | (uint32_t)digit;
     }
     if (code > 0x10ffff)
-        return fail_escape(p, at, CFX_E_SYNTAX, "there is no such character; the last one is "
+        return fail_escape(p, at, CFX_E_SYNTAX, "illegal Unicode character; the largest is "
                            "'\\U0010ffff'"), NULL;
     return append_code(p, code, bytes) ? at + 2 + digits : NULL;
 }
@@ -144,8 +144,8 @@ static const char *escape(parser *p, const char *at, const char *end, bool bytes
     if (c == 'x' || (!bytes && (c == 'u' || c == 'U')))
         return hex_escape(p, at, end, bytes);
     if (c == 'N' && !bytes)
-        return fail_escape(p, at, CFX_E_UNSUPPORTED, "cfx has no table of the names of characters; "
-                           "write '\\N{...}' as '\\uXXXX'"), NULL;
+        return fail_escape(p, at, CFX_E_UNSUPPORTED, "character names ('\\N{...}') are not "
+                           "supported; write '\\uXXXX' instead"), NULL;
     const char *letter = c ? strchr(letters, c) : NULL;
     if (letter)
         return append(p, &meanings[letter - letters], 1) ? at + 2 : NULL;

@@ -70,7 +70,7 @@ void *cfxi_syntax_fail_expected(parser *p, const char *expected)
         cfxi_syntax_token_text(kind, found);
     if (expected)
         return cfxi_syntax_fail_at(p, p->tok, "expected %s, found %s", expected, found);
-    return cfxi_syntax_fail_at(p, p->tok, "invalid syntax: %s cannot stand here", found);
+    return cfxi_syntax_fail_at(p, p->tok, "invalid syntax: unexpected %s", found);
 }
 
 void *cfxi_syntax_fail_nomem(parser *p)

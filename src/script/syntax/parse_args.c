@@ -220,7 +220,7 @@ static bool star(parser *p, signature *s, cfxi_token_kind end, bool annotated)
         s->vararg = parameter(p, annotated, true);
         if (s->vararg && next_is(p, CFXI_TOK_ASSIGN))
             return cfxi_syntax_fail_at(p, p->tok,
-                                       "the parameter behind * cannot have a default value");
+                                       "the * parameter cannot have a default value");
         return s->vararg != NULL;
     }
     if (next_is(p, end) || (next_is(p, CFXI_TOK_COMMA) &&
@@ -243,9 +243,9 @@ static bool double_star(parser *p, signature *s, bool annotated)
         return false;
     if (next_is(p, CFXI_TOK_ASSIGN))
         return cfxi_syntax_fail_at(p, p->tok,
-                                   "the parameter behind ** cannot have a default value");
+                                   "the ** parameter cannot have a default value");
     if (next_is(p, CFXI_TOK_COMMA) && starts_parameter(peek_second(p)))
-        return cfxi_syntax_fail_at(p, p->tok + 1, "parameters cannot follow the one behind **");
+        return cfxi_syntax_fail_at(p, p->tok + 1, "parameters cannot follow the ** parameter");
     return true;
 }
 

@@ -309,7 +309,7 @@ cfxi_ast *cfxi_syntax_named_expression(parser *p)
     cfxi_ast *node = cfxi_syntax_expression(p);
     if (node && next_is(p, CFXI_TOK_WALRUS))
         return cfxi_syntax_fail_node(p, node,
-                                     "cannot use ':=' with %s: a name must stand before it",
+                                     "cannot use ':=' with %s; its target must be a name",
                                      cfxi_syntax_expression_text(node));
     return node;
 }

@@ -252,7 +252,8 @@ static cfxi_ast *mapping_pattern(parser *p)
     while (!next_is(p, CFXI_TOK_RBRACE) && !rest) {
         if (accept(p, CFXI_TOK_DOUBLE_STAR)) {
             if (at_soft(p, CFXI_SOFT__))
-                return cfxi_syntax_fail_at(p, p->tok, "'_' cannot take the rest of a mapping");
+                return cfxi_syntax_fail_at(p, p->tok, "cannot use '_' after ** in a "
+                                           "mapping pattern");
             rest = cfxi_syntax_expect_name(p);
             if (!rest)
                 return NULL;

@@ -354,8 +354,8 @@ cfxi_ast *cfxi_syntax_simple_statement(parser *p)
     case CFXI_TOK_elif:
     case CFXI_TOK_except:
     case CFXI_TOK_finally:
-        return cfxi_syntax_fail_at(p, p->tok, "'%.*s' belongs to no statement here; check the "
-                                   "indentation", (int)p->tok->size, text_of(p, p->tok));
+        return cfxi_syntax_fail_at(p, p->tok, "'%.*s' does not belong to any statement here; check "
+                                   "the indentation", (int)p->tok->size, text_of(p, p->tok));
     default: return is_type_alias(p) ? type_alias(p) : expression_statement(p);
     }
 }

@@ -106,7 +106,7 @@ static bool conversion(parser *p, int *out)
     const cfxi_token *t = p->tok;
     if (t->kind != CFXI_TOK_NAME || t->start != bang->start + 1)
         return cfxi_syntax_fail_at(p, bang,
-                                   "f-string: 's', 'r' or 'a' must stand right behind '!'");
+                                   "f-string: '!' must be followed directly by 's', 'r' or 'a'");
     *out = *text_of(p, t);
     if (t->size != 1 || (*out != 's' && *out != 'r' && *out != 'a'))
         return cfxi_syntax_fail_at(p, t,

@@ -116,7 +116,7 @@ static cfx_status check_copy(const char *text, size_t size, bool has_zero, cfx_e
     cfxi_lexer lex = {.text = text, .size = size, .err = cfxi_base_error_or(err, &own)};
     if (has_zero)
         return cfxi_ir_lex_error(&lex, (size_t)((char *)memchr(text, 0, size) - text), CFX_E_SYNTAX,
-                                 "a zero byte cannot stand in Python source");
+                                 "Python source cannot contain null bytes");
     return cfxi_ir_lex_check(&lex);
 }
 
@@ -129,8 +129,8 @@ cfx_status cfxi_syntax_source_copy(cfxi_arena *arena, const char *source, size_t
     cfxi_slice name = {NULL, 0};
     const encoding coding = is_text || size == 0 ? ENCODING_NONE : find_encoding(from, end, &name);
     if (coding == ENCODING_OTHER || (mark && coding == ENCODING_LATIN1))
-        return cfx_error_set(err, CFX_E_UNSUPPORTED, "the source says that its encoding is '%.*s'; "
-                             "cfx reads UTF-8 and Latin-1: save it as UTF-8",
+        return cfx_error_set(err, CFX_E_UNSUPPORTED, "the source declares the encoding '%.*s', but "
+                             "cfx reads only UTF-8 and Latin-1; save it as UTF-8",
                              (int)(name.size < 40 ? name.size : 40), name.data);
     if (size >= UINT32_MAX / 2 - CFXI_SOURCE_PAD)
         return cfx_error_set(err, CFX_E_LIMIT, "the source is longer than 2 GiB");

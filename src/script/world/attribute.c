@@ -11,7 +11,8 @@ cfx_object *cfxi_world_call_object(cfxi_world *w, cfx_object *f, cfx_call_args a
         return cfxi_world_call_direct(w, f, &a, err);
     if (w->evaluator)
         return cfx_evaluator_call(w->evaluator, f, a, err);
-    cfx_error_set(err, CFX_E_UNSUPPORTED, "there is nobody who could call '%s'",
+    cfx_error_set(err, CFX_E_UNSUPPORTED, "cannot call an object of type '%s': no evaluator is "
+                  "running",
                   cfxi_world_type_name(f));
     return NULL;
 }
@@ -308,8 +309,8 @@ cfx_object *cfxi_world_make(cfxi_world *w, cfx_object *cls, cfx_error *err)
         cfx_module_release(m);
         break;
     default:
-        return cfxi_world_raise(w, err, CFXI_TypeError, "classes derived from %s are not known to "
-                                "scripts", cls->as.cls.bases->as.seq.items[0]->as.cls.name);
+        return cfxi_world_raise(w, err, CFXI_TypeError, "scripts do not support classes derived "
+                                "from %s", cls->as.cls.bases->as.seq.items[0]->as.cls.name);
     }
     if (o) {
         cfx_object *old = o->cls;

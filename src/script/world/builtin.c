@@ -18,7 +18,8 @@ cfx_status cfxi_world_args(cfxi_world *w, const cfx_call_args *a, const char *fu
                                 plain);
     for (size_t i = 0; i < plain; i++) {
         if (names && names[i] && names[i][0] == '*')
-            return cfxi_world_throw(w, err, CFXI_TypeError, "%s() takes '%s' by name only",
+            return cfxi_world_throw(w, err, CFXI_TypeError, "%s() takes '%s' only as a keyword "
+                                    "argument",
                                     function, names[i] + 1);
         out[i] = a->args[i];
     }
@@ -39,7 +40,7 @@ cfx_status cfxi_world_args(cfxi_world *w, const cfx_call_args *a, const char *fu
     }
     for (size_t i = 0; i < least; i++)
         if (!out[i])
-            return cfxi_world_throw(w, err, CFXI_TypeError, "%s() is missing its argument %zu",
+            return cfxi_world_throw(w, err, CFXI_TypeError, "%s() is missing argument %zu",
                                     function,
                                     i + 1);
     return CFX_OK;

@@ -292,7 +292,7 @@ CFXI_BUILTIN(make_range)
         return NULL;
     for (int k = 0; k < 3; k++)
         if (in[k] &&
-            cfxi_world_index_of(w, in[k], "the arguments of range()", &i[k], err) != CFX_OK)
+            cfxi_world_index_of(w, in[k], "range() argument", &i[k], err) != CFX_OK)
             return NULL;
     return in[1] ? cfxi_world_range_object(w, i[0], i[1], i[2], err)
                  : cfxi_world_range_object(w, 0, i[0], 1, err);

@@ -57,7 +57,7 @@ CFXI_BUILTIN(make_int)
     int64_t base = 10;
     bool found = false;
     if (cfxi_world_args(w, a, "int", names, 0, 2, in, err) != CFX_OK ||
-        (in[1] && cfxi_world_index_of(w, in[1], "the base", &base, err) != CFX_OK))
+        (in[1] && cfxi_world_index_of(w, in[1], "int() base", &base, err) != CFX_OK))
         return NULL;
     if (!in[0])
         return cfxi_world_int_object(w, 0, err);
@@ -72,8 +72,8 @@ CFXI_BUILTIN(make_int)
         if (isnan(f))
             return cfxi_world_raise(w, err, CFXI_ValueError, "cannot convert float NaN to integer");
         if (!(f >= -0x1p63 && f < 0x1p63))
-            return cfxi_world_raise(w, err, CFXI_OverflowError, "a float that is no integer of 64 "
-                                    "bits");
+            return cfxi_world_raise(w, err, CFXI_OverflowError, "cannot convert float to a 64-bit "
+                                    "integer");
         return cfxi_world_int_object(w, (int64_t)f, err);
     }
     cfx_object *made = cfxi_world_special(w, in[0], "__int__", NULL, 0, &found, err);

@@ -46,7 +46,7 @@ CFXI_BUILTIN(b_chr)
     int64_t code;
     char utf8[4];
     if (cfxi_world_args(w, a, "chr", NULL, 1, 1, in, err) != CFX_OK ||
-        cfxi_world_index_of(w, in[0], "chr()'s argument", &code, err) != CFX_OK)
+        cfxi_world_index_of(w, in[0], "chr() argument", &code, err) != CFX_OK)
         return NULL;
     if (code < 0 || code > 0x10ffff)
         return cfxi_world_raise(w, err, CFXI_ValueError, "chr() arg not in range(0x110000)");

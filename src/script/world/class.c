@@ -131,7 +131,8 @@ static cfx_object *finish_class(cfxi_world *w, cfx_object *cls, cfx_object *cons
                                 cfx_error *err)
 {
     if (n > MOST_BASES)
-        cfxi_world_raise(w, err, CFXI_TypeError, "more than %d bases", MOST_BASES);
+        cfxi_world_raise(w, err, CFXI_TypeError, "classes with more than %d bases are "
+                         "not supported", MOST_BASES);
     else
         cls->as.cls.bases = cfxi_world_seq_object(w, CFXI_TYPE_TUPLE, bases, n, err);
     if (cls->as.cls.bases && linearise(w, cls, err) == CFX_OK) {
@@ -262,7 +263,8 @@ cfx_object *cfxi_world_make_class(cfxi_world *w, const char *name, cfx_object *c
         if (bases[i]->type == CFXI_TYPE_CLASS && k < MOST_BASES)
             real[k++] = bases[i];
         else if (bases[i]->type != CFXI_TYPE_NAMESPACE) {  /* Generic[T]: of types only */
-            cfxi_world_raise(w, err, CFXI_TypeError, "'%s' is no class that one could derive from",
+            cfxi_world_raise(w, err, CFXI_TypeError, "cannot derive a class from an object of type "
+                             "'%s'",
                              cfxi_world_type_name(bases[i]));
             cfxi_world_unref(object);
             return NULL;

@@ -109,8 +109,7 @@ CFXI_BUILTIN(init)
     }
     if (used < a->n)
         return cfxi_world_raise(w, err, CFXI_TypeError,
-                                "%s.__init__() got arguments that it has no "
-                                "fields for",
+                                "%s.__init__() got unexpected arguments",
                                 cfxi_world_type_name(self));
     cfx_object *made = cfxi_world_special(w, self, "__post_init__", NULL, 0, &found, err);
     cfxi_world_unref(made);
@@ -276,7 +275,8 @@ CFXI_BUILTIN(replace)
         return cfxi_world_raise(w, err, CFXI_TypeError, "replace() takes 1 positional argument but "
                                 "%zu were given", plain);
     if (!fields || fields->as.seq.n + n > CFXI_MOST_ARGS)
-        return fields ? cfxi_world_raise(w, err, CFXI_TypeError, "replace() of more than %d fields",
+        return fields ? cfxi_world_raise(w, err, CFXI_TypeError, "replace() does not support more "
+                                         "than %d fields",
                                          CFXI_MOST_ARGS) : NULL;
     cfx_object *o = a->args[0];
     for (size_t i = 0; i < n; i++) {

@@ -227,8 +227,7 @@ static cfx_object *bare_member(cfxi_world *w, const cfx_object *cls, cfx_object 
                                       err);
     if (layout != CFXI_TYPE_INSTANCE && !(layout == CFXI_TYPE_INT && cfxi_world_is_whole(value)))
         return cfxi_world_raise(w, err, CFXI_TypeError,
-                                "a member of the enum '%s' cannot be made of "
-                                "an object of the class '%s' here",
+                                "a member of enum '%s' cannot have a '%s' value here",
                                 cls->as.cls.name, cfxi_world_type_name(value));
     cfx_object *o = cfxi_world_object_new(w, layout, err);
     if (o && layout == CFXI_TYPE_INT)

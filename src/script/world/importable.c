@@ -59,9 +59,9 @@ cfx_object *cfxi_world_namespace(cfxi_world *w, const char *name, cfx_error *err
     if (cfxi_world_is_word(name, spaces) || is_prefix(name))
         return make_space(w, name, err);
     return cfxi_world_raise(w, err, CFXI_ModuleNotFoundError,
-                            "No module named '%.100s': scripts know "
-                            "torch, and of Python's library math, typing, dataclasses, enum, "
-                            "collections, functools, itertools, operator, copy and abc",
+                            "No module named '%.100s': scripts can import torch, and from the "
+                            "standard library math, typing, dataclasses, enum, collections, "
+                            "functools, itertools, operator, copy and abc",
                             name);
 }
 
@@ -171,11 +171,11 @@ static cfx_object *missing(cfxi_world *w, const char *space, const char *name, c
     const bool nn = strcmp(space, "torch.nn") == 0;
     if (strncmp(space, "torch", 5) == 0)
         return cfxi_world_raise(w, err, CFXI_AttributeError,
-                                "cfx has no '%s.%s': it is in the table of "
-                                "%s neither by this nor by another name%s", space, name,
+                                "cfx does not support '%s.%s': it is not in the table of %s under "
+                                "any name%s", space, name,
                                 nn ? "classes" : "operators", nn ? "" : " (cfx ops lists them)");
     return cfxi_world_raise(w, err, CFXI_AttributeError, "module '%s' has no attribute '%s' that "
-                            "scripts know", space, name);
+                            "scripts support", space, name);
 }
 
 cfx_object *cfxi_world_namespace_get(cfxi_world *w, cfx_object *space, const char *name,

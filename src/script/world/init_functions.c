@@ -32,16 +32,15 @@ static cfx_object *finish(cfx_object *t, cfx_status status)
 static cfx_status numbers_of(cfxi_world *w, const cfx_call_args *a, const char *const *names,
                              size_t most, double *numbers, cfx_object **in, cfx_error *err)
 {
-    CFX_TRY(cfxi_world_args(w, a, "this function of nn.init", names, 1, most + 1, in, err));
+    CFX_TRY(cfxi_world_args(w, a, "nn.init.*", names, 1, most + 1, in, err));
     if (in[0]->type != CFXI_TYPE_TENSOR)
         return cfxi_world_throw(w, err, CFXI_TypeError,
-                                "a tensor that is known is initialised, not an "
-                                "object of the class '%s'",
+                                "nn.init functions take a tensor with known values, not '%s'",
                                 cfxi_world_type_name(in[0]));
     if (w->recording)
         return cfxi_world_throw(w, err, CFXI_RuntimeError,
-                                "weights are initialised in __init__, not "
-                                "while the model is captured");
+                                "weights cannot be initialised during capture; initialise them in "
+                                "__init__");
     for (size_t i = 0; i < most; i++) {
         if (!in[i + 1] || !numbers)
             continue;

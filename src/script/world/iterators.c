@@ -62,8 +62,7 @@ cfx_object *cfxi_world_iterate(cfxi_world *w, cfx_object *o, cfx_error *err)
     }
     case CFXI_TYPE_VALUE:
         return cfxi_world_raise(w, err, CFXI_TypeError,
-                                "how many items a value of the graph has is not "
-                                "known while the program is captured");
+                                "the number of items in a graph value depends on data");
     default:
         return cfxi_world_raise(w, err, CFXI_TypeError, "'%s' object is not iterable",
                                 cfxi_world_type_name(o));

@@ -59,8 +59,7 @@ CFXI_BUILTIN(repeat)
         return NULL;
     if (!in[1])
         return cfxi_world_raise(w, err, CFXI_NotImplementedError,
-                                "repeat() without a number of times "
-                                "has no end: say how often");
+                                "repeat() without 'times' is endless; give the number of times");
     if (cfxi_world_index_of(w, in[1], "the number of times", &n, err) != CFX_OK)
         return NULL;
     cfx_object *one = cfxi_world_seq_object(w, CFXI_TYPE_LIST, in, 1, err);
@@ -93,12 +92,12 @@ CFXI_BUILTIN(islice)
         return NULL;
     for (size_t i = 1; i < 4; i++)
         if (in[i] && in[i]->type != CFXI_TYPE_NONE &&
-            cfxi_world_index_of(w, in[i], "islice()'s arguments", &at[in[2] ? i - 1 : 1], err) !=
+            cfxi_world_index_of(w, in[i], "islice() argument", &at[in[2] ? i - 1 : 1], err) !=
                 CFX_OK)
             return NULL;
     if (at[0] < 0 || at[1] < 0 || at[2] < 1)
-        return cfxi_world_raise(w, err, CFXI_ValueError, "islice() takes numbers that are not "
-                                "negative, and a step of at least 1");
+        return cfxi_world_raise(w, err, CFXI_ValueError, "islice() takes non-negative indices and "
+                                "a step of at least 1");
     cfx_object *all = empty_list(w, err);
     cfx_object *from = all ? cfxi_world_iterate(w, in[0], err) : NULL;
     bool good = from != NULL;
@@ -224,7 +223,8 @@ static bool collect_all(cfxi_world *w, cfx_object *const *from, size_t n, cfx_ob
 {
     *longest = 0;
     if (n > MOST_PLACES) {
-        cfxi_world_raise(w, err, CFXI_ValueError, "more than %d at once", MOST_PLACES);
+        cfxi_world_raise(w, err, CFXI_ValueError, "this function takes at most "
+                         "%d iterables", MOST_PLACES);
         return false;
     }
     for (size_t i = 0; i < n; i++) {
@@ -245,8 +245,7 @@ CFXI_BUILTIN(zip_longest)
     size_t longest;
     if (a->n_named > 1 || (a->n_named == 1 && strcmp(a->names[0], "fillvalue") != 0))
         return cfxi_world_raise(w, err, CFXI_TypeError,
-                                "zip_longest() takes no keyword argument but "
-                                "'fillvalue'");
+                                "zip_longest() takes only the keyword argument 'fillvalue'");
     cfx_object *all = collect_all(w, a->args, n, lists, &longest, err) ? empty_list(w, err) : NULL;
     for (size_t i = 0; all && i < longest; i++) {
         for (size_t k = 0; k < n; k++)
@@ -345,7 +344,8 @@ static cfx_object *choose(cfxi_world *w, const cfx_call_args *a, const char *nam
     if (r < 0)
         cfxi_world_raise(w, err, CFXI_ValueError, "r must be non-negative");
     else if (r > MOST_PLACES)
-        cfxi_world_raise(w, err, CFXI_ValueError, "%s() of more than %d", name, MOST_PLACES);
+        cfxi_world_raise(w, err, CFXI_ValueError, "%s() does not support r "
+                         "larger than %d", name, MOST_PLACES);
     else if ((size_t)r > list->as.seq.n && kind != COMBINATIONS_AGAIN)
         made = over(w, empty_list(w, err), err);
     else
@@ -370,13 +370,14 @@ CFXI_BUILTIN(product)
     size_t longest;
     cfx_object *made = NULL;
     if (a->n_named > 1 || (a->n_named == 1 && strcmp(a->names[0], "repeat") != 0))
-        return cfxi_world_raise(w, err, CFXI_TypeError, "product() takes no keyword argument but "
+        return cfxi_world_raise(w, err, CFXI_TypeError, "product() takes only the keyword argument "
                                 "'repeat'");
     if (a->n_named && cfxi_world_index_of(w, a->args[n], "repeat", &times, err) != CFX_OK)
         return NULL;
     if (times < 0 || (n > 0 && times > MOST_PLACES / (int64_t)n))
         return cfxi_world_raise(w, err, CFXI_ValueError,
-                                "product() of fewer than 0 or more than %d", MOST_PLACES);
+                                "product() takes 0 to %d iterables, "
+                                "counting 'repeat'", MOST_PLACES);
     if (collect_all(w, a->args, n, lists, &longest, err)) {
         const size_t r = n * (size_t)times;
         for (size_t i = n; i < r; i++)

@@ -63,7 +63,7 @@ cfx_object *cfxi_world_from_datum(cfxi_world *w, cfx_datum d, cfx_error *err)
     case CFX_DATUM_REGION:
     case CFX_DATUM_INVALID: break;
     }
-    cfx_error_set(err, CFX_E_TYPE, "there is no such object");
+    cfx_error_set(err, CFX_E_TYPE, "a region or an invalid value cannot be used in a script");
     return NULL;
 }
 
@@ -120,7 +120,7 @@ cfx_datum cfxi_world_to_datum(cfxi_world *w, cfx_object *o, cfx_error *err)
     case CFXI_TYPE_DICT: return to_items(w, o, CFX_DATUM_DICT, err);
     case CFXI_TYPE_SLICE: return to_items(w, o, CFX_DATUM_SLICE, err);
     default:
-        cfxi_world_throw(w, err, CFXI_TypeError, "an object of the class '%s' cannot be used here",
+        cfxi_world_throw(w, err, CFXI_TypeError, "an object of type '%s' cannot be used here",
                          cfxi_world_type_name(o));
         return cfx_datum_invalid();
     }
@@ -196,7 +196,8 @@ static cfx_status build(computing *c, cfx_opcode op, const char *target, const c
     size_t made = 0;
     cfx_object *call = NULL;
     if (a->n > CFXI_MOST_ARGS)
-        return cfx_error_set(err, CFX_E_LIMIT, "a call with more than %d arguments",
+        return cfx_error_set(err, CFX_E_LIMIT, "calls with more than %d arguments are "
+                             "not supported",
                              CFXI_MOST_ARGS);
     for (size_t i = 0; i < a->n; i++)
         CFX_TRY(add_inputs(c, a->args[i], err));
@@ -229,7 +230,8 @@ static cfx_datum run(computing *c, cfx_error *err)
     cfx_datum d = cfx_datum_invalid();
     const size_t n = c->tensors->as.seq.n;
     if (n > CFXI_MOST_ARGS) {
-        cfx_error_set(err, CFX_E_LIMIT, "a call with more than %d tensors", CFXI_MOST_ARGS);
+        cfx_error_set(err, CFX_E_LIMIT, "calls with more than %d tensors are "
+                      "not supported", CFXI_MOST_ARGS);
         return d;
     }
     if (cfx_graph_lower(c->g, NULL, NULL, err) != CFX_OK)

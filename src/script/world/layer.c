@@ -116,7 +116,8 @@ static cfx_status put_child(cfxi_world *w, cfx_object *o, const char *name, cfx_
     cfx_error why = {0};
     const cfx_status status = cfxi_capture_module_each(v->as.module, is_module, o->as.module, &why);
     if (status == CFX_E_VALUE)
-        return cfxi_world_throw(w, err, CFXI_ValueError, "'%s' would be a part of itself", name);
+        return cfxi_world_throw(w, err, CFXI_ValueError, "cannot assign '%s': the module would "
+                                "contain itself", name);
     if (status != CFX_OK)
         return cfxi_world_throw_error(w, &why, err);
     return cfxi_world_layer_put(w, o, name, v, CFXI_MEMBER_CHILD, err);
@@ -189,8 +190,8 @@ cfx_object *cfxi_world_parameter(cfxi_world *w, cfx_object *self, const cfx_call
         return NULL;
     if (in[0]->type != CFXI_TYPE_TENSOR)
         return cfxi_world_raise(w, err, CFXI_TypeError,
-                                "a parameter is made of a tensor that is known, "
-                                "not of '%s'", cfxi_world_type_name(in[0]));
+                                "Parameter() takes a tensor with known "
+                                "values, not '%s'", cfxi_world_type_name(in[0]));
     cfx_object *o = cfxi_world_tensor_object(w, in[0]->as.tensor, err);
     if (o)
         o->flag = true;
@@ -207,7 +208,7 @@ static cfx_object *run_module(cfxi_world *w, cfx_object *o, const cfx_call_args 
     const size_t mark = cfx_scope_mark(w->scope);
     cfx_object *made = NULL;
     if (a->n_named > 0 || a->n > MOST_INPUTS)
-        return cfxi_world_raise(w, err, CFXI_TypeError, "%s takes its inputs by position here",
+        return cfxi_world_raise(w, err, CFXI_TypeError, "%s takes only positional inputs here",
                                 cfxi_world_type_name(o));
     for (size_t i = 0; i < a->n; i++) {
         cfx_datum d = cfxi_world_to_datum(w, a->args[i], err);
@@ -237,7 +238,6 @@ cfx_object *cfxi_world_call_module(cfxi_world *w, cfx_object *o, const cfx_call_
     if (p)
         return cfxi_world_record(w, CFX_OP_CALL_MODULE, p->path, a, err);
     return cfxi_world_raise(w, err, CFXI_NameError,
-                            "a %s is called that is no part of the model: assign "
-                            "it to an attribute of a module in __init__, or put it into an "
-                            "nn.ModuleList", cfxi_world_type_name(o));
+                            "this %s is not part of the model; assign it to an attribute in "
+                            "__init__, or put it into an nn.ModuleList", cfxi_world_type_name(o));
 }

@@ -85,7 +85,7 @@ cfx_status cfxi_world_layer_add_all(cfxi_world *w, cfx_object *o, cfx_object *fr
     if (from->type == CFXI_TYPE_DICT) {
         for (size_t at = 0; cfxi_world_dict_next(from, &at, &key, &value);) {
             if (key->type != CFXI_TYPE_STR)
-                return cfxi_world_throw(w, err, CFXI_TypeError, "the keys of modules must be str");
+                return cfxi_world_throw(w, err, CFXI_TypeError, "module names must be str");
             CFX_TRY(cfxi_world_layer_set(w, o, key->as.text.data, value, err));
         }
         return CFX_OK;
@@ -112,7 +112,7 @@ static cfx_status init_stack(cfxi_world *w, cfx_object *o, const cfx_call_args *
     CFX_TRY(cfxi_world_index_of(w, in[1], "num_layers", &n, err));
     if (in[0]->type != CFXI_TYPE_MODULE || n < 0 || n > 10000)
         return cfxi_world_throw(w, err, CFXI_TypeError,
-                                "it takes a layer and how many there shall be");
+                                "expected a layer, and num_layers from 0 to 10000");
     cfx_module *m = cfxi_nn_new(cfxi_world_here(w), CFX_NN_ModuleList);
     cfx_object *layers = m ? cfxi_world_layer_object(w, m, err) : NULL;
     cfx_module_release(m);

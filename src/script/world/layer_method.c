@@ -24,7 +24,7 @@ static cfx_object *add_named(cfxi_world *w, cfx_object *self, const cfx_call_arg
                                                 : in[1]->type == CFXI_TYPE_TENSOR;
     if (!none && !fits)
         return cfxi_world_raise(w, err, CFXI_TypeError,
-                                "%s cannot take an object of the class '%s'", method,
+                                "%s() does not accept an object of type '%s'", method,
                                 cfxi_world_type_name(in[1]));
     const char *name = in[0]->as.text.data;
     if (kind != CFXI_MEMBER_CHILD &&
@@ -171,8 +171,8 @@ CFXI_BUILTIN(to)
     for (size_t i = 0; i < a->n; i++)
         if (a->args[i]->type == CFXI_TYPE_DTYPE && a->args[i]->as.i != CFX_DTYPE_FLOAT32)
             return cfxi_world_raise(w, err, CFXI_NotImplementedError,
-                                    "weights of another type: give "
-                                    "`dtype` to the modules");
+                                    "to() cannot change the dtype of weights here; pass `dtype` "
+                                    "when you create the modules");
     return cfxi_world_ref(self);
 }
 

@@ -47,7 +47,7 @@ CFXI_BUILTIN(context)
 static bool take_reals(cfxi_world *w, const cfx_call_args *a, size_t n, double *x, cfx_error *err)
 {
     cfx_object *in[2];
-    if (cfxi_world_args(w, a, "this function", NULL, n, n, in, err) != CFX_OK)
+    if (cfxi_world_args(w, a, "math.*", NULL, n, n, in, err) != CFX_OK)
         return false;
     for (size_t i = 0; i < n; i++) {
         if (!cfxi_world_is_real(in[i])) {
@@ -103,8 +103,8 @@ CFXI_BUILTIN(m_gcd)
     int64_t x;
     int64_t y;
     if (cfxi_world_args(w, a, "gcd", NULL, 2, 2, in, err) != CFX_OK ||
-        cfxi_world_index_of(w, in[0], "gcd()'s argument", &x, err) != CFX_OK ||
-        cfxi_world_index_of(w, in[1], "gcd()'s argument", &y, err) != CFX_OK)
+        cfxi_world_index_of(w, in[0], "gcd() argument", &x, err) != CFX_OK ||
+        cfxi_world_index_of(w, in[1], "gcd() argument", &y, err) != CFX_OK)
         return NULL;
     while (y != 0) {
         const int64_t rest = y == -1 ? 0 : x % y;
@@ -119,7 +119,7 @@ CFXI_BUILTIN(m_isqrt)
     cfx_object *in[1];
     int64_t n;
     if (cfxi_world_args(w, a, "isqrt", NULL, 1, 1, in, err) != CFX_OK ||
-        cfxi_world_index_of(w, in[0], "isqrt()'s argument", &n, err) != CFX_OK)
+        cfxi_world_index_of(w, in[0], "isqrt() argument", &n, err) != CFX_OK)
         return NULL;
     if (n < 0)
         return cfxi_world_raise(w, err, CFXI_ValueError, "isqrt() argument must be nonnegative");
@@ -212,7 +212,7 @@ static const cfx_object *need_named(cfxi_world *w, const cfx_object *self, cfx_e
     const bool tuple = self->type == CFXI_TYPE_TUPLE;
     const cfx_object *fields = tuple ? cfxi_world_named_fields(self->cls) : NULL;
     if (!fields)
-        cfxi_world_raise(w, err, CFXI_TypeError, "this is a method of named tuples, not of '%s'",
+        cfxi_world_raise(w, err, CFXI_TypeError, "this method is for named tuples, not for '%s'",
                          cfxi_world_type_name(self));
     return fields;
 }
@@ -236,7 +236,7 @@ CFXI_BUILTIN(named_replace)
                 found = k + 1;
             }
     if (made && found != a->n) {
-        cfxi_world_raise(w, err, CFXI_ValueError, "_replace() got arguments that are no fields");
+        cfxi_world_raise(w, err, CFXI_ValueError, "_replace() got unexpected field names");
         cfxi_world_clear(&made);
     }
     return made;
@@ -317,7 +317,7 @@ CFXI_BUILTIN(named_tuple)
     for (size_t i = 0; good && i < fields->as.seq.n; i++)
         good = fields->as.seq.items[i]->type == CFXI_TYPE_STR;
     if (fields && !good)
-        cfxi_world_raise(w, err, CFXI_TypeError, "the names of fields must be str");
+        cfxi_world_raise(w, err, CFXI_TypeError, "field names must be str");
     cfx_object *defaults = good ? field_defaults(w, fields, in[2], err) : NULL;
     cfx_object *cls = defaults ? make_named_tuple(w, in[0]->as.text.data, fields, defaults, err)
                                : NULL;

@@ -163,11 +163,11 @@ static cfx_object *choose(job *j, cfx_error *err)
     char names[NAMES_SIZE];
     list_names(j, names);
     if (functions)
-        cfx_error_set(err, CFX_E_KEY, "%.80s: there are several functions (%s): say by its name "
-                      "which is to be captured", base_name(j->file), names);
+        cfx_error_set(err, CFX_E_KEY, "%.80s: the file has several functions (%s); name the one to "
+                      "capture", base_name(j->file), names);
     else
-        cfx_error_set(err, CFX_E_VALUE, "%.80s: there is neither a class derived from "
-                      "torch.nn.Module nor a function in it", base_name(j->file));
+        cfx_error_set(err, CFX_E_VALUE, "%.80s: the file has neither a class derived from "
+                      "torch.nn.Module nor a function", base_name(j->file));
     return NULL;
 }
 
@@ -177,7 +177,7 @@ static cfx_object *evaluate_call(job *j, cfx_error *err)
     cfx_buffer text;
     cfx_object *made = NULL;
     if (j->options->call[strspn(j->options->call, " \t\r\n")] == '\0') {
-        cfx_error_set(err, CFX_E_VALUE, "%.80s: the call that makes the model is empty",
+        cfx_error_set(err, CFX_E_VALUE, "%.80s: the call that creates the model is empty",
                       base_name(j->file));
         return NULL;
     }
@@ -195,7 +195,7 @@ static cfx_object *evaluate_call(job *j, cfx_error *err)
         const char *what = colon ? strchr(colon, ':') : NULL;
         char why[200];
         snprintf(why, sizeof why, "%.190s", what ? what + 2 : err->message);
-        cfx_error_set(err, CFX_E_VALUE, "%.80s: the call '%.100s' is no expression: %.*s",
+        cfx_error_set(err, CFX_E_VALUE, "%.80s: the call '%.100s' is not an expression: %.*s",
                       base_name(j->file), j->options->call, (int)strcspn(why, "\n"), why);
     }
     if (j->caller && cfx_evaluator_run(j->ev, j->caller, j->globals, err) == CFX_OK)
@@ -213,7 +213,8 @@ static cfx_object *instantiate(job *j, cfx_object *cls, cfx_error *err)
     if (!o && err->status == CFX_E_HOST && strstr(err->message, "missing")) {
         char what[300];
         snprintf(what, sizeof what, "%.290s", err->message);
-        cfx_error_set(err, CFX_E_TYPE, "%.80s: %s: to make it, give the call, such as '%.60s(...)'",
+        cfx_error_set(err, CFX_E_TYPE, "%.80s: %s; give the call that creates it, such as "
+                      "'%.60s(...)'",
                       base_name(j->file), what, cls->as.cls.name);
     }
     return o;
@@ -229,8 +230,8 @@ static cfx_status find_model(job *j, cfx_error *err)
         list_names(j, names);
         o = cfxi_world_ref(cfxi_world_dict_get(j->globals, j->options->name));
         if (!o)
-            cfx_error_set(err, CFX_E_KEY, "%.80s: there is no '%.80s' in it%s%s",
-                          base_name(j->file), j->options->name, names[0] ? ", but " : "", names);
+            cfx_error_set(err, CFX_E_KEY, "%.80s: the file has no '%.80s'%s%s",
+                          base_name(j->file), j->options->name, names[0] ? "; it has " : "", names);
     } else {
         o = cfxi_world_ref(choose(j, err));
     }
@@ -244,8 +245,8 @@ static cfx_status find_model(job *j, cfx_error *err)
         return err->status;
     if (o->type == CFXI_TYPE_MODULE || o->type == CFXI_TYPE_FUNCTION)
         return CFX_OK;
-    return cfx_error_set(err, CFX_E_TYPE, "%.80s: a module or a function can be captured, not an "
-                         "object of the class '%.60s'", base_name(j->file),
+    return cfx_error_set(err, CFX_E_TYPE, "%.80s: only a module or a function can be captured, not "
+                         "an object of type '%.60s'", base_name(j->file),
                          cfxi_world_type_name(o));
 }
 
@@ -303,7 +304,8 @@ static cfx_status add_inputs(job *j, const cfx_script_function *f, bool bound, i
     for (size_t i = bound; cfx_script_function_parameter(f, i, &p); i++) {
         const char *name = p.name;
         if (in->n == CFXI_MOST_ARGS)
-            return cfx_error_set(err, CFX_E_LIMIT, "more than %d inputs", CFXI_MOST_ARGS);
+            return cfx_error_set(err, CFX_E_LIMIT, "models with more than %d inputs are not "
+                                 "supported", CFXI_MOST_ARGS);
         if (p.kind == CFX_PARAMETER_ARGS || p.kind == CFX_PARAMETER_KWARGS) {
             const bool many = p.kind == CFX_PARAMETER_KWARGS;
             snprintf(in->stars[many], sizeof in->stars[many], "*%s%.70s", many ? "*" : "", p.name);
@@ -448,7 +450,7 @@ cfx_module *cfx_script_model_at(cfx_at at, const char *source, size_t size, cons
     job j = {.at = at, .source = source, .size = size, .file = file ? file : "<script>",
              .options = &options};
     if (!source) {
-        cfx_scope_fail_at(at, CFX_E_VALUE, "there is no source");
+        cfx_scope_fail_at(at, CFX_E_VALUE, "the source is NULL");
         return NULL;
     }
     const cfx_status status = run(&j, &err);

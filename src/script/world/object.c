@@ -6,8 +6,8 @@
 void *cfxi_world_alloc(cfxi_world *w, size_t size, cfx_error *err)
 {
     if (size > w->most_bytes || w->bytes > w->most_bytes - size) {
-        cfx_error_set(err, CFX_E_NOMEM, "the program's objects need more than %zu MB: a script may "
-                      "not have more", w->most_bytes >> 20);
+        cfx_error_set(err, CFX_E_NOMEM, "the script's objects need more than the "
+                      "limit of %zu MB", w->most_bytes >> 20);
         return NULL;
     }
     void *p = cfxi_base_alloc(w->allocator, size);

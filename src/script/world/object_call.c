@@ -121,7 +121,7 @@ cfx_status cfxi_world_callee(cfxi_world *w, cfx_object *f, cfx_script_callee *ou
     case CFXI_TYPE_ATTRIBUTE:
     case CFXI_TYPE_NAMESPACE: return CFX_OK;
     case CFXI_TYPE_VALUE:
-        return cfxi_world_throw(w, err, CFXI_TypeError, "a value of the graph cannot be called");
+        return cfxi_world_throw(w, err, CFXI_TypeError, "a graph value cannot be called");
     default: return instance_callee(w, f, out, err);
     }
 }
@@ -195,8 +195,7 @@ static bool can_be_self(cfxi_world *w, const cfx_object *f, const cfx_object *se
     const bool can = !home || (cls && cfxi_world_is_subclass(cls, home));
     if (cls && !can)
         cfxi_world_raise(w, err, CFXI_TypeError,
-                         "'%s' is a method of '%s', and this is an object of "
-                         "'%s'",
+                         "descriptor '%s' for '%s' objects doesn't apply to a '%s' object",
                          f->as.builtin.name, home->as.cls.name, cls->as.cls.name);
     cfxi_world_unref(cls);
     return can;
@@ -216,13 +215,14 @@ static cfx_object *call_builtin(cfxi_world *w, cfx_object *f, cfx_object *self,
     if (f->flag)
         return cfxi_world_perform(w, CFX_OP_CALL_FUNCTION, f->as.builtin.name, a, err);
     if (!f->as.builtin.fn)
-        return cfxi_world_raise(w, err, CFXI_TypeError, "%s cannot be called here",
+        return cfxi_world_raise(w, err, CFXI_TypeError, "%s cannot be called in a script",
                                 f->as.builtin.name);
     if (!f->mark || self)
         return !f->mark || can_be_self(w, f, self, err) ? f->as.builtin.fn(w, self, a, err) : NULL;
     if (a->n == a->n_named)
         return cfxi_world_raise(w, err, CFXI_TypeError,
-                                "%s() needs the object that it is a method of", f->as.builtin.name);
+                                "unbound method %s() needs an object as its "
+                                "first argument", f->as.builtin.name);
     rest.args++;
     rest.n--;
     return can_be_self(w, f, a->args[0], err) ? f->as.builtin.fn(w, a->args[0], &rest, err) : NULL;
@@ -243,7 +243,8 @@ static cfx_object *call_method(cfxi_world *w, cfx_object *f, const cfx_call_args
     cfx_object *self = f->as.parts.a;
     const char *name = f->as.parts.b->as.text.data;
     if (a->n + 1 > CFXI_MOST_ARGS)
-        return cfxi_world_raise(w, err, CFXI_TypeError, "a call with more than %d arguments",
+        return cfxi_world_raise(w, err, CFXI_TypeError, "calls with more than %d arguments are not "
+                                "supported",
                                 CFXI_MOST_ARGS - 1);
     args[0] = self;
     for (size_t i = 0; i < a->n; i++)

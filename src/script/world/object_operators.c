@@ -113,7 +113,7 @@ static cfx_object *arithmetic(cfxi_world *w, cfx_script_sign sign, cfx_object *a
                                 : shift && cfxi_world_whole(b) < 0 ? CFXI_ValueError
                                                              : CFXI_OverflowError;
     return cfxi_world_raise(w, err, kind, "%s%s", why.message,
-                      kind == CFXI_OverflowError ? ": scripts know no larger ones" : "");
+                      kind == CFXI_OverflowError ? "; scripts support only 64-bit integers" : "");
 }
 
 /* The items of `a` that are (or are not) in `b`, and for | and ^ those of `b`. */
@@ -280,8 +280,8 @@ cfx_object *cfxi_world_unary(cfxi_world *w, cfx_script_sign sign, cfx_object *a,
     const int64_t i = cfxi_world_whole(a);
     if (sign == CFX_SIGN_NEG && i == INT64_MIN)
         return cfxi_world_raise(w, err, CFXI_OverflowError,
-                                "an integer that does not fit in 64 bits: "
-                                "scripts know no larger ones");
+                                "the integer result does not fit in 64 bits; scripts support only "
+                                "64-bit integers");
     return cfxi_world_int_object(w, sign == CFX_SIGN_NEG ? -i : i, err);
 }
 
@@ -330,8 +330,7 @@ int cfxi_world_truth_of(cfxi_world *w, cfx_object *o, cfx_error *err)
     case CFXI_TYPE_COMPLEX: return o->as.c[0] != 0 || o->as.c[1] != 0;
     case CFXI_TYPE_VALUE:
         cfxi_world_raise(w, err, CFXI_TypeError,
-                         "whether a value of the graph is true is not known "
-                         "while the program is captured");
+                         "the truth value of a graph value is not known during capture");
         return -1;
     case CFXI_TYPE_TENSOR: {
         cfx_object *args[] = {o};
@@ -369,8 +368,8 @@ cfx_status cfxi_world_deeper(cfxi_world *w, cfx_error *err)
                                 "%d",
                                 CFXI_DEEPEST);
     if (++w->work > CFXI_MOST_WORK)  /* [a, a] forty times over has no end */
-        return cfx_error_set(err, CFX_E_LIMIT, "lists, dicts and tuples have more than %d parts in "
-                             "all", CFXI_MOST_WORK);
+        return cfx_error_set(err, CFX_E_LIMIT, "lists, dicts and tuples hold more than %d items in "
+                             "total", CFXI_MOST_WORK);
     w->depth++;
     return CFX_OK;
 }
@@ -437,9 +436,8 @@ static int arrays_equal(cfxi_world *w, const cfx_object *a, const cfx_object *b,
         return 0;
     cfxi_world_raise(
         w, err, CFXI_NotImplementedError,
-        "whether a tensor or a value of the graph "
-        "equals another is asked of a container here, and not known while the program is "
-        "captured; compare them yourself");
+        "this compares containers that hold tensors or graph values, whose equality is not known "
+        "during capture; compare the items one by one");
     return -1;
 }
 
@@ -784,9 +782,8 @@ cfx_status cfxi_world_hash(cfxi_world *w, cfx_object *o, uint32_t *hash, cfx_err
     case CFXI_TYPE_VALUE:  /* which it is equal to is not known */
         return cfxi_world_throw(
             w, err, CFXI_NotImplementedError,
-            "a value of the graph is looked "
-            "up in, or put into, a dict or a set: which key it is, is not known "
-            "while the program is captured");
+            "a graph value cannot be a key of a dict or an item of a set: its value is not known "
+            "during capture");
     case CFXI_TYPE_LIST:
     case CFXI_TYPE_DICT:
     case CFXI_TYPE_SET:
@@ -817,8 +814,7 @@ cfx_status cfxi_world_index_of(cfxi_world *w, cfx_object *o, const char *what, i
         return err->status;
     if (o->type == CFXI_TYPE_VALUE)
         return cfxi_world_throw(w, err, CFXI_TypeError,
-                                "%s must be known while the program is captured, "
-                          "but it is a value of the graph", what);
+                                "%s must be known during capture, but it is a graph value", what);
     return cfxi_world_throw(w, err, CFXI_TypeError, "%s must be an integer, not '%s'", what,
                       cfxi_world_type_name(o));
 }

@@ -178,9 +178,8 @@ static cfx_status repr_plain(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_
         if (!w->printing)
             return cfxi_world_throw(
                 w, err, CFXI_NotImplementedError,
-                "the text of an object that "
-                "holds a value which is known only when the program runs; put the "
-                "values themselves into the text: f\"{o.x}\"");
+                "cannot convert this object to text: it holds a graph value; format its values "
+                "instead: f\"{o.x}\"");
         return put_words(out, err, "Proxy(%s)", cfx_node_name(o->as.node, NULL));
     case CFXI_TYPE_MODULE: return put_words(out, err, "%s()", cfxi_world_type_name(o));
     case CFXI_TYPE_INSTANCE: return put_instance(w, o, out, err);
@@ -211,7 +210,8 @@ cfx_status cfxi_world_repr(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_er
     CFX_TRY(cfxi_world_deeper(w, err));
     if (out->size > w->most_bytes) {
         w->depth--;
-        return cfx_error_set(err, CFX_E_NOMEM, "a text of more than %zu MB", w->most_bytes >> 20);
+        return cfx_error_set(err, CFX_E_NOMEM, "the string is longer "
+                             "than %zu MB", w->most_bytes >> 20);
     }
     cfx_status status = o->cls ? put_special(w, o, "__repr__", out, &found, err) : CFX_OK;
     if (!found)
@@ -445,7 +445,7 @@ cfx_object *cfxi_world_str_format(cfxi_world *w, cfx_object *self, const cfx_cal
     if (cfxi_world_any_value(a, false)) {
         cfx_object *args[CFXI_MOST_ARGS];
         if (a->n + 1 > CFXI_MOST_ARGS)
-            return cfxi_world_raise(w, err, CFXI_TypeError, "too many arguments");
+            return cfxi_world_raise(w, err, CFXI_TypeError, "format() has too many arguments");
         args[0] = self;
         for (size_t i = 0; i < a->n; i++)
             args[i + 1] = a->args[i];

@@ -86,7 +86,8 @@ static cfx_status add_constant(cfxi_world *w, cfx_tensor *t, cfx_error *err)
 static cfx_node *read_tensor(cfxi_world *w, cfx_tensor *t, cfx_error *err)
 {
     if (!w->root) {
-        cfx_error_set(err, CFX_E_UNSUPPORTED, "a tensor is used where nothing is captured");
+        cfx_error_set(err, CFX_E_UNSUPPORTED, "a tensor cannot be recorded here: nothing is being "
+                      "captured");
         return NULL;
     }
     if (!cfxi_capture_places_find(&w->places, t) && add_constant(w, t, err) != CFX_OK)
@@ -171,9 +172,8 @@ static cfx_value refuse(cfxi_world *w, cfx_object *o, cfx_error *err)
 {
     cfxi_world_throw(
         w, err, CFXI_TypeError,
-        "an object of the class '%s' cannot be an argument of a "
-        "node of the graph: numbers, texts, tensors, and lists, tuples and dicts of them "
-        "can",
+        "an object of type '%s' cannot be an argument of a graph node; use numbers, strings, "
+        "tensors, or lists, tuples and dicts of them",
         cfxi_world_type_name(o));
     return cfx_value_invalid();
 }
@@ -245,7 +245,8 @@ static cfx_node *call_node(cfxi_world *w, cfx_opcode op, const char *target,
     cfx_node *n = NULL;
     size_t made = 0;
     if (a->n > CFXI_MOST_ARGS) {
-        cfx_error_set(err, CFX_E_LIMIT, "a call with more than %d arguments", CFXI_MOST_ARGS);
+        cfx_error_set(err, CFX_E_LIMIT, "calls with more than %d arguments are "
+                      "not supported", CFXI_MOST_ARGS);
         return NULL;
     }
     for (; made < a->n; made++) {

@@ -39,7 +39,7 @@ static cfx_status bound(cfxi_world *w, cfx_object *o, int64_t n, int64_t low, in
     *out = usual;
     if (o->type == CFXI_TYPE_NONE)
         return CFX_OK;
-    CFX_TRY(cfxi_world_index_of(w, o, "slice indices", out, err));
+    CFX_TRY(cfxi_world_index_of(w, o, "a slice index", out, err));
     if (*out < 0)
         *out = *out + n < low ? low : *out + n;
     else if (*out > high)
@@ -55,7 +55,7 @@ static cfx_status slice_of(cfxi_world *w, cfx_object *slice, int64_t n, int64_t 
     int64_t stop;
     *step = 1;
     if (part[2]->type != CFXI_TYPE_NONE)
-        CFX_TRY(cfxi_world_index_of(w, part[2], "slice indices", step, err));
+        CFX_TRY(cfxi_world_index_of(w, part[2], "a slice index", step, err));
     if (*step == 0)
         return cfxi_world_throw(w, err, CFXI_ValueError, "slice step cannot be zero");
     const bool back = *step < 0;
@@ -77,7 +77,7 @@ cfx_status cfxi_world_place_of(cfxi_world *w, cfx_object *o, cfx_object *key, in
         return cfxi_world_throw(w, err, CFXI_TypeError,
                                 "%s indices must be integers or slices, not %s", name,
                                 cfxi_world_type_name(key));
-    CFX_TRY(cfxi_world_index_of(w, key, "indices", i, err));
+    CFX_TRY(cfxi_world_index_of(w, key, "an index", i, err));
     if (*i < 0)
         *i += n;
     if (*i < 0 || *i >= n)
@@ -344,7 +344,8 @@ cfx_object *cfxi_world_repeat(cfxi_world *w, cfx_object *o, int64_t times, cfx_e
     size_t total = 0;
     times = times < 0 || n == 0 ? 0 : times;
     if (!cfxi_base_mul_size(n, (size_t)times, 0, &total) || total > w->most_bytes / sizeof o)
-        return cfxi_world_raise(w, err, CFXI_MemoryError, "a sequence of %zu items %lld times", n,
+        return cfxi_world_raise(w, err, CFXI_MemoryError, "repeating %zu items %lld times needs "
+                                "too much memory", n,
                           (long long)times);
     if (!text) {
         cfx_object *made = cfxi_world_seq_object(w, (cfxi_type)o->type, NULL, 0, err);

@@ -352,7 +352,7 @@ static cfx_object *justify(cfxi_world *w, cfx_object *self, const cfx_call_args 
     int64_t width;
     if (a->n < 1 || cfxi_world_index_of(w, a->args[0], "width", &width, err) != CFX_OK) {
         if (a->n < 1)
-            cfxi_world_raise(w, err, CFXI_TypeError, "the width is missing");
+            cfxi_world_raise(w, err, CFXI_TypeError, "expected at least 1 argument, got 0");
         return NULL;
     }
     const cfx_object *fill = a->n > 1 ? text_arg(w, a, 1, "just", err) : NULL;

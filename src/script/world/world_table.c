@@ -47,8 +47,8 @@ static cfx_object *literal(void *ctx, const cfx_script_literal *l, cfx_error *er
     case CFX_OBJECT_INT:
         if (l->text)
             return cfxi_world_raise(w, err, CFXI_OverflowError,
-                                    "%.40s does not fit in 64 bits: scripts "
-                                    "know no larger integers", l->text);
+                                    "%.40s does not fit in 64 bits; scripts support only 64-bit "
+                                    "integers", l->text);
         return cfxi_world_int_object(w, l->i, err);
     case CFX_OBJECT_FLOAT: return cfxi_world_float_object(w, l->f, err);
     case CFX_OBJECT_COMPLEX: return cfxi_world_complex_object(w, 0, l->f, err);
@@ -89,8 +89,8 @@ static cfx_object *recorded_text(cfxi_world *w, cfx_object *const *items, size_t
     for (size_t i = 0; status == CFX_OK && i < n; i++) {
         if (cfxi_world_has_value(items[i], false)) {
             status = k < CFXI_MOST_ARGS ? cfxi_world_put(&text, "{}", err)
-                                        : cfx_error_set(err, CFX_E_LIMIT, "too many values in an "
-                                                        "f-string");
+                                        : cfx_error_set(err, CFX_E_LIMIT, "an f-string has too "
+                                                        "many graph values");
             if (status == CFX_OK)
                 args[k++] = items[i];
             continue;
@@ -323,7 +323,8 @@ static cfx_object *format_value(cfxi_world *w, cfx_object *o, int conversion, cf
         return cfxi_world_ref(o);
     const bool known = !spec || spec->type == CFXI_TYPE_STR;
     if (!known)
-        return cfxi_world_raise(w, err, CFXI_TypeError, "a format that is a value of the graph");
+        return cfxi_world_raise(w, err, CFXI_TypeError, "the format spec of an f-string cannot be "
+                                "a graph value");
     snprintf(form, sizeof form, "{%s%.1s%s%.60s}", conversion ? "!" : "",
              conversion == 'r' ? "r" : conversion == 's' ? "s" : conversion ? "a" : "",
              spec ? ":" : "", spec ? spec->as.text.data : "");
@@ -438,8 +439,7 @@ static cfx_object *import(void *ctx, cfx_object *globals, const char *name, int 
     (void)globals;
     if (level > 0)
         return cfxi_world_raise(ctx, err, CFXI_ImportError,
-                                "a script is one file: it cannot import "
-                                "from '%.*s%.100s'",
+                                "a script cannot use relative imports: '%.*s%.100s'",
                                 level < 10 ? level : 10, "..........", name);
     return cfxi_world_namespace(ctx, name, err);
 }
@@ -514,9 +514,9 @@ static cfx_status keep_attribute(void *ctx, cfx_object *module, const char *name
     cfxi_world *w = ctx;
     const cfxi_member *e = cfxi_capture_module_find(module->as.module, name, strlen(name));
     if (!e || e->kind == CFXI_MEMBER_CHILD || e->value.kind != CFX_DATUM_TENSOR)
-        return cfx_error_set(err, CFX_E_UNSUPPORTED, "forward assigns to the attribute '%.60s' of "
-                             "%.60s, which a graph cannot keep: only tensors that are registered "
-                             "as buffers are", name, cfxi_world_type_name(module));
+        return cfx_error_set(err, CFX_E_UNSUPPORTED, "cannot assign to attribute '%.60s' of %.60s: "
+                             "a graph keeps only tensors registered as buffers; register it in "
+                             "__init__", name, cfxi_world_type_name(module));
     cfx_object *old = cfxi_world_tensor_object(w, e->value.as.tensor, err);
     cfx_object *args[] = {old, v};
     cfx_object *made = old ? cfxi_world_record(w, CFX_OP_CALL_METHOD, "copy_",

@@ -116,7 +116,7 @@ class Replaces(nn.Module):
 
 
 @module(randn(2), randn(3), -randn(2).abs(), tags="attribute number",
-        refused="the attribute 'calls' of Counts is assigned to")
+        refused="cannot assign to attribute 'calls' of Counts")
 class Counts(nn.Module):
     def __init__(self):
         super().__init__()

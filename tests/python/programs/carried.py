@@ -59,7 +59,7 @@ def becomes_float(x, n: int):
 
 
 @program((randn(3), 1), (randn(2), 4), tags="unbound",
-         refused="in a loop that may run no round; assign it before the loop",
+         refused="in a loop that may run zero times; assign it before the loop",
          raises=[((randn(3), 0), UnboundLocalError)])
 def may_be_missing(x, n: int):
     for i in range(n):
@@ -68,7 +68,7 @@ def may_be_missing(x, n: int):
 
 
 @program((randn(3), True), tags="unbound branch",
-         refused="only if a condition holds that depends on data",
+         refused="only in a branch that depends on data",
          raises=[((randn(3), False), UnboundLocalError)])
 def defined_in_one_way(x, flag: bool):
     if flag:
@@ -77,7 +77,7 @@ def defined_in_one_way(x, flag: bool):
 
 
 @program((randn(3), True), (randn(3), False), tags="bound-under-same-test",
-         refused="only if a condition holds that depends on data")
+         refused="only in a branch that depends on data")
 def asked_twice(x, flag: bool):
     if flag:
         scale = x.norm()
@@ -171,7 +171,7 @@ def factorial(x, n: int):
 
 
 @program((randn(3), 3), (randn(2), 0), tags="dict in-loop",
-         refused="whose keys have to be known")
+         refused="cannot be a key of a dict")
 def counts_in_a_dict(x, n: int):
     table = {"even": 0, "odd": 0}
     sums = {}

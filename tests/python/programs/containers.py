@@ -221,7 +221,7 @@ def builtins_on_lists(a, b):
 
 
 @program(torch.ones(2), -torch.ones(2), tags="alias list",
-         refused="this list may be one that has another name")
+         refused="this list may be an alias of another object")
 def changes_one_of_two(x):
     a = [x, x + 1]
     b = a if x.sum() > 0 else [x * 3, x * 4]
@@ -230,7 +230,7 @@ def changes_one_of_two(x):
 
 
 @program(torch.ones(2), -torch.ones(2), tags="alias list",
-         refused="this list may be one that has another name")
+         refused="this list may be an alias of another object")
 def changes_what_was_chosen(x):
     a = [x, x + 1]
     b = a if x.sum() > 0 else [x * 3]
@@ -239,7 +239,7 @@ def changes_what_was_chosen(x):
 
 
 @program(torch.ones(2), -torch.ones(2), tags="alias dict",
-         refused="this dict may be one that has another name")
+         refused="this dict may be an alias of another object")
 def changes_one_of_two_dicts(x):
     a = {"x": x}
     both = (a, 1) if x.sum() > 0 else ({"x": x}, 1)
@@ -248,7 +248,7 @@ def changes_one_of_two_dicts(x):
 
 
 @program(torch.ones(2), -torch.ones(2), tags="alias list",
-         refused="this list may be one that has another name")
+         refused="this list may be an alias of another object")
 def changes_what_a_loop_left(x):
     last = first = [x, x]
     while last[0].sum() < 5:
@@ -287,7 +287,7 @@ def changes_one_of_two_lengths(x):
     return sum(a)
 
 
-@program(torch.ones(3), -torch.ones(3), tags="alias set", refused="a set gets other keys")
+@program(torch.ones(3), -torch.ones(3), tags="alias set", refused="the keys of a set differ")
 def methods_behind_signs_change_a_set(x):
     """s.__isub__(t) is s -= t: what the other way sees is put back."""
     s = {1, 2}
@@ -345,14 +345,14 @@ def searches_for_data(x, k: int):
     return [3, 1, 2, 1].count(k), (3, 1, 2).index(k), x
 
 
-@program((randn(3), 1), (randn(2), 2), tags="dict data-key", refused="whose keys have to be known")
+@program((randn(3), 1), (randn(2), 2), tags="dict data-key", refused="cannot be a key of a dict")
 def sets_by_data(x, k: int):
     table = {1: x, 2: x}
     table[k] = x + 1
     return len(table)
 
 
-@program((randn(3), 1), (randn(2), 2), tags="set data-key", refused="whose keys have to be known")
+@program((randn(3), 1), (randn(2), 2), tags="set data-key", refused="cannot be a key of a dict")
 def set_of_data(x, k: int):
     return len({1, k})
 
@@ -373,7 +373,7 @@ def table_of_lists(x, n: int):
 
 
 @program((randn(3), 3), (randn(2), 1), tags="alias list nested grown",
-         refused="a list or dict was put into a list whose length depends on data")
+         refused="also put into a list whose length depends on data")
 def row_is_changed_later(x, n: int):
     rows, row = [], [x, x]
     for i in range(n):
@@ -383,7 +383,7 @@ def row_is_changed_later(x, n: int):
 
 
 @program((randn(3), 3), (randn(2), 1), tags="alias list nested grown",
-         refused="a list or dict was put into a list whose length depends on data")
+         refused="also put into a list whose length depends on data")
 def rows_are_one(x, n: int):
     rows, row = [], [x, x]
     for i in range(n):

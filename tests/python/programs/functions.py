@@ -43,7 +43,7 @@ def a_lambda():
 
 
 @program(randn(3), -randn(4).abs(), tags="lambda map",
-         refused="a function is no value that data can choose")
+         refused="a function cannot be a graph value")
 def lambdas_inside(x):
     square = lambda v: v * v  # noqa: E731
     pick = (lambda v: v + 1) if x.sum() > 0 else (lambda v: v - 1)
@@ -61,7 +61,7 @@ def defaults(x, scale=2.0, power=2, bias=None):
 
 @program(call(randn(3), eps=0.5), call(torch.zeros(2), eps=1e-3), call(randn(2, 2)),
          tags="keyword-only",
-         refused="this is a tuple or a Tensor, and which one depends on data")
+         refused="this has type tuple or Tensor, depending on data")
 def keyword_only(x, *, eps=1e-6, keep=False):
     norm = x.norm()
     if norm < eps:

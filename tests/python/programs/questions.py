@@ -22,12 +22,12 @@ def searches_among_sizes(x):
     return x * [n, 3].index(3), (n, 3).count(n), (1, 2, 3).index(n)
 
 
-@program(randn(1), randn(3), tags="in set", refused="or for `in` a tuple")
+@program(randn(1), randn(3), tags="in set", refused="or use a tuple with `in`")
 def in_a_set_of_sizes(x):
     return x if 3 in {x.shape[0], 7} else -x
 
 
-@program(randn(1), randn(3), tags="in range", refused="for `i in range(n)` 0 <= i < n")
+@program(randn(1), randn(3), tags="in range", refused="for `i in range(n)` write 0 <= i < n")
 def in_a_range_of_a_size(x):
     return x if 2 in range(x.shape[0]) else -x
 

@@ -155,7 +155,7 @@ class KeepsOld(nn.Module):
 
 
 @module(randn(3), -randn(3), tags="buffer chosen",
-        refused="data decide whether this is a buffer that is assigned to")
+        refused="depending on data, this is a buffer that is assigned to")
 class OldOrNumber(nn.Module):
     def __init__(self):
         super().__init__()

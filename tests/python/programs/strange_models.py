@@ -200,7 +200,7 @@ class ExpertByIndex(nn.Module):
         return self.heads[head](y)
 
 
-@module(randn(3), -randn(3).abs(), tags="module chosen", refused="use each on its own way")
+@module(randn(3), -randn(3).abs(), tags="module chosen", refused="use each inside its own branch")
 class ChoosesALayer(nn.Module):
     def __init__(self):
         super().__init__()

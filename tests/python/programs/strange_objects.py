@@ -73,7 +73,7 @@ def dataclass_goes_round(x):
     return s.h, s.step, s.log
 
 
-@program(randn(3), -randn(3), tags="dataclass text", refused="put the values themselves")
+@program(randn(3), -randn(3), tags="dataclass text", refused="format its values instead")
 def text_of_a_dataclass(x):
     return f"{State(x.sum())}", x
 
@@ -293,7 +293,7 @@ def dispatches(x, name: str, i: int):
 
 
 @program((randn(3), "sin"), (randn(3), "cos"), tags="getattr data",
-         refused="which attribute getattr() means")
+         refused="the attribute name passed to getattr()")
 def attribute_by_data(x, name: str):
     return getattr(torch, name)(x)
 

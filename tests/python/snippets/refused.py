@@ -23,18 +23,18 @@ def async_comprehension(x):
 
 def writes_global(x):
     global written
-    written = x  # refused: the global variable 'written' is assigned to
+    written = x  # refused: cannot assign to the global variable 'written'
     return x
 
 
 def star_in_call(x):
-    return max(*x)  # refused: how many items this value has
+    return max(*x)  # refused: the number of items in this value
 
 
 def one_side(x):
     if x.sum() > 0:
         y = x
-    return y  # refused: 'y' is assigned in line 36 only if a condition holds
+    return y  # refused: 'y' is assigned in line 36 only in a branch
 
 
 def endless(x):
@@ -45,7 +45,7 @@ def endless(x):
 
 def leaves_try(x):
     y = 1
-    try:  # refused: whether this try statement is left early
+    try:  # refused: this try statement is left early
         if x.sum() > 0: return x
     except ValueError:
         y = 2
@@ -56,7 +56,7 @@ def raises_in_try(x):
     y = 1
     try:
         if x.sum() > 0:
-            raise ValueError("a")  # refused: whether this raises depends on data
+            raise ValueError("a")  # refused: this may raise depending on data
     except ValueError:
         y = 2
     return y
@@ -65,7 +65,7 @@ def raises_in_try(x):
 def raises_in_call_in_try(x):
     def f(v):
         if v.sum() > 0:
-            raise ValueError("a")  # refused: whether this raises depends on data
+            raise ValueError("a")  # refused: this may raise depending on data
         return v
     try:
         return f(x)
@@ -75,19 +75,19 @@ def raises_in_call_in_try(x):
 
 def asserts_in_try(x):
     try:
-        assert x.sum() > 0  # refused: whether this raises depends on data
+        assert x.sum() > 0  # refused: this may raise depending on data
     except AssertionError:
         x = -x
     return x
 
 
 def metaclass(x):
-    class A(metaclass=type): pass  # refused: a class with keywords
+    class A(metaclass=type): pass  # refused: a class with keyword arguments
     return x
 
 
 def with_data(x):
-    with x:  # refused: cannot be what 'with' enters
+    with x:  # refused: a graph value cannot be used as a context manager
         return 1
 
 
@@ -105,12 +105,12 @@ def match_either(x):
 
 def keys_in_call(x):
     def f(**k): return k
-    return f(**x)  # refused: the keys of this value
+    return f(**x)  # refused: the keys of this graph value
 
 
 def match_keys(x):
     match x:
-        case {"a": b}: return b  # refused: what is in the dict of this value
+        case {"a": b}: return b  # refused: the content of this value
     return x
 
 

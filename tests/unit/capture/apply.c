@@ -131,9 +131,9 @@ TEST(mistakes_are_said)
                   "(cfx_scope_options.library)");
     cfx_apply_named(s, "my.scale", cfx_v(1), cfx_v(2), cfx_v(true), cfx_v(4));
     check_failure(s, CFX_E_TYPE, "my.scale(Tensor x, float by=2.0, *, bool minus=False) -> Tensor: "
-                  "4 arguments are too many");
+                  "too many arguments (4 given)");
     cfx_apply_named(s, "my.scale", cfx_var_empty());
-    check_failure(s, CFX_E_VALUE, "my.scale: 'x' is an empty variable");
+    check_failure(s, CFX_E_VALUE, "my.scale: required argument 'x' is empty");
     cfx_apply_named(s, "my.noise", cfx_v(1.5));
     check_failure(s, CFX_E_SHAPE, "my.noise(float64[]): it wants a vector");
     cfx_module *m = cfx_module_new(s, &net_class);

@@ -174,7 +174,7 @@ TEST(transforms_take_options_and_suggest_names)
     cfx_transform(s, t, "unroll:limit=4");
     check_fails(s, CFX_E_KEY, "the pass unroll has no option 'limit'; it has max_turns, max_nodes");
     cfx_transform(s, t, "dce:like_torch_fx=2");
-    check_fails(s, CFX_E_VALUE, "the option like_torch_fx of the pass dce is a flag: 0 or 1");
+    check_fails(s, CFX_E_VALUE, "the option like_torch_fx of the pass dce is a flag (0 or 1)");
     cfx_transform(s, t, "");
     CHECK(cfx_scope_ok(s));
     cfx_scope_free(s);

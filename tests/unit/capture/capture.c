@@ -397,7 +397,7 @@ TEST(sizes_are_known_if_shapes_are_given)
     CHECK_INT_EQ(3, cfx_var_size(s, y, 2));
     CHECK(cfx_trace(s, m) == NULL);
     CHECK(strstr(cfx_scope_error(s)->message, "capture.c:") != NULL);
-    CHECK(strstr(cfx_scope_error(s)->message, "its shape is not known") != NULL);
+    CHECK(strstr(cfx_scope_error(s)->message, "the shape is not known while tracing") != NULL);
     cfx_scope_free(s);
 }
 
@@ -504,16 +504,16 @@ TEST(mistakes_are_said_at_their_lines)
     CHECK(cfx_var_number(s, cfx_getitem(s, pair, 1)) == 2);
     cfx_call(s, cfx_module_new(s, &leaking), x);
     cfx_neg(s, leaked);
-    check_fails(s, CFX_E_VALUE, "a variable that is gone");
+    check_fails(s, CFX_E_VALUE, "this variable is no longer alive");
     leaked = x;
     cfx_trace(s, cfx_module_new(s, &using));
-    check_fails(s, CFX_E_VALUE, "a variable of another scope");
+    check_fails(s, CFX_E_VALUE, "this variable belongs to another scope");
     cfx_trace(s, cfx_module_new(s, &looking));
-    check_fails(s, CFX_E_TYPE, "while tracing nothing is computed");
+    check_fails(s, CFX_E_TYPE, "tensors have no values while tracing");
     cfx_trace(s, cfx_module_new(s, &uneven));
-    check_fails(s, CFX_E_VALUE, "one branch gives 1 values, the other 2");
+    check_fails(s, CFX_E_VALUE, "one branch returns 1 values, the other 2");
     cfx_trace(s, cfx_module_new(s, &shapes), .shapes = "x=float32[N, 3]");
-    check_fails(s, CFX_E_SHAPE, "one way gives");
+    check_fails(s, CFX_E_SHAPE, "one path returns");
     cfx_trace(s, cfx_module_new(s, &endless));
     check_fails(s, CFX_E_LIMIT, "deep");
     cfx_matmul(s, x, x);
@@ -521,15 +521,15 @@ TEST(mistakes_are_said_at_their_lines)
     cfx_call(s, NULL, x);
     check_fails(s, CFX_E_VALUE, "the module to call is NULL");
     cfx_call(s, cfx_module_new(s, NULL), x);
-    check_fails(s, CFX_E_TYPE, "only holds others");
+    check_fails(s, CFX_E_TYPE, "only holds other modules");
     cfx_call(s, cfx_nn_module_list(s), x);
-    check_fails(s, CFX_E_TYPE, "only holds others");
+    check_fails(s, CFX_E_TYPE, "only holds other modules");
     cfx_call(s, net(s), x, x);
     check_fails(s, CFX_E_VALUE, "Net takes 1 input (x), not 2");
     cfx_trace(s, net(s), .shapes = "x=float32[N, 4]");
     check_fails(s, CFX_E_SHAPE, "linear");
     cfx_trace(s, net(s), .shapes = "y=float32[N, 4]");
-    check_fails(s, CFX_E_KEY, "there is no input 'y' (there are: x)");
+    check_fails(s, CFX_E_KEY, "there is no input 'y' (inputs: x)");
     cfx_transform(s, cfx_trace(s, net(s)), "dce,nosuch");
     check_fails(s, CFX_E_KEY, "there is no pass 'nosuch'");
     cfx_scope_free(s);
@@ -543,9 +543,9 @@ TEST(a_tree_has_no_cycles_and_no_name_twice)
     cfx_module_add(s, b, "a", a);
     check_fails(s, CFX_E_VALUE, "would contain itself");
     cfx_module_add(s, a, "b", cfx_module_new(s, NULL));
-    check_fails(s, CFX_E_KEY, "has a 'b' already");
+    check_fails(s, CFX_E_KEY, "already has a member 'b'");
     cfx_module_add(s, a, "c.d", cfx_module_new(s, NULL));
-    check_fails(s, CFX_E_VALUE, "is no name");
+    check_fails(s, CFX_E_VALUE, "is not a valid name");
     cfx_module_set(s, a, "eps", 1e-5);
     CHECK(cfx_module_attribute(a, "eps").as.f == 1e-5);
     CHECK(cfx_module_child(a, "nosuch") == NULL);
@@ -559,8 +559,8 @@ TEST(classes_are_checked)
         {.forward = net_forward},
         {.name = "None"},
     };
-    static const char *const words[] = {"is an identifier, not 'B C'", "is an identifier, not ''",
-                                        "and has 0"};
+    static const char *const words[] = {"be an identifier, not 'B C'", "be an identifier, not ''",
+                                        "forward_n, not 0"};
     cfx_scope *s = cfx_scope_new(NULL, NULL);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         CHECK(cfx_module_new(s, &bad[i]) == NULL);
@@ -600,7 +600,7 @@ TEST(a_loop_that_never_ends_is_interrupted)
 TEST(without_a_scope_nothing_happens)
 {
     CHECK(!cfx_scope_ok(NULL));
-    CHECK_STR_EQ("there is no scope", cfx_scope_error(NULL)->message);
+    CHECK_STR_EQ("the scope is NULL", cfx_scope_error(NULL)->message);
     cfx_module *m = cfx_module_new(NULL, NULL);
     cfx_var y = cfx_call(NULL, m, cfx_relu(NULL, cfx_randn(NULL, cfx_ints(NULL, 2))));
     CHECK_INT_EQ(CFX_VAR_EMPTY, y.kind);

@@ -75,9 +75,9 @@ TEST(what_is_fixed_must_be_an_input)
     cfx_scope *s = cfx_scope_new(NULL, NULL);
     cfx_module *m = cfx_module_new(s, &masked_class);
     cfx_trace(s, m, .concrete_args = "maks=None");
-    check_fails(s, CFX_E_KEY, "no input 'maks' (there are: x, mask = None, scale=0.5)");
+    check_fails(s, CFX_E_KEY, "no input 'maks' (inputs: x, mask = None, scale=0.5)");
     cfx_trace(s, m, .concrete_args = "mask");
-    check_fails(s, CFX_E_KEY, "concrete_args: 'mask=' needs what it is behind it");
+    check_fails(s, CFX_E_KEY, "concrete_args: 'mask=' has no value");
     cfx_trace(s, m, .concrete_args = "mask=yes");
     check_fails(s, CFX_E_VALUE, "'mask' must be None, a number, True or False, not 'yes'");
     cfx_trace(s, m, .shapes = "x=float32[3], y=int64[2]");
@@ -98,8 +98,8 @@ TEST(a_default_that_cannot_be_read_is_an_error)
     static const char *const messages[] = {
         "class A: the default of 'mode' must be None, a number, True or False, not 'mean'",
         "class A: the default of 'mask' must be None, a number, True or False, not ''",
-        "class A: 'n' must be given, and follows an input that need not be",
-        "class A: an input without a name in \"x, =None, n=2\"",
+        "class A: required input 'n' follows an optional input",
+        "class A: an input in \"x, =None, n=2\" has no name",
     };
     cfx_scope *s = cfx_scope_new(NULL, NULL);
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {

@@ -202,7 +202,7 @@ TEST(a_number_has_no_sizes)
     static const cfx_class type = {.name = "A", .forward = asks_for_size};
     cfx_scope *s = cfx_scope_new(NULL, NULL);
     cfx_trace(s, cfx_module_new(s, &type));
-    CHECK(strstr(cfx_scope_error(s)->message, "a tensor is needed, not a number") != NULL);
+    CHECK(strstr(cfx_scope_error(s)->message, "expected a tensor, not a number") != NULL);
     cfx_scope_free(s);
 }
 

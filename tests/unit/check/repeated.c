@@ -208,7 +208,7 @@ TEST(hash_of_nodes)
     CHECK_INT_EQ(CFX_OK, cfxi_check_nodes_hash(g, across, 2, NULL, &c, NULL));
     CHECK(a == b && a != c);
     CHECK_INT_EQ(CFX_E_GRAPH, cfxi_check_nodes_hash(g, foreign, 1, NULL, &c, &err));
-    CHECK_STR_EQ("node %a is not of this graph", err.message);
+    CHECK_STR_EQ("node %a is not in this graph", err.message);
     cfx_graph_release(g);
     cfx_graph_release(other);
 }

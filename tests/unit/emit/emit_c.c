@@ -249,7 +249,7 @@ TEST(all_that_cannot_be_written_is_named)
                  body_of("  %a = call_function[target=mine.f](%x) @ m.py:2\n"
                          "  %b = call_function[target=mine.g](%a)\n"
                          "  output(%b)\n"));
-    CHECK_STR_EQ("an argument that is a bytes cannot be written in C (node %output)",
+    CHECK_STR_EQ("an argument of kind bytes cannot be written in C (node %output)",
                  body_of("  output(b\"x\")\n"));
 }
 

@@ -79,7 +79,7 @@ TEST(names_that_no_class_can_have)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         CHECK_INT_EQ(CFX_E_VALUE, cfx_codegen_python_file(graph, names[i], cfx_buffer_sink(&text),
                                                           &error));
-    CHECK_STR_EQ("'2x' cannot be the name of a Python class; use a word such as Model",
+    CHECK_STR_EQ("'2x' is not a valid Python class name; use a name such as Model",
                  error.message);
     CHECK_INT_EQ(0, text.size);
     cfx_buffer_free(&text);

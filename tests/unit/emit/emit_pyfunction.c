@@ -379,7 +379,8 @@ TEST(region_in_the_wrong_place)
     start();
     cfx_value r = unary_region(NULL, "x");
     CALL("torch.relu", r);
-    expect_failure(CFX_E_UNSUPPORTED, "a graph is no Python expression (node %relu)");
+    expect_failure(CFX_E_UNSUPPORTED,
+                   "a value of kind graph cannot be written as a Python expression (node %relu)");
     start();
     r = unary_region(NULL, "x");
     cfx_value r2 = unary_region(NULL, "x");
@@ -398,7 +399,7 @@ TEST(function_without_name)
     object lambda = {NULL, "<lambda>"};
     start_hosted();
     call_object(&lambda, I(1));
-    expect_failure(CFX_E_KEY, "the function or type has no name to call it by (node %lambda_1)");
+    expect_failure(CFX_E_KEY, "the function or type has no qualified name (node %lambda_1)");
 }
 
 static cfx_status fail(void *ctx, cfx_pycode *gen, cfx_node *n, cfx_sink out, cfx_error *err)

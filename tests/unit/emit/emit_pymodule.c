@@ -102,12 +102,13 @@ static cfx_module *containers(cfx_scope *s)
 TEST(what_cannot_be_made)
 {
     cfx_status status;
-    CHECK_STR_EQ("the constructor cannot make all: 'a' is of the class torch.nn.Sequential: no "
-                 "call of torch.nn.Sequential makes the module 'a' with those in it; capture what "
-                 "it calls",
+    CHECK_STR_EQ("cannot write the constructor: 'a' is an instance of torch.nn.Sequential: "
+                 "torch.nn.Sequential(...) cannot recreate the module 'a' with its children; "
+                 "capture the modules it calls instead",
                  file_of("graph():\n  %x = placeholder[target=x]()\n"
                          "  %a = call_module[target=a](%x)\n  %b = call_module[target=b](%a)\n"
-                         "  output(%b)\n", containers, NULL, NULL, &status));
+                         "  output(%b)\n",
+                         containers, NULL, NULL, &status));
     CHECK_INT_EQ(CFX_E_TYPE, status);
     file_of(text, modules_of, "a b", NULL, &status);
     CHECK_INT_EQ(CFX_E_VALUE, status);

@@ -125,37 +125,38 @@ static const char *refused(const char *header, size_t data)
 
 TEST(damaged_safetensors_are_refused)
 {
-    static const struct { const char *header; size_t data; const char *message; } cases[] = {
+    static const struct { const char *header; size_t data; const char *message;
+    } cases[] = {
         {"{}", 0, "read"},
         {"{} ", 0, "read"},
         {"{}", 1, "safetensors: byte 0 of the elements belongs to no tensor"},
         {"{", 0, "safetensors header, byte 1: expected '\"'"},
         {"[]", 0, "safetensors header, byte 0: expected '{'"},
-        {"{} x", 0, "safetensors header, byte 3: text after the end"},
+        {"{} x", 0, "safetensors header, byte 3: unexpected text after the end"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "read"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},}", 4,
          "safetensors header, byte 54: expected '\"'"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 3,
          "safetensors header, byte 53: tensor 'a' has data_offsets outside the file"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 4,
-         "safetensors header, byte 53: tensor 'a' has data_offsets that do not fit its shape and "
-         "type"},
+         "safetensors header, byte 53: tensor 'a' has data_offsets that do not match its shape and "
+         "dtype"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 4,
-         "safetensors header, byte 29: expected a whole number, 0 or more"},
+         "safetensors header, byte 29: expected a non-negative integer"},
         {"{\"a\":{\"dtype\":\"F99\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
-         "safetensors header, byte 19: an element type that cfx has no tensors of"},
+         "safetensors header, byte 19: the dtype is not supported"},
         {"{\"a\":{\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
          "safetensors header, byte 39: tensor 'a' lacks one of dtype, shape and data_offsets"},
         {"{\"a\":{\"dtype\":\"U8\",\"shape\":[4000000000,4000000000,4],\"data_offsets\":[0,0]}}", 0,
-         "safetensors header, byte 74: tensor 'a' has a shape that no memory can hold"},
+         "safetensors header, byte 74: tensor 'a' has more bytes than memory can hold"},
         {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
-         "\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}", 2,
-         "safetensors header, byte 57: tensor 'a' occurs twice"},
+         "\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}",
+         2, "safetensors header, byte 57: tensor 'a' occurs twice"},
         {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
-         "\"b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1,
-         "safetensors: byte 0 of the elements belongs to more than one tensor"},
-        {"{\"\\u0000\":{}}", 0, "safetensors header, byte 8: a NUL character in a name"},
-        {"{\"\\ud800\":{}}", 0, "safetensors header, byte 8: half a surrogate pair"},
+         "\"b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}",
+         1, "safetensors: byte 0 of the elements belongs to more than one tensor"},
+        {"{\"\\u0000\":{}}", 0, "safetensors header, byte 8: a name contains a NUL character"},
+        {"{\"\\ud800\":{}}", 0, "safetensors header, byte 8: unpaired surrogate"},
         {"{\"__metadata__\":{\"a\":\"b\"}}", 0, "read"},
         {"{\"__metadata__\":{\"a\":1}}", 0, "safetensors header, byte 21: expected '\"'"},
     };
@@ -350,7 +351,7 @@ TEST(archives_that_cannot_be)
     cfx_state_set(unnamed, "", cfx_state_get(s, "c"), &err);
     CHECK_INT_EQ(CFX_E_VALUE,
                  cfx_state_write_npz(unnamed, (cfx_sink){write_until_full, &disk}, &err));
-    CHECK_STR_EQ("'' is no name for a tensor in a file", err.message);
+    CHECK_STR_EQ("'' is not a valid tensor name for a file", err.message);
     cfx_state_free(unnamed);
     cfx_state_free(s);
 }
@@ -394,24 +395,24 @@ TEST(headers_of_npy)
         {"{'descr': '>i2', 'fortran_order': False, 'shape': (), }", 1, 2, "int16 1"},
         {"{'descr': '<i2', 'fortran_order': False, 'shape': (1,), }", 1, 2, "int16 1/2 256"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", 1, 23,
-         "npy: the file ends before its elements do"},
+         "npy: the file ends before the end of its elements"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2), }", 1, 8,
          "npy, byte 52 of the header: expected ','"},
         {"{'descr': '<f4', 'fortran_order': 0, 'shape': (2,), }", 1, 8,
          "npy, byte 34 of the header: expected True or False"},
         {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", 1, 8,
-         "npy, byte 10 of the header: a structured type; cfx has tensors of numbers"},
+         "npy, byte 10 of the header: structured dtypes are not supported"},
         {"{'descr': '|O', 'fortran_order': False, 'shape': (2,), }", 1, 8,
-         "npy, byte 14 of the header: elements of type '|O', which cfx has no tensors of"},
+         "npy, byte 14 of the header: the dtype '|O' is not supported"},
         {"{'descr': '<f4', 'shape': (2,), }", 1, 8,
          "npy, byte 33 of the header: one of descr, fortran_order and shape is missing"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296), }", 1, 8,
-         "npy: the file ends before its elements do"},
+         "npy: the file ends before the end of its elements"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1), }", 1, 4,
-         "npy, byte 68 of the header: a tensor with more than 8 dimensions"},
+         "npy, byte 68 of the header: tensors with more than 8 dimensions are not supported"},
         {"{}", 1, 4, "npy, byte 2 of the header: one of descr, fortran_order and shape is missing"},
         {"", 1, 4, "npy, byte 0 of the header: expected '{'"},
-        {"{}", 4, 4, "npy: version 4.0 of .npy files"},
+        {"{}", 4, 4, "npy: version 4.0 of .npy files is not supported"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         CHECK_STR_EQ(cases[i].want,
@@ -486,8 +487,9 @@ TEST(names_are_matched)
     cfx_state_set(from, "c", t, &err);
     cfx_state_set(from, "odd", t, &err);
     CHECK_INT_EQ(CFX_E_KEY, cfx_state_assign(s, from, CFX_LOAD_STRICT, &err));
-    CHECK_STR_EQ("'c' must be complex64[2, 3, 0], not int8[2]; 'new' is missing; 'odd' is not "
-                 "expected", err.message);
+    CHECK_STR_EQ(
+        "'c' must be complex64[2, 3, 0], not int8[2]; 'new' is missing; 'odd' is unexpected",
+        err.message);
     CHECK_INT_EQ(CFX_E_KEY,
                  cfx_state_assign(s, from, CFX_LOAD_MISSING | CFX_LOAD_UNEXPECTED, &err));
     CHECK_STR_EQ("'c' must be complex64[2, 3, 0], not int8[2]", err.message);

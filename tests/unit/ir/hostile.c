@@ -100,7 +100,7 @@ TEST(the_smallest_numbers_are_no_symbols)
 TEST(what_is_missing_is_named)
 {
     CHECK(REFUSED(CFX_E_TYPE, sym_ite, cfx_datum_bool(false), cfx_datum_int(1)));
-    CHECK_STR_EQ("sym_ite(False, 1): 'f' is missing", err.message);
+    CHECK_STR_EQ("sym_ite(False, 1): missing argument 'f'", err.message);
 }
 
 TEST(a_number_is_no_tensor_of_several)
@@ -186,7 +186,7 @@ TEST(a_text_is_no_number)
 #define TEXT(s) cfx_datum_from_text(CFX_DATUM_STR, s, sizeof s - 1, NULL, NULL)
     CHECK(REFUSED(CFX_E_TYPE, sum, ONES(FLOAT32, 2, 2), TEXT("a")));
     CHECK(REFUSED(CFX_E_TYPE, diagonal, ONES(FLOAT32, 2, 2), TEXT("a")));
-    CHECK_STR_EQ("diagonal(float32[2, 2]): 'offset' must be int, not str", err.message);
+    CHECK_STR_EQ("diagonal(float32[2, 2]): argument 'offset' must be int, not str", err.message);
     CHECK(REFUSED(CFX_E_TYPE, conv_transpose1d, ONES(FLOAT32, 1, 1, 4), ONES(FLOAT32, 1, 1, 3),
                   cfx_datum_none(), cfx_datum_int(1), TEXT("same")));
     cfx_datum items[] = {TEXT("a")};

@@ -376,7 +376,7 @@ TEST(a_name_that_leads_to_another_object)
     const cfx_target other = {.object = &old};
     cfx_node_set_target(n, other, NULL);
     CHECK_INT_EQ(CFX_E_VALUE, failure(g, &why));
-    CHECK(strstr(why.message, "something else is called mod.f") != NULL);
+    CHECK(strstr(why.message, "another object has the name mod.f") != NULL);
     cfx_graph_release(g);
     CHECK_INT_EQ(0, f.refs);
     CHECK_INT_EQ(0, old.refs);

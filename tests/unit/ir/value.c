@@ -237,7 +237,7 @@ TEST(invalid_is_handed_on)
     CHECK(strstr(err.message, "no such"));
     err = (cfx_error){0};
     CHECK_INT_EQ(CFX_KIND_INVALID, cfx_value_list(g, args, 1, &err).kind);
-    CHECK(strstr(err.message, "check the constructor"));
+    CHECK(strstr(err.message, "check the call that created it"));
     CHECK(!cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "f", args, 1, NULL, 0, NULL));
     CHECK_INT_EQ(0, cfx_graph_size(g));
     cfx_graph_release(g);

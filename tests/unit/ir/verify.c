@@ -120,15 +120,15 @@ TEST(order_of_opcodes)
 {
     cfx_graph *g = line_graph();
     cfx_node *late = cfx_graph_placeholder(g, "late", NULL);
-    EXPECT(g, "node %late: it stands behind the output %output",
-           "node %late: this placeholder stands behind %a; placeholders come first");
+    EXPECT(g, "node %late: it comes after the output %output",
+           "node %late: this placeholder comes after %a; placeholders must come first");
     CHECK_INT_EQ(CFX_OK, cfx_graph_lint(g, NULL, NULL, NULL));
     cfx_graph_erase(g, late, NULL);
     cfx_graph_output(g, cfx_value_none(), NULL);
-    EXPECT(g, "node %output_1: it stands behind the output %output");
+    EXPECT(g, "node %output_1: it comes after the output %output");
     cfx_graph_erase(g, cfx_graph_last(g), NULL);
     cfx_node_set_args(cfx_graph_last(g), cfx_value_tuple(g, NULL, 0, NULL), NULL);
-    EXPECT(g, "node %output: an output has one argument, not 0");
+    EXPECT(g, "node %output: an output must have one argument, not 0");
     cfx_graph_release(g);
 }
 
@@ -140,7 +140,7 @@ TEST(every_finding_is_reported)
     cfx_graph_output(g, cfx_value_none(), NULL);
     EXPECT(g, "node %1x: its name is not an identifier",
            "node %b: Argument 'a' of Node 'b' was used before",
-           "node %output_1: it stands behind the output %output");
+           "node %output_1: it comes after the output %output");
     cfx_graph_release(g);
 }
 
@@ -245,22 +245,22 @@ TEST(broken_lists)
     EXPECT(g, "node %b: its order label is not above that of %a");
     b->order = order;
     b->prev = b;
-    EXPECT(g, "node %b: its link to the node before it is wrong");
+    EXPECT(g, "node %b: its link to the previous node is wrong");
     b->prev = a;
     g->size = 3;
-    EXPECT(g, "the list has more nodes than the graph's size, 3");
+    EXPECT(g, "the node list is longer than the graph's size, 3");
     g->size = 5;
-    EXPECT(g, "the list has 4 nodes, but the graph's size is 5");
+    EXPECT(g, "the node list has 4 nodes, but the graph's size is 5");
     g->size = 4;
     g->root.prev = b;
-    EXPECT(g, "the list's end is not its last node");
+    EXPECT(g, "the end of the node list is not its last node");
     g->root.prev = b->next;
     b->flags |= CFXI_NODE_ERASED;
-    EXPECT(g, "node %b: it is on the list, but was erased");
+    EXPECT(g, "node %b: it is in the node list, but was erased");
     b->flags = 0;
     cfx_graph *other = cfx_graph_new(NULL, NULL, NULL);
     b->graph = other;
-    EXPECT(g, "node %b: it is on the list, but belongs to another graph");
+    EXPECT(g, "node %b: it is in the node list, but belongs to another graph");
     b->graph = g;
     EXPECT_GOOD(g);
     cfx_graph_release(other);
@@ -282,7 +282,7 @@ TEST(uses_and_arguments_that_differ)
     b->inputs[0].count = 1;
     b->inputs[0].user = a;
     EXPECT(g, "node %b: its use edge 0 names another user",
-           "node %a: a use edge of it belongs to no node of the graph");
+           "node %a: one of its use edges belongs to a node that is not in the graph");
     b->inputs[0].user = b;
     a->n_users = 2;
     EXPECT(g, "node %a: it has 1 users, but its number of users is 2");
@@ -355,19 +355,19 @@ TEST(callees_that_do_not_fit)
     cfx_node *b = cfx_graph_find(g, "b");
     cfxi_callee *callee = a->callee;
     a->callee = b->callee;
-    EXPECT(g, "node %a: it is on the list of another callee", "callees list 3 nodes");
+    EXPECT(g, "node %a: it is in the list of another callee", "callees list 3 nodes");
     a->callee = callee;
     callee->count = 3;
-    EXPECT(g, "callees count 6 nodes, but there are 4 and 0 erased ones");
+    EXPECT(g, "callees count 6 nodes, but the graph has 4 and 0 erased ones");
     callee->count = 1;
     callee->op = CFX_OP_OUTPUT;
-    EXPECT(g, "node %a: its callee is on the wrong list");
+    EXPECT(g, "node %a: its callee is in the wrong list");
     callee->op = CFX_OP_CALL_FUNCTION;
     a->op = CFX_OP_CALL_METHOD;
-    EXPECT(g, "node %a: it is on the list of another callee", "callees list 3 nodes");
+    EXPECT(g, "node %a: it is in the list of another callee", "callees list 3 nodes");
     a->op = CFX_OPCODE_COUNT;
-    EXPECT(g, "node %a: it has no opcode, target or name", "node %a: it is on the list of another",
-           "callees list 3 nodes");
+    EXPECT(g, "node %a: it has no valid opcode, target or name",
+           "node %a: it is in the list of another", "callees list 3 nodes");
     a->op = CFX_OP_CALL_FUNCTION;
     callee->ref->kind = CFXI_REF_OBJECT;
     EXPECT_GOOD(g);
@@ -386,7 +386,7 @@ TEST(names_that_do_not_fit)
     cfx_node *a = cfx_graph_find(g, "a");
     cfxi_name *name = a->name;
     name->owner = cfx_graph_find(g, "b");
-    EXPECT(g, "node %a: its name is owned by a node that does not have it");
+    EXPECT(g, "node %a: its name is owned by a node that has another name");
     name->owner = a;
     name->data[0] = 'q';
     EXPECT(g, "node %q: its name is not in the graph's namespace");

@@ -190,7 +190,7 @@ TEST(everything_in_the_way_is_told)
     const cfx_lower_options options = {.each = collect, .ctx = &out};
     CHECK_INT_EQ(CFX_E_TYPE, cfx_graph_lower(g, &modules, &options, &err));
     CHECK_STR_EQ("model.py:7: mine.f(x, k=1): 'mine.f' is not in the operator table (node %a)\n"
-                 "a.relu(3): it takes 1 arguments, not 2 (node %b)\n"
+                 "a.relu(3): too many arguments: expected at most 1, got 2 (node %b)\n"
                  "self.own(b): the class mine.Layer is not in the operator table (node %c)\n"
                  "gone: the module has no attribute 'gone' (node %d)\n", out.data);
     CHECK_STR_EQ("model.py:7: mine.f(x, k=1): 'mine.f' is not in the operator table (node %a); "

@@ -384,13 +384,12 @@ TEST(swapping_is_bounded)
 TEST(bad_patterns_are_refused)
 {
     FOUND("SubgraphMatcher cannot be initialized with an empty pattern", OUT("%x"), "");
-    FOUND("SubgraphMatcher cannot be initialized with an pattern with dead code: nothing in it "
-          "uses node %n; return it, or leave it out", OUT("%x"),
-          A CALL("n", "neg", "%a") OUT("%a"));
-    FOUND("the pattern returns nothing: give it an output", OUT("%x"), A);
-    FOUND("placeholder %b of the pattern is used nowhere in it, so that it stands for nothing; use "
-          "it, or leave it out", CALL("n", "neg", "%x") OUT("%n"),
-          B CALL("n", "neg", "%a") OUT("%n"));
+    FOUND("SubgraphMatcher cannot be initialized with an pattern with dead code: node %n is "
+          "unused; return it or remove it",
+          OUT("%x"), A CALL("n", "neg", "%a") OUT("%a"));
+    FOUND("the pattern returns nothing; add an output", OUT("%x"), A);
+    FOUND("placeholder %b of the pattern is never used, so it matches nothing; use it or remove it",
+          CALL("n", "neg", "%x") OUT("%n"), B CALL("n", "neg", "%a") OUT("%n"));
     FOUND("", CALL("n", "abs", "%x") OUT("%n"), B CALL("n", "neg", "%a") OUT("%n"));
 }
 
@@ -446,8 +445,9 @@ TEST(matches_that_would_wait_for_each_other_are_not_both_replaced)
     check_replaced(CALL("n2", "neg", "%y") CALL("f", "f", "%x, %n2") CALL("g", "g", "%f")
                    CALL("a2", "add", "%f, %y") OUT("(%f, %g, %n2, %a2)"), X CROSSED, pattern, made,
                    &jointly, __FILE__, __LINE__);
-    REPLACED("the match at node %a2 needs a result of another one that needs its own; replace one "
-             "pattern after the other", CROSSED, pattern, made);
+    REPLACED("the match at node %a2 and another match depend on each other; replace one pattern "
+             "after the other",
+             CROSSED, pattern, made);
 }
 
 /* Three in a ring, of which none is used before its own inputs. */
@@ -486,7 +486,8 @@ TEST(a_replacement_is_not_the_graph_itself)
     cfx_matches *found = cfx_matches_find(g, &p, 1, NULL, NULL);
     cfx_graph *rs[] = {g, g, g, g};
     CHECK_INT_EQ(CFX_E_VALUE, cfx_matches_replace(found, rs, &err));
-    CHECK_STR_EQ("the replacement is the graph that is changed; give a copy of it", err.message);
+    CHECK_STR_EQ("the replacement is the graph that is being changed; pass a copy of it",
+                 err.message);
     CHECK_INT_EQ(7, cfx_graph_size(g));
     cfx_matches_free(found);
     cfx_graph_release(p);
@@ -604,12 +605,12 @@ TEST(misfits_leave_the_graph_alone)
 {
     const char *pattern = A CALL("n", "neg", "%a") OUT("%n");
     REPLACED("Placeholder count mismatch: 1 vs 2: the replacement must take as many inputs as the "
-             "pattern (number 0); its last is b", NEG, pattern,
-             B CALL("f", "f", "%a, %b") OUT("%f"));
+             "pattern (number 0); its last input is b",
+             NEG, pattern, B CALL("f", "f", "%a, %b") OUT("%f"));
     REPLACED("Returning nodes count mismatch: 1 vs 2: the replacement must return one value for "
              "each node that the pattern returns", NEG, pattern, A OUT("(%a, %a)"));
-    REPLACED("the replacement returns nothing: give it an output", NEG, pattern, A);
-    REPLACED("the pattern calls nothing, so that there is nothing to replace", NEG, A OUT("%a"),
+    REPLACED("the replacement returns nothing; add an output", NEG, pattern, A);
+    REPLACED("the pattern has no calls, so there is nothing to replace", NEG, A OUT("%a"),
              A OUT("%a"));
 }
 
@@ -622,8 +623,9 @@ TEST(a_match_that_was_erased_is_not_replaced)
     CHECK_INT_EQ(CFX_OK, cfx_graph_erase(g, cfx_graph_find(g, "n"), NULL));
     cfx_error err = {.status = CFX_OK};
     CHECK_INT_EQ(CFX_E_GRAPH, cfx_matches_replace(found, &p, &err));
-    CHECK_STR_EQ("node %n of a match was erased before the match was replaced; leave the graph "
-                 "alone meanwhile", err.message);
+    CHECK_STR_EQ("node %n of a match was erased before the match was replaced; do not edit the "
+                 "graph in between",
+                 err.message);
     cfx_matches_free(found);
     cfx_graph_release(p);
     cfx_graph_release(g);
@@ -784,22 +786,23 @@ TEST(the_nearest_misses_come_first)
 
 TEST(misses_say_which_constraint_failed)
 {
-    MISSES("the pattern was found at %r, but %n is in the way: it has a user outside the match: "
-           "%output\n",
-           CALL("n", "neg", "%x") CALL("r", "relu", "%n") OUT("(%n, %r)"),
-           A CALL("n", "neg", "%a") CALL("r", "relu", "%n") OUT("%r"));
-    MISSES("%n of the pattern was not found: nothing in the graph calls neg\n",
+    MISSES(
+        "the pattern was found at %r, but %n prevents the match: it has a user outside the match: "
+        "%output\n",
+        CALL("n", "neg", "%x") CALL("r", "relu", "%n") OUT("(%n, %r)"),
+        A CALL("n", "neg", "%a") CALL("r", "relu", "%n") OUT("%r"));
+    MISSES("%n of the pattern was not found: no node of the graph calls neg\n",
            CALL("r", "relu", "%x") OUT("%r"), A CALL("n", "neg", "%a") OUT("%n"));
     MISSES("%f is not %f of the pattern (1 of 2 nodes matched): args[0][1]: the pattern has 2, the "
            "graph 3\n",
            CALL("f", "f", "[1, 3], %x") OUT("%f"), A CALL("f", "f", "[1, 2], %a") OUT("%f"));
-    MISSES("%f is not %f of the pattern (1 of 2 nodes matched): the pattern passes 1 arguments by "
-           "position, the graph 2\n",
+    MISSES("%f is not %f of the pattern (1 of 2 nodes matched): the pattern passes 1 positional "
+           "arguments, the graph 2\n",
            CALL("f", "f", "%x, 1") OUT("%f"), A CALL("f", "f", "%a") OUT("%f"));
     MISSES("%f is not %f of the pattern (1 of 2 nodes matched): only the graph passes the keyword "
            "'k'\n",
            CALL("f", "f", "%x, k=1") OUT("%f"), A CALL("f", "f", "%a") OUT("%f"));
-    MISSES("%x is not %b of the pattern (2 of 3 nodes matched): it is matched to %a already\n",
+    MISSES("%x is not %b of the pattern (2 of 3 nodes matched): it is already matched to %a\n",
            CALL("f", "f", "%x, %x") OUT("%f"), B CALL("f", "f", "%a, %b") OUT("%f"));
 }
 
@@ -817,8 +820,8 @@ TEST(each_candidate_has_one_miss)
 
 TEST(misses_point_to_other_spellings)
 {
-    MISSES("%r is not %r of the pattern (0 of 2 nodes matched): it is spelled otherwise, but calls "
-           "the same operator, relu: see any_spelling\n",
+    MISSES("%r is not %r of the pattern (0 of 2 nodes matched): it calls the same operator, relu, "
+           "under another name: see any_spelling\n",
            "  %r = call_method[target=relu](%x)\n" OUT("%r"),
            A CALL("r", "torch.relu", "%a") OUT("%r"));
     MISSES("%n is not %n of the pattern (1 of 3 nodes matched): args[0]: the pattern has %r "

@@ -179,11 +179,12 @@ TEST(mistakes_are_told_with_the_line)
     CHECK_MISTAKE(s, cfx_nn_linear(s, -2, 3),
                   "Linear: in_features must be at least 0, not -2");
     CHECK_MISTAKE(s, cfx_nn_linear(s, 2, "three"), "Linear: out_features must be an int, not str");
-    CHECK_MISTAKE(s, cfx_nn_linear(s, 2, cfx_var_empty()), "Linear: it needs out_features");
+    CHECK_MISTAKE(s, cfx_nn_linear(s, 2, cfx_var_empty()),
+                  "Linear: argument 'out_features' is required");
     CHECK_MISTAKE(s, cfx_nn_linear(s, 2, 3, .bias = cfx_v(2)),
                   "Linear: bias must be a bool, not int");
     CHECK_MISTAKE(s, cfx_nn_conv2d(s, 3, 4, 3, .groups = cfx_v(2)),
-                  "Conv2d: in_channels 3 cannot be divided into 2 groups");
+                  "Conv2d: in_channels 3 is not divisible by groups 2");
     CHECK_MISTAKE(s, cfx_nn_conv2d(s, 3, 4, 3, .padding = cfx_v("full")),
                   "Conv2d: padding must be one of 'valid', 'same', not 'full'");
     CHECK_MISTAKE(s, cfx_nn_conv2d(s, 3, 4, 3, .padding = cfx_ints(s, 1, 2, 3)),
@@ -193,17 +194,17 @@ TEST(mistakes_are_told_with_the_line)
     CHECK_MISTAKE(s, cfx_nn_layer_norm(s, cfx_v(0.5)),
                   "LayerNorm: normalized_shape must be an int or ints, not float");
     CHECK_MISTAKE(s, cfx_nn_linear(s, INT64_MAX / 2, 16),
-                  "Linear: weight: a tensor with more bytes than memory can hold");
+                  "Linear: weight: the tensor has more bytes than memory can hold");
     CHECK_MISTAKE(s, cfx_nn_lstm(s, 2, INT64_MAX), "LSTM: hidden_size is too large");
     CHECK_MISTAKE(s, cfx_nn_conv1d(s, 1, 1, INT64_MAX, .dilation = cfx_v(INT64_MAX),
                                    .padding = cfx_v("same")),
                   "Conv1d: kernel_size and dilation are too large for padding 'same'");
     CHECK_MISTAKE(s, cfx_nn_make_at(CFX_HERE(s), CFX_NN_TransformerEncoder, NULL, 0),
-                  "TransformerEncoder: it takes modules: it is made as a part of "
+                  "TransformerEncoder: this class takes modules; create it as part of "
                   "torch.nn.Transformer");
     CHECK_MISTAKE(s, cfx_nn_transformer(s, .custom_encoder = cfx_v(1)),
-                  "Transformer: custom_encoder and custom_decoder cannot be given: a class of your "
-                  "own can call such modules");
+                  "Transformer: custom_encoder and custom_decoder are not supported; write a class "
+                  "that calls those modules");
     cfx_scope_free(s);
 }
 
@@ -302,24 +303,28 @@ TEST(what_no_call_makes)
     cfx_module_add(s, root, "fc", cfx_nn_linear(s, 2, 3));
     CHECK_INT_EQ(CFX_E_TYPE,
                  args_of(root, "fc", CFX_NN_Conv2d, NULL, got, sizeof got, &err));
-    CHECK_STR_EQ("no call of torch.nn.Conv2d makes the module 'fc': it has no attribute "
-                 "'in_channels'", err.message);
+    CHECK_STR_EQ(
+        "torch.nn.Conv2d(...) cannot recreate the module 'fc': it has no attribute 'in_channels'",
+        err.message);
     err = (cfx_error){0};
     CHECK_INT_EQ(CFX_E_TYPE, args_of(root, "fc", CFX_NN_NONE, NULL, got, sizeof got, &err));
-    CHECK_STR_EQ("the class of the module 'fc' is not in the table of classes", err.message);
+    CHECK_STR_EQ("the class of the module 'fc' is not in cfx's table of torch.nn classes",
+                 err.message);
     err = (cfx_error){0};
     CHECK_INT_EQ(CFX_E_TYPE,
                  args_of(root, "fc", CFX_NN_TransformerDecoder, NULL, got, sizeof got, &err));
     err = (cfx_error){0};
     cfx_module_add(s, root, "seq", cfx_nn_sequential(s));
     CHECK_INT_EQ(CFX_E_TYPE, args_of(root, "seq", CFX_NN_Sequential, NULL, got, sizeof got, &err));
-    CHECK_STR_EQ("no call of torch.nn.Sequential makes the module 'seq' with those in it; capture "
-                 "what it calls", err.message);
+    CHECK_STR_EQ("torch.nn.Sequential(...) cannot recreate the module 'seq' with its children; "
+                 "capture the modules it calls instead",
+                 err.message);
     err = (cfx_error){0};
     cfx_module_set(s, cfx_module_child(root, "fc"), "in_features", 5);
     CHECK_INT_EQ(CFX_E_TYPE, args_of(root, "fc", CFX_NN_Linear, NULL, got, sizeof got, &err));
-    CHECK_STR_EQ("no call of torch.nn.Linear makes the module 'fc': its weight has other sizes "
-                 "than it says: 'in_features'", err.message);
+    CHECK_STR_EQ("torch.nn.Linear(...) cannot recreate the module 'fc': the shape of its weight "
+                 "does not match its attribute 'in_features'",
+                 err.message);
     cfx_scope_free(s);
 }
 

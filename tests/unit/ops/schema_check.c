@@ -57,30 +57,30 @@ TEST(what_is_wrong_is_said)
     expect_error("Tensor x", "'(' is missing at the beginning, before 'Tensor x'");
     expect_error("(Tensor x)", "') -> ' is missing after the parameters, before ')'");
     expect_error("(Tensor x) -> ", "a type is missing before ''");
-    expect_error("(Tensr x) -> Tensor", "there is no type 'Tensr'");
-    expect_error("(Graph g) -> Tensor", "there is no type 'Graph'");
+    expect_error("(Tensr x) -> Tensor", "'Tensr' is not a type");
+    expect_error("(Graph g) -> Tensor", "'Graph' is not a type");
     expect_error("(Tensor) -> Tensor", "' ' is missing after the type of a parameter, before "
                  "') -> Tensor'");
     expect_error("(Tensor 2x) -> Tensor", "a parameter has no name before ') -> Tensor'");
     expect_error("(Tensor x,int y) -> Tensor", "', ' is missing between two parameters, before "
                  "',int y) -> Tensor'");
-    expect_error("(Tensor x, int x) -> Tensor", "two parameters are called 'x'");
+    expect_error("(Tensor x, int x) -> Tensor", "two parameters are named 'x'");
     expect_error("(Tensor x, float b = 1.0) -> Tensor", "' = 1.0) -> Tensor' cannot follow the "
                  "parameter 'b'; a default is written without blanks: b=1");
-    expect_error("(*Tensor xs) -> Tensor", "'*' stands alone, before parameters that are given by "
-                 "name; any number of tensors is Tensor[]");
+    expect_error("(*Tensor xs) -> Tensor",
+                 "'*' must be followed by ', ' and keyword-only parameters; write a variable "
+                 "number of tensors as Tensor[]");
     expect_error("(int[9] x) -> Tensor", "']' is missing after a list (its length, if any, is 1 to "
                  "8), before '9] x) -> Tensor'");
-    expect_error("(int x=) -> Tensor", "the default of 'x' cannot be read");
-    expect_error("(str x='a) -> Tensor", "the default of 'x' cannot be read");
-    expect_error("(str x=') -> ') -> Tensor", "a default holds ') -> '");
-    expect_error("(Tensor x) -> Tensor(a)", "the result (a) shares its memory with no parameter "
-                 "(a)");
-    expect_error("(Tensor(a) x) -> Tensor(a!)", "the result (a!) is a parameter (a!), which there "
-                 "is not");
-    expect_error("(Tensor(A) x) -> Tensor", "'(A) x)' is no alias: it is one letter, (a) or (a!)");
+    expect_error("(int x=) -> Tensor", "the default of 'x' cannot be parsed");
+    expect_error("(str x='a) -> Tensor", "the default of 'x' cannot be parsed");
+    expect_error("(str x=') -> ') -> Tensor", "a default contains ') -> '");
+    expect_error("(Tensor x) -> Tensor(a)", "the result is (a), but no parameter is (a)");
+    expect_error("(Tensor(a) x) -> Tensor(a!)", "the result is (a!), but no parameter is (a!)");
+    expect_error("(Tensor(A) x) -> Tensor",
+                 "'(A) x)' is not an alias; write one letter, as in (a) or (a!)");
     expect_error("(Tensor x) -> (Tensor", "', ' is missing between two results, before ''");
-    expect_error("(Tensor x) -> Tensor, int", "', int' is left over");
+    expect_error("(Tensor x) -> Tensor, int", "unexpected ', int' at the end");
 }
 
 TEST(there_is_an_end_of_everything)

@@ -44,7 +44,8 @@ TEST(wrong_options)
     CHECK_STR_EQ("the pass unroll has no option 'limit'", err.message);
     CHECK_INT_EQ(CFX_E_VALUE, run("dce", &(cfx_pass_setting){"like_torch_fx", 2}, 1, &changed,
                                   &err));
-    CHECK_STR_EQ("the option like_torch_fx of the pass dce is a flag: 0 or 1", err.message);
+    CHECK_STR_EQ("the option like_torch_fx of the pass dce is a flag; it must be 0 or 1",
+                 err.message);
     CHECK_INT_EQ(CFX_E_KEY, run("cse", &(cfx_pass_setting){"x", 0}, 1, &changed, NULL));
     CHECK(!changed);
     CHECK(cfx_pass_run_with(NULL, NULL, NULL, NULL, 0, NULL, &err) != CFX_OK);

@@ -87,8 +87,8 @@ static const char *left_by(const char *text)
 
 TEST(what_stays_and_why)
 {
-    static const char *const outside = "what it writes to may be seen outside the graph";
-    static const char *const view = "a view of what it writes to is used later";
+    static const char *const outside = "the tensor it writes to may be visible outside the graph";
+    static const char *const view = "an alias of the tensor it writes to is used later";
     CHECK_STR_EQ(outside, left_by("graph(): " X M("a", "add_", "%x, 1") "output(%a)"));
     CHECK_STR_EQ(outside, left_by("graph(): %w = get_attr[target=w]() " M("a", "neg_", "%w")
                                   "output(%a)"));

@@ -86,7 +86,7 @@ TEST(branches_are_joined)
 TEST(branches_that_do_not_fit)
 {
     static const char *const predicates[] = {"bool[]", "True", "0"};
-    static const char *const results[] = {"one way gives float32[N, 3], another bool[N, 3]",
+    static const char *const results[] = {"one path returns float32[N, 3], another bool[N, 3]",
                                           "\nc float32[N, 3]\n", "\nc bool[N, 3]\n"};
     for (size_t i = 0; i < 3; i++) {
         const char *const inputs[] = {predicates[i], "float32[N, 3]", NULL};
@@ -145,7 +145,7 @@ TEST(state_that_changes_its_type)
         "%z = placeholder[target=z]() %s = call_function[target=cfx.ops.add](%a, %z) "
         "output((%s, %z)) }, (0, %z))";
     CHECK_STR_EQ("l (float32[K], float32[K])\n", of_loop(loop, "3"));
-    CHECK(strstr(of_loop(loop, "C"), "one way gives int, another float32[K]") != NULL);
+    CHECK(strstr(of_loop(loop, "C"), "one path returns int, another float32[K]") != NULL);
 }
 
 /* A float that becomes unknown in the first turn makes an integer unknown in the second. */
@@ -166,7 +166,7 @@ TEST(texts_cannot_be_joined)
     static const char loop[] =
         "for_loop](%n, graph { %i = placeholder[target=i]() %a = placeholder[target=a]() "
         "output((\"two\",)) }, (\"one\",))";
-    CHECK(strstr(of_loop(loop, "C"), "one way gives str, another str") != NULL);
+    CHECK(strstr(of_loop(loop, "C"), "one path returns str, another str") != NULL);
     CHECK_STR_EQ("l ('two',)\n", of_loop(loop, "2"));
 }
 

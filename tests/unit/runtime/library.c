@@ -55,7 +55,7 @@ TEST(a_library_has_the_rows_of_its_base)
     cfx_library *lib = cfx_library_new(&yours, 1, base, NULL, &err);
     cfx_library *twice = cfx_library_new(&mine, 1, lib, NULL, &err);
     CHECK(!twice);
-    CHECK_STR_EQ("the base of the library has 'mine.f' already", err.message);
+    CHECK_STR_EQ("the base library already has 'mine.f'", err.message);
     cfx_library_release(base);
     REQUIRE(lib);
     CHECK_INT_EQ(0, gone);
@@ -77,8 +77,9 @@ TEST(names_that_are_none)
     char message[200];
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const cfx_custom_operator row = {.name = bad[i], .schema = "() -> int"};
-        snprintf(message, sizeof message, "'%s' names no operator of a library: write the "
-                 "library's name, a dot and the operator's (mylib.swish)", bad[i]);
+        snprintf(message, sizeof message,
+                 "'%s' is not a valid operator name; write library.operator, as in mylib.swish",
+                 bad[i]);
         expect_error(&row, 1, CFX_E_VALUE, message);
     }
     char huge[300];
@@ -90,10 +91,10 @@ TEST(names_that_are_none)
     const cfx_custom_operator none = {.schema = "() -> int"};
     CHECK(!cfx_library_new(&none, 1, NULL, NULL, NULL));
     const cfx_custom_operator relu = {.name = "torch.relu", .schema = "(Tensor x) -> Tensor"};
-    expect_error(&relu, 1, CFX_E_VALUE, "'torch.relu' is an operator of cfx ('relu'): a library "
-                 "cannot have it");
+    expect_error(&relu, 1, CFX_E_VALUE,
+                 "'torch.relu' is a built-in operator of cfx ('relu'); a library cannot define it");
     const cfx_custom_operator twice[] = {rows[0], rows[1], rows[0]};
-    expect_error(twice, 3, CFX_E_VALUE, "the library has 'mylib.swish' twice");
+    expect_error(twice, 3, CFX_E_VALUE, "the library defines 'mylib.swish' twice");
 }
 
 TEST(schemas_and_defaults_that_are_none)
@@ -102,21 +103,24 @@ TEST(schemas_and_defaults_that_are_none)
         const char *schema;
         const char *why;
     } bad[] = {
-        {"(Tensr x) -> Tensor", "there is no type 'Tensr'"},
-        {"(Tensor x=1) -> Tensor", "the default 1 is nothing for 'x', which is Tensor"},
-        {"(int i=1.5) -> Tensor", "the default 1.5 is nothing for 'i', which is int"},
-        {"(int i=None) -> Tensor", "the default None is nothing for 'i', which is int"},
-        {"(int i=[1]) -> Tensor", "the default [1] is nothing for 'i', which is int"},
-        {"(float f=x) -> Tensor", "the default x is nothing for 'f', which is float"},
-        {"(bool b=1) -> Tensor", "the default 1 is nothing for 'b', which is bool"},
-        {"(str s=a) -> Tensor", "the default a is nothing for 's', which is str"},
-        {"(int[2] i=[1, 2, 3]) -> Tensor", "the default [1, 2, 3] is nothing for 'i', which is "
+        {"(Tensr x) -> Tensor", "'Tensr' is not a type"},
+        {"(Tensor x=1) -> Tensor", "the default 1 does not fit the parameter 'x', which is Tensor"},
+        {"(int i=1.5) -> Tensor", "the default 1.5 does not fit the parameter 'i', which is int"},
+        {"(int i=None) -> Tensor", "the default None does not fit the parameter 'i', which is int"},
+        {"(int i=[1]) -> Tensor", "the default [1] does not fit the parameter 'i', which is int"},
+        {"(float f=x) -> Tensor", "the default x does not fit the parameter 'f', which is float"},
+        {"(bool b=1) -> Tensor", "the default 1 does not fit the parameter 'b', which is bool"},
+        {"(str s=a) -> Tensor", "the default a does not fit the parameter 's', which is str"},
+        {"(int[2] i=[1, 2, 3]) -> Tensor",
+         "the default [1, 2, 3] does not fit the parameter 'i', which is "
          "int[2]"},
-        {"(int[] i=1) -> Tensor", "the default 1 is nothing for 'i', which is int[]"},
-        {"(int[] i=[1, a]) -> Tensor", "the default [1, a] is nothing for 'i', which is int[]"},
+        {"(int[] i=1) -> Tensor", "the default 1 does not fit the parameter 'i', which is int[]"},
+        {"(int[] i=[1, a]) -> Tensor",
+         "the default [1, a] does not fit the parameter 'i', which is int[]"},
         {"(int[] i=[1, 2, 3, 4, 5, 6, 7, 8, 9]) -> Tensor",
-         "the default [1, 2, 3, 4, 5, 6, 7, 8, 9] is nothing for 'i', which is int[]"},
-        {"(Device d=cpu) -> Tensor", "the default cpu is nothing for 'd', which is Device"},
+         "the default [1, 2, 3, 4, 5, 6, 7, 8, 9] does not fit the parameter 'i', which is int[]"},
+        {"(Device d=cpu) -> Tensor",
+         "the default cpu does not fit the parameter 'd', which is Device"},
     };
     char message[400];
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -126,7 +130,7 @@ TEST(schemas_and_defaults_that_are_none)
         expect_error(&row, 1, CFX_E_SYNTAX, message);
     }
     const cfx_custom_operator row = {.name = "a.b"};
-    expect_error(&row, 1, CFX_E_VALUE, "the schema of 'a.b', \"\": it has no schema");
+    expect_error(&row, 1, CFX_E_VALUE, "the schema of 'a.b', \"\": the schema is missing");
 }
 
 TEST(a_failed_library_releases_nothing)

@@ -285,35 +285,40 @@ TEST(what_goes_wrong_is_said)
                                                       1, 0, &err));
     expect_error(rt, "t.fails", x, CFX_E_VALUE, "t.fails(float32[2]): the sky is blue");
     expect_error(rt, "t.silent", x, CFX_E_LIMIT,
-                 "t.silent(float32[2]): nesting is deeper than cfx allows");
-    expect_error(rt, "t.forgets", x, CFX_E_VALUE, "t.forgets(float32[2]): its kernel made no "
-                 "result 0");
-    expect_error(rt, "t.no_rule", x, CFX_E_VALUE, "t.no_rule(float32[2]): its rule made no result "
-                 "0");
-    expect_error(rt, "t.null_rule", x, CFX_E_VALUE, "t.null_rule(float32[2]): nobody has described "
-                 "result 0 as a tensor");
+                 "t.silent(float32[2]): a limit on size or nesting is exceeded");
+    expect_error(rt, "t.forgets", x, CFX_E_VALUE,
+                 "t.forgets(float32[2]): its kernel did not set result 0");
+    expect_error(rt, "t.no_rule", x, CFX_E_VALUE,
+                 "t.no_rule(float32[2]): its infer function did not set result 0");
+    expect_error(rt, "t.null_rule", x, CFX_E_VALUE,
+                 "t.null_rule(float32[2]): result 0 has not been described as a tensor; call "
+                 "cfx_kernel_describe first");
     expect_error(rt, "t.null_kernel", x, CFX_E_UNSUPPORTED, "t.null_kernel(float32[2]): it has no "
                  "kernel");
-    expect_error(rt, "t.wrong_type", x, CFX_E_TYPE, "t.wrong_type(float32[2]): its kernel made "
-                 "result 0 a int, but its schema says Tensor");
-    expect_error(rt, "t.wrong_size", x, CFX_E_SHAPE, "t.wrong_size(float32[2]): its kernel made "
-                 "result 0 float32[5], but its rule says float32[2]");
-    expect_error(rt, "t.too_many", x, CFX_E_INDEX, "t.too_many(float32[2]): it has 1 results, and "
-                 "no result 1");
-    expect_error(rt, "t.too_much", x, CFX_E_INDEX, "t.too_much(float32[2]): it has 1 results, and "
-                 "no result 7");
-    expect_error(rt, "t.early", x, CFX_E_VALUE, "t.early(float32[2]): a rule has no memory for "
-                 "result 0");
-    expect_error(rt, "t.quantized", x, CFX_E_TYPE, "t.quantized(float32[2]): result 0 would be of "
-                 "type qint8, which has no arithmetic");
-    expect_error(rt, "t.bump_", fixed, CFX_E_VALUE, "t.bump_(float32[2]): it would be written to, "
-                 "but its memory is read-only");
-    expect_error(rt, "t.bump_", cfx_datum_int(1), CFX_E_TYPE, "t.bump_(int64[]): 'x' is a number, "
-                 "which cannot be written to");
+    expect_error(
+        rt, "t.wrong_type", x, CFX_E_TYPE,
+        "t.wrong_type(float32[2]): its kernel set result 0 to a int, but its schema says Tensor");
+    expect_error(rt, "t.wrong_size", x, CFX_E_SHAPE,
+                 "t.wrong_size(float32[2]): its kernel set result 0 to float32[5], but its infer "
+                 "function says float32[2]");
+    expect_error(rt, "t.too_many", x, CFX_E_INDEX,
+                 "t.too_many(float32[2]): the operator has 1 result(s); index 1 is out of range");
+    expect_error(rt, "t.too_much", x, CFX_E_INDEX,
+                 "t.too_much(float32[2]): the operator has 1 result(s); index 7 is out of range");
+    expect_error(rt, "t.early", x, CFX_E_VALUE,
+                 "t.early(float32[2]): an infer function has no memory for result 0");
+    expect_error(rt, "t.quantized", x, CFX_E_TYPE,
+                 "t.quantized(float32[2]): result 0 would have the dtype qint8, which cfx cannot "
+                 "compute with");
+    expect_error(rt, "t.bump_", fixed, CFX_E_VALUE,
+                 "t.bump_(float32[2]): cannot write to a tensor whose memory is read-only");
+    expect_error(rt, "t.bump_", cfx_datum_int(1), CFX_E_TYPE,
+                 "t.bump_(int64[]): argument 'x' is a number and cannot be written to");
     expect_error(rt, "t.bump_", once, CFX_E_SHAPE, "t.bump_(float32[2]): unsupported operation: "
                  "more than one element of the written-to tensor refers to a single memory "
                  "location");
-    expect_error(rt, "t.swish", cfx_datum_none(), CFX_E_TYPE, "t.swish(): 'x' must be Tensor, not "
+    expect_error(rt, "t.swish", cfx_datum_none(), CFX_E_TYPE,
+                 "t.swish(): argument 'x' must be Tensor, not "
                  "None");
     expect_error(rt, "t.other", x, CFX_E_KEY, "the runtime's library has no operator 't.other'");
     cfx_datum_release(once);
@@ -364,8 +369,8 @@ TEST(shapes_propagate)
     expect_shape(rt, "t.positive", "float32[N, N]", "t.positive(float32[N, N]): it wants a vector");
     expect_shape(rt, "t.bump_", "float32[N]", "float32[N]");
     expect_shape(rt, "t.null_kernel", "float32[N]", "float32[N]");
-    expect_shape(rt, "t.null_rule", "float32[N]", "t.null_rule(float32[N]): it has no rule that "
-                 "says what it gives");
+    expect_shape(rt, "t.null_rule", "float32[N]",
+                 "t.null_rule(float32[N]): it has no infer function");
     cfx_runtime_free(rt);
 }
 

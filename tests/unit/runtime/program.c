@@ -79,7 +79,7 @@ TEST(inputs_have_defaults)
     CHECK_STR_EQ("the input 'x' is missing", err.message);
     cfx_datum many[4] = {x, x, x, x};
     y = run_text(text, NULL, many, 4, &err);
-    CHECK_STR_EQ("it takes 3 inputs, not 4", err.message);
+    CHECK_STR_EQ("too many inputs: expected at most 3, got 4", err.message);
     CHECK_INT_EQ(CFX_E_TYPE, err.status);
 }
 
@@ -95,7 +95,7 @@ TEST(parameters_come_from_the_state)
     cfx_state *state = cfx_state_new(NULL, &err);
     cfx_datum y = run_text(text, state, NULL, 0, &err);
     CHECK(y.kind == CFX_DATUM_INVALID);
-    CHECK_STR_EQ("there is no tensor 'fc.weight' (node %w)", err.message);
+    CHECK_STR_EQ("the state has no tensor 'fc.weight' (node %w)", err.message);
     CHECK_INT_EQ(CFX_E_KEY, err.status);
     cfx_state_set(state, "fc.weight", w.as.tensor, &err);
     y = run_text(text, state, NULL, 0, &err);
@@ -120,9 +120,11 @@ TEST(what_is_not_lowered_is_named)
                            "  output(%c)\n", NULL, NULL, 0, &err);
     CHECK(y.kind == CFX_DATUM_INVALID);
     CHECK_INT_EQ(CFX_E_TYPE, err.status);
-    CHECK_STR_EQ("model.py:3: 'relu' is no operator of cfx that has a kernel (node %a); "
-                 "'torch.relu' is no operator of cfx that has a kernel (node %b); "
-                 "'fc' is no operator of cfx that has a kernel (node %c)", err.message);
+    CHECK_STR_EQ(
+        "model.py:3: 'relu' is not an operator with a kernel; lower the graph first (node %a); "
+        "'torch.relu' is not an operator with a kernel; lower the graph first (node %b); "
+        "'fc' is not an operator with a kernel; lower the graph first (node %c)",
+        err.message);
 }
 
 TEST(a_failing_instruction_says_where)
@@ -133,7 +135,8 @@ TEST(a_failing_instruction_says_where)
                            "  %bad = call_function[target=cfx.ops.relu](\"text\")  @ model.py:12\n"
                            "  output(%bad)\n", NULL, &(cfx_datum){.kind = CFX_DATUM_NONE}, 1, &err);
     CHECK(y.kind == CFX_DATUM_INVALID);
-    CHECK_STR_EQ("model.py:12: relu(): 'self' must be Tensor, not str (node %bad)", err.message);
+    CHECK_STR_EQ("model.py:12: relu(): argument 'self' must be Tensor, not str (node %bad)",
+                 err.message);
 }
 
 /* ---- regions ------------------------------------------------------------------------------- */
@@ -172,7 +175,8 @@ TEST(cond_runs_one_of_two)
     in[0] = cfx_datum_bool(true);
     y = run_text(branches, NULL, (cfx_datum[]){in[0], in[0]}, 1, &err);
     y = run_text(branches, NULL, (cfx_datum[]){in[0], cfx_datum_none()}, 2, &err);
-    CHECK_STR_EQ("model.py:5: relu(): 'self' must be Tensor, not None (node %y)", err.message);
+    CHECK_STR_EQ("model.py:5: relu(): argument 'self' must be Tensor, not None (node %y)",
+                 err.message);
     cfx_datum_release(in[1]);
 }
 

@@ -177,7 +177,7 @@ TEST(numbers_do_what_python_does)
         {CFX_OPID_lt, cfx_datum_int(1), cfx_datum_float(1.5), "True"},
         {CFX_OPID_eq, cfx_datum_none(), cfx_datum_int(0), "False"},
         {CFX_OPID_mul, cfx_datum_int(INT64_MAX), cfx_datum_int(2),
-         "mul(9223372036854775807, 2): an integer that does not fit in 64 bits"},
+         "mul(9223372036854775807, 2): the integer result does not fit in 64 bits"},
         {CFX_OPID_floor_divide, cfx_datum_int(1), cfx_datum_int(0),
          "floor_divide(1, 0): integer division or modulo by zero"},
         {CFX_OPID_add, cfx_datum_int(1), cfx_datum_none(),

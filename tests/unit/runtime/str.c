@@ -60,14 +60,16 @@ TEST(what_nobody_knows_is_left_out)
 
 TEST(messages)
 {
-    static const struct { const char *text; cfx_status status; const char *words; } cases[] = {
+    static const struct { const char *text; cfx_status status; const char *words;
+    } cases[] = {
         {"{} {} {}", CFX_E_INDEX, "Replacement index 2 out of range"},
         {"{:>4}", CFX_E_TYPE, "unsupported format string passed to tuple.__format__"},
         {"{} {:>4dd}", CFX_E_VALUE, "Invalid format specifier '>4dd' for object of type 'int'"},
         {"{} {:s}", CFX_E_VALUE, "Unknown format code 's' for object of type 'int'"},
-        {"{0}", CFX_E_UNSUPPORTED, "only fields such as {}, {!r} and {:>8} can be filled"},
-        {"{:{}}", CFX_E_UNSUPPORTED, "only fields such as {}, {!r} and {:>8} can be filled"},
-        {"{", CFX_E_UNSUPPORTED, "only fields such as {}, {!r} and {:>8} can be filled"},
+        {"{0}", CFX_E_UNSUPPORTED, "only unnamed fields such as {}, {!r} and {:>8} are supported"},
+        {"{:{}}", CFX_E_UNSUPPORTED,
+         "only unnamed fields such as {}, {!r} and {:>8} are supported"},
+        {"{", CFX_E_UNSUPPORTED, "only unnamed fields such as {}, {!r} and {:>8} are supported"},
         {"a } b", CFX_E_VALUE, "Single '}' encountered"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -117,29 +117,29 @@ TEST(failures)
     check_fails("x = 1\ny = (", CFX_E_SYNTAX, 2,
                 "m.py: line 2, column 5: '(' was never closed\n  y = (\n      ^");
     check_fails("def f(a, a): pass", CFX_E_SYNTAX, 1,
-                "m.py: line 1, column 10: there are two parameters 'a'; rename one\n"
+                "m.py: line 1, column 10: duplicate parameter 'a'; rename one\n"
                 "  def f(a, a): pass\n           ^");
     check_fails("def f():\n  x = 1\n  global x", CFX_E_SYNTAX, 3,
-                "m.py: line 3, column 3: 'x' is a parameter or assigned to before this; move the "
-                "declaration up or rename one\n    global x\n    ^");
+                "m.py: line 3, column 3: 'x' is a parameter or is assigned before this "
+                "declaration; move the declaration up, or rename one\n    global x\n    ^");
     check_fails("for i in x: pass\nelse: break", CFX_E_SYNTAX, 2,
-                "m.py: line 2, column 7: 'break' can stand in a loop only\n"
+                "m.py: line 2, column 7: 'break' outside loop\n"
                 "  else: break\n        ^");
     check_fails("while 1:\n  def f(): continue", CFX_E_SYNTAX, 2,
-                "m.py: line 2, column 12: 'continue' can stand in a loop only\n"
+                "m.py: line 2, column 12: 'continue' outside loop\n"
                 "    def f(): continue\n             ^");
     check_fails("class C:\n  return 1", CFX_E_SYNTAX, 2,
-                "m.py: line 2, column 3: 'return' can stand in a function only\n"
+                "m.py: line 2, column 3: 'return' outside function\n"
                 "    return 1\n    ^");
     check_fails("x = yield 1", CFX_E_SYNTAX, 1,
-                "m.py: line 1, column 5: 'yield' can stand in a function only\n"
+                "m.py: line 1, column 5: 'yield' outside function\n"
                 "  x = yield 1\n      ^");
     check_fails("def f():\n  def g():\n    nonlocal q", CFX_E_SYNTAX, 2,
-                "m.py: line 2, column 3: no function around this one binds 'q', which it declares "
-                "nonlocal\n    def g():\n    ^");
+                "m.py: line 2, column 3: no binding for nonlocal 'q' found in the enclosing "
+                "functions\n    def g():\n    ^");
     check_fails("[(x := 1) for x in y]", CFX_E_SYNTAX, 1,
-                "m.py: line 1, column 3: 'x' is the variable of a comprehension, which ':=' cannot "
-                "bind; use another name\n  [(x := 1) for x in y]\n    ^");
+                "m.py: line 1, column 3: ':=' cannot bind 'x', which is the variable of a "
+                "comprehension; use another name\n  [(x := 1) for x in y]\n    ^");
 }
 
 static cfx_status parse_and_drop(const cfx_allocator *a, void *source)

@@ -63,7 +63,7 @@ static const char *tokens(const char *source)
 
 #define EOL "the end of the line|"
 #define IN "an indented line "
-#define OUT "the end of the indented lines "
+#define OUT "the end of the indented block "
 #define END "the end of the file "
 
 TEST(words_and_signs)

@@ -105,20 +105,20 @@ TEST(failures_have_a_place)
     CHECK_STR_EQ("m.py:1: '(' was never closed\n  def f(\n       ^",
                  failure("def f(\n", none, &status));
     CHECK_INT_EQ(CFX_E_SYNTAX, status);
-    CHECK_STR_EQ("m.py: there is no 'g' in it, but f",
+    CHECK_STR_EQ("m.py: the file has no 'g'; it has f",
                  failure("def f(x): return x\n", (cfx_script_model_options){.name = "g"}, &status));
-    CHECK_STR_EQ("m.py: there is no 'g' in it",
+    CHECK_STR_EQ("m.py: the file has no 'g'",
                  failure("x = 1\n", (cfx_script_model_options){.name = "g"}, &status));
-    CHECK_STR_EQ("m.py: there are several functions (f, g): say by its name which is to be "
-                 "captured",
+    CHECK_STR_EQ("m.py: the file has several functions (f, g); name the one to "
+                 "capture",
                  failure("def f(x): return x\ndef g(x): return x\n", none, &status));
     CHECK_STR_EQ(
-        "m.py: the call 'f; f' is no expression: expected ')' or ',', found ';'",
+        "m.py: the call 'f; f' is not an expression: expected ')' or ',', found ';'",
         failure("def f(x): return x\n", (cfx_script_model_options){.call = "f; f"}, &status));
     CHECK_STR_EQ(
         "<call>:1: NameError: name 'g' is not defined\n  g(1)\n  ^",
         failure("def f(x): return x\n", (cfx_script_model_options){.call = "g(1)"}, &status));
-    CHECK_STR_EQ("m.py: a module or a function can be captured, not an object of the class 'int'",
+    CHECK_STR_EQ("m.py: only a module or a function can be captured, not an object of type 'int'",
                  failure("def f(x): return x\n", (cfx_script_model_options){.call = "3"}, &status));
 }
 
@@ -126,8 +126,8 @@ TEST(programs_without_end_end)
 {
     cfx_status status;
     const cfx_script_model_options few = {.most_rounds = 100, .most_calls = 20,
-                                          .most_bytes = 1 << 20};
-    CHECK(strstr(failure("while True: pass\n", few, &status), "more than 100 rounds"));
+                                   .most_bytes = 1 << 20};
+    CHECK(strstr(failure("while True: pass\n", few, &status), "more than 100 times"));
     CHECK(strstr(failure("def f(x): return f(x)\nf(1)\n", few, &status), "more than 20 deep"));
     CHECK(strstr(failure("a = 'x' * 100\nfor i in range(50): a = a + a\n", few, &status), "MB"));
     CHECK_INT_EQ(CFX_E_NOMEM, status);

@@ -182,7 +182,7 @@ TEST(failures)
     check_fails("f() = 1", CFX_E_SYNTAX, 1, 1, "maybe you meant '==' instead of '='?");
     check_fails("x = (1,\ny = 2", CFX_E_SYNTAX, 1, 5, "'(' was never closed");
     check_fails("def f():", CFX_E_SYNTAX, 1, 9, "expected an indented block");
-    check_fails("x = '\\N{DIGIT ONE}'", CFX_E_UNSUPPORTED, 1, 6, "no table of the names");
+    check_fails("x = '\\N{DIGIT ONE}'", CFX_E_UNSUPPORTED, 1, 6, "are not supported; write");
     check_fails("x = '\\x4'", CFX_E_SYNTAX, 1, 6, "two hexadecimal digits");
     check_fails("a\n b", CFX_E_SYNTAX, 2, 2, "unexpected indent");
 }

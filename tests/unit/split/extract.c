@@ -116,16 +116,16 @@ TEST(what_cannot_be_taken_out)
     cfx_graph *h = parse(NULL, other, NULL);
     cfx_node *wrong_order[] = {n[3], n[2]};
     cfx_node *twice[] = {n[3], n[3]};
-    refuses(g, &(cfx_extract_options){.nodes = other, .n = 1}, "%x is not of this graph");
+    refuses(g, &(cfx_extract_options){.nodes = other, .n = 1}, "%x is not in this graph");
     refuses(g, &(cfx_extract_options){.nodes = n + 6, .n = 1}, "%output is an output");
-    refuses(g, &(cfx_extract_options){.nodes = wrong_order, .n = 2}, "%mul stands before");
-    refuses(g, &(cfx_extract_options){.nodes = twice, .n = 2}, "sort them");
+    refuses(g, &(cfx_extract_options){.nodes = wrong_order, .n = 2}, "%mul does not come after");
+    refuses(g, &(cfx_extract_options){.nodes = twice, .n = 2}, "pass each node once");
     refuses(g, &(cfx_extract_options){.nodes = n + 2, .n = 1, .inputs = n, .n_inputs = 1},
             "%mul reads %w, which is neither");
     refuses(g, &(cfx_extract_options){.nodes = n + 2, .n = 1, .inputs = n + 2, .n_inputs = 1},
-            "%mul is no input");
+            "%mul cannot be an input");
     refuses(g, &(cfx_extract_options){.nodes = n + 2, .n = 1, .outputs = n + 3, .n_outputs = 1},
-            "%lin is no output");
+            "%lin cannot be an output");
     cfx_graph_release(h);
     cfx_graph_release(g);
 }
@@ -142,8 +142,8 @@ TEST(nodes_of_another_graph_are_told_whatever_their_marks)
     CHECK_INT_EQ(CFX_OK, cfx_graph_extract(h, &what, &part, NULL));
     cfx_subgraph_free(&part);
     refuses(g, &(cfx_extract_options){.nodes = n + 2, .n = 2, .outputs = other + 2, .n_outputs = 1},
-            "%mul is no output");
-    refuses(g, &(cfx_extract_options){.nodes = root, .n = 1}, "is not of this graph");
+            "%mul cannot be an output");
+    refuses(g, &(cfx_extract_options){.nodes = root, .n = 1}, "is not in this graph");
     cfx_graph_release(h);
     cfx_graph_release(g);
 }

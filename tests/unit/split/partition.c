@@ -155,7 +155,7 @@ TEST(bad_input)
     CHECK(strstr(err.message, "%relu") != NULL);
     cfx_node_prepend(r, a, NULL);
     CHECK_INT_EQ(CFX_E_GRAPH, cfx_graph_partition(g, &opts, parts, &n, &err));
-    CHECK(strstr(err.message, "%add stands before %relu") != NULL);
+    CHECK(strstr(err.message, "%add comes before %relu") != NULL);
     cfx_graph_release(g);
 }
 

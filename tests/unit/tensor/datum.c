@@ -75,9 +75,9 @@ TEST(containers_of_the_wrong_size)
     cfx_error err = {0};
     const cfx_datum items[] = {cfx_datum_int(1), cfx_datum_int(2), cfx_datum_int(3)};
     CHECK_INT_EQ(CFX_DATUM_INVALID, cfx_datum_seq(CFX_DATUM_DICT, items, 3, NULL, &err).kind);
-    CHECK_STR_EQ("a dict of 3 data", err.message);
+    CHECK_STR_EQ("a dict cannot be made from 3 items", err.message);
     CHECK_INT_EQ(CFX_DATUM_INVALID, cfx_datum_seq(CFX_DATUM_SLICE, items, 2, NULL, &err).kind);
-    CHECK_STR_EQ("a slice of 2 data", err.message);
+    CHECK_STR_EQ("a slice cannot be made from 2 items", err.message);
 }
 
 TEST(containers_nest_to_a_limit)

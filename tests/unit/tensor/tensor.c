@@ -65,7 +65,7 @@ TEST(views_stay_within)
     REQUIRE(t);
     CHECK(!cfx_tensor_view(t, CFX_DTYPE_FLOAT32, sizes, strides, 1, 4, &err));
     CHECK_INT_EQ(CFX_E_SHAPE, err.status);
-    CHECK_STR_EQ("a view of bytes 4 to 20 of a memory of 16 bytes", err.message);
+    CHECK_STR_EQ("the view covers bytes 4 to 20, but the memory has 16 bytes", err.message);
     CHECK(!cfx_tensor_view(t, CFX_DTYPE_FLOAT32, sizes, strides, 1, -4, &err));
     CHECK(!cfx_tensor_view(t, CFX_DTYPE_FLOAT32, sizes, strides, 1, INT64_MAX, &err));
     CHECK(!cfx_tensor_view(t, CFX_DTYPE_FLOAT32, sizes, far, 1, 0, &err));
@@ -106,10 +106,10 @@ TEST(sizes_that_cannot_be_are_refused)
     CHECK(!cfx_tensor_new(CFX_DTYPE_FLOAT32, negative, 2, NULL, &err));
     CHECK_INT_EQ(CFX_E_SHAPE, err.status);
     CHECK(!cfx_tensor_new(CFX_DTYPE_FLOAT32, huge, 2, NULL, &err));
-    CHECK_STR_EQ("a tensor with more bytes than memory can hold", err.message);
+    CHECK_STR_EQ("the tensor has more bytes than memory can hold", err.message);
     CHECK(!cfx_tensor_new(CFX_DTYPE_FLOAT32, hidden, 3, NULL, &err));
     CHECK(!cfx_tensor_new(CFX_DTYPE_FLOAT32, many, 9, NULL, &err));
-    CHECK_STR_EQ("a tensor of 9 dimensions: cfx has up to 8", err.message);
+    CHECK_STR_EQ("the tensor has 9 dimensions; cfx supports up to 8", err.message);
     CHECK(!cfx_tensor_new(CFX_DTYPE_QINT8, many, 1, NULL, &err));
     CHECK_INT_EQ(CFX_E_TYPE, err.status);
     CHECK(!cfx_tensor_new((cfx_dtype)1000, many, 1, NULL, &err));
@@ -171,7 +171,7 @@ TEST(tensors_with_memory_have_no_symbols)
         CHECK(!cfx_tensor_view(base, CFX_DTYPE_FLOAT32, &wrong[i], &stride, 1, 0, &err));
         CHECK(!cfx_tensor_new(CFX_DTYPE_FLOAT32, &wrong[i], 1, NULL, &err));
     }
-    CHECK_STR_EQ("size 0 of a tensor with memory is a symbol", err.message);
+    CHECK_STR_EQ("size 0 of a tensor with data is symbolic", err.message);
     cfx_tensor *view = cfx_tensor_view(abstract, CFX_DTYPE_FLOAT32, &symbol, &stride, 1, 0, &err);
     CHECK(view && cfx_tensor_is_abstract(view));
     cfx_tensor_release(view);

@@ -47,7 +47,7 @@ static cfx_status read_arguments(cfxi_call *c, arguments *a)
     CFX_TRY(cfxi_rt_number(c, 2, &a->method));
     CFX_TRY(cfxi_rt_number(c, 3, &a->outside));
     if (a->method < 0 || a->method > BICUBIC || a->outside < 0 || a->outside > REFLECTION)
-        return cfxi_fail(c, CFX_E_SHAPE, "no such interpolation_mode or padding_mode: %lld, %lld",
+        return cfxi_fail(c, CFX_E_SHAPE, "invalid interpolation_mode or padding_mode: %lld, %lld",
                          (long long)a->method, (long long)a->outside);
     return CFX_OK;
 }

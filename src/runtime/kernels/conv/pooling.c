@@ -94,7 +94,7 @@ static cfx_status check_windows(cfxi_call *c, const arguments *a)
         int64_t wide;
         if (__builtin_mul_overflow(a->kernel[d] - 1, a->dilation[d], &wide) ||
             wide > INT64_MAX / 4 || a->stride[d] > INT64_MAX / 4)
-            return cfxi_fail(c, CFX_E_SHAPE, "a window that does not fit in 64 bits");
+            return cfxi_fail(c, CFX_E_SHAPE, "the window does not fit in 64 bits");
         if (a->pad[d] > (wide + 1) / 2)
             return cfxi_fail(c, CFX_E_SHAPE, "pad should be at most half of effective kernel size, "
                              "but got pad=%lld, kernel_size=%lld and dilation=%lld",
@@ -135,7 +135,7 @@ static cfx_status read_sizes(cfxi_call *c, arguments *a)
     size_t n;
     const cfx_datum *items = cfx_datum_items(c->args[1], &n);
     if (n != a->n && n != 1)
-        return cfxi_fail(c, CFX_E_SHAPE, "output_size must be of %zu sizes, not %zu", a->n, n);
+        return cfxi_fail(c, CFX_E_SHAPE, "output_size must have %zu elements, not %zu", a->n, n);
     for (size_t i = 0; i < a->n; i++) {
         cfx_datum d = items[n == 1 ? 0 : i];
         size_t at = CFXI_SPATIAL - a->n + i;
@@ -167,7 +167,7 @@ static cfx_status read_fractions(cfxi_call *c, arguments *a)
                          "but got [%s]", cfxi_rt_shape_of(samples).text);
     for (size_t d = 1; d < CFXI_SPATIAL; d++) {
         if (!by_size && cfx_dim_is_symbol(a->in[d]))
-            return cfxi_fail(c, CFX_E_UNSUPPORTED, "a ratio of a size that is not known");
+            return cfxi_fail(c, CFX_E_UNSUPPORTED, "output_ratio needs a known input size");
         if (!by_size) {
             double r = ratio[n == 2 ? d - 1 : 0].as.f;
             if (!(r > 0 && r < 1))

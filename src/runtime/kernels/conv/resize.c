@@ -62,7 +62,7 @@ static cfx_status scaled(cfxi_call *c, int64_t size, double scale, int64_t *out)
     }
     double product = floor((double)size * scale);
     if (!(fabs(product) < 0x1p62))
-        return cfxi_fail(c, CFX_E_SHAPE, "a size that does not fit in 64 bits");
+        return cfxi_fail(c, CFX_E_SHAPE, "a size does not fit in 64 bits");
     *out = (int64_t)product;
     return CFX_OK;
 }
@@ -180,7 +180,7 @@ static cfx_status read_arguments(cfxi_call *c, arguments *a)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (kinds[i].op == c->op)
             return read_row(c, &kinds[i], a);
-    return cfxi_fail(c, CFX_E_TYPE, "no row of resizing");
+    return cfxi_fail(c, CFX_E_TYPE, "not a resize operator");
 }
 
 /* ---- rule ---------------------------------------------------------------------------------- */

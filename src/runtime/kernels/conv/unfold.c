@@ -27,7 +27,7 @@ static cfx_status read_windows(cfxi_call *c, size_t at, windows *w)
         int64_t wide;
         if (__builtin_mul_overflow(w->kernel[d], w->dilation[d], &wide) || wide > INT64_MAX / 8 ||
             w->pad[d] > INT64_MAX / 8)
-            return cfxi_fail(c, CFX_E_SHAPE, "a window that does not fit in 64 bits");
+            return cfxi_fail(c, CFX_E_SHAPE, "the window does not fit in 64 bits");
         int64_t span = 2 * w->pad[d] - w->dilation[d] * (w->kernel[d] - 1) - 1;
         span = cfx_dim_add(c->dims, w->image[d], span, c->err);
         w->count[d] = cfx_dim_add(c->dims, cfx_dim_div(c->dims, span, w->stride[d], c->err), 1,
@@ -41,7 +41,7 @@ static cfx_status read_windows(cfxi_call *c, size_t at, windows *w)
                              cfxi_rt_shape_ints(w->count + 1, d, ", ").text);
     }
     if (__builtin_mul_overflow(w->kernel[1], w->kernel[2], &w->taps))
-        return cfxi_fail(c, CFX_E_SHAPE, "a window that does not fit in 64 bits");
+        return cfxi_fail(c, CFX_E_SHAPE, "the window does not fit in 64 bits");
     return CFX_OK;
 }
 

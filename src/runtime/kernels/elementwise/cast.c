@@ -254,9 +254,11 @@ cfx_status cfxi_rule_tolist(cfxi_call *c)
         return CFX_OK;
     for (size_t i = 0; i < x->ndim; i++)
         if (x->size[i] < 0)
-            return cfxi_fail(c, CFX_E_VALUE, "a list of a length that is not known");
+            return cfxi_fail(c, CFX_E_VALUE, "the length of the list is not known: the tensor has "
+                             "a symbolic size");
     if (x->ndim > 0)
-        return cfxi_fail(c, CFX_E_VALUE, "a list of elements that are not known");
+        return cfxi_fail(c, CFX_E_VALUE, "the elements of the list are not known without running "
+                         "the graph");
     cfxi_rt_result_datum(c, 0, unknown_number(c, (cfx_dtype)x->dtype));
     return CFX_OK;
 }

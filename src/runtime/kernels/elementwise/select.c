@@ -163,7 +163,8 @@ cfx_status cfxi_rule_copy(cfxi_call *c)
         fits = src->size[d] == 1 || cfxi_rt_same_size(c, src->size[d], size);
     }
     if (!fits)
-        return cfxi_fail(c, CFX_E_SHAPE, "the source does not broadcast to the target's shape");
+        return cfxi_fail(c, CFX_E_SHAPE, "the source cannot be broadcast to the shape of the "
+                         "target");
     return cfxi_rt_result_like(c, 0, cfx_tensor_dtype(self), self);
 }
 

@@ -85,7 +85,7 @@ cfx_status cfxi_rule_embedding_renorm(cfxi_call *c)
         return cfxi_fail(c, CFX_E_SHAPE, "Expected 2-dimensional tensor, but got %u-dimensional "
                          "tensor for argument #1 'self'", weight->ndim);
     if (!cfx_dtype_is_float((cfx_dtype)weight->dtype))
-        return cfxi_fail(c, CFX_E_UNSUPPORTED, "norms of rows of %s",
+        return cfxi_fail(c, CFX_E_UNSUPPORTED, "row norms are not implemented for %s",
                          cfx_dtype_name((cfx_dtype)weight->dtype));
     CFX_TRY(check_indices(c, cfxi_rt_tensor(c, 1)));
     return cfxi_rt_result_like(c, 0, (cfx_dtype)weight->dtype, weight);

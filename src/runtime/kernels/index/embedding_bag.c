@@ -151,8 +151,8 @@ static cfx_status all_bags(bags *b, int64_t n)
         int64_t begin = b->offsets ? b->offsets[bag] : bag * b->length;
         int64_t end = !b->offsets ? begin + b->length : open ? b->count : b->offsets[bag + 1];
         if (begin < 0 || end > b->count || begin > end || (bag == 0 && begin != 0))
-            return cfxi_fail(b->c, CFX_E_SHAPE, "offsets must begin with 0, grow, and end before "
-                             "the number of indices");
+            return cfxi_fail(b->c, CFX_E_SHAPE, "offsets must begin with 0, must not decrease, and "
+                             "must not exceed the number of indices");
         CFX_TRY(one_bag(b, bag, begin, end));
     }
     return CFX_OK;

@@ -219,7 +219,7 @@ static cfx_status position(cfxi_call *c, cfx_datum key, size_t n, const char *wh
     cfx_datum i;
     CFX_TRY(cfxi_rt_python_index(c, key, &i));
     if (i.symbolic)
-        return cfxi_fail(c, CFX_E_VALUE, "an index that is not known");
+        return cfxi_fail(c, CFX_E_VALUE, "the index must be a known integer");
     int64_t at = i.as.i < 0 ? i.as.i + (int64_t)n : i.as.i;
     if (at < 0 || at >= (int64_t)n)
         return cfxi_fail(c, CFX_E_INDEX, "%s index out of range", what);
@@ -238,7 +238,7 @@ static cfx_status slice_items(cfxi_call *c, cfx_datum slice, int64_t n, int64_t 
         if (parts[i].kind != CFX_DATUM_NONE)
             CFX_TRY(cfxi_rt_python_index(c, parts[i], &number));
         if (number.symbolic)
-            return cfxi_fail(c, CFX_E_VALUE, "a slice that is not known");
+            return cfxi_fail(c, CFX_E_VALUE, "the bounds of the slice must be known integers");
         given[i] = number.as.i;
     }
     int64_t step = parts[2].kind == CFX_DATUM_NONE ? 1 : given[2];
@@ -305,7 +305,7 @@ static cfx_status text_item(cfxi_call *c, cfx_datum text, cfx_datum key)
     if (key.kind == CFX_DATUM_SLICE) {
         CFX_TRY(slice_items(c, key, n, at));
         if (at[1] != 1 && at[2] > 1)
-            return cfxi_fail(c, CFX_E_UNSUPPORTED, "a string sliced with a step");
+            return cfxi_fail(c, CFX_E_UNSUPPORTED, "slicing a string with a step is not supported");
     } else {
         size_t where;
         CFX_TRY(position(c, key, (size_t)n, "string", &where));

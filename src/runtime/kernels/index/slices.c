@@ -260,7 +260,7 @@ static cfx_status replace_part(cfxi_call *c)
         if (v.size[i] == 0)
             return CFX_OK;
     if (first < 0 || last + (int64_t)cfxi_tensor_itemsize(y) > (int64_t)y->storage->size)
-        return cfxi_fail(c, CFX_E_SHAPE, "a part that lies outside its tensor's memory");
+        return cfxi_fail(c, CFX_E_SHAPE, "the view lies outside the tensor's memory");
     cfxi_rt_view_borrow(&part, y, &v);
     return cfxi_rt_copy(c->rt, &part, cfxi_rt_tensor(c, 1), c->err);
 }

@@ -213,7 +213,7 @@ static cfx_status survey(cfxi_call *c, cfx_datum d, size_t depth, int *dtype, in
     const cfx_datum *items = cfx_datum_items(d, &n);
     if (d.kind == CFX_DATUM_LIST || d.kind == CFX_DATUM_TUPLE) {
         if (depth == CFX_MAX_DIMS)
-            return cfxi_fail(c, CFX_E_SHAPE, "lists nested deeper than %d", CFX_MAX_DIMS);
+            return cfxi_fail(c, CFX_E_SHAPE, "lists nest more than %d deep", CFX_MAX_DIMS);
         if (*ndim == SIZE_MAX || depth < *ndim)  /* seen before: the same length, then */
             sizes[depth] = *ndim == SIZE_MAX ? (int64_t)n : sizes[depth];
         if (*ndim != SIZE_MAX && (depth >= *ndim || sizes[depth] != (int64_t)n))

@@ -294,7 +294,7 @@ cfx_status cfxi_rule_getattr(cfxi_call *c)
     if (found.kind == CFX_DATUM_INVALID && c->err->status == CFX_OK && !cfxi_rt_is_none(c, 2))
         found = cfx_datum_retain(c->args[2]);
     if (found.kind == CFX_DATUM_INVALID && c->err->status == CFX_OK)
-        return cfxi_fail(c, CFX_E_TYPE, "'%s' has no attribute '%.60s' that cfx knows",
+        return cfxi_fail(c, CFX_E_TYPE, "'%s' has no attribute '%.60s' that cfx supports",
                          cfx_datum_kind_name((cfx_datum_kind)object.kind), name);
     cfxi_rt_result_datum(c, 0, found);
     return found.kind == CFX_DATUM_INVALID ? c->err->status : CFX_OK;

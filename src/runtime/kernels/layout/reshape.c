@@ -172,7 +172,8 @@ cfx_status cfxi_rule_unflatten(cfxi_call *c)
     for (size_t i = dim + 1; i < v.ndim; i++)
         sizes[n++] = v.size[i];
     if (n > CFX_MAX_DIMS)
-        return cfxi_fail(c, CFX_E_SHAPE, "a tensor of %zu dimensions: cfx has up to %d", n,
+        return cfxi_fail(c, CFX_E_SHAPE, "the tensor would have %zu dimensions; cfx supports up to "
+                         "%d", n,
                          CFX_MAX_DIMS);
     return reshaped(c, &v, sizes, n);
 }

@@ -74,7 +74,7 @@ cfx_status cfxi_rule_split(cfxi_call *c)
     if (cfx_dim_is_symbol(size) || cfx_dim_is_symbol(length)) {
         int64_t n = cfx_dim_div(c->dims, size, length, c->err);
         if (cfx_dim_is_symbol(n) || n < 1)
-            return cfxi_fail(c, CFX_E_VALUE, "a split into a number of parts that is not known");
+            return cfxi_fail(c, CFX_E_VALUE, "the number of parts of a split must be known");
         return equal_parts(c, dim, n, length);
     }
     if (length < 0)
@@ -226,7 +226,7 @@ cfx_status cfxi_rule_unbind(cfxi_call *c)
                          (long long)cfxi_rt_int(c, 1));
     CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 1), x->ndim, &dim));
     if (x->size[dim] < 0)
-        return cfxi_fail(c, CFX_E_VALUE, "unbind along a size that is not known");
+        return cfxi_fail(c, CFX_E_VALUE, "unbind needs a known size in that dimension");
     CFX_TRY(begin_tuple(c, (size_t)x->size[dim], &items));
     for (int64_t i = 0; i < x->size[dim]; i++) {
         cfxi_view v = cfxi_rt_view_of(x);
@@ -287,7 +287,8 @@ cfx_status cfxi_rule_meshgrid(cfxi_call *c)
     if (n == 0)
         return cfxi_fail(c, CFX_E_SHAPE, "meshgrid expects a non-empty TensorList");
     if (n > CFX_MAX_DIMS)
-        return cfxi_fail(c, CFX_E_SHAPE, "a tensor of %zu dimensions: cfx has up to %d", n,
+        return cfxi_fail(c, CFX_E_SHAPE, "the tensor would have %zu dimensions; cfx supports up to "
+                         "%d", n,
                          CFX_MAX_DIMS);
     bool swap = indexing && strcmp(indexing, "xy") == 0;
     if (!swap && indexing && strcmp(indexing, "ij") != 0)

@@ -75,7 +75,7 @@ cfx_status cfxi_rule_diag_embed(cfxi_call *c)
         return cfxi_fail(c, CFX_E_SHAPE, "diagonal dimensions cannot be identical %lld, %lld",
                          (long long)cfxi_rt_int(c, 2), (long long)cfxi_rt_int(c, 3));
     if (x->ndim == 0)
-        return cfxi_fail(c, CFX_E_INDEX, "a tensor without dimensions has no last one");
+        return cfxi_fail(c, CFX_E_INDEX, "a 0-dim tensor has no last dimension");
     int64_t side = cfx_dim_add(c->dims, v.size[v.ndim - 1], magnitude(offset), c->err);
     v.ndim--;
     CFX_TRY(cfxi_rt_view_insert(c, &v, a < b ? a : b, side, 0));

@@ -25,9 +25,10 @@ static cfx_status check_sizes(cfxi_call *c, const cfx_tensor *out, const cfx_ten
     if (fits)
         return CFX_OK;
     return cfxi_fail(c, CFX_E_SHAPE, is_empty(out)
-                     ? "'out' has another shape than the result, and is an input, which cannot be "
-                       "resized; give one of the result's shape"
-                     : "'out' has another shape than the result; give one of its shape");
+                     ? "'out' has a different shape from the result and is an input, which cannot "
+                       "be resized; pass a tensor of the result's shape"
+                     : "'out' has a different shape from the result; pass a tensor of the result's "
+                       "shape");
 }
 
 cfx_status cfxi_rule_write_out(cfxi_call *c)

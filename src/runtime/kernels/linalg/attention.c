@@ -54,7 +54,7 @@ static cfx_status check_types(cfxi_call *c, const cfx_tensor *q, const cfx_tenso
 static cfx_status repeat_heads(cfxi_call *c, const cfx_tensor *q, cfx_tensor *t)
 {
     if (q->ndim < 3 || t->ndim < 3)
-        return cfxi_fail(c, CFX_E_SHAPE, "grouped heads need tensors with a dimension of heads");
+        return cfxi_fail(c, CFX_E_SHAPE, "grouped heads need tensors with a head dimension");
     int64_t heads = q->size[q->ndim - 3];
     int64_t *own = &t->size[t->ndim - 3];
     if (cfx_dim_is_symbol(heads) || cfx_dim_is_symbol(*own) || *own == 0 || heads % *own != 0)
@@ -83,9 +83,10 @@ cfx_status cfxi_rule_attention(cfxi_call *c)
     int64_t keys = k.size[k.ndim - 2];
     int64_t value_size = v.size[v.ndim - 1];
     if (!cfxi_rt_same_size(c, q.size[q.ndim - 1], k.size[k.ndim - 1]))
-        return cfxi_fail(c, CFX_E_SHAPE, "queries and keys differ in their last size");
+        return cfxi_fail(c, CFX_E_SHAPE, "query and key differ in the size of their last "
+                         "dimension");
     if (!cfxi_rt_same_size(c, keys, v.size[v.ndim - 2]))
-        return cfxi_fail(c, CFX_E_SHAPE, "there are not as many values as keys");
+        return cfxi_fail(c, CFX_E_SHAPE, "key and value differ in their sequence length");
     if (cfxi_rt_bool(c, 7)) {
         CFX_TRY(repeat_heads(c, &q, &k));
         CFX_TRY(repeat_heads(c, &q, &v));
@@ -106,7 +107,8 @@ cfx_status cfxi_rule_attention(cfxi_call *c)
             size_t at = ndim + 2 - mask->ndim + d;
             if (mask->ndim > ndim + 2 ||
                 (mask->size[d] != 1 && !cfxi_rt_same_size(c, mask->size[d], sizes[at])))
-                return cfxi_fail(c, CFX_E_SHAPE, "attn_mask does not fit the scores");
+                return cfxi_fail(c, CFX_E_SHAPE, "attn_mask cannot be broadcast to the shape of "
+                                 "the scores");
         }
     }
     sizes[ndim + 1] = value_size;

@@ -115,8 +115,8 @@ static cfx_status note_sizes(einsum *e, size_t i, const labels *term, size_t *co
         if (count[label]++ == 0 || *size == 1)
             *size = t->size[d];
         else if (t->size[d] != 1 && !cfxi_rt_same_size(e->c, *size, t->size[d]))
-            return cfxi_fail(e->c, CFX_E_SHAPE, "einsum(): operands do not broadcast: sizes %lld "
-                             "and %lld of one subscript", (long long)*size,
+            return cfxi_fail(e->c, CFX_E_SHAPE, "einsum(): operands do not broadcast: one "
+                             "subscript has the sizes %lld and %lld", (long long)*size,
                              (long long)t->size[d]);
     }
     return CFX_OK;
@@ -137,7 +137,7 @@ static cfx_status read_output(einsum *e, const char *text, const size_t *count)
             uint8_t label = e->out.at[d];
             if (IN(seen, label) || (label < LETTERS && count[label] == 0))
                 return cfxi_fail(e->c, CFX_E_SHAPE, "einsum(): an output subscript appears more "
-                                 "than once, or in no operand");
+                                 "than once, or not in any operand");
             seen |= (set)1 << label;
         }
         return CFX_OK;
@@ -161,7 +161,7 @@ static cfx_status read_equation(einsum *e, cfxi_call *c, labels *terms)
     *e = (einsum){.c = c};
     e->tensors = cfxi_rt_list(c, 1, &e->n);
     if (e->n == 0 || e->n > CFXI_MOST_PARAMS)
-        return cfxi_fail(c, CFX_E_VALUE, "einsum(): between 1 and %d operands, not %zu",
+        return cfxi_fail(c, CFX_E_VALUE, "einsum(): expected 1 to %d operands, got %zu",
                          CFXI_MOST_PARAMS, e->n);
     for (size_t i = 0; i < e->n; i++) {
         CFX_TRY(ellipsis_of(e, &text, i, &dims[i]));
@@ -176,7 +176,7 @@ static cfx_status read_equation(einsum *e, cfxi_call *c, labels *terms)
     }
     CFX_TRY(read_output(e, text, count));
     if (e->out.n > CFX_MAX_DIMS)
-        return cfxi_fail(c, CFX_E_SHAPE, "einsum(): a result of more than %d dimensions",
+        return cfxi_fail(c, CFX_E_SHAPE, "einsum(): the result would have more than %d dimensions",
                          CFX_MAX_DIMS);
     memset(e->rank, UINT8_MAX, sizeof e->rank);
     for (size_t d = 0; d < e->out.n; d++)
@@ -321,7 +321,8 @@ static cfx_status as_matrices(const einsum *e, const operand *o, set batch, set 
     two.ndim = 0;
     append_labels(e, o, second, &two);
     if (start + 2 > CFX_MAX_DIMS || (size_t)all.ndim + two.ndim > CFX_MAX_DIMS)
-        return cfxi_fail(e->c, CFX_E_SHAPE, "einsum(): more than %d dimensions in between",
+        return cfxi_fail(e->c, CFX_E_SHAPE, "einsum(): an intermediate result would have more than "
+                         "%d dimensions",
                          CFX_MAX_DIMS);
     *t = cfxi_linalg_shown(&one);
     if (merge(t, start) && merge(&two, 0)) {
@@ -366,8 +367,8 @@ static cfx_status result_of(const einsum *e, const operand *a, const operand *b,
                 if (e->rank[label] != rank || !IN(groups[g], label))
                     continue;
                 if (ndim == CFX_MAX_DIMS)
-                    return cfxi_fail(e->c, CFX_E_SHAPE, "einsum(): more than %d dimensions in "
-                                     "between", CFX_MAX_DIMS);
+                    return cfxi_fail(e->c, CFX_E_SHAPE, "einsum(): an intermediate result would "
+                                     "have more than %d dimensions", CFX_MAX_DIMS);
                 int da = find(a, label);
                 int db = b ? find(b, label) : -1;
                 int64_t size = da < 0 ? 1 : a->t.size[da];

@@ -364,7 +364,8 @@ cfx_status cfxi_linalg_gemm_run(cfx_runtime *rt, cfx_dtype dtype, const cfxi_gem
                                 cfx_error *err)
 {
     if (dtype != CFX_DTYPE_FLOAT32 && dtype != CFX_DTYPE_FLOAT64)
-        return cfx_error_set(err, CFX_E_TYPE, "no matrix product of %s", cfx_dtype_name(dtype));
+        return cfx_error_set(err, CFX_E_TYPE, "matrix products are not implemented for %s",
+                             cfx_dtype_name(dtype));
     if (g->m <= 0 || g->n <= 0)
         return CFX_OK;
     if (rt->reference || g->k <= 0) {

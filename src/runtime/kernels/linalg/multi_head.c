@@ -43,12 +43,13 @@ static cfx_status check_masks(cfxi_call *c, int64_t queries, int64_t keys, int64
          !cfxi_rt_same_size(c, mask->size[mask->ndim - 1], keys) ||
          (mask->ndim == 3 &&
           !cfxi_rt_same_size(c, mask->size[0], cfx_dim_mul(c->dims, batch, count, c->err)))))
-        return cfxi_fail(c, CFX_E_SHAPE, "The shape of the attn_mask is not that of the scores");
+        return cfxi_fail(c, CFX_E_SHAPE, "attn_mask does not have the shape of the scores");
     bool batched = cfxi_rt_tensor(c, QUERY)->ndim == 3;
     if (padding && (padding->ndim != (batched ? 2 : 1) ||
                     !cfxi_rt_same_size(c, padding->size[padding->ndim - 1], keys) ||
                     (batched && !cfxi_rt_same_size(c, padding->size[0], batch))))
-        return cfxi_fail(c, CFX_E_SHAPE, "key_padding_mask does not have the sizes of the keys");
+        return cfxi_fail(c, CFX_E_SHAPE, "key_padding_mask does not match key in batch size or "
+                         "sequence length");
     if (cfxi_rt_bool(c, IS_CAUSAL) && !mask)
         return cfxi_fail(c, CFX_E_SHAPE, "Need attn_mask if specifying the is_causal hint.");
     return CFX_OK;
@@ -83,8 +84,8 @@ static cfx_status check_weights(cfxi_call *c, int64_t embed)
     if (bias)
         fits = fits && bias->ndim == 1 && cfxi_rt_same_size(c, bias->size[0], three);
     if (!fits)
-        return cfxi_fail(c, CFX_E_SHAPE, "the projections' weights do not have the sizes or the "
-                         "type that query, key and value ask for");
+        return cfxi_fail(c, CFX_E_SHAPE, "the projection weights do not match query, key and value "
+                         "in size or dtype");
     return CFX_OK;
 }
 
@@ -105,12 +106,13 @@ cfx_status cfxi_rule_multi_head(cfxi_call *c)
     if (!cfxi_rt_same_size(c, k->size[0], v->size[0]) ||
         (q->ndim == 3 && (!cfxi_rt_same_size(c, k->size[1], batch) ||
                           !cfxi_rt_same_size(c, v->size[1], batch))))
-        return cfxi_fail(c, CFX_E_SHAPE, "key's and value's sequences and batches do not fit");
+        return cfxi_fail(c, CFX_E_SHAPE, "key and value do not match in sequence length or batch "
+                         "size");
     if (!cfx_dtype_is_float((cfx_dtype)q->dtype) || k->dtype != q->dtype || v->dtype != q->dtype)
-        return cfxi_fail(c, CFX_E_SHAPE, "query, key and value must be floats of one type");
+        return cfxi_fail(c, CFX_E_SHAPE, "query, key and value must have the same floating-point "
+                         "dtype");
     if (cfxi_rt_tensor(c, STATIC_K) || cfxi_rt_tensor(c, STATIC_V))
-        return cfxi_fail(c, CFX_E_UNSUPPORTED, "attention with static_k or static_v is not "
-                         "computed by cfx");
+        return cfxi_fail(c, CFX_E_UNSUPPORTED, "static_k and static_v are not supported");
     if (!(cfxi_rt_float(c, DROPOUT) >= 0 && cfxi_rt_float(c, DROPOUT) <= 1))
         return cfxi_fail(c, CFX_E_SHAPE, "dropout probability has to be between 0 and 1, but got "
                          "%g", cfxi_rt_float(c, DROPOUT));

@@ -92,7 +92,8 @@ cfx_status cfxi_rule_tensordot(cfxi_call *c)
     if (a->dtype == CFX_DTYPE_BOOL)
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "matrix products are not implemented for bool");
     if (n > CFX_MAX_DIMS)
-        return cfxi_fail(c, CFX_E_SHAPE, "a result of %zu dimensions: cfx has up to %d", n,
+        return cfxi_fail(c, CFX_E_SHAPE, "the result would have %zu dimensions; cfx supports up to "
+                         "%d", n,
                          CFX_MAX_DIMS);
     return cfxi_rt_result(c, 0, (cfx_dtype)a->dtype, sizes, n);
 }
@@ -233,7 +234,7 @@ cfx_status cfxi_rule_kron(cfxi_call *c)
     int64_t sizes[CFX_MAX_DIMS];
     size_t ndim = both[0]->ndim > both[1]->ndim ? both[0]->ndim : both[1]->ndim;
     if (2 * ndim > CFX_MAX_DIMS)
-        return cfxi_fail(c, CFX_E_SHAPE, "kron of more than %d dimensions", CFX_MAX_DIMS / 2);
+        return cfxi_fail(c, CFX_E_SHAPE, "kron supports up to %d dimensions", CFX_MAX_DIMS / 2);
     for (size_t d = 0; d < ndim; d++) {
         sizes[d] = 1;
         for (size_t i = 0; i < 2; i++)
@@ -579,8 +580,8 @@ cfx_status cfxi_rule_grouped_mm(cfxi_call *c)
     if (x->ndim != 2 || w->ndim != 3 || offs->ndim != 1 ||
         !cfxi_rt_same_size(c, x->size[1], w->size[1]) ||
         !cfxi_rt_same_size(c, offs->size[0], w->size[0]) || x->dtype != w->dtype)
-        return cfxi_fail(c, CFX_E_SHAPE, "grouped matrices: expected [rows, k], [groups, k, n] of "
-                         "one type and as many offsets as groups");
+        return cfxi_fail(c, CFX_E_SHAPE, "grouped matrices: expected [rows, k], [groups, k, n] "
+                         "with the same dtype and one offset per group");
     if (x->dtype == CFX_DTYPE_BOOL)
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "matrix products are not implemented for bool");
     const int64_t sizes[] = {x->size[0], w->size[2]};
@@ -605,8 +606,8 @@ cfx_status cfxi_kernel_grouped_mm_fallback(cfxi_call *c)
         int64_t end =
             cfxi_tensor_load_int((cfx_dtype)offs->dtype, offs->data + g * offs->stride[0]);
         if (end < first || end > rows)
-            return cfxi_fail(c, CFX_E_SHAPE, "grouped matrices: offsets must ascend up to the "
-                             "number of rows");
+            return cfxi_fail(c, CFX_E_SHAPE, "grouped matrices: offsets must not decrease or "
+                             "exceed the number of rows");
         cfx_tensor part = cfxi_linalg_shown(&x);
         cfx_tensor to = cfxi_linalg_shown(&out);
         cfx_tensor matrix = cfxi_linalg_shown(&w);

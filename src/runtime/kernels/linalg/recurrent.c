@@ -264,8 +264,8 @@ static cfx_status check_layers(cfxi_call *c, cell kind, int64_t *hidden, int64_t
             fits = fits && w->ndim == 2 && cfxi_rt_same_size(c, w->size[1], in) &&
                    cfxi_rt_same_size(c, w->size[0], gates_of[kind] * *hidden);
         if (!fits)
-            return cfxi_fail(c, CFX_E_SHAPE, "parameter %zu does not have the type or sizes that "
-                             "the input and the hidden states ask for", i);
+            return cfxi_fail(c, CFX_E_SHAPE, "parameter %zu does not match the input and the "
+                             "hidden states in dtype or size", i);
     }
     return CFX_OK;
 }
@@ -450,8 +450,8 @@ cfx_status cfxi_rule_recurrent_cell(cfxi_call *c)
                     cfxi_rt_same_size(c, w->size[0], gates_of[kind] * hidden) &&
                     (i >= B_IH || cfxi_rt_same_size(c, w->size[1], in));
         if (!fits)
-            return cfxi_fail(c, CFX_E_SHAPE, "a weight does not have the type or sizes that the "
-                             "input and the hidden state ask for");
+            return cfxi_fail(c, CFX_E_SHAPE, "a weight does not match the input and the hidden "
+                             "state in dtype or size");
     }
     if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "recurrent cells are not implemented for %s",

@@ -96,7 +96,7 @@ static cfx_status read_lengths(cfxi_call *c, size_t arg, int64_t *out, int64_t n
                                           t->data + (t->ndim ? i * t->stride[0] : 0))
                    : items[i].as.i;
         if (out[i] < 0)
-            return cfxi_fail(c, CFX_E_SHAPE, "a length is negative");
+            return cfxi_fail(c, CFX_E_SHAPE, "lengths must not be negative");
     }
     return CFX_OK;
 }
@@ -115,7 +115,7 @@ static cfx_status check_batch(cfxi_call *c, const cfx_tensor *x, const cfx_tenso
         sum += lengths[n + i];
     }
     if (targets->ndim == 2 ? targets->size[0] != n : sum > cfxi_tensor_numel(targets))
-        return cfxi_fail(c, CFX_E_SHAPE, "the targets are not as many as their lengths say");
+        return cfxi_fail(c, CFX_E_SHAPE, "the number of targets does not match target_lengths");
     return CFX_OK;
 }
 
@@ -133,7 +133,8 @@ static cfx_status ctc_batch(cfxi_call *c, const ctc *k, const cfx_tensor *target
         at += lengths[n + i];
         for (int64_t s = 0; s < lengths[n + i]; s++)
             if (target[s] < 0 || target[s] >= classes)
-                return cfxi_fail(c, CFX_E_SHAPE, "a target is no class");
+                return cfxi_fail(c, CFX_E_SHAPE, "a target is out of range: it must be a class "
+                                 "index");
         double loss = ctc_one(k, i, lengths[i], target, lengths[n + i]);
         if (cfxi_rt_bool(c, ZERO_INFINITY) && loss == INFINITY)
             loss = 0;
@@ -188,12 +189,13 @@ cfx_status cfxi_rule_multilabel_margin_loss(cfxi_call *c)
     const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     const cfx_tensor *t = cfxi_rt_tensor(c, 1);
     if (!cfx_dtype_is_float((cfx_dtype)x->dtype) || t->dtype != CFX_DTYPE_INT64)
-        return cfxi_fail(c, CFX_E_SHAPE, "expected floats and a target of type Long");
+        return cfxi_fail(c, CFX_E_SHAPE, "expected a floating-point input and an int64 target");
     bool fits = x->ndim <= 2 && t->ndim == x->ndim;
     for (size_t d = 0; fits && d < x->ndim; d++)
         fits = cfxi_rt_same_size(c, x->size[d], t->size[d]);
     if (!fits)
-        return cfxi_fail(c, CFX_E_SHAPE, "inconsistent target size: it must be that of the input");
+        return cfxi_fail(c, CFX_E_SHAPE, "inconsistent target size: target must have the size of "
+                         "input");
     CFX_TRY(cfxi_loss_check_reduction(c, 2));
     bool each = cfxi_loss_reduction_of(c, 2) == CFXI_REDUCE_NONE;
     return cfxi_rt_result(c, 0, (cfx_dtype)x->dtype, x->size, each && x->ndim == 2 ? 1 : 0);
@@ -213,7 +215,7 @@ static cfx_status margin_row(cfxi_call *c, const double *x, const int64_t *t, in
     *loss = 0;
     for (int64_t j = 0; j < n && t[j] >= 0; j++)
         if (t[j] >= n)
-            return cfxi_fail(c, CFX_E_SHAPE, "argument #3 is out of range: no such class");
+            return cfxi_fail(c, CFX_E_SHAPE, "a target is out of range: it must be a class index");
     for (int64_t i = 0; i < n; i++) {
         if (is_label(t, n, i))
             continue;

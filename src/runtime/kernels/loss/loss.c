@@ -27,7 +27,7 @@ cfx_status cfxi_loss_check_reduction(cfxi_call *c, size_t arg)
     if (cfxi_loss_reduction_of(c, arg) != CFXI_REDUCE_UNKNOWN)
         return CFX_OK;
     if (c->args[arg].symbolic)
-        return cfxi_fail(c, CFX_E_VALUE, "a reduction that is not known");
+        return cfxi_fail(c, CFX_E_VALUE, "reduction must be a known value");
     return cfxi_fail(c, CFX_E_VALUE, "%s is not a valid value for reduction",
                      cfxi_rt_str(c, arg) ? cfxi_rt_str(c, arg) : "the number");
 }

@@ -199,7 +199,7 @@ cfx_status cfxi_rule_builtin_round(cfxi_call *c)
     const double f = nearbyint(x.as.f);
     if (!(f >= -0x1p63 && f < 0x1p63))
         return cfxi_fail(c, CFX_E_VALUE, "cannot convert float %s to integer",
-                         f != f ? "NaN" : "infinity or one that large");
+                         f != f ? "NaN" : "infinity (or a value beyond 64 bits)");
     return cfxi_python_give(c, cfx_datum_int((int64_t)f));
 }
 

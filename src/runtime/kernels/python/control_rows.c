@@ -39,7 +39,8 @@ static cfx_datum cannot_join(cfxi_call *c, cfx_datum a, cfx_datum b)
         if (both[i].kind == CFX_DATUM_TENSOR)
             cfx_datum_print(both[i], c->dims, cfx_buffer_sink(&text[i]), NULL);
     }
-    cfxi_fail(c, CFX_E_SHAPE, "%s: one way gives %.180s, another %.180s", cfx_operator_name(c->op),
+    cfxi_fail(c, CFX_E_SHAPE, "%s: one path returns %.180s, another %.180s",
+              cfx_operator_name(c->op),
               text[0].size ? text[0].data : cfx_datum_kind_name((cfx_datum_kind)a.kind),
               text[1].size ? text[1].data : cfx_datum_kind_name((cfx_datum_kind)b.kind));
     cfx_buffer_free(&text[0]);
@@ -85,7 +86,7 @@ static cfx_datum join_items(cfxi_call *c, cfx_datum a, cfx_datum b, int64_t wide
     cfx_datum *y = cfx_datum_items(b, &m);
     cfx_datum both = cfx_datum_invalid();
     if (n != m) {
-        cfxi_fail(c, CFX_E_SHAPE, "%s: one way gives %zu results, another %zu",
+        cfxi_fail(c, CFX_E_SHAPE, "%s: one path returns %zu results, another %zu",
                   cfx_operator_name(c->op), n, m);
         return cfx_datum_invalid();
     }
@@ -254,7 +255,7 @@ static cfx_status turn(cfxi_call *c, cfx_datum body, cfx_datum index, cfx_datum 
     cfx_datum_items(next, &m);
     if ((next.kind != CFX_DATUM_TUPLE && next.kind != CFX_DATUM_LIST) || m != n) {
         cfx_datum_release(next);
-        return cfxi_fail(c, CFX_E_TYPE, "%s: its body must return %zu values, as many as the state "
+        return cfxi_fail(c, CFX_E_TYPE, "%s: the body must return %zu values, as many as the state "
                          "has", cfx_operator_name(c->op), n);
     }
     next.kind = CFX_DATUM_TUPLE;

@@ -42,7 +42,7 @@ static cfx_status give_int(cfxi_call *c, double f, bool known)
 {
     if (known && !(f > -9.3e18 && f < 9.2e18))
         return cfxi_fail(c, CFX_E_VALUE, "cannot convert float %s to integer",
-                         f != f ? "NaN" : "infinity or one that large");
+                         f != f ? "NaN" : "infinity (or a value beyond 64 bits)");
     return give_whole(c, known ? (int64_t)f : 0, known);
 }
 
@@ -193,7 +193,7 @@ cfx_status cfxi_rule_math_gcd(cfxi_call *c)
         }
     }
     if (gcd > INT64_MAX)
-        return cfxi_fail(c, CFX_E_VALUE, "an integer of more than 64 bits");
+        return cfxi_fail(c, CFX_E_VALUE, "the integer result does not fit in 64 bits");
     return give_whole(c, (int64_t)gcd, known);
 }
 

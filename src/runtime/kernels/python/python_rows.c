@@ -112,7 +112,7 @@ cfx_status cfxi_rule_dict(cfxi_call *c)
     if (d.kind == CFX_DATUM_DICT)
         return cfxi_python_give(c, cfx_datum_retain(d));
     if (d.kind != CFX_DATUM_INVALID && n > 0)
-        return cfxi_fail(c, CFX_E_TYPE, "'%s' object is no dict", cfxi_rt_py_kind_of(d));
+        return cfxi_fail(c, CFX_E_TYPE, "'%s' object is not a dict", cfxi_rt_py_kind_of(d));
     return cfxi_python_give(c, cfx_datum_seq(CFX_DATUM_DICT, NULL, 0, c->rt->allocator, c->err));
 }
 
@@ -157,7 +157,7 @@ cfx_status cfxi_rule_int(cfxi_call *c)
     if (d.symbolic)
         return cfxi_python_give(c, cfxi_rt_size_datum(cfxi_rt_fresh(c)));
     if (!(d.as.f > -0x1p63 && d.as.f < 0x1p63))
-        return cfxi_fail(c, CFX_E_VALUE, "cannot convert float to an integer of 64 bits");
+        return cfxi_fail(c, CFX_E_VALUE, "cannot convert float to a 64-bit integer");
     return cfxi_python_give(c, cfx_datum_int((int64_t)d.as.f));
 }
 
@@ -202,7 +202,7 @@ cfx_status cfxi_rule_sym_min(cfxi_call *c)
 cfx_status cfxi_rule_sym_ite(cfxi_call *c)
 {
     if (c->args[0].symbolic)
-        return cfxi_fail(c, CFX_E_VALUE, "a choice that is not known yet");
+        return cfxi_fail(c, CFX_E_VALUE, "the condition must be a known bool");
     return cfxi_python_give(c, cfx_datum_retain(c->args[cfxi_rt_bool(c, 0) ? 1 : 2]));
 }
 
@@ -349,7 +349,7 @@ static cfx_status is_instance(cfxi_call *c, cfx_datum d, cfx_datum type, bool *y
             *yes = types[i].kinds >> d.kind & 1;
             return CFX_OK;
         }
-    return cfxi_fail(c, CFX_E_TYPE, "isinstance() of a type that cfx does not know");
+    return cfxi_fail(c, CFX_E_TYPE, "isinstance() with a type that cfx does not support");
 }
 
 cfx_status cfxi_rule_isinstance(cfxi_call *c)

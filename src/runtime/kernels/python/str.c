@@ -13,9 +13,9 @@ static cfx_status check(cfxi_call *c, cfx_datum d, bool inside, bool *known)
     const cfx_datum *items = cfx_datum_items(d, &n);
     if (!((inside ? plain : plain | outside) >> d.kind & 1) &&
         !(c->infer && d.kind == CFX_DATUM_TENSOR))
-        return cfxi_fail(c, CFX_E_UNSUPPORTED, "a %s%s cannot be written as text here",
+        return cfxi_fail(c, CFX_E_UNSUPPORTED, "a %s%s cannot be converted to text",
                          cfx_datum_kind_name((cfx_datum_kind)d.kind),
-                         inside ? " inside of another value" : "");
+                         inside ? " inside another value" : "");
     *known = *known && !d.symbolic && d.kind != CFX_DATUM_TENSOR;
     for (size_t i = 0; items && i < n; i++)
         CFX_TRY(check(c, items[i], true, known));
@@ -31,7 +31,7 @@ static cfx_status put(cfxi_call *c, cfx_datum d, bool repr, cfx_buffer *out)
     if (text && !repr)
         return cfx_buffer_append(out, text, size);
     if (text && d.kind == CFX_DATUM_DEVICE)
-        return cfxi_fail(c, CFX_E_UNSUPPORTED, "a device cannot be written as repr() here");
+        return cfxi_fail(c, CFX_E_UNSUPPORTED, "repr() of a device is not supported");
     if (d.kind == CFX_DATUM_DTYPE)
         CFX_TRY(cfx_buffer_append(out, "torch.", 6));
     return cfx_datum_print(d, NULL, cfx_buffer_sink(out), c->err);
@@ -139,8 +139,8 @@ static cfx_status put_field(cfxi_call *c, const char **at, const char *end, cfx_
     while (*at < end && **at != '}' && **at != '{')
         ++*at;
     if (*at == end || **at == '{' || (!formatted && *at > from))
-        return cfxi_fail(c, CFX_E_UNSUPPORTED, "only fields such as {}, {!r} and {:>8} can be "
-                         "filled here, without a name");
+        return cfxi_fail(c, CFX_E_UNSUPPORTED, "only unnamed fields such as {}, {!r} and {:>8} are "
+                         "supported");
     const size_t size = (size_t)(*at - from);
     return turned ? put_as_text(c, d, repr, from, size, out)
                   : put_formatted(c, d, from, size, out);
@@ -237,7 +237,7 @@ cfx_status cfxi_rule_str_case(cfxi_call *c)
         const char letter = (char)(other ? from[i] ^ 0x20 : from[i]);
         status = (unsigned char)from[i] < 0x80
                      ? cfx_buffer_append(&text, &letter, 1)
-                     : cfxi_fail(c, CFX_E_UNSUPPORTED, "only texts of ASCII are known here");
+                     : cfxi_fail(c, CFX_E_UNSUPPORTED, "only ASCII text is supported");
     }
     return give_text(c, &text, status);
 }

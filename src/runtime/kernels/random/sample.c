@@ -152,7 +152,8 @@ cfx_status cfxi_rule_bernoulli_p(cfxi_call *c)
     for (size_t d = 0; !grows && d < n; d++)
         grows = !cfxi_rt_same_size(c, sizes[d], x->size[d]);
     if (grows)
-        return cfxi_fail(c, CFX_E_SHAPE, "the probabilities do not fit the shape of the tensor");
+        return cfxi_fail(c, CFX_E_SHAPE, "the probabilities cannot be broadcast to the shape of "
+                         "the tensor");
     return cfxi_rt_result(c, 0, (cfx_dtype)x->dtype, x->size, x->ndim);
 }
 

@@ -195,7 +195,7 @@ static cfx_status not_complex(cfxi_call *c, const cfx_tensor *x)
 {
     if (!cfx_dtype_is_complex((cfx_dtype)x->dtype))
         return CFX_OK;
-    return cfxi_fail(c, CFX_E_UNSUPPORTED, "not implemented for %s: it has no order",
+    return cfxi_fail(c, CFX_E_UNSUPPORTED, "not implemented for %s, which has no order",
                      cfx_dtype_name((cfx_dtype)x->dtype));
 }
 

@@ -229,7 +229,7 @@ static cfx_status softmax_rule(cfxi_call *c, cfx_dtype dtype)
     const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     size_t dim;
     if (!cfx_dtype_is_float(dtype))
-        return cfxi_fail(c, CFX_E_UNSUPPORTED, "not implemented for %s: give a dtype",
+        return cfxi_fail(c, CFX_E_UNSUPPORTED, "not implemented for %s; pass a dtype",
                          cfx_dtype_name(dtype));
     CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 1), x->ndim, &dim));
     return cfxi_rt_result(c, 0, dtype, x->size, x->ndim);
