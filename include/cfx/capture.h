@@ -95,8 +95,9 @@ CFX_API void cfx_transform_at(cfx_at at, cfx_module *m, const char *passes);
 /* Replaces each place in a captured module that computes what `pattern` does by `replacement`, and
  * returns how many there were. Calls count as equal however they are spelled, operands that commute
  * in either order; branches and loops are searched, too. Pattern and replacement have as many
- * inputs and outputs as each other; a module that is not captured yet is traced. match.h has more
- * options, and explains near misses. */
+ * inputs and outputs as each other; a module that is not captured yet is traced. Parts that
+ * `replacement` uses are added to `m` by their names; a part that `m` has under the same name
+ * stays. match.h has more options, and explains near misses. */
 CFX_API size_t cfx_replace_pattern_at(cfx_at at, cfx_module *m, cfx_module *pattern,
                                       cfx_module *replacement);
 #define cfx_replace_pattern(s, m, pattern, replacement)                                            \

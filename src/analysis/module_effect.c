@@ -22,6 +22,7 @@ typedef struct effect_job {
     cfx_graph *g;
     cfx_buffer paths;  /* of all modules in the tree, each terminated */
     cfx_buffer path;   /* of the one at hand */
+    cfxi_pointers seen;  /* by identity: a module may be in several places, or below itself */
     bool training;
     cfx_effect effect;
     cfx_error *err;
@@ -139,14 +140,30 @@ static cfx_status add_children(effect_job *job)
     return status == CFX_OK ? CFX_OK : cfxi_base_failed(job->err, status);
 }
 
+/* Adds the module at job->path to those that were seen; *again says whether it was there. */
+static cfx_status see(effect_job *job, bool *again)
+{
+    const cfx_module_tree *modules = job->modules;
+    const void *module = modules->identity ? modules->identity(modules->ctx, job->path.data) : NULL;
+    *again = module && cfxi_base_pointers_get(&job->seen, module);
+    if (!module || *again ||
+        cfxi_base_pointers_set(&job->seen, module, job, job->g->allocator))
+        return CFX_OK;
+    return cfxi_base_nomem(job->err);
+}
+
 static cfx_status walk(effect_job *job, const char *path)
 {
     CFX_TRY(append(job, &job->paths, path, strlen(path) + 1));
     for (size_t at = 0; at < job->paths.size && job->effect < CFX_EFFECT_WRITES;
          at += job->path.size + 1) {
         const size_t size = strlen(job->paths.data + at);
+        bool again;
         cfx_buffer_free(&job->path);
         CFX_TRY(append(job, &job->path, job->paths.data + at, size));
+        CFX_TRY(see(job, &again));
+        if (again)
+            continue;
         CFX_TRY(add_own(job));
         CFX_TRY(add_children(job));
     }
@@ -163,5 +180,6 @@ cfx_status cfx_module_tree_effect(const cfx_module_tree *modules, cfx_graph *g, 
     *effect = status == CFX_OK ? job.effect : CFX_EFFECT_WRITES;
     cfx_buffer_free(&job.path);
     cfx_buffer_free(&job.paths);
+    cfxi_base_pointers_free(&job.seen, g->allocator);
     return status;
 }

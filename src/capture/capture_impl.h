@@ -255,6 +255,9 @@ cfx_datum cfxi_capture_number_of_call(const cfxi_trace *t, cfx_operator op, cons
  * trace that made it. (captured_parts.c) */
 cfx_status cfxi_capture_graft(cfx_at at, cfx_module *to, const cfx_module *from, cfx_graph *graph,
                               const cfx_trace_options *options, cfx_error *err);
+/* Likewise those that `to` has nothing for. */
+cfx_status cfxi_capture_graft_missing(cfx_at at, cfx_module *to, const cfx_module *from,
+                                      cfx_graph *graph, cfx_error *err);
 
 /* ---- rows of operators (operator_cache.c) -------------------------------------------------- */
 

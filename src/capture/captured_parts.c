@@ -11,6 +11,7 @@ typedef struct graft {
     cfx_module *to;
     const cfx_module *from;
     cfx_trace_options options;  /* for what is captured in turn */
+    bool missing;               /* only what `to` has nothing for */
 } graft;
 
 /* The module in `to` for the first size characters of `path`; a plain one is made if need be. */
@@ -49,7 +50,7 @@ static cfx_status bring(const graft *g, const char *path, cfx_error *err)
     const cfx_module *from = g->from;
     cfx_module *to = g->to;
     const char *dot;
-    if (!e)
+    if (!e || (g->missing && cfxi_capture_module_at(to, path)))
         return CFX_OK;
     while ((dot = strchr(path, '.')) != NULL) {
         const size_t size = (size_t)(dot - path);
@@ -68,7 +69,11 @@ static cfx_status bring(const graft *g, const char *path, cfx_error *err)
     cfx_module *part = as_part(g, e->child, err);
     if (e->child && !part)
         return err->status;
-    return cfxi_capture_module_put(to, path, strlen(path), e->kind, part, e->value, err);
+    const cfx_status status = cfxi_capture_module_put(to, path, strlen(path), e->kind, part,
+                                                      e->value, err);
+    if (part != e->child)
+        cfx_module_drop_at(g->at, part);  /* `to` has it */
+    return status;
 }
 
 /* What the regions of a node read. */
@@ -90,5 +95,12 @@ cfx_status cfxi_capture_graft(cfx_at at, cfx_module *to, const cfx_module *from,
     graft g = {.at = at, .to = to, .from = from};
     if (options)
         g.options = (cfx_trace_options){.is_leaf = options->is_leaf, .ctx = options->ctx};
+    return bring_all(graph, &g, err);
+}
+
+cfx_status cfxi_capture_graft_missing(cfx_at at, cfx_module *to, const cfx_module *from,
+                                      cfx_graph *graph, cfx_error *err)
+{
+    graft g = {.at = at, .to = to, .from = from, .missing = true};
     return bring_all(graph, &g, err);
 }

@@ -10,8 +10,9 @@ static bool weights_path(cfx_buffer *out, const char *path)
 {
     static const char extension[] = ".safetensors";
     const char *slash = strrchr(path, '/');
-    const char *dot = strrchr(slash ? slash : path, '.');
-    const size_t stem = dot && dot > path ? (size_t)(dot - path) : strlen(path);
+    const char *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    const size_t stem = dot && dot > name ? (size_t)(dot - path) : strlen(path);
     return cfx_buffer_append(out, path, stem) == CFX_OK &&
            cfx_buffer_append(out, extension, sizeof extension - 1) == CFX_OK;
 }
@@ -64,6 +65,7 @@ void cfx_module_write_at(cfx_at at, cfx_module *m, const char *path)
                           "model.ir, the weights go to model.safetensors", path);
         return;
     }
+    const size_t mark = at.scope->modules.size;
     cfx_module *captured = m->graph ? m : cfx_trace_at(at, m, (cfx_trace_options){0});
     if (!captured)
         return;
@@ -75,8 +77,7 @@ void cfx_module_write_at(cfx_at at, cfx_module *m, const char *path)
     cfx_buffer_free(&weights);
     if (err.status != CFX_OK)
         cfxi_capture_scope_take(at, &err);
-    if (captured != m)
-        cfx_module_drop_at(at, captured);
+    cfxi_capture_scope_keep(at, mark, NULL);
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -101,7 +102,7 @@ static void put_tensor(cfx_at at, cfx_module *root, const char *name, cfx_tensor
     cfx_module_add_parameter_at(at, owner, name, t);
 }
 
-/* The modules that hold the weights of a file, if there is one. */
+/* The modules that hold the weights of a file. */
 static cfx_module *read_weights(cfx_at at, const char *path)
 {
     cfx_error err = {0};
@@ -130,6 +131,16 @@ static cfx_graph *read_graph(cfx_at at, const char *path)
     return g;
 }
 
+/* The scope lets go of the modules that it has got since it had `mark` of them, but for `kept`. */
+static void drop_others(cfx_at at, size_t mark, const cfx_module *kept)
+{
+    for (size_t i = at.scope->modules.size; i-- > mark;) {
+        cfx_module *m = ((cfx_module **)at.scope->modules.data)[i];
+        if (m != kept)
+            cfx_module_drop_at(at, m);
+    }
+}
+
 cfx_module *cfx_module_read_at(cfx_at at, const char *path)
 {
     cfx_buffer weights;
@@ -146,8 +157,10 @@ cfx_module *cfx_module_read_at(cfx_at at, const char *path)
     if (g && !weights_path(&weights, path))
         cfx_scope_fail_at(at, CFX_E_NOMEM, "out of memory");
     if (cfx_scope_ok(at.scope)) {
+        const size_t mark = at.scope->modules.size;
         cfx_module *root = read_weights(at, weights.data);
         m = cfx_module_from_graph_at(at, g, NULL, root);
+        drop_others(at, mark, m);
     }
     cfxi_capture_scope_keep(at, mark, m);
     cfx_buffer_free(&weights);

@@ -311,10 +311,11 @@ static cfx_status forget_one(void *ctx, cfx_module *m, const char *path, cfx_err
     cfxi_ready *r = cfxi_base_pointers_get(&s->ready, m);
     (void)path;
     (void)err;
-    if (r && r->module) {
+    if (r) {
+        cfxi_base_pointers_set(&s->ready, m, NULL, s->allocator);
         clear(s, r);
         cfx_module_release(m);
-        r->module = NULL;
+        cfxi_base_free(s->allocator, r, sizeof *r);
     }
     return CFX_OK;
 }
@@ -330,8 +331,6 @@ void cfxi_capture_ready_forget(cfx_at at, cfx_module *m)
 static cfxi_ready *entry_of(cfx_scope *s, cfx_module *m)
 {
     cfxi_ready *r = cfxi_base_pointers_get(&s->ready, m);
-    if (r && !r->module)  /* of a module that was dropped, whose address this one has */
-        r->module = cfx_module_retain(m);
     if (r)
         return r;
     r = cfxi_base_alloc(s->allocator, sizeof *r);

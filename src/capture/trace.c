@@ -286,14 +286,34 @@ void cfx_transform_at(cfx_at at, cfx_module *m, const char *passes)
         cfxi_capture_scope_take(at, &why);
 }
 
-/* The graph of a captured module, or of what tracing a module gives; NULL, and the scope fails. */
-static cfx_graph *graph_of(cfx_at at, cfx_module *m, const char *what)
+/* `m` if it is captured, else what tracing it gives; NULL, and the scope fails. */
+static cfx_module *captured_of(cfx_at at, cfx_module *m, const char *what)
 {
     if (!m)
         cfx_scope_fail_at(at, CFX_E_VALUE, "cfx_replace_pattern got NULL for the %s", what);
-    else if (!m->graph)
-        m = cfx_trace_at(at, m, (cfx_trace_options){0});
-    return cfx_scope_ok(at.scope) ? m->graph : NULL;
+    return m && !m->graph ? cfx_trace_at(at, m, (cfx_trace_options){0}) : m;
+}
+
+/* Both are captured. What the graph of `to` names and `m` does not have comes along. */
+static size_t replace(cfx_at at, cfx_module *m, const cfx_module *from, const cfx_module *to,
+                      cfx_error *err)
+{
+    const cfx_module_tree tree = cfxi_capture_scope_tree(at.scope, m);
+    const cfx_match_options options = {.regions = true, .any_spelling = true,
+                                       .commutative = true, .modules = &tree};
+    cfx_graph *const pattern = from->graph;
+    cfx_matches *found = cfx_matches_find(m->graph, &pattern, 1, &options, err);
+    const size_t n = found ? cfx_matches_size(found) : 0;
+    cfx_graph **with = n ? cfxi_base_alloc(at.scope->allocator, n * sizeof *with) : NULL;
+    for (size_t i = 0; with && i < n; i++)
+        with[i] = to->graph;
+    if (n && !with)
+        cfxi_base_nomem(err);
+    else if (n && cfxi_capture_graft_missing(at, m, to, to->graph, err) == CFX_OK)
+        cfx_matches_replace(found, with, err);
+    cfxi_base_free(at.scope->allocator, with, n * sizeof *with);
+    cfx_matches_free(found);
+    return n;
 }
 
 size_t cfx_replace_pattern_at(cfx_at at, cfx_module *m, cfx_module *pattern,
@@ -301,38 +321,23 @@ size_t cfx_replace_pattern_at(cfx_at at, cfx_module *m, cfx_module *pattern,
 {
     cfx_error err = {0};
     size_t n = 0;
-    const size_t mark = at.scope ? at.scope->modules.size : 0;
-    if (cfx_scope_ok(at.scope) && m && !m->graph)
+    if (!cfx_scope_ok(at.scope))
+        return 0;
+    if (m && !m->graph) {
         cfx_scope_fail_at(at, CFX_E_VALUE,
                           "cfx_replace_pattern needs a captured module; call cfx_trace "
                           "first");
-    cfx_graph *g = cfx_scope_ok(at.scope) ? graph_of(at, m, "module") : NULL;
-    cfx_graph *from = g ? graph_of(at, pattern, "pattern") : NULL;
-    cfx_graph *to = from ? graph_of(at, replacement, "replacement") : NULL;
-    if (!to) {
-        if (at.scope)
-            cfxi_capture_scope_keep(at, mark, NULL);
         return 0;
     }
-    const cfx_module_tree tree = cfxi_capture_scope_tree(at.scope, m);
-    const cfx_match_options options = {.regions = true, .any_spelling = true,
-                                       .commutative = true, .modules = &tree};
-    cfx_matches *found = cfx_matches_find(g, &from, 1, &options, &err);
-    n = found ? cfx_matches_size(found) : 0;
-    cfx_graph **with = n ? cfxi_base_alloc(at.scope->allocator, n * sizeof *with) : NULL;
-    for (size_t i = 0; with && i < n; i++)
-        with[i] = to;
-    if (n && !with)
-        cfxi_base_nomem(&err);
-    else if (n)
-        cfx_matches_replace(found, with, &err);
-    cfxi_base_free(at.scope->allocator, with, n * sizeof *with);
-    cfx_matches_free(found);
-    cfxi_capture_scope_keep(at, mark, NULL);  /* what was traced here */
-    if (err.status == CFX_OK)
+    const size_t mark = at.scope->modules.size;
+    cfx_module *from = captured_of(at, m, "module") ? captured_of(at, pattern, "pattern") : NULL;
+    cfx_module *to = from ? captured_of(at, replacement, "replacement") : NULL;
+    if (to)
+        n = replace(at, m, from, to, &err);
+    if (to && err.status == CFX_OK)
         prune(at, m, &err);
-    if (err.status == CFX_OK)
-        return n;
-    cfxi_capture_scope_take(at, &err);
-    return 0;
+    if (err.status != CFX_OK)
+        cfxi_capture_scope_take(at, &err);
+    cfxi_capture_scope_keep(at, mark, NULL);  /* what was traced here */
+    return cfx_scope_ok(at.scope) ? n : 0;
 }

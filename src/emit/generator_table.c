@@ -76,9 +76,12 @@ cfx_status cfxi_emit_python_generate(cfx_graph *g, const cfx_generate_options *o
 cfx_status cfxi_emit_str_generate(cfx_graph *g, const cfx_generate_options *options, cfx_sink out,
                                   cfx_error *err)
 {
+    cfxi_out end;
     (void)options;
     CFX_TRY(cfx_graph_print(g, out, err));
-    return out.write(out.ctx, "\n", 1);
+    cfxi_base_out_begin(&end, out);
+    cfxi_base_out_char(&end, '\n');
+    return cfxi_base_out_end(&end, err);
 }
 
 cfx_status cfxi_emit_table_generate(cfx_graph *g, const cfx_generate_options *options, cfx_sink out,

@@ -40,7 +40,7 @@ typedef struct outline_job {
     cfxi_pointers readers;  /* by region: its get_attr node */
     cfxi_vec regions;       /* of cfx_graph *: held, so that no address comes twice */
     unsigned next[CFX_OPERATOR_COUNT][2];  /* number of the next path of each name */
-    cfx_error *err;
+    cfx_error *err;  /* not NULL */
 } outline_job;
 
 static bool is_items(cfx_value v) { return v.kind == CFX_KIND_TUPLE || v.kind == CFX_KIND_LIST; }
@@ -158,7 +158,7 @@ static cfx_status make_reader(outline_job *job, cfx_node *n, const cfx_region *r
     CFX_TRY(cfx_graph_set_insert_point(job->g, (cfx_insert_point){n, false}, job->err));
     *reader = cfx_graph_get_attr(job->g, path, job->err);
     if (!*reader)
-        return CFX_E_NOMEM;
+        return job->err->status;
     cfx_node_set_module_stack(*reader, cfx_node_module_stack(n));
     if (!cfxi_base_pointers_set(&job->readers, region->graph, *reader, allocator) ||
         !cfxi_base_vec_reserve(&job->regions, 1, sizeof(cfx_graph *), allocator))
@@ -168,28 +168,6 @@ static cfx_status make_reader(outline_job *job, cfx_node *n, const cfx_region *r
         return CFX_OK;
     cfx_status status = job->how->outlined(job->how->ctx, path, region, job->err);
     return status == CFX_OK ? CFX_OK : cfxi_base_failed(job->err, status);
-}
-
-/* The get_attr node for a region. A loop's body returns the first `kept` values of its state. */
-static cfx_status reader_of(outline_job *job, cfx_node *n, cfx_operator op, unsigned i, size_t kept,
-                            cfx_value *value)
-{
-    cfx_status status = CFX_OK;
-    cfx_region region = {cfx_value_graph(cfx_node_arg(n, forms[op].first + i)), NULL};
-    const bool shorter = op == CFX_OPID_while_loop && i == BODY && is_shorter(n, kept);
-    if (shorter) {
-        region.copied_from = region.graph;
-        region.graph = shortened(region.copied_from, kept, job->err);
-        if (!region.graph)
-            return CFX_E_NOMEM;
-    }
-    cfx_node *reader = cfxi_base_pointers_get(&job->readers, region.graph);
-    if (!reader)
-        status = make_reader(job, n, &region, op, i, &reader);
-    if (shorter)
-        cfx_graph_release(region.graph);
-    *value = status == CFX_OK ? cfx_value_node(reader) : cfx_value_invalid();
-    return status;
 }
 
 static cfx_status check_form(const cfx_node *n, const region_form *form, cfx_error *err)
@@ -204,6 +182,30 @@ static cfx_status check_form(const cfx_node *n, const region_form *form, cfx_err
             return cfx_error_set(err, CFX_E_GRAPH, "node %%%s has something that is not a graph "
                                  "in the place of a region", n->name->data);
     return CFX_OK;
+}
+
+/* The get_attr node for a region. A loop's body returns the first `kept` values of its state. Hooks
+ * run when the node is made, and may change or erase `n`. */
+static cfx_status reader_of(outline_job *job, cfx_node *n, cfx_operator op, unsigned i, size_t kept,
+                            cfx_value *value)
+{
+    cfx_status status = CFX_OK;
+    CFX_TRY(check_form(n, &forms[op], job->err));
+    const bool shorter = op == CFX_OPID_while_loop && i == BODY && is_shorter(n, kept);
+    cfx_graph *own = cfx_graph_retain(cfx_value_graph(cfx_node_arg(n, forms[op].first + i)));
+    cfx_region region = {own, NULL};
+    if (shorter)
+        region = (cfx_region){shortened(own, kept, job->err), own};
+    cfx_node *reader = region.graph ? cfxi_base_pointers_get(&job->readers, region.graph) : NULL;
+    if (!region.graph)
+        status = job->err->status;
+    else if (!reader)
+        status = make_reader(job, n, &region, op, i, &reader);
+    if (shorter)
+        cfx_graph_release(region.graph);
+    cfx_graph_release(own);
+    *value = status == CFX_OK ? cfx_value_node(reader) : cfx_value_invalid();
+    return status;
 }
 
 /* Whether there is a literal that torch's operators do not take, or give: they know tensors and
@@ -237,7 +239,7 @@ static cfx_status set_call(outline_job *job, cfx_node *n, const cfx_value *args,
 {
     cfx_value all = cfx_value_tuple(job->g, args, n_args, job->err);
     if (all.kind == CFX_KIND_INVALID)
-        return CFX_E_NOMEM;
+        return job->err->status;
     CFX_TRY(cfx_node_set_args(n, all, job->err));
     return target.object || target.name ? cfx_node_set_target(n, target, job->err) : CFX_OK;
 }
@@ -245,28 +247,31 @@ static cfx_status set_call(outline_job *job, cfx_node *n, const cfx_value *args,
 static cfx_status outline_node(outline_job *job, cfx_node *n, cfx_operator op)
 {
     cfx_value args[MAX_ARGS];
+    cfx_value readers[2];
     const region_form *form = &forms[op];
     cfx_target target = {NULL, NULL, 0};
     CFX_TRY(check_form(n, form, job->err));
     const bool stays = is_refused(n, form);
     const bool loop = op == CFX_OPID_while_loop && !stays;
     const size_t kept = loop ? state_kept(n) : SIZE_MAX;
+    for (unsigned i = 0; i < form->regions; i++)
+        CFX_TRY(reader_of(job, n, op, i, kept, &readers[i]));
     for (unsigned i = 0; i < form->args; i++)
         args[i] = cfx_node_arg(n, i);
-    for (unsigned i = 0; i < form->regions; i++)
-        CFX_TRY(reader_of(job, n, op, i, kept, &args[form->first + i]));
+    memcpy(args + form->first, readers, form->regions * sizeof *readers);
     if (!stays && job->how->target)
         target = job->how->target(job->how->ctx, op);
     if (loop && !split_state(job->g, args, kept, job->err))
-        return CFX_E_NOMEM;
+        return job->err->status;
     return set_call(job, n, args, form->args + loop, target);
 }
 
 cfx_status cfx_graph_outline(cfx_graph *g, const cfx_outline *how, cfx_error *err)
 {
     cfx_iter it;
+    cfx_error own;
     cfx_status status = CFX_OK;
-    outline_job job = {.g = g, .how = how, .err = err};
+    outline_job job = {.g = g, .how = how, .err = cfxi_base_error_or(err, &own)};
     const cfx_insert_point old = cfx_graph_insert_point(g);
     cfx_iter_begin(&it, g, false);
     for (cfx_node *n; status == CFX_OK && (n = cfx_iter_next(&it)) != NULL;) {

@@ -81,8 +81,10 @@ static cfx_status drop_all(drop_job *job, cfx_graph *g, cfx_node *const *from, s
         status = from ? take_work(job, from, n) : find_work(job);
     for (size_t i = 0; status == CFX_OK && i < job->work.size; i++)
         status = drop_users(job, ((cfx_node **)job->work.data)[i]);
+    cfxi_ir_graph_freeze(g);
     for (size_t i = 0; dropped && status == CFX_OK && i < job->dropped.size; i++)
         status = dropped(ctx, ((cfx_node **)job->dropped.data)[i]);
+    cfxi_ir_graph_thaw(g);
     cfxi_base_vec_free(&job->work, sizeof(cfx_node *), g->allocator);
     cfxi_base_vec_free(&job->dropped, sizeof(cfx_node *), g->allocator);
     cfxi_split_acc_done(&job->acc);

@@ -144,8 +144,10 @@ cfx_status cfx_graph_fuse_needs(cfx_graph *g, const uint32_t *groups, const cfx_
     const size_t given = acc.cells.size;
     if (status == CFX_OK)
         status = fuse_all(&job);
+    cfxi_ir_graph_freeze(g);
     if (status == CFX_OK)
         status = tell_new(&job, given, fn, ctx);
+    cfxi_ir_graph_thaw(g);
     cfxi_split_acc_done(&acc);
     return status;
 }
@@ -208,8 +210,10 @@ cfx_status cfx_graph_fuse_users(cfx_graph *g, const uint32_t *groups, const cfx_
         status = cfxi_split_acc_load(&acc, users, n, !users);
     if (status == CFX_OK)
         status = fuse_init(&job);
+    cfxi_ir_graph_freeze(g);
     if (status == CFX_OK)
         status = fuse_users(&job, fn, ctx);
+    cfxi_ir_graph_thaw(g);
     cfxi_split_acc_done(&acc);
     return status;
 }

@@ -496,6 +496,48 @@ def test_asking_for_tensors_must_not_edit(work):
         gm.graph._drop_acc(set(calls[::2]), edit, work)
 
 
+def splitter_steps(graph, calls, hostile, acc):
+    """The steps of the splitter that read `hostile`, a group or dependencies, or the set `acc`."""
+    users, group = {calls[0]: hostile}, set(calls[:2])
+    return {
+        "groups": lambda: graph._acc_groups(users, set(calls)),
+        "acc": lambda: graph._acc_groups({}, acc),
+        "fuse": lambda: graph._fuse_deps(users, [group]),
+        "users": lambda: graph._fuse_users(users, [group]),
+        "extend": lambda: graph._extend_acc("t", {calls[0]}, set(calls), [group], users),
+        "keys": lambda: graph._fuse_deps(dict.fromkeys(acc, set()), [group]),
+    }
+
+
+@pytest.mark.parametrize("step", ["groups", "acc", "fuse", "users", "extend", "keys"])
+def test_reading_for_the_splitter_must_not_edit(step):
+    gm = cfx.symbolic_trace(lambda x: torch.relu(torch.neg(torch.relu(torch.neg(x)))))
+    calls = [n for n in gm.graph.nodes if n.op == "call_function"]
+    for call in calls:
+        call.tag = "other"
+
+    def edit():
+        with gm.graph.inserting_before(calls[0]):
+            for _ in range(1000):
+                gm.graph.call_function(torch.neg, (gm.graph._root.next,))
+
+    class Iterable:
+        def __iter__(self):
+            edit()
+            return iter(calls)
+
+    class Lookalike:
+        def __hash__(self):
+            return hash(calls[0])
+
+        def __eq__(self, other):
+            edit()
+            return False
+
+    with pytest.raises(RuntimeError, match="was changed while"):
+        splitter_steps(gm.graph, calls, Iterable(), {Lookalike()})[step]()
+
+
 def test_comparing_sources_may_clear_metadata():
     class Clears(type):
         def __eq__(cls, other):

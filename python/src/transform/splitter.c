@@ -4,6 +4,13 @@
 
 /* ---- from Python --------------------------------------------------------------------------- */
 
+bool is_unchanged(PyGraph *self, uint64_t version)
+{
+    if (!PyErr_Occurred() && cfx_graph_version(self->g) != version)
+        PyErr_SetString(PyExc_RuntimeError, "the graph was changed while the splitter read it");
+    return !PyErr_Occurred();
+}
+
 /* Whether the value of a node is a tensor, if `is_tensor` can tell without changing the graph;
  * else -1 with an exception. */
 static int ask(PyGraph *self, PyObject *is_tensor, PyObject *node)
@@ -22,6 +29,7 @@ static int ask(PyGraph *self, PyObject *is_tensor, PyObject *node)
 unsigned char *read_acc(PyGraph *self, PyObject *acc, PyObject *is_tensor, bool all_calls)
 {
     size_t i = 0;
+    const uint64_t version = cfx_graph_version(self->g);
     unsigned char *flags = PyMem_Malloc(cfx_graph_size(self->g) + 1);
     if (!flags)
         return PyErr_NoMemory(), NULL;
@@ -31,7 +39,7 @@ unsigned char *read_acc(PyGraph *self, PyObject *acc, PyObject *is_tensor, bool 
         bool asked = is_tensor && (inside > 0 || (all_calls && is_call(n)));
         int tensor = inside >= 0 && asked ? ask(self, is_tensor, node) : 0;
         Py_XDECREF(node);
-        if (inside < 0 || tensor < 0) {
+        if (inside < 0 || tensor < 0 || !is_unchanged(self, version)) {
             PyMem_Free(flags);
             return NULL;
         }
@@ -105,6 +113,7 @@ uint32_t *read_groups(PyGraph *self, PyObject *groups)
 {
     size_t i = 0;
     PyObject *numbers = number_groups(self, groups);
+    const uint64_t version = cfx_graph_version(self->g);
     uint32_t *by_node = numbers ? PyMem_New(uint32_t, cfx_graph_size(self->g) + 1) : NULL;
     if (numbers && !by_node)
         PyErr_NoMemory();
@@ -113,7 +122,7 @@ uint32_t *read_groups(PyGraph *self, PyObject *groups)
         PyObject *number = node ? PyDict_GetItemWithError(numbers, node) : NULL;
         by_node[i] = number ? (uint32_t)PyLong_AsUnsignedLong(number) : CFX_NO_PART;
         Py_XDECREF(node);
-        if (PyErr_Occurred()) {
+        if (!is_unchanged(self, version)) {
             PyMem_Free(by_node);
             by_node = NULL;
         }
@@ -145,9 +154,10 @@ int add_to_set(PyGraph *self, PyObject *sets, cfx_node *key, cfx_node *member)
 int begin_sets(PyGraph *self, PyObject *sets, const uint32_t *groups)
 {
     int failed = 0;
+    const uint64_t version = cfx_graph_version(self->g);
     for (cfx_node *n = cfx_graph_first(self->g); !failed && n; n = cfx_node_next(n), groups++)
         if (*groups != CFX_NO_PART)
-            failed = add_to_set(self, sets, n, NULL);
+            failed = add_to_set(self, sets, n, NULL) < 0 || !is_unchanged(self, version) ? -1 : 0;
     return failed;
 }
 
@@ -177,7 +187,9 @@ PyObject *graph_fuse_deps(PyGraph *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "O!O!:_fuse_deps", &PyDict_Type, &deps, &PyList_Type, &list))
         return NULL;
     uint32_t *groups = read_groups(self, list);
-    if (groups && read_pairs(self, deps, &needs) == 0 && begin_sets(self, deps, groups) == 0) {
+    const uint64_t version = cfx_graph_version(self->g);
+    if (groups && read_pairs(self, deps, &needs) == 0 && is_unchanged(self, version) &&
+        begin_sets(self, deps, groups) == 0) {
         good = cfx_graph_fuse_needs(self->g, groups, needs.pairs, needs.n, add_need, deps, &err) ==
                CFX_OK;
         if (!good)
@@ -216,12 +228,13 @@ PyObject *graph_acc_groups(PyGraph *self, PyObject *args)
     const size_t size = cfx_graph_size(self->g) + 1;
     if (!PyArg_ParseTuple(args, "O!O!:_acc_groups", &PyDict_Type, &deps, &PySet_Type, &acc))
         return NULL;
+    const uint64_t version = cfx_graph_version(self->g);
     unsigned char *flags = read_acc(self, acc, NULL, false);
     cfx_node **nodes = PyMem_New(cfx_node *, size);
     cfx_acc_part *parts = PyMem_New(cfx_acc_part, size);
     if (!nodes || !parts) {
         PyErr_NoMemory();
-    } else if (flags && read_pairs(self, deps, &needs) == 0) {
+    } else if (flags && read_pairs(self, deps, &needs) == 0 && is_unchanged(self, version)) {
         cfx_status status = cfx_graph_acc_parts(self->g, flags, needs.pairs, needs.n, nodes, parts,
                                                 &n, &err);
         answer = status == CFX_OK ? acc_parts_to_py(self, nodes, parts, n)

@@ -11,6 +11,10 @@ typedef struct need_list {
     size_t n, capacity;
 } need_list;
 
+/* Whether the graph still has the version that it had before code of the user could run: what was
+ * read of it by the positions of nodes is good then. False with an exception. */
+bool is_unchanged(PyGraph *self, uint64_t version);
+
 /* The flags of all nodes, to be freed with PyMem_Free: whether they are in the set, and whether
  * `is_tensor` (may be NULL) says so of those in the set or, if `all_calls`, of all calls. NULL with
  * an exception. */

@@ -98,7 +98,9 @@ PyObject *graph_fuse_users(PyGraph *self, PyObject *args)
         return NULL;
     users_job job = {self, PyDict_New()};
     uint32_t *groups = job.fused ? read_groups(self, list) : NULL;
-    if (groups && read_pairs(self, deps, &users) == 0 && begin_sets(self, job.fused, groups) == 0) {
+    const uint64_t version = cfx_graph_version(self->g);
+    if (groups && read_pairs(self, deps, &users) == 0 && is_unchanged(self, version) &&
+        begin_sets(self, job.fused, groups) == 0) {
         good = cfx_graph_fuse_users(self->g, groups, users.pairs, users.n, add_user, &job, &err) ==
                CFX_OK;
         if (!good)
@@ -265,13 +267,14 @@ PyObject *graph_extend_acc(PyGraph *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OOO!O!O!:_extend_acc", &tag, &parents, &PySet_Type, &acc,
                           &PyList_Type, &list, &PyDict_Type, &deps))
         return NULL;
+    const uint64_t version = cfx_graph_version(self->g);
     bool *before = read_inside(self, tag);
     bool *inside = before ? read_inside(self, tag) : NULL;
     unsigned char *flags = inside ? read_acc(self, acc, NULL, false) : NULL;
     uint32_t *groups = flags ? read_groups(self, list) : NULL;
     PyObject *read = groups ? PySequence_List(parents) : NULL;
     cfx_node **from = read ? read_nodes(self, read) : NULL;
-    if (from && read_pairs(self, deps, &users) == 0) {
+    if (from && read_pairs(self, deps, &users) == 0 && is_unchanged(self, version)) {
         good = cfx_graph_extend_acc(self->g, flags, groups, users.pairs, users.n, from,
                                     (size_t)PyList_GET_SIZE(read), inside, &err) == CFX_OK;
         if (!good)

@@ -132,6 +132,30 @@ TEST(classes_that_derive_from_others)
     cfx_graph_release(g);
 }
 
+/* A module that is its own child, twice. */
+static cfx_status itself(void *ctx, const char *path, cfx_name_fn *fn, void *fn_ctx, cfx_error *err)
+{
+    (void)ctx;
+    (void)path;
+    cfx_status status = fn(fn_ctx, "a", err);
+    return status == CFX_OK ? fn(fn_ctx, "b", err) : status;
+}
+
+static const void *the_same(void *ctx, const char *path)
+{
+    (void)path;
+    return ctx;
+}
+
+TEST(a_module_below_itself_is_seen_once)
+{
+    fake_tree tree = models();
+    cfx_module_tree modules = fake_modules(&tree);
+    modules.each_child = itself;
+    modules.identity = the_same;
+    CHECK_INT_EQ(CFX_EFFECT_NONE, effect_of(&modules, "a"));
+}
+
 static cfx_status body(const cfx_allocator *a, void *ctx)
 {
     cfx_error err = {.status = CFX_OK};

@@ -120,9 +120,59 @@ TEST(modules_can_be_dropped_early)
     cfx_scope *other = cfx_scope_new(NULL, NULL);
     s = cfx_scope_new(NULL, NULL);
     cfx_module_drop(other, make(s, &net_class));
-    check_fails(other, CFX_E_VALUE, "was not made in this scope");
+    check_fails(other, CFX_E_VALUE, "the module was not made in this scope");
+    m = make(other, &net_class);
+    cfx_module_drop(other, m);
+    cfx_module_drop(other, m);
+    check_fails(other, CFX_E_VALUE, "or has been dropped");
     cfx_scope_free(other);
     cfx_scope_free(s);
+}
+
+static cfx_var leaf_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    (void)self;
+    return cfx_relu(s, x);
+}
+
+static cfx_var outer_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    return cfx_relu(s, cfx_call_child(s, self, "leaf", cfx_call_child(s, self, "fc1", x)));
+}
+
+/* What tracing, writing, reading and replacing make on the way does not stay in the scope. */
+TEST(loops_do_not_grow)
+{
+    static const cfx_class leaf = {.name = "Leaf", .forward = leaf_forward, .leaf = true};
+    static const cfx_class outer = {.name = "Outer", .forward = outer_forward};
+    static const cfx_class relu = {.name = "Relu", .forward = leaf_forward};
+    test_alloc ta;
+    cfx_allocator a = test_alloc_init(&ta);
+    const cfx_scope_options options = {.allocator = &a, .threads = 1};
+    cfx_scope *s = cfx_scope_new(&options, NULL);
+    cfx_module *m = make(s, &outer);
+    cfx_module *pattern = cfx_module_new(s, &relu);
+    cfx_module_add(s, m, "leaf", cfx_module_new(s, &leaf));
+    char path[80];
+    char weights[80];
+    size_t after_three = 0;
+    snprintf(path, sizeof path, "/tmp/cfx_loops_%d.ir", (int)getpid());
+    snprintf(weights, sizeof weights, "/tmp/cfx_loops_%d.safetensors", (int)getpid());
+    for (int i = 0; i < 10; i++) {
+        cfx_module *t = cfx_trace(s, m);
+        CHECK_INT_EQ(1, (int64_t)cfx_replace_pattern(s, t, pattern, pattern));
+        cfx_module_write(s, t, path);
+        cfx_module_drop(s, cfx_module_read(s, path));
+        cfx_module_drop(s, t);
+        if (i == 2)
+            after_three = ta.live_bytes;
+    }
+    CHECK(cfx_scope_ok(s));
+    CHECK_INT_EQ((int64_t)after_three, (int64_t)ta.live_bytes);
+    remove(path);
+    remove(weights);
+    cfx_scope_free(s);
+    test_alloc_check(&ta);
 }
 
 /* What a call makes on the way to its result is gone with it. */
@@ -225,6 +275,38 @@ TEST(a_pattern_is_replaced_in_one_call)
     check_fails(s, CFX_E_VALUE, "needs a captured module; call cfx_trace first");
     cfx_replace_pattern(s, t, NULL, to);
     check_fails(s, CFX_E_VALUE, "got NULL for the pattern");
+    cfx_scope_free(s);
+}
+
+static cfx_var scaled_forward(cfx_scope *s, cfx_module *self, cfx_var x)
+{
+    return cfx_call_child(s, self, "parts.fc2", cfx_mul(s, x, cfx_module_param(s, self, "scale")));
+}
+
+TEST(a_replacement_brings_its_parts)
+{
+    static const cfx_class pattern = {.name = "Pattern", .forward = pattern_forward};
+    static const cfx_class scaled = {.name = "Scaled", .forward = scaled_forward};
+    cfx_error err = {0};
+    const int64_t sizes[] = {3};
+    const float values[] = {1, 2, 3};
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_module *m = make(s, &net_class);
+    cfx_module *t = cfx_trace(s, m);
+    cfx_module *to = cfx_module_new(s, &scaled);
+    cfx_tensor *scale = cfx_tensor_new(CFX_DTYPE_FLOAT32, sizes, 1, NULL, &err);
+    REQUIRE(scale != NULL);
+    memcpy(cfx_tensor_data(scale), values, sizeof values);
+    cfx_module_add_parameter(s, to, "scale", scale);
+    cfx_module_add(s, cfx_module_add(s, to, "parts", cfx_module_new(s, NULL)), "fc2",
+                   cfx_nn_linear(s, 3, 5));
+    CHECK_INT_EQ(1, (int64_t)cfx_replace_pattern(s, t, cfx_module_new(s, &pattern), to));
+    cfx_var x = cfx_ones(s, cfx_ints(s, 2, 4));
+    cfx_var want = cfx_call(s, to, cfx_call_child(s, m, "fc1", x));
+    CHECK(cfx_var_number(s, cfx_max(s, cfx_abs(s, cfx_sub(s, cfx_call(s, t, x), want)))) < 1e-6);
+    if (!CHECK(cfx_scope_ok(s)))
+        printf("    got  %s\n", cfx_scope_error(s)->message);
+    cfx_tensor_release(scale);
     cfx_scope_free(s);
 }
 

@@ -43,3 +43,31 @@ TEST(what_is_missing_is_an_error)
     CHECK(cfx_generate(cfx_generator_get(0), NULL, NULL, cfx_buffer_sink(&out), &err) != CFX_OK);
     cfx_buffer_free(&out);
 }
+
+/* Takes so many writes. */
+static cfx_status take_some(void *ctx, const char *data, size_t size)
+{
+    int *left = ctx;
+    (void)data;
+    (void)size;
+    return (*left)-- > 0 ? CFX_OK : CFX_E_IO;
+}
+
+TEST(a_sink_that_fails_is_told)
+{
+    cfx_graph *g = cfx_graph_parse(text, sizeof text - 1, NULL, NULL, NULL);
+    const cfx_generator *row;
+    REQUIRE(g);
+    for (size_t i = 0; (row = cfx_generator_get(i)) != NULL; i++) {
+        cfx_status status = CFX_E_IO;
+        for (int n = 0; n < 100 && status != CFX_OK; n++) {
+            int left = n;
+            cfx_error err = {0};
+            status = cfx_generate(row, g, NULL, (cfx_sink){take_some, &left}, &err);
+            CHECK_INT_EQ(status, err.status);
+            CHECK((status != CFX_OK) == (err.message[0] != '\0'));
+        }
+        CHECK_INT_EQ(CFX_OK, status);
+    }
+    cfx_graph_release(g);
+}

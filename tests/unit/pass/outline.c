@@ -2,6 +2,7 @@
 #include "check.h"
 #include "test_alloc.h"
 
+#include <cfx/embed/hook.h>
 #include <cfx/embed/pass.h>
 #include <cfx/pass.h>
 
@@ -143,6 +144,50 @@ TEST(bad_input)
     s = (seen){.fail_region = true};
     CHECK_INT_EQ(CFX_E_HOST, cfx_graph_outline(g, &o, &err));
     cfx_graph_release(g);
+}
+
+/* What a hook does when the node of a module is made. */
+typedef struct meddler {
+    bool erase, change, refuse;
+    int turn;  /* at which node */
+} meddler;
+
+static cfx_status meddle(void *ctx, cfx_node *n, cfx_value with, cfx_node *user, cfx_error *err)
+{
+    meddler *m = ctx;
+    cfx_node *c = cfx_graph_find(cfx_node_graph(n), "c");
+    (void)with;
+    (void)user;
+    if (m->turn-- != 0)
+        return CFX_OK;
+    if (m->refuse)
+        return cfx_error_set(err, CFX_E_HOST, "no");
+    if (m->change)
+        CHECK_INT_EQ(CFX_OK, cfx_node_set_arg(c, 3, cfx_value_tuple(cfx_node_graph(n), NULL, 0,
+                                                                    NULL), NULL));
+    if (m->erase)
+        CHECK_INT_EQ(CFX_OK, cfx_graph_erase(cfx_node_graph(n), c, NULL));
+    return CFX_OK;
+}
+
+TEST(hooks_may_meddle)
+{
+    static const char text[] = "graph(): %x = placeholder[target=x]() %c = call_function"
+                               "[target=cfx.cond](%x, " REGION ", " SAME ", (%x,)) output(%x)";
+    for (int i = 0; i < 6; i++) {
+        cfx_error err = {.status = CFX_OK};
+        seen s = {.n = 0};
+        const cfx_outline o = how(&s);
+        meddler m = {.erase = i / 2 == 0, .change = i / 2 == 1, .refuse = i / 2 == 2,
+                     .turn = i % 2};
+        cfx_graph *g = parse(text, NULL, NULL);
+        CHECK(cfx_graph_add_hook(g, CFX_HOOK_CREATE, meddle, &m, NULL) > 0);
+        const cfx_status status = cfx_graph_outline(g, &o, &err);
+        CHECK_INT_EQ(status, err.status);
+        CHECK((status == CFX_OK) == m.change);
+        CHECK(!m.refuse || status == CFX_E_HOST);
+        cfx_graph_release(g);
+    }
 }
 
 static cfx_status body(const cfx_allocator *a, void *text)

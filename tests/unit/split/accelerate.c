@@ -202,6 +202,35 @@ TEST(what_groups_need)
     cfx_graph_release(g);
 }
 
+static cfx_status edit_pair(void *ctx, cfx_node *node, cfx_node *needs)
+{
+    (void)ctx;
+    (void)needs;
+    CHECK(cfx_graph_placeholder(cfx_node_graph(node), "late", NULL) == NULL);
+    return CFX_OK;
+}
+
+static cfx_status edit_node(void *ctx, cfx_node *n) { return edit_pair(ctx, n, n); }
+
+/* The answers point at nodes, which must stay while they are told. */
+TEST(callbacks_cannot_edit)
+{
+    cfx_node *x;
+    cfx_graph *g = new_graph(&x);
+    cfx_node *r = relu(g, add(g, x, NULL));
+    cfx_graph_output(g, cfx_value_node(add(g, r, add(g, x, NULL))), NULL);
+    const uint32_t no = CFX_NO_PART;
+    const uint32_t groups[] = {no, no, 1, 1, no, no};
+    unsigned char flags[] = {0, 0, BOTH, BOTH, BOTH, 0};
+    CHECK_INT_EQ(CFX_OK, cfx_graph_fuse_needs(g, groups, NULL, 0, edit_pair, NULL, NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_graph_fuse_users(g, groups, NULL, 0, edit_pair, NULL, NULL));
+    CHECK_INT_EQ(CFX_OK, cfx_graph_drop_non_tensor_inputs(g, flags, NULL, 0, edit_node, NULL,
+                                                          NULL));
+    CHECK(flags[2] == TENSOR);
+    CHECK(cfx_graph_placeholder(g, "late", NULL) != NULL);
+    cfx_graph_release(g);
+}
+
 TEST(calls_that_need_each_other)
 {
     cfx_node *x, *nodes[ROOM];
