@@ -136,7 +136,7 @@ typedef struct cfx_pycode_result {
     const uint32_t *line_nodes;      /* torch.fx's _lineno_map: line first_line + i belongs to */
     size_t n_lines;                  /*   the node with this index in the graph, or NO_NODE */
     uint32_t first_line;
-    uint32_t prologue_start;         /* torch.fx's _prologue_start: lines up to the header's first */
+    uint32_t prologue_start;         /* torch.fx's _prologue_start: lines up to the header */
     void *memory;                    /* owns what the pointers above point to */
 } cfx_pycode_result;
 

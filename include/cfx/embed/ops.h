@@ -57,7 +57,7 @@ typedef struct cfx_schema_text {
 
 typedef struct cfx_schema_param {
     cfx_schema_text name;    /* "alpha"; most results have none */
-    char type[20];           /* "Tensor", "int[2]?", without the alias annotation */
+    char type[20];           /* "Tensor", "int[2]?"; no alias annotation; NUL-terminated */
     cfx_schema_text value;   /* the default in schema syntax: "1", "[0, 0]"; or absent */
     bool keyword_only;
     bool variadic;           /* "*Any args" */
