@@ -65,7 +65,7 @@ static int cmd_check(const cli_args *args)
 
 const cli_verb verb_check = {
     .name = "check",
-    .summary = "say whether a graph is well formed, and all that is wrong with it",
+    .summary = "check that a graph is well formed, and report every problem",
     .operands = CLI_ONE_FILE,
     .examples =
         "  cfx check model.ir                exits with 0 if it is, else with 1\n"

@@ -230,7 +230,7 @@ static int cmd_diff(const cli_args *args)
 
 const cli_verb verb_diff = {
     .name = "diff",
-    .summary = "tell what differs between two graphs",
+    .summary = "show the differences between two graphs",
     .operands = CLI_TWO_FILES,
     .options = verb_options,
     .examples =

@@ -218,7 +218,7 @@ static int cmd_run(const cli_args *args)
 
 const cli_verb verb_run = {
     .name = "run",
-    .summary = "compute a graph, and print or write what it gives",
+    .summary = "run a graph, and print or write the result",
     .usage = "[--weights FILE] [--input [NAME=]FILE]... [--output FILE]\n"
               "               FILE",
     .operands = CLI_ONE_FILE,
