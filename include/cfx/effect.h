@@ -22,7 +22,7 @@ CFX_API int cfx_node_is_impure(cfx_node *n);
 
 /* The effect of a call, as far as it matters whether the call runs once or twice. */
 typedef enum cfx_effect {
-    CFX_EFFECT_NONE,   /* not at all: the same operands give the same result */
+    CFX_EFFECT_NONE,   /* none: the same operands give the same result */
     CFX_EFFECT_ALONE,  /* each call counts: random numbers, assertions, modules with state */
     CFX_EFFECT_WRITES  /* it may change its arguments, or something later calls read */
 } cfx_effect;

@@ -28,8 +28,7 @@
 #ifndef CFX_SCOPE_H
 #define CFX_SCOPE_H
 
-/* Silences -Wpedantic for variadic macros that are called without options: f(s, x) for f(s, x,
- * ...). */
+/* Macros may be called without options, f(s, x) for f(s, x, ...), which -Wpedantic rejects. */
 #pragma GCC system_header
 
 #include <cfx/options.h>
@@ -45,7 +44,7 @@ typedef struct cfx_scope cfx_scope;
 /* ---- scopes -------------------------------------------------------------------------------- */
 
 typedef struct cfx_scope_options {
-    const cfx_allocator *allocator;  /* must outlive the scope and the modules made in it */
+    const cfx_allocator *allocator;  /* must outlive the scope and the modules created in it */
     cfx_runtime *runtime;            /* borrowed; NULL: the scope creates one */
     uint64_t seed;                   /* for that runtime */
     unsigned threads;                /* for that runtime; 0: all threads of the machine */
