@@ -394,7 +394,7 @@ static int cmd_completion(const cli_args *args)
 
 const cli_verb verb_completion = {
     .name = "completion",
-    .summary = "print a shell completion script for this command",
+    .summary = "print a completion script for bash, zsh or fish",
     .operands = CLI_SHELL,
     .examples =
         "  source <(cfx completion bash)     for this session; or in ~/.bashrc\n"

@@ -67,7 +67,7 @@ static int cmd_convert(const cli_args *args)
 
 const cli_verb verb_convert = {
     .name = "convert",
-    .summary = "write the tensors of a file in another format",
+    .summary = "convert the tensors of a file to another format",
     .operands = CLI_TWO_FILES,
     .examples =
         "  cfx convert model.npz model.safetensors\n"

@@ -14,7 +14,7 @@ static int cmd_formats(const cli_args *args)
 
 const cli_verb verb_formats = {
     .name = "formats",
-    .summary = "list the file formats, and what a file holds in each",
+    .summary = "list the file formats and what each can hold",
     .operands = CLI_NO_OPERAND,
     .examples =
         "  cfx formats\n"

@@ -130,7 +130,7 @@ static int cmd_opt(const cli_args *args)
 
 const cli_verb verb_opt = {
     .name = "opt",
-    .summary = "run passes over a graph, and print the IR text of the result",
+    .summary = "run passes on a graph and print the result as IR text",
     .usage = "--pass A,B,... [--dump-after[=PASS]] FILE",
     .operands = CLI_ONE_FILE,
     .options = verb_options,

@@ -59,7 +59,7 @@ static int cmd_trace(const cli_args *args)
 
 const cli_verb verb_trace = {
     .name = "trace",
-    .summary = "capture a model that is written in C, as IR text",
+    .summary = "capture a model written in C as IR text",
     .usage = "[-o FILE] [--weights FILE] [--shapes INPUTS] [--pass A,B,...]\n"
               "                 [--concrete-args INPUTS] [--lower | --keep-modules]\n"
               "                 [--cflags FLAGS] [--to GENERATOR] FILE",

@@ -1,7 +1,7 @@
-/* cfx.h - the stable C API, all of it. docs/c-api.md lists its functions.
+/* cfx.h - the complete stable C API. docs/c-api.md lists its functions.
  *
- * Headers in the order of the data: values and graphs, transforms and code, tensors and programs,
- * modules and capture. Language bindings and back ends also include <cfx/embed/embed.h>.
+ * The headers follow the data: values and graphs, transforms and code generation, tensors and
+ * programs, modules and capture. Language bindings and back ends also include <cfx/embed/embed.h>.
  */
 #ifndef CFX_CFX_H
 #define CFX_CFX_H

@@ -1,4 +1,4 @@
-/* graph.h - graphs: make, walk, edit, compare, check, print and parse them.
+/* graph.h - graphs: create, walk, edit, compare, check, print and parse them.
  *
  * A graph is a list of nodes of six opcodes, as in torch.fx. It owns its nodes: a `cfx_node *` is
  * borrowed, and stays valid until the node is erased or the graph is freed. (An open cfx_iter keeps
@@ -7,8 +7,8 @@
  * Only one thread at a time may use a graph, its regions and its nodes; different graphs are
  * independent. Several threads may clone one graph at once, as long as no thread changes it.
  *
- * An edit that fails leaves the graph as it was, and the values it was given with their owner:
- * floating ones are still floating.
+ * An edit that fails leaves the graph unchanged and does not take ownership of the values it was
+ * given: floating ones are still floating.
  */
 #ifndef CFX_GRAPH_H
 #define CFX_GRAPH_H
@@ -34,7 +34,7 @@ CFX_API const char *cfx_opcode_name(cfx_opcode op);
 
 /* ---- graphs -------------------------------------------------------------------------------- */
 
-/* A new, empty graph; the caller has one reference. Both pointers may be NULL; otherwise they must
+/* A new, empty graph; the caller gets one reference. Both pointers may be NULL; otherwise they must
  * outlive the graph. NULL with CFX_E_NOMEM. */
 CFX_API cfx_graph *cfx_graph_new(const cfx_allocator *allocator, const cfx_host *host,
                                  cfx_error *err);
@@ -50,9 +50,9 @@ CFX_API size_t cfx_graph_size(const cfx_graph *g);
 /* The graph whose region `g` is, borrowed; NULL if it is not a region. */
 CFX_API cfx_graph *cfx_graph_parent(const cfx_graph *g);
 
-/* A copy with the same names, order, types, locations and module stacks, with the host and
- * allocator of `g`. It holds no memory of erased nodes. `map` (may be NULL) receives the copy of
- * each node. The caller has one reference; NULL with *err set if it fails. */
+/* A copy with the same names, order, types, locations and module stacks, and with the host and
+ * allocator of `g`. Memory of erased nodes is not copied. `map` (may be NULL) receives the copy of
+ * each node. The caller gets one reference; NULL with *err set on failure. */
 CFX_API cfx_graph *cfx_graph_clone(cfx_graph *g, cfx_node_map *map, cfx_error *err);
 
 /* Whether both have the same nodes in the same order: opcodes, targets, arguments, types, regions.
@@ -61,8 +61,8 @@ CFX_API bool cfx_graph_equal(const cfx_graph *a, const cfx_graph *b, bool shape_
 
 /* ---- creating nodes ------------------------------------------------------------------------ */
 
-/* What a call names: a function, a method, or the path of a module or attribute. `object` is for
- * graphs with a host: it wins if it is not NULL (call_function only). */
+/* What a node calls or reads: a function, a method, or the path of a module or attribute. `object`
+ * is for graphs with a host, and only for call_function: if it is not NULL, it takes precedence. */
 typedef struct cfx_target {
     void *object;
     const char *name;
@@ -86,7 +86,7 @@ CFX_API cfx_node *cfx_graph_call(cfx_graph *g, cfx_opcode op, const char *target
 CFX_API cfx_node *cfx_graph_output(cfx_graph *g, cfx_value result, cfx_error *err);
 
 /* The general case. `args` is a TUPLE, `kwargs` a DICT with string keys, `type` any value without
- * nodes; INVALID means none, so check what a constructor returned before you pass it here. `name`
+ * nodes. INVALID means none, so check the result of a constructor before you pass it here. `name`
  * is made a unique identifier; NULL derives it from the target. */
 CFX_API cfx_node *cfx_graph_create(cfx_graph *g, cfx_opcode op, cfx_target target, cfx_value args,
                                    cfx_value kwargs, const char *name, cfx_value type,
@@ -103,8 +103,8 @@ CFX_API cfx_insert_point cfx_graph_insert_point(const cfx_graph *g);
 /* CFX_E_GRAPH if the node is erased or belongs to another graph. */
 CFX_API cfx_status cfx_graph_set_insert_point(cfx_graph *g, cfx_insert_point at, cfx_error *err);
 
-/* Removes `n` from its graph. CFX_E_GRAPH if it has users, is erased already, or is not of `g`. Its
- * name is not given out again. */
+/* Removes `n` from its graph. CFX_E_GRAPH if it has users, is already erased, or belongs to another
+ * graph. Its name is not reused. */
 CFX_API cfx_status cfx_graph_erase(cfx_graph *g, cfx_node *n, cfx_error *err);
 
 /* ---- finding nodes ------------------------------------------------------------------------- */
@@ -131,42 +131,43 @@ typedef struct cfx_iter {
     bool reverse;
 } cfx_iter;
 CFX_API void cfx_iter_begin(cfx_iter *it, cfx_graph *g, bool reverse);
-/* The next node; NULL at the end, after which it starts again. */
+/* The next node; NULL at the end, after which the iteration starts over. */
 CFX_API cfx_node *cfx_iter_next(cfx_iter *it);
 CFX_API void cfx_iter_end(cfx_iter *it);
 
 /* ---- checking ------------------------------------------------------------------------------ */
 
-/* Called with each problem; `n` is NULL if it is not a problem of one node. */
+/* Called for each problem; `n` is NULL if the problem does not concern a single node. */
 typedef void cfx_finding_fn(void *ctx, const cfx_node *n, const char *message);
 
 /* Checks that names are unique identifiers, that targets and arguments are well formed, that every
  * value is defined before it is used, that placeholders come first and the output last, that the
- * regions of cond, while_loop and for_loop fit, and that the internal use lists are right. Reports
- * every finding to `report` (may be NULL), then fails once, with the first. */
+ * regions of cond, while_loop and for_loop have the right inputs and outputs, and that the internal
+ * use lists are consistent. Reports every finding to `report` (may be NULL), then fails once, with
+ * the first. */
 CFX_API cfx_status cfx_graph_verify(cfx_graph *g, cfx_finding_fn *report, void *ctx,
                                     cfx_error *err);
 
-/* The part of it that torch.fx's lint checks: unique names, targets, definitions before uses; and
- * regions. Late placeholders, and nodes after the output, are allowed. */
+/* The subset that torch.fx's lint checks: unique names, targets, definitions before uses; and
+ * regions. Late placeholders and nodes after the output are allowed. */
 CFX_API cfx_status cfx_graph_lint(cfx_graph *g, cfx_finding_fn *report, void *ctx, cfx_error *err);
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
-/* Writes torch.fx's str(graph), byte for byte. Fails if the sink or the host does, as do the
- * functions below. */
+/* Writes torch.fx's str(graph), byte for byte. This and the functions below fail if the sink or the
+ * host fails. */
 CFX_API cfx_status cfx_graph_print(cfx_graph *g, cfx_sink out, cfx_error *err);
 
 /* Writes torch.fx's print_tabular: opcode, name, target, args, kwargs. If `width` is not 0, long
- * cells are cut so that no line is wider. */
+ * cells are truncated so that no line is wider. */
 CFX_API cfx_status cfx_graph_table(cfx_graph *g, size_t width, cfx_sink out, cfx_error *err);
 
 /* Writes the lossless IR text (docs/ir.md). A host object without a qualified name is an error that
  * names the node. */
 CFX_API cfx_status cfx_graph_text(cfx_graph *g, cfx_sink out, cfx_error *err);
 
-/* Reads IR text. The caller has one reference. NULL with *err set: CFX_E_SYNTAX has the line and
- * column, and the message shows the line with a caret. */
+/* Parses IR text. The caller gets one reference. NULL with *err set: CFX_E_SYNTAX gives the line
+ * and column, and the message shows the line with a caret. */
 CFX_API cfx_graph *cfx_graph_parse(const char *text, size_t size, const cfx_allocator *allocator,
                                    const cfx_host *host, cfx_error *err);
 

@@ -1,7 +1,8 @@
-/* match.h - finding a pattern in a graph, and putting something else in its place.
+/* match.h - finds patterns in a graph and replaces them.
  *
- * A pattern is a graph. Its placeholders stand for anything; its calls and get_attrs must be found
- * as they are; what it returns may be used by others, all else may not:
+ * A pattern is a graph. Its placeholders match anything; its calls and get_attr nodes must match
+ * exactly. Values that the pattern returns may have users outside the match; intermediate values
+ * may not:
  *
  *     pattern                                              replacement
  *     %a = placeholder[target=a]()                         %a = placeholder[target=a]()
@@ -10,35 +11,39 @@
  *     %add = call_function[target=torch.add](%mul, 1)      output(%f)
  *     output(%add)
  *
- * What is the same (as in torch.fx, unless an option says otherwise):
- *   - Calls: same opcode, same target, as many arguments, the same keywords in the same order. If
- *     only the last two differ, `bind` is asked for the arguments of both in one order.
- *   - A placeholder binds a node, a literal or a whole container. Bound again, it must be the same
- *     (1, 1.0 and True are). Two nodes of the pattern are never the same node of the graph.
- *   - Literals: same kind, and equal as Python says: 0.0 is -0.0, nan is not nan. Lists and tuples
- *     count as one kind. (torch.fx never matches a dict or a slice with a node in it: here they
- *     are compared part by part.)
- *   - get_attr: as `same_attr` says; without it, the same path. call_module: the same path.
- *   - Names, types, locations and metadata do not matter.
+ * What counts as equal (as in torch.fx, unless an option says otherwise):
+ *   - Calls: same opcode, same target, same number of arguments, same keywords in the same order.
+ *     If only the number of arguments or the keywords differ, `bind` is asked to bring the
+ *     arguments of both into one order.
+ *   - A placeholder binds a node, a literal or a whole container. If it occurs again, it must bind
+ *     an equal value (1, 1.0 and True are equal). Two nodes of the pattern never match the same
+ *     node of the graph.
+ *   - Literals: same kind, and equal by Python's rules: 0.0 equals -0.0, nan does not equal nan.
+ *     Lists and tuples are the same kind. (torch.fx never matches a dict or slice that contains a
+ *     node; here they are compared item by item.)
+ *   - get_attr: as `same_attr` decides; without it, the same path. call_module: the same path.
+ *   - Names, types, locations and metadata are ignored.
  *
- * Which matches: the *anchors* of a pattern are what it returns and nobody in it uses. Each node
- * of the graph that could be the first anchor is tried in the order of the graph, then each that
- * could be the second, and so on. A match that shares a node with an earlier one (not counting
- * what placeholders bind) is dropped, so the first one wins; of several patterns, the one that
- * comes first in the array wins. A match is also dropped if something outside it stands between:
- * computed from one of its results, and an input of it.
+ * Which matches are found: the *anchors* of a pattern are the nodes that it returns and that have
+ * no other user in it. Each node of the graph that could be the first anchor is tried in graph
+ * order, then each that could be the second, and so on. A match that shares a node with an earlier
+ * one (not counting what placeholders bind) is dropped, so the first match wins; among several
+ * patterns, the earlier one in the array wins. A match is also dropped if a node outside it both
+ * depends on one of its results and feeds one of its inputs: replacing it would create a cycle.
  *
- * All matches are found in the graph as it is, then all are replaced. What a replacement brings in
- * is not searched again, so replacing a pattern by something that contains it terminates.
+ * All matches are found first, then all are replaced. Replacements are not searched again, so
+ * replacing a pattern by something that contains it terminates.
  *
- * Cost: linear in the graph for a fixed pattern. The candidates come from the graph's lists of
- * callees, so that a pattern that is not there costs nothing to speak of, nor do a hundred of them.
- * One thing can cost more: several anchors (each further one is looked for among the users of what
- * is bound already; one that hangs on nothing, among all its callees). An attempt ends with
- * CFX_E_LIMIT after CFX_MATCH_STEPS comparisons. If a result is used before the last input is
- * computed, what that input is computed from is searched, back to that use. Such stretches may
- * overlap, and no way is known that is linear then; after CFX_MATCH_WALK steps for each node of the
- * graph, further matches of this kind are left out.
+ * Cost: linear in the graph for a fixed pattern. Candidates come from the graph's index of callees,
+ * so a pattern that does not occur costs almost nothing, even among a hundred of them. Two cases
+ * can cost more:
+ *   - Several anchors: each further one is searched among the users of the nodes bound so far, or,
+ *     if it is connected to none of them, among all calls of the same callee. An attempt fails with
+ *     CFX_E_LIMIT after CFX_MATCH_STEPS comparisons.
+ *   - A result that is used before the last input is computed: the nodes that this input depends on
+ *     are searched, back to that use. Such searches may overlap, and no linear algorithm is known.
+ *     After CFX_MATCH_WALK steps for each node of the graph, further matches of this kind are
+ *     skipped.
  */
 #ifndef CFX_MATCH_H
 #define CFX_MATCH_H
@@ -49,135 +54,141 @@
 extern "C" {
 #endif
 
-/* So many comparisons are made at most for one candidate of the first anchor, and so often are
- * operands swapped that commute: a candidate that needs more is left out. */
+/* Limits: comparisons for one candidate of the first anchor, and swaps of commutative operands for
+ * one candidate (a candidate that needs more swaps is skipped); and search steps for each node of
+ * the graph. */
 #define CFX_MATCH_STEPS 100000000
 #define CFX_MATCH_SWAPS 10000
 #define CFX_MATCH_WALK 64
 
 typedef struct cfx_match_options {
-    bool match_output;       /* the output belongs to the pattern, too */
-    bool match_placeholder;  /* placeholders match placeholders only */
-    bool ignore_literals;    /* a literal of the pattern stands for anything */
-    bool overlaps;           /* keep matches that share nodes, or that something stands between */
-    bool regions;            /* search the regions of the graph, too */
+    bool match_output;       /* the output node is part of the pattern */
+    bool match_placeholder;  /* placeholders match only placeholders */
+    bool ignore_literals;    /* a literal of the pattern matches anything */
+    bool overlaps;           /* keep matches that share nodes, or that would create a cycle */
+    bool regions;            /* also search the regions of the graph */
 
-    /* All matches are to be replaced: those are dropped, too, that would wait for themselves by way
-     * of earlier matches, when each of these is one thing whose results all need all its inputs. */
+    /* All matches will be replaced together. Also drops a match if replacing it would create a
+     * cycle through earlier matches, when each of these becomes one call whose results all depend
+     * on all its inputs. */
     bool jointly;
 
-    /* A placeholder with a target like "*xs", as an item of a list or tuple, binds any number of
-     * items: a tuple of them. It may stand once in each. In a replacement it stands for them. */
+    /* A placeholder with a target like "*xs" that is an item of a list or tuple binds any number of
+     * items, as a tuple. Each list or tuple may contain one. In the replacement it expands to these
+     * items. */
     bool variadic;
 
-    /* Calls that the operator table (ops.h) knows by the same row are the same, however they are
-     * spelled, if their arguments are, parameter by parameter. What one leaves out is what the row
-     * says its default is; a pooling's stride, its kernel_size. One integer is as good as several
-     * of the same where the row takes several. In the graph also calls of modules (see `modules`)
-     * with one argument: their attributes are the other parameters (kernel_size, p, train). Not
-     * those with weights, which a replacement could not use; nor with a state, nor in place. */
+    /* Calls of the same operator (ops.h) match however they are spelled, if their arguments match
+     * parameter by parameter. An omitted argument equals the row's default; an omitted stride of a
+     * pooling equals its kernel_size. One integer equals a list of equal integers where the row
+     * takes a list. Calls of modules with one argument in the graph also match (see `modules`):
+     * their attributes supply the other parameters (kernel_size, p, train). Excluded are modules
+     * with weights, which a replacement could not use, modules with state, and modules that work in
+     * place. */
     bool any_spelling;
 
-    /* `a + b` is `b + a`: calls with two arguments whose row says that they commute. The first way
-     * that fits counts: it is not tried again if another anchor then does not fit. */
+    /* `a + b` matches `b + a`: calls with two arguments whose operator is commutative. The first
+     * order that matches is final: the other is not tried if a later anchor then fails. */
     bool commutative;
 
-    /* Take effects into account, which torch.fx does not. The nodes of a match become one, which
-     * stands behind the last of them, or before the first user of a result if that comes earlier. A
-     * match is dropped if one of its nodes would have to pass a call for that which may write to
-     * what it reads, or read or write what it writes (cfx_node_each_touch; values that may share
-     * memory count as one, and so do all that come from outside the graph); or if a node that
-     * writes, and another one that reads or writes the same, come in another order than in the
-     * pattern; or if inputs would have to be moved over anything that writes. */
+    /* Take effects into account; torch.fx does not. The nodes of a match become one call, placed
+     * after the last of them, or before the first user of a result if that comes earlier. A match
+     * is dropped
+     *   - if one of its nodes would have to move past a call that may write to what the node reads,
+     *     or that may read or write what the node writes (cfx_node_each_touch; values that may
+     *     alias count as one, and so do all values from outside the graph);
+     *   - if a node that writes, and another that reads or writes the same value, are in a
+     *     different order than in the pattern;
+     *   - or if inputs would have to move past any call that writes. */
     bool strict;
 
-    /* What the paths of the graph lead to; NULL if that is not known: then modules have no other
-     * spelling, and `strict` trusts nobody that calls one. */
+    /* The modules that the graph's paths name, or NULL if they are unknown. Without them, modules
+     * have no other spelling, and `strict` assumes the worst of every call of a module. */
     const cfx_module_tree *modules;
 
-    /* A node whose name contains this may be any anchor, whatever it calls; NULL for none. */
+    /* A node whose name contains this text matches any anchor, whatever it calls; NULL: none. */
     const char *node_name;
 
-    /* The first may say that a node `n` of the graph does for `p` of the pattern: 1, 0, or -1 with
-     * the host's exception. The second gives a call's arguments by position and without what is
-     * absent, as a tuple of n's graph (floating); or leaves *args INVALID if it knows none. Either
-     * may be NULL. They can read the graphs but not edit them. */
+    /* `same_attr` decides whether the get_attr node `n` of the graph matches `p` of the pattern: 1,
+     * 0, or -1 with the host's exception pending. `bind` sets *args to the arguments of a call by
+     * position, without those that are absent, as a floating tuple of n's graph; or leaves it
+     * INVALID if it cannot. Either may be NULL. They may read the graphs but not edit them. */
     int (*same_attr)(void *ctx, cfx_node *p, cfx_node *n);
     cfx_status (*bind)(void *ctx, cfx_node *n, cfx_value *args, cfx_error *err);
     void *ctx;
 } cfx_match_options;
 
-/* ---- what was found ------------------------------------------------------------------------ */
+/* ---- matches -------------------------------------------------------------------------------- */
 
 typedef struct cfx_match_binding {
     cfx_node *node;   /* of the pattern */
-    cfx_value value;  /* a node, or what a placeholder stands for */
+    cfx_value value;  /* a node, or what a placeholder is bound to */
 } cfx_match_binding;
 
-/* One match. Everything belongs to the cfx_matches. */
+/* One match. Everything in it is borrowed from the cfx_matches. */
 typedef struct cfx_match {
-    size_t pattern;            /* which one, by its place in the array */
+    size_t pattern;            /* its index in the array of patterns */
     cfx_graph *graph;          /* the graph, or a region of it */
-    const cfx_match_binding *bound;  /* in the order in which they were compared */
+    const cfx_match_binding *bound;  /* in the order of comparison */
     size_t n_bound;
-    const cfx_value *inputs;   /* what the placeholders are bound to, in their order */
+    const cfx_value *inputs;   /* bindings of the placeholders, in their order */
     size_t n_inputs;
-    const cfx_value *outputs;  /* what is returned, each node once; values if placeholders are */
+    const cfx_value *outputs;  /* what it returns, each node once; values for placeholders */
     size_t n_outputs;
-    cfx_node *const *made;     /* by cfx_matches_replace: the nodes of the replacement, */
+    cfx_node *const *made;     /* set by cfx_matches_replace: the nodes of the replacement, */
     size_t n_made;
-    const cfx_value *results;  /* and what has taken the place of each output */
+    const cfx_value *results;  /* and what replaced each output */
 } cfx_match;
 
 typedef struct cfx_matches cfx_matches;
 
-/* Finds all patterns[0..n) in `g`; NULL with *err set. CFX_E_VALUE if a pattern is empty,
- * CFX_E_GRAPH if it has no output or a node that nobody uses and that has no effect, CFX_E_KEY if
- * there is a match but a placeholder of the pattern is used nowhere. Nodes that are erased stay
- * readable until cfx_matches_free. */
+/* Finds patterns[0..n) in `g`. The caller frees the result; nodes erased before that stay readable
+ * until then. NULL with *err set: CFX_E_VALUE if a pattern is empty; CFX_E_GRAPH if it has no
+ * output, or a node without users and without an effect; CFX_E_KEY if there is a match but a
+ * placeholder of the pattern is unused. */
 CFX_API cfx_matches *cfx_matches_find(cfx_graph *g, cfx_graph *const *patterns, size_t n,
                                       const cfx_match_options *opts, cfx_error *err);
 CFX_API void cfx_matches_free(cfx_matches *matches);  /* NULL is allowed */
 CFX_API size_t cfx_matches_size(const cfx_matches *matches);
 CFX_API const cfx_match *cfx_matches_get(const cfx_matches *matches, size_t i);
-/* Forgets the matches `i` of which keep[i] is false: they will not be replaced. The others keep
- * their order. Linear, however many go. */
+/* Drops each match i with keep[i] false, so that it will not be replaced. The others keep their
+ * order. Linear in the number of matches. */
 CFX_API void cfx_matches_keep(cfx_matches *matches, const bool *keep);
 
-/* ---- putting something else in its place --------------------------------------------------- */
+/* ---- replacing ------------------------------------------------------------------------------ */
 
-/* Puts a copy of replacements[i] in the place of match i (all of them, so that the array has
- * cfx_matches_size entries; a graph may be in it many times). Its placeholders are what those of
- * the pattern are bound to; what it returns replaces what the pattern returns, one by one; the
- * matched nodes are erased. A copy has its original's location and module stack or, if unset,
- * those of the match's first anchor; it stands before the first user of a result (if the inputs are
- * computed later than that, they are moved there), or behind the match if nobody uses one.
- * Afterwards the inputs that an earlier replacement changed are the new ones.
+/* Replaces match i by a copy of replacements[i]. The array has cfx_matches_size entries; a graph
+ * may occur in it many times. The placeholders of a replacement are bound as those of the pattern;
+ * its results replace those of the pattern, one by one; the matched nodes are erased. Each copied
+ * node keeps the location and module stack of its original or, if unset, takes those of the match's
+ * first anchor. The copy goes before the first user of a result (inputs that are computed later are
+ * moved there), or after the match if there is no user. Afterwards, inputs that an earlier
+ * replacement changed are the new nodes.
  *
- * Before the first change: CFX_E_VALUE if a replacement has another number of inputs or outputs
- * than the pattern, or no output, or is the graph itself; CFX_E_GRAPH if a matched node has been
- * erased. If it fails later (memory, a hook, matches that wait for each other: see `jointly`), the
- * graph is valid, but some matches may have been replaced. */
+ * Checked before any change: CFX_E_VALUE if a replacement has a different number of inputs or
+ * outputs than the pattern, has no output, or is the graph itself; CFX_E_GRAPH if a matched node
+ * has been erased. A later failure (memory, a hook, matches that depend on each other: see
+ * `jointly`) leaves a valid graph in which some matches may have been replaced. */
 CFX_API cfx_status cfx_matches_replace(cfx_matches *matches, cfx_graph *const *replacements,
                                        cfx_error *err);
 
-/* ---- why not ------------------------------------------------------------------------------- */
+/* ---- near misses ---------------------------------------------------------------------------- */
 
-/* A place where a pattern was nearly found. */
+/* A place where a pattern almost matched. */
 typedef struct cfx_miss {
     size_t pattern;
-    size_t n_bound;           /* so many of its nodes had been found by then, */
-    size_t n_nodes;           /* of so many, without the output */
-    bool complete;            /* all were found, but `node` is in the way */
-    const cfx_node *anchor;   /* of the graph: the candidate; NULL if there is none */
-    const cfx_node *node;     /* of the graph: where it failed; NULL if there is no candidate */
-    const cfx_node *wanted;   /* of the pattern */
+    size_t n_bound;           /* how many of its nodes matched, */
+    size_t n_nodes;           /* of how many, without the output */
+    bool complete;            /* all matched, but `node` prevents the replacement */
+    const cfx_node *anchor;   /* the candidate in the graph; NULL if there is none */
+    const cfx_node *node;     /* where it failed in the graph; NULL if there is no candidate */
+    const cfx_node *wanted;   /* the node of the pattern */
     char reason[200];         /* "kwargs['dim']: the pattern has 1, the graph 2" */
 } cfx_miss;
 
-/* Searches as cfx_matches_find does. Of each candidate for the first anchor that is no match in the
- * end, the attempt counts that came furthest; the `max` best of these are kept, best first (of
- * equals the first found). *n receives how many there are. */
+/* Searches as cfx_matches_find does. For each candidate of the first anchor that does not become a
+ * match, the attempt that got furthest counts. Keeps the `max` best of these, best first (ties: the
+ * first found). *n receives their number. */
 CFX_API cfx_status cfx_matches_explain(cfx_graph *g, cfx_graph *const *patterns, size_t n_patterns,
                                        const cfx_match_options *opts, cfx_miss *misses, size_t max,
                                        size_t *n, cfx_error *err);

@@ -1,4 +1,4 @@
-/* module.h - modules in C: make them, read them, load weights, call them.
+/* module.h - modules in C: create and inspect them, load weights, call them.
  *
  *     static const cfx_class mlp_class = {.name = "MLP", .inputs = "x", .forward = forward};
  *
@@ -8,16 +8,16 @@
  *     cfx_module_add(s, mlp, "fc2", cfx_nn_linear(s, 512, 10));
  *     cfx_var y = cfx_call(s, mlp, x);
  *
- * A module belongs to the scope in which it was made. It lives until that scope is freed, or longer
- * if someone retains it; parents retain their children. Several threads may read modules at once,
- * each with its own scope, while no thread changes them.
+ * A module belongs to the scope it was created in. It lives until that scope is freed, or longer if
+ * it is retained; parents retain their children. Several threads may read modules at once, each
+ * with its own scope, as long as no thread changes them.
  *
- * layers.h makes the classes of torch.nn (cfx_nn_linear, ...). They have PyTorch's attributes,
- * parameters and buffers under the same names, initialised in the same way, so a file of weights
- * from PyTorch fits the same model in C.
+ * layers.h creates the classes of torch.nn (cfx_nn_linear, ...). They have PyTorch's attributes,
+ * parameters and buffers under the same names, with the same initialisation, so PyTorch's weight
+ * files load into the same model in C.
  *
- * Functions with a scope report failure there (scope.h). They accept NULL for a module that could
- * not be made, so a chain of calls needs one check at the end.
+ * Functions with a scope report failure there (scope.h). They accept a NULL module, the result of
+ * an earlier failure, so a chain of calls needs one check at the end.
  */
 #ifndef CFX_MODULE_H
 #define CFX_MODULE_H
@@ -35,8 +35,8 @@ typedef struct cfx_module cfx_module;
 
 /* ---- classes ------------------------------------------------------------------------------- */
 
-/* What the modules of a user's class do. Set the `forward` that takes as many inputs as you need;
- * it must return a variable. A class outlives its modules: usually it is static const. */
+/* What the modules of a user-defined class do. Set the `forward` with the number of inputs you
+ * need; it must return a variable. A class must outlive its modules; usually it is static const. */
 typedef struct cfx_class {
     const char *name;    /* "MLP": for messages and generated code */
     /* The names of the inputs: "x", "query, key, mask=None, scale=0.5". A default is None, a
@@ -46,21 +46,22 @@ typedef struct cfx_class {
     cfx_var (*forward2)(cfx_scope *s, cfx_module *self, cfx_var x, cfx_var y);
     cfx_var (*forward3)(cfx_scope *s, cfx_module *self, cfx_var x, cfx_var y, cfx_var z);
     cfx_var (*forward_n)(cfx_scope *s, cfx_module *self, const cfx_var *in, size_t n);
-    bool leaf;           /* capture keeps a call of it as one node, and does not look inside */
+    bool leaf;           /* capture records a call as one node and does not trace into it */
 } cfx_class;
 
-/* ---- making modules ------------------------------------------------------------------------ */
+/* ---- creating modules ----------------------------------------------------------------------- */
 
-/* A new module, borrowed from the scope; NULL if the scope has failed or fails. With `type` NULL it
- * only holds other modules, and cannot be called. */
+/* A new module, borrowed from the scope; NULL if the scope has failed. With `type` NULL it is only
+ * a container for other modules and cannot be called. */
 CFX_API cfx_module *cfx_module_new_at(cfx_at at, const cfx_class *type);
 #define cfx_module_new(s, type) cfx_module_new_at(CFX_HERE(s), type)
-/* Counted references, to keep a module after its scope. NULL is allowed; retain returns `m`. */
+/* Reference counting, to keep a module after its scope is freed. NULL is allowed; retain returns
+ * `m`. */
 CFX_API cfx_module *cfx_module_retain(cfx_module *m);
 CFX_API void cfx_module_release(cfx_module *m);
 
-/* Releases a module and all modules below it before their scope is freed: for loops that make, trace
- * or read many. Those that are children of others, or retained, live on. */
+/* Releases a module and all modules below it before their scope is freed, for loops that create,
+ * trace or read many modules. Those that are children of other modules, or retained, live on. */
 CFX_API void cfx_module_drop_at(cfx_at at, cfx_module *m);
 #define cfx_module_drop(s, m) cfx_module_drop_at(CFX_HERE(s), m)
 
@@ -70,15 +71,15 @@ CFX_API cfx_module *cfx_module_add_at(cfx_at at, cfx_module *m, const char *name
                                       cfx_module *child);
 #define cfx_module_add(s, m, name, child) cfx_module_add_at(CFX_HERE(s), m, name, child)
 
-/* Adds a parameter or a buffer, and retains its tensor. NULL stands for None: a bias that is not
- * there. */
+/* Adds a parameter or a buffer, and retains its tensor. NULL stands for None, such as a missing
+ * bias. */
 CFX_API void cfx_module_add_parameter_at(cfx_at at, cfx_module *m, const char *name, cfx_tensor *t);
 CFX_API void cfx_module_add_buffer_at(cfx_at at, cfx_module *m, const char *name, cfx_tensor *t);
 #define cfx_module_add_parameter(s, m, name, t) cfx_module_add_parameter_at(CFX_HERE(s), m, name, t)
 #define cfx_module_add_buffer(s, m, name, t) cfx_module_add_buffer_at(CFX_HERE(s), m, name, t)
 
-/* Adds a parameter without a tensor. Loading weights gives it the tensor of its name, of whatever
- * type and shape. */
+/* Adds a parameter without a tensor. Loading weights assigns it the tensor of this name, whatever
+ * its type and shape. */
 CFX_API void cfx_module_declare_at(cfx_at at, cfx_module *m, const char *name);
 #define cfx_module_declare(s, m, name) cfx_module_declare_at(CFX_HERE(s), m, name)
 
@@ -86,7 +87,7 @@ CFX_API void cfx_module_declare_at(cfx_at at, cfx_module *m, const char *name);
 CFX_API void cfx_module_set_at(cfx_at at, cfx_module *m, const char *name, cfx_var v);
 #define cfx_module_set(s, m, name, v) cfx_module_set_at(CFX_HERE(s), m, name, cfx_v(v))
 
-/* A pointer of your own, for what `forward` needs to know; NULL at first. cfx never frees it. */
+/* A user pointer, for data that `forward` needs; initially NULL. cfx never frees it. */
 CFX_API void cfx_module_set_data(cfx_module *m, void *data);
 CFX_API void *cfx_module_data(const cfx_module *m);
 
@@ -106,28 +107,28 @@ CFX_API cfx_datum cfx_module_attribute(const cfx_module *m, const char *path);
 CFX_API cfx_var cfx_module_param_at(cfx_at at, cfx_module *m, const char *path);
 #define cfx_module_param(s, m, path) cfx_module_param_at(CFX_HERE(s), m, path)
 
-/* Whether dropout drops and batch-norm updates its statistics: true for a new module. Setting it
- * sets it for all modules below `m`, too. */
+/* Training mode, in which dropout is active and batch-norm updates its statistics: true for a new
+ * module. Setting it also sets it for all modules below `m`. */
 CFX_API void cfx_module_train(cfx_module *m, bool training);
 CFX_API bool cfx_module_is_training(const cfx_module *m);
 
 /* ---- weights ------------------------------------------------------------------------------- */
 
-/* All parameters and buffers by dotted name, in order; one that is shared appears under each of its
- * names. For the caller to free. NULL, and the scope fails. */
+/* All parameters and buffers by dotted name, in order; a shared one appears under each of its
+ * names. The caller frees the result. Returns NULL if the scope fails. */
 CFX_API cfx_state *cfx_module_state_at(cfx_at at, const cfx_module *m);
 #define cfx_module_state(s, m) cfx_module_state_at(CFX_HERE(s), m)
 
-/* Gives all parameters and buffers the tensors of `from`, as load_state_dict does: all of them or,
- * if the scope fails, none. `flags` are CFX_LOAD_... of state.h. Names that share a tensor go on
- * sharing one if `from` has the same elements for them. */
+/* Assigns the tensors of `from` to all parameters and buffers, as load_state_dict does; if the
+ * scope fails, none of them changes. `flags` are CFX_LOAD_... of state.h. Names that share a tensor
+ * continue to share one if `from` has the same elements for them. */
 CFX_API void cfx_module_load_state_at(cfx_at at, cfx_module *m, const cfx_state *from,
                                       unsigned flags);
 #define cfx_module_load_state(s, m, from, flags)                                                   \
     cfx_module_load_state_at(CFX_HERE(s), m, from, flags)
 
 /* The same from a .safetensors or .npz file, and back to a .safetensors file. cfx_module_load is
- * strict: the file and the module have the same names. */
+ * strict: the file and the module must have the same names. */
 CFX_API void cfx_module_load_at(cfx_at at, cfx_module *m, const char *path, unsigned flags);
 #define cfx_module_load(s, m, path) cfx_module_load_at(CFX_HERE(s), m, path, 0)
 CFX_API void cfx_module_save_at(cfx_at at, const cfx_module *m, const char *path);
@@ -139,7 +140,7 @@ CFX_API void cfx_module_save_at(cfx_at at, const cfx_module *m, const char *path
 CFX_API cfx_var cfx_call_at(cfx_at at, cfx_module *m, cfx_vars inputs);
 #define cfx_call(s, m, ...) cfx_call_at(CFX_HERE(s), m, CFX_VARS(__VA_ARGS__))
 /* Calls a child of `m`: cfx_call_child(s, self, "fc1", x). If there is no child at that path, the
- * scope fails and the message names it, which cfx_call of a missing child cannot. */
+ * scope fails with a message that names the path; cfx_call of a missing child could not name it. */
 CFX_API cfx_var cfx_call_child_at(cfx_at at, const cfx_module *m, const char *path,
                                   cfx_vars inputs);
 #define cfx_call_child(s, m, path, ...)                                                            \

@@ -1,5 +1,5 @@
-/* nn.h - the classes of torch.nn that C programs can make: nn.def lists them with their
- * constructors. layers.h has a function for each.
+/* nn.h - the classes of torch.nn that C programs can create. nn.def lists them with their
+ * constructors; layers.h has a function for each.
  */
 #ifndef CFX_NN_H
 #define CFX_NN_H

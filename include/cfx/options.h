@@ -1,10 +1,10 @@
-/* options.h - options by name, cfx_sum(s, x, .dim = cfx_v(1)), checked by the compiler, and lists of
+/* options.h - named options, cfx_sum(s, x, .dim = cfx_v(1)), checked by the compiler, and lists of
  * variables, cfx_tuple(s, x, 2), in which numbers become variables.
  *
- * C lets an initialiser leave out the braces of a struct: in `.p = 0.1` the number would silently
- * become the first member of the variable p, and the option would be lost. To assign 0.1 to a
- * variable is an error, though. So CFX_OPTIONS also assigns each option, inside sizeof, where
- * nothing is evaluated: what is not a variable does not compile, and the message names the line.
+ * C lets an initializer omit the braces of a struct: in `.p = 0.1` the number would silently become
+ * the first member of the variable p, and the option would be lost. Assigning 0.1 to a variable,
+ * however, is an error. So CFX_OPTIONS also assigns each option inside sizeof, where nothing is
+ * evaluated: an option that is not a variable does not compile, and the compiler names the line.
  */
 #ifndef CFX_OPTIONS_H
 #define CFX_OPTIONS_H
@@ -13,14 +13,14 @@
 
 #include <cfx/base.h>
 
-/* The options of a call, at most 16; `type` is the struct that has them. */
+/* The options of a call, at most 16; `type` is the struct that declares them. */
 #ifdef __cplusplus
 #define CFX_OPTIONS(type, ...) (CFX_CHECK_OPTIONS(type, __VA_ARGS__), type{__VA_ARGS__})
 #else
 #define CFX_OPTIONS(type, ...) (CFX_CHECK_OPTIONS(type, __VA_ARGS__), (type){__VA_ARGS__})
 #endif
 
-/* `o` is ".dim = cfx_v(1)", or nothing if a call has no options. */
+/* `o` is ".dim = cfx_v(1)", or empty if a call has no options. */
 #define CFX_CHECK_OPTION(type, o) (void)sizeof(((type *)0)[0] o)
 #define CFX_CHECK_OPTION_1(type, o) CFX_CHECK_OPTION(type, o)
 #define CFX_CHECK_OPTION_2(type, o, ...)                                                           \

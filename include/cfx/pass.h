@@ -1,11 +1,11 @@
-/* pass.h - transforms by name.
+/* pass.h - runs transforms (passes) by name.
  *
  *     const cfx_pass *dce = cfx_pass_find("dce");
  *     bool changed;
  *     cfx_pass_run(dce, g, NULL, NULL, &changed, &err);
  *
- * docs/passes.md says what each pass does, what it needs and what it keeps. A pass of your own is a
- * cfx_pass that you fill in; cfx_pass_run runs it in the same way.
+ * docs/passes.md describes what each pass does, needs and keeps. To write your own pass, fill in a
+ * cfx_pass; cfx_pass_run runs it in the same way.
  */
 #ifndef CFX_PASS_H
 #define CFX_PASS_H
@@ -16,10 +16,10 @@
 extern "C" {
 #endif
 
-/* Changes `g` and its regions. `modules` is what its paths lead to; if it is NULL, a pass leaves
- * alone what it would have to look up. `opts` is the pass's own option struct, or NULL. *changed
- * (may be NULL) receives whether anything changed. If it fails, the graph is valid, but may be half
- * changed. */
+/* Changes `g` and its regions. `modules` gives the modules that the graph names; if it is NULL, a
+ * pass skips everything it would have to look up there. `opts` is the pass's own option struct, or
+ * NULL. *changed (may be NULL) tells whether anything changed. After a failure the graph is valid,
+ * but may be partly changed. */
 typedef cfx_status cfx_pass_fn(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                                bool *changed, cfx_error *err);
 
@@ -46,7 +46,7 @@ typedef struct cfx_pass {
     const char *name;
     const char *summary;  /* what it does */
     unsigned needs;       /* CFX_PASS_NEEDS_...: what must hold before it runs */
-    unsigned keeps;       /* CFX_PASS_KEEPS_...: what it leaves as it was */
+    unsigned keeps;       /* CFX_PASS_KEEPS_...: what it preserves */
     cfx_pass_fn *run;
 } cfx_pass;
 
@@ -55,8 +55,8 @@ CFX_API const cfx_pass *cfx_pass_get(size_t i);
 /* NULL if there is no pass of this name. */
 CFX_API const cfx_pass *cfx_pass_find(const char *name);
 
-/* Needs and keeps in words: "names and order of the nodes that stay; every effect, in its order".
- * Return `out`. */
+/* Needs and keeps as text: "names and order of the nodes that stay; every effect, in its order".
+ * Both return `out`. */
 enum { CFX_PASS_WORDS_SIZE = 400 };
 CFX_API const char *cfx_pass_needs_words(unsigned needs, char out[CFX_PASS_WORDS_SIZE]);
 CFX_API const char *cfx_pass_keeps_words(unsigned keeps, char out[CFX_PASS_WORDS_SIZE]);
@@ -68,7 +68,7 @@ CFX_API cfx_status cfx_pass_run(const cfx_pass *pass, cfx_graph *g, const cfx_mo
 
 /* ---- options by name ----------------------------------------------------------------------- */
 
-/* An option of a pass that is a count or a flag. */
+/* An option of a pass: a count or a flag. */
 typedef struct cfx_pass_option {
     const char *pass;        /* the pass that it belongs to */
     const char *name;
@@ -93,7 +93,7 @@ CFX_API cfx_status cfx_pass_run_with(const cfx_pass *pass, cfx_graph *g,
                                      const cfx_pass_setting *settings, size_t n, bool *changed,
                                      cfx_error *err);
 
-/* A pass with settings of its options, as text names it. */
+/* A pass with option settings, as parsed from text. */
 enum { CFX_MAX_PASS_SETTINGS = 8 };
 typedef struct cfx_pass_step {
     const cfx_pass *pass;
@@ -101,11 +101,11 @@ typedef struct cfx_pass_step {
     size_t n;
 } cfx_pass_step;
 
-/* Reads the first pass of a list such as "cse, unroll=4, dce:like_torch_fx" and moves *list behind
- * it and its comma: NAME, NAME=N (its first option), NAME:OPTION=N:FLAG. A list that is not empty
- * has one pass more than commas. CFX_E_KEY for a pass or an option that does not exist, with the
- * nearest one in the message; CFX_E_VALUE for a value that is not a number; then step->pass is the
- * pass if that was found. */
+/* Parses the first pass of a list such as "cse, unroll=4, dce:like_torch_fx" and advances *list
+ * past it and its comma: NAME, NAME=N (sets its first option), NAME:OPTION=N:FLAG. A list that is
+ * not empty has one more pass than commas. CFX_E_KEY for an unknown pass or option, with the
+ * nearest name in the message; CFX_E_VALUE for a value that is not a number. On failure step->pass
+ * is the pass, if it was found. */
 CFX_API cfx_status cfx_pass_list_next(const char **list, cfx_pass_step *step, cfx_error *err);
 
 #ifdef __cplusplus

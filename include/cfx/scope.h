@@ -1,4 +1,4 @@
-/* scope.h - programs in C: variables that are tensors, or stand for them in a graph.
+/* scope.h - models as C functions, which compute on tensors or record a graph.
  *
  *     static cfx_var forward(cfx_scope *s, cfx_module *self, cfx_var x)
  *     {
@@ -8,27 +8,27 @@
  *     }
  *
  * The same function computes if its variables are tensors, and is captured if they stand for nodes
- * of a graph: which it is, the scope knows. There is one function for each operator (operators.h),
- * all of one kind: what must be given by position, what may be given by name,
+ * of a graph; the scope knows which. There is one function for each operator (operators.h). All
+ * have the same form: required arguments by position, optional ones by name,
  *
  *     y = cfx_conv2d(s, x, weight, .bias = bias, .stride = cfx_ints(s, 2, 2), .padding = cfx_v(1));
  *
- * A scope owns the variables that are made in it. What a module makes while it is called is gone
- * when it returns, but for its result; the rest when the scope is freed. A variable is a small
- * value to be passed around; one that outlived its call or its trace, or that another scope made,
- * is an error, no crash. (A freed scope leaves nothing behind by which a new one, which may get its
- * memory, could tell that its variables are not its own.)
+ * A scope owns the variables created in it. Variables that a module creates during a call are freed
+ * when it returns, except its result; all others are freed with the scope. A variable is a small
+ * value, passed by copy. Using one after its call or trace has ended, or in another scope, is an
+ * error, not undefined behaviour. (The exception is a variable of a freed scope: a new scope at the
+ * same address cannot recognise it.)
  *
- * Errors stay in the scope: after the first one nothing is computed any more, every call returns an
- * empty variable, and one look at the end is enough (cfx_scope_ok). The message begins with the
- * user's file and line: most names here are macros that pass where they were written.
+ * Errors are sticky: after the first one nothing is computed, every call returns an empty variable,
+ * and one check at the end is enough (cfx_scope_ok). The message begins with the user's file and
+ * line: most names here are macros that pass their location.
  *
- * A scope is used by one thread at a time.
+ * Only one thread at a time may use a scope.
  */
 #ifndef CFX_SCOPE_H
 #define CFX_SCOPE_H
 
-/* Macros without options are not pedantic C or C++: f(s, x) for f(s, x, ...). */
+/* Macros may be called without options, f(s, x) for f(s, x, ...), which -Wpedantic rejects. */
 #pragma GCC system_header
 
 #include <cfx/options.h>
@@ -44,35 +44,35 @@ typedef struct cfx_scope cfx_scope;
 /* ---- scopes -------------------------------------------------------------------------------- */
 
 typedef struct cfx_scope_options {
-    const cfx_allocator *allocator;  /* must outlive the scope and the modules made in it */
-    cfx_runtime *runtime;            /* borrowed; NULL: one of its own, */
-    uint64_t seed;                   /* which then starts here, */
-    unsigned threads;                /* with so many threads (0: as the machine has), */
-    const struct cfx_library *library;  /* and these operators of one's own (library.h); or NULL */
+    const cfx_allocator *allocator;  /* must outlive the scope and the modules created in it */
+    cfx_runtime *runtime;            /* borrowed; NULL: the scope creates one */
+    uint64_t seed;                   /* for that runtime */
+    unsigned threads;                /* for that runtime; 0: all threads of the machine */
+    const struct cfx_library *library;  /* for that runtime: custom operators; or NULL */
 } cfx_scope_options;
 
-/* A scope that computes. `options` may be NULL. NULL with *err set. */
+/* A scope that computes. `options` may be NULL. The caller frees it; NULL with *err set. */
 CFX_API cfx_scope *cfx_scope_new(const cfx_scope_options *options, cfx_error *err);
-/* Frees its variables, and lets go of the modules made in it. NULL is allowed. */
+/* Frees its variables and releases the modules created in it. NULL is allowed. */
 CFX_API void cfx_scope_free(cfx_scope *s);
 
-/* Whether nothing has failed. */
+/* True until something fails. */
 CFX_API bool cfx_scope_ok(const cfx_scope *s);
-/* The first failure: its status is CFX_OK if there is none. */
+/* The first error; its status is CFX_OK if there is none. */
 CFX_API const cfx_error *cfx_scope_error(const cfx_scope *s);
-/* Where functions that take a `cfx_error *` put the reason of a failure, so that a program has one
- * place to look: cfx_graph_text(g, out, cfx_scope_err(s)). After a failure the first reason stays.
- * Valid until the next call with this scope. */
+/* An error to pass to functions that take a `cfx_error *`, so that a program has one place to
+ * check: cfx_graph_text(g, out, cfx_scope_err(s)). The first error is kept. Valid until the next
+ * call with this scope. */
 CFX_API cfx_error *cfx_scope_err(cfx_scope *s);
-/* Forgets the failure: the scope can be used again. */
+/* Clears the error; the scope can be used again. */
 CFX_API void cfx_scope_clear_error(cfx_scope *s);
 
-/* Whether what is called is noted in a graph; false: it is computed. */
+/* True if calls are recorded in a graph; false if they are computed. */
 CFX_API bool cfx_scope_is_tracing(const cfx_scope *s);
 CFX_API cfx_runtime *cfx_scope_runtime(cfx_scope *s);  /* borrowed */
 CFX_API const cfx_allocator *cfx_scope_allocator(const cfx_scope *s);
 
-/* Where the user wrote a call: what the macros pass. */
+/* The location of a call in the source, which the macros pass. */
 typedef struct cfx_at {
     cfx_scope *scope;
     const char *file;
@@ -88,7 +88,7 @@ static inline cfx_at cfx_at_make(cfx_scope *s, const char *file, uint32_t line)
 }
 #define CFX_HERE(s) cfx_at_make(s, __FILE__, __LINE__)
 
-/* Makes the scope fail, unless it has already, with "file:line: " and the message. */
+/* Makes the scope fail with "file:line: " and the message, unless it has failed already. */
 CFX_API cfx_status cfx_scope_fail_at(cfx_at at, cfx_status status, const char *format, ...)
     CFX_PRINTF(3, 4);
 #define cfx_scope_fail(s, status, ...) cfx_scope_fail_at(CFX_HERE(s), status, __VA_ARGS__)
@@ -96,24 +96,24 @@ CFX_API cfx_status cfx_scope_fail_at(cfx_at at, cfx_status status, const char *f
 /* ---- variables ----------------------------------------------------------------------------- */
 
 typedef enum cfx_var_kind {
-    CFX_VAR_EMPTY,  /* not given: an option then has its default; also what a failed call returns */
+    CFX_VAR_EMPTY,  /* not given: an option takes its default. Also the result of a failed call */
     CFX_VAR_NONE,
     CFX_VAR_BOOL,
     CFX_VAR_INT,
     CFX_VAR_FLOAT,
     CFX_VAR_DTYPE,
     CFX_VAR_STR,    /* borrowed from the caller */
-    CFX_VAR_VALUE,  /* a scope's: a tensor, a number, a list of them; or a node */
+    CFX_VAR_VALUE,  /* owned by a scope: a tensor, a number, a container, or a node */
     CFX_VAR_ELLIPSIS,
     CFX_VAR_LAYOUT,
     CFX_VAR_MEMORY_FORMAT,
-    CFX_VAR_DEVICE  /* text, as a STR */
+    CFX_VAR_DEVICE  /* text, like STR */
 } cfx_var_kind;
 
-/* To be passed around, not to be looked into. All zero is empty. */
+/* Treat it as opaque. All zero is empty. */
 typedef struct cfx_var {
     uint32_t kind;
-    uint32_t count;  /* of a VALUE: tells whether it is still alive */
+    uint32_t count;  /* of a VALUE: detects one that is no longer alive */
     union {
         bool b;
         int64_t i;
@@ -157,14 +157,14 @@ static inline cfx_var cfx_var_float(double f)
     v.as.f = f;
     return v;
 }
-/* The text must stay where it is while the variable is used. */
+/* The text is borrowed, and must stay valid while the variable is used. */
 static inline cfx_var cfx_var_str(const char *text)
 {
     cfx_var v = cfx_var_make(CFX_VAR_STR, 0);
     v.as.text = text;
     return v;
 }
-static inline cfx_var cfx_var_device(const char *name)  /* "cpu"; likewise */
+static inline cfx_var cfx_var_device(const char *name)  /* "cpu"; borrowed too */
 {
     cfx_var v = cfx_var_make(CFX_VAR_DEVICE, 0);
     v.as.text = name;
@@ -184,8 +184,8 @@ static inline cfx_vars cfx_vars_make(const cfx_var *items, size_t n)
     return all;
 }
 
-/* cfx_v(2), cfx_v(0.5), cfx_v("mean"), cfx_v(x): a variable of a number, a text, or a variable. In
- * C `true` is the number 1: a parameter that is a bool takes it for one. */
+/* cfx_v(2), cfx_v(0.5), cfx_v("mean"), cfx_v(x): makes a variable from a number, a string or a
+ * variable. In C `true` is the int 1; parameters of type bool accept it. */
 #ifndef __cplusplus
 #define cfx_v(x)                                                                                   \
     _Generic((x), cfx_var: cfx_var_same, bool: cfx_var_bool, char *: cfx_var_str,                  \
@@ -203,65 +203,67 @@ static inline cfx_vars cfx_vars_make(const cfx_var *items, size_t n)
 
 /* ---- lists --------------------------------------------------------------------------------- */
 
-/* A list, tuple, dict or slice of variables: see the macros. */
+/* A list, tuple, dict or slice of variables. Use the macros below. */
 CFX_API cfx_var cfx_var_seq_at(cfx_at at, cfx_datum_kind kind, cfx_vars items);
-/* cfx_list(s, x, y): what cat and stack take; cfx_tuple(s, x, y): what a function with several
- * results returns. cfx_getitem(s, v, i) takes one apart. */
+/* cfx_list(s, x, y) is what cat and stack take; cfx_tuple(s, x, y) is what a function with several
+ * results returns. cfx_getitem(s, v, i) reads one item. */
 #define cfx_list(s, ...) cfx_var_seq_at(CFX_HERE(s), CFX_DATUM_LIST, CFX_VARS(__VA_ARGS__))
 #define cfx_tuple(s, ...) cfx_var_seq_at(CFX_HERE(s), CFX_DATUM_TUPLE, CFX_VARS(__VA_ARGS__))
-/* cfx_dict(s, cfx_v("a"), x, cfx_v("b"), y): keys and values by turns. cfx_slice_of(s, 0, 5,
- * cfx_var_none()) is 0:5 of an index; any part may be None. */
+/* cfx_dict(s, cfx_v("a"), x, cfx_v("b"), y): alternating keys and values. cfx_slice_of(s, 0, 5,
+ * cfx_var_none()) is the slice 0:5; any part may be None. */
 #define cfx_dict(s, ...) cfx_var_seq_at(CFX_HERE(s), CFX_DATUM_DICT, CFX_VARS(__VA_ARGS__))
 #define cfx_slice_of(s, start, stop, step)                                                         \
     cfx_var_seq_at(CFX_HERE(s), CFX_DATUM_SLICE, CFX_VARS(cfx_v(start), cfx_v(stop), cfx_v(step)))
 
-/* cfx_ints(s, 2, 3): a tuple of integers: sizes, strides, dimensions. cfx_var_ints(s, sizes, n) has
- * those of an array, which is copied. */
+/* cfx_ints(s, 2, 3) is a tuple of integers, for sizes, strides or dimensions. cfx_var_ints(s,
+ * sizes, n) copies them from an array. */
 CFX_API cfx_var cfx_ints_at(cfx_at at, const int64_t *ints, size_t n);
 #define cfx_var_ints(s, ints, n) cfx_ints_at(CFX_HERE(s), ints, n)
 
 /* ---- operators ----------------------------------------------------------------------------- */
 
-/* Calls an operator: computes it, or appends a node. `args` are by the row's parameters; empty ones
- * have their defaults. (What the functions of operators.h call.) */
+/* Calls an operator: computes it, or appends a node. `args` are in the order of the row's
+ * parameters; empty ones take their defaults. The functions of operators.h call this. */
 CFX_API cfx_var cfx_apply_at(cfx_at at, cfx_operator op, const cfx_var *args, size_t n);
 
-/* Likewise an operator of the library of the scope's runtime (library.h), by its name:
- * cfx_apply_named(s, "mylib.swish", x, cfx_v(2.0)). A captured program calls it by that name, and
- * runs where that library is. */
+/* Calls a custom operator of the library of the scope's runtime (library.h) by name:
+ * cfx_apply_named(s, "mylib.swish", x, cfx_v(2.0)). A captured graph calls it by that name, and
+ * needs that library to run. */
 CFX_API cfx_var cfx_apply_named_at(cfx_at at, const char *name, cfx_vars args);
 #define cfx_apply_named(s, name, ...)                                                              \
     cfx_apply_named_at(CFX_HERE(s), name, CFX_VARS(__VA_ARGS__))
 
 /* ---- in and out ---------------------------------------------------------------------------- */
 
-/* A tensor as a variable: retained. While tracing it becomes a constant of the captured module. */
+/* Makes a variable from a tensor and retains the tensor. While tracing it becomes a constant of the
+ * captured module. */
 CFX_API cfx_var cfx_var_from_tensor_at(cfx_at at, cfx_tensor *t);
 #define cfx_var_from_tensor(s, t) cfx_var_from_tensor_at(CFX_HERE(s), t)
-/* Likewise whatever an operator can return: retained. Not while tracing, but for numbers. */
+/* The same for any datum that an operator can return. While tracing only numbers are allowed. */
 CFX_API cfx_var cfx_var_from_datum_at(cfx_at at, cfx_datum d);
 #define cfx_var_from_datum(s, d) cfx_var_from_datum_at(CFX_HERE(s), d)
 
-/* The tensor that a variable is: borrowed, as long as the variable lives. NULL, and the scope
- * fails, if it is none, which while tracing it never is. */
+/* The tensor of a variable: borrowed while the variable lives. If the variable is not a tensor,
+ * which is always the case while tracing, returns NULL and the scope fails. */
 CFX_API cfx_tensor *cfx_var_tensor_at(cfx_at at, cfx_var v);
 #define cfx_var_tensor(s, v) cfx_var_tensor_at(CFX_HERE(s), v)
-/* What a variable is, a new reference; INVALID, and the scope fails, while tracing. */
+/* The value of a variable, as a new reference. While tracing returns INVALID and the scope
+ * fails. */
 CFX_API cfx_datum cfx_var_datum_at(cfx_at at, cfx_var v);
 #define cfx_var_datum(s, v) cfx_var_datum_at(CFX_HERE(s), v)
 
-/* Whether it is None: an optional input that was not given. While tracing it is not, unless the
- * trace was told so (cfx_trace_options: concrete_args, shapes). */
+/* Whether a variable is None, such as an optional input that was not passed. While tracing this is
+ * false unless the trace was told otherwise (cfx_trace_options: concrete_args, shapes). */
 CFX_API bool cfx_var_is_none(cfx_scope *s, cfx_var v);
 
-/* A number, or the one element of a tensor; 0, and the scope fails, while tracing: a program that
- * looks at its data cannot be captured, see cfx_if in capture.h. */
+/* The value of a number or of a tensor with one element. While tracing returns 0 and the scope
+ * fails: a program that reads its data cannot be captured; see cfx_if in capture.h. */
 CFX_API double cfx_var_number_at(cfx_at at, cfx_var v);
 #define cfx_var_number(s, v) cfx_var_number_at(CFX_HERE(s), v)
 
-/* Shapes and types. While tracing they are known if the shapes of the inputs were given to the
- * trace; a size that is a symbol is no number, though: use the operator `size`, whose result is a
- * variable. Dimensions count from the end if negative. */
+/* Shapes and types. While tracing they are known if the trace was given the shapes of the inputs. A
+ * symbolic size is not a number: use the operator `size`, whose result is a variable. Negative
+ * dimensions count from the end. If the answer is not known, the scope fails. */
 CFX_API int64_t cfx_var_size_at(cfx_at at, cfx_var v, int64_t dim);
 CFX_API size_t cfx_var_ndim_at(cfx_at at, cfx_var v);
 CFX_API cfx_dtype cfx_var_dtype_of_at(cfx_at at, cfx_var v);
@@ -269,13 +271,14 @@ CFX_API cfx_dtype cfx_var_dtype_of_at(cfx_at at, cfx_var v);
 #define cfx_var_ndim(s, v) cfx_var_ndim_at(CFX_HERE(s), v)
 #define cfx_var_dtype_of(s, v) cfx_var_dtype_of_at(CFX_HERE(s), v)
 
-/* Writes what Python would print for it: a tensor's elements; a node's name. */
+/* Writes what Python would print: a tensor's elements, or a node's name. */
 CFX_API cfx_status cfx_var_print(cfx_scope *s, cfx_var v, cfx_sink out);
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-/* Long eager loops: variables that were made since the mark are gone, but for `keep` (may be
- * empty), which is returned as it is now. A called module does this by itself. */
+/* For long eager loops: reset frees the variables created since the mark, except `keep` (may be
+ * empty), and returns `keep` as a variable that stays valid. A module call does this
+ * automatically. */
 CFX_API size_t cfx_scope_mark(const cfx_scope *s);
 CFX_API cfx_var cfx_scope_reset(cfx_scope *s, size_t mark, cfx_var keep);
 

@@ -19,7 +19,7 @@ CFX_API cfx_state *cfx_state_new(const cfx_allocator *allocator, cfx_error *err)
 /* Releases its tensors. NULL is allowed. */
 CFX_API void cfx_state_free(cfx_state *s);
 
-/* Adds a tensor, or replaces the one of that name. Copies the name and retains the tensor. */
+/* Adds a tensor, or replaces the tensor of this name. Copies the name and retains the tensor. */
 CFX_API cfx_status cfx_state_set(cfx_state *s, const char *name, cfx_tensor *t, cfx_error *err);
 /* The tensor of this name: borrowed; NULL if there is none. */
 CFX_API cfx_tensor *cfx_state_get(const cfx_state *s, const char *name);
@@ -36,9 +36,10 @@ enum {
     CFX_LOAD_UNEXPECTED = 2   /* names that only the source has are ignored */
 };
 
-/* Gives each name of `s` the tensor that `from` has under it: the same tensor, retained, not a copy
- * of its elements. Types and shapes must agree. If anything does not fit, nothing changes, and
- * CFX_E_KEY lists all of it. `flags` are CFX_LOAD_... or'ed. */
+/* Assigns to each name of `s` the tensor that `from` has under this name: the same tensor,
+ * retained, not a copy of its elements. Types and shapes must agree. If anything does not match,
+ * nothing changes, and the message of CFX_E_KEY lists every mismatch. `flags` are CFX_LOAD_...
+ * or'ed. */
 CFX_API cfx_status cfx_state_assign(cfx_state *s, const cfx_state *from, unsigned flags,
                                     cfx_error *err);
 

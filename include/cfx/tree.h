@@ -1,17 +1,17 @@
-/* tree.h - what the paths of a graph lead to: the modules and attributes that get_attr and
- * call_module name.
+/* tree.h - the modules and attributes that the get_attr and call_module nodes of a graph name.
  *
- * A cfx_module_tree is a table of callbacks. Passes, lowering and generators ask it; they keep no
- * copy that could go stale. In Python it stands for an nn.Module, in C for a cfx_module
+ * A cfx_module_tree is a table of callbacks. Passes, lowering and generators call it and keep no
+ * copies that could go stale. In Python it stands for an nn.Module, in C for a cfx_module
  * (cfx_module_as_tree in capture.h). Most C programs never fill in one of their own, except
  *
  *     cfx_module_tree tree = {.library = lib};
  *
- * for a graph that calls operators of their own and no modules.
+ * for a graph that calls custom operators and no modules.
  *
- * Paths are dotted ("layer1.0.conv"); "" is the root. Attributes and tensors come as values of the
- * graph that asks, and are floating (cfx_value_discard those that you do not use): numbers, bools,
- * None, strings and tuples of them as themselves; tensors, modules and all else as HOST values.
+ * Paths are dotted ("layer1.0.conv"); "" is the root. Attributes and tensors are returned as
+ * floating values of the calling graph (use cfx_value_discard for those you do not need): numbers,
+ * bools, None, strings and tuples of them as themselves; tensors, modules and everything else as
+ * HOST values.
  */
 #ifndef CFX_TREE_H
 #define CFX_TREE_H
@@ -24,11 +24,11 @@ extern "C" {
 
 struct cfx_library;
 
-/* Is given a name. A status other than CFX_OK stops the caller, which returns it. */
+/* Receives a name. A status other than CFX_OK stops the caller, which returns it. */
 typedef cfx_status cfx_name_fn(void *ctx, const char *name, cfx_error *err);
 
-/* Later versions only append fields. Set those that you do not use to 0, as an initializer does. A
- * table without callbacks says nothing about modules, as NULL does. */
+/* Later versions only append fields. Set unused fields to 0, as an initializer does. A table
+ * without callbacks is equivalent to NULL: nothing is known about modules. */
 typedef struct cfx_module_tree {
     void *ctx;
 
@@ -44,20 +44,20 @@ typedef struct cfx_module_tree {
     /* The attribute at `path` ("bn1.eps", "fc.weight"); INVALID with CFX_E_KEY if there is none. */
     cfx_value (*get)(void *ctx, cfx_graph *g, const char *path, cfx_error *err);
 
-    /* Sets the attribute at `path`. Missing modules on the way are created, and modules that others
-     * may share are copied first, so that only this tree changes. A tensor that replaces a
-     * parameter (or a parameter that is None) becomes a parameter, any other one a buffer. */
+    /* Sets the attribute at `path`. Missing modules along the path are created. Modules that may be
+     * shared are copied first, so that only this tree changes. A tensor that replaces a parameter
+     * (or a parameter that is None) becomes a parameter; any other tensor becomes a buffer. */
     cfx_status (*set)(void *ctx, cfx_graph *g, const char *path, cfx_value v, cfx_error *err);
 
     /* Deletes the attribute or module at `path`; CFX_E_KEY if there is none. */
     cfx_status (*remove)(void *ctx, const char *path, cfx_error *err);
 
-    /* Puts a copy of the module at `from` at `to`, which may be the same path. Setting attributes
-     * of the copy leaves the original alone. Tensors are shared. */
+    /* Places a copy of the module at `from` at `to`, which may be the same path. Setting attributes
+     * of the copy does not affect the original. Tensors are shared. */
     cfx_status (*copy)(void *ctx, const char *from, const char *to, cfx_error *err);
 
-    /* The graph of the module at `path` if that module was captured too, and calling it does only
-     * what the graph says, with its inputs in order: borrowed. NULL otherwise. */
+    /* The graph of the module at `path`, borrowed, if that module was captured too and calling it
+     * does exactly what the graph says, with its inputs in order. NULL otherwise. */
     cfx_graph *(*graph)(void *ctx, const char *path);
 
     /* Computes an operator now, on values of `g`; INVALID with *err set if it fails. */
@@ -65,7 +65,7 @@ typedef struct cfx_module_tree {
                       cfx_error *err);
 
     /* Calls `fn` with the public names of the class of the module at `path` and of all its base
-     * classes, whatever hooks it has. NULL: class_name is all that is known. */
+     * classes, even if the module has hooks. NULL: only class_name is known. */
     cfx_status (*each_class)(void *ctx, const char *path, cfx_name_fn *fn, void *fn_ctx,
                              cfx_error *err);
 
@@ -73,14 +73,14 @@ typedef struct cfx_module_tree {
     cfx_status (*each_child)(void *ctx, const char *path, cfx_name_fn *fn, void *fn_ctx,
                              cfx_error *err);
 
-    /* The user's own operators that the graph may call (library.h): borrowed; may be NULL. */
+    /* Custom operators that the graph may call (library.h): borrowed; may be NULL. */
     const struct cfx_library *library;
 } cfx_module_tree;
 
-/* *op becomes the operator that a node calls: as cfx_node_operator says, and for a call_module the
- * operator of its class. NONE if `modules` is NULL, there is no such module, or its class is not in
- * the table. What the module computes also depends on its attributes ("inplace", "training"). Fails
- * with CFX_E_NOMEM, or as the tree does. */
+/* Sets *op to the operator that a node calls: as cfx_node_operator does, and for a call_module the
+ * operator of its class. NONE if `modules` is NULL, if there is no such module, or if its class is
+ * not in the table. What the module computes also depends on its attributes ("inplace",
+ * "training"). Fails with CFX_E_NOMEM, or if the tree fails. */
 CFX_API cfx_status cfx_node_operator_of(const cfx_node *n, const cfx_module_tree *modules,
                                         cfx_operator *op, cfx_error *err);
 

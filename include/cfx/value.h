@@ -1,14 +1,14 @@
-/* value.h - the arguments of nodes: a 16-byte tagged union, immutable, shared by copies.
+/* value.h - arguments of nodes: 16-byte tagged unions, immutable and shared by copies.
  *
- * Scalars live in the value itself. Strings, containers, host objects and regions are made by a
- * graph, belong to that graph and are reference-counted inside it:
+ * Scalars live in the value itself. Strings, containers, host objects and regions are created by a
+ * graph, belong to that graph and are reference-counted within it:
  *
- *   - A constructor returns a *floating* value, which has no owner yet. Putting it into a container
- *     or a node takes a reference; when the last owner lets go, its memory is reused. A floating
- *     value that is never used lives until its graph is freed, or until cfx_value_discard. An edit
- *     that fails leaves the values it was given floating.
+ *   - A constructor returns a *floating* value, which has no owner yet. Adding it to a container or
+ *     a node takes a reference; when the last owner releases it, its memory is reused. An unused
+ *     floating value lives until its graph is freed, or until cfx_value_discard. An edit that fails
+ *     leaves the values it was given floating.
  *   - To keep a value after an edit of the node it came from, call cfx_value_retain.
- *   - A value of one graph cannot be used in another one.
+ *   - A value of one graph cannot be used in another.
  *
  * A constructor that fails returns a value of kind INVALID and sets *err. No function accepts
  * INVALID as an argument, so a chain of constructors needs one check at the end:
@@ -52,7 +52,7 @@ typedef struct cfx_value {
     } as;
 } cfx_value;
 
-/* The deepest nesting of containers in one argument, and of regions in one graph. */
+/* The maximum nesting of containers in one argument, and of regions in one graph. */
 #define CFX_MAX_DEPTH 1000
 #define CFX_MAX_REGION_DEPTH 100
 
@@ -91,7 +91,7 @@ static inline cfx_value cfx_value_memory_format(cfx_memory_format m)
 {
     return cfx_value_scalar(CFX_KIND_MEMORY_FORMAT, m);
 }
-/* The result of a node, as an argument of another one. */
+/* The result of a node, for use as an argument of another node. */
 static inline cfx_value cfx_value_node(cfx_node *n)
 {
     cfx_value v = cfx_value_scalar(CFX_KIND_NODE, 0);
@@ -99,12 +99,12 @@ static inline cfx_value cfx_value_node(cfx_node *n)
     return v;
 }
 
-/* ---- values made by a graph ---------------------------------------------------------------- */
+/* ---- values created by a graph -------------------------------------------------------------- */
 
-/* All of these return a floating value, or INVALID with *err set. CFX_E_NOMEM is possible for
- * each. */
+/* Each of these returns a floating value, or INVALID with *err set. Each can fail with
+ * CFX_E_NOMEM. */
 
-/* A string of `size` bytes, which is copied and need not be terminated. CFX_E_VALUE if it is not
+/* A string of `size` bytes, which are copied and need no terminator. CFX_E_VALUE if it is not
  * UTF-8. */
 CFX_API cfx_value cfx_value_str(cfx_graph *g, const char *text, size_t size, cfx_error *err);
 
@@ -127,11 +127,11 @@ CFX_API cfx_value cfx_value_tuple(cfx_graph *g, const cfx_value *items, size_t n
 CFX_API cfx_value cfx_value_seq(cfx_graph *g, cfx_kind kind, const cfx_value *items, size_t n,
                                 cfx_error *err);
 
-/* An object of the embedding language by its qualified name ("torch.Tensor"). A graph without a
- * host, or whose host does not know the name, keeps the name in the object's place. */
+/* An object of the embedding language by its qualified name ("torch.Tensor"). If the graph has no
+ * host, or the host does not know the name, the value holds only the name. */
 CFX_API cfx_value cfx_value_name(cfx_graph *g, const char *name, size_t size, cfx_error *err);
 
-/* A region: `sub` becomes a part of `g`, which retains it. CFX_E_GRAPH if `sub` is already a region
+/* A region: `sub` becomes part of `g`, which retains it. CFX_E_GRAPH if `sub` is already a region
  * of another graph, or contains `g`. */
 CFX_API cfx_value cfx_value_region(cfx_graph *g, cfx_graph *sub, cfx_error *err);
 
@@ -141,7 +141,7 @@ CFX_API cfx_value cfx_value_region(cfx_graph *g, cfx_graph *sub, cfx_error *err)
 CFX_API cfx_value cfx_value_retain(cfx_value v);
 CFX_API void cfx_value_release(cfx_graph *g, cfx_value v);
 
-/* Frees a floating value that was not used after all. Does nothing if the value has an owner. */
+/* Frees a floating value that is not needed. Does nothing if the value has an owner. */
 CFX_API void cfx_value_discard(cfx_graph *g, cfx_value v);
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -149,8 +149,8 @@ CFX_API void cfx_value_discard(cfx_graph *g, cfx_value v);
 /* "tuple", as kind.def calls it; static text. */
 CFX_API const char *cfx_kind_name(cfx_kind kind);
 
-/* The text of a STR, BYTES, BIGINT or DEVICE: borrowed and terminated; NULL for other kinds. *size
- * (may be NULL) receives its length in bytes. */
+/* The text of a STR, BYTES, BIGINT or DEVICE: borrowed and NUL-terminated; NULL for other kinds.
+ * *size (may be NULL) receives its length in bytes. */
 CFX_API const char *cfx_value_text(cfx_value v, size_t *size);
 
 /* The items of a container: borrowed. NULL and *n = 0 for other kinds. */
@@ -160,13 +160,13 @@ CFX_API const cfx_value *cfx_value_items(cfx_value v, size_t *n);
 CFX_API cfx_graph *cfx_value_graph(cfx_value region);
 
 /* Whether two values have the same kind and content. Sets compare in any order; nodes and host
- * objects by identity (a host may say more), regions by cfx_graph_equal. Floats compare bit by bit:
- * 0.0 is not -0.0, and every nan equals every nan. False also if containers and regions nest more
- * than 8 deep and there is no memory to walk them. */
+ * objects by identity (a host may define more as equal); regions by cfx_graph_equal. Floats compare
+ * bit by bit: 0.0 does not equal -0.0, and every nan equals every nan. Also returns false if
+ * containers and regions nest more than 8 deep and there is no memory to walk them. */
 CFX_API bool cfx_value_equal(cfx_value a, cfx_value b);
 
 /* Writes a value as torch.fx prints it in str(graph): %x, 1, 'text', (%a, [1, 2]). Fails if the
- * sink or the host does. */
+ * sink or the host fails. */
 CFX_API cfx_status cfx_value_print(cfx_graph *g, cfx_value v, cfx_sink out, cfx_error *err);
 
 #ifdef __cplusplus

@@ -131,16 +131,6 @@ static cfx_graph *read_graph(cfx_at at, const char *path)
     return g;
 }
 
-/* The scope lets go of the modules that it has got since it had `mark` of them, but for `kept`. */
-static void drop_others(cfx_at at, size_t mark, const cfx_module *kept)
-{
-    for (size_t i = at.scope->modules.size; i-- > mark;) {
-        cfx_module *m = ((cfx_module **)at.scope->modules.data)[i];
-        if (m != kept)
-            cfx_module_drop_at(at, m);
-    }
-}
-
 cfx_module *cfx_module_read_at(cfx_at at, const char *path)
 {
     cfx_buffer weights;
@@ -157,10 +147,8 @@ cfx_module *cfx_module_read_at(cfx_at at, const char *path)
     if (g && !weights_path(&weights, path))
         cfx_scope_fail_at(at, CFX_E_NOMEM, "out of memory");
     if (cfx_scope_ok(at.scope)) {
-        const size_t mark = at.scope->modules.size;
         cfx_module *root = read_weights(at, weights.data);
         m = cfx_module_from_graph_at(at, g, NULL, root);
-        drop_others(at, mark, m);
     }
     cfxi_capture_scope_keep(at, mark, m);
     cfx_buffer_free(&weights);

@@ -112,7 +112,8 @@ def test_errors():
     for args in ((1,), (1, 2, 3, ())):
         graph = cfx.Graph()
         graph.call_function(cfx.cond, args)
-        with pytest.raises(RuntimeError, match="node %cond (must pass all|has something that is not a graph)"):
+        with pytest.raises(RuntimeError, match="node %cond (must pass all|has something that is "
+                                               "not a graph)"):
             graph._outline({}, lambda path: False)
 
 

@@ -1,10 +1,10 @@
 /* For language bindings and back ends; may change between versions.
  *
- * embed/dlpack.h - tensors in the form that array libraries hand to each other.
+ * embed/dlpack.h - exchanges tensors with other array libraries through DLPack.
  *
- * The structs are those of the DLPack standard (version 1, and the older one without a version that
- * capsules named "dltensor" hold), under names of our own. Strides are in elements. Whoever makes
- * such a struct owns it; whoever takes it calls its `deleter` once.
+ * The structs are those of the DLPack standard (version 1, and the older unversioned one that
+ * "dltensor" capsules hold), under cfx names. Strides are in elements. The producer owns such a
+ * struct; the consumer calls its `deleter` exactly once.
  */
 #ifndef CFX_EMBED_DLPACK_H
 #define CFX_EMBED_DLPACK_H
@@ -43,16 +43,17 @@ typedef struct cfx_dl_versioned {
     cfx_dl_tensor tensor;
 } cfx_dl_versioned;
 
-/* Shares the memory of `t`, which lives until the deleter is called (from any thread). NULL with
- * *err set: CFX_E_VALUE for an abstract tensor, or strides that are no whole number of elements;
- * the older form cannot say read-only, and refuses it likewise. */
+/* Exports a tensor. The struct shares the memory of `t`, which lives until the deleter is called
+ * (from any thread). NULL with *err set: CFX_E_VALUE for an abstract tensor, or for strides that
+ * are not a whole number of elements. The unversioned form cannot mark a tensor read-only, and also
+ * rejects read-only tensors with CFX_E_VALUE. */
 CFX_API cfx_dl_versioned *cfx_tensor_to_dlpack(cfx_tensor *t, cfx_error *err);
 CFX_API cfx_dl_managed *cfx_tensor_to_dlpack_unversioned(cfx_tensor *t, cfx_error *err);
 
-/* A tensor over the memory of `m`, taken over: its deleter is called once the last view is gone.
- * NULL with *err set, and `m` still the caller's, if it is not what cfx can read: another device
- * than the CPU, an element type or a version that cfx does not know, more than CFX_MAX_DIMS
- * dimensions, sizes that do not fit, elements that are not aligned. */
+/* Imports a tensor over the memory of `m` and takes ownership of `m`: its deleter is called when
+ * the last view is freed. NULL with *err set, and `m` still owned by the caller, if cfx cannot read
+ * it: a device other than the CPU, an unknown element type or version, more than CFX_MAX_DIMS
+ * dimensions, sizes that overflow, or misaligned elements. */
 CFX_API cfx_tensor *cfx_tensor_from_dlpack(cfx_dl_versioned *m, const cfx_allocator *allocator,
                                            cfx_error *err);
 CFX_API cfx_tensor *cfx_tensor_from_dlpack_unversioned(cfx_dl_managed *m,

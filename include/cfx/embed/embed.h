@@ -1,7 +1,7 @@
 /* For language bindings and back ends; may change between versions.
  *
- * embed/embed.h - all headers of this folder. They come on top of <cfx/cfx.h>, and their functions
- * are exported by the same library; but only <cfx/cfx.h> promises to stay as it is.
+ * embed/embed.h - includes all headers of this folder. They complement <cfx/cfx.h>, and the same
+ * library exports their functions; but only <cfx/cfx.h> is stable.
  */
 #ifndef CFX_EMBED_EMBED_H
 #define CFX_EMBED_EMBED_H

@@ -1,14 +1,15 @@
 /* For language bindings and back ends; may change between versions.
  *
- * embed/host.h - what the core asks of the language it is embedded in.
+ * embed/host.h - callbacks to the embedding language.
  *
- * A host is how a graph carries objects that the core knows nothing about (Python functions,
- * classes, tensors). The core holds them by pointer, compares them by identity and asks the rest
- * through this table. A C program needs no host: functions are then known by their names.
+ * A host lets a graph hold objects that the core knows nothing about (Python functions, classes,
+ * tensors). The core holds them by pointer, compares them by identity and calls this table for
+ * everything else. A C program needs no host: functions are then known by their names.
  *
  * A callback that fails returns CFX_E_HOST, and the host keeps its own exception: the core only
- * unwinds, leaving the graph as it was. `release` is called when the graph is consistent, never
- * in the middle of an edit, so it may run arbitrary code. Entries marked (optional) may be NULL.
+ * unwinds and leaves the graph unchanged. `release` is called only when the graph is consistent,
+ * never in the middle of an edit, so it may run arbitrary code. Entries marked (optional) may be
+ * NULL.
  */
 #ifndef CFX_EMBED_HOST_H
 #define CFX_EMBED_HOST_H
@@ -19,10 +20,10 @@
 extern "C" {
 #endif
 
-/* What an object's text is for: torch.fx spells an object differently in each place. */
+/* The purpose of a text: torch.fx spells an object differently in each context. */
 typedef enum cfx_show {
-    CFX_SHOW_ARG,    /* an argument in str(graph): str(object), or the spelling it asks for */
-    CFX_SHOW_STR,    /* str(object): the value returned, a default, the target in a table */
+    CFX_SHOW_ARG,    /* an argument in str(graph): str(object), or its own spelling */
+    CFX_SHOW_STR,    /* str(object): the returned value, a default, a target in a table */
     CFX_SHOW_TYPE,   /* the type of a node ("torch.Tensor") */
     CFX_SHOW_TARGET  /* the target of a call_function ("operator.add") */
 } cfx_show;
@@ -34,44 +35,45 @@ struct cfx_host {
     /* Writes repr(object). */
     cfx_status (*repr)(void *ctx, void *object, cfx_sink out, cfx_error *err);
 
-    /* Writes `object` as torch.fx's printers show it in the place `where`. Not asked for targets,
-     * whose qualified name is known. (optional: the repr; for types the qualified name) */
+    /* Writes `object` as torch.fx's printers show it in the context `where`. Not called for targets
+     * with a known qualified name. (optional; default: the repr, or for types the qualified
+     * name) */
     cfx_status (*show)(void *ctx, void *object, cfx_show where, cfx_sink out, cfx_error *err);
 
-    /* Writes the dotted name under which `object` can be found again ("torch.nn.functional.relu"),
-     * or fails with CFX_E_KEY if it has none. The core may go on without it, so nothing but the
-     * status may be left of that failure. */
+    /* Writes the dotted name by which `object` can be found again ("torch.nn.functional.relu"), or
+     * fails with CFX_E_KEY if it has none. The core may continue without the name, so the failure
+     * must leave nothing but the status (no pending exception). */
     cfx_status (*qualified_name)(void *ctx, void *object, cfx_sink out, cfx_error *err);
 
-    /* Finds the object of a qualified name: a new reference in *object, or NULL with CFX_OK where
-     * the host does not know it. Must not execute code found in the name. (optional) */
+    /* Finds the object of a qualified name: a new reference in *object, or NULL with CFX_OK if the
+     * host does not know it. Must not execute code from the name. (optional) */
     cfx_status (*resolve)(void *ctx, const char *name, void **object, cfx_error *err);
 
-    /* Writes the short name from which a node that calls `object` is named ("relu"). */
+    /* Writes the short name from which a node that calls `object` gets its name ("relu"). */
     cfx_status (*name_hint)(void *ctx, void *object, cfx_sink out, cfx_error *err);
 
-    /* 1 equal, 0 different, -1 failed. (optional: identity) */
+    /* 1 equal, 0 different, -1 on failure. (optional; default: identity) */
     int (*equal)(void *ctx, void *a, void *b);
 
-    /* A new reference to the host's own object for a region of a graph that it holds. The object
-     * keeps the region alive. (optional: then the core keeps the region itself) */
+    /* Returns a new reference to the host's object for a region of a graph that it holds. The
+     * object keeps the region alive. (optional; default: the core keeps the region alive) */
     void *(*bind_region)(void *ctx, cfx_graph *region);
 
-    /* A node with a binding has left its graph: lets go of what the graph held for it. Called, like
-     * `release`, when the graph is consistent. (optional) */
+    /* A node with a binding has left its graph: release what the graph held for it. Like `release`,
+     * called only when the graph is consistent. (optional) */
     void (*unbind)(void *ctx, void *binding);
 
     /* The opcode or target of a node with a binding has changed. Must not edit the graph.
      * (optional) */
     void (*retarget)(void *ctx, cfx_node *n);
 
-    /* A node with a binding gives another tuple than before, or the output of a region does: what
-     * the host has noted of its value holds no more. Must not edit the graph. (optional) */
+    /* A node with a binding now returns a different tuple, or the output of a region does: discard
+     * what the host has cached about its value. Must not edit the graph. (optional) */
     void (*outdate)(void *ctx, cfx_node *n);
 
-    /* Whether a call of this node has an effect beyond its result, so that dead-code elimination
-     * must keep it: 1, 0, or -1 failed. Asked for call_function with a host target and for
-     * call_module. (optional: no effect) */
+    /* Whether a call of this node has an effect besides its result, so that dead-code elimination
+     * must keep it: 1, 0, or -1 on failure. Called for call_function with a host target, and for
+     * call_module. (optional; default: no effect) */
     int (*is_impure)(void *ctx, cfx_node *n);
 
     void *ctx;
@@ -80,27 +82,29 @@ struct cfx_host {
 /* ---- host values --------------------------------------------------------------------------- */
 
 /* An object of the embedding language as a floating value. The graph retains the object once,
- * however often it is used. INVALID with CFX_E_TYPE for a graph without a host. */
+ * however often it is used. INVALID with CFX_E_TYPE if the graph has no host. */
 CFX_API cfx_value cfx_value_host(cfx_graph *g, void *object, cfx_error *err);
 /* The object of a HOST value: borrowed; NULL if the value is only a name. */
 CFX_API void *cfx_value_object(cfx_value host);
 /* The qualified name of a HOST value: borrowed. For an object the host is asked once, and the
- * answer kept. NULL with *err set if the object has none. */
+ * answer is cached. NULL with *err set if the object has no name. */
 CFX_API const char *cfx_value_host_name(cfx_graph *g, cfx_value host, cfx_error *err);
 
-/* Calls `fn` once for each distinct host object and bound region that `g` holds a reference to.
- * Stops at the first answer that is not 0 and returns it. */
+/* Calls `fn` once for each distinct host object and bound region that `g` references. Stops at the
+ * first result other than 0 and returns it. */
 CFX_API int cfx_graph_visit_hosts(cfx_graph *g, int (*fn)(void *object, void *ctx), void *ctx);
 
 /* ---- bindings ------------------------------------------------------------------------------ */
 
-/* One pointer of the host's for each graph and each node: its object for it. NULL at first. */
+/* One host pointer for each graph and each node, for the host's object that represents it.
+ * Initially NULL. */
 CFX_API void *cfx_graph_binding(const cfx_graph *g);
 CFX_API void cfx_graph_set_binding(cfx_graph *g, void *binding);
 CFX_API void *cfx_node_binding(const cfx_node *n);
 CFX_API void cfx_node_set_binding(cfx_node *n, void *binding);
 
-/* Whether args or kwargs were assigned since the last call, for hosts that cache them. */
+/* Whether args or kwargs have been assigned since the last call of this function, for hosts that
+ * cache them. */
 CFX_API bool cfx_node_args_changed(cfx_node *n);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* For language bindings and back ends; may change between versions.
  *
- * embed/location.h - locations by number, and the stack of modules that a node was called in.
+ * embed/location.h - numbered locations, and the module stacks of nodes.
  */
 #ifndef CFX_EMBED_LOCATION_H
 #define CFX_EMBED_LOCATION_H
@@ -13,23 +13,22 @@ extern "C" {
 
 /* ---- locations ----------------------------------------------------------------------------- */
 
-/* Each (file, line) has a number in its graph, from 1; 0 means none. Saves time where the same
- * locations are set again and again. Returns 0 with *err set if it fails. */
+/* Numbers a (file, line) pair within its graph, from 1; 0 means none. Saves time if the same
+ * locations are set repeatedly. Returns 0 with *err set on failure. */
 CFX_API uint32_t cfx_graph_intern_location(cfx_graph *g, const char *file, uint32_t line,
                                            cfx_error *err);
 CFX_API void cfx_node_set_location_id(cfx_node *n, uint32_t location);
 
 /* ---- module stacks ------------------------------------------------------------------------- */
 
-/* A module stack is a chain of module calls, one inside the other: torch.fx's nn_module_stack. Each
- * entry has a path ("layers.0"; "layers.0@1" for the second call of the same module), a class
- * ("nn.Linear") and the entry around it, `outer` (0: none). `object` is the host's object for the
- * class, or NULL; the graph and its copies hold a reference to it. Entries are numbered from 1 in
- * each graph, and the same (outer, path, type, object) has the same number. Returns 0 with *err set
- * if it fails. */
+/* A module stack is a chain of nested module calls: torch.fx's nn_module_stack. Each entry has a
+ * path ("layers.0"; "layers.0@1" for the second call of the same module), a class ("nn.Linear") and
+ * the enclosing entry, `outer` (0: none). `object` is the host's object for the class, or NULL; the
+ * graph and its copies hold a reference to it. Entries are numbered from 1 in each graph, and equal
+ * (outer, path, type, object) have equal numbers. Returns 0 with *err set on failure. */
 CFX_API uint32_t cfx_graph_intern_stack(cfx_graph *g, uint32_t outer, const char *path,
                                         const char *type, void *object, cfx_error *err);
-/* The parts of an entry; texts and the object are borrowed, the object may be NULL. */
+/* The fields of an entry. Texts and the object are borrowed; the object may be NULL. */
 CFX_API uint32_t cfx_graph_stack_outer(const cfx_graph *g, uint32_t stack);
 CFX_API const char *cfx_graph_stack_path(const cfx_graph *g, uint32_t stack);
 CFX_API const char *cfx_graph_stack_type(const cfx_graph *g, uint32_t stack);

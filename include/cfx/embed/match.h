@@ -11,8 +11,8 @@
 extern "C" {
 #endif
 
-/* The anchors of a pattern (match.h), in the order in which its output mentions them: fills
- * `anchors` with the first `max` of them; *n receives how many there are. `opts` may be NULL. */
+/* The anchors of a pattern (match.h), in the order in which its output mentions them. Stores the
+ * first `max` of them in `anchors`; *n receives their total number. `opts` may be NULL. */
 CFX_API cfx_status cfx_pattern_anchors(cfx_graph *pattern, const cfx_match_options *opts,
                                        cfx_node **anchors, size_t max, size_t *n, cfx_error *err);
 

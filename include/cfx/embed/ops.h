@@ -15,11 +15,12 @@ extern "C" {
 
 /* The name of a flag, by its bit: "random" for 0; NULL past the last. */
 CFX_API const char *cfx_operator_flag_name(unsigned bit);
-/* How many regions (Graph) an operator takes. */
+/* The number of regions (Graph) that an operator takes. */
 CFX_API size_t cfx_operator_regions(cfx_operator op);
 
-/* `add_` for `add`, and back: the operator with the same parameters that does, or does not, write
- * its result to the first of them. NONE if there is none, or if `op` is that operator already. */
+/* `add_` for `add`, and the reverse: the operator with the same parameters that writes its result
+ * to the first of them, or that does not. NONE if there is no such operator, or if `op` is already
+ * it. */
 CFX_API cfx_operator cfx_operator_in_place(cfx_operator op);
 CFX_API cfx_operator cfx_operator_functional(cfx_operator op);
 
@@ -43,12 +44,12 @@ CFX_API const char *cfx_operator_spelling(cfx_operator op, size_t i, char out[CF
 /* As ops.def writes it: "F.relu". */
 CFX_API const char *cfx_operator_short_spelling(cfx_operator op, size_t i,
                                                 char out[CFX_SPELLING_SIZE]);
-/* As cfx_operator_parse, but without ids: "relu" alone is NONE. `size` is in bytes. */
+/* Like cfx_operator_parse, but does not accept ids: "relu" alone is NONE. `size` is in bytes. */
 CFX_API cfx_operator cfx_operator_find(const char *name, size_t size);
 
 /* ---- parameters and results ---------------------------------------------------------------- */
 
-/* A piece of the schema: borrowed, not terminated. `text` is NULL where there is nothing. */
+/* A part of the schema: borrowed, not NUL-terminated. `text` is NULL if the part is absent. */
 typedef struct cfx_schema_text {
     const char *text;
     size_t size;
@@ -56,18 +57,18 @@ typedef struct cfx_schema_text {
 
 typedef struct cfx_schema_param {
     cfx_schema_text name;    /* "alpha"; most results have none */
-    char type[20];           /* "Tensor", "int[2]?", without the alias annotation; terminated */
-    cfx_schema_text value;   /* its default as the schema writes it: "1", "[0, 0]"; or nothing */
+    char type[20];           /* "Tensor", "int[2]?"; no alias annotation; NUL-terminated */
+    cfx_schema_text value;   /* the default in schema syntax: "1", "[0, 0]"; or absent */
     bool keyword_only;
     bool variadic;           /* "*Any args" */
     bool writes;             /* (a!): it is written to */
-    char alias;              /* 'a': shares memory with what has the same letter; 0: with nothing */
+    char alias;              /* 'a': may alias whatever has the same letter; 0: nothing */
 } cfx_schema_param;
 
-/* 0 for NONE. A result that is a list counts as one; "()" has none. */
+/* 0 for NONE. A list counts as one result; "()" means no result. */
 CFX_API size_t cfx_operator_num_params(cfx_operator op);
 CFX_API size_t cfx_operator_num_results(cfx_operator op);
-/* False, and *param untouched, past the last. */
+/* Return false, and leave *param or *result unchanged, past the last. */
 CFX_API bool cfx_operator_param(cfx_operator op, size_t i, cfx_schema_param *param);
 CFX_API bool cfx_operator_result(cfx_operator op, size_t i, cfx_schema_param *result);
 /* The index of the parameter of this name; SIZE_MAX if there is none. */

@@ -1,10 +1,11 @@
 /* For language bindings and back ends; may change between versions.
  *
- * embed/pass.h - the option structs of passes, and a change of memory layout.
+ * embed/pass.h - option structs of passes, memory layouts, the order of passes, and regions as
+ * modules.
  *
- * cfx_pass_run takes one of these structs as `opts`. All zero is what NULL means, unless a comment
- * says otherwise. docs/passes.md says what the passes do. Callbacks can read the graph but not edit
- * it; where one returns an int, -1 stops the pass with CFX_E_HOST.
+ * cfx_pass_run takes one of these structs as `opts`. All zero is equivalent to NULL, unless a
+ * comment says otherwise. docs/passes.md describes the passes. Callbacks may read the graph but not
+ * edit it; if one returns an int, -1 stops the pass with CFX_E_HOST.
  */
 #ifndef CFX_EMBED_PASS_H
 #define CFX_EMBED_PASS_H
@@ -19,44 +20,45 @@ extern "C" {
 /* ---- options ------------------------------------------------------------------------------- */
 
 typedef struct cfx_annotate_options {
-    bool inputs_are_tensors;  /* inputs and attributes without a type are taken for tensors */
+    bool inputs_are_tensors;  /* assume that inputs and attributes without a type are tensors */
 } cfx_annotate_options;
 
-/* `effect` is asked for every node except placeholders and outputs. The stronger of its answer and
- * cfx_node_effect counts; for a call_module that is not in place, its answer alone. */
+/* `effect` is called for every node except placeholders and outputs. The stronger of its result and
+ * cfx_node_effect counts; for a call_module that is not in place, its result alone. */
 typedef cfx_effect_opinion cfx_cse_options;
 
 typedef struct cfx_dce_options {
-    /* Overrides what must be kept: 1 keep, 0 erase if unused. Asked for every node, used or not,
-     * even for placeholders and outputs (twice, if there are regions). */
+    /* Overrides which nodes must be kept: 1 keeps a node, 0 erases it if unused. Called for every
+     * node, used or not, including placeholders and outputs (twice, if there are regions). */
     int (*is_impure)(void *ctx, cfx_node *n);
     void *ctx;
-    bool like_torch_fx;  /* also erases unused in-place calls, though others may see the write, as
-                            torch.fx's eliminate_dead_code does */
+    bool like_torch_fx;  /* like torch.fx's eliminate_dead_code, also erase unused in-place calls,
+                            even if their writes are visible elsewhere */
 } cfx_dce_options;
 
 typedef struct cfx_functionalize_options {
-    bool same_dtypes;  /* the caller promises that no operand changes the dtype of a result */
-    /* Told of each in-place call that stays, and why; may be NULL. A status that is not CFX_OK
-     * stops the pass. */
+    bool same_dtypes;  /* the caller guarantees that no operand changes the dtype of a result */
+    /* Called for each in-place call that stays, with the reason; may be NULL. A status other than
+     * CFX_OK stops the pass. */
     cfx_status (*left)(void *ctx, cfx_node *n, const char *why, cfx_error *err);
     void *ctx;
 } cfx_functionalize_options;
 
 typedef struct cfx_inline_options {
-    /* Told of every node and its copy; may be NULL. A status that is not CFX_OK stops the pass. */
+    /* Called for every node and its copy; may be NULL. A status other than CFX_OK stops the
+     * pass. */
     cfx_status (*copied)(void *ctx, cfx_node *from, cfx_node *to, cfx_error *err);
     void *ctx;
 } cfx_inline_options;
 
 typedef struct cfx_lift_params_options {
-    /* Told the path of each new input, in order; may be NULL. */
+    /* Called with the path of each new input, in order; may be NULL. */
     cfx_status (*lifted)(void *ctx, const char *path, cfx_error *err);
     void *ctx;
 } cfx_lift_params_options;
 
-/* The first `n` inputs read these paths. Before any change: CFX_E_VALUE if there are fewer inputs,
- * or `modules` has nothing at a path. */
+/* The paths of the first `n` inputs, which become reads of these paths. Checked before any change:
+ * CFX_E_VALUE if there are fewer inputs, or if `modules` has nothing at a path. */
 typedef struct cfx_unlift_params_options {
     const char *const *paths;
     size_t n;
@@ -67,29 +69,29 @@ typedef struct cfx_merge_matmul_options {
 } cfx_merge_matmul_options;
 
 typedef struct cfx_normalize_options {
-    bool args_only;           /* arguments only: targets stay */
-    bool operators_only;      /* targets only: arguments stay */
+    bool args_only;           /* normalize arguments only; keep targets */
+    bool operators_only;      /* normalize targets only; keep arguments */
     bool inputs_are_tensors;  /* as for annotate */
 } cfx_normalize_options;
 
 typedef struct cfx_reinplace_options {
-    /* Whether the result of `n` has the dtype and sizes of `x`, and `x` has no element twice: 1 or
-     * 0. NULL: true only for operators that always keep them. */
+    /* Whether the result of `n` has the dtype and sizes of `x`, and no two elements of `x` overlap:
+     * 1 or 0. NULL: true only for operators that always preserve them. */
     int (*fits)(void *ctx, cfx_node *n, cfx_node *x);
-    /* Whether two values hold the same elements, in one memory or in copies of it, of whatever
-     * sizes. NULL: only if they are the same node. */
+    /* Whether two values hold the same elements, of any shape, in the same memory or in copies of
+     * it. NULL: only if they are the same node. */
     bool (*same_elements)(void *ctx, cfx_node *a, cfx_node *b);
     void *ctx;
 } cfx_reinplace_options;
 
 typedef struct cfx_remove_dropout_options {
-    bool training;  /* also modules of torch.nn.Dropout itself that are training, as
-                       torch.fx.experimental.optimization does */
+    bool training;  /* also remove torch.nn.Dropout modules (of exactly that class) in training
+                       mode, as torch.fx.experimental.optimization does */
 } cfx_remove_dropout_options;
 
 typedef struct cfx_toposort_options {
-    bool breadth_first;  /* the node that was ready first, as in torch.fx's legalize_graph; else the
-                            first on the list of those that are ready */
+    bool breadth_first;  /* take the node that became ready first, as torch.fx's legalize_graph
+                            does; else the first ready node on the list */
 } cfx_toposort_options;
 
 /* NULL: 16 iterations and 1,000 nodes. */
@@ -101,7 +103,7 @@ typedef struct cfx_unroll_options {
 /* ---- memory layouts ------------------------------------------------------------------------- */
 
 /* A part of a graph that can compute in another memory layout: its nodes, in order, and the
- * conversions of its inputs and of its results. */
+ * conversions of its inputs and results. */
 typedef struct cfx_layout_part {
     cfx_node *const *nodes, *const *starts, *const *ends;
     size_t n_nodes, n_starts, n_ends;
@@ -109,17 +111,16 @@ typedef struct cfx_layout_part {
 
 typedef struct cfx_relayout_options {
     const char *enter, *leave;  /* methods that convert to the layout and back */
-    /* Asked for each call: 1 it takes and returns the layout, 2 it does if one of its inputs has
-     * it, 0 it does not. */
+    /* Called for each call: 1 if it takes and returns the layout, 2 if it does so when one of its
+     * inputs has it, 0 if it does not. */
     int (*supports)(void *ctx, cfx_node *n);
-    /* Asked for each part, with its conversions in place: 1 keep it, 0 undo it. */
+    /* Called for each part, with its conversions already inserted: 1 keeps it, 0 undoes it. */
     int (*choose)(void *ctx, const cfx_layout_part *part);
     void *ctx;
 } cfx_relayout_options;
 
-/* Lets the parts that are chosen compute in another layout. Nodes that are connected by values, or
- * by calls of the same module, are one part. Regions are left alone. About linear in nodes and
- * edges. */
+/* Converts the chosen parts to another layout. Nodes that are connected by values, or by calls of
+ * the same module, form one part. Regions are not changed. About linear in nodes and edges. */
 CFX_API cfx_status cfx_graph_relayout(cfx_graph *g, const cfx_relayout_options *how, bool *changed,
                                       cfx_error *err);
 
@@ -130,55 +131,55 @@ CFX_API const char *cfx_pass_need_name(unsigned bit);
 CFX_API const char *cfx_pass_keep_name(unsigned bit);
 /* ---- the order of passes -------------------------------------------------------------------- */
 
-/* Whether the item at place `a` of a list may come before the one at place `b`: 1, 0, or -1 to stop
+/* Whether the item at index `a` of a list may come before the one at index `b`: 1, 0, or -1 to stop
  * with CFX_E_HOST. */
 typedef int cfx_order_fn(void *ctx, size_t a, size_t b);
 
-/* Whether `n` items are in an order that is allowed: asks about each item and all behind it, until
- * one may not be so. CFX_E_GRAPH then, with *first and *second (may be NULL), the places of the
- * two. */
+/* Checks that `n` items are in a permitted order: compares each item with all later ones, up to the
+ * first violation. CFX_E_GRAPH then; *first and *second (may be NULL) receive the indices of the
+ * two items. */
 CFX_API cfx_status cfx_order_check(size_t n, cfx_order_fn *allows, void *ctx, size_t *first,
                                    size_t *second, cfx_error *err);
-/* Finds an order that is allowed, near the one that is given: `order`, which has room for `n`,
- * receives the places. If there is none: CFX_E_GRAPH; `order` has *sorted places that could be
- * sorted, and behind them those in a cycle, or behind one. Asks about all pairs: O(n * n).
+/* Finds a permitted order, close to the given one. `order`, which has `n` entries, receives the
+ * indices. CFX_E_GRAPH if there is none: `order` then begins with the *sorted indices that could be
+ * sorted, followed by those that are in a cycle or depend on one. Compares all pairs: O(n * n).
  * `allocator` may be NULL. */
 CFX_API cfx_status cfx_order_sort(size_t n, cfx_order_fn *allows, void *ctx, size_t *order,
                                   size_t *sorted, const cfx_allocator *allocator, cfx_error *err);
 
-/* The item at place `before` must come before the one at place `after`. */
+/* The item at index `before` must come before the one at index `after`. */
 typedef struct cfx_order_pair {
     size_t before, after;
 } cfx_order_pair;
 
-/* Like cfx_order_sort, for constraints that are pairs: O(n + n_pairs). CFX_E_INDEX if a pair names
- * a place that is not there. */
+/* Like cfx_order_sort, for constraints given as pairs: O(n + n_pairs). CFX_E_INDEX if an index is
+ * out of range. */
 CFX_API cfx_status cfx_order_sort_pairs(size_t n, const cfx_order_pair *pairs, size_t n_pairs,
                                         size_t *order, size_t *sorted,
                                         const cfx_allocator *allocator, cfx_error *err);
 
-/* The pass called `before` must come before all called `after`. */
+/* The pass named `before` must come before all passes named `after`. */
 typedef struct cfx_pass_constraint {
     const char *before, *after;
 } cfx_pass_constraint;
 
-/* Sorts passes, which may stand there more than once, as cfx_order_sort does. CFX_E_GRAPH, before
- * any change, if no order fits all constraints; it names a pass. */
+/* Sorts passes in place, like cfx_order_sort; a pass may occur more than once. CFX_E_GRAPH, before
+ * any change, if no order satisfies all constraints; the message names a pass. */
 CFX_API cfx_status cfx_passes_sort(const cfx_pass **passes, size_t n,
                                    const cfx_pass_constraint *constraints, size_t n_constraints,
                                    const cfx_allocator *allocator, cfx_error *err);
 
 /* ---- regions as modules --------------------------------------------------------------------- */
 
-/* A region that has become a module. */
+/* A region that was turned into a module. */
 typedef struct cfx_region {
     cfx_graph *graph;        /* borrowed: retain it to keep it */
-    cfx_graph *copied_from;  /* the region that it is a copy of, node for node; or NULL */
+    cfx_graph *copied_from;  /* the region that it copies, node for node; or NULL */
 } cfx_region;
 
-/* All of these may be NULL. `is_taken` tells whether a path is in use: 1, 0, or -1 to stop with
- * CFX_E_HOST. `outlined` is told each path with the region that is to be found there; a status that
- * is not CFX_OK stops. `target` is what the operator is called by from then on; {0}: as before. */
+/* Each callback may be NULL. `is_taken` tells whether a path is in use: 1, 0, or -1 to stop with
+ * CFX_E_HOST. `outlined` receives each path and its region; a status other than CFX_OK stops.
+ * `target` returns the new target for an operator; {0} keeps the old one. */
 typedef struct cfx_outline {
     int (*is_taken)(void *ctx, const char *path);
     cfx_status (*outlined)(void *ctx, const char *path, const cfx_region *region, cfx_error *err);
@@ -186,14 +187,13 @@ typedef struct cfx_outline {
     void *ctx;
 } cfx_outline;
 
-/* Brings the operators with regions of `g` into the form that torch has for them: get_attr nodes
- * read the regions as modules, at paths such as "true_graph_0". Nodes that have a region in common
- * have its reader in common. State of a while_loop that its body hands on unchanged, at the end,
- * and that nobody reads afterwards becomes a further argument, and a copy of the body without it is
- * the module. Calls that torch's operators would refuse, because of a literal that is passed or
- * returned, keep cfx's form and target with get_attr nodes. Regions inside regions stay as they
- * are. CFX_E_GRAPH if regions are passed by keyword. If it fails, some calls may have been changed
- * already. O(nodes + edges). */
+/* Rewrites the operators with regions in `g` to torch's form: get_attr nodes read the regions as
+ * modules, at paths such as "true_graph_0". Nodes that share a region share the get_attr node.
+ * Trailing state of a while_loop that its body passes through unchanged, and that is not used after
+ * the loop, becomes an extra argument; the module is then a copy of the body without it. Calls that
+ * torch's operators would reject, because a literal is passed or returned, keep cfx's form and
+ * target, with get_attr nodes. Nested regions are not changed. CFX_E_GRAPH if regions are passed by
+ * keyword. After a failure some calls may already have been changed. O(nodes + edges). */
 CFX_API cfx_status cfx_graph_outline(cfx_graph *g, const cfx_outline *how, cfx_error *err);
 
 #ifdef __cplusplus

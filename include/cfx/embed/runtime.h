@@ -1,6 +1,6 @@
 /* For language bindings and back ends; may change between versions.
  *
- * embed/runtime.h - instruction sets, and what a program costs.
+ * embed/runtime.h - instruction sets, and the cost of a program.
  */
 #ifndef CFX_EMBED_RUNTIME_H
 #define CFX_EMBED_RUNTIME_H
@@ -11,28 +11,28 @@
 extern "C" {
 #endif
 
-/* The instruction set that a runtime computes with, and its name ("avx512"). */
+/* The instruction set that a runtime uses, and its name ("avx512"). */
 CFX_API cfx_isa cfx_runtime_isa(const cfx_runtime *rt);
 CFX_API const char *cfx_isa_name(cfx_isa isa);
 
 /* ---- costs --------------------------------------------------------------------------------- */
 
-/* What one call costs. All numbers are sizes: they may be symbols of `dims`. */
+/* The cost of one call. All numbers are sizes, and may be symbols of `dims`. */
 typedef struct cfx_cost {
-    const char *node;  /* its name, as cfx_infer_fn has it; borrowed */
+    const char *node;  /* its name, as in cfx_infer_fn; borrowed */
     cfx_operator op;
-    int64_t flops;     /* a multiplication and an addition are two; the bias of a convolution or
-                          matrix product is free; element-wise functions count one per element;
-                          views, copies, lookups and sorts nothing */
-    int64_t bytes;     /* of new tensors among its results */
-    int64_t live;      /* of all tensors that are alive while it runs: the inputs, what was computed
-                          and is used later, its arguments and results; not the parameters */
+    int64_t flops;     /* a multiply-add counts as two; the bias of a convolution or matrix product
+                          is free; element-wise functions count one per element; views, copies,
+                          lookups and sorts count nothing */
+    int64_t bytes;     /* of the new tensors it returns */
+    int64_t live;      /* bytes of all tensors that are live while it runs: the inputs, values that
+                          are used later, its arguments and results; not the parameters */
 } cfx_cost;
 
-/* Tells what each call of a program costs, for inputs of these types and shapes; nothing is
- * computed. Tensors that may share memory are taken to share it, and values to die at their last
- * use. Both branches of a cond count, the body of a loop counts once, its test not at all. Of
- * operators of one's own (library.h) only the memory of the results is known: they are not told. */
+/* Calls `each` with the cost of each call of a program, for inputs of these types and shapes.
+ * Nothing is computed. Tensors that may alias are assumed to share memory, and values to die at
+ * their last use. Both branches of a cond count; the body of a loop counts once, its test not at
+ * all. Custom operators (library.h) are not reported: only the memory of their results is known. */
 typedef cfx_status cfx_cost_fn(void *ctx, const cfx_cost *cost);
 CFX_API cfx_status cfx_program_cost(const cfx_program *p, cfx_runtime *rt, cfx_dims *dims,
                                     const cfx_datum *inputs, size_t n, cfx_cost_fn *each, void *ctx,

@@ -1,17 +1,17 @@
 /* For language bindings and back ends; may change between versions.
  *
- * embed/script.h - capturing Python from its source: control flow that depends on data becomes
+ * embed/script.h - captures Python from its source; control flow that depends on data becomes
  * regions.
  *
- * A cfx_script is a parsed source. The evaluator runs functions of it on the objects of a
- * *world*: Python's own objects where Python is there, objects of cfx's where it is not. It asks
- * the world for everything that an object does (add two of them, read an attribute, call one), and
- * does itself what is syntax: names, statements, calls of functions that have a source.
+ * A cfx_script is a parsed source. The evaluator runs its functions on the objects of a *world*:
+ * Python's own objects if Python is present, cfx's objects otherwise. It calls the world for every
+ * operation on an object (addition, attribute access, calls), and handles the syntax itself: names,
+ * statements, and calls of functions whose source is known.
  *
- * Some objects are *graph values*: they stand for the result of a node, and what the world does
- * with them it records in the graph. Whatever is known is so evaluated away; and where the program
- * asks a graph value which way to go, the evaluator goes both, and makes a cfx.cond, cfx.while_loop
- * or cfx.for_loop of it:
+ * Some objects are *graph values*: they stand for the result of a node, and the world records
+ * operations on them in the graph. Everything that is known is evaluated during capture. Where a
+ * branch or loop depends on a graph value, the evaluator follows both paths and creates a cfx.cond,
+ * cfx.while_loop or cfx.for_loop:
  *
  *     def f(x):                                %sum = call_method[target=sum](%x)
  *         if x.sum() > 0:                      %gt = call_function[target=operator.gt](%sum, 0)
@@ -20,7 +20,7 @@
  *             y = -x                                 ... %neg = ... output(%neg) }, (%x,))
  *         return y + 1                         %add = call_function[target=operator.add](%cond, 1)
  *
- * All is done by one thread at a time; a cfx_script can be read by any number of them.
+ * An evaluation uses one thread at a time; any number of threads may read a cfx_script.
  */
 #ifndef CFX_EMBED_SCRIPT_H
 #define CFX_EMBED_SCRIPT_H
@@ -33,29 +33,30 @@ extern "C" {
 
 /* ---- sources ------------------------------------------------------------------------------- */
 
-typedef struct cfx_script cfx_script;   /* counted */
+typedef struct cfx_script cfx_script;   /* reference-counted */
 typedef struct cfx_script_def cfx_script_def;  /* a function in it; lives as long as the script */
 
-/* The tree of a source, which is copied. `file` is for messages and locations. `is_text`: it is
- * UTF-8 whatever a coding comment says. NULL with *err set: CFX_E_SYNTAX with line and column, and
- * a message that shows the line with a caret; CFX_E_LIMIT; CFX_E_UNSUPPORTED; CFX_E_NOMEM. */
+/* Parses a source, which is copied. `file` is used in messages and locations. `is_text`: the source
+ * is UTF-8, even if a coding comment says otherwise. The caller gets one reference. NULL with *err
+ * set: CFX_E_SYNTAX with line and column, and a message that shows the line with a caret;
+ * CFX_E_LIMIT; CFX_E_UNSUPPORTED; CFX_E_NOMEM. */
 CFX_API cfx_script *cfx_script_parse(const char *source, size_t size, const char *file,
                                      bool is_text, const cfx_allocator *allocator, cfx_error *err);
 CFX_API cfx_script *cfx_script_retain(cfx_script *script);
 CFX_API void cfx_script_release(cfx_script *script);  /* NULL is allowed */
 
-/* The function that begins in a line (of its first decorator or of `def`, as Python counts), with
- * that name; "<lambda>" for a lambda, which also needs the column of its body, from 0 (-1: it is
- * not known). NULL if there is none, or there are several that could be meant. */
+/* The function of this name that begins on this line (that of its first decorator or of `def`, as
+ * in Python). A lambda is named "<lambda>" and also needs the column of its body, from 0 (-1:
+ * unknown). NULL if there is no such function, or if several could be meant. */
 CFX_API const cfx_script_def *cfx_script_find(const cfx_script *script, uint32_t line,
                                               int64_t column, const char *name);
 
 /* ---- objects ------------------------------------------------------------------------------- */
 
-typedef struct cfx_object cfx_object;  /* whatever the world says; two are the same if equal */
+typedef struct cfx_object cfx_object;  /* defined by the world; identity is pointer equality */
 
-/* What an object is, as far as the evaluator must know. Also what is known of a graph value, where
- * OTHER is that nothing is. */
+/* The kind of an object, as far as the evaluator needs it. Also what is known about a graph value;
+ * OTHER then means that nothing is known. */
 typedef enum cfx_object_kind {
     CFX_OBJECT_OTHER,
     CFX_OBJECT_NONE,
@@ -64,15 +65,15 @@ typedef enum cfx_object_kind {
     CFX_OBJECT_FLOAT,
     CFX_OBJECT_COMPLEX,
     CFX_OBJECT_STR,
-    CFX_OBJECT_TUPLE,        /* and subclasses that are not named tuples */
+    CFX_OBJECT_TUPLE,        /* including subclasses that are not named tuples */
     CFX_OBJECT_NAMED_TUPLE,
-    CFX_OBJECT_LIST,         /* and subclasses, here and below */
+    CFX_OBJECT_LIST,         /* including subclasses, here and below */
     CFX_OBJECT_DICT,
     CFX_OBJECT_SET,
     CFX_OBJECT_TENSOR,       /* a real one: a parameter, a buffer, a constant */
     CFX_OBJECT_CLASS,
     CFX_OBJECT_MODULE,       /* an nn.Module */
-    CFX_OBJECT_INSTANCE,     /* of a class of the user's, with attributes that can be set */
+    CFX_OBJECT_INSTANCE,     /* of a user-defined class, with attributes that can be set */
     CFX_OBJECT_KINDS
 } cfx_object_kind;
 
@@ -82,8 +83,8 @@ typedef struct cfx_script_literal {
     enum { CFX_LITERAL_ELLIPSIS, CFX_LITERAL_BYTES } other;
     int64_t i;             /* BOOL; INT, if `text` is NULL */
     double f;
-    const char *text;      /* STR (UTF-8, lone surrogates may stand in it), BYTES: not terminated;
-                              an INT that is too large for `i`: its digits ("0x1f...") */
+    const char *text;      /* STR (UTF-8, possibly with lone surrogates), BYTES: not terminated; an
+                              INT that is too large for `i`: its digits ("0x1f...") */
     size_t size;
 } cfx_script_literal;
 
@@ -105,35 +106,35 @@ typedef enum cfx_script_special {
     CFX_SPECIALS
 } cfx_script_special;
 
-/* A function that the evaluator made (`def`, `lambda`): counted. What holds one outlives neither
- * the script nor, if it is called, the evaluation. */
+/* A function that the evaluator created (`def`, `lambda`): reference-counted. It must not outlive
+ * the script, nor be called after the evaluation has ended. */
 typedef struct cfx_script_function cfx_script_function;
 
 typedef enum cfx_script_callee_kind {
-    CFX_CALLEE_DIRECT,    /* the world calls it: it records a node, or computes something known */
+    CFX_CALLEE_DIRECT,    /* the world calls it: records a node, or computes a known result */
     CFX_CALLEE_SPECIAL,   /* `special` */
     CFX_CALLEE_OWN,       /* `own`, bound to `self` if that is set */
-    CFX_CALLEE_SOURCE,    /* `def` and what follows it */
-    CFX_CALLEE_CLASS,     /* make an object with `make`, then call its __init__: `function` */
-    CFX_CALLEE_MODULE,    /* an nn.Module to look into: enter it, call its `forward`: `function` */
-    CFX_CALLEE_CHAIN,     /* an nn.Module that calls those of `parts` in turn (Sequential) */
-    CFX_CALLEE_PARTIAL    /* `function` with `parts` before the arguments, and `named` (a dict) */
+    CFX_CALLEE_SOURCE,    /* `def` and the fields after it */
+    CFX_CALLEE_CLASS,     /* create an object with `make`; `function` is its __init__ */
+    CFX_CALLEE_MODULE,    /* an nn.Module to enter; `function` is its forward */
+    CFX_CALLEE_CHAIN,     /* an nn.Module that calls `parts` in sequence (Sequential) */
+    CFX_CALLEE_PARTIAL    /* `function` with leading arguments `parts`, and `named` (a dict) */
 } cfx_script_callee_kind;
 
-/* How an object is called. Objects are borrowed, and live as long as the object asked about, or
- * were handed over by `keep`. */
+/* How to call an object. Objects are borrowed: they live as long as the object asked about, or were
+ * handed over by `keep`. */
 typedef struct cfx_script_callee {
     cfx_script_callee_kind kind;
     cfx_script_special special;
     cfx_script_function *own;
-    cfx_object *self;        /* the first argument of a bound method, or NULL; of a DIRECT one only
-                                if it is a list, dict or set, which the call may change */
+    cfx_object *self;        /* the first argument of a bound method, or NULL; for DIRECT, set only
+                                if it is a list, dict or set that the call may change */
     cfx_object *function;
     const cfx_script_def *def;
     cfx_object *globals;
     cfx_object *defaults;    /* a tuple, or NULL */
     cfx_object *kw_defaults; /* a dict, or NULL */
-    size_t n_free;           /* names of functions around it: NULL values are not bound yet */
+    size_t n_free;           /* names from enclosing functions; a NULL value is not bound yet */
     const char *const *free_names;
     cfx_object *const *free_values;
     cfx_object *const *parts;
@@ -147,53 +148,54 @@ typedef enum cfx_script_build {
     CFX_BUILD_TUPLE,
     CFX_BUILD_LIST,
     CFX_BUILD_SET,
-    CFX_BUILD_DICT,   /* keys and values in turn */
+    CFX_BUILD_DICT,   /* alternating keys and values */
     CFX_BUILD_SLICE,  /* three */
-    CFX_BUILD_TEXT,   /* the texts of an f-string, one behind the other; graph values among them are
-                         recorded as one call of str.format */
-    CFX_BUILD_LIKE    /* an object like the first of them, a tuple, named tuple, list, dict or
-                         instance, with the contents that follow, as `contents` gives them */
+    CFX_BUILD_TEXT,   /* concatenates the pieces of an f-string; if there are graph values among
+                         them, it is recorded as one call of str.format */
+    CFX_BUILD_LIKE    /* an object like the first item, a tuple, named tuple, list, dict or
+                         instance, with the other items as its contents, as from `contents` */
 } cfx_script_build;
 
 typedef struct cfx_call_args {
     cfx_object *const *args;
     size_t n;
     const char *const *names;    /* of the last n_named of them; "*args" and "**kwargs", with the
-                                    stars, stand for what these parameters are as a whole */
+                                    stars, pass the whole tuple or dict of that parameter */
     size_t n_named;
 } cfx_call_args;
 
-/* Functions that return an object return a new reference, or NULL with *err set: CFX_E_HOST where
- * the world raised, and keeps its exception. Graph values may be among the operands of all; where
- * that means a node, the world records it. */
+/* Functions that return an object return a new reference, or NULL with *err set: CFX_E_HOST if the
+ * world raised an exception, which it keeps. Any operand may be a graph value; if the operation
+ * requires a node, the world records it. */
 typedef struct cfx_world {
     void (*retain)(void *ctx, cfx_object *o);
     void (*release)(void *ctx, cfx_object *o);
 
-    /* -- what objects are */
+    /* -- kinds and contents */
     cfx_object_kind (*kind)(void *ctx, cfx_object *o);  /* OTHER for a graph value */
     cfx_object *(*literal)(void *ctx, const cfx_script_literal *literal, cfx_error *err);
     cfx_object *(*build)(void *ctx, cfx_script_build what, cfx_object *const *items, size_t n,
                          cfx_error *err);
-    /* What is in a tuple, list, dict (keys and values in turn), set or instance (names and values
-     * in turn): new references in an array of the world's, which `drop` frees. */
+    /* The contents of a tuple, list, dict (alternating keys and values), set or instance
+     * (alternating names and values): new references in an array owned by the world; `drop` frees
+     * it. */
     cfx_status (*contents)(void *ctx, cfx_object *o, cfx_object ***items, size_t *n,
                            cfx_error *err);
     void (*drop)(void *ctx, cfx_object **items, size_t n);
-    /* Gives a list, dict or set other contents; the object stays the same. */
+    /* Replaces the contents of a list, dict or set; the object keeps its identity. */
     cfx_status (*refill)(void *ctx, cfx_object *o, cfx_object *const *items, size_t n,
                          cfx_error *err);
-    /* The value of an INT or BOOL that fits; else false. */
+    /* The value of an INT or BOOL; false if it does not fit. */
     bool (*integer)(void *ctx, cfx_object *o, int64_t *i);
-    /* The UTF-8 of a STR, borrowed; NULL if it cannot be had. */
+    /* The UTF-8 text of a STR, borrowed; NULL if it is not available. */
     const char *(*text)(void *ctx, cfx_object *o, size_t *size);
-    /* Whether two that are known are of the same type and equal, so that either may stand for both:
-     * immutable ones only. */
+    /* Whether two known, immutable objects have the same type and are equal, so that either can
+     * replace the other. */
     bool (*equal)(void *ctx, cfx_object *a, cfx_object *b);
-    /* The class of an object ("int", "MyClass"), for messages: borrowed for a while. */
+    /* The class name of an object ("int", "MyClass"), for messages: borrowed for a short time. */
     const char *(*type_name)(void *ctx, cfx_object *o);
 
-    /* -- what they do */
+    /* -- operations */
     cfx_object *(*unary)(void *ctx, cfx_script_sign sign, cfx_object *a, cfx_error *err);
     cfx_object *(*binary)(void *ctx, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                           bool in_place, cfx_error *err);
@@ -201,16 +203,16 @@ typedef struct cfx_world {
                            cfx_error *err);
     int (*truth)(void *ctx, cfx_object *o, cfx_error *err);  /* 1, 0; -1 with *err set */
     cfx_object *(*get)(void *ctx, cfx_object *o, const char *name, cfx_error *err);
-    /* The same for an attribute that is called at once, and then dropped: `x.relu` in `x.relu()`
-     * need not be a graph value, so that the call is one node. (may be NULL: `get`) */
+    /* The same for an attribute that is called immediately and then dropped: `x.relu` in `x.relu()`
+     * need not be a graph value, so the call becomes one node. (may be NULL: `get`) */
     cfx_object *(*get_method)(void *ctx, cfx_object *o, const char *name, cfx_error *err);
-    /* `v` NULL: deletes it. */
+    /* Sets an attribute, or deletes it if `v` is NULL. */
     cfx_status (*set)(void *ctx, cfx_object *o, const char *name, cfx_object *v, cfx_error *err);
     cfx_object *(*item)(void *ctx, cfx_object *o, cfx_object *key, cfx_error *err);
-    /* `v` NULL: deletes it. */
+    /* Sets an item, or deletes it if `v` is NULL. */
     cfx_status (*set_item)(void *ctx, cfx_object *o, cfx_object *key, cfx_object *v,
                            cfx_error *err);
-    /* An iterator, and what it gives next: NULL with err->status CFX_OK at its end. */
+    /* An iterator, and its next object: NULL with err->status CFX_OK at the end. */
     cfx_object *(*iterate)(void *ctx, cfx_object *o, cfx_error *err);
     cfx_object *(*next)(void *ctx, cfx_object *iterator, cfx_error *err);
     /* A replacement field of an f-string; conversion is 's', 'r', 'a' or 0, spec may be NULL. */
@@ -222,14 +224,14 @@ typedef struct cfx_world {
     cfx_object *(*call)(void *ctx, cfx_object *f, cfx_call_args args, cfx_error *err);
     cfx_object *(*make)(void *ctx, cfx_object *cls, cfx_error *err);  /* without __init__ */
     cfx_object *(*wrap)(void *ctx, cfx_script_function *f, cfx_error *err);  /* retains f */
-    /* If the body annotates names, `__annotations__` is among `names`: a tuple of those names,
-     * which is all that a dataclass needs; annotations are not evaluated. */
+    /* Creates a class. If its body annotates names, `__annotations__` is among `names`: a tuple of
+     * those names, which is all that a dataclass needs. Annotations are not evaluated. */
     cfx_object *(*make_class)(void *ctx, const char *name, cfx_object *const *bases, size_t n,
                               const char *const *names, cfx_object *const *values, size_t m,
                               cfx_error *err);
     /* super(cls, self). */
     cfx_object *(*super)(void *ctx, cfx_object *cls, cfx_object *self, cfx_error *err);
-    /* What an nn.Module does until `leave` comes from there. */
+    /* Marks everything up to the matching `leave` as part of a call of `module`. */
     cfx_status (*enter)(void *ctx, cfx_object *module, cfx_error *err);
     void (*leave)(void *ctx);
 
@@ -238,100 +240,103 @@ typedef struct cfx_world {
     cfx_object *(*global)(void *ctx, cfx_object *globals, const char *name, cfx_error *err);
     cfx_status (*set_global)(void *ctx, cfx_object *globals, const char *name, cfx_object *v,
                              cfx_error *err);
-    /* `import name` gives the last module of the path, as `import a.b as c` binds it; `level`
-     * counts the dots of a relative one. */
+    /* `import name` returns the last module of the path, as `import a.b as c` binds it; `level` is
+     * the number of leading dots of a relative import. */
     cfx_object *(*import)(void *ctx, cfx_object *globals, const char *name, int level,
                           cfx_error *err);
 
     /* -- graph values */
-    cfx_node *(*node)(void *ctx, cfx_object *o);                      /* NULL if it is none */
+    cfx_node *(*node)(void *ctx, cfx_object *o);                      /* NULL for other objects */
     cfx_object *(*proxy)(void *ctx, cfx_node *n, cfx_error *err);
-    /* An object as an argument of a node: graph values inside stand for their nodes. */
+    /* Converts an object to an argument of a node: graph values in it become their nodes. */
     cfx_status (*value)(void *ctx, cfx_object *o, cfx_value *v, cfx_error *err);
-    /* A tensor of the program's as a graph value, if it is to be one: a get_attr; else NULL with
-     * err->status CFX_OK. */
+    /* A tensor of the program as a graph value (a get_attr node), if it should become one;
+     * otherwise NULL with err->status CFX_OK. */
     cfx_object *(*tensor)(void *ctx, cfx_object *o, cfx_error *err);
-    /* What is recorded from now on comes from there. */
+    /* Sets the source location of nodes recorded from now on. */
     void (*place)(void *ctx, const char *file, uint32_t line);
-    /* The module stack of what is recorded now (see cfx_graph_intern_stack). (may be NULL: 0) */
+    /* The module stack of nodes recorded now (see cfx_graph_intern_stack). (may be NULL: 0) */
     uint32_t (*module_stack)(void *ctx);
-    /* isinstance(a value of that kind, classes): 1, 0, -1 with *err set. */
+    /* isinstance(a value of this kind, classes): 1, 0, or -1 with *err set. */
     int (*kind_is)(void *ctx, cfx_object_kind kind, cfx_object *classes, cfx_error *err);
-    /* The class of values of a kind: type(x). */
+    /* The class of values of this kind: type(x). */
     cfx_object *(*kind_class)(void *ctx, cfx_object_kind kind, cfx_error *err);
     /* The program has assigned to an attribute of a module; `v` is its last value. The module has
-     * been put back as it was: records what does the same, or fails and says why it cannot. */
+     * been restored to its earlier state: records nodes with the same effect, or fails with the
+     * reason. */
     cfx_status (*keep_attribute)(void *ctx, cfx_object *module, const char *name, cfx_object *v,
                                  cfx_error *err);
 
     /* -- exceptions */
-    /* Raises `exc`, an exception or a class of them, from `cause` (may be NULL): always CFX_E_HOST
-     * unless memory is out. */
+    /* Raises `exc`, an exception or an exception class, from `cause` (may be NULL). Always returns
+     * CFX_E_HOST, unless out of memory. */
     cfx_status (*raise)(void *ctx, cfx_object *exc, cfx_object *cause, cfx_error *err);
-    /* The exception that was raised, which is no longer pending. NULL if there is none. */
+    /* Returns the pending exception and clears it; NULL if there is none. */
     cfx_object *(*caught)(void *ctx);
     int (*matches)(void *ctx, cfx_object *exc, cfx_object *classes, cfx_error *err);
-    /* The name of the builtin exception that `exc` is or derives from, and its message, as a value
+    /* The name of the builtin exception that `exc` is or derives from, and its message as a value
      * for a node; both borrowed. */
     cfx_status (*explain)(void *ctx, cfx_object *exc, const char **kind, cfx_object **message,
                           cfx_error *err);
 
-    /* Whether it shall stop (Ctrl-C): asked now and then. (may be NULL) */
+    /* Whether to stop (Ctrl-C); called from time to time. (may be NULL) */
     cfx_status (*interrupted)(void *ctx, cfx_error *err);
 
     void *ctx;
 } cfx_world;
 
-/* Whether the method of that name changes the list, dict or set that it is called on. */
+/* Whether the method of this name changes the list, dict or set that it is called on. */
 CFX_API bool cfx_script_method_mutates(const char *method);
 
 /* ---- evaluating ---------------------------------------------------------------------------- */
 
 typedef struct cfx_script_options {
-    uint32_t most_calls;     /* how deep calls may be nested; 0: 200 */
-    uint32_t most_rounds;    /* of one loop that is unrolled; 0: 100,000 */
+    uint32_t most_calls;     /* maximum call depth; 0: 200 */
+    uint32_t most_rounds;    /* maximum iterations of an unrolled loop; 0: 100,000 */
 } cfx_script_options;
 
 typedef struct cfx_evaluator cfx_evaluator;
 
-/* Evaluates into `g`, whose end is where nodes go. `world` and `g` outlive it. Most nodes that are
- * made on the way do not stay: all are called "_" until cfx_script_tidy_graph gives them names. */
+/* Creates an evaluator that appends nodes to `g`. `world` and `g` must outlive it. Most nodes
+ * created along the way do not stay: all are named "_" until cfx_script_tidy_graph names them. NULL
+ * with *err set. */
 CFX_API cfx_evaluator *cfx_evaluator_new(const cfx_world *world, cfx_graph *g,
                                          const cfx_script_options *options, cfx_error *err);
-/* Releases all objects that it holds. Functions that it made can no longer be called. */
+/* Releases all objects that it holds. Functions that it created can no longer be called. */
 CFX_API void cfx_evaluator_free(cfx_evaluator *ev);  /* NULL is allowed */
 
-/* Calls a function: a new reference, or NULL with *err set, the graph then being in no particular
- * state. Messages say the file and line of the user's program, show it with a caret, and name the
- * calls it came through. The world may call this while it is in a call of its own. */
+/* Calls a function and returns a new reference. NULL with *err set, and then the state of the graph
+ * is unspecified. Messages give the file and line of the user's program, show the line with a
+ * caret, and list the call stack. The world may call this during one of its own calls. */
 CFX_API cfx_object *cfx_evaluator_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args,
                                        cfx_error *err);
-/* Runs the statements of a whole source, whose names are those of `globals`. */
+/* Runs the statements of a whole source, with `globals` as its names. */
 CFX_API cfx_status cfx_evaluator_run(cfx_evaluator *ev, cfx_script *script, cfx_object *globals,
                                      cfx_error *err);
-/* Where a call was that failed. Texts live as long as the script. */
+/* The location of a failed call. Texts live as long as the script. */
 typedef struct cfx_script_location {
     const char *file;
     uint32_t line;
     uint32_t column;       /* from 0, in bytes of UTF-8 */
     const char *function;
 } cfx_script_location;
-/* The i-th of the calls in which the last failure was found, the innermost first; false if there
- * are not so many. For CFX_E_HOST, whose exception knows nothing of the program. */
+/* The i-th entry of the call stack of the last failure, innermost first; false past the end. For
+ * CFX_E_HOST, whose exception does not contain the locations in the program. */
 CFX_API bool cfx_evaluator_where(const cfx_evaluator *ev, size_t i, cfx_script_location *place);
 
-/* Whatever was changed so far stays: cfx_evaluator_finish asks for what is assigned from now on. To
- * be called between a run that makes a model and the call that is captured. */
+/* Accepts all changes so far: cfx_evaluator_finish then considers only later assignments. Call it
+ * after the run that creates a model and before the call to capture. */
 CFX_API void cfx_evaluator_accept(cfx_evaluator *ev);
-/* After the last call: what was assigned to modules is kept, or an error says why it cannot be. */
+/* Call after the last call: records assignments to modules, or fails with the reason if it
+ * cannot. */
 CFX_API cfx_status cfx_evaluator_finish(cfx_evaluator *ev, cfx_error *err);
 
-/* Puts the graph in order, which has its output by then: what branches give and nobody reads goes,
- * and all nodes but inputs are named by what they call, counted anew, in regions, too. If it fails,
- * for want of memory, the graph can only be released. */
+/* Cleans up a graph that has its output: removes unused results of branches, and names all nodes
+ * except inputs after their callees, numbered from scratch, also in regions. It fails only if
+ * memory runs out; the graph can then only be released. */
 CFX_API cfx_status cfx_script_tidy_graph(cfx_graph *g, cfx_error *err);
 
-CFX_API cfx_script_function *cfx_script_function_retain(cfx_script_function *f);  /* f */
+CFX_API cfx_script_function *cfx_script_function_retain(cfx_script_function *f);  /* returns f */
 CFX_API void cfx_script_function_release(cfx_script_function *f);  /* NULL is allowed */
 CFX_API const char *
 cfx_script_function_name(const cfx_script_function *f); /* "<lambda>"; lives as long as f */
@@ -350,8 +355,8 @@ typedef struct cfx_script_parameter {
     cfx_object *value;       /* its default, borrowed; NULL if it has none */
 } cfx_script_parameter;
 
-/* The i-th parameter in the order of Python's co_varnames: positional ones, keyword-only ones, then
- * *args and **kwargs. False past the last. */
+/* The i-th parameter, in the order of Python's co_varnames: positional, keyword-only, then *args
+ * and **kwargs. False past the last. */
 CFX_API bool cfx_script_function_parameter(const cfx_script_function *f, size_t i,
                                            cfx_script_parameter *out);
 

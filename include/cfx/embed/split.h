@@ -1,7 +1,8 @@
 /* For language bindings and back ends; may change between versions.
  *
- * embed/split.h - taking graphs apart: a part of a graph as a graph of its own, a graph cut into
- * parts that a base calls, and a cut into balanced stages. The source is read, never changed.
+ * embed/split.h - splits graphs: extracts a part as a graph of its own, splits a graph into parts
+ * that a base graph calls, and cuts a graph into balanced stages. The source graph is never
+ * changed.
  */
 #ifndef CFX_EMBED_SPLIT_H
 #define CFX_EMBED_SPLIT_H
@@ -15,114 +16,114 @@ extern "C" {
 /* ---- one part ------------------------------------------------------------------------------ */
 
 enum {
-    CFX_PART_NAME_BY_TARGET = 1,  /* calls are named after their targets; else they keep names */
-    CFX_PART_NUMBER_INPUTS = 2,   /* placeholders are arg_0, arg_1, ...; else named as the nodes */
-    CFX_PART_TUPLE = 4,           /* returns a tuple even of one value */
-    CFX_PART_FLAT_PATHS = 8       /* calls "a_b" for the module "a.b"; "a_b_1" if that is taken */
+    CFX_PART_NAME_BY_TARGET = 1,  /* name calls after their targets; else they keep names */
+    CFX_PART_NUMBER_INPUTS = 2,   /* placeholders are arg_0, arg_1, ...; else as the nodes */
+    CFX_PART_TUPLE = 4,           /* return a tuple even for one value */
+    CFX_PART_FLAT_PATHS = 8       /* call "a_b" for the module "a.b"; "a_b_1" if that is used */
 };
 
-/* What is to become a graph: `nodes` of one graph in the order in which they stand there, no
- * output among them. */
+/* What to extract: `nodes` of one graph, in graph order, without the output. */
 typedef struct cfx_extract_options {
     cfx_node *const *nodes;
     size_t n;
-    cfx_node *const *inputs;   /* NULL: all that the nodes read from outside, as first read */
+    cfx_node *const *inputs;   /* NULL: all values read from outside, in order of first read */
     size_t n_inputs;
-    cfx_node *const *outputs;  /* NULL: all that is used outside, in the order of the nodes */
+    cfx_node *const *outputs;  /* NULL: all values used outside, in the order of the nodes */
     size_t n_outputs;
-    cfx_node_map *map;         /* or NULL: receives nodes and inputs with what they have become */
+    cfx_node_map *map;         /* receives the copies of nodes and inputs; may be NULL */
     unsigned flags;            /* CFX_PART_... */
 } cfx_extract_options;
 
-/* The result: `graph` has a placeholder for each input, then copies of the nodes (types, locations
- * and stacks kept), and returns the outputs: one as it is, several as a tuple, none as (). The
- * arrays hold nodes of the source. */
+/* The result. `graph` has a placeholder for each input, then copies of the nodes (with their types,
+ * locations and module stacks), and returns the outputs: one directly, several as a tuple, none as
+ * (). The arrays hold nodes of the source graph. */
 typedef struct cfx_subgraph {
     cfx_graph *graph;
     cfx_node **inputs, **outputs;
-    cfx_node **origins;  /* what each node of `graph`, in order, stands for; NULL if nothing */
+    cfx_node **origins;  /* the source of each node of `graph`, in order; or NULL */
     size_t n_inputs, n_outputs, n_origins;
 } cfx_subgraph;
 
-/* Fills *part, which cfx_subgraph_free empties. The new graph has the host and the allocator of
- * `g`; region values are copied. CFX_E_GRAPH if a node is not of `g`, is an output, stands twice
- * or out of order, or if one reads what is neither among the nodes nor among given inputs.
- * O(nodes and their edges); with outputs to be found, also their users. */
+/* Extracts nodes into *part; free it with cfx_subgraph_free. The new graph has the host and the
+ * allocator of `g`; regions are copied. CFX_E_GRAPH if a node does not belong to `g`, is an output,
+ * occurs twice or is out of order, or if one reads a value that is neither in `nodes` nor in the
+ * given inputs. O(nodes and their edges); if outputs are NULL, also their users. */
 CFX_API cfx_status cfx_graph_extract(cfx_graph *g, const cfx_extract_options *what,
                                      cfx_subgraph *part, cfx_error *err);
 CFX_API void cfx_subgraph_free(cfx_subgraph *part);
 
-/* ---- a graph cut into parts ---------------------------------------------------------------- */
+/* ---- splitting into parts ------------------------------------------------------------------- */
 
-/* The part of what is in none: placeholders, the output, and get_attr unless it is copied. */
+/* The base: placeholders, the output, and get_attr nodes unless they are copied. */
 #define CFX_SPLIT_BASE SIZE_MAX
 
-enum {  /* besides CFX_PART_... */
-    CFX_SPLIT_KEEP_ORDER = 16,   /* call the parts by their numbers, as far as the data allow it */
-    CFX_SPLIT_FIXED_ORDER = 32,  /* likewise, and fail if they do not */
-    CFX_SPLIT_COPY_ATTRS = 64    /* each part reads its attributes itself; else the base does */
+enum {  /* in addition to CFX_PART_... */
+    CFX_SPLIT_KEEP_ORDER = 16,   /* call parts in numeric order, as far as dependences allow */
+    CFX_SPLIT_FIXED_ORDER = 32,  /* the same, but fail if dependences do not allow it */
+    CFX_SPLIT_COPY_ATTRS = 64    /* each part reads its own attributes; else the base does */
 };
 
 typedef struct cfx_split_options {
-    const size_t *parts;       /* the number of its part for each node of the graph, in order;
-                                  those of placeholders, get_attr and outputs are not looked at */
-    const char *const *names;  /* of the parts: the paths at which the base calls them */
-    size_t n;                  /* how many parts */
+    const size_t *parts;       /* the part of each node of the graph, in order; ignored for
+                                  placeholders, get_attr nodes and outputs */
+    const char *const *names;  /* of the parts: the paths by which the base calls them */
+    size_t n;                  /* number of parts */
     unsigned flags;            /* CFX_PART_..., CFX_SPLIT_... */
 } cfx_split_options;
 
-/* `value` is computed in the part `from` (CFX_SPLIT_BASE: given to the graph) and read in the part
- * `to` (CFX_SPLIT_BASE: returned by the graph). */
+/* `value` is computed in the part `from` (CFX_SPLIT_BASE: an input of the graph) and read in the
+ * part `to` (CFX_SPLIT_BASE: returned by the graph). */
 typedef struct cfx_cut {
     cfx_node *value;
     size_t from, to;
 } cfx_cut;
 
 typedef struct cfx_split_result {
-    cfx_subgraph base;  /* calls the parts: call_module, and operator.getitem for several values */
+    cfx_subgraph base;  /* calls the parts: call_module, and operator.getitem for tuples */
     cfx_subgraph *parts;  /* by number; a part without nodes has an empty graph */
-    size_t *order;    /* the numbers of the parts as the base calls them */
+    size_t *order;    /* the numbers of the parts, in the order of the calls */
     size_t n;
     cfx_cut *cuts;    /* each (value, to) once, in the order of the first reader */
     size_t n_cuts;
 } cfx_split_result;
 
-/* Cuts `g` into parts and a base that calls them. A part has its inputs in the order in which its
- * nodes first read them, and returns its values in the order in which they are first read outside.
- * Without an order flag, parts are called in an order in which torch.fx's split_module calls them:
- * depth first, what can be called last goes first; but if something in the graph writes to its
- * arguments, as with CFX_SPLIT_KEEP_ORDER.
+/* Splits `g` into parts and a base that calls them. The inputs of a part are in the order in which
+ * its nodes first read them, its results in the order in which they are first read outside. Without
+ * an order flag, parts are called in the order of torch.fx's split_module: depth first, and what
+ * can be called last goes first. But if something in the graph writes to its arguments,
+ * CFX_SPLIT_KEEP_ORDER applies.
  *
- * What is set for a stretch of the graph holds in each part of it: a part that begins behind a call
- * of torch._C._set_grad_enabled begins with a copy of it, and autocast is entered and left in each
- * part. The parts must follow one another then: CFX_E_VALUE if a node goes back to an earlier one.
+ * Modes that hold for a stretch of the graph hold in each of its parts: a part that begins after a
+ * call of torch._C._set_grad_enabled begins with a copy of that call, and autocast is entered and
+ * left in each part. The parts must then be consecutive: CFX_E_VALUE if a node returns to an
+ * earlier part.
  *
- * CFX_E_GRAPH if parts need each other's results, with the nodes in question; CFX_E_INDEX if a
- * number is not below `n`. Nothing is left behind then. O(nodes + edges); with CFX_SPLIT_KEEP_ORDER
- * times the logarithm of the number of parts. */
+ * CFX_E_GRAPH if parts depend on each other's results (the message names the nodes); CFX_E_INDEX if
+ * a number is not less than `n`. On failure nothing is allocated. O(nodes + edges); with
+ * CFX_SPLIT_KEEP_ORDER, times the logarithm of the number of parts. */
 CFX_API cfx_status cfx_graph_split(cfx_graph *g, const cfx_split_options *what,
                                    cfx_split_result *result, cfx_error *err);
 CFX_API void cfx_split_result_free(cfx_split_result *result);
 
-/* ---- what can be computed beforehand ------------------------------------------------------- */
+/* ---- splitting off constants ---------------------------------------------------------------- */
 
 typedef struct cfx_constants_options {
-    int (*skip)(void *ctx, cfx_node *n);  /* or NULL: 1 if `n`, which could be computed beforehand,
-                                             shall not be; 0; -1 stops with CFX_E_HOST */
+    int (*skip)(void *ctx, cfx_node *n);  /* may be NULL: 1 if the constant `n` should not be
+                                             folded; 0; -1 stops with CFX_E_HOST */
     void *ctx;
     const char *path;                     /* of the attribute that holds the results */
 } cfx_constants_options;
 
-/* Cuts off what depends on nothing but attributes and literals: `constants` computes it, and `rest`
- * does what `g` does with the results that it reads at `path`: one as it is, several by
- * operator.getitem. In both, modules have flat paths (CFX_PART_FLAT_PATHS).
+/* Splits off what depends only on attributes and literals. `constants` computes it; `rest` does
+ * what `g` does, but reads the results at `path`: one directly, several by operator.getitem. In
+ * both, modules have flat paths (CFX_PART_FLAT_PATHS).
  *
- * Left out is what must not be dropped (cfx_node_is_impure), functions and methods with an effect
- * (cfx_node_effect), and whatever depends on an attribute that one of those writes to. Modules that
- * the host does not call impure count as without a state, as in torch.fx.
+ * Excluded are nodes that must not be dropped (cfx_node_is_impure), functions and methods with an
+ * effect (cfx_node_effect), and everything that depends on an attribute that one of those writes
+ * to. Modules that the host does not call impure are assumed to be stateless, as in torch.fx.
  *
- * If nothing is to be computed beforehand, both parts are empty (their graph is NULL). The graph is
- * frozen while `skip` is asked. O(nodes + edges). */
+ * If there are no constants, both parts are empty (their graph is NULL). The graph is frozen while
+ * `skip` runs. O(nodes + edges). */
 CFX_API cfx_status cfx_graph_split_constants(cfx_graph *g, const cfx_constants_options *what,
                                              cfx_subgraph *constants, cfx_subgraph *rest,
                                              cfx_error *err);
@@ -130,19 +131,19 @@ CFX_API cfx_status cfx_graph_split_constants(cfx_graph *g, const cfx_constants_o
 /* ---- stages -------------------------------------------------------------------------------- */
 
 typedef struct cfx_stages_options {
-    size_t n;             /* how many stages, at least 1 */
+    size_t n;             /* number of stages, at least 1 */
     const double *costs;  /* of each node in order, finite and not negative; NULL: 1 each */
-    const double *sizes;  /* of its value in bytes, likewise; NULL: 1 */
+    const double *sizes;  /* of its value in bytes, also finite and not negative; NULL: 1 */
 } cfx_stages_options;
 
-/* Cuts the calls of `g`, in the order in which they stand, into at most `n` stages whose largest
- * cost is as small as it can be; among those cuts, takes one that fewest bytes cross (a value
- * crosses each cut between its call and the last call that uses it). parts[i], for each node in
- * order, becomes the stage of a call, and CFX_SPLIT_BASE for other nodes: fit for cfx_graph_split.
- * *largest (may be NULL) is the largest cost. CFX_E_VALUE if a number is not as it must be.
+/* Cuts the calls of `g`, in graph order, into at most `n` stages and minimises the largest cost of
+ * a stage. Among these cuts it chooses one that the fewest bytes cross (a value crosses each cut
+ * between its call and its last user). parts[i] becomes the stage of a call, and CFX_SPLIT_BASE for
+ * other nodes, as cfx_graph_split expects. *largest (may be NULL) receives the largest cost.
+ * CFX_E_VALUE if `n`, a cost or a size is out of range.
  *
- * O(nodes + edges) for numbers and `n` times a logarithm of the nodes for the cost; for the bytes,
- * time and memory for each place at which each cut could be, at most nodes times `n`. */
+ * For the cost: O(nodes + edges), plus `n` times a logarithm of the nodes. For the bytes: time and
+ * memory for each possible position of each cut, at most nodes times `n`. */
 CFX_API cfx_status cfx_graph_stages(cfx_graph *g, const cfx_stages_options *what, size_t *parts,
                                     double *largest, cfx_error *err);
 
