@@ -67,8 +67,8 @@
     (type, __VA_ARGS__)
 
 /* Lists of variables, cfx_tuple(s, x, 2): each of the first 32 arguments becomes one, since C would
- * take a number for the first member of a struct, as above; C++ refuses it. Longer lists, up to 256,
- * are taken as they are. */
+ * take a number for the first member of a struct, as above; C++ refuses it. Longer lists, up to
+ * 256, are taken as they are. */
 #ifndef __cplusplus
 #define CFX_MANY_VARS(...) __VA_ARGS__
 #define CFX_EACH_VAR_1(v) cfx_v(v)
