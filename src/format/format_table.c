@@ -184,6 +184,7 @@ cfx_status cfx_tensor_save(const cfx_tensor *t, const char *path, cfx_error *err
     cfx_error own;
     err = cfxi_base_error_or(err, &own);
     CFX_TRY(cfxi_base_expect(t, "tensor", err));
+    CFX_TRY(cfxi_base_expect(path, "path", err));
     const writing w = {format_to_write(path, "npy", err), t};
     return w.format ? cfxi_format_file_replace(path, write_tensor, &w, err) : err->status;
 }
@@ -193,6 +194,7 @@ cfx_status cfx_state_save(const cfx_state *s, const char *path, cfx_error *err)
     cfx_error own;
     err = cfxi_base_error_or(err, &own);
     CFX_TRY(cfxi_base_expect(s, "state", err));
+    CFX_TRY(cfxi_base_expect(path, "path", err));
     const writing w = {format_to_write(path, "safetensors", err), s};
     return w.format ? cfxi_format_file_replace(path, write_tensors, &w, err) : err->status;
 }
