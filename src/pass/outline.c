@@ -256,11 +256,11 @@ static cfx_status outline_node(outline_job *job, cfx_node *n, cfx_operator op)
     const size_t kept = loop ? state_kept(n) : SIZE_MAX;
     for (unsigned i = 0; i < form->regions; i++)
         CFX_TRY(reader_of(job, n, op, i, kept, &readers[i]));
-    for (unsigned i = 0; i < form->args; i++)
-        args[i] = cfx_node_arg(n, i);
-    memcpy(args + form->first, readers, form->regions * sizeof *readers);
     if (!stays && job->how->target)
         target = job->how->target(job->how->ctx, op);
+    for (unsigned i = 0; i < form->args; i++)  /* callbacks may have changed them */
+        args[i] = cfx_node_arg(n, i);
+    memcpy(args + form->first, readers, form->regions * sizeof *readers);
     if (loop && !split_state(job->g, args, kept, job->err))
         return job->err->status;
     return set_call(job, n, args, form->args + loop, target);

@@ -229,6 +229,8 @@ TEST(the_extension_selects_the_format)
     CHECK(!cfx_state_read("oops", 4, NULL, &err));
     CHECK(strstr(err.message, "not a file with named tensors: cfx reads ") != NULL);
     CHECK(cfx_state_save(NULL, path, NULL) != CFX_OK);
+    CHECK_INT_EQ(CFX_E_VALUE, cfx_state_save(s, NULL, NULL));
+    CHECK_INT_EQ(CFX_E_VALUE, cfx_tensor_save(t, NULL, NULL));
     cfx_tensor_release(t);
     cfx_state_free(s);
 }

@@ -23,6 +23,7 @@ typedef struct seen {
     bool copies[4];
     size_t n;
     bool rename, fail_path, fail_region;
+    cfx_node *change;      /* gets another argument when its target is asked for */
 } seen;
 
 static int is_taken(void *ctx, const char *path)
@@ -49,6 +50,8 @@ static cfx_status outlined(void *ctx, const char *path, const cfx_region *region
 static cfx_target new_target(void *ctx, cfx_operator op)
 {
     const seen *s = ctx;
+    if (s->change)
+        CHECK_INT_EQ(CFX_OK, cfx_node_set_arg(s->change, 3, cfx_value_none(), NULL));
     return s->rename && op == CFX_OPID_cond ? (cfx_target){.name = "torch.cond", .size = 10}
                                             : (cfx_target){0};
 }
@@ -188,6 +191,17 @@ TEST(hooks_may_meddle)
         CHECK(!m.refuse || status == CFX_E_HOST);
         cfx_graph_release(g);
     }
+}
+
+TEST(targets_may_meddle)
+{
+    seen s = {.rename = true};
+    const cfx_outline o = how(&s);
+    cfx_graph *g = parse(COND, NULL, NULL);
+    s.change = cfx_graph_find(g, "c");
+    CHECK_INT_EQ(CFX_OK, cfx_graph_outline(g, &o, NULL));
+    CHECK_INT_EQ(CFX_KIND_NONE, cfx_node_arg(s.change, 3).kind);
+    cfx_graph_release(g);
 }
 
 static cfx_status body(const cfx_allocator *a, void *text)
