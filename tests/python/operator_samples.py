@@ -90,7 +90,7 @@ CANONICAL = {
 
 # Differences that are known, counted apart: {row: (what they look like, why)}.
 KNOWN = {
-    "addbmm": ("in place .* does not have the shape", "addbmm_ grows a tensor of one element"),
+    "addbmm": ("in place .* has a different shape", "addbmm_ grows a tensor of one element"),
     **dict.fromkeys(("diagonal_scatter", "select_scatter", "slice_scatter"), (
         "strides .* torch", "torch copies what lies between a tensor's elements, too")),
     "i0": ("Greatest absolute difference: nan", "of infinity it is infinity, not NaN"),

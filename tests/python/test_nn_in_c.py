@@ -344,7 +344,8 @@ WRONG = [
     ("Conv2d", dict(in_channels=4, out_channels=4, kernel_size=-3), "kernel_size"),
     ("ConvTranspose2d", dict(in_channels=4, out_channels=4, kernel_size=3,
                              padding_mode="reflect"), "padding_mode 'zeros'"),
-    ("GroupNorm", dict(num_groups=3, num_channels=4), "cannot be divided into 3 groups"),
+    ("GroupNorm", dict(num_groups=3, num_channels=4),
+     "num_channels 4 is not divisible by num_groups 3"),
     ("Dropout", dict(p=1.5), "p must be between 0 and 1, not 1.5"),
     ("Embedding", dict(num_embeddings=4, embedding_dim=2, padding_idx=4), "padding_idx"),
     ("Embedding", dict(num_embeddings=4, embedding_dim=2, padding_idx=-5), "padding_idx"),
@@ -355,7 +356,8 @@ WRONG = [
     ("GRU", dict(input_size=2, hidden_size=3, num_layers=0), "num_layers must be at least 1"),
     ("GRU", dict(input_size=2, hidden_size=3, dropout=2.0), "dropout must be between"),
     ("RNN", dict(input_size=2, hidden_size=3, nonlinearity="selu"), "nonlinearity must be one of"),
-    ("MultiheadAttention", dict(embed_dim=5, num_heads=2), "embed_dim 5 cannot be divided by"),
+    ("MultiheadAttention", dict(embed_dim=5, num_heads=2),
+     "embed_dim 5 is not divisible by num_heads 2"),
     ("MultiheadAttention", dict(embed_dim=4, num_heads=0), "num_heads must be at least 1"),
     ("TransformerEncoderLayer", dict(d_model=4, nhead=2, activation="selu"), "activation"),
     ("FractionalMaxPool2d", dict(kernel_size=2), "output_size or output_ratio"),
@@ -363,7 +365,7 @@ WRONG = [
     ("FractionalMaxPool2d", dict(kernel_size=2, output_ratio=1.5), "between 0 and 1"),
     ("L1Loss", dict(reduction="max"), "reduction must be one of 'none', 'mean', 'sum'"),
     ("MaxPool2d", dict(kernel_size=0), "kernel_size must be at least 1, not 0"),
-    ("Hardtanh", dict(min_val=1.0, max_val=0.0), "max_val must be more than min_val"),
+    ("Hardtanh", dict(min_val=1.0, max_val=0.0), "max_val must be greater than min_val"),
 ]
 
 
