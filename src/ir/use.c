@@ -98,21 +98,29 @@ static inline void fill_edge(cfx_node *def, uint32_t stamp, cfx_use *edges, uint
     edges[def->mark - stamp].count++;
 }
 
-static cfx_status fill_edges(const cfx_graph *g, const cfx_seq *seq, uint32_t stamp,
-                             cfx_use *edges, uint32_t *n, cfx_error *err)
+/* The rest of the items, from the first container on: apart, so that the usual call needs no walk
+ * on its stack. */
+static cfx_status fill_deep(const cfx_graph *g, const cfx_seq *seq, uint32_t i, uint32_t stamp,
+                            cfx_use *edges, uint32_t *n, cfx_error *err)
 {
-    uint32_t i = 0;
-    for (; i < seq->size && !cfxi_ir_is_seq(seq->items[i]); i++)
-        if (seq->items[i].kind == CFX_KIND_NODE)
-            fill_edge(seq->items[i].as.node, stamp, edges, n);
-    if (i == seq->size)
-        return CFX_OK;
     cfxi_walk w;
     walk_rest(&w, g, seq, i);
     for (cfx_value v; cfxi_ir_walk_leaf(&w, &v);)
         if (v.kind == CFX_KIND_NODE)
             fill_edge(v.as.node, stamp, edges, n);
     return cfxi_ir_walk_end(&w, err);
+}
+
+static cfx_status fill_edges(const cfx_graph *g, const cfx_seq *seq, uint32_t stamp,
+                             cfx_use *edges, uint32_t *n, cfx_error *err)
+{
+    for (uint32_t i = 0; i < seq->size; i++) {
+        if (cfxi_ir_is_seq(seq->items[i]))
+            return fill_deep(g, seq, i, stamp, edges, n, err);
+        if (seq->items[i].kind == CFX_KIND_NODE)
+            fill_edge(seq->items[i].as.node, stamp, edges, n);
+    }
+    return CFX_OK;
 }
 
 /* ---- the use list -------------------------------------------------------------------------- */
