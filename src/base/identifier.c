@@ -76,13 +76,17 @@ typedef struct word_key {
     size_t size;
 } word_key;
 
+/* Most words differ in the first letter, so no length is computed first. */
 static int compare_word(const void *key, const void *row)
 {
     const word_key *k = key;
-    const char *word = *(const char *const *)row;
-    const size_t length = strlen(word);
-    const int order = memcmp(k->text, word, k->size < length ? k->size : length);
-    return order ? order : (k->size > length) - (k->size < length);
+    const unsigned char *word = *(const unsigned char *const *)row;
+    for (size_t i = 0; i < k->size; i++) {
+        const int order = (unsigned char)k->text[i] - word[i];
+        if (order != 0 || word[i] == '\0')
+            return order ? order : 1;
+    }
+    return word[k->size] == '\0' ? 0 : -1;
 }
 
 bool cfxi_base_is_word_of(const char *const *words, size_t n, const char *text, size_t size)
