@@ -26,6 +26,17 @@ static inline bool cfxi_base_mul_size(size_t a, size_t b, size_t c, size_t *out)
     return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(product, c, out);
 }
 
+/* The greatest common divisor of `a` and |b|; of two zeros it is 0. */
+static inline uint64_t cfxi_base_gcd(uint64_t a, int64_t b)
+{
+    for (uint64_t other = b < 0 ? 0 - (uint64_t)b : (uint64_t)b; other;) {
+        const uint64_t rest = a % other;
+        a = other;
+        other = rest;
+    }
+    return a;
+}
+
 const cfx_allocator *cfxi_base_allocator(const cfx_allocator *allocator);  /* malloc's for NULL */
 void *cfxi_base_alloc(const cfx_allocator *allocator, size_t size);   /* NULL if it fails */
 void cfxi_base_free(const cfx_allocator *allocator, void *ptr, size_t size);

@@ -198,21 +198,12 @@ cfx_status cfxi_dim_poly_mul(cfx_dims *dims, const cfxi_poly *a, const cfxi_poly
     return CFX_OK;
 }
 
-static uint64_t magnitude(int64_t i) { return i < 0 ? 0 - (uint64_t)i : (uint64_t)i; }
-
 int64_t cfxi_dim_poly_content(const cfx_dims *dims, const cfxi_poly *p, bool constant)
 {
     uint64_t gcd = 0;
-    for (size_t i = 0; i < p->n; i++) {
-        uint64_t other = magnitude(p->t[i].factor);
-        if (!constant && p->t[i].m == dims->one)
-            continue;
-        while (other) {
-            uint64_t rest = gcd % other;
-            gcd = other;
-            other = rest;
-        }
-    }
+    for (size_t i = 0; i < p->n; i++)
+        if (constant || p->t[i].m != dims->one)
+            gcd = cfxi_base_gcd(gcd, p->t[i].factor);
     return gcd > INT64_MAX ? 1 : (int64_t)gcd;
 }
 

@@ -196,6 +196,16 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
     X(logaddexp2, log_add_exp2(a, b))                                                              \
     X(xlogy, b != b ? b : a == 0 ? (T)0 : a * log(b))
 
+/* Of integers alone. */
+#define CFXI_INT_ONLY_BINARY(X)                                                                    \
+    X(gcd, int_gcd(a, b))                                                                          \
+    X(lcm, int_lcm(a, b))                                                                          \
+    X(bitwise_and, a & b)                                                                          \
+    X(bitwise_or, a | b)                                                                           \
+    X(bitwise_xor, a ^ b)                                                                          \
+    X(bitwise_left_shift, b < 0 || b >= S(0) ? 0 : (int64_t)((uint64_t)a << b))                    \
+    X(bitwise_right_shift, b < 0 || b >= S(0) ? a >> 63 : a >> b)
+
 #define CFXI_INT_BINARY(X)                                                                         \
     X(add, (int64_t)((uint64_t)a + (uint64_t)b))                                                   \
     X(sub, (int64_t)((uint64_t)a - (uint64_t)b))                                                   \
@@ -208,11 +218,7 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
     X(pow, int_pow(a, b))                                                                          \
     X(maximum, a > b ? a : b)                                                                      \
     X(minimum, a < b ? a : b)                                                                      \
-    X(bitwise_and, a & b)                                                                          \
-    X(bitwise_or, a | b)                                                                           \
-    X(bitwise_xor, a ^ b)                                                                          \
-    X(bitwise_left_shift, b < 0 || b >= S(0) ? 0 : (int64_t)((uint64_t)a << b))                    \
-    X(bitwise_right_shift, b < 0 || b >= S(0) ? a >> 63 : a >> b)
+    CFXI_INT_ONLY_BINARY(X)
 
 /* Sums go through a factor of 1 where there is none: it makes NaN of infinities, as in PyTorch. */
 #define CFXI_COMPLEX_BINARY(X)                                                                     \
@@ -257,9 +263,8 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
 /* ---- the table ----------------------------------------------------------------------------- */
 
 /* Functions that not all lists have, so that each name stands here once. */
-#define CFXI_ONLY_SOME(X) X(sgn, 0) X(bitwise_not, 0) X(bitwise_and, 0) X(bitwise_or, 0)           \
-    X(bitwise_xor, 0) X(bitwise_left_shift, 0) X(bitwise_right_shift, 0) X(complex_abs, 0)         \
-    X(complex_angle, 0)
+#define CFXI_ONLY_SOME(X)                                                                          \
+    X(sgn, 0) X(bitwise_not, 0) X(complex_abs, 0) X(complex_angle, 0) CFXI_INT_ONLY_BINARY(X)
 
 typedef enum cfxi_fn {
 #define X(name, expr) CFXI_FN_##name,

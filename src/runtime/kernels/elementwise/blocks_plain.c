@@ -91,6 +91,21 @@ static int64_t int_pow(int64_t a, int64_t b)
     return (int64_t)result;
 }
 
+/* Results that do not fit wrap. */
+static int64_t int_gcd(int64_t a, int64_t b)
+{
+    return (int64_t)cfxi_base_gcd(cfxi_base_gcd(0, a), b);
+}
+
+static int64_t int_lcm(int64_t a, int64_t b)
+{
+    const uint64_t gcd = cfxi_base_gcd(cfxi_base_gcd(0, a), b);
+    if (gcd == 0)
+        return 0;
+    const uint64_t product = cfxi_base_gcd(0, a) / gcd * cfxi_base_gcd(0, b);
+    return (int64_t)cfxi_base_gcd(0, (int64_t)product);
+}
+
 /* ---- of complex numbers -------------------------------------------------------------------- */
 
 /* By the schoolbook: unlike C's product it does not find out what infinities were meant to be. */

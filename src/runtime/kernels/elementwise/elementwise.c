@@ -174,6 +174,8 @@ typedef struct row {
     X(minimum, minimum, CFXI_REALS, SAME)                                                          \
     X(hypot, hypot, CFXI_FLOATS, SAME)                                                             \
     X(copysign, copysign, CFXI_REALS, FLOAT)                                                       \
+    X(gcd, gcd, CFXI_INTS, SAME)                                                                   \
+    X(lcm, lcm, CFXI_INTS, SAME)                                                                   \
     X(logaddexp, logaddexp, CFXI_FLOATS | CFXI_COMPLEXES, SAME)                                    \
     X(logaddexp2, logaddexp2, CFXI_FLOATS, SAME)                                                   \
     X(xlogy, xlogy, CFXI_REALS, FLOAT)                                                             \

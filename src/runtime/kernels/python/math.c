@@ -185,12 +185,7 @@ cfx_status cfxi_rule_math_gcd(cfxi_call *c)
         int64_t x = 0;
         CFX_TRY(whole_number(c, items[i], &x));
         known = known && !items[i].symbolic;
-        uint64_t b = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
-        while (b) {
-            const uint64_t rest = gcd % b;
-            gcd = b;
-            b = rest;
-        }
+        gcd = cfxi_base_gcd(gcd, x);
     }
     if (gcd > INT64_MAX)
         return cfxi_fail(c, CFX_E_VALUE, "the integer result does not fit in 64 bits");
