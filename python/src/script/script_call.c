@@ -223,15 +223,12 @@ static bool searches(PyObject *self, const char *name)
 }
 
 /* Methods of known objects: texts that graph values are put into, and lists that they are looked
- * for in, wait until the graph runs, and containers from outside are not changed. NULL without an
- * exception: it is called. */
+ * for in, wait until the graph runs. NULL without an exception: it is called. */
 static PyObject *call_bound(PyScript *w, const call *c)
 {
     PyObject *self = PyCFunction_GET_SELF(c->f);
     const char *name = ((PyCFunctionObject *)c->f)->m_ml->ml_name;
     if (!self || PyModule_Check(self))
-        return NULL;
-    if (is_mutable(self) && cfx_script_method_mutates(name) && script_may_change(w, self) < 0)
         return NULL;
     const bool search = searches(self, name);
     int found = search || PyUnicode_Check(self) ? mentions(w->st, c) : 0;

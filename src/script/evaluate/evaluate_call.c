@@ -273,7 +273,7 @@ static cfx_object *call_bound(cfx_evaluator *ev, cfx_object *f, cfx_object *self
         if (done || !text)
             return v;
     }
-    return cfxi_eval_will_change(ev, self) ? cfxi_eval_world_call(ev, f, args) : NULL;
+    return cfxi_eval_world_call(ev, f, args);
 }
 
 static cfx_object *call_as(cfx_evaluator *ev, cfx_object *f, const cfx_script_callee *c,

@@ -31,6 +31,8 @@
  *     growing_list.c      lists that became graph values
  *     object_alias.c      lists that may be the same object after a branch
  *     journal.c           what a branch changed, and undoing it
+ *     change.c            what may be changed, and calls that change their arguments
+ *     prelude.c           iterators and other functions of Python that are written in Python
  *     region_build.c      nodes that become regions
  *     buffer_copies.c     buffers that are assigned to
  *     tidy.c              the finished graph put in order
@@ -373,8 +375,6 @@ bool cfxi_eval_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_o
 /* The i-th item, from the end if i < 0; a list of all but some of the first and last. */
 cfx_object *cfxi_eval_item_at(cfx_evaluator *ev, cfx_object *o, int64_t i);
 cfx_object *cfxi_eval_item_rest(cfx_evaluator *ev, cfx_object *o, size_t before, size_t after);
-/* The contents of `o` are about to change, if it has any: notes them. */
-bool cfxi_eval_will_change(cfx_evaluator *ev, cfx_object *o);
 bool cfxi_eval_augment(cfx_evaluator *ev, const cfxi_AugAssign *a);
 
 /* What a call asks of a generator that stands in it: no item behind the one that decides is
@@ -452,6 +452,41 @@ cfx_object_kind cfxi_eval_kind(cfx_evaluator *ev, cfx_object *o);
 bool cfxi_eval_note_kind(cfx_evaluator *ev, const cfx_node *n, cfx_object_kind kind);
 /* "a tensor", "int": for messages. */
 const char *cfxi_eval_kind_name(cfx_evaluator *ev, cfx_object *o);
+
+/* ---- changes (change.c) -------------------------------------------------------------------- */
+
+/* The rule. The program may change an object
+ *   - freely, if it was made in the innermost open region;
+ *   - with a note in the journal, if it was made earlier and can be put back;
+ *   - never, if it was there before the program.
+ * Everything else is refused. */
+
+/* How *o can change, as cfx_world.change says. */
+cfx_script_change cfxi_eval_change(cfx_evaluator *ev, cfx_object **o);
+/* `o` is about to change: notes its contents, or fails. What sets an attribute notes that itself. */
+bool cfxi_eval_will_change(cfx_evaluator *ev, cfx_object *o);
+/* Notes that the world has made `o` if nobody else has it. NULL stays NULL. */
+cfx_object *cfxi_eval_note_new(cfx_evaluator *ev, cfx_object *o);
+
+/* What a call of the world may change, as it was before. */
+typedef struct cfxi_watched {
+    cfx_object *object;
+    cfx_script_change how;
+    bool outside;
+    cfx_object **items;
+    size_t n;
+} cfxi_watched;
+typedef struct cfxi_watch {
+    cfxi_watched *all;       /* in the arena */
+    size_t n, capacity;
+    cfxi_pointers seen;      /* of cfx_object: what was looked at */
+} cfxi_watch;
+/* Before the world calls `f`: notes what is reachable from its arguments, and refuses what cannot
+ * be put back. cfxi_eval_watch_end is called in any case. */
+bool cfxi_eval_watch_begin(cfx_evaluator *ev, cfx_object *f, cfx_call_args args, cfxi_watch *watch);
+/* After it: what the call changed goes into the journal. An object from outside is put back, and
+ * that fails. */
+bool cfxi_eval_watch_end(cfx_evaluator *ev, cfxi_watch *watch);
 
 /* ---- the journal (journal.c) --------------------------------------------------------------- */
 
