@@ -243,7 +243,7 @@ static bool look_at(cfx_evaluator *ev, cfxi_watch *watch, cfx_object *o, effect 
         return what != EFFECT_ANY || look_deeper(ev, watch, o);
     if (what == EFFECT_READS && how != CFX_CHANGE_ITERATOR)
         return true;
-    if (cfxi_base_pointers_get(&watch->seen, owner))
+    if (cfxi_base_pointers_get(&watch->seen, owner) || cfxi_base_pointers_get(&ev->pulled, owner))
         return true;
     if (!cfxi_base_pointers_set(&watch->seen, owner, owner, ev->allocator))
         return nomem(ev);
@@ -270,7 +270,7 @@ bool cfxi_eval_watch_begin(cfx_evaluator *ev, cfx_object *f, cfx_call_args args,
     char name[96];
     cfx_object *self = NULL;
     *watch = (cfxi_watch){0};
-    if (ev->making || !ev->w->call_name || cfxi_eval_node(ev, f))
+    if (ev->making || !ev->w->call_name)
         return true;
     const bool named = ev->w->call_name(ev->w->ctx, f, name, sizeof name, &self);
     const effect what = named ? effect_of(name) : EFFECT_ANY;

@@ -113,6 +113,9 @@ bool cfxi_eval_items(cfx_evaluator *ev, cfx_object *o, cfx_object ***items, size
                               cfxi_eval_kind_name(ev, o));
     if (is_listed(w->kind(w->ctx, o)))
         return cfxi_eval_contents(ev, o, items, n);
+    cfx_object *owner = o;
+    if (cfxi_eval_change(ev, &owner) == CFX_CHANGE_ITERATOR && !cfxi_eval_will_change(ev, o))
+        return false;
     cfx_object *iterator = cfxi_eval_pool(ev, w->iterate(w->ctx, o, ev->err));
     if (!iterator)
         return false;
@@ -188,7 +191,8 @@ cfx_object *cfxi_eval_world_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args
         if (!current)
             return NULL;
         for (size_t i = 0; i < args.n; i++) {
-            current[i] = cfxi_eval_current_deep(ev, args.args[i]);
+            cfx_object *rest = cfxi_eval_drained(ev, args.args[i]);
+            current[i] = rest ? cfxi_eval_current_deep(ev, rest) : NULL;
             if (!current[i])
                 return NULL;
         }
