@@ -139,8 +139,8 @@ def deque_by_operator(x):
 @refused("deque", "length")
 def deque_of_other_lengths(x):
     d = collections.deque([1])
-    if x.sum() > 0:  # here
-        d.append(2)
+    if x.sum() > 0:
+        d.append(2)  # here
     return x * len(d)
 
 
@@ -191,33 +191,33 @@ def array_changed_alike(x):
 @refused("ndarray")
 def array_item(x):
     a = np.zeros(3)
-    if x.sum() > 0:  # here
-        a[0] = 5
+    if x.sum() > 0:
+        a[0] = 5  # here
     return x + float(a.sum())
 
 
 @refused("ndarray")
 def array_filled(x):
     a = np.zeros(3)
-    if x.sum() > 0:  # here
-        a.fill(7)
+    if x.sum() > 0:
+        a.fill(7)  # here
     return x + float(a.sum())
 
 
 @refused("ndarray")
 def array_through_a_view(x):
     a = np.zeros(3)
-    if x.sum() > 0:  # here
+    if x.sum() > 0:
         part = a[1:]
-        part[0] = 7
+        part[0] = 7  # here
     return x + float(a.sum())
 
 
 @refused("ndarray")
 def array_by_a_function(x):
     a = np.zeros(3)
-    if x.sum() > 0:  # here
-        np.copyto(a, 7)
+    if x.sum() > 0:
+        np.copyto(a, 7)  # here
     return x + float(a.sum())
 
 
@@ -233,8 +233,8 @@ def array_in_a_loop(x):
 @refused("bytearray")
 def bytes_appended(x):
     b = bytearray(b"a")
-    if x.sum() > 0:  # here
-        b.append(66)
+    if x.sum() > 0:
+        b.append(66)  # here
     return x * len(b)
 
 
@@ -253,8 +253,8 @@ def bytes_changed_and_put_back(x):
 @refused("array")
 def typed_array(x):
     a = array.array("i", [1, 2])
-    if x.sum() > 0:  # here
-        a.append(3)
+    if x.sum() > 0:
+        a.append(3)  # here
     return x * len(a)
 
 
@@ -397,11 +397,11 @@ def reduced(x):
     return x * len(seen) if len(seen) < 3 else x
 
 
-@same
+@refused("cannot be put back")
 def variables_of_an_object(x):
     o = types.SimpleNamespace(a=1)
     if x.sum() > 0:
-        vars(o)["a"] = 5
+        vars(o)["a"] = 5  # here
     else:
         o.a = 7
     return x * o.a
@@ -439,8 +439,8 @@ def defaultdict_keeps_its_factory(x):
 @refused("keys")
 def defaultdict_read_one_way(x):
     d = collections.defaultdict(int)
-    if x.sum() > 0:  # here
-        y = x + d["a"]
+    if x.sum() > 0:
+        y = x + d["a"]  # here
     else:
         y = x
     return y * len(d)
@@ -595,12 +595,12 @@ def generator_to_a_function(x):
     return x * twice(v for v in [1, 2, 3])
 
 
-@same
+@refused("depends on data")
 def generator_in_a_branch(x):
     g = (v for v in [1, 2, 3])
     if x.sum() > 0:
         x = x + next(g)
-    return x * sum(g)
+    return x * sum(g)  # here
 
 
 @same

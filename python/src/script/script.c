@@ -27,6 +27,7 @@ static PyScript *script_new(PyObject *module, PyTracer *t, PyObject *mode)
     w->contexts = PyDict_New();
     w->aside = PyDict_New();
     w->outside = PyDict_New();
+    w->spaces = PyDict_New();
     w->defs = PyDict_New();
     w->classes = PySet_New(NULL);
     w->world.ctx = w;

@@ -221,6 +221,9 @@ static cfx_object *get_entry(PyScript *w, cfx_object *o, const char *name, bool 
 {
     PyObject *text = PyUnicode_InternFromString(name);
     PyObject *value = text ? get(w, py(o), text, called) : NULL;
+    if (value && strcmp(name, "__dict__") == 0 && PyDict_CheckExact(value) &&
+        script_note_space(w, py(o), value) < 0)
+        Py_CLEAR(value);
     Py_XDECREF(text);
     return script_result(w, value, err);
 }

@@ -388,6 +388,13 @@ static PyObject *named_args(cfx_call_args args)
     return dict;
 }
 
+/* Whether it is vars(o). */
+static bool gives_attributes(PyObject *f, PyObject *o)
+{
+    return PyCFunction_Check(f) && strcmp(((PyCFunctionObject *)f)->m_ml->ml_name, "vars") == 0 &&
+           !PyDict_Check(o);
+}
+
 cfx_object *script_world_call(void *ctx, cfx_object *f, cfx_call_args args, cfx_error *err)
 {
     PyScript *w = ctx;
@@ -396,6 +403,9 @@ cfx_object *script_world_call(void *ctx, cfx_object *f, cfx_call_args args, cfx_
     PyObject *result = NULL;
     if (kwargs || args.n_named == 0)
         result = call_direct(w, &c);
+    if (result && c.n == 1 && PyDict_CheckExact(result) && gives_attributes(py(f), c.args[0]) &&
+        script_note_space(w, c.args[0], result) < 0)
+        Py_CLEAR(result);
     Py_XDECREF(kwargs);
     return script_result(w, result, err);
 }

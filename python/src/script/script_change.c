@@ -90,10 +90,45 @@ static bool holds_objects(PyObject *array)
     return !plain;
 }
 
+/* ---- the dicts of objects ------------------------------------------------------------------ */
+
+static int put_by_id(PyObject *table, PyObject *o)
+{
+    PyObject *id = PyLong_FromVoidPtr(o);
+    int failed = id ? PyDict_SetItem(table, id, o) : -1;
+    Py_XDECREF(id);
+    return failed;
+}
+
+int script_note_space(PyScript *w, PyObject *o, PyObject *dict)
+{
+    int outside = script_is_outside(w, o);
+    if (outside == 0 && (PyModule_Check(o) || PyType_Check(o) || is_nn_module(w->st, o)))
+        outside = 1;
+    if (outside < 0 || put_by_id(w->spaces, dict) < 0)
+        return -1;
+    return outside ? put_by_id(w->outside, dict) : 0;
+}
+
+static bool is_space(PyScript *w, PyObject *o)
+{
+    if (PyDict_GET_SIZE(w->spaces) == 0 || !PyDict_CheckExact(o))
+        return false;
+    PyObject *id = PyLong_FromVoidPtr(o);
+    const bool found = id && PyDict_Contains(w->spaces, id) > 0;
+    Py_XDECREF(id);
+    PyErr_Clear();  /* memory is out: the next call says so */
+    return found;
+}
+
+/* ---- how objects change -------------------------------------------------------------------- */
+
 cfx_script_change script_change(PyScript *w, PyObject **o)
 {
     if (is_constant(w, *o))
         return CFX_CHANGE_NEVER;
+    if (is_space(w, *o))
+        return CFX_CHANGE_UNKNOWN;
     if (is_mutable(*o) || is_deque(*o))
         return CFX_CHANGE_ITEMS;
     if (is_ndarray(*o)) {

@@ -25,7 +25,7 @@
  * outlive it; then nothing but `sources` is left in it. */
 #define SCRIPT_OBJECTS(X)                                                                          \
     X(mode) X(pending) X(kept) X(aside) X(outside) X(defs) X(contexts) X(message) X(classes)      \
-    X(looked_at) X(seen_lines)
+    X(looked_at) X(seen_lines) X(spaces)
 typedef struct PyScript {
     PyObject_HEAD
     module_state *st;
@@ -39,7 +39,8 @@ typedef struct PyScript {
      * deleted; outside: {id: object} of what can change and the program found; defs:
      * {function: address of its def, or None}; contexts: what cfx/_glue/scripting.py notes of
      * those of torch's; message: of the last `explain`; classes: a set of those that the program
-     * made; looked_at: the file that was last looked for, and its lines, if it has not changed. */
+     * made; spaces: {id: dict} of those that hold the attributes of an object, as vars() gives them;
+     * looked_at: the file that was last looked for, and its lines, if it has not changed. */
 #define X(name) PyObject *name;
     SCRIPT_OBJECTS(X)
 #undef X
@@ -123,6 +124,9 @@ int script_is_outside(PyScript *w, PyObject *o);
 
 /* ---- changes (script_change.c) ------------------------------------------------------------- */
 
+/* Notes that a dict holds the attributes of an object: both would have to be put back. -1 with an
+ * exception. */
+int script_note_space(PyScript *w, PyObject *o, PyObject *dict);
 /* How *o can change, as cfx_world.change says. */
 cfx_script_change script_change(PyScript *w, PyObject **o);
 /* Whether its contents are its items, like those of a list. */

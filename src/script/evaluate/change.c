@@ -333,7 +333,8 @@ static bool follow_attributes(cfx_evaluator *ev, const cfxi_watched *w, cfx_obje
 static bool follow_contents(cfx_evaluator *ev, const cfxi_watched *w, cfx_object **now, size_t n,
                             bool *changed)
 {
-    const cfxi_place p = {.kind = CFXI_PLACE_CONTENTS, .object = w->object};
+    const cfxi_place p = {.kind = CFXI_PLACE_CONTENTS, .object = w->object, .frame = ev->frame,
+                          .at = ev->frame ? ev->frame->at : NULL};
     const cfxi_state before = {.items = w->items, .n = w->n};
     const cfxi_state after = {.items = now, .n = n};
     if (cfxi_eval_current(ev, w->object) != w->object)

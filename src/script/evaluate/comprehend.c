@@ -201,7 +201,8 @@ cfx_object *cfxi_eval_keep_generator(cfx_evaluator *ev, cfx_object *o)
 {
     if (ev->lazy.n == 0 || cfxi_base_pointers_get(&ev->lazy, o) != o)
         return o;
-    cfx_object *kept = cfxi_eval_call_prelude(ev, "iterator", cfxi_eval_args(&o, 1));
+    cfx_object *kept = note_generator(ev, o, NULL)  /* a list from now on */
+                           ? cfxi_eval_call_prelude(ev, "iterator", cfxi_eval_args(&o, 1)) : NULL;
     return kept && note_generator(ev, kept, o) ? kept : NULL;
 }
 

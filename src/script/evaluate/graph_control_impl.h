@@ -16,11 +16,11 @@ typedef enum cfxi_place_kind {
 /* Something that a program can change. */
 typedef struct cfxi_place {
     cfxi_place_kind kind;
-    cfxi_frame *frame;     /* of an attribute: the call that first changed it, for messages */
+    cfxi_frame *frame;     /* of others: the call that first changed it, for messages; or NULL */
     uint32_t slot;
     cfx_object *object;
     const char *name;
-    const cfxi_ast *at;    /* of an attribute: where in that call */
+    const cfxi_ast *at;    /* of others: where in that call */
 } cfxi_place;
 
 /* What is in a place. */

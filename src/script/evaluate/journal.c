@@ -232,7 +232,8 @@ bool cfxi_eval_journal_attribute(cfx_evaluator *ev, cfx_object *o, const char *n
 
 bool cfxi_eval_journal_contents(cfx_evaluator *ev, cfx_object *o)
 {
-    const cfxi_place p = {.kind = CFXI_PLACE_CONTENTS, .object = o};
+    const cfxi_place p = {.kind = CFXI_PLACE_CONTENTS, .object = o, .frame = ev->frame,
+                          .at = ev->frame ? ev->frame->at : NULL};
     return cfxi_eval_check_alias(ev, o) && cfxi_eval_place_note(ev, &p);
 }
 

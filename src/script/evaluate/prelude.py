@@ -87,6 +87,18 @@ def prelude():
         except StopIteration:
             return otherwise
 
+    def any(items):
+        for item in items:
+            if item:
+                return True
+        return False
+
+    def all(items):
+        for item in items:
+            if not item:
+                return False
+        return True
+
     # ---- builtins -------------------------------------------------------------------------------
 
     class enumerate:
@@ -391,7 +403,7 @@ def prelude():
                     except StopIteration:
                         self.ended[i] = True
                 found.append(item)
-            if all(self.ended):
+            if False not in self.ended:
                 raise StopIteration
             return tuple(found)
 

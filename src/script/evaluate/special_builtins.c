@@ -295,6 +295,8 @@ static cfx_object *call_any(cfx_evaluator *ev, cfx_object *f, cfx_call_args args
         return NULL;
     if (cfxi_eval_node(ev, o))
         return cfxi_eval_record(ev, decides ? "builtins.any" : "builtins.all", &o, 1);
+    if (!ev->making && ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_INSTANCE)  /* an iterator, perhaps */
+        return cfxi_eval_call_prelude(ev, decides ? "any" : "all", cfxi_eval_args(&o, 1));
     return cfxi_eval_items(ev, o, &q.items, &q.n) ? ask(ev, q) : NULL;
 }
 
