@@ -309,8 +309,9 @@ static bool world_call_name(void *ctx, cfx_object *function, char *name, size_t 
 {
     PyScript *w = ctx;
     PyObject *f = py(function);
+    bool for_all = false;
     *self = NULL;
-    if (is_nn_module(w->st, f) || is_proxy(w->st, f))
+    if (is_nn_module(w->st, f) || is_proxy(w->st, f) || wrapped_function(w->st, f, &for_all))
         return put_name(name, size, "torch", "nn");
     if (PyCFunction_Check(f))
         return name_of_builtin(f, name, size, self);

@@ -126,7 +126,7 @@ static effect effect_of(const char *name)
         {"cmath.", EFFECT_READS}, {"torch.", EFFECT_READS}, {"copy.", EFFECT_READS},
         {"str.", EFFECT_READS}, {"bytes.", EFFECT_READS}, {"int.", EFFECT_NONE},
         {"float.", EFFECT_NONE}, {"tuple.", EFFECT_READS}, {"frozenset.", EFFECT_READS},
-        {"re.", EFFECT_READS},
+        {"re.", EFFECT_READS}, {"contextlib.", EFFECT_NONE},
         {"list.", EFFECT_OWN}, {"list.copy", EFFECT_NONE}, {"list.index", EFFECT_NONE},
         {"list.count", EFFECT_NONE}, {"list.__getitem__", EFFECT_NONE},
         {"list.__len__", EFFECT_NONE}, {"list.__contains__", EFFECT_NONE},
