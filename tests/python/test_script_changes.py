@@ -10,12 +10,16 @@ import collections
 import copy
 import functools
 import heapq
+import inspect
 import itertools
 import logging
 import operator
+import os
 import re
+import subprocess
 import types
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -1019,6 +1023,12 @@ def outside_heap(x):
 
 
 @refused(RIGHT)
+def outside_heap_method(x):
+    HEAP.append(5)  # here
+    return x
+
+
+@refused(RIGHT)
 def outside_unbound(x):
     list.append(HEAP, 5)  # here
     return x
@@ -1043,10 +1053,6 @@ def outside_namespace(x):
 
 
 # ---- what cannot be put back ---------------------------------------------------------------------
-
-
-def foreign():
-    return compile("(i for i in range(9))", "x", "eval")
 
 
 @same
@@ -1115,3 +1121,52 @@ def test_refused_with_its_line(fn, words):
         assert word in message
     for now, before in zip((QUEUE, TABLE, BYTES, DEFAULTS, HEAP, SPACE), state):
         assert np.array_equal(now, before) if now is TABLE else now == before
+
+
+# ---- the same without Python -------------------------------------------------------------------------
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("CFX_BUILD", ROOT / "build"))
+HEADER = "import collections\nimport functools\nimport itertools\nimport operator\nimport torch\n"
+MISSING = re.compile(r"\b(np|array|heapq|bisect|types|re|logging|warnings|LOG|Counter|deque)\b\.?")
+
+
+def in_c(fn, folder):
+    """What `cfx script` makes of the function: its graph, or a message."""
+    lines = inspect.getsource(fn).splitlines(keepends=True)
+    text = "".join(lines[next(i for i, line in enumerate(lines) if line.startswith("def ")):])
+    (folder / "case.py").write_text(HEADER + OUTSIDE + inspect.getsource(Countdown) + text)
+    done = subprocess.run(
+        [str(BUILD / "cfx"), "script", "--keep-modules", "--function", fn.__name__,
+         str(folder / "case.py")], capture_output=True, text=True, timeout=300,
+        env={k: v for k, v in os.environ.items() if k != "LD_PRELOAD"})  # fmt: skip
+    return cfx.parse(done.stdout) if done.returncode == 0 else None, done.stderr
+
+
+OUTSIDE = "HEAP = [1, 2]\nCOUNTER = itertools.count()\nITERATOR = iter([1, 2, 3])\n"
+UNKNOWN = {  # what they need is missing in that world
+    "bytes_changed_and_put_back", "unbound_setitem", "itemgetter_only_reads", "ordered",
+}  # fmt: skip
+
+
+def known_in_c(fn):
+    return not MISSING.search(inspect.getsource(fn)) and fn.__name__ not in UNKNOWN
+
+
+@pytest.mark.parametrize("fn", filter(known_in_c, SAME), ids=operator.attrgetter("__name__"))
+def test_equal_to_eager_in_c(fn, tmp_path):
+    graph, message = in_c(fn, tmp_path)
+    assert graph, message
+    module = cfx.GraphModule(torch.nn.Module(), graph)
+    for x in INPUTS:
+        assert is_same(module(x.clone()), fn(x.clone()))
+
+
+@pytest.mark.parametrize(
+    "fn", [outside_heap_method, outside_counter, outside_iterator, outside_iterator_summed,
+           outside_operator, end_depends_on_data, defaultdict_read_one_way],
+    ids=operator.attrgetter("__name__"))  # fmt: skip
+def test_refused_in_c(fn, tmp_path):
+    graph, message = in_c(fn, tmp_path)
+    assert not graph
+    assert "# here" in message

@@ -473,7 +473,7 @@ def _transforms():
 def _specials():
     """{function: the evaluator's number for it}"""
     table = {}
-    modules = {"builtins": builtins, "itertools": itertools, "torch": torch}
+    modules = {m.__name__: m for m in (builtins, itertools, operator, torch)}
     for number, name in enumerate(_core._script_specials()):
         module, _, function = name.partition(".")
         found = modules[module]

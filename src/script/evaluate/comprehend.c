@@ -271,8 +271,6 @@ cfx_object *cfxi_eval_generator(cfx_evaluator *ev, const cfxi_ast *ast)
     const cfxi_ast_list levels = cfxi_syntax_as_GeneratorExp(ast)->generators;
     const cfxi_comprehension *g = cfxi_syntax_as_comprehension(levels.items[0]);
     cfxi_sequence *first = cfxi_eval_ev_alloc(ev, sizeof *first);
-    if (ev->making)
-        return cfxi_eval_comprehend(ev, ast);
     if (!is_plain(ev, def) || !first || !cfxi_eval_sequence_of(ev, g->iter, first))
         return NULL;
     if (!first->graph && levels.count == 1 && g->ifs.count == 0)

@@ -130,7 +130,7 @@ cfx_object *cfxi_eval_prelude_own(cfx_evaluator *ev, const cfx_script_def *def, 
 cfx_object *cfxi_eval_kept_iterator(cfx_evaluator *ev, cfx_object *o)
 {
     cfx_object *owner = o;
-    if (!o || cfxi_eval_node(ev, o) || ev->making ||
+    if (!o || cfxi_eval_node(ev, o) ||
         cfxi_eval_change(ev, &owner) != CFX_CHANGE_ITERATOR ||
         !cfxi_base_pointers_get(&ev->births, o))
         return o;

@@ -185,6 +185,15 @@ static cfx_object *call_setattr(cfx_evaluator *ev, cfx_object *f, cfx_call_args 
     return ev->none;
 }
 
+/* operator.setitem(o, key, v), operator.delitem(o, key): as the statement does it. */
+static cfx_object *call_setitem(cfx_evaluator *ev, cfx_object *f, cfx_call_args args, size_t n)
+{
+    if (args.n != n || args.n_named > 0)
+        return cfxi_eval_world_call(ev, f, args);
+    return cfxi_eval_set_item(ev, args.args[0], args.args[1], n == 3 ? args.args[2] : NULL)
+               ? ev->none : NULL;
+}
+
 /* ---- sequences ----------------------------------------------------------------------------- */
 
 /* The name of a function in prelude.py: what stands behind the module, with _ for dots. */
@@ -228,7 +237,7 @@ static cfx_object *call_lazy(cfx_evaluator *ev, cfx_script_special which, cfx_ob
 {
     if (has_graph_value(ev, args))
         return cfxi_eval_lazy_sequence(ev, which, args);
-    if (ev->making || which == CFX_SPECIAL_RANGE)
+    if (which == CFX_SPECIAL_RANGE)
         return cfxi_eval_world_call(ev, f, args);
     if (which == CFX_SPECIAL_REVERSED && (args.n != 1 || is_reversed_by_world(ev, args.args[0])))
         return cfxi_eval_kept_iterator(ev, cfxi_eval_world_call(ev, f, args));
@@ -237,7 +246,7 @@ static cfx_object *call_lazy(cfx_evaluator *ev, cfx_script_special which, cfx_ob
 
 static cfx_object *call_iter(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
 {
-    if (ev->making || args.n_named > 0 || args.n < 1 || args.n > 2)
+    if (args.n_named > 0 || args.n < 1 || args.n > 2)
         return cfxi_eval_world_call(ev, f, args);
     return args.n == 2 ? cfxi_eval_call_prelude(ev, "until", args)
                        : cfxi_eval_iter(ev, args.args[0]);
@@ -295,7 +304,7 @@ static cfx_object *call_any(cfx_evaluator *ev, cfx_object *f, cfx_call_args args
         return NULL;
     if (cfxi_eval_node(ev, o))
         return cfxi_eval_record(ev, decides ? "builtins.any" : "builtins.all", &o, 1);
-    if (!ev->making && ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_INSTANCE)  /* an iterator, perhaps */
+    if (ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_INSTANCE)  /* an iterator, perhaps */
         return cfxi_eval_call_prelude(ev, decides ? "any" : "all", cfxi_eval_args(&o, 1));
     return cfxi_eval_items(ev, o, &q.items, &q.n) ? ask(ev, q) : NULL;
 }
@@ -517,6 +526,10 @@ cfx_object *cfxi_eval_call_special(cfx_evaluator *ev, cfx_script_special which, 
         return call_setattr(ev, f, args, 3);
     case CFX_SPECIAL_DELATTR:
         return call_setattr(ev, f, args, 2);
+    case CFX_SPECIAL_SETITEM:
+        return call_setitem(ev, f, args, 3);
+    case CFX_SPECIAL_DELITEM:
+        return call_setitem(ev, f, args, 2);
     case CFX_SPECIAL_RANGE:
     case CFX_SPECIAL_ENUMERATE:
     case CFX_SPECIAL_ZIP:
@@ -541,7 +554,7 @@ cfx_object *cfxi_eval_call_special(cfx_evaluator *ev, cfx_script_special which, 
     case CFX_SPECIALS:
         break;
     default:  /* written in Python */
-        return ev->making ? cfxi_eval_world_call(ev, f, args) : call_prelude(ev, which, args);
+        return call_prelude(ev, which, args);
     }
     return cfxi_eval_world_call(ev, f, args);
 }

@@ -37,10 +37,14 @@ static bool is_new(void *ctx, cfx_object *o)
 static bool item_adds(void *ctx, cfx_object *o, cfx_object *key)
 {
     cfx_object *found = NULL;
-    cfx_error ignored = {0};
-    (void)ctx;
-    return o->type == CFXI_TYPE_DICT && o->cls && cfxi_world_class_find(o->cls, "__missing__") &&
-           cfxi_world_dict_find(o, key, &found, &ignored) == CFX_OK && !found;
+    cfx_error err = {0};
+    const bool may = o->type == CFXI_TYPE_DICT && key->type != CFXI_TYPE_VALUE &&
+                     (o->attrs || (o->cls && cfxi_world_class_find(o->cls, "__missing__")));
+    if (may && cfxi_world_dict_find(o, key, &found, &err) != CFX_OK) {
+        cfxi_world_catch(ctx, CFXI_TypeError, &err);  /* what cannot be a key is added nowhere */
+        return false;
+    }
+    return may && !found;
 }
 
 static bool call_name(void *ctx, cfx_object *f, char *name, size_t size, cfx_object **self)
