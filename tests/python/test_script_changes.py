@@ -1153,7 +1153,7 @@ def known_in_c(fn):
     return not MISSING.search(inspect.getsource(fn)) and fn.__name__ not in UNKNOWN
 
 
-@pytest.mark.parametrize("fn", filter(known_in_c, SAME), ids=operator.attrgetter("__name__"))
+@pytest.mark.parametrize("fn", list(filter(known_in_c, SAME)), ids=operator.attrgetter("__name__"))
 def test_equal_to_eager_in_c(fn, tmp_path):
     graph, message = in_c(fn, tmp_path)
     assert graph, message

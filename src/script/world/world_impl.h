@@ -73,8 +73,6 @@ typedef enum cfxi_step {   /* what an iterator does */
     CFXI_STEP_BACK,        /* o[i] from the last to the first */
     CFXI_STEP_ENUMERATE,
     CFXI_STEP_ZIP,
-    CFXI_STEP_MAP,
-    CFXI_STEP_FILTER,
     CFXI_STEP_OWN          /* __next__ of an object of the user's */
 } cfxi_step;
 
