@@ -63,6 +63,9 @@ char *read_file(const char *path);
 /* Writes a file of a folder, unless it has that text already, and makes the folders it needs. */
 void write_file(const char *folder, const char *name, const char *data);
 
+/* The bytes of a file as numbers of C, for an array. */
+char *bytes_inc(const char *path);
+
 /* Prints text in lines of at most `width` columns. The lines after the first begin with the margin,
  * which is not counted, and the indentation, which is. */
 void wrap(FILE *out, const char *line, size_t width, const char *margin, size_t indent);

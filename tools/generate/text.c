@@ -57,6 +57,19 @@ char *read_file(const char *path)
     return good ? data : NULL;
 }
 
+char *bytes_inc(const char *path)
+{
+    const char *data = read_file(path);
+    text t;
+    if (!data)
+        fail("cannot read %s", path);
+    FILE *out = begin(&t);
+    for (size_t i = 0; data[i]; i++)
+        fprintf(out, "%d,%s", data[i], i % 24 == 23 ? "\n" : " ");
+    fputs("0\n", out);
+    return end(&t);
+}
+
 /* Makes the folders of a path. */
 static void make_folders(char *path)
 {

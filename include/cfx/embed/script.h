@@ -97,6 +97,20 @@ typedef enum cfx_script_sign {
     CFX_SIGNS
 } cfx_script_sign;
 
+/* How an object can change during capture. Both ways of a branch are evaluated one after the other,
+ * and a loop several times: what one of them changed is put back before the next. */
+typedef enum cfx_script_change {
+    CFX_CHANGE_NEVER,       /* it cannot change; also graph values, tensors and modules, whose
+                               changes are recorded */
+    CFX_CHANGE_ITEMS,       /* `contents` are its items, or keys and values; `refill` replaces them,
+                               and two can be merged: list, dict, set, deque */
+    CFX_CHANGE_WHOLE,       /* `contents` is one object that cannot change and holds everything;
+                               `refill` puts it back, but two cannot be merged: bytearray, array */
+    CFX_CHANGE_ATTRIBUTES,  /* `contents` are names and values; `set` puts them back */
+    CFX_CHANGE_ITERATOR,    /* whoever reads it changes it, and it cannot be put back */
+    CFX_CHANGE_UNKNOWN      /* it can change, and cannot be put back */
+} cfx_script_change;
+
 /* ---- functions ----------------------------------------------------------------------------- */
 
 typedef enum cfx_script_special {
@@ -128,7 +142,7 @@ typedef struct cfx_script_callee {
     cfx_script_special special;
     cfx_script_function *own;
     cfx_object *self;        /* the first argument of a bound method, or NULL; for DIRECT, set only
-                                if it is a list, dict or set that the call may change */
+                                if it is an object that can change */
     cfx_object *function;
     const cfx_script_def *def;
     cfx_object *globals;
@@ -176,13 +190,14 @@ typedef struct cfx_world {
     cfx_object *(*literal)(void *ctx, const cfx_script_literal *literal, cfx_error *err);
     cfx_object *(*build)(void *ctx, cfx_script_build what, cfx_object *const *items, size_t n,
                          cfx_error *err);
-    /* The contents of a tuple, list, dict (alternating keys and values), set or instance
-     * (alternating names and values): new references in an array owned by the world; `drop` frees
-     * it. */
+    /* The contents of a tuple, list, dict (alternating keys and values), set, instance (alternating
+     * names and values) or any other object that is CFX_CHANGE_ITEMS, WHOLE or ATTRIBUTES: new
+     * references in an array owned by the world; `drop` frees it. */
     cfx_status (*contents)(void *ctx, cfx_object *o, cfx_object ***items, size_t *n,
                            cfx_error *err);
     void (*drop)(void *ctx, cfx_object **items, size_t n);
-    /* Replaces the contents of a list, dict or set; the object keeps its identity. */
+    /* Replaces the contents of an object that is CFX_CHANGE_ITEMS or WHOLE; it keeps its
+     * identity. */
     cfx_status (*refill)(void *ctx, cfx_object *o, cfx_object *const *items, size_t n,
                          cfx_error *err);
     /* The value of an INT or BOOL; false if it does not fit. */
@@ -194,6 +209,19 @@ typedef struct cfx_world {
     bool (*equal)(void *ctx, cfx_object *a, cfx_object *b);
     /* The class name of an object ("int", "MyClass"), for messages: borrowed for a short time. */
     const char *(*type_name)(void *ctx, cfx_object *o);
+
+    /* -- changes (each may be NULL: by the kind; never; never; unknown) */
+    /* How *o can change. If it is a view, *o becomes the object that holds the contents. */
+    cfx_script_change (*change)(void *ctx, cfx_object **o);
+    /* Whether it was there before the program, which must not change it. */
+    bool (*is_outside)(void *ctx, cfx_object *o);
+    /* Whether an object that the world has just returned is referenced by nobody else. */
+    bool (*is_new)(void *ctx, cfx_object *o);
+    /* Whether o[key] may add the key, as that of a defaultdict does. */
+    bool (*item_adds)(void *ctx, cfx_object *o, cfx_object *key);
+    /* The qualified name of a callable ("builtins.len", "list.append"); false: it has none. *self
+     * is the object whose method it is, borrowed, or NULL. */
+    bool (*call_name)(void *ctx, cfx_object *f, char *name, size_t size, cfx_object **self);
 
     /* -- operations */
     cfx_object *(*unary)(void *ctx, cfx_script_sign sign, cfx_object *a, cfx_error *err);

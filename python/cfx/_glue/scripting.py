@@ -8,6 +8,7 @@ import collections
 import copy
 import dataclasses
 import functools
+import itertools
 import linecache
 import math
 import operator
@@ -298,7 +299,7 @@ def _returned(tracer, value):
 def script_class(job):
     """A class that the program makes. Its annotations are known by their names only."""
     name, bases, body = job
-    body["__module__"] = __name__
+    body["__module__"] = "script"
     if "__annotations__" in body:
         body["__annotations__"] = dict.fromkeys(body["__annotations__"], Any)
     return types.new_class(name, bases, {}, lambda namespace: namespace.update(body))
@@ -472,9 +473,12 @@ def _transforms():
 def _specials():
     """{function: the evaluator's number for it}"""
     table = {}
+    modules = {m.__name__: m for m in (builtins, itertools, operator, torch)}
     for number, name in enumerate(_core._script_specials()):
-        module, _, function = name.rpartition(".")
-        found = getattr({"builtins": builtins, "torch": torch}[module], function, None)
+        module, _, function = name.partition(".")
+        found = modules[module]
+        for part in function.split("."):
+            found = getattr(found, part, None)
         if found is not None:
             table[found] = number
         if module == "torch" and hasattr(ops, function):

@@ -27,12 +27,14 @@ static PyScript *script_new(PyObject *module, PyTracer *t, PyObject *mode)
     w->contexts = PyDict_New();
     w->aside = PyDict_New();
     w->outside = PyDict_New();
+    w->spaces = PyDict_New();
     w->defs = PyDict_New();
     w->classes = PySet_New(NULL);
     w->world.ctx = w;
     w->world.callee = script_callee;
     w->world.call = script_world_call;
     w->world.wrap = world_wrap;
+    script_change_entries(&w->world);
     script_object_entries(&w->world);
     script_operate_entries(&w->world);
     script_attribute_entries(&w->world);

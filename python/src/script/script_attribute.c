@@ -19,14 +19,15 @@ static int note_items(PyScript *w, PyObject *o)
 
 int script_note(PyScript *w, PyObject *o)
 {
-    bool container = is_mutable(o) || PyTuple_Check(o);
-    if (!container && !is_instance(w->st, o))
+    bool container = is_mutable(o) || PyTuple_Check(o) || is_deque(o);
+    PyObject *owner = o;
+    if (!container && script_change(w, &owner) == CFX_CHANGE_NEVER)
         return 0;
     if (!PyTuple_Check(o)) {
-        PyObject *id = PyLong_FromVoidPtr(o);
+        PyObject *id = PyLong_FromVoidPtr(owner);
         int known = id ? PyDict_Contains(w->outside, id) : -1;
         if (known == 0)
-            known = PyDict_SetItem(w->outside, id, o);
+            known = PyDict_SetItem(w->outside, id, owner);
         else if (known > 0)
             container = false;  /* what is in it was noted then */
         Py_XDECREF(id);
@@ -49,23 +50,12 @@ PyObject *script_found(PyScript *w, PyObject *o)
     return o;
 }
 
-static int is_outside(PyScript *w, PyObject *o)
+int script_is_outside(PyScript *w, PyObject *o)
 {
     PyObject *id = PyLong_FromVoidPtr(o);
     int found = id ? PyDict_Contains(w->outside, id) : -1;
     Py_XDECREF(id);
     return found;
-}
-
-int script_may_change(PyScript *w, PyObject *o)
-{
-    int found = is_outside(w, o);
-    if (found > 0)
-        script_refuse(w, "cannot change this %s, which comes from outside the function: the change "
-                      "would happen once, during capture, not in each call; change a copy "
-                      "(%s(...)), return the new value, or keep tensors in buffers",
-                      Py_TYPE(o)->tp_name, Py_TYPE(o)->tp_name);
-    return found ? -1 : 0;
 }
 
 /* ---- attributes that are kept aside -------------------------------------------------------- */
@@ -211,11 +201,13 @@ static PyObject *get(PyScript *w, PyObject *o, PyObject *name, bool called)
     if (is_tensor(st, o))
         return get_of_tensor(w, o, name, called);
     bool module = is_nn_module(st, o);
-    if (!module && !is_instance(st, o))
-        return PyModule_Check(o) || PyType_Check(o) ? script_found(w, PyObject_GetAttr(o, name))
-                                                    : PyObject_GetAttr(o, name);
+    if (!module && !is_instance(st, o)) {
+        int found = PyModule_Check(o) || PyType_Check(o) ? 1 : script_is_outside(w, o);
+        PyObject *part = found < 0 ? NULL : PyObject_GetAttr(o, name);
+        return found > 0 ? script_found(w, part) : part;
+    }
     PyObject *value = get_of_instance(w, o, name);
-    int outside = value && !module ? is_outside(w, o) : module;
+    int outside = value && !module ? script_is_outside(w, o) : module;
     if (outside < 0)
         Py_CLEAR(value);
     /* what was assigned while evaluating is the program's own */
@@ -229,6 +221,9 @@ static cfx_object *get_entry(PyScript *w, cfx_object *o, const char *name, bool 
 {
     PyObject *text = PyUnicode_InternFromString(name);
     PyObject *value = text ? get(w, py(o), text, called) : NULL;
+    if (value && strcmp(name, "__dict__") == 0 && PyDict_CheckExact(value) &&
+        script_note_space(w, py(o), value) < 0)
+        Py_CLEAR(value);
     Py_XDECREF(text);
     return script_result(w, value, err);
 }
@@ -286,7 +281,7 @@ static int refuse_outside(PyScript *w, PyObject *o, PyObject *name)
 {
     int outside = PyType_Check(o)     ? PySet_Contains(w->classes, o) == 0
                   : PyModule_Check(o) ? 1
-                                      : is_outside(w, o);
+                                      : script_is_outside(w, o);
     if (outside > 0)
         script_refuse(w, "cannot assign to attribute '%U' of %s, which comes from outside the "
                       "function: the assignment would happen once, during capture, not in each "

@@ -223,15 +223,12 @@ static bool searches(PyObject *self, const char *name)
 }
 
 /* Methods of known objects: texts that graph values are put into, and lists that they are looked
- * for in, wait until the graph runs, and containers from outside are not changed. NULL without an
- * exception: it is called. */
+ * for in, wait until the graph runs. NULL without an exception: it is called. */
 static PyObject *call_bound(PyScript *w, const call *c)
 {
     PyObject *self = PyCFunction_GET_SELF(c->f);
     const char *name = ((PyCFunctionObject *)c->f)->m_ml->ml_name;
     if (!self || PyModule_Check(self))
-        return NULL;
-    if (is_mutable(self) && cfx_script_method_mutates(name) && script_may_change(w, self) < 0)
         return NULL;
     const bool search = searches(self, name);
     int found = search || PyUnicode_Check(self) ? mentions(w->st, c) : 0;
@@ -391,6 +388,13 @@ static PyObject *named_args(cfx_call_args args)
     return dict;
 }
 
+/* Whether it is vars(o). */
+static bool gives_attributes(PyObject *f, PyObject *o)
+{
+    return PyCFunction_Check(f) && strcmp(((PyCFunctionObject *)f)->m_ml->ml_name, "vars") == 0 &&
+           !PyDict_Check(o);
+}
+
 cfx_object *script_world_call(void *ctx, cfx_object *f, cfx_call_args args, cfx_error *err)
 {
     PyScript *w = ctx;
@@ -399,6 +403,9 @@ cfx_object *script_world_call(void *ctx, cfx_object *f, cfx_call_args args, cfx_
     PyObject *result = NULL;
     if (kwargs || args.n_named == 0)
         result = call_direct(w, &c);
+    if (result && c.n == 1 && PyDict_CheckExact(result) && gives_attributes(py(f), c.args[0]) &&
+        script_note_space(w, c.args[0], result) < 0)
+        Py_CLEAR(result);
     Py_XDECREF(kwargs);
     return script_result(w, result, err);
 }

@@ -325,7 +325,7 @@ static int fill(PyScript *w, PyObject *f, cfx_script_callee *out, cfx_error *err
     if (!PyCFunction_Check(f))
         return fill_callable(w, f, out, err);
     PyObject *self = PyCFunction_GET_SELF(f);
-    out->self = self && is_mutable(self) ? object(self) : NULL;
+    out->self = self && (is_mutable(self) || is_deque(self)) ? object(self) : NULL;
     return 0;
 }
 

@@ -395,8 +395,10 @@ static PyObject *list_contents(PyObject *o)
 {
     if (PyDict_Check(o))
         return flat_dict(o);
-    if (PyTuple_Check(o) || PyList_Check(o) || PyAnySet_Check(o))
+    if (PyTuple_Check(o) || PyList_Check(o) || PyAnySet_Check(o) || is_deque(o))
         return PySequence_List(o);
+    if (is_whole(o))
+        return whole_contents(o);
     PyObject *attributes = PyObject_GenericGetDict(o, NULL);
     PyObject *flat = attributes ? flat_dict(attributes) : NULL;
     Py_XDECREF(attributes);
@@ -435,10 +437,19 @@ static int refill(PyObject *o, cfx_object *const *items, size_t n)
         Py_XDECREF(list);
         return failed;
     }
+    if (is_whole(o))
+        return n == 1 ? whole_refill(o, py(items[0])) : 0;
     PyObject *done = PyObject_CallMethod(o, "clear", NULL);
     Py_XDECREF(done);
     if (!done)
         return -1;
+    if (is_deque(o)) {
+        PyObject *list = new_list(items, n);
+        done = list ? PyObject_CallMethod(o, "extend", "O", list) : NULL;
+        Py_XDECREF(done);
+        Py_XDECREF(list);
+        return done ? 0 : -1;
+    }
     return PyDict_Check(o) ? fill_dict(o, items, n) : fill_set(o, items, n);
 }
 

@@ -140,7 +140,7 @@ static PyObject *known_binary(PyScript *w, cfx_script_sign sign, PyObject *a, Py
 {
     const sign_row *row = &rows[sign];
     int formats = formats_graph(w, sign, a, b);
-    if (formats < 0 || (in_place && is_mutable(a) && script_may_change(w, a) < 0))
+    if (formats < 0)
         return NULL;
     PyObject *const args[2] = {a, b};
     if (formats || (in_place && is_proxy(w->st, a)))
@@ -341,12 +341,6 @@ static int world_truth(void *ctx, cfx_object *o, cfx_error *err)
 
 /* ---- items --------------------------------------------------------------------------------- */
 
-/* A dict with an answer for keys that it does not have, as a defaultdict: a graph holds no such. */
-static bool has_missing(PyObject *o)
-{
-    return !PyDict_CheckExact(o) && PyDict_Check(o) && PyObject_HasAttrString(o, "__missing__");
-}
-
 static PyObject *item(PyScript *w, PyObject *container, PyObject *key)
 {
     PyObject *o = script_read(w, container);
@@ -381,8 +375,6 @@ static int change_item(PyScript *w, PyObject *o, PyObject *key, PyObject *v)
         Py_XDECREF(done);
         return done ? 0 : -1;
     }
-    if (is_mutable(o) && script_may_change(w, o) < 0)
-        return -1;
     PyObject *name = PyUnicode_InternFromString(v ? "__setitem__" : "__delitem__");
     PyObject *method = name ? users_method(w, Py_TYPE(o), name) : NULL;
     Py_XDECREF(name);

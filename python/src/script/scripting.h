@@ -25,7 +25,7 @@
  * outlive it; then nothing but `sources` is left in it. */
 #define SCRIPT_OBJECTS(X)                                                                          \
     X(mode) X(pending) X(kept) X(aside) X(outside) X(defs) X(contexts) X(message) X(classes)      \
-    X(looked_at) X(seen_lines)
+    X(looked_at) X(seen_lines) X(spaces)
 typedef struct PyScript {
     PyObject_HEAD
     module_state *st;
@@ -36,10 +36,11 @@ typedef struct PyScript {
     cfx_world world;
     /* mode: torch's, that records; pending: an exception; kept: a list of what the evaluator
      * borrows; aside: {(id of a module, name): value} of attributes that were assigned, Ellipsis if
-     * deleted; outside: {id: object} of containers and instances that the program found; defs:
+     * deleted; outside: {id: object} of what can change and the program found; defs:
      * {function: address of its def, or None}; contexts: what cfx/_glue/scripting.py notes of
      * those of torch's; message: of the last `explain`; classes: a set of those that the program
-     * made; looked_at: the file that was last looked for, and its lines, if it has not changed. */
+     * made; spaces: {id: dict} of those that hold the attributes of an object, as vars() gives them;
+     * looked_at: the file that was last looked for, and its lines, if it has not changed. */
 #define X(name) PyObject *name;
     SCRIPT_OBJECTS(X)
 #undef X
@@ -113,13 +114,30 @@ PyObject *script_record_operator(PyScript *w, const char *name, PyObject *const 
 
 /* ---- attributes (script_attribute.c) ------------------------------------------------------- */
 
-/* Notes that a container or instance was found, not made, by the program: it outlives the call, so
- * that changing it while capturing would be wrong. -1 with an exception. */
+/* Notes that an object that can change was found, not made, by the program: it outlives the call,
+ * so that changing it while capturing would be wrong. -1 with an exception. */
 int script_note(PyScript *w, PyObject *o);
 /* The same for a new reference, which may be NULL: it, or NULL with an exception. */
 PyObject *script_found(PyScript *w, PyObject *o);
-/* -1 with an exception if it was. */
-int script_may_change(PyScript *w, PyObject *o);
+/* Whether it was: 1, 0, -1 with an exception. */
+int script_is_outside(PyScript *w, PyObject *o);
+
+/* ---- changes (script_change.c) ------------------------------------------------------------- */
+
+/* Notes that a dict holds the attributes of an object: both would have to be put back. -1 with an
+ * exception. */
+int script_note_space(PyScript *w, PyObject *o, PyObject *dict);
+/* How *o can change, as cfx_world.change says. */
+cfx_script_change script_change(PyScript *w, PyObject **o);
+/* Whether its contents are its items, like those of a list. */
+bool is_deque(PyObject *o);
+/* Whether they are one object that holds everything: of a bytearray, an array. */
+bool is_whole(PyObject *o);
+/* A list of that object; and back. */
+PyObject *whole_contents(PyObject *o);
+int whole_refill(PyObject *o, PyObject *whole);
+/* Whether o[key] adds the key: of a dict with an answer for keys that it does not have. */
+bool has_missing(PyObject *o);
 
 /* ---- sources (script_source.c) ------------------------------------------------------------- */
 
@@ -152,6 +170,7 @@ cfx_script_function *script_function_of(const PyScript *w, PyObject *o);
 
 /* ---- the entries of the world -------------------------------------------------------------- */
 
+void script_change_entries(cfx_world *world);
 void script_object_entries(cfx_world *world);
 void script_operate_entries(cfx_world *world);
 void script_attribute_entries(cfx_world *world);

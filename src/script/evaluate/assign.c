@@ -13,19 +13,6 @@ bool cfxi_eval_set(cfx_evaluator *ev, cfx_object *o, const char *name, cfx_objec
     return ev->w->set(ev->w->ctx, o, name, v, ev->err) == CFX_OK;
 }
 
-static bool is_container(cfx_evaluator *ev, cfx_object *o)
-{
-    const cfx_object_kind kind = ev->w->kind(ev->w->ctx, o);
-    return kind == CFX_OBJECT_LIST || kind == CFX_OBJECT_DICT || kind == CFX_OBJECT_SET;
-}
-
-bool cfxi_eval_will_change(cfx_evaluator *ev, cfx_object *o)
-{
-    if (cfxi_eval_node(ev, o))
-        return cfxi_eval_check_alias(ev, o);
-    return !is_container(ev, o) || cfxi_eval_journal_contents(ev, o);
-}
-
 bool cfxi_eval_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_object *v)
 {
     bool done = false;

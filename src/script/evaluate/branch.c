@@ -59,6 +59,11 @@ bool cfxi_eval_record_raise(cfx_evaluator *ev)
         return false;
     if (ev->w->explain(ev->w->ctx, exc, &kind, &message, ev->err) != CFX_OK)
         return false;
+    if (strcmp(kind, "StopIteration") == 0 && cfxi_eval_ends_by_data(ev))
+        return cfxi_eval_fail(ev, at, CFX_E_UNSUPPORTED,
+                              "whether this iterator has another item depends on data, so its "
+                              "items cannot be counted during capture; use a while loop, or make a "
+                              "new iterator after the branch");
     cfx_object *in[2] = {cfxi_eval_str(ev, kind), message};
     return in[0] && cfxi_eval_record(ev, "cfx.fail", in, 2);
 }

@@ -2,9 +2,10 @@
  *
  * A comprehension has a frame of its own, in which all is evaluated but the first iterable. What it
  * makes is a list, set or dict that grows round by round, as a loop of the program would let it:
- * a comprehension over a graph value so becomes a captured loop like any other. A generator is
- * evaluated at once, and is a list; but if it stands in any(), all() or next(), then it is a call
- * that returns where that knows enough.
+ * a comprehension over a graph value so becomes a captured loop like any other. A generator that
+ * is consumed at once is a list; but if it stands in any(), all() or next(), then it is a call that
+ * returns where that knows enough. One that is kept is an object of the prelude's, which computes
+ * its items one by one, or iterates over such a list if their number may depend on data.
  */
 #include "loop_impl.h"
 
@@ -156,14 +157,6 @@ static void take_apart(const cfxi_ast *ast, comprehension *c)
     c->generators = cfxi_syntax_as_ListComp(ast)->generators;
 }
 
-cfx_object *cfxi_eval_as_generator(cfx_evaluator *ev, cfx_object *list)
-{
-    if (!list || cfxi_base_pointers_set(&ev->lazy, list, list, ev->allocator))
-        return list;
-    cfxi_base_nomem(ev->err);
-    return NULL;
-}
-
 /* An asynchronous one is refused. */
 static bool is_plain(cfx_evaluator *ev, const cfx_script_def *def)
 {
@@ -171,24 +164,139 @@ static bool is_plain(cfx_evaluator *ev, const cfx_script_def *def)
                                           "comprehension cannot be captured; write a plain one");
 }
 
-cfx_object *cfxi_eval_comprehend(cfx_evaluator *ev, const cfxi_ast *ast)
+static bool begin(cfx_evaluator *ev, const cfxi_ast *ast, comprehension *c)
 {
     const cfx_script_def *def = cfxi_eval_def_of(ev->frame->def->script, ast);
     const cfx_script_build what = ast->kind == CFXI_AST_DictComp  ? CFX_BUILD_DICT
                            : ast->kind == CFXI_AST_SetComp ? CFX_BUILD_SET
                                                            : CFX_BUILD_LIST;
-    comprehension c;
     if (!is_plain(ev, def))
-        return NULL;
-    c = (comprehension){.frame = cfxi_eval_frame_new(ev, def, ev->frame, ev->frame->globals)};
-    take_apart(ast, &c);
-    c.made = cfxi_eval_build(ev, what, NULL, 0);
-    if (!c.frame || !c.made)
-        return NULL;
-    if (run_level(ev, &c, 0) != CFXI_FLOW_ON)
-        return NULL;
-    return ast->kind == CFXI_AST_GeneratorExp ? cfxi_eval_as_generator(ev, c.made) : c.made;
+        return false;
+    *c = (comprehension){.frame = cfxi_eval_frame_new(ev, def, ev->frame, ev->frame->globals)};
+    take_apart(ast, c);
+    c->made = cfxi_eval_build(ev, what, NULL, 0);
+    return c->frame && c->made;
 }
+
+/* Notes that a list stands for a generator. */
+static bool note_generator(cfx_evaluator *ev, cfx_object *o, cfx_object *list)
+{
+    if (cfxi_base_pointers_set(&ev->lazy, o, list, ev->allocator))
+        return true;
+    cfxi_base_nomem(ev->err);
+    return false;
+}
+
+cfx_object *cfxi_eval_comprehend(cfx_evaluator *ev, const cfxi_ast *ast)
+{
+    comprehension c;
+    if (!begin(ev, ast, &c) || run_level(ev, &c, 0) != CFXI_FLOW_ON)
+        return NULL;
+    return ast->kind != CFXI_AST_GeneratorExp || note_generator(ev, c.made, c.made) ? c.made : NULL;
+}
+
+/* ---- generators that are kept -------------------------------------------------------------- */
+
+cfx_object *cfxi_eval_keep_generator(cfx_evaluator *ev, cfx_object *o)
+{
+    if (ev->lazy.n == 0 || cfxi_base_pointers_get(&ev->lazy, o) != o)
+        return o;
+    cfx_object *kept = note_generator(ev, o, NULL)  /* a list from now on */
+                           ? cfxi_eval_call_prelude(ev, "iterator", cfxi_eval_args(&o, 1)) : NULL;
+    return kept && note_generator(ev, kept, o) ? kept : NULL;
+}
+
+cfx_object *cfxi_eval_drained(cfx_evaluator *ev, cfx_object *o)
+{
+    cfx_object *list = ev->lazy.n ? cfxi_base_pointers_get(&ev->lazy, o) : NULL;
+    cfx_object *now = list && list != o ? cfxi_eval_current(ev, list) : NULL;
+    int64_t at = 0;
+    if (!now || !cfxi_eval_node(ev, now))
+        return cfxi_eval_current(ev, o);
+    cfx_object *position = cfxi_eval_get(ev, o, "at");
+    cfx_object *items = position ? cfxi_eval_get(ev, o, "items") : NULL;
+    if (!items || items == ev->none || cfxi_eval_node(ev, position) ||
+        !ev->w->integer(ev->w->ctx, position, &at) || at != 0)
+        return items ? o : NULL;
+    /* whoever asks for more, after a loop that ended early, is told so */
+    return cfxi_eval_set(ev, o, "items", ev->none) ? now : NULL;
+}
+
+/* What its computation changes, it would change later, or never. */
+static bool has_effects(const cfxi_region *r, const comprehension *c)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (r->changes[i].place.frame != c->frame && r->changes[i].place.object != c->made)
+            return true;
+    return false;
+}
+
+/* All of its items, at once. */
+static cfx_object *collect(cfx_evaluator *ev, const cfxi_ast *ast, const cfxi_sequence *first)
+{
+    comprehension c;
+    const cfxi_region *r = cfxi_eval_region_open(ev);
+    if (!r || !begin(ev, ast, &c))
+        return NULL;
+    level at = {.c = &c};
+    if (cfxi_eval_go_over(ev, cfxi_syntax_as_comprehension(c.generators.items[0])->iter, first,
+                          run_round, &at) != CFXI_FLOW_ON)
+        return NULL;
+    if (has_effects(r, &c))
+        return cfxi_eval_fail(ev, ast, CFX_E_UNSUPPORTED,
+                              "this generator changes something each time it computes an item, and "
+                              "it is evaluated at once here; write a list comprehension, or a for "
+                              "loop where the items are used");
+    return cfxi_eval_region_commit(ev) && note_generator(ev, c.made, c.made) ? c.made : NULL;
+}
+
+/* One that computes an item when it is asked for it. */
+static cfx_object *compute_later(cfx_evaluator *ev, const cfxi_ast *ast, const cfxi_sequence *first)
+{
+    cfx_object *in[2] = {first->object, NULL};
+    if (first->function && first->kind == CFXI_SEQUENCE_ITEMS) {  /* zip(...) and its like */
+        cfx_object **args = cfxi_eval_ev_alloc(ev, (first->n + 1) * sizeof *args);
+        for (size_t i = 0; args && i < first->n; i++)
+            args[i] = first->parts[i].object;
+        in[0] = args ? cfxi_eval_call(ev, first->function,
+                                      (cfx_call_args){.args = args, .n = first->n}) : NULL;
+    }
+    in[1] = in[0] ? cfxi_eval_function(ev, ast) : NULL;
+    return in[1] ? cfxi_eval_call_prelude(ev, "generator", cfxi_eval_args(in, 2)) : NULL;
+}
+
+cfx_object *cfxi_eval_generator(cfx_evaluator *ev, const cfxi_ast *ast)
+{
+    const cfx_script_def *def = cfxi_eval_def_of(ev->frame->def->script, ast);
+    const cfxi_ast_list levels = cfxi_syntax_as_GeneratorExp(ast)->generators;
+    const cfxi_comprehension *g = cfxi_syntax_as_comprehension(levels.items[0]);
+    cfxi_sequence *first = cfxi_eval_ev_alloc(ev, sizeof *first);
+    if (!is_plain(ev, def) || !first || !cfxi_eval_sequence_of(ev, g->iter, first))
+        return NULL;
+    if (!first->graph && levels.count == 1 && g->ifs.count == 0)
+        return compute_later(ev, ast, first);
+    cfx_object *list = collect(ev, ast, first);
+    return list ? cfxi_eval_keep_generator(ev, list) : NULL;
+}
+
+cfx_object *cfxi_eval_generator_step(cfx_evaluator *ev, const cfx_script_function *f,
+                                     cfx_call_args args)
+{
+    const cfxi_GeneratorExp *e = cfxi_syntax_as_GeneratorExp(f->def->ast);
+    const cfxi_comprehension *g = cfxi_syntax_as_comprehension(e->generators.items[0]);
+    cfxi_frame *frame = cfxi_eval_frame_push(ev, f->def, f->outer, f->globals);
+    if (!frame)
+        return NULL;
+    cfxi_eval_at(ev, e->elt);
+    frame->result = cfxi_eval_assign(ev, g->target, args.args[0]) ? cfxi_eval_raw(ev, e->elt) : NULL;
+    cfxi_flow flow = frame->result ? CFXI_FLOW_RETURN : cfxi_eval_failed_flow(ev);
+    if (flow != CFXI_FLOW_FAIL)
+        flow = cfxi_eval_settle(ev, frame->pendings, flow, CFXI_FLOW_RETURN);
+    cfxi_eval_frame_pop(ev);
+    return flow == CFXI_FLOW_ON ? frame->result : NULL;
+}
+
+/* ---- generators that are asked ------------------------------------------------------------- */
 
 /* The rounds of a generator that is asked, and what it gives in the end. */
 static cfx_object *run_asked(cfx_evaluator *ev, comprehension *c, const cfxi_sequence *first,

@@ -368,8 +368,9 @@ static bool follow_contents(attempt *a, cfxi_merge *m, carried *c, const cfxi_st
     const cfx_object_kind kind = ev->w->kind(ev->w->ctx, c->place.object);
     const bool keyed = kind == CFX_OBJECT_DICT;
     const size_t outlets = m->outlets.size;
+    cfx_object *owner = c->place.object;
     bool same = !c->growing && !c->before.value && !after->value && after->n == c->before.n &&
-                kind != CFX_OBJECT_SET;
+                kind != CFX_OBJECT_SET && cfxi_eval_change(ev, &owner) != CFX_CHANGE_WHOLE;
     cfxi_form **items = same ? cfxi_eval_ev_alloc(ev, (after->n + 1) * sizeof *items) : NULL;
     if (same && !items)
         return false;
@@ -390,6 +391,13 @@ static bool follow_contents(attempt *a, cfxi_merge *m, carried *c, const cfxi_st
         return true;
     cfxi_eval_merge_take_back(m, outlets);
     c->items = NULL;
+    if (kind != CFX_OBJECT_LIST && kind != CFX_OBJECT_DICT && kind != CFX_OBJECT_SET) {
+        cfxi_eval_fail(ev, a->loop->at, CFX_E_UNSUPPORTED,
+                       "a %.60s changes its length or contents in a loop whose end depends on "
+                       "data; use a list or a tensor, or give the loop a known count",
+                       ev->w->type_name(ev->w->ctx, c->place.object));
+        return false;
+    }
     if (kind != CFX_OBJECT_LIST) {
         cfxi_eval_fail(
             ev, a->loop->at, CFX_E_UNSUPPORTED,
@@ -406,13 +414,9 @@ static bool follow_contents(attempt *a, cfxi_merge *m, carried *c, const cfxi_st
     return c->value != NULL;
 }
 
-static bool changed(const cfxi_change *c)
+static bool changed(cfx_evaluator *ev, const cfxi_change *c)
 {
-    if (c->place.kind != CFXI_PLACE_CONTENTS)
-        return c->before.value != c->after.value || c->before.poison != c->after.poison;
-    return c->before.value != c->after.value || c->before.n != c->after.n ||
-           (c->after.n > 0 &&
-            memcmp(c->before.items, c->after.items, c->after.n * sizeof *c->after.items) != 0);
+    return !cfxi_eval_state_is(ev, &c->place, &c->before, &c->after);
 }
 
 /* How many of the leaves have a value before the loop. */
@@ -592,7 +596,7 @@ static bool follow(attempt *a)
         const cfxi_change *change = &r->changes[i];
         carried *c = places[i] ? &a->places[places[i] - 1] : NULL;
         const size_t from = m.outlets.size;
-        if (!c && (!changed(change) || cfxi_eval_place_is_dead(ev, &change->place, here)))
+        if (!c && (!changed(ev, change) || cfxi_eval_place_is_dead(ev, &change->place, here)))
             continue;  /* nobody reads it, in another round or afterwards */
         if (!c && !(c = new_place(a, change)))
             fine = false;

@@ -78,7 +78,8 @@ static bool add_star(cfx_evaluator *ev, pieces *p, const cfxi_ast *value)
     if (!v)
         return false;
     cfxi_eval_at(ev, value);
-    v = cfxi_eval_current(ev, v);
+    if (!(v = cfxi_eval_drained(ev, v)))
+        return false;
     if (cfxi_eval_node(ev, v) && p->join) {
         const char *make = p->what == CFX_BUILD_LIST ? "builtins.list" : "builtins.tuple";
         return flush(ev, p) && join(ev, p, cfxi_eval_record(ev, make, &v, 1));
@@ -86,13 +87,16 @@ static bool add_star(cfx_evaluator *ev, pieces *p, const cfxi_ast *value)
     return cfxi_eval_items(ev, v, &items, &n) && push_all(ev, &p->known, items, n);
 }
 
-/* Containers hold what the program put in: a list that is growing stays itself in them. */
-static bool add_items(cfx_evaluator *ev, pieces *p, cfxi_ast_list list)
+/* Containers hold what the program put in: a list that is growing stays itself in them. Arguments of
+ * a call may be generators that are consumed there. */
+static bool add_items(cfx_evaluator *ev, pieces *p, cfxi_ast_list list, bool args)
 {
     for (size_t i = 0; i < list.count; i++) {
         const cfxi_ast *item = list.items[i];
         const bool fine = item->kind == CFXI_AST_Starred
                               ? add_star(ev, p, cfxi_syntax_as_Starred(item)->value)
+                          : args && item->kind == CFXI_AST_GeneratorExp
+                              ? cfxi_eval_push(ev, &p->known, cfxi_eval_comprehend(ev, item))
                               : cfxi_eval_push(ev, &p->known, cfxi_eval_raw(ev, item));
         if (!fine)
             return false;
@@ -103,7 +107,7 @@ static bool add_items(cfx_evaluator *ev, pieces *p, cfxi_ast_list list)
 bool cfxi_eval_list(cfx_evaluator *ev, cfxi_ast_list list, bool may_join, cfxi_objects *out)
 {
     pieces p = {.what = CFX_BUILD_TUPLE, .join = may_join ? "operator.add" : NULL};
-    if (!add_items(ev, &p, list))
+    if (!add_items(ev, &p, list, true))
         return false;
     *out = p.known;
     if (!p.joined)
@@ -118,7 +122,7 @@ cfx_object *cfxi_eval_display(cfx_evaluator *ev, const cfxi_ast *node, cfxi_ast_
                               cfx_script_build what)
 {
     pieces p = {.what = what, .join = what == CFX_BUILD_SET ? NULL : "operator.add"};
-    if (!add_items(ev, &p, elts))
+    if (!add_items(ev, &p, elts, false))
         return NULL;
     cfxi_eval_at(ev, node);
     return finish(ev, &p);

@@ -58,6 +58,12 @@ cfx_object *cfxi_eval_call_own(cfx_evaluator *ev, cfx_script_function *f, cfx_ob
                               "'%.60s' was defined during an earlier capture, which has ended; "
                               "define the function again",
                               f->def->name);
+    bool done = false;
+    cfx_object *v = cfxi_eval_prelude_own(ev, f->def, args, &done);
+    if (done)
+        return v;
+    if (f->def->kind == CFXI_DEF_COMPREHENSION)
+        return cfxi_eval_generator_step(ev, f, args);
     if (!cfxi_eval_frame_push(ev, f->def, f->outer, f->globals))
         return NULL;
     if (f->class_cell)
@@ -273,17 +279,35 @@ static cfx_object *call_bound(cfx_evaluator *ev, cfx_object *f, cfx_object *self
         if (done || !text)
             return v;
     }
-    return cfxi_eval_will_change(ev, self) ? cfxi_eval_world_call(ev, f, args) : NULL;
+    return cfxi_eval_world_call(ev, f, args);
+}
+
+/* Functions that are evaluated may keep the generators that they are given. */
+static bool keep_generators(cfx_evaluator *ev, cfx_call_args *args)
+{
+    size_t i = 0;
+    while (ev->lazy.n > 0 && i < args->n &&
+           cfxi_base_pointers_get(&ev->lazy, args->args[i]) != args->args[i])
+        i++;
+    if (ev->lazy.n == 0 || i == args->n)
+        return true;
+    cfx_object **kept = cfxi_eval_ev_alloc(ev, args->n * sizeof *kept);
+    for (size_t k = 0; kept && k < args->n; k++)
+        if (!(kept[k] = cfxi_eval_keep_generator(ev, args->args[k])))
+            return false;
+    args->args = kept;
+    return kept != NULL;
 }
 
 static cfx_object *call_as(cfx_evaluator *ev, cfx_object *f, const cfx_script_callee *c,
                            cfx_call_args args)
 {
+    if (c->kind != CFX_CALLEE_DIRECT && c->kind != CFX_CALLEE_SPECIAL && !keep_generators(ev, &args))
+        return NULL;
     switch (c->kind) {
     case CFX_CALLEE_DIRECT:
-        if (c->self)
-            return call_bound(ev, f, c->self, args);
-        break;
+        return cfxi_eval_kept_iterator(ev, c->self ? call_bound(ev, f, c->self, args)
+                                                   : cfxi_eval_world_call(ev, f, args));
     case CFX_CALLEE_SPECIAL:
         return cfxi_eval_call_special(ev, c->special, f, args);
     case CFX_CALLEE_OWN:

@@ -31,6 +31,8 @@
  *     growing_list.c      lists that became graph values
  *     object_alias.c      lists that may be the same object after a branch
  *     journal.c           what a branch changed, and undoing it
+ *     change.c            what may be changed, and calls that change their arguments
+ *     prelude.c           iterators and other functions of Python that are written in Python
  *     region_build.c      nodes that become regions
  *     buffer_copies.c     buffers that are assigned to
  *     tidy.c              the finished graph put in order
@@ -216,7 +218,11 @@ struct cfx_evaluator {
     cfxi_pointers originals;    /* what others may be: object -> an origin that has it */
     cfxi_pointers escaped;      /* known containers that graph values hold: object -> its line */
     uint32_t shared;            /* the line in which one was put in more than once, or 0 */
-    cfxi_pointers lazy;         /* lists that stand for generators, map and filter */
+    cfxi_pointers lazy;         /* lists that stand for generator expressions */
+    cfxi_pointers pulled;       /* iterators of the world's: what they have given (prelude.c) */
+    cfx_script *prelude;        /* NULL: it was not needed yet */
+    cfx_object *prelude_names;  /* a dict of what it defines */
+    const cfxi_frame *entered;  /* the call that runs while the world calls back, or NULL */
     cfxi_pointers kinds;        /* graph values of which more is known than the table says: node */
     cfx_object *raised;
     cfx_object *raised_cause;   /* of `raise ... from`, or NULL */
@@ -373,8 +379,6 @@ bool cfxi_eval_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_o
 /* The i-th item, from the end if i < 0; a list of all but some of the first and last. */
 cfx_object *cfxi_eval_item_at(cfx_evaluator *ev, cfx_object *o, int64_t i);
 cfx_object *cfxi_eval_item_rest(cfx_evaluator *ev, cfx_object *o, size_t before, size_t after);
-/* The contents of `o` are about to change, if it has any: notes them. */
-bool cfxi_eval_will_change(cfx_evaluator *ev, cfx_object *o);
 bool cfxi_eval_augment(cfx_evaluator *ev, const cfxi_AugAssign *a);
 
 /* What a call asks of a generator that stands in it: no item behind the one that decides is
@@ -387,8 +391,17 @@ typedef enum cfxi_ask {
 cfx_object *cfxi_eval_ask_generator(cfx_evaluator *ev, const cfxi_ast *ast, cfxi_ask what,
                                     cfx_object *otherwise);
 cfx_object *cfxi_eval_comprehend(cfx_evaluator *ev, const cfxi_ast *comprehension);
-/* Notes that a list stands for a generator: next() may be asked of it. NULL stays NULL. */
-cfx_object *cfxi_eval_as_generator(cfx_evaluator *ev, cfx_object *list);
+/* A generator expression that whoever gets it may keep: it is consumed once. Where it is consumed at
+ * once, cfxi_eval_comprehend makes a list of it. */
+cfx_object *cfxi_eval_generator(cfx_evaluator *ev, const cfxi_ast *generator);
+/* The same of a list that cfxi_eval_comprehend made of one; any other object itself. */
+cfx_object *cfxi_eval_keep_generator(cfx_evaluator *ev, cfx_object *o);
+/* What is left of one whose number of items depends on data, as a graph value: it is consumed. Any
+ * other object as cfxi_eval_current gives it. */
+cfx_object *cfxi_eval_drained(cfx_evaluator *ev, cfx_object *o);
+/* What it computes of an item: f is the step of one. */
+cfx_object *cfxi_eval_generator_step(cfx_evaluator *ev, const cfx_script_function *f,
+                                     cfx_call_args args);
 cfx_object *cfxi_eval_function(cfx_evaluator *ev, const cfxi_ast *def_or_lambda);
 /* `def`: makes the function, decorates and binds it. */
 cfxi_flow cfxi_eval_define(cfx_evaluator *ev, const cfxi_ast *def);
@@ -452,6 +465,60 @@ cfx_object_kind cfxi_eval_kind(cfx_evaluator *ev, cfx_object *o);
 bool cfxi_eval_note_kind(cfx_evaluator *ev, const cfx_node *n, cfx_object_kind kind);
 /* "a tensor", "int": for messages. */
 const char *cfxi_eval_kind_name(cfx_evaluator *ev, cfx_object *o);
+
+/* ---- changes (change.c) -------------------------------------------------------------------- */
+
+/* The rule. The program may change an object
+ *   - freely, if it was made in the innermost open region;
+ *   - with a note in the journal, if it was made earlier and can be put back;
+ *   - never, if it was there before the program.
+ * Everything else is refused. */
+
+/* How *o can change, as cfx_world.change says. */
+cfx_script_change cfxi_eval_change(cfx_evaluator *ev, cfx_object **o);
+/* `o` is about to change: notes its contents, or fails. What sets an attribute notes that itself. */
+bool cfxi_eval_will_change(cfx_evaluator *ev, cfx_object *o);
+/* Notes that the world has made `o` if nobody else has it. NULL stays NULL. */
+cfx_object *cfxi_eval_note_new(cfx_evaluator *ev, cfx_object *o);
+
+/* What a call of the world may change, as it was before. */
+typedef struct cfxi_watched {
+    cfx_object *object;
+    cfx_script_change how;
+    bool outside;
+    cfx_object **items;
+    size_t n;
+} cfxi_watched;
+typedef struct cfxi_watch {
+    cfxi_watched *all;       /* in the arena */
+    size_t n, capacity;
+    cfxi_pointers seen;      /* of cfx_object: what was looked at */
+} cfxi_watch;
+/* Before the world calls `f`: notes what is reachable from its arguments, and refuses what cannot
+ * be put back. cfxi_eval_watch_end is called in any case. */
+bool cfxi_eval_watch_begin(cfx_evaluator *ev, cfx_object *f, cfx_call_args args, cfxi_watch *watch);
+/* After it: what the call changed goes into the journal. An object from outside is put back, and
+ * that fails. */
+bool cfxi_eval_watch_end(cfx_evaluator *ev, cfxi_watch *watch);
+
+/* ---- the prelude (prelude.c) --------------------------------------------------------------- */
+
+/* Calls a function or class of prelude.py. */
+cfx_object *cfxi_eval_call_prelude(cfx_evaluator *ev, const char *name, cfx_call_args args);
+/* Whether the frame is of a call in it. */
+bool cfxi_eval_is_prelude(const cfx_evaluator *ev, const cfxi_frame *f);
+/* Carries out the functions that prelude.py only declares; *done false: it is none of them. */
+cfx_object *cfxi_eval_prelude_own(cfx_evaluator *ev, const cfx_script_def *def, cfx_call_args args,
+                                  bool *done);
+/* What the program gets for a result of the world's: for a new iterator, one of the prelude's. NULL
+ * stays NULL. */
+cfx_object *cfxi_eval_kept_iterator(cfx_evaluator *ev, cfx_object *o);
+/* iter(o); next(o) of an object with __next__, `otherwise` may be NULL. */
+cfx_object *cfxi_eval_iter(cfx_evaluator *ev, cfx_object *o);
+cfx_object *cfxi_eval_next(cfx_evaluator *ev, cfx_object *o, cfx_object *otherwise);
+/* Whether the world asks for the next item: a StopIteration that depends on data would have to end
+ * a loop that is being unrolled. */
+bool cfxi_eval_ends_by_data(const cfx_evaluator *ev);
 
 /* ---- the journal (journal.c) --------------------------------------------------------------- */
 

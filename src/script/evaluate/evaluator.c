@@ -60,6 +60,7 @@ void cfx_evaluator_free(cfx_evaluator *ev)
     for (size_t i = ev->pool.size; i-- > 0;)
         ev->w->release(ev->w->ctx, pool[i]);
     let_functions_go(ev);
+    cfx_script_release(ev->prelude);
     cfxi_eval_journal_end(ev);
     cfxi_vec trace = {ev->trace, ev->n_trace, ev->trace_capacity};
     cfxi_base_vec_free(&trace, sizeof *ev->trace, ev->allocator);
@@ -73,6 +74,7 @@ void cfx_evaluator_free(cfx_evaluator *ev)
     cfxi_base_pointers_free(&ev->escaped, ev->allocator);
     cfxi_base_pointers_free(&ev->kinds, ev->allocator);
     cfxi_base_pointers_free(&ev->lazy, ev->allocator);
+    cfxi_base_pointers_free(&ev->pulled, ev->allocator);
     cfxi_base_arena_release(&ev->arena);
     cfxi_base_free(ev->allocator, ev, sizeof *ev);
 }
@@ -84,6 +86,7 @@ typedef struct entry {
     cfx_error *err;
     cfx_error own;
     cfxi_frame *frame;
+    const cfxi_frame *entered;
     uint32_t calls, nesting;
 } entry;
 
@@ -91,6 +94,8 @@ static void begin(cfx_evaluator *ev, entry *e, cfx_error *err)
 {
     e->err = ev->err;
     e->frame = ev->frame;
+    e->entered = ev->entered;
+    ev->entered = ev->frame;
     e->calls = ev->calls;
     e->nesting = ev->nesting;
     ev->err = cfxi_base_error_or(err, &e->own);
@@ -115,6 +120,7 @@ static cfx_object *end(cfx_evaluator *ev, const entry *e, cfx_object *v)
     if (!v)
         hand_over_raise(ev);
     ev->frame = e->frame;
+    ev->entered = e->entered;
     ev->calls = e->calls;
     ev->nesting = e->nesting;
     if (v)
@@ -229,6 +235,7 @@ cfx_status cfx_evaluator_finish(cfx_evaluator *ev, cfx_error *err)
         fine = keep_change(ev, &ev->region->changes[i]);
     ev->g->kept = last ? cfx_node_next(last) : cfx_graph_first(ev->g);
     ev->frame = e.frame;
+    ev->entered = e.entered;
     ev->err = e.err;
     return fine ? CFX_OK : err->status;
 }

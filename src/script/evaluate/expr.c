@@ -325,8 +325,9 @@ static cfx_object *eval_node(cfx_evaluator *ev, const cfxi_ast *e)
     case CFXI_AST_ListComp:
     case CFXI_AST_SetComp:
     case CFXI_AST_DictComp:
-    case CFXI_AST_GeneratorExp:
         return cfxi_eval_comprehend(ev, e);
+    case CFXI_AST_GeneratorExp:
+        return cfxi_eval_generator(ev, e);
     case CFXI_AST_Compare: {
         const cfxi_Compare *c = cfxi_syntax_as_Compare(e);
         cfx_object *left = cfxi_eval(ev, c->left);

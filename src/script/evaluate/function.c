@@ -32,7 +32,8 @@ static bool eval_defaults(cfx_evaluator *ev, const cfxi_arguments *p, cfx_script
     return true;
 }
 
-/* The evaluator holds each function that it made, until it ends. */
+/* Of a generator expression: the step that makes an item of it. The evaluator holds each function
+ * that it made, until it ends. */
 cfx_object *cfxi_eval_function(cfx_evaluator *ev, const cfxi_ast *ast)
 {
     cfx_script_function *f = cfxi_base_alloc(ev->allocator, sizeof *f);
@@ -50,7 +51,7 @@ cfx_object *cfxi_eval_function(cfx_evaluator *ev, const cfxi_ast *ast)
     atomic_init(&f->count, 1);
     ev->functions = f;
     capture(ev->frame);
-    if (!eval_defaults(ev, f->def->params, f))
+    if (f->def->params && !eval_defaults(ev, f->def->params, f))
         return NULL;
     return cfxi_eval_pool(ev, ev->w->wrap(ev->w->ctx, f, ev->err));
 }
@@ -82,10 +83,10 @@ bool cfx_script_function_parameter(const cfx_script_function *f, size_t i,
                                    cfx_script_parameter *out)
 {
     const cfxi_arguments *p = f->def->params;
+    if (!p || i >= f->def->n_params)
+        return false;
     const size_t positional = p->posonlyargs.count + p->args.count;
     const size_t named = positional + p->kwonlyargs.count;
-    if (i >= f->def->n_params)
-        return false;
     out->name = cfxi_eval_def_parameter(f->def, i);
     out->value = default_of(f, i, positional);
     out->kind = i < p->posonlyargs.count      ? CFX_PARAMETER_POSITION

@@ -10,17 +10,17 @@
 typedef enum cfxi_place_kind {
     CFXI_PLACE_LOCAL,      /* a slot of a frame */
     CFXI_PLACE_ATTRIBUTE,  /* of an object */
-    CFXI_PLACE_CONTENTS    /* of a list, dict or set */
+    CFXI_PLACE_CONTENTS    /* of a list, dict, set or another object that can be refilled */
 } cfxi_place_kind;
 
 /* Something that a program can change. */
 typedef struct cfxi_place {
     cfxi_place_kind kind;
-    cfxi_frame *frame;     /* of an attribute: the call that first changed it, for messages */
+    cfxi_frame *frame;     /* of others: the call that first changed it, for messages; or NULL */
     uint32_t slot;
     cfx_object *object;
     const char *name;
-    const cfxi_ast *at;    /* of an attribute: where in that call */
+    const cfxi_ast *at;    /* of others: where in that call */
 } cfxi_place;
 
 /* What is in a place. */
@@ -49,6 +49,8 @@ struct cfxi_region {
     cfxi_change *changes;  /* in the arena */
     size_t n, capacity;
     cfxi_hash_set places;  /* numbers of changes, by their places; in the arena */
+    bool trial;            /* it is committed unless it turns out to depend on data */
+    cfx_object *stays;     /* what it changed and nobody can put back: it cannot be discarded */
 };
 
 /* Opens a region at the end of the graph; NULL: memory is out. It lies in the arena. */
@@ -64,10 +66,17 @@ bool cfxi_eval_region_commit(cfx_evaluator *ev);
 bool cfxi_eval_region_discard(cfx_evaluator *ev);
 
 bool cfxi_eval_place_read(cfx_evaluator *ev, const cfxi_place *p, cfxi_state *state);
+/* Whether the place was in the same state. */
+bool cfxi_eval_state_is(cfx_evaluator *ev, const cfxi_place *p, const cfxi_state *a,
+                        const cfxi_state *b);
 /* Writes without a journal. */
 bool cfxi_eval_place_write(cfx_evaluator *ev, const cfxi_place *p, const cfxi_state *state);
 /* Notes it in the innermost region, which is about to change it. */
 bool cfxi_eval_place_note(cfx_evaluator *ev, const cfxi_place *p);
+/* The same for one that has changed since; `before` is what it was. */
+bool cfxi_eval_place_note_late(cfx_evaluator *ev, const cfxi_place *p, const cfxi_state *before);
+/* Opens a region that is committed or discarded. */
+cfxi_region *cfxi_eval_trial_open(cfx_evaluator *ev);
 /* What the region has noted of it, or NULL. */
 cfxi_change *cfxi_eval_region_change(const cfxi_region *r, const cfxi_place *p);
 /* A list that holds what the contents of one are: the graph value, or a new list. */
@@ -86,6 +95,9 @@ static inline uint64_t cfxi_eval_start_of(const cfxi_ast *a)
 {
     return (uint64_t)a->line << 32 | a->column;
 }
+
+/* Says that nobody can put back what changes `o`; false. (change.c) */
+bool cfxi_eval_fail_stays(cfx_evaluator *ev, cfx_object *o);
 
 /* ---- objects that may be one (object_alias.c) ---------------------------------------------- */
 

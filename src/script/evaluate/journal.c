@@ -48,9 +48,21 @@ bool cfxi_eval_place_read(cfx_evaluator *ev, const cfxi_place *p, cfxi_state *st
     return false;
 }
 
-static bool same_items(const cfxi_state *a, const cfxi_state *b)
+/* The object that holds all of an array is made anew whenever it is asked for. */
+static bool same_contents(cfx_evaluator *ev, cfx_object *o, const cfxi_state *a,
+                          const cfxi_state *b)
 {
-    return a->n == b->n && (a->n == 0 || memcmp(a->items, b->items, a->n * sizeof *a->items) == 0);
+    if (a->n != b->n || a->n == 0 || memcmp(a->items, b->items, a->n * sizeof *a->items) == 0)
+        return a->n == b->n;
+    return cfxi_eval_change(ev, &o) == CFX_CHANGE_WHOLE &&
+           ev->w->equal(ev->w->ctx, a->items[0], b->items[0]);
+}
+
+bool cfxi_eval_state_is(cfx_evaluator *ev, const cfxi_place *p, const cfxi_state *a,
+                        const cfxi_state *b)
+{
+    return a->value == b->value && a->poison == b->poison &&
+           (p->kind != CFXI_PLACE_CONTENTS || same_contents(ev, p->object, a, b));
 }
 
 static bool write_contents(cfx_evaluator *ev, const cfxi_place *p, const cfxi_state *state)
@@ -63,7 +75,7 @@ static bool write_contents(cfx_evaluator *ev, const cfxi_place *p, const cfxi_st
         cfxi_base_nomem(ev->err);
         return false;
     }
-    return same_items(&now, state) ||
+    return same_contents(ev, p->object, &now, state) ||
            ev->w->refill(ev->w->ctx, p->object, state->items, state->n, ev->err) == CFX_OK;
 }
 
@@ -199,6 +211,12 @@ bool cfxi_eval_place_note(cfx_evaluator *ev, const cfxi_place *p)
     return cfxi_eval_place_read(ev, p, &before) && note_state(ev, ev->region, p, &before);
 }
 
+bool cfxi_eval_place_note_late(cfx_evaluator *ev, const cfxi_place *p, const cfxi_state *before)
+{
+    return is_own(ev, ev->region, p) || has_noted(ev->region, p) ||
+           note_state(ev, ev->region, p, before);
+}
+
 bool cfxi_eval_journal_slot(cfx_evaluator *ev, cfxi_frame *frame, uint32_t slot)
 {
     const cfxi_place p = {.kind = CFXI_PLACE_LOCAL, .frame = frame, .slot = slot};
@@ -214,7 +232,8 @@ bool cfxi_eval_journal_attribute(cfx_evaluator *ev, cfx_object *o, const char *n
 
 bool cfxi_eval_journal_contents(cfx_evaluator *ev, cfx_object *o)
 {
-    const cfxi_place p = {.kind = CFXI_PLACE_CONTENTS, .object = o};
+    const cfxi_place p = {.kind = CFXI_PLACE_CONTENTS, .object = o, .frame = ev->frame,
+                          .at = ev->frame ? ev->frame->at : NULL};
     return cfxi_eval_check_alias(ev, o) && cfxi_eval_place_note(ev, &p);
 }
 
@@ -279,6 +298,14 @@ cfxi_region *cfxi_eval_region_open(cfx_evaluator *ev)
     return r;
 }
 
+cfxi_region *cfxi_eval_trial_open(cfx_evaluator *ev)
+{
+    cfxi_region *r = cfxi_eval_region_open(ev);
+    if (r)
+        r->trial = true;
+    return r;
+}
+
 static void pop(cfx_evaluator *ev)
 {
     ev->region = ev->region->parent;
@@ -340,6 +367,8 @@ bool cfxi_eval_region_commit(cfx_evaluator *ev)
 bool cfxi_eval_region_discard(cfx_evaluator *ev)
 {
     cfxi_region *r = ev->region;
+    if (r->stays)
+        return cfxi_eval_fail_stays(ev, r->stays);
     const bool done = cfxi_eval_region_close(ev);
     return done && cfxi_eval_erase_from(ev, r->marker);
 }

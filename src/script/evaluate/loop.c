@@ -27,7 +27,7 @@ static cfxi_flow known_round(cfx_evaluator *ev, const cfxi_loop *loop, cfx_objec
 {
     const size_t base = cfxi_eval_pendings(ev);
     *captures = false;
-    if (trial && !cfxi_eval_region_open(ev))
+    if (trial && !cfxi_eval_trial_open(ev))
         return CFXI_FLOW_FAIL;
     cfxi_flow flow = loop->round(ev, loop->ctx, item);
     if (flow == CFXI_FLOW_FAIL)
@@ -141,7 +141,7 @@ static cfxi_flow end_of_loop(cfx_evaluator *ev, const cfxi_loop *loop, size_t ba
 /* Evaluates the test. If it is a graph value, nothing has happened. */
 static cfxi_eval_truth ask(cfx_evaluator *ev, const cfxi_loop *loop)
 {
-    if (!cfxi_eval_region_open(ev))
+    if (!cfxi_eval_trial_open(ev))
         return CFXI_TRUTH_FAIL;
     cfx_object *t = loop->test(ev, loop->ctx);
     const cfxi_eval_truth truth = t ? cfxi_eval_truth_of(ev, &t) : CFXI_TRUTH_FAIL;
@@ -158,7 +158,7 @@ static cfxi_flow try_round(cfx_evaluator *ev, const cfxi_loop *loop, bool *captu
 {
     const size_t base = cfxi_eval_pendings(ev);
     *captures = false;
-    if (!cfxi_eval_region_open(ev))
+    if (!cfxi_eval_trial_open(ev))
         return CFXI_FLOW_FAIL;
     cfxi_flow flow = loop->round(ev, loop->ctx, NULL);
     if (flow == CFXI_FLOW_FAIL)

@@ -45,7 +45,14 @@ static bool may_have_keys(cfx_evaluator *ev, const cfxi_ast *expr, cfx_object *o
 /* A value by itself, which `expr` is (NULL: nobody goes over it). */
 static bool plain(cfx_evaluator *ev, const cfxi_ast *expr, cfx_object *o, cfxi_sequence *s)
 {
-    *s = (cfxi_sequence){.kind = CFXI_SEQUENCE_ITEMS, .object = cfxi_eval_current(ev, o)};
+    cfx_object *owner;
+    *s = (cfxi_sequence){.kind = CFXI_SEQUENCE_ITEMS, .object = cfxi_eval_drained(ev, o)};
+    if (!s->object)
+        return false;
+    owner = s->object;
+    if (!cfxi_eval_node(ev, owner) && cfxi_eval_change(ev, &owner) == CFX_CHANGE_ITERATOR &&
+        !cfxi_eval_will_change(ev, owner))
+        return false;
     if (!cfxi_eval_node(ev, s->object) && ev->w->kind(ev->w->ctx, s->object) == CFX_OBJECT_TENSOR) {
         cfx_error err = {0};
         cfx_object *v = ev->w->tensor(ev->w->ctx, s->object, &err);
@@ -126,7 +133,8 @@ bool cfxi_eval_sequence_of(cfx_evaluator *ev, const cfxi_ast *expr, cfxi_sequenc
             return s->graph || cfxi_eval_sequence_known(ev, s);
         }
     }
-    cfx_object *o = cfxi_eval(ev, expr);
+    cfx_object *o = expr->kind == CFXI_AST_GeneratorExp ? cfxi_eval_comprehend(ev, expr)
+                                                        : cfxi_eval(ev, expr);
     return o && plain(ev, expr, o, s);
 }
 

@@ -123,6 +123,26 @@ static bool merge_each(cfxi_merge *m, merged_place *p, const cfxi_state *a, cons
     return *done != CFXI_MERGED_FAIL;
 }
 
+/* Says it in the line that changed it. */
+static bool fail_contents(cfx_evaluator *ev, const cfxi_place *p, cfx_object_kind kind)
+{
+    cfxi_frame *here = ev->frame;
+    cfxi_frame there = p->frame ? *p->frame : *here;
+    there.at = p->at ? p->at : there.at;
+    ev->frame = &there;
+    if (kind == CFX_OBJECT_SET || kind == CFX_OBJECT_DICT)
+        cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
+                       "the keys of a %s differ between two branches that depend on data; give it "
+                       "the same keys in both branches", kind == CFX_OBJECT_SET ? "set" : "dict");
+    else
+        cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
+                       "this %.60s has another length or contents after one of two branches that "
+                       "depend on data; use a list or a tensor, or change it before the branch",
+                       ev->w->type_name(ev->w->ctx, p->object));
+    ev->frame = here;
+    return false;
+}
+
 static bool merge_contents(cfxi_merge *m, merged_place *p, const cfxi_state *a,
                            const cfxi_state *b)
 {
@@ -133,17 +153,20 @@ static bool merge_contents(cfxi_merge *m, merged_place *p, const cfxi_state *a,
         p->state = *a;
         return true;
     }
-    if (!a->value && !b->value && a->n == b->n && kind != CFX_OBJECT_SET &&
+    cfx_object *owner = p->place.object;
+    const bool whole = cfxi_eval_change(ev, &owner) == CFX_CHANGE_WHOLE;
+    if (cfxi_eval_state_is(ev, &p->place, a, b)) {
+        p->state = *a;
+        return true;
+    }
+    if (!whole && !a->value && !b->value && a->n == b->n && kind != CFX_OBJECT_SET &&
         !merge_each(m, p, a, b, kind == CFX_OBJECT_DICT, &done))
         return false;
     if (done == CFXI_MERGED)
         return true;
     if (kind == CFX_OBJECT_LIST)
         return merge_growing(m, p, a, b);
-    cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED, "the keys of a %s differ between two branches that "
-                   "depend on data; give it the same keys in both branches",
-                   kind == CFX_OBJECT_SET ? "set" : "dict");
-    return false;
+    return fail_contents(ev, &p->place, kind);
 }
 
 /* ---- all of them --------------------------------------------------------------------------- */

@@ -35,6 +35,8 @@ void cfxi_eval_at(cfx_evaluator *ev, const cfxi_ast *node)
         return;
     const cfx_script *script = ev->frame->def->script;
     ev->frame->at = node;
+    if (cfxi_eval_is_prelude(ev, ev->frame))
+        return;  /* it belongs to the line that called it */
     if (ev->placed == script && ev->placed_line == node->line)
         return;
     ev->placed = script;
@@ -68,9 +70,14 @@ static void note_trace(cfx_evaluator *ev, const cfxi_ast *at)
     ev->traced = true;
     ev->n_trace = 0;
     for (const cfxi_frame *f = ev->frame; f; f = f->caller) {
+        if (cfxi_eval_is_prelude(ev, f)) {
+            at = NULL;
+            continue;
+        }
         const cfxi_ast *place = has_place(at) ? at : place_of(f);
         at = NULL;
-        f = call_of(f);
+        const cfxi_frame *call = call_of(f);
+        f = cfxi_eval_is_prelude(ev, call) ? f : call;  /* a step of a generator has no other */
         const cfx_script_location row = {f->def->script->file, place->line, place->column,
                                          f->def->name};
         if (!push_trace(ev, row))
@@ -131,13 +138,18 @@ static void set_message(cfx_evaluator *ev, const cfxi_ast *at, cfx_status status
     note_trace(ev, at);
     if (ev->err->status == CFX_E_NOMEM)  /* what is wrong is for lack of memory */
         return;
-    if (!ev->frame) {
+    const cfxi_frame *frame = ev->frame;
+    while (cfxi_eval_is_prelude(ev, frame)) {
+        frame = frame->caller;
+        at = NULL;
+    }
+    if (!frame) {
         cfx_error_set(ev->err, status, "%s", what);
         return;
     }
     if (!has_place(at))
-        at = place_of(ev->frame);
-    const cfx_script *script = ev->frame->def->script;
+        at = place_of(frame);
+    const cfx_script *script = frame->def->script;
     const cfxi_lexer lex = {.text = script->tree->text, .size = script->tree->size};
     cfxi_ir_lex_show(&lex, cfxi_syntax_script_offset(script->tree, at->line, at->column), shown);
     snprintf(text, sizeof text, "%.60s:%u: %.300s", base_name(script->file), (unsigned)at->line,

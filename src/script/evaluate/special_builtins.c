@@ -185,71 +185,71 @@ static cfx_object *call_setattr(cfx_evaluator *ev, cfx_object *f, cfx_call_args 
     return ev->none;
 }
 
+/* operator.setitem(o, key, v), operator.delitem(o, key): as the statement does it. */
+static cfx_object *call_setitem(cfx_evaluator *ev, cfx_object *f, cfx_call_args args, size_t n)
+{
+    if (args.n != n || args.n_named > 0)
+        return cfxi_eval_world_call(ev, f, args);
+    return cfxi_eval_set_item(ev, args.args[0], args.args[1], n == 3 ? args.args[2] : NULL)
+               ? ev->none : NULL;
+}
+
 /* ---- sequences ----------------------------------------------------------------------------- */
+
+/* The name of a function in prelude.py: what stands behind the module, with _ for dots. */
+static void prelude_name(cfx_script_special which, char *out, size_t size)
+{
+    static const char *const names[CFX_SPECIALS] = {
+#define CFX_SPECIAL(id, text) text,
+#include <cfx/embed/special.def>
+#undef CFX_SPECIAL
+    };
+    const char *dot = strchr(names[which], '.');
+    size_t n = 0;
+    for (const char *at = dot + 1; *at && n + 1 < size; at++)
+        out[n++] = *at == '.' ? '_' : *at;
+    out[n] = '\0';
+}
+
+static cfx_object *call_prelude(cfx_evaluator *ev, cfx_script_special which, cfx_call_args args)
+{
+    char name[40];
+    prelude_name(which, name, sizeof name);
+    return cfxi_eval_call_prelude(ev, name, args);
+}
+
+/* reversed(o) of what has its own way: a dict, a set of keys, an object with __reversed__. */
+static bool is_reversed_by_world(cfx_evaluator *ev, cfx_object *o)
+{
+    switch (ev->w->kind(ev->w->ctx, o)) {
+    case CFX_OBJECT_LIST:
+    case CFX_OBJECT_TUPLE:
+    case CFX_OBJECT_NAMED_TUPLE:
+    case CFX_OBJECT_STR:
+        return false;
+    default:
+        return true;
+    }
+}
 
 static cfx_object *call_lazy(cfx_evaluator *ev, cfx_script_special which, cfx_object *f,
                              cfx_call_args args)
 {
-    return has_graph_value(ev, args) ? cfxi_eval_lazy_sequence(ev, which, args)
-                                     : cfxi_eval_world_call(ev, f, args);
-}
-
-/* The i-th items of all iterables; false at the end of the shortest. */
-static bool row_of(cfx_object **const *columns, const size_t *sizes, size_t n, size_t i,
-                   cfx_object **row)
-{
-    for (size_t k = 0; k < n; k++) {
-        if (i >= sizes[k])
-            return false;
-        row[k] = columns[k][i];
-    }
-    return true;
-}
-
-static cfx_object *call_map(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
-{
-    enum { MOST = 16 };
-    cfx_object **columns[MOST];
-    size_t sizes[MOST];
-    cfx_object *row[MOST];
-    cfxi_objects made = {0};
-    const size_t n = args.n - 1;
-    if (args.n < 2 || n > MOST || args.n_named > 0)
+    if (has_graph_value(ev, args))
+        return cfxi_eval_lazy_sequence(ev, which, args);
+    if (which == CFX_SPECIAL_RANGE)
         return cfxi_eval_world_call(ev, f, args);
-    for (size_t k = 0; k < n; k++) {
-        if (!cfxi_eval_items(ev, args.args[k + 1], &columns[k], &sizes[k]))
-            return NULL;
-    }
-    for (size_t i = 0; row_of(columns, sizes, n, i, row); i++) {
-        if (!cfxi_eval_push(ev, &made, cfxi_eval_call(ev, args.args[0], cfxi_eval_args(row, n))))
-            return NULL;
-    }
-    return cfxi_eval_as_generator(ev, cfxi_eval_new_list(ev, made.items, made.n));
+    if (which == CFX_SPECIAL_REVERSED && (args.n != 1 || is_reversed_by_world(ev, args.args[0])))
+        return cfxi_eval_kept_iterator(ev, cfxi_eval_world_call(ev, f, args));
+    return call_prelude(ev, which, args);
 }
 
-static cfx_object *call_filter(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
+static cfx_object *call_iter(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
 {
-    cfxi_objects made = {0};
-    cfx_object **items;
-    size_t n;
-    if (args.n != 2 || args.n_named > 0)
+    if (args.n_named > 0 || args.n < 1 || args.n > 2)
         return cfxi_eval_world_call(ev, f, args);
-    if (!cfxi_eval_items(ev, args.args[1], &items, &n))
-        return NULL;
-    for (size_t i = 0; i < n; i++) {
-        cfx_object *test = args.args[0] == ev->none
-                               ? items[i]
-                               : cfxi_eval_call(ev, args.args[0], cfxi_eval_args(&items[i], 1));
-        const cfxi_eval_truth truth = test ? cfxi_eval_truth_of(ev, &test) : CFXI_TRUTH_FAIL;
-        if (truth == CFXI_TRUTH_GRAPH)
-            return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
-                                  "which items filter() keeps depends on "
-                                  "data; use a for loop that appends to a list, or torch.where");
-        if (truth == CFXI_TRUTH_FAIL ||
-            (truth == CFXI_TRUE && !cfxi_eval_push(ev, &made, items[i])))
-            return NULL;
-    }
-    return cfxi_eval_as_generator(ev, cfxi_eval_new_list(ev, made.items, made.n));
+    return args.n == 2 ? cfxi_eval_call_prelude(ev, "until", args)
+                       : cfxi_eval_iter(ev, args.args[0]);
 }
 
 /* any() and all() from the i-th item on: the first item whose truth is `decides` ends it. */
@@ -299,29 +299,28 @@ static cfx_object *call_any(cfx_evaluator *ev, cfx_object *f, cfx_call_args args
     question q = {.decides = decides};
     if (args.n != 1 || args.n_named > 0)
         return cfxi_eval_world_call(ev, f, args);
-    cfx_object *o = cfxi_eval_current(ev, args.args[0]);
+    cfx_object *o = cfxi_eval_drained(ev, args.args[0]);
+    if (!o)
+        return NULL;
     if (cfxi_eval_node(ev, o))
         return cfxi_eval_record(ev, decides ? "builtins.any" : "builtins.all", &o, 1);
+    if (ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_INSTANCE)  /* an iterator, perhaps */
+        return cfxi_eval_call_prelude(ev, decides ? "any" : "all", cfxi_eval_args(&o, 1));
     return cfxi_eval_items(ev, o, &q.items, &q.n) ? ask(ev, q) : NULL;
 }
 
-/* A generator is a list here (comprehend.c): its next item is the first, which it loses. */
 static cfx_object *call_next(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
 {
-    const cfx_world *w = ev->w;
-    cfx_object **items;
-    size_t n;
-    cfx_object *o = args.n > 0 ? cfxi_eval_current(ev, args.args[0]) : NULL;
-    if (!o || !cfxi_base_pointers_get(&ev->lazy, o) || args.n > 2)
-        return cfxi_eval_world_call(ev, f, args);
-    if (!cfxi_eval_contents(ev, o, &items, &n))
+    bool missing = true;
+    cfx_object *o = args.n > 0 ? cfxi_eval_keep_generator(ev, args.args[0]) : NULL;
+    if (args.n > 0 && !o)
         return NULL;
-    if (n == 0)
-        return args.n == 2 ? args.args[1]
-                           : cfxi_eval_fail_as(ev, NULL, CFX_E_VALUE, "StopIteration", "%s", "");
-    if (!cfxi_eval_will_change(ev, o) || w->refill(w->ctx, o, items + 1, n - 1, ev->err) != CFX_OK)
+    if (o && args.n < 3 && args.n_named == 0 && !cfxi_eval_node(ev, cfxi_eval_current(ev, o)) &&
+        ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_INSTANCE &&
+        !cfxi_eval_try_get(ev, o, "__next__", &missing) && !missing)
         return NULL;
-    return items[0];
+    return missing ? cfxi_eval_world_call(ev, f, args)
+                   : cfxi_eval_next(ev, o, args.n == 2 ? args.args[1] : NULL);
 }
 
 static cfx_object *call_list(cfx_evaluator *ev, cfx_script_special which, cfx_object *f,
@@ -332,7 +331,9 @@ static cfx_object *call_list(cfx_evaluator *ev, cfx_script_special which, cfx_ob
     size_t n;
     if (args.n != 1 || args.n_named > 0)
         return cfxi_eval_world_call(ev, f, args);
-    cfx_object *o = cfxi_eval_current(ev, args.args[0]);
+    cfx_object *o = cfxi_eval_drained(ev, args.args[0]);
+    if (!o)
+        return NULL;
     if (cfxi_eval_node(ev, o))
         return cfxi_eval_record(ev, is_list ? "builtins.list" : "builtins.tuple", &o, 1);
     if (!cfxi_eval_items(ev, o, &items, &n))
@@ -525,17 +526,19 @@ cfx_object *cfxi_eval_call_special(cfx_evaluator *ev, cfx_script_special which, 
         return call_setattr(ev, f, args, 3);
     case CFX_SPECIAL_DELATTR:
         return call_setattr(ev, f, args, 2);
+    case CFX_SPECIAL_SETITEM:
+        return call_setitem(ev, f, args, 3);
+    case CFX_SPECIAL_DELITEM:
+        return call_setitem(ev, f, args, 2);
     case CFX_SPECIAL_RANGE:
     case CFX_SPECIAL_ENUMERATE:
     case CFX_SPECIAL_ZIP:
     case CFX_SPECIAL_REVERSED:
         return call_lazy(ev, which, f, args);
+    case CFX_SPECIAL_ITER:
+        return call_iter(ev, f, args);
     case CFX_SPECIAL_NEXT:
         return call_next(ev, f, args);
-    case CFX_SPECIAL_MAP:
-        return call_map(ev, f, args);
-    case CFX_SPECIAL_FILTER:
-        return call_filter(ev, f, args);
     case CFX_SPECIAL_ANY:
     case CFX_SPECIAL_ALL:
         return call_any(ev, f, args, which == CFX_SPECIAL_ANY);
@@ -550,6 +553,8 @@ cfx_object *cfxi_eval_call_special(cfx_evaluator *ev, cfx_script_special which, 
         return call_while(ev, args);
     case CFX_SPECIALS:
         break;
+    default:  /* written in Python */
+        return call_prelude(ev, which, args);
     }
     return cfxi_eval_world_call(ev, f, args);
 }

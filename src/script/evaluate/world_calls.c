@@ -113,6 +113,9 @@ bool cfxi_eval_items(cfx_evaluator *ev, cfx_object *o, cfx_object ***items, size
                               cfxi_eval_kind_name(ev, o));
     if (is_listed(w->kind(w->ctx, o)))
         return cfxi_eval_contents(ev, o, items, n);
+    cfx_object *owner = o;
+    if (cfxi_eval_change(ev, &owner) == CFX_CHANGE_ITERATOR && !cfxi_eval_will_change(ev, o))
+        return false;
     cfx_object *iterator = cfxi_eval_pool(ev, w->iterate(w->ctx, o, ev->err));
     if (!iterator)
         return false;
@@ -135,7 +138,7 @@ static cfx_object *given(cfx_evaluator *ev, cfx_object *o)
 {
     if (o && ev->traced && !ev->raised)
         cfxi_eval_forget_failure(ev);
-    return cfxi_eval_pool(ev, o);
+    return cfxi_eval_note_new(ev, cfxi_eval_pool(ev, o));
 }
 
 cfx_object *cfxi_eval_unary(cfx_evaluator *ev, cfx_script_sign sign, cfx_object *a)
@@ -173,6 +176,10 @@ cfx_object *cfxi_eval_get_method(cfx_evaluator *ev, cfx_object *o, const char *n
 
 cfx_object *cfxi_eval_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key)
 {
+    const cfx_world *w = ev->w;
+    if (w->item_adds && !cfxi_eval_node(ev, o) && w->item_adds(w->ctx, o, key) &&
+        !cfxi_eval_will_change(ev, o))
+        return NULL;
     return given(ev, ev->w->item(ev->w->ctx, cfxi_eval_current(ev, o), cfxi_eval_current(ev, key),
                                  ev->err));
 }
@@ -184,14 +191,19 @@ cfx_object *cfxi_eval_world_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args
         if (!current)
             return NULL;
         for (size_t i = 0; i < args.n; i++) {
-            current[i] = cfxi_eval_current_deep(ev, args.args[i]);
+            cfx_object *rest = cfxi_eval_drained(ev, args.args[i]);
+            current[i] = rest ? cfxi_eval_current_deep(ev, rest) : NULL;
             if (!current[i])
                 return NULL;
         }
         args.args = current;
     }
     const bool makes = ev->w->kind(ev->w->ctx, f) == CFX_OBJECT_CLASS;
-    cfx_object *result = given(ev, ev->w->call(ev->w->ctx, f, args, ev->err));
+    cfxi_watch watch;
+    cfx_object *result = cfxi_eval_watch_begin(ev, f, args, &watch)
+                             ? given(ev, ev->w->call(ev->w->ctx, f, args, ev->err)) : NULL;
+    if (!cfxi_eval_watch_end(ev, &watch))
+        return NULL;
     return !result || !makes || cfxi_eval_born(ev, result) ? result : NULL;
 }
 

@@ -207,27 +207,6 @@ CFXI_BUILTIN(b_zip)
     return made;
 }
 
-CFXI_BUILTIN(b_map)
-{
-    if (a->n < 2)
-        return cfxi_world_raise(w, err, CFXI_TypeError, "map() must have at least two arguments.");
-    cfx_object *all = iterators(w, a, 1, err);
-    cfx_object *made = all ? cfxi_world_iterator(w, CFXI_STEP_MAP, a->args[0], all, 0, err) : NULL;
-    cfxi_world_unref(all);
-    return made;
-}
-
-CFXI_BUILTIN(b_filter)
-{
-    cfx_object *in[2];
-    if (cfxi_world_args(w, a, "filter", NULL, 2, 2, in, err) != CFX_OK)
-        return NULL;
-    cfx_object *it = cfxi_world_iterate(w, in[1], err);
-    cfx_object *made = it ? cfxi_world_iterator(w, CFXI_STEP_FILTER, in[0], it, 0, err) : NULL;
-    cfxi_world_unref(it);
-    return made;
-}
-
 CFXI_BUILTIN(b_reversed)
 {
     cfx_object *in[1];
@@ -300,8 +279,8 @@ CFXI_BUILTIN(make_range)
 
 const cfxi_builtin cfxi_world_items_builtins[] = {
     {"all", b_all}, {"any", b_any}, {"dict", make_dict}, {"enumerate", b_enumerate},
-    {"filter", b_filter}, {"frozenset", make_frozenset}, {"iter", b_iter}, {"len", b_len},
-    {"list", make_list}, {"map", b_map}, {"max", b_max}, {"min", b_min}, {"next", b_next},
+    {"filter", NULL}, {"frozenset", make_frozenset}, {"iter", b_iter}, {"len", b_len},
+    {"list", make_list}, {"map", NULL}, {"max", b_max}, {"min", b_min}, {"next", b_next},
     {"range", make_range}, {"reversed", b_reversed}, {"set", make_set}, {"slice", make_slice},
     {"sorted", b_sorted}, {"sum", b_sum}, {"tuple", make_tuple}, {"zip", b_zip}, {NULL, NULL},
 };

@@ -1,4 +1,4 @@
-/* iterators.c - iterators: of containers, enumerate, zip, map, filter, and of the user's own. */
+/* iterators.c - iterators: of containers, enumerate, zip, and of the user's own. */
 #include "world_impl.h"
 
 cfx_object *cfxi_world_iterator(cfxi_world *w, cfxi_step step, cfx_object *a, cfx_object *b,
@@ -149,32 +149,6 @@ static cfx_object *next_of_each(cfxi_world *w, const cfx_object *iterators, cfx_
     return row;
 }
 
-static cfx_object *next_mapped(cfxi_world *w, cfx_object *it, cfx_error *err)
-{
-    cfx_object *row = next_of_each(w, it->as.iterator.b, err);
-    cfx_object *made = row ? cfxi_world_call_with(w, it->as.iterator.a, row->as.seq.items,
-                                                  row->as.seq.n, err) : NULL;
-    cfxi_world_unref(row);
-    return made;
-}
-
-static cfx_object *next_filtered(cfxi_world *w, cfx_object *it, cfx_error *err)
-{
-    cfx_object *f = it->as.iterator.a;
-    for (cfx_object *item; (item = cfxi_world_next(w, it->as.iterator.b, err)) != NULL;) {
-        cfx_object *answer = f->type == CFXI_TYPE_NONE ? cfxi_world_ref(item)
-                                                       : cfxi_world_call_with(w, f, &item, 1, err);
-        const int t = answer ? cfxi_world_truth_of(w, answer, err) : -1;
-        cfxi_world_unref(answer);
-        if (t > 0)
-            return item;
-        cfxi_world_unref(item);
-        if (t < 0)
-            return NULL;
-    }
-    return NULL;
-}
-
 static cfx_object *next_own(cfxi_world *w, cfx_object *it, cfx_error *err)
 {
     bool found = false;
@@ -208,8 +182,6 @@ cfx_object *cfxi_world_next(cfxi_world *w, cfx_object *it, cfx_error *err)
     case CFXI_STEP_KEYS: return next_key(it);
     case CFXI_STEP_ENUMERATE: return next_enumerated(w, it, err);
     case CFXI_STEP_ZIP: return next_of_each(w, it->as.iterator.b, err);
-    case CFXI_STEP_MAP: return next_mapped(w, it, err);
-    case CFXI_STEP_FILTER: return next_filtered(w, it, err);
     case CFXI_STEP_OWN: return next_own(w, it, err);
     }
     return NULL;

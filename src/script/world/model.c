@@ -359,6 +359,7 @@ static cfx_status capture(job *j, cfx_error *err)
     cfx_object *result = NULL;
     cfx_status status = make_root(j, err);
     cfx_evaluator_accept(j->ev);
+    cfxi_world_freeze(&j->w);
     j->w.recording = true;
     if (status == CFX_OK)
         status = find_forward(j, &in, err);

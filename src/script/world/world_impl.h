@@ -73,8 +73,6 @@ typedef enum cfxi_step {   /* what an iterator does */
     CFXI_STEP_BACK,        /* o[i] from the last to the first */
     CFXI_STEP_ENUMERATE,
     CFXI_STEP_ZIP,
-    CFXI_STEP_MAP,
-    CFXI_STEP_FILTER,
     CFXI_STEP_OWN          /* __next__ of an object of the user's */
 } cfxi_step;
 
@@ -85,6 +83,7 @@ struct cfx_object {
     uint8_t type;             /* a cfxi_type */
     bool flag;                /* TENSOR: a parameter; BUILTIN: an operator; MODULE: __init__ ran */
     bool mark;                /* BUILTIN: a method, which takes its object first */
+    bool old;                 /* it was there before the capture, which must not change it */
     cfx_object *cls;          /* the class, if it is none of the builtin ones; of a class: only
                                  EnumType, whose methods are what one does with an Enum */
     cfx_object *attrs;        /* a dict of what was set; or NULL */
@@ -250,6 +249,12 @@ cfx_status cfxi_world_throw_error(cfxi_world *w, const cfx_error *why, cfx_error
 bool cfxi_world_catch(cfxi_world *w, cfxi_exception kind, cfx_error *err);
 /* CFX_E_LIMIT's exception, if what goes into objects goes too deep; else one level deeper. */
 cfx_status cfxi_world_deeper(cfxi_world *w, cfx_error *err);
+
+/* ---- changes (object_change.c) ------------------------------------------------------------- */
+
+/* What there is now was there before the capture. */
+void cfxi_world_freeze(cfxi_world *w);
+void cfxi_world_change_entries(cfx_world *table);
 
 /* ---- dicts and sets (dict.c) --------------------------------------------------------------- */
 

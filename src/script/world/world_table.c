@@ -619,4 +619,5 @@ void cfxi_world_table(cfxi_world *w)
         .caught = caught, .matches = matches, .explain = explain, .interrupted = interrupted,
         .ctx = w,
     };
+    cfxi_world_change_entries(&w->table);
 }

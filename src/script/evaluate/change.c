@@ -1,0 +1,384 @@
+/* change.c - what a program may change while it is captured.
+ *
+ * Assignments and methods of lists note what they change beforehand. A function of the world's may
+ * change anything that its arguments lead to: heapq.heappush(h, 3). So all of that is read before
+ * the call and compared after it. What did change goes into the journal as it was before.
+ */
+#include "graph_control_impl.h"
+
+cfx_script_change cfxi_eval_change(cfx_evaluator *ev, cfx_object **o)
+{
+    const cfx_world *w = ev->w;
+    if (w->change)
+        return w->change(w->ctx, o);
+    switch (w->kind(w->ctx, *o)) {
+    case CFX_OBJECT_LIST:
+    case CFX_OBJECT_DICT:
+    case CFX_OBJECT_SET:
+        return CFX_CHANGE_ITEMS;
+    case CFX_OBJECT_INSTANCE:
+        return CFX_CHANGE_ATTRIBUTES;
+    default:
+        return CFX_CHANGE_NEVER;
+    }
+}
+
+static bool is_outside(cfx_evaluator *ev, cfx_object *o)
+{
+    return ev->w->is_outside && ev->w->is_outside(ev->w->ctx, o);
+}
+
+cfx_object *cfxi_eval_note_new(cfx_evaluator *ev, cfx_object *o)
+{
+    const cfx_world *w = ev->w;
+    cfx_object *owner = o;
+    if (!o || !w->is_new || !w->is_new(w->ctx, o) ||
+        cfxi_eval_change(ev, &owner) == CFX_CHANGE_NEVER)
+        return o;
+    if (owner != o && !w->is_new(w->ctx, owner))  /* a view of one that others have */
+        return o;
+    return cfxi_eval_born(ev, owner) ? o : NULL;
+}
+
+/* ---- refusing ------------------------------------------------------------------------------ */
+
+static bool fail_outside(cfx_evaluator *ev, cfx_object *o, cfx_script_change how)
+{
+    const char *type = ev->w->type_name(ev->w->ctx, o);
+    if (how == CFX_CHANGE_ITERATOR)
+        return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
+                              "cannot advance this %.60s, which comes from outside the function: "
+                              "that would happen once, during capture, not in each call; make the "
+                              "iterator in the function", type);
+    return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
+                          "cannot change this %.60s, which comes from outside the function: the "
+                          "change would happen once, during capture, not in each call; change a "
+                          "copy (%.60s(...)), return the new value, or keep tensors in buffers",
+                          type, type);
+}
+
+bool cfxi_eval_fail_stays(cfx_evaluator *ev, cfx_object *o)
+{
+    return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
+                          "this may change a %.60s, which cannot be put back, and both ways of a "
+                          "branch that depends on data are evaluated (a loop several times); do it "
+                          "before the branch or loop, or cfx.wrap a function that does it",
+                          ev->w->type_name(ev->w->ctx, o));
+}
+
+/* Whether a change can stay: no region around it will be taken back. One that is only tried notes
+ * that it cannot be. */
+static bool may_stay(cfx_evaluator *ev, cfx_object *o)
+{
+    const uintptr_t born = (uintptr_t)cfxi_base_pointers_get(&ev->births, o);
+    for (cfxi_region *r = ev->region; r->parent && born < r->number; r = r->parent) {
+        if (!r->trial)
+            return cfxi_eval_fail_stays(ev, o);
+        r->stays = o;
+    }
+    return true;
+}
+
+bool cfxi_eval_will_change(cfx_evaluator *ev, cfx_object *o)
+{
+    if (cfxi_eval_node(ev, o))
+        return cfxi_eval_check_alias(ev, o);
+    const cfx_script_change how = cfxi_eval_change(ev, &o);
+    if (how == CFX_CHANGE_NEVER || how == CFX_CHANGE_ATTRIBUTES)
+        return true;
+    if (is_outside(ev, o))
+        return fail_outside(ev, o, how);
+    return how == CFX_CHANGE_ITEMS || how == CFX_CHANGE_WHOLE ? cfxi_eval_journal_contents(ev, o)
+                                                              : may_stay(ev, o);
+}
+
+/* ---- what functions do to their arguments -------------------------------------------------- */
+
+typedef enum effect {
+    EFFECT_ANY,      /* it may change whatever its arguments lead to */
+    EFFECT_OWN,      /* it may change its arguments, but not what they hold */
+    EFFECT_READS,    /* it reads them: iterators among them are advanced */
+    EFFECT_NONE      /* it leaves even iterators alone */
+} effect;
+
+/* By qualified name; one that ends with a dot is that of all names that begin with it. The longest
+ * counts. What is not here may do anything. */
+static effect effect_of(const char *name)
+{
+    static const struct {
+        char name[32];
+        uint8_t effect;
+    } rows[] = {
+        {"builtins.len", EFFECT_NONE}, {"builtins.id", EFFECT_NONE}, {"builtins.bool", EFFECT_NONE},
+        {"builtins.repr", EFFECT_NONE}, {"builtins.str", EFFECT_NONE},
+        {"builtins.print", EFFECT_NONE}, {"builtins.format", EFFECT_NONE},
+        {"builtins.ascii", EFFECT_NONE}, {"builtins.hash", EFFECT_NONE},
+        {"builtins.isinstance", EFFECT_NONE}, {"builtins.issubclass", EFFECT_NONE},
+        {"builtins.callable", EFFECT_NONE}, {"builtins.type", EFFECT_NONE},
+        {"builtins.hasattr", EFFECT_NONE}, {"builtins.dir", EFFECT_NONE},
+        {"builtins.vars", EFFECT_NONE}, {"builtins.iter", EFFECT_NONE},
+        {"builtins.int", EFFECT_NONE}, {"builtins.float", EFFECT_NONE},
+        {"builtins.", EFFECT_READS}, {"builtins.map", EFFECT_ANY}, {"builtins.filter", EFFECT_ANY},
+        {"builtins.sorted", EFFECT_READS}, {"builtins.exec", EFFECT_ANY},
+        {"builtins.eval", EFFECT_ANY}, {"builtins.setattr", EFFECT_ANY},
+        {"builtins.delattr", EFFECT_ANY}, {"builtins.next", EFFECT_ANY},
+        {"logging.", EFFECT_NONE}, {"warnings.", EFFECT_NONE}, {"math.", EFFECT_READS},
+        {"cmath.", EFFECT_READS}, {"torch.", EFFECT_READS}, {"copy.", EFFECT_READS},
+        {"str.", EFFECT_READS}, {"bytes.", EFFECT_READS}, {"int.", EFFECT_NONE},
+        {"float.", EFFECT_NONE}, {"tuple.", EFFECT_READS}, {"frozenset.", EFFECT_READS},
+        {"re.", EFFECT_READS}, {"contextlib.", EFFECT_NONE},
+        {"list.", EFFECT_OWN}, {"list.copy", EFFECT_NONE}, {"list.index", EFFECT_NONE},
+        {"list.count", EFFECT_NONE}, {"list.__getitem__", EFFECT_NONE},
+        {"list.__len__", EFFECT_NONE}, {"list.__contains__", EFFECT_NONE},
+        {"dict.", EFFECT_OWN}, {"dict.get", EFFECT_NONE}, {"dict.keys", EFFECT_NONE},
+        {"dict.values", EFFECT_NONE}, {"dict.items", EFFECT_NONE}, {"dict.copy", EFFECT_NONE},
+        {"dict.__len__", EFFECT_NONE}, {"dict.__contains__", EFFECT_NONE},
+        {"set.", EFFECT_OWN}, {"set.copy", EFFECT_NONE}, {"set.union", EFFECT_READS},
+        {"set.intersection", EFFECT_READS}, {"set.difference", EFFECT_READS},
+        {"set.symmetric_difference", EFFECT_READS}, {"set.issubset", EFFECT_READS},
+        {"set.issuperset", EFFECT_READS}, {"set.isdisjoint", EFFECT_READS},
+        {"collections.deque.", EFFECT_OWN}, {"collections.deque.count", EFFECT_NONE},
+        {"collections.deque.index", EFFECT_NONE}, {"collections.deque.copy", EFFECT_NONE},
+        {"collections.OrderedDict.", EFFECT_OWN}, {"bytearray.", EFFECT_OWN},
+        {"array.array.", EFFECT_OWN},
+    };
+    effect found = EFFECT_ANY;
+    size_t longest = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const size_t n = strlen(rows[i].name);
+        const bool fits = rows[i].name[n - 1] == '.' ? strncmp(name, rows[i].name, n) == 0
+                                                     : strcmp(name, rows[i].name) == 0;
+        if (fits && n > longest) {
+            longest = n;
+            found = (effect)rows[i].effect;
+        }
+    }
+    return found;
+}
+
+/* ---- watching a call ----------------------------------------------------------------------- */
+
+static bool is_old(cfx_evaluator *ev, cfx_object *o)
+{
+    return (uintptr_t)cfxi_base_pointers_get(&ev->births, o) < ev->region->number;
+}
+
+static bool nomem(cfx_evaluator *ev)
+{
+    cfxi_base_nomem(ev->err);
+    return false;
+}
+
+static cfxi_watched *add(cfx_evaluator *ev, cfxi_watch *watch)
+{
+    if (watch->n == watch->capacity) {
+        const size_t capacity = watch->capacity ? 2 * watch->capacity : 4;
+        cfxi_watched *more = cfxi_eval_ev_alloc(ev, capacity * sizeof *more);
+        if (!more)
+            return NULL;
+        if (watch->n > 0)
+            memcpy(more, watch->all, watch->n * sizeof *more);
+        watch->all = more;
+        watch->capacity = capacity;
+    }
+    watch->all[watch->n] = (cfxi_watched){0};
+    return &watch->all[watch->n++];
+}
+
+/* Whether the journal already has what it holds. */
+static bool is_noted(cfx_evaluator *ev, cfx_object *o)
+{
+    const cfxi_place p = {.kind = CFXI_PLACE_CONTENTS, .object = o};
+    return cfxi_eval_region_change(ev->region, &p) != NULL;
+}
+
+static bool look_at(cfx_evaluator *ev, cfxi_watch *watch, cfx_object *o, effect what);
+
+static bool look_inside(cfx_evaluator *ev, cfxi_watch *watch, cfx_object *const *items, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!look_at(ev, watch, items[i], EFFECT_ANY))
+            return false;
+    return true;
+}
+
+/* One that can be put back. */
+static bool look_at_contents(cfx_evaluator *ev, cfxi_watch *watch, cfx_object *o,
+                             cfx_script_change how, effect what)
+{
+    const bool outside = is_outside(ev, o);
+    const bool matters = outside || (ev->depth > 0 && is_old(ev, o) && !is_noted(ev, o));
+    cfx_object **items;
+    size_t n;
+    if ((!matters && what != EFFECT_ANY) || cfxi_eval_current(ev, o) != o)
+        return true;
+    if (!cfxi_eval_contents(ev, o, &items, &n))
+        return false;
+    if (matters) {
+        cfxi_watched *w = add(ev, watch);
+        if (!w)
+            return false;
+        *w = (cfxi_watched){.object = o, .how = how, .outside = outside, .items = items, .n = n};
+    }
+    return what != EFFECT_ANY || how == CFX_CHANGE_WHOLE || look_inside(ev, watch, items, n);
+}
+
+static bool look_deeper(cfx_evaluator *ev, cfxi_watch *watch, cfx_object *o)
+{
+    const cfx_object_kind kind = ev->w->kind(ev->w->ctx, o);
+    cfx_object **items;
+    size_t n;
+    if (kind != CFX_OBJECT_TUPLE && kind != CFX_OBJECT_NAMED_TUPLE)
+        return true;
+    return cfxi_eval_contents(ev, o, &items, &n) && look_inside(ev, watch, items, n);
+}
+
+static bool look_at(cfx_evaluator *ev, cfxi_watch *watch, cfx_object *o, effect what)
+{
+    cfx_object *owner = o;
+    if (cfxi_eval_node(ev, o))
+        return true;
+    const cfx_script_change how = cfxi_eval_change(ev, &owner);
+    if (how == CFX_CHANGE_NEVER)
+        return what != EFFECT_ANY || look_deeper(ev, watch, o);
+    if (what == EFFECT_READS && how != CFX_CHANGE_ITERATOR)
+        return true;
+    if (cfxi_base_pointers_get(&watch->seen, owner) || cfxi_base_pointers_get(&ev->pulled, owner))
+        return true;
+    if (!cfxi_base_pointers_set(&watch->seen, owner, owner, ev->allocator))
+        return nomem(ev);
+    switch (how) {
+    case CFX_CHANGE_ATTRIBUTES:
+        if (ev->w->kind(ev->w->ctx, owner) != CFX_OBJECT_INSTANCE)
+            return true;  /* a library's own object: it knows what it does */
+        return look_at_contents(ev, watch, owner, how, what);
+    case CFX_CHANGE_ITEMS:
+    case CFX_CHANGE_WHOLE:
+        return look_at_contents(ev, watch, owner, how, what);
+    case CFX_CHANGE_ITERATOR:
+        return is_outside(ev, owner) ? fail_outside(ev, owner, how) : may_stay(ev, owner);
+    case CFX_CHANGE_UNKNOWN:
+        return may_stay(ev, owner);
+    case CFX_CHANGE_NEVER:
+        break;
+    }
+    return true;
+}
+
+bool cfxi_eval_watch_begin(cfx_evaluator *ev, cfx_object *f, cfx_call_args args, cfxi_watch *watch)
+{
+    char name[96];
+    cfx_object *self = NULL;
+    *watch = (cfxi_watch){0};
+    if (ev->making || !ev->w->call_name)
+        return true;
+    const bool named = ev->w->call_name(ev->w->ctx, f, name, sizeof name, &self);
+    const effect what = named ? effect_of(name) : EFFECT_ANY;
+    if (what == EFFECT_NONE)
+        return true;
+    if (self && !look_at(ev, watch, self, what))
+        return false;
+    for (size_t i = 0; i < args.n; i++)
+        if (!look_at(ev, watch, args.args[i], what))
+            return false;
+    return true;
+}
+
+/* ---- after it ------------------------------------------------------------------------------ */
+
+/* The value that goes with a name among names and values; NULL: there is none. */
+static cfx_object *value_of(cfx_evaluator *ev, cfx_object **items, size_t n, cfx_object *name)
+{
+    for (size_t i = 0; i + 1 < n; i += 2)
+        if (items[i] == name || ev->w->equal(ev->w->ctx, items[i], name))
+            return items[i + 1];
+    return NULL;
+}
+
+static const char *text_of(cfx_evaluator *ev, cfx_object *name)
+{
+    size_t size = 0;
+    const char *text = ev->w->text(ev->w->ctx, name, &size);
+    char *copy = text ? cfxi_eval_ev_alloc(ev, size + 1) : NULL;
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+
+/* Notes the attributes among `names` that had another value; `outside`: puts them back. */
+static bool note_attributes(cfx_evaluator *ev, const cfxi_watched *w, cfx_object **names, size_t m,
+                            cfx_object **now, size_t n, bool *changed)
+{
+    for (size_t i = 0; i + 1 < m; i += 2) {
+        cfx_object *before = value_of(ev, w->items, w->n, names[i]);
+        if (before == value_of(ev, now, n, names[i]))
+            continue;
+        const char *name = text_of(ev, names[i]);
+        const cfxi_place p = {.kind = CFXI_PLACE_ATTRIBUTE, .object = w->object, .name = name,
+                              .frame = ev->frame, .at = ev->frame ? ev->frame->at : NULL};
+        const cfxi_state state = {.value = before};
+        *changed = true;
+        if (!name || !(w->outside ? cfxi_eval_place_write(ev, &p, &state)
+                                  : cfxi_eval_place_note_late(ev, &p, &state)))
+            return false;
+    }
+    return true;
+}
+
+static bool follow_attributes(cfx_evaluator *ev, const cfxi_watched *w, cfx_object **now, size_t n,
+                              bool *changed)
+{
+    return note_attributes(ev, w, w->items, w->n, now, n, changed) &&
+           note_attributes(ev, w, now, n, now, n, changed);
+}
+
+static bool follow_contents(cfx_evaluator *ev, const cfxi_watched *w, cfx_object **now, size_t n,
+                            bool *changed)
+{
+    const cfxi_place p = {.kind = CFXI_PLACE_CONTENTS, .object = w->object, .frame = ev->frame,
+                          .at = ev->frame ? ev->frame->at : NULL};
+    const cfxi_state before = {.items = w->items, .n = w->n};
+    const cfxi_state after = {.items = now, .n = n};
+    if (cfxi_eval_current(ev, w->object) != w->object)
+        return true;  /* the evaluator was called back, and has noted it */
+    *changed = !cfxi_eval_state_is(ev, &p, &before, &after);
+    if (!*changed)
+        return true;
+    return w->outside ? cfxi_eval_place_write(ev, &p, &before)
+                      : cfxi_eval_check_alias(ev, w->object) &&
+                            cfxi_eval_place_note_late(ev, &p, &before);
+}
+
+static bool follow(cfx_evaluator *ev, const cfxi_watched *w)
+{
+    cfx_object **now;
+    size_t n;
+    bool changed = false;
+    if (!cfxi_eval_contents(ev, w->object, &now, &n))
+        return false;
+    if (n == w->n && (n == 0 || memcmp(now, w->items, n * sizeof *now) == 0))
+        return true;
+    if (!(w->how == CFX_CHANGE_ATTRIBUTES ? follow_attributes(ev, w, now, n, &changed)
+                                          : follow_contents(ev, w, now, n, &changed)))
+        return false;
+    return !changed || !w->outside || fail_outside(ev, w->object, w->how);
+}
+
+bool cfxi_eval_watch_end(cfx_evaluator *ev, cfxi_watch *watch)
+{
+    bool fine = true;
+    cfxi_base_pointers_free(&watch->seen, ev->allocator);
+    if (watch->n == 0)
+        return true;
+    cfx_error *err = ev->err;  /* the call may have failed after it changed something */
+    cfx_error own = {0};
+    ev->err = &own;
+    const bool failed = ev->failed;
+    ev->failed = false;
+    for (size_t i = 0; i < watch->n; i++)
+        fine = follow(ev, &watch->all[i]) && fine;
+    ev->err = err;
+    if (!fine)
+        *err = own;
+    else
+        ev->failed = failed;
+    return fine;
+}

@@ -1,0 +1,203 @@
+/* prelude.c - functions of Python's library that the evaluator runs itself: prelude.py.
+ *
+ * An iterator of the world's has a position that nobody can read or put back. Those of the prelude
+ * are objects of classes that are evaluated like the user's, so that their position is an attribute.
+ * The source is read when it is first needed. Its calls are not shown to the user: what happens in
+ * them happens in the line that called them.
+ */
+#include "graph_control_impl.h"
+
+static const char source[] = {
+#include "prelude.inc"  /* generated */
+};
+
+/* ---- reading it ---------------------------------------------------------------------------- */
+
+static const cfx_script_def *main_function(const cfx_script *script)
+{
+    for (size_t i = 0; i < script->n_defs; i++)
+        if (strcmp(script->defs[i]->name, "prelude") == 0)
+            return script->defs[i];
+    return NULL;
+}
+
+static bool load(cfx_evaluator *ev)
+{
+    cfx_error err = {0};
+    if (ev->prelude_names)
+        return true;
+    cfx_object *globals = cfxi_eval_build(ev, CFX_BUILD_DICT, NULL, 0);
+    ev->prelude = globals ? cfx_script_parse(source, sizeof source - 1, "prelude.py", true,
+                                             ev->allocator, &err) : NULL;
+    if (!ev->prelude) {
+        if (ev->err->status == CFX_OK)
+            *ev->err = err;
+        return false;
+    }
+    const cfxi_ast *at = ev->frame ? ev->frame->at : NULL;
+    if (!cfxi_eval_frame_push(ev, main_function(ev->prelude), NULL, globals))
+        return false;
+    ev->frame->at = at;
+    ev->prelude_names = cfxi_eval_run_function(ev);
+    return ev->prelude_names != NULL;
+}
+
+cfx_object *cfxi_eval_call_prelude(cfx_evaluator *ev, const char *name, cfx_call_args args)
+{
+    cfx_object *key = load(ev) ? cfxi_eval_str(ev, name) : NULL;
+    cfx_object *f = key ? cfxi_eval_item(ev, ev->prelude_names, key) : NULL;
+    return f ? cfxi_eval_call(ev, f, args) : NULL;
+}
+
+bool cfxi_eval_is_prelude(const cfx_evaluator *ev, const cfxi_frame *f)
+{
+    return f && ev->prelude && f->def->script == ev->prelude;
+}
+
+/* ---- what it cannot say itself ------------------------------------------------------------- */
+
+static cfx_object *known(cfx_evaluator *ev, cfx_call_args args)
+{
+    size_t size = 0;
+    cfx_object *test = args.args[0];
+    switch (cfxi_eval_truth_of(ev, &test)) {
+    case CFXI_TRUTH_FAIL:
+        return NULL;
+    case CFXI_FALSE:
+        return ev->false_;
+    case CFXI_TRUE:
+        return ev->true_;
+    case CFXI_TRUTH_GRAPH:
+        break;
+    }
+    const char *what = ev->w->text(ev->w->ctx, args.args[1], &size);
+    return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
+                          "%.*s depends on data; use a for loop that appends to a list, or "
+                          "torch.where", (int)size, what ? what : "");
+}
+
+/* What an iterator of the world's has given so far. */
+typedef struct log {
+    cfxi_objects seen;
+    bool over;
+} log;
+
+static log *log_of(cfx_evaluator *ev, cfx_object *iterator)
+{
+    log *l = cfxi_base_pointers_get(&ev->pulled, iterator);
+    if (l || !(l = cfxi_eval_ev_alloc(ev, sizeof *l)))
+        return l;
+    if (cfxi_base_pointers_set(&ev->pulled, iterator, l, ev->allocator))
+        return l;
+    cfxi_base_nomem(ev->err);
+    return NULL;
+}
+
+static cfx_object *pull(cfx_evaluator *ev, cfx_call_args args)
+{
+    int64_t i = 0;
+    log *l = log_of(ev, args.args[0]);
+    if (cfxi_eval_node(ev, args.args[1]))
+        return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
+                              "the position of this iterator depends on data; collect its items in "
+                              "a list first (list(...)), and iterate over that");
+    if (!l || !ev->w->integer(ev->w->ctx, args.args[1], &i))
+        return NULL;
+    while (!l->over && l->seen.n <= (size_t)i) {
+        cfx_object *item = cfxi_eval_pool(ev, ev->w->next(ev->w->ctx, args.args[0], ev->err));
+        l->over = !item;
+        if (!item && ev->err->status != CFX_OK)
+            return NULL;
+        if (item && !cfxi_eval_push(ev, &l->seen, item))
+            return NULL;
+    }
+    return cfxi_eval_tuple(ev, l->seen.items + i, l->seen.n > (size_t)i);
+}
+
+cfx_object *cfxi_eval_prelude_own(cfx_evaluator *ev, const cfx_script_def *def, cfx_call_args args,
+                                  bool *done)
+{
+    const bool inner = ev->prelude && def->script == ev->prelude && def->outer &&
+                       strcmp(def->outer->name, "prelude") == 0 && args.n == 2;
+    *done = inner && (strcmp(def->name, "known") == 0 || strcmp(def->name, "pull") == 0);
+    if (!*done)
+        return NULL;
+    return def->name[0] == 'k' ? known(ev, args) : pull(ev, args);
+}
+
+/* ---- iterators ----------------------------------------------------------------------------- */
+
+cfx_object *cfxi_eval_kept_iterator(cfx_evaluator *ev, cfx_object *o)
+{
+    cfx_object *owner = o;
+    if (!o || cfxi_eval_node(ev, o) ||
+        cfxi_eval_change(ev, &owner) != CFX_CHANGE_ITERATOR ||
+        !cfxi_base_pointers_get(&ev->births, o))
+        return o;
+    return log_of(ev, o) ? cfxi_eval_call_prelude(ev, "pulled", cfxi_eval_args(&o, 1)) : NULL;
+}
+
+/* Whether items by index are what its iterator gives. */
+static bool is_indexed(cfx_evaluator *ev, cfx_object *o)
+{
+    cfx_object *owner = o;
+    switch (ev->w->kind(ev->w->ctx, o)) {
+    case CFX_OBJECT_LIST:
+    case CFX_OBJECT_TUPLE:
+    case CFX_OBJECT_NAMED_TUPLE:
+    case CFX_OBJECT_STR:
+        return true;
+    case CFX_OBJECT_DICT:
+    case CFX_OBJECT_SET:
+        return false;
+    default:
+        return cfxi_eval_change(ev, &owner) == CFX_CHANGE_ITEMS;  /* a deque */
+    }
+}
+
+/* The world's iterator, of which the program sees what was pulled only. */
+static cfx_object *iterate(cfx_evaluator *ev, cfx_object *o)
+{
+    cfx_object *raw = cfxi_eval_pool(ev, ev->w->iterate(ev->w->ctx, o, ev->err));
+    if (raw == o)
+        return cfxi_eval_kept_iterator(ev, o);
+    if (!raw || cfxi_eval_node(ev, raw) ||
+        ev->w->kind(ev->w->ctx, raw) == CFX_OBJECT_INSTANCE)
+        return raw;
+    return log_of(ev, raw) ? cfxi_eval_call_prelude(ev, "pulled", cfxi_eval_args(&raw, 1)) : NULL;
+}
+
+cfx_object *cfxi_eval_iter(cfx_evaluator *ev, cfx_object *o)
+{
+    bool missing = false;
+    o = cfxi_eval_current(ev, o);
+    if (cfxi_eval_node(ev, o))
+        return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
+                              "the number of items in this %s depends on data; index it (x[0], "
+                              "x[1]), use a for loop, or call a torch function on the whole value",
+                              cfxi_eval_kind_name(ev, o));
+    if (is_indexed(ev, o))
+        return cfxi_eval_call_prelude(ev, "iterator", cfxi_eval_args(&o, 1));
+    if (ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_INSTANCE) {
+        cfx_object *method = cfxi_eval_try_get(ev, o, "__iter__", &missing);
+        if (!missing)
+            return method ? cfxi_eval_call(ev, method, cfxi_eval_args(NULL, 0)) : NULL;
+    }
+    return iterate(ev, o);
+}
+
+cfx_object *cfxi_eval_next(cfx_evaluator *ev, cfx_object *o, cfx_object *otherwise)
+{
+    cfx_object *both[2] = {o, otherwise};
+    if (otherwise)
+        return cfxi_eval_call_prelude(ev, "next_or", cfxi_eval_args(both, 2));
+    return cfxi_eval_call_method(ev, o, "__next__", cfxi_eval_args(NULL, 0));
+}
+
+bool cfxi_eval_ends_by_data(const cfx_evaluator *ev)
+{
+    const cfxi_frame *f = ev->frame;
+    while (f && f->caller && f->caller != ev->entered)
+        f = f->caller;
+    return f && ev->entered && f->caller == ev->entered && strcmp(f->def->name, "__next__") == 0;
+}
