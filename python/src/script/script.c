@@ -26,6 +26,7 @@ static PyScript *script_new(PyObject *module, PyTracer *t, PyObject *mode)
     w->kept = PyList_New(0);
     w->contexts = PyDict_New();
     w->aside = PyDict_New();
+    w->flags = PyDict_New();
     w->outside = PyDict_New();
     w->defs = PyDict_New();
     w->classes = PySet_New(NULL);
@@ -106,16 +107,33 @@ static PyObject *run(PyScript *w, PyObject *body)
     return result;
 }
 
-/* _evaluate(tracer, body, mode, most_calls, most_rounds): body(), with an evaluator that records in
- * the tracer's graph. `mode` is torch's: it calls _script_torch. */
+/* Says whether a flag was read. An exception that is set stays. */
+static void tell_flags(PyScript *w, PyObject **result)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (PyObject_SetAttrString(w->mode, "reads_flags", w->reads_flags ? Py_True : Py_False) < 0) {
+        Py_CLEAR(*result);
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+        return;
+    }
+    PyErr_Restore(type, value, traceback);
+}
+
+/* _evaluate(tracer, body, mode, most_calls, most_rounds, training): body(), with an evaluator that
+ * records in the tracer's graph. `mode` is torch's: it calls _script_torch, and is told whether a
+ * flag was read that `training` (PyScript.training) does not fix. */
 static PyObject *evaluate(PyObject *module, PyObject *args)
 {
     module_state *st = PyModule_GetState(module);
     cfx_script_options options = {0};
     cfx_error err = {0};
     PyObject *tracer, *body, *mode;
-    if (!PyArg_ParseTuple(args, "O!OOII:_evaluate", st->TracerType, &tracer, &body, &mode,
-                          &options.most_calls, &options.most_rounds))
+    int training;
+    if (!PyArg_ParseTuple(args, "O!OOIIi:_evaluate", st->TracerType, &tracer, &body, &mode,
+                          &options.most_calls, &options.most_rounds, &training))
         return NULL;
     PyTracer *t = (PyTracer *)tracer;
     if (t->script || !t->graph || !is_graph(st, t->graph))
@@ -124,11 +142,14 @@ static PyObject *evaluate(PyObject *module, PyObject *args)
     PyScript *w = script_new(module, t, mode);
     if (!w)
         return NULL;
+    w->training = training;
+    w->flag = cfx_graph_last(((PyGraph *)t->graph)->g);
     w->ev = cfx_evaluator_new(&w->world, ((PyGraph *)t->graph)->g, &options, &err);
     PyObject *result = NULL;
     if (w->ev) {
         t->script = w;
         result = run(w, body);
+        tell_flags(w, &result);
     } else {
         raise_cfx(&err);
     }

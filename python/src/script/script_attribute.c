@@ -68,35 +68,6 @@ int script_may_change(PyScript *w, PyObject *o)
     return found ? -1 : 0;
 }
 
-/* ---- attributes that are kept aside -------------------------------------------------------- */
-
-static PyObject *aside_key(PyObject *o, PyObject *name)
-{
-    PyObject *id = PyLong_FromVoidPtr(o);
-    PyObject *key = id ? PyTuple_Pack(2, id, name) : NULL;
-    Py_XDECREF(id);
-    return key;
-}
-
-/* Borrowed; NULL, perhaps with an exception. */
-static PyObject *get_aside(PyScript *w, PyObject *o, PyObject *name)
-{
-    if (PyDict_GET_SIZE(w->aside) == 0)
-        return NULL;
-    PyObject *key = aside_key(o, name);
-    PyObject *value = key ? PyDict_GetItemWithError(w->aside, key) : NULL;
-    Py_XDECREF(key);
-    return value;
-}
-
-static int put_aside(PyScript *w, PyObject *o, PyObject *name, PyObject *value)
-{
-    PyObject *key = aside_key(o, name);
-    int failed = key ? PyDict_SetItem(w->aside, key, value ? value : Py_Ellipsis) : -1;
-    Py_XDECREF(key);
-    return failed;
-}
-
 /* ---- reading ------------------------------------------------------------------------------- */
 
 /* `x.name` of a graph value. A method that is called at once is not read first, nor is one of
@@ -152,8 +123,7 @@ static PyObject *get_by_descriptor(PyScript *w, PyObject *o, PyObject *descripto
     return method ? script_call(w, method, args, 3, NULL) : NULL;
 }
 
-/* An entry of the dicts of an instance or module: borrowed, or NULL, perhaps with an exception. */
-static PyObject *own_entry(PyScript *w, PyObject *o, PyObject *name)
+PyObject *script_own_entry(PyScript *w, PyObject *o, PyObject *name)
 {
     module_state *st = w->st;
     PyObject **dict = _PyObject_GetDictPtr(o);
@@ -181,7 +151,7 @@ static PyObject *get_missing(PyScript *w, PyObject *o, PyObject *name)
 /* As object.__getattribute__ looks for it. */
 static PyObject *get_of_instance(PyScript *w, PyObject *o, PyObject *name)
 {
-    PyObject *value = get_aside(w, o, name);
+    PyObject *value = script_aside(w, o, name);
     if (value && value != Py_Ellipsis)
         return Py_NewRef(value);
     if (PyErr_Occurred())
@@ -193,8 +163,11 @@ static PyObject *get_of_instance(PyScript *w, PyObject *o, PyObject *name)
     bool strong = descriptor && Py_TYPE(descriptor)->tp_descr_set;
     Py_XINCREF(descriptor);
     PyObject *result = strong ? get_by_descriptor(w, o, descriptor) : NULL;
+    if (!descriptor && is_nn_module(w->st, o) &&
+        PyUnicode_CompareWithASCIIString(name, "training") == 0)
+        result = script_training(w, o);
     if (!result && !strong && !PyErr_Occurred())
-        result = Py_XNewRef(own_entry(w, o, name));
+        result = Py_XNewRef(script_own_entry(w, o, name));
     if (!result && !strong && descriptor && !PyErr_Occurred())
         result = get_by_descriptor(w, o, descriptor);
     if (!result && !PyErr_Occurred())
@@ -219,7 +192,7 @@ static PyObject *get(PyScript *w, PyObject *o, PyObject *name, bool called)
     if (outside < 0)
         Py_CLEAR(value);
     /* what was assigned while evaluating is the program's own */
-    if (value && outside > 0 && !get_aside(w, o, name) && !PyErr_Occurred())
+    if (value && outside > 0 && !script_aside(w, o, name) && !PyErr_Occurred())
         value = script_found(w, value);
     return value;
 }
@@ -304,7 +277,7 @@ static int set(PyScript *w, PyObject *o, PyObject *name, PyObject *v)
     if (done != 0)
         return done < 0 ? -1 : 0;
     if (is_nn_module(w->st, o))
-        return put_aside(w, o, name, v);
+        return script_put_aside(w, o, name, v);
     if (refuse_outside(w, o, name) < 0)
         return -1;
     return PyObject_SetAttr(o, name, v);

@@ -111,7 +111,7 @@ PyObject *script_call_plain(PyScript *w, PyObject *f, PyObject *const *args, Py_
         const bool text = makes_text(f);
         w->in_mode++;
         w->in_text += text;
-        result = PyObject_Call(f, all, kwargs);
+        result = script_call_changed(w, f, all, kwargs);
         w->in_text -= text;
         if (--w->in_mode == 0)
             result = leave_mode(w, result);

@@ -200,13 +200,25 @@ static int fill_chain(PyScript *w, PyObject *module, cfx_script_callee *out)
     return 0;
 }
 
+static int refuse_graph(PyScript *w, PyObject *module)
+{
+    script_refuse(w, "this %s, or a module in it, has attributes that were assigned to, but its "
+                  "graph is copied as it is; assign before it is captured, or capture the original "
+                  "module", Py_TYPE(module)->tp_name);
+    return -1;
+}
+
 static int fill_module(PyScript *w, PyObject *module, cfx_script_callee *out)
 {
     module_state *st = w->st;
     int leaf = tracer_refresh(w->tracer) < 0 ? -1 : tracer_is_leaf(w->tracer, module);
-    if (leaf != 0 || (st->graph_module_class &&
-                      PyObject_TypeCheck(module, (PyTypeObject *)st->graph_module_class)))
-        return leaf < 0 ? -1 : 0;  /* script_call.c records it, or copies its graph */
+    int changed = leaf < 0 ? -1 : script_is_changed(w, module);
+    const bool graph = st->graph_module_class &&
+                       PyObject_TypeCheck(module, (PyTypeObject *)st->graph_module_class);
+    if (graph && changed > 0)
+        return refuse_graph(w, module);
+    if (leaf < 0 || changed < 0 || ((leaf || graph) && !changed))
+        return leaf < 0 || changed < 0 ? -1 : 0;  /* script_call.c records it, or its graph */
     bool plainly = w->calling == module;  /* its own __call__ has called nn.Module's */
     PyObject *call = plainly ? NULL : users_method(w, Py_TYPE(module), st->str_call);
     w->calling = NULL;

@@ -345,10 +345,22 @@ static cfx_status name_inside(cfx_graph *g, cfx_error *err)
     return CFX_OK;
 }
 
+/* The mode of a module that somebody asked for, and nobody needs. */
+static cfx_status drop_flags(cfx_graph *g, cfx_error *err)
+{
+    for (cfx_node *n = g->root.next, *next; n != &g->root; n = next) {
+        next = n->next;
+        if (n->n_users == 0 && cfxi_ir_is_flag(n))
+            CFX_TRY(cfx_graph_erase(g, n, err));
+    }
+    return CFX_OK;
+}
+
 cfx_status cfx_script_tidy_graph(cfx_graph *g, cfx_error *err)
 {
     CFX_TRY(cfxi_eval_keep_apart(g, err));
     CFX_TRY(trim(g, err));
+    CFX_TRY(drop_flags(g, err));
     CFX_TRY(cfxi_ir_graph_name_anew(g, NULL, err));
     return name_inside(g, err);
 }
