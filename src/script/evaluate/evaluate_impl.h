@@ -470,6 +470,8 @@ typedef cfxi_flow cfxi_way(cfx_evaluator *ev, void *ctx, cfx_object **value);
 cfxi_way cfxi_eval_way_on;  /* does nothing */
 cfxi_way cfxi_eval_way_false;  /* gives False */
 
+/* Whether a node (may be NULL) is the mode of a module, or `not` of one. */
+bool cfxi_eval_is_flag(const cfx_node *n);
 /* Goes both ways. *value (may be NULL) is what they give, merged. */
 cfxi_flow cfxi_eval_branch(cfx_evaluator *ev, cfx_object *pred, cfxi_way *then, cfxi_way *otherwise,
                            void *ctx, cfx_object **value);
