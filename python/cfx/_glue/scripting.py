@@ -14,6 +14,7 @@ import operator
 import os
 import sysconfig
 import types
+import warnings
 from typing import Any
 
 import torch
@@ -143,6 +144,22 @@ def call_in(context, fn, *args, **kwargs):
 def call_in_new(make, fn, *args, **kwargs):
     with make():
         return fn(*args, **kwargs)
+
+
+def call_cached(script, cache, fn, *args, **kwargs):
+    known, result = recall(script, cache, args, kwargs)
+    if not known:
+        result = fn(*args, **kwargs)
+        remember(script, cache, args, kwargs, result)
+    return result
+
+
+recall, remember = _core._script_recall, _core._script_remember
+
+
+def script_cached(job):
+    """How a function behind a cache of functools is called: (helper, script, cache, function)."""
+    return call_cached, *job
 
 
 def call_with_hooks(module, *args, **kwargs):
@@ -316,6 +333,11 @@ def apply_module(self, fn):
         module.apply(fn)
     fn(self)
     return self
+
+
+def assign_attribute(self, name, value):
+    _core._script_plainly(self)
+    setattr(self, name, value)
 
 
 _TABLES = ("_parameters", "_buffers", "_modules")
@@ -506,9 +528,10 @@ def _record_rules():
     deep = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge,
             operator.contains, operator.countOf, operator.indexOf, operator.mod)
     rules.update(dict.fromkeys(deep, _DEEP))  # they ask items of lists, or put them into a text
-    for function in (copy.copy, torch.finfo, torch.iinfo, torch.device):
+    for function in (copy.copy, torch.finfo, torch.iinfo, torch.device, torch.nn.Parameter):
         rules[function] = _ITEM
     rules[copy.deepcopy] = rules[torch.Size] = _DEEP
+    rules[torch.nn.utils.rnn.PackedSequence] = rules[warnings.warn] = _DEEP
     rules.update(dict.fromkeys(changing_functions(), _ALWAYS))
     states = (torch.manual_seed, torch.seed, torch.set_rng_state, torch.get_rng_state)
     rules.update(dict.fromkeys((*states, torch.cuda.manual_seed, torch.from_numpy), _ALWAYS))
@@ -558,7 +581,7 @@ replaced: dict[Any, Any] = {
     torch._check_type: check_type, torch.is_tensor: is_tensor,
     dataclasses.asdict: as_dict, dataclasses.astuple: as_tuple,
     torch.nn.Module.train: train_module, torch.nn.Module.eval: eval_module,
-    torch.nn.Module.apply: apply_module,
+    torch.nn.Module.apply: apply_module, torch.nn.Module.__setattr__: assign_attribute,
     "torch.jit": {"isinstance": is_of_type},
 }  # fmt: skip
 _core._register(
@@ -579,7 +602,7 @@ _core._register(
     script_inlined=frozenset((
         call_in, call_in_new, call_with_hooks, make_dataclass, check, check_index, check_value,
         check_type, is_tensor, is_of_type, as_dict, as_tuple, script_inside, ops.for_loop,
-        ops._call, train_module, eval_module, apply_module,
+        ops._call, call_cached, assign_attribute, train_module, eval_module, apply_module,
     )),
     script_replaced=replaced,
     script_trace_error=TraceError,
@@ -588,5 +611,5 @@ _core._register(
 _glue.install(
     script_error, script_note, script_is_users, script_lines, script_hooked, script_context,
     script_decorated, script_set_grad_enabled, script_class, script_dataclass, script_watch,
-    script_undo, script_flag_check,
+    script_undo, script_flag_check, script_cached,
 )  # fmt: skip

@@ -27,6 +27,8 @@ static PyScript *script_new(PyObject *module, PyTracer *t, PyObject *mode)
     w->contexts = PyDict_New();
     w->aside = PyDict_New();
     w->flags = PyDict_New();
+    w->cached = PyDict_New();
+    w->begun = PyDict_New();
     w->outside = PyDict_New();
     w->defs = PyDict_New();
     w->classes = PySet_New(NULL);
@@ -103,6 +105,11 @@ static PyObject *run(PyScript *w, PyObject *body)
     if (result && cfx_evaluator_finish(w->ev, &err) != CFX_OK) {
         Py_CLEAR(result);
         script_raise(w, &err);
+    }
+    if (result && script_check_caches(w, &err) < 0) {
+        Py_CLEAR(result);
+        if (!PyErr_Occurred())
+            script_raise_error(w->st, &err);
     }
     return result;
 }
@@ -204,6 +211,16 @@ PyObject *script_call_module(PyScript *w, PyObject *module, PyObject *args, PyOb
     return script_call(w, module, ((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args), kwargs);
 }
 
+/* _script_plainly(module): the next assignment to an attribute of the module does not ask its
+ * class. */
+static PyObject *py_script_plainly(PyObject *module, PyObject *of)
+{
+    PyScript *w = script_in_charge(PyModule_GetState(module));
+    if (w)
+        w->assigning = of;
+    Py_RETURN_NONE;
+}
+
 /* _script_specials(): the qualified names of the functions that the evaluator carries out itself,
  * in the order of their numbers. */
 static PyObject *py_specials(PyObject *module, PyObject *unused)
@@ -235,6 +252,9 @@ PyMethodDef script_functions[] = {
     {"_script_call", py_script_call, METH_VARARGS, NULL},
     {"_script_tidy", py_script_tidy, METH_O, NULL},
     {"_script_torch", (PyCFunction)(void (*)(void))script_torch, METH_FASTCALL, NULL},
+    {"_script_recall", (PyCFunction)(void (*)(void))script_recall, METH_FASTCALL, NULL},
+    {"_script_remember", (PyCFunction)(void (*)(void))script_remember, METH_FASTCALL, NULL},
+    {"_script_plainly", py_script_plainly, METH_O, NULL},
     {"_script_specials", py_specials, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -17,10 +17,18 @@ static int note_items(PyScript *w, PyObject *o)
     return failed;
 }
 
+/* Whether attributes of some other object may be set: one with __slots__, a SimpleNamespace, what
+ * functools makes. */
+static bool has_attributes(const module_state *st, PyObject *o)
+{
+    return (_PyObject_GetDictPtr(o) || PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_HEAPTYPE)) &&
+           !PyType_Check(o) && !PyModule_Check(o) && !is_nn_module(st, o) && !is_graph_like(st, o);
+}
+
 int script_note(PyScript *w, PyObject *o)
 {
     bool container = is_mutable(o) || PyTuple_Check(o);
-    if (!container && !is_instance(w->st, o))
+    if (!container && !is_instance(w->st, o) && !has_attributes(w->st, o))
         return 0;
     if (!PyTuple_Check(o)) {
         PyObject *id = PyLong_FromVoidPtr(o);
@@ -49,7 +57,7 @@ PyObject *script_found(PyScript *w, PyObject *o)
     return o;
 }
 
-static int is_outside(PyScript *w, PyObject *o)
+int script_is_outside(PyScript *w, PyObject *o)
 {
     PyObject *id = PyLong_FromVoidPtr(o);
     int found = id ? PyDict_Contains(w->outside, id) : -1;
@@ -59,7 +67,7 @@ static int is_outside(PyScript *w, PyObject *o)
 
 int script_may_change(PyScript *w, PyObject *o)
 {
-    int found = is_outside(w, o);
+    int found = script_is_outside(w, o);
     if (found > 0)
         script_refuse(w, "cannot change this %s, which comes from outside the function: the change "
                       "would happen once, during capture, not in each call; change a copy "
@@ -102,6 +110,18 @@ static PyObject *get_of_tensor(PyScript *w, PyObject *tensor, PyObject *name, bo
     return result;
 }
 
+static PyObject *get_cached(PyScript *w, PyObject *o, PyObject *descriptor, PyObject *function)
+{
+    PyObject *parts = script_cached(w, descriptor, function);
+    PyObject *result = NULL;
+    if (parts) {
+        PyObject *const args[4] = {PyTuple_GET_ITEM(parts, 1), descriptor, function, o};
+        result = script_call(w, PyTuple_GET_ITEM(parts, 0), args, 4, NULL);
+    }
+    Py_XDECREF(parts);
+    return result;
+}
+
 /* What a descriptor of the user's class gives, by way of the evaluator: a property, a cached one, a
  * class with __get__. NULL without an exception if it is none of these. */
 static PyObject *get_by_descriptor(PyScript *w, PyObject *o, PyObject *descriptor)
@@ -112,7 +132,9 @@ static PyObject *get_by_descriptor(PyScript *w, PyObject *o, PyObject *descripto
     if (part) {
         PyObject *function = PyObject_GetAttrString(descriptor, part);
         bool users = function && PyFunction_Check(function) && script_def(w, function, NULL);
-        PyObject *result = users ? script_call(w, function, &o, 1, NULL) : NULL;
+        PyObject *result = !users ? NULL
+                           : strcmp(part, "func") == 0 ? get_cached(w, o, descriptor, function)
+                                                       : script_call(w, function, &o, 1, NULL);
         Py_XDECREF(function);
         return result;
     }
@@ -188,7 +210,7 @@ static PyObject *get(PyScript *w, PyObject *o, PyObject *name, bool called)
         return PyModule_Check(o) || PyType_Check(o) ? script_found(w, PyObject_GetAttr(o, name))
                                                     : PyObject_GetAttr(o, name);
     PyObject *value = get_of_instance(w, o, name);
-    int outside = value && !module ? is_outside(w, o) : module;
+    int outside = value && !module ? script_is_outside(w, o) : module;
     if (outside < 0)
         Py_CLEAR(value);
     /* what was assigned while evaluating is the program's own */
@@ -258,8 +280,8 @@ static int set_by_users(PyScript *w, PyObject *o, PyObject *name, PyObject *v)
 static int refuse_outside(PyScript *w, PyObject *o, PyObject *name)
 {
     int outside = PyType_Check(o)     ? PySet_Contains(w->classes, o) == 0
-                  : PyModule_Check(o) ? 1
-                                      : is_outside(w, o);
+                  : PyModule_Check(o) || PyFunction_Check(o) || PyMethod_Check(o) ? 1
+                                      : script_is_outside(w, o);
     if (outside > 0)
         script_refuse(w, "cannot assign to attribute '%U' of %s, which comes from outside the "
                       "function: the assignment would happen once, during capture, not in each "
@@ -273,7 +295,9 @@ static int set(PyScript *w, PyObject *o, PyObject *name, PyObject *v)
 {
     if (is_graph_like(w->st, o))
         return set_symbolic(w, o, name, v);
-    int done = set_by_users(w, o, name, v);
+    const bool plainly = w->assigning == o;
+    w->assigning = NULL;
+    int done = plainly ? 0 : set_by_users(w, o, name, v);
     if (done != 0)
         return done < 0 ? -1 : 0;
     if (is_nn_module(w->st, o))

@@ -260,7 +260,7 @@ static int fill_special(PyScript *w, PyObject *f, cfx_script_callee *out)
 }
 
 /* functools.partial and functools.lru_cache, by the names of their classes. */
-static int fill_functools(PyScript *w, PyObject *f, cfx_script_callee *out, cfx_error *err)
+static int fill_functools(PyScript *w, PyObject *f, cfx_script_callee *out)
 {
     const char *type = Py_TYPE(f)->tp_name;
     if (strcmp(type, "functools.partial") == 0) {
@@ -277,7 +277,12 @@ static int fill_functools(PyScript *w, PyObject *f, cfx_script_callee *out, cfx_
     if (strcmp(type, "functools._lru_cache_wrapper") != 0)
         return 0;
     PyObject *function = keep(w, PyObject_GetAttrString(f, "__wrapped__"));
-    return function ? fill(w, function, out, err) : -1;
+    PyObject *parts = function ? script_cached(w, f, function) : NULL;
+    PyObject *rest = parts ? PyTuple_GetSlice(parts, 1, PyTuple_GET_SIZE(parts)) : NULL;
+    int failed = rest ? fill_partial(w, PyTuple_GET_ITEM(parts, 0), rest, NULL, out) : -1;
+    Py_XDECREF(rest);
+    Py_XDECREF(parts);
+    return failed;
 }
 
 /* An object of the user's with a __call__ that has a source. */
@@ -285,7 +290,7 @@ static int fill_callable(PyScript *w, PyObject *f, cfx_script_callee *out, cfx_e
 {
     PyObject *method = is_instance(w->st, f) ? users_method(w, Py_TYPE(f), w->st->str_call) : NULL;
     if (!method)
-        return PyErr_Occurred() ? -1 : fill_functools(w, f, out, err);
+        return PyErr_Occurred() ? -1 : fill_functools(w, f, out);
     if (fill(w, method, out, err) < 0)
         return -1;
     out->self = object(f);

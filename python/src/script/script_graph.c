@@ -117,8 +117,9 @@ static cfx_status world_value(void *ctx, cfx_object *o, cfx_value *v, cfx_error 
 
 /* Whether a file is cfx's own or torch's: helpers and layers there are evaluated on behalf of the
  * line that calls. */
-static bool is_helper(const PyScript *w, const char *file)
+static bool is_helper(void *ctx, const char *file)
 {
+    const PyScript *w = ctx;
     PyObject *paths = w->st->library_paths;
     bool found = false;
     for (Py_ssize_t i = 0; paths && !found && i < PyTuple_GET_SIZE(paths); i++) {
@@ -304,6 +305,7 @@ void script_graph_entries(cfx_world *world)
     world->value = world_value;
     world->tensor = world_tensor;
     world->place = world_place;
+    world->hidden = is_helper;
     world->kind_is = world_kind_is;
     world->kind_class = world_kind_class;
     world->enter = world_enter;

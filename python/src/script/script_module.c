@@ -61,10 +61,41 @@ static int check_item(PyScript *w, PyObject *module, PyObject *name)
     return -1;
 }
 
+/* Whether a graph value is an nn.Parameter: 1, 0, -1 with an exception. */
+static int makes_parameter(PyScript *w, PyObject *proxy)
+{
+    PyObject *node = PyObject_GetAttr(proxy, w->st->str_node);
+    PyObject *target = node ? PyObject_GetAttrString(node, "target") : NULL;
+    int makes = target ? target == w->st->parameter_class : -1;
+    Py_XDECREF(target);
+    Py_XDECREF(node);
+    return makes;
+}
+
+/* A parameter can only be replaced by another, or by None. */
+static int check_parameter(PyScript *w, PyObject *o, PyObject *name, PyObject *value)
+{
+    module_state *st = w->st;
+    PyObject *now = module_entry(o, st->str_parameters, name);
+    if (!now || !value || value == Py_None || value == now)
+        return PyErr_Occurred() ? -1 : 0;
+    int fits = is_proxy(st, value) ? makes_parameter(w, value)
+                                   : PyObject_IsInstance(value, st->parameter_class);
+    if (fits == 0 && is_proxy(st, value))
+        script_refuse(w, "cannot assign to '%U', a parameter of %s, what is not known to be an "
+                      "nn.Parameter; wrap it in nn.Parameter, or use the function of "
+                      "torch.nn.functional with this tensor", name, Py_TYPE(o)->tp_name);
+    else if (fits == 0)
+        PyErr_Format(PyExc_TypeError, "cannot assign '%s' as parameter '%U' (torch.nn.Parameter or "
+                     "None expected)", Py_TYPE(value)->tp_name, name);
+    return fits > 0 ? 0 : -1;
+}
+
 int script_put_aside(PyScript *w, PyObject *o, PyObject *name, PyObject *value)
 {
-    if (check_item(w, o, name) < 0)
+    if (check_item(w, o, name) < 0 || check_parameter(w, o, name, value) < 0)
         return -1;
+    w->changes++;
     PyObject *real = w->applied ? NULL : answer_of(w, o, name);
     PyObject *key = PyErr_Occurred() ? NULL : aside_key(o, name);
     int failed = key ? 0 : -1;

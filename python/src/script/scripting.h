@@ -25,7 +25,7 @@
  * outlive it; then nothing but `sources` is left in it. */
 #define SCRIPT_OBJECTS(X)                                                                          \
     X(mode) X(pending) X(kept) X(aside) X(flags) X(outside) X(defs) X(contexts) X(message) X(classes)      \
-    X(looked_at) X(seen_lines)
+    X(looked_at) X(seen_lines) X(cached) X(begun)
 typedef struct PyScript {
     PyObject_HEAD
     module_state *st;
@@ -40,7 +40,9 @@ typedef struct PyScript {
      * outside: {id: object} of containers and instances that the program found; defs:
      * {function: address of its def, or None}; contexts: what cfx/_glue/scripting.py notes of
      * those of torch's; message: of the last `explain`; classes: a set of those that the program
-     * made; looked_at: the file that was last looked for, and its lines, if it has not changed. */
+     * made; looked_at: the file that was last looked for, and its lines, if it has not changed;
+     * cached: {key: (number of a region, result, whether it has effects, cache, arguments,
+     * whether it outlives the call)} of functools' caches; begun: {key: (last node, changes)} when the function was called. */
 #define X(name) PyObject *name;
     SCRIPT_OBJECTS(X)
 #undef X
@@ -49,10 +51,12 @@ typedef struct PyScript {
                               it is now, and the graph checks that */
     bool reads_flags;      /* the program has asked for one that was not fixed */
     bool refused;          /* script_refuse has set the exception */
+    PyObject *assigning;   /* the module whose __setattr__ has called nn.Module's, until it is set */
     PyObject *calling;     /* the module that nn.Module.__call__ was called with, until it is */
     int in_mode;           /* how many calls are in the mode */
     int in_text;           /* how many texts are made by Python itself */
     int applied;           /* how many calls see what is aside */
+    unsigned changes;      /* how many attributes of modules were assigned to */
     const char *file;      /* what is evaluated; lives as long as the sources */
     uint32_t line;
     scope_frame **scopes;  /* of the modules that are entered */
@@ -142,6 +146,19 @@ PyObject *script_training(PyScript *w, PyObject *module);
 /* Records that a module is left with another flag. -1 with an exception. */
 int script_keep_training(PyScript *w, PyObject *module, PyObject *v);
 
+/* ---- caches (script_cache.c) --------------------------------------------------------------- */
+
+/* How a function behind one of functools' caches is called: (helper, script, cache, function), a
+ * new reference; NULL with an exception. */
+PyObject *script_cached(PyScript *w, PyObject *cache, PyObject *function);
+/* Whether the program writes to a tensor that a cache keeps after the call: -1 with *err set or an
+ * exception. */
+int script_check_caches(PyScript *w, cfx_error *err);
+/* _script_recall(script, cache, args, kwargs): (True, result), or (False, None). */
+PyObject *script_recall(PyObject *module, PyObject *const *in, Py_ssize_t n);
+/* _script_remember(script, cache, args, kwargs, result) */
+PyObject *script_remember(PyObject *module, PyObject *const *in, Py_ssize_t n);
+
 /* ---- attributes (script_attribute.c) ------------------------------------------------------- */
 
 /* An entry of the dicts of an instance or module: borrowed, or NULL, perhaps with an exception. */
@@ -149,6 +166,7 @@ PyObject *script_own_entry(PyScript *w, PyObject *o, PyObject *name);
 /* Notes that a container or instance was found, not made, by the program: it outlives the call, so
  * that changing it while capturing would be wrong. -1 with an exception. */
 int script_note(PyScript *w, PyObject *o);
+int script_is_outside(PyScript *w, PyObject *o);  /* 1, 0, -1 with an exception */
 /* The same for a new reference, which may be NULL: it, or NULL with an exception. */
 PyObject *script_found(PyScript *w, PyObject *o);
 /* -1 with an exception if it was. */

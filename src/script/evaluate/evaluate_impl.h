@@ -313,6 +313,8 @@ void *cfxi_eval_fail_as(cfx_evaluator *ev, const cfxi_ast *at, cfx_status status
 void cfxi_eval_note_failure(cfx_evaluator *ev);
 /* It was caught. */
 void cfxi_eval_forget_failure(cfx_evaluator *ev);
+/* The innermost call from `f` outwards that the user has written; `f` itself if none is. */
+cfxi_frame *cfxi_eval_visible_frame(const cfx_evaluator *ev, cfxi_frame *f);
 /* The line of the innermost call. */
 uint32_t cfxi_eval_line(const cfx_evaluator *ev);
 /* Says which node is being evaluated: new nodes of the graph come from there. */

@@ -61,6 +61,19 @@ static bool push_trace(cfx_evaluator *ev, cfx_script_location place)
     return true;
 }
 
+static bool is_hidden(const cfx_evaluator *ev, const cfxi_frame *f)
+{
+    return ev->w->hidden && ev->w->hidden(ev->w->ctx, f->def->script->file);
+}
+
+cfxi_frame *cfxi_eval_visible_frame(const cfx_evaluator *ev, cfxi_frame *f)
+{
+    cfxi_frame *visible = f;
+    while (visible && is_hidden(ev, visible))
+        visible = visible->caller;
+    return visible ? visible : f;
+}
+
 static void note_trace(cfx_evaluator *ev, const cfxi_ast *at)
 {
     if (ev->traced)
@@ -71,6 +84,8 @@ static void note_trace(cfx_evaluator *ev, const cfxi_ast *at)
         const cfxi_ast *place = has_place(at) ? at : place_of(f);
         at = NULL;
         f = call_of(f);
+        if (is_hidden(ev, f))
+            continue;
         const cfx_script_location row = {f->def->script->file, place->line, place->column,
                                          f->def->name};
         if (!push_trace(ev, row))
@@ -135,9 +150,10 @@ static void set_message(cfx_evaluator *ev, const cfxi_ast *at, cfx_status status
         cfx_error_set(ev->err, status, "%s", what);
         return;
     }
-    if (!has_place(at))
-        at = place_of(ev->frame);
-    const cfx_script *script = ev->frame->def->script;
+    const cfxi_frame *frame = cfxi_eval_visible_frame(ev, ev->frame);
+    if (!has_place(at) || frame != ev->frame)
+        at = place_of(frame);
+    const cfx_script *script = frame->def->script;
     const cfxi_lexer lex = {.text = script->tree->text, .size = script->tree->size};
     cfxi_ir_lex_show(&lex, cfxi_syntax_script_offset(script->tree, at->line, at->column), shown);
     snprintf(text, sizeof text, "%.60s:%u: %.300s", base_name(script->file), (unsigned)at->line,
