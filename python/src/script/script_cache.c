@@ -14,10 +14,17 @@
 
 /* ---- keys ---------------------------------------------------------------------------------- */
 
-/* What a cache takes an argument for: graph values are known by their nodes. */
-static PyObject *key_of(PyScript *w, PyObject *o)
+static bool is_property(PyObject *cache)
 {
-    cfx_node *n = is_proxy(w->st, o) ? w->world.node(w, object(o)) : NULL;
+    return strcmp(Py_TYPE(cache)->tp_name, "cached_property") == 0;
+}
+
+/* What a cache takes an argument for: graph values are known by their nodes, and the owner of a
+ * property is itself, whatever it says of its hash. */
+static PyObject *key_of(PyScript *w, PyObject *cache, PyObject *o)
+{
+    void *n = is_property(cache)      ? (void *)o
+              : is_proxy(w->st, o) ? (void *)w->world.node(w, object(o)) : NULL;
     if (!n)
         return Py_NewRef(o);
     PyObject *address = PyLong_FromVoidPtr(n);
@@ -26,9 +33,9 @@ static PyObject *key_of(PyScript *w, PyObject *o)
     return key;
 }
 
-static int add_key(PyScript *w, PyObject *list, PyObject *o)
+static int add_key(PyScript *w, PyObject *cache, PyObject *list, PyObject *o)
 {
-    PyObject *key = key_of(w, o);
+    PyObject *key = key_of(w, cache, o);
     int failed = key ? PyList_Append(list, key) : -1;
     Py_XDECREF(key);
     return failed;
@@ -41,9 +48,9 @@ static PyObject *call_key(PyScript *w, PyObject *cache, PyObject *args, PyObject
     PyObject *id = list ? PyLong_FromVoidPtr(cache) : NULL;
     int failed = id ? PyList_Append(list, id) : -1;
     for (Py_ssize_t i = 0; !failed && i < PyTuple_GET_SIZE(args); i++)
-        failed = add_key(w, list, PyTuple_GET_ITEM(args, i));
+        failed = add_key(w, cache, list, PyTuple_GET_ITEM(args, i));
     for (Py_ssize_t at = 0; !failed && PyDict_Next(kwargs, &at, &name, &value);)
-        failed = PyList_Append(list, name) < 0 || add_key(w, list, value) < 0 ? -1 : 0;
+        failed = PyList_Append(list, name) < 0 || add_key(w, cache, list, value) < 0 ? -1 : 0;
     PyObject *key = failed ? NULL : PyList_AsTuple(list);
     Py_XDECREF(id);
     Py_XDECREF(list);
@@ -161,7 +168,7 @@ static int refuse_cached(PyScript *w, const char *what)
 /* Whether the cache is there before and after the call: 1, 0, -1 with an exception. */
 static int outlives(PyScript *w, PyObject *cache, PyObject *args)
 {
-    if (strcmp(Py_TYPE(cache)->tp_name, "cached_property") != 0)
+    if (!is_property(cache))
         return script_is_outside(w, cache);
     PyObject *owner = PyTuple_GET_SIZE(args) > 0 ? PyTuple_GET_ITEM(args, 0) : cache;
     return is_nn_module(w->st, owner) ? 1 : script_is_outside(w, owner);
