@@ -340,9 +340,6 @@ def assign_attribute(self, name, value):
     setattr(self, name, value)
 
 
-_TABLES = ("_parameters", "_buffers", "_modules")
-
-
 def script_watch(modules):
     """What the modules and those below them have, to see later what a call has changed."""
     seen = {module: None for root in modules for module in _below(root)}
@@ -358,7 +355,7 @@ def _below(module):
 
 def _tables_of(module):
     own = vars(module)
-    return [own, *(own[name] for name in _TABLES if isinstance(own.get(name), dict))]
+    return [own, *(table for table in own.values() if isinstance(table, dict))]
 
 
 def script_undo(watched):
@@ -368,7 +365,7 @@ def script_undo(watched):
         for table, before in tables:
             names = [n for n in {**before, **table} if table.get(n, ...) is not before.get(n, ...)]
             if names:
-                changed = changed or (module, names[0])
+                changed = changed or (module, str(names[0]))
                 table.clear()
                 table.update(before)
     return changed
@@ -595,6 +592,7 @@ _core._register(
     script_plain=frozenset(_fact_functions()),
     script_contexts=_CONTEXTS,
     script_set_grad=torch.set_grad_enabled,
+    script_requires_grad=torch.Tensor.requires_grad_,
     script_linecache=linecache,
     script_started=_glue.started,
     script_layers=os.path.join(os.path.dirname(torch.nn.__file__), "modules", ""),

@@ -99,7 +99,13 @@ static PyObject *get_symbolic(PyScript *w, PyObject *proxy, PyObject *name, bool
 static PyObject *get_of_tensor(PyScript *w, PyObject *tensor, PyObject *name, bool called)
 {
     PyObject **dict = _PyObject_GetDictPtr(tensor);
-    int fact = w->st->script_facts ? PySet_Contains(w->st->script_facts, name) : 0;
+    const char *text = PyUnicode_AsUTF8(name);
+    const bool grad = text && (strcmp(text, "requires_grad") == 0 || strcmp(text, "is_leaf") == 0);
+    if (!text || (strcmp(text, "requires_grad_") == 0 && script_change_grad(w) < 0))
+        return NULL;
+    int fact = !w->st->script_facts || (grad && w->grad_changed)
+                   ? 0 : PySet_Contains(w->st->script_facts, name);
+    w->grad_read = w->grad_read || (grad && fact > 0);
     if (fact == 0 && dict && *dict)
         fact = PyDict_Contains(*dict, name);
     if (fact != 0)
@@ -181,6 +187,8 @@ static PyObject *get_of_instance(PyScript *w, PyObject *o, PyObject *name)
     if (value)
         return PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%U'",
                             Py_TYPE(o)->tp_name, name);
+    if (is_nn_module(w->st, o) && script_look_inside(w, o, name) < 0)
+        return NULL;
     PyObject *descriptor = _PyType_Lookup(Py_TYPE(o), name);
     bool strong = descriptor && Py_TYPE(descriptor)->tp_descr_set;
     Py_XINCREF(descriptor);
@@ -240,9 +248,21 @@ static cfx_object *world_get_method(void *ctx, cfx_object *o, const char *name, 
 
 /* ---- assigning ----------------------------------------------------------------------------- */
 
+int script_change_grad(PyScript *w)
+{
+    if (w->grad_read)
+        script_refuse(w, "requires_grad of a tensor changes here, and the program has read one "
+                      "before: later calls would read another; change it before the capture");
+    w->grad_changed = true;
+    return w->grad_read ? -1 : 0;
+}
+
 /* setattr(x, name, v) of a graph value, recorded. */
 static int set_symbolic(PyScript *w, PyObject *o, PyObject *name, PyObject *v)
 {
+    if (PyUnicode_CompareWithASCIIString(name, "requires_grad") == 0 && is_tensor(w->st, o) &&
+        script_change_grad(w) < 0)
+        return -1;
     PyObject *function = PyDict_GetItemString(PyEval_GetBuiltins(), v ? "setattr" : "delattr");
     PyObject *proxy = function ? script_read(w, o) : NULL;
     PyObject *const args[3] = {proxy, name, v};
@@ -289,6 +309,11 @@ static int refuse_outside(PyScript *w, PyObject *o, PyObject *name)
                       "an nn.Module", name,
                       PyType_Check(o) ? ((PyTypeObject *)o)->tp_name : Py_TYPE(o)->tp_name);
     return outside ? -1 : 0;
+}
+
+int script_may_assign(PyScript *w, PyObject *o, PyObject *name)
+{
+    return is_graph_like(w->st, o) || is_nn_module(w->st, o) ? 0 : refuse_outside(w, o, name);
 }
 
 static int set(PyScript *w, PyObject *o, PyObject *name, PyObject *v)

@@ -82,12 +82,15 @@ static cfx_object *world_proxy(void *ctx, cfx_node *n, cfx_error *err)
                                           (PyObject *)w->tracer), err);
 }
 
+static int stop_at_module(void *ctx, PyObject *leaf) { return is_nn_module(ctx, leaf); }
+
 /* What no graph can hold, said in the words of who writes the program. */
 static int check_value(PyScript *w, PyObject *o)
 {
     const bool function = script_function_of(w, o) || PyFunction_Check(o) || PyMethod_Check(o) ||
                           PyCFunction_Check(o);
-    if (function || is_nn_module(w->st, o))
+    const int modules = function ? 0 : visit_leaves(o, stop_at_module, w->st);
+    if (function || modules > 0)
         script_refuse(w, "a %s cannot be a graph value: a branch or loop that depends on data "
                       "cannot select or return one; call it inside each "
                       "branch instead", function ? "function" : "module");

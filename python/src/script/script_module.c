@@ -287,7 +287,8 @@ static PyObject *checked(PyScript *w, PyObject *f, PyObject *before, PyObject *r
 
 PyObject *script_call_changed(PyScript *w, PyObject *f, PyObject *args, PyObject *kwargs)
 {
-    const bool python = PyFunction_Check(f) || PyMethod_Check(f);
+    const bool python = PyFunction_Check(f) || PyMethod_Check(f) ||
+                        Py_TYPE(f) == &PyWrapperDescr_Type;
     PyObject *modules = python ? modules_of(w, f, args, kwargs) : NULL;
     if (python && !modules)
         return NULL;
@@ -399,6 +400,40 @@ PyObject *script_training(PyScript *w, PyObject *module)
     if (PyErr_Occurred())
         Py_CLEAR(result);
     return result;
+}
+
+int script_look_inside(PyScript *w, PyObject *module, PyObject *name)
+{
+    static const char *const dicts[] = {"__dict__", "_parameters", "_buffers", "_modules"};
+    bool inside = false;
+    for (size_t i = 0; i < sizeof dicts / sizeof *dicts; i++)
+        inside = inside || PyUnicode_CompareWithASCIIString(name, dicts[i]) == 0;
+    if (!inside || w->applied)
+        return 0;
+    if (has_aside(w, module)) {
+        script_refuse(w, "attributes of this %s were assigned to, which its '%U' does not show "
+                      "during capture; read the attributes themselves",
+                      Py_TYPE(module)->tp_name, name);
+        return -1;
+    }
+    const int how = w->training;
+    PyObject *id = PyUnicode_CompareWithASCIIString(name, "__dict__") == 0 && how < 0
+                       ? PyLong_FromVoidPtr(module) : NULL;
+    PyObject *known = id ? PyDict_GetItemWithError(w->flags, id) : NULL;
+    int failed = PyErr_Occurred() ? -1 : 0;
+    if (id && !failed && known && is_proxy(w->st, PyTuple_GET_ITEM(known, 1))) {
+        script_refuse(w, "'training' of this %s is a value of the graph, which its '__dict__' does "
+                      "not show; read the attribute itself", Py_TYPE(module)->tp_name);
+        failed = -1;
+    } else if (id && !failed && !known) {
+        w->training = -2;
+        PyObject *flag = script_training(w, module);
+        w->training = how;
+        failed = flag ? 0 : -1;
+        Py_XDECREF(flag);
+    }
+    Py_XDECREF(id);
+    return failed;
 }
 
 int script_keep_training(PyScript *w, PyObject *module, PyObject *v)

@@ -49,6 +49,8 @@ typedef struct PyScript {
     cfx_node *flag;        /* behind which the next flag is read: an input or a flag, or NULL */
     int training;          /* what `training` is fixed to: 1, 0; -1: the graph reads it; -2: what
                               it is now, and the graph checks that */
+    bool grad_read;        /* `requires_grad` of a tensor was taken for a constant */
+    bool grad_changed;     /* it was changed: the graph reads it from now on */
     bool reads_flags;      /* the program has asked for one that was not fixed */
     bool refused;          /* script_refuse has set the exception */
     PyObject *assigning;   /* the module whose __setattr__ has called nn.Module's, until it is set */
@@ -143,6 +145,9 @@ PyObject *script_call_changed(PyScript *w, PyObject *f, PyObject *args, PyObject
 /* The flag `training` of a module: a graph value that reads it when the graph runs, or what it is
  * fixed to. A new reference; NULL with an exception. */
 PyObject *script_training(PyScript *w, PyObject *module);
+/* The program looks into the dicts of a module: what is aside is not seen there, so that is refused,
+ * and the flag is fixed to what it is now, which the graph checks. -1 with an exception. */
+int script_look_inside(PyScript *w, PyObject *module, PyObject *name);
 /* Records that a module is left with another flag. -1 with an exception. */
 int script_keep_training(PyScript *w, PyObject *module, PyObject *v);
 
@@ -171,6 +176,10 @@ int script_is_outside(PyScript *w, PyObject *o);  /* 1, 0, -1 with an exception 
 PyObject *script_found(PyScript *w, PyObject *o);
 /* -1 with an exception if it was. */
 int script_may_change(PyScript *w, PyObject *o);
+/* object.__setattr__ and its like: -1 with an exception if that changes what outlives the call. */
+int script_may_assign(PyScript *w, PyObject *o, PyObject *name);
+/* A tensor's `requires_grad` is about to change. -1 with an exception. */
+int script_change_grad(PyScript *w);
 
 /* ---- sources (script_source.c) ------------------------------------------------------------- */
 
