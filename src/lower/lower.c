@@ -175,7 +175,7 @@ static cfx_status lower_all(cfxi_lower *l, cfx_graph *g)
     cfx_status status = l->what ? CFX_OK : CFX_E_NOMEM;
     if (status == CFX_OK && l->modules)
         status = cfxi_pass_inline(g, l->modules, NULL, NULL, l->err);
-    if (status == CFX_OK && l->modules)
+    if (status == CFX_OK)
         status = cfxi_lower_modes(g, l->modules, l->err);
     if (status == CFX_OK)
         status = lower_graph(g, l, l->err);

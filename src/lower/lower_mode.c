@@ -8,7 +8,8 @@
  *     output(%c)
  *
  * What reads `training` becomes the present mode, and a branch on it the one that is taken, so that
- * the other need not be known here. A call that leaves a module in the mode that it is in goes.
+ * the other need not be known here. Without modules, as in a file, that is eval mode. A call that
+ * leaves a module in the mode that it is in goes.
  */
 #include "lower_impl.h"
 #include "pass/resolve_impl.h"
@@ -18,15 +19,35 @@ typedef struct mode_job {
     bool any;
 } mode_job;
 
-static cfx_status mode_of(const mode_job *job, cfx_graph *g, const char *path, const char *name,
+/* Whether the module at a path, of which `size` bytes count, is training. */
+static cfx_status mode_of(const mode_job *job, cfx_graph *g, const char *path, size_t size,
                           cfx_value *mode, cfx_error *err)
 {
-    CFX_TRY(cfxi_ops_module_attr(job->modules, g, path, name, mode, err));
-    if (mode->kind == CFX_KIND_BOOL)
+    *mode = cfx_value_bool(false);
+    if (!job->modules)
         return CFX_OK;
-    cfx_value_discard(g, *mode);
-    *mode = cfx_value_invalid();
-    return CFX_OK;
+    char *copy = cfxi_base_alloc(g->allocator, size + 1);
+    if (!copy)
+        return cfxi_base_nomem(err);
+    memcpy(copy, path, size);
+    copy[size] = '\0';
+    cfx_value found = cfx_value_invalid();
+    const cfx_status status = cfxi_ops_module_attr(job->modules, g, copy, "training", &found, err);
+    cfxi_base_free(g->allocator, copy, size + 1);
+    if (status == CFX_OK && found.kind == CFX_KIND_BOOL)
+        *mode = found;
+    else if (status == CFX_OK)
+        cfx_value_discard(g, found);
+    return status;
+}
+
+/* How many bytes of a flag's path are the module's: of "block.training", those of "block". */
+static size_t module_size(const cfx_node *flag)
+{
+    size_t size = 0;
+    cfx_node_target(flag, &size, NULL);
+    const size_t name = strlen("training");
+    return size > name ? size - name - 1 : 0;
 }
 
 static cfx_status fix_modes(cfx_graph *g, void *ctx, cfx_error *err)
@@ -39,10 +60,9 @@ static cfx_status fix_modes(cfx_graph *g, void *ctx, cfx_error *err)
         cfx_value mode;
         if (!cfxi_ir_is_flag(n))
             continue;
-        status = mode_of(job, g, n->callee->ref->name->data, "", &mode, err);
-        if (status != CFX_OK || mode.kind == CFX_KIND_INVALID)
-            continue;
-        status = cfx_node_replace_uses(n, mode, NULL, NULL, NULL, err);
+        status = mode_of(job, g, n->callee->ref->name->data, module_size(n), &mode, err);
+        if (status == CFX_OK)
+            status = cfx_node_replace_uses(n, mode, NULL, NULL, NULL, err);
         if (status == CFX_OK)
             status = cfx_graph_erase(g, n, err);
         job->any = true;
@@ -84,8 +104,11 @@ static cfx_status drop_settings(const mode_job *job, cfx_graph *g, cfx_error *er
         cfx_node *module = set_module(n);
         const cfx_value wanted = cfx_node_arg(n, 2);
         cfx_value mode = cfx_value_invalid();
-        if (module && wanted.kind == CFX_KIND_BOOL)
-            CFX_TRY(mode_of(job, g, module->callee->ref->name->data, "training", &mode, err));
+        if (module && wanted.kind == CFX_KIND_BOOL) {
+            size_t size = 0;
+            const char *path = cfx_node_target(module, &size, err);
+            CFX_TRY(path ? mode_of(job, g, path, size, &mode, err) : CFX_E_NOMEM);
+        }
         if (mode.kind != CFX_KIND_BOOL || mode.as.b != wanted.as.b || n->n_users > 0)
             continue;
         CFX_TRY(cfx_graph_erase(g, n, err));
