@@ -251,7 +251,7 @@ class Tracer(_core.Tracer):
     # Of the trace that runs: GraphModules whose calls are replaced by their nodes at its end, by
     # path; what evaluates the root from its source, or None; the root's first argument.
     _to_inline: dict[str, torch.nn.Module]
-    _evaluation: tuple[Any, int, int] | None = None
+    _evaluation: tuple[Any, int, int, int] | None = None
     _first: Any = None
     _called: set  # wrapped functions that a script calls
     _adopts = False  # whether modules from outside become part of the root

@@ -55,11 +55,22 @@ def _root_of(root: Any, tracer: Tracer) -> Any:
     return root
 
 
-def _script(root, concrete_args, tracer, most_calls, most_rounds):
+_LIVE, _CHECKED = -1, -2  # PyScript.training of python/src/script/scripting.h
+
+
+def _script(root, concrete_args, tracer, most_calls, most_rounds, training):
     tracer = Tracer() if tracer is None else tracer
     mode = scripting.Recorder(tracer)
     what = _root_of(root, tracer)
-    graph = tracer._script(what, concrete_args, mode, most_calls, most_rounds)
+    fixed = _LIVE if training is None else int(bool(training))
+    try:
+        graph = tracer._script(what, concrete_args, mode, most_calls, most_rounds, fixed)
+    except Exception as error:
+        if training is not None or not mode.reads_flags:
+            raise
+        mode.reason = str(error).partition("\n")[0]
+        # the program cannot be captured for both modes: for the present one, with a check
+        graph = tracer._script(what, concrete_args, mode, most_calls, most_rounds, _CHECKED)
     return tracer._module(graph, _name_of(root))
 
 
@@ -67,15 +78,18 @@ def _script(root, concrete_args, tracer, most_calls, most_rounds):
 def script(
     root: Callable[..., Any], concrete_args: dict[str, Any] | None = None, *,
     tracer: Tracer | None = None, most_calls: int = 0, most_rounds: int = 0,
+    training: bool | None = None,
 ) -> GraphModule: ...  # fmt: skip
 @overload
 def script(
     root: None = None, concrete_args: dict[str, Any] | None = None, *,
     tracer: Tracer | None = None, most_calls: int = 0, most_rounds: int = 0,
+    training: bool | None = None,
 ) -> Callable[[Callable[..., Any]], GraphModule]: ...  # fmt: skip
 def script(
     root: Callable[..., Any] | None = None, concrete_args: dict[str, Any] | None = None, *,
     tracer: Tracer | None = None, most_calls: int = 0, most_rounds: int = 0,
+    training: bool | None = None,
 ) -> Any:  # fmt: skip
     """Captures a module or function from its source, as a GraphModule.
 
@@ -87,13 +101,17 @@ def script(
     `script` can also be used as a decorator. `concrete_args` fixes inputs, by name. `tracer`
     decides which modules are leaves, as in a trace. `most_calls` limits the depth of nested calls
     (200), `most_rounds` the iterations of a loop that is unrolled (100,000).
+
+    `self.training` is a value of the graph, which `train()` and `eval()` of the result switch. A
+    program that can be captured in one mode only is captured in the present one, and the graph
+    checks the mode. `training` fixes what the program reads to True or False.
     """
     if root is None:
         return functools.partial(
             script, concrete_args=concrete_args, tracer=tracer, most_calls=most_calls,
-            most_rounds=most_rounds,
+            most_rounds=most_rounds, training=training,
         )  # fmt: skip
-    return _script(root, concrete_args, tracer, most_calls, most_rounds)
+    return _script(root, concrete_args, tracer, most_calls, most_rounds, training)
 
 
 scripting.replaced[script] = scripting.script_inside

@@ -75,11 +75,28 @@ static cfx_var read_tensor(cfx_at at, cfx_tensor *tensor)
     return cfxi_capture_trace_node(at, n, cfxi_capture_known_of_tensor(at, tensor));
 }
 
+/* The module whose mode a path stands for, "training" or "block.training"; NULL: none. */
+static const cfx_module *module_of_flag(const cfx_module *m, const char *path)
+{
+    char prefix[256];
+    const char *dot = strrchr(path, '.');
+    const size_t size = dot ? (size_t)(dot - path) : 0;
+    if (strcmp(dot ? dot + 1 : path, "training") != 0 || size >= sizeof prefix)
+        return NULL;
+    memcpy(prefix, path, size);
+    prefix[size] = '\0';
+    const cfxi_member *e = dot ? cfxi_capture_module_at(m, prefix) : NULL;
+    return dot ? (e ? e->child : NULL) : m;
+}
+
 cfx_var cfx_module_param_at(cfx_at at, cfx_module *m, const char *path)
 {
     if (!cfx_scope_ok(at.scope))
         return cfx_var_empty();
     const cfxi_member *e = m && path ? cfxi_capture_module_at(m, path) : NULL;
+    const cfx_module *asked = m && path && !e ? module_of_flag(m, path) : NULL;
+    if (asked)
+        return cfx_v(asked->training);
     if (!e || e->kind == CFXI_MEMBER_CHILD) {
         cfx_scope_fail_at(at, CFX_E_KEY, "%s has no parameter '%.100s'",
                           m ? cfxi_capture_module_title(m) : "a NULL module", path ? path : "");

@@ -206,6 +206,10 @@ static inline bool cfxi_ir_is_call(const cfx_node *n)
            n->op == CFX_OP_CALL_MODULE;
 }
 
+/* Whether it reads the mode of a module, "training" or "block.training": a bool, which the owner of
+ * the modules switches between runs. */
+bool cfxi_ir_is_flag(const cfx_node *n);
+
 static inline cfx_value cfxi_ir_seq_value(cfx_kind kind, cfx_seq *seq, uint32_t depth)
 {
     cfx_value v = cfx_value_scalar(kind, 0);

@@ -182,6 +182,16 @@ cfx_node *cfx_graph_placeholder(cfx_graph *g, const char *name, cfx_error *err)
                             cfx_value_invalid(), NULL, cfx_value_invalid(), err);
 }
 
+bool cfxi_ir_is_flag(const cfx_node *n)
+{
+    static const char flag[] = "training";
+    size_t size = 0;
+    const char *path = n->op == CFX_OP_GET_ATTR ? cfx_node_target(n, &size, NULL) : NULL;
+    const size_t behind = sizeof flag - 1;
+    return path && size >= behind && strcmp(path + size - behind, flag) == 0 &&
+           (size == behind || path[size - behind - 1] == '.');
+}
+
 cfx_node *cfx_graph_get_attr(cfx_graph *g, const char *path, cfx_error *err)
 {
     return cfx_graph_create(g, CFX_OP_GET_ATTR, by_name(path), cfx_value_invalid(),

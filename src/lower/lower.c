@@ -11,6 +11,7 @@
  * Needs: the modules, where the graph calls or reads some.
  * Keeps: names, order, users and locations of all nodes but calls of captured modules (inline).
  *
+ * The mode of modules (training or not) is fixed to the present one: lower_mode.c.
  * It is tried on a copy first, so that all that is in the way can be said before anything changes.
  * Linear in nodes and edges.
  */
@@ -174,6 +175,8 @@ static cfx_status lower_all(cfxi_lower *l, cfx_graph *g)
     cfx_status status = l->what ? CFX_OK : CFX_E_NOMEM;
     if (status == CFX_OK && l->modules)
         status = cfxi_pass_inline(g, l->modules, NULL, NULL, l->err);
+    if (status == CFX_OK)
+        status = cfxi_lower_modes(g, l->modules, l->err);
     if (status == CFX_OK)
         status = lower_graph(g, l, l->err);
     cfx_node_map_free(l->what);

@@ -170,6 +170,8 @@ static cfx_status read_attr(fold_job *job, cfx_node *n)
 {
     cfx_value v;
     const char *path = n->callee->ref->name->data;
+    if (cfxi_ir_is_flag(n))
+        return CFX_OK;  /* the owner of the modules switches it */
     if (!job->modules || is_written(job, n) || cfxi_analysis_survey_find(job->survey, path).written)
         return CFX_OK;
     CFX_TRY(cfxi_ops_module_attr(job->modules, job->g, path, "", &v, job->err));

@@ -72,8 +72,8 @@ static bool has_constant_inputs(const folder *f, const cfx_node *n)
 
 static cfx_status judge(folder *f, cfx_node *n, bool *constant)
 {
-    *constant = (cfxi_ir_is_call(n) || n->op == CFX_OP_GET_ATTR) && !is_written(f, n) &&
-                has_constant_inputs(f, n);
+    *constant = (cfxi_ir_is_call(n) || n->op == CFX_OP_GET_ATTR) && !cfxi_ir_is_flag(n) &&
+                !is_written(f, n) && has_constant_inputs(f, n);
     if (*constant)
         CFX_TRY(is_repeatable(f, n, constant));
     if (!*constant || !f->what->skip)
@@ -90,7 +90,7 @@ static bool has_candidates(cfx_graph *g)
 {
     const uint32_t constant = cfxi_ir_graph_stamp(g, 1);
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next) {
-        bool fits = cfxi_ir_is_call(n) || n->op == CFX_OP_GET_ATTR;
+        bool fits = cfxi_ir_is_call(n) || (n->op == CFX_OP_GET_ATTR && !cfxi_ir_is_flag(n));
         for (uint32_t i = 0; fits && i < n->n_inputs; i++)
             fits = n->inputs[i].def->mark == constant;
         if (fits && cfxi_ir_is_call(n))

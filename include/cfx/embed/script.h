@@ -307,6 +307,9 @@ typedef struct cfx_world {
     cfx_status (*explain)(void *ctx, cfx_object *exc, const char **kind, cfx_object **message,
                           cfx_error *err);
 
+    /* Whether functions of a source are not the user's: messages then give the line that called
+     * them. (may be NULL: none are) */
+    bool (*hidden)(void *ctx, const char *file);
     /* Whether to stop (Ctrl-C); called from time to time. (may be NULL) */
     cfx_status (*interrupted)(void *ctx, cfx_error *err);
 
@@ -351,6 +354,13 @@ typedef struct cfx_script_location {
 /* The i-th entry of the call stack of the last failure, innermost first; false past the end. For
  * CFX_E_HOST, whose exception does not contain the locations in the program. */
 CFX_API bool cfx_evaluator_where(const cfx_evaluator *ev, size_t i, cfx_script_location *place);
+
+/* What is known of an object, graph values included; for these OTHER means that nothing is. */
+CFX_API cfx_object_kind cfx_evaluator_kind(cfx_evaluator *ev, cfx_object *o);
+/* The number of the innermost way of a branch, or body of a loop, that is being evaluated; and
+ * whether the one with that number still is, so that graph values made in it can be used. */
+CFX_API uint32_t cfx_evaluator_region(const cfx_evaluator *ev);
+CFX_API bool cfx_evaluator_in_region(const cfx_evaluator *ev, uint32_t number);
 
 /* Accepts all changes so far: cfx_evaluator_finish then considers only later assignments. Call it
  * after the run that creates a model and before the call to capture. */

@@ -15,6 +15,7 @@ import operator
 import os
 import sysconfig
 import types
+import warnings
 from typing import Any
 
 import torch
@@ -144,6 +145,22 @@ def call_in(context, fn, *args, **kwargs):
 def call_in_new(make, fn, *args, **kwargs):
     with make():
         return fn(*args, **kwargs)
+
+
+def call_cached(script, cache, fn, *args, **kwargs):
+    known, result = recall(script, cache, args, kwargs)
+    if not known:
+        result = fn(*args, **kwargs)
+        remember(script, cache, args, kwargs, result)
+    return result
+
+
+recall, remember = _core._script_recall, _core._script_remember
+
+
+def script_cached(job):
+    """How a function behind a cache of functools is called: (helper, script, cache, function)."""
+    return call_cached, *job
 
 
 def call_with_hooks(module, *args, **kwargs):
@@ -296,6 +313,75 @@ def _returned(tracer, value):
     return value
 
 
+# ---- modules ---------------------------------------------------------------------------------
+
+
+def train_module(self, mode=True):
+    if not isinstance(mode, bool):
+        raise ValueError("training mode is expected to be boolean")
+    self.training = mode
+    for module in self.children():
+        module.train(mode)
+    return self
+
+
+def eval_module(self):
+    return self.train(False)
+
+
+def apply_module(self, fn):
+    for module in self.children():
+        module.apply(fn)
+    fn(self)
+    return self
+
+
+def assign_attribute(self, name, value):
+    _core._script_plainly(self)
+    setattr(self, name, value)
+
+
+def script_watch(modules):
+    """What the modules and those below them have, to see later what a call has changed."""
+    seen = {module: None for root in modules for module in _below(root)}
+    return [(module, [(table, dict(table)) for table in _tables_of(module)]) for module in seen]
+
+
+def _below(module):
+    yield module
+    for child in vars(module).get("_modules", {}).values():
+        if child is not None:
+            yield from _below(child)
+
+
+def _tables_of(module):
+    own = vars(module)
+    return [own, *(table for table in own.values() if isinstance(table, dict))]
+
+
+def script_undo(watched):
+    """Puts back what has changed since script_watch: (module, name) of the first, or None."""
+    changed = None
+    for module, tables in watched:
+        for table, before in tables:
+            names = [n for n in {**before, **table} if table.get(n, ...) is not before.get(n, ...)]
+            if names:
+                changed = changed or (module, str(names[0]))
+                table.clear()
+                table.update(before)
+    return changed
+
+
+def script_flag_check(job):
+    """How a graph checks that its module is in the mode that it was captured in."""
+    mode, training = job
+    now, other = ("training", "eval") if training else ("eval", "training")
+    return operator.eq, torch._assert, (
+        f"this graph was captured in {now} mode only; capture it again in {other} mode\n"
+        f"it could not be captured for both modes: {mode.reason}"
+    )
+
+
 def script_class(job):
     """A class that the program makes. Its annotations are known by their names only."""
     name, bases, body = job
@@ -383,6 +469,8 @@ class Recorder(TorchFunctionMode):
     def __init__(self, tracer: Any) -> None:
         super().__init__()
         self.tracer = tracer
+        self.reads_flags = False  # set by _core._evaluate
+        self.reason = ""  # why the program was not captured for both modes
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         return _core._script_torch(self.tracer, func, args, kwargs)
@@ -438,9 +526,10 @@ def _record_rules():
     deep = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge,
             operator.contains, operator.countOf, operator.indexOf, operator.mod)
     rules.update(dict.fromkeys(deep, _DEEP))  # they ask items of lists, or put them into a text
-    for function in (copy.copy, torch.finfo, torch.iinfo, torch.device):
+    for function in (copy.copy, torch.finfo, torch.iinfo, torch.device, torch.nn.Parameter):
         rules[function] = _ITEM
     rules[copy.deepcopy] = rules[torch.Size] = _DEEP
+    rules[torch.nn.utils.rnn.PackedSequence] = rules[warnings.warn] = _DEEP
     rules.update(dict.fromkeys(changing_functions(), _ALWAYS))
     states = (torch.manual_seed, torch.seed, torch.set_rng_state, torch.get_rng_state)
     rules.update(dict.fromkeys((*states, torch.cuda.manual_seed, torch.from_numpy), _ALWAYS))
@@ -492,6 +581,8 @@ replaced: dict[Any, Any] = {
     torch._check: check, torch._check_index: check_index, torch._check_value: check_value,
     torch._check_type: check_type, torch.is_tensor: is_tensor,
     dataclasses.asdict: as_dict, dataclasses.astuple: as_tuple,
+    torch.nn.Module.train: train_module, torch.nn.Module.eval: eval_module,
+    torch.nn.Module.apply: apply_module, torch.nn.Module.__setattr__: assign_attribute,
     "torch.jit": {"isinstance": is_of_type},
 }  # fmt: skip
 _core._register(
@@ -505,13 +596,15 @@ _core._register(
     script_plain=frozenset(_fact_functions()),
     script_contexts=_CONTEXTS,
     script_set_grad=torch.set_grad_enabled,
+    script_requires_grad=torch.Tensor.requires_grad_,
     script_linecache=linecache,
     script_started=_glue.started,
+    script_layers=os.path.join(os.path.dirname(torch.nn.__file__), "modules", ""),
     # functions with a source, although they are cfx's
     script_inlined=frozenset((
         call_in, call_in_new, call_with_hooks, make_dataclass, check, check_index, check_value,
         check_type, is_tensor, is_of_type, as_dict, as_tuple, script_inside, ops.for_loop,
-        ops._call,
+        ops._call, call_cached, assign_attribute, train_module, eval_module, apply_module,
     )),
     script_replaced=replaced,
     script_trace_error=TraceError,
@@ -519,5 +612,6 @@ _core._register(
 )  # fmt: skip
 _glue.install(
     script_error, script_note, script_is_users, script_lines, script_hooked, script_context,
-    script_decorated, script_set_grad_enabled, script_class, script_dataclass,
+    script_decorated, script_set_grad_enabled, script_class, script_dataclass, script_watch,
+    script_undo, script_flag_check, script_cached,
 )  # fmt: skip

@@ -26,6 +26,9 @@ static PyScript *script_new(PyObject *module, PyTracer *t, PyObject *mode)
     w->kept = PyList_New(0);
     w->contexts = PyDict_New();
     w->aside = PyDict_New();
+    w->flags = PyDict_New();
+    w->cached = PyDict_New();
+    w->begun = PyDict_New();
     w->outside = PyDict_New();
     w->spaces = PyDict_New();
     w->defs = PyDict_New();
@@ -105,19 +108,41 @@ static PyObject *run(PyScript *w, PyObject *body)
         Py_CLEAR(result);
         script_raise(w, &err);
     }
+    if (result && script_check_caches(w, &err) < 0) {
+        Py_CLEAR(result);
+        if (!PyErr_Occurred())
+            script_raise_error(w->st, &err);
+    }
     return result;
 }
 
-/* _evaluate(tracer, body, mode, most_calls, most_rounds): body(), with an evaluator that records in
- * the tracer's graph. `mode` is torch's: it calls _script_torch. */
+/* Says whether a flag was read. An exception that is set stays. */
+static void tell_flags(PyScript *w, PyObject **result)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (PyObject_SetAttrString(w->mode, "reads_flags", w->reads_flags ? Py_True : Py_False) < 0) {
+        Py_CLEAR(*result);
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+        return;
+    }
+    PyErr_Restore(type, value, traceback);
+}
+
+/* _evaluate(tracer, body, mode, most_calls, most_rounds, training): body(), with an evaluator that
+ * records in the tracer's graph. `mode` is torch's: it calls _script_torch, and is told whether a
+ * flag was read that `training` (PyScript.training) does not fix. */
 static PyObject *evaluate(PyObject *module, PyObject *args)
 {
     module_state *st = PyModule_GetState(module);
     cfx_script_options options = {0};
     cfx_error err = {0};
     PyObject *tracer, *body, *mode;
-    if (!PyArg_ParseTuple(args, "O!OOII:_evaluate", st->TracerType, &tracer, &body, &mode,
-                          &options.most_calls, &options.most_rounds))
+    int training;
+    if (!PyArg_ParseTuple(args, "O!OOIIi:_evaluate", st->TracerType, &tracer, &body, &mode,
+                          &options.most_calls, &options.most_rounds, &training))
         return NULL;
     PyTracer *t = (PyTracer *)tracer;
     if (t->script || !t->graph || !is_graph(st, t->graph))
@@ -126,11 +151,14 @@ static PyObject *evaluate(PyObject *module, PyObject *args)
     PyScript *w = script_new(module, t, mode);
     if (!w)
         return NULL;
+    w->training = training;
+    w->flag = cfx_graph_last(((PyGraph *)t->graph)->g);
     w->ev = cfx_evaluator_new(&w->world, ((PyGraph *)t->graph)->g, &options, &err);
     PyObject *result = NULL;
     if (w->ev) {
         t->script = w;
         result = run(w, body);
+        tell_flags(w, &result);
     } else {
         raise_cfx(&err);
     }
@@ -185,6 +213,16 @@ PyObject *script_call_module(PyScript *w, PyObject *module, PyObject *args, PyOb
     return script_call(w, module, ((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args), kwargs);
 }
 
+/* _script_plainly(module): the next assignment to an attribute of the module does not ask its
+ * class. */
+static PyObject *py_script_plainly(PyObject *module, PyObject *of)
+{
+    PyScript *w = script_in_charge(PyModule_GetState(module));
+    if (w)
+        w->assigning = of;
+    Py_RETURN_NONE;
+}
+
 /* _script_specials(): the qualified names of the functions that the evaluator carries out itself,
  * in the order of their numbers. */
 static PyObject *py_specials(PyObject *module, PyObject *unused)
@@ -216,6 +254,9 @@ PyMethodDef script_functions[] = {
     {"_script_call", py_script_call, METH_VARARGS, NULL},
     {"_script_tidy", py_script_tidy, METH_O, NULL},
     {"_script_torch", (PyCFunction)(void (*)(void))script_torch, METH_FASTCALL, NULL},
+    {"_script_recall", (PyCFunction)(void (*)(void))script_recall, METH_FASTCALL, NULL},
+    {"_script_remember", (PyCFunction)(void (*)(void))script_remember, METH_FASTCALL, NULL},
+    {"_script_plainly", py_script_plainly, METH_O, NULL},
     {"_script_specials", py_specials, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

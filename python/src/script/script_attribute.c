@@ -17,11 +17,19 @@ static int note_items(PyScript *w, PyObject *o)
     return failed;
 }
 
+/* Whether attributes of some other object may be set: one with __slots__, a SimpleNamespace, what
+ * functools makes. */
+static bool has_attributes(const module_state *st, PyObject *o)
+{
+    return (_PyObject_GetDictPtr(o) || PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_HEAPTYPE)) &&
+           !PyType_Check(o) && !PyModule_Check(o) && !is_nn_module(st, o) && !is_graph_like(st, o);
+}
+
 int script_note(PyScript *w, PyObject *o)
 {
     bool container = is_mutable(o) || PyTuple_Check(o) || is_deque(o);
     PyObject *owner = o;
-    if (!container && script_change(w, &owner) == CFX_CHANGE_NEVER)
+    if (!container && script_change(w, &owner) == CFX_CHANGE_NEVER && !has_attributes(w->st, o))
         return 0;
     if (!PyTuple_Check(o)) {
         PyObject *id = PyLong_FromVoidPtr(owner);
@@ -58,35 +66,6 @@ int script_is_outside(PyScript *w, PyObject *o)
     return found;
 }
 
-/* ---- attributes that are kept aside -------------------------------------------------------- */
-
-static PyObject *aside_key(PyObject *o, PyObject *name)
-{
-    PyObject *id = PyLong_FromVoidPtr(o);
-    PyObject *key = id ? PyTuple_Pack(2, id, name) : NULL;
-    Py_XDECREF(id);
-    return key;
-}
-
-/* Borrowed; NULL, perhaps with an exception. */
-static PyObject *get_aside(PyScript *w, PyObject *o, PyObject *name)
-{
-    if (PyDict_GET_SIZE(w->aside) == 0)
-        return NULL;
-    PyObject *key = aside_key(o, name);
-    PyObject *value = key ? PyDict_GetItemWithError(w->aside, key) : NULL;
-    Py_XDECREF(key);
-    return value;
-}
-
-static int put_aside(PyScript *w, PyObject *o, PyObject *name, PyObject *value)
-{
-    PyObject *key = aside_key(o, name);
-    int failed = key ? PyDict_SetItem(w->aside, key, value ? value : Py_Ellipsis) : -1;
-    Py_XDECREF(key);
-    return failed;
-}
-
 /* ---- reading ------------------------------------------------------------------------------- */
 
 /* `x.name` of a graph value. A method that is called at once is not read first, nor is one of
@@ -110,7 +89,13 @@ static PyObject *get_symbolic(PyScript *w, PyObject *proxy, PyObject *name, bool
 static PyObject *get_of_tensor(PyScript *w, PyObject *tensor, PyObject *name, bool called)
 {
     PyObject **dict = _PyObject_GetDictPtr(tensor);
-    int fact = w->st->script_facts ? PySet_Contains(w->st->script_facts, name) : 0;
+    const char *text = PyUnicode_AsUTF8(name);
+    const bool grad = text && (strcmp(text, "requires_grad") == 0 || strcmp(text, "is_leaf") == 0);
+    if (!text || (strcmp(text, "requires_grad_") == 0 && script_change_grad(w) < 0))
+        return NULL;
+    int fact = !w->st->script_facts || (grad && w->grad_changed)
+                   ? 0 : PySet_Contains(w->st->script_facts, name);
+    w->grad_read = w->grad_read || (grad && fact > 0);
     if (fact == 0 && dict && *dict)
         fact = PyDict_Contains(*dict, name);
     if (fact != 0)
@@ -118,6 +103,18 @@ static PyObject *get_of_tensor(PyScript *w, PyObject *tensor, PyObject *name, bo
     PyObject *proxy = script_read(w, tensor);
     PyObject *result = proxy ? get_symbolic(w, proxy, name, called) : NULL;
     Py_XDECREF(proxy);
+    return result;
+}
+
+static PyObject *get_cached(PyScript *w, PyObject *o, PyObject *descriptor, PyObject *function)
+{
+    PyObject *parts = script_cached(w, descriptor, function);
+    PyObject *result = NULL;
+    if (parts) {
+        PyObject *const args[4] = {PyTuple_GET_ITEM(parts, 1), descriptor, function, o};
+        result = script_call(w, PyTuple_GET_ITEM(parts, 0), args, 4, NULL);
+    }
+    Py_XDECREF(parts);
     return result;
 }
 
@@ -131,7 +128,9 @@ static PyObject *get_by_descriptor(PyScript *w, PyObject *o, PyObject *descripto
     if (part) {
         PyObject *function = PyObject_GetAttrString(descriptor, part);
         bool users = function && PyFunction_Check(function) && script_def(w, function, NULL);
-        PyObject *result = users ? script_call(w, function, &o, 1, NULL) : NULL;
+        PyObject *result = !users ? NULL
+                           : strcmp(part, "func") == 0 ? get_cached(w, o, descriptor, function)
+                                                       : script_call(w, function, &o, 1, NULL);
         Py_XDECREF(function);
         return result;
     }
@@ -142,8 +141,7 @@ static PyObject *get_by_descriptor(PyScript *w, PyObject *o, PyObject *descripto
     return method ? script_call(w, method, args, 3, NULL) : NULL;
 }
 
-/* An entry of the dicts of an instance or module: borrowed, or NULL, perhaps with an exception. */
-static PyObject *own_entry(PyScript *w, PyObject *o, PyObject *name)
+PyObject *script_own_entry(PyScript *w, PyObject *o, PyObject *name)
 {
     module_state *st = w->st;
     PyObject **dict = _PyObject_GetDictPtr(o);
@@ -171,7 +169,7 @@ static PyObject *get_missing(PyScript *w, PyObject *o, PyObject *name)
 /* As object.__getattribute__ looks for it. */
 static PyObject *get_of_instance(PyScript *w, PyObject *o, PyObject *name)
 {
-    PyObject *value = get_aside(w, o, name);
+    PyObject *value = script_aside(w, o, name);
     if (value && value != Py_Ellipsis)
         return Py_NewRef(value);
     if (PyErr_Occurred())
@@ -179,12 +177,17 @@ static PyObject *get_of_instance(PyScript *w, PyObject *o, PyObject *name)
     if (value)
         return PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%U'",
                             Py_TYPE(o)->tp_name, name);
+    if (is_nn_module(w->st, o) && script_look_inside(w, o, name) < 0)
+        return NULL;
     PyObject *descriptor = _PyType_Lookup(Py_TYPE(o), name);
     bool strong = descriptor && Py_TYPE(descriptor)->tp_descr_set;
     Py_XINCREF(descriptor);
     PyObject *result = strong ? get_by_descriptor(w, o, descriptor) : NULL;
+    if (!descriptor && is_nn_module(w->st, o) &&
+        PyUnicode_CompareWithASCIIString(name, "training") == 0)
+        result = script_training(w, o);
     if (!result && !strong && !PyErr_Occurred())
-        result = Py_XNewRef(own_entry(w, o, name));
+        result = Py_XNewRef(script_own_entry(w, o, name));
     if (!result && !strong && descriptor && !PyErr_Occurred())
         result = get_by_descriptor(w, o, descriptor);
     if (!result && !PyErr_Occurred())
@@ -211,7 +214,7 @@ static PyObject *get(PyScript *w, PyObject *o, PyObject *name, bool called)
     if (outside < 0)
         Py_CLEAR(value);
     /* what was assigned while evaluating is the program's own */
-    if (value && outside > 0 && !get_aside(w, o, name) && !PyErr_Occurred())
+    if (value && outside > 0 && !script_aside(w, o, name) && !PyErr_Occurred())
         value = script_found(w, value);
     return value;
 }
@@ -240,9 +243,21 @@ static cfx_object *world_get_method(void *ctx, cfx_object *o, const char *name, 
 
 /* ---- assigning ----------------------------------------------------------------------------- */
 
+int script_change_grad(PyScript *w)
+{
+    if (w->grad_read)
+        script_refuse(w, "requires_grad of a tensor changes here, and the program has read one "
+                      "before: later calls would read another; change it before the capture");
+    w->grad_changed = true;
+    return w->grad_read ? -1 : 0;
+}
+
 /* setattr(x, name, v) of a graph value, recorded. */
 static int set_symbolic(PyScript *w, PyObject *o, PyObject *name, PyObject *v)
 {
+    if (PyUnicode_CompareWithASCIIString(name, "requires_grad") == 0 && is_tensor(w->st, o) &&
+        script_change_grad(w) < 0)
+        return -1;
     PyObject *function = PyDict_GetItemString(PyEval_GetBuiltins(), v ? "setattr" : "delattr");
     PyObject *proxy = function ? script_read(w, o) : NULL;
     PyObject *const args[3] = {proxy, name, v};
@@ -280,7 +295,7 @@ static int set_by_users(PyScript *w, PyObject *o, PyObject *name, PyObject *v)
 static int refuse_outside(PyScript *w, PyObject *o, PyObject *name)
 {
     int outside = PyType_Check(o)     ? PySet_Contains(w->classes, o) == 0
-                  : PyModule_Check(o) ? 1
+                  : PyModule_Check(o) || PyFunction_Check(o) || PyMethod_Check(o) ? 1
                                       : script_is_outside(w, o);
     if (outside > 0)
         script_refuse(w, "cannot assign to attribute '%U' of %s, which comes from outside the "
@@ -291,15 +306,22 @@ static int refuse_outside(PyScript *w, PyObject *o, PyObject *name)
     return outside ? -1 : 0;
 }
 
+int script_may_assign(PyScript *w, PyObject *o, PyObject *name)
+{
+    return is_graph_like(w->st, o) || is_nn_module(w->st, o) ? 0 : refuse_outside(w, o, name);
+}
+
 static int set(PyScript *w, PyObject *o, PyObject *name, PyObject *v)
 {
     if (is_graph_like(w->st, o))
         return set_symbolic(w, o, name, v);
-    int done = set_by_users(w, o, name, v);
+    const bool plainly = w->assigning == o;
+    w->assigning = NULL;
+    int done = plainly ? 0 : set_by_users(w, o, name, v);
     if (done != 0)
         return done < 0 ? -1 : 0;
     if (is_nn_module(w->st, o))
-        return put_aside(w, o, name, v);
+        return script_put_aside(w, o, name, v);
     if (refuse_outside(w, o, name) < 0)
         return -1;
     return PyObject_SetAttr(o, name, v);

@@ -111,7 +111,7 @@ PyObject *script_call_plain(PyScript *w, PyObject *f, PyObject *const *args, Py_
         const bool text = makes_text(f);
         w->in_mode++;
         w->in_text += text;
-        result = PyObject_Call(f, all, kwargs);
+        result = script_call_changed(w, f, all, kwargs);
         w->in_text -= text;
         if (--w->in_mode == 0)
             result = leave_mode(w, result);
@@ -133,6 +133,9 @@ PyObject *script_torch(PyObject *module, PyObject *const *in, Py_ssize_t n)
         return PyErr_Format(PyExc_TypeError, "_script_torch takes a tracer, a function, a tuple "
                                              "and a dict");
     PyObject *kwargs = in[3] == Py_None ? NULL : in[3];
+    struct PyScript *w = ((PyTracer *)in[0])->script;
+    if (w && in[1] == st->script_requires_grad && script_change_grad(w) < 0)
+        return NULL;
     int plain = st->script_plain ? PySet_Contains(st->script_plain, in[1]) : 0;
     if (plain < 0) {
         PyErr_Clear();  /* a function that cannot be hashed is in no list */
@@ -338,6 +341,26 @@ static PyObject *call_dunder(PyScript *w, const call *c)
     return truth;
 }
 
+/* What Python's own functions do to attributes around the evaluator: -1 with an exception if they
+ * may not. */
+static int check_attributes(PyScript *w, const call *c)
+{
+    PyObject *f = c->f, *of = c->n > 0 ? c->args[0] : NULL;
+    const char *name = Py_TYPE(f) == &PyWrapperDescr_Type ? ((PyWrapperDescrObject *)f)->d_base->name
+                       : PyCFunction_Check(f) ? ((PyCFunctionObject *)f)->m_ml->ml_name : "";
+    PyObject *inside = NULL;
+    int failed = 0;
+    if (c->n > 1 && PyUnicode_Check(c->args[1]) && Py_TYPE(f) == &PyWrapperDescr_Type &&
+        (strcmp(name, "__setattr__") == 0 || strcmp(name, "__delattr__") == 0))
+        return script_may_assign(w, of, c->args[1]);
+    if (c->n == 1 && PyCFunction_Check(f) && strcmp(name, "vars") == 0 && is_nn_module(w->st, of)) {
+        inside = PyUnicode_InternFromString("__dict__");
+        failed = inside ? script_look_inside(w, of, inside) : -1;
+    }
+    Py_XDECREF(inside);
+    return failed;
+}
+
 static PyObject *call_direct(PyScript *w, call *c)
 {
     module_state *st = w->st;
@@ -372,7 +395,7 @@ static PyObject *call_direct(PyScript *w, call *c)
         result = call_bound(w, c);
     else if (PyMethod_Check(c->f))
         result = call_context(w, c);
-    if (result || PyErr_Occurred() || refuse_transform(w, c) < 0)
+    if (result || PyErr_Occurred() || refuse_transform(w, c) < 0 || check_attributes(w, c) < 0)
         return result;
     return script_call_plain(w, c->f, c->args, c->n, c->kwargs);
 }

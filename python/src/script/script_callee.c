@@ -200,13 +200,25 @@ static int fill_chain(PyScript *w, PyObject *module, cfx_script_callee *out)
     return 0;
 }
 
+static int refuse_graph(PyScript *w, PyObject *module)
+{
+    script_refuse(w, "this %s, or a module in it, has attributes that were assigned to, but its "
+                  "graph is copied as it is; assign before it is captured, or capture the original "
+                  "module", Py_TYPE(module)->tp_name);
+    return -1;
+}
+
 static int fill_module(PyScript *w, PyObject *module, cfx_script_callee *out)
 {
     module_state *st = w->st;
     int leaf = tracer_refresh(w->tracer) < 0 ? -1 : tracer_is_leaf(w->tracer, module);
-    if (leaf != 0 || (st->graph_module_class &&
-                      PyObject_TypeCheck(module, (PyTypeObject *)st->graph_module_class)))
-        return leaf < 0 ? -1 : 0;  /* script_call.c records it, or copies its graph */
+    int changed = leaf < 0 ? -1 : script_is_changed(w, module);
+    const bool graph = st->graph_module_class &&
+                       PyObject_TypeCheck(module, (PyTypeObject *)st->graph_module_class);
+    if (graph && changed > 0)
+        return refuse_graph(w, module);
+    if (leaf < 0 || changed < 0 || ((leaf || graph) && !changed))
+        return leaf < 0 || changed < 0 ? -1 : 0;  /* script_call.c records it, or its graph */
     bool plainly = w->calling == module;  /* its own __call__ has called nn.Module's */
     PyObject *call = plainly ? NULL : users_method(w, Py_TYPE(module), st->str_call);
     w->calling = NULL;
@@ -248,7 +260,7 @@ static int fill_special(PyScript *w, PyObject *f, cfx_script_callee *out)
 }
 
 /* functools.partial and functools.lru_cache, by the names of their classes. */
-static int fill_functools(PyScript *w, PyObject *f, cfx_script_callee *out, cfx_error *err)
+static int fill_functools(PyScript *w, PyObject *f, cfx_script_callee *out)
 {
     const char *type = Py_TYPE(f)->tp_name;
     if (strcmp(type, "functools.partial") == 0) {
@@ -265,7 +277,12 @@ static int fill_functools(PyScript *w, PyObject *f, cfx_script_callee *out, cfx_
     if (strcmp(type, "functools._lru_cache_wrapper") != 0)
         return 0;
     PyObject *function = keep(w, PyObject_GetAttrString(f, "__wrapped__"));
-    return function ? fill(w, function, out, err) : -1;
+    PyObject *parts = function ? script_cached(w, f, function) : NULL;
+    PyObject *rest = parts ? PyTuple_GetSlice(parts, 1, PyTuple_GET_SIZE(parts)) : NULL;
+    int failed = rest ? fill_partial(w, PyTuple_GET_ITEM(parts, 0), rest, NULL, out) : -1;
+    Py_XDECREF(rest);
+    Py_XDECREF(parts);
+    return failed;
 }
 
 /* An object of the user's with a __call__ that has a source. */
@@ -273,7 +290,7 @@ static int fill_callable(PyScript *w, PyObject *f, cfx_script_callee *out, cfx_e
 {
     PyObject *method = is_instance(w->st, f) ? users_method(w, Py_TYPE(f), w->st->str_call) : NULL;
     if (!method)
-        return PyErr_Occurred() ? -1 : fill_functools(w, f, out, err);
+        return PyErr_Occurred() ? -1 : fill_functools(w, f, out);
     if (fill(w, method, out, err) < 0)
         return -1;
     out->self = object(f);

@@ -82,12 +82,15 @@ static cfx_object *world_proxy(void *ctx, cfx_node *n, cfx_error *err)
                                           (PyObject *)w->tracer), err);
 }
 
+static int stop_at_module(void *ctx, PyObject *leaf) { return is_nn_module(ctx, leaf); }
+
 /* What no graph can hold, said in the words of who writes the program. */
 static int check_value(PyScript *w, PyObject *o)
 {
     const bool function = script_function_of(w, o) || PyFunction_Check(o) || PyMethod_Check(o) ||
                           PyCFunction_Check(o);
-    if (function || is_nn_module(w->st, o))
+    const int modules = function ? 0 : visit_leaves(o, stop_at_module, w->st);
+    if (function || modules > 0)
         script_refuse(w, "a %s cannot be a graph value: a branch or loop that depends on data "
                       "cannot select or return one; call it inside each "
                       "branch instead", function ? "function" : "module");
@@ -115,15 +118,20 @@ static cfx_status world_value(void *ctx, cfx_object *o, cfx_value *v, cfx_error 
     return v->kind == CFX_KIND_INVALID ? script_failed(w, err) : CFX_OK;
 }
 
-/* Whether a file is cfx's own: helpers there are evaluated on behalf of the line that calls. */
-static bool is_helper(const PyScript *w, const char *file)
+/* Whether a file is cfx's own or torch's: helpers and layers there are evaluated on behalf of the
+ * line that calls. */
+static bool is_helper(void *ctx, const char *file)
 {
+    const PyScript *w = ctx;
     PyObject *paths = w->st->library_paths;
-    const char *ours = paths && PyTuple_GET_SIZE(paths) > 0
-                           ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(paths, 0)) : NULL;
-    if (!ours)
-        PyErr_Clear();  /* a path without UTF-8: no harm done */
-    return ours && strncmp(file, ours, strlen(ours)) == 0;
+    bool found = false;
+    for (Py_ssize_t i = 0; paths && !found && i < PyTuple_GET_SIZE(paths); i++) {
+        const char *ours = PyUnicode_AsUTF8(PyTuple_GET_ITEM(paths, i));
+        if (!ours)
+            PyErr_Clear();  /* a path without UTF-8: no harm done */
+        found = ours && strncmp(file, ours, strlen(ours)) == 0;
+    }
+    return found;
 }
 
 static void world_place(void *ctx, const char *file, uint32_t line)
@@ -242,6 +250,23 @@ static int keep_buffer(PyScript *w, PyObject *buffer, PyObject *v)
     return proxy ? 0 : -1;
 }
 
+/* The module is left in another mode. The graph cannot set that of its own root. */
+static cfx_status keep_flag(PyScript *w, PyObject *module, PyObject *v, cfx_error *err)
+{
+    if (!v)
+        return cfx_error_set(err, CFX_E_UNSUPPORTED, "cannot delete attribute 'training' of %s",
+                             Py_TYPE(module)->tp_name);
+    PyObject *path = module_path(w->tracer, module);
+    if (path && PyUnicode_GET_LENGTH(path) == 0) {
+        Py_DECREF(path);
+        return cfx_error_set(err, CFX_E_UNSUPPORTED, "the call leaves %s, which is captured, in "
+                             "another mode: put the mode back before the end (was = self.training; "
+                             "...; self.train(was))", Py_TYPE(module)->tp_name);
+    }
+    Py_XDECREF(path);
+    return path && script_keep_training(w, module, v) == 0 ? CFX_OK : script_failed(w, err);
+}
+
 static cfx_status world_keep_attribute(void *ctx, cfx_object *module, const char *name,
                                        cfx_object *v, cfx_error *err)
 {
@@ -253,6 +278,8 @@ static cfx_status world_keep_attribute(void *ctx, cfx_object *module, const char
     cfx_status status = CFX_OK;
     if (!text || PyErr_Occurred())
         status = script_failed(w, err);
+    else if (strcmp(name, "training") == 0)
+        status = keep_flag(w, py(module), py(v), err);
     else if (parameter)
         status = cfx_error_set(err, CFX_E_UNSUPPORTED, "cannot assign to '%s', a parameter of %s; "
                                "change it in place under torch.no_grad(), or make "
@@ -267,8 +294,8 @@ static cfx_status world_keep_attribute(void *ctx, cfx_object *module, const char
     else
         status = cfx_error_set(err, CFX_E_UNSUPPORTED, "cannot assign to attribute '%s' of %s: a "
                                "graph keeps only tensors registered as buffers; register it in "
-                               "__init__ (self.register_buffer(\"%s\", "
-                               "torch.zeros(...)))", name, class_,
+                               "__init__ (self.register_buffer(\"%s\", torch.zeros(...))), or "
+                               "put the old value back before the call ends", name, class_,
                                name);
     Py_XDECREF(text);
     return status;
@@ -281,6 +308,7 @@ void script_graph_entries(cfx_world *world)
     world->value = world_value;
     world->tensor = world_tensor;
     world->place = world_place;
+    world->hidden = is_helper;
     world->kind_is = world_kind_is;
     world->kind_class = world_kind_class;
     world->enter = world_enter;

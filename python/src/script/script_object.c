@@ -118,8 +118,7 @@ static bool same_double(double a, double b) { return memcmp(&a, &b, sizeof a) ==
 
 static bool same_items(PyObject *a, PyObject *b);
 
-/* Whether either may stand for both: what can be changed is only the same as itself. */
-static bool is_same(PyObject *a, PyObject *b)
+bool script_same(PyObject *a, PyObject *b)
 {
     if (a == b)
         return true;
@@ -145,7 +144,7 @@ static bool same_items(PyObject *a, PyObject *b)
     Py_ssize_t n = PyTuple_GET_SIZE(a);
     bool same = n == PyTuple_GET_SIZE(b) && Py_EnterRecursiveCall(" while comparing") == 0;
     for (Py_ssize_t i = 0; same && i < n; i++)
-        same = is_same(PyTuple_GET_ITEM(a, i), PyTuple_GET_ITEM(b, i));
+        same = script_same(PyTuple_GET_ITEM(a, i), PyTuple_GET_ITEM(b, i));
     if (PyErr_Occurred())
         PyErr_Clear();  /* nested too deep to tell */
     else if (n == PyTuple_GET_SIZE(b))
@@ -156,7 +155,7 @@ static bool same_items(PyObject *a, PyObject *b)
 static bool world_equal(void *ctx, cfx_object *a, cfx_object *b)
 {
     (void)ctx;
-    return is_same(py(a), py(b));
+    return script_same(py(a), py(b));
 }
 
 static int stop_at_graph(void *ctx, PyObject *leaf) { return is_graph_like(ctx, leaf); }

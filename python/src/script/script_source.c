@@ -135,6 +135,23 @@ static PyObject *known_lines(PyScript *w, PyObject *file)
     return w->seen_lines;
 }
 
+/* Whether a function is how a layer of torch's computes: its forward, or what that calls. What
+ * manages modules is Python's own to run. */
+static bool is_layers(const PyScript *w, const PyCodeObject *code)
+{
+    const char *file = PyUnicode_AsUTF8(code->co_filename);
+    const char *name = PyUnicode_AsUTF8(code->co_name);
+    const char *home = w->st->script_layers ? PyUnicode_AsUTF8(w->st->script_layers) : NULL;
+    const size_t size = home ? strlen(home) : 0;
+    PyErr_Clear();  /* a name without UTF-8 is none of torch's */
+    if (!file || !name || !home || strncmp(file, home, size) != 0)
+        return false;
+    if (strcmp(name, "forward") == 0 || strcmp(name, "__setattr__") == 0)
+        return strcmp(file + size, "module.py") != 0;
+    return strncmp(name, "__", 2) != 0 && strcmp(file + size, "module.py") != 0 &&
+           strcmp(file + size, "container.py") != 0;
+}
+
 /* Looks for it: NULL if there is none, perhaps with an exception or *err set. */
 static const cfx_script_def *look_up(PyScript *w, PyObject *function, cfx_error *err)
 {
@@ -143,6 +160,8 @@ static const cfx_script_def *look_up(PyScript *w, PyObject *function, cfx_error 
     int users = code->co_flags & unusual ? 0 : script_is_users(w->st, code->co_filename);
     if (users == 0 && w->st->script_inlined)
         users = PySet_Contains(w->st->script_inlined, function);
+    if (users == 0 && !(code->co_flags & unusual))
+        users = is_layers(w, code);
     if (users <= 0)
         return NULL;
     PyObject *lines = Py_XNewRef(known_lines(w, code->co_filename));

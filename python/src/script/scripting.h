@@ -24,8 +24,8 @@
 /* One evaluation. Python's part of it is an object, because functions that the program made may
  * outlive it; then nothing but `sources` is left in it. */
 #define SCRIPT_OBJECTS(X)                                                                          \
-    X(mode) X(pending) X(kept) X(aside) X(outside) X(defs) X(contexts) X(message) X(classes)      \
-    X(looked_at) X(seen_lines) X(spaces)
+    X(mode) X(pending) X(kept) X(aside) X(flags) X(outside) X(defs) X(contexts) X(message)         \
+    X(classes) X(looked_at) X(seen_lines) X(spaces) X(cached) X(begun)
 typedef struct PyScript {
     PyObject_HEAD
     module_state *st;
@@ -35,19 +35,31 @@ typedef struct PyScript {
     PyObject *sources;     /* a list of capsules: the scripts that functions come from */
     cfx_world world;
     /* mode: torch's, that records; pending: an exception; kept: a list of what the evaluator
-     * borrows; aside: {(id of a module, name): value} of attributes that were assigned, Ellipsis if
-     * deleted; outside: {id: object} of what can change and the program found; defs:
-     * {function: address of its def, or None}; contexts: what cfx/_glue/scripting.py notes of
-     * those of torch's; message: of the last `explain`; classes: a set of those that the program
-     * made; spaces: {id: dict} of those that hold the attributes of an object, as vars() gives them;
-     * looked_at: the file that was last looked for, and its lines, if it has not changed. */
+     * borrows; aside: {(id of a module, name): (module, value)} of attributes that were assigned,
+     * Ellipsis if deleted; flags: {id of a module: (module, graph value of its `training`)};
+     * outside: {id: object} of what can change and the program found; defs: {function: address of
+     * its def, or None}; contexts: what cfx/_glue/scripting.py notes of those of torch's; message:
+     * of the last `explain`; classes: a set of those that the program made; spaces: {id: dict} of
+     * those that hold the attributes of an object, as vars() gives them; looked_at: the file that
+     * was last looked for, and its lines, if it has not changed; cached: {key: (number of a region,
+     * result, whether it has effects, cache, arguments, whether it outlives the call)} of functools'
+     * caches; begun: {key: (last node, changes)} when the function was called. */
 #define X(name) PyObject *name;
     SCRIPT_OBJECTS(X)
 #undef X
+    cfx_node *flag;        /* behind which the next flag is read: an input or a flag, or NULL */
+    int training;          /* what `training` is fixed to: 1, 0; -1: the graph reads it; -2: what
+                              it is now, and the graph checks that */
+    bool grad_read;        /* `requires_grad` of a tensor was taken for a constant */
+    bool grad_changed;     /* it was changed: the graph reads it from now on */
+    bool reads_flags;      /* the program has asked for one that was not fixed */
     bool refused;          /* script_refuse has set the exception */
+    PyObject *assigning;   /* the module whose __setattr__ has called nn.Module's, until it is set */
     PyObject *calling;     /* the module that nn.Module.__call__ was called with, until it is */
     int in_mode;           /* how many calls are in the mode */
     int in_text;           /* how many texts are made by Python itself */
+    int applied;           /* how many calls see what is aside */
+    unsigned changes;      /* how many attributes of modules were assigned to */
     const char *file;      /* what is evaluated; lives as long as the sources */
     uint32_t line;
     scope_frame **scopes;  /* of the modules that are entered */
@@ -97,6 +109,8 @@ static inline bool is_graph_like(const module_state *st, PyObject *o)
 /* Whether there is such a one in it: 1, 0, -1 with an exception. */
 int mentions_graph(module_state *st, PyObject *o);
 bool is_instance(const module_state *st, PyObject *o);  /* CFX_OBJECT_INSTANCE */
+/* Whether either may stand for both: what can be changed is only the same as itself. */
+bool script_same(PyObject *a, PyObject *b);
 
 /* ---- graph values (script_graph.c) --------------------------------------------------------- */
 
@@ -112,15 +126,59 @@ PyObject *script_record_method(PyScript *w, PyObject *name, PyObject *const *arg
 PyObject *script_record_operator(PyScript *w, const char *name, PyObject *const *args,
                                  Py_ssize_t n);
 
+/* ---- modules (script_module.c) ------------------------------------------------------------- */
+
+/* Attributes that the program assigns to modules are kept aside: nobody else sees them, and the
+ * modules are as before when the capture ends. */
+
+/* What was assigned: borrowed, Ellipsis if it was deleted; NULL if nothing was, perhaps with an
+ * exception. */
+PyObject *script_aside(PyScript *w, PyObject *module, PyObject *name);
+/* Keeps a value aside; NULL: the attribute is deleted. What the module has anyway is not kept.
+ * -1 with an exception. */
+int script_put_aside(PyScript *w, PyObject *module, PyObject *name, PyObject *value);
+/* Whether the module or one below it has attributes aside: then a call of it cannot be recorded as
+ * a call of the module. 1, 0, -1 with an exception. */
+int script_is_changed(PyScript *w, PyObject *module);
+/* Calls f with the attributes put where Python's own code finds them. It may not change modules
+ * that it is given. NULL with an exception. */
+PyObject *script_call_changed(PyScript *w, PyObject *f, PyObject *args, PyObject *kwargs);
+/* The flag `training` of a module: a graph value that reads it when the graph runs, or what it is
+ * fixed to. A new reference; NULL with an exception. */
+PyObject *script_training(PyScript *w, PyObject *module);
+/* The program looks into the dicts of a module: what is aside is not seen there, so that is refused,
+ * and the flag is fixed to what it is now, which the graph checks. -1 with an exception. */
+int script_look_inside(PyScript *w, PyObject *module, PyObject *name);
+/* Records that a module is left with another flag. -1 with an exception. */
+int script_keep_training(PyScript *w, PyObject *module, PyObject *v);
+
+/* ---- caches (script_cache.c) --------------------------------------------------------------- */
+
+/* How a function behind one of functools' caches is called: (helper, script, cache, function), a
+ * new reference; NULL with an exception. */
+PyObject *script_cached(PyScript *w, PyObject *cache, PyObject *function);
+/* Whether the program writes to a tensor that a cache keeps after the call: -1 with *err set or an
+ * exception. */
+int script_check_caches(PyScript *w, cfx_error *err);
+/* _script_recall(script, cache, args, kwargs): (True, result), or (False, None). */
+PyObject *script_recall(PyObject *module, PyObject *const *in, Py_ssize_t n);
+/* _script_remember(script, cache, args, kwargs, result) */
+PyObject *script_remember(PyObject *module, PyObject *const *in, Py_ssize_t n);
+
 /* ---- attributes (script_attribute.c) ------------------------------------------------------- */
 
+/* An entry of the dicts of an instance or module: borrowed, or NULL, perhaps with an exception. */
+PyObject *script_own_entry(PyScript *w, PyObject *o, PyObject *name);
 /* Notes that an object that can change was found, not made, by the program: it outlives the call,
  * so that changing it while capturing would be wrong. -1 with an exception. */
 int script_note(PyScript *w, PyObject *o);
+int script_is_outside(PyScript *w, PyObject *o);  /* 1, 0, -1 with an exception */
 /* The same for a new reference, which may be NULL: it, or NULL with an exception. */
 PyObject *script_found(PyScript *w, PyObject *o);
-/* Whether it was: 1, 0, -1 with an exception. */
-int script_is_outside(PyScript *w, PyObject *o);
+/* object.__setattr__ and its like: -1 with an exception if that changes what outlives the call. */
+int script_may_assign(PyScript *w, PyObject *o, PyObject *name);
+/* A tensor's `requires_grad` is about to change. -1 with an exception. */
+int script_change_grad(PyScript *w);
 
 /* ---- changes (script_change.c) ------------------------------------------------------------- */
 

@@ -245,6 +245,8 @@ int tracer_wrap(PyTracer *t);
 int tracer_note_wrapped(PyTracer *t, PyObject *fn);
 /* Sets the exception for a graph value as a key of a dict or an item of a set; -1. */
 Py_hash_t script_refuse_key(struct PyScript *w);
+/* The evaluation that runs in this thread, or NULL. (trace_hooks.c) */
+struct PyScript *script_in_charge(module_state *st);
 /* module(*args, **kwargs) by way of the evaluator: `kwargs` may be NULL (script.c). */
 PyObject *script_call_module(struct PyScript *w, PyObject *module, PyObject *args,
                              PyObject *kwargs);

@@ -503,6 +503,12 @@ PyObject *proxy_of_parameter(PyTracer *t, PyObject *value, PyObject *cache)
     return proxy;
 }
 
+struct PyScript *script_in_charge(module_state *st)
+{
+    trace_session *session = session_in_charge(st);
+    return session ? session->tracer->script : NULL;
+}
+
 /* ---- graphs in graphs ---------------------------------------------------------------------- */
 
 static int is_region(void *object, void *st) { return is_graph(st, object); }

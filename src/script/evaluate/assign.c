@@ -5,7 +5,8 @@
 
 bool cfxi_eval_set(cfx_evaluator *ev, cfx_object *o, const char *name, cfx_object *v)
 {
-    const bool is_node = cfxi_eval_node(ev, o) != NULL;
+    /* what is set of a tensor is a node: there is nothing to put back */
+    const bool is_node = cfxi_eval_node(ev, o) || ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_TENSOR;
     if (is_node && v && !(v = cfxi_eval_current_deep(ev, v)))
         return false;
     if (!is_node && !cfxi_eval_journal_attribute(ev, o, name))

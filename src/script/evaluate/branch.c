@@ -144,6 +144,18 @@ static bool make_node(cfxi_merge *m, cfx_object *pred, const cfxi_region *then,
     return true;
 }
 
+bool cfxi_eval_is_flag(const cfx_node *n)
+{
+    static const char opposite[] = "operator.not_";
+    cfx_error ignored = {0};
+    const char *target = n ? cfx_node_target(n, NULL, &ignored) : NULL;
+    if (!target || n->op != CFX_OP_CALL_FUNCTION)
+        return n && cfxi_ir_is_flag(n);
+    target += *target == '_';  /* Python's own name for the module is _operator */
+    return strcmp(target, opposite) == 0 && cfx_node_arg(n, 0).kind == CFX_KIND_NODE &&
+           cfxi_ir_is_flag(cfx_node_arg(n, 0).as.node);
+}
+
 /* Makes a cond of two closed ways whose nodes are the last of the graph. */
 static bool merge_ways(cfx_evaluator *ev, cfx_object *pred, const way *a, const way *b,
                        uint64_t here, cfxi_outcome *out, cfx_object **value)
@@ -159,6 +171,7 @@ static bool merge_ways(cfx_evaluator *ev, cfx_object *pred, const way *a, const 
     cfxi_eval_merge_begin(&m, ev);
     m.in_a = a->region;
     m.in_b = b->region;
+    m.flag = cfxi_eval_is_flag(cfxi_eval_node(ev, pred)) ? pred : NULL;
     bool fine = true;
     if (!is_single(out->mask)) {
         code =

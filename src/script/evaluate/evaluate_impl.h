@@ -319,6 +319,8 @@ void *cfxi_eval_fail_as(cfx_evaluator *ev, const cfxi_ast *at, cfx_status status
 void cfxi_eval_note_failure(cfx_evaluator *ev);
 /* It was caught. */
 void cfxi_eval_forget_failure(cfx_evaluator *ev);
+/* The innermost call from `f` outwards that the user has written; `f` itself if none is. */
+cfxi_frame *cfxi_eval_visible_frame(const cfx_evaluator *ev, cfxi_frame *f);
 /* The line of the innermost call. */
 uint32_t cfxi_eval_line(const cfx_evaluator *ev);
 /* Says which node is being evaluated: new nodes of the graph come from there. */
@@ -537,6 +539,8 @@ typedef cfxi_flow cfxi_way(cfx_evaluator *ev, void *ctx, cfx_object **value);
 cfxi_way cfxi_eval_way_on;  /* does nothing */
 cfxi_way cfxi_eval_way_false;  /* gives False */
 
+/* Whether a node (may be NULL) is the mode of a module, or `not` of one. */
+bool cfxi_eval_is_flag(const cfx_node *n);
 /* Goes both ways. *value (may be NULL) is what they give, merged. */
 cfxi_flow cfxi_eval_branch(cfx_evaluator *ev, cfx_object *pred, cfxi_way *then, cfxi_way *otherwise,
                            void *ctx, cfx_object **value);

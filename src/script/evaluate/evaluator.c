@@ -186,6 +186,23 @@ cfx_status cfx_evaluator_run(cfx_evaluator *ev, cfx_script *script, cfx_object *
     return v ? CFX_OK : err->status;
 }
 
+/* ---- where it is --------------------------------------------------------------------------- */
+
+cfx_object_kind cfx_evaluator_kind(cfx_evaluator *ev, cfx_object *o)
+{
+    return cfxi_eval_kind(ev, o);
+}
+
+uint32_t cfx_evaluator_region(const cfx_evaluator *ev) { return ev->region->number; }
+
+bool cfx_evaluator_in_region(const cfx_evaluator *ev, uint32_t number)
+{
+    const cfxi_region *r = ev->region;
+    while (r && r->number != number)
+        r = r->parent;
+    return r != NULL;
+}
+
 /* ---- the end ------------------------------------------------------------------------------- */
 
 /* An attribute of a module that was assigned to: it is put back, and the world records the rest. */

@@ -130,6 +130,8 @@ typedef struct cfxi_merge {
     const cfxi_pointers *always;  /* objects that come out even if they stay the same; or NULL */
     const cfxi_region *in_a, *in_b;  /* closed ones that the values come from: lists and dicts had
                                         the contents then that these have noted; or NULL */
+    cfx_object *flag;        /* what decides, if it is the mode of a module or its opposite: True
+                                where the first value counts; or NULL */
     cfxi_poison why;         /* if a merge failed by kinds: types of both */
 } cfxi_merge;
 

@@ -225,8 +225,9 @@ bool cfxi_eval_journal_slot(cfx_evaluator *ev, cfxi_frame *frame, uint32_t slot)
 
 bool cfxi_eval_journal_attribute(cfx_evaluator *ev, cfx_object *o, const char *name)
 {
+    cfxi_frame *frame = cfxi_eval_visible_frame(ev, ev->frame);
     const cfxi_place p = {.kind = CFXI_PLACE_ATTRIBUTE, .object = o, .name = name,
-                          .frame = ev->frame, .at = ev->frame ? ev->frame->at : NULL};
+                          .frame = frame, .at = frame ? frame->at : NULL};
     return cfxi_eval_check_alias(ev, o) && cfxi_eval_place_note(ev, &p);
 }
 

@@ -367,8 +367,24 @@ static bool holds_always(const cfxi_merge *m, cfx_object *o)
     return false;
 }
 
+/* `training and True` is `training`: modes are asked so often that it pays to see it. */
+static void simplify(const cfxi_merge *m, cfx_object **a, cfx_object **b)
+{
+    cfx_evaluator *ev = m->ev;
+    const cfx_node *flag = m->flag ? cfxi_eval_node(ev, m->flag) : NULL;
+    if (!flag || !*a || !*b)
+        return;
+    if (cfxi_eval_node(ev, *a) == flag)
+        *a = ev->true_;
+    if (cfxi_eval_node(ev, *b) == flag)
+        *b = ev->false_;
+    if (ev->w->equal(ev->w->ctx, *a, ev->true_) && ev->w->equal(ev->w->ctx, *b, ev->false_))
+        *a = *b = m->flag;
+}
+
 cfxi_merged cfxi_eval_merge_values(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_form **form)
 {
+    simplify(m, &a, &b);
     if (a == b && !(m->always && holds_always(m, a)))
         return known(m, a, form);
     const bool changes = can_change(m->ev, a) || can_change(m->ev, b);

@@ -63,6 +63,21 @@ static bool push_trace(cfx_evaluator *ev, cfx_script_location place)
     return true;
 }
 
+/* Calls in the prelude, and in the world's own helpers, are not shown: the line that made them is. */
+static bool is_hidden(const cfx_evaluator *ev, const cfxi_frame *f)
+{
+    return cfxi_eval_is_prelude(ev, f) ||
+           (ev->w->hidden && ev->w->hidden(ev->w->ctx, f->def->script->file));
+}
+
+cfxi_frame *cfxi_eval_visible_frame(const cfx_evaluator *ev, cfxi_frame *f)
+{
+    cfxi_frame *visible = f;
+    while (visible && is_hidden(ev, visible))
+        visible = visible->caller;
+    return visible ? visible : f;
+}
+
 static void note_trace(cfx_evaluator *ev, const cfxi_ast *at)
 {
     if (ev->traced)
@@ -70,14 +85,14 @@ static void note_trace(cfx_evaluator *ev, const cfxi_ast *at)
     ev->traced = true;
     ev->n_trace = 0;
     for (const cfxi_frame *f = ev->frame; f; f = f->caller) {
-        if (cfxi_eval_is_prelude(ev, f)) {
+        if (is_hidden(ev, f)) {
             at = NULL;
             continue;
         }
         const cfxi_ast *place = has_place(at) ? at : place_of(f);
         at = NULL;
         const cfxi_frame *call = call_of(f);
-        f = cfxi_eval_is_prelude(ev, call) ? f : call;  /* a step of a generator has no other */
+        f = is_hidden(ev, call) ? f : call;  /* a step of a generator has no other */
         const cfx_script_location row = {f->def->script->file, place->line, place->column,
                                          f->def->name};
         if (!push_trace(ev, row))
@@ -138,16 +153,12 @@ static void set_message(cfx_evaluator *ev, const cfxi_ast *at, cfx_status status
     note_trace(ev, at);
     if (ev->err->status == CFX_E_NOMEM)  /* what is wrong is for lack of memory */
         return;
-    const cfxi_frame *frame = ev->frame;
-    while (cfxi_eval_is_prelude(ev, frame)) {
-        frame = frame->caller;
-        at = NULL;
-    }
+    const cfxi_frame *frame = cfxi_eval_visible_frame(ev, ev->frame);
     if (!frame) {
         cfx_error_set(ev->err, status, "%s", what);
         return;
     }
-    if (!has_place(at))
+    if (!has_place(at) || frame != ev->frame)
         at = place_of(frame);
     const cfx_script *script = frame->def->script;
     const cfxi_lexer lex = {.text = script->tree->text, .size = script->tree->size};

@@ -7,6 +7,7 @@
  * differently.
  */
 #include "analysis/control_flow_impl.h"
+#include "analysis/splice_impl.h"
 #include "evaluate_impl.h"
 #include "buffer_copies_impl.h"
 
@@ -345,10 +346,72 @@ static cfx_status name_inside(cfx_graph *g, cfx_error *err)
     return CFX_OK;
 }
 
+/* ---- modes --------------------------------------------------------------------------------- */
+
+/* A branch on the mode whose ways do the same gives way to one of them. */
+static cfx_status take_either(cfxi_control *c, cfxi_vec *taken, cfx_error *err)
+{
+    cfx_graph *g = c->node->graph;
+    cfx_value result = cfx_value_invalid();
+    cfx_node_map *map = cfx_node_map_new(g->allocator, err);
+    cfx_status status = map ? CFX_OK : CFX_E_NOMEM;
+    cfx_node *in = cfxi_ir_next_input(c->regions[0], NULL);
+    for (size_t k = 0; status == CFX_OK && k < c->n; k++) {
+        status = cfx_node_map_set(map, in, c->operands[k], err);
+        in = cfxi_ir_next_input(c->regions[0], in);
+    }
+    if (status == CFX_OK)
+        status = cfxi_analysis_splice(c->node, c->regions[0], map, NULL, NULL, &result, err);
+    cfx_node_map_free(map);
+    CFX_TRY(status);
+    status = cfxi_analysis_splice_result(c->node, result, taken, err);
+    cfx_value_release(g, result);
+    CFX_TRY(status);
+    return cfx_graph_erase(g, c->node, err);
+}
+
+static cfx_status join_equal(cfx_graph *g, void *taken, cfx_error *err)
+{
+    cfxi_control c;
+    CFX_TRY(cfxi_analysis_each_region(g, join_equal, taken, err));
+    for (cfx_node *n = g->root.next, *next; g->height > 0 && n != &g->root; n = next) {
+        next = n->next;
+        if (!cfxi_analysis_control_of(n, &c) || cfxi_analysis_control_is_loop(&c))
+            continue;
+        const cfx_value by = cfxi_analysis_control_subject(&c);
+        if (by.kind == CFX_KIND_NODE && cfxi_eval_is_flag(by.as.node) &&
+            cfxi_ir_region_equal(c.regions[0], c.regions[1]))
+            CFX_TRY(take_either(&c, taken, err));
+    }
+    return CFX_OK;
+}
+
+/* What was asked for, and nobody needs. */
+static cfx_status drop_flags(cfx_graph *g, void *ctx, cfx_error *err)
+{
+    for (cfx_node *n = g->root.prev, *before; n != &g->root; n = before) {
+        before = n->prev;
+        if (n->n_users == 0 && cfxi_eval_is_flag(n))
+            CFX_TRY(cfx_graph_erase(g, n, err));
+    }
+    return cfxi_analysis_each_region(g, drop_flags, ctx, err);
+}
+
+static cfx_status tidy_flags(cfx_graph *g, cfx_error *err)
+{
+    cfxi_vec taken = {0};
+    cfx_status status = join_equal(g, &taken, err);
+    if (status == CFX_OK)
+        status = cfxi_analysis_erase_taken(&taken, err);
+    cfxi_base_vec_free(&taken, sizeof(cfx_node *), g->allocator);
+    return status == CFX_OK ? drop_flags(g, NULL, err) : status;
+}
+
 cfx_status cfx_script_tidy_graph(cfx_graph *g, cfx_error *err)
 {
     CFX_TRY(cfxi_eval_keep_apart(g, err));
     CFX_TRY(trim(g, err));
+    CFX_TRY(tidy_flags(g, err));
     CFX_TRY(cfxi_ir_graph_name_anew(g, NULL, err));
     return name_inside(g, err);
 }

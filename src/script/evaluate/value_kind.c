@@ -235,10 +235,10 @@ static cfx_object_kind node_kind(cfx_evaluator *ev, const cfx_node *n)
     const uintptr_t noted = (uintptr_t)cfxi_base_pointers_get(&ev->kinds, n);
     if (noted)
         return (cfx_object_kind)(noted - 1);
-    if (cfx_node_op(n) == CFX_OP_GET_ATTR)
-        return CFX_OBJECT_TENSOR;
     cfx_error ignored = {0};
     const char *target = cfx_node_target(n, NULL, &ignored);
+    if (cfx_node_op(n) == CFX_OP_GET_ATTR)
+        return cfxi_ir_is_flag(n) ? CFX_OBJECT_BOOL : CFX_OBJECT_TENSOR;
     if (!target)
         return CFX_OBJECT_OTHER;
     if (cfx_node_op(n) == CFX_OP_CALL_FUNCTION)
