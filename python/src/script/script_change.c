@@ -56,7 +56,7 @@ static bool is_constant(PyScript *w, PyObject *o)
         PyComplex_Check(o) || PyBytes_Check(o) || PyFrozenSet_Check(o) || PyType_Check(o) ||
         PyModule_Check(o) || PyFunction_Check(o) || PyExceptionInstance_Check(o) ||
         is_graph_like(w->st, o) || is_nn_module(w->st, o) || is_numpy_scalar(o) ||
-        script_function_of(w, o) || is_constant_type(type))
+        script_function_of(w, o) || o == (PyObject *)w || is_constant_type(type))
         return true;
     return is_torchs(type) && !_PyObject_GetDictPtr(o);
 }
