@@ -284,6 +284,15 @@ bool cfxi_eval_watch_begin(cfx_evaluator *ev, cfx_object *f, cfx_call_args args,
     return true;
 }
 
+bool cfxi_eval_watch_object(cfx_evaluator *ev, cfx_object *o, cfxi_watch *watch)
+{
+    cfx_object *owner = o;
+    *watch = (cfxi_watch){0};
+    return ev->making || cfxi_eval_node(ev, o) ||
+           cfxi_eval_change(ev, &owner) != CFX_CHANGE_ATTRIBUTES ||
+           look_at(ev, watch, owner, EFFECT_ANY);
+}
+
 /* ---- after it ------------------------------------------------------------------------------ */
 
 /* The value that goes with a name among names and values; NULL: there is none. */

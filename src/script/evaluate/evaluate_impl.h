@@ -497,6 +497,8 @@ typedef struct cfxi_watch {
 /* Before the world calls `f`: notes what is reachable from its arguments, and refuses what cannot
  * be put back. cfxi_eval_watch_end is called in any case. */
 bool cfxi_eval_watch_begin(cfx_evaluator *ev, cfx_object *f, cfx_call_args args, cfxi_watch *watch);
+/* The same before the world does something else to `o`, an object with attributes: o[k] = v. */
+bool cfxi_eval_watch_object(cfx_evaluator *ev, cfx_object *o, cfxi_watch *watch);
 /* After it: what the call changed goes into the journal. An object from outside is put back, and
  * that fails. */
 bool cfxi_eval_watch_end(cfx_evaluator *ev, cfxi_watch *watch);
