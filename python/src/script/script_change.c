@@ -56,7 +56,11 @@ static bool is_constant(PyScript *w, PyObject *o)
         PyComplex_Check(o) || PyBytes_Check(o) || PyFrozenSet_Check(o) || PyType_Check(o) ||
         PyModule_Check(o) || PyFunction_Check(o) || PyExceptionInstance_Check(o) ||
         is_graph_like(w->st, o) || is_nn_module(w->st, o) || is_numpy_scalar(o) ||
-        script_function_of(w, o) || is_constant_type(type))
+        script_function_of(w, o))
+        return true;
+    if (is_mutable(o))
+        return false;
+    if (is_constant_type(type))
         return true;
     return is_torchs(type) && !_PyObject_GetDictPtr(o);
 }
@@ -138,6 +142,8 @@ static bool is_space(PyScript *w, PyObject *o)
 
 cfx_script_change script_change(PyScript *w, PyObject **o)
 {
+    if (PyList_CheckExact(*o))
+        return CFX_CHANGE_ITEMS;
     if (is_constant(w, *o))
         return CFX_CHANGE_NEVER;
     if (is_space(w, *o))

@@ -113,8 +113,9 @@ static bool assign_items(cfx_evaluator *ev, cfxi_ast_list targets, cfx_object **
 static bool unpack(cfx_evaluator *ev, const cfxi_ast *target, cfxi_ast_list targets, cfx_object *v)
 {
     cfxi_objects items = {0};
-    v = cfxi_eval_current(ev, v);
     cfxi_eval_at(ev, target);
+    if (!(v = cfxi_eval_drained(ev, v)))
+        return false;
     if (cfxi_eval_node(ev, v))
         return graph_items(ev, targets, v, &items) &&
                assign_items(ev, targets, items.items, items.n, true);

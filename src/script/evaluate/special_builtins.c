@@ -448,11 +448,13 @@ static cfx_object *sort_later(cfx_evaluator *ev, cfx_object *list, cfx_object *r
 static cfx_object *call_sorted(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
 {
     cfx_object *key = argument(args, args.n, "key");
-    cfx_object *o = args.n > args.n_named ? cfxi_eval_current(ev, args.args[0]) : NULL;
     cfx_object **items;
     size_t n;
-    if (!o)
+    if (args.n == args.n_named)
         return cfxi_eval_world_call(ev, f, args);
+    cfx_object *o = cfxi_eval_drained(ev, args.args[0]);
+    if (!o)
+        return NULL;
     cfx_object *reverse = argument(args, args.n, "reverse");
     if (cfxi_eval_node(ev, o) && (!key || key == ev->none) &&
         !(reverse && cfxi_eval_node(ev, reverse))) {
@@ -464,8 +466,16 @@ static cfx_object *call_sorted(cfx_evaluator *ev, cfx_object *f, cfx_call_args a
         return NULL;
     if (key && key != ev->none)
         return sort_by_key(ev, f, key, items, n, reverse);
+    if (!(o = cfxi_eval_new_list(ev, items, n)))
+        return NULL;
     if (has_graph_value(ev, cfxi_eval_args(items, n)))
-        return (o = cfxi_eval_new_list(ev, items, n)) ? sort_later(ev, o, reverse) : NULL;
+        return sort_later(ev, o, reverse);
+    cfx_object **given = cfxi_eval_ev_alloc(ev, args.n * sizeof *given);
+    if (!given)
+        return NULL;
+    memcpy(given, args.args, args.n * sizeof *given);
+    given[0] = o;  /* an iterator has none left */
+    args.args = given;
     return cfxi_eval_world_call(ev, f, args);
 }
 
