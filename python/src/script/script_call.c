@@ -176,6 +176,11 @@ static long record_rule_of(const module_state *st, PyObject *f)
     return rule;
 }
 
+bool script_is_recorded(const module_state *st, PyObject *f)
+{
+    return record_rule_of(st, f) == RECORD_ALWAYS;
+}
+
 static int is_recorded(const module_state *st, long rule, const call *c)
 {
     switch (rule) {

@@ -56,7 +56,11 @@ static bool is_constant(PyScript *w, PyObject *o)
         PyComplex_Check(o) || PyBytes_Check(o) || PyFrozenSet_Check(o) || PyType_Check(o) ||
         PyModule_Check(o) || PyFunction_Check(o) || PyExceptionInstance_Check(o) ||
         is_graph_like(w->st, o) || is_nn_module(w->st, o) || is_numpy_scalar(o) ||
-        script_function_of(w, o) || o == (PyObject *)w || is_constant_type(type))
+        script_function_of(w, o) || o == (PyObject *)w)
+        return true;
+    if (is_mutable(o))
+        return false;
+    if (is_constant_type(type))
         return true;
     return is_torchs(type) && !_PyObject_GetDictPtr(o);
 }
@@ -76,6 +80,19 @@ static PyObject *owner_of_array(PyObject *o)
             return NULL;
         at = base;
     }
+}
+
+/* Whether objects of the type hold more than attributes: a class that is written in C has fields of
+ * its own, as random.Random and io.StringIO do. */
+static bool has_c_state(PyTypeObject *type)
+{
+    Py_ssize_t room = (Py_ssize_t)sizeof(PyObject);
+    room += type->tp_dictoffset > 0 ? (Py_ssize_t)sizeof(PyObject *) : 0;
+    room += type->tp_weaklistoffset > 0 ? (Py_ssize_t)sizeof(PyObject *) : 0;
+    for (PyTypeObject *t = type; t && t != &PyBaseObject_Type; t = t->tp_base)
+        if (PyType_HasFeature(t, Py_TPFLAGS_HEAPTYPE))  /* what stands in its __slots__ */
+            room += Py_SIZE(t) * (Py_ssize_t)sizeof(PyObject *);
+    return type->tp_basicsize > room;
 }
 
 /* Whether its elements are references: their bytes say nothing. */
@@ -125,6 +142,8 @@ static bool is_space(PyScript *w, PyObject *o)
 
 cfx_script_change script_change(PyScript *w, PyObject **o)
 {
+    if (PyList_CheckExact(*o))
+        return CFX_CHANGE_ITEMS;
     if (is_constant(w, *o))
         return CFX_CHANGE_NEVER;
     if (is_space(w, *o))
@@ -138,10 +157,11 @@ cfx_script_change script_change(PyScript *w, PyObject **o)
     }
     if (is_whole(*o))
         return CFX_CHANGE_WHOLE;
-    if (_PyObject_GetDictPtr(*o))
-        return CFX_CHANGE_ATTRIBUTES;
-    if (PyIter_Check(*o))
+    const bool attributes = _PyObject_GetDictPtr(*o) && !has_c_state(Py_TYPE(*o));
+    if (!attributes && PyIter_Check(*o))
         return CFX_CHANGE_ITERATOR;
+    if (attributes)
+        return CFX_CHANGE_ATTRIBUTES;
     /* a class with __slots__: its attributes are set one by one */
     return PyType_HasFeature(Py_TYPE(*o), Py_TPFLAGS_HEAPTYPE) &&
                    Py_TYPE(*o)->tp_new == PyBaseObject_Type.tp_new
@@ -311,7 +331,8 @@ static bool world_call_name(void *ctx, cfx_object *function, char *name, size_t 
     PyObject *f = py(function);
     bool for_all = false;
     *self = NULL;
-    if (is_nn_module(w->st, f) || is_proxy(w->st, f) || wrapped_function(w->st, f, &for_all))
+    if (is_nn_module(w->st, f) || is_proxy(w->st, f) || wrapped_function(w->st, f, &for_all) ||
+        script_is_recorded(w->st, f))
         return put_name(name, size, "torch", "nn");
     if (PyCFunction_Check(f))
         return name_of_builtin(f, name, size, self);

@@ -217,6 +217,8 @@ PyObject *users_method(PyScript *w, PyTypeObject *type, PyObject *name);
 /* Calls the method of that name of o's class with `other` (may be NULL), if that is the user's:
  * NULL without an exception if it is not, or gives NotImplemented. (script_operate.c) */
 PyObject *script_call_users(PyScript *w, PyObject *o, const char *method, PyObject *other);
+/* Whether every call of it is recorded, whatever its arguments are. */
+bool script_is_recorded(const module_state *st, PyObject *f);
 /* Calls f as a trace would: in the mode that records. */
 PyObject *script_call_plain(PyScript *w, PyObject *f, PyObject *const *args, Py_ssize_t n,
                             PyObject *kwargs);

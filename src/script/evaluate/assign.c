@@ -24,8 +24,10 @@ bool cfxi_eval_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_o
     if (cfxi_eval_node(ev, o) && v && !(v = cfxi_eval_current_deep(ev, v)))
         return false;
     key = cfxi_eval_current(ev, key);
-    return cfxi_eval_will_change(ev, o) &&
-           ev->w->set_item(ev->w->ctx, o, key, v, ev->err) == CFX_OK;
+    cfxi_watch watch = {0};
+    const bool set = cfxi_eval_will_change(ev, o) && cfxi_eval_watch_object(ev, o, &watch) &&
+                     ev->w->set_item(ev->w->ctx, o, key, v, ev->err) == CFX_OK;
+    return cfxi_eval_watch_end(ev, &watch) && set;
 }
 
 /* ---- unpacking ----------------------------------------------------------------------------- */
@@ -112,8 +114,9 @@ static bool assign_items(cfx_evaluator *ev, cfxi_ast_list targets, cfx_object **
 static bool unpack(cfx_evaluator *ev, const cfxi_ast *target, cfxi_ast_list targets, cfx_object *v)
 {
     cfxi_objects items = {0};
-    v = cfxi_eval_current(ev, v);
     cfxi_eval_at(ev, target);
+    if (!(v = cfxi_eval_drained(ev, v)))
+        return false;
     if (cfxi_eval_node(ev, v))
         return graph_items(ev, targets, v, &items) &&
                assign_items(ev, targets, items.items, items.n, true);
@@ -221,8 +224,14 @@ static cfx_object *operate(cfx_evaluator *ev, const cfxi_AugAssign *a, cfx_objec
     if (!cfxi_eval_will_change(ev, old))
         return NULL;
     const bool in_place = !cfxi_eval_node(ev, old) || !is_immutable(ev, old);
-    return cfxi_eval_pool(
-        ev, w->binary(w->ctx, cfxi_eval_sign_of(a->op), old, value, in_place, ev->err));
+    cfxi_watch watch;
+    cfx_object *made = NULL;
+    if (cfxi_eval_watch_object(ev, old, &watch))
+        made = cfxi_eval_pool(
+            ev, w->binary(w->ctx, cfxi_eval_sign_of(a->op), old, value, in_place, ev->err));
+    if (!cfxi_eval_watch_end(ev, &watch))
+        return NULL;
+    return made == old ? made : cfxi_eval_note_new(ev, made);
 }
 
 static bool augment_name(cfx_evaluator *ev, const cfxi_AugAssign *a)

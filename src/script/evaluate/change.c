@@ -6,6 +6,9 @@
  */
 #include "graph_control_impl.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 cfx_script_change cfxi_eval_change(cfx_evaluator *ev, cfx_object **o)
 {
     const cfx_world *w = ev->w;
@@ -25,7 +28,8 @@ cfx_script_change cfxi_eval_change(cfx_evaluator *ev, cfx_object **o)
 
 static bool is_outside(cfx_evaluator *ev, cfx_object *o)
 {
-    return ev->w->is_outside && ev->w->is_outside(ev->w->ctx, o);
+    return ev->w->is_outside && !cfxi_base_pointers_get(&ev->births, o) &&
+           ev->w->is_outside(ev->w->ctx, o);
 }
 
 cfx_object *cfxi_eval_note_new(cfx_evaluator *ev, cfx_object *o)
@@ -98,62 +102,86 @@ typedef enum effect {
     EFFECT_ANY,      /* it may change whatever its arguments lead to */
     EFFECT_OWN,      /* it may change its arguments, but not what they hold */
     EFFECT_READS,    /* it reads them: iterators among them are advanced */
+    EFFECT_TAKES,    /* the same, and it takes all that an iterator gives */
     EFFECT_NONE      /* it leaves even iterators alone */
 } effect;
 
-/* By qualified name; one that ends with a dot is that of all names that begin with it. The longest
- * counts. What is not here may do anything. */
+typedef struct effect_row {
+    char name[32];
+    uint8_t effect;
+} effect_row;
+
+static int compare_rows(const void *name, const void *row)
+{
+    return strcmp(name, ((const effect_row *)row)->name);
+}
+
+/* By qualified name, sorted; one that ends with a dot stands for all names of that module or
+ * class. What is not here may do anything. */
+static const effect_row *row_of(const char *name)
+{
+    static const effect_row rows[] = {
+        {"array.array.", EFFECT_OWN}, {"builtins.", EFFECT_READS}, {"builtins.ascii", EFFECT_NONE},
+        {"builtins.bool", EFFECT_NONE}, {"builtins.bytes", EFFECT_TAKES},
+        {"builtins.callable", EFFECT_NONE}, {"builtins.delattr", EFFECT_ANY},
+        {"builtins.dict", EFFECT_TAKES}, {"builtins.dir", EFFECT_NONE},
+        {"builtins.eval", EFFECT_ANY}, {"builtins.exec", EFFECT_ANY},
+        {"builtins.filter", EFFECT_ANY}, {"builtins.float", EFFECT_NONE},
+        {"builtins.format", EFFECT_NONE}, {"builtins.frozenset", EFFECT_TAKES},
+        {"builtins.hasattr", EFFECT_NONE}, {"builtins.hash", EFFECT_NONE},
+        {"builtins.id", EFFECT_NONE}, {"builtins.int", EFFECT_NONE},
+        {"builtins.isinstance", EFFECT_NONE}, {"builtins.issubclass", EFFECT_NONE},
+        {"builtins.iter", EFFECT_NONE}, {"builtins.len", EFFECT_NONE},
+        {"builtins.list", EFFECT_TAKES}, {"builtins.map", EFFECT_ANY},
+        {"builtins.max", EFFECT_TAKES}, {"builtins.min", EFFECT_TAKES},
+        {"builtins.next", EFFECT_ANY}, {"builtins.print", EFFECT_NONE},
+        {"builtins.repr", EFFECT_NONE}, {"builtins.set", EFFECT_TAKES},
+        {"builtins.setattr", EFFECT_ANY}, {"builtins.sorted", EFFECT_TAKES},
+        {"builtins.str", EFFECT_NONE}, {"builtins.sum", EFFECT_TAKES},
+        {"builtins.tuple", EFFECT_TAKES}, {"builtins.type", EFFECT_NONE},
+        {"builtins.vars", EFFECT_NONE}, {"bytearray.", EFFECT_OWN}, {"bytes.", EFFECT_READS},
+        {"cmath.", EFFECT_READS}, {"collections.Counter", EFFECT_TAKES},
+        {"collections.OrderedDict", EFFECT_TAKES}, {"collections.OrderedDict.", EFFECT_OWN},
+        {"collections.deque", EFFECT_TAKES}, {"collections.deque.", EFFECT_OWN},
+        {"collections.deque.copy", EFFECT_NONE}, {"collections.deque.count", EFFECT_NONE},
+        {"collections.deque.index", EFFECT_NONE}, {"contextlib.", EFFECT_NONE},
+        {"copy.", EFFECT_READS}, {"dict.", EFFECT_OWN}, {"dict.__contains__", EFFECT_NONE},
+        {"dict.__len__", EFFECT_NONE}, {"dict.copy", EFFECT_NONE}, {"dict.get", EFFECT_NONE},
+        {"dict.items", EFFECT_NONE}, {"dict.keys", EFFECT_NONE}, {"dict.values", EFFECT_NONE},
+        {"float.", EFFECT_NONE}, {"frozenset.", EFFECT_READS}, {"int.", EFFECT_NONE},
+        {"list.", EFFECT_OWN}, {"list.__contains__", EFFECT_NONE},
+        {"list.__getitem__", EFFECT_NONE}, {"list.__len__", EFFECT_NONE},
+        {"list.copy", EFFECT_NONE}, {"list.count", EFFECT_NONE}, {"list.index", EFFECT_NONE},
+        {"logging.", EFFECT_NONE}, {"math.", EFFECT_READS}, {"re.", EFFECT_READS},
+        {"set.", EFFECT_OWN}, {"set.copy", EFFECT_NONE}, {"set.difference", EFFECT_READS},
+        {"set.intersection", EFFECT_READS}, {"set.isdisjoint", EFFECT_READS},
+        {"set.issubset", EFFECT_READS}, {"set.issuperset", EFFECT_READS},
+        {"set.symmetric_difference", EFFECT_READS}, {"set.union", EFFECT_READS},
+        {"str.", EFFECT_READS}, {"str.join", EFFECT_TAKES}, {"torch.", EFFECT_READS},
+        {"tuple.", EFFECT_READS}, {"warnings.", EFFECT_NONE},
+    };
+    return bsearch(name, rows, sizeof rows / sizeof *rows, sizeof *rows, compare_rows);
+}
+
 static effect effect_of(const char *name)
 {
-    static const struct {
-        char name[32];
-        uint8_t effect;
-    } rows[] = {
-        {"builtins.len", EFFECT_NONE}, {"builtins.id", EFFECT_NONE}, {"builtins.bool", EFFECT_NONE},
-        {"builtins.repr", EFFECT_NONE}, {"builtins.str", EFFECT_NONE},
-        {"builtins.print", EFFECT_NONE}, {"builtins.format", EFFECT_NONE},
-        {"builtins.ascii", EFFECT_NONE}, {"builtins.hash", EFFECT_NONE},
-        {"builtins.isinstance", EFFECT_NONE}, {"builtins.issubclass", EFFECT_NONE},
-        {"builtins.callable", EFFECT_NONE}, {"builtins.type", EFFECT_NONE},
-        {"builtins.hasattr", EFFECT_NONE}, {"builtins.dir", EFFECT_NONE},
-        {"builtins.vars", EFFECT_NONE}, {"builtins.iter", EFFECT_NONE},
-        {"builtins.int", EFFECT_NONE}, {"builtins.float", EFFECT_NONE},
-        {"builtins.", EFFECT_READS}, {"builtins.map", EFFECT_ANY}, {"builtins.filter", EFFECT_ANY},
-        {"builtins.sorted", EFFECT_READS}, {"builtins.exec", EFFECT_ANY},
-        {"builtins.eval", EFFECT_ANY}, {"builtins.setattr", EFFECT_ANY},
-        {"builtins.delattr", EFFECT_ANY}, {"builtins.next", EFFECT_ANY},
-        {"logging.", EFFECT_NONE}, {"warnings.", EFFECT_NONE}, {"math.", EFFECT_READS},
-        {"cmath.", EFFECT_READS}, {"torch.", EFFECT_READS}, {"copy.", EFFECT_READS},
-        {"str.", EFFECT_READS}, {"bytes.", EFFECT_READS}, {"int.", EFFECT_NONE},
-        {"float.", EFFECT_NONE}, {"tuple.", EFFECT_READS}, {"frozenset.", EFFECT_READS},
-        {"re.", EFFECT_READS}, {"contextlib.", EFFECT_NONE},
-        {"list.", EFFECT_OWN}, {"list.copy", EFFECT_NONE}, {"list.index", EFFECT_NONE},
-        {"list.count", EFFECT_NONE}, {"list.__getitem__", EFFECT_NONE},
-        {"list.__len__", EFFECT_NONE}, {"list.__contains__", EFFECT_NONE},
-        {"dict.", EFFECT_OWN}, {"dict.get", EFFECT_NONE}, {"dict.keys", EFFECT_NONE},
-        {"dict.values", EFFECT_NONE}, {"dict.items", EFFECT_NONE}, {"dict.copy", EFFECT_NONE},
-        {"dict.__len__", EFFECT_NONE}, {"dict.__contains__", EFFECT_NONE},
-        {"set.", EFFECT_OWN}, {"set.copy", EFFECT_NONE}, {"set.union", EFFECT_READS},
-        {"set.intersection", EFFECT_READS}, {"set.difference", EFFECT_READS},
-        {"set.symmetric_difference", EFFECT_READS}, {"set.issubset", EFFECT_READS},
-        {"set.issuperset", EFFECT_READS}, {"set.isdisjoint", EFFECT_READS},
-        {"collections.deque.", EFFECT_OWN}, {"collections.deque.count", EFFECT_NONE},
-        {"collections.deque.index", EFFECT_NONE}, {"collections.deque.copy", EFFECT_NONE},
-        {"collections.OrderedDict.", EFFECT_OWN}, {"bytearray.", EFFECT_OWN},
-        {"array.array.", EFFECT_OWN},
-    };
-    effect found = EFFECT_ANY;
-    size_t longest = 0;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const size_t n = strlen(rows[i].name);
-        const bool fits = rows[i].name[n - 1] == '.' ? strncmp(name, rows[i].name, n) == 0
-                                                     : strcmp(name, rows[i].name) == 0;
-        if (fits && n > longest) {
-            longest = n;
-            found = (effect)rows[i].effect;
-        }
+    char prefix[96];
+    const effect_row *row = row_of(name);
+    snprintf(prefix, sizeof prefix, "%s", name);
+    for (char *dot = strrchr(prefix, '.'); !row && dot; dot = strrchr(prefix, '.')) {
+        dot[1] = '\0';
+        row = row_of(prefix);
+        *dot = '\0';
     }
-    return found;
+    return row ? (effect)row->effect : EFFECT_ANY;
+}
+
+bool cfxi_eval_takes_all(cfx_evaluator *ev, cfx_object *f)
+{
+    char name[96];
+    cfx_object *self = NULL;
+    return ev->w->call_name && ev->w->call_name(ev->w->ctx, f, name, sizeof name, &self) &&
+           effect_of(name) == EFFECT_TAKES;
 }
 
 /* ---- watching a call ----------------------------------------------------------------------- */
@@ -241,7 +269,7 @@ static bool look_at(cfx_evaluator *ev, cfxi_watch *watch, cfx_object *o, effect 
     const cfx_script_change how = cfxi_eval_change(ev, &owner);
     if (how == CFX_CHANGE_NEVER)
         return what != EFFECT_ANY || look_deeper(ev, watch, o);
-    if (what == EFFECT_READS && how != CFX_CHANGE_ITERATOR)
+    if (what >= EFFECT_READS && how != CFX_CHANGE_ITERATOR)
         return true;
     if (cfxi_base_pointers_get(&watch->seen, owner) || cfxi_base_pointers_get(&ev->pulled, owner))
         return true;
@@ -282,6 +310,15 @@ bool cfxi_eval_watch_begin(cfx_evaluator *ev, cfx_object *f, cfx_call_args args,
         if (!look_at(ev, watch, args.args[i], what))
             return false;
     return true;
+}
+
+bool cfxi_eval_watch_object(cfx_evaluator *ev, cfx_object *o, cfxi_watch *watch)
+{
+    cfx_object *owner = o;
+    *watch = (cfxi_watch){0};
+    return ev->making || cfxi_eval_node(ev, o) ||
+           cfxi_eval_change(ev, &owner) != CFX_CHANGE_ATTRIBUTES ||
+           look_at(ev, watch, owner, EFFECT_ANY);
 }
 
 /* ---- after it ------------------------------------------------------------------------------ */

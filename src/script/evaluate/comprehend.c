@@ -225,9 +225,11 @@ cfx_object *cfxi_eval_drained(cfx_evaluator *ev, cfx_object *o)
 /* What its computation changes, it would change later, or never. */
 static bool has_effects(const cfxi_region *r, const comprehension *c)
 {
-    for (size_t i = 0; i < r->n; i++)
-        if (r->changes[i].place.frame != c->frame && r->changes[i].place.object != c->made)
+    for (size_t i = 0; i < r->n; i++) {
+        const cfxi_place *p = &r->changes[i].place;
+        if (p->kind == CFXI_PLACE_LOCAL ? p->frame != c->frame : p->object != c->made)
             return true;
+    }
     return false;
 }
 

@@ -32,6 +32,7 @@
  *     object_alias.c      lists that may be the same object after a branch
  *     journal.c           what a branch changed, and undoing it
  *     change.c            what may be changed, and calls that change their arguments
+ *     iterator_rest.c     all items of an iterator of the prelude
  *     prelude.c           iterators and other functions of Python that are written in Python
  *     region_build.c      nodes that become regions
  *     buffer_copies.c     buffers that are assigned to
@@ -483,6 +484,9 @@ bool cfxi_eval_will_change(cfx_evaluator *ev, cfx_object *o);
 /* Notes that the world has made `o` if nobody else has it. NULL stays NULL. */
 cfx_object *cfxi_eval_note_new(cfx_evaluator *ev, cfx_object *o);
 
+/* Whether the function reads all items of an iterator that it is given, and nothing else of it. */
+bool cfxi_eval_takes_all(cfx_evaluator *ev, cfx_object *f);
+
 /* What a call of the world may change, as it was before. */
 typedef struct cfxi_watched {
     cfx_object *object;
@@ -499,6 +503,8 @@ typedef struct cfxi_watch {
 /* Before the world calls `f`: notes what is reachable from its arguments, and refuses what cannot
  * be put back. cfxi_eval_watch_end is called in any case. */
 bool cfxi_eval_watch_begin(cfx_evaluator *ev, cfx_object *f, cfx_call_args args, cfxi_watch *watch);
+/* The same before the world does something else to `o`, an object with attributes: o[k] = v. */
+bool cfxi_eval_watch_object(cfx_evaluator *ev, cfx_object *o, cfxi_watch *watch);
 /* After it: what the call changed goes into the journal. An object from outside is put back, and
  * that fails. */
 bool cfxi_eval_watch_end(cfx_evaluator *ev, cfxi_watch *watch);
@@ -518,6 +524,9 @@ cfx_object *cfxi_eval_kept_iterator(cfx_evaluator *ev, cfx_object *o);
 /* iter(o); next(o) of an object with __next__, `otherwise` may be NULL. */
 cfx_object *cfxi_eval_iter(cfx_evaluator *ev, cfx_object *o);
 cfx_object *cfxi_eval_next(cfx_evaluator *ev, cfx_object *o, cfx_object *otherwise);
+/* Whether it is an iterator of the prelude's; and all that is left of it. (iterator_rest.c) */
+bool cfxi_eval_is_iterator(cfx_evaluator *ev, cfx_object *o);
+bool cfxi_eval_rest(cfx_evaluator *ev, cfx_object *o, cfx_object ***items, size_t *n);
 /* Whether the world asks for the next item: a StopIteration that depends on data would have to end
  * a loop that is being unrolled. */
 bool cfxi_eval_ends_by_data(const cfx_evaluator *ev);

@@ -127,12 +127,29 @@ cfx_object *cfxi_eval_prelude_own(cfx_evaluator *ev, const cfx_script_def *def, 
 
 /* ---- iterators ----------------------------------------------------------------------------- */
 
+/* Whether objects of the type do nothing but give items: a file has other methods, too. */
+static bool only_iterates(const char *type)
+{
+    static const char names[][32] = {
+        "generator", "map", "filter", "zip", "enumerate", "reversed", "accumulate", "batched",
+        "combinations", "combinations_with_replacement", "permutations", "product", "chain",
+        "count", "cycle", "repeat", "islice", "zip_longest", "pairwise", "starmap", "takewhile",
+        "dropwhile", "filterfalse", "compress"};
+    const size_t size = strlen(type);
+    if (size >= 8 && strcmp(type + size - 8, "iterator") == 0)
+        return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], type) == 0)
+            return true;
+    return false;
+}
+
 cfx_object *cfxi_eval_kept_iterator(cfx_evaluator *ev, cfx_object *o)
 {
     cfx_object *owner = o;
     if (!o || cfxi_eval_node(ev, o) ||
         cfxi_eval_change(ev, &owner) != CFX_CHANGE_ITERATOR ||
-        !cfxi_base_pointers_get(&ev->births, o))
+        !cfxi_base_pointers_get(&ev->births, o) || !only_iterates(ev->w->type_name(ev->w->ctx, o)))
         return o;
     return log_of(ev, o) ? cfxi_eval_call_prelude(ev, "pulled", cfxi_eval_args(&o, 1)) : NULL;
 }
@@ -153,6 +170,21 @@ static bool is_indexed(cfx_evaluator *ev, cfx_object *o)
     default:
         return cfxi_eval_change(ev, &owner) == CFX_CHANGE_ITEMS;  /* a deque */
     }
+}
+
+/* Whether all that it gives is there already. */
+static bool is_collection(cfx_evaluator *ev, cfx_object *o)
+{
+    static const char names[][12] = {"range", "dict_keys", "dict_values", "dict_items",
+                                     "frozenset", "bytes"};
+    const cfx_object_kind kind = ev->w->kind(ev->w->ctx, o);
+    const char *type = ev->w->type_name(ev->w->ctx, o);
+    if (kind == CFX_OBJECT_DICT || kind == CFX_OBJECT_SET)
+        return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], type) == 0)
+            return true;
+    return false;
 }
 
 /* The world's iterator, of which the program sees what was pulled only. */
@@ -176,8 +208,13 @@ cfx_object *cfxi_eval_iter(cfx_evaluator *ev, cfx_object *o)
                               "the number of items in this %s depends on data; index it (x[0], "
                               "x[1]), use a for loop, or call a torch function on the whole value",
                               cfxi_eval_kind_name(ev, o));
-    if (is_indexed(ev, o))
-        return cfxi_eval_call_prelude(ev, "iterator", cfxi_eval_args(&o, 1));
+    if (is_collection(ev, o)) {
+        cfx_object **items;
+        size_t n;
+        o = cfxi_eval_items(ev, o, &items, &n) ? cfxi_eval_tuple(ev, items, n) : NULL;
+    }
+    if (!o || is_indexed(ev, o))
+        return o ? cfxi_eval_call_prelude(ev, "iterator", cfxi_eval_args(&o, 1)) : NULL;
     if (ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_INSTANCE) {
         cfx_object *method = cfxi_eval_try_get(ev, o, "__iter__", &missing);
         if (!missing)

@@ -22,6 +22,11 @@ def prelude():
             return self
 
         def __next__(self):
+            if self.items is None:
+                raise NotImplementedError(
+                    "a loop whose end depends on data has consumed this generator; make a list of "
+                    "it before the loop"
+                )
             if self.over or self.at >= len(self.items):
                 self.over = True
                 raise StopIteration
@@ -262,7 +267,9 @@ def prelude():
             start = 0 if bounds.start is None else bounds.start
             step = 1 if bounds.step is None else bounds.step
             if start < 0 or step < 1 or (bounds.stop is not None and bounds.stop < 0):
-                raise ValueError("Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
+                raise ValueError(
+                    "Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize."
+                )
             self.items = iter(iterable)
             self.at = 0
             self.start = start

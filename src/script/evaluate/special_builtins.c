@@ -85,11 +85,66 @@ static cfx_object *call_locals(cfx_evaluator *ev)
     return cfxi_eval_build(ev, CFX_BUILD_DICT, items.items, items.n);
 }
 
+/* ---- the prelude --------------------------------------------------------------------------- */
+
+/* The name of a function in prelude.py: what stands behind the module, with _ for dots. */
+static void prelude_name(cfx_script_special which, char *out, size_t size)
+{
+    static const char *const names[CFX_SPECIALS] = {
+#define CFX_SPECIAL(id, text) text,
+#include <cfx/embed/special.def>
+#undef CFX_SPECIAL
+    };
+    const char *dot = strchr(names[which], '.');
+    size_t n = 0;
+    for (const char *at = dot + 1; *at && n + 1 < size; at++)
+        out[n++] = *at == '.' ? '_' : *at;
+    out[n] = '\0';
+}
+
+static cfx_object *call_prelude(cfx_evaluator *ev, cfx_script_special which, cfx_call_args args)
+{
+    char name[40];
+    prelude_name(which, name, sizeof name);
+    return cfxi_eval_call_prelude(ev, name, args);
+}
+
 /* ---- questions about types ----------------------------------------------------------------- */
+
+/* Whether it is an object of the prelude's that stands for one of that class: map, zip. */
+static bool stands_for(cfx_evaluator *ev, cfx_object *o, cfx_object *class)
+{
+    char name[40];
+    cfx_script_callee callee = {.kind = CFX_CALLEE_DIRECT};
+    if (!ev->prelude_names || ev->w->kind(ev->w->ctx, o) != CFX_OBJECT_INSTANCE ||
+        ev->w->kind(ev->w->ctx, class) != CFX_OBJECT_CLASS ||
+        ev->w->callee(ev->w->ctx, class, &callee, ev->err) != CFX_OK ||
+        callee.kind != CFX_CALLEE_SPECIAL)
+        return false;
+    prelude_name(callee.special, name, sizeof name);
+    return strcmp(ev->w->type_name(ev->w->ctx, o), name) == 0;
+}
+
+static bool stands_for_any(cfx_evaluator *ev, cfx_object *o, cfx_object *classes)
+{
+    cfx_object **items;
+    size_t n;
+    if (ev->w->kind(ev->w->ctx, classes) != CFX_OBJECT_TUPLE)
+        return stands_for(ev, o, classes);
+    if (!cfxi_eval_contents(ev, classes, &items, &n))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (stands_for(ev, o, items[i]))
+            return true;
+    return false;
+}
 
 static cfx_object *call_isinstance(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
 {
     cfx_object *o = args.n == 2 && args.n_named == 0 ? cfxi_eval_current(ev, args.args[0]) : NULL;
+    if (o && !cfxi_eval_node(ev, o) && !cfxi_eval_node(ev, args.args[1]) &&
+        stands_for_any(ev, o, args.args[1]))
+        return ev->true_;
     if (!o || !cfxi_eval_node(ev, o))
         return cfxi_eval_world_call(ev, f, args);
     const cfx_object_kind kind = cfxi_eval_kind(ev, o);
@@ -195,28 +250,6 @@ static cfx_object *call_setitem(cfx_evaluator *ev, cfx_object *f, cfx_call_args 
 }
 
 /* ---- sequences ----------------------------------------------------------------------------- */
-
-/* The name of a function in prelude.py: what stands behind the module, with _ for dots. */
-static void prelude_name(cfx_script_special which, char *out, size_t size)
-{
-    static const char *const names[CFX_SPECIALS] = {
-#define CFX_SPECIAL(id, text) text,
-#include <cfx/embed/special.def>
-#undef CFX_SPECIAL
-    };
-    const char *dot = strchr(names[which], '.');
-    size_t n = 0;
-    for (const char *at = dot + 1; *at && n + 1 < size; at++)
-        out[n++] = *at == '.' ? '_' : *at;
-    out[n] = '\0';
-}
-
-static cfx_object *call_prelude(cfx_evaluator *ev, cfx_script_special which, cfx_call_args args)
-{
-    char name[40];
-    prelude_name(which, name, sizeof name);
-    return cfxi_eval_call_prelude(ev, name, args);
-}
 
 /* reversed(o) of what has its own way: a dict, a set of keys, an object with __reversed__. */
 static bool is_reversed_by_world(cfx_evaluator *ev, cfx_object *o)
@@ -415,11 +448,13 @@ static cfx_object *sort_later(cfx_evaluator *ev, cfx_object *list, cfx_object *r
 static cfx_object *call_sorted(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
 {
     cfx_object *key = argument(args, args.n, "key");
-    cfx_object *o = args.n > args.n_named ? cfxi_eval_current(ev, args.args[0]) : NULL;
     cfx_object **items;
     size_t n;
-    if (!o)
+    if (args.n == args.n_named)
         return cfxi_eval_world_call(ev, f, args);
+    cfx_object *o = cfxi_eval_drained(ev, args.args[0]);
+    if (!o)
+        return NULL;
     cfx_object *reverse = argument(args, args.n, "reverse");
     if (cfxi_eval_node(ev, o) && (!key || key == ev->none) &&
         !(reverse && cfxi_eval_node(ev, reverse))) {
@@ -431,8 +466,16 @@ static cfx_object *call_sorted(cfx_evaluator *ev, cfx_object *f, cfx_call_args a
         return NULL;
     if (key && key != ev->none)
         return sort_by_key(ev, f, key, items, n, reverse);
+    if (!(o = cfxi_eval_new_list(ev, items, n)))
+        return NULL;
     if (has_graph_value(ev, cfxi_eval_args(items, n)))
-        return (o = cfxi_eval_new_list(ev, items, n)) ? sort_later(ev, o, reverse) : NULL;
+        return sort_later(ev, o, reverse);
+    cfx_object **given = cfxi_eval_ev_alloc(ev, args.n * sizeof *given);
+    if (!given)
+        return NULL;
+    memcpy(given, args.args, args.n * sizeof *given);
+    given[0] = o;  /* an iterator has none left */
+    args.args = given;
     return cfxi_eval_world_call(ev, f, args);
 }
 

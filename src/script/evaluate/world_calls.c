@@ -113,6 +113,8 @@ bool cfxi_eval_items(cfx_evaluator *ev, cfx_object *o, cfx_object ***items, size
                               cfxi_eval_kind_name(ev, o));
     if (is_listed(w->kind(w->ctx, o)))
         return cfxi_eval_contents(ev, o, items, n);
+    if (cfxi_eval_is_iterator(ev, o))
+        return cfxi_eval_rest(ev, o, items, n);
     cfx_object *owner = o;
     if (cfxi_eval_change(ev, &owner) == CFX_CHANGE_ITERATOR && !cfxi_eval_will_change(ev, o))
         return false;
@@ -184,8 +186,32 @@ cfx_object *cfxi_eval_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key)
                                  ev->err));
 }
 
+/* What a function that takes all items of its arguments is given: lists. */
+static bool list_iterators(cfx_evaluator *ev, cfx_object *f, cfx_call_args *args)
+{
+    cfx_object **lists = NULL;
+    for (size_t i = 0; ev->prelude && i < args->n - args->n_named; i++) {
+        cfx_object **items;
+        size_t n;
+        if (!cfxi_eval_is_iterator(ev, args->args[i]))
+            continue;
+        if (!lists && !cfxi_eval_takes_all(ev, f))
+            return true;
+        if (!lists && (lists = cfxi_eval_ev_alloc(ev, args->n * sizeof *lists)) != NULL)
+            memcpy(lists, args->args, args->n * sizeof *lists);
+        if (!lists || !cfxi_eval_rest(ev, args->args[i], &items, &n) ||
+            !(lists[i] = cfxi_eval_new_list(ev, items, n)))
+            return false;
+    }
+    if (lists)
+        args->args = lists;
+    return true;
+}
+
 cfx_object *cfxi_eval_world_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
 {
+    if (!list_iterators(ev, f, &args))
+        return NULL;
     if (ev->growing.n > 0 && args.n > 0) {
         cfx_object **current = cfxi_eval_ev_alloc(ev, args.n * sizeof *current);
         if (!current)

@@ -207,6 +207,13 @@ CFXI_BUILTIN(b_zip)
     return made;
 }
 
+/* map and filter: the evaluator runs them itself. */
+CFXI_BUILTIN(b_evaluated)
+{
+    return cfxi_world_raise(w, err, CFXI_TypeError,
+                            "map() and filter() can only be called in a script");
+}
+
 CFXI_BUILTIN(b_reversed)
 {
     cfx_object *in[1];
@@ -279,8 +286,8 @@ CFXI_BUILTIN(make_range)
 
 const cfxi_builtin cfxi_world_items_builtins[] = {
     {"all", b_all}, {"any", b_any}, {"dict", make_dict}, {"enumerate", b_enumerate},
-    {"filter", NULL}, {"frozenset", make_frozenset}, {"iter", b_iter}, {"len", b_len},
-    {"list", make_list}, {"map", NULL}, {"max", b_max}, {"min", b_min}, {"next", b_next},
+    {"filter", b_evaluated}, {"frozenset", make_frozenset}, {"iter", b_iter}, {"len", b_len},
+    {"list", make_list}, {"map", b_evaluated}, {"max", b_max}, {"min", b_min}, {"next", b_next},
     {"range", make_range}, {"reversed", b_reversed}, {"set", make_set}, {"slice", make_slice},
     {"sorted", b_sorted}, {"sum", b_sum}, {"tuple", make_tuple}, {"zip", b_zip}, {NULL, NULL},
 };
