@@ -24,8 +24,8 @@
 /* One evaluation. Python's part of it is an object, because functions that the program made may
  * outlive it; then nothing but `sources` is left in it. */
 #define SCRIPT_OBJECTS(X)                                                                          \
-    X(mode) X(pending) X(kept) X(aside) X(flags) X(outside) X(defs) X(contexts) X(message) X(classes)      \
-    X(looked_at) X(seen_lines) X(cached) X(begun)
+    X(mode) X(pending) X(kept) X(aside) X(flags) X(outside) X(defs) X(contexts) X(message)         \
+    X(classes) X(looked_at) X(seen_lines) X(cached) X(begun)
 typedef struct PyScript {
     PyObject_HEAD
     module_state *st;
@@ -42,7 +42,8 @@ typedef struct PyScript {
      * those of torch's; message: of the last `explain`; classes: a set of those that the program
      * made; looked_at: the file that was last looked for, and its lines, if it has not changed;
      * cached: {key: (number of a region, result, whether it has effects, cache, arguments,
-     * whether it outlives the call)} of functools' caches; begun: {key: (last node, changes)} when the function was called. */
+     * whether it outlives the call)} of functools' caches; begun: {key: (last node, changes)} when
+     * the function was called. */
 #define X(name) PyObject *name;
     SCRIPT_OBJECTS(X)
 #undef X
@@ -53,7 +54,7 @@ typedef struct PyScript {
     bool grad_changed;     /* it was changed: the graph reads it from now on */
     bool reads_flags;      /* the program has asked for one that was not fixed */
     bool refused;          /* script_refuse has set the exception */
-    PyObject *assigning;   /* the module whose __setattr__ has called nn.Module's, until it is set */
+    PyObject *assigning;   /* the module whose __setattr__ called nn.Module's, until it is set */
     PyObject *calling;     /* the module that nn.Module.__call__ was called with, until it is */
     int in_mode;           /* how many calls are in the mode */
     int in_text;           /* how many texts are made by Python itself */
@@ -145,8 +146,9 @@ PyObject *script_call_changed(PyScript *w, PyObject *f, PyObject *args, PyObject
 /* The flag `training` of a module: a graph value that reads it when the graph runs, or what it is
  * fixed to. A new reference; NULL with an exception. */
 PyObject *script_training(PyScript *w, PyObject *module);
-/* The program looks into the dicts of a module: what is aside is not seen there, so that is refused,
- * and the flag is fixed to what it is now, which the graph checks. -1 with an exception. */
+/* The program looks into the dicts of a module. What is aside is not seen there, so that is
+ * refused, and the flag is fixed to what it is now, which the graph checks. -1 with an
+ * exception. */
 int script_look_inside(PyScript *w, PyObject *module, PyObject *name);
 /* Records that a module is left with another flag. -1 with an exception. */
 int script_keep_training(PyScript *w, PyObject *module, PyObject *v);
