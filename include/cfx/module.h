@@ -103,8 +103,8 @@ CFX_API cfx_module *cfx_module_get_child(const cfx_module *m, size_t i, const ch
 CFX_API const char *cfx_module_class_name(const cfx_module *m);
 /* An attribute, parameter or buffer: borrowed; INVALID if there is none. */
 CFX_API cfx_datum cfx_module_attribute(const cfx_module *m, const char *path);
-/* A parameter or buffer to compute with: its tensor, or a get_attr node while tracing. "training" and
- * "block.training" are the present modes of the module and of its child. */
+/* A parameter or buffer to compute with: its tensor, or a get_attr node while tracing. "training"
+ * and "block.training" are the present modes of the module and of its child. */
 CFX_API cfx_var cfx_module_param_at(cfx_at at, cfx_module *m, const char *path);
 #define cfx_module_param(s, m, path) cfx_module_param_at(CFX_HERE(s), m, path)
 

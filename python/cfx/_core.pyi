@@ -556,7 +556,8 @@ class ScriptFunction:
 # ---- for the package itself
 
 def _evaluate(
-    tracer: Tracer, body: Callable[[], Any], mode: Any, most_calls: int, most_rounds: int, /
+    tracer: Tracer, body: Callable[[], Any], mode: Any, most_calls: int, most_rounds: int,
+    training: int, /
 ) -> Any: ...
 def _script_call(
     tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], /
@@ -566,6 +567,13 @@ def _script_torch(
     tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None, /
 ) -> Any: ...
 def _script_specials() -> tuple[str, ...]: ...
+def _script_plainly(module: Any, /) -> None: ...
+def _script_recall(
+    script: Any, cache: Any, args: tuple, kwargs: dict[str, Any], /
+) -> tuple[bool, Any]: ...
+def _script_remember(
+    script: Any, cache: Any, args: tuple, kwargs: dict[str, Any], result: Any, /
+) -> None: ...
 def _run_trace(
     tracer: Tracer,
     body: Callable[[], Any],

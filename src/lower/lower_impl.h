@@ -62,8 +62,8 @@ typedef struct cfxi_lowered {
 cfxi_what cfxi_lower_what(const cfxi_lower *l, cfx_value v);
 /* Notes what a lowered call, an input or an attribute gives. */
 cfx_status cfxi_lower_note(cfxi_lower *l, const cfx_node *n);
-/* Fixes the mode of every module that `g` asks, in regions, too. `modules` may be NULL: then none is
- * training. (lower_mode.c) */
+/* Fixes the mode of every module that `g` asks, in regions, too. `modules` may be NULL: then none
+ * is training. (lower_mode.c) */
 cfx_status cfxi_lower_modes(cfx_graph *g, const cfx_module_tree *modules, cfx_error *err);
 /* Whether a value can be what a parameter of this type takes; `strictly`: of what it may also take
  * for the sake of convenience, nothing. */

@@ -351,11 +351,12 @@ static PyObject *call_dunder(PyScript *w, const call *c)
 static int check_attributes(PyScript *w, const call *c)
 {
     PyObject *f = c->f, *of = c->n > 0 ? c->args[0] : NULL;
-    const char *name = Py_TYPE(f) == &PyWrapperDescr_Type ? ((PyWrapperDescrObject *)f)->d_base->name
+    const bool slot = Py_TYPE(f) == &PyWrapperDescr_Type;
+    const char *name = slot                   ? ((PyWrapperDescrObject *)f)->d_base->name
                        : PyCFunction_Check(f) ? ((PyCFunctionObject *)f)->m_ml->ml_name : "";
     PyObject *inside = NULL;
     int failed = 0;
-    if (c->n > 1 && PyUnicode_Check(c->args[1]) && Py_TYPE(f) == &PyWrapperDescr_Type &&
+    if (slot && c->n > 1 && PyUnicode_Check(c->args[1]) &&
         (strcmp(name, "__setattr__") == 0 || strcmp(name, "__delattr__") == 0))
         return script_may_assign(w, of, c->args[1]);
     if (c->n == 1 && PyCFunction_Check(f) && strcmp(name, "vars") == 0 && is_nn_module(w->st, of)) {

@@ -54,7 +54,7 @@ typedef struct PyScript {
     bool grad_changed;     /* it was changed: the graph reads it from now on */
     bool reads_flags;      /* the program has asked for one that was not fixed */
     bool refused;          /* script_refuse has set the exception */
-    PyObject *assigning;   /* the module whose __setattr__ has called nn.Module's, until it is set */
+    PyObject *assigning;   /* the module whose __setattr__ called nn.Module's, until it is set */
     PyObject *calling;     /* the module that nn.Module.__call__ was called with, until it is */
     int in_mode;           /* how many calls are in the mode */
     int in_text;           /* how many texts are made by Python itself */
@@ -146,8 +146,9 @@ PyObject *script_call_changed(PyScript *w, PyObject *f, PyObject *args, PyObject
 /* The flag `training` of a module: a graph value that reads it when the graph runs, or what it is
  * fixed to. A new reference; NULL with an exception. */
 PyObject *script_training(PyScript *w, PyObject *module);
-/* The program looks into the dicts of a module: what is aside is not seen there, so that is refused,
- * and the flag is fixed to what it is now, which the graph checks. -1 with an exception. */
+/* The program looks into the dicts of a module. What is aside is not seen there, so that is
+ * refused, and the flag is fixed to what it is now, which the graph checks. -1 with an
+ * exception. */
 int script_look_inside(PyScript *w, PyObject *module, PyObject *name);
 /* Records that a module is left with another flag. -1 with an exception. */
 int script_keep_training(PyScript *w, PyObject *module, PyObject *v);
