@@ -24,7 +24,7 @@
 /* One evaluation. Python's part of it is an object, because functions that the program made may
  * outlive it; then nothing but `sources` is left in it. */
 #define SCRIPT_OBJECTS(X)                                                                          \
-    X(mode) X(pending) X(kept) X(aside) X(outside) X(defs) X(contexts) X(message) X(classes)      \
+    X(mode) X(pending) X(kept) X(aside) X(outside) X(defs) X(message) X(classes)                  \
     X(looked_at) X(seen_lines)
 typedef struct PyScript {
     PyObject_HEAD
@@ -37,9 +37,9 @@ typedef struct PyScript {
     /* mode: torch's, that records; pending: an exception; kept: a list of what the evaluator
      * borrows; aside: {(id of a module, name): value} of attributes that were assigned, Ellipsis if
      * deleted; outside: {id: object} of containers and instances that the program found; defs:
-     * {function: address of its def, or None}; contexts: what cfx/_glue/scripting.py notes of
-     * those of torch's; message: of the last `explain`; classes: a set of those that the program
-     * made; looked_at: the file that was last looked for, and its lines, if it has not changed. */
+     * {function: address of its def, or None}; message: of the last `explain`; classes: a set of
+     * those that the program made; looked_at: the file that was last looked for, and its lines, if
+     * it has not changed. */
 #define X(name) PyObject *name;
     SCRIPT_OBJECTS(X)
 #undef X

@@ -7,8 +7,6 @@
 
 #include "ops/ops_impl.h"
 
-static cfx_object_kind value_kind(cfx_evaluator *ev, cfx_value v);
-
 bool cfxi_eval_note_kind(cfx_evaluator *ev, const cfx_node *n, cfx_object_kind kind)
 {
     if (cfxi_base_pointers_set(&ev->kinds, n, (void *)((uintptr_t)kind + 1), ev->allocator))
@@ -55,8 +53,8 @@ static cfx_object_kind joined_number(cfx_object_kind a, cfx_object_kind b)
 
 static cfx_object_kind sign_kind(cfx_evaluator *ev, const cfx_node *n, family f)
 {
-    const cfx_object_kind a = value_kind(ev, cfx_node_arg(n, 0));
-    const cfx_object_kind b = cfx_node_num_args(n) > 1 ? value_kind(ev, cfx_node_arg(n, 1)) : a;
+    const cfx_object_kind a = cfxi_eval_value_kind(ev, cfx_node_arg(n, 0));
+    const cfx_object_kind b = cfx_node_num_args(n) > 1 ? cfxi_eval_value_kind(ev, cfx_node_arg(n, 1)) : a;
     if (f == QUESTION)
         return CFX_OBJECT_BOOL;
     if (a == CFX_OBJECT_TENSOR || b == CFX_OBJECT_TENSOR)
@@ -98,6 +96,15 @@ static cfx_object_kind attribute_kind(const cfx_node *n)
                                                                            : CFX_OBJECT_OTHER;
 }
 
+bool cfxi_eval_is_attribute(const cfx_node *n)
+{
+    size_t size;
+    const cfx_value name = cfx_node_arg(n, 1);
+    const char *text = name.kind == CFX_KIND_STR ? cfx_value_text(name, &size) : NULL;
+    return attribute_kind(n) != CFX_OBJECT_OTHER ||
+           (text && is_word(text, size, "|dtype|device|layout|grad|"));
+}
+
 /* Whether it gives the sizes of a tensor. */
 static bool is_shape(const cfx_node *n)
 {
@@ -114,7 +121,7 @@ static cfx_object_kind item_kind(cfx_evaluator *ev, const cfx_node *n)
 {
     const cfx_value of = cfx_node_arg(n, 0);
     const cfx_value key = cfx_node_arg(n, 1);
-    const cfx_object_kind kind = value_kind(ev, of);
+    const cfx_object_kind kind = cfxi_eval_value_kind(ev, of);
     if (kind == CFX_OBJECT_TENSOR || kind == CFX_OBJECT_STR)
         return kind;
     if (key.kind == CFX_KIND_SLICE && (kind == CFX_OBJECT_TUPLE || kind == CFX_OBJECT_LIST))
@@ -220,7 +227,7 @@ static cfx_object_kind text_method_kind(const char *name)
 
 static cfx_object_kind method_kind(cfx_evaluator *ev, const cfx_node *n, const char *name)
 {
-    const cfx_object_kind of = value_kind(ev, cfx_node_arg(n, 0));
+    const cfx_object_kind of = cfxi_eval_value_kind(ev, cfx_node_arg(n, 0));
     if (of == CFX_OBJECT_STR || strcmp(name, "format") == 0)
         return text_method_kind(name);
     if (of != CFX_OBJECT_TENSOR && is_word(name, strlen(name), "|split|sort|"))
@@ -246,7 +253,7 @@ static cfx_object_kind node_kind(cfx_evaluator *ev, const cfx_node *n)
     return cfx_node_op(n) == CFX_OP_CALL_METHOD ? method_kind(ev, n, target) : CFX_OBJECT_OTHER;
 }
 
-static cfx_object_kind value_kind(cfx_evaluator *ev, cfx_value v)
+cfx_object_kind cfxi_eval_value_kind(cfx_evaluator *ev, cfx_value v)
 {
     switch (v.kind) {
     case CFX_KIND_NODE:
@@ -279,6 +286,21 @@ cfx_object_kind cfxi_eval_kind(cfx_evaluator *ev, cfx_object *o)
     /* once for each node: an expression of a thousand signs asks each of them */
     cfxi_base_pointers_set(&ev->kinds, n, (void *)((uintptr_t)kind + 1), ev->allocator);
     return kind;
+}
+
+size_t cfxi_eval_length(cfx_evaluator *ev, cfx_object *o)
+{
+    const cfx_node *n = cfxi_eval_node(ev, o);
+    const cfx_operator op = n ? cfx_node_operator(n) : CFX_OPID_NONE;
+    cfx_error ignored = {0};
+    const char *target = n ? cfx_node_target(n, NULL, &ignored) : NULL;
+    if (op != CFX_OPID_NONE && cfx_operator_num_results(op) > 1)
+        return cfx_operator_num_results(op);
+    if (!target || cfx_node_op(n) != CFX_OP_CALL_FUNCTION)
+        return SIZE_MAX;
+    return strcmp(target, "builtins.divmod") == 0 || strcmp(target, "math.modf") == 0 ||
+                   strcmp(target, "math.frexp") == 0
+               ? 2 : SIZE_MAX;
 }
 
 const char *cfxi_eval_kind_name(cfx_evaluator *ev, cfx_object *o)
