@@ -20,10 +20,9 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from .. import _core, _glue, ops
-from . import contexts
+from . import chance, contexts
 from .contexts import call_in, call_in_new
 from .tracing import is_library
-from ..node import changing_functions
 from ..proxy import Proxy, TraceError
 
 
@@ -348,7 +347,7 @@ def _methods():
 
 
 # How a function is recorded: RECORD_* of python/src/script/script_call.c.
-_ITEM, _PROXY, _DEEP, _ALWAYS, _MODE = 1, 2, 3, 4, 5
+_ITEM, _PROXY, _DEEP, _ALWAYS, _MODE, _REFUSED, _REFUSED_OF_GRAPH = range(1, 8)
 
 
 def _record_rules():
@@ -367,7 +366,9 @@ def _record_rules():
     for function in (copy.copy, torch.finfo, torch.iinfo, torch.device):
         rules[function] = _ITEM
     rules[copy.deepcopy] = rules[torch.Size] = _DEEP
-    rules.update(dict.fromkeys(changing_functions(), _ALWAYS))
+    rules.update(dict.fromkeys(chance.recorded(), _ALWAYS))
+    rules.update(dict.fromkeys(chance.refused, _REFUSED))
+    rules.update(dict.fromkeys(chance.refused_of_graph, _REFUSED_OF_GRAPH))
     rules.update(dict.fromkeys(contexts.MODES, _MODE))
     states = (torch.manual_seed, torch.seed, torch.set_rng_state, torch.get_rng_state)
     rules.update(dict.fromkeys((*states, torch.cuda.manual_seed, torch.from_numpy), _ALWAYS))
@@ -429,6 +430,8 @@ _core._register(
     script_plain=frozenset(_fact_functions()),
     script_contexts=contexts.KINDS,
     script_refusal=contexts.Refusal,
+    script_environ=os.environ,
+    script_generator=torch.Generator,
     script_set_grad=torch.set_grad_enabled,
     script_linecache=linecache,
     script_started=_glue.started,

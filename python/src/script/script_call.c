@@ -17,7 +17,16 @@ typedef struct call {
 } call;
 
 /* How `script_builtins` says a function is recorded. */
-enum { RECORD_NEVER, RECORD_ITEM, RECORD_PROXY, RECORD_DEEP, RECORD_ALWAYS, RECORD_MODE };
+enum {
+    RECORD_NEVER,
+    RECORD_ITEM,
+    RECORD_PROXY,
+    RECORD_DEEP,
+    RECORD_ALWAYS,
+    RECORD_MODE,     /* cfx/_glue/contexts.py knows more */
+    REFUSE,
+    REFUSE_OF_GRAPH  /* if a graph value is an argument */
+};
 
 /* ---- arguments ----------------------------------------------------------------------------- */
 
@@ -376,6 +385,46 @@ static PyObject *call_dunder(PyScript *w, const call *c)
     return truth;
 }
 
+/* Whether a function may be one of numpy.random, or a method of a random generator. */
+static bool may_draw(PyObject *f)
+{
+    PyObject *self = PyMethod_Check(f)      ? PyMethod_GET_SELF(f)
+                     : PyCFunction_Check(f) ? PyCFunction_GET_SELF(f) : NULL;
+    const char *name = self             ? Py_TYPE(self)->tp_name
+                       : PyType_Check(f) ? ((PyTypeObject *)f)->tp_name : Py_TYPE(f)->tp_name;
+    return strncmp(name, "numpy.random.", 13) == 0 || (self && strcmp(name, "Random") == 0) ||
+           (!self && strstr(name, "cython_function"));
+}
+
+/* Methods of what differs from call to call: random generators and os.environ. NULL without an
+ * exception: it is no such method. */
+static PyObject *call_changing(PyScript *w, const call *c)
+{
+    PyObject *self = PyMethod_Check(c->f)      ? PyMethod_GET_SELF(c->f)
+                     : PyCFunction_Check(c->f) ? PyCFunction_GET_SELF(c->f) : NULL;
+    PyObject *name = NULL, *result = NULL;
+    if (may_draw(c->f)) {
+        result = ask_contexts(w, "script_chance", c->f, c);
+    } else if (self && self == w->st->script_environ) {
+        name = PyObject_GetAttr(c->f, w->st->str_name);
+        result = name ? ask_contexts(w, "script_environment", name, c) : NULL;
+    } else if (self && w->st->script_generator &&
+               (PyObject *)Py_TYPE(self) == w->st->script_generator) {
+        PyObject **all = PyMem_New(PyObject *, (size_t)c->n + 1);
+        name = all ? PyObject_GetAttr(c->f, w->st->str_name) : PyErr_NoMemory();
+        if (name) {
+            all[0] = self;
+            memcpy(all + 1, c->args, (size_t)c->n * sizeof *all);
+            result = script_record_method(w, name, all, c->n + 1, c->kwargs);
+        }
+        PyMem_Free(all);
+    }
+    Py_XDECREF(name);
+    if (result == Py_NotImplemented)
+        Py_CLEAR(result);
+    return result;
+}
+
 static PyObject *call_direct(PyScript *w, call *c)
 {
     module_state *st = w->st;
@@ -397,6 +446,11 @@ static PyObject *call_direct(PyScript *w, call *c)
         rule = RECORD_ALWAYS;
     if (rule == RECORD_MODE)
         return ask_contexts(w, "script_mode", c->f, c);
+    if (rule == REFUSE || (rule == REFUSE_OF_GRAPH && takes_graph(st, c, false)))
+        return call_glue(st, "script_refused_call", c->f);
+    if (rule == RECORD_NEVER && !wrapped &&
+        ((result = call_changing(w, c)) != NULL || PyErr_Occurred()))
+        return result;
     int record = is_recorded(st, rule, c);
     if (record > 0 && wrapped && for_all && tracer_note_wrapped(w->tracer, c->f) < 0)
         return NULL;

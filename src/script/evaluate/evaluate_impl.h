@@ -475,7 +475,7 @@ cfx_object_kind cfxi_eval_value_kind(cfx_evaluator *ev, cfx_value v);
 size_t cfxi_eval_length(cfx_evaluator *ev, cfx_object *o);
 bool cfxi_eval_note_kind(cfx_evaluator *ev, const cfx_node *n, cfx_object_kind kind);
 /* Whether `n` reads an attribute that every tensor has. */
-bool cfxi_eval_is_attribute(const cfx_node *n);
+bool cfxi_eval_is_attribute(cfx_evaluator *ev, const cfx_node *n);
 /* "a tensor", "int": for messages. */
 const char *cfxi_eval_kind_name(cfx_evaluator *ev, cfx_object *o);
 

@@ -98,7 +98,7 @@ static unsigned builtin_raises(cfx_evaluator *ev, const cfx_node *n, const char 
     if (strcmp(name, "getattr") == 0)
         return cfx_node_num_args(n) > 2 ? 0
                : cfxi_eval_value_kind(ev, cfx_node_arg(n, 0)) == CFX_OBJECT_TENSOR &&
-                       cfxi_eval_is_attribute(n)
+                       cfxi_eval_is_attribute(ev, n)
                    ? 0
                    : RUNTIME | ATTRIBUTE | TYPE;
     if (k.numbers && is_one_of(name, "abs bool min max"))
