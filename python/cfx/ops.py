@@ -54,6 +54,23 @@ def fail(kind: str, message: Any = None) -> None:
     raise exception(*args)
 
 
+def check_length(values: Any, count: int, more: bool = False) -> None:
+    """Raises what `a, b = values` raises if `values` has not `count` items, or at least as many if
+    `more` is true: the form of an unpacking in a captured program."""
+    if isinstance(values, (dict, set, frozenset)):
+        kind = type(values).__name__
+        raise TypeError(f"a graph cannot unpack a {kind}; unpack list(...) of it")
+    if getattr(values, "ndim", None) == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    if not hasattr(values, "__len__"):
+        raise TypeError(f"cannot unpack non-iterable {type(values).__name__} object")
+    if len(values) < count:
+        wanted = f"at least {count}" if more else count
+        raise ValueError(f"not enough values to unpack (expected {wanted}, got {len(values)})")
+    if len(values) > count and not more:
+        raise ValueError(f"too many values to unpack (expected {count})")
+
+
 class Operator(NamedTuple):
     """A row of the operator table; `cfx ops NAME` explains it."""
 
@@ -77,5 +94,5 @@ def __getattr__(name: str) -> Any:
     return function
 
 
-for _function in (cond, while_loop, for_loop, fail):
+for _function in (cond, while_loop, for_loop, fail, check_length):
     _function.__module__ = "cfx"  # how the operator table and generated code name them

@@ -100,6 +100,10 @@ cfx_status cfxi_rt_python_equal(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_tru
     if (a.kind == CFX_DATUM_TENSOR && b.kind == CFX_DATUM_TENSOR && a.as.tensor != b.as.tensor)
         return cfxi_fail(c, CFX_E_VALUE, "cannot compare two tensors here: the result depends on "
                          "their elements");
+    if ((a.kind == CFX_DATUM_TENSOR && cfxi_rt_is_number(b)) ||
+        (b.kind == CFX_DATUM_TENSOR && cfxi_rt_is_number(a)))
+        return cfxi_fail(c, CFX_E_VALUE, "cannot compare a tensor and a number here: the result "
+                         "depends on the elements");
     if (a.kind != b.kind)
         return CFX_OK;
     if (cfxi_tensor_is_text(a))

@@ -186,11 +186,11 @@ def test_chance_is_recorded():
 
 
 def knows(x):
-    if torch.is_grad_enabled() and not torch.jit.is_scripting() and torch.device("cpu").type:
+    if not torch.jit.is_scripting() and torch.device("cpu").type:
         small = torch.finfo(torch.float32).tiny
         kind = torch.promote_types(torch.int8, torch.float32)
         size = torch.Size([1, 2]).numel()
-        if torch.is_tensor(OUTSIDE) and torch.get_default_dtype() is torch.float32:
+        if torch.is_tensor(OUTSIDE):
             return (x + small * size).to(kind) + torch.jit.annotate(int, 3)
     return x
 

@@ -230,29 +230,14 @@ def text_of(module):
     return re.sub(r"  @ .*", "", cfx.text(module.graph))
 
 
-# What is in the first graph of a program and not in the second. `with torch.no_grad()` and its like
-# become calls that ask for the mode and set it: whoever reads them asks at once, as for
-# torch.is_grad_enabled() of a program.
-OTHERWISE = dict.fromkeys((
-    "contexts.Detaches", "contexts.no_grad_in_branch", "contexts.whole_without_gradients",
-    "contexts.gradients_off_in_a_loop", "contexts.returns_from_with",
-), "torch.is_grad_enabled")  # fmt: skip
-
-
 @every()
 def test_the_code_of_a_graph_gives_the_graph(program, note):
-    """Captured from the code that was written of it, it is the same but for lines; else the code
-    of what it is then is at rest."""
+    """Captured from the code that was written of it, it is the same but for lines."""
     module = script(program)
     again = cfx.script(module)
     note("the same from their code", 0)
-    lost = OTHERWISE.get(f"{program.topic}.{program.name}")
-    if lost:
-        assert lost in text_of(module) and lost not in text_of(again)
-        module, again = again, cfx.script(again)
-    else:
-        note("the same from their code", 1, 0)
     assert text_of(again) == text_of(module)
+    note("the same from their code", 1, 0)
 
 
 @every(chosen=lambda p: not p.no_row)

@@ -302,6 +302,15 @@ typedef struct cfx_world {
     /* Returns the pending exception and clears it; NULL if there is none. */
     cfx_object *(*caught)(void *ctx);
     int (*matches)(void *ctx, cfx_object *exc, cfx_object *classes, cfx_error *err);
+    /* Whether a handler for `classes` would catch an exception that a call raises when the graph
+     * runs: of the builtin class `name`, or of one that a library derives from it; `users`: or of
+     * one that the program derives from it. 1, 0, or -1 with *err set. */
+    int (*would_catch)(void *ctx, cfx_object *classes, const char *name, bool users,
+                       cfx_error *err);
+    /* What a context manager whose methods have no source catches: 1 if that may be anything, else
+     * 0, and *classes becomes a class or a tuple of classes, a new reference, if it is those; -1
+     * with *err set. (may be NULL: nothing) */
+    int (*manager_catches)(void *ctx, cfx_object *manager, cfx_object **classes, cfx_error *err);
     /* The name of the builtin exception that `exc` is or derives from, and its message as a value
      * for a node; both borrowed. */
     cfx_status (*explain)(void *ctx, cfx_object *exc, const char **kind, cfx_object **message,

@@ -7,7 +7,6 @@ import cmath
 import collections
 import copy
 import dataclasses
-import functools
 import itertools
 import linecache
 import math
@@ -22,8 +21,9 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from .. import _core, _glue, ops
+from . import chance, contexts
+from .contexts import call_in, call_in_new
 from .tracing import is_library
-from ..node import changing_functions
 from ..proxy import Proxy, TraceError
 
 
@@ -135,16 +135,6 @@ def script_lines(fn):
 
 
 # ---- helpers that are evaluated, too: they have a source ----------------------------------------
-
-
-def call_in(context, fn, *args, **kwargs):
-    with context:
-        return fn(*args, **kwargs)
-
-
-def call_in_new(make, fn, *args, **kwargs):
-    with make():
-        return fn(*args, **kwargs)
 
 
 def call_cached(script, cache, fn, *args, **kwargs):
@@ -391,75 +381,6 @@ def script_class(job):
     return types.new_class(name, bases, {}, lambda namespace: namespace.update(body))
 
 
-# ---- contexts --------------------------------------------------------------------------------
-
-_enter_autocast = torch.amp.autocast_mode._enter_autocast
-_exit_autocast = torch.amp.autocast_mode._exit_autocast
-_enter_inference = torch.autograd.grad_mode._enter_inference_mode
-_exit_inference = torch.autograd.grad_mode._exit_inference_mode
-_set_grad_enabled = torch._C._set_grad_enabled
-_GRAD = (torch.no_grad, torch.enable_grad, torch.set_grad_enabled)
-_CONTEXTS = (*_GRAD, torch.inference_mode, torch.autocast)
-
-
-def _enter(record, context):
-    """Records the start of a context; returns how its end is recorded."""
-    if isinstance(context, torch.autocast):
-        how = (context.device, context.fast_dtype, context._enabled, context._cache_enabled)
-        return _exit_autocast, (record(_enter_autocast, how),)
-    if isinstance(context, torch.inference_mode):
-        return _exit_inference, (record(_enter_inference, (context.mode,)),)
-    before = record(torch.is_grad_enabled, ())
-    mode = isinstance(context, torch.enable_grad) or getattr(context, "mode", False)
-    record(_set_grad_enabled, (mode,))
-    return _set_grad_enabled, (before,)
-
-
-def _recorder(tracer):
-    return lambda function, args: tracer.create_proxy("call_function", function, args, {})
-
-
-def script_set_grad_enabled(job):
-    """torch.set_grad_enabled(mode), which is entered as soon as it is made."""
-    tracer, entered, class_, args, kwargs = job
-    context = class_.__new__(class_)
-    context.mode = args[0] if args else kwargs["mode"]
-    entered[id(context)] = context, *_enter(_recorder(tracer), context)
-    return context
-
-
-def script_context(job):
-    """`with torch.no_grad():` and its like, as nodes: generated code has the effect then."""
-    tracer, entered, context, method = job
-    record = _recorder(tracer)
-    if method == "__enter__" and id(context) in entered and hasattr(context, "mode"):
-        return context
-    if method == "__enter__":
-        entered[id(context)] = context, *_enter(record, context)
-        return context
-    if method != "__exit__" or id(context) not in entered:
-        return NotImplemented
-    record(*entered[id(context)][1:])
-    return False
-
-
-def script_decorated(fn):
-    """A function that a context of torch's decorates: (helper, context, function); else None."""
-    inner = getattr(fn, "__wrapped__", None)
-    if inner is None or not is_library(fn.__code__.co_filename):
-        return None
-    for cell in fn.__closure__:
-        context = cell.cell_contents
-        owner = getattr(context, "__self__", None)
-        if isinstance(owner, torch.set_grad_enabled):
-            return call_in_new, functools.partial(torch.set_grad_enabled, owner.mode), inner
-        if isinstance(context, _CONTEXTS):
-            return call_in, context, inner
-        if isinstance(owner, _CONTEXTS):  # its method `clone`
-            return call_in_new, context, inner
-    return None
-
-
 # ---- torch's functions -------------------------------------------------------------------------
 
 
@@ -471,8 +392,12 @@ class Recorder(TorchFunctionMode):
         self.tracer = tracer
         self.reads_flags = False  # set by _core._evaluate
         self.reason = ""  # why the program was not captured for both modes
+        self.contexts = contexts.Contexts(tracer)
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
+        if func is contexts.set_mode:
+            return self.contexts.switched(*args)
+        self.contexts.check()
         return _core._script_torch(self.tracer, func, args, kwargs)
 
     def returned(self, value):
@@ -510,7 +435,7 @@ def _methods():
 
 
 # How a function is recorded: RECORD_* of python/src/script/script_call.c.
-_ITEM, _PROXY, _DEEP, _ALWAYS = 1, 2, 3, 4
+_ITEM, _PROXY, _DEEP, _ALWAYS, _MODE, _REFUSED, _REFUSED_OF_GRAPH = range(1, 8)
 
 
 def _record_rules():
@@ -530,10 +455,13 @@ def _record_rules():
         rules[function] = _ITEM
     rules[copy.deepcopy] = rules[torch.Size] = _DEEP
     rules[torch.nn.utils.rnn.PackedSequence] = rules[warnings.warn] = _DEEP
-    rules.update(dict.fromkeys(changing_functions(), _ALWAYS))
+    rules.update(dict.fromkeys(chance.recorded(), _ALWAYS))
+    rules.update(dict.fromkeys(chance.refused, _REFUSED))
+    rules.update(dict.fromkeys(chance.refused_of_graph, _REFUSED_OF_GRAPH))
+    rules.update(dict.fromkeys(contexts.MODES, _MODE))
     states = (torch.manual_seed, torch.seed, torch.set_rng_state, torch.get_rng_state)
     rules.update(dict.fromkeys((*states, torch.cuda.manual_seed, torch.from_numpy), _ALWAYS))
-    rules[torch.Tensor] = rules[ops.fail] = _ALWAYS
+    rules[torch.Tensor] = rules[ops.fail] = rules[ops.check_length] = _ALWAYS
     rules.update({t: _ALWAYS for t in vars(torch).values() if type(t) is type(torch.FloatTensor)})
     return rules
 
@@ -594,7 +522,10 @@ _core._register(
     script_facts=_FACTS,
     script_methods=frozenset(_methods()),
     script_plain=frozenset(_fact_functions()),
-    script_contexts=_CONTEXTS,
+    script_contexts=contexts.KINDS,
+    script_refusal=contexts.Refusal,
+    script_environ=os.environ,
+    script_generator=torch.Generator,
     script_set_grad=torch.set_grad_enabled,
     script_requires_grad=torch.Tensor.requires_grad_,
     script_linecache=linecache,
@@ -611,7 +542,6 @@ _core._register(
     script_refused=_transforms(),
 )  # fmt: skip
 _glue.install(
-    script_error, script_note, script_is_users, script_lines, script_hooked, script_context,
-    script_decorated, script_set_grad_enabled, script_class, script_dataclass, script_watch,
-    script_undo, script_flag_check, script_cached,
+    script_error, script_note, script_is_users, script_lines, script_hooked, script_class,
+    script_dataclass, script_watch, script_undo, script_flag_check, script_cached,
 )  # fmt: skip

@@ -38,8 +38,8 @@
     X(script_specials) X(script_builtins) X(script_operators) X(script_facts) X(script_methods)    \
     X(script_plain) X(script_contexts) X(script_inlined) X(graph_module_class) X(names)            \
     X(resolved) X(script_trace_error) X(script_replaced) X(script_set_grad) X(script_refused)      \
-    X(script_linecache) X(script_started) X(script_dunders) X(script_layers)              \
-    X(script_requires_grad)
+    X(script_refusal) X(script_environ) X(script_generator) X(script_linecache)                    \
+    X(script_started) X(script_dunders) X(script_layers) X(script_requires_grad)
 
 /* Strings that are made once: the member's name, and the text. */
 #define STATE_STRINGS(X)                                                                           \

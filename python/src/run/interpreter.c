@@ -11,6 +11,8 @@
  */
 #include "node/node_methods.h"
 
+#include <cfx/embed/effect.h>
+
 /* The steps: those of the six opcodes first, in the opcodes' order. */
 #define STEPS(X)                                                                                   \
     X(placeholder) X(get_attr) X(call_function) X(call_module) X(call_method) X(output)            \
@@ -693,6 +695,38 @@ static int visit(run *r, cfx_node *n, PyObject *node, PyObject **result)
     return 1;
 }
 
+/* Leaves the context that `n` would leave, if the run has entered it: the value that `n` takes is
+ * there then. A proxy of a Transformer is none. */
+static void leave_context(run *r, cfx_node *n)
+{
+    cfx_node *opens;
+    const cfx_context_kind kind = cfx_node_leaves_context(n, &opens);
+    PyObject *key = kind ? node_wrap(r->graph, opens) : NULL;
+    PyObject *value = key ? PyDict_GetItemWithError(r->env, key) : NULL;
+    PyTypeObject *proxy = (PyTypeObject *)r->st->ProxyType;
+    const bool is_real = value && (kind == CFX_CONTEXT_GRAD ? PyBool_Check(value)
+                                                            : !PyObject_TypeCheck(value, proxy));
+    PyObject *node = is_real ? node_wrap(r->graph, n) : NULL;
+    PyObject *target = node ? PyObject_GetAttrString(node, "target") : NULL;
+    PyObject *done = target ? PyObject_CallOneArg(target, value) : NULL;
+    Py_XDECREF(done);
+    Py_XDECREF(target);
+    Py_XDECREF(node);
+    Py_XDECREF(key);
+}
+
+/* The node `n` has failed: leaves the contexts around it, the innermost first, as `with` does. */
+static void leave_contexts(run *r, cfx_node *n)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    while (!cfx_node_is_erased(n) && (n = cfx_node_next(n)) != NULL) {
+        leave_context(r, n);
+        PyErr_Clear();  /* what the run has raised is what counts */
+    }
+    PyErr_Restore(type, value, traceback);
+}
+
 /* The output's value, or None if there is none; *found says which. */
 static PyObject *run_nodes(run *r, bool *found)
 {
@@ -703,6 +737,8 @@ static PyObject *run_nodes(run *r, bool *found)
     for (cfx_node *n; done == 0 && (n = cfx_iter_next(&it)) != NULL;) {
         PyObject *node = node_wrap(r->graph, n);
         done = node ? visit(r, n, node, &result) : -1;
+        if (done < 0)
+            leave_contexts(r, n);
         Py_XDECREF(node);
     }
     cfx_iter_end(&it);

@@ -24,7 +24,6 @@ static PyScript *script_new(PyObject *module, PyTracer *t, PyObject *mode)
     w->mode = Py_NewRef(mode);
     w->sources = PyList_New(0);
     w->kept = PyList_New(0);
-    w->contexts = PyDict_New();
     w->aside = PyDict_New();
     w->flags = PyDict_New();
     w->cached = PyDict_New();

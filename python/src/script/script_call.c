@@ -17,7 +17,16 @@ typedef struct call {
 } call;
 
 /* How `script_builtins` says a function is recorded. */
-enum { RECORD_NEVER, RECORD_ITEM, RECORD_PROXY, RECORD_DEEP, RECORD_ALWAYS };
+enum {
+    RECORD_NEVER,
+    RECORD_ITEM,
+    RECORD_PROXY,
+    RECORD_DEEP,
+    RECORD_ALWAYS,
+    RECORD_MODE,     /* cfx/_glue/contexts.py knows more */
+    REFUSE,
+    REFUSE_OF_GRAPH  /* if a graph value is an argument */
+};
 
 /* ---- arguments ----------------------------------------------------------------------------- */
 
@@ -282,14 +291,26 @@ static PyObject *call_module(PyScript *w, const call *c)
     return result;
 }
 
-/* What `with torch.no_grad():` and its like do is recorded: cfx/_glue/scripting.py says how. NULL
- * without an exception: it is no such context. */
+/* Asks cfx/_glue/contexts.py about a call, with the mode before its parts. */
+static PyObject *ask_contexts(PyScript *w, const char *glue, PyObject *a, const call *c)
+{
+    PyObject *args = tuple_of(c->args, c->n);
+    PyObject *job = args ? PyTuple_Pack(4, w->mode, a, args,
+                                        c->kwargs ? c->kwargs : w->st->empty_dict) : NULL;
+    PyObject *result = job ? call_glue(w->st, glue, job) : NULL;
+    Py_XDECREF(job);
+    Py_XDECREF(args);
+    return result;
+}
+
+/* What `with torch.no_grad():` and its like do is recorded. NULL without an exception: it is no
+ * such context. */
 static PyObject *call_context(PyScript *w, const call *c)
 {
     PyObject *self = PyMethod_GET_SELF(c->f);
     int found = w->st->script_contexts ? PyObject_IsInstance(self, w->st->script_contexts) : 0;
     PyObject *name = found > 0 ? PyObject_GetAttr(c->f, w->st->str_name) : NULL;
-    PyObject *job = name ? PyTuple_Pack(4, (PyObject *)w->tracer, w->contexts, self, name) : NULL;
+    PyObject *job = name ? PyTuple_Pack(3, w->mode, self, name) : NULL;
     PyObject *result = job ? call_glue(w->st, "script_context", job) : NULL;
     Py_XDECREF(job);
     Py_XDECREF(name);
@@ -298,15 +319,38 @@ static PyObject *call_context(PyScript *w, const call *c)
     return result;
 }
 
-/* torch.set_grad_enabled(mode) has its effect when it is made. */
-static PyObject *set_grad_enabled(PyScript *w, const call *c)
+/* Whether it is o.__enter__ of a manager that Python runs; *self is o, borrowed. */
+static bool is_enter(PyObject *f, PyObject **self)
 {
-    PyObject *args = tuple_of(c->args, c->n);
-    PyObject *job = args ? PyTuple_Pack(5, (PyObject *)w->tracer, w->contexts, c->f, args,
-                                        c->kwargs ? c->kwargs : w->st->empty_dict) : NULL;
-    PyObject *result = job ? call_glue(w->st, "script_set_grad_enabled", job) : NULL;
-    Py_XDECREF(job);
-    Py_XDECREF(args);
+    if (PyMethod_Check(f)) {
+        PyObject *function = PyMethod_GET_FUNCTION(f);
+        *self = PyMethod_GET_SELF(f);
+        return PyFunction_Check(function) &&
+               PyUnicode_CompareWithASCIIString(((PyFunctionObject *)function)->func_name,
+                                                "__enter__") == 0;
+    }
+    *self = PyCFunction_Check(f) ? PyCFunction_GET_SELF(f) : NULL;
+    return *self && !PyModule_Check(*self) &&
+           strcmp(((PyCFunctionObject *)f)->m_ml->ml_name, "__enter__") == 0;
+}
+
+/* What a manager sets when Python enters it, the graph would not set: then it is left again. */
+static PyObject *enter_plain(PyScript *w, const call *c, PyObject *manager)
+{
+    PyObject *may = call_glue(w->st, "script_manager", manager);
+    PyObject *result = may ? script_call_plain(w, c->f, c->args, c->n, c->kwargs) : NULL;
+    PyObject *fits = result ? call_glue(w->st, "script_entered", w->mode) : NULL;
+    if (result && !fits) {
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        PyObject *left = PyObject_CallMethod(manager, "__exit__", "OOO", Py_None, Py_None, Py_None);
+        PyErr_Clear();  /* why it was left is what counts */
+        Py_XDECREF(left);
+        PyErr_Restore(type, value, traceback);
+        Py_CLEAR(result);
+    }
+    Py_XDECREF(fits);
+    Py_XDECREF(may);
     return result;
 }
 
@@ -367,6 +411,46 @@ static int check_attributes(PyScript *w, const call *c)
     return failed;
 }
 
+/* Whether a function may be one of numpy.random, or a method of a random generator. */
+static bool may_draw(PyObject *f)
+{
+    PyObject *self = PyMethod_Check(f)      ? PyMethod_GET_SELF(f)
+                     : PyCFunction_Check(f) ? PyCFunction_GET_SELF(f) : NULL;
+    const char *name = self             ? Py_TYPE(self)->tp_name
+                       : PyType_Check(f) ? ((PyTypeObject *)f)->tp_name : Py_TYPE(f)->tp_name;
+    return strncmp(name, "numpy.random.", 13) == 0 || (self && strcmp(name, "Random") == 0) ||
+           (!self && strstr(name, "cython_function"));
+}
+
+/* Methods of what differs from call to call: random generators and os.environ. NULL without an
+ * exception: it is no such method. */
+static PyObject *call_changing(PyScript *w, const call *c)
+{
+    PyObject *self = PyMethod_Check(c->f)      ? PyMethod_GET_SELF(c->f)
+                     : PyCFunction_Check(c->f) ? PyCFunction_GET_SELF(c->f) : NULL;
+    PyObject *name = NULL, *result = NULL;
+    if (may_draw(c->f)) {
+        result = ask_contexts(w, "script_chance", c->f, c);
+    } else if (self && self == w->st->script_environ) {
+        name = PyObject_GetAttr(c->f, w->st->str_name);
+        result = name ? ask_contexts(w, "script_environment", name, c) : NULL;
+    } else if (self && w->st->script_generator &&
+               (PyObject *)Py_TYPE(self) == w->st->script_generator) {
+        PyObject **all = PyMem_New(PyObject *, (size_t)c->n + 1);
+        name = all ? PyObject_GetAttr(c->f, w->st->str_name) : PyErr_NoMemory();
+        if (name) {
+            all[0] = self;
+            memcpy(all + 1, c->args, (size_t)c->n * sizeof *all);
+            result = script_record_method(w, name, all, c->n + 1, c->kwargs);
+        }
+        PyMem_Free(all);
+    }
+    Py_XDECREF(name);
+    if (result == Py_NotImplemented)
+        Py_CLEAR(result);
+    return result;
+}
+
 static PyObject *call_direct(PyScript *w, call *c)
 {
     module_state *st = w->st;
@@ -386,6 +470,13 @@ static PyObject *call_direct(PyScript *w, call *c)
     long rule = record_rule_of(st, c->f);
     if (rule == RECORD_NEVER && ((wrapped && for_all) || is_operator(st, c->f) > 0))
         rule = RECORD_ALWAYS;
+    if (rule == RECORD_MODE)
+        return ask_contexts(w, "script_mode", c->f, c);
+    if (rule == REFUSE || (rule == REFUSE_OF_GRAPH && takes_graph(st, c, false)))
+        return call_glue(st, "script_refused_call", c->f);
+    if (rule == RECORD_NEVER && !wrapped &&
+        ((result = call_changing(w, c)) != NULL || PyErr_Occurred()))
+        return result;
     int record = is_recorded(st, rule, c);
     if (record > 0 && wrapped && for_all && tracer_note_wrapped(w->tracer, c->f) < 0)
         return NULL;
@@ -394,7 +485,7 @@ static PyObject *call_direct(PyScript *w, call *c)
     if (is_nn_module(st, c->f))
         return call_module(w, c);
     if (c->f == st->script_set_grad)
-        return set_grad_enabled(w, c);
+        return ask_contexts(w, "script_set_grad_enabled", c->f, c);
     if (is_torchs_builtin(c->f) && (record = mentions(st, c)) != 0)
         return record < 0 ? NULL : call_torch(w, c);
     if (PyCFunction_Check(c->f))
@@ -403,6 +494,9 @@ static PyObject *call_direct(PyScript *w, call *c)
         result = call_context(w, c);
     if (result || PyErr_Occurred() || refuse_transform(w, c) < 0 || check_attributes(w, c) < 0)
         return result;
+    PyObject *manager;
+    if (is_enter(c->f, &manager))
+        return enter_plain(w, c, manager);
     return script_call_plain(w, c->f, c->args, c->n, c->kwargs);
 }
 

@@ -193,30 +193,37 @@ static cfx_object *world_binary(void *ctx, cfx_script_sign sign, cfx_object *a, 
 
 /* ---- comparisons --------------------------------------------------------------------------- */
 
-/* What a graph can hold of a set, or of the view of a dict: its items, in order if there is one. */
-static PyObject *items_of_set(PyObject *container)
+/* What a graph can hold of the view of a dict: a list of its values or items; of keys a set, since
+ * a tensor is looked for among keys by identity. */
+static PyObject *items_of_view(PyObject *container)
 {
-    if (!PyAnySet_Check(container) && !PyDictViewSet_Check(container) &&
-        !PyDictValues_Check(container))
+    if (PyDictKeys_Check(container))
+        return PySet_New(container);
+    if (!PyDictViewSet_Check(container) && !PyDictValues_Check(container))
         return Py_NewRef(container);
-    PyObject *items = PySequence_List(container);
-    if (items && PyAnySet_Check(container) && PyList_Sort(items) < 0)
-        PyErr_Clear();  /* any order does */
-    return items;
+    return PySequence_List(container);
 }
 
 static PyObject *record_contains(PyScript *w, PyObject *item, PyObject *container)
 {
-    PyObject *items = items_of_set(container);
+    PyObject *items = items_of_view(container);
     PyObject *const args[2] = {items, item};
     PyObject *found = items ? script_record_operator(w, "contains", args, 2) : NULL;
     Py_XDECREF(items);
     return found;
 }
 
+/* Whether items are found by their hash: a tensor's is its identity. */
+static bool is_hashed(PyObject *container)
+{
+    return PyAnySet_Check(container) || PyDict_Check(container) || PyDictKeys_Check(container);
+}
+
 /* Whether `item in container` depends on a graph value: on the item, or one in a list. */
 static int asks_graph(PyScript *w, PyObject *item, PyObject *container)
 {
+    if (is_hashed(container) && !is_proxy(w->st, item) && is_tensor(w->st, item))
+        return 0;
     if (is_graph_like(w->st, container) || is_graph_like(w->st, item))
         return 1;
     int inside = mentions_graph(w->st, item);
@@ -227,6 +234,9 @@ static int asks_graph(PyScript *w, PyObject *item, PyObject *container)
 /* `item in container`; graph values of either sort are recorded. */
 static PyObject *contains(PyScript *w, PyObject *item, PyObject *container, bool negated)
 {
+    if (container == w->st->script_environ)
+        return script_refuse(w, "os.environ is read once, during capture; use os.getenv(...) is "
+                             "not None, which the graph calls");
     /* a container that is known is looked through by identity first: a tensor's own == says more */
     PyObject *found = script_call_users(w, container, "__contains__", item);
     int symbolic = found || PyErr_Occurred() ? 0 : asks_graph(w, item, container);
@@ -341,15 +351,23 @@ static int world_truth(void *ctx, cfx_object *o, cfx_error *err)
 
 /* ---- items --------------------------------------------------------------------------------- */
 
+/* What os.environ has is asked when the graph runs. */
+static PyObject *refuse_environment(PyScript *w)
+{
+    return script_refuse(w, "os.environ is read once, during capture; use os.getenv, which the "
+                         "graph calls");
+}
+
 static PyObject *item(PyScript *w, PyObject *container, PyObject *key)
 {
-    PyObject *o = script_read(w, container);
+    PyObject *o = container == w->st->script_environ ? refuse_environment(w)
+                                                     : script_read(w, container);
     PyObject *result = NULL;
     if (!o)
         return NULL;
     PyObject *const args[2] = {o, key};
     int symbolic = (is_mutable(o) && !has_missing(o)) || PyTuple_Check(o) || PyUnicode_Check(o);
-    if (symbolic && !is_graph_like(w->st, key))
+    if (symbolic && (!is_graph_like(w->st, key) || (PyDict_Check(o) && !is_proxy(w->st, key))))
         symbolic = PySlice_Check(key) ? mentions_graph(w->st, key) : 0;
     if (symbolic > 0)  /* a key that is a graph value is looked up when the graph runs */
         result = script_record_operator(w, "getitem", args, 2);

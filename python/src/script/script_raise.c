@@ -30,8 +30,9 @@ cfx_status script_failed(PyScript *w, cfx_error *err)
     PyObject *exception = take_exception();
     PyObject *text = exception ? PyObject_Str(exception) : NULL;
     const char *message = text ? PyUnicode_AsUTF8(text) : NULL;
-    const bool refused = w->refused && exception &&
-                         Py_IS_TYPE(exception, (PyTypeObject *)PyExc_NotImplementedError);
+    const bool refused =
+        exception && ((w->refused && (PyObject *)Py_TYPE(exception) == PyExc_NotImplementedError) ||
+                      (PyObject *)Py_TYPE(exception) == w->st->script_refusal);
     PyErr_Clear();  /* an exception without a text has none to show */
     w->refused = false;  /* whoever swallowed it went on without */
     if (refused) {
@@ -141,6 +142,58 @@ static int world_matches(void *ctx, cfx_object *exc, cfx_object *classes, cfx_er
     return PyErr_GivenExceptionMatches(py(exc), c);
 }
 
+/* Whether functions of Python's or PyTorch's may raise it. */
+static bool is_librarys(PyObject *class)
+{
+    if (!PyType_HasFeature((PyTypeObject *)class, Py_TPFLAGS_HEAPTYPE))
+        return true;
+    PyObject *module = PyObject_GetAttrString(class, "__module__");
+    const char *name = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : NULL;
+    const bool is = name && strncmp(name, "torch", 5) == 0;
+    PyErr_Clear();  /* a class without a module is the user's */
+    Py_XDECREF(module);
+    return is;
+}
+
+static int would_catch(PyObject *class, PyObject *raised, bool users)
+{
+    if (!PyExceptionClass_Check(class))
+        return 1;  /* Python would complain, but only then */
+    int catches = PyObject_IsSubclass(raised, class);
+    if (catches == 0 && (users || is_librarys(class)))
+        catches = PyObject_IsSubclass(class, raised);
+    return catches;
+}
+
+static int world_would_catch(void *ctx, cfx_object *classes, const char *name, bool users,
+                             cfx_error *err)
+{
+    PyObject *c = py(classes);
+    PyObject *raised = PyDict_GetItemString(PyEval_GetBuiltins(), name);
+    const Py_ssize_t n = PyTuple_Check(c) ? PyTuple_GET_SIZE(c) : 1;
+    int catches = 0;
+    for (Py_ssize_t i = 0; raised && catches == 0 && i < n; i++)
+        catches = would_catch(PyTuple_Check(c) ? PyTuple_GET_ITEM(c, i) : c, raised, users);
+    if (catches < 0)
+        script_failed(ctx, err);
+    return catches;
+}
+
+static int world_manager_catches(void *ctx, cfx_object *manager, cfx_object **classes,
+                                 cfx_error *err)
+{
+    PyScript *w = ctx;
+    PyObject *answer = call_glue(w->st, "script_catches", py(manager));
+    if (!answer) {
+        script_failed(w, err);
+        return -1;
+    }
+    const int any = answer == Py_True;
+    *classes = PyTuple_Check(answer) ? object(Py_NewRef(answer)) : NULL;
+    Py_DECREF(answer);
+    return any;
+}
+
 /* The first class of its ancestors that is Python's own. */
 static const char *builtin_name(PyTypeObject *type)
 {
@@ -190,6 +243,8 @@ void script_raise_entries(cfx_world *world)
     world->raise = world_raise;
     world->caught = world_caught;
     world->matches = world_matches;
+    world->would_catch = world_would_catch;
+    world->manager_catches = world_manager_catches;
     world->explain = world_explain;
     world->interrupted = world_interrupted;
 }

@@ -24,8 +24,8 @@
 /* One evaluation. Python's part of it is an object, because functions that the program made may
  * outlive it; then nothing but `sources` is left in it. */
 #define SCRIPT_OBJECTS(X)                                                                          \
-    X(mode) X(pending) X(kept) X(aside) X(flags) X(outside) X(defs) X(contexts) X(message)         \
-    X(classes) X(looked_at) X(seen_lines) X(spaces) X(cached) X(begun)
+    X(mode) X(pending) X(kept) X(aside) X(flags) X(outside) X(defs) X(message) X(classes)          \
+    X(looked_at) X(seen_lines) X(spaces) X(cached) X(begun)
 typedef struct PyScript {
     PyObject_HEAD
     module_state *st;
@@ -38,12 +38,12 @@ typedef struct PyScript {
      * borrows; aside: {(id of a module, name): (module, value)} of attributes that were assigned,
      * Ellipsis if deleted; flags: {id of a module: (module, graph value of its `training`)};
      * outside: {id: object} of what can change and the program found; defs: {function: address of
-     * its def, or None}; contexts: what cfx/_glue/scripting.py notes of those of torch's; message:
-     * of the last `explain`; classes: a set of those that the program made; spaces: {id: dict} of
-     * those that hold the attributes of an object, as vars() gives them; looked_at: the file that
-     * was last looked for, and its lines, if it has not changed; cached: {key: (number of a region,
-     * result, whether it has effects, cache, arguments, whether it outlives the call)} of functools'
-     * caches; begun: {key: (last node, changes)} when the function was called. */
+     * its def, or None}; message: of the last `explain`; classes: a set of those that the program
+     * made; spaces: {id: dict} of those that hold the attributes of an object, as vars() gives
+     * them; looked_at: the file that was last looked for, and its lines, if it has not changed;
+     * cached: {key: (number of a region, result, whether it has effects, cache, arguments, whether
+     * it outlives the call)} of functools' caches; begun: {key: (last node, changes)} when the
+     * function was called. */
 #define X(name) PyObject *name;
     SCRIPT_OBJECTS(X)
 #undef X

@@ -3,6 +3,7 @@
  *   pyfunction.c    the driver: body, signature, line map, transformer
  *   pystmt.c    one statement for each node
  *   pyregion.c  if, while and for
+ *   pycontext.c with
  *   pyexpr.c    expressions: literals, paths, calls
  *   pyname.c    names: nodes, globals, functions
  *   pyfile.c    a complete file around the function
@@ -37,6 +38,7 @@ typedef enum cfxi_py_form {
 typedef struct cfxi_py_callee {
     cfxi_py_form form;
     bool wrapped;     /* its wrap statement is written */
+    bool context;     /* it enters or leaves a context, or may (pycontext.c) */
     const char *text; /* the function's expression, or the operator's symbol */
     size_t size;
 } cfxi_py_callee;
@@ -107,6 +109,7 @@ struct cfx_pycode {
     cfxi_py_callee *last_info;
     unsigned builtins;
     bool returned; /* the branches of the last statement return */
+    cfxi_vec blocks; /* of const cfx_node *: where the `with` blocks being written end */
 };
 
 /* Where a node without a statement of its own is. */
@@ -203,6 +206,15 @@ size_t cfxi_emit_py_dead_inputs(cfx_pycode *gen, cfxi_py_frame *frame, const cfx
 /* Looks ahead in a graph with regions: which nodes conditions take in, and what is called after the
  * state of a loop. */
 cfx_status cfxi_emit_py_plan(cfx_pycode *gen, cfxi_py_frame *frame, cfx_error *err);
+
+/* ---- contexts (pycontext.c) ---------------------------------------------------------------- */
+
+/* Whether calls of a function of this name enter or leave a context. */
+bool cfxi_emit_py_is_context(const char *name, size_t size);
+/* Writes `n`, a call of such a function, as the head or the end of a `with` block. *done is false,
+ * and nothing is written, if it is a statement as any other: the calls do not nest. */
+cfx_status cfxi_emit_py_context(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, bool *done,
+                                cfx_error *err);
 
 /* ---- conditions (pyinline.c) --------------------------------------------------------------- */
 

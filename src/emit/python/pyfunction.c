@@ -470,6 +470,7 @@ static void release(cfx_pycode *gen)
     cfxi_base_vec_free(&gen->params, sizeof(cfxi_py_param), allocator);
     cfxi_base_vec_free(&gen->pieces, sizeof(size_t), allocator);
     cfxi_base_vec_free(&gen->globals, sizeof(cfxi_py_global), allocator);
+    cfxi_base_vec_free(&gen->blocks, sizeof(const cfx_node *), allocator);
     cfxi_base_pointers_free(&gen->overrides, allocator);
     cfxi_base_pointers_free(&gen->objects, allocator);
     cfxi_base_pointers_free(&gen->callees, allocator);

@@ -421,10 +421,12 @@ static cfx_status describe(cfx_pycode *gen, cfx_node *n, cfxi_py_callee *callee,
     CFX_TRY(qualified_name(n->graph, ref, &name, err));
     const operator_row *row = find_operator(name);
     if (row) {
-        *callee = (cfxi_py_callee){row->form, true, row->symbol, strlen(row->symbol)};
+        *callee = (cfxi_py_callee){.form = row->form, .wrapped = true, .text = row->symbol,
+                                   .size = strlen(row->symbol)};
         return CFX_OK;
     }
-    *callee = (cfxi_py_callee){region_form(n), false, NULL, 0};
+    *callee = (cfxi_py_callee){.form = region_form(n),
+                               .context = cfxi_emit_py_is_context(name.data, name.size)};
     if (callee->form != CFXI_PY_CALL)
         return CFX_OK; /* its text is needed only if the arguments are no regions */
     CFX_TRY(callee_text(gen, n, callee, err));

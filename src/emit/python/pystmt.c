@@ -359,12 +359,17 @@ static void record_exit(cfx_pycode *gen, const cfx_node *n)
 static cfx_status operation(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, cfx_error *err)
 {
     const cfxi_py_callee *callee = NULL;
+    bool done = false;
     if (cfxi_emit_py_placed(gen, n))
         return CFX_OK;
     CFX_TRY(cfxi_emit_py_type_text(gen, n, err));
     if (n->op == CFX_OP_CALL_FUNCTION) {
         CFX_TRY(cfxi_emit_py_callee_of(gen, n, &callee, err));
         CFX_TRY(cfxi_emit_py_wrap(gen, n, callee, err));
+        if (callee->context)
+            CFX_TRY(cfxi_emit_py_context(gen, frame, n, &done, err));
+        if (done)
+            return CFX_OK;
     }
     bool regions = callee && cfxi_emit_py_has_regions(n);
     bool late = callee && (callee->form == CFXI_PY_INPLACE || callee->form == CFXI_PY_SETITEM);

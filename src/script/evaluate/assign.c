@@ -11,6 +11,7 @@ bool cfxi_eval_set(cfx_evaluator *ev, cfx_object *o, const char *name, cfx_objec
         return false;
     if (!is_node && !cfxi_eval_journal_attribute(ev, o, name))
         return false;
+    ev->writes += !is_node && ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_MODULE;
     return ev->w->set(ev->w->ctx, o, name, v, ev->err) == CFX_OK;
 }
 
@@ -56,6 +57,17 @@ cfx_object *cfxi_eval_item_rest(cfx_evaluator *ev, cfx_object *o, size_t before,
     return rest ? cfxi_eval_record(ev, "builtins.list", &rest, 1) : NULL;
 }
 
+/* As many items as there must be, or as many more as a star takes: checked when the graph runs,
+ * unless that is known. */
+static bool check_length(cfx_evaluator *ev, cfx_object *v, size_t wanted, bool more)
+{
+    const size_t known = cfxi_eval_length(ev, v);
+    if (known != SIZE_MAX && known >= wanted && (more || known == wanted))
+        return true;
+    cfx_object *args[] = {v, cfxi_eval_int(ev, (int64_t)wanted), ev->true_};
+    return args[1] && cfxi_eval_record(ev, "cfx.check_length", args, more ? 3 : 2);
+}
+
 /* The items of a graph value: as many as there are targets; a star takes a list of the rest. */
 static bool graph_items(cfx_evaluator *ev, cfxi_ast_list targets, cfx_object *v,
                         cfxi_objects *items)
@@ -65,6 +77,9 @@ static bool graph_items(cfx_evaluator *ev, cfxi_ast_list targets, cfx_object *v,
         return cfxi_eval_fail_as(ev, NULL, CFX_E_TYPE, "TypeError", "cannot unpack non-iterable %s "
                                  "object", cfxi_eval_kind_name(ev, v));
     const size_t star = star_in(targets);
+    const bool starred = star < targets.count;
+    if (!check_length(ev, v, targets.count - starred, starred))
+        return false;
     for (size_t i = 0; i < targets.count; i++) {
         const int64_t back = (int64_t)(targets.count - i);  /* behind the star, from the end */
         cfx_object *item = i == star ? cfxi_eval_item_rest(ev, v, i, targets.count - i - 1)

@@ -19,6 +19,7 @@
  *     function.c          def, lambda, class
  *     match_statement.c   match
  *     try_with.c          try, with, raise, assert
+ *     may_raise.c         what nodes may raise when the graph runs
  *     branch.c            if on graph values
  *     merge.c             two values that become one
  *     merge_places.c      what both branches changed
@@ -206,6 +207,7 @@ struct cfx_evaluator {
     uint32_t nesting;           /* of cfxi_eval and cfxi_eval_exec, which bounds the stack */
     uint32_t copies; /* how often the statement that runs may be evaluated (cfxi_eval_if) */
     uint32_t steps;             /* to ask now and then whether to stop */
+    size_t writes;              /* assignments to attributes of modules so far */
     cfx_script_options options;
     cfx_iter open;              /* erased nodes are not used for others: see kinds */
     cfxi_region *region;        /* the innermost open one; the outermost has no parent */
@@ -416,6 +418,25 @@ cfxi_flow cfxi_eval_raise(cfx_evaluator *ev, const cfxi_Raise *r);
 /* Fails if a try statement with handlers is being run: what raises when the program runs, it could
  * not catch. */
 bool cfxi_eval_check_unguarded(cfx_evaluator *ev, const cfxi_ast *at);
+
+/* What the nodes behind `last` (NULL: all) may raise when they run: a set of classes, 0 if they
+ * cannot raise. (may_raise.c) */
+unsigned cfxi_eval_raised_since(cfx_evaluator *ev, const cfx_node *last);
+/* 1, 0, or -1 with ev->err set: whether a handler for `classes` would catch one of that set. */
+int cfxi_eval_would_catch(cfx_evaluator *ev, cfx_object *classes, unsigned raised);
+/* *has: whether the nodes behind `last` have an effect, apart from leaving contexts. False: failed,
+ * and ev->err is set. */
+bool cfxi_eval_has_effect_since(cfx_evaluator *ev, const cfx_node *last, bool *has);
+/* What a context manager may catch: those classes; or whatever it likes. */
+typedef struct cfxi_catcher {
+    cfx_object *classes;
+    bool all;
+} cfxi_catcher;
+/* `exit` is its method. False: failed, and ev->err is set. */
+bool cfxi_eval_manager_catches(cfx_evaluator *ev, cfx_object *manager, cfx_object *exit,
+                               cfxi_catcher *out);
+/* Whether the evaluator runs a function from its source. */
+bool cfxi_eval_has_source(cfx_evaluator *ev, cfx_object *f);
 cfxi_flow cfxi_eval_assert(cfx_evaluator *ev, const cfxi_Assert *a);
 
 /* ---- calls (evaluate_call.c, parameters.c, special_builtins.c) ----------------------------- */
@@ -465,7 +486,12 @@ cfxi_eval_truth cfxi_eval_truth_of(cfx_evaluator *ev, cfx_object **o);
 
 /* What is known of any object, graph values included (value_kind.c). */
 cfx_object_kind cfxi_eval_kind(cfx_evaluator *ev, cfx_object *o);
+cfx_object_kind cfxi_eval_value_kind(cfx_evaluator *ev, cfx_value v);
+/* How many items a graph value has, if that is known; else SIZE_MAX. */
+size_t cfxi_eval_length(cfx_evaluator *ev, cfx_object *o);
 bool cfxi_eval_note_kind(cfx_evaluator *ev, const cfx_node *n, cfx_object_kind kind);
+/* Whether `n` reads an attribute that every tensor has. */
+bool cfxi_eval_is_attribute(cfx_evaluator *ev, const cfx_node *n);
 /* "a tensor", "int": for messages. */
 const char *cfxi_eval_kind_name(cfx_evaluator *ev, cfx_object *o);
 

@@ -115,11 +115,7 @@ static bool join(cfx_object_kind a, cfx_object_kind b, bool both_known, cfx_obje
     *kind = a;
     if (a == b)
         return true;
-    if (is_number(a) && is_number(b)) {
-        *kind = a == CFX_OBJECT_FLOAT || b == CFX_OBJECT_FLOAT ? CFX_OBJECT_FLOAT : CFX_OBJECT_INT;
-        return true;
-    }
-    *kind = CFX_OBJECT_OTHER;
+    *kind = CFX_OBJECT_OTHER;  /* also of two numbers: is `True if p else 1` a bool? */
     if ((is_number(a) || a == CFX_OBJECT_TENSOR) && (is_number(b) || b == CFX_OBJECT_TENSOR))
         return true;
     if (a == CFX_OBJECT_NONE || b == CFX_OBJECT_NONE)

@@ -201,6 +201,26 @@ cfx_object *cfxi_eval_try_get(cfx_evaluator *ev, cfx_object *o, const char *name
     return NULL;
 }
 
+/* Whether what is known of a graph value has the attribute: 1, 0 if only data tell, -1 if it has
+ * not, -2 with ev->err set. */
+static int graph_value_has(cfx_evaluator *ev, cfx_object *o, const char *name)
+{
+    const cfx_object_kind kind = cfxi_eval_kind(ev, o);
+    bool missing;
+    if (kind == CFX_OBJECT_OTHER)
+        return 0;
+    cfx_object *class = cfxi_eval_pool(ev, ev->w->kind_class(ev->w->ctx, kind, ev->err));
+    if (!class)
+        return -2;
+    if (cfxi_eval_try_get(ev, class, name, &missing))
+        return 1;
+    if (!missing)
+        return -2;
+    const bool number = kind == CFX_OBJECT_BOOL || kind == CFX_OBJECT_INT ||
+                        kind == CFX_OBJECT_FLOAT || kind == CFX_OBJECT_STR;
+    return number ? -1 : 0;  /* a tensor may have attributes of its own */
+}
+
 static cfx_object *call_getattr(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
 {
     bool missing;
@@ -211,7 +231,15 @@ static cfx_object *call_getattr(cfx_evaluator *ev, cfx_object *f, cfx_call_args 
         return NULL;
     if (args.n == 2)
         return cfxi_eval_get(ev, args.args[0], name);
-    cfx_object *v = cfxi_eval_try_get(ev, args.args[0], name, &missing);
+    cfx_object *o = cfxi_eval_current(ev, args.args[0]);
+    const int has = cfxi_eval_node(ev, o) ? graph_value_has(ev, o, name) : 1;
+    if (has == 0) {
+        cfx_object *in[] = {o, args.args[1], cfxi_eval_current_deep(ev, args.args[2])};
+        return in[2] ? cfxi_eval_record(ev, "builtins.getattr", in, 3) : NULL;
+    }
+    if (has < 0)
+        return has == -1 ? args.args[2] : NULL;
+    cfx_object *v = cfxi_eval_try_get(ev, o, name, &missing);
     return missing ? args.args[2] : v;
 }
 
@@ -222,10 +250,15 @@ static cfx_object *call_hasattr(cfx_evaluator *ev, cfx_object *f, cfx_call_args 
         return cfxi_eval_world_call(ev, f, args);
     cfx_object *o = cfxi_eval_current(ev, args.args[0]);
     const char *name = text_of(ev, args.args[1], "hasattr()");
-    if (name && cfxi_eval_node(ev, o))
-        o = class_of_graph_value(ev, o);  /* what its class has, it has */
-    if (!name || !o)
+    if (!name)
         return NULL;
+    if (cfxi_eval_node(ev, o)) {
+        const int has = graph_value_has(ev, o, name);
+        cfx_object *in[] = {o, args.args[1]};
+        if (has == 0)
+            return cfxi_eval_record(ev, "builtins.hasattr", in, 2);
+        return has == -2 ? NULL : cfxi_eval_bool(ev, has > 0);
+    }
     cfx_object *v = cfxi_eval_try_get(ev, o, name, &missing);
     return v || missing ? cfxi_eval_bool(ev, v != NULL) : NULL;
 }

@@ -228,9 +228,41 @@ static cfxi_flow run_handler(cfx_evaluator *ev, const cfxi_ExceptHandler *h, cfx
     return flow;
 }
 
-static cfxi_flow catch(cfx_evaluator *ev, const cfxi_Try *t, cfxi_flow flow)
+/* 1, 0, or -1 with ev->err set: whether a handler is for what nodes may raise when they run. */
+static int handles_later(cfx_evaluator *ev, const cfxi_ExceptHandler *h, unsigned raised)
+{
+    if (!h->type)
+        return 1;
+    cfx_object *classes = cfxi_eval(ev, h->type);
+    return classes ? cfxi_eval_would_catch(ev, classes, raised) : -1;
+}
+
+/* What the graph raises when it runs is not caught by a handler that was there when it was
+ * captured: that is said, rather than left out. `last` was the last node before the body. */
+static bool check_handlers(cfx_evaluator *ev, const cfxi_Try *t, const cfx_node *last)
+{
+    const unsigned raised = cfxi_eval_raised_since(ev, last);
+    for (size_t i = 0; raised && i < t->handlers.count; i++) {
+        const cfxi_ExceptHandler *h = cfxi_syntax_as_ExceptHandler(t->handlers.items[i]);
+        cfxi_eval_at(ev, &h->ast);
+        const int catches = handles_later(ev, h, raised);
+        if (catches < 0)
+            return false;
+        if (catches > 0)
+            return cfxi_eval_fail(
+                ev, &h->ast, CFX_E_UNSUPPORTED,
+                "`except` cannot be captured here: a call in the `try` block may raise this "
+                "exception while the graph runs. Check the condition with `if` before the call, or "
+                "cfx.wrap the function that has the `try`");
+    }
+    return true;
+}
+
+static cfxi_flow catch(cfx_evaluator *ev, const cfxi_Try *t, const cfx_node *last, cfxi_flow flow)
 {
     const aside a = put_aside(ev, flow);
+    if (a.exc && !check_handlers(ev, t, last))
+        return cfxi_eval_failed_flow(ev);
     for (size_t i = 0; a.exc && i < t->handlers.count; i++) {
         const cfxi_ExceptHandler *h = cfxi_syntax_as_ExceptHandler(t->handlers.items[i]);
         cfxi_eval_at(ev, &h->ast);
@@ -241,44 +273,6 @@ static cfxi_flow catch(cfx_evaluator *ev, const cfxi_Try *t, cfxi_flow flow)
             return run_handler(ev, h, a.exc);
     }
     return take_up(ev, &a);
-}
-
-/* Whether the classes of a handler, as they are written, have some that operations on values of the
- * graph raise when they run. */
-static bool catches_operations(const cfxi_ast *type)
-{
-    static const char names[][20] = {"Exception", "BaseException", "RuntimeError", "IndexError",
-                                     "LookupError", "ZeroDivisionError", "ArithmeticError",
-                                     "OverflowError"};
-    if (!type)
-        return true;
-    if (type->kind == CFXI_AST_Tuple) {
-        const cfxi_ast_list items = cfxi_syntax_as_Tuple(type)->elts;
-        for (size_t i = 0; i < items.count; i++)
-            if (catches_operations(items.items[i]))
-                return true;
-    }
-    for (size_t i = 0; type->kind == CFXI_AST_Name && i < sizeof names / sizeof *names; i++)
-        if (strcmp(cfxi_syntax_as_Name(type)->id, names[i]) == 0)
-            return true;
-    return false;
-}
-
-/* What the graph does when it runs is not caught by a handler that was there when it was captured:
- * that is said, rather than left out. `last` was the last node before the body. */
-static bool check_handlers(cfx_evaluator *ev, const cfxi_Try *t, const cfx_node *last)
-{
-    if (cfx_graph_last(ev->g) == last)
-        return true;
-    for (size_t i = 0; i < t->handlers.count; i++) {
-        const cfxi_ExceptHandler *h = cfxi_syntax_as_ExceptHandler(t->handlers.items[i]);
-        if (catches_operations(h->type))
-            return cfxi_eval_fail(
-                ev, &h->ast, CFX_E_UNSUPPORTED,
-                "`except` cannot be captured here: the exception would be raised while the graph "
-                "runs. Check the condition with `if` before the call, or catch a narrower class");
-    }
-    return true;
 }
 
 /* The body, its handlers and `else`, without `finally`. */
@@ -300,24 +294,110 @@ static cfxi_flow run_guarded(cfx_evaluator *ev, const cfxi_Try *t)
         return CFXI_FLOW_FAIL;
     }
     if (is_bad(flow))
-        return catch(ev, t, flow);
+        return catch(ev, t, last, flow);
     if (!check_handlers(ev, t, last))
-        return CFXI_FLOW_FAIL;
+        return cfxi_eval_failed_flow(ev);
     return flow == CFXI_FLOW_ON ? cfxi_eval_exec_block(ev, t->orelse) : flow;
 }
 
-static cfxi_flow way_final(cfx_evaluator *ev, void *ctx, cfx_object **value)
+/* What is run at the end of a statement, also after an exception: of `finally`, or an __exit__. */
+typedef struct ending {
+    const cfxi_ast *at;
+    const cfxi_Try *final;  /* or NULL */
+    cfx_object *exit;
+    unsigned raised;        /* what nodes before it may raise when they run */
+} ending;
+
+static cfx_object *leave_with(cfx_evaluator *ev, cfx_object *exit, cfx_object *exc)
 {
+    cfx_object *args[] = {ev->none, ev->none, ev->none};
+    if (exc) {
+        args[0] = cfxi_eval_get(ev, exc, "__class__");
+        args[1] = exc;
+    }
+    return args[0] ? cfxi_eval_call(ev, exit, cfxi_eval_args(args, 3)) : NULL;
+}
+
+static cfxi_flow run_ending(cfx_evaluator *ev, const ending *e, cfx_object *exc)
+{
+    if (e->final)
+        return cfxi_eval_exec_block(ev, e->final->finalbody);
+    return leave_with(ev, e->exit, exc) ? CFXI_FLOW_ON : cfxi_eval_failed_flow(ev);
+}
+
+static cfxi_flow fail_ending(cfx_evaluator *ev, const ending *e)
+{
+    if (e->final)
+        cfxi_eval_fail(ev, e->at, CFX_E_UNSUPPORTED,
+                       "`finally` cannot be captured here: a call in the `try` block may raise "
+                       "while the graph runs, and the graph would then skip this effect. Move it "
+                       "after the try statement, or cfx.wrap the function that has the `try`");
+    else
+        cfxi_eval_fail(ev, e->at, CFX_E_UNSUPPORTED,
+                       "this context manager cannot be captured here: a call in its block may "
+                       "raise while the graph runs, and the graph would then skip the effect of "
+                       "__exit__. Put the effect after the block, or cfx.wrap the function that "
+                       "has the `with`");
+    return CFXI_FLOW_FAIL;
+}
+
+/* Whether the nodes behind `last`, and assignments since there were `writes`, have an effect. */
+static bool had_effect(cfx_evaluator *ev, const cfx_node *last, size_t writes, bool *had)
+{
+    return cfxi_eval_has_effect_since(ev, last, had) && (*had = *had || ev->writes != writes, true);
+}
+
+/* Whether an __exit__ that is told of an exception does what it does not do otherwise. Nothing of
+ * it stays. */
+static bool exit_differs(cfx_evaluator *ev, const ending *e, bool *differs)
+{
+    cfx_object *class = cfxi_eval_builtin(ev, "RuntimeError");
+    cfx_object *exc =
+        class ? cfxi_eval_world_call(ev, class, cfxi_eval_args(NULL, 0)) : NULL;
+    const cfxi_region *r = exc ? cfxi_eval_region_open(ev) : NULL;
+    const size_t writes = ev->writes;
+    if (!r)
+        return false;
+    const cfxi_flow flow = run_ending(ev, e, exc);
+    if (flow == CFXI_FLOW_FAIL)
+        return false;
+    *differs = flow != CFXI_FLOW_ON;
+    if (ev->raised) {
+        ev->raised = NULL;
+        cfxi_eval_forget_failure(ev);
+    }
+    return (*differs || had_effect(ev, r->marker, writes, differs)) &&
+           cfxi_eval_region_discard(ev);
+}
+
+static cfxi_flow way_end(cfx_evaluator *ev, void *ctx, cfx_object **value)
+{
+    const ending *e = ctx;
+    const cfx_node *last = cfx_graph_last(ev->g);
+    const size_t writes = ev->writes;
+    bool had = false;
     (void)value;
-    return cfxi_eval_exec_block(ev, ((const cfxi_Try *)ctx)->finalbody);
+    if (e->raised && e->exit && cfxi_eval_has_source(ev, e->exit) && !exit_differs(ev, e, &had))
+        return cfxi_eval_failed_flow(ev);
+    const cfxi_flow flow = had ? fail_ending(ev, e) : run_ending(ev, e, NULL);
+    if (!e->raised || is_bad(flow))
+        return flow;
+    if (!had_effect(ev, last, writes, &had))
+        return CFXI_FLOW_FAIL;
+    return had || flow != CFXI_FLOW_ON ? fail_ending(ev, e) : flow;
 }
 
 static cfxi_flow run_final(cfx_evaluator *ev, const cfxi_Try *t)
 {
     const size_t base = cfxi_eval_pendings(ev);
+    const cfx_node *before = cfx_graph_last(ev->g);
     const cfxi_flow flow = run_guarded(ev, t);
-    if (!is_bad(flow))
-        return cfxi_eval_finally(ev, base, flow, way_final, (void *)t);
+    if (!is_bad(flow)) {
+        ending e = {&t->ast, t, NULL, cfxi_eval_raised_since(ev, before)};
+        if (t->finalbody.count > 0)
+            e.at = t->finalbody.items[0];
+        return cfxi_eval_finally(ev, base, flow, way_end, &e);
+    }
     const aside a = put_aside(ev, flow);
     const cfxi_flow last = cfxi_eval_exec_block(ev, t->finalbody);
     if (last == CFXI_FLOW_ON || !a.exc) {
@@ -341,22 +421,6 @@ cfxi_flow cfxi_eval_try(cfx_evaluator *ev, const cfxi_Try *t)
 /* ---- with ---------------------------------------------------------------------------------- */
 
 static cfxi_flow with_from(cfx_evaluator *ev, const cfxi_With *w, size_t i);
-
-static cfx_object *leave_with(cfx_evaluator *ev, cfx_object *exit, cfx_object *exc)
-{
-    cfx_object *args[] = {ev->none, ev->none, ev->none};
-    if (exc) {
-        args[0] = cfxi_eval_get(ev, exc, "__class__");
-        args[1] = exc;
-    }
-    return args[0] ? cfxi_eval_call(ev, exit, cfxi_eval_args(args, 3)) : NULL;
-}
-
-static cfxi_flow way_exit(cfx_evaluator *ev, void *ctx, cfx_object **value)
-{
-    (void)value;
-    return leave_with(ev, ctx, NULL) ? CFXI_FLOW_ON : cfxi_eval_failed_flow(ev);
-}
 
 /* The block failed: __exit__ is told why, and may say that all is well. */
 static cfxi_flow leave_failed(cfx_evaluator *ev, cfx_object *exit, cfxi_flow flow)
@@ -383,32 +447,70 @@ static cfxi_flow leave_failed(cfx_evaluator *ev, cfx_object *exit, cfxi_flow flo
     return take_up(ev, &a);
 }
 
-static cfxi_flow run_with_item(cfx_evaluator *ev, const cfxi_With *w, size_t i)
+/* Whether a manager would catch what nodes may raise when they run; false: it would, or failed. */
+static bool check_manager(cfx_evaluator *ev, const cfxi_ast *at, const cfxi_catcher *c,
+                          unsigned raised)
+{
+    const int catches = !raised || (!c->all && !c->classes) ? 0
+                        : c->all ? 1 : cfxi_eval_would_catch(ev, c->classes, raised);
+    if (catches <= 0)
+        return catches == 0;
+    return cfxi_eval_fail(
+        ev, at, CFX_E_UNSUPPORTED,
+        "this context manager cannot be captured here: it may catch an exception that a call in "
+        "its block raises while the graph runs. Check the condition with `if` before the call, or "
+        "cfx.wrap the function that has the `with`");
+}
+
+typedef struct manager {
+    cfx_object *object, *exit;
+    cfxi_catcher catches;   /* before it was entered */
+} manager;
+
+/* What the manager has given is bound, and the block run. */
+static cfxi_flow run_with_block(cfx_evaluator *ev, const cfxi_With *w, size_t i,
+                                const manager *m, cfx_object *v)
 {
     const cfxi_withitem *item = cfxi_syntax_as_withitem(w->items.items[i]);
-    cfx_object *manager = cfxi_eval(ev, item->context_expr);
-    if (!manager)
-        return cfxi_eval_failed_flow(ev);
-    cfxi_eval_at(ev, item->context_expr);
-    if (cfxi_eval_node(ev, manager)) {
-        cfxi_eval_fail(ev, item->context_expr, CFX_E_UNSUPPORTED,
-                       "a graph value cannot be used as a context manager");
-        return CFXI_FLOW_FAIL;
-    }
-    cfx_object *exit = cfxi_eval_get(ev, manager, "__exit__");
-    cfx_object *v =
-        exit ? cfxi_eval_call_method(ev, manager, "__enter__", cfxi_eval_args(NULL, 0)) : NULL;
-    if (!v)
-        return cfxi_eval_failed_flow(ev);
     const size_t base = cfxi_eval_pendings(ev);
+    const cfx_node *before = cfx_graph_last(ev->g);
+    cfxi_frame *frame = ev->frame;
     cfxi_flow flow = CFXI_FLOW_ON;
+    const uint32_t guard = m->catches.all || m->catches.classes;
+    frame->guards += guard;
     if (item->optional_vars && !cfxi_eval_assign(ev, item->optional_vars, v))
         flow = cfxi_eval_failed_flow(ev);
     if (flow == CFXI_FLOW_ON)
         flow = with_from(ev, w, i + 1);
+    frame->guards -= guard;
     if (is_bad(flow))
-        return leave_failed(ev, exit, flow);
-    return cfxi_eval_finally(ev, base, flow, way_exit, exit);
+        return leave_failed(ev, m->exit, flow);
+    ending e = {item->context_expr, NULL, m->exit, cfxi_eval_raised_since(ev, before)};
+    cfxi_catcher now;
+    if (!cfxi_eval_manager_catches(ev, m->object, m->exit, &now) ||
+        !check_manager(ev, item->context_expr, &m->catches, e.raised) ||
+        !check_manager(ev, item->context_expr, &now, e.raised))
+        return cfxi_eval_failed_flow(ev);
+    return cfxi_eval_finally(ev, base, flow, way_end, &e);
+}
+
+static cfxi_flow run_with_item(cfx_evaluator *ev, const cfxi_With *w, size_t i)
+{
+    const cfxi_withitem *item = cfxi_syntax_as_withitem(w->items.items[i]);
+    manager m = {.object = cfxi_eval(ev, item->context_expr)};
+    if (!m.object)
+        return cfxi_eval_failed_flow(ev);
+    cfxi_eval_at(ev, item->context_expr);
+    if (cfxi_eval_node(ev, m.object)) {
+        cfxi_eval_fail(ev, item->context_expr, CFX_E_UNSUPPORTED,
+                       "a graph value cannot be used as a context manager");
+        return CFXI_FLOW_FAIL;
+    }
+    cfx_object *v = NULL;
+    m.exit = cfxi_eval_get(ev, m.object, "__exit__");
+    if (m.exit && cfxi_eval_manager_catches(ev, m.object, m.exit, &m.catches))
+        v = cfxi_eval_call_method(ev, m.object, "__enter__", cfxi_eval_args(NULL, 0));
+    return v ? run_with_block(ev, w, i, &m, v) : cfxi_eval_failed_flow(ev);
 }
 
 static cfxi_flow with_from(cfx_evaluator *ev, const cfxi_With *w, size_t i)

@@ -7,8 +7,6 @@
 
 #include "ops/ops_impl.h"
 
-static cfx_object_kind value_kind(cfx_evaluator *ev, cfx_value v);
-
 bool cfxi_eval_note_kind(cfx_evaluator *ev, const cfx_node *n, cfx_object_kind kind)
 {
     if (cfxi_base_pointers_set(&ev->kinds, n, (void *)((uintptr_t)kind + 1), ev->allocator))
@@ -24,7 +22,16 @@ static bool is_number(cfx_object_kind kind)
 
 /* ---- signs --------------------------------------------------------------------------------- */
 
-typedef enum family { NO_FAMILY, ARITHMETIC, DIVISION, COMPARISON, QUESTION, SAME } family;
+typedef enum family {
+    NO_FAMILY,
+    ARITHMETIC,
+    DIVISION,
+    POWER,
+    BITS,
+    COMPARISON,
+    QUESTION,
+    SAME
+} family;
 
 static family family_of(const char *name)
 {
@@ -33,6 +40,8 @@ static family family_of(const char *name)
         uint8_t family;
     } rows[] = {
         {"truth", QUESTION}, {"truediv", DIVISION}, {"itruediv", DIVISION}, {"abs", SAME},
+        {"pow", POWER},      {"ipow", POWER},       {"and_", BITS},         {"iand", BITS},
+        {"or_", BITS},       {"ior", BITS},         {"xor", BITS},          {"ixor", BITS},
 #define CFX_SIGN_UNARY(id, sign, function, ast) {function, SAME},
 #define CFX_SIGN_BINARY(id, sign, function, in_place, ...)                                         \
     {function, ARITHMETIC}, {in_place, ARITHMETIC},
@@ -53,19 +62,52 @@ static cfx_object_kind joined_number(cfx_object_kind a, cfx_object_kind b)
     return CFX_OBJECT_INT;
 }
 
+/* 2 ** -1 is a float, (-8.) ** 0.5 is complex. */
+static cfx_object_kind power_kind(cfx_object_kind a, cfx_object_kind b, cfx_value exponent)
+{
+    if (b == CFX_OBJECT_FLOAT)
+        return CFX_OBJECT_OTHER;
+    if (a == CFX_OBJECT_FLOAT)
+        return CFX_OBJECT_FLOAT;
+    const bool known = exponent.kind == CFX_KIND_INT && exponent.as.i >= 0;
+    return known || b == CFX_OBJECT_BOOL ? CFX_OBJECT_INT : CFX_OBJECT_OTHER;
+}
+
+static cfx_object_kind number_kind(const cfx_node *n, family f, cfx_object_kind a,
+                                   cfx_object_kind b)
+{
+    if (f == COMPARISON)
+        return CFX_OBJECT_BOOL;
+    if (f == DIVISION)
+        return CFX_OBJECT_FLOAT;
+    if (f == POWER)
+        return power_kind(a, b, cfx_node_arg(n, 1));
+    if (f == BITS && a == CFX_OBJECT_BOOL && b == CFX_OBJECT_BOOL)
+        return CFX_OBJECT_BOOL;
+    return joined_number(a, b);
+}
+
+/* Whether an operator of a tensor and this gives a tensor: `x == None` does not. */
+static bool may_meet_tensor(cfx_value v, cfx_object_kind kind)
+{
+    return v.kind != CFX_KIND_NONE && kind != CFX_OBJECT_STR && kind != CFX_OBJECT_TUPLE &&
+           kind != CFX_OBJECT_LIST;
+}
+
 static cfx_object_kind sign_kind(cfx_evaluator *ev, const cfx_node *n, family f)
 {
-    const cfx_object_kind a = value_kind(ev, cfx_node_arg(n, 0));
-    const cfx_object_kind b = cfx_node_num_args(n) > 1 ? value_kind(ev, cfx_node_arg(n, 1)) : a;
+    const cfx_value other = cfx_node_num_args(n) > 1 ? cfx_node_arg(n, 1) : cfx_node_arg(n, 0);
+    const cfx_object_kind a = cfxi_eval_value_kind(ev, cfx_node_arg(n, 0));
+    const cfx_object_kind b = cfx_node_num_args(n) > 1 ? cfxi_eval_value_kind(ev, cfx_node_arg(n, 1)) : a;
     if (f == QUESTION)
         return CFX_OBJECT_BOOL;
     if (a == CFX_OBJECT_TENSOR || b == CFX_OBJECT_TENSOR)
-        return CFX_OBJECT_TENSOR;
+        return may_meet_tensor(other, b) && may_meet_tensor(cfx_node_arg(n, 0), a)
+                   ? CFX_OBJECT_TENSOR : CFX_OBJECT_OTHER;
     if (f == SAME)
         return a == CFX_OBJECT_BOOL ? CFX_OBJECT_INT : a;
     if (is_number(a) && is_number(b))
-        return f == COMPARISON ? CFX_OBJECT_BOOL
-               : f == DIVISION ? CFX_OBJECT_FLOAT : joined_number(a, b);
+        return number_kind(n, f, a, b);
     if (a == b && (a == CFX_OBJECT_STR || a == CFX_OBJECT_LIST || a == CFX_OBJECT_TUPLE))
         return f == COMPARISON ? CFX_OBJECT_BOOL : a;
     return CFX_OBJECT_OTHER;
@@ -81,25 +123,37 @@ static bool is_word(const char *text, size_t size, const char *words)
     return false;
 }
 
-static cfx_object_kind attribute_kind(const cfx_node *n)
+static cfx_object_kind attribute_kind(cfx_evaluator *ev, const cfx_node *n)
 {
     size_t size;
+    const cfx_object_kind of = cfxi_eval_value_kind(ev, cfx_node_arg(n, 0));
     const cfx_value name = cfx_node_arg(n, 1);
     const char *text = name.kind == CFX_KIND_STR ? cfx_value_text(name, &size) : NULL;
-    if (!text)
+    if (!text || cfx_node_num_args(n) > 2)
         return CFX_OBJECT_OTHER;
     if (is_word(text, size, "|shape|"))
         return CFX_OBJECT_TUPLE;
     if (is_word(text, size, "|ndim|itemsize|nbytes|"))
         return CFX_OBJECT_INT;
-    if (is_word(text, size, "|T|mT|H|mH|data|real|imag|"))
+    if (is_word(text, size, "|T|mT|H|mH|"))
         return CFX_OBJECT_TENSOR;
+    if (is_word(text, size, "|data|real|imag|"))  /* numbers have parts, too */
+        return of == CFX_OBJECT_TENSOR ? CFX_OBJECT_TENSOR : CFX_OBJECT_OTHER;
     return is_word(text, size, "|requires_grad|is_cuda|is_leaf|is_sparse|") ? CFX_OBJECT_BOOL
                                                                            : CFX_OBJECT_OTHER;
 }
 
+bool cfxi_eval_is_attribute(cfx_evaluator *ev, const cfx_node *n)
+{
+    size_t size;
+    const cfx_value name = cfx_node_arg(n, 1);
+    const char *text = name.kind == CFX_KIND_STR ? cfx_value_text(name, &size) : NULL;
+    return attribute_kind(ev, n) != CFX_OBJECT_OTHER ||
+           (text && is_word(text, size, "|dtype|device|layout|grad|"));
+}
+
 /* Whether it gives the sizes of a tensor. */
-static bool is_shape(const cfx_node *n)
+static bool is_shape(cfx_evaluator *ev, const cfx_node *n)
 {
     size_t size;
     const char *target = cfx_node_target(n, &size, NULL);
@@ -107,21 +161,32 @@ static bool is_shape(const cfx_node *n)
         return false;
     if (cfx_node_op(n) == CFX_OP_CALL_METHOD)
         return strcmp(target, "size") == 0;
-    return strcmp(target, "builtins.getattr") == 0 && attribute_kind(n) == CFX_OBJECT_TUPLE;
+    return strcmp(target, "builtins.getattr") == 0 && attribute_kind(ev, n) == CFX_OBJECT_TUPLE;
 }
 
 static cfx_object_kind item_kind(cfx_evaluator *ev, const cfx_node *n)
 {
     const cfx_value of = cfx_node_arg(n, 0);
     const cfx_value key = cfx_node_arg(n, 1);
-    const cfx_object_kind kind = value_kind(ev, of);
+    const cfx_object_kind kind = cfxi_eval_value_kind(ev, of);
     if (kind == CFX_OBJECT_TENSOR || kind == CFX_OBJECT_STR)
         return kind;
     if (key.kind == CFX_KIND_SLICE && (kind == CFX_OBJECT_TUPLE || kind == CFX_OBJECT_LIST))
         return kind;
-    if (of.kind == CFX_KIND_NODE && is_shape(of.as.node))
+    if (of.kind == CFX_KIND_NODE && is_shape(ev, of.as.node))
         return CFX_OBJECT_INT;
     return CFX_OBJECT_OTHER;
+}
+
+/* min and max give one of their arguments. */
+static cfx_object_kind choice_kind(cfx_evaluator *ev, const cfx_node *n)
+{
+    const size_t count = cfx_node_num_args(n);
+    const cfx_object_kind kind = cfxi_eval_value_kind(ev, cfx_node_arg(n, 0));
+    for (size_t i = 1; i < count; i++)
+        if (cfxi_eval_value_kind(ev, cfx_node_arg(n, i)) != kind)
+            return CFX_OBJECT_OTHER;
+    return count > 1 ? kind : CFX_OBJECT_OTHER;
 }
 
 /* ---- the table ----------------------------------------------------------------------------- */
@@ -135,18 +200,20 @@ static cfx_object_kind builtin_kind(cfx_evaluator *ev, const cfx_node *n, const 
                 {"bool", CFX_OBJECT_BOOL}, {"str", CFX_OBJECT_STR}, {"repr", CFX_OBJECT_STR},
                 {"list", CFX_OBJECT_LIST}, {"sorted", CFX_OBJECT_LIST},
                 {"tuple", CFX_OBJECT_TUPLE}, {"divmod", CFX_OBJECT_TUPLE},
-                {"isinstance", CFX_OBJECT_BOOL}, {"any", CFX_OBJECT_BOOL},
+                {"isinstance", CFX_OBJECT_BOOL}, {"hasattr", CFX_OBJECT_BOOL},
+                {"callable", CFX_OBJECT_BOOL}, {"any", CFX_OBJECT_BOOL},
                 {"all", CFX_OBJECT_BOOL}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strcmp(rows[i].name, name) == 0)
             return (cfx_object_kind)rows[i].kind;
     if (strcmp(name, "getattr") == 0)
-        return attribute_kind(n);
+        return attribute_kind(ev, n);
     if (strcmp(name, "abs") == 0)
         return sign_kind(ev, n, SAME);
-    if (strcmp(name, "min") == 0 || strcmp(name, "max") == 0 || strcmp(name, "pow") == 0)
-        return cfx_node_num_args(n) == 2 ? sign_kind(ev, n, ARITHMETIC) : CFX_OBJECT_OTHER;
-    return CFX_OBJECT_OTHER;
+    if (strcmp(name, "pow") == 0)
+        return cfx_node_num_args(n) == 2 ? sign_kind(ev, n, POWER) : CFX_OBJECT_OTHER;
+    return strcmp(name, "min") == 0 || strcmp(name, "max") == 0 ? choice_kind(ev, n)
+                                                                : CFX_OBJECT_OTHER;
 }
 
 static cfx_object_kind math_kind(const char *name)
@@ -178,6 +245,22 @@ static cfx_object_kind table_kind(cfx_operator op)
     return CFX_OBJECT_OTHER;
 }
 
+/* Of functions that give a tensor, or a tuple if a dimension or a flag is given. */
+static cfx_object_kind overload_kind(cfx_evaluator *ev, const cfx_node *n, const char *name)
+{
+    const size_t count = cfx_node_num_args(n);
+    const cfx_object_kind second =
+        count > 1 ? cfxi_eval_value_kind(ev, cfx_node_arg(n, 1)) : CFX_OBJECT_OTHER;
+    const bool more = count > 1 || n->kwargs;
+    if (is_word(name, strlen(name), "|max|min|median|nanmedian|") && more)
+        return second == CFX_OBJECT_INT      ? CFX_OBJECT_TUPLE
+               : second == CFX_OBJECT_TENSOR ? CFX_OBJECT_TENSOR : CFX_OBJECT_OTHER;
+    if (is_word(name, strlen(name), "|where|") && count < 3 && !n->kwargs)
+        return count == 1 ? CFX_OBJECT_TUPLE : CFX_OBJECT_OTHER;
+    return is_word(name, strlen(name), "|nonzero|unique|unique_consecutive|") && more
+               ? CFX_OBJECT_OTHER : CFX_OBJECT_KINDS;
+}
+
 static const char *behind(const char *name, const char *prefix)
 {
     const size_t size = strlen(prefix);
@@ -199,7 +282,12 @@ static cfx_object_kind function_kind(cfx_evaluator *ev, const cfx_node *n, const
         return builtin_kind(ev, n, name);
     if ((name = behind(target, "math.")) != NULL)
         return math_kind(name);
-    return table_kind(cfx_node_operator(n));
+    const char *mode = behind(target, "torch.is_");
+    if (mode && strlen(mode) > 8 && strcmp(mode + strlen(mode) - 8, "_enabled") == 0)
+        return CFX_OBJECT_BOOL;
+    const char *last = strrchr(target, '.');
+    const cfx_object_kind overload = last ? overload_kind(ev, n, last + 1) : CFX_OBJECT_KINDS;
+    return overload != CFX_OBJECT_KINDS ? overload : table_kind(cfx_node_operator(n));
 }
 
 /* Of a text that is not known: what the methods of str give. */
@@ -220,14 +308,16 @@ static cfx_object_kind text_method_kind(const char *name)
 
 static cfx_object_kind method_kind(cfx_evaluator *ev, const cfx_node *n, const char *name)
 {
-    const cfx_object_kind of = value_kind(ev, cfx_node_arg(n, 0));
+    const cfx_object_kind of = cfxi_eval_value_kind(ev, cfx_node_arg(n, 0));
     if (of == CFX_OBJECT_STR || strcmp(name, "format") == 0)
         return text_method_kind(name);
     if (of != CFX_OBJECT_TENSOR && is_word(name, strlen(name), "|split|sort|"))
         return CFX_OBJECT_OTHER;  /* texts and lists have them, too */
     if (strcmp(name, "size") == 0)
-        return cfx_node_num_args(n) > 1 ? CFX_OBJECT_INT : CFX_OBJECT_TUPLE;
-    return table_kind(cfxi_ops_of_method(name, strlen(name)));
+        return cfx_node_num_args(n) > 1 || n->kwargs ? CFX_OBJECT_INT : CFX_OBJECT_TUPLE;
+    const cfx_object_kind overload = overload_kind(ev, n, name);
+    return overload != CFX_OBJECT_KINDS ? overload
+                                        : table_kind(cfxi_ops_of_method(name, strlen(name)));
 }
 
 static cfx_object_kind node_kind(cfx_evaluator *ev, const cfx_node *n)
@@ -246,7 +336,7 @@ static cfx_object_kind node_kind(cfx_evaluator *ev, const cfx_node *n)
     return cfx_node_op(n) == CFX_OP_CALL_METHOD ? method_kind(ev, n, target) : CFX_OBJECT_OTHER;
 }
 
-static cfx_object_kind value_kind(cfx_evaluator *ev, cfx_value v)
+cfx_object_kind cfxi_eval_value_kind(cfx_evaluator *ev, cfx_value v)
 {
     switch (v.kind) {
     case CFX_KIND_NODE:
@@ -279,6 +369,21 @@ cfx_object_kind cfxi_eval_kind(cfx_evaluator *ev, cfx_object *o)
     /* once for each node: an expression of a thousand signs asks each of them */
     cfxi_base_pointers_set(&ev->kinds, n, (void *)((uintptr_t)kind + 1), ev->allocator);
     return kind;
+}
+
+size_t cfxi_eval_length(cfx_evaluator *ev, cfx_object *o)
+{
+    const cfx_node *n = cfxi_eval_node(ev, o);
+    const cfx_operator op = n ? cfx_node_operator(n) : CFX_OPID_NONE;
+    cfx_error ignored = {0};
+    const char *target = n ? cfx_node_target(n, NULL, &ignored) : NULL;
+    if (op != CFX_OPID_NONE && cfx_operator_num_results(op) > 1)
+        return cfx_operator_num_results(op);
+    if (!target || cfx_node_op(n) != CFX_OP_CALL_FUNCTION)
+        return SIZE_MAX;
+    return strcmp(target, "builtins.divmod") == 0 || strcmp(target, "math.modf") == 0 ||
+                   strcmp(target, "math.frexp") == 0
+               ? 2 : SIZE_MAX;
 }
 
 const char *cfxi_eval_kind_name(cfx_evaluator *ev, cfx_object *o)

@@ -572,6 +572,28 @@ static int matches(void *ctx, cfx_object *exc, cfx_object *classes, cfx_error *e
     return cfxi_world_is_instance(ctx, exc, classes, err);
 }
 
+static int would_catch(void *ctx, cfx_object *classes, const char *name, bool users,
+                       cfx_error *err)
+{
+    cfxi_world *w = ctx;
+    const cfxi_exception kind = cfxi_world_exception_named(name);
+    const bool many = classes->type == CFXI_TYPE_TUPLE;
+    const size_t n = many ? classes->as.seq.n : 1;
+    if (kind == CFXI_EXCEPTIONS)
+        return 0;
+    cfx_object *raised = cfxi_world_exception_class(w, kind, err);
+    int catches = raised ? 0 : -1;
+    for (size_t i = 0; catches == 0 && i < n; i++) {
+        const cfx_object *c = many ? classes->as.seq.items[i] : classes;
+        const bool is_class = c->type == CFXI_TYPE_CLASS && c->as.cls.exception >= 0;
+        catches = !is_class || cfxi_world_is_subclass(raised, c) ||
+                  ((users || w->exceptions[c->as.cls.exception] == c) &&
+                   cfxi_world_is_subclass(c, raised));
+    }
+    cfxi_world_unref(raised);
+    return catches;
+}
+
 static cfx_status explain(void *ctx, cfx_object *exc, const char **name, cfx_object **message,
                           cfx_error *err)
 {
@@ -616,7 +638,8 @@ void cfxi_world_table(cfxi_world *w)
         .set_global = set_global, .import = import, .node = node, .proxy = proxy, .value = value,
         .tensor = tensor, .place = place, .module_stack = scope, .kind_is = kind_is,
         .kind_class = kind_class, .keep_attribute = keep_attribute, .raise = raise,
-        .caught = caught, .matches = matches, .explain = explain, .interrupted = interrupted,
+        .caught = caught, .matches = matches, .would_catch = would_catch,
+        .explain = explain, .interrupted = interrupted,
         .ctx = w,
     };
     cfxi_world_change_entries(&w->table);

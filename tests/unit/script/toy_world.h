@@ -375,6 +375,19 @@ static inline int w_matches(void *ctx, cfx_object *exc, cfx_object *classes, cfx
     return 0;
 }
 
+/* By its name, or a base of it; what a library derives, this world does not have. */
+static inline int w_would_catch(void *ctx, cfx_object *classes, const char *name, bool users,
+                                cfx_error *err)
+{
+    (void)users;
+    for (size_t i = 0; T(classes)->kind == CFX_OBJECT_TUPLE && i < T(classes)->n; i++) {
+        if (w_would_catch(ctx, O(T(classes)->items[i]), name, users, err))
+            return 1;
+    }
+    const char *text = T(classes)->text;
+    return text && (strcmp(text, name) == 0 || strcmp(text, "Exception") == 0);
+}
+
 static inline cfx_status w_explain(void *ctx, cfx_object *exc, const char **kind,
                                    cfx_object **message, cfx_error *err)
 {
@@ -983,7 +996,8 @@ static inline cfx_status toy_world_init(toy_world *w, cfx_graph *g, const cfx_al
         .super = w_super, .global = w_global, .set_global = w_set_global, .import = w_import,
         .node = w_node, .proxy = w_proxy, .value = w_value, .tensor = w_tensor, .place = w_place,
         .kind_is = w_kind_is, .kind_class = w_kind_class, .keep_attribute = w_keep_attribute,
-        .raise = w_raise, .caught = w_caught, .matches = w_matches, .explain = w_explain,
+        .raise = w_raise, .caught = w_caught, .matches = w_matches,
+        .would_catch = w_would_catch, .explain = w_explain,
         .ctx = w};
     w->globals = toy_items(w, TOY_VALUE, CFX_OBJECT_DICT, NULL, 0, err);
     if (!w->globals || toy_exception(w, "Exception", NULL, err) != CFX_OK)

@@ -45,6 +45,48 @@ cfx_status cfxi_rule_fail(cfxi_call *c)
                      message ? message : "");
 }
 
+/* How many items unpacking finds; -1: that depends on sizes that are not known yet. */
+static cfx_status count_items(cfxi_call *c, cfx_datum d, int64_t *count)
+{
+    size_t n;
+    if (d.kind == CFX_DATUM_TENSOR && d.as.tensor->ndim == 0)
+        return cfxi_fail(c, CFX_E_TYPE, "iteration over a 0-d tensor");
+    if (d.kind == CFX_DATUM_TENSOR) {
+        const cfx_datum size = cfxi_rt_size_datum(d.as.tensor->size[0]);
+        *count = size.symbolic ? -1 : size.as.i;
+        return CFX_OK;
+    }
+    if (d.kind == CFX_DATUM_STR) {
+        const char *text = cfx_datum_text(d, &n);
+        *count = 0;
+        for (size_t i = 0; i < n; i++)  /* bytes that begin a character */
+            *count += ((unsigned char)text[i] & 0xc0) != 0x80;
+        return CFX_OK;
+    }
+    if (d.kind == CFX_DATUM_DICT)
+        return cfxi_fail(c, CFX_E_TYPE, "a graph cannot unpack a dict; unpack list(...) of it");
+    if (!cfx_datum_items(d, &n) || d.kind == CFX_DATUM_SLICE)
+        return cfxi_fail(c, CFX_E_TYPE, "cannot unpack non-iterable %s object",
+                         cfxi_rt_py_kind_of(d));
+    *count = (int64_t)n;
+    return CFX_OK;
+}
+
+/* `a, b = values`; with `more`, `a, b, *rest = values`. */
+cfx_status cfxi_rule_check_length(cfxi_call *c)
+{
+    const long long wanted = (long long)cfxi_rt_int(c, 1);
+    const bool more = cfxi_rt_bool(c, 2);
+    int64_t n = -1;
+    CFX_TRY(count_items(c, c->args[0], &n));
+    if (n >= 0 && n < wanted)
+        return cfxi_fail(c, CFX_E_VALUE, "not enough values to unpack (expected %s%lld, got %lld)",
+                         more ? "at least " : "", wanted, (long long)n);
+    if (n > wanted && !more)
+        return cfxi_fail(c, CFX_E_VALUE, "too many values to unpack (expected %lld)", wanted);
+    return CFX_OK;
+}
+
 cfx_status cfxi_rule__assert_tensor_metadata(cfxi_call *c)
 {
     const cfx_tensor *t = cfxi_rt_tensor(c, 0);
