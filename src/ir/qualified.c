@@ -30,15 +30,20 @@ bool cfxi_ir_is_type_text(const char *text, size_t size)
 {
     if (size == 0 || (is_sign(text[0]) && text[0] != '['))
         return false;
+    int64_t depth = 0;
     for (size_t at = 0; at < size; at++) {
         const size_t end = word_end(text, size, at);
         if (end > at && !is_word(text + at, end - at))
             return false;
         if (end < size && text[end] == ' ' && end > at && end + 1 < size && !is_sign(text[end + 1]))
             return false;  /* two words need a sign between them */
+        if (end < size)
+            depth += text[end] == '[' ? 1 : text[end] == ']' ? -1 : 0;
+        if (depth < 0)
+            return false;
         at = end;
     }
-    return true;
+    return depth == 0;
 }
 
 /* ---- names that run code ------------------------------------------------------------------- */

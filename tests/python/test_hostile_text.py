@@ -4,6 +4,7 @@ import sys
 import types
 
 import pytest
+import random_hostile
 import torch
 
 import cfx
@@ -265,3 +266,9 @@ def test_folders_have_names_of_python(tmp_path):
     graph.output(graph.call_function(torch.add, (y, graph.get_attr("b', tripped(), '"))))
     cfx.GraphModule(root, graph).to_folder(tmp_path / "it's", "M")
     check_source((tmp_path / "it's" / "module.py").read_text())
+
+
+@pytest.mark.parametrize("first", [0, 100_000])
+def test_random_texts(first):
+    counts = random_hostile.run(range(first, first + 300))
+    assert counts["code"] > 100 and counts["file"] > 50
