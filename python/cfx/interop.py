@@ -5,8 +5,9 @@ their users; modules share their parameters, buffers, hooks and plain submodules
 cannot be converted, the error names it.
 
 cfx.cond and cfx.while_loop become torch's operators, and their regions become GraphModules that
-get_attr nodes read. What the branches of a cond read becomes an operand, because torch passes
-gradients only to operands. torch has no for_loop: it becomes a while_loop or, if the count is not
+get_attr nodes read. What their regions read, and the parameters and buffers of the modules that
+they call, become operands: torch passes gradients only to operands, and torch.export knows no other
+tensors inside a region. torch has no for_loop: it becomes a while_loop or, if the count is not
 a number, remains a call to cfx.for_loop, which runs there, too. On the way back, the GraphModules
 become regions, and find their attributes below the path of the GraphModule.
 """
@@ -183,6 +184,9 @@ class _FromTorch(_Copy):
 
     def create(self, node: Any) -> tuple[Any, Any, Any]:
         if node not in self.calls:
+            called = self.functional(node)
+            if called is not None:
+                return self.add(node, called.path), node.args[1:], node.kwargs
             path = self.prefix + node.target if node.op in _PATHS else node.target
             return self.add(node, path), node.args, node.kwargs
         function, places = _OPERATORS[node.target]
@@ -198,6 +202,13 @@ class _FromTorch(_Copy):
                 first = (twin, slice(None, n))
                 self.twins[node] = self.result.call_function(operator.getitem, first)
         return twin, tuple(args), {}
+
+    def functional(self, node: Any) -> Any:
+        """The module that to_torch put in place of one that a region calls, if this calls one."""
+        if node.op != "call_module" or not self.prefix:
+            return None
+        found = self.root._modules.get(node.target)
+        return found if isinstance(found, _Functional) else None
 
     def region(self, reader: Any, more: int) -> Any:
         """What torch's loop only reads, the last `more` inputs, belongs to the state here."""
@@ -223,6 +234,53 @@ class _FromTorch(_Copy):
 # ---- to torch ---------------------------------------------------------------------------------
 
 
+class _Functional(torch.nn.Module):
+    """Calls a module with the tensors that it is given in place of its own, which come first among
+    the arguments. The module is not a child: its parameters belong to somebody else already."""
+
+    def __init__(self, path: str, module: Any, names: list[str]) -> None:
+        super().__init__()
+        self.path, self.names = path, names
+        self.__dict__["module"] = module
+
+    def forward(self, tensors: Any, *args: Any, **kwargs: Any) -> Any:
+        given = dict(zip(self.names, tensors))
+        return torch.func.functional_call(self.module, given, args, kwargs)
+
+
+def _add_state(loop: Any, path: str, readers: list[Any]) -> None:
+    """Makes what the regions of a while_loop read at a path a part of its state that stays the
+    same. Where the state has numbers, torch's loop has no gradients."""
+    test, body, state = loop.args
+    with loop.graph.inserting_before(loop):
+        outside = loop.graph.get_attr(path)
+        if any(isinstance(value, (int, float)) for value in state):
+            outside = loop.graph.call_method("detach", (outside,))
+    for region in (test, body):
+        with region.inserting_before(next(n for n in region.nodes if n.op != "placeholder")):
+            inside = region.placeholder(outside.name)
+        for reader in readers:
+            if reader.graph is region:
+                reader.replace_all_uses_with(inside)
+                region.erase_node(reader)
+        if region is body:
+            result = region.output_node()
+            result.args = ((*result.args[0], inside),)
+    loop.args = (test, body, (*state, outside))
+
+
+def _is_open(loop: Any) -> bool:
+    """Whether a while_loop can have more state: nobody sees the whole result, and the regions have
+    one input for each value of the state, a tuple."""
+    state = loop.args[2] if len(loop.args) == 3 and not loop.kwargs else None
+    if not isinstance(state, (tuple, list)) or not _reads_only(loop, len(state)):
+        return False
+    counts = {len(region.find_nodes(op="placeholder")) for region in loop.args[:2]}
+    result = loop.args[1].output_node().args[0]
+    return counts == {len(state)} and isinstance(result, (tuple, list)) and loop.args[0] is not \
+        loop.args[1]  # fmt: skip
+
+
 class _ToTorch(_Copy):
     """cfx's operators become torch's: the graph is copied and brought into torch's form first."""
 
@@ -234,6 +292,8 @@ class _ToTorch(_Copy):
         copy._pass("while_loops")  # torch has no others
         names = {node.name: node for node in self.graph.nodes}
         self.originals = {n: names[n.name] for n in copy.nodes if n.name in names}
+        if self.root is not None and not self.is_region:
+            self.expose(copy)
         copy._pass("lift_attrs")
         functions = {known[0].__name__: target for target, known in reversed(_OPERATORS.items())}
         regions = copy._outline(functions, lambda path: hasattr(self.root, path))
@@ -242,6 +302,49 @@ class _ToTorch(_Copy):
         self.called = {r.target for r in readers}
         self.branches = {path: self.branch(path, region) for path, region in regions.items()}
         return list(copy.nodes)
+
+    def expose(self, graph: Any) -> None:
+        """Lets regions read the tensors of the modules that they call, and loops have what their
+        regions read in their state. Inner regions first: what they need, the outer ones have."""
+        for node in list(graph.nodes):
+            regions = [arg for arg in node.args if isinstance(arg, _core.Graph)]
+            for region in regions:
+                self.expose(region)
+                for call in region.find_nodes(op="call_module"):
+                    self.open_module(region, call)
+                region._pass("lift_attrs")
+            if node.target is ops.while_loop and len(regions) == 2 and _is_open(node):
+                read: dict[str, list[Any]] = {}
+                for region in regions:
+                    for reader in region.find_nodes(op="get_attr"):
+                        read.setdefault(reader.target, []).append(reader)
+                for path, readers in read.items():
+                    found = operator.attrgetter(path)(self.root)
+                    if isinstance(found, torch.Tensor):
+                        _add_state(node, path, readers)
+                        self.no_gradients(node, path, found)
+
+    def no_gradients(self, loop: Any, path: str, tensor: Any) -> None:
+        numbers = any(isinstance(value, (int, float)) for value in loop.args[2])
+        if numbers and tensor.requires_grad:
+            warnings.warn(f"the loop %{loop} reads '{path}', which gets no gradients in torch: the "
+                          "state of the loop has a number", stacklevel=2)  # fmt: skip
+
+    def open_module(self, region: Any, call: Any) -> None:
+        known = self.conversion.functional
+        if call.target in known:
+            return
+        module = operator.attrgetter(call.target)(self.root)
+        names = [name for name, _ in (*module.named_parameters(), *module.named_buffers())]
+        if not names:
+            return
+        path = f"{call.target.replace('.', '_')}_functional"
+        while hasattr(self.root, path) or path in known:
+            path += "_"
+        known[path] = _Functional(call.target, module, names)
+        with region.inserting_before(call):
+            tensors = tuple(region.get_attr(f"{call.target}.{name}") for name in names)
+        call.target, call.args = path, (tensors, *call.args)
 
     def by_use(self, nodes: list[Any]) -> Iterable[Any]:
         copies = {original: copy for copy, original in self.originals.items()}
@@ -278,7 +381,8 @@ class _ToTorch(_Copy):
             if self.root is None:
                 raise RuntimeError(f"{what}, but there is no module; convert the GraphModule, not "
                                    "its graph")
-            held[node.target] = found = operator.attrgetter(node.target)(self.root)
+            known = self.conversion.functional.get(node.target)
+            held[node.target] = found = known or operator.attrgetter(node.target)(self.root)
             tensors = found.parameters() if isinstance(found, torch.nn.Module) else [found]
             wanted = any(getattr(tensor, "requires_grad", False) for tensor in tensors)
             if wanted and name not in self.called:
@@ -295,6 +399,7 @@ class _Conversion:
     def __init__(self, source: Any, dest: Any, copier: type[_Copy]) -> None:
         self.source, self.dest, self.copier = source, dest, copier
         self.done: dict[int, Any] = {}
+        self.functional: dict[str, _Functional] = {}
 
     def convert(self, x: Any) -> Any:
         if isinstance(x, self.source.Graph):

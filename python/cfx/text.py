@@ -1,4 +1,6 @@
 """The lossless IR text of a graph, structural comparison, and conversion of graph-like objects."""
+from collections.abc import Iterable
+from types import ModuleType
 from typing import Any
 
 from .graph import Graph
@@ -9,10 +11,17 @@ def text(graph: Graph) -> str:
     return graph._text()
 
 
-def parse(source: str) -> Graph:
-    """Returns the graph described by an IR text. Runs no code and imports nothing: a function that
-    is not loaded remains a name."""
-    return Graph._parse(source)
+def parse(source: str, *, allow: Iterable[str | ModuleType] = ()) -> Graph:
+    """Returns the graph described by an IR text. Runs no code and imports nothing.
+
+    A name in the text becomes the function or class of that name if its module is torch, operator,
+    builtins, math, cfx, typing, types, collections or one that `allow` lists (with what is below
+    it), if the module is imported already, and if the name does not stand for something that runs
+    code or reaches files, such as exec or torch.load. Every other name stays a name: the graph can
+    be printed, changed and lowered, but calling the name raises a NameError. Set the node's target
+    to the function to replace it."""
+    names = (m.__name__ if isinstance(m, ModuleType) else m for m in allow)
+    return Graph._parse(source, frozenset(names))
 
 
 def equal(a: Graph, b: Graph, *, shape_only: bool = False) -> bool:

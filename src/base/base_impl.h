@@ -230,8 +230,17 @@ static inline bool cfxi_base_is_ident(char c)
 size_t cfxi_base_identifier_size(const char *text, size_t size);
 /* An identifier of ASCII, as C and names of nodes have it. Keywords count. */
 bool cfxi_base_is_identifier(const char *text, size_t size);
-/* And with letters of other scripts, as Python has it; symbols and punctuation do not count. */
+/* The gate for text that becomes part of generated Python. Whatever passes is one name to Python,
+ * and this very name: no character ends it, turns it around or is replaced by another one. An
+ * identifier, with letters of other scripts, too; keywords count. */
 bool cfxi_base_is_python_identifier(const char *text, size_t size);
+/* Likewise, but not a keyword: what a variable or a keyword argument may be called. */
+bool cfxi_base_is_python_name(const char *text, size_t size);
+/* `torch.ops.aten.random.from`: identifiers with dots between them. A keyword may not come first;
+ * who writes the path must take one further on with getattr. */
+bool cfxi_base_is_python_path(const char *text, size_t size);
+/* `x`, `*args`, `**kwargs` */
+bool cfxi_base_is_python_parameter(const char *text, size_t size);
 /* Whether Python surely takes a character beyond ASCII in a name, and whether it may. */
 bool cfxi_base_is_letter(uint32_t code);
 bool cfxi_base_may_be_letter(uint32_t code);

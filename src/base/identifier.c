@@ -20,7 +20,7 @@ bool cfxi_base_is_identifier(const char *text, size_t size)
 /* ---- beyond ASCII -------------------------------------------------------------------------- */
 
 /* Unicode's tables are large, so both are approximations: the first refuses only what is certainly
- * no letter, the second takes only what most likely is one. */
+ * not a letter, the second takes only what certainly is one. */
 
 bool cfxi_base_may_be_letter(uint32_t code)
 {
@@ -41,13 +41,23 @@ bool cfxi_base_may_be_letter(uint32_t code)
     return true;
 }
 
+/* Letters that may begin a name, of scripts that names are written in, without those that Python
+ * replaces by others when it reads a name (NFKC): it takes \u00aa for `a`. */
 bool cfxi_base_is_letter(uint32_t code)
 {
-    if (code < 0xc0)
-        return code == 0xaa || code == 0xb5 || code == 0xba;
-    if ((code >= 0x2000 && code < 0x2c00) || (code >= 0xfe10 && code < 0xfe70) || code >= 0x1f000)
-        return code >= 0x20000 && code < 0x32000;
-    return cfxi_base_may_be_letter(code) && cfxi_base_is_printable(code);
+    static const uint32_t blocks[][2] = {
+        {0xc0, 0xd6},     {0xd8, 0xf6},     {0xf8, 0x131},    {0x134, 0x13e},   {0x141, 0x148},
+        {0x14a, 0x17e},   {0x180, 0x1c3},   {0x1cd, 0x1f0},   {0x1f4, 0x2af},   {0x386, 0x386},
+        {0x388, 0x38a},   {0x38e, 0x3a1},   {0x3a3, 0x3ce},   {0x400, 0x481},   {0x48a, 0x52f},
+        {0x531, 0x556},   {0x561, 0x586},   {0x5d0, 0x5ea},   {0x620, 0x64a},   {0x904, 0x939},
+        {0xe01, 0xe30},   {0x3041, 0x3096}, {0x30a1, 0x30fa}, {0x3400, 0x4dbf}, {0x4e00, 0x9fef},
+        {0xac00, 0xd7a3}, {0x20000, 0x2a6d6},
+    };
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        if (code >= blocks[i][0] && code <= blocks[i][1])
+            return true;
+    }
+    return false;
 }
 
 bool cfxi_base_is_python_identifier(const char *text, size_t size)
@@ -67,6 +77,36 @@ bool cfxi_base_is_python_identifier(const char *text, size_t size)
         i += length;
     }
     return true;
+}
+
+bool cfxi_base_is_python_name(const char *text, size_t size)
+{
+    static const char constant[] = "__debug__";  /* the one name that Python never assigns */
+    return cfxi_base_is_python_identifier(text, size) && !cfxi_base_is_keyword(text, size) &&
+           !(size == sizeof constant - 1 && memcmp(text, constant, size) == 0);
+}
+
+bool cfxi_base_is_python_path(const char *text, size_t size)
+{
+    const char *end = text + size;
+    for (const char *part = text;; part++) {
+        const char *dot = memchr(part, '.', (size_t)(end - part));
+        const size_t length = (size_t)((dot ? dot : end) - part);
+        if (!cfxi_base_is_python_identifier(part, length) ||
+            (part == text && cfxi_base_is_keyword(part, length)))
+            return false;
+        if (!dot)
+            return true;
+        part = dot;
+    }
+}
+
+bool cfxi_base_is_python_parameter(const char *text, size_t size)
+{
+    size_t stars = 0;
+    while (stars < size && stars < 2 && text[stars] == '*')
+        stars++;
+    return cfxi_base_is_python_name(text + stars, size - stars);
 }
 
 /* ---- words --------------------------------------------------------------------------------- */

@@ -372,6 +372,9 @@ void cfxi_ir_graph_settle(cfx_graph *g);
 
 /* Whether a node may have the name: an identifier, and nothing that Python needs. */
 bool cfxi_ir_name_is_legal(const char *name, size_t size);
+/* Whether the text is a dotted name, or such names with the signs of a type between them, as in
+ * `typing.Dict[str, list[int]]` or `int | None`: to evaluate it calls nothing. (qualified.c) */
+bool cfxi_ir_is_type_text(const char *text, size_t size);
 void cfxi_ir_namespace_init(cfx_namespace *ns, cfxi_arena *arena);
 void cfxi_ir_namespace_release(cfx_namespace *ns);
 /* Takes a name: from a wish, or the next of a base. NULL with *err set. */

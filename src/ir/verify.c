@@ -6,6 +6,8 @@
 #include "verify_impl.h"
 #include "walk_impl.h"
 
+#include <cfx/embed/namespace.h>
+
 #include <stdio.h>
 
 /* ---- findings ------------------------------------------------------------------------------ */
@@ -78,11 +80,44 @@ static void check_name(cfxi_verifier *v, cfx_node *n)
     cfxi_ir_verify_name_entry(v, n);
 }
 
+/* What is known by its name only comes from a file: the gate that generated code has, too. */
+static void check_reference(cfxi_verifier *v, const cfx_node *n, const cfx_ref *ref)
+{
+    if (ref->kind != CFXI_REF_NAME)
+        return;
+    const cfx_str *name = ref->name;
+    const bool pasted = strncmp(name->data, "torch.", 6) == 0;  /* others become globals */
+    if ((v->strict || pasted) && !cfxi_ir_is_type_text(name->data, name->size))
+        cfxi_ir_finding(v, n, "'%.80s' is not the name of a function or type; use identifiers with "
+                        "dots between them", name->data);
+    else if (cfx_name_runs_code(name->data, name->size))
+        cfxi_ir_finding(v, n, "'%.80s' can run code or reach files, and a graph from a file may "
+                        "not name it; set the object itself", name->data);
+}
+
+/* The strict verifier takes only what can be a parameter; `for` and `a.b` are refused by Python. */
+static void check_parameter(cfxi_verifier *v, const cfx_node *n, const cfx_str *name)
+{
+    const size_t stars = strspn(name->data, "*");
+    const char *word = name->data + stars;
+    if (cfxi_base_is_python_parameter(name->data, name->size) ||
+        (!v->strict && stars <= 2 && (cfxi_base_is_keyword(word, name->size - stars) ||
+                                      cfxi_base_is_python_path(word, name->size - stars))))
+        return;
+    cfxi_ir_finding(v, n, "'%.80s' cannot be the name of a parameter; set the target of the "
+                    "placeholder to an identifier", name->data);
+}
+
 static void check_target(cfxi_verifier *v, const cfx_node *n)
 {
-    if (n->op != CFX_OP_CALL_FUNCTION && n->callee->ref->kind != CFXI_REF_NAME)
+    const cfx_ref *ref = n->callee->ref;
+    if (n->op == CFX_OP_CALL_FUNCTION)
+        check_reference(v, n, ref);
+    else if (ref->kind != CFXI_REF_NAME)
         cfxi_ir_finding(v, n, "the target of a %s must be a name, not an object; set its target",
                         cfx_opcode_name((cfx_opcode)n->op));
+    else if (n->op == CFX_OP_PLACEHOLDER)
+        check_parameter(v, n, ref->name);
 }
 
 /* ---- arguments ----------------------------------------------------------------------------- */
@@ -124,6 +159,8 @@ static void check_leaf(cfxi_verifier *v, const cfx_node *n, cfx_value value)
         cfxi_ir_finding(v, n, "a region among its arguments belongs to another graph; clone it");
     } else if (value.kind == CFX_KIND_INVALID || value.kind >= CFX_KIND_COUNT) {
         cfxi_ir_finding(v, n, "an argument is invalid; set its arguments again");
+    } else if (value.kind == CFX_KIND_HOST) {
+        check_reference(v, n, value.as.ref);
     }
 }
 
@@ -147,6 +184,8 @@ static void check_args(cfxi_verifier *v, const cfx_node *n)
 {
     check_items(v, n, n->args);
     check_items(v, n, n->kwargs);
+    if (n->ext && n->ext->type.kind == CFX_KIND_HOST)
+        check_reference(v, n, n->ext->type.as.ref);
     for (uint32_t i = 0; n->kwargs && i < n->kwargs->size; i += 2)
         if (n->kwargs->items[i].kind != CFX_KIND_STR)
             cfxi_ir_finding(v, n, "a key of its kwargs is a %s; keys must be strings",

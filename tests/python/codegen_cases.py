@@ -161,9 +161,9 @@ NAMES = [None] * 7 + ["Color", "usermod_ufn", "x", "sum", "a_1", "math_sqrt", "i
 
 
 class RandomGraph:
-    """The graph of a seed, the same with both libraries."""
+    """The graph of a seed, the same with both libraries. Not `odd`: names are identifiers."""
 
-    def __init__(self, lib, seed, size=8):
+    def __init__(self, lib, seed, size=8, odd=True):
         self.rng = random.Random(seed)
         self.graph = lib.Graph()
         self.nodes = []
@@ -171,7 +171,8 @@ class RandomGraph:
             self.add()
         for node in self.nodes:
             if self.rng.random() < 0.1:
-                node.name = self.rng.choice(["x", "dup", "a b", "for", "Color", "usermod_ufn_1"])
+                names = ["x", "dup", "a b" if odd else "ab", "for", "Color", "usermod_ufn_1"]
+                node.name = self.rng.choice(names)
         if self.rng.random() < 0.8:
             self.graph.output(self.value(), type_expr=self.rng.choice([None, None, int, Cls]))
 

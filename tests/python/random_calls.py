@@ -379,7 +379,8 @@ class Hunt:
 USERS_FAULTS = ("was used before it has been defined", "its name is not an identifier",
                 "redefined name", "must be a name", "does not belong to this Graph",
                 "comes after", "an output must have one argument", "its argument '", "its region",
-                "belongs to another graph")
+                "belongs to another graph", "cannot be the name of a parameter",
+                "is not the name of a function or type", "can run code or reach files")
 
 
 def is_damage(text):

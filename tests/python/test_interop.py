@@ -366,24 +366,26 @@ def test_inputs_of_one_name():
     assert torch.equal(to_torch(graph).owning_module(True, torch.ones(2))[0], torch.zeros(2))
 
 
-def test_regions_that_call_modules_say_so():
-    then = region("a", result=lambda g, a: g.call_module("layer", (a,)))
-    other = region("a", result=lambda g, a: a)
+def test_regions_that_call_modules():
+    then = region("a", result=lambda g, a: (g.call_module("layer", (a,)),))
+    other = region("a", result=lambda g, a: (a,))
     graph = region("p", "x", result=lambda g, p, x: call(g, cfx.cond, p, then, other, (x,)))
     no_module = "node %layer of the region true_graph_0 reads 'layer'.*convert the GraphModule"
     with pytest.raises(RuntimeError, match=no_module):
         to_torch(graph)
     module = module_with(graph, layer=nn.Linear(2, 2))
-    with pytest.warns(UserWarning, match="'layer', which gets no gradients in torch"):
-        theirs = to_torch(module)
-    assert theirs.true_graph_0.layer is module.layer
+    theirs = to_torch(module)
+    assert theirs.layer is module.layer
+    assert [name for name, _ in theirs.named_parameters()] == ["layer.weight", "layer.bias"]
     x = torch.randn(1, 2)
+    result = theirs(torch.tensor(True), x)[0]
+    assert torch.equal(result, module.layer(x))
+    result.sum().backward()  # the parameters are operands
+    assert torch.equal(module.layer.bias.grad, torch.ones(2))
+    again = from_torch(theirs)
+    assert again.layer is module.layer
     with torch.no_grad():
-        assert torch.equal(theirs(torch.tensor(True), x), module.layer(x))
-    again = from_torch(theirs)  # finds it below the path of what was a GraphModule
-    assert again.get_submodule("true_graph_0.layer") is module.layer
-    with torch.no_grad():
-        assert torch.equal(again(torch.tensor(True), x), module.layer(x))
+        assert torch.equal(again(torch.tensor(True), x)[0], module.layer(x))
 
 
 # ---- modules
@@ -661,3 +663,92 @@ def test_doors_take_torch_graph_modules(cls):
     assert torch.equal(cfx.Interpreter(theirs).run(x), x + x)
     assert cfx.check(theirs, theirs, x)
     assert len(SubgraphMatcher(pattern).match(theirs)) == 2
+
+
+# ---- torch.export ------------------------------------------------------------------------------
+
+
+class Weights(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = torch.nn.Linear(4, 4), torch.nn.Sequential(torch.nn.Linear(4, 4))
+        self.p = torch.nn.Parameter(torch.randn(4))
+        self.register_buffer("mask", torch.randn(4))
+        self.norm = torch.nn.BatchNorm1d(4)
+
+
+class ModulesInBranches(Weights):
+    def forward(self, x):
+        if x.sum() > 0:
+            y = self.a(x)
+        else:
+            y = self.b(x) + self.p
+        return y * self.mask
+
+
+class BuffersInBranches(Weights):
+    def forward(self, x):
+        if x.sum() > 0:
+            return self.norm(x) * self.mask
+        return self.b(x)
+
+
+class ModulesInLoops(Weights):
+    def forward(self, x):
+        while x.sum() < 100:
+            x = x.abs() * 2 + self.a(x).abs() + self.mask.abs() + 1
+        return x
+
+
+class ModulesInBoth(Weights):
+    def forward(self, x):
+        if x.sum() > 0:
+            y = x
+            while y.sum() < 50:
+                if y.max() > 3:
+                    y = y * 2 + self.a(y).abs() + 1
+                else:
+                    y = y + self.p.abs() + self.mask.abs()
+        else:
+            y = self.b(x)
+        return y
+
+
+EXPORTED = [ModulesInBranches, BuffersInBranches, ModulesInLoops, ModulesInBoth]
+
+
+@pytest.mark.parametrize("cls", EXPORTED)
+def test_export_of_regions_that_use_modules(cls):
+    torch.manual_seed(0)
+    module = cls().eval()
+    converted = to_torch(cfx.script(module))
+    inputs = [torch.randn(3, 4).abs(), -torch.randn(3, 4).abs()]
+    for x in inputs:
+        assert torch.equal(converted(x), module(x))
+    exported = torch.export.export(converted, (inputs[0],)).module()
+    for x in inputs:
+        result = exported(x)
+        assert type(result) is torch.Tensor and torch.allclose(result, module(x))
+
+
+@pytest.mark.parametrize("cls", EXPORTED)
+def test_modules_in_regions_come_back(cls):
+    module = cls().eval()
+    back = from_torch(to_torch(cfx.script(module)))
+    for x in (torch.ones(3, 4), -torch.ones(3, 4)):
+        assert torch.allclose(back(x), module(x))
+    assert not any("functional" in path for path, _ in back.named_modules())
+
+
+class NumbersInState(Weights):
+    def forward(self, x):
+        for _ in range(x.shape[0]):
+            x = self.a(x).tanh()
+        return x
+
+
+def test_loops_with_numbers_have_no_gradients():
+    module = NumbersInState().eval()
+    with pytest.warns(UserWarning, match="reads 'a.weight', which gets no gradients in torch"):
+        converted = to_torch(cfx.script(module))
+    assert torch.allclose(converted(torch.ones(3, 4)), module(torch.ones(3, 4)))

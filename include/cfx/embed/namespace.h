@@ -37,6 +37,10 @@ CFX_API const char *cfx_namespace_each(const cfx_namespace *ns, size_t *cursor, 
 
 /* Whether a name is a keyword, a builtin, or a global of generated code. */
 CFX_API bool cfx_name_is_reserved(const char *name, size_t size);
+/* Whether a qualified name leads to what is known to run code, to import modules or to reach files:
+ * `builtins.exec`, `os.system`, `torch.load`, `torch.os.remove`. Text from a file must not bring
+ * such a function in; a user who wants it passes the function itself. */
+CFX_API bool cfx_name_runs_code(const char *name, size_t size);
 /* Appends "foo_bar" for "FooBar": an underscore between a lower-case and an upper-case letter, then
  * all in lower case. Fails with CFX_E_NOMEM. */
 CFX_API cfx_status cfx_name_to_snake_case(const char *name, size_t size, cfx_buffer *out);

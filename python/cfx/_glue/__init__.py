@@ -11,7 +11,8 @@ from .. import _core
 
 
 class Name(str):
-    """An object that is known by its qualified name only: nothing of that name is loaded."""
+    """An object that is known by its qualified name only: nothing of that name is loaded, or the
+    text that it comes from may not name it."""
 
     token = None  # (kind number, name) for a dtype, layout, memory format or device
 
@@ -19,7 +20,10 @@ class Name(str):
         return str(self)
 
     def __call__(self, *args, **kwargs):
-        raise NameError(f"'{self}' is not loaded; import the module that defines it first")
+        raise NameError(
+            f"'{self}' is only a name: import the module that defines it, then parse the text with "
+            "allow=[module]; or set the node's target to the function"
+        )
 
 
 def find_torch(_=None):
@@ -32,6 +36,30 @@ def find_torch(_=None):
 
         torch_values.register(torch, _tokens)
     return torch
+
+
+def find_operator(name):
+    """One of torch's operators, `torch.ops.aten.add` or `torch.ops.aten.add.Tensor`, if torch has
+    it registered; else None. Looking it up makes nothing new."""
+    torch = find_torch()
+    space, _, rest = name.removeprefix("torch.ops.").partition(".")
+    operator, _, overload = rest.partition(".")
+    if torch is None or not (space.isidentifier() and operator.isidentifier()):
+        return None
+    if space == "higher_order":
+        return None if overload else torch._ops._higher_order_ops.get(operator)
+    known = None if hasattr(type(torch.ops), space) else _overloads(torch, space, operator)
+    if known is None or (overload and ("" if overload == "default" else overload) not in known):
+        return None
+    packet = getattr(getattr(torch.ops, space), operator)
+    return getattr(packet, overload) if overload else packet
+
+
+def _overloads(torch, space, operator):
+    try:
+        return torch._C._jit_get_operation(f"{space}::{operator}")[1]
+    except RuntimeError:  # no such name
+        return None
 
 
 # (kind, name) -> torch's object; filled by torch_values.register

@@ -171,7 +171,7 @@ PyObject *function_name(module_state *st, PyObject *function)
 }
 
 /* Whether the class of an object is one of those that annotations are made of. */
-static bool is_annotation(const module_state *st, PyObject *o)
+bool is_annotation(const module_state *st, PyObject *o)
 {
     PyObject *module = attr_or_none((PyObject *)Py_TYPE(o), st->str_module);
     bool found = module && PyUnicode_Check(module) &&
@@ -234,7 +234,7 @@ int is_from_torch(module_state *st, PyObject *o)
 
 /* ---- any object ---------------------------------------------------------------------------- */
 
-static int is_enum(PyObject *o)
+int is_enum(PyObject *o)
 {
     PyObject *enums = loaded_module("enum");
     PyObject *base = enums ? PyObject_GetAttrString(enums, "Enum") : NULL;

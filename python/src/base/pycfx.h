@@ -225,6 +225,19 @@ PyObject *object_name(module_state *st, PyObject *o);
 bool is_lasting(PyObject *o);
 /* The object that a name stands for, among what is loaded: NULL, too, if there is none. */
 PyObject *resolve_name(module_state *st, const char *name, size_t size);
+/* From here on resolve_name, in this thread, is asked by a text that may be a stranger's: names
+ * lead only into torch, operator, builtins, math, cfx, and the modules that annotations come from;
+ * and into `modules`, a set of their names (borrowed) or NULL. `before` ends it. */
+typedef struct text_names {
+    PyObject *allowed;
+    bool from_text;
+} text_names;
+void resolve_from_text(PyObject *modules, text_names *before);
+void resolve_as_before(text_names before);
+/* Whether it is a member of an enum; whether its class is one of those that annotations are made
+ * of. -1 with an exception. (names.c) */
+int is_enum(PyObject *o);
+bool is_annotation(const module_state *st, PyObject *o);
 
 /* ---- names in generated code (codegen_names.c): likewise ----------------------------------- */
 

@@ -2,9 +2,21 @@
  *
  *     torch.relu    typing.Dict[str, list[int]]    int | None
  *
- * Text never makes cfx import a module. "Not found" is NULL without an exception throughout.
+ * Text never makes cfx import a module, nor run any code of one: attributes are read from the dicts
+ * of modules and classes, past __getattr__, properties and other descriptors. torch's operators are
+ * the exception, which torch's own registry has. "Not found" is NULL without an exception
+ * throughout.
+ *
+ * While a text is parsed (resolve_from_text), only names of a few modules lead anywhere, and of
+ * those only functions, classes and members of enums that are at home in these modules.
  */
 #include "pycfx.h"
+
+#include <cfx/embed/namespace.h>
+
+/* What the text that this thread parses may name beside HOMES: a set of modules' names; or NULL. */
+static _Thread_local PyObject *allowed;
+static _Thread_local bool from_text;
 
 typedef struct span {
     const char *at;
@@ -61,27 +73,71 @@ static PyObject *not_found(PyObject *result)
 
 /* ---- dotted names -------------------------------------------------------------------------- */
 
-/* getattr(o, name), NULL for None. */
+/* An entry of a dict: a new reference. */
+static PyObject *entry(PyObject *dict, PyObject *name)
+{
+    return Py_XNewRef(PyDict_GetItemWithError(dict, name));
+}
+
+/* What a class or one of its bases has under a name, if to read it runs no code. */
+static PyObject *class_attribute(PyTypeObject *type, PyObject *name)
+{
+    PyObject *members = PyDict_GetItemString(type->tp_dict, "_member_map_");  /* of an enum */
+    PyObject *found = members && PyDict_CheckExact(members) ? entry(members, name) : NULL;
+    PyObject *mro = type->tp_mro;
+    for (Py_ssize_t i = 0; !found && !PyErr_Occurred() && i < PyTuple_GET_SIZE(mro); i++)
+        found = entry(((PyTypeObject *)PyTuple_GET_ITEM(mro, i))->tp_dict, name);
+    if (found && Py_IS_TYPE(found, &PyStaticMethod_Type))
+        Py_SETREF(found, PyObject_GetAttrString(found, "__func__"));
+    const bool plain = found && (PyFunction_Check(found) || PyCFunction_Check(found) ||
+                                 Py_IS_TYPE(found, &PyMethodDescr_Type) ||
+                                 Py_IS_TYPE(found, &PyWrapperDescr_Type) ||
+                                 !Py_TYPE(found)->tp_descr_get);
+    if (found && !plain)
+        Py_CLEAR(found);
+    return found;
+}
+
+/* What a module or class has under a name; NULL for None. */
 static PyObject *attribute(PyObject *o, span name)
 {
     PyObject *text = str_from_utf8(name.at, name.size);
-    PyObject *found = text ? attr_or_none(o, text) : NULL;
+    PyObject *found = NULL;
+    if (text && PyModule_Check(o))
+        found = entry(PyModule_GetDict(o), text);
+    else if (text && PyType_Check(o))
+        found = class_attribute((PyTypeObject *)o, text);
     Py_XDECREF(text);
     if (found == Py_None)
         Py_CLEAR(found);
     return found;
 }
 
-static PyObject *attributes(PyObject *o, span path)
+/* Whether a module lies in the package that the path begins with: torch.os does not. */
+static bool is_inside(PyObject *module, span path)
 {
+    const char *dot = memchr(path.at, '.', path.size);
+    const size_t root = dot ? (size_t)(dot - path.at) : path.size;
+    const char *name = PyModule_GetName(module);
+    if (!name)
+        PyErr_Clear();  /* without a name it is nowhere */
+    return name && strncmp(name, path.at, root) == 0 && (name[root] == '.' || name[root] == '\0');
+}
+
+/* What `path` leads to from module `o`, whose name ends at `start` of the path. */
+static PyObject *attributes(PyObject *o, span path, size_t start)
+{
+    span rest = {path.at + start + 1, path.size - start - 1};
     const char *dot = NULL;
     Py_INCREF(o);
     do {
-        dot = memchr(path.at, '.', path.size);
-        size_t size = dot ? (size_t)(dot - path.at) : path.size;
-        Py_SETREF(o, attribute(o, (span){path.at, size}));
+        dot = memchr(rest.at, '.', rest.size);
+        size_t size = dot ? (size_t)(dot - rest.at) : rest.size;
+        Py_SETREF(o, attribute(o, (span){rest.at, size}));
+        if (o && PyModule_Check(o) && from_text && !is_inside(o, path))
+            Py_CLEAR(o);
         if (dot)
-            path = (span){dot + 1, path.size - size - 1};
+            rest = (span){dot + 1, rest.size - size - 1};
     } while (o && dot);
     return o;
 }
@@ -103,6 +159,17 @@ static size_t last_dot(span name)
     return i ? i - 1 : name.size;
 }
 
+/* torch.ops.aten.add.Tensor, as torch's registry has it. */
+static PyObject *torch_operator(module_state *st, span name)
+{
+    PyObject *text = str_from_utf8(name.at, name.size);
+    PyObject *found = text ? call_glue(st, "find_operator", text) : NULL;
+    Py_XDECREF(text);
+    if (found == Py_None)
+        Py_CLEAR(found);
+    return found;
+}
+
 /* An attribute of the module with the longest name that has it. */
 static PyObject *dotted(module_state *st, span name)
 {
@@ -113,13 +180,15 @@ static PyObject *dotted(module_state *st, span name)
         return builtin((span){name.at + end + 1, name.size - end - 1});
     if (end >= strlen("torch") && memcmp(name.at, "torch.", strlen("torch.")) == 0)
         Py_XDECREF(call_glue(st, "find_torch", Py_None));
+    if (end > strlen("torch.ops") && memcmp(name.at, "torch.ops.", strlen("torch.ops.")) == 0)
+        return torch_operator(st, name);
     PyObject *found = NULL;
     while (!found && !PyErr_Occurred() && end > 0) {
         PyObject *text = str_from_utf8(name.at, end);
         PyObject *module =
             text ? PyDict_GetItemWithError(PyImport_GetModuleDict(), text) : NULL;
         if (module && module != Py_None)
-            found = attributes(module, (span){name.at + end + 1, name.size - end - 1});
+            found = attributes(module, name, end);
         Py_XDECREF(text);
         size_t before = last_dot((span){name.at, end});
         end = before == end ? 0 : before;
@@ -180,6 +249,8 @@ static PyObject *join_members(module_state *st, span first, span rest)
 static PyObject *subscript(module_state *st, span base, span inner)
 {
     PyObject *generic = dotted(st, base);
+    if (generic && !PyType_Check(generic) && !is_annotation(st, generic))
+        Py_CLEAR(generic);  /* to subscript it could run code */
     PyObject *list = generic ? arguments(st, inner) : NULL;
     PyObject *key = NULL;
     if (list)
@@ -223,12 +294,11 @@ static bool stays(span name)
     return false;
 }
 
-PyObject *resolve_name(module_state *st, const char *name, size_t size)
+static PyObject *resolve_loaded(module_state *st, span text)
 {
-    const span text = {name, size};
     if (!stays(text))
         return resolve(st, text);
-    PyObject *key = str_from_utf8(name, size);
+    PyObject *key = str_from_utf8(text.at, text.size);
     PyObject *found = key ? Py_XNewRef(PyDict_GetItemWithError(st->resolved, key)) : NULL;
     if (key && !found && !PyErr_Occurred()) {
         found = resolve(st, text);
@@ -237,6 +307,89 @@ PyObject *resolve_name(module_state *st, const char *name, size_t size)
     }
     Py_XDECREF(key);
     return found;
+}
+
+/* ---- names in a text ----------------------------------------------------------------------- */
+
+/* Whether a text may name what is in a module: by default that of the modules here and below. */
+static bool is_allowed(span module)
+{
+    static const char *const homes[] = {"torch", "operator", "_operator", "builtins", "math", "cfx",
+                                        "typing", "types", "collections"};
+    const char *dot = memchr(module.at, '.', module.size);
+    const span root = {module.at, dot ? (size_t)(dot - module.at) : module.size};
+    for (size_t i = 0; i < sizeof homes / sizeof *homes; i++)
+        if (is_text(root, homes[i]))
+            return true;
+    for (size_t end = root.size; allowed && end <= module.size; end++) {
+        if (end < module.size && module.at[end] != '.')
+            continue;
+        PyObject *text = str_from_utf8(module.at, end);
+        const int found = text ? PySet_Contains(allowed, text) : -1;
+        Py_XDECREF(text);
+        if (found)
+            return found > 0;
+    }
+    return false;
+}
+
+/* Whether each of the names in the text of a type is. A name without dots is a builtin. */
+static bool all_allowed(span text)
+{
+    for (size_t at = 0; at < text.size; at++) {
+        size_t end = at;
+        while (end < text.size && !strchr("[], |", text.at[end]))
+            end++;
+        const span name = {text.at + at, end - at};
+        const size_t dot = name.size ? last_dot(name) : 0;
+        if (dot < name.size && !is_text(name, "...") && !is_allowed((span){name.at, dot}))
+            return false;
+        at = end;
+    }
+    return true;
+}
+
+/* Whether a function or class is at home in such a module: torch.hub.urlopen is not. */
+static bool is_at_home(const module_state *st, PyObject *o)
+{
+    if (!PyFunction_Check(o) && !PyType_Check(o))
+        return PyCallable_Check(o) || is_annotation(st, o) || is_enum(o) > 0;
+    PyObject *home = PyFunction_Check(o) ? Py_XNewRef(PyFunction_GET_MODULE(o))
+                                         : PyObject_GetAttr(o, st->str_module);
+    const char *text = home && PyUnicode_Check(home) ? PyUnicode_AsUTF8(home) : NULL;
+    const bool found = text && is_allowed((span){text, strlen(text)});
+    Py_XDECREF(home);
+    PyErr_Clear();  /* without a home it is nowhere */
+    return found;
+}
+
+static PyObject *resolve_in_text(module_state *st, span text)
+{
+    if (cfx_name_runs_code(text.at, text.size) || !all_allowed(text))
+        return NULL;
+    PyObject *found = resolve_loaded(st, text);
+    if (found && (PyModule_Check(found) || !is_at_home(st, found)))
+        Py_CLEAR(found);
+    return found;
+}
+
+PyObject *resolve_name(module_state *st, const char *name, size_t size)
+{
+    const span text = {name, size};
+    return from_text ? resolve_in_text(st, text) : resolve_loaded(st, text);
+}
+
+void resolve_from_text(PyObject *modules, text_names *before)
+{
+    *before = (text_names){allowed, from_text};
+    allowed = modules;
+    from_text = true;
+}
+
+void resolve_as_before(text_names before)
+{
+    allowed = before.allowed;
+    from_text = before.from_text;
 }
 
 static PyObject *py_resolve(PyObject *module, PyObject *name)

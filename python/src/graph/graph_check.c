@@ -190,19 +190,26 @@ PyObject *graph_text(PyGraph *self, PyObject *unused)
     return printed(self, cfx_graph_text);
 }
 
-PyObject *graph_parse(PyObject *type, PyObject *text)
+/* _parse(text, allowed): a set of modules' names, whose functions the text may name. */
+PyObject *graph_parse(PyObject *type, PyObject *args)
 {
     cfx_error err = {0};
     Py_ssize_t size;
+    PyObject *text, *modules;
     PyObject *keep = NULL;
+    text_names before;
     module_state *st = state_of((PyTypeObject *)type);
+    if (!PyArg_ParseTuple(args, "OO!:_parse", &text, &PyFrozenSet_Type, &modules))
+        return NULL;
     const char *utf8 = PyUnicode_Check(text) ? utf8_of(text, &size, &keep) : NULL;
     if (!utf8) {
         if (!PyErr_Occurred())
             PyErr_Format(PyExc_TypeError, "expected a str, got %R", (PyObject *)Py_TYPE(text));
         return NULL;
     }
+    resolve_from_text(modules, &before);
     cfx_graph *g = cfx_graph_parse(utf8, (size_t)size, NULL, &st->host, &err);
+    resolve_as_before(before);
     Py_XDECREF(keep);
     if (!g)
         return raise_cfx(&err);

@@ -300,7 +300,7 @@ static PyMethodDef methods[] = {
     {"_dot", FAST(graph_dot), NULL},
     {"_table", (PyCFunction)graph_table, METH_NOARGS, NULL},
     {"_text", (PyCFunction)graph_text, METH_NOARGS, NULL},
-    {"_parse", graph_parse, METH_O | METH_CLASS, NULL},
+    {"_parse", graph_parse, METH_VARARGS | METH_CLASS, NULL},
     {"_correspond", (PyCFunction)graph_correspond, METH_O, NULL},
     {"_blame", (PyCFunction)graph_blame, METH_O, NULL},
     {"_minimize", (PyCFunction)graph_minimize, METH_VARARGS, NULL},

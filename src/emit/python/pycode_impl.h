@@ -160,6 +160,9 @@ static inline void cfxi_emit_py_char(cfx_pycode *gen, char c)
 /* A callback's text: its newlines get the statement's indentation and a place in the line map. */
 void cfxi_emit_py_put_text(cfx_pycode *gen, const char *text, size_t size);
 
+/* Replaces what would end a comment: it stays one line. (pyfunction.c) */
+void cfxi_emit_py_one_line(cfx_buffer *text);
+
 /* ---- lines and pieces (pyfunction.c) ------------------------------------------------------- */
 
 void cfxi_emit_py_begin_line(cfx_pycode *gen); /* indentation */
@@ -276,6 +279,10 @@ cfx_status cfxi_emit_py_inplace(cfx_pycode *gen, const cfx_node *n, const cfxi_p
 bool cfxi_emit_py_is_attribute(const cfx_pycode *gen, const cfx_node *n);
 /* Runs a callback that writes to gen->scratch, empty before. */
 cfx_sink cfxi_emit_py_scratch(cfx_pycode *gen);
+/* Writes a name, or if `inside` that member of what was written from `start` on: `.name`, or
+ * `getattr(..., "from")` if it is a keyword. */
+void cfxi_emit_py_put_member(cfx_pycode *gen, size_t start, const char *name, size_t size,
+                             bool inside);
 /* Whether it can follow a dot in a class: no keyword, nor a name that Python would change there. */
 bool cfxi_emit_py_is_plain(const char *text, size_t size);
 /* Fails with the node's location and name around the message. */

@@ -39,8 +39,7 @@ bool cfxi_emit_py_is_plain(const char *text, size_t size)
 {
     const bool private = size > 2 && text[0] == '_' && text[1] == '_' &&
                          !(text[size - 1] == '_' && text[size - 2] == '_');
-    return cfxi_base_is_python_identifier(text, size) && !cfxi_base_is_keyword(text, size) &&
-           !private;
+    return cfxi_base_is_python_name(text, size) && !private;
 }
 
 /* Whether it follows a dot. torch.fx writes `self.class`; a file must be one that can be read. */
@@ -62,13 +61,22 @@ static void put_repr_str(cfx_pycode *gen, const char *text, size_t size, bool by
         gen->nomem = true;
 }
 
+/* Whether text in double quotes needs no escapes. */
+static bool is_quotable(const char *text, size_t size)
+{
+    uint32_t code;
+    for (size_t i = 0, length; i < size; i += length) {
+        length = cfxi_base_utf8_decode(text + i, size - i, &code);
+        if (length == 0 || !cfxi_base_is_printable(code) || code == '"' || code == '\\')
+            return false;
+    }
+    return true;
+}
+
 /* An attribute's name in double quotes, as torch.fx writes it. */
 static void put_attribute_name(cfx_pycode *gen, const char *text, size_t size)
 {
-    bool simple = true;
-    for (size_t i = 0; i < size; i++)
-        simple = simple && text[i] != '"' && text[i] != '\\' && (unsigned char)text[i] >= ' ';
-    if (!simple) {
+    if (!is_quotable(text, size)) {
         put_repr_str(gen, text, size, false);
         return;
     }
@@ -82,6 +90,32 @@ static const char *store_of(const cfxi_parts *parts, const char *path, size_t si
 {
     const cfxi_part *part = parts ? cfxi_emit_parts_find(parts, path, size) : NULL;
     return part ? part->store : NULL;
+}
+
+/* What was written from `start` of the body on -> `getattr(..., "name")` */
+static void put_getattr_of(cfx_pycode *gen, size_t start, const char *name, size_t size)
+{
+    CFXI_PY_LIT(gen, "getattr(");
+    if (!gen->nomem) {
+        char *text = gen->body.data + start;
+        memmove(text + 8, text, gen->body.size - 8 - start);
+        memcpy(text, "getattr(", 8);
+    }
+    CFXI_PY_LIT(gen, ", ");
+    put_attribute_name(gen, name, size);
+    cfxi_emit_py_char(gen, ')');
+}
+
+void cfxi_emit_py_put_member(cfx_pycode *gen, size_t start, const char *name, size_t size,
+                             bool inside)
+{
+    if (inside && !cfxi_base_is_python_name(name, size)) {
+        put_getattr_of(gen, start, name, size);
+        return;
+    }
+    if (inside)
+        cfxi_emit_py_char(gen, '.');
+    cfxi_emit_py_put(gen, name, size);
 }
 
 /* The text of a receiver, written at `start` of the body, with `path` below it:
@@ -104,15 +138,7 @@ static void put_path(cfx_pycode *gen, size_t start, const cfxi_parts *parts, con
             cfxi_emit_py_char(gen, '.');
             cfxi_emit_py_put(gen, atom, length);
         } else {
-            CFXI_PY_LIT(gen, "getattr(");
-            if (!gen->nomem) {
-                char *text = gen->body.data + start;
-                memmove(text + 8, text, gen->body.size - 8 - start);
-                memcpy(text, "getattr(", 8);
-            }
-            CFXI_PY_LIT(gen, ", ");
-            put_attribute_name(gen, atom, length);
-            cfxi_emit_py_char(gen, ')');
+            put_getattr_of(gen, start, atom, length);
         }
         if (!dot)
             return;
@@ -197,8 +223,11 @@ static void put_device(cfx_pycode *gen, const char *text, size_t size)
     cfxi_emit_py_put(gen, text, type_size);
     cfxi_emit_py_char(gen, '\'');
     if (colon) {
+        const char *digits = colon + 1;
+        while (digits + 1 < text + size && *digits == '0')  /* Python has no 01 */
+            digits++;
         CFXI_PY_LIT(gen, ", index=");
-        cfxi_emit_py_put(gen, colon + 1, size - type_size - 1);
+        cfxi_emit_py_put(gen, digits, (size_t)(text + size - digits));
     }
     cfxi_emit_py_char(gen, ')');
 }
@@ -366,6 +395,17 @@ static cfx_status enter(literal *l, cfx_kind kind, const cfx_value *items, size_
     return CFX_OK;
 }
 
+static bool has_plain_fields(cfx_value names)
+{
+    size_t n;
+    const cfx_value *items = cfx_value_items(names, &n);
+    for (size_t i = 0; i < n; i++)
+        if (items[i].kind != CFX_KIND_STR ||
+            !cfxi_base_is_python_name(items[i].as.str->data, items[i].as.str->size))
+            return false;
+    return true;
+}
+
 /* A named tuple in a dict or a set is its repr, the class's own name and the fields; elsewhere it
  * is a call of the class with a tuple's items. */
 static cfx_status open_namedtuple(literal *l, const cfx_value *items, size_t n, bool plain)
@@ -384,6 +424,11 @@ static cfx_status open_namedtuple(literal *l, const cfx_value *items, size_t n, 
         return l->err ? l->err->status : CFX_E_KEY;
     const char *dot = strrchr(name->data, '.');
     const char *last = dot ? dot + 1 : name->data;
+    /* what repr says is read back by its bare name: it must not be a builtin's */
+    if (!cfxi_ir_name_is_legal(last, strlen(last)) || !has_plain_fields(items[1]))
+        return cfxi_emit_py_fail(l->node, CFX_E_VALUE, l->err, "a named tuple of type '%.80s' "
+                                 "cannot be written inside a dict or set; its class and its fields "
+                                 "must have ordinary names", name->data);
     cfxi_emit_py_put(gen, last, strlen(last));
     cfxi_emit_py_char(gen, '(');
     CFX_TRY(enter(l, CFX_KIND_NAMEDTUPLE, items, n, ITEMS_PLAIN));
@@ -604,6 +649,29 @@ static cfx_status put_receiver(cfx_pycode *gen, cfx_value v, const cfx_node *n, 
     return put_operand(gen, v, number || cfxi_emit_py_is_compound(gen, v), n, err);
 }
 
+/* "k = c"; what is not a name in Python, or would be changed in a class: "**{'odd name': c}". */
+static cfx_status put_keyword(cfx_pycode *gen, const cfx_value *pair, const cfx_node *n,
+                              cfx_error *err)
+{
+    if (pair[0].kind != CFX_KIND_STR)
+        return cfxi_emit_py_fail(n, CFX_E_TYPE, err, "a keyword argument is named by a %s; use a "
+                                 "string", cfx_kind_name((cfx_kind)pair[0].kind));
+    const cfx_str *key = pair[0].as.str;
+    const bool plain = gen->names_only ? cfxi_emit_py_is_plain(key->data, key->size)
+                                       : cfxi_base_is_python_name(key->data, key->size);
+    if (plain) {
+        cfxi_emit_py_put(gen, key->data, key->size);
+        CFXI_PY_LIT(gen, " = ");
+        return put_value(gen, pair[1], n, err);
+    }
+    CFXI_PY_LIT(gen, "**{");
+    put_repr_str(gen, key->data, key->size, false);
+    CFXI_PY_LIT(gen, ": ");
+    CFX_TRY(put_value(gen, pair[1], n, err));
+    cfxi_emit_py_char(gen, '}');
+    return CFX_OK;
+}
+
 /* "a, b, k = c)" */
 static cfx_status put_arguments(cfx_pycode *gen, const cfx_node *n, size_t first, cfx_error *err)
 {
@@ -615,11 +683,8 @@ static cfx_status put_arguments(cfx_pycode *gen, const cfx_node *n, size_t first
         CFX_TRY(put_value(gen, n->args->items[i], n, err));
     }
     for (size_t i = 0; n->kwargs && i < n->kwargs->size; i += 2, comma_size = 2) {
-        const cfx_value *pair = &n->kwargs->items[i];
         cfxi_emit_py_put(gen, comma, comma_size);
-        cfxi_emit_py_put(gen, pair[0].as.str->data, pair[0].as.str->size);
-        CFXI_PY_LIT(gen, " = ");
-        CFX_TRY(put_value(gen, pair[1], n, err));
+        CFX_TRY(put_keyword(gen, &n->kwargs->items[i], n, err));
     }
     cfxi_emit_py_char(gen, ')');
     return CFX_OK;

@@ -53,8 +53,8 @@ static size_t module_size(const char *qualified)
 {
     size_t size = 0;
     for (const char *part = qualified;;) {
-        const char *dot = strchr(part, '.');
-        if (!dot || (*part >= 'A' && *part <= 'Z'))
+        const char *dot = strpbrk(part, ".[,| ");  /* list[torch.Tensor] is not in `list` */
+        if (!dot || *dot != '.' || (*part >= 'A' && *part <= 'Z'))
             return size;
         size = (size_t)(dot - qualified);
         part = dot + 1;

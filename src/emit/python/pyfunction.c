@@ -94,6 +94,13 @@ static void put_lines(cfx_pycode *gen, const char *text, size_t size)
     }
 }
 
+void cfxi_emit_py_one_line(cfx_buffer *text)
+{
+    for (size_t i = 0; i < text->size; i++)
+        if (text->data[i] == '\n' || text->data[i] == '\r' || text->data[i] == '\0')
+            text->data[i] = ' ';
+}
+
 /* ---- the body ------------------------------------------------------------------------------ */
 
 cfxi_py_frame cfxi_emit_py_frame_of(cfx_graph *g, bool region)
@@ -110,12 +117,34 @@ cfxi_py_frame cfxi_emit_py_frame_of(cfx_graph *g, bool region)
     return frame;
 }
 
+/* Whether each line is a comment or blank. Lines in colour are for people. */
+static bool is_comment(const cfx_pycode *gen, const cfx_buffer *text)
+{
+    bool begins = true;
+    for (size_t i = 0; i < text->size; i++) {
+        const char c = text->data[i];
+        if (c == '\r' || c == '\0' || (begins && c != '#' && c != ' ' && c != '\n'))
+            return gen->options->colored;
+        begins = c == '\n' || (begins && c == ' ');
+    }
+    return true;
+}
+
+/* Whatever the host says of a node, code does not follow from it. */
 static cfx_status put_comment(cfx_pycode *gen, cfx_node *n, cfx_error *err)
 {
     cfx_sink out = cfxi_emit_py_scratch(gen);
     CFX_TRY(gen->options->comment(gen->options->ctx, gen, n, out, err));
-    if (gen->scratch.size)
+    if (!is_comment(gen, &gen->scratch)) {
+        cfxi_emit_py_one_line(&gen->scratch);
+        put_lines(gen, "\n", 1);
+        cfxi_emit_py_begin_line(gen);
+        CFXI_PY_LIT(gen, "# ");
+        cfxi_emit_py_put(gen, gen->scratch.data, gen->scratch.size);
+        cfxi_emit_py_end_line(gen);
+    } else if (gen->scratch.size) {
         put_lines(gen, gen->scratch.data, gen->scratch.size);
+    }
     return CFX_OK;
 }
 

@@ -306,7 +306,8 @@ static cfx_status qualified_text(cfx_pycode *gen, cfx_ref *ref, cfx_pycode_text 
         name = drop(name, 9);
     if (builtin_text(gen, name, text))
         return CFX_OK;
-    bool bare = memchr(name.data, '.', name.size) == NULL;
+    bool bare = memchr(name.data, '.', name.size) == NULL &&
+                !cfxi_base_is_keyword(name.data, name.size);
     char wish[512] = "_";
     if (starts_with(name, "operator.") && name.size < sizeof wish) {
         /* The functions of operator live in _operator, and torch.fx shows it. */
@@ -339,6 +340,69 @@ static cfx_status qualified_name(cfx_graph *g, cfx_ref *ref, cfx_pycode_text *na
     return local.status;
 }
 
+/* `torch.ops.aten.random.from` -> `getattr(torch.ops.aten.random, 'from')` */
+static cfx_status dotted_text(cfx_pycode *gen, cfx_pycode_text *text, cfx_error *err)
+{
+    const char *end = text->data + text->size;
+    const size_t start = gen->body.size;
+    bool same = true;
+    for (const char *part = text->data;; part++) {
+        const char *dot = memchr(part, '.', (size_t)(end - part));
+        const size_t size = (size_t)((dot ? dot : end) - part);
+        cfxi_emit_py_put_member(gen, start, part, size, part != text->data);
+        same = same && !cfxi_base_is_keyword(part, size);
+        if (!dot)
+            break;
+        part = dot;
+    }
+    if (!same && !gen->nomem) {
+        text->size = gen->body.size - start;
+        text->data = keep_text(gen, gen->body.data + start, text->size);
+    }
+    if (gen->nomem || !text->data)
+        return cfxi_base_nomem(err);
+    gen->body.size = start;
+    return CFX_OK;
+}
+
+static cfx_status refuse_name(const cfx_node *n, cfx_pycode_text name, cfx_error *err)
+{
+    return cfxi_emit_py_fail(n, CFX_E_VALUE, err, "'%.*s' cannot be written in Python: it is not a "
+                             "dotted name of identifiers",
+                             name.size > 80 ? 80 : (int)name.size, name.data);
+}
+
+/* The last gate for the names of functions and types: what becomes part of the source is a dotted
+ * name, or in a file such names with the signs of a type between them. What becomes one global has
+ * a name of its own, and may be anything. */
+static cfx_status check_text(const cfx_pycode *gen, const cfx_ref *ref, const cfx_node *n,
+                             cfx_pycode_text name, cfx_error *err)
+{
+    if (!gen->names_only && !starts_with(name, "torch."))
+        return CFX_OK;
+    if (!cfxi_ir_is_type_text(name.data, name.size))
+        return refuse_name(n, name, err);
+    if (gen->names_only && ref->kind == CFXI_REF_NAME &&
+        cfx_name_runs_code(name.data, name.size))
+        return cfxi_emit_py_fail(n, CFX_E_VALUE, err, "a graph that is read from a file may not "
+                                 "call '%.80s', which can run code or reach files", name.data);
+    return CFX_OK;
+}
+
+/* What the host calls an object; if that is not a name in Python, a global. */
+static cfx_status host_text(cfx_pycode *gen, void *object, cfx_pycode_text *text, cfx_error *err)
+{
+    const char *global = NULL;
+    *text = (cfx_pycode_text){gen->scratch.data, gen->scratch.size};
+    if (!cfxi_base_is_python_path(text->data, text->size)) {
+        CFX_TRY(cfx_pycode_global(gen, object, text->data, text->size, false, &global, err));
+        *text = (cfx_pycode_text){global, strlen(global)};
+        return CFX_OK;
+    }
+    text->data = keep_text(gen, text->data, text->size);
+    return text->data ? dotted_text(gen, text, err) : cfxi_base_nomem(err);
+}
+
 cfx_status cfxi_emit_py_ref_text(cfx_pycode *gen, cfx_graph *g, cfx_ref *ref, const cfx_node *n,
                                  cfx_pycode_text *text, cfx_error *err)
 {
@@ -346,18 +410,17 @@ cfx_status cfxi_emit_py_ref_text(cfx_pycode *gen, cfx_graph *g, cfx_ref *ref, co
     if (ref->kind == CFXI_REF_OBJECT && options->target) {
         cfx_sink out = cfxi_emit_py_scratch(gen);
         CFX_TRY(options->target(options->ctx, gen, ref->object, out, err));
-        if (gen->scratch.size) {
-            text->data = keep_text(gen, gen->scratch.data, gen->scratch.size);
-            text->size = gen->scratch.size;
-            return text->data ? CFX_OK : cfxi_base_nomem(err);
-        }
+        if (gen->scratch.size)
+            return host_text(gen, ref->object, text, err);
     }
     cfx_pycode_text name;
     CFX_TRY(qualified_name(g, ref, &name, err));
     if (!name.size)
         return cfxi_emit_py_fail(n, CFX_E_KEY, err,
                                  "the function or type has no qualified name");
-    return qualified_text(gen, ref, name, text, err);
+    CFX_TRY(check_text(gen, ref, n, name, err));
+    CFX_TRY(qualified_text(gen, ref, name, text, err));
+    return cfxi_base_is_python_path(text->data, text->size) ? dotted_text(gen, text, err) : CFX_OK;
 }
 
 /* ---- functions that are called ------------------------------------------------------------- */
@@ -409,6 +472,8 @@ static cfx_status callee_text(cfx_pycode *gen, cfx_node *n, cfxi_py_callee *call
 {
     cfx_pycode_text text;
     CFX_TRY(cfxi_emit_py_ref_text(gen, n->graph, n->callee->ref, n, &text, err));
+    if (memchr(text.data, '[', text.size))
+        return refuse_name(n, text, err);
     callee->text = text.data;
     callee->size = text.size;
     return CFX_OK;

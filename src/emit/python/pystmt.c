@@ -23,6 +23,9 @@ static cfx_status write_type(cfx_pycode *gen, cfx_node *n, cfx_value type, cfx_e
     if (options->type) {
         cfx_sink out = cfxi_emit_py_scratch(gen);
         CFX_TRY(options->type(options->ctx, gen, type, out, err));
+        if (gen->scratch.size && !cfxi_ir_is_type_text(gen->scratch.data, gen->scratch.size))
+            return cfxi_emit_py_fail(n, CFX_E_VALUE, err, "its type cannot be written in Python: "
+                                     "'%.80s'", gen->scratch.data);
         if (gen->scratch.size) {
             cfxi_emit_py_put_text(gen, gen->scratch.data, gen->scratch.size);
             return CFX_OK;
@@ -155,6 +158,7 @@ static cfx_status param_remark(cfx_pycode *gen, cfx_node *n, cfx_error *err)
     cfx_sink out = cfxi_emit_py_scratch(gen);
     CFX_TRY(options->remark(options->ctx, gen, n, out, err));
     if (gen->scratch.size) {
+        cfxi_emit_py_one_line(&gen->scratch);
         CFXI_PY_LIT(gen, "  # ");
         cfxi_emit_py_put_text(gen, gen->scratch.data, gen->scratch.size);
     }
@@ -188,12 +192,28 @@ static bool is_renamed(const cfx_str *target, const cfxi_name *name)
     return same != name->size;
 }
 
+/* The gate for the names of parameters. `for` and `a.b` pass, as in torch.fx: Python refuses to
+ * compile the function. A file has none of these, as its parameters have the names of the nodes. */
+static cfx_status check_parameter(const cfx_pycode *gen, const cfx_node *n, const cfx_str *target,
+                                  cfx_error *err)
+{
+    const size_t stars = strspn(target->data, "*");
+    if (stars <= 2 &&
+        (gen->own_params || cfxi_base_is_keyword(target->data + stars, target->size - stars) ||
+         cfxi_base_is_python_path(target->data + stars, target->size - stars)))
+        return CFX_OK;
+    return cfxi_emit_py_fail(n, CFX_E_VALUE, err, "'%.80s' cannot be the name of a parameter in "
+                             "Python; set the target of the placeholder to an identifier",
+                             target->data);
+}
+
 static cfx_status placeholder(cfx_pycode *gen, cfx_node *n, cfx_error *err)
 {
     const cfx_str *target = n->callee->ref->name;
     if (!target)
         return cfxi_emit_py_fail(n, CFX_E_TYPE, err,
                                  "the target of a placeholder must be a string");
+    CFX_TRY(check_parameter(gen, n, target, err));
     CFX_TRY(cfxi_emit_py_type_text(gen, n, err));
     cfxi_py_param param = {.start = gen->params_text.size};
     size_t start = gen->body.size;
@@ -331,18 +351,26 @@ static cfx_status simple(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
     return CFX_OK;
 }
 
-/* torch.fx names these after the node itself, even where its name in the code is another. */
+/* torch.fx names these after the node itself, even where its name in the code is another; unless it
+ * is not an identifier. */
+static void put_record(cfx_pycode *gen, const cfx_node *n)
+{
+    const bool plain = cfxi_base_is_identifier(n->name->data, n->name->size);
+    const cfxi_name *name = plain ? n->name : cfxi_emit_py_name(gen, n);
+    CFXI_PY_LIT(gen, "_rf_");
+    cfxi_emit_py_put(gen, name->data, name->size);
+}
+
 static void record_enter(cfx_pycode *gen, const cfx_node *n)
 {
     char number[CFXI_NUMBER_SIZE];
     size_t size = cfxi_base_format_int(gen->node, number);
     cfxi_emit_py_begin_line(gen);
-    CFXI_PY_LIT(gen, "_rf_");
-    cfxi_emit_py_put(gen, n->name->data, n->name->size);
+    put_record(gen, n);
     CFXI_PY_LIT(gen, " = torch._C._profiler._RecordFunctionFast('## ");
     cfxi_emit_py_put(gen, number, size);
-    CFXI_PY_LIT(gen, " ##'); _rf_");
-    cfxi_emit_py_put(gen, n->name->data, n->name->size);
+    CFXI_PY_LIT(gen, " ##'); ");
+    put_record(gen, n);
     CFXI_PY_LIT(gen, ".__enter__()");
     cfxi_emit_py_end_line(gen);
 }
@@ -350,8 +378,7 @@ static void record_enter(cfx_pycode *gen, const cfx_node *n)
 static void record_exit(cfx_pycode *gen, const cfx_node *n)
 {
     cfxi_emit_py_begin_line(gen);
-    CFXI_PY_LIT(gen, "_rf_");
-    cfxi_emit_py_put(gen, n->name->data, n->name->size);
+    put_record(gen, n);
     CFXI_PY_LIT(gen, ".__exit__(None, None, None)");
     cfxi_emit_py_end_line(gen);
 }

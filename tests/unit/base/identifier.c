@@ -38,6 +38,34 @@ TEST(identifiers_of_python)
     CHECK(!is_python("a\xff"));
 }
 
+TEST(what_python_would_change_is_not_a_name)
+{
+    CHECK(!is_python("\xc2\xaa"));                 /* it reads this as `a` */
+    CHECK(!is_python("\xef\xbd\x81"));             /* and this: a wide `a` */
+    CHECK(!is_python("e\xcc\x81"));                /* an accent of its own joins the letter */
+    CHECK(!is_python("a\xe2\x80\xae"));           /* turns the text around */
+    CHECK(!cfxi_base_is_python_identifier("a\0b", 3));
+}
+
+static bool is_name(const char *text) { return cfxi_base_is_python_name(text, strlen(text)); }
+static bool is_path(const char *text) { return cfxi_base_is_python_path(text, strlen(text)); }
+static bool is_parameter(const char *text)
+{
+    return cfxi_base_is_python_parameter(text, strlen(text));
+}
+
+TEST(names_paths_and_parameters)
+{
+    CHECK(is_name("match") && is_name("__x__"));
+    CHECK(!is_name("for") && !is_name("__debug__") && !is_name("a.b") && !is_name("a\n"));
+    CHECK(is_path("a") && is_path("torch.ops.aten.random.from"));
+    CHECK(!is_path("") && !is_path("a.") && !is_path(".a") && !is_path("a..b"));
+    CHECK(!is_path("for.a"));
+    CHECK(!is_path("a.b()") && !is_path("a b") && !is_path("a;b"));
+    CHECK(is_parameter("x") && is_parameter("*x") && is_parameter("**x"));
+    CHECK(!is_parameter("***x") && !is_parameter("*") && !is_parameter("x=1") && !is_parameter(""));
+}
+
 TEST(every_letter_may_be_one)
 {
     for (uint32_t code = 0x80; code < 0x32000; code++)

@@ -268,7 +268,8 @@ TEST(kwargs)
     result(V(c));
     EXPECT("def forward(self, x):\n    add = torch.add(x, other = x, alpha = 2);  x = None\n"
            "    add_1 = torch.add(input = add, other = 1);  add = None\n"
-           "    add_2 = torch.add(add_1, a b = 1, for = 2);  add_1 = None\n    return add_2",
+           "    add_2 = torch.add(add_1, **{'a b': 1}, **{'for': 2});  add_1 = None\n"
+           "    return add_2",
            NULL);
 }
 

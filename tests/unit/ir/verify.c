@@ -99,6 +99,34 @@ TEST(names_are_unique_identifiers)
     cfx_graph_release(g);
 }
 
+/* Names that would become code, if they were written as they are. */
+TEST(names_from_a_file)
+{
+    cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
+    cfx_graph_placeholder(g, "x=1): pass #", NULL);
+    EXPECT(g, "'x=1): pass #' cannot be the name of a parameter");
+    CHECK_INT_EQ(CFX_E_GRAPH, cfx_graph_lint(g, NULL, NULL, NULL));
+    cfx_graph_release(g);
+
+    g = cfx_graph_new(NULL, NULL, NULL);
+    cfx_graph_placeholder(g, "for", NULL);
+    EXPECT(g, "'for' cannot be the name of a parameter");
+    CHECK_INT_EQ(CFX_OK, cfx_graph_lint(g, NULL, NULL, NULL));  /* as in torch.fx */
+    cfx_graph_release(g);
+
+    g = cfx_graph_new(NULL, NULL, NULL);
+    call(g, "torch.add(1)", cfx_value_none());
+    EXPECT(g, "'torch.add(1)' is not the name of a function or type");
+    CHECK_INT_EQ(CFX_E_GRAPH, cfx_graph_lint(g, NULL, NULL, NULL));
+    cfx_graph_release(g);
+
+    g = cfx_graph_new(NULL, NULL, NULL);
+    call(g, "os.system", cfx_value_none());
+    EXPECT(g, "'os.system' can run code or reach files");
+    CHECK_INT_EQ(CFX_E_GRAPH, cfx_graph_lint(g, NULL, NULL, NULL));
+    cfx_graph_release(g);
+}
+
 /* Three nodes with one name, whose owner is gone: still a clash. */
 TEST(names_without_an_owner)
 {

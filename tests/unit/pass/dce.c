@@ -87,7 +87,7 @@ TEST(functions_with_effects_by_name)
     static const char *const pure[] = {
         "operator.iadd", "torch.relu", "torch.relu_", "torch.empty", "torch.nn.functional.dropout",
         "torch.ops.aten.add.Tensor", "torch.ops.aten.add", "torch.ops.aten.__and__.Tensor",
-        "torch.dropout", "builtins.print", "torch.ran", "torch.randx", "torch.ops.", "torch.ops.a",
+        "torch.dropout", "builtins.print", "torch.ran", "torch.randx", "torch.ops.a",
     };
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     for (size_t i = 0; i < sizeof impure / sizeof *impure; i++)
