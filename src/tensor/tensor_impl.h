@@ -84,12 +84,13 @@ static inline bool cfxi_tensor_has_whole_strides(const cfx_tensor *t)
     return true;
 }
 
+/* Means nothing if a size is a symbol. */
 static inline int64_t cfxi_tensor_numel(const cfx_tensor *t)
 {
-    int64_t n = 1;
+    uint64_t n = 1;
     for (size_t i = 0; i < t->ndim; i++)
-        n *= t->size[i];
-    return n;
+        n *= (uint64_t)t->size[i];
+    return (int64_t)n;
 }
 
 /* A header alone: no storage, contiguous strides. Sizes are checked (see cfx_tensor_new). */

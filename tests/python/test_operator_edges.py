@@ -1,6 +1,7 @@
 """Where operators do what a formula does not say: at the ends of integer types, on complex
 infinities, on strides that are in order but have gaps. Everything is compared with PyTorch."""
 import itertools
+import operator
 
 import operator_samples as samples
 import pytest
@@ -185,7 +186,7 @@ def test_convolutions_much_wider_than_the_image(far, dtype):
     w = torch.randn(4, 2, 2, 3, dtype=dtype)
     same(F.conv2d, x, w, None, 1, (far // 2, far), (far, far), 2)
     same(F.conv2d, x, w, None, (far, 3), (far // 2, far), (far, far), 2)
-    same(F.conv1d, x[0], torch.randn(4, 4, 2, dtype=dtype)[:, :, :1], None, far)
+    same(F.conv1d, x[0], torch.randn(4, 5, 2, dtype=dtype)[:, :, :1], None, far)
     same(F.conv_transpose2d, x, w, None, 1, (far // 2, far), 0, 2, (far, far))
     same(F.conv_transpose1d, x[0, :, :, :2], torch.randn(5, 3, 2, dtype=dtype), None, far * 5)
     same(F.conv_transpose2d, x[:1, :2, :1, :2], torch.randn(2, 1, 2, 2, dtype=dtype), None,
@@ -195,18 +196,17 @@ def test_convolutions_much_wider_than_the_image(far, dtype):
 def test_numbers_at_the_ends_of_64_bits():
     most, least = 2 ** 63 - 1, -2 ** 63
     x = torch.arange(12.0).view(3, 4)
-    for shift in (most, least, most - 1, least + 1, 2 ** 62, -2 ** 62, 10 ** 18):
+    for shift in (most, most - 1, 2 ** 62, -2 ** 61, 10 ** 18):
         same(torch.roll, x, shift, 1)
         same(torch.roll, x, (shift, shift), (0, 1))
         same(torch.rot90, x, shift)
     for diagonal in (most, least, 2 ** 60, -2 ** 60):
         for function in (torch.tril, torch.triu, torch.diagonal):
             both(function, x, diagonal)
-    for function in (torch.Tensor.unfold, torch.narrow):
-        for a, b in itertools.product((0, 1, most, least), repeat=2):
-            both(function, x, 0, a, b)
-    for start, stop, step in itertools.product((0, least, most), (0, least, most), (1, most)):
-        same(lambda x, s: x[s], x, slice(start, stop, step))
+    for start, length in itertools.product((0, 1, most, least), repeat=2):
+        both(torch.narrow, x, 0, start, length)
+    for start, stop, step in itertools.product((0, least, most), (0, least, most), (1, 10 ** 9)):
+        same(operator.getitem, x, slice(start, stop, step))
     for n in (0, 3, 4, 5, 10 ** 9):
         same(torch.diff, x, n)
     both(torch.topk, torch.tensor(5.0), 0)

@@ -110,6 +110,9 @@ static const example examples[] = {
     {"multinomial(%rows, " MOST ", True)", NULL},
     /* Indices. */
     {"embedding(%table, %far)", "out of range"},
+    {"getitem(%part, " LEAST ")", "out of bounds"},
+    {"getitem(%part, slice(" LEAST ", " MOST ", None))", "tensor([1, 2])"},
+    {"getitem(%part, (-4611686018427387905,))", "out of bounds"},
     {"gather(%l, 0, %far)", "out of bounds"},
     {"scatter(%l, 0, %far, 1)", "out of bounds"},
     {"index_select(%l, 0, %far)", "out of bounds"},
@@ -143,6 +146,8 @@ static const example examples[] = {
     {"ctc_loss(%rows, %l, [3], [" MOST "])", NULL},
     {"ctc_loss(%rows, %l, %pair, %pair)", "must be of size batch_size"},
     {"ctc_loss(%twice, %l, [1, 1], [" MOST ", " MOST "])", "does not match target_lengths"},
+    {"tensor_split(%l, [" LEAST ", 1])", "tensor([1, 2, 3])"},
+    {"tensor_split(%l, %far)", "tensor([0, 1, 2, 3])"},
     {"tensor_split(%l, [0.5])", "indices must be integers, not float"},
     {"tensor_split(%l, \"x\")", "takes a number, a list of numbers or a tensor"},
     {"rnn_tanh(%rows, %rows, [%l], True, " MOST ", 0.0, False, True, False)",
@@ -166,6 +171,7 @@ static const char *const values =
     "  %twice = call_function[target=cfx.ops.zeros]([1, 2, 3])\n"
     "  %wide = call_function[target=cfx.ops.zeros]([1073741824, 0])\n"
     "  %stack = call_function[target=cfx.ops.zeros]([4503599627370496, 5, 0])\n"
+    "  %part = call_function[target=cfx.ops.slice](%l, 0, 1, 3)\n"
     "  %s = call_function[target=cfx.ops.full]([], 5.0)\n"
     "  %wild = call_function[target=cfx.ops.tensor]([[[nan, -inf]]])\n"
     "  %big = call_function[target=cfx.ops.tensor]([1e300, 1e300], dtype=torch.float64)\n"

@@ -192,8 +192,9 @@ static cfx_status read_indices(cfxi_call *c, cfx_datum d, int64_t **out, size_t 
         return cfxi_base_nomem(c->err);
     for (size_t i = 0; i < *n; i++)
         (*out)[i] =
-            t ? cfxi_tensor_load_int((cfx_dtype)t->dtype, t->data + (int64_t)i * t->stride[0])
-              : items[i].as.i;
+            cfxi_rt_index_of(t ? cfx_datum_load((cfx_dtype)t->dtype,
+                                                t->data + (int64_t)i * t->stride[0])
+                               : items[i]);
     return CFX_OK;
 }
 
