@@ -47,7 +47,8 @@ OPT := -O0 -g --coverage -fprofile-update=atomic
 endif
 ifeq ($(FUZZ),1)
 B   := build-fuzz
-OPT := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+OPT := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined,float-cast-overflow \
+	-fno-sanitize-recover=all
 TRACE := -fsanitize-coverage=trace-pc
 endif
 Q   := $(if $(filter 1,$(V)),,@)

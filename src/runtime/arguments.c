@@ -74,12 +74,16 @@ static bool unwrap(cfxi_call *c, cfx_datum d, cfx_datum *out)
 }
 
 /* A number as small as symbols are would be taken for one. No size, index or dimension is, so that
- * all of them act alike; the ends of a range of random numbers are none of these. */
+ * all of them act alike. The ends of a range of random numbers are none of these, and of a shift or
+ * a number of turns the remainder counts. */
 static bool looks_symbolic(const cfxi_call *c, cfx_datum d, bool item)
 {
-    return d.kind == CFX_DATUM_INT && !d.symbolic && d.as.i <= CFX_DIM_UNKNOWN &&
-           (item || (c->op != CFX_OPID_randint && c->op != CFX_OPID_randint_like &&
-                     c->op != CFX_OPID_random));
+    if (d.kind != CFX_DATUM_INT || d.symbolic || d.as.i > CFX_DIM_UNKNOWN)
+        return false;
+    if (c->op == CFX_OPID_roll || c->op == CFX_OPID_rot90)
+        return false;
+    return item || (c->op != CFX_OPID_randint && c->op != CFX_OPID_randint_like &&
+                    c->op != CFX_OPID_random);
 }
 
 /* Whether `t` is one number: clamp's limits may be more, and index_fill says what it takes. */

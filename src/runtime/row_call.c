@@ -111,6 +111,53 @@ void cfxi_rt_call_drop_results(cfxi_call *c)
         cfx_datum_release(c->results[i]);
 }
 
+/* ---- without elements ---------------------------------------------------------------------- */
+
+/* A tensor of sizes (2^50, 0) takes no memory, but a kernel that goes over its rows takes for ever.
+ * That many rows are many. */
+enum { MANY_ROWS = 1 << 20 };
+
+static bool is_vast(const cfx_tensor *t)
+{
+    int64_t n = 1;
+    if (cfxi_tensor_numel(t) != 0)
+        return false;
+    for (size_t i = 0; i < t->ndim; i++)
+        n *= t->size[i] ? t->size[i] : 1;  /* fits: see cfxi_tensor_header */
+    return n > MANY_ROWS;
+}
+
+static bool holds_vast(cfx_datum d)
+{
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(d, &n);
+    for (size_t i = 0; i < n; i++)
+        if (items[i].kind == CFX_DATUM_TENSOR && is_vast(items[i].as.tensor))
+            return true;
+    return d.kind == CFX_DATUM_TENSOR && is_vast(d.as.tensor);
+}
+
+/* Whether the kernel has no element to write, and much to go over. */
+static bool is_in_vain(const cfxi_call *c, const cfxi_signature *s)
+{
+    bool vast = false;
+    for (size_t i = 0; i < s->num_results; i++) {
+        const cfx_tensor *t = c->results[i].kind == CFX_DATUM_TENSOR ? cfxi_rt_result_at(c, i)
+                                                                     : NULL;
+        if (!t || !t->storage || cfxi_tensor_numel(t) != 0)
+            return false;
+        vast = vast || is_vast(t);
+    }
+    for (size_t i = 0; !vast && i < s->num_params; i++)
+        vast = holds_vast(c->args[i]);
+    return s->num_results > 0 && vast;
+}
+
+static cfx_status run_kernel(cfxi_call *c, const cfxi_signature *s)
+{
+    return is_in_vain(c, s) ? CFX_OK : rows[c->op].kernel(c);
+}
+
 /* What a rule says; an arithmetic on sizes that it did not ask after may have failed, too. */
 static cfx_status apply_rule(cfxi_call *c)
 {
@@ -239,11 +286,25 @@ static cfx_status compute_in_place(cfxi_call *c, const cfxi_signature *s, cfx_te
     CFX_TRY(check_in_place(c, self));
     if (writes_directly(c, s, self)) {
         cfxi_rt_result_datum(c, 0, cfx_datum_tensor(cfx_tensor_retain(self)));
-        return rows[c->op].kernel(c);
+        return run_kernel(c, s);
     }
     CFX_TRY(allocate_results(c, s));
-    CFX_TRY(rows[c->op].kernel(c));
+    CFX_TRY(run_kernel(c, s));
     return cfxi_rt_copy(c->rt, self, cfxi_rt_result_at(c, 0), c->err);
+}
+
+/* squeeze_ and the like when nothing is computed: an abstract tensor takes the new sizes, but one
+ * with memory is the caller's and stays what it is. */
+static cfx_datum infer_view_in_place(cfxi_call *c, cfx_tensor *self)
+{
+    const cfx_datum view = c->results[0];
+    c->results[0].kind = CFX_DATUM_INVALID;
+    cfxi_rt_call_drop_results(c);
+    if (self->storage || view.kind != CFX_DATUM_TENSOR)
+        return view;
+    become_view(self, view.as.tensor);
+    cfx_datum_release(view);
+    return cfx_datum_tensor(cfx_tensor_retain(self));
 }
 
 /* The row `c->op` computes; its first argument receives the result and is what comes back. */
@@ -258,7 +319,7 @@ static cfx_datum run_in_place(cfxi_call *c, const cfxi_signature *s)
     if (status == CFX_OK && c->infer && !(s->alias & 1))
         status = check_in_place(c, self);
     else if (status == CFX_OK && c->infer)
-        become_view(self, cfxi_rt_result_at(c, 0));
+        return infer_view_in_place(c, self);
     else if (status == CFX_OK)
         status = compute_in_place(c, s, self);
     cfxi_rt_call_drop_results(c);
@@ -274,7 +335,7 @@ static cfx_datum run_plain(cfxi_call *c, const cfxi_signature *s)
     if (status == CFX_OK && !c->infer)
         status = allocate_results(c, s);
     if (status == CFX_OK && !c->infer)
-        status = rows[c->op].kernel(c);
+        status = run_kernel(c, s);
     cfx_datum result = cfx_datum_invalid();
     if (status == CFX_OK)
         result = cfxi_rt_call_pack(c, s);

@@ -20,6 +20,8 @@
  *                  any strides (0 and negative ones, too) and any type that the rule accepts;
  *                  results are dense and never overlap an argument, except for ELEMENTWISE rows:
  *                  there a result may be exactly an argument (same memory, same strides; in place).
+ *                  It is not asked where all results are without elements and a loop over what is
+ *                  there would take for ever.
  *
  * Messages say what is wrong with the arguments ("inner sizes differ"): the caller adds the
  * operator, the types and shapes, and the user's line.

@@ -88,8 +88,13 @@ cfx_status cfxi_rt_window_ints(cfxi_call *c, size_t i, size_t n, int64_t fill,
         return cfxi_fail(c, CFX_E_SHAPE, "expected %s to be a single integer value or a list of %zu"
                          " values, but got %s=[%s]", name, n, name,
                          cfxi_rt_shape_ints(given, count, ", ").text);
-    for (size_t d = 0; d < n; d++)
-        out[CFXI_SPATIAL - n + d] = given[count == 1 ? 0 : d];
+    for (size_t d = 0; d < n; d++) {
+        const int64_t one = given[count == 1 ? 0 : d];
+        if (one > CFX_DIM_UNKNOWN && (one > CFXI_WINDOW_MOST || one < -CFXI_WINDOW_MOST))
+            return cfxi_fail(c, CFX_E_SHAPE, "%s is %lld; it must be at most %d", name,
+                             (long long)one, CFXI_WINDOW_MOST);
+        out[CFXI_SPATIAL - n + d] = one;
+    }
     return CFX_OK;
 }
 

@@ -31,8 +31,13 @@ void cfxi_rt_result_channels_last(cfxi_call *c, size_t i);
 
 /* ---- windows ------------------------------------------------------------------------------- */
 
+/* No window, step, padding or distance is larger, so that kernels can multiply two of them and add
+ * some more without a check. PyTorch's pooling has the same limit. */
+#define CFXI_WINDOW_MOST INT32_MAX
+
 /* An int[] of `n` numbers (one stands for all; none for `otherwise`) into the last n of out[3]; the
- * others become `fill`. `name` is for the message. */
+ * others become `fill`. `name` is for the message. CFX_E_SHAPE if a number that is known is beyond
+ * CFXI_WINDOW_MOST, in either direction. */
 cfx_status cfxi_rt_window_ints(cfxi_call *c, size_t i, size_t n, int64_t fill,
                                const int64_t *otherwise, const char *name,
                                int64_t out[CFXI_SPATIAL]);

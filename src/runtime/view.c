@@ -146,7 +146,7 @@ cfx_status cfxi_rt_view_select(cfxi_call *c, cfxi_view *v, size_t dim, int64_t i
         return cfxi_fail(c, CFX_E_INDEX,
                          "select(): index %lld out of range for tensor of size %s at dimension %zu",
                          (long long)index, cfxi_rt_sizes_text(v->size, v->ndim, text), dim);
-    int64_t from_start = index < 0 ? index + v->size[dim] : index;
+    int64_t from_start = index < 0 && v->size[dim] >= 0 ? index + v->size[dim] : index;
     v->offset += cfxi_rt_wrap_mul(from_start, v->stride[dim]);
     cfxi_rt_view_remove(v, dim);
     return CFX_OK;

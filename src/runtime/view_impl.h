@@ -56,6 +56,12 @@ cfx_status cfxi_rt_infer_sizes(cfxi_call *c, const cfxi_view *v, int64_t *sizes,
 int64_t cfxi_rt_numel_dim(cfxi_call *c, const int64_t *sizes, size_t ndim);
 /* An INT that may be a symbol. */
 cfx_datum cfxi_rt_size_datum(int64_t size);
+/* An INT as an index or a bound of a slice. A number as small as symbols are would be taken for
+ * one: it is outside of every size, as any other that small. */
+static inline int64_t cfxi_rt_index_of(cfx_datum number)
+{
+    return !number.symbolic && number.as.i <= CFX_DIM_UNKNOWN ? CFX_DIM_UNKNOWN + 1 : number.as.i;
+}
 /* Product and sum that wrap around: strides of views that nobody will read. */
 static inline int64_t cfxi_rt_wrap_mul(int64_t a, int64_t b)
 {

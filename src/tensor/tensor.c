@@ -37,6 +37,10 @@ static void storage_release(cfxi_storage *s)
 
 /* ---- sizes --------------------------------------------------------------------------------- */
 
+/* The product of sizes that are still to be checked, or of strides that nobody reads because there
+ * are no elements: it may wrap around. */
+static int64_t wrapped(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
+
 void cfxi_tensor_contiguous_strides(const int64_t *sizes, size_t ndim, size_t itemsize,
                                     int64_t *strides)
 {
@@ -44,7 +48,7 @@ void cfxi_tensor_contiguous_strides(const int64_t *sizes, size_t ndim, size_t it
     for (size_t i = ndim; i-- > 0;) {
         strides[i] = step;
         if (!cfx_dim_is_symbol(sizes[i]) && sizes[i] > 1)
-            step *= sizes[i];
+            step = wrapped(step, sizes[i]);
     }
 }
 
@@ -55,7 +59,7 @@ void cfxi_tensor_ordered_strides(const int64_t *sizes, size_t ndim, size_t items
     for (size_t i = ndim; i-- > 0;) {
         strides[order[i]] = step;
         if (sizes[order[i]] > 1)
-            step *= sizes[order[i]];
+            step = wrapped(step, sizes[order[i]]);
     }
 }
 
@@ -107,10 +111,20 @@ cfx_tensor *cfxi_tensor_header(cfx_dtype dtype, const int64_t *sizes, size_t ndi
     return t;
 }
 
-/* The bytes before and after the first element that the elements span, each cut at FAR, which no
- * memory has; false if there are no elements. */
-#define FAR (INT64_MAX / 16)
+/* Cuts strides that no element is reached by: see CFXI_FAR. */
+static void settle_strides(cfx_tensor *t)
+{
+    for (size_t i = 0; i < t->ndim; i++) {
+        const int64_t most = CFXI_FAR / (t->size[i] > 1 ? t->size[i] : 1);
+        if (t->stride[i] > most)
+            t->stride[i] = most;
+        else if (t->stride[i] < -most)
+            t->stride[i] = -most;
+    }
+}
 
+/* The bytes before and after the first element that the elements span, each cut at CFXI_FAR; false
+ * if there are no elements. */
 static bool span_of(const cfx_tensor *t, int64_t *before, int64_t *after)
 {
     *before = 0;
@@ -119,9 +133,9 @@ static bool span_of(const cfx_tensor *t, int64_t *before, int64_t *after)
         int64_t reach;
         if (t->size[i] == 0)
             return false;
-        if (__builtin_mul_overflow(t->size[i] - 1, t->stride[i], &reach) || reach < -FAR ||
-            reach > FAR)
-            reach = t->stride[i] < 0 ? -FAR : FAR;
+        if (__builtin_mul_overflow(t->size[i] - 1, t->stride[i], &reach) || reach < -CFXI_FAR ||
+            reach > CFXI_FAR)
+            reach = t->stride[i] < 0 ? -CFXI_FAR : CFXI_FAR;
         if (reach < 0)
             *before += reach;
         else
@@ -139,6 +153,7 @@ cfx_status cfxi_tensor_allocate(cfx_tensor *t, cfx_error *err)
     if (!t->storage)
         return cfxi_base_nomem(err);
     t->data = t->storage->data;
+    settle_strides(t);
     return CFX_OK;
 }
 
@@ -150,7 +165,7 @@ cfx_status cfxi_tensor_share(cfx_tensor *t, const cfx_tensor *base, int64_t offs
         return CFX_OK;
     int64_t first = base->data - base->storage->data;
     if (span_of(t, &before, &after)) {
-        if (__builtin_add_overflow(first, offset, &first) || first < -FAR || first > FAR)
+        if (__builtin_add_overflow(first, offset, &first) || first < -CFXI_FAR || first > CFXI_FAR)
             return cfx_error_set(err, CFX_E_SHAPE, "the view begins outside the tensor's memory");
         if (first + before < 0 || first + after > (int64_t)base->storage->size)
             return cfx_error_set(err, CFX_E_SHAPE,
@@ -162,6 +177,7 @@ cfx_status cfxi_tensor_share(cfx_tensor *t, const cfx_tensor *base, int64_t offs
     storage_release(t->storage);
     t->storage = base->storage;
     t->data = t->storage->data + first;
+    settle_strides(t);
     return CFX_OK;
 }
 
@@ -257,6 +273,7 @@ cfx_tensor *cfx_tensor_from_memory(cfx_dtype dtype, const int64_t *sizes, const 
     if (!t->storage)
         return finish(t, cfxi_base_nomem(err));
     t->data = data ? data : t->storage->data;
+    settle_strides(t);
     t->storage->release = release;
     t->storage->ctx = ctx;
     return t;
@@ -325,7 +342,7 @@ bool cfxi_tensor_is_channels_last(const cfx_tensor *t)
         return false;
     for (size_t i = t->ndim; i-- > 0;) {
         size_t d = orders[t->ndim - 4][i];
-        if (t->size[d] == 0)
+        if (t->size[d] <= 0)  /* nothing, or a symbol */
             return false;
         if (t->size[d] == 1)
             continue;

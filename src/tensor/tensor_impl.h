@@ -35,6 +35,12 @@ struct cfx_tensor {
     int64_t stride[CFX_MAX_DIMS];  /* in bytes */
 };
 
+/* Farther than any memory reaches, in bytes. In a tensor with memory, size times stride of a
+ * dimension is within [-CFXI_FAR, CFXI_FAR], so that kernels can add up what all dimensions have
+ * without a check: strides of dimensions that are never walked (of size 1, or of a tensor without
+ * elements) are cut, others are refused or the memory is there. (tensor.c sees to it.) */
+#define CFXI_FAR (INT64_MAX / 16)
+
 struct cfx_text {
     atomic_int refs;
     size_t size;
@@ -78,12 +84,13 @@ static inline bool cfxi_tensor_has_whole_strides(const cfx_tensor *t)
     return true;
 }
 
+/* Means nothing if a size is a symbol. */
 static inline int64_t cfxi_tensor_numel(const cfx_tensor *t)
 {
-    int64_t n = 1;
+    uint64_t n = 1;
     for (size_t i = 0; i < t->ndim; i++)
-        n *= t->size[i];
-    return n;
+        n *= (uint64_t)t->size[i];
+    return (int64_t)n;
 }
 
 /* A header alone: no storage, contiguous strides. Sizes are checked (see cfx_tensor_new). */

@@ -1,6 +1,7 @@
 """Where operators do what a formula does not say: at the ends of integer types, on complex
 infinities, on strides that are in order but have gaps. Everything is compared with PyTorch."""
 import itertools
+import operator
 
 import operator_samples as samples
 import pytest
@@ -136,3 +137,103 @@ def test_an_unknown_reduction_is_told_the_known_ones(reduction, choices):
 def test_a_tensor_for_a_number_is_described():
     with pytest.raises(TypeError, match="'end' must be Scalar, not a float32 tensor with 1 dim"):
         samples.lowered(None, torch.linspace, (torch.tensor(0.0), torch.ones(2), 3), {})
+
+
+def both(function, *args, **kwargs):
+    """Equal results, or an error from both."""
+    try:
+        function(*args, **kwargs)
+    except (RuntimeError, ValueError, IndexError, OverflowError):
+        with pytest.raises((RuntimeError, ValueError, IndexError, OverflowError)):
+            samples.lowered(None, function, args, kwargs)
+        return False
+    same(function, *args, **kwargs)
+    return True
+
+
+POOLS = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.int64,
+                                   torch.int16, torch.uint8])
+@pytest.mark.parametrize("ndim", [1, 2, 3])
+def test_windows_that_lie_in_the_padding_alone(ndim, dtype):
+    if ndim == 1 and not dtype.is_floating_point:
+        pytest.skip("PyTorch has no such kernel")
+    hollow = 0
+    for size, kernel, dilation, stride in itertools.product((3, 4, 7), (2, 3), (1, 4, 6), (1, 2)):
+        x = torch.arange(1, 1 + 2 * size ** ndim).view(1, 2, *[size] * ndim).to(dtype)
+        for indices in (False, True):
+            done = both(POOLS[ndim], x, kernel, stride, kernel // 2, dilation=dilation,
+                        return_indices=indices)
+            hollow += done and dilation * (kernel - 1) > size
+    assert hollow
+
+
+def test_such_windows_beside_others():
+    x = torch.arange(12.0).view(1, 1, 3, 4)
+    for indices in (False, True):
+        same(F.max_pool2d, x, (2, 3), 1, (1, 1), dilation=(4, 1), return_indices=indices)
+        same(F.max_pool2d, x, (2, 2), 1, (1, 1), dilation=(1, 5), return_indices=indices)
+        same(F.max_pool2d, x.contiguous(memory_format=torch.channels_last), 2, 1, 1, dilation=4,
+             return_indices=indices)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("far", [5, 300, 2000])
+def test_convolutions_much_wider_than_the_image(far, dtype):
+    x = torch.randn(2, 4, 5, 6, dtype=dtype)
+    w = torch.randn(4, 2, 2, 3, dtype=dtype)
+    same(F.conv2d, x, w, None, 1, (far // 2, far), (far, far), 2)
+    same(F.conv2d, x, w, None, (far, 3), (far // 2, far), (far, far), 2)
+    same(F.conv1d, x[0], torch.randn(4, 5, 2, dtype=dtype)[:, :, :1], None, far)
+    same(F.conv_transpose2d, x, w, None, 1, (far // 2, far), 0, 2, (far, far))
+    same(F.conv_transpose1d, x[0, :, :, :2], torch.randn(5, 3, 2, dtype=dtype), None, far * 5)
+    same(F.conv_transpose2d, x[:1, :2, :1, :2], torch.randn(2, 1, 2, 2, dtype=dtype), None,
+         (far, 100))
+
+
+def test_numbers_at_the_ends_of_64_bits():
+    most, least = 2 ** 63 - 1, -2 ** 63
+    x = torch.arange(12.0).view(3, 4)
+    for shift in (most, most - 1, 2 ** 62, -2 ** 61, 10 ** 18):
+        same(torch.roll, x, shift, 1)
+        same(torch.roll, x, (shift, shift), (0, 1))
+        same(torch.rot90, x, shift)
+    for diagonal in (most, least, 2 ** 60, -2 ** 60):
+        for function in (torch.tril, torch.triu, torch.diagonal):
+            both(function, x, diagonal)
+    for start, length in itertools.product((0, 1, most, least), repeat=2):
+        both(torch.narrow, x, 0, start, length)
+    for start, stop, step in itertools.product((0, least, most), (0, least, most), (1, 10 ** 9)):
+        same(operator.getitem, x, slice(start, stop, step))
+    for n in (0, 3, 4, 5, 10 ** 9):
+        same(torch.diff, x, n)
+    both(torch.topk, torch.tensor(5.0), 0)
+    both(torch.topk, torch.tensor(5.0), most)
+
+
+def test_circular_padding_never_wraps_twice():
+    x = torch.arange(1.0, 5).view(1, 1, 4)
+    for a, b in itertools.product(range(-3, 5), repeat=2):
+        left = 4 + min(a, 0) + min(b, 0)
+        if left >= max(a, b, 1):
+            same(F.pad, x, (a, b), "circular")
+        elif max(a, b) > left:  # PyTorch refuses, or reads what nobody wrote
+            with pytest.raises(RuntimeError, match="wrapping around more than once"):
+                samples.lowered(None, F.pad, (x, (a, b), "circular"), {})
+
+
+@pytest.mark.parametrize("function, settings, word", [
+    (F.conv2d, {"stride": 2 ** 60}, "stride"),
+    (F.conv2d, {"padding": 2 ** 60}, "padding"),
+    (F.conv2d, {"dilation": 2 ** 60}, "dilation"),
+    (F.conv_transpose2d, {"output_padding": 2 ** 60}, "output_padding"),
+    (F.max_pool2d, {"kernel_size": 2 ** 60}, "kernel_size"),
+    (F.avg_pool2d, {"kernel_size": 2, "stride": 2 ** 60}, "stride"),
+    (F.unfold, {"kernel_size": 2, "dilation": 2 ** 60}, "dilation")])
+def test_windows_that_no_memory_has_are_refused(function, settings, word):
+    x = torch.randn(1, 1, 3, 3)
+    args = (x, x) if "conv" in function.__name__ else (x,)
+    with pytest.raises(RuntimeError, match=f"{word} is {2 ** 60}; it must be at most 2147483647"):
+        samples.lowered(None, function, args, settings)

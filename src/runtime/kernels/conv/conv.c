@@ -311,7 +311,7 @@ static cfx_status compute(cfxi_call *c)
     if (y) {
         cfxi_conv p;
         describe(&a, x, w, bias, y, &p);
-        if (type == CFX_DTYPE_FLOAT32 && !c->rt->reference)
+        if (type == CFX_DTYPE_FLOAT32 && !c->rt->reference && cfxi_conv_fast_pays(&p))
             status = cfxi_conv_fast(c->rt, &p, c->err);
         else
             cfxi_conv_plain(c->rt, type, &p);

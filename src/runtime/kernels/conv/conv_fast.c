@@ -105,6 +105,7 @@ typedef struct plan {
     int64_t band_rows;   /* rows of the output in a band; columns, if direct */
     int64_t bands;       /* in a slice */
     int64_t plane;       /* elements of a slot of the copy */
+    size_t copy_bytes;   /* of a band */
     int64_t chunks;      /* parts that the blocks of a group are computed in */
     bool framed;         /* every copy has its zeros at the same places: they are set once */
     cfxi_tile_fn *tile;
@@ -140,7 +141,20 @@ static bool is_pointwise(const cfxi_conv *p)
     return is_dense(p->in, p->xs) && is_dense(p->out, p->ys);
 }
 
-static void choose_bands(plan *q)
+/* The elements of a band's copy; false if no memory holds them. */
+static bool size_copy(plan *q)
+{
+    const axis *a = q->axes;
+    size_t n = (size_t)q->conv.in_channels;
+    return cfxi_base_mul_size(n, (size_t)a[0].taps, 0, &n) &&
+           cfxi_base_mul_size(n, (size_t)a[1].slots, 0, &n) &&
+           cfxi_base_mul_size(n, (size_t)a[2].slots, 0, &n) &&
+           cfxi_base_mul_size(n, (size_t)q->plane, 0, &n) &&
+           cfxi_base_mul_size(n, sizeof(float), 0, &q->copy_bytes);
+}
+
+/* False if a band does not fit in memory. */
+static bool choose_bands(plan *q)
 {
     const axis *a = q->axes;
     unsigned threads = cfxi_rt_pool_threads(q->rt->pool);
@@ -157,12 +171,15 @@ static void choose_bands(plan *q)
         q->band_rows = (a[1].n + q->bands - 1) / q->bands;
         q->bands = (a[1].n + q->band_rows - 1) / q->band_rows;
         q->plane = (q->band_rows + a[1].reach) * q->wide;
+        if (!size_copy(q))
+            return false;
     }
     q->framed = q->bands == 1 && a[0].n == 1 && a[0].in == 1;
     q->chunks = 1;
     while (images * q->bands * q->chunks < 2 * (int64_t)threads && q->chunks * 2 <= q->blocks &&
            threads > 1)
         q->chunks *= 2;
+    return true;
 }
 
 static void set_offsets(plan *q)
@@ -420,16 +437,14 @@ static band band_at(const plan *q, int64_t i)
 static void compute_items(void *ctx, int64_t begin, int64_t end)
 {
     plan *q = ctx;
-    int64_t size = q->conv.in_channels * q->axes[0].taps * q->axes[1].slots * q->axes[2].slots *
-                   q->plane;
-    float *copy = q->direct ? NULL : cfxi_rt_scratch(q->rt, (size_t)size * sizeof *copy);
+    float *copy = q->direct ? NULL : cfxi_rt_scratch(q->rt, q->copy_bytes);
     int64_t copied = -1;
     if (!copy && !q->direct) {
         atomic_store(&q->failed, true);
         return;
     }
     if (copy && q->framed)
-        memset(copy, 0, (size_t)size * sizeof *copy);
+        memset(copy, 0, q->copy_bytes);
     for (int64_t item = begin; item < end; item++) {
         band b = band_at(q, item / q->chunks);
         if (copy && copied != item / q->chunks)
@@ -458,8 +473,7 @@ static cfx_status compute_lattice(plan *q)
         return CFX_E_NOMEM;
     q->packed = cfxi_rt_scratch(q->rt, bytes);
     q->offset = cfxi_rt_scratch(q->rt, (size_t)(q->k + 1) * sizeof *q->offset);
-    if (q->packed && q->offset) {
-        choose_bands(q);
+    if (q->packed && q->offset && choose_bands(q)) {
         set_offsets(q);
         cfxi_rt_parallel(q->rt, items, 1 + 32768 / (q->k * q->tile_rows + 1), pack_weights, q);
         int64_t work = q->k * q->tile_rows * q->band_rows * q->wide;  /* at the least */
@@ -489,6 +503,21 @@ static cfx_status compute_lattices(plan *q)
                 status = compute_lattice(q);
             }
     return status;
+}
+
+bool cfxi_conv_fast_pays(const cfxi_conv *p)
+{
+    enum { WIDE = 1024, MANY = 4096, FEW = 4 };
+    int64_t lattices = 1;
+    int64_t places = 1;
+    for (size_t d = 0; d < CFXI_SPATIAL; d++) {
+        const int64_t reach = p->dilation[d] * (p->kernel[d] - 1);
+        if (reach > WIDE && reach / 4 > p->in[d] + p->out[d])
+            return false;
+        lattices *= p->transposed ? least(p->stride[d], p->out[d]) : 1;
+        places *= p->out[d];
+    }
+    return lattices < MANY || places / lattices >= FEW;
 }
 
 cfx_status cfxi_conv_fast(cfx_runtime *rt, const cfxi_conv *p, cfx_error *err)

@@ -29,7 +29,10 @@ typedef struct cfxi_conv {
 
 /* Any type that cfxi_rt_compute_dtype gives, one element after the other. (conv_plain.c) */
 void cfxi_conv_plain(cfx_runtime *rt, cfx_dtype dtype, const cfxi_conv *p);
-/* float32, fast. (conv_fast.c) */
+/* float32, fast, where it pays: windows that are much wider than the image would be copied with
+ * their zeros, and steps of a transposed convolution that are almost as wide as the output leave
+ * lattices of a place or two. (conv_fast.c) */
+bool cfxi_conv_fast_pays(const cfxi_conv *p);
 cfx_status cfxi_conv_fast(cfx_runtime *rt, const cfxi_conv *p, cfx_error *err);
 
 /* ---- tiles (conv_tile.c) ------------------------------------------------------------------- */

@@ -79,6 +79,7 @@ static int64_t windows(cfxi_call *c, const arguments *a, size_t d)
 
 static cfx_status check_windows(cfxi_call *c, const arguments *a)
 {
+    int64_t taps = 1;
     for (size_t d = 0; d < CFXI_SPATIAL; d++) {
         if (a->stride[d] == 0)
             return cfxi_fail(c, CFX_E_SHAPE, "stride should not be zero");
@@ -91,10 +92,10 @@ static cfx_status check_windows(cfxi_call *c, const arguments *a)
         if (a->pad[d] < 0)
             return cfxi_fail(c, CFX_E_SHAPE, "pad must be non-negative, but got pad: %lld",
                              (long long)a->pad[d]);
-        int64_t wide;
-        if (__builtin_mul_overflow(a->kernel[d] - 1, a->dilation[d], &wide) ||
-            wide > INT64_MAX / 4 || a->stride[d] > INT64_MAX / 4)
-            return cfxi_fail(c, CFX_E_SHAPE, "the window does not fit in 64 bits");
+        const int64_t wide = (a->kernel[d] - 1) * a->dilation[d];
+        if (__builtin_mul_overflow(taps, a->kernel[d], &taps))
+            return cfxi_fail(c, CFX_E_SHAPE, "kernel_size is too large: 64 bits cannot count the "
+                             "elements of a window");
         if (a->pad[d] > (wide + 1) / 2)
             return cfxi_fail(c, CFX_E_SHAPE, "pad should be at most half of effective kernel size, "
                              "but got pad=%lld, kernel_size=%lld and dilation=%lld",
@@ -158,6 +159,8 @@ static cfx_status read_fractions(cfxi_call *c, arguments *a)
                          "output_size or an output_ratio");
     if (by_size)
         CFX_TRY(cfxi_rt_window_ints(c, 2, 2, 1, NULL, "output_size", a->out));
+    else if (n != 1 && n != 2)
+        return cfxi_fail(c, CFX_E_VALUE, "output_ratio must have 1 or 2 elements, not %zu", n);
     const cfx_tensor *samples = cfxi_rt_tensor(c, 5);
     const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     if (samples && (samples->ndim != 3 || !cfxi_rt_same_size(c, samples->size[2], 2) ||
@@ -221,7 +224,7 @@ static cfx_status check_type(cfxi_call *c, const arguments *a)
 /* PyTorch pools a row as an image of height 1: whose channels may come last. */
 static bool is_row_channels_last(const cfx_tensor *x)
 {
-    if (x->ndim != 3)
+    if (x->ndim != 3 || !x->storage)
         return false;
     cfx_tensor image = {.dtype = x->dtype, .ndim = 4, .storage = x->storage,
                         .size = {x->size[0], x->size[1], 1, x->size[2]},
@@ -306,6 +309,7 @@ static void fixed_windows(const arguments *a, size_t d, cfxi_pool_axis *axis)
             lo += (-lo + axis->step - 1) / axis->step * axis->step;
         axis->lo[o] = lo;
         axis->hi[o] = hi < a->in[d] ? hi : a->in[d];
+        axis->hollow |= lo >= axis->hi[o];
         axis->count[o] = a->include_pad ? all : axis->hi[o] - lo;
     }
     if (axis->step > axis->in)  /* a step past the end is as good as any, and does not overflow */
@@ -334,6 +338,19 @@ static double sample_of(const cfxi_call *c, size_t d, cfxi_random r, int64_t pla
     return cfxi_tensor_load_float((cfx_dtype)t->dtype,
                                   t->data + plane / t->size[1] * t->stride[0] +
                                plane % t->size[1] * t->stride[1] + (d == 1) * t->stride[2]);
+}
+
+/* Samples that are given are elements: only a kernel can look at them. */
+static cfx_status check_samples(cfxi_call *c, int64_t planes)
+{
+    for (int64_t i = 0; i < planes && cfxi_rt_tensor(c, 5); i++)
+        for (size_t d = 1; d < CFXI_SPATIAL; d++) {
+            const double u = sample_of(c, d, (cfxi_random){0}, i);
+            if (!(u >= 0 && u <= 1))
+                return cfxi_fail(c, CFX_E_VALUE, "_random_samples must be between 0 and 1, but "
+                                 "got %g", u);
+        }
+    return CFX_OK;
 }
 
 /* Windows at places that grow by a random sequence, for each plane anew. */
@@ -415,6 +432,14 @@ static cfx_tensor *operand(cfxi_call *c, cfx_dtype type)
     return t;
 }
 
+/* The smallest integer of a type. */
+static int64_t lowest_of(cfx_dtype type)
+{
+    const size_t bits = 8 * cfx_dtype_size(type);
+    return !cfx_dtype_is_integer(type) || type == CFX_DTYPE_UINT8 ? 0
+           : INT64_MIN / (INT64_C(1) << (64 - bits));
+}
+
 static cfx_status compute(cfxi_call *c, const arguments *a, cfx_tensor *x, cfx_tensor *y,
                           cfx_tensor *index)
 {
@@ -427,6 +452,9 @@ static cfx_status compute(cfxi_call *c, const arguments *a, cfx_tensor *x, cfx_t
         return CFX_OK;
     if ((c->op == CFX_OPID_avg_pool2d || c->op == CFX_OPID_avg_pool3d) && !cfxi_rt_is_none(c, 6))
         p.divisor = cfxi_rt_int(c, 6);
+    p.lowest = lowest_of((cfx_dtype)cfxi_rt_tensor(c, 0)->dtype);
+    if (is_fractional(c->op))
+        CFX_TRY(check_samples(c, p.planes));
     int64_t *room = make_windows(c, a, &p);
     if (!room)
         return cfxi_base_nomem(c->err);

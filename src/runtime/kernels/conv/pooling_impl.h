@@ -5,11 +5,13 @@
 #include "runtime/spatial.h"
 
 /* The windows along an axis: window o has places lo[o], lo[o] + step, ... below hi[o], all of them
- * inside the image; `count` is how many there are with the padding that counts. */
+ * inside the image; `count` is how many there are with the padding that counts. A window that lies
+ * in the padding alone has lo[o] >= hi[o], and lo[o] may be far outside. */
 typedef struct cfxi_pool_axis {
     int64_t in;
     int64_t out;
     int64_t step;
+    bool hollow;  /* some window lies in the padding alone */
     int64_t *lo;
     int64_t *hi;
     int64_t *count;
@@ -23,12 +25,14 @@ typedef struct cfxi_pooling {
     const void *x;         /* dense, a plane after the other */
     void *y;
     int64_t *index;        /* of maxima; or NULL */
+    int64_t lowest;        /* what a window in the padding alone gives, of integers; floats: -inf */
     int64_t divisor;       /* of averages; 0: the count of the window */
     int64_t axes_step;     /* from plane to plane in lo and hi: 0, or 1 if each has its own */
     atomic_bool failed;    /* memory is out */
 } cfxi_pooling;
 
-/* The largest element of each window, and where it was; the mean of each window. */
+/* The largest element of each window, and where it was; the mean of each window. As in PyTorch, the
+ * index of a window in the padding alone is what its first place would have, and outside. */
 cfx_status cfxi_conv_pool_max(cfxi_pooling *p, cfx_error *err);
 cfx_status cfxi_conv_pool_mean(cfxi_pooling *p, cfx_error *err);
 

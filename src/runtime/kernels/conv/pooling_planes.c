@@ -89,6 +89,24 @@ ROWS(int64_t)
             memset(row, 0, (size_t)wide * sizeof *row);                                            \
     }
 
+static bool is_hollow(const cfxi_pooling *p)
+{
+    return p->axes[0].hollow || p->axes[1].hollow || p->axes[2].hollow;
+}
+
+/* Whether the window at these places has no element of the image. */
+static bool is_outside(const cfxi_pooling *p, const int64_t at[3])
+{
+    for (size_t d = 0; d < CFXI_SPATIAL; d++)
+        if (p->axes[d].lo[at[d]] >= p->axes[d].hi[at[d]])
+            return true;
+    return false;
+}
+
+#define LOWEST_float(p) (-INFINITY)
+#define LOWEST_double(p) (-INFINITY)
+#define LOWEST_int64_t(p) ((p)->lowest)
+
 #define PLANES(type)                                                                               \
     COMBINE_ROWS(type, max)                                                                        \
     COMBINE_ROWS(type, add)                                                                        \
@@ -139,11 +157,14 @@ ROWS(int64_t)
     static void index_plane_##type(const cfxi_pooling *p, const type *x, type *y, int64_t *index)  \
     {                                                                                              \
         int64_t at[3];                                                                             \
+        const bool hollow = is_hollow(p);                                                          \
         for (at[0] = 0; at[0] < p->axes[0].out; at[0]++)                                           \
             for (at[1] = 0; at[1] < p->axes[1].out; at[1]++)                                       \
                 for (at[2] = 0; at[2] < p->axes[2].out; at[2]++) {                                 \
-                    *index = find_##type(p, x, at);                                                \
-                    *y++ = x[*index++];                                                            \
+                    int64_t best = find_##type(p, x, at);                                          \
+                    *y++ = hollow && is_outside(p, at) ? LOWEST_##type(p) : x[best];               \
+                    if (index)                                                                     \
+                        *index++ = best;                                                           \
                 }                                                                                  \
     }
 PLANES(float)
@@ -173,17 +194,18 @@ static void one_plane(const cfxi_pooling *p, what kind, int64_t i, void *row)
     const void *x = (const char *)p->x + i * in * item;
     void *y = (char *)p->y + i * out * item;
     int64_t *index = p->index ? p->index + i * out : NULL;
+    const bool each = index || is_hollow(p);  /* else rows are combined first */
     if (p->type == CFX_DTYPE_FLOAT32)
         kind == MEAN ? mean_plane_float(p, x, y, row)
-        : index      ? index_plane_float(p, x, y, index)
+        : each       ? index_plane_float(p, x, y, index)
                      : max_plane_float(p, x, y, row);
     else if (p->type == CFX_DTYPE_FLOAT64)
         kind == MEAN ? mean_plane_double(p, x, y, row)
-        : index      ? index_plane_double(p, x, y, index)
+        : each       ? index_plane_double(p, x, y, index)
                      : max_plane_double(p, x, y, row);
     else
         kind == MEAN ? mean_plane_int64_t(p, x, y, row)
-        : index      ? index_plane_int64_t(p, x, y, index)
+        : each       ? index_plane_int64_t(p, x, y, index)
                      : max_plane_int64_t(p, x, y, row);
 }
 

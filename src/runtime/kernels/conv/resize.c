@@ -385,6 +385,20 @@ static void pass_bytes(const axis *a, int64_t outer, int64_t inner, const uint8_
             }
 }
 
+/* Scales may be anything, and weights then nan or huge: such a place has none, so that sums of
+ * bytes fit in 32 bits. Weights add up to about 2^bits, and bits are at most 22. */
+static void drop_wild_weights(axis *a)
+{
+    const double most = 1.9 * (1 << 22);
+    for (int64_t o = 0; o < a->out; o++) {
+        double sum = 0;
+        for (int64_t k = 0; k < a->taps; k++)
+            sum += fabs(a->weight[o * a->taps + k]);
+        for (int64_t k = 0; k < a->taps && !(sum < most); k++)
+            a->weight[o * a->taps + k] = 0;
+    }
+}
+
 /* As many bits as let the largest weight stay below 2^15. */
 static void round_weights(axis *a)
 {
@@ -398,10 +412,11 @@ static void round_weights(axis *a)
     for (int64_t i = 0; i < n; i++)
         largest = a->weight[i] > largest ? a->weight[i] : largest;
     for (a->bits = 0; a->bits < 22; a->bits++)
-        if ((int)(0.5 + largest * (double)(1 << (a->bits + 1))) >= 1 << 15)
+        if (0.5 + largest * (double)(1 << (a->bits + 1)) >= 1 << 15)
             break;
     for (int64_t i = 0; i < n; i++)
         a->weight[i] = round(a->weight[i] * (double)(1 << a->bits));
+    drop_wild_weights(a);
 }
 
 static void pass(cfx_dtype type, const axis *a, int64_t outer, int64_t inner, const void *x,
@@ -518,7 +533,7 @@ static int64_t nearest(const arguments *a, size_t d, int64_t o)
         return o;
     if (a->method == NEAREST && a->out[d] == 2 * a->in[d])
         return o / 2;
-    return clamp((int64_t)floorf(at), a->in[d]);
+    return clamp(whole(floorf(at), a->in[d]), a->in[d]);
 }
 
 static cfx_status take_nearest(cfxi_call *c, const arguments *a)

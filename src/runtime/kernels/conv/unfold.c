@@ -24,10 +24,6 @@ static cfx_status read_windows(cfxi_call *c, size_t at, windows *w)
         if (w->kernel[d] <= 0 || w->dilation[d] <= 0 || w->stride[d] <= 0 || w->pad[d] < 0)
             return cfxi_fail(c, CFX_E_SHAPE, "kernel_size, dilation and stride should be greater "
                              "than zero, padding non-negative");
-        int64_t wide;
-        if (__builtin_mul_overflow(w->kernel[d], w->dilation[d], &wide) || wide > INT64_MAX / 8 ||
-            w->pad[d] > INT64_MAX / 8)
-            return cfxi_fail(c, CFX_E_SHAPE, "the window does not fit in 64 bits");
         int64_t span = 2 * w->pad[d] - w->dilation[d] * (w->kernel[d] - 1) - 1;
         span = cfx_dim_add(c->dims, w->image[d], span, c->err);
         w->count[d] = cfx_dim_add(c->dims, cfx_dim_div(c->dims, span, w->stride[d], c->err), 1,
@@ -40,8 +36,7 @@ static cfx_status read_windows(cfxi_call *c, size_t at, windows *w)
                              cfxi_rt_shape_ints(w->kernel + 1, 2, ", ").text,
                              cfxi_rt_shape_ints(w->count + 1, d, ", ").text);
     }
-    if (__builtin_mul_overflow(w->kernel[1], w->kernel[2], &w->taps))
-        return cfxi_fail(c, CFX_E_SHAPE, "the window does not fit in 64 bits");
+    w->taps = w->kernel[1] * w->kernel[2];
     return CFX_OK;
 }
 
@@ -195,7 +190,10 @@ cfx_status cfxi_kernel_im2col(cfxi_call *c)
     return CFX_OK;
 }
 
-/* The other way: what overlaps is added up. */
+/* The other way: what overlaps is added up; integers wrap. */
+#define PLUS_float(a, b) ((a) + (b))
+#define PLUS_double(a, b) ((a) + (b))
+#define PLUS_int64_t(a, b) ((int64_t)((uint64_t)(a) + (uint64_t)(b)))
 #define FOLD(type)                                                                                 \
     static void fold_plane_##type(const job *j, const type *from, type *to)                        \
     {                                                                                              \
@@ -206,10 +204,10 @@ cfx_status cfxi_kernel_im2col(cfxi_call *c)
                             k / w->kernel[2] * w->dilation[1];                                     \
                 int64_t x = o % w->count[2] * w->stride[2] - w->pad[2] +                           \
                             k % w->kernel[2] * w->dilation[2];                                     \
-                type *at = to + (y * w->image[2] + x) * (int64_t)j->parts;                         \
                 bool inside = y >= 0 && y < w->image[1] && x >= 0 && x < w->image[2];              \
+                type *at = inside ? to + (y * w->image[2] + x) * (int64_t)j->parts : to;           \
                 for (size_t p = 0; inside && p < j->parts; p++)                                    \
-                    at[p] = (type)(at[p] + from[p]);                                               \
+                    at[p] = PLUS_##type(at[p], from[p]);                                           \
             }                                                                                      \
     }
 FOLD(float)

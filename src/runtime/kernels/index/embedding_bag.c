@@ -167,7 +167,9 @@ cfx_status cfxi_kernel_embedding_bag(cfxi_call *c)
     cfx_tensor *held[3] = {cfxi_rt_contiguous(c, indices, CFX_DTYPE_INT64),
                            offsets ? cfxi_rt_contiguous(c, offsets, CFX_DTYPE_INT64) : NULL,
                            samples ? cfxi_rt_contiguous(c, samples, CFX_DTYPE_FLOAT64) : NULL};
-    double *row = cfxi_rt_scratch(c->rt, (size_t)weight->size[1] * 16);
+    size_t bytes;
+    double *row = cfxi_base_mul_size((size_t)weight->size[1], 16, 0, &bytes)
+                      ? cfxi_rt_scratch(c->rt, bytes) : NULL;
     cfx_status status = CFX_OK;
     if (!held[0] || (offsets && !held[1]) || (samples && !held[2]) || !row)
         status = cfxi_base_nomem(c->err);

@@ -81,7 +81,7 @@ static cfx_status by_slice(cfxi_call *c, selection *s, cfx_datum slice)
         if (parts[i].kind == CFX_DATUM_NONE)
             continue;
         CFX_TRY(cfxi_rt_python_index(c, parts[i], &number));
-        bounds[i] = number.as.i;
+        bounds[i] = cfxi_rt_index_of(number);
     }
     if (bounds[2] <= 0 && !cfx_dim_is_symbol(bounds[2]))
         return cfxi_fail(c, CFX_E_VALUE, "step must be greater than zero");
@@ -115,7 +115,7 @@ static cfx_status by_tensor(cfxi_call *c, selection *s, cfx_datum index)
         cfx_datum number = cfx_datum_int(0);
         if (t->storage && !c->infer)
             CFX_TRY(cfxi_rt_python_index(c, index, &number));
-        return by_int(c, s, number.as.i);
+        return by_int(c, s, cfxi_rt_index_of(number));
     }
     return add_pick(c, s, cfx_datum_retain(index), dims_taken(index));
 }
@@ -124,7 +124,7 @@ static cfx_status by_tensor(cfxi_call *c, selection *s, cfx_datum index)
 static cfx_status apply(cfxi_call *c, selection *s, cfx_datum index, size_t rest)
 {
     switch ((cfx_datum_kind)index.kind) {
-    case CFX_DATUM_INT: return by_int(c, s, index.as.i);
+    case CFX_DATUM_INT: return by_int(c, s, cfxi_rt_index_of(index));
     case CFX_DATUM_SLICE: return by_slice(c, s, index);
     case CFX_DATUM_NONE: return new_dim(c, s);
     case CFX_DATUM_ELLIPSIS: s->dim += rest; return CFX_OK;

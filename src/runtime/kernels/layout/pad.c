@@ -64,6 +64,17 @@ static bool is_more(cfxi_call *c, int64_t a, int64_t b)
     return cfx_dim_compare_lt(c->dims, b, a) == 1;
 }
 
+/* Whether a side takes more than there is after negative padding has cut the other. */
+static bool wraps_twice(cfxi_call *c, const arguments *a, size_t d)
+{
+    const int64_t sides[] = {a->before[d], a->after[d]};
+    int64_t left = a->x->size[d];
+    for (size_t i = 0; i < 2; i++)
+        if (sides[i] < 0 && sides[i] > CFX_DIM_UNKNOWN)
+            left = cfx_dim_add(c->dims, left, sides[i], c->err);
+    return is_more(c, a->before[d], left) || is_more(c, a->after[d], left);
+}
+
 static cfx_status check_dimension(cfxi_call *c, const arguments *a, size_t d)
 {
     int64_t size = a->x->size[d];
@@ -79,7 +90,7 @@ static cfx_status check_dimension(cfxi_call *c, const arguments *a, size_t d)
                          "dimension, but got: padding (%lld, %lld) at dimension %zu of input [%s]",
                          (long long)a->before[d], (long long)a->after[d], d,
                          cfxi_rt_shape_of(a->x).text);
-    if (a->mode == CIRCULAR && (is_more(c, a->before[d], size) || is_more(c, a->after[d], size)))
+    if (a->mode == CIRCULAR && wraps_twice(c, a, d))
         return cfxi_fail(c, CFX_E_SHAPE, "Padding value causes wrapping around more than once.");
     return CFX_OK;
 }

@@ -122,6 +122,8 @@ static cfx_status shuffle_pixels(cfxi_call *c, bool up)
     int64_t from[6];
     int64_t to[6];
     cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    if (cfxi_tensor_numel(x) == 0)
+        return CFX_OK;
     x = x->ndim <= 4 ? cfx_tensor_retain(x) : cfxi_rt_contiguous(c, x, (cfx_dtype)x->dtype);
     if (!x)
         return c->err->status;

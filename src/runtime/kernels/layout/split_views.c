@@ -179,14 +179,22 @@ static cfx_status read_indices(cfxi_call *c, cfx_datum d, int64_t **out, size_t 
     const cfx_datum *items = cfx_datum_items(d, n);
     if (t)
         *n = (size_t)t->size[0];
+    else if (d.kind != CFX_DATUM_LIST && d.kind != CFX_DATUM_TUPLE)
+        return cfxi_fail(c, CFX_E_TYPE, "tensor_split takes a number, a list of numbers or a "
+                         "tensor, not %s", cfx_datum_kind_name((cfx_datum_kind)d.kind));
+    for (size_t i = 0; items && i < *n; i++)
+        if (items[i].kind != CFX_DATUM_INT)
+            return cfxi_fail(c, CFX_E_TYPE, "indices must be integers, not %s",
+                             cfx_datum_kind_name((cfx_datum_kind)items[i].kind));
     size_t size;
     *out = cfxi_base_mul_size(*n + 1, sizeof **out, 0, &size) ? cfxi_rt_scratch(c->rt, size) : NULL;
     if (!*out)
         return cfxi_base_nomem(c->err);
     for (size_t i = 0; i < *n; i++)
         (*out)[i] =
-            t ? cfxi_tensor_load_int((cfx_dtype)t->dtype, t->data + (int64_t)i * t->stride[0])
-              : items[i].as.i;
+            cfxi_rt_index_of(t ? cfx_datum_load((cfx_dtype)t->dtype,
+                                                t->data + (int64_t)i * t->stride[0])
+                               : items[i]);
     return CFX_OK;
 }
 

@@ -236,7 +236,8 @@ static cfx_status check_layers(cfxi_call *c, cell kind, int64_t *hidden, int64_t
                          cfx_dtype_name((cfx_dtype)x->dtype));
     *hidden = cells->size[2];
     bool projects = kind == LSTM && h->size[2] != *hidden;
-    if (layers < 1 || n != (size_t)(layers * *directions) * params_each(c, projects))
+    if (layers < 1 || (size_t)layers > n ||
+        n != (size_t)(layers * *directions) * params_each(c, projects))
         return cfxi_fail(c, CFX_E_SHAPE, "got an incorrect number of RNN parameters");
     int64_t batch = x->size[cfxi_rt_bool(c, BATCH_FIRST) ? 0 : 1];
     for (size_t i = 0; i < 2; i++) {
@@ -246,28 +247,30 @@ static cfx_status check_layers(cfxi_call *c, cell kind, int64_t *hidden, int64_t
             return cfxi_fail(c, CFX_E_SHAPE, "Expected hidden size (%lld, %lld, ...)",
                              (long long)(layers * *directions), (long long)batch);
     }
+    const int64_t gates = cfx_dim_mul(c->dims, gates_of[kind], *hidden, c->err);
+    const int64_t outputs = cfx_dim_mul(c->dims, h->size[2], *directions, c->err);
     for (size_t i = 0; i < n; i++) {
         const cfx_tensor *w = params[i].as.tensor;
         size_t role = i % params_each(c, projects);
         bool input = role == 0 && i / params_each(c, projects) < (size_t)*directions;
-        int64_t in = input ? x->size[2] : role == 0 ? h->size[2] * *directions : h->size[2];
+        int64_t in = input ? x->size[2] : role == 0 ? outputs : h->size[2];
         bool is_bias = cfxi_rt_bool(c, HAS_BIASES) && (role == 2 || role == 3);
         bool is_projection = projects && role + 1 == params_each(c, projects);
         bool fits = w->dtype == x->dtype;
         if (is_bias)
             fits =
-                fits && w->ndim == 1 && cfxi_rt_same_size(c, w->size[0], gates_of[kind] * *hidden);
+                fits && w->ndim == 1 && cfxi_rt_same_size(c, w->size[0], gates);
         else if (is_projection)
             fits = fits && w->ndim == 2 && cfxi_rt_same_size(c, w->size[0], h->size[2]) &&
                    cfxi_rt_same_size(c, w->size[1], *hidden);
         else
             fits = fits && w->ndim == 2 && cfxi_rt_same_size(c, w->size[1], in) &&
-                   cfxi_rt_same_size(c, w->size[0], gates_of[kind] * *hidden);
+                   cfxi_rt_same_size(c, w->size[0], gates);
         if (!fits)
             return cfxi_fail(c, CFX_E_SHAPE, "parameter %zu does not match the input and the "
                              "hidden states in dtype or size", i);
     }
-    return CFX_OK;
+    return c->err->status;
 }
 
 cfx_status cfxi_rule_recurrent(cfxi_call *c)
@@ -278,7 +281,8 @@ cfx_status cfxi_rule_recurrent(cfxi_call *c)
     CFX_TRY(check_layers(c, kind, &hidden, &directions));
     const cfx_tensor *h = first_state(c, 0);
     cfx_dtype dtype = (cfx_dtype)x->dtype;
-    const int64_t sizes[] = {x->size[0], x->size[1], h->size[2] * directions};
+    const int64_t sizes[] = {x->size[0], x->size[1],
+                             cfx_dim_mul(c->dims, h->size[2], directions, c->err)};
     CFX_TRY(cfxi_rt_result(c, 0, dtype, sizes, 3));
     if (cfxi_rt_bool(c, BATCH_FIRST) && !c->infer) {  /* steps are outermost in memory */
         int64_t *strides = cfxi_rt_result_at(c, 0)->stride;

@@ -88,10 +88,13 @@ static cfx_status read_lengths(cfxi_call *c, size_t arg, int64_t *out, int64_t n
     const cfx_tensor *t = cfxi_rt_tensor(c, arg);
     size_t count;
     const cfx_datum *items = cfxi_rt_list(c, arg, &count);
-    if ((t ? cfxi_tensor_numel(t) : (int64_t)count) != n)
+    if ((t ? cfxi_tensor_numel(t) : (int64_t)count) != n || (t && t->ndim > 1))
         return cfxi_fail(c, CFX_E_SHAPE, "input_lengths and target_lengths must be of size "
                          "batch_size");
     for (int64_t i = 0; i < n; i++) {
+        if (!t && items[i].kind != CFX_DATUM_INT)
+            return cfxi_fail(c, CFX_E_TYPE, "lengths must be integers, not %s",
+                             cfx_datum_kind_name((cfx_datum_kind)items[i].kind));
         out[i] = t ? cfxi_tensor_load_int((cfx_dtype)t->dtype,
                                           t->data + (t->ndim ? i * t->stride[0] : 0))
                    : items[i].as.i;
@@ -104,6 +107,7 @@ static cfx_status read_lengths(cfxi_call *c, size_t arg, int64_t *out, int64_t n
 static cfx_status check_batch(cfxi_call *c, const cfx_tensor *x, const cfx_tensor *targets,
                               const int64_t *lengths, int64_t n)
 {
+    const int64_t all = cfxi_tensor_numel(targets);
     int64_t sum = 0;
     for (int64_t i = 0; i < n; i++) {
         if (lengths[i] > x->size[0])
@@ -112,9 +116,12 @@ static cfx_status check_batch(cfxi_call *c, const cfx_tensor *x, const cfx_tenso
         if (targets->ndim == 2 && lengths[n + i] > targets->size[1])
             return cfxi_fail(c, CFX_E_SHAPE, "Expected tensor to have size at least %lld at "
                              "dimension 1", (long long)lengths[n + i]);
-        sum += lengths[n + i];
+        if (lengths[n + i] <= all - sum)
+            sum += lengths[n + i];
+        else
+            sum = all + 1;  /* too many, however many they are */
     }
-    if (targets->ndim == 2 ? targets->size[0] != n : sum > cfxi_tensor_numel(targets))
+    if (targets->ndim == 2 ? targets->size[0] != n : sum > all)
         return cfxi_fail(c, CFX_E_SHAPE, "the number of targets does not match target_lengths");
     return CFX_OK;
 }

@@ -132,6 +132,8 @@ static void store_i64(const int64_t *x, cfx_dtype dtype, char *at, int64_t strid
 void cfxi_reduce_store_run(cfx_isa isa, cfxi_run_type k, const void *buf, cfx_dtype dtype, char *at,
                            int64_t stride, int64_t n)
 {
+    if (n == 0)
+        return;  /* memory may be NULL */
     if (dtype == cfxi_reduce_run_dtype(k) && stride == (int64_t)cfx_dtype_size(dtype)) {
         memcpy(at, buf, (size_t)n * cfx_dtype_size(dtype));
         return;

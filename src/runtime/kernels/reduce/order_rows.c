@@ -193,7 +193,8 @@ cfx_status cfxi_kernel_topk(cfxi_call *c)
     size_t dim;
     CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, 2), x->ndim, &dim));
     order o = {.values = cfxi_rt_result_at(c, 0), .indices = cfxi_rt_result_at(c, 1),
-               .k = cfxi_rt_int(c, 1), .descending = cfxi_rt_bool(c, 3)};
+               .k = x->ndim ? cfxi_rt_int(c, 1) : 1,  /* a single element is given for k=0, too */
+               .descending = cfxi_rt_bool(c, 3)};
     return order_run(c, &o, x, dim, topk_lane);
 }
 

@@ -346,7 +346,7 @@ static void diff_lane(void *ctx, char *const at[], void *scratch, int64_t lane)
                              part->stride[k->dim], part->size[k->dim]);
         to += (size_t)part->size[k->dim] * cfxi_reduce_run_size(k->type);
     }
-    for (int64_t pass = 1; pass <= k->times; pass++)
+    for (int64_t pass = 1; pass <= k->times && pass < k->length; pass++)
         for (int64_t i = 0; i < k->length - pass; i++)
             subtract(k, scratch, i);
     cfxi_reduce_store_run(k->isa, k->type, scratch, (cfx_dtype)k->y->dtype, at[3],

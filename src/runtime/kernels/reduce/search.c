@@ -225,8 +225,8 @@ static cfx_status histc_count(cfxi_call *c, const double *x, int64_t n)
     for (int64_t i = 0; i < n; i++) {
         if (!(x[i] >= low && x[i] <= high))
             continue;
-        int64_t bin = (int64_t)((x[i] - low) / (high - low) * (double)bins);
-        count[bin < bins ? bin : bins - 1]++;
+        const double place = (x[i] - low) / (high - low) * (double)bins;
+        count[place < (double)bins ? (int64_t)place : bins - 1]++;  /* the last if not a number */
     }
     cfxi_reduce_store_run(c->rt->isa, CFXI_I64, count, (cfx_dtype)y->dtype, y->data,
                           (int64_t)cfxi_tensor_itemsize(y), bins);
