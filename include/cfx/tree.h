@@ -75,6 +75,10 @@ typedef struct cfx_module_tree {
 
     /* Custom operators that the graph may call (library.h): borrowed; may be NULL. */
     const struct cfx_library *library;
+
+    /* An address that the tensors at two paths share if, and only if, they may share memory; NULL if
+     * there is nothing at `path`, or it is not known. NULL: attributes may all be one memory. */
+    const void *(*memory)(void *ctx, const char *path);
 } cfx_module_tree;
 
 /* Sets *op to the operator that a node calls: as cfx_node_operator does, and for a call_module the

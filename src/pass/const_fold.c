@@ -29,6 +29,7 @@
 typedef struct fold_job {
     cfx_graph *g;
     const cfx_module_tree *modules;
+    cfxi_effect_model *model;
     const cfxi_survey *survey;  /* of the graph and its regions, if there are modules */
     cfxi_aliases aliases;    /* likewise, of this graph */
     cfx_node_map *values;    /* of nodes that are known */
@@ -133,7 +134,7 @@ static cfx_status compute_operator(fold_job *job, cfx_node *n, const cfx_value *
     if (op == CFX_OPID_NONE || cfx_operator_regions(op) > 0 || !has_object(args, count) ||
         !fits_row(n, count))
         return CFX_OK;
-    CFX_TRY(cfx_node_effect(n, job->modules, &effect, job->err));
+    CFX_TRY(cfxi_analysis_effect(job->model, n, &effect, job->err));
     if (effect != CFX_EFFECT_NONE)
         return CFX_OK;
     *v = job->modules->call(job->modules->ctx, job->g, op, args, count, &why);
@@ -170,7 +171,8 @@ static cfx_status read_attr(fold_job *job, cfx_node *n)
 {
     cfx_value v;
     const char *path = n->callee->ref->name->data;
-    if (!job->modules || is_written(job, n) || cfxi_analysis_survey_find(job->survey, path).written)
+    if (!job->modules || is_written(job, n) || job->survey->wrote_any ||
+        cfxi_analysis_survey_find(job->survey, path).written)
         return CFX_OK;
     CFX_TRY(cfxi_ops_module_attr(job->modules, job->g, path, "", &v, job->err));
     if (v.kind == CFX_KIND_INVALID)  /* what is missing is found out when it is needed */
@@ -181,7 +183,7 @@ static cfx_status read_attr(fold_job *job, cfx_node *n)
 static cfx_status note_writes(fold_job *job)
 {
     CFX_TRY(
-        cfxi_analysis_aliases_begin(&job->aliases, job->g, job->modules, CFXI_USES_ALL, job->err));
+        cfxi_analysis_aliases_begin(&job->aliases, job->g, job->model, CFXI_USES_ALL, job->err));
     return cfxi_analysis_aliases_note_writes(&job->aliases, job->err);
 }
 
@@ -272,7 +274,7 @@ static void release_values(const fold_job *job, const cfxi_vec *nodes)
 
 static cfx_status fold_once(cfx_graph *g, fold_job *all, cfx_error *err)
 {
-    fold_job job = {.g = g, .modules = all->modules, .survey = all->survey,
+    fold_job job = {.g = g, .modules = all->modules, .model = all->model, .survey = all->survey,
                     .next = all->next, .err = err};
     job.values = cfx_node_map_new(g->allocator, err);
     if (!job.values)
@@ -308,21 +310,23 @@ static cfx_status fold(cfx_graph *g, void *ctx, cfx_error *err)
 cfx_status cfxi_pass_const_fold(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                                 bool *changed, cfx_error *err)
 {
-    (void)opts;
+    const cfx_const_fold_options *o = opts;
     cfxi_survey survey = {0};
     modules = cfxi_analysis_modules_or_null(modules);
-    cfxi_resolver resolver = {.modules = modules, .max_count = 1,
+    cfxi_effect_model model = {.modules = modules, .strict = o && o->strict};
+    cfxi_resolver resolver = {.model = &model, .max_count = 1,
                               .truths = cfx_node_map_new(g->allocator, err)};
-    fold_job all = {.modules = modules, .survey = &survey, .resolver = &resolver};
+    fold_job all = {.modules = modules, .model = &model, .survey = &survey, .resolver = &resolver};
     cfx_status status = resolver.truths ? CFX_OK : CFX_E_NOMEM;
     if (status == CFX_OK && modules)
-        status = cfxi_analysis_survey_begin(&survey, g, modules, err);
+        status = cfxi_analysis_survey_begin(&survey, g, &model, err);
     do {
         resolver.any = false;
         if (status == CFX_OK)
             status = fold(g, &all, err);
     } while (resolver.any && status == CFX_OK);
     cfxi_analysis_survey_end(&survey);
+    cfxi_analysis_model_end(&model);
     cfx_node_map_free(resolver.truths);
     if (changed)
         *changed = all.changed || resolver.changed;

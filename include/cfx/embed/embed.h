@@ -12,7 +12,6 @@
 #include <cfx/embed/copy.h>
 #include <cfx/embed/dim.h>
 #include <cfx/embed/dlpack.h>
-#include <cfx/embed/effect.h>
 #include <cfx/embed/graph.h>
 #include <cfx/embed/hook.h>
 #include <cfx/embed/host.h>

@@ -164,6 +164,27 @@ static const void *identity(void *ctx, const char *path)
     return found;
 }
 
+/* The storage of a tensor: views share it. What has none (a subclass of torch's own) is unknown. */
+static const void *memory(void *ctx, const char *path)
+{
+    const module_view *tree = ctx;
+    PyObject *found = at_path(tree, path);
+    const void *address = NULL;
+    if (found && PyObject_IsInstance(found, tree->st->tensor_class) > 0) {
+        PyObject *storage = PyObject_CallMethod(found, "untyped_storage", NULL);
+        PyObject *data = storage ? PyObject_GetAttrString(storage, "_cdata") : NULL;
+        address = data ? PyLong_AsVoidPtr(data) : NULL;
+        Py_XDECREF(data);
+        Py_XDECREF(storage);
+    }
+    Py_XDECREF(found);
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception)) {
+        PyErr_Clear();  /* said by the answer */
+        address = NULL;
+    }
+    return address;
+}
+
 /* ---- attributes ---------------------------------------------------------------------------- */
 
 static cfx_value to_value(const module_view *tree, cfx_graph *g, PyObject *o)
@@ -470,7 +491,7 @@ bool modules_over(module_state *st, PyObject *root, module_view *view)
     *view = (module_view){
         .table = {.ctx = view, .class_name = class_name, .identity = identity, .get = get,
                   .set = set, .remove = remove_at, .copy = copy, .graph = graph_of, .call = call,
-                  .each_class = each_class, .each_child = each_child},
+                  .each_class = each_class, .each_child = each_child, .memory = memory},
         .st = st,
         .root = root,
         .own = PyDict_New(),
@@ -647,7 +668,7 @@ PyObject *graph_remove_dropout(PyGraph *self, PyObject *args)
 PyObject *graph_merge_matmul(PyGraph *self, PyObject *split)
 {
     const cfx_target target = {.object = split};
-    const cfx_merge_matmul_options opts = {&target};
+    const cfx_merge_matmul_options opts = {.split = &target};
     return bool_or_null(run_pass(self, cfx_pass_find("merge_matmul"), Py_None, &opts, NULL, 0));
 }
 
