@@ -30,6 +30,7 @@ typedef struct cfxi_alias {
     uint32_t object;   /* the first node that is this very tensor: in-place calls return it */
     uint8_t outside;   /* CFXI_OUTSIDE_... or'ed; 0 inside */
     bool written;      /* a call may write to it: see cfxi_analysis_aliases_note_writes */
+    bool returned;     /* the graph returns a member: for a pass to say */
     bool scattered;    /* a member is written to by a scatter (cfxi_analysis_is_scatter) */
     uint32_t last;     /* 1 + the place of the last use of a member, 0 if there is none */
     uint32_t owner;    /* the object of that member */

@@ -32,6 +32,10 @@ cfx_node *cfxi_analysis_add_getitem(cfx_graph *g, cfx_node *n, size_t i, cfx_err
 /* A get_attr before a node, with its location and scope; NULL with *err set. */
 cfx_node *cfxi_analysis_add_reader(cfx_node *before, const char *path, cfx_error *err);
 
+/* Gives a node other arguments where it has nodes that `instead` maps to values: all at once, since
+ * one by one would be quadratic in a list of many. Hooks hear of each use. */
+cfx_status cfxi_analysis_replace_inputs(cfx_node *n, cfx_node_map *instead, cfx_error *err);
+
 /* Says that a new node stands where `like`, of the same graph, does in the user's program. */
 static inline void cfxi_analysis_place_like(cfx_node *n, const cfx_node *like)
 {

@@ -113,7 +113,7 @@ static unsigned overload_does(const char *name)
     if (cfxi_analysis_is_listed(name, size, ROWS(random_packets)))
         does |= CFXI_DRAWS;
     if (cfxi_analysis_is_listed(name, size, ROWS(statistics_packets)))
-        does |= CFXI_WRITES_ARGUMENTS;
+        does |= CFXI_WRITES_ARGUMENTS | CFXI_KEPT;
     return does;
 }
 
@@ -232,7 +232,7 @@ static unsigned refine(const cfx_node *n, cfx_operator op, unsigned does)
         return does;
     const cfx_kind mean = cfx_node_operand(n, "running_mean").kind;
     const bool none = mean == CFX_KIND_INVALID || mean == CFX_KIND_NONE;
-    return off || none ? does & ~(unsigned)CFXI_WRITES_ARGUMENTS : does;
+    return off || none ? does & ~(unsigned)CFXI_WRITES_ARGUMENTS : does | CFXI_KEPT;
 }
 
 /* ---- by the host --------------------------------------------------------------------------- */
@@ -400,7 +400,7 @@ static cfx_status function_does(cfxi_effect_model *m, cfx_node *n, unsigned *doe
     CFX_TRY(custom ? custom_does(n, custom, does, err) : callee_does(n, does, err));
     *does = refine(n, op, *does);
     if (cfxi_analysis_arguments_write(n))
-        *does |= CFXI_WRITES_ARGUMENTS;
+        *does |= CFXI_WRITES_ARGUMENTS | (scales_weight(n) ? CFXI_KEPT : 0);
     return CFX_OK;
 }
 

@@ -20,7 +20,8 @@ typedef enum cfxi_does {
     CFXI_WRITES_STATE = 8,      /* the state of the module that is called */
     CFXI_WRITES_ALL = 16,       /* its arguments, and anything that is visible outside the graph */
     CFXI_UNKNOWN = 32,          /* nothing is known about what is called */
-    CFXI_KEPT = 64              /* torch.fx or the host says that dead-code elimination keeps it */
+    CFXI_KEPT = 64              /* dead-code elimination keeps it, also where it is to be like
+                                 * torch.fx: it does so itself, or the writes are to state */
 } cfxi_does;
 
 enum {

@@ -293,47 +293,6 @@ static cfx_status find_leaders(numbering *v, cfx_error *err)
 
 /* ---- merging ------------------------------------------------------------------------------- */
 
-/* From here on hooks may run, which may number nodes for themselves: so a map, not the marks. */
-static cfx_value leader_of(void *map, cfx_node *n, cfx_error *err)
-{
-    cfx_value leader = cfx_node_map_get(map, n);
-    (void)err;
-    return leader.kind == CFX_KIND_INVALID ? cfx_value_node(n) : leader;
-}
-
-/* Whether `n` uses what is to be replaced; hooks hear of each such use. */
-static cfx_status announce(cfx_node *n, const cfx_node_map *leaders, bool *any, cfx_error *err)
-{
-    for (uint32_t i = 0; i < n->n_inputs; i++) {
-        cfx_value leader = cfx_node_map_get(leaders, n->inputs[i].def);
-        if (leader.kind == CFX_KIND_INVALID)
-            continue;
-        *any = true;
-        CFX_TRY(cfxi_ir_run_hooks(n->graph, CFX_HOOK_REPLACE, n->inputs[i].def, leader, n, err));
-    }
-    return CFX_OK;
-}
-
-/* All its arguments at once: one by one would be quadratic in a list of many. */
-static cfx_status give_leaders(cfx_node *n, cfx_node_map *leaders, cfx_error *err)
-{
-    cfx_graph *g = n->graph;
-    bool any = false;
-    CFX_TRY(announce(n, leaders, &any, err));
-    if (!any)
-        return CFX_OK;
-    cfx_value args = cfx_value_map(g, g, cfx_node_args(n), leader_of, leaders, err);
-    cfx_value kwargs = cfx_value_map(g, g, cfx_node_kwargs(n), leader_of, leaders, err);
-    cfx_status status = CFX_E_NOMEM;
-    if (args.kind != CFX_KIND_INVALID && kwargs.kind != CFX_KIND_INVALID)
-        status = cfx_node_set_args_kwargs(n, args, kwargs, err);
-    if (status != CFX_OK) {
-        cfx_value_discard(g, args);
-        cfx_value_discard(g, kwargs);
-    }
-    return status;
-}
-
 static cfx_status fill_map(const numbering *v, cfx_node_map *leaders, cfx_error *err)
 {
     for (size_t i = 0; i < v->n; i++) {
@@ -344,7 +303,8 @@ static cfx_status fill_map(const numbering *v, cfx_node_map *leaders, cfx_error 
     return CFX_OK;
 }
 
-/* What goes keeps its arguments until then, so it goes from the end. */
+/* Hooks may run, which may number nodes for themselves: so a map, not the marks. What goes keeps its
+ * arguments until then, so it goes from the end. */
 static cfx_status merge(const numbering *v, cfx_node_map *leaders, bool *changed, cfx_error *err)
 {
     CFX_TRY(fill_map(v, leaders, err));
@@ -352,7 +312,7 @@ static cfx_status merge(const numbering *v, cfx_node_map *leaders, bool *changed
     for (size_t i = 0; i < v->n; i++) {
         const entry *e = &v->entries[i];
         if (e->leader == e && !cfxi_ir_node_erased(e->node))
-            CFX_TRY(give_leaders(e->node, leaders, err));
+            CFX_TRY(cfxi_analysis_replace_inputs(e->node, leaders, err));
     }
     for (size_t i = v->n; i-- > 0;) {
         const entry *e = &v->entries[i];
