@@ -55,7 +55,8 @@ def run_split(gm, strict):
 
 
 EXTRA = {"eliminate_dead_code": run_dead, "CSEPass": run_merge, "split_const": run_split}
-ALONE = {"split_const"}  # makes another kind of module
+# Makes another kind of module; drops what reinplace writes in place.
+ALONE = {"split_const", "eliminate_dead_code"}
 LENIENT = {"eliminate_dead_code", "CSEPass"}  # trust what is unknown, as torch.fx does
 NAMES = [name for name in OPTIONS if name not in LEFT_OUT] + list(EXTRA)
 

@@ -56,11 +56,11 @@ typedef struct cfx_dce_options {
 
 typedef struct cfx_functionalize_options {
     bool same_dtypes;  /* the caller guarantees that no operand changes the dtype of a result */
-    bool strict;
     /* Called for each in-place call that stays, with the reason; may be NULL. A status other than
      * CFX_OK stops the pass. */
     cfx_status (*left)(void *ctx, cfx_node *n, const char *why, cfx_error *err);
     void *ctx;
+    bool strict;
 } cfx_functionalize_options;
 
 typedef struct cfx_hoist_options {

@@ -7,7 +7,7 @@
 #ifndef CFX_EMBED_SPLIT_H
 #define CFX_EMBED_SPLIT_H
 
-#include <cfx/node.h>
+#include <cfx/tree.h>
 
 #ifdef __cplusplus
 extern "C" {
