@@ -40,7 +40,7 @@ ROOMS = {
     KERNELS + "loss": "",
     KERNELS + "random": "",
     KERNELS + "python": "",
-    "analysis": "effect embed/effect",
+    "analysis": "effect embed/context",
     "match": "match embed/match",
     "pass": "pass pass_flag.def embed/pass",
     "lower": "lower",

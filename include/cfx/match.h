@@ -16,11 +16,12 @@
  *     If only the number of arguments or the keywords differ, `bind` is asked to bring the
  *     arguments of both into one order.
  *   - A placeholder binds a node, a literal or a whole container. If it occurs again, it must bind
- *     an equal value (1, 1.0 and True are equal). Two nodes of the pattern never match the same
- *     node of the graph.
- *   - Literals: same kind, and equal by Python's rules: 0.0 equals -0.0, nan does not equal nan.
- *     Lists and tuples are the same kind. (torch.fx never matches a dict or slice that contains a
- *     node; here they are compared item by item.)
+ *     an equal value (1, 1.0 and True are equal, 0.0 and -0.0 are not). Two nodes of the pattern
+ *     never match the same node of the graph.
+ *   - Literals: same kind and equal. 0.0 and -0.0 differ, because a call can give different results
+ *     for them (torch.fx takes them for equal); nan does not equal nan.
+ *   - A list matches a tuple with matching items, and a tuple a list, as in torch.fx. (torch.fx
+ *     never matches a dict or slice that contains a node; here they are compared item by item.)
  *   - get_attr: as `same_attr` decides; without it, the same path. call_module: the same path.
  *   - Names, types, locations and metadata are ignored.
  *

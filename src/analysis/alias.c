@@ -45,7 +45,7 @@ void cfxi_analysis_alias_union(cfxi_aliases *a, const cfx_node *m, const cfx_nod
     x->next = y->next;
     y->next = next;
     y->parent = (uint32_t)(x - a->sets);
-    x->outside = x->outside || y->outside;
+    x->outside |= y->outside;
     x->scattered = x->scattered || y->scattered;
     merge_last(x, y);
 }
@@ -79,86 +79,75 @@ static cfx_status share(void *ctx, cfx_node *operand, unsigned touch)
     return CFX_OK;
 }
 
-static void share_all(cfxi_aliases *a, cfx_node *n)
+static void share_unknown(cfxi_aliases *a, cfx_node *n)
 {
     for (uint32_t i = 0; i < n->n_inputs; i++)
         cfxi_analysis_alias_union(a, n, n->inputs[i].def);
-}
-
-static void share_operands(cfxi_aliases *a, cfx_node *n, cfx_operator op)
-{
-    sharing s = {a, n};
-    (void)cfxi_analysis_node_touches(n, op, NULL, CFX_EFFECT_NONE, share, &s);
-}
-
-static void share_unknown(cfxi_aliases *a, cfx_node *n)
-{
-    share_all(a, n);
-    cfxi_analysis_alias_set(a, n)->outside = true;
+    cfxi_analysis_alias_set(a, n)->outside |= CFXI_OUTSIDE_FOREIGN;
 }
 
 static cfx_status join_call(cfxi_aliases *a, cfx_node *n, cfx_error *err)
 {
     cfx_operator op;
+    unsigned does;
+    const cfx_library *library = cfxi_analysis_model_library(a->model);
     const cfx_node *written = cfxi_analysis_written(n, NULL);
-    bool writes = n->op != CFX_OP_CALL_MODULE && cfxi_analysis_arguments_write(n);
-    CFX_TRY(cfx_node_operator_of(n, a->modules, &op, err));
-    if (n->op == CFX_OP_CALL_MODULE)
-        CFX_TRY(cfxi_ops_module_writes(n, a->modules, &writes, err));
-    if (!op || cfx_operator_regions(op) > 0 || (cfx_operator_flags(op) & CFX_OPERATOR_GLOBAL))
+    sharing s = {a, n};
+    CFX_TRY(cfxi_analysis_does(a->model, n, &does, err));
+    CFX_TRY(cfxi_analysis_model_operator(a->model, n, &op, err));
+    if (cfxi_analysis_is_opaque(n, op, library, does))
         share_unknown(a, n);
     else if (written)
         alias_same(a, n, written);
-    else if (writes)
-        share_all(a, n);
     else
-        share_operands(a, n, op);
+        (void)cfxi_analysis_node_touches(n, op, library, does, share, &s);
     return CFX_OK;
 }
 
-/* An attribute is the same object each time it is read. */
+/* An attribute is the same object each time it is read; two may be one memory. */
+static cfx_status join_attribute(cfxi_aliases *a, cfx_node *n, cfx_error *err)
+{
+    cfx_node *first = n->callee->first;
+    if (first != n) {
+        cfxi_analysis_alias_union(a, first, n);
+        if (cfxi_analysis_alias_set(a, n)->outside)
+            return CFX_OK;
+    }
+    const void *memory = cfxi_analysis_memory_at(a->model, n->callee->ref->name->data);
+    cfxi_analysis_alias_set(a, n)->outside |=
+        memory ? CFXI_OUTSIDE_ATTRIBUTE : CFXI_OUTSIDE_FOREIGN;
+    if (!memory)
+        return CFX_OK;
+    cfx_node **other =
+        cfxi_base_map_add(&a->memories, memory, sizeof *other, a->graph->allocator);
+    if (!other)
+        return cfxi_base_nomem(err);
+    if (*other)
+        cfxi_analysis_alias_union(a, *other, n);
+    else
+        *other = n;
+    return CFX_OK;
+}
+
 cfx_status cfxi_analysis_alias_join(cfxi_aliases *a, cfx_node *n, cfx_error *err)
 {
     if (n->op == CFX_OP_OUTPUT)
         return CFX_OK;
-    if (n->op == CFX_OP_PLACEHOLDER || n->op == CFX_OP_GET_ATTR) {
-        if (n->op == CFX_OP_GET_ATTR)
-            cfxi_analysis_alias_union(a, n->callee->first, n);
-        cfxi_analysis_alias_set(a, n)->outside = true;
+    if (n->op == CFX_OP_PLACEHOLDER) {
+        cfxi_analysis_alias_set(a, n)->outside |= CFXI_OUTSIDE_FOREIGN;
         return CFX_OK;
     }
     cfxi_ir_graph_freeze(a->graph);  /* the host is asked for classes, and may run any code */
-    cfx_status status = join_call(a, n, err);
+    cfx_status status =
+        n->op == CFX_OP_GET_ATTR ? join_attribute(a, n, err) : join_call(a, n, err);
     cfxi_ir_graph_thaw(a->graph);
     return status;
 }
 
-/* ---- writes -------------------------------------------------------------------------------- */
-
-static cfx_status note_writes_of(cfxi_aliases *a, cfx_node *n, bool *regions, cfx_error *err)
+cfx_status cfxi_analysis_alias_join_all(cfxi_aliases *a, cfx_error *err)
 {
-    cfx_effect effect;
-    CFX_TRY(cfx_node_effect(n, a->modules, &effect, err));
-    if (effect != CFX_EFFECT_WRITES)
-        return CFX_OK;
-    for (uint32_t i = 0; i < n->n_inputs; i++)
-        cfxi_analysis_alias_set(a, n->inputs[i].def)->written = true;
-    *regions = *regions || cfx_operator_regions(cfx_node_operator(n)) > 0;
-    return CFX_OK;
-}
-
-/* Regions read attributes themselves, so one that writes may write to any. */
-cfx_status cfxi_analysis_aliases_note_writes(cfxi_aliases *a, cfx_error *err)
-{
-    cfx_graph *g = a->graph;
-    bool regions = false;
-    for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
+    for (cfx_node *n = a->graph->root.next; n != &a->graph->root; n = n->next)
         CFX_TRY(cfxi_analysis_alias_join(a, n, err));
-    for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
-        CFX_TRY(note_writes_of(a, n, &regions, err));
-    for (cfx_node *n = g->root.next; regions && n != &g->root; n = n->next)
-        if (n->op == CFX_OP_GET_ATTR)
-            cfxi_analysis_alias_set(a, n)->written = true;
     return CFX_OK;
 }
 
@@ -230,11 +219,10 @@ static void find_last_use(const cfxi_aliases *a, const cfx_node *n, cfxi_alias_u
     }
 }
 
-cfx_status cfxi_analysis_aliases_begin(cfxi_aliases *a, cfx_graph *g,
-                                       const cfx_module_tree *modules, cfxi_alias_uses uses,
-                                       cfx_error *err)
+cfx_status cfxi_analysis_aliases_begin(cfxi_aliases *a, cfx_graph *g, cfxi_effect_model *model,
+                                       cfxi_alias_uses uses, cfx_error *err)
 {
-    *a = (cfxi_aliases){.graph = g, .modules = modules, .n = g->size};
+    *a = (cfxi_aliases){.graph = g, .model = model, .n = g->size};
     a->sets = cfxi_base_alloc(g->allocator, a->n * sizeof *a->sets);
     a->places = cfx_node_map_new(g->allocator, err);
     if (!a->sets || !a->places || !cfxi_ir_node_map_reserve(a->places, a->n))
@@ -257,5 +245,6 @@ cfx_status cfxi_analysis_aliases_begin(cfxi_aliases *a, cfx_graph *g,
 void cfxi_analysis_aliases_end(cfxi_aliases *a)
 {
     cfx_node_map_free(a->places);
+    cfxi_base_map_free(&a->memories, sizeof(cfx_node *), a->graph->allocator);
     cfxi_base_free(a->graph->allocator, a->sets, a->n * sizeof *a->sets);
 }

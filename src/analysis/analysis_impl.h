@@ -4,7 +4,7 @@
 
 #include "ir/graph_impl.h"
 
-#include <cfx/embed/effect.h>
+#include <cfx/effect.h>
 #include <cfx/library.h>
 
 /* Calls `fn` for each region of `g`, which it may change, until one fails. A pass calls back into
@@ -32,6 +32,10 @@ cfx_node *cfxi_analysis_add_getitem(cfx_graph *g, cfx_node *n, size_t i, cfx_err
 /* A get_attr before a node, with its location and scope; NULL with *err set. */
 cfx_node *cfxi_analysis_add_reader(cfx_node *before, const char *path, cfx_error *err);
 
+/* Gives a node other arguments where it has nodes that `instead` maps to values: all at once, since
+ * one by one would be quadratic in a list of many. Hooks hear of each use. */
+cfx_status cfxi_analysis_replace_inputs(cfx_node *n, cfx_node_map *instead, cfx_error *err);
+
 /* Says that a new node stands where `like`, of the same graph, does in the user's program. */
 static inline void cfxi_analysis_place_like(cfx_node *n, const cfx_node *like)
 {
@@ -55,15 +59,9 @@ static inline const cfx_library *cfxi_analysis_library_of(const cfx_module_tree 
     return modules ? modules->library : NULL;
 }
 
-/* ---- effects ------------------------------------------------------------------------------- */
+/* ---- effects (effects_impl.h has the model) ------------------------------------------------- */
 
-/* Whether a name of torch.ops stands for an overload that writes to an argument: "add_.Tensor", or
- * one with an "out". (impure.c) */
-bool cfxi_analysis_overload_writes(const char *name);
-/* Whether dead-code elimination keeps the function of this name; `op` is its operator, or NONE.
- * (impure.c) */
-bool cfxi_analysis_name_is_impure(const cfx_str *name, cfx_operator op);
-/* Whether a row writes to any of its parameters. (impure.c) */
+/* Whether a row writes to any of its parameters. (effect.c) */
 bool cfxi_analysis_operator_writes(cfx_operator op);
 /* Whether a call is told to be `inplace`, has an `out`, or for another reason that is among its
  * arguments writes to one of them. (effect.c) */
@@ -71,26 +69,7 @@ bool cfxi_analysis_is_in_place(const cfx_node *n);
 bool cfxi_analysis_has_out(const cfx_node *n);
 bool cfxi_analysis_arguments_write(const cfx_node *n);
 
-/* What a row of a library says of its effect. (effect.c) */
-cfx_effect cfxi_analysis_custom_effect(const cfx_custom_operator *f);
-/* As cfx_node_is_impure, and 1 for a call of a library's row that has an effect. (impure.c) */
-int cfxi_analysis_node_must_stay(cfx_node *n, const cfx_library *library);
-
-/* cfx_node_effect of a node, and of those in its regions, in the opinion of `opts` (may be NULL),
- * too. (effect.c) */
-cfx_status cfxi_analysis_node_effect(cfx_node *n, const cfx_module_tree *modules,
-                                     const cfx_effect_opinion *opts, cfx_effect *effect,
-                                     cfx_error *err);
-
-/* As cfx_node_each_touch, for a node whose operator (cfx_node_operator_of) and effect are known;
- * asks nothing of the host. (argument_effects.c) */
-cfx_status cfxi_analysis_node_touches(cfx_node *n, cfx_operator op, const cfx_library *library,
-                                      cfx_effect effect, cfx_touch_fn *fn, void *ctx);
-/* Whether nothing is known of what such a call shares, or writes to. (argument_effects.c) */
-bool cfxi_analysis_is_opaque(const cfx_node *n, cfx_operator op, const cfx_library *library,
-                             cfx_effect effect);
-
-/* A name among sorted rows. (impure.c) */
+/* A name among sorted rows. (effect.c) */
 bool cfxi_analysis_is_listed(const char *name, size_t size, const char *const *rows, size_t n);
 
 /* What a function of `operator` gives for these numbers; INVALID if it is none, they are none, or

@@ -4,8 +4,8 @@
  * For operators of the table the schema says it: "Tensor(a!)" is written to, and a parameter and a
  * result with the same letter may share their memory.
  */
+#include "effects_impl.h"
 #include "ops/ops_impl.h"
-#include "analysis_impl.h"
 #include "runtime/library_rows.h"
 
 enum { BOTH = CFX_TOUCH_WRITES | CFX_TOUCH_SHARES };
@@ -20,7 +20,7 @@ typedef struct callee_row {
 typedef struct touch_job {
     cfx_node *n;
     callee_row row;
-    cfx_effect effect;
+    bool writes;    /* some argument */
     bool shares;    /* some result of the operator shares memory with some parameter */
     bool joins;     /* the result may hold the operands themselves */
     bool in_place;
@@ -67,18 +67,19 @@ static bool is_explained(const cfx_node *n, const callee_row *row)
            cfxi_analysis_is_in_place(n);
 }
 
-static bool is_opaque(const cfx_node *n, const callee_row *row, cfx_effect effect)
+static bool is_opaque(const cfx_node *n, const callee_row *row, unsigned does)
 {
-    if (!row->schema || (row->flags & CFX_OPERATOR_GLOBAL))
+    if (!row->schema || (row->flags & CFX_OPERATOR_GLOBAL) || (does & CFXI_WRITES_ALL) ||
+        cfx_operator_regions(cfx_node_operator(n)) > 0)
         return true;
-    return effect == CFX_EFFECT_WRITES && !is_explained(n, row);
+    return (does & CFXI_WRITES_ARGUMENTS) && !is_explained(n, row);
 }
 
 bool cfxi_analysis_is_opaque(const cfx_node *n, cfx_operator op, const cfx_library *library,
-                             cfx_effect effect)
+                             unsigned does)
 {
     const callee_row row = row_of(n, op, library);
-    return is_opaque(n, &row, effect);
+    return is_opaque(n, &row, does);
 }
 
 /* Whether a value can only be a tensor or a number. */
@@ -116,7 +117,7 @@ static unsigned touch_of_param(const touch_job *job, const cfx_schema_param *par
         touch |= CFX_TOUCH_SHARES;
     bool statistics = (job->row.flags & CFX_OPERATOR_STATE) &&
                       param->name.size > 8 && memcmp(param->name.text, "running_", 8) == 0;
-    return statistics && job->effect == CFX_EFFECT_WRITES ? touch | CFX_TOUCH_WRITES : touch;
+    return statistics && job->writes ? touch | CFX_TOUCH_WRITES : touch;
 }
 
 /* An argument by its place, or by its keyword. */
@@ -124,7 +125,7 @@ static unsigned touch_of_argument(const touch_job *job, size_t place, const char
 {
     cfx_schema_param param;
     if (job->n->op == CFX_OP_CALL_MODULE)
-        return job->effect == CFX_EFFECT_WRITES ? BOTH : job->shares ? CFX_TOUCH_SHARES : 0;
+        return job->writes ? BOTH : job->shares ? CFX_TOUCH_SHARES : 0;
     if (keyword && strcmp(keyword, "out") == 0)
         return BOTH;
     size_t at = !job->row.custom ? cfxi_ops_node_param_of(job->n, place, keyword)
@@ -151,21 +152,22 @@ static cfx_status walk(touch_job *job, cfx_value v, bool opaque, size_t place, c
     if (job->reads)
         job->touch = 0;
     else if (opaque)
-        job->touch = job->effect == CFX_EFFECT_WRITES ? BOTH : CFX_TOUCH_SHARES;
+        job->touch = job->writes ? BOTH : CFX_TOUCH_SHARES;
     else
         job->touch = touch_of_argument(job, place, keyword);
     return cfx_value_each_node(v, report, job);
 }
 
 cfx_status cfxi_analysis_node_touches(cfx_node *n, cfx_operator op, const cfx_library *library,
-                                      cfx_effect effect, cfx_touch_fn *fn, void *ctx)
+                                      unsigned does, cfx_touch_fn *fn, void *ctx)
 {
-    touch_job job = {.n = n, .row = row_of(n, op, library), .effect = effect, .fn = fn, .ctx = ctx};
-    const bool opaque = is_opaque(n, &job.row, effect);
+    touch_job job = {.n = n, .row = row_of(n, op, library), .fn = fn, .ctx = ctx};
+    const bool opaque = is_opaque(n, &job.row, does);
+    job.writes = does & (CFXI_WRITES_ARGUMENTS | CFXI_WRITES_ALL);
     job.joins = !opaque && may_join(n);
     job.shares = job.joins || has_result(&job.row, 0);
     job.in_place = !opaque && cfxi_analysis_is_in_place(n);
-    job.reads = !opaque && effect != CFX_EFFECT_WRITES && !job.shares;
+    job.reads = !opaque && !job.writes && !job.shares;
     for (uint32_t i = 0; n->args && i < n->args->size; i++)
         CFX_TRY(walk(&job, n->args->items[i], opaque, i, NULL));
     for (uint32_t i = 0; n->kwargs && i + 1 < n->kwargs->size; i += 2)
@@ -176,11 +178,15 @@ cfx_status cfxi_analysis_node_touches(cfx_node *n, cfx_operator op, const cfx_li
 cfx_status cfx_node_each_touch(cfx_node *n, const cfx_module_tree *modules, cfx_touch_fn *fn,
                                void *ctx, cfx_error *err)
 {
-    cfx_effect effect;
+    cfxi_effect_model m = {.modules = modules};
+    unsigned does;
     cfx_operator op;
-    CFX_TRY(cfx_node_effect(n, modules, &effect, err));
-    CFX_TRY(cfx_node_operator_of(n, modules, &op, err));
-    if (n->op == CFX_OP_OUTPUT)  /* reads what it returns */
-        return CFX_OK;
-    return cfxi_analysis_node_touches(n, op, cfxi_analysis_library_of(modules), effect, fn, ctx);
+    cfx_status status = cfxi_analysis_does(&m, n, &does, err);
+    if (status == CFX_OK)
+        status = cfxi_analysis_model_operator(&m, n, &op, err);
+    if (status == CFX_OK && n->op != CFX_OP_OUTPUT)  /* which reads what it returns */
+        status = cfxi_analysis_node_touches(n, op, cfxi_analysis_library_of(modules), does, fn,
+                                            ctx);
+    cfxi_analysis_model_end(&m);
+    return status;
 }

@@ -1,7 +1,7 @@
 /* context_pair.c - calls that enter and leave a context of PyTorch: gradients, inference, autocast. */
 #include "ir/graph_impl.h"
 
-#include <cfx/embed/effect.h>
+#include <cfx/embed/context.h>
 
 static const struct {
     const char *opens, *leaves;

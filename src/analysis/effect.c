@@ -1,14 +1,14 @@
-/* effect.c - what a call does to the world: nothing, something of its own, or to its arguments.
+/* effect.c - what a call does besides returning its result (effects_impl.h).
  *
- * impure.c answers what torch.fx asks: whether a call may be dropped. That is not enough to merge
- * two calls into one, where operator.iadd, x.add_(1) or a dropout matter too. The operator table
- * knows (its schemas say what is written to, its flags what is random); the lists here are for
- * names that are in no row, and err on the safe side. A function that is in none of them does what
- * the host says of it.
+ * The operator table knows (its schemas say what is written to, its flags what is random); the
+ * lists here are for names that are in no row, and err on the safe side. Modules are looked up in
+ * the tree (module_effect.c). A function that is in none of them does what the host says of it.
  */
+#include "effects_impl.h"
 #include "ops/ops_impl.h"
-#include "analysis_impl.h"
 #include "runtime/library_rows.h"
+
+#include <stdlib.h>
 
 #define ROWS(table) (table), sizeof(table) / sizeof *(table)
 
@@ -23,21 +23,56 @@ static const char *const writing_methods[] = {
     "reverse", "setdefault", "update",
 };
 
-/* Functions that draw random numbers, or keep statistics; dce need not keep them. */
-static const char *const lone_functions[] = {
-    "builtins.input", "builtins.print", "torch._standard_gamma", "torch.binomial",
-    "torch.nn.functional.fractional_max_pool3d",
+static const char *const reporters[] = {"builtins.input", "builtins.print"};
+
+/* Functions without a row that draw random numbers. */
+static const char *const random_functions[] = {
+    "torch._fused_dropout", "torch._standard_gamma", "torch.binomial",
+    "torch.nn.functional.fractional_max_pool1d", "torch.nn.functional.fractional_max_pool3d",
+    "torch.nn.functional.fractional_max_pool3d_with_indices", "torch.rrelu_with_noise",
+    "torch.sample_dirichlet",
 };
 
 /* The same for torch.ops.aten. */
-static const char *const lone_packets[] = {
-    "_scaled_dot_product_efficient_attention", "_scaled_dot_product_flash_attention", "binomial",
-    "cudnn_batch_norm", "fractional_max_pool2d", "fractional_max_pool3d", "miopen_batch_norm",
+static const char *const random_packets[] = {
+    "_cudnn_rnn", "_efficient_attention_forward", "_flash_attention_forward", "_fused_dropout",
+    "_fused_sdp_choice", "_sample_dirichlet", "_scaled_dot_product_attention_math",
+    "_scaled_dot_product_cudnn_attention", "_scaled_dot_product_efficient_attention",
+    "_scaled_dot_product_flash_attention", "_standard_gamma", "binomial", "fractional_max_pool2d",
+    "fractional_max_pool3d", "miopen_rnn", "rrelu_with_noise", "rrelu_with_noise_functional",
 };
+
+/* Overloads that update statistics. */
+static const char *const statistics_packets[] = {"cudnn_batch_norm", "miopen_batch_norm"};
+
+static const char row_prefix[] = "cfx.ops.";  /* what a lowered graph calls */
+
+enum { ASKED = 128 };  /* the answer that a callee keeps is there */
 
 static bool has_prefix(const char *text, const char *prefix)
 {
     return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* ---- lists --------------------------------------------------------------------------------- */
+
+typedef struct part {
+    const char *text;
+    size_t size;
+} part;
+
+static int compare_row(const void *key, const void *row)
+{
+    const part *k = key;
+    const char *word = *(const char *const *)row;
+    int order = strncmp(k->text, word, k->size);
+    return order ? order : -(word[k->size] != '\0');
+}
+
+bool cfxi_analysis_is_listed(const char *name, size_t size, const char *const *rows, size_t n)
+{
+    const part key = {name, size};
+    return bsearch(&key, rows, n, sizeof *rows, compare_row) != NULL;
 }
 
 /* ---- by name ------------------------------------------------------------------------------- */
@@ -51,59 +86,105 @@ static bool writes_by_spelling(const char *name, size_t size)
     return size > 1 && name[size - 1] == '_' && name[size - 2] != '_';
 }
 
-static cfx_effect effect_of_method(const char *name, size_t size)
+static unsigned method_name_does(const char *name, size_t size)
 {
     bool writes = writes_by_spelling(name, size) ||
                   cfxi_analysis_is_listed(name, size, ROWS(writing_methods));
-    return writes ? CFX_EFFECT_WRITES : CFX_EFFECT_NONE;
+    return CFXI_UNKNOWN | (writes ? CFXI_WRITES_ARGUMENTS : 0);
+}
+
+/* Whether a name of torch.ops stands for an overload that writes to an argument: "add_.Tensor", or
+ * one with an "out". */
+static bool overload_writes(const char *name)
+{
+    size_t size = strcspn(name, ".");
+    const char *overload = name[size] ? name + size + 1 : "";
+    bool dunder = size > 2 && memcmp(name + size - 2, "__", 2) == 0;
+    bool in_place = size > 1 && name[size - 1] == '_' && !dunder;
+    size_t last = strlen(overload);
+    return in_place || (last >= 3 && strcmp(overload + last - 3, "out") == 0);
 }
 
 /* `name` is "add_.Tensor" of "torch.ops.aten.add_.Tensor". */
-static cfx_effect effect_of_overload(const char *name)
+static unsigned overload_does(const char *name)
 {
-    if (cfxi_analysis_overload_writes(name))
-        return CFX_EFFECT_WRITES;
-    return cfxi_analysis_is_listed(name, strcspn(name, "."), ROWS(lone_packets)) ? CFX_EFFECT_ALONE
-                                                                      : CFX_EFFECT_NONE;
+    const size_t size = strcspn(name, ".");
+    unsigned does = overload_writes(name) ? CFXI_WRITES_ARGUMENTS | CFXI_KEPT : 0;
+    if (cfxi_analysis_is_listed(name, size, ROWS(random_packets)))
+        does |= CFXI_DRAWS;
+    if (cfxi_analysis_is_listed(name, size, ROWS(statistics_packets)))
+        does |= CFXI_WRITES_ARGUMENTS | CFXI_KEPT;
+    return does;
 }
 
-static cfx_effect effect_of_name(const cfx_str *name)
+/* Functions of Python and torch compute, unless they are in a list above. Those of torch that call
+ * what they are given are elsewhere: torch.func, torch.utils. */
+static bool is_computing(const char *name)
+{
+    static const char *const spaces[] = {
+        "_operator.", "builtins.", "cfx.ops.", "math.", "operator.", "torch.Tensor.", "torch._C.",
+        "torch.fft.", "torch.functional.", "torch.linalg.", "torch.nn.functional.",
+        "torch.special.",
+    };
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
+        if (has_prefix(name, spaces[i]))
+            return true;
+    return has_prefix(name, "torch.") && !strchr(name + strlen("torch."), '.');
+}
+
+static unsigned name_does(const cfx_str *name)
 {
     const char *dot = strrchr(name->data, '.');
     const char *last = dot ? dot + 1 : name->data;
     const size_t size = name->size - (size_t)(last - name->data);
+    const bool aten = has_prefix(name->data, "torch.ops.aten.");
+    const unsigned known = aten || is_computing(name->data) ? 0 : CFXI_UNKNOWN;
     if (has_prefix(name->data, "torch.ops.")) {
         const char *space = strchr(name->data + strlen("torch.ops."), '.');
-        return space ? effect_of_overload(space + 1) : CFX_EFFECT_NONE;
+        return known | (space ? overload_does(space + 1) : 0);
     }
-    if (cfxi_analysis_is_listed(name->data, name->size, ROWS(lone_functions)))
-        return CFX_EFFECT_ALONE;
+    if (cfxi_analysis_is_listed(name->data, name->size, ROWS(reporters)))
+        return CFXI_REPORTS;
+    if (cfxi_analysis_is_listed(name->data, name->size, ROWS(random_functions)))
+        return CFXI_DRAWS;
     bool plain = has_prefix(name->data, "operator.") || has_prefix(name->data, "_operator.") ||
                  has_prefix(name->data, "builtins.");
     bool writes =
         plain ? cfxi_analysis_is_listed(last, size, ROWS(writers)) /* operator.and_ does not */
               : writes_by_spelling(last, size);
-    return writes ? CFX_EFFECT_WRITES : CFX_EFFECT_NONE;
+    return known | (writes ? CFXI_WRITES_ARGUMENTS : 0);
 }
 
 /* ---- by row -------------------------------------------------------------------------------- */
 
-static cfx_effect effect_of_flags(unsigned flags, bool writes)
+bool cfxi_analysis_operator_writes(cfx_operator op)
 {
-    if ((flags & CFX_OPERATOR_GLOBAL) || writes)
-        return CFX_EFFECT_WRITES;
-    const unsigned lone = CFX_OPERATOR_RANDOM | CFX_OPERATOR_CHECKS | CFX_OPERATOR_STATE;
-    return flags & lone ? CFX_EFFECT_ALONE : CFX_EFFECT_NONE;
+    const char *schema = cfx_operator_schema(op);
+    return schema && strchr(schema, '!') != NULL;
 }
 
-static cfx_effect effect_of_row(cfx_operator op)
+/* Statistics are among the arguments; `refine` looks whether they are there. */
+static unsigned flags_do(unsigned flags, bool writes)
 {
-    return effect_of_flags(cfx_operator_flags(op), cfxi_analysis_operator_writes(op));
+    return (writes || (flags & CFX_OPERATOR_STATE) ? CFXI_WRITES_ARGUMENTS : 0) |
+           (flags & CFX_OPERATOR_GLOBAL ? CFXI_WRITES_ALL : 0) |
+           (flags & CFX_OPERATOR_RANDOM ? CFXI_DRAWS : 0) |
+           (flags & CFX_OPERATOR_CHECKS ? CFXI_REPORTS : 0);
 }
 
-cfx_effect cfxi_analysis_custom_effect(const cfx_custom_operator *f)
+static unsigned row_does(cfx_operator op)
 {
-    return effect_of_flags(f->flags, cfxi_ops_schema_writes(f->schema));
+    return flags_do(cfx_operator_flags(op), cfxi_analysis_operator_writes(op));
+}
+
+/* torch.fx keeps every overload that writes, whatever its arguments, and operator.setitem. A row
+ * itself, which torch.fx does not know, is as good as an overload. */
+static bool torch_fx_keeps(const cfx_str *name, cfx_operator op)
+{
+    if (has_prefix(name->data, row_prefix) || has_prefix(name->data, "torch.ops."))
+        return cfxi_analysis_operator_writes(op);
+    return op == CFX_OPID_setitem && (has_prefix(name->data, "operator.") ||
+                                       has_prefix(name->data, "_operator."));
 }
 
 /* Whether the parameter `name`, if the operator has it, is certainly false or 0. */
@@ -127,54 +208,71 @@ static bool is_off(const cfx_node *n, cfx_operator op, const char *name)
     }
 }
 
-/* What a row's flags mean for these arguments: dropout does nothing but in training, batch_norm
- * then writes to its statistics. */
-static cfx_effect refine(const cfx_node *n, cfx_operator op, cfx_effect effect)
+static bool is_switched_off(const cfx_node *n, cfx_operator op)
 {
     static const char *const switches[] = {"train", "training", "use_input_stats", "p", "dropout_p",
                                            "dropout"};
-    const unsigned flags = cfx_operator_flags(op);
-    if (effect != CFX_EFFECT_ALONE || !(flags & (CFX_OPERATOR_RANDOM | CFX_OPERATOR_STATE)))
-        return effect;
     for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
         if (is_off(n, op, switches[i]))
-            return CFX_EFFECT_NONE;
-    bool writes = (flags & CFX_OPERATOR_STATE) &&
-                  cfx_node_operand(n, "running_mean").kind == CFX_KIND_NODE;
-    return writes ? CFX_EFFECT_WRITES : effect;
+            return true;
+    return false;
 }
 
-/* What dce keeps is random, an assertion, or unknown: then it may write. */
-static cfx_effect effect_of_impure(const cfx_str *name)
+/* What a row's flags mean for these arguments: dropout does nothing but in training, batch_norm
+ * then writes to its statistics, if it is given any. */
+static unsigned refine(const cfx_node *n, cfx_operator op, unsigned does)
 {
-    return name && cfxi_analysis_name_is_impure(name, CFX_OPID_NONE) ? CFX_EFFECT_ALONE
-                                                                     : CFX_EFFECT_WRITES;
+    const unsigned flags = cfx_operator_flags(op);
+    if (!(flags & (CFX_OPERATOR_RANDOM | CFX_OPERATOR_STATE)))
+        return does;
+    const bool off = is_switched_off(n, op);
+    if (off)
+        does &= ~(unsigned)CFXI_DRAWS;
+    if (!(flags & CFX_OPERATOR_STATE) || cfxi_analysis_operator_writes(op))
+        return does;
+    const cfx_kind mean = cfx_node_operand(n, "running_mean").kind;
+    const bool none = mean == CFX_KIND_INVALID || mean == CFX_KIND_NONE;
+    return off || none ? does & ~(unsigned)CFXI_WRITES_ARGUMENTS : does | CFXI_KEPT;
 }
 
-static cfx_status unknown(const cfx_node *n, cfx_error *err)
-{
-    return cfx_error_set(err, CFX_E_HOST, "could not tell whether node %%%s has an effect",
-                         n->name->data);
-}
+/* ---- by the host --------------------------------------------------------------------------- */
 
-static cfx_status ask_impure(cfx_node *n, bool *impure, cfx_error *err)
+static cfx_status ask_host(cfx_node *n, bool *impure, cfx_error *err)
 {
-    int answer = cfx_node_is_impure(n);
-    if (answer < 0)
-        return unknown(n, err);
+    const cfx_host *host = n->graph->host;
+    const int answer = host && host->is_impure ? host->is_impure(host->ctx, n) : 0;
     *impure = answer > 0;
+    if (answer < 0)
+        return cfx_error_set(err, CFX_E_HOST, "could not tell whether node %%%s has an effect",
+                             n->name->data);
     return CFX_OK;
 }
 
-static cfx_status callee_effect(cfx_node *n, cfx_effect *effect, cfx_error *err)
+/* What the host keeps and nobody knows may do anything. A function with a schema that the host can
+ * read is known. */
+static cfx_status add_host(cfx_node *n, const cfx_str *name, unsigned *does, cfx_error *err)
+{
+    bool impure;
+    if (n->callee->ref->kind != CFXI_REF_OBJECT || (name && has_prefix(name->data, row_prefix)))
+        return CFX_OK;
+    CFX_TRY(ask_host(n, &impure, err));
+    if (name && has_prefix(name->data, "torch.ops."))
+        *does &= ~(unsigned)CFXI_UNKNOWN;
+    if (impure && !(*does & ~(unsigned)CFXI_UNKNOWN))
+        *does = CFXI_WRITES_ALL;
+    if (impure)
+        *does |= CFXI_KEPT;
+    return CFX_OK;
+}
+
+/* What the target says, whatever the arguments; kept with the callee. */
+static cfx_status callee_does(cfx_node *n, unsigned *does, cfx_error *err)
 {
     cfxi_callee *callee = n->callee;
     cfx_error why = {.status = CFX_OK};
-    bool impure = false;
-    if (callee->effect > 0) {
-        *effect = (cfx_effect)(callee->effect - 1);
+    *does = callee->does & ~(unsigned)ASKED;
+    if (callee->does)
         return CFX_OK;
-    }
     const cfx_str *name = cfxi_ir_ref_qualified_name(n->graph, callee->ref, &why);
     if (!name && why.status != CFX_E_KEY) {  /* objects without a name are all right */
         if (err)
@@ -182,25 +280,21 @@ static cfx_status callee_effect(cfx_node *n, cfx_effect *effect, cfx_error *err)
         return why.status;
     }
     const cfx_operator op = cfx_node_operator(n);
-    *effect = op ? effect_of_row(op) : name ? effect_of_name(name) : CFX_EFFECT_NONE;
-    CFX_TRY(ask_impure(n, &impure, err));
-    if (impure && *effect == CFX_EFFECT_NONE)
-        *effect = effect_of_impure(name);
-    callee->effect = (uint8_t)(1 + *effect);
+    *does = op ? row_does(op) : name ? name_does(name) : CFXI_UNKNOWN;
+    if (name && torch_fx_keeps(name, op))
+        *does |= CFXI_KEPT;
+    CFX_TRY(add_host(n, name, does, err));
+    callee->does = (uint8_t)(ASKED | *does);
     return CFX_OK;
 }
 
 /* A library's row says it all; but its host may know better that it has an effect. The answer hangs
  * on the library, so that it is not kept. */
-static cfx_status custom_effect(cfx_node *n, const cfx_custom_operator *f, cfx_effect *effect,
-                                cfx_error *err)
+static cfx_status custom_does(cfx_node *n, const cfx_custom_operator *f, unsigned *does,
+                              cfx_error *err)
 {
-    bool impure = false;
-    *effect = cfxi_analysis_custom_effect(f);
-    CFX_TRY(ask_impure(n, &impure, err));
-    if (impure && *effect == CFX_EFFECT_NONE)
-        *effect = CFX_EFFECT_WRITES;
-    return CFX_OK;
+    *does = flags_do(f->flags, cfxi_ops_schema_writes(f->schema));
+    return add_host(n, NULL, does, err);
 }
 
 /* ---- by arguments -------------------------------------------------------------------------- */
@@ -259,124 +353,171 @@ bool cfxi_analysis_arguments_write(const cfx_node *n)
 
 /* ---- nodes --------------------------------------------------------------------------------- */
 
-/* Who is asked beside the table and the host. */
-typedef struct experts {
-    const cfx_module_tree *modules;  /* or NULL */
-    const cfx_effect_opinion *opts;    /* or NULL */
-} experts;
+static cfx_status node_does(cfxi_effect_model *m, cfx_node *n, unsigned *does, cfx_error *err);
 
-static cfx_status effect_of(cfx_node *n, const experts *who, cfx_effect *effect, cfx_error *err);
-
-static cfx_status region_effect(const cfx_graph *g, const experts *who, cfx_effect *effect,
-                                cfx_error *err)
+static cfx_status region_does(cfxi_effect_model *m, const cfx_graph *g, unsigned *does,
+                              cfx_error *err)
 {
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next) {
-        cfx_effect one;
+        unsigned one = 0;
         if (n->op == CFX_OP_PLACEHOLDER || n->op == CFX_OP_OUTPUT)
             continue;
-        CFX_TRY(effect_of(n, who, &one, err));
-        if (one > *effect)
-            *effect = one;
+        CFX_TRY(node_does(m, n, &one, err));
+        *does |= n->op == CFX_OP_CALL_MODULE ? one : one & ~(unsigned)CFXI_UNKNOWN;
     }
     return CFX_OK;
 }
 
-static cfx_status items_effect(const cfx_seq *seq, const experts *who, cfx_effect *effect,
-                               cfx_error *err)
+static cfx_status items_do(cfxi_effect_model *m, const cfx_seq *seq, unsigned *does,
+                           cfx_error *err)
 {
     for (uint32_t i = 0; seq && i < seq->size; i++) {
         const cfx_graph *region = cfx_value_graph(seq->items[i]);
         if (region)
-            CFX_TRY(region_effect(region, who, effect, err));
+            CFX_TRY(region_does(m, region, does, err));
     }
     return CFX_OK;
 }
 
-static cfx_status function_effect(cfx_node *n, const experts *who, cfx_effect *effect,
-                                  cfx_error *err)
+/* What a region writes to is not followed to the operands. */
+static cfx_status regions_do(cfxi_effect_model *m, const cfx_node *n, unsigned *does,
+                             cfx_error *err)
 {
-    if (cfx_operator_regions(cfx_node_operator(n)) > 0) {
-        *effect = CFX_EFFECT_NONE;
-        CFX_TRY(items_effect(n->args, who, effect, err));
-        return items_effect(n->kwargs, who, effect, err);
-    }
-    const cfx_custom_operator *custom =
-        cfxi_rt_node_custom(n, cfxi_analysis_library_of(who->modules));
-    CFX_TRY(custom ? custom_effect(n, custom, effect, err) : callee_effect(n, effect, err));
-    *effect = cfxi_analysis_arguments_write(n) ? CFX_EFFECT_WRITES
-                                      : refine(n, cfx_node_operator(n), *effect);
+    *does = 0;
+    CFX_TRY(items_do(m, n->args, does, err));
+    CFX_TRY(items_do(m, n->kwargs, does, err));
+    if (*does & CFXI_WRITES_ANY)
+        *does |= CFXI_WRITES_ALL;
     return CFX_OK;
 }
 
-static cfx_effect method_effect(const cfx_node *n)
+static cfx_status function_does(cfxi_effect_model *m, cfx_node *n, unsigned *does, cfx_error *err)
+{
+    const cfx_operator op = cfx_node_operator(n);
+    if (cfx_operator_regions(op) > 0)
+        return regions_do(m, n, does, err);
+    const cfx_custom_operator *custom = cfxi_rt_node_custom(n, cfxi_analysis_model_library(m));
+    CFX_TRY(custom ? custom_does(n, custom, does, err) : callee_does(n, does, err));
+    *does = refine(n, op, *does);
+    if (cfxi_analysis_arguments_write(n))
+        *does |= CFXI_WRITES_ARGUMENTS | (scales_weight(n) ? CFXI_KEPT : 0);
+    return CFX_OK;
+}
+
+static unsigned method_does(const cfx_node *n)
 {
     const cfx_str *name = n->callee->ref->name;
     const cfx_operator op = cfx_node_operator(n);
-    if (cfxi_analysis_arguments_write(n))
-        return CFX_EFFECT_WRITES;
-    return op ? refine(n, op, effect_of_row(op)) : effect_of_method(name->data, name->size);
+    const unsigned does = op ? refine(n, op, row_does(op))
+                             : method_name_does(name->data, name->size);
+    return cfxi_analysis_arguments_write(n) ? does | CFXI_WRITES_ARGUMENTS : does;
 }
 
-/* Whether it has a state, `opts` knows better. */
-static cfx_status module_effect(cfx_node *n, const experts *who, cfx_effect *effect, cfx_error *err)
+/* Without a tree the host is asked, which may know what the modules are. */
+static cfx_status module_does(cfxi_effect_model *m, cfx_node *n, unsigned *does, cfx_error *err)
 {
-    bool writes = false;
-    if (!who->opts)
-        CFX_TRY(ask_impure(n, &writes, err));
-    if (!writes)
-        CFX_TRY(cfxi_ops_module_writes(n, who->modules, &writes, err));
-    *effect = writes ? CFX_EFFECT_WRITES : who->opts ? CFX_EFFECT_NONE : CFX_EFFECT_ALONE;
+    bool impure;
+    if (cfxi_analysis_modules_or_null(m->modules)) {
+        const cfxi_module_facts *facts;
+        CFX_TRY(cfxi_analysis_module_facts(m, n->graph, n->callee->ref->name->data, &facts, err));
+        *does = facts->does;
+        return CFX_OK;
+    }
+    CFX_TRY(ask_host(n, &impure, err));
+    *does = CFXI_UNKNOWN | (impure ? CFXI_WRITES_ALL | CFXI_KEPT : 0);
     return CFX_OK;
 }
 
-static cfx_status own_effect(cfx_node *n, const experts *who, cfx_effect *effect, cfx_error *err)
+static cfx_status node_does(cfxi_effect_model *m, cfx_node *n, unsigned *does, cfx_error *err)
 {
-    *effect = CFX_EFFECT_NONE;
+    *does = 0;
     switch ((cfx_opcode)n->op) {
     case CFX_OP_CALL_FUNCTION:
-        return function_effect(n, who, effect, err);
+        CFX_TRY(function_does(m, n, does, err));
+        break;
     case CFX_OP_CALL_METHOD:
-        *effect = method_effect(n);
+        *does = method_does(n);
         break;
     case CFX_OP_CALL_MODULE:
-        return module_effect(n, who, effect, err);
+        CFX_TRY(module_does(m, n, does, err));
+        break;
     case CFX_OP_PLACEHOLDER:
     case CFX_OP_OUTPUT:
-        *effect = CFX_EFFECT_ALONE;
+        *does = CFXI_REPORTS;
         break;
     case CFX_OP_GET_ATTR:
     case CFX_OPCODE_COUNT:
         break;
     }
+    if (m->strict && (*does & CFXI_UNKNOWN))
+        *does |= CFXI_WRITES_ALL;
     return CFX_OK;
 }
 
-static cfx_status effect_of(cfx_node *n, const experts *who, cfx_effect *effect, cfx_error *err)
+cfx_status cfxi_analysis_does(cfxi_effect_model *m, cfx_node *n, unsigned *does, cfx_error *err)
 {
-    CFX_TRY(own_effect(n, who, effect, err));
-    if (!who->opts || n->op == CFX_OP_PLACEHOLDER || n->op == CFX_OP_OUTPUT)
-        return CFX_OK;
-    int answer = who->opts->effect(who->opts->ctx, n);
-    if (answer < 0)
-        return unknown(n, err);
-    if (answer > (int)*effect)
-        *effect = answer == CFX_EFFECT_ALONE ? CFX_EFFECT_ALONE : CFX_EFFECT_WRITES;
-    return CFX_OK;
-}
-
-cfx_status cfxi_analysis_node_effect(cfx_node *n, const cfx_module_tree *modules,
-                                     const cfx_effect_opinion *opts, cfx_effect *effect,
-                                     cfx_error *err)
-{
-    const experts who = {modules, opts && opts->effect ? opts : NULL};
     cfxi_ir_graph_freeze(n->graph);  /* the host may run any code */
-    const cfx_status status = effect_of(n, &who, effect, err);
+    const cfx_status status = node_does(m, n, does, err);
     cfxi_ir_graph_thaw(n->graph);
     return status;
 }
 
+/* A module that nothing is known about may have state. */
+cfx_effect cfxi_analysis_kind(const cfx_node *n, unsigned does)
+{
+    if (does & CFXI_WRITES_ANY)
+        return CFX_EFFECT_WRITES;
+    if (does & (CFXI_DRAWS | CFXI_REPORTS))
+        return CFX_EFFECT_ALONE;
+    const bool module = n->op == CFX_OP_CALL_MODULE || cfx_operator_regions(cfx_node_operator(n));
+    return module && (does & CFXI_UNKNOWN) ? CFX_EFFECT_ALONE : CFX_EFFECT_NONE;
+}
+
+cfx_status cfxi_analysis_effect(cfxi_effect_model *m, cfx_node *n, cfx_effect *effect,
+                                cfx_error *err)
+{
+    unsigned does = 0;
+    const cfx_status status = cfxi_analysis_does(m, n, &does, err);
+    *effect = status == CFX_OK ? cfxi_analysis_kind(n, does) : CFX_EFFECT_WRITES;
+    return status;
+}
+
+bool cfxi_analysis_must_stay(unsigned does, bool like_torch_fx)
+{
+    unsigned kept = CFXI_DRAWS | CFXI_REPORTS | CFXI_WRITES_STATE | CFXI_WRITES_ALL | CFXI_KEPT;
+    if (!like_torch_fx)
+        kept |= CFXI_WRITES_ARGUMENTS;
+    return does & kept;
+}
+
+cfx_status cfxi_analysis_model_operator(cfxi_effect_model *m, const cfx_node *n, cfx_operator *op,
+                                        cfx_error *err)
+{
+    *op = cfx_node_operator(n);
+    if (n->op != CFX_OP_CALL_MODULE || !cfxi_analysis_modules_or_null(m->modules))
+        return CFX_OK;
+    const cfxi_module_facts *facts;
+    CFX_TRY(cfxi_analysis_module_facts(m, n->graph, n->callee->ref->name->data, &facts, err));
+    *op = facts->op;
+    return CFX_OK;
+}
+
+/* ---- what others ask ----------------------------------------------------------------------- */
+
 cfx_status cfx_node_effect(cfx_node *n, const cfx_module_tree *modules, cfx_effect *effect,
                            cfx_error *err)
 {
-    return cfxi_analysis_node_effect(n, modules, NULL, effect, err);
+    cfxi_effect_model m = {.modules = modules};
+    const cfx_status status = cfxi_analysis_effect(&m, n, effect, err);
+    cfxi_analysis_model_end(&m);
+    return status;
+}
+
+int cfx_node_is_impure(cfx_node *n)
+{
+    cfxi_effect_model m = {.modules = NULL};
+    unsigned does = 0;
+    const cfx_status status = cfxi_analysis_does(&m, n, &does, NULL);
+    cfxi_analysis_model_end(&m);
+    return status == CFX_OK ? cfxi_analysis_must_stay(does, false) : -1;
 }

@@ -1,12 +1,20 @@
 /* module_users.c - who else calls, reads or writes the modules and tensors of a graph.
  *
  * A pass that gives a module new weights has to know that nobody else sees them. Two paths may lead
- * to the same object, so the objects count, not the paths. What may be written to is found
+ * to the same memory, so that counts, not the paths. What may be written to is found
  * backwards: what a node that writes is given, and what that shares its memory with, as far as the
  * operator table does not deny it.
  */
 #include "ops/ops_impl.h"
 #include "module_users_impl.h"
+
+/* What is at `path`, whatever other paths lead there; NULL if nothing is. */
+static const void *object_at(const cfxi_survey *s, const char *path)
+{
+    const cfx_module_tree *m = s->modules;
+    const void *memory = m->memory ? m->memory(m->ctx, path) : NULL;
+    return memory ? memory : m->identity(m->ctx, path);
+}
 
 static cfxi_seen_facts *find(const cfxi_survey *s, const void *object)
 {
@@ -17,7 +25,7 @@ static cfxi_seen_facts *find(const cfxi_survey *s, const void *object)
  * there: then *status tells. */
 static cfxi_seen_facts *entry_at(cfxi_survey *s, const char *path, cfx_status *status)
 {
-    const void *object = s->modules->identity(s->modules->ctx, path);
+    const void *object = object_at(s, path);
     cfxi_seen_facts *e = find(s, object);
     if (e || !object)
         return e;
@@ -33,48 +41,47 @@ static cfxi_seen_facts *entry_at(cfxi_survey *s, const char *path, cfx_status *s
 
 /* ---- what a graph does --------------------------------------------------------------------- */
 
-/* A node, by its place in the graph: whether it writes, whether its result shares no memory with
- * what it is given, and whether that result may be written to. */
+/* A node, by its place in the graph: what it does, and whether its result may be written to. */
 typedef struct entry {
     cfx_node *node;
-    bool writes, fresh, written;
+    cfx_operator op;
+    unsigned does;
+    bool written;
 } entry;
 
-/* A batch-norm that does not say whether it is training is that of torch.nn.functional, and not. */
-static bool keeps_statistics(const cfx_node *n, cfx_operator op)
+static cfx_status ask_node(cfxi_survey *s, entry *e, cfx_error *err)
 {
-    return op == CFX_OPID_batch_norm && cfx_node_operand(n, "training").kind == CFX_KIND_INVALID;
-}
-
-static cfx_status ask_node(const cfxi_survey *s, entry *e, cfx_error *err)
-{
-    cfx_effect effect = CFX_EFFECT_NONE;
-    cfx_operator op;
-    cfx_schema_param result;
-    CFX_TRY(cfx_node_operator_of(e->node, s->modules, &op, err));
-    if (e->node->op == CFX_OP_CALL_MODULE) {
-        CFX_TRY(cfxi_ops_module_writes(e->node, s->modules, &e->writes, err));
-    } else {
-        CFX_TRY(cfx_node_effect(e->node, s->modules, &effect, err));
-        e->writes = effect == CFX_EFFECT_WRITES && !keeps_statistics(e->node, op);
-    }
-    e->fresh = op != CFX_OPID_NONE && cfx_operator_num_results(op) == 1 &&
-               cfx_operator_result(op, 0, &result) && result.alias == 0;
+    CFX_TRY(cfxi_analysis_model_operator(s->model, e->node, &e->op, err));
+    CFX_TRY(cfxi_analysis_does(s->model, e->node, &e->does, err));
+    s->wrote_any = s->wrote_any || (e->does & CFXI_WRITES_ALL);
     return CFX_OK;
 }
 
+typedef struct writing {
+    entry *entries;
+    uint32_t stamp;
+    const entry *by;
+} writing;
+
 /* Modules are trusted not to write to their inputs, but not if these are weights. */
-static void find_written(entry *entries, size_t n, uint32_t stamp)
+static cfx_status note_touch(void *ctx, cfx_node *input, unsigned touch)
 {
+    const writing *w = ctx;
+    entry *e = &w->entries[input->mark - w->stamp];
+    e->written = e->written || (touch & CFX_TOUCH_WRITES) ||
+                 ((touch & CFX_TOUCH_SHARES) && w->by->written) ||
+                 (w->by->node->op == CFX_OP_CALL_MODULE && input->op == CFX_OP_GET_ATTR);
+    return CFX_OK;
+}
+
+static void find_written(const cfxi_survey *s, entry *entries, size_t n, uint32_t stamp)
+{
+    const cfx_library *library = cfxi_analysis_model_library(s->model);
     while (n-- > 0) {
-        const entry *e = &entries[n];
-        const bool module = e->node->op == CFX_OP_CALL_MODULE;
-        for (uint32_t i = 0; i < e->node->n_inputs; i++) {
-            const cfx_node *def = e->node->inputs[i].def;
-            entry *input = &entries[def->mark - stamp];
-            input->written = input->written || e->writes || (e->written && !e->fresh) ||
-                             (module && def->op == CFX_OP_GET_ATTR);
-        }
+        writing w = {entries, stamp, &entries[n]};
+        if (w.by->node->op != CFX_OP_OUTPUT)
+            (void)cfxi_analysis_node_touches(w.by->node, w.by->op, library, w.by->does, note_touch,
+                                             &w);
     }
 }
 
@@ -91,6 +98,22 @@ static cfx_status note_owner(cfxi_survey *s, const cfx_str *path, cfx_status *st
         e->read = true;
     cfx_buffer_free(&owner);
     return *status;
+}
+
+/* The tensors that a module writes to are written, whoever reads them. */
+static cfx_status note_state(cfxi_survey *s, const cfx_node *n, cfx_error *err)
+{
+    const cfxi_module_facts *facts;
+    cfx_status status = CFX_OK;
+    CFX_TRY(cfxi_analysis_module_facts(s->model, n->graph, n->callee->ref->name->data, &facts,
+                                       err));
+    for (size_t at = 0; status == CFX_OK && at < facts->written.size;
+         at += strlen(facts->written.data + at) + 1) {
+        cfxi_seen_facts *e = entry_at(s, facts->written.data + at, &status);
+        if (e)
+            e->written = true;
+    }
+    return status == CFX_OK ? CFX_OK : cfxi_base_nomem(err);
 }
 
 static cfx_status note_node(cfxi_survey *s, const cfx_node *n, bool written, cfx_error *err)
@@ -116,11 +139,15 @@ static cfx_status look_at_nodes(cfxi_survey *s, cfx_graph *g, entry *entries, cf
         *e = (entry){.node = n};
         CFX_TRY(ask_node(s, e, err));
     }
-    find_written(entries, g->size, cfxi_ir_graph_number(g));
+    find_written(s, entries, g->size, cfxi_ir_graph_number(g));
     for (size_t i = 0; i < g->size; i++) {
         const cfx_node *n = entries[i].node;
+        if (n->op == CFX_OP_PLACEHOLDER && entries[i].written && !g->parent)
+            s->wrote_any = true;  /* an input may be any attribute */
         if (n->op == CFX_OP_CALL_MODULE || n->op == CFX_OP_GET_ATTR)
             CFX_TRY(note_node(s, n, entries[i].written, err));
+        if (n->op == CFX_OP_CALL_MODULE)
+            CFX_TRY(note_state(s, n, err));
     }
     return CFX_OK;
 }
@@ -140,10 +167,10 @@ static cfx_status look_at(cfx_graph *g, void *ctx, cfx_error *err)
 
 /* ---- what others ask ----------------------------------------------------------------------- */
 
-cfx_status cfxi_analysis_survey_begin(cfxi_survey *s, cfx_graph *g, const cfx_module_tree *modules,
+cfx_status cfxi_analysis_survey_begin(cfxi_survey *s, cfx_graph *g, cfxi_effect_model *model,
                                       cfx_error *err)
 {
-    *s = (cfxi_survey){.modules = modules, .allocator = g->allocator};
+    *s = (cfxi_survey){.model = model, .modules = model->modules, .allocator = g->allocator};
     return look_at(g, s, err);
 }
 
@@ -154,7 +181,7 @@ void cfxi_analysis_survey_end(cfxi_survey *s)
 
 cfxi_seen_facts cfxi_analysis_survey_find(const cfxi_survey *s, const char *path)
 {
-    const cfxi_seen_facts *e = find(s, s->modules->identity(s->modules->ctx, path));
+    const cfxi_seen_facts *e = find(s, object_at(s, path));
     return e ? *e : (cfxi_seen_facts){0};
 }
 

@@ -3,23 +3,25 @@
 #ifndef CFXI_MODULE_USERS_IMPL_H
 #define CFXI_MODULE_USERS_IMPL_H
 
-#include "analysis_impl.h"
+#include "effects_impl.h"
 
 typedef struct cfxi_seen_facts {
     size_t calls;  /* how many nodes call it, if it is a module */
     bool read;     /* a get_attr leads to it, or to something directly in it */
-    bool written;  /* a node may write to what a get_attr reads there */
+    bool written;  /* a node may write to what a get_attr reads there, or to a module's state */
 } cfxi_seen_facts;
 
 typedef struct cfxi_survey {
-    const cfx_module_tree *modules;
+    cfxi_effect_model *model;
+    const cfx_module_tree *modules;  /* of the model */
     const cfx_allocator *allocator;
-    cfxi_pointers seen;  /* identity of an object -> cfxi_seen_facts */
+    cfxi_pointers seen;  /* memory of a tensor or identity of a module -> cfxi_seen_facts */
+    bool wrote_any;      /* a node may write to anything that is visible outside the graph */
 } cfxi_survey;
 
 /* Looks at the graph and its regions. Linear in nodes and edges, except that the effect of an
  * operator is found by looking at its regions. End it even if it fails. */
-cfx_status cfxi_analysis_survey_begin(cfxi_survey *s, cfx_graph *g, const cfx_module_tree *modules,
+cfx_status cfxi_analysis_survey_begin(cfxi_survey *s, cfx_graph *g, cfxi_effect_model *model,
                                       cfx_error *err);
 void cfxi_analysis_survey_end(cfxi_survey *s);
 

@@ -63,3 +63,44 @@ cfx_node *cfxi_analysis_add_reader(cfx_node *before, const char *path, cfx_error
         cfxi_analysis_place_like(n, before);
     return n;
 }
+
+/* ---- replacing inputs ---------------------------------------------------------------------- */
+
+static cfx_value instead_of(void *map, cfx_node *n, cfx_error *err)
+{
+    cfx_value v = cfx_node_map_get(map, n);
+    (void)err;
+    return v.kind == CFX_KIND_INVALID ? cfx_value_node(n) : v;
+}
+
+/* Whether `n` uses what is to be replaced; hooks hear of each such use. */
+static cfx_status announce(cfx_node *n, const cfx_node_map *instead, bool *any, cfx_error *err)
+{
+    for (uint32_t i = 0; i < n->n_inputs; i++) {
+        cfx_value v = cfx_node_map_get(instead, n->inputs[i].def);
+        if (v.kind == CFX_KIND_INVALID)
+            continue;
+        *any = true;
+        CFX_TRY(cfxi_ir_run_hooks(n->graph, CFX_HOOK_REPLACE, n->inputs[i].def, v, n, err));
+    }
+    return CFX_OK;
+}
+
+cfx_status cfxi_analysis_replace_inputs(cfx_node *n, cfx_node_map *instead, cfx_error *err)
+{
+    cfx_graph *g = n->graph;
+    bool any = false;
+    CFX_TRY(announce(n, instead, &any, err));
+    if (!any)
+        return CFX_OK;
+    cfx_value args = cfx_value_map(g, g, cfx_node_args(n), instead_of, instead, err);
+    cfx_value kwargs = cfx_value_map(g, g, cfx_node_kwargs(n), instead_of, instead, err);
+    cfx_status status = CFX_E_NOMEM;
+    if (args.kind != CFX_KIND_INVALID && kwargs.kind != CFX_KIND_INVALID)
+        status = cfx_node_set_args_kwargs(n, args, kwargs, err);
+    if (status != CFX_OK) {
+        cfx_value_discard(g, args);
+        cfx_value_discard(g, kwargs);
+    }
+    return status;
+}

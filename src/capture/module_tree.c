@@ -48,6 +48,12 @@ static const void *identity(void *ctx, const char *path)
     return e->value.kind == CFX_DATUM_TENSOR ? (const void *)e->value.as.tensor : (const void *)e;
 }
 
+static const void *memory(void *ctx, const char *path)
+{
+    const cfxi_member *e = module_at(ctx, path) ? NULL : cfxi_capture_module_at(ctx, path);
+    return e && e->value.kind == CFX_DATUM_TENSOR ? e->value.as.tensor->storage : NULL;
+}
+
 static cfx_value sizes_of(cfx_graph *g, const cfx_tensor *t, cfx_error *err)
 {
     cfx_value sizes[CFX_MAX_DIMS];
@@ -256,6 +262,7 @@ cfx_module_tree cfx_module_as_tree(cfx_module *m)
         .graph = graph,
         .call = call,
         .each_child = each_child,
+        .memory = memory,
     };
     cfx_module_tree all = tree;
     all.ctx = m;

@@ -12,7 +12,7 @@
  * others read, or is read by one that does. The earliest such node with a wrong value is to blame;
  * or a call before it that only writes, and of which the other graph has none.
  */
-#include "analysis/analysis_impl.h"
+#include "analysis/effects_impl.h"
 
 #include <cfx/embed/check.h>
 

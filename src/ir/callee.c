@@ -26,7 +26,7 @@ cfxi_callee *cfxi_ir_callee_of_ref(cfx_graph *g, cfx_opcode op, cfx_ref *ref, cf
         cfxi_base_nomem(err);
         return NULL;
     }
-    *callee = (cfxi_callee){.ref = ref, .op = (uint8_t)op, .impure = -1};
+    *callee = (cfxi_callee){.ref = ref, .op = (uint8_t)op};
     callee->next_of_ref = ref->callees;
     ref->callees = callee;
     ref->refs++;

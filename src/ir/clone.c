@@ -196,7 +196,7 @@ static cfx_status copy_callee(cloner *c, cfxi_callee *callee)
     callee->twin = cfxi_ir_callee_get(c->dst, (cfx_opcode)callee->op, target, c->err);
     if (!callee->twin)
         return c->err->status;
-    callee->twin->impure = callee->impure;
+    callee->twin->does = callee->does;
     callee->twin->row = callee->row;
     callee->twin->form = callee->form;
     return copy_ref_name(c, ref, callee->twin->ref);

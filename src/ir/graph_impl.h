@@ -83,8 +83,7 @@ struct cfxi_callee {
     uint16_t row;              /* 1 + the operator's row of ops.def; 0 not asked yet */
     uint8_t form;              /* how it takes regions (region.c); 0 not asked yet */
     uint8_t op;
-    int8_t impure;             /* the host's answer for call_function: -1 not asked yet */
-    uint8_t effect;            /* 1 + what its name and the host say (cfx_effect); 0 not asked */
+    uint8_t does;              /* what its name and the host say (analysis/effect.c); 0 not asked */
 };
 
 struct cfx_use {

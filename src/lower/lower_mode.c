@@ -127,10 +127,12 @@ cfx_status cfxi_lower_modes(cfx_graph *g, const cfx_module_tree *modules, cfx_er
     CFX_TRY(drop_settings(&job, g, err));
     if (!job.any)
         return CFX_OK;
-    cfxi_resolver resolver = {.modules = modules, .truths = cfx_node_map_new(g->allocator, err)};
+    cfxi_effect_model model = {.modules = modules};
+    cfxi_resolver resolver = {.model = &model, .truths = cfx_node_map_new(g->allocator, err)};
     if (!resolver.truths)
         return CFX_E_NOMEM;
     const cfx_status status = take_branches(g, &resolver, err);
     cfx_node_map_free(resolver.truths);
+    cfxi_analysis_model_end(&model);
     return status;
 }

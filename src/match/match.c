@@ -136,14 +136,15 @@ static bool push_list(cfxi_search *s, int32_t *list, const cfx_value *p, size_t 
 
 static bool same_literal(cfx_value p, cfx_value g)
 {
-    const cfxi_same how = {.floats = CFXI_FLOATS_PYTHON, .shape_only = true};
+    const cfxi_same how = {.floats = CFXI_FLOATS_BITS, .shape_only = true};
     return cfxi_ir_same_value(&how, p, g);
 }
 
-/* As Python's == has it: what a placeholder is bound to, and what it would be bound to now. */
+/* What a placeholder is bound to, and what it would be bound to now: as Python's == has it, but for
+ * the sign of zero. */
 static bool same_again(cfx_value a, cfx_value b)
 {
-    const cfxi_same how = {.floats = CFXI_FLOATS_PYTHON, .numbers = true, .shape_only = true};
+    const cfxi_same how = {.floats = CFXI_FLOATS_BITS, .numbers = true, .shape_only = true};
     return cfxi_ir_same_value(&how, a, b);
 }
 

@@ -83,7 +83,7 @@ typedef struct cfxi_early {
 /* Who writes to what in a graph. */
 typedef struct cfxi_effects cfxi_effects;
 
-/* NULL in *effects if no node of the graph writes. */
+/* NULL in *effects if no node of the graph writes or draws random numbers. */
 cfx_status cfxi_match_effects_new(cfx_graph *g, const cfx_module_tree *modules,
                                   cfxi_effects **effects, cfx_error *err);
 void cfxi_match_effects_free(cfxi_effects *e);

@@ -27,7 +27,7 @@
 #include "pass_impl.h"
 
 typedef struct collapse_job {
-    const cfx_module_tree *modules;
+    cfxi_effect_model model;
     cfxi_aliases aliases;  /* of the graph that is being changed */
     bool outside_written;  /* so is some memory from beyond the graph, which has many names there */
     bool changed;
@@ -227,21 +227,17 @@ static cfx_status take_step(collapse_job *job, cfx_node *n, bool *done, cfx_erro
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-/* A writer of which nothing is known may write to anything that has a name beyond the graph. */
 static cfx_status find_writes(collapse_job *job, cfx_graph *g, cfx_error *err)
 {
     CFX_TRY(cfxi_analysis_aliases_note_writes(&job->aliases, err));
     for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
         cfxi_alias *set = cfxi_analysis_alias_set(&job->aliases, n);
-        cfx_operator op;
         cfx_effect effect;
-        CFX_TRY(cfx_node_operator_of(n, job->modules, &op, err));
-        CFX_TRY(cfx_node_effect(n, job->modules, &effect, err));
+        CFX_TRY(cfxi_analysis_effect(&job->model, n, &effect, err));
         if (effect != CFX_EFFECT_NONE &&
             cfxi_analysis_is_view(n)) /* the host says that it must stay */
             set->written = true;
-        if ((effect == CFX_EFFECT_WRITES && cfxi_analysis_is_opaque(n, op, NULL, effect)) ||
-            (set->written && set->outside))
+        if (set->written && set->outside)
             job->outside_written = true;
     }
     return CFX_OK;
@@ -255,7 +251,7 @@ static cfx_status collapse(cfx_graph *g, void *ctx, cfx_error *err)
     cfx_iter_begin(&it, g, false);
     cfxi_ir_graph_freeze(g);
     cfx_status status =
-        cfxi_analysis_aliases_begin(&job->aliases, g, job->modules, CFXI_USES_ALL, err);
+        cfxi_analysis_aliases_begin(&job->aliases, g, &job->model, CFXI_USES_ALL, err);
     if (status == CFX_OK)
         status = find_writes(job, g, err);
     cfxi_ir_graph_thaw(g);
@@ -270,9 +266,10 @@ static cfx_status collapse(cfx_graph *g, void *ctx, cfx_error *err)
 cfx_status cfxi_pass_collapse_reshapes(cfx_graph *g, const cfx_module_tree *modules,
                                        const void *opts, bool *changed, cfx_error *err)
 {
-    collapse_job job = {.modules = modules};
+    const cfx_collapse_reshapes_options *o = opts;
+    collapse_job job = {.model = {.modules = modules, .strict = o && o->strict}};
     cfx_status status = collapse(g, &job, err);
-    (void)opts;
+    cfxi_analysis_model_end(&job.model);
     if (changed)
         *changed = job.changed;
     return status;

@@ -2,6 +2,7 @@
 #ifndef CFXI_CSE_IMPL_H
 #define CFXI_CSE_IMPL_H
 
+#include "analysis/alias_impl.h"
 #include "analysis/control_flow_impl.h"
 
 #include <cfx/embed/pass.h>
@@ -10,10 +11,15 @@
 /* What stays the same for a graph and its regions. */
 typedef struct cfxi_cse_job {
     const cfx_cse_options *opts;
-    const cfx_module_tree *modules;
+    cfxi_effect_model model;
     bool writes;   /* something in the whole graph does */
     bool changed;
 } cfxi_cse_job;
+
+/* Whether a node that does `does` is never merged: it has an effect, or the caller keeps it. Asks
+ * the caller, with the graph frozen. (cse.c) */
+cfx_status cfxi_pass_cse_is_apart(const cfxi_cse_job *job, cfx_node *n, unsigned does, bool *apart,
+                                  cfx_error *err);
 
 /* Lets the regions of branches and loops in `g` take what was computed before them instead of
  * computing it again, and take each value once. (cse_regions.c) */

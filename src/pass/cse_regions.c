@@ -172,16 +172,17 @@ static bool same_call(const void *item, const void *key, size_t size)
 /* A call whose result is always the same for the same arguments. */
 static cfx_status is_plain(const border_job *job, cfx_node *n, bool *plain)
 {
-    cfx_effect effect = CFX_EFFECT_WRITES;
+    unsigned does;
     *plain = n->op == CFX_OP_CALL_FUNCTION || n->op == CFX_OP_CALL_METHOD;
     if (!*plain || cfx_operator_regions(cfx_node_operator(n)) > 0) {
         *plain = false;
         return CFX_OK;
     }
-    cfx_status status =
-        cfxi_analysis_node_effect(n, job->all->modules, job->all->opts, &effect, job->err);
-    *plain = effect == CFX_EFFECT_NONE;
-    return status;
+    bool apart = true;
+    CFX_TRY(cfxi_analysis_does(&job->all->model, n, &does, job->err));
+    CFX_TRY(cfxi_pass_cse_is_apart(job->all, n, does, &apart, job->err));
+    *plain = !apart;
+    return CFX_OK;
 }
 
 static cfx_status make_available(border_job *job, cfx_node *n)

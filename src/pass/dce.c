@@ -18,12 +18,13 @@
  * region reads. Then their regions are treated likewise. A loop without effects goes, if nobody
  * needs its result, though it might never have ended: as in C, loops are taken to end.
  */
+#include "analysis/effects_impl.h"
 #include "analysis/liveness_impl.h"
 #include "pass_impl.h"
 
 typedef struct sweep_job {
     const cfx_dce_options *opts;
-    const cfx_module_tree *modules;
+    cfxi_effect_model model;
     cfxi_live live;       /* if there are regions */
     cfx_node_map *done;   /* the roots of regions that have been swept */
     bool changed;
@@ -42,21 +43,17 @@ static cfx_status could_not_tell(const cfx_node *n, cfx_error *err)
 }
 
 /* Whether a node has to stay, whoever uses it. */
-static cfx_status is_needed(cfx_node *n, const sweep_job *job, bool *needed, cfx_error *err)
+static cfx_status is_needed(cfx_node *n, sweep_job *job, bool *needed, cfx_error *err)
 {
     const cfx_dce_options *opts = job->opts;
-    const int answer =
-        opts && opts->is_impure
-            ? opts->is_impure(opts->ctx, n)
-            : cfxi_analysis_node_must_stay(n, cfxi_analysis_library_of(job->modules));
-    *needed = answer > 0;
-    if (answer < 0)
-        return could_not_tell(n, err);
-    if (*needed || (opts && (opts->is_impure || opts->like_torch_fx)))
-        return CFX_OK;
-    cfx_effect effect;
-    CFX_TRY(cfx_node_effect(n, job->modules, &effect, err));
-    *needed = effect == CFX_EFFECT_WRITES;
+    if (opts && opts->is_impure) {
+        const int answer = opts->is_impure(opts->ctx, n);
+        *needed = answer > 0;
+        return answer < 0 ? could_not_tell(n, err) : CFX_OK;
+    }
+    unsigned does;
+    CFX_TRY(cfxi_analysis_does(&job->model, n, &does, err));
+    *needed = cfxi_analysis_must_stay(does, opts && opts->like_torch_fx);
     return CFX_OK;
 }
 
@@ -66,7 +63,7 @@ static cfx_status is_root(void *ctx, cfx_node *n, bool *root, cfx_error *err)
 }
 
 /* The caller's opinion is asked of every node, and may give it users. */
-static cfx_status must_keep(cfx_node *n, const sweep_job *job, bool *keep, cfx_error *err)
+static cfx_status must_keep(cfx_node *n, sweep_job *job, bool *keep, cfx_error *err)
 {
     *keep = n->n_users > 0 || is_end_of_region(n);
     if (!*keep || (job->opts && job->opts->is_impure))
@@ -227,10 +224,12 @@ static cfx_status sweep_with_regions(cfx_graph *g, sweep_job *job, cfx_error *er
 cfx_status cfxi_pass_dce(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                          bool *changed, cfx_error *err)
 {
-    sweep_job job = {.opts = opts, .modules = modules};
+    const cfx_dce_options *o = opts;
+    sweep_job job = {.opts = o, .model = {.modules = modules, .strict = o && o->strict}};
     CFX_TRY(cfx_graph_lint(g, NULL, NULL, err));
     cfx_status status = cfxi_analysis_has_regions(g) ? sweep_with_regions(g, &job, err)
                                             : sweep_all(g, &job, err);
+    cfxi_analysis_model_end(&job.model);
     if (changed)
         *changed = job.changed;
     return status;

@@ -194,7 +194,7 @@ static cfx_status functionalize(cfx_graph *g, function_job *job, cfx_error *err)
 {
     const size_t size = (g->size + 1) * sizeof *job->version;
     cfx_status status =
-        cfxi_analysis_aliases_begin(&job->aliases, g, job->aliases.modules, CFXI_USES_ALL, err);
+        cfxi_analysis_aliases_begin(&job->aliases, g, job->aliases.model, CFXI_USES_ALL, err);
     job->version = cfxi_base_alloc(g->allocator, size);
     if (!job->version)
         status = cfxi_base_nomem(err);
@@ -223,9 +223,12 @@ static cfx_status functionalize_all(cfx_graph *g, void *ctx, cfx_error *err)
 cfx_status cfxi_pass_functionalize(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                                    bool *changed, cfx_error *err)
 {
-    function_job job = {.aliases.modules = modules, .opts = opts};
+    const cfx_functionalize_options *o = opts;
+    cfxi_effect_model model = {.modules = modules, .strict = o && o->strict};
+    function_job job = {.aliases.model = &model, .opts = o};
     CFX_TRY(cfx_graph_lint(g, NULL, NULL, err));
     cfx_status status = functionalize_all(g, &job, err);
+    cfxi_analysis_model_end(&model);
     if (changed)
         *changed = job.changed;
     return status;

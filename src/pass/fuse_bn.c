@@ -429,15 +429,17 @@ cfx_status cfxi_pass_fuse_bn(cfx_graph *g, const cfx_module_tree *modules, const
 {
     cfx_error own;
     modules = cfxi_analysis_modules_or_null(modules);
+    cfxi_effect_model model = {.modules = modules};
     fuse_job job = {.modules = modules};
     cfx_status status = CFX_OK;
     (void)opts;
     if (modules) {
         cfx_buffer_init(&job.path, g->allocator);
-        status = cfxi_analysis_survey_begin(&job.survey, g, modules, err);
+        status = cfxi_analysis_survey_begin(&job.survey, g, &model, err);
         if (status == CFX_OK)
             status = fuse_all(g, &job, cfxi_base_error_or(err, &own));
         cfxi_analysis_survey_end(&job.survey);
+        cfxi_analysis_model_end(&model);
         cfx_buffer_free(&job.path);
     }
     if (changed)

@@ -39,7 +39,7 @@
 #include "pass_impl.h"
 
 typedef struct hoist_job {
-    const cfx_module_tree *modules;
+    cfxi_effect_model model;
     bool writes;   /* something in the whole graph does */
     bool changed;
     cfxi_vec taken;  /* of cfx_node *: users that only took what was handed through */
@@ -166,7 +166,7 @@ static cfx_status may_move(const loop_job *job, cfx_node *n, bool sure, bool *ma
            cfx_node_map_get(job->escapes, n).kind == CFX_KIND_INVALID;
     if (!*may)
         return CFX_OK;
-    cfx_status status = cfx_node_effect(n, job->all->modules, &effect, job->all->err);
+    cfx_status status = cfxi_analysis_effect(&job->all->model, n, &effect, job->all->err);
     *may = effect == CFX_EFFECT_NONE;
     return status;
 }
@@ -288,7 +288,7 @@ static cfx_status find_escapes(const loop_job *job)
     cfxi_aliases aliases;
     cfx_error *err = job->all->err;
     cfx_status status =
-        cfxi_analysis_aliases_begin(&aliases, region, job->all->modules, CFXI_USES_ALL, err);
+        cfxi_analysis_aliases_begin(&aliases, region, &job->all->model, CFXI_USES_ALL, err);
     for (cfx_node *n = region->root.next; status == CFX_OK && n != &region->root; n = n->next)
         status = cfxi_analysis_alias_join(&aliases, n, err);
     if (status == CFX_OK)
@@ -328,7 +328,7 @@ static cfx_status hoist_loop(hoist_job *all, cfxi_control *c, cfxi_tensors *tens
     const cfx_allocator *allocator = c->node->graph->allocator;
     loop_job job = {.all = all, .c = c, .tensors = tensors};
     cfx_effect effect = CFX_EFFECT_WRITES;
-    cfx_status status = cfx_node_effect(c->node, all->modules, &effect, all->err);
+    cfx_status status = cfxi_analysis_effect(&all->model, c->node, &effect, all->err);
     if (status != CFX_OK || effect == CFX_EFFECT_WRITES || !cfxi_analysis_control_is_apart(c))
         return status;
     job.outside = cfx_node_map_new(allocator, all->err);
@@ -356,7 +356,8 @@ static cfx_status hoist_nodes(hoist_job *job, cfx_graph *g)
 {
     cfxi_tensors tensors;
     cfx_iter it;
-    cfx_status status = cfxi_analysis_tensors_begin(&tensors, g, job->modules, false, job->err);
+    cfx_status status = cfxi_analysis_tensors_begin(&tensors, g, job->model.modules, false,
+                                                    job->err);
     cfx_iter_begin(&it, g, false);
     for (cfx_node *n; status == CFX_OK && (n = cfx_iter_next(&it)) != NULL;)
         status = hoist_node(job, n, &tensors);
@@ -383,7 +384,7 @@ static cfx_status find_writes(cfx_graph *g, hoist_job *job)
     cfxi_ir_graph_freeze(g);
     for (cfx_node *n = g->root.next; status == CFX_OK && n != &g->root; n = n->next) {
         cfx_effect effect;
-        status = cfx_node_effect(n, job->modules, &effect, job->err);
+        status = cfxi_analysis_effect(&job->model, n, &effect, job->err);
         job->writes = job->writes || (status == CFX_OK && effect == CFX_EFFECT_WRITES);
     }
     cfxi_ir_graph_thaw(g);
@@ -393,8 +394,8 @@ static cfx_status find_writes(cfx_graph *g, hoist_job *job)
 cfx_status cfxi_pass_hoist(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                            bool *changed, cfx_error *err)
 {
-    (void)opts;
-    hoist_job job = {.modules = modules, .err = err};
+    const cfx_hoist_options *o = opts;
+    hoist_job job = {.model = {.modules = modules, .strict = o && o->strict}, .err = err};
     CFX_TRY(cfx_graph_lint(g, NULL, NULL, err));
     cfx_status status = cfxi_analysis_has_regions(g) ? find_writes(g, &job) : CFX_OK;
     bool any = false;
@@ -404,6 +405,7 @@ cfx_status cfxi_pass_hoist(cfx_graph *g, const cfx_module_tree *modules, const v
             status = hoist(g, &job, err);
         any = any || job.changed;
     } while (job.changed && status == CFX_OK);
+    cfxi_analysis_model_end(&job.model);
     if (changed)
         *changed = any;
     return status;

@@ -21,6 +21,7 @@
  * at its regions.
  */
 #include "analysis/analysis_impl.h"
+#include "analysis/effects_impl.h"
 #include "pass_impl.h"
 
 /* Products with the same target and right-hand side; then those of them on one level. */
@@ -47,7 +48,7 @@ typedef struct entry {
 
 typedef struct merge_job {
     const cfx_target *split;  /* or NULL */
-    const cfx_module_tree *modules;
+    cfxi_effect_model *model;
     cfx_graph *g;
     entry *entries;        /* in order; `sorted` points to them level by level */
     entry **sorted;
@@ -135,7 +136,7 @@ static cfx_status find_products(merge_job *job)
         cfx_effect effect = CFX_EFFECT_NONE;
         *e = (entry){.node = n};
         if (n->op != CFX_OP_PLACEHOLDER)
-            status = cfx_node_effect(n, job->modules, &effect, job->err);
+            status = cfxi_analysis_effect(job->model, n, &effect, job->err);
         e->effect = (uint8_t)effect;
         if (status == CFX_OK && effect == CFX_EFFECT_NONE && is_product(n))
             status = note_product(job, e);
@@ -393,7 +394,7 @@ static cfx_status merge_found(merge_job *job)
 static cfx_status merge_all(cfx_graph *g, void *ctx, cfx_error *err)
 {
     merge_job *outer = ctx;
-    merge_job job = {.split = outer->split, .modules = outer->modules,
+    merge_job job = {.split = outer->split, .model = outer->model,
                      .g = g, .n = g->size, .err = err};
     const size_t bytes = job.n * (sizeof *job.entries + sizeof *job.sorted);
     job.last = &job.batches;
@@ -417,8 +418,10 @@ cfx_status cfxi_pass_merge_matmul(cfx_graph *g, const cfx_module_tree *modules, 
 {
     const cfx_merge_matmul_options *o = opts;
     cfx_error own;
-    merge_job job = {.split = o ? o->split : NULL, .modules = modules};
+    cfxi_effect_model model = {.modules = modules, .strict = o && o->strict};
+    merge_job job = {.split = o ? o->split : NULL, .model = &model};
     cfx_status status = merge_all(g, &job, cfxi_base_error_or(err, &own));
+    cfxi_analysis_model_end(&model);
     if (changed)
         *changed = job.changed;
     return status;

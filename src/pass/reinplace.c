@@ -348,7 +348,7 @@ static cfx_status reinplace(cfx_graph *g, reinplace_job *job, cfx_error *err)
     cfx_iter hold;  /* what is erased stays what it was: it has a place */
     cfx_iter_begin(&hold, g, false);
     cfx_status status =
-        cfxi_analysis_aliases_begin(&job->aliases, g, job->aliases.modules, CFXI_USES_REAL, err);
+        cfxi_analysis_aliases_begin(&job->aliases, g, job->aliases.model, CFXI_USES_REAL, err);
     job->nodes = cfxi_base_alloc(g->allocator, n * sizeof *job->nodes);
     if (!job->nodes)
         status = cfxi_base_nomem(err);
@@ -376,9 +376,12 @@ static cfx_status reinplace_all(cfx_graph *g, void *ctx, cfx_error *err)
 cfx_status cfxi_pass_reinplace(cfx_graph *g, const cfx_module_tree *modules, const void *opts,
                                bool *changed, cfx_error *err)
 {
-    reinplace_job job = {.aliases.modules = modules, .opts = opts};
+    const cfx_reinplace_options *o = opts;
+    cfxi_effect_model model = {.modules = modules, .strict = o && o->strict};
+    reinplace_job job = {.aliases.model = &model, .opts = o};
     CFX_TRY(cfx_graph_lint(g, NULL, NULL, err));
     cfx_status status = reinplace_all(g, &job, err);
+    cfxi_analysis_model_end(&model);
     if (changed)
         *changed = job.changed;
     return status;

@@ -123,7 +123,7 @@ static cfx_status is_idle(const cfxi_resolver *r, const cfx_graph *test, bool *i
     for (cfx_node *n = test->root.next; *idle && n != &test->root; n = n->next) {
         cfx_effect effect = CFX_EFFECT_NONE;
         if (n->op != CFX_OP_PLACEHOLDER && n->op != CFX_OP_OUTPUT)
-            CFX_TRY(cfx_node_effect(n, r->modules, &effect, err));
+            CFX_TRY(cfxi_analysis_effect(r->model, n, &effect, err));
         *idle = effect == CFX_EFFECT_NONE;
     }
     return CFX_OK;
@@ -293,7 +293,7 @@ static cfx_status give_regions(cfxi_resolver *r, cfxi_control *c, cfx_error *err
     cfx_effect effect;
     if (!cfxi_analysis_control_is_alone(c))
         return CFX_OK;
-    cfx_status status = cfx_node_effect(c->node, r->modules, &effect, err);
+    cfx_status status = cfxi_analysis_effect(r->model, c->node, &effect, err);
     for (size_t i = 0; status == CFX_OK && i < c->n_regions; i++)
         status = cfxi_analysis_control_each_kept(
             c, i, give_input, &(giving){r, c, i, effect == CFX_EFFECT_WRITES, err});

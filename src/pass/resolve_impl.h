@@ -2,10 +2,11 @@
 #ifndef CFXI_RESOLVE_IMPL_H
 #define CFXI_RESOLVE_IMPL_H
 
+#include "analysis/effects_impl.h"
 #include "analysis/known_values_impl.h"
 
 typedef struct cfxi_resolver {
-    const cfx_module_tree *modules;
+    cfxi_effect_model *model;
     size_t max_count;      /* loops that run more often stay */
     size_t max_nodes;      /* as do those that would become more nodes */
     cfx_node_map *truths;  /* nodes of which it is known whether they are true */

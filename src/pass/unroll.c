@@ -36,7 +36,8 @@ cfx_status cfxi_pass_unroll(cfx_graph *g, const cfx_module_tree *modules, const 
                             bool *changed, cfx_error *err)
 {
     const cfx_unroll_options *limits = opts;
-    cfxi_resolver r = {.modules = modules,
+    cfxi_effect_model model = {.modules = modules, .strict = limits && limits->strict};
+    cfxi_resolver r = {.model = &model,
                        .max_count = limits ? limits->max_turns : MOST_TURNS,
                        .max_nodes = limits ? limits->max_nodes : MOST_NODES,
                        .truths = cfx_node_map_new(g->allocator, err)};
@@ -47,6 +48,7 @@ cfx_status cfxi_pass_unroll(cfx_graph *g, const cfx_module_tree *modules, const 
             status = unroll(g, &r, err);
     } while (r.any && status == CFX_OK);
     cfx_node_map_free(r.truths);
+    cfxi_analysis_model_end(&model);
     if (changed)
         *changed = r.changed;
     return status;

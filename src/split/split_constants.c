@@ -23,6 +23,7 @@
 typedef struct folder {
     cfx_graph *g;
     const cfx_constants_options *what;
+    cfxi_effect_model model;
     cfxi_aliases aliases;    /* what shares memory with what is written to is no constant */
     cfx_node_map *known;     /* constants */
     cfxi_vec constants;      /* of cfx_node *: calls, and before them the attributes they read */
@@ -46,14 +47,9 @@ static bool is_constant(const folder *f, const cfx_node *n)
 /* Whether computing `n` once is as good as computing it each time. */
 static cfx_status is_repeatable(folder *f, cfx_node *n, bool *repeatable)
 {
-    cfx_effect effect = CFX_EFFECT_NONE;
-    int impure = cfx_node_is_impure(n);
-    if (impure < 0)
-        return cfx_error_set(f->err, CFX_E_HOST, "could not tell whether node %%%s has an effect",
-                             n->name->data);
-    if (!impure && n->op != CFX_OP_CALL_MODULE)
-        CFX_TRY(cfx_node_effect(n, NULL, &effect, f->err));
-    *repeatable = !impure && effect == CFX_EFFECT_NONE;
+    unsigned does;
+    CFX_TRY(cfxi_analysis_does(&f->model, n, &does, f->err));
+    *repeatable = (does & ~(unsigned)CFXI_UNKNOWN) == 0;
     return CFX_OK;
 }
 
@@ -105,7 +101,7 @@ static cfx_status find_constants(folder *f)
 {
     if (!has_candidates(f->g))
         return CFX_OK;
-    CFX_TRY(cfxi_analysis_aliases_begin(&f->aliases, f->g, NULL, CFXI_USES_ALL, f->err));
+    CFX_TRY(cfxi_analysis_aliases_begin(&f->aliases, f->g, &f->model, CFXI_USES_ALL, f->err));
     CFX_TRY(cfxi_analysis_aliases_note_writes(&f->aliases, f->err));
     for (cfx_node *n = f->g->root.next; n != &f->g->root; n = n->next) {
         bool constant;
@@ -293,7 +289,8 @@ cfx_status cfx_graph_split_constants(cfx_graph *g, const cfx_constants_options *
                                      cfx_subgraph *constants, cfx_subgraph *rest, cfx_error *err)
 {
     cfx_error own;
-    folder f = {.g = g, .what = what, .err = cfxi_base_error_or(err, &own)};
+    folder f = {.g = g, .what = what, .err = cfxi_base_error_or(err, &own),
+                .model = {.modules = what->modules, .strict = what->strict}};
     *constants = *rest = (cfx_subgraph){0};
     cfxi_ir_graph_freeze(g);
     cfx_status status = split(&f, constants, rest);
@@ -304,6 +301,7 @@ cfx_status cfx_graph_split_constants(cfx_graph *g, const cfx_constants_options *
     }
     if (f.aliases.graph)
         cfxi_analysis_aliases_end(&f.aliases);
+    cfxi_analysis_model_end(&f.model);
     cfx_node_map_free(f.known);
     cfxi_base_vec_free(&f.constants, sizeof(cfx_node *), g->allocator);
     cfxi_base_vec_free(&f.outputs, sizeof(cfx_node *), g->allocator);

@@ -2,6 +2,7 @@
 
     make(seed)      (GraphModule, inputs): new ones each time, as running may change them;
                     without writes=False something may be written to in place
+    make_live(seed) likewise, in training or evaluation mode, with state and random numbers
 
 Every tensor is float32 of shape (2, 4, 4, 4), so that any statement can follow any other. There are
 operators in all their spellings, repeated calls, dead code, constants, dropout, convolutions before
@@ -76,6 +77,59 @@ class Inner(nn.Module):
         return torch.relu(self.conv(x)) * self.scale
 
 
+class Counter(nn.Module):
+    """A class that cfx knows nothing about, with a buffer that it writes to and a plain counter."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(1))
+        self.calls = 0
+
+    def forward(self, x):
+        self.count += 1
+        self.calls += 1
+        return x * 0.5 + self.count * 0.01 * self.calls
+
+
+class Attention(nn.Module):
+    """Likewise, with a known child that draws random numbers in training."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(4, 2, dropout=0.3, batch_first=True)
+
+    def forward(self, x):
+        rows = x.reshape(2, 16, 4)
+        return self.attention(rows, rows, rows, need_weights=False)[0].reshape(SHAPE)
+
+
+def bump(x):
+    """A function that cfx knows nothing about, and that writes to what it is given."""
+    x.mul_(0.5)
+    return x + 1
+
+
+def noise(x):
+    return x + torch.rand(SHAPE)
+
+
+class Live(nn.Module):
+    """What `make_live` adds to a Root: state and random numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.twin = nn.BatchNorm2d(4), nn.BatchNorm2d(4, momentum=None)
+        self.twin.running_mean = self.norm.running_mean  # one memory
+        self.instance = nn.InstanceNorm2d(4, track_running_stats=True)
+        self.free = nn.BatchNorm2d(4, track_running_stats=False)
+        self.drop, self.zero, self.planes = nn.Dropout(0.3), nn.Dropout(0.0), nn.Dropout2d(0.3)
+        self.alpha, self.rrelu = nn.AlphaDropout(0.3), nn.RReLU()
+        self.fractional = nn.FractionalMaxPool2d(1, output_size=(4, 4))
+        self.block = nn.Sequential(nn.Conv2d(4, 4, 1), nn.BatchNorm2d(4), nn.Dropout(0.2))
+        self.traced = cfx.symbolic_trace(lambda x: F.dropout(torch.relu(x), 0.2, True))
+        self.counter, self.attention = Counter(), Attention()
+
+
 class Root(nn.Module):
     def __init__(self):
         super().__init__()
@@ -94,8 +148,8 @@ class Root(nn.Module):
 
 
 class Maker:
-    def __init__(self, rng, regions=1, writes=True):
-        self.rng, self.regions, self.writes = rng, regions, writes
+    def __init__(self, rng, regions=1, writes=True, live=None):
+        self.rng, self.regions, self.writes, self.live = rng, regions, writes, live
         self.graph = cfx.Graph()
         self.made = []
         self.calls = []  # to be made again
@@ -247,7 +301,7 @@ class Maker:
         operands = (self.pick(), self.pick())
         regions = []
         for _ in range(2):
-            inner = Maker(self.rng, self.regions - 1, self.writes)
+            inner = Maker(self.rng, self.regions - 1, self.writes, self.live)
             inner.made = [inner.graph.placeholder(f"a{i}") for i in range(2)]
             inner.layers = []
             inner.statements(self.rng.randrange(4))
@@ -260,7 +314,7 @@ class Maker:
 
     def loop(self):
         """A state that changes, one that never does, and what depends on that one alone."""
-        inner = Maker(self.rng, self.regions - 1, self.writes)
+        inner = Maker(self.rng, self.regions - 1, self.writes, self.live)
         inner.graph.placeholder("i")
         state, kept = inner.made = [inner.graph.placeholder(name) for name in ("s", "k")]
         inner.layers = []
@@ -272,6 +326,56 @@ class Maker:
         loop = self.graph.call_function(cfx.for_loop, args)
         self.call(operator.getitem, (loop, 0))
         self.calls.pop()  # a region has one place
+
+    # ---- state and random numbers
+
+    def norm(self):
+        """The same few again and again, some with a memory in common."""
+        path = self.rng.choice(["norm", "norm", "twin", "instance", "free", "block"])
+        self.maybe_dead(f"live.{path}", (self.pick(),))
+
+    def statistic(self):
+        """What a norm has written, or will write; also computed from it alone."""
+        path = self.rng.choice(["norm.running_mean", "twin.running_mean", "norm.running_var",
+                                "instance.running_mean", "block.1.running_mean",
+                                "norm.num_batches_tracked"])
+        node = self.graph.get_attr(f"live.{path}")
+        if self.rng.random() < 0.5:
+            node = self.graph.call_function(self.rng.choice([torch.neg, torch.abs]), (node,))
+        self.call(torch.add, (self.pick(), node))
+        self.calls.pop()
+
+    def random_module(self):
+        path = self.rng.choice(["drop", "zero", "planes", "alpha", "rrelu", "fractional", "traced"])
+        self.maybe_dead(f"live.{path}", (self.pick(),))
+
+    def random_function(self):
+        x = self.pick()
+        target, args, kwargs = self.rng.choice([
+            (F.dropout, (x, 0.3, True), {}), (F.dropout, (x,), {"p": 0.3}),
+            (torch.rand_like, (x,), {}), (".bernoulli", (x, 0.5), {}),
+            (F.rrelu, (x,), {"training": True}), (F.gumbel_softmax, (x,), {}),
+            (F.alpha_dropout, (x, 0.3, True), {}), (F.dropout2d, (x, 0.3, True), {}),
+            (F.feature_alpha_dropout, (x, 0.3, True), {}),
+            (F.scaled_dot_product_attention, (x, x, x), {"dropout_p": 0.3}),
+            (torch.randn, (SHAPE,), {}), (aten.rand_like.default, (x,), {}),
+        ])  # fmt: skip
+        self.maybe_dead(target, args, kwargs)
+
+    def functional_norm(self):
+        mean, var = map(self.graph.get_attr, ("mean", "var"))
+        self.maybe_dead(F.batch_norm, (self.pick(), mean, var), {"training": True})
+
+    def unknown(self):
+        """What cfx knows nothing about, and must take for impure under strict=True."""
+        x = self.fresh() if self.rng.random() < 0.7 else self.pick()
+        target = self.rng.choice(["live.counter", "live.attention", bump, noise])
+        self.maybe_dead(target, (x,))
+
+    def maybe_dead(self, target, args, kwargs=None):
+        node = self.call(target, args, kwargs)
+        if self.rng.random() < 0.4:
+            self.made.remove(node)
 
     def statements(self, n):
         kinds = [
@@ -285,14 +389,25 @@ class Maker:
             kinds += [self.in_place] * 3
         if self.regions:
             kinds += [self.cond, self.loop]
+        if self.live:
+            kinds += [self.norm, self.norm, self.statistic, self.statistic, self.random_module,
+                      self.random_function, self.random_function, self.functional_norm]
+        if self.live == "strict":
+            kinds += [self.unknown, self.unknown]
         for _ in range(n):
             self.rng.choice(kinds)()
 
 
-def make(seed, size=14, writes=True):
+def make_live(seed, size=14, writes=True, strict=False):
+    """In training mode for odd seeds; with `strict`, things that cfx knows nothing about."""
+    gm, inputs = make(seed, size, writes, "strict" if strict else "known")
+    return gm.train(seed % 2 == 1), inputs
+
+
+def make(seed, size=14, writes=True, live=None):
     rng = random.Random(seed)
     torch.manual_seed(seed)
-    maker = Maker(rng, writes=writes)
+    maker = Maker(rng, writes=writes, live=live)
     inputs = [torch.randn(SHAPE) for _ in range(rng.randrange(1, 4))]
     maker.made = [maker.graph.placeholder(f"x{i}") for i in range(len(inputs))]
     maker.statements(rng.randrange(4, size))
@@ -302,8 +417,10 @@ def make(seed, size=14, writes=True):
         if line % 3:
             node._location = ("module.py", line)
     root = Root()
+    if live:
+        root.live = Live()
     for module in root.modules():
-        if isinstance(module, nn.BatchNorm2d):
+        if isinstance(module, nn.BatchNorm2d) and module.running_mean is not None:
             module.running_mean.normal_(0, 0.3)
             module.running_var.uniform_(0.5, 2)
     return cfx.GraphModule(root.eval(), maker.graph), inputs

@@ -145,7 +145,7 @@ def test_legalize_names():
 
 
 def test_const_fold_heeds_writes():
-    """What is written to later is another value then; x.reshape(2, 2) is not the row's reshape."""
+    """What is written to later is another value then, and what is returned is new at each call."""
     torch = pytest.importorskip("torch")
 
     class M(torch.nn.Module):
@@ -156,13 +156,61 @@ def test_const_fold_heeds_writes():
         def forward(self, x):
             a = self.w.clone()
             a.add_(x)
-            return a * 2, (self.w + 1).reshape(2, 2)
+            scale = torch.full(size=(2, 2), fill_value=3.0).reshape(4).mul(self.w)
+            return a * 2 * scale, (self.w + 1).reshape(2, 2), torch.zeros(2)
 
     gm = cfx.symbolic_trace(M())
     assert cfx.passes.run(gm, "const_fold")
+    names = [n.name for n in gm.graph.nodes if n.op.startswith("call")]
+    assert names == ["clone", "add_", "mul_1", "mul_2", "add", "reshape_1", "zeros"]
     for _ in range(2):
-        a, b = gm(torch.ones(4))
-        assert a.tolist() == [4] * 4 and b.tolist() == [[2, 2], [2, 2]]
+        a, b, c = gm(torch.ones(4))
+        assert a.tolist() == [12] * 4 and b.tolist() == [[2, 2], [2, 2]] and c.tolist() == [0, 0]
+        a.add_(1), b.add_(1), c.add_(1)
+
+
+def test_const_fold_calls():
+    """Keywords, factories, lists in a row and containers; many values for one call at once."""
+    torch = pytest.importorskip("torch")
+
+    class M(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = torch.nn.Parameter(torch.arange(6.0))
+
+        def forward(self, x):
+            x = x + torch.sum(input=self.w.view(2, 3), dim=0, keepdim=True)
+            x = x + torch.cat([torch.ones(1), torch.arange(2, 4, dtype=torch.float32)], dim=0)
+            x = x + torch.eye(3)[0] + self.w.view(3, 2).permute(1, 0)[0] + self.w.reshape((2, 3))[1]
+            parts = [torch.full((3,), i) for i in range(50)]
+            return torch.stack([x[0], *parts])
+
+    gm = cfx.symbolic_trace(M())
+    x = torch.rand(1, 3)
+    expected = M()(x)
+    assert cfx.passes.run(gm, "const_fold") and not cfx.passes.run(gm, "const_fold")
+    calls = [n.target for n in gm.graph.nodes if n.op.startswith("call")]
+    assert len(calls) <= 7 and torch.cat not in calls and torch.full not in calls
+    for _ in range(2):
+        torch.testing.assert_close(gm(x), expected, rtol=0, atol=0)
+
+
+def test_const_fold_of_what_is_written_or_unknown():
+    """A factory that is written to is made each time; empty tensors and random ones stay."""
+    torch = pytest.importorskip("torch")
+
+    def f(x):
+        buffer = torch.zeros(3)
+        buffer[0] = 1
+        acc = torch.ones(3)
+        acc += x
+        return x + buffer + acc + torch.empty(3).fill_(2) + torch.rand(3) * 0
+
+    gm = cfx.symbolic_trace(f)
+    x = torch.zeros(3)
+    cfx.passes.run(gm, "const_fold")
+    for _ in range(2):
+        assert gm(x).tolist() == [4, 3, 3]
 
 
 # ---- repeated parts
@@ -263,13 +311,14 @@ def test_options_by_name():
     assert cfx.passes.run(graph, "cse", "unroll", max_turns=5)  # for those that have it
     row = {p.name: p for p in cfx.passes.table()}["unroll"]
     assert {name: value for name, (value, _) in row.options.items()} == {
-        "max_turns": 16, "max_nodes": 1000}
+        "max_turns": 16, "max_nodes": 1000, "strict": False}
 
 
 @pytest.mark.parametrize("names, options, error, words", [
     (("unroll",), {"limit": 3}, TypeError, "unknown option 'limit' for unroll; the options are: "),
     (("cse", "topsort_"), {}, ValueError, "there is no pass 'topsort_'"),
-    (("cse",), {"max_turns": 3}, TypeError, "unknown option 'max_turns' for cse$"),
+    (("cse",), {"max_turns": 3}, TypeError,
+     "unknown option 'max_turns' for cse; the options are: strict$"),
     (("unroll",), {"max_turns": -1}, TypeError, "a bool or a non-negative integer, not -1"),
     (("unroll",), {"max_turns": "4"}, TypeError, "not '4'"),
     (("dce",), {"like_torch_fx": 2}, ValueError, "is a flag; it must be 0 or 1"),

@@ -9,10 +9,10 @@
 #include <cfx/embed/base.h>
 #include <cfx/embed/check.h>
 #include <cfx/embed/codegen.h>
+#include <cfx/embed/context.h>
 #include <cfx/embed/copy.h>
 #include <cfx/embed/dim.h>
 #include <cfx/embed/dlpack.h>
-#include <cfx/embed/effect.h>
 #include <cfx/embed/graph.h>
 #include <cfx/embed/hook.h>
 #include <cfx/embed/host.h>

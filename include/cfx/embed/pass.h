@@ -10,7 +10,7 @@
 #ifndef CFX_EMBED_PASS_H
 #define CFX_EMBED_PASS_H
 
-#include <cfx/embed/effect.h>
+#include <cfx/effect.h>
 #include <cfx/pass.h>
 
 #ifdef __cplusplus
@@ -23,9 +23,26 @@ typedef struct cfx_annotate_options {
     bool inputs_are_tensors;  /* assume that inputs and attributes without a type are tensors */
 } cfx_annotate_options;
 
-/* `effect` is called for every node except placeholders and outputs. The stronger of its result and
- * cfx_node_effect counts; for a call_module that is not in place, its result alone. */
-typedef cfx_effect_opinion cfx_cse_options;
+/* Options `strict`: functions, methods and modules that nothing is known about may do anything.
+ * Otherwise they are taken for what torch.fx takes them for: they can be dropped, and functions and
+ * methods can also be merged and moved. */
+
+typedef struct cfx_collapse_reshapes_options {
+    bool strict;
+} cfx_collapse_reshapes_options;
+
+typedef struct cfx_const_fold_options {
+    bool strict;
+} cfx_const_fold_options;
+
+typedef struct cfx_cse_options {
+    /* Whether a node is never merged with another: 1 or 0. Called for every node except placeholders
+     * and outputs; may be NULL. */
+    int (*keep)(void *ctx, cfx_node *n);
+    void *ctx;
+    bool like_torch_fx;  /* also merge calls of modules that nothing is known about */
+    bool strict;
+} cfx_cse_options;
 
 typedef struct cfx_dce_options {
     /* Overrides which nodes must be kept: 1 keeps a node, 0 erases it if unused. Called for every
@@ -34,6 +51,7 @@ typedef struct cfx_dce_options {
     void *ctx;
     bool like_torch_fx;  /* like torch.fx's eliminate_dead_code, also erase unused in-place calls,
                             even if their writes are visible elsewhere */
+    bool strict;
 } cfx_dce_options;
 
 typedef struct cfx_functionalize_options {
@@ -42,7 +60,12 @@ typedef struct cfx_functionalize_options {
      * CFX_OK stops the pass. */
     cfx_status (*left)(void *ctx, cfx_node *n, const char *why, cfx_error *err);
     void *ctx;
+    bool strict;
 } cfx_functionalize_options;
+
+typedef struct cfx_hoist_options {
+    bool strict;
+} cfx_hoist_options;
 
 typedef struct cfx_inline_options {
     /* Called for every node and its copy; may be NULL. A status other than CFX_OK stops the
@@ -66,6 +89,7 @@ typedef struct cfx_unlift_params_options {
 
 typedef struct cfx_merge_matmul_options {
     const cfx_target *split;  /* a function split(result, inputs); NULL: torch.split, with sizes */
+    bool strict;
 } cfx_merge_matmul_options;
 
 typedef struct cfx_normalize_options {
@@ -82,6 +106,7 @@ typedef struct cfx_reinplace_options {
      * it. NULL: only if they are the same node. */
     bool (*same_elements)(void *ctx, cfx_node *a, cfx_node *b);
     void *ctx;
+    bool strict;
 } cfx_reinplace_options;
 
 typedef struct cfx_remove_dropout_options {
@@ -98,6 +123,7 @@ typedef struct cfx_toposort_options {
 typedef struct cfx_unroll_options {
     size_t max_turns;
     size_t max_nodes;
+    bool strict;
 } cfx_unroll_options;
 
 /* ---- memory layouts ------------------------------------------------------------------------- */

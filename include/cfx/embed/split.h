@@ -7,7 +7,7 @@
 #ifndef CFX_EMBED_SPLIT_H
 #define CFX_EMBED_SPLIT_H
 
-#include <cfx/node.h>
+#include <cfx/tree.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -112,15 +112,17 @@ typedef struct cfx_constants_options {
                                              folded; 0; -1 stops with CFX_E_HOST */
     void *ctx;
     const char *path;                     /* of the attribute that holds the results */
+    const cfx_module_tree *modules;       /* may be NULL: then the host is asked about modules */
+    bool strict;                          /* calls that nothing is known about stay */
 } cfx_constants_options;
 
 /* Splits off what depends only on attributes and literals. `constants` computes it; `rest` does
  * what `g` does, but reads the results at `path`: one directly, several by operator.getitem. In
  * both, modules have flat paths (CFX_PART_FLAT_PATHS).
  *
- * Excluded are nodes that must not be dropped (cfx_node_is_impure), functions and methods with an
- * effect (cfx_node_effect), and everything that depends on an attribute that one of those writes
- * to. Modules that the host does not call impure are assumed to be stateless, as in torch.fx.
+ * Excluded are calls with an effect (cfx_node_effect), and everything that depends on an attribute
+ * that one of those writes to. Modules that nothing is known about are assumed to be stateless, as
+ * in torch.fx, unless `strict` is set.
  *
  * If there are no constants, both parts are empty (their graph is NULL). The graph is frozen while
  * `skip` runs. O(nodes + edges). */

@@ -70,12 +70,16 @@ def split_const_subgraphs(
     module: "torch.nn.Module | GraphModule",
     skip_folding_node_fn: Callable[[Node], bool] | None = None,
     device_for_folded_attrs: str = "cpu",
+    *,
+    strict: bool = False,
 ) -> FoldedGraphModule:
     """Returns a module that computes values which depend only on attributes and literals once, at
-    its first call. Nodes for which `skip_folding_node_fn` returns True are not folded."""
+    its first call. Nodes for which `skip_folding_node_fn` returns True are not folded, nor are
+    calls with an effect: dropout or batch-norm in training. With `strict`, neither are modules and
+    functions that nothing is known about."""
     gm = module if isinstance(module, GraphModule) else symbolic_trace(module)
     path = get_unique_attr_name_in_module(gm, "_FX_CONST_FOLDED_ATTRS")
-    parts = gm.graph._split_constants(skip_folding_node_fn, path)
+    parts = gm.graph._split_constants(skip_folding_node_fn, path, gm, strict)
     if parts is None:
         return FoldedGraphModule(gm, gm.graph)
     (constants, inner), (rest, outer) = parts

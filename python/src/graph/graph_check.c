@@ -138,6 +138,19 @@ static int ask_impure(void *ctx, cfx_node *n)
     return impure;
 }
 
+/* The module that the paths of the graph lead from, if anybody needs to know: a new reference, or
+ * NULL. */
+static PyObject *owner_of_modules(PyGraph *self, PyObject *is_impure)
+{
+    if (is_impure != Py_None || !self->st->module_class)
+        return NULL;
+    PyObject *owner = PyObject_GetAttrString((PyObject *)self, "owning_module");
+    if (owner && PyObject_TypeCheck(owner, (PyTypeObject *)self->st->module_class))
+        return owner;
+    Py_XDECREF(owner);
+    return NULL;
+}
+
 PyObject *graph_dce(PyGraph *self, PyObject *is_impure)
 {
     cfx_error err = {0};
@@ -146,9 +159,18 @@ PyObject *graph_dce(PyGraph *self, PyObject *is_impure)
         .is_impure = is_impure == Py_None ? NULL : ask_impure, .ctx = is_impure,
         .like_torch_fx = true,
     };
+    module_view view = {0};
+    PyObject *owner = owner_of_modules(self, is_impure);
+    if (PyErr_Occurred() || (owner && !modules_over(self->st, owner, &view))) {
+        Py_XDECREF(owner);
+        return NULL;
+    }
     cfx_iter here = hold(self->g);
-    cfx_status status = cfx_pass_run(cfx_pass_find("dce"), self->g, NULL, &options, &changed, &err);
+    cfx_status status = cfx_pass_run(cfx_pass_find("dce"), self->g, owner ? &view.table : NULL,
+                                     &options, &changed, &err);
     cfx_iter_end(&here);
+    modules_done(&view);
+    Py_XDECREF(owner);
     if (status != CFX_OK || PyErr_Occurred())
         return raise_cfx(&err);
     return PyBool_FromLong(changed);

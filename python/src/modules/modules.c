@@ -164,6 +164,27 @@ static const void *identity(void *ctx, const char *path)
     return found;
 }
 
+/* The storage of a tensor: views share it. What has none (a subclass of torch's own) is unknown. */
+static const void *memory(void *ctx, const char *path)
+{
+    const module_view *tree = ctx;
+    PyObject *found = at_path(tree, path);
+    const void *address = NULL;
+    if (found && PyObject_IsInstance(found, tree->st->tensor_class) > 0) {
+        PyObject *storage = PyObject_CallMethod(found, "untyped_storage", NULL);
+        PyObject *data = storage ? PyObject_GetAttrString(storage, "_cdata") : NULL;
+        address = data ? PyLong_AsVoidPtr(data) : NULL;
+        Py_XDECREF(data);
+        Py_XDECREF(storage);
+    }
+    Py_XDECREF(found);
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception)) {
+        PyErr_Clear();  /* said by the answer */
+        address = NULL;
+    }
+    return address;
+}
+
 /* ---- attributes ---------------------------------------------------------------------------- */
 
 static cfx_value to_value(const module_view *tree, cfx_graph *g, PyObject *o)
@@ -447,6 +468,49 @@ static cfx_value call(void *ctx, cfx_graph *g, cfx_operator op, const cfx_value 
     return v;
 }
 
+/* What is called: the function, or the method of the first argument, which is then taken off. */
+static PyObject *callable_of(PyGraph *graph, const cfx_node *n, PyObject **args)
+{
+    if (cfx_node_op(n) != CFX_OP_CALL_METHOD) {
+        PyObject *function = cfx_node_target_object(n);
+        if (function)
+            return Py_NewRef(function);
+        const char *name = cfx_node_target(n, NULL, NULL);
+        return name ? resolve_name(graph->st, name, strlen(name)) : NULL;
+    }
+    PyObject *self = PyTuple_GET_SIZE(*args) > 0 ? PyTuple_GET_ITEM(*args, 0) : NULL;
+    PyObject *method = self ? PyObject_GetAttrString(self, cfx_node_target(n, NULL, NULL)) : NULL;
+    if (method)
+        Py_SETREF(*args, PyTuple_GetSlice(*args, 1, PyTuple_GET_SIZE(*args)));
+    return method;
+}
+
+static cfx_value evaluate(void *ctx, cfx_graph *g, const cfx_node *n, cfx_value args,
+                          cfx_value kwargs, cfx_error *err)
+{
+    const module_view *tree = ctx;
+    PyObject *graph = PyErr_Occurred() ? NULL : graph_wrap(tree->st, g);
+    PyObject *tuple = graph ? value_to_py((PyGraph *)graph, args) : NULL;
+    PyObject *dict = tuple ? value_to_py((PyGraph *)graph, kwargs) : NULL;
+    PyObject *plain = dict ? PyDict_New() : NULL;
+    if (plain && PyDict_Update(plain, dict) < 0)
+        Py_CLEAR(plain);
+    PyObject *called = plain ? callable_of((PyGraph *)graph, n, &tuple) : NULL;
+    PyObject *result = called && tuple ? PyObject_Call(called, tuple, plain) : NULL;
+    cfx_value v = result ? to_value(tree, g, result) : cfx_value_invalid();
+    if (v.kind == CFX_KIND_INVALID && !PyErr_Occurred())
+        cfx_error_set(err, CFX_E_UNSUPPORTED, "the function is not loaded");
+    else if (v.kind == CFX_KIND_INVALID)
+        failed(err);
+    Py_XDECREF(result);
+    Py_XDECREF(called);
+    Py_XDECREF(plain);
+    Py_XDECREF(dict);
+    Py_XDECREF(tuple);
+    Py_XDECREF(graph);
+    return v;
+}
+
 /* ---- passes -------------------------------------------------------------------------------- */
 
 void modules_done(module_view *view)
@@ -470,7 +534,8 @@ bool modules_over(module_state *st, PyObject *root, module_view *view)
     *view = (module_view){
         .table = {.ctx = view, .class_name = class_name, .identity = identity, .get = get,
                   .set = set, .remove = remove_at, .copy = copy, .graph = graph_of, .call = call,
-                  .each_class = each_class, .each_child = each_child},
+                  .each_class = each_class, .each_child = each_child, .memory = memory,
+                  .evaluate = evaluate},
         .st = st,
         .root = root,
         .own = PyDict_New(),
@@ -647,7 +712,7 @@ PyObject *graph_remove_dropout(PyGraph *self, PyObject *args)
 PyObject *graph_merge_matmul(PyGraph *self, PyObject *split)
 {
     const cfx_target target = {.object = split};
-    const cfx_merge_matmul_options opts = {&target};
+    const cfx_merge_matmul_options opts = {.split = &target};
     return bool_or_null(run_pass(self, cfx_pass_find("merge_matmul"), Py_None, &opts, NULL, 0));
 }
 

@@ -11,7 +11,7 @@
  */
 #include "node/node_methods.h"
 
-#include <cfx/embed/effect.h>
+#include <cfx/embed/context.h>
 
 /* The steps: those of the six opcodes first, in the opcodes' order. */
 #define STEPS(X)                                                                                   \

@@ -360,14 +360,19 @@ PyObject *graph_split_constants(PyGraph *self, PyObject *args)
 {
     cfx_error err = {0};
     cfx_subgraph constants, rest;
-    PyObject *skip;
+    PyObject *skip, *root;
     const char *path;
-    if (!PyArg_ParseTuple(args, "Os:_split_constants", &skip, &path))
+    int strict;
+    module_view view = {0};
+    if (!PyArg_ParseTuple(args, "OsOp:_split_constants", &skip, &path, &root, &strict) ||
+        !modules_over(self->st, root, &view))
         return NULL;
-    const cfx_constants_options what = {skip == Py_None ? NULL : ask_skip, skip, path};
+    const cfx_constants_options what = {.skip = skip == Py_None ? NULL : ask_skip, .ctx = skip,
+                                        .path = path, .modules = &view.table, .strict = strict};
     cfx_iter here = hold(self->g);
     cfx_status status = cfx_graph_split_constants(self->g, &what, &constants, &rest, &err);
     cfx_iter_end(&here);
+    modules_done(&view);
     if (status != CFX_OK || PyErr_Occurred())
         return raise_cfx(&err);
     if (!rest.graph)

@@ -223,7 +223,7 @@ PyObject *graph_reinplace(PyGraph *self, PyObject *callbacks)
     bool changed = false;
     if (!PyTuple_Check(callbacks) || PyTuple_GET_SIZE(callbacks) != 2)
         return PyErr_Format(PyExc_TypeError, "expected two callables, got %R", callbacks);
-    const cfx_reinplace_options options = {ask_fits, ask_same, callbacks};
+    const cfx_reinplace_options options = {.fits = ask_fits, .same_elements = ask_same, .ctx = callbacks};
     cfx_status status =
         cfx_pass_run(cfx_pass_find("reinplace"), self->g, NULL, &options, &changed, &err);
     if (status != CFX_OK || PyErr_Occurred())
@@ -246,7 +246,8 @@ PyObject *graph_functionalize(PyGraph *self, PyObject *same_dtypes)
 {
     cfx_error err = {0};
     PyObject *left = PyList_New(0);
-    const cfx_functionalize_options options = {same_dtypes == Py_True, add_left, left};
+    const cfx_functionalize_options options = {.same_dtypes = same_dtypes == Py_True,
+                                               .left = add_left, .ctx = left};
     if (!left)
         return NULL;
     cfx_status status =

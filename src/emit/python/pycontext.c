@@ -10,7 +10,7 @@
  */
 #include "pycode_impl.h"
 
-#include <cfx/embed/effect.h>
+#include <cfx/embed/context.h>
 
 enum { STEP = 4 };
 

@@ -9,7 +9,7 @@
 #include "ops/ops_impl.h"
 
 #include <cfx/effect.h>
-#include <cfx/embed/effect.h>
+#include <cfx/embed/context.h>
 
 /* Builtin classes, and bits for them. */
 #define RAISED(X)                                                                                  \

@@ -269,7 +269,8 @@ TEST(limits_of_unroll)
     } rows[] = {{4, 1000, 10}, {5, 1000, 22}, {5, 19, 4}, {3, 1000, 4}, {0, 1000, 4}, {5, 20, 22}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         cfx_graph *g = parse(nested, NULL, NULL);
-        const cfx_unroll_options limits = {rows[i].turns, rows[i].nodes};
+        const cfx_unroll_options limits = {.max_turns = rows[i].turns,
+                                           .max_nodes = rows[i].nodes};
         bool changed = false;
         CHECK_INT_EQ(CFX_OK, cfxi_pass_unroll(g, NULL, &limits, &changed, NULL));
         CHECK_INT_EQ(CFX_OK, cfx_graph_verify(g, NULL, NULL, NULL));

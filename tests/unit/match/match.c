@@ -111,6 +111,7 @@ TEST(a_placeholder_stands_for_one_thing)
     FOUND("f=f a=1", CALL("f", "f", "1, 1.0") OUT("%f"), same);
     FOUND("f=f a=True", CALL("f", "f", "True, 1") OUT("%f"), same);
     FOUND("", CALL("f", "f", "1, 2") OUT("%f"), same);
+    FOUND("", CALL("f", "f", "0.0, -0.0") OUT("%f"), same);
     FOUND("", CALL("f", "f", "[%x], (%x,)") OUT("%f"), same);
 }
 
@@ -119,18 +120,20 @@ TEST(a_placeholder_stands_for_one_thing)
     FOUND(want ? "f=f a=x" : "", CALL("f", "f", "%x, " graph) OUT("%f"), \
           A CALL("f", "f", "%a, " pattern) OUT("%f"))
 
-TEST(literals_are_compared_as_torch_fx_does)
+TEST(literals_are_compared_as_torch_fx_does_but_for_signs_of_zero)
 {
     LITERAL(true, "1", "1");
     LITERAL(false, "1", "1.0");
     LITERAL(false, "1", "True");
-    LITERAL(true, "0.0", "-0.0");
+    LITERAL(false, "0.0", "-0.0");
+    LITERAL(true, "-0.0", "-0.0");
     LITERAL(false, "nan", "nan");
     LITERAL(true, "\"s\"", "\"s\"");
     LITERAL(false, "\"s\"", "\"t\"");
     LITERAL(true, "None", "None");
     LITERAL(false, "%y", "1");
     LITERAL(true, "[1, (2,)]", "(1, [2])");
+    LITERAL(false, "[0.0]", "(-0.0,)");
     LITERAL(false, "[1, 2]", "[1]");
     LITERAL(true, "{\"k\": 1, \"l\": 2}", "{\"l\": 2, \"k\": 1}");
     LITERAL(false, "{\"k\": 1}", "{\"k\": 2}");

@@ -241,7 +241,7 @@ TEST(constants_and_the_rest)
     cfx_subgraph_free(&constants);
     cfx_subgraph_free(&rest);
     int answer = 1;
-    what = (cfx_constants_options){skip_all, &answer, "folded"};
+    what = (cfx_constants_options){.skip = skip_all, .ctx = &answer, .path = "folded"};
     CHECK_INT_EQ(CFX_OK, cfx_graph_split_constants(g, &what, &constants, &rest, NULL));
     CHECK(constants.graph == NULL && rest.graph == NULL);
     answer = -1;

@@ -311,7 +311,8 @@ TEST(flags_depend_on_arguments)
         {"call_function[target=" FN "batch_norm](%x, %x, %x, training=False)", CFX_EFFECT_NONE},
         {"call_function[target=" FN "batch_norm](%x, %x, %x, training=True)", CFX_EFFECT_WRITES},
         {"call_function[target=" FN "batch_norm](%x, None, None, training=True)",
-         CFX_EFFECT_ALONE},
+         CFX_EFFECT_NONE},
+        {"call_function[target=" FN "embedding](%x, %x, None, 2.0)", CFX_EFFECT_WRITES},
         {"call_function[target=torch.batch_norm](%x, None, None, %x, %x, False, 0.1, 0.1, True)",
          CFX_EFFECT_NONE},
         {"call_function[target=" FN "max_pool2d](%x, 2, None, 0, 1, True)", CFX_EFFECT_NONE},
@@ -478,18 +479,18 @@ TEST(nothing_is_merged_across_a_call_that_writes)
 
 /* ---- the caller's opinion, the host, hooks ------------------------------------------------- */
 
-typedef struct opinion {
-    const char *name;  /* this one has the effect; others have none */
-    int effect;
+typedef struct keeper {
+    const char *name;  /* this one stays apart */
+    int answer;
     int asked;
-} opinion;
+} keeper;
 
 static int ask(void *ctx, cfx_node *n)
 {
-    opinion *o = ctx;
-    o->asked++;
+    keeper *k = ctx;
+    k->asked++;
     CHECK(cfx_graph_erase(cfx_node_graph(n), n, NULL) == CFX_E_GRAPH);
-    return o->name && strcmp(cfx_node_name(n, NULL), o->name) == 0 ? o->effect : 0;
+    return k->name && strcmp(cfx_node_name(n, NULL), k->name) == 0 ? k->answer : 0;
 }
 
 /* x, two calls of `target`, output. */
@@ -502,31 +503,32 @@ static cfx_graph *twice(const cfx_host *host, cfx_opcode op, const char *target)
     return g;
 }
 
-static bool merges_with(cfx_opcode op, const char *target, opinion o)
+static bool merges_twice(cfx_opcode op, const char *target, cfx_cse_options opts)
 {
     cfx_graph *g = twice(NULL, op, target);
-    cfx_cse_options opts = {ask, &o};
     bool changed = false;
     CHECK_INT_EQ(CFX_OK, cfxi_pass_cse(g, NULL, &opts, &changed, NULL));
-    CHECK_INT_EQ(2, o.asked);
     cfx_graph_release(g);
     return changed;
 }
 
-TEST(an_opinion)
+static bool merges_with(cfx_opcode op, const char *target, keeper k)
 {
-    opinion none = {.name = NULL};
-    opinion ban = {.name = "f_1", .effect = CFX_EFFECT_ALONE};
-    opinion writes = {.name = "f", .effect = CFX_EFFECT_WRITES};
+    const bool changed = merges_twice(op, target, (cfx_cse_options){.keep = ask, .ctx = &k});
+    CHECK_INT_EQ(2, k.asked);
+    return changed;
+}
+
+TEST(a_caller_that_keeps_nodes)
+{
+    keeper none = {.name = NULL};
+    keeper ban = {.name = "f_1", .answer = 1};
     CHECK(merges_with(CFX_OP_CALL_FUNCTION, "f", none));
     CHECK(!merges_with(CFX_OP_CALL_FUNCTION, "f", ban));
-    CHECK(!merges_with(CFX_OP_CALL_FUNCTION, "f", writes));
     CHECK(!merges_with(CFX_OP_CALL_FUNCTION, "torch.rand", none));
-    CHECK(merges_with(CFX_OP_CALL_MODULE, "f", none));  /* the caller knows the module */
-    CHECK(!merges_with(CFX_OP_CALL_MODULE, "f", ban));
     cfx_graph *g = twice(NULL, CFX_OP_CALL_FUNCTION, "f");
-    opinion fails = {.name = "f_1", .effect = -1};
-    cfx_cse_options opts = {ask, &fails};
+    keeper fails = {.name = "f_1", .answer = -1};
+    cfx_cse_options opts = {.keep = ask, .ctx = &fails};
     cfx_error err = {.status = CFX_OK};
     CHECK_INT_EQ(CFX_E_HOST, cfxi_pass_cse(g, NULL, &opts, NULL, &err));
     CHECK(strstr(err.message, "node %f_1") != NULL);
@@ -535,6 +537,20 @@ TEST(an_opinion)
     CHECK_INT_EQ(CFX_OK, cfxi_pass_cse(g, NULL, &empty, NULL, NULL));
     CHECK_INT_EQ(3, cfx_graph_size(g));
     cfx_graph_release(g);
+}
+
+TEST(unknown_calls)
+{
+    const cfx_cse_options strict = {.strict = true};
+    const cfx_cse_options like = {.like_torch_fx = true};
+    const cfx_cse_options plain = {0};
+    CHECK(merges_twice(CFX_OP_CALL_FUNCTION, "f", plain));
+    CHECK(!merges_twice(CFX_OP_CALL_FUNCTION, "f", strict));
+    CHECK(merges_twice(CFX_OP_CALL_FUNCTION, "torch.exp", strict));
+    CHECK(!merges_twice(CFX_OP_CALL_MODULE, "f", plain));
+    CHECK(merges_twice(CFX_OP_CALL_MODULE, "f", like));
+    CHECK(!merges_twice(CFX_OP_CALL_MODULE, "f", (cfx_cse_options){.like_torch_fx = true,
+                                                             .strict = true}));
 }
 
 static int host_impure(void *ctx, cfx_node *n)

@@ -83,12 +83,15 @@ TEST(functions_with_effects_by_name)
         "torch.ops.aten.rand.default", "torch.ops.aten.native_dropout.default",
         "torch.ops.aten._assert_async.msg",
         "torch.ops.aten.copy_.default", "torch._C._set_grad_enabled",
+        "torch.nn.functional.dropout", "torch.dropout", "torch.nn.functional.gumbel_softmax",
+        "torch.ops.aten.binomial.default", "torch.binomial", "builtins.print",
     };
+    static const char *const dropped_by_torch_fx[] = {"operator.iadd", "torch.relu_", "builtins.next"};
     static const char *const pure[] = {
-        "operator.iadd", "torch.relu", "torch.relu_", "torch.empty", "torch.nn.functional.dropout",
-        "torch.ops.aten.add.Tensor", "torch.ops.aten.add", "torch.ops.aten.__and__.Tensor",
-        "torch.dropout", "builtins.print", "torch.ran", "torch.randx", "torch.ops.a",
+        "torch.relu", "torch.empty", "torch.ops.aten.add.Tensor", "torch.ops.aten.add",
+        "torch.ops.aten.__and__.Tensor", "torch.ran", "torch.randx", "torch.ops.a", "my.function",
     };
+    const size_t writes = sizeof dropped_by_torch_fx / sizeof *dropped_by_torch_fx;
     cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
     for (size_t i = 0; i < sizeof impure / sizeof *impure; i++)
         if (!CHECK_INT_EQ(1, cfx_node_is_impure(call(g, impure[i], cfx_value_none()))))
@@ -96,14 +99,34 @@ TEST(functions_with_effects_by_name)
     for (size_t i = 0; i < sizeof pure / sizeof *pure; i++)
         if (!CHECK_INT_EQ(0, cfx_node_is_impure(call(g, pure[i], cfx_value_none()))))
             printf("    %s\n", pure[i]);
-    CHECK(run_dce(g));  /* which also keeps what torch.fx takes for pure: iadd and relu_ */
-    CHECK_INT_EQ(sizeof impure / sizeof *impure + 2, cfx_graph_size(g));
+    for (size_t i = 0; i < writes; i++)
+        CHECK_INT_EQ(1, cfx_node_is_impure(call(g, dropped_by_torch_fx[i], cfx_value_none())));
+    CHECK(run_dce(g));
+    CHECK_INT_EQ(sizeof impure / sizeof *impure + writes, cfx_graph_size(g));
     const cfx_dce_options like = {.like_torch_fx = true};
     CHECK_INT_EQ(CFX_OK, cfxi_pass_dce(g, NULL, &like, NULL, NULL));
     CHECK_INT_EQ(sizeof impure / sizeof *impure, cfx_graph_size(g));
     CHECK_INT_EQ(1, cfx_node_is_impure(cfx_graph_placeholder(g, "x", NULL)));
     CHECK_INT_EQ(1, cfx_node_is_impure(cfx_graph_output(g, cfx_value_none(), NULL)));
     CHECK_INT_EQ(0, cfx_node_is_impure(cfx_graph_get_attr(g, "w", NULL)));
+    cfx_graph_release(g);
+}
+
+/* What nothing is known about is dropped, unless it is to be strict. */
+TEST(unknown_calls)
+{
+    cfx_graph *g = cfx_graph_new(NULL, NULL, NULL);
+    cfx_value x = cfx_value_node(cfx_graph_placeholder(g, "x", NULL));
+    call(g, "my.function", x);
+    call(g, "torch.relu", x);
+    call(g, "torch.not_in_the_table", x);
+    cfx_graph_call(g, CFX_OP_CALL_METHOD, "my_method", &x, 1, NULL, 0, NULL);
+    cfx_graph_call(g, CFX_OP_CALL_MODULE, "mine", &x, 1, NULL, 0, NULL);
+    const cfx_dce_options strict = {.strict = true};
+    CHECK_INT_EQ(CFX_OK, cfxi_pass_dce(g, NULL, &strict, NULL, NULL));
+    CHECK_STR_EQ("x function my_method mine", node_names(g));
+    CHECK(run_dce(g));
+    CHECK_STR_EQ("x", node_names(g));
     cfx_graph_release(g);
 }
 

@@ -74,7 +74,7 @@ static const char *left_by(const char *text)
 {
     static left_job job;
     job = (left_job){0};
-    const cfx_functionalize_options options = {true, note, &job};
+    const cfx_functionalize_options options = {.same_dtypes = true, .left = note, .ctx = &job};
     cfx_graph *g = parse(text, NULL, NULL);
     const char *before = text_of(g);
     bool changed = false;
@@ -109,7 +109,7 @@ TEST(what_stays_and_why)
 TEST(the_listener_can_stop_it)
 {
     left_job job = {.answer = CFX_E_HOST};
-    const cfx_functionalize_options options = {true, note, &job};
+    const cfx_functionalize_options options = {.same_dtypes = true, .left = note, .ctx = &job};
     cfx_error err = {.status = CFX_OK};
     cfx_graph *g = parse("graph(): " X M("a", "add_", "%x, 1") "output(%a)", NULL, NULL);
     CHECK_INT_EQ(CFX_E_HOST, cfxi_pass_functionalize(g, NULL, &options, NULL, &err));
