@@ -4,12 +4,22 @@
 multiples of an eighth, so that they are the same in whatever order they are added. A loop ends
 after few rounds. A name is read where it is bound on every way; now and then where it may
 not be.
+
+`hostile(seed)` adds deques, iterators, contexts, handlers, changes through functions, and, for half
+of the seeds, a module with buffers, settings and self.training: `program` is its class then.
 """
 import random
 
-HEADER = """import dataclasses
+HEADER = """import bisect
+import collections
+import contextlib
+import dataclasses
+import heapq
+import itertools
+import operator
 
 import torch
+from torch import nn
 
 
 @dataclasses.dataclass
@@ -21,6 +31,46 @@ class Box:
         self.t = self.t + t
         self.n += n
         return self
+
+
+class Notes:
+    def __init__(self):
+        self.said = 0
+
+    def __enter__(self):
+        self.said += 1
+        return self
+
+    def __exit__(self, *_):
+        self.said += 2
+
+
+def pairs(n):
+    for i in range(3):
+        yield i, n
+"""
+
+MODULE = """
+class Part(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(()))
+        self.scale = 0.5
+
+    def forward(self, x):
+        self.calls += 1
+        return x * self.scale if self.training else x + 1
+
+
+class program(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.zeros(()))
+        self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
+        self.part = Part()
+        self.act = nn.ReLU()
+        self.limit = 4.0
+        self.names = ["a", "b"]
 """
 
 
@@ -37,6 +87,9 @@ class Writer:
         self.dicts, self.boxes = [], []
         self.loops = 0  # around this line
         self.used = set()  # kinds of statements
+        self.deques, self.iterators = [], []
+        self.simple, self.deep = self.SIMPLE, self.DEEP
+        self.module = False  # whether there is a self
 
     def line(self, depth, text):
         self.lines.append("    " * depth + text)
@@ -235,7 +288,7 @@ class Writer:
 
     def nested(self, depth, most=4):
         """Statements whose new names do not outlive them."""
-        kinds = ("tensors", "numbers", "lists", "dicts", "boxes")
+        kinds = ("tensors", "numbers", "lists", "dicts", "boxes", "deques", "iterators")
         before = {kind: getattr(self, kind)[:] for kind in kinds}
         for _ in range(self.rng.randint(1, most)):
             self.statement(depth)
@@ -299,12 +352,217 @@ class Writer:
         self.body(depth + 1)
         self.numbers, self.tensors = kept
 
+    # ---- what is hostile
+
+    def deque_(self, depth):
+        """A new one, or one that changes; never empty."""
+        rng = self.rng
+        if not self.deques or rng.random() < 0.3:
+            name = self.new("q")
+            most = rng.choice(["", ", maxlen=2", ", maxlen=3"])
+            self.line(depth, f"{name} = collections.deque([{self.tensor()}, {self.tensor()}]{most})")
+            self.deques.append(name)
+            return
+        q = rng.choice(self.deques)
+        self.line(depth, rng.choice([
+            f"{q}.append({self.tensor()})", f"{q}.appendleft({self.tensor()})", f"{q}.rotate(1)",
+            f"{q}[0] = {self.tensor()}", f"{q}[-1] = {self.tensor()}",
+            f"{q}.extend([{self.tensor()}])", f"{q}.append({q}.popleft())",
+        ]))
+
+    def deque_read(self, depth):
+        if not self.deques:
+            return self.deque_(depth)
+        q, name = self.rng.choice(self.deques), self.new("t")
+        self.line(depth, f"{name} = {q}[{self.rng.choice([0, -1])}] + len({q})")
+        self.tensors.append(name)
+
+    def iterator(self, depth):
+        """A new one, or one that is advanced."""
+        rng = self.rng
+        if not self.iterators or rng.random() < 0.4:
+            name = self.new("i")
+            numbers = f"[{rng.randint(-2, 3)}, {rng.randint(-2, 3)}, {rng.randint(-2, 3)}]"
+            self.line(depth, f"{name} = " + rng.choice([
+                f"iter({numbers})", "itertools.count(1)", f"itertools.cycle({numbers})",
+                f"(k * 2 for k in {numbers})", f"map(abs, {numbers})", f"reversed({numbers})",
+                f"filter(None, {numbers})", f"itertools.chain({numbers}, [1])",
+                f"itertools.islice({numbers}, 2)", f"itertools.accumulate({numbers})",
+            ]))
+            self.iterators.append(name)
+            return
+        it, name = rng.choice(self.iterators), self.new("k")
+        self.line(depth, f"{name} = " + rng.choice([
+            f"next({it}, 0)", f"next({it}, 0)", f"sum(itertools.islice({it}, 2))",
+            f"sum(a * b for a, b in zip([1, 2], {it}))", f"next(zip({it}, [1]), (5, 6))[0]",
+            f"sum(i * k for i, k in enumerate(itertools.islice({it}, 2)))",
+            f"len(list(itertools.islice({it}, 1)))",
+        ]))
+        self.numbers.append(name)
+
+    def loop_over_an_iterator(self, depth):
+        variable, other = self.new("k"), self.new("k")
+        kept = self.numbers[:]
+        rng = self.rng
+        it = rng.choice(self.iterators or ["iter([1, 2])"])
+        self.line(depth, f"for {variable}, {other} in " + rng.choice([
+            f"zip(range(2), {it})", f"enumerate(itertools.islice({it}, 2))",
+            f"zip(itertools.count(1), [3, -1])", f"pairs({rng.choice(self.numbers)})",
+        ]) + ":")
+        self.numbers += [variable, other]
+        self.body(depth + 1)
+        self.numbers = kept
+
+    def generator_expression(self, depth):
+        rng, name = self.rng, self.new("t")
+        a, kept = rng.choice(self.tensors), self.new("g")
+        self.line(depth, f"{kept} = ({a} * k for k in ({rng.randint(-1, 2)}, 2, 1))")
+        if rng.random() < 0.4:
+            self.line(depth, f"if {self.test()}:")
+            self.line(depth + 1, f"next({kept}, None)")
+        self.line(depth, f"{name} = sum({kept}, {rng.choice(self.tensors)})")
+        if rng.random() < 0.3:
+            self.line(depth, f"{name} = {name} + sum({kept}, 1)")
+        self.tensors.append(name)
+
+    def star(self, depth):
+        rng, t, k = self.rng, self.new("t"), self.new("k")
+        rest = self.new("l")
+        values = f"[{self.tensor()}, {self.tensor()}, {self.tensor()}]"
+        if rng.random() < 0.3:
+            values = f"[{self.tensor()}, *{rng.choice(self.lists)}]"
+        self.line(depth, f"{t}, *{rest} = {values}")
+        self.line(depth, f"{k} = len({rest})")
+        self.tensors.append(t)
+        self.numbers.append(k)
+
+    def through_a_function(self, depth):
+        """Changes of a list or a dict without a method call on it."""
+        rng, items = self.rng, self.rng.choice(self.lists)
+        self.line(depth, rng.choice([
+            f"operator.setitem({items}, 0, {self.tensor()})", f"list.append({items}, {self.tensor()})",
+            f"operator.iadd({items}, [{self.tensor()}])", f"list.insert({items}, 0, {self.tensor()})",
+            f"{items}.__setitem__(-1, {self.tensor()})", f"list.reverse({items})",
+            *(f"dict.__setitem__({d}, 'a', {self.tensor()})" for d in self.dicts),
+            *(f"operator.setitem({d}, 'b', {self.tensor()})" for d in self.dicts),
+            *(f"dict.update({d}, a={self.tensor()})" for d in self.dicts),
+            *(f"setattr({box}, 'n', {self.number(True)})" for box in self.boxes),
+        ]))
+
+    def heap(self, depth):
+        rng, name, k = self.rng, self.new("h"), self.new("k")
+        self.line(depth, f"{name} = [1, 3, 5]")
+        inner = depth
+        if rng.random() < 0.6:
+            self.line(depth, f"if {self.test()}:")
+            inner = depth + 1
+        self.line(inner, rng.choice([
+            f"heapq.heappush({name}, {rng.randint(-1, 6)})", f"heapq.heappop({name})",
+            f"heapq.heapreplace({name}, {rng.randint(-1, 6)})",
+            f"bisect.insort({name}, {rng.randint(-1, 6)})",
+        ]))
+        self.line(depth, f"{k} = {name}[0] + len({name})")
+        self.numbers.append(k)
+
+    def context(self, depth):
+        rng = self.rng
+        self.line(depth, f"with {rng.choice(CONTEXTS)}:")
+        self.nested(depth + 1, 2)
+        if rng.random() < 0.3:
+            self.leave(depth + 1)
+
+    def own_context(self, depth):
+        name, k = self.new("w"), self.new("k")
+        self.line(depth, f"{name} = Notes()")
+        self.line(depth, f"with {name}:")
+        self.nested(depth + 1, 2)
+        self.line(depth, f"{k} = {name}.said")
+        self.numbers.append(k)
+
+    def asks_for_gradients(self, depth):
+        name = self.new("k")
+        self.line(depth, f"{name} = int(torch.is_grad_enabled())")
+        self.numbers.append(name)
+
+    def handler(self, depth):
+        """For an exception that is always raised, never, or by data."""
+        rng = self.rng
+        number = rng.choice(self.numbers)
+        self.line(depth, "try:")
+        self.nested(depth + 1, 1)
+        raised = rng.random()
+        if raised < 0.4:
+            self.line(depth + 1, rng.choice(["{}['z']", "[][1]", "raise KeyError('k')", "1 // 0"]))
+        elif raised < 0.5:
+            self.line(depth + 1, f"if {self.test()}:")
+            self.line(depth + 2, "raise KeyError('data')")
+        self.line(depth, "except " + rng.choice([
+            "(KeyError, IndexError, ZeroDivisionError)", "(LookupError, ArithmeticError)",
+            "(KeyError, IndexError, ZeroDivisionError) as e"]) + ":")
+        self.line(depth + 1, f"{number} += 1")
+        if rng.random() < 0.4:
+            self.line(depth, "else:")
+            self.nested(depth + 1, 1)
+        if rng.random() < 0.4:
+            self.line(depth, "finally:")
+            self.line(depth + 1, f"{rng.choice(self.numbers)} += 2")
+
+    def suppress(self, depth):
+        self.line(depth, "with contextlib.suppress(KeyError):")
+        self.nested(depth + 1, 1)
+        if self.rng.random() < 0.5:
+            self.line(depth + 1, "raise KeyError('always')")
+
+    def attribute(self, depth):
+        """Of the module: read, assigned, counted."""
+        rng = self.rng
+        if rng.random() < 0.4:
+            name = self.new("t")
+            self.line(depth, f"{name} = {rng.choice(self.tensors)} + " + rng.choice([
+                "self.total", "self.steps", "self.limit", "len(self.names)", "self.part.calls",
+                "self.part.scale", "float(self.training)"]))
+            self.tensors.append(name)
+            return
+        self.line(depth, rng.choice([
+            "self.total += 1", "self.steps += 1",
+            f"self.total = {rng.choice(self.tensors)}.sum().clamp(-8, 8)",
+            f"self.total.copy_({rng.choice(self.tensors)}[0])", "self.total.fill_(2.0)",
+            "self.total.mul_(-1)", "self.part.calls.zero_()",
+        ]))
+
+    def setting(self, depth):
+        """An assignment that a graph cannot keep."""
+        self.line(depth, self.rng.choice([
+            "self.limit = 2.0", "self.names.append('c')", "self.part.scale = 2.0",
+            "self.last = 1", "self.part.eval()",
+        ]))
+
+    def submodule(self, depth):
+        name = self.new("t")
+        part = self.rng.choice(["self.part", "self.part", "self.act"])
+        self.line(depth, f"{name} = {part}({self.rng.choice(self.tensors)})")
+        self.tensors.append(name)
+
+    def mode(self, depth):
+        self.line(depth, self.rng.choice(["if self.training:", "if not self.training:",
+                                          f"if self.training and {self.test(True)}:"]))
+        self.nested(depth + 1, 2)
+        if self.rng.random() < 0.4:
+            self.line(depth, "else:")
+            self.nested(depth + 1, 2)
+
+    HOSTILE = (deque_, deque_, deque_read, iterator, iterator, generator_expression, star,
+               through_a_function, heap, asks_for_gradients)
+    HOSTILE_DEEP = (context, own_context, handler, suppress, loop_over_an_iterator)
+    OF_MODULES = (attribute, attribute, attribute, submodule, setting)
+    OF_MODULES_DEEP = (mode,)
+
     SIMPLE = (assign, assign, assign, augment, swap, append, fail, leave, define_in_branch,
               two_names, list_of_lists, rows, table, box, tuple_of_branch, in_place)
     DEEP = (branch, branch, while_loop, for_loop, finally_)
 
     def statement(self, depth):
-        kinds = self.SIMPLE + (self.DEEP if depth <= self.deepest else ())
+        kinds = self.simple + (self.deep if depth <= self.deepest else ())
         kind = self.rng.choice(kinds)
         self.used.add(kind.__name__)
         kind(self, depth)
@@ -318,13 +576,20 @@ class Writer:
                  self.rng.choice(["items", "items", self.lists[-1]])]
         return ", ".join(names if self.rng.random() < 0.97 else names[1:3])
 
-    def function(self, name, size):
-        self.line(0, f"def {name}(x, y, n):")
+    def function(self, name, size, depth=0):
+        self.line(depth, f"def {name}(x, y, n):" if depth == 0 else f"def {name}(self, x, y, n):")
         self.tensors, self.numbers, self.lists = ["x", "y"], ["n"], ["items"]
-        self.line(1, "items = [x]")
+        self.line(depth + 1, "items = [x]")
         for _ in range(size):
-            self.statement(1)
-        self.line(1, f"return {self.result()}")
+            self.statement(depth + 1)
+        self.line(depth + 1, f"return {self.result()}")
+
+    def allow(self, module, without):
+        """Statements that are hostile, but for some kinds; as in a method of a module, or not."""
+        simple = self.SIMPLE + self.HOSTILE + (self.OF_MODULES * 2 if module else ())
+        deep = self.DEEP + self.HOSTILE_DEEP + (self.OF_MODULES_DEEP * 2 if module else ())
+        self.simple = tuple(k for k in simple if k.__name__ not in without)
+        self.deep = tuple(k for k in deep if k.__name__ not in without)
 
     def helper(self, name, size):
         """Takes and gives a tensor."""
@@ -351,4 +616,33 @@ def program(seed):
     writer = Writer(rng, deepest, helpers)
     writer.function("program", rng.randint(1, 7))
     lines += ["", *writer.lines]
+    return "\n".join(lines) + "\n", used | writer.used
+
+
+CONTEXTS = ("torch.no_grad()", "torch.enable_grad()", "torch.set_grad_enabled(False)",
+            "torch.inference_mode()", "torch.no_grad(), torch.enable_grad()")
+
+
+def hostile(seed, without=()):
+    """The source of `program`, a function or a class of modules, and the kinds in it. `without` has
+    names of kinds that are left out."""
+    rng = random.Random(f"hostile {seed}")
+    module = seed % 2 == 1
+    lines, used, helpers = [HEADER], set(), []
+    deepest = rng.randint(1, 3) + module
+    for i in range(rng.choice([0, 0, 1])):
+        writer = Writer(rng, deepest)
+        writer.allow(False, without)
+        writer.helper(f"helper{i}", rng.randint(1, 3))
+        helpers.append(f"helper{i}")
+        lines += ["", *writer.lines, ""]
+        used |= writer.used
+    writer = Writer(rng, deepest, helpers)
+    writer.allow(module, without)
+    if module:
+        writer.function("forward", rng.randint(1, 6), depth=1)
+        lines += [MODULE, *writer.lines]
+    else:
+        writer.function("program", rng.randint(1, 6))
+        lines += ["", *writer.lines]
     return "\n".join(lines) + "\n", used | writer.used
