@@ -36,6 +36,10 @@ extern "C" {
 typedef struct cfx_script cfx_script;   /* reference-counted */
 typedef struct cfx_script_def cfx_script_def;  /* a function in it; lives as long as the script */
 
+/* The `file` of a source that is part of a world, as its library may be. Messages and nodes name
+ * the place in the user's program that called it. */
+#define CFX_SCRIPT_LIBRARY "<cfx>"
+
 /* Parses a source, which is copied. `file` is used in messages and locations. `is_text`: the source
  * is UTF-8, even if a coding comment says otherwise. The caller gets one reference. NULL with *err
  * set: CFX_E_SYNTAX with line and column, and a message that shows the line with a caret;

@@ -171,6 +171,7 @@ typedef struct cfxi_frame {
     uint64_t loop;              /* where the outermost loop that runs in it begins (as last_read);
                                    0: none runs */
     bool captured;              /* a function was made in it, which may read its slots later */
+    bool outside;               /* the call was over before the capture began */
     uint32_t guards;            /* try statements with handlers that are being run in it */
     uint32_t finals;            /* those with `finally`, which reads variables behind a return */
 } cfxi_frame;
@@ -313,6 +314,9 @@ void *cfxi_eval_fail_as(cfx_evaluator *ev, const cfxi_ast *at, cfx_status status
 void cfxi_eval_note_failure(cfx_evaluator *ev);
 /* It was caught. */
 void cfxi_eval_forget_failure(cfx_evaluator *ev);
+/* The innermost call in the user's program: what a library does (CFX_SCRIPT_LIBRARY) is told of the
+ * place that called it. `frame` itself if there is none; NULL is allowed. */
+const cfxi_frame *cfxi_eval_users_frame(const cfxi_frame *frame);
 /* The line of the innermost call. */
 uint32_t cfxi_eval_line(const cfx_evaluator *ev);
 /* Says which node is being evaluated: new nodes of the graph come from there. */

@@ -18,6 +18,19 @@ static const cfxi_frame *call_of(const cfxi_frame *f)
 
 static bool has_place(const cfxi_ast *at) { return at && at->line > 0; }
 
+static bool is_library(const cfxi_frame *f)
+{
+    return strcmp(f->def->script->file, CFX_SCRIPT_LIBRARY) == 0;
+}
+
+const cfxi_frame *cfxi_eval_users_frame(const cfxi_frame *frame)
+{
+    const cfxi_frame *f = frame;
+    while (f && is_library(f))
+        f = f->caller;
+    return f ? f : frame;
+}
+
 /* What of a frame is being evaluated: for a comprehension that has not begun, itself. */
 static const cfxi_ast *place_of(const cfxi_frame *f)
 {
@@ -67,9 +80,14 @@ static void note_trace(cfx_evaluator *ev, const cfxi_ast *at)
         return;
     ev->traced = true;
     ev->n_trace = 0;
-    for (const cfxi_frame *f = ev->frame; f; f = f->caller) {
+    const cfxi_frame *first = cfxi_eval_users_frame(ev->frame);
+    if (first != ev->frame)
+        at = NULL;
+    for (const cfxi_frame *f = first; f; f = f->caller) {
         const cfxi_ast *place = has_place(at) ? at : place_of(f);
         at = NULL;
+        if (is_library(f) && !is_library(first))
+            continue;
         f = call_of(f);
         const cfx_script_location row = {f->def->script->file, place->line, place->column,
                                          f->def->name};
@@ -135,9 +153,10 @@ static void set_message(cfx_evaluator *ev, const cfxi_ast *at, cfx_status status
         cfx_error_set(ev->err, status, "%s", what);
         return;
     }
-    if (!has_place(at))
-        at = place_of(ev->frame);
-    const cfx_script *script = ev->frame->def->script;
+    const cfxi_frame *frame = cfxi_eval_users_frame(ev->frame);
+    if (!has_place(at) || frame != ev->frame)
+        at = place_of(frame);
+    const cfx_script *script = frame->def->script;
     const cfxi_lexer lex = {.text = script->tree->text, .size = script->tree->size};
     cfxi_ir_lex_show(&lex, cfxi_syntax_script_offset(script->tree, at->line, at->column), shown);
     snprintf(text, sizeof text, "%.60s:%u: %.300s", base_name(script->file), (unsigned)at->line,

@@ -5,9 +5,22 @@
 
 /* ---- how ----------------------------------------------------------------------------------- */
 
-/* Functions that the evaluator carries out itself. */
-static bool find_special(const char *name, cfx_script_callee *out)
+/* Whether a method of a builtin class changes its object, a list, dict or set. */
+static bool changes_self(const cfx_object *f, const cfx_object *self)
 {
+    const bool can = self->type == CFXI_TYPE_LIST || self->type == CFXI_TYPE_DICT ||
+                     self->type == CFXI_TYPE_SET;
+    return can && f->type == CFXI_TYPE_BUILTIN && f->mark &&
+           cfx_script_method_mutates(f->as.builtin.name);
+}
+
+/* Functions that the evaluator carries out itself. */
+static bool find_special(const char *full, cfx_script_callee *out)
+{
+    char name[64];
+    const bool cfx = strncmp(full, "cfx.", 4) == 0;  /* cfx.cond, cfx.ops.cond: as torch.cond */
+    const char *last = strrchr(full, '.');
+    snprintf(name, sizeof name, "%s%.50s", cfx ? "torch" : "", cfx && last ? last : full);
     static const char *const names[CFX_SPECIALS] = {
 #define CFX_SPECIAL(id, text) text,
 #include <cfx/embed/special.def>
@@ -99,8 +112,11 @@ cfx_status cfxi_world_callee(cfxi_world *w, cfx_object *f, cfx_script_callee *ou
         out->own = f->as.function;
         return CFX_OK;
     case CFXI_TYPE_METHOD:
-        if (f->as.parts.a->type != CFXI_TYPE_FUNCTION)
+        if (f->as.parts.a->type != CFXI_TYPE_FUNCTION) {
+            if (changes_self(f->as.parts.a, f->as.parts.b))
+                out->self = f->as.parts.b;
             return CFX_OK;
+        }
         out->kind = CFX_CALLEE_OWN;
         out->own = f->as.parts.a->as.function;
         out->self = f->as.parts.b;
@@ -201,6 +217,16 @@ static bool can_be_self(cfxi_world *w, const cfx_object *f, const cfx_object *se
     return can;
 }
 
+/* list.append(x, 1) as x.append(1): the evaluator notes what changes. */
+static cfx_object *call_bound(cfxi_world *w, cfx_object *f, cfx_object *self,
+                              const cfx_call_args *rest, cfx_error *err)
+{
+    cfx_object *bound = cfxi_world_parts_object(w, CFXI_TYPE_METHOD, f, self, NULL, err);
+    cfx_object *made = bound ? cfx_evaluator_call(w->evaluator, bound, *rest, err) : NULL;
+    cfxi_world_unref(bound);
+    return made;
+}
+
 static cfx_object *call_builtin(cfxi_world *w, cfx_object *f, cfx_object *self,
                                 const cfx_call_args *a, cfx_error *err)
 {
@@ -217,14 +243,20 @@ static cfx_object *call_builtin(cfxi_world *w, cfx_object *f, cfx_object *self,
     if (!f->as.builtin.fn)
         return cfxi_world_raise(w, err, CFXI_TypeError, "%s cannot be called in a script",
                                 f->as.builtin.name);
-    if (!f->mark || self)
-        return !f->mark || can_be_self(w, f, self, err) ? f->as.builtin.fn(w, self, a, err) : NULL;
+    if (!f->mark)
+        return f->as.builtin.fn(w, self, a, err);
+    if (self && changes_self(f, self) && !cfxi_world_may_change(w, self, err))
+        return NULL;
+    if (self)
+        return can_be_self(w, f, self, err) ? f->as.builtin.fn(w, self, a, err) : NULL;
     if (a->n == a->n_named)
         return cfxi_world_raise(w, err, CFXI_TypeError,
                                 "unbound method %s() needs an object as its "
                                 "first argument", f->as.builtin.name);
     rest.args++;
     rest.n--;
+    if (changes_self(f, a->args[0]) && w->evaluator)
+        return call_bound(w, f, a->args[0], &rest, err);
     return can_be_self(w, f, a->args[0], err) ? f->as.builtin.fn(w, a->args[0], &rest, err) : NULL;
 }
 
