@@ -16,9 +16,6 @@ typedef struct call {
     PyObject *kwargs;  /* a dict, or NULL */
 } call;
 
-/* How `script_builtins` says a function is recorded. */
-enum { RECORD_NEVER, RECORD_ITEM, RECORD_PROXY, RECORD_DEEP, RECORD_ALWAYS };
-
 /* ---- arguments ----------------------------------------------------------------------------- */
 
 static int mentions(module_state *st, const call *c)
@@ -155,14 +152,14 @@ static long record_rule(const module_state *st, PyObject *f)
         rule = st->script_builtins ? PyDict_GetItemWithError(st->script_builtins, f) : NULL;
     if (!rule)
         PyErr_Clear();  /* a method of what cannot be hashed is in no list */
-    return rule ? PyLong_AsLong(rule) : RECORD_NEVER;
+    return rule ? PyLong_AsLong(rule) : CFX_RULE_NEVER;
 }
 
 /* The same for one that torch has wrapped since the list was made, as Dynamo does. */
 static long record_rule_of(const module_state *st, PyObject *f)
 {
     long rule = record_rule(st, f);
-    if (rule != RECORD_NEVER || !PyFunction_Check(f))
+    if (rule != CFX_RULE_NEVER || !PyFunction_Check(f))
         return rule;
     PyObject *wrapped = PyObject_GetAttrString(f, "__wrapped__");
     if (wrapped)
@@ -176,14 +173,14 @@ static long record_rule_of(const module_state *st, PyObject *f)
 static int is_recorded(const module_state *st, long rule, const call *c)
 {
     switch (rule) {
-    case RECORD_ITEM:
+    case CFX_RULE_ITEM:
         return takes_graph(st, c, true);
-    case RECORD_PROXY:
+    case CFX_RULE_VALUE:
         return takes_graph(st, c, false);
-    case RECORD_DEEP:
+    case CFX_RULE_DEEP:
         return mentions((module_state *)st, c);
     default:
-        return rule == RECORD_ALWAYS;
+        return rule == CFX_RULE_ALWAYS;
     }
 }
 
@@ -358,8 +355,8 @@ static PyObject *call_direct(PyScript *w, call *c)
     if (result || PyErr_Occurred())
         return result;
     long rule = record_rule_of(st, c->f);
-    if (rule == RECORD_NEVER && ((wrapped && for_all) || is_operator(st, c->f) > 0))
-        rule = RECORD_ALWAYS;
+    if (rule == CFX_RULE_NEVER && ((wrapped && for_all) || is_operator(st, c->f) > 0))
+        rule = CFX_RULE_ALWAYS;
     int record = is_recorded(st, rule, c);
     if (record > 0 && wrapped && for_all && tracer_note_wrapped(w->tracer, c->f) < 0)
         return NULL;

@@ -15,6 +15,7 @@
  *     evaluate_call.c     calls
  *     parameters.c        arguments bound to parameters
  *     special_builtins.c  builtin functions that need the evaluator
+ *     policy.c            what worlds record, by name
  *     chosen_call.c       calls of an item that data selects
  *     function.c          def, lambda, class
  *     match_statement.c   match

@@ -350,9 +350,15 @@ cfx_object *cfxi_world_tensor_get(cfxi_world *w, cfx_object *o, const char *name
     const bool field = o->type == CFXI_TYPE_VALUE &&  /* of a result with several parts */
                        (cfxi_ops_of_method(name, strlen(name)) == CFX_OPID_NONE ||
                         is_of_type(o->as.node));
-    made = field || cfxi_world_is_word(name, properties)
-               ? cfxi_world_perform_on(w, "builtins.getattr", o, word, err)
-               : cfxi_world_parts_object(w, CFXI_TYPE_ATTRIBUTE, o, word, NULL, err);
+    const bool property = field || cfxi_world_is_word(name, properties);
+    cfx_object *pair[] = {o, word};
+    if (o->type == CFXI_TYPE_TENSOR && property && cfx_script_is_fact(name))
+        made = cfxi_world_compute(w, CFX_OP_CALL_FUNCTION, "builtins.getattr",
+                                  &(cfx_call_args){.args = pair, .n = 2}, err);
+    else if (property)
+        made = cfxi_world_perform_on(w, "builtins.getattr", o, word, err);
+    else
+        made = cfxi_world_parts_object(w, CFXI_TYPE_ATTRIBUTE, o, word, NULL, err);
     cfxi_world_unref(word);
     return made;
 }

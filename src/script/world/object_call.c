@@ -173,6 +173,28 @@ static cfx_object *make_named(cfxi_world *w, cfx_object *cls, const cfx_object *
     return made;
 }
 
+static bool is_item(const cfx_object *o, bool or_tensor)
+{
+    return cfxi_world_is_value(o) && (or_tensor || o->type != CFXI_TYPE_TENSOR);
+}
+
+/* Whether the call is recorded, as policy.def says: of functions that the operator table has. For
+ * others, the function here knows what to do. */
+static bool is_recorded(const cfxi_world *w, const char *name, const cfx_call_args *a)
+{
+    if (!w->recording)  /* then there are no graph values */
+        return false;
+    const cfx_script_rule rule = cfx_script_rule_of(name);
+    if (rule == CFX_RULE_NEVER || cfx_operator_find(name, strlen(name)) == CFX_OPID_NONE)
+        return false;
+    if (rule == CFX_RULE_DEEP)
+        return cfxi_world_any_value(a, true);  /* a tensor of the program becomes one */
+    for (size_t i = 0; i < a->n; i++)
+        if (is_item(a->args[i], rule == CFX_RULE_ITEM))
+            return true;
+    return rule == CFX_RULE_ALWAYS;
+}
+
 static cfx_object *call_class(cfxi_world *w, cfx_object *cls, const cfx_call_args *a,
                               cfx_error *err)
 {
@@ -184,6 +206,10 @@ static cfx_object *call_class(cfxi_world *w, cfx_object *cls, const cfx_call_arg
         bool has;
         return cfxi_world_special(w, cls, "__call__", a->args, a->n, &has, err);
     }
+    char name[64];
+    snprintf(name, sizeof name, "builtins.%.40s", cls->as.cls.name);
+    if (cls->as.cls.make && is_recorded(w, name, a))
+        return cfxi_world_record(w, CFX_OP_CALL_FUNCTION, name, a, err);
     if (cls->as.cls.make)
         return cls->as.cls.make(w, NULL, a, err);
     cfx_object *o = cfxi_world_make(w, cls, err);
@@ -232,6 +258,8 @@ static cfx_object *call_builtin(cfxi_world *w, cfx_object *f, cfx_object *self,
 {
     cfx_call_args rest = *a;
     bool known = false;
+    if (!self && is_recorded(w, f->as.builtin.name, a))
+        return cfxi_world_record(w, CFX_OP_CALL_FUNCTION, f->as.builtin.name, a, err);
     if (f->flag && strncmp(f->as.builtin.name, "operator.", 9) == 0 &&
         !cfxi_world_any_value(a, true)) {
         cfx_object *made = cfxi_world_operator(w, f->as.builtin.name + 9, a, &known, err);
@@ -260,15 +288,6 @@ static cfx_object *call_builtin(cfxi_world *w, cfx_object *f, cfx_object *self,
     return can_be_self(w, f, a->args[0], err) ? f->as.builtin.fn(w, a->args[0], &rest, err) : NULL;
 }
 
-/* Methods of a tensor that ask for what is known of it. */
-static bool is_static(const char *name)
-{
-    static const char *const names[] = {"size", "dim", "numel", "nelement", "ndimension",
-                                        "element_size", "is_floating_point", "is_complex",
-                                        "stride", "is_contiguous", NULL};
-    return cfxi_world_is_word(name, names);
-}
-
 static cfx_object *call_method(cfxi_world *w, cfx_object *f, const cfx_call_args *a, cfx_error *err)
 {
     cfx_object *args[CFXI_MOST_ARGS];
@@ -285,7 +304,8 @@ static cfx_object *call_method(cfxi_world *w, cfx_object *f, const cfx_call_args
     if (self->type == CFXI_TYPE_TENSOR && (strcmp(name, "requires_grad_") == 0 ||
                                            strcmp(name, "cpu") == 0 || strcmp(name, "cuda") == 0))
         return cfxi_world_ref(self);
-    if (self->type == CFXI_TYPE_TENSOR && is_static(name) && !cfxi_world_any_value(a, true))
+    if (self->type == CFXI_TYPE_TENSOR && cfx_script_is_fact(name) &&
+        !cfxi_world_any_value(a, true))
         return cfxi_world_compute(w, CFX_OP_CALL_METHOD, name, &all, err);
     return cfxi_world_perform(w, CFX_OP_CALL_METHOD, name, &all, err);
 }
