@@ -50,7 +50,7 @@ ROOMS = {
     "capture": "options scope module capture operators",
     "nn": "layers",
     "script/syntax": "embed/syntax embed/sign.def",
-    "script/evaluate": "embed/script embed/special.def",
+    "script/evaluate": "embed/script embed/special.def embed/policy.def",
     "script/world": "pyscript",
     "emit": "codegen embed/codegen",
     "emit/python": "",

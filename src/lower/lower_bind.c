@@ -55,6 +55,13 @@ static bool takes_loose(cfx_operator op, const binding *b, size_t i)
            strncmp(param.type, "Tensor[]", 8) == 0;
 }
 
+/* Whether a call names its row, as lowering writes it: then "*Any values" is one list already. */
+static bool is_lowered(const cfx_node *n)
+{
+    const char *target = n->op == CFX_OP_CALL_FUNCTION ? cfx_node_target(n, NULL, NULL) : NULL;
+    return target && strncmp(target, "cfx.ops.", 8) == 0;
+}
+
 /* x.view(2, 3): what is left over is the last list. One value alone may be the list. */
 static bool pack(cfxi_lower *l, const cfx_node *n, binding *b, size_t i, cfxi_lowered *c)
 {
@@ -62,7 +69,7 @@ static bool pack(cfxi_lower *l, const cfx_node *n, binding *b, size_t i, cfxi_lo
     const size_t rest = cfx_node_num_args(n) - i;
     const cfx_value *first = &n->args->items[i];
     cfx_operator_param(c->op, b->params[i].param, &param);
-    if (rest == 1 && !param.variadic) {
+    if (rest == 1 && (!param.variadic || (first->kind == CFX_KIND_LIST && is_lowered(n)))) {
         b->values[i] = *first;
         return true;
     }

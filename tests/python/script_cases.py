@@ -540,6 +540,235 @@ class E(D): pass
 print([c.__name__ for c in E.__mro__])
 """
 
+DEQUES = """
+import collections, copy
+from collections import deque
+d = deque([1, 2, 3], maxlen=4)
+d.append(4)
+d.append(5)
+d.appendleft(0)
+print(d, len(d), d.maxlen, d[0], d[-1], list(d), 3 in d, 9 in d, bool(d), bool(deque()))
+d.rotate(1)
+print(d, d.pop(), d.popleft(), d)
+d.rotate(-5)
+d.extend([7, 8])
+d.extendleft("ab")
+print(d, list(reversed(d)), d.count("a"), d.index("a"), [v for v in d], sorted(deque([3, 1])))
+print(type(d).__name__, type(d) is deque, isinstance(d, list), isinstance(d, deque), repr(deque()))
+print(deque([1, 2]) == deque([1, 2]), deque([1]) == [1], deque([1]) != deque([2]))
+print(deque([1]) < deque([2]), deque([2]) <= deque([1]), deque([1]) >= deque([1]))
+print(deque([1], 3) == deque([1], 5), deque([1]) + deque([2]), deque([1, 2]) * 2)
+e = copy.copy(d)
+f = d.copy()
+e.clear()
+print(len(d), len(e), f == d, f.maxlen)
+d[0] = 10
+del d[1]
+d.insert(1, "x")
+d.remove("x")
+d.reverse()
+print(d)
+alias = d
+alias += [5]
+print(alias is d, d)
+class Recent(deque):
+    def total(self):
+        return sum(self)
+r = Recent([1, 2, 3], 2)
+print(r.total(), len(r), isinstance(r, deque))
+for wrong in (lambda: deque().pop(), lambda: deque().popleft(), lambda: deque([1])[1],
+              lambda: deque([1], -1), lambda: deque([1]).remove(2),
+              lambda: deque([1], 1).insert(0, 2)):
+    try:
+        wrong()
+    except (IndexError, ValueError, TypeError) as error:
+        print(type(error).__name__, error)
+"""
+
+DICTS_OF_COLLECTIONS = """
+from collections import OrderedDict, defaultdict
+import collections, copy
+d = defaultdict(list, {"a": [1]}, b=[2])
+d["c"].append(3)
+print(d["a"], d["c"], len(d), sorted(d), d.get("x"), "x" in d, d.default_factory is list)
+print(dict(d), type(d).__name__, isinstance(d, dict))
+e = defaultdict(int)
+for letter in "abracadabra":
+    e[letter] += 1
+print(sorted(e.items()), e == {"a": 5, "b": 2, "r": 2, "c": 1, "d": 1})
+f = copy.copy(e)
+f["new"]
+print(len(e), len(f), f["nothing"])
+try:
+    defaultdict()["x"]
+except KeyError as error:
+    print("KeyError", error)
+try:
+    defaultdict(3)
+except TypeError as error:
+    print(error)
+o = OrderedDict([("a", 1), ("b", 2)], c=3)
+o.move_to_end("a")
+print(list(o), o.popitem(last=False), o.popitem(), o)
+o.move_to_end("c", last=False) if "c" in o else None
+print(OrderedDict(a=1, b=2) == OrderedDict(b=2, a=1), OrderedDict(a=1, b=2) == {"b": 2, "a": 1})
+print(type(o).__name__, isinstance(o, dict), OrderedDict(), list(OrderedDict(x=1).items()))
+"""
+
+FUNCTOOLS = """
+import functools
+def loud(f):
+    @functools.wraps(f)
+    def inner(*args, **kwargs):
+        return f(*args, **kwargs) + 1
+    return inner
+@loud
+def add(a, b=2):
+    return a + b
+print(add(1), add(1, b=5), add.__name__, add.__wrapped__(1))
+calls = []
+@functools.lru_cache(maxsize=None)
+def square(n):
+    calls.append(n)
+    return n * n
+@functools.cache
+def pair(a, b=0):
+    calls.append((a, b))
+    return [a, b]
+@functools.lru_cache
+def plain(n):
+    return n
+print(square(3), square(3), square(4), calls, pair(1) is pair(1), pair(1) is pair(1, b=2), plain(2))
+"""
+
+CONTEXTLIB = """
+import contextlib
+with contextlib.nullcontext(3) as three, contextlib.suppress(KeyError, ValueError):
+    print(three)
+    {}["x"]
+    print("never")
+with contextlib.suppress(IndexError):
+    [1][0]
+    print("here")
+try:
+    with contextlib.suppress(KeyError):
+        int("x")
+except ValueError as error:
+    print("ValueError")
+"""
+
+ABSTRACT = """
+import collections.abc, numbers, typing
+from collections.abc import Iterable, Mapping, Sequence
+class Own:
+    def __iter__(self):
+        return iter([1])
+    def __len__(self):
+        return 1
+    def __call__(self):
+        return 1
+class Other:
+    pass
+for value in ([1], (1,), "a", {1: 2}, {1}, frozenset(), range(3), 1, 1.5, True, 2j, None, len,
+              Own(), Other()):
+    print(isinstance(value, Sequence), isinstance(value, Mapping), isinstance(value, Iterable),
+          isinstance(value, collections.abc.Set), isinstance(value, collections.abc.Sized),
+          isinstance(value, collections.abc.MutableSequence), isinstance(value, (Mapping, str)),
+          isinstance(value, numbers.Number), isinstance(value, numbers.Integral),
+          isinstance(value, numbers.Real), isinstance(value, collections.abc.Callable))
+print(isinstance([], typing.List), isinstance({}, typing.Mapping), isinstance((), typing.Sequence))
+"""
+
+IN_PLACE = """
+a = {1, 2}
+b = a
+b |= {3}
+print(a is b, sorted(a))
+b -= {1}
+b &= {2, 3, 4}
+b ^= {4}
+print(a is b, sorted(a))
+c = [1]
+d = c
+d *= 3
+d += (2,)
+print(c is d, c)
+e = {"a": 1}
+f = e
+f |= {"b": 2}
+print(e is f, e)
+list.append(c, 9)
+dict.update(e, c=3)
+set.add(a, 7)
+print(c, e, sorted(a))
+try:
+    frozenset([1]).add(2)
+except AttributeError as error:
+    print(error)
+"""
+
+COPIES = """
+import copy
+inner = [1]
+twice = [inner, inner]
+deep = copy.deepcopy(twice)
+deep[0].append(2)
+print(deep, twice, deep[0] is deep[1], copy.copy(twice)[0] is inner)
+class Point:
+    def __init__(self, x):
+        self.x = x
+    def __copy__(self):
+        return Point(-1)
+    def __deepcopy__(self, memo):
+        return Point(-2)
+print(copy.copy(Point(3)).x, copy.deepcopy([Point(3)])[0].x)
+class Equal:
+    def __eq__(self, other):
+        return True
+class Hashed(Equal):
+    def __hash__(self):
+        return 5
+try:
+    {Equal(): 1}
+except TypeError as error:
+    print(error)
+print({Hashed(): 1}[Hashed()])
+print(slice(0, 10, 3).indices(5), slice(None, None, -1).indices(4), slice(-3, None).indices(10))
+"""
+
+DATACLASS_OPTIONS = """
+import dataclasses
+from dataclasses import dataclass, field
+@dataclass(frozen=True)
+class Key:
+    a: int
+    b: str = "x"
+@dataclass(eq=False)
+class Same:
+    a: int
+@dataclass
+class Shown:
+    a: int
+    b: list = field(default_factory=list, repr=False, compare=False)
+    c: int = field(default=3, repr=False)
+@dataclass(repr=False, frozen=False, order=False)
+class Hidden:
+    a: int
+    def __repr__(self):
+        return "hidden"
+print({Key(1): 2}[Key(1)], Key(1) == Key(1), Key(1), dataclasses.replace(Key(1), a=5))
+try:
+    Key(1).a = 2
+except AttributeError as error:
+    print(error)
+print(Same(1) == Same(1), Shown(1, [2]), Shown(1, [2]) == Shown(1), Shown(1) == Shown(1, c=4))
+print(Hidden(3))
+try:
+    {Shown(1): 2}
+except TypeError as error:
+    print(error)
+"""
+
 CASES = {name.lower(): text for name, text in list(globals().items())
          if name.isupper() and isinstance(text, str)}
 
@@ -565,8 +794,9 @@ FAILURES = [
      "  use --function NAME to capture a function, --call 'Net(16)' to capture its result\n"),
     ("import numpy as np\n",
      "case.py:1: ModuleNotFoundError: No module named 'numpy': scripts can import torch, and "
-     "from the standard library math, typing, dataclasses, enum, collections, functools, "
-     "itertools, operator, copy and abc\n"
+     "from the standard library math, typing, dataclasses, enum, collections, contextlib, "
+     "functools, itertools, operator, copy and abc; capture a model that needs others in Python, "
+     "with cfx.script\n"
      "  import numpy as np\n  ^\n"),
     ("import torch\n\ndef f(x):\n    return torch.relux(x)\n",
      "case.py:4: AttributeError: cfx does not support 'torch.relux': it is not in the table of "
@@ -598,14 +828,94 @@ FAILURES = [
      "numbers, strings, tensors, or lists, tuples and dicts of them\n      return x + A()"
      "\n             ^\n"),
     ("def f(x, n):\n    return x * len({n: 1})\n",
-     "case.py:2: NotImplementedError: a graph value cannot be a key of a dict or an item of a "
+     "case.py:2: a graph value cannot be a key of a dict or an item of a "
      "set: its value is not known during capture\n"
      "      return x * len({n: 1})\n                     ^\n"),
     ("def f(x, n):\n    return [1, 2].index(n)\n",
-     "case.py:2: NotImplementedError: this compares containers that hold tensors or graph values, "
+     "case.py:2: this compares containers that hold tensors or graph values, "
      "whose equality is not known during capture; compare the items one by "
      "one\n      return [1, 2].index(n)\n             ^\n"),
     ("def f(x):\n    return [0] * 10**12\n",
      "case.py:2: MemoryError: repeating 1 items 1000000000000 times needs too much memory\n"
      "      return [0] * 10**12\n             ^\n"),
+    # What would be done once, during capture, or not as PyTorch does it.
+    ("LOG = []\n"
+     "def f(x):\n"
+     "    LOG.append(1)\n"
+     "    return x * len(LOG)\n",
+     "case.py:3: cannot change this list, which comes from outside the function: the chang"
+     "e would happen once, during capture, not in each call; change a copy, return the new"
+     " value, or keep tensors in buffers\n"
+     "      LOG.append(1)\n"
+     "      ^\n"),
+    ("class C:\n"
+     "    n = 0\n"
+     "def f(x):\n"
+     "    C.n += 1\n"
+     "    return x * C.n\n",
+     "case.py:4: cannot assign to attribute 'n' of C, which comes from outside the functio"
+     "n: the assignment would happen once, during capture, not in each call; return the ne"
+     "w value, or keep tensors in buffers of an nn.Module\n"
+     "      C.n += 1\n"
+     "      ^\n"),
+    ("import torch\n"
+     "def f(x):\n"
+     "    with torch.autocast('cpu', dtype=torch.bfloat16):\n"
+     "        return x @ x\n",
+     "case.py:3: torch.autocast is not supported: without PyTorch every operation computes"
+     " in the dtype of its inputs; convert with .to(dtype), or capture with enabled=False\n"
+     "      with torch.autocast('cpu', dtype=torch.bfloat16):\n"
+     "           ^\n"),
+    ("import torch\n"
+     "torch.set_default_dtype(torch.float64)\n",
+     "case.py:2: torch.set_default_dtype is not supported: without PyTorch the default dty"
+     "pe is float32; pass dtype= where tensors and layers are made\n"
+     "  torch.set_default_dtype(torch.float64)\n"
+     "  ^\n"),
+    ("import torch\n"
+     "def f(x):\n"
+     "    torch.manual_seed(3)\n"
+     "    return x + torch.rand(2)\n",
+     "case.py:3: torch.manual_seed cannot be captured: the graph has no call that seeds; s"
+     "eed before the model runs (cfx run --seed)\n"
+     "      torch.manual_seed(3)\n"
+     "      ^\n"),
+    ("import collections.abc\n"
+     "def f(x):\n"
+     "    return x if isinstance(3, collections.abc.Hashable) else -x\n",
+     "case.py:3: isinstance() with collections.abc.Hashable is not supported in scripts; n"
+     "ame a builtin class, such as list, tuple, dict or torch.Tensor\n"
+     "      return x if isinstance(3, collections.abc.Hashable) else -x\n"
+     "                  ^\n"),
+    ("class Loud:\n"
+     "    def __setattr__(self, name, value):\n"
+     "        pass\n",
+     "case.py:1: classes with __setattr__ are not supported in scripts\n"
+     "  class Loud:\n"
+     "  ^\n"),
+    ("import torch\n"
+     "class Net(torch.nn.Module):\n"
+     "    def __init__(self):\n"
+     "        super().__init__()\n"
+     "        self.bn = torch.nn.BatchNorm1d(3)\n"
+     "    def forward(self, x):\n"
+     "        self.bn.eps = 1.0\n"
+     "        return self.bn(x)\n",
+     "case.py:8: an attribute of this BatchNorm1d is assigned in forward, and a call of th"
+     "e layer would not see it; call the function of torch.nn.functional with the new valu"
+     "e instead\n"
+     "          return self.bn(x)\n"
+     "                 ^\n"),
+    ("import functools, torch\n"
+     "@functools.cache\n"
+     "def noise(n):\n"
+     "    return torch.rand(n)\n"
+     "class Net(torch.nn.Module):\n"
+     "    def forward(self, x):\n"
+     "        return x + noise(3)\n",
+     "case.py:7: the result of a function with a cache is computed by the graph: it would "
+     "be computed in each call, not once; call the function in __init__ and keep its resul"
+     "t in a buffer, or remove the cache\n"
+     "          return x + noise(3)\n"
+     "                     ^\n"),
 ]

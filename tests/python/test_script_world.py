@@ -1,24 +1,26 @@
-"""What programs print under cfx script is what they print in Python."""
+"""What programs print under cfx script is what they print in Python; and what the programs of
+programs/ compute, captured by it, is what eager PyTorch computes, unless it refuses them."""
 import contextlib
 import io
-import os
-import subprocess
-from pathlib import Path
+import re
+import warnings
 
 import pytest
 
-from script_cases import CASES, FAILURES
+pytest.importorskip("torch")
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("CFX_BUILD", ROOT / "build"))
-ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+import programs  # noqa: E402
+import script_command  # noqa: E402
+from script_cases import CASES, FAILURES  # noqa: E402
+
+PROGRAMS = programs.load_all()
+KEPT = script_command.kept()
 TAIL = "\ndef captured_at_the_end(x):\n    return x\n"
 
 
 def script(path, text, *options):
     path.write_text(text)
-    return subprocess.run([str(BUILD / "cfx"), "script", *options, str(path)], capture_output=True,
-                          text=True, timeout=300, env=ENVIRONMENT)
+    return script_command.command("script", *options, path)
 
 
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
@@ -64,3 +66,23 @@ def test_what_is_to_be_captured_is_not_there(options, code, message, tmp_path):
               "    def forward(self, x): return x\n")
     done = script(tmp_path / "case.py", source, *options)
     assert (done.returncode, done.stdout, done.stderr) == (code, "", message)
+
+
+# ---- the programs that test cfx.script ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=map(script_command.name_of, PROGRAMS))
+def test_programs_do_what_eager_pytorch_does(program, tmp_path):
+    """Or are refused as they were: script_command.py --update says what is to be expected."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        verdict, why = script_command.judge(program, tmp_path)
+    name = script_command.name_of(program)
+    assert (verdict, script_command.first_line(why)) == KEPT.get(name, (script_command.EQUAL, ""))
+    assert verdict != script_command.DIFFERENT
+    if verdict != script_command.EQUAL:
+        assert re.search(rf"\b{program.topic}\.py:\d+: ", why)
+
+
+def test_what_is_kept_is_of_programs():
+    assert set(KEPT) <= set(map(script_command.name_of, PROGRAMS))

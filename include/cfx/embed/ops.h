@@ -60,7 +60,8 @@ typedef struct cfx_schema_param {
     char type[20];           /* "Tensor", "int[2]?"; no alias annotation; NUL-terminated */
     cfx_schema_text value;   /* the default in schema syntax: "1", "[0, 0]"; or absent */
     bool keyword_only;
-    bool variadic;           /* "*Any args" */
+    bool variadic;           /* "*Any args": a call of the row itself may pass them as one list,
+                                and a lowered call does */
     bool writes;             /* (a!): it is written to */
     char alias;              /* 'a': may alias whatever has the same letter; 0: nothing */
 } cfx_schema_param;

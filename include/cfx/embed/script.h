@@ -36,6 +36,10 @@ extern "C" {
 typedef struct cfx_script cfx_script;   /* reference-counted */
 typedef struct cfx_script_def cfx_script_def;  /* a function in it; lives as long as the script */
 
+/* The `file` of a source that is part of a world, as its library may be. Messages and nodes name
+ * the place in the user's program that called it. */
+#define CFX_SCRIPT_LIBRARY "<cfx>"
+
 /* Parses a source, which is copied. `file` is used in messages and locations. `is_text`: the source
  * is UTF-8, even if a coding comment says otherwise. The caller gets one reference. NULL with *err
  * set: CFX_E_SYNTAX with line and column, and a message that shows the line with a caret;
@@ -324,6 +328,21 @@ typedef struct cfx_world {
 
     void *ctx;
 } cfx_world;
+
+/* When a world records a call of a function that it carries out itself: policy.def says it for both
+ * worlds. */
+typedef enum cfx_script_rule {
+    CFX_RULE_NEVER,
+    CFX_RULE_ITEM,    /* if an argument is a graph value or a tensor */
+    CFX_RULE_VALUE,   /* if an argument is a graph value */
+    CFX_RULE_DEEP,    /* if a graph value is in an argument, however deep */
+    CFX_RULE_ALWAYS
+} cfx_script_rule;
+
+/* The rule of a function by its qualified name ("builtins.len"); NEVER if it has none. */
+CFX_API cfx_script_rule cfx_script_rule_of(const char *name);
+/* Whether an attribute or method of a tensor never changes, and is answered during capture. */
+CFX_API bool cfx_script_is_fact(const char *name);
 
 /* Whether the method of this name changes the list, dict or set that it is called on. */
 CFX_API bool cfx_script_method_mutates(const char *method);

@@ -405,13 +405,10 @@ class Recorder(TorchFunctionMode):
         return _returned(self.tracer, value)
 
 
-# What a tensor of the program answers for itself: it never changes.
-_FACTS = frozenset("""
-    shape size dim ndim ndimension numel nelement dtype device layout requires_grad is_leaf names
-    has_names is_floating_point is_complex is_signed is_cuda is_cpu is_sparse is_quantized is_meta
-    is_nested is_contiguous is_conj is_neg is_inference is_shared is_pinned element_size itemsize
-    nbytes stride storage_offset get_device __len__ __class__ __doc__ __module__
-""".split())  # fmt: skip
+# What is recorded, by qualified names, and what a tensor of the program answers for itself: stated
+# once for all worlds, in policy.def.
+_POLICY, _facts = _core._script_policy()
+_FACTS = frozenset(_facts)
 
 
 def _fact_functions():
@@ -434,34 +431,33 @@ def _methods():
     return {name for name, member in members if callable(member)} - fields
 
 
-# How a function is recorded: RECORD_* of python/src/script/script_call.c.
-_ITEM, _PROXY, _DEEP, _ALWAYS, _MODE, _REFUSED, _REFUSED_OF_GRAPH = range(1, 8)
+# CFX_RULE_ALWAYS, and rules of Python's world alone: see python/src/script/script_call.c.
+_ITEM, _DEEP, _ALWAYS, _MODE, _REFUSED, _REFUSED_OF_GRAPH = 1, 3, 4, 5, 6, 7
+_HOMES = {"builtins": builtins, "math": math, "cmath": cmath, "operator": operator, "copy": copy,
+          "torch": torch, "torch.cuda": torch.cuda, "cfx.ops": ops}  # fmt: skip
+
+
+def _named(name):
+    """The objects of a row of policy.def."""
+    home, _, function = name.rpartition(".")
+    if function != "*":
+        return [getattr(_HOMES[home], function)]
+    public = [getattr(_HOMES[home], each) for each in vars(_HOMES[home]) if each[0] != "_"]
+    return [f for f in public if isinstance(f, types.BuiltinFunctionType)]
 
 
 def _record_rules():
-    names = "int float bool complex round pow divmod sum abs hex oct bin chr bytes"
-    rules = {getattr(builtins, name): _ITEM for name in names.split()}
-    rules[len] = rules[dict] = _PROXY
-    for function in (min, max, str, repr, ascii, format, print):
-        rules[function] = _DEEP
-    for module in (math, cmath):
-        rules.update({f: _DEEP for f in vars(module).values() if callable(f)})
-    public = (getattr(operator, name) for name in operator.__all__)
-    rules.update({f: _ITEM for f in public if isinstance(f, types.BuiltinFunctionType)})
-    deep = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge,
-            operator.contains, operator.countOf, operator.indexOf, operator.mod)
-    rules.update(dict.fromkeys(deep, _DEEP))  # they ask items of lists, or put them into a text
-    for function in (copy.copy, torch.finfo, torch.iinfo, torch.device, torch.nn.Parameter):
-        rules[function] = _ITEM
-    rules[copy.deepcopy] = rules[torch.Size] = _DEEP
+    rules = {}
+    for name, rule in _POLICY:
+        for function in _named(name):
+            rules.setdefault(function, rule)
+    rules[torch.nn.Parameter] = _ITEM
     rules[torch.nn.utils.rnn.PackedSequence] = rules[warnings.warn] = _DEEP
     rules.update(dict.fromkeys(chance.recorded(), _ALWAYS))
     rules.update(dict.fromkeys(chance.refused, _REFUSED))
     rules.update(dict.fromkeys(chance.refused_of_graph, _REFUSED_OF_GRAPH))
     rules.update(dict.fromkeys(contexts.MODES, _MODE))
-    states = (torch.manual_seed, torch.seed, torch.set_rng_state, torch.get_rng_state)
-    rules.update(dict.fromkeys((*states, torch.cuda.manual_seed, torch.from_numpy), _ALWAYS))
-    rules[torch.Tensor] = rules[ops.fail] = rules[ops.check_length] = _ALWAYS
+    rules[ops.check_length] = _ALWAYS
     rules.update({t: _ALWAYS for t in vars(torch).values() if type(t) is type(torch.FloatTensor)})
     return rules
 

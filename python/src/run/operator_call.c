@@ -55,6 +55,11 @@ static bool bind_positions(PyOperator *self, PyObject *const *args, Py_ssize_t n
     b->n = (size_t)fixed;
     if (fixed == n)
         return true;
+    if (fixed + 1 == n && PyList_Check(args[fixed])) {  /* as a lowered graph passes them */
+        b->args[fixed] = args[fixed];
+        b->n = (size_t)n;
+        return true;
+    }
     b->rest = PyList_New(n - fixed);
     for (Py_ssize_t i = fixed; b->rest && i < n; i++)
         PyList_SET_ITEM(b->rest, i - fixed, Py_NewRef(args[i]));

@@ -236,6 +236,38 @@ static PyObject *py_specials(PyObject *module, PyObject *unused)
     return interned_names(names, CFX_SPECIALS);
 }
 
+/* _script_policy(): the rows of policy.def: [(qualified name, rule)], and the names of facts. */
+static PyObject *py_policy(PyObject *module, PyObject *unused)
+{
+    static const struct {
+        const char *name;
+        int rule;
+    } rows[] = {
+#define CFX_RECORD(name, rule) {name, CFX_RULE_##rule},
+#include <cfx/embed/policy.def>
+    };
+    static const char *const facts[] = {
+#define CFX_FACT(name) name,
+#include <cfx/embed/policy.def>
+    };
+    const Py_ssize_t n = sizeof rows / sizeof *rows;
+    PyObject *list = PyList_New(n);
+    PyObject *names = interned_names(facts, sizeof facts / sizeof *facts);
+    (void)module;
+    (void)unused;
+    for (Py_ssize_t i = 0; list && i < n; i++) {
+        PyObject *row = Py_BuildValue("si", rows[i].name, rows[i].rule);
+        if (row)
+            PyList_SET_ITEM(list, i, row);
+        else
+            Py_CLEAR(list);
+    }
+    PyObject *both = list && names ? PyTuple_Pack(2, list, names) : NULL;
+    Py_XDECREF(list);
+    Py_XDECREF(names);
+    return both;
+}
+
 /* _script_tidy(graph): puts a graph in order that has just been captured. */
 static PyObject *py_script_tidy(PyObject *module, PyObject *graph)
 {
@@ -257,5 +289,6 @@ PyMethodDef script_functions[] = {
     {"_script_remember", (PyCFunction)(void (*)(void))script_remember, METH_FASTCALL, NULL},
     {"_script_plainly", py_script_plainly, METH_O, NULL},
     {"_script_specials", py_specials, METH_NOARGS, NULL},
+    {"_script_policy", py_policy, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

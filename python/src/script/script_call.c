@@ -16,16 +16,11 @@ typedef struct call {
     PyObject *kwargs;  /* a dict, or NULL */
 } call;
 
-/* How `script_builtins` says a function is recorded. */
+/* Rules that only Python's world has, besides those of policy.def. */
 enum {
-    RECORD_NEVER,
-    RECORD_ITEM,
-    RECORD_PROXY,
-    RECORD_DEEP,
-    RECORD_ALWAYS,
-    RECORD_MODE,     /* cfx/_glue/contexts.py knows more */
-    REFUSE,
-    REFUSE_OF_GRAPH  /* if a graph value is an argument */
+    RULE_MODE = CFX_RULE_ALWAYS + 1,  /* cfx/_glue/contexts.py knows more */
+    RULE_REFUSED,
+    RULE_REFUSED_OF_GRAPH             /* if a graph value is an argument */
 };
 
 /* ---- arguments ----------------------------------------------------------------------------- */
@@ -167,14 +162,14 @@ static long record_rule(const module_state *st, PyObject *f)
         rule = st->script_builtins ? PyDict_GetItemWithError(st->script_builtins, f) : NULL;
     if (!rule)
         PyErr_Clear();  /* a method of what cannot be hashed is in no list */
-    return rule ? PyLong_AsLong(rule) : RECORD_NEVER;
+    return rule ? PyLong_AsLong(rule) : CFX_RULE_NEVER;
 }
 
 /* The same for one that torch has wrapped since the list was made, as Dynamo does. */
 static long record_rule_of(const module_state *st, PyObject *f)
 {
     long rule = record_rule(st, f);
-    if (rule != RECORD_NEVER || !PyFunction_Check(f))
+    if (rule != CFX_RULE_NEVER || !PyFunction_Check(f))
         return rule;
     PyObject *wrapped = PyObject_GetAttrString(f, "__wrapped__");
     if (wrapped)
@@ -187,20 +182,20 @@ static long record_rule_of(const module_state *st, PyObject *f)
 
 bool script_is_recorded(const module_state *st, PyObject *f)
 {
-    return record_rule_of(st, f) == RECORD_ALWAYS;
+    return record_rule_of(st, f) == CFX_RULE_ALWAYS;
 }
 
 static int is_recorded(const module_state *st, long rule, const call *c)
 {
     switch (rule) {
-    case RECORD_ITEM:
+    case CFX_RULE_ITEM:
         return takes_graph(st, c, true);
-    case RECORD_PROXY:
+    case CFX_RULE_VALUE:
         return takes_graph(st, c, false);
-    case RECORD_DEEP:
+    case CFX_RULE_DEEP:
         return mentions((module_state *)st, c);
     default:
-        return rule == RECORD_ALWAYS;
+        return rule == CFX_RULE_ALWAYS;
     }
 }
 
@@ -468,13 +463,13 @@ static PyObject *call_direct(PyScript *w, call *c)
     if (result || PyErr_Occurred())
         return result;
     long rule = record_rule_of(st, c->f);
-    if (rule == RECORD_NEVER && ((wrapped && for_all) || is_operator(st, c->f) > 0))
-        rule = RECORD_ALWAYS;
-    if (rule == RECORD_MODE)
+    if (rule == CFX_RULE_NEVER && ((wrapped && for_all) || is_operator(st, c->f) > 0))
+        rule = CFX_RULE_ALWAYS;
+    if (rule == RULE_MODE)
         return ask_contexts(w, "script_mode", c->f, c);
-    if (rule == REFUSE || (rule == REFUSE_OF_GRAPH && takes_graph(st, c, false)))
+    if (rule == RULE_REFUSED || (rule == RULE_REFUSED_OF_GRAPH && takes_graph(st, c, false)))
         return call_glue(st, "script_refused_call", c->f);
-    if (rule == RECORD_NEVER && !wrapped &&
+    if (rule == CFX_RULE_NEVER && !wrapped &&
         ((result = call_changing(w, c)) != NULL || PyErr_Occurred()))
         return result;
     int record = is_recorded(st, rule, c);

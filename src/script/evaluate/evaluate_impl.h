@@ -15,6 +15,7 @@
  *     evaluate_call.c     calls
  *     parameters.c        arguments bound to parameters
  *     special_builtins.c  builtin functions that need the evaluator
+ *     policy.c            what worlds record, by name
  *     chosen_call.c       calls of an item that data selects
  *     function.c          def, lambda, class
  *     match_statement.c   match
@@ -175,6 +176,7 @@ typedef struct cfxi_frame {
     uint64_t loop;              /* where the outermost loop that runs in it begins (as last_read);
                                    0: none runs */
     bool captured;              /* a function was made in it, which may read its slots later */
+    bool outside;               /* the call was over before the capture began */
     uint32_t guards;            /* try statements with handlers that are being run in it */
     uint32_t finals;            /* those with `finally`, which reads variables behind a return */
 } cfxi_frame;
@@ -322,7 +324,9 @@ void *cfxi_eval_fail_as(cfx_evaluator *ev, const cfxi_ast *at, cfx_status status
 void cfxi_eval_note_failure(cfx_evaluator *ev);
 /* It was caught. */
 void cfxi_eval_forget_failure(cfx_evaluator *ev);
-/* The innermost call from `f` outwards that the user has written; `f` itself if none is. */
+/* The innermost call in the user's program: what the prelude, a library (CFX_SCRIPT_LIBRARY) or a
+ * helper of the world's does happens at the place that called it. `f` itself if there is none; NULL
+ * is allowed. */
 cfxi_frame *cfxi_eval_visible_frame(const cfx_evaluator *ev, cfxi_frame *f);
 /* The line of the innermost call. */
 uint32_t cfxi_eval_line(const cfx_evaluator *ev);

@@ -20,6 +20,7 @@ cfxi_frame *cfxi_eval_frame_new(cfx_evaluator *ev, const cfx_script_def *def, cf
     f->globals = globals;
     f->class_cell = outer ? outer->class_cell : NULL;
     f->region = ev->region->number;
+    f->outside = ev->making;
     f->pendings = cfxi_eval_pendings(ev);
     return f;
 }
@@ -220,8 +221,10 @@ static bool bind_outer(cfx_evaluator *ev, const char *name, cfx_object *v)
         if (f->def->kind == CFXI_DEF_CLASS && ev->frame->def->kind != CFXI_DEF_COMPREHENSION)
             continue;
         const uint32_t slot = cfxi_eval_def_slot(f->def, name);
-        if (slot != CFXI_NO_SLOT)
+        if (slot != CFXI_NO_SLOT && (!f->outside || ev->making))
             return bind_slot(ev, f, slot, v);
+        if (slot != CFXI_NO_SLOT)
+            break;
     }
     return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
                           "cannot assign to '%.60s', a variable of a function that is not "

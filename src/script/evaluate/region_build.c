@@ -17,7 +17,7 @@ cfx_node *cfxi_eval_stand_in(cfx_evaluator *ev, const char *name)
 /* Where the program is. */
 static bool put_place(cfx_evaluator *ev, cfx_node *n)
 {
-    const cfxi_frame *f = ev->frame;
+    const cfxi_frame *f = cfxi_eval_visible_frame(ev, ev->frame);
     if (ev->w->module_stack)
         cfx_node_set_module_stack(n, ev->w->module_stack(ev->w->ctx));
     return !f || !f->at || f->at->line == 0 ||

@@ -63,11 +63,11 @@ static bool push_trace(cfx_evaluator *ev, cfx_script_location place)
     return true;
 }
 
-/* Calls in the prelude, and in the world's own helpers, are not shown: the line that made them is. */
 static bool is_hidden(const cfx_evaluator *ev, const cfxi_frame *f)
 {
-    return cfxi_eval_is_prelude(ev, f) ||
-           (ev->w->hidden && ev->w->hidden(ev->w->ctx, f->def->script->file));
+    const char *file = f->def->script->file;
+    return cfxi_eval_is_prelude(ev, f) || strcmp(file, CFX_SCRIPT_LIBRARY) == 0 ||
+           (ev->w->hidden && ev->w->hidden(ev->w->ctx, file));
 }
 
 cfxi_frame *cfxi_eval_visible_frame(const cfx_evaluator *ev, cfxi_frame *f)

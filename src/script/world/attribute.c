@@ -240,9 +240,28 @@ cfx_object *cfxi_world_get(cfxi_world *w, cfx_object *o, const char *name, cfx_e
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
+bool cfxi_world_may_change(cfxi_world *w, const cfx_object *o, cfx_error *err)
+{
+    if (!w->recording || !o->outside)
+        return true;
+    cfx_error_set(err, CFX_E_UNSUPPORTED,
+                  "cannot change this %.60s, which comes from outside the function: the change "
+                  "would happen once, during capture, not in each call; change a copy, return the "
+                  "new value, or keep tensors in buffers",
+                  o->type == CFXI_TYPE_CLASS ? o->as.cls.name : cfxi_world_type_name(o));
+    return false;
+}
+
 static cfx_status put_attribute(cfxi_world *w, cfx_object *o, const char *name, cfx_object *v,
                                 cfx_error *err)
 {
+    if (w->recording && o->outside)
+        return cfx_error_set(err, CFX_E_UNSUPPORTED,
+                             "cannot assign to attribute '%.60s' of %.60s, which comes from "
+                             "outside the function: the assignment would happen once, during "
+                             "capture, not in each call; return the new value, or keep tensors in "
+                             "buffers of an nn.Module", name,
+                             o->type == CFXI_TYPE_CLASS ? o->as.cls.name : cfxi_world_type_name(o));
     if (!o->attrs)
         o->attrs = cfxi_world_dict_object(w, CFXI_TYPE_DICT, err);
     if (!o->attrs)
@@ -271,12 +290,6 @@ cfx_status cfxi_world_set(cfxi_world *w, cfx_object *o, const char *name, cfx_ob
         cfxi_world_unref(made);
         return made ? CFX_OK : err->status;
     }
-    if (o->old && o->type != CFXI_TYPE_MODULE && o->type != CFXI_TYPE_TENSOR)
-        return cfx_error_set(err, CFX_E_UNSUPPORTED,
-                             "cannot assign to attribute '%.60s' of %.60s, which comes from outside "
-                             "the function: the assignment would happen once, during capture, not "
-                             "in each call; return the new value, or keep tensors in buffers of an "
-                             "nn.Module", name, cfxi_world_type_name(o));
     switch ((cfxi_type)o->type) {
     case CFXI_TYPE_MODULE: return cfxi_world_layer_set(w, o, name, v, err);
     case CFXI_TYPE_CLASS:

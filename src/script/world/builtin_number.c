@@ -62,7 +62,7 @@ CFXI_BUILTIN(make_int)
     if (!in[0])
         return cfxi_world_int_object(w, 0, err);
     if (cfxi_world_is_value(in[0]))
-        return cfxi_world_perform_on(w, "builtins.int", in[0], NULL, err);
+        return cfxi_world_perform(w, CFX_OP_CALL_FUNCTION, "builtins.int", a, err);
     if (in[0]->type == CFXI_TYPE_STR)
         return int_of_text(w, in[0], base, err);
     if (cfxi_world_is_whole(in[0]))

@@ -252,6 +252,45 @@ static cfx_object *meta_of(const cfx_object *cls)
     return NULL;
 }
 
+/* Refuses what a class says and the objects here would not do: they would ignore it. */
+static cfx_status check_member(const cfx_object *cls, const char *name, const cfx_object *value,
+                               cfx_error *err)
+{
+    static const char *const hooks[] = {"__new__", "__setattr__", "__delattr__", "__getattribute__",
+                                        "__init_subclass__", "__set_name__", "__instancecheck__",
+                                        "__subclasscheck__", "__class_getitem__", NULL};
+    static const char *const layers[] = {"_conv_forward", "_check_input_dim", "_output_padding",
+                                         "reset_parameters", "_reset_parameters",
+                                         "reset_running_stats", "check_input", "check_hidden_size",
+                                         "check_forward_args", "_fill_padding_idx_with_zero", NULL};
+    const bool descriptor = value->type == CFXI_TYPE_INSTANCE && value->cls &&
+                            (cfxi_world_class_find(value->cls, "__get__") ||
+                             cfxi_world_class_find(value->cls, "__set__"));
+    const cfx_nn nn = cls->as.cls.layout == CFXI_TYPE_MODULE ? cls->as.cls.nn : CFX_NN_NONE;
+    if (cfxi_world_is_word(name, hooks) && value->type == CFXI_TYPE_FUNCTION)
+        return cfx_error_set(err, CFX_E_UNSUPPORTED,
+                             "classes with %s are not supported in scripts", name);
+    if (descriptor)
+        return cfx_error_set(err, CFX_E_UNSUPPORTED,
+                             "'%.60s' is a descriptor (__get__, __set__), which scripts do not "
+                             "support; use property instead", name);
+    if (nn != CFX_NN_NONE && !cfxi_world_is_container(nn) && cfxi_world_is_word(name, layers))
+        return cfx_error_set(err, CFX_E_UNSUPPORTED,
+                             "a class derived from torch.nn.%s cannot replace %s in a script: the "
+                             "layer would not call it; write forward instead",
+                             cfxi_ops_nn_name(nn), name);
+    return CFX_OK;
+}
+
+/* A base that is for type checkers only: Generic[T], Protocol. */
+static bool is_marker(const cfx_object *base)
+{
+    static const char *const names[] = {"typing.Generic", "typing.Protocol",
+                                        "typing_extensions.Generic", "typing_extensions.Protocol",
+                                        NULL};
+    return base->type == CFXI_TYPE_NAMESPACE && cfxi_world_is_word(base->as.text.data, names);
+}
+
 cfx_object *cfxi_world_make_class(cfxi_world *w, const char *name, cfx_object *const *bases,
                                   size_t n, const char *const *names, cfx_object *const *values,
                                   size_t m, cfx_error *err)
@@ -262,10 +301,13 @@ cfx_object *cfxi_world_make_class(cfxi_world *w, const char *name, cfx_object *c
     for (size_t i = 0; i < n; i++) {
         if (bases[i]->type == CFXI_TYPE_CLASS && k < MOST_BASES)
             real[k++] = bases[i];
-        else if (bases[i]->type != CFXI_TYPE_NAMESPACE) {  /* Generic[T]: of types only */
-            cfxi_world_raise(w, err, CFXI_TypeError, "cannot derive a class from an object of type "
-                             "'%s'",
-                             cfxi_world_type_name(bases[i]));
+        else if (!is_marker(bases[i])) {
+            cfxi_world_raise(w, err, CFXI_TypeError, "cannot derive a class from %s%s%s",
+                             bases[i]->type == CFXI_TYPE_NAMESPACE ? bases[i]->as.text.data
+                                                                   : "an object of type '",
+                             bases[i]->type == CFXI_TYPE_NAMESPACE ? ""
+                                                                   : cfxi_world_type_name(bases[i]),
+                             bases[i]->type == CFXI_TYPE_NAMESPACE ? " in a script" : "'");
             cfxi_world_unref(object);
             return NULL;
         }
@@ -276,7 +318,8 @@ cfx_object *cfxi_world_make_class(cfxi_world *w, const char *name, cfx_object *c
     cls = cls ? finish_class(w, cls, real, k, err) : NULL;
     cfxi_world_unref(object);
     for (size_t i = 0; cls && i < m; i++)
-        if (cfxi_world_dict_put(cls->attrs, names[i], values[i], err) != CFX_OK)
+        if (check_member(cls, names[i], values[i], err) != CFX_OK ||
+            cfxi_world_dict_put(cls->attrs, names[i], values[i], err) != CFX_OK)
             cfxi_world_clear(&cls);
     if (!cls)
         return NULL;
@@ -314,8 +357,8 @@ int cfxi_world_is_one_of(cfxi_world *w, const cfx_object *cls, cfx_object *class
         w->depth--;
         return answer;
     }
-    if (classes->type == CFXI_TYPE_BUILTIN || classes->type == CFXI_TYPE_NAMESPACE)
-        return 0;  /* a class of torch's or of typing that no object here has */
+    if (classes->type == CFXI_TYPE_NAMESPACE || classes->type == CFXI_TYPE_BUILTIN)
+        return cfxi_world_is_abstract(cls, classes, function, err);
     cfxi_world_raise(w, err, CFXI_TypeError,
                      "%s() arg 2 must be a type, a tuple of types, or a union", function);
     return -1;

@@ -3,10 +3,17 @@
 #include "world_impl.h"
 
 static const char fields_name[] = "__dataclass_fields__";
+static const char frozen_name[] = "__dataclass_frozen__";
 
 /* What field(...) gives: an object with `default` or `default_factory`. */
 CFXI_BUILTIN(new_field)
 {
+    static const char *const names[] = {"default", "default_factory", "init", "repr", "compare",
+                                        "hash", "metadata", NULL};
+    for (size_t i = 0; i < a->n_named; i++)
+        if (!cfxi_world_is_word(a->names[i], names))
+            return cfx_error_set(err, CFX_E_UNSUPPORTED, "field(%.60s=...) is not supported in "
+                                 "scripts", a->names[i]), NULL;
     cfx_object *o = cfxi_world_object_new(w, CFXI_TYPE_INSTANCE, err);
     if (!o)
         return NULL;
@@ -36,12 +43,13 @@ static cfx_object *default_of(cfxi_world *w, const cfx_object *cls, const char *
     return cfxi_world_ref(cfxi_world_dict_get(value->attrs, "default"));
 }
 
-/* Whether __init__ takes a field: not if it is field(init=False). */
-static int in_init(cfxi_world *w, const cfx_object *cls, const char *name, cfx_error *err)
+/* Whether a field counts for that: not for "init" if it is field(init=False). */
+static int field_is(cfxi_world *w, const cfx_object *cls, const char *name, const char *what,
+                    cfx_error *err)
 {
     const cfx_object *value = cfxi_world_class_find(cls, name);
     cfx_object *says = value && value->type == CFXI_TYPE_INSTANCE && value->mark
-                           ? cfxi_world_dict_get(value->attrs, "init") : NULL;
+                           ? cfxi_world_dict_get(value->attrs, what) : NULL;
     return says ? cfxi_world_truth_of(w, says, err) : 1;
 }
 
@@ -91,7 +99,7 @@ CFXI_BUILTIN(init)
     bool found = false;
     for (size_t i = 0; i < fields->as.seq.n; i++) {
         const char *name = fields->as.seq.items[i]->as.text.data;
-        const int takes = in_init(w, self->cls, name, err);
+        const int takes = field_is(w, self->cls, name, "init", err);
         if (takes < 0)
             return NULL;
         err->status = CFX_OK;
@@ -122,12 +130,16 @@ CFXI_BUILTIN(repr)
     if (!fields)
         return NULL;
     cfx_buffer text;
+    size_t shown = 0;
     cfx_buffer_init(&text, w->allocator);
     cfx_status status = cfxi_world_put(&text, cfxi_world_type_name(self), err);
     for (size_t i = 0; status == CFX_OK && i < fields->as.seq.n; i++) {
         const char *name = fields->as.seq.items[i]->as.text.data;
         cfx_object *value = field_value(self, name);
-        status = cfxi_world_put(&text, i ? ", " : "(", err);
+        const int is_shown = field_is(w, self->cls, name, "repr", err);
+        if (is_shown == 0)
+            continue;
+        status = is_shown > 0 ? cfxi_world_put(&text, shown++ ? ", " : "(", err) : err->status;
         if (status == CFX_OK)
             status = cfxi_world_put(&text, name, err);
         if (status == CFX_OK)
@@ -136,7 +148,7 @@ CFXI_BUILTIN(repr)
             status = cfxi_world_repr(w, value ? value : w->none, &text, err);
     }
     if (status == CFX_OK)
-        status = cfxi_world_put(&text, fields->as.seq.n ? ")" : "()", err);
+        status = cfxi_world_put(&text, shown ? ")" : "()", err);
     return cfxi_world_text_made(w, status, &text, err);
 }
 
@@ -152,7 +164,10 @@ CFXI_BUILTIN(equals)
         const char *name = fields->as.seq.items[i]->as.text.data;
         cfx_object *x = field_value(self, name);
         cfx_object *y = field_value(a->args[0], name);
-        same = x && y ? cfxi_world_equal(w, x, y, err) : x == y;
+        const int counts = field_is(w, self->cls, name, "compare", err);
+        same = counts <= 0 ? (counts < 0 ? -1 : 1)
+               : x && y    ? cfxi_world_equal(w, x, y, err)
+                           : x == y;
     }
     return same < 0 ? NULL : cfxi_world_truth_object(w, same);
 }
@@ -175,22 +190,101 @@ static cfx_object *all_fields(cfxi_world *w, const cfx_object *cls, cfx_error *e
     return fields;
 }
 
+/* That of a frozen one: of the tuple of its fields. */
+CFXI_BUILTIN(hash)
+{
+    const cfx_object *fields = need_fields(w, self, "__hash__", err);
+    cfx_object *values = fields ? cfxi_world_object_new(w, CFXI_TYPE_TUPLE, err) : NULL;
+    cfx_status status = values ? CFX_OK : err->status;
+    uint32_t number = 0;
+    for (size_t i = 0; status == CFX_OK && i < fields->as.seq.n; i++) {
+        const char *name = fields->as.seq.items[i]->as.text.data;
+        cfx_object *value = field_value(self, name);
+        const int counts = field_is(w, self->cls, name, "compare", err);
+        if (counts != 0)
+            status = counts < 0 ? err->status
+                                : cfxi_world_list_append(values, value ? value : w->none, err);
+    }
+    if (status == CFX_OK)
+        status = cfxi_world_hash(w, values, &number, err);
+    cfxi_world_unref(values);
+    return status == CFX_OK ? cfxi_world_int_object(w, number, err) : NULL;
+}
+
+typedef enum dataclass_option { INIT, REPR, EQ, FROZEN, OPTIONS } dataclass_option;
+
+/* @dataclass(eq=False, frozen=True): which are on. Refuses what is not supported. */
+static cfx_status read_options(const cfx_call_args *a, bool on[OPTIONS], cfx_error *err)
+{
+    static const char *const names[OPTIONS] = {"init", "repr", "eq", "frozen"};
+    static const char *const harmless[] = {"slots", "match_args", "weakref_slot", NULL};
+    for (size_t k = 0; k < a->n_named; k++) {
+        const cfx_object *v = a->args[a->n - a->n_named + k];
+        size_t i = 0;
+        while (i < OPTIONS && strcmp(names[i], a->names[k]) != 0)
+            i++;
+        const bool known = v->type == CFXI_TYPE_BOOL &&
+                           (i < OPTIONS || !v->as.b || cfxi_world_is_word(a->names[k], harmless));
+        if (!known)
+            return cfx_error_set(err, CFX_E_UNSUPPORTED, "dataclass(%.60s=...) is not supported in "
+                                 "scripts", a->names[k]);
+        if (i < OPTIONS)
+            on[i] = v->as.b;
+    }
+    return CFX_OK;
+}
+
+static cfx_status add_dataclass_methods(cfxi_world *w, cfx_object *cls, const bool on[OPTIONS],
+                                        cfx_error *err)
+{
+    cfxi_builtin rows[6];
+    size_t n = 0;
+    if (on[INIT])
+        rows[n++] = (cfxi_builtin){"__init__", init};
+    if (on[REPR])
+        rows[n++] = (cfxi_builtin){"__repr__", repr};
+    if (on[EQ])
+        rows[n++] = (cfxi_builtin){"__eq__", equals};
+    if (on[EQ] && on[FROZEN])
+        rows[n++] = (cfxi_builtin){"__hash__", hash};
+    rows[n] = (cfxi_builtin){NULL, NULL};
+    CFX_TRY(cfxi_world_add_methods(w, cls, rows, err));
+    return on[FROZEN] ? cfxi_world_dict_put(cls->attrs, frozen_name, w->truths[1], err) : CFX_OK;
+}
+
+bool cfxi_world_is_frozen(const cfx_object *o)
+{
+    return o->type == CFXI_TYPE_INSTANCE && o->cls && cfxi_world_class_find(o->cls, frozen_name);
+}
+
 CFXI_BUILTIN(dataclass)
 {
-    static const cfxi_builtin methods[] = {
-        {"__init__", init}, {"__repr__", repr}, {"__eq__", equals}, {NULL, NULL}};
-    if (a->n == a->n_named)  /* @dataclass(frozen=True): what it gives is the decorator */
-        return cfxi_world_builtin_object(w, "dataclasses.dataclass", dataclass, CFX_OPID_NONE, err);
+    bool on[OPTIONS] = {[INIT] = true, [REPR] = true, [EQ] = true};
+    if (a->n == a->n_named) {  /* @dataclass(frozen=True): what it gives is the decorator */
+        cfx_object *self_again =
+            cfxi_world_builtin_object(w, "dataclasses.dataclass", dataclass, CFX_OPID_NONE, err);
+        cfx_object *named = self_again ? cfxi_world_dict_object(w, CFXI_TYPE_DICT, err) : NULL;
+        cfx_status status = named ? CFX_OK : err->status;
+        for (size_t i = 0; status == CFX_OK && i < a->n; i++)
+            status = cfxi_world_dict_put(named, a->names[i], a->args[i], err);
+        cfx_object *made = status == CFX_OK ? cfxi_world_parts_object(
+            w, CFXI_TYPE_PARTIAL, self_again, w->empty, named, err) : NULL;
+        cfxi_world_unref(named);
+        cfxi_world_unref(self_again);
+        return made;
+    }
     cfx_object *cls = a->args[0];
     if (cls->type != CFXI_TYPE_CLASS)
         return cfxi_world_raise(w, err, CFXI_TypeError, "dataclass() takes a class, not '%s'",
                                 cfxi_world_type_name(cls));
+    if (read_options(a, on, err) != CFX_OK)
+        return NULL;
     cfx_object *fields = all_fields(w, cls, err);
     cfx_status status = fields ? cfxi_world_dict_put(cls->attrs, fields_name, fields, err)
                                : err->status;
     cfxi_world_unref(fields);
     if (status == CFX_OK)
-        status = cfxi_world_add_methods(w, cls, methods, err);
+        status = add_dataclass_methods(w, cls, on, err);
     return status == CFX_OK ? cfxi_world_ref(cls) : NULL;
 }
 
@@ -287,7 +381,7 @@ CFXI_BUILTIN(replace)
         const char *name = fields->as.seq.items[i]->as.text.data;
         size_t used = 0;
         cfx_object *value = field_value(o, name);
-        const int takes = in_init(w, o->cls, name, err);
+        const int takes = field_is(w, o->cls, name, "init", err);
         if (takes < 0)
             return NULL;
         if (!takes || !value ||

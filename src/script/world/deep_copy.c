@@ -78,25 +78,64 @@ cfx_object *cfxi_world_copy_instance(cfxi_world *w, cfx_object *o, bool deep, cf
     return made;
 }
 
-cfx_object *cfxi_world_deep_copy(cfxi_world *w, cfx_object *o, cfx_error *err)
+/* A tensor of the program is cloned now; what the graph computes, or may write to, by the graph. */
+static cfx_object *copy_tensor(cfxi_world *w, cfx_object *o, cfx_error *err)
+{
+    cfx_object *clone = o->type == CFXI_TYPE_VALUE
+                            ? cfxi_world_library_function(w, "copy", "_clone") : NULL;
+    if (clone)
+        return cfxi_world_call_with(w, clone, &o, 1, err);
+    const cfx_call_args a = {.args = &o, .n = 1};
+    cfx_object *made = cfxi_world_perform(w, CFX_OP_CALL_METHOD, "clone", &a, err);
+    if (made && made->type == CFXI_TYPE_TENSOR)
+        made->flag = o->flag;
+    return made;
+}
+
+static cfx_object *copy_object(cfxi_world *w, cfx_object *o, cfx_error *err)
 {
     cfx_object *made;
+    bool found = false;
     if (cfxi_world_deeper(w, err) != CFX_OK)
         return NULL;
+    if (o->cls && cfxi_world_class_find(o->cls, "__deepcopy__")) {
+        cfx_object *memo = cfxi_world_dict_object(w, CFXI_TYPE_DICT, err);
+        made = memo ? cfxi_world_special(w, o, "__deepcopy__", &memo, 1, &found, err) : NULL;
+        cfxi_world_unref(memo);
+        w->depth--;
+        return made;
+    }
     switch ((cfxi_type)o->type) {
     case CFXI_TYPE_MODULE: made = copy_module(w, o, err); break;
     case CFXI_TYPE_INSTANCE: made = cfxi_world_copy_instance(w, o, true, err); break;
     case CFXI_TYPE_LIST:
     case CFXI_TYPE_TUPLE:
     case CFXI_TYPE_DICT: made = copy_items(w, o, err); break;
-    case CFXI_TYPE_TENSOR:
-        made = cfxi_world_compute(w, CFX_OP_CALL_METHOD, "clone",
-                                  &(cfx_call_args){.args = &o, .n = 1}, err);
-        if (made)
-            made->flag = o->flag;
-        break;
+    case CFXI_TYPE_VALUE:
+    case CFXI_TYPE_TENSOR: made = copy_tensor(w, o, err); break;
     default: made = cfxi_world_ref(o); break;
     }
     w->depth--;
+    return made;
+}
+
+/* What was copied already stands for itself again: a list may hold an object twice. */
+cfx_object *cfxi_world_deep_copy(cfxi_world *w, cfx_object *o, cfx_error *err)
+{
+    const bool first = !w->copying;
+    w->copying = true;
+    cfx_object *made = cfxi_world_ref(cfxi_base_pointers_get(&w->copies, o));
+    if (!made) {
+        made = copy_object(w, o, err);
+        if (made && !cfxi_base_pointers_set(&w->copies, o, made, w->allocator)) {
+            cfxi_base_nomem(err);
+            cfxi_world_clear(&made);
+        }
+    }
+    if (first) {
+        w->copying = false;
+        cfxi_base_pointers_free(&w->copies, w->allocator);
+        w->copies = (cfxi_pointers){0};
+    }
     return made;
 }

@@ -14,7 +14,8 @@ static const char *const spaces[] = {
     "torch.nn.utils", "torch.jit", "torch.autograd", "torch.cuda", "torch.fx", "torch.utils",
     "torch.types", "math", "typing", "typing_extensions", "dataclasses", "collections",
     "collections.abc", "enum", "functools", "itertools", "operator", "copy", "abc", "warnings",
-    "builtins", "numbers", "__future__", "cfx", "cfx.ops", NULL,
+    "builtins", "numbers", "contextlib", "torch.profiler", "torch.amp", "torch.cuda.amp",
+    "__future__", "cfx", "cfx.ops", NULL,
 };
 
 bool cfxi_world_is_word(const char *word, const char *const *words)
@@ -61,7 +62,8 @@ cfx_object *cfxi_world_namespace(cfxi_world *w, const char *name, cfx_error *err
     return cfxi_world_raise(w, err, CFXI_ModuleNotFoundError,
                             "No module named '%.100s': scripts can import torch, and from the "
                             "standard library math, typing, dataclasses, enum, collections, "
-                            "functools, itertools, operator, copy and abc",
+                            "contextlib, functools, itertools, operator, copy and abc; capture a "
+                            "model that needs others in Python, with cfx.script",
                             name);
 }
 
@@ -169,6 +171,14 @@ static cfx_object *find(cfxi_world *w, const char *space, const char *name, cfx_
 static cfx_object *missing(cfxi_world *w, const char *space, const char *name, cfx_error *err)
 {
     const bool nn = strcmp(space, "torch.nn") == 0;
+    if (strcmp(space, "cfx") == 0 || strcmp(space, "cfx.ops") == 0)
+        return cfxi_world_raise(w, err, CFXI_AttributeError,
+                                "%s.%s needs Python: capture this model there, with cfx.script",
+                                space, name);
+    if (strcmp(space, "contextlib") == 0)
+        return cfxi_world_raise(w, err, CFXI_AttributeError,
+                                "contextlib.%s is not supported in scripts; write a class with "
+                                "__enter__ and __exit__ instead", name);
     if (strncmp(space, "torch", 5) == 0)
         return cfxi_world_raise(w, err, CFXI_AttributeError,
                                 "cfx does not support '%s.%s': it is not in the table of %s under "

@@ -326,6 +326,16 @@ static cfx_object *static_fact(cfxi_world *w, cfx_object *o, const char *name, c
     return sizes;
 }
 
+/* x.dtype, x.device: what is read of them has the name of a method of tensors at times. */
+static bool is_of_type(const cfx_node *n)
+{
+    size_t size;
+    const cfx_value name = cfx_node_num_args(n) > 1 ? cfx_node_arg(n, 1) : cfx_value_none();
+    const char *text = name.kind == CFX_KIND_STR ? cfx_value_text(name, &size) : NULL;
+    return text && n->op == CFX_OP_CALL_FUNCTION && cfx_node_operator(n) == CFX_OPID_getattr &&
+           (strcmp(text, "dtype") == 0 || strcmp(text, "device") == 0);
+}
+
 cfx_object *cfxi_world_tensor_get(cfxi_world *w, cfx_object *o, const char *name, cfx_error *err)
 {
     err->status = CFX_OK;
@@ -338,10 +348,17 @@ cfx_object *cfxi_world_tensor_get(cfxi_world *w, cfx_object *o, const char *name
     if (!word)
         return NULL;
     const bool field = o->type == CFXI_TYPE_VALUE &&  /* of a result with several parts */
-                       cfxi_ops_of_method(name, strlen(name)) == CFX_OPID_NONE;
-    made = field || cfxi_world_is_word(name, properties)
-               ? cfxi_world_perform_on(w, "builtins.getattr", o, word, err)
-               : cfxi_world_parts_object(w, CFXI_TYPE_ATTRIBUTE, o, word, NULL, err);
+                       (cfxi_ops_of_method(name, strlen(name)) == CFX_OPID_NONE ||
+                        is_of_type(o->as.node));
+    const bool property = field || cfxi_world_is_word(name, properties);
+    cfx_object *pair[] = {o, word};
+    if (o->type == CFXI_TYPE_TENSOR && property && cfx_script_is_fact(name))
+        made = cfxi_world_compute(w, CFX_OP_CALL_FUNCTION, "builtins.getattr",
+                                  &(cfx_call_args){.args = pair, .n = 2}, err);
+    else if (property)
+        made = cfxi_world_perform_on(w, "builtins.getattr", o, word, err);
+    else
+        made = cfxi_world_parts_object(w, CFXI_TYPE_ATTRIBUTE, o, word, NULL, err);
     cfxi_world_unref(word);
     return made;
 }

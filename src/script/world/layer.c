@@ -153,6 +153,7 @@ cfx_status cfxi_world_layer_set(cfxi_world *w, cfx_object *o, const char *name, 
                                 cfx_error *err)
 {
     const size_t size = strlen(name);
+    o->changed = o->changed || w->recording;
     if (!v)
         return forget(w, o, name, err);
     const bool part = v->type == CFXI_TYPE_MODULE || (v->type == CFXI_TYPE_TENSOR && v->flag);
@@ -235,6 +236,12 @@ cfx_object *cfxi_world_call_module(cfxi_world *w, cfx_object *o, const cfx_call_
     if (!w->recording && !cfxi_world_any_value(a, false))
         return run_module(w, o, a, err);
     const cfxi_path *p = cfxi_capture_places_find(&w->places, o->as.module);
+    if (o->changed) {
+        cfx_error_set(err, CFX_E_UNSUPPORTED, "an attribute of this %.60s is assigned in forward, "
+                      "and a call of the layer would not see it; call the function of "
+                      "torch.nn.functional with the new value instead", cfxi_world_type_name(o));
+        return NULL;
+    }
     if (p)
         return cfxi_world_record(w, CFX_OP_CALL_MODULE, p->path, a, err);
     return cfxi_world_raise(w, err, CFXI_NameError,

@@ -144,6 +144,18 @@ CFXI_BUILTIN(named_modules) { return walked(w, self, -1, true, err); }
 
 /* ---- modes --------------------------------------------------------------------------------- */
 
+static cfx_object *switch_mode(cfxi_world *w, cfx_object *self, bool mode, cfx_error *err)
+{
+    if (w->recording)
+        return cfx_error_set(err, CFX_E_UNSUPPORTED,
+                             "cannot switch the mode of this %.60s in forward: the switch would "
+                             "happen once, during capture, not in each call; pass training= to "
+                             "the functions of torch.nn.functional instead",
+                             cfxi_world_type_name(self)), NULL;
+    cfx_module_train(self->as.module, mode);
+    return cfxi_world_ref(self);
+}
+
 CFXI_BUILTIN(train)
 {
     cfx_object *in[1];
@@ -151,30 +163,46 @@ CFXI_BUILTIN(train)
     if (cfxi_world_args(w, a, "train", names, 0, 1, in, err) != CFX_OK)
         return NULL;
     const int t = in[0] ? cfxi_world_truth_of(w, in[0], err) : 1;
-    if (t < 0)
-        return NULL;
-    cfx_module_train(self->as.module, t);
-    return cfxi_world_ref(self);
+    return t < 0 ? NULL : switch_mode(w, self, t, err);
 }
 
-CFXI_BUILTIN(eval)
-{
-    cfx_module_train(self->as.module, false);
-    return cfxi_world_ref(self);
-}
+CFXI_BUILTIN(eval) { return switch_mode(w, self, false, err); }
 
 /* What changes nothing here: there is one device, and nothing is trained. */
 CFXI_BUILTIN(itself) { return cfxi_world_ref(self); }
 
+/* Whether all weights are of that dtype, as far as they are floating: then it changes nothing. */
+static bool has_dtype(const cfx_module *m, cfx_dtype dtype, int depth)
+{
+    for (size_t i = 0; i < m->members.size && depth < CFXI_DEEPEST; i++) {
+        const cfxi_member *e = cfxi_capture_member_at(m, i);
+        if (e->kind == CFXI_MEMBER_CHILD && e->child && !has_dtype(e->child, dtype, depth + 1))
+            return false;
+        const cfx_dtype own = e->value.kind == CFX_DATUM_TENSOR
+                                  ? cfx_tensor_dtype(e->value.as.tensor) : CFX_DTYPE_BOOL;
+        if (cfx_dtype_is_float(own) && own != dtype)
+            return false;
+    }
+    return depth < CFXI_DEEPEST;
+}
+
+static cfx_object *with_dtype(cfx_object *self, cfx_dtype dtype, cfx_error *err)
+{
+    if (has_dtype(self->as.module, dtype, 0))
+        return cfxi_world_ref(self);
+    return cfx_error_set(err, CFX_E_UNSUPPORTED, "to() cannot change the dtype of weights here; "
+                         "pass `dtype` when you create the modules"), NULL;
+}
+
 CFXI_BUILTIN(to)
 {
     for (size_t i = 0; i < a->n; i++)
-        if (a->args[i]->type == CFXI_TYPE_DTYPE && a->args[i]->as.i != CFX_DTYPE_FLOAT32)
-            return cfxi_world_raise(w, err, CFXI_NotImplementedError,
-                                    "to() cannot change the dtype of weights here; pass `dtype` "
-                                    "when you create the modules");
+        if (a->args[i]->type == CFXI_TYPE_DTYPE)
+            return with_dtype(self, (cfx_dtype)a->args[i]->as.i, err);
     return cfxi_world_ref(self);
 }
+
+CFXI_BUILTIN(to_float) { return with_dtype(self, CFX_DTYPE_FLOAT32, err); }
 
 CFXI_BUILTIN(apply)
 {
@@ -216,7 +244,7 @@ static const cfxi_builtin methods[] = {
     {"register_module", add_module}, {"parameters", parameters},
     {"named_parameters", named_parameters}, {"buffers", buffers}, {"named_buffers", named_buffers},
     {"modules", modules}, {"named_modules", named_modules}, {"train", train}, {"eval", eval},
-    {"to", to}, {"cpu", itself}, {"cuda", itself}, {"float", itself}, {"requires_grad_", itself},
+    {"to", to}, {"cpu", itself}, {"cuda", itself}, {"float", to_float}, {"requires_grad_", itself},
     {"zero_grad", itself}, {"apply", apply}, {"forward", forward}, {NULL, NULL},
 };
 

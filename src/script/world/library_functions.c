@@ -2,7 +2,6 @@
  * models use of math, typing, dataclasses, collections, functools and copy. */
 #include "world_impl.h"
 
-#include <math.h>
 #include <stdio.h>
 
 /* ---- what does nothing here ---------------------------------------------------------------- */
@@ -23,118 +22,6 @@ CFXI_BUILTIN(decorator)
     if (a->n == 1 && a->n_named == 0 && a->args[0]->type == CFXI_TYPE_FUNCTION)
         return cfxi_world_ref(a->args[0]);
     return cfxi_world_builtin_object(w, "decorator", last_of, CFX_OPID_NONE, err);
-}
-
-/* torch.no_grad() and its like: a context, or a decorator, that changes nothing here. */
-CFXI_BUILTIN(context)
-{
-    static const cfxi_builtin methods[] = {
-        {"__enter__", nothing}, {"__exit__", no}, {"__call__", last_of}, {NULL, NULL}};
-    cfx_object *base = cfxi_world_type_class(w, CFXI_TYPE_INSTANCE, err);
-    cfx_object *cls =
-        base ? cfxi_world_builtin_class(w, "no_grad", base, CFXI_TYPE_INSTANCE, NULL, err) : NULL;
-    cfx_object *made = cls ? cfxi_world_make(w, cls, err) : NULL;
-    if (made && cfxi_world_add_methods(w, cls, methods, err) != CFX_OK)
-        cfxi_world_clear(&made);
-    cfxi_world_unref(cls);
-    cfxi_world_unref(base);
-    return made;
-}
-
-/* ---- math ---------------------------------------------------------------------------------- */
-
-/* One or two arguments that are floats. */
-static bool take_reals(cfxi_world *w, const cfx_call_args *a, size_t n, double *x, cfx_error *err)
-{
-    cfx_object *in[2];
-    if (cfxi_world_args(w, a, "math.*", NULL, n, n, in, err) != CFX_OK)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        if (!cfxi_world_is_real(in[i])) {
-            cfxi_world_raise(w, err, CFXI_TypeError, "must be real number, not %s",
-                             cfxi_world_type_name(in[i]));
-            return false;
-        }
-        x[i] = cfxi_world_real(in[i]);
-    }
-    return true;
-}
-
-/* A function of one float; NAN of a number that is none is an error. */
-static cfx_object *real_function(cfxi_world *w, const cfx_call_args *a, double (*f)(double),
-                                 cfx_error *err)
-{
-    double x;
-    if (!take_reals(w, a, 1, &x, err))
-        return NULL;
-    const double y = f(x);
-    if (isnan(y) && !isnan(x))
-        return cfxi_world_raise(w, err, CFXI_ValueError, "math domain error");
-    return cfxi_world_float_object(w, y, err);
-}
-
-#define REAL(name) CFXI_BUILTIN(m_##name) { return real_function(w, a, name, err); }
-REAL(atan)
-REAL(asin)
-REAL(acos)
-REAL(sinh)
-REAL(cosh)
-REAL(log1p)
-REAL(expm1)
-REAL(erf)
-
-static cfx_object *real_test(cfxi_world *w, const cfx_call_args *a, char what, cfx_error *err)
-{
-    double x;
-    if (!take_reals(w, a, 1, &x, err))
-        return NULL;
-    return cfxi_world_truth_object(w, what == 'n'   ? isnan(x)
-                                      : what == 'i' ? isinf(x)
-                                                    : isfinite(x));
-}
-
-CFXI_BUILTIN(m_isnan) { return real_test(w, a, 'n', err); }
-CFXI_BUILTIN(m_isinf) { return real_test(w, a, 'i', err); }
-CFXI_BUILTIN(m_isfinite) { return real_test(w, a, 'f', err); }
-
-CFXI_BUILTIN(m_gcd)
-{
-    cfx_object *in[2];
-    int64_t x;
-    int64_t y;
-    if (cfxi_world_args(w, a, "gcd", NULL, 2, 2, in, err) != CFX_OK ||
-        cfxi_world_index_of(w, in[0], "gcd() argument", &x, err) != CFX_OK ||
-        cfxi_world_index_of(w, in[1], "gcd() argument", &y, err) != CFX_OK)
-        return NULL;
-    while (y != 0) {
-        const int64_t rest = y == -1 ? 0 : x % y;
-        x = y;
-        y = rest;
-    }
-    return cfxi_world_int_object(w, x == INT64_MIN ? x : x < 0 ? -x : x, err);
-}
-
-CFXI_BUILTIN(m_isqrt)
-{
-    cfx_object *in[1];
-    int64_t n;
-    if (cfxi_world_args(w, a, "isqrt", NULL, 1, 1, in, err) != CFX_OK ||
-        cfxi_world_index_of(w, in[0], "isqrt() argument", &n, err) != CFX_OK)
-        return NULL;
-    if (n < 0)
-        return cfxi_world_raise(w, err, CFXI_ValueError, "isqrt() argument must be nonnegative");
-    int64_t root = (int64_t)sqrt((double)n);
-    while (root > 0 && root > n / root)
-        root--;
-    while ((root + 1) <= n / (root + 1))
-        root++;
-    return cfxi_world_int_object(w, root, err);
-}
-
-CFXI_BUILTIN(m_atan2)
-{
-    double x[2];
-    return take_reals(w, a, 2, x, err) ? cfxi_world_float_object(w, atan2(x[0], x[1]), err) : NULL;
 }
 
 /* ---- torch --------------------------------------------------------------------------------- */
@@ -160,6 +47,11 @@ CFXI_BUILTIN(torch_seed)
     if (cfxi_world_args(w, a, "manual_seed", NULL, 1, 1, in, err) != CFX_OK ||
         cfxi_world_index_of(w, in[0], "the seed", &seed, err) != CFX_OK)
         return NULL;
+    if (w->recording) {
+        cfx_error_set(err, CFX_E_UNSUPPORTED, "torch.manual_seed cannot be captured: the graph has "
+                      "no call that seeds; seed before the model runs (cfx run --seed)");
+        return NULL;
+    }
     cfx_runtime_seed(cfx_scope_runtime(w->scope), (uint64_t)seed);
     return cfxi_world_none(w);
 }
@@ -172,18 +64,23 @@ CFXI_BUILTIN(torch_size)
     return in[0] ? cfxi_world_collect(w, CFXI_TYPE_TUPLE, in[0], err) : cfxi_world_ref(w->empty);
 }
 
-CFXI_BUILTIN(torch_is_tensor)
-{
-    cfx_object *in[1];
-    if (cfxi_world_args(w, a, "is_tensor", NULL, 1, 1, in, err) != CFX_OK)
-        return NULL;
-    return cfxi_world_truth_object(w, in[0]->type == CFXI_TYPE_TENSOR ||
-                                      in[0]->type == CFXI_TYPE_VALUE);
-}
-
 CFXI_BUILTIN(torch_default_dtype)
 {
     return cfxi_world_numbered(w, CFXI_TYPE_DTYPE, CFX_DTYPE_FLOAT32, err);
+}
+
+/* Factories and divisions of cfx's runtime give float32: only that can be the default. */
+CFXI_BUILTIN(set_default_dtype)
+{
+    cfx_object *in[1];
+    if (cfxi_world_args(w, a, "set_default_dtype", NULL, 1, 1, in, err) != CFX_OK)
+        return NULL;
+    if (in[0]->type == CFXI_TYPE_DTYPE && in[0]->as.i == CFX_DTYPE_FLOAT32)
+        return cfxi_world_none(w);
+    cfx_error_set(err, CFX_E_UNSUPPORTED, "torch.set_default_dtype is not supported: without "
+                  "PyTorch the default dtype is float32; pass dtype= where tensors and layers are "
+                  "made");
+    return NULL;
 }
 
 /* torch.finfo and torch.iinfo: what a type can hold. Of a type that the graph knows it is asked
@@ -326,18 +223,6 @@ CFXI_BUILTIN(named_tuple)
     return cls;
 }
 
-CFXI_BUILTIN(default_dict)
-{
-    cfx_object *d = cfxi_world_dict_object(w, CFXI_TYPE_DICT, err);
-    if (d && a->n > 0 && a->args[0]->type != CFXI_TYPE_NONE) {
-        d->attrs = cfxi_world_dict_object(w, CFXI_TYPE_DICT, err);
-        if (!d->attrs ||
-            cfxi_world_dict_put(d->attrs, "default_factory", a->args[0], err) != CFX_OK)
-            cfxi_world_clear(&d);
-    }
-    return d;
-}
-
 CFXI_BUILTIN(partial)
 {
     const size_t plain = a->n - a->n_named;
@@ -386,6 +271,10 @@ CFXI_BUILTIN(shallow_copy)
     cfx_object *in[1];
     if (cfxi_world_args(w, a, "copy", NULL, 1, 1, in, err) != CFX_OK)
         return NULL;
+    bool found = false;
+    cfx_object *own = cfxi_world_special(w, in[0], "__copy__", NULL, 0, &found, err);
+    if (found)
+        return own;
     if (in[0]->type == CFXI_TYPE_INSTANCE)
         return cfxi_world_copy_instance(w, in[0], false, err);
     const cfxi_builtin *row = cfxi_world_sequence_method((cfxi_type)in[0]->type, "copy");
@@ -405,18 +294,11 @@ CFXI_BUILTIN(deep_copy)
 static const cfxi_builtin functions[] = {
     {"torch.device", torch_device},
     {"torch.Size", torch_size},
-    {"torch.is_tensor", torch_is_tensor},
     {"torch.get_default_dtype", torch_default_dtype},
     {"torch.finfo", torch_finfo},
     {"torch.iinfo", torch_iinfo},
     {"torch.manual_seed", torch_seed},
-    {"torch.set_default_dtype", nothing},
-    {"torch.no_grad", context},
-    {"torch.enable_grad", context},
-    {"torch.inference_mode", context},
-    {"torch.set_grad_enabled", context},
-    {"torch.autocast", context},
-    {"torch.is_grad_enabled", no},
+    {"torch.set_default_dtype", set_default_dtype},
     {"torch.cuda.is_available", no},
     {"torch.jit.is_scripting", no},
     {"torch.jit.is_tracing", no},
@@ -433,30 +315,12 @@ static const cfxi_builtin functions[] = {
     {"torch.while_loop", NULL},
     {"torch.nn.Parameter", cfxi_world_parameter},
     {"torch.nn.parameter.Parameter", cfxi_world_parameter},
-    {"math.atan", m_atan},
-    {"math.asin", m_asin},
-    {"math.acos", m_acos},
-    {"math.sinh", m_sinh},
-    {"math.cosh", m_cosh},
-    {"math.log1p", m_log1p},
-    {"math.expm1", m_expm1},
-    {"math.erf", m_erf},
-    {"math.isnan", m_isnan},
-    {"math.isinf", m_isinf},
-    {"math.isfinite", m_isfinite},
-    {"math.gcd", m_gcd},
-    {"math.isqrt", m_isqrt},
-    {"math.atan2", m_atan2},
     {"typing.cast", last_of},
     {"typing.overload", last_of},
     {"typing.final", last_of},
     {"collections.namedtuple", named_tuple},
-    {"collections.defaultdict", default_dict},
     {"functools.partial", partial},
     {"functools.reduce", reduce},
-    {"functools.wraps", decorator},
-    {"functools.lru_cache", decorator},
-    {"functools.cache", last_of},
     {"enum.unique", last_of},
     {"copy.copy", shallow_copy},
     {"copy.deepcopy", deep_copy},
@@ -496,10 +360,6 @@ cfx_object *cfxi_world_library_get(cfxi_world *w, const char *space, const char 
         strcmp(space, "numbers") == 0 || strcmp(space, "torch.types") == 0 ||
         strcmp(space, "__future__") == 0)
         return typing_name(w, name, full, err);
-    if (strcmp(full, "collections.OrderedDict") == 0)
-        return cfxi_world_type_class(w, CFXI_TYPE_DICT, err);
-    if (strcmp(full, "collections.deque") == 0)
-        return cfxi_world_type_class(w, CFXI_TYPE_LIST, err);
     if (strcmp(space, "itertools") == 0)
         return cfxi_world_itertools(w, name, full, err);
     if (strcmp(space, "enum") == 0)

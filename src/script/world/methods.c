@@ -315,6 +315,27 @@ CFXI_BUILTIN(set_union) { return set_with(w, self, a, CFX_SIGN_OR, err); }
 CFXI_BUILTIN(set_intersection) { return set_with(w, self, a, CFX_SIGN_AND, err); }
 CFXI_BUILTIN(set_difference) { return set_with(w, self, a, CFX_SIGN_SUB, err); }
 
+/* ---- slices -------------------------------------------------------------------------------- */
+
+CFXI_BUILTIN(slice_indices)
+{
+    int64_t n;
+    int64_t start;
+    int64_t stop;
+    int64_t step;
+    if (plain_args(w, a, "indices", 1, 1, err) != CFX_OK ||
+        cfxi_world_index_of(w, a->args[0], "the length", &n, err) != CFX_OK)
+        return NULL;
+    if (n < 0)
+        return cfxi_world_raise(w, err, CFXI_ValueError, "length should not be negative");
+    if (cfxi_world_slice_ends(w, self, n, &start, &stop, &step, err) != CFX_OK)
+        return NULL;
+    cfx_object *ends[3] = {cfxi_world_int_object(w, start, err),
+                           cfxi_world_int_object(w, stop, err),
+                           cfxi_world_int_object(w, step, err)};
+    return cfxi_world_seq_take(w, CFXI_TYPE_TUPLE, ends, 3, err);
+}
+
 /* ---- the tables ---------------------------------------------------------------------------- */
 
 static const cfxi_builtin list_methods[] = {
@@ -330,9 +351,11 @@ static const cfxi_builtin dict_methods[] = {
 };
 static const cfxi_builtin set_methods[] = {
     {"add", set_add}, {"discard", set_discard}, {"remove", set_remove}, {"update", set_update},
-    {"union", set_union}, {"intersection", set_intersection}, {"difference", set_difference},
-    {"copy", dict_copy}, {"clear", dict_clear}, {NULL, NULL},
+    {"clear", dict_clear}, {"union", set_union}, {"intersection", set_intersection},
+    {"difference", set_difference}, {"copy", dict_copy}, {NULL, NULL},
 };
+static const cfxi_builtin *const frozenset_methods = set_methods + 5;
+static const cfxi_builtin slice_methods[] = {{"indices", slice_indices}, {NULL, NULL}};
 
 const cfxi_builtin *cfxi_world_row_find(const cfxi_builtin *rows, const char *name)
 {
@@ -348,8 +371,9 @@ const cfxi_builtin *cfxi_world_sequence_method(cfxi_type type, const char *name)
     case CFXI_TYPE_LIST: return cfxi_world_row_find(list_methods, name);
     case CFXI_TYPE_TUPLE: return cfxi_world_row_find(tuple_methods, name);
     case CFXI_TYPE_DICT: return cfxi_world_row_find(dict_methods, name);
-    case CFXI_TYPE_SET:
-    case CFXI_TYPE_FROZENSET: return cfxi_world_row_find(set_methods, name);
+    case CFXI_TYPE_SET: return cfxi_world_row_find(set_methods, name);
+    case CFXI_TYPE_FROZENSET: return cfxi_world_row_find(frozenset_methods, name);
+    case CFXI_TYPE_SLICE: return cfxi_world_row_find(slice_methods, name);
     default: return NULL;
     }
 }

@@ -243,7 +243,11 @@ static cfx_status find_model(job *j, cfx_error *err)
     j->model = o;
     if (!o)
         return err->status;
-    if (o->type == CFXI_TYPE_MODULE || o->type == CFXI_TYPE_FUNCTION)
+    const bool method = o->type == CFXI_TYPE_METHOD && o->as.parts.a->type == CFXI_TYPE_FUNCTION;
+    const cfx_object *call = o->type == CFXI_TYPE_INSTANCE && o->cls
+                                 ? cfxi_world_class_find(o->cls, "__call__") : NULL;
+    if (o->type == CFXI_TYPE_MODULE || o->type == CFXI_TYPE_FUNCTION || method ||
+        (call && call->type == CFXI_TYPE_FUNCTION))
         return CFX_OK;
     return cfx_error_set(err, CFX_E_TYPE, "%.80s: only a module or a function can be captured, not "
                          "an object of type '%.60s'", base_name(j->file),
@@ -329,6 +333,20 @@ static cfx_status one_input(job *j, inputs *in, cfx_error *err)
     return in->n ? CFX_OK : err->status;
 }
 
+/* The function whose parameters a call takes: that behind functools.wraps, as inspect.signature
+ * tells. */
+static const cfx_script_function *signature_of(const cfx_object *f, const cfx_script_function *own)
+{
+    const cfx_object *inner = f->type == CFXI_TYPE_METHOD ? f->as.parts.a : f;
+    while (inner->type == CFXI_TYPE_FUNCTION && inner->attrs) {
+        const cfx_object *wrapped = cfxi_world_dict_get(inner->attrs, "__wrapped__");
+        if (!wrapped || wrapped->type != CFXI_TYPE_FUNCTION || wrapped == inner)
+            break;
+        inner = wrapped;
+    }
+    return inner->type == CFXI_TYPE_FUNCTION ? inner->as.function : own;
+}
+
 /* What is called: forward, bound; or the function, or the module itself. */
 static cfx_status find_forward(job *j, inputs *in, cfx_error *err)
 {
@@ -338,7 +356,8 @@ static cfx_status find_forward(job *j, inputs *in, cfx_error *err)
     if (how.kind == CFX_CALLEE_MODULE) {
         j->forward = cfxi_world_ref(how.function);
         CFX_TRY(cfxi_world_callee(&j->w, j->forward, &how, err));
-    } else if (how.kind == CFX_CALLEE_OWN && cfx_script_function_parameter(how.own, 0, &first) &&
+    } else if (how.kind == CFX_CALLEE_OWN && !how.self &&
+               cfx_script_function_parameter(how.own, 0, &first) &&
                strcmp(first.name, "self") == 0) {  /* as cfx code writes a graph */
         j->forward =
             cfxi_world_parts_object(&j->w, CFXI_TYPE_METHOD, j->model, j->w.root, NULL, err);
@@ -349,7 +368,7 @@ static cfx_status find_forward(job *j, inputs *in, cfx_error *err)
         j->forward = cfxi_world_ref(j->model);
     }
     if (how.kind == CFX_CALLEE_OWN)
-        return add_inputs(j, how.own, how.self != NULL, in, err);
+        return add_inputs(j, signature_of(j->forward, how.own), how.self != NULL, in, err);
     return one_input(j, in, err);
 }
 
@@ -385,8 +404,9 @@ static cfx_status capture(job *j, cfx_error *err)
 
 static const char *class_name(const job *j)
 {
-    if (j->model->type == CFXI_TYPE_FUNCTION)
-        return cfx_script_function_name(j->model->as.function);
+    const cfx_object *f = j->model->type == CFXI_TYPE_METHOD ? j->model->as.parts.a : j->model;
+    if (f->type == CFXI_TYPE_FUNCTION)
+        return cfx_script_function_name(f->as.function);
     return j->model->cls->as.cls.name;
 }
 
@@ -409,6 +429,9 @@ static cfx_status begin(job *j, cfx_error *err)
     cfx_object *name = cfxi_world_str(&j->w, "__script__", err);
     cfx_status status = name ? cfxi_world_dict_put(j->globals, "__name__", name, err) : err->status;
     cfxi_world_unref(name);
+    if (status == CFX_OK)
+        status = cfxi_world_load_library(&j->w, j->source, j->size, err);
+    j->w.last = j->w.ring.prev;
     return status;
 }
 
@@ -437,6 +460,7 @@ static void end(job *j)
     cfx_evaluator_free(j->ev);
     j->w.evaluator = NULL;
     cfxi_world_end(&j->w);
+    cfxi_world_free_library(&j->w);
     cfx_script_release(j->caller);
     cfx_script_release(j->script);
     cfx_graph_release(j->g);

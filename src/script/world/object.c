@@ -157,6 +157,18 @@ void cfxi_world_unref(cfx_object *o)
     w->draining = false;
 }
 
+cfx_status cfxi_world_become(cfx_object *o, cfx_object *made, const cfx_error *err)
+{
+    if (!made)
+        return err->status;
+    cfx_object swap;
+    memcpy(&swap.as, &o->as, sizeof o->as);
+    memcpy(&o->as, &made->as, sizeof o->as);
+    memcpy(&made->as, &swap.as, sizeof o->as);
+    cfxi_world_unref(made);
+    return CFX_OK;
+}
+
 /* ---- the world ----------------------------------------------------------------------------- */
 
 cfx_status cfxi_world_begin(cfxi_world *w, const cfx_allocator *allocator, cfx_error *err)
@@ -208,9 +220,14 @@ cfx_object *cfxi_world_truth_object(cfxi_world *w, bool b) { return cfxi_world_r
 
 cfx_object *cfxi_world_numbered(cfxi_world *w, cfxi_type type, int64_t i, cfx_error *err)
 {
+    const bool once = type == CFXI_TYPE_DTYPE && i >= 0 && i < CFX_DTYPE_COUNT;
+    if (once && w->dtypes[i])
+        return cfxi_world_ref(w->dtypes[i]);
     cfx_object *o = cfxi_world_object_new(w, type, err);
     if (o)
         o->as.i = i;
+    if (once)
+        w->dtypes[i] = cfxi_world_ref(o);
     return o;
 }
 

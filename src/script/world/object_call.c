@@ -5,9 +5,22 @@
 
 /* ---- how ----------------------------------------------------------------------------------- */
 
-/* Functions that the evaluator carries out itself. */
-static bool find_special(const char *name, cfx_script_callee *out)
+/* Whether a method of a builtin class changes its object, a list, dict or set. */
+static bool changes_self(const cfx_object *f, const cfx_object *self)
 {
+    const bool can = self->type == CFXI_TYPE_LIST || self->type == CFXI_TYPE_DICT ||
+                     self->type == CFXI_TYPE_SET;
+    return can && f->type == CFXI_TYPE_BUILTIN && f->mark &&
+           cfx_script_method_mutates(f->as.builtin.name);
+}
+
+/* Functions that the evaluator carries out itself. */
+static bool find_special(const char *full, cfx_script_callee *out)
+{
+    char name[64];
+    const bool cfx = strncmp(full, "cfx.", 4) == 0;  /* cfx.cond, cfx.ops.cond: as torch.cond */
+    const char *last = strrchr(full, '.');
+    snprintf(name, sizeof name, "%s%.50s", cfx ? "torch" : "", cfx && last ? last : full);
     static const char *const names[CFX_SPECIALS] = {
 #define CFX_SPECIAL(id, text) text,
 #include <cfx/embed/special.def>
@@ -99,8 +112,11 @@ cfx_status cfxi_world_callee(cfxi_world *w, cfx_object *f, cfx_script_callee *ou
         out->own = f->as.function;
         return CFX_OK;
     case CFXI_TYPE_METHOD:
-        if (f->as.parts.a->type != CFXI_TYPE_FUNCTION)
+        if (f->as.parts.a->type != CFXI_TYPE_FUNCTION) {
+            if (changes_self(f->as.parts.a, f->as.parts.b))
+                out->self = f->as.parts.b;
             return CFX_OK;
+        }
         out->kind = CFX_CALLEE_OWN;
         out->own = f->as.parts.a->as.function;
         out->self = f->as.parts.b;
@@ -157,6 +173,28 @@ static cfx_object *make_named(cfxi_world *w, cfx_object *cls, const cfx_object *
     return made;
 }
 
+static bool is_item(const cfx_object *o, bool or_tensor)
+{
+    return cfxi_world_is_value(o) && (or_tensor || o->type != CFXI_TYPE_TENSOR);
+}
+
+/* Whether the call is recorded, as policy.def says: of functions that the operator table has. For
+ * others, the function here knows what to do. */
+static bool is_recorded(const cfxi_world *w, const char *name, const cfx_call_args *a)
+{
+    if (!w->recording)  /* then there are no graph values */
+        return false;
+    const cfx_script_rule rule = cfx_script_rule_of(name);
+    if (rule == CFX_RULE_NEVER || cfx_operator_find(name, strlen(name)) == CFX_OPID_NONE)
+        return false;
+    if (rule == CFX_RULE_DEEP)
+        return cfxi_world_any_value(a, true);  /* a tensor of the program becomes one */
+    for (size_t i = 0; i < a->n; i++)
+        if (is_item(a->args[i], rule == CFX_RULE_ITEM))
+            return true;
+    return rule == CFX_RULE_ALWAYS;
+}
+
 static cfx_object *call_class(cfxi_world *w, cfx_object *cls, const cfx_call_args *a,
                               cfx_error *err)
 {
@@ -168,6 +206,10 @@ static cfx_object *call_class(cfxi_world *w, cfx_object *cls, const cfx_call_arg
         bool has;
         return cfxi_world_special(w, cls, "__call__", a->args, a->n, &has, err);
     }
+    char name[64];
+    snprintf(name, sizeof name, "builtins.%.40s", cls->as.cls.name);
+    if (cls->as.cls.make && is_recorded(w, name, a))
+        return cfxi_world_record(w, CFX_OP_CALL_FUNCTION, name, a, err);
     if (cls->as.cls.make)
         return cls->as.cls.make(w, NULL, a, err);
     cfx_object *o = cfxi_world_make(w, cls, err);
@@ -201,11 +243,23 @@ static bool can_be_self(cfxi_world *w, const cfx_object *f, const cfx_object *se
     return can;
 }
 
+/* list.append(x, 1) as x.append(1): the evaluator notes what changes. */
+static cfx_object *call_bound(cfxi_world *w, cfx_object *f, cfx_object *self,
+                              const cfx_call_args *rest, cfx_error *err)
+{
+    cfx_object *bound = cfxi_world_parts_object(w, CFXI_TYPE_METHOD, f, self, NULL, err);
+    cfx_object *made = bound ? cfx_evaluator_call(w->evaluator, bound, *rest, err) : NULL;
+    cfxi_world_unref(bound);
+    return made;
+}
+
 static cfx_object *call_builtin(cfxi_world *w, cfx_object *f, cfx_object *self,
                                 const cfx_call_args *a, cfx_error *err)
 {
     cfx_call_args rest = *a;
     bool known = false;
+    if (!self && is_recorded(w, f->as.builtin.name, a))
+        return cfxi_world_record(w, CFX_OP_CALL_FUNCTION, f->as.builtin.name, a, err);
     if (f->flag && strncmp(f->as.builtin.name, "operator.", 9) == 0 &&
         !cfxi_world_any_value(a, true)) {
         cfx_object *made = cfxi_world_operator(w, f->as.builtin.name + 9, a, &known, err);
@@ -217,24 +271,21 @@ static cfx_object *call_builtin(cfxi_world *w, cfx_object *f, cfx_object *self,
     if (!f->as.builtin.fn)
         return cfxi_world_raise(w, err, CFXI_TypeError, "%s cannot be called in a script",
                                 f->as.builtin.name);
-    if (!f->mark || self)
-        return !f->mark || can_be_self(w, f, self, err) ? f->as.builtin.fn(w, self, a, err) : NULL;
+    if (!f->mark)
+        return f->as.builtin.fn(w, self, a, err);
+    if (self && changes_self(f, self) && !cfxi_world_may_change(w, self, err))
+        return NULL;
+    if (self)
+        return can_be_self(w, f, self, err) ? f->as.builtin.fn(w, self, a, err) : NULL;
     if (a->n == a->n_named)
         return cfxi_world_raise(w, err, CFXI_TypeError,
                                 "unbound method %s() needs an object as its "
                                 "first argument", f->as.builtin.name);
     rest.args++;
     rest.n--;
+    if (changes_self(f, a->args[0]) && w->evaluator)
+        return call_bound(w, f, a->args[0], &rest, err);
     return can_be_self(w, f, a->args[0], err) ? f->as.builtin.fn(w, a->args[0], &rest, err) : NULL;
-}
-
-/* Methods of a tensor that ask for what is known of it. */
-static bool is_static(const char *name)
-{
-    static const char *const names[] = {"size", "dim", "numel", "nelement", "ndimension",
-                                        "element_size", "is_floating_point", "is_complex",
-                                        "stride", "is_contiguous", NULL};
-    return cfxi_world_is_word(name, names);
 }
 
 static cfx_object *call_method(cfxi_world *w, cfx_object *f, const cfx_call_args *a, cfx_error *err)
@@ -253,7 +304,8 @@ static cfx_object *call_method(cfxi_world *w, cfx_object *f, const cfx_call_args
     if (self->type == CFXI_TYPE_TENSOR && (strcmp(name, "requires_grad_") == 0 ||
                                            strcmp(name, "cpu") == 0 || strcmp(name, "cuda") == 0))
         return cfxi_world_ref(self);
-    if (self->type == CFXI_TYPE_TENSOR && is_static(name) && !cfxi_world_any_value(a, true))
+    if (self->type == CFXI_TYPE_TENSOR && cfx_script_is_fact(name) &&
+        !cfxi_world_any_value(a, true))
         return cfxi_world_compute(w, CFX_OP_CALL_METHOD, name, &all, err);
     return cfxi_world_perform(w, CFX_OP_CALL_METHOD, name, &all, err);
 }

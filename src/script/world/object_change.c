@@ -18,14 +18,14 @@ static cfx_script_change change(void *ctx, cfx_object **o)
 
 void cfxi_world_freeze(cfxi_world *w)
 {
-    for (cfx_object *o = w->ring.next; o != &w->ring; o = o->next)
-        o->old = true;
+    for (cfx_object *o = w->ring.prev; o != &w->ring && o != w->last; o = o->prev)
+        o->outside = true;
 }
 
 static bool is_outside(void *ctx, cfx_object *o)
 {
     (void)ctx;
-    return o->old;
+    return o->outside;
 }
 
 static bool is_new(void *ctx, cfx_object *o)

@@ -151,6 +151,17 @@ static bool is_sequence(const cfx_object *o)
            o->type == CFXI_TYPE_BYTES;
 }
 
+static bool is_changed_in_place(const cfx_object *o)
+{
+    return o->type == CFXI_TYPE_LIST || o->type == CFXI_TYPE_DICT || o->type == CFXI_TYPE_SET;
+}
+
+static bool is_of_sets(cfx_script_sign sign)
+{
+    return sign == CFX_SIGN_OR || sign == CFX_SIGN_AND || sign == CFX_SIGN_SUB ||
+           sign == CFX_SIGN_XOR;
+}
+
 /* What a list, dict or set becomes in place: the same object with other contents. */
 static cfx_object *in_place_container(cfxi_world *w, cfx_script_sign sign, cfx_object *a,
                                       cfx_object *b, cfx_error *err)
@@ -164,6 +175,10 @@ static cfx_object *in_place_container(cfxi_world *w, cfx_script_sign sign, cfx_o
         cfxi_world_unref(more);
     } else if (a->type == CFXI_TYPE_DICT && sign == CFX_SIGN_OR && b->type == CFXI_TYPE_DICT) {
         status = cfxi_world_dict_update(a, b, err);
+    } else if (a->type == CFXI_TYPE_LIST && sign == CFX_SIGN_MUL && cfxi_world_is_whole(b)) {
+        status = cfxi_world_become(a, cfxi_world_repeat(w, a, cfxi_world_whole(b), err), err);
+    } else if (a->type == CFXI_TYPE_SET && is_set(b) && is_of_sets(sign)) {
+        status = cfxi_world_become(a, set_algebra(w, sign, a, b, err), err);
     } else {
         return NULL;
     }
@@ -187,8 +202,7 @@ static cfx_object *container(cfxi_world *w, cfx_script_sign sign, cfx_object *a,
         return cfxi_world_repeat(w, a, cfxi_world_whole(b), err);
     if (sign == CFX_SIGN_MUL && is_sequence(b) && cfxi_world_is_whole(a))
         return cfxi_world_repeat(w, b, cfxi_world_whole(a), err);
-    if (is_set(a) && is_set(b) && (sign == CFX_SIGN_OR || sign == CFX_SIGN_AND ||
-                                   sign == CFX_SIGN_SUB || sign == CFX_SIGN_XOR))
+    if (is_set(a) && is_set(b) && is_of_sets(sign))
         return set_algebra(w, sign, a, b, err);
     if (a->type == CFXI_TYPE_DICT && b->type == CFXI_TYPE_DICT && sign == CFX_SIGN_OR) {
         cfx_object *made = cfxi_world_dict_object(w, CFXI_TYPE_DICT, err);
@@ -239,8 +253,11 @@ cfx_object *cfxi_world_binary(cfxi_world *w, cfx_script_sign sign, cfx_object *a
     const bool shown = a->type == CFXI_TYPE_STR && sign == CFX_SIGN_MOD &&
                        cfxi_world_has_value(b, false);
     if (cfxi_world_is_value(a) || cfxi_world_is_value(b) || shown)
-        return cfxi_world_perform_on(w, operator_name(sign, in_place, name), a, b, err);
-    if (in_place && (a->type == CFXI_TYPE_LIST || a->type == CFXI_TYPE_DICT)) {
+        return cfxi_world_perform_on(
+            w, operator_name(sign, in_place && cfxi_world_is_value(a), name), a, b, err);
+    if (in_place && is_changed_in_place(a)) {
+        if (!cfxi_world_may_change(w, a, err))
+            return NULL;
         const cfx_status before = err->status;
         err->status = CFX_OK;
         cfx_object *made = in_place_container(w, sign, a, b, err);
@@ -331,6 +348,14 @@ int cfxi_world_truth_of(cfxi_world *w, cfx_object *o, cfx_error *err)
     case CFXI_TYPE_VALUE:
         cfxi_world_raise(w, err, CFXI_TypeError,
                          "the truth value of a graph value is not known during capture");
+        return -1;
+    case CFXI_TYPE_ATTRIBUTE:
+        if (o->as.parts.a->type != CFXI_TYPE_VALUE)
+            return 1;
+        cfxi_world_raise(w, err, CFXI_TypeError,
+                         "whether '%s' of a graph value is a method, or an attribute with a truth "
+                         "value, is not known during capture; call it, or read it from a tensor",
+                         o->as.parts.b->as.text.data);
         return -1;
     case CFXI_TYPE_TENSOR: {
         cfx_object *args[] = {o};
@@ -428,14 +453,14 @@ static int ranges_equal(const cfx_object *a, const cfx_object *b)
 }
 
 /* Items of containers, of which one is a tensor or a graph value: it is equal to itself. */
-static int arrays_equal(cfxi_world *w, const cfx_object *a, const cfx_object *b, cfx_error *err)
+static int arrays_equal(const cfx_object *a, const cfx_object *b, cfx_error *err)
 {
     if (a->type == CFXI_TYPE_VALUE && b->type == CFXI_TYPE_VALUE && a->as.node == b->as.node)
         return 1;
     if (a->type == CFXI_TYPE_NONE || b->type == CFXI_TYPE_NONE)
         return 0;
-    cfxi_world_raise(
-        w, err, CFXI_NotImplementedError,
+    cfx_error_set(
+        err, CFX_E_UNSUPPORTED,
         "this compares containers that hold tensors or graph values, whose equality is not known "
         "during capture; compare the items one by one");
     return -1;
@@ -450,7 +475,7 @@ static int plain_equal(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *e
     if (is_set(a) && is_set(b))
         return dicts_equal(w, a, b, err);
     if (cfxi_world_is_value(a) || cfxi_world_is_value(b))
-        return arrays_equal(w, a, b, err);
+        return arrays_equal(a, b, err);
     if (a->type != b->type)
         return 0;
     switch ((cfxi_type)a->type) {
@@ -744,9 +769,27 @@ static cfx_status hash_items(cfxi_world *w, cfx_object *o, uint32_t *hash, cfx_e
     return status;
 }
 
+/* A class that says what is equal has to say how it is hashed, or that it is not. */
+static bool has_hash(const cfx_object *cls)
+{
+    const cfx_object *mro = cls ? cls->as.cls.mro : NULL;
+    for (size_t i = 0; mro && i < mro->as.seq.n; i++) {
+        const cfx_object *attrs = mro->as.seq.items[i]->attrs;
+        const cfx_object *own = attrs ? cfxi_world_dict_get(attrs, "__hash__") : NULL;
+        if (own)
+            return own->type != CFXI_TYPE_NONE;
+        if (attrs && cfxi_world_dict_get(attrs, "__eq__"))
+            return false;
+    }
+    return true;
+}
+
 static cfx_status hash_own(cfxi_world *w, cfx_object *o, uint32_t *hash, cfx_error *err)
 {
     bool found = false;
+    if (!has_hash(o->cls))
+        return cfxi_world_throw(w, err, CFXI_TypeError, "unhashable type: '%s'",
+                                cfxi_world_type_name(o));
     cfx_object *made = cfxi_world_special(w, o, "__hash__", NULL, 0, &found, err);
     *hash = cfxi_base_hash_pointer(o);
     if (!found)
@@ -780,8 +823,8 @@ cfx_status cfxi_world_hash(cfxi_world *w, cfx_object *o, uint32_t *hash, cfx_err
     case CFXI_TYPE_FROZENSET:
     case CFXI_TYPE_RANGE: *hash = 37; return CFX_OK;
     case CFXI_TYPE_VALUE:  /* which it is equal to is not known */
-        return cfxi_world_throw(
-            w, err, CFXI_NotImplementedError,
+        return cfx_error_set(
+            err, CFX_E_UNSUPPORTED,
             "a graph value cannot be a key of a dict or an item of a set: its value is not known "
             "during capture");
     case CFXI_TYPE_LIST:

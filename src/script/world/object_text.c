@@ -176,8 +176,8 @@ static cfx_status repr_plain(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_
     case CFXI_TYPE_TENSOR: return cfx_tensor_print(o->as.tensor, cfx_buffer_sink(out), err);
     case CFXI_TYPE_VALUE:
         if (!w->printing)
-            return cfxi_world_throw(
-                w, err, CFXI_NotImplementedError,
+            return cfx_error_set(
+                err, CFX_E_UNSUPPORTED,
                 "cannot convert this object to text: it holds a graph value; format its values "
                 "instead: f\"{o.x}\"");
         return put_words(out, err, "Proxy(%s)", cfx_node_name(o->as.node, NULL));

@@ -47,12 +47,10 @@ static cfx_status bound(cfxi_world *w, cfx_object *o, int64_t n, int64_t low, in
     return CFX_OK;
 }
 
-/* The three numbers of a slice for a sequence of n: *count items from *start in steps of *step. */
-static cfx_status slice_of(cfxi_world *w, cfx_object *slice, int64_t n, int64_t *start,
-                           int64_t *step, int64_t *count, cfx_error *err)
+cfx_status cfxi_world_slice_ends(cfxi_world *w, cfx_object *slice, int64_t n, int64_t *start,
+                                 int64_t *stop, int64_t *step, cfx_error *err)
 {
     cfx_object *const *part = slice->as.seq.items;
-    int64_t stop;
     *step = 1;
     if (part[2]->type != CFXI_TYPE_NONE)
         CFX_TRY(cfxi_world_index_of(w, part[2], "a slice index", step, err));
@@ -62,7 +60,16 @@ static cfx_status slice_of(cfxi_world *w, cfx_object *slice, int64_t n, int64_t 
     const int64_t low = back ? -1 : 0;
     const int64_t high = back ? n - 1 : n;
     CFX_TRY(bound(w, part[0], n, low, high, back ? high : low, start, err));
-    CFX_TRY(bound(w, part[1], n, low, high, back ? low : high, &stop, err));
+    return bound(w, part[1], n, low, high, back ? low : high, stop, err);
+}
+
+/* The three numbers of a slice for a sequence of n: *count items from *start in steps of *step. */
+static cfx_status slice_of(cfxi_world *w, cfx_object *slice, int64_t n, int64_t *start,
+                           int64_t *step, int64_t *count, cfx_error *err)
+{
+    int64_t stop;
+    CFX_TRY(cfxi_world_slice_ends(w, slice, n, start, &stop, step, err));
+    const bool back = *step < 0;
     const int64_t span = back ? *start - stop : stop - *start;
     const uint64_t size = back ? 0 - (uint64_t)*step : (uint64_t)*step;
     *count = span <= 0 ? 0 : (int64_t)(((uint64_t)span - 1) / size) + 1;
@@ -292,6 +299,8 @@ cfx_status cfxi_world_set_item(cfxi_world *w, cfx_object *o, cfx_object *key, cf
         cfxi_world_unref(made);
         return made ? CFX_OK : err->status;
     }
+    if (!cfxi_world_may_change(w, o, err))
+        return err->status;
     if (o->type == CFXI_TYPE_DICT)
         return set_dict(w, o, key, v, err);
     if (o->type == CFXI_TYPE_MODULE)

@@ -9,6 +9,8 @@
  *     attribute.c attributes, calls            exception.c   what is raised
  *     builtin*.c builtin functions             importable.c    torch and its operators, by name
  *     library_functions.c functions of Python's library  dataclass.c   @dataclass
+ *     library_source.c, library_parts.def  what of it is written in Python
+ *     abstract_class.c isinstance(x, collections.abc.Sequence)
  *     itertools.c Python's itertools           enum.c     Enum and its kin
  *     layer*.c  nn.Module and its kin          init_functions.c     torch.nn.init
  *     known_tensor.c  tensors: computed now          record.c   graph values: noted in the graph
@@ -83,7 +85,8 @@ struct cfx_object {
     uint8_t type;             /* a cfxi_type */
     bool flag;                /* TENSOR: a parameter; BUILTIN: an operator; MODULE: __init__ ran */
     bool mark;                /* BUILTIN: a method, which takes its object first */
-    bool old;                 /* it was there before the capture, which must not change it */
+    bool outside;             /* it was there before the capture began */
+    bool changed;             /* MODULE: an attribute was assigned in the capture */
     cfx_object *cls;          /* the class, if it is none of the builtin ones; of a class: only
                                  EnumType, whose methods are what one does with an Enum */
     cfx_object *attrs;        /* a dict of what was set; or NULL */
@@ -157,6 +160,7 @@ struct cfxi_world {
     cfx_object *none, *truths[2], *ellipsis, *not_implemented, *empty;
     cfx_object *classes[CFXI_TYPES];          /* made when they are asked for */
     cfx_object *exceptions[CFXI_EXCEPTIONS];
+    cfx_object *dtypes[CFX_DTYPE_COUNT];      /* there is one of each: programs ask with `is` */
     cfx_object *spaces;       /* a dict of namespaces by name */
     cfx_object *builtins;     /* a dict of builtins that were asked for */
     cfx_object *root;         /* the module that is captured; or NULL */
@@ -166,6 +170,10 @@ struct cfxi_world {
     const char *file;         /* of what is recorded now, and computed */
     uint32_t line;
     cfxi_vec entered;         /* of uint32_t: scopes of the graph */
+    cfxi_vec scripts;         /* of cfx_script *: of the library */
+    cfxi_pointers copies;     /* by what they are copies of, while a deep copy is made */
+    bool copying;
+    cfx_object *last;         /* the last object of the library, which may change in a capture */
 };
 
 enum {
@@ -190,6 +198,9 @@ static inline cfx_object *cfxi_world_ref(cfx_object *o)  /* NULL is allowed */
     return o;
 }
 void cfxi_world_unref(cfx_object *o);  /* NULL is allowed */
+/* A list, dict or set gets what `made`, one of its kind, holds; `made` is let go. NULL is a failure
+ * of before, which *err tells. */
+cfx_status cfxi_world_become(cfx_object *o, cfx_object *made, const cfx_error *err);
 /* Lets go of *o and makes it NULL. */
 static inline void cfxi_world_clear(cfx_object **o)
 {
@@ -319,6 +330,9 @@ cfx_status cfxi_world_length(cfxi_world *w, cfx_object *o, int64_t *n, cfx_error
 int cfxi_world_contains(cfxi_world *w, cfx_object *in, cfx_object *o, cfx_error *err);
 cfx_object *cfxi_world_concat(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *err);
 cfx_object *cfxi_world_repeat(cfxi_world *w, cfx_object *o, int64_t times, cfx_error *err);
+/* What slice.indices(n) tells. */
+cfx_status cfxi_world_slice_ends(cfxi_world *w, cfx_object *slice, int64_t n, int64_t *start,
+                                 int64_t *stop, int64_t *step, cfx_error *err);
 /* An index into `o`, which has n items, from the end if negative: *i. */
 cfx_status cfxi_world_place_of(cfxi_world *w, cfx_object *o, cfx_object *key, int64_t n, int64_t *i,
                                cfx_error *err);
@@ -389,6 +403,10 @@ bool cfxi_world_is_named(const cfx_object *cls,
  * -1. */
 int cfxi_world_is_one_of(cfxi_world *w, const cfx_object *cls, cfx_object *classes,
                          const char *function, cfx_error *err);
+/* Likewise for a class of collections.abc, numbers or typing, which is known by its name. Refuses
+ * those of which a script cannot tell. */
+int cfxi_world_is_abstract(const cfx_object *cls, const cfx_object *abstract, const char *function,
+                           cfx_error *err);
 /* isinstance: likewise. */
 int cfxi_world_is_instance(cfxi_world *w, cfx_object *o, cfx_object *classes, cfx_error *err);
 /* The attribute of a class along its order: borrowed; NULL if there is none. Methods of builtin
@@ -405,6 +423,9 @@ cfx_object *cfxi_world_get(cfxi_world *w, cfx_object *o, const char *name, cfx_e
 cfx_status cfxi_world_set(cfxi_world *w, cfx_object *o, const char *name, cfx_object *v,
                           cfx_error *err);
 cfx_object *cfxi_world_no_attribute(cfxi_world *w, cfx_object *o, const char *name, cfx_error *err);
+/* Whether the program may change the object: while a call is captured, not if it was there before,
+ * for the change would happen once, and not in each call. False with *err set. */
+bool cfxi_world_may_change(cfxi_world *w, const cfx_object *o, cfx_error *err);
 /* Of a method that a class of the user's has: *found tells; NULL without an error if not. */
 cfx_object *cfxi_world_special(cfxi_world *w, cfx_object *o, const char *name,
                                cfx_object *const *args, size_t n, bool *found, cfx_error *err);
@@ -438,9 +459,15 @@ cfx_object *cfxi_world_namespace_get(cfxi_world *w, cfx_object *space, const cha
 /* What of Python's library and of torch is no operator. NULL without an error: it has none. */
 cfx_object *cfxi_world_library_get(cfxi_world *w, const char *space, const char *name,
                                    const char *full, cfx_error *err);
+/* Runs the parts of the library that are written in Python, as far as a program names them. */
+cfx_status cfxi_world_load_library(cfxi_world *w, const char *text, size_t size, cfx_error *err);
+void cfxi_world_free_library(cfxi_world *w);
+/* A function of one of these parts: borrowed; NULL if the part was not run. */
+cfx_object *cfxi_world_library_function(const cfxi_world *w, const char *space, const char *name);
 /* What is given for the i-th field: borrowed, or NULL. *used counts those that are. */
 cfx_object *cfxi_world_given(const cfx_call_args *a, const char *name, size_t i, size_t *used);
 const cfxi_builtin *cfxi_world_dataclass_function(const char *name);  /* of dataclasses */
+bool cfxi_world_is_frozen(const cfx_object *o);  /* of a @dataclass(frozen=True) */
 /* What is in `enum`; NULL without an error: it has none. */
 cfx_object *cfxi_world_enum_get(cfxi_world *w, const char *name, cfx_error *err);
 /* A class derived from an Enum, `meta` being the class of its base: attributes become members. */

@@ -215,12 +215,7 @@ static cfx_status refill(void *ctx, cfx_object *o, cfx_object *const *items, siz
         o->attrs = with;
         return CFX_OK;
     }
-    cfx_object swap;
-    memcpy(&swap.as, &o->as, sizeof o->as);
-    memcpy(&o->as, &with->as, sizeof o->as);
-    memcpy(&with->as, &swap.as, sizeof o->as);
-    cfxi_world_unref(with);
-    return CFX_OK;
+    return cfxi_world_become(o, with, err);
 }
 
 static bool integer(void *ctx, cfx_object *o, int64_t *i)
@@ -291,6 +286,9 @@ static cfx_object *get_method(void *ctx, cfx_object *o, const char *name, cfx_er
 
 static cfx_status set(void *ctx, cfx_object *o, const char *name, cfx_object *v, cfx_error *err)
 {
+    if (cfxi_world_is_frozen(o))
+        return cfxi_world_throw(ctx, err, CFXI_AttributeError, "cannot %s field '%.60s'",
+                                v ? "assign to" : "delete", name);
     return cfxi_world_set(ctx, o, name, v, err);
 }
 
@@ -439,7 +437,8 @@ static cfx_object *import(void *ctx, cfx_object *globals, const char *name, int 
     (void)globals;
     if (level > 0)
         return cfxi_world_raise(ctx, err, CFXI_ImportError,
-                                "a script cannot use relative imports: '%.*s%.100s'",
+                                "a script cannot use relative imports: '%.*s%.100s'; capture this "
+                                "model in Python, with cfx.script",
                                 level < 10 ? level : 10, "..........", name);
     return cfxi_world_namespace(ctx, name, err);
 }
@@ -474,6 +473,8 @@ static cfx_object *tensor(void *ctx, cfx_object *o, cfx_error *err)
 static void place(void *ctx, const char *file, uint32_t line)
 {
     cfxi_world *w = ctx;
+    if (strcmp(file, CFX_SCRIPT_LIBRARY) == 0)
+        return;
     w->file = file;
     w->line = line;
 }
