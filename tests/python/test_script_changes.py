@@ -7,14 +7,17 @@ or the program is refused, with its line.
 import array
 import bisect
 import collections
+import collections.abc
 import copy
 import functools
 import heapq
 import inspect
+import io
 import itertools
 import logging
 import operator
 import os
+import random
 import re
 import subprocess
 import types
@@ -1052,6 +1055,12 @@ def outside_namespace(x):
     return x
 
 
+@refused(RIGHT)
+def outside_globals(x):
+    globals()["HEAP"] = [5]  # here
+    return x
+
+
 # ---- what cannot be put back ---------------------------------------------------------------------
 
 
@@ -1066,11 +1075,115 @@ def foreign_iterator(x):
 
 
 @refused("cannot be put back")
+def hidden_state(x):
+    r = random.Random(0)
+    if x.sum() > 0:
+        x = x + r.random()  # here
+    return x
+
+
+@refused("cannot be put back")
+def text_file(x):
+    f = io.StringIO()
+    if x.sum() > 0:
+        f.write("a")  # here
+    return x * len(f.getvalue())
+
+
+@same
+def text_file_in_a_known_loop(x):
+    f = io.StringIO()
+    for i in range(20):
+        f.write("a")
+        x = x + 1
+    return x * len(f.getvalue())
+
+
+@same
+def object_of_a_library(x):
+    m = collections.ChainMap({"a": 1}, {"b": 2})
+    if x.sum() > 0:
+        m["a"] = 5
+    return x * m["a"] + m["b"]
+
+
+@same
+def random_numbers_of_the_graph(x):
+    if x.sum() > 0:
+        x = x + random.random() * 0
+    return x
+
+
+@refused("cannot be put back")
 def random_of_its_own(x):
     rng = np.random.default_rng(0)
     if x.sum() > 0:
         x = x + float(rng.random())  # here
     return x
+
+
+@same
+def kept_generator_computes_later(x):
+    seen = []
+    factor = 1
+    items = [1, 2]
+    g = (seen.append(v) or v * factor for v in items)
+    before = len(seen)
+    factor = 10
+    items.append(3)
+    return x * before + sum(g) + len(seen) * 1000
+
+
+@refused("changes something")
+def kept_generator_with_a_condition(x):
+    seen = []
+    g = (seen.append(v) or v for v in [1, 2, 3] if v > 1)  # here
+    return x * len(seen) + sum(g)
+
+
+@same
+def map_computes_later(x):
+    seen = []
+    m = map(lambda v: seen.append(v) or v, [1, 2, 3])
+    before = len(seen)
+    next(m)
+    return x * before + len(seen)
+
+
+@same
+def late_binding_by_data(x):
+    factor = 1
+    g = (v * factor for v in [1, 2])
+    if x.sum() > 0:
+        factor = 10
+    return x * sum(g)
+
+
+@same
+def chosen_iterator(x):
+    it = iter([1, 2, 3]) if x.sum() > 0 else iter([4, 5, 6])
+    return x * next(it) + next(it)
+
+
+@same
+def classes_of_iterators(x):
+    m = map(abs, [1])
+    z = zip([1])
+    e = enumerate([1])
+    return x * isinstance(m, map) + isinstance(z, (list, zip)) + isinstance(e, map), isinstance(
+        iter([1]), collections.abc.Iterator
+    )
+
+
+@same
+def consumed_by_functions(x):
+    def rest(function, *args):
+        it = iter([3, 1, 2])
+        return function(it, *args), len(list(it))
+
+    n = [rest(f) for f in (list, tuple, sorted, set, sum, max, min, collections.Counter)]
+    last = next(iter(n[0][0]))
+    return x * last, n[0][1] + n[4][1] + n[7][1], n[2][0], rest(any), rest(all)
 
 
 @refused("depends on data")
@@ -1083,7 +1196,7 @@ def end_depends_on_data(x):
     return x
 
 
-# ---- diagnostics -----------------------------------------------------------------------------------
+# ---- diagnostics ---------------------------------------------------------------------------------
 
 LOG = logging.getLogger("cfx.tests.changes")
 
@@ -1098,7 +1211,7 @@ def says_what_it_does(x):
     return x
 
 
-# ---- running them ------------------------------------------------------------------------------------
+# ---- running them --------------------------------------------------------------------------------
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -1123,12 +1236,12 @@ def test_refused_with_its_line(fn, words):
         assert np.array_equal(now, before) if now is TABLE else now == before
 
 
-# ---- the same without Python -------------------------------------------------------------------------
+# ---- the same without Python ---------------------------------------------------------------------
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("CFX_BUILD", ROOT / "build"))
 HEADER = "import collections\nimport functools\nimport itertools\nimport operator\nimport torch\n"
-MISSING = re.compile(r"\b(np|array|heapq|bisect|types|re|logging|warnings|LOG|Counter|deque)\b\.?")
+MISSING = re.compile(r"\b(np|array|heapq|bisect|types|re|logging|warnings|LOG|Counter|deque|random|io|ChainMap|abc)\b\.?")
 
 
 def in_c(fn, folder):

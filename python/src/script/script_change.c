@@ -127,6 +127,8 @@ int script_note_space(PyScript *w, PyObject *o, PyObject *dict)
     return outside ? put_by_id(w->outside, dict) : 0;
 }
 
+int script_note_globals(PyScript *w, PyObject *globals) { return put_by_id(w->outside, globals); }
+
 static bool is_space(PyScript *w, PyObject *o)
 {
     if (PyDict_GET_SIZE(w->spaces) == 0 || !PyDict_CheckExact(o))

@@ -39,7 +39,7 @@ typedef struct PyScript {
      * deleted; outside: {id: object} of what can change and the program found; defs:
      * {function: address of its def, or None}; contexts: what cfx/_glue/scripting.py notes of
      * those of torch's; message: of the last `explain`; classes: a set of those that the program
-     * made; spaces: {id: dict} of those that hold the attributes of an object, as vars() gives them;
+     * made; spaces: {id: dict} of those that hold the attributes of an object (vars);
      * looked_at: the file that was last looked for, and its lines, if it has not changed. */
 #define X(name) PyObject *name;
     SCRIPT_OBJECTS(X)
@@ -127,6 +127,8 @@ int script_is_outside(PyScript *w, PyObject *o);
 /* Notes that a dict holds the attributes of an object: both would have to be put back. -1 with an
  * exception. */
 int script_note_space(PyScript *w, PyObject *o, PyObject *dict);
+/* Notes that a dict holds the globals of a function, which come from outside; not what it holds. */
+int script_note_globals(PyScript *w, PyObject *globals);
 /* How *o can change, as cfx_world.change says. */
 cfx_script_change script_change(PyScript *w, PyObject **o);
 /* Whether its contents are its items, like those of a list. */

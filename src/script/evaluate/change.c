@@ -293,6 +293,18 @@ static bool look_at(cfx_evaluator *ev, cfxi_watch *watch, cfx_object *o, effect 
     return true;
 }
 
+bool cfxi_eval_changes_own(cfx_evaluator *ev, cfx_object *self, cfx_call_args args)
+{
+    if (is_old(ev, self))
+        return false;
+    for (size_t i = 0; i < args.n; i++) {
+        cfx_object *owner = args.args[i];
+        if (!cfxi_eval_node(ev, owner) && cfxi_eval_change(ev, &owner) == CFX_CHANGE_ITERATOR)
+            return false;
+    }
+    return true;
+}
+
 bool cfxi_eval_watch_begin(cfx_evaluator *ev, cfx_object *f, cfx_call_args args, cfxi_watch *watch)
 {
     char name[96];

@@ -1,8 +1,8 @@
 /* prelude.c - functions of Python's library that the evaluator runs itself: prelude.py.
  *
  * An iterator of the world's has a position that nobody can read or put back. Those of the prelude
- * are objects of classes that are evaluated like the user's, so that their position is an attribute.
- * The source is read when it is first needed. Its calls are not shown to the user: what happens in
+ * are objects of classes that are evaluated like the user's: their position is an attribute. The
+ * source is read when it is first needed. Its calls are not shown to the user: what happens in
  * them happens in the line that called them.
  */
 #include "graph_control_impl.h"
@@ -23,17 +23,14 @@ static const cfx_script_def *main_function(const cfx_script *script)
 
 static bool load(cfx_evaluator *ev)
 {
-    cfx_error err = {0};
     if (ev->prelude_names)
         return true;
     cfx_object *globals = cfxi_eval_build(ev, CFX_BUILD_DICT, NULL, 0);
-    ev->prelude = globals ? cfx_script_parse(source, sizeof source - 1, "prelude.py", true,
-                                             ev->allocator, &err) : NULL;
-    if (!ev->prelude) {
-        if (ev->err->status == CFX_OK)
-            *ev->err = err;
+    if (globals && !ev->prelude)
+        ev->prelude = cfx_script_parse(source, sizeof source - 1, "prelude.py", true,
+                                       ev->allocator, ev->err);
+    if (!globals || !ev->prelude)
         return false;
-    }
     const cfxi_ast *at = ev->frame ? ev->frame->at : NULL;
     if (!cfxi_eval_frame_push(ev, main_function(ev->prelude), NULL, globals))
         return false;

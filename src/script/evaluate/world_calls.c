@@ -208,7 +208,7 @@ static bool list_iterators(cfx_evaluator *ev, cfx_object *f, cfx_call_args *args
     return true;
 }
 
-cfx_object *cfxi_eval_world_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
+static cfx_object *call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args, bool watched)
 {
     if (!list_iterators(ev, f, &args))
         return NULL;
@@ -225,12 +225,23 @@ cfx_object *cfxi_eval_world_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args
         args.args = current;
     }
     const bool makes = ev->w->kind(ev->w->ctx, f) == CFX_OBJECT_CLASS;
-    cfxi_watch watch;
-    cfx_object *result = cfxi_eval_watch_begin(ev, f, args, &watch)
+    cfxi_watch watch = {0};
+    cfx_object *result = !watched || cfxi_eval_watch_begin(ev, f, args, &watch)
                              ? given(ev, ev->w->call(ev->w->ctx, f, args, ev->err)) : NULL;
     if (!cfxi_eval_watch_end(ev, &watch))
         return NULL;
     return !result || !makes || cfxi_eval_born(ev, result) ? result : NULL;
+}
+
+cfx_object *cfxi_eval_world_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
+{
+    return call(ev, f, args, true);
+}
+
+cfx_object *cfxi_eval_world_call_bound(cfx_evaluator *ev, cfx_object *f, cfx_object *self,
+                                       cfx_call_args args)
+{
+    return call(ev, f, args, !cfxi_eval_changes_own(ev, self, args));
 }
 
 /* bool(o): what __bool__ gives may be a graph value. */

@@ -273,10 +273,10 @@ cfx_status cfxi_world_set(cfxi_world *w, cfx_object *o, const char *name, cfx_ob
     }
     if (o->old && o->type != CFXI_TYPE_MODULE && o->type != CFXI_TYPE_TENSOR)
         return cfx_error_set(err, CFX_E_UNSUPPORTED,
-                             "cannot assign to attribute '%.60s' of %.60s, which comes from outside "
-                             "the function: the assignment would happen once, during capture, not "
-                             "in each call; return the new value, or keep tensors in buffers of an "
-                             "nn.Module", name, cfxi_world_type_name(o));
+                             "cannot assign to attribute '%.60s' of %.60s, which comes from "
+                             "outside the function: the assignment would happen once, during "
+                             "capture, not in each call; return the new value, or keep tensors in "
+                             "buffers of an nn.Module", name, cfxi_world_type_name(o));
     switch ((cfxi_type)o->type) {
     case CFXI_TYPE_MODULE: return cfxi_world_layer_set(w, o, name, v, err);
     case CFXI_TYPE_CLASS:
