@@ -124,7 +124,7 @@ int script_note_space(PyScript *w, PyObject *o, PyObject *dict)
         outside = 1;
     if (outside < 0 || put_by_id(w->spaces, dict) < 0)
         return -1;
-    return outside ? put_by_id(w->outside, dict) : 0;
+    return outside ? script_note(w, dict) : 0;
 }
 
 int script_note_globals(PyScript *w, PyObject *globals) { return put_by_id(w->outside, globals); }

@@ -159,6 +159,10 @@ cfx_object *cfxi_eval_binary(cfx_evaluator *ev, cfx_script_sign sign, cfx_object
 
 cfx_object *cfxi_eval_compare(cfx_evaluator *ev, cfx_script_sign sign, cfx_object *a, cfx_object *b)
 {
+    cfx_object *owner = b;
+    if ((sign == CFX_SIGN_IN || sign == CFX_SIGN_NOT_IN) && !cfxi_eval_node(ev, b) &&
+        cfxi_eval_change(ev, &owner) == CFX_CHANGE_ITERATOR && !cfxi_eval_will_change(ev, b))
+        return NULL;  /* it is advanced to the item */
     return given(ev, ev->w->compare(ev->w->ctx, sign, cfxi_eval_current(ev, a),
                                     cfxi_eval_current(ev, b), ev->err));
 }
