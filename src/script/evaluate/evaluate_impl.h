@@ -223,6 +223,7 @@ struct cfx_evaluator {
     cfxi_pointers pulled;       /* iterators of the world's: what they have given (prelude.c) */
     cfx_script *prelude;        /* NULL: it was not needed yet */
     cfx_object *prelude_names;  /* a dict of what it defines */
+    cfxi_pointers iterators;    /* the classes among them */
     const cfxi_frame *entered;  /* the call that runs while the world calls back, or NULL */
     cfxi_pointers kinds;        /* graph values of which more is known than the table says: node */
     cfx_object *raised;
@@ -516,6 +517,11 @@ bool cfxi_eval_watch_end(cfx_evaluator *ev, cfxi_watch *watch);
 
 /* Calls a function or class of prelude.py. */
 cfx_object *cfxi_eval_call_prelude(cfx_evaluator *ev, const char *name, cfx_call_args args);
+/* The same for one of special.def. */
+cfx_object *cfxi_eval_call_evaluated(cfx_evaluator *ev, cfx_script_special which,
+                                     cfx_call_args args);
+/* Whether an object of the prelude's stands for one of the class, or of a tuple's: map, zip. */
+bool cfxi_eval_stands_for(cfx_evaluator *ev, cfx_object *o, cfx_object *classes);
 /* Whether the frame is of a call in it. */
 bool cfxi_eval_is_prelude(const cfx_evaluator *ev, const cfxi_frame *f);
 /* Carries out the functions that prelude.py only declares; *done false: it is none of them. */

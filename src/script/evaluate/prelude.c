@@ -21,6 +21,22 @@ static const cfx_script_def *main_function(const cfx_script *script)
     return NULL;
 }
 
+/* Its classes are those of iterators, but for all_of_tee. */
+static bool note_classes(cfx_evaluator *ev, cfx_object *names)
+{
+    cfx_object **items;
+    size_t n;
+    if (!cfxi_eval_contents(ev, names, &items, &n))
+        return false;
+    for (size_t i = 1; i < n; i += 2)
+        if (ev->w->kind(ev->w->ctx, items[i]) == CFX_OBJECT_CLASS &&
+            !cfxi_base_pointers_set(&ev->iterators, items[i], items[i], ev->allocator)) {
+            cfxi_base_nomem(ev->err);
+            return false;
+        }
+    return true;
+}
+
 static bool load(cfx_evaluator *ev)
 {
     if (ev->prelude_names)
@@ -35,8 +51,11 @@ static bool load(cfx_evaluator *ev)
     if (!cfxi_eval_frame_push(ev, main_function(ev->prelude), NULL, globals))
         return false;
     ev->frame->at = at;
-    ev->prelude_names = cfxi_eval_run_function(ev);
-    return ev->prelude_names != NULL;
+    cfx_object *names = cfxi_eval_run_function(ev);
+    if (!names || !note_classes(ev, names))
+        return false;
+    ev->prelude_names = names;
+    return true;
 }
 
 cfx_object *cfxi_eval_call_prelude(cfx_evaluator *ev, const char *name, cfx_call_args args)
@@ -49,6 +68,59 @@ cfx_object *cfxi_eval_call_prelude(cfx_evaluator *ev, const char *name, cfx_call
 bool cfxi_eval_is_prelude(const cfx_evaluator *ev, const cfxi_frame *f)
 {
     return f && ev->prelude && f->def->script == ev->prelude;
+}
+
+/* ---- by the number of the function --------------------------------------------------------- */
+
+/* The name of a function in prelude.py: what stands behind the module, with _ for dots. */
+static void prelude_name(cfx_script_special which, char *out, size_t size)
+{
+    static const char *const names[CFX_SPECIALS] = {
+#define CFX_SPECIAL(id, text) text,
+#include <cfx/embed/special.def>
+#undef CFX_SPECIAL
+    };
+    const char *dot = strchr(names[which], '.');
+    size_t n = 0;
+    for (const char *at = dot + 1; *at && n + 1 < size; at++)
+        out[n++] = *at == '.' ? '_' : *at;
+    out[n] = '\0';
+}
+
+cfx_object *cfxi_eval_call_evaluated(cfx_evaluator *ev, cfx_script_special which,
+                                     cfx_call_args args)
+{
+    char name[40];
+    prelude_name(which, name, sizeof name);
+    return cfxi_eval_call_prelude(ev, name, args);
+}
+
+/* Whether it is an object of the prelude's that stands for one of that class: map, zip. */
+static bool stands_for(cfx_evaluator *ev, cfx_object *o, cfx_object *class)
+{
+    char name[40];
+    cfx_script_callee callee = {.kind = CFX_CALLEE_DIRECT};
+    if (!ev->prelude_names || ev->w->kind(ev->w->ctx, o) != CFX_OBJECT_INSTANCE ||
+        ev->w->kind(ev->w->ctx, class) != CFX_OBJECT_CLASS ||
+        ev->w->callee(ev->w->ctx, class, &callee, ev->err) != CFX_OK ||
+        callee.kind != CFX_CALLEE_SPECIAL)
+        return false;
+    prelude_name(callee.special, name, sizeof name);
+    return strcmp(ev->w->type_name(ev->w->ctx, o), name) == 0;
+}
+
+bool cfxi_eval_stands_for(cfx_evaluator *ev, cfx_object *o, cfx_object *classes)
+{
+    cfx_object **items;
+    size_t n;
+    if (ev->w->kind(ev->w->ctx, classes) != CFX_OBJECT_TUPLE)
+        return stands_for(ev, o, classes);
+    if (!cfxi_eval_contents(ev, classes, &items, &n))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (stands_for(ev, o, items[i]))
+            return true;
+    return false;
 }
 
 /* ---- what it cannot say itself ------------------------------------------------------------- */

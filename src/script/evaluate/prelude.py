@@ -246,7 +246,7 @@ def prelude():
     class chain_from_iterable:
         def __init__(self, iterables):
             self.rest = iter(iterables)
-            self.items = iter(())
+            self.items = iter([])
 
         def __iter__(self):
             return self
