@@ -9,6 +9,7 @@ import bisect
 import collections
 import collections.abc
 import copy
+import fractions
 import functools
 import heapq
 import inspect
@@ -1334,6 +1335,42 @@ def object_of_a_library(x):
     return x * m["a"] + m["b"]
 
 
+@refused("random.sample")
+def shuffled_by_the_graph(x):
+    l = [1, 2, 3]
+    random.shuffle(l)  # here
+    return x * l[0]
+
+
+@same
+def shuffled_by_its_own_generator(x):
+    l = [1, 2, 3]
+    random.Random(0).shuffle(l)
+    if x.sum() > 0:
+        x = x + l[0]
+    return x * l[1]
+
+
+@same
+def numbers_with_slots(x):
+    half = fractions.Fraction(1, 2)
+    if x.sum() > 0:
+        return x * float(half.limit_denominator(3))
+    return x
+
+
+@same
+def fails_after_a_change(x):
+    l = []
+    if x.sum() > 0:
+        try:
+            heapq.heappush(l, 1)
+            heapq.heappush(l, "a")
+        except TypeError:
+            pass
+    return x * len(l)
+
+
 @same
 def random_numbers_of_the_graph(x):
     if x.sum() > 0:
@@ -1470,7 +1507,7 @@ BUILD = Path(os.environ.get("CFX_BUILD", ROOT / "build"))
 HEADER = "import collections\nimport functools\nimport itertools\nimport operator\nimport torch\n"
 MISSING = re.compile(
     r"\b(np|array|heapq|bisect|types|re|logging|warnings|LOG|Counter|deque|random|io|ChainMap)\b"
-    r"|\babc\b"
+    r"|\b(abc|fractions)\b"
 )
 
 
