@@ -7,14 +7,18 @@ or the program is refused, with its line.
 import array
 import bisect
 import collections
+import collections.abc
 import copy
+import fractions
 import functools
 import heapq
 import inspect
+import io
 import itertools
 import logging
 import operator
 import os
+import random
 import re
 import subprocess
 import types
@@ -936,6 +940,233 @@ def rows_of_a_generator(x):
     return torch.stack(list(g)), torch.stack(tuple(row + 1 for row in x))
 
 
+# ---- in loops ------------------------------------------------------------------------------------
+
+
+@same
+def deque_rotates_in_a_loop(x):
+    d = collections.deque([1, 2, 3])
+    while x.sum() < 9:
+        d.rotate(1)
+        x = x + d[0]
+    return x * d[0]
+
+
+@same
+def cycle_in_one_branch_of_a_loop(x):
+    it = itertools.cycle([1, 2])
+    n = 0
+    while x.sum() < 9:
+        if x.max() > 2:
+            x = x + next(it)
+        else:
+            x = x + 1
+        n += 1
+    return x * next(it) + n
+
+
+@same
+def next_in_a_counted_loop(x):
+    it = iter(range(100))
+    for i in range(x.shape[0]):
+        x = x + next(it)
+    return x * next(it)
+
+
+@same
+def enumerate_beside_a_loop(x):
+    e = enumerate(itertools.count(5))
+    for r in x:
+        i, v = next(e)
+        x = x + i * v
+    return x
+
+
+@same
+def defaultdict_goes_round(x):
+    d = collections.defaultdict(int)
+    d['a'] = 0
+    while x.sum() < 9:
+        d['a'] += 1
+        x = x + d['a']
+    return x * d['a']
+
+
+@same
+def counter_in_a_counted_loop(x):
+    c = collections.Counter(a=1)
+    for _ in range(x.shape[0]):
+        c['a'] += 1
+    return x * c['a']
+
+
+@same
+def array_beside_branches(x):
+    a = np.zeros(2)
+    for i in range(3):
+        a[0] += i
+        if x.sum() > 0:
+            x = x + float(a[0])
+    return x * float(a[0])
+
+
+@same
+def next_until_a_break(x):
+    it = iter([1, 2, 3, 4, 5, 6, 7, 8, 9])
+    while True:
+        x = x + next(it)
+        if x.sum() > 9:
+            break
+    return x * next(it)
+
+
+@same
+def continue_over_an_iterator(x):
+    it = iter([1, 2, 3, 4, 5])
+    for v in it:
+        if x.sum() > 0:
+            continue
+        x = x + v
+    return x
+
+
+@same
+def generator_goes_round(x):
+    g = (v * x for v in [1, 2, 3])
+    t = x
+    while t.sum() < 5:
+        t = t + next(g).abs()
+    return t
+
+
+@same
+def tensors_of_an_iterator(x):
+    g = iter([x, x + 1, x + 2, x + 9])
+    t = x
+    while t.sum() < 5:
+        t = t + next(g).abs()
+    return t
+
+
+@same
+def deque_of_an_object(x):
+
+    class S:
+
+        def __init__(self):
+            self.q = collections.deque([1, 2], maxlen=2)
+
+        def push(self, v):
+            self.q.append(v)
+            return self.q[0]
+    s = S()
+    while x.sum() < 9:
+        x = x + s.push(x.abs()) + 1
+    return x
+
+
+@same
+def map_without_an_end(x):
+    m = map(lambda v: v * 2, itertools.count(1))
+    while x.sum() < 9:
+        x = x + next(m)
+    return x * next(m)
+
+
+@same
+def zip_without_an_end(x):
+    z = zip(itertools.count(), itertools.cycle([1, 2]))
+    while x.sum() < 9:
+        a, b = next(z)
+        x = x + a + b
+    a, b = next(z)
+    return x * a + b
+
+
+@same
+def accumulate_without_an_end(x):
+    a = itertools.accumulate(itertools.count(1))
+    while x.sum() < 30:
+        x = x + next(a)
+    return x * next(a)
+
+
+@same
+def pairwise_without_an_end(x):
+    p = itertools.pairwise(itertools.count(1))
+    while x.sum() < 30:
+        a, b = next(p)
+        x = x + a * b
+    return x
+
+
+@same
+def chain_without_an_end(x):
+    c = itertools.chain([1, 2, 3], itertools.count(10))
+    for _ in range(5):
+        if x.sum() > 0:
+            x = x + next(c)
+        else:
+            x = x - next(c)
+    return x
+
+
+@same
+def islice_without_an_end(x):
+    s = itertools.islice(itertools.count(), 2, None, 3)
+    while x.sum() < 30:
+        x = x + next(s)
+    return x
+
+
+@same
+def deque_as_a_stack(x):
+    q = collections.deque([x])
+    out = []
+    while len(q) > 0 and len(out) < 3:
+        y = q.pop()
+        out.append(y)
+        if y.sum() > 0:
+            q.append(y - 1)
+        else:
+            q.append(y + 1)
+    return torch.stack(out)
+
+
+@same
+def next_in_a_function(x):
+    it = iter([1, 2, 3, 4, 5, 6])
+
+    def take():
+        return next(it)
+    while x.sum() < 9:
+        x = x + take()
+        for _ in range(1):
+            x = x + take()
+    return x
+
+
+@same
+def next_and_return(x):
+    it = iter([1, 2, 3, 4])
+    while x.sum() < 4:
+        x = x + next(it)
+        if x.sum() > 100:
+            return x
+    return x * next(it)
+
+
+@same
+def break_by_both(x):
+    log = []
+    it = iter([1, 2, 3, 4])
+    for v in it:
+        log.append(v)
+        if x.sum() > 0 and v == 2:
+            break
+    return x * len(log)
+
+
 # ---- what comes from outside ---------------------------------------------------------------------
 
 QUEUE = collections.deque([1, 2])
@@ -1052,6 +1283,12 @@ def outside_namespace(x):
     return x
 
 
+@refused(RIGHT)
+def outside_globals(x):
+    globals()["HEAP"] = [5]  # here
+    return x
+
+
 # ---- what cannot be put back ---------------------------------------------------------------------
 
 
@@ -1066,11 +1303,151 @@ def foreign_iterator(x):
 
 
 @refused("cannot be put back")
+def hidden_state(x):
+    r = random.Random(0)
+    if x.sum() > 0:
+        x = x + r.random()  # here
+    return x
+
+
+@refused("cannot be put back")
+def text_file(x):
+    f = io.StringIO()
+    if x.sum() > 0:
+        f.write("a")  # here
+    return x * len(f.getvalue())
+
+
+@same
+def text_file_in_a_known_loop(x):
+    f = io.StringIO()
+    for i in range(20):
+        f.write("a")
+        x = x + 1
+    return x * len(f.getvalue())
+
+
+@same
+def object_of_a_library(x):
+    m = collections.ChainMap({"a": 1}, {"b": 2})
+    if x.sum() > 0:
+        m["a"] = 5
+    return x * m["a"] + m["b"]
+
+
+@refused("random.sample")
+def shuffled_by_the_graph(x):
+    l = [1, 2, 3]
+    random.shuffle(l)  # here
+    return x * l[0]
+
+
+@same
+def shuffled_by_its_own_generator(x):
+    l = [1, 2, 3]
+    random.Random(0).shuffle(l)
+    if x.sum() > 0:
+        x = x + l[0]
+    return x * l[1]
+
+
+@same
+def numbers_with_slots(x):
+    half = fractions.Fraction(1, 2)
+    if x.sum() > 0:
+        return x * float(half.limit_denominator(3))
+    return x
+
+
+@same
+def fails_after_a_change(x):
+    l = []
+    if x.sum() > 0:
+        try:
+            heapq.heappush(l, 1)
+            heapq.heappush(l, "a")
+        except TypeError:
+            pass
+    return x * len(l)
+
+
+@same
+def random_numbers_of_the_graph(x):
+    if x.sum() > 0:
+        x = x + random.random() * 0
+    return x
+
+
+@refused("cannot be put back")
 def random_of_its_own(x):
     rng = np.random.default_rng(0)
     if x.sum() > 0:
         x = x + float(rng.random())  # here
     return x
+
+
+@same
+def kept_generator_computes_later(x):
+    seen = []
+    factor = 1
+    items = [1, 2]
+    g = (seen.append(v) or v * factor for v in items)
+    before = len(seen)
+    factor = 10
+    items.append(3)
+    return x * before + sum(g) + len(seen) * 1000
+
+
+@refused("changes something")
+def kept_generator_with_a_condition(x):
+    seen = []
+    g = (seen.append(v) or v for v in [1, 2, 3] if v > 1)  # here
+    return x * len(seen) + sum(g)
+
+
+@same
+def map_computes_later(x):
+    seen = []
+    m = map(lambda v: seen.append(v) or v, [1, 2, 3])
+    before = len(seen)
+    next(m)
+    return x * before + len(seen)
+
+
+@same
+def late_binding_by_data(x):
+    factor = 1
+    g = (v * factor for v in [1, 2])
+    if x.sum() > 0:
+        factor = 10
+    return x * sum(g)
+
+
+@same
+def chosen_iterator(x):
+    it = iter([1, 2, 3]) if x.sum() > 0 else iter([4, 5, 6])
+    return x * next(it) + next(it)
+
+
+@same
+def classes_of_iterators(x):
+    m = map(abs, [1])
+    z = zip([1])
+    e = enumerate([1])
+    return x * isinstance(m, map) + isinstance(z, (list, zip)) + isinstance(e, map), isinstance(
+        iter([1]), collections.abc.Iterator
+    )
+
+
+@same
+def consumed_by_functions(x):
+    def rest(function, *args):
+        it = iter([3, 1, 2])
+        return function(it, *args), len(list(it))
+
+    n = [rest(f) for f in (list, tuple, sorted, set, sum, max, min, collections.Counter)]
+    last = next(iter(n[0][0]))
+    return x * last, n[0][1] + n[4][1] + n[7][1], n[2][0], rest(any), rest(all)
 
 
 @refused("depends on data")
@@ -1083,7 +1460,7 @@ def end_depends_on_data(x):
     return x
 
 
-# ---- diagnostics -----------------------------------------------------------------------------------
+# ---- diagnostics ---------------------------------------------------------------------------------
 
 LOG = logging.getLogger("cfx.tests.changes")
 
@@ -1098,7 +1475,7 @@ def says_what_it_does(x):
     return x
 
 
-# ---- running them ------------------------------------------------------------------------------------
+# ---- running them --------------------------------------------------------------------------------
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -1123,12 +1500,15 @@ def test_refused_with_its_line(fn, words):
         assert np.array_equal(now, before) if now is TABLE else now == before
 
 
-# ---- the same without Python -------------------------------------------------------------------------
+# ---- the same without Python ---------------------------------------------------------------------
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("CFX_BUILD", ROOT / "build"))
 HEADER = "import collections\nimport functools\nimport itertools\nimport operator\nimport torch\n"
-MISSING = re.compile(r"\b(np|array|heapq|bisect|types|re|logging|warnings|LOG|Counter|deque)\b\.?")
+MISSING = re.compile(
+    r"\b(np|array|heapq|bisect|types|re|logging|warnings|LOG|Counter|deque|random|io|ChainMap)\b"
+    r"|\b(abc|fractions)\b"
+)
 
 
 def in_c(fn, folder):

@@ -63,6 +63,8 @@ static int fill_source(PyScript *w, PyObject *function, const cfx_script_def *de
     out->kind = CFX_CALLEE_SOURCE;
     out->def = def;
     out->globals = object(f->func_globals);
+    if (script_note_globals(w, f->func_globals) < 0)
+        return -1;
     out->defaults = object(f->func_defaults);
     out->kw_defaults = object(f->func_kwdefaults);
     if ((f->func_defaults && script_note(w, f->func_defaults) < 0) ||

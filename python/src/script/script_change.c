@@ -124,8 +124,10 @@ int script_note_space(PyScript *w, PyObject *o, PyObject *dict)
         outside = 1;
     if (outside < 0 || put_by_id(w->spaces, dict) < 0)
         return -1;
-    return outside ? put_by_id(w->outside, dict) : 0;
+    return outside ? script_note(w, dict) : 0;
 }
+
+int script_note_globals(PyScript *w, PyObject *globals) { return put_by_id(w->outside, globals); }
 
 static bool is_space(PyScript *w, PyObject *o)
 {
@@ -163,8 +165,7 @@ cfx_script_change script_change(PyScript *w, PyObject **o)
     if (attributes)
         return CFX_CHANGE_ATTRIBUTES;
     /* a class with __slots__: its attributes are set one by one */
-    return PyType_HasFeature(Py_TYPE(*o), Py_TPFLAGS_HEAPTYPE) &&
-                   Py_TYPE(*o)->tp_new == PyBaseObject_Type.tp_new
+    return PyType_HasFeature(Py_TYPE(*o), Py_TPFLAGS_HEAPTYPE) && !has_c_state(Py_TYPE(*o))
                ? CFX_CHANGE_NEVER : CFX_CHANGE_UNKNOWN;
 }
 
@@ -324,6 +325,12 @@ static bool name_of_builtin(PyObject *f, char *name, size_t size, cfx_object **s
     return module && put_name(name, size, module, own);
 }
 
+static const char *method_name(PyObject *method)
+{
+    PyObject *f = PyMethod_GET_FUNCTION(method);
+    return PyFunction_Check(f) ? PyUnicode_AsUTF8(((PyFunctionObject *)f)->func_name) : "function";
+}
+
 static bool world_call_name(void *ctx, cfx_object *function, char *name, size_t size,
                             cfx_object **self)
 {
@@ -331,9 +338,10 @@ static bool world_call_name(void *ctx, cfx_object *function, char *name, size_t 
     PyObject *f = py(function);
     bool for_all = false;
     *self = NULL;
-    if (is_nn_module(w->st, f) || is_proxy(w->st, f) || wrapped_function(w->st, f, &for_all) ||
-        script_is_recorded(w->st, f))
+    if (is_nn_module(w->st, f) || is_proxy(w->st, f) || wrapped_function(w->st, f, &for_all))
         return put_name(name, size, "torch", "nn");
+    if (script_is_recorded(w->st, f))  /* what its self is does not matter */
+        return put_name(name, size, "recorded", PyMethod_Check(f) ? method_name(f) : "function");
     if (PyCFunction_Check(f))
         return name_of_builtin(f, name, size, self);
     if (PyMethod_Check(f)) {

@@ -186,6 +186,8 @@ int script_change_grad(PyScript *w);
 /* Notes that a dict holds the attributes of an object: both would have to be put back. -1 with an
  * exception. */
 int script_note_space(PyScript *w, PyObject *o, PyObject *dict);
+/* Notes that a dict holds the globals of a function, which come from outside; not what it holds. */
+int script_note_globals(PyScript *w, PyObject *globals);
 /* How *o can change, as cfx_world.change says. */
 cfx_script_change script_change(PyScript *w, PyObject **o);
 /* Whether its contents are its items, like those of a list. */

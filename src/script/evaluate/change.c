@@ -103,7 +103,8 @@ typedef enum effect {
     EFFECT_OWN,      /* it may change its arguments, but not what they hold */
     EFFECT_READS,    /* it reads them: iterators among them are advanced */
     EFFECT_TAKES,    /* the same, and it takes all that an iterator gives */
-    EFFECT_NONE      /* it leaves even iterators alone */
+    EFFECT_NONE,     /* it leaves even iterators alone */
+    EFFECT_LATER     /* it is recorded, and changes its arguments when the graph runs */
 } effect;
 
 typedef struct effect_row {
@@ -153,6 +154,7 @@ static const effect_row *row_of(const char *name)
         {"list.__getitem__", EFFECT_NONE}, {"list.__len__", EFFECT_NONE},
         {"list.copy", EFFECT_NONE}, {"list.count", EFFECT_NONE}, {"list.index", EFFECT_NONE},
         {"logging.", EFFECT_NONE}, {"math.", EFFECT_READS}, {"re.", EFFECT_READS},
+        {"recorded.", EFFECT_READS}, {"recorded.shuffle", EFFECT_LATER},
         {"set.", EFFECT_OWN}, {"set.copy", EFFECT_NONE}, {"set.difference", EFFECT_READS},
         {"set.intersection", EFFECT_READS}, {"set.isdisjoint", EFFECT_READS},
         {"set.issubset", EFFECT_READS}, {"set.issuperset", EFFECT_READS},
@@ -293,6 +295,33 @@ static bool look_at(cfx_evaluator *ev, cfxi_watch *watch, cfx_object *o, effect 
     return true;
 }
 
+bool cfxi_eval_changes_own(cfx_evaluator *ev, cfx_object *self, cfx_call_args args)
+{
+    if (is_old(ev, self))
+        return false;
+    for (size_t i = 0; i < args.n; i++) {
+        cfx_object *owner = args.args[i];
+        if (!cfxi_eval_node(ev, owner) && cfxi_eval_change(ev, &owner) == CFX_CHANGE_ITERATOR)
+            return false;
+    }
+    return true;
+}
+
+/* A call that is recorded gets a copy of what is known. */
+static bool check_known(cfx_evaluator *ev, cfx_call_args args)
+{
+    for (size_t i = 0; i < args.n; i++) {
+        cfx_object *o = args.args[i];
+        if (!cfxi_eval_node(ev, o) && cfxi_eval_change(ev, &o) != CFX_CHANGE_NEVER)
+            return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
+                                  "this call changes its argument when the graph runs, but the "
+                                  "contents of this %.60s are known during capture; use a function "
+                                  "that returns a new list, such as random.sample(l, len(l))",
+                                  ev->w->type_name(ev->w->ctx, o));
+    }
+    return true;
+}
+
 bool cfxi_eval_watch_begin(cfx_evaluator *ev, cfx_object *f, cfx_call_args args, cfxi_watch *watch)
 {
     char name[96];
@@ -304,6 +333,8 @@ bool cfxi_eval_watch_begin(cfx_evaluator *ev, cfx_object *f, cfx_call_args args,
     const effect what = named ? effect_of(name) : EFFECT_ANY;
     if (what == EFFECT_NONE)
         return true;
+    if (what == EFFECT_LATER)
+        return check_known(ev, args);
     if (self && !look_at(ev, watch, self, what))
         return false;
     for (size_t i = 0; i < args.n; i++)

@@ -290,7 +290,8 @@ cfx_object *cfxi_eval_generator_step(cfx_evaluator *ev, const cfx_script_functio
     if (!frame)
         return NULL;
     cfxi_eval_at(ev, e->elt);
-    frame->result = cfxi_eval_assign(ev, g->target, args.args[0]) ? cfxi_eval_raw(ev, e->elt) : NULL;
+    if (cfxi_eval_assign(ev, g->target, args.args[0]))
+        frame->result = cfxi_eval_raw(ev, e->elt);
     cfxi_flow flow = frame->result ? CFXI_FLOW_RETURN : cfxi_eval_failed_flow(ev);
     if (flow != CFXI_FLOW_FAIL)
         flow = cfxi_eval_settle(ev, frame->pendings, flow, CFXI_FLOW_RETURN);

@@ -87,8 +87,8 @@ static bool add_star(cfx_evaluator *ev, pieces *p, const cfxi_ast *value)
     return cfxi_eval_items(ev, v, &items, &n) && push_all(ev, &p->known, items, n);
 }
 
-/* Containers hold what the program put in: a list that is growing stays itself in them. Arguments of
- * a call may be generators that are consumed there. */
+/* Containers hold what the program put in: a list that is growing stays itself in them. `args`: a
+ * generator among them is consumed by the call. */
 static bool add_items(cfx_evaluator *ev, pieces *p, cfxi_ast_list list, bool args)
 {
     for (size_t i = 0; i < list.count; i++) {

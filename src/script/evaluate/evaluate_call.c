@@ -279,7 +279,7 @@ static cfx_object *call_bound(cfx_evaluator *ev, cfx_object *f, cfx_object *self
         if (done || !text)
             return v;
     }
-    return cfxi_eval_world_call(ev, f, args);
+    return cfxi_eval_world_call_bound(ev, f, self, args);
 }
 
 /* Functions that are evaluated may keep the generators that they are given. */
@@ -302,7 +302,8 @@ static bool keep_generators(cfx_evaluator *ev, cfx_call_args *args)
 static cfx_object *call_as(cfx_evaluator *ev, cfx_object *f, const cfx_script_callee *c,
                            cfx_call_args args)
 {
-    if (c->kind != CFX_CALLEE_DIRECT && c->kind != CFX_CALLEE_SPECIAL && !keep_generators(ev, &args))
+    const bool evaluated = c->kind != CFX_CALLEE_DIRECT && c->kind != CFX_CALLEE_SPECIAL;
+    if (evaluated && !keep_generators(ev, &args))
         return NULL;
     switch (c->kind) {
     case CFX_CALLEE_DIRECT:

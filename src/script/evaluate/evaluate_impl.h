@@ -227,6 +227,7 @@ struct cfx_evaluator {
     cfxi_pointers pulled;       /* iterators of the world's: what they have given (prelude.c) */
     cfx_script *prelude;        /* NULL: it was not needed yet */
     cfx_object *prelude_names;  /* a dict of what it defines */
+    cfxi_pointers iterators;    /* the classes among them */
     const cfxi_frame *entered;  /* the call that runs while the world calls back, or NULL */
     cfxi_pointers kinds;        /* graph values of which more is known than the table says: node */
     cfx_object *raised;
@@ -295,6 +296,9 @@ cfx_object *cfxi_eval_get(cfx_evaluator *ev, cfx_object *o, const char *name);
 cfx_object *cfxi_eval_get_method(cfx_evaluator *ev, cfx_object *o, const char *name);
 cfx_object *cfxi_eval_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key);
 cfx_object *cfxi_eval_world_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args);
+/* The same of a method of `self`, a builtin container. */
+cfx_object *cfxi_eval_world_call_bound(cfx_evaluator *ev, cfx_object *f, cfx_object *self,
+                                       cfx_call_args args);
 /* A call without names of arguments. */
 static inline cfx_call_args cfxi_eval_args(cfx_object *const *args, size_t n)
 {
@@ -400,8 +404,8 @@ typedef enum cfxi_ask {
 cfx_object *cfxi_eval_ask_generator(cfx_evaluator *ev, const cfxi_ast *ast, cfxi_ask what,
                                     cfx_object *otherwise);
 cfx_object *cfxi_eval_comprehend(cfx_evaluator *ev, const cfxi_ast *comprehension);
-/* A generator expression that whoever gets it may keep: it is consumed once. Where it is consumed at
- * once, cfxi_eval_comprehend makes a list of it. */
+/* A generator expression that the program may keep: it is consumed once. For one that is consumed
+ * at once, cfxi_eval_comprehend makes a list. */
 cfx_object *cfxi_eval_generator(cfx_evaluator *ev, const cfxi_ast *generator);
 /* The same of a list that cfxi_eval_comprehend made of one; any other object itself. */
 cfx_object *cfxi_eval_keep_generator(cfx_evaluator *ev, cfx_object *o);
@@ -509,7 +513,7 @@ const char *cfxi_eval_kind_name(cfx_evaluator *ev, cfx_object *o);
 
 /* How *o can change, as cfx_world.change says. */
 cfx_script_change cfxi_eval_change(cfx_evaluator *ev, cfx_object **o);
-/* `o` is about to change: notes its contents, or fails. What sets an attribute notes that itself. */
+/* `o` is about to change: notes its contents, or fails. Attributes are noted where they are set. */
 bool cfxi_eval_will_change(cfx_evaluator *ev, cfx_object *o);
 /* Notes that the world has made `o` if nobody else has it. NULL stays NULL. */
 cfx_object *cfxi_eval_note_new(cfx_evaluator *ev, cfx_object *o);
@@ -530,6 +534,8 @@ typedef struct cfxi_watch {
     size_t n, capacity;
     cfxi_pointers seen;      /* of cfx_object: what was looked at */
 } cfxi_watch;
+/* Whether a method of a builtin container changes only `self`, which is new in this region. */
+bool cfxi_eval_changes_own(cfx_evaluator *ev, cfx_object *self, cfx_call_args args);
 /* Before the world calls `f`: notes what is reachable from its arguments, and refuses what cannot
  * be put back. cfxi_eval_watch_end is called in any case. */
 bool cfxi_eval_watch_begin(cfx_evaluator *ev, cfx_object *f, cfx_call_args args, cfxi_watch *watch);
@@ -543,6 +549,11 @@ bool cfxi_eval_watch_end(cfx_evaluator *ev, cfxi_watch *watch);
 
 /* Calls a function or class of prelude.py. */
 cfx_object *cfxi_eval_call_prelude(cfx_evaluator *ev, const char *name, cfx_call_args args);
+/* The same for one of special.def. */
+cfx_object *cfxi_eval_call_evaluated(cfx_evaluator *ev, cfx_script_special which,
+                                     cfx_call_args args);
+/* Whether an object of the prelude's stands for one of the class, or of a tuple's: map, zip. */
+bool cfxi_eval_stands_for(cfx_evaluator *ev, cfx_object *o, cfx_object *classes);
 /* Whether the frame is of a call in it. */
 bool cfxi_eval_is_prelude(const cfx_evaluator *ev, const cfxi_frame *f);
 /* Carries out the functions that prelude.py only declares; *done false: it is none of them. */

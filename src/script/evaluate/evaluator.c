@@ -75,6 +75,7 @@ void cfx_evaluator_free(cfx_evaluator *ev)
     cfxi_base_pointers_free(&ev->kinds, ev->allocator);
     cfxi_base_pointers_free(&ev->lazy, ev->allocator);
     cfxi_base_pointers_free(&ev->pulled, ev->allocator);
+    cfxi_base_pointers_free(&ev->iterators, ev->allocator);
     cfxi_base_arena_release(&ev->arena);
     cfxi_base_free(ev->allocator, ev, sizeof *ev);
 }

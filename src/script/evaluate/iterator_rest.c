@@ -7,14 +7,11 @@
 
 bool cfxi_eval_is_iterator(cfx_evaluator *ev, cfx_object *o)
 {
-    bool missing = false;
-    cfx_script_callee callee = {0};
-    if (!ev->prelude || cfxi_eval_node(ev, o) ||
+    if (!ev->prelude_names || cfxi_eval_node(ev, o) ||
         ev->w->kind(ev->w->ctx, o) != CFX_OBJECT_INSTANCE)
         return false;
-    cfx_object *method = cfxi_eval_try_get(ev, o, "__next__", &missing);
-    return method && ev->w->callee(ev->w->ctx, method, &callee, ev->err) == CFX_OK &&
-           callee.kind == CFX_CALLEE_OWN && callee.own->def->script == ev->prelude;
+    cfx_object *class = cfxi_eval_get(ev, o, "__class__");
+    return class && cfxi_base_pointers_get(&ev->iterators, class);
 }
 
 static bool is(cfx_evaluator *ev, cfx_object *o, const char *class)

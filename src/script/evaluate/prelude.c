@@ -1,8 +1,8 @@
 /* prelude.c - functions of Python's library that the evaluator runs itself: prelude.py.
  *
  * An iterator of the world's has a position that nobody can read or put back. Those of the prelude
- * are objects of classes that are evaluated like the user's, so that their position is an attribute.
- * The source is read when it is first needed. Its calls are not shown to the user: what happens in
+ * are objects of classes that are evaluated like the user's: their position is an attribute. The
+ * source is read when it is first needed. Its calls are not shown to the user: what happens in
  * them happens in the line that called them.
  */
 #include "graph_control_impl.h"
@@ -21,25 +21,41 @@ static const cfx_script_def *main_function(const cfx_script *script)
     return NULL;
 }
 
+/* Its classes are those of iterators, but for all_of_tee. */
+static bool note_classes(cfx_evaluator *ev, cfx_object *names)
+{
+    cfx_object **items;
+    size_t n;
+    if (!cfxi_eval_contents(ev, names, &items, &n))
+        return false;
+    for (size_t i = 1; i < n; i += 2)
+        if (ev->w->kind(ev->w->ctx, items[i]) == CFX_OBJECT_CLASS &&
+            !cfxi_base_pointers_set(&ev->iterators, items[i], items[i], ev->allocator)) {
+            cfxi_base_nomem(ev->err);
+            return false;
+        }
+    return true;
+}
+
 static bool load(cfx_evaluator *ev)
 {
-    cfx_error err = {0};
     if (ev->prelude_names)
         return true;
     cfx_object *globals = cfxi_eval_build(ev, CFX_BUILD_DICT, NULL, 0);
-    ev->prelude = globals ? cfx_script_parse(source, sizeof source - 1, "prelude.py", true,
-                                             ev->allocator, &err) : NULL;
-    if (!ev->prelude) {
-        if (ev->err->status == CFX_OK)
-            *ev->err = err;
+    if (globals && !ev->prelude)
+        ev->prelude = cfx_script_parse(source, sizeof source - 1, "prelude.py", true,
+                                       ev->allocator, ev->err);
+    if (!globals || !ev->prelude)
         return false;
-    }
     const cfxi_ast *at = ev->frame ? ev->frame->at : NULL;
     if (!cfxi_eval_frame_push(ev, main_function(ev->prelude), NULL, globals))
         return false;
     ev->frame->at = at;
-    ev->prelude_names = cfxi_eval_run_function(ev);
-    return ev->prelude_names != NULL;
+    cfx_object *names = cfxi_eval_run_function(ev);
+    if (!names || !note_classes(ev, names))
+        return false;
+    ev->prelude_names = names;
+    return true;
 }
 
 cfx_object *cfxi_eval_call_prelude(cfx_evaluator *ev, const char *name, cfx_call_args args)
@@ -52,6 +68,59 @@ cfx_object *cfxi_eval_call_prelude(cfx_evaluator *ev, const char *name, cfx_call
 bool cfxi_eval_is_prelude(const cfx_evaluator *ev, const cfxi_frame *f)
 {
     return f && ev->prelude && f->def->script == ev->prelude;
+}
+
+/* ---- by the number of the function --------------------------------------------------------- */
+
+/* The name of a function in prelude.py: what stands behind the module, with _ for dots. */
+static void prelude_name(cfx_script_special which, char *out, size_t size)
+{
+    static const char *const names[CFX_SPECIALS] = {
+#define CFX_SPECIAL(id, text) text,
+#include <cfx/embed/special.def>
+#undef CFX_SPECIAL
+    };
+    const char *dot = strchr(names[which], '.');
+    size_t n = 0;
+    for (const char *at = dot + 1; *at && n + 1 < size; at++)
+        out[n++] = *at == '.' ? '_' : *at;
+    out[n] = '\0';
+}
+
+cfx_object *cfxi_eval_call_evaluated(cfx_evaluator *ev, cfx_script_special which,
+                                     cfx_call_args args)
+{
+    char name[40];
+    prelude_name(which, name, sizeof name);
+    return cfxi_eval_call_prelude(ev, name, args);
+}
+
+/* Whether it is an object of the prelude's that stands for one of that class: map, zip. */
+static bool stands_for(cfx_evaluator *ev, cfx_object *o, cfx_object *class)
+{
+    char name[40];
+    cfx_script_callee callee = {.kind = CFX_CALLEE_DIRECT};
+    if (!ev->prelude_names || ev->w->kind(ev->w->ctx, o) != CFX_OBJECT_INSTANCE ||
+        ev->w->kind(ev->w->ctx, class) != CFX_OBJECT_CLASS ||
+        ev->w->callee(ev->w->ctx, class, &callee, ev->err) != CFX_OK ||
+        callee.kind != CFX_CALLEE_SPECIAL)
+        return false;
+    prelude_name(callee.special, name, sizeof name);
+    return strcmp(ev->w->type_name(ev->w->ctx, o), name) == 0;
+}
+
+bool cfxi_eval_stands_for(cfx_evaluator *ev, cfx_object *o, cfx_object *classes)
+{
+    cfx_object **items;
+    size_t n;
+    if (ev->w->kind(ev->w->ctx, classes) != CFX_OBJECT_TUPLE)
+        return stands_for(ev, o, classes);
+    if (!cfxi_eval_contents(ev, classes, &items, &n))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (stands_for(ev, o, items[i]))
+            return true;
+    return false;
 }
 
 /* ---- what it cannot say itself ------------------------------------------------------------- */

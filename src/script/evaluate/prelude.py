@@ -1,6 +1,6 @@
-# Functions of Python's library, as the evaluator runs them itself (prelude.c). Iterators are objects
-# with attributes here, so the journal puts their position back, branches merge it, and loops carry
-# it. `known` and `pull` are replaced by the evaluator.
+# Functions of Python's library, as the evaluator runs them itself (prelude.c). Iterators are
+# objects with attributes here, so the journal puts their position back, branches merge it, and
+# loops carry it. `known` and `pull` are replaced by the evaluator.
 
 
 def prelude():
@@ -8,7 +8,7 @@ def prelude():
         """Whether the test holds; fails if that depends on data."""
 
     def pull(source, i):
-        """(item,) of an iterator of the world's, or () behind its last one. It keeps what it gave."""
+        """(item,) of an iterator of the world's, or () at its end. What it gave is kept."""
 
     class iterator:
         """Of a list, a tuple, a text: by index, as far as it is long now."""
@@ -246,7 +246,7 @@ def prelude():
     class chain_from_iterable:
         def __init__(self, iterables):
             self.rest = iter(iterables)
-            self.items = iter(())
+            self.items = iter([])
 
         def __iter__(self):
             return self

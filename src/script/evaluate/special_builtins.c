@@ -85,65 +85,13 @@ static cfx_object *call_locals(cfx_evaluator *ev)
     return cfxi_eval_build(ev, CFX_BUILD_DICT, items.items, items.n);
 }
 
-/* ---- the prelude --------------------------------------------------------------------------- */
-
-/* The name of a function in prelude.py: what stands behind the module, with _ for dots. */
-static void prelude_name(cfx_script_special which, char *out, size_t size)
-{
-    static const char *const names[CFX_SPECIALS] = {
-#define CFX_SPECIAL(id, text) text,
-#include <cfx/embed/special.def>
-#undef CFX_SPECIAL
-    };
-    const char *dot = strchr(names[which], '.');
-    size_t n = 0;
-    for (const char *at = dot + 1; *at && n + 1 < size; at++)
-        out[n++] = *at == '.' ? '_' : *at;
-    out[n] = '\0';
-}
-
-static cfx_object *call_prelude(cfx_evaluator *ev, cfx_script_special which, cfx_call_args args)
-{
-    char name[40];
-    prelude_name(which, name, sizeof name);
-    return cfxi_eval_call_prelude(ev, name, args);
-}
-
 /* ---- questions about types ----------------------------------------------------------------- */
-
-/* Whether it is an object of the prelude's that stands for one of that class: map, zip. */
-static bool stands_for(cfx_evaluator *ev, cfx_object *o, cfx_object *class)
-{
-    char name[40];
-    cfx_script_callee callee = {.kind = CFX_CALLEE_DIRECT};
-    if (!ev->prelude_names || ev->w->kind(ev->w->ctx, o) != CFX_OBJECT_INSTANCE ||
-        ev->w->kind(ev->w->ctx, class) != CFX_OBJECT_CLASS ||
-        ev->w->callee(ev->w->ctx, class, &callee, ev->err) != CFX_OK ||
-        callee.kind != CFX_CALLEE_SPECIAL)
-        return false;
-    prelude_name(callee.special, name, sizeof name);
-    return strcmp(ev->w->type_name(ev->w->ctx, o), name) == 0;
-}
-
-static bool stands_for_any(cfx_evaluator *ev, cfx_object *o, cfx_object *classes)
-{
-    cfx_object **items;
-    size_t n;
-    if (ev->w->kind(ev->w->ctx, classes) != CFX_OBJECT_TUPLE)
-        return stands_for(ev, o, classes);
-    if (!cfxi_eval_contents(ev, classes, &items, &n))
-        return false;
-    for (size_t i = 0; i < n; i++)
-        if (stands_for(ev, o, items[i]))
-            return true;
-    return false;
-}
 
 static cfx_object *call_isinstance(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
 {
     cfx_object *o = args.n == 2 && args.n_named == 0 ? cfxi_eval_current(ev, args.args[0]) : NULL;
     if (o && !cfxi_eval_node(ev, o) && !cfxi_eval_node(ev, args.args[1]) &&
-        stands_for_any(ev, o, args.args[1]))
+        cfxi_eval_stands_for(ev, o, args.args[1]))
         return ev->true_;
     if (!o || !cfxi_eval_node(ev, o))
         return cfxi_eval_world_call(ev, f, args);
@@ -166,6 +114,10 @@ static cfx_object *class_of_graph_value(cfx_evaluator *ev, cfx_object *o)
 static cfx_object *call_type(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
 {
     cfx_object *o = args.n == 1 && args.n_named == 0 ? cfxi_eval_current(ev, args.args[0]) : NULL;
+    if (o && cfxi_eval_is_iterator(ev, o))
+        return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
+                              "the type of an iterator is not known during capture; use "
+                              "isinstance(it, collections.abc.Iterator) instead");
     return o && cfxi_eval_node(ev, o) ? class_of_graph_value(ev, o)
                                       : cfxi_eval_world_call(ev, f, args);
 }
@@ -307,7 +259,7 @@ static cfx_object *call_lazy(cfx_evaluator *ev, cfx_script_special which, cfx_ob
         return cfxi_eval_world_call(ev, f, args);
     if (which == CFX_SPECIAL_REVERSED && (args.n != 1 || is_reversed_by_world(ev, args.args[0])))
         return cfxi_eval_kept_iterator(ev, cfxi_eval_world_call(ev, f, args));
-    return call_prelude(ev, which, args);
+    return cfxi_eval_call_evaluated(ev, which, args);
 }
 
 static cfx_object *call_iter(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
@@ -630,7 +582,7 @@ cfx_object *cfxi_eval_call_special(cfx_evaluator *ev, cfx_script_special which, 
     case CFX_SPECIALS:
         break;
     default:  /* written in Python */
-        return call_prelude(ev, which, args);
+        return cfxi_eval_call_evaluated(ev, which, args);
     }
     return cfxi_eval_world_call(ev, f, args);
 }

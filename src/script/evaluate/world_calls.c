@@ -159,6 +159,10 @@ cfx_object *cfxi_eval_binary(cfx_evaluator *ev, cfx_script_sign sign, cfx_object
 
 cfx_object *cfxi_eval_compare(cfx_evaluator *ev, cfx_script_sign sign, cfx_object *a, cfx_object *b)
 {
+    cfx_object *owner = b;
+    if ((sign == CFX_SIGN_IN || sign == CFX_SIGN_NOT_IN) && !cfxi_eval_node(ev, b) &&
+        cfxi_eval_change(ev, &owner) == CFX_CHANGE_ITERATOR && !cfxi_eval_will_change(ev, b))
+        return NULL;  /* it is advanced to the item */
     return given(ev, ev->w->compare(ev->w->ctx, sign, cfxi_eval_current(ev, a),
                                     cfxi_eval_current(ev, b), ev->err));
 }
@@ -208,7 +212,7 @@ static bool list_iterators(cfx_evaluator *ev, cfx_object *f, cfx_call_args *args
     return true;
 }
 
-cfx_object *cfxi_eval_world_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
+static cfx_object *call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args, bool watched)
 {
     if (!list_iterators(ev, f, &args))
         return NULL;
@@ -225,12 +229,23 @@ cfx_object *cfxi_eval_world_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args
         args.args = current;
     }
     const bool makes = ev->w->kind(ev->w->ctx, f) == CFX_OBJECT_CLASS;
-    cfxi_watch watch;
-    cfx_object *result = cfxi_eval_watch_begin(ev, f, args, &watch)
+    cfxi_watch watch = {0};
+    cfx_object *result = !watched || cfxi_eval_watch_begin(ev, f, args, &watch)
                              ? given(ev, ev->w->call(ev->w->ctx, f, args, ev->err)) : NULL;
     if (!cfxi_eval_watch_end(ev, &watch))
         return NULL;
     return !result || !makes || cfxi_eval_born(ev, result) ? result : NULL;
+}
+
+cfx_object *cfxi_eval_world_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
+{
+    return call(ev, f, args, true);
+}
+
+cfx_object *cfxi_eval_world_call_bound(cfx_evaluator *ev, cfx_object *f, cfx_object *self,
+                                       cfx_call_args args)
+{
+    return call(ev, f, args, !cfxi_eval_changes_own(ev, self, args));
 }
 
 /* bool(o): what __bool__ gives may be a graph value. */

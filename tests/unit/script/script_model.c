@@ -269,6 +269,25 @@ TEST(memory_may_run_out)
         "        r = sum([d[k] for k in d])\n"
         "        first = next((v for v in x if v > r), x[0])\n"
         "        return x if Box(x) else -x, any(v > 0 for v in x), first, n, 3 in Box(x), old\n";
+    static char iterators[] =
+        "import itertools\n"
+        "def f(x):\n"
+        "    it = zip(itertools.count(1), iter([1, 2, 3]))\n"
+        "    g = (v * 2 for v in [1, 2])\n"
+        "    h = (v for v in [1, 2, 3] if v > 1)\n"
+        "    rows = (r + 1 for r in x)\n"
+        "    l = [3, 1]\n"
+        "    p = itertools.permutations(l)\n"
+        "    if x.sum() > 0:\n"
+        "        a, b = next(it)\n"
+        "        list.append(l, a)\n"
+        "    else:\n"
+        "        a, b = next(it)[0], 2\n"
+        "        list.append(l, 2)\n"
+        "    d = dict(enumerate(l))\n"
+        "    return x * a + b, list(map(abs, h)), d, next(p), sorted(g), list(rows), next(it)\n";
+    CHECK_INT_EQ(CFX_OK, capture(NULL, iterators));
+    CHECK(test_oom_sweep(capture, iterators) > 100);
     CHECK_INT_EQ(CFX_OK, capture(NULL, lazy));
     CHECK(test_oom_sweep(capture, lazy) > 100);
     CHECK(test_oom_sweep(capture, small) > 100);
