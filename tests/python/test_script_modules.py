@@ -829,6 +829,14 @@ def changes_a_table(self, x):
     return x + numbers
 
 
+def changes_a_table_in_a_branch(self, x):
+    if x.sum() > 0:
+        numbers = table(3)
+        numbers.add_(1)
+        x = x + numbers
+    return x
+
+
 def draws_in_a_branch(self, x):
     @functools.lru_cache
     def own(n):
@@ -888,6 +896,7 @@ def counts_in_a_space(self, x):
     (uses_noise, "cached .* random numbers"),
     (caches_a_tensor, "cached .* may be a tensor"),
     (changes_a_table, "this changes a tensor that is cached"),
+    (changes_a_table_in_a_branch, "this changes a tensor that is cached"),
     (draws_in_a_branch, "computed in a branch or loop"),
     (reads_scaled, "cached .* a parameter, a buffer"),
     (reads_drawn, "cached .* random numbers"),
