@@ -390,6 +390,16 @@ class OwnInstanceNorm(nn.InstanceNorm1d):
         return super().forward(x[:, :, None].expand(-1, -1, 4) * torch.arange(1.0, 5)).sum(-1)
 
 
+class LastOutput(nn.GRU):
+    def forward(self, x):
+        return super().forward(x)[0]
+
+
+class Circular(nn.Conv1d):
+    def forward(self, x):
+        return super().forward(x[:, None])[:, 0]
+
+
 class SelfAttention(nn.MultiheadAttention):
     def forward(self, x):
         return super().forward(x, x, x)[0]
@@ -410,6 +420,8 @@ class Wrapped(nn.Module):
     lambda: SoftLayerNorm(3), lambda: ShiftedLinear(3, 3), lambda: LouderDropout(0.5),
     lambda: LongerSequential(nn.Linear(3, 3), nn.Dropout(0.5)),
     lambda: OwnInstanceNorm(3, track_running_stats=True), lambda: SelfAttention(3, 1, dropout=0.3),
+    lambda: LastOutput(3, 3, 2, dropout=0.5), lambda: Circular(1, 1, 3, padding=1,
+                                                               padding_mode="circular"),
 ])  # fmt: skip
 def test_derived_layers(make):
     same(make)

@@ -592,6 +592,7 @@ _core._register(
     script_plain=frozenset(_fact_functions()),
     script_contexts=_CONTEXTS,
     script_set_grad=torch.set_grad_enabled,
+    script_packed=torch.nn.utils.rnn.PackedSequence,
     script_requires_grad=torch.Tensor.requires_grad_,
     script_linecache=linecache,
     script_started=_glue.started,
