@@ -796,13 +796,32 @@ def draws_once(self, x):
     return x + own(3) - own(3) * 2
 
 
+def tells_keys_apart(self, x):
+    @functools.lru_cache
+    def plain(n):
+        return torch.rand(()) * n
+
+    @functools.lru_cache(typed=True)
+    def typed(n, m=1):
+        return torch.rand(()) * n * m
+
+    @functools.lru_cache(maxsize=0)
+    def never(n):
+        return torch.rand(()) * n
+
+    x = x + plain(1) - plain(1.0) + plain(True) + plain(1)
+    x = x + typed(1, 2) - typed(1, 2.0) * typed(1, m=2) + typed(1, 2)
+    return x + never(3) - never(3)
+
+
 def has_an_object(self, x):
     once = Once(x)
     return once.numbers + once.numbers, once.count
 
 
 @pytest.mark.parametrize("forward", [
-    uses_a_table, uses_a_table_in_branches, counts_rabbits, draws_once, has_an_object,
+    uses_a_table, uses_a_table_in_branches, counts_rabbits, draws_once,
+    tells_keys_apart, has_an_object,
 ], ids=lambda f: f.__name__)  # fmt: skip
 def test_cached_results_are_computed_once(forward):
     same(model(forward))

@@ -41,20 +41,66 @@ static int add_key(PyScript *w, PyObject *cache, PyObject *list, PyObject *o)
     return failed;
 }
 
-/* (id of the cache, arguments, names and values): a new reference. */
-static PyObject *call_key(PyScript *w, PyObject *cache, PyObject *args, PyObject *kwargs)
+/* What lru_cache was made with, by name: a new reference; None for a property. */
+static PyObject *setting_of(PyObject *cache, const char *name)
 {
-    PyObject *list = PyList_New(0), *name, *value;
-    PyObject *id = list ? PyLong_FromVoidPtr(cache) : NULL;
-    int failed = id ? PyList_Append(list, id) : -1;
+    PyObject *all = is_property(cache) ? NULL : PyObject_CallMethod(cache, "cache_parameters", NULL);
+    PyObject *found = all ? PyMapping_GetItemString(all, name) : NULL;
+    Py_XDECREF(all);
+    return is_property(cache) ? Py_NewRef(Py_None) : found;
+}
+
+/* Adds the arguments, a mark, names and values; if `typed`, the types of the arguments. */
+static int add_keys(PyScript *w, PyObject *cache, PyObject *list, PyObject *args, PyObject *kwargs,
+                    bool typed)
+{
+    PyObject *name, *value;
+    int failed = 0;
     for (Py_ssize_t i = 0; !failed && i < PyTuple_GET_SIZE(args); i++)
         failed = add_key(w, cache, list, PyTuple_GET_ITEM(args, i));
+    if (!failed && PyDict_GET_SIZE(kwargs) > 0)
+        failed = PyList_Append(list, (PyObject *)w);
     for (Py_ssize_t at = 0; !failed && PyDict_Next(kwargs, &at, &name, &value);)
         failed = PyList_Append(list, name) < 0 || add_key(w, cache, list, value) < 0 ? -1 : 0;
-    PyObject *key = failed ? NULL : PyList_AsTuple(list);
+    for (Py_ssize_t i = 0; typed && !failed && i < PyTuple_GET_SIZE(args); i++)
+        failed = PyList_Append(list, (PyObject *)Py_TYPE(PyTuple_GET_ITEM(args, i)));
+    for (Py_ssize_t at = 0; typed && !failed && PyDict_Next(kwargs, &at, &name, &value);)
+        failed = PyList_Append(list, (PyObject *)Py_TYPE(value));
+    return failed;
+}
+
+/* (id of the cache, key of the arguments): a new reference. As lru_cache, it tells 1 from 1.0 if
+ * that is the only argument. */
+static PyObject *call_key(PyScript *w, PyObject *cache, PyObject *args, PyObject *kwargs)
+{
+    PyObject *typed = setting_of(cache, "typed");
+    PyObject *list = typed ? PyList_New(0) : NULL;
+    PyObject *first = PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : NULL;
+    PyObject *inner = NULL, *key = NULL;
+    if (list && first && typed != Py_True && PyDict_GET_SIZE(kwargs) == 0 &&
+        (PyLong_CheckExact(first) || PyUnicode_CheckExact(first)))
+        inner = Py_NewRef(first);
+    else if (list && add_keys(w, cache, list, args, kwargs, typed == Py_True) == 0)
+        inner = PyList_AsTuple(list);
+    PyObject *id = inner ? PyLong_FromVoidPtr(cache) : NULL;
+    if (id)
+        key = PyTuple_Pack(2, id, inner);
     Py_XDECREF(id);
+    Py_XDECREF(inner);
     Py_XDECREF(list);
+    Py_XDECREF(typed);
     return key;
+}
+
+/* Whether a cache is full, so that it forgets a result: 1, 0, -1 with an exception. */
+static int is_full(PyScript *w, PyObject *cache)
+{
+    PyObject *most = setting_of(cache, "maxsize"), *key, *entry;
+    Py_ssize_t room = most && most != Py_None ? PyLong_AsSsize_t(most) : PY_SSIZE_T_MAX;
+    Py_XDECREF(most);
+    for (Py_ssize_t at = 0; room > 0 && PyDict_Next(w->cached, &at, &key, &entry);)
+        room -= PyTuple_GET_ITEM(entry, 3) == cache;
+    return PyErr_Occurred() ? -1 : room <= 0;
 }
 
 /* ---- what a value depends on --------------------------------------------------------------- */
@@ -265,6 +311,12 @@ static int remember(PyScript *w, PyObject *const *in, PyObject *key)
                       "and its arguments depend on data: it is not known whether it is there");
         return -1;
     }
+    int full = effects ? is_full(w, in[1]) : 0;
+    if (full > 0)
+        script_refuse(w, "this result is cached (functools), has effects or draws random numbers, "
+                      "and the cache is full; give it more room (maxsize=None)");
+    if (full != 0)
+        return -1;
     if (by_data < 0 || (lasts && check_lasting(w, in[2], in[3], in[4]) < 0))
         return -1;
     PyObject *entry = Py_BuildValue("(NOOOON)",
