@@ -607,7 +607,8 @@ _core._register(
     script_inlined=frozenset((
         call_in, call_in_new, call_with_hooks, make_dataclass, check, check_index, check_value,
         check_type, is_tensor, is_of_type, as_dict, as_tuple, script_inside, ops.for_loop,
-        ops._call, call_cached, call_uncached, assign_attribute, train_module, eval_module, apply_module,
+        ops._call, call_cached, call_uncached, assign_attribute, train_module, eval_module,
+        apply_module,
     )),
     script_replaced=replaced,
     script_trace_error=TraceError,

@@ -44,10 +44,12 @@ static int add_key(PyScript *w, PyObject *cache, PyObject *list, PyObject *o)
 /* What lru_cache was made with, by name: a new reference; None for a property. */
 static PyObject *setting_of(PyObject *cache, const char *name)
 {
-    PyObject *all = is_property(cache) ? NULL : PyObject_CallMethod(cache, "cache_parameters", NULL);
+    if (is_property(cache))
+        return Py_NewRef(Py_None);
+    PyObject *all = PyObject_CallMethod(cache, "cache_parameters", NULL);
     PyObject *found = all ? PyMapping_GetItemString(all, name) : NULL;
     Py_XDECREF(all);
-    return is_property(cache) ? Py_NewRef(Py_None) : found;
+    return found;
 }
 
 /* Adds the arguments, a mark, names and values; if `typed`, the types of the arguments. */
