@@ -68,8 +68,8 @@ def _script(root, concrete_args, tracer, most_calls, most_rounds, training):
     except Exception as error:
         if training is not None or not mode.reads_flags:
             raise
-        mode.reason = str(error).partition("\n")[0]
-        # the program cannot be captured for both modes: for the present one, with a check
+        graph, mode.reason = None, str(error).partition("\n")[0]
+    if graph is None:  # the program cannot be captured for both modes: for the present one
         graph = tracer._script(what, concrete_args, mode, most_calls, most_rounds, _CHECKED)
     return tracer._module(graph, _name_of(root))
 

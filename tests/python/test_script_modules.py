@@ -390,6 +390,16 @@ class OwnInstanceNorm(nn.InstanceNorm1d):
         return super().forward(x[:, :, None].expand(-1, -1, 4) * torch.arange(1.0, 5)).sum(-1)
 
 
+class LastOutput(nn.GRU):
+    def forward(self, x):
+        return super().forward(x)[0]
+
+
+class Circular(nn.Conv1d):
+    def forward(self, x):
+        return super().forward(x[:, None])[:, 0]
+
+
 class SelfAttention(nn.MultiheadAttention):
     def forward(self, x):
         return super().forward(x, x, x)[0]
@@ -410,6 +420,8 @@ class Wrapped(nn.Module):
     lambda: SoftLayerNorm(3), lambda: ShiftedLinear(3, 3), lambda: LouderDropout(0.5),
     lambda: LongerSequential(nn.Linear(3, 3), nn.Dropout(0.5)),
     lambda: OwnInstanceNorm(3, track_running_stats=True), lambda: SelfAttention(3, 1, dropout=0.3),
+    lambda: LastOutput(3, 3, 2, dropout=0.5), lambda: Circular(1, 1, 3, padding=1,
+                                                               padding_mode="circular"),
 ])  # fmt: skip
 def test_derived_layers(make):
     same(make)
@@ -784,13 +796,32 @@ def draws_once(self, x):
     return x + own(3) - own(3) * 2
 
 
+def tells_keys_apart(self, x):
+    @functools.lru_cache
+    def plain(n):
+        return torch.rand(()) * n
+
+    @functools.lru_cache(typed=True)
+    def typed(n, m=1):
+        return torch.rand(()) * n * m
+
+    @functools.lru_cache(maxsize=0)
+    def never(n):
+        return torch.rand(()) * n
+
+    x = x + plain(1) - plain(1.0) + plain(True) + plain(1)
+    x = x + typed(1, 2) - typed(1, 2.0) * typed(1, m=2) + typed(1, 2)
+    return x + never(3) - never(3)
+
+
 def has_an_object(self, x):
     once = Once(x)
     return once.numbers + once.numbers, once.count
 
 
 @pytest.mark.parametrize("forward", [
-    uses_a_table, uses_a_table_in_branches, counts_rabbits, draws_once, has_an_object,
+    uses_a_table, uses_a_table_in_branches, counts_rabbits, draws_once,
+    tells_keys_apart, has_an_object,
 ], ids=lambda f: f.__name__)  # fmt: skip
 def test_cached_results_are_computed_once(forward):
     same(model(forward))
@@ -827,6 +858,14 @@ def changes_a_table(self, x):
     numbers = table(3)
     numbers[:2] += x.sum()
     return x + numbers
+
+
+def changes_a_table_in_a_branch(self, x):
+    if x.sum() > 0:
+        numbers = table(3)
+        numbers.add_(1)
+        x = x + numbers
+    return x
 
 
 def draws_in_a_branch(self, x):
@@ -888,6 +927,7 @@ def counts_in_a_space(self, x):
     (uses_noise, "cached .* random numbers"),
     (caches_a_tensor, "cached .* may be a tensor"),
     (changes_a_table, "this changes a tensor that is cached"),
+    (changes_a_table_in_a_branch, "this changes a tensor that is cached"),
     (draws_in_a_branch, "computed in a branch or loop"),
     (reads_scaled, "cached .* a parameter, a buffer"),
     (reads_drawn, "cached .* random numbers"),

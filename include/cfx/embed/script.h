@@ -291,6 +291,9 @@ typedef struct cfx_world {
     uint32_t (*module_stack)(void *ctx);
     /* isinstance(a value of this kind, classes): 1, 0, or -1 with *err set. */
     int (*kind_is)(void *ctx, cfx_object_kind kind, cfx_object *classes, cfx_error *err);
+    /* Whether hidden functions (see `hidden`) take a value of which nothing is known not to be of
+     * this class: one that is fails later. (may be NULL) */
+    bool (*never)(void *ctx, cfx_object *class_);
     /* The class of values of this kind: type(x). */
     cfx_object *(*kind_class)(void *ctx, cfx_object_kind kind, cfx_error *err);
     /* The program has assigned to an attribute of a module; `v` is its last value. The module has

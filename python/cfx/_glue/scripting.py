@@ -148,8 +148,14 @@ def call_cached(script, cache, fn, *args, **kwargs):
 recall, remember = _core._script_recall, _core._script_remember
 
 
+def call_uncached(script, cache, fn, *args, **kwargs):
+    return fn(*args, **kwargs)
+
+
 def script_cached(job):
     """How a function behind a cache of functools is called: (helper, script, cache, function)."""
+    if hasattr(job[1], "cache_parameters") and job[1].cache_parameters()["maxsize"] == 0:
+        return call_uncached, *job
     return call_cached, *job
 
 
@@ -523,6 +529,7 @@ _core._register(
     script_environ=os.environ,
     script_generator=torch.Generator,
     script_set_grad=torch.set_grad_enabled,
+    script_packed=torch.nn.utils.rnn.PackedSequence,
     script_requires_grad=torch.Tensor.requires_grad_,
     script_linecache=linecache,
     script_started=_glue.started,
@@ -531,7 +538,8 @@ _core._register(
     script_inlined=frozenset((
         call_in, call_in_new, call_with_hooks, make_dataclass, check, check_index, check_value,
         check_type, is_tensor, is_of_type, as_dict, as_tuple, script_inside, ops.for_loop,
-        ops._call, call_cached, assign_attribute, train_module, eval_module, apply_module,
+        ops._call, call_cached, call_uncached, assign_attribute, train_module, eval_module,
+        apply_module,
     )),
     script_replaced=replaced,
     script_trace_error=TraceError,

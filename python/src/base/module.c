@@ -107,7 +107,7 @@ bool take_args(const arg_spec *spec, PyObject *const *args, Py_ssize_t nargs, Py
     X(script_plain) X(script_contexts) X(script_inlined) X(graph_module_class)                     \
     X(script_trace_error) X(script_replaced) X(script_set_grad) X(script_refused)                  \
     X(script_refusal) X(script_environ) X(script_generator) X(script_linecache)                    \
-    X(script_started) X(script_dunders) X(script_layers) X(script_requires_grad)
+    X(script_started) X(script_dunders) X(script_layers) X(script_requires_grad) X(script_packed)
 
 static int register_one(module_state *st, PyObject *name, PyObject *value)
 {

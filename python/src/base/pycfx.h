@@ -39,7 +39,7 @@
     X(script_plain) X(script_contexts) X(script_inlined) X(graph_module_class) X(names)            \
     X(resolved) X(script_trace_error) X(script_replaced) X(script_set_grad) X(script_refused)      \
     X(script_refusal) X(script_environ) X(script_generator) X(script_linecache)                    \
-    X(script_started) X(script_dunders) X(script_layers) X(script_requires_grad)
+    X(script_started) X(script_dunders) X(script_layers) X(script_requires_grad) X(script_packed)
 
 /* Strings that are made once: the member's name, and the text. */
 #define STATE_STRINGS(X)                                                                           \

@@ -41,20 +41,68 @@ static int add_key(PyScript *w, PyObject *cache, PyObject *list, PyObject *o)
     return failed;
 }
 
-/* (id of the cache, arguments, names and values): a new reference. */
-static PyObject *call_key(PyScript *w, PyObject *cache, PyObject *args, PyObject *kwargs)
+/* What lru_cache was made with, by name: a new reference; None for a property. */
+static PyObject *setting_of(PyObject *cache, const char *name)
 {
-    PyObject *list = PyList_New(0), *name, *value;
-    PyObject *id = list ? PyLong_FromVoidPtr(cache) : NULL;
-    int failed = id ? PyList_Append(list, id) : -1;
+    if (is_property(cache))
+        return Py_NewRef(Py_None);
+    PyObject *all = PyObject_CallMethod(cache, "cache_parameters", NULL);
+    PyObject *found = all ? PyMapping_GetItemString(all, name) : NULL;
+    Py_XDECREF(all);
+    return found;
+}
+
+/* Adds the arguments, a mark, names and values; if `typed`, the types of the arguments. */
+static int add_keys(PyScript *w, PyObject *cache, PyObject *list, PyObject *args, PyObject *kwargs,
+                    bool typed)
+{
+    PyObject *name, *value;
+    int failed = 0;
     for (Py_ssize_t i = 0; !failed && i < PyTuple_GET_SIZE(args); i++)
         failed = add_key(w, cache, list, PyTuple_GET_ITEM(args, i));
+    if (!failed && PyDict_GET_SIZE(kwargs) > 0)
+        failed = PyList_Append(list, (PyObject *)w);
     for (Py_ssize_t at = 0; !failed && PyDict_Next(kwargs, &at, &name, &value);)
         failed = PyList_Append(list, name) < 0 || add_key(w, cache, list, value) < 0 ? -1 : 0;
-    PyObject *key = failed ? NULL : PyList_AsTuple(list);
+    for (Py_ssize_t i = 0; typed && !failed && i < PyTuple_GET_SIZE(args); i++)
+        failed = PyList_Append(list, (PyObject *)Py_TYPE(PyTuple_GET_ITEM(args, i)));
+    for (Py_ssize_t at = 0; typed && !failed && PyDict_Next(kwargs, &at, &name, &value);)
+        failed = PyList_Append(list, (PyObject *)Py_TYPE(value));
+    return failed;
+}
+
+/* (id of the cache, key of the arguments): a new reference. As lru_cache, it tells 1 from 1.0 if
+ * that is the only argument. */
+static PyObject *call_key(PyScript *w, PyObject *cache, PyObject *args, PyObject *kwargs)
+{
+    PyObject *typed = setting_of(cache, "typed");
+    PyObject *list = typed ? PyList_New(0) : NULL;
+    PyObject *first = PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : NULL;
+    PyObject *inner = NULL, *key = NULL;
+    if (list && first && typed != Py_True && PyDict_GET_SIZE(kwargs) == 0 &&
+        (PyLong_CheckExact(first) || PyUnicode_CheckExact(first)))
+        inner = Py_NewRef(first);
+    else if (list && add_keys(w, cache, list, args, kwargs, typed == Py_True) == 0)
+        inner = PyList_AsTuple(list);
+    PyObject *id = inner ? PyLong_FromVoidPtr(cache) : NULL;
+    if (id)
+        key = PyTuple_Pack(2, id, inner);
     Py_XDECREF(id);
+    Py_XDECREF(inner);
     Py_XDECREF(list);
+    Py_XDECREF(typed);
     return key;
+}
+
+/* Whether a cache is full, so that it forgets a result: 1, 0, -1 with an exception. */
+static int is_full(PyScript *w, PyObject *cache)
+{
+    PyObject *most = setting_of(cache, "maxsize"), *key, *entry;
+    Py_ssize_t room = most && most != Py_None ? PyLong_AsSsize_t(most) : PY_SSIZE_T_MAX;
+    Py_XDECREF(most);
+    for (Py_ssize_t at = 0; room > 0 && PyDict_Next(w->cached, &at, &key, &entry);)
+        room -= PyTuple_GET_ITEM(entry, 3) == cache;
+    return PyErr_Occurred() ? -1 : room <= 0;
 }
 
 /* ---- what a value depends on --------------------------------------------------------------- */
@@ -235,6 +283,17 @@ PyObject *script_recall(PyObject *module, PyObject *const *in, Py_ssize_t n)
     return result;
 }
 
+static int add_place(void *ctx, PyObject *leaf);
+
+/* The places of the nodes in a value that outlives the call, None for others: a new reference. */
+static PyObject *places_in(PyScript *w, PyObject *value, int lasts)
+{
+    search s = {.w = w, .seen = lasts ? PySet_New(NULL) : Py_NewRef(Py_None)};
+    if (s.seen && lasts && visit_leaves(value, add_place, &s) < 0)
+        Py_CLEAR(s.seen);
+    return s.seen;
+}
+
 static int remember(PyScript *w, PyObject *const *in, PyObject *key)
 {
     PyObject *begun = PyDict_GetItemWithError(w->begun, key);
@@ -254,12 +313,18 @@ static int remember(PyScript *w, PyObject *const *in, PyObject *key)
                       "and its arguments depend on data: it is not known whether it is there");
         return -1;
     }
+    int full = effects ? is_full(w, in[1]) : 0;
+    if (full > 0)
+        script_refuse(w, "this result is cached (functools), has effects or draws random numbers, "
+                      "and the cache is full; give it more room (maxsize=None)");
+    if (full != 0)
+        return -1;
     if (by_data < 0 || (lasts && check_lasting(w, in[2], in[3], in[4]) < 0))
         return -1;
-    PyObject *entry = Py_BuildValue("(NOOOOO)",
+    PyObject *entry = Py_BuildValue("(NOOOON)",
                                     PyLong_FromUnsignedLong(cfx_evaluator_region(w->ev)), in[4],
                                     effects ? Py_True : Py_False, in[1], in[2],
-                                    lasts ? Py_True : Py_False);
+                                    places_in(w, in[4], lasts));
     int failed = entry ? PyDict_SetItem(w->cached, key, entry) : -1;
     Py_XDECREF(entry);
     return failed;
@@ -276,9 +341,44 @@ PyObject *script_remember(PyObject *module, PyObject *const *in, Py_ssize_t n)
 
 /* ---- the end ------------------------------------------------------------------------------- */
 
+/* Where a node was recorded: it becomes another one if it comes to stand in a region. */
+static PyObject *place_of(const cfx_node *n)
+{
+    const char *target = cfx_node_target(n, NULL, NULL);
+    return Py_BuildValue("(ssI)", cfx_node_file(n), target ? target : "", cfx_node_line(n));
+}
+
+/* The places of the nodes in the values of caches that outlive the call: a set, or NULL with an
+ * exception. */
+static PyObject *lasting_places(PyScript *w)
+{
+    PyObject *places = PySet_New(NULL), *key, *entry;
+    Py_ssize_t at = 0;
+    int failed = places ? 0 : -1;
+    while (!failed && PyDict_Next(w->cached, &at, &key, &entry))
+        if (PyTuple_GET_ITEM(entry, 5) != Py_None)
+            failed = _PySet_Update(places, PyTuple_GET_ITEM(entry, 5));
+    if (failed)
+        Py_CLEAR(places);
+    return places;
+}
+
+/* Adds the places of the nodes in a value: for visit_leaves. */
+static int add_place(void *ctx, PyObject *leaf)
+{
+    search *s = ctx;
+    cfx_node *n = is_proxy(s->w->st, leaf) ? s->w->world.node(s->w, object(leaf)) : NULL;
+    PyObject *place = n ? place_of(n) : NULL;
+    int failed = n && (!place || PySet_Add(s->seen, place) < 0) ? -1 : 0;
+    Py_XDECREF(place);
+    return failed;
+}
+
 typedef struct sharing {
+    PyObject *places;        /* a set */
     PyObject *nodes;         /* a set: addresses of what shares memory with a cached value */
     bool shares, writes;     /* what the node that is looked at does to one of them */
+    cfx_error *err;
 } sharing;
 
 static cfx_status note_touch(void *ctx, cfx_node *input, unsigned touch)
@@ -292,45 +392,55 @@ static cfx_status note_touch(void *ctx, cfx_node *input, unsigned touch)
     return PyErr_Occurred() ? CFX_E_HOST : CFX_OK;
 }
 
-/* The values of caches that outlive the call: their nodes, or NULL with an exception. */
-static PyObject *lasting_nodes(PyScript *w)
+static int check_graph(sharing *s, cfx_graph *g);
+
+static int check_regions(sharing *s, const cfx_node *n)
 {
-    search s = {.w = w, .seen = PySet_New(NULL), .todo = PyList_New(0)};
-    PyObject *key, *entry;
-    Py_ssize_t at = 0;
-    int failed = s.seen && s.todo ? 0 : -1;
-    while (!failed && PyDict_Next(w->cached, &at, &key, &entry))
-        if (PyTuple_GET_ITEM(entry, 5) == Py_True)
-            failed = visit_leaves(PyTuple_GET_ITEM(entry, 1), push_leaf, &s) < 0 ? -1 : 0;
-    Py_XDECREF(s.todo);
-    if (failed)
-        Py_CLEAR(s.seen);
-    return s.seen;
+    int failed = 0;
+    for (size_t i = 0; !failed && i < cfx_node_num_args(n); i++)
+        if (cfx_node_arg(n, i).kind == CFX_KIND_GRAPH)
+            failed = check_graph(s, cfx_value_graph(cfx_node_arg(n, i)));
+    return failed;
+}
+
+static int check_node(sharing *s, cfx_node *n)
+{
+    PyObject *place = cfx_node_op(n) == CFX_OP_PLACEHOLDER ? Py_NewRef(Py_None) : place_of(n);
+    int cached = place ? PySet_Contains(s->places, place) : -1;
+    s->shares = s->writes = false;
+    int failed = cached < 0 || cfx_node_each_touch(n, NULL, note_touch, s, s->err) ? -1 : 0;
+    Py_XDECREF(place);
+    if (!failed && (cached || s->shares)) {
+        PyObject *address = PyLong_FromVoidPtr(n);
+        failed = address ? PySet_Add(s->nodes, address) : -1;
+        Py_XDECREF(address);
+    }
+    if (failed || !s->writes)
+        return failed ? -1 : check_regions(s, n);
+    cfx_error_set(s->err, CFX_E_UNSUPPORTED, "%s:%u: this changes a tensor that is cached "
+                  "(functools) and outlives the call: later calls would find it changed; change a "
+                  "copy", cfx_node_file(n) ? cfx_node_file(n) : "", (unsigned)cfx_node_line(n));
+    return -1;
+}
+
+static int check_graph(sharing *s, cfx_graph *g)
+{
+    int failed = 0;
+    for (cfx_node *n = cfx_graph_first(g); n && !failed; n = cfx_node_next(n))
+        failed = check_node(s, n);
+    return failed;
 }
 
 int script_check_caches(PyScript *w, cfx_error *err)
 {
-    sharing s = {.nodes = PyDict_GET_SIZE(w->cached) > 0 ? lasting_nodes(w) : NULL};
-    int failed = PyErr_Occurred() ? -1 : 0;
-    const bool some = s.nodes && PySet_GET_SIZE(s.nodes) > 0;
-    for (cfx_node *n = some ? cfx_graph_first(((PyGraph *)w->tracer->graph)->g) : NULL;
-         n && !failed; n = cfx_node_next(n)) {
-        s.shares = s.writes = false;
-        if (cfx_node_each_touch(n, NULL, note_touch, &s, err) != CFX_OK)
-            failed = -1;
-        PyObject *address = s.shares ? PyLong_FromVoidPtr(n) : NULL;
-        if (s.shares && (!address || PySet_Add(s.nodes, address) < 0))
-            failed = -1;
-        Py_XDECREF(address);
-        if (!failed && s.writes) {
-            cfx_error_set(err, CFX_E_UNSUPPORTED, "%s:%u: this changes a tensor that is cached "
-                          "(functools) and outlives the call: later calls would find it changed; "
-                          "change a copy", cfx_node_file(n) ? cfx_node_file(n) : "",
-                          (unsigned)cfx_node_line(n));
-            failed = -1;
-        }
-    }
+    if (PyDict_GET_SIZE(w->cached) == 0)
+        return 0;
+    sharing s = {.places = lasting_places(w), .nodes = PySet_New(NULL), .err = err};
+    int failed = s.places && s.nodes ? 0 : -1;
+    if (!failed && PySet_GET_SIZE(s.places) > 0)
+        failed = check_graph(&s, ((PyGraph *)w->tracer->graph)->g);
     Py_XDECREF(s.nodes);
+    Py_XDECREF(s.places);
     return failed;
 }
 

@@ -199,6 +199,13 @@ static int world_kind_is(void *ctx, cfx_object_kind kind, cfx_object *classes, c
     return is;
 }
 
+/* The layers of torch's ask whether their input is packed; tensors mostly are not. */
+static bool world_never(void *ctx, cfx_object *class_)
+{
+    PyScript *w = ctx;
+    return py(class_) == w->st->script_packed;
+}
+
 static cfx_object *world_kind_class(void *ctx, cfx_object_kind kind, cfx_error *err)
 {
     PyScript *w = ctx;
@@ -311,6 +318,7 @@ void script_graph_entries(cfx_world *world)
     world->hidden = is_helper;
     world->kind_is = world_kind_is;
     world->kind_class = world_kind_class;
+    world->never = world_never;
     world->enter = world_enter;
     world->leave = world_leave;
     world->module_stack = world_scope;

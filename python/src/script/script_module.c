@@ -252,9 +252,13 @@ static int has_members_aside(PyScript *w)
 static int check_call(PyScript *w, PyObject *f, PyObject *before, PyObject *result)
 {
     PyObject *changed = call_glue(w->st, "script_undo", before);  /* (module, name), or None */
-    const char *name = PyMethod_Check(f) ? PyUnicode_AsUTF8(
-        ((PyFunctionObject *)PyMethod_GET_FUNCTION(f))->func_qualname) : NULL;
-    name = name ? name : "the function";
+    PyObject *function = PyMethod_Check(f) ? PyMethod_GET_FUNCTION(f) : f;
+    const char *name = !PyFunction_Check(function) ? "the function"
+                       : PyUnicode_AsUTF8(((PyFunctionObject *)function)->func_qualname);
+    if (!name) {
+        Py_XDECREF(changed);
+        return -1;
+    }
     int late = changed == Py_None && result && PyGen_Check(result) ? has_members_aside(w) : 0;
     if (changed && changed != Py_None)
         script_refuse(w, "%s changes attribute '%U' of this %s: the change would happen once, "

@@ -96,7 +96,9 @@ static cfx_object *call_isinstance(cfx_evaluator *ev, cfx_object *f, cfx_call_ar
     if (!o || !cfxi_eval_node(ev, o))
         return cfxi_eval_world_call(ev, f, args);
     const cfx_object_kind kind = cfxi_eval_kind(ev, o);
-    if (kind == CFX_OBJECT_OTHER)
+    const bool ours = cfxi_eval_visible_frame(ev, ev->frame) != ev->frame;
+    if (kind == CFX_OBJECT_OTHER &&
+        !(ours && ev->w->never && ev->w->never(ev->w->ctx, args.args[1])))
         return cfxi_eval_record(ev, "builtins.isinstance", args.args, 2);
     const int is = ev->w->kind_is(ev->w->ctx, kind, args.args[1], ev->err);
     return is < 0 ? NULL : cfxi_eval_bool(ev, is > 0);
