@@ -1,8 +1,8 @@
-"""What the world of scripts asks about PyTorch's modes: gradients, inference, autocast and settings.
+"""What the world of scripts asks about PyTorch's modes: gradients, inference, autocast, settings.
 
-`with torch.no_grad():` and its like become calls that enter and leave (src/analysis/context_pair.c).
-A question such as torch.is_grad_enabled() has a known answer inside such a block; elsewhere it is a
-call that the graph makes.
+`with torch.no_grad():` and its like become calls that enter and leave: see
+src/analysis/context_pair.c. A question such as torch.is_grad_enabled() has a known answer inside
+such a block; elsewhere it is a call that the graph makes.
 
 Nothing here is for users. cfx._core calls these functions by name, through cfx._glue.
 """
