@@ -195,6 +195,24 @@ def stacked(x):
     return y.requires_grad, a, torch.is_grad_enabled()
 
 
+class Quietly:
+    def __enter__(self):
+        self.mode = torch.no_grad()
+        self.mode.__enter__()
+        return self
+
+    def __exit__(self, *details):
+        self.mode.__exit__(*details)
+
+
+def managed_by_a_class(x):
+    with torch.enable_grad():
+        with Quietly():
+            y, a = x * 2, torch.is_grad_enabled()
+        b = torch.is_grad_enabled()
+    return y.requires_grad, a, b, torch.is_grad_enabled()
+
+
 def library(x):
     weight = torch.empty(3)
     nn.init.ones_(weight)
@@ -210,8 +228,8 @@ def default_dtype(x):
 
 QUESTIONS = [
     asks_outside, asks_inside, branches_on_a_mode, inference, autocast, by_call, made_before,
-    one_object_twice, in_a_branch, in_a_loop, mode_from_data, decorated, managed, stacked, library,
-    default_dtype,
+    one_object_twice, in_a_branch, in_a_loop, mode_from_data, decorated, managed, stacked,
+    managed_by_a_class, library, default_dtype,
 ]  # fmt: skip
 
 

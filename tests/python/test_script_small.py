@@ -214,6 +214,42 @@ def branches_on_an_attribute(x):
     return x * getattr(x, "scale", 4)
 
 
+class Tagged(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(2))
+        self.w.tag = 7
+
+    def forward(self, x):
+        there = hasattr(self.w, "scale"), hasattr(self.w, "tag"), hasattr(self.w, "mT")
+        return x * getattr(self.w, "scale", 3), there, getattr(self.w, "tag", 1)
+
+
+def test_attributes_of_parameters():
+    module = Tagged()
+    assert repr(cfx.script(module)(torch.ones(2))) == repr(module(torch.ones(2)))
+
+
+def sizes(x):
+    return (
+        isinstance(x.shape, torch.Size), isinstance(x.shape, tuple), hasattr(x.shape, "numel"),
+        isinstance(x.shape[1:], torch.Size), isinstance(x.size(), list), hasattr(x.max(0), "values"),
+        isinstance(divmod(len(x), 2), torch.Size), isinstance(x.shape, torch.Tensor),
+    )  # fmt: skip
+
+
+def test_a_size_is_more_than_a_tuple():
+    same(sizes, torch.ones(2), torch.ones(2, 3))
+
+
+def type_of_a_shape(x):
+    return type(x.shape) is tuple
+
+
+def test_the_type_of_a_shape():
+    refused(type_of_a_shape, "type(", "use isinstance")
+
+
 @pytest.mark.parametrize("program", [attributes, branches_on_an_attribute])
 def test_attributes_of_tensors(program):
     scaled = torch.ones(3)
