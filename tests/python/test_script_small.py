@@ -233,8 +233,9 @@ def test_attributes_of_parameters():
 def sizes(x):
     return (
         isinstance(x.shape, torch.Size), isinstance(x.shape, tuple), hasattr(x.shape, "numel"),
-        isinstance(x.shape[1:], torch.Size), isinstance(x.size(), list), hasattr(x.max(0), "values"),
-        isinstance(divmod(len(x), 2), torch.Size), isinstance(x.shape, torch.Tensor),
+        isinstance(x.shape[1:], torch.Size), isinstance(x.size(), list),
+        hasattr(x.max(0), "values"), isinstance(divmod(len(x), 2), torch.Size),
+        isinstance(x.shape, torch.Tensor),
     )  # fmt: skip
 
 

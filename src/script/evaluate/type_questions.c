@@ -1,4 +1,4 @@
-/* type_questions.c - builtin functions that ask for types and attributes: isinstance, type, callable,
+/* type_questions.c - builtin functions about types and attributes: isinstance, type, callable,
  * getattr, hasattr, setattr, delattr. */
 #include "evaluate_impl.h"
 
