@@ -221,7 +221,7 @@ class Tagged(nn.Module):
         self.w.tag = 7
 
     def forward(self, x):
-        there = hasattr(self.w, "scale"), hasattr(self.w, "tag"), hasattr(self.w, "mT")
+        there = hasattr(self.w, "scale"), hasattr(self.w, "tag"), hasattr(self.w, "data")
         return x * getattr(self.w, "scale", 3), there, getattr(self.w, "tag", 1)
 
 

@@ -272,8 +272,7 @@ def _may_catch(tree):
     return False
 
 
-@functools.cache
-def _generator_catches(code, function):
+def _generator_catches(function):
     try:
         return _may_catch(ast.parse(textwrap.dedent(inspect.getsource(function))))
     except (OSError, SyntaxError, TypeError):
@@ -286,7 +285,7 @@ def script_catches(context):
         return tuple(context._exceptions)
     if isinstance(context, contextlib._GeneratorContextManager):
         function = getattr(context, "func", None)  # none once it is entered
-        return function is not None and _generator_catches(function.__code__, function)
+        return function is not None and _generator_catches(function)
     if isinstance(context, contextlib.ExitStack):
         inside = [getattr(f, "__self__", None) for _, f in context._exit_callbacks]
         return any(not isinstance(o, KINDS + _HARMLESS[:-1]) for o in inside)
