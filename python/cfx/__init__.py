@@ -16,9 +16,9 @@ from .text import equal, parse, structural_hash, text
 
 __all__ = [
     "CodeGen", "Graph", "Interpreter", "Node", "PythonCode", "Runtime", "Tensor",
-    "Transformer", "check_length", "cond", "equal", "fail", "for_loop", "has_side_effect", "immutable_dict",
-    "immutable_list", "manual_seed", "map_aggregate", "map_arg", "parse", "structural_hash", "text",
-    "while_loop",
+    "Transformer", "check_length", "cond", "equal", "fail", "for_loop", "has_side_effect",
+    "immutable_dict", "immutable_list", "manual_seed", "map_aggregate", "map_arg", "parse",
+    "structural_hash", "text", "while_loop",
 ]  # fmt: skip
 
 # Loaded when somebody asks for them, because most need torch: name -> module.

@@ -1,4 +1,4 @@
-/* context_pair.c - calls that enter and leave a context of PyTorch: gradients, inference, autocast. */
+/* context_pair.c - calls that enter and leave a context of PyTorch: no_grad, autocast and so on. */
 #include "ir/graph_impl.h"
 
 #include <cfx/embed/context.h>

@@ -1,8 +1,8 @@
-"""What the world of scripts asks about PyTorch's modes: gradients, inference, autocast and settings.
+"""What the world of scripts asks about PyTorch's modes: gradients, inference, autocast, settings.
 
-`with torch.no_grad():` and its like become calls that enter and leave (src/analysis/context_pair.c).
-A question such as torch.is_grad_enabled() has a known answer inside such a block; elsewhere it is a
-call that the graph makes.
+`with torch.no_grad():` and its like become calls that enter and leave: see
+src/analysis/context_pair.c. A question such as torch.is_grad_enabled() has a known answer inside
+such a block; elsewhere it is a call that the graph makes.
 
 Nothing here is for users. cfx._core calls these functions by name, through cfx._glue.
 """
@@ -86,14 +86,20 @@ def _settings():
     )  # fmt: skip
 
 
+class _Level:
+    """What holds inside a `with` statement."""
+
+    def __init__(self, context):
+        self.context, self.effects, self.asked = context, _effects(context), False
+
+
 class Contexts:
     """The contexts that a program has entered, while it is captured."""
 
     def __init__(self, tracer: Any) -> None:
         self.tracer = tracer
         self.entered: dict[int, tuple] = {}  # {id: (context, what leaves it, its arguments)}
-        self.stack: list[dict] = []  # of _effects, of the `with` statements that run
-        self.asked = False  # an answer was taken from the stack
+        self.stack: list[_Level] = []  # of the `with` statements that run
         self.made: Any = None  # a set_grad_enabled(...) that may be a call or the head of a `with`
         self.settings = _settings()
 
@@ -118,13 +124,14 @@ class Contexts:
         elif context is not self.made:  # one that was made earlier
             self.record(set_mode, (context.mode,))
         self.made = None
-        self.stack.append(_effects(context))
+        self.stack.append(_Level(context))
         return context
 
     def leave(self, context):
         self._settle()
-        if self.stack:
-            self.stack.pop()
+        levels = [i for i, level in enumerate(self.stack) if level.context is context]
+        if levels:
+            del self.stack[levels[-1] :]
         self.record(*self.entered[id(context)][1:])
         return False
 
@@ -153,20 +160,20 @@ class Contexts:
         if isinstance(key, functools.partial):
             key = key(*args, **kwargs)
         for level in reversed(self.stack) if key is not None else ():
-            if key in level:
-                self.asked = True
-                return level[key]
+            if key in level.effects:
+                level.asked = True
+                return level.effects[key]
         return self.record(function, args, kwargs)
 
     def forget(self):
         """A mode was set other than by `with`: in a loop, the next round has it, too."""
-        if self.asked and self.stack:
+        if any(level.asked for level in self.stack):
             raise Refusal(
                 "this sets a mode inside a `with` block whose mode was asked for; set it by a "
                 "`with` statement of its own, as in `with torch.set_grad_enabled(...):`"
             )
         for level in self.stack:
-            level.clear()
+            level.effects.clear()
 
     def switched(self, mode):
         """A function that is not evaluated, as one of a library, sets whether there are gradients:
@@ -193,7 +200,7 @@ class Contexts:
             return
         if id(context) not in self.entered or not isinstance(context, torch.set_grad_enabled):
             self.entered[id(context)] = context, *self._enter(context)
-        self.stack.append(_effects(context))
+        self.stack.append(_Level(context))
 
     def check(self):
         """Refuses a mode that is set for real while the program is captured: the graph would not
@@ -265,8 +272,7 @@ def _may_catch(tree):
     return False
 
 
-@functools.cache
-def _generator_catches(code, function):
+def _generator_catches(function):
     try:
         return _may_catch(ast.parse(textwrap.dedent(inspect.getsource(function))))
     except (OSError, SyntaxError, TypeError):
@@ -279,7 +285,7 @@ def script_catches(context):
         return tuple(context._exceptions)
     if isinstance(context, contextlib._GeneratorContextManager):
         function = getattr(context, "func", None)  # none once it is entered
-        return function is not None and _generator_catches(function.__code__, function)
+        return function is not None and _generator_catches(function)
     if isinstance(context, contextlib.ExitStack):
         inside = [getattr(f, "__self__", None) for _, f in context._exit_callbacks]
         return any(not isinstance(o, KINDS + _HARMLESS[:-1]) for o in inside)

@@ -193,12 +193,26 @@ static cfx_object *world_binary(void *ctx, cfx_script_sign sign, cfx_object *a, 
 
 /* ---- comparisons --------------------------------------------------------------------------- */
 
-/* What a graph can hold of the view of a dict: a list of its values or items; of keys a set, since
- * a tensor is looked for among keys by identity. */
+/* A dict with these keys, in order if there is one. */
+static PyObject *dict_of_keys(PyObject *keys)
+{
+    PyObject *items = PySequence_List(keys);
+    PyObject *dict = items ? PyDict_New() : NULL;
+    if (items && PyAnySet_Check(keys) && PyList_Sort(items) < 0)
+        PyErr_Clear();  /* any order does */
+    for (Py_ssize_t i = 0; dict && i < PyList_GET_SIZE(items); i++)
+        if (PyDict_SetItem(dict, PyList_GET_ITEM(items, i), Py_None) < 0)
+            Py_CLEAR(dict);
+    Py_XDECREF(items);
+    return dict;
+}
+
+/* What a graph can hold of the view of a dict: a list of its values or items; of keys and sets a
+ * dict, since a tensor is looked for among keys by identity. */
 static PyObject *items_of_view(PyObject *container)
 {
-    if (PyDictKeys_Check(container))
-        return PySet_New(container);
+    if (PyDictKeys_Check(container) || PyAnySet_Check(container))
+        return dict_of_keys(container);
     if (!PyDictViewSet_Check(container) && !PyDictValues_Check(container))
         return Py_NewRef(container);
     return PySequence_List(container);

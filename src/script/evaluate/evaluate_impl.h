@@ -16,6 +16,7 @@
  *     parameters.c        arguments bound to parameters
  *     special_builtins.c  builtin functions that need the evaluator
  *     policy.c            what worlds record, by name
+ *     type_questions.c    those that ask for types and attributes
  *     chosen_call.c       calls of an item that data selects
  *     function.c          def, lambda, class
  *     match_statement.c   match
@@ -479,6 +480,14 @@ bool cfxi_eval_bind_call(cfx_evaluator *ev, cfx_object *self, cfx_call_args args
 /* A function of special.def: `f` is it, for what the world can do. */
 cfx_object *cfxi_eval_call_special(cfx_evaluator *ev, cfx_script_special which, cfx_object *f,
                                    cfx_call_args args);
+/* Functions of special.def that ask for types and attributes. (type_questions.c) */
+cfx_object *cfxi_eval_call_isinstance(cfx_evaluator *ev, cfx_object *f, cfx_call_args args);
+cfx_object *cfxi_eval_call_type(cfx_evaluator *ev, cfx_object *f, cfx_call_args args);
+cfx_object *cfxi_eval_call_callable(cfx_evaluator *ev, cfx_object *f, cfx_call_args args);
+cfx_object *cfxi_eval_call_getattr(cfx_evaluator *ev, cfx_object *f, cfx_call_args args);
+cfx_object *cfxi_eval_call_hasattr(cfx_evaluator *ev, cfx_object *f, cfx_call_args args);
+/* setattr with n = 3 arguments, delattr with 2. */
+cfx_object *cfxi_eval_call_setattr(cfx_evaluator *ev, cfx_object *f, cfx_call_args args, size_t n);
 cfx_object *cfxi_eval_call_own(cfx_evaluator *ev, cfx_script_function *f, cfx_object *self,
                                cfx_call_args args);
 

@@ -23,28 +23,6 @@ static cfx_object *argument(cfx_call_args args, size_t i, const char *name)
     return NULL;
 }
 
-/* A text of the program's that outlives it: in the arena. */
-static const char *text_of(cfx_evaluator *ev, cfx_object *o, const char *what)
-{
-    size_t size = 0;
-    const char *text = NULL;
-    if (!cfxi_eval_node(ev, o) && ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_STR)
-        text = ev->w->text(ev->w->ctx, o, &size);
-    if (cfxi_eval_node(ev, o))
-        return cfxi_eval_fail(
-            ev, NULL, CFX_E_UNSUPPORTED,
-            "the attribute name passed to %s depends on data; compare the name (if name == ...), "
-            "or look it up in a dict and call the result",
-            what);
-    if (!text)
-        return cfxi_eval_fail_as(ev, NULL, CFX_E_TYPE, "TypeError",
-                                 "%s: attribute name must be string, "
-                                 "not '%.60s'",
-                                 what, cfxi_eval_kind_name(ev, o));
-    char *copy = cfxi_eval_ev_alloc(ev, size + 1);
-    return copy ? memcpy(copy, text, size) : NULL;
-}
-
 /* ---- the place of the call ----------------------------------------------------------------- */
 
 static const cfxi_frame *function_frame(const cfx_evaluator *ev)
@@ -83,148 +61,6 @@ static cfx_object *call_locals(cfx_evaluator *ev)
             return NULL;
     }
     return cfxi_eval_build(ev, CFX_BUILD_DICT, items.items, items.n);
-}
-
-/* ---- questions about types ----------------------------------------------------------------- */
-
-static cfx_object *call_isinstance(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
-{
-    cfx_object *o = args.n == 2 && args.n_named == 0 ? cfxi_eval_current(ev, args.args[0]) : NULL;
-    if (o && !cfxi_eval_node(ev, o) && !cfxi_eval_node(ev, args.args[1]) &&
-        cfxi_eval_stands_for(ev, o, args.args[1]))
-        return ev->true_;
-    if (!o || !cfxi_eval_node(ev, o))
-        return cfxi_eval_world_call(ev, f, args);
-    const cfx_object_kind kind = cfxi_eval_kind(ev, o);
-    const bool ours = cfxi_eval_visible_frame(ev, ev->frame) != ev->frame;
-    if (kind == CFX_OBJECT_OTHER &&
-        !(ours && ev->w->never && ev->w->never(ev->w->ctx, args.args[1])))
-        return cfxi_eval_record(ev, "builtins.isinstance", args.args, 2);
-    const int is = ev->w->kind_is(ev->w->ctx, kind, args.args[1], ev->err);
-    return is < 0 ? NULL : cfxi_eval_bool(ev, is > 0);
-}
-
-static cfx_object *class_of_graph_value(cfx_evaluator *ev, cfx_object *o)
-{
-    const cfx_object_kind kind = cfxi_eval_kind(ev, o);
-    if (kind == CFX_OBJECT_OTHER)
-        return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
-                              "the type of this value depends on data; use isinstance instead");
-    return cfxi_eval_pool(ev, ev->w->kind_class(ev->w->ctx, kind, ev->err));
-}
-
-static cfx_object *call_type(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
-{
-    cfx_object *o = args.n == 1 && args.n_named == 0 ? cfxi_eval_current(ev, args.args[0]) : NULL;
-    if (o && cfxi_eval_is_iterator(ev, o))
-        return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
-                              "the type of an iterator is not known during capture; use "
-                              "isinstance(it, collections.abc.Iterator) instead");
-    return o && cfxi_eval_node(ev, o) ? class_of_graph_value(ev, o)
-                                      : cfxi_eval_world_call(ev, f, args);
-}
-
-static cfx_object *call_callable(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
-{
-    cfx_object *o = args.n == 1 ? cfxi_eval_current(ev, args.args[0]) : NULL;
-    if (!o || !cfxi_eval_node(ev, o))
-        return cfxi_eval_world_call(ev, f, args);
-    return cfxi_eval_kind(ev, o) == CFX_OBJECT_OTHER
-               ? cfxi_eval_record(ev, "builtins.callable", &o, 1)
-               : ev->false_;
-}
-
-/* ---- attributes ---------------------------------------------------------------------------- */
-
-cfx_object *cfxi_eval_try_get(cfx_evaluator *ev, cfx_object *o, const char *name, bool *missing)
-{
-    cfx_object *v = cfxi_eval_get(ev, o, name);
-    *missing = false;
-    if (v || ev->err->status != CFX_E_HOST)
-        return v;
-    cfx_object *exc = cfxi_eval_pool(ev, ev->w->caught(ev->w->ctx));
-    cfx_object *class = exc ? cfxi_eval_builtin(ev, "AttributeError") : NULL;
-    cfxi_eval_forget_failure(ev);
-    const int matches = class ? ev->w->matches(ev->w->ctx, exc, class, ev->err) : 0;
-    if (exc && !class)
-        cfxi_base_nomem(ev->err);
-    else if (matches > 0)
-        *missing = true;
-    else if (matches == 0 && exc)
-        ev->w->raise(ev->w->ctx, exc, NULL, ev->err);
-    return NULL;
-}
-
-/* Whether what is known of a graph value has the attribute: 1, 0 if only data tell, -1 if it has
- * not, -2 with ev->err set. */
-static int graph_value_has(cfx_evaluator *ev, cfx_object *o, const char *name)
-{
-    const cfx_object_kind kind = cfxi_eval_kind(ev, o);
-    bool missing;
-    if (kind == CFX_OBJECT_OTHER)
-        return 0;
-    cfx_object *class = cfxi_eval_pool(ev, ev->w->kind_class(ev->w->ctx, kind, ev->err));
-    if (!class)
-        return -2;
-    if (cfxi_eval_try_get(ev, class, name, &missing))
-        return 1;
-    if (!missing)
-        return -2;
-    const bool number = kind == CFX_OBJECT_BOOL || kind == CFX_OBJECT_INT ||
-                        kind == CFX_OBJECT_FLOAT || kind == CFX_OBJECT_STR;
-    return number ? -1 : 0;  /* a tensor may have attributes of its own */
-}
-
-static cfx_object *call_getattr(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
-{
-    bool missing;
-    if (args.n < 2 || args.n > 3 || args.n_named > 0)
-        return cfxi_eval_world_call(ev, f, args);
-    const char *name = text_of(ev, args.args[1], "getattr()");
-    if (!name)
-        return NULL;
-    if (args.n == 2)
-        return cfxi_eval_get(ev, args.args[0], name);
-    cfx_object *o = cfxi_eval_current(ev, args.args[0]);
-    const int has = cfxi_eval_node(ev, o) ? graph_value_has(ev, o, name) : 1;
-    if (has == 0) {
-        cfx_object *in[] = {o, args.args[1], cfxi_eval_current_deep(ev, args.args[2])};
-        return in[2] ? cfxi_eval_record(ev, "builtins.getattr", in, 3) : NULL;
-    }
-    if (has < 0)
-        return has == -1 ? args.args[2] : NULL;
-    cfx_object *v = cfxi_eval_try_get(ev, o, name, &missing);
-    return missing ? args.args[2] : v;
-}
-
-static cfx_object *call_hasattr(cfx_evaluator *ev, cfx_object *f, cfx_call_args args)
-{
-    bool missing;
-    if (args.n != 2 || args.n_named > 0)
-        return cfxi_eval_world_call(ev, f, args);
-    cfx_object *o = cfxi_eval_current(ev, args.args[0]);
-    const char *name = text_of(ev, args.args[1], "hasattr()");
-    if (!name)
-        return NULL;
-    if (cfxi_eval_node(ev, o)) {
-        const int has = graph_value_has(ev, o, name);
-        cfx_object *in[] = {o, args.args[1]};
-        if (has == 0)
-            return cfxi_eval_record(ev, "builtins.hasattr", in, 2);
-        return has == -2 ? NULL : cfxi_eval_bool(ev, has > 0);
-    }
-    cfx_object *v = cfxi_eval_try_get(ev, o, name, &missing);
-    return v || missing ? cfxi_eval_bool(ev, v != NULL) : NULL;
-}
-
-static cfx_object *call_setattr(cfx_evaluator *ev, cfx_object *f, cfx_call_args args, size_t n)
-{
-    if (args.n != n || args.n_named > 0)
-        return cfxi_eval_world_call(ev, f, args);
-    const char *name = text_of(ev, args.args[1], n == 3 ? "setattr()" : "delattr()");
-    if (!name || !cfxi_eval_set(ev, args.args[0], name, n == 3 ? args.args[2] : NULL))
-        return NULL;
-    return ev->none;
 }
 
 /* operator.setitem(o, key, v), operator.delitem(o, key): as the statement does it. */
@@ -543,19 +379,19 @@ cfx_object *cfxi_eval_call_special(cfx_evaluator *ev, cfx_script_special which, 
     case CFX_SPECIAL_LOCALS:
         return ev->frame && args.n == 0 ? call_locals(ev) : cfxi_eval_world_call(ev, f, args);
     case CFX_SPECIAL_ISINSTANCE:
-        return call_isinstance(ev, f, args);
+        return cfxi_eval_call_isinstance(ev, f, args);
     case CFX_SPECIAL_CALLABLE:
-        return call_callable(ev, f, args);
+        return cfxi_eval_call_callable(ev, f, args);
     case CFX_SPECIAL_TYPE:
-        return call_type(ev, f, args);
+        return cfxi_eval_call_type(ev, f, args);
     case CFX_SPECIAL_GETATTR:
-        return call_getattr(ev, f, args);
+        return cfxi_eval_call_getattr(ev, f, args);
     case CFX_SPECIAL_HASATTR:
-        return call_hasattr(ev, f, args);
+        return cfxi_eval_call_hasattr(ev, f, args);
     case CFX_SPECIAL_SETATTR:
-        return call_setattr(ev, f, args, 3);
+        return cfxi_eval_call_setattr(ev, f, args, 3);
     case CFX_SPECIAL_DELATTR:
-        return call_setattr(ev, f, args, 2);
+        return cfxi_eval_call_setattr(ev, f, args, 2);
     case CFX_SPECIAL_SETITEM:
         return call_setitem(ev, f, args, 3);
     case CFX_SPECIAL_DELITEM:

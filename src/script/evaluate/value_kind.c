@@ -98,7 +98,7 @@ static cfx_object_kind sign_kind(cfx_evaluator *ev, const cfx_node *n, family f)
 {
     const cfx_value other = cfx_node_num_args(n) > 1 ? cfx_node_arg(n, 1) : cfx_node_arg(n, 0);
     const cfx_object_kind a = cfxi_eval_value_kind(ev, cfx_node_arg(n, 0));
-    const cfx_object_kind b = cfx_node_num_args(n) > 1 ? cfxi_eval_value_kind(ev, cfx_node_arg(n, 1)) : a;
+    const cfx_object_kind b = cfxi_eval_value_kind(ev, other);
     if (f == QUESTION)
         return CFX_OBJECT_BOOL;
     if (a == CFX_OBJECT_TENSOR || b == CFX_OBJECT_TENSOR)

@@ -215,6 +215,8 @@ TEST(graph_values)
     check_graph("a, b = x\nresult = a",
                 "graph():\n"
                 "  %x = placeholder[target=x]()\n"
+                "  %check_length = call_function[target=cfx.check_length](%x, 2)"
+                "  @ /dir/m.py:1\n"
                 "  %getitem = call_function[target=operator.getitem](%x, 0)\n"
                 "  %getitem_1 = call_function[target=operator.getitem](%x, 1)\n");
     check_graph("y = x + 1\ny += 2\nresult = not (y is y)",
