@@ -18,6 +18,7 @@ typedef struct run {
     cfx_datum *slots;
     cfx_datum *stack;
     size_t depth;             /* of the stack */
+    cfx_datum *taken;         /* the inputs, if the caller gives them up; or NULL */
     cfx_error *err;
 } run;
 
@@ -127,7 +128,9 @@ static cfx_status set_inputs(run *r, const cfx_datum *inputs, size_t n)
         if (d.kind == CFX_DATUM_INVALID)
             return cfx_error_set(r->err, CFX_E_TYPE, "the input '%s' is missing", input->name);
         if (input->slot != CFXI_NO_SLOT) {
-            r->slots[input->slot] = cfx_datum_retain(d);
+            r->slots[input->slot] = given && r->taken ? d : cfx_datum_retain(d);
+            if (given && r->taken)
+                r->taken[i].kind = CFX_DATUM_INVALID;
             if (r->watch && r->watch->meter)
                 CFX_TRY(cfxi_rt_meter_set(r->watch->meter, input->slot, d, r->err));
         }
@@ -155,6 +158,25 @@ static cfx_status meter_step(const run *r, const cfxi_instruction *i, cfx_datum 
     return cfxi_rt_meter_end_call(meter, r->err);
 }
 
+/* list + list, where nobody holds the first but the stack, so that it was used for the last time:
+ * the items are added to it. So a loop that appends to a list in its state does not copy it at each
+ * turn. */
+static bool appends(const run *r, const cfxi_instruction *i)
+{
+    return i->op == CFX_OPID_add && !i->custom && !r->infer && !r->watch && i->num_args == 2 &&
+           cfxi_tensor_can_extend(r->stack[0], r->stack[1]);
+}
+
+static cfx_datum perform(run *r, const cfxi_instruction *i, const cfxi_watch *watch)
+{
+    if (appends(r, i))
+        return cfxi_tensor_list_extend(r->stack[0], r->stack[1], r->err);
+    return i->custom ? cfxi_rt_custom_call(r->rt, r->dims, r->infer, watch, i->custom, r->stack,
+                                           i->num_args, r->err)
+                     : cfxi_rt_call_watched(r->rt, r->dims, r->infer, watch, i->op, r->stack,
+                                            i->num_args, r->err);
+}
+
 static cfx_status step(run *r, const cfxi_instruction *i)
 {
     cfxi_watch inner = {.node = i->name, .outer = r->watch};
@@ -171,11 +193,7 @@ static cfx_status step(run *r, const cfxi_instruction *i)
         locate(i, r->err);
         return r->err->status;
     }
-    const cfxi_watch *watch = r->watch ? &inner : NULL;
-    cfx_datum result = i->custom ? cfxi_rt_custom_call(r->rt, r->dims, r->infer, watch, i->custom,
-                                                       r->stack, i->num_args, r->err)
-                                 : cfxi_rt_call_watched(r->rt, r->dims, r->infer, watch, i->op,
-                                                        r->stack, i->num_args, r->err);
+    cfx_datum result = perform(r, i, r->watch ? &inner : NULL);
     drop(r, 0);
     if (result.kind == CFX_DATUM_INVALID) {
         locate(i, r->err);
@@ -277,6 +295,16 @@ cfx_datum cfx_program_infer(const cfx_program *p, cfx_runtime *rt, cfx_dims *dim
 {
     const cfxi_watch watch = {.each = each, .ctx = ctx};
     return cfxi_rt_program_watch(p, rt, dims, inputs, n, &watch, err);
+}
+
+cfx_datum cfxi_rt_region_take(const cfxi_call *c, cfx_datum region, cfx_datum *args, size_t n)
+{
+    run r = {.p = region.as.region, .rt = c->rt, .dims = c->dims, .infer = c->infer,
+             .watch = c->watch, .err = c->err, .taken = args};
+    const cfx_datum result = run_program(&r, args, n);
+    for (size_t i = 0; i < n; i++)
+        cfx_datum_release(args[i]);
+    return result;
 }
 
 cfx_datum cfxi_rt_region_run(const cfxi_call *c, cfx_datum region, const cfx_datum *args, size_t n)

@@ -188,6 +188,9 @@ cfx_datum cfxi_rt_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, cons
                                cfx_operator op, const cfx_datum *args, size_t n, cfx_error *err);
 /* Runs a REGION in c's mode: what it returns is the caller's; INVALID with c->err set. */
 cfx_datum cfxi_rt_region_run(const cfxi_call *c, cfx_datum region, const cfx_datum *args, size_t n);
+/* Likewise, with the caller's references to the arguments, which are gone afterwards, also if it
+ * fails: what the region uses for the last time, nobody else holds. */
+cfx_datum cfxi_rt_region_take(const cfxi_call *c, cfx_datum region, cfx_datum *args, size_t n);
 
 /* Fills full[], one datum for each parameter, owned by the caller also if it fails. (arguments.c)
  * */

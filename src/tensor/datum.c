@@ -128,12 +128,71 @@ cfx_datum cfx_datum_seq(cfx_datum_kind kind, const cfx_datum *items, size_t n,
     s->depth = depth;
     s->fixed = fixed;
     s->size = n;
+    s->capacity = n;
     s->allocator = allocator;
     for (size_t i = 0; i < n; i++)
         s->items[i] = cfx_datum_retain(items[i]);
     d.kind = (uint32_t)kind;
     d.as.seq = s;
     return d;
+}
+
+bool cfxi_tensor_can_extend(cfx_datum list, cfx_datum more)
+{
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(more, &n);
+    if (list.kind != CFX_DATUM_LIST || more.kind != CFX_DATUM_LIST ||
+        atomic_load_explicit(&list.as.seq->refs, memory_order_acquire) != 1)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (is_seq(items[i]) && items[i].as.seq->depth >= list.as.seq->depth)
+            return false;
+    return true;
+}
+
+/* A list with room for `n` items, into which those of `from` are moved. */
+static cfx_data *move_items(cfx_data *from, size_t n)
+{
+    size_t block;
+    cfx_data *s = cfxi_base_mul_size(n, sizeof *s->items, sizeof *s, &block)
+                      ? cfxi_base_alloc(from->allocator, block)
+                      : NULL;
+    if (!s)
+        return NULL;
+    atomic_init(&s->refs, 1);
+    s->op = from->op;
+    s->depth = from->depth;
+    s->fixed = from->fixed;
+    s->size = from->size;
+    s->capacity = n;
+    s->allocator = from->allocator;
+    if (from->size > 0)
+        memcpy(s->items, from->items, from->size * sizeof *s->items);
+    from->size = 0;
+    return s;
+}
+
+cfx_datum cfxi_tensor_list_extend(cfx_datum list, cfx_datum more, cfx_error *err)
+{
+    cfx_data *s = list.as.seq;
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(more, &n);
+    if (n > s->capacity - s->size) {
+        cfx_data *larger = n > SIZE_MAX / 4 || s->size > SIZE_MAX / 4
+                               ? NULL
+                               : move_items(s, s->size + s->size / 2 + n + 4);
+        if (!larger) {
+            cfxi_base_nomem(err);
+            return cfx_datum_invalid();
+        }
+        s = larger;
+    } else {
+        cfx_datum_retain(list);
+    }
+    for (size_t i = 0; i < n; i++)
+        s->items[s->size++] = cfx_datum_retain(items[i]);
+    list.as.seq = s;
+    return list;
 }
 
 cfx_datum *cfx_datum_items(cfx_datum d, size_t *n)
@@ -174,7 +233,7 @@ void cfx_datum_release(cfx_datum d)
             return;
         for (size_t i = 0; i < s->size; i++)
             cfx_datum_release(s->items[i]);
-        cfxi_base_free(s->allocator, s, sizeof *s + s->size * sizeof s->items[0]);
+        cfxi_base_free(s->allocator, s, sizeof *s + s->capacity * sizeof s->items[0]);
     }
 }
 

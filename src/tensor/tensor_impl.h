@@ -54,6 +54,7 @@ struct cfx_data {
     uint32_t depth;  /* greater than that of any container in it: they nest at most so deep */
     bool fixed;      /* nothing in it can be exchanged, and `depth` is how deep they do nest */
     size_t size;
+    size_t capacity; /* so many items have room */
     const cfx_allocator *allocator;
     cfx_datum items[];
 };
@@ -72,6 +73,14 @@ static inline size_t cfxi_tensor_itemsize(const cfx_tensor *t)
  * is in it counts as less deep from now on. CFX_E_VALUE if the container would hold itself,
  * CFX_E_LIMIT if it would be too deep; nothing has changed then. (datum.c) */
 cfx_status cfxi_tensor_make_room(cfx_datum container, cfx_datum value, cfx_error *err);
+/* Whether `list` and `more` are lists, nobody but the caller holds the first, and the items of the
+ * second would not nest too deeply in it. (datum.c) */
+bool cfxi_tensor_can_extend(cfx_datum list, cfx_datum more);
+/* `list + more`, for lists that can be extended: amortised O(items of `more`), because the items of
+ * `list` are moved and not copied. The caller still has its reference to `list`, which is the
+ * result or an empty list from now on. INVALID with CFX_E_NOMEM; nothing has changed then.
+ * (datum.c) */
+cfx_datum cfxi_tensor_list_extend(cfx_datum list, cfx_datum more, cfx_error *err);
 
 /* Whether its strides are whole elements: those of memory from elsewhere may be any (complex
  * numbers in an array of structs). */

@@ -103,6 +103,7 @@ struct cfx_pycode {
     cfxi_pointers wishes;    /* node -> the input of a loop that it is called after */
     cfxi_pointers operands;  /* input of a branch -> node: the value outside that it is */
     cfxi_pointers instead;   /* node -> cfx_value: what is written where the node is mentioned */
+    cfxi_pointers growing;   /* list + [...] of a loop -> itself: nobody else has the list */
     cfxi_vec globals;        /* of cfxi_py_global */
     cfxi_hash_set by_name;      /* of cfxi_py_named: globals known by their qualified names only */
     const cfxi_callee *last_callee;

@@ -509,6 +509,7 @@ static void release(cfx_pycode *gen)
     cfxi_base_pointers_free(&gen->instead, allocator);
     cfxi_base_pointers_free(&gen->wishes, allocator);
     cfxi_base_pointers_free(&gen->operands, allocator);
+    cfxi_base_pointers_free(&gen->growing, allocator);
     cfxi_base_set_free(&gen->by_name, allocator);
     cfx_namespace_free(gen->names);
 }

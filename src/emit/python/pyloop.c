@@ -125,6 +125,34 @@ static cfx_status end_turn(cfx_pycode *gen, const loop *l, cfxi_py_run *run, cfx
     return l->size ? cfxi_emit_py_unpack_inputs(gen, l->first, l->after, run->output, err) : CFX_OK;
 }
 
+static bool is_used_once(const cfx_node *n) { return n->n_users == 1 && n->users->count == 1; }
+
+/* Notes whether the next value of a list in the state is that list and a few items more, and nobody
+ * else can have it: it was made for the loop, and is used for nothing else. Then the items are
+ * added to it, `out += [x]`, as a copy at each turn would take the square of the time. */
+static cfx_status note_growth(cfx_pycode *gen, const loop *l, size_t k, const cfx_node *input,
+                              cfx_value next, cfx_error *err)
+{
+    size_t count;
+    const cfxi_py_callee *callee;
+    const cfx_value *first = cfx_value_items(l->state, &count);
+    if (!cfxi_emit_py_is_node_of(next, l->body))
+        return CFX_OK;
+    cfx_node *n = next.as.node;
+    bool grows = cfxi_emit_py_is_sequence(l->state) && k < count &&
+                 first[k].kind == CFX_KIND_LIST && n->op == CFX_OP_CALL_FUNCTION && n->args &&
+                 n->args->size == 2 && !n->kwargs && n->args->items[0].kind == CFX_KIND_NODE &&
+                 n->args->items[0].as.node == input && n->args->items[1].kind == CFX_KIND_LIST &&
+                 is_used_once(input) && is_used_once(n) && !cfxi_emit_py_has_type(n);
+    if (grows) {
+        CFX_TRY(cfxi_emit_py_callee_of(gen, n, &callee, err));
+        grows = callee->form == CFXI_PY_INFIX && callee->size == 3 && callee->text[1] == '+';
+    }
+    if (!cfxi_base_pointers_set(&gen->growing, n, grows ? n : NULL, gen->allocator))
+        return cfxi_base_nomem(err);
+    return CFX_OK;
+}
+
 static cfx_status loop_body(cfx_pycode *gen, loop *l, cfx_error *err)
 {
     cfxi_py_run run;
@@ -141,6 +169,7 @@ static cfx_status loop_body(cfx_pycode *gen, loop *l, cfx_error *err)
         if (l->next[k].name)
             CFX_TRY(cfxi_emit_py_lend(gen, &run, l->next[k].name, input, err));
         l->next[k].value = cfxi_emit_py_is_sequence(values) ? items[k] : cfx_value_invalid();
+        CFX_TRY(note_growth(gen, l, k, input, l->next[k].value, err));
     }
     CFX_TRY(cfxi_emit_py_want_all(gen, &run, l->next, l->size, err));
     CFX_TRY(cfxi_emit_py_region_body(gen, &run, err));

@@ -334,6 +334,20 @@ static bool takes_operand(cfxi_py_frame *frame, const cfx_node *n, const cfxi_py
     return x.as.node->mark > frame->stamp + frame->index;
 }
 
+/* `out += [x]` for a list that the state of a loop alone has, and that stays in its variable. */
+static bool grows(cfx_pycode *gen, const cfx_node *n)
+{
+    return cfxi_base_pointers_get(&gen->growing, n) &&
+           cfxi_emit_py_name(gen, n) == cfxi_emit_py_name(gen, n->args->items[0].as.node);
+}
+
+static cfx_status growth(cfx_pycode *gen, const cfx_node *n, cfx_error *err)
+{
+    cfxi_emit_py_put_name(gen, n);
+    CFXI_PY_LIT(gen, " += ");
+    return cfxi_emit_py_value(gen, n->args->items[1], n, err);
+}
+
 static cfx_status simple(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
                          const cfxi_py_callee *callee, cfx_error *err)
 {
@@ -343,6 +357,8 @@ static cfx_status simple(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
         CFX_TRY(update(gen, n, callee, err));
     else if (inplace)
         CFX_TRY(local_update(gen, n, callee, err));
+    else if (grows(gen, n))
+        CFX_TRY(growth(gen, n, err));
     else
         CFX_TRY(assignment(gen, n, callee, err));
     cfxi_emit_py_end_piece(gen);

@@ -102,3 +102,45 @@ TEST(kinds_have_names)
     CHECK_STR_EQ("slice", cfx_datum_kind_name(CFX_DATUM_SLICE));
     CHECK(cfx_datum_kind_name(CFX_DATUM_REGION) != NULL);
 }
+
+/* Appends 0, 1, ... 99 one by one. */
+static cfx_status append_many(const cfx_allocator *allocator, void *arg)
+{
+    cfx_error err = {.status = CFX_OK};
+    cfx_datum list = cfx_datum_seq(CFX_DATUM_LIST, NULL, 0, allocator, &err);
+    (void)arg;
+    for (int64_t i = 0; list.kind && i < 100; i++) {
+        const cfx_datum item = cfx_datum_int(i);
+        cfx_datum more = cfx_datum_seq(CFX_DATUM_LIST, &item, 1, allocator, &err);
+        cfx_datum next = more.kind ? cfxi_tensor_list_extend(list, more, &err) : more;
+        cfx_datum_release(more);
+        cfx_datum_release(list);
+        list = next;
+    }
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(list, &n);
+    for (size_t i = 0; i < n; i++)
+        CHECK_INT_EQ((int64_t)i, items[i].as.i);
+    CHECK(err.status != CFX_OK || n == 100);
+    cfx_datum_release(list);
+    return err.status;
+}
+
+TEST(lists_grow_in_place) { test_oom_sweep(append_many, NULL); }
+
+TEST(only_lists_of_the_caller_alone_grow)
+{
+    const cfx_datum one = cfx_datum_int(1);
+    cfx_datum list = cfx_datum_seq(CFX_DATUM_LIST, &one, 1, NULL, NULL);
+    cfx_datum tuple = cfx_datum_seq(CFX_DATUM_TUPLE, &one, 1, NULL, NULL);
+    cfx_datum deep = cfx_datum_seq(CFX_DATUM_LIST, &list, 1, NULL, NULL);
+    cfx_datum more = cfx_datum_seq(CFX_DATUM_LIST, &one, 1, NULL, NULL);
+    CHECK(!cfxi_tensor_can_extend(list, more));  /* `deep` has it, too */
+    CHECK(cfxi_tensor_can_extend(more, list));
+    CHECK(!cfxi_tensor_can_extend(more, deep));  /* it would have to count as deeper */
+    CHECK(!cfxi_tensor_can_extend(tuple, list) && !cfxi_tensor_can_extend(more, tuple));
+    cfx_datum_release(more);
+    cfx_datum_release(deep);
+    cfx_datum_release(tuple);
+    cfx_datum_release(list);
+}

@@ -246,8 +246,12 @@ static cfx_status turn(cfxi_call *c, cfx_datum body, cfx_datum index, cfx_datum 
         return cfxi_base_nomem(c->err);
     args[0] = index;
     for (size_t i = 0; i < n; i++)
-        args[i + extra] = items[i];
-    cfx_datum next = cfxi_rt_region_run(c, body, args, n + extra);
+        args[i + extra] = cfx_datum_retain(items[i]);
+    if (!c->infer) {  /* the state is nobody else's: what is in it goes to the body */
+        cfx_datum_release(*state);
+        *state = cfx_datum_none();
+    }
+    cfx_datum next = cfxi_rt_region_take(c, body, args, n + extra);
     if (args != some)
         cfxi_rt_scratch_free(c->rt, args);
     if (next.kind == CFX_DATUM_INVALID)

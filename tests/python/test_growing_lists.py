@@ -1,0 +1,118 @@
+"""Lists that loops append to: the time is linear, and no other list changes."""
+import time
+
+import pytest
+
+torch = pytest.importorskip("torch")
+import cfx  # noqa: E402
+
+
+def appended(x, n):
+    out = []
+    i = 0
+    while x.sum() + i < n:
+        out.append(i)
+        i += 1
+    return out
+
+
+def extended(x, n):
+    out = [x]
+    for i in range(n):
+        out += [i, i * 2]
+    return out
+
+
+def kept(x, n):
+    out, keep, sizes, i = [x], [], [], 0
+    while x.sum() + i < n:
+        old = out
+        out = out + [i]
+        sizes = sizes + [len(old)]
+        if i == 2:
+            keep = old
+        i += 1
+    return out, keep, sizes
+
+
+def twice(x, n):
+    a, i = [0], 0
+    b = a
+    while x.sum() + i < n and i < 5:
+        b = a
+        a = a + a
+        i += 1
+    return a, b
+
+
+def inside(x, n):
+    out, i = [], 0
+    while x.sum() + i < n:
+        out.append([i, []])
+        i += 1
+    return out, out
+
+
+def chosen(x, n):
+    out, i = [], 0
+    while x.sum() + i < n:
+        if x.sum() + i > 2:
+            out.append(i)
+        i += 1
+    return out
+
+
+def shared(x, n):
+    """The list of each turn is kept by another one."""
+    out, all_, i = [], [], 0
+    while x.sum() + i < n:
+        out = out + [i]
+        all_ = all_ + [out]
+        i += 1
+    return all_
+
+
+@pytest.mark.parametrize("function", [appended, extended, kept, twice, inside, chosen, shared])
+def test_results(function):
+    module = cfx.script(function)
+    ways = [module, cfx.lower(module), cfx.Interpreter(module).run]
+    for n in (0, 1, 2, 3, 7, 20):
+        for way in ways:
+            for _ in range(2):
+                assert str(way(torch.zeros(1), n)) == str(function(torch.zeros(1), n))
+
+
+def test_a_list_of_the_caller_is_left_alone():
+    graph = cfx.parse("""graph():
+  %x = placeholder[target=x]()
+  %loop = call_function[target=cfx.for_loop](3, graph {
+      %i = placeholder[target=i]()
+      %out = placeholder[target=out]()
+      %add = call_function[target=operator.add](%out, [%i])
+      output((%add,))
+    }, (%x,))
+  %getitem = call_function[target=operator.getitem](%loop, 0)
+  output((%getitem, %x))
+""")
+    module = cfx.GraphModule({}, graph)
+    for way in (module, cfx.lower(module)):
+        mine = [7]
+        assert str(way(mine)) == "([7, 0, 1, 2], [7])" and mine == [7]
+    assert "+=" not in module.code
+
+
+def seconds(way, n):
+    best = float("inf")
+    for _ in range(3):
+        start = time.perf_counter()
+        way(torch.zeros(1), n)
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def test_time_is_linear():
+    """`extended` spends next to no time on anything but its list."""
+    module = cfx.script(extended)
+    for way in (module, cfx.lower(module)):
+        way(torch.zeros(1), 10)
+        assert seconds(way, 100_000) < 50 * max(seconds(way, 10_000), 2e-3)  # not 100
