@@ -155,6 +155,10 @@ static const example examples[] = {
      "%head, %short)", "the projection weights do not match"},
     {"multi_head_attention_forward(%one, %one, %one, 1, 1, %in, None, None, %three, False, 0.0, "
      "%head, None)", "bias_k and bias_v must be given together"},
+    {"group_norm(%bare, " HUGE ")", NULL},
+    {"channel_shuffle(%bare, " HUGE ")", NULL},
+    {"chunk(%e, " HUGE ")", NULL},
+    {"conv1d(%bare, %bare, None, 1, 0, 1, " HUGE ")", NULL},
     {"rnn_tanh(%rows, %rows, [%l], True, " MOST ", 0.0, False, True, False)",
      "incorrect number of RNN parameters"},
 };
@@ -185,6 +189,7 @@ static const char *const values =
     "  %head = call_function[target=cfx.ops.ones]([1000, 1])\n"
     "  %short = call_function[target=cfx.ops.ones]([1])\n"
     "  %three = call_function[target=cfx.ops.ones]([1, 1, 1])\n"
+    "  %bare = call_function[target=cfx.ops.zeros]([2, 0, 3])\n"
     "  %s = call_function[target=cfx.ops.full]([], 5.0)\n"
     "  %wild = call_function[target=cfx.ops.tensor]([[[nan, -inf]]])\n"
     "  %big = call_function[target=cfx.ops.tensor]([1e300, 1e300], dtype=torch.float64)\n"
