@@ -193,6 +193,7 @@ def test_convolutions_much_wider_than_the_image(far, dtype):
          (far, 100))
 
 
+@pytest.mark.filterwarnings("ignore:Truncating the start")
 def test_numbers_at_the_ends_of_64_bits():
     most, least = 2 ** 63 - 1, -2 ** 63
     x = torch.arange(12.0).view(3, 4)

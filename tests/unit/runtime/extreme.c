@@ -150,6 +150,15 @@ static const example examples[] = {
     {"tensor_split(%l, %far)", "tensor([0, 1, 2, 3])"},
     {"tensor_split(%l, [0.5])", "indices must be integers, not float"},
     {"tensor_split(%l, \"x\")", "takes a number, a list of numbers or a tensor"},
+    {"lstm_cell(%one, [%four, %one], %gates, %wide4)", "must have the same size"},
+    {"multi_head_attention_forward(%one, %one, %one, 1, 1, %in, None, None, None, False, 0.0, "
+     "%head, %short)", "the projection weights do not match"},
+    {"multi_head_attention_forward(%one, %one, %one, 1, 1, %in, None, None, %three, False, 0.0, "
+     "%head, None)", "bias_k and bias_v must be given together"},
+    {"group_norm(%bare, " HUGE ")", NULL},
+    {"channel_shuffle(%bare, " HUGE ")", NULL},
+    {"chunk(%e, " HUGE ")", NULL},
+    {"conv1d(%bare, %bare, None, 1, 0, 1, " HUGE ")", NULL},
     {"rnn_tanh(%rows, %rows, [%l], True, " MOST ", 0.0, False, True, False)",
      "incorrect number of RNN parameters"},
 };
@@ -172,6 +181,15 @@ static const char *const values =
     "  %wide = call_function[target=cfx.ops.zeros]([1073741824, 0])\n"
     "  %stack = call_function[target=cfx.ops.zeros]([4503599627370496, 5, 0])\n"
     "  %part = call_function[target=cfx.ops.slice](%l, 0, 1, 3)\n"
+    "  %one = call_function[target=cfx.ops.ones]([1, 1])\n"
+    "  %four = call_function[target=cfx.ops.ones]([1, 4])\n"
+    "  %gates = call_function[target=cfx.ops.ones]([16, 1])\n"
+    "  %wide4 = call_function[target=cfx.ops.ones]([16, 4])\n"
+    "  %in = call_function[target=cfx.ops.ones]([3, 1])\n"
+    "  %head = call_function[target=cfx.ops.ones]([1000, 1])\n"
+    "  %short = call_function[target=cfx.ops.ones]([1])\n"
+    "  %three = call_function[target=cfx.ops.ones]([1, 1, 1])\n"
+    "  %bare = call_function[target=cfx.ops.zeros]([2, 0, 3])\n"
     "  %s = call_function[target=cfx.ops.full]([], 5.0)\n"
     "  %wild = call_function[target=cfx.ops.tensor]([[[nan, -inf]]])\n"
     "  %big = call_function[target=cfx.ops.tensor]([1e300, 1e300], dtype=torch.float64)\n"
@@ -206,7 +224,7 @@ static void show(cfx_datum d, cfx_buffer *out)
 /* The result of the call as text, or the message. */
 static void run_call(const char *call, cfx_runtime *rt, cfx_buffer *out)
 {
-    char text[4096];
+    char text[8192];
     cfx_error err = {.status = CFX_OK};
     const size_t name = strcspn(call, "(");
     snprintf(text, sizeof text, "%s  %%y = call_function[target=cfx.ops.%.*s]%s\n  output(%%y)\n",

@@ -81,8 +81,11 @@ static cfx_status check_weights(cfxi_call *c, int64_t embed)
         }
     }
     const cfx_tensor *bias = cfxi_rt_tensor(c, IN_BIAS);
+    const cfx_tensor *last = cfxi_rt_tensor(c, OUT_BIAS);
     if (bias)
         fits = fits && bias->ndim == 1 && cfxi_rt_same_size(c, bias->size[0], three);
+    if (last)
+        fits = fits && last->ndim == 1 && cfxi_rt_same_size(c, last->size[0], out->size[0]);
     if (!fits)
         return cfxi_fail(c, CFX_E_SHAPE, "the projection weights do not match query, key and value "
                          "in size or dtype");
@@ -101,7 +104,8 @@ cfx_status cfxi_rule_multi_head(cfxi_call *c)
                          "3D tensors");
     int64_t embed = q->size[q->ndim - 1];
     int64_t batch = q->ndim == 3 ? q->size[1] : 1;
-    if (count < 1 || (!cfx_dim_is_symbol(embed) && embed % count != 0))
+    if (count < 1 || (!cfx_dim_is_symbol(embed) &&
+                      (embed % count != 0 || (embed == 0 && count > INT16_MAX))))
         return cfxi_fail(c, CFX_E_SHAPE, "embed_dim must be divisible by num_heads");
     if (!cfxi_rt_same_size(c, k->size[0], v->size[0]) ||
         (q->ndim == 3 && (!cfxi_rt_same_size(c, k->size[1], batch) ||
@@ -111,6 +115,8 @@ cfx_status cfxi_rule_multi_head(cfxi_call *c)
     if (!cfx_dtype_is_float((cfx_dtype)q->dtype) || k->dtype != q->dtype || v->dtype != q->dtype)
         return cfxi_fail(c, CFX_E_SHAPE, "query, key and value must have the same floating-point "
                          "dtype");
+    if (!cfxi_rt_tensor(c, BIAS_K) != !cfxi_rt_tensor(c, BIAS_V))
+        return cfxi_fail(c, CFX_E_SHAPE, "bias_k and bias_v must be given together");
     if (cfxi_rt_tensor(c, STATIC_K) || cfxi_rt_tensor(c, STATIC_V))
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "static_k and static_v are not supported");
     if (!(cfxi_rt_float(c, DROPOUT) >= 0 && cfxi_rt_float(c, DROPOUT) <= 1))

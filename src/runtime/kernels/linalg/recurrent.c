@@ -442,16 +442,19 @@ cfx_status cfxi_rule_recurrent_cell(cfxi_call *c)
         if (s->ndim != x->ndim || x->ndim < 1 || x->ndim > 2 ||
             (x->ndim == 2 && !cfxi_rt_same_size(c, s->size[0], x->size[0])))
             return cfxi_fail(c, CFX_E_SHAPE, "Input batch size and hidden batch size must match");
+        if (!cfxi_rt_same_size(c, s->size[s->ndim - 1], first_state(c, 0)->size[s->ndim - 1]))
+            return cfxi_fail(c, CFX_E_SHAPE, "the hidden states must have the same size");
     }
     const cfx_tensor *h = first_state(c, 0);
     const int64_t hidden = h->size[h->ndim - 1];
+    const int64_t gates = cfx_dim_mul(c->dims, gates_of[kind], hidden, c->err);
     for (size_t i = W_IH; i <= B_HH; i++) {
         const cfx_tensor *w = cfxi_rt_tensor(c, i);
         if (!w && i >= B_IH)
             continue;
         int64_t in = i == W_IH ? x->size[x->ndim - 1] : hidden;
         bool fits = w->dtype == x->dtype && w->ndim == (i < B_IH ? 2 : 1) &&
-                    cfxi_rt_same_size(c, w->size[0], gates_of[kind] * hidden) &&
+                    cfxi_rt_same_size(c, w->size[0], gates) &&
                     (i >= B_IH || cfxi_rt_same_size(c, w->size[1], in));
         if (!fits)
             return cfxi_fail(c, CFX_E_SHAPE, "a weight does not match the input and the hidden "

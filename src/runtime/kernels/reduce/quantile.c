@@ -66,8 +66,10 @@ typedef struct quantile {
     char *out;       /* lanes one after the other, num_q each */
 } quantile;
 
+/* In float32 the rank of the last of many elements may be rounded up: there is none behind it. */
 static double at_rank(const quantile *k, const char *lane, const cfxi_ranked *x, double rank)
 {
+    rank = rank < (double)(k->n - 1) ? rank : (double)(k->n - 1);
     int64_t below = (int64_t)rank;
     int64_t above = below + (rank > (double)below);
     double part = rank - (double)below;
