@@ -285,7 +285,8 @@ TEST(a_module_below_itself_is_seen_once)
 static cfx_status body(const cfx_allocator *a, void *ctx)
 {
     static const char text[] = "graph(): %x = placeholder[target=x]() "
-        "%a = call_module[target=a](%x) %m = get_attr[target=bn.running_mean]() %b = call_module[target=bn](%a) "
+        "%a = call_module[target=a](%x) %m = get_attr[target=bn.running_mean]() "
+        "%b = call_module[target=bn](%a) "
         "%n = call_method[target=add_](%m, 1) %c = call_module[target=inner](%b) "
         "output((%c, %n))";
     static const char inner[] = "graph(): %x = placeholder[target=x]() "
