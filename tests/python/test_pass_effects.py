@@ -156,8 +156,9 @@ def test_every_random_operator_is_kept():
             needed = [a for a in f._schema.arguments if not a.has_default_value()]
             dropped += [] if is_kept("call_function", f, len(needed)) else [f]
         function = getattr(torch, name, None) if random_ones else None
-        # For CPU it is a row of the table, with a dropout that is 0 unless it is given.
-        if function and not name.endswith(("_for_cpu", "_no_dropout_inplace", "_for_mps")):
+        # These do not draw unless they are told to: by default `training` is off, dropout 0.
+        switched = name in ("rrelu", "rrelu_") or name.endswith(("_cpu", "_inplace", "_mps"))
+        if function and not switched:
             dropped += [] if is_kept("call_function", function, 1) else [function]
         if random_ones and hasattr(torch.Tensor, name):
             dropped += [] if is_kept("call_method", name, 1) else [name]
