@@ -1,7 +1,13 @@
 /* effect.h - effects of a call besides its result: reads, writes, randomness.
  *
+ * All passes ask one model of effects. It knows operators by their rows and the arguments of the
+ * call; modules by the rows of their classes, their settings and `training`, or by their graph if
+ * they were captured; other functions and methods by their names and by what the host says.
+ * Calls that nothing is known about are taken for what torch.fx takes them for; the option `strict`
+ * of a pass takes them for impure.
+ *
  * Three functions, from the coarsest to the finest:
- *   - cfx_node_is_impure: must dead-code elimination keep the node? This is torch.fx's question.
+ *   - cfx_node_is_impure: must dead-code elimination keep the node?
  *   - cfx_node_effect: may the call be merged, repeated or moved?
  *   - cfx_node_each_touch: which arguments does the call write to or alias?
  */
@@ -15,9 +21,10 @@ extern "C" {
 #endif
 
 /* Whether dead-code elimination must keep `n` even if it has no users. True for placeholders and
- * outputs; for functions and modules that the host calls impure; for functions known only by name
- * that torch.fx calls impure; and for operators with a region that contains such a node. The host's
- * answer for a function is cached. Returns 1, 0, or -1 with the host's exception pending. */
+ * outputs; for calls that draw random numbers, write, report or check something; for functions and
+ * modules that the host calls impure; and for operators with a region that contains such a node.
+ * What modules do is not looked up; see cfx_node_effect. The host's answer for a function is
+ * cached. Returns 1, 0, or -1 with the host's exception pending. */
 CFX_API int cfx_node_is_impure(cfx_node *n);
 
 /* The effect of a call, as far as it matters whether the call runs once or twice. */
@@ -36,10 +43,16 @@ typedef enum cfx_effect {
  *   - the schema and flags, for operators of the library that `modules` has;
  *   - the contents of its regions.
  *
- * A module WRITES if the host calls it impure, or if `modules` (may be NULL) has it with
- * inplace=True. Any other module is ALONE: it may have state, but is trusted not to change its
- * arguments. Placeholders and outputs are ALONE. Fails with CFX_E_NOMEM, or if the host or
- * `modules` fails. */
+ * The effect of a module is the strongest of it and all modules below it in `modules` (may be
+ * NULL):
+ *   - WRITES with `inplace` or `_is_impure`; if it is a norm in training that tracks statistics, an
+ *     embedding with max_norm, an observer; or if it was captured and its graph writes to something
+ *     that is visible outside;
+ *   - ALONE if it draws random numbers: dropout in training with p > 0, attention and recurrent
+ *     layers with dropout in training, fractional pooling; or if nothing is known about it;
+ *   - NONE if it is another class of torch.nn.
+ * Without `modules`, a module WRITES if the host calls it impure, and is ALONE otherwise.
+ * Placeholders and outputs are ALONE. Fails with CFX_E_NOMEM, or if the host or `modules` fails. */
 CFX_API cfx_status cfx_node_effect(cfx_node *n, const cfx_module_tree *modules, cfx_effect *effect,
                                    cfx_error *err);
 

@@ -76,13 +76,14 @@ typedef struct cfx_module_tree {
     /* Custom operators that the graph may call (library.h): borrowed; may be NULL. */
     const struct cfx_library *library;
 
-    /* An address that the tensors at two paths share if, and only if, they may share memory; NULL if
-     * there is nothing at `path`, or it is not known. NULL: attributes may all be one memory. */
+    /* An address that the tensors at two paths have in common if they may share memory, and only
+     * then; NULL if there is no tensor at `path`, or its memory is not known. NULL: attributes may
+     * all be one memory. */
     const void *(*memory)(void *ctx, const char *path);
 
-    /* Computes the call of a function or method now, on values of `g`: `args` is a tuple, `kwargs` a
-     * dict. INVALID with *err set if it fails, CFX_E_UNSUPPORTED if it cannot be computed now. NULL:
-     * `call` is used for calls whose arguments can be put in the order of the operator's row. */
+    /* Computes the call of a function or method now, on values of `g`: `args` is a tuple, `kwargs`
+     * a dict. INVALID with *err set if it fails; CFX_E_UNSUPPORTED if it cannot be computed now.
+     * NULL: `call` is used, if the arguments can be put in the order of the operator's row. */
     cfx_value (*evaluate)(void *ctx, cfx_graph *g, const cfx_node *n, cfx_value args,
                           cfx_value kwargs, cfx_error *err);
 } cfx_module_tree;

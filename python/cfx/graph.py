@@ -187,7 +187,8 @@ class Graph(_core.Graph):
         return self._faults(True)
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
-        """Erases nodes that have no users and no effect. Returns True if there were any."""
+        """Erases nodes that have no users and no effect. Returns True if there were any. In-place
+        calls count as having none, as in torch.fx; `cfx.passes.run(module, "dce")` keeps them."""
         self.lint()
         return self._dce(is_impure_node)
 

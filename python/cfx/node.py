@@ -175,7 +175,8 @@ def _is_marked_elsewhere(target):
 
 
 def is_impure(self, impure_random: bool = True) -> bool:
-    """Returns whether dead code elimination must keep the node even if it has no users."""
+    """Returns torch.fx's answer to whether dead code elimination must keep the node even if it has
+    no users. The passes know more: see docs/differences.md."""
     if self.op in ("placeholder", "output"):
         return True
     if self.op == "call_function":

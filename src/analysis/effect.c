@@ -27,13 +27,11 @@ static const char *const reporters[] = {"builtins.input", "builtins.print"};
 
 /* Functions without a row that draw random numbers. */
 static const char *const random_functions[] = {
-    "torch._fused_dropout", "torch._standard_gamma", "torch.binomial",
-    "torch.nn.functional.fractional_max_pool1d", "torch.nn.functional.fractional_max_pool3d",
-    "torch.nn.functional.fractional_max_pool3d_with_indices", "torch.rrelu_with_noise",
-    "torch.sample_dirichlet",
+    "torch.nn.functional.fractional_max_pool3d",
+    "torch.nn.functional.fractional_max_pool3d_with_indices",
 };
 
-/* The same for torch.ops.aten. */
+/* The same for torch.ops.aten, and for torch itself. */
 static const char *const random_packets[] = {
     "_cudnn_rnn", "_efficient_attention_forward", "_flash_attention_forward", "_fused_dropout",
     "_fused_sdp_choice", "_sample_dirichlet", "_scaled_dot_product_attention_math",
@@ -145,7 +143,9 @@ static unsigned name_does(const cfx_str *name)
     }
     if (cfxi_analysis_is_listed(name->data, name->size, ROWS(reporters)))
         return CFXI_REPORTS;
-    if (cfxi_analysis_is_listed(name->data, name->size, ROWS(random_functions)))
+    if (cfxi_analysis_is_listed(name->data, name->size, ROWS(random_functions)) ||
+        (last == name->data + strlen("torch.") && has_prefix(name->data, "torch.") &&
+         cfxi_analysis_is_listed(last, size, ROWS(random_packets))))
         return CFXI_DRAWS;
     bool plain = has_prefix(name->data, "operator.") || has_prefix(name->data, "_operator.") ||
                  has_prefix(name->data, "builtins.");

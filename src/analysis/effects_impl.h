@@ -76,7 +76,8 @@ cfx_status cfxi_analysis_module_facts(cfxi_effect_model *m, cfx_graph *g, const 
 cfx_status cfxi_analysis_graph_does(const cfxi_effect_model *m, cfx_graph *g, const char *path,
                                     unsigned *does, cfx_error *err);
 
-/* Calls `memory` of the tree for a path of the graph: NULL if nothing is known. (module_effect.c) */
+/* Calls `memory` of the tree for a path of the graph; NULL if nothing is known.
+ * (module_effect.c) */
 const void *cfxi_analysis_memory_at(const cfxi_effect_model *m, const char *path);
 
 static inline const cfx_library *cfxi_analysis_model_library(const cfxi_effect_model *m)

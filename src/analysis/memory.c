@@ -136,15 +136,15 @@ static bool note_write(void *ctx, uint32_t channel, bool writes)
 static cfx_status note_all(cfxi_aliases *a, bool *written, cfx_error *err)
 {
     cfx_graph *g = a->graph;
+    bool any = false;
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next) {
         unsigned does;
         CFX_TRY(cfxi_analysis_does(a->model, n, &does, err));
+        any = any || (does & CFXI_WRITES_ANY);
         if (does & CFXI_WRITES_ANY)
             cfxi_analysis_each_channel(a, n, does, note_write, written);
     }
-    for (size_t i = 0; i < a->n; i++)
-        a->sets[i].written = false;
-    for (cfx_node *n = g->root.next; n != &g->root; n = n->next)
+    for (cfx_node *n = g->root.next; any && n != &g->root; n = n->next)
         if (cfxi_analysis_is_disturbed(a, n, written))
             cfxi_analysis_alias_set(a, n)->written = true;
     return CFX_OK;

@@ -1,10 +1,10 @@
 /* match_effects.c - whether the nodes of a match can stand in one place: nothing that they would
  * have to pass writes to what they read, or touches what they write.
  *
- * Once for a graph: for each channel (alias_impl.h: what shares memory, the state of modules, random
- * numbers) the places of the calls that write to it and of those that touch it at all are listed. A
- * match then looks up the next of them behind each of its nodes, which takes the logarithm of the
- * graph's size, not the stretch that it covers.
+ * Once for a graph: for each channel (alias_impl.h: what shares memory, the state of modules,
+ * random numbers) the places of the calls that write to it and of those that touch it at all are
+ * listed. A match then looks up the next of them behind each of its nodes, which takes the
+ * logarithm of the graph's size, not the stretch that it covers.
  */
 #include "analysis/alias_impl.h"
 #include "match_impl.h"

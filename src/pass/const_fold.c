@@ -31,7 +31,8 @@ typedef struct fold_job {
     cfx_graph *g;
     const cfx_module_tree *modules;
     cfxi_effect_model *model;
-    const cfxi_survey *survey;  /* of the graph and its regions, if there are modules */
+    cfx_graph *root;
+    cfxi_survey *survey;     /* of the graph and its regions, begun when an attribute is read */
     cfxi_aliases aliases;    /* likewise, of this graph */
     cfx_node_map *values;    /* of nodes that are known */
     cfxi_vec folded;         /* of cfx_node *: calls that have been computed, in their order */
@@ -275,9 +276,11 @@ static cfx_status read_attr(fold_job *job, cfx_node *n)
 {
     cfx_value v;
     const char *path = n->callee->ref->name->data;
-    if (cfxi_ir_is_flag(n))
-        return CFX_OK;  /* the owner of the modules switches it */
-    if (!job->modules || is_written(job, n) || job->survey->wrote_any ||
+    if (!job->modules || cfxi_ir_is_flag(n) || is_written(job, n))
+        return CFX_OK;  /* a flag is the caller's to switch */
+    if (!job->survey->model)
+        CFX_TRY(cfxi_analysis_survey_begin(job->survey, job->root, job->model, job->err));
+    if (job->survey->wrote_any ||
         cfxi_analysis_survey_find(job->survey, path).written)
         return CFX_OK;
     CFX_TRY(cfxi_ops_module_attr(job->modules, job->g, path, "", &v, job->err));
@@ -307,8 +310,20 @@ static cfx_status note_writes(fold_job *job)
     return CFX_OK;
 }
 
+/* Whether anything depends on attributes and literals only: in most graphs nothing does, and what
+ * they write to need not be found out. */
+static bool has_candidates(const cfx_graph *g)
+{
+    for (const cfx_node *n = g->root.next; n != &g->root; n = n->next)
+        if (n->op == CFX_OP_GET_ATTR || (cfxi_ir_is_call(n) && n->n_inputs == 0))
+            return true;
+    return false;
+}
+
 static cfx_status compute_all(fold_job *job)
 {
+    if (!has_candidates(job->g))
+        return CFX_OK;
     cfx_status status = job->modules && job->g->size > 0 ? note_writes(job) : CFX_OK;
     for (cfx_node *n = job->g->root.next; status == CFX_OK && n != &job->g->root; n = n->next) {
         if (n->op == CFX_OP_GET_ATTR)
@@ -433,8 +448,8 @@ static void release_values(const fold_job *job, const cfxi_vec *nodes)
 
 static cfx_status fold_once(cfx_graph *g, fold_job *all, cfx_error *err)
 {
-    fold_job job = {.g = g, .modules = all->modules, .model = all->model, .survey = all->survey,
-                    .next = all->next, .err = err};
+    fold_job job = {.g = g, .modules = all->modules, .model = all->model,
+                    .survey = all->survey, .root = all->root, .next = all->next, .err = err};
     job.values = cfx_node_map_new(g->allocator, err);
     if (!job.values)
         return CFX_E_NOMEM;
@@ -475,15 +490,15 @@ cfx_status cfxi_pass_const_fold(cfx_graph *g, const cfx_module_tree *modules, co
     cfxi_effect_model model = {.modules = modules, .strict = o && o->strict};
     cfxi_resolver resolver = {.model = &model, .max_count = 1,
                               .truths = cfx_node_map_new(g->allocator, err)};
-    fold_job all = {.modules = modules, .model = &model, .survey = &survey, .resolver = &resolver};
+    fold_job all = {.modules = modules, .model = &model, .root = g, .survey = &survey,
+                    .resolver = &resolver};
     cfx_status status = resolver.truths ? CFX_OK : CFX_E_NOMEM;
     do {
         resolver.any = false;
-        if (status == CFX_OK && modules)
-            status = cfxi_analysis_survey_begin(&survey, g, &model, err);
         if (status == CFX_OK)
             status = fold(g, &all, err);
-        cfxi_analysis_survey_end(&survey);
+        if (survey.model)
+            cfxi_analysis_survey_end(&survey);
         survey = (cfxi_survey){0};
     } while (resolver.any && status == CFX_OK);
     cfxi_analysis_model_end(&model);

@@ -303,8 +303,8 @@ static cfx_status fill_map(const numbering *v, cfx_node_map *leaders, cfx_error 
     return CFX_OK;
 }
 
-/* Hooks may run, which may number nodes for themselves: so a map, not the marks. What goes keeps its
- * arguments until then, so it goes from the end. */
+/* Hooks may run, which may number nodes for themselves: so a map, not the marks. What goes keeps
+ * its arguments until then, so it goes from the end. */
 static cfx_status merge(const numbering *v, cfx_node_map *leaders, bool *changed, cfx_error *err)
 {
     CFX_TRY(fill_map(v, leaders, err));

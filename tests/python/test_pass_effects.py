@@ -144,6 +144,36 @@ def test_passes(batch):
         case.check(*random.Random(seed).sample(together, 3))
 
 
+def test_every_random_operator_is_kept():
+    """As torch tags its overloads; and the functions and methods of the same names."""
+    aten, tag = torch.ops.aten, torch.Tag.nondeterministic_seeded
+    dropped = []
+    for name in dir(aten):
+        packet = getattr(aten, name)
+        overloads = [getattr(packet, o) for o in getattr(packet, "overloads", list)()]
+        random_ones = [f for f in overloads if tag in f.tags]
+        for f in random_ones:
+            needed = [a for a in f._schema.arguments if not a.has_default_value()]
+            dropped += [] if is_kept("call_function", f, len(needed)) else [f]
+        function = getattr(torch, name, None) if random_ones else None
+        # These do not draw unless they are told to: by default `training` is off, dropout 0.
+        switched = name in ("rrelu", "rrelu_") or name.endswith(("_cpu", "_inplace", "_mps"))
+        if function and not switched:
+            dropped += [] if is_kept("call_function", function, 1) else [function]
+        if random_ones and hasattr(torch.Tensor, name):
+            dropped += [] if is_kept("call_method", name, 1) else [name]
+    assert dropped == []
+
+
+def is_kept(op, target, n):
+    graph = cfx.Graph()
+    x = graph.placeholder("x")
+    graph.create_node(op, target, (x,) * n)
+    graph.output(x)
+    cfx.passes.run(graph, "dce")
+    return len(graph.nodes) == 3
+
+
 def test_modules_run():
     """Most of what is made can be run, and much of it has state that changes."""
     outcomes = [outcome(*random_modules.make_live(seed, strict=seed % 4 < 2)) for seed in SEEDS]

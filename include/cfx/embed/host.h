@@ -71,9 +71,10 @@ struct cfx_host {
      * what the host has cached about its value. Must not edit the graph. (optional) */
     void (*outdate)(void *ctx, cfx_node *n);
 
-    /* Whether a call of this node has an effect besides its result, so that dead-code elimination
-     * must keep it: 1, 0, or -1 on failure. Called for call_function with a host target, and for
-     * call_module. (optional; default: no effect) */
+    /* Whether a call of this node has an effect besides its result, as far as the host knows: 1, 0,
+     * or -1 on failure. The model of effects (effect.h) adds what it knows itself. Called for
+     * call_function with a host target, and for call_module where no tree of modules is given.
+     * (optional; default: no effect) */
     int (*is_impure)(void *ctx, cfx_node *n);
 
     void *ctx;

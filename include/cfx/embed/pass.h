@@ -36,8 +36,8 @@ typedef struct cfx_const_fold_options {
 } cfx_const_fold_options;
 
 typedef struct cfx_cse_options {
-    /* Whether a node is never merged with another: 1 or 0. Called for every node except placeholders
-     * and outputs; may be NULL. */
+    /* Whether a node is never merged with another: 1 or 0. Called for every node except
+     * placeholders and outputs; may be NULL. */
     int (*keep)(void *ctx, cfx_node *n);
     void *ctx;
     bool like_torch_fx;  /* also merge calls of modules that nothing is known about */

@@ -223,7 +223,8 @@ PyObject *graph_reinplace(PyGraph *self, PyObject *callbacks)
     bool changed = false;
     if (!PyTuple_Check(callbacks) || PyTuple_GET_SIZE(callbacks) != 2)
         return PyErr_Format(PyExc_TypeError, "expected two callables, got %R", callbacks);
-    const cfx_reinplace_options options = {.fits = ask_fits, .same_elements = ask_same, .ctx = callbacks};
+    const cfx_reinplace_options options = {.fits = ask_fits, .same_elements = ask_same,
+                                           .ctx = callbacks};
     cfx_status status =
         cfx_pass_run(cfx_pass_find("reinplace"), self->g, NULL, &options, &changed, &err);
     if (status != CFX_OK || PyErr_Occurred())

@@ -86,7 +86,9 @@ TEST(functions_with_effects_by_name)
         "torch.nn.functional.dropout", "torch.dropout", "torch.nn.functional.gumbel_softmax",
         "torch.ops.aten.binomial.default", "torch.binomial", "builtins.print",
     };
-    static const char *const dropped_by_torch_fx[] = {"operator.iadd", "torch.relu_", "builtins.next"};
+    static const char *const dropped_by_torch_fx[] = {
+        "operator.iadd", "torch.relu_", "builtins.next",
+    };
     static const char *const pure[] = {
         "torch.relu", "torch.empty", "torch.ops.aten.add.Tensor", "torch.ops.aten.add",
         "torch.ops.aten.__and__.Tensor", "torch.ran", "torch.randx", "torch.ops.a", "my.function",
