@@ -170,6 +170,14 @@ def plain(x):
     return list(map(plain, x)) if isinstance(x, list) else x
 
 
+def states(made, module):
+    """What both hold afterwards, under the names that both have."""
+    mine = dict(made.state_dict()) if isinstance(made, torch.nn.Module) else {}
+    yours = dict(module.state_dict())
+    both = sorted(mine.keys() & yours.keys())
+    return {k: mine[k].detach() for k in both}, {k: yours[k].detach() for k in both}
+
+
 def judge(program, folder):
     """A verdict, and what was said or is different."""
     try:
@@ -178,9 +186,10 @@ def judge(program, folder):
             lowered = cfx.lower(module)
     except (Refused, cfx.LowerError) as e:
         return REFUSED, str(e).replace(f"{folder}/", "")
+    made = program.make()
     with torch.no_grad():  # as everything is in C
         got = programs.run(lowered, program.calls)
-        want = programs.run(program.make(), program.calls)
+        want = programs.run(made, program.calls)
     for i, (a, b) in enumerate(zip(want, got, strict=True)):
         a.value = plain(a.value)
         found = programs.disagreement(a, b, exact=False, base=program.base)
@@ -188,7 +197,8 @@ def judge(program, folder):
             raised = b.error is not None and a.error is None
             found = found.replace(f"{folder}/", "")
             return RAISES if raised else DIFFERENT, f"call {i}: {found}"
-    return EQUAL, ""
+    found = programs.difference(*states(made, module), exact=False, path="state")
+    return (DIFFERENT, found) if found else (EQUAL, "")
 
 
 # ---- all of them -------------------------------------------------------------------------------

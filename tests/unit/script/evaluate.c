@@ -348,3 +348,16 @@ TEST(out_of_memory)
     check(every_kind, "(([9, 3, 2], {'a': 1, 'b': [9, 3, 2], 'c': '1-2'}, 1), 3, %relu)");
     CHECK(test_oom_sweep(evaluate_all, (void *)every_kind) > 100);
 }
+
+TEST(policy_by_name)
+{
+    CHECK(cfx_script_rule_of("builtins.len") == CFX_RULE_VALUE);
+    CHECK(cfx_script_rule_of("math.sqrt") == CFX_RULE_DEEP);
+    CHECK(cfx_script_rule_of("operator.eq") == CFX_RULE_DEEP);
+    CHECK(cfx_script_rule_of("operator.add") == CFX_RULE_ITEM);
+    CHECK(cfx_script_rule_of("torch.manual_seed") == CFX_RULE_ALWAYS);
+    CHECK(cfx_script_rule_of("torch.relu") == CFX_RULE_NEVER);
+    CHECK(cfx_script_rule_of("mathematics.sqrt") == CFX_RULE_NEVER);
+    CHECK(cfx_script_rule_of("") == CFX_RULE_NEVER);
+    CHECK(cfx_script_is_fact("shape") && !cfx_script_is_fact("sum"));
+}

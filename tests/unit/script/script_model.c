@@ -173,6 +173,20 @@ TEST(memory_may_run_out)
         "        self.w = nn.Parameter(torch.ones(2))\n"
         "    def forward(self, x):\n"
         "        return self.fc(x) * self.w if x.sum() > 0 else x\n";
+    static char library[] =
+        "import copy, functools, torch\n"
+        "from collections import defaultdict, deque\n"
+        "from collections.abc import Sequence\n"
+        "cached = [functools.lru_cache(lambda n: n * 2)]\n"
+        "@torch.no_grad()\n"
+        "def f(x):\n"
+        "    d = defaultdict(list)\n"
+        "    q = copy.deepcopy(deque([1, 2], maxlen=2))\n"
+        "    q.append(cached[0](2))\n"
+        "    d['a'].append(x if isinstance(q[0], Sequence) else -x)\n"
+        "    s = {1}\n"
+        "    s |= {2} if torch.is_tensor(3) else {4}\n"
+        "    return d['a'], list(q), list(s)\n";
     static char settings[] =
         "import itertools, torch\n"
         "from collections import namedtuple\n"
@@ -289,6 +303,8 @@ TEST(memory_may_run_out)
     CHECK_INT_EQ(CFX_OK, capture(NULL, iterators));
     CHECK(test_oom_sweep(capture, iterators) > 100);
     CHECK_INT_EQ(CFX_OK, capture(NULL, lazy));
+    CHECK_INT_EQ(CFX_OK, capture(NULL, library));
+    CHECK(test_oom_sweep(capture, library) > 100);
     CHECK(test_oom_sweep(capture, lazy) > 100);
     CHECK(test_oom_sweep(capture, small) > 100);
     CHECK(test_oom_sweep(capture, control) > 100);
