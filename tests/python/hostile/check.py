@@ -4,6 +4,7 @@ import collections
 import contextlib
 import copy
 import dataclasses
+import io
 import os
 import pickle
 import random
@@ -24,7 +25,7 @@ TIMES = 3  # calls with one input, one after the other
 INTERNAL = (SystemError, RecursionError, MemoryError, AssertionError)
 
 
-# ---- pictures: any object as tuples, dicts, numbers and tensors -----------------------------------
+# ---- pictures: any object as tuples, dicts, numbers and tensors ----------------------------------
 
 
 def picture(x: Any, seen: tuple = ()) -> Any:
@@ -121,8 +122,10 @@ def globals_of(program: Program) -> dict:
 
 
 def modes() -> dict:
-    return {"grad mode": torch.is_grad_enabled(), "inference mode": torch.is_inference_mode_enabled(),
-            "autocast": torch.is_autocast_enabled("cpu"), "default dtype": torch.get_default_dtype(),
+    return {"grad mode": torch.is_grad_enabled(),
+            "inference mode": torch.is_inference_mode_enabled(),
+            "autocast": torch.is_autocast_enabled("cpu"),
+            "default dtype": torch.get_default_dtype(),
             "autocast dtype": torch.get_autocast_dtype("cpu"),
             "deterministic": torch.are_deterministic_algorithms_enabled(),
             "environment": hash(tuple(sorted(os.environ.items())))}
@@ -224,11 +227,13 @@ def call(callee, given, owner, home) -> Seen:
     args, seen = copy.deepcopy(given), Seen()
     leaves = tensors_in(args)
     parameters = dict(owner.named_parameters()) if isinstance(owner, nn.Module) else {}
-    before = random_state()
+    before, printed = random_state(), io.StringIO()
     try:
-        seen.value = callee(*args)
+        with contextlib.redirect_stdout(printed):
+            seen.value = callee(*args)
     except Exception as e:
         seen.error = e
+    seen.pictures["printed"] = printed.getvalue()
     seen.pictures["result"] = picture(seen.value)
     seen.pictures["modes afterwards"] = modes()
     seen.pictures["random state afterwards"] = random_state()
@@ -364,13 +369,16 @@ def captured(program, training):
         made.train(training)
     seed(7)
     before = traces(program, made)
-    error = module = None
+    error, module, printed = None, None, io.StringIO()
     with restored():
         try:
-            module = cfx.script(made)
+            with contextlib.redirect_stdout(printed):
+                module = cfx.script(made)
         except Exception as e:
             error = e
         trace = differs(before, traces(program, made), "capture left a trace")
+    if printed.getvalue():
+        trace = trace or f"capture prints {printed.getvalue()!r}"
     return module, error, trace
 
 

@@ -533,7 +533,7 @@ class ClipsNorm(nn.Module):
         return self.lin(x)
 
 
-# ---- attributes that persist -----------------------------------------------------------------------
+# ---- attributes that persist ---------------------------------------------------------------------
 
 
 @refused(ROWS, LESS)
@@ -692,7 +692,7 @@ class RequiresGradByForward(nn.Module):
         return self.lin(x)
 
 
-# ---- hooks -----------------------------------------------------------------------------------------
+# ---- hooks ---------------------------------------------------------------------------------------
 
 
 @equal(ROWS, LESS)
@@ -790,7 +790,7 @@ class HookWithABranch(nn.Module):
         return self.act(x)
 
 
-# ---- parametrizations and norms --------------------------------------------------------------------
+# ---- parametrizations and norms ------------------------------------------------------------------
 
 
 class Symmetric(nn.Module):
@@ -869,7 +869,7 @@ class ParametrizationWithABranch(nn.Module):
         return self.lin(x)
 
 
-# ---- sharing and structure -------------------------------------------------------------------------
+# ---- sharing and structure -----------------------------------------------------------------------
 
 
 @equal(ROWS, LESS)
