@@ -1,4 +1,4 @@
-"""What is the same object, and of which type: `is`, in-place results, types of results, printing."""
+"""What is the same object, and of which type: `is`, in-place results, results, printing."""
 import torch
 from torch import nn
 
@@ -138,14 +138,16 @@ def kind_of_a_container(x, items):
 
 @equal((UP, 3), (DOWN, 2.5))
 def tensor_of_numbers(x, n):
-    return (torch.tensor(n), torch.tensor([n, 1]), torch.full((2,), n), torch.tensor([[1, 2], [3, 4]]),
-            x.new_tensor([n]), torch.as_tensor(n), torch.scalar_tensor(n))
+    return (torch.tensor(n), torch.tensor([n, 1]), torch.full((2,), n),
+            torch.tensor([[1, 2], [3, 4]]), x.new_tensor([n]), torch.as_tensor(n),
+            torch.scalar_tensor(n))
 
 
 @equal((UP, 3), (DOWN, 2))
 def factories_by_numbers(x, n):
-    return (torch.arange(n), torch.arange(0, 1, 0.5), torch.arange(n * 1.0), torch.linspace(0, n, 3),
-            torch.eye(n), torch.zeros(n, dtype=torch.int32), torch.ones(x.shape), x.new_zeros(n))
+    return (torch.arange(n), torch.arange(0, 1, 0.5), torch.arange(n * 1.0),
+            torch.linspace(0, n, 3), torch.eye(n), torch.zeros(n, dtype=torch.int32),
+            torch.ones(x.shape), x.new_zeros(n))
 
 
 @equal((GRID, 1), (-GRID, 0))
@@ -166,7 +168,7 @@ def and_or_return_operands(x):
     return x.sum() > 0 and x, x.sum() > 0 or -x, None or x, 0 or "" or x
 
 
-# ---- printing --------------------------------------------------------------------------------------
+# ---- printing -----------------------------------------------------------------------------------
 
 
 @equal(UP, DOWN)

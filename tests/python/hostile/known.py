@@ -193,6 +193,7 @@ PYTHON: dict[str, str] = {
         "train, input 0, call 1: result: [1.132, 2.307, 3.634], not [1.496, 2.768, 3.088]",
     "environment.cached_list_grows":
         "train, input 0, call 0: result: [0.0, 0.0, 0.0], not [1.0, 2.0, 3.0]",
+    "environment.cached_by_a_tensor": "captured, though the value is of the moment of the capture",
     "environment.cache_made_inside":
         "train, input 0, call 0: result: [1.364, 2.460, 2.454], not [1.0, 2.0, 3.0]",
     "environment.cached_property_of_a_fresh_object":
@@ -299,6 +300,10 @@ PYTHON: dict[str, str] = {
     "modules.EvalAndBack":
         "train, input 0, call 0: result: [2.0, 4.0, 8.0, 1.0, -2.0, 6.0], not [1.0, 2.0, "
         "12.0, 0.5, -1.0, 3.0]",
+    "modules.TrainsByData": "refused: ValueError: training mode is expected to be boolean",
+    "modules.SetsTraining":
+        "refused: cannot assign to attribute 'training' of Dropout: a graph keeps only "
+        "tensors registered as ...",
     "modules.AssignsRunningMean":
         "train, input 0, call 0: state: bn.running_mean: [1.5, 1.0, 7.0], not [1.424, 0.949, "
         "6.649]",
@@ -306,10 +311,11 @@ PYTHON: dict[str, str] = {
         "train, input 0, call 0: state: last: shape torch.Size([3]), not torch.Size([])",
     "modules.BufferOfOtherDtype":
         "train, input 0, call 0: state: last: dtype torch.int64, not torch.float32",
-    "modules.ReplacesALayer":
-        "refused at line 617, not [616]: module is not installed as a submodule",
     "modules.AppendsALayer":
         "refused at line 629, not [627]: module is not installed as a submodule",
+    "modules.AttributeSetAndPutBack":
+        "refused: cannot assign to attribute 'scale' of AttributeSetAndPutBack: a graph "
+        "keeps only tensors ...",
     "modules.CachedProperty":
         "train, input 0, call 0: result: [1.364, 2.460, 3.454, 0.864, -0.539, 2.454], not "
         "[1.0, 2.0, 4.0, 0.5, ...",

@@ -85,7 +85,8 @@ def in_place_draws(x):
 @equal(UP.abs() / 4, DOWN.abs() / 4)
 def many_distributions(x):
     return (torch.bernoulli(x), torch.multinomial(x, 2), torch.randperm(4),
-            torch.randint(0, 9, (3,)), torch.normal(x, 1.0), torch.poisson(x), x.clone().exponential_(), torch.rand_like(x))
+            torch.randint(0, 9, (3,)), torch.normal(x, 1.0), torch.poisson(x),
+            x.clone().exponential_(), torch.rand_like(x))
 
 
 @equal(UP, DOWN)
