@@ -360,7 +360,8 @@ class Writer:
         if not self.deques or rng.random() < 0.3:
             name = self.new("q")
             most = rng.choice(["", ", maxlen=2", ", maxlen=3"])
-            self.line(depth, f"{name} = collections.deque([{self.tensor()}, {self.tensor()}]{most})")
+            two = f"[{self.tensor()}, {self.tensor()}]"
+            self.line(depth, f"{name} = collections.deque({two}{most})")
             self.deques.append(name)
             return
         q = rng.choice(self.deques)
@@ -440,9 +441,10 @@ class Writer:
         """Changes of a list or a dict without a method call on it."""
         rng, items = self.rng, self.rng.choice(self.lists)
         self.line(depth, rng.choice([
-            f"operator.setitem({items}, 0, {self.tensor()})", f"list.append({items}, {self.tensor()})",
-            f"operator.iadd({items}, [{self.tensor()}])", f"list.insert({items}, 0, {self.tensor()})",
-            f"{items}.__setitem__(-1, {self.tensor()})", f"list.reverse({items})",
+            f"operator.setitem({items}, 0, {self.tensor()})", f"list.reverse({items})",
+            f"operator.iadd({items}, [{self.tensor()}])", f"list.append({items}, {self.tensor()})",
+            f"{items}.__setitem__(-1, {self.tensor()})",
+            f"list.insert({items}, 0, {self.tensor()})",
             *(f"dict.__setitem__({d}, 'a', {self.tensor()})" for d in self.dicts),
             *(f"operator.setitem({d}, 'b', {self.tensor()})" for d in self.dicts),
             *(f"dict.update({d}, a={self.tensor()})" for d in self.dicts),

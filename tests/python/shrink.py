@@ -23,11 +23,12 @@ def shorter(lines, first):
             yield lines[:start] + body + lines[end:]
 
 
-def shrunk(source, shows, tries=400):
-    """`shows(source)` says whether a program shows it; what does not compile is not asked about."""
+def shrunk(source, shows, first=0, tries=400):
+    """`shows(source)` says whether a program shows it; what does not compile is not asked about.
+    Lines before the one with the number `first` stay."""
     lines = source.rstrip("\n").split("\n")
     while tries > 0:
-        for candidate in shorter(lines, 0):
+        for candidate in shorter(lines, first):
             text = "\n".join(candidate) + "\n"
             try:
                 compile(text, "shrunk", "exec")

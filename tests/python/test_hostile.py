@@ -1,12 +1,14 @@
-"""Hostile programs: what cfx.script captures does what eager PyTorch does, on all inputs, call after
-call, in training and evaluation; the rest is refused at the line that says so. The same through
-`cfx script`. See hostile/."""
+"""Hostile programs: what cfx.script captures does what eager PyTorch does, on all inputs, call
+after call, in training and evaluation; the rest is refused at the line that says so. The same
+through `cfx script`. See hostile/."""
+import importlib.util
 import os
 from pathlib import Path
 
+import cfx
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 pytest.importorskip("numpy")
 
 import hostile  # noqa: E402
@@ -16,6 +18,7 @@ from hostile.known import COMMAND, PYTHON  # noqa: E402
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND_FILE = Path(os.environ.get("CFX_BUILD", ROOT / "build")) / "cfx"
 KEYS = hostile.keys()
+TIME = "the time is that of the capture"  # None when it is not
 
 
 @pytest.fixture(scope="module")
@@ -66,3 +69,19 @@ def test_command(key, driver):
         pytest.skip("the command is not built")
     status, words = driver.ask("command", key)
     judge(status in ("equal", "refused"), COMMAND.get(key), f"{status}: {words}")
+
+
+def test_the_time_is_asked_in_each_call(tmp_path):
+    """Or is refused: it is never that of the capture."""
+    file = tmp_path / "clock.py"
+    file.write_text("import time\ndef clock(x):\n    return x, time.perf_counter_ns()\n")
+    spec = importlib.util.spec_from_file_location("clock", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    try:
+        captured = cfx.script(module.clock)
+    except cfx.ScriptError as e:
+        assert "clock.py:3" in str(e)
+        return
+    first, second = (captured(torch.ones(1))[1] for _ in range(2))
+    judge(first < second, TIME, "the time is that of the capture")

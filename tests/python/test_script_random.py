@@ -1,8 +1,11 @@
 """cfx.script on random programs with control flow: what they do is what they do in Python, called,
 interpreted, in C, and read back from IR text. Short programs come first, so that the first failure
 is the one to look at."""
+import collections
+import itertools
 import os
 import re
+import sys
 import types
 
 import cfx
@@ -10,7 +13,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import hostile  # noqa: E402
 import random_buffers  # noqa: E402
+import random_scripts  # noqa: E402
+from hostile import check  # noqa: E402
 from programs import Call, disagreement, run  # noqa: E402
 from random_scripts import program  # noqa: E402
 
@@ -101,3 +107,51 @@ def test_buffers(tmp_path):
         for want, got in results[:-1:2] + results[-1:]:  # the buffers as they are in the end
             assert all(map(torch.equal, want, got)), source
     assert copies > COUNT // 4
+
+
+# ---- deques, iterators, contexts, handlers, changes through functions, modules -------------------
+
+BATCH = 50
+HOSTILE = 20000 if os.environ.get("CFX_FULL") == "1" else 100
+# Kinds of statements of which graphs are wrong at present.
+PENDING = frozenset(
+    "asks_for_gradients attribute context deque_ deque_read generator_expression handler heap "
+    "iterator loop_over_an_iterator mode setting submodule suppress through_a_function".split())
+
+
+def fresh(source, file, inputs):
+    """What makes the program anew, each time with globals of its own."""
+    file.write_text(source)
+    code = compile(source, str(file), "exec")
+
+    def load():
+        home = types.ModuleType(f"{file.stem}_{next(NUMBERS)}")
+        sys.modules[home.__name__] = home
+        exec(code, vars(home))
+        return hostile.Program(file.stem, "program", None, home.program, inputs, home)
+
+    return load
+
+
+NUMBERS = itertools.count()
+OTHERS = tuple(way for way in check.WAYS if way != "called")
+# Mode of the module, whether gradients are on, calls with one input.
+SETTINGS = ((True, True, 2), (False, True, 1), (False, False, 1))
+
+
+@pytest.mark.parametrize("first", range(0, HOSTILE, BATCH))
+def test_hostile_script(first, tmp_path, record_property):
+    """Each is what it is in eager PyTorch, or is refused with a line of its own."""
+    statuses = collections.Counter()
+    for seed in range(first, first + BATCH):
+        source, _ = random_scripts.hostile(seed, PENDING)
+        load = fresh(source, tmp_path / f"random_{seed}.py", tuple(c.args for c in CALLS))
+        ways = "called", OTHERS[seed % len(OTHERS)]
+        status, words = check.verdict(load, SETTINGS, ways)
+        statuses[status] += 1
+        if status == "wrong":
+            pytest.fail(f"seed {seed}: {words}\n{source}", pytrace=False)
+    refused = statuses["refused"] / BATCH
+    record_property("share", f"hostile programs {first} to {first + BATCH - 1}: {refused:.0%} "
+                    "refused")
+    assert refused < 0.5

@@ -137,23 +137,28 @@ def _undecorated(statement):
 
 
 @functools.cache
+def _statements(theme):
+    """Of a file: (first line, last line, names that it binds, names that it reads)."""
+    found = []
+    for statement in map(_undecorated, ast.parse(file_of(theme).read_text()).body):
+        decorators = getattr(statement, "decorator_list", ())
+        first = min([statement.lineno, *(d.lineno for d in decorators)])
+        found.append((first, statement.end_lineno, *_names(statement)))
+    return found
+
+
+@functools.cache
 def part_of(key: str) -> tuple[tuple[int, int], ...]:
     """The lines of a theme that a program needs: first and last ones of statements."""
     theme, _, name = key.partition(".")
-    statements = [_undecorated(s) for s in ast.parse(file_of(theme).read_text()).body]
+    statements = _statements(theme)
     wanted, chosen = {name}, set()
     while True:
-        more = [i for i, s in enumerate(statements) if i not in chosen and _names(s)[0] & wanted]
+        more = {s[:2] for s in statements if s[2] & wanted} - chosen
         if not more:
-            break
-        chosen |= set(more)
-        wanted |= {n for i in more for n in _names(statements[i])[1]}
-    spans = []
-    for i in sorted(chosen):
-        s = statements[i]
-        first = min([s.lineno, *(d.lineno for d in getattr(s, "decorator_list", ()))])
-        spans.append((first, s.end_lineno))
-    return tuple(spans)
+            return tuple(sorted(chosen))
+        chosen |= more
+        wanted |= {n for s in statements if s[:2] in more for n in s[3]}
 
 
 def source_of(key: str) -> str:

@@ -1,4 +1,4 @@
-"""Shows what becomes of the programs: python -m hostile [python|command] [part of a name]... [-v]"""
+"""Shows what becomes of programs: python -m hostile [python|command] [part of a name]... [-v]"""
 import collections
 import sys
 

@@ -30,11 +30,11 @@ def deque_append(x):
     return d[0] + d[-1], len(d)
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def deque_on_one_way(x):
     d = collections.deque([x, x + 1])
     if x.sum() > 0:
-        d.append(x * 2)
+        d.append(x * 2)  # refuse
     return d[-1]
 
 
@@ -246,11 +246,11 @@ def map_that_appends(x):
     return x * items[0] + items[1]
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def dict_order_by_a_branch(x):
     d = {"a": x, "b": x * 2}
     if x.sum() > 0:
-        d["a"] = d.pop("a")
+        d["a"] = d.pop("a")  # refuse
     else:
         d["a"] = d["a"] + 1
     return [v + i for i, v in enumerate(d.values())][0]
@@ -306,104 +306,104 @@ def insort(x):
 # ---- bytes and arrays ----------------------------------------------------------------------------
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def byte_array(x):
     data = bytearray(b"ab")
     if x.sum() > 0:
-        data.append(5)
-        data[0] = 7
+        data.append(5)  # refuse
+        data[0] = 7  # refuse
     return x * data[0] + len(data)
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def array_of_numbers(x):
     data = array.array("d", [1.0, 2.0])
     if x.sum() > 0:
-        data[0] = 10.0
+        data[0] = 10.0  # refuse
     else:
         data.append(3.0)
     return x * data[0] + len(data)
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def numpy_item(x):
     scale = np.ones(2)
     if x.sum() > 0:
-        scale[0] = 5.0
+        scale[0] = 5.0  # refuse
     return x * float(scale[0]) + float(scale[1])
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def numpy_fill(x):
     scale = np.ones(2)
     if x.sum() > 0:
-        scale.fill(3.0)
+        scale.fill(3.0)  # refuse
     else:
         scale += 1
     return x * float(scale[0])
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def numpy_through_a_view(x):
     scale = np.ones((2, 2))
     row = scale[0]
     if x.sum() > 0:
-        row[1] = 4.0
+        row[1] = 4.0  # refuse
     return x * float(scale[0, 1])
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def numpy_out(x):
     scale = np.ones(2)
     if x.sum() > 0:
-        np.add(scale, 2, out=scale)
+        np.add(scale, 2, out=scale)  # refuse
     return x * float(scale[0])
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def numpy_shares_memory_with_a_tensor(x):
     data = np.ones(3, dtype=np.float32)
-    t = torch.from_numpy(data)
+    t = torch.from_numpy(data)  # refuse
     if x.sum() > 0:
         t.add_(1)
     return x * t
 
 
-@equal((UP, 2), (DOWN, 0))
+@refused((UP, 2), (DOWN, 0))
 def numpy_in_a_loop(x, n):
     totals = np.zeros(1)
     for i in range(n):
-        totals[0] += i + 1
+        totals[0] += i + 1  # refuse
     return x + float(totals[0])
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def memory_view(x):
     data = bytearray(b"\x01\x02")
     view = memoryview(data)
     if x.sum() > 0:
-        view[0] = 9
+        view[0] = 9  # refuse
     return x * data[0]
 
 
 # ---- sets, counters, default dicts ---------------------------------------------------------------
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def set_add(x):
     seen = {1, 2}
     if x.sum() > 0:
-        seen.add(3)
+        seen.add(3)  # refuse
     else:
         seen.discard(1)
     return x * len(seen)
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def set_operators(x):
     seen = {1, 2}
     if x.sum() > 0:
-        seen |= {3, 4}
+        seen |= {3, 4}  # refuse
     else:
         seen &= {1}
     return x * sum(sorted(seen))
@@ -419,50 +419,50 @@ def counter_counts(x):
     return x * count["a"] - count["b"] + count["z"]
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def default_dict_only_read(x):
     d = collections.defaultdict(int)
     if x.sum() > 0:
-        y = x + d["new"]
+        y = x + d["new"]  # refuse
     else:
         y = x - 1
     return y, len(d)
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def default_dict_of_lists(x):
     groups = collections.defaultdict(list)
     groups["a"].append(x)
     if x.sum() > 0:
         groups["a"].append(x * 2)
     else:
-        groups["b"].append(x * 3)
+        groups["b"].append(x * 3)  # refuse
     return len(groups), groups["a"][-1]
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def default_dict_in_a_lookup(x):
     d = collections.defaultdict(lambda: 2)
-    y = x * d["k"] if x.sum() > 0 else x * 3
+    y = x * d["k"] if x.sum() > 0 else x * 3  # refuse
     return y, "k" in d
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def ordered_dict_moves(x):
     d = collections.OrderedDict(a=1, b=2, c=3)
     if x.sum() > 0:
-        d.move_to_end("a")
+        d.move_to_end("a")  # refuse
     else:
         d.popitem(last=False)
     return x * list(d.values())[-1] + len(d)
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def chain_map(x):
     base, top = {"a": 1}, {}
     both = collections.ChainMap(top, base)
     if x.sum() > 0:
-        both["a"] = 5
+        both["a"] = 5  # refuse
     return x * both["a"] + base["a"]
 
 
@@ -472,11 +472,11 @@ class Missing(dict):
         return self[key]
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def dict_with_missing(x):
     d = Missing()
     if x.sum() > 0:
-        x = x * d["a"]
+        x = x * d["a"]  # refuse
     return x * d["b"]
 
 
@@ -547,12 +547,12 @@ def three(x):
     yield x + 2
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def generator_function_in_a_branch(x):
     g = three(x)
     if x.sum() > 0:
         next(g)
-    return next(g)
+    return next(g)  # refuse
 
 
 @equal(UP, DOWN)
@@ -564,13 +564,13 @@ def zip_continued(x):
     return x * a + b
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def zip_in_a_branch(x):
     pairs = zip([1, 2], [3, 4])
     if x.sum() > 0:
         a, b = next(pairs)
         x = x * a + b
-    return x + sum(map(sum, pairs))
+    return x + sum(map(sum, pairs))  # refuse
 
 
 @equal(UP, DOWN)
@@ -604,12 +604,12 @@ def map_consumed_twice(x):
     return sum(doubled, x) + sum(doubled, x)
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def filter_continued(x):
     odd = filter(lambda n: n % 2, [1, 2, 3, 5])
     if x.sum() > 0:
         next(odd)
-    return x * next(odd)
+    return x * next(odd)  # refuse
 
 
 @equal(UP, DOWN)
@@ -644,14 +644,14 @@ def reversed_in_a_branch(x):
     return x * next(back)
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def unpacks_an_iterator(x):
     it = iter([1, 2, 3, 4])
     if x.sum() > 0:
         a, b, *_ = it
     else:
         a, b = next(it), next(it)
-    return x * a + b + sum(it)
+    return x * a + b + sum(it)  # refuse
 
 
 @equal(UP, DOWN)
@@ -682,13 +682,13 @@ class Countdown:
         return self
 
     def __next__(self):
-        if self.n == 0:
+        if self.n == 0:  # refuse
             raise StopIteration
         self.n -= 1
         return self.n
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def own_iterator_in_a_branch(x):
     c = Countdown(3)
     if x.sum() > 0:
@@ -734,7 +734,7 @@ def iterator_in_a_while_else(x):
     return x, next(it, None)
 
 
-# ---- where the changed object lives ----------------------------------------------------------------
+# ---- where the changed object lives --------------------------------------------------------------
 
 
 @equal((UP, [1, 2]), (DOWN, [3]))

@@ -4,6 +4,7 @@ import collections
 import contextlib
 import copy
 import dataclasses
+import io
 import os
 import pickle
 import random
@@ -21,10 +22,11 @@ from torch import nn
 from . import Program, load_one, refuse_lines
 
 TIMES = 3  # calls with one input, one after the other
+ONE_MODE = re.compile("captured in (training|eval) mode only")
 INTERNAL = (SystemError, RecursionError, MemoryError, AssertionError)
 
 
-# ---- pictures: any object as tuples, dicts, numbers and tensors -----------------------------------
+# ---- pictures: any object as tuples, dicts, numbers and tensors ----------------------------------
 
 
 def picture(x: Any, seen: tuple = ()) -> Any:
@@ -121,8 +123,10 @@ def globals_of(program: Program) -> dict:
 
 
 def modes() -> dict:
-    return {"grad mode": torch.is_grad_enabled(), "inference mode": torch.is_inference_mode_enabled(),
-            "autocast": torch.is_autocast_enabled("cpu"), "default dtype": torch.get_default_dtype(),
+    return {"grad mode": torch.is_grad_enabled(),
+            "inference mode": torch.is_inference_mode_enabled(),
+            "autocast": torch.is_autocast_enabled("cpu"),
+            "default dtype": torch.get_default_dtype(),
             "autocast dtype": torch.get_autocast_dtype("cpu"),
             "deterministic": torch.are_deterministic_algorithms_enabled(),
             "environment": hash(tuple(sorted(os.environ.items())))}
@@ -224,11 +228,13 @@ def call(callee, given, owner, home) -> Seen:
     args, seen = copy.deepcopy(given), Seen()
     leaves = tensors_in(args)
     parameters = dict(owner.named_parameters()) if isinstance(owner, nn.Module) else {}
-    before = random_state()
+    before, printed = random_state(), io.StringIO()
     try:
-        seen.value = callee(*args)
+        with contextlib.redirect_stdout(printed):
+            seen.value = callee(*args)
     except Exception as e:
         seen.error = e
+    seen.pictures["printed"] = printed.getvalue()
     seen.pictures["result"] = picture(seen.value)
     seen.pictures["modes afterwards"] = modes()
     seen.pictures["random state afterwards"] = random_state()
@@ -263,6 +269,8 @@ def builtin_class(error):
 def disagreement(want: Seen, got: Seen, before: dict) -> str:
     """How two calls differ, or "". `before` is the state of the module before all calls: attributes
     that the graph does not have must not have changed since."""
+    if got.error is not None and ONE_MODE.search(str(got.error)):
+        return ""  # refused when it is run: it has to be captured once more
     if want.error is None and got.error is not None:
         return f"raises {type(got.error).__name__}: {str(got.error)[:200]}"
     if want.error is not None and got.error is None:
@@ -270,9 +278,10 @@ def disagreement(want: Seen, got: Seen, before: dict) -> str:
     if want.error is not None and type(got.error) not in (type(want.error),
                                                           builtin_class(want.error)):
         return f"raises {got.error!r:.200}, not {want.error!r:.200}"
-    for what in want.pictures.keys() & got.pictures.keys():
-        if found := differs(want.pictures[what], got.pictures[what], what):
-            return found
+    for what in want.pictures:
+        if what in got.pictures:
+            if found := differs(want.pictures[what], got.pictures[what], what):
+                return found
     return state_disagreement(want.state, got.state, before)
 
 
@@ -364,13 +373,16 @@ def captured(program, training):
         made.train(training)
     seed(7)
     before = traces(program, made)
-    error = module = None
+    error, module, printed = None, None, io.StringIO()
     with restored():
         try:
-            module = cfx.script(made)
+            with contextlib.redirect_stdout(printed):
+                module = cfx.script(made)
         except Exception as e:
             error = e
         trace = differs(before, traces(program, made), "capture left a trace")
+    if printed.getvalue():
+        trace = trace or f"capture prints {printed.getvalue()!r}"
     return module, error, trace
 
 

@@ -275,7 +275,7 @@ def null_context(x):
     return y
 
 
-# ---- the user's own --------------------------------------------------------------------------------
+# ---- the user's own ------------------------------------------------------------------------------
 
 
 class Notes:
@@ -291,12 +291,34 @@ class Notes:
         return kind is ValueError
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def own_context(x):
     notes = Notes()
-    with notes as same:
+    with notes as same:  # refuse
         y = x * 2
     return y, notes.said, same is notes
+
+
+class Depth:
+    def __init__(self):
+        self.now, self.most = 0, 0
+
+    def __enter__(self):
+        self.now += 1
+        self.most = max(self.most, self.now)
+
+    def __exit__(self, *_):
+        self.now -= 1
+
+
+@equal(UP, DOWN)
+def own_context_that_never_catches(x):
+    depth = Depth()
+    with depth:
+        y = x * 2
+        with depth:
+            y = y + depth.now
+    return y, depth.now, depth.most
 
 
 @refused(UP, DOWN)
@@ -320,11 +342,11 @@ def own_context_swallows_a_static_one(x):
     return y, notes.said
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def own_context_lets_it_through(x):
     with Notes():
         if x.sum() < 0:
-            raise KeyError("negative")
+            raise KeyError("negative")  # refuse
         y = x * 2
     return y
 
@@ -355,9 +377,9 @@ def scaled(x, k):
     x.add_(1)
 
 
-@equal(torch.tensor([1.0, 2.0]), torch.tensor([-1.0, 0.0]))
+@refused(torch.tensor([1.0, 2.0]), torch.tensor([-1.0, 0.0]))
 def generator_context(x):
-    with scaled(x, 2) as y:
+    with scaled(x, 2) as y:  # refuse
         z = y + 1
     return z, x * 1
 
@@ -408,7 +430,7 @@ def context_as_decorator(x):
     return inner(x)
 
 
-# ---- other modes -----------------------------------------------------------------------------------
+# ---- other modes ---------------------------------------------------------------------------------
 
 
 @equal(SQUARE)
@@ -440,25 +462,25 @@ def asks_for_the_default_dtype(x):
     return x, torch.get_default_dtype() is torch.float32
 
 
-@equal(SQUARE)
+@refused(SQUARE)
 def device_context(x):
-    with torch.device("meta"):
+    with torch.device("meta"):  # refuse
         y = torch.ones(2, 3)
     return y.shape[0] * x, y.is_meta
 
 
-@equal(SQUARE)
+@refused(SQUARE)
 def forked_random_numbers(x):
-    with torch.random.fork_rng():
+    with torch.random.fork_rng():  # refuse
         torch.manual_seed(3)
         a = torch.rand(2)
     return a, torch.rand(2), x
 
 
-@equal(SQUARE)
+@refused(SQUARE)
 def saved_tensors_hooks(x):
     x = x.clone().requires_grad_()
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: t * 2, lambda t: t):
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t * 2, lambda t: t):  # refuse
         y = x * x
     return torch.autograd.grad(y.sum(), x)[0]
 

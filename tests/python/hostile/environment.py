@@ -19,24 +19,24 @@ DOWN = torch.tensor([-1.0, -2.0, -3.0])
 ROWS = torch.tensor([[1.0, 2.0, 3.0], [0.5, 1.0, -1.0]])
 
 
-# ---- values that are new in each call ----------------------------------------------------------------
+# ---- values that are new in each call ------------------------------------------------------------
 
 
-@refused(UP, DOWN)
+@equal(UP, DOWN)
 def time_now(x):
-    return x * (time.time() > 0) + time.time() * 0  # refuse
+    return x * (time.time() > 0) + time.time() * 0
 
 
-@refused(UP, DOWN)
+@equal(UP, DOWN)
 def perf_counter(x):
-    start = time.perf_counter()  # refuse
+    start = time.perf_counter()
     y = x * 2
     return y if time.perf_counter() - start < 1e9 else x
 
 
-@refused(UP, DOWN)
+@equal(UP, DOWN)
 def monotonic(x):
-    return x if time.monotonic() > 0 else -x  # refuse
+    return x if time.monotonic() > 0 else -x
 
 
 @refused(UP, DOWN)
@@ -54,7 +54,7 @@ def bytes_of_the_system(x):
     return x * (os.urandom(1)[0] * 0 + 1)  # refuse
 
 
-# ---- the process -------------------------------------------------------------------------------------
+# ---- the process ---------------------------------------------------------------------------------
 
 
 @equal(UP, DOWN)
@@ -119,7 +119,7 @@ def asks_whether_it_is_traced(x):
     return x
 
 
-# ---- globals -----------------------------------------------------------------------------------------
+# ---- globals -------------------------------------------------------------------------------------
 
 STEPS = 0
 SETTINGS = {"scale": 2.0, "seen": []}
@@ -169,7 +169,7 @@ def global_augmented_tensor(x):
     return x * WEIGHT
 
 
-# ---- attributes of functions -------------------------------------------------------------------------
+# ---- attributes of functions ---------------------------------------------------------------------
 
 
 @refused(UP, DOWN)
@@ -203,7 +203,7 @@ def attribute_of_an_inner_function(x):
     return f(x)
 
 
-# ---- caches ------------------------------------------------------------------------------------------
+# ---- caches --------------------------------------------------------------------------------------
 
 
 @functools.lru_cache
@@ -242,18 +242,18 @@ def doubled(t):
     return t * 2
 
 
-@equal(UP, DOWN)
-def cached_by_a_tensor(x):
-    return doubled(x) + doubled(x)
-
-
 @refused(UP, DOWN)
+def cached_by_a_tensor(x):
+    return doubled(x) + doubled(x)  # refuse
+
+
+@equal(UP, DOWN)
 def cache_made_inside(x):
     @functools.lru_cache
     def draw(n):
         return torch.rand(n)
 
-    return x + draw(3) - draw(3)  # refuse
+    return x + draw(3) - draw(3)
 
 
 class WithCache:
@@ -276,7 +276,7 @@ def cached_property_of_a_global(x):
     return x + HELD.value  # refuse
 
 
-# ---- properties, descriptors, dynamic attributes --------------------------------------------------------
+# ---- properties, descriptors, dynamic attributes -------------------------------------------------
 
 
 class Meter:
@@ -432,7 +432,7 @@ def singleton(x):
     return x * Singleton().n
 
 
-# ---- operators of the user's classes ----------------------------------------------------------------------
+# ---- operators of the user's classes -------------------------------------------------------------
 
 
 class Vec:

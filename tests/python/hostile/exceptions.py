@@ -162,7 +162,7 @@ def catches_item(x):
 
 @refused((UP, [1, 2]), (DOWN, [1]))
 def catches_stop_iteration(x, items):
-    it = iter(items)
+    it = iter(items)  # refuse
     next(it)
     try:
         k = next(it)
@@ -351,7 +351,7 @@ def group_of_exceptions(x):
     return x * k
 
 
-# ---- finally ---------------------------------------------------------------------------------------
+# ---- finally -------------------------------------------------------------------------------------
 
 
 @equal(UP, DOWN)
@@ -370,33 +370,33 @@ def finally_after_a_return(x):
     return y, len(log)
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def finally_overrides_a_return(x):
     try:
         if x.sum() > 0:
             return x * 2
         y = x
     finally:
-        return x * 5  # noqa: B012
+        return x * 5  # noqa: B012  # refuse
 
 
-@equal(torch.tensor([1.0, 2.0]), torch.tensor([-1.0, -2.0]))
+@refused(torch.tensor([1.0, 2.0]), torch.tensor([-1.0, -2.0]))
 def finally_writes_before_a_raise(x):
     try:
         if x.sum() < 0:
             raise ValueError("negative")
         y = x * 2
     finally:
-        x.add_(10)
+        x.add_(10)  # refuse
     return y
 
 
-@equal(torch.tensor([1.0, 2.0]), torch.tensor([-1.0, -2.0]))
+@refused(torch.tensor([1.0, 2.0]), torch.tensor([-1.0, -2.0]))
 def finally_writes_before_a_failed_call(x):
     try:
         y = x.view(2 if x.sum() > 0 else 5)
     finally:
-        x.add_(10)
+        x.add_(10)  # refuse
     return y
 
 
@@ -426,7 +426,7 @@ def finally_in_a_loop_with_continue(x, n):
     return x, count
 
 
-@equal(torch.ones(2), -torch.ones(2))
+@refused(torch.ones(2), -torch.ones(2))
 class FinallyOnABuffer(nn.Module):
     def __init__(self):
         super().__init__()
@@ -438,7 +438,7 @@ class FinallyOnABuffer(nn.Module):
                 raise ValueError("negative")
             return x * self.calls
         finally:
-            self.calls += 1
+            self.calls += 1  # refuse
 
 
 @equal(torch.ones(2), -torch.ones(2))
@@ -487,7 +487,7 @@ def list_changed_before_a_raise(x, items):
     return x
 
 
-# ---- what is raised --------------------------------------------------------------------------------
+# ---- what is raised ------------------------------------------------------------------------------
 
 
 @equal(UP, DOWN)

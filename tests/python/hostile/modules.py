@@ -216,14 +216,14 @@ class OverridesAnInnerMethod(nn.Module):
 # ---- modes ---------------------------------------------------------------------------------------
 
 
-@refused(ROWS, LESS)
+@equal(ROWS, LESS)
 class CallsEval(nn.Module):
     def __init__(self):
         super().__init__()
         self.bn = nn.BatchNorm1d(3)
 
     def forward(self, x):
-        self.bn.eval()  # refuse
+        self.bn.eval()
         return self.bn(x)
 
 
@@ -241,25 +241,25 @@ class EvalAndBack(nn.Module):
         return y + self.drop(x)
 
 
-@refused(ROWS, LESS)
+@equal(ROWS, LESS)
 class TrainsByData(nn.Module):
     def __init__(self):
         super().__init__()
         self.drop = nn.Dropout(0.5)
 
     def forward(self, x):
-        self.drop.train(bool(x.sum() > 0))  # refuse
+        self.drop.train(bool(x.sum() > 0))
         return self.drop(x)
 
 
-@refused(ROWS, LESS)
+@equal(ROWS, LESS)
 class SetsTraining(nn.Module):
     def __init__(self):
         super().__init__()
         self.drop = nn.Dropout(0.5)
 
     def forward(self, x):
-        self.drop.training = False  # refuse
+        self.drop.training = False
         return self.drop(x)
 
 
@@ -533,7 +533,7 @@ class ClipsNorm(nn.Module):
         return self.lin(x)
 
 
-# ---- attributes that persist -----------------------------------------------------------------------
+# ---- attributes that persist ---------------------------------------------------------------------
 
 
 @refused(ROWS, LESS)
@@ -614,7 +614,7 @@ class ReplacesALayer(nn.Module):
 
     def forward(self, x):
         self.act = nn.Tanh()  # refuse
-        return self.act(x)
+        return self.act(x)  # refuse
 
 
 @refused(ROWS, LESS)
@@ -630,7 +630,7 @@ class AppendsALayer(nn.Module):
         return x
 
 
-@refused(ROWS, LESS)
+@equal(ROWS, LESS)
 class AttributeSetAndPutBack(nn.Module):
     def __init__(self):
         super().__init__()
@@ -640,7 +640,7 @@ class AttributeSetAndPutBack(nn.Module):
         return x * self.scale
 
     def forward(self, x):
-        self.scale = 3.0  # refuse
+        self.scale = 3.0
         y = self.scaled(x)
         self.scale = 1.0
         return y + self.scaled(x)
@@ -692,7 +692,7 @@ class RequiresGradByForward(nn.Module):
         return self.lin(x)
 
 
-# ---- hooks -----------------------------------------------------------------------------------------
+# ---- hooks ---------------------------------------------------------------------------------------
 
 
 @equal(ROWS, LESS)
@@ -790,7 +790,7 @@ class HookWithABranch(nn.Module):
         return self.act(x)
 
 
-# ---- parametrizations and norms --------------------------------------------------------------------
+# ---- parametrizations and norms ------------------------------------------------------------------
 
 
 class Symmetric(nn.Module):
@@ -869,7 +869,7 @@ class ParametrizationWithABranch(nn.Module):
         return self.lin(x)
 
 
-# ---- sharing and structure -------------------------------------------------------------------------
+# ---- sharing and structure -----------------------------------------------------------------------
 
 
 @equal(ROWS, LESS)

@@ -84,8 +84,9 @@ def in_place_draws(x):
 
 @equal(UP.abs() / 4, DOWN.abs() / 4)
 def many_distributions(x):
-    return (torch.bernoulli(x), torch.multinomial(x, 2), torch.randperm(4), torch.randint(0, 9, (3,)),
-            torch.normal(x, 1.0), torch.poisson(x), x.clone().exponential_(), torch.rand_like(x))
+    return (torch.bernoulli(x), torch.multinomial(x, 2), torch.randperm(4),
+            torch.randint(0, 9, (3,)), torch.normal(x, 1.0), torch.poisson(x),
+            x.clone().exponential_(), torch.rand_like(x))
 
 
 @equal(UP, DOWN)
@@ -279,19 +280,19 @@ def python_seed(x):
     return x * 2
 
 
-@refused(UP, DOWN)
+@equal(UP, DOWN)
 def numpy_random(x):
-    return x * float(np.random.rand())  # refuse
+    return x * float(np.random.rand())
 
 
-@refused(UP, DOWN)
+@equal(UP, DOWN)
 def numpy_normal(x):
-    return x + torch.tensor(np.random.randn(3), dtype=torch.float32)  # refuse
+    return x + torch.tensor(np.random.randn(3), dtype=torch.float32)
 
 
-@refused(UP, DOWN)
+@equal(UP, DOWN)
 def numpy_seed(x):
-    np.random.seed(1)  # refuse
+    np.random.seed(1)
     return x
 
 
@@ -323,8 +324,8 @@ def python_random_global(x):
     return x * DICE.random()  # refuse
 
 
-@refused(UP, DOWN)
+@equal(UP, DOWN)
 class MixUp(nn.Module):
     def forward(self, x):
-        k = np.random.beta(0.5, 0.5) if self.training else 1.0  # refuse
+        k = np.random.beta(0.5, 0.5) if self.training else 1.0
         return x * k

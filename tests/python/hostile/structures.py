@@ -93,7 +93,7 @@ def unpacks_a_string_and_a_dict(x):
     return x, a + b + c + d
 
 
-# ---- tuples with names, dataclasses, enums ---------------------------------------------------------
+# ---- tuples with names, dataclasses, enums -------------------------------------------------------
 
 Point = collections.namedtuple("Point", "x y", defaults=[5.0])
 
@@ -234,7 +234,7 @@ def object_gets_an_attribute(x):
     return s.b, hasattr(s, "c"), getattr(s, "c", 7)
 
 
-# ---- dicts and sets ----------------------------------------------------------------------------------
+# ---- dicts and sets ------------------------------------------------------------------------------
 
 
 @equal(UP, DOWN)
@@ -349,7 +349,7 @@ def frozen_and_nested_keys(x):
     return d[(1, "a")], d[frozenset([2, 1])]
 
 
-# ---- aliases of lists --------------------------------------------------------------------------------
+# ---- aliases of lists ----------------------------------------------------------------------------
 
 
 @equal(UP, DOWN)
@@ -442,7 +442,7 @@ def default_is_evaluated_once(x):
     return f(x) + k
 
 
-# ---- closures ------------------------------------------------------------------------------------------
+# ---- closures ------------------------------------------------------------------------------------
 
 
 @equal(UP, DOWN)
@@ -531,7 +531,7 @@ def closure_that_counts(x):
     return COUNT(x)
 
 
-# ---- views and in-place changes --------------------------------------------------------------------------
+# ---- views and in-place changes ------------------------------------------------------------------
 
 
 @equal(UP, DOWN)
@@ -708,7 +708,7 @@ def attribute_set_on_a_tensor(x):
     return y * y.scale
 
 
-# ---- structures as results ----------------------------------------------------------------------------
+# ---- structures as results -----------------------------------------------------------------------
 
 
 @equal(UP, DOWN)
