@@ -1,7 +1,7 @@
 /* context_pair.c - tests of src/analysis/context_pair.c. */
 #include "check.h"
 
-#include <cfx/embed/effect.h>
+#include <cfx/embed/context.h>
 #include <cfx/graph.h>
 
 static cfx_node *call(cfx_graph *g, const char *function, cfx_value arg)
