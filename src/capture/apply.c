@@ -78,6 +78,7 @@ typedef struct passed {
     size_t n;
     cfx_value kwargs[2 * CFXI_MOST_PARAMS];
     size_t n_kwargs;
+    bool spread;  /* the last of args is a list for a parameter that takes any number of values */
 } passed;
 
 static void discard(cfx_graph *g, const passed *p)
@@ -106,6 +107,8 @@ static bool pass_all(cfx_at at, const callee *f, const cfx_var *args, size_t n, 
             return false;
         if (!gap) {
             p->args[p->n++] = v;
+            p->spread = param_at(f, i, &param) && param.variadic && !f->custom &&
+                        (v.kind == CFX_KIND_LIST || v.kind == CFX_KIND_TUPLE);
             continue;
         }
         cfx_value name = cfx_value_invalid();
@@ -122,11 +125,36 @@ static bool pass_all(cfx_at at, const callee *f, const cfx_var *args, size_t n, 
     return true;
 }
 
+/* The positional arguments as Python passes them: format("{} {}", *values). */
+static cfx_value positional(cfx_graph *g, const passed *p, cfx_error *err)
+{
+    if (!p->spread)
+        return cfx_value_tuple(g, p->args, p->n, err);
+    const cfx_value list = p->args[p->n - 1];
+    const size_t first = p->n - 1;
+    const size_t n = list.as.seq ? list.as.seq->size : 0;
+    size_t bytes;
+    cfx_value args = cfx_value_invalid();
+    cfx_value *all = cfxi_base_mul_size(first + n, sizeof *all, 1, &bytes)
+                         ? cfxi_base_alloc(g->allocator, bytes) : NULL;
+    if (!all) {
+        cfxi_base_nomem(err);
+        return args;
+    }
+    memcpy(all, p->args, first * sizeof *all);
+    for (size_t i = 0; i < n; i++)
+        all[first + i] = list.as.seq->items[i];
+    args = cfx_value_tuple(g, all, first + n, err);
+    cfx_value_discard(g, list);  /* its items are in the tuple now */
+    cfxi_base_free(g->allocator, all, bytes);
+    return args;
+}
+
 static cfx_node *create(cfx_graph *g, const callee *f, const passed *p, cfx_error *err)
 {
     const char *name = f->custom ? f->custom->name : f->spelled ? f->spelled : f->row->spelled;
     const cfx_target target = {.name = name, .size = strlen(name)};
-    cfx_value args = cfx_value_tuple(g, p->args, p->n, err);
+    cfx_value args = positional(g, p, err);
     cfx_value kwargs = cfx_value_invalid();
     if (args.kind != CFX_KIND_INVALID && p->n_kwargs > 0)
         kwargs = cfx_value_seq(g, CFX_KIND_DICT, p->kwargs, p->n_kwargs, err);

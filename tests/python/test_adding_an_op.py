@@ -99,7 +99,7 @@ def test_c_programs_have_a_function(copy):
 def test_a_name_belongs_to_one_operator(copy, tmp_path):
     """The build stops at a second row with one of its names, and says where."""
     shutil.copy(ROOT / "Makefile", tmp_path)
-    for name in ("include", "src/ops", "tools/generate"):
+    for name in ("include", "src/ops", "src/script/evaluate", "tools/generate"):
         shutil.copytree(copy.folder / name, tmp_path / name)
     row = copy.steps[TABLE]
     table = (tmp_path / TABLE).read_text()

@@ -16,7 +16,8 @@ from oddities import CASES, X, observe  # noqa: E402
 from parity import same  # noqa: E402
 
 # Where torch.fx fails, or gives a graph that cannot run, and cfx does not.
-MORE = {"a_cached_function", "calls_compiled", "CompiledInside"}
+MORE = {"a_cached_function", "calls_compiled", "CompiledInside", "keywords_of_python",
+        "keywords_that_are_no_names"}  # fmt: skip
 # Where torch.fx gives a graph that cannot run, and cfx refuses to trace.
 SOONER = {"deep_copies"}
 

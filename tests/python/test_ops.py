@@ -215,7 +215,8 @@ def test_overloads_have_the_defaults_of_their_rows():
 
 
 def numbers(row, count):
-    kind = torch.bool if "logical" in row.name else torch.int64 if "bitwise" in row.name else None
+    whole = any(part in row.name for part in ("bitwise", "gcd", "lcm"))
+    kind = torch.bool if "logical" in row.name else torch.int64 if whole else None
     return [(torch.rand(4, generator=torch.manual_seed(i)) * 9).to(kind) for i in range(count)]
 
 
