@@ -4,34 +4,45 @@ environment. A graph calls them; what it cannot call by name is refused.
 Nothing here is for users. cfx._core calls script_chance by name, through cfx._glue.
 """
 import builtins
+import cmath
+import copy
 import datetime
+import math
+import operator
 import os
 import random
 import secrets
+import sys
 import time
 import types
 import uuid
 from typing import Any
 
-import torch
-
-from .. import _glue
-from ..node import _side_effectful_functions, changing_functions
+from .. import _core, _glue
+from ..node import _side_effectful_functions
 from .contexts import Refusal
 
 
-def _functions(module, names):
-    return [getattr(module, name) for name in names.split() if hasattr(module, name)]
+# Modules of rows of policy.def; those that a program does not use need not be loaded.
+_LOADED = (builtins, cmath, copy, math, operator, os, random, secrets, time, uuid)
 
 
-def recorded() -> list:
-    """What a graph calls each time that it runs."""
-    clocks = [f for f in vars(time).values() if isinstance(f, types.BuiltinFunctionType)]
-    found = [f for f in changing_functions() if f not in (random.shuffle,)]
-    found += clocks + [random.Random, torch.Generator, uuid.uuid1, uuid.uuid4]
-    found += _functions(os, "getenv urandom getrandom getpid getppid times getloadavg getcwd")
-    found += _functions(secrets, "token_bytes token_hex token_urlsafe randbelow randbits choice")
-    return found
+def named(name: str) -> list:
+    """The objects of a row of policy.def, among what is loaded."""
+    home, _, function = name.rpartition(".")
+    module = sys.modules.get(home)
+    if function != "*":
+        return [getattr(module, function)] if hasattr(module, function) else []
+    public = [each for name, each in vars(module).items() if name[0] != "_"]
+    return [f for f in public if isinstance(f, types.BuiltinFunctionType)]
+
+
+def _changing():
+    """Functions of Python's library that a graph calls each time that it runs."""
+    homes = ("time", "random", "secrets", "uuid", "os", "numpy.random")
+    for name, _ in _core._script_policy()[0]:
+        if name.rpartition(".")[0] in homes:
+            yield from named(name)
 
 
 _LATER = "what it gives differs in each call; pass it as an argument, or cfx.wrap the function"
@@ -48,7 +59,7 @@ refused: dict[Any, str] = {
 refused_of_graph: dict[Any, str] = {
     builtins.id: "the id of a graph value is not known during capture; compare with `is`",
 }
-_side_effectful_functions.update(f for f in recorded() if not isinstance(f, type))
+_side_effectful_functions.update(f for f in _changing() if not isinstance(f, type))
 
 
 def script_refused_call(function):
