@@ -317,7 +317,7 @@ class _ToTorch(_Copy):
                 read: dict[str, list[Any]] = {}
                 for region in regions:
                     for reader in region.find_nodes(op="get_attr"):
-                        read.setdefault(reader.target, []).append(reader)
+                        read.setdefault(str(reader.target), []).append(reader)
                 for path, readers in read.items():
                     found = operator.attrgetter(path)(self.root)
                     if isinstance(found, torch.Tensor):

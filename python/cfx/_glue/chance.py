@@ -18,11 +18,16 @@ import types
 import uuid
 from typing import Any
 
+import torch
+
 from .. import _core, _glue
+from .._core import Node
 from ..node import _side_effectful_functions
+from ..proxy import Proxy
 from .contexts import Refusal
 
 
+_PLAIN = (str, bool, int, float, complex, type(None))
 # Modules of rows of policy.def; those that a program does not use need not be loaded.
 _LOADED = (builtins, cmath, copy, math, operator, os, random, secrets, time, uuid)
 
@@ -46,9 +51,12 @@ def _changing():
 
 
 _LATER = "what it gives differs in each call; pass it as an argument, or cfx.wrap the function"
+_SETS = "would change the environment once, during capture; change it before the call"
 refused: dict[Any, str] = {
     random.shuffle: "random.shuffle changes a list during capture, not when the graph runs; use "
                     "random.sample(l, len(l)), or torch.randperm",
+    os.putenv: f"os.putenv {_SETS}",
+    os.unsetenv: f"os.unsetenv {_SETS}",
     random.SystemRandom: f"random.SystemRandom cannot be captured: {_LATER}",
     datetime.datetime.now: f"datetime.now cannot be captured: {_LATER}",
     datetime.datetime.utcnow: f"datetime.utcnow cannot be captured: {_LATER}",
@@ -107,4 +115,25 @@ def script_environment(job):
     return mode.tracer.create_proxy("call_function", os.getenv, args, {})
 
 
-_glue.install(script_chance, script_refused_call, script_environment)
+def _holds_values(value):
+    """Whether there are graph values or tensors in it, which are printed as they are then."""
+    if isinstance(value, dict):
+        return any(map(_holds_values, value.values()))
+    if isinstance(value, (list, tuple)):
+        return any(map(_holds_values, value))
+    return isinstance(value, (torch.Tensor, Proxy, Node))
+
+
+def script_print(job):
+    """The graph prints when it runs, and of what never changes the text that Python would print. A
+    file cannot be part of a graph: to files, capture prints."""
+    mode, function, args, kwargs = job
+    if kwargs.get("file") is not None:
+        return NotImplemented
+    shown = (a if type(a) in _PLAIN or _holds_values(a)
+             else _core._script_call(mode.tracer, str, (a,), {}) for a in args)
+    mode.tracer.create_proxy("call_function", function, tuple(shown), kwargs)
+    return None
+
+
+_glue.install(script_chance, script_refused_call, script_environment, script_print)
