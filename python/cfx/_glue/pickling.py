@@ -53,8 +53,13 @@ def _find_function(name):
     return getattr(importlib.import_module(home), last)
 
 
+_FUNCTIONS: tuple[type, ...] = (
+    types.FunctionType, types.MethodType, types.BuiltinFunctionType
+)  # fmt: skip
 # Methods of these are copies that cannot differ.
-_CONSTANT = (type, types.ModuleType, str, bytes, int, float, complex, tuple, frozenset, type(None))
+_CONSTANT: tuple[type, ...] = (
+    type, types.ModuleType, str, bytes, int, float, complex, tuple, frozenset, type(None)
+)  # fmt: skip
 
 
 def portable(value):
@@ -65,9 +70,6 @@ def portable(value):
     if isinstance(value, _FUNCTIONS):
         return _portable_function(value)
     return value
-
-
-_FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
 
 
 def _portable_function(function):
