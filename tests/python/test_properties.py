@@ -7,6 +7,7 @@ import collections.abc
 import contextlib
 import copy
 import io
+import keyword
 import math
 import operator
 import os
@@ -21,6 +22,7 @@ torch = pytest.importorskip("torch")
 import torch.fx
 
 import random_exec
+import random_values
 from parity import SANITIZED, evaluate
 from random_graphs import OPCODES, Histogram, Runner, program, run
 
@@ -60,14 +62,19 @@ def test_text_and_copies(seeds):
             check_text_and_copies(run(program(seed, regions=True), cfx).graph)
 
 
+def faults(graph):
+    """What verify finds, but for odd names of parameters, which random graphs have on purpose."""
+    return [text for text in graph.verify() if "cannot be the name of a parameter" not in text]
+
+
 def check_text_and_copies(graph):
     text = cfx.text(graph)
-    parsed = cfx.parse(text)
+    parsed = cfx.parse(text, allow=[random_values])
     for other in parsed, copy.deepcopy(graph), pickle.loads(pickle.dumps(graph)):
         assert cfx.equal(graph, other)
         assert cfx.text(other) == text
         assert str(other) == str(graph)
-        assert other.verify() == []
+        assert faults(other) == []
         for shape_only in (False, True):
             hash_ = cfx.structural_hash(graph, shape_only=shape_only)
             assert hash_ == cfx.structural_hash(other, shape_only=shape_only)
@@ -80,7 +87,7 @@ def check_text_and_copies(graph):
 def test_edits_leave_the_graph_well_formed(seeds):
     def check(runner):
         graph = runner.stack[0] if runner.stack else runner.graph
-        assert graph.verify() == []
+        assert faults(graph) == []
 
     for seed in seeds:
         with saying(seed):
@@ -115,6 +122,9 @@ CODE_DIFFERENCES = {
     ),
     "a statement with '# COUNTER: 1' in a string is kept": lambda n: any(
         "# COUNTER" in v for v in leaves(n, str)
+    ),
+    "keywords that are no identifiers are passed in a dict": lambda n: any(
+        keyword.iskeyword(name) or not name.isidentifier() for name in n.kwargs
     ),
 }  # fmt: skip
 

@@ -40,7 +40,9 @@ def find_torch(_=None):
 
 def find_operator(name):
     """One of torch's operators, `torch.ops.aten.add` or `torch.ops.aten.add.Tensor`, if torch has
-    it registered; else None. Looking it up makes nothing new."""
+    it registered, or a row of the operator table, `cfx.ops.add`; else None."""
+    if name.startswith("cfx.ops."):
+        return _core._operator_function(name.removeprefix("cfx.ops."))
     torch = find_torch()
     space, _, rest = name.removeprefix("torch.ops.").partition(".")
     operator, _, overload = rest.partition(".")

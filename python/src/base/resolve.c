@@ -161,8 +161,9 @@ static size_t last_dot(span name)
     return i ? i - 1 : name.size;
 }
 
-/* torch.ops.aten.add.Tensor, as torch's registry has it. */
-static PyObject *torch_operator(module_state *st, span name)
+/* torch.ops.aten.add.Tensor, as torch's registry has it; cfx.ops.add, a row of the operator table,
+ * whose function is made when it is asked for. */
+static PyObject *registered_operator(module_state *st, span name)
 {
     PyObject *text = str_from_utf8(name.at, name.size);
     PyObject *found = text ? call_glue(st, "find_operator", text) : NULL;
@@ -183,7 +184,7 @@ static PyObject *dotted(module_state *st, span name)
     if (end >= strlen("torch") && memcmp(name.at, "torch.", strlen("torch.")) == 0)
         Py_XDECREF(call_glue(st, "find_torch", Py_None));
     if (end > strlen("torch.ops") && memcmp(name.at, "torch.ops.", strlen("torch.ops.")) == 0)
-        return torch_operator(st, name);
+        return registered_operator(st, name);
     PyObject *found = NULL;
     while (!found && !PyErr_Occurred() && end > 0) {
         PyObject *text = str_from_utf8(name.at, end);
@@ -195,7 +196,9 @@ static PyObject *dotted(module_state *st, span name)
         size_t before = last_dot((span){name.at, end});
         end = before == end ? 0 : before;
     }
-    return found;
+    const bool row = name.size > strlen("cfx.ops.") &&
+                     memcmp(name.at, "cfx.ops.", strlen("cfx.ops.")) == 0;
+    return found || PyErr_Occurred() || !row ? found : registered_operator(st, name);
 }
 
 /* ---- types --------------------------------------------------------------------------------- */

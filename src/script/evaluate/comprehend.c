@@ -7,7 +7,7 @@
  * returns where that knows enough. One that is kept is an object of the prelude's, which computes
  * its items one by one, or iterates over such a list if their number may depend on data.
  */
-#include "loop_impl.h"
+#include "graph_control_impl.h"
 
 typedef struct comprehension {
     const cfxi_ast *ast;

@@ -10,7 +10,7 @@
  * another round is a value of its own, computed before the loop and at the end of each round.
  *     while test: body         go = test;  while go: body;  go = not left and test
  */
-#include "loop_impl.h"
+#include "graph_control_impl.h"
 
 /* A value that goes round. */
 typedef struct leaf {

@@ -6,7 +6,7 @@
  *     world_calls.c       questions to the world, and the pool of its answers
  *     frame.c             active calls and their names
  *     script_error.c      errors, with the line, a caret and the call stack
- *     evaluator.c         the public functions
+ *     evaluator.c         the public functions; what worlds record, by name
  *     statement.c         statements
  *     expr.c              expressions
  *     display.c           tuples, lists, sets, dicts
@@ -15,7 +15,6 @@
  *     evaluate_call.c     calls
  *     parameters.c        arguments bound to parameters
  *     special_builtins.c  builtin functions that need the evaluator
- *     policy.c            what worlds record, by name
  *     type_questions.c    those that ask for types and attributes
  *     chosen_call.c       calls of an item that data selects
  *     function.c          def, lambda, class

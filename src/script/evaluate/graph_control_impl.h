@@ -228,4 +228,64 @@ cfxi_flow cfxi_eval_unless_left(cfx_evaluator *ev, size_t base, cfxi_flow upto, 
 /* Adds a node that raises ev->raised, which is done with then. */
 bool cfxi_eval_record_raise(cfx_evaluator *ev);
 
+/* ---- loops (loop.c, loop_items.c) ----------------------------------------------------------- */
+
+typedef enum cfxi_sequence_kind {
+    CFXI_SEQUENCE_ITEMS,      /* `object` */
+    CFXI_SEQUENCE_RANGE,      /* parts: one to three numbers */
+    CFXI_SEQUENCE_ENUMERATE,  /* parts: a sequence, and perhaps a number */
+    CFXI_SEQUENCE_ZIP,
+    CFXI_SEQUENCE_REVERSED
+} cfxi_sequence_kind;
+
+/* What a `for` goes over. */
+typedef struct cfxi_sequence {
+    cfxi_sequence_kind kind;
+    bool graph;               /* how many there are is a graph value; else `object` gives them */
+    cfx_object *object;
+    cfx_object *function;     /* that made it */
+    struct cfxi_sequence *parts;
+    size_t n;
+} cfxi_sequence;
+
+bool cfxi_eval_sequence_of(cfx_evaluator *ev, const cfxi_ast *expr, cfxi_sequence *s);
+bool cfxi_eval_sequence_known(cfx_evaluator *ev, cfxi_sequence *s);
+cfx_object *cfxi_eval_sequence_count(cfx_evaluator *ev, const cfxi_sequence *s);
+cfx_object *cfxi_eval_sequence_item(cfx_evaluator *ev, const cfxi_sequence *s, cfx_object *i);
+
+/* Runs `round` for each item, as cfxi_eval_each. (loop.c) */
+cfxi_flow cfxi_eval_go_over(cfx_evaluator *ev, const cfxi_ast *at, const cfxi_sequence *s,
+                            cfxi_round *round, void *ctx);
+
+/* A loop that a graph value ends. Either `test` is set, or `over`. */
+typedef struct cfxi_loop {
+    const cfxi_ast *at;
+    cfx_object *(*test)(cfx_evaluator *ev, void *ctx);  /* whether there is another round */
+    const cfxi_sequence *over;
+    cfxi_round *round;        /* `item` is NULL with a test */
+    void *ctx;
+    const cfxi_ast_list *orelse;  /* run if nothing breaks it; or NULL */
+    bool runs;                /* it has one round at least */
+    uint32_t may_exit;        /* flows that leave it, as the body is written: bits */
+    uint64_t test_end; /* where the test ends (as cfx_script_def.last_read): a variable that is not
+                          read behind it, and has no value before, is the test's own */
+} cfxi_loop;
+
+/* A loop that begins with statements for its test, and a `break`. (loop_test.c) */
+typedef struct cfxi_head {
+    const cfxi_While *loop;
+    size_t n;                 /* statements of the body before the one that breaks */
+    const cfxi_ast *test;
+    bool ends;                /* the loop ends if the test holds; else if it does not */
+} cfxi_head;
+
+/* Whether a loop is one, whose statements compute nothing but variables of the test's own. */
+bool cfxi_eval_find_head(const cfx_evaluator *ev, const cfxi_While *s, cfxi_head *head);
+cfx_object *cfxi_eval_head_test(cfx_evaluator *ev, void *head);
+cfxi_flow cfxi_eval_head_round(cfx_evaluator *ev, void *head, cfx_object *item);
+
+/* Captures it, without its else. The flow behind it; what broke it is pending if there is an else.
+ * (data_loop.c) */
+cfxi_flow cfxi_eval_loop_run(cfx_evaluator *ev, const cfxi_loop *loop);
+
 #endif

@@ -4,7 +4,7 @@
  * the rounds after it are nested in that. So a `while True` that data ends is captured as a loop,
  * and so is a long `for`.
  */
-#include "loop_impl.h"
+#include "graph_control_impl.h"
 
 enum { FEW_ROUNDS = 16 };  /* that may be nested in one another */
 

@@ -4,7 +4,7 @@
  * become a count and, for the round i, an item. `for i, row in enumerate(x)` counts to len(x) and
  * has (i, x[i]).
  */
-#include "loop_impl.h"
+#include "graph_control_impl.h"
 
 /* ---- taking the head of a loop apart ------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
  * is a loop with a test, and no loop that is left in its middle: so it is written, too, where the
  * test of a loop in a graph is no expression.
  */
-#include "loop_impl.h"
+#include "graph_control_impl.h"
 
 /* `if p: break` or `if not p: break` */
 static bool is_exit(const cfxi_ast *statement, cfxi_head *head)
