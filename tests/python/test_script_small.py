@@ -495,6 +495,31 @@ def test_print_to_a_file_happens_during_capture(capsys):
     assert torch.equal(module(torch.ones(2)), torch.ones(2)) and capsys.readouterr().err == ""
 
 
+def prints_values_to_a_file(x):
+    print(x, file=sys.stderr)
+    return x
+
+
+def writes_a_file(x):
+    with open(os.devnull, "w") as f:
+        f.write("x")
+    return x
+
+
+def test_files_are_not_written():
+    refused(prints_values_to_a_file, "print(", "cannot print to a file")
+    refused(writes_a_file, "open(", "written once, during capture")
+
+
+def reads_a_file(x):
+    with open(os.devnull) as f:
+        return x + len(f.read())
+
+
+def test_files_are_read_during_capture():
+    same(reads_a_file, torch.ones(2))
+
+
 def sets_environment(x):
     os.environ["CFX_SMALL"] = "1"
     return x

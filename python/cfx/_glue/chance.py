@@ -124,16 +124,36 @@ def _holds_values(value):
     return isinstance(value, (torch.Tensor, Proxy, Node))
 
 
-def script_print(job):
+def _print(mode, function, args, kwargs):
     """The graph prints when it runs, and of what never changes the text that Python would print. A
     file cannot be part of a graph: to files, capture prints."""
-    mode, function, args, kwargs = job
     if kwargs.get("file") is not None:
-        return NotImplemented
+        if not any(map(_holds_values, args)):
+            return NotImplemented
+        raise Refusal("a graph cannot print to a file; leave file= out, or cfx.wrap the function")
     shown = (a if type(a) in _PLAIN or _holds_values(a)
              else _core._script_call(mode.tracer, str, (a,), {}) for a in args)
     mode.tracer.create_proxy("call_function", function, tuple(shown), kwargs)
     return None
 
 
-_glue.install(script_chance, script_refused_call, script_environment, script_print)
+def _open(mode, function, args, kwargs):
+    how = kwargs.get("mode", args[1] if len(args) > 1 else "r")
+    if isinstance(how, str) and not set(how).isdisjoint("wax+"):
+        raise Refusal(
+            "this file would be written once, during capture, not when the graph runs; return what "
+            "is to be written, or cfx.wrap the function that writes it"
+        )
+    return NotImplemented
+
+
+asked: dict[Any, Any] = {print: _print, open: _open}
+
+
+def script_asked(job):
+    """A call that is recorded, refused, or made during capture (NotImplemented)."""
+    mode, function, args, kwargs = job
+    return asked[function](mode, function, args, kwargs)
+
+
+_glue.install(script_chance, script_refused_call, script_environment, script_asked)

@@ -436,7 +436,7 @@ def _methods():
 
 
 # CFX_RULE_ALWAYS, and rules of Python's world alone: see python/src/script/script_call.c.
-_ITEM, _DEEP, _ALWAYS, _MODE, _REFUSED, _REFUSED_OF_GRAPH, _PRINT = 1, 3, 4, 5, 6, 7, 8
+_ITEM, _DEEP, _ALWAYS, _MODE, _REFUSED, _REFUSED_OF_GRAPH, _ASKED = 1, 3, 4, 5, 6, 7, 8
 def _record_rules():
     rules = {}
     for name, rule in _POLICY:
@@ -448,7 +448,7 @@ def _record_rules():
     rules.update(dict.fromkeys(chance.refused_of_graph, _REFUSED_OF_GRAPH))
     rules.update(dict.fromkeys(contexts.MODES, _MODE))
     rules[ops.check_length] = _ALWAYS
-    rules[print] = _PRINT
+    rules.update(dict.fromkeys(chance.asked, _ASKED))
     rules.update({t: _ALWAYS for t in vars(torch).values() if type(t) is type(torch.FloatTensor)})
     return rules
 

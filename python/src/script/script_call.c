@@ -21,7 +21,7 @@ enum {
     RULE_MODE = CFX_RULE_ALWAYS + 1,  /* cfx/_glue/contexts.py knows more */
     RULE_REFUSED,
     RULE_REFUSED_OF_GRAPH,            /* if a graph value is an argument */
-    RULE_PRINT                        /* cfx/_glue/chance.py makes texts of some arguments */
+    RULE_ASKED                        /* cfx/_glue/chance.py looks at the arguments */
 };
 
 /* ---- arguments ----------------------------------------------------------------------------- */
@@ -468,12 +468,12 @@ static PyObject *call_direct(PyScript *w, call *c)
         rule = CFX_RULE_ALWAYS;
     if (rule == RULE_MODE)
         return ask_contexts(w, "script_mode", c->f, c);
-    if (rule == RULE_PRINT) {
-        result = ask_contexts(w, "script_print", c->f, c);
+    if (rule == RULE_ASKED) {
+        result = ask_contexts(w, "script_asked", c->f, c);
         if (result != Py_NotImplemented)
             return result;
         Py_CLEAR(result);
-        rule = CFX_RULE_DEEP;
+        rule = CFX_RULE_NEVER;
     }
     if (rule == RULE_REFUSED || (rule == RULE_REFUSED_OF_GRAPH && takes_graph(st, c, false)))
         return call_glue(st, "script_refused_call", c->f);
