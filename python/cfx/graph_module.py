@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from . import _core
+from . import _core, _glue
 from ._glue import generated
 from ._glue.codegen import _BoxedCodeGen, _custom_builtins, _CustomBuiltin, _PyTreeCodeGen
 from ._core import _assign_attr, _copy_attr, _del_attr
@@ -52,7 +52,9 @@ def _format_import_statement(name: str, obj: object, importer: Any) -> str:
         return _custom_builtins[name].import_str
     if inspect.ismodule(obj):
         return f"import {obj.__name__} as {name}"
-    module, attribute = importer.get_name(obj)
+    is_method = inspect.ismethod(obj) or inspect.isbuiltin(obj)  # as random.choice
+    found = _glue.attribute_name(obj) if is_method else None
+    module, attribute = found.rsplit(".", 1) if found else importer.get_name(obj)
     return f"from {module} import {attribute} as {name}"
 
 

@@ -2,8 +2,12 @@
 import collections
 import copy
 import operator
+import os
 import pickle
+import random
+import secrets
 import time
+import warnings
 
 import pytest
 from parity import same
@@ -11,6 +15,7 @@ from parity import same
 import cfx
 
 torch = pytest.importorskip("torch")
+numpy = pytest.importorskip("numpy")
 Pair = collections.namedtuple("Pair", "a b")
 PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
 
@@ -432,3 +437,46 @@ def test_copying_nested_inputs_warns_of_nothing(recwarn):
     assert info == gm.graph._codegen.pytree_info
     assert info.orig_args is not gm.graph._codegen.pytree_info.orig_args
     assert not recwarn.list
+
+
+# ---- functions of modules that say that they are methods -------------------------------------
+
+
+def _draws(x):
+    a = x * random.random() + random.choice([1, 2]) + numpy.random.rand()
+    torch.manual_seed(3)
+    return a + len(os.urandom(3)) + 0 * secrets.choice([1, 2]) + 0 * secrets.randbits(3)
+
+
+def _targets(graph):
+    return [n.target for n in graph.nodes if n.op == "call_function"]
+
+
+def test_functions_of_modules_are_pickled_by_name():
+    module = cfx.script(_draws)
+    targets = _targets(module.graph)
+    again = pickle.loads(pickle.dumps(module))
+    read = cfx.parse(cfx.text(module.graph))
+    assert random.random in targets and secrets.choice in targets
+    for other in (again.graph, read):
+        assert [t is u or t == u for t, u in zip(_targets(other), targets, strict=True)
+                if t is not torch.random.manual_seed].count(False) == 0
+
+
+def test_functions_of_modules_are_imported_by_name(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cfx.script(_draws).to_folder(tmp_path, "M")
+    written = (tmp_path / "module.py").read_text()
+    for line in ("from random import random as random_random", "from secrets import choice as",
+                 "from secrets import randbits as", "from numpy.random import rand as"):
+        assert line in written
+
+
+def test_methods_of_objects_are_not_copied():
+    graph = cfx.Graph()
+    graph.output(graph.call_function(random.Random(3).choice, ([1, 2],)))
+    with pytest.raises(pickle.PicklingError, match="Random.choice of an object .*Random"):
+        pickle.dumps(graph)
+    with pytest.raises(ValueError, match="another object has the name random.choice"):
+        cfx.text(graph)

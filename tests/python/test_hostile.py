@@ -18,7 +18,6 @@ from hostile.known import COMMAND, PYTHON  # noqa: E402
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND_FILE = Path(os.environ.get("CFX_BUILD", ROOT / "build")) / "cfx"
 KEYS = hostile.keys()
-TIME = "the time is that of the capture"  # None when it is not
 
 
 @pytest.fixture(scope="module")
@@ -84,4 +83,4 @@ def test_the_time_is_asked_in_each_call(tmp_path):
         assert "clock.py:3" in str(e)
         return
     first, second = (captured(torch.ones(1))[1] for _ in range(2))
-    judge(first < second, TIME, "the time is that of the capture")
+    assert first < second, "the time is that of the capture"

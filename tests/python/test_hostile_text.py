@@ -47,6 +47,24 @@ def test_other_names_stay_names(name):
         found(1)
 
 
+@pytest.mark.parametrize("name", [
+    "os.remove", "os.environ", "posix.urandom", "os.getenv.__globals__", "torch.os.getenv",
+    "random.shuffle", "random._os.system", "numpy.random.test", "numpy.load", "uuid.getnode",
+    "secrets.os.system", "copy.sys.exit",
+])  # fmt: skip
+def test_other_names_of_recorded_modules_stay_names(name):
+    assert isinstance(target_of(name), str)
+
+
+def test_what_script_records_can_be_read():
+    rows = [name for name, _ in cfx._core._script_policy()[0] if name[-1] != "*"]
+    for name in [*rows, "time.time", "time.perf_counter", "cmath.sqrt"]:
+        home, _, last = name.rpartition(".")
+        expected = getattr(sys.modules[home], last, None) if home in sys.modules else None
+        if expected is not None:
+            assert target_of(name) is expected, name
+
+
 def test_a_lookup_leaves_torch_alone():
     before = set(vars(torch.ops))
     target_of("torch.ops.stranger.f")

@@ -4,6 +4,7 @@ import inspect
 import math
 import os
 import random
+import sys
 import time
 import uuid
 
@@ -450,3 +451,92 @@ def key_of_inputs(x, y):
 @pytest.mark.parametrize("program", [set_of_inputs, key_of_inputs])
 def test_inputs_are_not_keys(program):
     refused(program, "return", "cannot be a key of a dict")
+
+
+class Shown:
+    def __init__(self, x):
+        self.x = x
+
+    def __str__(self):
+        return f"Shown({self.x})"
+
+
+def prints(x):
+    print("start", [1, x.shape], {"a": x}, end="!\n")
+    it = iter([1, 2])
+    print(Shown(x), Shown(3), int, (None, "a"), sep="|", flush=True)
+    if x.sum() > 0:
+        print("up")
+    for i in range(2):
+        print(i, next(it))
+    return x if print() is None else -x
+
+
+def test_print_happens_when_the_graph_runs(capsys):
+    module = cfx.script(prints)
+    assert capsys.readouterr().out == ""
+    for x in (torch.ones(2), -torch.ones(2)):
+        prints(x)
+        want = capsys.readouterr().out
+        for call in (module, cfx.script(prints), cfx.Interpreter(module).run):
+            assert torch.equal(call(x), x) and capsys.readouterr().out == want
+    with pytest.raises(cfx.LowerError, match="builtins.print"):
+        cfx.lower(module)
+
+
+def prints_to_a_file(x):
+    print("known", file=sys.stderr)
+    return x
+
+
+def test_print_to_a_file_happens_during_capture(capsys):
+    module = cfx.script(prints_to_a_file)
+    assert capsys.readouterr().err == "known\n"
+    assert torch.equal(module(torch.ones(2)), torch.ones(2)) and capsys.readouterr().err == ""
+
+
+def prints_values_to_a_file(x):
+    print(x, file=sys.stderr)
+    return x
+
+
+def writes_a_file(x):
+    with open(os.devnull, "w") as f:
+        f.write("x")
+    return x
+
+
+def test_files_are_not_written():
+    refused(prints_values_to_a_file, "print(", "cannot print to a file")
+    refused(writes_a_file, "open(", "written once, during capture")
+
+
+def reads_a_file(x):
+    with open(os.devnull) as f:
+        return x + len(f.read())
+
+
+def test_files_are_read_during_capture():
+    same(reads_a_file, torch.ones(2))
+
+
+def sets_environment(x):
+    os.environ["CFX_SMALL"] = "1"
+    return x
+
+
+def clears_environment(x):
+    del os.environ["CFX_SMALL"]
+    return x
+
+
+def puts_environment(x):
+    os.putenv("CFX_SMALL", "1")
+    return x
+
+
+@pytest.mark.parametrize("program", [sets_environment, clears_environment, puts_environment])
+def test_the_environment_is_not_changed(program, monkeypatch):
+    monkeypatch.setenv("CFX_SMALL", "0")
+    refused(program, "CFX_SMALL", "during capture")
+    assert os.environ["CFX_SMALL"] == "0"

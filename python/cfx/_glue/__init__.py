@@ -64,6 +64,24 @@ def _overloads(torch, space, operator):
         return None
 
 
+def _leads_to(home, name, function):
+    found = vars(sys.modules.get(home, _core)).get(name)
+    return found is function or inspect.ismethod(found) and found == function
+
+
+def attribute_name(function):
+    """The name of a module's attribute that is this very function or bound method, where it does
+    not say so itself: secrets.choice is a method of a hidden object. None if there is none."""
+    home = getattr(function, "__module__", None) or type(function.__self__).__module__
+    if _leads_to(home, function.__name__, function):
+        return f"{home}.{function.__name__}"
+    for name, _ in _core._script_policy()[0]:
+        home, _, last = name.rpartition(".")
+        if _leads_to(home, last, function):
+            return name
+    return None
+
+
 # (kind, name) -> torch's object; filled by torch_values.register
 _tokens: dict[tuple[int, str], Any] = {}
 

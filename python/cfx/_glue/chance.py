@@ -4,10 +4,15 @@ environment. A graph calls them; what it cannot call by name is refused.
 Nothing here is for users. cfx._core calls script_chance by name, through cfx._glue.
 """
 import builtins
+import cmath
+import copy
 import datetime
+import math
+import operator
 import os
 import random
 import secrets
+import sys
 import time
 import types
 import uuid
@@ -15,29 +20,43 @@ from typing import Any
 
 import torch
 
-from .. import _glue
-from ..node import _side_effectful_functions, changing_functions
+from .. import _core, _glue
+from .._core import Node
+from ..node import _side_effectful_functions
+from ..proxy import Proxy
 from .contexts import Refusal
 
 
-def _functions(module, names):
-    return [getattr(module, name) for name in names.split() if hasattr(module, name)]
+_PLAIN = (str, bool, int, float, complex, type(None))
+# Modules of rows of policy.def; those that a program does not use need not be loaded.
+_LOADED = (builtins, cmath, copy, math, operator, os, random, secrets, time, uuid)
 
 
-def recorded() -> list:
-    """What a graph calls each time that it runs."""
-    clocks = [f for f in vars(time).values() if isinstance(f, types.BuiltinFunctionType)]
-    found = [f for f in changing_functions() if f not in (random.shuffle,)]
-    found += clocks + [random.Random, torch.Generator, uuid.uuid1, uuid.uuid4]
-    found += _functions(os, "getenv urandom getrandom getpid getppid times getloadavg getcwd")
-    found += _functions(secrets, "token_bytes token_hex token_urlsafe randbelow randbits choice")
-    return found
+def named(name: str) -> list:
+    """The objects of a row of policy.def, among what is loaded."""
+    home, _, function = name.rpartition(".")
+    module = sys.modules.get(home)
+    if function != "*":
+        return [getattr(module, function)] if hasattr(module, function) else []
+    public = [each for name, each in vars(module).items() if name[0] != "_"]
+    return [f for f in public if isinstance(f, types.BuiltinFunctionType)]
+
+
+def _changing():
+    """Functions of Python's library that a graph calls each time that it runs."""
+    homes = ("time", "random", "secrets", "uuid", "os", "numpy.random")
+    for name, _ in _core._script_policy()[0]:
+        if name.rpartition(".")[0] in homes:
+            yield from named(name)
 
 
 _LATER = "what it gives differs in each call; pass it as an argument, or cfx.wrap the function"
+_SETS = "would change the environment once, during capture; change it before the call"
 refused: dict[Any, str] = {
     random.shuffle: "random.shuffle changes a list during capture, not when the graph runs; use "
                     "random.sample(l, len(l)), or torch.randperm",
+    os.putenv: f"os.putenv {_SETS}",
+    os.unsetenv: f"os.unsetenv {_SETS}",
     random.SystemRandom: f"random.SystemRandom cannot be captured: {_LATER}",
     datetime.datetime.now: f"datetime.now cannot be captured: {_LATER}",
     datetime.datetime.utcnow: f"datetime.utcnow cannot be captured: {_LATER}",
@@ -48,7 +67,7 @@ refused: dict[Any, str] = {
 refused_of_graph: dict[Any, str] = {
     builtins.id: "the id of a graph value is not known during capture; compare with `is`",
 }
-_side_effectful_functions.update(f for f in recorded() if not isinstance(f, type))
+_side_effectful_functions.update(f for f in _changing() if not isinstance(f, type))
 
 
 def script_refused_call(function):
@@ -96,4 +115,45 @@ def script_environment(job):
     return mode.tracer.create_proxy("call_function", os.getenv, args, {})
 
 
-_glue.install(script_chance, script_refused_call, script_environment)
+def _holds_values(value):
+    """Whether there are graph values or tensors in it, which are printed as they are then."""
+    if isinstance(value, dict):
+        return any(map(_holds_values, value.values()))
+    if isinstance(value, (list, tuple)):
+        return any(map(_holds_values, value))
+    return isinstance(value, (torch.Tensor, Proxy, Node))
+
+
+def _print(mode, function, args, kwargs):
+    """The graph prints when it runs, and of what never changes the text that Python would print. A
+    file cannot be part of a graph: to files, capture prints."""
+    if kwargs.get("file") is not None:
+        if not any(map(_holds_values, args)):
+            return NotImplemented
+        raise Refusal("a graph cannot print to a file; leave file= out, or cfx.wrap the function")
+    shown = (a if type(a) in _PLAIN or _holds_values(a)
+             else _core._script_call(mode.tracer, str, (a,), {}) for a in args)
+    mode.tracer.create_proxy("call_function", function, tuple(shown), kwargs)
+    return None
+
+
+def _open(mode, function, args, kwargs):
+    how = kwargs.get("mode", args[1] if len(args) > 1 else "r")
+    if isinstance(how, str) and not set(how).isdisjoint("wax+"):
+        raise Refusal(
+            "this file would be written once, during capture, not when the graph runs; return what "
+            "is to be written, or cfx.wrap the function that writes it"
+        )
+    return NotImplemented
+
+
+asked: dict[Any, Any] = {print: _print, open: _open}
+
+
+def script_asked(job):
+    """A call that is recorded, refused, or made during capture (NotImplemented)."""
+    mode, function, args, kwargs = job
+    return asked[function](mode, function, args, kwargs)
+
+
+_glue.install(script_chance, script_refused_call, script_environment, script_asked)

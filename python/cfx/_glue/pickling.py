@@ -3,7 +3,12 @@
 The nodes are columns (python/src/graph/columns.c): one list for each attribute. Metadata is
 restored after them, so that it may refer to nodes.
 """
-from .. import _core
+import importlib
+import pickle
+import sys
+import types
+
+from .. import _core, _glue
 from .._core import Node
 
 
@@ -20,8 +25,9 @@ class _Ref(int):
         return hash((_Ref, int(self)))
 
 
-class _Operator:
-    """One of torch's operators, which pickle cannot write: it is found again by its name."""
+class _Named:
+    """A function that pickle cannot write, or of which it would write a copy: it is found again by
+    its name."""
 
     __slots__ = ("name",)
 
@@ -29,7 +35,8 @@ class _Operator:
         self.name = name
 
     def __reduce__(self):
-        return _find_operator, (self.name,)
+        find = _find_operator if self.name.startswith("torch.ops.") else _find_function
+        return find, (self.name,)
 
 
 def _find_operator(name):
@@ -41,12 +48,52 @@ def _find_operator(name):
     return found
 
 
+def _find_function(name):
+    home, _, last = name.rpartition(".")
+    return getattr(importlib.import_module(home), last)
+
+
+_FUNCTIONS: tuple[type, ...] = (
+    types.FunctionType, types.MethodType, types.BuiltinFunctionType
+)  # fmt: skip
+# Methods of these are copies that cannot differ.
+_CONSTANT: tuple[type, ...] = (
+    type, types.ModuleType, str, bytes, int, float, complex, tuple, frozenset, type(None)
+)  # fmt: skip
+
+
 def portable(value):
     """`value`, or what is pickled for it."""
-    if type(value).__module__ != "torch._ops":
-        return value
-    name = Node._pretty_print_target(value)
-    return _Operator(name) if name.startswith("torch.ops.") else value
+    if type(value).__module__ == "torch._ops":
+        name = Node._pretty_print_target(value)
+        return _Named(name) if name.startswith("torch.ops.") else value
+    if isinstance(value, _FUNCTIONS):
+        return _portable_function(value)
+    return value
+
+
+def _portable_function(function):
+    owner = getattr(function, "__self__", None)
+    if isinstance(function, types.FunctionType):
+        if _is_at(function.__module__, function.__qualname__, function):
+            return function
+    elif owner is None or isinstance(owner, _CONSTANT):
+        return function
+    name = _glue.attribute_name(function)
+    if name is None and owner is not None:
+        raise pickle.PicklingError(
+            f"the graph calls {function.__qualname__} of an object that only this process has "
+            f"({type(owner).__name__}): a copy of it would go its own way. Call a function of a "
+            "module, or make the object an attribute of the module"
+        )
+    return function if name is None else _Named(name)
+
+
+def _is_at(home, path, function):
+    found = sys.modules.get(home)
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    return found is function
 
 
 # ---- writing --------------------------------------------------------------------------------

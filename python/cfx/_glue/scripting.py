@@ -3,13 +3,11 @@
 Nothing here is for users. cfx._core calls these functions by name, through cfx._glue.
 """
 import builtins
-import cmath
 import collections
 import copy
 import dataclasses
 import itertools
 import linecache
-import math
 import operator
 import os
 import sysconfig
@@ -438,32 +436,19 @@ def _methods():
 
 
 # CFX_RULE_ALWAYS, and rules of Python's world alone: see python/src/script/script_call.c.
-_ITEM, _DEEP, _ALWAYS, _MODE, _REFUSED, _REFUSED_OF_GRAPH = 1, 3, 4, 5, 6, 7
-_HOMES = {"builtins": builtins, "math": math, "cmath": cmath, "operator": operator, "copy": copy,
-          "torch": torch, "torch.cuda": torch.cuda, "cfx.ops": ops}  # fmt: skip
-
-
-def _named(name):
-    """The objects of a row of policy.def."""
-    home, _, function = name.rpartition(".")
-    if function != "*":
-        return [getattr(_HOMES[home], function)]
-    public = [getattr(_HOMES[home], each) for each in vars(_HOMES[home]) if each[0] != "_"]
-    return [f for f in public if isinstance(f, types.BuiltinFunctionType)]
-
-
+_ITEM, _DEEP, _ALWAYS, _MODE, _REFUSED, _REFUSED_OF_GRAPH, _ASKED = 1, 3, 4, 5, 6, 7, 8
 def _record_rules():
     rules = {}
     for name, rule in _POLICY:
-        for function in _named(name):
+        for function in chance.named(name):
             rules.setdefault(function, rule)
     rules[torch.nn.Parameter] = _ITEM
     rules[torch.nn.utils.rnn.PackedSequence] = rules[warnings.warn] = _DEEP
-    rules.update(dict.fromkeys(chance.recorded(), _ALWAYS))
     rules.update(dict.fromkeys(chance.refused, _REFUSED))
     rules.update(dict.fromkeys(chance.refused_of_graph, _REFUSED_OF_GRAPH))
     rules.update(dict.fromkeys(contexts.MODES, _MODE))
     rules[ops.check_length] = _ALWAYS
+    rules.update(dict.fromkeys(chance.asked, _ASKED))
     rules.update({t: _ALWAYS for t in vars(torch).values() if type(t) is type(torch.FloatTensor)})
     return rules
 

@@ -132,7 +132,7 @@ static int is_tensor_method(module_state *st, PyObject *function, PyObject *name
     return found;
 }
 
-/* `module.name`, where torch._ops is known as torch.ops. */
+/* `module.name`, where torch._ops is known as torch.ops, and the system's module as os. */
 static PyObject *join_module(PyObject *module, PyObject *name)
 {
     static const char hidden[] = "torch._ops";
@@ -140,6 +140,8 @@ static PyObject *join_module(PyObject *module, PyObject *name)
     const char *text = PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : NULL;
     if (text && strncmp(text, hidden, size) == 0 && (text[size] == '\0' || text[size] == '.'))
         return PyUnicode_FromFormat("torch.ops%s.%S", text + size, name);
+    if (text && (strcmp(text, "posix") == 0 || strcmp(text, "nt") == 0))
+        return PyUnicode_FromFormat("os.%S", name);
     PyErr_Clear();  /* a name without UTF-8 is not this one */
     return PyUnicode_FromFormat("%S.%S", module, name);
 }
@@ -149,6 +151,10 @@ static PyObject *outside_builtins(module_state *st, PyObject *function, PyObject
     int method = is_tensor_method(st, function, name);
     if (method)
         return method > 0 ? PyUnicode_FromFormat("torch.Tensor.%U", name) : NULL;
+    PyObject *own = PyMethod_Check(function) ? call_glue(st, "attribute_name", function) : NULL;
+    if (own != Py_None && (own || PyErr_Occurred()))
+        return own;
+    Py_XDECREF(own);
     bool is_lambda = PyUnicode_Check(name) &&
                      PyUnicode_CompareWithASCIIString(name, "<lambda>") == 0;
     PyObject *shown = is_lambda ? call_glue(st, "lambda_name", function) : Py_NewRef(name);

@@ -227,7 +227,8 @@ bool is_lasting(PyObject *o);
 PyObject *resolve_name(module_state *st, const char *name, size_t size);
 /* From here on resolve_name, in this thread, is asked by a text that may be a stranger's: names
  * lead only into torch, operator, builtins, math, cfx, and the modules that annotations come from;
- * and into `modules`, a set of their names (borrowed) or NULL. `before` ends it. */
+ * to the functions that cfx.script records (policy.def); and into `modules`, a set of their names
+ * (borrowed) or NULL. `before` ends it. */
 typedef struct text_names {
     PyObject *allowed;
     bool from_text;

@@ -8,11 +8,13 @@
  * throughout.
  *
  * While a text is parsed (resolve_from_text), only names of a few modules lead anywhere, and of
- * those only functions, classes and members of enums that are at home in these modules.
+ * those only functions, classes and members of enums that are at home in these modules; and the
+ * functions that cfx.script records (policy.def).
  */
 #include "pycfx.h"
 
 #include <cfx/embed/namespace.h>
+#include <cfx/embed/script.h>
 
 /* What the text that this thread parses may name beside HOMES: a set of modules' names; or NULL. */
 static _Thread_local PyObject *allowed;
@@ -336,6 +338,17 @@ static bool is_allowed(span module)
     return false;
 }
 
+/* Whether a name is that of a function which cfx.script records: none of them runs code. */
+static bool is_recorded(span name)
+{
+    char text[64];
+    if (name.size >= sizeof text)
+        return false;
+    memcpy(text, name.at, name.size);
+    text[name.size] = '\0';
+    return cfx_script_rule_of(text) != CFX_RULE_NEVER;
+}
+
 /* Whether each of the names in the text of a type is. A name without dots is a builtin. */
 static bool all_allowed(span text)
 {
@@ -345,7 +358,8 @@ static bool all_allowed(span text)
             end++;
         const span name = {text.at + at, end - at};
         const size_t dot = name.size ? last_dot(name) : 0;
-        if (dot < name.size && !is_text(name, "...") && !is_allowed((span){name.at, dot}))
+        if (dot < name.size && !is_text(name, "...") && !is_allowed((span){name.at, dot}) &&
+            !is_recorded(name))
             return false;
         at = end;
     }
@@ -371,7 +385,7 @@ static PyObject *resolve_in_text(module_state *st, span text)
     if (cfx_name_runs_code(text.at, text.size) || !all_allowed(text))
         return NULL;
     PyObject *found = resolve_loaded(st, text);
-    if (found && (PyModule_Check(found) || !is_at_home(st, found)))
+    if (found && (PyModule_Check(found) || !(is_recorded(text) || is_at_home(st, found))))
         Py_CLEAR(found);
     return found;
 }

@@ -20,7 +20,8 @@ typedef struct call {
 enum {
     RULE_MODE = CFX_RULE_ALWAYS + 1,  /* cfx/_glue/contexts.py knows more */
     RULE_REFUSED,
-    RULE_REFUSED_OF_GRAPH             /* if a graph value is an argument */
+    RULE_REFUSED_OF_GRAPH,            /* if a graph value is an argument */
+    RULE_ASKED                        /* cfx/_glue/chance.py looks at the arguments */
 };
 
 /* ---- arguments ----------------------------------------------------------------------------- */
@@ -467,6 +468,13 @@ static PyObject *call_direct(PyScript *w, call *c)
         rule = CFX_RULE_ALWAYS;
     if (rule == RULE_MODE)
         return ask_contexts(w, "script_mode", c->f, c);
+    if (rule == RULE_ASKED) {
+        result = ask_contexts(w, "script_asked", c->f, c);
+        if (result != Py_NotImplemented)
+            return result;
+        Py_CLEAR(result);
+        rule = CFX_RULE_NEVER;
+    }
     if (rule == RULE_REFUSED || (rule == RULE_REFUSED_OF_GRAPH && takes_graph(st, c, false)))
         return call_glue(st, "script_refused_call", c->f);
     if (rule == CFX_RULE_NEVER && !wrapped &&

@@ -372,6 +372,12 @@ static PyObject *refuse_environment(PyScript *w)
                          "graph calls");
 }
 
+static PyObject *refuse_to_set_environment(PyScript *w)
+{
+    return script_refuse(w, "os.environ would change once, during capture, not when the graph runs; "
+                         "change it before the call");
+}
+
 static PyObject *item(PyScript *w, PyObject *container, PyObject *key)
 {
     PyObject *o = container == w->st->script_environ ? refuse_environment(w)
@@ -423,7 +429,9 @@ static int change_item(PyScript *w, PyObject *o, PyObject *key, PyObject *v)
 static cfx_status world_set_item(void *ctx, cfx_object *container, cfx_object *key, cfx_object *v,
                                  cfx_error *err)
 {
-    PyObject *o = script_read(ctx, py(container));
+    PyScript *w = ctx;
+    PyObject *o = py(container) == w->st->script_environ ? refuse_to_set_environment(w)
+                                                         : script_read(w, py(container));
     int failed = o ? change_item(ctx, o, py(key), py(v)) : -1;
     Py_XDECREF(o);
     return failed ? script_failed(ctx, err) : CFX_OK;

@@ -315,13 +315,13 @@ def thaw(x):
     return tuple(map(thaw, x)) if type(x) is tuple else x
 
 
-def interpreted(module):
+def interpreted(module, _):
     interpreter = cfx.Interpreter(module)
     interpreter.extra_traceback = False  # exceptions are those that were raised
     return lambda *args: thaw(interpreter.run(*args)), module
 
 
-def pickled(module):
+def pickled(module, _):
     again = pickle.loads(pickle.dumps(module))
     return again, again
 
@@ -334,13 +334,14 @@ def can_pickle(program):
     return True
 
 
-def read_back(module):
-    again = cfx.GraphModule(module, cfx.parse(cfx.text(module.graph)))
+def read_back(module, home):
+    """As a user reads it, whose own classes the text may name."""
+    again = cfx.GraphModule(module, cfx.parse(cfx.text(module.graph), allow=[home]))
     return again.train(module.training), again
 
 
-WAYS = {"called": lambda module: (module, module), "interpreted": interpreted, "pickled": pickled,
-        "read back": read_back}
+WAYS = {"called": lambda module, _: (module, module), "interpreted": interpreted,
+        "pickled": pickled, "read back": read_back}
 # Mode of the module, whether gradients are on, calls with one input.
 SETTINGS = ((True, True, TIMES), (False, True, TIMES), (False, False, 1))
 
@@ -456,7 +457,7 @@ def verdict_in_mode(load, training, settings, ways):
             program = load()
             module, *_ = captured(program, training)
         try:
-            callee, owner = WAYS[way](module)
+            callee, owner = WAYS[way](module, program.home)
         except Exception as e:
             if way == "pickled" and not can_pickle(program) or "IR text cannot hold" in str(e):
                 continue

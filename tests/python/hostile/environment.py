@@ -44,14 +44,14 @@ def date_of_today(x):
     return x * (datetime.datetime.now().year > 2000)  # refuse
 
 
-@refused(UP, DOWN)
+@equal(UP, DOWN)
 def unique_number(x):
-    return x * (uuid.uuid4().int % 2 * 0 + 1)  # refuse
+    return x * (uuid.uuid4().int % 2 * 0 + 1)
 
 
-@refused(UP, DOWN)
+@equal(UP, DOWN)
 def bytes_of_the_system(x):
-    return x * (os.urandom(1)[0] * 0 + 1)  # refuse
+    return x * (os.urandom(1)[0] * 0 + 1)
 
 
 # ---- the process ---------------------------------------------------------------------------------
