@@ -1302,11 +1302,11 @@ def foreign_iterator(x):
     return x * next(it)
 
 
-@refused("cannot be put back")
+@same
 def hidden_state(x):
     r = random.Random(0)
     if x.sum() > 0:
-        x = x + r.random()  # here
+        x = x + r.random()
     return x
 
 
@@ -1342,10 +1342,10 @@ def shuffled_by_the_graph(x):
     return x * l[0]
 
 
-@same
+@refused("random.sample")
 def shuffled_by_its_own_generator(x):
     l = [1, 2, 3]
-    random.Random(0).shuffle(l)
+    random.Random(0).shuffle(l)  # here
     if x.sum() > 0:
         x = x + l[0]
     return x * l[1]
@@ -1378,11 +1378,11 @@ def random_numbers_of_the_graph(x):
     return x
 
 
-@refused("cannot be put back")
+@same
 def random_of_its_own(x):
     rng = np.random.default_rng(0)
     if x.sum() > 0:
-        x = x + float(rng.random())  # here
+        x = x + float(rng.random())
     return x
 
 

@@ -122,6 +122,7 @@ static int compare_rows(const void *name, const void *row)
 static const effect_row *row_of(const char *name)
 {
     static const effect_row rows[] = {
+        {"_keep", EFFECT_NONE},  /* a cache of the C world's library: what it has, it keeps */
         {"array.array.", EFFECT_OWN}, {"builtins.", EFFECT_READS}, {"builtins.ascii", EFFECT_NONE},
         {"builtins.bool", EFFECT_NONE}, {"builtins.bytes", EFFECT_TAKES},
         {"builtins.callable", EFFECT_NONE}, {"builtins.delattr", EFFECT_ANY},
