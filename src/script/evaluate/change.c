@@ -28,8 +28,7 @@ cfx_script_change cfxi_eval_change(cfx_evaluator *ev, cfx_object **o)
 
 static bool is_outside(cfx_evaluator *ev, cfx_object *o)
 {
-    return ev->w->is_outside && !cfxi_base_pointers_get(&ev->births, o) &&
-           ev->w->is_outside(ev->w->ctx, o);
+    return ev->w->is_outside && ev->w->is_outside(ev->w->ctx, o);
 }
 
 cfx_object *cfxi_eval_note_new(cfx_evaluator *ev, cfx_object *o)
