@@ -23,6 +23,18 @@ static cfxi_sequence *parts_of(cfx_evaluator *ev, cfxi_sequence *s, size_t n)
     return s->parts;
 }
 
+/* Whether an input is annotated as a dict: dict, dict[str, Tensor], typing.Dict[str, Tensor]. */
+static bool says_dict(const cfx_node *n)
+{
+    const cfx_value type = cfx_node_type(n);
+    cfx_error ignored = {0};
+    const char *text = type.kind == CFX_KIND_HOST ? cfx_value_host_name(n->graph, type, &ignored)
+                                                  : cfx_value_text(type, NULL);
+    const char *end = text ? text + strcspn(text, "[") : NULL;
+    return text && end - text >= 4 &&
+           (strncmp(end - 4, "dict", 4) == 0 || strncmp(end - 4, "Dict", 4) == 0);
+}
+
 /* Whether it is a dict, or one of its views: those have items, but not by index. */
 static bool has_keys(cfx_evaluator *ev, cfx_object *o)
 {
@@ -32,7 +44,8 @@ static bool has_keys(cfx_evaluator *ev, cfx_object *o)
     for (size_t i = 0; name && cfx_node_num_args(n) == 1 && i < 3; i++)
         if (strcmp(name, views[i]) == 0)
             return true;
-    return cfxi_eval_kind(ev, o) == CFX_OBJECT_DICT;
+    return cfxi_eval_kind(ev, o) == CFX_OBJECT_DICT ||
+           (cfx_node_op(n) == CFX_OP_PLACEHOLDER && says_dict(n));
 }
 
 /* Whether a loop over what may be anything seems to be one over keys: list() is right for all. */
