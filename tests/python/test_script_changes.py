@@ -1386,6 +1386,26 @@ def random_of_its_own(x):
     return x
 
 
+@refused("a `for` goes over")
+def grows_while_a_loop_goes_over_it(x):
+    items, total = [1, 2], 0
+    for v in items:
+        total = total + v
+        if x.sum() > 10:
+            items.append(v + 10)  # here
+    return x * len(items), total
+
+
+@refused("a `for` goes over")
+def grows_while_a_loop_counts_to_its_length(x):
+    rows = list(x)
+    for row in rows:
+        rows += [row]  # here
+        if len(rows) > 5:
+            break
+    return len(rows)
+
+
 @same
 def kept_generator_computes_later(x):
     seen = []

@@ -1,5 +1,5 @@
 /* assign.c - targets: names, attributes, items, and tuples of them; `=`, `+=`, `del`. */
-#include "graph_control_impl.h"
+#include "loop_impl.h"
 
 /* ---- attributes and items ------------------------------------------------------------------ */
 
@@ -45,6 +45,8 @@ bool cfxi_eval_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_o
         return false;
     key = cfxi_eval_current(ev, key);
     cfxi_watch watch = {0};
+    if (!v && !cfxi_eval_check_going(ev, o, "__delitem__"))
+        return false;
     const bool set = cfxi_eval_will_change(ev, o) && cfxi_eval_watch_object(ev, o, &watch) &&
                      ev->w->set_item(ev->w->ctx, o, key, v, ev->err) == CFX_OK;
     return cfxi_eval_watch_end(ev, &watch) && set;
@@ -255,6 +257,10 @@ static cfx_object *operate(cfx_evaluator *ev, const cfxi_AugAssign *a, cfx_objec
     }
     old = cfxi_eval_current(ev, old);
     value = cfxi_eval_current(ev, value);
+    /* a tensor may be added to while a loop goes over it, but a list grows */
+    if (a->op == CFXI_AST_Add && cfxi_eval_is_container(cfxi_eval_kind(ev, value)) &&
+        !cfxi_eval_check_going(ev, old, "__iadd__"))
+        return NULL;
     if (!cfxi_eval_will_change(ev, old))
         return NULL;
     const bool in_place = !cfxi_eval_node(ev, old) || !is_immutable(ev, old);
