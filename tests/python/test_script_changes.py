@@ -1386,6 +1386,48 @@ def random_of_its_own(x):
     return x
 
 
+class Single:
+    found = None
+
+    def __new__(cls):
+        if cls.found is None:
+            cls.found = super().__new__(cls)  # here
+        return cls.found
+
+
+@refused("comes from outside the function")
+def one_object_for_all(x):
+    return x if Single() is Single() else -x
+
+
+class Noting(type):
+    names = []
+
+    def __call__(cls, *args):
+        Noting.names.append(cls.__name__)  # here
+        return super().__call__(*args)
+
+
+class Noted(metaclass=Noting):
+    pass
+
+
+@refused("comes from outside the function")
+def noted_by_its_metaclass(x):
+    Noted()
+    return x
+
+
+class Ends(tuple):
+    def __new__(cls, first, last):
+        return super().__new__(cls, (first, first if first.sum() > 0 else last))
+
+
+@same
+def made_by_new(x):
+    return Ends(x, x * 2)[1]
+
+
 @refused("a `for` goes over")
 def grows_while_a_loop_goes_over_it(x):
     items, total = [1, 2], 0
@@ -1546,6 +1588,7 @@ def in_c(fn, folder):
 OUTSIDE = "HEAP = [1, 2]\nCOUNTER = itertools.count()\nITERATOR = iter([1, 2, 3])\n"
 UNKNOWN = {  # what they need is missing in that world
     "bytes_changed_and_put_back", "unbound_setitem", "itemgetter_only_reads", "ordered",
+    "made_by_new",
 }  # fmt: skip
 
 
