@@ -318,6 +318,14 @@ def _returned(tracer, value):
         return value if all(map(operator.is_, parts, value)) else type(value)(parts)
     if type(value) is dict:
         return {key: _returned(tracer, part) for key, part in value.items()}
+    if isinstance(value, set):
+        code = tracer.graph._co_fields
+        where = f"{os.path.basename(code['co_filename'])}:{code['co_firstlineno']}"
+        message = (
+            f"{where}: '{code['co_name']}' returns a set, which cannot be part of a graph; return "
+            "a list (sorted(s)) or a tuple"
+        )
+        script_error(("NotImplementedError", message, code["co_firstlineno"], 1))
     return value
 
 
