@@ -1428,6 +1428,12 @@ def made_by_new(x):
     return Ends(x, x * 2)[1]
 
 
+@refused("all calls of the function share")
+def own_default(x, seen={}):  # noqa: B006
+    seen["n"] = seen.get("n", 0) + 1  # here
+    return x * seen["n"]
+
+
 @refused("a `for` goes over")
 def grows_while_a_loop_goes_over_it(x):
     items, total = [1, 2], 0
