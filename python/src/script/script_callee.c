@@ -158,7 +158,7 @@ static int fill_dataclass(PyScript *w, PyTypeObject *type, cfx_script_callee *ou
     return fill_helped(w, "script_dataclass", (PyObject *)type, out) < 0 ? -1 : 0;
 }
 
-/* A class whose __new__, or whose metaclass's __call__, is the user's: those are evaluated, for they
+/* A class whose __new__, or whose metaclass's __call__, is the user's: those are evaluated, as they
  * may change what outlives the call. 1 if it is one, 0, or -1 with an exception. */
 static int fill_made(PyScript *w, PyObject *f, PyObject *meta_call, cfx_script_callee *out)
 {

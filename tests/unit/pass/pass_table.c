@@ -150,7 +150,7 @@ TEST(mistakes_in_lists_of_passes)
     longer[sizeof longer - 1] = '\0';
     check_list("", CFX_E_KEY, "there is no pass ''");
     check_list("cze", CFX_E_KEY, "there is no pass 'cze'; did you mean cse?");
-    check_list("replace=1", CFX_E_KEY, "the pass replace has no options");
+    check_list("fuse_bn=1", CFX_E_KEY, "the pass fuse_bn has no options");
     check_list("unroll:=1", CFX_E_KEY, "the pass unroll has no option ''; it has max_turns, "
                                        "max_nodes, strict");
     check_list("unroll=", CFX_E_VALUE, "the option max_turns of the pass unroll is a number, "
