@@ -41,9 +41,9 @@ typedef struct PyScript {
      * its def, or None}; message: of the last `explain`; classes: a set of those that the program
      * made; spaces: {id: dict} of those that hold the attributes of an object, as vars() gives
      * them; looked_at: the file that was last looked for, and its lines, if it has not changed;
-     * cached: {key: (number of a region, result, whether it has effects, cache, arguments, places of
-     * its nodes if it outlives the call)} of functools' caches; begun: {key: (last node, changes)}
-     * when the function was called. */
+     * cached: {key: (number of a region, result, whether it has effects, cache, arguments, places
+     * of its nodes if it outlives the call)} of functools' caches; begun: {key: (last node,
+     * changes)} when the function was called. */
 #define X(name) PyObject *name;
     SCRIPT_OBJECTS(X)
 #undef X
