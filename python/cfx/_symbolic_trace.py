@@ -252,6 +252,7 @@ class Tracer(_core.Tracer):
     # path; what evaluates the root from its source, or None; the root's first argument.
     _to_inline: dict[str, torch.nn.Module]
     _evaluation: tuple[Any, int, int, int] | None = None
+    _hooked = False  # whether cfx.script captures a call of the root, with the root's hooks
     _first: Any = None
     _called: set  # wrapped functions that a script calls
     _adopts = False  # whether modules from outside become part of the root
@@ -365,13 +366,22 @@ class Tracer(_core.Tracer):
 
         return flatten_fn
 
+    def _calls_hooks(self):
+        """Whether the root is a module that is called, not one of its methods, and has hooks."""
+        root = vars(self).get("root")
+        return self._hooked and bool(root._forward_hooks or root._forward_pre_hooks)
+
     def _evaluated(self, fn, n_plain, names):
         """`fn` as a function that evaluates it: it takes values for all parameters by position."""
+
+        from ._glue.scripting import call_with_hooks  # it is loaded: it evaluates
+
+        called = call_with_hooks if self._calls_hooks() else fn
 
         def evaluate(*args):
             plain = n_plain if len(args) == len(names) else len(args)
             kwargs = dict(zip(names[n_plain:], args[plain:]))
-            return _core._script_call(self, fn, args[:plain], kwargs)
+            return _core._script_call(self, called, args[:plain], kwargs)
 
         evaluate.__annotations__ = getattr(fn, "__annotations__", {})
         return evaluate

@@ -62,6 +62,7 @@ def _script(root, concrete_args, tracer, most_calls, most_rounds, training):
     tracer = Tracer() if tracer is None else tracer
     mode = scripting.Recorder(tracer)
     what = _root_of(root, tracer)
+    tracer._hooked = what is root and isinstance(root, torch.nn.Module)
     fixed = _LIVE if training is None else int(bool(training))
     try:
         graph = tracer._script(what, concrete_args, mode, most_calls, most_rounds, fixed)

@@ -844,8 +844,8 @@ FAILURES = [
      "    LOG.append(1)\n"
      "    return x * len(LOG)\n",
      "case.py:3: cannot change this list, which comes from outside the function: the chang"
-     "e would happen once, during capture, not in each call; change a copy, return the new"
-     " value, or keep tensors in buffers\n"
+     "e would happen once, during capture, not in each call; change a copy (list(...)), re"
+     "turn the new value, or keep tensors in buffers\n"
      "      LOG.append(1)\n"
      "      ^\n"),
     ("class C:\n"

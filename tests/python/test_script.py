@@ -687,6 +687,19 @@ def test_hooks_are_looked_into():
     assert isinstance(outer, nn.Sequential)
 
 
+def test_hooks_of_the_root_are_called_once():
+    class Twice(torch.nn.Module):
+        def forward(self, x):
+            return x * 2
+
+    model = Twice()
+    model.register_forward_pre_hook(lambda m, args: (args[0] + 1,))
+    model.register_forward_hook(lambda m, args, result: result + args[0])
+    x = torch.ones(2)
+    assert torch.equal(cfx.script(model)(x), model(x))
+    assert torch.equal(cfx.script(model.forward)(x), model.forward(x))
+
+
 class OwnCall(nn.Module):
     def __call__(self, x):
         return super().__call__(x + 1) * 2 if x.sum() > 0 else x

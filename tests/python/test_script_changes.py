@@ -1302,11 +1302,11 @@ def foreign_iterator(x):
     return x * next(it)
 
 
-@refused("cannot be put back")
+@same
 def hidden_state(x):
     r = random.Random(0)
     if x.sum() > 0:
-        x = x + r.random()  # here
+        x = x + r.random()
     return x
 
 
@@ -1342,10 +1342,10 @@ def shuffled_by_the_graph(x):
     return x * l[0]
 
 
-@same
+@refused("random.sample")
 def shuffled_by_its_own_generator(x):
     l = [1, 2, 3]
-    random.Random(0).shuffle(l)
+    random.Random(0).shuffle(l)  # here
     if x.sum() > 0:
         x = x + l[0]
     return x * l[1]
@@ -1378,12 +1378,80 @@ def random_numbers_of_the_graph(x):
     return x
 
 
-@refused("cannot be put back")
+@same
 def random_of_its_own(x):
     rng = np.random.default_rng(0)
     if x.sum() > 0:
-        x = x + float(rng.random())  # here
+        x = x + float(rng.random())
     return x
+
+
+class Single:
+    found = None
+
+    def __new__(cls):
+        if cls.found is None:
+            cls.found = super().__new__(cls)  # here
+        return cls.found
+
+
+@refused("comes from outside the function")
+def one_object_for_all(x):
+    return x if Single() is Single() else -x
+
+
+class Noting(type):
+    names = []
+
+    def __call__(cls, *args):
+        Noting.names.append(cls.__name__)  # here
+        return super().__call__(*args)
+
+
+class Noted(metaclass=Noting):
+    pass
+
+
+@refused("comes from outside the function")
+def noted_by_its_metaclass(x):
+    Noted()
+    return x
+
+
+class Ends(tuple):
+    def __new__(cls, first, last):
+        return super().__new__(cls, (first, first if first.sum() > 0 else last))
+
+
+@same
+def made_by_new(x):
+    return Ends(x, x * 2)[1]
+
+
+@refused("all calls of the function share")
+def own_default(x, seen={}):  # noqa: B006
+    seen["n"] = seen.get("n", 0) + 1  # here
+    return x * seen["n"]
+
+
+@refused("a `for` goes over")
+def grows_while_a_loop_goes_over_it(x):
+    items, total = [1, 2], 0
+    for v in items:
+        total = total + v
+        if x.sum() > 10:
+            items.append(v + 10)  # here
+    return x * len(items), total
+
+
+@refused("a `for` goes over")
+def grows_while_a_loop_counts_to_its_length(x):
+    rows = list(x)
+    for row in rows:
+        rows += [row]  # here
+        if len(rows) > 5:
+            break
+    return len(rows)
 
 
 @same
@@ -1526,6 +1594,7 @@ def in_c(fn, folder):
 OUTSIDE = "HEAP = [1, 2]\nCOUNTER = itertools.count()\nITERATOR = iter([1, 2, 3])\n"
 UNKNOWN = {  # what they need is missing in that world
     "bytes_changed_and_put_back", "unbound_setitem", "itemgetter_only_reads", "ordered",
+    "made_by_new",
 }  # fmt: skip
 
 

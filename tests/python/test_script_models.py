@@ -134,6 +134,8 @@ def pipe(text, *words):
 
 # Two nodes in it are one tensor, written to in place, of which the code knows one name.
 OTHERWISE = {"cse_writes.ir"}
+# Without PyTorch there is no autocast.
+REFUSED = {"contexts.ir"}
 # What goes in and out of regions, and in which order, is up to whoever captures: models above.
 CONTROL = re.compile(r"^ +(if|while|for) ", re.M)
 
@@ -143,6 +145,8 @@ def test_source_and_graph_of_goldens_come_to_rest():
     good, unknown = [], []
     for path, text in graphs():
         code = pipe(text, "code", "-")
+        if path.name in REFUSED:
+            continue
         if code is None or "self." in code or re.search(r"^import (?!torch|cfx)", code, re.M):
             continue  # parts that the graph only names; packages that only their authors have
         first = pipe(code, "script", "--keep-modules", "--function", "forward", "-")
@@ -153,4 +157,4 @@ def test_source_and_graph_of_goldens_come_to_rest():
                          "forward", "-")
             assert re.sub(r"  @ .*", "", again) == re.sub(r"  @ .*", "", first), path
             good.append(path.name)
-    assert len(good) > 15 and len(unknown) < 7, (good, unknown)
+    assert len(good) > 15 and len(unknown) < 6, (good, unknown)

@@ -966,3 +966,22 @@ def test_a_parameter_is_one():
 
     graph = same(model(make))
     assert type(graph(X)) is nn.Parameter
+
+
+@pytest.mark.parametrize("buffer, assign, says", [
+    (torch.zeros(3), lambda x: x.sum() / 2, "has dimensions"),
+    (torch.zeros((), dtype=torch.int64), lambda x: x.sum() / 2, "integer dtype"),
+    (torch.zeros((), dtype=torch.int64), lambda x: x.max() * 0.5, "integer dtype"),
+])  # fmt: skip
+def test_buffers_keep_their_shape_and_dtype(buffer, assign, says):
+    class Keeps(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("last", buffer.clone())
+
+        def forward(self, x):
+            self.last = assign(x)
+            return x
+
+    with pytest.raises(cfx.ScriptError, match=says):
+        cfx.script(Keeps())

@@ -228,6 +228,18 @@ def script_dataclass(cls):
     return make_dataclass, cls
 
 
+def make_by_new(cls, *args, **kwargs):
+    made = cls.__new__(cls, *args, **kwargs)
+    if isinstance(made, cls):
+        made.__init__(*args, **kwargs)
+    return made
+
+
+def script_new(cls):
+    """How a class with a __new__ of the user's is called: (helper, class); None: as any other."""
+    return None if issubclass(cls, (torch.Tensor, BaseException)) else (make_by_new, cls)
+
+
 def _record(value, function):
     return value.tracer.create_proxy("call_function", function, (value,), {})
 
@@ -304,6 +316,14 @@ def _returned(tracer, value):
         return value if all(map(operator.is_, parts, value)) else type(value)(parts)
     if type(value) is dict:
         return {key: _returned(tracer, part) for key, part in value.items()}
+    if isinstance(value, set):
+        code = tracer.graph._co_fields
+        where = f"{os.path.basename(code['co_filename'])}:{code['co_firstlineno']}"
+        message = (
+            f"{where}: '{code['co_name']}' returns a set, which cannot be part of a graph; return "
+            "a list (sorted(s)) or a tuple"
+        )
+        script_error(("NotImplementedError", message, code["co_firstlineno"], 1))
     return value
 
 
@@ -521,10 +541,10 @@ _core._register(
     script_layers=os.path.join(os.path.dirname(torch.nn.__file__), "modules", ""),
     # functions with a source, although they are cfx's
     script_inlined=frozenset((
-        call_in, call_in_new, call_with_hooks, make_dataclass, check, check_index, check_value,
-        check_type, is_tensor, is_of_type, as_dict, as_tuple, script_inside, ops.for_loop,
-        ops._call, call_cached, call_uncached, assign_attribute, train_module, eval_module,
-        apply_module,
+        call_in, call_in_new, call_with_hooks, make_dataclass, make_by_new, check, check_index,
+        check_value, check_type, is_tensor, is_of_type, as_dict, as_tuple, script_inside,
+        ops.for_loop, ops._call, call_cached, call_uncached, assign_attribute, train_module,
+        eval_module, apply_module,
     )),
     script_replaced=replaced,
     script_trace_error=TraceError,
@@ -532,5 +552,5 @@ _core._register(
 )  # fmt: skip
 _glue.install(
     script_error, script_note, script_is_users, script_lines, script_hooked, script_class,
-    script_dataclass, script_watch, script_undo, script_flag_check, script_cached,
+    script_dataclass, script_new, script_watch, script_undo, script_flag_check, script_cached,
 )  # fmt: skip

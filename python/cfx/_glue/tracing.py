@@ -74,6 +74,9 @@ def _attribute_node(tracer, a):
             ))
     elif isinstance(a, _CONSTANTS):
         path = tracer._member_path(a) or tracer.tensor_attrs.get(a)
+        scripts = getattr(tracer, "_evaluation", None) is not None
+        if path is None and scripts and isinstance(a, torch.Generator):
+            path = _path_of_value(tracer, a)
         if path is None:
             kind = "tensor_constant" if isinstance(a, torch.Tensor) else (
                 "opaque_obj" if isinstance(a, _OPAQUE) else "torchbind_obj")
@@ -87,6 +90,15 @@ def _attribute_node(tracer, a):
     else:
         return None
     return tracer.create_node("get_attr", path, (), {})
+
+
+def _path_of_value(tracer, value):
+    """Where in the root an object is an attribute of a module; None: nowhere."""
+    for path, module in tracer.root.named_modules():
+        for name, found in vars(module).items():
+            if found is value:
+                return f"{path}.{name}" if path else name
+    return None
 
 
 def _add_constant(tracer, prefix, value):

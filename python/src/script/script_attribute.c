@@ -199,6 +199,13 @@ static PyObject *get_of_instance(PyScript *w, PyObject *o, PyObject *name)
 static PyObject *get(PyScript *w, PyObject *o, PyObject *name, bool called)
 {
     module_state *st = w->st;
+    if (PyExceptionInstance_Check(o) &&
+        PyUnicode_CompareWithASCIIString(name, "__context__") == 0) {
+        script_refuse(w, "the __context__ of an exception is not known during capture; keep the "
+                      "exception that the outer handler caught (except KeyError as e), or raise "
+                      "with a cause (raise ... from e)");
+        return NULL;
+    }
     if (is_proxy(st, o))
         return get_symbolic(w, o, name, called);
     if (is_tensor(st, o))

@@ -158,13 +158,33 @@ static int fill_dataclass(PyScript *w, PyTypeObject *type, cfx_script_callee *ou
     return fill_helped(w, "script_dataclass", (PyObject *)type, out) < 0 ? -1 : 0;
 }
 
+/* A class whose __new__, or whose metaclass's __call__, is the user's: those are evaluated, as they
+ * may change what outlives the call. 1 if it is one, 0, or -1 with an exception. */
+static int fill_made(PyScript *w, PyObject *f, PyObject *meta_call, cfx_script_callee *out)
+{
+    if (PyFunction_Check(meta_call)) {
+        PyObject *first = script_def(w, meta_call, NULL) ? PyTuple_Pack(1, f) : NULL;
+        int failed = first ? fill_partial(w, meta_call, first, NULL, out) : 0;
+        Py_XDECREF(first);
+        return failed || PyErr_Occurred() ? -1 : first != NULL;
+    }
+    PyObject *new = keep(w, PyObject_GetAttrString(f, "__new__"));
+    if (!new || !PyFunction_Check(new) || !script_def(w, new, NULL)) {
+        PyErr_Clear();  /* it is made as it is */
+        return 0;
+    }
+    return fill_helped(w, "script_new", f, out);
+}
+
 /* A class that is made by object.__new__, with an __init__ of the user's: that is evaluated. */
 static int fill_class(PyScript *w, PyObject *f, cfx_script_callee *out)
 {
     PyTypeObject *type = (PyTypeObject *)f;
     PyObject *meta_call = _PyType_Lookup(Py_TYPE(f), w->st->str_call);
-    bool plain = type->tp_new == PyBaseObject_Type.tp_new && !PyFunction_Check(meta_call) &&
-                 !PyType_IsSubtype(type, (PyTypeObject *)w->st->module_class);
+    const bool own = !PyType_IsSubtype(type, (PyTypeObject *)w->st->module_class);
+    bool plain = own && type->tp_new == PyBaseObject_Type.tp_new && !PyFunction_Check(meta_call);
+    if (own && !plain && PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE))
+        return fill_made(w, f, meta_call, out) < 0 ? -1 : 0;
     PyObject *name = plain ? PyUnicode_InternFromString("__init__") : NULL;
     PyObject *init = name ? users_method(w, type, name) : NULL;
     Py_XDECREF(name);

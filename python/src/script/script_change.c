@@ -338,6 +338,8 @@ static bool world_call_name(void *ctx, cfx_object *function, char *name, size_t 
     PyObject *f = py(function);
     bool for_all = false;
     *self = NULL;
+    if (Py_IS_TYPE(f, (PyTypeObject *)w->st->AttributeType))  /* a method of a graph value */
+        return put_name(name, size, "recorded", PyUnicode_AsUTF8(((PyAttribute *)f)->attr));
     if (is_nn_module(w->st, f) || is_proxy(w->st, f) || wrapped_function(w->st, f, &for_all))
         return put_name(name, size, "torch", "nn");
     if (script_is_recorded(w->st, f))  /* what its self is does not matter */

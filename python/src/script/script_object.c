@@ -231,11 +231,13 @@ static int fill_set(PyObject *set, cfx_object *const *items, size_t n)
     return failed;
 }
 
+/* These are what the dict holds: a __setitem__ of its class has seen them. */
 static int fill_dict(PyObject *dict, cfx_object *const *items, size_t n)
 {
     int failed = 0;
     for (size_t i = 0; !failed && i + 1 < n; i += 2)
-        failed = PyObject_SetItem(dict, py(items[i]), py(items[i + 1]));
+        failed = PyODict_Check(dict) ? PyODict_SetItem(dict, py(items[i]), py(items[i + 1]))
+                                     : PyDict_SetItem(dict, py(items[i]), py(items[i + 1]));
     return failed;
 }
 
@@ -438,7 +440,9 @@ static int refill(PyObject *o, cfx_object *const *items, size_t n)
     }
     if (is_whole(o))
         return n == 1 ? whole_refill(o, py(items[0])) : 0;
-    PyObject *done = PyObject_CallMethod(o, "clear", NULL);
+    PyObject *base = PyODict_Check(o)  ? (PyObject *)&PyODict_Type
+                     : PyDict_Check(o) ? (PyObject *)&PyDict_Type : (PyObject *)Py_TYPE(o);
+    PyObject *done = PyObject_CallMethod(base, "clear", "O", o);
     Py_XDECREF(done);
     if (!done)
         return -1;

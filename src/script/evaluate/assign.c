@@ -3,6 +3,24 @@
 
 /* ---- attributes and items ------------------------------------------------------------------ */
 
+/* Whether a graph has to write what is assigned to an attribute of a module. It does not for a
+ * setting, such as eps: calls get its value, and the module must have the old one at the end. */
+static bool is_setting(cfx_evaluator *ev, cfx_object *v)
+{
+    if (!v || cfxi_eval_node(ev, v))
+        return false;
+    switch (ev->w->kind(ev->w->ctx, v)) {
+    case CFX_OBJECT_NONE:
+    case CFX_OBJECT_BOOL:
+    case CFX_OBJECT_INT:
+    case CFX_OBJECT_FLOAT:
+    case CFX_OBJECT_STR:
+        return true;
+    default:
+        return false;
+    }
+}
+
 bool cfxi_eval_set(cfx_evaluator *ev, cfx_object *o, const char *name, cfx_object *v)
 {
     /* what is set of a tensor is a node: there is nothing to put back */
@@ -11,7 +29,8 @@ bool cfxi_eval_set(cfx_evaluator *ev, cfx_object *o, const char *name, cfx_objec
         return false;
     if (!is_node && !cfxi_eval_journal_attribute(ev, o, name))
         return false;
-    ev->writes += !is_node && ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_MODULE;
+    ev->writes += !is_node && ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_MODULE &&
+                  !is_setting(ev, v);
     return ev->w->set(ev->w->ctx, o, name, v, ev->err) == CFX_OK;
 }
 
@@ -26,6 +45,8 @@ bool cfxi_eval_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_o
         return false;
     key = cfxi_eval_current(ev, key);
     cfxi_watch watch = {0};
+    if (!v && !cfxi_eval_check_going(ev, o, "__delitem__"))
+        return false;
     const bool set = cfxi_eval_will_change(ev, o) && cfxi_eval_watch_object(ev, o, &watch) &&
                      ev->w->set_item(ev->w->ctx, o, key, v, ev->err) == CFX_OK;
     return cfxi_eval_watch_end(ev, &watch) && set;
@@ -236,6 +257,10 @@ static cfx_object *operate(cfx_evaluator *ev, const cfxi_AugAssign *a, cfx_objec
     }
     old = cfxi_eval_current(ev, old);
     value = cfxi_eval_current(ev, value);
+    /* a tensor may be added to while a loop goes over it, but a list grows */
+    if (a->op == CFXI_AST_Add && cfxi_eval_is_container(cfxi_eval_kind(ev, value)) &&
+        !cfxi_eval_check_going(ev, old, "__iadd__"))
+        return NULL;
     if (!cfxi_eval_will_change(ev, old))
         return NULL;
     const bool in_place = !cfxi_eval_node(ev, old) || !is_immutable(ev, old);

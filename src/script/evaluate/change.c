@@ -28,8 +28,7 @@ cfx_script_change cfxi_eval_change(cfx_evaluator *ev, cfx_object **o)
 
 static bool is_outside(cfx_evaluator *ev, cfx_object *o)
 {
-    return ev->w->is_outside && !cfxi_base_pointers_get(&ev->births, o) &&
-           ev->w->is_outside(ev->w->ctx, o);
+    return ev->w->is_outside && ev->w->is_outside(ev->w->ctx, o);
 }
 
 cfx_object *cfxi_eval_note_new(cfx_evaluator *ev, cfx_object *o)
@@ -83,10 +82,25 @@ static bool may_stay(cfx_evaluator *ev, cfx_object *o)
     return true;
 }
 
+/* A default that can change is one object for all calls, def f(x, seen={}); a graph has its own. */
+static bool check_default(cfx_evaluator *ev, const cfx_node *n)
+{
+    if (cfx_node_op(n) != CFX_OP_PLACEHOLDER)
+        return true;
+    const cfx_kind kind = cfx_node_arg(n, 0).kind;
+    if (kind != CFX_KIND_LIST && kind != CFX_KIND_DICT && kind != CFX_KIND_SET)
+        return true;
+    return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
+                          "cannot change this input, whose default is a %.20s that all calls of "
+                          "the function share; make None the default, and a new %.20s in the "
+                          "function", cfx_kind_name(kind), cfx_kind_name(kind));
+}
+
 bool cfxi_eval_will_change(cfx_evaluator *ev, cfx_object *o)
 {
-    if (cfxi_eval_node(ev, o))
-        return cfxi_eval_check_alias(ev, o);
+    const cfx_node *n = cfxi_eval_node(ev, o);
+    if (n)
+        return check_default(ev, n) && cfxi_eval_check_alias(ev, o);
     const cfx_script_change how = cfxi_eval_change(ev, &o);
     if (how == CFX_CHANGE_NEVER || how == CFX_CHANGE_ATTRIBUTES)
         return true;
@@ -122,6 +136,7 @@ static int compare_rows(const void *name, const void *row)
 static const effect_row *row_of(const char *name)
 {
     static const effect_row rows[] = {
+        {"_keep", EFFECT_NONE},  /* a cache of the C world's library: what it has, it keeps */
         {"array.array.", EFFECT_OWN}, {"builtins.", EFFECT_READS}, {"builtins.ascii", EFFECT_NONE},
         {"builtins.bool", EFFECT_NONE}, {"builtins.bytes", EFFECT_TAKES},
         {"builtins.callable", EFFECT_NONE}, {"builtins.delattr", EFFECT_ANY},

@@ -463,6 +463,12 @@ static bool take_leaves(attempt *a, cfxi_merge *m, const char *const *names)
     return true;
 }
 
+cfx_object *cfxi_eval_before_loop(const attempt *a, cfx_object *o)
+{
+    const size_t at = (uintptr_t)cfxi_base_pointers_get(&a->stand_ins, o);
+    return at && a->leaves[at - 1].init ? a->leaves[at - 1].init : o;
+}
+
 /* ---- what it will change ------------------------------------------------------------------- */
 
 /* A loop inside others is captured anew in each of their attempts, and mostly does what it did. */
@@ -829,9 +835,11 @@ enum { MOST_ATTEMPTS = 40 };
 cfxi_flow cfxi_eval_loop_run(cfx_evaluator *ev, const cfxi_loop *loop)
 {
     attempt a = {.ev = ev, .loop = loop};
+    const cfxi_going *outer = ev->going, going = {outer, loop->over, &a};
     cfx_object *index_init = NULL;
     bool turn = false;
     int tries = 0;
+    ev->going = loop->over ? &going : outer;
     cfxi_eval_merge_begin(&a.merge, ev);
     bool fine = begin(&a, &index_init);
     do {
@@ -852,6 +860,7 @@ cfxi_flow cfxi_eval_loop_run(cfx_evaluator *ev, const cfxi_loop *loop)
         }
     } while (fine && a.again);
     fine = fine && remember(&a) && build(&a, index_init);
+    ev->going = outer;
     const cfxi_flow flow = fine ? after(&a) : failed(ev, loop);
     cfxi_eval_merge_end(&a.merge);
     cfxi_base_pointers_free(&a.stand_ins, ev->allocator);

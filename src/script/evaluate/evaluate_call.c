@@ -1,5 +1,5 @@
 /* evaluate_call.c - calls: functions that have a source are run here, all else the world calls. */
-#include "evaluate_impl.h"
+#include "graph_control_impl.h"
 
 /* ---- functions with a source --------------------------------------------------------------- */
 
@@ -395,7 +395,8 @@ cfx_object *cfxi_eval_call_method(cfx_evaluator *ev, cfx_object *o, const char *
     o = cfxi_eval_current(ev, o);
     if (is_get(ev, o, name, args))
         return call_get(ev, o, args);
-    if (cfx_script_method_mutates(name) && !cfxi_eval_will_change(ev, o))
+    if (!cfxi_eval_check_going(ev, o, name) ||
+        (cfx_script_method_mutates(name) && !cfxi_eval_will_change(ev, o)))
         return NULL;
     cfx_object *method = cfxi_eval_get_method(ev, o, name);
     return method ? cfxi_eval_call(ev, method, args) : NULL;

@@ -209,7 +209,8 @@ struct cfx_evaluator {
     uint32_t nesting;           /* of cfxi_eval and cfxi_eval_exec, which bounds the stack */
     uint32_t copies; /* how often the statement that runs may be evaluated (cfxi_eval_if) */
     uint32_t steps;             /* to ask now and then whether to stop */
-    size_t writes;              /* assignments to attributes of modules so far */
+    size_t writes;              /* assignments to attributes of modules, but for settings */
+    const struct cfxi_going *going;  /* loops over graph values that are captured; or NULL */
     cfx_script_options options;
     cfx_iter open;              /* erased nodes are not used for others: see kinds */
     cfxi_region *region;        /* the innermost open one; the outermost has no parent */

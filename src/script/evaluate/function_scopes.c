@@ -341,12 +341,24 @@ static bool declare(builder *b, const cfxi_ast *node, cfxi_name_list names, cfxi
     return true;
 }
 
+/* What a loop goes over, and with which name: d and k also of `for i, k in enumerate(d)`. */
+static going_over head_of(const builder *b, const cfxi_For *f)
+{
+    const cfxi_Call *c = f->iter->kind == CFXI_AST_Call ? cfxi_syntax_as_Call(f->iter) : NULL;
+    const cfxi_Tuple *t = f->target->kind == CFXI_AST_Tuple ? cfxi_syntax_as_Tuple(f->target)
+                                                            : NULL;
+    if (c && t && t->elts.count == 2 && c->args.count > 0 && c->func->kind == CFXI_AST_Name &&
+        strcmp(cfxi_syntax_as_Name(c->func)->id, "enumerate") == 0)
+        return (going_over){b->over, t->elts.items[1], c->args.items[0]};
+    return (going_over){b->over, f->target, f->iter};
+}
+
 /* For and AsyncFor have the same fields. */
 static bool visit_for(builder *b, const cfxi_For *f)
 {
     if (!visit(b, f->target) || !visit(b, f->iter))
         return false;
-    const going_over over = {b->over, f->target, f->iter};
+    const going_over over = head_of(b, f);
     b->over = &over;
     b->loops++;
     const bool ok = visit_list(b, f->body);

@@ -284,6 +284,24 @@ bool cfxi_eval_find_head(const cfx_evaluator *ev, const cfxi_While *s, cfxi_head
 cfx_object *cfxi_eval_head_test(cfx_evaluator *ev, void *head);
 cfxi_flow cfxi_eval_head_round(cfx_evaluator *ev, void *head, cfx_object *item);
 
+/* The loops over graph values around what is evaluated, innermost first. */
+typedef struct cfxi_going {
+    const struct cfxi_going *outer;
+    const cfxi_sequence *over;
+    const struct attempt *attempt;
+} cfxi_going;
+
+/* What a variable of the loop was before it; `o` if the loop does not carry it. (data_loop.c) */
+cfx_object *cfxi_eval_before_loop(const struct attempt *a, cfx_object *o);
+
+/* Whether a method that changes the length of `o`, or `del`, is called while a loop goes over it:
+ * such a loop counts to the length at its start. Refuses it. (loop_items.c) */
+bool cfxi_eval_check_going(cfx_evaluator *ev, cfx_object *o, const char *method);
+
+/* Whether the lists that an unrolled loop goes over are still known. Refuses it if data decide how
+ * many items one of them has now: then they decide how many rounds there are. (loop_items.c) */
+bool cfxi_eval_check_known(cfx_evaluator *ev, const cfxi_sequence *s);
+
 /* Captures it, without its else. The flow behind it; what broke it is pending if there is an else.
  * (data_loop.c) */
 cfxi_flow cfxi_eval_loop_run(cfx_evaluator *ev, const cfxi_loop *loop);

@@ -354,6 +354,8 @@ static cfxi_flow run_known(cfx_evaluator *ev, cfxi_loop *loop, const cfxi_sequen
         }
         if (flow != CFXI_FLOW_ON)
             return end_of_loop(ev, loop, base, flow);
+        if (!cfxi_eval_check_known(ev, s))
+            return CFXI_FLOW_FAIL;
     }
 }
 

@@ -23,6 +23,18 @@ static cfxi_sequence *parts_of(cfx_evaluator *ev, cfxi_sequence *s, size_t n)
     return s->parts;
 }
 
+/* Whether an input is annotated as a dict: dict, dict[str, Tensor], typing.Dict[str, Tensor]. */
+static bool says_dict(const cfx_node *n)
+{
+    const cfx_value type = cfx_node_type(n);
+    cfx_error ignored = {0};
+    const char *text = type.kind == CFX_KIND_HOST ? cfx_value_host_name(n->graph, type, &ignored)
+                                                  : cfx_value_text(type, NULL);
+    const char *end = text ? text + strcspn(text, "[") : NULL;
+    return text && end - text >= 4 &&
+           (strncmp(end - 4, "dict", 4) == 0 || strncmp(end - 4, "Dict", 4) == 0);
+}
+
 /* Whether it is a dict, or one of its views: those have items, but not by index. */
 static bool has_keys(cfx_evaluator *ev, cfx_object *o)
 {
@@ -32,7 +44,8 @@ static bool has_keys(cfx_evaluator *ev, cfx_object *o)
     for (size_t i = 0; name && cfx_node_num_args(n) == 1 && i < 3; i++)
         if (strcmp(name, views[i]) == 0)
             return true;
-    return cfxi_eval_kind(ev, o) == CFX_OBJECT_DICT;
+    return cfxi_eval_kind(ev, o) == CFX_OBJECT_DICT ||
+           (cfx_node_op(n) == CFX_OP_PLACEHOLDER && says_dict(n));
 }
 
 /* Whether a loop over what may be anything seems to be one over keys: list() is right for all. */
@@ -291,4 +304,53 @@ cfx_object *cfxi_eval_lazy_sequence(cfx_evaluator *ev, cfx_script_special which,
                           names[which],
                           which == CFX_SPECIAL_RANGE ? "; for `i in range(n)` write "
                                                        "0 <= i < n" : "");
+}
+
+/* ---- lists that grow while a loop goes over them ------------------------------------------- */
+
+static bool goes_over(cfx_evaluator *ev, const cfxi_sequence *s, const cfx_node *n)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (goes_over(ev, &s->parts[i], n))
+            return true;
+    return s->kind == CFXI_SEQUENCE_ITEMS && s->graph && cfxi_eval_node(ev, s->object) == n;
+}
+
+static bool changes_length(const char *method)
+{
+    static const char names[][12] = {"append", "extend", "insert", "pop", "remove", "clear",
+                                     "__delitem__", "__iadd__", "__imul__"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], method) == 0)
+            return true;
+    return false;
+}
+
+static bool fail_going(cfx_evaluator *ev)
+{
+    return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
+                          "the length of a list that a `for` goes over changes in the loop, and "
+                          "depends on data; go over a copy (list(x)), or change a copy");
+}
+
+bool cfxi_eval_check_going(cfx_evaluator *ev, cfx_object *o, const char *method)
+{
+    if (!ev->going || !changes_length(method) || !cfxi_eval_node(ev, o) ||
+        cfxi_eval_kind(ev, o) == CFX_OBJECT_TENSOR)
+        return true;
+    for (const cfxi_going *g = ev->going; g; g = g->outer) {
+        o = cfxi_eval_before_loop(g->attempt, o);
+        const cfx_node *n = cfxi_eval_node(ev, o);
+        if (n && goes_over(ev, g->over, n))
+            return fail_going(ev);
+    }
+    return true;
+}
+
+bool cfxi_eval_check_known(cfx_evaluator *ev, const cfxi_sequence *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (!cfxi_eval_check_known(ev, &s->parts[i]))
+            return false;
+    return s->graph || cfxi_eval_current(ev, s->object) == s->object || fail_going(ev);
 }

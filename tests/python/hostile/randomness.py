@@ -244,14 +244,14 @@ def global_generator(x):
     return x + torch.rand(3, generator=SHARED)
 
 
-@refused(UP, DOWN)
+@equal(UP, DOWN)
 class GeneratorAttribute(nn.Module):
     def __init__(self):
         super().__init__()
         self.generator = torch.Generator().manual_seed(2)
 
     def forward(self, x):
-        return x + torch.rand(3, generator=self.generator)  # refuse
+        return x + torch.rand(3, generator=self.generator)
 
 
 # ---- Python's and numpy's ------------------------------------------------------------------------
