@@ -24,11 +24,11 @@ def length_is_asked_once(x, items):
     return x, items
 
 
-@equal((UP, [1, 2]), (DOWN, [5]))
+@refused((UP, [1, 2]), (DOWN, [5]))
 def grows_the_list_it_loops_over(x, items):
     for v in items:
         if len(items) < 5:
-            items.append(v + 10)
+            items.append(v + 10)  # refuse
     return x * len(items), items
 
 
