@@ -146,12 +146,27 @@ static PyObject *join_module(PyObject *module, PyObject *name)
     return PyUnicode_FromFormat("%S.%S", module, name);
 }
 
+/* Whether its module has another function of torch's under its name: torch.manual_seed, once
+ * torch._dynamo is loaded, is not torch.random.manual_seed. */
+static bool is_replaced(PyObject *function, PyObject *name)
+{
+    PyObject *home = PyFunction_Check(function) ? PyFunction_GET_MODULE(function) : NULL;
+    const char *text = home && PyUnicode_Check(home) ? PyUnicode_AsUTF8(home) : NULL;
+    PyObject *module = text && strncmp(text, "torch.", 6) == 0 ? loaded_module(text) : NULL;
+    PyObject *found = module ? attr_or_none(module, name) : NULL;
+    const bool other = found && found != function && PyFunction_Check(found);
+    Py_XDECREF(found);
+    PyErr_Clear();  /* without UTF-8 it is not torch's */
+    return other;
+}
+
 static PyObject *outside_builtins(module_state *st, PyObject *function, PyObject *name)
 {
     int method = is_tensor_method(st, function, name);
     if (method)
         return method > 0 ? PyUnicode_FromFormat("torch.Tensor.%U", name) : NULL;
-    PyObject *own = PyMethod_Check(function) ? call_glue(st, "attribute_name", function) : NULL;
+    const bool elsewhere = PyMethod_Check(function) || is_replaced(function, name);
+    PyObject *own = elsewhere ? call_glue(st, "attribute_name", function) : NULL;
     if (own != Py_None && (own || PyErr_Occurred()))
         return own;
     Py_XDECREF(own);

@@ -374,8 +374,8 @@ static PyObject *refuse_environment(PyScript *w)
 
 static PyObject *refuse_to_set_environment(PyScript *w)
 {
-    return script_refuse(w, "os.environ would change once, during capture, not when the graph runs; "
-                         "change it before the call");
+    return script_refuse(w, "os.environ would change once, during capture, not when the graph "
+                         "runs; change it before the call");
 }
 
 static PyObject *item(PyScript *w, PyObject *container, PyObject *key)
