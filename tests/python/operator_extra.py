@@ -129,7 +129,8 @@ def calls():
                          (math.isclose, math.inf, math.inf), (math.isclose, 0.0, math.nan)],
         "math_gcd": [(math.gcd, 12, 18, 27), (math.gcd,)],
         "math_isqrt": [(math.isqrt, 17)],
-        "builtin_min": [(min, [2, 5]), (lambda a: min(a), [[3, 1.5]])],
+        "builtin_min": [(min, [2, 5]), (lambda a: min(*a), [[3, 1.5]])],  # a list of all values
+        "check_length": [(lambda *_: None, [1, 2], 2), (lambda *_: None, (1, 2, 3), 2, True)],
         "builtin_max": [(max, [2, 5])],
         "builtin_round": [(round, 2.675, 2), (round, -0.5)],
         "builtin_sum": [(sum, [1, 2.5]), (sum, x)],
