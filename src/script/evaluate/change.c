@@ -378,14 +378,6 @@ static cfx_object *value_of(cfx_evaluator *ev, cfx_object **items, size_t n, cfx
     return NULL;
 }
 
-static const char *text_of(cfx_evaluator *ev, cfx_object *name)
-{
-    size_t size = 0;
-    const char *text = ev->w->text(ev->w->ctx, name, &size);
-    char *copy = text ? cfxi_eval_ev_alloc(ev, size + 1) : NULL;
-    return copy ? memcpy(copy, text, size) : NULL;
-}
-
 /* Notes the attributes among `names` that had another value; `outside`: puts them back. */
 static bool note_attributes(cfx_evaluator *ev, const cfxi_watched *w, cfx_object **names, size_t m,
                             cfx_object **now, size_t n, bool *changed)
@@ -394,7 +386,7 @@ static bool note_attributes(cfx_evaluator *ev, const cfxi_watched *w, cfx_object
         cfx_object *before = value_of(ev, w->items, w->n, names[i]);
         if (before == value_of(ev, now, n, names[i]))
             continue;
-        const char *name = text_of(ev, names[i]);
+        const char *name = cfxi_eval_text(ev, names[i]);
         const cfxi_place p = {.kind = CFXI_PLACE_ATTRIBUTE, .object = w->object, .name = name,
                               .frame = ev->frame, .at = ev->frame ? ev->frame->at : NULL};
         const cfxi_state state = {.value = before};

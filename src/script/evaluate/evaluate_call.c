@@ -211,8 +211,7 @@ static const char *argument_name(cfx_evaluator *ev, cfx_object *key)
                            ? ev->w->text(ev->w->ctx, key, &size) : NULL;
     if (!text)
         return cfxi_eval_fail_as(ev, NULL, CFX_E_TYPE, "TypeError", "keywords must be strings");
-    char *copy = cfxi_eval_ev_alloc(ev, size + 1);
-    return copy ? memcpy(copy, text, size) : NULL;
+    return cfxi_eval_text(ev, key);
 }
 
 /* Puts those of a dict in; `may_repeat`: names that are there already stay. */

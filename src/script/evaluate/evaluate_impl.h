@@ -281,6 +281,11 @@ cfx_object *cfxi_eval_new_list(cfx_evaluator *ev, cfx_object *const *items, size
 bool cfxi_eval_contents(cfx_evaluator *ev, cfx_object *o, cfx_object ***items, size_t *n);
 /* All that an iterable gives that is known (a graph value: fails and says so). */
 bool cfxi_eval_items(cfx_evaluator *ev, cfx_object *o, cfx_object ***items, size_t *n);
+/* Fails: data decide how many items the graph value `o` has. Returns NULL. */
+void *cfxi_eval_fail_count(cfx_evaluator *ev, cfx_object *o);
+/* The text of a str, in the arena, so that it outlives the object. NULL if `o` has no text, or with
+ * ev->err set if memory is out. */
+const char *cfxi_eval_text(cfx_evaluator *ev, cfx_object *o);
 /* The node of a graph value, or NULL. */
 static inline cfx_node *cfxi_eval_node(cfx_evaluator *ev, cfx_object *o)
 {

@@ -273,10 +273,7 @@ cfx_object *cfxi_eval_iter(cfx_evaluator *ev, cfx_object *o)
     bool missing = false;
     o = cfxi_eval_current(ev, o);
     if (cfxi_eval_node(ev, o))
-        return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
-                              "the number of items in this %s depends on data; index it (x[0], "
-                              "x[1]), use a for loop, or call a torch function on the whole value",
-                              cfxi_eval_kind_name(ev, o));
+        return cfxi_eval_fail_count(ev, o);
     if (is_collection(ev, o)) {
         cfx_object **items;
         size_t n;

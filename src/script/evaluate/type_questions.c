@@ -2,7 +2,7 @@
  * getattr, hasattr, setattr, delattr. */
 #include "evaluate_impl.h"
 
-/* A text of the program's that outlives it: in the arena. */
+/* The name of an attribute, as cfxi_eval_text gives it. */
 static const char *text_of(cfx_evaluator *ev, cfx_object *o, const char *what)
 {
     size_t size = 0;
@@ -20,8 +20,7 @@ static const char *text_of(cfx_evaluator *ev, cfx_object *o, const char *what)
                                  "%s: attribute name must be string, "
                                  "not '%.60s'",
                                  what, cfxi_eval_kind_name(ev, o));
-    char *copy = cfxi_eval_ev_alloc(ev, size + 1);
-    return copy ? memcpy(copy, text, size) : NULL;
+    return cfxi_eval_text(ev, o);
 }
 
 /* ---- questions about types ----------------------------------------------------------------- */

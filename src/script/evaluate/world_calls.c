@@ -100,6 +100,22 @@ static bool is_listed(cfx_object_kind kind)
     return kind == CFX_OBJECT_TUPLE || kind == CFX_OBJECT_NAMED_TUPLE || kind == CFX_OBJECT_LIST;
 }
 
+void *cfxi_eval_fail_count(cfx_evaluator *ev, cfx_object *o)
+{
+    return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
+                          "the number of items in this %s depends on data; index it (x[0], "
+                          "x[1]), use a for loop, or call a torch function on the whole value",
+                          cfxi_eval_kind_name(ev, o));
+}
+
+const char *cfxi_eval_text(cfx_evaluator *ev, cfx_object *o)
+{
+    size_t size = 0;
+    const char *text = ev->w->text(ev->w->ctx, o, &size);
+    char *copy = text ? cfxi_eval_ev_alloc(ev, size + 1) : NULL;
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+
 bool cfxi_eval_items(cfx_evaluator *ev, cfx_object *o, cfx_object ***items, size_t *n)
 {
     const cfx_world *w = ev->w;
@@ -107,10 +123,7 @@ bool cfxi_eval_items(cfx_evaluator *ev, cfx_object *o, cfx_object ***items, size
     cfx_object *item;
     o = cfxi_eval_current(ev, o);
     if (cfxi_eval_node(ev, o))
-        return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
-                              "the number of items in this %s depends on data; index it (x[0], "
-                              "x[1]), use a for loop, or call a torch function on the whole value",
-                              cfxi_eval_kind_name(ev, o));
+        return cfxi_eval_fail_count(ev, o);
     if (is_listed(w->kind(w->ctx, o)))
         return cfxi_eval_contents(ev, o, items, n);
     if (cfxi_eval_is_iterator(ev, o))
