@@ -112,8 +112,8 @@ const char *cli_nearest(const char *word, const char *const *words, size_t strid
 
 /* ---- what verbs share ---------------------------------------------------------------------- */
 
-/* Says that there is no such pass; returns CLI_BAD_USAGE. (cmd_passes.c) */
-int cli_unknown_pass(const cli_args *args, const char *name);
+/* Says why cfx_pass_list_next failed; returns CLI_BAD_USAGE. (cmd_passes.c) */
+int cli_bad_pass(const cli_args *args, const cfx_pass_step *step, const cfx_error *err);
 /* Prints what differs, as cfx diff does. (cmd_diff.c) */
 cfx_status cli_print_diff(cfx_graph *a, cfx_graph *b, cfx_error *err);
 

@@ -31,17 +31,13 @@ static int read_plan(const cli_args *args, plan *p)
     p->n = 0;
     if (!list)
         return cli_usage_error(args->verb, "no pass is given; use --pass (cfx passes lists them)");
-    for (bool more = true; more;) {
+    do {
         if (p->n == MAX_PASSES)
             return cli_usage_error(args->verb, "at most %d passes are supported", MAX_PASSES);
         cfx_pass_step *step = &p->steps[p->n++];
-        more = strchr(list, ',') != NULL;
-        const cfx_status status = cfx_pass_list_next(&list, step, &err);
-        if (status != CFX_OK)
-            return cli_usage_error(args->verb, "%s%s", err.message,
-                                   step->pass || strchr(err.message, ';')
-                                       ? "" : "; cfx passes lists them");
-    }
+        if (cfx_pass_list_next(&list, step, &err) != CFX_OK)
+            return cli_bad_pass(args, step, &err);
+    } while (*list);
     return CLI_OK;
 }
 
@@ -53,8 +49,11 @@ static int check_dump(const cli_args *args, const plan *p)
     for (size_t i = 0; i < p->n; i++)
         if (strcmp(p->steps[i].pass->name, dump) == 0)
             return CLI_OK;
-    if (!cfx_pass_find(dump))
-        return cli_unknown_pass(args, dump);
+    cfx_pass_step step;
+    cfx_error err = {.status = CFX_OK};
+    const char *list = dump;
+    if (cfx_pass_list_next(&list, &step, &err) != CFX_OK)
+        return cli_bad_pass(args, &step, &err);
     return cli_usage_error(args->verb, "--dump-after=%s, but %s is not among the passes to run",
                            dump, dump);
 }

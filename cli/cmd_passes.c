@@ -12,17 +12,11 @@ static const cli_option verb_options[] = {
     {NULL, NULL, false, NULL, false},
 };
 
-int cli_unknown_pass(const cli_args *args, const char *name)
+int cli_bad_pass(const cli_args *args, const cfx_pass_step *step, const cfx_error *err)
 {
-    enum { MOST = 64 };
-    const char *names[MOST];
-    size_t n = 0;
-    for (const cfx_pass *pass; n < MOST && (pass = cfx_pass_get(n)) != NULL; n++)
-        names[n] = pass->name;
-    const char *near = cli_nearest(name, names, sizeof *names, n);
-    if (near)
-        return cli_usage_error(args->verb, "there is no pass '%s'; did you mean %s?", name, near);
-    return cli_usage_error(args->verb, "there is no pass '%s'; cfx passes lists them", name);
+    const bool advised = step->pass || strchr(err->message, ';');
+    return cli_usage_error(args->verb, "%s%s", err->message,
+                           advised ? "" : "; cfx passes lists them");
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
@@ -127,9 +121,12 @@ static int cmd_passes(const cli_args *args)
 {
     size_t width = 0;
     char words[CFX_PASS_WORDS_SIZE];
-    const cfx_pass *one = args->word ? cfx_pass_find(args->word) : NULL;
-    if (args->word && !one)
-        return cli_unknown_pass(args, args->word);
+    cfx_pass_step step = {.pass = NULL};
+    cfx_error err = {.status = CFX_OK};
+    const char *list = args->word;
+    if (list && cfx_pass_list_next(&list, &step, &err) != CFX_OK)
+        return cli_bad_pass(args, &step, &err);
+    const cfx_pass *one = step.pass;
     if (args->values[PASSES_JSON])
         return print_json(one);
     if (one) {

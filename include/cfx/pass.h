@@ -102,10 +102,10 @@ typedef struct cfx_pass_step {
 } cfx_pass_step;
 
 /* Parses the first pass of a list such as "cse, unroll=4, dce:like_torch_fx" and advances *list
- * past it and its comma: NAME, NAME=N (sets its first option), NAME:OPTION=N:FLAG. A list that is
- * not empty has one more pass than commas. CFX_E_KEY for an unknown pass or option, with the
- * nearest name in the message; CFX_E_VALUE for a value that is not a number. On failure step->pass
- * is the pass, if it was found. */
+ * past it and its comma: NAME, NAME=N (sets its first option), NAME:OPTION=N:FLAG. The list ends
+ * where **list is 0. CFX_E_KEY for an unknown pass or option, with the nearest name in the message;
+ * CFX_E_VALUE for a value that is not a number; CFX_E_SYNTAX for a comma at the end. On
+ * failure step->pass is the pass, if it was found. */
 CFX_API cfx_status cfx_pass_list_next(const char **list, cfx_pass_step *step, cfx_error *err);
 
 #ifdef __cplusplus

@@ -126,7 +126,10 @@ static cfx_graph *read_graph(cfx_at at, const char *path)
     cfx_graph *g = bytes ? cfx_graph_parse(bytes->data, bytes->size, at.scope->allocator,
                                            &cfxi_capture_object_host, &err) : NULL;
     cfxi_format_bytes_release(bytes);
-    if (!g)
+    if (!g && err.line)  /* in its text; otherwise the message names the file */
+        cfx_scope_fail_at(at, err.status, "%.200s:%u:%u: %s", path, err.line, err.column,
+                          err.message);
+    else if (!g)
         cfxi_capture_scope_take(at, &err);
     return g;
 }

@@ -287,13 +287,15 @@ void cfx_transform_at(cfx_at at, cfx_module *m, const char *passes)
         return;
     }
     const cfx_module_tree tree = cfxi_capture_scope_tree(at.scope, m);
-    while (*passes) {
-        cfx_error err = {0};
-        cfx_pass_step step;
-        if (cfx_pass_list_next(&passes, &step, &err) != CFX_OK) {
-            cfxi_capture_scope_take(at, &err);
+    cfx_pass_step step;
+    for (const char *rest = passes; *rest;)  /* a misspelled pass runs none */
+        if (cfx_pass_list_next(&rest, &step, &why) != CFX_OK) {
+            cfxi_capture_scope_take(at, &why);
             return;
         }
+    while (*passes) {
+        cfx_error err = {0};
+        cfx_pass_list_next(&passes, &step, &err);
         if (cfx_pass_run_with(step.pass, m->graph, &tree, step.settings, step.n, NULL, &err)) {
             cfx_scope_fail_at(at, err.status, "pass %s: %s", step.pass->name, err.message);
             return;

@@ -185,22 +185,30 @@ void cfxi_format_out_elements(cfxi_out *out, const cfx_tensor *t)
 typedef struct writer {
     int file;
     const char *path;
-    cfx_error *err;
+    cfx_error why;  /* a write failed: who wrote only says that the sink did */
 } writer;
 
 static cfx_status write_file(void *ctx, const char *data, size_t size)
 {
-    const writer *w = ctx;
+    writer *w = ctx;
     while (size > 0) {
         ssize_t n = write(w->file, data, size);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return io_error(w->err, "write", w->path);
+            return io_error(&w->why, "write", w->path);
         data += n;
         size -= (size_t)n;
     }
     return CFX_OK;
+}
+
+static cfx_status write_with(writer *w, cfxi_write_fn *write_all, const void *ctx, cfx_error *err)
+{
+    const cfx_status status = write_all(ctx, (cfx_sink){write_file, w}, err);
+    if (w->why.status != CFX_OK && err)
+        *err = w->why;
+    return status;
 }
 
 /* A file of a new name beside `path`; its name goes to *name. */
@@ -241,10 +249,10 @@ static void sync_folder(const char *path, cfx_buffer *name)
 static cfx_status write_through(const char *path, cfxi_write_fn *write_all, const void *ctx,
                                 cfx_error *err)
 {
-    writer w = {.file = open(path, O_WRONLY | O_CLOEXEC), .path = path, .err = err};
+    writer w = {.file = open(path, O_WRONLY | O_CLOEXEC), .path = path};
     if (w.file < 0)
         return io_error(err, "write", path);
-    cfx_status status = write_all(ctx, (cfx_sink){write_file, &w}, err);
+    cfx_status status = write_with(&w, write_all, ctx, err);
     if (close(w.file) != 0 && status == CFX_OK)
         status = io_error(err, "write", path);
     return status;
@@ -256,7 +264,7 @@ cfx_status cfxi_format_file_replace(const char *path, cfxi_write_fn *write_all, 
     cfx_buffer name;
     struct stat old;
     const bool exists = stat(path, &old) == 0;
-    writer w = {.file = -1, .path = path, .err = err};
+    writer w = {.file = -1, .path = path};
     if (exists && !S_ISREG(old.st_mode))
         return write_through(path, write_all, ctx, err);
     cfx_buffer_init(&name, NULL);
@@ -265,7 +273,7 @@ cfx_status cfxi_format_file_replace(const char *path, cfxi_write_fn *write_all, 
         if (exists && fchmod(w.file, old.st_mode & 07777) != 0)
             status = io_error(err, "write", path);
         if (status == CFX_OK)
-            status = write_all(ctx, (cfx_sink){write_file, &w}, err);
+            status = write_with(&w, write_all, ctx, err);
         if (status == CFX_OK && fsync(w.file) != 0)
             status = io_error(err, "write", path);
         if (close(w.file) != 0 && status == CFX_OK)

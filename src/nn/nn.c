@@ -169,9 +169,9 @@ cfx_module *cfxi_nn_new(cfx_at at, cfx_nn nn)
 static const char *type_in_words(const cfxi_signature_param *p)
 {
     static const char *const one[] = {"a tensor", "an int", "a float", "a bool", "a number",
-                                      "a str", "a dtype"};
+                                      "a str", "a dtype", "a value"};
     static const char *const several[] = {"tensors", "an int or ints", "a float or floats",
-                                          "bools", "numbers", "strs", "a list"};
+                                          "bools", "numbers", "strs", "dtypes", "a list"};
     return (p->list ? several : one)[p->type];
 }
 
@@ -201,6 +201,7 @@ static cfx_datum convert_one(cfxi_param_type type, cfx_datum d)
     case CFXI_PARAM_SCALAR:
     case CFXI_PARAM_OTHER: return cfx_datum_retain(d);
     case CFXI_PARAM_STR: return d.kind == CFX_DATUM_STR ? cfx_datum_retain(d) : cfx_datum_invalid();
+    case CFXI_PARAM_DTYPE: return d.kind == CFX_DATUM_DTYPE ? d : cfx_datum_invalid();
     }
     return cfx_datum_invalid();
 }
@@ -237,13 +238,9 @@ static cfx_datum convert_list(cfxi_making *k, const cfxi_signature_param *p, cfx
 static cfx_datum convert(cfxi_making *k, const cfx_schema_param *param,
                          const cfxi_signature_param *p, cfx_datum given)
 {
-    cfx_datum made = cfx_datum_invalid();
     if (given.kind == CFX_DATUM_NONE && p->optional)
         return given;
-    if (p->list)
-        made = convert_list(k, p, given);
-    else if (strncmp(param->type, "ScalarType", 10) != 0 || given.kind == CFX_DATUM_DTYPE)
-        made = convert_one((cfxi_param_type)p->type, given);
+    cfx_datum made = p->list ? convert_list(k, p, given) : convert_one((cfxi_param_type)p->type, given);
     if (made.kind != CFX_DATUM_INVALID)
         return made;
     const char *fixed = p->list && p->length ? strchr(param->type, '[') : NULL;

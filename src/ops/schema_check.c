@@ -22,6 +22,8 @@ typedef struct checker {
     const char *schema;
     bool written[128];  /* by letter: a parameter "(a!)" */
     bool letters[128];  /* a parameter "(a)" or "(a!)" */
+    bool keywords;      /* past the "*" */
+    bool defaults;      /* a parameter before had a default */
     cfx_error *err;
 } checker;
 
@@ -123,8 +125,12 @@ static cfx_status check_param(checker *c, size_t i)
                         (int)name.size, name.text);
     if (cfxi_ops_schema_find_param(c->schema, name.text, name.size) != i)
         return COMPLAIN(c, "two parameters are named '%.*s'", (int)name.size, name.text);
+    if (*c->at != '=' && c->defaults && !c->keywords)
+        return COMPLAIN(c, "'%.*s' needs a default, because a parameter before it has one",
+                        (int)name.size, name.text);
     if (*c->at != '=')
         return CFX_OK;
+    c->defaults = true;
     c->at++;
     return skip_default(c, name);
 }
@@ -132,13 +138,12 @@ static cfx_status check_param(checker *c, size_t i)
 static cfx_status check_params(checker *c)
 {
     size_t n = 0;
-    bool keywords = false;
     CFX_TRY(expect(c, "(", "at the beginning"));
     for (bool first = true; *c->at != ')'; first = false) {
         if (!first)
             CFX_TRY(expect(c, ", ", "between two parameters"));
-        if (*c->at == '*' && !keywords) {
-            keywords = true;
+        if (*c->at == '*' && !c->keywords) {
+            c->keywords = true;
             c->at++;
             if (*c->at != ',')
                 return COMPLAIN(c, "'*' must be followed by ', ' and keyword-only parameters; "

@@ -101,8 +101,11 @@ cfx_status cfx_pass_list_next(const char **list, cfx_pass_step *step, cfx_error 
     char text[LONGEST + 1];
     const char *from = *list + strspn(*list, " \t\n");
     size_t size = strcspn(from, ",");
+    const bool more = from[size] == ',';
     *step = (cfx_pass_step){.pass = NULL};
-    *list = from + size + (from[size] == ',');
+    *list = from + size + more;
+    if (more && !(*list)[strspn(*list, " \t\n")])
+        return cfx_error_set(err, CFX_E_SYNTAX, "the list of passes ends with a comma");
     while (size > 0 && strchr(" \t\n", from[size - 1]))
         size--;
     if (size > LONGEST)

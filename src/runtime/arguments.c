@@ -140,6 +140,7 @@ static cfx_datum convert_one(cfxi_call *c, cfxi_param_type type, cfx_datum d, bo
             return misfit;
         return cfx_datum_retain(d);
     case CFXI_PARAM_STR: return d.kind == CFX_DATUM_STR ? cfx_datum_retain(d) : misfit;
+    case CFXI_PARAM_DTYPE: return d.kind == CFX_DATUM_DTYPE ? d : misfit;
     case CFXI_PARAM_OTHER: return cfx_datum_retain(d);
     }
     return misfit;

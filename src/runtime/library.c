@@ -46,6 +46,7 @@ static bool is_item(const cfxi_signature_param *p, cfx_datum d)
     case CFXI_PARAM_BOOL: return d.kind == CFX_DATUM_BOOL;
     case CFXI_PARAM_SCALAR: return cfxi_rt_is_number(d);
     case CFXI_PARAM_STR: return d.kind == CFX_DATUM_STR;
+    case CFXI_PARAM_DTYPE: return d.kind == CFX_DATUM_DTYPE;
     case CFXI_PARAM_TENSOR:
     case CFXI_PARAM_OTHER: break;
     }

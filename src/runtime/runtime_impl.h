@@ -47,7 +47,8 @@ typedef enum cfxi_param_type {
     CFXI_PARAM_BOOL,
     CFXI_PARAM_SCALAR,
     CFXI_PARAM_STR,
-    CFXI_PARAM_OTHER  /* dtype, device, Any, Graph, ...: taken as it is */
+    CFXI_PARAM_DTYPE,
+    CFXI_PARAM_OTHER  /* device, Any, Graph, ...: taken as it is */
 } cfxi_param_type;
 
 typedef struct cfxi_signature_param {

@@ -14,6 +14,7 @@ typedef struct type_name {
 static const type_name type_names[] = {
     {"Tensor", CFXI_PARAM_TENSOR}, {"int", CFXI_PARAM_INT},       {"float", CFXI_PARAM_FLOAT},
     {"bool", CFXI_PARAM_BOOL},     {"Scalar", CFXI_PARAM_SCALAR}, {"str", CFXI_PARAM_STR},
+    {"ScalarType", CFXI_PARAM_DTYPE},
 };
 
 /* "int[2]?", "Tensor?[]", "float" */

@@ -344,6 +344,8 @@ void chunks_release(module_state *st);
 /* getattr(o, name), or with `or_none` getattr(o, name, None); faster than nn.Module's own where it
  * does nothing else. */
 PyObject *module_getattr(const module_state *st, PyObject *o, PyObject *name, bool or_none);
+/* getattr(o, name); NULL without an exception if there is no such attribute. */
+PyObject *module_find_attr(const module_state *st, PyObject *o, PyObject *name);
 PyObject *path_get(const module_state *st, PyObject *o, PyObject *path);  /* a new reference */
 int path_delete(const module_state *st, PyObject *o, PyObject *path);
 /* Modules that are missing on the way are made; a tensor that is no parameter becomes a buffer. */
@@ -358,6 +360,9 @@ typedef struct module_view {
     PyObject *root;     /* borrowed */
     PyObject *own;      /* {id: module}: copies of what lay on the way to what was changed */
     PyObject *names;    /* {class: its public name} */
+    PyObject *last;     /* the module that was asked for last, or NULL: mostly it is asked again */
+    char last_path[200];
+    size_t last_size;
 } module_view;
 /* False with an exception if `root` is no nn.Module; modules_done is due in any case. */
 bool modules_over(module_state *st, PyObject *root, module_view *view);

@@ -87,6 +87,17 @@ PyObject *module_getattr(const module_state *st, PyObject *o, PyObject *name, bo
     return or_none ? attr_or_none(o, name) : PyObject_GetAttr(o, name);
 }
 
+PyObject *module_find_attr(const module_state *st, PyObject *o, PyObject *name)
+{
+    const bool plain = is_plain_module(st, o) && !_PyType_Lookup(Py_TYPE(o), name);
+    if (plain)  /* nn.Module would raise: that is slow */
+        return find(st, o, name);
+    PyObject *found = PyObject_GetAttr(o, name);
+    if (!found && PyErr_ExceptionMatches(PyExc_AttributeError))
+        PyErr_Clear();
+    return found;
+}
+
 /* ---- paths --------------------------------------------------------------------------------- */
 
 /* Splits "a.b.c" into "a.b" and "c"; the first is "" if there is no dot. */

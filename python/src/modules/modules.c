@@ -23,21 +23,71 @@ static cfx_status why_not(const char *path, cfx_error *err)
     return PyErr_ExceptionMatches(PyExc_AttributeError) ? missing(path, err) : failed(err);
 }
 
-/* What a path leads to, "" being the root: a new reference; NULL with an exception. */
-static PyObject *at_path(const module_view *tree, const char *path)
+/* ---- paths --------------------------------------------------------------------------------- */
+
+/* An analysis asks many questions about one module. Until the tree changes, it is looked up once. */
+static void remember(module_view *tree, const char *path, PyObject *module)
 {
+    const size_t size = strlen(path);
+    if (size >= sizeof tree->last_path)
+        return;
+    memcpy(tree->last_path, path, size + 1);
+    tree->last_size = size;
+    Py_XSETREF(tree->last, Py_NewRef(module));
+}
+
+static void forget(module_view *tree) { Py_CLEAR(tree->last); }
+
+/* The module to begin with on the way to *path, borrowed, and the rest of the path from there. */
+static PyObject *nearest(const module_view *tree, const char **path)
+{
+    const size_t size = tree->last_size;
+    if (!tree->last || strncmp(*path, tree->last_path, size) != 0)
+        return tree->root;
+    if ((*path)[size] != '\0' && (*path)[size] != '.')
+        return tree->root;
+    *path += size + ((*path)[size] == '.');
+    return tree->last;
+}
+
+/* What a path leads to, "" being the root: a new reference; NULL with an exception. */
+static PyObject *at_path(module_view *tree, const char *path)
+{
+    const char *rest = path;
     if (PyErr_Occurred())
         return NULL;
-    if (path[0] == '\0')
-        return Py_NewRef(tree->root);
-    PyObject *text = str_from_utf8(path, strlen(path));
-    PyObject *found = text ? path_get(tree->st, tree->root, text) : NULL;
+    PyObject *from = nearest(tree, &rest);
+    if (rest[0] == '\0')
+        return Py_NewRef(from);
+    PyObject *text = str_from_utf8(rest, strlen(rest));
+    PyObject *found = text ? path_get(tree->st, from, text) : NULL;
     Py_XDECREF(text);
+    if (found && PyObject_TypeCheck(found, (PyTypeObject *)tree->st->module_class))
+        remember(tree, path, found);
+    return found;
+}
+
+/* Likewise; NULL without an exception if there is nothing. */
+static PyObject *find_at_path(module_view *tree, const char *path)
+{
+    const char *rest = path;
+    if (PyErr_Occurred())
+        return NULL;
+    PyObject *from = nearest(tree, &rest);
+    if (from == tree->last && rest[0] && !strchr(rest, '.')) {
+        PyObject *name = PyUnicode_InternFromString(rest);
+        PyObject *found = name ? module_find_attr(tree->st, from, name) : NULL;
+        Py_XDECREF(name);
+        return found;
+    }
+    PyObject *found = at_path(tree, path);
+    if (!found && PyErr_ExceptionMatches(PyExc_AttributeError))
+        PyErr_Clear();
     return found;
 }
 
 /* Likewise a module: an AttributeError for what is none. */
-static PyObject *module_at(const module_view *tree, const char *path)
+static PyObject *module_at(module_view *tree, const char *path)
 {
     PyObject *module = at_path(tree, path);
     if (module && !PyObject_TypeCheck(module, (PyTypeObject *)tree->st->module_class)) {
@@ -84,7 +134,7 @@ static PyObject *public_name(PyObject *class)
 }
 
 /* The same, a borrowed reference: models have many modules of few classes. */
-static PyObject *name_of_class(const module_view *tree, PyObject *class)
+static PyObject *name_of_class(module_view *tree, PyObject *class)
 {
     PyObject *name = PyDict_GetItemWithError(tree->names, class);
     if (name || PyErr_Occurred())
@@ -97,7 +147,7 @@ static PyObject *name_of_class(const module_view *tree, PyObject *class)
 
 static cfx_status class_name(void *ctx, const char *path, cfx_sink out, cfx_error *err)
 {
-    const module_view *tree = ctx;
+    module_view *tree = ctx;
     PyObject *module = module_at(tree, path);
     if (!module)
         return why_not(path, err);
@@ -113,7 +163,7 @@ static cfx_status class_name(void *ctx, const char *path, cfx_sink out, cfx_erro
 static cfx_status each_class(void *ctx, const char *path, cfx_name_fn *fn, void *fn_ctx,
                              cfx_error *err)
 {
-    const module_view *tree = ctx;
+    module_view *tree = ctx;
     cfx_status status = CFX_OK;
     PyObject *module = module_at(tree, path);
     if (!module)
@@ -135,7 +185,7 @@ static cfx_status each_class(void *ctx, const char *path, cfx_name_fn *fn, void 
 static cfx_status each_child(void *ctx, const char *path, cfx_name_fn *fn, void *fn_ctx,
                              cfx_error *err)
 {
-    const module_view *tree = ctx;
+    module_view *tree = ctx;
     cfx_status status = CFX_OK;
     PyObject *module = module_at(tree, path);
     PyObject *all = module ? module_getattr(tree->st, module, tree->st->str_modules, true) : NULL;
@@ -157,9 +207,7 @@ static cfx_status each_child(void *ctx, const char *path, cfx_name_fn *fn, void 
 
 static const void *identity(void *ctx, const char *path)
 {
-    PyObject *found = at_path(ctx, path);
-    if (!found && PyErr_ExceptionMatches(PyExc_AttributeError))
-        PyErr_Clear();  /* said by the answer */
+    PyObject *found = find_at_path(ctx, path);
     Py_XDECREF(found);
     return found;
 }
@@ -167,7 +215,7 @@ static const void *identity(void *ctx, const char *path)
 /* The storage of a tensor: views share it. What has none (a subclass of torch's own) is unknown. */
 static const void *memory(void *ctx, const char *path)
 {
-    const module_view *tree = ctx;
+    module_view *tree = ctx;
     PyObject *found = at_path(tree, path);
     const void *address = NULL;
     if (found && PyObject_IsInstance(found, tree->st->tensor_class) > 0) {
@@ -187,7 +235,7 @@ static const void *memory(void *ctx, const char *path)
 
 /* ---- attributes ---------------------------------------------------------------------------- */
 
-static cfx_value to_value(const module_view *tree, cfx_graph *g, PyObject *o)
+static cfx_value to_value(module_view *tree, cfx_graph *g, PyObject *o)
 {
     PyObject *graph = graph_wrap(tree->st, g);
     /* A torch.Size is as good as a tuple. */
@@ -200,10 +248,10 @@ static cfx_value to_value(const module_view *tree, cfx_graph *g, PyObject *o)
 
 static cfx_value get(void *ctx, cfx_graph *g, const char *path, cfx_error *err)
 {
-    PyObject *found = at_path(ctx, path);
+    PyObject *found = find_at_path(ctx, path);
     cfx_value v = cfx_value_invalid();
     if (!found) {
-        why_not(path, err);
+        PyErr_Occurred() ? failed(err) : missing(path, err);
         return v;
     }
     v = to_value(ctx, g, found);
@@ -247,7 +295,7 @@ static PyObject *as_parameter(const module_state *st, PyObject *owner, PyObject 
 }
 
 /* What is to be stored for a value: weights that a pass computed do not remember how. */
-static PyObject *stored(const module_view *tree, PyObject *path, PyObject *value)
+static PyObject *stored(module_view *tree, PyObject *path, PyObject *value)
 {
     int tensor = PyObject_IsInstance(value, tree->st->tensor_class);
     if (tensor <= 0)
@@ -297,7 +345,7 @@ static PyObject *copy_of(PyObject *module)
 
 /* The module `name` of `parent`, which nobody outside of this tree has: a new reference; NULL, too,
  * if there is no module. */
-static PyObject *own_child(const module_view *tree, PyObject *parent, PyObject *name)
+static PyObject *own_child(module_view *tree, PyObject *parent, PyObject *name)
 {
     PyObject *child = attr_or_none(parent, name);
     if (!child || !PyObject_TypeCheck(child, (PyTypeObject *)tree->st->module_class)) {
@@ -319,7 +367,7 @@ static PyObject *own_child(const module_view *tree, PyObject *parent, PyObject *
 }
 
 /* Modules on the way to a path may be shared with other models: puts copies in their places. */
-static int own_path(const module_view *tree, PyObject *path)
+static int own_path(module_view *tree, PyObject *path)
 {
     PyObject *dot = PyUnicode_FromString(".");
     PyObject *steps = dot ? PyUnicode_Split(path, dot, -1) : NULL;
@@ -332,8 +380,9 @@ static int own_path(const module_view *tree, PyObject *path)
     return PyErr_Occurred() ? -1 : 0;
 }
 
-static int store(const module_view *tree, const char *path, PyObject *value)
+static int store(module_view *tree, const char *path, PyObject *value)
 {
+    forget(tree);
     PyObject *text = str_from_utf8(path, strlen(path));
     PyObject *what = text && own_path(tree, text) == 0 ? stored(tree, text, value) : NULL;
     int error = what ? path_assign(tree->st, tree->root, text, what) : -1;
@@ -344,7 +393,7 @@ static int store(const module_view *tree, const char *path, PyObject *value)
 
 static cfx_status set(void *ctx, cfx_graph *g, const char *path, cfx_value v, cfx_error *err)
 {
-    const module_view *tree = ctx;
+    module_view *tree = ctx;
     PyObject *graph = PyErr_Occurred() ? NULL : graph_wrap(tree->st, g);
     PyObject *value = graph ? value_to_py((PyGraph *)graph, v) : NULL;
     int error = value ? store(tree, path, value) : -1;
@@ -355,7 +404,8 @@ static cfx_status set(void *ctx, cfx_graph *g, const char *path, cfx_value v, cf
 
 static cfx_status remove_at(void *ctx, const char *path, cfx_error *err)
 {
-    const module_view *tree = ctx;
+    module_view *tree = ctx;
+    forget(tree);
     PyObject *text = PyErr_Occurred() ? NULL : str_from_utf8(path, strlen(path));
     int error = text && own_path(tree, text) == 0 ? path_delete(tree->st, tree->root, text) : -1;
     Py_XDECREF(text);
@@ -402,7 +452,7 @@ static bool is_plain_graph(module_state *st, PyObject *graph)
 
 static cfx_graph *graph_of(void *ctx, const char *path)
 {
-    const module_view *tree = ctx;
+    module_view *tree = ctx;
     cfx_graph *g = NULL;
     if (PyErr_Occurred())  /* somebody else's */
         return NULL;
@@ -452,7 +502,7 @@ static PyObject *call_with(PyGraph *graph, PyObject *function, const cfx_value *
 static cfx_value call(void *ctx, cfx_graph *g, cfx_operator op, const cfx_value *args, size_t n,
                       cfx_error *err)
 {
-    const module_view *tree = ctx;
+    module_view *tree = ctx;
     PyObject *graph = PyErr_Occurred() ? NULL : graph_wrap(tree->st, g);
     PyObject *function = graph ? function_of(tree->st, op) : NULL;
     PyObject *result = function ? call_with((PyGraph *)graph, function, args, n) : NULL;
@@ -488,7 +538,7 @@ static PyObject *callable_of(PyGraph *graph, const cfx_node *n, PyObject **args)
 static cfx_value evaluate(void *ctx, cfx_graph *g, const cfx_node *n, cfx_value args,
                           cfx_value kwargs, cfx_error *err)
 {
-    const module_view *tree = ctx;
+    module_view *tree = ctx;
     PyObject *graph = PyErr_Occurred() ? NULL : graph_wrap(tree->st, g);
     PyObject *tuple = graph ? value_to_py((PyGraph *)graph, args) : NULL;
     PyObject *dict = tuple ? value_to_py((PyGraph *)graph, kwargs) : NULL;
@@ -515,13 +565,14 @@ static cfx_value evaluate(void *ctx, cfx_graph *g, const cfx_node *n, cfx_value 
 
 void modules_done(module_view *view)
 {
+    forget(view);
     Py_CLEAR(view->own);
     Py_CLEAR(view->names);
 }
 
 bool modules_over(module_state *st, PyObject *root, module_view *view)
 {
-    view->own = view->names = NULL;
+    view->own = view->names = view->last = NULL;
     if (!st->module_class) {
         PyErr_SetString(PyExc_ImportError, "import cfx.graph_module first");
         return false;

@@ -65,6 +65,9 @@ cfx_status cfx_codegen_c(cfx_graph *g, const cfx_module_tree *modules, const cha
     cfx_error own;
     CFX_TRY(cfxi_base_expect(g, "graph", err));
     err = cfxi_base_error_or(err, &own);
+    if (class_name && !cfxi_base_is_identifier(class_name, strlen(class_name)))
+        return cfx_error_set(err, CFX_E_VALUE, "'%.60s' is not a class name; use letters, digits "
+                             "and underscores", class_name);
     cfxi_ccode c = {
         .modules = cfxi_analysis_modules_or_null(modules),
         .given = modules,

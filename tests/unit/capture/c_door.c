@@ -251,8 +251,20 @@ TEST(transforms_take_options_and_suggest_names)
     check_fails(s, CFX_E_KEY, "the pass unroll has no option 'limit'; it has max_turns, max_nodes");
     cfx_transform(s, t, "dce:like_torch_fx=2");
     check_fails(s, CFX_E_VALUE, "the option like_torch_fx of the pass dce is a flag (0 or 1)");
+    cfx_transform(s, t, "dce,");
+    check_fails(s, CFX_E_SYNTAX, "the list of passes ends with a comma");
     cfx_transform(s, t, "");
     CHECK(cfx_scope_ok(s));
+    cfx_scope_free(s);
+}
+
+TEST(a_dtype_is_not_a_word_or_a_number)
+{
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_zeros(s, cfx_ints(s, 2), .dtype = cfx_v("int64"));
+    check_fails(s, CFX_E_TYPE, "argument 'dtype' must be ScalarType?, not str");
+    cfx_zeros(s, cfx_ints(s, 2), .dtype = cfx_v(CFX_DTYPE_INT64));
+    check_fails(s, CFX_E_TYPE, "argument 'dtype' must be ScalarType?, not int");
     cfx_scope_free(s);
 }
 
@@ -357,6 +369,10 @@ TEST(a_module_is_written_and_read)
     remove(weights);
     cfx_module_read(s, path);
     check_fails(s, CFX_E_IO, weights);
+    FILE *broken = fopen(path, "w");
+    REQUIRE(broken && fputs("graph {\n  nonsense\n", broken) >= 0 && fclose(broken) == 0);
+    cfx_module_read(s, path);
+    check_fails(s, CFX_E_SYNTAX, path);
     remove(path);
     cfx_module_read(s, path);
     check_fails(s, CFX_E_IO, path);

@@ -72,6 +72,8 @@ TEST(what_is_wrong_is_said)
                  "number of tensors as Tensor[]");
     expect_error("(int[9] x) -> Tensor", "']' is missing after a list (its length, if any, is 1 to "
                  "8), before '9] x) -> Tensor'");
+    expect_error("(int x=1, int y) -> Tensor",
+                 "'y' needs a default, because a parameter before it has one");
     expect_error("(int x=) -> Tensor", "the default of 'x' cannot be parsed");
     expect_error("(str x='a) -> Tensor", "the default of 'x' cannot be parsed");
     expect_error("(str x=') -> ') -> Tensor", "a default contains ') -> '");

@@ -149,6 +149,8 @@ TEST(mistakes_in_lists_of_passes)
     memset(longer, 'x', sizeof longer - 1);
     longer[sizeof longer - 1] = '\0';
     check_list("", CFX_E_KEY, "there is no pass ''");
+    check_list("cse,", CFX_E_SYNTAX, "the list of passes ends with a comma");
+    check_list("cse , ", CFX_E_SYNTAX, "the list of passes ends with a comma");
     check_list("cze", CFX_E_KEY, "there is no pass 'cze'; did you mean cse?");
     check_list("fuse_bn=1", CFX_E_KEY, "the pass fuse_bn has no options");
     check_list("unroll:=1", CFX_E_KEY, "the pass unroll has no option ''; it has max_turns, "
