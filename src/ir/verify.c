@@ -86,6 +86,9 @@ static void check_reference(cfxi_verifier *v, const cfx_node *n, const cfx_ref *
     if (ref->kind != CFXI_REF_NAME)
         return;
     const cfx_str *name = ref->name;
+    const cfx_ref **fine = &v->fine[((uintptr_t)ref >> 4) % CFXI_FINE_REFS];
+    if (*fine == ref)
+        return;
     const bool pasted = strncmp(name->data, "torch.", 6) == 0;  /* others become globals */
     if ((v->strict || pasted) && !cfxi_ir_is_type_text(name->data, name->size))
         cfxi_ir_finding(v, n, "'%.80s' is not the name of a function or type; use identifiers with "
@@ -93,6 +96,8 @@ static void check_reference(cfxi_verifier *v, const cfx_node *n, const cfx_ref *
     else if (cfx_name_runs_code(name->data, name->size))
         cfxi_ir_finding(v, n, "'%.80s' can run code or reach files, and a graph from a file may "
                         "not name it; set the object itself", name->data);
+    else
+        *fine = ref;
 }
 
 /* The strict verifier takes only what can be a parameter; `for` and `a.b` are refused by Python. */

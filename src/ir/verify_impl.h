@@ -4,6 +4,8 @@
 
 #include "graph_impl.h"
 
+enum { CFXI_FINE_REFS = 64 };  /* a power of two */
+
 typedef struct cfxi_verifier {
     cfx_graph *graph;
     cfx_finding_fn *report;
@@ -15,6 +17,7 @@ typedef struct cfxi_verifier {
     uint32_t *slot;       /* strict: by position of a node, scratch for matching uses; all 0 */
     uint32_t *left;       /* strict: by index of a use edge, scratch likewise */
     cfx_node_map *names;  /* names whose owner is another node, to a node that has them */
+    const cfx_ref *fine[CFXI_FINE_REFS];  /* by address: passed before; a graph calls few names */
 } cfxi_verifier;
 
 /* Reports what is wrong with `n`, or with the graph if it is NULL. */

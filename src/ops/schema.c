@@ -85,24 +85,49 @@ static void read_item(cfx_schema_text item, cfx_schema_param *param)
     read_type(item, param);
 }
 
-/* Calls for each item of a list until `i` is found. */
-static size_t read_list(const char *cursor, size_t i, cfx_schema_param *param)
+/* Where in a list of parameters or results the reader is. */
+typedef struct reader {
+    const char *at;
+    bool keyword_only;
+} reader;
+
+/* The text of the next parameter or result; empty at the end. */
+static cfx_schema_text next_item(reader *r)
 {
-    size_t count = 0;
-    bool keyword_only = false;
-    for (;;) {
-        cfx_schema_text item = cfxi_ops_schema_next(&cursor);
-        if (item.size == 0)
-            return count;
-        if (cfxi_ops_text_is(item, "*", 1)) {
-            keyword_only = true;
-            continue;
-        }
-        if (count++ == i) {
-            read_item(item, param);
-            param->keyword_only = keyword_only;
-        }
-    }
+    cfx_schema_text item = cfxi_ops_schema_next(&r->at);
+    if (!cfxi_ops_text_is(item, "*", 1))
+        return item;
+    r->keyword_only = true;
+    return cfxi_ops_schema_next(&r->at);
+}
+
+static bool read_next(reader *r, cfx_schema_param *param)
+{
+    const cfx_schema_text item = next_item(r);
+    if (item.size == 0)
+        return false;
+    read_item(item, param);
+    param->keyword_only = r->keyword_only;
+    return true;
+}
+
+static size_t count_items(const char *list)
+{
+    reader r = {.at = list};
+    size_t n = 0;
+    while (next_item(&r).size > 0)
+        n++;
+    return n;
+}
+
+/* Item `i` of a list; false if it has fewer. */
+static bool read_list(const char *list, size_t i, cfx_schema_param *param)
+{
+    reader r = {.at = list};
+    for (; i > 0; i--)
+        if (next_item(&r).size == 0)
+            return false;
+    return read_next(&r, param);
 }
 
 static const char *params_of(const char *schema) { return schema ? schema + 1 : ""; }
@@ -118,18 +143,19 @@ static const char *results_of(const char *schema)
 
 bool cfxi_ops_schema_param(const char *schema, size_t i, cfx_schema_param *param)
 {
-    return i < SIZE_MAX && read_list(params_of(schema), i, param) > i;
+    return i < SIZE_MAX && read_list(params_of(schema), i, param);
 }
 
 bool cfxi_ops_schema_result(const char *schema, size_t i, cfx_schema_param *result)
 {
-    return i < SIZE_MAX && read_list(results_of(schema), i, result) > i;
+    return i < SIZE_MAX && read_list(results_of(schema), i, result);
 }
 
 size_t cfxi_ops_schema_find_param(const char *schema, const char *name, size_t size)
 {
     cfx_schema_param param;
-    for (size_t i = 0; cfxi_ops_schema_param(schema, i, &param); i++)
+    reader r = {.at = params_of(schema)};
+    for (size_t i = 0; read_next(&r, &param); i++)
         if (cfxi_ops_text_is(param.name, name, size))
             return i;
     return SIZE_MAX;
@@ -138,7 +164,10 @@ size_t cfxi_ops_schema_find_param(const char *schema, const char *name, size_t s
 bool cfxi_ops_schema_writes(const char *schema)
 {
     cfx_schema_param param;
-    for (size_t i = 0; cfxi_ops_schema_param(schema, i, &param); i++)
+    reader r = {.at = params_of(schema)};
+    if (!schema || !strchr(schema, '!'))  /* nearly all */
+        return false;
+    while (read_next(&r, &param))
         if (param.writes)
             return true;
     return false;
@@ -146,12 +175,12 @@ bool cfxi_ops_schema_writes(const char *schema)
 
 size_t cfx_operator_num_params(cfx_operator op)
 {
-    return read_list(params_of(cfx_operator_schema(op)), SIZE_MAX, NULL);
+    return count_items(params_of(cfx_operator_schema(op)));
 }
 
 size_t cfx_operator_num_results(cfx_operator op)
 {
-    return read_list(results_of(cfx_operator_schema(op)), SIZE_MAX, NULL);
+    return count_items(results_of(cfx_operator_schema(op)));
 }
 
 bool cfx_operator_param(cfx_operator op, size_t i, cfx_schema_param *param)

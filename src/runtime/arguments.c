@@ -243,7 +243,7 @@ cfx_status cfxi_rt_arguments(cfxi_call *c, const cfxi_signature *s, const cfx_da
             full[i] = cfx_datum_retain(p->value);
             continue;
         }
-        if (given.kind == CFX_DATUM_NONE && (p->optional || p->type == CFXI_PARAM_OTHER))
+        if (given.kind == CFX_DATUM_NONE && (p->optional || p->type >= CFXI_PARAM_DTYPE))
             full[i] = given;
         else if (given.kind == CFX_DATUM_STR && p->words)
             full[i] = cfx_datum_retain(given);

@@ -47,7 +47,7 @@ typedef enum cfxi_param_type {
     CFXI_PARAM_BOOL,
     CFXI_PARAM_SCALAR,
     CFXI_PARAM_STR,
-    CFXI_PARAM_DTYPE,
+    CFXI_PARAM_DTYPE, /* None is allowed from here on: x.to(device, None) */
     CFXI_PARAM_OTHER  /* device, Any, Graph, ...: taken as it is */
 } cfxi_param_type;
 

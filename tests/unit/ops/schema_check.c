@@ -26,7 +26,7 @@ TEST(schemas_in_all_their_parts)
     expect_ok("(Tensor(a!) x, Tensor y, *, Scalar alpha=1) -> Tensor(a!)");
     expect_ok("(Tensor?[] xs, int[2]? size=[1, 2], str mode='a, (b)', bool b=False) -> "
               "(Tensor, int n)");
-    expect_ok("(ScalarType t, MemoryFormat? f=None, Layout l, Device d, Generator? g, Any a) -> "
+    expect_ok("(ScalarType t, Layout l, Device d, Generator? g, Any a, MemoryFormat? f=None) -> "
               "Any[]");
     expect_ok("(Tensor(a) x, Tensor(b!) y) -> (Tensor(a), Tensor(b!), Tensor)");
 }
