@@ -240,7 +240,8 @@ static cfx_datum convert(cfxi_making *k, const cfx_schema_param *param,
 {
     if (given.kind == CFX_DATUM_NONE && p->optional)
         return given;
-    cfx_datum made = p->list ? convert_list(k, p, given) : convert_one((cfxi_param_type)p->type, given);
+    cfx_datum made = p->list ? convert_list(k, p, given)
+                             : convert_one((cfxi_param_type)p->type, given);
     if (made.kind != CFX_DATUM_INVALID)
         return made;
     const char *fixed = p->list && p->length ? strchr(param->type, '[') : NULL;

@@ -25,7 +25,8 @@ static cfx_status why_not(const char *path, cfx_error *err)
 
 /* ---- paths --------------------------------------------------------------------------------- */
 
-/* An analysis asks many questions about one module. Until the tree changes, it is looked up once. */
+/* An analysis asks many questions about one module: it is looked up once, until the tree
+ * changes. */
 static void remember(module_view *tree, const char *path, PyObject *module)
 {
     const size_t size = strlen(path);
