@@ -178,26 +178,6 @@ def call_with_hooks(module, *args, **kwargs):
     return result
 
 
-def check(cond, message=None):
-    if not cond:
-        raise RuntimeError("Expected cond to be True" if message is None else message())
-
-
-def check_index(cond, message=None):
-    if not cond:
-        raise IndexError("Expected cond to be True" if message is None else message())
-
-
-def check_value(cond, message=None):
-    if not cond:
-        raise ValueError("Expected cond to be True" if message is None else message())
-
-
-def check_type(cond, message=None):
-    if not cond:
-        raise TypeError("Expected cond to be True" if message is None else message())
-
-
 def is_tensor(obj):
     return isinstance(obj, torch.Tensor)
 
@@ -513,8 +493,7 @@ def _specials():
 # What is evaluated instead of functions that would ask a graph value; by the name of their module
 # where that is one that cfx leaves alone.
 replaced: dict[Any, Any] = {
-    torch._check: check, torch._check_index: check_index, torch._check_value: check_value,
-    torch._check_type: check_type, torch.is_tensor: is_tensor,
+    torch.is_tensor: is_tensor,
     dataclasses.asdict: as_dict, dataclasses.astuple: as_tuple,
     torch.nn.Module.train: train_module, torch.nn.Module.eval: eval_module,
     torch.nn.Module.apply: apply_module, torch.nn.Module.__setattr__: assign_attribute,
@@ -541,10 +520,9 @@ _core._register(
     script_layers=os.path.join(os.path.dirname(torch.nn.__file__), "modules", ""),
     # functions with a source, although they are cfx's
     script_inlined=frozenset((
-        call_in, call_in_new, call_with_hooks, make_dataclass, make_by_new, check, check_index,
-        check_value, check_type, is_tensor, is_of_type, as_dict, as_tuple, script_inside,
-        ops.for_loop, ops._call, call_cached, call_uncached, assign_attribute, train_module,
-        eval_module, apply_module,
+        call_in, call_in_new, call_with_hooks, make_dataclass, make_by_new, is_tensor, is_of_type,
+        as_dict, as_tuple, script_inside, ops.for_loop, ops._call, call_cached, call_uncached,
+        assign_attribute, train_module, eval_module, apply_module,
     )),
     script_replaced=replaced,
     script_trace_error=TraceError,

@@ -35,6 +35,12 @@ static bool find_special(const char *full, cfx_script_callee *out)
     return false;
 }
 
+bool cfxi_world_is_special(const char *full)
+{
+    cfx_script_callee ignored;
+    return find_special(full, &ignored);
+}
+
 cfx_status cfxi_world_lend(cfxi_world *w, cfx_object *o, cfx_error *err)
 {
     cfx_status status = o ? cfxi_world_list_append(w->kept, o, err) : err->status;

@@ -9,7 +9,7 @@
  *     attribute.c attributes, calls            exception.c   what is raised
  *     builtin*.c builtin functions             importable.c    torch and its operators, by name
  *     library_functions.c functions of Python's library  dataclass.c   @dataclass
- *     library_source.c, library_parts.def  what of it is written in Python
+ *     library_source.c, library.py  what of it is written in Python
  *     abstract_class.c isinstance(x, collections.abc.Sequence)
  *     itertools.c Python's itertools           enum.c     Enum and its kin
  *     layer*.c  nn.Module and its kin          init_functions.c     torch.nn.init
@@ -472,7 +472,8 @@ bool cfxi_world_is_frozen(const cfx_object *o);  /* of a @dataclass(frozen=True)
 cfx_object *cfxi_world_enum_get(cfxi_world *w, const char *name, cfx_error *err);
 /* A class derived from an Enum, `meta` being the class of its base: attributes become members. */
 cfx_status cfxi_world_enum_finish(cfxi_world *w, cfx_object *cls, cfx_object *meta, cfx_error *err);
-/* A function of itertools; NULL without an error if there is none of that name. */
+/* A function of itertools that the world carries out, or chain, which has an attribute; NULL
+ * without an error: it is none of them. */
 cfx_object *cfxi_world_itertools(cfxi_world *w, const char *name, const char *full, cfx_error *err);
 extern const cfxi_builtin cfxi_world_named_methods[];  /* of named tuples */
 
@@ -573,6 +574,7 @@ cfx_object *cfxi_world_tensor_value(cfxi_world *w, cfx_object *o, cfx_error *err
 void cfxi_world_table(cfxi_world *w);
 /* Takes over an object, which lives as long as the world now; NULL is a failure of before. */
 cfx_status cfxi_world_lend(cfxi_world *w, cfx_object *o, cfx_error *err);
+bool cfxi_world_is_special(const char *full);  /* whether the evaluator carries it out itself */
 cfx_status cfxi_world_callee(cfxi_world *w, cfx_object *f, cfx_script_callee *out, cfx_error *err);
 cfx_object *cfxi_world_call_direct(cfxi_world *w, cfx_object *f, const cfx_call_args *a,
                                    cfx_error *err);
