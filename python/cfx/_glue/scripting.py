@@ -441,7 +441,7 @@ def _record_rules():
     rules = {}
     for name, rule in _POLICY:
         for function in chance.named(name):
-            rules.setdefault(function, rule)
+            rules[function] = rule
     rules[torch.nn.Parameter] = _ITEM
     rules[torch.nn.utils.rnn.PackedSequence] = rules[warnings.warn] = _DEEP
     rules.update(dict.fromkeys(chance.refused, _REFUSED))

@@ -532,6 +532,18 @@ bool cfxi_eval_will_change(cfx_evaluator *ev, cfx_object *o);
 /* Notes that the world has made `o` if nobody else has it. NULL stays NULL. */
 cfx_object *cfxi_eval_note_new(cfx_evaluator *ev, cfx_object *o);
 
+/* What a call does to its arguments during capture: see policy.def. From READS on, it changes
+ * nothing but iterators. */
+typedef enum cfxi_call_changes {
+    CFXI_CHANGES_ANY,
+    CFXI_CHANGES_OWN,
+    CFXI_CHANGES_READS,
+    CFXI_CHANGES_TAKES,
+    CFXI_CHANGES_NONE,
+    CFXI_CHANGES_LATER
+} cfxi_call_changes;
+/* By the name that the world's call_name gives. */
+cfxi_call_changes cfxi_eval_call_changes(const char *name);
 /* Whether the function reads all items of an iterator that it is given, and nothing else of it. */
 bool cfxi_eval_takes_all(cfx_evaluator *ev, cfx_object *f);
 
