@@ -167,8 +167,6 @@ cfx_object *cfxi_world_next(cfxi_world *w, cfx_object *it, cfx_error *err)
     if (it->type != CFXI_TYPE_ITERATOR)
         return cfxi_world_raise(w, err, CFXI_TypeError, "'%s' object is not an iterator",
                                 cfxi_world_type_name(it));
-    if (!cfxi_world_may_change(w, it, err))
-        return NULL;
     switch ((cfxi_step)it->as.iterator.step) {
     case CFXI_STEP_INDEX: return next_index(w, it, err);
     case CFXI_STEP_BACK: return next_back(w, it, err);

@@ -279,8 +279,6 @@ static cfx_object *call_builtin(cfxi_world *w, cfx_object *f, cfx_object *self,
                                 f->as.builtin.name);
     if (!f->mark)
         return f->as.builtin.fn(w, self, a, err);
-    if (self && changes_self(f, self) && !cfxi_world_may_change(w, self, err))
-        return NULL;
     if (self)
         return can_be_self(w, f, self, err) ? f->as.builtin.fn(w, self, a, err) : NULL;
     if (a->n == a->n_named)

@@ -256,8 +256,6 @@ cfx_object *cfxi_world_binary(cfxi_world *w, cfx_script_sign sign, cfx_object *a
         return cfxi_world_perform_on(
             w, operator_name(sign, in_place && cfxi_world_is_value(a), name), a, b, err);
     if (in_place && is_changed_in_place(a)) {
-        if (!cfxi_world_may_change(w, a, err))
-            return NULL;
         const cfx_status before = err->status;
         err->status = CFX_OK;
         cfx_object *made = in_place_container(w, sign, a, b, err);

@@ -423,9 +423,6 @@ cfx_object *cfxi_world_get(cfxi_world *w, cfx_object *o, const char *name, cfx_e
 cfx_status cfxi_world_set(cfxi_world *w, cfx_object *o, const char *name, cfx_object *v,
                           cfx_error *err);
 cfx_object *cfxi_world_no_attribute(cfxi_world *w, cfx_object *o, const char *name, cfx_error *err);
-/* Whether the program may change the object: while a call is captured, not if it was there before,
- * for the change would happen once, and not in each call. False with *err set. */
-bool cfxi_world_may_change(cfxi_world *w, const cfx_object *o, cfx_error *err);
 /* Of a method that a class of the user's has: *found tells; NULL without an error if not. */
 cfx_object *cfxi_world_special(cfxi_world *w, cfx_object *o, const char *name,
                                cfx_object *const *args, size_t n, bool *found, cfx_error *err);
@@ -508,6 +505,9 @@ cfx_status cfxi_world_layer_adopt(cfxi_world *w, cfx_object *o, cfx_nn nn, const
 /* A member of the module: a child, or of that kind. */
 cfx_status cfxi_world_layer_put(cfxi_world *w, cfx_object *o, const char *name, cfx_object *v,
                                 cfxi_member_kind kind, cfx_error *err);
+/* Refuses to add, replace or remove parts of a module while a call is captured: an item, or what a
+ * method of the module registers. */
+cfx_status cfxi_world_layer_check(const cfxi_world *w, const cfx_object *o, cfx_error *err);
 /* One by its number; those of a dict by their keys, of anything else by numbers from `first` on. */
 cfx_status cfxi_world_layer_add_at(cfxi_world *w, cfx_object *o, size_t i, cfx_object *v,
                                    cfx_error *err);
