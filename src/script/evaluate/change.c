@@ -194,6 +194,17 @@ static bool look_deeper(cfx_evaluator *ev, cfxi_watch *watch, cfx_object *o)
     return cfxi_eval_contents(ev, o, &items, &n) && look_inside(ev, watch, items, n);
 }
 
+/* A function that the world calls may call a method that it is given: max(items, key=l.append). */
+static bool look_at_method(cfx_evaluator *ev, cfxi_watch *watch, cfx_object *o)
+{
+    char name[96];
+    cfx_object *self = NULL;
+    const bool named = ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_OTHER &&
+                       ev->w->call_name(ev->w->ctx, o, name, sizeof name, &self);
+    const cfxi_call_changes what = named ? cfxi_eval_call_changes(name) : CFXI_CHANGES_NONE;
+    return !self || self == o || what == CFXI_CHANGES_NONE || look_at(ev, watch, self, what);
+}
+
 static bool look_at(cfx_evaluator *ev, cfxi_watch *watch, cfx_object *o, cfxi_call_changes what)
 {
     cfx_object *owner = o;
@@ -201,7 +212,8 @@ static bool look_at(cfx_evaluator *ev, cfxi_watch *watch, cfx_object *o, cfxi_ca
         return true;
     const cfx_script_change how = cfxi_eval_change(ev, &owner);
     if (how == CFX_CHANGE_NEVER)
-        return what != CFXI_CHANGES_ANY || look_deeper(ev, watch, o);
+        return look_at_method(ev, watch, o) &&
+               (what != CFXI_CHANGES_ANY || look_deeper(ev, watch, o));
     if (what >= CFXI_CHANGES_READS && how != CFX_CHANGE_ITERATOR)
         return true;
     if (cfxi_base_pointers_get(&watch->seen, owner) || cfxi_base_pointers_get(&ev->pulled, owner))
