@@ -135,7 +135,8 @@ static int formats_graph(PyScript *w, cfx_script_sign sign, PyObject *a, PyObjec
     return sign == CFX_SIGN_MOD && PyUnicode_Check(a) ? mentions_graph(w->st, b) : 0;
 }
 
-/* Calls a method that the class of a module has; refuses what it changes in the module. NULL without an exception: it is not a module, or has no such method. */
+/* Calls a method that the class of a module has; refuses what it changes in the module. NULL
+ * without an exception: it is not a module, or has no such method. */
 static PyObject *call_of_module(PyScript *w, PyObject *o, const char *name, PyObject *const *args,
                                 Py_ssize_t n)
 {

@@ -202,8 +202,8 @@ static cfx_status run_part(cfxi_world *w, const part *p, cfx_error *err)
 {
     char module[32];
     const char *spaces = p->spaces;
-    cfx_script *script = cfx_script_parse(p->source, p->size, CFX_SCRIPT_LIBRARY, true, w->allocator,
-                                          err);
+    cfx_script *script = cfx_script_parse(p->source, p->size, CFX_SCRIPT_LIBRARY, true,
+                                          w->allocator, err);
     cfx_object *globals = script ? cfxi_world_dict_object(w, CFXI_TYPE_DICT, err) : NULL;
     cfx_status status = globals ? add_seen(w, globals, err) : err->status;
     if (status == CFX_OK && !cfxi_base_vec_reserve(&w->scripts, 1, sizeof script, w->allocator))
