@@ -216,7 +216,7 @@ def make_by_new(cls, *args, **kwargs):
 
 
 def script_new(cls):
-    """How a class with a __new__ of the user's is called: (helper, class); None: as any other."""
+    """How a class with a user-defined __new__ is called: (helper, class); None: as any other."""
     return None if issubclass(cls, (torch.Tensor, BaseException)) else (make_by_new, cls)
 
 
@@ -274,7 +274,7 @@ _DICTS = (dict, collections.OrderedDict, collections.defaultdict, collections.Co
 
 
 def _dict_call(tracer, value):
-    """A dict of a class of the user's, as a call of the class."""
+    """A dict of a user-defined class, as a call of the class."""
     cls, kwargs = type(value), {}
     args = ([(key, _returned(tracer, part)) for key, part in value.items()],)
     if dataclasses.is_dataclass(cls):
@@ -425,7 +425,7 @@ def _fact_functions():
 
 
 def _methods():
-    """Names of methods of tensors, but for those that are fields of named tuples of torch's."""
+    """Names of methods of tensors, except those that are fields of torch's named tuples."""
     fields = {
         field
         for type_ in vars(torch.return_types).values()
@@ -463,7 +463,7 @@ _DUNDERS = {
 
 
 def _transforms():
-    """{code: name} of functions of torch's that run others on tensors of their own; and of what
+    """{code: name} of torch's functions that run others on tensors of their own; and of what
     they return, if that does it."""
     table = {}
     for name in ("vmap", "grad", "grad_and_value", "jacrev", "jacfwd", "hessian"):

@@ -297,7 +297,7 @@ bool cfxi_eval_watch_object(cfx_evaluator *ev, cfx_object *o, cfxi_watch *watch)
 
 /* ---- after it ------------------------------------------------------------------------------ */
 
-/* The value that goes with a name among names and values; NULL: there is none. */
+/* The value of a name in a list of names and values; NULL if the name is missing. */
 static cfx_object *value_of(cfx_evaluator *ev, cfx_object **items, size_t n, cfx_object *name)
 {
     for (size_t i = 0; i + 1 < n; i += 2)

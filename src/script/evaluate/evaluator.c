@@ -44,7 +44,7 @@ cfx_evaluator *cfx_evaluator_new(const cfx_world *world, cfx_graph *g,
     return NULL;
 }
 
-/* Those that somebody else holds can no longer be called. */
+/* Functions that are still referenced elsewhere can no longer be called. */
 static void let_functions_go(cfx_evaluator *ev)
 {
     for (cfx_script_function *f = ev->functions, *next; f; f = next) {
@@ -106,7 +106,7 @@ static void begin(cfx_evaluator *ev, entry *e, cfx_error *err)
     cfxi_eval_forget_failure(ev);
 }
 
-/* A `raise` that nobody caught is the world's from here on. */
+/* A `raise` that was not caught becomes an exception of the world. */
 static void hand_over_raise(cfx_evaluator *ev)
 {
     cfx_object *exc = ev->raised;

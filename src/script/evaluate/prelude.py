@@ -8,7 +8,7 @@ def prelude():
         """Whether the test holds; fails if that depends on data."""
 
     def pull(source, i):
-        """(item,) of an iterator of the world's, or () at its end. What it gave is kept."""
+        """(item,) of an iterator of the world, or () at its end. The items are kept."""
 
     class lazy:
         """What all iterators share."""

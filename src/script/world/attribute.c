@@ -33,7 +33,7 @@ static cfx_object *bind(cfxi_world *w, cfx_object *found, cfx_object *self, cfx_
     case CFXI_TYPE_FUNCTION:
         return self ? cfxi_world_parts_object(w, CFXI_TYPE_METHOD, found, self, NULL, err)
                     : cfxi_world_ref(found);
-    case CFXI_TYPE_BUILTIN:  /* a function of torch's that was put into a class is not bound */
+    case CFXI_TYPE_BUILTIN:  /* a function of torch that was put into a class is not bound */
         return self && !found->flag
                    ? cfxi_world_parts_object(w, CFXI_TYPE_METHOD, found, self, NULL, err)
                    : cfxi_world_ref(found);

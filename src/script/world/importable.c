@@ -69,7 +69,7 @@ cfx_object *cfxi_world_namespace(cfxi_world *w, const char *name, cfx_error *err
 
 /* ---- what is in torch ---------------------------------------------------------------------- */
 
-/* Types of elements, layouts and memory formats. NULL without an error: it is none. */
+/* Types of elements, layouts and memory formats. NULL without an error: it is something else. */
 static cfx_object *torch_constant(cfxi_world *w, const char *name, cfx_error *err)
 {
     static const struct {
@@ -147,7 +147,7 @@ static cfx_object *torch_name(cfxi_world *w, const char *space, const char *name
     return made;
 }
 
-/* A function of special.def that has no operator. NULL without an error: it is none. */
+/* A function of special.def that has no operator. NULL without an error: it has no row there. */
 static cfx_object *evaluated(cfxi_world *w, const char *full, cfx_error *err)
 {
     const bool is = strncmp(full, "cfx.", 4) != 0 && cfxi_world_is_special(full);

@@ -246,7 +246,7 @@ static bool sort_run(cfxi_world *w, cfx_object **keys, cfx_object **items, cfx_o
                      merge(w, keys, items, tmp, n, half, reverse, err));
 }
 
-/* On a copy, for comparing may run code of the user's that looks at the list. */
+/* On a copy, because comparing may run user code that looks at the list. */
 cfx_status cfxi_world_sort(cfxi_world *w, cfx_object *list, cfx_object *key, bool reverse,
                            cfx_error *err)
 {

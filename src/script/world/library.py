@@ -1,5 +1,5 @@
 # Functions and classes of Python's library and of torch for `cfx script`, which has no Python.
-# library_source.c runs them as programs of the user's, and says what else they can use.
+# library_source.c runs them like a user's program, and says what else they can use.
 #
 # "# in MODULE...: NAME..." begins a part. It runs if the user's program has one of its names in its
 # text. Its names become attributes of the modules. Functions that both worlds evaluate are in

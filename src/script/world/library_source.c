@@ -1,5 +1,5 @@
 /* library_source.c - runs the parts of Python's library and of torch that are written in Python
- * (library.py) as programs of the user's: what they change is noted like any other change.
+ * (library.py) like a user's program: what they change is noted like any other change.
  *
  * A part is run before a program that has one of its names in its text. Beside Python's builtins it
  * sees these, which are C:
