@@ -65,6 +65,8 @@ def same(fn, *calls, **options):
     return module
 
 
+UP, DOWN = torch.ones(3), -torch.ones(3)
+
 # ---- tensors of the program --------------------------------------------------------------------
 
 
