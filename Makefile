@@ -111,14 +111,14 @@ includes = -Iinclude -I$(B)/include $(if $(filter src/% tests/% bench/%,$<),-Isr
 PY_INCLUDE = $(eval PY_INCLUDE := $(shell $(PYTHON) -c \
 	'import sysconfig; print(sysconfig.get_path("include"))'))$(PY_INCLUDE)
 
-# ---- generated from the tables and prelude.py: two public headers, and what src includes
+# ---- generated from the tables and Python sources: two public headers, and what src includes
 # The program is built plainly, once for all flavours. It leaves files alone that do not change, so
 # a stamp says when it ran; a file that somebody removed is made again.
 MADE_HEADERS := cfx/operators.h cfx/layers.h
 MADE := $(MADE_HEADERS:%=$(B)/include/%) $(B)/generated/ops_index.inc \
-	$(B)/generated/c_names.inc $(B)/generated/prelude.inc
-PRELUDE := src/script/evaluate/prelude.py
-generate = build/host/cfx-generate $(B) $(PRELUDE) $(filter %.h,$(HEADERS))
+	$(B)/generated/c_names.inc $(B)/generated/prelude.inc $(B)/generated/library.inc
+SOURCES := src/script/evaluate/prelude.py src/script/world/library.py
+generate = build/host/cfx-generate $(B) $(SOURCES) $(filter %.h,$(HEADERS))
 
 build/host/%.o: tools/%.c
 	@mkdir -p $(@D)
@@ -129,7 +129,7 @@ build/host/cfx-generate: $(GEN_OBJ)
 	$(call say,HOST)
 	$(Q)$(HOSTCC) -o $@ $^
 
-$(B)/generated.stamp: build/host/cfx-generate $(HEADERS) $(PRELUDE) $(B)/headers.stamp
+$(B)/generated.stamp: build/host/cfx-generate $(HEADERS) $(SOURCES) $(B)/headers.stamp
 	$(call say,GEN )
 	$(Q)$(generate) && touch $@
 

@@ -9,7 +9,7 @@ from setuptools.command.build_ext import build_ext
 POSIX = ("_POSIX_C_SOURCE", "200809L")
 HEADERS = sorted(glob("include/**/*.h", recursive=True))
 GENERATOR = sorted(glob("tools/generate/*.c"))
-PRELUDE = "src/script/evaluate/prelude.py"
+SOURCES = sorted(glob("src/script/*/*.py"))
 
 
 class BuildCore(build_ext):
@@ -21,7 +21,7 @@ class BuildCore(build_ext):
                                         include_dirs=["include", "src"],
                                         extra_postargs=["-std=c11"])
         self.compiler.link_executable(objects, "cfx-generate", output_dir=self.build_temp)
-        self.spawn([str(folder / "cfx-generate"), self.build_temp, PRELUDE, *HEADERS])
+        self.spawn([str(folder / "cfx-generate"), self.build_temp, *SOURCES, *HEADERS])
         for extension in self.extensions:
             extension.include_dirs += [str(folder / "include"), str(folder / "generated")]
         super().build_extensions()
@@ -36,7 +36,7 @@ core = Extension(
     "cfx._core",
     sources=sorted(glob("src/**/*.c", recursive=True) + glob("python/src/*/*.c")),
     depends=[path for pattern in ("include/**/*.*", "src/**/*.h", "src/**/*.def", "src/**/*.inc",
-                                  PRELUDE, "python/src/*/*.h", "tools/generate/*")
+                                  "src/**/*.py", "python/src/*/*.h", "tools/generate/*")
              for path in glob(pattern, recursive=True)],
     include_dirs=["include", "src", "python/src"],
     define_macros=[("NDEBUG", None), POSIX],

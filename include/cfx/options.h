@@ -124,53 +124,20 @@
                      v237, v238, v239, v240, v241, v242, v243, v244, v245, v246, v247, v248,       \
                      v249, v250, v251, v252, v253, v254, v255, v256, name, ...)                    \
     name
+/* Lists in one argument become many in the next macro. */
+#define CFX_PICK_VAR_OF(...) CFX_PICK_VAR(__VA_ARGS__)
+#define CFX_MANY_VARS_32                                                                           \
+    CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,      \
+    CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,      \
+    CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,      \
+    CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,      \
+    CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,      \
+    CFX_MANY_VARS, CFX_MANY_VARS
+#define CFX_MANY_VARS_224                                                                          \
+    CFX_MANY_VARS_32, CFX_MANY_VARS_32, CFX_MANY_VARS_32, CFX_MANY_VARS_32, CFX_MANY_VARS_32,      \
+    CFX_MANY_VARS_32, CFX_MANY_VARS_32
 #define CFX_EACH_VAR(...)                                                                          \
-    CFX_PICK_VAR(__VA_ARGS__,                                                                      \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,        \
-                 CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS, CFX_MANY_VARS,                     \
+    CFX_PICK_VAR_OF(__VA_ARGS__, CFX_MANY_VARS_224,                                                \
                  CFX_EACH_VAR_32, CFX_EACH_VAR_31, CFX_EACH_VAR_30, CFX_EACH_VAR_29,               \
                  CFX_EACH_VAR_28, CFX_EACH_VAR_27, CFX_EACH_VAR_26, CFX_EACH_VAR_25,               \
                  CFX_EACH_VAR_24, CFX_EACH_VAR_23, CFX_EACH_VAR_22, CFX_EACH_VAR_21,               \
@@ -180,26 +147,21 @@
                  CFX_EACH_VAR_8, CFX_EACH_VAR_7, CFX_EACH_VAR_6, CFX_EACH_VAR_5,                   \
                  CFX_EACH_VAR_4, CFX_EACH_VAR_3, CFX_EACH_VAR_2, CFX_EACH_VAR_1, )                 \
     (__VA_ARGS__)
-#define CFX_COUNT_VARS(...)                                                                        \
-    CFX_PICK_VAR(__VA_ARGS__,                                                                      \
-                 256, 255, 254, 253, 252, 251, 250, 249, 248, 247, 246, 245, 244, 243, 242,        \
-                 241, 240, 239, 238, 237, 236, 235, 234, 233, 232, 231, 230, 229, 228, 227,        \
-                 226, 225, 224, 223, 222, 221, 220, 219, 218, 217, 216, 215, 214, 213, 212,        \
-                 211, 210, 209, 208, 207, 206, 205, 204, 203, 202, 201, 200, 199, 198, 197,        \
-                 196, 195, 194, 193, 192, 191, 190, 189, 188, 187, 186, 185, 184, 183, 182,        \
-                 181, 180, 179, 178, 177, 176, 175, 174, 173, 172, 171, 170, 169, 168, 167,        \
-                 166, 165, 164, 163, 162, 161, 160, 159, 158, 157, 156, 155, 154, 153, 152,        \
-                 151, 150, 149, 148, 147, 146, 145, 144, 143, 142, 141, 140, 139, 138, 137,        \
-                 136, 135, 134, 133, 132, 131, 130, 129, 128, 127, 126, 125, 124, 123, 122,        \
-                 121, 120, 119, 118, 117, 116, 115, 114, 113, 112, 111, 110, 109, 108, 107,        \
-                 106, 105, 104, 103, 102, 101, 100, 99, 98, 97, 96, 95, 94, 93, 92,                \
-                 91, 90, 89, 88, 87, 86, 85, 84, 83, 82, 81, 80, 79, 78, 77,                       \
-                 76, 75, 74, 73, 72, 71, 70, 69, 68, 67, 66, 65, 64, 63, 62,                       \
-                 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49, 48, 47,                       \
-                 46, 45, 44, 43, 42, 41, 40, 39, 38, 37, 36, 35, 34, 33, 32,                       \
-                 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17,                       \
-                 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2,                               \
-                 1, )
+#define CFX_VAR_COUNTS                                                                             \
+    256, 255, 254, 253, 252, 251, 250, 249, 248, 247, 246, 245, 244, 243, 242, 241, 240, 239,      \
+    238, 237, 236, 235, 234, 233, 232, 231, 230, 229, 228, 227, 226, 225, 224, 223, 222, 221,      \
+    220, 219, 218, 217, 216, 215, 214, 213, 212, 211, 210, 209, 208, 207, 206, 205, 204, 203,      \
+    202, 201, 200, 199, 198, 197, 196, 195, 194, 193, 192, 191, 190, 189, 188, 187, 186, 185,      \
+    184, 183, 182, 181, 180, 179, 178, 177, 176, 175, 174, 173, 172, 171, 170, 169, 168, 167,      \
+    166, 165, 164, 163, 162, 161, 160, 159, 158, 157, 156, 155, 154, 153, 152, 151, 150, 149,      \
+    148, 147, 146, 145, 144, 143, 142, 141, 140, 139, 138, 137, 136, 135, 134, 133, 132, 131,      \
+    130, 129, 128, 127, 126, 125, 124, 123, 122, 121, 120, 119, 118, 117, 116, 115, 114, 113,      \
+    112, 111, 110, 109, 108, 107, 106, 105, 104, 103, 102, 101, 100, 99, 98, 97, 96, 95, 94, 93,   \
+    92, 91, 90, 89, 88, 87, 86, 85, 84, 83, 82, 81, 80, 79, 78, 77, 76, 75, 74, 73, 72, 71, 70,    \
+    69, 68, 67, 66, 65, 64, 63, 62, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49, 48, 47,    \
+    46, 45, 44, 43, 42, 41, 40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 30, 29, 28, 27, 26, 25, 24,    \
+    23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1
+#define CFX_COUNT_VARS(...) CFX_PICK_VAR_OF(__VA_ARGS__, CFX_VAR_COUNTS, )
 #endif
 
 #endif

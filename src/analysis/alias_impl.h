@@ -110,7 +110,8 @@ bool cfxi_analysis_each_channel(const cfxi_aliases *a, cfx_node *n, unsigned doe
 bool cfxi_analysis_is_disturbed(const cfxi_aliases *a, const cfx_node *n, const bool *written);
 
 /* What a call writes to in place and returns: `x` of x.add_(1), F.relu(x, inplace=True); NULL if
- * it is no such call, or if that is not known. *op (may be NULL) is the operator that does not. */
+ * it is not such a call, or if that is unknown. *op (may be NULL) is the operator that does not
+ * write. */
 cfx_node *cfxi_analysis_written(const cfx_node *n, cfx_operator *op);
 
 /* Whether a call only makes another view of its first argument. */

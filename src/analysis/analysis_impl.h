@@ -72,8 +72,8 @@ bool cfxi_analysis_arguments_write(const cfx_node *n);
 /* A name among sorted rows. (effect.c) */
 bool cfxi_analysis_is_listed(const char *name, size_t size, const char *const *rows, size_t n);
 
-/* What a function of `operator` gives for these numbers; INVALID if it is none, they are none, or
- * Python knows better. (scalar.c) */
+/* The result of a function of `operator` for these numbers; INVALID if it is not such a function,
+ * if they are not numbers, or if only Python can compute it. (scalar.c) */
 cfx_value cfxi_analysis_scalar_call(const char *name, const cfx_value *args, size_t n);
 
 #endif

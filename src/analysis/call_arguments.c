@@ -76,7 +76,7 @@ static cfx_status is_tensor_type(cfx_graph *g, cfx_value type, bool *tensor, cfx
     cfx_error why = {.status = CFX_OK};
     const char *name = type.kind == CFX_KIND_HOST ? cfx_value_host_name(g, type, &why) : NULL;
     *tensor = name && strcmp(name, "torch.Tensor") == 0;
-    if (why.status == CFX_OK || why.status == CFX_E_KEY)  /* a type without a name is none */
+    if (why.status == CFX_OK || why.status == CFX_E_KEY)  /* a type without a name does not count */
         return CFX_OK;
     if (err)
         *err = why;

@@ -29,8 +29,8 @@ typedef struct cfxi_control {
     bool whole;                             /* branches give no tuples of one size: 1, itself */
 } cfxi_control;
 
-/* False if `n` is no branch or loop, or one that does not show what it is given or gives: its
- * operands are a node, its regions have other inputs than one for each, or no one output. */
+/* False if `n` is not a branch or loop, or if its inputs and results are not visible: its operands
+ * are a node, or its regions do not have one input for each operand and one output. */
 bool cfxi_analysis_control_of(cfx_node *n, cfxi_control *c);
 
 static inline bool cfxi_analysis_control_is_loop(const cfxi_control *c)
@@ -72,7 +72,7 @@ bool cfxi_analysis_control_is_apart(const cfxi_control *c);
 /* For cfx_node_replace_uses: what an output hands on stays. */
 int cfxi_analysis_is_not_output(void *ctx, cfx_node *user);
 
-/* Whether nobody else has its regions. One of which somebody has must not be changed. */
+/* Whether its regions belong to it alone. A region that is shared must not be changed. */
 bool cfxi_analysis_control_is_alone(const cfxi_control *c);
 
 /* ---- changing it --------------------------------------------------------------------------- */

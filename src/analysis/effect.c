@@ -248,7 +248,7 @@ static cfx_status ask_host(cfx_node *n, bool *impure, cfx_error *err)
     return CFX_OK;
 }
 
-/* What the host keeps and nobody knows may do anything. A function with a schema that the host can
+/* An unknown function of the host may do anything. A function with a schema that the host can
  * read is known. */
 static cfx_status add_host(cfx_node *n, const cfx_str *name, unsigned *does, cfx_error *err)
 {

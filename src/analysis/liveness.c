@@ -10,7 +10,7 @@
  *     an input of a region         the operand; of a loop also the result it comes back in
  *     a branch or loop at all      its predicate, its count, its test
  *
- * A loop is taken to end, so that one without effects whose result nobody needs is not needed.
+ * A loop is assumed to end: one without effects is dead if its result is not used.
  */
 #include "liveness_impl.h"
 
@@ -65,7 +65,7 @@ static cfx_status need_all(cfxi_live *live, cfxi_live_control *lc)
     return CFX_OK;
 }
 
-/* A node that somebody reads, not just an item of it. */
+/* A node that is read as a whole, not only one of its items. */
 static cfx_status need_whole(void *ctx, cfx_node *n)
 {
     cfxi_live *live = ctx;
@@ -155,7 +155,7 @@ typedef struct beginning {
     void *ctx;
 } beginning;
 
-/* Nodes with an effect, and whoever runs them. */
+/* Nodes with an effect, and the nodes whose regions contain them. */
 static cfx_status begin_at(const beginning *b, cfx_node *n)
 {
     bool root = false;

@@ -26,7 +26,8 @@ typedef struct cfxi_live {
     cfx_error *err;
 } cfxi_live;
 
-/* Whether a node is needed whoever reads it: its effects are. Asked with the graph frozen. */
+/* Whether a node is needed even if nothing reads it: for its effects. Asked with the graph
+ * frozen. */
 typedef cfx_status cfxi_live_root_fn(void *ctx, cfx_node *n, bool *root, cfx_error *err);
 
 /* Finds what is needed in `g` and its regions. Linear in nodes and edges. End it even if it fails.
@@ -35,7 +36,7 @@ cfx_status cfxi_analysis_live_begin(cfxi_live *live, cfx_graph *g, cfxi_live_roo
                                     void *ctx, cfx_error *err);
 void cfxi_analysis_live_end(cfxi_live *live);
 
-/* What is known of `n`; NULL if it is no branch or loop, or one of which all is needed. Read its
+/* What is known of `n`; NULL if it is not a branch or loop, or if all of it is needed. Read its
  * `c` anew (cfxi_analysis_control_of): the graph may have been changed since. */
 const cfxi_live_control *cfxi_analysis_live_find(const cfxi_live *live, const cfx_node *n);
 

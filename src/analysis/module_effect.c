@@ -203,11 +203,11 @@ static bool is_of_torch(const char *name)
 }
 
 /* What a captured module does, or whether nothing is known about it. */
-static cfx_status add_graph(effect_job *job, const char *own)
+static cfx_status add_graph(effect_job *job, const char *own, cfx_operator op)
 {
     const cfx_module_tree *modules = job->modules;
     unsigned does = 0;
-    if (cfxi_ops_of_class(own) || is_of_torch(own))
+    if (op || is_of_torch(own))
         return CFX_OK;
     cfx_graph *inner = modules->graph ? modules->graph(modules->ctx, job->path.data) : NULL;
     if (!inner) {
@@ -255,7 +255,7 @@ static cfx_status add_own(effect_job *job, bool root)
     if (status == CFX_OK)
         status = add_classes(job, name);
     if (status == CFX_OK)
-        status = add_graph(job, name);
+        status = add_graph(job, name, op);
     cfx_buffer_free(&own);
     return status;
 }

@@ -1,6 +1,6 @@
 /* module_users.c - who else calls, reads or writes the modules and tensors of a graph.
  *
- * A pass that gives a module new weights has to know that nobody else sees them. Two paths may lead
+ * A pass that gives a module new weights must know that nothing else reads them. Two paths may lead
  * to the same memory, so that counts, not the paths. What may be written to is found
  * backwards: what a node that writes is given, and what that shares its memory with, as far as the
  * operator table does not deny it.
@@ -100,7 +100,7 @@ static cfx_status note_owner(cfxi_survey *s, const cfx_str *path, cfx_status *st
     return *status;
 }
 
-/* The tensors that a module writes to are written, whoever reads them. */
+/* The tensors that a module writes to count as written, even if nothing reads them. */
 static cfx_status note_state(cfxi_survey *s, const cfx_node *n, cfx_error *err)
 {
     const cfxi_module_facts *facts;

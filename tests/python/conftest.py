@@ -5,6 +5,8 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 # A shell's background jobs ignore these two signals, and what tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -14,6 +16,17 @@ if signal.getsignal(signal.SIGQUIT) is signal.SIG_IGN:
 # What agreed with PyTorch, for tools/op_docs.py: {row: {dtype: samples}}.
 RESULTS = Path(__file__).resolve().parent.parent / "golden/operator_results.json"
 NOTES = "1" in (os.environ.get("CFX_FULL"), os.environ.get("CFX_NOTE"))
+
+
+@pytest.fixture
+def one_thread():
+    """For tensors that are tiny: threads would only wait for each other."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 def reports(terminal):

@@ -8,7 +8,6 @@ read back and runs in cfx's own runtime. Prints what is not equal to eager PyTor
 are; --update keeps both, in script_command.txt and docs/capture.md, and the tests then expect it.
 """
 import argparse
-import ast
 import collections
 import functools
 import os
@@ -20,6 +19,7 @@ import warnings
 from pathlib import Path
 
 import cfx
+import program_text
 import programs
 import torch
 
@@ -39,65 +39,18 @@ class Refused(Exception):
 # ---- the source --------------------------------------------------------------------------------
 
 
-def bound(statement):
-    """The names that a statement at the top of a file binds."""
-    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
-        return {statement.name}
-    if isinstance(statement, ast.ImportFrom) and statement.level:
-        return {a.name for a in statement.names} & {"randn", "ints"}  # others declare programs
-    if isinstance(statement, (ast.Import, ast.ImportFrom)):
-        return {(a.asname or a.name).split(".")[0] for a in statement.names}
-    return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)
-            and isinstance(n.ctx, ast.Store)}
-
-
-def used(statement):
-    found = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
-    for node in ast.walk(statement):  # annotations in quotes
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found |= set(re.findall(r"\w+", node.value))
-    return found
-
-
-def declares(decorator):
-    """Whether it only says that something is a program."""
-    return isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Name) and (
-        decorator.func.id in ("program", "module", "made"))
-
-
-def lines_of(node):
-    return range(min(n.lineno for n in (node, *getattr(node, "decorator_list", ()))),
-                 node.end_lineno + 1)
-
-
 @functools.cache
 def parsed(topic):
-    """The statements of a file, their names, and lines of declarations, which the command does not
-    get."""
     text = (programs.FOLDER / f"{topic}.py").read_text()
-    statements = [s for s in ast.parse(text).body if not isinstance(s, ast.Expr)]
-    dropped, how = set(), {}
-    for s in statements:
-        for decorator in filter(declares, getattr(s, "decorator_list", ())):
-            dropped |= set(lines_of(decorator))
-            how[s.name] = decorator.func.id
-        s.decorator_list = [d for d in getattr(s, "decorator_list", ()) if not declares(d)]
-    return text.split("\n"), [(s, bound(s), used(s)) for s in statements], dropped, how
+    return text, program_text.parts(text, ("program", "module", "made", "call"))
 
 
 def source(program):
     """The text for the command, and the option that names the program in it."""
-    lines, statements, dropped, how = parsed(program.topic)
-    wanted, kept, grown = {program.name}, set(), True
-    while grown:
-        more = {i for i, (_, names, _) in enumerate(statements) if names & wanted} - kept
-        kept |= more
-        wanted |= {name for i in more for name in statements[i][2]}
-        grown = bool(more)
-    shown = {n for i in kept for n in lines_of(statements[i][0])} - dropped
-    text = "".join(f"{line if n in shown else ''}\n" for n, line in enumerate(lines, 1))
-    made = how[program.name] == "made"
-    return text, ["--call", f"{program.name}()"] if made else ["--function", program.name]
+    text, parts = parsed(program.topic)
+    made = any(part.name == program.name and part.mark == "made" for part in parts)
+    return (program_text.text_of(text, parts, program.name),
+            ["--call", f"{program.name}()"] if made else ["--function", program.name])
 
 
 # ---- capturing and running ---------------------------------------------------------------------

@@ -61,12 +61,7 @@ LENIENT = {"eliminate_dead_code", "CSEPass"}  # trust what is unknown, as torch.
 NAMES = [name for name in OPTIONS if name not in LEFT_OUT] + list(EXTRA)
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def counters(gm):

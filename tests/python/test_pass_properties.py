@@ -32,13 +32,7 @@ MENDS = {"functionalize", "collapse_reshapes", "lower"}
 REPEATS = {}
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Tensors are tiny: threads would only wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def disturb_order(gm):

@@ -25,6 +25,7 @@ torch = pytest.importorskip("torch")
 np = pytest.importorskip("numpy")
 import torch.nn.functional as F
 from parity import SANITIZED, resident
+from script_checks import is_same
 from torch import nn
 
 import cfx
@@ -62,14 +63,6 @@ def same(fn, *calls, **options):
         torch.manual_seed(1)
         assert is_same(module(*copy.deepcopy(args)), want)
     return module
-
-
-def is_same(got, want):
-    (left, one), (right, two) = map(torch.utils._pytree.tree_flatten, (got, want))
-    return one == two and all(
-        torch.equal(a, b) if isinstance(b, torch.Tensor) else type(a) is type(b) and a == b
-        for a, b in zip(left, right, strict=True)
-    )
 
 
 UP, DOWN = torch.ones(3), -torch.ones(3)

@@ -31,6 +31,7 @@ torch = pytest.importorskip("torch")
 np = pytest.importorskip("numpy")
 
 import cfx
+from script_checks import is_same
 
 UP, DOWN, HIGH = torch.ones(3), -torch.ones(3), torch.full((3,), 4.0)
 INPUTS = (UP, DOWN, HIGH)
@@ -51,14 +52,6 @@ def refused(*words):
         return fn
 
     return note
-
-
-def is_same(got, want):
-    (left, one), (right, two) = map(torch.utils._pytree.tree_flatten, (got, want))
-    return one == two and all(
-        torch.equal(a, b) if isinstance(b, torch.Tensor) else type(a) is type(b) and a == b
-        for a, b in zip(left, right, strict=True)
-    )
 
 
 # ---- containers of other types ------------------------------------------------------------------

@@ -2,7 +2,6 @@
 exception; what would have its effect during capture alone is refused."""
 import contextlib
 import copy
-import inspect
 import pickle
 
 import pytest
@@ -10,6 +9,7 @@ import torch
 from torch import nn
 
 import cfx
+import script_checks
 
 MODES = (torch.enable_grad, torch.no_grad, torch.inference_mode, lambda: torch.autocast("cpu"))
 
@@ -389,11 +389,7 @@ def test_an_empty_block():
 
 
 def refused(program, line, match):
-    with pytest.raises(cfx.ScriptError, match=match) as found:
-        cfx.script(program)
-    lines, first = inspect.getsourcelines(program)
-    at = first + next(i for i, text in enumerate(lines) if i and line in text)
-    assert f":{at}:" in str(found.value).splitlines()[0]
+    script_checks.refused(program, line, match)
     assert state()[:5] == (True, False, False, torch.get_autocast_dtype("cpu"), torch.float32)
 
 

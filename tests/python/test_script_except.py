@@ -1,12 +1,12 @@
 """try, except, finally and context managers around calls that may raise when the graph runs: the
 same as eager PyTorch, or refused with the line."""
 import contextlib
-import inspect
 
 import pytest
 import torch
 
 import cfx
+from script_checks import refused
 
 INPUTS = [
     torch.eye(3) * 2, torch.zeros(3, 3), torch.ones(2, 2), torch.full((2, 2), float("nan")),
@@ -30,14 +30,6 @@ def same(program):
         for _ in range(3):
             assert outcome(module, x) == wanted
     return module
-
-
-def refused(program, line, match):
-    with pytest.raises(cfx.ScriptError, match=match) as found:
-        cfx.script(program)
-    lines, first = inspect.getsourcelines(program)
-    at = first + next(i for i, text in enumerate(lines) if i and line in text)
-    assert f":{at}:" in str(found.value).splitlines()[0]
 
 
 # ---- handlers that keep working ----------------------------------------------------------------

@@ -19,7 +19,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import programs  # noqa: E402
-from programs import disagreement, difference, run  # noqa: E402
+from programs import disagreement, difference, run, thaw  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 EVERY = programs.load_all()
@@ -188,15 +188,6 @@ def in_order(program, given, named):
         value = bound.arguments[name]
         args += value if parameter.kind is parameter.VAR_POSITIONAL else [value]
     return args
-
-
-def thaw(x):
-    """An interpreter gives the containers that are in the graph, as torch.fx's does."""
-    if type(x) in (dict, cfx.immutable_dict):
-        return {k: thaw(v) for k, v in x.items()}
-    if type(x) in (list, cfx.immutable_list):
-        return [thaw(v) for v in x]
-    return tuple(map(thaw, x)) if type(x) is tuple else x
 
 
 def takes_names(program):

@@ -1,6 +1,5 @@
 """Small things that a captured program could get wrong without a word: lengths, kinds of numbers,
 random generators, clocks, attributes of tensors, sets of tensors."""
-import inspect
 import math
 import os
 import random
@@ -14,6 +13,7 @@ import torch
 from torch import nn
 
 import cfx
+from script_checks import refused
 
 
 def draws():
@@ -48,14 +48,6 @@ def same(program, *calls):
                 seed(number)
                 assert outcome(run, args) == wanted
     return module
-
-
-def refused(program, line, match):
-    with pytest.raises(cfx.ScriptError, match=match) as found:
-        cfx.script(program)
-    lines, first = inspect.getsourcelines(program)
-    at = first + next(i for i, text in enumerate(lines) if i and line in text)
-    assert f":{at}:" in str(found.value).splitlines()[0]
 
 
 ROWS = [torch.randn(3), torch.randn(3, 4), torch.randn(2, 3, 4), torch.tensor(1.0)]

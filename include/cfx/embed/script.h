@@ -223,8 +223,9 @@ typedef struct cfx_world {
     bool (*is_new)(void *ctx, cfx_object *o);
     /* Whether o[key] may add the key, as that of a defaultdict does. */
     bool (*item_adds)(void *ctx, cfx_object *o, cfx_object *key);
-    /* The qualified name of a callable ("builtins.len", "list.append"); false: it has none. *self
-     * is the object whose method it is, borrowed, or NULL. */
+    /* The qualified name of a callable ("builtins.len", "list.append"), of a partial function that
+     * of what it calls; false: it has none. *self is the object whose method it is, borrowed, or
+     * NULL. */
     bool (*call_name)(void *ctx, cfx_object *f, char *name, size_t size, cfx_object **self);
 
     /* -- operations */

@@ -154,7 +154,7 @@ def _is_magic(x: str) -> bool:
 
 
 def _format_target(base: str, target: str) -> str:
-    """The path `target` below `base`, with getattr for what is no identifier."""
+    """The path `target` below `base`, with getattr for names that are not identifiers."""
     for part in target.split("."):
         base = f"{base}.{part}" if part.isidentifier() else f'getattr({base}, "{part}")'
     return base

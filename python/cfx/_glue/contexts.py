@@ -177,7 +177,7 @@ class Contexts:
 
     def switched(self, mode):
         """A function that is not evaluated, as one of a library, sets whether there are gradients:
-        by a context of torch's, whose start and end are recorded, or else as it is."""
+        by a context of torch, whose start and end are recorded, or else as it is."""
         made, frame = None, sys._getframe(2)
         while frame is not None and is_library(frame.f_code.co_filename):
             context, method = frame.f_locals.get("self"), frame.f_code.co_name
@@ -244,7 +244,7 @@ _HARMLESS = (
 
 
 def script_manager(context):
-    """Refuses a context manager of torch's that would have its effect during capture alone."""
+    """Refuses a context manager of torch that would only have an effect during capture."""
     function = getattr(context, "func", None)
     if isinstance(context, contextlib._GeneratorContextManager):
         torchs = is_library(function.__code__.co_filename)
@@ -293,7 +293,7 @@ def script_catches(context):
 
 
 def script_entered(mode):
-    """A context manager of the user's has run as Python runs it, not from its source."""
+    """Python has run a user-defined context manager, which was not captured from its source."""
     mode.contexts.check()
     return None
 

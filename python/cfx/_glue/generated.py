@@ -81,7 +81,7 @@ _forward_from_src = functools.partial(_method_from_src, "forward")
 
 
 class _PendingCode(PythonCode):
-    """Becomes the PythonCode of a graph when somebody looks at it, or before the graph is edited.
+    """Becomes the PythonCode of a graph when it is first read, or before the graph is edited.
     `codegen` is a copy of the graph's. `old`, which it takes the place of, need not be written if
     that is pending, too: unless somebody still has it when this one is written."""
 
@@ -126,7 +126,7 @@ def _write(code: PythonCode) -> None:
 def _write_or_note(code: PythonCode) -> None:
     try:
         _write(code)
-    except Exception as e:  # whoever looks at the code will see it
+    except Exception as e:  # reading the code raises it again
         object.__getattribute__(code, "__dict__")["error"] = e
 
 
@@ -144,7 +144,7 @@ def code_of(graph: Graph, old: PythonCode | None) -> PythonCode:
 
 
 def lazy_forward(code: PythonCode, co_fields: dict[str, Any]) -> Any:
-    """What stands in a class for the function of `code` until somebody touches it."""
+    """What stands in a class for the function of `code` until it is first used."""
     make = lambda: _forward_from_src(code.src, code.globals, co_fields)
     return _core._LazyFunction("forward", make)
 

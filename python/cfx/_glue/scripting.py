@@ -178,26 +178,6 @@ def call_with_hooks(module, *args, **kwargs):
     return result
 
 
-def check(cond, message=None):
-    if not cond:
-        raise RuntimeError("Expected cond to be True" if message is None else message())
-
-
-def check_index(cond, message=None):
-    if not cond:
-        raise IndexError("Expected cond to be True" if message is None else message())
-
-
-def check_value(cond, message=None):
-    if not cond:
-        raise ValueError("Expected cond to be True" if message is None else message())
-
-
-def check_type(cond, message=None):
-    if not cond:
-        raise TypeError("Expected cond to be True" if message is None else message())
-
-
 def is_tensor(obj):
     return isinstance(obj, torch.Tensor)
 
@@ -236,7 +216,7 @@ def make_by_new(cls, *args, **kwargs):
 
 
 def script_new(cls):
-    """How a class with a __new__ of the user's is called: (helper, class); None: as any other."""
+    """How a class with a user-defined __new__ is called: (helper, class); None: as any other."""
     return None if issubclass(cls, (torch.Tensor, BaseException)) else (make_by_new, cls)
 
 
@@ -294,7 +274,7 @@ _DICTS = (dict, collections.OrderedDict, collections.defaultdict, collections.Co
 
 
 def _dict_call(tracer, value):
-    """A dict of a class of the user's, as a call of the class."""
+    """A dict of a user-defined class, as a call of the class."""
     cls, kwargs = type(value), {}
     args = ([(key, _returned(tracer, part)) for key, part in value.items()],)
     if dataclasses.is_dataclass(cls):
@@ -445,7 +425,7 @@ def _fact_functions():
 
 
 def _methods():
-    """Names of methods of tensors, but for those that are fields of named tuples of torch's."""
+    """Names of methods of tensors, except those that are fields of torch's named tuples."""
     fields = {
         field
         for type_ in vars(torch.return_types).values()
@@ -461,7 +441,7 @@ def _record_rules():
     rules = {}
     for name, rule in _POLICY:
         for function in chance.named(name):
-            rules.setdefault(function, rule)
+            rules[function] = rule
     rules[torch.nn.Parameter] = _ITEM
     rules[torch.nn.utils.rnn.PackedSequence] = rules[warnings.warn] = _DEEP
     rules.update(dict.fromkeys(chance.refused, _REFUSED))
@@ -483,7 +463,7 @@ _DUNDERS = {
 
 
 def _transforms():
-    """{code: name} of functions of torch's that run others on tensors of their own; and of what
+    """{code: name} of torch's functions that run others on tensors of their own; and of what
     they return, if that does it."""
     table = {}
     for name in ("vmap", "grad", "grad_and_value", "jacrev", "jacfwd", "hessian"):
@@ -513,8 +493,7 @@ def _specials():
 # What is evaluated instead of functions that would ask a graph value; by the name of their module
 # where that is one that cfx leaves alone.
 replaced: dict[Any, Any] = {
-    torch._check: check, torch._check_index: check_index, torch._check_value: check_value,
-    torch._check_type: check_type, torch.is_tensor: is_tensor,
+    torch.is_tensor: is_tensor,
     dataclasses.asdict: as_dict, dataclasses.astuple: as_tuple,
     torch.nn.Module.train: train_module, torch.nn.Module.eval: eval_module,
     torch.nn.Module.apply: apply_module, torch.nn.Module.__setattr__: assign_attribute,
@@ -541,10 +520,9 @@ _core._register(
     script_layers=os.path.join(os.path.dirname(torch.nn.__file__), "modules", ""),
     # functions with a source, although they are cfx's
     script_inlined=frozenset((
-        call_in, call_in_new, call_with_hooks, make_dataclass, make_by_new, check, check_index,
-        check_value, check_type, is_tensor, is_of_type, as_dict, as_tuple, script_inside,
-        ops.for_loop, ops._call, call_cached, call_uncached, assign_attribute, train_module,
-        eval_module, apply_module,
+        call_in, call_in_new, call_with_hooks, make_dataclass, make_by_new, is_tensor, is_of_type,
+        as_dict, as_tuple, script_inside, ops.for_loop, ops._call, call_cached, call_uncached,
+        assign_attribute, train_module, eval_module, apply_module,
     )),
     script_replaced=replaced,
     script_trace_error=TraceError,

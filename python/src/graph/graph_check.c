@@ -40,16 +40,10 @@ static int add_region(foreign_job *job, cfx_graph *region)
     int first = first_visit(job->done, region);
     if (first <= 0)
         return first;
-    if (job->n == job->room) {
-        const size_t room = 2 * job->room + 8;
-        void *waiting = PyMem_Realloc(job->waiting, room * sizeof *job->waiting);
-        if (!waiting) {
-            PyErr_NoMemory();
-            return -1;
-        }
-        job->waiting = waiting;
-        job->room = room;
-    }
+    void *waiting = with_room(job->waiting, job->n, &job->room, sizeof *job->waiting);
+    if (!waiting)
+        return -1;
+    job->waiting = waiting;
     job->waiting[job->n++] = cfx_graph_retain(region);
     return 0;
 }

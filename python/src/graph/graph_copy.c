@@ -24,6 +24,18 @@ int first_visit(PyObject *done, const cfx_graph *g)
     return known < 0 || failed < 0 ? -1 : !known;
 }
 
+void *with_room(void *items, size_t n, size_t *room, size_t size)
+{
+    if (n < *room)
+        return items;
+    const size_t more = 2 * *room + 8;
+    void *moved = PyMem_Realloc(items, more * size);
+    if (!moved)
+        return PyErr_NoMemory();
+    *room = more;
+    return moved;
+}
+
 /* Regions and their copies whose metadata is yet to be copied: they wait, because regions nest, in
  * values that nest as well. */
 typedef struct meta_job {
@@ -39,16 +51,10 @@ static int add_region(meta_job *job, cfx_graph *from, cfx_graph *to)
     int first = first_visit(job->done, to);
     if (first <= 0)
         return first;
-    if (job->n == job->room) {
-        const size_t room = 2 * job->room + 8;
-        void *waiting = PyMem_Realloc(job->waiting, room * sizeof *job->waiting);
-        if (!waiting) {
-            PyErr_NoMemory();
-            return -1;
-        }
-        job->waiting = waiting;
-        job->room = room;
-    }
+    void *waiting = with_room(job->waiting, job->n, &job->room, sizeof *job->waiting);
+    if (!waiting)
+        return -1;
+    job->waiting = waiting;
     job->waiting[job->n].from = cfx_graph_retain(from);
     job->waiting[job->n++].to = cfx_graph_retain(to);
     return 0;

@@ -53,6 +53,9 @@ int copy_part_meta(PyGraph *copy, cfx_node *const *origins, size_t n);
  * once, however often it is an argument: regions nest, so two uses on each level would double the
  * work. */
 int first_visit(PyObject *done, const cfx_graph *g);
+/* An array with room for one more than `n` items of that size: `items`, or a larger copy, and *room
+ * grows. NULL with an exception, and `items` is as it was. */
+void *with_room(void *items, size_t n, size_t *room, size_t size);
 PyObject *graph_clone(PyGraph *self, PyObject *unused);
 PyObject *graph_node_copy(FAST_ARGS);
 PyObject *graph_graph_copy(FAST_ARGS);

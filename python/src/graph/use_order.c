@@ -4,7 +4,7 @@
  * Each `users` is a chain; the order is found by merging the chains of all nodes. Works on the
  * nodes of any library: it asks for nothing but `users`. Linear in nodes and uses.
  */
-#include "base/pycfx.h"
+#include "graph_methods.h"
 
 #include <cfx/pass.h>
 
@@ -18,16 +18,10 @@ typedef struct chains {
 
 static int add_pair(chains *c, size_t from, size_t to)
 {
-    if (c->n == c->capacity) {
-        size_t capacity = c->capacity ? 2 * c->capacity : 64;
-        void *pairs = PyMem_Realloc(c->pairs, capacity * sizeof *c->pairs);
-        if (!pairs) {
-            PyErr_NoMemory();
-            return -1;
-        }
-        c->pairs = pairs;
-        c->capacity = capacity;
-    }
+    void *pairs = with_room(c->pairs, c->n, &c->capacity, sizeof *c->pairs);
+    if (!pairs)
+        return -1;
+    c->pairs = pairs;
     c->pairs[c->n++] = (cfx_order_pair){from, to};
     c->descends = c->descends || from > to;
     return 0;

@@ -236,31 +236,33 @@ static PyObject *py_specials(PyObject *module, PyObject *unused)
     return interned_names(names, CFX_SPECIALS);
 }
 
-/* _script_policy(): the rows of policy.def: [(qualified name, rule)], and the names of facts. */
+/* _script_policy(): of policy.def: [(qualified name, rule)] of what is recorded, "math.*" before
+ * functions of math, and the names of facts. */
 static PyObject *py_policy(PyObject *module, PyObject *unused)
 {
     static const struct {
         const char *name;
         int rule;
     } rows[] = {
-#define CFX_RECORD(name, rule) {name, CFX_RULE_##rule},
+#define CFX_CALL(name, recorded, changes) {name, CFX_RULE_##recorded},
 #include <cfx/embed/policy.def>
     };
     static const char *const facts[] = {
 #define CFX_FACT(name) name,
 #include <cfx/embed/policy.def>
     };
-    const Py_ssize_t n = sizeof rows / sizeof *rows;
-    PyObject *list = PyList_New(n);
+    const size_t n = sizeof rows / sizeof *rows;
+    PyObject *list = PyList_New(0);
     PyObject *names = interned_names(facts, sizeof facts / sizeof *facts);
     (void)module;
     (void)unused;
-    for (Py_ssize_t i = 0; list && i < n; i++) {
+    for (size_t i = 0; list && i < n; i++) {
+        if (rows[i].rule == CFX_RULE_NEVER)
+            continue;
         PyObject *row = Py_BuildValue("si", rows[i].name, rows[i].rule);
-        if (row)
-            PyList_SET_ITEM(list, i, row);
-        else
+        if (!row || PyList_Append(list, row) < 0)
             Py_CLEAR(list);
+        Py_XDECREF(row);
     }
     PyObject *both = list && names ? PyTuple_Pack(2, list, names) : NULL;
     Py_XDECREF(list);

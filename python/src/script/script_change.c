@@ -338,6 +338,14 @@ static bool world_call_name(void *ctx, cfx_object *function, char *name, size_t 
     PyObject *f = py(function);
     bool for_all = false;
     *self = NULL;
+    if (strcmp(Py_TYPE(f)->tp_name, "functools.partial") == 0) {
+        PyObject *inner = PyObject_GetAttrString(f, "func");
+        const bool named = inner && world_call_name(ctx, object(inner), name, size, self);
+        if (!inner)
+            PyErr_Clear();  /* memory is out: nothing is known of it */
+        Py_XDECREF(inner);  /* the partial has it */
+        return named;
+    }
     if (Py_IS_TYPE(f, (PyTypeObject *)w->st->AttributeType))  /* a method of a graph value */
         return put_name(name, size, "recorded", PyUnicode_AsUTF8(((PyAttribute *)f)->attr));
     if (is_nn_module(w->st, f) || is_proxy(w->st, f) || wrapped_function(w->st, f, &for_all))

@@ -135,6 +135,21 @@ static int formats_graph(PyScript *w, cfx_script_sign sign, PyObject *a, PyObjec
     return sign == CFX_SIGN_MOD && PyUnicode_Check(a) ? mentions_graph(w->st, b) : 0;
 }
 
+/* Calls a method that the class of a module has; refuses what it changes in the module. NULL
+ * without an exception: it is not a module, or has no such method. */
+static PyObject *call_of_module(PyScript *w, PyObject *o, const char *name, PyObject *const *args,
+                                Py_ssize_t n)
+{
+    if (!is_nn_module(w->st, o) || !PyObject_HasAttrString((PyObject *)Py_TYPE(o), name))
+        return NULL;
+    PyObject *method = PyObject_GetAttrString(o, name);
+    PyObject *all = method ? tuple_of(args, n) : NULL;
+    PyObject *result = all ? script_call_changed(w, method, all, NULL) : NULL;
+    Py_XDECREF(all);
+    Py_XDECREF(method);
+    return result;
+}
+
 static PyObject *known_binary(PyScript *w, cfx_script_sign sign, PyObject *a, PyObject *b,
                               bool in_place)
 {
@@ -147,6 +162,10 @@ static PyObject *known_binary(PyScript *w, cfx_script_sign sign, PyObject *a, Py
         return script_record_operator(w, in_place && !formats ? names[sign].in_place
                                                               : names[sign].function, args, 2);
     PyObject *result = users_binary(w, sign, a, b, in_place);
+    if (!result && !PyErr_Occurred() && in_place) {
+        char name[METHOD_SIZE];
+        result = call_of_module(w, a, method_name(sign, "i", name), &b, 1);
+    }
     if (result || PyErr_Occurred())
         return result;
     const bool text = sign == CFX_SIGN_MOD && PyUnicode_Check(a);
@@ -421,8 +440,12 @@ static int change_item(PyScript *w, PyObject *o, PyObject *key, PyObject *v)
         Py_XDECREF(done);
         return done ? 0 : -1;
     }
-    if (PyErr_Occurred())
-        return -1;
+    if (!PyErr_Occurred())
+        done = call_of_module(w, o, v ? "__setitem__" : "__delitem__", args + 1, v ? 2 : 1);
+    if (done || PyErr_Occurred()) {
+        Py_XDECREF(done);
+        return done ? 0 : -1;
+    }
     return v ? PyObject_SetItem(o, key, v) : PyObject_DelItem(o, key);
 }
 

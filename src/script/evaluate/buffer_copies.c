@@ -18,7 +18,7 @@ typedef struct keeper {
     cfx_node *first;         /* the first of the writes */
     cfx_error *err;
     /* of one search */
-    cfx_node_map *seen;      /* nodes that it has come to */
+    cfx_node_map *seen;      /* nodes that were visited */
     bool plain;              /* data can choose a number, or a tuple, instead of a tensor */
 } keeper;
 

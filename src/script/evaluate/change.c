@@ -6,9 +6,6 @@
  */
 #include "graph_control_impl.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 cfx_script_change cfxi_eval_change(cfx_evaluator *ev, cfx_object **o)
 {
     const cfx_world *w = ev->w;
@@ -112,93 +109,12 @@ bool cfxi_eval_will_change(cfx_evaluator *ev, cfx_object *o)
 
 /* ---- what functions do to their arguments -------------------------------------------------- */
 
-typedef enum effect {
-    EFFECT_ANY,      /* it may change whatever its arguments lead to */
-    EFFECT_OWN,      /* it may change its arguments, but not what they hold */
-    EFFECT_READS,    /* it reads them: iterators among them are advanced */
-    EFFECT_TAKES,    /* the same, and it takes all that an iterator gives */
-    EFFECT_NONE,     /* it leaves even iterators alone */
-    EFFECT_LATER     /* it is recorded, and changes its arguments when the graph runs */
-} effect;
-
-typedef struct effect_row {
-    char name[32];
-    uint8_t effect;
-} effect_row;
-
-static int compare_rows(const void *name, const void *row)
-{
-    return strcmp(name, ((const effect_row *)row)->name);
-}
-
-/* By qualified name, sorted; one that ends with a dot stands for all names of that module or
- * class. What is not here may do anything. */
-static const effect_row *row_of(const char *name)
-{
-    static const effect_row rows[] = {
-        {"_keep", EFFECT_NONE},  /* a cache of the C world's library: what it has, it keeps */
-        {"array.array.", EFFECT_OWN}, {"builtins.", EFFECT_READS}, {"builtins.ascii", EFFECT_NONE},
-        {"builtins.bool", EFFECT_NONE}, {"builtins.bytes", EFFECT_TAKES},
-        {"builtins.callable", EFFECT_NONE}, {"builtins.delattr", EFFECT_ANY},
-        {"builtins.dict", EFFECT_TAKES}, {"builtins.dir", EFFECT_NONE},
-        {"builtins.eval", EFFECT_ANY}, {"builtins.exec", EFFECT_ANY},
-        {"builtins.filter", EFFECT_ANY}, {"builtins.float", EFFECT_NONE},
-        {"builtins.format", EFFECT_NONE}, {"builtins.frozenset", EFFECT_TAKES},
-        {"builtins.hasattr", EFFECT_NONE}, {"builtins.hash", EFFECT_NONE},
-        {"builtins.id", EFFECT_NONE}, {"builtins.int", EFFECT_NONE},
-        {"builtins.isinstance", EFFECT_NONE}, {"builtins.issubclass", EFFECT_NONE},
-        {"builtins.iter", EFFECT_NONE}, {"builtins.len", EFFECT_NONE},
-        {"builtins.list", EFFECT_TAKES}, {"builtins.map", EFFECT_ANY},
-        {"builtins.max", EFFECT_TAKES}, {"builtins.min", EFFECT_TAKES},
-        {"builtins.next", EFFECT_ANY}, {"builtins.print", EFFECT_NONE},
-        {"builtins.repr", EFFECT_NONE}, {"builtins.set", EFFECT_TAKES},
-        {"builtins.setattr", EFFECT_ANY}, {"builtins.sorted", EFFECT_TAKES},
-        {"builtins.str", EFFECT_NONE}, {"builtins.sum", EFFECT_TAKES},
-        {"builtins.tuple", EFFECT_TAKES}, {"builtins.type", EFFECT_NONE},
-        {"builtins.vars", EFFECT_NONE}, {"bytearray.", EFFECT_OWN}, {"bytes.", EFFECT_READS},
-        {"cmath.", EFFECT_READS}, {"collections.Counter", EFFECT_TAKES},
-        {"collections.OrderedDict", EFFECT_TAKES}, {"collections.OrderedDict.", EFFECT_OWN},
-        {"collections.deque", EFFECT_TAKES}, {"collections.deque.", EFFECT_OWN},
-        {"collections.deque.copy", EFFECT_NONE}, {"collections.deque.count", EFFECT_NONE},
-        {"collections.deque.index", EFFECT_NONE}, {"contextlib.", EFFECT_NONE},
-        {"copy.", EFFECT_READS}, {"dict.", EFFECT_OWN}, {"dict.__contains__", EFFECT_NONE},
-        {"dict.__len__", EFFECT_NONE}, {"dict.copy", EFFECT_NONE}, {"dict.get", EFFECT_NONE},
-        {"dict.items", EFFECT_NONE}, {"dict.keys", EFFECT_NONE}, {"dict.values", EFFECT_NONE},
-        {"float.", EFFECT_NONE}, {"frozenset.", EFFECT_READS}, {"int.", EFFECT_NONE},
-        {"list.", EFFECT_OWN}, {"list.__contains__", EFFECT_NONE},
-        {"list.__getitem__", EFFECT_NONE}, {"list.__len__", EFFECT_NONE},
-        {"list.copy", EFFECT_NONE}, {"list.count", EFFECT_NONE}, {"list.index", EFFECT_NONE},
-        {"logging.", EFFECT_NONE}, {"math.", EFFECT_READS}, {"re.", EFFECT_READS},
-        {"recorded.", EFFECT_READS}, {"recorded.shuffle", EFFECT_LATER},
-        {"set.", EFFECT_OWN}, {"set.copy", EFFECT_NONE}, {"set.difference", EFFECT_READS},
-        {"set.intersection", EFFECT_READS}, {"set.isdisjoint", EFFECT_READS},
-        {"set.issubset", EFFECT_READS}, {"set.issuperset", EFFECT_READS},
-        {"set.symmetric_difference", EFFECT_READS}, {"set.union", EFFECT_READS},
-        {"str.", EFFECT_READS}, {"str.join", EFFECT_TAKES}, {"torch.", EFFECT_READS},
-        {"tuple.", EFFECT_READS}, {"warnings.", EFFECT_NONE},
-    };
-    return bsearch(name, rows, sizeof rows / sizeof *rows, sizeof *rows, compare_rows);
-}
-
-static effect effect_of(const char *name)
-{
-    char prefix[96];
-    const effect_row *row = row_of(name);
-    snprintf(prefix, sizeof prefix, "%s", name);
-    for (char *dot = strrchr(prefix, '.'); !row && dot; dot = strrchr(prefix, '.')) {
-        dot[1] = '\0';
-        row = row_of(prefix);
-        *dot = '\0';
-    }
-    return row ? (effect)row->effect : EFFECT_ANY;
-}
-
 bool cfxi_eval_takes_all(cfx_evaluator *ev, cfx_object *f)
 {
     char name[96];
     cfx_object *self = NULL;
     return ev->w->call_name && ev->w->call_name(ev->w->ctx, f, name, sizeof name, &self) &&
-           effect_of(name) == EFFECT_TAKES;
+           cfxi_eval_call_changes(name) == CFXI_CHANGES_TAKES;
 }
 
 /* ---- watching a call ----------------------------------------------------------------------- */
@@ -237,25 +153,25 @@ static bool is_noted(cfx_evaluator *ev, cfx_object *o)
     return cfxi_eval_region_change(ev->region, &p) != NULL;
 }
 
-static bool look_at(cfx_evaluator *ev, cfxi_watch *watch, cfx_object *o, effect what);
+static bool look_at(cfx_evaluator *ev, cfxi_watch *watch, cfx_object *o, cfxi_call_changes what);
 
 static bool look_inside(cfx_evaluator *ev, cfxi_watch *watch, cfx_object *const *items, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (!look_at(ev, watch, items[i], EFFECT_ANY))
+        if (!look_at(ev, watch, items[i], CFXI_CHANGES_ANY))
             return false;
     return true;
 }
 
 /* One that can be put back. */
 static bool look_at_contents(cfx_evaluator *ev, cfxi_watch *watch, cfx_object *o,
-                             cfx_script_change how, effect what)
+                             cfx_script_change how, cfxi_call_changes what)
 {
     const bool outside = is_outside(ev, o);
     const bool matters = outside || (ev->depth > 0 && is_old(ev, o) && !is_noted(ev, o));
     cfx_object **items;
     size_t n;
-    if ((!matters && what != EFFECT_ANY) || cfxi_eval_current(ev, o) != o)
+    if ((!matters && what != CFXI_CHANGES_ANY) || cfxi_eval_current(ev, o) != o)
         return true;
     if (!cfxi_eval_contents(ev, o, &items, &n))
         return false;
@@ -265,7 +181,7 @@ static bool look_at_contents(cfx_evaluator *ev, cfxi_watch *watch, cfx_object *o
             return false;
         *w = (cfxi_watched){.object = o, .how = how, .outside = outside, .items = items, .n = n};
     }
-    return what != EFFECT_ANY || how == CFX_CHANGE_WHOLE || look_inside(ev, watch, items, n);
+    return what != CFXI_CHANGES_ANY || how == CFX_CHANGE_WHOLE || look_inside(ev, watch, items, n);
 }
 
 static bool look_deeper(cfx_evaluator *ev, cfxi_watch *watch, cfx_object *o)
@@ -278,15 +194,27 @@ static bool look_deeper(cfx_evaluator *ev, cfxi_watch *watch, cfx_object *o)
     return cfxi_eval_contents(ev, o, &items, &n) && look_inside(ev, watch, items, n);
 }
 
-static bool look_at(cfx_evaluator *ev, cfxi_watch *watch, cfx_object *o, effect what)
+/* A function that the world calls may call a method that it is given: max(items, key=l.append). */
+static bool look_at_method(cfx_evaluator *ev, cfxi_watch *watch, cfx_object *o)
+{
+    char name[96];
+    cfx_object *self = NULL;
+    const bool named = ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_OTHER &&
+                       ev->w->call_name(ev->w->ctx, o, name, sizeof name, &self);
+    const cfxi_call_changes what = named ? cfxi_eval_call_changes(name) : CFXI_CHANGES_NONE;
+    return !self || self == o || what == CFXI_CHANGES_NONE || look_at(ev, watch, self, what);
+}
+
+static bool look_at(cfx_evaluator *ev, cfxi_watch *watch, cfx_object *o, cfxi_call_changes what)
 {
     cfx_object *owner = o;
     if (cfxi_eval_node(ev, o))
         return true;
     const cfx_script_change how = cfxi_eval_change(ev, &owner);
     if (how == CFX_CHANGE_NEVER)
-        return what != EFFECT_ANY || look_deeper(ev, watch, o);
-    if (what >= EFFECT_READS && how != CFX_CHANGE_ITERATOR)
+        return look_at_method(ev, watch, o) &&
+               (what != CFXI_CHANGES_ANY || look_deeper(ev, watch, o));
+    if (what >= CFXI_CHANGES_READS && how != CFX_CHANGE_ITERATOR)
         return true;
     if (cfxi_base_pointers_get(&watch->seen, owner) || cfxi_base_pointers_get(&ev->pulled, owner))
         return true;
@@ -345,10 +273,10 @@ bool cfxi_eval_watch_begin(cfx_evaluator *ev, cfx_object *f, cfx_call_args args,
     if (ev->making || !ev->w->call_name)
         return true;
     const bool named = ev->w->call_name(ev->w->ctx, f, name, sizeof name, &self);
-    const effect what = named ? effect_of(name) : EFFECT_ANY;
-    if (what == EFFECT_NONE)
+    const cfxi_call_changes what = named ? cfxi_eval_call_changes(name) : CFXI_CHANGES_ANY;
+    if (what == CFXI_CHANGES_NONE)
         return true;
-    if (what == EFFECT_LATER)
+    if (what == CFXI_CHANGES_LATER)
         return check_known(ev, args);
     if (self && !look_at(ev, watch, self, what))
         return false;
@@ -364,12 +292,12 @@ bool cfxi_eval_watch_object(cfx_evaluator *ev, cfx_object *o, cfxi_watch *watch)
     *watch = (cfxi_watch){0};
     return ev->making || cfxi_eval_node(ev, o) ||
            cfxi_eval_change(ev, &owner) != CFX_CHANGE_ATTRIBUTES ||
-           look_at(ev, watch, owner, EFFECT_ANY);
+           look_at(ev, watch, owner, CFXI_CHANGES_ANY);
 }
 
 /* ---- after it ------------------------------------------------------------------------------ */
 
-/* The value that goes with a name among names and values; NULL: there is none. */
+/* The value of a name in a list of names and values; NULL if the name is missing. */
 static cfx_object *value_of(cfx_evaluator *ev, cfx_object **items, size_t n, cfx_object *name)
 {
     for (size_t i = 0; i + 1 < n; i += 2)

@@ -4,7 +4,7 @@
  * makes is a list, set or dict that grows round by round, as a loop of the program would let it:
  * a comprehension over a graph value so becomes a captured loop like any other. A generator that
  * is consumed at once is a list; but if it stands in any(), all() or next(), then it is a call that
- * returns where that knows enough. One that is kept is an object of the prelude's, which computes
+ * returns where that knows enough. One that is kept is an object of the prelude, which computes
  * its items one by one, or iterates over such a list if their number may depend on data.
  */
 #include "graph_control_impl.h"

@@ -429,7 +429,7 @@ static size_t count_given(const leaf *leaves, size_t n)
 }
 
 /* The leaves of the next attempt: an outlet begins with what its stand-in began with. One that has
- * no value before the loop is read by no round: it is no reason for another attempt. */
+ * no value before the loop is not read in any round, so it does not require another attempt. */
 static bool take_leaves(attempt *a, cfxi_merge *m, const char *const *names)
 {
     cfx_evaluator *ev = a->ev;
@@ -603,7 +603,7 @@ static bool follow(attempt *a)
         carried *c = places[i] ? &a->places[places[i] - 1] : NULL;
         const size_t from = m.outlets.size;
         if (!c && (!changed(ev, change) || cfxi_eval_place_is_dead(ev, &change->place, here)))
-            continue;  /* nobody reads it, in another round or afterwards */
+            continue;  /* it is not read, in another round or afterwards */
         if (!c && !(c = new_place(a, change)))
             fine = false;
         fine = fine && (c->place.kind == CFXI_PLACE_CONTENTS

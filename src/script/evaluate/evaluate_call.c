@@ -428,7 +428,7 @@ static bool eval_keywords(cfx_evaluator *ev, cfxi_ast_list keywords, named *n)
     return true;
 }
 
-/* Methods and functions of torch's that take sizes one by one or as a tuple. */
+/* Methods and functions of torch that take sizes one by one or as a tuple. */
 static bool takes_sizes(cfx_evaluator *ev, cfx_object *of, const char *name)
 {
     static const char names[][10] = {"reshape", "view", "expand", "repeat", "tile", "permute",
@@ -487,7 +487,7 @@ static cfx_object *eval_listing(cfx_evaluator *ev, const cfxi_Call *c, cfx_objec
     return all ? cfxi_eval_call(ev, f, cfxi_eval_args(&all, 1)) : NULL;
 }
 
-/* any(... for ...), all(...), next(..., otherwise); *done false: it is none of them. */
+/* any(... for ...), all(...), next(..., otherwise); *done is false if it is another call. */
 static cfx_object *eval_question(cfx_evaluator *ev, const cfxi_Call *c, cfx_object *f, bool *done)
 {
     *done = false;

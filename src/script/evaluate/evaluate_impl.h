@@ -225,7 +225,7 @@ struct cfx_evaluator {
     cfxi_pointers escaped;      /* known containers that graph values hold: object -> its line */
     uint32_t shared;            /* the line in which one was put in more than once, or 0 */
     cfxi_pointers lazy;         /* lists that stand for generator expressions */
-    cfxi_pointers pulled;       /* iterators of the world's: what they have given (prelude.c) */
+    cfxi_pointers pulled;       /* iterators of the world: the items taken so far (prelude.c) */
     cfx_script *prelude;        /* NULL: it was not needed yet */
     cfx_object *prelude_names;  /* a dict of what it defines */
     cfxi_pointers iterators;    /* the classes among them */
@@ -281,7 +281,7 @@ cfx_object *cfxi_eval_new_list(cfx_evaluator *ev, cfx_object *const *items, size
 bool cfxi_eval_contents(cfx_evaluator *ev, cfx_object *o, cfx_object ***items, size_t *n);
 /* All that an iterable gives that is known (a graph value: fails and says so). */
 bool cfxi_eval_items(cfx_evaluator *ev, cfx_object *o, cfx_object ***items, size_t *n);
-/* Fails: data decide how many items the graph value `o` has. Returns NULL. */
+/* Fails: the number of items of the graph value `o` depends on data. Returns NULL. */
 void *cfxi_eval_fail_count(cfx_evaluator *ev, cfx_object *o);
 /* The text of a str, in the arena, so that it outlives the object. NULL if `o` has no text, or with
  * ev->err set if memory is out. */
@@ -321,8 +321,8 @@ cfx_object *cfxi_eval_record(cfx_evaluator *ev, const char *target, cfx_object *
 
 /* ---- messages (frame.c) -------------------------------------------------------------------- */
 
-/* Sets ev->err: the file and line of the node, what is wrong, the line with a caret, and through
- * which calls it was come to. Returns CFXI_FLOW_FAIL / NULL. A status of the world's own errors
+/* Sets ev->err: the file and line of the node, what is wrong, the line with a caret, and the
+ * call stack. Returns CFXI_FLOW_FAIL / NULL. A status of the world's own errors
  * (CFX_E_HOST) is left alone. */
 void *cfxi_eval_fail(cfx_evaluator *ev, const cfxi_ast *at, cfx_status status, const char *format,
                      ...) CFX_PRINTF(4, 5);
@@ -441,7 +441,7 @@ int cfxi_eval_would_catch(cfx_evaluator *ev, cfx_object *classes, unsigned raise
 /* *has: whether the nodes behind `last` have an effect, apart from leaving contexts. False: failed,
  * and ev->err is set. */
 bool cfxi_eval_has_effect_since(cfx_evaluator *ev, const cfx_node *last, bool *has);
-/* What a context manager may catch: those classes; or whatever it likes. */
+/* What a context manager may catch: those classes, or any exception. */
 typedef struct cfxi_catcher {
     cfx_object *classes;
     bool all;
@@ -467,7 +467,7 @@ cfx_object *cfxi_eval_run_function(cfx_evaluator *ev);
 typedef struct cfxi_chosen {
     cfx_object **items;
     cfx_object **keys;          /* NULL: by index */
-    size_t n;                   /* 0: it is no such choice */
+    size_t n;                   /* 0: it is not such a choice */
 } cfxi_chosen;
 /* Whether o[key] is such a choice. False: ev->err is set. (chosen_call.c) */
 bool cfxi_eval_find_chosen(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfxi_chosen *c);
@@ -529,9 +529,21 @@ const char *cfxi_eval_kind_name(cfx_evaluator *ev, cfx_object *o);
 cfx_script_change cfxi_eval_change(cfx_evaluator *ev, cfx_object **o);
 /* `o` is about to change: notes its contents, or fails. Attributes are noted where they are set. */
 bool cfxi_eval_will_change(cfx_evaluator *ev, cfx_object *o);
-/* Notes that the world has made `o` if nobody else has it. NULL stays NULL. */
+/* Notes that the world has made `o` if it holds the only reference. NULL stays NULL. */
 cfx_object *cfxi_eval_note_new(cfx_evaluator *ev, cfx_object *o);
 
+/* What a call does to its arguments during capture: see policy.def. From READS on, it changes
+ * nothing but iterators. */
+typedef enum cfxi_call_changes {
+    CFXI_CHANGES_ANY,
+    CFXI_CHANGES_OWN,
+    CFXI_CHANGES_READS,
+    CFXI_CHANGES_TAKES,
+    CFXI_CHANGES_NONE,
+    CFXI_CHANGES_LATER
+} cfxi_call_changes;
+/* By the name that the world's call_name gives. */
+cfxi_call_changes cfxi_eval_call_changes(const char *name);
 /* Whether the function reads all items of an iterator that it is given, and nothing else of it. */
 bool cfxi_eval_takes_all(cfx_evaluator *ev, cfx_object *f);
 
@@ -570,16 +582,16 @@ cfx_object *cfxi_eval_call_evaluated(cfx_evaluator *ev, cfx_script_special which
 bool cfxi_eval_stands_for(cfx_evaluator *ev, cfx_object *o, cfx_object *classes);
 /* Whether the frame is of a call in it. */
 bool cfxi_eval_is_prelude(const cfx_evaluator *ev, const cfxi_frame *f);
-/* Carries out the functions that prelude.py only declares; *done false: it is none of them. */
+/* Implements the functions that prelude.py only declares; *done is false for any other. */
 cfx_object *cfxi_eval_prelude_own(cfx_evaluator *ev, const cfx_script_def *def, cfx_call_args args,
                                   bool *done);
-/* What the program gets for a result of the world's: for a new iterator, one of the prelude's. NULL
+/* What the program gets for a result of the world: for a new iterator, one of the prelude. NULL
  * stays NULL. */
 cfx_object *cfxi_eval_kept_iterator(cfx_evaluator *ev, cfx_object *o);
 /* iter(o); next(o) of an object with __next__, `otherwise` may be NULL. */
 cfx_object *cfxi_eval_iter(cfx_evaluator *ev, cfx_object *o);
 cfx_object *cfxi_eval_next(cfx_evaluator *ev, cfx_object *o, cfx_object *otherwise);
-/* Whether it is an iterator of the prelude's; and all that is left of it. (iterator_rest.c) */
+/* Whether it is an iterator of the prelude; and its remaining items. (iterator_rest.c) */
 bool cfxi_eval_is_iterator(cfx_evaluator *ev, cfx_object *o);
 bool cfxi_eval_rest(cfx_evaluator *ev, cfx_object *o, cfx_object ***items, size_t *n);
 /* Whether the world asks for the next item: a StopIteration that depends on data would have to end
@@ -657,7 +669,7 @@ cfx_object *cfxi_eval_current(cfx_evaluator *ev, cfx_object *o);
 cfx_object *cfxi_eval_current_deep(cfx_evaluator *ev, cfx_object *o);
 /* Makes a list one that is growing: from now on it is the graph value `now`. No journal. */
 bool cfxi_eval_grow_from(cfx_evaluator *ev, cfx_object *o, cfx_object *now);
-/* o.name(args) on a list that is growing; *done false: it is none. */
+/* o.name(args) on a list that is growing; *done is false if `o` is not one. */
 cfx_object *cfxi_eval_growing_method(cfx_evaluator *ev, cfx_object *o, const char *name,
                                      cfx_call_args args, bool *done);
 /* Before a + b of a known list and a graph value: what the known one holds, that will hold, too. */

@@ -1,6 +1,9 @@
 /* evaluator.c - the evaluator as its callers see it. */
 #include "graph_control_impl.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 enum { MOST_CALLS = 200, MOST_ROUNDS = 100000 };
 
 /* ---- new and free -------------------------------------------------------------------------- */
@@ -41,7 +44,7 @@ cfx_evaluator *cfx_evaluator_new(const cfx_world *world, cfx_graph *g,
     return NULL;
 }
 
-/* Those that somebody else holds can no longer be called. */
+/* Functions that are still referenced elsewhere can no longer be called. */
 static void let_functions_go(cfx_evaluator *ev)
 {
     for (cfx_script_function *f = ev->functions, *next; f; f = next) {
@@ -103,7 +106,7 @@ static void begin(cfx_evaluator *ev, entry *e, cfx_error *err)
     cfxi_eval_forget_failure(ev);
 }
 
-/* A `raise` that nobody caught is the world's from here on. */
+/* A `raise` that was not caught becomes an exception of the world. */
 static void hand_over_raise(cfx_evaluator *ev)
 {
     cfx_object *exc = ev->raised;
@@ -260,28 +263,52 @@ cfx_status cfx_evaluator_finish(cfx_evaluator *ev, cfx_error *err)
 
 /* ---- policy -------------------------------------------------------------------------------- */
 
-/* Whether a row is for a function: "math.*" for all of math. */
-static bool is_for(const char *row, const char *name)
+typedef struct policy_row {
+    char name[36];
+    uint8_t rule;
+    uint8_t changes;
+} policy_row;
+
+static int compare_rows(const void *name, const void *row)
 {
-    const size_t n = strlen(row);
-    if (row[n - 1] != '*')
-        return strcmp(row, name) == 0;
-    return strncmp(row, name, n - 1) == 0 && !strchr(name + n - 1, '.');
+    return strcmp(name, ((const policy_row *)row)->name);
+}
+
+static const policy_row *row_of(const char *name)
+{
+    static const policy_row rows[] = {
+#define CFX_CALL(name, recorded, changes) {name, CFX_RULE_##recorded, CFXI_CHANGES_##changes},
+#include <cfx/embed/policy.def>
+    };
+    return bsearch(name, rows, sizeof rows / sizeof *rows, sizeof *rows, compare_rows);
+}
+
+/* The row "math.*" of "math.sqrt", or of what is below; NULL if there is none. */
+static const policy_row *row_above(const char *name, bool far)
+{
+    char above[96];
+    const policy_row *row = NULL;
+    snprintf(above, sizeof above - 1, "%s", name);
+    for (char *dot = strrchr(above, '.'); !row && dot; dot = far ? strrchr(above, '.') : NULL) {
+        memcpy(dot, ".*", 3);
+        row = row_of(above);
+        *dot = '\0';
+    }
+    return row;
 }
 
 cfx_script_rule cfx_script_rule_of(const char *name)
 {
-    static const struct {
-        const char *name;
-        cfx_script_rule rule;
-    } rows[] = {
-#define CFX_RECORD(name, rule) {name, CFX_RULE_##rule},
-#include <cfx/embed/policy.def>
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (is_for(rows[i].name, name))
-            return rows[i].rule;
-    return CFX_RULE_NEVER;
+    const policy_row *row = row_of(name);
+    row = row ? row : row_above(name, false);
+    return row ? (cfx_script_rule)row->rule : CFX_RULE_NEVER;
+}
+
+cfxi_call_changes cfxi_eval_call_changes(const char *name)
+{
+    const policy_row *row = row_of(name);
+    row = row ? row : row_above(name, true);
+    return row ? (cfxi_call_changes)row->changes : CFXI_CHANGES_ANY;
 }
 
 bool cfx_script_is_fact(const char *name)

@@ -4,7 +4,7 @@
  * One walk over the tree finds what has names of its own (functions, lambdas, classes,
  * comprehensions) and what is bound and read in each. Reads are noted, and resolved once all
  * bindings are known: a function can read what the one around it binds only later.
- * Annotations are not looked at: nobody evaluates them.
+ * Annotations are skipped: they are never evaluated.
  */
 #include "evaluate_impl.h"
 
@@ -284,7 +284,7 @@ static bool visit_name(builder *b, const cfxi_Name *n)
                                                        : note_read(b, n->id, &n->ast));
 }
 
-/* `x = 1` is no write to foresee: where that is all, x is known wherever it is read. */
+/* `x = 1` need not be foreseen: if x has no other writes, its value is known at every read. */
 static bool visit_assign(builder *b, const cfxi_Assign *a)
 {
     const size_t writes = b->writes.size;

@@ -50,7 +50,7 @@ struct cfxi_region {
     size_t n, capacity;
     cfxi_hash_set places;  /* numbers of changes, by their places; in the arena */
     bool trial;            /* it is committed unless it turns out to depend on data */
-    cfx_object *stays;     /* what it changed and nobody can put back: it cannot be discarded */
+    cfx_object *stays;     /* what it changed for good: the region cannot be discarded */
 };
 
 /* Opens a region at the end of the graph; NULL: memory is out. It lies in the arena. */
@@ -81,7 +81,7 @@ cfxi_region *cfxi_eval_trial_open(cfx_evaluator *ev);
 cfxi_change *cfxi_eval_region_change(const cfxi_region *r, const cfxi_place *p);
 /* A list that holds what the contents of one are: the graph value, or a new list. */
 cfx_object *cfxi_eval_whole_list(cfx_evaluator *ev, const cfxi_state *contents);
-/* Whether nobody will ask for it any more, at `here` (line << 32 | column, as
+/* Whether it is not read again after `here` (line << 32 | column, as
  * cfx_script_def.last_read; 0: at the end of its call): a slot whose last use is over. */
 bool cfxi_eval_place_is_dead(const cfx_evaluator *ev, const cfxi_place *p, uint64_t here);
 /* The same of a slot, `here` being where its call is. */
@@ -96,7 +96,7 @@ static inline uint64_t cfxi_eval_start_of(const cfxi_ast *a)
     return (uint64_t)a->line << 32 | a->column;
 }
 
-/* Says that nobody can put back what changes `o`; false. (change.c) */
+/* Fails: a change of `o` could not be undone. Returns false. (change.c) */
 bool cfxi_eval_fail_stays(cfx_evaluator *ev, cfx_object *o);
 
 /* ---- objects that may be one (object_alias.c) ---------------------------------------------- */

@@ -1,4 +1,4 @@
-/* iterator_rest.c - all that is left of an iterator of the prelude's.
+/* iterator_rest.c - the remaining items of an iterator of the prelude.
  *
  * Asked one by one, each item is a call that is evaluated. Where it is known what an iterator will
  * give, its items are taken at once, and its position is set behind them.
@@ -33,7 +33,7 @@ typedef struct by_index {
     int64_t at;
 } by_index;
 
-/* *done false: it is none, or not known. */
+/* *done is false if it is another iterator, or if its position is unknown. */
 static bool read(cfx_evaluator *ev, cfx_object *o, by_index *b, bool *done)
 {
     *b = (by_index){.o = o};
@@ -166,7 +166,7 @@ static bool rest_of_zip(cfx_evaluator *ev, cfx_object *o, cfxi_objects *out, boo
 
 /* ---- any ----------------------------------------------------------------------------------- */
 
-/* Whether what ended the last call is a StopIteration, which is over then. */
+/* Whether a StopIteration ended the last call; if so, clears it. */
 static bool has_ended(cfx_evaluator *ev)
 {
     const cfx_world *w = ev->w;

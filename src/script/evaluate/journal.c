@@ -13,7 +13,7 @@ static bool same_place(const cfxi_place *a, const cfxi_place *b)
            (a->kind == CFXI_PLACE_CONTENTS || strcmp(a->name, b->name) == 0);
 }
 
-/* An attribute that is not there is no error here. */
+/* A missing attribute is not an error here. */
 static bool read_attribute(cfx_evaluator *ev, const cfxi_place *p, cfxi_state *state)
 {
     cfx_error err = {0};

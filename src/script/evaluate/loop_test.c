@@ -6,8 +6,8 @@
  *             break
  *         ...
  *
- * is a loop with a test, and no loop that is left in its middle: so it is written, too, where the
- * test of a loop in a graph is no expression.
+ * is a loop with a test, not one that is left in its middle. Generated code has this form, too,
+ * where the test of a loop in a graph is not an expression.
  */
 #include "graph_control_impl.h"
 

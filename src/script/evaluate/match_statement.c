@@ -231,7 +231,7 @@ static cfxi_eval_truth match_mapping(cfx_evaluator *ev, const cfxi_MatchMapping 
 
 /* ---- classes ------------------------------------------------------------------------------- */
 
-/* The type of a graph value of which nothing is known is asked for when the program runs. */
+/* If the type of a graph value is unknown, the program tests it when it runs. */
 static cfxi_eval_truth ask_later(cfx_evaluator *ev, const cfxi_MatchClass *m, cfx_object *o,
                                  cfx_object *class, cfx_object **pred)
 {

@@ -260,7 +260,7 @@ static bool changes_contents(const cfxi_region *r)
 
 /* ---- values -------------------------------------------------------------------------------- */
 
-/* Of what is no container, or of containers that have not the same form. */
+/* Of values that are not containers, or of containers with different structures. */
 static cfxi_merged merge_leaves(cfxi_merge *m, cfx_object *a, cfx_object *b, bool known,
                                 cfxi_form **form)
 {

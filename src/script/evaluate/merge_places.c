@@ -204,7 +204,7 @@ static bool merge_place(cfxi_merge *m, merged_place *p, const cfxi_state *a, con
     return false;
 }
 
-/* Variables that nobody reads any more need not come out. */
+/* Variables that are not read again need not be results. */
 static bool add_place(cfxi_merge *m, cfxi_merged_places *places, const cfxi_place *place,
                       const cfxi_state *a, const cfxi_state *b, unsigned dead, uint64_t here)
 {

@@ -1,6 +1,6 @@
 /* prelude.c - functions of Python's library that the evaluator runs itself: prelude.py.
  *
- * An iterator of the world's has a position that nobody can read or put back. Those of the prelude
+ * The position of an iterator of the world can be neither read nor restored. Those of the prelude
  * are objects of classes that are evaluated like the user's: their position is an attribute. The
  * source is read when it is first needed. Its calls are not shown to the user: what happens in
  * them happens in the line that called them.
@@ -21,7 +21,7 @@ static const cfx_script_def *main_function(const cfx_script *script)
     return NULL;
 }
 
-/* Its classes are those of iterators, but for all_of_tee. */
+/* All its classes are iterators, except all_of_tee and their base. */
 static bool note_classes(cfx_evaluator *ev, cfx_object *names)
 {
     cfx_object **items;
@@ -95,7 +95,7 @@ cfx_object *cfxi_eval_call_evaluated(cfx_evaluator *ev, cfx_script_special which
     return cfxi_eval_call_prelude(ev, name, args);
 }
 
-/* Whether it is an object of the prelude's that stands for one of that class: map, zip. */
+/* Whether it is an object of the prelude that stands for one of that class: map, zip. */
 static bool stands_for(cfx_evaluator *ev, cfx_object *o, cfx_object *class)
 {
     char name[40];
@@ -145,7 +145,7 @@ static cfx_object *known(cfx_evaluator *ev, cfx_call_args args)
                           "torch.where", (int)size, what ? what : "");
 }
 
-/* What an iterator of the world's has given so far. */
+/* The items that an iterator of the world has given so far. */
 typedef struct log {
     cfxi_objects seen;
     bool over;

@@ -8,18 +8,21 @@ def prelude():
         """Whether the test holds; fails if that depends on data."""
 
     def pull(source, i):
-        """(item,) of an iterator of the world's, or () at its end. What it gave is kept."""
+        """(item,) of an iterator of the world, or () at its end. The items are kept."""
 
-    class iterator:
+    class lazy:
+        """What all iterators share."""
+
+        def __iter__(self):
+            return self
+
+    class iterator(lazy):
         """Of a list, a tuple, a text: by index, as far as it is long now."""
 
         def __init__(self, items):
             self.items = items
             self.at = 0
             self.over = False
-
-        def __iter__(self):
-            return self
 
         def __next__(self):
             if self.items is None:
@@ -36,15 +39,12 @@ def prelude():
         def __length_hint__(self):
             return len(self.items) - self.at
 
-    class pulled:
+    class pulled(lazy):
         """Of anything else that the world iterates over."""
 
         def __init__(self, source):
             self.source = source
             self.at = 0
-
-        def __iter__(self):
-            return self
 
         def __next__(self):
             found = pull(self.source, self.at)
@@ -53,29 +53,23 @@ def prelude():
             self.at += 1
             return found[0]
 
-    class generator:
+    class generator(lazy):
         """A generator expression: `step` is what it computes of an item."""
 
         def __init__(self, items, step):
             self.items = iter(items)
             self.step = step
 
-        def __iter__(self):
-            return self
-
         def __next__(self):
             return self.step(next(self.items))
 
-    class until:
+    class until(lazy):
         """iter(function, last)"""
 
         def __init__(self, function, last):
             self.function = function
             self.last = last
             self.over = False
-
-        def __iter__(self):
-            return self
 
         def __next__(self):
             if self.over:
@@ -104,28 +98,43 @@ def prelude():
                 return False
         return True
 
+    # ---- torch ----------------------------------------------------------------------------------
+
+    def said(message):
+        return "Expected cond to be True" if message is None else message()
+
+    def _check(cond, message=None):
+        if not cond:
+            raise RuntimeError(said(message))
+
+    def _check_index(cond, message=None):
+        if not cond:
+            raise IndexError(said(message))
+
+    def _check_value(cond, message=None):
+        if not cond:
+            raise ValueError(said(message))
+
+    def _check_type(cond, message=None):
+        if not cond:
+            raise TypeError(said(message))
+
     # ---- builtins -------------------------------------------------------------------------------
 
-    class enumerate:
+    class enumerate(lazy):
         def __init__(self, iterable, start=0):
             self.items = iter(iterable)
             self.now = start
-
-        def __iter__(self):
-            return self
 
         def __next__(self):
             item = next(self.items)
             self.now += 1
             return self.now - 1, item
 
-    class zip:
+    class zip(lazy):
         def __init__(self, *iterables, strict=False):
             self.all = [iter(items) for items in iterables]
             self.strict = strict
-
-        def __iter__(self):
-            return self
 
         def __next__(self):
             if not self.all:
@@ -154,13 +163,10 @@ def prelude():
                 before = "argument 1" if k == 1 else f"arguments 1-{k}"
                 raise ValueError(f"zip() argument {k + 1} is longer than {before}")
 
-    class reversed:
+    class reversed(lazy):
         def __init__(self, items):
             self.items = items
             self.at = len(items)
-
-        def __iter__(self):
-            return self
 
         def __next__(self):
             if self.at <= 0:
@@ -168,54 +174,45 @@ def prelude():
             self.at -= 1
             return self.items[self.at]
 
-    class map:
+    class map(lazy):
         def __init__(self, function, iterable, *iterables):
             self.function = function
             self.all = [iter(iterable), *[iter(items) for items in iterables]]
 
-        def __iter__(self):
-            return self
-
         def __next__(self):
             return self.function(*[items.__next__() for items in self.all])
 
-    class filter:
+    class filter(lazy):
+        keeps = True
+        what = "which items filter() keeps"
+
         def __init__(self, function, iterable):
             self.function = function
             self.items = iter(iterable)
-
-        def __iter__(self):
-            return self
 
         def __next__(self):
             while True:
                 item = next(self.items)
                 test = item if self.function is None else self.function(item)
-                if known(test, "which items filter() keeps"):
+                if known(test, self.what) is self.keeps:
                     return item
 
     # ---- itertools ------------------------------------------------------------------------------
 
-    class count:
+    class count(lazy):
         def __init__(self, start=0, step=1):
             self.now = start
             self.step = step
-
-        def __iter__(self):
-            return self
 
         def __next__(self):
             now = self.now
             self.now = now + self.step
             return now
 
-    class cycle:
+    class cycle(lazy):
         def __init__(self, iterable):
             self.items = list(iterable)
             self.at = 0
-
-        def __iter__(self):
-            return self
 
         def __next__(self):
             if not self.items:
@@ -224,14 +221,11 @@ def prelude():
             self.at = (at + 1) % len(self.items)
             return self.items[at]
 
-    class repeat:
+    class repeat(lazy):
         def __init__(self, object, times=None):
             self.object = object
             self.endless = times is None
             self.left = 0 if times is None else times
-
-        def __iter__(self):
-            return self
 
         def __next__(self):
             if not self.endless:
@@ -243,13 +237,10 @@ def prelude():
         def __length_hint__(self):
             return self.left
 
-    class chain_from_iterable:
+    class chain_from_iterable(lazy):
         def __init__(self, iterables):
             self.rest = iter(iterables)
             self.items = iter([])
-
-        def __iter__(self):
-            return self
 
         def __next__(self):
             while True:
@@ -261,7 +252,7 @@ def prelude():
     def chain(*iterables):
         return chain_from_iterable(iterables)
 
-    class islice:
+    class islice(lazy):
         def __init__(self, iterable, *bounds):
             bounds = slice(*bounds)
             start = 0 if bounds.start is None else bounds.start
@@ -276,9 +267,6 @@ def prelude():
             self.stop = bounds.stop
             self.step = step
 
-        def __iter__(self):
-            return self
-
         def __next__(self):
             last = self.stop
             while self.at < self.start and (last is None or self.at < last):
@@ -291,15 +279,12 @@ def prelude():
             self.start += self.step
             return item
 
-    class accumulate:
+    class accumulate(lazy):
         def __init__(self, iterable, func=None, *, initial=None):
             self.items = iter(iterable)
             self.function = func
             self.total = initial
             self.begun = 0 if initial is None else 1
-
-        def __iter__(self):
-            return self
 
         def __next__(self):
             if self.begun == 1:
@@ -315,25 +300,19 @@ def prelude():
                 self.total = self.function(self.total, item)
             return self.total
 
-    class starmap:
+    class starmap(lazy):
         def __init__(self, function, iterable):
             self.function = function
             self.items = iter(iterable)
 
-        def __iter__(self):
-            return self
-
         def __next__(self):
             return self.function(*next(self.items))
 
-    class takewhile:
+    class takewhile(lazy):
         def __init__(self, predicate, iterable):
             self.predicate = predicate
             self.items = iter(iterable)
             self.over = False
-
-        def __iter__(self):
-            return self
 
         def __next__(self):
             if self.over:
@@ -344,14 +323,11 @@ def prelude():
                 raise StopIteration
             return item
 
-    class dropwhile:
+    class dropwhile(lazy):
         def __init__(self, predicate, iterable):
             self.predicate = predicate
             self.items = iter(iterable)
             self.begun = False
-
-        def __iter__(self):
-            return self
 
         def __next__(self):
             item = next(self.items)
@@ -362,28 +338,14 @@ def prelude():
                     self.begun = True
             return item
 
-    class filterfalse:
-        def __init__(self, predicate, iterable):
-            self.predicate = predicate
-            self.items = iter(iterable)
+    class filterfalse(filter):
+        keeps = False
+        what = "which items filterfalse() keeps"
 
-        def __iter__(self):
-            return self
-
-        def __next__(self):
-            while True:
-                item = next(self.items)
-                test = item if self.predicate is None else self.predicate(item)
-                if not known(test, "which items filterfalse() keeps"):
-                    return item
-
-    class compress:
+    class compress(lazy):
         def __init__(self, data, selectors):
             self.items = iter(data)
             self.selectors = iter(selectors)
-
-        def __iter__(self):
-            return self
 
         def __next__(self):
             while True:
@@ -391,14 +353,11 @@ def prelude():
                 if known(next(self.selectors), "which items compress() keeps"):
                     return item
 
-    class zip_longest:
+    class zip_longest(lazy):
         def __init__(self, *iterables, fillvalue=None):
             self.all = [iter(items) for items in iterables]
             self.ended = [False for items in iterables]
             self.fill = fillvalue
-
-        def __iter__(self):
-            return self
 
         def __next__(self):
             found = []
@@ -414,14 +373,11 @@ def prelude():
                 raise StopIteration
             return tuple(found)
 
-    class pairwise:
+    class pairwise(lazy):
         def __init__(self, iterable):
             self.items = iter(iterable)
             self.begun = False
             self.last = None
-
-        def __iter__(self):
-            return self
 
         def __next__(self):
             if not self.begun:
@@ -431,13 +387,10 @@ def prelude():
             self.last = next(self.items)
             return before, self.last
 
-    class one_of_tee:
+    class one_of_tee(lazy):
         def __init__(self, shared):
             self.shared = shared
             self.at = 0
-
-        def __iter__(self):
-            return self
 
         def __next__(self):
             if self.at >= len(self.shared.seen):
@@ -454,15 +407,12 @@ def prelude():
         shared = all_of_tee(iter(iterable))
         return tuple([one_of_tee(shared) for i in range(n)])
 
-    class group:
+    class group(lazy):
         """One group of groupby(), which ends when that goes on to the next."""
 
         def __init__(self, groups, number):
             self.groups = groups
             self.number = number
-
-        def __iter__(self):
-            return self
 
         def __next__(self):
             g = self.groups
@@ -472,7 +422,7 @@ def prelude():
             g.read()
             return item
 
-    class groupby:
+    class groupby(lazy):
         def __init__(self, iterable, key=None):
             self.items = iter(iterable)
             self.by = key
@@ -491,9 +441,6 @@ def prelude():
 
         def continues(self):
             return known(self.key == self.now, "where groupby() begins a group")
-
-        def __iter__(self):
-            return self
 
         def __next__(self):
             self.number += 1

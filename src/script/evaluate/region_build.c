@@ -348,7 +348,7 @@ static bool take_sides(cutter *c, cut_span *sides, size_t n, size_t **order)
            note_operands(c, &sides[0]) && note_operands(c, &sides[1]);
 }
 
-/* Whether one result needs no tuple around it: it is none itself. */
+/* Whether a single result needs no tuple around it: it is not a tuple itself. */
 static bool is_plain(const cut_span *s)
 {
     return s->n_results == 1 && s->results[0].kind != CFX_KIND_TUPLE &&

@@ -11,7 +11,7 @@
 #include "evaluate_impl.h"
 #include "buffer_copies_impl.h"
 
-/* ---- what nobody reads --------------------------------------------------------------------- */
+/* ---- what is not read ---------------------------------------------------------------------- */
 
 /* Takes out nodes that read a result and are not read themselves. */
 static cfx_status erase_unread(const cfxi_control *c, cfx_error *err)
@@ -131,7 +131,7 @@ static size_t find_state(const cfxi_control *c, bool *keep)
     return kept;
 }
 
-/* A variable of a loop that nobody reads is none. */
+/* Removes the variables of a loop that are not read. */
 static cfx_status drop_state(cfxi_control *c, bool *keep, cfx_error *err)
 {
     bool changed;

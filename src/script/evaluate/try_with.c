@@ -1,8 +1,8 @@
 /* try_with.c - try, with, raise and assert.
  *
  * What the world raised (CFX_E_HOST) and what `raise` raised (ev->raised) can be caught. What cfx
- * cannot capture is no exception of the program: nothing catches it, but `with` and `finally` clean
- * up behind it.
+ * cannot capture is not an exception of the program: no handler catches it. `with` and `finally`
+ * still clean up.
  */
 #include "graph_control_impl.h"
 
@@ -10,7 +10,7 @@
 
 /* What a block ended with that did not go well, put aside while something else is run. */
 typedef struct aside {
-    cfx_object *exc;        /* NULL: an error that is no exception of the program's */
+    cfx_object *exc;        /* NULL: an error that is not an exception of the program */
     cfx_object *cause;
     const cfxi_ast *at;
     cfxi_frame *in;
@@ -145,7 +145,7 @@ static cfxi_flow way_fails(cfx_evaluator *ev, void *ctx, cfx_object **value)
     return assert_failed(ev, ctx);
 }
 
-/* The message, if it is known: "" if there is none. NULL without an error: data decide what it is,
+/* The message, if it is known: "" if there is none. NULL without an error: it depends on data,
  * or whether it can be made, and nothing has happened. */
 static cfx_object *known_message(cfx_evaluator *ev, const cfxi_Assert *a)
 {

@@ -1,5 +1,5 @@
 /* abstract_class.c - isinstance with the classes of collections.abc, numbers and typing: which of
- * the builtin classes each of them counts in, and which method tells it of a class of the user's.
+ * the builtin classes each of them counts in, and which method decides for a user-defined class.
  */
 #include "world_impl.h"
 
@@ -17,7 +17,7 @@ _Static_assert(CFXI_TYPES <= 64, "a set of types is 64 bits");
 typedef struct abstract_class {
     const char *name;
     uint64_t types;
-    const char *method;  /* of a class of the user's; NULL: such a class cannot be one */
+    const char *method;  /* of a user-defined class; NULL: such a class cannot be one */
 } abstract_class;
 
 static const abstract_class of_collections[] = {

@@ -33,7 +33,7 @@ static cfx_object *bind(cfxi_world *w, cfx_object *found, cfx_object *self, cfx_
     case CFXI_TYPE_FUNCTION:
         return self ? cfxi_world_parts_object(w, CFXI_TYPE_METHOD, found, self, NULL, err)
                     : cfxi_world_ref(found);
-    case CFXI_TYPE_BUILTIN:  /* a function of torch's that was put into a class is not bound */
+    case CFXI_TYPE_BUILTIN:  /* a function of torch that was put into a class is not bound */
         return self && !found->flag
                    ? cfxi_world_parts_object(w, CFXI_TYPE_METHOD, found, self, NULL, err)
                    : cfxi_world_ref(found);
@@ -239,18 +239,6 @@ cfx_object *cfxi_world_get(cfxi_world *w, cfx_object *o, const char *name, cfx_e
 }
 
 /* ---- writing ------------------------------------------------------------------------------- */
-
-bool cfxi_world_may_change(cfxi_world *w, const cfx_object *o, cfx_error *err)
-{
-    if (!w->recording || !o->outside)
-        return true;
-    cfx_error_set(err, CFX_E_UNSUPPORTED,
-                  "cannot change this %.60s, which comes from outside the function: the change "
-                  "would happen once, during capture, not in each call; change a copy, return the "
-                  "new value, or keep tensors in buffers",
-                  o->type == CFXI_TYPE_CLASS ? o->as.cls.name : cfxi_world_type_name(o));
-    return false;
-}
 
 static cfx_status put_attribute(cfxi_world *w, cfx_object *o, const char *name, cfx_object *v,
                                 cfx_error *err)

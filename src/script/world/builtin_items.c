@@ -27,17 +27,28 @@ CFXI_BUILTIN(b_len)
     return cfxi_world_length(w, in[0], &n, err) == CFX_OK ? cfxi_world_int_object(w, n, err) : NULL;
 }
 
-/* The better one of two, by their keys: NULL if comparing failed. Borrowed. */
-static cfx_object *choose(cfxi_world *w, cfx_object *best, cfx_object *other, cfx_object *key,
-                          bool larger, cfx_error *err)
+/* The first item with the least or the greatest key: NULL if comparing failed. Borrowed. */
+static cfx_object *choose(cfxi_world *w, const cfx_object *items, cfx_object *key, bool larger,
+                          cfx_error *err)
 {
-    cfx_object *x = key ? cfxi_world_call_with(w, key, &best, 1, err) : cfxi_world_ref(best);
-    cfx_object *y = x && key ? cfxi_world_call_with(w, key, &other, 1, err) : cfxi_world_ref(other);
-    const int better = !x || !y ? -1 : larger ? cfxi_world_less(w, x, y, err)
-                                              : cfxi_world_less(w, y, x, err);
-    cfxi_world_unref(x);
-    cfxi_world_unref(y);
-    return better < 0 ? NULL : better ? other : best;
+    cfx_object *best = NULL;
+    cfx_object *most = NULL;  /* its key */
+    int better = 1;
+    for (size_t i = 0; better >= 0 && i < items->as.seq.n; i++) {
+        cfx_object *item = items->as.seq.items[i];
+        cfx_object *k = key ? cfxi_world_call_with(w, key, &item, 1, err) : cfxi_world_ref(item);
+        better = !k ? -1 : !most ? 1 : larger ? cfxi_world_less(w, most, k, err)
+                                              : cfxi_world_less(w, k, most, err);
+        if (better > 0) {
+            cfx_object *old = most;
+            most = k;
+            k = old;
+            best = item;
+        }
+        cfxi_world_unref(k);
+    }
+    cfxi_world_unref(most);
+    return better < 0 ? NULL : best;
 }
 
 /* Which of values of the graph it is, the graph tells. */
@@ -66,18 +77,16 @@ static cfx_object *extreme(cfxi_world *w, const cfx_call_args *a, bool larger, c
                                    : cfxi_world_seq_object(w, CFXI_TYPE_LIST, a->args, plain, err);
     if (!items)
         return NULL;
-    cfx_object *best = items->as.seq.n ? items->as.seq.items[0] : usual;
     cfx_object *made = NULL;
-    if (!best)
+    if (items->as.seq.n == 0 && !usual)
         cfxi_world_raise(w, err, CFXI_ValueError, "%s() iterable argument is empty",
                          larger ? "max" : "min");
+    else if (items->as.seq.n == 0)
+        made = cfxi_world_ref(usual);
     else if (!key && items->as.seq.n > 1 && cfxi_world_has_value(items, false))
         made = choose_value(w, items, larger, err);
-    else {
-        for (size_t i = 1; best && i < items->as.seq.n; i++)
-            best = choose(w, best, items->as.seq.items[i], key, larger, err);
-        made = cfxi_world_ref(best);
-    }
+    else
+        made = cfxi_world_ref(choose(w, items, key, larger, err));
     cfxi_world_unref(items);
     return made;
 }

@@ -1,4 +1,4 @@
-/* class.c - classes: builtin ones, those of the user's, and in which order bases are asked. */
+/* class.c - classes: builtin ones, user-defined ones, and the method resolution order. */
 #include "world_impl.h"
 
 static const char *const type_names[CFXI_TYPES] = {
@@ -447,7 +447,7 @@ static const cfxi_builtin *builtin_method(const cfx_object *cls, const char *nam
     return !row && plain ? cfxi_world_row_find(object_methods, name) : row;
 }
 
-/* The first class in the order of `cls` that is none of the user's: it has the builtin methods. */
+/* The first class in the order of `cls` that is not a user's class: it has the builtin methods. */
 static cfx_object *builtin_base(const cfx_object *cls)
 {
     const cfx_object *mro = cls->as.cls.mro;

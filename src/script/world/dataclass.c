@@ -68,7 +68,7 @@ cfx_object *cfxi_world_given(const cfx_call_args *a, const char *name, size_t i,
     return NULL;
 }
 
-/* The names of the fields of an object or a class, borrowed; NULL if it is no dataclass. */
+/* The names of the fields of an object or a class, borrowed; NULL if it is not a dataclass. */
 static const cfx_object *fields_of(const cfx_object *o)
 {
     return cfxi_world_class_texts(o->type == CFXI_TYPE_CLASS ? o : o->cls, fields_name);

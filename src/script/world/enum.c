@@ -55,7 +55,7 @@ CFXI_BUILTIN(value_str)
 
 /* ---- what the class does ------------------------------------------------------------------- */
 
-/* The members, each once: a second name for one is none of its own. */
+/* The members, each once: a second name for a member is an alias. */
 static cfx_object *all_members(cfxi_world *w, cfx_object *cls, cfx_error *err)
 {
     cfx_object *list = cfxi_world_seq_object(w, CFXI_TYPE_LIST, NULL, 0, err);

@@ -69,7 +69,7 @@ cfx_object *cfxi_world_namespace(cfxi_world *w, const char *name, cfx_error *err
 
 /* ---- what is in torch ---------------------------------------------------------------------- */
 
-/* Types of elements, layouts and memory formats. NULL without an error: it is none. */
+/* Types of elements, layouts and memory formats. NULL without an error: it is something else. */
 static cfx_object *torch_constant(cfxi_world *w, const char *name, cfx_error *err)
 {
     static const struct {
@@ -147,6 +147,13 @@ static cfx_object *torch_name(cfxi_world *w, const char *space, const char *name
     return made;
 }
 
+/* A function of special.def that has no operator. NULL without an error: it has no row there. */
+static cfx_object *evaluated(cfxi_world *w, const char *full, cfx_error *err)
+{
+    const bool is = strncmp(full, "cfx.", 4) != 0 && cfxi_world_is_special(full);
+    return is ? cfxi_world_builtin_object(w, full, NULL, CFX_OPID_NONE, err) : NULL;
+}
+
 /* ---- looking up ---------------------------------------------------------------------------- */
 
 static cfx_object *find(cfxi_world *w, const char *space, const char *name, cfx_error *err)
@@ -164,8 +171,10 @@ static cfx_object *find(cfxi_world *w, const char *space, const char *name, cfx_
     if (strcmp(space, "math") == 0 && (made = number_constant(w, name, err)) != NULL)
         return made;
     if (strncmp(space, "torch", 5) == 0)
-        return torch_name(w, space, name, full, err);
-    return err->status == CFX_OK ? operator_name(w, full, err) : NULL;
+        made = torch_name(w, space, name, full, err);
+    else if (err->status == CFX_OK)
+        made = operator_name(w, full, err);
+    return made || err->status != CFX_OK ? made : evaluated(w, full, err);
 }
 
 static cfx_object *missing(cfxi_world *w, const char *space, const char *name, cfx_error *err)

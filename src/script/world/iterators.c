@@ -167,8 +167,6 @@ cfx_object *cfxi_world_next(cfxi_world *w, cfx_object *it, cfx_error *err)
     if (it->type != CFXI_TYPE_ITERATOR)
         return cfxi_world_raise(w, err, CFXI_TypeError, "'%s' object is not an iterator",
                                 cfxi_world_type_name(it));
-    if (!cfxi_world_may_change(w, it, err))
-        return NULL;
     switch ((cfxi_step)it->as.iterator.step) {
     case CFXI_STEP_INDEX: return next_index(w, it, err);
     case CFXI_STEP_BACK: return next_back(w, it, err);
@@ -248,7 +246,7 @@ static bool sort_run(cfxi_world *w, cfx_object **keys, cfx_object **items, cfx_o
                      merge(w, keys, items, tmp, n, half, reverse, err));
 }
 
-/* On a copy, for comparing may run code of the user's that looks at the list. */
+/* On a copy, because comparing may run user code that looks at the list. */
 cfx_status cfxi_world_sort(cfxi_world *w, cfx_object *list, cfx_object *key, bool reverse,
                            cfx_error *err)
 {

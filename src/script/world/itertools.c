@@ -1,5 +1,5 @@
 /* itertools.c - Python's itertools: arrangements. What they give is known, so each makes a list at
- * once, and an iterator of it. The others are in prelude.py. */
+ * once, and an iterator of it. The others are in special.def. */
 #include "world_impl.h"
 
 /* An iterator of a list, which is let go of; NULL is handed on. */
@@ -172,20 +172,19 @@ CFXI_BUILTIN(product)
     return made;
 }
 
-/* Those without a function the evaluator runs itself: prelude.py. */
 cfx_object *cfxi_world_itertools(cfxi_world *w, const char *name, const char *full, cfx_error *err)
 {
     static const cfxi_builtin functions[] = {
-        {"accumulate", NULL}, {"chain", NULL}, {"combinations", combinations},
-        {"combinations_with_replacement", combinations_again}, {"compress", NULL}, {"count", NULL},
-        {"cycle", NULL}, {"dropwhile", NULL}, {"filterfalse", NULL}, {"groupby", NULL},
-        {"islice", NULL}, {"pairwise", NULL}, {"permutations", permutations}, {"product", product},
-        {"repeat", NULL}, {"starmap", NULL}, {"takewhile", NULL}, {"tee", NULL},
-        {"zip_longest", NULL}, {NULL, NULL}};
+        {"combinations", combinations}, {"combinations_with_replacement", combinations_again},
+        {"permutations", permutations}, {"product", product}, {NULL, NULL}};
     const cfxi_builtin *row = cfxi_world_row_find(functions, name);
-    cfx_object *made = row ? cfxi_world_builtin_object(w, full, row->fn, CFX_OPID_NONE, err) : NULL;
-    if (!made || strcmp(name, "chain") != 0)
-        return made;
+    if (row)
+        return cfxi_world_builtin_object(w, full, row->fn, CFX_OPID_NONE, err);
+    if (strcmp(name, "chain") != 0)
+        return NULL;
+    cfx_object *made = cfxi_world_builtin_object(w, full, NULL, CFX_OPID_NONE, err);
+    if (!made)
+        return NULL;
     cfx_object *of = cfxi_world_builtin_object(w, "itertools.chain.from_iterable", NULL,
                                                CFX_OPID_NONE, err);
     made->attrs = of ? cfxi_world_dict_object(w, CFXI_TYPE_DICT, err) : NULL;

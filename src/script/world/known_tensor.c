@@ -245,7 +245,7 @@ static cfx_datum run(computing *c, cfx_error *err)
     return d;
 }
 
-/* What fails is said of a call in the program, not of a node in a graph that nobody sees. */
+/* Errors name the call in the program, not a node of the internal graph. */
 static void without_node(cfx_error *err)
 {
     char *node = strstr(err->message, " (node %");
@@ -296,7 +296,7 @@ static const char *const properties[] = {
     "values", "indices", "mode", "eigenvalues", "eigenvectors", "Q", "R", "U", "S", "Vh", NULL,
 };
 
-/* What is known of a tensor whatever its elements are. */
+/* What is known about a tensor without its elements. */
 static cfx_object *static_fact(cfxi_world *w, cfx_object *o, const char *name, cfx_error *err)
 {
     const cfx_tensor *t = o->as.tensor;

@@ -160,6 +160,7 @@ static cfx_status refill(cfxi_world *w, cfx_object *o, cfx_object *list, cfx_err
 cfx_status cfxi_world_layer_set_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_object *v,
                                      cfx_error *err)
 {
+    CFX_TRY(cfxi_world_layer_check(w, o, err));
     if (!is_list(o) && key->type == CFXI_TYPE_STR && cfxi_world_layer_length(o) >= 0) {
         if (!v && !cfxi_capture_module_find(o->as.module, key->as.text.data, key->as.text.size))
             return cfxi_world_throw_key(w, key, err);
@@ -180,6 +181,8 @@ cfx_status cfxi_world_layer_set_item(cfxi_world *w, cfx_object *o, cfx_object *k
 static cfx_object *as_list(cfxi_world *w, cfx_object *o, const char *method, const cfx_call_args *a,
                            cfx_error *err)
 {
+    if (cfxi_world_layer_check(w, o, err) != CFX_OK)
+        return NULL;
     cfx_object *list = cfxi_world_layer_list(w, o, 'c', false, err);
     cfx_object *bound = list ? cfxi_world_get(w, list, method, err) : NULL;
     cfx_object *made = bound ? cfxi_world_call_object(w, bound, *a, err) : NULL;

@@ -69,10 +69,21 @@ static cfx_module *make_nn(cfxi_world *w, cfx_nn nn, const cfx_call_args *a, cfx
     return m;
 }
 
+cfx_status cfxi_world_layer_check(const cfxi_world *w, const cfx_object *o, cfx_error *err)
+{
+    if (!w->recording || !o->outside)
+        return CFX_OK;
+    return cfx_error_set(err, CFX_E_UNSUPPORTED,
+                         "cannot change the parts of this %.60s in forward: the change would "
+                         "happen once, during capture, not in each call; do it in __init__",
+                         cfxi_world_type_name(o));
+}
+
 cfx_status cfxi_world_layer_add_at(cfxi_world *w, cfx_object *o, size_t i, cfx_object *v,
                                    cfx_error *err)
 {
     char name[24];
+    CFX_TRY(cfxi_world_layer_check(w, o, err));
     snprintf(name, sizeof name, "%zu", i);
     return cfxi_world_layer_set(w, o, name, v, err);
 }
@@ -82,6 +93,7 @@ cfx_status cfxi_world_layer_add_all(cfxi_world *w, cfx_object *o, cfx_object *fr
 {
     cfx_object *key;
     cfx_object *value;
+    CFX_TRY(cfxi_world_layer_check(w, o, err));
     if (from->type == CFXI_TYPE_DICT) {
         for (size_t at = 0; cfxi_world_dict_next(from, &at, &key, &value);) {
             if (key->type != CFXI_TYPE_STR)

@@ -26,6 +26,8 @@ static cfx_object *add_named(cfxi_world *w, cfx_object *self, const cfx_call_arg
         return cfxi_world_raise(w, err, CFXI_TypeError,
                                 "%s() does not accept an object of type '%s'", method,
                                 cfxi_world_type_name(in[1]));
+    if (cfxi_world_layer_check(w, self, err) != CFX_OK)
+        return NULL;
     const char *name = in[0]->as.text.data;
     if (kind != CFXI_MEMBER_CHILD &&
         cfxi_world_layer_put(w, self, name, in[1], kind, err) != CFX_OK)

@@ -1,5 +1,5 @@
 /* library_source.c - runs the parts of Python's library and of torch that are written in Python
- * (library_parts.def) as programs of the user's: what they change is noted like any other change.
+ * (library.py) like a user's program: what they change is noted like any other change.
  *
  * A part is run before a program that has one of its names in its text. Beside Python's builtins it
  * sees these, which are C:
@@ -15,16 +15,16 @@
 
 #include <ctype.h>
 
+/* Texts of library.py, which are not terminated. */
 typedef struct part {
-    const char *space;   /* the module that the names are in */
-    const char *names;   /* what it defines, with spaces between */
+    const char *spaces;  /* the modules that the names are in; a colon ends them */
+    const char *names;   /* what it defines; they end where the source begins */
     const char *source;
+    size_t size;
 } part;
 
-static const part parts[] = {
-#define CFX_PART(space, names, ...) {space, names, __VA_ARGS__},
-#include "library_parts.def"
-#undef CFX_PART
+static const char library[] = {
+#include "library.inc"  /* generated */
 };
 
 /* ---- what the parts see -------------------------------------------------------------------- */
@@ -111,15 +111,35 @@ static const cfxi_builtin seen[] = {{"_record", record}, {"_refuse", refuse}, {"
 
 /* ---- running them -------------------------------------------------------------------------- */
 
-/* The next of the names, copied; false at the end. */
-static bool next_name(const char **names, char *out, size_t size)
+/* The next part from *at on, and *at becomes its end; false if there is none. */
+static bool next_part(const char **at, part *p)
 {
-    const size_t n = strcspn(*names, " ");
-    if (n == 0 || n >= size)
+    static const char mark[] = "\n# in ";
+    const char *begin = strstr(*at, mark);
+    if (!begin)
         return false;
-    memcpy(out, *names, n);
+    p->spaces = begin + sizeof mark - 1;
+    p->names = p->spaces + strcspn(p->spaces, ":");
+    p->source = p->names;
+    do
+        p->source += strcspn(p->source, "\n") + 1;
+    while (*p->source == '#');
+    const char *end = strstr(p->source, mark);
+    p->size = end ? (size_t)(end - p->source) : strlen(p->source);
+    *at = p->source + p->size;
+    return true;
+}
+
+/* The next word of a part's header, copied; false at the end. */
+static bool next_word(const char **at, const char *end, char *out, size_t size)
+{
+    *at += strspn(*at, " :#\n");
+    const size_t n = strcspn(*at, " :\n");
+    if (*at >= end || n >= size)
+        return false;
+    memcpy(out, *at, n);
     out[n] = '\0';
-    *names += n + ((*names)[n] == ' ');
+    *at += n;
     return true;
 }
 
@@ -141,7 +161,7 @@ static bool is_wanted(const part *p, const char *text, size_t size)
 {
     char name[32];
     const char *names = p->names;
-    while (next_name(&names, name, sizeof name))
+    while (next_word(&names, p->source, name, sizeof name))
         if (mentions(text, size, name))
             return true;
     return false;
@@ -158,18 +178,19 @@ static cfx_status add_seen(cfxi_world *w, cfx_object *globals, cfx_error *err)
     return CFX_OK;
 }
 
-/* What the part has defined becomes what its module holds. */
-static cfx_status publish(cfxi_world *w, const part *p, const cfx_object *globals, cfx_error *err)
+/* What the part has defined becomes what a module holds. */
+static cfx_status publish(cfxi_world *w, const part *p, const char *module,
+                          const cfx_object *globals, cfx_error *err)
 {
     char name[32];
-    cfx_object *space = cfxi_world_namespace(w, p->space, err);
+    cfx_object *space = cfxi_world_namespace(w, module, err);
     cfx_status status = space ? CFX_OK : err->status;
     const char *names = p->names;
     if (space && !space->attrs)
         space->attrs = cfxi_world_dict_object(w, CFXI_TYPE_DICT, err);
     if (space && !space->attrs)
         status = err->status;
-    while (status == CFX_OK && next_name(&names, name, sizeof name)) {
+    while (status == CFX_OK && next_word(&names, p->source, name, sizeof name)) {
         cfx_object *made = cfxi_world_dict_get(globals, name);
         status = made ? cfxi_world_dict_put(space->attrs, name, made, err) : CFX_OK;
     }
@@ -179,7 +200,9 @@ static cfx_status publish(cfxi_world *w, const part *p, const cfx_object *global
 
 static cfx_status run_part(cfxi_world *w, const part *p, cfx_error *err)
 {
-    cfx_script *script = cfx_script_parse(p->source, strlen(p->source), CFX_SCRIPT_LIBRARY, true,
+    char module[32];
+    const char *spaces = p->spaces;
+    cfx_script *script = cfx_script_parse(p->source, p->size, CFX_SCRIPT_LIBRARY, true,
                                           w->allocator, err);
     cfx_object *globals = script ? cfxi_world_dict_object(w, CFXI_TYPE_DICT, err) : NULL;
     cfx_status status = globals ? add_seen(w, globals, err) : err->status;
@@ -189,8 +212,8 @@ static cfx_status run_part(cfxi_world *w, const part *p, cfx_error *err)
         ((cfx_script **)w->scripts.data)[w->scripts.size++] = cfx_script_retain(script);
         status = cfx_evaluator_run(w->evaluator, script, globals, err);
     }
-    if (status == CFX_OK)
-        status = publish(w, p, globals, err);
+    while (status == CFX_OK && next_word(&spaces, p->names, module, sizeof module))
+        status = publish(w, p, module, globals, err);
     cfxi_world_unref(globals);
     cfx_script_release(script);
     return status;
@@ -198,9 +221,10 @@ static cfx_status run_part(cfxi_world *w, const part *p, cfx_error *err)
 
 cfx_status cfxi_world_load_library(cfxi_world *w, const char *text, size_t size, cfx_error *err)
 {
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (is_wanted(&parts[i], text, size))
-            CFX_TRY(run_part(w, &parts[i], err));
+    part p;
+    for (const char *at = library; next_part(&at, &p);)
+        if (is_wanted(&p, text, size))
+            CFX_TRY(run_part(w, &p, err));
     return CFX_OK;
 }
 

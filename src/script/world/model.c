@@ -66,7 +66,7 @@ static cfx_status status_of(const cfx_object *exc)
     return CFX_E_VALUE;
 }
 
-/* An exception that nobody caught: where it was, with the line and a caret, and the calls to it. */
+/* An exception that was not caught: where, the line with a caret, and the call stack. */
 static void show_exception(const job *j, cfx_error *err)
 {
     cfx_script_location p;
@@ -96,7 +96,7 @@ static void show_exception(const job *j, cfx_error *err)
     err->column = p.column + 1;
 }
 
-/* A source that is none: "net.py:3: " in the place of "path/net.py: line 3, column 7: ". */
+/* A source with a syntax error: "net.py:3: " in the place of "path/net.py: line 3, column 7: ". */
 static void show_syntax(const job *j, cfx_error *err)
 {
     char what[sizeof err->message];

@@ -35,6 +35,12 @@ static bool find_special(const char *full, cfx_script_callee *out)
     return false;
 }
 
+bool cfxi_world_is_special(const char *full)
+{
+    cfx_script_callee ignored;
+    return find_special(full, &ignored);
+}
+
 cfx_status cfxi_world_lend(cfxi_world *w, cfx_object *o, cfx_error *err)
 {
     cfx_status status = o ? cfxi_world_list_append(w->kept, o, err) : err->status;
@@ -273,8 +279,6 @@ static cfx_object *call_builtin(cfxi_world *w, cfx_object *f, cfx_object *self,
                                 f->as.builtin.name);
     if (!f->mark)
         return f->as.builtin.fn(w, self, a, err);
-    if (self && changes_self(f, self) && !cfxi_world_may_change(w, self, err))
-        return NULL;
     if (self)
         return can_be_self(w, f, self, err) ? f->as.builtin.fn(w, self, a, err) : NULL;
     if (a->n == a->n_named)

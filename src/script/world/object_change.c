@@ -50,6 +50,8 @@ static bool item_adds(void *ctx, cfx_object *o, cfx_object *key)
 static bool call_name(void *ctx, cfx_object *f, char *name, size_t size, cfx_object **self)
 {
     (void)ctx;
+    while (f->type == CFXI_TYPE_PARTIAL)
+        f = f->as.parts.a;
     *self = f->type == CFXI_TYPE_METHOD ? f->as.parts.b : NULL;
     if (f->type == CFXI_TYPE_METHOD)
         f = f->as.parts.a;

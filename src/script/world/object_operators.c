@@ -214,7 +214,7 @@ static cfx_object *container(cfxi_world *w, cfx_script_sign sign, cfx_object *a,
     return unsupported(w, sign, a, b, false, err);
 }
 
-/* __iadd__, __add__ of the first, __radd__ of the second, if they are of classes of the user's and
+/* __iadd__, __add__ of the first, __radd__ of the second, if their classes are user-defined and
  * do not answer NotImplemented. NULL with *found false if none does. */
 static cfx_object *by_method(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                              bool in_place, bool *found, cfx_error *err)
@@ -256,8 +256,6 @@ cfx_object *cfxi_world_binary(cfxi_world *w, cfx_script_sign sign, cfx_object *a
         return cfxi_world_perform_on(
             w, operator_name(sign, in_place && cfxi_world_is_value(a), name), a, b, err);
     if (in_place && is_changed_in_place(a)) {
-        if (!cfxi_world_may_change(w, a, err))
-            return NULL;
         const cfx_status before = err->status;
         err->status = CFX_OK;
         cfx_object *made = in_place_container(w, sign, a, b, err);
@@ -570,7 +568,7 @@ static int is_subset(cfx_object *a, cfx_object *b, bool strict, cfx_error *err)
     return 1;
 }
 
-/* a < b and its like, of what has no methods of the user's. */
+/* a < b and its like, for objects without user-defined methods. */
 static int plain_order(cfxi_world *w, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                        cfx_error *err)
 {
@@ -620,7 +618,7 @@ static cfx_object *truth_or_null(cfxi_world *w, int t, bool turned)
     return t < 0 ? NULL : cfxi_world_truth_object(w, turned ? !t : t);
 }
 
-/* A graph value may be whatever the caller gives, but for what a module of torch.nn gives. */
+/* A graph value may have any type, unless a module of torch.nn computes it. */
 static cfx_object *identity(cfxi_world *w, cfx_object *a, cfx_object *b, bool negated,
                             cfx_error *err)
 {

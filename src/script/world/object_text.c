@@ -266,7 +266,7 @@ static cfx_status format_text(cfxi_world *w, const cfxi_spec *s, const cfx_objec
     return thrown(w, cfxi_base_spec_text(s, o->as.text.data, o->as.text.size, out, err), err);
 }
 
-/* A member of an enum that is no number: as its text. */
+/* A member of an enum that is not a number: as its text. */
 static cfx_status format_member(cfxi_world *w, cfx_object *o, const char *text, size_t size,
                                 cfx_buffer *out, cfx_error *err)
 {

@@ -299,8 +299,6 @@ cfx_status cfxi_world_set_item(cfxi_world *w, cfx_object *o, cfx_object *key, cf
         cfxi_world_unref(made);
         return made ? CFX_OK : err->status;
     }
-    if (!cfxi_world_may_change(w, o, err))
-        return err->status;
     if (o->type == CFXI_TYPE_DICT)
         return set_dict(w, o, key, v, err);
     if (o->type == CFXI_TYPE_MODULE)

@@ -59,7 +59,7 @@ cfx_object *cfxi_world_text_slice(cfxi_world *w, cfx_object *s, int64_t start, i
 
 /* ---- methods ------------------------------------------------------------------------------- */
 
-/* The i-th argument as a text; NULL if it is none, which is raised. */
+/* The i-th argument as a text; NULL with a TypeError if it is something else. */
 static cfx_object *text_arg(cfxi_world *w, const cfx_call_args *a, size_t i, const char *method,
                             cfx_error *err)
 {

@@ -9,7 +9,7 @@
  *     attribute.c attributes, calls            exception.c   what is raised
  *     builtin*.c builtin functions             importable.c    torch and its operators, by name
  *     library_functions.c functions of Python's library  dataclass.c   @dataclass
- *     library_source.c, library_parts.def  what of it is written in Python
+ *     library_source.c, library.py  what of it is written in Python
  *     abstract_class.c isinstance(x, collections.abc.Sequence)
  *     itertools.c Python's itertools           enum.c     Enum and its kin
  *     layer*.c  nn.Module and its kin          init_functions.c     torch.nn.init
@@ -75,19 +75,19 @@ typedef enum cfxi_step {   /* what an iterator does */
     CFXI_STEP_BACK,        /* o[i] from the last to the first */
     CFXI_STEP_ENUMERATE,
     CFXI_STEP_ZIP,
-    CFXI_STEP_OWN          /* __next__ of an object of the user's */
+    CFXI_STEP_OWN          /* __next__ of a user-defined class */
 } cfxi_step;
 
 struct cfx_object {
     cfxi_world *world;
-    cfx_object *prev, *next;  /* of the world's, in a ring */
+    cfx_object *prev, *next;  /* all objects of the world, in a ring */
     uint32_t refs;
     uint8_t type;             /* a cfxi_type */
     bool flag;                /* TENSOR: a parameter; BUILTIN: an operator; MODULE: __init__ ran */
     bool mark;                /* BUILTIN: a method, which takes its object first */
     bool outside;             /* it was there before the capture began */
     bool changed;             /* MODULE: an attribute was assigned in the capture */
-    cfx_object *cls;          /* the class, if it is none of the builtin ones; of a class: only
+    cfx_object *cls;          /* the class, if it is not a builtin one; of a class: only
                                  EnumType, whose methods are what one does with an Enum */
     cfx_object *attrs;        /* a dict of what was set; or NULL */
     union {
@@ -127,7 +127,7 @@ struct cfx_object {
             cfx_object *bases;
             cfx_nn nn;        /* of torch.nn, or what it derives from there */
             uint8_t layout;   /* cfxi_type of its instances */
-            bool own;         /* of the user's */
+            bool own;         /* user-defined */
             int16_t exception;    /* the builtin one that it is or derives from; -1: none */
             cfxi_builtin_fn *make;  /* what a call of a builtin one does */
         } cls;
@@ -357,7 +357,7 @@ cfx_status cfxi_world_repr(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_er
 cfx_status cfxi_world_show(cfxi_world *w, cfx_object *o, cfx_buffer *out,
                            cfx_error *err); /* str() */
 cfx_object *cfxi_world_shown(cfxi_world *w, cfx_object *o, bool repr, cfx_error *err);
-/* format(o, how); what is no str, or NULL, is an empty one. */
+/* format(o, how); NULL, or an object that is not a str, counts as "". */
 cfx_object *cfxi_world_formatted(cfxi_world *w, cfx_object *o, const cfx_object *how,
                                  cfx_error *err);
 cfx_status cfxi_world_format(cfxi_world *w, cfx_object *o, const char *spec, size_t size,
@@ -404,7 +404,7 @@ bool cfxi_world_is_named(const cfx_object *cls,
 int cfxi_world_is_one_of(cfxi_world *w, const cfx_object *cls, cfx_object *classes,
                          const char *function, cfx_error *err);
 /* Likewise for a class of collections.abc, numbers or typing, which is known by its name. Refuses
- * those of which a script cannot tell. */
+ * those that a script cannot decide. */
 int cfxi_world_is_abstract(const cfx_object *cls, const cfx_object *abstract, const char *function,
                            cfx_error *err);
 /* isinstance: likewise. */
@@ -423,10 +423,8 @@ cfx_object *cfxi_world_get(cfxi_world *w, cfx_object *o, const char *name, cfx_e
 cfx_status cfxi_world_set(cfxi_world *w, cfx_object *o, const char *name, cfx_object *v,
                           cfx_error *err);
 cfx_object *cfxi_world_no_attribute(cfxi_world *w, cfx_object *o, const char *name, cfx_error *err);
-/* Whether the program may change the object: while a call is captured, not if it was there before,
- * for the change would happen once, and not in each call. False with *err set. */
-bool cfxi_world_may_change(cfxi_world *w, const cfx_object *o, cfx_error *err);
-/* Of a method that a class of the user's has: *found tells; NULL without an error if not. */
+/* Calls a method of a user-defined class; NULL without an error, and *found false, if it has
+ * none. */
 cfx_object *cfxi_world_special(cfxi_world *w, cfx_object *o, const char *name,
                                cfx_object *const *args, size_t n, bool *found, cfx_error *err);
 const char *cfxi_world_type_name(const cfx_object *o);
@@ -456,7 +454,8 @@ bool cfxi_world_is_word(const char *word, const char *const *words);  /* of a li
 cfx_object *cfxi_world_namespace(cfxi_world *w, const char *name, cfx_error *err);
 cfx_object *cfxi_world_namespace_get(cfxi_world *w, cfx_object *space, const char *name,
                                      cfx_error *err);
-/* What of Python's library and of torch is no operator. NULL without an error: it has none. */
+/* A name of Python's library or torch that is not an operator. NULL without an error if there is
+ * none. */
 cfx_object *cfxi_world_library_get(cfxi_world *w, const char *space, const char *name,
                                    const char *full, cfx_error *err);
 /* Runs the parts of the library that are written in Python, as far as a program names them. */
@@ -472,7 +471,8 @@ bool cfxi_world_is_frozen(const cfx_object *o);  /* of a @dataclass(frozen=True)
 cfx_object *cfxi_world_enum_get(cfxi_world *w, const char *name, cfx_error *err);
 /* A class derived from an Enum, `meta` being the class of its base: attributes become members. */
 cfx_status cfxi_world_enum_finish(cfxi_world *w, cfx_object *cls, cfx_object *meta, cfx_error *err);
-/* A function of itertools; NULL without an error if there is none of that name. */
+/* A function of itertools that the world carries out, or chain, which has an attribute; NULL
+ * without an error for any other. */
 cfx_object *cfxi_world_itertools(cfxi_world *w, const char *name, const char *full, cfx_error *err);
 extern const cfxi_builtin cfxi_world_named_methods[];  /* of named tuples */
 
@@ -492,11 +492,11 @@ cfx_object *cfxi_world_layer_item(cfxi_world *w, cfx_object *o, cfx_object *key,
 /* o[key] = v of a container; NULL: del o[key]. */
 cfx_status cfxi_world_layer_set_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_object *v,
                                      cfx_error *err);
-/* a + b of lists of modules; NULL without an error: it is none. */
+/* a + b of lists of modules; NULL without an error if `a` is not one. */
 cfx_object *cfxi_world_layer_plus(cfxi_world *w, cfx_object *a, cfx_object *b, bool in_place,
                                   cfx_error *err);
 cfx_object *cfxi_world_layer_children(cfxi_world *w, cfx_object *o, cfx_error *err);  /* a list */
-int64_t cfxi_world_layer_length(const cfx_object *o);  /* of a container; -1: it is none */
+int64_t cfxi_world_layer_length(const cfx_object *o);  /* of a container; -1 for other modules */
 const cfxi_builtin *cfxi_world_layer_method(cfx_nn nn, const char *name);
 const cfxi_builtin *cfxi_world_list_method(cfx_nn nn, const char *name);  /* of containers */
 cfx_object *cfxi_world_layer_init(cfxi_world *w, cfx_object *self, const cfx_call_args *a,
@@ -507,6 +507,9 @@ cfx_status cfxi_world_layer_adopt(cfxi_world *w, cfx_object *o, cfx_nn nn, const
 /* A member of the module: a child, or of that kind. */
 cfx_status cfxi_world_layer_put(cfxi_world *w, cfx_object *o, const char *name, cfx_object *v,
                                 cfxi_member_kind kind, cfx_error *err);
+/* Refuses to add, replace or remove parts of a module while a call is captured: an item, or what a
+ * method of the module registers. */
+cfx_status cfxi_world_layer_check(const cfxi_world *w, const cfx_object *o, cfx_error *err);
 /* One by its number; those of a dict by their keys, of anything else by numbers from `first` on. */
 cfx_status cfxi_world_layer_add_at(cfxi_world *w, cfx_object *o, size_t i, cfx_object *v,
                                    cfx_error *err);
@@ -526,7 +529,7 @@ cfx_status cfxi_world_scope_failed(cfxi_world *w, cfx_error *err);
 /* A call of a module of torch.nn: a node, or computed. */
 cfx_object *cfxi_world_call_module(cfxi_world *w, cfx_object *o, const cfx_call_args *a,
                                    cfx_error *err);
-/* Of a class of the user's: with the same attributes, or copies of them. */
+/* Of a user-defined class: with the same attributes, or copies of them. */
 cfx_object *cfxi_world_copy_instance(cfxi_world *w, cfx_object *o, bool deep, cfx_error *err);
 cfx_object *cfxi_world_deep_copy(cfxi_world *w, cfx_object *o, cfx_error *err);
 cfx_object *cfxi_world_parameter_class(cfxi_world *w, const char *name, cfx_error *err);
@@ -560,7 +563,7 @@ cfx_object *cfxi_world_value_object(cfxi_world *w, cfx_node *n, cfx_error *err);
 cfx_value cfxi_world_to_value(cfxi_world *w, cfx_object *o, cfx_error *err);
 cfx_object *cfxi_world_record(cfxi_world *w, cfx_opcode op, const char *target,
                               const cfx_call_args *a, cfx_error *err);
-/* A function or method of torch's, Python's or the graph's: recorded, or computed. */
+/* A function or method of torch, Python or the graph: recorded, or computed. */
 cfx_object *cfxi_world_perform(cfxi_world *w, cfx_opcode op, const char *target,
                                const cfx_call_args *a, cfx_error *err);
 cfx_object *cfxi_world_perform_on(cfxi_world *w, const char *target, cfx_object *a, cfx_object *b,
@@ -573,6 +576,7 @@ cfx_object *cfxi_world_tensor_value(cfxi_world *w, cfx_object *o, cfx_error *err
 void cfxi_world_table(cfxi_world *w);
 /* Takes over an object, which lives as long as the world now; NULL is a failure of before. */
 cfx_status cfxi_world_lend(cfxi_world *w, cfx_object *o, cfx_error *err);
+bool cfxi_world_is_special(const char *full);  /* whether the evaluator carries it out itself */
 cfx_status cfxi_world_callee(cfxi_world *w, cfx_object *f, cfx_script_callee *out, cfx_error *err);
 cfx_object *cfxi_world_call_direct(cfxi_world *w, cfx_object *f, const cfx_call_args *a,
                                    cfx_error *err);

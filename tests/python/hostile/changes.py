@@ -2,6 +2,7 @@
 import array
 import bisect
 import collections
+import functools
 import heapq
 import itertools
 import operator
@@ -254,6 +255,52 @@ def dict_order_by_a_branch(x):
     else:
         d["a"] = d["a"] + 1
     return [v + i for i, v in enumerate(d.values())][0]
+
+
+@equal(UP, DOWN)
+def method_as_key(x):
+    seen = []
+    if x.sum() > 0:
+        max([1], key=seen.append)
+    return x + len(seen)
+
+
+class Tally:
+    def __init__(self):
+        self.n = 0
+
+    def add(self, item):
+        self.n += 1
+        return item
+
+
+@equal(UP, DOWN)
+def method_of_an_object_as_key(x):
+    tally = Tally()
+    if x.sum() > 0:
+        max([1, 2], key=tally.add)
+    return x + tally.n
+
+
+KEPT = []
+
+
+@refused(UP, DOWN)
+def method_of_a_global_as_key(x):
+    return x + max([1], key=KEPT.append) + len(KEPT)  # refuse
+
+
+@refused(UP, DOWN)
+def partial_method_as_key(x):
+    return x + min([1], key=functools.partial(KEPT.insert, 0)) + len(KEPT)  # refuse
+
+
+@refused(UP, DOWN)
+def item_of_a_global_by_reduce(x):
+    return x + functools.reduce(NAMED.setdefault, [1, 2]) + len(NAMED)  # refuse
+
+
+NAMED = {}
 
 
 # ---- heapq and bisect ----------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from typing import Any
 import cfx
 import numpy as np
 import torch
-from programs import difference
+from programs import difference, thaw
 from torch import nn
 
 from . import Program, load_one, refuse_lines
@@ -304,15 +304,6 @@ def differs(want, got, what, exact=True):
 
 
 # ---- ways to run what was captured ---------------------------------------------------------------
-
-
-def thaw(x):
-    """An interpreter gives the containers that are in the graph, as torch.fx's does."""
-    if type(x) in (dict, cfx.immutable_dict):
-        return {k: thaw(v) for k, v in x.items()}
-    if type(x) in (list, cfx.immutable_list):
-        return [thaw(v) for v in x]
-    return tuple(map(thaw, x)) if type(x) is tuple else x
 
 
 def interpreted(module, _):

@@ -13,7 +13,65 @@ ROWS = torch.tensor([[1.0, 2.0, 4.0], [0.5, -1.0, 3.0]])
 LESS = torch.tensor([[-1.0, -2.0, 0.5], [-3.0, 1.0, -4.0], [0.0, -1.0, 0.25]])
 
 
-# ---- settings that forward changes ---------------------------------------------------------------
+# ---- parts and settings that forward changes -----------------------------------------------------
+
+
+@refused(ROWS, LESS)
+class AddsLayers(nn.Module):
+    """Each call adds one more."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Tanh()])
+
+    def forward(self, x):
+        self.layers += [nn.ReLU()]  # refuse
+        return x * len(self.layers)
+
+
+@refused(ROWS, LESS)
+class AppendsLayer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Tanh())
+
+    def forward(self, x):
+        self.layers.append(nn.ReLU())  # refuse
+        return x * len(self.layers)
+
+
+@refused(ROWS, LESS)
+class ReplacesLayer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Tanh())
+
+    def forward(self, x):
+        y = self.layers(x)
+        self.layers[0] = nn.ReLU()  # refuse
+        return y
+
+
+@refused(ROWS, LESS)
+class PutsLayer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleDict({"a": nn.Tanh()})
+
+    def forward(self, x):
+        self.layers["b"] = nn.ReLU()  # refuse
+        return x * len(self.layers)
+
+
+@refused(ROWS, LESS)
+class RemovesLayer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(*[nn.Tanh() for _ in range(9)])
+
+    def forward(self, x):
+        del self.layers[0]  # refuse
+        return x * len(self.layers)
 
 
 @refused(ROWS, LESS)

@@ -12,6 +12,7 @@ import types
 from pathlib import Path
 from typing import Any
 
+import cfx
 import torch
 
 FOLDER = Path(__file__).parent
@@ -193,6 +194,15 @@ def _parts(x: Any) -> dict[Any, Any] | None:
     if dataclasses.is_dataclass(x):
         return {f.name: getattr(x, f.name) for f in dataclasses.fields(x)}
     return None
+
+
+def thaw(x):
+    """An interpreter gives the containers that are in the graph, as torch.fx's does."""
+    if type(x) in (dict, cfx.immutable_dict):
+        return {k: thaw(v) for k, v in x.items()}
+    if type(x) in (list, cfx.immutable_list):
+        return [thaw(v) for v in x]
+    return tuple(map(thaw, x)) if type(x) is tuple else x
 
 
 def difference(want: Any, got: Any, exact: bool = True, path: str = "result") -> str:

@@ -230,6 +230,38 @@ TEST(numbers_in_lists_are_variables)
     cfx_scope_free(s);
 }
 
+/* The lists of options.h, by which the compiler counts. */
+#define EIGHT(x) x, x, x, x, x, x, x, x
+#define LENGTH(...) (sizeof((cfx_var[]){CFX_EACH_VAR(__VA_ARGS__)}) / sizeof(cfx_var))
+_Static_assert(CFX_COUNT_VARS(1) == 1, "one variable");
+_Static_assert(CFX_COUNT_VARS(EIGHT(EIGHT(1))) == 64, "64 variables");
+_Static_assert(CFX_COUNT_VARS(EIGHT(EIGHT(1)), EIGHT(EIGHT(1)), EIGHT(EIGHT(1)),
+                              EIGHT(EIGHT(1))) == 256, "256 variables");
+
+TEST(lists_are_counted)
+{
+    static const int counts[] = {CFX_VAR_COUNTS};
+    CHECK_INT_EQ(1, LENGTH(1));
+    CHECK_INT_EQ(9, LENGTH(EIGHT(1), 1));
+    CHECK_INT_EQ(32, LENGTH(EIGHT(1), EIGHT(1), EIGHT(1), EIGHT(1)));
+    CHECK_INT_EQ(256, sizeof counts / sizeof *counts);
+    for (int i = 0; i < 256; i++)
+        CHECK_INT_EQ(256 - i, counts[i]);
+}
+
+/* Options are checked in the order of CFX_CHECK_OPTION_16 to CFX_CHECK_OPTION_1. */
+TEST(options_are_counted)
+{
+    typedef struct wide {
+        int a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p;
+    } wide;
+    const wide all = CFX_OPTIONS(wide, .a = 1, .b = 2, .c = 3, .d = 4, .e = 5, .f = 6, .g = 7,
+                                 .h = 8, .i = 9, .j = 10, .k = 11, .l = 12, .m = 13, .n = 14,
+                                 .o = 15, .p = 16);
+    const wide one = CFX_OPTIONS(wide, .p = 16);
+    CHECK(all.a == 1 && all.i == 9 && all.p == 16 && one.a == 0 && one.p == 16);
+}
+
 TEST(inputs_and_forward_agree)
 {
     static const cfx_class two = {.name = "Two", .inputs = "x, y", .forward = forward};

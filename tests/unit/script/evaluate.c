@@ -358,6 +358,19 @@ TEST(policy_by_name)
     CHECK(cfx_script_rule_of("torch.manual_seed") == CFX_RULE_ALWAYS);
     CHECK(cfx_script_rule_of("torch.relu") == CFX_RULE_NEVER);
     CHECK(cfx_script_rule_of("mathematics.sqrt") == CFX_RULE_NEVER);
+    CHECK(cfx_script_rule_of("math.sqrt.deeper") == CFX_RULE_NEVER);
+    CHECK(cfx_script_rule_of("builtins.eval") == CFX_RULE_NEVER);
     CHECK(cfx_script_rule_of("") == CFX_RULE_NEVER);
     CHECK(cfx_script_is_fact("shape") && !cfx_script_is_fact("sum"));
+}
+
+/* The rows are found by bisection. */
+TEST(policy_is_sorted)
+{
+    static const char *const names[] = {
+#define CFX_CALL(name, recorded, changes) name,
+#include <cfx/embed/policy.def>
+    };
+    for (size_t i = 1; i < sizeof names / sizeof *names; i++)
+        CHECK(strcmp(names[i - 1], names[i]) < 0);
 }
