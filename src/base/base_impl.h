@@ -249,7 +249,7 @@ bool cfxi_base_is_keyword(const char *text, size_t size);
 /* Whether the text is one of the `n` words, which are sorted. */
 bool cfxi_base_is_word_of(const char *const *words, size_t n, const char *text, size_t size);
 
-/* ---- sorting (sort.c) ---------------------------------------------------------------------- */
+/* ---- sorting (python_sort.c) --------------------------------------------------------------- */
 
 /* Whether the item that was at `a` is less than that at `b`: 1, 0, or -1 if it fails. */
 typedef int cfxi_less_fn(void *ctx, size_t a, size_t b);

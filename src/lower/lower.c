@@ -93,6 +93,22 @@ static bool is_switch(const cfx_node *n, const char *target, cfx_value *gone)
     return target && strcmp(target, "torch.is_grad_enabled") == 0;
 }
 
+/* x.requires_grad and its like. */
+static bool asks_for_gradients(const cfx_node *n)
+{
+    static const char *const names[] = {"requires_grad", "grad", "grad_fn", "is_leaf",
+                                        "retains_grad"};
+    const cfx_value of = cfx_node_arg(n, 0);
+    const cfx_value name = cfx_node_arg(n, 1);
+    if (cfx_node_operator(n) != CFX_OPID_getattr || name.kind != CFX_KIND_STR ||
+        of.kind != CFX_KIND_NODE)
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(cfx_value_text(name, NULL), names[i]) == 0)
+            return true;
+    return false;
+}
+
 /* `a in [1, a]` is true in Python even if `a` is NaN, which equals nothing: it is the same object.
  * Numbers do not tell when the program runs. */
 static bool contains_itself(const cfxi_lower *l, const cfx_node *n)
@@ -129,6 +145,10 @@ static cfx_status lower_call(cfxi_lower *l, cfx_node *n)
                                  target ? target : "(unnamed function)",
                                  l->library ? " or the library" : "");
     }
+    if (asks_for_gradients(n))
+        return cfxi_lower_refuse(l, n, "a program in C has no gradients, and cannot tell whether "
+                                 "its inputs have; leave the question out, or pass the answer as "
+                                 "an argument");
     if (contains_itself(l, n))
         return replace_node(l, n, cfx_value_bool(true));
     if (cfx_node_operator(n) == CFX_OPID_builtin_print && !cfxi_lower_calls_row(n))

@@ -8,13 +8,20 @@
  */
 #include "lower_impl.h"
 
-/* Adds text in which braces stand for themselves. */
-static cfx_status put_plain(cfx_buffer *out, const char *text, size_t size)
+/* A text in the making, with "{}" for each value that is not a text. */
+typedef struct format {
+    cfx_buffer text;
+    bool fields;  /* there are some: then braces of the text itself are doubled */
+} format;
+
+static cfx_status put_plain(format *f, const char *text, size_t size)
 {
+    if (!f->fields)
+        return cfx_buffer_append(&f->text, text, size);
     for (size_t i = 0; i < size; i++) {
         if (text[i] == '{' || text[i] == '}')
-            CFX_TRY(cfx_buffer_append(out, &text[i], 1));
-        CFX_TRY(cfx_buffer_append(out, &text[i], 1));
+            CFX_TRY(cfx_buffer_append(&f->text, &text[i], 1));
+        CFX_TRY(cfx_buffer_append(&f->text, &text[i], 1));
     }
     return CFX_OK;
 }
@@ -71,26 +78,49 @@ static const char *text_of(const cfx_node *n, const char *name, const char *usua
     return v.kind == CFX_KIND_STR ? cfx_value_text(v, size) : NULL;
 }
 
-/* The format of all values: "{} {}\n". */
-static cfx_status put_format(cfx_buffer *out, const cfx_node *n, const char *sep, size_t sep_size,
-                             const char *end, size_t end_size)
+static bool is_text(cfx_value v) { return v.kind == CFX_KIND_STR; }
+
+/* All values, what is between them, and the end: texts as they are. */
+static cfx_status put_all(format *f, const cfx_node *n, const char *sep, size_t sep_size,
+                          const char *end, size_t end_size)
 {
     for (size_t i = 0; i < cfx_node_num_args(n); i++) {
+        size_t size = 0;
+        const cfx_value v = cfx_node_arg(n, i);
+        const char *text = is_text(v) ? cfx_value_text(v, &size) : NULL;
         if (i > 0)
-            CFX_TRY(put_plain(out, sep, sep_size));
-        CFX_TRY(cfx_buffer_append(out, "{}", 2));
+            CFX_TRY(put_plain(f, sep, sep_size));
+        CFX_TRY(text ? put_plain(f, text, size) : cfx_buffer_append(&f->text, "{}", 2));
     }
-    return put_plain(out, end, end_size);
+    return put_plain(f, end, end_size);
 }
 
-static cfx_status write_print(cfxi_lower *l, cfx_node *n, const char *format, size_t size)
+/* The values that the fields are for, as a list. */
+static cfx_value field_values(cfxi_lower *l, const cfx_node *n)
 {
-    size_t count = 0;
-    const cfx_value *values = cfx_value_items(cfx_node_args(n), &count);
-    const cfx_value args[] = {cfx_value_str(l->g, format, size, l->err),
-                              cfx_value_list(l->g, values, count, l->err)};
-    const cfx_value text = cfxi_lower_row(l, n, CFX_OPID_str_format, args, 2);
-    return cfxi_lower_finish(l, n, CFX_OPID_builtin_print, &text, 1);
+    const size_t count = cfx_node_num_args(n);
+    size_t used = 0;
+    cfx_value *values = cfxi_base_alloc(l->g->allocator, (count + 1) * sizeof *values);
+    if (!values) {
+        cfxi_base_nomem(l->err);
+        return cfx_value_invalid();
+    }
+    for (size_t i = 0; i < count; i++)
+        if (!is_text(cfx_node_arg(n, i)))
+            values[used++] = cfx_node_arg(n, i);
+    const cfx_value list = cfx_value_list(l->g, values, used, l->err);
+    cfxi_base_free(l->g->allocator, values, (count + 1) * sizeof *values);
+    return list;
+}
+
+static cfx_status write_print(cfxi_lower *l, cfx_node *n, const format *f)
+{
+    const cfx_value text = cfx_value_str(l->g, f->text.data, f->text.size, l->err);
+    if (!f->fields)
+        return cfxi_lower_finish(l, n, CFX_OPID_builtin_print, &text, 1);
+    const cfx_value args[] = {text, field_values(l, n)};
+    const cfx_value made = cfxi_lower_row(l, n, CFX_OPID_str_format, args, 2);
+    return cfxi_lower_finish(l, n, CFX_OPID_builtin_print, &made, 1);
 }
 
 cfx_status cfxi_lower_print(cfxi_lower *l, cfx_node *n)
@@ -99,20 +129,20 @@ cfx_status cfxi_lower_print(cfxi_lower *l, cfx_node *n)
     size_t end_size = 0;
     const char *sep = text_of(n, "sep", " ", &sep_size);
     const char *end = text_of(n, "end", "\n", &end_size);
-    cfx_buffer format;
+    format f = {.fields = false};
     for (size_t i = 0; i < cfx_node_num_args(n); i++) {
         const char *why = why_not(l, cfx_node_arg(n, i));
         if (why)
             return cfxi_lower_refuse(l, n, "print cannot show %s", why);
+        f.fields = f.fields || !is_text(cfx_node_arg(n, i));
     }
     if (!cfxi_lower_value_is_none(cfx_node_kwarg(n, "file")))
         return cfxi_lower_refuse(l, n, "print cannot write to a file here; leave file= out");
     if (!sep || !end)
         return cfxi_lower_refuse(l, n, "sep and end of print must be texts that are known");
-    cfx_buffer_init(&format, l->g->allocator);
-    cfx_status status = put_format(&format, n, sep, sep_size, end, end_size);
-    status = status == CFX_OK ? write_print(l, n, format.data, format.size)
-                              : cfxi_base_nomem(l->err);
-    cfx_buffer_free(&format);
+    cfx_buffer_init(&f.text, l->g->allocator);
+    cfx_status status = put_all(&f, n, sep, sep_size, end, end_size);
+    status = status == CFX_OK ? write_print(l, n, &f) : cfxi_base_nomem(l->err);
+    cfx_buffer_free(&f.text);
     return status;
 }

@@ -1029,7 +1029,9 @@ def test_check_buffer():
             cfx.check_buffer(X, other)
 
 
-@pytest.mark.parametrize("given, says", [(torch.zeros(2), "shape"), (torch.zeros(3).int(), "dtype")])
+@pytest.mark.parametrize("given, says", [
+    (torch.zeros(2), "shape"), (torch.zeros(3).int(), "dtype")
+])  # fmt: skip
 def test_buffers_and_tensors_that_are_known(given, says):
     class Swaps(nn.Module):
         def __init__(self):

@@ -531,7 +531,8 @@ def prints_a_sum(x):
 
 @pytest.mark.parametrize("program, what", [(prints_a_shape, "a shape"), (prints_a_sum, "a tensor")])
 def test_what_c_cannot_print(program, what):
-    with pytest.raises(cfx.LowerError, match=rf"test_script_small.py:\d+: .*print cannot show {what}"):
+    where = r"test_script_small.py:\d+: "
+    with pytest.raises(cfx.LowerError, match=f"{where}.*print cannot show {what}"):
         cfx.lower(cfx.script(program))
 
 

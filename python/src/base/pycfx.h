@@ -452,8 +452,8 @@ cfx_tensor *array_from_py(module_state *st, PyObject *o, arrays_seen *seen);
 /* `t` as an object of that library: a new reference, sharing the memory. ARRAY_NONE is CFX. */
 PyObject *tensor_to_py(module_state *st, cfx_tensor *t, array_kind kind);
 /* A run may change the sizes of tensors that are shared with torch: squeeze_. After `add`, and
- * before each run, `remember`; after it, `follow` gives torch's tensors what has changed. -1 with an
- * exception. (tensor_export.c) */
+ * before each run, `remember`; after it, `follow` gives torch's tensors what has changed. -1 with
+ * an exception. (tensor_export.c) */
 int shared_add(shared_tensors *all, PyObject *o, cfx_tensor *t);
 void shared_remember(shared_tensors *all);
 int shared_follow(const shared_tensors *all);

@@ -131,8 +131,8 @@ cfx_status cfx_script_fit_buffer(cfx_node *buffer, cfx_node *value, size_t ndim,
                                  cfx_error *err)
 {
     if (ndim > 0 && is_single(value, 0))
-        return cfx_error_set(err, CFX_E_UNSUPPORTED, "this buffer has dimensions, but is assigned a "
-                             "tensor that has none: the graph would copy it into every element; "
+        return cfx_error_set(err, CFX_E_UNSUPPORTED, "this buffer has dimensions, but is assigned "
+                             "a tensor that has none: the graph would copy it into every element; "
                              "register the buffer with the shape that it gets (torch.zeros(())), "
                              "or fill it (self.b.fill_(v))");
     if (!cfx_dtype_is_float(dtype) && !cfx_dtype_is_complex(dtype) && is_fraction(value, 0))

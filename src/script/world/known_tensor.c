@@ -296,10 +296,6 @@ static const char *const properties[] = {
     "values", "indices", "mode", "eigenvalues", "eigenvectors", "Q", "R", "U", "S", "Vh", NULL,
 };
 
-/* What a graph without gradients would answer for all: of values, it is not known. */
-static const char *const of_gradients[] = {"requires_grad", "grad", "grad_fn", "is_leaf",
-                                           "retains_grad", NULL};
-
 /* What is known of a tensor whatever its elements are. */
 static cfx_object *static_fact(cfxi_world *w, cfx_object *o, const char *name, cfx_error *err)
 {
@@ -351,12 +347,6 @@ cfx_object *cfxi_world_tensor_get(cfxi_world *w, cfx_object *o, const char *name
     cfx_object *word = cfxi_world_str(w, name, err);
     if (!word)
         return NULL;
-    if (o->type == CFXI_TYPE_VALUE && cfxi_world_is_word(name, of_gradients)) {
-        cfxi_world_unref(word);
-        return cfx_error_set(err, CFX_E_UNSUPPORTED, "x.%.40s differs between runs with and without "
-                             "gradients, which this graph cannot tell apart; leave the question "
-                             "out, or pass the answer as an argument", name), NULL;
-    }
     const bool field = o->type == CFXI_TYPE_VALUE &&  /* of a result with several parts */
                        (cfxi_ops_of_method(name, strlen(name)) == CFX_OPID_NONE ||
                         is_of_type(o->as.node));

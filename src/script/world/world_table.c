@@ -517,8 +517,8 @@ static cfx_status check_fits(const cfx_object *read, const cfx_tensor *t, const 
     if (v->type == CFXI_TYPE_VALUE)
         return cfx_script_fit_buffer(read->as.node, v->as.node, ndim, cfx_tensor_dtype(t), err);
     if (v->type != CFXI_TYPE_TENSOR)
-        return cfx_error_set(err, CFX_E_UNSUPPORTED, "a buffer that is a tensor must stay a tensor; "
-                             "it is assigned a %.60s", cfxi_world_type_name(v));
+        return cfx_error_set(err, CFX_E_UNSUPPORTED, "a buffer that is a tensor must stay a "
+                             "tensor; it is assigned a %.60s", cfxi_world_type_name(v));
     const cfx_tensor *given = v->as.tensor;
     const bool shape = cfx_tensor_ndim(given) == ndim &&
                        memcmp(cfx_tensor_sizes(given), cfx_tensor_sizes(t),

@@ -1,5 +1,5 @@
-/* sort.c - a stable sort that brings items into the order in which Python's sort does, also where
- * there is none, as with NaN: fewer than CFXI_SHORT_SORT items are inserted one by one. */
+/* python_sort.c - a stable sort that brings items into the order in which Python's sort does, also
+ * where there is none, as with NaN: fewer than CFXI_SHORT_SORT items are inserted one by one. */
 #include "base_impl.h"
 
 static void turn_round(size_t *order, size_t n)

@@ -1,4 +1,4 @@
-/* sort.c - tests of the sort that gives Python's order. */
+/* python_sort.c - tests of the sort that gives Python's order. */
 #include "check.h"
 
 #include "base/base_impl.h"
@@ -15,7 +15,7 @@ static int fails(void *ctx, size_t a, size_t b)
 {
     size_t *left = ctx;
     (void)b;
-    return (*left)-- == 0 ? -1 : a % 2;
+    return (*left)-- == 0 ? -1 : (int)(a % 2);
 }
 
 /* The values in their order, as text. */
