@@ -16,7 +16,7 @@ static int lower(const cli_model *m, cfx_module *captured)
     const cfx_module_tree tree = cfx_module_as_tree(captured);
     cfx_error err = {.status = CFX_OK};
     bool told = false;
-    const cfx_lower_options options = {.each = tell, .ctx = &told};
+    const cfx_lower_options options = {.each = tell, .ctx = &told, .join_tied = true};
     if (cfx_graph_lower(cfx_module_graph(captured), &tree, &options, &err) == CFX_OK)
         return CLI_OK;
     if (!told)

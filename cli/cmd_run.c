@@ -208,7 +208,8 @@ static int cmd_run(const cli_args *args)
     if (!cli_number(args, RUN_SEED, UINT64_MAX, &seed) ||
         !cli_number(args, RUN_THREADS, 1024, &threads))
         return CLI_BAD_USAGE;
-    const cfx_runtime_options options = {.seed = seed, .threads = (unsigned)threads};
+    const cfx_runtime_options options = {.seed = seed, .threads = (unsigned)threads,
+                                         .print = cli_stdout()};
     if (!cli_open(&in, args->file))
         code = CLI_UNREADABLE;
     else if (run(args, &in, &options, &told, &err) != CFX_OK)

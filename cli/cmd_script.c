@@ -64,7 +64,8 @@ static int script(const cli_args *args, const cli_input *in, const cli_model *m,
 static int open_scope(cli_model *m, uint64_t seed)
 {
     cfx_error err = {.status = CFX_OK};
-    const cfx_runtime_options options = {.seed = seed, .interrupted = cli_interrupted};
+    const cfx_runtime_options options = {.seed = seed, .interrupted = cli_interrupted,
+                                         .print = cli_stderr()};
     m->rt = cfx_runtime_new(&options, &err);
     m->scope = m->rt ? cfx_scope_new(&(cfx_scope_options){.runtime = m->rt}, &err) : NULL;
     if (m->scope)

@@ -200,7 +200,7 @@ int cli_model_failed(const cli_model *m)
 static int make(cli_model *m)
 {
     cfx_module *(*model)(cfx_scope *s) = NULL;
-    const cfx_runtime_options options = {.interrupted = cli_interrupted};
+    const cfx_runtime_options options = {.interrupted = cli_interrupted, .print = cli_stdout()};
     cfx_error err = {.status = CFX_OK};
     if (!find(m, "cfx_model", &model)) {
         fprintf(stderr, "%s: it has no function cfx_model; define one that creates the model: "

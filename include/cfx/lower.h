@@ -36,6 +36,9 @@ typedef struct cfx_lower_options {
     cfx_lower_fn *each;  /* or NULL */
     cfx_keep_fn *keep;   /* NULL: keep none. For generators that write modules as modules */
     void *ctx;           /* for both callbacks */
+    /* Read a tensor that is at several paths (tied weights) by the first of them, for weights that
+     * are stored by path: what is written to it is then read everywhere. */
+    bool join_tied;
 } cfx_lower_options;
 
 /* Lowers `g` and its regions in place. `modules` gives the classes of the modules that `g` calls

@@ -45,6 +45,9 @@ typedef struct cfx_runtime_options {
      * be fast. An instruction that has started is completed. */
     bool (*interrupted)(void *ctx);
     void *interrupted_ctx;
+    /* Where the program's print(...) goes: text in UTF-8, one call for each print. Called by the
+     * thread that runs the program. write NULL: a program that prints fails. */
+    cfx_sink print;
 } cfx_runtime_options;
 
 /* `options` NULL or all zero: malloc, all threads of the machine, seed 0, the best instruction set.

@@ -49,6 +49,7 @@ typedef struct cfx_scope_options {
     uint64_t seed;                   /* for that runtime */
     unsigned threads;                /* for that runtime; 0: all threads of the machine */
     const struct cfx_library *library;  /* for that runtime: custom operators; or NULL */
+    cfx_sink print;                  /* for that runtime: where programs print to */
 } cfx_scope_options;
 
 /* A scope that computes. `options` may be NULL. The caller frees it; NULL with *err set. */

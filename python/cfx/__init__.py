@@ -11,14 +11,14 @@ from .graph import CodeGen, Graph, PythonCode
 from .immutable_collections import immutable_dict, immutable_list
 from .interpreter import Interpreter, Transformer
 from .node import Node, has_side_effect
-from .ops import check_length, cond, fail, for_loop, while_loop
+from .ops import check_buffer, check_length, cond, fail, for_loop, while_loop
 from .text import equal, parse, structural_hash, text
 
 __all__ = [
     "CodeGen", "Graph", "Interpreter", "Node", "PythonCode", "Runtime", "Tensor",
-    "Transformer", "check_length", "cond", "equal", "fail", "for_loop", "has_side_effect",
-    "immutable_dict", "immutable_list", "manual_seed", "map_aggregate", "map_arg", "parse",
-    "structural_hash", "text", "while_loop",
+    "Transformer", "check_buffer", "check_length", "cond", "equal", "fail", "for_loop",
+    "has_side_effect", "immutable_dict", "immutable_list", "manual_seed", "map_aggregate",
+    "map_arg", "parse", "structural_hash", "text", "while_loop",
 ]  # fmt: skip
 
 # Loaded when somebody asks for them, because most need torch: name -> module.

@@ -34,9 +34,11 @@ def _attribute(root: Any, path: str) -> Any:
 
 
 def _state(graph: Graph, root: Any) -> dict[str, Any]:
-    """The tensors that the graph and its regions read, by path."""
+    """The tensors that the graph and its regions read, by path. Those without gradients are the
+    module's own: a program may change their sizes."""
     found = {path: _attribute(root, path) for path in _core._attributes_read(graph)}
-    return {path: t.detach() if hasattr(t, "detach") else t for path, t in found.items()}
+    return {path: t.detach() if getattr(t, "requires_grad", False) else t
+            for path, t in found.items()}
 
 
 class _State(dict[str, _core.Tensor]):

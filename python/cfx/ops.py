@@ -71,6 +71,23 @@ def check_length(values: Any, count: int, more: bool = False) -> None:
         raise ValueError(f"too many values to unpack (expected {count})")
 
 
+def check_buffer(buffer: Any, value: Any) -> None:
+    """Raises RuntimeError unless `value` has the shape and dtype of `buffer`: `self.buffer = value`
+    is captured as a copy into the buffer, which does the same only then."""
+    if tuple(buffer.shape) != tuple(value.shape):
+        raise RuntimeError(
+            f"a buffer of shape {tuple(buffer.shape)} is assigned a tensor of shape "
+            f"{tuple(value.shape)}, which a graph cannot keep; register the buffer with the shape "
+            "that it gets"
+        )
+    if buffer.dtype != value.dtype:
+        raise RuntimeError(
+            f"a buffer of dtype {buffer.dtype} is assigned a tensor of dtype {value.dtype}, which "
+            "a graph cannot keep; register the buffer with the dtype that it gets, or convert the "
+            "value"
+        )
+
+
 class Operator(NamedTuple):
     """A row of the operator table; `cfx ops NAME` explains it."""
 
@@ -94,5 +111,5 @@ def __getattr__(name: str) -> Any:
     return function
 
 
-for _function in (cond, while_loop, for_loop, fail, check_length):
+for _function in (cond, while_loop, for_loop, fail, check_length, check_buffer):
     _function.__module__ = "cfx"  # how the operator table and generated code name them

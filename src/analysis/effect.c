@@ -23,12 +23,21 @@ static const char *const writing_methods[] = {
     "reverse", "setdefault", "update",
 };
 
-static const char *const reporters[] = {"builtins.input", "builtins.print"};
+static const char *const reporters[] = {"builtins.input"};
 
 /* Functions without a row that draw random numbers. */
 static const char *const random_functions[] = {
     "torch.nn.functional.fractional_max_pool3d",
     "torch.nn.functional.fractional_max_pool3d_with_indices",
+};
+
+/* What sets or reads the state of a random generator, as a method or a function of torch and of
+ * Python's random: between two draws it changes the second, or tells of the first. */
+static const char *const generator_calls[] = {
+    "default_rng", "fork_rng", "get_offset", "get_rng_state", "get_rng_state_all", "get_state",
+    "getstate", "graphsafe_get_state", "graphsafe_set_state", "initial_seed", "manual_seed",
+    "manual_seed_all", "seed", "seed_all", "set_offset", "set_rng_state", "set_rng_state_all",
+    "set_state", "setstate",
 };
 
 /* The same for torch.ops.aten, and for torch itself. */
@@ -88,7 +97,9 @@ static unsigned method_name_does(const char *name, size_t size)
 {
     bool writes = writes_by_spelling(name, size) ||
                   cfxi_analysis_is_listed(name, size, ROWS(writing_methods));
-    return CFXI_UNKNOWN | (writes ? CFXI_WRITES_ARGUMENTS : 0);
+    const bool seeds = cfxi_analysis_is_listed(name, size, ROWS(generator_calls));
+    return CFXI_UNKNOWN | (writes ? CFXI_WRITES_ARGUMENTS : 0) |
+           (seeds ? CFXI_WRITES_ARGUMENTS | CFXI_DRAWS : 0);
 }
 
 /* Whether a name of torch.ops stands for an overload that writes to an argument: "add_.Tensor", or
@@ -130,6 +141,17 @@ static bool is_computing(const char *name)
     return has_prefix(name, "torch.") && !strchr(name + strlen("torch."), '.');
 }
 
+/* Whether all that a function does is to set or read a generator: torch.manual_seed,
+ * torch.cuda.manual_seed, random.seed. */
+static bool is_of_generator(const char *name, const char *last, size_t size)
+{
+    static const char *const spaces[] = {"torch.", "random.", "numpy.random."};
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
+        if (has_prefix(name, spaces[i]))
+            return cfxi_analysis_is_listed(last, size, ROWS(generator_calls));
+    return false;
+}
+
 static unsigned name_does(const cfx_str *name)
 {
     const char *dot = strrchr(name->data, '.');
@@ -143,6 +165,8 @@ static unsigned name_does(const cfx_str *name)
     }
     if (cfxi_analysis_is_listed(name->data, name->size, ROWS(reporters)))
         return CFXI_REPORTS;
+    if (is_of_generator(name->data, last, size))
+        return CFXI_DRAWS;
     if (cfxi_analysis_is_listed(name->data, name->size, ROWS(random_functions)) ||
         (last == name->data + strlen("torch.") && has_prefix(name->data, "torch.") &&
          cfxi_analysis_is_listed(last, size, ROWS(random_packets))))

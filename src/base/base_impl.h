@@ -249,4 +249,15 @@ bool cfxi_base_is_keyword(const char *text, size_t size);
 /* Whether the text is one of the `n` words, which are sorted. */
 bool cfxi_base_is_word_of(const char *const *words, size_t n, const char *text, size_t size);
 
+/* ---- sorting (python_sort.c) --------------------------------------------------------------- */
+
+/* Whether the item that was at `a` is less than that at `b`: 1, 0, or -1 if it fails. */
+typedef int cfxi_less_fn(void *ctx, size_t a, size_t b);
+/* From so many items on, what is no order (NaN) gives another result than in Python. */
+enum { CFXI_SHORT_SORT = 64 };
+/* order[i] becomes the number of the item that comes i-th, as after Python's list.sort; `room` has
+ * n places, too. False if `less` failed. */
+bool cfxi_base_sort(size_t *order, size_t *room, size_t n, bool reverse, cfxi_less_fn *less,
+                    void *ctx);
+
 #endif

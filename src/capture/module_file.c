@@ -29,7 +29,8 @@ static cfx_graph *lowered_copy(const cfx_scope *s, cfx_module *m, cfx_error *err
 {
     const cfx_module_tree tree = cfxi_capture_scope_tree(s, m);
     cfx_graph *g = cfx_graph_clone(m->graph, NULL, err);
-    if (g && cfx_graph_lower(g, &tree, NULL, err) == CFX_OK)
+    const cfx_lower_options options = {.join_tied = true};
+    if (g && cfx_graph_lower(g, &tree, &options, err) == CFX_OK)
         return g;
     cfx_graph_release(g);
     return NULL;

@@ -11,7 +11,8 @@ cfx_scope *cfx_scope_new(const cfx_scope_options *options, cfx_error *err)
     const cfx_scope_options *o = options ? options : &all_zero;
     const cfx_allocator *allocator = cfxi_base_allocator(o->allocator);
     const cfx_runtime_options runtime = {.allocator = o->allocator, .threads = o->threads,
-                                         .seed = o->seed, .library = o->library};
+                                         .seed = o->seed, .library = o->library,
+                                         .print = o->print};
     cfx_scope *s = cfxi_base_alloc(allocator, sizeof *s);
     if (!s) {
         cfxi_base_nomem(err);

@@ -30,6 +30,15 @@ static cfx_status replace_node(cfxi_lower *l, cfx_node *n, cfx_value v)
     return status == CFX_OK ? cfx_graph_erase(l->g, n, l->err) : status;
 }
 
+static cfx_status read_first(cfxi_lower *l, cfx_node *n, const char *path)
+{
+    const char *first = cfxi_lower_path(l, path);
+    if (!first)
+        return l->err->status;
+    const cfx_target target = {.name = first, .size = strlen(first)};
+    return strcmp(first, path) == 0 ? CFX_OK : cfx_node_set_target(n, target, l->err);
+}
+
 /* A number that is read becomes the number; the node goes, and `*gone` says so. */
 static cfx_status lower_attribute(cfxi_lower *l, cfx_node *n)
 {
@@ -44,6 +53,8 @@ static cfx_status lower_attribute(cfxi_lower *l, cfx_node *n)
     if (v.kind == CFX_KIND_HOST) {
         cfx_value_discard(l->g, v);
         CFX_TRY(cfxi_ops_module_attr(l->modules, l->g, path, "dtype", &dtype, l->err));
+        if (dtype.kind == CFX_KIND_DTYPE)
+            CFX_TRY(read_first(l, n, path));
         if (dtype.kind == CFX_KIND_DTYPE || n->n_users == 0)
             return cfxi_lower_note(l, n);
         return cfxi_lower_refuse(l, n, "the attribute '%.100s' is not a tensor", path);
@@ -82,6 +93,42 @@ static bool is_switch(const cfx_node *n, const char *target, cfx_value *gone)
     return target && strcmp(target, "torch.is_grad_enabled") == 0;
 }
 
+/* x.requires_grad and its like. */
+static bool asks_for_gradients(const cfx_node *n)
+{
+    static const char *const names[] = {"requires_grad", "grad", "grad_fn", "is_leaf",
+                                        "retains_grad"};
+    const cfx_value of = cfx_node_arg(n, 0);
+    const cfx_value name = cfx_node_arg(n, 1);
+    if (cfx_node_operator(n) != CFX_OPID_getattr || name.kind != CFX_KIND_STR ||
+        of.kind != CFX_KIND_NODE)
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(cfx_value_text(name, NULL), names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* `a in [1, a]` is true in Python even if `a` is NaN, which equals nothing: it is the same object.
+ * Numbers do not tell when the program runs. */
+static bool contains_itself(const cfxi_lower *l, const cfx_node *n)
+{
+    size_t count = 0;
+    const cfx_value in = cfx_node_arg(n, 0);
+    const cfx_value item = cfx_node_arg(n, 1);
+    if (cfx_node_operator(n) != CFX_OPID_contains || item.kind != CFX_KIND_NODE ||
+        (in.kind != CFX_KIND_LIST && in.kind != CFX_KIND_TUPLE))
+        return false;
+    const cfx_value *items = cfx_value_items(in, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (items[i].kind == CFX_KIND_NODE && items[i].as.node == item.as.node)
+            return true;
+        if (cfxi_lower_what(l, items[i]) != CFXI_WHAT_NUMBER)
+            return false;  /* comparing it may fail */
+    }
+    return false;
+}
+
 static cfx_status lower_call(cfxi_lower *l, cfx_node *n)
 {
     cfxi_lowered c;
@@ -98,6 +145,14 @@ static cfx_status lower_call(cfxi_lower *l, cfx_node *n)
                                  target ? target : "(unnamed function)",
                                  l->library ? " or the library" : "");
     }
+    if (asks_for_gradients(n))
+        return cfxi_lower_refuse(l, n, "a program in C has no gradients, and cannot tell whether "
+                                 "its inputs have; leave the question out, or pass the answer as "
+                                 "an argument");
+    if (contains_itself(l, n))
+        return replace_node(l, n, cfx_value_bool(true));
+    if (cfx_node_operator(n) == CFX_OPID_builtin_print && !cfxi_lower_calls_row(n))
+        return cfxi_lower_print(l, n);
     if (!cfxi_lower_choose(l, n, &c)) {
         CFX_TRY(l->err->status);
         return cfxi_lower_refuse(l, n, "%s", c.why);
@@ -179,6 +234,7 @@ static cfx_status lower_all(cfxi_lower *l, cfx_graph *g)
         status = cfxi_lower_modes(g, l->modules, l->err);
     if (status == CFX_OK)
         status = lower_graph(g, l, l->err);
+    cfxi_lower_paths_free(l);
     cfx_node_map_free(l->what);
     return status;
 }

@@ -413,8 +413,7 @@ static bool hand_over(cfxi_lower *l, const binding *b, cfxi_lowered *c, bool str
     return true;
 }
 
-/* cfx.ops.NAME, as lowering writes it: that row and no other, all arguments by position. */
-static bool calls_row(const cfx_node *n)
+bool cfxi_lower_calls_row(const cfx_node *n)
 {
     const char *spelling = cfxi_ops_node_spelling(n);
     return spelling && !*spelling;
@@ -428,7 +427,7 @@ bool cfxi_lower_bind(cfxi_lower *l, const cfx_node *n, cfx_operator op, const ch
     c->of_python = is_sign_of_python(n, op);
     for (; b.n < CFXI_MOST_PARAMS && cfxi_ops_listed_param(op, list, b.n, &b.params[b.n]); b.n++) {
         b.values[b.n] = cfx_value_invalid();
-        b.params[b.n].keyword_only &= !calls_row(n);
+        b.params[b.n].keyword_only &= !cfxi_lower_calls_row(n);
     }
     const bool fits = bind_positions(l, n, &b, c) && bind_keywords(l, n, &b, c) &&
                       hand_over(l, &b, c, strictly);
@@ -468,7 +467,7 @@ bool cfxi_lower_choose(cfxi_lower *l, const cfx_node *n, cfxi_lowered *c)
                            ? true : rename_reduce(l, c);
             if (i == 0)
                 memcpy(why, c->why, sizeof why);
-            if (l->err->status == CFX_E_NOMEM || calls_row(n) ||
+            if (l->err->status == CFX_E_NOMEM || cfxi_lower_calls_row(n) ||
                 !cfxi_lower_form(from, i, &to, &list))
                 break;
         }

@@ -11,6 +11,7 @@
 #define CFXI_LOWER_IMPL_H
 
 #include "analysis/call_arguments_impl.h"
+#include "base/map_impl.h"
 
 #include <cfx/library.h>
 #include <cfx/lower.h>
@@ -34,6 +35,7 @@ typedef struct cfxi_lower {
     const cfx_library *library;  /* or NULL */
     cfx_node_map *what;  /* of nodes, as integers */
     cfx_lower_options options;
+    cfxi_pointers tied;  /* by the tensors that are read: their first paths, as copies */
     size_t refused;      /* nodes that cannot be lowered */
     cfx_error first;     /* of them */
     cfx_error *err;      /* never NULL */
@@ -93,6 +95,11 @@ bool cfxi_lower_choose(cfxi_lower *l, const cfx_node *n, cfxi_lowered *c);
 /* Starts an empty call of a row. */
 void cfxi_lower_lowered_begin(cfxi_lowered *c, cfx_operator op);
 
+/* cfx.ops.NAME, as lowering writes it: that row and no other, all arguments by position. */
+bool cfxi_lower_calls_row(const cfx_node *n);
+/* A call of Python's print. (lower_print.c) */
+cfx_status cfxi_lower_print(cfxi_lower *l, cfx_node *n);
+
 /* ---- operators of a library (lower_library.c) ---------------------------------------------- */
 
 /* A call of a row of a library keeps its target; its arguments are bound by the schema. */
@@ -130,6 +137,11 @@ cfx_status cfxi_lower_as(cfxi_lower *l, cfx_node *n, cfx_operator op, const char
 /* An attribute of the module that `n` calls; INVALID if there is none, or if it fails (l->err). A
  * tensor is a get_attr before `n`. Floating. */
 cfx_value cfxi_lower_attribute(cfxi_lower *l, cfx_node *n, const char *name);
+
+/* The path by which to read the tensor at `path`: with join_tied the first one that led to it.
+ * Borrowed; NULL with l->err set. */
+const char *cfxi_lower_path(cfxi_lower *l, const char *path);
+void cfxi_lower_paths_free(cfxi_lower *l);
 
 /* ---- modules that are more than one call (lower_special.c) --------------------------------- */
 

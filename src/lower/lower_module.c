@@ -6,6 +6,30 @@
 
 /* ---- attributes ---------------------------------------------------------------------------- */
 
+const char *cfxi_lower_path(cfxi_lower *l, const char *path)
+{
+    const cfx_module_tree *m = l->modules;
+    const void *id = l->options.join_tied && m->identity ? m->identity(m->ctx, path) : NULL;
+    const char *first = id ? cfxi_base_pointers_get(&l->tied, id) : path;
+    const size_t size = strlen(path) + 1;
+    if (first)
+        return first;
+    char *copy = cfxi_base_alloc(l->g->allocator, size);
+    if (copy && cfxi_base_pointers_set(&l->tied, id, copy, l->g->allocator))
+        return memcpy(copy, path, size);
+    cfxi_base_free(l->g->allocator, copy, size);
+    cfxi_base_nomem(l->err);
+    return NULL;
+}
+
+void cfxi_lower_paths_free(cfxi_lower *l)
+{
+    size_t at = 0;
+    for (char *path; (path = cfxi_base_pointers_next(&l->tied, &at)) != NULL;)
+        cfxi_base_free(l->g->allocator, path, strlen(path) + 1);
+    cfxi_base_pointers_free(&l->tied, l->g->allocator);
+}
+
 cfx_value cfxi_lower_attribute(cfxi_lower *l, cfx_node *n, const char *name)
 {
     const char *path = n->callee->ref->name->data;
@@ -22,7 +46,8 @@ cfx_value cfxi_lower_attribute(cfxi_lower *l, cfx_node *n, const char *name)
         dtype.kind != CFX_KIND_DTYPE)
         return v;
     cfx_value_discard(l->g, v);
-    cfx_node *reader = cfxi_analysis_add_reader(n, full, l->err);
+    const char *first = cfxi_lower_path(l, full);
+    cfx_node *reader = first ? cfxi_analysis_add_reader(n, first, l->err) : NULL;
     if (!reader || cfxi_lower_note(l, reader) != CFX_OK)
         return cfx_value_invalid();
     return cfx_value_node(reader);

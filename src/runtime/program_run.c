@@ -81,7 +81,7 @@ static void locate(const cfxi_instruction *i, cfx_error *err)
         const size_t size = strlen(i->file);  /* the end of a path says most */
         snprintf(file, sizeof file, "%s:%u: ", i->file + (size > 120 ? size - 120 : 0), i->line);
     }
-    cfx_error_set(err, err->status, "%s%.260s (node %%%.60s)", file, what, i->name);
+    cfx_error_set(err, err->status, "%s%.290s (node %%%.60s)", file, what, i->name);
 }
 
 /* ---- who watches --------------------------------------------------------------------------- */

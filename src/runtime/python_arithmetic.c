@@ -168,8 +168,10 @@ static cfx_datum to_whole(cfxi_call *c, double (*f)(double), cfx_datum d)
     if (cfxi_rt_py_is_integral(d))
         return d.symbolic ? d : cfx_datum_int(cfxi_rt_py_int(d));
     double whole = f(d.as.f);
-    if (!(whole >= -0x1p63 && whole < 0x1p63))
-        return cfxi_rt_py_fail_value(c, "cannot convert float to a 64-bit integer");
+    if (!(whole >= -0x1p63 && whole < 0x1p63)) {
+        cfxi_rt_py_fail_whole(c, d.as.f);
+        return cfxi_rt_invalid();
+    }
     return cfx_datum_int((int64_t)whole);
 }
 
@@ -180,11 +182,18 @@ static cfx_datum float_function(cfxi_call *c, cfxi_py_action a, cfx_datum d)
         return cfxi_rt_py_unknown(CFX_DATUM_FLOAT);
     if ((a == CFXI_PY_SQRT && x < 0) || (a == CFXI_PY_LOG && x <= 0))
         return cfxi_rt_py_fail_value(c, "math domain error");
-    return cfx_datum_float(a == CFXI_PY_SQRT  ? sqrt(x)
-                           : a == CFXI_PY_EXP ? exp(x)
-                           : a == CFXI_PY_LOG ? log(x)
-                           : a == CFXI_PY_SIN ? sin(x)
-                                      : cos(x));
+    if ((a == CFXI_PY_SIN || a == CFXI_PY_COS) && isinf(x))
+        return cfxi_rt_py_fail_value(c, "math domain error");
+    const double y = a == CFXI_PY_SQRT  ? sqrt(x)
+                     : a == CFXI_PY_EXP ? exp(x)
+                     : a == CFXI_PY_LOG ? log(x)
+                     : a == CFXI_PY_SIN ? sin(x)
+                                        : cos(x);
+    if (isinf(y) && isfinite(x)) {
+        cfxi_fail(c, CFX_E_OVERFLOW, "math range error");
+        return cfxi_rt_invalid();
+    }
+    return cfx_datum_float(y);
 }
 
 static cfx_datum negated(cfxi_call *c, cfx_datum d)
@@ -194,8 +203,14 @@ static cfx_datum negated(cfxi_call *c, cfx_datum d)
 
 static cfx_datum absolute(cfxi_call *c, cfx_datum d)
 {
-    if (d.kind == CFX_DATUM_COMPLEX)
-        return cfx_datum_float(hypot(d.as.c[0], d.as.c[1]));
+    if (d.kind == CFX_DATUM_COMPLEX) {
+        const double size = hypot(d.as.c[0], d.as.c[1]);
+        if (isinf(size) && isfinite(d.as.c[0]) && isfinite(d.as.c[1])) {
+            cfxi_fail(c, CFX_E_OVERFLOW, "absolute value too large");
+            return cfxi_rt_invalid();
+        }
+        return cfx_datum_float(size);
+    }
     if (d.kind == CFX_DATUM_FLOAT)
         return cfx_datum_float(fabs(d.as.f));
     if (d.symbolic)

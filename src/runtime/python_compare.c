@@ -84,6 +84,8 @@ static cfx_status sequences_equal(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_t
     for (size_t i = 0; i < n && all != CFXI_FALSE; i++) {
         cfxi_truth one;
         CFX_TRY(cfxi_rt_python_equal(c, x[i], y[i], &one));
+        if (cfxi_rt_py_is_nan(x[i]) && cfxi_rt_py_is_nan(y[i]))
+            return cfxi_rt_py_fail_nan(c);
         all = one == CFXI_TRUE ? all : one;
     }
     *out = all;

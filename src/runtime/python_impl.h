@@ -66,6 +66,10 @@ cfx_datum cfxi_rt_py_arithmetic(cfxi_call *c, cfxi_py_action a, cfx_datum x, cfx
 /* These fail: INVALID. */
 cfx_datum cfxi_rt_py_fail_kinds(cfxi_call *c, cfxi_py_action a, cfx_datum x, cfx_datum y);
 cfx_datum cfxi_rt_py_fail_value(cfxi_call *c, const char *why);
+/* Fails where it depends on whether two NaN are one object: `a in items`, [a] == [b]. */
+cfx_status cfxi_rt_py_fail_nan(cfxi_call *c);
+/* Fails with what int(f) raises for a float that has no integer of 64 bits. */
+cfx_status cfxi_rt_py_fail_whole(cfxi_call *c, double f);
 
 static inline bool cfxi_rt_py_is_integral(cfx_datum d)
 {
@@ -89,6 +93,11 @@ static inline double cfxi_rt_py_float(cfx_datum d)
 static inline double cfxi_rt_py_imaginary(cfx_datum d)
 {
     return d.kind == CFX_DATUM_COMPLEX ? d.as.c[1] : 0;
+}
+
+static inline bool cfxi_rt_py_is_nan(cfx_datum d)
+{
+    return d.kind == CFX_DATUM_FLOAT && !d.symbolic && d.as.f != d.as.f;
 }
 
 static inline const char *cfxi_rt_py_kind_of(cfx_datum d)

@@ -31,6 +31,27 @@ cfx_datum cfxi_rt_py_fail_value(cfxi_call *c, const char *why)
     return cfxi_rt_invalid();
 }
 
+static cfx_datum fail_overflow(cfxi_call *c, const char *why)
+{
+    cfxi_fail(c, CFX_E_OVERFLOW, "%s", why);
+    return cfxi_rt_invalid();
+}
+
+cfx_status cfxi_rt_py_fail_nan(cfxi_call *c)
+{
+    return cfxi_fail(c, CFX_E_UNSUPPORTED, "this depends on whether two NaN are one object, which "
+                     "a graph does not know; test with x != x first");
+}
+
+cfx_status cfxi_rt_py_fail_whole(cfxi_call *c, double f)
+{
+    if (isnan(f))
+        return cfxi_fail(c, CFX_E_VALUE, "cannot convert float NaN to integer");
+    if (isinf(f))
+        return cfxi_fail(c, CFX_E_OVERFLOW, "cannot convert float infinity to integer");
+    return cfxi_fail(c, CFX_E_VALUE, "cannot convert float to a 64-bit integer");
+}
+
 static cfx_datum fail_division(cfxi_call *c, const char *why)
 {
     cfxi_fail(c, CFX_E_DIVISION, "%s", why);
@@ -131,9 +152,36 @@ static cfx_datum float_power(cfxi_call *c, double x, double y)
     if (x < 0 && isfinite(x) && isfinite(y) && y != floor(y)) {
         double angle = y * 3.14159265358979323846;
         double size = pow(-x, y);
+        if (isinf(size))
+            return fail_overflow(c, "complex exponentiation");
         return cfx_datum_complex(size * cos(angle), size * sin(angle));
     }
-    return cfx_datum_float(pow(x, y));
+    const double z = pow(x, y);
+    if (isinf(z) && isfinite(x) && isfinite(y))
+        return fail_overflow(c, "(34, 'Numerical result out of range')");
+    return cfx_datum_float(z);
+}
+
+static uint64_t magnitude(int64_t x) { return x < 0 ? 0 - (uint64_t)x : (uint64_t)x; }
+
+/* x / y of integers, rounded once: beyond 2^53 they are no floats themselves. The quotient has at
+ * least 64 bits; the last one that is kept says whether something is left. */
+static double int_quotient(int64_t x, int64_t y)
+{
+    const uint64_t a = magnitude(x);
+    const uint64_t b = magnitude(y);
+    if (a == 0 || (a <= UINT64_C(1) << 53 && b <= UINT64_C(1) << 53))
+        return (double)x / (double)y;
+    int exponent = -(64 + __builtin_clzll(a));
+    const unsigned __int128 wide = (unsigned __int128)a << -exponent;
+    unsigned __int128 q = wide / b;
+    bool rest = wide % b != 0;
+    for (; q >> 62; exponent++) {
+        rest = rest || (q & 1);
+        q >>= 1;
+    }
+    const double size = ldexp((double)((uint64_t)q << 1 | rest), exponent - 1);
+    return (x < 0) != (y < 0) ? -size : size;
 }
 
 static cfx_datum float_arithmetic(cfxi_call *c, cfxi_py_action a, cfx_datum dx, cfx_datum dy)
@@ -147,7 +195,9 @@ static cfx_datum float_arithmetic(cfxi_call *c, cfxi_py_action a, cfx_datum dx, 
     case CFXI_PY_ADD: return cfx_datum_float(x + y);
     case CFXI_PY_SUB: return cfx_datum_float(x - y);
     case CFXI_PY_MUL: return cfx_datum_float(x * y);
-    case CFXI_PY_TRUE_DIV: return cfx_datum_float(x / y);
+    case CFXI_PY_TRUE_DIV:
+        return cfx_datum_float(cfxi_rt_py_is_integral(dx) && cfxi_rt_py_is_integral(dy)
+                                   ? int_quotient(cfxi_rt_py_int(dx), cfxi_rt_py_int(dy)) : x / y);
     case CFXI_PY_FLOOR_DIV: return cfx_datum_float(float_floor_div(x, y));
     case CFXI_PY_MOD: return cfx_datum_float(float_mod(x, y));
     case CFXI_PY_POW: return float_power(c, x, y);
@@ -186,6 +236,12 @@ static cfx_datum whole_power(double x, double xi, int exponent)
     return exponent < 0 ? complex_quotient(1, 0, r, ri) : cfx_datum_complex(r, ri);
 }
 
+/* A complex power that is too large is an error; one that is no number is not. */
+static cfx_datum power_or_fail(cfxi_call *c, cfx_datum d)
+{
+    return isinf(d.as.c[0]) || isinf(d.as.c[1]) ? fail_overflow(c, "complex exponentiation") : d;
+}
+
 static cfx_datum complex_power(cfxi_call *c, double x, double xi, double y, double yi)
 {
     double size = hypot(x, xi);
@@ -196,11 +252,11 @@ static cfx_datum complex_power(cfxi_call *c, double x, double xi, double y, doub
     if (size == 0)
         return cfx_datum_complex(0, 0);
     if (yi == 0 && y == floor(y) && fabs(y) <= 100)  /* exactly, as Python does */
-        return whole_power(x, xi, (int)y);
+        return power_or_fail(c, whole_power(x, xi, (int)y));
     double angle = atan2(xi, x);
     double length = pow(size, y) * exp(-yi * angle);
     double turn = y * angle + yi * log(size);
-    return cfx_datum_complex(length * cos(turn), length * sin(turn));
+    return power_or_fail(c, cfx_datum_complex(length * cos(turn), length * sin(turn)));
 }
 
 static cfx_datum complex_arithmetic(cfxi_call *c, cfxi_py_action a, cfx_datum dx, cfx_datum dy)

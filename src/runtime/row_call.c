@@ -343,7 +343,8 @@ static cfx_datum run_plain(cfxi_call *c, const cfxi_signature *s)
     return result;
 }
 
-enum { MOST_TOLD = 300 };  /* characters of the arguments, in a message */
+/* Characters of the arguments and the reason in a message, and of the arguments in any case. */
+enum { MOST_TOLD = 240, FEWEST_TOLD = 80 };
 
 /* A sink for the beginning of a text: lists that are in many places print ever longer. */
 static cfx_status write_beginning(void *ctx, const char *data, size_t size)
@@ -397,8 +398,10 @@ void cfxi_rt_call_explain(const cfxi_call *c, const char *name, const cfxi_signa
             cfx_buffer_append(&text, ", ", 2);
         cfx_datum_print(c->args[i], c->dims, beginning(&text), NULL);
     }
-    cfx_error_set(c->err, c->err->status, "%s(%.*s): %.160s", name, MOST_TOLD, text.data,
-                  what);
+    const size_t size = strlen(what);  /* why it fails comes first; the line is still to be added */
+    const size_t room = size < MOST_TOLD - FEWEST_TOLD ? MOST_TOLD - size : FEWEST_TOLD;
+    cfx_error_set(c->err, c->err->status, "%s(%.*s%s): %.280s", name, (int)room, text.data,
+                  text.size > room ? "..." : "", what);
     cfx_buffer_free(&text);
 }
 

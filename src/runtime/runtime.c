@@ -135,6 +135,7 @@ cfx_runtime *cfx_runtime_new(const cfx_runtime_options *options, cfx_error *err)
     rt->library = cfx_library_retain(o->library);
     rt->interrupted = o->interrupted;
     rt->interrupted_ctx = o->interrupted_ctx;
+    rt->print = o->print;
     atomic_init(&rt->seed, o->seed);
     unsigned threads = o->reference ? 1 : o->threads ? o->threads : machine_threads();
     if (threads > 1 && !(rt->pool = cfxi_rt_pool_new(threads, allocator, err))) {

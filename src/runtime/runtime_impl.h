@@ -81,6 +81,7 @@ struct cfx_runtime {
     bool reference;
     bool (*interrupted)(void *ctx);  /* or NULL */
     void *interrupted_ctx;
+    cfx_sink print;                  /* of the program; write NULL: it may not print */
     _Atomic uint64_t seed;
     _Atomic uint64_t drawn;  /* how many blocks of random numbers were drawn since the seed */
     _Atomic(cfxi_signature *) signatures[CFX_OPERATOR_COUNT];  /* made when first asked for */

@@ -131,6 +131,7 @@ def calls():
         "math_isqrt": [(math.isqrt, 17)],
         "builtin_min": [(min, [2, 5]), (lambda a: min(*a), [[3, 1.5]])],  # a list of all values
         "check_length": [(lambda *_: None, [1, 2], 2), (lambda *_: None, (1, 2, 3), 2, True)],
+        "check_buffer": [(lambda *_: None, x, -x)],
         "builtin_max": [(max, [2, 5])],
         "builtin_round": [(round, 2.675, 2), (round, -0.5)],
         "builtin_sum": [(sum, [1, 2.5]), (sum, x)],
@@ -196,7 +197,7 @@ ELSEWHERE = {
                      "check", "sym_constrain_range", "sym_constrain_range_for_size"),
                     "test_assertions, below"),
     **dict.fromkeys(("getattr", "isinstance", "setitem", "numpy", "requires_grad_", "to_device",
-                     "to_layout", "print", "fail"), "programs that are lowered"),
+                     "to_layout", "print", "builtin_print", "fail"), "programs that are lowered"),
     "write_out": "test_out.py",
     **dict.fromkeys(("native_dropout", "bernoulli_p", "normal", "poisson", "rand", "random",
                      "randperm", "gumbel_softmax", "normal_numbers"),

@@ -136,6 +136,47 @@ def test_everything_in_the_way_is_named():
     assert "nothing_like_it(1)" in str(error.value)
 
 
+class Turns(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("state", torch.arange(6.0).reshape(2, 3))
+
+    def forward(self, x, others):
+        y = x.t()
+        y[0, 1] = 100
+        x.transpose_(0, 1)
+        others[0].unsqueeze_(0)
+        self.state.t_()
+        z = x.clone()
+        z.squeeze_()
+        return x, y, x.shape[0], z, self.state * 1
+
+
+@pytest.mark.parametrize("make", [lambda m: m, cfx.lower], ids=["called", "in C"])
+def test_sizes_that_change_in_place(make):
+    """squeeze_ and its like change the tensor of the caller, and that of the module."""
+    eager, module = Turns(), cfx.script(Turns())
+    call = make(module)
+    for _ in range(3):
+        given = [(torch.arange(6.0).reshape(2, 3), [torch.ones(2), X]) for _ in range(2)]
+        results = eager(*given[0]), call(*given[1])
+        for want, got in zip(results[0], results[1], strict=True):
+            assert want == got if isinstance(want, int) else torch.equal(want, got)
+        assert torch.equal(given[0][0], given[1][0])
+        assert given[1][1][0].shape == (1, 2) and given[1][1][1].shape == X.shape
+        assert torch.equal(eager.state, module.state)
+
+
+def test_rows_that_change_sizes():
+    x = torch.arange(6.0).reshape(2, 3)
+    y, before = x[:, 1:], x.t()
+    assert cfx.ops.t_(y) is y and y.shape == (2, 2) and torch.equal(y, x[:, 1:].t())
+    assert y.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+    assert cfx.ops.unsqueeze_(x, 0) is x and x.shape == (1, 2, 3)
+    assert cfx.ops.as_strided_(x, [2], [3], 1) is x and x.tolist() == [1.0, 4.0]
+    assert before.shape == (3, 2)
+
+
 def test_a_failure_says_where():
     lowered = lower(lambda x, y: x @ y)
     where = r"test_lower\.py:\d+: matmul\(float32\[3, 4\].*node %matmul"

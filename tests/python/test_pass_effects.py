@@ -160,6 +160,43 @@ def test_every_random_operator_is_kept():
     assert dropped == []
 
 
+@pytest.mark.parametrize("name", ["manual_seed", "seed", "set_state", "get_state", "initial_seed"])
+def test_calls_of_generators_are_kept(name):
+    """What sets a generator changes the next draw, and what reads it tells of the last one."""
+    functions = {"manual_seed": torch.manual_seed, "seed": torch.seed,
+                 "set_state": torch.set_rng_state, "get_state": torch.get_rng_state,
+                 "initial_seed": torch.initial_seed}  # fmt: skip
+    assert is_kept("call_method", name, 1) and is_kept("call_function", functions[name], 0)
+    graph = cfx.Graph()
+    x = graph.placeholder("x")
+    graph.call_method(name, (x,))
+    graph.call_function(functions[name], ())
+    graph.output(x)
+    read = cfx.parse(cfx.text(graph))
+    for each in (graph, read):
+        each.eliminate_dead_code()
+        assert len(each.nodes) == 4
+
+
+def seeds_twice(x):
+    g = torch.Generator()
+    g.manual_seed(3)
+    first = torch.rand(2, generator=g)
+    before = g.get_state()
+    g.manual_seed(3)
+    second = torch.rand(2, generator=g)
+    return x + first, second, before, g.get_state()
+
+
+@pytest.mark.parametrize("name", ["dce", "cse", "toposort"])
+def test_generators_that_are_recorded(name):
+    x = torch.ones(2)
+    module = cfx.script(seeds_twice)
+    cfx.passes.run(module, name)
+    for want, got in zip(seeds_twice(x), module(x), strict=True):
+        assert torch.equal(want, got)
+
+
 def is_kept(op, target, n):
     graph = cfx.Graph()
     x = graph.placeholder("x")

@@ -985,3 +985,63 @@ def test_buffers_keep_their_shape_and_dtype(buffer, assign, says):
 
     with pytest.raises(cfx.ScriptError, match=says):
         cfx.script(Keeps())
+
+
+class Averages(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(3))
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x):
+        self.calls = self.calls + 1
+        self.mean = 0.5 * self.mean + 0.5 * x.mean(0)
+        return x - self.mean
+
+
+@pytest.mark.parametrize("make", [lambda m: m, cfx.lower, lambda m: cfx.Interpreter(m).run],
+                         ids=["called", "in C", "interpreted"])
+@pytest.mark.parametrize("x, says", [
+    (X.double(), "dtype"), (torch.ones(2, 2, 3), "shape"), (torch.ones(2, 1), None)
+])  # fmt: skip
+def test_buffers_that_only_a_run_knows(make, x, says):
+    """What would be copied into the old shape, or rounded to the old dtype, is an error."""
+    module = cfx.script(Averages())
+    checked = [n for n in module.graph.nodes if n.target is cfx.check_buffer]
+    assert [n.args[0].target for n in checked] == ["mean"]
+    call = make(module)
+    eager = Averages()
+    for batch in BATCHES:
+        torch.testing.assert_close(call(batch), eager(batch))
+    if not says:
+        torch.testing.assert_close(call(x), eager(x))
+        return
+    with pytest.raises(RuntimeError, match=says) as caught:
+        call(x)
+    notes = [str(caught.value), *getattr(caught.value, "__notes__", ())]
+    assert "test_script_modules.py" in "".join(notes)
+
+
+def test_check_buffer():
+    cfx.check_buffer(X, -X)
+    for other in (X[0], X.double(), X.half(), X[:, :1]):
+        with pytest.raises(RuntimeError, match="which a graph cannot keep"):
+            cfx.check_buffer(X, other)
+
+
+@pytest.mark.parametrize("given, says", [
+    (torch.zeros(2), "shape"), (torch.zeros(3).int(), "dtype")
+])  # fmt: skip
+def test_buffers_and_tensors_that_are_known(given, says):
+    class Swaps(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("a", torch.zeros(3))
+            self.register_buffer("b", given)
+
+        def forward(self, x):
+            self.a = self.b
+            return x
+
+    with pytest.raises(cfx.ScriptError, match=f"a tensor of another {says}"):
+        cfx.script(Swaps())

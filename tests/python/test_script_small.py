@@ -472,8 +472,60 @@ def test_print_happens_when_the_graph_runs(capsys):
         want = capsys.readouterr().out
         for call in (module, cfx.script(prints), cfx.Interpreter(module).run):
             assert torch.equal(call(x), x) and capsys.readouterr().out == want
-    with pytest.raises(cfx.LowerError, match="builtins.print"):
+    with pytest.raises(cfx.LowerError, match="print cannot show a"):
         cfx.lower(module)
+
+
+def prints_numbers(x, n):
+    print("n:", n, [n, 2.5, "a", None], (True,), {"k": x.sum().item()}, sep="{}", end="!\n")
+    print()
+    if x.sum() > 0:
+        print("positive", n + 1, x.tolist(), list(x.shape), x.dtype)
+    print(x.shape[0], end="")
+    return x if print() is None else -x
+
+
+def test_print_in_c(capsys):
+    lowered = cfx.lower(cfx.script(prints_numbers))
+    assert capsys.readouterr().out == ""
+    for x, n in ((torch.ones(2), 3), (-torch.ones(2), 1.5)):
+        prints_numbers(x, n)
+        want = capsys.readouterr().out
+        assert torch.equal(lowered(x, n), x) and capsys.readouterr().out == want
+    with pytest.raises(NotImplementedError, match="tensor cannot be converted to text"):
+        lowered(torch.ones(2), torch.ones(()))
+
+
+class Full:
+    def write(self, text):
+        raise OSError("full")
+
+
+def test_print_fails(monkeypatch):
+    """As the file does that it writes to."""
+    lowered = cfx.lower(cfx.script(prints_numbers))
+    monkeypatch.setattr(sys, "stdout", Full())
+    with pytest.raises(OSError, match="full"):
+        lowered(torch.ones(2), 3)
+    monkeypatch.setattr(sys, "stdout", None)
+    lowered(torch.ones(2), 3)
+
+
+def prints_a_shape(x):
+    print(x.shape)
+    return x
+
+
+def prints_a_sum(x):
+    print([x.sum()])
+    return x
+
+
+@pytest.mark.parametrize("program, what", [(prints_a_shape, "a shape"), (prints_a_sum, "a tensor")])
+def test_what_c_cannot_print(program, what):
+    where = r"test_script_small.py:\d+: "
+    with pytest.raises(cfx.LowerError, match=f"{where}.*print cannot show {what}"):
+        cfx.lower(cfx.script(program))
 
 
 def prints_to_a_file(x):

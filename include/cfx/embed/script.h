@@ -401,6 +401,14 @@ CFX_API void cfx_evaluator_accept(cfx_evaluator *ev);
  * cannot. */
 CFX_API cfx_status cfx_evaluator_finish(cfx_evaluator *ev, cfx_error *err);
 
+/* For a world that keeps an assignment to a buffer as buffer.copy_(value). In Python the attribute
+ * is the new tensor; the copy has the same effect only if the two have one shape and dtype. `ndim`
+ * and `dtype` are the buffer's, `buffer` is the node that reads it. CFX_E_UNSUPPORTED with advice
+ * if they surely differ. If only a run can tell, it appends cfx.check_buffer(buffer, value), which
+ * then fails. */
+CFX_API cfx_status cfx_script_fit_buffer(cfx_node *buffer, cfx_node *value, size_t ndim,
+                                         cfx_dtype dtype, cfx_error *err);
+
 /* Cleans up a graph that has its output: removes unused results of branches, and names all nodes
  * except inputs after their callees, numbered from scratch, also in regions. It fails only if
  * memory runs out; the graph can then only be released. */

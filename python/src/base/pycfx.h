@@ -411,13 +411,40 @@ static inline bool is_cfx_tensor(const module_state *st, PyObject *o)
     return Py_TYPE(o) == (PyTypeObject *)st->TensorType;
 }
 
+/* A tensor of torch: none is known before torch is loaded. */
+static inline bool is_torch_tensor(const module_state *st, PyObject *o)
+{
+    return st->torch_tensor && PyObject_TypeCheck(o, (PyTypeObject *)st->torch_tensor);
+}
+
 /* Whose arrays were seen among arguments; results are given back as those of the last of these. */
 typedef enum array_kind { ARRAY_NONE, ARRAY_CFX, ARRAY_NUMPY, ARRAY_TORCH } array_kind;
+
+/* What squeeze_ and its like change of a tensor. */
+typedef struct tensor_header {
+    size_t ndim;
+    int64_t sizes[CFX_MAX_DIMS];
+    int64_t strides[CFX_MAX_DIMS];
+    const void *data;
+} tensor_header;
+
+/* A tensor of torch's and what shares its memory, and how that was before a run. Owned. */
+typedef struct shared_tensor {
+    PyObject *o;
+    cfx_tensor *t;
+    tensor_header before;
+} shared_tensor;
+
+typedef struct shared_tensors {
+    shared_tensor *items;
+    size_t n, room;
+} shared_tensors;
 
 /* What reading arguments has found out. Start it as {0}. */
 typedef struct arrays_seen {
     array_kind kind;
     bool copied;  /* an array could only be copied: writing to the tensor does not reach it */
+    shared_tensors *shared;  /* receives those of torch's that were not copied; or NULL */
 } arrays_seen;
 
 /* A cfx.Tensor that takes over `t`; NULL with an exception, also if `t` is NULL. */
@@ -429,6 +456,15 @@ cfx_tensor *tensor_from_py(module_state *st, PyObject *o, arrays_seen *seen);
 cfx_tensor *array_from_py(module_state *st, PyObject *o, arrays_seen *seen);
 /* `t` as an object of that library: a new reference, sharing the memory. ARRAY_NONE is CFX. */
 PyObject *tensor_to_py(module_state *st, cfx_tensor *t, array_kind kind);
+/* A run may change the sizes of tensors that are shared with torch: squeeze_. After `add`, and
+ * before each run, `remember`; after it, `follow` gives torch's tensors what has changed. -1 with
+ * an exception. (tensor_export.c) */
+int shared_add(shared_tensors *all, PyObject *o, cfx_tensor *t);
+void shared_remember(shared_tensors *all);
+int shared_follow(const shared_tensors *all);
+void shared_free(shared_tensors *all);
+/* Whether the row changes the sizes of its first argument: squeeze_, t_. (operator_call.c) */
+bool changes_header(cfx_operator op);
 /* A dtype by torch's object, its name, or Python's type: false with an exception. */
 bool dtype_from_py(module_state *st, PyObject *o, cfx_dtype *dtype);
 int tensor_getbuffer(PyObject *self, Py_buffer *view, int flags);

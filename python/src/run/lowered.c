@@ -86,6 +86,8 @@ typedef struct PyProgram {
     cfx_program *p;
     array_kind kind;  /* whose tensors the parameters are */
     PyObject *runtime;  /* what it runs with; NULL: the current one */
+    bool reshapes;      /* it may change the sizes of an input or a parameter: squeeze_ */
+    shared_tensors state;  /* if so: those of the parameters */
 } PyProgram;
 
 cfx_state *state_from_py(module_state *st, PyObject *dict, arrays_seen *seen)
@@ -114,6 +116,22 @@ cfx_state *state_from_py(module_state *st, PyObject *dict, arrays_seen *seen)
     return NULL;
 }
 
+static bool has_reshapes(const cfx_graph *g)
+{
+    for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
+        size_t count = 0;
+        const cfx_value *args = cfx_value_items(cfx_node_args(n), &count);
+        if (changes_header(cfx_node_operator(n)))
+            return true;
+        for (size_t i = 0; i < count; i++) {
+            const cfx_graph *region = cfx_value_graph(args[i]);
+            if (region && has_reshapes(region))
+                return true;
+        }
+    }
+    return false;
+}
+
 const cfx_program *program_of(PyObject *program) { return ((PyProgram *)program)->p; }
 
 static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -131,13 +149,18 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
                             Py_TYPE(runtime)->tp_name);
     if (!is_graph(st, graph))
         return PyErr_Format(PyExc_TypeError, "Program() needs a Graph");
+    const bool reshapes = has_reshapes(((PyGraph *)graph)->g);
+    PyProgram *self = (PyProgram *)type->tp_alloc(type, 0);
+    if (!self)
+        return NULL;
+    seen.shared = reshapes ? &self->state : NULL;
     cfx_state *state = state_from_py(st, dict, &seen);
     if (!state)
-        return NULL;
-    PyProgram *self = (PyProgram *)type->tp_alloc(type, 0);
+        Py_CLEAR(self);
     if (self) {
         self->kind = seen.kind ? seen.kind : ARRAY_TORCH;  /* GraphModules are torch's */
         self->runtime = runtime != Py_None ? Py_NewRef(runtime) : NULL;
+        self->reshapes = reshapes;
         self->p = cfx_program_new(((PyGraph *)graph)->g, state, NULL, &err);
         if (!self->p) {
             raise_cfx(&err);
@@ -152,6 +175,7 @@ static void program_dealloc(PyProgram *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     cfx_program_free(self->p);
+    shared_free(&self->state);
     Py_XDECREF(self->runtime);
     type->tp_free(self);
     Py_DECREF(type);
@@ -181,7 +205,8 @@ static PyObject *program_run(PyProgram *self, PyObject *const *args, Py_ssize_t 
 {
     module_state *st = state_of(Py_TYPE(self));
     cfx_datum some[16];
-    arrays_seen seen = {0};
+    shared_tensors shared = {0};
+    arrays_seen seen = {.shared = self->reshapes ? &shared : NULL};
     cfx_datum *inputs = nargs <= 16 ? some : PyMem_New(cfx_datum, (size_t)nargs);
     if (!inputs)
         return PyErr_NoMemory();
@@ -189,8 +214,12 @@ static PyObject *program_run(PyProgram *self, PyObject *const *args, Py_ssize_t 
     while (n < nargs && (inputs[n] = datum_from_py(st, args[n], &seen)).kind != CFX_DATUM_INVALID)
         n++;
     PyObject *result = NULL;
+    shared_remember(&self->state);
     if (n == nargs)
         result = run_with(self, st, inputs, (size_t)n, seen.kind ? seen.kind : self->kind);
+    if (result && (shared_follow(&shared) < 0 || shared_follow(&self->state) < 0))
+        Py_CLEAR(result);
+    shared_free(&shared);
     while (n-- > 0)
         cfx_datum_release(inputs[n]);
     if (inputs != some)

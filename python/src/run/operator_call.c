@@ -3,7 +3,7 @@
 
 #include <structmember.h>
 
-enum { MOST_PARAMS = 24 };
+enum { MOST_PARAMS = 32 };  /* bits of a mask; no row has as many */
 
 typedef struct PyOperator {
     PyObject_HEAD
@@ -123,7 +123,8 @@ static PyObject *same_object(const PyOperator *self, const bound *b, const cfx_d
 {
     for (size_t i = 0; result.kind == CFX_DATUM_TENSOR && i < b->n; i++)
         if (args[i].kind == CFX_DATUM_TENSOR && args[i].as.tensor == result.as.tensor &&
-            (is_cfx_tensor(self->st, b->args[i]) || !self->changes_header))
+            (!self->changes_header || is_cfx_tensor(self->st, b->args[i]) ||
+             is_torch_tensor(self->st, b->args[i])))
             return b->args[i];
     return NULL;
 }
@@ -132,7 +133,8 @@ static PyObject *operator_call(PyObject *callable, PyObject *const *args, size_t
                                PyObject *kwnames)
 {
     PyOperator *self = (PyOperator *)callable;
-    arrays_seen seen = {0};
+    shared_tensors shared = {0};
+    arrays_seen seen = {.shared = self->changes_header ? &shared : NULL};
     cfx_datum data[MOST_PARAMS];
     bound b;
     size_t n = 0;
@@ -143,7 +145,9 @@ static PyObject *operator_call(PyObject *callable, PyObject *const *args, size_t
     if (ok) {
         cfx_datum computed = run_operator(self->st, self->op, data, n);
         PyObject *same = same_object(self, &b, data, computed);
-        if (same)
+        if (computed.kind != CFX_DATUM_INVALID && shared_follow(&shared) < 0)
+            result = NULL;
+        else if (same)
             result = Py_NewRef(same);
         else if (computed.kind != CFX_DATUM_INVALID)
             result = datum_to_py(self->st, computed, seen.kind);
@@ -151,24 +155,31 @@ static PyObject *operator_call(PyObject *callable, PyObject *const *args, size_t
     }
     while (n-- > 0)
         cfx_datum_release(data[n]);
+    shared_free(&shared);
     Py_XDECREF(b.rest);
     return result;
 }
 
 /* ---- the type ------------------------------------------------------------------------------ */
 
+bool changes_header(cfx_operator op)
+{
+    cfx_schema_param result;
+    const cfx_operator functional = cfx_operator_functional(op);
+    return functional != CFX_OPID_NONE && cfx_operator_result(functional, 0, &result) &&
+           result.alias;
+}
+
 static void describe(PyOperator *self)
 {
     cfx_schema_param param;
-    cfx_operator functional = cfx_operator_functional(self->op);
     for (size_t i = 0; i < MOST_PARAMS && cfx_operator_param(self->op, i, &param); i++) {
         if (param.variadic)
             self->variadic = (int)i;
         self->writes |= (uint32_t)param.writes << i;
         self->dtypes |= (uint32_t)(strncmp(param.type, "ScalarType", 10) == 0) << i;
     }
-    self->changes_header = functional != CFX_OPID_NONE &&
-                           cfx_operator_result(functional, 0, &param) && param.alias;
+    self->changes_header = changes_header(self->op);
 }
 
 static PyObject *param_names(cfx_operator op)

@@ -31,10 +31,25 @@ static bool interrupted(void *ctx)
     return raised;
 }
 
+/* What a program prints goes to sys.stdout, as it is then. */
+static cfx_status print_text(void *ctx, const char *data, size_t size)
+{
+    (void)ctx;
+    PyGILState_STATE lock = PyGILState_Ensure();
+    PyObject *text = PyUnicode_DecodeUTF8(data, (Py_ssize_t)size, "surrogatepass");
+    PyObject *out = text ? PySys_GetObject("stdout") : NULL;  /* borrowed; NULL or None: nowhere */
+    const bool good = text && (!out || out == Py_None ||
+                               PyFile_WriteObject(text, out, Py_PRINT_RAW) == 0);
+    Py_XDECREF(text);
+    PyGILState_Release(lock);
+    return good ? CFX_OK : CFX_E_HOST;
+}
+
 static PyObject *make(PyTypeObject *type, cfx_runtime_options options)
 {
     cfx_error err = {0};
     options.interrupted = interrupted;
+    options.print = (cfx_sink){.write = print_text};
     cfx_runtime *rt = cfx_runtime_new(&options, &err);
     if (!rt)
         return raise_cfx(&err);

@@ -264,3 +264,93 @@ PyObject *tensor_to_py(module_state *st, cfx_tensor *t, array_kind kind)
         return to_numpy(st, t);
     return tensor_wrap(st, cfx_tensor_retain(t));
 }
+
+/* ---- headers ------------------------------------------------------------------------------- */
+
+static tensor_header header_of(const cfx_tensor *t)
+{
+    tensor_header h = {.ndim = cfx_tensor_ndim(t), .data = cfx_tensor_data(t)};
+    memcpy(h.sizes, cfx_tensor_sizes(t), h.ndim * sizeof *h.sizes);
+    memcpy(h.strides, cfx_tensor_strides(t), h.ndim * sizeof *h.strides);
+    return h;
+}
+
+int shared_add(shared_tensors *all, PyObject *o, cfx_tensor *t)
+{
+    if (all->n == all->room) {
+        const size_t room = all->room ? 2 * all->room : 4;
+        shared_tensor *items = PyMem_Resize(all->items, shared_tensor, room);
+        if (!items) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        all->items = items;
+        all->room = room;
+    }
+    all->items[all->n++] = (shared_tensor){.o = Py_NewRef(o), .t = cfx_tensor_retain(t),
+                                           .before = header_of(t)};
+    return 0;
+}
+
+void shared_remember(shared_tensors *all)
+{
+    for (size_t i = 0; i < all->n; i++)
+        all->items[i].before = header_of(all->items[i].t);
+}
+
+static PyObject *numbers(const int64_t *values, size_t n, int64_t unit)
+{
+    PyObject *tuple = PyTuple_New((Py_ssize_t)n);
+    for (size_t i = 0; tuple && i < n; i++) {
+        PyObject *number = PyLong_FromLongLong(values[i] / unit);
+        if (number)
+            PyTuple_SET_ITEM(tuple, (Py_ssize_t)i, number);
+        else
+            Py_CLEAR(tuple);
+    }
+    return tuple;
+}
+
+/* Gives the tensor of torch's another header, in elements of `unit` bytes. */
+static int take_header(PyObject *o, const tensor_header *h, int64_t unit, int64_t moved)
+{
+    PyObject *offset = PyObject_CallMethod(o, "storage_offset", NULL);
+    PyObject *sizes = offset ? numbers(h->sizes, h->ndim, 1) : NULL;
+    PyObject *strides = sizes ? numbers(h->strides, h->ndim, unit) : NULL;
+    PyObject *done = strides ? PyObject_CallMethod(o, "as_strided_", "OOL", sizes, strides,
+                                                   PyLong_AsLongLong(offset) + moved / unit) : NULL;
+    Py_XDECREF(done);
+    Py_XDECREF(strides);
+    Py_XDECREF(sizes);
+    Py_XDECREF(offset);
+    return done ? 0 : -1;
+}
+
+int shared_follow(const shared_tensors *all)
+{
+    for (size_t i = 0; i < all->n; i++) {
+        const shared_tensor *each = &all->items[i];
+        const tensor_header *before = &each->before;
+        const tensor_header now = header_of(each->t);
+        const size_t bytes = now.ndim * sizeof *now.sizes;
+        const int64_t unit = (int64_t)cfx_dtype_size(cfx_tensor_dtype(each->t));
+        const int64_t moved = (const char *)now.data - (const char *)before->data;
+        const bool same = now.ndim == before->ndim && moved == 0 &&
+                          memcmp(now.sizes, before->sizes, bytes) == 0 &&
+                          memcmp(now.strides, before->strides, bytes) == 0;
+        if (!same && take_header(each->o, &now, unit, moved) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+void shared_free(shared_tensors *all)
+{
+    while (all->n > 0) {
+        shared_tensor *last = &all->items[--all->n];
+        cfx_tensor_release(last->t);
+        Py_DECREF(last->o);
+    }
+    PyMem_Free(all->items);
+    *all = (shared_tensors){0};
+}

@@ -96,6 +96,10 @@ static cfx_tensor *from_torch(module_state *st, PyObject *o, arrays_seen *seen)
     cfx_tensor *t = capsule ? from_capsule(capsule) : NULL;
     seen->kind = ARRAY_TORCH;
     seen->copied = seen->copied || lazy > 0;
+    if (t && lazy == 0 && seen->shared && shared_add(seen->shared, o, t) < 0) {
+        cfx_tensor_release(t);
+        t = NULL;
+    }
     Py_XDECREF(capsule);
     Py_XDECREF(plain);
     return t;
@@ -212,7 +216,7 @@ cfx_tensor *array_from_py(module_state *st, PyObject *o, arrays_seen *seen)
             return NULL;
         Py_DECREF(torch);
     }
-    if (st->torch_tensor && PyObject_TypeCheck(o, (PyTypeObject *)st->torch_tensor))
+    if (is_torch_tensor(st, o))
         return from_torch(st, o, seen);
     if (!is_ndarray(o))
         return NULL;

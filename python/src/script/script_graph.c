@@ -245,101 +245,64 @@ static uint32_t world_scope(void *ctx)
     return w->tracer->scope_number;
 }
 
-/* ---- values that do not fit into a buffer -------------------------------------------------- */
+/* ---- buffers that are assigned to ---------------------------------------------------------- */
 
-enum { DEEPEST = 32 };
-
-/* Whether the name of what a node calls, without its module, is among the words: "|sum|max|". */
-static bool calls(const cfx_node *n, const char *words)
+/* Whether an attribute of two tensors is equal: 1, 0, -1 with an exception. */
+static int have_same(PyObject *a, PyObject *b, const char *name)
 {
-    char word[40];
-    cfx_error ignored = {0};
-    const cfx_opcode op = cfx_node_op(n);
-    const char *target = op == CFX_OP_CALL_FUNCTION || op == CFX_OP_CALL_METHOD
-                         ? cfx_node_target(n, NULL, &ignored) : NULL;
-    const char *dot = target ? strrchr(target, '.') : NULL;
-    size_t named = 0;
-    cfx_value_items(cfx_node_kwargs(n), &named);
-    if (!target || named > 0 || strncmp(target, "builtins.", 9) == 0)
-        return false;
-    snprintf(word, sizeof word, "|%.36s|", dot ? dot + 1 : target);
-    return strstr(words, word) != NULL;
+    PyObject *x = PyObject_GetAttrString(a, name);
+    PyObject *y = x ? PyObject_GetAttrString(b, name) : NULL;
+    const int same = y ? PyObject_RichCompareBool(x, y, Py_EQ) : -1;
+    Py_XDECREF(y);
+    Py_XDECREF(x);
+    return same;
 }
 
-#define POINTWISE "|add|sub|mul|truediv|div|neg|abs|sqrt|rsqrt|exp|log|sigmoid|tanh|detach|clone|"
-#define REDUCTIONS "|sum|mean|prod|std|var|norm|median|amax|amin|max|min|all|any|"
-
-/* Whether it is surely a tensor without dimensions: x.sum() / 2. */
-static bool is_single(const cfx_node *n, int depth)
+/* A tensor whose shape and dtype are known now. */
+static int check_known(PyScript *w, PyObject *buffer, PyObject *v)
 {
-    if (calls(n, REDUCTIONS))
-        return cfx_node_num_args(n) == 1;
-    const size_t inputs = cfx_node_num_inputs(n);
-    bool all = inputs > 0 && depth < DEEPEST && calls(n, POINTWISE);
-    for (size_t i = 0; all && i < inputs; i++)
-        all = is_single(cfx_node_input(n, i), depth + 1);
-    return all;
+    const int shape = have_same(buffer, v, "shape");
+    const int dtype = shape > 0 ? have_same(buffer, v, "dtype") : shape;
+    if (shape == 0 || dtype == 0)
+        script_refuse(w, "this buffer is assigned a tensor of another %s, which a graph cannot "
+                      "keep; register the buffer with the %s that it gets",
+                      shape ? "dtype" : "shape", shape ? "dtype" : "shape");
+    return shape > 0 && dtype > 0 ? 0 : -1;
 }
 
-/* Whether its elements are surely fractions. */
-static bool is_fraction(const cfx_node *n, int depth)
+/* In Python the attribute is the new tensor; the graph copies its elements. `read` is the Proxy
+ * that reads the buffer. */
+static int check_fits(PyScript *w, PyObject *buffer, PyObject *read, PyObject *v)
 {
-    if (calls(n, "|mean|std|var|truediv|sqrt|rsqrt|exp|log|sigmoid|tanh|softmax|float|double|"))
-        return true;
-    bool one = false;
-    if (depth == DEEPEST || !calls(n, POINTWISE REDUCTIONS))
-        return false;
-    for (size_t i = 0; !one && i < cfx_node_num_args(n); i++) {
-        const cfx_value v = cfx_node_arg(n, i);
-        one = v.kind == CFX_KIND_FLOAT ||
-              (v.kind == CFX_KIND_NODE && is_fraction(v.as.node, depth + 1));
-    }
-    return one && !calls(n, "|all|any|");
-}
-
-/* 1 if an attribute of the tensor is true, 0, -1 with an exception. */
-static int tensor_says(PyObject *tensor, const char *name, bool call)
-{
-    PyObject *found = call ? PyObject_CallMethod(tensor, name, NULL)
-                           : PyObject_GetAttrString(tensor, name);
-    int truth = found ? PyObject_IsTrue(found) : -1;
-    Py_XDECREF(found);
-    return truth;
-}
-
-/* In Python the attribute is the new tensor; a graph copies its elements, which would repeat them
- * or round them if the buffer has more dimensions or another dtype. */
-static int check_fits(PyScript *w, PyObject *buffer, PyObject *v)
-{
-    const cfx_node *n = is_proxy(w->st, v) ? w->world.node(w, object(v)) : NULL;
-    const int sized = n ? tensor_says(buffer, "ndim", false) : 0;
-    const int fractions = sized < 0 ? -1 : n ? tensor_says(buffer, "is_floating_point", true) : 1;
-    const int complex = fractions != 0 ? fractions : tensor_says(buffer, "is_complex", true);
-    if (sized < 0 || fractions < 0 || complex < 0)
-        return -1;
-    if (sized > 0 && is_single(n, 0)) {
-        script_refuse(w, "this buffer has dimensions, but is assigned a tensor that has none: the "
-                      "graph would copy it into every element; register the buffer with the shape "
-                      "that it gets (torch.zeros(())), or fill it (self.b.fill_(v))");
-        return -1;
-    }
-    if (n && !complex && is_fraction(n, 0)) {
-        script_refuse(w, "this buffer has an integer dtype, but is assigned fractions: the graph "
-                      "would round them; register the buffer with the dtype that it gets, or "
-                      "convert the value (v.to(self.b.dtype))");
-        return -1;
-    }
-    return 0;
+    cfx_node *from = is_proxy(w->st, read) ? w->world.node(w, object(read)) : NULL;
+    cfx_node *n = is_proxy(w->st, v) ? w->world.node(w, object(v)) : NULL;
+    cfx_dtype type;
+    cfx_error why = {0};
+    if (!n)
+        return is_tensor(w->st, v) ? check_known(w, buffer, v) : 0;
+    PyObject *dtype = PyObject_GetAttrString(buffer, "dtype");
+    PyObject *ndim = dtype ? PyObject_GetAttrString(buffer, "ndim") : NULL;
+    const size_t dims = ndim ? PyLong_AsSize_t(ndim) : 0;
+    const bool known = ndim && !PyErr_Occurred() && dtype_from_py(w->st, dtype, &type);
+    Py_XDECREF(ndim);
+    Py_XDECREF(dtype);
+    if (!known || !from)
+        return known ? 0 : -1;
+    const cfx_status status = cfx_script_fit_buffer(from, n, dims, type, &why);
+    if (status == CFX_E_UNSUPPORTED)
+        script_refuse(w, "%s", why.message);
+    else if (status != CFX_OK)
+        raise_cfx(&why);
+    return status == CFX_OK ? 0 : -1;
 }
 
 /* Records buffer.copy_(v), so that the buffer keeps from call to call what the program gave it. */
 static int keep_buffer(PyScript *w, PyObject *buffer, PyObject *v)
 {
-    if (check_fits(w, buffer, v) < 0)
-        return -1;
     PyObject *name = PyUnicode_InternFromString("copy_");
     PyObject *args[2] = {name ? script_read(w, buffer) : NULL, v};
-    PyObject *proxy = args[0] ? script_record_method(w, name, args, 2, NULL) : NULL;
+    const bool fits = args[0] && check_fits(w, buffer, args[0], v) == 0;
+    PyObject *proxy = fits ? script_record_method(w, name, args, 2, NULL) : NULL;
     Py_XDECREF(proxy);
     Py_XDECREF(args[0]);
     Py_XDECREF(name);

@@ -1,4 +1,5 @@
-/* buffer_copies.c - results that share the memory of a buffer which is assigned to.
+/* buffer_copies.c - buffers that are assigned to: whether a copy into them does the same, and
+ * results that share their memory.
  *
  *     old = self.state
  *     self.state = new               # is recorded as self.state.copy_(new), at the end
@@ -12,6 +13,141 @@
 
 #include "analysis/alias_impl.h"
 #include "analysis/control_flow_impl.h"
+
+#include <cfx/embed/script.h>
+#include <cfx/embed/tensor.h>
+
+/* ---- whether a value fits into a buffer ---------------------------------------------------- */
+
+enum { DEEPEST_VALUE = 32 };  /* what is computed in more steps may be anything */
+
+/* What an operator makes of the types and shapes of tensors, called without keywords. */
+typedef enum fit_kind {
+    FIT_ANY,
+    FIT_COPY,      /* one of the same type */
+    FIT_ADD,       /* element by element, of the types together */
+    FIT_DIVIDE,    /* likewise, and never integers */
+    FIT_MEAN,      /* of all elements, and never integers */
+    FIT_SUM,       /* of all elements, of the same type or wider */
+    FIT_TEST,      /* of all elements: a bool */
+    FIT_FRACTION   /* never integers */
+} fit_kind;
+
+static fit_kind kind_of_call(const cfx_node *n)
+{
+    size_t named = 0;
+    cfx_value_items(cfx_node_kwargs(n), &named);
+    if (named > 0)
+        return FIT_ANY;
+    const bool whole = cfx_node_num_args(n) == 1;  /* a reduction without dimensions */
+    switch ((int)cfx_node_operator(n)) {
+    case CFX_OPID_clone:
+    case CFX_OPID_detach: return FIT_COPY;
+    case CFX_OPID_add:
+    case CFX_OPID_sub:
+    case CFX_OPID_mul:
+    case CFX_OPID_neg:
+    case CFX_OPID_abs: return FIT_ADD;
+    case CFX_OPID_div:
+    case CFX_OPID_sqrt:
+    case CFX_OPID_rsqrt:
+    case CFX_OPID_exp:
+    case CFX_OPID_log:
+    case CFX_OPID_sigmoid:
+    case CFX_OPID_tanh: return FIT_DIVIDE;
+    case CFX_OPID_mean:
+    case CFX_OPID_std:
+    case CFX_OPID_var:
+    case CFX_OPID_norm: return whole ? FIT_MEAN : FIT_FRACTION;
+    case CFX_OPID_sum:
+    case CFX_OPID_prod:
+    case CFX_OPID_median:
+    case CFX_OPID_amax:
+    case CFX_OPID_amin:
+    case CFX_OPID_max:
+    case CFX_OPID_min: return whole ? FIT_SUM : FIT_ANY;
+    case CFX_OPID_all:
+    case CFX_OPID_any: return whole ? FIT_TEST : FIT_ANY;
+    case CFX_OPID_softmax:
+    case CFX_OPID_cast_float:
+    case CFX_OPID_cast_double: return FIT_FRACTION;
+    default: return FIT_ANY;
+    }
+}
+
+/* Whether it is surely a tensor without dimensions: x.sum() / 2. */
+static bool is_single(const cfx_node *n, int depth)
+{
+    const fit_kind kind = kind_of_call(n);
+    if (kind == FIT_MEAN || kind == FIT_SUM || kind == FIT_TEST)
+        return true;
+    const size_t inputs = cfx_node_num_inputs(n);
+    bool all = inputs > 0 && depth < DEEPEST_VALUE &&
+               (kind == FIT_COPY || kind == FIT_ADD || kind == FIT_DIVIDE);
+    for (size_t i = 0; all && i < inputs; i++)
+        all = is_single(cfx_node_input(n, i), depth + 1);
+    return all;
+}
+
+/* Whether its elements are surely no integers. */
+static bool is_fraction(const cfx_node *n, int depth)
+{
+    const fit_kind kind = kind_of_call(n);
+    if (kind == FIT_DIVIDE || kind == FIT_MEAN || kind == FIT_FRACTION)
+        return true;
+    bool one = false;
+    const bool keeps = depth < DEEPEST_VALUE &&
+                       (kind == FIT_COPY || kind == FIT_ADD || kind == FIT_SUM);
+    for (size_t i = 0; keeps && !one && i < cfx_node_num_args(n); i++) {
+        const cfx_value v = cfx_node_arg(n, i);
+        one = v.kind == CFX_KIND_FLOAT ||
+              (v.kind == CFX_KIND_NODE && is_fraction(v.as.node, depth + 1));
+    }
+    return one;
+}
+
+/* Whether it surely has the shape and dtype of the buffer: it is computed from the buffer, which
+ * may have been written to, and numbers alone. */
+static bool is_alike(const cfx_node *buffer, const cfx_node *n, cfx_dtype dtype, int depth)
+{
+    const bool fractions = cfx_dtype_is_float(dtype);
+    for (const cfx_node *written; (written = cfxi_analysis_written(n, NULL)) != NULL;)
+        n = written;
+    if (n->op == CFX_OP_GET_ATTR)
+        return n->callee == buffer->callee;
+    const fit_kind kind = kind_of_call(n);
+    bool all = depth < DEEPEST_VALUE && cfx_node_num_inputs(n) > 0 &&
+               (kind == FIT_COPY || (kind == FIT_ADD && dtype != CFX_DTYPE_BOOL) ||
+                (kind == FIT_DIVIDE && fractions));
+    for (size_t i = 0; all && i < cfx_node_num_args(n); i++) {
+        const cfx_value v = cfx_node_arg(n, i);
+        all = v.kind == CFX_KIND_INT || (v.kind == CFX_KIND_FLOAT && fractions) ||
+              (v.kind == CFX_KIND_NODE && is_alike(buffer, v.as.node, dtype, depth + 1));
+    }
+    return all;
+}
+
+cfx_status cfx_script_fit_buffer(cfx_node *buffer, cfx_node *value, size_t ndim, cfx_dtype dtype,
+                                 cfx_error *err)
+{
+    if (ndim > 0 && is_single(value, 0))
+        return cfx_error_set(err, CFX_E_UNSUPPORTED, "this buffer has dimensions, but is assigned "
+                             "a tensor that has none: the graph would copy it into every element; "
+                             "register the buffer with the shape that it gets (torch.zeros(())), "
+                             "or fill it (self.b.fill_(v))");
+    if (!cfx_dtype_is_float(dtype) && !cfx_dtype_is_complex(dtype) && is_fraction(value, 0))
+        return cfx_error_set(err, CFX_E_UNSUPPORTED, "this buffer has an integer dtype, but is "
+                             "assigned fractions: the graph would round them; register the buffer "
+                             "with the dtype that it gets, or convert the value "
+                             "(v.to(self.b.dtype))");
+    if (is_alike(buffer, value, dtype, 0))
+        return CFX_OK;
+    const cfx_value args[] = {cfx_value_node(buffer), cfx_value_node(value)};
+    return cfxi_eval_call_by_name(buffer->graph, "cfx.check_buffer", args, 2, err) ? CFX_OK
+                                                                                 : err->status;
+}
+
+/* ---- values that a buffer loses ------------------------------------------------------------ */
 
 typedef struct keeper {
     cfx_graph *g;

@@ -209,6 +209,27 @@ bool cfx_evaluator_in_region(const cfx_evaluator *ev, uint32_t number)
 
 /* ---- the end ------------------------------------------------------------------------------- */
 
+/* All calls are over: what the world records, or says, is given the line of the change. */
+static bool keep_at(cfx_evaluator *ev, const cfxi_change *c, cfx_object *v)
+{
+    const cfx_world *w = ev->w;
+    cfxi_frame there = {0};
+    const cfx_node *last = cfx_graph_last(ev->g);
+    if (c->place.frame) {
+        there = *c->place.frame;
+        there.at = c->place.at;
+        there.caller = NULL;
+        ev->frame = &there;
+    }
+    cfx_status status = w->keep_attribute(w->ctx, c->place.object, c->place.name, v, ev->err);
+    if (status != CFX_OK && c->place.frame)
+        cfxi_eval_note_failure(ev);
+    cfx_node *n = last ? cfx_node_next(last) : cfx_graph_first(ev->g);
+    for (; status == CFX_OK && n && there.at && there.at->line > 0; n = cfx_node_next(n))
+        status = cfx_node_set_location(n, there.def->script->file, there.at->line, ev->err);
+    return status == CFX_OK;
+}
+
 /* An attribute of a module that was assigned to: it is put back, and the world records the rest. */
 static bool keep_change(cfx_evaluator *ev, const cfxi_change *c)
 {
@@ -224,16 +245,10 @@ static bool keep_change(cfx_evaluator *ev, const cfxi_change *c)
     cfx_object *v = now.value ? cfxi_eval_current_deep(ev, now.value) : NULL;
     if ((now.value && !v) || !cfxi_eval_place_write(ev, &c->place, &c->before))
         return false;
-    if (w->keep_attribute(w->ctx, c->place.object, c->place.name, v, ev->err) == CFX_OK)
-        return true;
-    if (c->place.frame) {  /* all calls are over: the message is given the line of the change */
-        cfxi_frame there = *c->place.frame;
-        there.at = c->place.at;
-        there.caller = NULL;
-        ev->frame = &there;
-        cfxi_eval_note_failure(ev);
-    }
-    return false;
+    cfxi_frame *outer = ev->frame;
+    const bool kept = keep_at(ev, c, v);
+    ev->frame = outer;
+    return kept;
 }
 
 void cfx_evaluator_accept(cfx_evaluator *ev)

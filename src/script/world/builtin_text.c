@@ -54,9 +54,36 @@ CFXI_BUILTIN(b_chr)
                                   cfxi_base_utf8_encode((uint32_t)code, utf8), err);
 }
 
+/* The graph prints when it runs: values as they are then, of all else the text of now. */
+static cfx_object *record_print(cfxi_world *w, const cfx_call_args *a, cfx_error *err)
+{
+    cfx_object *args[CFXI_MOST_ARGS];
+    const size_t plain = a->n - a->n_named;
+    size_t made = 0;
+    if (a->n > CFXI_MOST_ARGS)
+        return cfx_error_set(err, CFX_E_LIMIT, "calls with more than %d arguments are not "
+                             "supported", CFXI_MOST_ARGS), NULL;
+    for (; made < a->n; made++) {
+        const bool text = made < plain && !cfxi_world_has_value(a->args[made], true);
+        args[made] = text ? cfxi_world_shown(w, a->args[made], false, err)
+                          : cfxi_world_ref(a->args[made]);
+        if (!args[made])
+            break;
+    }
+    const cfx_call_args all = {args, a->n, a->names, a->n_named};
+    cfx_object *call = made == a->n ? cfxi_world_record(w, CFX_OP_CALL_FUNCTION, "builtins.print",
+                                                        &all, err) : NULL;
+    while (made > 0)
+        cfxi_world_unref(args[--made]);
+    cfxi_world_unref(call);
+    return call ? cfxi_world_none(w) : NULL;
+}
+
 /* To where the caller wants it; nowhere if he does not. */
 CFXI_BUILTIN(b_print)
 {
+    if (w->recording)
+        return record_print(w, a, err);
     const size_t plain = a->n - a->n_named;
     const char *sep = " ";
     const char *end = "\n";

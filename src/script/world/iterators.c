@@ -1,6 +1,8 @@
 /* iterators.c - iterators: of containers, enumerate, zip, and of the user's own. */
 #include "world_impl.h"
 
+#include <math.h>
+
 cfx_object *cfxi_world_iterator(cfxi_world *w, cfxi_step step, cfx_object *a, cfx_object *b,
                                 int64_t i, cfx_error *err)
 {
@@ -211,39 +213,50 @@ cfx_object *cfxi_world_collect(cfxi_world *w, cfxi_type type, cfx_object *from, 
 
 /* ---- sorting ------------------------------------------------------------------------------- */
 
-/* Merges two sorted runs; false if comparing failed. */
-static bool merge(cfxi_world *w, cfx_object **keys, cfx_object **items, cfx_object **tmp,
-                  size_t n, size_t half, bool reverse, cfx_error *err)
+typedef struct sorting {
+    cfxi_world *w;
+    cfx_object *const *keys;
+    cfx_error *err;
+} sorting;
+
+static int is_less(void *ctx, size_t a, size_t b)
 {
-    size_t i = 0;
-    size_t j = half;
-    for (size_t k = 0; k < n; k++) {
-        int right = 0;
-        if (i == half)
-            right = 1;
-        else if (j < n)
-            right = reverse ? cfxi_world_less(w, keys[i], keys[j], err)
-                            : cfxi_world_less(w, keys[j], keys[i], err);
-        if (right < 0)
-            return false;
-        const size_t from = right ? j++ : i++;
-        tmp[2 * k] = keys[from];
-        tmp[2 * k + 1] = items[from];
-    }
-    for (size_t k = 0; k < n; k++) {
-        keys[k] = tmp[2 * k];
-        items[k] = tmp[2 * k + 1];
-    }
-    return true;
+    const sorting *s = ctx;
+    return cfxi_world_less(s->w, s->keys[a], s->keys[b], s->err);
 }
 
-static bool sort_run(cfxi_world *w, cfx_object **keys, cfx_object **items, cfx_object **tmp,
-                     size_t n, bool reverse, cfx_error *err)
+static bool has_nan(cfx_object *const *keys, size_t n, int depth)
 {
-    const size_t half = n / 2;
-    return n < 2 || (sort_run(w, keys, items, tmp, half, reverse, err) &&
-                     sort_run(w, keys + half, items + half, tmp, n - half, reverse, err) &&
-                     merge(w, keys, items, tmp, n, half, reverse, err));
+    for (size_t i = 0; i < n && depth < CFXI_DEEPEST; i++) {
+        const bool many = keys[i]->type == CFXI_TYPE_TUPLE || keys[i]->type == CFXI_TYPE_LIST;
+        if ((keys[i]->type == CFXI_TYPE_FLOAT && isnan(keys[i]->as.f)) ||
+            (many && has_nan(keys[i]->as.seq.items, keys[i]->as.seq.n, depth + 1)))
+            return true;
+    }
+    return false;
+}
+
+/* Brings the items into the order of the keys. */
+static cfx_status sort_items(cfxi_world *w, cfx_object *const *keys, cfx_object **items, size_t n,
+                             bool reverse, cfx_error *err)
+{
+    sorting s = {w, keys, err};
+    size_t bytes = 0;
+    if (n >= CFXI_SHORT_SORT && has_nan(keys, n, 0))
+        return cfx_error_set(err, CFX_E_UNSUPPORTED, "cannot sort %d or more numbers if one is "
+                             "NaN: it has no place in the order; take NaN out first", CFXI_SHORT_SORT);
+    size_t *order = cfxi_base_mul_size(n + 1, 2 * sizeof *order + sizeof *items, 0, &bytes)
+                        ? cfxi_world_alloc(w, bytes, err) : NULL;
+    if (!order)
+        return cfxi_base_nomem(err);
+    cfx_object **sorted = (cfx_object **)(order + 2 * n);
+    const bool good = cfxi_base_sort(order, order + n, n, reverse, is_less, &s);
+    for (size_t i = 0; good && i < n; i++)
+        sorted[i] = items[order[i]];
+    if (good && n > 0)
+        memcpy(items, sorted, n * sizeof *items);
+    cfxi_world_free(w, order, bytes);
+    return good ? CFX_OK : err->status;
 }
 
 /* On a copy, because comparing may run user code that looks at the list. */
@@ -253,19 +266,15 @@ cfx_status cfxi_world_sort(cfxi_world *w, cfx_object *list, cfx_object *key, boo
     const size_t n = list->as.seq.n;
     cfx_object *keys = cfxi_world_seq_object(w, CFXI_TYPE_LIST, NULL, 0, err);
     cfx_object *items = cfxi_world_seq_object(w, CFXI_TYPE_LIST, list->as.seq.items, n, err);
-    size_t bytes = 0;
-    cfx_object **tmp = keys && items && cfxi_base_mul_size(n + 1, 2 * sizeof *tmp, 0, &bytes)
-                           ? cfxi_world_alloc(w, bytes, err) : NULL;
-    cfx_status status = tmp ? CFX_OK : cfxi_base_nomem(err);
+    cfx_status status = keys && items ? CFX_OK : cfxi_base_nomem(err);
     for (size_t i = 0; status == CFX_OK && i < n; i++) {
         cfx_object *item = items->as.seq.items[i];
         cfx_object *k = key ? cfxi_world_call_with(w, key, &item, 1, err) : cfxi_world_ref(item);
         status = k ? cfxi_world_list_append(keys, k, err) : err->status;
         cfxi_world_unref(k);
     }
-    if (status == CFX_OK &&
-        !sort_run(w, keys->as.seq.items, items->as.seq.items, tmp, n, reverse, err))
-        status = err->status;
+    if (status == CFX_OK)
+        status = sort_items(w, keys->as.seq.items, items->as.seq.items, n, reverse, err);
     if (status == CFX_OK && list->as.seq.n != n)
         status = cfxi_world_throw(w, err, CFXI_ValueError, "list modified during sort");
     if (status == CFX_OK && n > 0) {
@@ -276,7 +285,6 @@ cfx_status cfxi_world_sort(cfxi_world *w, cfx_object *list, cfx_object *key, boo
         items->as.seq.items = swap;
         items->as.seq.capacity = capacity;
     }
-    cfxi_world_free(w, tmp, bytes);
     cfxi_world_unref(items);
     cfxi_world_unref(keys);
     return status;

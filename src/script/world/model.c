@@ -56,6 +56,7 @@ static cfx_status status_of(const cfx_object *exc)
     } rows[] = {
         {CFXI_TypeError, CFX_E_TYPE}, {CFXI_IndexError, CFX_E_INDEX}, {CFXI_KeyError, CFX_E_KEY},
         {CFXI_RuntimeError, CFX_E_SHAPE}, {CFXI_ZeroDivisionError, CFX_E_DIVISION},
+        {CFXI_OverflowError, CFX_E_OVERFLOW},
         {CFXI_NotImplementedError, CFX_E_UNSUPPORTED}, {CFXI_RecursionError, CFX_E_LIMIT},
         {CFXI_NameError, CFX_E_KEY}, {CFXI_AttributeError, CFX_E_KEY},
         {CFXI_ModuleNotFoundError, CFX_E_KEY},

@@ -100,10 +100,6 @@ static cfx_object *arithmetic(cfxi_world *w, cfx_script_sign sign, cfx_object *a
     if (action == CFXI_PY_NOTHING)
         return unsupported(w, sign, a, b, false, err);
     cfx_datum d = cfxi_rt_py_arithmetic(&c, action, number_datum(a), number_datum(b));
-    if (d.kind == CFX_DATUM_FLOAT && isinf(d.as.f) && sign == CFX_SIGN_POW &&
-        isfinite(cfxi_world_real(a)) && isfinite(cfxi_world_real(b)))
-        return cfxi_world_raise(w, err, CFXI_OverflowError,
-                                "(34, 'Numerical result out of range')");
     if (d.kind != CFX_DATUM_INVALID)
         return cfxi_world_from_datum(w, d, err);
     if (why.status == CFX_E_TYPE)
@@ -113,7 +109,8 @@ static cfx_object *arithmetic(cfxi_world *w, cfx_script_sign sign, cfx_object *a
                                 : shift && cfxi_world_whole(b) < 0 ? CFXI_ValueError
                                                              : CFXI_OverflowError;
     return cfxi_world_raise(w, err, kind, "%s%s", why.message,
-                      kind == CFXI_OverflowError ? "; scripts support only 64-bit integers" : "");
+                            why.status == CFX_E_VALUE && kind == CFXI_OverflowError
+                                ? "; scripts support only 64-bit integers" : "");
 }
 
 /* The items of `a` that are (or are not) in `b`, and for | and ^ those of `b`. */

@@ -508,6 +508,28 @@ static int kind_is(void *ctx, cfx_object_kind k, cfx_object *classes, cfx_error 
     return answer;
 }
 
+/* In Python the attribute is the new tensor; the graph copies its elements. `read` reads the
+ * buffer, which is `t`. */
+static cfx_status check_fits(const cfx_object *read, const cfx_tensor *t, const cfx_object *v,
+                             cfx_error *err)
+{
+    const size_t ndim = cfx_tensor_ndim(t);
+    if (v->type == CFXI_TYPE_VALUE)
+        return cfx_script_fit_buffer(read->as.node, v->as.node, ndim, cfx_tensor_dtype(t), err);
+    if (v->type != CFXI_TYPE_TENSOR)
+        return cfx_error_set(err, CFX_E_UNSUPPORTED, "a buffer that is a tensor must stay a "
+                             "tensor; it is assigned a %.60s", cfxi_world_type_name(v));
+    const cfx_tensor *given = v->as.tensor;
+    const bool shape = cfx_tensor_ndim(given) == ndim &&
+                       memcmp(cfx_tensor_sizes(given), cfx_tensor_sizes(t),
+                              ndim * sizeof(int64_t)) == 0;
+    if (shape && cfx_tensor_dtype(given) == cfx_tensor_dtype(t))
+        return CFX_OK;
+    return cfx_error_set(err, CFX_E_UNSUPPORTED, "this buffer is assigned a tensor of another %s, "
+                         "which a graph cannot keep; register the buffer with the %s that it gets",
+                         shape ? "dtype" : "shape", shape ? "dtype" : "shape");
+}
+
 /* A buffer is written to in the graph; anything else cannot be kept by one. */
 static cfx_status keep_attribute(void *ctx, cfx_object *module, const char *name, cfx_object *v,
                                  cfx_error *err)
@@ -518,10 +540,16 @@ static cfx_status keep_attribute(void *ctx, cfx_object *module, const char *name
         return cfx_error_set(err, CFX_E_UNSUPPORTED, "cannot assign to attribute '%.60s' of %.60s: "
                              "a graph keeps only tensors registered as buffers; register it in "
                              "__init__", name, cfxi_world_type_name(module));
-    cfx_object *old = cfxi_world_tensor_object(w, e->value.as.tensor, err);
-    cfx_object *args[] = {old, v};
-    cfx_object *made = old ? cfxi_world_record(w, CFX_OP_CALL_METHOD, "copy_",
+    cfx_tensor *t = e->value.as.tensor;
+    cfx_object *old = cfxi_world_tensor_object(w, t, err);
+    cfx_object *read = old ? cfxi_world_tensor_value(w, old, err) : NULL;
+    cfx_status status = read ? check_fits(read, t, v, err) : err->status;
+    const bool checked = status == CFX_OK && read->as.node->n_users > 0;
+    cfx_object *args[] = {checked ? old : read, v};  /* each use of a tensor reads it anew */
+    cfx_object *made = status == CFX_OK
+                           ? cfxi_world_record(w, CFX_OP_CALL_METHOD, "copy_",
                                                &(cfx_call_args){.args = args, .n = 2}, err) : NULL;
+    cfxi_world_unref(read);
     cfxi_world_unref(old);
     cfxi_world_unref(made);
     return made ? CFX_OK : err->status;

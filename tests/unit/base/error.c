@@ -10,8 +10,8 @@
 TEST(every_status_has_a_row)
 {
     static const char *const names[] = {"OK", "NOMEM", "TYPE", "VALUE", "INDEX", "KEY", "GRAPH",
-                                        "LIMIT", "SHAPE", "DIVISION", "ASSERTION", "SYNTAX",
-                                        "UNSUPPORTED", "IO", "INTERRUPTED", "HOST"};
+                                        "LIMIT", "SHAPE", "DIVISION", "OVERFLOW", "ASSERTION",
+                                        "SYNTAX", "UNSUPPORTED", "IO", "INTERRUPTED", "HOST"};
     CHECK_INT_EQ(sizeof names / sizeof *names, CFX_STATUS_COUNT);
     for (int i = 0; i < CFX_STATUS_COUNT; i++) {
         CHECK_STR_EQ(names[i], cfx_status_name((cfx_status)i));

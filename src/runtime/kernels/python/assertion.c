@@ -87,6 +87,21 @@ cfx_status cfxi_rule_check_length(cfxi_call *c)
     return CFX_OK;
 }
 
+/* self.buffer = value: in Python the attribute would be another tensor. */
+cfx_status cfxi_rule_check_buffer(cfxi_call *c)
+{
+    const cfx_tensor *buffer = cfxi_rt_tensor(c, 0);
+    const cfx_tensor *value = cfxi_rt_tensor(c, 1);
+    bool same = buffer->ndim == value->ndim;
+    for (size_t i = 0; same && i < buffer->ndim; i++)
+        same = cfxi_rt_same_size(c, buffer->size[i], value->size[i]);
+    if (!same || buffer->dtype != value->dtype)
+        return cfxi_fail(c, CFX_E_SHAPE, "a graph cannot give a buffer another %s; register it "
+                         "with the %s that it gets", same ? "dtype" : "shape",
+                         same ? "dtype" : "shape");
+    return CFX_OK;
+}
+
 cfx_status cfxi_rule__assert_tensor_metadata(cfxi_call *c)
 {
     const cfx_tensor *t = cfxi_rt_tensor(c, 0);

@@ -51,88 +51,87 @@ cfx_status cfxi_rule_builtin_max(cfxi_call *c) { return extreme(c, true); }
 
 /* ---- sorted -------------------------------------------------------------------------------- */
 
-/* Whether `a` comes before `b`: what nobody knows leaves them as they are, and *known false. */
-static cfx_status comes_first(cfxi_call *c, cfx_datum a, cfx_datum b, bool *first, bool *known)
+typedef struct sorting {
+    cfxi_call *c;
+    const cfx_datum *items;
+    bool known;              /* no comparison depends on what nobody knows */
+} sorting;
+
+/* What nobody knows leaves two items as they are. */
+static int is_less(void *ctx, size_t i, size_t k)
 {
-    const bool reverse = cfxi_rt_bool(c, 1);
-    const bool tensors = a.kind == CFX_DATUM_TENSOR || b.kind == CFX_DATUM_TENSOR;
-    const cfx_datum both[] = {reverse ? b : a, reverse ? a : b};
-    cfx_datum less = tensors ? cfxi_rt_sub(c, CFX_OPID_lt, both, 2)
-                             : cfxi_rt_py_compare(c, CFXI_PY_LT, both[0], both[1]);
+    sorting *s = ctx;
+    const cfx_datum both[] = {s->items[i], s->items[k]};
+    const bool tensors = both[0].kind == CFX_DATUM_TENSOR || both[1].kind == CFX_DATUM_TENSOR;
+    cfx_datum less = tensors ? cfxi_rt_sub(s->c, CFX_OPID_lt, both, 2)
+                             : cfxi_rt_py_compare(s->c, CFXI_PY_LT, both[0], both[1]);
     cfxi_truth t;
     if (less.kind == CFX_DATUM_INVALID)
-        return c->err->status;
-    const cfx_status status = cfxi_rt_python_truth(c, less, &t);
+        return -1;
+    const cfx_status status = cfxi_rt_python_truth(s->c, less, &t);
     cfx_datum_release(less);
-    *first = status == CFX_OK && t == CFXI_TRUE;
-    *known = *known && t != CFXI_DEPENDS;
-    return status;
+    if (status != CFX_OK)
+        return -1;
+    s->known = s->known && t != CFXI_DEPENDS;
+    return t == CFXI_TRUE;
 }
 
-/* Two sorted runs, of `half` and of n - half, as one; equal ones stay in their order. */
-static cfx_status merge(cfxi_call *c, const cfx_datum *from, size_t half, size_t n, cfx_datum *to,
-                        bool *known)
+/* Whether one of them is not a number, in lists and tuples, too. */
+static bool has_nan(const cfx_datum *items, size_t n)
 {
-    size_t a = 0;
-    size_t b = half;
     for (size_t i = 0; i < n; i++) {
-        bool second = a == half;
-        if (!second && b < n)
-            CFX_TRY(comes_first(c, from[b], from[a], &second, known));
-        to[i] = from[second ? b++ : a++];
+        size_t m = 0;
+        const cfx_datum *inner = cfx_datum_items(items[i], &m);
+        if ((items[i].kind == CFX_DATUM_FLOAT && isnan(items[i].as.f)) ||
+            (inner && has_nan(inner, m)))
+            return true;
     }
-    return CFX_OK;
+    return false;
 }
 
-/* Sorts n items of a[0], with a[1] for the runs; they end up in a[0]. Nothing is retained. */
-static cfx_status sort_items(cfxi_call *c, cfx_datum *a[2], size_t n, bool *known)
+/* The items in order, retained, as a list. Where the order is not known, neither is any number. */
+static cfx_datum ordered(cfxi_call *c, const sorting *s, const size_t *order, size_t n)
 {
-    for (size_t run = 1; run < n; run *= 2) {
-        for (size_t at = 0; at < n; at += 2 * run) {
-            const size_t rest = n - at;
-            const size_t size = rest < 2 * run ? rest : 2 * run;
-            CFX_TRY(merge(c, a[0] + at, rest < run ? rest : run, size, a[1] + at, known));
-        }
-        cfx_datum *sorted = a[1];
-        a[1] = a[0];
-        a[0] = sorted;
+    size_t bytes;
+    cfx_datum list = cfxi_rt_invalid();
+    cfx_datum *out = cfxi_base_mul_size(n + 1, sizeof *out, 0, &bytes)
+                         ? cfxi_rt_scratch(c->rt, bytes) : NULL;
+    if (!out) {
+        cfxi_base_nomem(c->err);
+        return list;
     }
-    return CFX_OK;
-}
-
-/* Where the order is not known, neither is any number of the result. */
-static void forget_numbers(cfx_datum *items, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (cfxi_rt_is_number(items[i]))
-            items[i] = cfxi_rt_py_unknown((cfx_datum_kind)items[i].kind);
+    for (size_t i = 0; i < n; i++) {
+        out[i] = s->items[order[i]];
+        if (!s->known && cfxi_rt_is_number(out[i]))
+            out[i] = cfxi_rt_py_unknown((cfx_datum_kind)out[i].kind);
+    }
+    list = cfx_datum_seq(CFX_DATUM_LIST, out, n, c->rt->allocator, c->err);
+    cfxi_rt_scratch_free(c->rt, out);
+    return list;
 }
 
 cfx_status cfxi_rule_builtin_sorted(cfxi_call *c)
 {
     size_t n;
     size_t bytes;
-    bool known = true;
+    cfx_datum list = cfxi_rt_invalid();
     cfx_datum all = cfxi_python_items(c, c->args[0]);
     if (all.kind == CFX_DATUM_INVALID)
         return c->err->status;
-    const cfx_datum *items = cfx_datum_items(all, &n);
-    cfx_datum *room = cfxi_base_mul_size(n + 1, 2 * sizeof *room, 0, &bytes)
-                          ? cfxi_rt_scratch(c->rt, bytes) : NULL;
-    cfx_status status = room ? CFX_OK : cfxi_base_nomem(c->err);
-    if (room) {
-        cfx_datum *a[2] = {room, room + n};
-        memcpy(room, items, n * sizeof *room);
-        status = sort_items(c, a, n, &known);
-        if (!known)
-            forget_numbers(a[0], n);
-        if (status == CFX_OK)
-            status = cfxi_python_give(c, cfx_datum_seq(CFX_DATUM_LIST, a[0], n, c->rt->allocator,
-                                                       c->err));
-        cfxi_rt_scratch_free(c->rt, room);
-    }
+    sorting s = {.c = c, .items = cfx_datum_items(all, &n), .known = true};
+    size_t *order = cfxi_base_mul_size(n + 1, 2 * sizeof *order, 0, &bytes)
+                        ? cfxi_rt_scratch(c->rt, bytes) : NULL;
+    if (!order)
+        cfxi_base_nomem(c->err);
+    else if (n >= CFXI_SHORT_SORT && has_nan(s.items, n))
+        cfxi_fail(c, CFX_E_UNSUPPORTED, "cannot sort %d or more numbers if one is NaN: it has no "
+                  "place in the order; take NaN out first", CFXI_SHORT_SORT);
+    else if (cfxi_base_sort(order, order + n, n, cfxi_rt_bool(c, 1), is_less, &s))
+        list = ordered(c, &s, order, n);
+    if (order)
+        cfxi_rt_scratch_free(c->rt, order);
     cfx_datum_release(all);
-    return status;
+    return cfxi_python_give(c, list);
 }
 
 /* ---- round --------------------------------------------------------------------------------- */
@@ -194,12 +193,15 @@ cfx_status cfxi_rule_builtin_round(cfxi_call *c)
                                        : cfxi_rt_py_unknown(CFX_DATUM_FLOAT));
     if (cfxi_rt_py_is_integral(x))
         return cfxi_python_give(c, round_whole(c, cfxi_rt_py_int(x), digits.as.i));
-    if (!whole)
-        return cfxi_python_give(c, cfx_datum_float(round_to(x.as.f, digits.as.i)));
+    if (!whole) {
+        const double rounded = round_to(x.as.f, digits.as.i);
+        if (isinf(rounded) && isfinite(x.as.f))
+            return cfxi_fail(c, CFX_E_OVERFLOW, "rounded value too large to represent");
+        return cfxi_python_give(c, cfx_datum_float(rounded));
+    }
     const double f = nearbyint(x.as.f);
     if (!(f >= -0x1p63 && f < 0x1p63))
-        return cfxi_fail(c, CFX_E_VALUE, "cannot convert float %s to integer",
-                         f != f ? "NaN" : "infinity (or a value beyond 64 bits)");
+        return cfxi_rt_py_fail_whole(c, f);
     return cfxi_python_give(c, cfx_datum_int((int64_t)f));
 }
 

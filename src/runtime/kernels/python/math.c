@@ -1,6 +1,6 @@
 /* math.c - Python's math on numbers: what models compute from sizes. Rules alone. A tensor of one
  * element counts as its number, as Python's math takes it. */
-#include "runtime/runtime_impl.h"
+#include "runtime/python_impl.h"
 
 #include <math.h>
 
@@ -40,9 +40,8 @@ static cfx_status give_whole(cfxi_call *c, int64_t i, bool known)
 /* A whole number; of a symbol one that nobody knows. */
 static cfx_status give_int(cfxi_call *c, double f, bool known)
 {
-    if (known && !(f > -9.3e18 && f < 9.2e18))
-        return cfxi_fail(c, CFX_E_VALUE, "cannot convert float %s to integer",
-                         f != f ? "NaN" : "infinity (or a value beyond 64 bits)");
+    if (known && !(f >= -0x1p63 && f < 0x1p63))
+        return cfxi_rt_py_fail_whole(c, f);
     return give_whole(c, known ? (int64_t)f : 0, known);
 }
 
@@ -92,6 +91,11 @@ static cfx_status domain_error(cfxi_call *c)
     return cfxi_fail(c, CFX_E_VALUE, "math domain error");
 }
 
+static cfx_status range_error(cfxi_call *c)
+{
+    return cfxi_fail(c, CFX_E_OVERFLOW, "math range error");
+}
+
 cfx_status cfxi_rule_math(cfxi_call *c)
 {
     double x;
@@ -103,9 +107,10 @@ cfx_status cfxi_rule_math(cfxi_call *c)
                        c->op == CFX_OPID_math_cosh;
     if (!known)  /* of a tensor's element or a symbol nobody can say where it lies */
         return give_float(c, 0, false);
-    if (isinf(y) && !isinf(x) && grows)
-        return cfxi_fail(c, CFX_E_VALUE, "math range error");
-    if ((isnan(y) && !isnan(x)) || (isinf(y) && !isinf(x)))
+    if (isinf(y) && isfinite(x) && grows)
+        return range_error(c);
+    const bool scales = c->op == CFX_OPID_math_degrees;  /* 1e308 degrees are inf, in Python, too */
+    if ((isnan(y) && !isnan(x)) || (isinf(y) && isfinite(x) && !scales))
         return domain_error(c);
     return give_float(c, y, known);
 }
@@ -253,6 +258,8 @@ cfx_status cfxi_rule_math_log(cfxi_call *c)
         CFX_TRY(number(c, 1, &base, &base_known));
     if (x <= 0 || (has_base && base <= 0))
         return domain_error(c);
+    if (has_base && base_known && base == 1)
+        return cfxi_fail(c, CFX_E_DIVISION, "float division by zero");
     return give_float(c, has_base ? log(x) / log(base) : log(x), known && base_known);
 }
 
@@ -265,8 +272,10 @@ cfx_status cfxi_rule_math_pow(cfxi_call *c)
     CFX_TRY(number(c, 0, &x, &known));
     CFX_TRY(number(c, 1, &y, &also));
     const double z = pow(x, y);
-    if ((isnan(z) && !isnan(x) && !isnan(y)) || (isinf(z) && x == 0))
+    if ((isnan(z) && !isnan(x) && !isnan(y)) || (isinf(z) && x == 0 && isfinite(y)))
         return domain_error(c);
+    if (isinf(z) && isfinite(x) && isfinite(y))
+        return range_error(c);
     return give_float(c, z, known && also);
 }
 

@@ -156,8 +156,8 @@ cfx_status cfxi_rule_int(cfxi_call *c)
                          cfxi_rt_py_kind_of(d));
     if (d.symbolic)
         return cfxi_python_give(c, cfxi_rt_size_datum(cfxi_rt_fresh(c)));
-    if (!(d.as.f > -0x1p63 && d.as.f < 0x1p63))
-        return cfxi_fail(c, CFX_E_VALUE, "cannot convert float to a 64-bit integer");
+    if (!(d.as.f >= -0x1p63 && d.as.f < 0x1p63))
+        return cfxi_rt_py_fail_whole(c, d.as.f);
     return cfxi_python_give(c, cfx_datum_int((int64_t)d.as.f));
 }
 
@@ -302,6 +302,8 @@ cfx_status cfxi_rule_contains(cfxi_call *c)
     for (size_t i = 0; i < n && found != CFXI_TRUE; i += a.kind == CFX_DATUM_DICT ? 2 : 1) {
         cfxi_truth one;
         CFX_TRY(cfxi_rt_python_equal(c, items[i], b, &one));
+        if (one == CFXI_FALSE && cfxi_rt_py_is_nan(b) && cfxi_rt_py_is_nan(items[i]))
+            return cfxi_rt_py_fail_nan(c);
         found = one == CFXI_FALSE ? found : one;
     }
     return cfxi_python_give(c, cfxi_rt_truth_datum(found));

@@ -183,6 +183,19 @@ cfx_status cfxi_rule_str_format(cfxi_call *c)
     return give_text(c, &text, known ? put_all(c, args, n, &text) : CFX_OK);
 }
 
+/* The text as it is, at once, to where the runtime's owner wants it. */
+cfx_status cfxi_rule_builtin_print(cfxi_call *c)
+{
+    size_t size;
+    const char *text = cfx_datum_text(c->args[0], &size);
+    if (c->infer)
+        return CFX_OK;
+    if (!c->rt->print.write)
+        return cfxi_fail(c, CFX_E_UNSUPPORTED, "this runtime has nowhere to print to; set "
+                         "cfx_runtime_options.print");
+    return cfxi_base_failed(c->err, cfxi_base_sink_write(c->rt->print, text, size));
+}
+
 /* ---- methods of texts ---------------------------------------------------------------------- */
 
 static cfx_status check_text(cfxi_call *c)
