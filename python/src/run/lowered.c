@@ -158,7 +158,7 @@ static void program_dealloc(PyProgram *self)
 }
 
 static PyObject *run_with(PyProgram *self, module_state *st, const cfx_datum *inputs, size_t n,
-                          array_kind kind)
+                          array_kind kind, crossing *both)
 {
     cfx_error err = {0};
     cfx_datum result = {0};
@@ -169,9 +169,10 @@ static PyObject *run_with(PyProgram *self, module_state *st, const cfx_datum *in
     result = cfx_program_run(self->p, runtime_of(runtime), inputs, n, &err);
     Py_END_ALLOW_THREADS
     Py_DECREF(runtime);
+    const bool written = crossing_write_back(st, both, kind);  /* also what it did before it failed */
     if (result.kind == CFX_DATUM_INVALID)
-        return raise_cfx(&err);
-    PyObject *object = datum_to_py(st, result, kind);
+        return written ? raise_cfx(&err) : NULL;
+    PyObject *object = written ? datum_back_to_py(st, result, kind, both) : NULL;
     cfx_datum_release(result);
     return object;
 }
@@ -181,18 +182,21 @@ static PyObject *program_run(PyProgram *self, PyObject *const *args, Py_ssize_t 
 {
     module_state *st = state_of(Py_TYPE(self));
     cfx_datum some[16];
-    arrays_seen seen = {0};
+    crossing both;
+    arrays_seen seen = {.both = &both};
     cfx_datum *inputs = nargs <= 16 ? some : PyMem_New(cfx_datum, (size_t)nargs);
     if (!inputs)
         return PyErr_NoMemory();
     Py_ssize_t n = 0;
+    crossing_begin(&both);
     while (n < nargs && (inputs[n] = datum_from_py(st, args[n], &seen)).kind != CFX_DATUM_INVALID)
         n++;
     PyObject *result = NULL;
     if (n == nargs)
-        result = run_with(self, st, inputs, (size_t)n, seen.kind ? seen.kind : self->kind);
+        result = run_with(self, st, inputs, (size_t)n, seen.kind ? seen.kind : self->kind, &both);
     while (n-- > 0)
         cfx_datum_release(inputs[n]);
+    crossing_end(&both);
     if (inputs != some)
         PyMem_Free(inputs);
     return result;
