@@ -203,6 +203,8 @@ static cfx_status fold(compiler *c, cfx_datum_kind kind, size_t n)
 static bool may_be_kept(compiler *c)
 {
     cfx_schema_param param;
+    if (c->at->op == CFX_OP_PLACEHOLDER)  /* a default, of which each run has a copy */
+        return false;
     if (c->nesting > 0)
         return true;
     for (size_t i = 0; c->keeps == UNKNOWN && cfx_operator_param(c->op, i, &param); i++)
@@ -270,7 +272,6 @@ static cfx_status add_input(compiler *c, const cfx_node *n)
     c->at = n;
     c->op = CFX_OPID_NONE;
     if (value.kind != CFX_KIND_INVALID) {  /* as a constant that then moves here */
-        c->keeps = NO;
         CFX_TRY(add_value(c, value));
         if (((cfxi_piece *)c->p->pieces.data)[--c->p->pieces.size].kind != CFXI_PIECE_CONSTANT)
             return cfx_error_set(c->err, CFX_E_TYPE, "the default of %%%s is not a constant",

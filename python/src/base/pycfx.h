@@ -312,6 +312,12 @@ PyObject *immutable_dict_new(module_state *st);
 /* map_aggregate in C: `fn(ctx, item)` gives a new reference for each leaf. */
 typedef PyObject *map_leaf_fn(void *ctx, PyObject *leaf);
 PyObject *map_tree(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx);
+/* Likewise for the arguments of a call, a tuple or a dict. A list or dict among them becomes an
+ * ordinary one, which the call may keep and change, if `plain` says so; `inside`: it is an item of
+ * another one. */
+typedef bool map_plain_fn(void *ctx, bool inside);
+PyObject *map_arguments(module_state *st, PyObject *given, map_leaf_fn *fn, map_plain_fn *plain,
+                        void *ctx);
 
 /* Likewise, and the keys of dicts and the members of sets, which map_tree leaves as they are. */
 PyObject *map_all(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx);

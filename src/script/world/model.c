@@ -372,6 +372,39 @@ static cfx_status find_forward(job *j, inputs *in, cfx_error *err)
     return one_input(j, in, err);
 }
 
+/* A graph's set would be a tuple in the runtime. */
+static bool holds_set(const cfx_object *o, int depth)
+{
+    cfx_object *key;
+    cfx_object *value;
+    if (depth > CFXI_DEEPEST)
+        return false;
+    if (o->type == CFXI_TYPE_SET || o->type == CFXI_TYPE_FROZENSET)
+        return true;
+    if (o->type == CFXI_TYPE_TUPLE || o->type == CFXI_TYPE_LIST)
+        for (size_t i = 0; i < o->as.seq.n; i++)
+            if (holds_set(o->as.seq.items[i], depth + 1))
+                return true;
+    if (o->type == CFXI_TYPE_DICT)
+        for (size_t at = 0; cfxi_world_dict_next(o, &at, &key, &value);)
+            if (holds_set(value, depth + 1))
+                return true;
+    return false;
+}
+
+/* What the program returns, as the output of the graph. */
+static cfx_status put_result(job *j, cfx_object *result, cfx_error *err)
+{
+    if (holds_set(result, 0))
+        return cfx_error_set(err, CFX_E_UNSUPPORTED, "%.80s:%u: a set cannot be returned: the "
+                             "runtime has none; return a sorted list instead",
+                             base_name(j->w.file ? j->w.file : j->file), j->w.line);
+    const cfx_value v = cfxi_world_to_value(&j->w, result, err);
+    if (v.kind == CFX_KIND_INVALID || !cfx_graph_output(j->g, v, err))
+        return err->status;
+    return cfx_script_tidy_graph(j->g, err);
+}
+
 static cfx_status capture(job *j, cfx_error *err)
 {
     inputs in = {.n = 0};
@@ -389,13 +422,8 @@ static cfx_status capture(job *j, cfx_error *err)
     }
     for (size_t i = 0; i < in.n; i++)
         cfxi_world_unref(in.args[i]);
-    if (status == CFX_OK) {
-        const cfx_value v = cfxi_world_to_value(&j->w, result, err);
-        if (v.kind == CFX_KIND_INVALID || !cfx_graph_output(j->g, v, err))
-            status = err->status;
-        else
-            status = cfx_script_tidy_graph(j->g, err);
-    }
+    if (status == CFX_OK)
+        status = put_result(j, result, err);
     cfxi_world_unref(result);
     return status;
 }
