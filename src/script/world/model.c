@@ -372,33 +372,34 @@ static cfx_status find_forward(job *j, inputs *in, cfx_error *err)
     return one_input(j, in, err);
 }
 
-/* A graph's set would be a tuple in the runtime. */
-static bool holds_set(const cfx_object *o, int depth)
+/* What of a result would be something else in the runtime, a set a tuple, say; or NULL. */
+static const char *cannot_return(const cfx_object *o, int depth)
 {
     cfx_object *key;
     cfx_object *value;
+    const char *found = NULL;
     if (depth > CFXI_DEEPEST)
-        return false;
+        return NULL;
     if (o->type == CFXI_TYPE_SET || o->type == CFXI_TYPE_FROZENSET)
-        return true;
+        return "a set cannot be returned: the runtime has none; return a sorted list instead";
+    if (o->type == CFXI_TYPE_LIST && o->as.seq.of)
+        return "a view of a dict cannot be returned; return list(...) of it";
     if (o->type == CFXI_TYPE_TUPLE || o->type == CFXI_TYPE_LIST)
-        for (size_t i = 0; i < o->as.seq.n; i++)
-            if (holds_set(o->as.seq.items[i], depth + 1))
-                return true;
+        for (size_t i = 0; !found && i < o->as.seq.n; i++)
+            found = cannot_return(o->as.seq.items[i], depth + 1);
     if (o->type == CFXI_TYPE_DICT)
-        for (size_t at = 0; cfxi_world_dict_next(o, &at, &key, &value);)
-            if (holds_set(value, depth + 1))
-                return true;
-    return false;
+        for (size_t at = 0; !found && cfxi_world_dict_next(o, &at, &key, &value);)
+            found = cannot_return(value, depth + 1);
+    return found;
 }
 
 /* What the program returns, as the output of the graph. */
 static cfx_status put_result(job *j, cfx_object *result, cfx_error *err)
 {
-    if (holds_set(result, 0))
-        return cfx_error_set(err, CFX_E_UNSUPPORTED, "%.80s:%u: a set cannot be returned: the "
-                             "runtime has none; return a sorted list instead",
-                             base_name(j->w.file ? j->w.file : j->file), j->w.line);
+    const char *why = cannot_return(result, 0);
+    if (why)
+        return cfx_error_set(err, CFX_E_UNSUPPORTED, "%.80s:%u: %s",
+                             base_name(j->w.file ? j->w.file : j->file), j->w.line, why);
     const cfx_value v = cfxi_world_to_value(&j->w, result, err);
     if (v.kind == CFX_KIND_INVALID || !cfx_graph_output(j->g, v, err))
         return err->status;
