@@ -336,6 +336,15 @@ def test_types_of_results():
         assert picture(list(got)) == picture(list(want)), way
 
 
+def test_text_of_sizes():
+    def f(x):
+        return str(x.shape), f"{x.shape} {x.shape[0]}", isinstance(x.shape, torch.Size), isinstance(
+            tuple(x.shape), torch.Size), str(tuple(x.shape)), str(x.shape[:1]), str(x.stride())
+
+    x = torch.ones(2, 3)
+    assert cfx.lower(cfx.script(f))(x) == f(x)
+
+
 def test_rows_give_names():
     got = cfx.ops.max_dim(cfx.Tensor([[1.0, 2.0]]), 1)
     assert got.values.tolist() == [2.0] and got.indices.tolist() == [1]
