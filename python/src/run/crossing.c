@@ -150,7 +150,8 @@ static bool fill_dict(PyObject *dict, PyObject *items)
     PyObject *done = PyObject_CallMethod(dict, "clear", NULL);
     bool fine = done != NULL;
     for (Py_ssize_t i = 0; fine && i + 1 < PyList_GET_SIZE(items); i += 2)
-        fine = PyObject_SetItem(dict, PyList_GET_ITEM(items, i), PyList_GET_ITEM(items, i + 1)) == 0;
+        fine = PyObject_SetItem(dict, PyList_GET_ITEM(items, i),
+                                PyList_GET_ITEM(items, i + 1)) == 0;
     Py_XDECREF(done);
     return fine;
 }

@@ -169,7 +169,8 @@ static PyObject *run_with(PyProgram *self, module_state *st, const cfx_datum *in
     result = cfx_program_run(self->p, runtime_of(runtime), inputs, n, &err);
     Py_END_ALLOW_THREADS
     Py_DECREF(runtime);
-    const bool written = crossing_write_back(st, both, kind);  /* also what it did before it failed */
+    /* also what it did before it failed */
+    const bool written = crossing_write_back(st, both, kind);
     if (result.kind == CFX_DATUM_INVALID)
         return written ? raise_cfx(&err) : NULL;
     PyObject *object = written ? datum_back_to_py(st, result, kind, both) : NULL;

@@ -87,7 +87,7 @@ struct cfx_object {
     bool mark;                /* BUILTIN: a method, which takes its object first */
     bool outside;             /* it was there before the capture began */
     bool changed;             /* MODULE: an attribute was assigned in the capture */
-    uint32_t version;         /* DICT: counts changes; LIST: of the dict when it was last looked at */
+    uint32_t version;         /* DICT: counts changes; LIST: of the dict that it shows */
     cfx_object *cls;          /* the class, if it is none of the builtin ones; of a class: only
                                  EnumType, whose methods are what one does with an Enum */
     cfx_object *attrs;        /* a dict of what was set; or NULL */

@@ -78,7 +78,8 @@ TEST(items_and_slices_are_assigned)
     cfx_datum same = cfx_datum_retain(list);
     CHECK_STR_EQ("None", shows(&b, CFX_OPID_setitem, list, INT(-1), INT(9)));
     CHECK_STR_EQ("[0, 1, 2, 9]", shown(same));
-    CHECK_STR_EQ("None", shows(&b, CFX_OPID_setitem, list, slice(INT(1), INT(3), NONE), numbers(3)));
+    CHECK_STR_EQ("None",
+                 shows(&b, CFX_OPID_setitem, list, slice(INT(1), INT(3), NONE), numbers(3)));
     CHECK_STR_EQ("[0, 0, 1, 2, 9]", shown(same));
     CHECK_STR_EQ("None", shows(&b, CFX_OPID_setitem, list, slice(NONE, NONE, INT(-2)), numbers(3)));
     CHECK_STR_EQ("[2, 0, 1, 2, 0]", shown(same));
@@ -99,7 +100,8 @@ TEST(items_are_deleted)
     bench b = begin();
     cfx_datum list = numbers(8);
     CHECK_STR_EQ("None", shows(&b, CFX_OPID_delitem, list, INT(-1), NOTHING));
-    CHECK_STR_EQ("None", shows(&b, CFX_OPID_delitem, list, slice(INT(5), INT(1), INT(-2)), NOTHING));
+    CHECK_STR_EQ("None",
+                 shows(&b, CFX_OPID_delitem, list, slice(INT(5), INT(1), INT(-2)), NOTHING));
     CHECK_STR_EQ("[0, 1, 2, 4, 6]", shown(list));
     CHECK_STR_EQ("None", shows(&b, CFX_OPID_delitem, list, slice(INT(1), INT(3), NONE), NOTHING));
     CHECK_STR_EQ("[0, 4, 6]", shown(list));

@@ -180,8 +180,9 @@ static cfx_status set_slice(cfxi_call *c, cfx_datum list, cfx_datum slice, cfx_d
     size_t n;
     size_t m;
     int64_t at[3];
-    const cfx_datum all = value.kind == CFX_DATUM_TENSOR ? cfxi_rt_sub(c, CFX_OPID_unbind, &value, 1)
-                                                         : cfx_datum_retain(value);
+    const bool tensor = value.kind == CFX_DATUM_TENSOR;
+    const cfx_datum all = tensor ? cfxi_rt_sub(c, CFX_OPID_unbind, &value, 1)
+                                 : cfx_datum_retain(value);
     const cfx_datum *items = cfx_datum_items(all, &m);
     cfx_datum_items(list, &n);
     cfx_status status = c->err->status;
