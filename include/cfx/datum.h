@@ -4,6 +4,9 @@
  * number of threads can run one graph. Strings, containers and tensors are reference-counted. A
  * returned datum is owned by the caller (cfx_datum_release); an argument is borrowed. Numbers, None
  * and INVALID own nothing, and releasing them does nothing. A function that fails returns INVALID.
+ *
+ * Lists and dicts are objects, as in Python: a program that writes to one changes it for everybody
+ * who holds it, also for a caller who passed it in. A container never comes to hold itself.
  */
 #ifndef CFX_DATUM_H
 #define CFX_DATUM_H
@@ -115,8 +118,8 @@ CFX_API const char *cfx_datum_text(cfx_datum d, size_t *size);
  * about CFX_MAX_DEPTH; CFX_E_NOMEM. */
 CFX_API cfx_datum cfx_datum_seq(cfx_datum_kind kind, const cfx_datum *items, size_t n,
                                 const cfx_allocator *allocator, cfx_error *err);
-/* The items of a container: borrowed. NULL and 0 for other kinds. Items of a LIST or DICT that are
- * not containers may be replaced in place, but only by a caller that holds the sole reference. */
+/* The items of a container: borrowed, until it changes. NULL and 0 for other kinds. Items of a LIST
+ * or DICT that are not containers may be replaced in place, but only by the sole holder. */
 CFX_API cfx_datum *cfx_datum_items(cfx_datum d, size_t *n);
 
 CFX_API cfx_datum cfx_datum_retain(cfx_datum d);  /* returns `d` */

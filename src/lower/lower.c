@@ -137,6 +137,10 @@ static cfx_status lower_call(cfxi_lower *l, cfx_node *n)
     const char *target = cfx_node_operator(n) ? NULL : cfx_node_target(n, NULL, &host);
     if (is_switch(n, target, &gone))
         return replace_node(l, n, gone);
+    bool done;
+    CFX_TRY(cfxi_lower_list_method(l, n, &done));
+    if (done)
+        return CFX_OK;
     if (!cfx_node_operator(n)) {
         const cfx_custom_operator *custom = cfxi_rt_node_custom(n, l->library);
         if (custom)

@@ -78,6 +78,11 @@ cfx_status cfxi_lower_note_inputs(cfxi_lower *l, const cfx_node *n);
 /* What item `i` of what such a node gives is; SIZE_MAX: all of it. */
 cfxi_what cfxi_lower_region_item(const cfxi_lower *l, const cfx_node *n, size_t i);
 
+/* ---- methods of lists (lower_list.c) ------------------------------------------------------- */
+
+/* Puts rows in the place of a method that changes a list; *done is false if it is none. */
+cfx_status cfxi_lower_list_method(cfxi_lower *l, cfx_node *n, bool *done);
+
 /* ---- calls (lower_bind.c, lower_forms.c) --------------------------------------------------- */
 
 /* What else a spelling of `from` can mean: the i-th form; false past the last. *list is its own

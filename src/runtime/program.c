@@ -22,7 +22,8 @@ typedef struct compiler {
     cfx_buffer complaints; /* what cannot be run, for one message */
     size_t num_complaints;
     cfx_status why;        /* of the first of them */
-    cfx_operator op;       /* that is being called */
+    const cfx_node *at;    /* whose arguments are being added */
+    cfx_operator op;       /* that it calls, or none */
     enum { UNKNOWN, NO, YES } keeps;  /* see may_be_kept */
     uint32_t nesting;      /* of the containers around a value */
     cfx_error *err;
@@ -130,6 +131,22 @@ static cfx_status take_slot(compiler *c, const cfx_node *n, uint32_t *slot)
     return CFX_OK;
 }
 
+/* Notes what cannot be run; all of it is said at once. */
+static cfx_status complain(compiler *c, cfx_status why, const cfx_node *n, const char *what)
+{
+    char text[200];
+    cfx_error line = {0};
+    const char *file = cfx_node_file(n);
+    if (file)
+        cfx_error_set(&line, why, "%.120s:%u: ", file, cfx_node_line(n));
+    int size = snprintf(text, sizeof text, "%s%s%.100s (node %%%.60s)",
+                        c->num_complaints ? "; " : "", line.message, what, n->name->data);
+    c->why = c->num_complaints++ ? c->why : why;
+    size_t length = (size_t)size < sizeof text ? (size_t)size : sizeof text - 1;
+    return cfx_buffer_append(&c->complaints, text, length) == CFX_OK ? CFX_OK
+                                                                     : cfxi_base_nomem(c->err);
+}
+
 /* ---- arguments ----------------------------------------------------------------------------- */
 
 static cfx_status add_value(compiler *c, cfx_value v);
@@ -186,6 +203,8 @@ static cfx_status fold(compiler *c, cfx_datum_kind kind, size_t n)
 static bool may_be_kept(compiler *c)
 {
     cfx_schema_param param;
+    if (c->at->op == CFX_OP_PLACEHOLDER)  /* a default, of which each run has a copy */
+        return false;
     if (c->nesting > 0)
         return true;
     for (size_t i = 0; c->keeps == UNKNOWN && cfx_operator_param(c->op, i, &param); i++)
@@ -209,6 +228,16 @@ static cfx_status add_items(compiler *c, cfx_datum_kind kind, const cfx_value *i
     return constant ? fold(c, kind, n) : add_piece(c, CFXI_PIECE_SEQ, kind, n);
 }
 
+/* A set is a tuple of its items here: only rows that cannot tell the difference may have one. */
+static bool takes_set(const compiler *c)
+{
+    return c->nesting == 0 &&
+           (c->op == CFX_OPID_contains || c->op == CFX_OPID_len || c->op == CFX_OPID_bool ||
+            c->op == CFX_OPID_not || c->op == CFX_OPID_builtin_sorted ||
+            c->op == CFX_OPID_builtin_sum || c->op == CFX_OPID_builtin_any ||
+            c->op == CFX_OPID_builtin_all);
+}
+
 /* Recursive: a graph's containers nest up to CFX_MAX_DEPTH. */
 static cfx_status add_value(compiler *c, cfx_value v)
 {
@@ -219,6 +248,8 @@ static cfx_status add_value(compiler *c, cfx_value v)
         return add_node(c, v.as.node);
     if (v.kind == CFX_KIND_GRAPH)
         return add_region(c, cfx_value_graph(v));
+    if ((v.kind == CFX_KIND_SET || v.kind == CFX_KIND_FROZENSET) && !takes_set(c))
+        CFX_TRY(complain(c, CFX_E_TYPE, c->at, "the runtime has no sets; use a list or a tuple"));
     if (!cfxi_rt_seq_kind((cfx_kind)v.kind, &kind))
         return add_constant(c, cfxi_rt_datum_from_value(v, c->p->allocator, c->err));
     const size_t skip = v.kind == CFX_KIND_NAMEDTUPLE ? 2 : 0;  /* its type and names */
@@ -226,22 +257,6 @@ static cfx_status add_value(compiler *c, cfx_value v)
 }
 
 /* ---- nodes --------------------------------------------------------------------------------- */
-
-/* Notes what cannot be run; all of it is said at once. */
-static cfx_status complain(compiler *c, cfx_status why, const cfx_node *n, const char *what)
-{
-    char text[200];
-    cfx_error line = {0};
-    const char *file = cfx_node_file(n);
-    if (file)
-        cfx_error_set(&line, why, "%.120s:%u: ", file, cfx_node_line(n));
-    int size = snprintf(text, sizeof text, "%s%s%.100s (node %%%.60s)",
-                        c->num_complaints ? "; " : "", line.message, what, n->name->data);
-    c->why = c->num_complaints++ ? c->why : why;
-    size_t length = (size_t)size < sizeof text ? (size_t)size : sizeof text - 1;
-    return cfx_buffer_append(&c->complaints, text, length) == CFX_OK ? CFX_OK
-                                                                     : cfxi_base_nomem(c->err);
-}
 
 static cfx_status add_input(compiler *c, const cfx_node *n)
 {
@@ -254,8 +269,9 @@ static cfx_status add_input(compiler *c, const cfx_node *n)
     if (!input->name)
         return CFX_E_NOMEM;
     CFX_TRY(take_slot(c, n, &input->slot));
+    c->at = n;
+    c->op = CFX_OPID_NONE;
     if (value.kind != CFX_KIND_INVALID) {  /* as a constant that then moves here */
-        c->keeps = NO;
         CFX_TRY(add_value(c, value));
         if (((cfxi_piece *)c->p->pieces.data)[--c->p->pieces.size].kind != CFXI_PIECE_CONSTANT)
             return cfx_error_set(c->err, CFX_E_TYPE, "the default of %%%s is not a constant",
@@ -318,6 +334,7 @@ static cfx_status add_call(compiler *c, const cfx_node *n)
                      target);
         CFX_TRY(complain(c, CFX_E_TYPE, n, what));
     }
+    c->at = n;
     c->op = i.op;
     c->keeps = UNKNOWN;
     for (size_t k = 0; k < args && c->num_complaints == 0; k++)
@@ -341,6 +358,8 @@ static cfx_status add_output(compiler *c, const cfx_node *n)
     if (c->num_complaints > 0 || cfx_node_num_args(n) == 0)
         return CFX_OK;
     c->keeps = YES;
+    c->at = n;
+    c->op = CFX_OPID_NONE;
     CFX_TRY(add_value(c, cfx_node_arg(n, 0)));
     c->p->result = (uint32_t)first;
     if (c->p->pieces.size - first > c->p->most_pieces)

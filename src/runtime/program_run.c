@@ -128,7 +128,12 @@ static cfx_status set_inputs(run *r, const cfx_datum *inputs, size_t n)
         if (d.kind == CFX_DATUM_INVALID)
             return cfx_error_set(r->err, CFX_E_TYPE, "the input '%s' is missing", input->name);
         if (input->slot != CFXI_NO_SLOT) {
-            r->slots[input->slot] = given && r->taken ? d : cfx_datum_retain(d);
+            /* all runs have the default in common, and this one may write to a list in it */
+            r->slots[input->slot] = !given      ? cfxi_tensor_copy_lists(d, r->err)
+                                    : r->taken ? d
+                                               : cfx_datum_retain(d);
+            if (r->slots[input->slot].kind == CFX_DATUM_INVALID)
+                return r->err->status;
             if (given && r->taken)
                 r->taken[i].kind = CFX_DATUM_INVALID;
             if (r->watch && r->watch->meter)
@@ -167,10 +172,21 @@ static bool appends(const run *r, const cfxi_instruction *i)
            cfxi_tensor_can_extend(r->stack[0], r->stack[1]);
 }
 
+static cfx_datum extended(run *r)
+{
+    size_t at;
+    size_t n;
+    const cfx_datum list = r->stack[0];
+    const cfx_datum *items = cfx_datum_items(r->stack[1], &n);
+    cfx_datum_items(list, &at);
+    const cfx_status status = cfxi_tensor_splice(list, at, 0, items, n, r->err);
+    return status == CFX_OK ? cfx_datum_retain(list) : cfx_datum_invalid();
+}
+
 static cfx_datum perform(run *r, const cfxi_instruction *i, const cfxi_watch *watch)
 {
     if (appends(r, i))
-        return cfxi_tensor_list_extend(r->stack[0], r->stack[1], r->err);
+        return extended(r);
     return i->custom ? cfxi_rt_custom_call(r->rt, r->dims, r->infer, watch, i->custom, r->stack,
                                            i->num_args, r->err)
                      : cfxi_rt_call_watched(r->rt, r->dims, r->infer, watch, i->op, r->stack,

@@ -99,6 +99,8 @@ static cfx_datum join(cfxi_call *c, cfx_datum a, int64_t times, cfx_datum b)
                        : cfx_datum_seq((cfx_datum_kind)a.kind, (const cfx_datum *)(void *)made,
                                        total, c->rt->allocator, c->err);
     cfxi_rt_scratch_free(c->rt, made);
+    if (cfx_datum_row(a) == CFX_OPID_size || cfx_datum_row(b) == CFX_OPID_size)
+        cfx_datum_set_row(r, CFX_OPID_size);  /* sizes and others are sizes */
     return r;
 }
 
@@ -137,7 +139,8 @@ static cfx_datum unite(cfxi_call *c, cfx_datum a, cfx_datum b)
         cfxi_truth same = CFXI_FALSE;
         size_t at = 0;
         for (; at < n; at += 2)
-            if (cfxi_rt_python_equal(c, all[at], right[i], &same) != CFX_OK || same == CFXI_TRUE)
+            if (cfxi_rt_python_same_key(c, all[at], right[i], &same) != CFX_OK ||
+                same == CFXI_TRUE)
                 break;
         if (c->err->status != CFX_OK)
             break;
@@ -149,6 +152,42 @@ static cfx_datum unite(cfxi_call *c, cfx_datum a, cfx_datum b)
         result = cfx_datum_seq(CFX_DATUM_DICT, all, n, c->rt->allocator, c->err);
     cfxi_rt_scratch_free(c->rt, all);
     return result;
+}
+
+/* ---- containers that change ---------------------------------------------------------------- */
+
+static cfx_datum given_back(cfx_status status, cfx_datum d)
+{
+    return status == CFX_OK ? cfx_datum_retain(d) : cfxi_rt_invalid();
+}
+
+/* list += items: the same list, for all who hold it. */
+static cfx_datum extend(cfxi_call *c, cfx_datum list, cfx_datum more)
+{
+    size_t at;
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(more, &n);
+    if (more.kind != CFX_DATUM_LIST && more.kind != CFX_DATUM_TUPLE) {
+        cfxi_fail(c, CFX_E_TYPE, "only a list or a tuple can be added to a list, not '%s'",
+                  cfxi_rt_py_kind_of(more));
+        return cfxi_rt_invalid();
+    }
+    cfx_datum_items(list, &at);
+    return given_back(cfxi_tensor_splice(list, at, 0, items, n, c->err), list);
+}
+
+/* The items of `from`, which is made from those of `d` and is released, take their place. */
+static cfx_datum become(cfxi_call *c, cfx_datum d, cfx_datum from)
+{
+    size_t n;
+    size_t m;
+    const cfx_datum *items = cfx_datum_items(from, &m);
+    cfx_datum_items(d, &n);
+    if (from.kind == CFX_DATUM_INVALID)
+        return from;
+    const cfx_status status = cfxi_tensor_splice(d, 0, n, items, m, c->err);
+    cfx_datum_release(from);
+    return given_back(status, d);
 }
 
 static cfx_datum repeat(cfxi_call *c, cfx_datum sequence, cfx_datum times)
@@ -263,7 +302,7 @@ static cfx_datum unary(cfxi_call *c, cfxi_py_action a, cfx_datum d)
 
 /* ---- the call ------------------------------------------------------------------------------ */
 
-cfx_datum cfxi_rt_python_call(cfxi_call *c)
+cfx_datum cfxi_rt_python_call(cfxi_call *c, bool in_place)
 {
     cfxi_py_action a = action_of(c->op);
     cfx_datum x = c->args[0];
@@ -274,12 +313,15 @@ cfx_datum cfxi_rt_python_call(cfxi_call *c)
         return cfxi_rt_py_compare(c, a, x, y);
     if (a == CFXI_PY_MAX || a == CFXI_PY_MIN)
         return cfxi_rt_python_choose(c, x, y, a == CFXI_PY_MAX);
+    const bool list = in_place && x.kind == CFX_DATUM_LIST;
+    if (a == CFXI_PY_ADD && list)
+        return extend(c, x, y);
     if (a == CFXI_PY_ADD && is_sequence(x))
         return cfxi_rt_python_concat(c, x, y);
     if (a == CFXI_PY_OR && x.kind == CFX_DATUM_DICT && y.kind == CFX_DATUM_DICT)
-        return unite(c, x, y);
+        return in_place ? become(c, x, unite(c, x, y)) : unite(c, x, y);
     if (a == CFXI_PY_MUL && is_sequence(x) && cfxi_rt_py_is_integral(y))
-        return repeat(c, x, y);
+        return list ? become(c, x, repeat(c, x, y)) : repeat(c, x, y);
     if (a == CFXI_PY_MUL && is_sequence(y) && cfxi_rt_py_is_integral(x))
         return repeat(c, y, x);
     if (!cfxi_rt_is_number(x) || !cfxi_rt_is_number(y))

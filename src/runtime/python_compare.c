@@ -51,6 +51,41 @@ static int compare_texts(cfx_datum a, cfx_datum b)
     return order ? order : (n > m) - (n < m);
 }
 
+bool cfxi_rt_python_identical(cfx_datum a, cfx_datum b)
+{
+    if (a.kind == CFX_DATUM_TENSOR)
+        return b.kind == CFX_DATUM_TENSOR && a.as.tensor == b.as.tensor;
+    return cfxi_tensor_is_seq(a) && a.kind == b.kind && a.as.seq == b.as.seq;
+}
+
+cfx_status cfxi_rt_python_same_item(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_truth *out)
+{
+    *out = CFXI_TRUE;
+    return cfxi_rt_python_identical(a, b) ? CFX_OK : cfxi_rt_python_equal(c, a, b, out);
+}
+
+cfx_status cfxi_rt_python_same_key(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_truth *out)
+{
+    *out = CFXI_FALSE;
+    if ((a.kind == CFX_DATUM_TENSOR || b.kind == CFX_DATUM_TENSOR) &&
+        !cfxi_rt_python_identical(a, b))
+        return CFX_OK;
+    return cfxi_rt_python_same_item(c, a, b, out);
+}
+
+/* By their elements: bool() of what == gives, which has to be one element. */
+static cfx_status elements_equal(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_truth *out)
+{
+    const bool turned = a.kind != CFX_DATUM_TENSOR;
+    const cfx_datum both[] = {turned ? b : a, turned ? a : b};
+    const cfx_datum same = cfxi_rt_sub(c, CFX_OPID_eq, both, 2);
+    if (same.kind == CFX_DATUM_INVALID)
+        return c->err->status;
+    const cfx_status status = cfxi_rt_python_truth(c, same, out);
+    cfx_datum_release(same);
+    return status;
+}
+
 static cfx_status dicts_equal(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_truth *out)
 {
     size_t n;
@@ -62,10 +97,10 @@ static cfx_status dicts_equal(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_truth
         cfxi_truth same = CFXI_FALSE;
         for (size_t k = 0; k < m && same == CFXI_FALSE; k += 2) {  /* mostly at the same place */
             size_t at = (i + k) % m;
-            CFX_TRY(cfxi_rt_python_equal(c, x[i], y[at], &same));
+            CFX_TRY(cfxi_rt_python_same_key(c, x[i], y[at], &same));
             cfxi_truth values = CFXI_TRUE;
             if (same == CFXI_TRUE)
-                CFX_TRY(cfxi_rt_python_equal(c, x[i + 1], y[at + 1], &values));
+                CFX_TRY(cfxi_rt_python_same_item(c, x[i + 1], y[at + 1], &values));
             *out = values == CFXI_TRUE ? *out : values;
         }
         if (same != CFXI_TRUE && *out != CFXI_FALSE)
@@ -83,7 +118,7 @@ static cfx_status sequences_equal(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_t
     cfxi_truth all = n == m ? CFXI_TRUE : CFXI_FALSE;
     for (size_t i = 0; i < n && all != CFXI_FALSE; i++) {
         cfxi_truth one;
-        CFX_TRY(cfxi_rt_python_equal(c, x[i], y[i], &one));
+        CFX_TRY(cfxi_rt_python_same_item(c, x[i], y[i], &one));
         if (cfxi_rt_py_is_nan(x[i]) && cfxi_rt_py_is_nan(y[i]))
             return cfxi_rt_py_fail_nan(c);
         all = one == CFXI_TRUE ? all : one;
@@ -99,13 +134,9 @@ cfx_status cfxi_rt_python_equal(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_tru
         *out = numbers_equal(c, a, b);
         return CFX_OK;
     }
-    if (a.kind == CFX_DATUM_TENSOR && b.kind == CFX_DATUM_TENSOR && a.as.tensor != b.as.tensor)
-        return cfxi_fail(c, CFX_E_VALUE, "cannot compare two tensors here: the result depends on "
-                         "their elements");
-    if ((a.kind == CFX_DATUM_TENSOR && cfxi_rt_is_number(b)) ||
+    if ((a.kind == CFX_DATUM_TENSOR && (b.kind == CFX_DATUM_TENSOR || cfxi_rt_is_number(b))) ||
         (b.kind == CFX_DATUM_TENSOR && cfxi_rt_is_number(a)))
-        return cfxi_fail(c, CFX_E_VALUE, "cannot compare a tensor and a number here: the result "
-                         "depends on the elements");
+        return elements_equal(c, a, b, out);
     if (a.kind != b.kind)
         return CFX_OK;
     if (cfxi_tensor_is_text(a))
@@ -149,7 +180,7 @@ static cfx_status less(cfxi_call *c, cfx_datum a, cfx_datum b, bool or_equal, cf
                          cfx_datum_kind_name((cfx_datum_kind)b.kind));
     for (size_t i = 0; i < n && i < m; i++) {
         cfxi_truth same;
-        CFX_TRY(cfxi_rt_python_equal(c, x[i], y[i], &same));
+        CFX_TRY(cfxi_rt_python_same_item(c, x[i], y[i], &same));
         if (same == CFXI_FALSE)
             return less(c, x[i], y[i], or_equal, out);
         if (same == CFXI_DEPENDS) {

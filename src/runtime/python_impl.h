@@ -52,8 +52,14 @@ cfx_datum cfxi_rt_truth_datum(cfxi_truth t);
 
 /* ---- comparison (python_compare.c) --------------------------------------------------------- */
 
-/* a == b of any two data. CFX_E_VALUE if it is to be found out from the elements of a tensor. */
+/* Whether they are one object: a tensor or a container that is there once. */
+bool cfxi_rt_python_identical(cfx_datum a, cfx_datum b);
+/* bool(a == b) of any two data. */
 cfx_status cfxi_rt_python_equal(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_truth *out);
+/* a == b of two items of containers: the same object is equal to itself, whatever its == says. */
+cfx_status cfxi_rt_python_same_item(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_truth *out);
+/* Whether two are one key of a dict: tensors are only if they are one object. */
+cfx_status cfxi_rt_python_same_key(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_truth *out);
 /* The smaller or larger of two numbers. */
 cfx_datum cfxi_rt_python_choose(cfxi_call *c, cfx_datum a, cfx_datum b, bool larger);
 /* EQ to GE. */
@@ -129,7 +135,8 @@ cfx_status cfxi_rt_python_index(cfxi_call *c, cfx_datum d, cfx_datum *out);
 
 /* Whether the row does Python's work on these: none of the first two arguments is a tensor. */
 bool cfxi_rt_python_takes(cfx_operator op, const cfx_datum *args, size_t n);
-/* Does it. Owned by the caller; INVALID with c->err set. */
-cfx_datum cfxi_rt_python_call(cfxi_call *c);
+/* Does it; `in_place` changes a list or dict that is the first argument, as += does. Owned by the
+ * caller; INVALID with c->err set. */
+cfx_datum cfxi_rt_python_call(cfxi_call *c, bool in_place);
 
 #endif

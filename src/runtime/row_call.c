@@ -256,6 +256,10 @@ static cfx_status check_in_place(cfxi_call *c, const cfx_tensor *self)
 /* `self` takes the sizes and memory of the view that squeeze_ and the like give. */
 static void become_view(cfx_tensor *self, const cfx_tensor *view)
 {
+    const size_t bytes = view->ndim * sizeof *view->size;
+    self->reshaped = self->reshaped || self->ndim != view->ndim || self->data != view->data ||
+                     memcmp(self->size, view->size, bytes) != 0 ||
+                     memcmp(self->stride, view->stride, bytes) != 0;
     self->ndim = view->ndim;
     memcpy(self->size, view->size, sizeof self->size);
     memcpy(self->stride, view->stride, sizeof self->stride);
@@ -438,7 +442,7 @@ cfx_datum cfxi_rt_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, cons
     cfx_status status = python ? take_as_given(s, args, n, full)
                                : cfxi_rt_arguments(&c, s, args, n, full);
     if (status == CFX_OK && python) {
-        result = cfxi_rt_python_call(&c);
+        result = cfxi_rt_python_call(&c, in_place);
     } else if (status == CFX_OK && in_place) {
         const cfxi_signature *functional = cfxi_rt_signature_of(rt, c.op, err);
         if (functional)

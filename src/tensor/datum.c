@@ -26,61 +26,12 @@ cfx_datum cfx_datum_from_text(cfx_datum_kind kind, const char *text, size_t size
     return d;
 }
 
-static bool is_seq(cfx_datum d)
-{
-    return d.kind == CFX_DATUM_LIST || d.kind == CFX_DATUM_TUPLE || d.kind == CFX_DATUM_DICT ||
-           d.kind == CFX_DATUM_SLICE;
-}
-
 /* Lists and dicts count as at least this deep: items may be assigned later. */
 enum { ROOM = 64 };
 
 static bool is_mutable(cfx_datum_kind kind)
 {
     return kind == CFX_DATUM_LIST || kind == CFX_DATUM_DICT;
-}
-
-/* What counted as so deep before. */
-typedef struct lowered {
-    cfx_data *seq;
-    uint32_t depth;
-} lowered;
-
-/* Makes `d` count as at most `depth` deep, and what is in it as less. Whoever holds it counts as
- * deeper still. What was done is in `log`, also if it fails. Recursive, and no deeper than `depth`;
- * a container that is met again counts as less by then. */
-static cfx_status lower(cfx_datum d, uint32_t depth, const cfx_data *container, cfxi_vec *log,
-                        cfx_error *err)
-{
-    if (!is_seq(d) || d.as.seq->depth <= depth)
-        return CFX_OK;
-    cfx_data *s = d.as.seq;
-    if (s == container)
-        return cfx_error_set(err, CFX_E_VALUE, "a container cannot contain itself");
-    if (depth == 0 || s->fixed)
-        return cfx_error_set(err, CFX_E_LIMIT, "containers would nest too deeply; build new "
-                             "containers from their items");
-    if (!cfxi_base_vec_reserve(log, 1, sizeof(lowered), container->allocator))
-        return cfxi_base_nomem(err);
-    ((lowered *)log->data)[log->size++] = (lowered){s, s->depth};
-    s->depth = depth;
-    for (size_t i = 0; i < s->size; i++)
-        CFX_TRY(lower(s->items[i], depth - 1, container, log, err));
-    return CFX_OK;
-}
-
-cfx_status cfxi_tensor_make_room(cfx_datum container, cfx_datum value, cfx_error *err)
-{
-    const cfx_data *c = container.as.seq;
-    cfxi_vec log = {0};
-    if (!is_seq(value) || value.as.seq->depth < c->depth)
-        return CFX_OK;
-    const cfx_status status = lower(value, c->depth - 1, c, &log, err);
-    const lowered *all = log.data;
-    for (size_t i = log.size; status != CFX_OK && i-- > 0;)
-        all[i].seq->depth = all[i].depth;
-    cfxi_base_vec_free(&log, sizeof(lowered), c->allocator);
-    return status;
 }
 
 /* Containers are walked recursively, and a loop can put its state into a list at every turn: their
@@ -93,9 +44,9 @@ static cfx_status check_items(cfx_datum_kind kind, const cfx_datum *items, size_
     for (size_t i = 0; i < n; i++) {
         if (items[i].kind == CFX_DATUM_INVALID)
             return cfxi_base_expect(NULL, "list item", err);
-        if (is_seq(items[i]) && items[i].as.seq->depth >= *depth)
+        if (cfxi_tensor_is_seq(items[i]) && items[i].as.seq->depth >= *depth)
             *depth = items[i].as.seq->depth + 1;
-        *fixed = *fixed && (!is_seq(items[i]) || items[i].as.seq->fixed);
+        *fixed = *fixed && (!cfxi_tensor_is_seq(items[i]) || items[i].as.seq->fixed);
     }
     if (*depth >= CFX_MAX_DEPTH + ROOM)
         return cfx_error_set(err, CFX_E_LIMIT, "lists and tuples nest more than %d deep",
@@ -127,9 +78,12 @@ cfx_datum cfx_datum_seq(cfx_datum_kind kind, const cfx_datum *items, size_t n,
     s->op = 0;
     s->depth = depth;
     s->fixed = fixed;
+    s->changes = 0;
     s->size = n;
     s->capacity = n;
     s->allocator = allocator;
+    s->items = s->own;
+    s->room = n;
     for (size_t i = 0; i < n; i++)
         s->items[i] = cfx_datum_retain(items[i]);
     d.kind = (uint32_t)kind;
@@ -137,68 +91,20 @@ cfx_datum cfx_datum_seq(cfx_datum_kind kind, const cfx_datum *items, size_t n,
     return d;
 }
 
-bool cfxi_tensor_can_extend(cfx_datum list, cfx_datum more)
-{
-    size_t n;
-    const cfx_datum *items = cfx_datum_items(more, &n);
-    if (list.kind != CFX_DATUM_LIST || more.kind != CFX_DATUM_LIST ||
-        atomic_load_explicit(&list.as.seq->refs, memory_order_acquire) != 1)
-        return false;
-    for (size_t i = 0; i < n; i++)
-        if (is_seq(items[i]) && items[i].as.seq->depth >= list.as.seq->depth)
-            return false;
-    return true;
-}
-
-/* A list with room for `n` items, into which those of `from` are moved. */
-static cfx_data *move_items(cfx_data *from, size_t n)
-{
-    size_t block;
-    cfx_data *s = cfxi_base_mul_size(n, sizeof *s->items, sizeof *s, &block)
-                      ? cfxi_base_alloc(from->allocator, block)
-                      : NULL;
-    if (!s)
-        return NULL;
-    atomic_init(&s->refs, 1);
-    s->op = from->op;
-    s->depth = from->depth;
-    s->fixed = from->fixed;
-    s->size = from->size;
-    s->capacity = n;
-    s->allocator = from->allocator;
-    if (from->size > 0)
-        memcpy(s->items, from->items, from->size * sizeof *s->items);
-    from->size = 0;
-    return s;
-}
-
-cfx_datum cfxi_tensor_list_extend(cfx_datum list, cfx_datum more, cfx_error *err)
-{
-    cfx_data *s = list.as.seq;
-    size_t n;
-    const cfx_datum *items = cfx_datum_items(more, &n);
-    if (n > s->capacity - s->size) {
-        cfx_data *larger = n > SIZE_MAX / 4 || s->size > SIZE_MAX / 4
-                               ? NULL
-                               : move_items(s, s->size + s->size / 2 + n + 4);
-        if (!larger) {
-            cfxi_base_nomem(err);
-            return cfx_datum_invalid();
-        }
-        s = larger;
-    } else {
-        cfx_datum_retain(list);
-    }
-    for (size_t i = 0; i < n; i++)
-        s->items[s->size++] = cfx_datum_retain(items[i]);
-    list.as.seq = s;
-    return list;
-}
-
 cfx_datum *cfx_datum_items(cfx_datum d, size_t *n)
 {
-    *n = is_seq(d) ? d.as.seq->size : 0;
-    return is_seq(d) ? d.as.seq->items : NULL;
+    *n = cfxi_tensor_is_seq(d) ? d.as.seq->size : 0;
+    return cfxi_tensor_is_seq(d) ? d.as.seq->items : NULL;
+}
+
+uint32_t cfx_datum_changes(cfx_datum d) { return cfxi_tensor_is_seq(d) ? d.as.seq->changes : 0; }
+
+uint32_t cfx_datum_row(cfx_datum d) { return d.kind == CFX_DATUM_TUPLE ? d.as.seq->op : 0; }
+
+void cfx_datum_set_row(cfx_datum d, uint32_t row)
+{
+    if (d.kind == CFX_DATUM_TUPLE)
+        d.as.seq->op = row;
 }
 
 const char *cfx_datum_text(cfx_datum d, size_t *size)
@@ -212,7 +118,7 @@ cfx_datum cfx_datum_retain(cfx_datum d)
 {
     if (d.kind == CFX_DATUM_TENSOR)
         cfx_tensor_retain(d.as.tensor);
-    else if (is_seq(d))
+    else if (cfxi_tensor_is_seq(d))
         atomic_fetch_add_explicit(&d.as.seq->refs, 1, memory_order_relaxed);
     else if (cfxi_tensor_is_text(d))
         atomic_fetch_add_explicit(&d.as.text->refs, 1, memory_order_relaxed);
@@ -227,13 +133,15 @@ void cfx_datum_release(cfx_datum d)
     } else if (cfxi_tensor_is_text(d)) {
         if (atomic_fetch_sub_explicit(&d.as.text->refs, 1, memory_order_acq_rel) == 1)
             cfxi_base_free(d.as.text->allocator, d.as.text, sizeof(cfx_text) + d.as.text->size + 1);
-    } else if (is_seq(d)) {
+    } else if (cfxi_tensor_is_seq(d)) {
         cfx_data *s = d.as.seq;
         if (atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) > 1)
             return;
         for (size_t i = 0; i < s->size; i++)
             cfx_datum_release(s->items[i]);
-        cfxi_base_free(s->allocator, s, sizeof *s + s->capacity * sizeof s->items[0]);
+        if (s->items != s->own)
+            cfxi_base_free(s->allocator, s->items, s->capacity * sizeof s->items[0]);
+        cfxi_base_free(s->allocator, s, sizeof *s + s->room * sizeof s->own[0]);
     }
 }
 

@@ -317,6 +317,8 @@ const int64_t *cfx_tensor_strides(const cfx_tensor *t) { return t->stride; }
 int64_t cfx_tensor_numel(const cfx_tensor *t) { return cfxi_tensor_numel(t); }
 void *cfx_tensor_data(const cfx_tensor *t) { return t->data; }
 bool cfx_tensor_is_abstract(const cfx_tensor *t) { return !t->storage; }
+bool cfx_tensor_is_reshaped(const cfx_tensor *t) { return t->reshaped; }
+
 bool cfx_tensor_is_read_only(const cfx_tensor *t) { return t->storage && t->storage->read_only; }
 
 bool cfx_tensor_is_contiguous(const cfx_tensor *t)

@@ -28,6 +28,7 @@ struct cfx_tensor {
     uint8_t dtype;
     uint8_t ndim;
     bool number;  /* was a number: gives way where types are promoted */
+    bool reshaped;  /* its header was changed in place */
     cfxi_storage *storage;  /* NULL: abstract */
     char *data;             /* the first element; NULL if abstract */
     const cfx_allocator *allocator;
@@ -53,10 +54,13 @@ struct cfx_data {
     uint32_t op;  /* cfx_operator whose results these are, which names them; 0: none */
     uint32_t depth;  /* greater than that of any container in it: they nest at most so deep */
     bool fixed;      /* nothing in it can be exchanged, and `depth` is how deep they do nest */
+    uint32_t changes; /* how often items were exchanged, added or removed */
     size_t size;
     size_t capacity; /* so many items have room */
     const cfx_allocator *allocator;
-    cfx_datum items[];
+    cfx_datum *items; /* `own`, until they need more room: whoever holds a list sees it grow */
+    size_t room;      /* items that `own` has room for */
+    cfx_datum own[];
 };
 
 static inline bool cfxi_tensor_is_text(cfx_datum d)
@@ -64,23 +68,37 @@ static inline bool cfxi_tensor_is_text(cfx_datum d)
     return d.kind == CFX_DATUM_STR || d.kind == CFX_DATUM_DEVICE;
 }
 
+static inline bool cfxi_tensor_is_seq(cfx_datum d)
+{
+    return d.kind == CFX_DATUM_LIST || d.kind == CFX_DATUM_TUPLE || d.kind == CFX_DATUM_DICT ||
+           d.kind == CFX_DATUM_SLICE;
+}
+
 static inline size_t cfxi_tensor_itemsize(const cfx_tensor *t)
 {
     return cfx_dtype_size((cfx_dtype)t->dtype);
 }
 
+/* ---- lists and dicts that change (datum_change.c) ------------------------------------------ */
+
 /* Lets `value` become an item of the list or dict `container`, which others may hold already: what
  * is in it counts as less deep from now on. CFX_E_VALUE if the container would hold itself,
- * CFX_E_LIMIT if it would be too deep; nothing has changed then. (datum.c) */
+ * CFX_E_LIMIT if it would be too deep; nothing has changed then. */
 cfx_status cfxi_tensor_make_room(cfx_datum container, cfx_datum value, cfx_error *err);
+/* Puts `n` others in the place of `removed` items of a list or dict, from number `at` on. They are
+ * retained, and may be its own items. All who hold the container see the change. O(n) and what is
+ * behind it, amortised. Fails as cfxi_tensor_make_room does, or with CFX_E_NOMEM; the items are the
+ * same then. */
+cfx_status cfxi_tensor_splice(cfx_datum container, size_t at, size_t removed,
+                              const cfx_datum *items, size_t n, cfx_error *err);
+/* Puts `value`, which is retained, in the place of item `at` of a list or dict. Fails likewise. */
+cfx_status cfxi_tensor_set_item(cfx_datum container, size_t at, cfx_datum value, cfx_error *err);
+/* A copy with copies of the lists and dicts in it; tensors are shared. What holds no list or dict
+ * is returned itself, retained. INVALID with CFX_E_NOMEM. */
+cfx_datum cfxi_tensor_copy_lists(cfx_datum d, cfx_error *err);
 /* Whether `list` and `more` are lists, nobody but the caller holds the first, and the items of the
- * second would not nest too deeply in it. (datum.c) */
+ * second would not nest too deeply in it. */
 bool cfxi_tensor_can_extend(cfx_datum list, cfx_datum more);
-/* `list + more`, for lists that can be extended: amortised O(items of `more`), because the items of
- * `list` are moved and not copied. The caller still has its reference to `list`, which is the
- * result or an empty list from now on. INVALID with CFX_E_NOMEM; nothing has changed then.
- * (datum.c) */
-cfx_datum cfxi_tensor_list_extend(cfx_datum list, cfx_datum more, cfx_error *err);
 
 /* Whether its strides are whole elements: those of memory from elsewhere may be any (complex
  * numbers in an array of structs). */

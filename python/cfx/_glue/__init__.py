@@ -86,6 +86,49 @@ def attribute_name(function):
 _tokens: dict[tuple[int, str], Any] = {}
 
 
+def result_type(key):
+    """What makes, of a tuple, the result of a row of the operator table: (name of the row, whether
+    it is to be torch's). None: it stays a tuple."""
+    name, torchs = key
+    torch = find_torch() if torchs else None
+    if name == "size":
+        return torch and torch.Size
+    if torch is not None:
+        return getattr(torch.return_types, name.removesuffix("_dim"), None)
+    results = _core._operator(name)[1].partition(" -> (")[2].rstrip(")")
+    fields = [part.partition(" ")[2] for part in results.split(", ")]
+    return _named_results(name, fields) if results and all(fields) else None
+
+
+def _named_results(name, fields):
+    from collections import namedtuple
+
+    made = namedtuple(name, fields, module="cfx.ops")
+    made.__reduce__ = lambda self: (tuple, (tuple(self),))  # cfx.ops has the function of that name
+    return made._make
+
+
+def reshape_in_place(key):
+    """Gives a torch tensor the sizes and strides (in bytes) that cfx has given to its memory, from
+    the address of the first element on."""
+    tensor, sizes, strides, address = key
+    torch, width = find_torch(), tensor.element_size()
+    moved = (address - tensor.data_ptr()) // width if tensor.numel() else 0
+    with torch.no_grad():
+        tensor.as_strided_(sizes, [s // width for s in strides], tensor.storage_offset() + moved)
+
+
+def result_row(type_):
+    """The row of the operator table whose results are of that type of torch's, or None."""
+    torch = find_torch()
+    if torch is None or type_ is torch.Size:
+        return torch and "size"
+    if type_.__module__ != "torch.return_types":
+        return None
+    names = (f"{type_.__name__}_dim", type_.__name__)
+    return next((name for name in names if _core._operator(name)), None)
+
+
 def token(key):
     """torch's dtype, layout, memory format or device of a name."""
     kind, name = key

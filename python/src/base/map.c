@@ -7,8 +7,24 @@
 
 /* ---- containers ---------------------------------------------------------------------------- */
 
+typedef struct mapping {
+    module_state *st;
+    map_leaf_fn *fn;
+    map_plain_fn *plain;  /* or NULL: lists and dicts become immutable */
+    void *ctx;
+    PyObject *top;        /* keyword arguments, which are no dict of the program's; or NULL */
+} mapping;
+
+static PyObject *map_any(const mapping *m, PyObject *tree, bool inside);
+
+/* Whether a list or dict, which is inside of another or not, becomes an ordinary one. */
+static bool is_plain(const mapping *m, bool inside)
+{
+    return m->plain && m->plain(m->ctx, inside);
+}
+
 /* A tuple that is being filled is kept from the garbage collector, and so from gc.get_objects. */
-static PyObject *map_items(module_state *st, PyObject *tuple, map_leaf_fn *fn, void *ctx)
+static PyObject *map_items(const mapping *m, PyObject *tuple, bool inside)
 {
     Py_ssize_t n = PyTuple_GET_SIZE(tuple);
     PyObject *result = PyTuple_New(n);
@@ -16,7 +32,7 @@ static PyObject *map_items(module_state *st, PyObject *tuple, map_leaf_fn *fn, v
         return result;
     PyObject_GC_UnTrack(result);
     for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *item = map_tree(st, PyTuple_GET_ITEM(tuple, i), fn, ctx);
+        PyObject *item = map_any(m, PyTuple_GET_ITEM(tuple, i), inside);
         if (!item) {
             Py_DECREF(result);
             return NULL;
@@ -28,10 +44,10 @@ static PyObject *map_items(module_state *st, PyObject *tuple, map_leaf_fn *fn, v
 }
 
 /* Named tuples keep their class; any other class of tuple becomes a plain one. */
-static PyObject *map_tuple(module_state *st, PyObject *tuple, map_leaf_fn *fn, void *ctx)
+static PyObject *map_tuple(const mapping *m, PyObject *tuple, bool inside)
 {
-    PyObject *items = map_items(st, tuple, fn, ctx);
-    if (!items || PyTuple_CheckExact(tuple) || !PyObject_HasAttr(tuple, st->str_fields))
+    PyObject *items = map_items(m, tuple, inside);
+    if (!items || PyTuple_CheckExact(tuple) || !PyObject_HasAttr(tuple, m->st->str_fields))
         return items;
     PyObject *result = PyObject_Call((PyObject *)Py_TYPE(tuple), items, NULL);
     Py_DECREF(items);
@@ -39,17 +55,17 @@ static PyObject *map_tuple(module_state *st, PyObject *tuple, map_leaf_fn *fn, v
 }
 
 /* Items that are added on the way are not mapped; where some are removed, the result is shorter. */
-static PyObject *map_list(module_state *st, PyObject *list, map_leaf_fn *fn, void *ctx)
+static PyObject *map_list(const mapping *m, PyObject *list, bool inside)
 {
     Py_ssize_t n = PyList_GET_SIZE(list);
-    PyObject *result = immutable_list_new(st, n);
+    PyObject *result = is_plain(m, inside) ? PyList_New(n) : immutable_list_new(m->st, n);
     if (!result)
         return NULL;
     PyObject_GC_UnTrack(result);
     Py_ssize_t i = 0;
     for (; i < n && i < PyList_GET_SIZE(list); i++) {
         PyObject *item = Py_NewRef(PyList_GET_ITEM(list, i));
-        PyObject *mapped = map_tree(st, item, fn, ctx);
+        PyObject *mapped = map_any(m, item, true);
         Py_DECREF(item);
         if (!mapped) {
             Py_DECREF(result);
@@ -63,16 +79,17 @@ static PyObject *map_list(module_state *st, PyObject *list, map_leaf_fn *fn, voi
 }
 
 /* Keys stay what they are. PyDict_Next survives a dict that changes under it. */
-static PyObject *map_dict(module_state *st, PyObject *dict, map_leaf_fn *fn, void *ctx)
+static PyObject *map_dict(const mapping *m, PyObject *dict, bool inside)
 {
-    PyObject *result = immutable_dict_new(st);
+    const bool plain = dict != m->top && is_plain(m, inside);
+    PyObject *result = plain ? PyDict_New() : immutable_dict_new(m->st);
     PyObject *key = NULL;
     PyObject *value = NULL;
     Py_ssize_t at = 0;
     while (result && PyDict_Next(dict, &at, &key, &value)) {
         Py_INCREF(key);
         Py_INCREF(value);
-        PyObject *mapped = map_tree(st, value, fn, ctx);
+        PyObject *mapped = map_any(m, value, dict != m->top);
         if (!mapped || PyDict_SetItem(result, key, mapped) < 0)
             Py_CLEAR(result);
         Py_XDECREF(mapped);
@@ -82,13 +99,13 @@ static PyObject *map_dict(module_state *st, PyObject *dict, map_leaf_fn *fn, voi
     return result;
 }
 
-static PyObject *map_slice(module_state *st, PySliceObject *slice, map_leaf_fn *fn, void *ctx)
+static PyObject *map_slice(const mapping *m, PySliceObject *slice)
 {
     PyObject *const parts[3] = {slice->start, slice->stop, slice->step};
     PyObject *mapped[3] = {NULL, NULL, NULL};
     PyObject *result = NULL;
     int i = 0;
-    while (i < 3 && (mapped[i] = map_tree(st, parts[i], fn, ctx)))
+    while (i < 3 && (mapped[i] = map_any(m, parts[i], true)))
         i++;
     if (i == 3)
         result = PySlice_New(mapped[0], mapped[1], mapped[2]);
@@ -97,25 +114,38 @@ static PyObject *map_slice(module_state *st, PySliceObject *slice, map_leaf_fn *
     return result;
 }
 
-PyObject *map_tree(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx)
+static PyObject *map_any(const mapping *m, PyObject *tree, bool inside)
 {
     const unsigned long containers =
         Py_TPFLAGS_TUPLE_SUBCLASS | Py_TPFLAGS_LIST_SUBCLASS | Py_TPFLAGS_DICT_SUBCLASS;
     if (!PyType_HasFeature(Py_TYPE(tree), containers) && !PySlice_Check(tree))
-        return fn(ctx, tree);
+        return m->fn(m->ctx, tree);
     if (Py_EnterRecursiveCall(" while mapping nested arguments"))
         return NULL;
     PyObject *result = NULL;
     if (PyTuple_Check(tree))
-        result = map_tuple(st, tree, fn, ctx);
+        result = map_tuple(m, tree, inside);
     else if (PyList_Check(tree))
-        result = map_list(st, tree, fn, ctx);
+        result = map_list(m, tree, inside);
     else if (PyDict_Check(tree))
-        result = map_dict(st, tree, fn, ctx);
+        result = map_dict(m, tree, inside);
     else
-        result = map_slice(st, (PySliceObject *)tree, fn, ctx);
+        result = map_slice(m, (PySliceObject *)tree);
     Py_LeaveRecursiveCall();
     return result;
+}
+
+PyObject *map_tree(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx)
+{
+    const mapping m = {.st = st, .fn = fn, .ctx = ctx};
+    return map_any(&m, tree, false);
+}
+
+PyObject *map_arguments(module_state *st, PyObject *given, map_leaf_fn *fn, map_plain_fn *plain,
+                        void *ctx)
+{
+    const mapping m = {.st = st, .fn = fn, .plain = plain, .ctx = ctx, .top = given};
+    return map_any(&m, given, false);
 }
 
 /* ---- keys ---------------------------------------------------------------------------------- */

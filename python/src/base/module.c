@@ -300,6 +300,8 @@ static int add_constants(module_state *st)
     st->patches = PyList_New(0);
     st->torch_targets = PyDict_New();
     st->operator_functions = PyDict_New();
+    st->result_types = PyDict_New();
+    st->result_rows = PyDict_New();
     st->names = PyDict_New();
     st->resolved = PyDict_New();
     st->script_sources = PyDict_New();

@@ -33,6 +33,7 @@
     X(module_class) X(parameter_class) X(tensor_class) X(listeners) X(shape_names)                 \
     X(tensor_metadata)                                                                             \
     X(TensorType) X(RuntimeType) X(OperatorType) X(operator_functions) X(runtime)                  \
+    X(result_types) X(result_rows)                                                                 \
     X(runtime_variable) X(torch_tensor) X(torch_to_dlpack) X(torch_from_dlpack) X(ProgramType)     \
     X(ScriptType) X(ScriptFunctionType) X(script_sources) X(script_files)                          \
     X(script_specials) X(script_builtins) X(script_operators) X(script_facts) X(script_methods)    \
@@ -311,6 +312,12 @@ PyObject *immutable_dict_new(module_state *st);
 /* map_aggregate in C: `fn(ctx, item)` gives a new reference for each leaf. */
 typedef PyObject *map_leaf_fn(void *ctx, PyObject *leaf);
 PyObject *map_tree(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx);
+/* Likewise for the arguments of a call, a tuple or a dict. A list or dict among them becomes an
+ * ordinary one, which the call may keep and change, if `plain` says so; `inside`: it is an item of
+ * another one. */
+typedef bool map_plain_fn(void *ctx, bool inside);
+PyObject *map_arguments(module_state *st, PyObject *given, map_leaf_fn *fn, map_plain_fn *plain,
+                        void *ctx);
 
 /* Likewise, and the keys of dicts and the members of sets, which map_tree leaves as they are. */
 PyObject *map_all(module_state *st, PyObject *tree, map_leaf_fn *fn, void *ctx);
@@ -439,12 +446,27 @@ typedef struct shared_tensors {
     shared_tensor *items;
     size_t n, room;
 } shared_tensors;
+/* Objects that are data for the time of a call (crossing.c). */
+enum { CROSSING_FEW = 8 };
+typedef struct crossed {
+    PyObject *object;
+    cfx_datum datum;
+} crossed;
+typedef struct crossing {
+    size_t n;
+    size_t room;
+    crossed *all;        /* `few`, or a block */
+    size_t slots;        /* of each index; 0: they are few, and looked through */
+    uint32_t *index[2];  /* by object and by datum */
+    crossed few[CROSSING_FEW];
+} crossing;
 
 /* What reading arguments has found out. Start it as {0}. */
 typedef struct arrays_seen {
     array_kind kind;
     bool copied;  /* an array could only be copied: writing to the tensor does not reach it */
     shared_tensors *shared;  /* receives those of torch's that were not copied; or NULL */
+    crossing *both;  /* collects tensors and containers, so that each becomes one datum; or NULL */
 } arrays_seen;
 
 /* A cfx.Tensor that takes over `t`; NULL with an exception, also if `t` is NULL. */
@@ -481,6 +503,24 @@ PyObject *tensor_torch(PyObject *self, PyObject *unused);
 cfx_datum datum_from_py(module_state *st, PyObject *o, arrays_seen *seen);
 /* A new reference; tensors as that library's (see tensor_to_py). NULL with an exception. */
 PyObject *datum_to_py(module_state *st, cfx_datum d, array_kind kind);
+/* Likewise; what is in `both` comes back as the object that it was, and what is not is added. */
+PyObject *datum_back_to_py(module_state *st, cfx_datum d, array_kind kind, crossing *both);
+/* The items of a list, tuple, dict or slice as a list: keys and values, of a dict. */
+PyObject *data_to_py(module_state *st, cfx_datum d, array_kind kind, crossing *both);
+
+/* ---- one object, one datum (crossing.c) ---------------------------------------------------- */
+
+void crossing_begin(crossing *both);
+void crossing_end(crossing *both);
+/* The datum of an object that was added: owned by the caller; false if it was not. */
+bool crossing_datum(const crossing *both, PyObject *o, cfx_datum *out);
+/* The object of a tensor, list, tuple or dict, borrowed; NULL if there is none. */
+PyObject *crossing_object(const crossing *both, cfx_datum d);
+/* Both are retained; plain values are not kept. False with an exception. */
+bool crossing_add(crossing *both, PyObject *o, cfx_datum d);
+/* Gives the lists and dicts that C has changed their new items, and torch's tensors their new sizes
+ * and strides. False with an exception. */
+bool crossing_write_back(module_state *st, crossing *both, array_kind kind);
 
 /* ---- computing (runtime.c, operator_call.c) ------------------------------------------------ */
 

@@ -1,6 +1,8 @@
 /* datum.c - Python objects to run-time data and back: the only place that knows both. */
 #include "base/pycfx.h"
 
+#include <cfx/embed/tensor.h>
+
 static const cfx_datum invalid = {.kind = CFX_DATUM_INVALID};
 
 static cfx_datum checked(cfx_datum d, const cfx_error *err)
@@ -106,6 +108,38 @@ bool dtype_from_py(module_state *st, PyObject *o, cfx_dtype *dtype)
 
 /* ---- containers ---------------------------------------------------------------------------- */
 
+/* Says which row's results are of that type: 0 for none. */
+static bool note_row(module_state *st, PyObject *type, cfx_operator row)
+{
+    PyObject *number = PyDict_GetItemWithError(st->result_rows, type);
+    if (number || PyErr_Occurred())
+        return number != NULL;
+    number = PyLong_FromLong(row);
+    const bool fine = number && PyDict_SetItem(st->result_rows, type, number) == 0;
+    Py_XDECREF(number);
+    return fine;
+}
+
+/* The row whose results a torch.Size or a named tuple of torch.return_types is; -1 with an
+ * exception. */
+static int row_of_tuple(module_state *st, PyObject *o)
+{
+    PyObject *type = (PyObject *)Py_TYPE(o);
+    PyObject *row = PyDict_GetItemWithError(st->result_rows, type);
+    if (row)
+        return (int)PyLong_AsLong(row);
+    if (PyErr_Occurred())
+        return -1;
+    if (strncmp(Py_TYPE(o)->tp_name, "torch.", 6) != 0)
+        return CFX_OPID_NONE;
+    PyObject *text = call_glue(st, "result_row", type);
+    const char *id = text && text != Py_None ? PyUnicode_AsUTF8(text) : NULL;
+    const cfx_operator found = id ? cfx_operator_parse(id) : CFX_OPID_NONE;
+    const bool fine = text && !PyErr_Occurred() && note_row(st, type, found);
+    Py_XDECREF(text);
+    return fine ? (int)found : -1;
+}
+
 enum { SOME = 16 };  /* items on the stack */
 
 /* The container of items[0 .. n): they are released. `ok`: whether all were made. */
@@ -140,6 +174,15 @@ static cfx_datum seq_datum(module_state *st, PyObject *o, cfx_datum_kind kind, a
     cfx_datum d = container(kind, items, n, ok);
     if (items != some)
         PyMem_Free(items);
+    return d;
+}
+
+static cfx_datum tuple_datum(module_state *st, PyObject *o, arrays_seen *seen)
+{
+    const int row = PyTuple_CheckExact(o) ? CFX_OPID_NONE : row_of_tuple(st, o);
+    cfx_datum d = row >= 0 ? seq_datum(st, o, CFX_DATUM_TUPLE, seen) : invalid;
+    if (row > 0)
+        cfx_datum_set_row(d, (uint32_t)row);
     return d;
 }
 
@@ -223,7 +266,7 @@ static cfx_datum other_datum(module_state *st, PyObject *o, arrays_seen *seen)
 static cfx_datum container_datum(module_state *st, PyObject *o, arrays_seen *seen)
 {
     if (PyTuple_Check(o))
-        return seq_datum(st, o, CFX_DATUM_TUPLE, seen);
+        return tuple_datum(st, o, seen);
     if (PyList_Check(o))
         return seq_datum(st, o, CFX_DATUM_LIST, seen);
     if (PyDict_Check(o))
@@ -235,6 +278,32 @@ static cfx_datum container_datum(module_state *st, PyObject *o, arrays_seen *see
     PyObject *list = PySequence_List(o);
     cfx_datum d = list ? seq_datum(st, list, CFX_DATUM_LIST, seen) : invalid;
     Py_XDECREF(list);
+    return d;
+}
+
+/* A tensor or container: the same object is the same datum, so that C sees it as one. */
+static cfx_datum object_datum(module_state *st, PyObject *o, arrays_seen *seen)
+{
+    const bool before = seen->copied;
+    cfx_datum d;
+    if (seen->both && crossing_datum(seen->both, o, &d))
+        return d;
+    seen->copied = false;
+    cfx_tensor *t = array_from_py(st, o, seen);
+    if (t || PyErr_Occurred()) {
+        d = cfx_datum_tensor(t);
+    } else if (Py_EnterRecursiveCall(" while reading an argument")) {
+        d = invalid;
+    } else {
+        d = container_datum(st, o, seen);
+        Py_LeaveRecursiveCall();
+    }
+    const bool itself = d.kind != CFX_DATUM_TENSOR || !seen->copied;
+    seen->copied = seen->copied || before;
+    if (seen->both && itself && d.kind != CFX_DATUM_INVALID && !crossing_add(seen->both, o, d)) {
+        cfx_datum_release(d);
+        return invalid;
+    }
     return d;
 }
 
@@ -254,25 +323,18 @@ cfx_datum datum_from_py(module_state *st, PyObject *o, arrays_seen *seen)
         return cfx_datum_scalar(CFX_DATUM_ELLIPSIS, 0);
     if (PyUnicode_Check(o))
         return is_name(st, o) ? name_datum(o) : text_datum(CFX_DATUM_STR, o);
-    cfx_tensor *t = array_from_py(st, o, seen);
-    if (t || PyErr_Occurred())
-        return cfx_datum_tensor(t);
-    if (Py_EnterRecursiveCall(" while reading an argument"))
-        return invalid;
-    cfx_datum d = container_datum(st, o, seen);
-    Py_LeaveRecursiveCall();
-    return d;
+    return object_datum(st, o, seen);
 }
 
 /* ---- from data ----------------------------------------------------------------------------- */
 
-static PyObject *items_to_py(module_state *st, cfx_datum d, array_kind kind)
+PyObject *data_to_py(module_state *st, cfx_datum d, array_kind kind, crossing *both)
 {
     size_t n;
     const cfx_datum *items = cfx_datum_items(d, &n);
     PyObject *list = PyList_New((Py_ssize_t)n);
     for (size_t i = 0; list && i < n; i++) {
-        PyObject *item = datum_to_py(st, items[i], kind);
+        PyObject *item = datum_back_to_py(st, items[i], kind, both);
         if (item)
             PyList_SET_ITEM(list, (Py_ssize_t)i, item);
         else
@@ -290,14 +352,38 @@ static PyObject *dict_of(PyObject *list)
     return dict;
 }
 
-static PyObject *seq_to_py(module_state *st, cfx_datum d, array_kind kind)
+/* A tuple, given up, as what PyTorch gives for the results of that row: sizes, or items that have
+ * names. */
+static PyObject *tuple_of_row(module_state *st, PyObject *tuple, cfx_operator row, array_kind kind)
 {
-    PyObject *list = items_to_py(st, d, kind);
+    PyObject *key = Py_BuildValue("(si)", cfx_operator_name(row), kind == ARRAY_TORCH);
+    PyObject *make = key ? PyDict_GetItemWithError(st->result_types, key) : NULL;
+    Py_XINCREF(make);
+    if (key && !make && !PyErr_Occurred()) {
+        make = call_glue(st, "result_type", key);
+        if (make && PyDict_SetItem(st->result_types, key, make) < 0)
+            Py_CLEAR(make);
+    }
+    PyObject *result = NULL;
+    if (make && tuple)
+        result = make == Py_None ? Py_NewRef(tuple) : PyObject_CallOneArg(make, tuple);
+    if (result && make != Py_None && !note_row(st, (PyObject *)Py_TYPE(result), row))
+        Py_CLEAR(result);
+    Py_XDECREF(make);
+    Py_XDECREF(key);
+    Py_XDECREF(tuple);
+    return result;
+}
+
+static PyObject *seq_to_py(module_state *st, cfx_datum d, array_kind kind, crossing *both)
+{
+    PyObject *list = data_to_py(st, d, kind, both);
     PyObject *result = list;
+    const cfx_operator row = (cfx_operator)cfx_datum_row(d);
     if (!list || d.kind == CFX_DATUM_LIST)
         return list;
     if (d.kind == CFX_DATUM_TUPLE)
-        result = PyList_AsTuple(list);
+        result = row ? tuple_of_row(st, PyList_AsTuple(list), row, kind) : PyList_AsTuple(list);
     else if (d.kind == CFX_DATUM_DICT)
         result = dict_of(list);
     else
@@ -316,7 +402,7 @@ static PyObject *token_to_py(module_state *st, cfx_kind kind, const char *name)
     return token;
 }
 
-PyObject *datum_to_py(module_state *st, cfx_datum d, array_kind kind)
+static PyObject *new_to_py(module_state *st, cfx_datum d, array_kind kind, crossing *both)
 {
     size_t size;
     const char *text = cfx_datum_text(d, &size);
@@ -339,11 +425,27 @@ PyObject *datum_to_py(module_state *st, cfx_datum d, array_kind kind)
     case CFX_DATUM_LIST:
     case CFX_DATUM_TUPLE:
     case CFX_DATUM_DICT:
-    case CFX_DATUM_SLICE: return seq_to_py(st, d, kind);
+    case CFX_DATUM_SLICE: return seq_to_py(st, d, kind, both);
     case CFX_DATUM_INVALID:
     case CFX_DATUM_REGION: break;
     }
     return PyErr_Format(PyExc_TypeError, "a result of kind '%s' cannot be converted to a Python "
                         "object",
                         cfx_datum_kind_name((cfx_datum_kind)d.kind));
+}
+
+PyObject *datum_back_to_py(module_state *st, cfx_datum d, array_kind kind, crossing *both)
+{
+    PyObject *object = both ? crossing_object(both, d) : NULL;
+    if (object)
+        return Py_NewRef(object);
+    object = new_to_py(st, d, kind, both);
+    if (object && both && !crossing_add(both, object, d))
+        Py_CLEAR(object);
+    return object;
+}
+
+PyObject *datum_to_py(module_state *st, cfx_datum d, array_kind kind)
+{
+    return datum_back_to_py(st, d, kind, NULL);
 }

@@ -349,17 +349,38 @@ static PyObject *value_of(void *ctx, PyObject *leaf)
     return NULL;
 }
 
+/* Whether a call may keep a list or dict that is written down in its arguments, and the program
+ * write to it later: then the call gets an ordinary one, new in each run, as generated code has it.
+ * What takes anything may keep it; so does what is not in the operator table; and `a + [[0]]` keeps
+ * what is in a list. What a region gives is written to outside of it. */
+static bool may_keep(void *ctx, bool inside)
+{
+    const lookup *look = ctx;
+    const cfx_node *n = ((PyNode *)look->node)->n;
+    const cfx_operator op = cfx_node_operator(n);
+    cfx_schema_param param;
+    if (cfx_node_op(n) == CFX_OP_PLACEHOLDER || cfx_node_op(n) == CFX_OP_OUTPUT)
+        return cfx_node_op(n) == CFX_OP_OUTPUT && cfx_graph_parent(cfx_node_graph(n));
+    if (inside || !op)
+        return true;
+    for (size_t i = 0; cfx_operator_param(op, i, &param); i++)
+        if (param.writes || strncmp(param.type, "Any", 3) == 0)
+            return true;
+    return false;
+}
+
 /* node.args and node.kwargs with values in the place of nodes. */
 static bool find_arguments(const lookup *look, PyObject **args, PyObject **kwargs)
 {
     PyNode *node = (PyNode *)look->node;
     PyObject *given = node_get_args(node, NULL);
     PyObject *named = given ? node_get_kwargs(node, NULL) : NULL;
-    *args = named ? map_tree(look->st, given, value_of, (void *)look) : NULL;
+    *args = named ? map_arguments(look->st, given, value_of, may_keep, (void *)look) : NULL;
     *kwargs = NULL;
     if (*args)
-        *kwargs = PyDict_GET_SIZE(named) ? map_tree(look->st, named, value_of, (void *)look)
-                                         : Py_NewRef(named);
+        *kwargs = PyDict_GET_SIZE(named)
+                      ? map_arguments(look->st, named, value_of, may_keep, (void *)look)
+                      : Py_NewRef(named);
     if (!*kwargs)
         Py_CLEAR(*args);
     Py_XDECREF(given);
@@ -368,7 +389,7 @@ static bool find_arguments(const lookup *look, PyObject **args, PyObject **kwarg
 }
 
 /* The same where map_nodes_to_values is overridden. */
-static bool map_arguments(PyInterpreter *self, PyNode *node, PyObject **args, PyObject **kwargs)
+static bool map_overridden(PyInterpreter *self, PyNode *node, PyObject **args, PyObject **kwargs)
 {
     PyObject *name = NAME(self->st, map_nodes_to_values);
     PyObject *given = node_get_args(node, NULL);
@@ -386,7 +407,7 @@ static bool default_arguments(PyInterpreter *self, PyNode *node, uint32_t steps,
                               PyObject **kwargs)
 {
     if (HAS(steps, map_nodes_to_values))
-        return map_arguments(self, node, args, kwargs);
+        return map_overridden(self, node, args, kwargs);
     lookup look = {self->st, get_env(self), (PyObject *)node};
     bool found = look.env && find_arguments(&look, args, kwargs);
     Py_XDECREF(look.env);

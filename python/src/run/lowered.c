@@ -182,7 +182,7 @@ static void program_dealloc(PyProgram *self)
 }
 
 static PyObject *run_with(PyProgram *self, module_state *st, const cfx_datum *inputs, size_t n,
-                          array_kind kind)
+                          array_kind kind, crossing *both)
 {
     cfx_error err = {0};
     cfx_datum result = {0};
@@ -193,9 +193,11 @@ static PyObject *run_with(PyProgram *self, module_state *st, const cfx_datum *in
     result = cfx_program_run(self->p, runtime_of(runtime), inputs, n, &err);
     Py_END_ALLOW_THREADS
     Py_DECREF(runtime);
+    /* also what it did before it failed */
+    const bool written = crossing_write_back(st, both, kind);
     if (result.kind == CFX_DATUM_INVALID)
-        return raise_cfx(&err);
-    PyObject *object = datum_to_py(st, result, kind);
+        return written ? raise_cfx(&err) : NULL;
+    PyObject *object = written ? datum_back_to_py(st, result, kind, both) : NULL;
     cfx_datum_release(result);
     return object;
 }
@@ -206,22 +208,25 @@ static PyObject *program_run(PyProgram *self, PyObject *const *args, Py_ssize_t 
     module_state *st = state_of(Py_TYPE(self));
     cfx_datum some[16];
     shared_tensors shared = {0};
-    arrays_seen seen = {.shared = self->reshapes ? &shared : NULL};
+    crossing both;
+    arrays_seen seen = {.shared = self->reshapes ? &shared : NULL, .both = &both};
     cfx_datum *inputs = nargs <= 16 ? some : PyMem_New(cfx_datum, (size_t)nargs);
     if (!inputs)
         return PyErr_NoMemory();
     Py_ssize_t n = 0;
+    crossing_begin(&both);
     while (n < nargs && (inputs[n] = datum_from_py(st, args[n], &seen)).kind != CFX_DATUM_INVALID)
         n++;
     PyObject *result = NULL;
     shared_remember(&self->state);
     if (n == nargs)
-        result = run_with(self, st, inputs, (size_t)n, seen.kind ? seen.kind : self->kind);
+        result = run_with(self, st, inputs, (size_t)n, seen.kind ? seen.kind : self->kind, &both);
     if (result && (shared_follow(&shared) < 0 || shared_follow(&self->state) < 0))
         Py_CLEAR(result);
     shared_free(&shared);
     while (n-- > 0)
         cfx_datum_release(inputs[n]);
+    crossing_end(&both);
     if (inputs != some)
         PyMem_Free(inputs);
     return result;

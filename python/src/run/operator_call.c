@@ -16,7 +16,7 @@ typedef struct PyOperator {
     int variadic;          /* the parameter that takes all further arguments, or -1 */
     uint32_t writes;       /* bit i: parameter i is written to */
     uint32_t dtypes;       /* bit i: it is an element type, for which a str may stand */
-    bool changes_header;   /* in place, and the result is a view: squeeze_ */
+    bool is_python;        /* Python does it to its own containers */
 } PyOperator;
 
 /* ---- arguments ----------------------------------------------------------------------------- */
@@ -117,45 +117,91 @@ static bool convert_one(PyOperator *self, const bound *b, size_t i, cfx_datum *o
 
 /* ---- calling ------------------------------------------------------------------------------- */
 
-/* The argument that a result is, rather than another object for the same tensor: borrowed. */
-static PyObject *same_object(const PyOperator *self, const bound *b, const cfx_datum *args,
-                             cfx_datum result)
+/* ---- what Python does itself --------------------------------------------------------------- */
+
+static bool is_container(PyObject *o)
 {
-    for (size_t i = 0; result.kind == CFX_DATUM_TENSOR && i < b->n; i++)
-        if (args[i].kind == CFX_DATUM_TENSOR && args[i].as.tensor == result.as.tensor &&
-            (!self->changes_header || is_cfx_tensor(self->st, b->args[i]) ||
-             is_torch_tensor(self->st, b->args[i])))
-            return b->args[i];
-    return NULL;
+    return PyList_Check(o) || PyTuple_Check(o) || PyDict_Check(o);
+}
+
+static bool is_sequence(PyObject *o) { return PyList_Check(o) || PyTuple_Check(o); }
+
+/* Rows on Python's containers that leave their items alone: a list of a thousand tensors need not
+ * become data to be asked for one. *done is false if the arguments are others. */
+static PyObject *do_as_python(const PyOperator *self, PyObject *const *a, bool *done)
+{
+    const bool known = a[0] && a[1] && !is_cfx_tensor(self->st, a[1]);
+    int failed = -1;
+    *done = known && (self->op == CFX_OPID_getattr ? PyTuple_Check(a[0]) : is_container(a[0]));
+    if (!*done)
+        return NULL;
+    switch (self->op) {
+    case CFX_OPID_getattr: return PyObject_GetAttr(a[0], a[1]);  /* of a named tuple */
+    case CFX_OPID_getitem: return PyObject_GetItem(a[0], a[1]);
+    case CFX_OPID_setitem: failed = a[2] ? PyObject_SetItem(a[0], a[1], a[2]) : -1; break;
+    case CFX_OPID_delitem: failed = PyObject_DelItem(a[0], a[1]); break;
+    default: break;
+    }
+    if (self->op == CFX_OPID_setitem || self->op == CFX_OPID_delitem)
+        return failed ? NULL : Py_NewRef(Py_None);
+    const bool numbers = is_sequence(a[0]) && PyLong_Check(a[1]);
+    const bool sequences = is_sequence(a[0]) && is_sequence(a[1]);
+    const bool dicts = PyDict_Check(a[0]) && PyDict_Check(a[1]);
+    *done = self->op == CFX_OPID_bitwise_or_ ? dicts
+            : self->op == CFX_OPID_mul || self->op == CFX_OPID_mul_ ? numbers : sequences;
+    if (!*done)
+        return NULL;
+    switch (self->op) {
+    case CFX_OPID_add: return PyNumber_Add(a[0], a[1]);
+    case CFX_OPID_add_: return PyNumber_InPlaceAdd(a[0], a[1]);
+    case CFX_OPID_mul: return PyNumber_Multiply(a[0], a[1]);
+    case CFX_OPID_mul_: return PyNumber_InPlaceMultiply(a[0], a[1]);
+    default: return PyNumber_InPlaceOr(a[0], a[1]);
+    }
+}
+
+static PyObject *compute(PyOperator *self, const bound *b)
+{
+    cfx_datum data[MOST_PARAMS];
+    crossing both;
+    shared_tensors shared = {0};
+    arrays_seen seen = {.shared = self->changes_header ? &shared : NULL, .both = &both};
+    size_t n = 0;
+    bool ok = true;
+    PyObject *result = NULL;
+    crossing_begin(&both);
+    for (; ok && n < b->n; n++)
+        ok = convert_one(self, b, n, &data[n], &seen);
+    if (ok) {
+        cfx_datum computed = run_operator(self->st, self->op, data, n);
+        /* An array of NumPy's keeps its shape: the result is another one. */
+        const bool other = self->changes_header && seen.kind == ARRAY_NUMPY;
+        if (computed.kind != CFX_DATUM_INVALID && shared_follow(&shared) == 0 &&
+            crossing_write_back(self->st, &both, seen.kind))
+            result = other ? datum_to_py(self->st, computed, seen.kind)
+                           : datum_back_to_py(self->st, computed, seen.kind, &both);
+        cfx_datum_release(computed);
+    }
+    while (n-- > 0)
+        cfx_datum_release(data[n]);
+    crossing_end(&both);
+    shared_free(&shared);
+    return result;
 }
 
 static PyObject *operator_call(PyObject *callable, PyObject *const *args, size_t nargsf,
                                PyObject *kwnames)
 {
     PyOperator *self = (PyOperator *)callable;
-    shared_tensors shared = {0};
-    arrays_seen seen = {.shared = self->changes_header ? &shared : NULL};
-    cfx_datum data[MOST_PARAMS];
     bound b;
-    size_t n = 0;
     PyObject *result = NULL;
-    bool ok = bind(self, args, PyVectorcall_NARGS(nargsf), kwnames, &b);
-    for (; ok && n < b.n; n++)
-        ok = convert_one(self, &b, n, &data[n], &seen);
-    if (ok) {
-        cfx_datum computed = run_operator(self->st, self->op, data, n);
-        PyObject *same = same_object(self, &b, data, computed);
-        if (computed.kind != CFX_DATUM_INVALID && shared_follow(&shared) < 0)
-            result = NULL;
-        else if (same)
-            result = Py_NewRef(same);
-        else if (computed.kind != CFX_DATUM_INVALID)
-            result = datum_to_py(self->st, computed, seen.kind);
-        cfx_datum_release(computed);
+    bool done = false;
+    if (bind(self, args, PyVectorcall_NARGS(nargsf), kwnames, &b)) {
+        if (self->is_python && b.n == 2 + (self->op == CFX_OPID_setitem))
+            result = do_as_python(self, b.args, &done);
+        if (!done)
+            result = compute(self, &b);
     }
-    while (n-- > 0)
-        cfx_datum_release(data[n]);
-    shared_free(&shared);
     Py_XDECREF(b.rest);
     return result;
 }
@@ -180,6 +226,11 @@ static void describe(PyOperator *self)
         self->dtypes |= (uint32_t)(strncmp(param.type, "ScalarType", 10) == 0) << i;
     }
     self->changes_header = changes_header(self->op);
+    self->is_python = self->op == CFX_OPID_getitem || self->op == CFX_OPID_setitem ||
+                      self->op == CFX_OPID_delitem || self->op == CFX_OPID_getattr ||
+                      self->op == CFX_OPID_add ||
+                      self->op == CFX_OPID_add_ || self->op == CFX_OPID_mul ||
+                      self->op == CFX_OPID_mul_ || self->op == CFX_OPID_bitwise_or_;
 }
 
 static PyObject *param_names(cfx_operator op)

@@ -19,6 +19,7 @@ void cfxi_world_dict_clear(cfx_object *d)
     cfxi_entry *entries = d->as.dict.entries;
     const size_t used = d->as.dict.used;
     const size_t capacity = d->as.dict.capacity;
+    d->version++;
     free_index(w, d->as.dict.index);
     memset(&d->as.dict, 0, sizeof d->as.dict);
     for (size_t i = 0; i < used; i++) {
@@ -144,6 +145,7 @@ static cfx_status set_hashed(cfx_object *d, cfx_object *key, uint32_t hash, cfx_
 {
     cfxi_entry *e;
     CFX_TRY(find(d, key, hash, &e, err));
+    d->version++;
     if (e) {
         cfx_object *old = e->value;
         e->value = cfxi_world_ref(value);
@@ -181,6 +183,7 @@ cfx_status cfxi_world_dict_remove(cfx_object *d, cfx_object *key, cfx_object **r
     cfxi_base_set_remove(d->as.dict.index, hash, cfxi_base_set_item(number));
     e->key = e->value = NULL;
     d->as.dict.n--;
+    d->version++;
     if (removed)
         *removed = cfxi_world_ref(gone.value ? gone.value : gone.key);
     cfxi_world_unref(gone.key);

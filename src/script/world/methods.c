@@ -162,7 +162,7 @@ CFXI_BUILTIN(dict_get)
     return cfxi_world_ref(value ? value : a->n > 1 ? a->args[1] : w->none);
 }
 
-/* Of 'k'eys, 'v'alues, or 'i'tems. */
+/* Of 'k'eys, 'v'alues, or 'i'tems, as they are now. */
 static cfx_object *dict_list(cfxi_world *w, cfx_object *d, char what, cfx_error *err)
 {
     cfx_object *key;
@@ -179,11 +179,41 @@ static cfx_object *dict_list(cfxi_world *w, cfx_object *d, char what, cfx_error 
     return list;
 }
 
-/* Views are lists as they are now: a program that changes a dict while it looks at a view of it
- * would see the difference. */
-CFXI_BUILTIN(dict_keys) { return dict_list(w, self, 'k', err); }
-CFXI_BUILTIN(dict_values) { return dict_list(w, self, 'v', err); }
-CFXI_BUILTIN(dict_items) { return dict_list(w, self, 'i', err); }
+cfx_status cfxi_world_refresh(cfx_object *o, cfx_error *err)
+{
+    cfx_object *d = o->type == CFXI_TYPE_LIST ? o->as.seq.of : NULL;
+    if (!d || o->version == d->version)
+        return CFX_OK;
+    cfx_object *now = dict_list(o->world, d, o->as.seq.part, err);
+    if (!now)
+        return err->status;
+    const cfx_object old = *o;
+    o->as.seq.items = now->as.seq.items;
+    o->as.seq.n = now->as.seq.n;
+    o->as.seq.capacity = now->as.seq.capacity;
+    now->as.seq.items = old.as.seq.items;
+    now->as.seq.n = old.as.seq.n;
+    now->as.seq.capacity = old.as.seq.capacity;
+    o->version = d->version;
+    cfxi_world_unref(now);
+    return CFX_OK;
+}
+
+/* A list that is filled anew when it is looked at after the dict has changed. */
+static cfx_object *dict_view(cfxi_world *w, cfx_object *d, char part, cfx_error *err)
+{
+    cfx_object *list = dict_list(w, d, part, err);
+    if (list) {
+        list->as.seq.of = cfxi_world_ref(d);
+        list->as.seq.part = part;
+        list->version = d->version;
+    }
+    return list;
+}
+
+CFXI_BUILTIN(dict_keys) { return dict_view(w, self, 'k', err); }
+CFXI_BUILTIN(dict_values) { return dict_view(w, self, 'v', err); }
+CFXI_BUILTIN(dict_items) { return dict_view(w, self, 'i', err); }
 
 /* From a dict, or from pairs. */
 static cfx_status update_from(cfxi_world *w, cfx_object *d, cfx_object *from, cfx_error *err)

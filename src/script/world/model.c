@@ -373,6 +373,40 @@ static cfx_status find_forward(job *j, inputs *in, cfx_error *err)
     return one_input(j, in, err);
 }
 
+/* What of a result would be something else in the runtime, a set a tuple, say; or NULL. */
+static const char *cannot_return(const cfx_object *o, int depth)
+{
+    cfx_object *key;
+    cfx_object *value;
+    const char *found = NULL;
+    if (depth > CFXI_DEEPEST)
+        return NULL;
+    if (o->type == CFXI_TYPE_SET || o->type == CFXI_TYPE_FROZENSET)
+        return "a set cannot be returned: the runtime has none; return a sorted list instead";
+    if (o->type == CFXI_TYPE_LIST && o->as.seq.of)
+        return "a view of a dict cannot be returned; return list(...) of it";
+    if (o->type == CFXI_TYPE_TUPLE || o->type == CFXI_TYPE_LIST)
+        for (size_t i = 0; !found && i < o->as.seq.n; i++)
+            found = cannot_return(o->as.seq.items[i], depth + 1);
+    if (o->type == CFXI_TYPE_DICT)
+        for (size_t at = 0; !found && cfxi_world_dict_next(o, &at, &key, &value);)
+            found = cannot_return(value, depth + 1);
+    return found;
+}
+
+/* What the program returns, as the output of the graph. */
+static cfx_status put_result(job *j, cfx_object *result, cfx_error *err)
+{
+    const char *why = cannot_return(result, 0);
+    if (why)
+        return cfx_error_set(err, CFX_E_UNSUPPORTED, "%.80s:%u: %s",
+                             base_name(j->w.file ? j->w.file : j->file), j->w.line, why);
+    const cfx_value v = cfxi_world_to_value(&j->w, result, err);
+    if (v.kind == CFX_KIND_INVALID || !cfx_graph_output(j->g, v, err))
+        return err->status;
+    return cfx_script_tidy_graph(j->g, err);
+}
+
 static cfx_status capture(job *j, cfx_error *err)
 {
     inputs in = {.n = 0};
@@ -390,13 +424,8 @@ static cfx_status capture(job *j, cfx_error *err)
     }
     for (size_t i = 0; i < in.n; i++)
         cfxi_world_unref(in.args[i]);
-    if (status == CFX_OK) {
-        const cfx_value v = cfxi_world_to_value(&j->w, result, err);
-        if (v.kind == CFX_KIND_INVALID || !cfx_graph_output(j->g, v, err))
-            status = err->status;
-        else
-            status = cfx_script_tidy_graph(j->g, err);
-    }
+    if (status == CFX_OK)
+        status = put_result(j, result, err);
     cfxi_world_unref(result);
     return status;
 }

@@ -49,10 +49,13 @@ static void clear_seq(cfx_object *o)
     cfx_object **items = o->as.seq.items;
     const size_t n = o->as.seq.n;
     const size_t capacity = o->as.seq.capacity;
+    cfx_object *of = o->as.seq.of;
     o->as.seq.items = NULL;
+    o->as.seq.of = NULL;
     o->as.seq.n = o->as.seq.capacity = 0;
     for (size_t i = 0; i < n; i++)
         cfxi_world_unref(items[i]);
+    cfxi_world_unref(of);
     cfxi_world_free(o->world, items, capacity * sizeof(cfx_object *));
 }
 

@@ -219,7 +219,10 @@ cfx_value cfxi_world_to_value(cfxi_world *w, cfx_object *o, cfx_error *err)
     case CFXI_TYPE_MEMORY_FORMAT: return cfx_value_memory_format((cfx_memory_format)o->as.i);
     case CFXI_TYPE_TUPLE:
         return items_value(w, CFX_KIND_TUPLE, o->as.seq.items, o->as.seq.n, err);
-    case CFXI_TYPE_LIST: return items_value(w, CFX_KIND_LIST, o->as.seq.items, o->as.seq.n, err);
+    case CFXI_TYPE_LIST:
+        return cfxi_world_refresh(o, err) == CFX_OK
+                   ? items_value(w, CFX_KIND_LIST, o->as.seq.items, o->as.seq.n, err)
+                   : cfx_value_invalid();
     case CFXI_TYPE_SLICE: return items_value(w, CFX_KIND_SLICE, o->as.seq.items, 3, err);
     case CFXI_TYPE_RANGE: return range_value(w, o, err);
     case CFXI_TYPE_DICT:

@@ -87,6 +87,7 @@ struct cfx_object {
     bool mark;                /* BUILTIN: a method, which takes its object first */
     bool outside;             /* it was there before the capture began */
     bool changed;             /* MODULE: an attribute was assigned in the capture */
+    uint32_t version;         /* DICT: counts changes; LIST: of the dict that it shows */
     cfx_object *cls;          /* the class, if it is not a builtin one; of a class: only
                                  EnumType, whose methods are what one does with an Enum */
     cfx_object *attrs;        /* a dict of what was set; or NULL */
@@ -102,6 +103,8 @@ struct cfx_object {
         struct {              /* TUPLE, LIST; SLICE: three */
             cfx_object **items;
             size_t n, capacity;
+            cfx_object *of;   /* LIST: the dict that it is a view of; or NULL */
+            char part;        /* of that: 'k'eys, 'v'alues, 'i'tems */
         } seq;
         struct {              /* DICT, SET, FROZENSET */
             cfxi_entry *entries;
@@ -323,6 +326,9 @@ cfx_object *cfxi_world_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_e
 /* `v` NULL: deletes it. */
 cfx_status cfxi_world_set_item(cfxi_world *w, cfx_object *o, cfx_object *key, cfx_object *v,
                          cfx_error *err);
+/* A view of a dict shows what the dict holds now; other objects are left alone. Whatever looks at a
+ * list that may be one asks first. (methods.c) */
+cfx_status cfxi_world_refresh(cfx_object *o, cfx_error *err);
 /* items[from:to] of a list become those of `with` (may be NULL: none). */
 cfx_status cfxi_world_splice(cfxi_world *w, cfx_object *list, size_t from, size_t to,
                              cfx_object *with, cfx_error *err);

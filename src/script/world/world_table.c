@@ -172,6 +172,7 @@ static cfx_status contents(void *ctx, cfx_object *o, cfx_object ***items, size_t
     cfx_object *value;
     size_t size;
     size_t k = 0;
+    CFX_TRY(cfxi_world_refresh(o, err));
     *n = is_seq(o) ? o->as.seq.n : d ? d->as.dict.n * (pairs ? 2 : 1) : 0;
     cfx_object **out = cfxi_base_mul_size(*n + 1, sizeof *out, 0, &size)
                            ? cfxi_world_alloc(w, size, err) : NULL;
@@ -245,6 +246,11 @@ static const char *type_name(void *ctx, cfx_object *o)
 
 /* ---- what they do -------------------------------------------------------------------------- */
 
+static bool are_fresh(cfx_object *a, cfx_object *b, cfx_error *err)
+{
+    return cfxi_world_refresh(a, err) == CFX_OK && cfxi_world_refresh(b, err) == CFX_OK;
+}
+
 static cfx_object *unary(void *ctx, cfx_script_sign sign, cfx_object *a, cfx_error *err)
 {
     return cfxi_world_unary(ctx, sign, a, err);
@@ -253,18 +259,26 @@ static cfx_object *unary(void *ctx, cfx_script_sign sign, cfx_object *a, cfx_err
 static cfx_object *binary(void *ctx, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                           bool in_place, cfx_error *err)
 {
-    return cfxi_world_binary(ctx, sign, a, b, in_place, err);
+    return are_fresh(a, b, err) ? cfxi_world_binary(ctx, sign, a, b, in_place, err) : NULL;
 }
+
+static bool is_view(const cfx_object *o) { return o->type == CFXI_TYPE_LIST && o->as.seq.of; }
 
 static cfx_object *compare(void *ctx, cfx_script_sign sign, cfx_object *a, cfx_object *b,
                            cfx_error *err)
 {
-    return cfxi_world_compare(ctx, sign, a, b, err);
+    /* views are lists here; Python compares them as sets, or by identity */
+    if ((sign == CFX_SIGN_EQ || sign == CFX_SIGN_NE) && (is_view(a) || is_view(b))) {
+        cfx_error_set(err, CFX_E_UNSUPPORTED, "a view of a dict cannot be compared here; compare "
+                      "list(...) or set(...) of it");
+        return NULL;
+    }
+    return are_fresh(a, b, err) ? cfxi_world_compare(ctx, sign, a, b, err) : NULL;
 }
 
 static int truth(void *ctx, cfx_object *o, cfx_error *err)
 {
-    return cfxi_world_truth_of(ctx, o, err);
+    return are_fresh(o, o, err) ? cfxi_world_truth_of(ctx, o, err) : -1;
 }
 
 static cfx_object *get(void *ctx, cfx_object *o, const char *name, cfx_error *err)
@@ -294,7 +308,7 @@ static cfx_status set(void *ctx, cfx_object *o, const char *name, cfx_object *v,
 
 static cfx_object *item(void *ctx, cfx_object *o, cfx_object *key, cfx_error *err)
 {
-    return cfxi_world_item(ctx, o, key, err);
+    return are_fresh(o, o, err) ? cfxi_world_item(ctx, o, key, err) : NULL;
 }
 
 static cfx_status set_item(void *ctx, cfx_object *o, cfx_object *key, cfx_object *v, cfx_error *err)
@@ -304,7 +318,7 @@ static cfx_status set_item(void *ctx, cfx_object *o, cfx_object *key, cfx_object
 
 static cfx_object *iterate(void *ctx, cfx_object *o, cfx_error *err)
 {
-    return cfxi_world_iterate(ctx, o, err);
+    return are_fresh(o, o, err) ? cfxi_world_iterate(ctx, o, err) : NULL;
 }
 
 static cfx_object *next(void *ctx, cfx_object *iterator, cfx_error *err)
@@ -338,6 +352,8 @@ static cfx_object *format(void *ctx, cfx_object *o, int conversion, cfx_object *
                           cfx_error *err)
 {
     cfxi_world *w = ctx;
+    if (!are_fresh(o, o, err))
+        return NULL;
     if (cfxi_world_has_value(o, false))
         return format_value(w, o, conversion, spec, err);
     cfx_object *shown =
@@ -356,6 +372,9 @@ static cfx_status callee(void *ctx, cfx_object *f, cfx_script_callee *out, cfx_e
 
 static cfx_object *call(void *ctx, cfx_object *f, cfx_call_args args, cfx_error *err)
 {
+    for (size_t i = 0; i < args.n; i++)
+        if (!are_fresh(args.args[i], args.args[i], err))
+            return NULL;
     return cfxi_world_call_direct(ctx, f, &args, err);
 }
 

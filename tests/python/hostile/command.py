@@ -64,6 +64,15 @@ def take_weights(made, root):
                     held.copy_(theirs[name])
 
 
+def lowered(module):
+    with torch.no_grad():
+        return cfx.lower(module)
+
+
+# The rows of the operator table one by one, from Python; and the program in C as a whole.
+WAYS = {"": lambda module: module, "in C, ": lowered}
+
+
 def check_mode(key, training):
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -78,17 +87,21 @@ def check_mode(key, training):
             said = done.stderr.strip().split("\n")[0]
             return ("refused" if named else "wrong"), said
         made = program.make()
-        root = root_of(folder, made, training)
-        take_weights(made, root)
-        module = cfx.GraphModule(root, cfx.parse((Path(folder) / "g.ir").read_text()))
-        module.train(training)
+        graph = cfx.parse((Path(folder) / "g.ir").read_text())
+        modules = [cfx.GraphModule(root_of(folder, made, training), graph) for _ in WAYS]
+        take_weights(made, modules[0])
     calls = SETTINGS[training]
     want = list(sequence(made, made, program.inputs, None, calls))
-    got = sequence(module, module, program.inputs, None, calls)
     drew = any(seen.drew for _, seen in want)
-    for (label, a), (_, b) in zip(want, got):
-        if found := disagreement(a, b, drew):
-            return "wrong", f"{label}: {found}"
+    for (way, callee_of), module in zip(WAYS.items(), modules):
+        try:
+            callee = callee_of(module.train(training))
+        except Exception as e:
+            return ("refused" if line_of(e, program) else "wrong"), f"{way}{e}"
+        got = sequence(callee, module, program.inputs, None, calls)
+        for (label, a), (_, b) in zip(want, got):
+            if found := disagreement(a, b, drew, bool(way)):
+                return "wrong", f"{way}{label}: {found}"
     return "equal", "equal"
 
 
@@ -106,18 +119,46 @@ def blank(x):
     return {k: blank(v) for k, v in x.items()} if isinstance(x, dict) else x
 
 
-def disagreement(want, got, drew):
+def classes_of_tuples(x):
+    """The names of classes derived from tuple in a result."""
+    found = set()
+    if isinstance(x, (tuple, list, dict)):
+        found = {type(x).__name__} if isinstance(x, tuple) and type(x) is not tuple else set()
+        for part in x.values() if isinstance(x, dict) else x:
+            found |= classes_of_tuples(part)
+    return found
+
+
+def as_tuples(picture, classes):
+    """The picture of a result as the runtime in C has it. The graph is a text, which cannot hold a
+    class of the program: a named tuple comes out as a tuple (docs/capture.md says so), and the
+    sizes of a tensor that is not torch's do, too. Inside the program they are what they are."""
+    inner = lambda part: as_tuples(part, classes)  # noqa: E731
+    if isinstance(picture, tuple) and picture and picture[0] in classes:
+        return "tuple", inner(picture[1])
+    if isinstance(picture, (tuple, list)):
+        return type(picture)(map(inner, picture))
+    return {k: inner(v) for k, v in picture.items()} if isinstance(picture, dict) else picture
+
+
+def disagreement(want, got, drew, in_c):
     """How two calls differ, or "". Random numbers are others, where eager PyTorch drew any. The
-    runtime in C has integers of 64 bits, and says where they do not suffice."""
+    runtime in C has integers of 64 bits, and says where they do not suffice; all that it has of an
+    exception is a text with its class."""
     if got.error is not None and "64" in str(got.error) and "bit" in str(got.error):
         return ""
     if want.pictures["printed"] and "a tensor cannot be converted to text" in str(got.error):
         return ""  # refused when it is run: an input may be a number or a tensor
     if want.error is not None or got.error is not None:
         fits = set(type(want.error).__mro__) - {Exception, BaseException, object}
-        same = type(got.error) in fits
+        same = type(got.error) in fits or (
+            in_c and type(got.error) is RuntimeError and want.error is not None
+            and f"{type(want.error).__name__}: " in str(got.error))
         return "" if same else f"raises {got.error!r:.200}, not {want.error!r:.200}"
     change = blank if drew else lambda x: x
+    classes = classes_of_tuples(want.value)
+    for seen in (want, got):
+        seen.pictures["result"] = as_tuples(seen.pictures["result"], classes)
     for what in ("result", "arguments afterwards", "modes afterwards", "printed"):
         found = differs(change(want.pictures[what]), change(got.pictures[what]), what, exact=False)
         if found:

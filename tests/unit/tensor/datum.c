@@ -103,26 +103,24 @@ TEST(kinds_have_names)
     CHECK(cfx_datum_kind_name(CFX_DATUM_REGION) != NULL);
 }
 
-/* Appends 0, 1, ... 99 one by one. */
+/* Appends 0, 1, ... 99 one by one; another reference sees them all. */
 static cfx_status append_many(const cfx_allocator *allocator, void *arg)
 {
     cfx_error err = {.status = CFX_OK};
     cfx_datum list = cfx_datum_seq(CFX_DATUM_LIST, NULL, 0, allocator, &err);
+    cfx_datum other = cfx_datum_retain(list);
+    size_t n = 0;
     (void)arg;
-    for (int64_t i = 0; list.kind && i < 100; i++) {
+    for (int64_t i = 0; list.kind && err.status == CFX_OK && i < 100; i++) {
         const cfx_datum item = cfx_datum_int(i);
-        cfx_datum more = cfx_datum_seq(CFX_DATUM_LIST, &item, 1, allocator, &err);
-        cfx_datum next = more.kind ? cfxi_tensor_list_extend(list, more, &err) : more;
-        cfx_datum_release(more);
-        cfx_datum_release(list);
-        list = next;
+        cfxi_tensor_splice(list, (size_t)i, 0, &item, 1, &err);
     }
-    size_t n;
-    const cfx_datum *items = cfx_datum_items(list, &n);
+    const cfx_datum *items = cfx_datum_items(other, &n);
     for (size_t i = 0; i < n; i++)
         CHECK_INT_EQ((int64_t)i, items[i].as.i);
     CHECK(err.status != CFX_OK || n == 100);
     cfx_datum_release(list);
+    cfx_datum_release(other);
     return err.status;
 }
 
@@ -143,4 +141,55 @@ TEST(only_lists_of_the_caller_alone_grow)
     cfx_datum_release(deep);
     cfx_datum_release(tuple);
     cfx_datum_release(list);
+}
+
+TEST(items_are_exchanged)
+{
+    const cfx_datum numbers[] = {cfx_datum_int(0), cfx_datum_int(1), cfx_datum_int(2)};
+    cfx_datum list = cfx_datum_seq(CFX_DATUM_LIST, numbers, 3, NULL, NULL);
+    size_t n;
+    CHECK_INT_EQ(0, cfx_datum_changes(list));
+    CHECK_INT_EQ(CFX_OK, cfxi_tensor_splice(list, 1, 1, numbers, 3, NULL));
+    CHECK_STR_EQ("[0, 0, 1, 2, 2]", shown(list));
+    const cfx_datum *own = cfx_datum_items(list, &n);
+    CHECK_INT_EQ(CFX_OK, cfxi_tensor_splice(list, 0, 0, own, n, NULL));
+    CHECK_STR_EQ("[0, 0, 1, 2, 2, 0, 0, 1, 2, 2]", shown(list));
+    CHECK_INT_EQ(CFX_OK, cfxi_tensor_splice(list, 2, 8, NULL, 0, NULL));
+    CHECK_STR_EQ("[0, 0]", shown(list));
+    CHECK_INT_EQ(CFX_OK, cfxi_tensor_set_item(list, 1, cfx_datum_int(7), NULL));
+    CHECK_STR_EQ("[0, 7]", shown(list));
+    CHECK_INT_EQ(4, cfx_datum_changes(list));
+    cfx_datum_release(list);
+}
+
+TEST(a_list_does_not_come_to_hold_itself)
+{
+    cfx_error err = {0};
+    cfx_datum inner = cfx_datum_seq(CFX_DATUM_LIST, NULL, 0, NULL, NULL);
+    cfx_datum outer = cfx_datum_seq(CFX_DATUM_LIST, &inner, 1, NULL, NULL);
+    CHECK_INT_EQ(CFX_E_VALUE, cfxi_tensor_splice(inner, 0, 0, &inner, 1, &err));
+    CHECK_STR_EQ("a container cannot contain itself", err.message);
+    CHECK_INT_EQ(CFX_E_VALUE, cfxi_tensor_splice(inner, 0, 0, &outer, 1, &err));
+    CHECK_STR_EQ("[[]]", shown(outer));
+    cfx_datum_release(outer);
+    cfx_datum_release(inner);
+}
+
+TEST(copies_have_lists_of_their_own)
+{
+    const cfx_datum one = cfx_datum_int(1);
+    cfx_datum inner = cfx_datum_seq(CFX_DATUM_LIST, &one, 1, NULL, NULL);
+    cfx_datum plain = cfx_datum_seq(CFX_DATUM_TUPLE, &one, 1, NULL, NULL);
+    const cfx_datum both[] = {inner, plain};
+    cfx_datum tuple = cfx_datum_seq(CFX_DATUM_TUPLE, both, 2, NULL, NULL);
+    cfx_datum copy = cfxi_tensor_copy_lists(tuple, NULL);
+    cfxi_tensor_set_item(inner, 0, cfx_datum_int(5), NULL);
+    CHECK_STR_EQ("([5], (1,))", shown(tuple));
+    CHECK_STR_EQ("([1], (1,))", shown(copy));
+    size_t n;
+    CHECK(cfx_datum_items(copy, &n)[1].as.seq == plain.as.seq);  /* nothing in it can change */
+    cfx_datum_release(copy);
+    cfx_datum_release(tuple);
+    cfx_datum_release(plain);
+    cfx_datum_release(inner);
 }

@@ -1,5 +1,6 @@
-/* items.c - a[b], a[b] = c: parts of tensors, items of containers. */
-#include "runtime/python_impl.h"
+/* items.c - a[b], a[b] = c, del a[b]: parts of tensors; those of lists and dicts are in
+ * container_items.c. */
+#include "container_items_impl.h"
 #include "runtime/view_impl.h"
 
 /* ---- tensors: what an index means ---------------------------------------------------------- */
@@ -211,164 +212,13 @@ static cfx_status tensor_item(cfxi_call *c, const cfx_tensor *x, cfx_datum key)
     return status;
 }
 
-/* ---- containers ---------------------------------------------------------------------------- */
-
-/* Position `key` of `n`, counted from the end if negative. */
-static cfx_status position(cfxi_call *c, cfx_datum key, size_t n, const char *what, size_t *out)
-{
-    cfx_datum i;
-    CFX_TRY(cfxi_rt_python_index(c, key, &i));
-    if (i.symbolic)
-        return cfxi_fail(c, CFX_E_VALUE, "the index must be a known integer");
-    int64_t at = i.as.i < 0 ? i.as.i + (int64_t)n : i.as.i;
-    if (at < 0 || at >= (int64_t)n)
-        return cfxi_fail(c, CFX_E_INDEX, "%s index out of range", what);
-    *out = (size_t)at;
-    return CFX_OK;
-}
-
-/* Start, step and how many items of a slice of `n`, as Python has them. */
-static cfx_status slice_items(cfxi_call *c, cfx_datum slice, int64_t n, int64_t out[3])
-{
-    size_t three;
-    const cfx_datum *parts = cfx_datum_items(slice, &three);
-    int64_t given[3];
-    for (size_t i = 0; i < 3; i++) {
-        cfx_datum number = cfx_datum_int(0);
-        if (parts[i].kind != CFX_DATUM_NONE)
-            CFX_TRY(cfxi_rt_python_index(c, parts[i], &number));
-        if (number.symbolic)
-            return cfxi_fail(c, CFX_E_VALUE, "the bounds of the slice must be known integers");
-        given[i] = number.as.i;
-    }
-    int64_t step = parts[2].kind == CFX_DATUM_NONE ? 1 : given[2];
-    if (step == 0)
-        return cfxi_fail(c, CFX_E_VALUE, "slice step cannot be zero");
-    if (step < -INT64_MAX)
-        step = -INT64_MAX;
-    int64_t low = step < 0 ? -1 : 0;
-    int64_t high = step < 0 ? n - 1 : n;
-    for (size_t i = 0; i < 2; i++) {
-        int64_t at = given[i] < 0 ? given[i] + n : given[i];
-        given[i] = at < low ? low : at > high ? high : at;
-    }
-    int64_t start = parts[0].kind != CFX_DATUM_NONE ? given[0] : step < 0 ? n - 1 : 0;
-    int64_t stop = parts[1].kind != CFX_DATUM_NONE ? given[1] : step < 0 ? -1 : n;
-    int64_t span = step < 0 ? start - stop : stop - start;
-    out[0] = start;
-    out[1] = step;
-    out[2] = span > 0 ? (span - 1) / (step < 0 ? -step : step) + 1 : 0;
-    return CFX_OK;
-}
-
-static cfx_status sequence_slice(cfxi_call *c, cfx_datum seq, cfx_datum slice)
-{
-    size_t n;
-    size_t bytes;
-    const cfx_datum *items = cfx_datum_items(seq, &n);
-    int64_t at[3];
-    CFX_TRY(slice_items(c, slice, (int64_t)n, at));
-    cfx_datum *some = cfxi_base_mul_size((size_t)at[2] + 1, sizeof *some, 0, &bytes)
-                          ? cfxi_rt_scratch(c->rt, bytes) : NULL;
-    if (!some)
-        return cfxi_base_nomem(c->err);
-    for (int64_t i = 0; i < at[2]; i++)
-        some[i] = items[at[0] + i * at[1]];
-    cfx_datum result = cfx_datum_seq((cfx_datum_kind)seq.kind, some, (size_t)at[2],
-                                     c->rt->allocator, c->err);
-    cfxi_rt_scratch_free(c->rt, some);
-    cfxi_rt_result_datum(c, 0, result);
-    return result.kind == CFX_DATUM_INVALID ? c->err->status : CFX_OK;
-}
-
-/* The byte where character `i` begins. */
-static size_t byte_of(const char *text, size_t size, int64_t i)
-{
-    size_t at = 0;
-    while (at < size && i > 0) {
-        at++;
-        while (at < size && ((unsigned char)text[at] & 0xc0) == 0x80)
-            at++;
-        i--;
-    }
-    return at;
-}
-
-static cfx_status text_item(cfxi_call *c, cfx_datum text, cfx_datum key)
-{
-    size_t size;
-    const char *data = cfx_datum_text(text, &size);
-    int64_t at[3] = {0, 1, 1};
-    int64_t n = 0;
-    for (size_t i = 0; i < size; i++)
-        n += ((unsigned char)data[i] & 0xc0) != 0x80;
-    if (key.kind == CFX_DATUM_SLICE) {
-        CFX_TRY(slice_items(c, key, n, at));
-        if (at[1] != 1 && at[2] > 1)
-            return cfxi_fail(c, CFX_E_UNSUPPORTED, "slicing a string with a step is not supported");
-    } else {
-        size_t where;
-        CFX_TRY(position(c, key, (size_t)n, "string", &where));
-        at[0] = (int64_t)where;
-    }
-    size_t first = byte_of(data, size, at[0]);
-    size_t length = byte_of(data + first, size - first, at[2]);
-    cfxi_rt_result_datum(
-        c, 0, cfx_datum_from_text(CFX_DATUM_STR, data + first, length, c->rt->allocator, c->err));
-    return c->results[0].kind == CFX_DATUM_INVALID ? c->err->status : CFX_OK;
-}
-
-/* The item of a dict that has this key; NULL if there is none. */
-static cfx_status find_key(cfxi_call *c, cfx_datum dict, cfx_datum key, cfx_datum **value)
-{
-    size_t n;
-    cfx_datum *items = cfx_datum_items(dict, &n);
-    *value = NULL;
-    for (size_t i = 0; i < n; i += 2) {
-        cfxi_truth same;
-        CFX_TRY(cfxi_rt_python_equal(c, items[i], key, &same));
-        if (same == CFXI_TRUE) {
-            *value = &items[i + 1];
-            return CFX_OK;
-        }
-    }
-    return cfxi_fail(c, CFX_E_KEY, "the key is not in the dict");
-}
-
-/* The item of a list, tuple or dict that `key` names: borrowed. */
-static cfx_status find_item(cfxi_call *c, cfx_datum container, cfx_datum key, cfx_datum **item)
-{
-    size_t n;
-    size_t at;
-    cfx_datum *items = cfx_datum_items(container, &n);
-    if (container.kind == CFX_DATUM_DICT)
-        return find_key(c, container, key, item);
-    CFX_TRY(position(c, key, n, cfxi_rt_py_kind_of(container), &at));
-    *item = &items[at];
-    return CFX_OK;
-}
-
-static bool is_container(cfx_datum d)
-{
-    return d.kind == CFX_DATUM_LIST || d.kind == CFX_DATUM_TUPLE || d.kind == CFX_DATUM_DICT;
-}
+/* ---- getitem ------------------------------------------------------------------------------- */
 
 cfx_status cfxi_rule_getitem(cfxi_call *c)
 {
     cfx_datum a = c->args[0];
-    cfx_datum key = c->args[1];
-    cfx_datum *item;
-    if (a.kind == CFX_DATUM_TENSOR)
-        return tensor_item(c, a.as.tensor, key);
-    if (a.kind == CFX_DATUM_STR)
-        return text_item(c, a, key);
-    if (!is_container(a))
-        return cfxi_fail(c, CFX_E_TYPE, "'%s' object is not subscriptable", cfxi_rt_py_kind_of(a));
-    if (key.kind == CFX_DATUM_SLICE && a.kind != CFX_DATUM_DICT)
-        return sequence_slice(c, a, key);
-    CFX_TRY(find_item(c, a, key, &item));
-    cfxi_rt_result_datum(c, 0, cfx_datum_retain(*item));
-    return CFX_OK;
+    return a.kind == CFX_DATUM_TENSOR ? tensor_item(c, a.as.tensor, c->args[1])
+                                      : cfxi_index_container_item(c, a, c->args[1]);
 }
 
 /* ---- setitem ------------------------------------------------------------------------------- */
@@ -447,16 +297,11 @@ static cfx_status set_tensor_item(cfxi_call *c, cfx_tensor *x, cfx_datum key, cf
 cfx_status cfxi_rule_setitem(cfxi_call *c)
 {
     cfx_datum a = c->args[0];
-    cfx_datum *item;
-    if (a.kind == CFX_DATUM_TENSOR)
-        return set_tensor_item(c, a.as.tensor, c->args[1], c->args[2]);
-    if (a.kind != CFX_DATUM_LIST && a.kind != CFX_DATUM_DICT)
-        return cfxi_fail(c, CFX_E_TYPE, "'%s' object does not support item assignment",
-                         cfxi_rt_py_kind_of(a));
-    CFX_TRY(find_item(c, a, c->args[1], &item));
-    CFX_TRY(cfxi_tensor_make_room(a, c->args[2], c->err));
-    cfx_datum old = *item;
-    *item = cfx_datum_retain(c->args[2]);
-    cfx_datum_release(old);
-    return CFX_OK;
+    return a.kind == CFX_DATUM_TENSOR ? set_tensor_item(c, a.as.tensor, c->args[1], c->args[2])
+                                      : cfxi_index_set_container_item(c, a, c->args[1], c->args[2]);
+}
+
+cfx_status cfxi_rule_delitem(cfxi_call *c)
+{
+    return cfxi_index_delete_item(c, c->args[0], c->args[1]);
 }

@@ -45,7 +45,11 @@ static cfx_status one_of(cfxi_call *c, const cfx_tensor *t, bool strides)
 cfx_status cfxi_rule_size(cfxi_call *c)
 {
     const cfx_tensor *t = cfxi_rt_tensor(c, 0);
-    return cfxi_rt_is_none(c, 1) ? all_of(c, t, false) : one_of(c, t, false);
+    if (!cfxi_rt_is_none(c, 1))
+        return one_of(c, t, false);
+    CFX_TRY(all_of(c, t, false));
+    cfx_datum_set_row(c->results[0], CFX_OPID_size);
+    return CFX_OK;
 }
 
 cfx_status cfxi_rule_stride(cfxi_call *c)

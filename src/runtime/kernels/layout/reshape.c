@@ -131,7 +131,8 @@ cfx_status cfxi_rule_ravel(cfxi_call *c)
     int64_t n = cfxi_rt_numel_dim(c, x->size, x->ndim);
     if (!cfx_tensor_is_contiguous(x))  /* also where a view would do, as PyTorch has it */
         return cfxi_rt_result(c, 0, (cfx_dtype)x->dtype, &n, 1);
-    return flattened(c, 0, x->ndim ? x->ndim - 1u : 0);
+    cfxi_view v = cfxi_rt_view_of(x);
+    return reshaped(c, &v, &n, 1);  /* another tensor, even if it has one dimension already */
 }
 
 /* Whether the sizes (one of them may be -1) fill a dimension of `size`. */

@@ -214,7 +214,7 @@ cfx_status cfxi_rule_unsqueeze(cfxi_call *c)
 /* At least 1, 2 or 3 dimensions, where NumPy's functions of these names put the new ones. */
 static cfx_status at_least(cfxi_call *c, size_t n)
 {
-    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
+    cfx_tensor *x = cfxi_rt_tensor(c, 0);
     cfxi_view v = cfxi_rt_view_of(x);
     int64_t stride = (int64_t)cfxi_tensor_itemsize(x);
     if (v.ndim == 0)
@@ -223,7 +223,10 @@ static cfx_status at_least(cfxi_call *c, size_t n)
         CFX_TRY(cfxi_rt_view_insert(c, &v, 0, 1, cfxi_rt_wrap_mul(v.size[0], v.stride[0])));
     if (v.ndim == 2 && n > 2)
         CFX_TRY(cfxi_rt_view_insert(c, &v, 2, 1, stride));
-    return cfxi_rt_view_result(c, 0, x, &v);
+    if (v.ndim > x->ndim)
+        return cfxi_rt_view_result(c, 0, x, &v);
+    cfxi_rt_result_datum(c, 0, cfx_datum_tensor(cfx_tensor_retain(x)));
+    return CFX_OK;
 }
 cfx_status cfxi_rule_atleast_1d(cfxi_call *c) { return at_least(c, 1); }
 cfx_status cfxi_rule_atleast_2d(cfxi_call *c) { return at_least(c, 2); }

@@ -99,6 +99,8 @@ static cfx_datum join_items(cfxi_call *c, cfx_datum a, cfx_datum b, int64_t wide
         both = cfx_datum_seq((cfx_datum_kind)a.kind, items, n, c->rt->allocator, c->err);
     else if (!items)
         cfxi_base_nomem(c->err);
+    if (cfx_datum_row(a) == cfx_datum_row(b))
+        cfx_datum_set_row(both, cfx_datum_row(a));
     while (i > 0)
         cfx_datum_release(items[--i]);
     cfxi_rt_scratch_free(c->rt, items);

@@ -92,7 +92,8 @@ static cfx_status collect(cfxi_call *c, cfx_datum_kind kind)
     if (cfxi_rt_is_none(c, 0) && d.kind == CFX_DATUM_INVALID)
         return cfxi_python_give(c, cfx_datum_seq(kind, NULL, 0, c->rt->allocator, c->err));
     cfx_datum all = cfxi_python_items(c, d);
-    if (all.kind == CFX_DATUM_INVALID || (all.kind == CFX_DATUM_TUPLE && kind == CFX_DATUM_TUPLE))
+    if (all.kind == CFX_DATUM_INVALID ||  /* sizes are not a plain tuple */
+        (all.kind == CFX_DATUM_TUPLE && kind == CFX_DATUM_TUPLE && !all.as.seq->op))
         return cfxi_python_give(c, all);
     const cfx_datum *items = cfx_datum_items(all, &n);
     cfx_status status = cfxi_python_give(c, cfx_datum_seq(kind, items, n, c->rt->allocator,
@@ -108,9 +109,10 @@ cfx_status cfxi_rule_dict(cfxi_call *c)
 {
     const cfx_datum d = c->args[0];
     size_t n = 0;
-    cfx_datum_items(d, &n);
+    const cfx_datum *items = cfx_datum_items(d, &n);
     if (d.kind == CFX_DATUM_DICT)
-        return cfxi_python_give(c, cfx_datum_retain(d));
+        return cfxi_python_give(c, cfx_datum_seq(CFX_DATUM_DICT, items, n, c->rt->allocator,
+                                                 c->err));
     if (d.kind != CFX_DATUM_INVALID && n > 0)
         return cfxi_fail(c, CFX_E_TYPE, "'%s' object is not a dict", cfxi_rt_py_kind_of(d));
     return cfxi_python_give(c, cfx_datum_seq(CFX_DATUM_DICT, NULL, 0, c->rt->allocator, c->err));
@@ -233,17 +235,10 @@ static cfx_status identical(cfxi_call *c, cfxi_truth *out)
 {
     cfx_datum a = c->args[0];
     cfx_datum b = c->args[1];
-    size_t n;
-    *out = CFXI_FALSE;
-    if (a.kind != b.kind)
+    *out = cfxi_rt_python_identical(a, b) ? CFXI_TRUE : CFXI_FALSE;
+    if (a.kind != b.kind || a.kind == CFX_DATUM_TENSOR || cfxi_tensor_is_seq(a))
         return CFX_OK;
-    if (a.kind == CFX_DATUM_TENSOR)
-        *out = a.as.tensor == b.as.tensor ? CFXI_TRUE : CFXI_FALSE;
-    else if (cfx_datum_items(a, &n))
-        *out = a.as.seq == b.as.seq ? CFXI_TRUE : CFXI_FALSE;
-    else
-        return cfxi_rt_python_equal(c, a, b, out);
-    return CFX_OK;
+    return cfxi_rt_python_equal(c, a, b, out);
 }
 
 cfx_status cfxi_rule_is(cfxi_call *c)
@@ -301,7 +296,8 @@ cfx_status cfxi_rule_contains(cfxi_call *c)
                          cfxi_rt_py_kind_of(a));
     for (size_t i = 0; i < n && found != CFXI_TRUE; i += a.kind == CFX_DATUM_DICT ? 2 : 1) {
         cfxi_truth one;
-        CFX_TRY(cfxi_rt_python_equal(c, items[i], b, &one));
+        CFX_TRY(a.kind == CFX_DATUM_DICT ? cfxi_rt_python_same_key(c, items[i], b, &one)
+                                         : cfxi_rt_python_same_item(c, items[i], b, &one));
         if (one == CFXI_FALSE && cfxi_rt_py_is_nan(b) && cfxi_rt_py_is_nan(items[i]))
             return cfxi_rt_py_fail_nan(c);
         found = one == CFXI_FALSE ? found : one;
@@ -348,7 +344,8 @@ static cfx_status is_instance(cfxi_call *c, cfx_datum d, cfx_datum type, bool *y
     const char *last = name ? strrchr(name, '.') : NULL;
     for (size_t i = 0; name && i < sizeof types / sizeof *types; i++)
         if (strcmp(last ? last + 1 : name, types[i].name) == 0) {
-            *yes = types[i].kinds >> d.kind & 1;
+            *yes = types[i].kinds >> d.kind & 1 &&
+                   (strcmp(types[i].name, "Size") != 0 || cfx_datum_row(d) == CFX_OPID_size);
             return CFX_OK;
         }
     return cfxi_fail(c, CFX_E_TYPE, "isinstance() with a type that cfx does not support");

@@ -16,10 +16,26 @@ static cfx_status check(cfxi_call *c, cfx_datum d, bool inside, bool *known)
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "a %s%s cannot be converted to text",
                          cfx_datum_kind_name((cfx_datum_kind)d.kind),
                          inside ? " inside another value" : "");
+    if (inside && cfx_datum_row(d) == CFX_OPID_size)
+        return cfxi_fail(c, CFX_E_UNSUPPORTED, "the sizes of a tensor inside another value cannot "
+                         "be converted to text; write tuple(...) of them");
     *known = *known && !d.symbolic && d.kind != CFX_DATUM_TENSOR;
     for (size_t i = 0; items && i < n; i++)
         CFX_TRY(check(c, items[i], true, known));
     return CFX_OK;
+}
+
+/* "torch.Size([2, 3])" */
+static cfx_status put_sizes(cfxi_call *c, cfx_datum d, cfx_buffer *out)
+{
+    size_t n;
+    const cfx_datum *items = cfx_datum_items(d, &n);
+    CFX_TRY(cfx_buffer_append(out, "torch.Size([", 12));
+    for (size_t i = 0; i < n; i++) {
+        CFX_TRY(cfx_buffer_append(out, ", ", i ? 2 : 0));
+        CFX_TRY(cfx_datum_print(items[i], NULL, cfx_buffer_sink(out), c->err));
+    }
+    return cfx_buffer_append(out, "])", 2);
 }
 
 /* str(d) or repr(d); a type has its whole name, as PyTorch writes it. */
@@ -32,6 +48,8 @@ static cfx_status put(cfxi_call *c, cfx_datum d, bool repr, cfx_buffer *out)
         return cfx_buffer_append(out, text, size);
     if (text && d.kind == CFX_DATUM_DEVICE)
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "repr() of a device is not supported");
+    if (cfx_datum_row(d) == CFX_OPID_size)
+        return put_sizes(c, d, out);
     if (d.kind == CFX_DATUM_DTYPE)
         CFX_TRY(cfx_buffer_append(out, "torch.", 6));
     return cfx_datum_print(d, NULL, cfx_buffer_sink(out), c->err);
