@@ -177,7 +177,6 @@ typedef struct cfxi_frame {
                                    0: none runs */
     bool captured;              /* a function was made in it, which may read its slots later */
     bool outside;               /* the call was over before the capture began */
-    uint32_t guards;            /* try statements with handlers that are being run in it */
     uint32_t finals;            /* those with `finally`, which reads variables behind a return */
 } cfxi_frame;
 
@@ -194,6 +193,7 @@ typedef enum cfxi_flow {
 } cfxi_flow;
 
 typedef struct cfxi_region cfxi_region;      /* journal.c */
+typedef struct cfxi_guard cfxi_guard;        /* may_raise.c */
 typedef struct cfxi_pending cfxi_pending;    /* branch.c */
 
 struct cfx_evaluator {
@@ -211,6 +211,7 @@ struct cfx_evaluator {
     uint32_t steps;             /* to ask now and then whether to stop */
     size_t writes;              /* assignments to attributes of modules, but for settings */
     const struct cfxi_going *going;  /* loops over graph values that are captured; or NULL */
+    const cfxi_guard *guards;   /* what a raise here meets on its way out, innermost first */
     cfx_script_options options;
     cfx_iter open;              /* erased nodes are not used for others: see kinds */
     cfxi_region *region;        /* the innermost open one; the outermost has no parent */
@@ -429,13 +430,11 @@ cfxi_flow cfxi_eval_match(cfx_evaluator *ev, const cfxi_Match *m);
 cfxi_flow cfxi_eval_try(cfx_evaluator *ev, const cfxi_Try *t);
 cfxi_flow cfxi_eval_with(cfx_evaluator *ev, const cfxi_With *w);
 cfxi_flow cfxi_eval_raise(cfx_evaluator *ev, const cfxi_Raise *r);
-/* Fails if a try statement with handlers is being run: what raises when the program runs, it could
- * not catch. */
-bool cfxi_eval_check_unguarded(cfx_evaluator *ev, const cfxi_ast *at);
 
 /* What the nodes behind `last` (NULL: all) may raise when they run: a set of classes, 0 if they
- * cannot raise. (may_raise.c) */
-unsigned cfxi_eval_raised_since(cfx_evaluator *ev, const cfx_node *last);
+ * cannot raise. A `raise` of the program's counts only if `own` is set: what is around it had its
+ * say when it was recorded (cfxi_eval_pass_guards). (may_raise.c) */
+unsigned cfxi_eval_raised_since(cfx_evaluator *ev, const cfx_node *last, bool own);
 /* 1, 0, or -1 with ev->err set: whether a handler for `classes` would catch one of that set. */
 int cfxi_eval_would_catch(cfx_evaluator *ev, cfx_object *classes, unsigned raised);
 /* *has: whether the nodes behind `last` have an effect, apart from leaving contexts. False: failed,

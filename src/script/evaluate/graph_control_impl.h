@@ -112,6 +112,42 @@ bool cfxi_eval_escape(cfx_evaluator *ev, cfx_object *o, bool once_more);
 /* What to do about two that no graph value can stand for: of one type, or `otherwise`. (frame.c) */
 const char *cfxi_eval_kinds_advice(const cfxi_poison *p, const char *otherwise);
 
+/* ---- what a raise meets (may_raise.c) ------------------------------------------------------ */
+
+/* A `try` or `with` that is being run. A raise that data decide becomes a node, which no handler
+ * catches and behind which nothing is run. So all that is around it has its say when it is
+ * recorded. */
+struct cfxi_guard {
+    const cfxi_guard *outer;
+    cfxi_frame *frame;
+    const cfxi_Try *handlers;   /* set: its handlers are tried */
+    const cfxi_Try *final;      /* set: its `finally` is run */
+    cfx_object *exit;           /* set: a method of a context manager, which has a source */
+    cfxi_catcher catches;       /* else: what the context manager catches */
+};
+
+/* The exception `exc` leaves all that is around it: runs what is written behind it, in the way that
+ * raises. Fails if something would catch it, or cannot be run there. */
+bool cfxi_eval_pass_guards(cfx_evaluator *ev, const cfxi_ast *at, cfx_object *exc);
+/* Whether an exception would do nothing but leave the call: nothing is run behind it, and no
+ * attribute of a module has been assigned to. */
+bool cfxi_eval_leaves_nothing(cfx_evaluator *ev);
+/* Fails if a handler around here would catch an exception of this builtin class. */
+bool cfxi_eval_check_uncaught(cfx_evaluator *ev, const cfxi_ast *at, const char *name);
+
+/* 1, 0, or -1 with ev->err set: whether the handler is for the exception. (try_with.c) */
+int cfxi_eval_handles(cfx_evaluator *ev, const cfxi_ExceptHandler *h, cfx_object *exc);
+/* Calls an __exit__; exc NULL: nothing was raised. (try_with.c) */
+cfx_object *cfxi_eval_call_exit(cfx_evaluator *ev, cfx_object *exit, cfx_object *exc);
+
+/* The program has assigned to attributes of modules, and leaves the call here by an exception:
+ * records nodes that write them. Fails if a graph cannot keep one; not if the exception is `hidden`,
+ * a check in a library: as with any other call that fails, a setting that the program would put
+ * back later is then as it was. (evaluator.c) */
+bool cfxi_eval_keep_early(cfx_evaluator *ev, bool hidden);
+/* Whether there is anything for it to write. */
+bool cfxi_eval_has_changes(cfx_evaluator *ev);
+
 /* ---- merging (merge.c) --------------------------------------------------------------------- */
 
 /* Values that come out of a region, or go round a loop: pairs of which one or the other will be

@@ -73,11 +73,17 @@ static bool become(cfx_evaluator *ev, cfx_object *o, cfx_object *now)
 
 static cfxi_flow way_wrong(cfx_evaluator *ev, void *words, cfx_object **value)
 {
-    cfx_object *in[2] = {cfxi_eval_str(ev, "IndexError"), cfxi_eval_str(ev, words)};
+    cfx_object *class = cfxi_eval_builtin(ev, "IndexError");
+    cfx_object *text = class ? cfxi_eval_str(ev, words) : NULL;
+    cfx_object *exc = text ? cfxi_eval_world_call(ev, class, cfxi_eval_args(&text, 1)) : NULL;
     (void)value;
-    if (!in[0] || !in[1] || !cfxi_eval_check_unguarded(ev, NULL))
+    if (!exc)
         return CFXI_FLOW_FAIL;
-    return cfxi_eval_record(ev, "cfx.fail", in, 2) ? CFXI_FLOW_ON : CFXI_FLOW_FAIL;
+    ev->raised = exc;
+    ev->raised_cause = NULL;
+    ev->raised_at = ev->frame->at;
+    ev->raised_in = ev->frame;
+    return CFXI_FLOW_RAISE;
 }
 
 static cfx_object *length(cfx_evaluator *ev, cfx_object *list)

@@ -344,10 +344,10 @@ def own_context_swallows_a_static_one(x):
 
 @refused(UP, DOWN)
 def own_context_lets_it_through(x):
-    with Notes():
+    with Notes():  # refuse
         if x.sum() < 0:
-            raise KeyError("negative")  # refuse
-        y = x * 2
+            raise KeyError("negative")
+        y = x * 2  # its ValueError is caught
     return y
 
 
