@@ -161,6 +161,7 @@ static const effect_row *row_of(const char *name)
         {"collections.deque", EFFECT_TAKES}, {"collections.deque.", EFFECT_OWN},
         {"collections.deque.copy", EFFECT_NONE}, {"collections.deque.count", EFFECT_NONE},
         {"collections.deque.index", EFFECT_NONE}, {"contextlib.", EFFECT_NONE},
+        {"contextlib._BaseExitStack.", EFFECT_OWN},
         {"copy.", EFFECT_READS}, {"dict.", EFFECT_OWN}, {"dict.__contains__", EFFECT_NONE},
         {"dict.__len__", EFFECT_NONE}, {"dict.copy", EFFECT_NONE}, {"dict.get", EFFECT_NONE},
         {"dict.items", EFFECT_NONE}, {"dict.keys", EFFECT_NONE}, {"dict.values", EFFECT_NONE},

@@ -45,6 +45,7 @@ typedef struct attempt {
     carried *places;
     size_t n_places, capacity;
     cfxi_pointers stand_ins; /* object -> leaf + 1 */
+    cfxi_pointers starts;    /* containers that were made for the places of this attempt */
     loop_memory *memory;
     bool foreseen;           /* places were carried before a round had changed them */
     bool turned;
@@ -104,7 +105,7 @@ static bool add_stand_ins(attempt *a)
 }
 
 /* Puts the carried places into the state that a round begins with. */
-static bool bind_places(attempt *a)
+static bool bind_all(attempt *a)
 {
     cfx_evaluator *ev = a->ev;
     for (size_t i = 0; i < a->n_places; i++) {
@@ -134,6 +135,18 @@ static bool bind_places(attempt *a)
             return false;
     }
     return true;
+}
+
+/* What is made for that is of the loop, not of the round: a change of it is put back at its end,
+ * when the round is compared with how it began. */
+static bool bind_places(attempt *a)
+{
+    cfx_evaluator *ev = a->ev;
+    cfxi_base_pointers_free(&a->starts, ev->allocator);
+    ev->starts = &a->starts;
+    const bool fine = bind_all(a);
+    ev->starts = NULL;
+    return fine;
 }
 
 /* ---- one attempt --------------------------------------------------------------------------- */
@@ -428,6 +441,37 @@ static size_t count_given(const leaf *leaves, size_t n)
     return given;
 }
 
+/* What a value at the start of a round was before the loop: a container that was carried item by
+ * item, and is one graph value from now on, holds stand-ins, which go with the attempt. NULL: failed.
+ */
+static cfx_object *as_before(const attempt *a, cfx_object *o)
+{
+    cfx_evaluator *ev = a->ev;
+    cfx_object **items;
+    size_t n;
+    const size_t at = (uintptr_t)cfxi_base_pointers_get(&a->stand_ins, o);
+    if (at)
+        return a->leaves[at - 1].init;
+    if (cfxi_eval_current(ev, o) != o)
+        return as_before(a, cfxi_eval_current(ev, o));
+    const cfx_object_kind kind = ev->w->kind(ev->w->ctx, o);
+    if (cfxi_eval_node(ev, o) || !cfxi_eval_is_container(kind) || kind == CFX_OBJECT_INSTANCE)
+        return o;
+    if (!cfxi_eval_contents(ev, o, &items, &n))
+        return NULL;
+    cfx_object **all = cfxi_eval_ev_alloc(ev, (n + 1) * sizeof *all);
+    bool same = true;
+    for (size_t i = 0; all && i < n; i++) {
+        if (!(all[i + 1] = as_before(a, items[i])))
+            return NULL;
+        same = same && all[i + 1] == items[i];
+    }
+    if (!all || same)
+        return all ? o : NULL;
+    all[0] = o;
+    return cfxi_eval_build(ev, CFX_BUILD_LIKE, all, n + 1);
+}
+
 /* The leaves of the next attempt: an outlet begins with what its stand-in began with. One that has
  * no value before the loop is read by no round: it is no reason for another attempt. */
 static bool take_leaves(attempt *a, cfxi_merge *m, const char *const *names)
@@ -449,6 +493,8 @@ static bool take_leaves(attempt *a, cfxi_merge *m, const char *const *names)
             leaves[i].stand_in = a->leaves[was - 1].stand_in;
         } else if (outlets[i].a) {
             a->again = true;
+            if (!(leaves[i].init = as_before(a, outlets[i].a)))
+                return false;
         } else if (!add_stand_in(a, &leaves[i])) {
             return false;
         }
@@ -585,6 +631,12 @@ static bool name_outlets(cfx_evaluator *ev, cfxi_vec *names, size_t from, size_t
     return true;
 }
 
+/* Whether it belongs to a container that the next attempt makes anew. */
+static bool is_start(const attempt *a, const cfxi_place *p)
+{
+    return p->kind != CFXI_PLACE_LOCAL && cfxi_base_pointers_get(&a->starts, p->object);
+}
+
 /* Compares the end of the round with its start: what is carried, and whether that is all. */
 static bool follow(attempt *a)
 {
@@ -602,7 +654,8 @@ static bool follow(attempt *a)
         const cfxi_change *change = &r->changes[i];
         carried *c = places[i] ? &a->places[places[i] - 1] : NULL;
         const size_t from = m.outlets.size;
-        if (!c && (!changed(ev, change) || cfxi_eval_place_is_dead(ev, &change->place, here)))
+        if (!c && (!changed(ev, change) || is_start(a, &change->place) ||
+                   cfxi_eval_place_is_dead(ev, &change->place, here)))
             continue;  /* nobody reads it, in another round or afterwards */
         if (!c && !(c = new_place(a, change)))
             fine = false;
@@ -864,5 +917,6 @@ cfxi_flow cfxi_eval_loop_run(cfx_evaluator *ev, const cfxi_loop *loop)
     const cfxi_flow flow = fine ? after(&a) : failed(ev, loop);
     cfxi_eval_merge_end(&a.merge);
     cfxi_base_pointers_free(&a.stand_ins, ev->allocator);
+    cfxi_base_pointers_free(&a.starts, ev->allocator);
     return flow;
 }

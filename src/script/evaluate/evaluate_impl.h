@@ -220,6 +220,7 @@ struct cfx_evaluator {
     cfxi_vec pending;           /* of cfxi_pending */
     cfxi_pointers growing;      /* lists that are graph values now (growing_list.c) */
     cfxi_pointers births;       /* of objects that can change: how many regions there were then */
+    cfxi_pointers *starts;      /* set while a loop makes what a round begins with: gets them all */
     cfxi_pointers loops;        /* what is known of loops from earlier attempts (data_loop.c) */
     cfxi_pointers origins;      /* of merged objects: what they may be (object_alias.c) */
     cfxi_pointers originals;    /* what others may be: object -> an origin that has it */
@@ -269,7 +270,8 @@ cfx_object *cfxi_eval_pool(cfx_evaluator *ev, cfx_object *o);
 void *cfxi_eval_ev_alloc(cfx_evaluator *ev,
                          size_t size); /* of the arena, zeroed; NULL: err is set */
 
-/* Notes that an object is new: what a branch does to its own objects needs no journal. */
+/* Notes that an object is new: what a branch does to its own objects needs no journal. What a round
+ * of a loop begins with is older than the round (ev->starts). */
 bool cfxi_eval_born(cfx_evaluator *ev, cfx_object *o);
 cfx_object *cfxi_eval_build(cfx_evaluator *ev, cfx_script_build what, cfx_object *const *items,
                             size_t n);

@@ -2,19 +2,9 @@
 A program that is here and comes out right fails its test: take it out."""
 
 PYTHON: dict[str, str] = {
-    "contexts.exit_stack":
-        "capture raises RuntimeError: node %_ was erased and cannot be used as an argument",
-    "environment.subclass_of_tensor":
-        "train, input 0, call 0: raises SyntaxError: invalid syntax (environment.py:587 in "
-        "subclass_of_tensor, line 5)",
     "loops.rows_of_one_list":
         "interpreted, captured in train: train, input 0, call 0: raises TypeError: "
         "'immutable_list' object does not ...",
-    "numbers.mixed_comparison":
-        "refused: ScriptError: numbers.py:118: a graph value cannot be a key of a dict or an "
-        "item of a set: its value is ...",
-    "structures.returns_a_set":
-        "capture raises NotImplementedError: argument of type: <class 'set'>",
 }
 COMMAND: dict[str, str] = {
     "identity.in_place_returns_itself":
