@@ -185,7 +185,11 @@ static cfx_object *eval_test(attempt *a, bool *changes)
         return NULL;
     if (!forget_own(a, r, changes) || !cfxi_eval_region_commit(ev))
         return NULL;
-    return truth == CFXI_TRUTH_GRAPH ? t : cfxi_eval_bool(ev, truth == CFXI_TRUE);
+    if (truth != CFXI_TRUTH_GRAPH)
+        return cfxi_eval_bool(ev, truth == CFXI_TRUE);
+    /* `while todo` of a list: whether there is another round is a value of its own */
+    return a->turned && cfxi_eval_is_container(cfxi_eval_kind(ev, t))
+               ? cfxi_eval_record(ev, "builtins.bool", &t, 1) : t;
 }
 
 static cfxi_flow go_on_if(cfx_evaluator *ev, void *ctx, cfx_object **value)

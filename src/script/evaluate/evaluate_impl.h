@@ -106,6 +106,7 @@ struct cfx_script_def {
     const char **locals;
     uint64_t *last_read;           /* of each local: line << 32 | column of the last place that
                                       reads it, in this or an inner def; 0: none does */
+    uint64_t *first_read;          /* ... of the first */
     cfxi_write *writes;            /* of locals, but for those of literals, in the source's order */
     size_t n_writes;
     cfxi_name_set names;           /* the locals */
@@ -175,6 +176,8 @@ typedef struct cfxi_frame {
     size_t pendings;            /* how many there were then */
     uint64_t loop;              /* where the outermost loop that runs in it begins (as last_read);
                                    0: none runs */
+    const cfxi_ast_list *block; /* the innermost block of statements that runs, or NULL */
+    size_t statement;           /* which of them */
     bool captured;              /* a function was made in it, which may read its slots later */
     bool outside;               /* the call was over before the capture began */
     uint32_t finals;            /* those with `finally`, which reads variables behind a return */
@@ -217,6 +220,7 @@ struct cfx_evaluator {
     cfxi_region *region;        /* the innermost open one; the outermost has no parent */
     uint32_t depth;             /* of open regions */
     uint32_t regions;           /* how many there were so far */
+    uint32_t merges;            /* likewise */
     cfxi_vec pending;           /* of cfxi_pending */
     cfxi_pointers growing;      /* lists that are graph values now (growing_list.c) */
     cfxi_pointers births;       /* of objects that can change: how many regions there were then */

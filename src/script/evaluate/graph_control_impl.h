@@ -86,6 +86,9 @@ cfx_object *cfxi_eval_whole_list(cfx_evaluator *ev, const cfxi_state *contents);
 bool cfxi_eval_place_is_dead(const cfx_evaluator *ev, const cfxi_place *p, uint64_t here);
 /* The same of a slot, `here` being where its call is. */
 bool cfxi_eval_slot_is_dead(const cfxi_frame *f, uint32_t slot, uint64_t here);
+/* Whether a statement behind the one that runs, in the same block, assigns a slot before anybody
+ * reads it, and nothing leaves the block before that. (loop.c) */
+bool cfxi_eval_slot_is_rewritten(const cfx_evaluator *ev, const cfxi_frame *f, uint32_t slot);
 
 static inline uint64_t cfxi_eval_end_of(const cfxi_ast *a)
 {
@@ -101,8 +104,10 @@ bool cfxi_eval_fail_stays(cfx_evaluator *ev, cfx_object *o);
 
 /* ---- objects that may be one (object_alias.c) ---------------------------------------------- */
 
-/* Notes that `o`, which is new, stands for `a` or for `b` (NULL: for the other one). */
-bool cfxi_eval_note_origin(cfx_evaluator *ev, cfx_object *o, cfx_object *a, cfx_object *b);
+/* Notes that `o`, which is new, stands for `a` or for `b` (NULL: for the other one). Objects of the
+ * same `merge` stand for their first, or all for their second. */
+bool cfxi_eval_note_origin(cfx_evaluator *ev, cfx_object *o, cfx_object *a, cfx_object *b,
+                           uint64_t merge);
 /* Whether it can be changed: fails if the program sees another that may be the same. */
 bool cfxi_eval_check_alias(cfx_evaluator *ev, cfx_object *o);
 /* Notes that a graph value is to hold what is known of `o`, a container, and of those in it: once
@@ -162,6 +167,7 @@ typedef struct cfxi_merge {
     cfx_evaluator *ev;
     cfxi_vec outlets;        /* of cfxi_outlet */
     cfxi_pointers built;     /* containers: of the first of the pair -> cfxi_form */
+    uint32_t number;         /* counts merges */
     unsigned results;        /* how often the outlets have got results */
     const cfxi_pointers *always;  /* objects that come out even if they stay the same; or NULL */
     const cfxi_region *in_a, *in_b;  /* closed ones that the values come from: lists and dicts had
