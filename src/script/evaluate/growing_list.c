@@ -248,6 +248,46 @@ static cfx_object *backwards(cfx_evaluator *ev, cfx_object *list)
     return slice ? cfxi_eval_item(ev, list, slice) : NULL;
 }
 
+/* Whether data decide how o.sort(...) orders a known list, or may do so: there is a key. */
+static bool is_sorted_by_data(cfx_evaluator *ev, cfx_object *o, cfx_call_args args)
+{
+    cfx_object **items;
+    size_t n;
+    bool found = args.n_named > 0;
+    if (cfxi_eval_node(ev, o) || ev->w->kind(ev->w->ctx, o) != CFX_OBJECT_LIST ||
+        args.n != args.n_named || !cfxi_base_pointers_get(&ev->births, o) ||
+        !cfxi_eval_contents(ev, o, &items, &n))
+        return false;
+    for (size_t i = 0; !found && i < n; i++)
+        found = cfxi_eval_node(ev, cfxi_eval_current(ev, items[i])) ||
+                ev->w->kind(ev->w->ctx, items[i]) == CFX_OBJECT_TUPLE;
+    return found;
+}
+
+/* o.sort(key=..., reverse=...) as o[:] = sorted(o, key=..., reverse=...) */
+static cfx_object *sort(cfx_evaluator *ev, cfx_object *o, cfx_object *list, cfx_call_args args)
+{
+    cfx_object *f = cfxi_eval_builtin(ev, "sorted");
+    cfx_object **all = f ? cfxi_eval_ev_alloc(ev, (args.n + 1) * sizeof *all) : NULL;
+    if (!all)
+        return NULL;
+    all[0] = list;
+    for (size_t i = 0; i < args.n; i++)
+        all[i + 1] = args.args[i];
+    cfx_object *sorted =
+        cfxi_eval_call(ev, f, (cfx_call_args){all, args.n + 1, args.names, args.n_named});
+    cfx_object *now = sorted ? cfxi_eval_current(ev, sorted) : NULL;
+    if (!now)
+        return NULL;
+    if (cfxi_eval_node(ev, now))
+        return become(ev, o, now) ? ev->none : NULL;
+    const cfxi_place p = {.kind = CFXI_PLACE_CONTENTS, .object = o};
+    cfxi_state state = {0};
+    return cfxi_eval_contents(ev, now, &state.items, &state.n) &&
+                   cfxi_eval_journal_contents(ev, o) && cfxi_eval_place_write(ev, &p, &state)
+               ? ev->none : NULL;
+}
+
 static bool is(const char *a, const char *b) { return strcmp(a, b) == 0; }
 
 /* Whether a change by that index makes a graph value of a list that is known: data choose where. */
@@ -263,7 +303,7 @@ cfx_object *cfxi_eval_growing_method(cfx_evaluator *ev, cfx_object *o, const cha
     cfx_object *list = cfxi_eval_current(ev, o);
     cfx_object *now = NULL;
     cfx_object *first = args.n > 0 ? args.args[0] : NULL;
-    *done = list != o ||
+    *done = list != o || (is(name, "sort") && is_sorted_by_data(ev, o, args)) ||
             (first && (is(name, "pop") || is(name, "insert")) && is_chosen_in(ev, o, first));
     if (!*done)
         return NULL;
@@ -277,8 +317,8 @@ cfx_object *cfxi_eval_growing_method(cfx_evaluator *ev, cfx_object *o, const cha
         now = joined(ev, list, items_of(ev, first));
     else if (is(name, "insert") && args.n == 2)
         now = replaced(ev, list, first, args.args[1], true);
-    else if (is(name, "sort") && args.n == 0)
-        now = cfxi_eval_record(ev, "builtins.sorted", &list, 1);
+    else if (is(name, "sort") && args.n == args.n_named)
+        return sort(ev, o, list, args);
     else if (is(name, "reverse") && args.n == 0)
         now = backwards(ev, list);
     else if (is(name, "remove") || is(name, "reverse") || is(name, "sort"))
