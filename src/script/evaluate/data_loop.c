@@ -241,13 +241,14 @@ static bool advance(attempt *a)
 }
 
 /* Evaluates a round between open and close of a region; *turn: it must be turned first. */
-static bool evaluate(attempt *a, bool *turn)
+static bool evaluate_round(attempt *a, bool *turn)
 {
     cfx_evaluator *ev = a->ev;
     bool changes = false;
     a->region = cfxi_eval_region_open(ev);
     if (!a->region)
         return false;
+    ev->round = a->region->number;
     if (a->loop->over && !(a->index = stand_in(ev, "i", CFX_OBJECT_INT, &a->index_node)))
         return false;
     if (a->turned && (!(a->go = stand_in(ev, "go", CFX_OBJECT_BOOL, &a->go_node)) ||
@@ -268,6 +269,14 @@ static bool evaluate(attempt *a, bool *turn)
         return cfxi_eval_region_close(ev);
     return (!a->turned || ((!a->loop->over || advance(a)) && next_go(a))) &&
            cfxi_eval_region_close(ev);
+}
+
+static bool evaluate(attempt *a, bool *turn)
+{
+    const uint32_t round = a->ev->round;
+    const bool fine = evaluate_round(a, turn);
+    a->ev->round = round;
+    return fine;
 }
 
 /* ---- what it changed ----------------------------------------------------------------------- */
@@ -415,7 +424,7 @@ static bool follow_contents(attempt *a, cfxi_merge *m, carried *c, const cfxi_st
                        ev->w->type_name(ev->w->ctx, c->place.object));
         return false;
     }
-    if (kind != CFX_OBJECT_LIST) {
+    if (!cfxi_eval_can_grow(ev, c->place.object)) {
         cfxi_eval_fail(
             ev, a->loop->at, CFX_E_UNSUPPORTED,
             "the keys or the value types of a %s change in a loop whose end depends on data; set "
@@ -424,10 +433,10 @@ static bool follow_contents(attempt *a, cfxi_merge *m, carried *c, const cfxi_st
         return false;
     }
     a->again = a->again || !c->growing;
-    cfx_object *from = c->growing ? c->start.value : cfxi_eval_whole_list(ev, &c->before);
-    cfx_object *to = cfxi_eval_whole_list(ev, after);
+    cfx_object *from = c->growing ? c->start.value : cfxi_eval_whole(ev, &c->before, kind);
+    cfx_object *to = cfxi_eval_whole(ev, after, kind);
     c->growing = true;
-    c->value = from && to ? cfxi_eval_merge_outlet(m, from, to, CFX_OBJECT_LIST) : NULL;
+    c->value = from && to ? cfxi_eval_merge_outlet(m, from, to, kind) : NULL;
     return c->value != NULL;
 }
 

@@ -218,6 +218,7 @@ struct cfx_evaluator {
     cfx_script_options options;
     cfx_iter open;              /* erased nodes are not used for others: see kinds */
     cfxi_region *region;        /* the innermost open one; the outermost has no parent */
+    uint32_t round;             /* the region of the innermost loop that is captured; 0: none */
     uint32_t depth;             /* of open regions */
     uint32_t regions;           /* how many there were so far */
     uint32_t merges;            /* likewise */
@@ -660,7 +661,11 @@ cfx_object *cfxi_eval_while_call(cfx_evaluator *ev, cfx_object *test, cfx_object
 cfx_object *cfxi_eval_current(cfx_evaluator *ev, cfx_object *o);
 /* The same inside containers, which are copied if need be; NULL: failed. */
 cfx_object *cfxi_eval_current_deep(cfx_evaluator *ev, cfx_object *o);
-/* Makes a list one that is growing: from now on it is the graph value `now`. No journal. */
+/* dict([(key, v)]), recorded: a graph value. */
+cfx_object *cfxi_eval_one_key(cfx_evaluator *ev, cfx_object *key, cfx_object *v);
+/* Whether a known object can become a graph value: a list, or a dict that is of no other class. */
+bool cfxi_eval_can_grow(cfx_evaluator *ev, cfx_object *o);
+/* Makes a list or dict one that is growing: from now on it is the graph value `now`. No journal. */
 bool cfxi_eval_grow_from(cfx_evaluator *ev, cfx_object *o, cfx_object *now);
 /* o.name(args) on a list that is growing; *done false: it is none. */
 cfx_object *cfxi_eval_growing_method(cfx_evaluator *ev, cfx_object *o, const char *name,

@@ -79,8 +79,8 @@ bool cfxi_eval_place_note_late(cfx_evaluator *ev, const cfxi_place *p, const cfx
 cfxi_region *cfxi_eval_trial_open(cfx_evaluator *ev);
 /* What the region has noted of it, or NULL. */
 cfxi_change *cfxi_eval_region_change(const cfxi_region *r, const cfxi_place *p);
-/* A list that holds what the contents of one are: the graph value, or a new list. */
-cfx_object *cfxi_eval_whole_list(cfx_evaluator *ev, const cfxi_state *contents);
+/* What holds the contents of a list or dict: the graph value, or a new one of that kind. */
+cfx_object *cfxi_eval_whole(cfx_evaluator *ev, const cfxi_state *contents, cfx_object_kind kind);
 /* Whether nobody will ask for it any more, at `here` (line << 32 | column, as
  * cfx_script_def.last_read; 0: at the end of its call): a slot whose last use is over. */
 bool cfxi_eval_place_is_dead(const cfx_evaluator *ev, const cfxi_place *p, uint64_t here);

@@ -110,14 +110,15 @@ static bool has_before(const cfxi_state *contents, size_t i)
     return i > 0 && contents->items[i] == contents->items[i - 1];
 }
 
-cfx_object *cfxi_eval_whole_list(cfx_evaluator *ev, const cfxi_state *contents)
+cfx_object *cfxi_eval_whole(cfx_evaluator *ev, const cfxi_state *contents, cfx_object_kind kind)
 {
     if (contents->value)
         return contents->value;
     for (size_t i = 0; i < contents->n; i++)
         if (!cfxi_eval_escape(ev, contents->items[i], has_before(contents, i)))
             return NULL;
-    return cfxi_eval_new_list(ev, contents->items, contents->n);
+    return cfxi_eval_build(ev, kind == CFX_OBJECT_DICT ? CFX_BUILD_DICT : CFX_BUILD_LIST,
+                           contents->items, contents->n);
 }
 
 /* ---- notes --------------------------------------------------------------------------------- */

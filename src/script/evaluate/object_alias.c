@@ -152,14 +152,6 @@ static void visit_all(search *s)
 
 /* ---- what graph values hold ---------------------------------------------------------------- */
 
-static bool in_loop(const cfx_evaluator *ev)
-{
-    const cfxi_frame *f = ev->frame;
-    while (f && !f->loop)
-        f = f->caller;
-    return f != NULL;
-}
-
 bool cfxi_eval_escape(cfx_evaluator *ev, cfx_object *o, bool once_more)
 {
     cfx_object **items;
@@ -170,8 +162,8 @@ bool cfxi_eval_escape(cfx_evaluator *ev, cfx_object *o, bool once_more)
     if (!line)
         return false;
     *line = ev->frame && ev->frame->at ? ev->frame->at->line : 0;
-    const bool is_old = (uintptr_t)cfxi_base_pointers_get(&ev->births, o) < ev->region->number;
-    const bool again = cfxi_base_pointers_get(&ev->escaped, o) || (is_old && in_loop(ev));
+    const bool is_old = (uintptr_t)cfxi_base_pointers_get(&ev->births, o) < ev->round;
+    const bool again = cfxi_base_pointers_get(&ev->escaped, o) || is_old;  /* in each round */
     if (again && once_more && ev->w->kind(ev->w->ctx, o) != CFX_OBJECT_TUPLE)
         ev->shared = *line;
     if (cfxi_base_pointers_get(&ev->escaped, o))

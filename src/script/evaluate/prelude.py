@@ -105,6 +105,15 @@ def prelude():
         order = sorted(pairs, reverse=reverse)
         return [items[-pair[1]] if reverse else items[pair[1]] for pair in order]
 
+    def setdefault(d, key, value):
+        if key not in d:
+            d[key] = value
+        return d[key]
+
+    def update(d, other):
+        for key in list(other):
+            d[key] = other[key]
+
     def any(items):
         for item in items:
             if item:
