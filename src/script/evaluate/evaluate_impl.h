@@ -661,7 +661,7 @@ cfx_object *cfxi_eval_while_call(cfx_evaluator *ev, cfx_object *test, cfx_object
 cfx_object *cfxi_eval_current(cfx_evaluator *ev, cfx_object *o);
 /* The same inside containers, which are copied if need be; NULL: failed. */
 cfx_object *cfxi_eval_current_deep(cfx_evaluator *ev, cfx_object *o);
-/* dict([(key, v)]), recorded: a graph value. */
+/* A dict with this one key: if data choose it, dict([(key, v)]) is recorded. */
 cfx_object *cfxi_eval_one_key(cfx_evaluator *ev, cfx_object *key, cfx_object *v);
 /* Whether a known object can become a graph value: a list, or a dict that is of no other class. */
 bool cfxi_eval_can_grow(cfx_evaluator *ev, cfx_object *o);

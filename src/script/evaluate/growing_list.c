@@ -338,6 +338,8 @@ static bool is_key_in(cfx_evaluator *ev, cfx_object *o, cfx_object *key)
 cfx_object *cfxi_eval_one_key(cfx_evaluator *ev, cfx_object *key, cfx_object *v)
 {
     cfx_object *pair[2] = {key, handed_over(ev, v)};
+    if (pair[1] && !cfxi_eval_node(ev, key))
+        return cfxi_eval_build(ev, CFX_BUILD_DICT, pair, 2);
     cfx_object *tuple = pair[1] ? cfxi_eval_tuple(ev, pair, 2) : NULL;
     cfx_object *list = tuple ? cfxi_eval_new_list(ev, &tuple, 1) : NULL;
     return list ? cfxi_eval_record(ev, "builtins.dict", &list, 1) : NULL;

@@ -43,6 +43,7 @@ typedef struct search {
     cfx_evaluator *ev;
     cfx_object *o;           /* that is to be changed; NULL: something that a graph value holds */
     cfxi_pointers bases;     /* all that it may be: object -> itself */
+    cfxi_pointers apart;     /* what was found to be none of them: origins are shared */
     unsigned steps;          /* how many pairs of one comparison were looked at */
     cfxi_pointers seen;
     bool found, failed;
@@ -73,6 +74,20 @@ static void add_bases(search *s, cfx_object *o)
     for (size_t i = 0; from && i < 2; i++)
         if (from->of[i])
             add_bases(s, from->of[i]);
+}
+
+/* Whether one of the things that it may be is among those that the other may be. */
+static bool shares_base(search *s, cfx_object *o)
+{
+    const origin *from = cfxi_base_pointers_get(&s->ev->origins, o);
+    if (cfxi_base_pointers_get(&s->bases, o))
+        return true;
+    if (!from || cfxi_base_pointers_get(&s->apart, o) || !add(s, &s->apart, o))
+        return false;
+    for (size_t i = 0; i < 2; i++)
+        if (from->of[i] && shares_base(s, from->of[i]))
+            return true;
+    return false;
 }
 
 enum { MOST_STEPS = 4000 };  /* beyond that, two may be one */
@@ -119,7 +134,7 @@ static void visit(search *s, cfx_object *o)
     if (!s->o)
         find_escaped(s, o);
     else
-        s->found = o != s->o && (s->steps = 0, may_be_one(s, o, s->o));
+        s->found = o != s->o && shares_base(s, o) && (s->steps = 0, may_be_one(s, o, s->o));
     if (cfxi_eval_node(ev, o) || !cfxi_eval_is_container(ev->w->kind(ev->w->ctx, o)) ||
         cfxi_eval_current(ev, o) != o)
         return;
@@ -224,6 +239,7 @@ bool cfxi_eval_check_alias(cfx_evaluator *ev, cfx_object *o)
     add_bases(&s, o);
     visit_all(&s);
     cfxi_base_pointers_free(&s.bases, ev->allocator);
+    cfxi_base_pointers_free(&s.apart, ev->allocator);
     cfxi_base_pointers_free(&s.seen, ev->allocator);
     if (s.failed && ev->err->status == CFX_OK)
         cfxi_base_nomem(ev->err);
