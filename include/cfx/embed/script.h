@@ -241,6 +241,12 @@ typedef struct cfx_world {
     cfx_object *(*get_method)(void *ctx, cfx_object *o, const char *name, cfx_error *err);
     /* Sets an attribute, or deletes it if `v` is NULL. */
     cfx_status (*set)(void *ctx, cfx_object *o, const char *name, cfx_object *v, cfx_error *err);
+    /* Whether `set` runs code of the program (a property, __setattr__). What that code changes is
+     * put back, not the attribute itself. (may be NULL: never) */
+    bool (*is_computed)(void *ctx, cfx_object *o, const char *name);
+    /* The same as `set`, without running code of the program: puts an attribute back. (may be NULL:
+     * `set`) */
+    cfx_status (*put)(void *ctx, cfx_object *o, const char *name, cfx_object *v, cfx_error *err);
     cfx_object *(*item)(void *ctx, cfx_object *o, cfx_object *key, cfx_error *err);
     /* Sets an item, or deletes it if `v` is NULL. */
     cfx_status (*set_item)(void *ctx, cfx_object *o, cfx_object *key, cfx_object *v,

@@ -288,6 +288,10 @@ def _dict_call(tracer, value):
     return tracer.create_proxy("call_function", cls, args, kwargs)
 
 
+class _Set(Exception):
+    """A result has a set in it."""
+
+
 def _returned(tracer, value):
     if isinstance(value, dict) and type(value) not in _DICTS:
         return _dict_call(tracer, value)
@@ -297,13 +301,7 @@ def _returned(tracer, value):
     if type(value) is dict:
         return {key: _returned(tracer, part) for key, part in value.items()}
     if isinstance(value, set):
-        code = tracer.graph._co_fields
-        where = f"{os.path.basename(code['co_filename'])}:{code['co_firstlineno']}"
-        message = (
-            f"{where}: '{code['co_name']}' returns a set, which cannot be part of a graph; return "
-            "a list (sorted(s)) or a tuple"
-        )
-        script_error(("NotImplementedError", message, code["co_firstlineno"], 1))
+        raise _Set
     return value
 
 
@@ -395,6 +393,7 @@ class Recorder(TorchFunctionMode):
         super().__init__()
         self.tracer = tracer
         self.reads_flags = False  # set by _core._evaluate
+        self.where: tuple[str | None, int] = (None, 0)  # likewise: the last place, at its end
         self.reason = ""  # why the program was not captured for both modes
         self.contexts = contexts.Contexts(tracer)
 
@@ -406,7 +405,17 @@ class Recorder(TorchFunctionMode):
 
     def returned(self, value):
         """What a program returns, as the graph is to give it."""
-        return _returned(self.tracer, value)
+        try:
+            return _returned(self.tracer, value)
+        except _Set:
+            file, line = self.where
+            code = self.tracer.graph._co_fields
+            message = (
+                f"{file or code['co_filename']}:{line or code['co_firstlineno']}: "
+                f"'{code['co_name']}' returns a set, which cannot be part of a graph; return a "
+                "list (sorted(s)) or a tuple"
+            )
+        script_error(("NotImplementedError", message, line, 1))
 
 
 # What is recorded, by qualified names, and what a tensor of the program answers for itself: stated

@@ -115,12 +115,17 @@ static PyObject *run(PyScript *w, PyObject *body)
     return result;
 }
 
-/* Says whether a flag was read. An exception that is set stays. */
-static void tell_flags(PyScript *w, PyObject **result)
+/* Says whether a flag was read, and where evaluation ended. An exception that is set stays. */
+static void tell_mode(PyScript *w, PyObject **result)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    if (PyObject_SetAttrString(w->mode, "reads_flags", w->reads_flags ? Py_True : Py_False) < 0) {
+    PyObject *where = Py_BuildValue("(zI)", w->file, (unsigned)w->line);
+    const int failed =
+        !where || PyObject_SetAttrString(w->mode, "where", where) < 0 ||
+        PyObject_SetAttrString(w->mode, "reads_flags", w->reads_flags ? Py_True : Py_False) < 0;
+    Py_XDECREF(where);
+    if (failed) {
         Py_CLEAR(*result);
         Py_XDECREF(type);
         Py_XDECREF(value);
@@ -132,7 +137,7 @@ static void tell_flags(PyScript *w, PyObject **result)
 
 /* _evaluate(tracer, body, mode, most_calls, most_rounds, training): body(), with an evaluator that
  * records in the tracer's graph. `mode` is torch's: it calls _script_torch, and is told whether a
- * flag was read that `training` (PyScript.training) does not fix. */
+ * flag was read that `training` (PyScript.training) does not fix, and the last place. */
 static PyObject *evaluate(PyObject *module, PyObject *args)
 {
     module_state *st = PyModule_GetState(module);
@@ -157,7 +162,7 @@ static PyObject *evaluate(PyObject *module, PyObject *args)
     if (w->ev) {
         t->script = w;
         result = run(w, body);
-        tell_flags(w, &result);
+        tell_mode(w, &result);
     } else {
         raise_cfx(&err);
     }

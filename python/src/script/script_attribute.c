@@ -274,29 +274,63 @@ static int set_symbolic(PyScript *w, PyObject *o, PyObject *name, PyObject *v)
     return done ? 0 : -1;
 }
 
-/* A property's setter or a __setattr__ that the user has written: 1 if there was one, 0 if not, -1
- * with an exception. */
-static int set_by_users(PyScript *w, PyObject *o, PyObject *name, PyObject *v)
+/* What sets an attribute in the user's code, and what it is called with. */
+typedef struct users_setter {
+    PyObject *function;  /* a new reference; NULL: there is none, or an exception is set */
+    PyObject *args[3];   /* borrowed */
+    size_t n;
+} users_setter;
+
+static PyObject *users_method_named(PyScript *w, PyTypeObject *type, const char *name)
+{
+    PyObject *text = PyUnicode_InternFromString(name);
+    PyObject *method = text ? Py_XNewRef(users_method(w, type, text)) : NULL;
+    Py_XDECREF(text);
+    return method;
+}
+
+/* A property's setter, the __set__ of a descriptor, or a __setattr__; v NULL: what deletes it. */
+static users_setter find_setter(PyScript *w, PyObject *o, PyObject *name, PyObject *v)
 {
     PyObject *descriptor = _PyType_Lookup(Py_TYPE(o), name);
-    PyObject *function = NULL;
-    PyObject *const short_args[2] = {o, v};
-    PyObject *const args[3] = {o, name, v};
-    PyObject *done = NULL;
-    if (descriptor && PyObject_TypeCheck(descriptor, &PyProperty_Type)) {
-        function = PyObject_GetAttrString(descriptor, v ? "fset" : "fdel");
-        if (function && PyFunction_Check(function) && script_def(w, function, NULL))
-            done = script_call(w, function, short_args, v ? 2 : 1, NULL);
-    } else {
-        PyObject *method_name = PyUnicode_InternFromString(v ? "__setattr__" : "__delattr__");
-        function = method_name ? Py_XNewRef(users_method(w, Py_TYPE(o), method_name)) : NULL;
-        if (function)
-            done = script_call(w, function, args, v ? 3 : 2, NULL);
-        Py_XDECREF(method_name);
+    users_setter s = {.function = users_method_named(w, Py_TYPE(o), v ? "__setattr__" : "__delattr__"),
+                .args = {o, name, v}, .n = v ? 3 : 2};
+    if (s.function || PyErr_Occurred() || !descriptor)
+        return s;
+    if (PyObject_TypeCheck(descriptor, &PyProperty_Type)) {
+        s = (users_setter){.function = PyObject_GetAttrString(descriptor, v ? "fset" : "fdel"),
+                     .args = {o, v}, .n = v ? 2 : 1};
+        if (s.function && (!PyFunction_Check(s.function) || !script_def(w, s.function, NULL)))
+            Py_CLEAR(s.function);
+    } else if (Py_TYPE(descriptor)->tp_descr_set) {
+        s = (users_setter){.function = users_method_named(w, Py_TYPE(descriptor),
+                                                    v ? "__set__" : "__delete__"),
+                     .args = {descriptor, o, v}, .n = v ? 3 : 2};
     }
-    Py_XDECREF(function);
+    return s;
+}
+
+/* 1 if the user's code has set it, 0 if there is none, -1 with an exception. */
+static int set_by_users(PyScript *w, PyObject *o, PyObject *name, PyObject *v)
+{
+    users_setter s = find_setter(w, o, name, v);
+    PyObject *done = s.function ? script_call(w, s.function, s.args, s.n, NULL) : NULL;
+    Py_XDECREF(s.function);
     Py_XDECREF(done);
     return done ? 1 : PyErr_Occurred() ? -1 : 0;
+}
+
+static bool world_is_computed(void *ctx, cfx_object *o, const char *name)
+{
+    PyScript *w = ctx;
+    if (is_graph_like(w->st, py(o)) || w->assigning == py(o))
+        return false;
+    PyObject *text = PyUnicode_InternFromString(name);
+    users_setter s = text ? find_setter(w, py(o), text, Py_None) : (users_setter){0};
+    PyErr_Clear();  /* setting it meets the same exception, and raises it */
+    Py_XDECREF(text);
+    Py_XDECREF(s.function);
+    return s.function != NULL;
 }
 
 static int refuse_outside(PyScript *w, PyObject *o, PyObject *name)
@@ -341,6 +375,22 @@ static cfx_status world_set(void *ctx, cfx_object *o, const char *name, cfx_obje
     int failed = text ? set(ctx, py(o), text, py(v)) : -1;
     Py_XDECREF(text);
     return failed ? script_failed(ctx, err) : CFX_OK;
+}
+
+static cfx_status world_put(void *ctx, cfx_object *o, const char *name, cfx_object *v,
+                            cfx_error *err)
+{
+    PyScript *w = ctx;
+    PyObject *text = PyUnicode_InternFromString(name);
+    PyObject *set = PyUnicode_InternFromString(v ? "__setattr__" : "__delattr__");
+    PyObject *own = set ? _PyType_Lookup(Py_TYPE(py(o)), set) : NULL;
+    int failed = !text || !set ? -1
+                 : is_nn_module(w->st, py(o))   ? script_put_aside(w, py(o), text, py(v))
+                 : own && PyFunction_Check(own) ? PyObject_GenericSetAttr(py(o), text, py(v))
+                                                : PyObject_SetAttr(py(o), text, py(v));
+    Py_XDECREF(set);
+    Py_XDECREF(text);
+    return failed ? script_failed(w, err) : CFX_OK;
 }
 
 /* ---- names --------------------------------------------------------------------------------- */
@@ -440,6 +490,8 @@ void script_attribute_entries(cfx_world *world)
     world->get = world_get;
     world->get_method = world_get_method;
     world->set = world_set;
+    world->is_computed = world_is_computed;
+    world->put = world_put;
     world->global = world_global;
     world->set_global = world_set_global;
     world->import = world_import;

@@ -159,6 +159,8 @@ cfx_script_change script_change(PyScript *w, PyObject **o)
     }
     if (is_whole(*o))
         return CFX_CHANGE_WHOLE;
+    if (strcmp(Py_TYPE(*o)->tp_name, "ExitStack") == 0)  /* what it holds has been entered */
+        return CFX_CHANGE_UNKNOWN;
     const bool attributes = _PyObject_GetDictPtr(*o) && !has_c_state(Py_TYPE(*o));
     if (!attributes && PyIter_Check(*o))
         return CFX_CHANGE_ITERATOR;

@@ -278,6 +278,14 @@ static bool has_ref(const cfx_pycode *gen, cfx_value v, const cfx_ref *ref)
     return found;
 }
 
+static cfx_status put_global(cfx_pycode *gen, cfx_ref *ref, const cfx_node *n, cfx_error *err)
+{
+    cfx_pycode_text text;
+    CFX_TRY(cfxi_emit_py_ref_text(gen, graph_of(gen, n), ref, n, &text, err));
+    cfxi_emit_py_put(gen, text.data, text.size);
+    return CFX_OK;
+}
+
 /* Whether a host object is a class that a node asks for, as in isinstance(x, C): torch.fx writes
  * its repr, which is no Python, but has no such nodes either. */
 static bool is_asked_for(const cfx_pycode *gen, const cfx_node *n, const cfx_ref *ref)
@@ -291,17 +299,17 @@ static bool is_asked_for(const cfx_pycode *gen, const cfx_node *n, const cfx_ref
     return n_args == 2 && has_ref(gen, cfx_node_arg(n, 1), ref);
 }
 
+/* Whether a node comes from a program. Others get the text that torch.fx gives them, even where
+ * that is not Python: <class 'C'>. */
+static bool is_captured(const cfx_node *n) { return n && cfx_node_line(n) > 0; }
+
 static cfx_status put_host(cfx_pycode *gen, cfx_ref *ref, const cfx_node *n, bool plain,
                            cfx_error *err)
 {
     const cfx_pycode_options *options = gen->options;
     cfx_graph *g = graph_of(gen, n);
-    if (ref->kind == CFXI_REF_NAME || gen->names_only || is_asked_for(gen, n, ref)) {
-        cfx_pycode_text text;
-        CFX_TRY(cfxi_emit_py_ref_text(gen, g, ref, n, &text, err));
-        cfxi_emit_py_put(gen, text.data, text.size);
-        return CFX_OK;
-    }
+    if (ref->kind == CFXI_REF_NAME || gen->names_only || is_asked_for(gen, n, ref))
+        return put_global(gen, ref, n, err);
     if (options->value && !plain) {
         cfx_sink out = cfxi_emit_py_scratch(gen);
         CFX_TRY(options->value(options->ctx, gen, ref->object, out, err));
@@ -312,6 +320,8 @@ static cfx_status put_host(cfx_pycode *gen, cfx_ref *ref, const cfx_node *n, boo
     }
     cfx_sink out = cfxi_emit_py_scratch(gen);
     CFX_TRY(g->host->repr(g->host->ctx, ref->object, out, err));
+    if (gen->scratch.size > 0 && gen->scratch.data[0] == '<' && is_captured(n))
+        return put_global(gen, ref, n, err);
     if (!plain)
         color_on(gen);
     cfxi_emit_py_put_text(gen, gen->scratch.data, gen->scratch.size);

@@ -54,8 +54,9 @@ bool cfxi_eval_record_raise(cfx_evaluator *ev)
     cfx_object *message;
     cfx_object *exc = ev->raised;
     const cfxi_ast *at = ev->raised_in == ev->frame ? ev->raised_at : NULL;
+    const bool hidden = cfxi_eval_visible_frame(ev, ev->raised_in) != ev->raised_in;
     cfxi_eval_forget_failure(ev);
-    if (!cfxi_eval_check_unguarded(ev, at))
+    if (!cfxi_eval_pass_guards(ev, at, exc))
         return false;
     if (ev->w->explain(ev->w->ctx, exc, &kind, &message, ev->err) != CFX_OK)
         return false;
@@ -65,7 +66,7 @@ bool cfxi_eval_record_raise(cfx_evaluator *ev)
                               "items cannot be counted during capture; use a while loop, or make a "
                               "new iterator after the branch");
     cfx_object *in[2] = {cfxi_eval_str(ev, kind), message};
-    return in[0] && cfxi_eval_record(ev, "cfx.fail", in, 2);
+    return in[0] && cfxi_eval_keep_early(ev, hidden) && cfxi_eval_record(ev, "cfx.fail", in, 2);
 }
 
 /* ---- merging two ways ---------------------------------------------------------------------- */

@@ -166,14 +166,19 @@ static bool is_keep(const cfx_node *n)
            cfx_node_arg(n, 0).kind == CFX_KIND_NODE && cfx_node_arg(n, 1).kind == CFX_KIND_NODE;
 }
 
+const char *cfxi_eval_attribute_of(const cfx_node *n)
+{
+    for (const cfx_node *written; (written = cfxi_analysis_written(n, NULL)) != NULL;)
+        n = written;
+    return n->op == CFX_OP_GET_ATTR ? cfx_node_target(n, NULL, NULL) : NULL;
+}
+
 /* Whether a buffer is given the very tensor that it is: self.state += x. */
 static bool is_itself(const cfx_node *keep)
 {
-    const cfx_node *buffer = cfx_node_arg(keep, 0).as.node;
-    const cfx_node *n = cfx_node_arg(keep, 1).as.node;
-    for (const cfx_node *written; (written = cfxi_analysis_written(n, NULL)) != NULL;)
-        n = written;
-    return n->op == CFX_OP_GET_ATTR && n->callee == buffer->callee;
+    const char *buffer = cfx_node_target(cfx_node_arg(keep, 0).as.node, NULL, NULL);
+    const char *given = cfxi_eval_attribute_of(cfx_node_arg(keep, 1).as.node);
+    return buffer && given && strcmp(buffer, given) == 0;
 }
 
 /* Whether the attribute that is read gets another tensor's elements. */
@@ -273,6 +278,17 @@ static bool comes_from(keeper *k, const inside *in, cfx_node *n, unsigned steps)
     case CFX_OP_PLACEHOLDER: return in && input_comes_from(k, in, n, steps + 1);
     default: return call_comes_from(k, in, n, steps + 1);
     }
+}
+
+bool cfxi_eval_may_share(const cfx_node *n)
+{
+    cfxi_control c;
+    const cfx_value of = cfx_node_arg(n, 0);
+    if (n->op != CFX_OP_CALL_FUNCTION && n->op != CFX_OP_CALL_METHOD)
+        return true;
+    return cfxi_analysis_control_of((cfx_node *)(uintptr_t)n, &c) ||
+           (of.kind == CFX_KIND_NODE && cfxi_analysis_control_of(of.as.node, &c)) ||
+           cfxi_analysis_written(n, NULL) || cfxi_analysis_is_view(n);
 }
 
 /* ---- copies -------------------------------------------------------------------------------- */

@@ -45,6 +45,7 @@ typedef struct attempt {
     carried *places;
     size_t n_places, capacity;
     cfxi_pointers stand_ins; /* object -> leaf + 1 */
+    cfxi_pointers starts;    /* containers that were made for the places of this attempt */
     loop_memory *memory;
     bool foreseen;           /* places were carried before a round had changed them */
     bool turned;
@@ -104,7 +105,7 @@ static bool add_stand_ins(attempt *a)
 }
 
 /* Puts the carried places into the state that a round begins with. */
-static bool bind_places(attempt *a)
+static bool bind_all(attempt *a)
 {
     cfx_evaluator *ev = a->ev;
     for (size_t i = 0; i < a->n_places; i++) {
@@ -134,6 +135,18 @@ static bool bind_places(attempt *a)
             return false;
     }
     return true;
+}
+
+/* What is made for that is of the loop, not of the round: a change of it is put back at its end,
+ * when the round is compared with how it began. */
+static bool bind_places(attempt *a)
+{
+    cfx_evaluator *ev = a->ev;
+    cfxi_base_pointers_free(&a->starts, ev->allocator);
+    ev->starts = &a->starts;
+    const bool fine = bind_all(a);
+    ev->starts = NULL;
+    return fine;
 }
 
 /* ---- one attempt --------------------------------------------------------------------------- */
@@ -172,7 +185,11 @@ static cfx_object *eval_test(attempt *a, bool *changes)
         return NULL;
     if (!forget_own(a, r, changes) || !cfxi_eval_region_commit(ev))
         return NULL;
-    return truth == CFXI_TRUTH_GRAPH ? t : cfxi_eval_bool(ev, truth == CFXI_TRUE);
+    if (truth != CFXI_TRUTH_GRAPH)
+        return cfxi_eval_bool(ev, truth == CFXI_TRUE);
+    /* `while todo` of a list: whether there is another round is a value of its own */
+    return a->turned && cfxi_eval_is_container(cfxi_eval_kind(ev, t))
+               ? cfxi_eval_record(ev, "builtins.bool", &t, 1) : t;
 }
 
 static cfxi_flow go_on_if(cfx_evaluator *ev, void *ctx, cfx_object **value)
@@ -224,13 +241,14 @@ static bool advance(attempt *a)
 }
 
 /* Evaluates a round between open and close of a region; *turn: it must be turned first. */
-static bool evaluate(attempt *a, bool *turn)
+static bool evaluate_round(attempt *a, bool *turn)
 {
     cfx_evaluator *ev = a->ev;
     bool changes = false;
     a->region = cfxi_eval_region_open(ev);
     if (!a->region)
         return false;
+    ev->round = a->region->number;
     if (a->loop->over && !(a->index = stand_in(ev, "i", CFX_OBJECT_INT, &a->index_node)))
         return false;
     if (a->turned && (!(a->go = stand_in(ev, "go", CFX_OBJECT_BOOL, &a->go_node)) ||
@@ -251,6 +269,14 @@ static bool evaluate(attempt *a, bool *turn)
         return cfxi_eval_region_close(ev);
     return (!a->turned || ((!a->loop->over || advance(a)) && next_go(a))) &&
            cfxi_eval_region_close(ev);
+}
+
+static bool evaluate(attempt *a, bool *turn)
+{
+    const uint32_t round = a->ev->round;
+    const bool fine = evaluate_round(a, turn);
+    a->ev->round = round;
+    return fine;
 }
 
 /* ---- what it changed ----------------------------------------------------------------------- */
@@ -398,7 +424,7 @@ static bool follow_contents(attempt *a, cfxi_merge *m, carried *c, const cfxi_st
                        ev->w->type_name(ev->w->ctx, c->place.object));
         return false;
     }
-    if (kind != CFX_OBJECT_LIST) {
+    if (!cfxi_eval_can_grow(ev, c->place.object)) {
         cfxi_eval_fail(
             ev, a->loop->at, CFX_E_UNSUPPORTED,
             "the keys or the value types of a %s change in a loop whose end depends on data; set "
@@ -407,10 +433,10 @@ static bool follow_contents(attempt *a, cfxi_merge *m, carried *c, const cfxi_st
         return false;
     }
     a->again = a->again || !c->growing;
-    cfx_object *from = c->growing ? c->start.value : cfxi_eval_whole_list(ev, &c->before);
-    cfx_object *to = cfxi_eval_whole_list(ev, after);
+    cfx_object *from = c->growing ? c->start.value : cfxi_eval_whole(ev, &c->before, kind);
+    cfx_object *to = cfxi_eval_whole(ev, after, kind);
     c->growing = true;
-    c->value = from && to ? cfxi_eval_merge_outlet(m, from, to, CFX_OBJECT_LIST) : NULL;
+    c->value = from && to ? cfxi_eval_merge_outlet(m, from, to, kind) : NULL;
     return c->value != NULL;
 }
 
@@ -426,6 +452,37 @@ static size_t count_given(const leaf *leaves, size_t n)
     for (size_t i = 0; i < n; i++)
         given += leaves[i].init != NULL;
     return given;
+}
+
+/* What a value at the start of a round was before the loop: a container that was carried item by
+ * item, and is one graph value from now on, holds stand-ins, which go with the attempt. NULL: failed.
+ */
+static cfx_object *as_before(const attempt *a, cfx_object *o)
+{
+    cfx_evaluator *ev = a->ev;
+    cfx_object **items;
+    size_t n;
+    const size_t at = (uintptr_t)cfxi_base_pointers_get(&a->stand_ins, o);
+    if (at)
+        return a->leaves[at - 1].init;
+    if (cfxi_eval_current(ev, o) != o)
+        return as_before(a, cfxi_eval_current(ev, o));
+    const cfx_object_kind kind = ev->w->kind(ev->w->ctx, o);
+    if (cfxi_eval_node(ev, o) || !cfxi_eval_is_container(kind) || kind == CFX_OBJECT_INSTANCE)
+        return o;
+    if (!cfxi_eval_contents(ev, o, &items, &n))
+        return NULL;
+    cfx_object **all = cfxi_eval_ev_alloc(ev, (n + 1) * sizeof *all);
+    bool same = true;
+    for (size_t i = 0; all && i < n; i++) {
+        if (!(all[i + 1] = as_before(a, items[i])))
+            return NULL;
+        same = same && all[i + 1] == items[i];
+    }
+    if (!all || same)
+        return all ? o : NULL;
+    all[0] = o;
+    return cfxi_eval_build(ev, CFX_BUILD_LIKE, all, n + 1);
 }
 
 /* The leaves of the next attempt: an outlet begins with what its stand-in began with. One that has
@@ -449,6 +506,8 @@ static bool take_leaves(attempt *a, cfxi_merge *m, const char *const *names)
             leaves[i].stand_in = a->leaves[was - 1].stand_in;
         } else if (outlets[i].a) {
             a->again = true;
+            if (!(leaves[i].init = as_before(a, outlets[i].a)))
+                return false;
         } else if (!add_stand_in(a, &leaves[i])) {
             return false;
         }
@@ -585,6 +644,12 @@ static bool name_outlets(cfx_evaluator *ev, cfxi_vec *names, size_t from, size_t
     return true;
 }
 
+/* Whether it belongs to a container that the next attempt makes anew. */
+static bool is_start(const attempt *a, const cfxi_place *p)
+{
+    return p->kind != CFXI_PLACE_LOCAL && cfxi_base_pointers_get(&a->starts, p->object);
+}
+
 /* Compares the end of the round with its start: what is carried, and whether that is all. */
 static bool follow(attempt *a)
 {
@@ -602,7 +667,8 @@ static bool follow(attempt *a)
         const cfxi_change *change = &r->changes[i];
         carried *c = places[i] ? &a->places[places[i] - 1] : NULL;
         const size_t from = m.outlets.size;
-        if (!c && (!changed(ev, change) || cfxi_eval_place_is_dead(ev, &change->place, here)))
+        if (!c && (!changed(ev, change) || is_start(a, &change->place) ||
+                   cfxi_eval_place_is_dead(ev, &change->place, here)))
             continue;  /* it is not read, in another round or afterwards */
         if (!c && !(c = new_place(a, change)))
             fine = false;
@@ -864,5 +930,6 @@ cfxi_flow cfxi_eval_loop_run(cfx_evaluator *ev, const cfxi_loop *loop)
     const cfxi_flow flow = fine ? after(&a) : failed(ev, loop);
     cfxi_eval_merge_end(&a.merge);
     cfxi_base_pointers_free(&a.stand_ins, ev->allocator);
+    cfxi_base_pointers_free(&a.starts, ev->allocator);
     return flow;
 }

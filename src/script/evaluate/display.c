@@ -163,16 +163,23 @@ static bool add_mapping(cfx_evaluator *ev, pieces *p, const cfxi_ast *value)
     return cfxi_eval_mapping(ev, v, &p->known);
 }
 
+/* A key that data choose makes a graph value of all; not a tensor, which is a key by identity. */
+static bool add_pair(cfx_evaluator *ev, pieces *p, const cfxi_ast *key, const cfxi_ast *value)
+{
+    cfx_object *k = cfxi_eval(ev, key);
+    cfx_object *v = k ? cfxi_eval_raw(ev, value) : NULL;
+    if (v && cfxi_eval_node(ev, k) && cfxi_eval_kind(ev, k) != CFX_OBJECT_TENSOR)
+        return flush(ev, p) && join(ev, p, cfxi_eval_one_key(ev, k, v));
+    return v && cfxi_eval_push(ev, &p->known, k) && cfxi_eval_push(ev, &p->known, v);
+}
+
 cfx_object *cfxi_eval_display_dict(cfx_evaluator *ev, const cfxi_Dict *d)
 {
     pieces p = {.what = CFX_BUILD_DICT, .join = "operator.or_"};
     for (size_t i = 0; i < d->values.count; i++) {
         const cfxi_ast *key = d->keys.items[i];
-        const bool fine =
-            key ? cfxi_eval_push(ev, &p.known, cfxi_eval(ev, key)) &&
-                      cfxi_eval_push(ev, &p.known, cfxi_eval_raw(ev, d->values.items[i]))
-                : add_mapping(ev, &p, d->values.items[i]);
-        if (!fine)
+        if (!(key ? add_pair(ev, &p, key, d->values.items[i])
+                  : add_mapping(ev, &p, d->values.items[i])))
             return NULL;
     }
     cfxi_eval_at(ev, &d->ast);

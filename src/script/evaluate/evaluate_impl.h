@@ -106,6 +106,7 @@ struct cfx_script_def {
     const char **locals;
     uint64_t *last_read;           /* of each local: line << 32 | column of the last place that
                                       reads it, in this or an inner def; 0: none does */
+    uint64_t *first_read;          /* ... of the first */
     cfxi_write *writes;            /* of locals, but for those of literals, in the source's order */
     size_t n_writes;
     cfxi_name_set names;           /* the locals */
@@ -175,9 +176,10 @@ typedef struct cfxi_frame {
     size_t pendings;            /* how many there were then */
     uint64_t loop;              /* where the outermost loop that runs in it begins (as last_read);
                                    0: none runs */
+    const cfxi_ast_list *block; /* the innermost block of statements that runs, or NULL */
+    size_t statement;           /* which of them */
     bool captured;              /* a function was made in it, which may read its slots later */
     bool outside;               /* the call was over before the capture began */
-    uint32_t guards;            /* try statements with handlers that are being run in it */
     uint32_t finals;            /* those with `finally`, which reads variables behind a return */
 } cfxi_frame;
 
@@ -194,6 +196,7 @@ typedef enum cfxi_flow {
 } cfxi_flow;
 
 typedef struct cfxi_region cfxi_region;      /* journal.c */
+typedef struct cfxi_guard cfxi_guard;        /* may_raise.c */
 typedef struct cfxi_pending cfxi_pending;    /* branch.c */
 
 struct cfx_evaluator {
@@ -211,14 +214,18 @@ struct cfx_evaluator {
     uint32_t steps;             /* to ask now and then whether to stop */
     size_t writes;              /* assignments to attributes of modules, but for settings */
     const struct cfxi_going *going;  /* loops over graph values that are captured; or NULL */
+    const cfxi_guard *guards;   /* what a raise here meets on its way out, innermost first */
     cfx_script_options options;
     cfx_iter open;              /* erased nodes are not used for others: see kinds */
     cfxi_region *region;        /* the innermost open one; the outermost has no parent */
+    uint32_t round;             /* the region of the innermost loop that is captured; 0: none */
     uint32_t depth;             /* of open regions */
     uint32_t regions;           /* how many there were so far */
+    uint32_t merges;            /* likewise */
     cfxi_vec pending;           /* of cfxi_pending */
     cfxi_pointers growing;      /* lists that are graph values now (growing_list.c) */
     cfxi_pointers births;       /* of objects that can change: how many regions there were then */
+    cfxi_pointers *starts;      /* set while a loop makes what a round begins with: gets them all */
     cfxi_pointers loops;        /* what is known of loops from earlier attempts (data_loop.c) */
     cfxi_pointers origins;      /* of merged objects: what they may be (object_alias.c) */
     cfxi_pointers originals;    /* what others may be: object -> an origin that has it */
@@ -268,7 +275,8 @@ cfx_object *cfxi_eval_pool(cfx_evaluator *ev, cfx_object *o);
 void *cfxi_eval_ev_alloc(cfx_evaluator *ev,
                          size_t size); /* of the arena, zeroed; NULL: err is set */
 
-/* Notes that an object is new: what a branch does to its own objects needs no journal. */
+/* Notes that an object is new: what a branch does to its own objects needs no journal. What a round
+ * of a loop begins with is older than the round (ev->starts). */
 bool cfxi_eval_born(cfx_evaluator *ev, cfx_object *o);
 cfx_object *cfxi_eval_build(cfx_evaluator *ev, cfx_script_build what, cfx_object *const *items,
                             size_t n);
@@ -429,13 +437,11 @@ cfxi_flow cfxi_eval_match(cfx_evaluator *ev, const cfxi_Match *m);
 cfxi_flow cfxi_eval_try(cfx_evaluator *ev, const cfxi_Try *t);
 cfxi_flow cfxi_eval_with(cfx_evaluator *ev, const cfxi_With *w);
 cfxi_flow cfxi_eval_raise(cfx_evaluator *ev, const cfxi_Raise *r);
-/* Fails if a try statement with handlers is being run: what raises when the program runs, it could
- * not catch. */
-bool cfxi_eval_check_unguarded(cfx_evaluator *ev, const cfxi_ast *at);
 
 /* What the nodes behind `last` (NULL: all) may raise when they run: a set of classes, 0 if they
- * cannot raise. (may_raise.c) */
-unsigned cfxi_eval_raised_since(cfx_evaluator *ev, const cfx_node *last);
+ * cannot raise. A `raise` of the program's counts only if `own` is set: what is around it had its
+ * say when it was recorded (cfxi_eval_pass_guards). (may_raise.c) */
+unsigned cfxi_eval_raised_since(cfx_evaluator *ev, const cfx_node *last, bool own);
 /* 1, 0, or -1 with ev->err set: whether a handler for `classes` would catch one of that set. */
 int cfxi_eval_would_catch(cfx_evaluator *ev, cfx_object *classes, unsigned raised);
 /* *has: whether the nodes behind `last` have an effect, apart from leaving contexts. False: failed,
@@ -667,7 +673,11 @@ cfx_object *cfxi_eval_while_call(cfx_evaluator *ev, cfx_object *test, cfx_object
 cfx_object *cfxi_eval_current(cfx_evaluator *ev, cfx_object *o);
 /* The same inside containers, which are copied if need be; NULL: failed. */
 cfx_object *cfxi_eval_current_deep(cfx_evaluator *ev, cfx_object *o);
-/* Makes a list one that is growing: from now on it is the graph value `now`. No journal. */
+/* A dict with this one key: if data choose it, dict([(key, v)]) is recorded. */
+cfx_object *cfxi_eval_one_key(cfx_evaluator *ev, cfx_object *key, cfx_object *v);
+/* Whether a known object can become a graph value: a list, or a dict that is of no other class. */
+bool cfxi_eval_can_grow(cfx_evaluator *ev, cfx_object *o);
+/* Makes a list or dict one that is growing: from now on it is the graph value `now`. No journal. */
 bool cfxi_eval_grow_from(cfx_evaluator *ev, cfx_object *o, cfx_object *now);
 /* o.name(args) on a list that is growing; *done is false if `o` is not one. */
 cfx_object *cfxi_eval_growing_method(cfx_evaluator *ev, cfx_object *o, const char *name,

@@ -489,6 +489,8 @@ static void read_slot(cfx_script_def *def, uint32_t slot, uint64_t place)
 {
     if (def->last_read[slot] < place)
         def->last_read[slot] = place;
+    if (def->first_read[slot] == 0 || place < def->first_read[slot])
+        def->first_read[slot] = place;
 }
 
 /* super() reads the first parameter of the function around it; locals() reads everything. */
@@ -577,7 +579,8 @@ static bool finish_defs(builder *b)
         def->n_locals = def->names.count;
         def->locals = def->names.items;
         def->last_read = cfxi_base_arena_zeros(b->arena, def->n_locals, sizeof *def->last_read);
-        if (!def->last_read)
+        def->first_read = cfxi_base_arena_zeros(b->arena, def->n_locals, sizeof *def->first_read);
+        if (!def->last_read || !def->first_read)
             return out_of_memory(b);
     }
     for (size_t i = 0; i < b->reads.size; i++)

@@ -79,13 +79,16 @@ bool cfxi_eval_place_note_late(cfx_evaluator *ev, const cfxi_place *p, const cfx
 cfxi_region *cfxi_eval_trial_open(cfx_evaluator *ev);
 /* What the region has noted of it, or NULL. */
 cfxi_change *cfxi_eval_region_change(const cfxi_region *r, const cfxi_place *p);
-/* A list that holds what the contents of one are: the graph value, or a new list. */
-cfx_object *cfxi_eval_whole_list(cfx_evaluator *ev, const cfxi_state *contents);
+/* What holds the contents of a list or dict: the graph value, or a new one of that kind. */
+cfx_object *cfxi_eval_whole(cfx_evaluator *ev, const cfxi_state *contents, cfx_object_kind kind);
 /* Whether it is not read again after `here` (line << 32 | column, as
  * cfx_script_def.last_read; 0: at the end of its call): a slot whose last use is over. */
 bool cfxi_eval_place_is_dead(const cfx_evaluator *ev, const cfxi_place *p, uint64_t here);
 /* The same of a slot, `here` being where its call is. */
 bool cfxi_eval_slot_is_dead(const cfxi_frame *f, uint32_t slot, uint64_t here);
+/* Whether a statement behind the one that runs, in the same block, assigns a slot before anybody
+ * reads it, and nothing leaves the block before that. (loop.c) */
+bool cfxi_eval_slot_is_rewritten(const cfx_evaluator *ev, const cfxi_frame *f, uint32_t slot);
 
 static inline uint64_t cfxi_eval_end_of(const cfxi_ast *a)
 {
@@ -101,8 +104,10 @@ bool cfxi_eval_fail_stays(cfx_evaluator *ev, cfx_object *o);
 
 /* ---- objects that may be one (object_alias.c) ---------------------------------------------- */
 
-/* Notes that `o`, which is new, stands for `a` or for `b` (NULL: for the other one). */
-bool cfxi_eval_note_origin(cfx_evaluator *ev, cfx_object *o, cfx_object *a, cfx_object *b);
+/* Notes that `o`, which is new, stands for `a` or for `b` (NULL: for the other one). Objects of the
+ * same `merge` stand for their first, or all for their second. */
+bool cfxi_eval_note_origin(cfx_evaluator *ev, cfx_object *o, cfx_object *a, cfx_object *b,
+                           uint64_t merge);
 /* Whether it can be changed: fails if the program sees another that may be the same. */
 bool cfxi_eval_check_alias(cfx_evaluator *ev, cfx_object *o);
 /* Notes that a graph value is to hold what is known of `o`, a container, and of those in it: once
@@ -111,6 +116,42 @@ bool cfxi_eval_escape(cfx_evaluator *ev, cfx_object *o, bool once_more);
 
 /* What to do about two that no graph value can stand for: of one type, or `otherwise`. (frame.c) */
 const char *cfxi_eval_kinds_advice(const cfxi_poison *p, const char *otherwise);
+
+/* ---- what a raise meets (may_raise.c) ------------------------------------------------------ */
+
+/* A `try` or `with` that is being run. A raise that data decide becomes a node, which no handler
+ * catches and behind which nothing is run. So all that is around it has its say when it is
+ * recorded. */
+struct cfxi_guard {
+    const cfxi_guard *outer;
+    cfxi_frame *frame;
+    const cfxi_Try *handlers;   /* set: its handlers are tried */
+    const cfxi_Try *final;      /* set: its `finally` is run */
+    cfx_object *exit;           /* set: a method of a context manager, which has a source */
+    cfxi_catcher catches;       /* else: what the context manager catches */
+};
+
+/* The exception `exc` leaves all that is around it: runs what is written behind it, in the way that
+ * raises. Fails if something would catch it, or cannot be run there. */
+bool cfxi_eval_pass_guards(cfx_evaluator *ev, const cfxi_ast *at, cfx_object *exc);
+/* Whether an exception would do nothing but leave the call: nothing is run behind it, and no
+ * attribute of a module has been assigned to. */
+bool cfxi_eval_leaves_nothing(cfx_evaluator *ev);
+/* Fails if a handler around here would catch an exception of this builtin class. */
+bool cfxi_eval_check_uncaught(cfx_evaluator *ev, const cfxi_ast *at, const char *name);
+
+/* 1, 0, or -1 with ev->err set: whether the handler is for the exception. (try_with.c) */
+int cfxi_eval_handles(cfx_evaluator *ev, const cfxi_ExceptHandler *h, cfx_object *exc);
+/* Calls an __exit__; exc NULL: nothing was raised. (try_with.c) */
+cfx_object *cfxi_eval_call_exit(cfx_evaluator *ev, cfx_object *exit, cfx_object *exc);
+
+/* The program has assigned to attributes of modules, and leaves the call here by an exception:
+ * records nodes that write them. Fails if a graph cannot keep one; not if the exception is `hidden`,
+ * a check in a library: as with any other call that fails, a setting that the program would put
+ * back later is then as it was. (evaluator.c) */
+bool cfxi_eval_keep_early(cfx_evaluator *ev, bool hidden);
+/* Whether there is anything for it to write. */
+bool cfxi_eval_has_changes(cfx_evaluator *ev);
 
 /* ---- merging (merge.c) --------------------------------------------------------------------- */
 
@@ -126,6 +167,7 @@ typedef struct cfxi_merge {
     cfx_evaluator *ev;
     cfxi_vec outlets;        /* of cfxi_outlet */
     cfxi_pointers built;     /* containers: of the first of the pair -> cfxi_form */
+    uint32_t number;         /* counts merges */
     unsigned results;        /* how often the outlets have got results */
     const cfxi_pointers *always;  /* objects that come out even if they stay the same; or NULL */
     const cfxi_region *in_a, *in_b;  /* closed ones that the values come from: lists and dicts had

@@ -1,9 +1,10 @@
-/* growing_list.c - lists that have become graph values.
+/* growing_list.c - lists and dicts that have become graph values.
  *
  * A list whose length depends on data (it was appended to in a loop, or in one branch only) cannot
  * be known any more. The object stays what it is, so that all who have it still mean the same list,
  * and ev->growing says which graph value it is now; methods that change it make a new one:
  *     out.append(y)                      out = out + [y]
+ *     counts[k] = n                      counts = counts | dict([(k, n)])
  */
 #include "graph_control_impl.h"
 
@@ -54,9 +55,22 @@ static cfx_object *joined(cfx_evaluator *ev, cfx_object *a, cfx_object *b)
     return a && b ? cfxi_eval_binary(ev, CFX_SIGN_ADD, a, b) : NULL;
 }
 
+bool cfxi_eval_can_grow(cfx_evaluator *ev, cfx_object *o)
+{
+    const cfx_object_kind kind =
+        cfxi_eval_node(ev, o) ? CFX_OBJECT_OTHER : ev->w->kind(ev->w->ctx, o);
+    return kind == CFX_OBJECT_LIST ||
+           (kind == CFX_OBJECT_DICT && strcmp(ev->w->type_name(ev->w->ctx, o), "dict") == 0);
+}
+
+static bool is_dict(cfx_evaluator *ev, cfx_object *o)
+{
+    return cfxi_eval_can_grow(ev, o) && ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_DICT;
+}
+
 bool cfxi_eval_grow_from(cfx_evaluator *ev, cfx_object *o, cfx_object *now)
 {
-    if (!cfxi_eval_note_kind(ev, cfxi_eval_node(ev, now), CFX_OBJECT_LIST))
+    if (!cfxi_eval_note_kind(ev, cfxi_eval_node(ev, now), ev->w->kind(ev->w->ctx, o)))
         return false;
     if (cfxi_base_pointers_set(&ev->growing, o, now, ev->allocator))
         return true;
@@ -73,11 +87,17 @@ static bool become(cfx_evaluator *ev, cfx_object *o, cfx_object *now)
 
 static cfxi_flow way_wrong(cfx_evaluator *ev, void *words, cfx_object **value)
 {
-    cfx_object *in[2] = {cfxi_eval_str(ev, "IndexError"), cfxi_eval_str(ev, words)};
+    cfx_object *class = cfxi_eval_builtin(ev, "IndexError");
+    cfx_object *text = class ? cfxi_eval_str(ev, words) : NULL;
+    cfx_object *exc = text ? cfxi_eval_world_call(ev, class, cfxi_eval_args(&text, 1)) : NULL;
     (void)value;
-    if (!in[0] || !in[1] || !cfxi_eval_check_unguarded(ev, NULL))
+    if (!exc)
         return CFXI_FLOW_FAIL;
-    return cfxi_eval_record(ev, "cfx.fail", in, 2) ? CFXI_FLOW_ON : CFXI_FLOW_FAIL;
+    ev->raised = exc;
+    ev->raised_cause = NULL;
+    ev->raised_at = ev->frame->at;
+    ev->raised_in = ev->frame;
+    return CFXI_FLOW_RAISE;
 }
 
 static cfx_object *length(cfx_evaluator *ev, cfx_object *list)
@@ -127,22 +147,37 @@ static cfx_object *behind(cfx_evaluator *ev, cfx_object *i)
     return one ? cfxi_eval_binary(ev, CFX_SIGN_ADD, i, one) : NULL;
 }
 
-/* What a graph value is to hold: lists in it are made whenever it is computed, not once. */
+static cfx_object *anew(cfx_evaluator *ev, cfx_object *v);
+
+/* A tuple of the items of a list, or of pairs of keys and values. */
+static cfx_object *items_anew(cfx_evaluator *ev, cfx_object **items, size_t n, bool pairs)
+{
+    cfx_object **all = cfxi_eval_ev_alloc(ev, (n + 1) * sizeof *all);
+    size_t made = 0;
+    for (size_t i = 0; all && i < n; i++) {
+        cfx_object *pair[2] = {items[i], pairs && i + 1 < n ? anew(ev, items[i + 1]) : NULL};
+        all[made++] = pairs ? pair[1] ? cfxi_eval_tuple(ev, pair, 2) : NULL : anew(ev, items[i]);
+        if (!all[made - 1])
+            return NULL;
+        i += pairs;
+    }
+    return all ? cfxi_eval_tuple(ev, all, made) : NULL;
+}
+
+/* What a graph value is to hold: lists and dicts in it are made whenever it is computed, not
+ * once. */
 static cfx_object *anew(cfx_evaluator *ev, cfx_object *v)
 {
     cfx_object **items;
     size_t n;
-    if (cfxi_eval_current(ev, v) != v || cfxi_eval_node(ev, v) ||
-        ev->w->kind(ev->w->ctx, v) != CFX_OBJECT_LIST)
+    if (cfxi_eval_current(ev, v) != v || !cfxi_eval_can_grow(ev, v))
         return cfxi_eval_current_deep(ev, v);
     if (!cfxi_eval_contents(ev, v, &items, &n))
         return NULL;
-    cfx_object **all = cfxi_eval_ev_alloc(ev, (n + 1) * sizeof *all);
-    for (size_t i = 0; all && i < n; i++)
-        if (!(all[i] = anew(ev, items[i])))
-            return NULL;
-    cfx_object *tuple = all ? cfxi_eval_tuple(ev, all, n) : NULL;
-    return tuple ? cfxi_eval_record(ev, "builtins.list", &tuple, 1) : NULL;
+    const bool pairs = is_dict(ev, v);
+    cfx_object *tuple = items_anew(ev, items, n, pairs);
+    return tuple ? cfxi_eval_record(ev, pairs ? "builtins.dict" : "builtins.list", &tuple, 1)
+                 : NULL;
 }
 
 static cfx_object *handed_over(cfx_evaluator *ev, cfx_object *v)
@@ -242,6 +277,46 @@ static cfx_object *backwards(cfx_evaluator *ev, cfx_object *list)
     return slice ? cfxi_eval_item(ev, list, slice) : NULL;
 }
 
+/* Whether data decide how o.sort(...) orders a known list, or may do so: there is a key. */
+static bool is_sorted_by_data(cfx_evaluator *ev, cfx_object *o, cfx_call_args args)
+{
+    cfx_object **items;
+    size_t n;
+    bool found = args.n_named > 0;
+    if (cfxi_eval_node(ev, o) || ev->w->kind(ev->w->ctx, o) != CFX_OBJECT_LIST ||
+        args.n != args.n_named || !cfxi_base_pointers_get(&ev->births, o) ||
+        !cfxi_eval_contents(ev, o, &items, &n))
+        return false;
+    for (size_t i = 0; !found && i < n; i++)
+        found = cfxi_eval_node(ev, cfxi_eval_current(ev, items[i])) ||
+                ev->w->kind(ev->w->ctx, items[i]) == CFX_OBJECT_TUPLE;
+    return found;
+}
+
+/* o.sort(key=..., reverse=...) as o[:] = sorted(o, key=..., reverse=...) */
+static cfx_object *sort(cfx_evaluator *ev, cfx_object *o, cfx_object *list, cfx_call_args args)
+{
+    cfx_object *f = cfxi_eval_builtin(ev, "sorted");
+    cfx_object **all = f ? cfxi_eval_ev_alloc(ev, (args.n + 1) * sizeof *all) : NULL;
+    if (!all)
+        return NULL;
+    all[0] = list;
+    for (size_t i = 0; i < args.n; i++)
+        all[i + 1] = args.args[i];
+    cfx_object *sorted =
+        cfxi_eval_call(ev, f, (cfx_call_args){all, args.n + 1, args.names, args.n_named});
+    cfx_object *now = sorted ? cfxi_eval_current(ev, sorted) : NULL;
+    if (!now)
+        return NULL;
+    if (cfxi_eval_node(ev, now))
+        return become(ev, o, now) ? ev->none : NULL;
+    const cfxi_place p = {.kind = CFXI_PLACE_CONTENTS, .object = o};
+    cfxi_state state = {0};
+    return cfxi_eval_contents(ev, now, &state.items, &state.n) &&
+                   cfxi_eval_journal_contents(ev, o) && cfxi_eval_place_write(ev, &p, &state)
+               ? ev->none : NULL;
+}
+
 static bool is(const char *a, const char *b) { return strcmp(a, b) == 0; }
 
 /* Whether a change by that index makes a graph value of a list that is known: data choose where. */
@@ -251,14 +326,71 @@ static bool is_chosen_in(cfx_evaluator *ev, cfx_object *o, cfx_object *i)
            ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_LIST && cfxi_base_pointers_get(&ev->births, o);
 }
 
+/* ---- dicts --------------------------------------------------------------------------------- */
+
+/* Whether data choose a key of a known dict. Tensors are keys by their identity: not here. */
+static bool is_key_in(cfx_evaluator *ev, cfx_object *o, cfx_object *key)
+{
+    return key && cfxi_eval_node(ev, key) && cfxi_eval_kind(ev, key) != CFX_OBJECT_TENSOR &&
+           is_dict(ev, o) && cfxi_base_pointers_get(&ev->births, o);
+}
+
+cfx_object *cfxi_eval_one_key(cfx_evaluator *ev, cfx_object *key, cfx_object *v)
+{
+    cfx_object *pair[2] = {key, handed_over(ev, v)};
+    if (pair[1] && !cfxi_eval_node(ev, key))
+        return cfxi_eval_build(ev, CFX_BUILD_DICT, pair, 2);
+    cfx_object *tuple = pair[1] ? cfxi_eval_tuple(ev, pair, 2) : NULL;
+    cfx_object *list = tuple ? cfxi_eval_new_list(ev, &tuple, 1) : NULL;
+    return list ? cfxi_eval_record(ev, "builtins.dict", &list, 1) : NULL;
+}
+
+/* o[key] = v */
+static bool set_key(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_object *v)
+{
+    if (!v)
+        return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
+                              "cannot delete a key of a dict whose keys depend on data; build a "
+                              "new dict instead");
+    cfx_object *in[2] = {cfxi_eval_current(ev, o), cfxi_eval_one_key(ev, key, v)};
+    return in[1] && become(ev, o, cfxi_eval_record(ev, "operator.or_", in, 2));
+}
+
+static cfx_object *dict_method(cfx_evaluator *ev, cfx_object *o, const char *name,
+                               cfx_call_args args)
+{
+    cfx_object *now = cfxi_eval_current(ev, o);
+    if (is(name, "clear"))
+        return clear(ev, o);
+    if (is(name, "setdefault") && args.n_named == 0 && (args.n == 1 || args.n == 2)) {
+        cfx_object *in[3] = {o, args.args[0], args.n == 2 ? args.args[1] : ev->none};
+        return cfxi_eval_call_prelude(ev, "setdefault", cfxi_eval_args(in, 3));
+    }
+    if (is(name, "update") && args.n == 1 && args.n_named == 0) {
+        cfx_object *in[2] = {o, args.args[0]};
+        return cfxi_eval_call_prelude(ev, "update", cfxi_eval_args(in, 2));
+    }
+    if (cfx_script_method_mutates(name))
+        return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED, "cannot call '%s' on a dict whose keys "
+                              "depend on data; build a new dict instead", name);
+    cfx_object *method = cfxi_eval_get_method(ev, now, name);
+    return method ? cfxi_eval_world_call(ev, method, args) : NULL;
+}
+
+/* ---- all methods --------------------------------------------------------------------------- */
+
 cfx_object *cfxi_eval_growing_method(cfx_evaluator *ev, cfx_object *o, const char *name,
                                      cfx_call_args args, bool *done)
 {
     cfx_object *list = cfxi_eval_current(ev, o);
     cfx_object *now = NULL;
     cfx_object *first = args.n > 0 ? args.args[0] : NULL;
-    *done = list != o ||
+    *done = list != o || (is(name, "sort") && is_sorted_by_data(ev, o, args)) ||
             (first && (is(name, "pop") || is(name, "insert")) && is_chosen_in(ev, o, first));
+    if (is_dict(ev, o)) {
+        *done = list != o || (is(name, "setdefault") && is_key_in(ev, o, first));
+        return *done ? dict_method(ev, o, name, args) : NULL;
+    }
     if (!*done)
         return NULL;
     if (is(name, "pop"))
@@ -271,8 +403,8 @@ cfx_object *cfxi_eval_growing_method(cfx_evaluator *ev, cfx_object *o, const cha
         now = joined(ev, list, items_of(ev, first));
     else if (is(name, "insert") && args.n == 2)
         now = replaced(ev, list, first, args.args[1], true);
-    else if (is(name, "sort") && args.n == 0)
-        now = cfxi_eval_record(ev, "builtins.sorted", &list, 1);
+    else if (is(name, "sort") && args.n == args.n_named)
+        return sort(ev, o, list, args);
     else if (is(name, "reverse") && args.n == 0)
         now = backwards(ev, list);
     else if (is(name, "remove") || is(name, "reverse") || is(name, "sort"))
@@ -289,9 +421,11 @@ bool cfxi_eval_growing_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *ke
                                 bool *done)
 {
     cfx_object *list = cfxi_eval_current(ev, o);
-    *done = list != o || is_chosen_in(ev, o, key);
+    *done = list != o || is_chosen_in(ev, o, key) || is_key_in(ev, o, key);
     if (!*done)
         return true;
+    if (is_dict(ev, o))
+        return set_key(ev, o, cfxi_eval_current(ev, key), v);
     cfx_object *i = from_start(ev, list, key, "list assignment index out of range");
     return i && become(ev, o, replaced(ev, list, i, v, false));
 }

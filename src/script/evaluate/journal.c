@@ -93,8 +93,10 @@ bool cfxi_eval_place_write(cfx_evaluator *ev, const cfxi_place *p, const cfxi_st
         cfxi_state now;
         if (!read_attribute(ev, p, &now))
             return false;
+        const cfx_world *w = ev->w;
         return now.value == state->value ||
-               ev->w->set(ev->w->ctx, p->object, p->name, state->value, ev->err) == CFX_OK;
+               (w->put ? w->put : w->set)(w->ctx, p->object, p->name, state->value, ev->err) ==
+                   CFX_OK;
     }
     case CFXI_PLACE_CONTENTS:
         return write_contents(ev, p, state);
@@ -108,14 +110,15 @@ static bool has_before(const cfxi_state *contents, size_t i)
     return i > 0 && contents->items[i] == contents->items[i - 1];
 }
 
-cfx_object *cfxi_eval_whole_list(cfx_evaluator *ev, const cfxi_state *contents)
+cfx_object *cfxi_eval_whole(cfx_evaluator *ev, const cfxi_state *contents, cfx_object_kind kind)
 {
     if (contents->value)
         return contents->value;
     for (size_t i = 0; i < contents->n; i++)
         if (!cfxi_eval_escape(ev, contents->items[i], has_before(contents, i)))
             return NULL;
-    return cfxi_eval_new_list(ev, contents->items, contents->n);
+    return cfxi_eval_build(ev, kind == CFX_OBJECT_DICT ? CFX_BUILD_DICT : CFX_BUILD_LIST,
+                           contents->items, contents->n);
 }
 
 /* ---- notes --------------------------------------------------------------------------------- */
@@ -225,6 +228,9 @@ bool cfxi_eval_journal_slot(cfx_evaluator *ev, cfxi_frame *frame, uint32_t slot)
 
 bool cfxi_eval_journal_attribute(cfx_evaluator *ev, cfx_object *o, const char *name)
 {
+    const cfx_world *w = ev->w;
+    if (w->is_computed && w->is_computed(w->ctx, o, name))
+        return cfxi_eval_check_alias(ev, o);
     cfxi_frame *frame = cfxi_eval_visible_frame(ev, ev->frame);
     const cfxi_place p = {.kind = CFXI_PLACE_ATTRIBUTE, .object = o, .name = name,
                           .frame = frame, .at = frame ? frame->at : NULL};

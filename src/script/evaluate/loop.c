@@ -108,6 +108,33 @@ static uint32_t ways_of_block(cfxi_ast_list block)
     return ways;
 }
 
+/* Whether a statement is `name = ...`. */
+static bool assigns(const cfxi_ast *s, const char *name)
+{
+    const cfxi_Assign *a = s->kind == CFXI_AST_Assign ? cfxi_syntax_as_Assign(s) : NULL;
+    const cfxi_ast *target = a && a->targets.count == 1 ? a->targets.items[0] : NULL;
+    return target && target->kind == CFXI_AST_Name &&
+           strcmp(cfxi_syntax_as_Name(target)->id, name) == 0;
+}
+
+bool cfxi_eval_slot_is_rewritten(const cfx_evaluator *ev, const cfxi_frame *f, uint32_t slot)
+{
+    const cfx_script_def *def = f->def;
+    if (!f->block || f->captured || def->kind != CFXI_DEF_FUNCTION)
+        return false;
+    for (const cfxi_guard *g = ev->guards; g; g = g->outer)
+        if (g->frame == f)
+            return false;  /* a handler may read it */
+    for (size_t i = f->statement; i < f->block->count; i++) {
+        const cfxi_ast *s = f->block->items[i];
+        if (i > f->statement && assigns(s, def->locals[slot]))
+            return def->first_read[slot] > cfxi_eval_end_of(s);
+        if (ways_out(s) != 0)
+            return false;
+    }
+    return false;
+}
+
 /* Those that leave a loop with this body, whose first statements do not count. */
 static uint32_t exits_of(cfxi_ast_list body, size_t first)
 {

@@ -137,25 +137,33 @@ static unsigned function_raises(cfx_evaluator *ev, const cfx_node *n, const char
         return 0;
     if (strcmp(target, "cfx.check_length") == 0)
         return VALUE | TYPE;
+    if (strcmp(target, "torch._assert") == 0)
+        return ASSERTION | RUNTIME;  /* the truth of a tensor with several elements */
     if (strncmp(target, "torch.", 6) == 0 || strncmp(target, "cfx.ops.", 8) == 0)
         return TORCH;
     return ANY;
 }
 
-static unsigned graph_raises(cfx_evaluator *ev, const cfx_node *first);
+/* Whether it is what a `raise` of the program's became. */
+static bool is_fail(const char *target)
+{
+    return strcmp(target, "cfx.fail") == 0 || strcmp(target, "cfx.ops.fail") == 0;
+}
 
-static unsigned regions_raise(cfx_evaluator *ev, const cfx_node *n)
+static unsigned graph_raises(cfx_evaluator *ev, const cfx_node *first, bool own);
+
+static unsigned regions_raise(cfx_evaluator *ev, const cfx_node *n, bool own)
 {
     unsigned raised = 0;
     for (size_t i = 0; i < cfx_node_num_args(n); i++) {
         const cfx_graph *region = cfx_value_graph(cfx_node_arg(n, i));
         if (region)
-            raised |= graph_raises(ev, cfx_graph_first(region));
+            raised |= graph_raises(ev, cfx_graph_first(region), own);
     }
     return raised;
 }
 
-static unsigned node_raises(cfx_evaluator *ev, const cfx_node *n)
+static unsigned node_raises(cfx_evaluator *ev, const cfx_node *n, bool own)
 {
     cfx_error ignored = {0};
     switch (cfx_node_op(n)) {
@@ -172,16 +180,18 @@ static unsigned node_raises(cfx_evaluator *ev, const cfx_node *n)
         break;
     }
     if (cfxi_ir_node_form(n))
-        return regions_raise(ev, n) | RUNTIME;  /* the truth of a tensor with several elements */
+        return regions_raise(ev, n, own) | RUNTIME;  /* the truth, as above */
     const char *target = cfx_node_target(n, NULL, &ignored);
+    if (target && !own && is_fail(target))
+        return 0;
     return target ? function_raises(ev, n, target) : ANY;
 }
 
-static unsigned graph_raises(cfx_evaluator *ev, const cfx_node *first)
+static unsigned graph_raises(cfx_evaluator *ev, const cfx_node *first, bool own)
 {
     unsigned raised = 0;
     for (const cfx_node *n = first; n; n = cfx_node_next(n))
-        raised |= node_raises(ev, n);
+        raised |= node_raises(ev, n, own);
     return raised;
 }
 
@@ -192,9 +202,9 @@ static const cfx_node *behind(cfx_evaluator *ev, const cfx_node *last)
     return last ? cfx_node_next(last) : cfx_graph_first(ev->g);
 }
 
-unsigned cfxi_eval_raised_since(cfx_evaluator *ev, const cfx_node *last)
+unsigned cfxi_eval_raised_since(cfx_evaluator *ev, const cfx_node *last, bool own)
 {
-    return graph_raises(ev, behind(ev, last));
+    return graph_raises(ev, behind(ev, last), own);
 }
 
 int cfxi_eval_would_catch(cfx_evaluator *ev, cfx_object *classes, unsigned raised)
@@ -372,4 +382,102 @@ bool cfxi_eval_manager_catches(cfx_evaluator *ev, cfx_object *manager, cfx_objec
     out->classes = cfxi_eval_pool(ev, classes);
     out->all = catches > 0;
     return catches >= 0;
+}
+
+/* ---- what a raise meets on its way out ----------------------------------------------------- */
+
+static bool fail_caught(cfx_evaluator *ev, const cfxi_ast *at)
+{
+    return cfxi_eval_fail(
+        ev, at, CFX_E_UNSUPPORTED,
+        "this may raise depending on data, inside a try statement that might catch it; test the "
+        "condition with `if` instead, or raise outside of the try");
+}
+
+/* 1, 0, or -1 with ev->err set: whether the exception ends at a guard. */
+static int is_caught(cfx_evaluator *ev, const cfxi_guard *g, cfx_object *exc)
+{
+    int caught = g->catches.all && !g->exit;
+    if (!caught && g->catches.classes && !g->exit)
+        caught = ev->w->matches(ev->w->ctx, exc, g->catches.classes, ev->err);
+    for (size_t i = 0; caught == 0 && g->handlers && i < g->handlers->handlers.count; i++)
+        caught = cfxi_eval_handles(
+            ev, cfxi_syntax_as_ExceptHandler(g->handlers->handlers.items[i]), exc);
+    return caught;
+}
+
+static bool fail_ending(cfx_evaluator *ev, const cfxi_ast *at)
+{
+    return cfxi_eval_fail(
+        ev, at, CFX_E_UNSUPPORTED,
+        "this may raise depending on data, and `finally` or __exit__ around it then leaves in "
+        "another way, or catches it; test the condition with `if`, or raise outside of the block");
+}
+
+/* Runs what is written behind the exception. */
+static bool run_guard(cfx_evaluator *ev, const cfxi_guard *g, const cfxi_ast *at, cfx_object *exc)
+{
+    const size_t base = cfxi_eval_pendings(ev);
+    cfxi_flow flow = CFXI_FLOW_ON;
+    if (g->final)
+        flow = cfxi_eval_exec_block(ev, g->final->finalbody);
+    if (g->exit) {
+        cfx_object *answer = cfxi_eval_call_exit(ev, g->exit, exc);
+        const cfxi_eval_truth truth = answer ? cfxi_eval_truth_of(ev, &answer) : CFXI_TRUTH_FAIL;
+        flow = truth == CFXI_FALSE        ? CFXI_FLOW_ON
+               : truth == CFXI_TRUTH_FAIL ? cfxi_eval_failed_flow(ev) : CFXI_FLOW_RETURN;
+    }
+    if (flow == CFXI_FLOW_ON && cfxi_eval_pendings(ev) == base)
+        return true;
+    if (flow != CFXI_FLOW_FAIL)
+        cfxi_eval_forget_failure(ev);
+    return fail_ending(ev, at);
+}
+
+/* What the exception does at one guard; false: it is caught, or failed. */
+static bool pass_guard(cfx_evaluator *ev, const cfxi_guard *g, const cfxi_ast *at, cfx_object *exc,
+                       bool run)
+{
+    cfxi_frame *here = ev->frame;
+    const cfxi_ast *was = g->frame->at;
+    ev->frame = g->frame;
+    const int caught = is_caught(ev, g, exc);
+    const bool fine = caught == 0 && (!run || run_guard(ev, g, at, exc));
+    g->frame->at = was;
+    ev->frame = here;
+    return caught > 0 ? fail_caught(ev, at) : fine;
+}
+
+static bool pass_all(cfx_evaluator *ev, const cfxi_ast *at, cfx_object *exc, bool run)
+{
+    const cfxi_guard *all = ev->guards;
+    bool fine = true;
+    for (const cfxi_guard *g = all; g && fine; g = g->outer) {
+        ev->guards = g->outer;
+        fine = pass_guard(ev, g, at, exc, run);
+    }
+    ev->guards = all;
+    return fine;
+}
+
+bool cfxi_eval_pass_guards(cfx_evaluator *ev, const cfxi_ast *at, cfx_object *exc)
+{
+    return pass_all(ev, at, exc, true);
+}
+
+bool cfxi_eval_leaves_nothing(cfx_evaluator *ev)
+{
+    for (const cfxi_guard *g = ev->guards; g; g = g->outer)
+        if (g->final || g->exit)
+            return false;
+    return !cfxi_eval_has_changes(ev);
+}
+
+bool cfxi_eval_check_uncaught(cfx_evaluator *ev, const cfxi_ast *at, const char *name)
+{
+    cfx_object *class = ev->guards ? cfxi_eval_builtin(ev, name) : NULL;
+    if (!class)
+        return true;
+    cfx_object *exc = cfxi_eval_world_call(ev, class, cfxi_eval_args(NULL, 0));
+    return exc && pass_all(ev, at, exc, false);
 }

@@ -25,7 +25,10 @@ struct cfxi_form {
     unsigned results;
 };
 
-void cfxi_eval_merge_begin(cfxi_merge *m, cfx_evaluator *ev) { *m = (cfxi_merge){.ev = ev}; }
+void cfxi_eval_merge_begin(cfxi_merge *m, cfx_evaluator *ev)
+{
+    *m = (cfxi_merge){.ev = ev, .number = ++ev->merges};
+}
 
 void cfxi_eval_merge_end(cfxi_merge *m)
 {
@@ -433,7 +436,8 @@ cfx_object *cfxi_eval_form_value(cfx_evaluator *ev, const cfxi_merge *m, cfxi_fo
     form->value = form->kind == FORM_BUILD ? build(ev, m, form) : outlet_value(ev, m, form);
     form->results = m->results;
     if (form->value && (form->a || form->b) &&
-        !cfxi_eval_note_origin(ev, form->value, form->a, form->b))
+        !cfxi_eval_note_origin(ev, form->value, form->a, form->b,
+                               (uint64_t)m->number << 32 | m->results))
         return NULL;
     return form->value;
 }

@@ -85,15 +85,16 @@ static bool merge_attribute(cfxi_merge *m, merged_place *p, const cfxi_state *a,
 
 /* ---- lists, dicts and sets ----------------------------------------------------------------- */
 
-/* The list becomes a graph value. */
-static bool merge_growing(cfxi_merge *m, merged_place *p, const cfxi_state *a, const cfxi_state *b)
+/* The list or dict becomes a graph value. */
+static bool merge_growing(cfxi_merge *m, merged_place *p, const cfxi_state *a, const cfxi_state *b,
+                          cfx_object_kind kind)
 {
     cfx_evaluator *ev = m->ev;
-    cfx_object *in_a = cfxi_eval_whole_list(ev, a);
-    cfx_object *in_b = cfxi_eval_whole_list(ev, b);
+    cfx_object *in_a = cfxi_eval_whole(ev, a, kind);
+    cfx_object *in_b = cfxi_eval_whole(ev, b, kind);
     p->state.items = a->items;
     p->state.n = a->n;
-    p->value = in_a && in_b ? cfxi_eval_merge_outlet(m, in_a, in_b, CFX_OBJECT_LIST) : NULL;
+    p->value = in_a && in_b ? cfxi_eval_merge_outlet(m, in_a, in_b, kind) : NULL;
     return p->value != NULL;
 }
 
@@ -164,8 +165,8 @@ static bool merge_contents(cfxi_merge *m, merged_place *p, const cfxi_state *a,
         return false;
     if (done == CFXI_MERGED)
         return true;
-    if (kind == CFX_OBJECT_LIST)
-        return merge_growing(m, p, a, b);
+    if (cfxi_eval_can_grow(ev, p->place.object))
+        return merge_growing(m, p, a, b, kind);
     return fail_contents(ev, &p->place, kind);
 }
 

@@ -13,18 +13,21 @@
  *     row[0] = x                         # would not be seen in rows, nor rows[0][0] = x in row
  * So neither is changed while the other is seen. */
 
-/* What an object may be. */
+/* What an object may be: the first if a branch went one way (a loop ran no round), the second if it
+ * went the other. */
 typedef struct origin {
     cfx_object *of[2];   /* NULL: one is enough */
+    uint64_t merge;      /* objects of one merge went the same way; later ones have more */
     uint32_t line;       /* of the branch or loop */
 } origin;
 
-bool cfxi_eval_note_origin(cfx_evaluator *ev, cfx_object *o, cfx_object *a, cfx_object *b)
+bool cfxi_eval_note_origin(cfx_evaluator *ev, cfx_object *o, cfx_object *a, cfx_object *b,
+                           uint64_t merge)
 {
     origin *from = cfxi_eval_ev_alloc(ev, sizeof *from);
     if (!from)
         return false;
-    *from = (origin){.of = {a, b}, .line = ev->frame && ev->frame->at ? ev->frame->at->line : 0};
+    *from = (origin){.of = {a, b}, .merge = merge, .line = ev->frame && ev->frame->at ? ev->frame->at->line : 0};
     bool fine = cfxi_base_pointers_set(&ev->origins, o, from, ev->allocator);
     for (size_t i = 0; fine && i < 2; i++)
         if (from->of[i] && !cfxi_base_pointers_get(&ev->originals, from->of[i]))
@@ -41,6 +44,7 @@ typedef struct search {
     cfx_object *o;           /* that is to be changed; NULL: something that a graph value holds */
     cfxi_pointers bases;     /* all that it may be: object -> itself */
     cfxi_pointers apart;     /* what was found to be none of them: origins are shared */
+    unsigned steps;          /* how many pairs of one comparison were looked at */
     cfxi_pointers seen;
     bool found, failed;
     uint32_t line;           /* in which a graph value got what was found */
@@ -52,20 +56,28 @@ static bool add(search *s, cfxi_pointers *set, cfx_object *o)
     return !s->failed;
 }
 
+/* Whether both are graph values: if they are one object when the graph runs, then the change is seen
+ * by all who have it. */
+static bool are_values(const search *s, cfx_object *o)
+{
+    return s->o && cfxi_eval_node(s->ev, s->o) && cfxi_eval_node(s->ev, o);
+}
+
 static void add_bases(search *s, cfx_object *o)
 {
     if (cfxi_base_pointers_get(&s->bases, o) || !add(s, &s->bases, o))
         return;
     const origin *from = cfxi_base_pointers_get(&s->ev->origins, o);
     /* The pool keeps all alive; one that was there before the evaluation, others may have, too. */
-    if (o != s->o && !from && !cfxi_base_pointers_get(&s->ev->births, o))
+    if (o != s->o && !from && !cfxi_base_pointers_get(&s->ev->births, o) && !are_values(s, o))
         s->found = true;
     for (size_t i = 0; from && i < 2; i++)
         if (from->of[i])
             add_bases(s, from->of[i]);
 }
 
-static bool may_be_one(search *s, cfx_object *o)
+/* Whether one of the things that it may be is among those that the other may be. */
+static bool shares_base(search *s, cfx_object *o)
 {
     const origin *from = cfxi_base_pointers_get(&s->ev->origins, o);
     if (cfxi_base_pointers_get(&s->bases, o))
@@ -73,8 +85,33 @@ static bool may_be_one(search *s, cfx_object *o)
     if (!from || cfxi_base_pointers_get(&s->apart, o) || !add(s, &s->apart, o))
         return false;
     for (size_t i = 0; i < 2; i++)
-        if (from->of[i] && may_be_one(s, from->of[i]))
+        if (from->of[i] && shares_base(s, from->of[i]))
             return true;
+    return false;
+}
+
+enum { MOST_STEPS = 4000 };  /* beyond that, two may be one */
+
+/* Whether two objects are one on some way. Those that one merge made are what they are on the same
+ * way, so
+ *     if p: best, cur = cur, []      # best and cur are never the same list
+ */
+static bool may_be_one(search *s, cfx_object *a, cfx_object *b)
+{
+    const origin *from_a = cfxi_base_pointers_get(&s->ev->origins, a);
+    const origin *from_b = cfxi_base_pointers_get(&s->ev->origins, b);
+    if (a == b || ++s->steps > MOST_STEPS)
+        return true;
+    if (!from_a && !from_b)
+        return false;
+    const bool both = from_a && from_b && from_a->merge == from_b->merge;
+    const bool later = from_a && (!from_b || from_a->merge >= from_b->merge);
+    for (size_t i = 0; i < 2; i++) {
+        cfx_object *x = both || later ? from_a->of[i] : a;
+        cfx_object *y = both || !later ? from_b->of[i] : b;
+        if (x && y && may_be_one(s, x, y))
+            return true;
+    }
     return false;
 }
 
@@ -97,7 +134,7 @@ static void visit(search *s, cfx_object *o)
     if (!s->o)
         find_escaped(s, o);
     else
-        s->found = o != s->o && may_be_one(s, o);
+        s->found = o != s->o && shares_base(s, o) && (s->steps = 0, may_be_one(s, o, s->o));
     if (cfxi_eval_node(ev, o) || !cfxi_eval_is_container(ev->w->kind(ev->w->ctx, o)) ||
         cfxi_eval_current(ev, o) != o)
         return;
@@ -113,7 +150,8 @@ static void visit_frame(search *s, const cfxi_frame *f)
 {
     for (uint32_t i = 0; i < f->def->n_locals; i++)
         if (f->slots[i].value &&
-            !(f->at && cfxi_eval_slot_is_dead(f, i, cfxi_eval_start_of(f->at))))
+            !(f->at && cfxi_eval_slot_is_dead(f, i, cfxi_eval_start_of(f->at))) &&
+            !cfxi_eval_slot_is_rewritten(s->ev, f, i))
             visit(s, f->slots[i].value);
 }
 
@@ -129,14 +167,6 @@ static void visit_all(search *s)
 
 /* ---- what graph values hold ---------------------------------------------------------------- */
 
-static bool in_loop(const cfx_evaluator *ev)
-{
-    const cfxi_frame *f = ev->frame;
-    while (f && !f->loop)
-        f = f->caller;
-    return f != NULL;
-}
-
 bool cfxi_eval_escape(cfx_evaluator *ev, cfx_object *o, bool once_more)
 {
     cfx_object **items;
@@ -147,8 +177,8 @@ bool cfxi_eval_escape(cfx_evaluator *ev, cfx_object *o, bool once_more)
     if (!line)
         return false;
     *line = ev->frame && ev->frame->at ? ev->frame->at->line : 0;
-    const bool is_old = (uintptr_t)cfxi_base_pointers_get(&ev->births, o) < ev->region->number;
-    const bool again = cfxi_base_pointers_get(&ev->escaped, o) || (is_old && in_loop(ev));
+    const bool is_old = (uintptr_t)cfxi_base_pointers_get(&ev->births, o) < ev->round;
+    const bool again = cfxi_base_pointers_get(&ev->escaped, o) || is_old;  /* in each round */
     if (again && once_more && ev->w->kind(ev->w->ctx, o) != CFX_OBJECT_TUPLE)
         ev->shared = *line;
     if (cfxi_base_pointers_get(&ev->escaped, o))

@@ -86,6 +86,28 @@ def prelude():
         except StopIteration:
             return otherwise
 
+    def sorted_by(items, key, reverse):
+        """sorted(items, key=key, reverse=reverse), in an order that data decide."""
+        pairs = []
+        n = 0
+        for item in items:
+            pairs.append((key(item), n))  # equal keys stay in order, and no items are compared
+            n = n - 1 if reverse else n + 1
+        return sorted_pairs(items, pairs, reverse)
+
+    def sorted_pairs(items, pairs, reverse):
+        order = sorted(pairs, reverse=reverse)
+        return [items[-pair[1]] if reverse else items[pair[1]] for pair in order]
+
+    def setdefault(d, key, value):
+        if key not in d:
+            d[key] = value
+        return d[key]
+
+    def update(d, other):
+        for key in list(other):
+            d[key] = other[key]
+
     def any(items):
         for item in items:
             if item:

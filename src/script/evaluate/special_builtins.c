@@ -197,11 +197,30 @@ static cfx_object *call_list(cfx_evaluator *ev, cfx_script_special which, cfx_ob
     return is_list ? cfxi_eval_new_list(ev, items, n) : cfxi_eval_tuple(ev, items, n);
 }
 
+/* Whether it is a graph value, or a tuple or list with one in it. */
+static bool has_value_in(cfx_evaluator *ev, cfx_object *o)
+{
+    cfx_object **items;
+    size_t n;
+    o = cfxi_eval_current(ev, o);
+    if (cfxi_eval_node(ev, o))
+        return true;
+    const cfx_object_kind kind = ev->w->kind(ev->w->ctx, o);
+    if ((kind != CFX_OBJECT_TUPLE && kind != CFX_OBJECT_NAMED_TUPLE && kind != CFX_OBJECT_LIST) ||
+        !cfxi_eval_contents(ev, o, &items, &n))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (has_value_in(ev, items[i]))
+            return true;
+    return false;
+}
+
 /* ---- sorted -------------------------------------------------------------------------------- */
 
-/* Pairs of a key and a number that tells equal keys apart, in the order that keeps them. */
+/* Pairs of a key and a number that tells equal keys apart, in the order that keeps them. *later: a
+ * key is a graph value. */
 static cfx_object *key_pairs(cfx_evaluator *ev, cfx_object *key, cfx_object **items, size_t n,
-                             bool reverse)
+                             bool reverse, bool *later)
 {
     cfxi_objects pairs = {0};
     for (size_t i = 0; i < n; i++) {
@@ -209,15 +228,21 @@ static cfx_object *key_pairs(cfx_evaluator *ev, cfx_object *key, cfx_object **it
         pair[0] = cfxi_eval_call(ev, key, cfxi_eval_args(&items[i], 1));
         if (!pair[0])
             return NULL;
-        if (cfxi_eval_node(ev, pair[0]))
-            return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
-                                  "the order of the items depends on data; "
-                                  "use torch.sort or torch.argsort");
+        *later = *later || has_value_in(ev, pair[0]);
         pair[1] = cfxi_eval_int(ev, reverse ? -(int64_t)i : (int64_t)i);
         if (!pair[1] || !cfxi_eval_push(ev, &pairs, cfxi_eval_tuple(ev, pair, 2)))
             return NULL;
     }
     return cfxi_eval_new_list(ev, pairs.items, pairs.n);
+}
+
+/* Sorted by pairs when the program runs. */
+static cfx_object *take_by_pairs(cfx_evaluator *ev, cfx_object *pairs, cfx_object **items, size_t n,
+                                 bool reverse)
+{
+    cfx_object *list = cfxi_eval_new_list(ev, items, n);
+    cfx_object *args[] = {list, pairs, cfxi_eval_bool(ev, reverse)};
+    return list ? cfxi_eval_call_prelude(ev, "sorted_pairs", cfxi_eval_args(args, 3)) : NULL;
 }
 
 static cfx_object *sort_by_key(cfx_evaluator *ev, cfx_object *f, cfx_object *key,
@@ -226,12 +251,15 @@ static cfx_object *sort_by_key(cfx_evaluator *ev, cfx_object *f, cfx_object *key
     static const char *const names[] = {"reverse"};
     cfx_object *given[2] = {NULL, reverse ? reverse : ev->false_};
     const int backwards = ev->w->truth(ev->w->ctx, given[1], ev->err);
+    bool later = false;
     cfxi_objects made = {0};
     cfx_object **order;
     size_t count;
-    given[0] = backwards < 0 ? NULL : key_pairs(ev, key, items, n, backwards);
+    given[0] = backwards < 0 ? NULL : key_pairs(ev, key, items, n, backwards, &later);
     if (!given[0])
         return NULL;
+    if (later)
+        return take_by_pairs(ev, given[0], items, n, backwards);
     cfx_object *sorted = cfxi_eval_world_call(ev, f, (cfx_call_args){given, 2, names, 1});
     if (!sorted || !cfxi_eval_items(ev, sorted, &order, &count))
         return NULL;
@@ -285,13 +313,19 @@ static cfx_object *call_sorted(cfx_evaluator *ev, cfx_object *f, cfx_call_args a
             o = cfxi_eval_record(ev, "builtins.list", &o, 1);
         return o ? sort_later(ev, o, reverse) : NULL;
     }
+    if (cfxi_eval_node(ev, o) && key && !(reverse && cfxi_eval_node(ev, reverse))) {
+        cfx_object *given[] = {o, key, reverse ? reverse : ev->false_};
+        if (cfxi_eval_kind(ev, o) != CFX_OBJECT_LIST)
+            given[0] = cfxi_eval_record(ev, "builtins.list", &o, 1);
+        return given[0] ? cfxi_eval_call_prelude(ev, "sorted_by", cfxi_eval_args(given, 3)) : NULL;
+    }
     if (!cfxi_eval_items(ev, o, &items, &n))
         return NULL;
     if (key && key != ev->none)
         return sort_by_key(ev, f, key, items, n, reverse);
     if (!(o = cfxi_eval_new_list(ev, items, n)))
         return NULL;
-    if (has_graph_value(ev, cfxi_eval_args(items, n)))
+    if (has_value_in(ev, o))
         return sort_later(ev, o, reverse);
     cfx_object **given = cfxi_eval_ev_alloc(ev, args.n * sizeof *given);
     if (!given)

@@ -216,10 +216,16 @@ cfxi_flow cfxi_eval_exec(cfx_evaluator *ev, const cfxi_ast *statement)
 
 cfxi_flow cfxi_eval_exec_block(cfx_evaluator *ev, cfxi_ast_list statements)
 {
-    for (size_t i = 0; i < statements.count; i++) {
-        const cfxi_flow flow = cfxi_eval_exec(ev, statements.items[i]);
-        if (flow != CFXI_FLOW_ON)
-            return flow;
+    cfxi_frame *f = ev->frame;
+    const cfxi_ast_list *block = f->block;
+    const size_t statement = f->statement;
+    cfxi_flow flow = CFXI_FLOW_ON;
+    f->block = &statements;
+    for (size_t i = 0; i < statements.count && flow == CFXI_FLOW_ON; i++) {
+        f->statement = i;
+        flow = cfxi_eval_exec(ev, statements.items[i]);
     }
-    return CFXI_FLOW_ON;
+    f->block = block;
+    f->statement = statement;
+    return flow;
 }

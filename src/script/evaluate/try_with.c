@@ -60,18 +60,6 @@ static bool is_bad(cfxi_flow flow) { return flow == CFXI_FLOW_FAIL || flow == CF
 
 /* ---- raise --------------------------------------------------------------------------------- */
 
-bool cfxi_eval_check_unguarded(cfx_evaluator *ev, const cfxi_ast *at)
-{
-    for (const cfxi_frame *f = ev->frame; f; f = f->caller) {
-        if (f->guards > 0)
-            return cfxi_eval_fail(
-                ev, at, CFX_E_UNSUPPORTED,
-                "this may raise depending on data, inside a try statement that might catch it; "
-                "test the condition with `if` instead, or raise outside of the try");
-    }
-    return true;
-}
-
 /* `raise` alone: what is being handled, once more. */
 static cfxi_flow raise_again(cfx_evaluator *ev, const cfxi_Raise *r)
 {
@@ -171,13 +159,13 @@ static cfx_object *known_message(cfx_evaluator *ev, const cfxi_Assert *a)
  * only if it fails. */
 static cfxi_flow assert_later(cfx_evaluator *ev, const cfxi_Assert *a, cfx_object *test)
 {
-    if (!cfxi_eval_check_unguarded(ev, &a->ast))
-        return CFXI_FLOW_FAIL;
     cfx_object *args[] = {test, known_message(ev, a)};
     if (!args[1] && ev->err->status != CFX_OK)
         return cfxi_eval_failed_flow(ev);
     cfxi_eval_at(ev, &a->ast);
-    if (!args[1])
+    if (!cfxi_eval_check_uncaught(ev, &a->ast, "AssertionError"))
+        return CFXI_FLOW_FAIL;
+    if (!args[1] || !cfxi_eval_leaves_nothing(ev))
         return cfxi_eval_branch(ev, test, cfxi_eval_way_on, way_fails, (void *)a, NULL);
     return cfxi_eval_record(ev, "torch._assert", args, 2) ? CFXI_FLOW_ON
                                                           : cfxi_eval_failed_flow(ev);
@@ -203,8 +191,7 @@ cfxi_flow cfxi_eval_assert(cfx_evaluator *ev, const cfxi_Assert *a)
 
 /* ---- try ----------------------------------------------------------------------------------- */
 
-/* 1, 0, or -1 with ev->err set: whether the handler is for the exception. */
-static int handles(cfx_evaluator *ev, const cfxi_ExceptHandler *h, cfx_object *exc)
+int cfxi_eval_handles(cfx_evaluator *ev, const cfxi_ExceptHandler *h, cfx_object *exc)
 {
     if (!h->type)
         return 1;
@@ -241,7 +228,7 @@ static int handles_later(cfx_evaluator *ev, const cfxi_ExceptHandler *h, unsigne
  * captured: that is said, rather than left out. `last` was the last node before the body. */
 static bool check_handlers(cfx_evaluator *ev, const cfxi_Try *t, const cfx_node *last)
 {
-    const unsigned raised = cfxi_eval_raised_since(ev, last);
+    const unsigned raised = cfxi_eval_raised_since(ev, last, false);
     for (size_t i = 0; raised && i < t->handlers.count; i++) {
         const cfxi_ExceptHandler *h = cfxi_syntax_as_ExceptHandler(t->handlers.items[i]);
         cfxi_eval_at(ev, &h->ast);
@@ -266,7 +253,7 @@ static cfxi_flow catch(cfx_evaluator *ev, const cfxi_Try *t, const cfx_node *las
     for (size_t i = 0; a.exc && i < t->handlers.count; i++) {
         const cfxi_ExceptHandler *h = cfxi_syntax_as_ExceptHandler(t->handlers.items[i]);
         cfxi_eval_at(ev, &h->ast);
-        const int matches = handles(ev, h, a.exc);
+        const int matches = cfxi_eval_handles(ev, h, a.exc);
         if (matches < 0)
             return cfxi_eval_failed_flow(ev);
         if (matches > 0)
@@ -279,13 +266,13 @@ static cfxi_flow catch(cfx_evaluator *ev, const cfxi_Try *t, const cfx_node *las
 static cfxi_flow run_guarded(cfx_evaluator *ev, const cfxi_Try *t)
 {
     const size_t base = cfxi_eval_pendings(ev);
-    cfxi_frame *frame = ev->frame;
     if (t->handlers.count == 0)
         return cfxi_eval_exec_block(ev, t->body);
     const cfx_node *last = cfx_graph_last(ev->g);
-    frame->guards++;
+    const cfxi_guard guard = {.outer = ev->guards, .frame = ev->frame, .handlers = t};
+    ev->guards = &guard;
     cfxi_flow flow = cfxi_eval_exec_block(ev, t->body);
-    frame->guards--;
+    ev->guards = guard.outer;
     if (flow != CFXI_FLOW_FAIL && cfxi_eval_pendings(ev) > base) {
         cfxi_eval_fail(
             ev, &t->ast, CFX_E_UNSUPPORTED,
@@ -306,9 +293,10 @@ typedef struct ending {
     const cfxi_Try *final;  /* or NULL */
     cfx_object *exit;
     unsigned raised;        /* what nodes before it may raise when they run */
+    const cfxi_guard *guards;  /* what is around the statement */
 } ending;
 
-static cfx_object *leave_with(cfx_evaluator *ev, cfx_object *exit, cfx_object *exc)
+cfx_object *cfxi_eval_call_exit(cfx_evaluator *ev, cfx_object *exit, cfx_object *exc)
 {
     cfx_object *args[] = {ev->none, ev->none, ev->none};
     if (exc) {
@@ -322,7 +310,7 @@ static cfxi_flow run_ending(cfx_evaluator *ev, const ending *e, cfx_object *exc)
 {
     if (e->final)
         return cfxi_eval_exec_block(ev, e->final->finalbody);
-    return leave_with(ev, e->exit, exc) ? CFXI_FLOW_ON : cfxi_eval_failed_flow(ev);
+    return cfxi_eval_call_exit(ev, e->exit, exc) ? CFXI_FLOW_ON : cfxi_eval_failed_flow(ev);
 }
 
 static cfxi_flow fail_ending(cfx_evaluator *ev, const ending *e)
@@ -377,6 +365,7 @@ static cfxi_flow way_end(cfx_evaluator *ev, void *ctx, cfx_object **value)
     const size_t writes = ev->writes;
     bool had = false;
     (void)value;
+    ev->guards = e->guards;
     if (e->raised && e->exit && cfxi_eval_has_source(ev, e->exit) && !exit_differs(ev, e, &had))
         return cfxi_eval_failed_flow(ev);
     const cfxi_flow flow = had ? fail_ending(ev, e) : run_ending(ev, e, NULL);
@@ -387,17 +376,28 @@ static cfxi_flow way_end(cfx_evaluator *ev, void *ctx, cfx_object **value)
     return had || flow != CFXI_FLOW_ON ? fail_ending(ev, e) : flow;
 }
 
+/* Whether what is run at the end of a statement has ways to run for: not if all have raised. */
+static bool is_left(cfx_evaluator *ev, size_t base, cfxi_flow flow)
+{
+    return !is_bad(flow) || (flow == CFXI_FLOW_RAISE && cfxi_eval_pendings(ev) > base);
+}
+
 static cfxi_flow run_final(cfx_evaluator *ev, const cfxi_Try *t)
 {
     const size_t base = cfxi_eval_pendings(ev);
     const cfx_node *before = cfx_graph_last(ev->g);
+    const cfxi_guard guard = {.outer = ev->guards, .frame = ev->frame, .final = t};
+    ev->guards = &guard;
     const cfxi_flow flow = run_guarded(ev, t);
-    if (!is_bad(flow)) {
-        ending e = {&t->ast, t, NULL, cfxi_eval_raised_since(ev, before)};
+    if (is_left(ev, base, flow)) {  /* if one way raises, it meets the guard when it is recorded */
+        ending e = {&t->ast, t, NULL, cfxi_eval_raised_since(ev, before, false), guard.outer};
         if (t->finalbody.count > 0)
             e.at = t->finalbody.items[0];
-        return cfxi_eval_finally(ev, base, flow, way_end, &e);
+        const cfxi_flow last = cfxi_eval_finally(ev, base, flow, way_end, &e);
+        ev->guards = guard.outer;
+        return last;
     }
+    ev->guards = guard.outer;
     const aside a = put_aside(ev, flow);
     const cfxi_flow last = cfxi_eval_exec_block(ev, t->finalbody);
     if (last == CFXI_FLOW_ON || !a.exc) {
@@ -426,7 +426,7 @@ static cfxi_flow with_from(cfx_evaluator *ev, const cfxi_With *w, size_t i);
 static cfxi_flow leave_failed(cfx_evaluator *ev, cfx_object *exit, cfxi_flow flow)
 {
     const aside a = put_aside(ev, flow);
-    cfx_object *answer = leave_with(ev, exit, a.exc);
+    cfx_object *answer = cfxi_eval_call_exit(ev, exit, a.exc);
     if (!a.exc) {
         if (!answer && ev->err->status == CFX_E_HOST)
             cfxi_eval_pool(ev, ev->w->caught(ev->w->ctx));
@@ -467,6 +467,21 @@ typedef struct manager {
     cfxi_catcher catches;   /* before it was entered */
 } manager;
 
+/* The block has been run, with `flow`; `before` was the last node before it. */
+static cfxi_flow end_with_block(cfx_evaluator *ev, const manager *m, const cfxi_ast *at,
+                                size_t base, const cfx_node *before, cfxi_flow flow)
+{
+    const cfxi_guard *guard = ev->guards;
+    const unsigned raised = cfxi_eval_raised_since(ev, before, false);
+    ending e = {at, NULL, m->exit, guard->exit ? raised : cfxi_eval_raised_since(ev, before, true),
+                guard->outer};
+    cfxi_catcher now;
+    if (!cfxi_eval_manager_catches(ev, m->object, m->exit, &now) ||
+        !check_manager(ev, at, &m->catches, raised) || !check_manager(ev, at, &now, raised))
+        return cfxi_eval_failed_flow(ev);
+    return cfxi_eval_finally(ev, base, flow, way_end, &e);
+}
+
 /* What the manager has given is bound, and the block run. */
 static cfxi_flow run_with_block(cfx_evaluator *ev, const cfxi_With *w, size_t i,
                                 const manager *m, cfx_object *v)
@@ -474,24 +489,19 @@ static cfxi_flow run_with_block(cfx_evaluator *ev, const cfxi_With *w, size_t i,
     const cfxi_withitem *item = cfxi_syntax_as_withitem(w->items.items[i]);
     const size_t base = cfxi_eval_pendings(ev);
     const cfx_node *before = cfx_graph_last(ev->g);
-    cfxi_frame *frame = ev->frame;
     cfxi_flow flow = CFXI_FLOW_ON;
-    const uint32_t guard = m->catches.all || m->catches.classes;
-    frame->guards += guard;
+    const cfxi_guard guard = {.outer = ev->guards, .frame = ev->frame, .catches = m->catches,
+                              .exit = cfxi_eval_has_source(ev, m->exit) ? m->exit : NULL};
+    ev->guards = &guard;
     if (item->optional_vars && !cfxi_eval_assign(ev, item->optional_vars, v))
         flow = cfxi_eval_failed_flow(ev);
     if (flow == CFXI_FLOW_ON)
         flow = with_from(ev, w, i + 1);
-    frame->guards -= guard;
-    if (is_bad(flow))
-        return leave_failed(ev, m->exit, flow);
-    ending e = {item->context_expr, NULL, m->exit, cfxi_eval_raised_since(ev, before)};
-    cfxi_catcher now;
-    if (!cfxi_eval_manager_catches(ev, m->object, m->exit, &now) ||
-        !check_manager(ev, item->context_expr, &m->catches, e.raised) ||
-        !check_manager(ev, item->context_expr, &now, e.raised))
-        return cfxi_eval_failed_flow(ev);
-    return cfxi_eval_finally(ev, base, flow, way_end, &e);
+    const bool left = is_left(ev, base, flow);
+    if (left)
+        flow = end_with_block(ev, m, item->context_expr, base, before, flow);
+    ev->guards = guard.outer;
+    return left ? flow : leave_failed(ev, m->exit, flow);
 }
 
 static cfxi_flow run_with_item(cfx_evaluator *ev, const cfxi_With *w, size_t i)

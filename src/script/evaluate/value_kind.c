@@ -108,6 +108,8 @@ static cfx_object_kind sign_kind(cfx_evaluator *ev, const cfx_node *n, family f)
         return a == CFX_OBJECT_BOOL ? CFX_OBJECT_INT : a;
     if (is_number(a) && is_number(b))
         return number_kind(n, f, a, b);
+    if (a == b && f == BITS && a == CFX_OBJECT_DICT)
+        return a;
     if (a == b && (a == CFX_OBJECT_STR || a == CFX_OBJECT_LIST || a == CFX_OBJECT_TUPLE))
         return f == COMPARISON ? CFX_OBJECT_BOOL : a;
     return CFX_OBJECT_OTHER;
@@ -200,6 +202,7 @@ static cfx_object_kind builtin_kind(cfx_evaluator *ev, const cfx_node *n, const 
                 {"bool", CFX_OBJECT_BOOL}, {"str", CFX_OBJECT_STR}, {"repr", CFX_OBJECT_STR},
                 {"list", CFX_OBJECT_LIST}, {"sorted", CFX_OBJECT_LIST},
                 {"tuple", CFX_OBJECT_TUPLE}, {"divmod", CFX_OBJECT_TUPLE},
+                {"dict", CFX_OBJECT_DICT},
                 {"isinstance", CFX_OBJECT_BOOL}, {"hasattr", CFX_OBJECT_BOOL},
                 {"callable", CFX_OBJECT_BOOL}, {"any", CFX_OBJECT_BOOL},
                 {"all", CFX_OBJECT_BOOL}};

@@ -1,5 +1,5 @@
 /* world_calls.c - what is asked of the world, and the pool of what it gave. */
-#include "evaluate_impl.h"
+#include "graph_control_impl.h"
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
@@ -28,7 +28,9 @@ cfx_object *cfxi_eval_pool(cfx_evaluator *ev, cfx_object *o)
 
 bool cfxi_eval_born(cfx_evaluator *ev, cfx_object *o)
 {
-    if (cfxi_base_pointers_set(&ev->births, o, (void *)(uintptr_t)ev->regions, ev->allocator))
+    const uintptr_t born = ev->starts ? ev->region->number - 1 : ev->regions;
+    if (cfxi_base_pointers_set(&ev->births, o, (void *)born, ev->allocator) &&
+        (!ev->starts || cfxi_base_pointers_set(ev->starts, o, o, ev->allocator)))
         return true;
     cfxi_base_nomem(ev->err);
     return false;

@@ -306,6 +306,13 @@ static cfx_status set(void *ctx, cfx_object *o, const char *name, cfx_object *v,
     return cfxi_world_set(ctx, o, name, v, err);
 }
 
+static bool is_computed(void *ctx, cfx_object *o, const char *name)
+{
+    const cfx_object *found = o->cls ? cfxi_world_class_find(o->cls, name) : NULL;
+    (void)ctx;
+    return found && found->type == CFXI_TYPE_PROPERTY;
+}
+
 static cfx_object *item(void *ctx, cfx_object *o, cfx_object *key, cfx_error *err)
 {
     return are_fresh(o, o, err) ? cfxi_world_item(ctx, o, key, err) : NULL;
@@ -680,7 +687,8 @@ void cfxi_world_table(cfxi_world *w)
         .contents = contents, .drop = drop, .refill = refill, .integer = integer, .text = text,
         .equal = equal, .type_name = type_name, .unary = unary, .binary = binary,
         .compare = compare, .truth = truth, .get = get, .get_method = get_method, .set = set,
-        .item = item, .set_item = set_item, .iterate = iterate, .next = next, .format = format,
+        .is_computed = is_computed, .item = item, .set_item = set_item, .iterate = iterate,
+        .next = next, .format = format,
         .callee = callee, .call = call, .make = make, .wrap = wrap, .make_class = make_class,
         .super = super, .enter = enter, .leave = leave, .global = global,
         .set_global = set_global, .import = import, .node = node, .proxy = proxy, .value = value,

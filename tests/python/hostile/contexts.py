@@ -259,13 +259,36 @@ def context_object_nested_in_itself(x):
     return a, b, x * 4
 
 
-@equal(UP, DOWN)
+@refused(UP, DOWN)
 def exit_stack(x):
     with contextlib.ExitStack() as stack:
         if x.requires_grad:
-            stack.enter_context(torch.no_grad())
+            stack.enter_context(torch.no_grad())  # refuse
         y = x * 2
     return y, x * 3
+
+
+@equal(UP, DOWN)
+def exit_stack_in_a_branch(x):
+    y = x
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(torch.no_grad())
+        y = y * 2
+    if x.sum() > 0:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(torch.no_grad())
+            y = y * 3
+    return y, x * 3
+
+
+@refused(UP, DOWN)
+def exit_stack_in_a_loop(x):
+    with contextlib.ExitStack() as stack:
+        while x.sum() < 9:
+            stack.enter_context(contextlib.nullcontext())  # refuse
+            x = x + 1
+        y = x * 2
+    return y
 
 
 @equal(UP, DOWN)
@@ -344,10 +367,10 @@ def own_context_swallows_a_static_one(x):
 
 @refused(UP, DOWN)
 def own_context_lets_it_through(x):
-    with Notes():
+    with Notes():  # refuse
         if x.sum() < 0:
-            raise KeyError("negative")  # refuse
-        y = x * 2
+            raise KeyError("negative")
+        y = x * 2  # its ValueError is caught
     return y
 
 

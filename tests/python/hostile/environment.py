@@ -331,6 +331,84 @@ def descriptor(x):
     return x * k.level
 
 
+class Counted:
+    """Code that sets attributes, and has effects: it runs once for each assignment."""
+
+    def __init__(self):
+        object.__setattr__(self, "log", torch.zeros(3))
+        object.__setattr__(self, "sets", 0)
+
+    def __setattr__(self, name, value):
+        object.__setattr__(self, "sets", self.sets + 1)
+        object.__setattr__(self, name, value)
+        self.log.add_(1)
+
+
+@equal(UP, DOWN)
+def setter_with_an_effect(x):
+    c = Counted()
+    c.level = 3
+    if x.sum() > 0:
+        c.level = 5
+    return x * c.level, c.log, c.sets
+
+
+class Logged:
+    def __init__(self, log):
+        self.log = log
+        self.held = 1
+
+    @property
+    def level(self):
+        return self.held
+
+    @level.setter
+    def level(self, value):
+        self.log.add_(1)
+        self.held = value
+
+
+@equal(UP, DOWN)
+def setter_that_writes_to_a_tensor(x):
+    log = torch.zeros(3)
+    c = Logged(log)
+    if x.sum() > 0:
+        c.level = 5
+    for i in range(2):
+        if x[i] > 0:
+            c.level = c.level + i
+    return x * c.level, log
+
+
+class Doubling:
+    def __set_name__(self, owner, name):
+        self.name = "_" + name
+
+    def __get__(self, owner, kind=None):
+        return getattr(owner, self.name)
+
+    def __set__(self, owner, value):
+        setattr(owner, self.name, 2 * value)
+
+
+class Dial:
+    level = Doubling()
+
+    def __init__(self, level):
+        self.level = level
+
+
+@equal(UP, DOWN)
+def descriptor_that_is_not_idempotent(x):
+    k = Dial(3)
+    if x.sum() > 0:
+        k.level = 50
+    while x.sum() < 20:
+        k.level = k.level + 1
+        x = x + 3
+    return x * k.level
+
+
 class Anything:
     def __init__(self):
         self.asked = []
@@ -678,8 +756,8 @@ class PropertySetter(nn.Module):
 
     @k.setter
     def k(self, value):
-        self._k = value * 2
+        self._k = value * 2  # refuse
 
     def forward(self, x):
-        self.k = 4.0  # refuse
+        self.k = 4.0
         return x * self.k

@@ -456,6 +456,216 @@ class BufferAssignedBeforeARaise(nn.Module):
         return x * self.calls
 
 
+@equal(torch.ones(2), -torch.ones(2), torch.full((2,), 100.0))
+class BuffersSwappedBeforeAnAssertion(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("a", torch.zeros(()))
+        self.register_buffer("b", torch.ones(()))
+
+    def forward(self, x):
+        self.a, self.b = self.b, self.a
+        assert x.sum() < 100, "large"
+        self.b = self.b + 10
+        if x.sum() < 0:
+            raise ValueError("negative")
+        return x * self.a
+
+
+@equal(torch.ones(2), -torch.ones(2))
+class BufferAssignedInALoopThatRaises(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x):
+        n = 0
+        while x.sum() < 9:
+            self.calls = self.calls + 1
+            x = x * 2
+            n += 1
+            if n > 5:
+                raise RuntimeError("does not grow")
+        return x * self.calls
+
+
+@equal(torch.ones(2), -torch.ones(2))
+class BufferOfAPartAssignedBeforeARaise(nn.Module):
+    """In a call of another function, which raises for its caller."""
+
+    def __init__(self):
+        super().__init__()
+        self.part = BufferAssignedBeforeARaise()
+        self.register_buffer("last", torch.zeros(2))
+
+    def check(self, x):
+        if x.sum() < 0:
+            raise ValueError("negative")
+
+    def forward(self, x):
+        self.last = x
+        self.part.calls = self.part.calls + self.last.sum()
+        self.check(x)
+        return self.part(x)
+
+
+@refused(torch.ones(2), -torch.ones(2))
+class SettingNotPutBackBeforeARaise(nn.Module):
+    """Eager leaves the module with another eps, which a graph cannot."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(2)
+
+    def forward(self, x):
+        was = self.norm.eps
+        self.norm.eps = 1.0  # refuse
+        if x.sum() < 0:
+            raise ValueError("negative")
+        y = self.norm(x)
+        self.norm.eps = was
+        return y
+
+
+class Eps:
+    def __init__(self, norm, eps):
+        self.norm, self.eps = norm, eps
+
+    def __enter__(self):
+        self.eps, self.norm.eps = self.norm.eps, self.eps
+
+    def __exit__(self, *_):
+        self.eps, self.norm.eps = self.norm.eps, self.eps
+
+
+@equal(torch.ones(2), -torch.ones(2))
+class SettingPutBackByAContext(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(2)
+
+    def forward(self, x):
+        with Eps(self.norm, 1.0):
+            if x.sum() < 0:
+                raise ValueError("negative")
+            y = self.norm(x)
+        return y, self.norm(x)
+
+
+@equal(torch.ones(2), -torch.ones(2))
+class SettingPutBackByFinally(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(2)
+
+    def forward(self, x):
+        was = self.norm.eps
+        try:
+            self.norm.eps = 1.0
+            if x.sum() < 0:
+                raise ValueError("negative")
+            y = self.norm(x)
+        finally:
+            self.norm.eps = was
+        return y, self.norm(x)
+
+
+@equal(UP, DOWN)
+def finally_for_the_way_that_returns(x):
+    log = []
+
+    def inner():
+        try:
+            if x.sum() > 0:
+                return x * 2
+            raise ValueError("negative")
+        finally:
+            log.append(1)
+
+    y = inner()
+    return y, len(log)
+
+
+@equal(UP, DOWN)
+def exit_for_the_way_that_returns(x):
+    log = []
+
+    class Log:
+        def __enter__(self):
+            log.append("in")
+
+        def __exit__(self, *_):
+            log.append("out")
+
+    def inner():
+        with Log():
+            if x.sum() > 0:
+                return x * 2
+            raise ValueError("negative")
+
+    y = inner()
+    return y, log
+
+
+@equal((3, 1), (-3, 1))
+def raises_what_the_handler_does_not_catch(n: int, k: int):
+    try:
+        if n < 0:
+            raise ValueError("negative")
+        m = n + k
+    except KeyError:
+        m = 0
+    return m
+
+
+class Negative(ValueError):
+    pass
+
+
+@refused((3, 1), (-3, 1))
+def raises_what_the_handler_catches(n: int, k: int):
+    try:
+        if n < 0:
+            raise Negative("negative")  # refuse
+        m = n + k
+    except ValueError:
+        m = 0
+    return m
+
+
+@equal((3, 1), (-3, 1))
+def raises_another_class_of_the_users(n: int, k: int):
+    try:
+        if n < 0:
+            raise ValueError("negative")
+        m = n + k
+    except Negative:
+        m = 0
+    return m
+
+
+@equal((3, 1), (-3, 1))
+def asserts_inside_a_handler_for_others(n: int, k: int):
+    try:
+        assert n > 0
+        m = n + k
+    except KeyError:
+        m = 0
+    return m
+
+
+@refused((3, 1), (-3, 1))
+def finally_returns_instead_of_a_raise(n: int, k: int):
+    try:
+        if n < 0:
+            raise ValueError("negative")  # refuse
+        m = n + k
+    finally:
+        if k > 0:
+            return 5  # noqa: B012  # refuse
+    return m
+
+
 @equal(torch.ones(2), -torch.ones(2))
 class BufferAddedToBeforeARaise(nn.Module):
     def __init__(self):

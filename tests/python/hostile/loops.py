@@ -187,16 +187,16 @@ def list_of_pairs(x, n):
     return [k for k, _ in pairs], sum(t for _, t in pairs) + x
 
 
-@refused((UP, 3), (DOWN, 0))
+@equal((UP, 3), (DOWN, 0))
 def dict_grown_in_a_loop(x, n):
     found = {}
     for i in range(3):
         found[f"k{i}"] = x * i
         if i == n:
-            found["last"] = x  # refuse
+            found["last"] = x
             break
     else:
-        found["last"] = -x  # refuse
+        found["last"] = -x
     return found["last"]
 
 
@@ -350,3 +350,279 @@ class CellOverTime(nn.Module):
             h = self.cell(x * t, h)
         self.h = h.detach().mean(0, keepdim=True)
         return h
+
+
+# ---- lists, worklists, beams ---------------------------------------------------------------------
+
+MIXED = torch.tensor([1.0, -1.0, 2.0, 3.0])
+OTHER = torch.tensor([-1.0, 1.0, -2.0, 3.0])
+
+
+@equal(MIXED, OTHER)
+def lists_swapped_and_extended(x):
+    a, b = [1], [2]
+    for i in range(len(x)):
+        a, b = b + [i], a
+    return a, b
+
+
+@equal(MIXED, OTHER)
+def tensors_swapped_and_extended(x):
+    a, b = [x], [x * 2]
+    for row in x:
+        a, b = b + [row], a
+    return a, b
+
+
+@equal(MIXED, OTHER)
+def appends_and_swaps(x):
+    a, b = [], []
+    for i in range(len(x)):
+        b.append(i)
+        a, b = b, a
+    return a, b
+
+
+@equal(MIXED, OTHER)
+def best_run(x):
+    best, now = [], []
+    for i in range(len(x)):
+        if x[i] > 0:
+            now.append(i)
+        else:
+            now = []
+        if len(now) > len(best):
+            best = list(now)
+    return best
+
+
+@equal(MIXED, OTHER)
+def best_run_without_a_copy(x):
+    best, now = [], []
+    for i in range(len(x)):
+        if x[i] > 0:
+            now.append(i)
+        else:
+            if len(now) > len(best):
+                best = now
+            now = []
+    return best, now
+
+
+@refused(MIXED, OTHER)
+def best_run_that_is_still_appended_to(x):
+    best, now = [], []
+    for i in range(len(x)):
+        if x[i] > 0:
+            best = now
+        now.append(i)  # refuse
+    return best, now
+
+
+@equal(MIXED, OTHER)
+def both_are_appended_to(x):
+    best, now = [], []
+    for i in range(len(x)):
+        if x[i] > 0:
+            best, now = now, []
+        now.append(i)
+        best.append(-1)
+    return best, now
+
+
+@equal(MIXED, OTHER)
+def worklist_that_is_replaced(x):
+    todo = [i for i in range(len(x)) if x[i] > 0]
+    first, out = todo, []
+    while todo:
+        i = todo.pop(0)
+        rest = []
+        for j in todo:
+            if (x[i] - x[j]).abs() > 1:
+                rest.append(j)
+        out.append(i)
+        todo = rest
+    return out, first
+
+
+@equal((MIXED, [0, 1, 2, 3]), (OTHER, []))
+def worklist_of_the_caller(x, todo: list):
+    out = []
+    while todo:
+        i = todo.pop(0)
+        rest = []
+        for j in todo:
+            if x[j] > x[i]:
+                rest.append(j)
+        out.append(i)
+        todo = rest
+    return out
+
+
+@equal(MIXED, OTHER)
+def worklist_that_grows(x):
+    seen = [False] * 4
+    todo, order = [0], []
+    while todo:
+        i = todo.pop(0)
+        if seen[i]:
+            continue
+        seen[i] = True
+        order.append(i)
+        for j in range(4):
+            if x[j] > x[i] and not seen[j]:
+                todo.append(j)
+    return order
+
+
+@equal(MIXED, OTHER)
+def beam_search(x):
+    beams = [([0], 0.0)]
+    for t in range(len(x)):
+        found = []
+        for path, score in beams:
+            for k in range(2):
+                found.append((path + [k], score + float(x[t]) * k))
+        beams = sorted(found, key=lambda beam: beam[1], reverse=True)[:2]
+    return beams
+
+
+@equal(torch.tensor([1.0, 3.0, 1.0, 2.0]), torch.tensor([2.0, 2.0]), torch.ones(0))
+def sorted_by_a_key(x):
+    pairs = []
+    for i in range(len(x)):
+        pairs.append((float(x[i]), i))
+    up = sorted(pairs, key=lambda p: p[0])
+    down = sorted(pairs, key=lambda p: p[0], reverse=True)
+    pairs.sort(key=lambda p: -p[0])
+    return up, down, pairs
+
+
+@equal(torch.tensor([1.0, 3.0, 1.0]), torch.tensor([2.0, 2.0, -1.0]))
+def known_list_sorted_by_data(x):
+    items = [(x[0], 0), (x[1], 1), (x[2], 2)]
+    items.sort(key=lambda item: float(item[0]), reverse=True)
+    numbers = [3, 1, 2]
+    numbers.sort(key=lambda n: -n)
+    return items, sorted([0, 1, 2], key=lambda i: float(x[i])), numbers
+
+
+# ---- dicts with keys that data choose ------------------------------------------------------------
+
+KEYS = torch.tensor([1.0, 3.0, 1.0, 2.0])
+LESS = torch.tensor([-1.0, 1.0, -1.0, -3.0])
+
+
+@equal(KEYS, LESS)
+def counted(x):
+    counts = {}
+    same = counts
+    for i in range(len(x)):
+        k = int(x[i])
+        if k in counts:
+            counts[k] += 1
+        else:
+            counts[k] = 1
+    return counts, same, list(counts), sorted(counts.items()), len(counts)
+
+
+@equal(KEYS, LESS)
+def counted_by_get(x):
+    counts, total, most = {}, 0, 0
+    for i in range(len(x)):
+        counts[int(x[i])] = counts.get(int(x[i]), 0) + 1
+    for k, n in counts.items():
+        total = total + k * n
+    for k in counts:
+        if counts[k] > most:
+            most = counts[k]
+    return total, most, [k for k in counts if counts[k] > 1]
+
+
+@equal(KEYS, LESS)
+def grouped(x):
+    groups, again = {}, {}
+    for i in range(len(x)):
+        k = int(x[i])
+        if k not in groups:
+            groups[k] = []
+        groups[k].append(i)
+        again.setdefault(k, []).append(i)
+    return groups, again
+
+
+@equal(KEYS, LESS)
+def key_in_one_branch(x):
+    d = {"a": x}
+    if x.sum() > 0:
+        d["b"] = x * 2
+    return d, "b" in d, len(d), list(d)
+
+
+@equal((KEYS, 1), (LESS, 4))
+def keys_of_a_display(x, k: int):
+    d = {k: x, 2: x * 2}
+    e = dict(d)
+    e[k] = x * 3
+    d.update({k: x, 7: x})
+    return d, e, d[k], {i: int(x[i]) for i in range(len(x))}, {**d, 9: 1}
+
+
+@equal((KEYS, ["a", "b", "a"]), (LESS, []))
+def words_numbered(x, words: list):
+    numbers = {}
+    for w in words:
+        if w not in numbers:
+            numbers[w] = len(numbers)
+    return [numbers[w] for w in words], numbers
+
+
+@equal((KEYS, 1), (LESS, 4))
+def missing_key(x, k: int):
+    d = {}
+    d[k] = x
+    return d[1]
+
+
+class Memo:
+    def __init__(self):
+        self.seen = {}
+
+    def get(self, k, x):
+        if k in self.seen:
+            return self.seen[k]
+        self.seen[k] = x * k
+        return self.seen[k]
+
+
+@equal(KEYS, LESS)
+def memo(x):
+    m, total = Memo(), 0
+    for i in range(len(x)):
+        total = total + m.get(int(x[i]), x)
+    return total, len(m.seen)
+
+
+@refused((KEYS, 1), (LESS, 4))
+def list_in_a_dict_and_outside(x, k: int):
+    row = [1]
+    d = {}
+    d[k] = row
+    row.append(2)  # refuse
+    return d
+
+
+@refused((KEYS, 1), (LESS, 4))
+def deletes_a_key(x, k: int):
+    d = {1: x, 2: x * 2}
+    d[k] = x
+    del d[k]  # refuse
+    return d
+
+
+@refused((KEYS, 1), (LESS, 4))
+def either_of_two_dicts(x, k: int):
+    a, b = {k: 1}, {5: 2}
+    c = a if x.sum() > 0 else b
+    c[k] = 9  # refuse
+    return a, b, c
