@@ -141,6 +141,25 @@ class PHWithMeta(PHBase):
         self.ph_key = ph_key
 
 
+def _default_leaves(default: Any, fixed: Any) -> list[Any] | None:
+    """The default of a parameter, split like the value that concrete_args has for it; None if its
+    structure is another one."""
+    try:
+        return _pytree.tree_structure(fixed).flatten_up_to(default)
+    except ValueError:
+        return None
+
+
+def _warn_of_unknown(concrete_args: dict[str, Any], names: list[str]) -> None:
+    for name in concrete_args:
+        if name not in names:
+            warnings.warn(
+                f"concrete_args: there is no parameter {name!r}{tracing.near(name, names)}; the "
+                f"parameters are {', '.join(names)}",
+                stacklevel=5,
+            )
+
+
 def _transfer_attrs(fr: object, to: object) -> None:
     """Gives `to` the attributes of `fr` that it has not got."""
     for name in dir(fr):
@@ -281,12 +300,14 @@ class Tracer(_core.Tracer):
         that value; or the proxy of a parameter that is not fixed."""
         if name not in concrete_args:
             return self._placeholders([name], defaults, hints)[0]
-        default = (defaults[name],) if name in defaults else ()
+        fixed = concrete_args[name]
+        leaves = _default_leaves(defaults[name], fixed) if name in defaults else None
         count = 0
 
         def fix(x):
             nonlocal count
             count += 1
+            default = () if leaves is None else (leaves[count - 1],)
             out = self.create_proxy("placeholder", f"{name}_{count}", default, {})
             if isinstance(x, PHBase):
                 if x is not PH:
@@ -306,7 +327,7 @@ class Tracer(_core.Tracer):
                 )
             return x
 
-        return _pytree.tree_map(fix, concrete_args[name])
+        return _pytree.tree_map(fix, fixed)
 
     def create_args_for_root(self, root_fn, is_module, concrete_args=None):
         """Creates placeholders for the parameters of `root_fn`; returns (the function to call, its
@@ -344,6 +365,7 @@ class Tracer(_core.Tracer):
         if concrete_args is None:
             args += self._placeholders(names, defaults, hints)
         else:
+            _warn_of_unknown(concrete_args, names)
             args += [self._fixed_input(name, concrete_args, defaults, hints) for name in names]
         if len(args) > code.co_argcount and self._evaluation is None:
             root_fn = _patch_function(root_fn, len(args))
@@ -352,6 +374,8 @@ class Tracer(_core.Tracer):
         flat_args, in_spec = _pytree.tree_flatten(tuple(args))
         if all(child.is_leaf() for child in in_spec.children()):
             return root_fn, args
+        if [child.type for child in in_spec.children()] == [tuple, dict]:
+            in_spec = _pytree.tree_flatten(args)[1]  # a tuple would mean (args, kwargs)
         return self._flattened(root_fn, list(code.co_varnames[:total]), in_spec), flat_args
 
     def _flattened(self, root_fn, names, in_spec):

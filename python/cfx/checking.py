@@ -23,6 +23,7 @@ from .graph_module import GraphModule, Module, torch
 from .interpreter import Interpreter, _format_fx_node
 from .node import Node, map_aggregate
 from .passes import run as _run_passes
+from .passes import table as _pass_table
 from .text import as_cfx
 
 __all__ = ["Case", "Difference", "Report", "bisect", "check", "minimize"]
@@ -36,6 +37,8 @@ TOLERANCES: dict[Any, tuple[float, float]] = {
     torch.float8_e4m3fn: (0.2, 0.1), torch.float8_e5m2: (0.3, 0.2),
 }  # fmt: skip
 _TINY = 1e-300
+_PROPERTIES = ("dtype", "shape", "layout", "device")  # of tensors, compared before their values
+_INVALID = "the pass leaves an invalid graph:"
 
 
 # ---- comparing values --------------------------------------------------------------------------
@@ -75,7 +78,7 @@ def _dense(t: Any) -> Any:
 
 
 def _tensors(where: str, a: Any, b: Any, tolerances: dict[Any, Any]) -> Difference | None:
-    for name in ("dtype", "shape", "layout", "device"):
+    for name in _PROPERTIES:
         kinds = [list(v) if name == "shape" else v for v in (getattr(a, name), getattr(b, name))]
         if kinds[0] != kinds[1]:
             what = f"{name} {kinds[0]} became {kinds[1]}"
@@ -226,6 +229,8 @@ class Report:
     alone: list[Node] = dataclasses.field(default_factory=list)  # without a counterpart
     broken_by: Any = None  # the pass
     passed: list[str] = dataclasses.field(default_factory=list)  # the passes before it
+    _again: list[Any] = dataclasses.field(default_factory=list)  # passes that break `before`
+    _tolerances: dict[Any, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -235,13 +240,30 @@ class Report:
         return self.ok
 
     def minimize(self, **options: Any) -> "Case":
-        """Returns the smallest part of the program that the pass still breaks, with its inputs."""
-        if self.broken_by is None:
+        """Returns the smallest part of the program that fails in the way reported, with its inputs:
+        the same node is to blame, or the same exception is raised."""
+        if not self._again:
             raise RuntimeError("this report has no pass to run again; minimize a report of "
                                "cfx.bisect, or call cfx.minimize with a function that tests for "
                                "the failure")
-        fails = lambda module, inputs: not bisect([self.broken_by], module, inputs)  # noqa: E731
+        reported = self._failure()
+
+        def fails(module: Any, inputs: Any) -> bool:
+            return _bisect(self._again, module, inputs, self._tolerances)._failure() == reported
+
         return minimize(self.before, self.inputs, fails, **options)
+
+    def _failure(self) -> tuple[Any, ...]:
+        """What a part of the program has in common with the whole if both fail alike."""
+        if self.ok:
+            return ()
+        culprit = self.culprit and self.culprit.name
+        if self.error is not None:
+            first, *more = self.error.split("\n")
+            line = more[0] if first.endswith(_INVALID) and more else first
+            return self.broken_by, self.after is None, culprit, re.sub(r"0x\w+|\d+", "#", line)
+        word = (self.at or self.difference).what.split()[0]
+        return self.broken_by, culprit, word if word in _PROPERTIES else "value"
 
     def _rows(self) -> Iterator[tuple[str, Any]]:
         if self.passed:
@@ -390,9 +412,58 @@ def _applied(one: Any, module: Any) -> Any:
     result = module if not isinstance(result, Module) else _graph_module(result)
     faults = result.graph._faults(False)
     if faults:
-        raise RuntimeError("the pass leaves an invalid graph:\n" + "\n".join(faults[:5]))
+        raise RuntimeError("\n".join([_INVALID, *faults[:5]]))
     result.recompile()
     return result
+
+
+def _expect_passes(passes: list[Any]) -> None:
+    known = {row.name for row in _pass_table()}
+    for one in passes:
+        if isinstance(one, str) and one not in known:
+            _run_passes(Graph(), one)  # raises, and lists the passes
+        if not isinstance(one, str) and not callable(one):
+            kind = type(one).__name__
+            raise TypeError(f"a pass is a name in the table or a callable, not {kind}: {one!r}")
+
+
+def _expect_sound(gm: Any, inputs: Any, table: dict[Any, Any]) -> Any:
+    """A copy of a module to start from. What is wrong before any pass ran is raised."""
+    faults = gm.graph._faults(False)
+    if faults:
+        raise ValueError("the graph is invalid before any pass has run:\n" + "\n".join(faults[:5]))
+    first = copy.deepcopy(gm)
+    first.recompile()
+    if not (report := check(gm, first, inputs, tolerances=table)):
+        raise ValueError("the module and a copy of it give different results before any pass has "
+                         "run, so no pass can be blamed. If its graph was edited, call recompile() "
+                         "first; otherwise remove what makes its results change from run to run:\n"
+                         f"{report}")
+    return first
+
+
+def _bisect(passes: list[Any], first: Any, inputs: Any, table: dict[Any, Any]) -> Report:
+    current, passed = first, []
+    for i, one in enumerate(passes):
+        again = [one]
+        try:
+            result = _applied(one, current)
+        except Exception as error:
+            report = Report(current, None, inputs, error=_message(error))
+        else:
+            report = check(first, result, inputs, tolerances=table)
+            if not report.ok and current is not first:  # names are closer to the last version's
+                closer = check(current, result, inputs, tolerances=table)
+                if closer.ok:  # only together do the passes change the results too much
+                    again = passes[: i + 1]
+                else:
+                    report = closer
+        report.passed = passed
+        if not report.ok:
+            report.broken_by, report._again, report._tolerances = one, again, table
+            return report
+        passed, current = [*passed, _name_of(one)], result
+    return Report(first, current, inputs, passed=passed)
 
 
 def bisect(passes: Sequence[Any], module: Any, inputs: Any, *, tolerances: Any = None) -> Report:
@@ -400,26 +471,14 @@ def bisect(passes: Sequence[Any], module: Any, inputs: Any, *, tolerances: Any =
     leaves a broken graph, or changes the results.
 
     A pass is the name of a pass in the table, or a callable that takes a GraphModule and returns a
-    GraphModule or a PassResult, or changes the module in place.
+    GraphModule or a PassResult, or changes the module in place. An unknown name, an invalid graph
+    and a module whose results change from run to run raise ValueError before any pass runs.
     """
-    first = current = _need_graph_module(module)
-    passed: list[str] = []
-    for one in [passes] if isinstance(passes, str) else passes:
-        try:
-            result = _applied(one, current)
-        except Exception as error:
-            report = Report(current, None, inputs, error=_message(error))
-        else:
-            report = check(first, result, inputs, tolerances=tolerances)
-            if not report.ok and current is not first:  # names are closer to the last version's
-                closer = check(current, result, inputs, tolerances=tolerances)
-                report = report if closer.ok else closer
-        report.passed = passed
-        if not report.ok:
-            report.broken_by = one
-            return report
-        passed, current = [*passed, _name_of(one)], result
-    return Report(first, current, inputs, passed=passed)
+    todo = [passes] if isinstance(passes, str) else list(passes)
+    _expect_passes(todo)
+    table = _table(tolerances)
+    first = _expect_sound(_need_graph_module(module), inputs, table)
+    return _bisect(todo, first, inputs, table)
 
 
 # ---- minimize ----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from . import _core
 from ._symbolic_trace import symbolic_trace
 from .graph import Graph
-from .graph_module import GraphModule, Module
+from .graph_module import GraphModule, Module, torch
 from .node import Node
 from .passes.utils.matcher_utils import InternalMatch, Miss
 from .text import as_graph
@@ -61,28 +61,96 @@ def _traced(x: Any) -> tuple[Graph, Any]:
     return as_graph(x), x if isinstance(x, Module) else None
 
 
-def _replace_attributes(gm: GraphModule, replacement: Module) -> None:
-    """Gives `gm` copies of what its graph reads of `replacement`, and deletes unused modules."""
-    gm.delete_all_unused_submodules()
-    for path in gm.graph._paths(False):
-        if not _core._has_attr(gm, path) and _core._has_attr(replacement, path):
-            _core._assign_attr(copy.deepcopy(_core._get_attr(replacement, path)), gm, path)
-    gm.graph.lint()
+def _alike(a: Any, b: Any) -> bool:
+    """Whether two attributes, such as modules, hold the same."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, torch.Tensor):
+        kinds = [(t.shape, t.dtype, t.device, t.requires_grad) for t in (a, b)]
+        return kinds[0] == kinds[1] and not a.is_meta and torch.equal(a, b)
+    if isinstance(a, Module):
+        return _alike(vars(a), vars(b))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_alike(a[k], b[k]) for k in a)
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(_alike, a, b))
+    try:
+        return bool(a == b)
+    except Exception:
+        return False
 
 
-def _check_attributes(gm: GraphModule, graph: Any, root: Any) -> None:
-    for path in graph._paths(False) if root is not None else ():
-        if not _core._has_attr(gm, path) and not _core._has_attr(root, path):
-            raise RuntimeError(f"the replacement reads {path!r}, which neither it nor the module "
-                               "has; add that attribute to one of them")
+class _Rule:
+    """A pattern and its replacement, as graphs.
+
+    The replacement's sub-modules and attributes keep their paths, unless the module has something
+    else there: then they get fresh ones. If the pattern has the same path, to the same class, the
+    replacement means what the pattern matched, which is the module's own.
+    """
+
+    def __init__(self, pattern: Any, replacement: Any) -> None:
+        self.pattern, self.pattern_root = _traced(pattern)
+        self.made: Graph | None = None
+        self.root: Any = None
+        self.sources: dict[str, str] = {}  # {fresh path: path in `root`}
+        if replacement is not None:
+            self.made, self.root = _traced(replacement)
+
+    def _is_matched(self, path: str) -> bool:
+        if path not in self.pattern._paths(False):
+            return False
+        if self.pattern_root is None or not _core._has_attr(self.pattern_root, path):
+            return True
+        theirs, mine = (_core._get_attr(root, path) for root in (self.pattern_root, self.root))
+        return type(theirs) is type(mine)
+
+    def settle(self, gm: Any, taken: dict[str, Any]) -> None:
+        """Finds a path for each attribute. `taken` has those that rules before this one will add."""
+        paths = self.made._paths(False) if self.made is not None and self.root is not None else ()
+        fresh: dict[str, str] = {}
+        for path in paths:
+            value = _core._get_attr(self.root, path) if _core._has_attr(self.root, path) else None
+            if value is None or (_core._has_attr(gm, path) and self._is_matched(path)):
+                continue
+            place, number = path, 0
+            while not self._fits(value, gm, taken, place):
+                number += 1
+                place = f"{path}_{number}"
+            fresh[path], taken[place], self.sources[place] = place, value, path
+        if any(old != new for old, new in fresh.items()):
+            self.made = copy.deepcopy(self.made)
+            _retarget(self.made, fresh)
+
+    def _fits(self, value: Any, gm: Any, taken: dict[str, Any], place: str) -> bool:
+        if place in taken:
+            return _alike(taken[place], value)
+        free = not _core._has_attr(gm, place)
+        return free or _alike(_core._get_attr(gm, place), value)
+
+    def check(self, gm: GraphModule) -> None:
+        """Raises RuntimeError if the replacement reads what nobody has."""
+        for path in self.made._paths(False) if self.made is not None and self.root else ():
+            if path not in self.sources and not _core._has_attr(gm, path):
+                raise RuntimeError(f"the replacement reads {path!r}, which neither it nor the "
+                                   "module has; add that attribute to one of them")
+
+    def add_attributes(self, gm: GraphModule) -> None:
+        """Gives `gm` copies of what its graph reads of the replacement."""
+        for path in gm.graph._paths(False):
+            if path in self.sources and not _core._has_attr(gm, path):
+                value = _core._get_attr(self.root, self.sources[path])
+                _core._assign_attr(copy.deepcopy(value), gm, path)
 
 
-_Rule = tuple[Graph, Graph | None, Any]
-
-
-def _rule(pattern: Any, replacement: Any) -> _Rule:
-    made = (None, None) if replacement is None else _traced(replacement)
-    return _traced(pattern)[0], *made
+def _retarget(graph: Graph, paths: dict[str, str]) -> None:
+    for node in graph.nodes:
+        if node.op in ("call_module", "get_attr"):
+            node.target = paths.get(node.target, node.target)
+        for arg in node.args:
+            if isinstance(arg, Graph):
+                _retarget(arg, paths)
 
 
 def _rewrite(
@@ -92,14 +160,19 @@ def _rewrite(
     if not isinstance(gm.graph, Graph):
         raise TypeError(f"only a cfx.GraphModule can be rewritten, not {type(gm)}; convert it with "
                         "from_torch")
-    for _, replacement, root in rules:
-        _check_attributes(gm, replacement, root)
-    anchors = [pattern._anchors(False)[0] for pattern, _, _ in rules]
-    patterns, replacements = [rule[0] for rule in rules], [rule[1] for rule in rules]
+    taken: dict[str, Any] = {}
+    for rule in rules:
+        rule.settle(gm, taken)
+        rule.check(gm)
+    anchors = [rule.pattern._anchors(False)[0] for rule in rules]
+    patterns, replacements = [rule.pattern for rule in rules], [rule.made for rule in rules]
     options = {"regions": True, "jointly": True, **options}
     found = gm.graph._match(patterns, options, decide or replacements, result, n, anchors)
-    for root in {id(root): root for _, _, root in rules if root is not None}.values():
-        _replace_attributes(gm, root)
+    if any(rule.root is not None for rule in rules):
+        gm.delete_all_unused_submodules()
+        for rule in rules:
+            rule.add_attributes(gm)
+        gm.graph.lint()
     gm.recompile()
     return found
 
@@ -114,7 +187,9 @@ def replace_pattern(
     Both are functions, modules, GraphModules, Graphs or IR text, with the same number of parameters
     and results. Intermediate values of the pattern may not be used outside it. If matches overlap,
     the first one in the graph is replaced; replacements are not searched again. If a replacement
-    does not fit, nothing changes.
+    does not fit, nothing changes. Sub-modules and attributes of the replacement are copied into
+    `gm`, under a fresh name if `gm` has something else there; a path that the pattern has, too,
+    means what the pattern matched.
 
     Options that torch.fx does not have: `pattern` may be a list of (pattern, replacement), which
     are searched together; the first match wins. `any_of` in a pattern matches several functions;
@@ -130,11 +205,11 @@ def replace_pattern(
     pairs = pattern if isinstance(pattern, list) else [(pattern, replacement)]
     if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
         raise TypeError("a list of patterns must hold pairs (pattern, replacement)")
-    rules = [_rule(*pair) for pair in pairs]
+    rules = [_Rule(*pair) for pair in pairs]
     options = {"regions": regions, "variadic": variadic, "any_spelling": any_spelling}
     options.update(commutative=commutative, strict=strict, carry_meta=carry_meta, jointly=True)
     if explain:
-        misses = gm.graph._explain([rule[0] for rule in rules], options, 5)
+        misses = gm.graph._explain([rule.pattern for rule in rules], options, 5)
         return [Miss(*miss) for miss in misses]  # type: ignore
     return _rewrite(gm, rules, options, Match, 2)
 
@@ -150,16 +225,16 @@ def replace_pattern_with_filters(
     match, the graph and the graph of the pattern, and so is `replacement_callback`, which returns
     the replacement for a match. All of them are called before the first change. For
     `node_name_match` see SubgraphMatcher.match."""
-    rule = pattern_graph, made, _ = _rule(pattern, replacement)
+    rule = _Rule(pattern, replacement)
 
     def decide(found: tuple[Any, ...]) -> Graph | None:
-        match = InternalMatch(pattern_graph._anchors(False), *found[1:4])
-        if not all(f(match, gm.graph, pattern_graph) for f in match_filters or ()):
+        match = InternalMatch(rule.pattern._anchors(False), *found[1:4])
+        if not all(f(match, gm.graph, rule.pattern) for f in match_filters or ()):
             return None
-        if not replacement_callback:
-            assert made, "Must provide either a replacement GraphModule or a replacement callback"
-            return made
-        return as_graph(replacement_callback(match, gm.graph, pattern_graph))
+        if replacement_callback:
+            return as_graph(replacement_callback(match, gm.graph, rule.pattern))
+        assert rule.made, "Must provide either a replacement GraphModule or a replacement callback"
+        return rule.made
 
     options = {"ignore_literals": ignore_literals, "node_name": node_name_match}
     ask = decide if match_filters or replacement_callback else None

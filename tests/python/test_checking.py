@@ -1,6 +1,7 @@
 """cfx.check, bisect and minimize: what counts as a difference, who is blamed, what is left."""
 import copy
 import dataclasses
+import gc
 import operator
 
 import pytest
@@ -316,8 +317,42 @@ def test_bisect_of_passes_that_fail():
     report = cfx.bisect([fine, breaks], Net(), (X,))
     assert report.error.startswith("RuntimeError: the pass leaves an invalid graph")
     assert "linear" in report.error
-    report = cfx.bisect(["nonsense"], Net(), (X,))
-    assert "nonsense" in report.error
+
+
+def test_bisect_refuses_what_is_not_a_pass():
+    ran = []
+    with pytest.raises(ValueError, match="no pass 'dcee'; the passes are .*cse, dce,"):
+        cfx.bisect([ran.append, "dcee"], Net(), (X,))
+    with pytest.raises(TypeError, match="not int: 3"):
+        cfx.bisect([ran.append, 3], Net(), (X,))
+    assert ran == []
+
+
+def test_a_graph_that_was_broken_before_is_not_blamed_on_a_pass():
+    gm = cfx.symbolic_trace(Net().eval())
+    breaks(gm)
+    with pytest.raises(ValueError, match="invalid before any pass has run:\\n.*%linear"):
+        cfx.bisect(["dce"], gm, (X,))
+    stale = cfx.symbolic_trace(Net().eval())
+    wrong(stale)  # and does not recompile
+    with pytest.raises(ValueError, match=r"before any pass has run.*call recompile\(\)"):
+        cfx.bisect(["dce"], stale, (X,))
+    stale.recompile()
+    assert cfx.bisect(["dce"], stale, (X,))
+
+
+def test_a_program_that_changes_from_run_to_run_is_not_blamed_on_a_pass():
+    calls = []
+
+    def count(x, y):
+        calls.append(x)
+        return x * y + len(calls)
+
+    gm = cfx.symbolic_trace(lambda x: x * 2)
+    next(iter(gm.graph.find_nodes(op="call_function", target=operator.mul))).target = count
+    gm.recompile()
+    with pytest.raises(ValueError, match="change from run to run"):
+        cfx.bisect(["dce"], gm, (X,))
 
 
 def test_bisect_of_good_passes():
@@ -354,6 +389,64 @@ def test_minimize_a_report():
     assert not cfx.bisect([wrong], case.module, case.inputs)
 
 
+def two_bugs(gm):
+    """Makes relu wrong, and the calls after it as well."""
+    for node in gm.graph.nodes:
+        node.target = {torch.relu: torch.sigmoid, torch.cos: torch.sin}.get(node.target, node.target)
+
+
+def test_minimize_keeps_the_failure_that_was_reported():
+    for model in (Deep(), lambda x: (torch.cos(x), torch.relu(x), torch.cos(x + 1))):
+        report = cfx.bisect([two_bugs], model, (X,))
+        case = report.minimize()
+        again = cfx.bisect([two_bugs], case.module, case.inputs)
+        assert again.culprit.target is report.culprit.target
+        assert again.culprit.name == report.culprit.name
+
+
+def picky(gm):
+    """Raises one of two errors, the first for a large program alone."""
+    calls = gm.graph.find_nodes(op="call_function", target=torch.cos)
+    if len(calls) > 3 and gm.graph.find_nodes(op="call_function", target=torch.relu):
+        raise ValueError(f"{len(calls)} calls of cos at {hex(id(gm))}")
+    raise KeyError("too small")
+
+
+def test_minimize_keeps_the_exception():
+    case = cfx.bisect([picky], Deep(), (X,)).minimize()
+    assert [n.target for n in case.module.graph.nodes if n.target in (torch.relu, torch.cos)] == [
+        torch.relu, *[torch.cos] * 4]  # fmt: skip
+    assert cfx.bisect([picky], case.module, case.inputs).error.startswith("ValueError: 4 calls")
+
+
+def nudge(step):
+    """A pass that adds a little to each call of relu."""
+    def one(gm):
+        for node in gm.graph.find_nodes(op="call_function", target=torch.relu):
+            with gm.graph.inserting_after(node):
+                added = gm.graph.call_function(torch.add, (node, step))
+            node.replace_all_uses_with(added, delete_user_cb=lambda user: user is not added)
+
+    return one
+
+
+def test_minimize_compares_as_bisect_did():
+    strict = cfx.bisect([nudge(1e-6)], Deep(), (X.double(),), tolerances=1e-12)
+    calls = [n.target for n in strict.minimize().module.graph.nodes if n.op == "call_function"]
+    assert calls == [torch.relu, torch.cos]
+    assert cfx.bisect([nudge(1e-6)], Deep(), (X.double(),), tolerances=1e-3)
+
+
+def test_minimize_what_passes_do_together():
+    passes = [nudge(0.06), nudge(0.06)]
+    report = cfx.bisect(passes, lambda x: torch.relu(torch.sin(x)), (X,), tolerances=0.05)
+    assert report.broken_by is passes[0]  # each alone is enough
+    report = cfx.bisect(passes, lambda x: torch.relu(torch.sin(x)), (X,), tolerances=(0.0, 0.1))
+    assert report.broken_by is passes[1] and report.passed == ["one"]
+    assert [n.target for n in report.minimize().module.graph.nodes if n.op == "call_function"] == [
+        torch.relu]  # fmt: skip
+
+
 def test_minimize_with_a_function():
     sizes = []
 
@@ -367,6 +460,18 @@ def test_minimize_with_a_function():
     calls = [n.target for n in case.module.graph.nodes if n.op == "call_function"]
     assert calls == [torch.relu, torch.cos]
     assert sizes[0] == 84 and len(sizes) < 60
+
+
+def test_a_garbage_collection_does_not_empty_the_result():
+    def fails(module, inputs):
+        gc.collect()
+        for node in module.graph.nodes:
+            node.meta["module"] = module  # a cycle that only the collector can break
+        return {torch.relu, torch.cos} <= {node.target for node in module.graph.nodes}
+
+    case = cfx.minimize(Deep(), (X,), fails)
+    assert [n.name for n in case.module.graph.nodes] == ["sub", "relu", "cos", "output"]
+    assert torch.equal(case.module(*case.inputs), torch.cos(torch.relu(*case.inputs)))
 
 
 def test_minimize_what_does_not_fail():

@@ -569,7 +569,7 @@ class NewModules(torch.nn.Module):
     def __init__(self):
         super().__init__()
         self.b = torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Tanh())
-        self.w = torch.nn.Parameter(torch.zeros(2))
+        self.w = torch.nn.Parameter(torch.ones(2))  # the same as in WithModules
         self.k = torch.ones(2)
 
     def forward(self, x):
@@ -587,6 +587,73 @@ def test_modules_of_the_replacement_are_brought_in():
         results.append((gm.code, sorted(dict(gm.named_modules())), gm(x).tolist()))
         assert gm.get_submodule("b.1") is not new.b[1]
     assert results[0] == results[1]
+
+
+class Layer(torch.nn.Module):
+    """One linear layer `fc` with a given weight, then a function."""
+
+    def __init__(self, weight, after):
+        super().__init__()
+        self.fc = torch.nn.Linear(2, 2, bias=False)
+        torch.nn.init.constant_(self.fc.weight, weight)
+        self.after = after
+
+    def forward(self, x):
+        return self.after(self.fc(x))
+
+
+def relu(x):
+    return torch.relu(x)
+
+
+X2 = torch.arange(2.0)
+
+
+def test_a_new_module_with_an_existing_name_keeps_its_weights():
+    new = Layer(3.0, torch.tanh)
+    gm = cfx.symbolic_trace(Layer(1.0, torch.relu))
+    assert cfx.replace_pattern(gm, relu, new)
+    fc, fc_1 = torch.ones(2, 2), torch.full((2, 2), 3.0)
+    assert torch.equal(gm(X2), torch.tanh(fc_1 @ (fc @ X2)))
+    assert [name for name, _ in gm.named_children()] == ["fc", "fc_1"]
+    assert gm.fc_1 is not new.fc and new.fc.weight[0, 0] == 3.0
+    assert [n.target for n in cfx.symbolic_trace(new).graph.find_nodes(op="call_module")] == ["fc"]
+    for node in gm.graph.find_nodes(op="call_function", target=torch.tanh):
+        node.target = torch.relu  # and once more, with fc_1 taken
+    assert cfx.replace_pattern(gm, relu, Layer(4.0, torch.tanh))
+    assert gm.fc_2.weight[0, 0] == 4.0 and gm.fc_1.weight[0, 0] == 3.0
+
+
+def test_the_same_module_is_not_copied_again():
+    gm = cfx.symbolic_trace(Layer(1.0, torch.relu))
+    assert cfx.replace_pattern(gm, relu, Layer(1.0, torch.tanh))
+    assert [name for name, _ in gm.named_children()] == ["fc"]
+
+
+def test_a_path_of_the_pattern_means_what_was_matched():
+    results = []
+    for fx in BOTH:
+        gm = fx.symbolic_trace(Layer(1.0, torch.relu))
+        assert fx.replace_pattern(gm, Layer(7.0, torch.relu), Layer(8.0, torch.tanh))
+        results.append((gm.code, gm(X2).tolist()))
+    assert results[0] == results[1]
+
+
+def test_another_class_at_a_path_of_the_pattern_is_new():
+    gm = cfx.symbolic_trace(Layer(1.0, torch.relu))
+    new = Layer(8.0, torch.tanh)
+    new.fc = torch.nn.Identity()
+    assert cfx.replace_pattern(gm, Layer(7.0, torch.relu), new)
+    assert torch.equal(gm(X2), torch.tanh(X2))
+    assert [name for name, _ in gm.named_children()] == ["fc_1"]
+
+
+def test_replacements_of_two_rules_do_not_share_by_name():
+    gm = cfx.symbolic_trace(lambda x: torch.relu(torch.sin(x)))
+    rules = [(relu, Layer(2.0, torch.tanh)), (lambda x: torch.sin(x), Layer(3.0, torch.cos))]
+    assert len(cfx.replace_pattern(gm, rules)) == 2
+    two, three = torch.full((2, 2), 2.0), torch.full((2, 2), 3.0)
+    assert torch.equal(gm(X2), torch.tanh(two @ torch.cos(three @ X2)))
 
 
 def test_missing_attributes_are_found_before_the_first_change():

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from parity import outcome
 
+import cfx
 import cfx._pytree as fx_pytree
 from cfx.immutable_collections import _register_with_torch
 
@@ -173,3 +174,57 @@ def test_helpers_like_torch(theirs, kind, one, two):
         for tree in (one, two):
             assert outcome(lambda: getattr(fx_pytree, name)(tree, spec)) == \
                 outcome(lambda: getattr(theirs, name)(tree, spec))
+
+
+# ---- concrete_args ---------------------------------------------------------------------------
+
+
+def scaled(x, pair=(1, 2), scale=3.0, *, more={"a": [4], "b": 5}):  # noqa: B006
+    return x * pair[0] + pair[1] * scale + more["a"][0] * 100 + more["b"] * 1000
+
+
+PH = cfx.PH
+CONCRETE = [
+    {"pair": (PH, PH)}, {"pair": (PH, 2)}, {"more": {"a": [PH], "b": PH}},
+    {"pair": (PH, PH), "scale": 3.0, "more": {"a": [PH], "b": 5}}, {"pair": PH, "scale": PH},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("concrete", CONCRETE, ids=str)
+def test_concrete_args_keep_defaults(concrete):
+    gm = cfx.symbolic_trace(scaled, concrete_args=concrete)
+    for args in [(2.0,), (2.0, (7, 2)), (2.0, (7, 2), 3.0), (2.0, (7, 2), 3.0, {"a": [8], "b": 5})]:
+        kwargs = {"more": args[3]} if len(args) > 3 else {}
+        expected = scaled(*args[:3], **kwargs)
+        assert gm(*args) == expected
+        assert cfx.Interpreter(gm).run(*args) == expected
+
+
+def test_a_default_of_another_structure_is_no_default():
+    def pick(x, pair=None, scale=1.0):
+        return x * pair[0] * scale if pair else x
+
+    gm = cfx.symbolic_trace(pick, concrete_args={"pair": (PH, PH)})
+    assert gm(2.0, (3.0, 0.0)) == 6.0
+    with pytest.raises(TypeError, match="pair"):
+        gm(2.0)
+    empty = cfx.symbolic_trace(pick, concrete_args={"pair": (), "scale": PH})
+    assert empty(2.0, ()) == 2.0
+
+
+def test_a_tuple_and_a_dict_are_not_args_and_kwargs():
+    def both(pair, d):
+        return pair[0] * 10 + d["a"]
+
+    for pair in ((PH,), (PH, PH)):
+        gm = cfx.symbolic_trace(both, concrete_args={"pair": pair, "d": {"a": PH}})
+        assert gm((1, 2)[: len(pair)], {"a": 3}) == 13
+
+
+def test_misspelled_concrete_args_are_reported():
+    with pytest.warns(UserWarning, match="no parameter 'scal'; did you mean 'scale'") as caught:
+        gm = cfx.symbolic_trace(scaled, concrete_args={"scal": 2.0})
+    assert caught[0].filename == __file__
+    assert gm(2.0) == scaled(2.0)
+    with pytest.warns(UserWarning, match="no parameter 'input'; the parameters are x, pair, scale"):
+        cfx.symbolic_trace(scaled, concrete_args={"input": 2.0})

@@ -259,6 +259,60 @@ def test_minimize_as_torch(method, accumulate_error):
     assert results[0][0] == {"skip": ["add", "relu", "tanh"], "defined": []}.get(method, ["relu"])
 
 
+def longer(a):
+    b = torch.sin(a)
+    c = torch.tanh(torch.relu(torch.cos(b)) + b)
+    return torch.exp(torch.relu(c) * 2)
+
+
+def fine_all_through(a):
+    return torch.tanh(torch.sin(torch.cos(a)))
+
+
+SEARCHES = [
+    ("sequential", {}), ("sequential", {"start": "cos", "end": "mul"}), ("binary", {}),
+    ("binary", {"start": "tanh"}), ("accumulate", {"end": "nope"}), ("accumulate", {"start": "exp"}),
+    ("block", {}), ("block", {"find_last_node": True}), ("block", {"find_last_node": False}),
+    ("block", {"start": "sin"}), ("skip", {"skip_nodes": []}), ("defined", {"end": "cos"}),
+    ("skip", {"skip_nodes": ["relu", "exp"]}), ("sequential", {"start": "nope"}),
+]  # fmt: skip
+OPTIONS = [{}, {"all_outputs": True}, {"accumulate_error": True}, {"return_intermediate": True}]
+
+
+@pytest.mark.parametrize("method, where", SEARCHES, ids=str)
+@pytest.mark.parametrize("function", [longer, fine_all_through])
+def test_search_as_torch(function, method, where):
+    for options in OPTIONS:
+        results = []
+        for fx in (torch.fx, cfx):
+            m = minimizer(load(fx), fx.symbolic_trace(function), traverse_method=method, **options)
+            found, _ = quietly(lambda m=m: m.minimize(**where))
+            results.append((names(found), m.results, m.iteration, sorted(m.a_outputs)))
+        assert results[0] == results[1]
+
+
+@BOTH
+def test_what_differs_is_exported(fx):
+    p, exported = load(fx), []
+    m = minimizer(p, fx.symbolic_trace(chain), return_intermediate=True)
+    m.module_exporter = lambda inputs, mod, name: exported.append((name, len(inputs)))
+    quietly(lambda: m.run_nodes("cos", "relu"))
+    quietly(lambda: m.run_nodes("relu", "relu"))
+    assert exported == [("cos_cpu", 1), ("cos_acc", 1), ("relu_cpu", 1), ("relu_acc", 1)]
+    assert len(m.reports) == m.iteration == 1
+
+
+@BOTH
+def test_excluded_nodes_are_not_visited(fx):
+    def exclude(nodes, start, end):
+        if names(nodes) == ["relu"]:
+            nodes.clear()
+
+    m = minimizer(load(fx), fx.symbolic_trace(longer), traverse_method="binary")
+    m.exclusion_fn = exclude
+    assert names(quietly(m.minimize)[0]) == ["relu_1"]
+
+
 @BOTH
 def test_reports_and_errors(fx):
     p = load(fx)
@@ -285,6 +339,12 @@ def test_reports_and_errors(fx):
 def test_binary_search_finds_all():
     m = minimizer(load(cfx), cfx.symbolic_trace(chain), traverse_method="binary", find_all=True)
     assert names(quietly(m.minimize)[0]) == ["relu"]  # torch.fx loses it on the way
+    m = minimizer(load(cfx), cfx.symbolic_trace(longer), traverse_method="binary", find_all=True)
+    assert names(quietly(m.minimize)[0]) == ["relu", "relu_1"]
+    assert quietly(lambda: m.minimize(start="nope"))[0] == set()
+    m = minimizer(load(cfx), cfx.symbolic_trace(longer), traverse_method="skip")
+    found, _ = quietly(lambda: m.minimize(skip_nodes=["add", "mul"]))
+    assert names(found) == ["cos", "relu", "relu_1", "sin", "tanh"]  # torch.fx has the last part's
 
 
 def random_program(r):

@@ -1,11 +1,10 @@
 """What goes wrong, in one line: what, where in the user's program, and what to do."""
 import contextlib
-import difflib
 import os
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from .._glue import tracing
 
@@ -21,9 +20,7 @@ class Wrong(Exception):
         self.code = code
 
 
-def near(word: str, words: Iterable[str]) -> str:
-    found = difflib.get_close_matches(word, [w for w in words if isinstance(w, str)], 1)
-    return f"; did you mean '{found[0]}'?" if found else ""
+near = tracing.near
 
 
 def in_line(what: object) -> str:

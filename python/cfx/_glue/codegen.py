@@ -4,13 +4,14 @@ The generator is C (src/emit/python, python/src/codegen/codegen.c). It asks abou
 and about what a CodeGen changes: how an object is written, what stands in a comment. A `_Job`
 holds the answers for one run.
 """
+import ast
 import contextlib
 import enum
 import inspect
 import math
 import re
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -390,6 +391,28 @@ class _PyTreeInfo(NamedTuple):
         return self._replace(orig_args=self.orig_args.copy())  # specs do not change
 
 
+def _default_text(var: str) -> str | None:
+    """The default in a parameter's text: "3" in "x : int = 3  # its description"."""
+    if "=" not in var:
+        return None
+    value = getattr(ast.parse(var).body[0], "value", None)  # an assignment, as text
+    return value and ast.get_source_segment(var, value)
+
+
+def _nested_text(spec: Any, leaves: Iterator[str | None]) -> str | None:
+    """The expression for a value of this structure; None if a leaf has none."""
+    if spec.is_leaf():
+        return next(leaves)
+    texts = [_nested_text(child, leaves) for child in spec.children()]
+    if not texts or None in texts:
+        return None
+    if spec.type is dict:
+        texts = [f"{key!r}: {text}" for key, text in zip(spec.context, texts)]
+    ends = {tuple: "()", list: "[]", dict: "{}"}.get(spec.type)
+    lone = "," if spec.type is tuple and len(texts) == 1 else ""
+    return ends and ends[0] + ", ".join(map(str, texts)) + lone + ends[1]
+
+
 class _PyTreeCodeGen(CodeGen):
     """Generates a function whose arguments and result have the nested structure that they had
     during tracing; the graph works on the leaves."""
@@ -399,6 +422,15 @@ class _PyTreeCodeGen(CodeGen):
         self.pytree_info: _PyTreeInfo = pytree_info
 
     def process_inputs(self, *inputs: Any) -> Any:
+        info = self.pytree_info
+        parts = info.in_spec.children() if info is not None else []
+        parts = parts[1:] if info is not None and info.orig_args[:1] == ["self"] else parts
+        try:  # a container that was one input while tracing stays one
+            if len(inputs) <= len(parts):
+                pairs = zip(parts, inputs)
+                return [leaf for part, value in pairs for leaf in part.flatten_up_to(value)]
+        except ValueError:  # another structure: they may be leaves already
+            pass
         return _pytree._torch_pytree().arg_tree_leaves(*inputs)
 
     def process_outputs(self, out: Any) -> Any:
@@ -409,7 +441,7 @@ class _PyTreeCodeGen(CodeGen):
 
     def _format_annotations(self, free_vars: list[str], expanded_def: bool) -> str:
         """Declarations of the leaves that have a type."""
-        typed = [var for var in free_vars if ":" in var]
+        typed = [var for var in free_vars if ":" in var.partition("=")[0]]
         if not typed:
             return ""
         if expanded_def:
@@ -430,11 +462,22 @@ class _PyTreeCodeGen(CodeGen):
 
     def gen_var_bindings(self, fn_args: list[str], free_vars: list[str], expanded_def: bool) -> str:
         """Returns the statements that unpack the arguments."""
-        names = ", ".join(re.split("[:#]", var)[0] for var in free_vars)
+        names = ", ".join(re.split("[:=#]", var)[0].rstrip() for var in free_vars)
         annotations = self._format_annotations(free_vars, expanded_def)
         arguments = self._arguments(fn_args)
         flatten = f"fx_pytree.tree_flatten_spec({arguments}, self._in_spec)"
         return f"{annotations}\n    {names}, = {flatten}"
+
+    def _with_defaults(self, free_vars: list[str]) -> list[str]:
+        """The function's parameters. As in any signature, those with a default come last."""
+        args, parts = self.pytree_info.orig_args[:], self.pytree_info.in_spec.children()
+        texts = [_default_text(var) for var in free_vars]
+        if any(texts) and len(parts) == len(args):
+            leaves = iter(texts)
+            defaults = [_nested_text(part, leaves) for part in parts]
+            while defaults and (text := defaults.pop()) is not None:
+                args[len(defaults)] += f" = {text}"
+        return args
 
     def gen_fn_def(
         self, free_vars: list[str], maybe_return_annotation: str, *, expanded_def: bool = False
@@ -444,7 +487,9 @@ class _PyTreeCodeGen(CodeGen):
         args = self.pytree_info.orig_args
         if args and args[0] == "self":
             free_vars.insert(0, "self")
-        head = super().gen_fn_def(args[:], maybe_return_annotation, expanded_def=expanded_def)
+        head = super().gen_fn_def(
+            self._with_defaults(free_vars), maybe_return_annotation, expanded_def=expanded_def
+        )
         if free_vars:
             head += self.gen_var_bindings(args, free_vars, expanded_def)
         return head

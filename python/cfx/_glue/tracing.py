@@ -27,6 +27,15 @@ else:
     _CONSTANTS = (torch.Tensor, torch.ScriptObject, *_OPAQUE)
     _core._register(sequential=torch.nn.Sequential, tensor_types=_CONSTANTS[:2])
 
+
+def near(word, words):
+    """"; did you mean 'fc1'?" with the nearest of the words, or nothing."""
+    import difflib  # when something is wrong
+
+    found = difflib.get_close_matches(word, [w for w in words if isinstance(w, str)], 1)
+    return f"; did you mean '{found[0]}'?" if found else ""
+
+
 _PATHS = tuple(os.path.dirname(str(module.__file__)) + os.sep for module in _LIBRARIES)
 _core._register(library_paths=_PATHS)
 

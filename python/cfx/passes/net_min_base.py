@@ -1,11 +1,16 @@
-"""Finds the nodes for which two ways to run a module give different results."""
-import contextlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+"""Finds the nodes for which two ways to run a module give different results.
+
+A strategy visits parts of the list of calls. A visit runs a part in both ways and returns its nodes
+if the results differ or a run raises, otherwise an empty set.
+"""
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import Any
 
 from ..graph_module import GraphModule
-from ..node import Node, map_arg
+from ..node import Node
 from .shape_prop import ShapeProp
 from .split_utils import split_by_tags
 from .splitter_base import generate_inputs_for_submodules
@@ -14,6 +19,8 @@ from .tools_common import TensorOrTensors, Tensors
 
 __all__ = ["FxNetMinimizerBadModuleError", "FxNetMinimizerRunFuncError",
            "FxNetMinimizerResultMismatchError"]  # fmt: skip
+
+_Visit = Callable[..., NodeSet]
 
 
 class FxNetMinimizerBadModuleError(Exception):
@@ -28,8 +35,65 @@ class FxNetMinimizerResultMismatchError(Exception):
     """The results differ."""
 
 
-_FAILED = FxNetMinimizerRunFuncError, FxNetMinimizerResultMismatchError
-_HALVES = "Proceed to split and lower the halves of the current sub-module individually."
+# ---- strategies ----
+
+
+def _one_by_one(visit: _Visit, nodes: NodeList, find_all: bool) -> NodeSet:
+    found: NodeSet = set()
+    for node in nodes:
+        if found and not find_all:
+            break
+        found |= visit([node])
+    return found
+
+
+def _halves(visit: _Visit, nodes: NodeList, find_all: bool, exclude: Any) -> NodeSet:
+    """Visits a part, and its halves if it fails, the first half first."""
+    found: NodeSet = set()
+    waiting = [(0, len(nodes))]
+    while waiting and (find_all or not found):
+        low, high = waiting.pop()
+        part = nodes[low:high]
+        if exclude is not None:
+            exclude(part, low, high)
+        failing = visit(part) if part else set()
+        if failing and len(part) == 1:
+            found |= failing
+        elif failing:
+            middle = (low + high) // 2
+            waiting += [(middle, high), (low, middle)]
+    return found
+
+
+def _block(visit: _Visit, nodes: NodeList, find_last: bool | None) -> NodeSet:
+    """The shortest block that fails: its end is where the parts from the first node on begin to
+    fail, its start is the last from which they do. `find_last` is true for the end alone, false
+    for the start alone. Bisection never visits the last candidate, so that it is visited at the
+    end."""
+    start, end = 0, len(nodes)
+    if find_last is not False:
+        begins = lambda i: bool(visit(nodes[: i + 1]))  # noqa: E731
+        last = bisect_left(range(end - 1), True, key=begins)
+        if not begins(last):
+            return set()
+        end = last + 1
+    if find_last is not True:
+        stops = lambda i: not visit(nodes[i:])  # noqa: E731
+        start = bisect_left(range(end - 1), True, key=stops)
+        start -= stops(start)
+    return set(nodes[start:end]) if start >= 0 else set()
+
+
+def _growing(visit: _Visit, nodes: NodeList) -> NodeSet:
+    """The first node that makes the part from the first node on fail."""
+    parts = (nodes[: i + 1] for i in range(len(nodes)))
+    return next(({part[-1]} for part in parts if visit(part, fuse=False)), set())
+
+
+def _between(visit: _Visit, nodes: NodeList, skipped: list[str]) -> NodeSet:
+    """The parts that fail, of those that are left if the nodes with these names are taken out."""
+    runs = groupby(nodes, lambda node: node.name in skipped)
+    return {node for skip, run in runs if not skip for node in visit([*run], last_only=False)}
 
 
 @dataclass
@@ -46,7 +110,7 @@ class _MinimizerSettingBase:
     all_outputs: bool = False
 
     def __str__(self) -> str:
-        lines = (f"\t{f.name}: {getattr(self, f.name)}\n" for f in fields(self))
+        lines = (f"\t{name}: {value}\n" for name, value in asdict(self).items())
         return "FX Minimizer Settings:\n" + "".join(lines)
 
 
@@ -89,29 +153,35 @@ class _MinimizerBase:
         """Runs a part in the second way."""
         raise RuntimeError("run_b() is not implemented.")
 
+    @staticmethod
+    def _returned(part: GraphModule) -> tuple[Names, bool]:
+        """The names of what a part returns, and whether that is a single value."""
+        out: Any = part.graph.output_node().args[0]
+        single = isinstance(out, Node)
+        return [node.name for node in ([out] if single else out)], single
+
     def _store_outputs(
         self, a_result: TensorOrTensors, b_result: TensorOrTensors, submodule: GraphModule
     ) -> None:
         """Keeps the results of a part by the names of its nodes."""
-        out = submodule.graph.output_node().args[0]
-        single = isinstance(out, Node)
-        for i, node in enumerate([out] if single else out):
-            self.a_outputs[node.name] = a_result if single else a_result[i]
-            self.b_outputs[node.name] = b_result if single else b_result[i]
+        names, single = self._returned(submodule)
+        for kept, result in ((self.a_outputs, a_result), (self.b_outputs, b_result)):
+            kept.update(zip(names, (result,) if single else result, strict=True))
 
     def _get_submod_inputs(
         self, main_module: GraphModule, submod_path: str
     ) -> tuple[Tensors, Tensors]:
-        """The inputs of a part for run_a and run_b: results that are kept, or those of the whole
-        module."""
-        graph = getattr(main_module, submod_path).graph
-        names = [n.target for n in graph.find_nodes(op="placeholder")]
+        """The inputs of a part for run_a and run_b: what they returned before, if errors accumulate
+        and all of it is known; otherwise what the part gets in a run of the whole module."""
         if self.settings.accumulate_error:
-            if all(name in self.a_outputs for name in names):
-                return [self.a_outputs[n] for n in names], [self.b_outputs[n] for n in names]
-            print(f"Can't find previous stored outputs named {names}!")
-        inputs = generate_inputs_for_submodules(main_module, self.sample_input, [submod_path])
-        return inputs[submod_path], inputs[submod_path]
+            part = main_module.get_submodule(submod_path)
+            names = [n.target for n in part.graph.find_nodes(op="placeholder")]
+            unknown = [name for name in names if name not in self.a_outputs]
+            if not unknown:
+                return tuple([kept[n] for n in names] for kept in (self.a_outputs, self.b_outputs))
+            print(f"The values of {unknown} are not known yet; the sample input is run for them")
+        given = generate_inputs_for_submodules(main_module, self.sample_input, [submod_path])
+        return given[submod_path], given[submod_path]
 
     def _tag_nodes(self, selected_nodes: NodeSet) -> None:
         """Tags these nodes "minimize", what needs them "main_1" and all others "main_0"."""
@@ -137,214 +207,94 @@ class _MinimizerBase:
     def _run_and_compare(
         self, split_module: GraphModule, submod_name: str, output_names: Names, report_idx: int = -1
     ) -> None:
-        """Runs a part in both ways and compares what it returns, or the nodes with these names."""
-        submodule = getattr(split_module, submod_name)
-        a_input, b_input = self._get_submod_inputs(split_module, submod_name)
-        if not self.reports:
-            self.reports.append([])
-            self.iteration = 1
-        report = self.reports[report_idx if report_idx >= 0 else self.iteration - 1]
-        report.append("Run and compare ...")
+        """Runs a part in both ways and compares what it returns, or the nodes with these names. The
+        difference is kept in `results` by the names of what was compared. Raises
+        FxNetMinimizerRunFuncError if a run fails, FxNetMinimizerResultMismatchError if the results
+        differ."""
+        log = self._report(report_idx).append
+        part: Any = getattr(split_module, submod_name)
+        inputs = self._get_submod_inputs(split_module, submod_name)
+        log("Run and compare ...")
         if output_names and not self.settings.all_outputs:
-            nodes = [n for n in submodule.graph.nodes if n.name in output_names]
-            submodule.graph.erase_node(submodule.graph.output_node())
-            submodule.graph.output(nodes[0] if len(nodes) == 1 else tuple(nodes))
-            submodule.recompile()
-        key = map_arg(submodule.graph.output_node().args, lambda node: node.name)
+            self._return_only(part, output_names)
+        names, single = self._returned(part)
         try:
-            a_result = self.run_a(submodule, a_input, report_idx)
-            b_result = self.run_b(submodule, b_input, report_idx)
-            self._store_outputs(a_result, b_result, submodule)
-        except Exception as e:
-            report.append(f"Exception raised when running {submod_name}: {e}")
-            raise FxNetMinimizerRunFuncError(report[-1]) from e
-        difference, equal = self.compare_fn(a_result, b_result, output_names)
-        self.results[key] = difference
-        report.append(f"Numerical accuracy = {difference}")
-        if not equal:
-            report.append(f"Result mismatch for {key}")
-            if self.module_exporter:
-                name = key[0] if isinstance(key[0], str) else "_".join(key[0])
-                self.module_exporter(a_input, submodule, name + "_cpu")
-                self.module_exporter(b_input, submodule, name + "_acc")
-            raise FxNetMinimizerResultMismatchError(report[-1])
+            a_result = self.run_a(part, inputs[0], report_idx)
+            b_result = self.run_b(part, inputs[1], report_idx)
+            self._store_outputs(a_result, b_result, part)
+        except Exception as error:
+            log(message := f"Exception raised when running {submod_name}: {error}")
+            raise FxNetMinimizerRunFuncError(message) from error
+        compared = (names[0] if single else tuple(names),)
+        self.results[compared], same = self.compare_fn(a_result, b_result, output_names)
+        log(f"Numerical accuracy = {self.results[compared]}")
+        if same:
+            return
+        for given, suffix in zip(inputs, ("_cpu", "_acc")) if self.module_exporter else ():
+            self.module_exporter(given, part, names[0] + suffix)
+        log(message := f"Result mismatch for {compared}")
+        raise FxNetMinimizerResultMismatchError(message)
 
-    # ---- ways to go through the nodes ----
+    @staticmethod
+    def _return_only(part: GraphModule, names: Names) -> None:
+        graph = part.graph
+        nodes = [node for node in graph.nodes if node.name in names]
+        graph.output_node().args = (nodes[0] if len(nodes) == 1 else tuple(nodes),)
+        part.recompile()
 
-    @contextlib.contextmanager
-    def _report(self, *lines: str) -> Iterator[list[str]]:
-        """A new report, printed at the end."""
+    # ---- visits ----
+
+    def _report(self, index: int) -> list[str]:
+        """The report with this index; for a negative one the latest, or a first one."""
+        if not self.reports:
+            self._begin_report()
+        return self.reports[index if index >= 0 else self.iteration - 1]
+
+    def _begin_report(self, *lines: str) -> list[str]:
         self.iteration += 1
-        report = [line.format(self.iteration) for line in lines]
-        self.reports.append(report)
-        yield report
-        self.print_report(report)
+        self.reports.append([line.format(self.iteration) for line in lines])
+        return self.reports[-1]
 
     def _with_fusions(self, nodes: NodeList) -> NodeSet:
         return set(nodes).union(*(self.fusions.get(node, ()) for node in nodes))
 
-    def _try(self, nodes: NodeSet, output_names: Names) -> Exception | None:
-        """What is wrong with these nodes, if anything is."""
+    def _failure(self, nodes: NodeSet, output_names: Names) -> Exception | None:
         try:
             self._run_and_compare(*self._build_submodule(nodes), output_names)
-        except _FAILED as e:
-            return e
+        except (FxNetMinimizerRunFuncError, FxNetMinimizerResultMismatchError) as error:
+            return error
         return None
 
-    @staticmethod
-    def _kind(e: Exception) -> str:
-        return "run" if isinstance(e, FxNetMinimizerRunFuncError) else "numeric"
-
-    def _binary_search_impl(self, all_nodes: NodeList, start_idx: int, end_idx: int) -> NodeSet:
-        """The culprits among all_nodes[start_idx:end_idx]."""
-        nodes = all_nodes[start_idx:end_idx]
-        if self.exclusion_fn is not None:
-            self.exclusion_fn(nodes, start_idx, end_idx)
-            if not nodes:
-                return set()
-        ends = f"{start_idx}:{nodes[0]} to {end_idx - 1}:{nodes[-1]}"
-        size = f"Size of the interested node list is {len(nodes)}"
-        title = "Binary search iteration {}"
-        with self._report(title, f"From node index {ends}. {size}") as report:
-            culprits = self._with_fusions(nodes)
-            failed = self._try(culprits, [nodes[-1].name])
-            if not failed:
-                report.append("No discrepancy found.")
-            elif len(nodes) == 1:
-                report.append("This is the last node in the sub-module. Search in the current "
-                              f"branch is successful with culprit = {culprits}.")  # fmt: skip
-            else:
-                report.append(_HALVES)
-        if not failed or len(nodes) == 1:
-            return culprits if failed else set()
-        mid = start_idx + len(nodes) // 2
-        culprits = self._binary_search_impl(all_nodes, start_idx, mid)
-        if not culprits or self.settings.find_all:
-            culprits = culprits | self._binary_search_impl(all_nodes, mid, end_idx)
-        if not culprits:
-            report.append("Further split and lowering found no errors. Unable to minimize the "
-                          f"submodule with list of nodes: {nodes}")  # fmt: skip
-            self.print_report(report)
-        return culprits
-
-    def _binary_traverse(self, nodes: NodeList) -> NodeSet:
-        return self._binary_search_impl(nodes, 0, len(nodes))
-
-    def _sequential_traverse(self, nodes: NodeList) -> NodeSet:
-        culprits: NodeSet = set()
-        for node in nodes:
-            title = "Sequential traverse iteration {}."
-            with self._report(title, f"Visit node: {node.name}") as report:
-                mine = self._with_fusions([node])
-                if failed := self._try(mine, [node.name]):
-                    culprits |= mine
-                    report.append(f"Found culprit from {self._kind(failed)} error: {node}")
-            if failed and not self.settings.find_all:
-                break
-        return culprits
-
-    def _block_traverse_impl(
-        self, nodes: NodeList, start_idx: int, end_idx: int, find_last_node: bool
-    ) -> int:
-        """The first end, or the last start, of a list of nodes that fails."""
-        mid = start_idx + (end_idx - start_idx) // 2
-        part = nodes[: mid + 1] if find_last_node else nodes[mid:]
-        which = "last" if find_last_node else "first"
-        with self._report(
-            "=" * 30, "Block search iteration {}", f"Search for {which} node in culprits",
-            f"From node index {start_idx}:{nodes[start_idx]} to {end_idx}:{nodes[end_idx]}. ",
-            f"Subgraph constructed by {part[0]} to {part[-1]}", f"Targeting node: {nodes[mid]}",
-            f"Size of the interested node list is {end_idx - start_idx + 1}",
-        ) as report:  # fmt: skip
-            failed = self._try(self._with_fusions(part), [part[-1].name])
-            at = f"{part[0]} to {part[-1]}" if failed else f"start to {mid}:{nodes[mid]}"
-            report.append(f"Culprits {'' if failed else 'not '}found from node {at}.")
-            if start_idx == end_idx:
-                step = 0 if failed else 1 if find_last_node else -1
-                found = min(max(mid + step, 0), len(nodes) - 1)
-                report += ["This is the last node in the sub-module. ",
-                           "Search in the current branch is successful with node :",
-                           f"{found}, node name: {nodes[found]}."]  # fmt: skip
-                return found
-            report.append(_HALVES)
-        before = bool(failed) == find_last_node
-        low, high = (start_idx, mid if find_last_node else max(mid - 1, start_idx))
-        if not before:
-            low, high = min(mid + 1, end_idx), end_idx
-        return self._block_traverse_impl(nodes, low, high, find_last_node)
-
-    def _block_traverse(self, nodes: NodeList, find_last_node: bool | None) -> NodeSet:
-        """The smallest block with all culprits: its end, then its start."""
-        start, end = 0, len(nodes) - 1
-        if find_last_node is not False:
-            end = self._block_traverse_impl(nodes, 0, end, True)
-            self.print_report([f"Block search from {nodes[0]} to {nodes[-1]}", "Finish Pass 1",
-                               f"Find end_idx = {end}:{nodes[end]}"])  # fmt: skip
-        if find_last_node is not True:
-            start = self._block_traverse_impl(nodes, 0, end, False)
-            self.print_report(["Start searching for first node in culprit", "Finish Pass 2",
-                               f"Find start_idx = {start}:{nodes[start]}"])  # fmt: skip
-        self.print_report([f"Finish searching, found minimum block ({nodes[start]},{nodes[end]})"])
-        return set(nodes[start : end + 1])
-
-    def _defined_traverse(self, nodes: NodeList) -> NodeSet:
-        """Runs these nodes as one; as torch.fx does, reports a culprit but gives back none."""
-        with self._report(f"Defined graph from {nodes[0]} to {nodes[-1]}") as report:
-            mine = self._with_fusions(nodes)
-            if self._try(mine, [nodes[-1].name]):
-                report.append(f"Found culprit {mine}")
-        return set()
-
-    def _accumulate_traverse(self, nodes: NodeList) -> NodeSet:
-        if self.settings.find_all:
-            print("'Find All' mode is not supported in accumulate traversal.")
-            return set()
-        for i, node in enumerate(nodes):
-            title = "Accumulate traverse iteration {}."
-            with self._report(title, f"Add node: {node.name}") as report:
-                failed = self._try(set(nodes[: i + 1]), [node.name])
-                if failed:
-                    report.append(f"Found culprit {node}")
-            if failed:
-                return {node}
-        return set()
-
-    def _skip_traverse_impl(self, all_nodes: NodeList, start_idx: int, end_idx: int) -> NodeSet:
-        nodes = all_nodes[start_idx:end_idx]
-        where = f"From node index {start_idx} to {end_idx - 1}. "
-        size = f"Size of the interested node list is {len(nodes)}"
-        with self._report(" Nodes block {}.", where + size) as report:
-            mine = self._with_fusions(nodes)
-            failed = self._try(mine, [])
-            report.append(f"Found culprit from {self._kind(failed)} error: {mine}" if failed
-                          else "No discrepancy found.")  # fmt: skip
-        return mine if failed else set()
-
-    def _skip_traverse(self, all_nodes: NodeList, skip_nodes: list) -> NodeSet:
-        culprits: NodeSet = set()
-        start = 0
-        for i, node in enumerate([*all_nodes, None]):
-            if node is None or node.name in skip_nodes:
-                if i > start:
-                    culprits |= self._skip_traverse_impl(all_nodes, start, i)
-                start = i + 1
-        return culprits
-
-    # ---- the whole of it ----
+    def _visit(self, nodes: NodeList, fuse: bool = True, last_only: bool = True) -> NodeSet:
+        """Runs these nodes, with their fusions if `fuse`, as one part in both ways and compares the
+        last value, or else all that the part returns. Returns the nodes if they fail."""
+        method = self.settings.traverse_method.capitalize()
+        where = f"node: {nodes[0]}" if len(nodes) == 1 else f"{len(nodes)} nodes: {nodes}"
+        report = self._begin_report(f"{method} traverse iteration {{}}.", f"Visit {where}")
+        part = self._with_fusions(nodes) if fuse else set(nodes)
+        error = self._failure(part, [nodes[-1].name] if last_only else [])
+        if error:
+            kind = "run" if isinstance(error, FxNetMinimizerRunFuncError) else "numeric"
+            what = "Found culprit" if len(nodes) == 1 else "A culprit is among these nodes,"
+            report.append(f"{what} from {kind} error: {', '.join(map(str, nodes))}")
+        else:
+            report.append("No difference.")
+        self.print_report(report)
+        return part if error else set()
 
     def _collect_nodes(self, start: str | None, end: str | None) -> NodeList:
         """The calls from the one named `start` to the one named `end`."""
         calls = [n for n in self.module.graph.nodes if n.op in CALLABLE_NODE_OPS]
-        names = [node.name for node in calls]
-        first = 0 if start is None else names.index(start) if start in names else len(names)
-        return calls[first : names.index(end) + 1 if end in names else None]
+        place = {node.name: i for i, node in enumerate(calls)}
+        first = 0 if start is None else place.get(start, len(calls))
+        return calls[first : place.get(end or "", len(calls)) + 1]
 
     def run_nodes(self, start: str | None = None, end: str | None = None) -> None:
-        """Runs and compares a part of the module, and prints the errors found."""
+        """Runs and compares a part of the module, and prints the error found."""
         nodes = self._collect_nodes(start, end)
         names = [n.name for n in nodes] if self.settings.return_intermediate else []
-        if failed := self._try(self._with_fusions(nodes), names):
-            print(failed)
+        if error := self._failure(self._with_fusions(nodes), names):
+            print(error)
 
     def print_report(self, report: list[str]) -> None:
         """Prints one report."""
@@ -362,16 +312,23 @@ class _MinimizerBase:
         """Returns the culprits between the nodes named `start` and `end`, as the settings specify.
         `skip_nodes` is for "skip"; `find_last_node` is for "block": True finds only the end, False
         only the start."""
-        print(self.settings)
+        settings, nodes = self.settings, self._collect_nodes(start, end)
+        method, find_all = settings.traverse_method, settings.find_all
+        print(settings)
         print(self.module.graph)
-        nodes = self._collect_nodes(start, end)
-        method = self.settings.traverse_method
-        if method == "skip":
-            if skip_nodes is None:
-                raise RuntimeError("'skip_nodes' can't be None when 'traverse_method' is 'skip'.")
-            return self._skip_traverse(nodes, skip_nodes)
-        if method == "block":
-            return self._block_traverse(nodes, find_last_node)
-        if method not in ("sequential", "binary", "accumulate", "defined"):
+        if method == "skip" and skip_nodes is None:
+            raise RuntimeError("'skip_nodes' can't be None when 'traverse_method' is 'skip'.")
+        search: dict[str, Callable[[], NodeSet]] = {
+            "sequential": lambda: _one_by_one(self._visit, nodes, find_all),
+            "binary": lambda: _halves(self._visit, nodes, find_all, self.exclusion_fn),
+            "block": lambda: _block(self._visit, nodes, find_last_node),
+            "accumulate": lambda: _growing(self._visit, nodes),
+            "skip": lambda: _between(self._visit, nodes, skip_nodes or []),
+            "defined": lambda: self._visit(nodes) and set(),  # only the report tells
+        }
+        if method not in search:
             raise RuntimeError(f"Unknown traverse method {method}!")
-        return getattr(self, f"_{method}_traverse")(nodes)
+        if method == "accumulate" and find_all:
+            print("'accumulate' finds one culprit only: 'find_all' needs another traverse method")
+            return set()
+        return search[method]() if nodes else set()

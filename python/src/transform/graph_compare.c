@@ -79,6 +79,7 @@ PyObject *graph_blame(PyGraph *self, PyObject *verdicts)
 typedef struct minimize_job {
     PyGraph *self;
     PyObject *test;
+    PyObject *best;  /* the last pair that failed: kept, or the collector would empty its graph */
 } minimize_job;
 
 /* (graph, [the nodes that its inputs stand for]): a new reference. */
@@ -100,11 +101,13 @@ static PyObject *part_to_py(PyGraph *self, const cfx_subgraph *part)
 
 static int ask_part(void *ctx, const cfx_subgraph *part)
 {
-    const minimize_job *job = ctx;
+    minimize_job *job = ctx;
     PyObject *pair = part_to_py(job->self, part);
     PyObject *answer = pair ? PyObject_CallObject(job->test, pair) : NULL;
     int fails = answer ? PyObject_IsTrue(answer) : -1;
     Py_XDECREF(answer);
+    if (fails > 0)
+        Py_XSETREF(job->best, Py_NewRef(pair));
     Py_XDECREF(pair);
     return fails;
 }
@@ -122,9 +125,11 @@ PyObject *graph_minimize(PyGraph *self, PyObject *args)
     cfx_iter here = hold(self->g);
     cfx_status status = cfx_graph_minimize(self->g, ask_part, &job,
                                            max_tests > 0 ? (size_t)max_tests : 0, &part, &err);
-    PyObject *pair = status == CFX_OK ? part_to_py(self, &part) : raise_cfx(&err);
-    if (status == CFX_OK)
-        cfx_subgraph_free(&part);
     cfx_iter_end(&here);
-    return pair;
+    if (status == CFX_OK) {
+        cfx_subgraph_free(&part);
+        return job.best;
+    }
+    Py_XDECREF(job.best);
+    return raise_cfx(&err);
 }
