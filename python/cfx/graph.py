@@ -17,6 +17,7 @@ from ._glue.codegen import _is_from_torch, _is_magic, _override_sym_repr, _parse
 from ._glue.codegen import _ParsedStackTrace, _PyTreeCodeGen, _PyTreeInfo, _register_custom_builtin
 from ._glue.codegen import dtype_abbrs, inplace_methods, magic_methods, reflectable_magic_methods
 from ._core import _Namespace, _NodeIter, _node_list
+from ._glue.listing import public_names
 from .node import Argument, Node, Target, _format_arg, _get_qualified_name, _type_repr
 
 __all__ = ["PythonCode", "CodeGen", "Graph"]
@@ -270,3 +271,8 @@ class Graph(_core.Graph):
 
 
 _core._register(graph_class=Graph)
+
+__dir__ = public_names(
+    globals(), "Argument", "Node", "Target", "TransformCodeFunc",
+    "dtype_abbrs", "inplace_methods", "magic_methods", "reflectable_magic_methods",
+)  # fmt: skip

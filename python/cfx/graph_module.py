@@ -22,6 +22,7 @@ from ._core import _assign_attr, _copy_attr, _del_attr
 from ._core import _get_attr, _get_attr_via_attr_list, _has_attr
 from ._glue.generated import _EvalCacheLoader, _exec_with_source, _forward_from_src, _loader
 from ._glue.generated import _method_from_src
+from ._glue.listing import public_names
 from .graph import Graph, PythonCode
 
 try:
@@ -419,3 +420,5 @@ setattr(GraphModule, "_lineno_map", property(lambda self: self._of_code("_lineno
 setattr(GraphModule, "_prologue_start", property(lambda self: self._of_code("_prologue_start")))
 GraphModule._wrapped_call = _WrappedCall(GraphModule, None)
 _core._register(graph_module_class=GraphModule)
+
+__dir__ = public_names(globals(), "FX_GRAPH_MODULE_FILE_PREFIX", "Graph", "PythonCode")

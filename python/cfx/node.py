@@ -15,6 +15,7 @@ from . import _core, _glue
 from ._compatibility import compatibility
 from ._core import Node, _find_module_of_method, _get_qualified_name, _pretty_print_target
 from ._core import _type_repr, map_aggregate, map_arg
+from ._glue.listing import public_names
 
 __all__ = ["Node", "map_arg", "map_aggregate", "has_side_effect"]
 
@@ -264,3 +265,5 @@ setattr(Node, "_pretty_print_target", staticmethod(_pretty_print_target))
 setattr(Node, "__reduce_ex__", _reduce)
 setattr(Node, "__deepcopy__", _deepcopy)
 setattr(Node, "_repr_fn", None)  # a node may be given a function of its own
+
+__dir__ = public_names(globals(), "Argument", "Target", "base_types")

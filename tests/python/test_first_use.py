@@ -1,10 +1,12 @@
 """What somebody meets who uses cfx for the first time: prompts, the command, help, names."""
+import importlib
 import os
 import pty
 import select
 import subprocess
 import sys
 import time
+import types
 from pathlib import Path
 
 import pytest
@@ -109,3 +111,46 @@ def test_another_text_of_the_same_name_is_not_taken():
     done = subprocess.run([sys.executable, "-c", program], env=ENVIRONMENT, capture_output=True,
                           text=True, timeout=200)
     assert "has no source" in done.stdout, done
+
+
+# ---- names -------------------------------------------------------------------------------------
+
+
+def test_star_import():
+    names = {}
+    exec("from cfx import *", names)
+    for name in ("symbolic_trace", "GraphModule", "Tracer", "Proxy", "wrap", "replace_pattern",
+                 "script", "Graph", "Node", "Interpreter", "Transformer"):
+        assert names[name] is getattr(cfx, name)
+
+
+MODULES = [
+    "cfx", "cfx.graph", "cfx.graph_module", "cfx.node", "cfx.ops", "cfx.passes", "cfx.proxy",
+    "cfx._symbolic_trace", "cfx.interpreter", "cfx.subgraph_rewriter", "cfx.scripting",
+    "cfx.weights", "cfx.checking", "cfx.shapes", "cfx.lowering", "cfx.text", "cfx.complete",
+    "cfx.interop", "cfx.annotate", "cfx.traceback", "cfx.operator_schemas",
+    "cfx.immutable_collections",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_dir_shows_what_is_public(name):
+    module = importlib.import_module(name)
+    for shown in dir(module):
+        value = getattr(module, shown)
+        if shown.startswith("__") and shown.endswith("__"):
+            continue
+        assert not shown.startswith("_")
+        inside = getattr(value, "__name__", "cfx").startswith("cfx.")
+        assert not isinstance(value, types.ModuleType) or inside, shown
+        assert getattr(value, "__module__", None) not in ("typing", "contextlib", "dataclasses") \
+            or shown in ("Argument", "Target"), shown
+    assert set(getattr(module, "__all__", ())) <= set(dir(module))
+
+
+def test_dir_shows_operators_and_passes():
+    assert {"relu", "conv2d", "cond", "find"} <= set(dir(cfx.ops)) and len(dir(cfx.ops)) > 500
+    assert {"run", "table", "shape_prop", "split_module"} <= set(dir(cfx.passes))
+    assert cfx.passes.shape_prop.ShapeProp
+    with pytest.raises(AttributeError, match="cfx.passes.*nonsense"):
+        cfx.passes.nonsense  # noqa: B018
