@@ -35,7 +35,8 @@ def changing_functions() -> list:
 
 
 _side_effectful_functions: set = {
-    operator.setitem, operator.delitem, print, setattr, delattr, *changing_functions()
+    operator.setitem, operator.delitem, print, input, breakpoint, exec, setattr, delattr,
+    *changing_functions()
 }  # fmt: skip
 
 
