@@ -107,7 +107,7 @@ $(B)/flags.stamp $(B)/objects.stamp $(B)/headers.stamp: $(B)/%.stamp: FORCE
 includes = -Iinclude -I$(B)/include $(if $(filter src/% tests/% bench/%,$<),-Isrc) \
 	$(if $(filter src/%,$<),-I$(B)/generated) \
 	$(if $(filter tests/%,$<),-Itests/unit) \
-	$(if $(filter python/%,$<),-Ipython/src -isystem $(PY_INCLUDE))
+	$(if $(filter python/%,$<),-Ipython/src -I. -isystem $(PY_INCLUDE))
 PY_INCLUDE = $(eval PY_INCLUDE := $(shell $(PYTHON) -c \
 	'import sysconfig; print(sysconfig.get_path("include"))'))$(PY_INCLUDE)
 
@@ -191,7 +191,8 @@ $(CXX_BIN): $(B)/libcfx.a $(B)/flags.stamp | $(MADE) $(B)/include.stamp
 	    -MD -MP -o $@ $(filter %.cpp,$^) $(B)/libcfx.a $(LDFLAGS) $(LIBS)
 
 # ---- the extension, in place: python/cfx/_core.<EXT_SUFFIX>
-$(B)/python/_core.so: $(PY_OBJ) $(LIB_OBJ) $(B)/objects.stamp
+# It has the command, too: `python -m cfx`.
+$(B)/python/_core.so: $(PY_OBJ) $(filter-out %/main.o,$(CLI_OBJ)) $(LIB_OBJ) $(B)/objects.stamp
 	$(call say,LD  )
 	$(Q)$(link) $(SHARED)
 

@@ -1,5 +1,6 @@
 """Builds cfx._core from the same sources as the Makefile; everything else is in pyproject.toml."""
 import re
+import shutil
 from glob import glob
 from pathlib import Path
 
@@ -13,7 +14,8 @@ SOURCES = sorted(glob("src/script/*/*.py"))
 
 
 class BuildCore(build_ext):
-    """First runs the generator, which makes headers from the operator tables."""
+    """First runs the generator, which makes headers from the operator tables. All public headers
+    go into the package."""
 
     def build_extensions(self):
         folder = Path(self.build_temp)
@@ -25,6 +27,10 @@ class BuildCore(build_ext):
         for extension in self.extensions:
             extension.include_dirs += [str(folder / "include"), str(folder / "generated")]
         super().build_extensions()
+        if not self.inplace:  # for `cfx trace model.c`, and for programs in C
+            for include in ("include", folder / "include"):
+                shutil.copytree(include, Path(self.build_lib, "cfx", "include"),
+                                dirs_exist_ok=True)
 
 
 base_h = Path("include/cfx/base.h").read_text()
@@ -34,11 +40,13 @@ version = ".".join(
 )
 core = Extension(
     "cfx._core",
-    sources=sorted(glob("src/**/*.c", recursive=True) + glob("python/src/*/*.c")),
+    sources=sorted([*glob("src/**/*.c", recursive=True), *glob("python/src/*/*.c"),
+                    *set(glob("cli/*.c")) - {"cli/main.c"}]),
     depends=[path for pattern in ("include/**/*.*", "src/**/*.h", "src/**/*.def", "src/**/*.inc",
-                                  "src/**/*.py", "python/src/*/*.h", "tools/generate/*")
+                                  "src/**/*.py", "python/src/*/*.h", "cli/*.h", "cli/*.def",
+                                  "tools/generate/*")
              for path in glob(pattern, recursive=True)],
-    include_dirs=["include", "src", "python/src"],
+    include_dirs=["include", "src", "python/src", "."],
     define_macros=[("NDEBUG", None), POSIX],
     extra_compile_args=["-std=c11", "-O2", "-fvisibility=hidden", "-fno-semantic-interposition",
                         "-pthread", "-Werror=implicit-function-declaration",

@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static cfx_status tell(void *ctx, const cfx_node *n, const char *why)
 {
@@ -90,6 +91,42 @@ static int write_weights(const cli_model *m, cfx_module *captured, const char *p
     return code;
 }
 
+/* ---- weights that nobody asked for ----------------------------------------------------------- */
+
+/* "net.safetensors" for "net.ir". False if it is too long. */
+static bool beside(const char *output, char *out, size_t room)
+{
+    const char *slash = strrchr(output, '/');
+    const char *name = slash ? slash + 1 : output;
+    const char *dot = strrchr(name, '.');
+    const size_t size = dot && dot != name ? (size_t)(dot - output) : strlen(output);
+    const int n = snprintf(out, room, "%.*s.safetensors", (int)size, output);
+    return n > 0 && (size_t)n < room;
+}
+
+/* A graph without its weights does not run, so they lie beside it. They are initial ones: a file
+ * that is there may hold trained ones, and stays. */
+static int write_beside(const cli_model *m, cfx_module *captured, const char *output)
+{
+    char path[4096];
+    size_t tensors = 0;
+    cfx_state *state = cfx_module_state(m->scope, captured);
+    if (!state)
+        return cli_model_failed(m);
+    tensors = cfx_state_size(state);
+    cfx_state_free(state);
+    if (tensors == 0 || !beside(output, path, sizeof path))
+        return CLI_OK;
+    if (access(path, F_OK) == 0) {
+        printf("%s: left as it is; --weights %s replaces it with initial weights\n", path, path);
+        return CLI_OK;
+    }
+    const int code = write_weights(m, captured, path, &tensors);
+    if (code == CLI_OK)
+        printf("%s: %zu tensor%s\n", path, tensors, tensors == 1 ? "" : "s");
+    return code;
+}
+
 /* Standard output is free to say what was done if the graph went elsewhere. */
 static void print_summary(const cli_written *what, cfx_graph *g, size_t tensors)
 {
@@ -116,5 +153,8 @@ int cli_write_captured(const cli_model *m, cfx_module *captured, const cli_writt
         code = write_text(m, captured, what);
     if (code == CLI_OK)
         print_summary(what, cfx_module_graph(captured), tensors);
+    if (code == CLI_OK && what->output && !what->weights && !what->no_weights &&
+        strcmp(what->generator->name, "text") == 0)
+        code = write_beside(m, captured, what->output);
     return code;
 }

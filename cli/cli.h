@@ -20,7 +20,7 @@ enum {
 
 enum { CLI_MAX_OPTIONS = 12, CLI_MAX_REPEATED = 64, CLI_MAX_FORMS = 32 };
 
-/* ---- verbs and options (main.c, args.c, help.c) -------------------------------------------- */
+/* ---- verbs and options (command.c, args.c, help.c) ----------------------------------------- */
 
 typedef struct cli_args cli_args;
 
@@ -70,7 +70,7 @@ struct cli_args {
     bool help;
 };
 
-/* In the order of verbs.def; NULL past the end. (main.c) */
+/* In the order of verbs.def; NULL past the end. (command.c) */
 const cli_verb *cli_verb_at(size_t i);
 #define CLI_VERB(name) extern const cli_verb verb_##name;
 #include "verbs.def"
@@ -221,7 +221,8 @@ int cli_generate(const cli_args *args, const cfx_generator *generator,
 
 typedef struct cli_written {
     const char *output;   /* NULL: standard output */
-    const char *weights;  /* or NULL */
+    const char *weights;  /* NULL: beside an output of IR text, unless a file is there already */
+    bool no_weights;      /* nowhere */
     bool keep_modules;    /* not lowered */
     const cfx_generator *generator;
 } cli_written;

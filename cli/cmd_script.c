@@ -4,16 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCRIPT_CALL, SCRIPT_FUNCTION, SCRIPT_OUTPUT, SCRIPT_WEIGHTS, SCRIPT_PASS, SCRIPT_EVAL,
-       SCRIPT_SEED, SCRIPT_KEEP, SCRIPT_TO };
+enum { SCRIPT_CALL, SCRIPT_FUNCTION, SCRIPT_OUTPUT, SCRIPT_WEIGHTS, SCRIPT_NO_WEIGHTS,
+       SCRIPT_PASS, SCRIPT_EVAL, SCRIPT_SEED, SCRIPT_KEEP, SCRIPT_TO };
 
 static const cli_option verb_options[] = {
     [SCRIPT_CALL] = {"--call", "'Net(16)'", false, "the expression that creates the model", false},
     [SCRIPT_FUNCTION] = {"--function", "NAME", false,
                          "capture this function or class (without arguments)", false},
     [SCRIPT_OUTPUT] = {"--output", "FILE", false, "write the graph to FILE; or -o FILE", false},
-    [SCRIPT_WEIGHTS] = {"--weights", "FILE", false, "write the weights there: {tensors}",
+    [SCRIPT_WEIGHTS] = {"--weights", "FILE", false,
+                        "write the weights there: {tensors}; the default is beside the output",
                         false},
+    [SCRIPT_NO_WEIGHTS] = {"--no-weights", NULL, false, "write the graph only", false},
     [SCRIPT_PASS] = {"--pass", "A,B,...", false, "run passes over the graph, such as fuse_bn",
                      false},
     [SCRIPT_EVAL] = {"--eval", NULL, false, "capture in eval mode, as after model.eval()", false},
@@ -57,6 +59,7 @@ static int script(const cli_args *args, const cli_input *in, const cli_model *m,
         return failed(m, args->values[SCRIPT_CALL] || args->values[SCRIPT_FUNCTION]);
     return cli_write_captured(m, captured, &(cli_written){
         .output = args->values[SCRIPT_OUTPUT], .weights = args->values[SCRIPT_WEIGHTS],
+        .no_weights = args->values[SCRIPT_NO_WEIGHTS] != NULL,
         .keep_modules = args->values[SCRIPT_KEEP] != NULL,
         .generator = generator});
 }
@@ -85,6 +88,8 @@ static int cmd_script(const cli_args *args)
         return CLI_BAD_USAGE;
     if (args->values[SCRIPT_CALL] && args->values[SCRIPT_FUNCTION])
         return cli_usage_error(args->verb, "give either --call or --function, not both");
+    if (args->values[SCRIPT_WEIGHTS] && args->values[SCRIPT_NO_WEIGHTS])
+        return cli_usage_error(args->verb, "give either --weights or --no-weights, not both");
     int code = cli_read(&in, args->file, "Python") ? CLI_OK : CLI_UNREADABLE;
     cli_model m = {.name = in.name};
     cli_watch_interrupts();
@@ -102,14 +107,14 @@ const cli_verb verb_script = {
     .name = "script",
     .summary = "capture a model from its Python source, without Python",
     .usage = "[--call EXPRESSION | --function NAME] [-o FILE]\n"
-              "                  [--weights FILE] [--pass A,B,...] [--eval] [--seed N]\n"
-              "                  [--keep-modules | --to GENERATOR] FILE",
+              "                  [--weights FILE | --no-weights] [--pass A,B,...]\n"
+              "                  [--eval] [--seed N] [--keep-modules | --to GENERATOR] FILE",
     .operands = CLI_ONE_FILE,
     .options = verb_options,
     .generator = "text",
     .examples =
         "  cfx script model.py               its last nn.Module class, or only function\n"
-        "  cfx script --call 'Net(16, depth=2)' -o n.ir --weights n.safetensors model.py\n"
+        "  cfx script --call 'Net(16, depth=2)' -o n.ir model.py    and n.safetensors\n"
         "  cfx run --weights n.safetensors --input x=x.npy n.ir\n"
         "  cfx script --keep-modules model.py | cfx show\n"
         "  cfx script --python model.py      the graph as a Python class again\n",

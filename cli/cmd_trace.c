@@ -1,13 +1,16 @@
-/* cmd_trace.c - cfx trace: captures a model that is written in C. */
+/* cmd_trace.c - cfx trace: captures a model that is written in C. Models of PyTorch are captured by
+ * the Python package (python/cfx/_command), which has this verb, too. */
 #include "cli.h"
 
-enum { TRACE_OUTPUT, TRACE_WEIGHTS, TRACE_SHAPES, TRACE_CONCRETE, TRACE_PASS, TRACE_LOWER,
-       TRACE_KEEP, TRACE_CFLAGS, TRACE_TO };
+enum { TRACE_OUTPUT, TRACE_WEIGHTS, TRACE_NO_WEIGHTS, TRACE_SHAPES, TRACE_CONCRETE,
+       TRACE_PASS, TRACE_LOWER, TRACE_KEEP, TRACE_CFLAGS, TRACE_TO };
 
 static const cli_option verb_options[] = {
     [TRACE_OUTPUT] = {"--output", "FILE", false, "write the graph to FILE; or -o FILE", false},
-    [TRACE_WEIGHTS] = {"--weights", "FILE", false, "write the weights there: {tensors}",
+    [TRACE_WEIGHTS] = {"--weights", "FILE", false,
+                       "write the weights there: {tensors}; the default is beside the output",
                        false},
+    [TRACE_NO_WEIGHTS] = {"--no-weights", NULL, false, "write the graph only", false},
     [TRACE_SHAPES] = {"--shapes", "x=TYPE[N,3]", false,
                       "types and shapes of the inputs, checked during capture", false},
     [TRACE_CONCRETE] = {"--concrete-args", "y=None", false,
@@ -39,6 +42,7 @@ static int trace(const cli_args *args, const cli_model *m, const cfx_generator *
         return cli_model_failed(m);
     return cli_write_captured(m, captured, &(cli_written){
         .output = args->values[TRACE_OUTPUT], .weights = args->values[TRACE_WEIGHTS],
+        .no_weights = args->values[TRACE_NO_WEIGHTS] != NULL,
         .keep_modules = args->values[TRACE_KEEP] != NULL, .generator = generator});
 }
 
@@ -50,6 +54,8 @@ static int cmd_trace(const cli_args *args)
         return CLI_BAD_USAGE;
     if (args->values[TRACE_LOWER] && args->values[TRACE_KEEP])
         return cli_usage_error(args->verb, "give either --lower or --keep-modules, not both");
+    if (args->values[TRACE_WEIGHTS] && args->values[TRACE_NO_WEIGHTS])
+        return cli_usage_error(args->verb, "give either --weights or --no-weights, not both");
     int code = cli_model_begin(&m, args->file, NULL, args->values[TRACE_CFLAGS]);
     if (code == CLI_OK)
         code = trace(args, &m, generator);
@@ -59,17 +65,19 @@ static int cmd_trace(const cli_args *args)
 
 const cli_verb verb_trace = {
     .name = "trace",
-    .summary = "capture a model written in C as IR text",
-    .usage = "[-o FILE] [--weights FILE] [--shapes INPUTS] [--pass A,B,...]\n"
-              "                 [--concrete-args INPUTS] [--lower | --keep-modules]\n"
+    .summary = "capture a model in C, or a PyTorch module (NAME.py:CLASS), as IR text",
+    .usage = "[-o FILE] [--weights FILE | --no-weights] [--shapes INPUTS]\n"
+              "                 [--pass A,B,...] [--concrete-args INPUTS] [--lower | --keep-modules]\n"
               "                 [--cflags FLAGS] [--to GENERATOR] FILE",
     .operands = CLI_ONE_FILE,
     .options = verb_options,
     .generator = "text",
     .examples =
         "  cfx trace model.c                 prints the graph of its cfx_model\n"
-        "  cfx trace -o model.ir --weights model.safetensors --pass fuse_bn model.c\n"
+        "  cfx trace -o model.ir --pass fuse_bn model.c       and model.safetensors\n"
         "  cfx trace --shapes 'x=float32[N, 3, 224, 224]' model.c\n"
-        "  cfx trace --keep-modules model.c | cfx show\n",
+        "  cfx trace --keep-modules model.c | cfx show\n"
+        "  python -m cfx trace net.py:Net -o net.ir        a PyTorch module; for its options:\n"
+        "  python -m cfx trace --help\n",
     .run = cmd_trace,
 };

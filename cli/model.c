@@ -222,9 +222,23 @@ static int make(cli_model *m)
     return cfx_scope_ok(m->scope) && !cli_interrupted(NULL) ? CLI_OK : cli_model_failed(m);
 }
 
+/* "net.py:Net", "package.module:NAME" or "net.py", and not another file. */
+static bool is_python_target(const char *file)
+{
+    const char *colon = strrchr(file, ':');
+    const size_t size = colon ? (size_t)(colon - file) : strlen(file);
+    const bool is_py = size > 3 && strncmp(file + size - 3, ".py", 3) == 0;
+    return is_py || (colon && size > 0 && !strchr(colon, '/') && access(file, F_OK) != 0);
+}
+
 int cli_model_begin(cli_model *m, const char *file, const char *text, const char *cflags)
 {
     *m = (cli_model){.name = strcmp(file, "-") == 0 ? "<stdin>" : file};
+    if (!text && is_python_target(file)) {
+        fprintf(stderr, "%s: PyTorch modules are captured by the Python package: python -m cfx trace "
+                "%s; cfx script captures a file's source without Python\n", file, file);
+        return CLI_UNREADABLE;
+    }
     if (!text && strcmp(file, "-") != 0 && access(file, R_OK) != 0) {
         fprintf(stderr, "%s: %s; give the path of a C file, or - for standard input\n", file,
                 strerror(errno));

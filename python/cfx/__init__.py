@@ -4,6 +4,7 @@ Graphs of six instructions, with torch.fx's names and behaviour, and many times 
 without torch; functions that need torch say so when you call them.
 """
 import importlib
+import importlib.util
 from typing import Any
 
 from ._core import Runtime, Tensor, __version__, manual_seed, map_aggregate, map_arg
@@ -21,12 +22,28 @@ __all__ = [
     "map_arg", "parse", "structural_hash", "text", "while_loop",
 ]  # fmt: skip
 
+
+def _has_torch() -> bool:
+    try:
+        return importlib.util.find_spec("torch") is not None
+    except ValueError:  # somebody made a module of that name
+        return True
+
+
+if _has_torch():  # `from cfx import *` works without it
+    __all__ += [
+        "GraphModule", "PH", "Proxy", "ProxyableClassMeta", "ScriptError", "Tracer", "any_of",
+        "bisect", "c_code", "check", "generate", "infer_shapes", "lower", "minimize",
+        "python_module", "replace_pattern", "script", "symbolic_trace", "wrap",
+    ]  # fmt: skip
+
 # Loaded when somebody asks for them, because most need torch: name -> module.
 _MODULES = (
     "_lazy_graph_module", "_symbolic_trace", "annotate", "checking", "complete", "experimental",
     "graph_module", "interop", "lowering", "operator_schemas", "passes", "proxy", "scripting",
     "shapes", "subgraph_rewriter", "traceback", "weights",
 )  # fmt: skip
+_PARTS = ("graph", "immutable_collections", "interpreter", "node", "ops", "text")
 _LAZY = {
     **{name: name for name in _MODULES},
     "GraphModule": "graph_module", "Proxy": "proxy",
@@ -52,4 +69,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    special = (name for name in globals() if name.startswith("__"))
+    public = (name for name in _LAZY if not name.startswith("_"))
+    return sorted({*__all__, *public, *_PARTS, *special})

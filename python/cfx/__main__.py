@@ -1,9 +1,13 @@
-"""The command `python -m cfx`: what of cfx needs torch, from the shell. All else is the command
-`cfx`, which is C."""
+"""The command `cfx`, also as `python -m cfx`: the verbs of the command in C, and `trace` for modules
+of PyTorch."""
 import argparse
+import ctypes
+import os
+import signal
 import sys
+from pathlib import Path
 
-from . import __version__, weights
+from . import _core, weights
 
 EXAMPLES = """\
 TARGET is package.module:NAME or path/to/file.py:NAME. NAME is a module class, which is
@@ -11,10 +15,10 @@ constructed with the values of --arg; a module; a function that returns a module
 --arg or needs no arguments; or a function of tensors, which is captured itself.
 
 examples:
-  python -m cfx trace torchvision.models:resnet18 -o resnet18.ir
-  python -m cfx trace net.py:Net --arg 784 --arg bias=False -o net.ir
-  python -m cfx trace net.py:Net --checkpoint net.pt -o net.ir --check 'x=float32[8, 784]'
-  python -m cfx trace net.py:loss | cfx show
+  cfx trace torchvision.models:resnet18 -o resnet18.ir
+  cfx trace net.py:Net --arg 784 --arg bias=False -o net.ir
+  cfx trace net.py:Net --checkpoint net.pt -o net.ir --check 'x=float32[8, 784]'
+  cfx trace net.py:loss | cfx show
   cfx run --weights resnet18.safetensors --input x.npy resnet18.ir
 
 Exit status: 0 done, 1 the input is wrong, 2 the command line is wrong."""
@@ -23,16 +27,11 @@ Exit status: 0 done, 1 the input is wrong, 2 the command line is wrong."""
 def _parser() -> argparse.ArgumentParser:
     named = ", ".join(weights.extensions("named tensors"))
     parser = argparse.ArgumentParser(
-        prog="python -m cfx", allow_abbrev=False,
-        description="The part of cfx that needs torch. To show, check, change and run graphs: cfx "
-                    "--help")
-    parser.add_argument("--version", action="version", version=f"cfx {__version__}")
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    trace = verbs.add_parser(
-        "trace", help="capture a PyTorch module as IR text and weights", epilog=EXAMPLES,
-        description="Captures a PyTorch module as files that cfx runs without Python.",
+        prog="cfx trace", epilog=EXAMPLES,
+        description="Captures a PyTorch module as files that cfx runs without Python. For a model "
+                    "in C, see: cfx help trace",
         formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
-    add = trace.add_argument
+    add = parser.add_argument
     add("target", metavar="TARGET", help="what to capture")
     add("-o", "--output", metavar="FILE", help="file for the IR text (default: standard output)")
     add("--weights", metavar="FILE",
@@ -63,18 +62,52 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Runs the command and returns its exit status."""
-    options = _parser().parse_args(argv)
+def _trace(words: list[str]) -> int:
+    options = _parser().parse_args(words)
     try:
         import torch  # noqa: F401
     except ImportError:
-        print(f"cfx {options.verb}: this needs torch; install it into this Python, "
+        print("cfx trace: this needs torch; install it into this Python, "
               f"{sys.executable}: pip install torch", file=sys.stderr)
         return 1
     from ._command import trace
 
     return trace(options)
+
+
+def _is_of_c(words: list[str]) -> bool:
+    """Whether these words after `trace` name a model in C: a file, or - for standard input."""
+    return any(word.endswith(".c") or (word == "-" and before not in ("-o", "--output"))
+               for before, word in zip(["", *words], words, strict=False))
+
+
+def _command(words: list[str]) -> int:
+    """The command in C. It compiles models against the headers of the package, and what it loads
+    finds the library in the extension."""
+    package = Path(__file__).resolve().parent
+    for include in (package / "include", package.parents[1] / "build" / "include"):
+        if (include / "cfx" / "cfx.h").is_file():
+            os.environ.setdefault("CFX_INCLUDE", str(include))
+            break
+    if words[:1] in (["trace"], ["demo"]):
+        ctypes.CDLL(_core.__file__, mode=ctypes.RTLD_GLOBAL)
+    sys.stdout.flush()
+    # Ctrl-C and a closed pipe end a program in C.
+    former = {number: signal.signal(number, signal.SIG_DFL)
+              for number in (signal.SIGINT, signal.SIGPIPE)}
+    try:
+        return _core._command(["cfx", *words])
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs the command and returns its exit status."""
+    words = sys.argv[1:] if argv is None else argv
+    if words[:1] == ["trace"] and not _is_of_c(words[1:]):
+        return _trace(words[1:])
+    return _command(words)
 
 
 if __name__ == "__main__":

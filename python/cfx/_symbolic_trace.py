@@ -18,6 +18,7 @@ from torch.utils import _pytree
 from . import _core, _glue, interop
 from ._glue import tracing
 from ._glue.codegen import _PyTreeCodeGen, _PyTreeInfo
+from ._glue.listing import public_names
 from ._lazy_graph_module import _make_graph_module
 from .graph import Graph
 from .node import base_types
@@ -502,3 +503,5 @@ def symbolic_trace(
 
 _glue.trace_code = Tracer.trace.__code__
 _core._register(trace_code=_glue.trace_code)
+
+__dir__ = public_names(globals(), "Graph", "HAS_VARSTUFF", "PH", "Proxy", "base_types")

@@ -2,6 +2,7 @@
 from typing import Any
 
 from ._compatibility import compatibility
+from ._glue.listing import public_names
 
 __all__ = ["annotate"]
 
@@ -20,3 +21,5 @@ def annotate(val: Any, type: type) -> Any:
             )
         val.node.type = type
     return val
+
+__dir__ = public_names(globals())

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from ._glue.listing import public_names
 from ._symbolic_trace import symbolic_trace
 from .graph import Graph
 from .graph_module import GraphModule, Module, torch
@@ -515,3 +516,5 @@ def minimize(
         return still_fails(*case(graph, nodes))
 
     return case(*gm.graph._minimize(test, max_tests))
+
+__dir__ = public_names(globals())

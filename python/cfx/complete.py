@@ -3,6 +3,7 @@ their weights."""
 from typing import Any, NamedTuple
 
 from . import _core
+from ._glue.listing import public_names
 from .graph import Graph
 
 
@@ -55,3 +56,5 @@ def python_module(module: Any, class_name: str | None = None) -> str:
     parameters and buffers that `forward` uses. Weights are loaded by name (load_state_dict)."""
     return _core._generate_form(_graph_of(module, "python_module"), module, "python",
                            _class_name(module, class_name), 0, False)
+
+__dir__ = public_names(globals())

@@ -17,6 +17,7 @@ from ._glue.codegen import _is_from_torch, _is_magic, _override_sym_repr, _parse
 from ._glue.codegen import _ParsedStackTrace, _PyTreeCodeGen, _PyTreeInfo, _register_custom_builtin
 from ._glue.codegen import dtype_abbrs, inplace_methods, magic_methods, reflectable_magic_methods
 from ._core import _Namespace, _NodeIter, _node_list
+from ._glue.listing import public_names
 from .node import Argument, Node, Target, _format_arg, _get_qualified_name, _type_repr
 
 __all__ = ["PythonCode", "CodeGen", "Graph"]
@@ -209,9 +210,11 @@ class Graph(_core.Graph):
     def python_code(
         self, root_module: str, *, verbose: bool = False, include_stride: bool = False,
         include_device: bool = False, colored: bool = False, expanded_def: bool = False,
-        record_func: bool = False, additional_meta: list[str] | None = None,
+        record_func: bool = False, additional_meta: list[str] | None = None, source: bool = False,
     ) -> PythonCode:  # fmt: skip
-        """Returns the source of a Python function for this graph, and the globals it needs."""
+        """Returns the source of a Python function for this graph, and the globals it needs.
+        `source` adds the lines of the program that was captured, as comments."""
+        more = {"source": True} if source else {}  # a CodeGen of torch.fx's kind does not know it
         return self._python_code(
             root_module,
             _Namespace(),
@@ -222,6 +225,7 @@ class Graph(_core.Graph):
             expanded_def=expanded_def,
             record_func=record_func,
             additional_meta=additional_meta,
+            **more,
         )
 
     def _python_code(self, root_module: str, namespace: _Namespace, **options: Any) -> PythonCode:
@@ -270,3 +274,8 @@ class Graph(_core.Graph):
 
 
 _core._register(graph_class=Graph)
+
+__dir__ = public_names(
+    globals(), "Argument", "Node", "Target", "TransformCodeFunc",
+    "dtype_abbrs", "inplace_methods", "magic_methods", "reflectable_magic_methods",
+)  # fmt: skip

@@ -3,6 +3,7 @@ from typing import Any
 
 from ._compatibility import compatibility
 from ._core import immutable_dict, immutable_list
+from ._glue.listing import public_names
 
 __all__ = ["immutable_list", "immutable_dict"]
 
@@ -47,3 +48,5 @@ def _register_with_torch() -> None:
                 flatten_with_keys_fn=flatten_with_keys,
             )
     _pytree._register_torch_types()
+
+__dir__ = public_names(globals())

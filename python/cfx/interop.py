@@ -23,6 +23,7 @@ import cfx
 
 from . import _core, ops
 from ._glue.pickling import _STATE
+from ._glue.listing import public_names
 
 try:
     import torch
@@ -515,3 +516,5 @@ def wrapped_names() -> tuple[dict[tuple[int, str], dict[str, Any]], list[tuple[t
     and (class, name) for the methods that torch.fx patches while it traces."""
     functions, methods = _wrapped_tables()
     return dict(functions), list(methods)
+
+__dir__ = public_names(globals())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from ._compatibility import compatibility
 from ._core import map_aggregate
+from ._glue.listing import public_names
 from .graph import Graph
 from .node import Argument, Node, Target, source_line
 from .text import as_cfx
@@ -198,3 +199,5 @@ class Transformer(Interpreter):
         from ._lazy_graph_module import _make_graph_module
 
         return _make_graph_module(self.module, self._finish())
+
+__dir__ = public_names(globals(), "Argument", "Graph", "Node", "Target", "map_aggregate")

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from . import _core
 from ._core import Runtime
+from ._glue.listing import public_names
 from .graph import Graph
 
 
@@ -169,3 +170,5 @@ def lower(module: Any, *, runtime: Runtime | None = None) -> Lowered:
     if found:
         raise LowerError([Finding(*row) for row in found])
     return Lowered(clone, _state(clone, module), graph, runtime)
+
+__dir__ = public_names(globals())

@@ -15,6 +15,7 @@ from . import _core, _glue
 from ._compatibility import compatibility
 from ._core import Node, _find_module_of_method, _get_qualified_name, _pretty_print_target
 from ._core import _type_repr, map_aggregate, map_arg
+from ._glue.listing import public_names
 
 __all__ = ["Node", "map_arg", "map_aggregate", "has_side_effect"]
 
@@ -34,7 +35,8 @@ def changing_functions() -> list:
 
 
 _side_effectful_functions: set = {
-    operator.setitem, operator.delitem, print, setattr, delattr, *changing_functions()
+    operator.setitem, operator.delitem, print, input, breakpoint, exec, setattr, delattr,
+    *changing_functions()
 }  # fmt: skip
 
 
@@ -264,3 +266,5 @@ setattr(Node, "_pretty_print_target", staticmethod(_pretty_print_target))
 setattr(Node, "__reduce_ex__", _reduce)
 setattr(Node, "__deepcopy__", _deepcopy)
 setattr(Node, "_repr_fn", None)  # a node may be given a function of its own
+
+__dir__ = public_names(globals(), "Argument", "Target", "base_types")

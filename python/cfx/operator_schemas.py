@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from ._compatibility import compatibility
 from ._glue import find_torch
+from ._glue.listing import public_names
 
 __all__ = ["ArgsKwargsPair", "check_for_mutable_operation", "get_signature_for_torch_op",
            "create_type_hint", "type_matches", "normalize_function", "normalize_module"]
@@ -327,3 +328,5 @@ def normalize_module(
         return None
     callee = _callee(inspect.signature(module.forward))
     return _bind(callee, args, kwargs or {}, normalize_to_only_use_kwargs)
+
+__dir__ = public_names(globals())

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from . import _core
 from ._core import Graph
+from ._glue.listing import public_names
 
 Region = Callable[..., Any] | Graph
 
@@ -110,6 +111,14 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"there is no operator '{name}' in the operator table")
     return function
 
+
+def __dir__() -> list[str]:
+    return sorted({*_names(), *(name for name in _core._kernels() if name[0] != "_")})
+
+
+_names = public_names(
+    globals(), "cond", "while_loop", "for_loop", "fail", "check_length", "check_buffer"
+)
 
 for _function in (cond, while_loop, for_loop, fail, check_length, check_buffer):
     _function.__module__ = "cfx"  # how the operator table and generated code name them

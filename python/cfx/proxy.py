@@ -132,3 +132,6 @@ def assert_fn(x: object) -> None:
 _core._register(appending_tracer=GraphAppendingTracer, scope_class=Scope)
 
 from ._glue import tracing  # noqa: E402, F401  (needs the classes above)
+from ._glue.listing import public_names
+
+__dir__ = public_names(globals(), "Node", "assert_fn", "magic_methods", "reflectable_magic_methods")

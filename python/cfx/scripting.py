@@ -14,6 +14,7 @@ import torch
 from . import _core
 from ._glue import scripting
 from ._glue.scripting import ScriptError
+from ._glue.listing import public_names
 from ._symbolic_trace import Tracer
 from .graph_module import GraphModule
 
@@ -116,3 +117,5 @@ def script(
 
 
 scripting.replaced[script] = scripting.script_inside
+
+__dir__ = public_names(globals())

@@ -6,6 +6,7 @@
 from typing import Any, NamedTuple
 
 from . import _core
+from ._glue.listing import public_names
 from .lowering import Lowered, lower
 
 
@@ -35,3 +36,5 @@ def infer_shapes(module: Any, *args: Any, **kwargs: Any) -> Shapes:
     lowered = module if isinstance(module, Lowered) else lower(module)
     inputs = lowered._bind(args, kwargs)
     return Shapes(*_core._infer(lowered._program, list(inputs), TensorShape))
+
+__dir__ = public_names(globals())

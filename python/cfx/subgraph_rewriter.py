@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from . import _core
+from ._glue.listing import public_names
 from ._symbolic_trace import symbolic_trace
 from .graph import Graph
 from .graph_module import GraphModule, Module, torch
@@ -242,3 +243,5 @@ def replace_pattern_with_filters(
 
 
 _replace_pattern = replace_pattern_with_filters
+
+__dir__ = public_names(globals(), "Graph", "GraphModule", "Node", "symbolic_trace")

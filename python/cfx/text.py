@@ -3,6 +3,7 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
+from ._glue.listing import public_names
 from .graph import Graph
 
 
@@ -52,3 +53,5 @@ def as_graph(x: Any) -> Any:
     an object of torch.fx (converted as a whole, because its graph may refer to its modules)."""
     x = as_cfx(x)
     return as_cfx(getattr(x, "graph", x))
+
+__dir__ = public_names(globals())

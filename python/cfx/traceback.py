@@ -13,6 +13,7 @@ from typing import Any
 from . import _core
 from ._compatibility import compatibility
 from ._core import Graph, Node
+from ._glue.listing import public_names
 
 __all__ = [
     "annotate", "annotate_fn", "preserve_node_meta", "has_preserved_node_meta", "set_stack_trace",
@@ -228,3 +229,5 @@ def _get_ordered_seq_nr_groups(gm: Any) -> list[list[str]]:
 for _name in __all__:
     compatibility(is_backward_compatible=False)(globals()[_name])
 _core._register(node_source=functools.partial(NodeSource, action=NodeSourceAction.CREATE))
+
+__dir__ = public_names(globals(), "GRADIENT_ACC_SPECIAL_STACK", "Graph", "Node")

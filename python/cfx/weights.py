@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from . import _core
 from ._core import Tensor
+from ._glue.listing import public_names
 
 _Path = str | bytes | os.PathLike[Any]
 
@@ -88,3 +89,5 @@ def load_npy(path: _Path) -> Tensor:
 def save_npy(tensor: Any, path: _Path) -> None:
     """Writes a tensor (of cfx, torch or NumPy) to a .npy file, which is replaced atomically."""
     _core._save_npy(tensor, path)
+
+__dir__ = public_names(globals())

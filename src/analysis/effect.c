@@ -167,6 +167,8 @@ static unsigned name_does(const cfx_str *name)
         return CFXI_REPORTS;
     if (is_of_generator(name->data, last, size))
         return CFXI_DRAWS;
+    if (cfx_name_runs_code(name->data, name->size))  /* breakpoint, os.system: nobody knows what */
+        return CFXI_UNKNOWN | CFXI_REPORTS;
     if (cfxi_analysis_is_listed(name->data, name->size, ROWS(random_functions)) ||
         (last == name->data + strlen("torch.") && has_prefix(name->data, "torch.") &&
          cfxi_analysis_is_listed(last, size, ROWS(random_packets))))

@@ -19,7 +19,7 @@ PAGES = {
     "adding-a-pass": (["src/pass/untype.c", "src/pass/pass.def", "tests/golden/opt/untype.ir"],
                       "src/pass/pass_table.c"),
     "adding-a-verb": (["cli/cmd_names.c", "cli/verbs.def", "tests/golden/names/names.ir"],
-                      "cli/main.c"),
+                      "cli/command.c"),
     "adding-a-format": (["src/format/raw.c", "src/format/format.def",
                          "tests/golden/convert/raw.ir"], "src/format/format_table.c"),
     "adding-a-generator": (["src/emit/edges.c", "src/emit/generator.def",

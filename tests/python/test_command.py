@@ -398,7 +398,7 @@ def test_a_traceback_is_shown_if_asked_for(folder, capsys):
 
 
 def test_usage(capsys):
-    for words, status in ((["trace"], 2), ([], 2), (["trac"], 2), (["trace", "--help"], 0),
+    for words, status in ((["trace"], 2), (["trace", "--help"], 0),
                           (["trace", "x:y", "--wieghts"], 2)):
         with pytest.raises(SystemExit) as stop:
             main(words)

@@ -59,7 +59,7 @@ typedef struct cfx_pycode_options {
     cfx_status (*annotation)(void *ctx, cfx_pycode *gen, cfx_node *n, cfx_sink out, cfx_error *err);
 
     /* Writes lines before a node's statement, each with its newline. Called for every node in
-     * order, but not inside regions. Default: none. */
+     * order, also of regions that are written as statements. Default: none. */
     cfx_status (*comment)(void *ctx, cfx_pycode *gen, cfx_node *n, cfx_sink out, cfx_error *err);
 
     /* Writes a comment for a parameter; it follows the parameter after "  # ". Called for

@@ -8,7 +8,9 @@ import ast
 import contextlib
 import enum
 import inspect
+import linecache
 import math
+import os
 import re
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -331,11 +333,13 @@ class CodeGen:
         self, nodes: Any, root_module: str, namespace: Any, *, verbose: bool = False,
         include_stride: bool = False, include_device: bool = False, colored: bool = False,
         expanded_def: bool = False, record_func: bool = False,
-        additional_meta: list[str] | None = None,
+        additional_meta: list[str] | None = None, source: bool = False,
     ) -> PythonCode:  # fmt: skip
         job = _Job(self, expanded_def, _color_fns if colored else _no_colors)
         if verbose:
             job.be_verbose(include_stride, include_device, additional_meta or ())
+        if source:
+            job.show_source()
         globals_ = {name: builtin.obj for name, builtin in _custom_builtins.items()}
         try:
             src, lines, start = _core._generate(
@@ -636,6 +640,23 @@ class _Job:
             return None
         self.last_comment = comment
         return f"\n{self.colors['dim'](comment)}\n"
+
+    def show_source(self) -> None:
+        """The user's lines are the comments, whatever else is shown."""
+        self.last_comment = ""
+        self.comment = self.source_comment
+
+    def source_comment(self, node: Any) -> str | None:
+        """The user's line that a node comes from, if the node before it has another."""
+        if node.op in ("placeholder", "output") or node._location is None:
+            return None
+        file, line = node._location
+        text = linecache.getline(file, line).strip()
+        comment = f"# {os.path.basename(file)}:{line}{': ' if text else ''}{text}"
+        if comment == self.last_comment:
+            return None
+        self.last_comment = comment
+        return f"{self.colors['dim'](comment)}\n"
 
     def origin(self, meta: dict) -> str:
         more = ", ".join(f"{key}: {meta[key]}" for key in self.additional_meta if key in meta)

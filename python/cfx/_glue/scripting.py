@@ -10,6 +10,7 @@ import itertools
 import linecache
 import operator
 import os
+import sys
 import sysconfig
 import types
 import warnings
@@ -117,9 +118,52 @@ def _changed_late(file):
         return False
 
 
+_typed: dict[types.CodeType, list[str]] = {}  # sources that were found again
+
+
+_CONTINUES = (" ", "\t", ")", "]", "}", "else", "elif", "except", "finally")
+
+
+def _statements(lines):
+    """What was typed at a prompt, statement by statement, latest first."""
+    starts = [i for i, line in enumerate(lines) if not line.startswith(_CONTINUES)
+              and not (i and lines[i - 1].startswith("@"))]
+    for start, end in reversed([*itertools.pairwise([*starts, len(lines)])]):
+        yield lines[start:end]
+
+
+def _typed_texts(code):
+    """Texts that may be the source of code that is in no file."""
+    if lines := linecache.getlines(code.co_filename):  # Python 3.13 keeps them
+        yield lines
+    if code.co_filename == "<string>":  # python -c
+        for option, text in itertools.pairwise(sys.orig_argv):
+            if option.startswith("-") and option.endswith("c"):
+                yield text.splitlines(keepends=True)
+    readline = sys.modules.get("readline")
+    if code.co_filename == "<stdin>" and readline is not None:
+        word = code.co_name.strip("<>")
+        count = readline.get_current_history_length()
+        history = [f"{readline.get_history_item(i) or ''}\n" for i in range(1, count + 1)]
+        yield from (text for text in _statements(history) if any(word in line for line in text))
+
+
+def _typed_lines(code):
+    """The source of what was typed, if there is a text that compiles to that very code: `<stdin>`
+    and `<string>` name any text."""
+    if code not in _typed:
+        found = (text for text in _typed_texts(code) if code in _all_codes(code.co_filename, text))
+        if (lines := next(found, None)) is None:
+            return None
+        _typed[code] = lines
+    return _typed[code]
+
+
 def script_lines(fn):
     """The lines of the file that a function is in; None if there are none."""
     file = fn.__code__.co_filename
+    if file in ("<stdin>", "<string>"):
+        return _typed_lines(fn.__code__)
     lines = linecache.getlines(file, fn.__globals__)
     if lines and _changed_late(file) and not _same_code(fn.__code__, lines):
         linecache.checkcache(file)

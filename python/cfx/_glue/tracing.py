@@ -300,6 +300,7 @@ def _bool(o):
     return TraceError(
         "symbolically traced variables cannot be used as inputs to control flow" + _hint(
             f"the condition is not known while tracing: it is {_node_text(o)}",
+            "capture it with cfx.script, which captures branches and loops that depend on data; or "
             "fix the input with concrete_args, make the module with the branch a leaf, cfx.wrap "
             "the function, or compute both branches and select (torch.where); to record asserts, "
             "set trace_asserts in a Tracer subclass",
@@ -312,8 +313,8 @@ def _iter(o):
         "Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop "
         "or as a *args or **kwargs function argument." + _hint(
             f"its length is not known while tracing: it is {_node_text(o)}",
-            "unpack it into as many names as it has items (a, b = x), index it (x[0]), or loop "
-            "over a known range",
+            "unpack it into as many names as it has items (a, b = x), index it (x[0]), loop over a "
+            "known range, or capture the loop with cfx.script",
         )
     )
 
@@ -323,7 +324,8 @@ def _len(o):
         "'len' is not supported in symbolic tracing by default. If you want this call to be "
         "recorded, please call cfx.wrap('len') at module scope" + _hint(
             f"the length is not known while tracing: it is that of {_node_text(o)}",
-            "use x.size(0) or x.shape[0] for a tensor, or cfx.wrap('len')",
+            "use x.size(0) or x.shape[0] for a tensor, cfx.wrap('len'), or capture it with "
+            "cfx.script",
         )
     )
 

@@ -337,6 +337,7 @@ static int module_exec(PyObject *module)
         PyModule_AddFunctions(module, placement_functions) < 0 ||
         PyModule_AddFunctions(module, runtime_functions) < 0 ||
         PyModule_AddFunctions(module, lower_functions) < 0 ||
+        PyModule_AddFunctions(module, command_functions) < 0 ||
         PyModule_AddFunctions(module, complete_functions) < 0 ||
         PyModule_AddFunctions(module, weights_functions) < 0 ||
         PyModule_AddFunctions(module, syntax_functions) < 0 ||

@@ -538,6 +538,7 @@ extern PyMethodDef runtime_functions[];  /* manual_seed, _operator_function, _ke
 
 extern PyType_Spec program_spec;
 extern PyMethodDef lower_functions[];
+extern PyMethodDef command_functions[];
 extern PyMethodDef complete_functions[];  /* complete.c */
 /* The tensors of a dict, by their names; NULL with an exception. */
 cfx_state *state_from_py(module_state *st, PyObject *dict, arrays_seen *seen);

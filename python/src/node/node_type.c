@@ -1,4 +1,5 @@
 /* node_type.c - Node: the Python face of a core node. */
+#include "node_docs.h"
 #include "node_methods.h"
 #include "trace/trace.h"
 
@@ -514,20 +515,20 @@ static int set_location(PyNode *self, PyObject *value, void *unused)
 }
 
 static PyGetSetDef getset[] = {
-    {"graph", (getter)get_graph, NULL, "The Graph that the node belongs to.", NULL},
-    {"name", (getter)get_name, (setter)set_name, "Unique name; also the variable's.", NULL},
-    {"args", (getter)node_get_args, (setter)node_set_args, "Positional arguments.", NULL},
-    {"kwargs", (getter)node_get_kwargs, (setter)node_set_kwargs, "Keyword arguments.", NULL},
+    {"graph", (getter)get_graph, NULL, NODE_DOC_GRAPH, NULL},
+    {"name", (getter)get_name, (setter)set_name, NODE_DOC_NAME, NULL},
+    {"args", (getter)node_get_args, (setter)node_set_args, NODE_DOC_ARGS, NULL},
+    {"kwargs", (getter)node_get_kwargs, (setter)node_set_kwargs, NODE_DOC_KWARGS, NULL},
     {"_args", (getter)node_get_args, (setter)node_set_args, NULL, NULL},
     {"_kwargs", (getter)node_get_kwargs, (setter)node_set_kwargs, NULL, NULL},
-    {"type", (getter)get_type, (setter)set_type, "Type annotation, or None.", NULL},
-    {"users", (getter)node_get_users, NULL, "The nodes that use this one, as dict keys.", NULL},
-    {"all_input_nodes", (getter)node_get_inputs, NULL, "Distinct nodes among the arguments.", NULL},
+    {"type", (getter)get_type, (setter)set_type, NODE_DOC_TYPE, NULL},
+    {"users", (getter)node_get_users, NULL, NODE_DOC_USERS, NULL},
+    {"all_input_nodes", (getter)node_get_inputs, NULL, NODE_DOC_INPUTS, NULL},
     {"_input_nodes", (getter)node_get_input_dict, NULL, NULL, NULL},
-    {"meta", (getter)node_get_meta, (setter)set_meta, "Free metadata.", NULL},
-    {"stack_trace", (getter)get_stack_trace, (setter)set_stack_trace, "meta['stack_trace'].", NULL},
-    {"next", (getter)get_next, NULL, "The next node; the root after the last.", NULL},
-    {"prev", (getter)get_prev, NULL, "The node before; the root before the first.", NULL},
+    {"meta", (getter)node_get_meta, (setter)set_meta, NODE_DOC_META, NULL},
+    {"stack_trace", (getter)get_stack_trace, (setter)set_stack_trace, NODE_DOC_STACK_TRACE, NULL},
+    {"next", (getter)get_next, NULL, NODE_DOC_NEXT, NULL},
+    {"prev", (getter)get_prev, NULL, NODE_DOC_PREV, NULL},
     {"_next", (getter)get_next, NULL, NULL, NULL},
     {"_prev", (getter)get_prev, NULL, NULL, NULL},
     {"_erased", (getter)get_erased, NULL, NULL, NULL},
@@ -542,21 +543,25 @@ static PyGetSetDef getset[] = {
 
 static PyMethodDef methods[] = {
     {"prepend", FAST(prepend),
-     SIGNED("prepend($self, x)", "Moves node x directly before this one.")},
-    {"append", FAST(append), SIGNED("append($self, x)", "Moves node x directly after this one.")},
+     SIGNED("prepend($self, x)", "Moves node x, of the same graph, directly before this one.")},
+    {"append", FAST(append),
+     SIGNED("append($self, x)", "Moves node x, of the same graph, directly after this one.")},
     {"update_arg", FAST(node_update_arg),
-     SIGNED("update_arg($self, idx, arg)", "Replaces positional argument idx by arg.")},
+     SIGNED("update_arg($self, idx, arg)", "Replaces args[idx] by arg.")},
     {"insert_arg", FAST(node_insert_arg),
-     SIGNED("insert_arg($self, idx, arg)", "Inserts arg as positional argument idx.")},
+     SIGNED("insert_arg($self, idx, arg)",
+            "Inserts arg before args[idx]; the arguments from there on move by one.")},
     {"update_kwarg", FAST(node_update_kwarg),
-     SIGNED("update_kwarg($self, key, arg)", "Sets keyword argument key to arg.")},
+     SIGNED("update_kwarg($self, key, arg)", "Sets kwargs[key] to arg.")},
     {"replace_all_uses_with", FAST(node_replace_all_uses_with),
      SIGNED("replace_all_uses_with($self, replace_with, delete_user_cb=None, *, "
             "propagate_meta=False)",
-            "Makes the users of this node use replace_with; returns the users that changed.")},
+            "Makes the users of this node use replace_with; returns the users that changed.\n"
+            "delete_user_cb(user) says which users to change (default: all). propagate_meta\n"
+            "copies meta to replace_with, which must have none then.")},
     {"replace_input_with", FAST(node_replace_input_with),
      SIGNED("replace_input_with($self, old_input, new_input)",
-            "Replaces old_input by new_input in the arguments of this node.")},
+            "Replaces node old_input by new_input wherever it stands in args and kwargs.")},
     {"_rename", FAST(rename_node),
      SIGNED("_rename($self, candidate)", "Gives the node this name, or one like it.")},
     {"_format_plain", (PyCFunction)format_plain, METH_NOARGS, NULL},
@@ -575,14 +580,15 @@ static int node_setattro(PyObject *self, PyObject *name, PyObject *value)
 }
 
 static PyMemberDef members[] = {
-    {"op", T_OBJECT_EX, offsetof(PyNode, op), READONLY, "One of the six opcodes."},
-    {"target", T_OBJECT_EX, offsetof(PyNode, target), READONLY, "What is called or fetched."},
+    {"op", T_OBJECT_EX, offsetof(PyNode, op), READONLY, NODE_DOC_OP},
+    {"target", T_OBJECT_EX, offsetof(PyNode, target), READONLY, NODE_DOC_TARGET},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(PyNode, weak), READONLY, NULL},
     {"__dictoffset__", T_PYSSIZET, offsetof(PyNode, dict), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 
 static PyType_Slot slots[] = {
+    {Py_tp_doc, (void *)NODE_DOC},
     {Py_tp_new, node_new},
     {Py_tp_dealloc, node_dealloc},
     {Py_tp_traverse, node_traverse},

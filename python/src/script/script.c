@@ -179,18 +179,26 @@ static int check_source(PyScript *w, PyObject *function)
     PyCodeObject *code = PyFunction_Check(f) ? (PyCodeObject *)PyFunction_GET_CODE(f) : NULL;
     if (!code || script_is_users(w->st, code->co_filename) == 0 || script_def(w, f, &err))
         return 0;
-    const char *what = "has no source: it was typed into an interactive Python, made by exec, or "
-                       "shares its line with other lambdas; put it into a file, or capture it with "
-                       "cfx.symbolic_trace";
+    if (PyErr_Occurred())
+        return -1;
+    const char *file = PyUnicode_AsUTF8(code->co_filename);
+    const char *what = "has no source that can be read, or shares its line with other lambdas; put "
+                       "each into a line of its own, in a file";
+    if (file && file[0] == '<')
+        what = "has no source: Python did not keep the text; put it into a file and import that, or "
+               "use IPython, Jupyter or the prompt of Python 3.13 or newer, which keep what is "
+               "typed. For text that exec runs, compile it under a name of its own and put its "
+               "lines into linecache.cache";
+    PyErr_Clear();  /* the name is not UTF-8 */
     if (code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR))
         what = "is a generator or a coroutine, which cannot be captured; return a list or a tuple "
                "instead";
-    if (!PyErr_Occurred() && err.status == CFX_OK)
-        cfx_error_set(&err, CFX_E_UNSUPPORTED, "%s:%d: '%s' %s",
-                      PyUnicode_AsUTF8(code->co_filename), code->co_firstlineno,
-                      PyUnicode_AsUTF8(code->co_name), what);
-    if (!PyErr_Occurred())
-        script_raise(w, &err);
+    const char *name = PyUnicode_AsUTF8(code->co_name);
+    if (err.status == CFX_OK)
+        cfx_error_set(&err, CFX_E_UNSUPPORTED, "%s:%d: '%s' %s", file ? file : "?",
+                      code->co_firstlineno, name ? name : "?", what);
+    PyErr_Clear();
+    script_raise(w, &err);
     return -1;
 }
 

@@ -193,6 +193,9 @@ cfxi_py_frame cfxi_emit_py_frame_of(cfx_graph *g, bool region);
 
 /* ---- statements (pystmt.c, pyregion.c) ----------------------------------------------------- */
 
+/* What the host says of a node, in lines of its own. Whatever it is, code does not follow from it.
+ * (pyfunction.c) */
+cfx_status cfxi_emit_py_comment(cfx_pycode *gen, cfx_node *n, cfx_error *err);
 cfx_status cfxi_emit_py_statement(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
                                   cfx_error *err);
 cfx_status cfxi_emit_py_control_flow(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,

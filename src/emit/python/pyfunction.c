@@ -130,9 +130,10 @@ static bool is_comment(const cfx_pycode *gen, const cfx_buffer *text)
     return true;
 }
 
-/* Whatever the host says of a node, code does not follow from it. */
-static cfx_status put_comment(cfx_pycode *gen, cfx_node *n, cfx_error *err)
+cfx_status cfxi_emit_py_comment(cfx_pycode *gen, cfx_node *n, cfx_error *err)
 {
+    if (!gen->options->comment)
+        return CFX_OK;
     cfx_sink out = cfxi_emit_py_scratch(gen);
     CFX_TRY(gen->options->comment(gen->options->ctx, gen, n, out, err));
     if (!is_comment(gen, &gen->scratch)) {
@@ -165,8 +166,7 @@ static cfx_status write_nodes(cfx_pycode *gen, cfx_error *err)
     CFX_TRY(cfxi_emit_py_plan(gen, &frame, err));
     for (cfx_node *n = g->root.next; n != &g->root; n = n->next, frame.index++) {
         gen->order = n->order;
-        if (gen->options->comment)
-            CFX_TRY(put_comment(gen, n, err));
+        CFX_TRY(cfxi_emit_py_comment(gen, n, err));
         gen->node = frame.index;
         if (gen->use_pieces)
             put_counter(gen);

@@ -137,13 +137,21 @@ cfx_status cfxi_emit_py_leave(cfx_pycode *gen, cfxi_py_run *run, cfx_error *err)
 
 cfx_status cfxi_emit_py_region_body(cfx_pycode *gen, cfxi_py_run *run, cfx_error *err)
 {
+    size_t comments = 0;
+    const size_t start = gen->body.size;
     for (cfx_node *at = run->region->root.next; at != run->output;
          at = at->next, run->frame.index++) {
+        const size_t before = gen->body.size;
+        if (at->op != CFX_OP_PLACEHOLDER)
+            CFX_TRY(cfxi_emit_py_comment(gen, at, err));
+        comments += gen->body.size - before;
         if (at->op != CFX_OP_PLACEHOLDER)
             CFX_TRY(cfxi_emit_py_statement(gen, &run->frame, at, err));
         if (gen->nomem)
             return cfxi_base_nomem(err);
     }
+    if (comments > 0 && gen->body.size == start + comments)  /* comments alone are not a block */
+        cfxi_emit_py_put_line(gen, "pass");
     return CFX_OK;
 }
 
