@@ -23,7 +23,8 @@ __all__ = [
 
 # Loaded when somebody asks for them, because most need torch: name -> module.
 _MODULES = (
-    "_lazy_graph_module", "_symbolic_trace", "annotate", "checking", "complete", "experimental",
+    "_lazy_graph_module", "_symbolic_trace", "annotate", "checking", "complete", "config",
+    "experimental",
     "graph_module", "interop", "lowering", "operator_schemas", "passes", "proxy", "scripting",
     "shapes", "subgraph_rewriter", "traceback", "weights",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Converts graphs and modules between torch.fx and cfx. No other module of cfx depends on torch.fx.
+"""Converts graphs and modules between torch.fx and cfx.
 
 Both functions make copies. Nodes keep their names, types, metadata, attributes and the order of
 their users; modules share their parameters, buffers, hooks and plain submodules. If something
@@ -21,17 +21,13 @@ from typing import Any
 
 import cfx
 
-from . import _core, ops
-from ._glue.pickling import _STATE
+from .. import _core, ops
+from .._glue.pickling import _STATE
 
 try:
     import torch
 except ImportError as e:
     raise ImportError("cfx.interop needs torch, because it converts from and to torch.fx") from e
-
-__all__ = [
-    "bind_unbacked", "from_torch", "side_effects", "to_torch", "trace_dispatch", "wrapped_names",
-]  # fmt: skip
 
 # torch's operators: cfx's, and the places of the regions among the arguments.
 _OPERATORS: dict[Any, tuple[Callable[..., Any], tuple[int, ...]]] = {
