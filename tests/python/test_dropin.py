@@ -1,7 +1,10 @@
 """cfx in place of torch.fx in programs that were written for torch.fx: what they ask torch, the
 names they import, objects of torch.fx where cfx's are expected and the other way round."""
+import copy
+import dataclasses
 import functools
 import math
+import pickle
 import subprocess
 import sys
 import threading
@@ -17,9 +20,12 @@ from torch.fx.passes.shape_prop import ShapeProp
 
 import cfx
 import cfx._symbolic_trace as ours
+from cfx.experimental import optimization
 from cfx.passes.annotate_getitem_nodes import annotate_getitem_nodes
+from cfx.passes.dialect.common.cse_pass import CSEPass
 from cfx.passes.infra.partitioner import CapabilityBasedPartitioner
 from cfx.passes.operator_support import OperatorSupport
+from cfx.passes.split_module import split_module
 
 
 class Net(torch.nn.Module):
@@ -455,3 +461,111 @@ def test_export_unflatten_and_pipelines():
     pipe = pipelining.pipeline(gm, (X,), split_spec=split)
     assert pipe.num_stages == 2 and torch.equal(pipe(X)[0] if isinstance(pipe(X), tuple)
                                                 else pipe(X), net(X))
+
+
+# ---- metadata -----------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Shared:  # as the quantizers of torchao have them
+    edge: object
+
+
+@dataclasses.dataclass
+class Annotation:
+    input_qspec_map: dict = dataclasses.field(default_factory=dict)
+    output_qspec: object = None
+
+
+class Conv(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 3, 1)
+        self.norm = torch.nn.BatchNorm2d(3)
+        self.drop = torch.nn.Dropout()
+
+    def forward(self, x):
+        y = self.drop(torch.relu(self.norm(self.conv(x))))
+        a = torch.reshape(torch.reshape(y, (1, -1)), (-1,))
+        b = torch.reshape(torch.reshape(y, (1, -1)), (-1,))
+        return a + b * 1 + torch.neg(torch.ones(2)).sum()
+
+
+def annotated(gm):
+    for node in gm.graph.nodes:
+        node.meta.update(
+            source_fn_stack=[(node.name, torch.relu)], nn_module_stack={"L": ("conv", "Conv2d")},
+            torch_fn=("relu_1", "function.relu"), custom={"k": [1]}, partition_tag="a",
+            stack_trace=f"File {node.name}", from_node=[node.name],
+        )  # fmt: skip
+        inputs = {n: Shared((n, node)) for n in node.all_input_nodes}
+        node.meta["quantization_annotation"] = Annotation(inputs, Shared(node))
+        node.tag = f"tag of {node.name}"
+    return gm
+
+
+def check_annotation(graph, original=None):
+    """What `annotated` has put on nodes is on those of the same names, and names nodes of
+    `original`, or of the graph itself."""
+    count = 0
+    for node in graph.nodes:
+        meta = node.meta
+        if "custom" not in meta:
+            continue
+        name = meta["from_node"][0]
+        count += 1
+        assert meta["source_fn_stack"] == [(name, torch.relu)] and meta["partition_tag"] == "a"
+        assert meta["nn_module_stack"] == {"L": ("conv", "Conv2d")}
+        assert meta["torch_fn"] == ("relu_1", "function.relu") and meta["custom"] == {"k": [1]}
+        assert node.stack_trace == f"File {name}"
+        note = meta["quantization_annotation"]
+        if original is None:
+            assert note.output_qspec.edge is node
+            inputs = {n: Shared((n, node)) for n in node.all_input_nodes}
+            assert note.input_qspec_map == inputs
+        else:
+            assert note.output_qspec.edge.name == name
+    return count
+
+
+def test_metadata_survives_conversion():
+    gm = annotated(cfx.symbolic_trace(Conv().eval()))
+    there = cfx.interop.to_torch(gm)
+    back = cfx.interop.from_torch(there)
+    for made, node_class in ((there, torch.fx.Node), (back, cfx.Node), (gm, cfx.Node)):
+        assert check_annotation(made.graph) == len(gm.graph.nodes)
+        for node in made.graph.nodes:
+            assert node.tag == f"tag of {node.name}" and type(node) is node_class
+    for a, b in zip(gm.graph.nodes, back.graph.nodes):
+        assert a.meta["custom"] is b.meta["custom"]  # what mentions no node is the same object
+
+
+@pytest.mark.parametrize("name", [row.name for row in cfx.passes.table()])
+def test_metadata_survives_passes(name):
+    gm = annotated(cfx.symbolic_trace(Conv().eval()))
+    before = {node.name: (node, dict(node.meta)) for node in gm.graph.nodes}
+    cfx.passes.run(gm, name)
+    kept = [node for node in gm.graph.nodes if node.name in before]
+    assert len(kept) > 4
+    for node in kept:
+        old, meta = before[node.name]
+        assert all(node.meta[key] is value for key, value in meta.items()), node
+        assert old is not node or node.tag == f"tag of {node.name}"
+
+
+def test_metadata_survives_copies():
+    gm = annotated(cfx.symbolic_trace(Conv().eval()))
+    n = len(gm.graph.nodes)
+    assert check_annotation(copy.deepcopy(gm).graph, gm.graph) == n
+    assert check_annotation(pickle.loads(pickle.dumps(gm)).graph, gm.graph) == n
+    assert check_annotation(CSEPass()(gm).graph_module.graph, gm.graph) > 4
+    assert check_annotation(optimization.fuse(gm, no_trace=True).graph, gm.graph) > 4
+    graph = cfx.Graph()
+    graph.graph_copy(gm.graph, {})
+    assert check_annotation(graph, gm.graph) == n - 1
+    parts = split_module(gm, gm, lambda node: int(node.name > "d"))
+    found = sum(check_annotation(part.graph, gm.graph) for part in parts.children()
+                if isinstance(part, cfx.GraphModule))  # fmt: skip
+    assert found >= n - 2
+    cfx.replace_pattern(gm, relu, sigmoid, carry_meta=True)
+    assert check_annotation(gm.graph, gm.graph) == n
