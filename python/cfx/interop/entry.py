@@ -5,6 +5,7 @@ kind (cfx.text.as_cfx). A function that would edit it in place refuses, because 
 copy: its error names from_torch. Nodes and graphs of torch.fx can be copied into a graph of cfx.
 """
 import copy
+import importlib
 import sys
 from typing import Any
 
@@ -62,3 +63,11 @@ def copy_into(graph: Any, source: Any, how: Any, return_output_node: bool) -> An
     if isinstance(source, torch.fx.Graph) and isinstance(how, dict):
         return _copy_graph(graph, source, how, return_output_node)
     raise TypeError(f"expected a Node or Graph, got {type(source)}")
+
+
+def borrowed(module: str, name: str) -> Any:
+    """A name of a module of torch.fx that is torch's own machinery: its symbolic sizes, the modes
+    of make_fx. There is one of each in a process, so cfx has no other."""
+    if name.startswith("__"):
+        raise AttributeError(f"module 'cfx.{module}' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"torch.fx.{module}"), name)

@@ -35,8 +35,8 @@ _core._register(
 
 
 def seen_class(cls: type) -> type:
-    """The class that proxies of a class show: a class made of it and of its counterpart in torch.fx,
-    so that isinstance and functools.singledispatch find either. It has no objects."""
+    """The class that proxies of a class show: one made of it and of its counterpart in torch.fx, so
+    that isinstance and functools.singledispatch find either. It has no objects."""
     theirs = sys.modules.get("torch.fx.proxy")
     if theirs is None:
         return cls

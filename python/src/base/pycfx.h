@@ -32,7 +32,7 @@
     X(library_paths) X(trace_code) X(patches) X(torch_targets) X(tracer_steps) X(tracer_switches)  \
     X(hooked_call) X(hooked_getattr) X(plain_call) X(plain_getattr) X(sequential) X(tensor_types)  \
     X(module_class) X(parameter_class) X(tensor_class) X(listeners) X(shape_names)                 \
-    X(tensor_metadata) X(flag_hooks) X(flag_saved) X(fx_globals) X(fx_node_class) X(fx_readers)     \
+    X(tensor_metadata) X(flag_hooks) X(flag_saved) X(fx_globals) X(fx_node_class) X(fx_readers)    \
     X(TensorType) X(RuntimeType) X(OperatorType) X(operator_functions) X(runtime)                  \
     X(runtime_variable) X(torch_tensor) X(torch_to_dlpack) X(torch_from_dlpack) X(ProgramType)     \
     X(ScriptType) X(ScriptFunctionType) X(script_sources) X(script_files)                          \

@@ -9,7 +9,7 @@ from ...graph_module import GraphModule
 from ...node import Node
 from ...text import in_place
 from ..split_module import _TUPLE
-from ..tools_common import stable_topological_sort
+from ..tools_common import NodeList, legalize_graph, stable_topological_sort
 
 
 def topo_sort(nodes: list[Node]) -> list[Node]:
