@@ -88,8 +88,8 @@ PROBE_BIN := $(PROBE_SRC:%.c=$(B)/%)
 BENCH_BIN := $(BENCH_SRC:%.c=$(B)/%)
 FUZZ_BIN  := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 
-.PHONY: all demo test check lint python golden bench fuzz fuzz-run tsan tsan-run coverage install \
-	clean programs FORCE
+.PHONY: all demo test check lint python golden bench clients fuzz fuzz-run tsan tsan-run coverage \
+	install clean programs FORCE
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 
@@ -229,6 +229,10 @@ lint: $(MADE) $(B)/include.stamp
 test:
 	$(Q)$(if $(filter 1,$(FULL)),CFX_FULL=1) $$(sh tools/venv.sh --which) -u tests/run.py $(B) \
 	    make $(MAKEOVERRIDES)
+
+# Needs torch, and a package index for the clients: see tools/clients.txt.
+clients: python
+	$(Q)$(PYTHON) tools/clients.py --update
 
 bench: $(BENCH_BIN) $(if $(PY_SRC),python)
 	$(Q)set -e; for b in $(BENCH_BIN); do echo "== $$b"; $$b; done; \

@@ -100,13 +100,13 @@ CFX_API cfx_status cfx_node_append(cfx_node *n, cfx_node *x, cfx_error *err);
 /* Makes the users of `old` use `with` instead: a node or any other value of the graph. `filter`
  * (may be NULL) is called for each user, in order and before any change: 1 replaces the use, 0
  * keeps it, -1 stops with CFX_E_HOST. `changed` (may be NULL) is called for each user that was
- * changed. Linear in the uses. */
+ * changed. An erased node has no users: nothing happens. Linear in the uses. */
 typedef int cfx_use_filter(void *ctx, cfx_node *user);
 CFX_API cfx_status cfx_node_replace_uses(cfx_node *old, cfx_value with, cfx_use_filter *filter,
                                          void (*changed)(void *ctx, cfx_node *user), void *ctx,
                                          cfx_error *err);
 
-/* Replaces `old` by `with` in the arguments of `n` only. */
+/* Replaces `old` by `with` in the arguments of `n` only; an erased node has no inputs. */
 CFX_API cfx_status cfx_node_replace_input(cfx_node *n, cfx_node *old, cfx_value with,
                                           cfx_error *err);
 

@@ -39,7 +39,8 @@ if _has_torch():  # `from cfx import *` works without it
 
 # Loaded when somebody asks for them, because most need torch: name -> module.
 _MODULES = (
-    "_lazy_graph_module", "_symbolic_trace", "annotate", "checking", "complete", "experimental",
+    "_lazy_graph_module", "_symbolic_trace", "annotate", "checking", "complete", "config",
+    "experimental",
     "graph_module", "interop", "lowering", "operator_schemas", "passes", "proxy", "scripting",
     "shapes", "subgraph_rewriter", "traceback", "weights",
 )  # fmt: skip

@@ -4,6 +4,7 @@ The steps of the tracer are C (python/src/trace/tracer.c). This file handles sig
 torch's modules.
 """
 import builtins
+import importlib
 import inspect
 import math
 import sys
@@ -19,6 +20,9 @@ from . import _core, _glue, interop
 from ._glue import tracing
 from ._glue.codegen import _PyTreeCodeGen, _PyTreeInfo
 from ._glue.listing import public_names
+from ._glue.patching import _autowrap_check, _create_wrapped_func, _create_wrapped_method
+from ._glue.patching import _maybe_revert_all_patches, _new_patcher, _patch_wrapped_functions
+from ._glue.patching import _Patcher
 from ._lazy_graph_module import _make_graph_module
 from .graph import Graph
 from .node import base_types
@@ -32,9 +36,43 @@ _wrapped_fns_to_patch: dict[tuple[int, str], dict[str, Any]] = {}
 _wrapped_methods_to_patch: list[tuple[type, str]] = []
 
 
+# What libraries reach through this module of torch.fx: name -> where it is.
+_REACHED = {
+    **dict.fromkeys(("ParameterProxy", "Scope", "ScopeContextManager", "TracerBase"), "cfx.proxy"),
+    **dict.fromkeys(("map_aggregate", "Argument"), "cfx.node"),
+    "GraphModule": "cfx.graph_module", "compatibility": "cfx._compatibility",
+    **dict.fromkeys(("collections", "contextlib", "copy", "functools", "logging", "os"), ""),
+    "CodeType": "types", "FunctionType": "types", "ModuleType": "types", "chain": "itertools",
+    "ScriptObject": "torch._C", "CURRENT_PATCHER": "cfx._glue.patching",
+}  # fmt: skip
+pytree = _pytree
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _REACHED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = importlib.import_module(_REACHED[name] or name)
+    return getattr(home, name) if _REACHED[name] else home
+
+
 def is_fx_tracing() -> bool:
     """Returns whether a trace is running in this thread."""
     return _core._is_tracing()
+
+
+class _Module(types.ModuleType):
+    """This module: its flag belongs to each thread, and can be assigned as torch.fx's can."""
+
+    @property
+    def _is_fx_tracing_flag(self) -> bool:
+        return _core._is_tracing()
+
+    @_is_fx_tracing_flag.setter
+    def _is_fx_tracing_flag(self, value: bool) -> None:
+        _core._set_tracing(value)
+
+
+sys.modules[__name__].__class__ = _Module
 
 
 def is_fx_symbolic_tracing() -> bool:
@@ -78,9 +116,11 @@ def _prepare_hooks():
         call, _call_template.__code__, plain_call,
         getattr_, _getattr_template.__code__, plain_getattr,
     )  # fmt: skip
+    return plain_call, plain_getattr
 
 
-_prepare_hooks()
+# nn.Module's own, whatever is hooked
+_orig_module_call, _orig_module_getattr = _prepare_hooks()
 
 
 # ---- wrapping functions ----------------------------------------------------------------------
@@ -108,7 +148,8 @@ def wrap(fn_or_name: str | Callable):
 
 def _wrapped():
     """Everything that is wrapped, also by libraries that know torch.fx only."""
-    functions, methods = interop._wrapped_tables()
+    interop.presence.appear()
+    functions, methods = interop.convert._wrapped_tables()
     return [
         *((d, name) for (_, name), d in functions.items() if name in d or hasattr(builtins, name)),
         *((d, name) for (_, name), d in _wrapped_fns_to_patch.items()),
@@ -354,7 +395,7 @@ class Tracer(_core.Tracer):
             if total == is_module and code.co_flags & inspect.CO_VARARGS:  # that many of *args
                 fixed = [f"input_{i}" for i in range(len(concrete_args))]
                 inputs = [self.create_proxy("placeholder", name, (), {}) for name in fixed]
-                return root_fn, [self._first, *inputs] if is_module else inputs
+                return root_fn, [self._self(), *inputs] if is_module else inputs
             if total - is_module != len(concrete_args):
                 raise RuntimeError(
                     f"Tracing expected {total - is_module} arguments but got {len(concrete_args)} "
@@ -362,7 +403,7 @@ class Tracer(_core.Tracer):
                 )
             concrete_args = dict(zip(names, concrete_args))
         hints = fn.__annotations__
-        args = [self._first] if is_module else []
+        args = [self._self()] if is_module else []
         if concrete_args is None:
             args += self._placeholders(names, defaults, hints)
         else:
@@ -378,6 +419,10 @@ class Tracer(_core.Tracer):
         if [child.type for child in in_spec.children()] == [tuple, dict]:
             in_spec = _pytree.tree_flatten(args)[1]  # a tuple would mean (args, kwargs)
         return self._flattened(root_fn, list(code.co_varnames[:total]), in_spec), flat_args
+
+    def _self(self):
+        """What the traced function is called on: a class may override `trace`, and set the root."""
+        return self.root if self._evaluation is None else self._first
 
     def _flattened(self, root_fn, names, in_spec):
         """`root_fn` as a function of the leaves of its arguments, which returns leaves."""
@@ -424,6 +469,7 @@ class Tracer(_core.Tracer):
             self._first = root.__self__ if evaluated else None
             self.tensor_attrs = {}
             return root, {}
+        interop.entry.settle(root)
         self.root = self._first = root
         name = self.traced_func_name
         assert hasattr(type(root), name), (

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from . import _core
 from ._glue.listing import public_names
 from .graph import Graph
+from .text import as_cfx
 
 
 def _graph_of(module: Any, function: str) -> Graph:
@@ -38,6 +39,7 @@ def generate(module: Any, name: str, *, class_name: str | None = None, width: in
              scopes: bool = False) -> str:
     """Returns a GraphModule or Graph in one of the forms that `generators` lists, such as "python",
     "c", "dot" or "json". A generator ignores options that its row does not name."""
+    module = as_cfx(module)
     if isinstance(module, Graph):
         return _core._generate_form(module, None, name, class_name, width, scopes)
     return _core._generate_form(_graph_of(module, "generate"), module, name,
@@ -47,6 +49,7 @@ def generate(module: Any, name: str, *, class_name: str | None = None, width: in
 def c_code(module: Any, class_name: str | None = None) -> str:
     """Returns the C source of a GraphModule: a function `forward`, and `cfx_model`, which creates
     the module with everything it calls and reads. Weights are loaded by name (cfx_module_load)."""
+    module = as_cfx(module)
     return _core._generate_form(_graph_of(module, "c_code"), module, "c",
                            _class_name(module, class_name), 0, False)
 
@@ -54,6 +57,7 @@ def c_code(module: Any, class_name: str | None = None) -> str:
 def python_module(module: Any, class_name: str | None = None) -> str:
     """Returns the Python source of a GraphModule: a class whose __init__ creates the modules,
     parameters and buffers that `forward` uses. Weights are loaded by name (load_state_dict)."""
+    module = as_cfx(module)
     return _core._generate_form(_graph_of(module, "python_module"), module, "python",
                            _class_name(module, class_name), 0, False)
 

@@ -18,7 +18,7 @@ from ._glue.codegen import _ParsedStackTrace, _PyTreeCodeGen, _PyTreeInfo, _regi
 from ._glue.codegen import dtype_abbrs, inplace_methods, magic_methods, reflectable_magic_methods
 from ._core import _Namespace, _NodeIter, _node_list
 from ._glue.listing import public_names
-from .node import Argument, Node, Target, _format_arg, _get_qualified_name, _type_repr
+from .node import Argument, Node, Target, _format_arg, _get_qualified_name, _type_repr, map_arg
 
 __all__ = ["PythonCode", "CodeGen", "Graph"]
 

@@ -24,6 +24,7 @@ from ._glue.generated import _EvalCacheLoader, _exec_with_source, _forward_from_
 from ._glue.generated import _method_from_src
 from ._glue.listing import public_names
 from .graph import Graph, PythonCode
+from .text import as_cfx
 
 try:
     import torch
@@ -208,6 +209,7 @@ class GraphModule(Module):
         """`root` is a module, or a dict of attributes by path, that contains everything the graph
         refers to. `class_name` is the name of the module's class."""
         super().__init__()
+        graph = graph if isinstance(graph, Graph) else as_cfx(graph)
         if isinstance(root, Module):
             self.__dict__["training"] = getattr(root, "training", True)
             _core._copy_attrs(root, self, graph._paths(False))
@@ -244,6 +246,7 @@ class GraphModule(Module):
 
     @graph.setter
     def graph(self, g: Graph) -> None:
+        g = g if isinstance(g, Graph) else as_cfx(g)
         assert isinstance(g, Graph), f"Expected a Graph instance, but got {type(g)}"
         self.__dict__["_graph"] = g
         g.owning_module = self

@@ -45,7 +45,7 @@ class Interpreter(_core.Interpreter):
         self, module: Any, garbage_collect_values: bool = True, graph: Graph | None = None
     ) -> None:
         self.module = as_cfx(module) if graph is None else module
-        self.graph = self.module.graph if graph is None else graph
+        self.graph = self.module.graph if graph is None else as_cfx(graph)
         self.env = {}
         self.name = "Interpreter"
         self.garbage_collect_values = garbage_collect_values

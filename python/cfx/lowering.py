@@ -8,6 +8,7 @@ from . import _core
 from ._core import Runtime
 from ._glue.listing import public_names
 from .graph import Graph
+from .text import as_cfx
 
 
 class Finding(NamedTuple):
@@ -160,6 +161,7 @@ def lower(module: Any, *, runtime: Runtime | None = None) -> Lowered:
     """Turns a GraphModule into a program in C. Calls that have no row in the operator table, or no
     kernel, are listed together in a LowerError. The module is not changed. The program computes
     with `runtime`, or with the current one."""
+    module = as_cfx(module)
     graph = getattr(module, "graph", None)
     if not isinstance(graph, Graph):
         raise TypeError(f"cfx.lower takes a cfx.GraphModule, not {type(module).__name__}: trace it "

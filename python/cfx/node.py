@@ -232,12 +232,12 @@ def _node_at(graph, place):
     return next(node for i, node in enumerate(graph.nodes) if i == place)
 
 
-def _erased_node(op, name, target):
+def _erased_node(op, name, target, args=(), kwargs=None):
     """A copy of a node that was erased: it belongs to no graph that anybody else has."""
     from .graph import Graph
 
     graph = Graph()
-    node = graph.create_node(op, target, name=name)
+    node = graph.create_node(op, target, args, kwargs, name)
     node.name = name
     graph.erase_node(node)
     return node
@@ -247,7 +247,8 @@ def _reduce(self, protocol=None):
     if self._erased:
         from ._glue.pickling import portable
 
-        return _erased_node, (self.op, self.name, portable(self.target))
+        literals = _core._map_all((self.args, self.kwargs), portable)
+        return _erased_node, (self.op, self.name, portable(self.target), *literals)
     return _node_at, (self.graph, _place(self))
 
 
@@ -255,7 +256,8 @@ def _deepcopy(self, memo):
     import copy
 
     if self._erased:
-        return _erased_node(self.op, self.name, self.target)
+        literals = copy.deepcopy((self.args, self.kwargs), memo)
+        return _erased_node(self.op, self.name, self.target, *literals)
     return _node_at(copy.deepcopy(self.graph, memo), _place(self))
 
 

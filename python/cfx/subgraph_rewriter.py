@@ -14,7 +14,7 @@ from .graph import Graph
 from .graph_module import GraphModule, Module, torch
 from .node import Node
 from .passes.utils.matcher_utils import InternalMatch, Miss
-from .text import as_graph
+from .text import as_graph, in_place
 
 __all__ = ["Match", "replace_pattern", "replace_pattern_with_filters", "ReplacedPatterns", "any_of"]
 
@@ -158,9 +158,7 @@ def _rewrite(
     gm: GraphModule, rules: list[_Rule], options: dict[str, Any], result: Any, n: int,
     decide: Any = None,
 ) -> list[Any]:  # fmt: skip
-    if not isinstance(gm.graph, Graph):
-        raise TypeError(f"only a cfx.GraphModule can be rewritten, not {type(gm)}; convert it with "
-                        "from_torch")
+    in_place(gm, "replace_pattern")
     taken: dict[str, Any] = {}
     for rule in rules:
         rule.settle(gm, taken)

@@ -3,13 +3,14 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
+from . import _glue
 from ._glue.listing import public_names
 from .graph import Graph
 
 
 def text(graph: Graph) -> str:
     """Returns the IR text of `graph` (docs/ir.md): `parse(text(graph))` equals `graph`."""
-    return graph._text()
+    return as_cfx(graph)._text()
 
 
 def parse(source: str, *, allow: Iterable[str | ModuleType] = ()) -> Graph:
@@ -29,19 +30,19 @@ def parse(source: str, *, allow: Iterable[str | ModuleType] = ()) -> Graph:
 def equal(a: Graph, b: Graph, *, shape_only: bool = False) -> bool:
     """Returns whether two graphs have the same nodes in the same order; with `shape_only` their
     names and source locations may differ."""
-    return a._equal(b, shape_only)
+    return as_cfx(a)._equal(as_cfx(b), shape_only)
 
 
 def structural_hash(graph: Graph, *, shape_only: bool = True) -> int:
     """Returns a hash that is the same for equal graphs, in every process."""
-    return graph._structural_hash(shape_only)
+    return as_cfx(graph)._structural_hash(shape_only)
 
 
 def as_cfx(x: Any) -> Any:
     """Converts objects of torch.fx (including subclasses, and torch.export's) to cfx's, and IR text
-    to the graph it describes; everything else is returned unchanged."""
-    theirs = (cls.__module__.startswith(("torch.fx.", "torch.export.")) for cls in type(x).__mro__)
-    if any(theirs):
+    to the graph it describes; everything else is returned unchanged. Functions that read a graph or
+    module, or return one, begin with it; those that only edit one in place, with `in_place`."""
+    if _glue.is_theirs(x):
         from .interop import from_torch
 
         return from_torch(x)
@@ -53,5 +54,14 @@ def as_graph(x: Any) -> Any:
     an object of torch.fx (converted as a whole, because its graph may refer to its modules)."""
     x = as_cfx(x)
     return as_cfx(getattr(x, "graph", x))
+
+
+def in_place(x: Any, function: str) -> Any:
+    """Returns a graph or module that `function` is going to edit; refuses those of torch.fx."""
+    if _glue.is_theirs(x):
+        raise TypeError(f"{function} edits a graph of cfx in place, and this {type(x).__name__} is "
+                        "torch.fx's: convert it first with cfx.interop.from_torch")
+    return x
+
 
 __dir__ = public_names(globals())

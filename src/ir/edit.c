@@ -350,6 +350,9 @@ cfx_status cfx_node_replace_input(cfx_node *n, cfx_node *old, cfx_value with, cf
     cfx_error own;
     cfx_iter pin;  /* a hook may erase what we look at */
     err = cfxi_base_error_or(err, &own);
+    CFX_TRY(cfxi_base_expect(n, "node", err));
+    if (cfxi_ir_node_erased(n))  /* it has no inputs */
+        return CFX_OK;
     CFX_TRY(check_alive(n, err));
     CFX_TRY(cfxi_ir_value_check(n->graph, with, err));
     cfx_iter_begin(&pin, n->graph, false);
@@ -434,6 +437,9 @@ cfx_status cfx_node_replace_uses(cfx_node *old, cfx_value with, cfx_use_filter *
 {
     cfx_error own;
     err = cfxi_base_error_or(err, &own);
+    CFX_TRY(cfxi_base_expect(old, "node", err));
+    if (cfxi_ir_node_erased(old))  /* it has no users */
+        return CFX_OK;
     CFX_TRY(check_alive(old, err));
     cfx_graph *g = old->graph;
     CFX_TRY(cfxi_ir_value_check(g, with, err));

@@ -190,9 +190,44 @@ static void move_insert_point_off(cfx_graph *g, const cfx_node *n)
 
 /* ---- erasing ------------------------------------------------------------------------------- */
 
+static bool has_args(const cfx_node *n) { return n->args || n->kwargs; }
+
+static void drop_args(cfx_node *n)
+{
+    cfx_seq *empty = n->graph->empty;
+    cfxi_arg_change none = {.node = n, .args = cfxi_ir_seq_value(CFX_KIND_TUPLE, empty, 0),
+                            .kwargs = cfxi_ir_seq_value(CFX_KIND_DICT, empty, 0)};
+    cfxi_ir_args_commit(&none);
+}
+
+/* Leaves a node that is erased the literals among its arguments, for whoever has pinned it; nothing
+ * if memory is out. */
+static void keep_literals(cfx_node *n)
+{
+    cfxi_arg_change bare;
+    cfx_graph *g = n->graph;
+    const bool settling = g->settling;
+    g->settling = true;  /* the host's code must wait until the node is off the list */
+    cfx_value args = cfxi_ir_value_bare(g, cfx_node_args(n), NULL);
+    cfx_value kwargs = cfx_value_invalid();
+    if (args.kind != CFX_KIND_INVALID)
+        kwargs = cfxi_ir_value_bare(g, cfx_node_kwargs(n), NULL);
+    if (kwargs.kind != CFX_KIND_INVALID &&
+        cfxi_ir_args_prepare(&bare, n, args, kwargs, NULL) == CFX_OK) {
+        cfxi_ir_args_commit(&bare);
+    } else {
+        cfx_value_discard(g, args);
+        cfx_value_discard(g, kwargs);
+        drop_args(n);
+    }
+    g->settling = settling;
+}
+
 static void recycle(cfx_graph *g, cfx_node *n)
 {
     cfxi_callee *callee = n->callee;
+    if (has_args(n))
+        drop_args(n);
     if (n->ext) {
         cfxi_ir_value_drop(g, n->ext->type);
         cfxi_base_arena_free(&g->arena, n->ext, sizeof *n->ext);
@@ -213,18 +248,13 @@ static void drain_limbo(cfx_graph *g)
     }
 }
 
-static void drop_args(cfx_node *n)
-{
-    cfx_seq *empty = n->graph->empty;
-    cfxi_arg_change none = {.node = n, .args = cfxi_ir_seq_value(CFX_KIND_TUPLE, empty, 0),
-                            .kwargs = cfxi_ir_seq_value(CFX_KIND_DICT, empty, 0)};
-    cfxi_ir_args_commit(&none);
-}
-
 void cfxi_ir_node_erase(cfx_node *n)
 {
     cfx_graph *g = n->graph;
-    drop_args(n);
+    if (n->pins > 0 && has_args(n))
+        keep_literals(n);
+    else
+        drop_args(n);
     move_insert_point_off(g, n);
     cfxi_ir_list_remove(n);
     cfxi_ir_callee_unlist(n);
@@ -282,8 +312,10 @@ void cfx_graph_clear(cfx_graph *g)
     while (g->root.next != &g->root)
         cfxi_ir_node_erase(g->root.next);
     drain_limbo(g);
-    for (cfx_node *n = g->limbo; n; n = n->same_next)
+    for (cfx_node *n = g->limbo; n; n = n->same_next) {
+        drop_args(n);
         cfxi_ir_node_set_type(n, cfx_value_invalid());
+    }
     cfxi_ir_scopes_let_go(g);
     cfxi_ir_graph_settle(g);
 }
@@ -303,6 +335,8 @@ void cfx_node_unpin(cfx_node *n)
     n->pins--;
     if (n->pins == 0 && cfxi_ir_node_erased(n)) {
         g->dead_pins--;
+        if (has_args(n))
+            drop_args(n);  /* now: the node itself may have to wait for others */
         drain_limbo(g);
         cfxi_ir_graph_settle(g);
     }

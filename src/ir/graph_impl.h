@@ -474,6 +474,9 @@ typedef struct cfxi_copy_as {
 /* As cfx_value_map; with `move` regions are handed over. */
 cfx_value cfxi_ir_value_map(cfx_graph *dst, cfx_graph *src, cfx_value v, bool move, cfx_map_fn *fn,
                             void *ctx, cfx_error *err);
+/* A container with None in place of nodes and regions: floating, or `v` itself if it has none;
+ * INVALID with *err set. */
+cfx_value cfxi_ir_value_bare(cfx_graph *g, cfx_value v, cfx_error *err);
 cfx_node *cfxi_ir_graph_copy_as(cfx_graph *g, const cfx_node *n, const cfxi_copy_as *as,
                                 cfx_map_fn *fn, void *ctx, cfx_error *err);
 

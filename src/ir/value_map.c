@@ -14,6 +14,7 @@ typedef struct mapper {
     void *ctx;
     cfx_error *err;
     bool move;          /* regions are handed over, not copied */
+    bool bare;          /* nodes and regions become None */
     cfxi_walk walk;     /* a frame's mark: where its new items begin; mode: its depth */
     cfx_value *values;  /* the new items of all containers that are half done */
     uint32_t n, room;
@@ -82,6 +83,8 @@ static cfx_value map_str(const mapper *m, cfx_value v)
 /* What is not a container. */
 static cfx_value map_leaf(const mapper *m, cfx_value v)
 {
+    if (m->bare && (v.kind == CFX_KIND_NODE || v.kind == CFX_KIND_GRAPH))
+        return cfx_value_none();
     if (v.kind == CFX_KIND_NODE)
         return m->fn(m->ctx, v.as.node, m->err);
     if (cfxi_ir_is_str(v))
@@ -249,5 +252,15 @@ cfx_value cfxi_ir_value_map(cfx_graph *dst, cfx_graph *src, cfx_value v, bool mo
     m.ctx = ctx;
     m.err = err;
     m.move = move;
+    m.bare = false;
     return cfxi_ir_is_seq(v) ? map_seq(&m, v) : map_leaf(&m, v);
+}
+
+cfx_value cfxi_ir_value_bare(cfx_graph *g, cfx_value v, cfx_error *err)
+{
+    mapper m;
+    m.dst = m.src = g;
+    m.err = err;
+    m.bare = true;
+    return map_seq(&m, v);
 }

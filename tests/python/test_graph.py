@@ -345,17 +345,6 @@ def test_erase_node_refuses_what_is_no_node():
             g.erase_node(bad)
 
 
-def test_an_erased_node_has_no_arguments():
-    g = cfx.Graph()
-    x = g.placeholder("x")
-    a = g.call_function(torch.relu, (x,), {"k": [x]})
-    g.erase_node(a)
-    assert a.args == () and a.kwargs == {} and a.target is torch.relu
-    assert a.format_node() == (
-        "%relu : [num_users=0] = call_function[target=torch.relu](args = (), kwargs = {})"
-    )
-
-
 @same
 def test_clear_nodes(fx, show):
     g = fx.Graph()

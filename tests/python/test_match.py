@@ -852,7 +852,7 @@ def test_what_cannot_be_done_is_told():
         cfx.replace_pattern(gm, lambda x: torch.neg(x), gm)
     with pytest.raises(AssertionError, match="Expected FunctionType, got <class 'int'>"):
         cfx.replace_pattern(gm, 5, gm)
-    with pytest.raises(TypeError, match="only a cfx.GraphModule can be rewritten"):
+    with pytest.raises(TypeError, match="convert it first with cfx.interop.from_torch"):
         cfx.replace_pattern(torch.fx.symbolic_trace(gm), gm, gm)
     assert [n.name for n in gm.graph.nodes] == ["x", "neg", "output"]
 

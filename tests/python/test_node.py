@@ -1,5 +1,7 @@
 """Node, attribute by attribute: the same calls on torch.fx and on cfx."""
 import collections
+import copy
+import gc
 import inspect
 import operator
 import random
@@ -870,7 +872,6 @@ def test_erased_nodes_cannot_be_used_again():
         lambda: gone.prepend(x),
         lambda: x.append(gone),
         lambda: x.prepend(gone),
-        lambda: gone.replace_all_uses_with(x),
         lambda: g.inserting_before(gone),
         lambda: g.inserting_after(gone),
     ):
@@ -879,6 +880,76 @@ def test_erased_nodes_cannot_be_used_again():
         assert str(g) == before and g.verify() == []
     assert dict(gone.users) == {}
     assert gone.name == "gone" and gone.op == "placeholder" and gone.graph is g
+
+
+@same
+def test_erased_nodes_keep_their_literals(fx, show):
+    g = fx.Graph()
+    x = g.placeholder("x")
+    ones = torch.ones(1)
+    n = g.call_function(
+        torch.clamp, (x, 0, [6, x], (x, {"a": x, "b": 1}), slice(x, 3), ones),
+        {"k": x, "j": [1, x], "o": Opaque()},
+    )  # fmt: skip
+    relu = g.call_function(torch.relu, (x,))
+    show(n.args, n.kwargs)
+    g.output(relu)
+    g.erase_node(n)
+    show(n.args, n.kwargs, n.args[1:3], dict(n.users), n.all_input_nodes, n.next, n.prev, n._erased)
+    show(n.graph is g, n.args[5] is ones, lambda: n.format_node(), users(x))
+    show(lambda: n.replace_all_uses_with(x), lambda: n.replace_all_uses_with(3))
+    show(lambda: n.replace_input_with(x, relu), lambda: n.args)
+    show(lambda: copy.deepcopy(n).args, lambda: copy.deepcopy(n).kwargs["j"])
+
+
+@same
+def test_rewrites_leave_literals(fx, show):
+    def pattern(x, w):
+        return torch.relu(torch.nn.functional.conv2d(x, w, None, (2, 2), (1, 1)))
+
+    def f(x, w):
+        return torch.relu(torch.nn.functional.conv2d(x, w, None, (2, 2), (1, 1))) + 1
+
+    gm = fx.symbolic_trace(f)
+    conv = next(n for n in gm.graph.nodes if n.name == "conv2d")
+    fx.replace_pattern(gm, pattern, lambda x, w: x @ w)
+    show(conv._erased, conv.args, conv.args[3:], gm.code)
+    gm = fx.symbolic_trace(lambda x: (torch.clamp(x, 0, 6), x)[1])
+    clamp = next(n for n in gm.graph.nodes if n.name == "clamp")
+    gm.graph.eliminate_dead_code()
+    show(clamp._erased, clamp.args)
+
+
+def test_literals_of_erased_nodes_go_with_the_node():
+    g = cfx.Graph()
+    x = g.placeholder("x")
+    held = g.call_function(torch.relu, (x,))
+    g.erase_node(held)  # its memory, and that of all that are erased later, stays
+    kept = []
+    for _ in range(3):
+        n = g.call_function(torch.add, (x, Opaque()))
+        kept.append(weakref.ref(n.args[1]))
+        g.erase_node(n)
+        assert kept[-1]() is not None
+        del n
+        assert kept[-1]() is None
+    n = g.call_function(torch.add, (x, Opaque()))
+    gone = weakref.ref(n.args[1])
+    n.args[1].back = n  # a cycle through the literal
+    g.erase_node(n)
+    del n, g, x, held
+    gc.collect()
+    assert gone() is None
+
+
+def test_erased_calls_with_regions():
+    branch = cfx.Graph()
+    branch.output(branch.placeholder("a"))
+    g = cfx.Graph()
+    x = g.placeholder("x")
+    cond = g.call_function(cfx.cond, (x, branch, copy.deepcopy(branch), (x, 5)))
+    g.erase_node(cond)
+    assert cond.args == (None, None, None, (None, 5)) and g.verify() == []
 
 
 def test_bytes_of_a_location():

@@ -48,8 +48,9 @@ CFX_API cfx_status cfx_graph_each_last_use(cfx_graph *g, cfx_last_use_fn *fn, vo
 
 /* ---- nodes --------------------------------------------------------------------------------- */
 
-/* A pinned node stays readable after it is erased, as do all nodes after it on the list. Every pin
- * needs an unpin; but a node that was pinned three times at once stays pinned forever. */
+/* A pinned node stays readable after it is erased, as do all nodes after it on the list. It keeps
+ * the literals among its arguments; nodes and regions in them become None, as in torch.fx. Every
+ * pin needs an unpin; but a node that was pinned three times at once stays pinned forever. */
 CFX_API void cfx_node_pin(cfx_node *n);
 CFX_API void cfx_node_unpin(cfx_node *n);
 /* Also valid for a pinned node that was erased. */

@@ -156,6 +156,29 @@ def is_impure(node):
     return node.is_impure()
 
 
+# ---- torch.fx ----------------------------------------------------------------------------------
+
+
+def is_theirs(x):
+    """Whether an object is torch.fx's (or torch.export's), or of a class derived from theirs."""
+    homes = (cls.__module__ for cls in type(x).__mro__)
+    return any(home.startswith(("torch.fx.", "torch.export.")) for home in homes)
+
+
+def copy_foreign(job):
+    """node_copy and graph_copy of what is not cfx's: (graph, source, how, return_output_node)."""
+    if not is_theirs(job[1]):
+        raise TypeError(f"expected a Node or Graph to copy, got {type(job[1])}")
+    from ..interop.entry import copy_into
+
+    return copy_into(*job)
+
+
+def seen_class(cls):
+    """The class that proxies of a class show; cfx.interop has another answer."""
+    return cls
+
+
 # ---- tracing -----------------------------------------------------------------------------------
 
 # Classes of the metaclass ProxyableClassMeta, and the code of Tracer.trace: cfx._symbolic_trace

@@ -9,6 +9,7 @@ from typing import Any
 from .._lazy_graph_module import _get_graph_module_cls
 from ..graph_module import GraphModule, torch
 from ..interop import trace_dispatch
+from ..interop.entry import borrowed
 
 __all__ = ["make_fx", "py_sym_types"]
 
@@ -37,3 +38,7 @@ def make_fx(
         return result if lazy is GraphModule else lazy(result, result.graph)
 
     return wrapped
+
+
+def __getattr__(name: str) -> Any:
+    return borrowed("experimental.proxy_tensor", name)  # the modes and tracers are torch's

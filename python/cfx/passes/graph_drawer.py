@@ -5,6 +5,7 @@ from typing import Any
 
 from .._compatibility import compatibility
 from ..graph_module import GraphModule
+from ..text import as_cfx
 
 try:
     import pydot  # type: ignore
@@ -58,7 +59,7 @@ class FxGraphDrawer:
             hide_tensors=ignore_parameters_and_buffers, literals_only=skip_node_names_in_args,
         )  # fmt: skip
         self._texts: dict[str, str] = {}
-        self._draw(graph_module, name)
+        self._draw(as_cfx(graph_module), name)
 
     def _draw(self, module: GraphModule, name: str) -> None:
         graph = module.graph

@@ -5,6 +5,7 @@ from typing import Any
 from .._compatibility import compatibility
 from ..graph_module import GraphModule, torch
 from ..node import Node
+from ..text import as_cfx
 from .fake_tensor_prop import FakeTensorProp
 
 __all__ = ["reinplace"]
@@ -49,6 +50,7 @@ def reinplace(gm: GraphModule, *sample_args: Any) -> GraphModule:
     from writes through views are removed, or become a copy_ into the view. Sample inputs are needed
     for dtypes and sizes. Do not run dead code elimination afterwards: it would remove the calls
     that write."""
+    gm = as_cfx(gm)
     _FunctionalizationMetadataProp(gm).propagate(*sample_args)
     gm.graph._reinplace((_fits, _same_elements))
     gm.recompile()

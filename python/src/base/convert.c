@@ -104,6 +104,13 @@ static cfx_value str_value(PyGraph *graph, PyObject *o)
 static cfx_value host_value(PyGraph *graph, PyObject *o)
 {
     cfx_error err = {0};
+    const PyObject *theirs = graph->st->fx_node_class;
+    if (theirs && PyObject_TypeCheck(o, (PyTypeObject *)theirs)) {
+        PyErr_Format(PyExc_TypeError, "%S is a node of torch.fx and cannot be an argument here; "
+                     "copy it with node_copy or graph_copy, or convert its graph with "
+                     "cfx.interop.from_torch", o);
+        return cfx_value_invalid();
+    }
     return checked(cfx_value_host(graph->g, o, &err), &err);
 }
 

@@ -101,7 +101,8 @@ bool take_args(const arg_spec *spec, PyObject *const *args, Py_ssize_t nargs, Py
 #define REGISTERED(X)                                                                              \
     X(glue) X(graph_class) X(node_meta) X(appending_tracer) X(scope_class) X(library_paths)        \
     X(trace_code) X(sequential) X(tensor_types) X(module_class) X(parameter_class) X(tensor_class) \
-    X(listeners) X(node_source) X(tensor_metadata)                                                 \
+    X(listeners) X(node_source) X(tensor_metadata) X(flag_hooks) X(fx_globals) X(fx_node_class)    \
+    X(fx_readers)                                                                                  \
     X(torch_tensor) X(torch_to_dlpack) X(torch_from_dlpack)                                        \
     X(script_specials) X(script_builtins) X(script_operators) X(script_facts) X(script_methods)    \
     X(script_plain) X(script_contexts) X(script_inlined) X(graph_module_class)                     \
@@ -298,6 +299,7 @@ static int add_constants(module_state *st)
     st->empty_dict = immutable_dict_new(st);
     st->token_types = PyDict_New();
     st->patches = PyList_New(0);
+    st->flag_saved = PyList_New(0);
     st->torch_targets = PyDict_New();
     st->operator_functions = PyDict_New();
     st->result_types = PyDict_New();
@@ -310,7 +312,7 @@ static int add_constants(module_state *st)
     st->operators = proxy_operators();
     PyObject *builtins = PyEval_GetBuiltins();
     st->builtin_getattr = Py_XNewRef(PyDict_GetItemString(builtins, "getattr"));
-    if (PyThread_tss_create(&st->session) != 0)
+    if (PyThread_tss_create(&st->session) != 0 || PyThread_tss_create(&st->flag) != 0)
         PyErr_NoMemory();
     return PyErr_Occurred() ? -1 : 0;
 }
@@ -320,7 +322,7 @@ static int module_exec(PyObject *module)
     module_state *st = PyModule_GetState(module);
     host_init(st);
     chunks_init(st);
-    st->session = (Py_tss_t)Py_tss_NEEDS_INIT;
+    st->session = st->flag = (Py_tss_t)Py_tss_NEEDS_INIT;
     if (add_types(module, st) < 0 || add_constants(st) < 0 ||
         PyModule_AddFunctions(module, map_functions) < 0 ||
         PyModule_AddFunctions(module, codegen_functions) < 0 ||
@@ -333,6 +335,7 @@ static int module_exec(PyObject *module)
         PyModule_AddFunctions(module, parameter_functions) < 0 ||
         PyModule_AddFunctions(module, wrapped_functions) < 0 ||
         PyModule_AddFunctions(module, trace_functions) < 0 ||
+        PyModule_AddFunctions(module, flag_functions) < 0 ||
         PyModule_AddFunctions(module, pass_order_functions) < 0 ||
         PyModule_AddFunctions(module, placement_functions) < 0 ||
         PyModule_AddFunctions(module, runtime_functions) < 0 ||
@@ -384,6 +387,7 @@ static void module_free(void *module)
     module_clear(module);
     chunks_release(st);
     PyThread_tss_delete(&st->session);
+    PyThread_tss_delete(&st->flag);
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, module_exec}, {0, NULL}};

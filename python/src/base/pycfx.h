@@ -19,7 +19,8 @@
 /* Every object of the module's state stands here once, so that traverse and clear cannot forget
  * one. The second line of each block is registered by the Python glue (_register): `graph_class` is
  * the Python shell of Graph, `glue` the module cfx._glue, NameType its class for objects that are
- * known by name only; `node_meta` is called with each new node that a tracer records, or NULL. What
+ * known by name only; `node_meta` is called with each new node that a tracer records, or NULL;
+ * `flag_hooks` and all that begins with `fx_` are explained in cfx/interop/presence.py. What
  * begins with `script_` is explained where cfx/_glue/scripting.py registers it. */
 #define STATE_OBJECTS(X)                                                                           \
     X(GraphType) X(NodeType) X(NodeListType) X(NodeIterType) X(UsersType) X(UsersIterType)         \
@@ -31,7 +32,7 @@
     X(library_paths) X(trace_code) X(patches) X(torch_targets) X(tracer_steps) X(tracer_switches)  \
     X(hooked_call) X(hooked_getattr) X(plain_call) X(plain_getattr) X(sequential) X(tensor_types)  \
     X(module_class) X(parameter_class) X(tensor_class) X(listeners) X(shape_names)                 \
-    X(tensor_metadata)                                                                             \
+    X(tensor_metadata) X(flag_hooks) X(flag_saved) X(fx_globals) X(fx_node_class) X(fx_readers)    \
     X(TensorType) X(RuntimeType) X(OperatorType) X(operator_functions) X(runtime)                  \
     X(result_types) X(result_rows)                                                                 \
     X(runtime_variable) X(torch_tensor) X(torch_to_dlpack) X(torch_from_dlpack) X(ProgramType)     \
@@ -58,7 +59,8 @@
     X(str_forward_hooks, "_forward_hooks") X(str_forward_pre_hooks, "_forward_pre_hooks")          \
     X(str_backward_hooks, "_backward_hooks") X(str_backward_pre_hooks, "_backward_pre_hooks")      \
     X(str_dlpack, "__dlpack__") X(str_is_conj, "is_conj") X(str_is_neg, "is_neg")                  \
-    X(str_max_version, "max_version") X(str_input, "input")
+    X(str_max_version, "max_version") X(str_input, "input") X(str_seen, "__cfx_seen__")            \
+    X(str_fx_flag, "_is_fx_tracing_flag")
 
 /* Freed memory of graphs, by size: see chunks.c. */
 enum { CHUNK_CLASSES = 9 };
@@ -81,6 +83,7 @@ typedef struct module_state {
     int n_spare;
     Py_tss_t session;      /* the trace that runs in a thread: a trace_session */
     int sessions;          /* how many run in all threads */
+    Py_tss_t flag;         /* whether a thread says that it traces (trace_flag.c): NULL if not */
     PyObject *saved_code[2];  /* of hooked_call and hooked_getattr while there are any, else NULL */
     PyObject *hook_code[2];
     long preserving;          /* contexts that preserve metadata, of all threads */

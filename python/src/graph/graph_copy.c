@@ -209,14 +209,26 @@ static cfx_value copy_arg(void *ctx, cfx_node *n, cfx_error *err)
     return v;
 }
 
+/* node_copy or graph_copy of something that is not ours: torch.fx's is converted, the rest refused
+ * (cfx/_glue). */
+static PyObject *copy_foreign(PyGraph *self, PyObject *from, PyObject *how, PyObject *want_output)
+{
+    PyObject *job = PyTuple_Pack(4, (PyObject *)self, from, how, want_output);
+    PyObject *answer = job ? call_glue(self->st, "copy_foreign", job) : NULL;
+    Py_XDECREF(job);
+    return answer;
+}
+
 PyObject *graph_node_copy(FAST_ARGS)
 {
     static const char *const names[] = {"node", "arg_transform"};
     static const arg_spec spec = {"node_copy", names, 2, 1, 2};
     cfx_error err = {0};
     PyObject *in[2];
-    if (!take_args(&spec, args, nargs, kwnames, in) || !need_node(self, in[0]))
+    if (!take_args(&spec, args, nargs, kwnames, in))
         return NULL;
+    if (!is_node(self->st, in[0]))
+        return copy_foreign(self, in[0], in[1] ? in[1] : Py_None, Py_False);
     PyNode *from = (PyNode *)in[0];
     if (from->n == cfx_graph_root(cfx_node_graph(from->n)))
         return PyErr_Format(PyExc_ValueError, "the root of a graph cannot be copied");
@@ -343,6 +355,8 @@ PyObject *graph_graph_copy(FAST_ARGS)
     PyObject *in[3];
     if (!take_args(&spec, args, nargs, kwnames, in))
         return NULL;
+    if (!is_graph(self->st, in[0]) && PyDict_Check(in[1]))
+        return copy_foreign(self, in[0], in[1], in[2] ? in[2] : Py_False);
     if (!is_graph(self->st, in[0]) || !PyDict_Check(in[1]))
         return PyErr_Format(PyExc_TypeError, "graph_copy needs a Graph and a dict, got %R and %R",
                             (PyObject *)Py_TYPE(in[0]), (PyObject *)Py_TYPE(in[1]));

@@ -114,9 +114,24 @@ static void graph_dealloc(PyGraph *self)
 
 /* ---- attributes ---------------------------------------------------------------------------- */
 
+/* Whether the caller is code of torch.fx that would not see that our nodes are nodes, and would go
+ * on with them as if they were values: 1, 0, -1 with an exception. */
+static int is_refused_reader(module_state *st)
+{
+    PyObject *globals = st->fx_readers ? PyEval_GetGlobals() : NULL;
+    PyObject *name = globals ? PyDict_GetItemWithError(globals, st->str_name) : NULL;
+    return name ? PySet_Contains(st->fx_readers, name) : PyErr_Occurred() ? -1 : 0;
+}
+
 static PyObject *get_nodes(PyGraph *self, void *unused)
 {
     (void)unused;
+    int refused = is_refused_reader(self->st);
+    if (refused > 0)
+        PyErr_SetString(PyExc_TypeError, "torch.fx cannot work with a graph of cfx: convert it, or "
+                        "its module, with cfx.interop.to_torch; or use cfx's function instead");
+    if (refused)
+        return NULL;
     return PyObject_CallOneArg(self->st->NodeListType, (PyObject *)self);
 }
 

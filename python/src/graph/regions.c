@@ -1,5 +1,5 @@
 /* regions.c - Graph._outline: regions as modules that get_attr nodes read, as torch has them. The
- * core does it; cfx/interop.py makes the modules. */
+ * core does it; cfx/interop makes the modules. */
 #include "graph_methods.h"
 
 typedef struct outline_job {

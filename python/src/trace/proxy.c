@@ -521,7 +521,14 @@ static PyObject *proxy_iter(PyObject *self)
     Py_ssize_t n = source_unpack_count();
     if (n < 0) {
         PyObject *answer = ask_tracer(self, STEP_INDEX_iter);
-        PyObject *iterator = answer ? PyObject_GetIter(answer) : NULL;
+        if (answer && PyIter_Check(answer))  /* as it is: iter() of a proxy would ask again */
+            return answer;
+        PyObject *iterator = NULL;
+        if (answer && is_proxy(state_of(Py_TYPE(self)), answer))
+            PyErr_Format(PyExc_TypeError, "the tracer's iter() returned a %.100s, which is not an "
+                         "iterator", Py_TYPE(answer)->tp_name);
+        else if (answer)
+            iterator = PyObject_GetIter(answer);
         Py_XDECREF(answer);
         return iterator;
     }
@@ -738,6 +745,31 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+/* Code that knows only torch.fx asks isinstance(x, torch.fx.Proxy): a proxy of ours says yes, by a
+ * class that is made of both (cfx/interop/presence.py); but to torch.fx itself, while it traces, it
+ * is a stranger. */
+static PyObject *proxy_get_class(PyObject *self, void *unused)
+{
+    (void)unused;
+    PyTypeObject *type = Py_TYPE(self);
+    module_state *st = state_of(type);
+    if (others_trace(st))
+        return Py_NewRef((PyObject *)type);
+    PyObject *seen = PyDict_GetItemWithError(type->tp_dict, st->str_seen);
+    if (seen || PyErr_Occurred())
+        return Py_XNewRef(seen);
+    return call_glue(st, "seen_class", (PyObject *)type);
+}
+
+static int proxy_set_class(PyObject *self, PyObject *value, void *unused)
+{
+    (void)unused;
+    PyObject *name = PyUnicode_InternFromString("__class__");
+    PyObject *plain = name ? _PyType_Lookup(&PyBaseObject_Type, name) : NULL;
+    Py_XDECREF(name);
+    return plain ? Py_TYPE(plain)->tp_descr_set(plain, self, value) : -1;
+}
+
 static PyMemberDef members[] = {
     {"tracer", T_OBJECT_EX, offsetof(PyProxy, tracer), 0, "what records its uses"},
     {"__dictoffset__", T_PYSSIZET, offsetof(PyProxy, dict), READONLY, NULL},
@@ -747,6 +779,7 @@ static PyMemberDef members[] = {
 
 static PyGetSetDef getset[] = {
     {"node", (getter)proxy_get_node, (setter)proxy_set_node, "the Node it stands for", NULL},
+    {"__class__", proxy_get_class, proxy_set_class, NULL, NULL},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -202,6 +202,22 @@ extern PyMethodDef parameter_functions[];
 /* tracer._placeholders(names, defaults, hints): a list of proxies. The dicts are {name: value}. */
 PyObject *tracer_placeholders(PyTracer *t, PyObject *args);
 
+/* ---- whether a trace runs (trace_flag.c) --------------------------------------------------- */
+
+extern PyMethodDef flag_functions[];
+
+/* The flag of this thread; set: 0, or -1 with an exception. */
+bool flag_get(module_state *st);
+int flag_set(module_state *st, bool on);
+/* Makes torch.fx's functions tell this flag, too: before the first trace, and until the last. */
+int flag_install(module_state *st);
+void flag_remove(module_state *st);
+/* Whether torch.fx's own flag is set. */
+bool flag_is_torchs(module_state *st);
+/* Whether another library, such as torch.fx, traces now, inside a trace of ours or without one.
+ * (trace_hooks.c) */
+bool others_trace(module_state *st);
+
 /* ---- modules and names (trace_hooks.c, wrapped.c) ------------------------------------------ */
 
 extern PyMethodDef trace_functions[], wrapped_functions[];

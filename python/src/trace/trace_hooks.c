@@ -19,6 +19,7 @@ typedef struct trace_session {
     PyObject **seen;              /* the globals that were searched for them, likewise */
     Py_ssize_t n_seen, room;
     PyObject *call, *getattr;     /* what nn.Module had when it began, likewise */
+    bool flag;                    /* what the thread's flag was then */
 } trace_session;
 
 static trace_session *current_session(module_state *st)
@@ -40,6 +41,11 @@ static trace_session *session_in_charge(module_state *st)
                     module_has(st, st->str_getattr) != session->getattr))
         return NULL;
     return session;
+}
+
+bool others_trace(module_state *st)
+{
+    return current_session(st) ? !session_in_charge(st) : flag_is_torchs(st);
 }
 
 /* ---- names --------------------------------------------------------------------------------- */
@@ -637,6 +643,7 @@ static void remove_hooks(module_state *st)
             PyErr_WriteUnraisable(functions[i]);
         Py_CLEAR(st->saved_code[i]);
     }
+    flag_remove(st);
     unpatch_all(st);
 }
 
@@ -648,12 +655,15 @@ static int begin(module_state *st, trace_session *session, PyTracer *t)
     session->outer = current_session(st);
     session->call = module_has(st, st->str_call);
     session->getattr = module_has(st, st->str_getattr);
+    session->flag = flag_get(st);
     if (st->sessions == 0 && install_hooks(st) < 0)
         return -1;
-    if (PyThread_tss_set(&st->session, session) != 0) {
+    if ((st->sessions == 0 && flag_install(st) < 0) || flag_set(st, true) < 0 ||
+        PyThread_tss_set(&st->session, session) != 0) {
         if (st->sessions == 0)
             remove_hooks(st);
-        PyErr_NoMemory();
+        if (!PyErr_Occurred())
+            PyErr_NoMemory();
         return -1;
     }
     st->sessions++;
@@ -667,6 +677,7 @@ static void end(module_state *st, trace_session *session)
     PyErr_Fetch(&type, &value, &traceback);
     session->tracer->session = NULL;
     PyThread_tss_set(&st->session, session->outer);
+    PyThread_tss_set(&st->flag, session->flag ? &st->flag : NULL);  /* there is room: it was set */
     if (--st->sessions == 0)
         remove_hooks(st);
     PyMem_Free(session->functions);
@@ -786,7 +797,8 @@ static PyObject *hook_modules(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-static PyObject *is_tracing(PyObject *module, PyObject *unused)
+/* Whether a trace runs in this thread, whatever its flag says. */
+static PyObject *in_trace(PyObject *module, PyObject *unused)
 {
     (void)unused;
     return PyBool_FromLong(current_session(PyModule_GetState(module)) != NULL);
@@ -805,7 +817,7 @@ PyMethodDef trace_functions[] = {
     {"_hook_getattr", (PyCFunction)(void (*)(void))hook_getattr, METH_FASTCALL, NULL},
     {"_module_tree", module_tree, METH_O, NULL},
     {"_module_paths", module_paths, METH_O, NULL},
-    {"_is_tracing", is_tracing, METH_NOARGS, NULL},
+    {"_in_trace", in_trace, METH_NOARGS, NULL},
     {"_find_proxy", py_find_proxy, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };

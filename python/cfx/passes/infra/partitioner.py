@@ -3,6 +3,7 @@ from collections.abc import Iterable, Sequence
 
 from ...graph_module import GraphModule
 from ...node import Node, _get_qualified_name
+from ...text import as_cfx
 from ..operator_support import OperatorSupportBase
 from ..utils.fuser_utils import fuse_by_partitions
 
@@ -62,7 +63,7 @@ class CapabilityBasedPartitioner:
         allowed_single_node_partition_ops: Sequence[str] | None = None,
         skip_horizontal_fusion: bool = False,
     ) -> None:  # fmt: skip
-        self.graph_module = graph_module
+        self.graph_module = graph_module = as_cfx(graph_module)
         self.operator_support = operator_support
         self.allows_single_node_partition = allows_single_node_partition
         self.non_compute_ops = [] if non_compute_ops is None else non_compute_ops

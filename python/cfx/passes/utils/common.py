@@ -2,6 +2,7 @@
 from ... import _core
 from ...graph import Graph
 from ...graph_module import GraphModule, Module
+from ...text import as_cfx
 
 __all__ = ["HolderModule", "lift_subgraph_as_module", "compare_graphs"]
 
@@ -20,6 +21,7 @@ def lift_subgraph_as_module(
 ) -> tuple[GraphModule, dict[str, str]]:
     """Returns a GraphModule for a graph whose paths lead into `gm`, with the attributes it needs,
     and {path: path below the component `comp_name`}."""
+    subgraph = as_cfx(subgraph)
     paths = list(subgraph._paths(False))
     root = {path: _core._get_attr(gm, path) for path in paths}
     return GraphModule(root, subgraph, class_name), {p: f"{comp_name}.{p}" for p in paths}

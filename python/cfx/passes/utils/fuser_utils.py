@@ -7,8 +7,9 @@ from typing import Any
 
 from ...graph_module import GraphModule
 from ...node import Node
+from ...text import in_place
 from ..split_module import _TUPLE
-from ..tools_common import stable_topological_sort
+from ..tools_common import NodeList, legalize_graph, stable_topological_sort
 
 
 def topo_sort(nodes: list[Node]) -> list[Node]:
@@ -94,6 +95,7 @@ def fuse_by_partitions(
 ) -> GraphModule:  # fmt: skip
     """Turns each partition into a submodule `prefix` + number, in place. If one of them is invalid,
     nothing changes."""
+    in_place(gm, "fuse_by_partitions")
     sorted_parts = [topo_sort(list(nodes)) for nodes in partitions]
     _check(gm, sorted_parts)
     for i, nodes in enumerate(sorted_parts):

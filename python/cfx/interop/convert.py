@@ -1,4 +1,4 @@
-"""Converts graphs and modules between torch.fx and cfx. No other module of cfx depends on torch.fx.
+"""Converts graphs and modules between torch.fx and cfx.
 
 Both functions make copies. Nodes keep their names, types, metadata, attributes and the order of
 their users; modules share their parameters, buffers, hooks and plain submodules. If something
@@ -12,6 +12,8 @@ a number, remains a call to cfx.for_loop, which runs there, too. On the way back
 become regions, and find their attributes below the path of the GraphModule.
 """
 import collections
+import copy
+import dataclasses
 import operator
 import sys
 import types
@@ -21,18 +23,14 @@ from typing import Any
 
 import cfx
 
-from . import _core, ops
-from ._glue.pickling import _STATE
-from ._glue.listing import public_names
+from .. import _core, ops
+from .._glue.listing import public_names
+from .._glue.pickling import _STATE
 
 try:
     import torch
 except ImportError as e:
     raise ImportError("cfx.interop needs torch, because it converts from and to torch.fx") from e
-
-__all__ = [
-    "bind_unbacked", "from_torch", "side_effects", "to_torch", "trace_dispatch", "wrapped_names",
-]  # fmt: skip
 
 # torch's operators: cfx's, and the places of the regions among the arguments.
 _OPERATORS: dict[Any, tuple[Callable[..., Any], tuple[int, ...]]] = {
@@ -45,6 +43,42 @@ _OPERATORS: dict[Any, tuple[Callable[..., Any], tuple[int, ...]]] = {
 _PATHS = ("get_attr", "call_module")
 # What a GraphModule makes itself, from its graph.
 _OWN = ("_graph", "_code", "_lineno_map", "_prologue_start", "_tracer_cls", "_tracer_extras")
+
+
+# Metadata that never mentions nodes: every node has some of it.
+_NODELESS = frozenset(["nn_module_stack", "source_fn_stack", "stack_trace", "val", "tensor_meta"])
+_DEEPEST = 50  # what nests deeper is left as it is
+
+
+def _renewed(value: Any, twins: dict[Any, Any], depth: int) -> Any:
+    """`value` with the twins of nodes in it, at any depth of containers and dataclasses, also as
+    keys of dicts (a quantizer keeps {input: specification}); itself if there is none."""
+    kind = type(value)
+    if kind in (str, int, float, bool, type(None)) or depth > _DEEPEST:
+        return value
+    if isinstance(value, (list, tuple, set, frozenset)):
+        items = [_renewed(item, twins, depth + 1) for item in value]
+        if all(a is b for a, b in zip(items, value)):
+            return value
+        return kind(*items) if hasattr(kind, "_fields") else kind(items)
+    if isinstance(value, dict):
+        pairs = [(_renewed(k, twins, depth + 1), _renewed(v, twins, depth + 1))
+                 for k, v in value.items()]  # fmt: skip
+        same = all(a is k and b is v for (a, b), (k, v) in zip(pairs, value.items()))
+        return value if same else kind(pairs)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        mine = {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
+        new = {name: _renewed(item, twins, depth + 1) for name, item in mine.items()}
+        if all(new[name] is item for name, item in mine.items()):
+            return value
+        copied = copy.copy(value)
+        for name in new:
+            object.__setattr__(copied, name, new[name])  # also if it is frozen
+        return copied
+    try:
+        return twins.get(value, value)
+    except TypeError:  # it cannot be hashed, so it is not a node
+        return value
 
 
 class _Copy:
@@ -117,15 +151,8 @@ class _Copy:
 
     def meta(self, meta: dict[str, Any]) -> dict[str, Any]:
         """A copy in which nodes of the graph are those of the other; all else stays."""
-        from torch.utils._pytree import tree_map_only
-
-        copy = dict(meta)
-        for key, value in meta.items():
-            found: list[Any] = []
-            self.source.map_arg(value, found.append)
-            if found:
-                copy[key] = tree_map_only(type(found[0]), lambda n: self.twins.get(n, n), value)
-        return copy
+        twins = {k: _renewed(v, self.twins, 0) for k, v in meta.items() if k not in _NODELESS}
+        return {**meta, **twins}
 
     def codegen(self, codegen: Any) -> Any:
         name = type(codegen).__name__
