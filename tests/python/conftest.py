@@ -1,9 +1,13 @@
-"""What the tests of operators found, added up at the end of the run, and the shares of others."""
+"""What the tests of operators found, added up at the end of the run, and the shares of others; and
+what is left to test where torch is not installed."""
 import collections
+import importlib.util
 import json
 import os
 import signal
 from pathlib import Path
+
+import pytest
 
 # A shell's background jobs ignore these two signals, and what tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -14,6 +18,25 @@ if signal.getsignal(signal.SIGQUIT) is signal.SIG_IGN:
 # What agreed with PyTorch, for tools/op_docs.py: {row: {dtype: samples}}.
 RESULTS = Path(__file__).resolve().parent.parent / "golden/operator_results.json"
 NOTES = "1" in (os.environ.get("CFX_FULL"), os.environ.get("CFX_NOTE"))
+
+
+class WithoutTorch(pytest.Module):
+    """A file of tests on a machine without torch. Tests that need it call pytest.importorskip; a
+    file that imports torch at once is skipped whole."""
+
+    def collect(self):
+        try:
+            return super().collect()
+        except self.CollectError as error:
+            if "No module named 'torch" not in str(error):
+                raise
+        pytest.skip("could not import 'torch'", allow_module_level=True)
+
+
+if importlib.util.find_spec("torch") is None:
+
+    def pytest_pycollect_makemodule(module_path, parent):
+        return WithoutTorch.from_parent(parent, path=module_path)
 
 
 def reports(terminal):

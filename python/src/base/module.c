@@ -316,6 +316,8 @@ static int add_constants(module_state *st)
 static int module_exec(PyObject *module)
 {
     module_state *st = PyModule_GetState(module);
+    if (refuse_interpreter() < 0)
+        return -1;
     host_init(st);
     chunks_init(st);
     st->session = (Py_tss_t)Py_tss_NEEDS_INIT;
@@ -383,7 +385,11 @@ static void module_free(void *module)
     PyThread_tss_delete(&st->session);
 }
 
-static PyModuleDef_Slot slots[] = {{Py_mod_exec, module_exec}, {0, NULL}};
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, module_exec},
+    INTERPRETER_SLOT
+    {0, NULL},
+};
 
 struct PyModuleDef pycfx_module = {
     PyModuleDef_HEAD_INIT,

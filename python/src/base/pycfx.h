@@ -8,8 +8,7 @@
 #ifndef PYCFX_H
 #define PYCFX_H
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "base/pythons.h"
 
 #include <cfx/cfx.h>
 #include <cfx/embed/embed.h>

@@ -209,7 +209,7 @@ static cfx_datum other_datum(module_state *st, PyObject *o, arrays_seen *seen)
     PyObject *row = PyDict_GetItemWithError(st->token_types, (PyObject *)Py_TYPE(o));
     if (row || PyErr_Occurred())
         return row ? token_datum(o, row) : invalid;
-    bool shares = PyObject_HasAttr((PyObject *)Py_TYPE(o), st->str_dlpack);
+    bool shares = has_attribute((PyObject *)Py_TYPE(o), st->str_dlpack);
     if (!shares && is_number_like(o))
         return number_datum(o);
     if (shares || (PyObject_CheckBuffer(o) && !PyBytes_Check(o))) {
@@ -257,10 +257,10 @@ cfx_datum datum_from_py(module_state *st, PyObject *o, arrays_seen *seen)
     cfx_tensor *t = array_from_py(st, o, seen);
     if (t || PyErr_Occurred())
         return cfx_datum_tensor(t);
-    if (Py_EnterRecursiveCall(" while reading an argument"))
+    if (enter_nested(" while reading an argument"))
         return invalid;
     cfx_datum d = container_datum(st, o, seen);
-    Py_LeaveRecursiveCall();
+    leave_nested();
     return d;
 }
 

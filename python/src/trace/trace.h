@@ -273,9 +273,14 @@ uint32_t scope_enter(PyGraph *graph, uint32_t parent, PyObject *key, PyObject *c
  * there is none: where the traced function begins is the answer then (the tracer's `origin`). */
 uint32_t source_location(source_cache *cache, PyGraph *graph, bool users_only);
 void source_clear(source_cache *cache);
-/* If the instruction that runs now unpacks into n names, n; else -1. */
-Py_ssize_t source_unpack_count(void);
-/* Whether the truth that is asked for now decides an `assert`. */
-bool source_in_assert(void);
+
+/* ---- the instruction that runs (bytecode.c) ------------------------------------------------ */
+
+/* If it unpacks into n names, n; else -1. */
+Py_ssize_t bytecode_unpack_count(void);
+/* Whether the truth that is asked for now decides an `assert`. If the instruction compares as well,
+ * *comparison is Py_LT to Py_GE: then it may be asked for on the way, too, of the items of a tuple;
+ * else it is -1. */
+bool bytecode_in_assert(int *comparison);
 
 #endif

@@ -28,7 +28,7 @@ static trace_session *current_session(module_state *st)
 
 static PyObject *module_has(module_state *st, PyObject *name)
 {
-    return st->sequential ? _PyType_Lookup((PyTypeObject *)st->sequential, name) : NULL;
+    return st->sequential ? class_lookup((PyTypeObject *)st->sequential, name) : NULL;
 }
 
 /* The same unless another library, such as torch.fx, traces inside: then modules are its business
@@ -69,8 +69,10 @@ static void unpatch(PyObject *entry)
     PyObject *name = PyTuple_GET_ITEM(entry, 1);
     PyObject *original = PyTuple_GET_ITEM(entry, 2);
     bool is_class = PyType_Check(place);
-    PyObject *dict = is_class ? ((PyTypeObject *)place)->tp_dict : place;
-    if (PyDict_GetItem(dict, name) != PyTuple_GET_ITEM(entry, 3))
+    PyObject *now = is_class ? class_entry((PyTypeObject *)place, name)
+                             : PyDict_GetItemWithError(place, name);
+    PyErr_Clear();  /* a name that cannot be looked up is not ours */
+    if (now != PyTuple_GET_ITEM(entry, 3))
         return;
     PyObject *value = original == Py_Ellipsis ? NULL : original;
     if (is_class)
@@ -99,11 +101,11 @@ static void unpatch_all(module_state *st)
 static int wrap_name(module_state *st, PyObject *place, PyObject *name)
 {
     bool is_class = PyType_Check(place);
-    PyObject *dict = is_class ? ((PyTypeObject *)place)->tp_dict : place;
-    PyObject *original = PyDict_GetItemWithError(dict, name);
+    PyObject *original = is_class ? class_entry((PyTypeObject *)place, name)
+                                  : PyDict_GetItemWithError(place, name);
     bool there = original != NULL;
     if (!original && !PyErr_Occurred())
-        original = is_class ? _PyType_Lookup((PyTypeObject *)place, name)
+        original = is_class ? class_lookup((PyTypeObject *)place, name)
                             : PyDict_GetItemWithError(PyEval_GetBuiltins(), name);
     if (!original) {
         if (!PyErr_Occurred())
@@ -189,7 +191,7 @@ static bool starts_with(PyObject *text, const char *prefix)
 
 int module_is_leaf(module_state *st, PyObject *module)
 {
-    PyObject *home = _PyType_Lookup(Py_TYPE(module), st->str_module);  /* borrowed */
+    PyObject *home = class_lookup(Py_TYPE(module), st->str_module);  /* borrowed */
     bool torchs = home && (starts_with(home, "torch.nn") || starts_with(home, "torch.ao.nn"));
     if (!torchs || !st->sequential)
         return torchs;
@@ -333,10 +335,10 @@ static PyObject *record_call(PyTracer *t, module_state *st, PyObject *path, PyOb
 /* The globals of the module's forward, borrowed; NULL if it is no Python function. */
 static PyObject *globals_of_forward(module_state *st, PyObject *module)
 {
-    PyObject **dict = _PyObject_GetDictPtr(module);
-    PyObject *forward = dict && *dict ? PyDict_GetItemWithError(*dict, st->str_forward) : NULL;
+    PyObject *dict = instance_dict(module);
+    PyObject *forward = dict ? PyDict_GetItemWithError(dict, st->str_forward) : NULL;
     if (!forward)
-        forward = _PyType_Lookup(Py_TYPE(module), st->str_forward);
+        forward = class_lookup(Py_TYPE(module), st->str_forward);
     PyErr_Clear();  /* a dict that fails has no forward */
     if (forward && PyMethod_Check(forward))
         forward = PyMethod_GET_FUNCTION(forward);
