@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""style.py - fails on tabs, long lines, trailing blanks, leftover notes, a missing file comment, and
-CPython's private interface anywhere but in the file that is for it."""
+"""style.py - fails on tabs, long lines, trailing blanks, leftover notes, a missing file comment,
+and CPython's private interface anywhere but in the files that are for it."""
 import re
 import sys
 from pathlib import Path

@@ -354,8 +354,9 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     STATE_OBJECTS(X)
 #undef X
     for (int i = 0; i < 2; i++) {
-        Py_VISIT(st->saved_code[i]);
-        Py_VISIT(st->hook_code[i]);
+#define X(name) Py_VISIT(st->hooks[i].name);
+        MODULE_HOOK_OBJECTS(X)
+#undef X
     }
     return 0;
 }
@@ -371,8 +372,9 @@ static int module_clear(PyObject *module)
     STATE_STRINGS(X)
 #undef X
     for (int i = 0; i < 2; i++) {
-        Py_CLEAR(st->saved_code[i]);
-        Py_CLEAR(st->hook_code[i]);
+#define X(name) Py_CLEAR(st->hooks[i].name);
+        MODULE_HOOK_OBJECTS(X)
+#undef X
     }
     return 0;
 }

@@ -101,8 +101,8 @@ static inline PyObject *generic_getattr(PyObject *o, PyObject *name)
     return _PyObject_GenericGetAttrWithDict(o, name, NULL, 1);
 }
 
-/* hasattr(o, name), but false as well if to ask for it fails: from 3.13 on, PyObject_HasAttr reports
- * such a failure on the console. */
+/* hasattr(o, name), but false as well if to ask for it fails: from 3.13 on, PyObject_HasAttr
+ * reports such a failure on the console. */
 static inline bool has_attribute(PyObject *o, PyObject *name)
 {
 #if PY_VERSION_HEX >= 0x030D0000

@@ -241,6 +241,20 @@ PyObject *wrapped_new(module_state *st, PyObject *fn, PyObject *method, bool for
 /* Wraps the functions that the tracer wraps by itself, for code that is about to run, unless that
  * is done: a script has its own eyes for them. */
 int tracer_wrap(PyTracer *t);
+
+/* ---- nn.Module's __call__ and __getattr__ (module_hooks.c) --------------------------------- */
+
+/* Hooks both: 0, or -1 with an exception and nothing hooked. */
+int module_hooks_install(module_state *st);
+/* Puts back what was there, unless somebody has put something else there since. */
+void module_hooks_remove(module_state *st);
+/* Takes away what somebody has kept of the hooks and put back, when no trace runs: 0, or -1 with an
+ * exception. */
+int module_hooks_heal(module_state *st);
+/* Whether a function that nn.Module has is that of another library that traces: torch.fx. */
+bool module_hook_is_foreign(PyObject *function);
+/* `function` as a method of `module`: a new reference. */
+PyObject *module_hook_bind(PyObject *function, PyObject *module);
 /* Adds a wrapped function that is called to tracer._called, if a script is evaluated. */
 int tracer_note_wrapped(PyTracer *t, PyObject *fn);
 /* Sets the exception for a graph value as a key of a dict or an item of a set; -1. */
