@@ -3,6 +3,7 @@
 #   make demo     a network in C, captured, transformed, run (needs gcc and make only)
 #   make test     sets up .venv, builds everything, runs every test; FULL=1 adds the slow ones
 #   make check    the C tests alone (gcc, make, sh)
+#   make test-pythons   the Python tests with every Python from 3.11 to 3.14 that is found
 #   make lint python golden bench fuzz coverage install clean
 #
 # Flavours, each with its own object folder: SAN=1 (address and undefined behaviour sanitizers),
@@ -27,6 +28,8 @@ SONAME  := libcfx.so.$(MAJOR)
 
 # ---- flavour
 B   := build
+# Where the extension is built: another folder for another Python, of the same library.
+PY_BUILD ?= $(B)
 # No tables for unwinding: nothing is thrown through the library, and they are a tenth of it.
 OPT := -O2 -DNDEBUG -fno-asynchronous-unwind-tables
 ifeq ($(DEBUG),1)
@@ -79,7 +82,7 @@ GEN_SRC   := $(wildcard tools/generate/*.c)
 GEN_OBJ   := $(GEN_SRC:tools/%.c=build/host/%.o)
 LIB_OBJ   := $(LIB_SRC:%.c=$(B)/%.o)
 CLI_OBJ   := $(CLI_SRC:%.c=$(B)/%.o)
-PY_OBJ    := $(PY_SRC:%.c=$(B)/%.o)
+PY_OBJ    := $(PY_SRC:%.c=$(PY_BUILD)/%.o)
 UNIT_BIN  := $(addprefix $(B)/tests/,$(basename $(notdir $(UNIT_SRC))))
 PROP_BIN  := $(PROP_SRC:tests/prop/%.c=$(B)/tests/%)
 EX_BIN    := $(EX_SRC:%.c=$(B)/%)
@@ -88,8 +91,8 @@ PROBE_BIN := $(PROBE_SRC:%.c=$(B)/%)
 BENCH_BIN := $(BENCH_SRC:%.c=$(B)/%)
 FUZZ_BIN  := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 
-.PHONY: all demo test check lint python golden bench clients fuzz fuzz-run tsan tsan-run coverage \
-	install clean programs FORCE
+.PHONY: all demo test test-pythons check lint python golden bench clients fuzz fuzz-run tsan \
+	tsan-run coverage install clean programs FORCE
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 
@@ -98,7 +101,7 @@ all: $(B)/libcfx.a $(B)/libcfx.so $(if $(CLI_SRC),$(B)/cfx)
 # ---- compile and link
 # A stamp is rewritten only when the variable it is named after changes.
 flags   = $(CC) $(BASE_CFLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)
-objects = $(LIB_OBJ) $(CLI_OBJ) $(PY_OBJ)
+objects = $(LIB_OBJ) $(CLI_OBJ) $(PY_SRC)
 headers = $(HEADERS)
 $(B)/flags.stamp $(B)/objects.stamp $(B)/headers.stamp: $(B)/%.stamp: FORCE
 	@mkdir -p $(@D)
@@ -143,11 +146,18 @@ $(B)/include.stamp: $(B)/headers.stamp
 	    ln -sf "$$(dirname "$(B)/$$h" | sed 's|[^/]*|..|g')/$$h" "$(B)/$$h"; done && touch $@
 
 # -MD, not -MMD: headers of ours that say "system_header" would be left out, and what they include.
-$(B)/%.o: %.c $(B)/flags.stamp | $(MADE) $(B)/include.stamp
+define compile
 	@mkdir -p $(@D)
 	$(call say,CC  )
 	$(Q)$(CC) $(BASE_CFLAGS) $(if $(filter src/%,$<),$(TRACE)) $(includes) $(CPPFLAGS) $(CFLAGS) \
 	    -MD -MP -c -o $@ $<
+endef
+$(B)/%.o: %.c $(B)/flags.stamp | $(MADE) $(B)/include.stamp
+	$(compile)
+ifneq ($(PY_BUILD),$(B))
+$(PY_BUILD)/%.o: %.c $(B)/flags.stamp | $(MADE) $(B)/include.stamp
+	$(compile)
+endif
 
 # What runs once for each model that is captured is compiled for size: it is a tenth of the library.
 ifeq ($(B),build)
@@ -192,12 +202,13 @@ $(CXX_BIN): $(B)/libcfx.a $(B)/flags.stamp | $(MADE) $(B)/include.stamp
 
 # ---- the extension, in place: python/cfx/_core.<EXT_SUFFIX>
 # It has the command, too: `python -m cfx`.
-$(B)/python/_core.so: $(PY_OBJ) $(filter-out %/main.o,$(CLI_OBJ)) $(LIB_OBJ) $(B)/objects.stamp
+$(PY_BUILD)/python/_core.so: $(PY_OBJ) $(filter-out %/main.o,$(CLI_OBJ)) $(LIB_OBJ) \
+		$(B)/objects.stamp
 	$(call say,LD  )
 	$(Q)$(link) $(SHARED)
 
 # install(1) makes a new file, so that a process that has the old one mapped is left alone.
-python: $(B)/python/_core.so
+python: $(PY_BUILD)/python/_core.so
 	$(Q)ext=python/cfx/_core$$($(PYTHON) -c \
 	    'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))') && \
 	{ cmp -s $< $$ext || { echo "  PY   $$ext" && install -m 755 $< $$ext; }; }
@@ -233,6 +244,11 @@ test:
 # Needs torch, and a package index for the clients: see tools/clients.txt.
 clients: python
 	$(Q)$(PYTHON) tools/clients.py --update
+
+# PYTHONS names versions ("3.12 3.13"); TORCH=1 installs torch for them, which may be large.
+test-pythons:
+	$(Q)PYTHONS='$(PYTHONS)' TORCH='$(TORCH)' $$(sh tools/venv.sh --which) -u tests/pythons.py $(B) \
+	    make $(MAKEOVERRIDES)
 
 bench: $(BENCH_BIN) $(if $(PY_SRC),python)
 	$(Q)set -e; for b in $(BENCH_BIN); do echo "== $$b"; $$b; done; \
@@ -279,4 +295,4 @@ install: all
 clean:
 	rm -rf build build-debug build-san build-tsan build-cov build-fuzz python/cfx/_core.*.so
 
--include $(shell find $(sort $(B) build/host) -type f -name '*.d' 2>/dev/null)
+-include $(shell find $(sort $(B) $(PY_BUILD) build/host) -type f -name '*.d' 2>/dev/null)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""style.py - fails on tabs, long lines, trailing blanks, leftover notes, a missing file comment."""
+"""style.py - fails on tabs, long lines, trailing blanks, leftover notes, a missing file comment,
+and CPython's private interface anywhere but in the files that are for it."""
 import re
 import sys
 from pathlib import Path
@@ -10,6 +11,10 @@ SUFFIXES = (".c", ".h", ".py", ".pyi")  # rows of .def tables may be long
 DATA = ROOT / "tests/fuzz/corpus"       # bytes to read, whatever they look like
 WIDTH = 100
 LEFTOVER = re.compile(r"\b(TO" r"DO|FIX" r"ME)\b")
+# What differs between versions of Python, and the files that know it
+PRIVATE = re.compile(r"\b_Py[A-Z]\w*\(|->tp_(dict|version_tag)\b|\bPY_VERSION_HEX\b|<opcode\.h>"
+                     r"|\bPy_(Enter|Leave)RecursiveCall\b")
+PYTHONS = ("python/src/base/pythons.h", "python/src/base/pythons.c", "python/src/trace/bytecode.c")
 
 
 def has_comment(lines, suffix):
@@ -21,6 +26,7 @@ def has_comment(lines, suffix):
 
 def complaints(path):
     lines = path.read_text().split("\n")
+    extension = "python/src" in path.as_posix() and not path.as_posix().endswith(PYTHONS)
     if not has_comment(lines, path.suffix):
         yield 1, "the first line should say what this file is"
     for number, line in enumerate(lines, 1):
@@ -30,6 +36,8 @@ def complaints(path):
             yield number, f"{len(line)} columns, at most {WIDTH}"
         if line != line.rstrip():
             yield number, "trailing blanks"
+        if extension and (m := PRIVATE.search(line)):
+            yield number, f"{m[0]} belongs in python/src/base/pythons.h"
         if m := LEFTOVER.search(line):
             yield number, f"leftover {m[0]}"
 

@@ -83,16 +83,19 @@ def is_fx_symbolic_tracing() -> bool:
 # ---- hooks -----------------------------------------------------------------------------------
 
 
-# The code that functions of nn.Module have while a trace runs. What it calls is a default value of
-# the function: there it is out of everybody's way, and Dynamo knows what to do with it.
+# The code that functions of nn.Module have while a trace runs. What it calls are default values of
+# the function: there they are out of everybody's way. Dynamo, which may compile a model in another
+# thread meanwhile, reads this code and goes on to nn.Module's own; it reads attributes itself.
 
 
-def _call_template(self, *args, __cfx_hook__, **kwargs):
-    return __cfx_hook__(self, args, kwargs)
+def _call_template(self, *args, __cfx_hook__, __cfx_dynamo__, __cfx_plain__, **kwargs):
+    if __cfx_dynamo__():
+        return __cfx_plain__(self, *args, **kwargs)
+    return __cfx_hook__(self, args, kwargs, __cfx_plain__)
 
 
-def _getattr_template(self, name, *, __cfx_hook__):
-    return __cfx_hook__(self, name)
+def _getattr_template(self, name, *, __cfx_hook__, __cfx_plain__):
+    return __cfx_hook__(self, name, __cfx_plain__)
 
 
 def _twin(fn):
@@ -109,14 +112,20 @@ def _prepare_hooks():
     # unwrapped: another library may be tracing while this module is imported
     call = inspect.unwrap(vars(torch.nn.Module)["_wrapped_call_impl"])
     getattr_ = inspect.unwrap(vars(torch.nn.Module)["__getattr__"])
-    plain_call, plain_getattr = _twin(call), _twin(getattr_)
-    call.__kwdefaults__ = {"__cfx_hook__": _core._hook_call}
-    getattr_.__kwdefaults__ = {"__cfx_hook__": _core._hook_getattr}
-    _core._hook_modules(
-        call, _call_template.__code__, plain_call,
-        getattr_, _getattr_template.__code__, plain_getattr,
-    )  # fmt: skip
-    return plain_call, plain_getattr
+    hooks = []
+    for function, template, hook in (
+        (call, _call_template, _core._hook_call),
+        (getattr_, _getattr_template, _core._hook_getattr),
+    ):
+        plain = _twin(function)
+        function.__kwdefaults__ = {
+            "__cfx_hook__": hook,
+            "__cfx_dynamo__": torch.compiler.is_dynamo_compiling,
+            "__cfx_plain__": plain,  # or what stands beneath: module_hooks.c
+        }
+        hooks.append((function, template.__code__, plain))
+    _core._hook_modules(torch.nn.Module, *hooks)
+    return [plain for _, _, plain in hooks]
 
 
 # nn.Module's own, whatever is hooked

@@ -1,5 +1,7 @@
-"""What the tests of operators found, added up at the end of the run, and the shares of others."""
+"""What the tests of operators found, added up at the end of the run, and the shares of others; and
+what is left to test where torch is not installed."""
 import collections
+import importlib.util
 import json
 import os
 import signal
@@ -27,6 +29,25 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+class WithoutTorch(pytest.Module):
+    """A file of tests on a machine without torch. Tests that need it call pytest.importorskip; a
+    file that imports torch at once is skipped whole."""
+
+    def collect(self):
+        try:
+            return super().collect()
+        except self.CollectError as error:
+            if "No module named 'torch" not in str(error):
+                raise
+        pytest.skip("could not import 'torch'", allow_module_level=True)
+
+
+if importlib.util.find_spec("torch") is None:
+
+    def pytest_pycollect_makemodule(module_path, parent):
+        return WithoutTorch.from_parent(parent, path=module_path)
 
 
 def reports(terminal):

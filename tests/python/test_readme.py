@@ -88,8 +88,13 @@ def test_counts():
 
 
 def test_python_versions():
-    wanted = re.search(r'requires-python = ">=([\d.]+)"', (ROOT / "pyproject.toml").read_text())[1]
-    assert re.search(rf"^\| Python \| {re.escape(wanted)};", README, re.M)
+    """What is required, tested and promised is the same."""
+    wanted = re.search(r'requires-python = ">=(3\.\d+),<3\.(\d+)"',
+                       (ROOT / "pyproject.toml").read_text())  # fmt: skip
+    last = f"3.{int(wanted[2]) - 1}"
+    assert re.search(rf"^\| Python \| {wanted[1]} to {re.escape(last)}\b", README, re.M)
+    tested = re.search(r"^VERSIONS = (.*)$", (ROOT / "tests/pythons.py").read_text(), re.M)[1]
+    assert (ast.literal_eval(tested)[0], ast.literal_eval(tested)[-1]) == (wanted[1], last)
 
 
 def test_the_tree_has_every_room():

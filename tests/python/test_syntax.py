@@ -7,6 +7,7 @@ unless CFX_FULL=1. Not compared:
     constants in formats. What cfx gives is 3.13's: syntax_newer.py has examples;
   - what cfx says it does not know (NotImplementedError): \\N{...}, encodings but UTF-8 and Latin-1;
   - names that Python normalises (NFKC);
+  - the syntax that Python 3.14 added: t"..." and `except A, B:`;
   - files that this Python is too old for.
 """
 import ast
@@ -29,6 +30,7 @@ from syntax_wrong import WRONG
 
 PLACES = ("lineno", "col_offset", "end_lineno", "end_col_offset")
 JOINED = sys.version_info >= (3, 13)
+GRAMMAR = min(sys.version_info[:2], (3, 13))  # what cfx knows
 FULL = os.environ.get("CFX_FULL") == "1"
 A_DAY = 300  # files
 
@@ -48,7 +50,7 @@ def without_places(tree):
 def by_python(source):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        tree = ast.parse(source)
+        tree = ast.parse(source, feature_version=GRAMMAR)
     return ast.dump(tree if JOINED else without_places(tree), include_attributes=True)
 
 

@@ -57,8 +57,8 @@ NAMED = [
     (list[int], '"list[int]"'),
     (int | None, '"int | None"'),
     (int | Shape | str, '"int | test_text.Shape | str"'),
-    (typing.Optional[int], '"typing.Optional[int]"'),
-    (typing.Union[int, str], '"typing.Union[int, str]"'),
+    (typing.Optional[int], f'"{typing.Optional[int]!r}"'),  # from 3.14 on "int | None"
+    (typing.Union[int, str], f'"{typing.Union[int, str]!r}"'),
     (typing.Dict[str, typing.List[Shape]], '"typing.Dict[str, typing.List[test_text.Shape]]"'),
     (tuple[int, ...], '"tuple[int, ...]"'),
     (typing.Callable[[int, str], Shape], '"typing.Callable[[int, str], test_text.Shape]"'),

@@ -494,12 +494,12 @@ static cfx_value nested_value(PyGraph *graph, PyObject *o)
                       CFX_MAX_DEPTH);
         return checked(cfx_value_invalid(), &err);
     }
-    if (Py_EnterRecursiveCall(" while reading the arguments of a node"))
+    if (enter_nested(" while reading the arguments of a node"))
         return cfx_value_invalid();
     graph->nesting++;
     cfx_value v = container_value(graph, o);
     graph->nesting--;
-    Py_LeaveRecursiveCall();
+    leave_nested();
     return v;
 }
 

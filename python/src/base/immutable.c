@@ -88,9 +88,9 @@ static Py_hash_t list_hash(PyObject *self)
 {
     PyObject *items = PyList_AsTuple(self);
     Py_hash_t hash = -1;
-    if (items && Py_EnterRecursiveCall(" while hashing an immutable_list") == 0) {
+    if (items && enter_nested(" while hashing an immutable_list") == 0) {
         hash = PyObject_Hash(items);
-        Py_LeaveRecursiveCall();
+        leave_nested();
     }
     Py_XDECREF(items);
     return hash;
@@ -209,10 +209,10 @@ static Py_hash_t dict_hash(PyObject *self)
     PyObject *items = PyDict_Items(self);
     PyObject *pairs = NULL;
     Py_hash_t hash = -1;
-    if (items && Py_EnterRecursiveCall(" while hashing an immutable_dict") == 0) {
+    if (items && enter_nested(" while hashing an immutable_dict") == 0) {
         pairs = PyFrozenSet_New(items);
         hash = pairs ? PyObject_Hash(pairs) : -1;
-        Py_LeaveRecursiveCall();
+        leave_nested();
     }
     Py_XDECREF(pairs);
     Py_XDECREF(items);

@@ -56,7 +56,7 @@ static int take_place(PyLazy *self, PyTypeObject *type, PyObject *function)
     PyObject *mro = type->tp_mro;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); i++) {
         PyTypeObject *owner = (PyTypeObject *)PyTuple_GET_ITEM(mro, i);
-        PyObject *found = PyDict_GetItemWithError(owner->tp_dict, self->name);
+        PyObject *found = class_entry(owner, self->name);
         if (found == (PyObject *)self)
             return PyObject_SetAttr((PyObject *)owner, self->name, function);
         if (!found && PyErr_Occurred())

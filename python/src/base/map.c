@@ -47,7 +47,7 @@ static PyObject *map_items(const mapping *m, PyObject *tuple, bool inside)
 static PyObject *map_tuple(const mapping *m, PyObject *tuple, bool inside)
 {
     PyObject *items = map_items(m, tuple, inside);
-    if (!items || PyTuple_CheckExact(tuple) || !PyObject_HasAttr(tuple, m->st->str_fields))
+    if (!items || PyTuple_CheckExact(tuple) || !has_attribute(tuple, m->st->str_fields))
         return items;
     PyObject *result = PyObject_Call((PyObject *)Py_TYPE(tuple), items, NULL);
     Py_DECREF(items);
@@ -120,7 +120,7 @@ static PyObject *map_any(const mapping *m, PyObject *tree, bool inside)
         Py_TPFLAGS_TUPLE_SUBCLASS | Py_TPFLAGS_LIST_SUBCLASS | Py_TPFLAGS_DICT_SUBCLASS;
     if (!PyType_HasFeature(Py_TYPE(tree), containers) && !PySlice_Check(tree))
         return m->fn(m->ctx, tree);
-    if (Py_EnterRecursiveCall(" while mapping nested arguments"))
+    if (enter_nested(" while mapping nested arguments"))
         return NULL;
     PyObject *result = NULL;
     if (PyTuple_Check(tree))
@@ -131,7 +131,7 @@ static PyObject *map_any(const mapping *m, PyObject *tree, bool inside)
         result = map_dict(m, tree, inside);
     else
         result = map_slice(m, (PySliceObject *)tree);
-    Py_LeaveRecursiveCall();
+    leave_nested();
     return result;
 }
 
@@ -223,7 +223,7 @@ static PyObject *map_keys_of_slice(module_state *st, PySliceObject *s, map_leaf_
 static PyObject *map_keys_of_items(module_state *st, PyObject *items, map_leaf_fn *fn, void *ctx)
 {
     PyObject *list = map_list_with(st, items, fn, ctx, map_keys);
-    if (!list || !PyObject_HasAttr(items, st->str_fields))
+    if (!list || !has_attribute(items, st->str_fields))
         return make_like(items, list);
     PyObject *fields = PyList_AsTuple(list);  /* a named tuple takes them one by one */
     PyObject *result = fields ? PyObject_CallObject((PyObject *)Py_TYPE(items), fields) : NULL;
@@ -247,7 +247,7 @@ static PyObject *map_keys(module_state *st, PyObject *tree, map_leaf_fn *fn, voi
     bool has_items = PyTuple_Check(tree) || PyList_Check(tree);
     if (has_items ? !has_containers(tree) : !is_container(tree))
         return Py_NewRef(tree);
-    if (Py_EnterRecursiveCall(" while mapping nested arguments"))
+    if (enter_nested(" while mapping nested arguments"))
         return NULL;
     if (has_items)
         result = map_keys_of_items(st, tree, fn, ctx);
@@ -257,7 +257,7 @@ static PyObject *map_keys(module_state *st, PyObject *tree, map_leaf_fn *fn, voi
         result = map_keys_of_slice(st, (PySliceObject *)tree, fn, ctx);
     else
         result = make_like(tree, map_list_with(st, tree, fn, ctx, map_key));
-    Py_LeaveRecursiveCall();
+    leave_nested();
     return result;
 }
 

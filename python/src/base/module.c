@@ -320,6 +320,8 @@ static int add_constants(module_state *st)
 static int module_exec(PyObject *module)
 {
     module_state *st = PyModule_GetState(module);
+    if (refuse_interpreter() < 0)
+        return -1;
     host_init(st);
     chunks_init(st);
     st->session = st->flag = (Py_tss_t)Py_tss_NEEDS_INIT;
@@ -358,8 +360,9 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     STATE_OBJECTS(X)
 #undef X
     for (int i = 0; i < 2; i++) {
-        Py_VISIT(st->saved_code[i]);
-        Py_VISIT(st->hook_code[i]);
+#define X(name) Py_VISIT(st->hooks[i].name);
+        MODULE_HOOK_OBJECTS(X)
+#undef X
     }
     return 0;
 }
@@ -375,8 +378,9 @@ static int module_clear(PyObject *module)
     STATE_STRINGS(X)
 #undef X
     for (int i = 0; i < 2; i++) {
-        Py_CLEAR(st->saved_code[i]);
-        Py_CLEAR(st->hook_code[i]);
+#define X(name) Py_CLEAR(st->hooks[i].name);
+        MODULE_HOOK_OBJECTS(X)
+#undef X
     }
     return 0;
 }
@@ -390,7 +394,11 @@ static void module_free(void *module)
     PyThread_tss_delete(&st->flag);
 }
 
-static PyModuleDef_Slot slots[] = {{Py_mod_exec, module_exec}, {0, NULL}};
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, module_exec},
+    INTERPRETER_SLOT
+    {0, NULL},
+};
 
 struct PyModuleDef pycfx_module = {
     PyModuleDef_HEAD_INIT,

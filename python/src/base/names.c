@@ -320,7 +320,7 @@ PyObject *object_name(module_state *st, PyObject *o)
     found = is_generic(o);
     if (found)
         return found > 0 ? type_repr(o) : NULL;
-    if (!PyCallable_Check(o) && !PyObject_HasAttr(o, st->str_name))
+    if (!PyCallable_Check(o) && !has_attribute(o, st->str_name))
         return Py_NewRef(Py_None);
     return target_name(st, o);
 }

@@ -9,7 +9,10 @@
 /* Nobody has looked anything up in the class yet, so its dict can be filled as it is. */
 static int fill(PyObject *type, PyObject *name, PyObject *qualname, PyObject *body)
 {
-    if (PyDict_Update(((PyTypeObject *)type)->tp_dict, body) < 0)
+    PyObject *dict = class_dict((PyTypeObject *)type);
+    int failed = dict ? PyDict_Update(dict, body) : -1;
+    Py_XDECREF(dict);
+    if (failed)
         return -1;
     PyType_Modified((PyTypeObject *)type);
     return PyObject_SetAttrString(type, "__name__", name) < 0 ||

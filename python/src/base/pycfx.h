@@ -8,8 +8,7 @@
 #ifndef PYCFX_H
 #define PYCFX_H
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "base/pythons.h"
 
 #include <cfx/cfx.h>
 #include <cfx/embed/embed.h>
@@ -30,7 +29,7 @@
     X(NameType) X(graph_class) X(glue) X(node_meta) X(appending_tracer) X(scope_class)             \
     X(empty_tuple) X(empty_dict) X(token_types) X(op_names) X(operators) X(builtin_getattr)        \
     X(library_paths) X(trace_code) X(patches) X(torch_targets) X(tracer_steps) X(tracer_switches)  \
-    X(hooked_call) X(hooked_getattr) X(plain_call) X(plain_getattr) X(sequential) X(tensor_types)  \
+    X(hooked_class) X(sequential) X(tensor_types)                                                  \
     X(module_class) X(parameter_class) X(tensor_class) X(listeners) X(shape_names)                 \
     X(tensor_metadata) X(flag_hooks) X(flag_saved) X(fx_globals) X(fx_node_class) X(fx_readers)    \
     X(TensorType) X(RuntimeType) X(OperatorType) X(operator_functions) X(runtime)                  \
@@ -69,6 +68,22 @@ typedef struct chunk_cache {
     size_t held;
 } chunk_cache;
 
+/* A function of nn.Module that is hooked while traces run: see module_hooks.c. */
+#define MODULE_HOOK_OBJECTS(X)                                                                     \
+    X(function)    /* nn.Module's own */                                                           \
+    X(code)        /* that it has while it is hooked */                                            \
+    X(plain)       /* a function with the code that it has otherwise */                            \
+    X(saved_code)  /* of `function` while it is hooked, else NULL */                               \
+    X(stand_in)    /* a function with `code` that stands in the class instead, or NULL */          \
+    X(replaced)    /* what it is in the place of, or NULL */                                       \
+    X(active)      /* while it is hooked, what is called plainly: `plain`, or what is replaced */
+enum { MODULE_CALL, MODULE_GETATTR };
+typedef struct module_hook {
+#define X(name) PyObject *name;
+    MODULE_HOOK_OBJECTS(X)
+#undef X
+} module_hook;
+
 typedef struct module_state {
 #define X(name) PyObject *name;
     STATE_OBJECTS(X)
@@ -84,8 +99,7 @@ typedef struct module_state {
     Py_tss_t session;      /* the trace that runs in a thread: a trace_session */
     int sessions;          /* how many run in all threads */
     Py_tss_t flag;         /* whether a thread says that it traces (trace_flag.c): NULL if not */
-    PyObject *saved_code[2];  /* of hooked_call and hooked_getattr while there are any, else NULL */
-    PyObject *hook_code[2];
+    module_hook hooks[2];     /* MODULE_CALL, MODULE_GETATTR of `hooked_class` */
     long preserving;          /* contexts that preserve metadata, of all threads */
 } module_state;
 

@@ -84,11 +84,13 @@ static PyObject *entry(PyObject *dict, PyObject *name)
 /* What a class or one of its bases has under a name, if to read it runs no code. */
 static PyObject *class_attribute(PyTypeObject *type, PyObject *name)
 {
-    PyObject *members = PyDict_GetItemString(type->tp_dict, "_member_map_");  /* of an enum */
+    PyObject *text = PyUnicode_FromString("_member_map_");  /* of an enum */
+    PyObject *members = text ? class_entry(type, text) : NULL;
+    Py_XDECREF(text);
     PyObject *found = members && PyDict_CheckExact(members) ? entry(members, name) : NULL;
     PyObject *mro = type->tp_mro;
     for (Py_ssize_t i = 0; !found && !PyErr_Occurred() && i < PyTuple_GET_SIZE(mro); i++)
-        found = entry(((PyTypeObject *)PyTuple_GET_ITEM(mro, i))->tp_dict, name);
+        found = Py_XNewRef(class_entry((PyTypeObject *)PyTuple_GET_ITEM(mro, i), name));
     if (found && Py_IS_TYPE(found, &PyStaticMethod_Type))
         Py_SETREF(found, PyObject_GetAttrString(found, "__func__"));
     const bool plain = found && (PyFunction_Check(found) || PyCFunction_Check(found) ||
@@ -273,7 +275,7 @@ static PyObject *resolve(module_state *st, span name)
     span first;
     span rest = name;
     PyObject *found = NULL;
-    if (Py_EnterRecursiveCall(" while reading the name of a type"))
+    if (enter_nested(" while reading the name of a type"))
         return NULL;
     bool is_union = take_part(&rest, '|', &first);
     const char *bracket = name.size ? memchr(name.at, '[', name.size) : NULL;
@@ -285,7 +287,7 @@ static PyObject *resolve(module_state *st, span name)
         size_t base = (size_t)(bracket - name.at);
         found = subscript(st, (span){name.at, base}, (span){bracket + 1, name.size - base - 2});
     }
-    Py_LeaveRecursiveCall();
+    leave_nested();
     return found;
 }
 

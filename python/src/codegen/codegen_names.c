@@ -184,9 +184,9 @@ static PyObject *any_type(const code_names *names, PyObject *type)
 
 PyObject *code_type(const code_names *names, PyObject *type)
 {
-    if (Py_EnterRecursiveCall(" while writing a type"))
+    if (enter_nested(" while writing a type"))
         return NULL;
     PyObject *text = any_type(names, type);
-    Py_LeaveRecursiveCall();
+    leave_nested();
     return text;
 }

@@ -68,11 +68,11 @@ static int add_tensors(PyObject *lines, PyObject *value)
         items = PySequence_List(value);
     if (!items)
         return PyErr_Occurred() ? -1 : 0;
-    int failed = Py_EnterRecursiveCall(" while drawing a graph");
+    int failed = enter_nested(" while drawing a graph");
     if (!failed) {
         for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(items); i++)
             failed = add_tensors(lines, PyList_GET_ITEM(items, i));
-        Py_LeaveRecursiveCall();
+        leave_nested();
     }
     Py_DECREF(items);
     return failed ? -1 : 0;

@@ -130,7 +130,7 @@ static void call_waiting(PyGraph *graph)
 {
     PyObject *weak = graph->waiting;
     graph->waiting = NULL;
-    PyObject *callable = weak ? Py_NewRef(PyWeakref_GetObject(weak)) : NULL;
+    PyObject *callable = weak ? weak_target(weak) : NULL;
     Py_XDECREF(weak);
     if (callable && PyCallable_Check(callable)) {
         PyObject *type, *value, *traceback;  /* an edit may be taken back because of an exception */

@@ -46,8 +46,8 @@ static bool is_plain_module(const module_state *st, PyObject *o)
 {
     return st->module_class && is_module(st, o) &&
            Py_TYPE(o)->tp_getattro == module_type(st)->tp_getattro &&
-           _PyType_Lookup(Py_TYPE(o), st->str_getattr) ==
-               _PyType_Lookup(module_type(st), st->str_getattr);
+           class_lookup(Py_TYPE(o), st->str_getattr) ==
+               class_lookup(module_type(st), st->str_getattr);
 }
 
 /* An entry of a dict that is an entry of `dict`, borrowed; NULL if there is none, or an error. */
@@ -78,7 +78,7 @@ static PyObject *find(const module_state *st, PyObject *module, PyObject *name)
 
 PyObject *module_getattr(const module_state *st, PyObject *o, PyObject *name, bool or_none)
 {
-    bool plain = is_plain_module(st, o) && !_PyType_Lookup(Py_TYPE(o), name);
+    bool plain = is_plain_module(st, o) && !class_lookup(Py_TYPE(o), name);
     PyObject *found = plain ? find(st, o, name) : NULL;
     if (found || PyErr_Occurred())
         return found;
@@ -89,7 +89,7 @@ PyObject *module_getattr(const module_state *st, PyObject *o, PyObject *name, bo
 
 PyObject *module_find_attr(const module_state *st, PyObject *o, PyObject *name)
 {
-    const bool plain = is_plain_module(st, o) && !_PyType_Lookup(Py_TYPE(o), name);
+    const bool plain = is_plain_module(st, o) && !class_lookup(Py_TYPE(o), name);
     if (plain)  /* nn.Module would raise: that is slow */
         return find(st, o, name);
     PyObject *found = PyObject_GetAttr(o, name);
@@ -188,7 +188,7 @@ static PyObject *dict_for(const module_state *st, PyObject *value)
 static int put_fast(const copy_run *run, PyObject *to, PyObject *name, PyObject *value)
 {
     PyObject *which = run->fast ? dict_for(run->st, value) : NULL;
-    if (!which || !is_plain_module(run->st, to) || _PyType_Lookup(Py_TYPE(to), name))
+    if (!which || !is_plain_module(run->st, to) || class_lookup(Py_TYPE(to), name))
         return PyErr_Occurred() ? -1 : 0;
     PyObject *dict = PyObject_GenericGetDict(to, NULL);
     int known = dict ? PyDict_Contains(dict, name) : -1;
@@ -330,10 +330,10 @@ static PyObject *place_of(copy_run *run, PyObject *path)
     PyObject *place = PyDict_GetItemWithError(run->places, path);
     if (place || PyErr_Occurred())
         return Py_XNewRef(place);
-    if (Py_EnterRecursiveCall(" in a path"))
+    if (enter_nested(" in a path"))
         return NULL;
     place = enter(run, path);
-    Py_LeaveRecursiveCall();
+    leave_nested();
     return place;
 }
 

@@ -82,9 +82,9 @@ static int visit_inside(tree *t, PyObject *attributes, PyObject *path)
     int failed = t->tensors ? add_tensors(t, attributes, &at) : 0;
     PyObject *children = failed ? NULL : PyDict_GetItemWithError(attributes, t->st->str_modules);
     if (children && PyDict_Check(children) && PyDict_GET_SIZE(children) > 0 &&
-        Py_EnterRecursiveCall(" while looking at the modules of a model") == 0) {
+        enter_nested(" while looking at the modules of a model") == 0) {
         failed = visit_children(t, children, &at);
-        Py_LeaveRecursiveCall();
+        leave_nested();
     }
     Py_XDECREF(at.prefix);
     return failed || PyErr_Occurred() ? -1 : 0;
@@ -92,12 +92,12 @@ static int visit_inside(tree *t, PyObject *attributes, PyObject *path)
 
 static int visit(tree *t, PyObject *module, PyObject *path)
 {
-    PyObject **dict = _PyObject_GetDictPtr(module);
+    PyObject *attributes = instance_dict(module);
     if (!PyDict_SetDefault(t->paths, module, path))
         return -1;
-    if (!dict || !*dict)
+    if (!attributes)
         return 0;
-    PyObject *attributes = Py_NewRef(*dict);
+    Py_INCREF(attributes);
     int failed = visit_inside(t, attributes, path);
     Py_DECREF(attributes);
     return failed;
@@ -142,8 +142,8 @@ static PyObject *member_names(PyObject *paths, PyObject *kind)
     PyObject *module, *path;
     Py_ssize_t at = 0;
     while (names && PyDict_Next(paths, &at, &module, &path)) {
-        PyObject **dict = _PyObject_GetDictPtr(module);
-        PyObject *members = dict && *dict ? PyDict_GetItemWithError(*dict, kind) : NULL;
+        PyObject *dict = instance_dict(module);
+        PyObject *members = dict ? PyDict_GetItemWithError(dict, kind) : NULL;
         if ((members && PyDict_Check(members) && add_members(names, members, path) < 0) ||
             PyErr_Occurred())
             Py_CLEAR(names);
@@ -154,8 +154,8 @@ static PyObject *member_names(PyObject *paths, PyObject *kind)
 /* An entry of one of the dicts of a module: borrowed, or NULL, perhaps with an exception. */
 PyObject *module_entry(PyObject *module, PyObject *kind, PyObject *name)
 {
-    PyObject **dict = _PyObject_GetDictPtr(module);
-    PyObject *table = dict && *dict ? PyDict_GetItemWithError(*dict, kind) : NULL;
+    PyObject *dict = instance_dict(module);
+    PyObject *table = dict ? PyDict_GetItemWithError(dict, kind) : NULL;
     return table && PyDict_Check(table) ? PyDict_GetItemWithError(table, name) : NULL;
 }
 

@@ -29,10 +29,10 @@ static int add_scopes(PyGraph *graph, uint32_t scope, PyObject *stack)
 {
     if (!scope)
         return 0;
-    if (Py_EnterRecursiveCall(" while listing the modules of a node"))
+    if (enter_nested(" while listing the modules of a node"))
         return -1;
     int failed = add_scopes(graph, cfx_graph_stack_outer(graph->g, scope), stack);
-    Py_LeaveRecursiveCall();
+    leave_nested();
     if (failed)
         return -1;
     const char *path = cfx_graph_stack_path(graph->g, scope);

@@ -252,7 +252,7 @@ static cfx_datum other_datum(module_state *st, PyObject *o, arrays_seen *seen)
     PyObject *row = PyDict_GetItemWithError(st->token_types, (PyObject *)Py_TYPE(o));
     if (row || PyErr_Occurred())
         return row ? token_datum(o, row) : invalid;
-    bool shares = PyObject_HasAttr((PyObject *)Py_TYPE(o), st->str_dlpack);
+    bool shares = has_attribute((PyObject *)Py_TYPE(o), st->str_dlpack);
     if (!shares && is_number_like(o))
         return number_datum(o);
     if (shares || (PyObject_CheckBuffer(o) && !PyBytes_Check(o))) {
@@ -292,11 +292,11 @@ static cfx_datum object_datum(module_state *st, PyObject *o, arrays_seen *seen)
     cfx_tensor *t = array_from_py(st, o, seen);
     if (t || PyErr_Occurred()) {
         d = cfx_datum_tensor(t);
-    } else if (Py_EnterRecursiveCall(" while reading an argument")) {
+    } else if (enter_nested(" while reading an argument")) {
         d = invalid;
     } else {
         d = container_datum(st, o, seen);
-        Py_LeaveRecursiveCall();
+        leave_nested();
     }
     const bool itself = d.kind != CFX_DATUM_TENSOR || !seen->copied;
     seen->copied = seen->copied || before;

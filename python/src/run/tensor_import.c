@@ -230,7 +230,7 @@ cfx_tensor *tensor_from_py(module_state *st, PyObject *o, arrays_seen *seen)
     cfx_tensor *t = array_from_py(st, o, seen);
     if (t || PyErr_Occurred())
         return t;
-    if (PyObject_HasAttr((PyObject *)Py_TYPE(o), st->str_dlpack))
+    if (has_attribute((PyObject *)Py_TYPE(o), st->str_dlpack))
         return from_dlpack_method(st, o);
     if (PyObject_CheckBuffer(o))
         return from_buffer(o);

@@ -21,7 +21,7 @@ static int note_items(PyScript *w, PyObject *o)
  * functools makes. */
 static bool has_attributes(const module_state *st, PyObject *o)
 {
-    return (_PyObject_GetDictPtr(o) || PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_HEAPTYPE)) &&
+    return (has_dict(o) || PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_HEAPTYPE)) &&
            !PyType_Check(o) && !PyModule_Check(o) && !is_nn_module(st, o) && !is_graph_like(st, o);
 }
 
@@ -44,10 +44,10 @@ int script_note(PyScript *w, PyObject *o)
     }
     if (!container)
         return 0;
-    if (Py_EnterRecursiveCall(" while looking at containers"))
+    if (enter_nested(" while looking at containers"))
         return -1;
     int failed = note_items(w, o);
-    Py_LeaveRecursiveCall();
+    leave_nested();
     return failed;
 }
 
@@ -88,7 +88,6 @@ static PyObject *get_symbolic(PyScript *w, PyObject *proxy, PyObject *name, bool
 /* A tensor of the program knows what never changes; for all else it becomes a graph value. */
 static PyObject *get_of_tensor(PyScript *w, PyObject *tensor, PyObject *name, bool called)
 {
-    PyObject **dict = _PyObject_GetDictPtr(tensor);
     const char *text = PyUnicode_AsUTF8(name);
     const bool grad = text && (strcmp(text, "requires_grad") == 0 || strcmp(text, "is_leaf") == 0);
     if (!text || (strcmp(text, "requires_grad_") == 0 && script_change_grad(w) < 0))
@@ -96,8 +95,9 @@ static PyObject *get_of_tensor(PyScript *w, PyObject *tensor, PyObject *name, bo
     int fact = !w->st->script_facts || (grad && w->grad_changed)
                    ? 0 : PySet_Contains(w->st->script_facts, name);
     w->grad_read = w->grad_read || (grad && fact > 0);
-    if (fact == 0 && dict && *dict)
-        fact = PyDict_Contains(*dict, name);
+    PyObject *dict = fact == 0 ? instance_dict(tensor) : NULL;
+    if (dict)
+        fact = PyDict_Contains(dict, name);
     if (fact != 0)
         return fact < 0 ? NULL : PyObject_GetAttr(tensor, name);
     PyObject *proxy = script_read(w, tensor);
@@ -144,8 +144,8 @@ static PyObject *get_by_descriptor(PyScript *w, PyObject *o, PyObject *descripto
 PyObject *script_own_entry(PyScript *w, PyObject *o, PyObject *name)
 {
     module_state *st = w->st;
-    PyObject **dict = _PyObject_GetDictPtr(o);
-    PyObject *value = dict && *dict ? PyDict_GetItemWithError(*dict, name) : NULL;
+    PyObject *dict = instance_dict(o);
+    PyObject *value = dict ? PyDict_GetItemWithError(dict, name) : NULL;
     if (value || PyErr_Occurred() || !is_nn_module(st, o))
         return value;
     value = module_entry(o, st->str_parameters, name);
@@ -179,7 +179,7 @@ static PyObject *get_of_instance(PyScript *w, PyObject *o, PyObject *name)
                             Py_TYPE(o)->tp_name, name);
     if (is_nn_module(w->st, o) && script_look_inside(w, o, name) < 0)
         return NULL;
-    PyObject *descriptor = _PyType_Lookup(Py_TYPE(o), name);
+    PyObject *descriptor = class_lookup(Py_TYPE(o), name);
     bool strong = descriptor && Py_TYPE(descriptor)->tp_descr_set;
     Py_XINCREF(descriptor);
     PyObject *result = strong ? get_by_descriptor(w, o, descriptor) : NULL;
@@ -292,7 +292,7 @@ static PyObject *users_method_named(PyScript *w, PyTypeObject *type, const char 
 /* A property's setter, the __set__ of a descriptor, or a __setattr__; v NULL: what deletes it. */
 static users_setter find_setter(PyScript *w, PyObject *o, PyObject *name, PyObject *v)
 {
-    PyObject *descriptor = _PyType_Lookup(Py_TYPE(o), name);
+    PyObject *descriptor = class_lookup(Py_TYPE(o), name);
     users_setter s = {.function = users_method_named(w, Py_TYPE(o), v ? "__setattr__" : "__delattr__"),
                 .args = {o, name, v}, .n = v ? 3 : 2};
     if (s.function || PyErr_Occurred() || !descriptor)
@@ -383,7 +383,7 @@ static cfx_status world_put(void *ctx, cfx_object *o, const char *name, cfx_obje
     PyScript *w = ctx;
     PyObject *text = PyUnicode_InternFromString(name);
     PyObject *set = PyUnicode_InternFromString(v ? "__setattr__" : "__delattr__");
-    PyObject *own = set ? _PyType_Lookup(Py_TYPE(py(o)), set) : NULL;
+    PyObject *own = set ? class_lookup(Py_TYPE(py(o)), set) : NULL;
     int failed = !text || !set ? -1
                  : is_nn_module(w->st, py(o))   ? script_put_aside(w, py(o), text, py(v))
                  : own && PyFunction_Check(own) ? PyObject_GenericSetAttr(py(o), text, py(v))

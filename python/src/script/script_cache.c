@@ -355,9 +355,12 @@ static PyObject *lasting_places(PyScript *w)
     PyObject *places = PySet_New(NULL), *key, *entry;
     Py_ssize_t at = 0;
     int failed = places ? 0 : -1;
-    while (!failed && PyDict_Next(w->cached, &at, &key, &entry))
-        if (PyTuple_GET_ITEM(entry, 5) != Py_None)
-            failed = _PySet_Update(places, PyTuple_GET_ITEM(entry, 5));
+    while (!failed && PyDict_Next(w->cached, &at, &key, &entry)) {
+        PyObject *more = PyTuple_GET_ITEM(entry, 5);
+        PyObject *same = more != Py_None ? PyObject_CallMethod(places, "update", "O", more) : NULL;
+        Py_XDECREF(same);
+        failed = PyErr_Occurred() ? -1 : 0;
+    }
     if (failed)
         Py_CLEAR(places);
     return places;

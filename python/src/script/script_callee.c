@@ -24,7 +24,7 @@ static void *keep_room(PyScript *w, size_t n)
 
 PyObject *users_method(PyScript *w, PyTypeObject *type, PyObject *name)
 {
-    PyObject *found = PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) ? _PyType_Lookup(type, name)
+    PyObject *found = PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) ? class_lookup(type, name)
                                                                    : NULL;
     if (found && script_function_of(w, found))
         return found;
@@ -180,7 +180,7 @@ static int fill_made(PyScript *w, PyObject *f, PyObject *meta_call, cfx_script_c
 static int fill_class(PyScript *w, PyObject *f, cfx_script_callee *out)
 {
     PyTypeObject *type = (PyTypeObject *)f;
-    PyObject *meta_call = _PyType_Lookup(Py_TYPE(f), w->st->str_call);
+    PyObject *meta_call = class_lookup(Py_TYPE(f), w->st->str_call);
     const bool own = !PyType_IsSubtype(type, (PyTypeObject *)w->st->module_class);
     bool plain = own && type->tp_new == PyBaseObject_Type.tp_new && !PyFunction_Check(meta_call);
     if (own && !plain && PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE))

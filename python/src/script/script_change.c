@@ -62,7 +62,7 @@ static bool is_constant(PyScript *w, PyObject *o)
         return false;
     if (is_constant_type(type))
         return true;
-    return is_torchs(type) && !_PyObject_GetDictPtr(o);
+    return is_torchs(type) && !has_dict(o);
 }
 
 /* The array whose memory a view shows; NULL: something else has it. */
@@ -161,7 +161,7 @@ cfx_script_change script_change(PyScript *w, PyObject **o)
         return CFX_CHANGE_WHOLE;
     if (strcmp(Py_TYPE(*o)->tp_name, "ExitStack") == 0)  /* what it holds has been entered */
         return CFX_CHANGE_UNKNOWN;
-    const bool attributes = _PyObject_GetDictPtr(*o) && !has_c_state(Py_TYPE(*o));
+    const bool attributes = has_dict(*o) && !has_c_state(Py_TYPE(*o));
     if (!attributes && PyIter_Check(*o))
         return CFX_CHANGE_ITERATOR;
     if (attributes)

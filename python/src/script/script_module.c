@@ -130,15 +130,15 @@ int script_is_changed(PyScript *w, PyObject *module)
         return 0;
     if (has_aside(w, module))
         return 1;
-    PyObject **dict = _PyObject_GetDictPtr(module);
-    PyObject *below = dict && *dict ? PyDict_GetItemWithError(*dict, w->st->str_modules) : NULL;
+    PyObject *dict = instance_dict(module);
+    PyObject *below = dict ? PyDict_GetItemWithError(dict, w->st->str_modules) : NULL;
     PyObject *children = below && PyDict_Check(below) ? PyDict_Values(below) : NULL;
-    int changed = PyErr_Occurred() || Py_EnterRecursiveCall(" while looking at modules") ? -1 : 0;
+    int changed = PyErr_Occurred() || enter_nested(" while looking at modules") ? -1 : 0;
     for (Py_ssize_t i = 0; children && changed == 0 && i < PyList_GET_SIZE(children); i++)
         if (is_nn_module(w->st, PyList_GET_ITEM(children, i)))
             changed = script_is_changed(w, PyList_GET_ITEM(children, i));
     if (changed >= 0)
-        Py_LeaveRecursiveCall();
+        leave_nested();
     Py_XDECREF(children);
     return changed;
 }
@@ -150,16 +150,16 @@ static PyObject *table_of(PyScript *w, PyObject *module, PyObject *name)
 {
     module_state *st = w->st;
     PyObject *const kinds[3] = {st->str_parameters, st->str_buffers, st->str_modules};
-    PyObject **dict = _PyObject_GetDictPtr(module);
-    for (size_t i = 0; dict && *dict && i < 3; i++) {
-        PyObject *table = PyDict_GetItemWithError(*dict, kinds[i]);
+    PyObject *dict = instance_dict(module);
+    for (size_t i = 0; dict && i < 3; i++) {
+        PyObject *table = PyDict_GetItemWithError(dict, kinds[i]);
         int has = table && PyDict_Check(table) ? PyDict_Contains(table, name) : 0;
         if (has != 0 || PyErr_Occurred())
             return has > 0 ? table : NULL;
     }
-    if (!dict || !*dict)
+    if (!dict)
         PyErr_SetString(PyExc_AttributeError, "this module has no attributes");
-    return dict ? *dict : NULL;
+    return dict;
 }
 
 /* Gives an attribute a value, Ellipsis: none; *was is a new reference to the one before. */
@@ -240,8 +240,7 @@ static int has_members_aside(PyScript *w)
     while (PyDict_Next(w->aside, &at, &key, &pair)) {
         PyObject *module = PyTuple_GET_ITEM(pair, 0);
         PyObject *table = table_of(w, module, PyTuple_GET_ITEM(key, 1));
-        PyObject **dict = _PyObject_GetDictPtr(module);
-        if (!table || (dict && table != *dict))
+        if (!table || (has_dict(module) && table != instance_dict(module)))
             return table ? 1 : -1;
     }
     return 0;

@@ -23,7 +23,7 @@ static bool is_heap_class(PyTypeObject *type)
 /* Whether a class is torch's or Python's own: their objects are not for programs to take apart. */
 static bool is_library_class(const module_state *st, PyTypeObject *type)
 {
-    PyObject *home = _PyType_Lookup(type, st->str_module);
+    PyObject *home = class_lookup(type, st->str_module);
     const char *name = home && PyUnicode_Check(home) ? PyUnicode_AsUTF8(home) : NULL;
     PyErr_Clear();  /* a name that is no text is no library's */
     return name && (strcmp(name, "torch") == 0 || strncmp(name, "torch.", 6) == 0 ||
@@ -34,8 +34,7 @@ static bool is_library_class(const module_state *st, PyTypeObject *type)
 bool is_instance(const module_state *st, PyObject *o)
 {
     PyTypeObject *type = Py_TYPE(o);
-    PyObject **dict = _PyObject_GetDictPtr(o);
-    return dict && is_heap_class(type) && !PyType_Check(o) && !PyModule_Check(o) &&
+    return has_dict(o) && is_heap_class(type) && !PyType_Check(o) && !PyModule_Check(o) &&
            !PyFunction_Check(o) && !PyExceptionInstance_Check(o) && !is_nn_module(st, o) &&
            !is_proxy(st, o) && !is_tensor(st, o) && !is_mutable(o) && !PyTuple_Check(o) &&
            !PyUnicode_Check(o) && !PyLong_Check(o) && !PyFloat_Check(o) &&
@@ -142,13 +141,13 @@ bool script_same(PyObject *a, PyObject *b)
 static bool same_items(PyObject *a, PyObject *b)
 {
     Py_ssize_t n = PyTuple_GET_SIZE(a);
-    bool same = n == PyTuple_GET_SIZE(b) && Py_EnterRecursiveCall(" while comparing") == 0;
+    bool same = n == PyTuple_GET_SIZE(b) && enter_nested(" while comparing") == 0;
     for (Py_ssize_t i = 0; same && i < n; i++)
         same = script_same(PyTuple_GET_ITEM(a, i), PyTuple_GET_ITEM(b, i));
     if (PyErr_Occurred())
         PyErr_Clear();  /* nested too deep to tell */
     else if (n == PyTuple_GET_SIZE(b))
-        Py_LeaveRecursiveCall();
+        leave_nested();
     return same;
 }
 

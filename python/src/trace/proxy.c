@@ -135,7 +135,7 @@ static Py_hash_t proxy_hash(PyObject *self)
     PyObject *tracer = ((PyProxy *)self)->tracer;
     if (tracer && is_tracer(state_of(Py_TYPE(self)), tracer) && ((PyTracer *)tracer)->script)
         return script_refuse_key(((PyTracer *)tracer)->script);
-    return _Py_HashPointer(self);
+    return hash_of_address(self);
 }
 
 /* ---- parts --------------------------------------------------------------------------------- */
@@ -155,7 +155,7 @@ static PyProxy *take_spare(module_state *st)
     st->n_spare--;
     self->weak = NULL;
     Py_INCREF(st->ProxyType);
-    _Py_NewReference((PyObject *)self);
+    revive((PyObject *)self);
     PyObject_GC_Track(self);
     return self;
 }
@@ -283,10 +283,10 @@ int visit_leaves(PyObject *o, leaf_fn *fn, void *ctx)
 {
     if (!PyTuple_Check(o) && !PyList_Check(o) && !PyDict_Check(o) && !PySlice_Check(o))
         return fn(ctx, o);
-    if (Py_EnterRecursiveCall(" while looking for proxies"))
+    if (enter_nested(" while looking for proxies"))
         return -1;
     int stop = visit_items(o, fn, ctx);
-    Py_LeaveRecursiveCall();
+    leave_nested();
     return stop;
 }
 
@@ -415,7 +415,7 @@ static PyObject *proxy_missing(PyObject *self, PyObject *name)
 static PyObject *proxy_getattro(PyObject *self, PyObject *name)
 {
     /* Does not make an exception only to clear it: most names are not its own. */
-    PyObject *found = _PyObject_GenericGetAttrWithDict(self, name, NULL, 1);
+    PyObject *found = generic_getattr(self, name);
     return found || PyErr_Occurred() ? found : proxy_missing(self, name);
 }
 
@@ -493,6 +493,25 @@ static PyObject *ask_tracer(PyObject *self, int step)
     return answer;
 }
 
+/* Whether an `assert` asks for the truth of this proxy. Where the instruction compares as well, it
+ * must be the result, not that of two items on the way: (x, 1) != (y, 1) asks whether x == y. */
+static bool is_asserted(module_state *st, PyObject *self)
+{
+    static const int reflected[] = {Py_GT, Py_GE, Py_EQ, Py_NE, Py_LT, Py_LE};
+    int comparison;
+    if (!bytecode_in_assert(&comparison))
+        return false;
+    if (comparison < 0 || comparison > Py_GE)
+        return comparison < 0;
+    PyNode *node = (PyNode *)proxy_node(st, self);
+    PyObject *target = node && is_node(st, (PyObject *)node) ? node->target : NULL;
+    bool result = target == PyTuple_GET_ITEM(st->operators, comparison) ||
+                  target == PyTuple_GET_ITEM(st->operators, reflected[comparison]);
+    Py_XDECREF(node);
+    PyErr_Clear();  /* a proxy without a node is not the result of anything */
+    return result;
+}
+
 static int proxy_bool(PyObject *self)
 {
     module_state *st = state_of(Py_TYPE(self));
@@ -500,7 +519,7 @@ static int proxy_bool(PyObject *self)
     if (!tracer)
         return -1;
     if (is_tracer(st, tracer) && tracer_refresh((PyTracer *)tracer) == 0 &&
-        ((PyTracer *)tracer)->switches & SWITCH_trace_asserts && source_in_assert()) {
+        ((PyTracer *)tracer)->switches & SWITCH_trace_asserts && is_asserted(st, self)) {
         Py_DECREF(tracer);
         PyObject *recorded = call_glue(st, "record_assert", self);
         Py_XDECREF(recorded);
@@ -518,7 +537,7 @@ static int proxy_bool(PyObject *self)
 /* `a, b = proxy` is two items; the size of anything else is not known. */
 static PyObject *proxy_iter(PyObject *self)
 {
-    Py_ssize_t n = source_unpack_count();
+    Py_ssize_t n = bytecode_unpack_count();
     if (n < 0) {
         PyObject *answer = ask_tracer(self, STEP_INDEX_iter);
         if (answer && PyIter_Check(answer))  /* as it is: iter() of a proxy would ask again */
@@ -765,7 +784,7 @@ static int proxy_set_class(PyObject *self, PyObject *value, void *unused)
 {
     (void)unused;
     PyObject *name = PyUnicode_InternFromString("__class__");
-    PyObject *plain = name ? _PyType_Lookup(&PyBaseObject_Type, name) : NULL;
+    PyObject *plain = name ? class_lookup(&PyBaseObject_Type, name) : NULL;
     Py_XDECREF(name);
     return plain ? Py_TYPE(plain)->tp_descr_set(plain, self, value) : -1;
 }

@@ -6,15 +6,7 @@
  */
 #include "trace.h"
 
-#include <opcode.h>
-
 enum { FEW_LOOKUPS = 8 };
-
-#ifdef POP_JUMP_FORWARD_IF_TRUE  /* Python 3.11 */
-#define JUMP_IF_TRUE POP_JUMP_FORWARD_IF_TRUE
-#else
-#define JUMP_IF_TRUE POP_JUMP_IF_TRUE
-#endif
 
 typedef struct source_code {
     PyObject *code;      /* owned; NULL in an empty slot */
@@ -219,69 +211,4 @@ uint32_t source_location(source_cache *cache, PyGraph *graph, bool users_only)
     }
     Py_XDECREF(frame);
     return number ? number : fallback;
-}
-
-/* ---- the instruction that runs ------------------------------------------------------------- */
-
-/* The bytes of the code that runs now, from the current instruction on, and their number. */
-typedef struct position {
-    PyObject *bytes;  /* owned */
-    const unsigned char *code;
-    Py_ssize_t at, size;
-} position;
-
-static bool current_position(position *p)
-{
-    PyFrameObject *frame = PyEval_GetFrame();
-    PyCodeObject *code = frame ? PyFrame_GetCode(frame) : NULL;
-    p->bytes = code ? PyCode_GetCode(code) : NULL;
-    Py_XDECREF(code);
-    if (!p->bytes)
-        return false;
-    p->code = (const unsigned char *)PyBytes_AS_STRING(p->bytes);
-    p->size = PyBytes_GET_SIZE(p->bytes);
-    p->at = PyFrame_GetLasti(frame);
-    return p->at >= 0 && p->at + 1 < p->size;
-}
-
-Py_ssize_t source_unpack_count(void)
-{
-    position p;
-    Py_ssize_t n = -1;
-    if (current_position(&p) && p.code[p.at] == UNPACK_SEQUENCE) {
-        n = p.code[p.at + 1];
-        int shift = 8;
-        for (Py_ssize_t i = p.at - 2; i >= 0 && p.code[i] == EXTENDED_ARG; i -= 2, shift += 8)
-            n |= (Py_ssize_t)p.code[i + 1] << shift;
-    }
-    Py_XDECREF(p.bytes);
-    PyErr_Clear();  /* without the code there is no telling: then it is no unpacking */
-    return n;
-}
-
-/* The instruction after the current one. */
-static int step(position *p)
-{
-    do
-        p->at += 2;
-    while (p->at < p->size && p->code[p->at] == CACHE);
-    return p->at < p->size ? p->code[p->at] : -1;
-}
-
-/* `assert x` jumps over the raising of an AssertionError if x is true. */
-bool source_in_assert(void)
-{
-    position p;
-    bool found = false;
-    if (current_position(&p)) {
-        int now = p.code[p.at];
-#ifdef TO_BOOL  /* Python 3.13 asks for the truth in an instruction of its own */
-        if (now == TO_BOOL)
-            now = step(&p);
-#endif
-        found = now == JUMP_IF_TRUE && step(&p) == LOAD_ASSERTION_ERROR;
-    }
-    Py_XDECREF(p.bytes);
-    PyErr_Clear();  /* as above */
-    return found;
 }

@@ -257,6 +257,20 @@ PyObject *wrapped_new(module_state *st, PyObject *fn, PyObject *method, bool for
 /* Wraps the functions that the tracer wraps by itself, for code that is about to run, unless that
  * is done: a script has its own eyes for them. */
 int tracer_wrap(PyTracer *t);
+
+/* ---- nn.Module's __call__ and __getattr__ (module_hooks.c) --------------------------------- */
+
+/* Hooks both: 0, or -1 with an exception and nothing hooked. */
+int module_hooks_install(module_state *st);
+/* Puts back what was there, unless somebody has put something else there since. */
+void module_hooks_remove(module_state *st);
+/* Takes away what somebody has kept of the hooks and put back, when no trace runs: 0, or -1 with an
+ * exception. */
+int module_hooks_heal(module_state *st);
+/* Whether a function that nn.Module has is that of another library that traces: torch.fx. */
+bool module_hook_is_foreign(PyObject *function);
+/* `function` as a method of `module`: a new reference. */
+PyObject *module_hook_bind(PyObject *function, PyObject *module);
 /* Adds a wrapped function that is called to tracer._called, if a script is evaluated. */
 int tracer_note_wrapped(PyTracer *t, PyObject *fn);
 /* Sets the exception for a graph value as a key of a dict or an item of a set; -1. */
@@ -289,9 +303,14 @@ uint32_t scope_enter(PyGraph *graph, uint32_t parent, PyObject *key, PyObject *c
  * there is none: where the traced function begins is the answer then (the tracer's `origin`). */
 uint32_t source_location(source_cache *cache, PyGraph *graph, bool users_only);
 void source_clear(source_cache *cache);
-/* If the instruction that runs now unpacks into n names, n; else -1. */
-Py_ssize_t source_unpack_count(void);
-/* Whether the truth that is asked for now decides an `assert`. */
-bool source_in_assert(void);
+
+/* ---- the instruction that runs (bytecode.c) ------------------------------------------------ */
+
+/* If it unpacks into n names, n; else -1. */
+Py_ssize_t bytecode_unpack_count(void);
+/* Whether the truth that is asked for now decides an `assert`. If the instruction compares as well,
+ * *comparison is Py_LT to Py_GE: then it may be asked for on the way, too, of the items of a tuple;
+ * else it is -1. */
+bool bytecode_in_assert(int *comparison);
 
 #endif

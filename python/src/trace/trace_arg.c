@@ -28,7 +28,7 @@ static PyObject *convert_items(PyTracer *t, PyObject *seq)
 
 bool is_named_tuple(module_state *st, PyObject *o)
 {
-    return PyTuple_Check(o) && !PyTuple_CheckExact(o) && PyObject_HasAttr(o, st->str_fields);
+    return PyTuple_Check(o) && !PyTuple_CheckExact(o) && has_attribute(o, st->str_fields);
 }
 
 /* Tuples keep their class, classes of lists become plain ones. */
@@ -127,7 +127,7 @@ PyObject *tracer_create_arg(PyTracer *t, PyObject *o)
 {
     module_state *st = state_of(Py_TYPE(t));
     PyObject *result;
-    if (Py_EnterRecursiveCall(" while reading the arguments of a call"))
+    if (enter_nested(" while reading the arguments of a call"))
         return NULL;
     if (is_full_tracer(st, t) && is_named_tuple(st, o))
         result = tracer_leaf(t, o);  /* it becomes a call of its class */
@@ -141,6 +141,6 @@ PyObject *tracer_create_arg(PyTracer *t, PyObject *o)
         result = Py_NewRef(o);
     else
         result = tracer_leaf(t, o);
-    Py_LeaveRecursiveCall();
+    leave_nested();
     return result;
 }

@@ -1,10 +1,8 @@
 /* trace_hooks.c - what is hooked while traces run, and what the hooks do.
  *
- * nn.Module.__call__ and __getattr__ are functions: the first trace swaps their code, the last one
- * swaps it back. Assigning to the class instead would invalidate the method caches of every class
- * of modules, which takes a hundred times as long. Names in the globals of the traced code are
- * replaced by wrappers, likewise until the last trace ends. Other threads run through the hooks to
- * what was there before.
+ * nn.Module.__call__ and __getattr__ (module_hooks.c) from the first trace to the end of the last;
+ * names in the globals of the traced code are replaced by wrappers, likewise until the last trace
+ * ends. Other threads run through the hooks to what was there before.
  */
 #include "trace.h"
 
@@ -29,16 +27,23 @@ static trace_session *current_session(module_state *st)
 
 static PyObject *module_has(module_state *st, PyObject *name)
 {
-    return st->sequential ? _PyType_Lookup((PyTypeObject *)st->sequential, name) : NULL;
+    return st->sequential ? class_lookup((PyTypeObject *)st->sequential, name) : NULL;
 }
 
-/* The same unless another library, such as torch.fx, traces inside: then modules are its business
- * until it puts back what nn.Module had. */
+/* Whether another library has hooked nn.Module under that name since it had `before`. */
+static bool is_taken(module_state *st, PyObject *name, PyObject *before)
+{
+    PyObject *now = module_has(st, name);
+    return now != before && module_hook_is_foreign(now);
+}
+
+/* The same unless torch.fx traces inside: then modules are its business until it puts back what
+ * nn.Module had. Others who wrap a function of nn.Module during a trace do not trace. */
 static trace_session *session_in_charge(module_state *st)
 {
     trace_session *session = current_session(st);
-    if (session && (module_has(st, st->str_call) != session->call ||
-                    module_has(st, st->str_getattr) != session->getattr))
+    if (session && (is_taken(st, st->str_call, session->call) ||
+                    is_taken(st, st->str_getattr, session->getattr)))
         return NULL;
     return session;
 }
@@ -75,8 +80,10 @@ static void unpatch(PyObject *entry)
     PyObject *name = PyTuple_GET_ITEM(entry, 1);
     PyObject *original = PyTuple_GET_ITEM(entry, 2);
     bool is_class = PyType_Check(place);
-    PyObject *dict = is_class ? ((PyTypeObject *)place)->tp_dict : place;
-    if (PyDict_GetItem(dict, name) != PyTuple_GET_ITEM(entry, 3))
+    PyObject *now = is_class ? class_entry((PyTypeObject *)place, name)
+                             : PyDict_GetItemWithError(place, name);
+    PyErr_Clear();  /* a name that cannot be looked up is not ours */
+    if (now != PyTuple_GET_ITEM(entry, 3))
         return;
     PyObject *value = original == Py_Ellipsis ? NULL : original;
     if (is_class)
@@ -105,11 +112,11 @@ static void unpatch_all(module_state *st)
 static int wrap_name(module_state *st, PyObject *place, PyObject *name)
 {
     bool is_class = PyType_Check(place);
-    PyObject *dict = is_class ? ((PyTypeObject *)place)->tp_dict : place;
-    PyObject *original = PyDict_GetItemWithError(dict, name);
+    PyObject *original = is_class ? class_entry((PyTypeObject *)place, name)
+                                  : PyDict_GetItemWithError(place, name);
     bool there = original != NULL;
     if (!original && !PyErr_Occurred())
-        original = is_class ? _PyType_Lookup((PyTypeObject *)place, name)
+        original = is_class ? class_lookup((PyTypeObject *)place, name)
                             : PyDict_GetItemWithError(PyEval_GetBuiltins(), name);
     if (!original) {
         if (!PyErr_Occurred())
@@ -195,7 +202,7 @@ static bool starts_with(PyObject *text, const char *prefix)
 
 int module_is_leaf(module_state *st, PyObject *module)
 {
-    PyObject *home = _PyType_Lookup(Py_TYPE(module), st->str_module);  /* borrowed */
+    PyObject *home = class_lookup(Py_TYPE(module), st->str_module);  /* borrowed */
     bool torchs = home && (starts_with(home, "torch.nn") || starts_with(home, "torch.ao.nn"));
     if (!torchs || !st->sequential)
         return torchs;
@@ -339,10 +346,10 @@ static PyObject *record_call(PyTracer *t, module_state *st, PyObject *path, PyOb
 /* The globals of the module's forward, borrowed; NULL if it is no Python function. */
 static PyObject *globals_of_forward(module_state *st, PyObject *module)
 {
-    PyObject **dict = _PyObject_GetDictPtr(module);
-    PyObject *forward = dict && *dict ? PyDict_GetItemWithError(*dict, st->str_forward) : NULL;
+    PyObject *dict = instance_dict(module);
+    PyObject *forward = dict ? PyDict_GetItemWithError(dict, st->str_forward) : NULL;
     if (!forward)
-        forward = _PyType_Lookup(Py_TYPE(module), st->str_forward);
+        forward = class_lookup(Py_TYPE(module), st->str_forward);
     PyErr_Clear();  /* a dict that fails has no forward */
     if (forward && PyMethod_Check(forward))
         forward = PyMethod_GET_FUNCTION(forward);
@@ -356,18 +363,12 @@ static int prepare_globals(module_state *st, PyTracer *t, PyObject *module)
     return globals ? search_globals(st, t->session, globals) : 0;
 }
 
-/* Calls the module as if nothing were hooked. */
-static PyObject *call_plainly(module_state *st, PyObject *module, PyObject *args, PyObject *kwargs)
+/* Calls the module as if nothing were hooked: by `plain`, what the hook knows to be beneath it. */
+static PyObject *call_plainly(PyObject *plain, PyObject *module, PyObject *args, PyObject *kwargs)
 {
-    Py_ssize_t n = PyTuple_GET_SIZE(args);
-    PyObject *all = PyTuple_New(n + 1);
-    if (!all)
-        return NULL;
-    PyTuple_SET_ITEM(all, 0, Py_NewRef(module));
-    for (Py_ssize_t i = 0; i < n; i++)
-        PyTuple_SET_ITEM(all, i + 1, Py_NewRef(PyTuple_GET_ITEM(args, i)));
-    PyObject *result = PyObject_Call(st->plain_call, all, kwargs);
-    Py_DECREF(all);
+    PyObject *method = module_hook_bind(plain, module);
+    PyObject *result = method ? PyObject_Call(method, args, kwargs) : NULL;
+    Py_XDECREF(method);
     return result;
 }
 
@@ -394,8 +395,9 @@ static PyObject *call_in_scope(PyTracer *t, module_state *st, PyObject *module, 
         return record_call(t, st, path, args, kwargs);
     if (prepare_globals(st, t, module) < 0)
         return NULL;
+    const module_hook *hook = &st->hooks[MODULE_CALL];
     return forward ? PyObject_Call(forward, args, kwargs)
-                   : call_plainly(st, module, args, kwargs);
+                   : call_plainly(hook->active ? hook->active : hook->plain, module, args, kwargs);
 }
 
 /* path_of_module as the tracer's class has it. */
@@ -550,6 +552,13 @@ static PyObject *inline_graph(PyTracer *t, module_state *st, PyObject *module, P
 
 /* ---- the hooks ----------------------------------------------------------------------------- */
 
+/* The trace of this thread whose business a call of a hook is, if any. `plain` is the hook's: it
+ * may be one of an earlier trace that somebody has kept. */
+static trace_session *session_of_hook(module_state *st, int which, PyObject *plain)
+{
+    return plain == st->hooks[which].active ? session_in_charge(st) : NULL;
+}
+
 /* module.__call__(*args, **kwargs) */
 static PyObject *hook_call(PyObject *self, PyObject *const *in, Py_ssize_t n)
 {
@@ -558,9 +567,11 @@ static PyObject *hook_call(PyObject *self, PyObject *const *in, Py_ssize_t n)
     PyObject *module = in[0];
     PyObject *args = in[1];
     PyObject *kwargs = in[2];
-    trace_session *session = session_in_charge(st);
+    PyObject *plain = in[3];
+    trace_session *session = session_of_hook(st, MODULE_CALL, plain);
     if (!session)
-        return call_plainly(st, module, args, kwargs);
+        return st->sessions == 0 && module_hooks_heal(st) < 0
+                   ? NULL : call_plainly(plain, module, args, kwargs);
     PyTracer *t = session->tracer;
     if (tracer_refresh(t) < 0)
         return NULL;
@@ -573,11 +584,19 @@ static PyObject *hook_call(PyObject *self, PyObject *const *in, Py_ssize_t n)
         return tracer_call_module(t, module, NULL, args, kwargs);
     if (prepare_globals(st, t, module) < 0)  /* whether it will be called is not known */
         return NULL;
-    PyObject *plain = PyObject_CallMethodOneArg(st->plain_call, st->str_get, module);
-    PyObject *const step[4] = {module, plain, args, kwargs};
-    PyObject *result = plain ? call_step(t, STEP_INDEX_call_module, step, 4) : NULL;
-    Py_XDECREF(plain);
+    PyObject *method = module_hook_bind(plain, module);
+    PyObject *const step[4] = {module, method, args, kwargs};
+    PyObject *result = method ? call_step(t, STEP_INDEX_call_module, step, 4) : NULL;
+    Py_XDECREF(method);
     return result;
+}
+
+static PyObject *get_plainly(PyObject *plain, PyObject *module, PyObject *name)
+{
+    PyObject *method = module_hook_bind(plain, module);
+    PyObject *found = method ? PyObject_CallOneArg(method, name) : NULL;
+    Py_XDECREF(method);
+    return found;
 }
 
 /* module.__getattr__(name), as nn.Module has it, and the tracer's opinion about what it finds. */
@@ -587,6 +606,7 @@ static PyObject *hook_getattr(PyObject *self, PyObject *const *in, Py_ssize_t n)
     (void)n;
     PyObject *module = in[0];
     PyObject *name = in[1];
+    PyObject *plain = in[2];
     PyObject *value = module_entry(module, st->str_parameters, name);
     bool parameter = value && value != Py_None;
     bool buffer = false;
@@ -594,16 +614,21 @@ static PyObject *hook_getattr(PyObject *self, PyObject *const *in, Py_ssize_t n)
         buffer = (value = module_entry(module, st->str_buffers, name)) != NULL && value != Py_None;
     if (!value && !PyErr_Occurred())
         value = module_entry(module, st->str_modules, name);
-    if (!value)
-        return PyErr_Occurred() ? NULL : PyObject_CallFunctionObjArgs(st->plain_getattr, module,
-                                                                      name, NULL);
-    trace_session *session = session_in_charge(st);
-    if (!session)
-        return Py_NewRef(value);
-    PyTracer *t = session->tracer;
-    if (t->script)  /* a tensor becomes a graph value when it is used */
-        return Py_NewRef(value);
-    Py_INCREF(value);
+    Py_XINCREF(value);
+    if (!PyErr_Occurred() && (!value || plain != st->hooks[MODULE_GETATTR].plain)) {
+        PyObject *found = get_plainly(plain, module, name);
+        parameter = parameter && found == value;  /* somebody's own function may give another */
+        buffer = buffer && found == value;
+        Py_XSETREF(value, found);
+    }
+    if (!value || PyErr_Occurred() || (st->sessions == 0 && module_hooks_heal(st) < 0)) {
+        Py_XDECREF(value);
+        return NULL;
+    }
+    trace_session *session = session_of_hook(st, MODULE_GETATTR, plain);
+    PyTracer *t = session ? session->tracer : NULL;
+    if (!t || t->script)  /* in a script, a tensor becomes a graph value when it is used */
+        return value;
     PyObject *result = NULL;
     if (tracer_refresh(t) == 0) {
         PyObject *const step[3] = {name, value, t->proxies};
@@ -618,31 +643,9 @@ static PyObject *hook_getattr(PyObject *self, PyObject *const *in, Py_ssize_t n)
     return result;
 }
 
-/* Swaps the code of both functions; what fails is put back. */
-static int install_hooks(module_state *st)
-{
-    PyObject *const functions[2] = {st->hooked_call, st->hooked_getattr};
-    for (int i = 0; i < 2; i++) {
-        st->saved_code[i] = PyObject_GetAttr(functions[i], st->str_code);
-        if (!st->saved_code[i] ||
-            PyObject_SetAttr(functions[i], st->str_code, st->hook_code[i]) < 0) {
-            Py_CLEAR(st->saved_code[i]);
-            if (i == 1 && PyObject_SetAttr(functions[0], st->str_code, st->saved_code[0]) == 0)
-                Py_CLEAR(st->saved_code[0]);
-            return -1;
-        }
-    }
-    return 0;
-}
-
 static void remove_hooks(module_state *st)
 {
-    PyObject *const functions[2] = {st->hooked_call, st->hooked_getattr};
-    for (int i = 0; i < 2; i++) {
-        if (PyObject_SetAttr(functions[i], st->str_code, st->saved_code[i]) < 0)
-            PyErr_WriteUnraisable(functions[i]);
-        Py_CLEAR(st->saved_code[i]);
-    }
+    module_hooks_remove(st);
     flag_remove(st);
     unpatch_all(st);
 }
@@ -653,20 +656,21 @@ static int begin(module_state *st, trace_session *session, PyTracer *t)
 {
     session->tracer = t;
     session->outer = current_session(st);
+    if (++st->sessions == 1 && module_hooks_install(st) < 0) {
+        st->sessions--;
+        return -1;
+    }
     session->call = module_has(st, st->str_call);
     session->getattr = module_has(st, st->str_getattr);
     session->flag = flag_get(st);
-    if (st->sessions == 0 && install_hooks(st) < 0)
-        return -1;
-    if ((st->sessions == 0 && flag_install(st) < 0) || flag_set(st, true) < 0 ||
+    if ((st->sessions == 1 && flag_install(st) < 0) || flag_set(st, true) < 0 ||
         PyThread_tss_set(&st->session, session) != 0) {
-        if (st->sessions == 0)
+        if (--st->sessions == 0)
             remove_hooks(st);
         if (!PyErr_Occurred())
             PyErr_NoMemory();
         return -1;
     }
-    st->sessions++;
     t->session = session;
     return 0;
 }
@@ -763,7 +767,7 @@ static PyObject *run_trace(PyObject *module, PyObject *args)
     trace_session session = {.globals = globals};
     if (t->session)
         return refuse(st, "busy", tracer);
-    if (!st->hooked_call) {
+    if (!st->hooked_class) {
         PyErr_SetString(PyExc_RuntimeError, "cfx._core._hook_modules was not called");
         return NULL;
     }
@@ -779,21 +783,22 @@ static PyObject *run_trace(PyObject *module, PyObject *args)
     return result;
 }
 
-/* _hook_modules(call, call_code, plain_call, getattr, getattr_code, plain_getattr): the functions
- * of nn.Module, the code to give them while a trace runs, and functions with the code they have. */
+/* _hook_modules(class, call, getattr): what to hook in nn.Module. Each is a tuple: the function, the
+ * code to give it while a trace runs, a function with the code that it has. */
 static PyObject *hook_modules(PyObject *module, PyObject *args)
 {
     module_state *st = PyModule_GetState(module);
-    PyObject *call, *call_code, *plain, *getattr, *getattr_code, *plain_getattr;
-    if (!PyArg_ParseTuple(args, "OOOOOO:_hook_modules", &call, &call_code, &plain, &getattr,
-                          &getattr_code, &plain_getattr))
+    PyObject *class_, *f[2], *code[2], *plain[2];
+    if (!PyArg_ParseTuple(args, "O!(O!O!O)(O!O!O):_hook_modules", &PyType_Type, &class_,
+                          &PyFunction_Type, &f[0], &PyCode_Type, &code[0], &plain[0],
+                          &PyFunction_Type, &f[1], &PyCode_Type, &code[1], &plain[1]))
         return NULL;
-    Py_XSETREF(st->hooked_call, Py_NewRef(call));
-    Py_XSETREF(st->hook_code[0], Py_NewRef(call_code));
-    Py_XSETREF(st->plain_call, Py_NewRef(plain));
-    Py_XSETREF(st->hooked_getattr, Py_NewRef(getattr));
-    Py_XSETREF(st->hook_code[1], Py_NewRef(getattr_code));
-    Py_XSETREF(st->plain_getattr, Py_NewRef(plain_getattr));
+    Py_XSETREF(st->hooked_class, Py_NewRef(class_));
+    for (int i = 0; i < 2; i++) {
+        Py_XSETREF(st->hooks[i].function, Py_NewRef(f[i]));
+        Py_XSETREF(st->hooks[i].code, Py_NewRef(code[i]));
+        Py_XSETREF(st->hooks[i].plain, Py_NewRef(plain[i]));
+    }
     Py_RETURN_NONE;
 }
 

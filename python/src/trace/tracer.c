@@ -21,8 +21,8 @@ static const char *const switch_names[] = {
  * class. */
 static bool is_overridden(PyTypeObject *type, PyObject *dict, PyTypeObject *c_class, PyObject *name)
 {
-    PyObject *ours = _PyType_Lookup(c_class, name);  /* NULL: TracerBase has no steps for modules */
-    return ours && (_PyType_Lookup(type, name) != ours ||
+    PyObject *ours = class_lookup(c_class, name);  /* NULL: TracerBase has no steps for modules */
+    return ours && (class_lookup(type, name) != ours ||
                     (dict && PyDict_GetItemWithError(dict, name)));
 }
 
@@ -73,13 +73,13 @@ void tracer_follow(PyTracer *t, PyObject *graph)
 int tracer_refresh(PyTracer *t)
 {
     PyTypeObject *type = Py_TYPE(t);
-    if (t->version && t->version == type->tp_version_tag)
+    if (t->version && t->version == class_version(type))
         return 0;
     module_state *st = state_of(type);
     tracer_follow(t, t->graph);
     if (read_overrides(t, st) < 0 || read_switches(t, st) < 0)
         return -1;
-    t->version = PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG) ? type->tp_version_tag : 0;
+    t->version = class_version(type);
     return 0;
 }
 
