@@ -16,6 +16,7 @@ typedef struct PyOperator {
     int variadic;          /* the parameter that takes all further arguments, or -1 */
     uint32_t writes;       /* bit i: parameter i is written to */
     uint32_t dtypes;       /* bit i: it is an element type, for which a str may stand */
+    bool changes_header;   /* in place, and the result is a view: squeeze_ */
     bool is_python;        /* Python does it to its own containers */
 } PyOperator;
 
