@@ -49,7 +49,7 @@ cfx_status cfxi_rt_py_fail_whole(cfxi_call *c, double f)
         return cfxi_fail(c, CFX_E_VALUE, "cannot convert float NaN to integer");
     if (isinf(f))
         return cfxi_fail(c, CFX_E_OVERFLOW, "cannot convert float infinity to integer");
-    return cfxi_fail(c, CFX_E_VALUE, "cannot convert float to a 64-bit integer");
+    return cfxi_fail(c, CFX_E_VALUE, "cannot convert float to integer: it does not fit in 64 bits");
 }
 
 static cfx_datum fail_division(cfxi_call *c, const char *why)

@@ -117,8 +117,8 @@ static bool is_alike(const cfx_node *buffer, const cfx_node *n, cfx_dtype dtype,
         return n->callee == buffer->callee;
     const fit_kind kind = kind_of_call(n);
     bool all = depth < DEEPEST_VALUE && cfx_node_num_inputs(n) > 0 &&
-               (kind == FIT_COPY || (kind == FIT_ADD && dtype != CFX_DTYPE_BOOL) ||
-                (kind == FIT_DIVIDE && fractions));
+               (kind == FIT_COPY || (kind == FIT_DIVIDE && fractions) ||
+                (kind == FIT_ADD && dtype != CFX_DTYPE_BOOL && !cfx_dtype_is_complex(dtype)));
     for (size_t i = 0; all && i < cfx_node_num_args(n); i++) {
         const cfx_value v = cfx_node_arg(n, i);
         all = v.kind == CFX_KIND_INT || (v.kind == CFX_KIND_FLOAT && fractions) ||

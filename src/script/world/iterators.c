@@ -244,7 +244,8 @@ static cfx_status sort_items(cfxi_world *w, cfx_object *const *keys, cfx_object 
     size_t bytes = 0;
     if (n >= CFXI_SHORT_SORT && has_nan(keys, n, 0))
         return cfx_error_set(err, CFX_E_UNSUPPORTED, "cannot sort %d or more numbers if one is "
-                             "NaN: it has no place in the order; take NaN out first", CFXI_SHORT_SORT);
+                             "NaN: it has no place in the order; take NaN out first",
+                             CFXI_SHORT_SORT);
     size_t *order = cfxi_base_mul_size(n + 1, 2 * sizeof *order + sizeof *items, 0, &bytes)
                         ? cfxi_world_alloc(w, bytes, err) : NULL;
     if (!order)

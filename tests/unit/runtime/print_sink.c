@@ -1,4 +1,4 @@
-/* print.c - where a program's print goes, and what happens if it cannot. */
+/* print_sink.c - where a program's print goes, and what happens if it cannot. */
 #include "check.h"
 
 #include "runtime/runtime_impl.h"
