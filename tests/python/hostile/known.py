@@ -30,15 +30,6 @@ COMMAND: dict[str, str] = {
         "train, no_grad, input 0, call 0: result: [3.0, 4.0, 5.0], not [2.0, 4.0, 6.0]",
     "loops.list_times_a_number":
         "train, no_grad, input 0, call 0: result[1][0]: [0.0, 0.0, 0.0], not [6.0, 12.0, 18.0]",
-    "loops.memo":
-        "train, no_grad, input 0, call 0: raises TypeError(\"dict([(1, float32[4])]): 'list' object "
-        "is not a dict\"), not None",
-    "loops.missing_key":
-        "train, no_grad, input 0, call 0: raises TypeError(\"dict([(1, float32[4])]): 'list' object "
-        "is not a dict\"), not None",
-    "loops.words_numbered":
-        "train, no_grad, input 0, call 0: raises TypeError(\"dict([('a', 0)]): 'list' object is not "
-        "a dict\"), not None",
     "loops.rows_of_one_list": "train, no_grad, input 0, call 0: result[1][1][1][0][1][1]: 0, not 5",
     "loops.rows_of_their_own":
         "train, no_grad, input 0, call 0: result[1][1][1][0][1][1]: 0, not 5",
