@@ -333,6 +333,9 @@ typedef struct cfx_world {
     /* Whether functions of a source are not the user's: messages then give the line that called
      * them. (may be NULL: none are) */
     bool (*hidden)(void *ctx, const char *file);
+    /* Dicts may get keys that depend on data: what runs the graph has builtins.dict of pairs and
+     * operator.or_ of dicts. */
+    bool has_data_keys;
     /* Whether to stop (Ctrl-C); called from time to time. (may be NULL) */
     cfx_status (*interrupted)(void *ctx, cfx_error *err);
 

@@ -293,19 +293,20 @@ static PyObject *users_method_named(PyScript *w, PyTypeObject *type, const char 
 static users_setter find_setter(PyScript *w, PyObject *o, PyObject *name, PyObject *v)
 {
     PyObject *descriptor = class_lookup(Py_TYPE(o), name);
-    users_setter s = {.function = users_method_named(w, Py_TYPE(o), v ? "__setattr__" : "__delattr__"),
-                .args = {o, name, v}, .n = v ? 3 : 2};
+    const char *method = v ? "__setattr__" : "__delattr__";
+    users_setter s = {.function = users_method_named(w, Py_TYPE(o), method),
+                      .args = {o, name, v}, .n = v ? 3 : 2};
     if (s.function || PyErr_Occurred() || !descriptor)
         return s;
     if (PyObject_TypeCheck(descriptor, &PyProperty_Type)) {
         s = (users_setter){.function = PyObject_GetAttrString(descriptor, v ? "fset" : "fdel"),
-                     .args = {o, v}, .n = v ? 2 : 1};
+                           .args = {o, v}, .n = v ? 2 : 1};
         if (s.function && (!PyFunction_Check(s.function) || !script_def(w, s.function, NULL)))
             Py_CLEAR(s.function);
     } else if (Py_TYPE(descriptor)->tp_descr_set) {
-        s = (users_setter){.function = users_method_named(w, Py_TYPE(descriptor),
-                                                    v ? "__set__" : "__delete__"),
-                     .args = {descriptor, o, v}, .n = v ? 3 : 2};
+        method = v ? "__set__" : "__delete__";
+        s = (users_setter){.function = users_method_named(w, Py_TYPE(descriptor), method),
+                           .args = {descriptor, o, v}, .n = v ? 3 : 2};
     }
     return s;
 }

@@ -455,8 +455,8 @@ static size_t count_given(const leaf *leaves, size_t n)
 }
 
 /* What a value at the start of a round was before the loop: a container that was carried item by
- * item, and is one graph value from now on, holds stand-ins, which go with the attempt. NULL: failed.
- */
+ * item, and is one graph value from now on, holds stand-ins, which go with the attempt. NULL:
+ * failed. */
 static cfx_object *as_before(const attempt *a, cfx_object *o)
 {
     cfx_evaluator *ev = a->ev;

@@ -168,7 +168,8 @@ static bool add_pair(cfx_evaluator *ev, pieces *p, const cfxi_ast *key, const cf
 {
     cfx_object *k = cfxi_eval(ev, key);
     cfx_object *v = k ? cfxi_eval_raw(ev, value) : NULL;
-    if (v && cfxi_eval_node(ev, k) && cfxi_eval_kind(ev, k) != CFX_OBJECT_TENSOR)
+    if (v && ev->w->has_data_keys && cfxi_eval_node(ev, k) &&
+        cfxi_eval_kind(ev, k) != CFX_OBJECT_TENSOR)
         return flush(ev, p) && join(ev, p, cfxi_eval_one_key(ev, k, v));
     return v && cfxi_eval_push(ev, &p->known, k) && cfxi_eval_push(ev, &p->known, v);
 }

@@ -146,9 +146,9 @@ int cfxi_eval_handles(cfx_evaluator *ev, const cfxi_ExceptHandler *h, cfx_object
 cfx_object *cfxi_eval_call_exit(cfx_evaluator *ev, cfx_object *exit, cfx_object *exc);
 
 /* The program has assigned to attributes of modules, and leaves the call here by an exception:
- * records nodes that write them. Fails if a graph cannot keep one; not if the exception is `hidden`,
- * a check in a library: as with any other call that fails, a setting that the program would put
- * back later is then as it was. (evaluator.c) */
+ * records nodes that write them. Fails if a graph cannot keep one; not if the exception is
+ * `hidden`, a check in a library: as with any other call that fails, a setting that the program
+ * would put back later is then as it was. (evaluator.c) */
 bool cfxi_eval_keep_early(cfx_evaluator *ev, bool hidden);
 /* Whether there is anything for it to write. */
 bool cfxi_eval_has_changes(cfx_evaluator *ev);

@@ -60,7 +60,8 @@ bool cfxi_eval_can_grow(cfx_evaluator *ev, cfx_object *o)
     const cfx_object_kind kind =
         cfxi_eval_node(ev, o) ? CFX_OBJECT_OTHER : ev->w->kind(ev->w->ctx, o);
     return kind == CFX_OBJECT_LIST ||
-           (kind == CFX_OBJECT_DICT && strcmp(ev->w->type_name(ev->w->ctx, o), "dict") == 0);
+           (kind == CFX_OBJECT_DICT && ev->w->has_data_keys &&
+            strcmp(ev->w->type_name(ev->w->ctx, o), "dict") == 0);
 }
 
 static bool is_dict(cfx_evaluator *ev, cfx_object *o)

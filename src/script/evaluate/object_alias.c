@@ -27,7 +27,8 @@ bool cfxi_eval_note_origin(cfx_evaluator *ev, cfx_object *o, cfx_object *a, cfx_
     origin *from = cfxi_eval_ev_alloc(ev, sizeof *from);
     if (!from)
         return false;
-    *from = (origin){.of = {a, b}, .merge = merge, .line = ev->frame && ev->frame->at ? ev->frame->at->line : 0};
+    *from = (origin){.of = {a, b}, .merge = merge};
+    from->line = ev->frame && ev->frame->at ? ev->frame->at->line : 0;
     bool fine = cfxi_base_pointers_set(&ev->origins, o, from, ev->allocator);
     for (size_t i = 0; fine && i < 2; i++)
         if (from->of[i] && !cfxi_base_pointers_get(&ev->originals, from->of[i]))
@@ -56,8 +57,8 @@ static bool add(search *s, cfxi_pointers *set, cfx_object *o)
     return !s->failed;
 }
 
-/* Whether both are graph values: if they are one object when the graph runs, then the change is seen
- * by all who have it. */
+/* Whether both are graph values: if they are one object when the graph runs, then the change is
+ * seen by all who have it. */
 static bool are_values(const search *s, cfx_object *o)
 {
     return s->o && cfxi_eval_node(s->ev, s->o) && cfxi_eval_node(s->ev, o);
