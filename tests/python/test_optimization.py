@@ -456,3 +456,29 @@ def test_no_parametrization_is_lost():
     fused = optimization.fuse(model)
     assert norms(fused) == 1
     assert any(parametrize.is_parametrized(m) for m in fused.modules()) or "weight" in fused.code
+
+
+def test_union_find_as_torch():
+    r = random.Random(3)
+    for _ in range(30):
+        n = r.randrange(1, 12)
+        pairs = [(r.randrange(n), r.randrange(n)) for _ in range(2 * n)]
+        found = []
+        for module in (theirs, optimization):
+            sets = module.UnionFind(n)
+            for v in range(n):
+                sets.make_set(v)
+            found.append([(sets.join(*pair), [sets.find(v) for v in range(n)]) for pair in pairs])
+        assert found[0] == found[1]
+    with pytest.raises(AssertionError, match="call make_set"):
+        optimization.UnionFind(2).find(1)
+
+
+def test_union_find_takes_a_number_out():
+    sets = optimization.UnionFind(3)
+    for v in range(3):
+        sets.make_set(v)
+    sets.join(0, 1)
+    sets.make_set(0)
+    sets.join(1, 2)
+    assert [sets.find(v) for v in range(3)] == [0, 1, 1]

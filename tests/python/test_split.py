@@ -2,6 +2,7 @@
 import copy
 import operator
 import random
+import types
 import warnings
 
 import pytest
@@ -439,3 +440,19 @@ def test_stages_are_called_as_the_module_was():
     assert len(list(staged.named_children())) == 2
     assert cfx.check(f, staged, (x, (y, z)))
     assert staged(x, (y, z))["pair"][1] is x
+
+
+PATHS = ["0", "0.weight", "1.0", "1.0.inplace", "1.2", "1.2.3", "space.x.y", "space.z", "none",
+         "none.x", "training", "weight", ""]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_attributes_by_path_as_torch(path):
+    model = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.Sequential(torch.nn.ReLU()))
+    model.space, model.none = types.SimpleNamespace(x=types.SimpleNamespace(y=3)), None
+    assert cfx_tags.getattr_recursive(model, path) is torch_tags.getattr_recursive(model, path)
+    for module in (torch_tags, cfx_tags):
+        module.setattr_recursive(model, "space.x.y", 4)
+        assert model.space.x.y == 4
+        with pytest.raises(AttributeError):
+            module.setattr_recursive(model, "space.nope.y", 4)

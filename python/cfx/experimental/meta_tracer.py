@@ -4,6 +4,8 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable
+from itertools import chain
+from operator import attrgetter, methodcaller
 from typing import Any
 
 try:
@@ -18,11 +20,11 @@ from ..proxy import Proxy
 
 
 def embedding_override(self, input):
-    return torch.empty(*input.shape, self.embedding_dim, device="meta", dtype=self.weight.dtype)
+    return self.weight.new_empty((*input.shape, self.embedding_dim), device="meta")
 
 
 def torch_nn_relu_override(self, input):
-    return input
+    return input  # the shape and dtype do not change
 
 
 def torch_relu_override(input, inplace=False, *, out=None):
@@ -30,18 +32,17 @@ def torch_relu_override(input, inplace=False, *, out=None):
 
 
 def torch_where_override(condition, x, y):
-    metas = (v.to("meta") if isinstance(v, torch.Tensor) else v for v in (condition, x, y))
-    return torch.where(*metas)
+    operands = [condition, x, y]
+    return torch.where(*(v.to("meta") if torch.is_tensor(v) else v for v in operands))
 
 
 nn_layernorm_override = torch_nn_relu_override
 functional_relu_override = torch_abs_override = torch_relu_override
 # What computes the meta tensor instead, because weights may lie on another device.
 manual_meta_overrides: dict[Callable[..., Any], Callable[..., Any]] = {
-    torch.nn.Embedding: embedding_override, torch.nn.LayerNorm: nn_layernorm_override,
-    torch.nn.ReLU: torch_nn_relu_override, torch.nn.functional.relu: functional_relu_override,
-    torch.relu: torch_relu_override, torch.abs: torch_abs_override,
-    torch.where: torch_where_override,
+    torch.where: torch_where_override, torch.nn.Embedding: embedding_override,
+    **dict.fromkeys((torch.nn.LayerNorm, torch.nn.ReLU), torch_nn_relu_override),
+    **dict.fromkeys((torch.abs, torch.relu, torch.nn.functional.relu), torch_relu_override),
 }  # fmt: skip
 
 
@@ -50,43 +51,49 @@ def gen_constructor_wrapper(target: Callable[..., Any]) -> tuple[Callable[..., A
     `target`."""
 
     @functools.wraps(target)
-    def wrapper(*args, **kwargs):
-        found = _find_proxy(args, kwargs)
-        if found is None:
-            return target(*args, **kwargs)
-        return found.tracer.create_proxy("call_function", target, args, kwargs)
+    def call_or_record(*args, **kwargs):
+        proxy = _find_proxy(args, kwargs)
+        if proxy is not None:
+            return proxy.tracer.create_proxy("call_function", target, args, kwargs)
+        return target(*args, **kwargs)
 
-    return wrapper, target
+    return call_or_record, target
+
+
+def _meta_of_proxy(proxy: Any) -> Any:
+    """The meta tensor of a MetaProxy, or None. MetaProxy.__getattr__ would record a read."""
+    return vars(proxy).get("_tensor_meta")
+
+
+class _Known:
+    """An attribute or method of MetaProxy that its meta tensor answers; without one it is
+    recorded."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, proxy: Any, owner: Any = None) -> Any:
+        if proxy is None:
+            return self
+        meta = _meta_of_proxy(proxy)
+        return MetaAttribute(proxy, self.name) if meta is None else getattr(meta, self.name)
 
 
 class MetaProxy(Proxy):
     """A Proxy that knows the shape, dtype and number of dimensions of its value."""
 
+    shape, dtype, size, dim = _Known(), _Known(), _Known(), _Known()
+
     def install_tensor_meta(self, tensor_meta: Any) -> None:
         self._tensor_meta = tensor_meta
 
-    def _call(self, method, *args):
-        if "_tensor_meta" in vars(self):
-            return getattr(self._tensor_meta, method)(*args)
-        return self.tracer.create_proxy("call_method", method, (self, *args), {})
-
-    def _get(self, k):
-        known = "_tensor_meta" in vars(self)
-        return getattr(self._tensor_meta, k) if known else MetaAttribute(self, k)
-
-    def size(self, dim: int | None = None) -> Any:
-        return self._call("size") if dim is None else self._call("size", dim)
-
-    def dim(self) -> Any:
-        return self._call("dim")
-
-    shape = property(lambda self: self._get("shape"))
-    dtype = property(lambda self: self._get("dtype"))
-    device = property(lambda self: MetaDeviceAttribute(self, "device"))
+    @property
+    def device(self) -> Any:
+        return MetaDeviceAttribute(self, "device")
 
     def __getattr__(self, k: str) -> Any:
         if k == "_tensor_meta":
-            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{k}'")
+            raise AttributeError("this MetaProxy has no meta tensor")
         return MetaAttribute(self, k)
 
 
@@ -97,8 +104,7 @@ class MetaAttribute(MetaProxy):
     def __init__(self, root: MetaProxy, attr: str) -> None:
         self.root, self.attr, self.tracer = root, attr, root.tracer
         self._node: Node | None = None
-        meta = getattr(vars(root).get("_tensor_meta"), attr, None)
-        if isinstance(meta, torch.Tensor):
+        if torch.is_tensor(meta := getattr(_meta_of_proxy(root), attr, None)):
             self.install_tensor_meta(meta)
 
     @property
@@ -119,13 +125,13 @@ class MetaDeviceAttribute(MetaAttribute):
 def proxys_to_metas(v: Any) -> Any:
     """Returns the meta tensor of a MetaProxy; anything that is not a Proxy is returned
     unchanged."""
-    if isinstance(v, MetaDeviceAttribute):
-        return torch.device("meta")
     if not isinstance(v, Proxy):
         return v
+    if isinstance(v, MetaDeviceAttribute):
+        return torch.device("meta")
     assert isinstance(v, MetaProxy), f"Expected MetaProxy but got {type(v)}"
     assert "_tensor_meta" in vars(v), "MetaProxy does not have an associated meta"
-    return v._tensor_meta
+    return v._tensor_meta  # None, if that is what the call returns
 
 
 class MetaTracer(Tracer):
@@ -138,34 +144,37 @@ class MetaTracer(Tracer):
     def create_proxy(
         self, kind, target, args, kwargs, name=None, type_expr=None, proxy_factory_fn=None
     ):
-        rv = super().create_proxy(kind, target, args, kwargs, name, type_expr, proxy_factory_fn)
+        proxy = super().create_proxy(kind, target, args, kwargs, name, type_expr, proxy_factory_fn)
         if kind == "placeholder" and target in self.meta_args:
-            rv.install_tensor_meta(self.meta_args[target])
-        if kind in ("placeholder", "output"):
-            return rv
+            proxy.install_tensor_meta(self.meta_args[target])
+        elif kind not in ("placeholder", "output"):
+            self._compute(proxy, kind, target, args, kwargs)
+        return proxy
+
+    def _compute(self, proxy, kind, target, args, kwargs):
+        """Computes the meta tensor of a proxy; a warning says if that fails."""
         self._computing = True
         try:
-            rv.install_tensor_meta(self._meta_of(kind, target, args, kwargs))
+            proxy.install_tensor_meta(self._meta_of(kind, target, args, kwargs))
         except Exception as e:
             warnings.warn(f"Could not compute metadata for {kind} target {target}: {e}")
         finally:
             self._computing = False
-        return rv
 
     def _meta_of(self, kind, target, args, kwargs):
+        """What a node gives for the meta tensors of its arguments."""
+        if kind == "get_attr":
+            return attrgetter(target)(self.root)
+        args, kwargs = map_aggregate((args, kwargs), proxys_to_metas)
+        if kind == "call_method":
+            return methodcaller(target, *args[1:], **kwargs)(args[0])
+        if kind == "call_module":
+            module = self.root.get_submodule(target)
+            override = manual_meta_overrides.get(type(module))
+            return override(module, *args, **kwargs) if override else module.forward(*args, **kwargs)
         if target in self.orig_fns and "device" in kwargs:
             kwargs = {**kwargs, "device": "meta"}
-        args, kwargs = map_aggregate((args, kwargs), proxys_to_metas)
-        if kind == "call_function":
-            return manual_meta_overrides.get(target, target)(*args, **kwargs)
-        if kind == "call_method":
-            return getattr(args[0], target)(*args[1:], **kwargs)
-        if kind == "get_attr":
-            return functools.reduce(getattr, target.split("."), self.root)
-        module = self.root.get_submodule(target)
-        if type(module) in manual_meta_overrides:
-            return manual_meta_overrides[type(module)](module, *args, **kwargs)
-        return module.forward(*args, **kwargs)
+        return manual_meta_overrides.get(target, target)(*args, **kwargs)
 
     def getattr(self, attr, attr_val, parameter_proxy_cache):
         plain = super().getattr
@@ -185,7 +194,8 @@ class MetaTracer(Tracer):
         try:
             return super().path_of_module(mod)
         except NameError:
-            if not self.allow_insert_stateless_mods or [*mod.parameters(), *mod.buffers()]:
+            has_state = any(True for _ in chain(mod.parameters(), mod.buffers()))
+            if has_state or not self.allow_insert_stateless_mods:
                 raise
             return self._insert_module_as_submodule(mod)
 

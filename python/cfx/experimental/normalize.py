@@ -18,42 +18,40 @@ class NormalizeArgs(Transformer):
 
     def __init__(self, module: Any, normalize_to_only_use_kwargs: bool = True) -> None:
         super().__init__(module)
-        self.node_map: dict[Any, Node] = {}
+        self.node_map: dict[Any, Node] = {}  # {new value: the node it comes from}
         self.normalize_to_only_use_kwargs = normalize_to_only_use_kwargs
 
     def run_node(self, n: Node) -> Any:
-        args, kwargs = self.fetch_args_kwargs_from_env(n)
-        if n.op == "call_function":
-            types = map_aggregate(n.args, _type_of), map_aggregate(n.kwargs, _type_of)
-            hints = tuple(map(create_type_hint, types[0]))
-            named = {k: create_type_hint(v) for k, v in types[1].items()}
-            out = self.call_function(n.target, args, kwargs, hints, named)
-        else:
-            out = super().run_node(n)
+        made = self._call_with_types(n) if n.op == "call_function" else super().run_node(n)
         if n.op != "output":
-            self.node_map[out] = n
-            out.node.meta = n.meta
-            out.node.type = n.type
-        return out
+            made.node.type, made.node.meta = n.type, n.meta
+            self.node_map[made] = n
+        return made
+
+    def _call_with_types(self, n: Node) -> Any:
+        types = tuple(map(_hint, n.args)), {name: _hint(arg) for name, arg in n.kwargs.items()}
+        return self.call_function(n.target, *self.fetch_args_kwargs_from_env(n), *types)
 
     def call_function(
         self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any],
         arg_types: tuple[Any, ...] | None = None, kwarg_types: dict[str, Any] | None = None,
     ):  # fmt: skip
-        assert callable(target)
-        only = self.normalize_to_only_use_kwargs
-        pair = normalize_function(target, args, kwargs, arg_types, kwarg_types, only)
-        return super().call_function(target, *(pair or (args, kwargs)))
+        """Records a call; the types select one of several signatures."""
+        by_name = self.normalize_to_only_use_kwargs
+        found = normalize_function(target, args, kwargs, arg_types, kwarg_types, by_name)  # type: ignore
+        return super().call_function(target, *(found or (args, kwargs)))
 
     def call_module(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]):
-        assert isinstance(target, str)
-        only = self.normalize_to_only_use_kwargs
-        pair = normalize_module(self.module, target, args, kwargs, only)
-        return super().call_module(target, *(pair or (args, kwargs)))
+        """Records a call."""
+        by_name = self.normalize_to_only_use_kwargs
+        found = normalize_module(self.module, target, args, kwargs, by_name)  # type: ignore
+        return super().call_module(target, *(found or (args, kwargs)))
 
 
-def _type_of(value):
-    return value.meta.get("type") if isinstance(value, Node) else type(value)
+def _hint(arg: Any) -> Any:
+    """The type of an argument of a node, as far as it is known."""
+    known = map_aggregate(arg, lambda x: x.meta.get("type") if isinstance(x, Node) else type(x))
+    return create_type_hint(known)
 
 
 class NormalizeOperators(AnnotateTypesWithSchema):

@@ -193,35 +193,43 @@ def use_mkl_length(graph: MklSubgraph) -> bool:
 
 
 class UnionFind:
-    """Disjoint sets of the numbers below `n`."""
+    """Disjoint sets of the numbers below `n`. A number has the list of its set, whose first number
+    represents the set. To join two sets extends the longer list by the shorter one, so that a
+    number changes its list at most log2(n) times."""
 
     def __init__(self, n: int) -> None:
-        self.parent: list[int | None] = [None] * n
-        self.size: list[int] = [0] * n
+        self._lists: list[list[int]] = [[] for _ in range(n)]
 
     def make_set(self, v: int) -> None:
         """Makes a set that contains only `v`."""
-        self.parent[v], self.size[v] = v, 1
+        if self._lists[v]:
+            self._lists[v].remove(v)
+        self._lists[v] = [v]
+
+    @property
+    def parent(self) -> list[int | None]:
+        """The representative of each number's set; None if it is in no set."""
+        return [numbers[0] if numbers else None for numbers in self._lists]
+
+    @property
+    def size(self) -> list[int]:
+        """The size of each number's set."""
+        return [len(numbers) for numbers in self._lists]
 
     def find(self, v: int) -> int:
         """Returns the representative of the set of `v`."""
-        while self.parent[v] != v:
-            above = self.parent[v]
-            assert above is not None, f"{v} is not in any set; call make_set({v}) first"
-            self.parent[v] = self.parent[above]
-            v = above
-        return v
+        assert self._lists[v], f"{v} is not in any set; call make_set({v}) first"
+        return self._lists[v][0]
 
     def join(self, a: int, b: int) -> int | None:
-        """Joins two sets. Returns the representative if they were the same set already, otherwise
-        None."""
-        a, b = self.find(a), self.find(b)
-        if a == b:
-            return a
-        if self.size[a] < self.size[b]:
-            a, b = b, a
-        self.parent[b] = a
-        self.size[a] += self.size[b]
+        """Joins the sets of two numbers; the larger set, or that of `a`, keeps its representative.
+        Returns the representative if they were the same set already, otherwise None."""
+        if (already := self.find(a)) == self.find(b):
+            return already
+        longer, shorter = sorted((self._lists[a], self._lists[b]), key=len, reverse=True)
+        longer.extend(shorter)
+        for number in shorter:
+            self._lists[number] = longer
         return None
 
 

@@ -1,27 +1,35 @@
 """Partitions of a graph on devices, and the cost of running them."""
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .. import _core
 from ..node import Node
 
 
-def _with_leaves(node: Node) -> list[Node]:
+def _with_leaves(node: Node) -> set[Node]:
     """A node, and the inputs and attributes that it reads."""
-    return [node, *(n for n in node.all_input_nodes if n.op in ("placeholder", "get_attr"))]
+    return {node, *(n for n in node.all_input_nodes if n.op in ("placeholder", "get_attr"))}
 
 
+def _size_of(node: Node) -> Any:
+    size = getattr(node, "size_bytes", None)
+    if not size:
+        raise RuntimeError(f"node has no size_bytes attr: {node}; call get_size_of_all_nodes")
+    return size
+
+
+@dataclass(eq=False, repr=False)
 class Partition:
     """Nodes of a graph that run together: calls, and the inputs and attributes they read."""
 
-    def __init__(self, partition_id: int) -> None:
-        self.nodes: set[Node] = set()
-        self.partition_id = partition_id
-        self.parents: set[Partition] = set()
-        self.children: set[Partition] = set()
-        self.bfs_level: int = -1
-        self.used_mem_bytes: int = 0
-        self.logical_device_ids: list[int] = []
+    partition_id: int
+    nodes: set[Node] = field(default_factory=set, init=False)
+    parents: set["Partition"] = field(default_factory=set, init=False)
+    children: set["Partition"] = field(default_factory=set, init=False)
+    bfs_level: int = field(default=-1, init=False)
+    used_mem_bytes: int = field(default=0, init=False)
+    logical_device_ids: list[int] = field(default_factory=list, init=False)
 
     def __str__(self) -> str:
         return str(self.partition_id)
@@ -32,15 +40,16 @@ class Partition:
 
     def add_node(self, node: Node) -> None:
         """Adds a node, and the inputs and attributes it reads."""
-        self.nodes.update(_with_leaves(node))
+        self.nodes |= _with_leaves(node)
         self.recalculate_mem_size()
 
     def remove_node(self, node: Node) -> None:
         """Removes a node, and the inputs and attributes that no other node here reads."""
-        if node in self.nodes:
-            self.nodes.remove(node)
-            self.nodes -= {n for n in _with_leaves(node) if self.nodes.isdisjoint(n.users)}
-            self.recalculate_mem_size()
+        if node not in self.nodes:
+            return
+        self.nodes.discard(node)
+        self.nodes -= {n for n in _with_leaves(node) if self.nodes.isdisjoint(n.users)}
+        self.recalculate_mem_size()
 
 
 class Device(NamedTuple):
@@ -91,11 +100,8 @@ class PartitionerConfig(NamedTuple):
 def get_extra_size_of(node: Node, nodes: set[Node]) -> int:
     """Returns the additional bytes that a set of nodes needs with this node, including what the
     node reads from outside."""
-    outside = [n for n in node.all_input_nodes if n not in nodes]
-    for n in (node, *outside):
-        if not getattr(n, "size_bytes", None):
-            raise RuntimeError(f"node has no size_bytes attr: {n}; call get_size_of_all_nodes")
-    return node.size_bytes.total_size + sum(n.size_bytes.output_size for n in outside)
+    read = (n for n in node.all_input_nodes if n not in nodes)
+    return _size_of(node).total_size + sum(_size_of(n).output_size for n in read)
 
 
 def get_latency_of_one_partition(
@@ -116,12 +122,12 @@ def get_comm_latency_between(
     parent_partition: Partition, child_partition: Partition, transfer_rate_bytes_per_sec: float
 ) -> float:
     """Returns the time to pass a child its inputs: 0 if both are on the same devices."""
-    devices = parent_partition.logical_device_ids
-    if devices and devices == child_partition.logical_device_ids:
+    places = [p.logical_device_ids for p in (parent_partition, child_partition)]
+    if places[0] and places[0] == places[1]:
         return 0.0
-    read = {d for n in child_partition.nodes for d in n.all_input_nodes}
-    passed = sum(d.size_bytes.output_size for d in read & parent_partition.nodes)
-    return passed / transfer_rate_bytes_per_sec
+    readers = child_partition.nodes
+    passed = (n for n in parent_partition.nodes if not readers.isdisjoint(n.users))
+    return sum(_size_of(n).output_size for n in passed) / transfer_rate_bytes_per_sec
 
 
 def get_latency_of_partitioned_graph(
@@ -130,9 +136,9 @@ def get_latency_of_partitioned_graph(
     transfer_rate_bytes_per_sec: float,
 ) -> float:
     """Returns the latency of the critical path through all partitions."""
-    place = {p: i for i, p in enumerate(partitions)}
-    rate = transfer_rate_bytes_per_sec
-    links = [(i, place[child], get_comm_latency_between(p, child, rate))
-             for p, i in place.items() for child in p.children]
+    numbers = {partition: i for i, partition in enumerate(partitions)}
+    links = [(numbers[parent], numbers[child],
+              get_comm_latency_between(parent, child, transfer_rate_bytes_per_sec))
+             for parent in partitions for child in parent.children]  # fmt: skip
     weights = [float(partition_to_latency_mapping[p].overall_latency_sec) for p in partitions]
     return max(_core._longest_ways(weights, links), default=0.0)

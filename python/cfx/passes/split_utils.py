@@ -1,7 +1,9 @@
 """Splits modules by tags, and accesses attributes by path."""
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
+from .. import _core
 from ..graph import Graph
 from ..graph_module import GraphModule
 from ..node import Node
@@ -15,23 +17,15 @@ __all__ = [
 
 
 def getattr_recursive(obj: object, name: str) -> Any:
-    """Returns the attribute at a dotted path; None if a module along the path does not exist."""
-    for layer in name.split("."):
-        if hasattr(obj, "_modules") and layer in obj._modules:
-            obj = obj._modules[layer]
-        elif hasattr(obj, layer):
-            obj = getattr(obj, layer)
-        else:
-            return None
-    return obj
+    """Returns the attribute at a dotted path; None if something along the path does not exist."""
+    return _core._get_attr(obj, name) if _core._has_attr(obj, name) else None
 
 
 def setattr_recursive(obj: object, attr: str, value: object) -> None:
-    """Sets the attribute at a dotted path."""
-    *layers, last = attr.split(".")
-    for layer in layers:
-        obj = getattr(obj, layer)
-    setattr(obj, last, value)
+    """Sets the attribute at a dotted path; AttributeError if something before its end does not
+    exist."""
+    path, _, last = attr.rpartition(".")
+    setattr(attrgetter(path)(obj) if path else obj, last, value)
 
 
 @dataclass

@@ -1,10 +1,13 @@
 """Splits a module into parts for an accelerator and parts for the CPU; the graph walks are C."""
 import argparse
+import contextlib
 import copy
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from ..graph_module import GraphModule, Module, torch
@@ -31,24 +34,29 @@ class _SplitterSettingBase:
     """The settings of a split. Command-line arguments with these names (--skip-fusion) override
     them."""
 
+    min_acc_module_size: int
+    skip_fusion: bool
+    allow_non_tensor: bool
+    max_acc_splits: int
+    move_non_tensor_nodes_on_boundary: bool
+
     def __init__(
         self, min_acc_module_size: int = DEFAULT_MIN_ACC_MODULE_SIZE,
         skip_fusion: bool = DEFAULT_SKIP_FUSION, allow_non_tensor: bool = DEFAULT_ALLOW_NON_TENSOR,
         max_acc_splits: int = -1, move_non_tensor_nodes_on_boundary: bool = False,
     ) -> None:  # fmt: skip
-        parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
-        parser.add_argument("--min-acc-module-size", type=int, default=min_acc_module_size)
-        parser.add_argument("--max-acc-splits", type=int, default=max_acc_splits)
-        for name, default in (("skip-fusion", skip_fusion), ("allow-non-tensor", allow_non_tensor),
-                              ("move-non-tensor-nodes-on-boundary",
-                               move_non_tensor_nodes_on_boundary)):  # fmt: skip
-            parser.add_argument(f"--{name}", default=default, action="store_true")
-        args = parser.parse_known_args()[0]
-        self.min_acc_module_size = args.min_acc_module_size
-        self.skip_fusion = args.skip_fusion
-        self.allow_non_tensor = args.allow_non_tensor
-        self.max_acc_splits = args.max_acc_splits
-        self.move_non_tensor_nodes_on_boundary = args.move_non_tensor_nodes_on_boundary
+        settings: dict[str, Any] = {
+            "min_acc_module_size": min_acc_module_size, "skip_fusion": skip_fusion,
+            "allow_non_tensor": allow_non_tensor, "max_acc_splits": max_acc_splits,
+            "move_non_tensor_nodes_on_boundary": move_non_tensor_nodes_on_boundary,
+        }  # fmt: skip
+        command_line = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
+        for name, default in settings.items():
+            is_flag = _SplitterSettingBase.__annotations__[name] is bool
+            how: Any = {"action": "store_true"} if is_flag else {"type": int}
+            command_line.add_argument("--" + name.replace("_", "-"), default=default, **how)
+        given = vars(command_line.parse_known_args()[0])
+        vars(self).update((name, given[name]) for name in settings)
 
 
 @dataclass
@@ -60,7 +68,8 @@ class NodeEvent:
     dep: Node | None = None
 
     def to_str(self) -> str:
-        return f"{self.source.name}: {self.desc} {'#' if self.dep is None else self.dep.name}"
+        cause = "#" if self.dep is None else self.dep.name
+        return f"{self.source.name}: {self.desc} {cause}"
 
 
 class NodeEventTracker:
@@ -79,37 +88,46 @@ class NodeEventTracker:
             self.node_events.setdefault(node.name, []).append(len(self.events))
             self.events.append(NodeEvent(node, desc, dep))
 
+    def _lines(self, node_name: str, recursive: bool, tab: str) -> Iterator[str]:
+        for place in self.node_events.get(node_name, ()):
+            event = self.events[place]
+            yield tab + event.to_str()
+            if recursive and event.dep is not None:
+                yield from self._lines(event.dep.name, True, "| " + tab)
+
+    def _all_lines(self) -> Iterator[str]:
+        for name in self.node_events:
+            yield f"Node: {name}:"
+            yield from self._lines(name, False, "  ")
+
     def print_node(
         self, node_name: str, recursive: bool = False, tab: str = "",
         writer: Callable[[str], object] | None = None,
     ) -> None:  # fmt: skip
         """Writes the events of a node and, if `recursive`, of the nodes that caused them."""
-        for event in (self.events[i] for i in self.node_events.get(node_name, ())):
-            (writer or self.writer)(tab + event.to_str())
-            if recursive and event.dep is not None:
-                self.print_node(event.dep.name, True, "| " + tab, writer)
+        for line in self._lines(node_name, recursive, tab):
+            (writer or self.writer)(line)
 
     def to_dict(self) -> dict[str, list[str]]:
         """{name of the node: its events}."""
-        return {k: [self.events[i].to_str() for i in v] for k, v in self.node_events.items()}
+        return {name: [*self._lines(name, False, "")] for name in self.node_events}
 
     def print_all(self, writer: Callable[[str], object] | None = None) -> None:
         """Writes the events of all nodes."""
-        for name in self.node_events:
-            (writer or self.writer)(f"Node: {name}:")
-            self.print_node(name, False, "  ", writer)
+        for line in self._all_lines():
+            (writer or self.writer)(line)
 
     def dump(self) -> None:
         """Writes the events that the mode selects to files whose names start with `dump_prefix`."""
-        if self.tracker_mode < 2:
-            return
-        wanted = os.environ.get(ENV_FX_NET_ACC_SPLITTER_TRACKER_TRACKED_NODES, "").split(",")
-        suffix = ALL_SUFFIX if self.tracker_mode > 2 else NODES_SUFFIX
-        with open(self.dump_prefix + suffix, "w") as f:
-            if self.tracker_mode > 2:
-                self.print_all(lambda line: f.write(line + "\n"))
-            for name in wanted if self.tracker_mode == 2 else ():
-                self.print_node(name, True, "", lambda line: f.write(line + "\n"))
+        if self.tracker_mode == 2:
+            wanted = os.environ.get(ENV_FX_NET_ACC_SPLITTER_TRACKER_TRACKED_NODES, "").split(",")
+            self._write(NODES_SUFFIX, (t for name in wanted for t in self._lines(name, True, "")))
+        elif self.tracker_mode > 2:
+            self._write(ALL_SUFFIX, self._all_lines())
+
+    def _write(self, suffix: str, lines: Iterable[str]) -> None:
+        with open(self.dump_prefix + suffix, "w") as file:
+            file.writelines(f"{line}\n" for line in lines)
 
 
 class FxNetAccNodesFinder:
@@ -178,22 +196,33 @@ class SplitResult(NamedTuple):
 def generate_inputs_for_submodules(
     model: Module, inputs: Sequence[Any], target_submodules: Iterable[str], deepcopy: bool = False
 ) -> dict[str, Any]:
-    """Runs the model and returns {submodule: the inputs it was called with}."""
-    results: dict[str, Any] = {}
-    wanted, handles = set(target_submodules), []
-    for name, module in model.named_modules():
-        if name in wanted:
-            def hook(_: Any, args: Any, name: str = name) -> None:
-                results[name] = copy.deepcopy(args) if deepcopy else args
+    """Runs the model without gradients and returns {submodule: the inputs of its last call}. It has
+    no entry for a submodule that does not exist or is not called."""
+    given: dict[str, Any] = {}
+    wanted = set(target_submodules)
 
-            handles.append(module.register_forward_pre_hook(hook))
-    try:
-        with torch.no_grad():
-            model(*inputs)
-    finally:
-        for handle in handles:
-            handle.remove()
-    return results
+    def keep(name: str, _: Any, args: Any) -> None:
+        given[name] = copy.deepcopy(args) if deepcopy else args
+
+    with contextlib.ExitStack() as hooks, torch.no_grad():
+        for name, module in model.named_modules():
+            if name in wanted:
+                hooks.callback(module.register_forward_pre_hook(partial(keep, name)).remove)
+        model(*inputs)
+    return given
+
+
+def _kind_of_call(modules: dict[str, Module], node: Node) -> str:
+    """The name of what a node calls, and the dtypes of the nodes that it reads."""
+    args = tuple(_get_arg_dtype(arg) for arg in node.args if isinstance(arg, Node))
+    kwargs = {k: _get_arg_dtype(arg) for k, arg in node.kwargs.items() if isinstance(arg, Node)}
+    return f"{get_node_target(modules, node)}: ({args}, {kwargs})"
+
+
+def _count_subgraphs(when: str, subgraphs: list[Subgraph]) -> str:
+    total, acc = len(subgraphs), sum(subgraph.is_acc for subgraph in subgraphs)
+    return (f"{when} removing small acc subgraphs, total {total} subgraphs are created: {acc} acc "
+            f"subgraphs and {total - acc} cpu subgraphs.\n")  # fmt: skip
 
 
 class _SplitterBase:
@@ -268,55 +297,43 @@ class _SplitterBase:
         """Prints and returns which kinds of calls are supported, with the dtypes of their
         inputs."""
         modules = dict(self.module.named_modules())
-        kinds: tuple[dict[str, None], dict[str, None]] = {}, {}
-        supported_nodes = []
-        for node in (n for n in self.module.graph.nodes if n.op in CALLABLE_NODE_OPS):
-            supported = self.operator_support.is_node_supported(modules, node)
-            supported_nodes += [node] * supported
-            args = tuple(_get_arg_dtype(a) for a in node.args if isinstance(a, Node))
-            named = ((k, a) for k, a in node.kwargs.items() if isinstance(a, Node))
-            kwargs = {k: _get_arg_dtype(a) for k, a in named}
-            kinds[not supported][f"{get_node_target(modules, node)}: ({args}, {kwargs})\n"] = None
+        calls = [n for n in self.module.graph.nodes if n.op in CALLABLE_NODE_OPS]
+        supports = self.operator_support.is_node_supported
+        supported_nodes = [node for node in calls if supports(modules, node)]
         if dump_graph:
             self._draw_graph_based_on_node_support(self.module, supported_nodes)
-        parts = (f"\n{word} node types in the model:\n" + "".join(found) for word, found in
-                 zip(("Supported", "Unsupported"), kinds, strict=True))  # fmt: skip
-        print(reports := "".join(parts))
+        chosen, reports = set(supported_nodes), ""
+        for word, which in (("Supported", True), ("Unsupported", False)):
+            kinds = (_kind_of_call(modules, n) for n in calls if (n in chosen) == which)
+            lines = dict.fromkeys(f"{kind}\n" for kind in kinds)  # in order, each once
+            reports += f"\n{word} node types in the model:\n" + "".join(lines)
+        print(reports)
         return reports
 
     def split_preview(self, dump_graph: bool = False) -> str:
         """Prints and returns the planned split, and whether each part can be lowered."""
-        preview = copy.copy(self)
-        preview.tags, preview._node_submodule_map = [], {}
-        reports = []
-
-        def count(when: str, subgraphs: list[Subgraph]) -> None:
-            acc = sum(s.is_acc for s in subgraphs)
-            reports.append(f"{when} removing small acc subgraphs, total {len(subgraphs)} subgraphs "
-                           f"are created: {acc} acc subgraphs and {len(subgraphs) - acc} cpu "
-                           "subgraphs.\n")  # fmt: skip
-
-        subgraphs = preview.put_nodes_into_subgraphs()
-        count("Before", subgraphs)
-        subgraphs = preview.remove_small_acc_subgraphs(subgraphs)
-        count("After", subgraphs)
-        preview.tag(subgraphs)
-        reports += (f"{t}: {len(s.nodes)} node(s)\n"
-                    for t, s in zip(preview.tags, subgraphs, strict=True))  # fmt: skip
-        split = preview.split(remove_tag=True)
+        plan = copy.copy(self)
+        plan.tags, plan._node_submodule_map = [], {}
+        found = plan.put_nodes_into_subgraphs()
+        left = plan.remove_small_acc_subgraphs(found)
+        plan.tag(left)
+        text = _count_subgraphs("Before", found) + _count_subgraphs("After", left)
+        for tag, subgraph in zip(plan.tags, left, strict=True):
+            text += f"{tag}: {len(subgraph.nodes)} node(s)\n"
+        split = plan.split(remove_tag=True)
         names = [name for name, _ in split.named_children() if name.startswith("_run_on_acc_")]
         for name, inputs in generate_inputs_for_submodules(split, self.sample_input, names).items():
-            mod = getattr(split, name)
-            reports.append(f"\nProcessing acc submodule {name}\n")
-            try:
-                lowered = self._lower_model_to_backend(mod, inputs)
-                lowered(*inputs)
-                reports.append("Lowering and running succeed!\n")
-            except RuntimeError:
-                reports.append("Run into an issue during lowering or running!\n"
-                               + self._find_culprit(mod, inputs))  # fmt: skip
-        print(result := "".join(reports))
-        return result
+            text += f"\nProcessing acc submodule {name}\n"
+            text += self._try_to_lower(split.get_submodule(name), inputs)
+        print(text)
+        return text
+
+    def _try_to_lower(self, mod: Any, inputs: Tensors) -> str:
+        try:
+            self._lower_model_to_backend(mod, inputs)(*inputs)
+        except RuntimeError:
+            return "Run into an issue during lowering or running!\n" + self._find_culprit(mod, inputs)
+        return "Lowering and running succeed!\n"
 
     # ---- extending a subgraph ----
 
@@ -346,12 +363,9 @@ class _SplitterBase:
     def starter_nodes(self) -> tuple[NodeSet, NodeSet]:
         """Returns the calls that use inputs or attributes of the module: (for the CPU,
         accelerated)."""
-        found: tuple[NodeSet, NodeSet] = set(), set()
-        for node in self.module.graph.nodes:
-            if node.op in ("placeholder", "get_attr"):
-                for user in (u for u in node.users if u.op in CALLABLE_NODE_OPS):
-                    found[user in self.acc_nodes].add(user)
-        return found
+        sources = (n for n in self.module.graph.nodes if n.op in ("placeholder", "get_attr"))
+        users = {u for node in sources for u in node.users if u.op in CALLABLE_NODE_OPS}
+        return users - self.acc_nodes, users & self.acc_nodes
 
     def put_nodes_into_subgraphs(self) -> list[Subgraph]:
         """Puts all calls into as few subgraphs as possible, alternating between CPU and
@@ -368,17 +382,16 @@ class _SplitterBase:
         """Moves subgraphs that are too small for the accelerator to the CPU, and merges them with
         their neighbours."""
         least, result = self.settings.min_acc_module_size, []
-        for subgraph in subgraphs:
-            if subgraph.is_acc and len(subgraph.nodes) >= least:
-                result.append(subgraph)
+        for stays, run in groupby(subgraphs, lambda s: s.is_acc and len(s.nodes) >= least):
+            neighbours = list(run)
+            if stays:
+                result += neighbours
                 continue
-            if subgraph.is_acc:
+            for size in (len(subgraph.nodes) for subgraph in neighbours if subgraph.is_acc):
                 print("Eliminating acc subgraph because it's smaller than the threshold: "
-                      f"{len(subgraph.nodes)} < {least}")  # fmt: skip
-            if result and not result[-1].is_acc:
-                result[-1].nodes.extend(subgraph.nodes)
-            else:
-                result.append(Subgraph(is_acc=False, nodes=list(subgraph.nodes)))
+                      f"{size} < {least}")  # fmt: skip
+            nodes = [node for subgraph in neighbours for node in subgraph.nodes]
+            result.append(Subgraph(is_acc=False, nodes=nodes))
         return result
 
     def tag(self, subgraphs: list[Subgraph]) -> None:

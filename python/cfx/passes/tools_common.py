@@ -19,23 +19,26 @@ CALLABLE_NODE_OPS = {"call_module", "call_function", "call_method"}
 
 
 def get_acc_ops_name(k: Any) -> str:
-    """Returns the name of a function or class as it appears in tables of supported operators."""
+    """Returns the name of a function or class as it appears in tables of supported operators: a
+    text stays as it is, `acc_ops.name` stands for whatever a module acc_ops defines, and all others
+    have their qualified names."""
     if isinstance(k, str):
         return k
-    if k.__module__ and "acc_ops" in k.__module__:
-        return f"acc_ops.{k.__name__}"
-    return f"{k.__module__}.{k.__qualname__}" if isinstance(k, type) else _get_qualified_name(k)
+    home = getattr(k, "__module__", None) or ""
+    if "acc_ops" in home:
+        return "acc_ops." + k.__name__
+    return f"{home}.{k.__qualname__}" if isinstance(k, type) else _get_qualified_name(k)
 
 
 def get_node_target(submodules: Mapping[str, Module], node: Node) -> str:
-    """Returns the name of the callee: a method, a function, or the class of a module."""
+    """Returns the name of the callee: a method, a function, or the class of a module. A module that
+    stands for one of another class says so in `_base_class_origin`."""
+    if node.op == "call_module":
+        module: Any = submodules[str(node.target)]
+        return get_acc_ops_name(getattr(module, "_base_class_origin", type(module)))
     if node.op not in CALLABLE_NODE_OPS:
-        expected = "call_method, call_module, call_function"
-        raise AssertionError(f"Expect op types of {expected}, but found {node.op}")
-    if node.op != "call_module":
-        return get_acc_ops_name(node.target)
-    module: Any = submodules[str(node.target)]
-    return get_acc_ops_name(getattr(module, "_base_class_origin", type(module)))
+        raise AssertionError(f"%{node} is a {node.op}: only calls have a callee")
+    return get_acc_ops_name(node.target)
 
 
 def is_node_output_tensor(node: Node) -> bool:
@@ -74,12 +77,12 @@ class FxNetAccFusionsFinder:
 
         def add_node(self, node: Node) -> None:
             """Adds a node; its inputs become inputs of the group."""
-            if node not in self.nodes:
-                self.nodes_need_process.add(node)
-                self.nodes.add(node)
-                self.inputs.discard(node)
-                calls = {n for n in node.all_input_nodes if n.op in CALLABLE_NODE_OPS}
-                self.inputs.update(calls - self.nodes)
+            if node in self.nodes:
+                return
+            for known in (self.nodes, self.nodes_need_process):
+                known.add(node)
+            self.inputs |= {n for n in node.all_input_nodes if n.op in CALLABLE_NODE_OPS}
+            self.inputs -= self.nodes
 
     def __init__(self, module: GraphModule, acc_nodes: NodeSet) -> None:
         self.module = module
@@ -92,12 +95,12 @@ class FxNetAccFusionsFinder:
     ) -> bool:  # fmt: skip
         """Adds the nodes on paths from the group to one of `inputs`. Returns whether there are
         any."""
-        graph = self.module.graph
-        down = {*graph._reached(list(fusion_group.nodes), True), *fusion_group.nodes}
-        up = {*graph._reached(list(inputs), False), *inputs}
-        for node in (between := down & up):
+        reached = self.module.graph._reached
+        ends = [(fusion_group.nodes, True), (inputs, False)]
+        after, before = ({*nodes, *reached(list(nodes), down)} for nodes, down in ends)
+        for node in after & before:
             fusion_group.add_node(node)
-        return bool(between)
+        return not after.isdisjoint(before)
 
     def __call__(self) -> dict[Node, NodeSet]:
         groups = self.module.graph._fusion_groups(self.acc_nodes, is_node_output_tensor)
