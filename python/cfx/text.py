@@ -54,4 +54,5 @@ def as_graph(x: Any) -> Any:
     x = as_cfx(x)
     return as_cfx(getattr(x, "graph", x))
 
+
 __dir__ = public_names(globals())
