@@ -67,8 +67,8 @@ const cli_verb verb_trace = {
     .name = "trace",
     .summary = "capture a model in C, or a PyTorch module (NAME.py:CLASS), as IR text",
     .usage = "[-o FILE] [--weights FILE | --no-weights] [--shapes INPUTS]\n"
-              "                 [--pass A,B,...] [--concrete-args INPUTS] [--lower | --keep-modules]\n"
-              "                 [--cflags FLAGS] [--to GENERATOR] FILE",
+              "                 [--pass A,B,...] [--concrete-args INPUTS]\n"
+              "                 [--lower | --keep-modules] [--cflags FLAGS] [--to GENERATOR] FILE",
     .operands = CLI_ONE_FILE,
     .options = verb_options,
     .generator = "text",

@@ -235,8 +235,8 @@ int cli_model_begin(cli_model *m, const char *file, const char *text, const char
 {
     *m = (cli_model){.name = strcmp(file, "-") == 0 ? "<stdin>" : file};
     if (!text && is_python_target(file)) {
-        fprintf(stderr, "%s: PyTorch modules are captured by the Python package: python -m cfx trace "
-                "%s; cfx script captures a file's source without Python\n", file, file);
+        fprintf(stderr, "%s: PyTorch modules are captured by the Python package: python -m cfx "
+                "trace %s; cfx script captures a file's source without Python\n", file, file);
         return CLI_UNREADABLE;
     }
     if (!text && strcmp(file, "-") != 0 && access(file, R_OK) != 0) {

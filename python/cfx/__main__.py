@@ -1,5 +1,5 @@
-"""The command `cfx`, also as `python -m cfx`: the verbs of the command in C, and `trace` for modules
-of PyTorch."""
+"""The command `cfx`, also as `python -m cfx`: the verbs of the command in C, and `trace` for
+modules of PyTorch."""
 import argparse
 import ctypes
 import os
@@ -18,6 +18,7 @@ examples:
   cfx trace torchvision.models:resnet18 -o resnet18.ir
   cfx trace net.py:Net --arg 784 --arg bias=False -o net.ir
   cfx trace net.py:Net --checkpoint net.pt -o net.ir --check 'x=float32[8, 784]'
+  cfx trace net.py:Net --script -o net.ir
   cfx trace net.py:loss | cfx show
   cfx run --weights resnet18.safetensors --input x.npy resnet18.ir
 
@@ -40,6 +41,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--no-weights", action="store_true", help="write the text only")
     add("--arg", metavar="[NAME=]VALUE", action="append", default=[],
         help="an argument of the class or function: a Python literal, a dtype or a device")
+    add("--script", action="store_true",
+        help="capture from the source (cfx.script), with branches and loops that depend on data")
     add("--checkpoint", metavar="FILE",
         help=f"load these parameters first: {named}, or what torch.save wrote")
     add("--concrete", metavar="NAME=VALUE", action="append", default=[],

@@ -22,4 +22,5 @@ def annotate(val: Any, type: type) -> Any:
         val.node.type = type
     return val
 
+
 __dir__ = public_names(globals())

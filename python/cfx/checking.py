@@ -517,4 +517,5 @@ def minimize(
 
     return case(*gm.graph._minimize(test, max_tests))
 
+
 __dir__ = public_names(globals())

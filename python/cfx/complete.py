@@ -61,4 +61,5 @@ def python_module(module: Any, class_name: str | None = None) -> str:
     return _core._generate_form(_graph_of(module, "python_module"), module, "python",
                            _class_name(module, class_name), 0, False)
 
+
 __dir__ = public_names(globals())

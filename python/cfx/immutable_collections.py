@@ -49,4 +49,5 @@ def _register_with_torch() -> None:
             )
     _pytree._register_torch_types()
 
+
 __dir__ = public_names(globals())

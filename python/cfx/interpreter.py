@@ -200,4 +200,5 @@ class Transformer(Interpreter):
 
         return _make_graph_module(self.module, self._finish())
 
+
 __dir__ = public_names(globals(), "Argument", "Graph", "Node", "Target", "map_aggregate")

@@ -173,4 +173,5 @@ def lower(module: Any, *, runtime: Runtime | None = None) -> Lowered:
         raise LowerError([Finding(*row) for row in found])
     return Lowered(clone, _state(clone, module), graph, runtime)
 
+
 __dir__ = public_names(globals())

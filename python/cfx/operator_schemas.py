@@ -329,4 +329,5 @@ def normalize_module(
     callee = _callee(inspect.signature(module.forward))
     return _bind(callee, args, kwargs or {}, normalize_to_only_use_kwargs)
 
+
 __dir__ = public_names(globals())

@@ -37,4 +37,5 @@ def infer_shapes(module: Any, *args: Any, **kwargs: Any) -> Shapes:
     inputs = lowered._bind(args, kwargs)
     return Shapes(*_core._infer(lowered._program, list(inputs), TensorShape))
 
+
 __dir__ = public_names(globals())

@@ -90,4 +90,5 @@ def save_npy(tensor: Any, path: _Path) -> None:
     """Writes a tensor (of cfx, torch or NumPy) to a .npy file, which is replaced atomically."""
     _core._save_npy(tensor, path)
 
+
 __dir__ = public_names(globals())

@@ -321,6 +321,12 @@ def test_trace_takes_models_in_c_and_in_pytorch(tmp_path):
     assert "mlp.safetensors" in done.stdout, done
     done = command("trace", "net.py:Net", "-o", "net.ir", folder=tmp_path)
     assert "net.safetensors: 2 tensors" in done.stderr, done
+    (tmp_path / "net.py").write_text(NET)
+    done = command("trace", "net.py:Net", folder=tmp_path)
+    assert done.returncode == 1 and "capture it with --script" in done.stderr, done
+    done = command("trace", "net.py:Net", "--script", "-o", "net.ir", "--check", "x=float32[3, 4]",
+                   folder=tmp_path)
+    assert "check: the files agree with the module" in done.stderr, done
     done = subprocess.run([BUILD / "cfx", "trace", "net.py:Net"], cwd=tmp_path, text=True,
                           capture_output=True)
     assert done.returncode == 3 and "python -m cfx trace net.py:Net" in done.stderr

@@ -14,7 +14,7 @@ from torch import nn
 from .. import weights
 from ..text import text
 from . import compare as comparing
-from .capture import all_tensors, capture, lower
+from .capture import all_tensors, capture, from_source, lower
 from .errors import Wrong, in_line
 from .target import find, fixed_inputs, load, make
 
@@ -129,7 +129,7 @@ def _trace(options: argparse.Namespace) -> int:
         root.train(options.train)
     if options.checkpoint:
         load(root, options.checkpoint)
-    module = capture(root, fixed, options.leaf)
+    module = (from_source if options.script else capture)(root, fixed, options.leaf)
     if options.lower:
         lowered = lower(module)
         graph, tensors = lowered.graph, dict(lowered.state)

@@ -61,6 +61,9 @@ def _look_for(root: Any, fixed: dict[str, Any], leaves: list[str]) -> None:
 
 # What messages of the tracer advise, in words of the command.
 _ADVICE = (
+    ("capture it with cfx.script, which", "capture it with --script, which"),
+    ("capture the loop with cfx.script", "capture the loop with --script"),
+    ("or capture it with cfx.script", "or capture it with --script"),
     ("fix the input with concrete_args", "fix an input with --concrete NAME=VALUE"),
     ("make the module with the branch a leaf", "keep the module with the branch whole with "
      "--leaf CLASS --no-lower"),
@@ -102,6 +105,18 @@ def capture(root: Any, fixed: dict[str, Any], leaves: list[str]) -> GraphModule:
             return GraphModule(tracer.root, graph, getattr(root, "__name__", type(root).__name__))
     assert first is not None
     raise _cannot_trace(first) from first
+
+
+def from_source(root: Any, fixed: dict[str, Any], leaves: list[str]) -> GraphModule:
+    """The same from its source, with the branches and loops that depend on data."""
+    from ..scripting import script
+
+    _look_for(root, fixed, leaves)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            return script(root, tracer=_Capture(fixed, leaves, True))
+    except (Exception, SystemExit) as error:
+        raise Wrong(f"cannot capture it: {in_line(error)}") from error
 
 
 def all_tensors(module: GraphModule) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree
 
-from .. import checking, lowering, weights
+from .. import _core, checking, lowering, weights
 from ..text import parse as parse_text
 from .errors import Wrong, in_line, near, place_of, why_of
 from .target import value
@@ -86,6 +86,7 @@ def _module_gives(root: Any, inputs: dict[str, Any]) -> Any:
 
 def _files_give(source: str, tensors: dict[str, Any], inputs: dict[str, Any]) -> Any:
     graph = parse_text(source)
+    _core._lower(graph, None)  # branches and loops, whose regions are in rows of the table
     lowered = lowering.Lowered(graph, tensors, graph)
     try:
         return lowered.run(**checking._copied(inputs))

@@ -17,7 +17,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .. import _core, _glue, _pytree
+from .. import _core, _glue, _pytree, ops
 from .._core import _get_qualified_name, _is_from_torch
 from ..node import Argument
 
@@ -646,11 +646,21 @@ class _Job:
         self.last_comment = ""
         self.comment = self.source_comment
 
+    def place(self, node: Any) -> tuple[str, int] | None:
+        """Where a node is in the source. Of a branch or a loop, where its condition is: that of a
+        branch is a node before it."""
+        if node.op != "call_function" or node.target not in (ops.cond, ops.for_loop,
+                                                             ops.while_loop):
+            return node._location
+        inner = node.args[0].nodes if node.target is ops.while_loop else ()
+        return next((n._location for n in inner if n.op not in ("placeholder", "output")), None)
+
     def source_comment(self, node: Any) -> str | None:
         """The user's line that a node comes from, if the node before it has another."""
-        if node.op in ("placeholder", "output") or node._location is None:
+        place = self.place(node)
+        if node.op in ("placeholder", "output") or place is None:
             return None
-        file, line = node._location
+        file, line = place
         text = linecache.getline(file, line).strip()
         comment = f"# {os.path.basename(file)}:{line}{': ' if text else ''}{text}"
         if comment == self.last_comment:

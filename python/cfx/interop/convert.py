@@ -544,4 +544,5 @@ def wrapped_names() -> tuple[dict[tuple[int, str], dict[str, Any]], list[tuple[t
     functions, methods = _wrapped_tables()
     return dict(functions), list(methods)
 
+
 __dir__ = public_names(globals())

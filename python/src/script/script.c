@@ -185,8 +185,8 @@ static int check_source(PyScript *w, PyObject *function)
     const char *what = "has no source that can be read, or shares its line with other lambdas; put "
                        "each into a line of its own, in a file";
     if (file && file[0] == '<')
-        what = "has no source: Python did not keep the text; put it into a file and import that, or "
-               "use IPython, Jupyter or the prompt of Python 3.13 or newer, which keep what is "
+        what = "has no source: Python did not keep the text; put it into a file and import that, "
+               "or use IPython, Jupyter or the prompt of Python 3.13 or newer, which keep what is "
                "typed. For text that exec runs, compile it under a name of its own and put its "
                "lines into linecache.cache";
     PyErr_Clear();  /* the name is not UTF-8 */
