@@ -4,12 +4,13 @@ them. A use returns something that can be compared: names, code, numbers.
 This file is written for torch.fx. Where cfx takes its place, `fx` is cfx.
 """
 import hashlib
+import re
 import traceback
 
 CLIENTS = {  # name: the packages whose sources are changed
     "torchvision": ["torchvision"],
     "timm": ["timm"],
-    "torch.ao": ["torch.ao.quantization", "torch.ao.ns"],
+    "torch.ao": ["torch.ao"],
     "e3nn": ["e3nn", "opt_einsum_fx"],
     "opt_einsum_fx": ["opt_einsum_fx"],
     "torch_geometric": ["torch_geometric"],
@@ -41,7 +42,9 @@ def digest(value):
         return {str(key): digest(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [digest(item) for item in value]
-    return value if isinstance(value, (int, float, bool, type(None))) else str(value)
+    if isinstance(value, (int, float, bool, type(None))):
+        return value
+    return re.sub("0x[0-9a-f]+", "0x", str(value)).replace("torch.fx", "cfx")
 
 
 def define_nms():

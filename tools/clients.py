@@ -82,8 +82,8 @@ def run_uses(client, library):
         import torch  # noqa: F401  (what torch itself imports of itself stays)
 
         packages = json.loads(os.environ["CFX_CLIENT_PACKAGES"])
-        for name in [n for n in sys.modules if n.startswith(tuple(f"{p}." for p in packages))]:
-            del sys.modules[name]
+        for name in [n for n in sys.modules if f"{n}.".startswith(tuple(f"{p}." for p in packages))]:
+            del sys.modules[name]  # torch imports some of torch.ao
         sys.meta_path.insert(0, Finder(packages))
         source = replaced(source)
     scope = {"__name__": "client_uses", "__file__": str(uses), "cfx": sys.modules.get("cfx")}

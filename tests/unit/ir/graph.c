@@ -217,7 +217,8 @@ TEST(pinned_nodes_stay_readable)
     CHECK_STR_EQ("m.relu", cfx_node_target(a, NULL, NULL));
     CHECK_STR_EQ("type", cfx_value_text(cfx_node_type(a), NULL));
     CHECK_STR_EQ("f.py", cfx_node_file(a));
-    CHECK_INT_EQ(0, cfx_node_num_args(a));
+    CHECK_INT_EQ(1, cfx_node_num_args(a));
+    CHECK_INT_EQ(CFX_KIND_NONE, cfx_node_arg(a, 0).kind);
     CHECK_INT_EQ(0, cfx_node_num_inputs(a));
     CHECK(cfx_node_prev(a) == x && cfx_node_is_erased(x)); /* and so does what it leads to */
     CHECK(!cfx_graph_find(g, "relu"));
@@ -232,6 +233,45 @@ TEST(pinned_nodes_stay_readable)
     CHECK_INT_EQ(CFX_OK, erase(x));
     CHECK(!g->limbo && g->dead_pins == 0);
     cfx_graph_release(g);
+}
+
+/* A pinned node that is erased has its literals; if memory is out, no arguments at all. */
+static cfx_status erase_pinned(const cfx_allocator *a, void *arg)
+{
+    cfx_error err = {0};
+    cfx_graph *g = cfx_graph_new(a, NULL, &err);
+    cfx_node *x = g ? cfx_graph_placeholder(g, "x", &err) : NULL;
+    const cfx_value two[] = {x ? cfx_value_node(x) : cfx_value_none(), cfx_value_int(6)};
+    const cfx_value inner = x ? cfx_value_list(g, two, 2, &err) : cfx_value_invalid();
+    const cfx_value args[] = {two[0], cfx_value_int(5), inner};
+    const cfx_kwarg k = {"k", inner};
+    cfx_node *n = NULL;
+    if (err.status == CFX_OK)
+        n = cfx_graph_call(g, CFX_OP_CALL_FUNCTION, "f", args, 3, &k, 1, &err);
+    if (n) {
+        cfx_node_pin(n);
+        CHECK_INT_EQ(CFX_OK, cfx_graph_erase(g, n, NULL));
+        const bool kept = cfx_node_num_args(n) > 0;
+        size_t size = 0;
+        const cfx_value *items = kept ? cfx_value_items(cfx_node_arg(n, 2), &size) : NULL;
+        CHECK(!kept || (cfx_node_arg(n, 0).kind == CFX_KIND_NONE && cfx_node_arg(n, 1).as.i == 5));
+        CHECK(!kept || (size == 2 && items[0].kind == CFX_KIND_NONE && items[1].as.i == 6));
+        CHECK(!kept || cfx_node_kwarg(n, "k").kind == CFX_KIND_LIST);
+        CHECK_INT_EQ(0, cfx_node_num_inputs(n) + cfx_node_num_users(x));
+        *(bool *)arg = kept;
+        cfx_node_unpin(n);
+        CHECK(!g->limbo);
+    }
+    if (g)
+        cfx_graph_release(g);
+    return err.status;
+}
+
+TEST(erased_nodes_keep_their_literals)
+{
+    bool kept = false;
+    CHECK(test_oom_sweep(erase_pinned, &kept) > 2);
+    CHECK(kept);
 }
 
 TEST(pinning_an_erased_node)
