@@ -275,6 +275,22 @@ def _parameters(fn: types.FunctionType) -> tuple[list[str], dict[str, Any]]:
     return names, defaults
 
 
+def _annotations(fn: Any) -> dict[str, Any]:
+    """The annotations of a function. From Python 3.14 on they are evaluated when asked for, and
+    those whose names do not exist are left out."""
+    if sys.version_info < (3, 14):
+        return fn.__annotations__
+    try:
+        return fn.__annotations__
+    except (AttributeError, NameError):
+        import annotationlib
+
+        form = annotationlib.Format.FORWARDREF
+        found = annotationlib.get_annotations(fn, format=form).items()
+        return {name: value for name, value in found
+                if not isinstance(value, annotationlib.ForwardRef)}  # fmt: skip
+
+
 class _AutowrapIds:
     """The ids of the functions that a tracer wraps by itself, when somebody asks for them."""
 
@@ -411,7 +427,7 @@ class Tracer(_core.Tracer):
                     "concrete arguments"
                 )
             concrete_args = dict(zip(names, concrete_args))
-        hints = fn.__annotations__
+        hints = _annotations(fn)
         args = [self._self()] if is_module else []
         if concrete_args is None:
             args += self._placeholders(names, defaults, hints)
@@ -462,7 +478,10 @@ class Tracer(_core.Tracer):
             kwargs = dict(zip(names[n_plain:], args[plain:]))
             return _core._script_call(self, called, args[:plain], kwargs)
 
-        evaluate.__annotations__ = getattr(fn, "__annotations__", {})
+        try:
+            evaluate.__annotations__ = _annotations(fn)
+        except AttributeError:
+            pass  # it has none
         return evaluate
 
     # ---- the trace ----
@@ -522,7 +541,7 @@ class Tracer(_core.Tracer):
             else:
                 result = _core._evaluate(self, lambda: fn(*args), *self._evaluation)
                 result = self._evaluation[0].returned(result)
-            self._output(result, fn.__annotations__.get("return"))
+            self._output(result, _annotations(fn).get("return"))
 
         try:
             _core._run_trace(self, body, paths, scope, _wrapped(), evaluates)

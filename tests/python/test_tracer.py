@@ -658,6 +658,15 @@ def test_asserts():
         Asserting().trace(condition)
 
 
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="annotations are evaluated at once")
+def test_annotations_that_do_not_exist():
+    """Python does not mind before somebody asks for them; those that exist are kept."""
+    scope = {}
+    exec("def f(x: int, y: Nonsense) -> Nonsense:\n    return x + y\n", scope)
+    graph = ours.Tracer().trace(scope["f"])
+    assert [n.type for n in graph.nodes] == [int, None, None, None]
+
+
 def test_scopes_survive_copies_pickle_and_text():
     graph = ours.Tracer().trace(Net())
     want = [n.meta.get("nn_module_stack") for n in graph.nodes]

@@ -1,7 +1,7 @@
 /* module_hooks.c - nn.Module's __call__ and __getattr__ while traces run.
  *
- * Both are functions. The first trace swaps their code, and the last one swaps it back: to assign to
- * the class instead would invalidate the method caches of every class of modules, which takes a
+ * Both are functions. The first trace swaps their code, and the last one swaps it back: to assign
+ * to the class instead would invalidate the method caches of every class of modules, which takes a
  * hundred times as long. But if the class has another function by then, because somebody has
  * replaced or wrapped nn.Module's own, then a function of ours takes its place and calls it: a new
  * one each time, for whoever wraps it during the trace may keep it. What a hook calls plainly is

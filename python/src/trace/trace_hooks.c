@@ -783,8 +783,8 @@ static PyObject *run_trace(PyObject *module, PyObject *args)
     return result;
 }
 
-/* _hook_modules(class, call, getattr): what to hook in nn.Module. Each is a tuple: the function, the
- * code to give it while a trace runs, a function with the code that it has. */
+/* _hook_modules(class, call, getattr): what to hook in nn.Module. Each is a tuple: the function,
+ * the code to give it while a trace runs, a function with the code that it has. */
 static PyObject *hook_modules(PyObject *module, PyObject *args)
 {
     module_state *st = PyModule_GetState(module);
