@@ -559,6 +559,16 @@ static trace_session *session_of_hook(module_state *st, int which, PyObject *pla
     return plain == st->hooks[which].active ? session_in_charge(st) : NULL;
 }
 
+/* A trace goes through what torch.compile made, to the module that it was made of: Dynamo could not
+ * make anything of proxies. */
+static PyObject *call_original(PyObject *compiled, PyObject *args, PyObject *kwargs)
+{
+    PyObject *original = PyObject_GetAttrString(compiled, "_orig_mod");
+    PyObject *result = original ? PyObject_Call(original, args, kwargs) : NULL;
+    Py_XDECREF(original);
+    return result;
+}
+
 /* module.__call__(*args, **kwargs) */
 static PyObject *hook_call(PyObject *self, PyObject *const *in, Py_ssize_t n)
 {
@@ -577,6 +587,8 @@ static PyObject *hook_call(PyObject *self, PyObject *const *in, Py_ssize_t n)
         return NULL;
     if (t->script)
         return script_call_module(t->script, module, args, kwargs);
+    if (strcmp(Py_TYPE(module)->tp_name, "OptimizedModule") == 0)
+        return call_original(module, args, kwargs);
     int inlined = is_inlined(t, st, module);
     if (inlined != 0)
         return inlined < 0 ? NULL : inline_graph(t, st, module, args, kwargs);
