@@ -285,6 +285,17 @@ def test_a_list_cannot_hold_itself():
         cfx.lower(cfx.script(f))(UP, [1])
 
 
+def test_a_range_cannot_be_written_to():
+    def f(x, items):
+        items[0] = x
+        return items
+
+    for way, run in ways(f).items():
+        if way != "interpreted":
+            with pytest.raises(TypeError, match="'range' object does not support item assignment"):
+                run(UP, range(3))
+
+
 def test_defaults_are_new_in_each_run():
     g = cfx.Graph()
     items = g.placeholder("items", default_value=[1, [2]])

@@ -156,6 +156,18 @@ static bool fill_dict(PyObject *dict, PyObject *items)
     return fine;
 }
 
+/* A range is a list in C, but cannot be written to. */
+static bool fill(PyObject *o, PyObject *items)
+{
+    if (PyList_Check(o))
+        return fill_list(o, items);
+    if (PyDict_Check(o))
+        return fill_dict(o, items);
+    PyErr_Format(PyExc_TypeError, "'%s' object does not support item assignment",
+                 Py_TYPE(o)->tp_name);
+    return false;
+}
+
 /* torch's tensor gets the header that C has given to the one that shares its memory. */
 static bool reshape_torch(module_state *st, PyObject *o, const cfx_tensor *t)
 {
@@ -198,8 +210,7 @@ bool crossing_write_back(module_state *st, crossing *both, array_kind kind)
         if (cfx_datum_changes(at.datum) == 0)
             continue;
         PyObject *items = data_to_py(st, at.datum, kind, both);
-        fine = items && (at.datum.kind == CFX_DATUM_LIST ? fill_list(at.object, items)
-                                                         : fill_dict(at.object, items));
+        fine = items && fill(at.object, items);
         Py_XDECREF(items);
     }
     return fine;
