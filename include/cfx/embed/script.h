@@ -334,7 +334,8 @@ typedef struct cfx_world {
      * them. (may be NULL: none are) */
     bool (*hidden)(void *ctx, const char *file);
     /* Dicts may get keys that depend on data: what runs the graph has builtins.dict of pairs and
-     * operator.or_ of dicts. */
+     * operator.or_ of dicts, and no object of the world (a view, a ChainMap) holds a dict that it
+     * does not copy. */
     bool has_data_keys;
     /* Whether to stop (Ctrl-C); called from time to time. (may be NULL) */
     cfx_status (*interrupted)(void *ctx, cfx_error *err);

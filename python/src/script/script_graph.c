@@ -375,5 +375,4 @@ void script_graph_entries(cfx_world *world)
     world->leave = world_leave;
     world->module_stack = world_scope;
     world->keep_attribute = world_keep_attribute;
-    world->has_data_keys = true;
 }

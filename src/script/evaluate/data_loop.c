@@ -98,6 +98,9 @@ static bool add_stand_ins(attempt *a)
         if (!add_stand_in(a, l))
             return false;
         outlets[i].result = l->stand_in;
+        if (cfxi_base_pointers_get(&ev->origins, l->init) &&
+            !cfxi_eval_note_origin(ev, l->stand_in, l->init, NULL, a->merge.number))
+            return false;
         if (!cfxi_base_pointers_set(&a->stand_ins, l->stand_in, (void *)(i + 1), ev->allocator))
             return nomem(ev);
     }
@@ -585,9 +588,9 @@ static bool carry(attempt *a, uint32_t slot, bool *seen)
     cfxi_change c = {.place = {.kind = CFXI_PLACE_LOCAL, .frame = ev->frame, .slot = slot}};
     if (!cfxi_eval_place_read(ev, &c.place, &c.before))
         return false;
-    cfx_object *value = c.before.value ? cfxi_eval_current(ev, c.before.value) : NULL;
+    cfx_object *value = c.before.value;
     if (!value || !can_be_foreseen(ev, value))
-        return true;
+        return true;  /* nor is a list that is a graph value now: others may have the same list */
     carried *place = new_place(a, &c);
     const cfx_object_kind kind = cfxi_eval_kind(ev, value);
     if (!place || !(place->value = cfxi_eval_merge_outlet(&a->merge, value, NULL, kind)))

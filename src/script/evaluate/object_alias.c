@@ -135,7 +135,8 @@ static void visit(search *s, cfx_object *o)
     if (!s->o)
         find_escaped(s, o);
     else
-        s->found = o != s->o && shares_base(s, o) && (s->steps = 0, may_be_one(s, o, s->o));
+        s->found = o != s->o && !are_values(s, o) && shares_base(s, o) &&
+                   (s->steps = 0, may_be_one(s, o, s->o));
     if (cfxi_eval_node(ev, o) || !cfxi_eval_is_container(ev->w->kind(ev->w->ctx, o)) ||
         cfxi_eval_current(ev, o) != o)
         return;

@@ -187,16 +187,16 @@ def list_of_pairs(x, n):
     return [k for k, _ in pairs], sum(t for _, t in pairs) + x
 
 
-@equal((UP, 3), (DOWN, 0))
+@refused((UP, 3), (DOWN, 0))
 def dict_grown_in_a_loop(x, n):
     found = {}
     for i in range(3):
         found[f"k{i}"] = x * i
         if i == n:
-            found["last"] = x
+            found["last"] = x  # refuse
             break
     else:
-        found["last"] = -x
+        found["last"] = -x  # refuse
     return found["last"]
 
 
@@ -433,7 +433,7 @@ def both_are_appended_to(x):
 @equal(MIXED, OTHER)
 def worklist_that_is_replaced(x):
     todo = [i for i in range(len(x)) if x[i] > 0]
-    first, out = todo, []
+    out = []
     while todo:
         i = todo.pop(0)
         rest = []
@@ -442,7 +442,21 @@ def worklist_that_is_replaced(x):
                 rest.append(j)
         out.append(i)
         todo = rest
-    return out, first
+    return out
+
+
+@refused(MIXED, OTHER)
+def alias_of_one_branch_changed_in_a_loop(x):
+    a = []
+    c = a
+    if x[0] > 0:
+        a.append(7)
+    else:
+        a = [4, 5, 6]
+    for i in range(len(x)):
+        a.append(0)  # refuse
+        a = [1]
+    return a, c
 
 
 @equal((MIXED, [0, 1, 2, 3]), (OTHER, []))
@@ -505,124 +519,3 @@ def known_list_sorted_by_data(x):
     numbers = [3, 1, 2]
     numbers.sort(key=lambda n: -n)
     return items, sorted([0, 1, 2], key=lambda i: float(x[i])), numbers
-
-
-# ---- dicts with keys that data choose ------------------------------------------------------------
-
-KEYS = torch.tensor([1.0, 3.0, 1.0, 2.0])
-LESS = torch.tensor([-1.0, 1.0, -1.0, -3.0])
-
-
-@equal(KEYS, LESS)
-def counted(x):
-    counts = {}
-    same = counts
-    for i in range(len(x)):
-        k = int(x[i])
-        if k in counts:
-            counts[k] += 1
-        else:
-            counts[k] = 1
-    return counts, same, list(counts), sorted(counts.items()), len(counts)
-
-
-@equal(KEYS, LESS)
-def counted_by_get(x):
-    counts, total, most = {}, 0, 0
-    for i in range(len(x)):
-        counts[int(x[i])] = counts.get(int(x[i]), 0) + 1
-    for k, n in counts.items():
-        total = total + k * n
-    for k in counts:
-        if counts[k] > most:
-            most = counts[k]
-    return total, most, [k for k in counts if counts[k] > 1]
-
-
-@equal(KEYS, LESS)
-def grouped(x):
-    groups, again = {}, {}
-    for i in range(len(x)):
-        k = int(x[i])
-        if k not in groups:
-            groups[k] = []
-        groups[k].append(i)
-        again.setdefault(k, []).append(i)
-    return groups, again
-
-
-@equal(KEYS, LESS)
-def key_in_one_branch(x):
-    d = {"a": x}
-    if x.sum() > 0:
-        d["b"] = x * 2
-    return d, "b" in d, len(d), list(d)
-
-
-@equal((KEYS, 1), (LESS, 4))
-def keys_of_a_display(x, k: int):
-    d = {k: x, 2: x * 2}
-    e = dict(d)
-    e[k] = x * 3
-    d.update({k: x, 7: x})
-    return d, e, d[k], {i: int(x[i]) for i in range(len(x))}, {**d, 9: 1}
-
-
-@equal((KEYS, ["a", "b", "a"]), (LESS, []))
-def words_numbered(x, words: list):
-    numbers = {}
-    for w in words:
-        if w not in numbers:
-            numbers[w] = len(numbers)
-    return [numbers[w] for w in words], numbers
-
-
-@equal((KEYS, 1), (LESS, 4))
-def missing_key(x, k: int):
-    d = {}
-    d[k] = x
-    return d[1]
-
-
-class Memo:
-    def __init__(self):
-        self.seen = {}
-
-    def get(self, k, x):
-        if k in self.seen:
-            return self.seen[k]
-        self.seen[k] = x * k
-        return self.seen[k]
-
-
-@equal(KEYS, LESS)
-def memo(x):
-    m, total = Memo(), 0
-    for i in range(len(x)):
-        total = total + m.get(int(x[i]), x)
-    return total, len(m.seen)
-
-
-@refused((KEYS, 1), (LESS, 4))
-def list_in_a_dict_and_outside(x, k: int):
-    row = [1]
-    d = {}
-    d[k] = row
-    row.append(2)  # refuse
-    return d
-
-
-@refused((KEYS, 1), (LESS, 4))
-def deletes_a_key(x, k: int):
-    d = {1: x, 2: x * 2}
-    d[k] = x
-    del d[k]  # refuse
-    return d
-
-
-@refused((KEYS, 1), (LESS, 4))
-def either_of_two_dicts(x, k: int):
-    a, b = {k: 1}, {5: 2}
-    c = a if x.sum() > 0 else b
-    c[k] = 9  # refuse
-    return a, b, c
