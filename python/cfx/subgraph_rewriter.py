@@ -117,8 +117,9 @@ class _Rule:
                 place = f"{path}_{number}"
             fresh[path], taken[place], self.sources[place] = place, value, path
         if any(old != new for old, new in fresh.items()):
-            self.made = copy.deepcopy(self.made)
-            _retarget(self.made, fresh)
+            renamed: Any = copy.deepcopy(self.made)
+            _retarget(renamed, fresh)
+            self.made = renamed
 
     def _fits(self, value: Any, gm: Any, taken: dict[str, Any], place: str) -> bool:
         if place not in taken and not _core._has_attr(gm, place):
@@ -147,7 +148,7 @@ class _Rule:
 def _retarget(graph: Graph, paths: dict[str, str]) -> None:
     for node in graph.nodes:
         if node.op in ("call_module", "get_attr"):
-            node.target = paths.get(node.target, node.target)
+            node.target = paths.get(str(node.target), str(node.target))
         for arg in node.args:
             if isinstance(arg, Graph):
                 _retarget(arg, paths)
