@@ -263,7 +263,8 @@ class Report:
             first, *more = self.error.split("\n")
             line = more[0] if first.endswith(_INVALID) and more else first
             return self.broken_by, self.after is None, culprit, re.sub(r"0x\w+|\d+", "#", line)
-        word = (self.at or self.difference).what.split()[0]
+        shown = self.at or self.difference
+        word = shown.what.split()[0] if shown else ""
         return self.broken_by, culprit, word if word in _PROPERTIES else "value"
 
     def _rows(self) -> Iterator[tuple[str, Any]]:
@@ -444,7 +445,8 @@ def _expect_sound(gm: Any, inputs: Any, table: dict[Any, Any]) -> Any:
 
 
 def _bisect(passes: list[Any], first: Any, inputs: Any, table: dict[Any, Any]) -> Report:
-    current, passed = first, []
+    current = first
+    passed: list[str] = []
     for i, one in enumerate(passes):
         again = [one]
         try:

@@ -63,7 +63,7 @@ def _traced(x: Any) -> tuple[Graph, Any]:
 
 
 def _alike(a: Any, b: Any) -> bool:
-    """Whether two attributes, such as modules, hold the same."""
+    """Whether two attributes hold the same; modules may differ in `training`."""
     if a is b:
         return True
     if type(a) is not type(b):
@@ -72,15 +72,12 @@ def _alike(a: Any, b: Any) -> bool:
         kinds = [(t.shape, t.dtype, t.device, t.requires_grad) for t in (a, b)]
         return kinds[0] == kinds[1] and not a.is_meta and torch.equal(a, b)
     if isinstance(a, Module):
-        return _alike(vars(a), vars(b))
+        return _alike(*({**vars(module), "training": None} for module in (a, b)))
     if isinstance(a, dict):
         return a.keys() == b.keys() and all(_alike(a[k], b[k]) for k in a)
     if isinstance(a, (list, tuple)):
         return len(a) == len(b) and all(map(_alike, a, b))
-    try:
-        return bool(a == b)
-    except Exception:
-        return False
+    return bool(a == b)
 
 
 class _Rule:
@@ -108,7 +105,7 @@ class _Rule:
         return type(theirs) is type(mine)
 
     def settle(self, gm: Any, taken: dict[str, Any]) -> None:
-        """Finds a path for each attribute. `taken` has those that rules before this one will add."""
+        """Finds a path for each attribute. `taken` has those that earlier rules will add."""
         paths = self.made._paths(False) if self.made is not None and self.root is not None else ()
         fresh: dict[str, str] = {}
         for path in paths:
@@ -121,14 +118,18 @@ class _Rule:
                 place = f"{path}_{number}"
             fresh[path], taken[place], self.sources[place] = place, value, path
         if any(old != new for old, new in fresh.items()):
-            self.made = copy.deepcopy(self.made)
-            _retarget(self.made, fresh)
+            renamed: Any = copy.deepcopy(self.made)
+            _retarget(renamed, fresh)
+            self.made = renamed
 
     def _fits(self, value: Any, gm: Any, taken: dict[str, Any], place: str) -> bool:
-        if place in taken:
-            return _alike(taken[place], value)
-        free = not _core._has_attr(gm, place)
-        return free or _alike(_core._get_attr(gm, place), value)
+        if place not in taken and not _core._has_attr(gm, place):
+            return True
+        try:
+            there = taken[place] if place in taken else _core._get_attr(gm, place)
+            return _alike(there, value)
+        except Exception:  # modules that contain each other, or an __eq__ that fails
+            return False
 
     def check(self, gm: GraphModule) -> None:
         """Raises RuntimeError if the replacement reads what nobody has."""
@@ -148,7 +149,7 @@ class _Rule:
 def _retarget(graph: Graph, paths: dict[str, str]) -> None:
     for node in graph.nodes:
         if node.op in ("call_module", "get_attr"):
-            node.target = paths.get(node.target, node.target)
+            node.target = paths.get(str(node.target), str(node.target))
         for arg in node.args:
             if isinstance(arg, Graph):
                 _retarget(arg, paths)

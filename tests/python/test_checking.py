@@ -392,7 +392,8 @@ def test_minimize_a_report():
 def two_bugs(gm):
     """Makes relu wrong, and the calls after it as well."""
     for node in gm.graph.nodes:
-        node.target = {torch.relu: torch.sigmoid, torch.cos: torch.sin}.get(node.target, node.target)
+        other = {torch.relu: torch.sigmoid, torch.cos: torch.sin}
+        node.target = other.get(node.target, node.target)
 
 
 def test_minimize_keeps_the_failure_that_was_reported():

@@ -625,9 +625,19 @@ def test_a_new_module_with_an_existing_name_keeps_its_weights():
 
 
 def test_the_same_module_is_not_copied_again():
-    gm = cfx.symbolic_trace(Layer(1.0, torch.relu))
+    gm = cfx.symbolic_trace(Layer(1.0, torch.relu)).eval()
     assert cfx.replace_pattern(gm, relu, Layer(1.0, torch.tanh))
     assert [name for name, _ in gm.named_children()] == ["fc"]
+
+
+def test_what_cannot_be_compared_gets_a_fresh_name():
+    one, two = Layer(1.0, torch.relu), Layer(1.0, torch.tanh)
+    for layer in (one, two):
+        layer.fc.around = [layer]
+    one.fc.extra, two.fc.extra = torch.ones(2), torch.zeros(2).to_sparse()
+    gm = cfx.symbolic_trace(one)
+    assert cfx.replace_pattern(gm, relu, two)
+    assert [name for name, _ in gm.named_children()] == ["fc", "fc_1"]
 
 
 def test_a_path_of_the_pattern_means_what_was_matched():

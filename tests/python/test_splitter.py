@@ -271,7 +271,8 @@ def fine_all_through(a):
 
 SEARCHES = [
     ("sequential", {}), ("sequential", {"start": "cos", "end": "mul"}), ("binary", {}),
-    ("binary", {"start": "tanh"}), ("accumulate", {"end": "nope"}), ("accumulate", {"start": "exp"}),
+    ("binary", {"start": "tanh"}), ("accumulate", {"end": "nope"}),
+    ("accumulate", {"start": "exp"}),
     ("block", {}), ("block", {"find_last_node": True}), ("block", {"find_last_node": False}),
     ("block", {"start": "sin"}), ("skip", {"skip_nodes": []}), ("defined", {"end": "cos"}),
     ("skip", {"skip_nodes": ["relu", "exp"]}), ("sequential", {"start": "nope"}),

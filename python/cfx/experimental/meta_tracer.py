@@ -171,7 +171,8 @@ class MetaTracer(Tracer):
         if kind == "call_module":
             module = self.root.get_submodule(target)
             override = manual_meta_overrides.get(type(module))
-            return override(module, *args, **kwargs) if override else module.forward(*args, **kwargs)
+            compute = functools.partial(override, module) if override else module.forward
+            return compute(*args, **kwargs)
         if target in self.orig_fns and "device" in kwargs:
             kwargs = {**kwargs, "device": "meta"}
         return manual_meta_overrides.get(target, target)(*args, **kwargs)

@@ -37,14 +37,16 @@ class NormalizeArgs(Transformer):
         arg_types: tuple[Any, ...] | None = None, kwarg_types: dict[str, Any] | None = None,
     ):  # fmt: skip
         """Records a call; the types select one of several signatures."""
+        assert callable(target)
         by_name = self.normalize_to_only_use_kwargs
-        found = normalize_function(target, args, kwargs, arg_types, kwarg_types, by_name)  # type: ignore
+        found = normalize_function(target, args, kwargs, arg_types, kwarg_types, by_name)
         return super().call_function(target, *(found or (args, kwargs)))
 
     def call_module(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]):
         """Records a call."""
+        assert isinstance(target, str)
         by_name = self.normalize_to_only_use_kwargs
-        found = normalize_module(self.module, target, args, kwargs, by_name)  # type: ignore
+        found = normalize_module(self.module, target, args, kwargs, by_name)
         return super().call_module(target, *(found or (args, kwargs)))
 
 

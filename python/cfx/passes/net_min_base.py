@@ -178,7 +178,7 @@ class _MinimizerBase:
             names = [n.target for n in part.graph.find_nodes(op="placeholder")]
             unknown = [name for name in names if name not in self.a_outputs]
             if not unknown:
-                return tuple([kept[n] for n in names] for kept in (self.a_outputs, self.b_outputs))
+                return [self.a_outputs[n] for n in names], [self.b_outputs[n] for n in names]
             print(f"The values of {unknown} are not known yet; the sample input is run for them")
         given = generate_inputs_for_submodules(main_module, self.sample_input, [submod_path])
         return given[submod_path], given[submod_path]
@@ -230,8 +230,9 @@ class _MinimizerBase:
         log(f"Numerical accuracy = {self.results[compared]}")
         if same:
             return
-        for given, suffix in zip(inputs, ("_cpu", "_acc")) if self.module_exporter else ():
-            self.module_exporter(given, part, names[0] + suffix)
+        if self.module_exporter is not None:
+            for given, suffix in zip(inputs, ("_cpu", "_acc")):
+                self.module_exporter(given, part, names[0] + suffix)
         log(message := f"Result mismatch for {compared}")
         raise FxNetMinimizerResultMismatchError(message)
 

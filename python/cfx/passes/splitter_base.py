@@ -332,7 +332,8 @@ class _SplitterBase:
         try:
             self._lower_model_to_backend(mod, inputs)(*inputs)
         except RuntimeError:
-            return "Run into an issue during lowering or running!\n" + self._find_culprit(mod, inputs)
+            why = self._find_culprit(mod, inputs)
+            return f"Run into an issue during lowering or running!\n{why}"
         return "Lowering and running succeed!\n"
 
     # ---- extending a subgraph ----
