@@ -65,10 +65,11 @@ static int cmd_trace(const cli_args *args)
 
 const cli_verb verb_trace = {
     .name = "trace",
-    .summary = "capture a model in C, or a PyTorch module (NAME.py:CLASS), as IR text",
+    .summary = "capture a model in C, or a PyTorch module, as IR text",
     .usage = "[-o FILE] [--weights FILE | --no-weights] [--shapes INPUTS]\n"
               "                 [--pass A,B,...] [--concrete-args INPUTS]\n"
-              "                 [--lower | --keep-modules] [--cflags FLAGS] [--to GENERATOR] FILE",
+              "                 [--lower | --keep-modules] [--cflags FLAGS]\n"
+              "                 [--to GENERATOR] FILE",
     .operands = CLI_ONE_FILE,
     .options = verb_options,
     .generator = "text",
@@ -77,7 +78,7 @@ const cli_verb verb_trace = {
         "  cfx trace -o model.ir --pass fuse_bn model.c       and model.safetensors\n"
         "  cfx trace --shapes 'x=float32[N, 3, 224, 224]' model.c\n"
         "  cfx trace --keep-modules model.c | cfx show\n"
-        "  python -m cfx trace net.py:Net -o net.ir        a PyTorch module; for its options:\n"
-        "  python -m cfx trace --help\n",
+        "  python -m cfx trace net.py:Net -o net.ir           a PyTorch module\n"
+        "  python -m cfx trace --help                         its options\n",
     .run = cmd_trace,
 };

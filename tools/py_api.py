@@ -45,7 +45,7 @@ def members(class_):
         owner = next((c for c in class_.__mro__ if name in vars(c)), None)
         ours = owner is not None and owner.__module__.startswith("cfx")
         if ours and (not name.startswith("_") or name == "__init__"):
-            yield name, getattr(class_, name)
+            yield name, getattr(class_, name, None)  # what only an object has: None
 
 
 def describe(path, value):

@@ -5,7 +5,7 @@ without torch; functions that need torch say so when you call them.
 """
 import importlib
 import importlib.util
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._core import Runtime, Tensor, __version__, manual_seed, map_aggregate, map_arg
 from .graph import CodeGen, Graph, PythonCode
@@ -14,6 +14,17 @@ from .interpreter import Interpreter, Transformer
 from .node import Node, has_side_effect
 from .ops import check_buffer, check_length, cond, fail, for_loop, while_loop
 from .text import equal, parse, structural_hash, text
+
+if TYPE_CHECKING:  # what is loaded when somebody asks for it
+    from ._symbolic_trace import PH, ProxyableClassMeta, Tracer, symbolic_trace, wrap
+    from .checking import bisect, check, minimize
+    from .complete import c_code, generate, python_module
+    from .graph_module import GraphModule
+    from .lowering import lower
+    from .proxy import Proxy
+    from .scripting import ScriptError, script
+    from .shapes import infer_shapes
+    from .subgraph_rewriter import any_of, replace_pattern
 
 __all__ = [
     "CodeGen", "Graph", "Interpreter", "Node", "PythonCode", "Runtime", "Tensor",
@@ -26,11 +37,13 @@ __all__ = [
 def _has_torch() -> bool:
     try:
         return importlib.util.find_spec("torch") is not None
+    except ImportError:
+        return False
     except ValueError:  # somebody made a module of that name
         return True
 
 
-if _has_torch():  # `from cfx import *` works without it
+if TYPE_CHECKING or _has_torch():  # `from cfx import *` works without it
     __all__ += [
         "GraphModule", "PH", "Proxy", "ProxyableClassMeta", "ScriptError", "Tracer", "any_of",
         "bisect", "c_code", "check", "generate", "infer_shapes", "lower", "minimize",

@@ -210,11 +210,9 @@ class Graph(_core.Graph):
     def python_code(
         self, root_module: str, *, verbose: bool = False, include_stride: bool = False,
         include_device: bool = False, colored: bool = False, expanded_def: bool = False,
-        record_func: bool = False, additional_meta: list[str] | None = None, source: bool = False,
+        record_func: bool = False, additional_meta: list[str] | None = None,
     ) -> PythonCode:  # fmt: skip
-        """Returns the source of a Python function for this graph, and the globals it needs.
-        `source` adds the lines of the program that was captured, as comments."""
-        more = {"source": True} if source else {}  # a CodeGen of torch.fx's kind does not know it
+        """Returns the source of a Python function for this graph, and the globals it needs."""
         return self._python_code(
             root_module,
             _Namespace(),
@@ -225,7 +223,6 @@ class Graph(_core.Graph):
             expanded_def=expanded_def,
             record_func=record_func,
             additional_meta=additional_meta,
-            **more,
         )
 
     def _python_code(self, root_module: str, namespace: _Namespace, **options: Any) -> PythonCode:

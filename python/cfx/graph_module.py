@@ -22,6 +22,7 @@ from ._core import _assign_attr, _copy_attr, _del_attr
 from ._core import _get_attr, _get_attr_via_attr_list, _has_attr
 from ._glue.generated import _EvalCacheLoader, _exec_with_source, _forward_from_src, _loader
 from ._glue.generated import _method_from_src
+from ._glue.codegen import show_source
 from ._glue.listing import public_names
 from .graph import Graph, PythonCode
 from .text import as_cfx
@@ -172,12 +173,10 @@ def _indent(text: str) -> str:
 def _print_readable(
     module: Module, module_name: str, print_output: bool = True, include_stride: bool = False,
     include_device: bool = False, colored: bool = False, expanded_def: bool = False,
-    additional_meta: list[str] | None = None, source: bool = False,
+    additional_meta: list[str] | None = None,
 ) -> str:  # fmt: skip
     show: dict[str, Any] = dict(include_stride=include_stride, include_device=include_device)
     show.update(colored=colored, additional_meta=additional_meta)
-    if source:
-        show.update(source=True)
     code = module.graph.python_code("self", verbose=True, expanded_def=expanded_def, **show)
     texts = [code.src.strip()]
     for name, child in module.named_children():
@@ -297,14 +296,22 @@ class GraphModule(Module):
     def print_readable(
         self, print_output: bool = True, include_stride: bool = False, include_device: bool = False,
         colored: bool = False, *, fast_sympy_print: bool = False, expanded_def: bool = False,
-        additional_meta: list[str] | None = None, source: bool = False,
+        additional_meta: list[str] | None = None,
     ) -> str:  # fmt: skip
         """Returns, and by default prints, the code of this module and of the GraphModules in it,
         with comments that show where each part comes from and the entries of `meta` that
-        `additional_meta` names. With `source` the comments are the lines of the program that was
-        captured."""
+        `additional_meta` names."""
         show = (print_output, include_stride, include_device, colored)
-        return _print_readable(self, self._get_name(), *show, expanded_def, additional_meta, source)
+        return _print_readable(self, self._get_name(), *show, expanded_def, additional_meta)
+
+    def print_source(self, print_output: bool = True) -> str:
+        """Returns, and by default prints, the code of this module and of the GraphModules in it,
+        with the lines of the program that was captured as comments."""
+        before = show_source.set(True)
+        try:
+            return _print_readable(self, self._get_name(), print_output)
+        finally:
+            show_source.reset(before)
 
     def to_folder(self, folder: str | os.PathLike[str], module_name: str = "FxModule") -> None:
         """Writes a package to `folder` from which `module_name` can be imported."""

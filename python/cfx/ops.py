@@ -13,6 +13,10 @@ from . import _core
 from ._core import Graph
 from ._glue.listing import public_names
 
+__all__ = [
+    "Operator", "Region", "check_length", "cond", "fail", "find", "for_loop", "while_loop",
+]  # fmt: skip
+
 Region = Callable[..., Any] | Graph
 
 
@@ -116,9 +120,7 @@ def __dir__() -> list[str]:
     return sorted({*_names(), *(name for name in _core._kernels() if name[0] != "_")})
 
 
-_names = public_names(
-    globals(), "cond", "while_loop", "for_loop", "fail", "check_length", "check_buffer"
-)
+_names = public_names(globals())
 
 for _function in (cond, while_loop, for_loop, fail, check_length, check_buffer):
     _function.__module__ = "cfx"  # how the operator table and generated code name them

@@ -238,21 +238,20 @@ def test_source_lines_as_comments(program, capsys):
     gm = cfx.script(program)
     lines = inspect.getsource(program).splitlines()
     first = program.__code__.co_firstlineno
-    shown = gm.print_readable(source=True)
+    shown = gm.print_source()
     assert capsys.readouterr().out == shown + "\n"
-    for code in (shown, gm.graph.python_code("self", source=True).src):
-        compile(code, "shown", "exec")
-        found = re.findall(r"^ +# test_first_use\.py:(\d+): (.*)$", code, re.M)
-        assert found
-        for number, text in found:
-            assert lines[int(number) - first].strip() == text
+    compile(shown, "shown", "exec")
+    found = re.findall(r"^ +# test_first_use\.py:(\d+): (.*)$", shown, re.M)
+    assert found
+    for number, text in found:
+        assert lines[int(number) - first].strip() == text
     assert "#" not in gm.code and "#" not in gm.graph.python_code("self").src
 
 
 def test_source_lines_of_a_trace():
-    code = cfx.symbolic_trace(calls).graph.python_code("self", source=True).src
+    code = cfx.symbolic_trace(calls).print_source(print_output=False)
     line = calls.__code__.co_firstlineno + 1
-    assert f"    # test_first_use.py:{line}: return torch.relu(x) + 1\n    relu = " in code
+    assert f"    # test_first_use.py:{line}: return torch.relu(x) + 1\n        relu = " in code
 
 
 # ---- the command -------------------------------------------------------------------------------

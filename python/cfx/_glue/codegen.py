@@ -14,6 +14,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -229,6 +230,10 @@ def _parse_stack_trace(
 
 # ---- code -------------------------------------------------------------------------------------
 
+# Whether the user's lines are the comments. No parameter: methods have those of torch.fx.
+show_source: ContextVar[bool] = ContextVar("show_source", default=False)
+
+
 
 @dataclass
 class PythonCode:
@@ -333,13 +338,14 @@ class CodeGen:
         self, nodes: Any, root_module: str, namespace: Any, *, verbose: bool = False,
         include_stride: bool = False, include_device: bool = False, colored: bool = False,
         expanded_def: bool = False, record_func: bool = False,
-        additional_meta: list[str] | None = None, source: bool = False,
+        additional_meta: list[str] | None = None,
     ) -> PythonCode:  # fmt: skip
         job = _Job(self, expanded_def, _color_fns if colored else _no_colors)
         if verbose:
             job.be_verbose(include_stride, include_device, additional_meta or ())
-        if source:
-            job.show_source()
+        if show_source.get():
+            job.last_comment = ""
+            job.comment = job.source_comment
         globals_ = {name: builtin.obj for name, builtin in _custom_builtins.items()}
         try:
             src, lines, start = _core._generate(
@@ -640,11 +646,6 @@ class _Job:
             return None
         self.last_comment = comment
         return f"\n{self.colors['dim'](comment)}\n"
-
-    def show_source(self) -> None:
-        """The user's lines are the comments, whatever else is shown."""
-        self.last_comment = ""
-        self.comment = self.source_comment
 
     def place(self, node: Any) -> tuple[str, int] | None:
         """Where a node is in the source. Of a branch or a loop, where its condition is: that of a
