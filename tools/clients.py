@@ -82,7 +82,8 @@ def run_uses(client, library):
         import torch  # noqa: F401  (what torch itself imports of itself stays)
 
         packages = json.loads(os.environ["CFX_CLIENT_PACKAGES"])
-        for name in [n for n in sys.modules if f"{n}.".startswith(tuple(f"{p}." for p in packages))]:
+        roots = tuple(f"{package}." for package in packages)
+        for name in [name for name in sys.modules if f"{name}.".startswith(roots)]:
             del sys.modules[name]  # torch imports some of torch.ao
         sys.meta_path.insert(0, Finder(packages))
         source = replaced(source)
