@@ -278,17 +278,17 @@ def _parameters(fn: types.FunctionType) -> tuple[list[str], dict[str, Any]]:
 def _annotations(fn: Any) -> dict[str, Any]:
     """The annotations of a function. From Python 3.14 on they are evaluated when asked for, and
     those whose names do not exist are left out."""
-    if sys.version_info < (3, 14):
-        return fn.__annotations__
     try:
         return fn.__annotations__
     except (AttributeError, NameError):
-        import annotationlib
+        if sys.version_info >= (3, 14):
+            import annotationlib
 
-        form = annotationlib.Format.FORWARDREF
-        found = annotationlib.get_annotations(fn, format=form).items()
-        return {name: value for name, value in found
-                if not isinstance(value, annotationlib.ForwardRef)}  # fmt: skip
+            form = annotationlib.Format.FORWARDREF
+            found = annotationlib.get_annotations(fn, format=form).items()
+            unknown = annotationlib.ForwardRef
+            return {name: value for name, value in found if not isinstance(value, unknown)}
+        raise
 
 
 class _AutowrapIds:

@@ -1,7 +1,7 @@
 /* pythons.c - how deep C functions may call themselves, in every version of Python. */
 #include "pythons.h"
 
-#if PY_VERSION_HEX >= 0x030C0000 && PY_VERSION_HEX < 0x030E0000
+#if PY_VERSION_HEX >= 0x030C0000
 
 /* More than containers may nest in a graph (CFX_MAX_DEPTH), and about one megabyte of stack. */
 enum { MAX_NESTING = 2000 };

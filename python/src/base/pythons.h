@@ -145,8 +145,9 @@ static inline PyObject *weak_target(PyObject *weak)
 /* ---- the C stack ---------------------------------------------------------------------------- */
 
 /* Around a function that calls itself for what a value contains: enter_nested is 0, or -1 with a
- * RecursionError that ends in `where`. Python 3.11 counts such calls with those of Python; 3.14
- * looks at the stack. 3.12 and 3.13 allow so many that they need more stack than there is. */
+ * RecursionError that ends in `where`. Python 3.11 counts such calls with those of Python. 3.12 and
+ * 3.13 allow so many that they need more stack than there is; 3.14 looks at the stack, and what is
+ * that deep takes too long. */
 int enter_nested(const char *where);
 void leave_nested(void);
 
