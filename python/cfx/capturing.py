@@ -301,6 +301,15 @@ def _copy_inputs(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
 # ---- the recorder ------------------------------------------------------------------------------
 
 
+def _modes() -> dict[str, Any]:
+    """What contexts change: gradients, and autocast for each kind of device."""
+    modes: dict[str, Any] = {"grad": torch.is_grad_enabled()}
+    for device in ("cpu", "cuda"):
+        modes[device] = (torch.get_autocast_dtype(device), torch.is_autocast_enabled(device),
+                         torch.is_autocast_cache_enabled())  # fmt: skip
+    return modes
+
+
 def _writes(func: Any, name: str, kwargs: dict[str, Any]) -> bool:
     """Whether a call may write to its arguments."""
     if isinstance(func, torch._ops.OpOverload):
@@ -319,9 +328,8 @@ class _Recorder:
         self.assumed: set[Any] = set()
         self.constants: dict[int, tuple[Any, Any]] = {}  # {id: (tensor, node)}
         self.foreign: dict[str, torch.Tensor] = {}  # tensors from outside of the model
-        self.grad: Any = None  # the node that has the grad mode outside, while it is changed
-        self.outside = torch.is_grad_enabled()
-        self.inside = self.outside
+        # contexts that the program is in: the state inside, and how its end is recorded
+        self.modes: list[tuple[Any, Any, Any]] = [(_modes(), None, None)]
 
     # ---- nodes ----
 
@@ -331,17 +339,26 @@ class _Recorder:
     def method(self, name: str, *args: Any) -> Any:
         return self.tracer.create_node("call_method", name, args, {})
 
-    def _follow_modes(self) -> None:
-        """Records that gradients were switched since the last call."""
-        now = torch.is_grad_enabled()
-        if now == self.inside:
+    def follow_modes(self) -> None:
+        """Records the contexts that the program entered and left since the last call."""
+        now = _modes()
+        if now == self.modes[-1][0]:
             return
-        self.inside = now
-        if now == self.outside:
-            self.call(contexts.set_mode, self.grad)
-        else:
-            self.grad = self.call(torch.is_grad_enabled)
-            self.call(contexts.set_mode, now)
+        if now in (state for state, _, _ in self.modes):
+            while self.modes[-1][0] != now:
+                _, leave, token = self.modes.pop()
+                self.call(leave, token)
+            return
+        for key, value in now.items():
+            before = self.modes[-1][0]
+            if before[key] == value:
+                continue
+            if key == "grad":
+                token, leave = self.call(torch.is_grad_enabled), contexts.set_mode
+                self.call(leave, value)
+            else:
+                token, leave = self.call(contexts._enter_autocast, key, *value), contexts._exit_autocast
+            self.modes.append(({**before, key: value}, leave, token))
 
     # ---- arguments: what this run computes with, and what the graph has ----
 
@@ -409,7 +426,7 @@ class _Recorder:
         of_graph = any(isinstance(leaf, (Witness, *SYMBOLS)) for leaf in given)
         if not of_graph and not writes and not _has_tensor(result):
             return result  # a setting, or a question that the inputs do not decide
-        self._follow_modes()
+        self.follow_modes()
         opcode, target, args = spelling(func, args) if not below else ("call_function", func, args)
         known = {id(leaf._real): leaf for leaf in given if isinstance(leaf, Witness)}
         known |= {id(leaf): leaf for leaf in given
@@ -445,7 +462,7 @@ class _Recorder:
         self.undo.before_module(module)
         with undisturbed():
             result = forward(*self.real(args), **self.real(kwargs))
-        self._follow_modes()
+        self.follow_modes()
         given = _pytree.tree_leaves((args, kwargs))
         known = {id(leaf._real): leaf for leaf in given if isinstance(leaf, Witness)}
         node = self.tracer.create_node("call_module", path, self.node(args), self.node(kwargs))
@@ -623,6 +640,7 @@ class _Run:
             args, kwargs = self._as_given(self._placeholders())
             with Net(self.recorder):
                 result = self.model.forward(*args, **kwargs)
+            self.recorder.follow_modes()
             self._keep_state()
             return self._results(result)
 

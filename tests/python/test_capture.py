@@ -300,6 +300,19 @@ def test_modes_are_in_the_graph():
     assert not frozen.requires_grad and learns.requires_grad
 
 
+def test_autocast_is_in_the_graph():
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = x @ x
+            with torch.autocast("cpu", enabled=False):
+                z = x @ x
+            y = y + x @ x
+        return y, z, x @ x
+
+    gm = check(of(forward), (torch.randn(3, 3),), (torch.randn(5, 5),))
+    assert gm.code.count("with torch.autocast(") == 2
+
+
 def test_the_other_mode_is_refused():
     model = of(lambda self, x: F.dropout(x, 0.5, self.training))
     gm = capture(model.eval(), torch.ones(3))
