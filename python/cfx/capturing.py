@@ -357,7 +357,8 @@ class _Recorder:
                 token, leave = self.call(torch.is_grad_enabled), contexts.set_mode
                 self.call(leave, value)
             else:
-                token, leave = self.call(contexts._enter_autocast, key, *value), contexts._exit_autocast
+                token = self.call(contexts._enter_autocast, key, *value)
+                leave = contexts._exit_autocast
             self.modes.append(({**before, key: value}, leave, token))
 
     # ---- arguments: what this run computes with, and what the graph has ----

@@ -14,7 +14,8 @@ from ._core import Graph
 from ._glue.listing import public_names
 
 __all__ = [
-    "Operator", "Region", "check_buffer", "check_length", "cond", "fail", "find", "for_loop", "while_loop",
+    "Operator", "Region", "check_buffer", "check_length", "cond", "fail", "find", "for_loop",
+    "while_loop",
 ]  # fmt: skip
 
 Region = Callable[..., Any] | Graph

@@ -54,7 +54,8 @@ def test_sizes_stay_symbolic():
         y = self.fc(x).view(b * n, -1) + torch.arange(b * n)[:, None]
         return y[: b * 2 - 1].reshape(-1), x.new_zeros(n + 1, 3), b
 
-    gm = check(of(forward), (torch.randn(2, 3, 4),), (torch.randn(5, 7, 4),), (torch.randn(1, 1, 4),))
+    shapes = (2, 3, 4), (5, 7, 4), (1, 1, 4)
+    gm = check(of(forward), *((torch.randn(shape),) for shape in shapes))
     assert gm.guards == ()
 
 
@@ -134,7 +135,8 @@ def test_items_are_numbers_of_the_graph():
 
 
 @pytest.mark.parametrize("ask", [
-    lambda x: x.tolist(), lambda x: int(x[0]), lambda x: float(x[0]), lambda x: torch.equal(x, x + 1),
+    lambda x: x.tolist(), lambda x: int(x[0]), lambda x: float(x[0]),
+    lambda x: torch.equal(x, x + 1),
 ])  # fmt: skip
 def test_data_that_python_sees_is_checked(ask):
     gm = capture(of(lambda self, x: (x + 1, ask(x))), torch.tensor([1.0, 2.0]))
@@ -154,7 +156,8 @@ def test_arguments_and_results_keep_their_structure():
     class Model(nn.Module):
         def forward(self, x, pair, *, table, flag=True, scale=2.0):
             a, (b, c) = pair
-            return {"sum": x + a, "rest": [b * scale, (c, None, "name")], "in": table["k"] if flag else x}
+            inner = table["k"] if flag else x
+            return {"sum": x + a, "rest": [b * scale, (c, None, "name")], "in": inner}
 
     args = (torch.randn(2), (torch.randn(2), [torch.randn(3), torch.randn(1)]))
     table = {"k": torch.randn(4)}

@@ -448,7 +448,8 @@ def takes_tensors(func: Callable[..., Any]) -> bool:
 
 def is_transformed(value: Any) -> bool:
     """Whether a tensor is wrapped by vmap, grad or another transform of torch.func."""
-    return isinstance(value, torch.Tensor) and torch._C._functorch.is_functorch_wrapped_tensor(value)
+    wrapped = torch._C._functorch.is_functorch_wrapped_tensor
+    return isinstance(value, torch.Tensor) and wrapped(value)
 
 
 def undisturbed() -> Any:

@@ -774,9 +774,11 @@ static PyObject *proxy_get_class(PyObject *self, void *unused)
     module_state *st = state_of(type);
     if (others_trace(st))
         return Py_NewRef((PyObject *)type);
-    PyObject *seen = PyDict_GetItemWithError(type->tp_dict, st->str_seen);
+    PyObject *dict = class_dict(type);
+    PyObject *seen = dict ? Py_XNewRef(PyDict_GetItemWithError(dict, st->str_seen)) : NULL;
+    Py_XDECREF(dict);
     if (seen || PyErr_Occurred())
-        return Py_XNewRef(seen);
+        return seen;
     return call_glue(st, "seen_class", (PyObject *)type);
 }
 
