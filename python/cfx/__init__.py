@@ -17,6 +17,7 @@ from .text import equal, parse, structural_hash, text
 
 if TYPE_CHECKING:  # what is loaded when somebody asks for it
     from ._symbolic_trace import PH, ProxyableClassMeta, Tracer, symbolic_trace, wrap
+    from .capturing import CaptureError, capture
     from .checking import bisect, check, minimize
     from .complete import c_code, generate, python_module
     from .graph_module import GraphModule
@@ -45,22 +46,22 @@ def _has_torch() -> bool:
 
 if TYPE_CHECKING or _has_torch():  # `from cfx import *` works without it
     __all__ += [
-        "GraphModule", "PH", "Proxy", "ProxyableClassMeta", "ScriptError", "Tracer", "any_of",
-        "bisect", "c_code", "check", "generate", "infer_shapes", "lower", "minimize",
-        "python_module", "replace_pattern", "script", "symbolic_trace", "wrap",
+        "CaptureError", "GraphModule", "PH", "Proxy", "ProxyableClassMeta", "ScriptError", "Tracer",
+        "any_of", "bisect", "c_code", "capture", "check", "generate", "infer_shapes", "lower",
+        "minimize", "python_module", "replace_pattern", "script", "symbolic_trace", "wrap",
     ]  # fmt: skip
 
 # Loaded when somebody asks for them, because most need torch: name -> module.
 _MODULES = (
-    "_lazy_graph_module", "_symbolic_trace", "annotate", "checking", "complete", "config",
-    "experimental",
-    "graph_module", "interop", "lowering", "operator_schemas", "passes", "proxy", "scripting",
-    "shapes", "subgraph_rewriter", "traceback", "weights",
+    "_lazy_graph_module", "_symbolic_trace", "annotate", "capturing", "checking", "complete",
+    "config", "experimental", "graph_module", "interop", "lowering", "operator_schemas", "passes",
+    "proxy", "scripting", "shapes", "subgraph_rewriter", "traceback", "weights",
 )  # fmt: skip
 _PARTS = ("graph", "immutable_collections", "interpreter", "node", "ops", "text")
 _LAZY = {
     **{name: name for name in _MODULES},
     "GraphModule": "graph_module", "Proxy": "proxy",
+    **dict.fromkeys(("CaptureError", "capture"), "capturing"),
     **dict.fromkeys(("bisect", "check", "minimize"), "checking"),
     **dict.fromkeys(("c_code", "generate", "generators", "python_module"), "complete"),
     **dict.fromkeys(("LowerError", "Lowered", "lower"), "lowering"),

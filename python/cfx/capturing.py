@@ -12,6 +12,7 @@ import operator
 import os
 import random
 import sys
+import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from torch.utils import _pytree
 
 from ._glue import contexts
 from ._glue.codegen import CodeGen
+from ._glue.listing import public_names
 from ._glue.witness import (
     SYMBOLS, Net, Number, Witness, is_transformed, number_of, spelling, symbol, takes_tensors,
     undisturbed,
@@ -55,7 +57,7 @@ _LIBRARIES = tuple(os.path.dirname(str(m.__file__)) + os.sep for m in (torch, sy
 
 def _user_line() -> str:
     """The innermost line outside of torch and cfx."""
-    frame = sys._getframe(1)
+    frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_LIBRARIES):
         frame = frame.f_back
     if frame is None:
@@ -219,7 +221,7 @@ class _Undo:
         self.modules = [(path, m, dict(vars(m)), dict(m._parameters), dict(m._buffers))
                         for path, m in root.named_modules()]  # fmt: skip
         self.saved: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
-        self.storages = {}
+        self.storages: dict[int, torch.Tensor] = {}
         for tensor in (*root.parameters(), *root.buffers()):
             with contextlib.suppress(RuntimeError, NotImplementedError):  # sparse, fake: no storage
                 self.storages.setdefault(tensor.untyped_storage().data_ptr(), tensor)
@@ -624,7 +626,7 @@ class _Run:
         """The arguments by place and by keyword, as the caller gave them: decorators look."""
         by_name = dict(zip(self.arguments, values))
         args: list[Any] = []
-        kwargs = {}
+        kwargs: dict[str, Any] = {}
         for name, parameter in self.structure.signature.parameters.items():
             if parameter.kind is parameter.VAR_POSITIONAL:
                 args += by_name[name]
@@ -712,3 +714,6 @@ def capture(model: torch.nn.Module, *args: Any, **kwargs: Any) -> CapturedModule
     if not isinstance(model, torch.nn.Module):
         raise TypeError(f"capture needs a torch.nn.Module, not {type(model).__qualname__}")
     return _Run(model, args, kwargs).run()
+
+
+__dir__ = public_names(globals())

@@ -123,8 +123,9 @@ static bool contains_itself(const cfxi_lower *l, const cfx_node *n)
     for (size_t i = 0; i < count; i++) {
         if (items[i].kind == CFX_KIND_NODE && items[i].as.node == item.as.node)
             return true;
-        if (cfxi_lower_what(l, items[i]) != CFXI_WHAT_NUMBER)
-            return false;  /* comparing it may fail */
+        if (cfxi_lower_what(l, items[i]) != CFXI_WHAT_NUMBER ||
+            cfxi_lower_what(l, item) != CFXI_WHAT_NUMBER)
+            return false;  /* comparing them may fail */
     }
     return false;
 }

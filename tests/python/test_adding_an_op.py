@@ -99,7 +99,8 @@ def test_c_programs_have_a_function(copy):
 def test_a_name_belongs_to_one_operator(copy, tmp_path):
     """The build stops at a second row with one of its names, and says where."""
     shutil.copy(ROOT / "Makefile", tmp_path)
-    for name in ("include", "src/ops", "src/script/evaluate", "tools/generate"):
+    for name in ("include", "src/ops", "src/script/evaluate", "src/script/world",
+                 "tools/generate"):
         shutil.copytree(copy.folder / name, tmp_path / name)
     row = copy.steps[TABLE]
     table = (tmp_path / TABLE).read_text()
@@ -120,7 +121,8 @@ def test_pytorchs_samples(copy):
     """In another process, which loads an extension with the row."""
     pytest.importorskip("torch")
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    copy.link(copy.folder / f"python/cfx/_core{suffix}", *copy.objects("python/src"),
+    command = (o for o in copy.objects("cli") if "main" not in o.stem)
+    copy.link(copy.folder / f"python/cfx/_core{suffix}", *copy.objects("python/src"), *command,
               options=["-shared", "-Wl,-Bsymbolic-functions"])
     done = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
                "-o", f"pythonpath={copy.folder / 'python'}", "-k", "polar",

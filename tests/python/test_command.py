@@ -339,8 +339,8 @@ BAD = [
     (["net.py:Chooses"], 1, f"net.py:{line_of('x.sum()')}: cannot capture 'if x.sum() > 0:': the "
      "condition is not known while tracing"),
     (["net.py:Twice"], 1, f"net.py:{line_of('if twice:')}: cannot capture 'if twice:': "),
-    (["net.py:Twice"], 1, "to do: fix the input with --concrete twice=False, keep"),
-    (["net.py:Chooses"], 1, "to do: fix an input with --concrete NAME=VALUE, keep the module"),
+    (["net.py:Twice"], 1, "; or fix the input with --concrete twice=False, keep"),
+    (["net.py:Chooses"], 1, "; or fix an input with --concrete NAME=VALUE, keep the module"),
     (["net.py:Missing"], 1, "2 calls cannot run in C (use --no-lower to write the graph"),
     (["net.py:Missing"], 1, "'torch._C._linalg.linalg_lstsq' is not in the operator table"),
     (["net.py:Net", "--concrete", "time=2"], 1, "there is no input 'time' among (x, times)"

@@ -123,6 +123,9 @@ CODE_DIFFERENCES = {
     "a statement with '# COUNTER: 1' in a string is kept": lambda n: any(
         "# COUNTER" in v for v in leaves(n, str)
     ),
+    "a class or function among the arguments of a node with a line is imported": lambda n: (
+        n._location is not None and any(repr(v).startswith("<") for v in leaves(n, object))
+    ),
     "keywords that are no identifiers are passed in a dict": lambda n: any(
         keyword.iskeyword(name) or not name.isidentifier() for name in n.kwargs
     ),
@@ -145,7 +148,7 @@ def leaves(node, type_):
         if isinstance(value, (list, tuple, set, frozenset)):
             for item in value:
                 collect(item)
-        elif type(value) is type_:
+        elif type(value) is type_ or type_ is object:
             found.append(value)
 
     collect((node.args, node.kwargs))

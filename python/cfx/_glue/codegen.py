@@ -472,7 +472,8 @@ class _PyTreeCodeGen(CodeGen):
 
     def gen_var_bindings(self, fn_args: list[str], free_vars: list[str], expanded_def: bool) -> str:
         """Returns the statements that unpack the arguments."""
-        names = ", ".join(re.split("[:=#]", var)[0].rstrip() for var in free_vars)
+        texts = [re.split("[:#]", var)[0] for var in free_vars]
+        names = ", ".join(re.sub(" *=.*", "", text) for text in texts)  # their defaults: above
         annotations = self._format_annotations(free_vars, expanded_def)
         arguments = self._arguments(fn_args)
         flatten = f"fx_pytree.tree_flatten_spec({arguments}, self._in_spec)"

@@ -500,7 +500,7 @@ def _record_rules():
     rules.update(dict.fromkeys(chance.refused, _REFUSED))
     rules.update(dict.fromkeys(chance.refused_of_graph, _REFUSED_OF_GRAPH))
     rules.update(dict.fromkeys(contexts.MODES, _MODE))
-    rules[ops.check_length] = _ALWAYS
+    rules[ops.check_length] = rules[ops.check_buffer] = _ALWAYS
     rules.update(dict.fromkeys(chance.asked, _ASKED))
     rules.update({t: _ALWAYS for t in vars(torch).values() if type(t) is type(torch.FloatTensor)})
     return rules

@@ -94,7 +94,10 @@ class Number:
     def str(self) -> str:
         return f"{self.value}" if self.recorder is None else f"{self.node}={self.value}"
 
-    _graph_repr = __str__ = __repr__ = str
+    _graph_repr = str
+
+    def __repr__(self):
+        return self.str()
 
     def _literal(self, value: Any) -> "Number":
         return Number(None, value, value)
@@ -167,8 +170,8 @@ def _add_methods() -> None:
         setattr(Number, f"r{name}", reversed_(function))
     for name, function in _COMPARISONS.items():
         setattr(Number, name, functools.partialmethod(Number._compare, function))
-    for name, function in _FUNCTIONS.items():
-        setattr(Number, name, functools.partialmethod(Number._compute, function))
+    for name, of_one in _FUNCTIONS.items():
+        setattr(Number, name, functools.partialmethod(Number._compute, of_one))
 
 
 _add_methods()
@@ -330,7 +333,7 @@ def spelling(func: Callable[..., Any], args: tuple) -> tuple[str, Any, tuple]:
     name = func.__name__
     if not is_tensor_method_or_property(func) and getattr(torch.Tensor, name, None) is not func:
         return "call_function", func, args
-    owner = getattr(func, "__self__", None)
+    owner: Any = getattr(func, "__self__", None)
     if name == "__get__":
         return "call_function", getattr, (args[0], owner.__name__)
     if name == "__set__":

@@ -301,7 +301,13 @@ static int keep_buffer(PyScript *w, PyObject *buffer, PyObject *v)
 {
     PyObject *name = PyUnicode_InternFromString("copy_");
     PyObject *args[2] = {name ? script_read(w, buffer) : NULL, v};
-    const bool fits = args[0] && check_fits(w, buffer, args[0], v) == 0;
+    bool fits = args[0] && check_fits(w, buffer, args[0], v) == 0;
+    const cfx_node *read = fits && is_proxy(w->st, args[0]) ? w->world.node(w, object(args[0]))
+                                                            : NULL;
+    if (read && cfx_node_num_users(read) > 0) {  /* each use reads it, as in the code of the graph */
+        Py_SETREF(args[0], script_read(w, buffer));
+        fits = args[0] != NULL;
+    }
     PyObject *proxy = fits ? script_record_method(w, name, args, 2, NULL) : NULL;
     Py_XDECREF(proxy);
     Py_XDECREF(args[0]);

@@ -137,6 +137,8 @@ static unsigned function_raises(cfx_evaluator *ev, const cfx_node *n, const char
         return 0;
     if (strcmp(target, "cfx.check_length") == 0)
         return VALUE | TYPE;
+    if (strcmp(target, "cfx.check_buffer") == 0)
+        return RUNTIME;
     if (strcmp(target, "torch._assert") == 0)
         return ASSERTION | RUNTIME;  /* the truth of a tensor with several elements */
     if (strncmp(target, "torch.", 6) == 0 || strncmp(target, "cfx.ops.", 8) == 0)

@@ -91,7 +91,8 @@ class AnyRank(nn.Module):
         return y.reshape(*shape, -1)
 
 
-@program(torch.ones(3, requires_grad=True), torch.ones(2), tags="requires_grad")
+@program(torch.ones(3, requires_grad=True), torch.ones(2), tags="requires_grad",
+         no_row="gradients")
 def asks_for_gradients(x):
     if x.requires_grad:
         return x.detach() * 2, True
