@@ -304,7 +304,7 @@ static int keep_buffer(PyScript *w, PyObject *buffer, PyObject *v)
     bool fits = args[0] && check_fits(w, buffer, args[0], v) == 0;
     const cfx_node *read = fits && is_proxy(w->st, args[0]) ? w->world.node(w, object(args[0]))
                                                             : NULL;
-    if (read && cfx_node_num_users(read) > 0) {  /* each use reads it, as in the code of the graph */
+    if (read && cfx_node_num_users(read) > 0) {  /* every use reads it, as in the graph's code */
         Py_SETREF(args[0], script_read(w, buffer));
         fits = args[0] != NULL;
     }
