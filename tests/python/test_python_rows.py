@@ -171,7 +171,7 @@ def cmath_close(a, b):
 
 def test_nan_and_identity():
     """`a in [a]` is true of NaN, too; where it depends on which NaN it is, nobody guesses."""
-    def among(a, b):
+    def among(a: float, b: float):
         return a in [1, a], a in [b], a not in [2.0, a]
 
     lowered = cfx.lower(cfx.script(among))
@@ -179,6 +179,12 @@ def test_nan_and_identity():
     assert lowered(1.0, 1.0) == among(1.0, 1.0)
     with pytest.raises(NotImplementedError, match="two NaN are one object"):
         lowered(NAN, NAN)
+    anything = cfx.lower(cfx.script(lambda a: a in [1, a]))
+    assert anything(1.0) and anything(2.0) and anything(torch.ones(1))
+    with pytest.raises(NotImplementedError, match="two NaN are one object"):
+        anything(NAN)
+    with pytest.raises(RuntimeError, match="ambiguous"):
+        anything(torch.ones(2))
     equal = cfx.lower(cfx.script(lambda a, b: [a] == [b]))
     assert equal(1.0, 1.0) and not equal(NAN, 1.0)
     with pytest.raises(NotImplementedError, match="two NaN are one object"):
