@@ -23,11 +23,12 @@ from ._glue import contexts
 from ._glue.codegen import CodeGen
 from ._glue.listing import public_names
 from ._glue.witness import (
-    SYMBOLS, Net, Number, Witness, is_transformed, number_of, spelling, symbol, takes_tensors,
-    undisturbed,
+    SYMBOLS, Net, Number, Witness, counts_by_size, is_transformed, number_of, spelling, symbol,
+    takes_tensors, undisturbed,
 )  # fmt: skip
 from ._symbolic_trace import Tracer
 from .graph_module import GraphModule
+from .ops import check_length
 
 __all__ = ["CaptureError", "CapturedModule", "Guard", "capture"]
 
@@ -435,6 +436,8 @@ class _Recorder:
         known |= {id(leaf): leaf for leaf in given
                   if isinstance(leaf, torch.Tensor) and not isinstance(leaf, Witness)}  # fmt: skip
         node = self.tracer.create_node(opcode, target, self.node(args), self.node(kwargs))
+        if counts_by_size(func):
+            self._assume_length(node, len(result))
         return self.wrap(node, result, known, of_graph)
 
     def _tensor(self, value: Any) -> Any:
@@ -489,6 +492,11 @@ class _Recorder:
         text = f"{_expression(left)} {_SIGNS[function]} {_expression(right)}"
         holds = self.call(function if value else _OPPOSITE[function], left, right)
         self._check(holds, Guard("size", text, value, _user_line()))
+
+    def _assume_length(self, node: Any, length: int) -> None:
+        """A call had as many results."""
+        self.guards.append(Guard("size", f"len({node.name})", length, _user_line()))
+        self.call(check_length, node, length)
 
     def assume_value(self, node: Any, value: Any, kind: str = "size") -> None:
         """A number or a truth of the graph had this value."""
@@ -700,7 +708,8 @@ class _Run:
 def _drop_sizes(graph: Any) -> None:
     """Removes numbers that were computed but not used."""
     for node in reversed(list(graph.nodes)):
-        size = node.op == "call_method" and node.target in ("size", "item")
+        size = node.op == "call_method" and node.target in (
+            "size", "item", "stride", "storage_offset")
         number = node.op == "call_function" and node.target in _SIGNS
         if not node.users and (size or number or node.op == "get_attr"):
             graph.erase_node(node)

@@ -96,6 +96,40 @@ def test_a_loop_over_a_size_is_a_guard():
         gm(torch.randn(4, 2))
 
 
+def test_the_number_of_parts_is_a_guard():
+    def forward(self, x):
+        return sum(part.sum() for part in x.split(2)), [p + 1 for p in torch.chunk(x, 3)]
+
+    gm = check(of(forward), (torch.randn(6),), (torch.randn(5),))
+    assert [g.expression for g in gm.guards] == ["len(split)", "len(chunk)"]
+    with pytest.raises(ValueError, match="too many values"):
+        gm(torch.randn(8))
+
+
+def test_dimensions_that_are_removed_are_a_guard():
+    gm = check(of(lambda self, x: x.squeeze() + 1), (torch.randn(1, 3),), (torch.randn(1, 5),))
+    assert [g.value for g in gm.guards] == [True, False]
+    with pytest.raises(AssertionError, match=r"x.shape\[0\] == 1 was True"):
+        gm(torch.randn(2, 3))
+
+
+def test_strides_stay_symbolic():
+    def forward(self, x):
+        y = x.t()
+        z = y[1:]
+        return torch.as_strided(y, z.shape, y.stride(), z.storage_offset())
+
+    gm = check(of(forward), (torch.randn(3, 4),), (torch.randn(5, 6),))
+    assert gm.guards == ()
+
+
+def test_texts_and_truths_of_sizes_are_guards():
+    gm = check(of(lambda self, x: (f"{x.shape[0]}", x + 1 if x.shape[1] else x)),
+               (torch.randn(3, 4),), (torch.randn(3, 7),))
+    assert [(g.expression, g.value) for g in gm.guards] == [
+        ("x.shape[0]", 3), ("x.shape[1] != 0", True)]
+
+
 def test_batch_one_is_not_special():
     def forward(self, x, y):
         return x + y, torch.cat([x, y]), x.expand(x.shape[0], 4)

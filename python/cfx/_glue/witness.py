@@ -91,12 +91,10 @@ class Number:
     def clone(self) -> "Number":
         return self
 
-    def str(self) -> str:
+    def __repr__(self) -> str:
         return f"{self.value}" if self.recorder is None else f"{self.node}={self.value}"
 
-    _graph_repr = str
-
-    def __repr__(self):
+    def _graph_repr(self):
         return self.str()
 
     def _literal(self, value: Any) -> "Number":
@@ -111,9 +109,15 @@ class Number:
             self.recorder.assume_value(self.node, self.value)
         return self.value
 
-    int_ = bool_ = float_ = _plain
-    guard_int = guard_float = guard_bool = guard_size_oblivious = _plain
-    guard_or_false = guard_or_true = expect_true = _plain
+    def _truth(self, *where: Any) -> bool:
+        return bool(self._plain() if self.is_bool() else self._compare(operator.ne, 0).value)
+
+    int_ = float_ = guard_int = guard_float = _plain
+    bool_ = guard_bool = guard_size_oblivious = _truth
+    guard_or_false = guard_or_true = expect_true = _truth
+
+    def str(self) -> Any:
+        return f"{self._plain()}"
 
     def expect_size(self, *where: Any) -> bool:
         return True
@@ -229,6 +233,12 @@ class Witness(torch.Tensor):
             known = self._sizes[dim] = symbol(self._recorder, node, self._real.size(dim))
         return known
 
+    def asked(self, name: str, *args: Any) -> Any:
+        """What a method that gives a number gives."""
+        recorder = self._recorder
+        node = recorder.method(name, self._node, *args)
+        return symbol(recorder, node, getattr(self._real, name)(*args))
+
     def sizes(self) -> torch.Size:
         return torch.Size([self.size_of(dim) for dim in range(self._real.dim())])
 
@@ -261,11 +271,13 @@ def _size_below(witness, *dim):
 
 
 def _stride_below(witness, *dim):
-    """Strides of what is contiguous follow from the sizes; others are as in this run."""
+    """Strides of what is contiguous follow from the sizes; others are asked for."""
     real, sizes = witness._real, witness.sizes()
-    strides = list(real.stride())
+    dims = range(real.dim())
     if real.is_contiguous() and real.numel() > 0:
-        strides = [functools.reduce(operator.mul, sizes[d + 1 :], 1) for d in range(real.dim())]
+        strides = [functools.reduce(operator.mul, sizes[d + 1 :], 1) for d in dims]
+    else:
+        strides = [witness.asked("stride", d) for d in dims]
     return strides[dim[0]] if dim else strides
 
 
@@ -279,7 +291,7 @@ _BELOW: dict[Any, Callable[..., Any]] = {
     _aten.sym_stride: _stride_below, _aten.stride: _stride_below,
     _aten.sym_numel: Witness.count, _aten.numel: Witness.count,
     _aten.dim: _ask_real("dim"),
-    _aten.sym_storage_offset: _ask_real("storage_offset"),
+    _aten.sym_storage_offset: lambda witness: witness.asked("storage_offset"),
     _aten.is_contiguous: _ask_real("is_contiguous"),
     _aten.is_strides_like_format: lambda witness, *args: _aten.is_strides_like_format(
         witness._real, *args),
@@ -298,7 +310,7 @@ _FACTS = (
 )  # fmt: skip
 _FACT_METHODS = (
     "dim", "ndimension", "is_floating_point", "is_complex", "is_contiguous", "element_size",
-    "is_signed", "get_device", "storage_offset", "is_conj", "is_neg", "is_inference", "is_set_to",
+    "is_signed", "get_device", "is_conj", "is_neg", "is_inference", "is_set_to",
     "is_shared", "is_pinned", "dense_dim", "sparse_dim", "is_coalesced", "data_ptr",
     "_is_view", "dim_order", "__repr__", "__format__",
 )  # fmt: skip
@@ -370,6 +382,20 @@ def _stride(net, witness, dim=None):
     return tuple(found) if dim is None else found[dim]
 
 
+def _squeeze(func):
+    """Which dimensions it removes depends on their sizes: so does the rank of the result."""
+
+    def squeeze(net, witness, *args, **kwargs):
+        given = args or tuple(kwargs.values())
+        dims = given[0] if given and isinstance(given[0], (tuple, list)) else given
+        for dim in dims or range(witness._real.dim()):
+            if witness._real.dim():
+                witness.size_of(dim) == 1  # noqa: B015: a guard
+        return net.recorder.record(func, (witness, *args), kwargs)
+
+    return squeeze
+
+
 def _truth(net, witness):
     return net.recorder.assume_data(witness, bool, bool(witness._real))
 
@@ -401,6 +427,9 @@ def _handlers() -> dict[Any, Callable[..., Any]]:
         tensor.numel: lambda net, witness: witness.count(),
         tensor.nelement: lambda net, witness: witness.count(),
         torch.numel: lambda net, witness: witness.count(),
+        tensor.storage_offset: lambda net, witness: witness.asked("storage_offset"),
+        tensor.squeeze: _squeeze(tensor.squeeze), tensor.squeeze_: _squeeze(tensor.squeeze_),
+        torch.squeeze: _squeeze(torch.squeeze),
         tensor.__bool__: _truth, tensor.is_nonzero: _truth, tensor.item: _item,
         tensor.__iter__: _iterate, tensor.__hash__: lambda net, witness: id(witness),
         torch.is_floating_point: _fact_method(torch.is_floating_point),
@@ -440,6 +469,18 @@ _OF_TWO_TENSORS = frozenset((
     "floor_divide", "remainder", "fmod", "pow", "float_power", "eq", "ne", "lt", "le", "gt", "ge",
     "maximum", "minimum", "where", "bitwise_and", "bitwise_or", "bitwise_xor",
 ))  # fmt: skip
+
+
+_OF_AS_MANY = frozenset((
+    "split", "chunk", "unbind", "tensor_split", "hsplit", "vsplit", "dsplit", "unsafe_split",
+    "unsafe_chunk",
+))  # fmt: skip
+
+
+def counts_by_size(func: Callable[..., Any]) -> bool:
+    """Whether the number of results of a call depends on sizes."""
+    packet = getattr(func, "overloadpacket", func)
+    return getattr(packet, "__name__", "") in _OF_AS_MANY
 
 
 def takes_tensors(func: Callable[..., Any]) -> bool:
