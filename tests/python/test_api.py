@@ -23,6 +23,7 @@ import py_api
 
 
 def test_frozen():
+    pytest.importorskip("torch")  # without it cfx has fewer names
     if os.environ.get("CFX_UPDATE") == "1":
         py_api.GOLDEN.write_text("".join(f"{line}\n" for line in py_api.lines()))
     diff = "\n".join(py_api.difference())
