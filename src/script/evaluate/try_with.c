@@ -476,9 +476,13 @@ static cfxi_flow end_with_block(cfx_evaluator *ev, const manager *m, const cfxi_
     ending e = {at, NULL, m->exit, guard->exit ? raised : cfxi_eval_raised_since(ev, before, true),
                 guard->outer};
     cfxi_catcher now;
+    const bool raises = flow == CFXI_FLOW_RAISE;  /* one way has: a failure here is another thing */
+    aside a = raises ? put_aside(ev, flow) : (aside){0};
     if (!cfxi_eval_manager_catches(ev, m->object, m->exit, &now) ||
         !check_manager(ev, at, &m->catches, raised) || !check_manager(ev, at, &now, raised))
         return cfxi_eval_failed_flow(ev);
+    if (raises)
+        take_up(ev, &a);
     return cfxi_eval_finally(ev, base, flow, way_end, &e);
 }
 

@@ -871,3 +871,12 @@ def unused_division_that_fails(x, n):
 def unused_item_that_fails(x, items):
     _ = items[0]
     return x * 2
+
+
+@refused((torch.ones(2), -torch.ones(2)), (-torch.ones(2), torch.ones(2)))
+def suppressed_raise_after_an_early_return(x, y):
+    with contextlib.suppress(KeyError):  # refuse
+        if x.min() < y.max() and y[0] < 2:
+            return y
+        raise KeyError("always")
+    return y + 1
