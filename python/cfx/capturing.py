@@ -22,6 +22,7 @@ from torch.utils import _pytree
 from ._glue import contexts
 from ._glue.codegen import CodeGen
 from ._glue.listing import public_names
+from ._glue.tracing import is_library
 from ._glue.witness import (
     SYMBOLS, Net, Number, Witness, counts_by_size, is_transformed, number_of, spelling, symbol,
     takes_tensors, undisturbed,
@@ -53,13 +54,11 @@ class Guard(NamedTuple):
 
 # ---- the user's line ---------------------------------------------------------------------------
 
-_LIBRARIES = tuple(os.path.dirname(str(m.__file__)) + os.sep for m in (torch, sys.modules["cfx"]))
-
 
 def _user_line() -> str:
     """The innermost line outside of torch and cfx."""
     frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_LIBRARIES):
+    while frame is not None and is_library(frame.f_code.co_filename):
         frame = frame.f_back
     if frame is None:
         return ""
@@ -432,9 +431,8 @@ class _Recorder:
             return result  # a setting, or a question that the inputs do not decide
         self.follow_modes()
         opcode, target, args = spelling(func, args) if not below else ("call_function", func, args)
-        known = {id(leaf._real): leaf for leaf in given if isinstance(leaf, Witness)}
-        known |= {id(leaf): leaf for leaf in given
-                  if isinstance(leaf, torch.Tensor) and not isinstance(leaf, Witness)}  # fmt: skip
+        known = {id(leaf._real if isinstance(leaf, Witness) else leaf): leaf
+                 for leaf in given if isinstance(leaf, torch.Tensor)}  # fmt: skip
         node = self.tracer.create_node(opcode, target, self.node(args), self.node(kwargs))
         if counts_by_size(func):
             self._assume_length(node, len(result))

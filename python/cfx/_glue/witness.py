@@ -19,8 +19,6 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode, is_tensor_method_or_property
 
-TESTED = ((2, 13),)  # versions of torch whose private protocols are known to be these
-
 SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 # ---- numbers -----------------------------------------------------------------------------------
@@ -317,27 +315,17 @@ _FACT_METHODS = (
 _INTO_PYTHON = ("tolist", "numpy", "__array__", "__index__", "__int__", "__float__", "__complex__")
 # Python's operators, under the names that torch's methods have.
 _OPERATORS = {
-    "__getitem__": operator.getitem, "__setitem__": operator.setitem, "__eq__": operator.eq,
-    "__ne__": operator.ne, "__lt__": operator.lt, "__le__": operator.le, "__gt__": operator.gt,
-    "__ge__": operator.ge, "__matmul__": operator.matmul, "__pow__": operator.pow,
-    "__mod__": operator.mod, "__floordiv__": operator.floordiv, "__truediv__": operator.truediv,
-    "__and__": operator.and_, "__or__": operator.or_, "__xor__": operator.xor,
-    "__invert__": operator.invert, "__neg__": operator.neg, "__pos__": operator.pos,
-    "__abs__": abs, "__lshift__": operator.lshift, "__rshift__": operator.rshift,
-    "__iadd__": operator.iadd, "__isub__": operator.isub, "__imul__": operator.imul,
-    "__itruediv__": operator.itruediv, "__ifloordiv__": operator.ifloordiv,
-    "__imod__": operator.imod, "__ipow__": operator.ipow, "__iand__": operator.iand,
-    "__ior__": operator.ior, "__ixor__": operator.ixor, "__ilshift__": operator.ilshift,
-    "__irshift__": operator.irshift, "__add__": operator.add, "__sub__": operator.sub,
-    "__mul__": operator.mul,
-}  # fmt: skip
+    f"__{name}__": getattr(operator, f"__{name}__")
+    for name in (
+        "getitem setitem eq ne lt le gt ge matmul pow mod floordiv truediv and or xor invert neg "
+        "pos lshift rshift iadd isub imul itruediv ifloordiv imod ipow iand ior ixor ilshift "
+        "irshift add sub mul"
+    ).split()
+} | {"__abs__": abs}
 _REVERSED = {
-    "__rsub__": operator.sub, "__rtruediv__": operator.truediv, "__rdiv__": operator.truediv,
-    "__rfloordiv__": operator.floordiv, "__rmod__": operator.mod, "__rpow__": operator.pow,
-    "__rmatmul__": operator.matmul, "__radd__": operator.add, "__rmul__": operator.mul,
-    "__rand__": operator.and_, "__ror__": operator.or_, "__rxor__": operator.xor,
-    "__rlshift__": operator.lshift, "__rrshift__": operator.rshift,
-}  # fmt: skip
+    f"__r{name}__": getattr(operator, f"__{name}__")
+    for name in "sub truediv floordiv mod pow matmul add mul and or xor lshift rshift".split()
+} | {"__rdiv__": operator.truediv}
 
 
 def spelling(func: Callable[..., Any], args: tuple) -> tuple[str, Any, tuple]:

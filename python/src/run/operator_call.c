@@ -116,8 +116,6 @@ static bool convert_one(PyOperator *self, const bound *b, size_t i, cfx_datum *o
     return out->kind != CFX_DATUM_INVALID && !lost;
 }
 
-/* ---- calling ------------------------------------------------------------------------------- */
-
 /* ---- what Python does itself --------------------------------------------------------------- */
 
 static bool is_container(PyObject *o)
@@ -160,6 +158,8 @@ static PyObject *do_as_python(const PyOperator *self, PyObject *const *a, bool *
     default: return PyNumber_InPlaceOr(a[0], a[1]);
     }
 }
+
+/* ---- calling ------------------------------------------------------------------------------- */
 
 static PyObject *compute(PyOperator *self, const bound *b)
 {
