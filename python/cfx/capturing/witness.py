@@ -3,7 +3,7 @@
 A witness is a tensor of the run. It has the node that computes it in the graph, and the tensor that
 this run really computed. A size of a witness is a torch.SymInt over a Number, which likewise has a
 node and the value of this run. So torch's own checks hold, Python runs as ever, and both arrive in
-the recorder (cfx.capturing) with every call.
+the recorder (recorder.py) with every call.
 
 This is the only file of the capture that relies on private protocols of torch: wrapper subclasses
 that answer questions about sizes, and the methods that torch calls on the object behind a SymInt.
