@@ -2,24 +2,47 @@
 from collections.abc import Iterable
 from typing import Any
 
+import torch
+
 from ..graph_module import GraphModule
-from .guards import CaptureError, Guard
+from .boundary import Call
+from .guards import CaptureError, Guards
+from .run import Captured
 
 
 class CapturedModule(GraphModule):
     """What `capture` returns: a GraphModule that checks what was assumed."""
 
     @property
-    def guards(self) -> tuple[Guard, ...]:
+    def guards(self) -> Guards:
         """What was assumed while the model was captured, in the order of the run."""
         return self._guards
 
-    def _enter(self, *values: Any) -> list[Any]:
-        if self.training != self._captured_training:
+    def _enter(self, values: tuple) -> Call:
+        if self._captured_training not in (None, self.training):
             mode = "training" if self._captured_training else "evaluation"
             raise CaptureError(f"the model was captured in {mode} mode; capture it again in the "
                                "other mode, or switch with .train() and .eval()")  # fmt: skip
-        return self._graph._codegen.structure.enter(values)
+        return self._graph._codegen.boundary.enter(values)
 
-    def _leave(self, results: Iterable[Any]) -> Any:
-        return self._graph._codegen.structure.leave(results)
+    def _leave(self, results: Iterable[Any], call: Call) -> Any:
+        return self._graph._codegen.boundary.leave(results, call)
+
+
+def module_of(root: torch.nn.Module, captured: Captured | GraphModule, name: str) -> CapturedModule:
+    """The module around a graph, with the parts of the model that the graph names."""
+    if isinstance(captured, GraphModule):  # from the source: nothing is assumed
+        module = CapturedModule(captured, captured.graph, name)
+        module._guards, module._captured_training = Guards(), None
+        return module
+    try:
+        for path, tensor in captured.foreign.items():
+            setattr(root, path, tensor)
+        module = CapturedModule(root, captured.graph, name)
+    finally:
+        for path in captured.foreign:
+            delattr(root, path)
+    module._guards = Guards(captured.guards)
+    module._captured_training = root.training
+    module.train(root.training)
+    return module

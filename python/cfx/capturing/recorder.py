@@ -1,61 +1,80 @@
 """The recorder: computes each call of a run and writes it down."""
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import torch
 from torch.utils import _pytree
 
 from .._glue import contexts
 from ..ops import check_length
-from .guards import OPPOSITE, SIGNS, CaptureError, Guard, expression, user_line
+from .decide import Askers
+from .guards import OPPOSITE, CaptureError, EntryGuard, Guard, comparison, expression
+from .guards import input_expression, user_frame, user_line
+from .net import counts_by_size, spelling, takes_tensors, writes
+from .numbers import SYMBOLS, Number, number_of, symbol
 from .undo import Undo
-from .witness import (
-    SYMBOLS, Witness, counts_by_size, is_transformed, number_of, spelling, symbol, takes_tensors,
-    undisturbed,
-)  # fmt: skip
+from .witness import Witness, is_transformed, undisturbed
 
 if TYPE_CHECKING:
     from .run import CaptureTracer
 
 
-def _modes() -> dict[str, Any]:
-    """What contexts change: gradients, and autocast for each kind of device."""
-    modes: dict[str, Any] = {"grad": torch.is_grad_enabled()}
-    for device in ("cpu", "cuda"):
-        modes[device] = (torch.get_autocast_dtype(device), torch.is_autocast_enabled(device),
-                         torch.is_autocast_cache_enabled())  # fmt: skip
-    return modes
+class Pending(NamedTuple):
+    """A guard, with the nodes that check it. Inputs may decide it: then they are not needed."""
+
+    guard: Guard
+    nodes: tuple[Any, ...]  # the last first
+    question: tuple[Callable[[Any, Any], bool], Any, Any, bool] | None = None
 
 
-def _writes(func: Any, name: str, kwargs: dict[str, Any]) -> bool:
-    """Whether a call may write to its arguments."""
-    if isinstance(func, torch._ops.OpOverload):
-        return func._schema.is_mutable
-    plain = name.endswith("_") and not name.endswith("__")
-    return plain or name in ("__setitem__", "__set__") or name.startswith("__i") or (
-        kwargs.get("out") is not None or bool(kwargs.get("inplace")))
+def _autocast() -> Any:
+    """What autocast does, for each kind of device."""
+    if not torch.is_autocast_enabled("cpu") and not torch.is_autocast_enabled("cuda"):
+        return None
+    return tuple((device, torch.get_autocast_dtype(device), torch.is_autocast_enabled(device),
+                  torch.is_autocast_cache_enabled()) for device in ("cpu", "cuda"))  # fmt: skip
+
+
+class Modes(NamedTuple):
+    """What contexts change."""
+
+    inference: bool
+    grad: bool
+    autocast: Any
+
+
+def _modes() -> Modes:
+    return Modes(torch.is_inference_mode_enabled(), torch.is_grad_enabled(), _autocast())
 
 
 class Recorder:
     """Writes down what a run does."""
 
-    def __init__(self, tracer: "CaptureTracer", undo: Undo) -> None:
-        self.tracer, self.undo = tracer, undo
-        self.guards: list[Guard] = []
+    def __init__(self, tracer: "CaptureTracer", undo: Undo, askers: Askers) -> None:
+        self.tracer, self.undo, self.askers = tracer, undo, askers
+        self.evaluating = False  # whether a function is evaluated from its source (decide.py)
+        self.env: dict[Any, Any] = {}  # meanwhile: the values of nodes that it uses
+        self.lent: dict[Any, Any] = {}  # and what the program has for them
+        self.pending: list[Pending] = []
         self.assumed: set[Any] = set()
+        self.fixed: dict[tuple[Any, int], int] = {}  # sizes of inputs that do not change
+        self.dynamic: dict[Any, str] = {}  # numbers that may not be specialised: their names
         self.constants: dict[int, tuple[Any, Any]] = {}  # {id: (tensor, node)}
         self.foreign: dict[str, torch.Tensor] = {}  # tensors from outside of the model
         # contexts that the program is in: the state inside, and how its end is recorded
-        self.modes: list[tuple[Any, Any, Any]] = [(_modes(), None, None)]
+        self.modes: list[tuple[Modes, Any, Any]] = [(_modes(), None, None)]
 
     # ---- nodes ----
 
     def call(self, function: Callable[..., Any], *args: Any) -> Any:
         return self.tracer.create_node("call_function", function, args, {})
 
-    def method(self, name: str, *args: Any) -> Any:
-        return self.tracer.create_node("call_method", name, args, {})
+    def method(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        return self.tracer.create_node("call_method", name, args, kwargs)
+
+    def is_fixed(self, node: Any, dim: int) -> bool:
+        return (node, dim) in self.fixed
 
     def follow_modes(self) -> None:
         """Records the contexts that the program entered and left since the last call."""
@@ -67,17 +86,28 @@ class Recorder:
                 _, leave, token = self.modes.pop()
                 self.call(leave, token)
             return
-        for key, value in now.items():
-            before = self.modes[-1][0]
-            if before[key] == value:
+        before = self.modes[-1][0]
+        if now.inference != before.inference:
+            token = self.call(contexts._enter_inference, now.inference)
+            before = before._replace(inference=now.inference, grad=not now.inference)
+            self.modes.append((before, contexts._exit_inference, token))
+        if now.grad != before.grad:
+            token = self.call(torch.is_grad_enabled)
+            self.call(contexts.set_mode, now.grad)
+            before = before._replace(grad=now.grad)
+            self.modes.append((before, contexts.set_mode, token))
+        if now.autocast != before.autocast:
+            self._enter_autocast(before, now)
+
+    def _enter_autocast(self, before: Modes, now: Modes) -> None:
+        known = {row[0]: row for row in before.autocast or ()}
+        for device in ("cpu", "cuda"):
+            off = (device, torch.get_autocast_dtype(device), False, True)
+            wanted = {row[0]: row for row in now.autocast or ()}.get(device, off)
+            if known.get(device, off)[1:] == wanted[1:] or not (wanted[2] or device in known):
                 continue
-            if key == "grad":
-                token, leave = self.call(torch.is_grad_enabled), contexts.set_mode
-                self.call(leave, value)
-            else:
-                token = self.call(contexts._enter_autocast, key, *value)
-                leave = contexts._exit_autocast
-            self.modes.append(({**before, key: value}, leave, token))
+            token = self.call(contexts._enter_autocast, *wanted)
+            self.modes.append((now, contexts._exit_autocast, token))
 
     # ---- arguments: what this run computes with, and what the graph has ----
 
@@ -85,23 +115,23 @@ class Recorder:
         """A value with the tensors and numbers of this run."""
         if isinstance(value, Witness):
             return value._real
-        if isinstance(value, (torch.Tensor, *SYMBOLS)):
+        if isinstance(value, torch.Tensor) or isinstance(value, SYMBOLS):
             number = number_of(value)
             return number.value if number else value
         return _rebuilt(value, self.real)
 
     def plain(self, value: Any) -> Any:
         """Likewise, but each number that it has is a guard."""
-        if isinstance(value, SYMBOLS):
-            number = number_of(value)
-            return number._plain() if number else value
+        number = number_of(value)
+        if number is not None:
+            return number.plain()
         return value._real if isinstance(value, Witness) else _rebuilt(value, self.plain)
 
     def node(self, value: Any) -> Any:
         """A value as an argument of a node."""
         if isinstance(value, Witness):
             return value._node
-        if isinstance(value, (torch.Tensor, *SYMBOLS)):
+        if isinstance(value, torch.Tensor) or isinstance(value, SYMBOLS):
             number = number_of(value)
             if number is not None:
                 return number.node
@@ -110,17 +140,24 @@ class Recorder:
 
     def constant(self, tensor: torch.Tensor) -> Any:
         """The node of a parameter, a buffer, or a tensor from elsewhere."""
-        known = self.constants.get(id(tensor))
+        known = None if self.evaluating else self.constants.get(id(tensor))
         if known is None:
-            tracer = self.tracer
-            path = tracer._member_path(tensor) or tracer.tensor_attrs.get(tensor)
-            if path is None:
-                _refuse_lost_number(tensor)
-                path = f"_constant_{len(self.foreign)}"
-                self.foreign[path] = tensor
-            known = tensor, tracer.create_node("get_attr", path, (), {})
-            self.constants[id(tensor)] = known
+            known = tensor, self.tracer.create_node("get_attr", self.path_of(tensor), (), {})
+            if not self.evaluating:  # the node may be part of a region
+                self.constants[id(tensor)] = known
         return known[1]
+
+    def path_of(self, tensor: torch.Tensor) -> str:
+        """Where the captured module has a tensor of this run."""
+        tracer = self.tracer
+        path = tracer._member_path(tensor) or tracer.tensor_attrs.get(tensor)
+        if path is None:
+            path = next((name for name, t in self.foreign.items() if t is tensor), None)
+        if path is None:
+            _refuse_lost_number(tensor)
+            path = f"_constant_{len(self.foreign)}"
+            self.foreign[path] = tensor
+        return path
 
     # ---- calls ----
 
@@ -135,15 +172,16 @@ class Recorder:
             with undisturbed():
                 return func(*args, **kwargs)
         real_args, real_kwargs = self.real(args), self.real(kwargs)
-        writes = _writes(func, getattr(func, "__name__", ""), kwargs)
-        if writes:
+        changes = writes(func, kwargs)
+        if changes:
             for leaf in _pytree.tree_leaves((real_args, real_kwargs)):
                 if isinstance(leaf, torch.Tensor):
                     self.undo.before_write(leaf)
         with undisturbed():
             result = func(*real_args, **real_kwargs)
-        of_graph = any(isinstance(leaf, (Witness, *SYMBOLS)) for leaf in given)
-        if not of_graph and not writes and not _has_tensor(result):
+        of_graph = any(isinstance(leaf, Witness) or isinstance(leaf, SYMBOLS)
+                       for leaf in given)  # fmt: skip
+        if not of_graph and not changes and not _has_tensor(result):
             return result  # a setting, or a question that the inputs do not decide
         self.follow_modes()
         opcode, target, args = spelling(func, args) if not below else ("call_function", func, args)
@@ -158,22 +196,33 @@ class Recorder:
         """A number as a tensor of the graph: below torch's API a number would be lost."""
         if not isinstance(value, SYMBOLS):
             return value
-        dtype = torch.int64 if isinstance(value, torch.SymInt) else torch.get_default_dtype()
+        dtype = torch.int64 if type(number_of(value).value) is int else torch.get_default_dtype()
         return self.record(torch.scalar_tensor, (value,), {"dtype": dtype})
 
-    def wrap(self, node: Any, result: Any, known: dict[int, Any], of_graph: bool = True) -> Any:
-        """A result for the program: tensors and numbers that remember their nodes."""
+    def wrap(self, node: Any, result: Any, known: dict[int, Any], of_graph: bool = True,
+             counted: bool = False) -> Any:  # fmt: skip
+        """A result for the program: tensors and numbers that remember their nodes. `known` are
+        tensors of the run that the program has already, by id. `counted`: how many items there are
+        may depend on data."""
         if isinstance(result, torch.Tensor):
             same = known.get(id(result))
             return same if same is not None else Witness(self, node, result)
-        if isinstance(result, (tuple, list)):
-            items = [self.wrap(self.call(operator.getitem, node, i), item, known, of_graph)
-                     if _matters(item) else item for i, item in enumerate(result)]  # fmt: skip
-            return _remade(result, items)
+        if isinstance(result, (tuple, list, dict)):
+            if counted:
+                self._assume_length(node, len(result))
+            pairs = result.items() if isinstance(result, dict) else enumerate(result)
+            items = [(key, self.wrap(self.call(operator.getitem, node, key), item, known, of_graph,
+                                     counted) if _matters(item) or counted else item)
+                     for key, item in pairs]  # fmt: skip
+            plain = [item for _, item in items]
+            return dict(items) if isinstance(result, dict) else _remade(result, plain)
+        if counted and type(result) not in (int, float):
+            self.assume_value(node, result, "data")
+            return result
         if of_graph and type(result) is bool:
             self.assume_value(node, result, "data")
         elif of_graph and type(result) in (int, float):
-            return symbol(self, node, result)
+            return symbol(Number(self, node, result))
         return result
 
     def call_leaf(self, path: str, module: torch.nn.Module, forward: Any, args: tuple,
@@ -190,48 +239,102 @@ class Recorder:
 
     # ---- guards ----
 
-    def _check(self, condition: Any, guard: Guard) -> None:
-        self.guards.append(guard)
+    def _check(self, condition: Any, guard: Guard, question: Any = None) -> None:
         where = f" at {guard.line}" if guard.line else ""
-        self.call(torch._assert, condition,
-                  f"{guard.expression} was {guard.value!r}{where} when this graph was captured; "
-                  "capture the model again with an input for which it is not")  # fmt: skip
+        check = self.call(torch._assert, condition,
+                          f"{guard.expression} was {guard.value!r}{where} when this graph was "
+                          "captured; capture the model again with an input for which it is not, or "
+                          "with recapture=True")  # fmt: skip
+        self.pending.append(Pending(guard, (check, condition), question))
 
-    def assume(self, function: Callable[..., Any], left: Any, right: Any, value: Any) -> None:
+    def assume(self, function: Callable[..., Any], left: Any, right: Any, value: bool,
+               asker: str) -> None:  # fmt: skip
         """A comparison of two numbers had this answer."""
         key = function, left, right
-        if key in self.assumed:
+        if key in self.assumed and not self.evaluating:
             return
         self.assumed.add(key)
-        text = f"{expression(left)} {SIGNS[function]} {expression(right)}"
+        if value == (function is operator.eq) and function in (operator.eq, operator.ne):
+            self._pinned(left, right)
         holds = self.call(function if value else OPPOSITE[function], left, right)
-        self._check(holds, Guard("size", text, value, user_line()))
+        guard = Guard("size", comparison(function, left, right), value, user_line(), asker)
+        self._check(holds, guard, (function, left, right, value))
 
     def _assume_length(self, node: Any, length: int) -> None:
         """A call had as many results."""
-        self.guards.append(Guard("size", f"len({node.name})", length, user_line()))
-        self.call(check_length, node, length)
+        guard = Guard("size", f"len({node.name})", length, user_line(), place="graph")
+        self.pending.append(Pending(guard, (self.call(check_length, node, length),)))
 
-    def assume_value(self, node: Any, value: Any, kind: str = "size") -> None:
+    def assume_value(self, node: Any, value: Any, kind: str = "size",
+                     asker: str = "program") -> None:  # fmt: skip
         """A number or a truth of the graph had this value."""
         key = "value", node
-        if key in self.assumed:
+        if key in self.assumed and not self.evaluating:
             return
         self.assumed.add(key)
+        self._pinned(node, value)
+        if kind == "size" and asker == "program":
+            self._note_asker()
         holds = self.call(operator.eq, node, value)
-        self._check(holds, Guard(kind, expression(node), value, user_line()))
+        guard = Guard(kind, expression(node), value, user_line(), asker)
+        self._check(holds, guard, (operator.eq, node, value, True))
 
     def assume_data(self, witness: Witness, function: Any, value: Any) -> Any:
         """The program saw data of a tensor."""
         if not isinstance(value, (bool, int, float, complex, list)):
-            raise CaptureError(
-                f"{user_line()}: {getattr(function, '__name__', function)}() turns a tensor of "
-                "the graph into data that the graph cannot follow; compute with torch instead")
-        name = function.__name__
-        node = self.call(bool, witness._node) if function is bool else self.method(
-            name, witness._node)
+            self.refuse(f"{getattr(function, '__name__', function)}() turns a tensor of the graph "
+                        "into data that the graph cannot follow; compute with torch instead")
+        self._note_asker()
+        node = self.call(function, witness._node) if isinstance(function, type) else self.method(
+            function.__name__, witness._node)
         self.assume_value(node, value, "data")
         return value
+
+    def assume_fact(self, node: Any, value: Any, name: str) -> Any:
+        """A tensor answered a question about its layout or gradient."""
+        kind = "grad" if "grad" in name or "leaf" in name else "layout"
+        text = f"{node.args[0].name}.{name}" + ("()" if node.op == "call_method" else "")
+        self._check(self.call(operator.eq, node, value), Guard(kind, text, value, user_line()))
+        return value
+
+    def _note_asker(self) -> None:
+        if not self.evaluating:
+            self.askers.note(user_frame())
+
+    def _pinned(self, *numbers: Any) -> None:
+        """The program takes a number for a constant."""
+        for number in numbers:
+            if hasattr(number, "op") and number in self.dynamic:
+                self.refuse(f"{self.dynamic[number]} may change, as `dynamic` says, but here the "
+                            f"program needs its value: {expression(number)}")  # fmt: skip
+
+    def refuse(self, why: str) -> NoReturn:
+        raise CaptureError(f"{user_line()}: {why}")
+
+    def settle_guards(self, inputs: dict[Any, int]) -> tuple[list[Guard], list[EntryGuard]]:
+        """All guards, and those that the inputs decide: nothing in the graph checks these."""
+        guards, on_entry = [], []
+        for pending in self.pending:
+            entry = _entry_guard(pending, inputs)
+            if entry is None:
+                guards.append(pending.guard._replace(place="graph"))
+                continue
+            guards.append(pending.guard)
+            on_entry.append(entry)
+            for node in pending.nodes:
+                if not node.users:
+                    node.graph.erase_node(node)
+        return guards, on_entry
+
+
+def _entry_guard(pending: Pending, inputs: dict[Any, int]) -> EntryGuard | None:
+    if pending.question is None:
+        return None
+    function, *sides, truth = pending.question
+    left, right = (input_expression(side, inputs) for side in sides)
+    if left is None or right is None:
+        return None
+    return EntryGuard(pending.guard, function, left, right, truth)
 
 
 def _refuse_lost_number(tensor: torch.Tensor) -> None:
@@ -249,7 +352,7 @@ def _has_tensor(result: Any) -> bool:
 
 def _matters(item: Any) -> bool:
     """Whether an item of a result has to be taken out of it by a node of its own."""
-    return isinstance(item, (torch.Tensor, tuple, list)) or type(item) in (int, float, bool)
+    return isinstance(item, (torch.Tensor, tuple, list, dict)) or type(item) in (int, float, bool)
 
 
 def _remade(sequence: Any, items: list[Any]) -> Any:

@@ -1,17 +1,21 @@
-"""One captured run of a model."""
+"""One captured run of a program."""
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.utils import _pytree
 
+from .. import _core
 from .._symbolic_trace import Tracer
-from .guards import SIGNS, CaptureError
-from .module import CapturedModule
+from .boundary import Boundary, BoundaryCodeGen, FixedLeaf, NumberLeaf, TensorLeaf, Watched
+from .decide import Askers, Decider
+from .guards import CaptureError, is_number_node
+from .net import Net
+from .numbers import SYMBOLS, Number, number_of, symbol
 from .recorder import Recorder
-from .structure import FixedLeaf, Structure, StructuredCodeGen, is_fixed
+from .structure import Flattened, Rebuilt, Tree
 from .undo import Undo, copy_inputs, random_states
-from .witness import SYMBOLS, Net, Number, Witness
+from .witness import Witness
 
 
 class CaptureTracer(Tracer):
@@ -20,73 +24,148 @@ class CaptureTracer(Tracer):
     recorder: Recorder
 
     def create_arg(self, a: Any) -> Any:
+        recorder = self.recorder
         if isinstance(a, Witness):
+            if recorder.evaluating:
+                recorder.env[a._node] = a._real
+                recorder.lent[a._node] = a
             return a._node
-        if isinstance(a, SYMBOLS) and isinstance(a.node, Number):
-            return a.node.node
+        number = number_of(a)
+        if number is not None and number.recorder is not None:
+            if recorder.evaluating:
+                recorder.env[number.node] = number.value
+                recorder.lent[number.node] = a
+            return number.node
+        if isinstance(a, torch.Tensor) and recorder.evaluating:
+            return recorder.constant(a)
         return super().create_arg(a)
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
         return attr_val  # found by identity where it is used
 
     def call_module(self, m, forward, args, kwargs):
+        if self.recorder.evaluating:
+            return super().call_module(m, forward, args, kwargs)
         try:
             path = self.path_of_module(m)
         except NameError:  # made during the run
             return forward(*args, **kwargs)
-        if not self.is_leaf_module(m, path):
+        if not self.is_leaf_module(m, path) or _has_users_code(m):
             return forward(*args, **kwargs)
         return self.recorder.call_leaf(path, m, forward, args, kwargs)
 
 
-class Run:
-    """One captured run of a model."""
+def _has_users_code(module: torch.nn.Module) -> bool:
+    """Whether a call of a layer also runs functions that are not torch's: hooks,
+    parametrizations."""
+    hooks = (*module._forward_hooks.values(), *module._forward_pre_hooks.values())
+    own = any(not getattr(hook, "__module__", type(hook).__module__).startswith("torch.")
+              for hook in hooks)  # fmt: skip
+    return own or "parametrizations" in module._modules
 
-    def __init__(self, model: torch.nn.Module, args: tuple, kwargs: dict[str, Any]) -> None:
-        self.model = model
-        signature = inspect.signature(model.forward)
+
+class Options:
+    """What a caller of `capture` chose."""
+
+    def __init__(self, dynamic: Any = None) -> None:
+        self.dynamic = dynamic
+
+    def of_size(self, path: str, dim: int) -> bool | None:
+        """Whether a size may change (True: it has to, False: it is fixed, None: it may)."""
+        if self.dynamic is None or isinstance(self.dynamic, bool):
+            return None if self.dynamic is not False else False
+        chosen = self.dynamic.get(path)
+        if isinstance(chosen, dict):
+            return chosen.get(dim)
+        if isinstance(chosen, (list, tuple)):
+            return chosen[dim]
+        return chosen
+
+    def of_number(self, path: str) -> bool | None:
+        if self.dynamic is None or isinstance(self.dynamic, bool):
+            return None if self.dynamic is not False else False
+        return self.dynamic.get(path)
+
+
+class Captured:
+    """What a run gives: a graph, its boundary, and what it needs of the program's tensors."""
+
+    def __init__(self, graph: Any, boundary: Boundary, run: "Run") -> None:
+        self.graph, self.boundary = graph, boundary
+        self.foreign = run.recorder.foreign
+        self.guards = run.guards
+        self.evaluated = run.decider.evaluated
+
+
+class Run:
+    """One captured run of a program: `root` is a module whose `forward` is the program."""
+
+    def __init__(self, root: torch.nn.Module, function: Callable[..., Any], args: tuple,
+                 kwargs: dict[str, Any], askers: Askers, options: Options) -> None:  # fmt: skip
+        self.root, self.function, self.options = root, function, options
+        signature = inspect.signature(function)
         bound = signature.bind(*args, **kwargs)
+        self.given = set(bound.arguments)
         bound.apply_defaults()
         self.arguments, self.num_positional = bound.arguments, len(args)
         self.keywords = list(kwargs)
-        self.structure = Structure(signature)
+        self.boundary = Boundary(signature)
         self.tracer = CaptureTracer()
-        self.undo = Undo(model)
-        self.recorder = self.tracer.recorder = Recorder(self.tracer, self.undo)
+        self.undo = Undo(root)
+        self.recorder = self.tracer.recorder = Recorder(self.tracer, self.undo, askers)
+        self.decider = Decider(self.recorder, askers)
+        self.guards: tuple = ()
         self.tracer.create_args_for_root = self._arguments  # type: ignore[method-assign]
 
-    def _placeholders(self) -> list[Any]:
-        """The arguments with witnesses in the places of tensors."""
-        values = tuple(self.arguments.values())
-        names = list(self.arguments)
-        pairs, spec = _pytree.tree_flatten_with_path(values)
-        structure = self.structure
-        structure.in_spec = _pytree.tree_structure(values)
-        tensors = iter(copy_inputs([leaf for _, leaf in pairs if isinstance(leaf, torch.Tensor)]))
-        leaves: list[Any] = []
-        for path, leaf in pairs:
-            text = names[path[0].idx] + "".join(map(str, path[1:]))
-            if isinstance(leaf, torch.Tensor):
-                name = "".join(c if c.isalnum() else "_" for c in text).strip("_")
-                node = self.tracer.create_node("placeholder", name, (), {})
-                structure.fixed.append(None)
-                structure.inputs.append((text, leaf.dtype, leaf.ndim))
-                leaves.append(Witness(self.recorder, node, next(tensors)))
-            elif is_fixed(leaf):
-                structure.fixed.append(FixedLeaf(text, leaf))
-                leaves.append(leaf)
-            else:
-                raise CaptureError(
-                    f"the argument {text} is a {type(leaf).__qualname__}, which capture cannot "
-                    "look into; register the class with torch.utils._pytree.register_pytree_node")
-        return _pytree.tree_unflatten(leaves, structure.in_spec)
+    # ---- arguments ----
+
+    def _placeholders(self) -> Any:
+        """The arguments with witnesses in the places of tensors, numbers in those of numbers."""
+        taken = Flattened()
+        trees = [taken.tree(value, name) for name, value in self.arguments.items()]
+        self.boundary.tree = Tree("tuple", tuple, None, tuple(trees))
+        tensors = iter(copy_inputs([v for v in taken.leaves if isinstance(v, torch.Tensor)]))
+        leaves = [self._leaf(leaf, path, tensors) for leaf, path in zip(taken.leaves, taken.paths)]
+        rebuilt = Rebuilt(leaves, [])
+        values = [rebuilt.value(tree) for tree in trees]
+        objects = [rebuilt.objects[i] for i in range(len(taken.objects))]
+        self.watched = Watched(objects, _kinds(trees, len(objects)))
+        return values
+
+    def _leaf(self, leaf: Any, path: str, tensors: Any) -> Any:
+        rules, recorder = self.boundary.leaves, self.recorder
+        if isinstance(leaf, torch.Tensor):
+            node = self._placeholder(path)
+            sizes = tuple(leaf.shape[d] if self.options.of_size(path, d) is False else None
+                          for d in range(leaf.ndim))  # fmt: skip
+            rules.append(TensorLeaf(path, leaf.dtype, leaf.ndim, leaf.device, sizes))
+            recorder.fixed.update({(node, d): n for d, n in enumerate(sizes) if n is not None})
+            witness = Witness(recorder, node, next(tensors))
+            for d in range(leaf.ndim):
+                if self.options.of_size(path, d) is True:
+                    recorder.dynamic[witness.size_of(d).node.node] = f"{path}.shape[{d}]"
+            return witness
+        name = path.partition(".")[0].partition("[")[0]
+        live = type(leaf) in (int, float) and self.options.of_number(path) is not False
+        if live and name in self.given:
+            node = self._placeholder(path)
+            rules.append(NumberLeaf(path, type(leaf)))
+            if self.options.of_number(path) is True:
+                recorder.dynamic[node] = path
+            return symbol(Number(recorder, node, leaf))
+        rules.append(FixedLeaf(path, leaf))
+        return leaf
+
+    def _placeholder(self, path: str) -> Any:
+        name = "".join(c if c.isalnum() else "_" for c in path).strip("_")
+        return self.tracer.create_node("placeholder", name, (), {})
 
     def _as_given(self, values: Any) -> tuple[list[Any], dict[str, Any]]:
         """The arguments by place and by keyword, as the caller gave them: decorators look."""
         by_name = dict(zip(self.arguments, values))
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
-        for name, parameter in self.structure.signature.parameters.items():
+        for name, parameter in self.boundary.signature.parameters.items():
             if parameter.kind is parameter.VAR_POSITIONAL:
                 args += by_name[name]
             elif parameter.kind is parameter.VAR_KEYWORD:
@@ -97,11 +176,13 @@ class Run:
                 args.append(by_name[name])
         return args, kwargs
 
+    # ---- the run ----
+
     def _arguments(self, function, is_module, concrete_args=None):
         def run(*_):
             args, kwargs = self._as_given(self._placeholders())
-            with Net(self.recorder):
-                result = self.model.forward(*args, **kwargs)
+            with Net(self.recorder), self.decider.hooked():
+                result = self.function(*args, **kwargs)
             self.recorder.follow_modes()
             self._keep_state()
             return self._results(result)
@@ -121,46 +202,53 @@ class Run:
             self.recorder.method("copy_", self.recorder.constant(old), new._node)
 
     def _results(self, result: Any) -> tuple:
-        leaves, self.structure.out_spec = _pytree.tree_flatten(result)
+        """The results of the graph: what the arguments have now that changed, then the result."""
+        taken = Flattened()
+        taken.objects = list(self.watched.objects)
+        taken._numbers = {id(o): number for number, o in enumerate(taken.objects)}
+        for number, kind, key, parts in self.watched.changed():
+            described = tuple(taken.tree(part, "") for part in parts)
+            owner = type(self.watched.objects[number])
+            self.boundary.after.append(Tree(kind, owner, key, described, number))
+        self.boundary.result = taken.tree(result, "")
         nodes = []
-        for leaf in leaves:
+        for leaf in taken.leaves:
             computed = isinstance(leaf, (torch.Tensor, *SYMBOLS))
-            self.structure.out.append((computed, None if computed else leaf))
+            self.boundary.out.append((computed, None if computed else leaf))
             if computed:
                 nodes.append(self.recorder.node(leaf))
         return tuple(nodes)
 
-    def _module(self, graph: Any) -> CapturedModule:
-        """The module around the graph, with the parts of the model that the graph names."""
-        foreign = self.recorder.foreign
-        try:
-            for name, tensor in foreign.items():
-                setattr(self.model, name, tensor)
-            return CapturedModule(self.model, graph, type(self.model).__name__)
-        finally:
-            for name in foreign:
-                delattr(self.model, name)
-
-    def run(self) -> CapturedModule:
+    def run(self) -> Captured:
         with random_states():
             try:
-                graph = self.tracer.trace(self.model)
+                graph = self.tracer.trace(self.root)
             finally:
                 self.undo.put_back()
-        graph.set_codegen(StructuredCodeGen(self.structure))
-        drop_sizes(graph)
-        module = self._module(graph)
-        module._guards = tuple(self.recorder.guards)
-        module._captured_training = self.model.training
-        module.train(self.model.training)
-        return module
+        if self.decider.evaluated:
+            _core._script_tidy(graph)
+        inputs = {node: i for i, node in enumerate(graph.find_nodes(op="placeholder"))}
+        guards, self.boundary.guards = self.recorder.settle_guards(inputs)
+        self.guards = tuple(guards)
+        graph.set_codegen(BoundaryCodeGen(self.boundary))
+        drop_numbers(graph)
+        return Captured(graph, self.boundary, self)
 
 
-def drop_sizes(graph: Any) -> None:
-    """Removes numbers that were computed but not used."""
+def _kinds(trees: Any, count: int) -> list[str]:
+    """The kinds of the objects in trees, by number."""
+    kinds = [""] * count
+    todo = list(trees)
+    while todo:
+        tree = todo.pop()
+        if tree.number is not None:
+            kinds[tree.number] = tree.kind
+        todo += tree.parts
+    return kinds
+
+
+def drop_numbers(graph: Any) -> None:
+    """Removes numbers and constants that were read but not used."""
     for node in reversed(list(graph.nodes)):
-        size = node.op == "call_method" and node.target in (
-            "size", "item", "stride", "storage_offset")
-        number = node.op == "call_function" and node.target in SIGNS
-        if not node.users and (size or number or node.op == "get_attr"):
+        if not node.users and (node.op == "get_attr" or is_number_node(node)):
             graph.erase_node(node)

@@ -1,106 +1,197 @@
-"""How arguments and results are nested, around a graph that works on flat lists."""
-import inspect
-from collections.abc import Iterable
+"""How arguments and results are nested, around a graph that works on flat lists.
+
+A tree describes a value: tuples, lists, dicts, named tuples, dataclasses, classes that are
+registered with torch.utils._pytree, and any other object with attributes that hold tensors. Its
+leaves are in a list of their own. An object that occurs twice is described once, so aliases stay
+aliases; and what a run changes in its arguments is described as a second tree of the same objects,
+so that a call of the graph changes the caller's objects as the program does.
+"""
+import collections
+import dataclasses
+import enum
+import types
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
 from torch.utils import _pytree
 
-from .._glue.codegen import CodeGen
-from .guards import CaptureError
+# Objects that nobody looks into: they are compared as a whole.
+_WHOLE = (
+    type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device, torch.layout,
+    torch.memory_format, type, enum.Enum, range, torch.Tensor, torch.nn.Module, torch.Generator,
+    types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType,
+    torch.SymInt, torch.SymFloat, torch.SymBool,
+)  # fmt: skip
 
 
-class FixedLeaf(NamedTuple):
-    """A part of the arguments that is not a tensor: the graph holds for this value alone."""
+class Tree(NamedTuple):
+    """A part of a value. A tree without a kind is a leaf."""
 
-    path: str
-    value: Any
-
-
-def is_fixed(value: Any) -> bool:
-    """Whether a value can be compared with what a later call gets."""
-    plain = (type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device,
-             torch.layout, torch.memory_format, type)  # fmt: skip
-    return isinstance(value, plain)
+    kind: str | None  # a row of _KINDS; "same": the object of that number once more
+    type: Any = None
+    key: Any = None  # keys, names, the context of a registered class; of a leaf its number
+    parts: tuple["Tree", ...] = ()
+    number: int | None = None  # of an object that can be changed
 
 
-class Structure:
-    """How arguments and results are nested, around a graph that works on flat lists."""
+class Kind(NamedTuple):
+    """How values of a kind are taken apart, put together, and given other contents."""
 
-    def __init__(self, signature: inspect.Signature) -> None:
-        self.signature = signature
-        self.in_spec: Any = None
-        self.fixed: list[FixedLeaf | None] = []  # one a leaf; None: a placeholder
-        self.inputs: list[tuple[str, torch.dtype, int]] = []  # name, dtype, rank of each tensor
-        self.out_spec: Any = None
-        self.out: list[tuple[bool, Any]] = []  # for each leaf: is it of the graph, or this value
+    split: Callable[[Any], tuple[Any, list[Any]]]  # value -> key, parts
+    make: Callable[[Any, Any, list[Any]], Any]  # type, key, parts -> value
+    refill: Callable[[Any, Any, list[Any]], None] | None = None  # value, key, parts
 
-    def enter(self, values: tuple) -> list[Any]:
-        """The placeholders' values; CaptureError if the call differs from the captured one."""
-        leaves, spec = _pytree.tree_flatten(values)
-        if spec != self.in_spec:
-            raise CaptureError(
-                "the arguments are nested in another way than they were when the model was "
-                "captured; capture it again with such arguments")
-        found = []
-        for leaf, fixed in zip(leaves, self.fixed):
-            if fixed is None:
-                found.append(leaf)
-            elif type(leaf) is not type(fixed.value) or leaf != fixed.value:
-                raise CaptureError(
-                    f"{fixed.path} is {leaf!r}, but the model was captured with {fixed.value!r}; "
-                    "capture it again with this value")
-        for (name, dtype, ndim), value in zip(self.inputs, found):
-            if not isinstance(value, torch.Tensor) or (value.dtype, value.ndim) != (dtype, ndim):
-                what = f"{value.dtype} with {value.ndim} dimensions" if isinstance(
-                    value, torch.Tensor) else repr(value)
-                raise CaptureError(
-                    f"{name} is {what}, but the model was captured with a tensor of {dtype} with "
-                    f"{ndim} dimensions; capture it again with such an input")
+
+def _make_object(cls: type, names: Any, parts: list[Any]) -> Any:
+    made = cls.__new__(cls)
+    _refill_object(made, names, parts)
+    return made
+
+
+def _refill_object(value: Any, names: Any, parts: list[Any]) -> None:
+    for name in [name for name in _attributes(value) if name not in names]:
+        object.__delattr__(value, name)
+    for name, part in zip(names, parts):
+        object.__setattr__(value, name, part)
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """The attributes of an object, those in slots included."""
+    found = dict(getattr(value, "__dict__", ()))
+    for cls in type(value).__mro__:
+        slots = cls.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in ("__dict__", "__weakref__") and hasattr(value, name):
+                found.setdefault(name, getattr(value, name))
+    return found
+
+
+def _refill_list(value: Any, key: Any, parts: list[Any]) -> None:
+    value[:] = parts
+
+
+def _refill_dict(value: Any, keys: Any, parts: list[Any]) -> None:
+    value.clear()
+    value.update(zip(keys, parts))
+
+
+def _split_dict(value: Any) -> tuple[Any, list[Any]]:
+    return tuple(value), list(value.values())
+
+
+def _split_registered(value: Any) -> tuple[Any, list[Any]]:
+    parts, context = _pytree.SUPPORTED_NODES[_registered_type(value)].flatten_fn(value)
+    return context, list(parts)
+
+
+def _make_registered(cls: type, context: Any, parts: list[Any]) -> Any:
+    return _pytree.SUPPORTED_NODES[cls].unflatten_fn(parts, context)
+
+
+def _registered_type(value: Any) -> type:
+    return type(value)
+
+
+_KINDS = {
+    "tuple": Kind(lambda v: (None, list(v)), lambda cls, key, parts: tuple(parts)),
+    "named": Kind(lambda v: (None, list(v)), lambda cls, key, parts: cls(*parts)),
+    "list": Kind(lambda v: (None, list(v)), lambda cls, key, parts: list(parts), _refill_list),
+    "dict": Kind(_split_dict, lambda cls, keys, parts: dict(zip(keys, parts)), _refill_dict),
+    "registered": Kind(_split_registered, _make_registered),
+    "object": Kind(lambda v: (tuple(a := _attributes(v)), list(a.values())), _make_object,
+                   _refill_object),
+}  # fmt: skip
+
+
+def _kind_of(value: Any) -> str | None:
+    """How a value is described; None for a leaf."""
+    cls = type(value)
+    if issubclass(cls, _WHOLE):
+        return None
+    if cls in (tuple, list, dict):
+        return cls.__name__
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        return "named"
+    if cls in _pytree.SUPPORTED_NODES and issubclass(cls, (dict, list, tuple, collections.deque)):
+        return "registered"
+    if dataclasses.is_dataclass(cls) or _can_be_remade(cls):
+        return "object" if not issubclass(cls, (dict, list, tuple, set)) else None
+    return "registered" if cls in _pytree.SUPPORTED_NODES else None
+
+
+def _can_be_remade(cls: type) -> bool:
+    """Whether an object is nothing but its attributes: a class of Python code."""
+    return cls.__flags__ & (1 << 9) != 0 and cls.__new__ is object.__new__  # a heap type
+
+
+class Flattened:
+    """A value, taken apart."""
+
+    def __init__(self) -> None:
+        self.leaves: list[Any] = []
+        self.paths: list[str] = []
+        self.objects: list[Any] = []  # those that can be changed, by number
+        self._numbers: dict[int, int] = {}
+
+    def tree(self, value: Any, path: str) -> Tree:
+        """Describes a value, whose leaves and objects are added to the lists."""
+        if id(value) in self._numbers:
+            return Tree("same", key=self._numbers[id(value)])
+        kind = _kind_of(value)
+        if kind == "object" and not _holds_tensors(value):
+            kind = None
+        if kind is None:
+            self.leaves.append(value)
+            self.paths.append(path)
+            return Tree(None)
+        number = None
+        if _KINDS[kind].refill is not None:
+            number = self._numbers[id(value)] = len(self.objects)
+            self.objects.append(value)
+        key, parts = _KINDS[kind].split(value)
+        described = tuple(self.tree(part, path + _step(kind, key, i)) for i, part in enumerate(parts))
+        return Tree(kind, type(value), key, described, number)
+
+
+def _step(kind: str, key: Any, i: int) -> str:
+    if kind == "dict":
+        return f"[{key[i]!r}]"
+    return f".{key[i]}" if kind == "object" else f"[{i}]"
+
+
+def _holds_tensors(value: Any, depth: int = 8, seen: set[int] | None = None) -> bool:
+    """Whether there is a tensor somewhere in a value."""
+    seen = set() if seen is None else seen
+    if isinstance(value, torch.Tensor):
+        return True
+    kind = _kind_of(value)
+    if kind is None or depth == 0 or id(value) in seen:
+        return False
+    seen.add(id(value))
+    return any(_holds_tensors(part, depth - 1, seen) for part in _KINDS[kind].split(value)[1])
+
+
+class Rebuilt:
+    """Puts values together again. `objects` are taken for the objects of those numbers: they get
+    the contents that the tree has for them."""
+
+    def __init__(self, leaves: Any, objects: list[Any]) -> None:
+        self.leaves = iter(leaves)
+        self.objects: dict[int, Any] = dict(enumerate(objects))
+        self.n_given = len(objects)
+
+    def value(self, tree: Tree) -> Any:
+        if tree.kind is None:
+            return next(self.leaves)
+        if tree.kind == "same":
+            return self.objects[tree.key]
+        kind = _KINDS[tree.kind]
+        if tree.number is None or kind.refill is None:
+            return kind.make(tree.type, tree.key, [self.value(part) for part in tree.parts])
+        if tree.number not in self.objects:  # known before its parts: they may contain it
+            empty = kind.make(tree.type, (), []) if tree.kind != "object" else tree.type.__new__(tree.type)
+            self.objects[tree.number] = empty
+        found = self.objects[tree.number]
+        kind.refill(found, tree.key, [self.value(part) for part in tree.parts])
         return found
-
-    def leave(self, results: Iterable[Any]) -> Any:
-        results = iter(results)
-        leaves = [next(results) if computed else value for computed, value in self.out]
-        return _pytree.tree_unflatten(leaves, self.out_spec)
-
-
-class StructuredCodeGen(CodeGen):
-    """Generates a function with the signature of the captured one."""
-
-    def __init__(self, structure: Structure) -> None:
-        super().__init__()
-        self.structure = structure
-
-    def process_inputs(self, *inputs: Any) -> Any:
-        bound = self.structure.signature.bind(*inputs)
-        bound.apply_defaults()
-        return self.structure.enter(tuple(bound.arguments.values()))
-
-    def process_outputs(self, out: Any) -> Any:
-        return self.structure.leave(out)
-
-    def gen_fn_def(self, free_vars, maybe_return_annotation, *, expanded_def=False):
-        parameters = _parameter_texts(self.structure.signature)
-        head = super().gen_fn_def(parameters, maybe_return_annotation, expanded_def=expanded_def)
-        names = ", ".join(self.structure.signature.parameters)
-        if not free_vars:
-            return f"{head}\n    self._enter({names})"
-        inputs = ", ".join(var.split(":")[0].strip() for var in free_vars)
-        return f"{head}\n    {inputs}, = self._enter({names})"
-
-    def generate_output(self, output_args, *, descs=None, repr_fn=None):
-        plain = super().generate_output(output_args, descs=descs, repr_fn=repr_fn)
-        return f"return self._leave({plain.removeprefix('return ')})"
-
-
-def _parameter_texts(signature: inspect.Signature) -> list[str]:
-    """The parameters of a signature, without annotations."""
-    plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
-    texts, starred = [], False
-    for p in plain:
-        if p.kind is p.KEYWORD_ONLY and not starred:
-            texts.append("*")
-        starred = starred or p.kind in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)
-        texts.append(str(p))
-    return texts

@@ -1,0 +1,327 @@
+"""Data decides: functions whose control flow depends on data are evaluated from their source.
+
+A run that is captured goes on to its end, whatever its data decides, and notes which functions
+asked. Then it is undone and begun again with those functions hooked: a call of one is evaluated by
+the evaluator of cfx.script, which records both branches. The nodes that this makes are computed at
+once, on the tensors of the run, so that the run goes on with real results. A function that the
+evaluator refuses runs as before, and the graph checks what its data decided.
+
+A function is hooked by its code: it gets the code of a template, which asks the run that is
+captured in its thread, or goes on to the function's own code. So everybody who has the function
+has the hooked one, decorators and bound methods included, and other threads, torch.compile and
+debuggers see the function's own code run.
+"""
+import contextlib
+import gc
+import inspect
+import itertools
+import threading
+import types
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils import _pytree
+
+from .. import _core
+from .._glue import scripting
+from ..graph import Graph
+from ..interpreter import Interpreter
+from ..proxy import Proxy
+from .numbers import number_of
+from .witness import Witness, undisturbed
+
+if TYPE_CHECKING:
+    from .recorder import Recorder
+
+_running = threading.local()  # .decider: of the run that this thread captures
+_CANNOT = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_LIVE, _CHECKED = -1, -2  # PyScript.training of python/src/script/scripting.h
+
+
+# ---- finding functions -------------------------------------------------------------------------
+
+
+def function_of(code: types.CodeType, frame: types.FrameType) -> types.FunctionType | None:
+    """A function with this code that will be called again: one that has a name in its module or in
+    a class, or any other that is alive."""
+    owner: Any = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+    names = code.co_qualname.split(".")
+    for scope in (type(owner), owner, frame.f_globals.get(names[0])):
+        found = inspect.getattr_static(scope, names[-1], None)
+        for step in _layers(found if len(names) > 1 or scope is owner else scope):
+            if getattr(step, "__code__", None) is code:
+                return step
+    alive = (o for o in gc.get_referrers(code) if type(o) is types.FunctionType)
+    return next((f for f in alive if f.__code__ is code), None)
+
+
+def _layers(found: Any) -> Iterator[Any]:
+    """A function and what its decorators wrapped."""
+    seen: set[int] = set()
+    todo = [found]
+    while todo:
+        step = todo.pop()
+        if step is None or id(step) in seen or len(seen) > 50:
+            continue
+        seen.add(id(step))
+        yield step
+        todo += [getattr(step, "__func__", None), getattr(step, "__wrapped__", None)]
+        if isinstance(step, types.FunctionType):
+            for cell in step.__closure__ or ():
+                with contextlib.suppress(ValueError):  # empty
+                    if isinstance(cell.cell_contents, types.FunctionType):
+                        todo.append(cell.cell_contents)
+
+
+class Askers:
+    """Functions that asked for data, and are evaluated in the next run."""
+
+    def __init__(self) -> None:
+        self.functions: dict[types.CodeType, types.FunctionType] = {}
+        self.refused: dict[types.CodeType, str] = {}  # those that cannot be evaluated, and why
+        self._new: dict[types.CodeType, types.FunctionType] = {}
+        self._seen: set[types.CodeType] = set()  # in this run
+
+    def note(self, frame: types.FrameType | None) -> None:
+        """A function asks. One that was hooked and yet asks is called in a way that the hook does
+        not see, or is refused: then its caller is taken."""
+        if frame is None or frame.f_code in self._seen:
+            return
+        self._seen.add(frame.f_code)
+        at: types.FrameType | None = frame
+        while at is not None and at.f_code not in _OWN:
+            code = at.f_code
+            if code in self._new:
+                return
+            known = code in self.functions or code in self.refused or code.co_flags & _CANNOT
+            function = None if known or not scripting.script_is_users(
+                code.co_filename) else function_of(code, at)
+            if function is not None:
+                self._new[code] = function
+                return
+            at = at.f_back
+
+    def refuse(self, code: types.CodeType, error: Exception) -> None:
+        self.refused[code] = str(error).partition("\n")[0]
+
+    def learn(self) -> bool:
+        """Whether the run that is over has found a new function."""
+        new, self._new = self._new, {}
+        self._seen.clear()
+        self.functions.update(new)
+        return bool(new)
+
+
+# ---- hooks -------------------------------------------------------------------------------------
+
+
+def _template(free: tuple[str, ...]) -> types.CodeType:
+    """The code that a hooked function has. It must have as many free variables as its own."""
+    names = ", ".join(free)
+    uses = f"if 0: {names}" if free else "pass"
+    source = (f"def outer({names}):\n"
+              f"    def hooked(*args, __cfx_hook__, **kwargs):\n"
+              f"        {uses}\n"
+              f"        return __cfx_hook__(args, kwargs)\n"
+              f"    return hooked\n")  # fmt: skip
+    space: dict[str, Any] = {}
+    exec(compile(source, __file__, "exec"), space)
+    return space["outer"](*free).__code__
+
+
+class Hook:
+    """A function with the code of a template, until it is removed."""
+
+    def __init__(self, function: types.FunctionType) -> None:
+        self.function, self.code = function, function.__code__
+        self.defaults = function.__kwdefaults__
+        self.twin = types.FunctionType(
+            self.code, function.__globals__, function.__name__, function.__defaults__,
+            function.__closure__)  # fmt: skip
+        self.twin.__kwdefaults__ = self.defaults
+        self.twin.__qualname__, self.twin.__module__ = function.__qualname__, function.__module__
+        self.template = _template(self.code.co_freevars)
+        self.signature = function.__dict__.get("__signature__")
+
+    def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        decider = getattr(_running, "decider", None)
+        if decider is None or decider.recorder.evaluating:
+            return self.twin(*args, **kwargs)
+        return decider.call(self.code, self.twin, args, kwargs)
+
+    def install(self) -> None:
+        signature = inspect.signature(self.twin) if self.signature is None else self.signature
+        self.function.__kwdefaults__ = {**(self.defaults or {}), "__cfx_hook__": self}
+        self.function.__code__ = self.template
+        self.function.__signature__ = signature  # type: ignore[attr-defined]
+
+    def remove(self) -> None:
+        self.function.__code__ = self.code
+        self.function.__kwdefaults__ = self.defaults
+        if self.signature is None:
+            self.function.__dict__.pop("__signature__", None)
+        else:
+            self.function.__signature__ = self.signature  # type: ignore[attr-defined]
+
+
+# ---- evaluating --------------------------------------------------------------------------------
+
+
+class _Values(Interpreter):
+    """Computes nodes of a run on its tensors."""
+
+    foreign: dict[str, torch.Tensor]
+
+    def get_attr(self, target: Any, args: Any, kwargs: Any) -> Any:
+        found = self.foreign.get(target)
+        return super().get_attr(target, args, kwargs) if found is None else found
+
+
+class Decider:
+    """Evaluates calls of functions that ask for data, in one run."""
+
+    def __init__(self, recorder: "Recorder", askers: Askers) -> None:
+        self.recorder, self.askers = recorder, askers
+        self.hooks = [Hook(f) for f in askers.functions.values()]
+        self.evaluated: set[types.CodeType] = set()
+
+    @contextlib.contextmanager
+    def hooked(self) -> Iterator[None]:
+        """A context in which the functions are hooked, in this thread."""
+        _running.decider = self
+        try:
+            for hook in self.hooks:
+                hook.install()
+            yield
+        finally:
+            _running.decider = None
+            for hook in self.hooks:
+                hook.remove()
+
+    @contextlib.contextmanager
+    def _unhooked(self) -> Iterator[None]:
+        """The evaluator reads the functions' own code."""
+        for hook in self.hooks:
+            hook.remove()
+        self.recorder.evaluating = True
+        self.recorder.env, self.recorder.lent = {}, {}
+        try:
+            yield
+        finally:
+            self.recorder.evaluating = False
+            for hook in self.hooks:
+                hook.install()
+
+    def call(self, code: types.CodeType, function: Callable[..., Any], args: tuple,
+             kwargs: dict[str, Any]) -> Any:  # fmt: skip
+        """A call of a function that asks for data."""
+        recorder = self.recorder
+        if code in self.askers.refused:
+            return function(*args, **kwargs)
+        recorder.follow_modes()
+        last = self._last()
+        try:
+            with self._unhooked():
+                result = self._evaluate(function, args, kwargs)
+        except Exception as error:  # a refusal, or what the program raises: then it raises again
+            self._forget(last)
+            self.askers.refuse(code, error)
+            return function(*args, **kwargs)
+        self.evaluated.add(code)
+        return self._computed(last, result)
+
+    def _last(self) -> Any:
+        return next(iter(reversed(self.recorder.tracer.graph.nodes)))
+
+    def _forget(self, last: Any) -> None:
+        """Erases the nodes behind one."""
+        graph = self.recorder.tracer.graph
+        for node in reversed(graph.nodes):
+            if node is last:
+                break
+            graph.erase_node(node)
+
+    def _evaluate(self, function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+        tracer = self.recorder.tracer
+        args, kwargs = self._proxies(args), self._proxies(kwargs)
+        for training in (_LIVE, _CHECKED):
+            mode = scripting.Recorder(tracer)
+            last = self._last()
+            try:
+                return _core._evaluate(
+                    tracer, lambda: _core._script_call(tracer, function, args, kwargs), mode, 0, 0,
+                    training)  # fmt: skip
+            except Exception:
+                if not mode.reads_flags or training == _CHECKED:
+                    raise
+                self._forget(last)
+        return None
+
+    def _proxies(self, value: Any) -> Any:
+        """A value whose tensors and numbers are proxies."""
+        tracer = self.recorder.tracer
+
+        def proxy(leaf: Any) -> Any:
+            if not isinstance(leaf, Witness) and number_of(leaf) is None:
+                return leaf
+            return Proxy(tracer.create_arg(leaf), tracer)
+
+        return _pytree.tree_map(proxy, value)
+
+    def _computed(self, last: Any, result: Any) -> Any:
+        """A result of the evaluator, with the tensors that the new nodes compute in this run."""
+        recorder = self.recorder
+        values = _Values(recorder.tracer.root, False, recorder.tracer.graph)
+        values.foreign, values.env = recorder.foreign, recorder.env
+        behind = itertools.takewhile(lambda n: n is not last, reversed(recorder.tracer.graph.nodes))
+        new = list(behind)[::-1]
+        self._save(new)
+        with undisturbed():
+            for node in new:
+                values.env[node] = values.run_node(node)
+        made: dict[Any, Any] = recorder.lent
+        recorder.env, recorder.lent = {}, {}
+
+        def witness(proxy: Any) -> Any:
+            node = proxy.node
+            if node not in made:
+                made[node] = recorder.wrap(node, values.env[node], {}, counted=True)
+            return made[node]
+
+        return _map_proxies(result, witness)
+
+    def _save(self, nodes: list[Any]) -> None:
+        """Keeps what the nodes may write to."""
+        recorder, root = self.recorder, self.recorder.tracer.root
+        for node in nodes:
+            for region in _regions(node):
+                self._save(list(region.nodes))
+            if node.op == "call_module":
+                recorder.undo.before_module(root.get_submodule(node.target))
+            elif node.op == "get_attr":
+                found = recorder.foreign.get(node.target)
+                found = _core._get_attr(root, node.target) if found is None else found
+                if isinstance(found, torch.Tensor) and not isinstance(found, torch.nn.Parameter):
+                    recorder.undo.before_write(found)
+
+
+def _regions(node: Any) -> list[Any]:
+    return [arg for arg in node.args if isinstance(arg, Graph)]
+
+
+def _map_proxies(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A value whose proxies are replaced, in containers and objects."""
+    if isinstance(value, Proxy):
+        return change(value)
+    if isinstance(value, (list, tuple, dict)) or type(value) in _pytree.SUPPORTED_NODES:
+        return _pytree.tree_map(lambda leaf: _map_proxies(leaf, change) if not isinstance(
+            leaf, Proxy) else change(leaf), value)  # fmt: skip
+    if hasattr(value, "__dict__") and not isinstance(value, (type, torch.nn.Module)):
+        for name, part in list(vars(value).items()):
+            if isinstance(part, (Proxy, list, tuple, dict)):
+                object.__setattr__(value, name, _map_proxies(part, change))
+    return value
+
+
+_OWN = frozenset((Hook.__call__.__code__, Decider.call.__code__))

@@ -1,0 +1,248 @@
+"""The upper net: every call of torch's Python API while a run is captured.
+
+Most calls are recorded under their own names. The handlers answer what a tensor is asked about
+itself: sizes are numbers of the graph, data that Python sees is a guard.
+
+Nothing here is for users.
+"""
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode, is_tensor_method_or_property
+
+from .numbers import Number, symbol
+from .witness import Witness
+
+# What follows from the dtypes, devices and ranks of the inputs, which are checked on entry.
+_FACTS = (
+    "dtype", "device", "ndim", "layout", "is_sparse", "is_quantized", "is_nested", "is_cuda",
+    "is_mkldnn", "is_meta", "is_cpu", "itemsize", "is_mps", "is_xla", "is_xpu", "names",
+    "output_nr", "_version", "is_maia", "is_ipu", "is_vulkan", "is_mtia", "is_sparse_csr", "name",
+    "grad_fn", "_backward_hooks", "grad",
+)  # fmt: skip
+_FACT_METHODS = (
+    "dim", "ndimension", "is_floating_point", "is_complex", "element_size", "is_signed",
+    "get_device", "is_conj", "is_neg", "is_inference", "is_set_to", "is_shared", "is_pinned",
+    "dense_dim", "sparse_dim", "is_coalesced", "data_ptr", "_is_view", "__repr__", "__format__",
+)  # fmt: skip
+# What depends on more: on sizes and strides, on the grad mode. The graph checks the answer.
+_CHECKED = ("requires_grad", "is_leaf", "retains_grad")
+_CHECKED_METHODS = ("is_contiguous", "dim_order")
+_INTO_PYTHON = ("tolist", "numpy", "__array__", "__complex__")
+# Python's operators, under the names that torch's methods have.
+_OPERATORS = {
+    f"__{name}__": getattr(operator, f"__{name}__")
+    for name in (
+        "getitem setitem eq ne lt le gt ge matmul pow mod floordiv truediv and or xor invert neg "
+        "pos lshift rshift iadd isub imul itruediv ifloordiv imod ipow iand ior ixor ilshift "
+        "irshift add sub mul"
+    ).split()
+} | {"__abs__": abs}
+_REVERSED = {
+    f"__r{name}__": getattr(operator, f"__{name}__")
+    for name in "sub truediv floordiv mod pow matmul add mul and or xor lshift rshift".split()
+} | {"__rdiv__": operator.truediv}
+
+
+def spelling(func: Callable[..., Any], args: tuple) -> tuple[str, Any, tuple]:
+    """How a call of torch's Python API is recorded: opcode, target, arguments."""
+    name = func.__name__
+    if not is_tensor_method_or_property(func) and getattr(torch.Tensor, name, None) is not func:
+        return "call_function", func, args
+    owner: Any = getattr(func, "__self__", None)
+    if name == "__get__":
+        return "call_function", getattr, (args[0], owner.__name__)
+    if name == "__set__":
+        return "call_function", setattr, (args[0], owner.__name__, args[1])
+    if name in _OPERATORS:
+        return "call_function", _OPERATORS[name], args
+    if name in _REVERSED:
+        return "call_function", _REVERSED[name], (args[1], args[0])
+    return "call_method", name, args
+
+
+# ---- what a tensor is asked about itself -------------------------------------------------------
+
+
+def _fact(name):
+    return lambda recorder, witness, *rest: getattr(witness._real, name)
+
+
+def _fact_method(func):
+    def ask(recorder, witness, *args, **kwargs):
+        plain = recorder.plain
+        return func(witness._real, *plain(args), **plain(kwargs))
+
+    return ask
+
+
+def _checked(name):
+    def ask(recorder, witness, *rest):
+        node = recorder.call(getattr, witness._node, name)
+        return recorder.assume_fact(node, getattr(witness._real, name), name)
+
+    return ask
+
+
+def _checked_method(name):
+    def ask(recorder, witness, *args, **kwargs):
+        node = recorder.method(name, witness._node, *args, **kwargs)
+        return recorder.assume_fact(node, getattr(witness._real, name)(*args, **kwargs), name)
+
+    return ask
+
+
+def _size(recorder, witness, dim=None):
+    return witness.sizes() if dim is None else witness.size_of(operator.index(dim))
+
+
+def _length(recorder, witness):
+    if not witness._real.dim():
+        return len(witness._real)  # raises
+    return operator.index(witness.size_of(0))
+
+
+def _stride(recorder, witness, dim=None):
+    found = witness.strides()
+    return tuple(found) if dim is None else found[dim]
+
+
+def _squeeze(func):
+    """Which dimensions it removes depends on their sizes: so does the rank of the result."""
+
+    def squeeze(recorder, witness, *args, **kwargs):
+        given = args or tuple(kwargs.values())
+        dims = given[0] if given and isinstance(given[0], (tuple, list)) else given
+        for dim in dims or range(witness._real.dim()):
+            if witness._real.dim():
+                witness.size_of(dim) == 1  # noqa: B015: a guard
+        return recorder.record(func, (witness, *args), kwargs)
+
+    return squeeze
+
+
+def _truth(recorder, witness):
+    return recorder.assume_data(witness, bool, bool(witness._real))
+
+
+def _item(recorder, witness):
+    value = witness._real.item()
+    if isinstance(value, (bool, complex)):
+        return recorder.assume_data(witness, torch.Tensor.item, value)
+    return symbol(Number(recorder, recorder.method("item", witness._node), value))
+
+
+def _to_number(kind):
+    """int(x), float(x), and x as an index: Python wants the plain value."""
+
+    def ask(recorder, witness):
+        return recorder.assume_data(witness, kind, kind(witness._real))
+
+    return ask
+
+
+def _into_python(func):
+    def ask(recorder, witness, *args, **kwargs):
+        return recorder.assume_data(witness, func, func(witness._real, *args, **kwargs))
+
+    return ask
+
+
+def _iterate(recorder, witness):
+    length = _length(recorder, witness)  # raises for a number
+    return iter([witness[i] for i in range(length)])
+
+
+def _contains(recorder, witness, element):
+    """`element in x`, the truth of a tensor."""
+    return bool((element == witness).any())
+
+
+def _handlers() -> dict[Any, Callable[..., Any]]:
+    tensor = torch.Tensor
+    table: dict[Any, Callable[..., Any]] = {
+        tensor.shape.__get__: lambda recorder, witness, *rest: witness.sizes(),
+        tensor.size: _size, tensor.__len__: _length, tensor.stride: _stride,
+        **dict.fromkeys((tensor.numel, tensor.nelement, torch.numel),
+                        lambda recorder, witness: witness.count()),
+        tensor.storage_offset: lambda recorder, witness: witness.asked("storage_offset"),
+        tensor.squeeze: _squeeze(tensor.squeeze), tensor.squeeze_: _squeeze(tensor.squeeze_),
+        torch.squeeze: _squeeze(torch.squeeze),
+        tensor.__bool__: _truth, tensor.is_nonzero: _truth, torch.is_nonzero: _truth,
+        tensor.item: _item, tensor.__iter__: _iterate, tensor.__contains__: _contains,
+        tensor.__int__: _to_number(int), tensor.__float__: _to_number(float),
+        tensor.__index__: _to_number(operator.index),
+        tensor.__hash__: lambda recorder, witness: id(witness),
+        torch.is_floating_point: _fact_method(torch.is_floating_point),
+        torch.is_complex: _fact_method(torch.is_complex),
+        torch.is_tensor: lambda recorder, witness: True,
+    }  # fmt: skip
+    for names, kind in ((_FACTS, _fact), (_CHECKED, _checked)):
+        table.update({getattr(tensor, name).__get__: kind(name)
+                      for name in names if hasattr(tensor, name)})  # fmt: skip
+    for name in _FACT_METHODS:
+        if hasattr(tensor, name):
+            table[getattr(tensor, name)] = _fact_method(getattr(tensor, name))
+    for name in _CHECKED_METHODS:
+        table[getattr(tensor, name)] = _checked_method(name)
+    for name in _INTO_PYTHON:
+        table[getattr(tensor, name)] = _into_python(getattr(tensor, name))
+    return table
+
+
+_HANDLERS = _handlers()
+
+
+class Net(TorchFunctionMode):
+    """The upper net."""
+
+    def __init__(self, recorder: Any) -> None:
+        super().__init__()
+        self.recorder = recorder
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        recorder = self.recorder
+        if recorder.evaluating:  # the evaluator of scripts records
+            return func(*args, **kwargs or {})
+        handler = _HANDLERS.get(func) if args and isinstance(args[0], Witness) else None
+        if handler is not None:
+            return handler(recorder, *args, **kwargs or {})
+        return recorder.record(func, args, kwargs or {})
+
+
+# ---- what is known of some functions -----------------------------------------------------------
+
+_OF_TWO_TENSORS = frozenset((
+    "add", "sub", "subtract", "rsub", "mul", "multiply", "div", "divide", "true_divide",
+    "floor_divide", "remainder", "fmod", "pow", "float_power", "eq", "ne", "lt", "le", "gt", "ge",
+    "maximum", "minimum", "where", "bitwise_and", "bitwise_or", "bitwise_xor",
+))  # fmt: skip
+_OF_AS_MANY = frozenset((
+    "split", "chunk", "unbind", "tensor_split", "hsplit", "vsplit", "dsplit", "unsafe_split",
+    "unsafe_chunk",
+))  # fmt: skip
+
+
+def counts_by_size(func: Callable[..., Any]) -> bool:
+    """Whether the number of results of a call depends on sizes."""
+    packet = getattr(func, "overloadpacket", func)
+    return getattr(packet, "__name__", "") in _OF_AS_MANY
+
+
+def takes_tensors(func: Callable[..., Any]) -> bool:
+    """Whether the numbers among the arguments of a call become tensors, as in x + 2."""
+    name = func.__name__
+    return name.rstrip("_") in _OF_TWO_TENSORS or (
+        (name in _OPERATORS and name not in ("__getitem__", "__setitem__")) or name in _REVERSED)
+
+
+def writes(func: Any, kwargs: dict[str, Any]) -> bool:
+    """Whether a call may write to its arguments."""
+    if isinstance(func, torch._ops.OpOverload):
+        return func._schema.is_mutable
+    name = getattr(func, "__name__", "")
+    plain = name.endswith("_") and not name.endswith("__")
+    return plain or name in ("__setitem__", "__set__") or name.startswith("__i") or (
+        kwargs.get("out") is not None or bool(kwargs.get("inplace")))
