@@ -84,6 +84,7 @@ class Lowered:
         self._made = _core._Program(graph, state, runtime)
         self._run: Callable[..., Any] = self._made.run
         self._codegen = source._codegen
+        self._takes_keywords = getattr(self._codegen, "takes_keywords", False)
         inputs = [n for n in graph.nodes if n.op == "placeholder"]
         self._inputs = [str(n.target) for n in inputs]
         self._many = any(name.startswith("*") for name in self._inputs)
@@ -120,7 +121,10 @@ class Lowered:
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Returns what the module returns for these arguments."""
-        args = self._codegen.process_inputs(*args)
+        if self._takes_keywords:
+            args, kwargs = self._codegen.process_inputs(*args, **kwargs), {}
+        else:
+            args = self._codegen.process_inputs(*args)
         plain = not kwargs and not self._many and len(args) == len(self._inputs)
         bound = args if plain else self._bind(args, kwargs)
         run = self._program.run if self.state.changed else self._run

@@ -23,7 +23,7 @@ from ..scripting import script
 from .decide import Askers
 from .guards import CaptureError, Guard
 from .module import CapturedModule, module_of
-from .run import Options, Run
+from .run import Knowledge, Options, Run
 
 __all__ = ["CaptureError", "CapturedModule", "Guard", "capture"]
 
@@ -61,13 +61,14 @@ def capture(model: Callable[..., Any], *args: Any, dynamic: Any = None,
     root = model if is_module else getattr(model, "__self__", None)
     root = root if isinstance(root, torch.nn.Module) else _Function()
     function: Any = model.forward if is_module else model  # type: ignore[attr-defined]
-    askers, options = Askers(), Options(dynamic)
+    known, options = Knowledge(), Options(dynamic)
     with _turns:
         for _ in range(_MOST_RUNS):
-            captured = Run(root, function, args, kwargs, askers, options).run()
-            if not askers.learn():
+            run = Run(root, function, args, kwargs, known, options)
+            captured = run.run()
+            if not known.learn(run):
                 break
-            scripted = _scripted(model, function, askers)
+            scripted = _scripted(model, function, known.askers)
             if scripted is not None:
                 captured = scripted
                 break

@@ -2,7 +2,7 @@
 put together again, and the caller's objects change as the program changed them."""
 import inspect
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import torch
@@ -83,6 +83,9 @@ class Boundary:
         self.leaves: list[TensorLeaf | NumberLeaf | FixedLeaf] = []
         self.guards: list[EntryGuard] = []
         self.after: list[Tree] = []  # contents of arguments that the program changed
+        self.slots: list[Any] = []  # attributes that the program changes (state.py)
+        self.read: list[bool] = []  # for each: whether it is read before it is assigned
+        self.assigned: list[Tree] = []  # and what is assigned
         self.result: Tree = Tree(None)
         self.out: list[tuple[bool, Any]] = []  # for each leaf: is it of the graph, or this value
 
@@ -90,6 +93,14 @@ class Boundary:
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         return tuple(bound.arguments.values())
+
+    def refusal_of_state(self, read: Callable[[str], Any]) -> str | None:
+        """Why the graph does not hold for the attributes that it reads, or None."""
+        for slot, is_read in zip(self.slots, self.read):
+            why = slot.refusal(read(slot.path)) if is_read else None
+            if why is not None:
+                return why
+        return None
 
     def refusal(self, values: tuple) -> tuple[str | None, Call]:
         """Why the graph does not hold for these arguments, or None; and the call."""
@@ -118,13 +129,17 @@ class Boundary:
                                "recapture=True")  # fmt: skip
         return call
 
-    def leave(self, results: Iterable[Any], call: Call) -> Any:
-        """The result of the program; the caller's objects get their new contents."""
+    def leave(self, results: Iterable[Any], call: Call,
+              assign: Callable[[str, Any], None]) -> Any:  # fmt: skip
+        """The result of the program; the caller's objects get their new contents, and attributes
+        are assigned."""
         results = iter(results)
         leaves = [next(results) if computed else value for computed, value in self.out]
         rebuilt = Rebuilt(leaves, call.objects)
         for tree in self.after:
             rebuilt.value(tree)
+        for slot, tree in zip(self.slots, self.assigned):
+            assign(slot.path, rebuilt.value(tree))
         return rebuilt.value(self.result)
 
 
@@ -152,19 +167,25 @@ def _same(a: Any, b: Any) -> bool:
 class BoundaryCodeGen(CodeGen):
     """Generates a function with the signature of the captured one."""
 
+    takes_keywords = True  # process_inputs does
+
     def __init__(self, boundary: Boundary) -> None:
         super().__init__()
         self.boundary = boundary
         self._calls = _Calls()
 
-    def process_inputs(self, *inputs: Any) -> Any:
-        call = self.boundary.enter(self.boundary.bind(inputs, {}))
+    def process_inputs(self, *inputs: Any, **keywords: Any) -> Any:
+        if self.boundary.slots:
+            names = ", ".join(slot.path for slot in self.boundary.slots)
+            raise CaptureError(f"the program assigns attributes ({names}); only the captured module "
+                               "itself can run such a graph")  # fmt: skip
+        call = self.boundary.enter(self.boundary.bind(inputs, keywords))
         self._calls.now = call
         return call.inputs
 
     def process_outputs(self, out: Any) -> Any:
         call, self._calls.now = self._calls.now, None
-        return self.boundary.leave(out, call or Call([], []))
+        return self.boundary.leave(out, call or Call([], []), lambda path, value: None)
 
     def gen_fn_def(self, free_vars, maybe_return_annotation, *, expanded_def=False):
         parameters = _parameter_texts(self.boundary.signature)

@@ -1,4 +1,5 @@
 """The module that `capture` returns."""
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -8,6 +9,7 @@ from ..graph_module import GraphModule
 from .boundary import Call
 from .guards import CaptureError, Guards
 from .run import Captured
+from .state import assign, read_attribute
 
 
 class CapturedModule(GraphModule):
@@ -23,10 +25,15 @@ class CapturedModule(GraphModule):
             mode = "training" if self._captured_training else "evaluation"
             raise CaptureError(f"the model was captured in {mode} mode; capture it again in the "
                                "other mode, or switch with .train() and .eval()")  # fmt: skip
-        return self._graph._codegen.boundary.enter(values)
+        boundary = self._graph._codegen.boundary
+        why = boundary.refusal_of_state(functools.partial(read_attribute, self))
+        if why is not None:
+            raise CaptureError(f"{why}; capture it again, or with recapture=True")
+        return boundary.enter(values)
 
     def _leave(self, results: Iterable[Any], call: Call) -> Any:
-        return self._graph._codegen.boundary.leave(results, call)
+        boundary = self._graph._codegen.boundary
+        return boundary.leave(results, call, functools.partial(assign, self))
 
 
 def module_of(root: torch.nn.Module, captured: Captured | GraphModule, name: str) -> CapturedModule:
@@ -42,6 +49,8 @@ def module_of(root: torch.nn.Module, captured: Captured | GraphModule, name: str
     finally:
         for path in captured.foreign:
             delattr(root, path)
+    for slot in captured.boundary.slots:
+        assign(module, slot.path, slot.initial())
     module._guards = Guards(captured.guards)
     module._captured_training = root.training
     module.train(root.training)

@@ -7,12 +7,14 @@ import torch
 
 from .. import _core
 from .._symbolic_trace import Tracer
+from ..ops import check_buffer
 from .boundary import Boundary, BoundaryCodeGen, FixedLeaf, NumberLeaf, TensorLeaf, Watched
 from .decide import Askers, Decider
-from .guards import CaptureError, is_number_node
+from .guards import is_number_node
 from .net import Net
 from .numbers import SYMBOLS, Number, number_of, symbol
 from .recorder import Recorder
+from .state import Slots
 from .structure import Flattened, Rebuilt, Tree
 from .undo import Undo, copy_inputs, random_states
 from .witness import Witness
@@ -87,6 +89,20 @@ class Options:
         return self.dynamic.get(path)
 
 
+class Knowledge:
+    """What runs have found that the next run has to know."""
+
+    def __init__(self) -> None:
+        self.askers = Askers()
+        self.slots: list[tuple[str, str]] = []  # attributes that the program changes
+
+    def learn(self, run: "Run") -> bool:
+        """Takes what a run has found; whether there is anything new."""
+        new = [key for key in run.changed if key not in self.slots]
+        self.slots += new
+        return self.askers.learn() or bool(new)
+
+
 class Captured:
     """What a run gives: a graph, its boundary, and what it needs of the program's tensors."""
 
@@ -101,8 +117,9 @@ class Run:
     """One captured run of a program: `root` is a module whose `forward` is the program."""
 
     def __init__(self, root: torch.nn.Module, function: Callable[..., Any], args: tuple,
-                 kwargs: dict[str, Any], askers: Askers, options: Options) -> None:  # fmt: skip
+                 kwargs: dict[str, Any], known: Knowledge, options: Options) -> None:  # fmt: skip
         self.root, self.function, self.options = root, function, options
+        self.known = known
         signature = inspect.signature(function)
         bound = signature.bind(*args, **kwargs)
         self.given = set(bound.arguments)
@@ -112,9 +129,11 @@ class Run:
         self.boundary = Boundary(signature)
         self.tracer = CaptureTracer()
         self.undo = Undo(root)
-        self.recorder = self.tracer.recorder = Recorder(self.tracer, self.undo, askers)
-        self.decider = Decider(self.recorder, askers)
+        self.recorder = self.tracer.recorder = Recorder(self.tracer, self.undo, known.askers)
+        self.decider = Decider(self.recorder, known.askers)
+        self.slots = Slots(root, known.slots)
         self.guards: tuple = ()
+        self.changed: list[tuple[str, str]] = []  # attributes, but for buffers that are written
         self.tracer.create_args_for_root = self._arguments  # type: ignore[method-assign]
 
     # ---- arguments ----
@@ -181,28 +200,34 @@ class Run:
     def _arguments(self, function, is_module, concrete_args=None):
         def run(*_):
             args, kwargs = self._as_given(self._placeholders())
-            with Net(self.recorder), self.decider.hooked():
+            self.slots.prepare(self.recorder)
+            with Net(self.recorder), self.decider.hooked(), self.slots.watched():
                 result = self.function(*args, **kwargs)
             self.recorder.follow_modes()
-            self._keep_state()
             return self._results(result)
 
         return run, []
 
-    def _keep_state(self) -> None:
-        """Buffers that the run assigned are written by the graph."""
-        for path, kind, name, old, new in self.undo.assigned():
-            full = f"{path}.{name}" if path else name
-            fits = (isinstance(new, Witness) and isinstance(old, torch.Tensor)
-                    and new._real.shape == old.shape and new._real.dtype == old.dtype)  # fmt: skip
-            if kind != "buffer" or not fits:
-                raise CaptureError(
-                    f"the model assigns {full}, which the graph cannot do; keep it in a buffer of "
-                    "the same shape and dtype (register_buffer), or return it")
-            self.recorder.method("copy_", self.recorder.constant(old), new._node)
+    def _assigned_buffers(self) -> list[tuple[torch.Tensor, Witness]]:
+        """Buffers that the run assigned and that the graph can write: the old tensor and the new
+        one. Other attributes that it changed are noted."""
+        found = []
+        for path, name in self.undo.changed():
+            old = self.undo.modules[path]._buffers.get(name)
+            before = self.undo.tables[path][1].before.get(name)
+            fits = (isinstance(old, Witness) and isinstance(before, torch.Tensor)
+                    and (path, name) not in self.known.slots
+                    and old._real.shape == before.shape and old._real.dtype == before.dtype)
+            if fits:
+                found.append((before, old))
+            else:
+                self.changed.append((path, name))
+        return found
 
     def _results(self, result: Any) -> tuple:
-        """The results of the graph: what the arguments have now that changed, then the result."""
+        """The results of the graph: what the arguments have now that changed, what is assigned to
+        attributes, then the result."""
+        assigned = self._assigned_buffers()
         taken = Flattened()
         taken.objects = list(self.watched.objects)
         taken._numbers = {id(o): number for number, o in enumerate(taken.objects)}
@@ -210,14 +235,42 @@ class Run:
             described = tuple(taken.tree(part, "") for part in parts)
             owner = type(self.watched.objects[number])
             self.boundary.after.append(Tree(kind, owner, key, described, number))
+        self._end_slots(taken)
         self.boundary.result = taken.tree(result, "")
         nodes = []
         for leaf in taken.leaves:
             computed = isinstance(leaf, (torch.Tensor, *SYMBOLS))
             self.boundary.out.append((computed, None if computed else leaf))
             if computed:
-                nodes.append(self.recorder.node(leaf))
+                nodes.append(self._kept(leaf, assigned))
+        self._write(assigned)
         return tuple(nodes)
+
+    def _end_slots(self, taken: Flattened) -> None:
+        """What the program leaves in the attributes that it changes."""
+        for key, slot in self.slots.slots.items():
+            value = self.slots.value(key)
+            self.boundary.slots.append(slot)
+            self.boundary.read.append(key in self.slots.read)
+            self.boundary.assigned.append(taken.tree(value, slot.path))
+
+    def _kept(self, leaf: Any, assigned: list[tuple[torch.Tensor, Witness]]) -> Any:
+        """The node of a result: a copy if it is the memory of a buffer that will be written."""
+        node = self.recorder.node(leaf)
+        if not assigned or not isinstance(leaf, torch.Tensor):
+            return node
+        real = leaf._real if isinstance(leaf, Witness) else leaf
+        shared = any(_share_memory(real, old) for old, _ in assigned)
+        return self.recorder.method("clone", node) if shared else node
+
+    def _write(self, assigned: list[tuple[torch.Tensor, Witness]]) -> None:
+        """Buffers that the run assigned are written by the graph, all of them from old values."""
+        recorder = self.recorder
+        nodes = [self._kept(new, assigned) for _, new in assigned]
+        for (old, _), node in zip(assigned, nodes):
+            buffer = recorder.constant(old)
+            recorder.call(check_buffer, buffer, node)
+            recorder.method("copy_", buffer, node)
 
     def run(self) -> Captured:
         with random_states():
@@ -233,6 +286,13 @@ class Run:
         graph.set_codegen(BoundaryCodeGen(self.boundary))
         drop_numbers(graph)
         return Captured(graph, self.boundary, self)
+
+
+def _share_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
+    try:
+        return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+    except (RuntimeError, NotImplementedError):
+        return a is b
 
 
 def _kinds(trees: Any, count: int) -> list[str]:

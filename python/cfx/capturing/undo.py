@@ -1,4 +1,5 @@
-"""What a run changes, and how it is put back: attributes, tensors, inputs, random states."""
+"""What a run changes, and how it is put back: attributes, containers, tensors, random states."""
+import collections
 import contextlib
 import random
 import sys
@@ -9,18 +10,84 @@ import torch
 
 from .witness import undisturbed
 
+# What every module has, which no program changes but by torch's own functions.
+_OWN = frozenset(vars(torch.nn.Module())) - {"training"}
+_TABLES = ("_parameters", "_buffers", "_modules")
+_DEPTH = 6  # how far containers and objects are looked into
+
+
+class _Contents:
+    """What a container or an object holds."""
+
+    def __init__(self, holder: Any) -> None:
+        self.holder = holder
+        self.before: Any = self._now()
+
+    def _now(self) -> Any:
+        holder = self.holder
+        if isinstance(holder, dict):
+            return dict(holder)
+        if isinstance(holder, (list, set, collections.deque)):
+            return list(holder)
+        return dict(vars(holder))
+
+    def parts(self) -> Any:
+        return self.before.values() if isinstance(self.before, dict) else self.before
+
+    def changed(self) -> bool:
+        now = self._now()
+        if isinstance(now, dict):
+            return now.keys() != self.before.keys() or not all(
+                _same(now[key], self.before[key]) for key in now)
+        return len(now) != len(self.before) or not all(map(_same, now, self.before))
+
+    def put_back(self) -> None:
+        holder = self.holder if isinstance(
+            self.holder, (dict, list, set, collections.deque)) else vars(self.holder)  # fmt: skip
+        holder.clear()
+        (holder.extend if isinstance(holder, (list, collections.deque)) else holder.update)(
+            self.before)
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b or (type(a) is type(b) and type(a) in (int, float, str, bool, bytes) and a == b)
+
+
+def _is_holder(value: Any) -> bool:
+    if isinstance(value, (dict, list, set, collections.deque)):
+        return True
+    plain = not isinstance(value, (type, torch.nn.Module, torch.Tensor)) and not callable(value)
+    return plain and isinstance(getattr(value, "__dict__", None), dict)
+
 
 class Undo:
     """The state of a module tree before a run: attributes, and tensors that are about to change."""
 
     def __init__(self, root: torch.nn.Module) -> None:
-        self.modules = [(path, m, dict(vars(m)), dict(m._parameters), dict(m._buffers))
-                        for path, m in root.named_modules()]  # fmt: skip
+        self.modules = dict(root.named_modules())
+        self.tables = {path: [_Contents(vars(m)[name]) for name in _TABLES]
+                       for path, m in self.modules.items()}  # fmt: skip
+        self.own = {path: dict(vars(m)) for path, m in self.modules.items()}
+        self.holders: dict[int, tuple[str, str, _Contents]] = {}  # {id: path, attribute, contents}
+        for path, own in self.own.items():
+            for name, value in own.items():
+                if name not in _OWN:
+                    self._watch(path, name, value, _DEPTH)
         self.saved: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self.storages: dict[int, torch.Tensor] = {}
         for tensor in (*root.parameters(), *root.buffers()):
             with contextlib.suppress(RuntimeError, NotImplementedError):  # sparse, fake: no storage
                 self.storages.setdefault(tensor.untyped_storage().data_ptr(), tensor)
+
+    def _watch(self, path: str, name: str, value: Any, depth: int) -> None:
+        if depth == 0 or id(value) in self.holders or not _is_holder(value):
+            return
+        contents = _Contents(value)
+        self.holders[id(value)] = path, name, contents
+        for part in contents.parts():
+            self._watch(path, name, part, depth - 1)
+
+    # ---- tensors ----
 
     def before_write(self, tensor: torch.Tensor) -> None:
         """Keeps what a tensor of the tree holds, before a call that may write to it."""
@@ -37,31 +104,37 @@ class Undo:
             if not isinstance(tensor, torch.nn.Parameter) or getattr(module, "max_norm", None):
                 self.before_write(tensor)
 
-    def assigned(self) -> Iterator[tuple[str, str, str, Any, Any]]:
-        """What the run assigned: module path, kind, name, old value, new value."""
-        missing = object()
-        for path, module, own, parameters, buffers in self.modules:
-            for kind, before, now in (
-                ("buffer", buffers, module._buffers),
-                ("parameter", parameters, module._parameters),
-                ("attribute", own, vars(module)),
-            ):
-                for name in before.keys() | now.keys():
-                    old, new = before.get(name, missing), now.get(name, missing)
-                    if old is not new and name not in ("_buffers", "_parameters"):
-                        yield path, kind, name, old, new
+    # ---- attributes ----
+
+    def changed(self) -> Iterator[tuple[str, str]]:
+        """Attributes that the run assigned, deleted or changed in place: module path, name. The
+        flags `training` are not among them."""
+        seen = set()
+        for path, module in self.modules.items():
+            for contents in (*self.tables[path], None):
+                before = self.own[path] if contents is None else contents.before
+                now = vars(module) if contents is None else contents.holder
+                for name in {**before, **now}:
+                    if not _same(before.get(name, _OWN), now.get(name, _OWN)):
+                        seen.add((path, name))
+        seen |= {(path, name) for path, name, c in self.holders.values() if c.changed()}
+        yield from sorted(pair for pair in seen if pair[1] not in (*_OWN, "training"))
 
     def put_back(self) -> None:
         with torch.no_grad(), undisturbed():
             for tensor, content in self.saved.values():
                 tensor.copy_(content)
-        for _, module, own, parameters, buffers in self.modules:
-            for name in vars(module).keys() - own.keys():
-                del vars(module)[name]
-            vars(module).update(own)
-            for now, before in ((module._parameters, parameters), (module._buffers, buffers)):
-                now.clear()
-                now.update(before)
+        for _, _, contents in self.holders.values():
+            if contents.changed():
+                contents.put_back()
+        for path, module in self.modules.items():
+            for contents in self.tables[path]:
+                if contents.changed():
+                    contents.put_back()
+            own = vars(module)
+            for name in own.keys() - self.own[path].keys():
+                del own[name]
+            own.update(self.own[path])
 
 
 @contextlib.contextmanager
