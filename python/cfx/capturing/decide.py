@@ -29,7 +29,7 @@ from ..graph import Graph
 from ..interpreter import Interpreter
 from ..proxy import Proxy
 from .numbers import number_of
-from .witness import Witness, undisturbed
+from .witness import Witness
 
 if TYPE_CHECKING:
     from .recorder import Recorder
@@ -146,7 +146,7 @@ class Hook:
 
     def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         decider = getattr(_running, "decider", None)
-        if decider is None or decider.recorder.evaluating:
+        if decider is None or decider.recorder.evaluating or decider.recorder.computing:
             return self.twin(*args, **kwargs)
         return decider.call(self.code, self.twin, args, kwargs)
 
@@ -277,7 +277,7 @@ class Decider:
         behind = itertools.takewhile(lambda n: n is not last, reversed(recorder.tracer.graph.nodes))
         new = list(behind)[::-1]
         self._save(new)
-        with undisturbed():
+        with recorder.undisturbed():
             for node in new:
                 values.env[node] = values.run_node(node)
         made: dict[Any, Any] = recorder.lent

@@ -25,12 +25,12 @@ _FACTS = (
 _FACT_METHODS = (
     "dim", "ndimension", "is_floating_point", "is_complex", "element_size", "is_signed",
     "get_device", "is_conj", "is_neg", "is_inference", "is_set_to", "is_shared", "is_pinned",
-    "dense_dim", "sparse_dim", "is_coalesced", "data_ptr", "_is_view", "__repr__", "__format__",
+    "dense_dim", "sparse_dim", "is_coalesced", "data_ptr", "_is_view",
 )  # fmt: skip
 # What depends on more: on sizes and strides, on the grad mode. The graph checks the answer.
 _CHECKED = ("requires_grad", "is_leaf", "retains_grad")
 _CHECKED_METHODS = ("is_contiguous", "dim_order")
-_INTO_PYTHON = ("tolist", "numpy", "__array__", "__complex__")
+_INTO_PYTHON = ("tolist", "numpy", "__array__", "__complex__", "__repr__", "__format__")
 # Python's operators, under the names that torch's methods have.
 _OPERATORS = {
     f"__{name}__": getattr(operator, f"__{name}__")

@@ -1,13 +1,13 @@
 """The recorder: computes each call of a run and writes it down."""
+import contextlib
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import torch
 from torch.utils import _pytree
 
 from .._glue import contexts
-from ..ops import check_length
 from .decide import Askers
 from .guards import OPPOSITE, CaptureError, EntryGuard, Guard, comparison, expression
 from .guards import input_expression, user_frame, user_line
@@ -54,6 +54,7 @@ class Recorder:
     def __init__(self, tracer: "CaptureTracer", undo: Undo, askers: Askers) -> None:
         self.tracer, self.undo, self.askers = tracer, undo, askers
         self.evaluating = False  # whether a function is evaluated from its source (decide.py)
+        self.computing = False  # whether a module or a node is computed, of which nothing is noted
         self.env: dict[Any, Any] = {}  # meanwhile: the values of nodes that it uses
         self.lent: dict[Any, Any] = {}  # and what the program has for them
         self.pending: list[Pending] = []
@@ -61,9 +62,20 @@ class Recorder:
         self.fixed: dict[tuple[Any, int], int] = {}  # sizes of inputs that do not change
         self.dynamic: dict[Any, str] = {}  # numbers that may not be specialised: their names
         self.constants: dict[int, tuple[Any, Any]] = {}  # {id: (tensor, node)}
+        self.paths = undo.paths()  # {id: path} of tensors of the model
         self.foreign: dict[str, torch.Tensor] = {}  # tensors from outside of the model
         # contexts that the program is in: the state inside, and how its end is recorded
         self.modes: list[tuple[Modes, Any, Any]] = [(_modes(), None, None)]
+
+    @contextlib.contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        """A context in which modules compute on real tensors, and nothing is noted."""
+        before, self.computing = self.computing, True
+        try:
+            with undisturbed():
+                yield
+        finally:
+            self.computing = before
 
     # ---- nodes ----
 
@@ -149,8 +161,7 @@ class Recorder:
 
     def path_of(self, tensor: torch.Tensor) -> str:
         """Where the captured module has a tensor of this run."""
-        tracer = self.tracer
-        path = tracer._member_path(tensor) or tracer.tensor_attrs.get(tensor)
+        path = self.paths.get(id(tensor)) or self.tracer.tensor_attrs.get(tensor)
         if path is None:
             path = next((name for name, t in self.foreign.items() if t is tensor), None)
         if path is None:
@@ -229,7 +240,7 @@ class Recorder:
                   kwargs: dict[str, Any]) -> Any:  # fmt: skip
         """A call of a module that stays one node."""
         self.undo.before_module(module)
-        with undisturbed():
+        with self.undisturbed():
             result = forward(*self.real(args), **self.real(kwargs))
         self.follow_modes()
         given = _pytree.tree_leaves((args, kwargs))
@@ -262,8 +273,8 @@ class Recorder:
 
     def _assume_length(self, node: Any, length: int) -> None:
         """A call had as many results."""
-        guard = Guard("size", f"len({node.name})", length, user_line(), place="graph")
-        self.pending.append(Pending(guard, (self.call(check_length, node, length),)))
+        holds = self.call(operator.eq, self.call(len, node), length)
+        self._check(holds, Guard("size", f"len({node.name})", length, user_line()))
 
     def assume_value(self, node: Any, value: Any, kind: str = "size",
                      asker: str = "program") -> None:  # fmt: skip
@@ -281,7 +292,7 @@ class Recorder:
 
     def assume_data(self, witness: Witness, function: Any, value: Any) -> Any:
         """The program saw data of a tensor."""
-        if not isinstance(value, (bool, int, float, complex, list)):
+        if not isinstance(value, (bool, int, float, complex, list, str)):
             self.refuse(f"{getattr(function, '__name__', function)}() turns a tensor of the graph "
                         "into data that the graph cannot follow; compute with torch instead")
         self._note_asker()

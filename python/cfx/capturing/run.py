@@ -48,6 +48,8 @@ class CaptureTracer(Tracer):
     def call_module(self, m, forward, args, kwargs):
         if self.recorder.evaluating:
             return super().call_module(m, forward, args, kwargs)
+        if self.recorder.computing:
+            return forward(*args, **kwargs)
         try:
             path = self.path_of_module(m)
         except NameError:  # made during the run

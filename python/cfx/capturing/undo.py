@@ -89,6 +89,14 @@ class Undo:
 
     # ---- tensors ----
 
+    def paths(self) -> dict[int, str]:
+        """{id: path} of the parameters and buffers of the tree: of tied ones the first path."""
+        found: dict[int, str] = {}
+        for path, (parameters, buffers, _) in self.tables.items():
+            for name, tensor in (*parameters.before.items(), *buffers.before.items()):
+                found.setdefault(id(tensor), f"{path}.{name}" if path else name)
+        return found
+
     def before_write(self, tensor: torch.Tensor) -> None:
         """Keeps what a tensor of the tree holds, before a call that may write to it."""
         try:
