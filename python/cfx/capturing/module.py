@@ -1,57 +1,203 @@
-"""The module that `capture` returns."""
+"""The module that `capture` returns: one graph or several, with the same weights."""
+import contextlib
 import functools
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
 
+from .. import _core
 from ..graph_module import GraphModule
-from .boundary import Call
+from .boundary import Boundary, BoundaryCodeGen, Call
 from .guards import CaptureError, Guards
+from .program import Program, Weakly, flags
 from .run import Captured
 from .state import assign, read_attribute
 
+MOST_GRAPHS = 16  # of one module, for other kinds of inputs
+
+
+class _Mismatch(CaptureError):
+    """A graph does not hold for a call; nothing has run yet."""
+
+
+class GuardFailure(CaptureError, AssertionError):
+    """Something does not hold that was assumed, as the graph found out while it ran."""
+
 
 class CapturedModule(GraphModule):
-    """What `capture` returns: a GraphModule that checks what was assumed."""
+    """What `capture` returns: a GraphModule that checks what was assumed.
+
+    It may have several graphs: for training and for evaluation, and, with `recapture`, for other
+    kinds of inputs. `graph` and `code` are those of the first."""
+
+    _captured: Captured
+    _recaptures = False
+    _home: "CapturedModule | None" = None  # the module that this one is another graph of
 
     @property
     def guards(self) -> Guards:
         """What was assumed while the model was captured, in the order of the run."""
-        return self._guards
+        return Guards(self._guards)
+
+    @property
+    def graphs(self) -> tuple[Any, ...]:
+        """All graphs of this module, the first one first."""
+        return (self.graph, *(other.graph for other in self._others))
+
+    # ---- one graph ----
 
     def _enter(self, values: tuple) -> Call:
-        if self._captured_training not in (None, self.training):
-            mode = "training" if self._captured_training else "evaluation"
-            raise CaptureError(f"the model was captured in {mode} mode; capture it again in the "
-                               "other mode, or switch with .train() and .eval()")  # fmt: skip
-        boundary = self._graph._codegen.boundary
-        why = boundary.refusal_of_state(functools.partial(read_attribute, self))
+        home = self._home or self
+        if self._flags != _flags_of(home, self._flags):
+            mode = "training" if self._flags[""] else "evaluation"
+            raise _Mismatch(f"the model was captured in {mode} mode, and cannot be captured in the "
+                            "other one here, for it is a copy: capture the model with "
+                            "modes=\"both\"")  # fmt: skip
+        boundary = self._boundary
+        why = boundary.refusal_of_state(functools.partial(read_attribute, home))
+        call = Call([], [])
+        if why is None:
+            why, call = boundary.refusal(values)
         if why is not None:
-            raise CaptureError(f"{why}; capture it again, or with recapture=True")
-        return boundary.enter(values)
+            raise _Mismatch(f"{why}; capture it again with such arguments, or with recapture=True")
+        return call
 
     def _leave(self, results: Iterable[Any], call: Call) -> Any:
-        boundary = self._graph._codegen.boundary
-        return boundary.leave(results, call, functools.partial(assign, self))
+        return self._boundary.leave(results, call, functools.partial(assign, self._home or self))
+
+    @property
+    def _boundary(self) -> Boundary:
+        return self._graph._codegen.boundary
+
+    def __getattr__(self, name: str) -> Any:
+        home = self.__dict__.get("_home")  # plain attributes that the program changes are there
+        if home is not None:
+            with contextlib.suppress(AttributeError):
+                return super().__getattr__(name)
+            return getattr(home, name)
+        return super().__getattr__(name)
+
+    # ---- several ----
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._home is not None or not (self._others or self._recaptures or self._other_mode):
+            return self._call(*args, **kwargs)
+        for graph in (self, *self._others):
+            try:
+                with graph._undone_on_failure():
+                    return graph._call(*args, **kwargs)
+            except (_Mismatch, GuardFailure) as error:
+                last: Exception = error
+        return self._captured_again(args, kwargs, last)._call(*args, **kwargs)
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().__call__(*args, **kwargs)
+        except AssertionError as error:
+            if "when this graph was captured" not in str(error):
+                raise
+            raise GuardFailure(*error.args) from None
+
+    @property
+    def _other_mode(self) -> bool:
+        return self._flags[""] not in (None, self.training)
+
+    @contextlib.contextmanager
+    def _undone_on_failure(self) -> Iterator[None]:
+        """A context that a failed guard leaves as it was entered: buffers and random state. Only
+        where the graph checks something behind an effect is there anything to keep."""
+        if not self._recaptures or not any(g.place == "graph" for g in self._guards):
+            yield
+            return
+        home = self._home or self
+        kept = [(buffer, buffer.detach().clone()) for buffer in home.buffers()]
+        state = torch.get_rng_state()
+        try:
+            yield
+        except GuardFailure:
+            with torch.no_grad():
+                for buffer, content in kept:
+                    buffer.copy_(content)
+            torch.set_rng_state(state)
+            raise
+
+    def _captured_again(self, args: tuple, kwargs: dict[str, Any],
+                        why: Exception) -> "CapturedModule":  # fmt: skip
+        program = self._program.program
+        has_mode = any(g._flags[""] == self.training for g in (self, *self._others))
+        if program is None or (has_mode and not self._recaptures):
+            raise why
+        with flags(program.root, self):
+            graph = self._add(program.capture(args, kwargs))
+        if len(self._others) > MOST_GRAPHS:
+            warnings.warn(f"{program.name} has been captured for {len(self._others) + 1} kinds of "
+                          "inputs; the oldest graph is dropped", stacklevel=4)  # fmt: skip
+            del self._others[-1]
+        return graph
+
+    def _add(self, captured: Captured) -> "CapturedModule":
+        """Another graph, which shares modules and weights with this one."""
+        program = self._program.program
+        other = module_of(program, captured, self._recaptures)
+        have = set(self._graph._paths(False)).union(*(o._graph._paths(False) for o in self._others))
+        missing = [path for path in captured.graph._paths(False) if path not in have]
+        _core._copy_attrs(other, self, missing)
+        for slot in captured.boundary.slots:
+            vars(other).pop(slot.path, None)
+            if slot.path not in have and not self._has_slot(slot.path):
+                assign(self, slot.path, slot.initial())
+        for table in ("_parameters", "_buffers", "_modules"):
+            other.__dict__[table] = self.__dict__[table]
+        other.__dict__.update(_home=self, _program=self._program)
+        self._others.insert(0, other)
+        return other
+
+    def _has_slot(self, path: str) -> bool:
+        graphs = (self, *self._others)
+        return any(slot.path == path for g in graphs for slot in g._boundary.slots)
 
 
-def module_of(root: torch.nn.Module, captured: Captured | GraphModule, name: str) -> CapturedModule:
+def _flags_of(module: torch.nn.Module, like: dict[str, Any]) -> dict[str, Any]:
+    """The flags `training` of the modules that `like` has."""
+    found = {}
+    for path, flag in like.items():
+        at: Any = read_attribute(module, path) if path else module
+        found[path] = None if flag is None else getattr(at, "training", flag)
+    return found
+
+
+def _inner_flags(module: CapturedModule, root: torch.nn.Module) -> dict[str, Any]:
+    """The flags of the modules that the program went through: those of layers that the graph calls
+    are live."""
+    called = set(module._graph._paths(True))
+    found: dict[str, Any] = {"": root.training}
+    for path, _ in module.named_modules():
+        if path and not any(path == c or path.startswith(f"{c}.") for c in called):
+            found[path] = root.get_submodule(path).training
+    return found
+
+
+def module_of(program: Program, captured: Captured, recapture: bool) -> CapturedModule:
     """The module around a graph, with the parts of the model that the graph names."""
-    if isinstance(captured, GraphModule):  # from the source: nothing is assumed
-        module = CapturedModule(captured, captured.graph, name)
-        module._guards, module._captured_training = Guards(), None
-        return module
+    root = captured.root
     try:
         for path, tensor in captured.foreign.items():
             setattr(root, path, tensor)
-        module = CapturedModule(root, captured.graph, name)
+        module = CapturedModule(root, captured.graph, program.name)
     finally:
         for path in captured.foreign:
             delattr(root, path)
+    is_script = not isinstance(captured.graph._codegen, BoundaryCodeGen)
     for slot in captured.boundary.slots:
         assign(module, slot.path, slot.initial())
-    module._guards = Guards(captured.guards)
-    module._captured_training = root.training
-    module.train(root.training)
+    for path, own in module.named_modules():
+        with contextlib.suppress(AttributeError):
+            own.training = root.get_submodule(path).training
+    module.__dict__.update(
+        _guards=captured.guards, _captured=None, _program=Weakly(program), _recaptures=recapture,
+        _others=[], _home=None,
+        _flags={"": None} if is_script else _inner_flags(module, root),
+    )  # fmt: skip
     return module

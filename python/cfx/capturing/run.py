@@ -10,7 +10,7 @@ from .._symbolic_trace import Tracer
 from ..ops import check_buffer
 from .boundary import Boundary, BoundaryCodeGen, FixedLeaf, NumberLeaf, TensorLeaf, Watched
 from .decide import Askers, Decider
-from .guards import is_number_node
+from .guards import Guard, is_number_node
 from .net import Net
 from .numbers import SYMBOLS, Number, number_of, symbol
 from .recorder import Recorder
@@ -108,11 +108,18 @@ class Knowledge:
 class Captured:
     """What a run gives: a graph, its boundary, and what it needs of the program's tensors."""
 
-    def __init__(self, graph: Any, boundary: Boundary, run: "Run") -> None:
-        self.graph, self.boundary = graph, boundary
+    runs = 0  # how many runs it took
+
+    def __init__(self, graph: Any, boundary: Boundary, guards: list[Guard], run: "Run") -> None:
+        self.root, self.graph, self.boundary, self.guards = run.root, graph, boundary, tuple(guards)
         self.foreign = run.recorder.foreign
-        self.guards = run.guards
-        self.evaluated = run.decider.evaluated
+        self.evaluated = {code: "" for code in run.decider.evaluated}
+        self.refused = dict(run.known.askers.refused)
+
+    def take_script(self, module: Any) -> None:
+        """The whole program was captured from its source: nothing is assumed."""
+        self.root, self.graph, self.guards, self.foreign = module, module.graph, (), {}
+        self.boundary = Boundary(self.boundary.signature)
 
 
 class Run:
@@ -134,7 +141,6 @@ class Run:
         self.recorder = self.tracer.recorder = Recorder(self.tracer, self.undo, known.askers)
         self.decider = Decider(self.recorder, known.askers)
         self.slots = Slots(root, known.slots)
-        self.guards: tuple = ()
         self.changed: list[tuple[str, str]] = []  # attributes, but for buffers that are written
         self.tracer.create_args_for_root = self._arguments  # type: ignore[method-assign]
 
@@ -284,10 +290,9 @@ class Run:
             _core._script_tidy(graph)
         inputs = {node: i for i, node in enumerate(graph.find_nodes(op="placeholder"))}
         guards, self.boundary.guards = self.recorder.settle_guards(inputs)
-        self.guards = tuple(guards)
         graph.set_codegen(BoundaryCodeGen(self.boundary))
         drop_numbers(graph)
-        return Captured(graph, self.boundary, self)
+        return Captured(graph, self.boundary, guards, self)
 
 
 def _share_memory(a: torch.Tensor, b: torch.Tensor) -> bool:

@@ -1,0 +1,121 @@
+"""A program that is captured: a module or a function, and how it is run for that."""
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from ..scripting import script
+from .guards import CaptureError
+from .run import Captured, Knowledge, Options, Run
+
+_MOST_RUNS = 12  # each has found something that the next one has to know
+_turns = threading.RLock()  # two runs must not change the same modules and functions
+_running = threading.local()
+
+
+class _Function(torch.nn.Module):
+    """The root of a function: it has no weights of its own."""
+
+    def forward(self) -> None: ...
+
+
+class Program:
+    """What is captured."""
+
+    def __init__(self, program: Callable[..., Any], options: Options) -> None:
+        if not callable(program):
+            kind = type(program).__qualname__
+            raise TypeError(f"capture needs a module or a function, not {kind}")
+        self.program, self.options = program, options
+        owner = program if isinstance(program, torch.nn.Module) else getattr(
+            program, "__self__", None)
+        self.root = owner if isinstance(owner, torch.nn.Module) else _Function()
+
+    @property
+    def name(self) -> str:
+        if isinstance(self.program, torch.nn.Module):
+            return type(self.program).__name__
+        name = getattr(self.program, "__name__", type(self.program).__name__)
+        return name if name.isidentifier() else "Captured"
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        if isinstance(self.program, torch.nn.Module):
+            return self.program.forward
+        return self.program
+
+    def capture(self, args: tuple, kwargs: dict[str, Any]) -> Captured:
+        """Runs the program on examples until a run finds nothing new."""
+        if getattr(_running, "name", None):
+            raise CaptureError(f"cfx.capture was called by a program that is being captured "
+                               f"({_running.name}); capture the parts one after the other")
+        with _turns:
+            _running.name = self.name
+            try:
+                return self._runs(args, kwargs)
+            finally:
+                _running.name = None
+
+    def _runs(self, args: tuple, kwargs: dict[str, Any]) -> Captured:
+        known = Knowledge()
+        for count in range(1, _MOST_RUNS + 1):
+            run = Run(self.root, self.function, args, kwargs, known, self.options)
+            captured = run.run()
+            captured.runs = count
+            if not known.learn(run):
+                break
+            scripted = self._scripted(known)
+            if scripted is not None:
+                captured.take_script(scripted)
+                break
+        return captured
+
+    def _scripted(self, known: Knowledge) -> Any:
+        """The whole program from its source, if it is itself what asks for data; None if the
+        evaluator refuses it."""
+        function: Any = getattr(self.function, "__func__", self.function)
+        code = getattr(function, "__code__", None)
+        if code is None or known.askers.functions.get(code) is not function:
+            return None
+        try:
+            return script(self.program)
+        except Exception as error:
+            known.askers.refuse(code, error)
+            return None
+
+
+@contextlib.contextmanager
+def flags(root: torch.nn.Module, like: torch.nn.Module) -> Iterator[None]:
+    """A context in which the modules of a tree have the flags `training` of another tree, where it
+    has modules of the same paths; others that of the module that they are in."""
+    before = {module: module.training for module in root.modules()}
+    try:
+        for path, module in root.named_modules():
+            wanted = like
+            for name in path.split(".") if path else ():
+                found = getattr(wanted, name, None)
+                if not isinstance(found, torch.nn.Module):
+                    break
+                wanted = found
+            module.training = wanted.training
+        yield
+    finally:
+        for module, training in before.items():
+            module.training = training
+
+
+class Weakly:
+    """A program that is captured again when it is called in another way. It is not part of copies
+    and pickles: their weights are their own."""
+
+    def __init__(self, program: Program | None) -> None:
+        self.program = program
+
+    def __deepcopy__(self, memo: Any) -> "Weakly":
+        return Weakly(None)
+
+    def __reduce__(self) -> Any:
+        return Weakly, (None,)
+
