@@ -16,12 +16,13 @@ from collections.abc import Callable
 from typing import Any
 
 from .._glue.listing import public_names
+from .function import function
 from .guards import CaptureError, Guard
 from .module import CapturedModule, module_of
 from .program import Program
 from .run import Options
 
-__all__ = ["CaptureError", "CapturedModule", "Guard", "capture"]
+__all__ = ["CaptureError", "CapturedModule", "Guard", "capture", "function"]
 
 
 def capture(

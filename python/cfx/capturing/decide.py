@@ -148,7 +148,7 @@ class Hook:
         decider = getattr(_running, "decider", None)
         if decider is None or decider.recorder.evaluating or decider.recorder.computing:
             return self.twin(*args, **kwargs)
-        return decider.call(self.code, self.twin, args, kwargs)
+        return decider.call(self, args, kwargs)
 
     def install(self) -> None:
         signature = inspect.signature(self.twin) if self.signature is None else self.signature
@@ -213,22 +213,23 @@ class Decider:
             for hook in self.hooks:
                 hook.install()
 
-    def call(self, code: types.CodeType, function: Callable[..., Any], args: tuple,
-             kwargs: dict[str, Any]) -> Any:  # fmt: skip
+    def call(self, hook: Hook, args: tuple, kwargs: dict[str, Any]) -> Any:
         """A call of a function that asks for data."""
         recorder = self.recorder
-        if code in self.askers.refused:
-            return function(*args, **kwargs)
+        if hook.code in self.askers.refused:
+            return hook.twin(*args, **kwargs)
         recorder.follow_modes()
         last = self._last()
+        guards = list(recorder.pending), set(recorder.assumed)
         try:
             with self._unhooked():
-                result = self._evaluate(function, args, kwargs)
+                result = self._evaluate(hook.function, args, kwargs)
         except Exception as error:  # a refusal, or what the program raises: then it raises again
             self._forget(last)
-            self.askers.refuse(code, error)
-            return function(*args, **kwargs)
-        self.evaluated.add(code)
+            recorder.pending, recorder.assumed = guards
+            self.askers.refuse(hook.code, error)
+            return hook.twin(*args, **kwargs)
+        self.evaluated.add(hook.code)
         return self._computed(last, result)
 
     def _last(self) -> Any:

@@ -32,9 +32,8 @@ class CapturedModule(GraphModule):
     It may have several graphs: for training and for evaluation, and, with `recapture`, for other
     kinds of inputs. `graph` and `code` are those of the first."""
 
-    _captured: Captured
     _recaptures = False
-    _home: "CapturedModule | None" = None  # the module that this one is another graph of
+    _home: torch.nn.Module | None = None  # whose attributes and weights this one works on
 
     @property
     def guards(self) -> Guards:
@@ -82,7 +81,7 @@ class CapturedModule(GraphModule):
     # ---- several ----
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._home is not None or not (self._others or self._recaptures or self._other_mode):
+        if not (self._others or self._recaptures or self._other_mode):
             return self._call(*args, **kwargs)
         for graph in (self, *self._others):
             try:
@@ -102,7 +101,7 @@ class CapturedModule(GraphModule):
 
     @property
     def _other_mode(self) -> bool:
-        return self._flags[""] not in (None, self.training)
+        return self._flags[""] not in (None, (self._home or self).training)
 
     @contextlib.contextmanager
     def _undone_on_failure(self) -> Iterator[None]:
@@ -126,37 +125,56 @@ class CapturedModule(GraphModule):
     def _captured_again(self, args: tuple, kwargs: dict[str, Any],
                         why: Exception) -> "CapturedModule":  # fmt: skip
         program = self._program.program
-        has_mode = any(g._flags[""] == self.training for g in (self, *self._others))
+        mode = (self._home or self).training
+        has_mode = any(g._flags[""] == mode for g in (self, *self._others))
         if program is None or (has_mode and not self._recaptures):
             raise why
-        with flags(program.root, self):
-            graph = self._add(program.capture(args, kwargs))
+        with flags(program.root, self._home or self), self._lent_state(program.root):
+            graph = self._add(program, program.capture(args, kwargs))
         if len(self._others) > MOST_GRAPHS:
             warnings.warn(f"{program.name} has been captured for {len(self._others) + 1} kinds of "
                           "inputs; the oldest graph is dropped", stacklevel=4)  # fmt: skip
             del self._others[-1]
         return graph
 
-    def _add(self, captured: Captured) -> "CapturedModule":
+    @contextlib.contextmanager
+    def _lent_state(self, root: torch.nn.Module) -> Iterator[None]:
+        """A context in which the model has the state of this module."""
+        home = self._home or self
+        paths = {slot.path for g in (self, *self._others) for slot in g._slots}
+        before = {path: read_attribute(root, path) for path in paths} if home is not root else {}
+        try:
+            for path in before:
+                assign(root, path, read_attribute(home, path))
+            yield
+        finally:
+            for path, value in before.items():
+                assign(root, path, value)
+
+    def _add(self, program: Program, captured: Captured) -> "CapturedModule":
         """Another graph, which shares modules and weights with this one."""
-        program = self._program.program
-        other = module_of(program, captured, self._recaptures)
-        have = set(self._graph._paths(False)).union(*(o._graph._paths(False) for o in self._others))
-        missing = [path for path in captured.graph._paths(False) if path not in have]
-        _core._copy_attrs(other, self, missing)
-        for slot in captured.boundary.slots:
-            vars(other).pop(slot.path, None)
-            if slot.path not in have and not self._has_slot(slot.path):
-                assign(self, slot.path, slot.initial())
-        for table in ("_parameters", "_buffers", "_modules"):
-            other.__dict__[table] = self.__dict__[table]
-        other.__dict__.update(_home=self, _program=self._program)
+        other = module_of(program, captured, False, self._home or self)
+        if self._home is None:
+            have = set(self._graph._paths(False))
+            have = have.union(*(o._graph._paths(False) for o in self._others))
+            have |= {slot.path for g in (self, *self._others) for slot in g._slots}
+            self._take(captured, have)
         self._others.insert(0, other)
         return other
 
-    def _has_slot(self, path: str) -> bool:
-        graphs = (self, *self._others)
-        return any(slot.path == path for g in graphs for slot in g._boundary.slots)
+    def _take(self, captured: Captured, have: set[str]) -> None:
+        """What a graph needs of the model and this module has not got."""
+        missing = [path for path in captured.graph._paths(False) if path not in have]
+        with captured.with_foreign():
+            _core._copy_attrs(captured.root, self, missing)
+        for slot in captured.boundary.slots:
+            if slot.path not in have:
+                assign(self, slot.path, slot.initial())
+
+    @property
+    def _slots(self) -> list[Any]:
+        codegen = self._graph._codegen
+        return codegen.boundary.slots if isinstance(codegen, BoundaryCodeGen) else []
 
 
 def _flags_of(module: torch.nn.Module, like: dict[str, Any]) -> dict[str, Any]:
@@ -179,25 +197,29 @@ def _inner_flags(module: CapturedModule, root: torch.nn.Module) -> dict[str, Any
     return found
 
 
-def module_of(program: Program, captured: Captured, recapture: bool) -> CapturedModule:
-    """The module around a graph, with the parts of the model that the graph names."""
+def module_of(program: Program, captured: Captured, recapture: bool,
+              home: torch.nn.Module | None = None) -> CapturedModule:  # fmt: skip
+    """The module around a graph, with the parts of the model that the graph names. With `home`, it
+    works on the modules, weights and attributes of that one."""
     root = captured.root
-    try:
-        for path, tensor in captured.foreign.items():
-            setattr(root, path, tensor)
+    with captured.with_foreign():
         module = CapturedModule(root, captured.graph, program.name)
-    finally:
-        for path in captured.foreign:
-            delattr(root, path)
-    is_script = not isinstance(captured.graph._codegen, BoundaryCodeGen)
-    for slot in captured.boundary.slots:
-        assign(module, slot.path, slot.initial())
     for path, own in module.named_modules():
         with contextlib.suppress(AttributeError):
             own.training = root.get_submodule(path).training
+    is_script = not isinstance(captured.graph._codegen, BoundaryCodeGen)
     module.__dict__.update(
-        _guards=captured.guards, _captured=None, _program=Weakly(program), _recaptures=recapture,
-        _others=[], _home=None,
-        _flags={"": None} if is_script else _inner_flags(module, root),
+        _guards=captured.guards, _program=Weakly(program), _recaptures=recapture, _others=[],
+        _flags={"": None} if is_script else _inner_flags(module, root), _home=home,
     )  # fmt: skip
+    if home is None:
+        for slot in captured.boundary.slots:
+            assign(module, slot.path, slot.initial())
+        return module
+    constants = {path: getattr(module, path) for path in captured.foreign}
+    for slot in captured.boundary.slots:
+        vars(module).pop(slot.path, None)  # home has it
+    for table in ("_parameters", "_buffers", "_modules"):
+        module.__dict__[table] = home.__dict__[table]
+    module.__dict__.update(constants)
     return module

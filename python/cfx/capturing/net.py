@@ -40,13 +40,16 @@ _OPERATORS = {
         "irshift add sub mul"
     ).split()
 } | {"__abs__": abs}
+# torch calls the same methods for x + 1 and x.add(1).
+_SIGNS = {name: getattr(operator, name) for name in "add sub mul eq ne lt le gt ge".split()}
 _REVERSED = {
     f"__r{name}__": getattr(operator, f"__{name}__")
     for name in "sub truediv floordiv mod pow matmul add mul and or xor lshift rshift".split()
 } | {"__rdiv__": operator.truediv}
 
 
-def spelling(func: Callable[..., Any], args: tuple) -> tuple[str, Any, tuple]:
+def spelling(func: Callable[..., Any], args: tuple,
+             kwargs: dict[str, Any]) -> tuple[str, Any, tuple]:  # fmt: skip
     """How a call of torch's Python API is recorded: opcode, target, arguments."""
     name = func.__name__
     if not is_tensor_method_or_property(func) and getattr(torch.Tensor, name, None) is not func:
@@ -58,6 +61,8 @@ def spelling(func: Callable[..., Any], args: tuple) -> tuple[str, Any, tuple]:
         return "call_function", setattr, (args[0], owner.__name__, args[1])
     if name in _OPERATORS:
         return "call_function", _OPERATORS[name], args
+    if name in _SIGNS and len(args) == 2 and not kwargs:
+        return "call_function", _SIGNS[name], args
     if name in _REVERSED:
         return "call_function", _REVERSED[name], (args[1], args[0])
     return "call_method", name, args
@@ -138,14 +143,15 @@ def _to_number(kind):
     """int(x), float(x), and x as an index: Python wants the plain value."""
 
     def ask(recorder, witness):
-        return recorder.assume_data(witness, kind, kind(witness._real))
+        value = kind(witness._real)
+        return recorder.assume_data(witness, type(value), value)
 
     return ask
 
 
 def _into_python(func):
     def ask(recorder, witness, *args, **kwargs):
-        return recorder.assume_data(witness, func, func(witness._real, *args, **kwargs))
+        return recorder.assume_data(witness, func, func(witness._real, *args, **kwargs), *args)
 
     return ask
 

@@ -31,7 +31,8 @@ class Program:
         self.program, self.options = program, options
         owner = program if isinstance(program, torch.nn.Module) else getattr(
             program, "__self__", None)
-        self.root = owner if isinstance(owner, torch.nn.Module) else _Function()
+        self.empty = _Function()
+        self.root = owner if isinstance(owner, torch.nn.Module) else self.empty
 
     @property
     def name(self) -> str:

@@ -1,6 +1,7 @@
 """The recorder: computes each call of a run and writes it down."""
 import contextlib
 import operator
+import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -54,6 +55,7 @@ class Recorder:
     def __init__(self, tracer: "CaptureTracer", undo: Undo, askers: Askers) -> None:
         self.tracer, self.undo, self.askers = tracer, undo, askers
         self.evaluating = False  # whether a function is evaluated from its source (decide.py)
+        self.thread: int | None = threading.get_ident()  # that runs the program; None: it is over
         self.computing = False  # whether a module or a node is computed, of which nothing is noted
         self.env: dict[Any, Any] = {}  # meanwhile: the values of nodes that it uses
         self.lent: dict[Any, Any] = {}  # and what the program has for them
@@ -76,6 +78,12 @@ class Recorder:
                 yield
         finally:
             self.computing = before
+
+    def check_running(self) -> None:
+        if self.thread != threading.get_ident():
+            why = "in another thread" if self.thread else "after the capture that made it"
+            self.refuse(f"a tensor of a model that is being captured is used {why}; return what you "
+                        "need, and do not keep tensors of a run in globals or in other objects")
 
     # ---- nodes ----
 
@@ -195,7 +203,8 @@ class Recorder:
         if not of_graph and not changes and not _has_tensor(result):
             return result  # a setting, or a question that the inputs do not decide
         self.follow_modes()
-        opcode, target, args = spelling(func, args) if not below else ("call_function", func, args)
+        opcode, target, args = ("call_function", func, args) if below else spelling(
+            func, args, kwargs)
         known = {id(leaf._real if isinstance(leaf, Witness) else leaf): leaf
                  for leaf in given if isinstance(leaf, torch.Tensor)}  # fmt: skip
         node = self.tracer.create_node(opcode, target, self.node(args), self.node(kwargs))
@@ -290,14 +299,14 @@ class Recorder:
         guard = Guard(kind, expression(node), value, user_line(), asker)
         self._check(holds, guard, (operator.eq, node, value, True))
 
-    def assume_data(self, witness: Witness, function: Any, value: Any) -> Any:
+    def assume_data(self, witness: Witness, function: Any, value: Any, *args: Any) -> Any:
         """The program saw data of a tensor."""
         if not isinstance(value, (bool, int, float, complex, list, str)):
             self.refuse(f"{getattr(function, '__name__', function)}() turns a tensor of the graph "
                         "into data that the graph cannot follow; compute with torch instead")
         self._note_asker()
         node = self.call(function, witness._node) if isinstance(function, type) else self.method(
-            function.__name__, witness._node)
+            function.__name__, witness._node, *args)
         self.assume_value(node, value, "data")
         return value
 

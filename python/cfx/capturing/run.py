@@ -1,6 +1,7 @@
 """One captured run of a program."""
+import contextlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from .._symbolic_trace import Tracer
 from ..ops import check_buffer
 from .boundary import Boundary, BoundaryCodeGen, FixedLeaf, NumberLeaf, TensorLeaf, Watched
 from .decide import Askers, Decider
-from .guards import Guard, is_number_node
+from .guards import CaptureError, Guard, is_number_node
 from .net import Net
 from .numbers import SYMBOLS, Number, number_of, symbol
 from .recorder import Recorder
@@ -115,6 +116,17 @@ class Captured:
         self.foreign = run.recorder.foreign
         self.evaluated = {code: "" for code in run.decider.evaluated}
         self.refused = dict(run.known.askers.refused)
+
+    @contextlib.contextmanager
+    def with_foreign(self) -> Iterator[None]:
+        """A context in which the model has the tensors from outside that the graph reads."""
+        try:
+            for path, tensor in self.foreign.items():
+                setattr(self.root, path, tensor)
+            yield
+        finally:
+            for path in self.foreign:
+                delattr(self.root, path)
 
     def take_script(self, module: Any) -> None:
         """The whole program was captured from its source: nothing is assumed."""
@@ -251,6 +263,8 @@ class Run:
             self.boundary.out.append((computed, None if computed else leaf))
             if computed:
                 nodes.append(self._kept(leaf, assigned))
+            else:
+                _check_result(leaf)
         self._write(assigned)
         return tuple(nodes)
 
@@ -285,6 +299,7 @@ class Run:
             try:
                 graph = self.tracer.trace(self.root)
             finally:
+                self.recorder.thread = None
                 self.undo.put_back()
         if self.decider.evaluated:
             _core._script_tidy(graph)
@@ -293,6 +308,14 @@ class Run:
         graph.set_codegen(BoundaryCodeGen(self.boundary))
         drop_numbers(graph)
         return Captured(graph, self.boundary, guards, self)
+
+
+def _check_result(leaf: Any) -> None:
+    """A result that is not of the graph must not lead to anything that is."""
+    parts = leaf if isinstance(leaf, (set, frozenset)) else ()
+    if isinstance(leaf, Iterator) or any(isinstance(p, (Witness, *SYMBOLS)) for p in parts):
+        raise CaptureError(f"the program returns a {type(leaf).__name__}, which a graph cannot make "
+                           "anew in each call; return a list or a tuple")  # fmt: skip
 
 
 def _share_memory(a: torch.Tensor, b: torch.Tensor) -> bool:

@@ -16,12 +16,14 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils import _pytree
 
+from .numbers import SYMBOLS
+
 # Objects that nobody looks into: they are compared as a whole.
 _WHOLE = (
     type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device, torch.layout,
     torch.memory_format, type, enum.Enum, range, torch.Tensor, torch.nn.Module, torch.Generator,
     types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType,
-    torch.SymInt, torch.SymFloat, torch.SymBool,
+    *SYMBOLS,
 )  # fmt: skip
 
 
@@ -77,7 +79,9 @@ def _refill_dict(value: Any, keys: Any, parts: list[Any]) -> None:
 
 
 def _split_dict(value: Any) -> tuple[Any, list[Any]]:
-    return tuple(value), list(value.values())
+    """Keys that are numbers of a run were hashed: then they are fixed, and this has been noted."""
+    keys = (k.node.value if isinstance(k, SYMBOLS) else k for k in value)
+    return tuple(keys), list(value.values())
 
 
 def _split_registered(value: Any) -> tuple[Any, list[Any]]:

@@ -75,12 +75,20 @@ class Witness(torch.Tensor):
         return [self.asked("stride", d) for d in dims]
 
     @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        """No net is spread: the run is over, or another thread has the tensor."""
+        if func is torch.Tensor.__repr__:
+            return f"<tensor {args[0]._node} of a graph that is being captured>"
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+    @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
         """The lower net: what reaches torch's operators without its Python API."""
+        recorder = _recorder_of(args) or _recorder_of((kwargs or {}).values())
+        recorder.check_running()
         answer = _BELOW.get(func.overloadpacket)
         if answer is not None:
             return answer(*args)
-        recorder = _recorder_of(args) or _recorder_of((kwargs or {}).values())
         return recorder.record(func, args, kwargs or {}, below=True)
 
     def __deepcopy__(self, memo: Any) -> Any:
