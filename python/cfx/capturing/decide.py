@@ -185,6 +185,7 @@ class Decider:
         self.recorder, self.askers = recorder, askers
         self.hooks = [Hook(f) for f in askers.functions.values()]
         self.evaluated: set[types.CodeType] = set()
+        self.useless: dict[types.CodeType, str] = {}  # their results are truths of data
 
     @contextlib.contextmanager
     def hooked(self) -> Iterator[None]:
@@ -221,16 +222,20 @@ class Decider:
         recorder.follow_modes()
         last = self._last()
         guards = list(recorder.pending), set(recorder.assumed)
+        count = recorder.data_guards
         try:
             with self._unhooked():
                 result = self._evaluate(hook.function, args, kwargs)
+            computed = self._computed(last, result)
         except Exception as error:  # a refusal, or what the program raises: then it raises again
             self._forget(last)
             recorder.pending, recorder.assumed = guards
             self.askers.refuse(hook.code, error)
             return hook.twin(*args, **kwargs)
         self.evaluated.add(hook.code)
-        return self._computed(last, result)
+        if recorder.data_guards > count:
+            self.useless[hook.code] = "it returns something that data decides and Python needs"
+        return computed
 
     def _last(self) -> Any:
         return next(iter(reversed(self.recorder.tracer.graph.nodes)))

@@ -52,13 +52,13 @@ def spelling(func: Callable[..., Any], args: tuple,
              kwargs: dict[str, Any]) -> tuple[str, Any, tuple]:  # fmt: skip
     """How a call of torch's Python API is recorded: opcode, target, arguments."""
     name = func.__name__
-    if not is_tensor_method_or_property(func) and getattr(torch.Tensor, name, None) is not func:
-        return "call_function", func, args
     owner: Any = getattr(func, "__self__", None)
     if name == "__get__":
         return "call_function", getattr, (args[0], owner.__name__)
     if name == "__set__":
         return "call_function", setattr, (args[0], owner.__name__, args[1])
+    if not is_tensor_method_or_property(func) and getattr(torch.Tensor, name, None) is not func:
+        return "call_function", func, args
     if name in _OPERATORS:
         return "call_function", _OPERATORS[name], args
     if name in _SIGNS and len(args) == 2 and not kwargs:

@@ -61,9 +61,13 @@ class Number:
         recorder = next((o.recorder for o in operands if o.recorder is not None), None)
         if recorder is None:
             return Number(None, value, value)
-        if others and self.recorder is not None and type(value) is type(self.value):
+        if others and type(value) is type(self.value):
             if operands[1].recorder is None and _NEUTRAL.get(function) == operands[1].value:
                 return self
+            if function is operator.mul and self.recorder is None and self.value == 1:
+                return operands[1]
+            if function is operator.sub and self.node is operands[1].node:
+                return Number(None, value, value)
         return Number(recorder, recorder.call(function, *(o.node for o in operands)), value)
 
     def compare(self, function: Callable[[Any, Any], Any], other: Any, asker: str) -> bool:
@@ -239,6 +243,11 @@ class _Symbol:
 
     def __complex__(self) -> complex:
         return complex(self.node.plain())
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        import numpy  # which asks
+
+        return numpy.asarray(self.node.plain(), dtype)
 
     def __pos__(self) -> Any:
         return self

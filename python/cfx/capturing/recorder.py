@@ -60,6 +60,7 @@ class Recorder:
         self.env: dict[Any, Any] = {}  # meanwhile: the values of nodes that it uses
         self.lent: dict[Any, Any] = {}  # and what the program has for them
         self.pending: list[Pending] = []
+        self.data_guards = 0
         self.assumed: set[Any] = set()
         self.fixed: dict[tuple[Any, int], int] = {}  # sizes of inputs that do not change
         self.dynamic: dict[Any, str] = {}  # numbers that may not be specialised: their names
@@ -156,6 +157,8 @@ class Recorder:
             if number is not None:
                 return number.node
             return self.constant(value) if isinstance(value, torch.Tensor) else value
+        if type(value).__module__ == "numpy" and hasattr(value, "item") and not value.shape:
+            return value.item()  # a number: torch takes it for one
         return _rebuilt(value, self.node)
 
     def constant(self, tensor: torch.Tensor) -> Any:
@@ -237,6 +240,7 @@ class Recorder:
             plain = [item for _, item in items]
             return dict(items) if isinstance(result, dict) else _remade(result, plain)
         if counted and type(result) not in (int, float):
+            self._note_asker()
             self.assume_value(node, result, "data")
             return result
         if of_graph and type(result) is bool:
@@ -293,6 +297,7 @@ class Recorder:
             return
         self.assumed.add(key)
         self._pinned(node, value)
+        self.data_guards += kind == "data"
         if kind == "size" and asker == "program":
             self._note_asker()
         holds = self.call(operator.eq, node, value)

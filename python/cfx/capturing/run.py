@@ -8,6 +8,7 @@ import torch
 
 from .. import _core
 from .._symbolic_trace import Tracer
+from ..interop import presence
 from ..ops import check_buffer
 from .boundary import Boundary, BoundaryCodeGen, FixedLeaf, NumberLeaf, TensorLeaf, Watched
 from .decide import Askers, Decider
@@ -103,7 +104,12 @@ class Knowledge:
         """Takes what a run has found; whether there is anything new."""
         new = [key for key in run.changed if key not in self.slots]
         self.slots += new
-        return self.askers.learn() or bool(new)
+        if self.askers.learn() or new:
+            return True
+        # no caller of them could be evaluated: then nothing is won by evaluating them
+        useless = {c: why for c, why in run.decider.useless.items() if c not in self.askers.refused}
+        self.askers.refused.update(useless)
+        return bool(useless)
 
 
 class Captured:
@@ -221,7 +227,11 @@ class Run:
         def run(*_):
             args, kwargs = self._as_given(self._placeholders())
             self.slots.prepare(self.recorder)
-            with Net(self.recorder), self.decider.hooked(), self.slots.watched():
+            nets = Net(self.recorder), self.decider.hooked(), self.slots.watched()
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(presence.asks_for_general_code())
+                for net in nets:
+                    stack.enter_context(net)
                 result = self.function(*args, **kwargs)
             self.recorder.follow_modes()
             return self._results(result)

@@ -5,8 +5,11 @@ torch.fx._symbolic_trace.is_fx_tracing(), its flag. While cfx traces in a thread
 answers that they would get under torch.fx. Nothing here imports torch.fx: what is not loaded yet,
 nobody has asked.
 """
+import contextlib
 import sys
+import threading
 import types
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -99,3 +102,22 @@ def appear() -> None:
             function.__kwdefaults__ = {**(function.__kwdefaults__ or {}), "__cfx_flag__": answer}
             hooks.append((function, _template.__code__))
     _core._register(flag_hooks=tuple(hooks))
+
+
+@contextlib.contextmanager
+def asks_for_general_code() -> Iterator[None]:
+    """A context in which torch.jit.is_tracing() is true in this thread. Models ask that before they
+    take a way that holds for the present sizes or data alone. One such context at a time."""
+    function: Any = torch.jit.is_tracing
+    code, defaults, thread = function.__code__, function.__kwdefaults__, threading.get_ident()
+    plain = types.FunctionType(code, function.__globals__)
+
+    def answer() -> bool:
+        return threading.get_ident() == thread or plain()
+
+    function.__kwdefaults__ = {"__cfx_flag__": answer}
+    function.__code__ = _template.__code__
+    try:
+        yield
+    finally:
+        function.__code__, function.__kwdefaults__ = code, defaults
