@@ -47,6 +47,9 @@ class CaptureTracer(Tracer):
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
         return attr_val  # found by identity where it is used
 
+    def is_leaf_module(self, m: torch.nn.Module, module_qualified_name: str) -> bool:
+        return super().is_leaf_module(m, module_qualified_name) and not _has_users_code(m)
+
     def call_module(self, m, forward, args, kwargs):
         if self.recorder.evaluating:
             return super().call_module(m, forward, args, kwargs)
@@ -56,7 +59,7 @@ class CaptureTracer(Tracer):
             path = self.path_of_module(m)
         except NameError:  # made during the run
             return forward(*args, **kwargs)
-        if not self.is_leaf_module(m, path) or _has_users_code(m):
+        if not self.is_leaf_module(m, path):
             return forward(*args, **kwargs)
         return self.recorder.call_leaf(path, m, forward, args, kwargs)
 
