@@ -12,6 +12,7 @@ from ..graph_module import GraphModule
 from .boundary import Boundary, BoundaryCodeGen, Call
 from .guards import CaptureError, Guards
 from .program import Program, Weakly, flags
+from .reduce import drop_numbers, reduce_guards
 from .run import Captured
 from .state import assign, read_attribute
 
@@ -212,6 +213,10 @@ def module_of(program: Program, captured: Captured, recapture: bool,
         _guards=captured.guards, _program=Weakly(program), _recaptures=recapture, _others=[],
         _flags={"": None} if is_script else _inner_flags(module, root), _home=home,
     )  # fmt: skip
+    if captured.pending:
+        reduce_guards(module, captured.pending)
+    if drop_numbers(module.graph) or captured.pending:
+        module.recompile()
     if home is None:
         for slot in captured.boundary.slots:
             assign(module, slot.path, slot.initial())

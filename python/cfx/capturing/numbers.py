@@ -80,7 +80,8 @@ class Number:
         return value
 
     def plain(self, asker: str = "program") -> Any:
-        """The value of this run, which is a guard."""
+        """The value of this run, which is a guard. `asker`: who wants it, as for compare; "loop" if
+        the program wants an index or a length."""
         if self.recorder is not None:
             self.recorder.assume_value(self.node, self.value, asker=asker)
         return self.value
@@ -299,7 +300,7 @@ class Int(_Symbol, torch.SymInt):
     """An int of the graph."""
 
     def __index__(self) -> int:
-        return self.node.plain()
+        return self.node.plain("loop")
 
     @property
     def __class__(self) -> Any:

@@ -298,10 +298,11 @@ class Recorder:
         self.assumed.add(key)
         self._pinned(node, value)
         self.data_guards += kind == "data"
-        if kind == "size" and asker == "program":
+        if asker == "loop":
             self._note_asker()
         holds = self.call(operator.eq, node, value)
-        guard = Guard(kind, expression(node), value, user_line(), asker)
+        guard = Guard(kind, expression(node), value, user_line(),
+                      "torch" if asker == "torch" else "program")  # fmt: skip
         self._check(holds, guard, (operator.eq, node, value, True))
 
     def assume_data(self, witness: Witness, function: Any, value: Any, *args: Any) -> Any:
@@ -336,20 +337,22 @@ class Recorder:
     def refuse(self, why: str) -> NoReturn:
         raise CaptureError(f"{user_line()}: {why}")
 
-    def settle_guards(self, inputs: dict[Any, int]) -> tuple[list[Guard], list[EntryGuard]]:
-        """All guards, and those that the inputs decide: nothing in the graph checks these."""
-        guards, on_entry = [], []
+    def settle_guards(self, inputs: dict[Any, int]) -> list[EntryGuard]:
+        """Guards that the inputs decide: nothing in the graph checks these. The others stay in
+        `pending`."""
+        on_entry, rest = [], []
         for pending in self.pending:
             entry = _entry_guard(pending, inputs)
             if entry is None:
-                guards.append(pending.guard._replace(place="graph"))
+                guard = pending.guard._replace(place="graph")
+                rest.append(pending._replace(guard=guard))
                 continue
-            guards.append(pending.guard)
             on_entry.append(entry)
             for node in pending.nodes:
                 if not node.users:
                     node.graph.erase_node(node)
-        return guards, on_entry
+        self.pending = rest
+        return on_entry
 
 
 def _entry_guard(pending: Pending, inputs: dict[Any, int]) -> EntryGuard | None:

@@ -12,7 +12,7 @@ from ..interop import presence
 from ..ops import check_buffer
 from .boundary import Boundary, BoundaryCodeGen, FixedLeaf, NumberLeaf, TensorLeaf, Watched
 from .decide import Askers, Decider
-from .guards import CaptureError, Guard, is_number_node
+from .guards import CaptureError, Guard
 from .net import Net
 from .numbers import SYMBOLS, Number, number_of, symbol
 from .recorder import Recorder
@@ -120,8 +120,9 @@ class Captured:
 
     runs = 0  # how many runs it took
 
-    def __init__(self, graph: Any, boundary: Boundary, guards: list[Guard], run: "Run") -> None:
-        self.root, self.graph, self.boundary, self.guards = run.root, graph, boundary, tuple(guards)
+    def __init__(self, graph: Any, boundary: Boundary, run: "Run") -> None:
+        self.root, self.graph, self.boundary = run.root, graph, boundary
+        self.pending = run.recorder.pending  # guards that the graph checks
         self.foreign = run.recorder.foreign
         self.evaluated = {code: "" for code in run.decider.evaluated}
         self.refused = dict(run.known.askers.refused)
@@ -137,9 +138,14 @@ class Captured:
             for path in self.foreign:
                 delattr(self.root, path)
 
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        on_entry = (entry.guard for entry in self.boundary.guards)
+        return (*on_entry, *(pending.guard for pending in self.pending))
+
     def take_script(self, module: Any) -> None:
         """The whole program was captured from its source: nothing is assumed."""
-        self.root, self.graph, self.guards, self.foreign = module, module.graph, (), {}
+        self.root, self.graph, self.pending, self.foreign = module, module.graph, [], {}
         self.boundary = Boundary(self.boundary.signature)
 
 
@@ -317,10 +323,9 @@ class Run:
         if self.decider.evaluated:
             _core._script_tidy(graph)
         inputs = {node: i for i, node in enumerate(graph.find_nodes(op="placeholder"))}
-        guards, self.boundary.guards = self.recorder.settle_guards(inputs)
+        self.boundary.guards = self.recorder.settle_guards(inputs)
         graph.set_codegen(BoundaryCodeGen(self.boundary))
-        drop_numbers(graph)
-        return Captured(graph, self.boundary, guards, self)
+        return Captured(graph, self.boundary, self)
 
 
 def _check_result(leaf: Any) -> None:
@@ -349,9 +354,3 @@ def _kinds(trees: Any, count: int) -> list[str]:
         todo += tree.parts
     return kinds
 
-
-def drop_numbers(graph: Any) -> None:
-    """Removes numbers and constants that were read but not used."""
-    for node in reversed(list(graph.nodes)):
-        if not node.users and (node.op == "get_attr" or is_number_node(node)):
-            graph.erase_node(node)
