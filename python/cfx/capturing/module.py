@@ -214,7 +214,7 @@ def module_of(program: Program, captured: Captured, recapture: bool,
         _flags={"": None} if is_script else _inner_flags(module, root), _home=home,
     )  # fmt: skip
     if captured.pending:
-        reduce_guards(module, captured.pending)
+        reduce_guards(module, captured.pending, captured.examples)
     if drop_numbers(module.graph) or captured.pending:
         module.recompile()
     if home is None:

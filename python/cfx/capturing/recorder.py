@@ -300,10 +300,10 @@ class Recorder:
         self.data_guards += kind == "data"
         if asker == "loop":
             self._note_asker()
-        holds = self.call(operator.eq, node, value)
         guard = Guard(kind, expression(node), value, user_line(),
                       "torch" if asker == "torch" else "program")  # fmt: skip
-        self._check(holds, guard, (operator.eq, node, value, True))
+        question = (operator.ne, node, node) if value != value else (operator.eq, node, value)
+        self._check(self.call(*question), guard, (*question, True))
 
     def assume_data(self, witness: Witness, function: Any, value: Any, *args: Any) -> Any:
         """The program saw data of a tensor."""

@@ -37,7 +37,7 @@ def _inferred(module: "CapturedModule") -> dict[str, Any] | None:
         inputs.append(f"{str(leaf.dtype).removeprefix('torch.')}[{', '.join(sizes)}]")
     try:
         return _core._infer(lower(module)._program, inputs, TensorShape)[0]
-    except (LowerError, RuntimeError, TypeError, ValueError):
+    except (LowerError, RuntimeError, TypeError, ValueError, AssertionError):
         return None
 
 
@@ -93,8 +93,10 @@ def _entry(one: "Pending", sizes: dict[str, Any], names: list[str]) -> EntryGuar
     return EntryGuard(guard, function, *sides, truth)
 
 
-def reduce_guards(module: "CapturedModule", pending: "list[Pending]") -> None:
-    """Moves guards out of the graph, where the sizes of the inputs decide them."""
+def reduce_guards(module: "CapturedModule", pending: "list[Pending]",
+                  examples: list[Any]) -> None:  # fmt: skip
+    """Moves guards out of the graph, where the sizes of the inputs decide them. `examples` are
+    tensors of the sizes that the inputs had, for which each guard holds."""
     sizes = _inferred(module) if any(one.guard.kind == "size" for one in pending) else None
     if not sizes:
         return
@@ -105,11 +107,12 @@ def reduce_guards(module: "CapturedModule", pending: "list[Pending]") -> None:
     kept = []
     for one in pending:
         entry = _entry(one, sizes, names)
-        if entry is None:
+        if entry is None or not entry.holds(examples):
             kept.append(one.guard)
             continue
         gone.update(one.nodes)
-        is_constant = type(entry.left) is not tuple and type(entry.right) is not tuple
+        is_constant = entry.left == entry.right or (
+            type(entry.left) is not tuple and type(entry.right) is not tuple)
         if not is_constant and entry[1:] not in known:
             known.add(entry[1:])
             boundary.guards.append(entry)

@@ -123,6 +123,7 @@ class Captured:
     def __init__(self, graph: Any, boundary: Boundary, run: "Run") -> None:
         self.root, self.graph, self.boundary = run.root, graph, boundary
         self.pending = run.recorder.pending  # guards that the graph checks
+        self.examples = run.examples
         self.foreign = run.recorder.foreign
         self.evaluated = {code: "" for code in run.decider.evaluated}
         self.refused = dict(run.known.askers.refused)
@@ -169,6 +170,7 @@ class Run:
         self.decider = Decider(self.recorder, known.askers)
         self.slots = Slots(root, known.slots)
         self.changed: list[tuple[str, str]] = []  # attributes, but for buffers that are written
+        self.examples: list[Any] = []  # of the sizes of the inputs, without data
         self.tracer.create_args_for_root = self._arguments  # type: ignore[method-assign]
 
     # ---- arguments ----
@@ -190,6 +192,7 @@ class Run:
         rules, recorder = self.boundary.leaves, self.recorder
         if isinstance(leaf, torch.Tensor):
             node = self._placeholder(path)
+            self.examples.append(torch.empty(leaf.shape, device="meta"))
             sizes = tuple(leaf.shape[d] if self.options.of_size(path, d) is False else None
                           for d in range(leaf.ndim))  # fmt: skip
             rules.append(TensorLeaf(path, leaf.dtype, leaf.ndim, leaf.device, sizes))
@@ -203,6 +206,7 @@ class Run:
         live = type(leaf) in (int, float) and self.options.of_number(path) is not False
         if live and name in self.given:
             node = self._placeholder(path)
+            self.examples.append(leaf)
             rules.append(NumberLeaf(path, type(leaf)))
             if self.options.of_number(path) is True:
                 recorder.dynamic[node] = path
