@@ -9,7 +9,8 @@ import torch
 
 from .._glue.codegen import CodeGen
 from .guards import CaptureError, EntryGuard
-from .structure import _KINDS, Flattened, Rebuilt, Tree
+from .structure import KINDS, Flattened, Rebuilt, Tree
+from .undo import same
 
 
 class TensorLeaf(NamedTuple):
@@ -148,20 +149,16 @@ class Watched:
 
     def __init__(self, objects: list[Any], kinds: list[str]) -> None:
         self.objects, self.kinds = objects, kinds
-        self.before = [_KINDS[kind].split(o) for o, kind in zip(objects, kinds)]
+        self.before = [KINDS[kind].split(o) for o, kind in zip(objects, kinds)]
 
     def changed(self) -> Iterable[tuple[int, str, Any, list[Any]]]:
         """(number, kind, key, parts) of the objects that have other contents now."""
         for number, (o, kind) in enumerate(zip(self.objects, self.kinds)):
-            key, parts = _KINDS[kind].split(o)
+            key, parts = KINDS[kind].split(o)
             old_key, old_parts = self.before[number]
-            same = len(parts) == len(old_parts) and all(map(_same, parts, old_parts))
-            if not same or key != old_key:
+            unchanged = len(parts) == len(old_parts) and all(map(same, parts, old_parts))
+            if not unchanged or key != old_key:
                 yield number, kind, key, parts
-
-
-def _same(a: Any, b: Any) -> bool:
-    return a is b or (type(a) is type(b) and type(a) in (int, float, str, bool) and a == b)
 
 
 class BoundaryCodeGen(CodeGen):

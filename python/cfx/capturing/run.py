@@ -18,6 +18,7 @@ from .numbers import SYMBOLS, Number, number_of, symbol
 from .recorder import Recorder
 from .state import Slots
 from .structure import Flattened, Rebuilt, Tree
+from .surroundings import Surroundings
 from .undo import Undo, copy_inputs, random_states
 from .witness import Witness
 
@@ -124,6 +125,7 @@ class Captured:
         self.root, self.graph, self.boundary = run.root, graph, boundary
         self.pending = run.recorder.pending  # guards that the graph checks
         self.examples = run.examples
+        self.writes = bool(run.undo.saved) or run.writes  # whether the graph writes to the model
         self.foreign = run.recorder.foreign
         self.evaluated = {code: "" for code in run.decider.evaluated}
         self.refused = dict(run.known.askers.refused)
@@ -147,7 +149,7 @@ class Captured:
     def take_script(self, module: Any) -> None:
         """The whole program was captured from its source: nothing is assumed."""
         self.root, self.graph, self.pending, self.foreign = module, module.graph, [], {}
-        self.boundary = Boundary(self.boundary.signature)
+        self.boundary, self.writes = Boundary(self.boundary.signature), True
 
 
 class Run:
@@ -169,7 +171,9 @@ class Run:
         self.recorder = self.tracer.recorder = Recorder(self.tracer, self.undo, known.askers)
         self.decider = Decider(self.recorder, known.askers)
         self.slots = Slots(root, known.slots)
+        self.surroundings = Surroundings(function, root)
         self.changed: list[tuple[str, str]] = []  # attributes, but for buffers that are written
+        self.writes = False
         self.examples: list[Any] = []  # of the sizes of the inputs, without data
         self.tracer.create_args_for_root = self._arguments  # type: ignore[method-assign]
 
@@ -181,14 +185,15 @@ class Run:
         trees = [taken.tree(value, name) for name, value in self.arguments.items()]
         self.boundary.tree = Tree("tuple", tuple, None, tuple(trees))
         tensors = iter(copy_inputs([v for v in taken.leaves if isinstance(v, torch.Tensor)]))
-        leaves = [self._leaf(leaf, path, tensors) for leaf, path in zip(taken.leaves, taken.paths)]
+        leaves = [self._leaf(*leaf, tensors)
+                  for leaf in zip(taken.leaves, taken.paths, taken.settings)]  # fmt: skip
         rebuilt = Rebuilt(leaves, [])
         values = [rebuilt.value(tree) for tree in trees]
         objects = [rebuilt.objects[i] for i in range(len(taken.objects))]
         self.watched = Watched(objects, _kinds(trees, len(objects)))
         return values
 
-    def _leaf(self, leaf: Any, path: str, tensors: Any) -> Any:
+    def _leaf(self, leaf: Any, path: str, setting: bool, tensors: Any) -> Any:
         rules, recorder = self.boundary.leaves, self.recorder
         if isinstance(leaf, torch.Tensor):
             node = self._placeholder(path)
@@ -204,7 +209,7 @@ class Run:
             return witness
         name = path.partition(".")[0].partition("[")[0]
         live = type(leaf) in (int, float) and self.options.of_number(path) is not False
-        if live and name in self.given:
+        if live and name in self.given and not setting:
             node = self._placeholder(path)
             self.examples.append(leaf)
             rules.append(NumberLeaf(path, type(leaf)))
@@ -242,6 +247,7 @@ class Run:
             self.slots.prepare(self.recorder)
             nets = Net(self.recorder), self.decider.hooked(), self.slots.watched()
             with contextlib.ExitStack() as stack:
+                stack.enter_context(self.surroundings.kept())
                 stack.enter_context(presence.asks_for_general_code())
                 for net in nets:
                     stack.enter_context(net)
@@ -311,6 +317,7 @@ class Run:
     def _write(self, assigned: list[tuple[torch.Tensor, Witness]]) -> None:
         """Buffers that the run assigned are written by the graph, all of them from old values."""
         recorder = self.recorder
+        self.writes = bool(assigned)
         nodes = [self._kept(new, assigned) for _, new in assigned]
         for (old, _), node in zip(assigned, nodes):
             buffer = recorder.constant(old)
@@ -334,7 +341,10 @@ class Run:
 
 def _check_result(leaf: Any) -> None:
     """A result that is not of the graph must not lead to anything that is."""
-    parts = leaf if isinstance(leaf, (set, frozenset)) else ()
+    parts = list(leaf) if isinstance(leaf, (set, frozenset)) else []
+    for cell in getattr(leaf, "__closure__", None) or ():
+        with contextlib.suppress(ValueError):  # empty
+            parts.append(cell.cell_contents)
     if isinstance(leaf, Iterator) or any(isinstance(p, (Witness, *SYMBOLS)) for p in parts):
         raise CaptureError(f"the program returns a {type(leaf).__name__}, which a graph cannot make "
                            "anew in each call; return a list or a tuple")  # fmt: skip

@@ -46,9 +46,17 @@ class Slot(NamedTuple):
         return next((why for why in found if why is not None), None)
 
 
+def own_attribute(module: Any, name: str) -> Any:
+    """An attribute that the module itself has, not its class; MISSING if there is none."""
+    own = vars(module)
+    tables = (own, *(own.get(table, {}) for table in ("_parameters", "_buffers", "_modules")))
+    return next((table[name] for table in tables if name in table), MISSING)
+
+
 def read_attribute(root: Any, path: str) -> Any:
+    """Likewise for a path."""
     for name in path.split("."):
-        root = getattr(root, name, MISSING)
+        root = own_attribute(root, name) if isinstance(root, torch.nn.Module) else MISSING
     return root
 
 
@@ -66,7 +74,7 @@ class Slots:
         for path, name in self.known:
             module = self.root.get_submodule(path)
             full = f"{path}.{name}" if path else name
-            value = getattr(module, name, MISSING)
+            value = own_attribute(module, name)
             taken = Flattened()
             tree = taken.tree(value, full)
             rules = tuple(map(_rule, taken.leaves, taken.paths))
@@ -95,7 +103,7 @@ class Slots:
                 module.__class__ = cls
 
     def value(self, key: tuple[str, str]) -> Any:
-        return getattr(self.root.get_submodule(key[0]), key[1], MISSING)
+        return own_attribute(self.root.get_submodule(key[0]), key[1])
 
 
 class _Watch:
@@ -112,6 +120,9 @@ class _Watch:
             self.slots.read.add(self.key)
         if name in vars(module):
             return vars(module)[name]
+        found = next((vars(c)[name] for c in type(module).__mro__[1:] if name in vars(c)), self)
+        if found is not self and name not in module._buffers:  # what the class has for it
+            return found.__get__(module, owner) if hasattr(found, "__get__") else found
         raise AttributeError(name)  # a buffer: nn.Module looks there next
 
     def __set__(self, module: Any, value: Any) -> None:

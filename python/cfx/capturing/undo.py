@@ -16,7 +16,7 @@ _TABLES = ("_parameters", "_buffers", "_modules")
 _DEPTH = 6  # how far containers and objects are looked into
 
 
-class _Contents:
+class Contents:
     """What a container or an object holds."""
 
     def __init__(self, holder: Any) -> None:
@@ -27,7 +27,7 @@ class _Contents:
         holder = self.holder
         if isinstance(holder, dict):
             return dict(holder)
-        if isinstance(holder, (list, set, collections.deque)):
+        if isinstance(holder, (list, set, collections.deque, bytearray)):
             return list(holder)
         return dict(vars(holder))
 
@@ -38,18 +38,18 @@ class _Contents:
         now = self._now()
         if isinstance(now, dict):
             return now.keys() != self.before.keys() or not all(
-                _same(now[key], self.before[key]) for key in now)
-        return len(now) != len(self.before) or not all(map(_same, now, self.before))
+                same(now[key], self.before[key]) for key in now)
+        return len(now) != len(self.before) or not all(map(same, now, self.before))
 
     def put_back(self) -> None:
         holder = self.holder if isinstance(
-            self.holder, (dict, list, set, collections.deque)) else vars(self.holder)  # fmt: skip
+            self.holder, (dict, list, set, collections.deque, bytearray)) else vars(self.holder)  # fmt: skip
         holder.clear()
-        (holder.extend if isinstance(holder, (list, collections.deque)) else holder.update)(
+        (holder.extend if isinstance(holder, (list, collections.deque, bytearray)) else holder.update)(
             self.before)
 
 
-def _same(a: Any, b: Any) -> bool:
+def same(a: Any, b: Any) -> bool:
     return a is b or (type(a) is type(b) and type(a) in (int, float, str, bool, bytes) and a == b)
 
 
@@ -65,10 +65,10 @@ class Undo:
 
     def __init__(self, root: torch.nn.Module) -> None:
         self.modules = dict(root.named_modules())
-        self.tables = {path: [_Contents(vars(m)[name]) for name in _TABLES]
+        self.tables = {path: [Contents(vars(m)[name]) for name in _TABLES]
                        for path, m in self.modules.items()}  # fmt: skip
         self.own = {path: dict(vars(m)) for path, m in self.modules.items()}
-        self.holders: dict[int, tuple[str, str, _Contents]] = {}  # {id: path, attribute, contents}
+        self.holders: dict[int, tuple[str, str, Contents]] = {}  # {id: path, attribute, contents}
         for path, own in self.own.items():
             for name, value in own.items():
                 if name not in _OWN:
@@ -82,7 +82,7 @@ class Undo:
     def _watch(self, path: str, name: str, value: Any, depth: int) -> None:
         if depth == 0 or id(value) in self.holders or not _is_holder(value):
             return
-        contents = _Contents(value)
+        contents = Contents(value)
         self.holders[id(value)] = path, name, contents
         for part in contents.parts():
             self._watch(path, name, part, depth - 1)
@@ -108,8 +108,12 @@ class Undo:
                 self.saved[id(owner)] = owner, owner.detach().clone()
 
     def before_module(self, module: torch.nn.Module) -> None:
-        for tensor in (*module.buffers(), *module.parameters()):
-            if not isinstance(tensor, torch.nn.Parameter) or getattr(module, "max_norm", None):
+        """Likewise for a layer: statistics in training mode, an embedding that is renormalised."""
+        if getattr(module, "max_norm", None):
+            for tensor in module.parameters():
+                self.before_write(tensor)
+        if any(m.training for m in module.modules()):
+            for tensor in module.buffers():
                 self.before_write(tensor)
 
     # ---- attributes ----
@@ -123,7 +127,7 @@ class Undo:
                 before = self.own[path] if contents is None else contents.before
                 now = vars(module) if contents is None else contents.holder
                 for name in {**before, **now}:
-                    if not _same(before.get(name, _OWN), now.get(name, _OWN)):
+                    if not same(before.get(name, _OWN), now.get(name, _OWN)):
                         seen.add((path, name))
         seen |= {(path, name) for path, name, c in self.holders.values() if c.changed()}
         yield from sorted(pair for pair in seen if pair[1] not in (*_OWN, "training"))
