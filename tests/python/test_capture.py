@@ -5,7 +5,10 @@ import functools
 import math
 import pickle
 import random
+import sys
+import types
 
+import numpy
 import pytest
 import torch
 from torch import nn
@@ -519,11 +522,7 @@ def test_a_model_that_raises_is_left_as_it_was():
 
 
 def test_random_states_are_put_back():
-    def forward(self, x):
-        random.random()
-        return F.dropout(x, 0.5, True)
-
-    model = of(forward)
+    model = of(lambda self, x: F.dropout(x, 0.5, True))
     torch.manual_seed(0)
     random.seed(0)
     expected = torch.rand(2), random.random()
@@ -531,6 +530,135 @@ def test_random_states_are_put_back():
     random.seed(0)
     capture(model, torch.ones(3))
     equal((torch.rand(2), random.random()), expected)
+
+
+@pytest.mark.parametrize("draw", [random.random, lambda: float(numpy.random.rand())])
+def test_other_random_numbers_are_refused(draw):
+    before = random.getstate()
+    with pytest.raises(CaptureError, match="draws numbers from"):
+        capture(without_source("x: x * draw()", draw=draw), torch.ones(3))
+    assert random.getstate() == before
+
+
+def seeded(x):
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        y = torch.rand(3)
+    return x + torch.rand(3) + y
+
+
+def test_seeds_are_in_the_graph():
+    gm = capture(seeded, torch.zeros(3))
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        want = seeded(torch.zeros(3)), torch.rand(1)
+        torch.manual_seed(seed)
+        equal((gm(torch.zeros(3)), torch.rand(1)), want)
+
+
+def appends(x, seen=[]):
+    seen.append(1)
+    return x * len(seen)
+
+
+def counts(x):
+    global _count
+    _count += 1
+    return x * _count
+
+
+def keeps(x):
+    _kept.append(x * 2)
+    return x
+
+
+class Counts:
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, x):
+        self.calls += 1
+        return x * self.calls
+
+
+_count, _kept = 0, []
+
+
+@pytest.mark.parametrize("program", [appends, lambda x: appends(x), counts, keeps, Counts()])
+def test_changes_outside_are_refused(program):
+    with pytest.raises(CaptureError, match="the program changes .*(default|global|attribute)"):
+        capture(program, torch.ones(2))
+    assert appends.__defaults__ == ([],) and _count == 0 and _kept == []
+    assert not isinstance(program, Counts) or program.calls == 0
+
+
+@cfx.wrap
+def wrapped(x, n):
+    return x * n if x.sum() > 0 else x
+
+
+def test_wrapped_functions_stay_calls():
+    gm = check(of(lambda self, x: wrapped(self.fc(x), x.shape[0])), (torch.ones(2, 4),),
+               (-torch.ones(3, 4),))
+    assert [n.target for n in gm.graph.nodes if n.op == "call_function"] == [wrapped]
+
+
+class Output(dict):
+    """As ModelOutput is: a dict with attributes."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.kind = "output"
+
+
+def test_derived_containers_are_results():
+    gm = capture(of(lambda self, x, o: (Output(y=o["x"] * 2), o)), torch.ones(2),
+                 Output(x=torch.ones(2)))
+    given = Output(x=torch.zeros(3))
+    made, same = gm(torch.ones(2), given)
+    assert type(made) is Output and made.kind == "output" and same is given
+    equal(made["y"], torch.zeros(3))
+
+
+class Empty:
+    def __init__(self):
+        self.kept = []
+
+
+def test_empty_caches():
+    def forward(self, x, cache):
+        cache.kept.append(x)
+        return torch.cat(cache.kept)
+
+    example = Empty()
+    gm = capture(of(forward), torch.ones(2), example)
+    assert example.kept == []
+    mine = Empty()
+    equal(gm(torch.zeros(3), mine), torch.zeros(3))
+    assert len(mine.kept) == 1 and example.kept == []
+
+
+@pytest.mark.parametrize("result", [
+    lambda x: [lambda: x * 2], lambda x: (y for y in (x,)), lambda x: {x}, lambda x: iter([x]),
+])  # fmt: skip
+def test_results_that_a_graph_cannot_make_are_refused(result):
+    with pytest.raises(CaptureError, match="the program returns a"):
+        capture(of(lambda self, x: result(x)), torch.ones(2))
+
+
+def test_tensors_of_a_run_are_of_no_use_afterwards():
+    class Leaks(nn.Module):
+        def forward(self, x):
+            sys.modules["math"].leaked = x * 2  # where nobody looks
+            return x
+
+    box = types.SimpleNamespace()
+    capture(Leaks(), torch.ones(2))
+    box.value = vars(math).pop("leaked")
+    for use in (lambda x: x + 1, lambda x: x.shape, lambda x: x.sum().item(), list, torch.relu):
+        with pytest.raises(CaptureError, match="after the capture that made it"):
+            use(box.value)
+    assert "of a graph that is being captured" in repr(box.value)
 
 
 def test_parameters_written_during_the_run_are_put_back():

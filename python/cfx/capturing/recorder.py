@@ -261,6 +261,20 @@ class Recorder:
         node = self.tracer.create_node("call_module", path, self.node(args), self.node(kwargs))
         return self.wrap(node, result, known)
 
+    def record_whole(self, target: Any, function: Callable[..., Any], args: tuple,
+                     kwargs: dict[str, Any]) -> Any:  # fmt: skip
+        """A call of a Python function that stays one node."""
+        given = _pytree.tree_leaves((args, kwargs))
+        with self.undisturbed():
+            result = function(*self.real(args), **self.real(kwargs))
+        self.follow_modes()
+        known = {id(leaf._real): leaf for leaf in given if isinstance(leaf, Witness)}
+        node = self.tracer.create_node(
+            "call_function", target, self.node(args), self.node(kwargs))
+        if result is None or isinstance(result, torch.Generator):
+            return result
+        return self.wrap(node, result, known, counted=True)
+
     # ---- guards ----
 
     def _check(self, condition: Any, guard: Guard, question: Any = None) -> None:

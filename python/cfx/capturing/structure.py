@@ -28,7 +28,7 @@ _WHOLE = (
 )  # fmt: skip
 
 
-_LIBRARIES = frozenset((*sys.stdlib_module_names, "torch", "cfx", "numpy")) - {"__main__", "types"}
+LIBRARIES = frozenset((*sys.stdlib_module_names, "torch", "cfx", "numpy")) - {"__main__", "types"}
 _MOST = 2000  # parts of an object without tensors that are looked at
 
 
@@ -172,7 +172,7 @@ def _kind_of(value: Any) -> str | None:
 def _can_be_remade(cls: type) -> bool:
     """Whether an object is nothing but its attributes: of a class written in Python, that is not
     part of Python or torch."""
-    if cls.__module__.partition(".")[0] in _LIBRARIES:
+    if cls.__module__.partition(".")[0] in LIBRARIES:
         return False
     return cls.__flags__ & (1 << 9) != 0 and cls.__new__ is object.__new__  # a heap type
 

@@ -4,6 +4,7 @@ A graph cannot do that. So whatever a run changed there is put back, and the cap
 name of what was changed; but for what looks like a cache: a dict that only got more entries, none of
 which is of the run.
 """
+import collections
 import contextlib
 import inspect
 import types
@@ -15,7 +16,8 @@ import torch
 from .._glue import scripting
 from .guards import CaptureError
 from .numbers import SYMBOLS
-from .undo import Contents, same
+from .structure import LIBRARIES
+from .undo import Contents, is_holder, same
 from .witness import Witness
 
 _MOST = 3000  # functions that are looked at
@@ -54,6 +56,7 @@ class Surroundings:
         self.todo: list[Any] = [function]
         for cls in {type(module) for module in root.modules()}:
             self.todo += [f for f in vars(cls).values() if isinstance(f, types.FunctionType)]
+        self._hold(getattr(function, "__self__", function), "an attribute of the program")
         while self.todo and len(self.seen) < _MOST:
             self._look(self.todo.pop())
 
@@ -88,8 +91,11 @@ class Surroundings:
             self._hold(value, name.text)
 
     def _hold(self, value: Any, text: str) -> None:
-        if type(value) in (list, dict, set, bytearray) and id(value) not in self.contents:
-            self.contents[id(value)] = text, Contents(value)
+        own = type(value).__module__.partition(".")[0] not in LIBRARIES
+        if not is_holder(value) or id(value) in self.contents or not (
+                own or type(value) in (list, dict, set, bytearray, collections.deque)):
+            return
+        self.contents[id(value)] = text, Contents(value)
 
     def put_back(self) -> list[str]:
         """Undoes what the run changed; what that was."""

@@ -1,13 +1,16 @@
 """What a run changes, and how it is put back: attributes, containers, tensors, random states."""
 import collections
 import contextlib
+import importlib
 import random
 import sys
+import types
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 
+from .guards import CaptureError
 from .witness import undisturbed
 
 # What every module has, which no program changes but by torch's own functions.
@@ -53,11 +56,11 @@ def same(a: Any, b: Any) -> bool:
     return a is b or (type(a) is type(b) and type(a) in (int, float, str, bool, bytes) and a == b)
 
 
-def _is_holder(value: Any) -> bool:
+def is_holder(value: Any) -> bool:
     if isinstance(value, (dict, list, set, collections.deque)):
         return True
-    plain = not isinstance(value, (type, torch.nn.Module, torch.Tensor)) and not callable(value)
-    return plain and isinstance(getattr(value, "__dict__", None), dict)
+    whole = (type, types.FunctionType, types.ModuleType, torch.nn.Module, torch.Tensor)
+    return not isinstance(value, whole) and isinstance(getattr(value, "__dict__", None), dict)
 
 
 class Undo:
@@ -80,7 +83,7 @@ class Undo:
                 self.storages.setdefault(tensor.untyped_storage().data_ptr(), tensor)
 
     def _watch(self, path: str, name: str, value: Any, depth: int) -> None:
-        if depth == 0 or id(value) in self.holders or not _is_holder(value):
+        if depth == 0 or id(value) in self.holders or not is_holder(value):
             return
         contents = Contents(value)
         self.holders[id(value)] = path, name, contents
@@ -151,17 +154,29 @@ class Undo:
 
 @contextlib.contextmanager
 def random_states() -> Iterator[None]:
-    """Random numbers go on afterwards as if nothing had been drawn."""
-    numpy = sys.modules.get("numpy.random")
-    states = random.getstate(), numpy.get_state() if numpy else None
+    """Random numbers go on afterwards as if nothing had been drawn. Those of Python and numpy are no
+    part of a graph: a program that draws them is refused."""
+    numpy: Any = importlib.import_module("numpy.random") if "numpy" in sys.modules else None
+    states = random.getstate(), numpy.get_state(legacy=False) if numpy else None
     cuda = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
     with torch.random.fork_rng(devices=cuda):
         try:
             yield
+            drawn = random.getstate() != states[0]
+            if drawn or (numpy and _differs(numpy.get_state(legacy=False), states[1])):
+                library = "Python's random" if drawn else "numpy.random"
+                raise CaptureError(f"the program draws numbers from {library}, which a graph would "
+                                   "take for constants; use torch.rand or torch.randint, or wrap "
+                                   "the function that draws them with cfx.wrap")  # fmt: skip
         finally:
             random.setstate(states[0])
             if numpy:
                 numpy.set_state(states[1])
+
+
+def _differs(a: Any, b: Any) -> bool:
+    a, b = a["state"], b["state"]
+    return a["pos"] != b["pos"] or bool((a["key"] != b["key"]).any())
 
 
 def copy_inputs(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
