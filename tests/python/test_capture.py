@@ -1,4 +1,6 @@
 """cfx.capture: a model runs once on example inputs and is written down while it runs."""
+import collections
+import contextlib
 import copy
 import dataclasses
 import functools
@@ -857,3 +859,146 @@ def test_constants_from_outside():
     gm = check(model, (torch.ones(4),), (torch.zeros(4),))
     assert not [name for name in vars(model) if "constant" in name]
     assert gm.guards == ()
+
+
+# ---- what the program is called in -------------------------------------------------------------
+
+
+def test_calls_that_change_nothing_here_stay():
+    gm = check(of(lambda self, x: x.contiguous().view(-1).float() + 1), (torch.ones(2, 3),),
+               (torch.ones(3, 2).t(),), like=(torch.ones(2, 3),))
+    assert "contiguous" in gm.code and "float" in gm.code
+
+
+def test_the_callers_modes():
+    def forward(self, x):
+        y = self.fc(x)
+        return y * 2 if torch.is_grad_enabled() else y.to(y.dtype)
+
+    model = of(forward)
+    gm = capture(model, torch.ones(2, 4))
+    for context in (contextlib.nullcontext(), torch.no_grad(), torch.autocast("cpu"),
+                    torch.inference_mode()):  # fmt: skip
+        with context:
+            want, got = model(torch.ones(3, 4)), gm(torch.ones(3, 4))
+        equal(got, want)
+        assert got.requires_grad == want.requires_grad
+    assert torch.is_grad_enabled.__name__ == "is_grad_enabled" and len(gm.graphs) >= 3
+    gm = copy.deepcopy(capture(model, torch.ones(2, 4)))
+    with torch.no_grad(), pytest.raises(CaptureError, match=r"torch.is_grad_enabled\(\) was True"):
+        gm(torch.ones(2, 4))
+
+
+def test_the_default_dtype():
+    def forward(self, x):
+        torch.set_default_dtype(torch.float64)
+        y = torch.ones(2)
+        torch.set_default_dtype(torch.float32)
+        return y, torch.ones(2) + x
+
+    check(of(forward), (torch.ones(2),))
+    capture(without_source("x: (torch.set_default_dtype(torch.float64), x)[1]"), torch.ones(2))
+    assert torch.get_default_dtype() == torch.float32
+
+
+def test_the_same_tensor_twice():
+    model = of(lambda self, a, b: a * 3 if a is b else a + b)
+    x, y = torch.ones(2), torch.ones(2)
+    gm = capture(model, x, x)
+    equal(gm(y, y), torch.full((2,), 3.0))
+    with pytest.raises(CaptureError, match="b and a are two tensors"):
+        gm(x, y)
+
+
+def test_queues_are_written_back():
+    queue = collections.deque([torch.ones(1)], maxlen=2)
+    gm = capture(of(lambda self, q: q.append(q[0] + 1)), queue)
+    assert len(queue) == 1
+    gm(queue)
+    assert len(queue) == 2 and queue[1] == 2 and queue.maxlen == 2
+
+
+class FunctionalNorm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(3))
+        self.register_buffer("var", torch.ones(3))
+
+    def forward(self, x):
+        return F.batch_norm(x, self.mean, self.var, training=True)
+
+
+class SwitchesLayer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(3)
+
+    def forward(self, x):
+        self.norm.train()
+        y = self.norm(x)
+        self.norm.eval()
+        return y + self.norm(x)
+
+
+@pytest.mark.parametrize("make", [FunctionalNorm, SwitchesLayer])
+def test_statistics(make):
+    model = make().eval()
+    twin, before = copy.deepcopy(model), copy.deepcopy(model.state_dict())
+    gm = capture(model, torch.randn(4, 3))
+    equal(dict(model.state_dict()), dict(before))
+    for _ in range(3):
+        x = torch.randn(5, 3)
+        equal(gm(x), twin(x))
+    equal(dict(gm.state_dict()), dict(twin.state_dict()))
+
+
+_OUTSIDE = torch.zeros(2)
+
+
+def test_tensors_outside_are_put_back():
+    gm = capture(of(lambda self, x: _OUTSIDE.add_(x) * 1), torch.ones(2))
+    assert _OUTSIDE.sum() == 0
+    gm(torch.ones(2))
+    equal(gm(torch.ones(2)), torch.full((2,), 2.0))
+    _OUTSIDE.zero_()
+
+
+def test_a_cache_keyed_by_shapes():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cache = {}
+
+        def forward(self, x):
+            key = tuple(x.shape)
+            if key not in self.cache:
+                self.cache[key] = torch.arange(float(x.shape[0]))
+            return x * self.cache[key]
+
+    model = Model()
+    twin = copy.deepcopy(model)
+    gm = capture(model, torch.ones(2), recapture=True)
+    for n in (2, 2, 3, 2, 3):
+        equal(gm(torch.ones(n)), twin(torch.ones(n)))
+    assert gm.cache.keys() == twin.cache.keys() and model.cache == {}
+
+
+def test_hooks_of_torch_are_the_layers_own():
+    model = nn.Sequential(torch.nn.utils.spectral_norm(nn.Linear(3, 3)))
+    twin = copy.deepcopy(model)
+    gm = capture(model, torch.ones(2, 3))
+    for _ in range(3):
+        equal(gm(torch.ones(2, 3)), twin(torch.ones(2, 3)))
+    equal(dict(gm.state_dict()), dict(twin.state_dict()))
+
+
+def test_generators():
+    model = of(lambda self, x: x + torch.rand(2, generator=self.chance))
+    model.chance = torch.Generator().manual_seed(3)
+    want = model(torch.zeros(2))
+    model.chance.manual_seed(3)
+    gm = capture(model, torch.zeros(2))
+    model.chance.manual_seed(3)
+    equal(gm(torch.zeros(2)), want)
+    with pytest.raises(CaptureError, match="test_capture.py.*uses a torch.Generator"):
+        capture(of(lambda self, x: x + torch.rand(2, generator=torch.Generator())), torch.ones(2))

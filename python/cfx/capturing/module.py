@@ -60,7 +60,8 @@ class CapturedModule(GraphModule):
                             "other one here, for it is a copy: capture the model with "
                             "modes=\"both\"")  # fmt: skip
         boundary = self._boundary
-        why = boundary.refusal_of_state(functools.partial(read_attribute, home))
+        why = boundary.around.refusal()
+        why = why or boundary.refusal_of_state(functools.partial(read_attribute, home))
         if why is not None:
             raise _OtherState(f"{why}, and it cannot be captured again here, for it is a copy")
         why, call = boundary.refusal(values)
@@ -86,7 +87,7 @@ class CapturedModule(GraphModule):
     # ---- several ----
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not (self._others or self._recaptures or self._other_mode or self._slots):
+        if self._is_whole:
             return self._call(*args, **kwargs)
         for graph in (self, *self._others):
             try:
@@ -219,7 +220,7 @@ def module_of(program: Program, captured: Captured, recapture: bool,
             own.training = root.get_submodule(path).training
     is_script = not isinstance(captured.graph._codegen, BoundaryCodeGen)
     module.__dict__.update(
-        _guards=captured.guards, _writes=captured.writes, _program=Weakly(program), _recaptures=recapture, _others=[],
+        _is_whole=is_script, _guards=captured.guards, _writes=captured.writes, _program=Weakly(program), _recaptures=recapture, _others=[],
         _flags={"": None} if is_script else _inner_flags(module, root), _home=home,
     )  # fmt: skip
     if captured.pending:

@@ -10,7 +10,8 @@ from .. import _core
 from .._symbolic_trace import Tracer
 from ..interop import presence
 from ..ops import check_buffer
-from .boundary import Boundary, BoundaryCodeGen, FixedLeaf, NumberLeaf, TensorLeaf, Watched
+from .boundary import AgainLeaf, Boundary, BoundaryCodeGen, FixedLeaf, NumberLeaf, TensorLeaf
+from .boundary import Watched
 from .decide import Askers, Decider
 from .guards import CaptureError, Guard
 from .net import Net
@@ -19,7 +20,7 @@ from .recorder import Recorder
 from .state import Slots
 from .structure import Flattened, Rebuilt, Tree
 from .surroundings import Surroundings
-from .undo import Undo, copy_inputs, random_states
+from .undo import Undo, copy_inputs, modes_kept, random_states
 from .witness import Witness
 
 
@@ -49,7 +50,8 @@ class CaptureTracer(Tracer):
         return attr_val  # found by identity where it is used
 
     def is_leaf_module(self, m: torch.nn.Module, module_qualified_name: str) -> bool:
-        return super().is_leaf_module(m, module_qualified_name) and not _has_users_code(m)
+        leaf = super().is_leaf_module(m, module_qualified_name) and not _has_users_code(m)
+        return leaf and not self.recorder.undo.is_switched(m, module_qualified_name)
 
     def call_module(self, m, forward, args, kwargs):
         if self.recorder.evaluating:
@@ -182,18 +184,26 @@ class Run:
     def _placeholders(self) -> Any:
         """The arguments with witnesses in the places of tensors, numbers in those of numbers."""
         taken = Flattened()
-        trees = [taken.tree(value, name) for name, value in self.arguments.items()]
+        trees = [taken.tree(value, (name,)) for name, value in self.arguments.items()]
         self.boundary.tree = Tree("tuple", tuple, None, tuple(trees))
         tensors = iter(copy_inputs([v for v in taken.leaves if isinstance(v, torch.Tensor)]))
-        leaves = [self._leaf(*leaf, tensors)
-                  for leaf in zip(taken.leaves, taken.paths, taken.settings)]  # fmt: skip
+        leaves: list[Any] = []
+        first: dict[int, int] = {}
+        for leaf, path, setting in zip(taken.leaves, taken.paths, taken.settings):
+            copied = next(tensors) if isinstance(leaf, torch.Tensor) else None
+            same = first.setdefault(id(leaf), len(leaves))
+            if copied is not None and same < len(leaves):
+                self.boundary.leaves.append(AgainLeaf(str(path), same))
+                leaves.append(leaves[same])
+            else:
+                leaves.append(self._leaf(leaf, str(path), path[0], setting, copied))
         rebuilt = Rebuilt(leaves, [])
         values = [rebuilt.value(tree) for tree in trees]
         objects = [rebuilt.objects[i] for i in range(len(taken.objects))]
         self.watched = Watched(objects, _kinds(trees, len(objects)))
         return values
 
-    def _leaf(self, leaf: Any, path: str, setting: bool, tensors: Any) -> Any:
+    def _leaf(self, leaf: Any, path: str, name: str, setting: bool, copied: Any) -> Any:
         rules, recorder = self.boundary.leaves, self.recorder
         if isinstance(leaf, torch.Tensor):
             node = self._placeholder(path)
@@ -202,12 +212,11 @@ class Run:
                           for d in range(leaf.ndim))  # fmt: skip
             rules.append(TensorLeaf(path, leaf.dtype, leaf.ndim, leaf.device, sizes))
             recorder.fixed.update({(node, d): n for d, n in enumerate(sizes) if n is not None})
-            witness = Witness(recorder, node, next(tensors))
+            witness = Witness(recorder, node, copied)
             for d in range(leaf.ndim):
                 if self.options.of_size(path, d) is True:
                     recorder.dynamic[witness.size_of(d).node.node] = f"{path}.shape[{d}]"
             return witness
-        name = path.partition(".")[0].partition("[")[0]
         live = type(leaf) in (int, float) and self.options.of_number(path) is not False
         if live and name in self.given and not setting:
             node = self._placeholder(path)
@@ -249,6 +258,7 @@ class Run:
             with contextlib.ExitStack() as stack:
                 stack.enter_context(self.surroundings.kept())
                 stack.enter_context(presence.asks_for_general_code())
+                stack.enter_context(self.boundary.around.watched())
                 for net in nets:
                     stack.enter_context(net)
                 result = self.function(*args, **kwargs)
@@ -261,7 +271,12 @@ class Run:
         """Buffers that the run assigned and that the graph can write: the old tensor and the new
         one. Other attributes that it changed are noted."""
         found = []
+        for path in self.undo.left_in_other_mode():
+            raise CaptureError(f"the program leaves {path or 'the module'} in another mode, "
+                               "training or evaluation; put it back before it returns")  # fmt: skip
         for path, name in self.undo.changed():
+            if any(path == leaf or path.startswith(f"{leaf}.") for leaf in self.recorder.leaves):
+                continue  # the layer that the graph calls does that itself
             old = self.undo.modules[path]._buffers.get(name)
             before = self.undo.tables[path][1].before.get(name)
             fits = (isinstance(old, Witness) and isinstance(before, torch.Tensor)
@@ -281,11 +296,11 @@ class Run:
         taken.objects = list(self.watched.objects)
         taken._numbers = {id(o): number for number, o in enumerate(taken.objects)}
         for number, kind, key, parts in self.watched.changed():
-            described = tuple(taken.tree(part, "") for part in parts)
+            described = tuple(taken.tree(part, ("",)) for part in parts)
             owner = type(self.watched.objects[number])
             self.boundary.after.append(Tree(kind, owner, key, described, number))
         self._end_slots(taken)
-        self.boundary.result = taken.tree(result, "")
+        self.boundary.result = taken.tree(result, ("",))
         nodes = []
         for leaf in taken.leaves:
             computed = isinstance(leaf, (torch.Tensor, *SYMBOLS))
@@ -303,7 +318,7 @@ class Run:
             value = self.slots.value(key)
             self.boundary.slots.append(slot)
             self.boundary.read.append(key in self.slots.read)
-            self.boundary.assigned.append(taken.tree(value, slot.path))
+            self.boundary.assigned.append(taken.tree(value, (slot.path,)))
 
     def _kept(self, leaf: Any, assigned: list[tuple[torch.Tensor, Witness]]) -> Any:
         """The node of a result: a copy if it is the memory of a buffer that will be written."""
@@ -325,12 +340,16 @@ class Run:
             recorder.method("copy_", buffer, node)
 
     def run(self) -> Captured:
-        with random_states():
+        with random_states(), modes_kept():
             try:
                 graph = self.tracer.trace(self.root)
             finally:
                 self.recorder.thread = None
+                lost = list(self.undo.lost())
                 self.undo.put_back()
+        if lost:
+            raise CaptureError(f"the program wrote to {lost[0]} in a way that capture has not seen, "
+                               "and that it cannot undo")  # fmt: skip
         if self.decider.evaluated:
             _core._script_tidy(graph)
         inputs = {node: i for i, node in enumerate(graph.find_nodes(op="placeholder"))}

@@ -78,6 +78,11 @@ def _refill_list(value: Any, key: Any, parts: list[Any]) -> None:
     value[:] = parts
 
 
+def _refill_deque(value: Any, maxlen: Any, parts: list[Any]) -> None:
+    value.clear()
+    value.extend(parts)
+
+
 def _refill_dict(value: Any, keys: Any, parts: list[Any]) -> None:
     value.clear()
     value.update(zip(keys, parts))
@@ -85,8 +90,13 @@ def _refill_dict(value: Any, keys: Any, parts: list[Any]) -> None:
 
 def _split_dict(value: Any) -> tuple[Any, list[Any]]:
     """Keys that are numbers of a run were hashed: then they are fixed, and this has been noted."""
-    keys = (k.node.value if isinstance(k, SYMBOLS) else k for k in value)
-    return tuple(keys), list(value.values())
+    return tuple(map(_plain_key, value)), list(value.values())
+
+
+def _plain_key(key: Any) -> Any:
+    if isinstance(key, SYMBOLS):
+        return key.node.value
+    return tuple(map(_plain_key, key)) if type(key) in (tuple, torch.Size) else key
 
 
 def _base_of(cls: type) -> Any:
@@ -141,6 +151,9 @@ KINDS = {
     "named": Kind(lambda v: (None, list(v)), lambda cls, key, parts: cls(*parts)),
     "list": Kind(lambda v: (None, list(v)), lambda cls, key, parts: list(parts), _refill_list),
     "dict": Kind(_split_dict, lambda cls, keys, parts: dict(zip(keys, parts)), _refill_dict),
+    "deque": Kind(lambda v: (v.maxlen, list(v)),
+                  lambda cls, maxlen, parts: collections.deque(parts, maxlen or None),
+                  _refill_deque),
     "registered": Kind(_split_registered, _make_registered),
     "derived": Kind(_split_derived, _make_derived, _refill_derived),
     "derived tuple": Kind(_split_derived, _make_derived),
@@ -154,7 +167,7 @@ def _kind_of(value: Any) -> str | None:
     cls = type(value)
     if issubclass(cls, _WHOLE):
         return None
-    if cls in (tuple, list, dict):
+    if cls in (tuple, list, dict, collections.deque):
         return cls.__name__
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         return "named"
@@ -182,12 +195,12 @@ class Flattened:
 
     def __init__(self) -> None:
         self.leaves: list[Any] = []
-        self.paths: list[str] = []
+        self.paths: list[Path] = []
         self.settings: list[bool] = []  # for each leaf: whether it is in an object without tensors
         self.objects: list[Any] = []  # those that can be changed, by number
         self._numbers: dict[int, int] = {}
 
-    def tree(self, value: Any, path: str, setting: bool = False) -> Tree:
+    def tree(self, value: Any, path: tuple[Any, ...], setting: bool = False) -> Tree:
         """Describes a value, whose leaves and objects are added to the lists."""
         if id(value) in self._numbers:
             return Tree("same", key=self._numbers[id(value)])
@@ -198,7 +211,7 @@ class Flattened:
             kind = None
         if kind is None:
             self.leaves.append(value)
-            self.paths.append(path)
+            self.paths.append(Path(path))
             self.settings.append(setting)
             return Tree(None)
         number = None
@@ -206,18 +219,27 @@ class Flattened:
             number = self._numbers[id(value)] = len(self.objects)
             self.objects.append(value)
         key, parts = KINDS[kind].split(value)
-        described = tuple(self.tree(part, path + _step(kind, key, i), setting)
+        described = tuple(self.tree(part, (*path, _step(kind, key, i)), setting)
                           for i, part in enumerate(parts))  # fmt: skip
         return Tree(kind, type(value), key, described, number)
 
 
-def _step(kind: str, key: Any, i: int) -> str:
-    if kind == "dict":
-        return f"[{key[i]!r}]"
+def _step(kind: str, key: Any, i: int) -> tuple[str, Any]:
+    """How a part is reached: an attribute, or an item."""
+    if kind in ("dict", "object"):
+        return ("item" if kind == "dict" else "attribute"), key[i]
     if kind.startswith("derived"):
         keys, count, names = key
-        return f".{names[i - count]}" if i >= count else f"[{keys[i] if keys else i!r}]"
-    return f".{key[i]}" if kind == "object" else f"[{i}]"
+        return ("attribute", names[i - count]) if i >= count else ("item", keys[i] if keys else i)
+    return "item", i
+
+
+class Path(tuple[Any, ...]):
+    """How a leaf is reached: a name, then steps. Its text is what Python would write."""
+
+    def __str__(self) -> str:
+        steps = (f"[{key!r}]" if kind == "item" else f".{key}" for kind, key in self[1:])
+        return self[0] + "".join(steps)
 
 
 def _holds_tensors(value: Any, depth: int = 8, seen: set[int] | None = None) -> bool:

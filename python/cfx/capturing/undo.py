@@ -44,6 +44,21 @@ class Contents:
                 same(now[key], self.before[key]) for key in now)
         return len(now) != len(self.before) or not all(map(same, now, self.before))
 
+    def is_switched(self, module: torch.nn.Module, path: str) -> bool:
+        """Whether the run has changed the flag `training` of a layer, or of one in it."""
+        inside = ((f"{path}.{below}" if below else path, m) for below, m in module.named_modules())
+        return any(p in self.own and m.training != self.own[p]["training"] for p, m in inside)
+
+    def lost(self) -> Iterator[str]:
+        """Paths of tensors that the run wrote to without anybody having kept what they held."""
+        for path, (parameters, buffers, _) in self.tables.items():
+            for name, tensor in (*parameters.before.items(), *buffers.before.items()):
+                if tensor is not None and not tensor.is_inference():
+                    wrote = tensor._version != self.versions.get(id(tensor), tensor._version)
+                    owner = self.storages.get(tensor.untyped_storage().data_ptr(), tensor)
+                    if wrote and id(owner) not in self.saved:
+                        yield f"{path}.{name}" if path else name
+
     def put_back(self) -> None:
         holder = self.holder if isinstance(
             self.holder, (dict, list, set, collections.deque, bytearray)) else vars(self.holder)  # fmt: skip
@@ -78,7 +93,10 @@ class Undo:
                     self._watch(path, name, value, _DEPTH)
         self.saved: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self.storages: dict[int, torch.Tensor] = {}
+        self.versions: dict[int, int] = {}
         for tensor in (*root.parameters(), *root.buffers()):
+            if not tensor.is_inference():
+                self.versions[id(tensor)] = tensor._version
             with contextlib.suppress(RuntimeError, NotImplementedError):  # sparse, fake: no storage
                 self.storages.setdefault(tensor.untyped_storage().data_ptr(), tensor)
 
@@ -100,12 +118,15 @@ class Undo:
                 found.setdefault(id(tensor), f"{path}.{name}" if path else name)
         return found
 
-    def before_write(self, tensor: torch.Tensor) -> None:
-        """Keeps what a tensor of the tree holds, before a call that may write to it."""
+    def before_write(self, tensor: torch.Tensor, outside: bool = False) -> None:
+        """Keeps what a tensor of the tree holds, before a call that may write to it. `outside`: it
+        is no tensor of the run, wherever it comes from."""
         try:
             owner = self.storages.get(tensor.untyped_storage().data_ptr())
         except (RuntimeError, NotImplementedError):
             return
+        if owner is None and outside:
+            owner = tensor
         if owner is not None and id(owner) not in self.saved:
             with undisturbed():
                 self.saved[id(owner)] = owner, owner.detach().clone()
@@ -135,6 +156,27 @@ class Undo:
         seen |= {(path, name) for path, name, c in self.holders.values() if c.changed()}
         yield from sorted(pair for pair in seen if pair[1] not in (*_OWN, "training"))
 
+    def left_in_other_mode(self) -> Iterator[str]:
+        """Paths of the modules whose flag `training` the run has changed."""
+        for path, module in self.modules.items():
+            if module.training != self.own[path]["training"]:
+                yield path
+
+    def is_switched(self, module: torch.nn.Module, path: str) -> bool:
+        """Whether the run has changed the flag `training` of a layer, or of one in it."""
+        inside = ((f"{path}.{below}" if below else path, m) for below, m in module.named_modules())
+        return any(p in self.own and m.training != self.own[p]["training"] for p, m in inside)
+
+    def lost(self) -> Iterator[str]:
+        """Paths of tensors that the run wrote to without anybody having kept what they held."""
+        for path, (parameters, buffers, _) in self.tables.items():
+            for name, tensor in (*parameters.before.items(), *buffers.before.items()):
+                if tensor is not None and not tensor.is_inference():
+                    wrote = tensor._version != self.versions.get(id(tensor), tensor._version)
+                    owner = self.storages.get(tensor.untyped_storage().data_ptr(), tensor)
+                    if wrote and id(owner) not in self.saved:
+                        yield f"{path}.{name}" if path else name
+
     def put_back(self) -> None:
         with torch.no_grad(), undisturbed():
             for tensor, content in self.saved.values():
@@ -150,6 +192,17 @@ class Undo:
             for name in own.keys() - self.own[path].keys():
                 del own[name]
             own.update(self.own[path])
+
+
+@contextlib.contextmanager
+def modes_kept() -> Iterator[None]:
+    """A context that leaves the default dtype and the grad mode as they were."""
+    dtype, grad = torch.get_default_dtype(), torch.is_grad_enabled()
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(dtype)
+        torch.set_grad_enabled(grad)
 
 
 @contextlib.contextmanager
