@@ -75,11 +75,16 @@ def _layers(found: Any) -> Iterator[Any]:
                         todo.append(cell.cell_contents)
 
 
+# Functions of torch whose arguments are functions that become regions of the graph.
+_OF_REGIONS: list[Any] = [f for f in (torch.cond, getattr(torch._higher_order_ops, "while_loop", None))
+                          if isinstance(f, types.FunctionType)]  # fmt: skip
+
+
 class Askers:
     """Functions that asked for data, and are evaluated in the next run."""
 
     def __init__(self) -> None:
-        self.functions: dict[types.CodeType, types.FunctionType] = {}
+        self.functions = {f.__code__: f for f in _OF_REGIONS}
         self.refused: dict[types.CodeType, str] = {}  # those that cannot be evaluated, and why
         self._new: dict[types.CodeType, types.FunctionType] = {}
         self._seen: set[types.CodeType] = set()  # in this run
@@ -274,14 +279,15 @@ class Decider:
 
     def _evaluate(self, function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
         tracer = self.recorder.tracer
-        args, kwargs = self._proxies(args), self._proxies(kwargs)
+        called: Any = function, self._proxies(args), self._proxies(kwargs)
+        if function in _OF_REGIONS:  # they need a function around them
+            called = scripting.call_inside, called, {}
         for training in (_LIVE, _CHECKED):
             mode = scripting.Recorder(tracer)
             last = self._last()
             try:
                 return _core._evaluate(
-                    tracer, lambda: _core._script_call(tracer, function, args, kwargs), mode, 0, 0,
-                    training)  # fmt: skip
+                    tracer, lambda: _core._script_call(tracer, *called), mode, 0, 0, training)
             except Exception:
                 if not mode.reads_flags or training == _CHECKED:
                     raise

@@ -24,8 +24,8 @@ _FACTS = (
 )  # fmt: skip
 _FACT_METHODS = (
     "dim", "ndimension", "is_floating_point", "is_complex", "element_size", "is_signed",
-    "get_device", "is_conj", "is_neg", "is_inference", "is_set_to", "is_shared", "is_pinned",
-    "dense_dim", "sparse_dim", "is_coalesced", "data_ptr", "_is_view",
+    "get_device", "is_conj", "is_neg", "is_inference", "is_shared", "is_pinned",
+    "dense_dim", "sparse_dim", "is_coalesced", "_is_view",
 )  # fmt: skip
 # What depends on more: on sizes and strides, on the grad mode. The graph checks the answer.
 _CHECKED = ("requires_grad", "is_leaf", "retains_grad")
@@ -136,7 +136,7 @@ def _item(recorder, witness):
     value = witness._real.item()
     if isinstance(value, (bool, complex)):
         return recorder.assume_data(witness, torch.Tensor.item, value)
-    return symbol(Number(recorder, recorder.method("item", witness._node), value))
+    return symbol(Number(recorder, recorder.method("item", witness._node), value, True))
 
 
 def _to_number(kind):
@@ -166,6 +166,11 @@ def _contains(recorder, witness, element):
     return bool((element == witness).any())
 
 
+def _address(recorder, witness, *rest):
+    recorder.refuse("the program asks where a tensor of the graph is in memory, which is another "
+                    "place in each call")  # fmt: skip
+
+
 def _handlers() -> dict[Any, Callable[..., Any]]:
     tensor = torch.Tensor
     table: dict[Any, Callable[..., Any]] = {
@@ -180,6 +185,7 @@ def _handlers() -> dict[Any, Callable[..., Any]]:
         tensor.item: _item, tensor.__iter__: _iterate, tensor.__contains__: _contains,
         tensor.__int__: _to_number(int), tensor.__float__: _to_number(float),
         tensor.__index__: _to_number(operator.index),
+        tensor.data_ptr: _address, tensor.is_set_to: _address,
         tensor.__hash__: lambda recorder, witness: id(witness),
         torch.is_floating_point: _fact_method(torch.is_floating_point),
         torch.is_complex: _fact_method(torch.is_complex),

@@ -246,7 +246,7 @@ class Recorder:
         if of_graph and type(result) is bool:
             self.assume_value(node, result, "data")
         elif of_graph and type(result) in (int, float):
-            return symbol(Number(self, node, result))
+            return symbol(Number(self, node, result, True))
         return result
 
     def call_leaf(self, path: str, module: torch.nn.Module, forward: Any, args: tuple,
@@ -282,17 +282,26 @@ class Recorder:
                           "with recapture=True")  # fmt: skip
         self.pending.append(Pending(guard, (check, condition), question))
 
-    def assume(self, function: Callable[..., Any], left: Any, right: Any, value: bool,
+    def assume(self, function: Callable[..., Any], one: Number, two: Number, value: bool,
                asker: str) -> None:  # fmt: skip
         """A comparison of two numbers had this answer."""
+        left, right = one.node, two.node
         key = function, left, right
         if key in self.assumed and not self.evaluating:
             return
         self.assumed.add(key)
         if value == (function is operator.eq) and function in (operator.eq, operator.ne):
             self._pinned(left, right)
-        holds = self.call(function if value else OPPOSITE[function], left, right)
-        guard = Guard("size", comparison(function, left, right), value, user_line(), asker)
+        of_data = one.of_data or two.of_data
+        if of_data and asker != "torch":
+            self.data_guards += 1
+            self._note_asker()
+        if value or all(type(number.value) is int for number in (one, two)):
+            holds = self.call(function if value else OPPOSITE[function], left, right)
+        else:  # both a < b and a >= b are false of nan
+            holds = self.call(operator.not_, self.call(function, left, right))
+        kind = "data" if of_data else "size"
+        guard = Guard(kind, comparison(function, left, right), value, user_line(), asker)
         self._check(holds, guard, (function, left, right, value))
 
     def _assume_length(self, node: Any, length: int) -> None:
@@ -309,7 +318,7 @@ class Recorder:
         self.assumed.add(key)
         self._pinned(node, value)
         self.data_guards += kind == "data"
-        if asker == "loop":
+        if asker == "loop" or (kind == "data" and asker == "program"):
             self._note_asker()
         guard = Guard(kind, expression(node), value, user_line(),
                       "torch" if asker == "torch" else "program")  # fmt: skip

@@ -129,8 +129,8 @@ class Captured:
         self.examples = run.examples
         self.writes = bool(run.undo.saved) or run.writes  # whether the graph writes to the model
         self.foreign = run.recorder.foreign
-        self.evaluated = {code: "" for code in run.decider.evaluated}
-        self.refused = dict(run.known.askers.refused)
+        self.evaluated = run.decider.evaluated  # codes of functions, from their source
+        self.refused = dict(run.known.askers.refused)  # {code: why} of those that cannot be
 
     @contextlib.contextmanager
     def with_foreign(self) -> Iterator[None]:

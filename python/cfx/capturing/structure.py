@@ -148,6 +148,7 @@ def _registered_type(value: Any) -> type:
 
 KINDS = {
     "tuple": Kind(lambda v: (None, list(v)), lambda cls, key, parts: tuple(parts)),
+    "Size": Kind(lambda v: (None, list(v)), lambda cls, key, parts: torch.Size(parts)),
     "named": Kind(lambda v: (None, list(v)), lambda cls, key, parts: cls(*parts)),
     "list": Kind(lambda v: (None, list(v)), lambda cls, key, parts: list(parts), _refill_list),
     "dict": Kind(_split_dict, lambda cls, keys, parts: dict(zip(keys, parts)), _refill_dict),
@@ -167,7 +168,7 @@ def _kind_of(value: Any) -> str | None:
     cls = type(value)
     if issubclass(cls, _WHOLE):
         return None
-    if cls in (tuple, list, dict, collections.deque):
+    if cls in (tuple, list, dict, collections.deque, torch.Size):
         return cls.__name__
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         return "named"
