@@ -20,7 +20,7 @@ _FACTS = (
     "dtype", "device", "ndim", "layout", "is_sparse", "is_quantized", "is_nested", "is_cuda",
     "is_mkldnn", "is_meta", "is_cpu", "itemsize", "is_mps", "is_xla", "is_xpu", "names",
     "output_nr", "_version", "is_maia", "is_ipu", "is_vulkan", "is_mtia", "is_sparse_csr", "name",
-    "grad_fn", "_backward_hooks", "grad",
+    "grad_fn", "_backward_hooks",
 )  # fmt: skip
 _FACT_METHODS = (
     "dim", "ndimension", "is_floating_point", "is_complex", "element_size", "is_signed",
@@ -89,6 +89,12 @@ def _checked(name):
         return recorder.assume_fact(node, getattr(witness._real, name), name)
 
     return ask
+
+
+def _gradient(recorder, witness, *rest):
+    if witness._real.grad is not None:
+        return recorder.record(torch.Tensor.grad.__get__, (witness,), {})
+    return _checked("grad")(recorder, witness)
 
 
 def _checked_method(name):
@@ -175,7 +181,7 @@ def _handlers() -> dict[Any, Callable[..., Any]]:
     tensor = torch.Tensor
     table: dict[Any, Callable[..., Any]] = {
         tensor.shape.__get__: lambda recorder, witness, *rest: witness.sizes(),
-        tensor.size: _size, tensor.__len__: _length, tensor.stride: _stride,
+        tensor.grad.__get__: _gradient, tensor.size: _size, tensor.__len__: _length, tensor.stride: _stride,
         **dict.fromkeys((tensor.numel, tensor.nelement, torch.numel),
                         lambda recorder, witness: witness.count()),
         tensor.storage_offset: lambda recorder, witness: witness.asked("storage_offset"),
@@ -218,6 +224,10 @@ class Net(TorchFunctionMode):
         recorder = self.recorder
         if recorder.evaluating:  # the evaluator of scripts records
             return func(*args, **kwargs or {})
+        for kind in types:
+            if not issubclass(kind, torch.Tensor) and hasattr(kind, "__torch_function__"):
+                with Net(recorder):  # an object of the program's own, which goes on to torch
+                    return kind.__torch_function__(func, types, args, kwargs or {})
         handler = _HANDLERS.get(func) if args and isinstance(args[0], Witness) else None
         if handler is not None:
             return handler(recorder, *args, **kwargs or {})

@@ -340,7 +340,8 @@ class Recorder:
         """A tensor answered a question about its layout or gradient."""
         kind = "grad" if "grad" in name or "leaf" in name else "layout"
         text = f"{node.args[0].name}.{name}" + ("()" if node.op == "call_method" else "")
-        self._check(self.call(operator.eq, node, value), Guard(kind, text, value, user_line()))
+        holds = self.call(operator.is_ if value is None else operator.eq, node, value)
+        self._check(holds, Guard(kind, text, value, user_line()))
         return value
 
     def _note_asker(self) -> None:

@@ -219,7 +219,7 @@ class Run:
             return witness
         live = type(leaf) in (int, float) and self.options.of_number(path) is not False
         if live and name in self.given and not setting:
-            node = self._placeholder(path)
+            node = self._placeholder(path, type(leaf))
             self.examples.append(leaf)
             rules.append(NumberLeaf(path, type(leaf)))
             if self.options.of_number(path) is True:
@@ -228,9 +228,9 @@ class Run:
         rules.append(FixedLeaf(path, leaf))
         return leaf
 
-    def _placeholder(self, path: str) -> Any:
+    def _placeholder(self, path: str, kind: type | None = None) -> Any:
         name = "".join(c if c.isalnum() else "_" for c in path).strip("_")
-        return self.tracer.create_node("placeholder", name, (), {})
+        return self.tracer.create_node("placeholder", name, (), {}, type_expr=kind)
 
     def _as_given(self, values: Any) -> tuple[list[Any], dict[str, Any]]:
         """The arguments by place and by keyword, as the caller gave them: decorators look."""
