@@ -17,7 +17,7 @@ from .guards import CaptureError, Guard
 from .net import Net
 from .numbers import SYMBOLS, Number, number_of, symbol
 from .recorder import Recorder
-from .state import Slots
+from .state import Slots, own_attribute
 from .structure import Flattened, Rebuilt, Tree
 from .surroundings import Surroundings
 from .undo import Undo, copy_inputs, modes_kept, random_states
@@ -275,7 +275,9 @@ class Run:
             raise CaptureError(f"the program leaves {path or 'the module'} in another mode, "
                                "training or evaluation; put it back before it returns")  # fmt: skip
         for path, name in self.undo.changed():
-            if any(path == leaf or path.startswith(f"{leaf}.") for leaf in self.recorder.leaves):
+            inside = any(path == leaf or path.startswith(f"{leaf}.") for leaf in self.recorder.leaves)
+            now = own_attribute(self.undo.modules[path], name)
+            if inside and isinstance(now, torch.Tensor) and not isinstance(now, Witness):
                 continue  # the layer that the graph calls does that itself
             old = self.undo.modules[path]._buffers.get(name)
             before = self.undo.tables[path][1].before.get(name)
