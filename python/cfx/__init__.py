@@ -48,7 +48,8 @@ if TYPE_CHECKING or _has_torch():  # `from cfx import *` works without it
     __all__ += [
         "CaptureError", "GraphModule", "PH", "Proxy", "ProxyableClassMeta", "ScriptError", "Tracer",
         "any_of", "bisect", "c_code", "capture", "check", "explain", "function", "generate",
-        "infer_shapes", "lower", "minimize", "python_module", "replace_pattern", "script", "symbolic_trace", "wrap",
+        "infer_shapes", "lower", "minimize", "python_module", "replace_pattern", "script",
+        "symbolic_trace", "wrap",
     ]  # fmt: skip
 
 # Loaded when somebody asks for them, because most need torch: name -> module.

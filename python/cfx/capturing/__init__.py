@@ -16,8 +16,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .._glue.listing import public_names
-from .explain import Report, explain
-from .function import function
+from .report import Report, explain
+from .decorator import function
 from .guards import CaptureError, Guard
 from .module import CapturedModule, module_of
 from .program import Program

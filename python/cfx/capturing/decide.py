@@ -78,8 +78,7 @@ def _layers(found: Any) -> Iterator[Any]:
 
 
 # Functions of torch whose arguments are functions that become regions of the graph.
-_OF_REGIONS: list[Any] = [f for f in (torch.cond, getattr(torch._higher_order_ops, "while_loop", None))
-                          if isinstance(f, types.FunctionType)]  # fmt: skip
+_OF_REGIONS: list[Any] = [torch.cond, torch.while_loop]
 
 
 class Askers:
@@ -351,7 +350,8 @@ class Decider:
     def _computed(self, last: Any, result: Any) -> Any:
         """A result of the evaluator, with the tensors that the new nodes compute in this run."""
         recorder = self.recorder
-        values = _Values(recorder.tracer.root, False, recorder.tracer.graph)
+        graph: Any = recorder.tracer.graph
+        values = _Values(recorder.tracer.root, False, graph)
         values.foreign, values.env = recorder.foreign, recorder.env
         behind = itertools.takewhile(lambda n: n is not last, reversed(recorder.tracer.graph.nodes))
         new = list(behind)[::-1]

@@ -181,7 +181,8 @@ def _handlers() -> dict[Any, Callable[..., Any]]:
     tensor = torch.Tensor
     table: dict[Any, Callable[..., Any]] = {
         tensor.shape.__get__: lambda recorder, witness, *rest: witness.sizes(),
-        tensor.grad.__get__: _gradient, tensor.size: _size, tensor.__len__: _length, tensor.stride: _stride,
+        tensor.grad.__get__: _gradient, tensor.size: _size, tensor.__len__: _length,
+        tensor.stride: _stride,
         **dict.fromkeys((tensor.numel, tensor.nelement, torch.numel),
                         lambda recorder, witness: witness.count()),
         tensor.storage_offset: lambda recorder, witness: witness.asked("storage_offset"),

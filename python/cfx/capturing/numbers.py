@@ -209,8 +209,8 @@ def _add_methods_for_torch() -> None:
         "trunc": math.trunc, "round": round, "sym_float": float, "sym_int": int,
         "sym_sqrt": math.sqrt, "sym_not": operator.not_,
     }  # fmt: skip
-    for name, function in of_one.items():
-        setattr(Number, name, compute(function))
+    for name, alone in of_one.items():
+        setattr(Number, name, compute(alone))
 
 
 _add_methods_for_torch()
@@ -370,8 +370,8 @@ def _add_operators() -> None:
         setattr(_Symbol, f"__r{name}__", reverse(function))
     for name, function in _COMPARISONS.items():
         setattr(_Symbol, f"__{name}__", compare(function))
-    for name, function in _OF_ONE.items():
-        setattr(_Symbol, f"__{name}__", lambda self, f=function: symbol(self.node.compute(f)))
+    for name, alone in _OF_ONE.items():
+        setattr(_Symbol, f"__{name}__", lambda self, f=alone: symbol(self.node.compute(f)))
 
 
 _add_operators()

@@ -66,8 +66,8 @@ class Recorder:
     def check_running(self) -> None:
         if self.thread != threading.get_ident():
             why = "in another thread" if self.thread else "after the capture that made it"
-            self.refuse(f"a tensor of a model that is being captured is used {why}; return what you "
-                        "need, and do not keep tensors of a run in globals or in other objects")
+            self.refuse(f"a tensor of a model that is being captured is used {why}; return what "
+                        "you need, and do not keep tensors of a run in globals or other objects")
 
     # ---- nodes ----
 
@@ -208,8 +208,8 @@ class Recorder:
         self.follow_modes()
         opcode, target, args = ("call_function", func, args) if below else spelling(
             func, args, kwargs)
-        known = {id(leaf._real if isinstance(leaf, Witness) else leaf): leaf
-                 for leaf in given if isinstance(leaf, torch.Tensor)} if changes else {}  # fmt: skip
+        tensors = (leaf for leaf in given if changes and isinstance(leaf, torch.Tensor))
+        known = {id(t._real if isinstance(t, Witness) else t): t for t in tensors}
         node = self.tracer.create_node(opcode, target, self.node(args), self.node(kwargs))
         if counts_by_size(func):
             self._assume_length(node, len(result))
@@ -217,9 +217,10 @@ class Recorder:
 
     def _tensor(self, value: Any) -> Any:
         """A number as a tensor of the graph: below torch's API a number would be lost."""
-        if not isinstance(value, SYMBOLS):
+        number = number_of(value)
+        if number is None or isinstance(value, torch.Tensor):
             return value
-        dtype = torch.int64 if type(number_of(value).value) is int else torch.get_default_dtype()
+        dtype = torch.int64 if type(number.value) is int else torch.get_default_dtype()
         return self.record(torch.scalar_tensor, (value,), {"dtype": dtype})
 
     def wrap(self, node: Any, result: Any, known: dict[int, Any], of_graph: bool = True,

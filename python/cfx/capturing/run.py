@@ -275,7 +275,8 @@ class Run:
             raise CaptureError(f"the program leaves {path or 'the module'} in another mode, "
                                "training or evaluation; put it back before it returns")  # fmt: skip
         for path, name in self.undo.changed():
-            inside = any(path == leaf or path.startswith(f"{leaf}.") for leaf in self.recorder.leaves)
+            leaves = self.recorder.leaves
+            inside = any(path == leaf or path.startswith(f"{leaf}.") for leaf in leaves)
             now = own_attribute(self.undo.modules[path], name)
             if inside and isinstance(now, torch.Tensor) and not isinstance(now, Witness):
                 continue  # the layer that the graph calls does that itself
@@ -350,8 +351,8 @@ class Run:
                 lost = list(self.undo.lost())
                 self.undo.put_back()
         if lost:
-            raise CaptureError(f"the program wrote to {lost[0]} in a way that capture has not seen, "
-                               "and that it cannot undo")  # fmt: skip
+            raise CaptureError(f"the program wrote to {lost[0]} in a way that capture has not "
+                               "seen, and that it cannot undo")  # fmt: skip
         if self.decider.evaluated:
             _core._script_tidy(graph)
         inputs = {node: i for i, node in enumerate(graph.find_nodes(op="placeholder"))}
@@ -367,8 +368,8 @@ def _check_result(leaf: Any) -> None:
         with contextlib.suppress(ValueError):  # empty
             parts.append(cell.cell_contents)
     if isinstance(leaf, Iterator) or any(isinstance(p, (Witness, *SYMBOLS)) for p in parts):
-        raise CaptureError(f"the program returns a {type(leaf).__name__}, which a graph cannot make "
-                           "anew in each call; return a list or a tuple")  # fmt: skip
+        raise CaptureError(f"the program returns a {type(leaf).__name__}, which a graph cannot "
+                           "make anew in each call; return a list or a tuple")  # fmt: skip
 
 
 def _share_memory(a: torch.Tensor, b: torch.Tensor) -> bool:

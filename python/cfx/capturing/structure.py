@@ -52,7 +52,7 @@ class Kind(NamedTuple):
 
 
 def _make_object(cls: type, names: Any, parts: list[Any]) -> Any:
-    made = cls.__new__(cls)
+    made: Any = object.__new__(cls)
     _refill_object(made, names, parts)
     return made
 

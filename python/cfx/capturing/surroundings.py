@@ -1,8 +1,8 @@
 """What a program can change outside of its module: globals, closures, default arguments.
 
 A graph cannot do that. So whatever a run changed there is put back, and the capture fails with the
-name of what was changed; but for what looks like a cache: a dict that only got more entries, none of
-which is of the run.
+name of what was changed; but for what looks like a cache: a dict that only got more entries, none
+of which is of the run.
 """
 import collections
 import contextlib

@@ -183,7 +183,7 @@ class Undo:
             for contents in self.tables[path]:
                 if contents.changed():
                     contents.put_back()
-            own = vars(module)
+            own = module.__dict__
             for name in own.keys() - self.own[path].keys():
                 del own[name]
             own.update(self.own[path])
@@ -202,8 +202,8 @@ def modes_kept() -> Iterator[None]:
 
 @contextlib.contextmanager
 def random_states() -> Iterator[None]:
-    """Random numbers go on afterwards as if nothing had been drawn. Those of Python and numpy are no
-    part of a graph: a program that draws them is refused."""
+    """Random numbers go on afterwards as if nothing had been drawn. Those of Python and numpy are
+    not part of a graph: a program that draws them is refused."""
     numpy: Any = importlib.import_module("numpy.random") if "numpy" in sys.modules else None
     states = random.getstate(), numpy.get_state(legacy=False) if numpy else None
     cuda = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()

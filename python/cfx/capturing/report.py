@@ -79,7 +79,8 @@ def report_of(module: CapturedModule, captured: Captured, name: str) -> Report:
 
 def explain(model: Callable[..., Any], *args: Any, dynamic: Any = None, **kwargs: Any) -> Report:
     """Captures a model as cfx.capture does and reports how: which functions are captured from their
-    source and which cannot be, what is assumed and where that is checked, what the model changes."""
+    source and which cannot be, what is assumed and where that is checked, and what the model
+    changes."""
     program = Program(model, Options(dynamic))
     captured = program.capture(args, kwargs)
     return report_of(module_of(program, captured, False), captured, program.name)
