@@ -267,15 +267,15 @@ def update(found):
 # ---- the command --------------------------------------------------------------------------------
 
 
-def chosen(wanted):
+def chosen(wanted, every=1):
     """[(library, model)] of what the command line names; everything if it names nothing."""
     from zoo_models import LIBRARIES
 
     found = []
     for word in wanted or LIBRARIES:
         library, _, pattern = word.partition(":")
-        found += [(library, name) for name in LIBRARIES[library].names()
-                  if not pattern or re.fullmatch(pattern, name)]  # fmt: skip
+        names = [n for n in LIBRARIES[library].names() if not pattern or re.fullmatch(pattern, n)]
+        found += [(library, name) for name in names[::every]]
     return found
 
 
@@ -285,7 +285,7 @@ def run(options):
     sys.path.insert(0, str(ROOT / "python"))
     from zoo_models import LIBRARIES, judge  # noqa: F401  (before the processes start)
 
-    cases = chosen(options.model)
+    cases = chosen(options.model, options.every)
     for library in dict.fromkeys(library for library, _ in cases):
         LIBRARIES[library].load()
     importlib.import_module("cfx")
@@ -294,7 +294,7 @@ def run(options):
     text = "\n".join(report(found, TOOLS if options.peers else TOOLS[:1]))
     (HERE / "report.md").write_text(text + "\n")
     print(text)
-    if options.update and not options.model:
+    if options.update and not options.model and options.every == 1:
         update(found)
 
 
@@ -302,6 +302,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--update", action="store_true", help=f"write {PAGE.name}")
     parser.add_argument("--peers", action="store_true", help="torch.export, torch.jit.trace")
+    parser.add_argument("--every", type=int, default=1, help="only each n-th model of a library")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--limit", type=int, default=120, help="seconds for a model")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
