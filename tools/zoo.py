@@ -106,7 +106,8 @@ def run_all(cases, tools, jobs, limit):
 
 # ---- summaries ----------------------------------------------------------------------------------
 
-COLUMNS = ("capture", "data", "batch", "one", "length", "lower", "c", "c_sizes", "train")
+COLUMNS = ("capture", "data", "batch", "one", "length", "values", "lower", "c", "c_sizes",
+           "train")  # fmt: skip
 
 
 def column(row, name, tool="cfx"):
@@ -165,7 +166,8 @@ def failures(found, columns, tool="cfx"):
     for library, rows in found.items():
         for model, row in rows.items():
             if columns != ("train",) and any(
-                isinstance(column(row, name, tool), dict) for name in before if name != "lower"
+                isinstance(column(row, name, tool), dict) for name in before
+                if name not in ("lower", "values")
             ):
                 continue
             for name in columns:
@@ -224,8 +226,8 @@ def report(found, tools):
             for name, row in rows.items() if row.get("notes")]  # fmt: skip
     yield f"\nweak comparisons: {', '.join(weak) or 'none'}"
     parts = {"capture": ("capture",), "example": ("data",),
-             "other sizes": ("batch", "one", "length"), "results in C": ("c", "c_sizes"),
-             "modes": ("train",)}  # fmt: skip
+             "other sizes": ("batch", "one", "length"), "other values": ("values",),
+             "results in C": ("c", "c_sizes"), "modes": ("train",)}  # fmt: skip
     for title, columns in parts.items():
         yield f"\n## Failures: {title}\n"
         for text, name, group in grouped(found, columns):
@@ -238,24 +240,25 @@ def report(found, tools):
 
 def table(found):
     """The lines of docs/capture.md."""
-    heads = "library", "models", "captured", "same results", "other sizes", "lowered", "same in C"
+    heads = ("library", "models", "captured", "same results", "other sizes", "other values",
+             "lowered", "same in C")  # fmt: skip
     yield f"| {' | '.join(heads)} |"
     yield "|---" * len(heads) + "|"
     for library, rows in found.items():
+        rows = {name: row for name, row in rows.items() if row.get("built") == "ok"}
         done = counts(rows, "cfx")
-        built = sum(row.get("built") == "ok" for row in rows.values())
         sizes = sum(all_sizes(row, "cfx") for row in rows.values())
-        right = sum(column(r, "c") == "ok" and column(r, "c_sizes") in ("ok", "")
-                    for r in rows.values())  # fmt: skip
-        yield (f"| {library} | {built} | {done['capture'][0]} | {done['data'][0]} | {sizes} | "
-               f"{done['lower'][0]} | {right} |")  # fmt: skip
-    yield ""
-    yield "| what fails | models | for example |"
-    yield "|---|---|---|"
-    for text, _, group in grouped(found, ("capture", "data", "batch", "one", "length"))[:20]:
+        in_c = [row for row in rows.values() if column(row, "c") != ""]
+        right = sum(column(row, "c") == "ok" and column(row, "c_sizes") in ("ok", "")
+                    for row in in_c)  # fmt: skip
+        cells = (library, len(rows), done["capture"][0], done["data"][0], sizes,
+                 "{} of {}".format(*done["values"]), done["lower"][0], f"{right} of {len(in_c)}")
+        yield f"| {' | '.join(map(str, cells))} |"
+    yield from ("", "| what fails | models | for example |", "|---|---|---|")
+    for text, name, group in grouped(found, COLUMNS[:6])[:20]:
         library, model, _ = group[0]
         text = text.replace("|", "\\|").replace("<", "&lt;")
-        yield f"| {text} | {len(group)} | {library}: {model} |"
+        yield f"| {name}: {text[:100]} | {len(group)} | {library}: {model} |"
 
 
 def update(found):

@@ -129,6 +129,19 @@ def test_steps_use_the_last_result():
     assert rows(Counter(), inputs, 3, 4, following=following)["cfx"]["data"] == "ok"
 
 
+def test_values_of_another_kind():
+    class Branch(torch.nn.Module):
+        def forward(self, x):
+            return x * 2 if (x > 100).any() else x
+
+    def large(batch, length):
+        return (images(batch, length)[0][0] + 1000,), {}
+
+    columns = rows(Branch(), variant=large)["cfx"]
+    assert columns["data"] == "ok" and isinstance(columns["values"], dict)
+    assert rows(Branch())["cfx"]["values"] == ""
+
+
 def test_random_results_are_not_compared_in_c():
     class Noise(torch.nn.Module):
         def forward(self, x):
@@ -170,6 +183,6 @@ def test_the_table_counts_models():
            "c": {"built": "ok", "cfx": {**good, "length": bad, "one": ""}},
            "d": {"built": bad}}  # fmt: skip
     lines = list(zoo.table(collections.OrderedDict(lib=lib)))
-    assert lines[2] == "| lib | 3 | 2 | 2 | 1 | 2 | 2 |"
+    assert lines[2] == "| lib | 3 | 2 | 2 | 1 | 2 of 2 | 2 | 2 of 2 |"
     assert [line for line in lines if "CaptureError: no" in line] == [
-        "| CaptureError: no | 1 | lib: b |", "| CaptureError: no | 1 | lib: c |"]
+        "| capture: CaptureError: no | 1 | lib: b |", "| length: CaptureError: no | 1 | lib: c |"]

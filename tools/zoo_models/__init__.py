@@ -12,7 +12,8 @@ class Case(NamedTuple):
     other_length: int = 0  # one that differs; 0: this size is fixed
     # for models that are called in steps: the next inputs, from the last ones and the last result
     following: Callable[[tuple, Any], tuple[tuple, dict]] | None = None
-    fixed_batch: bool = False
+    # inputs of the same sizes that differ in kind, as a text without padding does
+    variant: Callable[[int, int], tuple[tuple, dict]] | None = None
 
 
 class Library(NamedTuple):

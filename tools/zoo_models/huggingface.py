@@ -343,7 +343,12 @@ def build(name, use_cache=False):
             return (), made(config, batch, length)
         return (), {name: INPUTS[name](config, batch, length) for name in names}
 
-    return Case(model, inputs, *(lengths or found))
+    def unpadded(batch, length):
+        given = inputs(batch, length)[1]
+        return (), {**given, "attention_mask": torch.ones_like(given["attention_mask"])}
+
+    masked = "attention_mask" in inputs(1, (lengths or found)[0])[1]
+    return Case(model, inputs, *(lengths or found), variant=unpadded if masked else None)
 
 
 # ---- decoding with a cache ----------------------------------------------------------------------

@@ -7,6 +7,7 @@ not take such inputs), or a dict that says what went wrong:
     data      other data of the example's size
     batch     another number of rows; `one`: a single row
     length    another length of sequences, or size of images
+    values    inputs that differ in kind, such as a batch of texts without padding
     train     after .train(), with the same random numbers; and after .eval() again
     lower     cfx.lower takes the graph                  missing: {operator: nodes} otherwise
     c         the lowered graph gives the same; `c_sizes`: wherever the captured one does
@@ -186,15 +187,16 @@ class Inputs:
         batch = BATCH
         torch.manual_seed(0)
         self.example = case.inputs(batch, case.length)
-        wanted = {"data": (batch, case.length)}
-        if not case.fixed_batch:
-            wanted |= {"batch": (OTHER_BATCH, case.length), "one": (1, case.length)}
-        if case.other_length:
-            wanted["length"] = (batch, case.other_length)
+        wanted = {"data": (batch, case.length), "batch": (OTHER_BATCH, case.length),
+                  "one": (1, case.length), "length": (batch, case.other_length),
+                  "values": (batch, case.length)}  # fmt: skip
+        unknown = {"length": not case.other_length, "values": not case.variant}
         self.given, self.expected = {}, {}
         for column, sizes in wanted.items():
+            if unknown.get(column):
+                continue
             try:
-                inputs = case.inputs(*sizes)
+                inputs = (case.variant if column == "values" else case.inputs)(*sizes)
                 self.expected[column] = play(case.model, inputs, case)
                 self.given[column] = inputs
             except Exception:
@@ -358,7 +360,7 @@ def judge(case, inputs, tool, save):
     if tool == "torch.jit.trace":
         def function(*args, **kwargs):
             return module(*args, **{k: v for k, v in kwargs.items() if isinstance(v, torch.Tensor)})
-    for column in ("data", *SIZES):
+    for column in ("data", *SIZES, "values"):
         save({column: inputs.check(column, function, SAME, structure=tool == "cfx")})
     if tool == "cfx":
         save({"guards": [str(guard) for guard in module.guards][:40]})
