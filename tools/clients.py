@@ -19,11 +19,11 @@ import sys
 from pathlib import Path
 
 from environment import make_environment
+from pages import write_between
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE = ROOT / "build/clients"
 PAGE = ROOT / "docs/compatibility.md"
-BEGIN, END = "<!-- clients -->", "<!-- end of clients -->"
 
 
 # ---- in the process of a client -----------------------------------------------------------------
@@ -142,10 +142,8 @@ def main():
         print("  " + rows[-1], flush=True)
         worse |= passed(found[1]) < passed(found[0])
     if options.update and not options.client:
-        text = PAGE.read_text()
-        head, tail = text.partition(BEGIN)[0], text.partition(END)[2]
         table = ["| client | uses | with torch.fx | with cfx | the same |", "|---|---|---|---|---|"]
-        PAGE.write_text("\n".join([f"{head}{BEGIN}", *table, *rows, f"{END}{tail}"]))
+        write_between(PAGE, "clients", table + rows)
     return sys.exit(1 if worse else 0)
 
 

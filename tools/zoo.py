@@ -26,7 +26,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 HERE = ROOT / "build/zoo"
 PAGE = ROOT / "docs/capture.md"
-BEGIN, END = "<!-- zoo -->", "<!-- end of zoo -->"
 TOOLS = ("cfx", "torch.export", "torch.jit.trace")
 MEMORY = 12 << 30
 
@@ -261,12 +260,6 @@ def table(found):
         yield f"| {name}: {text[:100]} | {len(group)} | {library}: {model} |"
 
 
-def update(found):
-    text = PAGE.read_text()
-    head, tail = text.partition(BEGIN)[0], text.partition(END)[2]
-    PAGE.write_text("\n".join([f"{head}{BEGIN}", *table(found), f"{END}{tail}"]))
-
-
 # ---- the command --------------------------------------------------------------------------------
 
 
@@ -298,7 +291,9 @@ def run(options):
     (HERE / "report.md").write_text(text + "\n")
     print(text)
     if options.update and not options.model and options.every == 1:
-        update(found)
+        from pages import write_between
+
+        write_between(PAGE, "zoo", table(found))
 
 
 def main():

@@ -10,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
+import pages  # noqa: E402
 import zoo  # noqa: E402
 from zoo_models import Case, judge  # noqa: E402
 
@@ -186,3 +187,12 @@ def test_the_table_counts_models():
     assert lines[2] == "| lib | 3 | 2 | 2 | 1 | 2 of 2 | 2 | 2 of 2 |"
     assert [line for line in lines if "CaptureError: no" in line] == [
         "| capture: CaptureError: no | 1 | lib: b |", "| length: CaptureError: no | 1 | lib: c |"]
+
+
+def test_a_table_replaces_the_old_one(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("a\n<!-- t -->\nold\n<!-- end of t -->\nb\n")
+    pages.write_between(page, "t", ["new", "rows"])
+    assert page.read_text() == "a\n<!-- t -->\nnew\nrows\n<!-- end of t -->\nb\n"
+    with pytest.raises(SystemExit, match="no place"):
+        pages.write_between(page, "other", ["new"])
