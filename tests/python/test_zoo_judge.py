@@ -2,17 +2,22 @@
 wrong results, lost structure and missing operators can be made with torch alone."""
 import collections
 import dataclasses
+import importlib.util
 import sys
 from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch")
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
+sys.path.append(str(TOOLS))  # at the end: tests/zoo has the name of tools/zoo.py
 
 import pages  # noqa: E402
-import zoo  # noqa: E402
 from zoo_models import Case, judge  # noqa: E402
+
+spec = importlib.util.spec_from_file_location("tools_zoo", TOOLS / "zoo.py")
+zoo = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(zoo)
 
 
 @dataclasses.dataclass
