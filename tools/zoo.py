@@ -148,11 +148,15 @@ def cause(result):
     text = result["text"].splitlines()[0]
     guard = re.search(r"^(?:_assert\(.*\): )?(.*) was (.*?)(?: at \S+)? when this graph was", text)
     if guard:
-        kind = "data" if re.match(r"tolist|.*item\(\)|bool|[a-z_0-9]+$", guard[1]) else "size"
-        known = "equal" if re.search("==|!=", guard[1]) else (
-            "order" if re.search("[<>]", guard[1]) else "plain number")  # fmt: skip
-        return f"guard on {kind}: {known}"
+        if guard[2] in ("True", "False") and re.fullmatch(r"\w+", guard[1]):
+            return "guard: the truth of data"
+        kind = "a number from data" if re.match(r"tolist|.*item\(\)", guard[1]) else (
+            "sizes that are equal, or not" if re.search("==|!=", guard[1]) else
+            "the order of sizes" if re.search("[<>]", guard[1]) else "the number of a size")
+        return f"guard: {kind}"
     text = re.sub(r"^\S+\.py:\d+: ", "", text)
+    text = re.sub(r"(the model assigns) \S+,.*", r"\1 an attribute", text)
+    text = re.sub(r"the argument \S+ is a \S+,(.*?);.*", r"an argument is an object\1", text)
     text = re.sub(r"result[\[\].\w'\"]*", "result", text)
     text = re.sub(r"-?\b\d[\d.]*(e-?\d+)?", "N", text)
     return f"{result['error']}: {text[:150]}"
@@ -251,10 +255,11 @@ def table(found):
         right = sum(column(row, "c") == "ok" and column(row, "c_sizes") in ("ok", "")
                     for row in in_c)  # fmt: skip
         cells = (library, len(rows), done["capture"][0], done["data"][0], sizes,
-                 "{} of {}".format(*done["values"]), done["lower"][0], f"{right} of {len(in_c)}")
+                 "{} of {}".format(*done["values"]) if done["values"][1] else "",
+                 done["lower"][0], f"{right} of {len(in_c)}")  # fmt: skip
         yield f"| {' | '.join(map(str, cells))} |"
     yield from ("", "| what fails | models | for example |", "|---|---|---|")
-    for text, name, group in grouped(found, COLUMNS[:6])[:20]:
+    for text, name, group in grouped(found, COLUMNS[:6])[:12]:
         library, model, _ = group[0]
         text = text.replace("|", "\\|").replace("<", "&lt;")
         yield f"| {name}: {text[:100]} | {len(group)} | {library}: {model} |"
