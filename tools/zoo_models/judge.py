@@ -380,6 +380,7 @@ def try_model(build, name, tools, write):
         inputs = Inputs(case)
         if inputs.notes():
             strengthen(case.model)
+            case.model.train().eval()  # some keep products of the old weights
             inputs = Inputs(case)
         row = {"class": type(case.model).__name__, "notes": inputs.notes()}
         row["parameters"] = sum(p.numel() for p in case.model.parameters())
