@@ -305,8 +305,11 @@ def check_mode(case, module, train):
 
 def check_modes(case, module):
     """Whether a captured module follows train(), and then eval()."""
-    found = check_mode(case, module, True)
-    return check_mode(case, module, False) if found == "ok" else found
+    try:
+        found = check_mode(case, module, True)
+        return check_mode(case, module, False) if found == "ok" else found
+    finally:
+        case.model.eval()  # for the tools that come after
 
 
 def operator(why):
