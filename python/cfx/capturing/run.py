@@ -111,8 +111,9 @@ class Knowledge:
         self.general = True  # whether it is told that it is being traced
 
     def has_another_way(self, error: Exception) -> bool:
-        """Whether a run that failed is to be tried in another way: with numbers that have hashes, or
-        as if nobody captured it, for models that expect sizes to be tensors when they are traced."""
+        """Whether a run that failed is to be tried in another way: with numbers that have hashes,
+        or as if nobody captured it, for models that expect sizes to be tensors when they are
+        traced."""
         if isinstance(error, NotHashable) and not self.hashes:
             self.hashes = True
             return True
