@@ -434,13 +434,14 @@ static size_t count_statements(const cfx_graph *region, bool *nested)
 }
 
 /* Whether the branches of a cond are better off returning what the function returns: the function
- * ends with it, and one branch is next to nothing, or they would nest ever deeper. */
+ * ends with it and gives what it gives, and one branch is next to nothing, or they would nest ever
+ * deeper. */
 static bool should_return(const cfx_pycode *gen, const cfxi_py_frame *frame, const cfx_node *n)
 {
     const cfx_pycode_options *options = gen->options;
     bool a_nested, b_nested;
-    if (options->output || options->record_func || cfxi_emit_py_has_type(n) || !is_last(gen, n) ||
-        !cfxi_emit_py_output_of(n->graph))
+    if (options->output || options->record_func || cfxi_emit_py_has_type(n) || n->n_users == 0 ||
+        !is_last(gen, n) || !cfxi_emit_py_output_of(n->graph))
         return false;
     if (frame->region)
         return frame->returns;

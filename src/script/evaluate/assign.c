@@ -29,8 +29,10 @@ bool cfxi_eval_set(cfx_evaluator *ev, cfx_object *o, const char *name, cfx_objec
         return false;
     if (!is_node && !cfxi_eval_journal_attribute(ev, o, name))
         return false;
-    ev->writes += !is_node && ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_MODULE &&
-                  !is_setting(ev, v);
+    const bool of_module = !is_node && ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_MODULE;
+    ev->writes += of_module && !is_setting(ev, v);
+    if (of_module && !cfxi_eval_note_assigned(ev, o, name, v))
+        return false;
     return ev->w->set(ev->w->ctx, o, name, v, ev->err) == CFX_OK;
 }
 

@@ -317,7 +317,8 @@ static carried *new_place(attempt *a, const cfxi_change *c)
 static const char *name_of(const carried *c)
 {
     return c->place.kind == CFXI_PLACE_LOCAL ? c->place.frame->def->locals[c->place.slot]
-           : c->place.kind == CFXI_PLACE_ATTRIBUTE ? c->place.name : "items";
+           : c->place.kind == CFXI_PLACE_ATTRIBUTE ? c->place.name
+           : c->place.kind == CFXI_PLACE_ASSIGNED ? "assigned" : "items";
 }
 
 static bool poison_place(attempt *a, carried *c, const cfxi_state *after, const cfxi_merge *m)
@@ -386,7 +387,9 @@ static bool follow_value(attempt *a, cfxi_merge *m, carried *c, const cfxi_state
                        name_of(c));
         return false;
     }
-    const cfxi_merged done = cfxi_eval_merge_values(m, from, to, &c->value);
+    const cfxi_merged done = c->place.kind == CFXI_PLACE_ASSIGNED
+                                 ? cfxi_eval_merge_assigned(m, from, to, &c->value)
+                                 : cfxi_eval_merge_values(m, from, to, &c->value);
     return done == CFXI_MERGED_NOT ? poison_place(a, c, after, m) : done == CFXI_MERGED;
 }
 
