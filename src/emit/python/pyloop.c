@@ -450,7 +450,8 @@ cfx_status cfxi_emit_py_plan_loop(cfx_pycode *gen, const cfxi_py_frame *frame, c
             continue;
         const cfx_node *d = items[k].as.node;
         if (d->op == CFX_OP_PLACEHOLDER || d->mark != frame->stamp + frame->index ||
-            is_kept(&l, k, input) || (l.exit.head && k == l.exit.go))
+            is_kept(&l, k, input) || (l.exit.head && k == l.exit.go) ||
+            !cfxi_ir_has_usual_name(d))
             continue;
         if (!cfxi_base_pointers_set(&gen->wishes, d, input, gen->allocator))
             return cfxi_base_nomem(err);

@@ -738,8 +738,14 @@ static bool states_of(attempt *a, states *s, cfx_object *index_init)
         s->nodes[s->n++] = a->index_node;  /* first input of the body, no state */
     }
     const size_t first = s->n;
-    for (size_t i = 0; i < a->n_leaves; i++)
-        add_state(s, a->leaves[i].node, a->leaves[i].init, a->leaves[i].next);
+    for (size_t i = 0; i < a->n_leaves; i++) {
+        const leaf *l = &a->leaves[i];
+        const cfx_node *init = l->init ? cfxi_eval_node(ev, l->init) : NULL;
+        if (init && init->name == ev->g->nameless && !ev->region->parent && l->name &&
+            !cfxi_eval_name_after(ev, l->init, l->name))
+            return false;
+        add_state(s, l->node, l->init, l->next);
+    }
     if (!a->turned && a->loop->over) {  /* states without the index */
         memmove(s->init, s->init + first, a->n_leaves * sizeof *s->init);
         memmove(s->next, s->next + first, a->n_leaves * sizeof *s->next);

@@ -214,6 +214,7 @@ struct cfx_evaluator {
     uint32_t copies; /* how often the statement that runs may be evaluated (cfxi_eval_if) */
     uint32_t steps;             /* to ask now and then whether to stop */
     size_t writes;              /* assignments to attributes of modules, but for settings */
+    const cfx_node *since;      /* while an assignment binds its targets: the last node before it */
     const struct cfxi_going *going;  /* loops over graph values that are captured; or NULL */
     const cfxi_guard *guards;   /* what a raise here meets on its way out, innermost first */
     cfx_script_options options;
@@ -328,6 +329,9 @@ cfx_object *cfxi_eval_builtin(cfx_evaluator *ev, const char *name);
  * (region_build.c) */
 cfx_object *cfxi_eval_record(cfx_evaluator *ev, const char *target, cfx_object *const *args,
                              size_t n);
+
+/* Calls the node of a graph value after the variable that it is bound to. (region_build.c) */
+bool cfxi_eval_name_after(cfx_evaluator *ev, cfx_object *v, const char *name);
 
 /* ---- messages (frame.c) -------------------------------------------------------------------- */
 
