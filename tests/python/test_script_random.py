@@ -90,23 +90,38 @@ def test_script(seed, tmp_path):
                 pytest.fail(f"{way}, call {i}: {found}\n{source}", pytrace=False)
 
 
+def noting_names(names):
+    """A __setattr__ that notes which attributes are assigned."""
+    def set_(module, name, value):
+        names.add(name)
+        torch.nn.Module.__setattr__(module, name, value)
+    return set_
+
+
 def test_buffers(tmp_path):
-    """What a module has returned stays what it was when its buffers get something else."""
-    copies = 0
+    """What a module has returned stays what it was when its buffers get something else; a buffer
+    that a call does not assign is not written."""
+    copies = kept = 0
     for seed in range(COUNT):
         source = random_buffers.module(seed)
         eager = loaded(source, tmp_path / f"buffers_{seed}.py", "Module")()
         scripted = cfx.script(type(eager)())
+        type(eager).__setattr__ = noting_names(assigned := set())
         copies += "clone" in str(scripted.graph)
         results = []
         for call in range(3):
             x = torch.randn(3, generator=torch.Generator().manual_seed(3 * seed + call))
-            results.append((eager(x, call), scripted(x, call)))
             state = dict(scripted.named_buffers())
+            versions = {name: buffer._version for name, buffer in state.items()}
+            assigned.clear()
+            results.append((eager(x, call), scripted(x, call)))
+            for name in versions.keys() - assigned:
+                assert state[name]._version == versions[name], source
+                kept += 1
             results.append(([getattr(eager, name) for name in state], list(state.values())))
         for want, got in results[:-1:2] + results[-1:]:  # the buffers as they are in the end
             assert all(map(torch.equal, want, got)), source
-    assert copies > COUNT // 4
+    assert copies > COUNT // 4 and kept > COUNT // 4
 
 
 # ---- deques, iterators, contexts, handlers, changes through functions, modules -------------------

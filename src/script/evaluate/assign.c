@@ -29,8 +29,10 @@ bool cfxi_eval_set(cfx_evaluator *ev, cfx_object *o, const char *name, cfx_objec
         return false;
     if (!is_node && !cfxi_eval_journal_attribute(ev, o, name))
         return false;
-    ev->writes += !is_node && ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_MODULE &&
-                  !is_setting(ev, v);
+    const bool of_module = !is_node && ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_MODULE;
+    ev->writes += of_module && !is_setting(ev, v);
+    if (of_module && !cfxi_eval_note_assigned(ev, o, name, v))
+        return false;
     return ev->w->set(ev->w->ctx, o, name, v, ev->err) == CFX_OK;
 }
 
@@ -183,12 +185,22 @@ static bool change_item(cfx_evaluator *ev, const cfxi_Subscript *s, cfx_object *
     return cfxi_eval_set_item(ev, o, key, v);
 }
 
+/* A graph value that an assignment has made is called after the variable. In a branch or loop it is
+ * not: there, generated code has variables of its own choice, and would be captured otherwise. */
+static bool name_new(cfx_evaluator *ev, const char *name, cfx_object *v)
+{
+    const cfx_node *n = v && ev->since ? cfxi_eval_node(ev, v) : NULL;
+    return !n || ev->region->parent || !cfx_node_before(ev->since, n) ||
+           cfxi_eval_visible_frame(ev, ev->frame) != ev->frame || cfxi_eval_name_after(ev, v, name);
+}
+
 static bool change(cfx_evaluator *ev, const cfxi_ast *target, cfx_object *v)
 {
     switch ((unsigned)target->kind) {
     case CFXI_AST_Name:
         cfxi_eval_at(ev, target);
-        return cfxi_eval_bind_name(ev, cfxi_syntax_as_Name(target)->id, v);
+        return name_new(ev, cfxi_syntax_as_Name(target)->id, v) &&
+               cfxi_eval_bind_name(ev, cfxi_syntax_as_Name(target)->id, v);
     case CFXI_AST_Attribute:
         return change_attribute(ev, cfxi_syntax_as_Attribute(target), v);
     case CFXI_AST_Subscript:

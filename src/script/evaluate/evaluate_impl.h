@@ -28,7 +28,6 @@
  *     result_order.c      the order of results and loop state
  *     loop.c              while and for
  *     loop_items.c        what a for iterates over
- *     loop_test.c         loop tests that need statements
  *     data_loop.c         loops that data ends
  *     growing_list.c      lists that became graph values
  *     object_alias.c      lists that may be the same object after a branch
@@ -37,7 +36,8 @@
  *     iterator_rest.c     all items of an iterator of the prelude
  *     prelude.c           iterators and other functions of Python that are written in Python
  *     region_build.c      nodes that become regions
- *     buffer_copies.c     buffers that are assigned to
+ *     module_changes.c    attributes of modules that are assigned to
+ *     buffer_copies.c     results that share the memory of such buffers
  *     tidy.c              the finished graph put in order
  *
  * Objects are pooled: every function here returns borrowed objects that live until the evaluator is
@@ -198,6 +198,7 @@ typedef enum cfxi_flow {
 typedef struct cfxi_region cfxi_region;      /* journal.c */
 typedef struct cfxi_guard cfxi_guard;        /* may_raise.c */
 typedef struct cfxi_pending cfxi_pending;    /* branch.c */
+typedef struct cfxi_assigned cfxi_assigned;  /* module_changes.c */
 
 struct cfx_evaluator {
     const cfx_world *w;
@@ -213,6 +214,7 @@ struct cfx_evaluator {
     uint32_t copies; /* how often the statement that runs may be evaluated (cfxi_eval_if) */
     uint32_t steps;             /* to ask now and then whether to stop */
     size_t writes;              /* assignments to attributes of modules, but for settings */
+    const cfx_node *since;      /* while an assignment binds its targets: the last node before it */
     const struct cfxi_going *going;  /* loops over graph values that are captured; or NULL */
     const cfxi_guard *guards;   /* what a raise here meets on its way out, innermost first */
     cfx_script_options options;
@@ -236,6 +238,7 @@ struct cfx_evaluator {
     cfx_script *prelude;        /* NULL: it was not needed yet */
     cfx_object *prelude_names;  /* a dict of what it defines */
     cfxi_pointers iterators;    /* the classes among them */
+    cfxi_pointers assigned;     /* of modules: cfxi_assigned (module_changes.c) */
     const cfxi_frame *entered;  /* the call that runs while the world calls back, or NULL */
     cfxi_pointers kinds;        /* graph values of which more is known than the table says: node */
     cfx_object *raised;
@@ -326,6 +329,9 @@ cfx_object *cfxi_eval_builtin(cfx_evaluator *ev, const char *name);
  * (region_build.c) */
 cfx_object *cfxi_eval_record(cfx_evaluator *ev, const char *target, cfx_object *const *args,
                              size_t n);
+
+/* Calls the node of a graph value after the variable that it is bound to. (region_build.c) */
+bool cfxi_eval_name_after(cfx_evaluator *ev, cfx_object *v, const char *name);
 
 /* ---- messages (frame.c) -------------------------------------------------------------------- */
 

@@ -10,7 +10,8 @@
 typedef enum cfxi_place_kind {
     CFXI_PLACE_LOCAL,      /* a slot of a frame */
     CFXI_PLACE_ATTRIBUTE,  /* of an object */
-    CFXI_PLACE_CONTENTS    /* of a list, dict, set or another object that can be refilled */
+    CFXI_PLACE_CONTENTS,   /* of a list, dict, set or another object that can be refilled */
+    CFXI_PLACE_ASSIGNED    /* whether an attribute of a module was: a bool, known or not */
 } cfxi_place_kind;
 
 /* Something that a program can change. */
@@ -145,10 +146,22 @@ int cfxi_eval_handles(cfx_evaluator *ev, const cfxi_ExceptHandler *h, cfx_object
 /* Calls an __exit__; exc NULL: nothing was raised. (try_with.c) */
 cfx_object *cfxi_eval_call_exit(cfx_evaluator *ev, cfx_object *exit, cfx_object *exc);
 
-/* The program has assigned to attributes of modules, and leaves the call here by an exception:
- * records nodes that write them. Fails if a graph cannot keep one; not if the exception is
- * `hidden`, a check in a library: as with any other call that fails, a setting that the program
- * would put back later is then as it was. (evaluator.c) */
+/* ---- attributes of modules (module_changes.c) ---------------------------------------------- */
+
+/* The program assigns `v` to an attribute, which the journal has noted and which still has its old
+ * value; NULL: deletes it. */
+bool cfxi_eval_note_assigned(cfx_evaluator *ev, cfx_object *module, const char *name,
+                             cfx_object *v);
+/* What is in a place of that kind. */
+cfx_object *cfxi_eval_is_assigned(const cfx_evaluator *ev, const cfxi_place *p);
+bool cfxi_eval_put_assigned(cfx_evaluator *ev, const cfxi_place *p, cfx_object *value);
+
+/* The call ends: puts attributes back that have been assigned to, and records nodes that write
+ * them, each in the ways that assign it. */
+bool cfxi_eval_keep_changes(cfx_evaluator *ev);
+/* It is left here by an exception: records such nodes, and changes nothing. Fails if a graph cannot
+ * keep one; not if the exception is `hidden`, a check in a library: as with any other call that
+ * fails, a setting that the program would put back later is then as it was. */
 bool cfxi_eval_keep_early(cfx_evaluator *ev, bool hidden);
 /* Whether there is anything for it to write. */
 bool cfxi_eval_has_changes(cfx_evaluator *ev);
@@ -192,6 +205,9 @@ void cfxi_eval_merge_end(cfxi_merge *m);
 /* One of `a` and `b`, or either if it is NULL. Containers of the same form are merged item by item;
  * what is known and equal stays known. */
 cfxi_merged cfxi_eval_merge_values(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_form **form);
+/* The same of what decides whether attributes are written: those that are assigned in the same ways
+ * share a result. */
+cfxi_merged cfxi_eval_merge_assigned(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_form **form);
 /* An outlet in any case: for what is to be a graph value. */
 cfxi_form *cfxi_eval_merge_outlet(cfxi_merge *m, cfx_object *a, cfx_object *b,
                                   cfx_object_kind kind);
@@ -312,19 +328,6 @@ typedef struct cfxi_loop {
     uint64_t test_end; /* where the test ends (as cfx_script_def.last_read): a variable that is not
                           read behind it, and has no value before, is the test's own */
 } cfxi_loop;
-
-/* A loop that begins with statements for its test, and a `break`. (loop_test.c) */
-typedef struct cfxi_head {
-    const cfxi_While *loop;
-    size_t n;                 /* statements of the body before the one that breaks */
-    const cfxi_ast *test;
-    bool ends;                /* the loop ends if the test holds; else if it does not */
-} cfxi_head;
-
-/* Whether a loop is one, whose statements compute nothing but variables of the test's own. */
-bool cfxi_eval_find_head(const cfx_evaluator *ev, const cfxi_While *s, cfxi_head *head);
-cfx_object *cfxi_eval_head_test(cfx_evaluator *ev, void *head);
-cfxi_flow cfxi_eval_head_round(cfx_evaluator *ev, void *head, cfx_object *item);
 
 /* The loops over graph values around what is evaluated, innermost first. */
 typedef struct cfxi_going {

@@ -41,6 +41,9 @@ bool cfxi_eval_place_read(cfx_evaluator *ev, const cfxi_place *p, cfxi_state *st
     }
     case CFXI_PLACE_ATTRIBUTE:
         return read_attribute(ev, p, state);
+    case CFXI_PLACE_ASSIGNED:
+        state->value = cfxi_eval_is_assigned(ev, p);
+        return true;
     case CFXI_PLACE_CONTENTS:
         state->value = cfxi_base_pointers_get(&ev->growing, p->object);
         return cfxi_eval_contents(ev, p->object, &state->items, &state->n);
@@ -98,6 +101,8 @@ bool cfxi_eval_place_write(cfx_evaluator *ev, const cfxi_place *p, const cfxi_st
                (w->put ? w->put : w->set)(w->ctx, p->object, p->name, state->value, ev->err) ==
                    CFX_OK;
     }
+    case CFXI_PLACE_ASSIGNED:
+        return cfxi_eval_put_assigned(ev, p, state->value);
     case CFXI_PLACE_CONTENTS:
         return write_contents(ev, p, state);
     }

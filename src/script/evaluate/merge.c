@@ -381,19 +381,30 @@ static void simplify(const cfxi_merge *m, cfx_object **a, cfx_object **b)
         *a = *b = m->flag;
 }
 
-cfxi_merged cfxi_eval_merge_values(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_form **form)
+/* `once`: all that are given this pair get the same. */
+static cfxi_merged merge_pair(cfxi_merge *m, cfx_object *a, cfx_object *b, bool once,
+                              cfxi_form **form)
 {
     simplify(m, &a, &b);
     if (a == b && !(m->always && holds_always(m, a)))
         return known(m, a, form);
-    const bool changes = can_change(m->ev, a) || can_change(m->ev, b);
-    if (changes && (*form = find_pair(m, a, b)) != NULL)
+    if (once && (*form = find_pair(m, a, b)) != NULL)
         return CFXI_MERGED;
     const cfxi_merged done = merge_new(m, a, b, form);
-    if (done != CFXI_MERGED || !changes || (*form)->kind == FORM_KNOWN)
+    if (done != CFXI_MERGED || !once || (*form)->kind == FORM_KNOWN)
         return done;
     (*form)->grows = (*form)->kind == FORM_OUTLET && can_change(m->ev, a) && can_change(m->ev, b);
     return keep_pair(m, a, b, *form) ? done : CFXI_MERGED_FAIL;
+}
+
+cfxi_merged cfxi_eval_merge_values(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_form **form)
+{
+    return merge_pair(m, a, b, can_change(m->ev, a) || can_change(m->ev, b), form);
+}
+
+cfxi_merged cfxi_eval_merge_assigned(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_form **form)
+{
+    return merge_pair(m, a, b, true, form);
 }
 
 void cfxi_eval_merge_take_back(cfxi_merge *m, size_t outlets)
