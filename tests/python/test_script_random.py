@@ -29,8 +29,8 @@ CALLS = tuple(Call(args, {}) for args in (
     (torch.tensor([0.125, -4.0, 2.0, 0.25]), torch.zeros(4), 1),
 ))
 KINDS = {"append", "assign", "augment", "box", "branch", "define_in_branch", "fail", "finally_",
-         "for_loop", "in_place", "leave", "list_of_lists", "rows", "swap", "table",
-         "tuple_of_branch", "two_names", "while_loop"}
+         "for_loop", "in_place", "leave", "list_of_lists", "map_", "map_read", "rows", "swap",
+         "table", "tuple_of_branch", "two_names", "while_loop"}
 WAYS = {
     "called": lambda module: module,
     "read back": lambda module: cfx.GraphModule(module, cfx.parse(cfx.text(module.graph))),

@@ -136,9 +136,43 @@ static cfx_status end_turn(cfx_pycode *gen, const loop *l, cfxi_py_run *run, cfx
 
 static bool is_used_once(const cfx_node *n) { return n->n_users == 1 && n->users->count == 1; }
 
+/* Whether a call reads a dict, and what it gives does not show it later. */
+static bool only_reads(const cfx_node *n)
+{
+    static const uint16_t rows[] = {CFX_OPID_getitem, CFX_OPID_contains, CFX_OPID_dict_get,
+                                    CFX_OPID_len,     CFX_OPID_bool,     CFX_OPID_not,
+                                    CFX_OPID_list,    CFX_OPID_tuple,    CFX_OPID_builtin_sorted};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (cfx_node_operator(n) == rows[i])
+            return true;
+    return false;
+}
+
+/* Whether `n`, which makes a new dict of a dict, is the last to use that. */
+static bool is_last_use(const cfx_node *dict, const cfx_node *n)
+{
+    for (const cfx_use *use = cfx_node_first_use(dict); use; use = cfx_use_next(use))
+        if (use->user != n && (use->user->graph != n->graph || !only_reads(use->user) ||
+                               !cfx_node_before(use->user, n)))
+            return false;
+    return true;
+}
+
+/* Whether a value of the state, which begins with `first`, may be one list or dict that grows. */
+static bool can_grow(cfx_value first, const cfx_node *input, const cfx_node *n)
+{
+    const cfx_value more = n->args->items[1];
+    if (first.kind == CFX_KIND_LIST)
+        return more.kind == CFX_KIND_LIST && is_used_once(input);
+    return first.kind == CFX_KIND_DICT && is_last_use(input, n) &&
+           (more.kind == CFX_KIND_DICT ||
+            (more.kind == CFX_KIND_NODE && cfx_node_operator(more.as.node) == CFX_OPID_dict));
+}
+
 /* Notes whether the next value of a list in the state is that list and a few items more, and nobody
  * else can have it: it was made for the loop, and is used for nothing else. Then the items are
- * added to it, `out += [x]`, as a copy at each turn would take the square of the time. */
+ * added to it, `out += [x]`, as a copy at each turn would take the square of the time. Likewise of
+ * a dict, `d |= more`, which may be read before. */
 static cfx_status note_growth(cfx_pycode *gen, const loop *l, size_t k, const cfx_node *input,
                               cfx_value next, cfx_error *err)
 {
@@ -149,13 +183,13 @@ static cfx_status note_growth(cfx_pycode *gen, const loop *l, size_t k, const cf
         return CFX_OK;
     cfx_node *n = next.as.node;
     bool grows = cfxi_emit_py_is_sequence(l->state) && k < count &&
-                 first[k].kind == CFX_KIND_LIST && n->op == CFX_OP_CALL_FUNCTION && n->args &&
-                 n->args->size == 2 && !n->kwargs && n->args->items[0].kind == CFX_KIND_NODE &&
-                 n->args->items[0].as.node == input && n->args->items[1].kind == CFX_KIND_LIST &&
-                 is_used_once(input) && is_used_once(n) && !cfxi_emit_py_has_type(n);
+                 n->op == CFX_OP_CALL_FUNCTION && n->args && n->args->size == 2 && !n->kwargs &&
+                 n->args->items[0].kind == CFX_KIND_NODE && n->args->items[0].as.node == input &&
+                 can_grow(first[k], input, n) && is_used_once(n) && !cfxi_emit_py_has_type(n);
     if (grows) {
         CFX_TRY(cfxi_emit_py_callee_of(gen, n, &callee, err));
-        grows = callee->form == CFXI_PY_INFIX && callee->size == 3 && callee->text[1] == '+';
+        grows = callee->form == CFXI_PY_INFIX && callee->size == 3 &&
+                callee->text[1] == (first[k].kind == CFX_KIND_LIST ? '+' : '|');
     }
     if (!cfxi_base_pointers_set(&gen->growing, n, grows ? n : NULL, gen->allocator))
         return cfxi_base_nomem(err);

@@ -155,6 +155,9 @@ static bool unpack(cfx_evaluator *ev, const cfxi_ast *target, cfxi_ast_list targ
     cfxi_eval_at(ev, target);
     if (!(v = cfxi_eval_drained(ev, v)))
         return false;
+    if (cfxi_eval_node(ev, v) && cfxi_eval_kind(ev, v) == CFX_OBJECT_DICT &&
+        !(v = cfxi_eval_record(ev, "builtins.list", &v, 1)))
+        return false;
     if (cfxi_eval_node(ev, v))
         return graph_items(ev, targets, v, &items) &&
                assign_items(ev, targets, items.items, items.n, true);
@@ -261,9 +264,12 @@ static cfx_object *operate(cfx_evaluator *ev, const cfxi_AugAssign *a, cfx_objec
     const cfx_world *w = ev->w;
     bool done = false;
     cfxi_eval_at(ev, &a->ast);
-    if (a->op == CFXI_AST_Add && ev->growing.n > 0) {
-        cfx_object *none =
-            cfxi_eval_growing_method(ev, old, "extend", cfxi_eval_args(&value, 1), &done);
+    const bool is_list = !cfxi_eval_node(ev, old) && a->op == CFXI_AST_Add &&
+                         ev->w->kind(ev->w->ctx, old) == CFX_OBJECT_LIST;
+    const bool is_dict = a->op == CFXI_AST_BitOr && cfxi_eval_is_plain_dict(ev, old);
+    if (is_list || is_dict) {
+        cfx_object *none = cfxi_eval_growing_method(ev, old, is_list ? "extend" : "update",
+                                                    cfxi_eval_args(&value, 1), &done);
         if (done)
             return none ? old : NULL;
     }

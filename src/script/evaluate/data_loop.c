@@ -229,8 +229,14 @@ static bool run_round(attempt *a)
     cfx_object *item = a->loop->over ? cfxi_eval_sequence_item(ev, a->loop->over, a->index) : NULL;
     if (a->loop->over && !item)
         return false;
-    const cfxi_flow flow = a->loop->round(ev, a->loop->ctx, item);
-    if (flow == CFXI_FLOW_FAIL)
+    const bool keyed = a->loop->over && cfxi_eval_has_keyed(a->loop->over);
+    if (keyed)
+        cfxi_eval_begin_round(ev, a->loop->over);
+    cfxi_flow flow = a->loop->round(ev, a->loop->ctx, item);
+    if (flow != CFXI_FLOW_FAIL && keyed)
+        flow = cfxi_eval_settle(ev, base, flow, CFXI_FLOW_CONTINUE);
+    if (flow == CFXI_FLOW_FAIL ||
+        (keyed && flow == CFXI_FLOW_ON && !cfxi_eval_end_round(ev, a->loop->over)))
         return false;
     return cfxi_eval_join(ev, base, flow, CFXI_FLOW_CONTINUE, &a->out);
 }

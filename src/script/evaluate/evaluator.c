@@ -198,6 +198,11 @@ cfx_object_kind cfx_evaluator_kind(cfx_evaluator *ev, cfx_object *o)
     return cfxi_eval_kind(ev, o);
 }
 
+bool cfx_evaluator_is_value(const cfx_evaluator *ev, const cfx_object *o)
+{
+    return o ? ev->growing.n > 0 && cfxi_base_pointers_get(&ev->growing, o) : ev->growing.n > 0;
+}
+
 uint32_t cfx_evaluator_region(const cfx_evaluator *ev) { return ev->region->number; }
 
 bool cfx_evaluator_in_region(const cfx_evaluator *ev, uint32_t number)

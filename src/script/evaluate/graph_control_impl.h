@@ -103,6 +103,22 @@ static inline uint64_t cfxi_eval_start_of(const cfxi_ast *a)
 /* Fails: a change of `o` could not be undone. Returns false. (change.c) */
 bool cfxi_eval_fail_stays(cfx_evaluator *ev, cfx_object *o);
 
+/* ---- lists and dicts that became graph values (growing_list.c, growing_dict.c) --------------- */
+
+/* `o` is the graph value `now` from now on, with its journal; now NULL: false. */
+bool cfxi_eval_become(cfx_evaluator *ev, cfx_object *o, cfx_object *now);
+/* What a graph value is to hold of `v`: containers in it are made whenever it is computed. */
+cfx_object *cfxi_eval_handed_over(cfx_evaluator *ev, cfx_object *v);
+/* o.clear() */
+cfx_object *cfxi_eval_clear_contents(cfx_evaluator *ev, cfx_object *o);
+/* Raises an exception of that builtin class if the graph value holds; wrong NULL: false. */
+bool cfxi_eval_raise_if(cfx_evaluator *ev, cfx_object *wrong, const char *class, const char *words);
+/* Of dicts: as cfxi_eval_growing_method and cfxi_eval_growing_set_item. */
+cfx_object *cfxi_eval_dict_method(cfx_evaluator *ev, cfx_object *o, const char *name,
+                                  cfx_call_args args, bool *done);
+bool cfxi_eval_dict_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_object *v,
+                             bool *done);
+
 /* ---- objects that may be one (object_alias.c) ---------------------------------------------- */
 
 /* Notes that `o`, which is new, stands for `a` or for `b` (NULL: for the other one). Objects of the
@@ -114,6 +130,11 @@ bool cfxi_eval_check_alias(cfx_evaluator *ev, cfx_object *o);
 /* Notes that a graph value is to hold what is known of `o`, a container, and of those in it: once
  * more than before, unless it is a list that already held it which becomes one. */
 bool cfxi_eval_escape(cfx_evaluator *ev, cfx_object *o, bool once_more);
+/* The same of all that a list or dict holds which becomes a graph value. */
+bool cfxi_eval_escape_items(cfx_evaluator *ev, cfx_object **items, size_t n);
+/* Notes the same of the lists and dicts that are growing in `o`: something has got their graph
+ * values as they are now. */
+bool cfxi_eval_lend(cfx_evaluator *ev, cfx_object *o);
 
 /* What to do about two that no graph value can stand for: of one type, or `otherwise`. (frame.c) */
 const char *cfxi_eval_kinds_advice(const cfxi_poison *p, const char *otherwise);
@@ -296,11 +317,19 @@ typedef enum cfxi_sequence_kind {
     CFXI_SEQUENCE_REVERSED
 } cfxi_sequence_kind;
 
+/* A list or dict of the program's that is a graph value, and that a `for` goes over. */
+typedef struct cfxi_owner {
+    cfx_object *object;
+    const char *part;         /* of a dict: "keys", "values" or "items" */
+    cfx_object *start;        /* its graph value at the start of the round */
+} cfxi_owner;
+
 /* What a `for` goes over. */
 typedef struct cfxi_sequence {
     cfxi_sequence_kind kind;
     bool graph;               /* how many there are is a graph value; else `object` gives them */
     cfx_object *object;
+    cfxi_owner *owner;        /* whose items are read when their round comes; or NULL */
     cfx_object *function;     /* that made it */
     struct cfxi_sequence *parts;
     size_t n;
@@ -342,6 +371,13 @@ cfx_object *cfxi_eval_before_loop(const struct attempt *a, cfx_object *o);
 /* Whether a method that changes the length of `o`, or `del`, is called while a loop goes over it:
  * such a loop counts to the length at its start. Refuses it. (loop_items.c) */
 bool cfxi_eval_check_going(cfx_evaluator *ev, cfx_object *o, const char *method);
+/* The same for a list or dict that is growing. */
+bool cfxi_eval_check_owner(cfx_evaluator *ev, cfx_object *o, const char *method);
+/* Around a round of a loop over dicts that are growing: if it added keys, the graph raises what
+ * Python does. */
+bool cfxi_eval_has_keyed(const cfxi_sequence *s);
+void cfxi_eval_begin_round(cfx_evaluator *ev, const cfxi_sequence *s);
+bool cfxi_eval_end_round(cfx_evaluator *ev, const cfxi_sequence *s);
 
 /* Whether the lists that an unrolled loop goes over are still known. Refuses it if data decide how
  * many items one of them has now: then they decide how many rounds there are. (loop_items.c) */

@@ -109,19 +109,12 @@ bool cfxi_eval_place_write(cfx_evaluator *ev, const cfxi_place *p, const cfxi_st
     return false;
 }
 
-/* Whether the item is the one before, too, as in [row] * n. */
-static bool has_before(const cfxi_state *contents, size_t i)
-{
-    return i > 0 && contents->items[i] == contents->items[i - 1];
-}
-
 cfx_object *cfxi_eval_whole(cfx_evaluator *ev, const cfxi_state *contents, cfx_object_kind kind)
 {
     if (contents->value)
         return contents->value;
-    for (size_t i = 0; i < contents->n; i++)
-        if (!cfxi_eval_escape(ev, contents->items[i], has_before(contents, i)))
-            return NULL;
+    if (!cfxi_eval_escape_items(ev, contents->items, contents->n))
+        return NULL;
     return cfxi_eval_build(ev, kind == CFX_OBJECT_DICT ? CFX_BUILD_DICT : CFX_BUILD_LIST,
                            contents->items, contents->n);
 }
