@@ -36,6 +36,8 @@ cfx_object *cfxi_eval_run_function(cfx_evaluator *ev)
     }
     if (flow != CFXI_FLOW_FAIL)
         flow = cfxi_eval_settle(ev, f->pendings, flow, CFXI_FLOW_RETURN);
+    if (flow == CFXI_FLOW_FAIL)
+        cfxi_eval_note_failure(ev);  /* what cannot be merged is said in this call, not outside */
     cfxi_eval_frame_pop(ev);
     return flow == CFXI_FLOW_ON ? f->result : NULL;
 }
