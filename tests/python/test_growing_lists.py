@@ -95,10 +95,40 @@ def test_a_list_of_the_caller_is_left_alone():
   output((%getitem, %x))
 """)
     module = cfx.GraphModule({}, graph)
-    for way in (module, cfx.lower(module)):
+    for way in (module, cfx.lower(module), cfx.Interpreter(module).run):
         mine = [7]
         assert str(way(mine)) == "([7, 0, 1, 2], [7])" and mine == [7]
     assert "+=" not in module.code
+
+
+@pytest.mark.parametrize("collect", [True, False])
+def test_values_that_the_interpreter_keeps_do_not_change(collect):
+    """A list grows in place only if its last use is over and nobody else has it."""
+    graph = cfx.parse("""graph():
+  %x = placeholder[target=x]()
+  %a = call_function[target=builtins.list](%x)
+  %b = call_function[target=operator.add](%a, [1])
+  %c = call_function[target=operator.add](%b, [2])
+  output(%c)
+""")
+    _, a, b, c, _ = graph.nodes
+    module = cfx.GraphModule({}, graph)
+    interpreter = cfx.Interpreter(module, garbage_collect_values=collect)
+    assert interpreter.run((0,)) == [0, 1, 2]
+    if not collect:
+        assert [interpreter.env[n] for n in (a, b, c)] == [[0], [0, 1], [0, 1, 2]]
+    held = [5]
+    assert interpreter.run((0,), initial_env={a: held}) == [5, 1, 2] and held == [5]
+
+    class Keeps(cfx.Interpreter):
+        def run_node(self, n):
+            self.seen.append(super().run_node(n))
+            return self.seen[-1]
+
+    keeps = Keeps(module)
+    keeps.seen = []
+    keeps.run((0,))
+    assert keeps.seen[1:4] == [[0], [0, 1], [0, 1, 2]]
 
 
 def seconds(way, n):
@@ -113,6 +143,6 @@ def seconds(way, n):
 def test_time_is_linear():
     """`extended` spends next to no time on anything but its list."""
     module = cfx.script(extended)
-    for way in (module, cfx.lower(module)):
+    for way in (module, cfx.lower(module), cfx.Interpreter(module).run):
         way(torch.zeros(1), 10)
         assert seconds(way, 100_000) < 50 * max(seconds(way, 10_000), 2e-3)  # not 100
