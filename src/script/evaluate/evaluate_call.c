@@ -311,6 +311,9 @@ static cfx_object *call_as(cfx_evaluator *ev, cfx_object *f, const cfx_script_ca
         return cfxi_eval_kept_iterator(ev, c->self ? call_bound(ev, f, c->self, args)
                                                    : cfxi_eval_world_call(ev, f, args));
     case CFX_CALLEE_SPECIAL:
+        if (!ev->frame)  /* they evaluate on behalf of the function that calls them */
+            return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED, "this function cannot be captured "
+                                  "by itself; capture a function of your own that calls it");
         return cfxi_eval_call_special(ev, c->special, f, args);
     case CFX_CALLEE_OWN:
         return cfxi_eval_call_own(ev, c->own, c->self, args);
