@@ -72,7 +72,30 @@ def shared(x, n):
     return all_
 
 
-@pytest.mark.parametrize("function", [appended, extended, kept, twice, inside, chosen, shared])
+def nested(x, n):
+    out = []
+    for i in range(n):
+        for k in range(i):
+            out.append(k)
+        out.append(-i)
+    return out
+
+
+def chosen_and_kept(x, n):
+    """One of the branches keeps the list as it was."""
+    out, old, i = [], [], 0
+    while x.sum() + i < n:
+        if x.sum() + i > 2:
+            old = out
+            out = out + [i]
+        else:
+            out = out + [-i]
+        i += 1
+    return out, old
+
+
+@pytest.mark.parametrize("function", [appended, extended, kept, twice, inside, chosen, shared,
+                                      nested, chosen_and_kept])
 def test_results(function):
     module = cfx.script(function)
     ways = [module, cfx.lower(module), cfx.Interpreter(module).run]
@@ -146,3 +169,17 @@ def test_time_is_linear():
     for way in (module, cfx.lower(module), cfx.Interpreter(module).run):
         way(torch.zeros(1), 10)
         assert seconds(way, 100_000) < 50 * max(seconds(way, 10_000), 2e-3)  # not 100
+
+
+def sometimes(x, n):
+    out = []
+    for i in range(n):
+        if i % 3 > 0:
+            out.append(i)
+    return out
+
+
+def test_time_is_linear_in_branches():
+    lowered = cfx.lower(cfx.script(sometimes))
+    assert lowered(torch.zeros(1), 7) == sometimes(torch.zeros(1), 7)
+    assert seconds(lowered, 50_000) < 25 * max(seconds(lowered, 5_000), 2e-3)  # not 100

@@ -219,6 +219,61 @@ static bool truth_is_known(cfx_datum d, bool *yes)
                            d.kind == CFX_DATUM_INT || d.kind == CFX_DATUM_FLOAT);
 }
 
+/* ---- state --------------------------------------------------------------------------------- */
+
+/* The state as a tuple of its own. */
+static cfx_datum first_state(cfxi_call *c, size_t i)
+{
+    size_t n;
+    const cfx_datum *items = cfxi_rt_list(c, i, &n);
+    return cfx_datum_seq(CFX_DATUM_TUPLE, items, n, c->rt->allocator, c->err);
+}
+
+/* The same where the call gives its arguments up: what is in the tuple that it has is in no other
+ * one then, and a list in it can grow in place. The tuple is the caller's and this call's. */
+static cfx_datum taken_state(cfxi_call *c, size_t i)
+{
+    enum { HOLDERS = 2 };
+    size_t n;
+    const cfx_datum state = first_state(c, i);
+    const cfx_datum given = c->args[i];
+    cfx_datum *items = cfx_datum_items(given, &n);
+    if (state.kind == CFX_DATUM_INVALID || !c->gives || given.kind != CFX_DATUM_TUPLE ||
+        atomic_load_explicit(&given.as.seq->refs, memory_order_acquire) != HOLDERS)
+        return state;
+    for (size_t k = 0; k < n; k++) {
+        cfx_datum_release(items[k]);
+        items[k] = cfx_datum_none();
+    }
+    return state;
+}
+
+/* Runs a region with the state, which is gone afterwards when it computes; `index` comes first if
+ * it is not INVALID. */
+static cfx_datum run_with(cfxi_call *c, cfx_datum region, cfx_datum index, cfx_datum *state)
+{
+    size_t n;
+    cfx_datum some[32];
+    const cfx_datum *items = cfx_datum_items(*state, &n);
+    const size_t extra = index.kind != CFX_DATUM_INVALID;
+    cfx_datum *args = n + extra <= 32 ? some : cfxi_rt_scratch(c->rt, (n + extra) * sizeof *args);
+    if (!args) {
+        cfxi_base_nomem(c->err);
+        return cfx_datum_invalid();
+    }
+    args[0] = index;
+    for (size_t i = 0; i < n; i++)
+        args[i + extra] = cfx_datum_retain(items[i]);
+    if (!c->infer) {  /* the state is nobody else's: what is in it goes to the region */
+        cfx_datum_release(*state);
+        *state = cfx_datum_none();
+    }
+    const cfx_datum result = cfxi_rt_region_take(c, region, args, n + extra);
+    if (args != some)
+        cfxi_rt_scratch_free(c->rt, args);
+    return result;
+}
+
 /* ---- cond ---------------------------------------------------------------------------------- */
 
 /* Who watches sees the other branch, too, but whatever is wrong there does not matter, nor what it
@@ -284,47 +339,27 @@ cfx_status cfxi_rule_cond(cfxi_call *c)
 
 cfx_status cfxi_kernel_cond(cfxi_call *c)
 {
-    size_t n;
     bool yes = false;
-    const cfx_datum *operands = cfxi_rt_list(c, 3, &n);
     CFX_TRY(truth(c, c->args[0], &yes));
-    cfx_datum result = cfxi_rt_region_run(c, c->args[yes ? 1 : 2], operands, n);
+    cfx_datum state = taken_state(c, 3);
+    cfx_datum result = cfx_datum_invalid();
+    if (state.kind != CFX_DATUM_INVALID)
+        result = run_with(c, c->args[yes ? 1 : 2], cfx_datum_invalid(), &state);
+    cfx_datum_release(state);
     cfxi_rt_result_datum(c, 0, result);
     return result.kind ? CFX_OK : status_of(c);
 }
 
 /* ---- loops --------------------------------------------------------------------------------- */
 
-/* The state as a tuple of its own. */
-static cfx_datum first_state(cfxi_call *c, size_t i)
-{
-    size_t n;
-    const cfx_datum *items = cfxi_rt_list(c, i, &n);
-    return cfx_datum_seq(CFX_DATUM_TUPLE, items, n, c->rt->allocator, c->err);
-}
-
 /* *state becomes what the body gives for it; `index` comes first if it is not INVALID. */
 static cfx_status turn(cfxi_call *c, cfx_datum body, cfx_datum index, cfx_datum *state)
 {
     size_t n;
     size_t m;
-    cfx_datum some[32];
     CFX_TRY(cfxi_rt_go_on(c->rt, c->err));  /* a body may be without instructions */
-    const cfx_datum *items = cfx_datum_items(*state, &n);
-    const size_t extra = index.kind != CFX_DATUM_INVALID;
-    cfx_datum *args = n + extra <= 32 ? some : cfxi_rt_scratch(c->rt, (n + extra) * sizeof *args);
-    if (!args)
-        return cfxi_base_nomem(c->err);
-    args[0] = index;
-    for (size_t i = 0; i < n; i++)
-        args[i + extra] = cfx_datum_retain(items[i]);
-    if (!c->infer) {  /* the state is nobody else's: what is in it goes to the body */
-        cfx_datum_release(*state);
-        *state = cfx_datum_none();
-    }
-    cfx_datum next = cfxi_rt_region_take(c, body, args, n + extra);
-    if (args != some)
-        cfxi_rt_scratch_free(c->rt, args);
+    cfx_datum_items(*state, &n);
+    cfx_datum next = run_with(c, body, index, state);
     if (next.kind == CFX_DATUM_INVALID)
         return status_of(c);
     cfx_datum_items(next, &m);
@@ -532,7 +567,7 @@ cfx_status cfxi_rule_while_loop(cfxi_call *c)
 
 cfx_status cfxi_kernel_while_loop(cfxi_call *c)
 {
-    cfx_datum state = first_state(c, 2);
+    cfx_datum state = taken_state(c, 2);
     cfx_status status = state.kind ? CFX_OK : status_of(c);
     while (status == CFX_OK) {
         size_t n;
@@ -558,7 +593,7 @@ cfx_status cfxi_kernel_for_loop(cfxi_call *c)
 {
     int64_t count = 0;
     CFX_TRY(cfxi_rt_number(c, 0, &count));
-    cfx_datum state = first_state(c, 2);
+    cfx_datum state = taken_state(c, 2);
     cfx_status status = state.kind ? CFX_OK : status_of(c);
     for (int64_t i = 0; status == CFX_OK && i < count; i++)
         status = turn(c, c->args[1], cfx_datum_int(i), &state);
