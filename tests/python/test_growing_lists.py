@@ -180,6 +180,53 @@ def sometimes(x, n):
 
 
 def test_time_is_linear_in_branches():
-    lowered = cfx.lower(cfx.script(sometimes))
-    assert lowered(torch.zeros(1), 7) == sometimes(torch.zeros(1), 7)
-    assert seconds(lowered, 50_000) < 25 * max(seconds(lowered, 5_000), 2e-3)  # not 100
+    module = cfx.script(sometimes)
+    for way in (module, cfx.lower(module)):
+        assert way(torch.zeros(1), 7) == sometimes(torch.zeros(1), 7)
+        assert seconds(way, 50_000) < 25 * max(seconds(way, 5_000), 2e-3)  # not 100
+
+
+def alias_in_a_branch(x, n):
+    """After a turn of the first branch `old` is the list itself, which must not grow then."""
+    out, old, i = [], [], 0
+    while x.sum() + i < n:
+        if x.sum() + i == 3:
+            old = out
+        else:
+            out = out + [i]
+        i += 1
+    return out, old
+
+
+def other_list_in_a_branch(x, n):
+    """One branch goes on with a list that is kept elsewhere, too."""
+    out, other, i = [], [x.sum()], 0
+    while x.sum() + i < n:
+        if x.sum() + i == 3:
+            out = other
+        else:
+            out = out + [i]
+        i += 1
+    return out, other
+
+
+def asks_in_a_branch(x, n):
+    out, count, i = [], 0, 0
+    while x.sum() + i < n:
+        if x.sum() + i > 2:
+            out.append(i)
+            if x.sum() + i > 4:
+                out.append(-i)
+        else:
+            count += len(out)
+        i += 1
+    return out, count
+
+
+@pytest.mark.parametrize("function", [alias_in_a_branch, other_list_in_a_branch, asks_in_a_branch])
+def test_lists_of_branches(function):
+    module = cfx.script(function)
+    again = cfx.script(module)
+    for way in (module, again, cfx.lower(module), cfx.Interpreter(module).run):
+        for n in (0, 1, 3, 4, 5, 9):
+            assert str(way(torch.zeros(1), n)) == str(function(torch.zeros(1), n))
