@@ -11,6 +11,7 @@ from ._core import map_aggregate
 from ._glue.listing import public_names
 from .graph import Graph
 from .node import Argument, Node, Target, source_line
+from .ops import _each_once, _Region
 from .text import as_cfx
 from .traceback import preserve_node_meta
 
@@ -113,7 +114,14 @@ class Interpreter(_core.Interpreter):
 
     def _region(self, region: Graph) -> Any:
         """A region as a function."""
-        return lambda *args: Interpreter.run(self._inside(region), *args)
+        return _Region(functools.partial(self._take, region))
+
+    def _take(self, region: Graph, operands: list[Any]) -> Any:
+        inner = self._inside(region)
+        inputs = list(region.process_inputs(*operands))
+        operands.clear()
+        inner.args_iter = _each_once(inputs)
+        return inner._run(True)
 
 
 @functools.cache

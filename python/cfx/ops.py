@@ -6,7 +6,7 @@ parameters of the row. Tensors may be cfx's, torch's, numpy's or of any library 
 results are torch's if one of them was, else numpy's, else cfx's.
 """
 import builtins
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from . import _core
@@ -30,6 +30,23 @@ def _call(region: Region, operands: Iterable[Any]) -> Any:
     return region(*operands)
 
 
+def _each_once(items: list[Any]) -> Iterator[Any]:
+    items.reverse()
+    while items:
+        yield items.pop()
+
+
+class _Region:
+    """A region that an interpreter runs, as a function: `take` runs it with the items of a list,
+    which it empties, so that nobody else holds them meanwhile."""
+
+    def __init__(self, take: Callable[[list[Any]], Any]) -> None:
+        self.take = take
+
+    def __call__(self, *args: Any) -> Any:
+        return self.take(list(args))
+
+
 def cond(pred: Any, then: Region, otherwise: Region, operands: Iterable[Any] = ()) -> Any:
     """Returns `then(*operands)` if `pred` is true, else `otherwise(*operands)`."""
     return _call(then if pred else otherwise, operands)
@@ -38,6 +55,11 @@ def cond(pred: Any, then: Region, otherwise: Region, operands: Iterable[Any] = (
 def while_loop(test: Region, body: Region, state: Iterable[Any]) -> tuple[Any, ...]:
     """Repeats `state = body(*state)` while `test(*state)` is true; returns the last state, a
     tuple."""
+    if isinstance(body, _Region):
+        now = list(state)
+        while _call(test, now):
+            now = list(body.take(now))  # a list that it appends to grows in place
+        return tuple(now)
     state = tuple(state)
     while _call(test, state):
         state = tuple(_call(body, state))
@@ -46,6 +68,11 @@ def while_loop(test: Region, body: Region, state: Iterable[Any]) -> tuple[Any, .
 
 def for_loop(count: Any, body: Region, state: Iterable[Any]) -> tuple[Any, ...]:
     """Repeats `state = body(i, *state)` for i in range(count); returns the last state, a tuple."""
+    if isinstance(body, _Region):
+        now = list(state)
+        for i in range(int(count)):
+            now = list(body.take([i, *_each_once(now)]))
+        return tuple(now)
     state = tuple(state)
     for i in range(int(count)):
         state = tuple(_call(body, (i, *state)))

@@ -187,6 +187,8 @@ static cfx_datum perform(run *r, const cfxi_instruction *i, const cfxi_watch *wa
 {
     if (appends(r, i))
         return extended(r);
+    if (!i->custom && !r->infer && !watch && cfx_operator_regions(i->op) > 0)
+        return cfxi_rt_call_giving(r->rt, i->op, r->stack, i->num_args, r->err);
     return i->custom ? cfxi_rt_custom_call(r->rt, r->dims, r->infer, watch, i->custom, r->stack,
                                            i->num_args, r->err)
                      : cfxi_rt_call_watched(r->rt, r->dims, r->infer, watch, i->op, r->stack,

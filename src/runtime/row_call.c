@@ -418,33 +418,34 @@ static cfx_status take_as_given(const cfxi_signature *s, const cfx_datum *args, 
     return CFX_OK;
 }
 
-cfx_datum cfxi_rt_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, const cfxi_watch *watch,
-                               cfx_operator op, const cfx_datum *args, size_t n, cfx_error *err)
+/* `c` says how: all but `op` and `args`. */
+static cfx_datum call_row(cfxi_call c, cfx_operator op, const cfx_datum *args, size_t n)
 {
     cfx_error own = {0};
     cfx_datum result = cfx_datum_invalid();
     cfx_datum full[CFXI_MOST_PARAMS];
-    err = cfxi_base_error_or(err, &own);
-    err->status = CFX_OK;  /* rules ask whether an arithmetic on sizes went well */
+    const cfxi_watch *watch = c.watch;
+    c.err = cfxi_base_error_or(c.err, &own);
+    c.err->status = CFX_OK;  /* rules ask whether an arithmetic on sizes went well */
     bool known = (unsigned)op < CFX_OPERATOR_COUNT;
-    const cfxi_signature *s = cfxi_rt_signature_of(rt, known ? op : CFX_OPID_NONE, err);
+    const cfxi_signature *s = cfxi_rt_signature_of(c.rt, known ? op : CFX_OPID_NONE, c.err);
     if (!s)
         return result;
     if (!known || (!rows[op].rule && !rows[s->functional].rule)) {
-        cfx_error_set(err, CFX_E_UNSUPPORTED, "the operator '%s' has no kernel",
+        cfx_error_set(c.err, CFX_E_UNSUPPORTED, "the operator '%s' has no kernel",
                       cfx_operator_name(op) ? cfx_operator_name(op) : "?");
         return result;
     }
     bool in_place = !rows[op].rule;
-    cfxi_call c = {.op = in_place ? s->functional : op, .args = full, .rt = rt, .dims = dims,
-                   .infer = infer, .watch = watch, .err = err};
+    c.op = in_place ? s->functional : op;
+    c.args = full;
     bool python = cfxi_rt_python_takes(op, args, n);
     cfx_status status = python ? take_as_given(s, args, n, full)
                                : cfxi_rt_arguments(&c, s, args, n, full);
     if (status == CFX_OK && python) {
         result = cfxi_rt_python_call(&c, in_place);
     } else if (status == CFX_OK && in_place) {
-        const cfxi_signature *functional = cfxi_rt_signature_of(rt, c.op, err);
+        const cfxi_signature *functional = cfxi_rt_signature_of(c.rt, c.op, c.err);
         if (functional)
             result = run_in_place(&c, functional);
     } else if (status == CFX_OK) {
@@ -460,6 +461,20 @@ cfx_datum cfxi_rt_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, cons
     for (size_t i = 0; i < s->num_params; i++)
         cfx_datum_release(full[i]);
     return result;
+}
+
+cfx_datum cfxi_rt_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, const cfxi_watch *watch,
+                               cfx_operator op, const cfx_datum *args, size_t n, cfx_error *err)
+{
+    const cfxi_call how = {.rt = rt, .dims = dims, .infer = infer, .watch = watch, .err = err};
+    return call_row(how, op, args, n);
+}
+
+cfx_datum cfxi_rt_call_giving(cfx_runtime *rt, cfx_operator op, const cfx_datum *args, size_t n,
+                              cfx_error *err)
+{
+    const cfxi_call how = {.rt = rt, .gives = true, .err = err};
+    return call_row(how, op, args, n);
 }
 
 bool cfxi_rt_all_given(const cfx_runtime *rt, const cfx_datum *args, size_t n, cfx_error *err)

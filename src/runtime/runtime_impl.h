@@ -142,6 +142,7 @@ typedef struct cfxi_call {
     cfx_runtime *rt;
     cfx_dims *dims;         /* of symbols; may be NULL */
     bool infer;             /* only the rule is asked: tensors may be abstract */
+    bool gives;             /* the caller's references to the arguments are dropped next */
     const struct cfxi_watch *watch;  /* who is told what the nodes of its regions give; or NULL */
     cfx_error *err;
 } cfxi_call;
@@ -188,6 +189,10 @@ typedef struct cfxi_watch {
 /* Likewise; the regions among the arguments are watched by `watch` (may be NULL). */
 cfx_datum cfxi_rt_call_watched(cfx_runtime *rt, cfx_dims *dims, bool infer, const cfxi_watch *watch,
                                cfx_operator op, const cfx_datum *args, size_t n, cfx_error *err);
+/* Computes, and nobody watches. The caller drops its references to the arguments next: regions
+ * may have what is in a tuple of operands for themselves. */
+cfx_datum cfxi_rt_call_giving(cfx_runtime *rt, cfx_operator op, const cfx_datum *args, size_t n,
+                              cfx_error *err);
 /* Runs a REGION in c's mode: what it returns is the caller's; INVALID with c->err set. */
 cfx_datum cfxi_rt_region_run(const cfxi_call *c, cfx_datum region, const cfx_datum *args, size_t n);
 /* Likewise, with the caller's references to the arguments, which are gone afterwards, also if it

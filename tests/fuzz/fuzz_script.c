@@ -39,13 +39,14 @@ static void release(void *ctx, void *block, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const cfx_allocator bounded = {.alloc = alloc, .free = release};
+    const cfx_sink ignored = {nowhere, NULL};
     cfx_error err = {.status = CFX_OK};
     cfx_scope *s = cfx_scope_new(&(cfx_scope_options){.allocator = &bounded, .threads = 1}, &err);
     if (!s)
         return 0;
     cfx_module *m = cfx_script_model(s, (const char *)data, size, "fuzz.py",
                                      .most_rounds = 50, .most_calls = 20,
-                                     .most_bytes = 1 << 22, .print = {nowhere, NULL});
+                                     .most_bytes = 1 << 22, .print = ignored);
     if ((m != NULL) != cfx_scope_ok(s))
         fail("a module and a failure, or neither", cfx_scope_error(s)->message);
     if (!m && cfx_scope_error(s)->message[0] == '\0')

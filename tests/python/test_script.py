@@ -1149,6 +1149,12 @@ def test_a_generator_is_no_root():
         cfx.script(yields)
 
 
+@pytest.mark.parametrize("function", [cfx.cond, cfx.while_loop, torch.cond, torch.while_loop])
+def test_what_evaluates_for_its_caller_is_no_root(function):
+    with pytest.raises(cfx.ScriptError, match="cannot be captured by itself"):
+        cfx.script(function)
+
+
 GLOBAL = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
 
 

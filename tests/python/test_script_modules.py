@@ -619,10 +619,59 @@ def reads_its_dict(self, x):
     return x + 1 if vars(self)["training"] else x
 
 
-@pytest.mark.parametrize("forward", [chooses_a_function, chooses_a_module, reads_its_dict],
+def leaves_a_layer(self, x):
+    self.drop.eval()
+    self.bn.train()
+    return chooses_a_function(self, self.bn(self.drop(x)))
+
+
+def leaves_a_layer_by_data(self, x):
+    if x.sum() > 0:
+        self.drop.eval()
+    return chooses_a_function(self, self.drop(x))
+
+
+def comes_back(self, x):
+    mode = self.training
+    self.eval()
+    y = self.drop(x)
+    self.train(mode)
+    return chooses_a_function(self, y + self.drop(x))
+
+
+@pytest.mark.parametrize("forward", [chooses_a_function, chooses_a_module, reads_its_dict,
+                                     leaves_a_layer, leaves_a_layer_by_data, comes_back],
                          ids=lambda f: f.__name__)
 def test_what_holds_for_one_mode_checks_it(forward):
     calls(model(forward))
+
+
+def ends_in_training(self, x):
+    self.eval()
+    y = self.drop(x)
+    self.train()
+    return chooses_a_function(self, y)
+
+
+def test_the_end_of_a_call_checks_the_mode_too():
+    """It sets the mode that it was captured in without having read it."""
+    eager, graph = captured(model(ends_in_training))
+    check_calls(eager, graph, modes=(True,))
+    assert "training" in targets(graph)
+    with pytest.raises(AssertionError, match="captured in training mode only"):
+        graph.eval()(X)
+    with pytest.raises(cfx.ScriptError, match="in another mode"):
+        captured(model(ends_in_training), train=False)
+
+
+def test_a_mode_that_is_only_assigned_is_not_checked():
+    eager, graph = captured(model(leaves_a_layer))
+    for made in (eager, graph):
+        made.drop.train()
+        made.bn.eval()
+    assert torch.equal(eager(X), graph(X))
+    assert not graph.drop.training and graph.bn.training
+    assert [t for t in targets(graph) if t.endswith("training")] == ["training"]
 
 
 class Counts(nn.Module):

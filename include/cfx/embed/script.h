@@ -250,6 +250,9 @@ typedef struct cfx_world {
     /* The same as `set`, without running code of the program: puts an attribute back. (may be NULL:
      * `set`) */
     cfx_status (*put)(void *ctx, cfx_object *o, const char *name, cfx_object *v, cfx_error *err);
+    /* The same as `get`, for what `put` may put back: the program itself reads nothing. (may be
+     * NULL: `get`) */
+    cfx_object *(*peek)(void *ctx, cfx_object *o, const char *name, cfx_error *err);
     cfx_object *(*item)(void *ctx, cfx_object *o, cfx_object *key, cfx_error *err);
     /* Sets an item, or deletes it if `v` is NULL. */
     cfx_status (*set_item)(void *ctx, cfx_object *o, cfx_object *key, cfx_object *v,

@@ -677,17 +677,79 @@ static void explain(run *r, PyObject *node)
     Py_XDECREF(traceback);
 }
 
+/* ---- lists that grow ----------------------------------------------------------------------- */
+
+/* `items + [x]` copies the list, and in a loop all rounds together would take a time that is
+ * quadratic in their number. A list that nobody else has grows in place instead, as in the code
+ * that is generated of the graph: `n` is the last to use it, and `env` alone refers to it. */
+
+static bool is_operator_add(PyObject *target)
+{
+    return PyCFunction_Check(target) &&
+           strcmp(((PyCFunctionObject *)target)->m_ml->ml_name, "add") == 0 &&
+           ((PyCFunctionObject *)target)->m_module &&
+           PyUnicode_Check(((PyCFunctionObject *)target)->m_module) &&
+           PyUnicode_CompareWithASCIIString(((PyCFunctionObject *)target)->m_module,
+                                            "_operator") == 0;
+}
+
+static bool dies_here(const run *r, const cfx_node *n, const cfx_node *def)
+{
+    if (!r->collect || r->own_plan || cfx_graph_version(r->graph->g) != r->version)
+        return false;
+    for (size_t i = r->left; i > 0 && r->graph->last_uses[i - 1].user == n; i--)
+        if (r->graph->last_uses[i - 1].def == def)
+            return true;
+    return false;
+}
+
+/* The list that the node may let grow: borrowed from env, or NULL. */
+static PyObject *growing_list(run *r, PyNode *node)
+{
+    if (r->self->steps || r->st->node_meta || cfx_node_num_args(node->n) != 2 ||
+        cfx_node_op(node->n) != CFX_OP_CALL_FUNCTION || !is_operator_add(node->target))
+        return NULL;
+    const cfx_value first = cfx_node_arg(node->n, 0);
+    if (first.kind != CFX_KIND_NODE || !dies_here(r, node->n, first.as.node))
+        return NULL;
+    PyObject *key = cfx_node_binding(first.as.node);
+    PyObject *list = key ? PyDict_GetItemWithError(r->env, key) : NULL;
+    return list && PyList_CheckExact(list) && Py_REFCNT(list) == 1 ? list : NULL;
+}
+
+/* The node's value, the list having grown; NULL without an exception if it is to be run as any
+ * other. */
+static PyObject *run_growing(run *r, PyObject *node)
+{
+    PyObject *args = NULL;
+    PyObject *kwargs = NULL;
+    PyObject *result = NULL;
+    const lookup look = {r->st, r->env, node};
+    PyObject *list = growing_list(r, (PyNode *)node);
+    if (!list || !find_arguments(&look, &args, &kwargs))
+        return NULL;
+    PyObject *more = PyTuple_GET_ITEM(args, 1);
+    const Py_ssize_t size = PyList_GET_SIZE(list);
+    const bool plain = PyList_CheckExact(more) ||  /* or one that is written down in the graph */
+                       Py_TYPE(more) == (PyTypeObject *)r->st->ImmutableListType;
+    if (plain && more != list && Py_REFCNT(list) == 2 && PyDict_GET_SIZE(kwargs) == 0 &&
+        PyList_SetSlice(list, size, size, more) == 0)
+        result = Py_NewRef(list);
+    Py_DECREF(args);
+    Py_DECREF(kwargs);
+    return result;
+}
+
 /* Runs one node and puts its value into env: the value, borrowed from there. */
 static PyObject *run_one(run *r, PyObject *node)
 {
     PyInterpreter *self = r->self;
-    PyObject *value;
-    if (HAS(self->steps, run_node))
-        value = call_step(self, NAME(r->st, run_node), node, NULL, NULL);
-    else if (self->steps & RECORDS)
-        value = run_and_record((PyObject *)self, node);
-    else
-        value = do_run_node(self, (PyNode *)node, self->steps);
+    PyObject *value = run_growing(r, node);
+    if (!value && !PyErr_Occurred())
+        value = HAS(self->steps, run_node)
+                    ? call_step(self, NAME(r->st, run_node), node, NULL, NULL)
+                : self->steps & RECORDS ? run_and_record((PyObject *)self, node)
+                                        : do_run_node(self, (PyNode *)node, self->steps);
     if (!value) {
         explain(r, node);
         return NULL;

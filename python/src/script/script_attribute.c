@@ -248,6 +248,20 @@ static cfx_object *world_get_method(void *ctx, cfx_object *o, const char *name, 
     return get_entry(ctx, o, name, true, err);
 }
 
+/* What was assigned to is aside; a property of the class is not the flag. */
+static cfx_object *world_peek(void *ctx, cfx_object *o, const char *name, cfx_error *err)
+{
+    PyScript *w = ctx;
+    const bool flag = strcmp(name, "training") == 0 && is_nn_module(w->st, py(o));
+    PyObject *text = flag ? PyUnicode_InternFromString(name) : NULL;
+    const bool plain = text && !class_lookup(Py_TYPE(py(o)), text) && !script_aside(w, py(o), text);
+    PyObject *value = plain && !PyErr_Occurred() ? script_peek_training(w, py(o)) : NULL;
+    Py_XDECREF(text);
+    if (value || PyErr_Occurred())
+        return script_result(w, value, err);
+    return world_get(ctx, o, name, err);
+}
+
 /* ---- assigning ----------------------------------------------------------------------------- */
 
 int script_change_grad(PyScript *w)
@@ -493,6 +507,7 @@ void script_attribute_entries(cfx_world *world)
     world->set = world_set;
     world->is_computed = world_is_computed;
     world->put = world_put;
+    world->peek = world_peek;
     world->global = world_global;
     world->set_global = world_set_global;
     world->import = world_import;

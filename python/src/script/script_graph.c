@@ -324,6 +324,9 @@ static cfx_status keep_flag(PyScript *w, PyObject *module, PyObject *v, cfx_erro
     PyObject *path = module_path(w->tracer, module);
     if (path && PyUnicode_GET_LENGTH(path) == 0) {
         Py_DECREF(path);
+        const int same = script_check_training(w, module, v);
+        if (same != 0)
+            return same > 0 ? CFX_OK : script_failed(w, err);
         return cfx_error_set(err, CFX_E_UNSUPPORTED, "the call leaves %s, which is captured, in "
                              "another mode: put the mode back before the end (was = self.training; "
                              "...; self.train(was))", Py_TYPE(module)->tp_name);

@@ -36,15 +36,27 @@ static bool is_training(PyObject *name)
     return PyUnicode_CompareWithASCIIString(name, "training") == 0;
 }
 
-/* What the module itself answers: borrowed, NULL if nothing, perhaps with an exception. */
-static PyObject *answer_of(PyScript *w, PyObject *module, PyObject *name)
+/* The entry of `flags`: borrowed, NULL if there is none, perhaps with an exception. */
+static PyObject *flag_of(PyScript *w, PyObject *module)
 {
-    PyObject *id = is_training(name) ? PyLong_FromVoidPtr(module) : NULL;
-    PyObject *pair = id ? PyDict_GetItemWithError(w->flags, id) : NULL;
+    PyObject *id = PyLong_FromVoidPtr(module);
+    PyObject *flag = id ? PyDict_GetItemWithError(w->flags, id) : NULL;
     Py_XDECREF(id);
-    if (pair || PyErr_Occurred())
-        return pair ? PyTuple_GET_ITEM(pair, 1) : NULL;
-    return script_own_entry(w, module, name);
+    return flag;
+}
+
+/* Whether a value, or NULL, is what the module itself answers: 1, 0, -1 with an exception. The mode
+ * of a module is not known before the graph checks it, so that to assign any is a change. */
+static int is_answer(PyScript *w, PyObject *module, PyObject *name, PyObject *value)
+{
+    PyObject *flag = is_training(name) ? flag_of(w, module) : NULL;
+    PyObject *answer = flag ? PyTuple_GET_ITEM(flag, 2) : NULL;
+    if (flag)
+        return value == PyTuple_GET_ITEM(flag, 1) || (answer != Py_None && value == answer);
+    PyObject *real = PyErr_Occurred() ? NULL : script_own_entry(w, module, name);
+    if (PyErr_Occurred())
+        return -1;
+    return real && value ? script_same(real, value) : !real && !value;
 }
 
 /* A list or dict of modules shows its items to Python's own code, which sees nothing aside. */
@@ -96,10 +108,10 @@ int script_put_aside(PyScript *w, PyObject *o, PyObject *name, PyObject *value)
     if (check_item(w, o, name) < 0 || check_parameter(w, o, name, value) < 0)
         return -1;
     w->changes++;
-    PyObject *real = w->applied ? NULL : answer_of(w, o, name);
-    PyObject *key = PyErr_Occurred() ? NULL : aside_key(o, name);
+    const int same = w->applied ? 0 : is_answer(w, o, name, value);
+    PyObject *key = same < 0 ? NULL : aside_key(o, name);
     int failed = key ? 0 : -1;
-    if (key && (real && value ? script_same(real, value) : !real && !value && !w->applied)) {
+    if (key && same) {
         if (PyDict_GetItemWithError(w->aside, key))
             failed = PyDict_DelItem(w->aside, key);
         else if (PyErr_Occurred())
@@ -374,35 +386,71 @@ static int check_flag(PyScript *w, PyObject *proxy, PyObject *now)
     return done ? 0 : -1;
 }
 
-PyObject *script_training(PyScript *w, PyObject *module)
+/* The entry of `flags`, made if the graph can read the flag: borrowed; NULL if it cannot, or with
+ * an exception. */
+static PyObject *read_flag(PyScript *w, PyObject *module)
+{
+    PyObject *flag = flag_of(w, module);
+    if (flag || PyErr_Occurred())
+        return flag;
+    PyObject *path = path_with(w, module, "training");
+    const trace_call call = {.op = CFX_OP_GET_ATTR, .target = path};
+    PyObject *proxy = path ? record_early(w, &call) : NULL;
+    PyObject *id = proxy ? PyLong_FromVoidPtr(module) : NULL;
+    PyObject *made = id ? PyTuple_Pack(3, module, proxy, Py_None) : NULL;
+    if (made && PyDict_SetItem(w->flags, id, made) == 0)
+        flag = made;
+    Py_XDECREF(made);  /* which `flags` keeps */
+    Py_XDECREF(id);
+    Py_XDECREF(proxy);
+    Py_XDECREF(path);
+    return flag;
+}
+
+/* What the program reads: the entry's graph value, or what it is now, which the graph checks. A
+ * new reference; NULL with an exception. */
+static PyObject *answer_flag(PyScript *w, PyObject *flag, PyObject *now)
+{
+    PyObject *answer = PyTuple_GET_ITEM(flag, 2), *proxy = PyTuple_GET_ITEM(flag, 1);
+    w->reads_flags = true;
+    if (answer != Py_None)
+        return Py_NewRef(answer);
+    answer = w->training == -2 ? now : proxy;
+    PyObject *id = PyLong_FromVoidPtr(PyTuple_GET_ITEM(flag, 0));
+    PyObject *made = id ? PyTuple_Pack(3, PyTuple_GET_ITEM(flag, 0), proxy, answer) : NULL;
+    int failed = made ? PyDict_SetItem(w->flags, id, made) : -1;
+    Py_XDECREF(made);
+    Py_XDECREF(id);
+    if (!failed && answer == now)
+        failed = check_flag(w, PyTuple_GET_ITEM(made, 1), now);
+    return failed ? NULL : Py_NewRef(answer);
+}
+
+/* What the module itself has: borrowed, NULL if nothing, perhaps with an exception. */
+static PyObject *own_flag(PyScript *w, PyObject *module)
 {
     PyObject *name = PyUnicode_InternFromString("training");
     PyObject *now = name ? script_own_entry(w, module, name) : NULL;
-    PyObject *known = now ? answer_of(w, module, name) : NULL;
-    PyObject *result = Py_XNewRef(known);
-    if (known && known == now && PyBool_Check(now) && w->training >= 0) {
-        Py_SETREF(result, PyBool_FromLong(w->training));
-    } else if (known && known == now && PyBool_Check(now)) {
-        PyObject *path = path_with(w, module, "training");
-        const trace_call call = {.op = CFX_OP_GET_ATTR, .target = path};
-        PyObject *proxy = path ? record_early(w, &call) : NULL;
-        w->reads_flags = w->reads_flags || proxy;
-        if (proxy && w->training == -2 && check_flag(w, proxy, now) < 0)
-            Py_CLEAR(proxy);
-        PyObject *id = proxy ? PyLong_FromVoidPtr(module) : NULL;
-        PyObject *pair = !id ? NULL
-                         : PyTuple_Pack(2, module, w->training == -2 ? now : proxy);
-        if (pair && PyDict_SetItem(w->flags, id, pair) == 0)
-            Py_SETREF(result, Py_NewRef(PyTuple_GET_ITEM(pair, 1)));
-        Py_XDECREF(pair);
-        Py_XDECREF(id);
-        Py_XDECREF(proxy);
-        Py_XDECREF(path);
-    }
     Py_XDECREF(name);
-    if (PyErr_Occurred())
-        Py_CLEAR(result);
-    return result;
+    return now;
+}
+
+PyObject *script_training(PyScript *w, PyObject *module)
+{
+    PyObject *now = own_flag(w, module);
+    if (now && PyBool_Check(now) && w->training >= 0)
+        return PyBool_FromLong(w->training);
+    PyObject *flag = now && PyBool_Check(now) ? read_flag(w, module) : NULL;
+    if (flag)
+        return answer_flag(w, flag, now);
+    return PyErr_Occurred() ? NULL : Py_XNewRef(now);
+}
+
+PyObject *script_peek_training(PyScript *w, PyObject *module)
+{
+    PyObject *now = w->training == -2 ? own_flag(w, module) : NULL;
+    PyObject *flag = now && PyBool_Check(now) ? read_flag(w, module) : NULL;
+    return flag ? Py_NewRef(PyTuple_GET_ITEM(flag, 1)) : NULL;
 }
 
 int script_look_inside(PyScript *w, PyObject *module, PyObject *name)
@@ -420,23 +468,28 @@ int script_look_inside(PyScript *w, PyObject *module, PyObject *name)
         return -1;
     }
     const int how = w->training;
-    PyObject *id = PyUnicode_CompareWithASCIIString(name, "__dict__") == 0 && how < 0
-                       ? PyLong_FromVoidPtr(module) : NULL;
-    PyObject *known = id ? PyDict_GetItemWithError(w->flags, id) : NULL;
-    int failed = PyErr_Occurred() ? -1 : 0;
-    if (id && !failed && known && is_proxy(w->st, PyTuple_GET_ITEM(known, 1))) {
+    if (PyUnicode_CompareWithASCIIString(name, "__dict__") != 0 || how >= 0)
+        return 0;
+    w->training = -2;
+    PyObject *answer = script_training(w, module);
+    w->training = how;
+    int failed = answer || !PyErr_Occurred() ? 0 : -1;
+    if (answer && is_proxy(w->st, answer)) {
         script_refuse(w, "'training' of this %s is a value of the graph, which its '__dict__' does "
                       "not show; read the attribute itself", Py_TYPE(module)->tp_name);
         failed = -1;
-    } else if (id && !failed && !known) {
-        w->training = -2;
-        PyObject *flag = script_training(w, module);
-        w->training = how;
-        failed = flag ? 0 : -1;
-        Py_XDECREF(flag);
     }
-    Py_XDECREF(id);
+    Py_XDECREF(answer);
     return failed;
+}
+
+int script_check_training(PyScript *w, PyObject *module, PyObject *v)
+{
+    if (w->training != -2 || v != own_flag(w, module))
+        return PyErr_Occurred() ? -1 : 0;
+    PyObject *answer = script_training(w, module);
+    Py_XDECREF(answer);
+    return answer ? 1 : -1;
 }
 
 int script_keep_training(PyScript *w, PyObject *module, PyObject *v)

@@ -36,7 +36,8 @@ typedef struct PyScript {
     cfx_world world;
     /* mode: torch's, that records; pending: an exception; kept: a list of what the evaluator
      * borrows; aside: {(id of a module, name): (module, value)} of attributes that were assigned,
-     * Ellipsis if deleted; flags: {id of a module: (module, graph value of its `training`)};
+     * Ellipsis if deleted; flags: {id of a module: (module, graph value of its `training`, what the
+     * program reads: that, or what it is now, or None as long as the program has not read it)};
      * outside: {id: object} of what can change and the program found; defs: {function: address of
      * its def, or None}; message: of the last `explain`; classes: a set of those that the program
      * made; spaces: {id: dict} of those that hold the attributes of an object, as vars() gives
@@ -146,10 +147,16 @@ PyObject *script_call_changed(PyScript *w, PyObject *f, PyObject *args, PyObject
 /* The flag `training` of a module: a graph value that reads it when the graph runs, or what it is
  * fixed to. A new reference; NULL with an exception. */
 PyObject *script_training(PyScript *w, PyObject *module);
+/* The same where the program does not read it, but may assign to it: what the graph would check is
+ * not fixed by that. NULL without an exception: it is what script_training answers. */
+PyObject *script_peek_training(PyScript *w, PyObject *module);
 /* The program looks into the dicts of a module. What is aside is not seen there, so that is
  * refused, and the flag is fixed to what it is now, which the graph checks. -1 with an
  * exception. */
 int script_look_inside(PyScript *w, PyObject *module, PyObject *name);
+/* Whether the graph checks that the flag is `v`, so that the module is left with the flag that it
+ * had: 1, 0, -1 with an exception. */
+int script_check_training(PyScript *w, PyObject *module, PyObject *v);
 /* Records that a module is left with another flag. -1 with an exception. */
 int script_keep_training(PyScript *w, PyObject *module, PyObject *v);
 

@@ -134,7 +134,103 @@ static cfx_status end_turn(cfx_pycode *gen, const loop *l, cfxi_py_run *run, cfx
     return l->size ? cfxi_emit_py_unpack_inputs(gen, l->first, l->after, run->output, err) : CFX_OK;
 }
 
+/* ---- lists that grow ----------------------------------------------------------------------- */
+
 static bool is_used_once(const cfx_node *n) { return n->n_users == 1 && n->users->count == 1; }
+
+/* `list + [x]`, and nothing else uses either. */
+static bool is_growth(const cfx_node *n, const cfx_node *list)
+{
+    return n->op == CFX_OP_CALL_FUNCTION && cfx_node_operator(n) == CFX_OPID_add && n->args &&
+           n->args->size == 2 && !n->kwargs && n->args->items[0].kind == CFX_KIND_NODE &&
+           n->args->items[0].as.node == list && n->args->items[1].kind == CFX_KIND_LIST &&
+           is_used_once(list) && is_used_once(n) && !cfxi_emit_py_has_type(n);
+}
+
+/* The cond that a value is a result of, with the number of the result, SIZE_MAX if it is the only
+ * one; NULL if it is not, or somebody else may have the result. */
+static const cfx_node *cond_of(const cfx_node *n, size_t *item)
+{
+    const cfx_node *of = n;
+    *item = SIZE_MAX;
+    if (cfx_node_operator(n) == CFX_OPID_getitem && cfx_node_num_args(n) == 2 &&
+        cfx_node_arg(n, 0).kind == CFX_KIND_NODE && cfx_node_arg(n, 1).kind == CFX_KIND_INT) {
+        of = cfx_node_arg(n, 0).as.node;
+        *item = (size_t)cfx_node_arg(n, 1).as.i;
+    }
+    if (!is_used_once(n) || cfx_node_operator(of) != CFX_OPID_cond || cfx_node_num_args(of) != 4 ||
+        !cfxi_emit_py_region(of, 1) || !cfxi_emit_py_region(of, 2))
+        return NULL;
+    for (const cfx_use *use = of->users; of != n && use; use = cfx_use_next(use)) {
+        const cfx_node *user = use->user;
+        const cfx_value at = cfx_node_arg(user, 1);
+        if (cfx_node_operator(user) != CFX_OPID_getitem || at.kind != CFX_KIND_INT || at.as.i < 0 ||
+            (user != n && (size_t)at.as.i == *item))
+            return NULL;
+    }
+    return of;
+}
+
+/* What a branch calls the operand `list` of a cond, which nobody else uses; NULL if it is none. */
+static cfx_node *input_for(const cfx_node *cond, const cfx_node *list, size_t branch)
+{
+    size_t count;
+    const cfx_value *operands = cfx_value_items(cfx_node_arg(cond, 3), &count);
+    const cfx_graph *region = cfxi_emit_py_region(cond, branch);
+    cfx_node *input = cfxi_ir_next_input(region, NULL);
+    for (size_t i = 0; input && i < count; i++, input = cfxi_ir_next_input(region, input))
+        if (operands[i].kind == CFX_KIND_NODE && operands[i].as.node == list)
+            return is_used_once(list) ? input : NULL;
+    return NULL;
+}
+
+static cfx_value result_of(const cfx_node *cond, size_t branch, size_t item)
+{
+    size_t count;
+    const cfx_value given = cfxi_emit_py_output_value(cfxi_emit_py_region(cond, branch));
+    const cfx_value *items = cfx_value_items(given, &count);
+    if (item == SIZE_MAX)
+        return given;
+    return cfxi_emit_py_is_sequence(given) && item < count ? items[item] : cfx_value_invalid();
+}
+
+/* Whether a value is the list, perhaps grown, and nobody else gets hold of it. Recursive: regions
+ * nest up to a hundred deep. */
+static bool stays_own(const cfx_node *list, cfx_value v)
+{
+    size_t item;
+    if (v.kind != CFX_KIND_NODE || !list)
+        return false;
+    if (v.as.node == list || is_growth(v.as.node, list))
+        return is_used_once(list);
+    const cfx_node *cond = cond_of(v.as.node, &item);
+    for (size_t k = 1; cond && k <= 2; k++)
+        if (!stays_own(input_for(cond, list, k), result_of(cond, k, item)))
+            return false;
+    return cond != NULL;
+}
+
+/* Notes the calls that let it grow. */
+static cfx_status note_calls(cfx_pycode *gen, const cfx_node *list, cfx_value v, bool own,
+                             cfx_error *err)
+{
+    size_t item;
+    const cfxi_py_callee *callee;
+    if (v.kind != CFX_KIND_NODE || !list || v.as.node == list)
+        return CFX_OK;
+    cfx_node *n = v.as.node;
+    if (is_growth(n, list)) {
+        CFX_TRY(cfxi_emit_py_callee_of(gen, n, &callee, err));
+        own = own && callee->form == CFXI_PY_INFIX && callee->size == 3 && callee->text[1] == '+';
+        if (!cfxi_base_pointers_set(&gen->growing, n, own ? n : NULL, gen->allocator))
+            return cfxi_base_nomem(err);
+        return CFX_OK;
+    }
+    const cfx_node *cond = cond_of(n, &item);
+    for (size_t k = 1; cond && k <= 2; k++)
+        CFX_TRY(note_calls(gen, input_for(cond, list, k), result_of(cond, k, item), own, err));
+    return CFX_OK;
+}
 
 /* Whether a call reads a dict, and what it gives does not show it later. */
 static bool only_reads(const cfx_node *n)
@@ -158,42 +254,41 @@ static bool is_last_use(const cfx_node *dict, const cfx_node *n)
     return true;
 }
 
-/* Whether a value of the state, which begins with `first`, may be one list or dict that grows. */
-static bool can_grow(cfx_value first, const cfx_node *input, const cfx_node *n)
+/* The same of a dict, `d |= more`, which may be read before. */
+static cfx_status note_dict(cfx_pycode *gen, const cfx_node *input, cfx_node *n, cfx_error *err)
 {
-    const cfx_value more = n->args->items[1];
-    if (first.kind == CFX_KIND_LIST)
-        return more.kind == CFX_KIND_LIST && is_used_once(input);
-    return first.kind == CFX_KIND_DICT && is_last_use(input, n) &&
-           (more.kind == CFX_KIND_DICT ||
-            (more.kind == CFX_KIND_NODE && cfx_node_operator(more.as.node) == CFX_OPID_dict));
-}
-
-/* Notes whether the next value of a list in the state is that list and a few items more, and nobody
- * else can have it: it was made for the loop, and is used for nothing else. Then the items are
- * added to it, `out += [x]`, as a copy at each turn would take the square of the time. Likewise of
- * a dict, `d |= more`, which may be read before. */
-static cfx_status note_growth(cfx_pycode *gen, const loop *l, size_t k, const cfx_node *input,
-                              cfx_value next, cfx_error *err)
-{
-    size_t count;
     const cfxi_py_callee *callee;
-    const cfx_value *first = cfx_value_items(l->state, &count);
-    if (!cfxi_emit_py_is_node_of(next, l->body))
-        return CFX_OK;
-    cfx_node *n = next.as.node;
-    bool grows = cfxi_emit_py_is_sequence(l->state) && k < count &&
-                 n->op == CFX_OP_CALL_FUNCTION && n->args && n->args->size == 2 && !n->kwargs &&
+    bool grows = n->op == CFX_OP_CALL_FUNCTION && n->args && n->args->size == 2 && !n->kwargs &&
                  n->args->items[0].kind == CFX_KIND_NODE && n->args->items[0].as.node == input &&
-                 can_grow(first[k], input, n) && is_used_once(n) && !cfxi_emit_py_has_type(n);
+                 is_last_use(input, n) && is_used_once(n) && !cfxi_emit_py_has_type(n);
+    const cfx_value more = grows ? n->args->items[1] : cfx_value_invalid();
+    grows = more.kind == CFX_KIND_DICT ||
+            (more.kind == CFX_KIND_NODE && cfx_node_operator(more.as.node) == CFX_OPID_dict);
     if (grows) {
         CFX_TRY(cfxi_emit_py_callee_of(gen, n, &callee, err));
-        grows = callee->form == CFXI_PY_INFIX && callee->size == 3 &&
-                callee->text[1] == (first[k].kind == CFX_KIND_LIST ? '+' : '|');
+        grows = callee->form == CFXI_PY_INFIX && callee->size == 3 && callee->text[1] == '|';
     }
     if (!cfxi_base_pointers_set(&gen->growing, n, grows ? n : NULL, gen->allocator))
         return cfxi_base_nomem(err);
     return CFX_OK;
+}
+
+/* Notes whether the next value of a list in the state is that list and a few items more, perhaps in
+ * one branch only, and nobody else can have it: it was made for the loop, and is used for nothing
+ * else. Then the items are added to it, `out += [x]`, as a copy at each turn would take the square
+ * of the time. */
+static cfx_status note_growth(cfx_pycode *gen, const loop *l, size_t k, const cfx_node *input,
+                              cfx_value next, cfx_error *err)
+{
+    size_t count;
+    const cfx_value *first = cfx_value_items(l->state, &count);
+    if (!cfxi_emit_py_is_node_of(next, l->body))
+        return CFX_OK;
+    const bool known = cfxi_emit_py_is_sequence(l->state) && k < count;
+    if (known && first[k].kind == CFX_KIND_DICT)
+        return note_dict(gen, input, next.as.node, err);
+    const bool made = known && first[k].kind == CFX_KIND_LIST;
+    return note_calls(gen, input, next, made && stays_own(input, next), err);
 }
 
 /* The statements of a turn. Those behind the branch that leaves the loop only decide whether there

@@ -36,6 +36,8 @@ cfx_object *cfxi_eval_run_function(cfx_evaluator *ev)
     }
     if (flow != CFXI_FLOW_FAIL)
         flow = cfxi_eval_settle(ev, f->pendings, flow, CFXI_FLOW_RETURN);
+    if (flow == CFXI_FLOW_FAIL)
+        cfxi_eval_note_failure(ev);  /* what cannot be merged is said in this call, not outside */
     cfxi_eval_frame_pop(ev);
     return flow == CFXI_FLOW_ON ? f->result : NULL;
 }
@@ -309,9 +311,9 @@ static cfx_object *call_as(cfx_evaluator *ev, cfx_object *f, const cfx_script_ca
         return cfxi_eval_kept_iterator(ev, c->self ? call_bound(ev, f, c->self, args)
                                                    : cfxi_eval_world_call(ev, f, args));
     case CFX_CALLEE_SPECIAL:
-        if (!ev->frame)  /* its regions belong to the function that calls it */
-            return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED, "a function of the language cannot "
-                                  "be captured by itself; call it in a function of your own");
+        if (!ev->frame)  /* they evaluate on behalf of the function that calls them */
+            return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED, "this function cannot be captured "
+                                  "by itself; capture a function of your own that calls it");
         return cfxi_eval_call_special(ev, c->special, f, args);
     case CFX_CALLEE_OWN:
         return cfxi_eval_call_own(ev, c->own, c->self, args);

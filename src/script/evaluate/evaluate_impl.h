@@ -107,6 +107,7 @@ struct cfx_script_def {
     uint64_t *last_read;           /* of each local: line << 32 | column of the last place that
                                       reads it, in this or an inner def; 0: none does */
     uint64_t *first_read;          /* ... of the first */
+    bool *read_inside;             /* of each local: an inner def reads it, whenever it is run */
     cfxi_write *writes;            /* of locals, but for those of literals, in the source's order */
     size_t n_writes;
     cfxi_name_set names;           /* the locals */

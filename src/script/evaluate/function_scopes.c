@@ -517,6 +517,7 @@ static void resolve_read(const name_read *read)
         if (slot == CFXI_NO_SLOT)
             continue;
         read_slot(def, slot, read->place);
+        def->read_inside[slot] = def->read_inside[slot] || def != read->def;
         if (def->kind != CFXI_DEF_CLASS)  /* else it may also mean what is around */
             return;
     }
@@ -580,7 +581,8 @@ static bool finish_defs(builder *b)
         def->locals = def->names.items;
         def->last_read = cfxi_base_arena_zeros(b->arena, def->n_locals, sizeof *def->last_read);
         def->first_read = cfxi_base_arena_zeros(b->arena, def->n_locals, sizeof *def->first_read);
-        if (!def->last_read || !def->first_read)
+        def->read_inside = cfxi_base_arena_zeros(b->arena, def->n_locals, sizeof(bool));
+        if (!def->last_read || !def->first_read || !def->read_inside)
             return out_of_memory(b);
     }
     for (size_t i = 0; i < b->reads.size; i++)

@@ -82,6 +82,11 @@ cfxi_region *cfxi_eval_trial_open(cfx_evaluator *ev);
 cfxi_change *cfxi_eval_region_change(const cfxi_region *r, const cfxi_place *p);
 /* What holds the contents of a list or dict: the graph value, or a new one of that kind. */
 cfx_object *cfxi_eval_whole(cfx_evaluator *ev, const cfxi_state *contents, cfx_object_kind kind);
+/* Whether a function that was made in the call may read the slot at any time. */
+static inline bool cfxi_eval_slot_is_shared(const cfxi_frame *f, uint32_t slot)
+{
+    return f->captured && f->def->read_inside[slot];
+}
 /* Whether it is not read again after `here` (line << 32 | column, as
  * cfx_script_def.last_read; 0: at the end of its call): a slot whose last use is over. */
 bool cfxi_eval_place_is_dead(const cfx_evaluator *ev, const cfxi_place *p, uint64_t here);

@@ -17,13 +17,14 @@ static bool same_place(const cfxi_place *a, const cfxi_place *b)
 static bool read_attribute(cfx_evaluator *ev, const cfxi_place *p, cfxi_state *state)
 {
     cfx_error err = {0};
-    cfx_object *v = ev->w->get(ev->w->ctx, p->object, p->name, &err);
+    const cfx_world *w = ev->w;
+    cfx_object *v = (w->peek ? w->peek : w->get)(w->ctx, p->object, p->name, &err);
     if (!v && err.status != CFX_E_HOST && err.status != CFX_E_KEY) {
         *ev->err = err;
         return false;
     }
     if (!v && err.status == CFX_E_HOST)
-        cfxi_eval_pool(ev, ev->w->caught(ev->w->ctx));
+        cfxi_eval_pool(ev, w->caught(w->ctx));
     state->value = v ? cfxi_eval_pool(ev, v) : NULL;
     return !v || state->value;
 }
@@ -245,7 +246,7 @@ bool cfxi_eval_journal_contents(cfx_evaluator *ev, cfx_object *o)
 /* It is read nowhere behind `here`, nor in an earlier part of a loop around it. */
 bool cfxi_eval_slot_is_dead(const cfxi_frame *f, uint32_t slot, uint64_t here)
 {
-    if (f->captured || f->def->kind != CFXI_DEF_FUNCTION)
+    if (cfxi_eval_slot_is_shared(f, slot) || f->def->kind != CFXI_DEF_FUNCTION)
         return false;
     const uint64_t from = f->loop && f->loop < here ? f->loop : here;
     return here == 0 || f->def->last_read[slot] < from;

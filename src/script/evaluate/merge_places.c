@@ -219,7 +219,7 @@ static bool add_place(cfxi_merge *m, cfxi_merged_places *places, const cfxi_plac
 {
     merged_place *p = &places->all[places->n++];
     const bool ours = place->kind == CFXI_PLACE_LOCAL && place->frame == m->ev->frame &&
-                      !place->frame->captured;
+                      !cfxi_eval_slot_is_shared(place->frame, place->slot);
     *p = (merged_place){.place = *place};
     if (cfxi_eval_place_is_dead(m->ev, place, here))
         return true;

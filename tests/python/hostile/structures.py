@@ -531,6 +531,27 @@ def closure_that_counts(x):
     return COUNT(x)
 
 
+@equal(UP, DOWN, UP * 0)
+def closure_reads_another_variable(x):
+    """What no function reads need not come out of the branch: data cannot select a deque."""
+    for k in range(2):
+        seen = collections.deque([x, x + k], maxlen=2)
+        scaled = (x * i for i in (1, 2))
+        if seen[1].sum() > k:
+            return x * k
+    return sum(scaled, x)
+
+
+@refused(UP, DOWN)
+def closure_reads_a_deque(x):
+    for k in range(2):
+        seen = collections.deque([x, x + k], maxlen=2)
+        last = lambda: seen  # noqa: E731
+        if x.sum() > k:
+            return x * k
+    return last()[0]  # refuse
+
+
 # ---- views and in-place changes ------------------------------------------------------------------
 
 

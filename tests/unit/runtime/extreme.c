@@ -157,6 +157,10 @@ static const example examples[] = {
      "%head, None)", "bias_k and bias_v must be given together"},
     {"group_norm(%bare, " HUGE ")", NULL},
     {"channel_shuffle(%bare, " HUGE ")", NULL},
+    {"channel_shuffle(%empty, " MOST ")", "tensor([], "},
+    {"cross_entropy(%endless, %endless)", "nan"},
+    {"cross_entropy(%endless, %endless, None, 2)", "tensor(0.)"},
+    {"cross_entropy(%bare, %bare)", "nan"},
     {"chunk(%e, " HUGE ")", NULL},
     {"conv1d(%bare, %bare, None, 1, 0, 1, " HUGE ")", NULL},
     {"rnn_tanh(%rows, %rows, [%l], True, " MOST ", 0.0, False, True, False)",
@@ -190,6 +194,8 @@ static const char *const values =
     "  %short = call_function[target=cfx.ops.ones]([1])\n"
     "  %three = call_function[target=cfx.ops.ones]([1, 1, 1])\n"
     "  %bare = call_function[target=cfx.ops.zeros]([2, 0, 3])\n"
+    "  %empty = call_function[target=cfx.ops.zeros]([2, 0, 3, 3])\n"
+    "  %endless = call_function[target=cfx.ops.zeros]([4, 0, 2199023255552])\n"
     "  %s = call_function[target=cfx.ops.full]([], 5.0)\n"
     "  %wild = call_function[target=cfx.ops.tensor]([[[nan, -inf]]])\n"
     "  %big = call_function[target=cfx.ops.tensor]([1e300, 1e300], dtype=torch.float64)\n"

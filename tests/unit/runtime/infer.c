@@ -192,6 +192,85 @@ TEST(tests_of_loops)
     CHECK(strstr(of_loop(text, "1"), "l (u") != NULL);
 }
 
+/* ---- lists that regions write to ----------------------------------------------------------- */
+
+#define FIRST_TWO(name, region)                                                                    \
+    "  %" name " = " region "\n"                                                                   \
+    "  %f = call_function[target=cfx.ops.getitem](%l, 0)\n"                                        \
+    "  %g = call_function[target=cfx.ops.getitem](%l, 1)\n"                                        \
+    "  output((%f, %g))\n"
+#define WRITES(size)                                                                               \
+    "graph {\n"                                                                                    \
+    "      %x = placeholder[target=x]()\n"                                                         \
+    "      %l = placeholder[target=l]()\n"                                                         \
+    "      %z = call_function[target=cfx.ops.slice](%x, 1, 0, " size ")\n"                         \
+    "      %s = call_function[target=cfx.ops.setitem](%l, 0, %z)\n"                                \
+    "      output(None)\n"                                                                         \
+    "    }"
+#define LEAVES                                                                                     \
+    "graph {\n"                                                                                    \
+    "      %x = placeholder[target=x]()\n"                                                         \
+    "      %l = placeholder[target=l]()\n"                                                         \
+    "      output(None)\n"                                                                         \
+    "    }"
+#define SHORTENS                                                                                   \
+    "graph {\n"                                                                                    \
+    "      %x = placeholder[target=x]()\n"                                                         \
+    "      %l = placeholder[target=l]()\n"                                                         \
+    "      %s = call_function[target=cfx.ops.delitem](%l, 0)\n"                                    \
+    "      output(None)\n"                                                                         \
+    "    }"
+#define COND(then, otherwise)                                                                      \
+    "graph():\n"                                                                                   \
+    "  %x = placeholder[target=x]()\n"                                                             \
+    "  %p = placeholder[target=p]()\n"                                                             \
+    "  %l = call_function[target=cfx.ops.list]((%x, %x))\n"                                \
+    FIRST_TWO("c", "call_function[target=cfx.ops.cond](%p, " then ", " otherwise ", (%x, %l))")
+
+TEST(lists_that_branches_write_are_joined)
+{
+    static const char *const unknown[] = {"float32[N, 4]", "bool[]", NULL};
+    static const char *const yes[] = {"float32[N, 4]", "True", NULL};
+    static const char *const no[] = {"float32[N, 4]", "False", NULL};
+    const char *end = "f float32[N, u0]\ng float32[N, 4]\n";
+    CHECK(strstr(inferred(COND(WRITES("1"), WRITES("2")), unknown), end) != NULL);
+    CHECK(strstr(inferred(COND(WRITES("1"), LEAVES), unknown), end) != NULL);
+    CHECK(strstr(inferred(COND(LEAVES, WRITES("2")), unknown), end) != NULL);
+    CHECK(strstr(inferred(COND(SHORTENS, LEAVES), unknown),
+                 "cond: after one path a list has 1 items, after another 2") != NULL);
+    end = "f float32[N, 2]\ng float32[N, 4]\n";
+    CHECK(strstr(inferred(COND(WRITES("2"), WRITES("2")), unknown), end) != NULL);
+    CHECK(strstr(inferred(COND(WRITES("2"), WRITES("1")), yes), end) != NULL);
+    CHECK(strstr(inferred(COND(WRITES("1"), WRITES("2")), no), end) != NULL);
+}
+
+TEST(lists_that_loops_write)
+{
+    static const char *const counts[] = {"0", "1", "3", "20", "K"};
+    static const char *const firsts[] = {"N", "2*N", "8*N", "u1", "u1"};
+    static const char *const graph =
+        "graph():\n"
+        "  %x = placeholder[target=x]()\n"
+        "  %n = placeholder[target=n]()\n"
+        "  %l = call_function[target=cfx.ops.list]((%x, %x))\n"
+        FIRST_TWO("loop", "call_function[target=cfx.ops.for_loop](%n, graph {\n"
+        "      %i = placeholder[target=i]()\n"
+        "      %l = placeholder[target=l]()\n"
+        "      %a = call_function[target=cfx.ops.getitem](%l, 0)\n"
+        "      %b = call_function[target=cfx.ops.cat]([%a, %a])\n"
+        "      %s = call_function[target=cfx.ops.setitem](%l, 0, %b)\n"
+        "      output((%l,))\n"
+        "    }, (%l,))");
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        char want[80];
+        const char *const inputs[] = {"float32[N, 4]", counts[i], NULL};
+        snprintf(want, sizeof want, "\nf float32[%s, 4]\ng float32[N, 4]\n", firsts[i]);
+        const char *got = inferred(graph, inputs);
+        if (!CHECK(strstr(got, want) != NULL))
+            printf("    %s turns gave %s\n", counts[i], got);
+    }
+}
+
 TEST(texts_of_values)
 {
     static const char *const good[][2] = {

@@ -150,6 +150,8 @@ cfx_status cfxi_kernel_channel_shuffle(cfxi_call *c)
     int64_t groups = cfxi_rt_int(c, 1);
     size_t at = t->ndim == 3 ? 0 : 1;
     int64_t n = t->size[at] / groups;
+    if (cfxi_tensor_numel(t) == 0)  /* `groups` may then be as large as numbers get */
+        return CFX_OK;
     cfx_tensor *x = cfxi_rt_contiguous(c, t, (cfx_dtype)t->dtype);
     if (!x)
         return c->err->status;

@@ -8,10 +8,10 @@
 
 typedef struct classes {
     const cfx_tensor *log_p;
-    const int64_t *target;       /* class numbers, or NULL */
+    const cfx_tensor *numbers;   /* of classes, contiguous, or NULL */
+    const int64_t *target;       /* its elements */
     const cfx_tensor *shares;    /* probabilities, contiguous, or NULL */
     const double *weight;        /* of each class, or NULL */
-    int64_t batch;
     int64_t count;
     int64_t rest;
     int64_t ignore;
@@ -137,13 +137,23 @@ static double number_loss(const classes *k, int64_t b, int64_t r, int64_t class)
     return (1 - k->smoothing) * l + k->smoothing / (double)k->count * all;
 }
 
+/* Those that have elements: without classes there may be more than a loop gets through, and their
+ * mean is not a number, as in PyTorch. `y` has a loss for each; or NULL. */
+static int64_t count_samples(const classes *k, const cfx_tensor *y)
+{
+    if (y || k->target)
+        return cfxi_tensor_numel(y ? y : k->numbers);
+    return k->count ? cfxi_tensor_numel(k->log_p) / k->count : 0;
+}
+
 static cfx_status add_losses(cfxi_call *c, const classes *k, cfxi_reduce_how how)
 {
     cfx_tensor *y = cfxi_rt_result_at(c, 0);
     cfx_dtype dtype = (cfx_dtype)y->dtype;
     double sum = 0;
     double weights = 0;
-    for (int64_t i = 0; i < k->batch * k->rest; i++) {
+    const int64_t samples = count_samples(k, how == CFXI_REDUCE_NONE ? y : NULL);
+    for (int64_t i = 0; i < samples; i++) {
         int64_t b = i / k->rest;
         int64_t r = i % k->rest;
         int64_t class = k->target ? k->target[i] : 0;
@@ -173,10 +183,11 @@ static cfx_status nll_kernel(cfxi_call *c, const cfx_tensor *x, double smoothing
     cfx_tensor *weight = w ? cfxi_rt_contiguous(c, w, CFX_DTYPE_FLOAT64) : NULL;
     cfx_status status = log_p && target && (weight || !w) ? CFX_OK : c->err->status;
     if (status == CFX_OK) {
-        classes k = {.log_p = log_p, .batch = dim ? x->size[0] : 1, .count = x->size[dim],
-                     .rest = 1, .ignore = cfxi_rt_int(c, IGNORE), .smoothing = smoothing,
+        classes k = {.log_p = log_p, .count = x->size[dim], .rest = 1,
+                     .ignore = cfxi_rt_int(c, IGNORE), .smoothing = smoothing,
                      .weight = weight ? (const double *)weight->data : NULL};
         k.shares = shares ? target : NULL;
+        k.numbers = shares ? NULL : target;
         k.target = shares ? NULL : (const int64_t *)target->data;
         for (size_t d = 2; d < x->ndim; d++)
             k.rest *= x->size[d];

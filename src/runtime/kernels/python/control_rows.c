@@ -3,10 +3,12 @@
  * When only types and shapes are asked for, both branches are followed, and the body of a loop
  * until nothing changes any more: what is not the same every time around is a number that nobody
  * knows. Where the predicate is known, the result is that of the one branch, and a loop that is
- * known to run a few times is followed as often: then its state may even change its type.
+ * known to run a few times is followed as often: then its state may even change its type. Lists and
+ * dicts that a region writes to hold afterwards what is known of them on all paths.
  */
 #include "dim/dim_impl.h"
 #include "runtime/python_impl.h"
+#include "written_lists_impl.h"
 
 static cfx_status status_of(const cfxi_call *c) { return c->err->status; }
 
@@ -137,6 +139,8 @@ static cfx_datum join(cfxi_call *c, cfx_datum a, cfx_datum b, int64_t widened)
         return cannot_join(c, a, b);
     if (a.kind == CFX_DATUM_TENSOR)
         return join_tensors(c, a, b, widened);
+    if (cfx_datum_items(a, &n) && a.as.seq == b.as.seq)
+        return cfx_datum_retain(a);  /* what was written to it is joined in it (join_lists) */
     if (cfx_datum_items(a, &n))
         return join_items(c, a, b, widened);
     if (a.kind == CFX_DATUM_INT && a.as.i != b.as.i &&
@@ -147,6 +151,45 @@ static cfx_datum join(cfxi_call *c, cfx_datum a, cfx_datum b, int64_t widened)
     else if (a.kind == CFX_DATUM_STR && !same_text(a, b))
         return cannot_join(c, a, b);
     return cfx_datum_retain(a);
+}
+
+static bool same_items(cfx_datum a, cfx_datum b)
+{
+    size_t n;
+    size_t m;
+    const cfx_datum *x = cfx_datum_items(a, &n);
+    const cfx_datum *y = cfx_datum_items(b, &m);
+    return n == m && (n == 0 || memcmp(x, y, n * sizeof *x) == 0);
+}
+
+static cfx_status join_list(cfxi_call *c, const cfxi_written *w, int64_t widened)
+{
+    size_t n;
+    size_t m;
+    cfx_datum_items(w->items, &n);
+    cfx_datum_items(w->container, &m);
+    const char *what = w->items.kind == CFX_DATUM_DICT ? "dict" : "list";
+    const size_t each = w->items.kind == CFX_DATUM_DICT ? 2 : 1;
+    if (n != m)
+        return cfxi_fail(c, CFX_E_SHAPE, "%s: after one path a %s has %zu items, after another "
+                         "%zu", cfx_operator_name(c->op), what, n / each, m / each);
+    const cfx_datum both = join_items(c, w->items, w->container, widened);
+    const cfx_status status =
+        both.kind ? cfxi_python_fill_list(c, w->container, both) : status_of(c);
+    cfx_datum_release(both);
+    return status;
+}
+
+/* Lists that hold what one path gave them, `lists` saying what another one did, hold what is known
+ * of both. */
+static cfx_status join_lists(cfxi_call *c, const cfxi_vec *lists, int64_t widened)
+{
+    for (size_t i = 0; i < lists->size; i++) {
+        const cfxi_written *w = (const cfxi_written *)lists->data + i;
+        if (!same_items(w->container, w->items))
+            CFX_TRY(join_list(c, w, widened));
+    }
+    return CFX_OK;
 }
 
 /* How many things in it can still become unknown. */
@@ -176,18 +219,107 @@ static bool truth_is_known(cfx_datum d, bool *yes)
                            d.kind == CFX_DATUM_INT || d.kind == CFX_DATUM_FLOAT);
 }
 
+/* ---- state --------------------------------------------------------------------------------- */
+
+/* The state as a tuple of its own. */
+static cfx_datum first_state(cfxi_call *c, size_t i)
+{
+    size_t n;
+    const cfx_datum *items = cfxi_rt_list(c, i, &n);
+    return cfx_datum_seq(CFX_DATUM_TUPLE, items, n, c->rt->allocator, c->err);
+}
+
+/* The same where the call gives its arguments up: what is in the tuple that it has is in no other
+ * one then, and a list in it can grow in place. The tuple is the caller's and this call's. */
+static cfx_datum taken_state(cfxi_call *c, size_t i)
+{
+    enum { HOLDERS = 2 };
+    size_t n;
+    const cfx_datum state = first_state(c, i);
+    const cfx_datum given = c->args[i];
+    cfx_datum *items = cfx_datum_items(given, &n);
+    if (state.kind == CFX_DATUM_INVALID || !c->gives || given.kind != CFX_DATUM_TUPLE ||
+        atomic_load_explicit(&given.as.seq->refs, memory_order_acquire) != HOLDERS)
+        return state;
+    for (size_t k = 0; k < n; k++) {
+        cfx_datum_release(items[k]);
+        items[k] = cfx_datum_none();
+    }
+    return state;
+}
+
+/* Runs a region with the state, which is gone afterwards when it computes; `index` comes first if
+ * it is not INVALID. */
+static cfx_datum run_with(cfxi_call *c, cfx_datum region, cfx_datum index, cfx_datum *state)
+{
+    size_t n;
+    cfx_datum some[32];
+    const cfx_datum *items = cfx_datum_items(*state, &n);
+    const size_t extra = index.kind != CFX_DATUM_INVALID;
+    cfx_datum *args = n + extra <= 32 ? some : cfxi_rt_scratch(c->rt, (n + extra) * sizeof *args);
+    if (!args) {
+        cfxi_base_nomem(c->err);
+        return cfx_datum_invalid();
+    }
+    args[0] = index;
+    for (size_t i = 0; i < n; i++)
+        args[i + extra] = cfx_datum_retain(items[i]);
+    if (!c->infer) {  /* the state is nobody else's: what is in it goes to the region */
+        cfx_datum_release(*state);
+        *state = cfx_datum_none();
+    }
+    const cfx_datum result = cfxi_rt_region_take(c, region, args, n + extra);
+    if (args != some)
+        cfxi_rt_scratch_free(c->rt, args);
+    return result;
+}
+
 /* ---- cond ---------------------------------------------------------------------------------- */
 
-/* Who watches sees the other branch, too, but whatever is wrong there does not matter. */
+/* Who watches sees the other branch, too, but whatever is wrong there does not matter, nor what it
+ * writes. */
 static cfx_datum infer_branch(cfxi_call *c, const cfx_datum *operands, size_t n, bool yes)
 {
     cfx_error ignored = {.status = CFX_OK};
+    cfxi_vec before = {0};
+    cfxi_vec after = {0};
     cfxi_call other = *c;
-    cfx_datum result = cfxi_rt_region_run(c, c->args[yes ? 1 : 2], operands, n);
+    cfx_datum result = cfx_datum_invalid();
+    if (!c->watch || cfxi_python_note_lists(c, operands, n, &before) == CFX_OK)
+        result = cfxi_rt_region_run(c, c->args[yes ? 1 : 2], operands, n);
     other.err = &ignored;
-    if (c->watch && result.kind)
+    if (c->watch && result.kind && cfxi_python_note_again(&other, &before, &after) == CFX_OK &&
+        cfxi_python_put_back(&other, &before) == CFX_OK)
         cfx_datum_release(cfxi_rt_region_run(&other, c->args[yes ? 2 : 1], operands, n));
+    if (c->watch && result.kind && cfxi_python_put_back(c, &after) != CFX_OK) {
+        cfx_datum_release(result);
+        result = cfx_datum_invalid();
+    }
+    cfxi_python_lists_free(c, &before);
+    cfxi_python_lists_free(c, &after);
     return result;
+}
+
+/* Follows both, each from what lists held before them. */
+static cfx_datum infer_branches(cfxi_call *c, const cfx_datum *operands, size_t n)
+{
+    cfxi_vec before = {0};
+    cfxi_vec after = {0};
+    cfx_datum no = cfx_datum_invalid();
+    cfx_datum yes = cfx_datum_invalid();
+    cfx_datum both = cfx_datum_invalid();
+    if (cfxi_python_note_lists(c, operands, n, &before) == CFX_OK)
+        yes = cfxi_rt_region_run(c, c->args[1], operands, n);
+    if (yes.kind && cfxi_python_note_again(c, &before, &after) == CFX_OK &&
+        cfxi_python_put_back(c, &before) == CFX_OK)
+        no = cfxi_rt_region_run(c, c->args[2], operands, n);
+    if (no.kind && join_lists(c, &after, INT64_MAX) == CFX_OK)
+        both = join(c, yes, no, INT64_MAX);
+    cfx_datum_release(yes);
+    cfx_datum_release(no);
+    cfxi_python_lists_free(c, &before);
+    cfxi_python_lists_free(c, &after);
+    return both;
 }
 
 cfx_status cfxi_rule_cond(cfxi_call *c)
@@ -199,63 +331,35 @@ cfx_status cfxi_rule_cond(cfxi_call *c)
     CFX_TRY(is_region(c, 2, "otherwise"));
     if (!c->infer)
         return CFX_OK;
-    if (truth_is_known(c->args[0], &way)) {
-        cfx_datum one = infer_branch(c, operands, n, way);
-        cfxi_rt_result_datum(c, 0, one);
-        return one.kind ? CFX_OK : status_of(c);
-    }
-    cfx_datum yes = cfxi_rt_region_run(c, c->args[1], operands, n);
-    cfx_datum no = yes.kind ? cfxi_rt_region_run(c, c->args[2], operands, n) : cfx_datum_invalid();
-    cfx_datum both = no.kind ? join(c, yes, no, INT64_MAX) : cfx_datum_invalid();
-    cfx_datum_release(yes);
-    cfx_datum_release(no);
-    cfxi_rt_result_datum(c, 0, both);
-    return both.kind ? CFX_OK : status_of(c);
+    cfx_datum result = truth_is_known(c->args[0], &way) ? infer_branch(c, operands, n, way)
+                                                        : infer_branches(c, operands, n);
+    cfxi_rt_result_datum(c, 0, result);
+    return result.kind ? CFX_OK : status_of(c);
 }
 
 cfx_status cfxi_kernel_cond(cfxi_call *c)
 {
-    size_t n;
     bool yes = false;
-    const cfx_datum *operands = cfxi_rt_list(c, 3, &n);
     CFX_TRY(truth(c, c->args[0], &yes));
-    cfx_datum result = cfxi_rt_region_run(c, c->args[yes ? 1 : 2], operands, n);
+    cfx_datum state = taken_state(c, 3);
+    cfx_datum result = cfx_datum_invalid();
+    if (state.kind != CFX_DATUM_INVALID)
+        result = run_with(c, c->args[yes ? 1 : 2], cfx_datum_invalid(), &state);
+    cfx_datum_release(state);
     cfxi_rt_result_datum(c, 0, result);
     return result.kind ? CFX_OK : status_of(c);
 }
 
 /* ---- loops --------------------------------------------------------------------------------- */
 
-/* The state as a tuple of its own. */
-static cfx_datum first_state(cfxi_call *c, size_t i)
-{
-    size_t n;
-    const cfx_datum *items = cfxi_rt_list(c, i, &n);
-    return cfx_datum_seq(CFX_DATUM_TUPLE, items, n, c->rt->allocator, c->err);
-}
-
 /* *state becomes what the body gives for it; `index` comes first if it is not INVALID. */
 static cfx_status turn(cfxi_call *c, cfx_datum body, cfx_datum index, cfx_datum *state)
 {
     size_t n;
     size_t m;
-    cfx_datum some[32];
     CFX_TRY(cfxi_rt_go_on(c->rt, c->err));  /* a body may be without instructions */
-    const cfx_datum *items = cfx_datum_items(*state, &n);
-    const size_t extra = index.kind != CFX_DATUM_INVALID;
-    cfx_datum *args = n + extra <= 32 ? some : cfxi_rt_scratch(c->rt, (n + extra) * sizeof *args);
-    if (!args)
-        return cfxi_base_nomem(c->err);
-    args[0] = index;
-    for (size_t i = 0; i < n; i++)
-        args[i + extra] = cfx_datum_retain(items[i]);
-    if (!c->infer) {  /* the state is nobody else's: what is in it goes to the body */
-        cfx_datum_release(*state);
-        *state = cfx_datum_none();
-    }
-    cfx_datum next = cfxi_rt_region_take(c, body, args, n + extra);
-    if (args != some)
-        cfxi_rt_scratch_free(c->rt, args);
+    cfx_datum_items(*state, &n);
+    cfx_datum next = run_with(c, body, index, state);
     if (next.kind == CFX_DATUM_INVALID)
         return status_of(c);
     cfx_datum_items(next, &m);
@@ -270,6 +374,46 @@ static cfx_status turn(cfxi_call *c, cfx_datum body, cfx_datum index, cfx_datum 
     return CFX_OK;
 }
 
+/* One more turn, which is seen, and leaves nothing in lists. */
+static cfx_status show_turn(cfxi_call *c, cfx_datum body, cfx_datum index, cfx_datum state)
+{
+    size_t n;
+    cfxi_vec before = {0};
+    const cfx_datum *items = cfx_datum_items(state, &n);
+    cfx_datum seen = cfx_datum_retain(state);
+    cfx_status status = cfxi_python_note_lists(c, items, n, &before);
+    if (status == CFX_OK)
+        status = turn(c, body, index, &seen);
+    if (status == CFX_OK)
+        status = cfxi_python_put_back(c, &before);
+    cfx_datum_release(seen);
+    cfxi_python_lists_free(c, &before);
+    return status;
+}
+
+/* *state becomes what it is after a turn or without it. */
+static cfx_status widen(cfxi_call *c, cfx_datum body, cfx_datum index, int64_t widened,
+                        cfx_datum *state)
+{
+    size_t n;
+    cfxi_vec before = {0};
+    cfxi_call unseen = *c;
+    const cfx_datum *items = cfx_datum_items(*state, &n);
+    cfx_datum after = cfx_datum_retain(*state);
+    cfx_datum both = cfx_datum_invalid();
+    unseen.watch = NULL;
+    if (cfxi_python_note_lists(c, items, n, &before) == CFX_OK &&
+        turn(&unseen, body, index, &after) == CFX_OK && join_lists(c, &before, widened) == CFX_OK)
+        both = join(c, *state, after, widened);
+    cfx_datum_release(after);
+    cfxi_python_lists_free(c, &before);
+    if (both.kind == CFX_DATUM_INVALID)
+        return status_of(c);
+    cfx_datum_release(*state);
+    *state = both;
+    return CFX_OK;
+}
+
 /* What the state is after any number of turns: what a turn changes becomes unknown, until a turn
  * changes nothing that is still known. Who watches sees one more turn, with what is known then. */
 static cfx_status infer_loop(cfxi_call *c, cfx_datum body, cfx_datum index, cfx_datum *state)
@@ -277,25 +421,13 @@ static cfx_status infer_loop(cfxi_call *c, cfx_datum body, cfx_datum index, cfx_
     int64_t widened = cfxi_dim_next(c->dims);
     size_t before = count_known(*state, widened);
     for (;;) {
-        cfx_datum after = cfx_datum_retain(*state);
-        cfxi_call unseen = *c;
-        unseen.watch = NULL;
-        cfx_status status = turn(&unseen, body, index, &after);
-        cfx_datum both = status == CFX_OK ? join(c, *state, after, widened) : cfx_datum_invalid();
-        cfx_datum_release(after);
-        if (both.kind == CFX_DATUM_INVALID)
-            return status_of(c);
-        cfx_datum_release(*state);
-        *state = both;
-        size_t known = count_known(both, widened);
+        CFX_TRY(widen(c, body, index, widened, state));
+        size_t known = count_known(*state, widened);
         if (known == before)
             break;
         before = known;
     }
-    cfx_datum seen = cfx_datum_retain(*state);
-    cfx_status status = c->watch ? turn(c, body, index, &seen) : CFX_OK;
-    cfx_datum_release(seen);
-    return status;
+    return c->watch ? show_turn(c, body, index, *state) : CFX_OK;
 }
 
 enum { MOST_TURNS = 16 };
@@ -339,25 +471,40 @@ static cfx_status infer_turns(cfxi_call *c, cfx_datum *state, int64_t *turns, bo
 }
 
 /* Who watches is to see what holds in every turn; if that is nothing, because a type changes, the
- * first one. */
-static cfx_status show_turns(cfxi_call *c, int64_t turns)
+ * first one. Lists hold what `lists` says, and are left to be put right. */
+static cfx_status show_from(cfxi_call *c, const cfxi_vec *lists)
 {
     cfx_error ignored = {.status = CFX_OK};
     cfxi_call general = *c;
     cfx_datum index = c->op == CFX_OPID_for_loop ? cfxi_rt_unknown_int(c) : cfx_datum_invalid();
     cfx_datum state = first_state(c, 2);
-    if (!c->watch || turns == 0 || state.kind == CFX_DATUM_INVALID) {
-        cfx_datum_release(state);
-        return state.kind ? CFX_OK : status_of(c);
-    }
+    if (state.kind == CFX_DATUM_INVALID)
+        return status_of(c);
     general.err = &ignored;
     cfx_status status = infer_loop(&general, c->args[1], index, &state);
     cfx_datum_release(state);
     if (status == CFX_OK || status == CFX_E_NOMEM)
         return status == CFX_OK ? CFX_OK : cfxi_base_nomem(c->err);
+    CFX_TRY(cfxi_python_put_back(c, lists));
     state = first_state(c, 2);
     status = state.kind ? turn(c, c->args[1], index_of(c, 0), &state) : status_of(c);
     cfx_datum_release(state);
+    return status;
+}
+
+static cfx_status show_turns(cfxi_call *c, int64_t turns, const cfxi_vec *lists)
+{
+    cfxi_vec after = {0};
+    if (!c->watch || turns == 0)
+        return CFX_OK;
+    cfx_status status = cfxi_python_note_again(c, lists, &after);
+    if (status == CFX_OK)
+        status = cfxi_python_put_back(c, lists);
+    if (status == CFX_OK)
+        status = show_from(c, lists);
+    if (status == CFX_OK)
+        status = cfxi_python_put_back(c, &after);
+    cfxi_python_lists_free(c, &after);
     return status;
 }
 
@@ -381,20 +528,31 @@ static cfx_status infer_test(cfxi_call *c, cfx_datum state)
     return has_turn(&seen, state, 0, &more, &known);
 }
 
+/* The loop may run any number of times. */
+static cfx_status infer_any(cfxi_call *c, cfx_datum *state, const cfxi_vec *lists)
+{
+    cfx_datum index = c->op == CFX_OPID_for_loop ? cfxi_rt_unknown_int(c) : cfx_datum_invalid();
+    cfx_datum_release(*state);
+    *state = first_state(c, 2);
+    CFX_TRY(state->kind ? CFX_OK : status_of(c));
+    CFX_TRY(cfxi_python_put_back(c, lists));
+    return infer_loop(c, c->args[1], index, state);
+}
+
 static cfx_status rule_loop(cfxi_call *c)
 {
+    size_t n;
     int64_t turns = 0;
     bool known = false;
+    cfxi_vec lists = {0};
     cfx_datum state = first_state(c, 2);
-    cfx_status status = state.kind ? infer_turns(c, &state, &turns, &known) : status_of(c);
-    if (status == CFX_OK && known)
-        status = show_turns(c, turns);
-    if (status == CFX_OK && !known) {
-        cfx_datum_release(state);
-        state = first_state(c, 2);
-        cfx_datum index = c->op == CFX_OPID_for_loop ? cfxi_rt_unknown_int(c) : cfx_datum_invalid();
-        status = state.kind ? infer_loop(c, c->args[1], index, &state) : status_of(c);
-    }
+    const cfx_datum *items = cfx_datum_items(state, &n);
+    cfx_status status = state.kind ? cfxi_python_note_lists(c, items, n, &lists) : status_of(c);
+    if (status == CFX_OK)
+        status = infer_turns(c, &state, &turns, &known);
+    if (status == CFX_OK)
+        status = known ? show_turns(c, turns, &lists) : infer_any(c, &state, &lists);
+    cfxi_python_lists_free(c, &lists);
     if (status == CFX_OK && c->op == CFX_OPID_while_loop)
         status = infer_test(c, state);
     return end_loop(c, status, state);
@@ -409,7 +567,7 @@ cfx_status cfxi_rule_while_loop(cfxi_call *c)
 
 cfx_status cfxi_kernel_while_loop(cfxi_call *c)
 {
-    cfx_datum state = first_state(c, 2);
+    cfx_datum state = taken_state(c, 2);
     cfx_status status = state.kind ? CFX_OK : status_of(c);
     while (status == CFX_OK) {
         size_t n;
@@ -435,7 +593,7 @@ cfx_status cfxi_kernel_for_loop(cfxi_call *c)
 {
     int64_t count = 0;
     CFX_TRY(cfxi_rt_number(c, 0, &count));
-    cfx_datum state = first_state(c, 2);
+    cfx_datum state = taken_state(c, 2);
     cfx_status status = state.kind ? CFX_OK : status_of(c);
     for (int64_t i = 0; status == CFX_OK && i < count; i++)
         status = turn(c, c->args[1], cfx_datum_int(i), &state);
