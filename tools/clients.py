@@ -35,7 +35,7 @@ REPLACED = [  # what each line of a source becomes, in this order
     (re.compile(FROM + r"fx, (.*)$", re.M), r"\1import cfx as fx; from torch import \2"),
     (re.compile(FROM + r"(.*), fx[ \t]*$", re.M), r"\1from torch import \2; import cfx as fx"),
     (re.compile(FROM + r"fx\b", re.M), r"\1import cfx as fx"),
-    (re.compile(r"\btorch\.fx\b"), "cfx"),
+    (re.compile(r"(?<![\w.])torch\.fx\b"), "cfx"),
 ]
 
 
