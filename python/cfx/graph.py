@@ -5,6 +5,7 @@ and torch.fx's signatures.
 """
 import contextlib
 import copy
+import typing
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -23,6 +24,10 @@ from .node import Argument, Node, Target, _format_arg, _get_qualified_name, _typ
 __all__ = ["PythonCode", "CodeGen", "Graph"]
 
 _snake_case = _core._snake_case
+
+# How generated code spells the class of a type like list[int]; code generators of others use it.
+_origin_type_map = {cls: getattr(typing, name) for cls, name in (
+    (list, "List"), (dict, "Dict"), (set, "Set"), (frozenset, "FrozenSet"), (tuple, "Tuple"))}
 
 
 class _InsertPoint:
