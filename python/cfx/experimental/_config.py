@@ -1,4 +1,7 @@
-"""The settings of torch's symbolic sizes, which are torch's."""
+"""The settings of torch's symbolic sizes, which are torch's: to set one here sets it there."""
+import importlib
+import sys
+import types
 from typing import Any
 
 from ..interop.entry import borrowed
@@ -6,3 +9,14 @@ from ..interop.entry import borrowed
 
 def __getattr__(name: str) -> Any:
     return borrowed("experimental._config", name)
+
+
+class _Settings(types.ModuleType):
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("__"):
+            super().__setattr__(name, value)
+        else:
+            setattr(importlib.import_module("torch.fx.experimental._config"), name, value)
+
+
+sys.modules[__name__].__class__ = _Settings
