@@ -396,7 +396,7 @@ def to_hetero_with_bases():
 # ---- transformers -------------------------------------------------------------------------------
 
 
-def tiny(name):
+def tiny(name, **options):
     import transformers
 
     sizes = {
@@ -406,7 +406,7 @@ def tiny(name):
         "T5": dict(d_model=16, d_kv=8, d_ff=16, num_layers=2, num_heads=2, vocab_size=50),
         "DistilBert": dict(dim=16, n_layers=2, n_heads=2, hidden_dim=16, vocab_size=50),
     }  # fmt: skip
-    config = getattr(transformers, f"{name}Config")(**sizes[name])
+    config = getattr(transformers, f"{name}Config")(**sizes[name], **options)
     return getattr(transformers, f"{name}Model")(config).eval()
 
 

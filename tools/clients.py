@@ -89,7 +89,7 @@ def run_uses(client, library):
         source = replaced(source)
     scope = {"__name__": "client_uses", "__file__": str(uses), "cfx": sys.modules.get("cfx")}
     exec(compile(source, str(uses), "exec"), scope)
-    print("RESULTS " + json.dumps(scope["run"](client)))
+    print("\nRESULTS " + json.dumps(scope["run"](client)))
 
 
 # ---- the table ----------------------------------------------------------------------------------

@@ -615,3 +615,22 @@ def test_modules_that_nobody_imported():
         with pytest.raises(AttributeError, match="no attribute 'nothing'"):
             package.nothing
         assert all(hasattr(package, name) for name in dir(package))
+
+
+@pytest.mark.parametrize("how", ["attribute", "set_codegen"])
+def test_code_generator_of_torch(how):
+    """As torchpippy does: the first stage takes what the exported module takes."""
+    theirs_gm = torch.fx.symbolic_trace(
+        lambda x: x["k"] + x["v"], concrete_args={"x": {"k": torch.fx.PH, "v": torch.fx.PH}})
+    assert type(theirs_gm.graph._codegen) is torch.fx.graph._PyTreeCodeGen
+    gm = cfx.symbolic_trace(lambda a, b: a + b)
+    codegen = copy.deepcopy(theirs_gm.graph._codegen)
+    if how == "attribute":
+        gm.graph._codegen = codegen
+    else:
+        gm.graph.set_codegen(codegen)
+    assert type(gm.graph._codegen) is cfx.graph._PyTreeCodeGen
+    gm.graph._codegen.pytree_info = gm.graph._codegen.pytree_info._replace(out_spec=None)
+    gm.recompile()
+    assert torch.equal(gm({"k": X, "v": X}), X + X)
+    assert torch.equal(copy.deepcopy(gm)({"k": X, "v": X}), X + X)
