@@ -11,6 +11,7 @@ or the results that its client promises. --update writes the table of docs/compa
 import argparse
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import json
 import os
 import re
@@ -49,10 +50,13 @@ def replaced(source):
 class Loader(importlib.machinery.SourceFileLoader):
     """Loads a module of a client with cfx in place of torch.fx."""
 
+    changed = 0  # modules that mention torch.fx
+
     def get_code(self, fullname):  # never from a cache: that would be the plain one
         path = self.get_filename(fullname)
-        return compile(replaced(self.get_data(path).decode()), path, "exec", dont_inherit=True)
-
+        source = self.get_data(path).decode()
+        Loader.changed += replaced(source) != source
+        return compile(replaced(source), path, "exec", dont_inherit=True)
 
     def exec_module(self, module):
         import cfx
@@ -74,10 +78,17 @@ class Finder(importlib.abc.MetaPathFinder):
         return spec
 
 
+def all_uses(change=str):
+    """What the files of uses define, with their texts changed."""
+    scope = {"__name__": "client_uses", "cfx": sys.modules.get("cfx")}
+    for name in ("client_uses.py", "client_uses_more.py"):
+        path = Path(__file__).with_name(name)
+        exec(compile(change(path.read_text()), str(path), "exec"), scope)
+    return scope
+
+
 def run_uses(client, library):
     """Prints {use: result or error} of a client as JSON."""
-    uses = Path(__file__).with_name("client_uses.py")
-    source = uses.read_text()
     if library == "cfx":
         import torch  # noqa: F401  (what torch itself imports of itself stays)
 
@@ -86,10 +97,11 @@ def run_uses(client, library):
         for name in [name for name in sys.modules if f"{name}.".startswith(roots)]:
             del sys.modules[name]  # torch imports some of torch.ao
         sys.meta_path.insert(0, Finder(packages))
-        source = replaced(source)
-    scope = {"__name__": "client_uses", "__file__": str(uses), "cfx": sys.modules.get("cfx")}
-    exec(compile(source, str(uses), "exec"), scope)
-    print("\nRESULTS " + json.dumps(scope["run"](client)))
+    scope = all_uses(replaced if library == "cfx" else str)
+    found = scope["run"](client)
+    if library == "cfx" and not Loader.changed:
+        found = {use: "error: torch.fx was not replaced" for use in found}
+    print("\nRESULTS " + json.dumps(found))
 
 
 # ---- the table ----------------------------------------------------------------------------------
@@ -97,7 +109,9 @@ def run_uses(client, library):
 
 def make_environment():
     python = HERE / "venv/bin/python"
-    wanted = Path(__file__).with_name("clients.txt").read_text()
+    requirements = Path(__file__).with_name("clients.txt")
+    torch = sysconfig.get_path("purelib")  # of this Python, whose version the packages are for
+    wanted = f"# {sys.version} {torch}\n{requirements.read_text()}"
     stamp = HERE / "installed.txt"
     if stamp.exists() and stamp.read_text() == wanted and python.exists():
         return python
@@ -106,8 +120,7 @@ def make_environment():
         [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
         check=True, capture_output=True, text=True,
     ).stdout.strip()  # fmt: skip
-    Path(site, "torch_from_here.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    requirements = str(Path(__file__).with_name("clients.txt"))
+    Path(site, "torch_from_here.pth").write_text(f"{torch}\n")
     command = [python, "-m", "pip", "install", "-q", "--no-deps", "-r", requirements]
     subprocess.run(command, check=True)
     stamp.write_text(wanted)
@@ -149,9 +162,9 @@ def main():
     options = parser.parse_args()
     if options.run:
         return run_uses(*options.run)
-    namespace = {"__name__": "client_uses", "__file__": ""}
-    exec(Path(__file__).with_name("client_uses.py").read_text(), namespace)
-    known = namespace["CLIENTS"]
+    if importlib.util.find_spec("torch") is None:
+        sys.exit("clients.py needs torch: `make test` sets up .venv with it")
+    known = all_uses()["CLIENTS"]
     python = make_environment()
     rows, worse = [], False
     for client in options.client or known:
