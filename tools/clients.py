@@ -1,6 +1,7 @@
 """Runs libraries that use torch.fx twice, with torch.fx and with cfx in its place, side by side.
 
     python tools/clients.py [--update] [CLIENT ...]       (make clients)
+    python tools/clients.py --tests CLIENT FOLDER ...     (its own tests, from its sources)
 
 Makes a virtual environment in build/clients with the pinned packages of tools/clients.txt; torch is
 that of the Python that runs this. Each client's uses (tools/client_uses.py) run in a process of
@@ -87,16 +88,33 @@ def all_uses(change=str):
     return scope
 
 
+def replace_torch_fx():
+    """From now on, the sources of the client have cfx in place of torch.fx."""
+    import torch  # noqa: F401  (what torch itself imports of itself stays)
+
+    packages = json.loads(os.environ["CFX_CLIENT_PACKAGES"])
+    roots = tuple(f"{package}." for package in packages)
+    for name in [name for name in sys.modules if f"{name}.".startswith(roots)]:
+        del sys.modules[name]  # torch imports some of torch.ao
+    sys.meta_path.insert(0, Finder(packages))
+
+
+def run_tests(library, arguments):
+    """Runs tests of a client with pytest."""
+    import pytest
+
+    if library == "cfx":
+        replace_torch_fx()
+    code = pytest.main(["-q", "-p", "no:cacheprovider", *arguments])
+    if library == "cfx" and not Loader.changed:
+        code = "error: torch.fx was not replaced"
+    sys.exit(code)
+
+
 def run_uses(client, library):
     """Prints {use: result or error} of a client as JSON."""
     if library == "cfx":
-        import torch  # noqa: F401  (what torch itself imports of itself stays)
-
-        packages = json.loads(os.environ["CFX_CLIENT_PACKAGES"])
-        roots = tuple(f"{package}." for package in packages)
-        for name in [name for name in sys.modules if f"{name}.".startswith(roots)]:
-            del sys.modules[name]  # torch imports some of torch.ao
-        sys.meta_path.insert(0, Finder(packages))
+        replace_torch_fx()
     scope = all_uses(replaced if library == "cfx" else str)
     found = scope["run"](client)
     if library == "cfx" and not Loader.changed:
@@ -127,10 +145,27 @@ def make_environment():
     return python
 
 
+def environment(packages):
+    return dict(os.environ, CFX_CLIENT_PACKAGES=json.dumps(packages), PYTHONWARNINGS="ignore",
+                PYTHONPATH=str(ROOT / "python"), TOKENIZERS_PARALLELISM="false", HF_HUB_OFFLINE="1")
+
+
+def compare_tests(python, packages, arguments):
+    """Runs the client's own tests with both; the exit status is 1 if cfx does worse."""
+    lines = []
+    for library in ("torch.fx", "cfx"):
+        command = [python, __file__, "--run-tests", library, "--", *arguments]
+        done = subprocess.run(command, env=environment(packages), stdout=subprocess.PIPE, text=True)
+        print(done.stdout)
+        last = (done.stdout.strip().splitlines() or ["no output"])[-1]
+        lines.append((done.returncode, f"{library:9} {last}"))
+    print("\n".join(line for _, line in lines))
+    sys.exit(bool(lines[1][0]) and not lines[0][0])
+
+
 def results(python, client, packages, library):
     """{use: "result" or "error: ..."} of one client; the whole client fails as one use."""
-    env = dict(os.environ, CFX_CLIENT_PACKAGES=json.dumps(packages), PYTHONWARNINGS="ignore",
-               PYTHONPATH=str(ROOT / "python"), TOKENIZERS_PARALLELISM="false", HF_HUB_OFFLINE="1")
+    env = environment(packages)
     command = [python, __file__, "--run", client, library]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=1800)
     line = next((x for x in done.stdout.splitlines() if x.startswith("RESULTS ")), None)
@@ -158,14 +193,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--update", action="store_true", help=f"write {PAGE.name}")
     parser.add_argument("--run", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--run-tests", help=argparse.SUPPRESS)
+    parser.add_argument("--tests", metavar="CLIENT", help="run its tests: arguments of pytest")
     parser.add_argument("client", nargs="*")
     options = parser.parse_args()
+    if options.run_tests:
+        return run_tests(options.run_tests, options.client)
     if options.run:
         return run_uses(*options.run)
     if importlib.util.find_spec("torch") is None:
         sys.exit("clients.py needs torch: `make test` sets up .venv with it")
     known = all_uses()["CLIENTS"]
     python = make_environment()
+    if options.tests:
+        return compare_tests(python, known[options.tests], options.client)
     rows, worse = [], False
     for client in options.client or known:
         print(client, flush=True)
