@@ -347,7 +347,7 @@ def parse_pytorch():
     model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
     config = hls4ml.utils.config_from_pytorch_model(model.eval(), (4,))
     converted = hls4ml.converters.convert_from_pytorch_model(
-        model, hls_config=config, output_dir="build/clients/hls4ml", backend="Vivado")
+        model, hls_config=config, output_dir="hls4ml", backend="Vivado")
     return [(layer.name, layer.class_name) for layer in converted.get_layers()]
 
 

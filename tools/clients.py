@@ -154,8 +154,10 @@ def compare_tests(python, packages, arguments):
     """Runs the client's own tests with both; the exit status is 1 if cfx does worse."""
     lines = []
     for library in ("torch.fx", "cfx"):
-        command = [python, __file__, "--run-tests", library, "--", *arguments]
-        done = subprocess.run(command, env=environment(packages), stdout=subprocess.PIPE, text=True)
+        command = [python, Path(__file__).resolve(), "--run-tests", library, "--", *arguments]
+        done = subprocess.run(
+            command, env=environment(packages), stdout=subprocess.PIPE, text=True, cwd=HERE
+        )  # what clients leave behind lies there
         print(done.stdout)
         last = (done.stdout.strip().splitlines() or ["no output"])[-1]
         lines.append((done.returncode, f"{library:9} {last}"))
@@ -166,8 +168,10 @@ def compare_tests(python, packages, arguments):
 def results(python, client, packages, library):
     """{use: "result" or "error: ..."} of one client; the whole client fails as one use."""
     env = environment(packages)
-    command = [python, __file__, "--run", client, library]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=1800)
+    command = [python, Path(__file__).resolve(), "--run", client, library]
+    done = subprocess.run(
+        command, env=env, capture_output=True, text=True, timeout=1800, cwd=HERE
+    )  # what clients leave behind lies there
     line = next((x for x in done.stdout.splitlines() if x.startswith("RESULTS ")), None)
     if line is None:
         last = (done.stderr.strip().splitlines() or ["no output"])[-1]

@@ -168,11 +168,9 @@ def is_theirs(x):
 def own_codegen(codegen):
     """The twin of a code generator of torch.fx, which writes torch.fx's names; one without a twin
     is given back."""
-    import torch.fx
+    from ..interop.convert import own_codegen as convert
 
-    from ..interop.convert import codegen_twin
-
-    return codegen_twin(codegen, torch.fx, sys.modules["cfx"]) or codegen
+    return convert(codegen)
 
 
 def copy_foreign(job):

@@ -1,10 +1,9 @@
 """The settings of torch's symbolic sizes, which are torch's: to set one here sets it there."""
-import importlib
 import sys
 import types
 from typing import Any
 
-from ..interop.entry import borrowed
+from ..interop.entry import borrowed, lend
 
 
 def __getattr__(name: str) -> Any:
@@ -16,7 +15,7 @@ class _Settings(types.ModuleType):
         if name.startswith("__"):
             super().__setattr__(name, value)
         else:
-            setattr(importlib.import_module("torch.fx.experimental._config"), name, value)
+            lend("experimental._config", name, value)
 
 
 sys.modules[__name__].__class__ = _Settings

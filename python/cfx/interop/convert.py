@@ -94,6 +94,11 @@ def codegen_twin(codegen: Any, source: Any, dest: Any) -> Any:
     return twin
 
 
+def own_codegen(codegen: Any) -> Any:
+    """The twin of a code generator of torch.fx in cfx; one without a twin is given back."""
+    return codegen_twin(codegen, torch.fx, cfx) or codegen
+
+
 class _Copy:
     """The copy of one graph. `root` is torch's module that its paths lead into, or None."""
 
