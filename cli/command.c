@@ -54,6 +54,8 @@ static int run(int argc, char **argv)
     }
     if (is_help(argv[1]) && strcmp(argv[2], "--man") == 0)
         return cli_help_man();
+    if (is_help(argv[1]) && is_help(argv[2]))
+        return cli_help(stdout, CLI_OK);
     const char *name = argv[is_help(argv[1]) ? 2 : 1];
     const cli_verb *verb = find_verb(name);
     if (!verb)

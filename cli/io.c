@@ -127,8 +127,13 @@ void cli_progress_end(void)
 static bool not_readable(const cli_input *in, const char *why)
 {
     cli_progress_end();
-    fprintf(stderr, "%s: %s; give the path of a file with %s, or - for standard input\n",
-            in->name, why, in->what);
+    const char *colon = strcmp(in->what, "Python") == 0 ? strstr(in->name, ".py:") : NULL;
+    if (colon)  /* as `cfx trace` takes it */
+        fprintf(stderr, "%s: %s; write: cfx script --function %s %.*s\n", in->name, why, colon + 4,
+                (int)(colon + 3 - in->name), in->name);
+    else
+        fprintf(stderr, "%s: %s; give the path of a file with %s, or - for standard input\n",
+                in->name, why, in->what);
     return false;
 }
 

@@ -20,6 +20,23 @@ CLIENTS = {  # name: the packages whose sources are changed
     "optimum": ["optimum", "transformers"],
     "onnx2torch": ["onnx2torch"],
     "torchao": ["torchao"],
+    "nirtorch": ["nirtorch"],
+    "torch_flops": ["torch_flops"],
+    "thop": ["thop"],
+    "mmengine": ["mmengine"],
+    "spikingjelly": ["spikingjelly"],
+    "model_compression_toolkit": ["model_compression_toolkit"],
+    "nncf": ["nncf", "torchao"],
+    "lxt": ["lxt", "transformers"],
+    "backpack": ["backpack"],
+    "hls4ml": ["hls4ml"],
+    "tensordict": ["tensordict"],
+    "mace": ["mace", "opt_einsum_fx", "e3nn"],
+    "fairscale": ["fairscale"],
+    "torchpippy": ["pippy"],
+    "cuequivariance_torch": ["cuequivariance_torch", "opt_einsum_fx"],
+    "coremltools": ["coremltools", "torch.ao"],
+    "neural_compressor": ["neural_compressor", "torch.ao", "torch.quantization"],
 }
 USES = {client: [] for client in CLIENTS}
 
@@ -148,7 +165,7 @@ def timm_use(name):
     use("timm")(function)
 
 
-for _name in ("resnet18", "mobilenetv3_small_050", "regnetx_002", "ghostnet_050"):
+for _name in ("resnet18", "mobilenetv3_small_050", "regnetx_002", "efficientnet_lite0"):
     timm_use(_name)
 
 
@@ -285,196 +302,82 @@ def brevitas_value_trace():
     return symbolic_trace(model).code, traced.code, traced(x)
 
 
-# ---- tensors and graphs -------------------------------------------------------------------------
-
-
-@use("e3nn")
-def tensor_product():
+def representative():
     import torch
-    from e3nn import o3
 
-    product = o3.FullyConnectedTensorProduct("2x0e + 1x1o", "1x0e + 1x1o", "2x0e + 1x1o")
-    x, y = torch.randn(4, 5), torch.randn(4, 4)
-    return product(x, y)
+    for _ in range(2):
+        yield [torch.rand(1, 3, 8, 8)]
 
 
-@use("e3nn")
-def linear_and_norm():
+@use("model_compression_toolkit")
+def post_training_quantization():
+    import model_compression_toolkit as mct
     import torch
-    from e3nn import o3
 
-    linear = o3.Linear("4x0e + 2x1o", "3x0e + 2x1o")
-    product = o3.TensorSquare("2x0e + 1x1o")
-    return linear(torch.randn(5, 10)), product(torch.randn(5, 5))
+    model, x = small_net()
+    quantized, info = mct.ptq.pytorch_post_training_quantization(model, representative)
+    return [type(m).__name__ for m in quantized.modules()], quantized(x)
 
 
-@use("e3nn")
-def reduced_product():
+@use("nncf")
+def nncf_quantize():
+    import nncf
     import torch
-    from e3nn import o3
 
-    product = o3.ReducedTensorProducts("ij=ji", i="1o")
-    return product(torch.randn(2, 3), torch.randn(2, 3))
+    model, x = small_net()
+    gm = ours(torch.export.export(model, (x,)).module())
+    quantized = nncf.quantize(gm, nncf.Dataset([x]))
+    return [str(n.target) for n in quantized.graph.nodes], quantized(x)
 
 
-@use("opt_einsum_fx")
-def optimize_einsums():
+@use("nncf")
+def nncf_compress_weights():
+    import nncf
     import torch
-    import torch.fx as fx
-    from opt_einsum_fx import optimize_einsums_full
 
-    def g(x, y, z):
-        first = torch.einsum("ij,jk->ik", x, y)
-        return torch.einsum("ik,kl->il", first, z) * 2.0
-
-    inputs = torch.randn(3, 4), torch.randn(4, 5), torch.randn(5, 6)
-    optimized = optimize_einsums_full(fx.symbolic_trace(g), inputs)
-    return optimized.code, optimized(*inputs)
+    model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 64))
+    x = torch.randn(2, 64)
+    gm = ours(torch.export.export(model.eval(), (x,)).module())
+    compressed = nncf.compress_weights(gm)
+    return [str(n.target) for n in compressed.graph.nodes], compressed(x)
 
 
-@use("opt_einsum_fx")
-def jitable_and_shapes():
+@use("nncf")
+def nncf_pt2e():
+    import nncf
     import torch
-    import torch.fx as fx
-    from opt_einsum_fx import EfficientShapeProp, jitable
+    from nncf.experimental.torch.fx import quantize_pt2e
+    from torchao.quantization.pt2e.quantizer import x86_inductor_quantizer as x86
 
-    def g(x, y):
-        return torch.tensordot(torch.einsum("ij,jk->ik", x, y), y.T, dims=([1], [0]))
-
-    inputs = torch.randn(3, 4), torch.randn(4, 5)
-    gm = fx.symbolic_trace(g)
-    EfficientShapeProp(gm).run(*inputs)
-    shapes = [str(n.meta["tensor_meta"].shape) for n in gm.graph.nodes if n.op != "output"]
-    return shapes, jitable(gm)(*inputs)
+    model, x = small_net()
+    gm = ours(torch.export.export(model, (x,)).module())
+    quantizer = x86.X86InductorQuantizer()
+    quantizer.set_global(x86.get_default_x86_inductor_quantization_config())
+    quantized = quantize_pt2e(gm, quantizer, nncf.Dataset([x]))
+    return [str(n.target) for n in quantized.graph.nodes], quantized(x)
 
 
-@use("torch_geometric")
-def to_hetero():
+@use("coremltools")
+def linear_quantizer():
     import torch
-    from torch_geometric.nn import SAGEConv
-    from torch_geometric.nn import to_hetero as convert
+    from coremltools.optimize.torch.quantization import LinearQuantizer
 
-    class Net(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.conv1 = SAGEConv((-1, -1), 8)
-            self.conv2 = SAGEConv((-1, -1), 4)
-            self.lin = torch.nn.Linear(4, 2)
-
-        def forward(self, x, edge_index):
-            x = self.conv1(x, edge_index).relu()
-            return self.lin(self.conv2(x, edge_index))
-
-    edges = [("paper", "cites", "paper"), ("author", "writes", "paper"),
-             ("paper", "rev_writes", "author")]  # fmt: skip
-    model = convert(Net(), (["paper", "author"], edges), aggr="sum")
-    index = torch.tensor([[0, 1, 2], [1, 2, 0]])
-    x = {"paper": torch.randn(3, 5), "author": torch.randn(3, 5)}
-    torch.manual_seed(1)
-    return model(x, {edge: index for edge in edges})
+    model, x = small_net()
+    quantizer = LinearQuantizer(model.train())
+    prepared = quantizer.prepare(example_inputs=(x,), inplace=False)
+    prepared(x).sum().backward()
+    quantizer.step()
+    finished = quantizer.finalize(inplace=False)
+    return [f"{n.op} {n.target}" for n in finished.graph.nodes], finished.eval()(x)
 
 
-@use("torch_geometric")
-def to_hetero_with_bases():
+@use("neural_compressor")
+def post_training():
     import torch
-    from torch_geometric.nn import GCNConv
-    from torch_geometric.nn import to_hetero_with_bases as convert
+    import torch.quantization  # a copy of what torch.ao has
+    from neural_compressor import PostTrainingQuantConfig, quantization
 
-    class Net(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.conv = GCNConv(5, 4, add_self_loops=False)
-
-        def forward(self, x, edge_index):
-            return self.conv(x, edge_index).relu()
-
-    edges = [("a", "to", "b"), ("b", "to", "a")]
-    model = convert(Net(), (["a", "b"], edges), num_bases=2, in_channels={"x": 5})
-    index = torch.tensor([[0, 1, 2], [1, 2, 0]])
-    x = {"a": torch.randn(3, 5), "b": torch.randn(3, 5)}
-    return model(x, {edge: index for edge in edges})
-
-
-# ---- transformers -------------------------------------------------------------------------------
-
-
-def tiny(name):
-    import transformers
-
-    sizes = {
-        "Bert": dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
-                     intermediate_size=16, vocab_size=50),
-        "GPT2": dict(n_embd=16, n_layer=2, n_head=2, vocab_size=50, n_positions=32),
-        "T5": dict(d_model=16, d_kv=8, d_ff=16, num_layers=2, num_heads=2, vocab_size=50),
-        "DistilBert": dict(dim=16, n_layers=2, n_heads=2, hidden_dim=16, vocab_size=50),
-    }  # fmt: skip
-    config = getattr(transformers, f"{name}Config")(**sizes[name])
-    return getattr(transformers, f"{name}Model")(config).eval()
-
-
-def transformers_use(name, inputs):
-    def function():
-        import torch
-        from transformers.utils.fx import symbolic_trace
-
-        model = tiny(name)
-        gm = symbolic_trace(model, input_names=inputs)
-        ids = torch.arange(10).reshape(2, 5)
-        values = {key: torch.ones_like(ids) if "mask" in key else ids for key in inputs}
-        result = gm(**values)["last_hidden_state"]
-        assert torch.allclose(result, model(**values).last_hidden_state, atol=1e-5)
-        return result
-
-    function.__name__ = f"trace_{name}"
-    use("transformers")(function)
-
-
-transformers_use("Bert", ["input_ids", "attention_mask"])
-transformers_use("GPT2", ["input_ids", "attention_mask"])
-transformers_use("DistilBert", ["input_ids", "attention_mask"])
-transformers_use("T5", ["input_ids", "attention_mask", "decoder_input_ids"])
-
-
-@use("optimum")
-def optimum_transformations():
-    import torch
-    from optimum.fx.optimization import ChangeTrueDivToMulByInverse, MergeLinears, compose
-    from transformers.utils.fx import symbolic_trace
-
-    model = tiny("Bert")
-    gm = symbolic_trace(model, input_names=["input_ids", "attention_mask"])
-    ids = torch.arange(10).reshape(2, 5)
-    values = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-    wanted = gm(**values)["last_hidden_state"]
-    changed = compose(ChangeTrueDivToMulByInverse(), MergeLinears())(gm)
-    result = changed(**values)["last_hidden_state"]
-    assert torch.allclose(result, wanted, atol=1e-4)
-    return [str(n.target) for n in changed.graph.nodes], result
-
-
-@use("onnx2torch")
-def convert_onnx():
-    import numpy as np
-    import onnx
-    import torch
-    from onnx import TensorProto, helper, numpy_helper
-    from onnx2torch import convert
-
-    rng = np.random.default_rng(0)
-    weight = rng.standard_normal((4, 3, 3, 3)).astype(np.float32)
-    nodes = [
-        helper.make_node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]),
-        helper.make_node("Relu", ["c"], ["r"]),
-        helper.make_node("GlobalAveragePool", ["r"], ["p"]),
-        helper.make_node("Flatten", ["p"], ["f"]),
-        helper.make_node("Add", ["f", "b"], ["y"]),
-    ]
-    graph = helper.make_graph(
-        nodes, "net", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 8, 8])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4])],
-        [numpy_helper.from_array(weight, "w"), numpy_helper.from_array(weight[0, 0, 0, :1], "b")],
-    )  # fmt: skip
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
-    onnx.checker.check_model(model)
-    module = convert(model)
-    return module.code, module(torch.ones(1, 3, 8, 8))
+    model, x = small_net()
+    data = torch.utils.data.DataLoader([(x[0], 0), (x[1], 1)], batch_size=1)
+    quantized = quantization.fit(model, PostTrainingQuantConfig(), calib_dataloader=data)
+    return [str(n.target) for n in quantized.model.graph.nodes], quantized.model(x)

@@ -5,12 +5,13 @@ and torch.fx's signatures.
 """
 import contextlib
 import copy
+import typing
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import _core
-from ._glue import symint
+from ._glue import is_theirs, own_codegen, symint
 from ._glue.codegen import CodeGen, PythonCode, TransformCodeFunc, _BoxedCodeGen, _color_codes
 from ._glue.codegen import _color_fns, _custom_builtins, _CustomBuiltin, _format_target, _identity
 from ._glue.codegen import _is_from_torch, _is_magic, _override_sym_repr, _parse_stack_trace
@@ -23,6 +24,10 @@ from .node import Argument, Node, Target, _format_arg, _get_qualified_name, _typ
 __all__ = ["PythonCode", "CodeGen", "Graph"]
 
 _snake_case = _core._snake_case
+
+# How generated code spells the class of a type like list[int]; code generators of others use it.
+_origin_type_map = {cls: getattr(typing, name) for cls, name in (
+    (list, "List"), (dict, "Dict"), (set, "Set"), (frozenset, "FrozenSet"), (tuple, "Tuple"))}
 
 
 class _InsertPoint:
@@ -88,6 +93,17 @@ class Graph(_core.Graph):
             vars(self).update(known)
             return getattr(self, name)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    @property
+    def _codegen(self) -> Any:
+        own = vars(self)
+        return own["_codegen"] if "_codegen" in own else self.__getattr__("_codegen")
+
+    @_codegen.setter
+    def _codegen(self, codegen: Any) -> None:
+        if not isinstance(codegen, CodeGen) and is_theirs(codegen):
+            codegen = own_codegen(codegen)
+        vars(self)["_codegen"] = codegen
 
     # ---- insertion points ----
 

@@ -50,8 +50,8 @@ static cfx_status prepare(base *b)
 static cfx_status add_given(base *b, cfx_node *n)
 {
     cfx_error *err = b->s->err;
-    /* As in torch.fx, an attribute is called after its path here. */
-    const cfxi_copy_as as = {.name = n->op == CFX_OP_GET_ATTR ? NULL : n->name->data};
+    /* As in torch.fx, an input or attribute is called after its target here. */
+    const cfxi_copy_as as = {.name = NULL};
     cfx_node *copy =
         cfxi_ir_graph_copy_as(b->part->graph, n, &as, cfxi_split_map_look_up, b->map, err);
     if (!copy)

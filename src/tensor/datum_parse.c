@@ -61,7 +61,7 @@ static cfx_datum parse_tensor(cfx_dims *dims, span s, size_t open, const cfx_all
     if (s.text[s.size - 1] != ']')
         return refuse(s, "does not end with ']'", err);
     if (!find_dtype(trim((span){s.text, open}), &dtype))
-        return refuse((span){s.text, open}, "is not a dtype", err);
+        return refuse((span){s.text, open}, "is not a dtype; write float32, int64, bool, ...", err);
     const span inside = trim((span){s.text + open + 1, s.size - open - 2});
     for (size_t at = 0, end; inside.size && at <= inside.size; at = end + 1) {
         end = end_of_size(inside, at);

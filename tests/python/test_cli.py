@@ -124,6 +124,8 @@ def test_every_verb_explains_itself():
         assert text.startswith(f"cfx {verb}: ") and "\nexamples:\n" in text
         assert "--color auto|always|never" in text
         assert max(map(len, text.splitlines())) <= 80
+    for words in (("help",), ("help", "help"), ("help", "--help"), ("--help", "-h")):
+        assert cfx(*words).stdout == cfx("--help").stdout
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])

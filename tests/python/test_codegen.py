@@ -633,7 +633,8 @@ def test_short_names_of_dtypes_whichever_is_imported_first():
 
 def test_tables():
     expected, found = torch.fx.graph, cfx.graph
-    for name in ("magic_methods", "inplace_methods", "reflectable_magic_methods", "dtype_abbrs"):
+    for name in ("magic_methods", "inplace_methods", "reflectable_magic_methods", "dtype_abbrs",
+                 "_origin_type_map"):
         assert list(getattr(found, name).items()) == list(getattr(expected, name).items())
     assert list(found._custom_builtins) == list(expected._custom_builtins)
     for name, custom in expected._custom_builtins.items():

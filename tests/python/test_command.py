@@ -314,6 +314,16 @@ def test_check_tells_what_differs(folder, capsys):
     assert Path("graph.txt").exists()  # to look at
 
 
+def test_modules_in_this_folder(folder):
+    """As the installed command finds them: Python looks beside that, not here."""
+    program = ("import sys; sys.path[:] = [p for p in sys.path if p not in ('', sys.argv[1])]; "
+               "from cfx.__main__ import main; sys.argv[1:] = sys.argv[2:]; sys.exit(main())")
+    env = {**os.environ, "PYTHONPATH": str(Path(cfx.__file__).parents[1])}
+    words = [sys.executable, "-c", program, str(Path.cwd()), "trace", "net:Tied", "-o", "graph.txt"]
+    done = subprocess.run(words, capture_output=True, text=True, env=env)
+    assert done.returncode == 0 and Path("graph.txt").exists(), done.stderr
+
+
 # ---- bad input --------------------------------------------------------------------------------
 
 BAD = [

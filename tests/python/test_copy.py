@@ -341,6 +341,27 @@ def test_node_copy(fx, show):
 
 
 @same
+def test_node_copy_with_nodes_of_another_graph(fx, show):
+    """As fairscale's shard_model does: a node gets a placeholder of the next graph as its argument,
+    and is then copied there."""
+    g, k = fx.Graph(), fx.Graph()
+    x = g.placeholder("x")
+    a = g.call_function(torch.add, (x, 1), {"alpha": x}, type_expr=int)
+    a.meta["v"] = 3
+    p = k.placeholder("p")
+    a.args, seen = (p, [x]), []
+    c = k.node_copy(a, lambda n: seen.append(n.name) or p)
+    show(seen, c.args, c.kwargs, c.name, c.type, c.meta, c.args[0] is p, c.all_input_nodes)
+    d = k.node_copy(a, lambda n: 2 if n is x else n)
+    k.output((c, d))
+    show(d.args, d.kwargs, c in p.users, d in p.users, k.python_code("self").src)
+    show(lambda: k.node_copy(a, lambda n: 1 / 0), len(k.nodes))
+    a.args = (p,)
+    a.kwargs = {}
+    show(k.node_copy(a).args[0] is p)
+
+
+@same
 def test_graph_copy(fx, show):
     g = fx.Graph()
     x = g.placeholder("x", type_expr=int)

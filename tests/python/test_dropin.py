@@ -570,3 +570,67 @@ def test_metadata_survives_copies():
     assert found >= n - 2
     cfx.replace_pattern(gm, relu, sigmoid, carry_meta=True)
     assert check_annotation(gm.graph, gm.graph) == n
+
+
+def test_settings_of_symbolic_sizes_are_torchs():
+    """As nequip sets them around make_fx."""
+    import torch.fx.experimental._config as settings
+
+    def shapes(duck):
+        cfx.experimental._config.use_duck_shape = duck
+        assert settings.use_duck_shape is cfx.experimental._config.use_duck_shape is duck
+        make_fx = cfx.experimental.proxy_tensor.make_fx
+        apart = make_fx(lambda a, b: (a + 1, b + 1), tracing_mode="symbolic")
+        gm = apart(torch.ones(3), torch.ones(3))
+        return {str(n.meta["val"].shape) for n in gm.graph.find_nodes(op="placeholder")}
+
+    with settings.patch(use_duck_shape=True):
+        assert len(shapes(True)) == 1 and len(shapes(False)) == 2
+
+
+# What `import torch` loads of torch.fx and cfx has nothing for: docs/compatibility.md.
+NOT_HERE = ("_utils", "tensor_type", "experimental.unification", "experimental._backward_state",
+            "experimental._constant_symnode", "passes.regional_inductor", "passes.runtime_assert")
+
+
+def test_modules_that_nobody_imported():
+    """`import torch` loads most of torch.fx, so clients name its modules without an import."""
+    program = """if True:
+        import sys, torch, cfx
+        names = [n[9:] for n in sys.modules if n.startswith("torch.fx.")]
+        for name in names:
+            module = cfx
+            try:
+                for part in name.split("."):
+                    module = getattr(module, part)
+                assert "cfx." + name in sys.modules
+            except AttributeError:
+                print(name)
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    missing = [name for name in done.stdout.split() if not name.startswith(NOT_HERE)]
+    assert not missing
+    for package in (cfx.experimental, cfx.passes, cfx.passes.infra, cfx.passes.dialect.common):
+        with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+            package.nothing
+        assert all(hasattr(package, name) for name in dir(package))
+
+
+@pytest.mark.parametrize("how", ["attribute", "set_codegen"])
+def test_code_generator_of_torch(how):
+    """As torchpippy does: the first stage takes what the exported module takes."""
+    theirs_gm = torch.fx.symbolic_trace(
+        lambda x: x["k"] + x["v"], concrete_args={"x": {"k": torch.fx.PH, "v": torch.fx.PH}})
+    assert type(theirs_gm.graph._codegen) is torch.fx.graph._PyTreeCodeGen
+    gm = cfx.symbolic_trace(lambda a, b: a + b)
+    codegen = copy.deepcopy(theirs_gm.graph._codegen)
+    if how == "attribute":
+        gm.graph._codegen = codegen
+    else:
+        gm.graph.set_codegen(codegen)
+    assert type(gm.graph._codegen) is cfx.graph._PyTreeCodeGen
+    gm.graph._codegen.pytree_info = gm.graph._codegen.pytree_info._replace(out_spec=None)
+    gm.recompile()
+    assert torch.equal(gm({"k": X, "v": X}), X + X)
+    assert torch.equal(copy.deepcopy(gm)({"k": X, "v": X}), X + X)

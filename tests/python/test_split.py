@@ -456,3 +456,15 @@ def test_attributes_by_path_as_torch(path):
         assert model.space.x.y == 4
         with pytest.raises(AttributeError):
             module.setattr_recursive(model, "space.nope.y", 4)
+
+
+def test_inputs_of_the_whole_are_called_after_their_targets():
+    found = []
+    for fx, split in BOTH:
+        g = fx.Graph()
+        x, y = g.placeholder("x"), g.create_node("placeholder", "given", name="inner")
+        g.output((g.call_function(torch.relu, (g.call_function(torch.add, (x, y)),)), y))
+        whole = split(fx.GraphModule(torch.nn.Module(), g), None, lambda n: int(n.name == "relu"))
+        found.append([whole.code, whole.submod_0.code, whole.submod_1.code])
+    assert found[0] == found[1]
+    assert "def forward(self, x, given):" in found[1][0] and "inner" not in found[1][0]

@@ -42,6 +42,8 @@ def _import(name: str) -> Any:
     if name.endswith(".py") or os.sep in name:
         with users(f"cannot import '{name}'"):
             return _import_file(Path(name))
+    if not {"", os.getcwd()} & set(sys.path):  # an installed command does not look here by itself
+        sys.path.insert(0, os.getcwd())
     try:
         with users(f"cannot import '{name}'"):
             return importlib.import_module(name)

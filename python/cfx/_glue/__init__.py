@@ -165,6 +165,14 @@ def is_theirs(x):
     return any(home.startswith(("torch.fx.", "torch.export.")) for home in homes)
 
 
+def own_codegen(codegen):
+    """The twin of a code generator of torch.fx, which writes torch.fx's names; one without a twin
+    is given back."""
+    from ..interop.convert import own_codegen as convert
+
+    return convert(codegen)
+
+
 def copy_foreign(job):
     """node_copy and graph_copy of what is not cfx's: (graph, source, how, return_output_node)."""
     if not is_theirs(job[1]):

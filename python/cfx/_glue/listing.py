@@ -1,4 +1,7 @@
-"""What dir() shows of a module: its public names, and not what it imports for itself."""
+"""What dir() shows of a module: its public names, and not what it imports for itself. And packages
+whose modules are there at once, as torch.fx's are."""
+import importlib
+import pkgutil
 from collections.abc import Callable
 from typing import Any
 
@@ -16,3 +19,24 @@ def public_names(space: dict[str, Any], *also: str) -> Callable[[], list[str]]:
         return sorted({*own, *also, *special})
 
     return listed
+
+
+def submodules(space: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` for a package with these globals. Its modules are imported when
+    somebody asks for them: `import torch` loads most of torch.fx's, so programs name them without
+    importing them."""
+    package = space["__name__"]
+
+    def names() -> list[str]:
+        return [module.name for module in pkgutil.iter_modules(space["__path__"])]
+
+    def load(name: str) -> Any:
+        if name.startswith("__") or name not in names():
+            raise AttributeError(f"module '{package}' has no attribute '{name}'")
+        return importlib.import_module(f"{package}.{name}")
+
+    def listed() -> list[str]:
+        public = [name for name in names() if not name.startswith("_")]
+        return sorted({*public_names(space)(), *public})
+
+    return load, listed

@@ -81,6 +81,24 @@ def _renewed(value: Any, twins: dict[Any, Any], depth: int) -> Any:
         return value
 
 
+def codegen_twin(codegen: Any, source: Any, dest: Any) -> Any:
+    """What a code generator of one library is in the other; None if it is of another class."""
+    name = type(codegen).__name__
+    known = type(codegen) is getattr(source.graph, name, None)
+    if not known or not hasattr(dest.graph, name):
+        return None
+    twin = object.__new__(getattr(dest.graph, name))
+    vars(twin).update(vars(codegen))
+    if getattr(twin, "pytree_info", None) is not None:
+        twin.pytree_info = dest.graph._PyTreeInfo(*codegen.pytree_info)
+    return twin
+
+
+def own_codegen(codegen: Any) -> Any:
+    """The twin of a code generator of torch.fx in cfx; one without a twin is given back."""
+    return codegen_twin(codegen, torch.fx, cfx) or codegen
+
+
 class _Copy:
     """The copy of one graph. `root` is torch's module that its paths lead into, or None."""
 
@@ -155,16 +173,12 @@ class _Copy:
         return {**meta, **twins}
 
     def codegen(self, codegen: Any) -> Any:
-        name = type(codegen).__name__
-        known = type(codegen) is getattr(self.source.graph, name, None)
-        if not known or not hasattr(self.dest.graph, name):
-            raise TypeError(f"the code generator {type(codegen).__module__}.{name} has no "
+        twin = codegen_twin(codegen, self.source, self.dest)
+        if twin is None:
+            cls = type(codegen)
+            raise TypeError(f"the code generator {cls.__module__}.{cls.__name__} has no "
                             f"counterpart in {self.dest.__name__}; give the graph another one: "
                             f"graph.set_codegen({self.source.__name__}.CodeGen())")  # fmt: skip
-        twin = object.__new__(getattr(self.dest.graph, name))
-        vars(twin).update(vars(codegen))
-        if getattr(twin, "pytree_info", None) is not None:
-            twin.pytree_info = self.dest.graph._PyTreeInfo(*codegen.pytree_info)
         return twin
 
 

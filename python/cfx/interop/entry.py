@@ -71,3 +71,8 @@ def borrowed(module: str, name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module 'cfx.{module}' has no attribute {name!r}")
     return getattr(importlib.import_module(f"torch.fx.{module}"), name)
+
+
+def lend(module: str, name: str, value: Any) -> None:
+    """Sets a name of such a module, where torch reads it."""
+    setattr(importlib.import_module(f"torch.fx.{module}"), name, value)

@@ -1,11 +1,10 @@
 """Transforms: the passes of the core by name (docs/passes.md), and the transforms of
 torch.fx.passes in submodules of the same names (these need torch)."""
 import importlib
-import pkgutil
 from typing import Any, NamedTuple
 
 from .. import _core
-from .._glue.listing import public_names
+from .._glue.listing import submodules
 
 
 class Pass(NamedTuple):
@@ -95,15 +94,4 @@ def functionalize(module: Any, *, same_dtypes: bool = False) -> list[tuple[Any, 
     return left
 
 
-def _submodules() -> list[str]:
-    return [module.name for module in pkgutil.iter_modules(__path__)]
-
-
-def __getattr__(name: str) -> Any:  # as torch.fx.passes, whose submodules are there at once
-    if name.startswith("_") or name not in _submodules():
-        raise AttributeError(f"module 'cfx.passes' has no attribute '{name}'")
-    return importlib.import_module(f"cfx.passes.{name}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*public_names(globals())(), *_submodules()})
+__getattr__, __dir__ = submodules(globals())

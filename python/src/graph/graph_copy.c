@@ -219,11 +219,68 @@ static PyObject *copy_foreign(PyGraph *self, PyObject *from, PyObject *how, PyOb
     return answer;
 }
 
+/* Whether a value has a node of another graph in it, which the graph holds as a plain object. */
+static bool has_foreign(module_state *st, cfx_value v)
+{
+    if (v.kind == CFX_KIND_HOST)
+        return cfx_value_object(v) && is_node(st, cfx_value_object(v));
+    size_t n;
+    const cfx_value *items = cfx_value_items(v, &n);
+    for (size_t i = 0; i < n; i++)
+        if (items[i].kind >= CFX_KIND_SLICE || items[i].kind == CFX_KIND_HOST)
+            if (has_foreign(st, items[i]))
+                return true;
+    return false;
+}
+
+static PyObject *map_leaf(void *ctx, PyObject *leaf)
+{
+    const copy_job *job = ctx;
+    const bool mapped = job->callable && is_node(job->dest->st, leaf);
+    return mapped ? PyObject_CallOneArg(job->callable, leaf) : Py_NewRef(leaf);
+}
+
+/* node_copy of a node with nodes of other graphs among its arguments: the core maps only nodes that
+ * it knows as such, torch.fx maps all, and the copy may well be in the graph of the others. */
+static PyObject *copy_with_foreign(copy_job *job, PyObject *from)
+{
+    static const char *const names[] = {"op", "target", "args", "kwargs", "name", "type"};
+    static const char *const after[] = {"_location", "_scope"};
+    PyObject *parts[6] = {NULL};
+    int n = 0;
+    while (n < 6 && (parts[n] = PyObject_GetAttrString(from, names[n])) != NULL) {
+        if (n == 2 || n == 3)
+            Py_SETREF(parts[n], map_tree(job->dest->st, parts[n], map_leaf, job));
+        if (!parts[n])
+            break;
+        n++;
+    }
+    PyObject *node = n == 6 ? graph_create_node(job->dest, parts, 6, NULL) : NULL;
+    for (int i = 0; node && i < 2; i++) {
+        PyObject *part = PyObject_GetAttrString(from, after[i]);
+        if (!part || PyObject_SetAttrString(node, after[i], part) < 0)
+            Py_CLEAR(node);
+        Py_XDECREF(part);
+    }
+    while (n > 0)
+        Py_DECREF(parts[--n]);
+    return node;
+}
+
+static PyObject *copy_node(copy_job *job, PyNode *from)
+{
+    cfx_error err = {0};
+    if (has_foreign(job->dest->st, cfx_node_args(from->n)) ||
+        has_foreign(job->dest->st, cfx_node_kwargs(from->n)))
+        return copy_with_foreign(job, (PyObject *)from);
+    cfx_node *n = cfx_graph_copy_node(job->dest->g, from->n, copy_arg, job, &err);
+    return n ? node_wrap(job->dest, n) : raise_cfx(&err);
+}
+
 PyObject *graph_node_copy(FAST_ARGS)
 {
     static const char *const names[] = {"node", "arg_transform"};
     static const arg_spec spec = {"node_copy", names, 2, 1, 2};
-    cfx_error err = {0};
     PyObject *in[2];
     if (!take_args(&spec, args, nargs, kwnames, in))
         return NULL;
@@ -235,9 +292,8 @@ PyObject *graph_node_copy(FAST_ARGS)
     copy_job job = {node_graph(from), self, in[1] == Py_None ? NULL : in[1], NULL, 0};
     cfx_iter here = hold(self->g);
     cfx_iter there = hold(job.source->g);
-    cfx_node *n = cfx_graph_copy_node(self->g, from->n, copy_arg, &job, &err);
-    PyObject *node = n ? node_wrap(self, n) : raise_cfx(&err);
-    if (node && copy_meta(self, from->n, n) < 0)
+    PyObject *node = copy_node(&job, from);
+    if (node && copy_meta(self, from->n, ((PyNode *)node)->n) < 0)
         Py_CLEAR(node);
     release_made(&job);
     cfx_iter_end(&there);
