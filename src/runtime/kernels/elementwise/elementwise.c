@@ -79,6 +79,7 @@ typedef enum result_type {
     SAME,      /* the type of the arguments together */
     FLOAT,     /* float32 where that is no float */
     REAL,      /* the real type of complex */
+    REAL_FLOAT,
     BOOLEAN,
     INT_NOT_BOOL  /* int64 for bool */
 } result_type;
@@ -123,6 +124,8 @@ typedef struct row {
     X(lgamma, lgamma, CFXI_REALS, FLOAT)                                                           \
     X(digamma, digamma, CFXI_REALS, FLOAT)                                                         \
     X(i0, i0, CFXI_REALS, FLOAT)                                                                   \
+    X(sinc, sinc, CFXI_ANY, FLOAT)                                                                 \
+    X(special_ndtr, ndtr, CFXI_REALS, FLOAT)                                                       \
     X(deg2rad, deg2rad, CFXI_REALS, FLOAT)                                                         \
     X(rad2deg, rad2deg, CFXI_REALS, FLOAT)                                                         \
     X(frac, frac, CFXI_FLOATS, SAME)                                                               \
@@ -141,6 +144,7 @@ typedef struct row {
 /* Those whose kernels (unary.c, activation.c) do more: which types they take. */
 #define OTHER_UNARY_ROWS(X)                                                                        \
     X(abs, abs, CFXI_NUMBERS, REAL)                                                                \
+    X(angle, angle, CFXI_ANY, REAL_FLOAT)                                                          \
     X(sgn, sgn, CFXI_ANY, SAME)                                                                    \
     X(floor, floor, CFXI_INTS | CFXI_FLOATS, SAME)                                                 \
     X(ceil, ceil, CFXI_INTS | CFXI_FLOATS, SAME)                                                   \
@@ -215,6 +219,7 @@ static cfx_dtype result_of(result_type gives, cfx_dtype d)
     case SAME: return d;
     case FLOAT: return cfxi_elementwise_float_of(d);
     case REAL: return cfxi_elementwise_real_of(d);
+    case REAL_FLOAT: return cfxi_elementwise_real_of(cfxi_elementwise_float_of(d));
     case BOOLEAN: return CFX_DTYPE_BOOL;
     case INT_NOT_BOOL: return d == CFX_DTYPE_BOOL ? CFX_DTYPE_INT64 : d;
     }
