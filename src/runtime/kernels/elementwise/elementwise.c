@@ -250,7 +250,10 @@ cfx_status cfxi_rule_unary(cfxi_call *c)
     const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     row r = row_of(c->op);
     CFX_TRY(check_type(c, (cfx_dtype)x->dtype, r.takes));
-    return cfxi_rt_result_broadcast(c, 0, result_of(r.gives, (cfx_dtype)x->dtype), &x, 1);
+    const cfx_dtype gives = result_of(r.gives, (cfx_dtype)x->dtype);
+    if (c->op == CFX_OPID_angle && cfx_dtype_is_complex((cfx_dtype)x->dtype))
+        return cfxi_rt_result(c, 0, gives, x->size, x->ndim);  /* contiguous, as in PyTorch */
+    return cfxi_rt_result_broadcast(c, 0, gives, &x, 1);
 }
 
 cfx_status cfxi_rule_binary(cfxi_call *c)

@@ -304,7 +304,8 @@ cfx_status cfxi_kernel_unique(cfxi_call *c)
     cfx_tensor *dense = cfxi_rt_contiguous(c, x, (cfx_dtype)x->dtype);
     if (!dense)
         return c->err->status;
-    cfx_status status = has_dim(c) ? unique_along(c, dense, parts) : unique_elements(c, dense, parts);
+    cfx_status status =
+        has_dim(c) ? unique_along(c, dense, parts) : unique_elements(c, dense, parts);
     if (status == CFX_OK)
         status = give(c, parts);
     drop_parts(parts);
