@@ -109,8 +109,8 @@ def test_a_name_belongs_to_one_operator(copy, tmp_path):
     done = subprocess.run(["make", "-C", tmp_path, "build/generated/ops_index.inc"], env=PLAIN,
                           capture_output=True, text=True, timeout=300)
     assert done.returncode != 0
-    assert re.search(r"include/cfx/ops\.def:\d+: 'aten\.heaviside\.default' is also a name of "
-                     r"'\w+', in line \d+; a name belongs to one operator\n", done.stderr)
+    assert re.search(r"include/cfx/ops\.def:\d+: '\S*heaviside\S*' is also a name of "
+                     r"'heaviside', in line \d+; a name belongs to one operator\n", done.stderr)
 
 
 def test_its_unit_test(copy):
