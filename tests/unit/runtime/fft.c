@@ -16,8 +16,8 @@ static cfx_status run(const cfx_allocator *a, void *length)
     double x[LONGEST] = {0, 1};
     const int64_t n = *(int64_t *)length;
     cfx_runtime *rt = cfx_runtime_new(&(cfx_runtime_options){.allocator = a, .threads = 1}, &err);
-    cfx_datum arg = cfx_datum_tensor(cfx_tensor_from_memory(CFX_DTYPE_FLOAT64, &n, NULL, 1, x, false,
-                                                            NULL, NULL, a, &err));
+    cfx_datum arg = cfx_datum_tensor(cfx_tensor_from_memory(CFX_DTYPE_FLOAT64, &n, NULL, 1, x,
+                                                            false, NULL, NULL, a, &err));
     cfx_datum y = cfx_operator_run(rt, CFX_OPID_fft_fft, &arg, 1, &err);
     if (y.kind == CFX_DATUM_TENSOR) {
         const double *got = cfx_tensor_data(y.as.tensor);
