@@ -35,6 +35,7 @@ ROOMS = {
     KERNELS + "reduce": "",
     KERNELS + "linalg": "",
     KERNELS + "layout": "",
+    KERNELS + "fft": "",
     KERNELS + "index": "",
     KERNELS + "conv": "",
     KERNELS + "norm": "",

@@ -93,6 +93,29 @@ static bool is_switch(const cfx_node *n, const char *target, cfx_value *gone)
     return target && strcmp(target, "torch.is_grad_enabled") == 0;
 }
 
+/* What autocast changes is not computed here; one that is switched off changes nothing. */
+static bool is_idle_autocast(const cfx_node *n, const char *target)
+{
+    static const char home[] = "torch.amp.autocast_mode.";
+    if (!target || strncmp(target, home, sizeof home - 1) != 0)
+        return false;
+    target += sizeof home - 1;
+    if (strcmp(target, "_exit_autocast") == 0)  /* of what has gone */
+        return cfxi_lower_argument(n, 0, "mode").kind == CFX_KIND_NONE;
+    const cfx_value enabled = cfxi_lower_argument(n, 2, "enabled");
+    return strcmp(target, "_enter_autocast") == 0 && enabled.kind == CFX_KIND_BOOL &&
+           !enabled.as.b;
+}
+
+/* setattr(x, "requires_grad", flag) of a tensor. */
+static bool switches_gradients(const cfx_node *n)
+{
+    const cfx_value of = cfx_node_arg(n, 0);
+    const cfx_value name = cfx_node_arg(n, 1);
+    return cfx_node_operator(n) == CFX_OPID_setattr && of.kind == CFX_KIND_NODE &&
+           name.kind == CFX_KIND_STR && strcmp(cfx_value_text(name, NULL), "requires_grad") == 0;
+}
+
 /* x.requires_grad and its like. */
 static bool asks_for_gradients(const cfx_node *n)
 {
@@ -138,11 +161,17 @@ static cfx_status lower_call(cfxi_lower *l, cfx_node *n)
     const char *target = cfx_node_operator(n) ? NULL : cfx_node_target(n, NULL, &host);
     if (is_switch(n, target, &gone))
         return replace_node(l, n, gone);
+    if (is_idle_autocast(n, target) || switches_gradients(n))
+        return replace_node(l, n, cfx_value_none());
     bool done;
     CFX_TRY(cfxi_lower_list_method(l, n, &done));
     if (done)
         return CFX_OK;
     if (!cfx_node_operator(n)) {
+        if (target && strncmp(target, "torch.amp.autocast_mode._", 25) == 0)
+            return cfxi_lower_refuse(l, n, "a program in C computes in the types of its tensors, "
+                                     "not in those that autocast picks; convert tensors where "
+                                     "they change, or switch autocast off");
         const cfx_custom_operator *custom = cfxi_rt_node_custom(n, l->library);
         if (custom)
             return cfxi_lower_custom(l, n, custom);

@@ -293,6 +293,27 @@ static bool has_host(cfx_value v)
     return cfxi_ir_value_has(v, CFXI_KIND_BIT(CFX_KIND_HOST));
 }
 
+enum { MOST_NUMBERS = 16 };
+
+/* Numbers of classes that only the host knows (numpy.float64), also in a list, as plain ones. */
+static cfx_value plain_numbers(const cfxi_lower *l, cfx_value v)
+{
+    cfx_value plain[MOST_NUMBERS];
+    size_t n;
+    const cfx_host *host = l->g->host;
+    const cfx_value *items = cfx_value_items(v, &n);
+    if (v.kind == CFX_KIND_HOST && host && host->number && cfx_value_object(v)) {
+        cfx_value number = v;
+        return host->number(host->ctx, cfx_value_object(v), &number, l->err) == CFX_OK ? number : v;
+    }
+    if ((v.kind != CFX_KIND_LIST && v.kind != CFX_KIND_TUPLE) || n > MOST_NUMBERS || !has_host(v))
+        return v;
+    for (size_t i = 0; i < n; i++)
+        plain[i] = items[i].kind == CFX_KIND_HOST ? plain_numbers(l, items[i]) : items[i];
+    return v.kind == CFX_KIND_LIST ? cfx_value_list(l->g, plain, n, l->err)
+                                   : cfx_value_tuple(l->g, plain, n, l->err);
+}
+
 /* What the row wants in the place of what the caller may write. */
 static cfx_value translate(const cfxi_lower *l, cfxi_lowered *c, const cfx_schema_param *param,
                            cfx_value v)
@@ -403,7 +424,7 @@ static bool hand_over(cfxi_lower *l, const binding *b, cfxi_lowered *c, bool str
                 return false;
             continue;
         }
-        c->args[p->param] = b->values[i];
+        c->args[p->param] = plain_numbers(l, b->values[i]);
         if (p->value.text)
             c->defaults[p->param] = p->value;
     }

@@ -77,6 +77,8 @@ static const prefix prefixes[] = {
 static const prefix other_homes[] = {
     {"torch._C._nn.", "F.", CFX_SPELLING_FUNCTION},
     {"torch._C._linalg.linalg_", "linalg.", CFX_SPELLING_FUNCTION},
+    {"torch._C._fft.fft_", "torch.fft.", CFX_SPELLING_FUNCTION},
+    {"torch._C._special.special_", "torch.special.", CFX_SPELLING_FUNCTION},
     {"torch.functional.", "torch.", CFX_SPELLING_FUNCTION},
     {"torch._tensor.", ".", CFX_SPELLING_METHOD},
     {"_operator.", "operator.", CFX_SPELLING_FUNCTION},

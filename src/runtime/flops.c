@@ -13,6 +13,7 @@ typedef enum formula {
     INPUT,        /* factor for each element of the first argument */
     WINDOW,       /* pooling: the window's size for each element of the result */
     INNER,        /* products: the last size of argument `factor` for each element of the result */
+    GROUPED,      /* _grouped_mm */
     SUM_OF_BATCH, /* addbmm */
     BILINEAR,
     CONTRACTED,   /* tensordot */
@@ -36,6 +37,7 @@ typedef struct row {
 static const row rows[CFX_OPERATOR_COUNT] = {
     ROW(mm, INNER, 0), ROW(matmul, INNER, 0), ROW(bmm, INNER, 0), ROW(mv, INNER, 0),
     ROW(dot, INNER, 0), ROW(vdot, INNER, 0), ROW(addmm, INNER, 1), ROW(addmv, INNER, 1),
+    ROW(_grouped_mm, GROUPED, 0), ROW(grouped_mm_fallback, GROUPED, 0),
     ROW(baddbmm, INNER, 1), ROW(linear, INNER, 1), ROW(addbmm, SUM_OF_BATCH, 0),
     ROW(bilinear, BILINEAR, 0), ROW(tensordot, CONTRACTED, 0), ROW(chain_matmul, CHAIN, 0),
     ROW(einsum, EINSUM, 0), ROW(outer, RESULT, 1), ROW(kron, RESULT, 1), ROW(cross, RESULT, 3),
@@ -267,6 +269,10 @@ static int64_t evaluate(const counting *k, row r)
         return window(k);
     case INNER:
         return times(k, 2, times(k, result, size_from_end(tensor_at(k, r.factor), 1)));
+    case GROUPED:  /* of two matrices the groups share what is summed over */
+        if (k->result && tensor_at(k, 0) && k->result->ndim > tensor_at(k, 0)->ndim)
+            return times(k, 2, times(k, input, size_from_end(weight, 1)));
+        return times(k, 2, times(k, result, size_from_end(tensor_at(k, 0), 1)));
     case SUM_OF_BATCH:
         return times(k, 2, times(k, product(k, weight, 0), size_from_end(tensor_at(k, 2), 1)));
     case BILINEAR:

@@ -13,6 +13,26 @@ def randn(*shape):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(len(shape)))
 
 
+def grouped():
+    """What _grouped_mm takes: 2 and 3 dimensions, 16 and 32 bits, transposed weights, a group
+    without rows. PyTorch wants rows of multiples of 16 bytes, and leaves undefined what is in no
+    group."""
+    ends = torch.tensor([3, 3, 8], dtype=torch.int32)
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        rows, weights, wide = (randn(*shape).to(dtype) for shape in ((8, 16), (3, 16, 24), (16, 8)))
+        few = randn(0, 16).to(dtype)
+        turned = weights.mT.contiguous().mT
+        yield rows, weights, ends
+        yield rows, turned, ends
+        yield rows, weights, ends, None, dtype
+        yield rows[::2], weights, torch.tensor([0, 9, 1, 9, 4], dtype=torch.int32)[::2]
+        yield few, weights, torch.zeros(3, dtype=torch.int32)
+        yield turned.mT, wide, ends
+        yield wide, rows, ends  # what is summed over is split
+        yield wide, rows, torch.tensor([2, 5], dtype=torch.int32)
+        yield weights.mT.contiguous(), weights
+
+
 def recurrent(name, gates):
     """A network of two layers, in both directions, and a cell."""
     x, h = randn(5, 2, 3), randn(4, 2, 4)
@@ -62,6 +82,31 @@ def calls():
             (lambda x, n: aten.adaptive_max_pool1d.default(x, n), row, [3])],
         "adaptive_max_pool2d_with_indices": [(aten.adaptive_max_pool2d.default, image, [2, 4])],
         "adjoint": [(torch.adjoint, x), (torch.adjoint, x + 1j)],
+        "_grouped_mm": [(torch._grouped_mm, *args) for args in grouped()],
+        "_fft_c2c": [(aten._fft_c2c.default, t, dims, norm, forward)
+                     for t in (row + 1j, volume.permute(2, 4, 0, 1, 3) * (1 + 2j))
+                     for dims in ([0], [2, 1], [0, 1, 2])
+                     for norm in (0, 1, 2) for forward in (True, False)],
+        "_fft_r2c": [(aten._fft_r2c.default, t, dims, norm, half)
+                     for t in (row, row.mT, volume.double()) for dims in ([1], [0, 2])
+                     for norm in (0, 1, 2) for half in (True, False)],
+        "_fft_c2r": [(aten._fft_c2r.default, row + 1j * row.flip(0), dims, norm, n)
+                     for dims, sizes in (([2], (14, 15)), ([2, 0], (2, 3)))
+                     for norm in (0, 1, 2) for n in sizes],
+        "fft_fftshift": [(torch.fft.fftshift, row), (torch.fft.fftshift, row, [2, 1])],
+        "fft_ifftshift": [(torch.fft.ifftshift, row), (torch.fft.ifftshift, row, [2])],
+        **{f"{name}_window": [(getattr(torch, f"{name}_window"), n, periodic)
+                              for n in (0, 1, 2, 7, 8) for periodic in (True, False)]
+           for name in ("hann", "hamming", "kaiser")},
+        "fill_diagonal": [
+            (lambda x, *args: x.clone().fill_diagonal_(*args), t, value, wrap)
+            for t in (x, x.T, randn(9, 2), randn(9, 2).long(), randn(0, 3), randn(3, 3, 3),
+                      randn(2, 2) * 1j)
+            for value in (2, -3) for wrap in (False, True)],
+        "is_complex": [(torch.is_complex, x), (torch.is_complex, x + 1j)],
+        "hasattr": [(hasattr, x, name) for name in ("shape", "dtype", "relu", "T")]
+                   + [(hasattr, 3, "real"), (hasattr, None, "shape")],
+        "unique_consecutive": [(torch.unique_consecutive, numbers)],
         **recurrent("lstm", 4), **recurrent("gru", 3),
         **recurrent("rnn_tanh", 1), **recurrent("rnn_relu", 1),
         "affine_grid": [(torch.nn.functional.affine_grid, randn(2, 2, 3), [2, 3, 4, 5], False)],

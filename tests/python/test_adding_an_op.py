@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("CFX_BUILD", ROOT / "build"))
 STEP = re.compile(r"^## \d\. .*?`(\S+)`.*?^```\w*\n(.*?)^```$", re.M | re.S)
 TABLE = "include/cfx/ops.def"
-FUNCTIONS = "src/runtime/kernels/elementwise/polar.c"
-UNIT = "tests/unit/runtime/polar.c"
+FUNCTIONS = "src/runtime/kernels/elementwise/heaviside.c"
+UNIT = "tests/unit/runtime/heaviside.c"
 FOLDERS = ("include", "build/include", "src", "build/generated", "tests/unit", "python/src")
 MAKE_STATE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
 PLAIN = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", *MAKE_STATE)}
@@ -73,7 +73,7 @@ class Copy:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    return Copy(tmp_path_factory.mktemp("polar"))
+    return Copy(tmp_path_factory.mktemp("heaviside"))
 
 
 def test_three_places(copy):
@@ -82,18 +82,19 @@ def test_three_places(copy):
 
 def test_the_command_knows_it(copy):
     cfx = copy.link(copy.folder / "cfx", *copy.objects("cli"))
-    assert "aten.polar.default" in run(cfx, "ops", "torch.polar")
+    assert "aten.heaviside.default" in run(cfx, "ops", "torch.heaviside")
     text = ("graph():\n %x = placeholder[target=x]()\n"
-            " %y = call_function[target=torch.polar](%x, 0.0)\n output(%y)\n")
+            " %y = call_function[target=torch.heaviside](%x, 0.5)\n output(%y)\n")
     shown = run(cfx, "show", "--shapes", "x=float64[N, 3]", input=text)
-    assert re.search(r"%y\s+complex128\[N, 3\]", shown)
-    assert run(cfx, "run", "--input", "2.0", input=text) == \
-        "tensor(2.+0.j, dtype=torch.complex128)\n"
+    assert re.search(r"%y\s+float64\[N, 3\]", shown)
+    assert run(cfx, "run", "--input", "0.0", input=text) == \
+        "tensor(0.5000, dtype=torch.float64)\n"
 
 
 def test_c_programs_have_a_function(copy):
     header = (copy.folder / "build/include/cfx/operators.h").read_text()
-    assert "static inline cfx_var cfx_polar_at(cfx_at at, cfx_var abs, cfx_var angle)\n" in header
+    function = "cfx_heaviside_at(cfx_at at, cfx_var self, cfx_var values)"
+    assert f"static inline cfx_var {function}\n" in header
 
 
 def test_a_name_belongs_to_one_operator(copy, tmp_path):
@@ -104,16 +105,16 @@ def test_a_name_belongs_to_one_operator(copy, tmp_path):
         shutil.copytree(copy.folder / name, tmp_path / name)
     row = copy.steps[TABLE]
     table = (tmp_path / TABLE).read_text()
-    (tmp_path / TABLE).write_text(table.replace(row, row + row.replace("(polar,", "(again,")))
+    (tmp_path / TABLE).write_text(table.replace(row, row + row.replace("(heaviside,", "(again,")))
     done = subprocess.run(["make", "-C", tmp_path, "build/generated/ops_index.inc"], env=PLAIN,
                           capture_output=True, text=True, timeout=300)
     assert done.returncode != 0
-    assert re.search(r"include/cfx/ops\.def:\d+: 'aten\.polar\.default' is also a name of '\w+', "
-                     r"in line \d+; a name belongs to one operator\n", done.stderr)
+    assert re.search(r"include/cfx/ops\.def:\d+: '\S*heaviside\S*' is also a name of "
+                     r"'heaviside', in line \d+; a name belongs to one operator\n", done.stderr)
 
 
 def test_its_unit_test(copy):
-    program = copy.link(copy.folder / "polar", copy.folder / UNIT)
+    program = copy.link(copy.folder / "heaviside", copy.folder / UNIT)
     assert " passed, 0 failed" in run(program, env=PLAIN)
 
 
@@ -125,6 +126,6 @@ def test_pytorchs_samples(copy):
     copy.link(copy.folder / f"python/cfx/_core{suffix}", *copy.objects("python/src"), *command,
               options=["-shared", "-Wl,-Bsymbolic-functions"])
     done = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
-               "-o", f"pythonpath={copy.folder / 'python'}", "-k", "polar",
+               "-o", f"pythonpath={copy.folder / 'python'}", "-k", "heaviside",
                ROOT / "tests/python/test_operators.py")
     assert re.search(r"1 rows, 1 of PyTorch's descriptions, \d\d samples: 0 different", done)

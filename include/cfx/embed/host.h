@@ -77,6 +77,10 @@ struct cfx_host {
      * (optional; default: no effect) */
     int (*is_impure)(void *ctx, cfx_node *n);
 
+    /* If `object` is a number of another class than the language's own (numpy.float64), *number
+     * becomes that BOOL, INT or FLOAT; else it stays. Lowering asks for arguments. (optional) */
+    cfx_status (*number)(void *ctx, void *object, cfx_value *number, cfx_error *err);
+
     void *ctx;
 };
 

@@ -176,6 +176,43 @@ static int is_impure(void *ctx, cfx_node *n)
     return impure;
 }
 
+/* Whether NumPy has made it to hold one number of this kind ("int", "float", ...). */
+static bool is_numpys(PyObject *o, const char *kind)
+{
+    const char *name = Py_TYPE(o)->tp_name;
+    return strncmp(name, "numpy.", 6) == 0 && strncmp(name + 6, kind, strlen(kind)) == 0;
+}
+
+/* Subclasses of int and float, and the numbers of NumPy's that are none. */
+static cfx_status number(void *ctx, void *object, cfx_value *out, cfx_error *err)
+{
+    (void)ctx;
+    PyObject *o = object;
+    PyObject *own = NULL;  /* as a number of Python's */
+    if (PyErr_Occurred())
+        return failed(err);
+    if (is_numpys(o, "bool")) {
+        const int truth = PyObject_IsTrue(o);
+        *out = truth < 0 ? *out : cfx_value_bool(truth);
+        return truth < 0 ? failed(err) : CFX_OK;
+    }
+    if (PyFloat_Check(o) || is_numpys(o, "float"))
+        own = PyNumber_Float(o);
+    else if (PyLong_Check(o) || is_numpys(o, "int") || is_numpys(o, "uint"))
+        own = PyNumber_Index(o);
+    else
+        return CFX_OK;
+    int overflow = 0;
+    if (own && PyFloat_Check(own))
+        *out = cfx_value_float(PyFloat_AS_DOUBLE(own));
+    else if (own) {
+        const long long value = PyLong_AsLongLongAndOverflow(own, &overflow);
+        *out = overflow ? *out : cfx_value_int(value);
+    }
+    Py_XDECREF(own);
+    return own ? CFX_OK : failed(err);
+}
+
 void host_init(module_state *st)
 {
     st->host = (cfx_host){
@@ -192,6 +229,7 @@ void host_init(module_state *st)
         .retarget = retarget,
         .outdate = outdate,
         .is_impure = is_impure,
+        .number = number,
         .ctx = st,
     };
 }

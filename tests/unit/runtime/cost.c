@@ -55,6 +55,11 @@ TEST(products)
     CHECK_STR_EQ("48", flops(CFX_OPID_linear, "[2, 3]; [4, 3]; [4]"));
     CHECK_STR_EQ("240", flops(CFX_OPID_bilinear, "[2, 3]; [2, 5]; [4, 3, 5]"));
     CHECK_STR_EQ("12", flops(CFX_OPID_outer, "[3]; [4]"));
+    CHECK_STR_EQ("240", flops(CFX_OPID__grouped_mm, "[10, 3]; [2, 3, 4]; int32[2]"));
+    CHECK_STR_EQ("240", flops(CFX_OPID__grouped_mm, "[2, 4, 3]; [3, 10]; int32[2]"));
+    CHECK_STR_EQ("240", flops(CFX_OPID__grouped_mm, "[3, 10]; [10, 4]; int32[2]"));
+    CHECK_STR_EQ("240", flops(CFX_OPID__grouped_mm, "[2, 5, 3]; [2, 3, 4]"));
+    CHECK_STR_EQ("24*N", flops(CFX_OPID_grouped_mm_fallback, "[N, 3]; [2, 3, 4]; int64[2]"));
 }
 
 TEST(convolutions)

@@ -56,6 +56,8 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
     X(softshrink, x > S(0) ? x - S(0) : x < -S(0) ? x + S(0) : x != x ? x : (T)0)                  \
     X(softsign, x / (1 + fabs(x)))
 
+#define CFXI_PI 3.14159265358979323846
+
 /* NaN wins. */
 #define CFXI_MAX(a, b) ((a) > (b) || (a) != (a) ? (a) : (b))
 #define CFXI_MIN(a, b) ((a) < (b) || (a) != (a) ? (a) : (b))
@@ -100,6 +102,9 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
     X(lgamma, (T)cfxi_elementwise_lgamma(x))                                                       \
     X(digamma, (T)cfxi_elementwise_digamma(x))                                                     \
     X(i0, (T)cfxi_elementwise_i0(x))                                                               \
+    X(sinc, x == 0 ? (T)1 : sin((T)CFXI_PI * x) / ((T)CFXI_PI * x))                                \
+    X(ndtr, (T)0.5 * erfc(x * (T)-0.70710678118654752440))                                         \
+    X(angle, x != x ? x : x < 0 ? (T)CFXI_PI : (T)0)                                               \
     X(logit, log(x / (1 - x)))                                                                     \
     X(logit_eps, logit_of(x < S(0) ? S(0) : x > 1 - S(0) ? 1 - S(0) : x))                          \
     X(round_up, rint(x * S(0)) / S(0))                                                             \
@@ -153,6 +158,7 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
     X(sigmoid, inverse(1 + cexp(-x)))                                                              \
     X(silu, complex_silu(x))                                                                       \
     X(tanhshrink, x - ctanh(x))                                                                    \
+    X(sinc, x == 0 ? 1 : csin(CFXI_PI * x) / (CFXI_PI * x))                                        \
     X(softsign, x / (1 + cabs(x)))                                                                 \
     X(nan_to_num, complex_nan_to_num(x, s))                                                        \
     X(pow_s, complex_power(x, S(0)))                                                               \

@@ -79,6 +79,7 @@ typedef enum result_type {
     SAME,      /* the type of the arguments together */
     FLOAT,     /* float32 where that is no float */
     REAL,      /* the real type of complex */
+    REAL_FLOAT,
     BOOLEAN,
     INT_NOT_BOOL  /* int64 for bool */
 } result_type;
@@ -123,6 +124,8 @@ typedef struct row {
     X(lgamma, lgamma, CFXI_REALS, FLOAT)                                                           \
     X(digamma, digamma, CFXI_REALS, FLOAT)                                                         \
     X(i0, i0, CFXI_REALS, FLOAT)                                                                   \
+    X(sinc, sinc, CFXI_ANY, FLOAT)                                                                 \
+    X(special_ndtr, ndtr, CFXI_REALS, FLOAT)                                                       \
     X(deg2rad, deg2rad, CFXI_REALS, FLOAT)                                                         \
     X(rad2deg, rad2deg, CFXI_REALS, FLOAT)                                                         \
     X(frac, frac, CFXI_FLOATS, SAME)                                                               \
@@ -141,6 +144,7 @@ typedef struct row {
 /* Those whose kernels (unary.c, activation.c) do more: which types they take. */
 #define OTHER_UNARY_ROWS(X)                                                                        \
     X(abs, abs, CFXI_NUMBERS, REAL)                                                                \
+    X(angle, angle, CFXI_ANY, REAL_FLOAT)                                                          \
     X(sgn, sgn, CFXI_ANY, SAME)                                                                    \
     X(floor, floor, CFXI_INTS | CFXI_FLOATS, SAME)                                                 \
     X(ceil, ceil, CFXI_INTS | CFXI_FLOATS, SAME)                                                   \
@@ -215,6 +219,7 @@ static cfx_dtype result_of(result_type gives, cfx_dtype d)
     case SAME: return d;
     case FLOAT: return cfxi_elementwise_float_of(d);
     case REAL: return cfxi_elementwise_real_of(d);
+    case REAL_FLOAT: return cfxi_elementwise_real_of(cfxi_elementwise_float_of(d));
     case BOOLEAN: return CFX_DTYPE_BOOL;
     case INT_NOT_BOOL: return d == CFX_DTYPE_BOOL ? CFX_DTYPE_INT64 : d;
     }
@@ -245,7 +250,10 @@ cfx_status cfxi_rule_unary(cfxi_call *c)
     const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     row r = row_of(c->op);
     CFX_TRY(check_type(c, (cfx_dtype)x->dtype, r.takes));
-    return cfxi_rt_result_broadcast(c, 0, result_of(r.gives, (cfx_dtype)x->dtype), &x, 1);
+    const cfx_dtype gives = result_of(r.gives, (cfx_dtype)x->dtype);
+    if (c->op == CFX_OPID_angle && cfx_dtype_is_complex((cfx_dtype)x->dtype))
+        return cfxi_rt_result(c, 0, gives, x->size, x->ndim);  /* contiguous, as in PyTorch */
+    return cfxi_rt_result_broadcast(c, 0, gives, &x, 1);
 }
 
 cfx_status cfxi_rule_binary(cfxi_call *c)

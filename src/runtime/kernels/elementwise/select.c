@@ -2,6 +2,8 @@
  * copy, complex. */
 #include "blocks.h"
 
+#include <math.h>
+
 /* ---- choosing ------------------------------------------------------------------------------ */
 
 #define CHOOSE(type)                                                                               \
@@ -200,5 +202,26 @@ cfx_status cfxi_kernel_complex(cfxi_call *c)
         part.data += k * cfxi_tensor_itemsize(&part);
         CFX_TRY(cfxi_rt_copy(c->rt, &part, cfxi_rt_tensor(c, k), c->err));
     }
+    return CFX_OK;
+}
+
+/* n numbers of a length and an angle each, step[] bytes apart. */
+static void polar_row(void *ctx, int64_t n, char *const *at, const int64_t *step)
+{
+    const cfx_tensor *const *t = ctx;
+    const cfx_dtype to = cfx_tensor_dtype(t[0]);
+    const cfx_dtype from = cfx_tensor_dtype(t[1]);
+    for (int64_t i = 0; i < n; i++) {
+        const double length = cfxi_tensor_load_float(from, at[1] + i * step[1]);
+        const double angle = cfxi_tensor_load_float(from, at[2] + i * step[2]);
+        const double parts[2] = {length * cos(angle), length * sin(angle)};
+        cfxi_tensor_store_complex(to, at[0] + i * step[0], parts);
+    }
+}
+
+cfx_status cfxi_kernel_polar(cfxi_call *c)
+{
+    const cfx_tensor *t[] = {cfxi_rt_result_at(c, 0), cfxi_rt_tensor(c, 0), cfxi_rt_tensor(c, 1)};
+    cfxi_rt_loop(c->rt, t, 3, 1024, polar_row, (void *)t);
     return CFX_OK;
 }

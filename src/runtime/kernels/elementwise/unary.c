@@ -24,6 +24,17 @@ cfx_status cfxi_kernel_abs(cfxi_call *c)
     return run(c, &m);
 }
 
+cfx_status cfxi_kernel_angle(cfxi_call *c)
+{
+    cfxi_map m = map_of(c, CFXI_FN_angle);
+    m.common = cfxi_elementwise_float_of(m.common);
+    if (cfx_dtype_is_complex(m.common)) {
+        m.fn = CFXI_FN_complex_angle;
+        m.gives = CFXI_GIVES_REAL;
+    }
+    return run(c, &m);
+}
+
 cfx_status cfxi_kernel_sgn(cfxi_call *c)
 {
     cfxi_map m = map_of(c, CFXI_FN_sign);

@@ -1,6 +1,8 @@
 /* properties.c - what a tensor is: its sizes, its type. Rules alone: no element is looked at. */
 #include "runtime/view_impl.h"
 
+#include <stdio.h>
+
 /* ---- sizes --------------------------------------------------------------------------------- */
 
 cfx_status cfxi_rule_numel(cfxi_call *c)
@@ -74,6 +76,13 @@ cfx_status cfxi_rule_is_floating_point(cfxi_call *c)
 {
     cfx_dtype dtype = (cfx_dtype)cfxi_rt_tensor(c, 0)->dtype;
     cfxi_rt_result_datum(c, 0, cfx_datum_bool(cfx_dtype_is_float(dtype)));
+    return CFX_OK;
+}
+
+cfx_status cfxi_rule_is_complex(cfxi_call *c)
+{
+    cfx_dtype dtype = (cfx_dtype)cfxi_rt_tensor(c, 0)->dtype;
+    cfxi_rt_result_datum(c, 0, cfx_datum_bool(cfx_dtype_is_complex(dtype)));
     return CFX_OK;
 }
 
@@ -277,24 +286,29 @@ static cfx_datum dict_attribute(cfx_datum d, const char *name)
     return cfx_datum_invalid();
 }
 
+/* INVALID if it has none of the name that is known here. */
+static cfx_datum attribute_of(cfxi_call *c, cfx_datum object, const char *name)
+{
+    switch ((cfx_datum_kind)object.kind) {
+    case CFX_DATUM_TENSOR: return tensor_attribute(c, object, name);
+    case CFX_DATUM_TUPLE:
+    case CFX_DATUM_SLICE: return item_by_name(object, name);
+    case CFX_DATUM_BOOL:
+    case CFX_DATUM_INT:
+    case CFX_DATUM_FLOAT:
+    case CFX_DATUM_COMPLEX: return number_attribute(object, name);
+    case CFX_DATUM_DICT: return dict_attribute(object, name);  /* of finfo */
+    case CFX_DATUM_DTYPE: return dtype_attribute((cfx_dtype)object.as.i, name);
+    case CFX_DATUM_DEVICE: return device_attribute(c, object, name);
+    default: return cfx_datum_invalid();
+    }
+}
+
 cfx_status cfxi_rule_getattr(cfxi_call *c)
 {
     cfx_datum object = c->args[0];
     const char *name = cfxi_rt_str(c, 1);
-    cfx_datum found;
-    switch ((cfx_datum_kind)object.kind) {
-    case CFX_DATUM_TENSOR: found = tensor_attribute(c, object, name); break;
-    case CFX_DATUM_TUPLE:
-    case CFX_DATUM_SLICE: found = item_by_name(object, name); break;
-    case CFX_DATUM_BOOL:
-    case CFX_DATUM_INT:
-    case CFX_DATUM_FLOAT:
-    case CFX_DATUM_COMPLEX: found = number_attribute(object, name); break;
-    case CFX_DATUM_DICT: found = dict_attribute(object, name); break;  /* of finfo */
-    case CFX_DATUM_DTYPE: found = dtype_attribute((cfx_dtype)object.as.i, name); break;
-    case CFX_DATUM_DEVICE: found = device_attribute(c, object, name); break;
-    default: found = cfx_datum_invalid(); break;
-    }
+    cfx_datum found = attribute_of(c, object, name);
     if (found.kind == CFX_DATUM_INVALID && c->err->status == CFX_OK && !cfxi_rt_is_none(c, 2))
         found = cfx_datum_retain(c->args[2]);
     if (found.kind == CFX_DATUM_INVALID && c->err->status == CFX_OK)
@@ -302,4 +316,31 @@ cfx_status cfxi_rule_getattr(cfxi_call *c)
                          cfx_datum_kind_name((cfx_datum_kind)object.kind), name);
     cfxi_rt_result_datum(c, 0, found);
     return found.kind == CFX_DATUM_INVALID ? c->err->status : CFX_OK;
+}
+
+/* Whether it is a method of tensors that has a row. */
+static bool is_method(const char *name)
+{
+    char spelling[CFX_SPELLING_SIZE];
+    const int size = snprintf(spelling, sizeof spelling, "torch.Tensor.%s", name);
+    return size > 0 && (size_t)size < sizeof spelling &&
+           cfx_operator_find(spelling, (size_t)size) != CFX_OPID_NONE;
+}
+
+/* Of what is not known here there may be more: only None has nothing that a program asks for. */
+cfx_status cfxi_rule_hasattr(cfxi_call *c)
+{
+    const cfx_datum object = c->args[0];
+    const char *name = cfxi_rt_str(c, 1);
+    cfx_datum found = attribute_of(c, object, name);
+    const bool known = found.kind != CFX_DATUM_INVALID ||
+                       (object.kind == CFX_DATUM_TENSOR && is_method(name));
+    cfx_datum_release(found);
+    CFX_TRY(c->err->status);
+    if (!known && object.kind != CFX_DATUM_NONE)
+        return cfxi_fail(c, CFX_E_TYPE, "cannot tell whether '%s' has the attribute '%.60s'; cfx "
+                         "does not know it", cfx_datum_kind_name((cfx_datum_kind)object.kind),
+                         name);
+    cfxi_rt_result_datum(c, 0, cfx_datum_bool(known));
+    return CFX_OK;
 }

@@ -1,4 +1,5 @@
 /* triangle.c - triangles and diagonals of matrices. */
+#include "runtime/kernels/elementwise/blocks.h"
 #include "runtime/view_impl.h"
 
 /* ---- tril, triu ---------------------------------------------------------------------------- */
@@ -116,4 +117,45 @@ cfx_status cfxi_kernel_diag(cfxi_call *c)
     CFX_TRY(cfxi_rt_view_diagonal(c, &v, cfxi_rt_int(c, 1), 0, 1));
     cfxi_rt_view_borrow(&diagonal, x, &v);
     return cfxi_rt_copy(c->rt, cfxi_rt_result_at(c, 0), &diagonal, c->err);
+}
+
+/* ---- fill_diagonal ------------------------------------------------------------------------- */
+
+enum { SELF, VALUE, WRAP };
+
+cfx_status cfxi_rule_fill_diagonal(cfxi_call *c)
+{
+    const cfx_tensor *x = cfxi_rt_tensor(c, SELF);
+    if (x->ndim < 2)
+        return cfxi_fail(c, CFX_E_SHAPE, "dimensions must larger than 1");
+    for (size_t d = 1; x->ndim > 2 && d < x->ndim; d++)
+        if (!cfxi_rt_same_size(c, x->size[0], x->size[d]))
+            return cfxi_fail(c, CFX_E_SHAPE, "all dimensions of input must be of equal length");
+    return cfxi_rt_result_like(c, 0, (cfx_dtype)x->dtype, x);
+}
+
+/* Wrapped, the diagonal of a tall matrix begins again, a row below where it ended. */
+cfx_status cfxi_kernel_fill_diagonal(cfxi_call *c)
+{
+    const cfx_tensor *y = cfxi_rt_result_at(c, 0);
+    const int64_t rows = y->size[0];
+    const int64_t columns = y->size[1];
+    const bool wrap = y->ndim == 2 && cfxi_rt_bool(c, WRAP);
+    double room[2];
+    cfx_tensor header;
+    cfx_tensor line = *y;
+    const cfx_tensor *value = cfxi_elementwise_as_operand(c->args[VALUE], &header, room);
+    CFX_TRY(cfxi_rt_copy(c->rt, cfxi_rt_result_at(c, 0), cfxi_rt_tensor(c, SELF), c->err));
+    line.ndim = 1;
+    line.stride[0] = 0;
+    for (size_t d = 0; d < y->ndim; d++)
+        line.stride[0] += y->stride[d];
+    for (int64_t first = 0; columns > 0 && first < rows; first += columns + 1) {
+        line.data = y->data + first * y->stride[0];
+        line.size[0] = rows - first < columns ? rows - first : columns;
+        CFX_TRY(cfxi_rt_copy(c->rt, &line, value, c->err));
+        if (!wrap)
+            break;
+    }
+    return CFX_OK;
 }

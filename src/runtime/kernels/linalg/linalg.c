@@ -1,4 +1,4 @@
-/* linalg.c - determinants, inverses, systems of equations; Cholesky and QR. */
+/* linalg.c - determinants, inverses, systems of equations, triangular ones; Cholesky and QR. */
 #include "product_impl.h"
 #include "linalg_impl.h"
 
@@ -343,6 +343,93 @@ cfx_status cfxi_kernel_linalg_solve(cfxi_call *c)
     }
     cfxi_rt_scratch_free(c->rt, lu);
     return status;
+}
+
+/* ---- triangular systems -------------------------------------------------------------------- */
+
+enum { TRIANGLE, RIGHT, UPPER, LEFT, UNIT };
+
+cfx_status cfxi_rule_linalg_solve_triangular(cfxi_call *c)
+{
+    const char *name = "linalg.solve_triangular";
+    const cfx_tensor *a = cfxi_rt_tensor(c, TRIANGLE);
+    const cfx_tensor *b = cfxi_rt_tensor(c, RIGHT);
+    const bool left = cfxi_rt_bool(c, LEFT);
+    int64_t sizes[CFX_MAX_DIMS];
+    size_t ndim;
+    if (a->ndim < 2 || b->ndim < 2)
+        return cfxi_fail(c, CFX_E_SHAPE, "%s: The input tensor %c must have at least 2 dimensions.",
+                         name, a->ndim < 2 ? 'A' : 'B');
+    if (!cfxi_rt_same_size(c, cfxi_linalg_rows(a), cfxi_linalg_columns(a)))
+        return cfxi_fail(c, CFX_E_SHAPE, "%s: A must be batches of square matrices, but they are "
+                         "%lld by %lld matrices", name, (long long)cfxi_linalg_rows(a),
+                         (long long)cfxi_linalg_columns(a));
+    if (!cfxi_rt_same_size(c, cfxi_linalg_rows(a),
+                           left ? cfxi_linalg_rows(b) : cfxi_linalg_columns(b)))
+        return cfxi_fail(c, CFX_E_SHAPE, "%s: Incompatible shapes of A and B for the equation "
+                         "%s = B", name, left ? "AX" : "XA");
+    if (!cfx_dtype_is_complex((cfx_dtype)a->dtype) && a->dtype != CFX_DTYPE_FLOAT32 &&
+        a->dtype != CFX_DTYPE_FLOAT64)
+        return cfxi_fail(c, CFX_E_UNSUPPORTED, "%s is not implemented for %s", name,
+                         cfx_dtype_name((cfx_dtype)a->dtype));
+    cfx_tensor batch_a = cfxi_linalg_shown(a);
+    cfx_tensor batch_b = cfxi_linalg_shown(b);
+    batch_a.ndim = (uint8_t)(a->ndim - 2), batch_b.ndim = (uint8_t)(b->ndim - 2);
+    const cfx_tensor *both[] = {&batch_a, &batch_b};
+    CFX_TRY(cfxi_rt_broadcast(c, both, 2, sizes, &ndim));
+    sizes[ndim++] = cfxi_linalg_rows(b);
+    sizes[ndim++] = cfxi_linalg_columns(b);
+    CFX_TRY(cfxi_rt_result(c, 0, (cfx_dtype)a->dtype, sizes, ndim));
+    if (!c->infer)
+        make_column_major(cfxi_rt_result_at(c, 0));
+    return CFX_OK;
+}
+
+/* Without C's detour for infinities, so that a zero on the diagonal acts as in real numbers. */
+static cfxi_z quotient(cfxi_z a, cfxi_z b)
+{
+    return cimag(b) == 0 ? CMPLX(creal(a) / creal(b), cimag(a) / creal(b)) : a / b;
+}
+
+/* x (n x k) becomes the solution of a x = x, where what is on the other side of a's diagonal does
+ * not count, nor the diagonal if it is all ones. */
+static void substitute(const cfxi_z *a, int64_t n, cfxi_z *x, int64_t k, bool upper, bool unit)
+{
+    for (int64_t step = 0; step < n; step++) {
+        const int64_t i = upper ? n - 1 - step : step;
+        for (int64_t p = upper ? i + 1 : 0; p < (upper ? n : i); p++)
+            for (int64_t j = 0; j < k; j++)
+                x[i * k + j] -= cfxi_linalg_z_mul(a[i * n + p], x[p * k + j]);
+        for (int64_t j = 0; !unit && j < k; j++)
+            x[i * k + j] = quotient(x[i * k + j], a[i * n + i]);
+    }
+}
+
+cfx_status cfxi_kernel_linalg_solve_triangular(cfxi_call *c)
+{
+    cfx_tensor a = cfxi_linalg_shown(cfxi_rt_tensor(c, TRIANGLE));
+    cfx_tensor b = cfxi_linalg_shown(cfxi_rt_tensor(c, RIGHT));
+    cfx_tensor out = cfxi_linalg_shown(cfxi_rt_result_at(c, 0));
+    bool upper = cfxi_rt_bool(c, UPPER);
+    if (!cfxi_rt_bool(c, LEFT)) {  /* X A = B is A' X' = B' */
+        transpose(&a);
+        transpose(&b);
+        transpose(&out);
+        upper = !upper;
+    }
+    const int64_t n = cfxi_linalg_rows(&a);
+    const int64_t k = cfxi_linalg_columns(&b);
+    cfxi_z *matrix = cfxi_linalg_matrix_scratch(c, n * n + n * k);
+    if (!matrix)
+        return CFX_E_NOMEM;
+    for (int64_t i = 0, count = cfxi_linalg_matrix_count(&out); i < count; i++) {
+        cfxi_linalg_matrix_load(&a, cfxi_linalg_matrix_at(&a, &out, i), matrix);
+        cfxi_linalg_matrix_load(&b, cfxi_linalg_matrix_at(&b, &out, i), matrix + n * n);
+        substitute(matrix, n, matrix + n * n, k, upper, cfxi_rt_bool(c, UNIT));
+        cfxi_linalg_matrix_store(&out, cfxi_linalg_matrix_at(&out, &out, i), matrix + n * n);
+    }
+    cfxi_rt_scratch_free(c->rt, matrix);
+    return CFX_OK;
 }
 
 /* ---- Cholesky ------------------------------------------------------------------------------ */

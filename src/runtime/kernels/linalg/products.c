@@ -1,5 +1,5 @@
-/* products.c - products made of others: tensordot, bilinear, kron, chain_matmul, cross, grouped
- * matrices; distances between rows; the trace. */
+/* products.c - products made of others: tensordot, bilinear, kron, chain_matmul, cross; distances
+ * between rows; the trace. */
 #include "product_impl.h"
 #include "runtime/runtime_impl.h"
 
@@ -421,6 +421,7 @@ cfx_status cfxi_kernel_cross(cfxi_call *c)
     }
     return status;
 }
+cfx_status cfxi_kernel_linalg_cross(cfxi_call *c) { return cfxi_kernel_cross(c); }
 
 /* ---- trace --------------------------------------------------------------------------------- */
 
@@ -568,55 +569,4 @@ cfx_status cfxi_kernel_cdist(cfxi_call *c)
     cfx_tensor_release(b);
     cfx_tensor_release(a);
     return status;
-}
-
-/* ---- grouped matrices ---------------------------------------------------------------------- */
-
-cfx_status cfxi_rule_grouped_mm(cfxi_call *c)
-{
-    const cfx_tensor *x = cfxi_rt_tensor(c, 0);
-    const cfx_tensor *w = cfxi_rt_tensor(c, 1);
-    const cfx_tensor *offs = cfxi_rt_tensor(c, 2);
-    if (x->ndim != 2 || w->ndim != 3 || offs->ndim != 1 ||
-        !cfxi_rt_same_size(c, x->size[1], w->size[1]) ||
-        !cfxi_rt_same_size(c, offs->size[0], w->size[0]) || x->dtype != w->dtype)
-        return cfxi_fail(c, CFX_E_SHAPE, "grouped matrices: expected [rows, k], [groups, k, n] "
-                         "with the same dtype and one offset per group");
-    if (x->dtype == CFX_DTYPE_BOOL)
-        return cfxi_fail(c, CFX_E_UNSUPPORTED, "matrix products are not implemented for bool");
-    const int64_t sizes[] = {x->size[0], w->size[2]};
-    return cfxi_rt_result(c, 0, (cfx_dtype)x->dtype, sizes, 2);
-}
-
-/* Rows up to offs[0] by the first matrix, up to offs[1] by the second, ...; the rest is 0. */
-cfx_status cfxi_kernel_grouped_mm_fallback(cfxi_call *c)
-{
-    cfx_tensor x = cfxi_linalg_shown(cfxi_rt_tensor(c, 0));
-    cfx_tensor w = cfxi_linalg_shown(cfxi_rt_tensor(c, 1));
-    const cfx_tensor *offs = cfxi_rt_tensor(c, 2);
-    cfx_tensor out = cfxi_linalg_shown(cfxi_rt_result_at(c, 0));
-    const int64_t rows = x.size[0];
-    int64_t first = 0;
-    if (cfxi_tensor_numel(&out) > 0)
-        memset(out.data, 0, (size_t)cfxi_tensor_numel(&out) * cfxi_tensor_itemsize(&out));
-    w.ndim = 2;
-    w.size[0] = w.size[1], w.size[1] = w.size[2];
-    w.stride[0] = w.stride[1], w.stride[1] = w.stride[2];
-    for (int64_t g = 0; g < offs->size[0]; g++) {
-        int64_t end =
-            cfxi_tensor_load_int((cfx_dtype)offs->dtype, offs->data + g * offs->stride[0]);
-        if (end < first || end > rows)
-            return cfxi_fail(c, CFX_E_SHAPE, "grouped matrices: offsets must not decrease or "
-                             "exceed the number of rows");
-        cfx_tensor part = cfxi_linalg_shown(&x);
-        cfx_tensor to = cfxi_linalg_shown(&out);
-        cfx_tensor matrix = cfxi_linalg_shown(&w);
-        part.size[0] = to.size[0] = end - first;
-        part.data += first * x.stride[0];
-        to.data += first * out.stride[0];
-        matrix.data += g * cfxi_rt_tensor(c, 1)->stride[0];
-        CFX_TRY(cfxi_linalg_product(c, &to, &part, &matrix, &one));
-        first = end;
-    }
-    return CFX_OK;
 }

@@ -1,11 +1,31 @@
 /* unique.c - the different elements of a tensor, or its different slices along a dimension; where
  * each element's is, and how many there are of each.
  *
- * One tensor, or a tuple of two or three, as the flags ask. NaN differs from everything. */
+ * One tensor, or a tuple of two or three, as the flags ask. NaN differs from everything.
+ * unique_consecutive leaves everything where it is: what is as the one before it goes. */
 #include "sort_impl.h"
 
-/* (input, sorted, return_inverse, return_counts, dim) */
+/* (input, sorted, return_inverse, return_counts, dim); unique_consecutive has no `sorted`. */
 enum { INPUT, SORTED, INVERSE, COUNTS, DIM };
+
+static bool keeps_order(const cfxi_call *c) { return c->op == CFX_OPID_unique_consecutive; }
+
+static size_t number_of(const cfxi_call *c, size_t param)
+{
+    return param - (keeps_order(c) && param > SORTED);
+}
+
+static bool wants(const cfxi_call *c, size_t param)
+{
+    return cfxi_rt_bool(c, number_of(c, param));
+}
+
+static bool has_dim(const cfxi_call *c) { return !cfxi_rt_is_none(c, number_of(c, DIM)); }
+
+static cfx_status dim_of(cfxi_call *c, size_t *dim)
+{
+    return cfxi_rt_dim(c, cfxi_rt_int(c, number_of(c, DIM)), cfxi_rt_tensor(c, INPUT)->ndim, dim);
+}
 
 static cfx_status give(cfxi_call *c, cfx_tensor *const parts[3])
 {
@@ -42,26 +62,26 @@ static cfx_tensor *slices_new(cfxi_call *c, const cfx_tensor *x, const int64_t *
 static cfx_status make_parts(cfxi_call *c, int64_t count, bool abstract, cfx_tensor *parts[3])
 {
     const cfx_tensor *x = cfxi_rt_tensor(c, INPUT);
-    bool whole = cfxi_rt_is_none(c, DIM);
+    bool whole = !has_dim(c);
     int64_t sizes[CFX_MAX_DIMS];
     size_t dim = 0;
     cfx_tensor *(*make)(cfx_dtype, const int64_t *, size_t, const cfx_allocator *, cfx_error *) =
         abstract ? cfx_tensor_new_abstract : cfx_tensor_new;
     if (!whole)
-        CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, DIM), x->ndim, &dim));
+        CFX_TRY(dim_of(c, &dim));
     memcpy(sizes, x->size, sizeof sizes);
     sizes[dim] = count;
     if (whole || abstract)
         parts[0] = make((cfx_dtype)x->dtype, sizes, whole ? 1 : x->ndim, c->rt->allocator, c->err);
     else
         parts[0] = slices_new(c, x, sizes, dim);
-    if (cfxi_rt_bool(c, INVERSE))
+    if (wants(c, INVERSE))
         parts[1] = make(CFX_DTYPE_INT64, whole ? x->size : x->size + dim, whole ? x->ndim : 1,
                         c->rt->allocator, c->err);
-    if (cfxi_rt_bool(c, COUNTS))
+    if (wants(c, COUNTS))
         parts[2] = make(CFX_DTYPE_INT64, &count, 1, c->rt->allocator, c->err);
-    bool short_of = !parts[0] || (cfxi_rt_bool(c, INVERSE) && !parts[1]) ||
-                    (cfxi_rt_bool(c, COUNTS) && !parts[2]);
+    bool short_of = !parts[0] || (wants(c, INVERSE) && !parts[1]) ||
+                    (wants(c, COUNTS) && !parts[2]);
     return short_of ? c->err->status : CFX_OK;
 }
 
@@ -78,8 +98,8 @@ cfx_status cfxi_rule_unique(cfxi_call *c)
     size_t dim;
     if (cfx_dtype_is_complex((cfx_dtype)x->dtype))
         return cfxi_fail(c, CFX_E_UNSUPPORTED, "not implemented for complex numbers");
-    if (!cfxi_rt_is_none(c, DIM)) {
-        CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, DIM), x->ndim, &dim));
+    if (has_dim(c)) {
+        CFX_TRY(dim_of(c, &dim));
         for (size_t d = 0; d < x->ndim; d++)
             if (d != dim && x->size[d] == 0 && x->size[dim] != 0)
                 return cfxi_fail(c, CFX_E_SHAPE, "There are 0 sized dimensions, and they aren't "
@@ -141,7 +161,8 @@ static cfx_status unique_elements(cfxi_call *c, const cfx_tensor *x, cfx_tensor 
         return cfxi_base_nomem(c->err);
     bool *same = (bool *)(scratch + 2 * n);
     cfxi_reduce_rank(c->rt, scratch, dtype, x->data, (int64_t)cfxi_tensor_itemsize(x), n, false);
-    cfxi_ranked *order = cfxi_reduce_sort_ranked(scratch, scratch + n, n);
+    cfxi_ranked *order =
+        keeps_order(c) ? scratch : cfxi_reduce_sort_ranked(scratch, scratch + n, n);
     for (int64_t i = 0; i < n; i++)
         same[i] =
             i && order[i].key == order[i - 1].key && !cfxi_reduce_key_is_nan(dtype, order[i].key);
@@ -215,7 +236,8 @@ static cfx_status unique_slices(cfxi_call *c, const cfx_tensor *rows, int64_t n,
                      false);
     for (int64_t i = 0; i < n; i++)
         indices[i] = i;
-    indices = sort_slices(keys, width, indices, indices + n, n);
+    if (!keeps_order(c))
+        indices = sort_slices(keys, width, indices, indices + n, n);
     for (int64_t i = 0; i < n; i++) {
         const cfxi_ranked *row = keys + indices[i] * width;
         order[i].index = indices[i];
@@ -253,7 +275,7 @@ static cfx_tensor moved_first(const cfx_tensor *t, size_t dim)
 static cfx_status unique_along(cfxi_call *c, const cfx_tensor *x, cfx_tensor *parts[3])
 {
     size_t dim;
-    CFX_TRY(cfxi_rt_dim(c, cfxi_rt_int(c, DIM), x->ndim, &dim));
+    CFX_TRY(dim_of(c, &dim));
     int64_t n = x->ndim ? x->size[dim] : 1;
     cfx_tensor *firsts = NULL;
     cfx_tensor moved = moved_first(x, dim);
@@ -282,11 +304,12 @@ cfx_status cfxi_kernel_unique(cfxi_call *c)
     cfx_tensor *dense = cfxi_rt_contiguous(c, x, (cfx_dtype)x->dtype);
     if (!dense)
         return c->err->status;
-    cfx_status status = cfxi_rt_is_none(c, DIM) ? unique_elements(c, dense, parts)
-                                             : unique_along(c, dense, parts);
+    cfx_status status =
+        has_dim(c) ? unique_along(c, dense, parts) : unique_elements(c, dense, parts);
     if (status == CFX_OK)
         status = give(c, parts);
     drop_parts(parts);
     cfx_tensor_release(dense);
     return status;
 }
+cfx_status cfxi_kernel_unique_consecutive(cfxi_call *c) { return cfxi_kernel_unique(c); }
