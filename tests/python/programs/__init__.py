@@ -4,6 +4,7 @@ Each has several inputs, which take different ways through it and have other siz
 topic; what it holds is declared by @program (a function), @module (a class of modules) and @made (a
 function that makes the program). The decorated thing stays what it was.
 """
+import collections
 import contextlib
 import copy
 import dataclasses
@@ -216,14 +217,15 @@ def _numbers(want: Any, got: Any, exact: bool) -> str:
 
 def _parts(x: Any) -> dict[Any, Any] | None:
     """What a container holds, by keys in order."""
-    if isinstance(x, (tuple, list)):
+    if isinstance(x, (tuple, list, collections.deque, collections.UserList)):
         return dict(enumerate(x))
-    if isinstance(x, dict):
-        return x
+    if isinstance(x, (dict, collections.UserDict)):
+        return dict(x)
     if dataclasses.is_dataclass(x):
         return {f.name: getattr(x, f.name) for f in dataclasses.fields(x)}
-    if type(x).__eq__ is object.__eq__ and hasattr(x, "__dict__") and not callable(x):
-        return vars(x)
+    if type(x).__eq__ is object.__eq__ and not callable(x):
+        return dict(vars(x)) if hasattr(x, "__dict__") else {
+            name: getattr(x, name) for name in getattr(x, "__slots__", ()) if hasattr(x, name)}
     return None
 
 
