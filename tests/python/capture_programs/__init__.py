@@ -17,6 +17,7 @@ import random
 import re
 import sys
 import types
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,8 @@ def attributes(model: Any) -> dict[str, Any]:
 
 
 def _kept(value: Any) -> Any:
+    if isinstance(value, weakref.ref) or torch.nn.parameter.is_lazy(value):
+        return None
     if isinstance(value, torch.Tensor):
         return value.detach().clone()
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
