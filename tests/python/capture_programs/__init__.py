@@ -87,7 +87,7 @@ def attributes(model: Any) -> dict[str, Any]:
             if name not in _OWN or name == "training":
                 found[at + name] = value
     return {name: _kept(value) for name, value in found.items()
-            if value is None or _is_data(value) or hasattr(value, "__dict__")}
+            if value is None or _is_data(value) or type(value).__module__.startswith(__name__)}
 
 
 def _kept(value: Any) -> Any:
@@ -202,9 +202,8 @@ def _kind(error: Exception, captured: Any) -> str:
         for guard in graph.guards:
             if text.startswith(f"{guard.expression} was "):
                 return guard.kind
-    if "another structure than when the model" in text or "attribute" in text:
-        return "attributes"
-    return "arguments"
+    slots = [slot.path for graph in (captured, *captured._others) for slot in graph._slots]
+    return "attributes" if text.startswith(tuple(slots)) else "arguments"
 
 
 def _capture(at: World, recapture: bool, verdict: Verdict) -> Any:

@@ -114,7 +114,7 @@ class GrowingTable(nn.Module):
         return x + self.table[:n]
 
 
-@module(randn(2, 3), randn(4, 3), tags="lazy linear")
+@module(randn(2, 3), randn(4, 3), tags="lazy linear", captured="refused uninitialized")
 class LazyLayers(nn.Module):
     def __init__(self):
         super().__init__()
@@ -463,7 +463,7 @@ class OptionalState(nn.Module):
         return h, h.detach()
 
 
-@module(randn(2, 4, 3), randn(1, 4, 3), randn(2, 6, 3), tags="lstm state kept")
+@module(randn(2, 4, 3), randn(1, 4, 3), randn(2, 6, 3), tags="lstm state kept", captured="guard attributes")
 class StatefulLSTM(nn.Module):
     def __init__(self):
         super().__init__()
