@@ -28,7 +28,7 @@ def broadcasts(a, b):
     return a + b
 
 
-@program((randn(1, 3),), (randn(5, 3),), tags="expand one", captured="guard size")
+@program((randn(1, 3),), (randn(5, 3),), tags="expand one")
 def expands_one(x):
     return x.expand(5, 3)
 
@@ -71,7 +71,7 @@ def strided_slices(x):
     return x[::2], x[n // 2:], x[: n - 1 : 3], x[-2:], x.flip(0)[1:]
 
 
-@program(randn(4, 6), randn(4, 9), randn(2, 3), tags="chunk", captured="guard size")
+@program(randn(4, 6), randn(4, 9), randn(2, 3), tags="chunk")
 def chunks(x):
     return [c.sum() for c in x.chunk(3, 1)]
 
@@ -87,7 +87,7 @@ def splits_by_sizes(x):
     return torch.split(x, [n // 2, n - n // 2])
 
 
-@program(randn(6), randn(8), randn(5), tags="as_strided unfold", captured="guard size")
+@program(randn(6), randn(8), randn(5), tags="as_strided unfold")
 def windows(x):
     return x.as_strided((x.shape[0] - 2, 3), (1, 1)), x.unfold(0, 2, 2)
 
@@ -121,12 +121,12 @@ def channels(x):
 TABLE = {3: 10.0, 5: 20.0}
 
 
-@program(randn(3), randn(5), randn(4), tags="size as key", captured="guard size")
+@program(randn(3), randn(5), randn(4), tags="size as key")
 def looks_up(x):
     return x * TABLE.get(x.shape[0], -1.0)
 
 
-@program(randn(3), randn(5), tags="size in set list", captured="guard size")
+@program(randn(3), randn(5), tags="size in set list")
 def in_collection(x):
     return x * (1 + [3, 4].count(x.shape[0])) + (x.shape[0] in {3})
 
@@ -159,7 +159,7 @@ def matches_size(x):
     return None
 
 
-@program(randn(4, 4), randn(9, 9), randn(2, 3), tags="sqrt ceil log2", captured="guard size")
+@program(randn(4, 4), randn(9, 9), randn(2, 3), tags="sqrt ceil log2")
 def math_of_sizes(x):
     n = x.numel()
     side = int(math.sqrt(n))
@@ -182,7 +182,7 @@ def tensor_of_sizes(x):
     return torch.tensor([x.shape[0], 2]), torch.tensor(x.shape), torch.as_tensor(x.shape[0] * 1.5)
 
 
-@program(randn(3), randn(5), tags="range list", captured="guard size")
+@program(randn(3), randn(5), tags="range list")
 def rows_in_python(x):
     return [x[i] * i for i in range(len(x))]
 
@@ -247,7 +247,7 @@ def rounds_down(x, a, b):
     return x * (a // b), a % b, divmod(a, b), round(a / b, 2), int(a / b)
 
 
-@program((randn(3), 10), (randn(3), 255), tags="text of number", captured="guard size")
+@program((randn(3), 10), (randn(3), 255), tags="text of number")
 def text_of_number(x, n):
     return f"{n:x}", str(n), n.bit_length()
 
@@ -267,7 +267,7 @@ def number_as_truth(x, n):
     return (x if n else -x), bool(n), not n
 
 
-@program((randn(4, 4), 1), (randn(4, 4), -1), (randn(4, 4), 0), tags="number as dim", captured="guard size")
+@program((randn(4, 4), 1), (randn(4, 4), -1), (randn(4, 4), 0), tags="number as dim")
 def number_as_dim(x, dim):
     return x.sum(dim), x.softmax(dim)
 
@@ -277,7 +277,7 @@ def number_as_index(x, i):
     return x[i], x[:, i], x[i:], x.select(0, i)
 
 
-@program((list(range(5)), 1, randn(1)), (list(range(5)), 3, randn(1)), tags="number indexes list", captured="guard size")
+@program((list(range(5)), 1, randn(1)), (list(range(5)), 3, randn(1)), tags="number indexes list")
 def indexes_list(items, i, x):
     return items[i] * x, items[:i]
 
