@@ -21,7 +21,8 @@ def item_arithmetic(x):
     return x * n + n // 2, n * 2, n / 4
 
 
-@program(randn(3), -randn(3), tags="item branch")
+@program(randn(3), -randn(3), tags="item branch",
+         captured="guard size")
 def item_branch(x):
     total = x.sum().item()
     if total > 0:
@@ -41,7 +42,8 @@ def nan_decides_not(x):
     return x + 1
 
 
-@program(torch.tensor(2.0), torch.tensor(NAN), torch.tensor(3.0), tags="nan item compare")
+@program(torch.tensor(2.0), torch.tensor(NAN), torch.tensor(3.0), tags="nan item compare",
+         captured="guard size")
 def nan_item(x):
     v = x.item()
     return (1 if v == v else 0), max(v, 1.0), min(1.0, v), v != v
@@ -52,7 +54,7 @@ def replaces_nan(x):
     return torch.nan_to_num(x) if x.isnan().any() else x * 2
 
 
-@program(ints(1, 2, 3), ints(3, 2, 1), ints(1, 2), tags="tolist", captured="guard data")
+@program(ints(1, 2, 3), ints(3, 2, 1), ints(1, 2), tags="tolist")
 def lists(x):
     return sorted(x.tolist(), reverse=True)
 
@@ -74,7 +76,8 @@ def positions(x):
     return found, found.shape[0], len(found) * 2
 
 
-@program(ints(0, 1, 1, 0), ints(0, 0, 0), tags="nonzero empty branch")
+@program(ints(0, 1, 1, 0), ints(0, 0, 0), tags="nonzero empty branch",
+         captured="guard size")
 def first_position(x):
     found = x.nonzero()
     if found.numel() == 0:
@@ -82,12 +85,14 @@ def first_position(x):
     return found[0, 0]
 
 
-@program(ints(3, 1, 1, 2), ints(5, 5), ints(1, 2, 3, 4, 5), tags="unique loop")
+@program(ints(3, 1, 1, 2), ints(5, 5), ints(1, 2, 3, 4, 5), tags="unique loop",
+         captured="guard size")
 def each_unique(x):
     return {int(v): (x == v).sum() for v in x.unique()}
 
 
-@program((randn(4, 2), ints(0, 1, 1, 0)), (randn(4, 2), ints(1, 1, 1, 1)), (randn(2, 2), ints(0, 0)), tags="mask index")
+@program((randn(4, 2), ints(0, 1, 1, 0)), (randn(4, 2), ints(1, 1, 1, 1)), (randn(2, 2), ints(0, 0)), tags="mask index",
+         captured="guard size")
 def masked_mean(x, mask):
     chosen = x[mask.bool()]
     return chosen.sum(0) / max(chosen.shape[0], 1)
@@ -113,7 +118,8 @@ def group_sums(x, group):
     return x.new_zeros(n).index_add_(0, group, x)
 
 
-@program((randn(6, 3), ints(0, 1, 0, 1, 2, 2)), (randn(3, 3), ints(1, 1, 1)), tags="experts loop")
+@program((randn(6, 3), ints(0, 1, 0, 1, 2, 2)), (randn(3, 3), ints(1, 1, 1)), tags="experts loop",
+         captured="guard size")
 def experts(x, route):
     out = torch.zeros_like(x)
     for e in range(3):
@@ -159,7 +165,8 @@ def python_max(x):
     return max(x[0], x[1]) * 10, min(x.unbind())
 
 
-@program(ints(1, 2, 1), ints(2, 2, 2), tags="dict by item")
+@program(ints(1, 2, 1), ints(2, 2, 2), tags="dict by item",
+         captured="guard data")
 def votes(x):
     count = collections.defaultdict(int)
     for v in x.tolist():
@@ -200,9 +207,12 @@ def numpy_int(x, n):
     return x.repeat(n), torch.zeros(n)
 
 
-@program(randn(4), randn(4, seed=3), tags="data pointer", captured="refused data_ptr")
-def by_address(x):
-    return x if x.data_ptr() % 2 == 0 else -x
+SAME = randn(4)
+
+
+@program((SAME, SAME), (randn(4), randn(4)), tags="data pointer", captured="guard data")
+def by_address(a, b):
+    return a if a.data_ptr() == b.data_ptr() else -b
 
 
 @program(randn(4), randn(6), tags="hash tensor")
@@ -223,17 +233,18 @@ def tensor_in_list(x):
     return s.sign() in [torch.tensor(1.0), torch.tensor(0.0)]
 
 
-@program(randn(4), -randn(4), tags="str of tensor", captured="guard data")
+@program(randn(4), -randn(4), tags="str of tensor")
 def text_of_tensor(x):
     return str((x.sum() > 0).item())
 
 
-@program(randn(4), -randn(4), tags="repr of tensor", captured="guard data")
+@program(randn(4), -randn(4), tags="repr of tensor")
 def repr_of_tensor(x):
     return f"{x.sign()}"
 
 
-@program(torch.tensor([3.0, 4.0]), torch.tensor([6.0, 8.0]), torch.tensor([0.0, 0.0]), tags="clip by norm item")
+@program(torch.tensor([3.0, 4.0]), torch.tensor([6.0, 8.0]), torch.tensor([0.0, 0.0]), tags="clip by norm item",
+         captured="guard size")
 def clips(x):
     norm = x.norm().item()
     scale = 1.0 if norm == 0 else min(1.0, 5.0 / norm)
@@ -260,7 +271,8 @@ def pads(xs):
     return nn.utils.rnn.pad_sequence(xs, batch_first=True)
 
 
-@program((randn(5), 0.0), (randn(5) + 9, 0.0), tags="while item")
+@program((randn(5), 0.0), (randn(5) + 9, 0.0), tags="while item",
+         captured="guard size")
 def halves(x, floor):
     n = 0
     while x.abs().max().item() > 0.5 + floor:
