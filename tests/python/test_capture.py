@@ -1,11 +1,16 @@
 """cfx.capture: a model runs once on example inputs and is written down while it runs."""
+import collections
+import contextlib
 import copy
 import dataclasses
 import functools
 import math
 import pickle
 import random
+import sys
+import types
 
+import numpy
 import pytest
 import torch
 from torch import nn
@@ -484,11 +489,10 @@ def test_what_is_read_of_attributes_is_checked():
     twin = copy.deepcopy(model)
     x = torch.ones(2)
     gm = capture(model, x)
-    equal(gm(x), twin(x))
-    with pytest.raises(CaptureError, match="first is tensor"):
-        gm(x)
-    gm = capture(model, x, recapture=True)
-    twin = copy.deepcopy(model)
+    copied = copy.deepcopy(gm)
+    copied(x)
+    with pytest.raises(CaptureError, match="first is tensor.*it is a copy"):
+        copied(x)
     for value in (1.0, 2.0, 3.0):
         equal(gm(torch.full((2,), value)), twin(torch.full((2,), value)))
     assert len(gm.graphs) == 2
@@ -520,11 +524,7 @@ def test_a_model_that_raises_is_left_as_it_was():
 
 
 def test_random_states_are_put_back():
-    def forward(self, x):
-        random.random()
-        return F.dropout(x, 0.5, True)
-
-    model = of(forward)
+    model = of(lambda self, x: F.dropout(x, 0.5, True))
     torch.manual_seed(0)
     random.seed(0)
     expected = torch.rand(2), random.random()
@@ -532,6 +532,135 @@ def test_random_states_are_put_back():
     random.seed(0)
     capture(model, torch.ones(3))
     equal((torch.rand(2), random.random()), expected)
+
+
+@pytest.mark.parametrize("draw", [random.random, lambda: float(numpy.random.rand())])
+def test_other_random_numbers_are_refused(draw):
+    before = random.getstate()
+    with pytest.raises(CaptureError, match="draws numbers from"):
+        capture(without_source("x: x * draw()", draw=draw), torch.ones(3))
+    assert random.getstate() == before
+
+
+def seeded(x):
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        y = torch.rand(3)
+    return x + torch.rand(3) + y
+
+
+def test_seeds_are_in_the_graph():
+    gm = capture(seeded, torch.zeros(3))
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        want = seeded(torch.zeros(3)), torch.rand(1)
+        torch.manual_seed(seed)
+        equal((gm(torch.zeros(3)), torch.rand(1)), want)
+
+
+def appends(x, seen=[]):
+    seen.append(1)
+    return x * len(seen)
+
+
+def counts(x):
+    global _count
+    _count += 1
+    return x * _count
+
+
+def keeps(x):
+    _kept.append(x * 2)
+    return x
+
+
+class Counts:
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, x):
+        self.calls += 1
+        return x * self.calls
+
+
+_count, _kept = 0, []
+
+
+@pytest.mark.parametrize("program", [appends, lambda x: appends(x), counts, keeps, Counts()])
+def test_changes_outside_are_refused(program):
+    with pytest.raises(CaptureError, match="the program changes .*(default|global|attribute)"):
+        capture(program, torch.ones(2))
+    assert appends.__defaults__ == ([],) and _count == 0 and _kept == []
+    assert not isinstance(program, Counts) or program.calls == 0
+
+
+@cfx.wrap
+def wrapped(x, n):
+    return x * n if x.sum() > 0 else x
+
+
+def test_wrapped_functions_stay_calls():
+    gm = check(of(lambda self, x: wrapped(self.fc(x), x.shape[0])), (torch.ones(2, 4),),
+               (-torch.ones(3, 4),))
+    assert [n.target for n in gm.graph.nodes if n.op == "call_function"] == [wrapped]
+
+
+class Output(dict):
+    """As ModelOutput is: a dict with attributes."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.kind = "output"
+
+
+def test_derived_containers_are_results():
+    gm = capture(of(lambda self, x, o: (Output(y=o["x"] * 2), o)), torch.ones(2),
+                 Output(x=torch.ones(2)))
+    given = Output(x=torch.zeros(3))
+    made, same = gm(torch.ones(2), given)
+    assert type(made) is Output and made.kind == "output" and same is given
+    equal(made["y"], torch.zeros(3))
+
+
+class Empty:
+    def __init__(self):
+        self.kept = []
+
+
+def test_empty_caches():
+    def forward(self, x, cache):
+        cache.kept.append(x)
+        return torch.cat(cache.kept)
+
+    example = Empty()
+    gm = capture(of(forward), torch.ones(2), example)
+    assert example.kept == []
+    mine = Empty()
+    equal(gm(torch.zeros(3), mine), torch.zeros(3))
+    assert len(mine.kept) == 1 and example.kept == []
+
+
+@pytest.mark.parametrize("result", [
+    lambda x: [lambda: x * 2], lambda x: (y for y in (x,)), lambda x: {x}, lambda x: iter([x]),
+])  # fmt: skip
+def test_results_that_a_graph_cannot_make_are_refused(result):
+    with pytest.raises(CaptureError, match="the program returns a"):
+        capture(of(lambda self, x: result(x)), torch.ones(2))
+
+
+def test_tensors_of_a_run_are_of_no_use_afterwards():
+    class Leaks(nn.Module):
+        def forward(self, x):
+            sys.modules["math"].leaked = x * 2  # where nobody looks
+            return x
+
+    box = types.SimpleNamespace()
+    capture(Leaks(), torch.ones(2))
+    box.value = vars(math).pop("leaked")
+    for use in (lambda x: x + 1, lambda x: x.shape, lambda x: x.sum().item(), list, torch.relu):
+        with pytest.raises(CaptureError, match="after the capture that made it"):
+            use(box.value)
+    assert "of a graph that is being captured" in repr(box.value)
 
 
 def test_parameters_written_during_the_run_are_put_back():
@@ -730,3 +859,146 @@ def test_constants_from_outside():
     gm = check(model, (torch.ones(4),), (torch.zeros(4),))
     assert not [name for name in vars(model) if "constant" in name]
     assert gm.guards == ()
+
+
+# ---- what the program is called in -------------------------------------------------------------
+
+
+def test_calls_that_change_nothing_here_stay():
+    gm = check(of(lambda self, x: x.contiguous().view(-1).float() + 1), (torch.ones(2, 3),),
+               (torch.ones(3, 2).t(),), like=(torch.ones(2, 3),))
+    assert "contiguous" in gm.code and "float" in gm.code
+
+
+def test_the_callers_modes():
+    def forward(self, x):
+        y = self.fc(x)
+        return y * 2 if torch.is_grad_enabled() else y.to(y.dtype)
+
+    model = of(forward)
+    gm = capture(model, torch.ones(2, 4))
+    for context in (contextlib.nullcontext(), torch.no_grad(), torch.autocast("cpu"),
+                    torch.inference_mode()):  # fmt: skip
+        with context:
+            want, got = model(torch.ones(3, 4)), gm(torch.ones(3, 4))
+        equal(got, want)
+        assert got.requires_grad == want.requires_grad
+    assert torch.is_grad_enabled.__name__ == "is_grad_enabled" and len(gm.graphs) >= 3
+    gm = copy.deepcopy(capture(model, torch.ones(2, 4)))
+    with torch.no_grad(), pytest.raises(CaptureError, match=r"torch.is_grad_enabled\(\) was True"):
+        gm(torch.ones(2, 4))
+
+
+def test_the_default_dtype():
+    def forward(self, x):
+        torch.set_default_dtype(torch.float64)
+        y = torch.ones(2)
+        torch.set_default_dtype(torch.float32)
+        return y, torch.ones(2) + x
+
+    check(of(forward), (torch.ones(2),))
+    capture(without_source("x: (torch.set_default_dtype(torch.float64), x)[1]"), torch.ones(2))
+    assert torch.get_default_dtype() == torch.float32
+
+
+def test_the_same_tensor_twice():
+    model = of(lambda self, a, b: a * 3 if a is b else a + b)
+    x, y = torch.ones(2), torch.ones(2)
+    gm = capture(model, x, x)
+    equal(gm(y, y), torch.full((2,), 3.0))
+    with pytest.raises(CaptureError, match="b and a are two tensors"):
+        gm(x, y)
+
+
+def test_queues_are_written_back():
+    queue = collections.deque([torch.ones(1)], maxlen=2)
+    gm = capture(of(lambda self, q: q.append(q[0] + 1)), queue)
+    assert len(queue) == 1
+    gm(queue)
+    assert len(queue) == 2 and queue[1] == 2 and queue.maxlen == 2
+
+
+class FunctionalNorm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(3))
+        self.register_buffer("var", torch.ones(3))
+
+    def forward(self, x):
+        return F.batch_norm(x, self.mean, self.var, training=True)
+
+
+class SwitchesLayer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(3)
+
+    def forward(self, x):
+        self.norm.train()
+        y = self.norm(x)
+        self.norm.eval()
+        return y + self.norm(x)
+
+
+@pytest.mark.parametrize("make", [FunctionalNorm, SwitchesLayer])
+def test_statistics(make):
+    model = make().eval()
+    twin, before = copy.deepcopy(model), copy.deepcopy(model.state_dict())
+    gm = capture(model, torch.randn(4, 3))
+    equal(dict(model.state_dict()), dict(before))
+    for _ in range(3):
+        x = torch.randn(5, 3)
+        equal(gm(x), twin(x))
+    equal(dict(gm.state_dict()), dict(twin.state_dict()))
+
+
+_OUTSIDE = torch.zeros(2)
+
+
+def test_tensors_outside_are_put_back():
+    gm = capture(of(lambda self, x: _OUTSIDE.add_(x) * 1), torch.ones(2))
+    assert _OUTSIDE.sum() == 0
+    gm(torch.ones(2))
+    equal(gm(torch.ones(2)), torch.full((2,), 2.0))
+    _OUTSIDE.zero_()
+
+
+def test_a_cache_keyed_by_shapes():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cache = {}
+
+        def forward(self, x):
+            key = tuple(x.shape)
+            if key not in self.cache:
+                self.cache[key] = torch.arange(float(x.shape[0]))
+            return x * self.cache[key]
+
+    model = Model()
+    twin = copy.deepcopy(model)
+    gm = capture(model, torch.ones(2), recapture=True)
+    for n in (2, 2, 3, 2, 3):
+        equal(gm(torch.ones(n)), twin(torch.ones(n)))
+    assert gm.cache.keys() == twin.cache.keys() and model.cache == {}
+
+
+def test_hooks_of_torch_are_the_layers_own():
+    model = nn.Sequential(torch.nn.utils.spectral_norm(nn.Linear(3, 3)))
+    twin = copy.deepcopy(model)
+    gm = capture(model, torch.ones(2, 3))
+    for _ in range(3):
+        equal(gm(torch.ones(2, 3)), twin(torch.ones(2, 3)))
+    equal(dict(gm.state_dict()), dict(twin.state_dict()))
+
+
+def test_generators():
+    model = of(lambda self, x: x + torch.rand(2, generator=self.chance))
+    model.chance = torch.Generator().manual_seed(3)
+    want = model(torch.zeros(2))
+    model.chance.manual_seed(3)
+    gm = capture(model, torch.zeros(2))
+    model.chance.manual_seed(3)
+    equal(gm(torch.zeros(2)), want)
+    with pytest.raises(CaptureError, match="test_capture.py.*uses a torch.Generator"):
+        capture(of(lambda self, x: x + torch.rand(2, generator=torch.Generator())), torch.ones(2))

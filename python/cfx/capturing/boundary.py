@@ -9,7 +9,9 @@ import torch
 
 from .._glue.codegen import CodeGen
 from .guards import CaptureError, EntryGuard
-from .structure import _KINDS, Flattened, Rebuilt, Tree
+from .modes import Around
+from .structure import KINDS, Flattened, Rebuilt, Tree
+from .undo import same
 
 
 class TensorLeaf(NamedTuple):
@@ -49,6 +51,16 @@ class NumberLeaf(NamedTuple):
                 f"{self.type.__name__}")  # fmt: skip
 
 
+class AgainLeaf(NamedTuple):
+    """A tensor that is among the arguments a second time."""
+
+    path: str
+    first: int  # the number of the leaf that it is
+
+    def refusal(self, value: Any) -> str | None:
+        return None  # see Boundary.refusal
+
+
 class FixedLeaf(NamedTuple):
     """A part of the arguments that the graph holds for alone."""
 
@@ -56,10 +68,17 @@ class FixedLeaf(NamedTuple):
     value: Any
 
     def refusal(self, value: Any) -> str | None:
-        if value is self.value or (type(value) is type(self.value) and value == self.value):
+        if value is self.value or (type(value) is type(self.value) and _equal(value, self.value)):
             return None
         return (f"{self.path} is {_short(value)}, but the model was captured with "
                 f"{_short(self.value)}")  # fmt: skip
+
+
+def _equal(a: Any, b: Any) -> bool:
+    try:
+        return bool(a == b)
+    except Exception:  # arrays, and whatever else classes make of ==
+        return False
 
 
 def _short(value: Any) -> str:
@@ -79,8 +98,9 @@ class Boundary:
 
     def __init__(self, signature: inspect.Signature) -> None:
         self.signature = signature
+        self.around = Around()
         self.tree: Tree | None = None  # of the tuple of all arguments
-        self.leaves: list[TensorLeaf | NumberLeaf | FixedLeaf] = []
+        self.leaves: list[TensorLeaf | NumberLeaf | FixedLeaf | AgainLeaf] = []
         self.guards: list[EntryGuard] = []
         self.after: list[Tree] = []  # contents of arguments that the program changed
         self.slots: list[Any] = []  # attributes that the program changes (state.py)
@@ -105,7 +125,7 @@ class Boundary:
     def refusal(self, values: tuple) -> tuple[str | None, Call]:
         """Why the graph does not hold for these arguments, or None; and the call."""
         taken = Flattened()
-        tree = taken.tree(values, "")
+        tree = taken.tree(values, ("",))
         call = Call([], taken.objects)
         if tree != self.tree:
             return ("the arguments are nested in another way than they were when the model was "
@@ -114,7 +134,12 @@ class Boundary:
             why = leaf.refusal(value)
             if why is not None:
                 return why, call
-            if not isinstance(leaf, FixedLeaf):
+            if isinstance(leaf, AgainLeaf):
+                if value is not taken.leaves[leaf.first]:
+                    first = self.leaves[leaf.first].path
+                    return (f"{leaf.path} and {first} are two tensors, but the model was captured "
+                            "with one tensor for both"), call  # fmt: skip
+            elif not isinstance(leaf, FixedLeaf):
                 call.inputs.append(value)
         for guard in self.guards:
             if not guard.holds(call.inputs):
@@ -148,20 +173,16 @@ class Watched:
 
     def __init__(self, objects: list[Any], kinds: list[str]) -> None:
         self.objects, self.kinds = objects, kinds
-        self.before = [_KINDS[kind].split(o) for o, kind in zip(objects, kinds)]
+        self.before = [KINDS[kind].split(o) for o, kind in zip(objects, kinds)]
 
     def changed(self) -> Iterable[tuple[int, str, Any, list[Any]]]:
         """(number, kind, key, parts) of the objects that have other contents now."""
         for number, (o, kind) in enumerate(zip(self.objects, self.kinds)):
-            key, parts = _KINDS[kind].split(o)
+            key, parts = KINDS[kind].split(o)
             old_key, old_parts = self.before[number]
-            same = len(parts) == len(old_parts) and all(map(_same, parts, old_parts))
-            if not same or key != old_key:
+            unchanged = len(parts) == len(old_parts) and all(map(same, parts, old_parts))
+            if not unchanged or key != old_key:
                 yield number, kind, key, parts
-
-
-def _same(a: Any, b: Any) -> bool:
-    return a is b or (type(a) is type(b) and type(a) in (int, float, str, bool) and a == b)
 
 
 class BoundaryCodeGen(CodeGen):

@@ -25,6 +25,7 @@ from torch.utils import _pytree
 
 from .. import _core
 from .._glue import scripting
+from .._symbolic_trace import _wrapped_fns_to_patch, _wrapped_methods_to_patch
 from ..graph import Graph
 from ..interpreter import Interpreter
 from ..proxy import Proxy
@@ -165,6 +166,28 @@ class Hook:
             self.function.__signature__ = self.signature  # type: ignore[attr-defined]
 
 
+class Recorded(Hook):
+    """A function whose calls are nodes: one that the user wrapped, or that sets torch's random
+    state, which no net sees."""
+
+    def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        decider = getattr(_running, "decider", None)
+        if decider is None or decider.recorder.evaluating or decider.recorder.computing:
+            return self.twin(*args, **kwargs)
+        return decider.recorder.record_whole(self.function, self.twin, args, kwargs)
+
+
+_OF_CHANCE = (torch.manual_seed, torch.seed, torch.get_rng_state, torch.set_rng_state)
+
+
+def _recorded() -> list[Recorded]:
+    """Hooks for the functions whose calls are nodes."""
+    wrapped = [space.get(name) for (_, name), space in _wrapped_fns_to_patch.items()]
+    wrapped += [vars(cls).get(name) for cls, name in _wrapped_methods_to_patch]
+    functions = {id(f): f for f in (*_OF_CHANCE, *wrapped) if isinstance(f, types.FunctionType)}
+    return [Recorded(f) for f in functions.values()]
+
+
 # ---- evaluating --------------------------------------------------------------------------------
 
 
@@ -184,6 +207,7 @@ class Decider:
     def __init__(self, recorder: "Recorder", askers: Askers) -> None:
         self.recorder, self.askers = recorder, askers
         self.hooks = [Hook(f) for f in askers.functions.values()]
+        self.recorded = _recorded()
         self.evaluated: set[types.CodeType] = set()
         self.useless: dict[types.CodeType, str] = {}  # their results are truths of data
 
@@ -192,18 +216,18 @@ class Decider:
         """A context in which the functions are hooked, in this thread."""
         _running.decider = self
         try:
-            for hook in self.hooks:
+            for hook in (*self.recorded, *self.hooks):
                 hook.install()
             yield
         finally:
             _running.decider = None
-            for hook in self.hooks:
+            for hook in (*self.hooks, *self.recorded):
                 hook.remove()
 
     @contextlib.contextmanager
     def _unhooked(self) -> Iterator[None]:
         """The evaluator reads the functions' own code."""
-        for hook in self.hooks:
+        for hook in (*self.hooks, *self.recorded):
             hook.remove()
         self.recorder.evaluating = True
         self.recorder.env, self.recorder.lent = {}, {}
@@ -211,7 +235,7 @@ class Decider:
             yield
         finally:
             self.recorder.evaluating = False
-            for hook in self.hooks:
+            for hook in (*self.recorded, *self.hooks):
                 hook.install()
 
     def call(self, hook: Hook, args: tuple, kwargs: dict[str, Any]) -> Any:
@@ -330,4 +354,4 @@ def _map_proxies(value: Any, change: Callable[[Any], Any]) -> Any:
     return value
 
 
-_OWN = frozenset((Hook.__call__.__code__, Decider.call.__code__))
+_OWN = frozenset((Hook.__call__.__code__, Recorded.__call__.__code__, Decider.call.__code__))

@@ -81,7 +81,7 @@ def is_number_node(node: Any) -> bool:
     return node.op == "call_function" and node.target in OF_NUMBERS
 
 
-def _written(function: Callable[..., Any], parts: list[str]) -> str:
+def written(function: Callable[..., Any], parts: list[str]) -> str:
     """A call as Python writes it, with a sign if there is one: a + b."""
     name = function.__name__
     form = magic_methods.get(name)
@@ -100,13 +100,13 @@ def expression(value: Any, depth: int = 6) -> str:
     if op == "call_method" and value.target == "item":
         return f"{expression(value.args[0], depth - 1)}.item()"
     if op == "call_function" and value.target in OF_NUMBERS:
-        text = _written(value.target, [expression(arg, depth - 1) for arg in value.args])
+        text = written(value.target, [expression(arg, depth - 1) for arg in value.args])
         return text if text.endswith(")") else f"({text})"
     return value.target if op == "placeholder" else value.name
 
 
 def comparison(function: Callable[..., Any], left: Any, right: Any) -> str:
-    return _written(function, [expression(left), expression(right)])
+    return written(function, [expression(left), expression(right)])
 
 
 # ---- guards that the inputs decide -------------------------------------------------------------

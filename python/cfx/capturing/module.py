@@ -12,6 +12,7 @@ from ..graph_module import GraphModule
 from .boundary import Boundary, BoundaryCodeGen, Call
 from .guards import CaptureError, Guards
 from .program import Program, Weakly, flags
+from .reduce import drop_numbers, reduce_guards
 from .run import Captured
 from .state import assign, read_attribute
 
@@ -20,6 +21,10 @@ MOST_GRAPHS = 16  # of one module, for other kinds of inputs
 
 class _Mismatch(CaptureError):
     """A graph does not hold for a call; nothing has run yet."""
+
+
+class _OtherState(_Mismatch):
+    """It does not hold for what the program has made of the module since it was captured."""
 
 
 class GuardFailure(CaptureError, AssertionError):
@@ -55,10 +60,11 @@ class CapturedModule(GraphModule):
                             "other one here, for it is a copy: capture the model with "
                             "modes=\"both\"")  # fmt: skip
         boundary = self._boundary
-        why = boundary.refusal_of_state(functools.partial(read_attribute, home))
-        call = Call([], [])
-        if why is None:
-            why, call = boundary.refusal(values)
+        why = boundary.around.refusal()
+        why = why or boundary.refusal_of_state(functools.partial(read_attribute, home))
+        if why is not None:
+            raise _OtherState(f"{why}, and it cannot be captured again here, for it is a copy")
+        why, call = boundary.refusal(values)
         if why is not None:
             raise _Mismatch(f"{why}; capture it again with such arguments, or with recapture=True")
         return call
@@ -81,7 +87,7 @@ class CapturedModule(GraphModule):
     # ---- several ----
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not (self._others or self._recaptures or self._other_mode):
+        if self._is_whole:
             return self._call(*args, **kwargs)
         for graph in (self, *self._others):
             try:
@@ -89,6 +95,10 @@ class CapturedModule(GraphModule):
                     return graph._call(*args, **kwargs)
             except (_Mismatch, GuardFailure) as error:
                 last: Exception = error
+            except RuntimeError as error:  # the program may handle it
+                if not self._recaptures:
+                    raise
+                last = error
         return self._captured_again(args, kwargs, last)._call(*args, **kwargs)
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
@@ -105,17 +115,17 @@ class CapturedModule(GraphModule):
 
     @contextlib.contextmanager
     def _undone_on_failure(self) -> Iterator[None]:
-        """A context that a failed guard leaves as it was entered: buffers and random state. Only
-        where the graph checks something behind an effect is there anything to keep."""
-        if not self._recaptures or not any(g.place == "graph" for g in self._guards):
+        """A context that leaves buffers and the random state as they were if the graph fails."""
+        if not self._recaptures:
             yield
             return
         home = self._home or self
-        kept = [(buffer, buffer.detach().clone()) for buffer in home.buffers()]
+        kept = [(buffer, buffer.detach().clone()) for buffer in home.buffers()
+                ] if self._writes else []  # fmt: skip
         state = torch.get_rng_state()
         try:
             yield
-        except GuardFailure:
+        except RuntimeError:
             with torch.no_grad():
                 for buffer, content in kept:
                     buffer.copy_(content)
@@ -127,7 +137,8 @@ class CapturedModule(GraphModule):
         program = self._program.program
         mode = (self._home or self).training
         has_mode = any(g._flags[""] == mode for g in (self, *self._others))
-        if program is None or (has_mode and not self._recaptures):
+        needed = not has_mode or isinstance(why, _OtherState) or self._recaptures
+        if program is None or not needed:
             raise why
         with flags(program.root, self._home or self), self._lent_state(program.root):
             graph = self._add(program, program.capture(args, kwargs))
@@ -209,9 +220,13 @@ def module_of(program: Program, captured: Captured, recapture: bool,
             own.training = root.get_submodule(path).training
     is_script = not isinstance(captured.graph._codegen, BoundaryCodeGen)
     module.__dict__.update(
-        _guards=captured.guards, _program=Weakly(program), _recaptures=recapture, _others=[],
+        _is_whole=is_script, _guards=captured.guards, _writes=captured.writes, _program=Weakly(program), _recaptures=recapture, _others=[],
         _flags={"": None} if is_script else _inner_flags(module, root), _home=home,
     )  # fmt: skip
+    if captured.pending:
+        reduce_guards(module, captured.pending, captured.examples)
+    if drop_numbers(module.graph) or captured.pending:
+        module.recompile()
     if home is None:
         for slot in captured.boundary.slots:
             assign(module, slot.path, slot.initial())

@@ -252,3 +252,16 @@ def writes(func: Any, kwargs: dict[str, Any]) -> bool:
     plain = name.endswith("_") and not name.endswith("__")
     return plain or name in ("__setitem__", "__set__") or name.startswith("__i") or (
         kwargs.get("out") is not None or bool(kwargs.get("inplace")))
+
+
+_MAY_WRITE = frozenset((
+    "batch_norm", "instance_norm", "native_batch_norm", "_native_batch_norm_legit", "embedding",
+    "embedding_bag", "_batch_norm_impl_index", "cudnn_batch_norm", "rrelu", "sync_batch_norm",
+))  # fmt: skip
+
+
+def may_write(func: Any) -> bool:
+    """Whether a call may write to an argument although its name does not say so: statistics of a
+    norm, rows of an embedding that are renormalised."""
+    packet = getattr(func, "overloadpacket", func)
+    return getattr(packet, "__name__", "") in _MAY_WRITE

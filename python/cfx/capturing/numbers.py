@@ -61,7 +61,7 @@ class Number:
         recorder = next((o.recorder for o in operands if o.recorder is not None), None)
         if recorder is None:
             return Number(None, value, value)
-        if others and type(value) is type(self.value):
+        if others and all(type(o.value) is int for o in operands):
             if operands[1].recorder is None and _NEUTRAL.get(function) == operands[1].value:
                 return self
             if function is operator.mul and self.recorder is None and self.value == 1:
@@ -80,8 +80,9 @@ class Number:
         return value
 
     def plain(self, asker: str = "program") -> Any:
-        """The value of this run, which is a guard."""
-        if self.recorder is not None:
+        """The value of this run, which is a guard. `asker`: who wants it, as for compare; "loop" if
+        the program wants an index or a length."""
+        if self.recorder is not None and self.recorder.thread is not None:
             self.recorder.assume_value(self.node, self.value, asker=asker)
         return self.value
 
@@ -227,10 +228,9 @@ class _Symbol:
         return hash(self.node.plain())
 
     def __repr__(self) -> str:
-        return f"{self.node!r}"
+        return repr(self.node.plain())
 
-    def __str__(self) -> str:
-        return str(self.node.plain())
+    __str__ = __repr__
 
     def __format__(self, form: str) -> str:
         return format(self.node.plain(), form)
@@ -299,7 +299,7 @@ class Int(_Symbol, torch.SymInt):
     """An int of the graph."""
 
     def __index__(self) -> int:
-        return self.node.plain()
+        return self.node.plain("loop")
 
     @property
     def __class__(self) -> Any:

@@ -12,7 +12,8 @@ from .._glue import contexts
 from .decide import Askers
 from .guards import OPPOSITE, CaptureError, EntryGuard, Guard, comparison, expression
 from .guards import input_expression, user_frame, user_line
-from .net import counts_by_size, spelling, takes_tensors, writes
+from .modes import Modes, current_modes, is_grad_enabled
+from .net import counts_by_size, may_write, spelling, takes_tensors, writes
 from .numbers import SYMBOLS, Number, number_of, symbol
 from .undo import Undo
 from .witness import Witness, is_transformed, undisturbed
@@ -27,26 +28,6 @@ class Pending(NamedTuple):
     guard: Guard
     nodes: tuple[Any, ...]  # the last first
     question: tuple[Callable[[Any, Any], bool], Any, Any, bool] | None = None
-
-
-def _autocast() -> Any:
-    """What autocast does, for each kind of device."""
-    if not torch.is_autocast_enabled("cpu") and not torch.is_autocast_enabled("cuda"):
-        return None
-    return tuple((device, torch.get_autocast_dtype(device), torch.is_autocast_enabled(device),
-                  torch.is_autocast_cache_enabled()) for device in ("cpu", "cuda"))  # fmt: skip
-
-
-class Modes(NamedTuple):
-    """What contexts change."""
-
-    inference: bool
-    grad: bool
-    autocast: Any
-
-
-def _modes() -> Modes:
-    return Modes(torch.is_inference_mode_enabled(), torch.is_grad_enabled(), _autocast())
 
 
 class Recorder:
@@ -66,9 +47,11 @@ class Recorder:
         self.dynamic: dict[Any, str] = {}  # numbers that may not be specialised: their names
         self.constants: dict[int, tuple[Any, Any]] = {}  # {id: (tensor, node)}
         self.paths = undo.paths()  # {id: path} of tensors of the model
-        self.foreign: dict[str, torch.Tensor] = {}  # tensors from outside of the model
+        self.foreign: dict[str, Any] = {}  # tensors and generators from outside of the model
+        self.leaves: set[str] = set()  # paths of modules that are called as a whole
+        self.dtype = torch.get_default_dtype()
         # contexts that the program is in: the state inside, and how its end is recorded
-        self.modes: list[tuple[Modes, Any, Any]] = [(_modes(), None, None)]
+        self.modes: list[tuple[Modes, Any, Any]] = [(current_modes(), None, None)]
 
     @contextlib.contextmanager
     def undisturbed(self) -> Iterator[None]:
@@ -99,7 +82,10 @@ class Recorder:
 
     def follow_modes(self) -> None:
         """Records the contexts that the program entered and left since the last call."""
-        now = _modes()
+        if self.dtype != torch.get_default_dtype():
+            self.dtype = torch.get_default_dtype()
+            self.call(torch.set_default_dtype, self.dtype)
+        now = current_modes()
         if now == self.modes[-1][0]:
             return
         if now in (state for state, _, _ in self.modes):
@@ -113,7 +99,7 @@ class Recorder:
             before = before._replace(inference=now.inference, grad=not now.inference)
             self.modes.append((before, contexts._exit_inference, token))
         if now.grad != before.grad:
-            token = self.call(torch.is_grad_enabled)
+            token = self.call(is_grad_enabled)
             self.call(contexts.set_mode, now.grad)
             before = before._replace(grad=now.grad)
             self.modes.append((before, contexts.set_mode, token))
@@ -157,6 +143,8 @@ class Recorder:
             if number is not None:
                 return number.node
             return self.constant(value) if isinstance(value, torch.Tensor) else value
+        if isinstance(value, torch.Generator):
+            return self.generator(value)
         if type(value).__module__ == "numpy" and hasattr(value, "item") and not value.shape:
             return value.item()  # a number: torch takes it for one
         return _rebuilt(value, self.node)
@@ -169,6 +157,16 @@ class Recorder:
             if not self.evaluating:  # the node may be part of a region
                 self.constants[id(tensor)] = known
         return known[1]
+
+    def generator(self, value: torch.Generator) -> Any:
+        """The node of a generator of the model."""
+        for path, own in self.undo.own.items():
+            for name, found in own.items():
+                if found is value:
+                    full = f"{path}.{name}" if path else name
+                    return self.tracer.create_node("get_attr", full, (), {})
+        self.refuse("the program uses a torch.Generator that is not an attribute of the module, "
+                    "which a graph cannot make anew; make it an attribute")
 
     def path_of(self, tensor: torch.Tensor) -> str:
         """Where the captured module has a tensor of this run."""
@@ -195,10 +193,12 @@ class Recorder:
                 return func(*args, **kwargs)
         real_args, real_kwargs = self.real(args), self.real(kwargs)
         changes = writes(func, kwargs)
-        if changes:
-            for leaf in _pytree.tree_leaves((real_args, real_kwargs)):
-                if isinstance(leaf, torch.Tensor):
-                    self.undo.before_write(leaf)
+        if changes or may_write(func):
+            for leaf in given:
+                if isinstance(leaf, Witness):
+                    self.undo.before_write(leaf._real)
+                elif isinstance(leaf, torch.Tensor):
+                    self.undo.before_write(leaf, outside=True)
         with undisturbed():
             result = func(*real_args, **real_kwargs)
         of_graph = any(isinstance(leaf, Witness) or isinstance(leaf, SYMBOLS)
@@ -209,7 +209,7 @@ class Recorder:
         opcode, target, args = ("call_function", func, args) if below else spelling(
             func, args, kwargs)
         known = {id(leaf._real if isinstance(leaf, Witness) else leaf): leaf
-                 for leaf in given if isinstance(leaf, torch.Tensor)}  # fmt: skip
+                 for leaf in given if isinstance(leaf, torch.Tensor)} if changes else {}  # fmt: skip
         node = self.tracer.create_node(opcode, target, self.node(args), self.node(kwargs))
         if counts_by_size(func):
             self._assume_length(node, len(result))
@@ -256,10 +256,21 @@ class Recorder:
         with self.undisturbed():
             result = forward(*self.real(args), **self.real(kwargs))
         self.follow_modes()
-        given = _pytree.tree_leaves((args, kwargs))
-        known = {id(leaf._real): leaf for leaf in given if isinstance(leaf, Witness)}
+        self.leaves.add(path)
         node = self.tracer.create_node("call_module", path, self.node(args), self.node(kwargs))
-        return self.wrap(node, result, known)
+        return self.wrap(node, result, {})
+
+    def record_whole(self, target: Any, function: Callable[..., Any], args: tuple,
+                     kwargs: dict[str, Any]) -> Any:  # fmt: skip
+        """A call of a Python function that stays one node."""
+        with self.undisturbed():
+            result = function(*self.real(args), **self.real(kwargs))
+        self.follow_modes()
+        node = self.tracer.create_node(
+            "call_function", target, self.node(args), self.node(kwargs))
+        if result is None or isinstance(result, torch.Generator):
+            return result
+        return self.wrap(node, result, {}, counted=True)
 
     # ---- guards ----
 
@@ -298,11 +309,12 @@ class Recorder:
         self.assumed.add(key)
         self._pinned(node, value)
         self.data_guards += kind == "data"
-        if kind == "size" and asker == "program":
+        if asker == "loop":
             self._note_asker()
-        holds = self.call(operator.eq, node, value)
-        guard = Guard(kind, expression(node), value, user_line(), asker)
-        self._check(holds, guard, (operator.eq, node, value, True))
+        guard = Guard(kind, expression(node), value, user_line(),
+                      "torch" if asker == "torch" else "program")  # fmt: skip
+        question = (operator.ne, node, node) if value != value else (operator.eq, node, value)
+        self._check(self.call(*question), guard, (*question, True))
 
     def assume_data(self, witness: Witness, function: Any, value: Any, *args: Any) -> Any:
         """The program saw data of a tensor."""
@@ -336,20 +348,22 @@ class Recorder:
     def refuse(self, why: str) -> NoReturn:
         raise CaptureError(f"{user_line()}: {why}")
 
-    def settle_guards(self, inputs: dict[Any, int]) -> tuple[list[Guard], list[EntryGuard]]:
-        """All guards, and those that the inputs decide: nothing in the graph checks these."""
-        guards, on_entry = [], []
+    def settle_guards(self, inputs: dict[Any, int]) -> list[EntryGuard]:
+        """Guards that the inputs decide: nothing in the graph checks these. The others stay in
+        `pending`."""
+        on_entry, rest = [], []
         for pending in self.pending:
             entry = _entry_guard(pending, inputs)
             if entry is None:
-                guards.append(pending.guard._replace(place="graph"))
+                guard = pending.guard._replace(place="graph")
+                rest.append(pending._replace(guard=guard))
                 continue
-            guards.append(pending.guard)
             on_entry.append(entry)
             for node in pending.nodes:
                 if not node.users:
                     node.graph.erase_node(node)
-        return guards, on_entry
+        self.pending = rest
+        return on_entry
 
 
 def _entry_guard(pending: Pending, inputs: dict[Any, int]) -> EntryGuard | None:

@@ -10,15 +10,17 @@ from .. import _core
 from .._symbolic_trace import Tracer
 from ..interop import presence
 from ..ops import check_buffer
-from .boundary import Boundary, BoundaryCodeGen, FixedLeaf, NumberLeaf, TensorLeaf, Watched
+from .boundary import AgainLeaf, Boundary, BoundaryCodeGen, FixedLeaf, NumberLeaf, TensorLeaf
+from .boundary import Watched
 from .decide import Askers, Decider
-from .guards import CaptureError, Guard, is_number_node
+from .guards import CaptureError, Guard
 from .net import Net
 from .numbers import SYMBOLS, Number, number_of, symbol
 from .recorder import Recorder
 from .state import Slots
 from .structure import Flattened, Rebuilt, Tree
-from .undo import Undo, copy_inputs, random_states
+from .surroundings import Surroundings
+from .undo import Undo, copy_inputs, modes_kept, random_states
 from .witness import Witness
 
 
@@ -48,7 +50,8 @@ class CaptureTracer(Tracer):
         return attr_val  # found by identity where it is used
 
     def is_leaf_module(self, m: torch.nn.Module, module_qualified_name: str) -> bool:
-        return super().is_leaf_module(m, module_qualified_name) and not _has_users_code(m)
+        leaf = super().is_leaf_module(m, module_qualified_name) and not _has_users_code(m)
+        return leaf and not self.recorder.undo.is_switched(m, module_qualified_name)
 
     def call_module(self, m, forward, args, kwargs):
         if self.recorder.evaluating:
@@ -120,8 +123,11 @@ class Captured:
 
     runs = 0  # how many runs it took
 
-    def __init__(self, graph: Any, boundary: Boundary, guards: list[Guard], run: "Run") -> None:
-        self.root, self.graph, self.boundary, self.guards = run.root, graph, boundary, tuple(guards)
+    def __init__(self, graph: Any, boundary: Boundary, run: "Run") -> None:
+        self.root, self.graph, self.boundary = run.root, graph, boundary
+        self.pending = run.recorder.pending  # guards that the graph checks
+        self.examples = run.examples
+        self.writes = bool(run.undo.saved) or run.writes  # whether the graph writes to the model
         self.foreign = run.recorder.foreign
         self.evaluated = {code: "" for code in run.decider.evaluated}
         self.refused = dict(run.known.askers.refused)
@@ -137,10 +143,15 @@ class Captured:
             for path in self.foreign:
                 delattr(self.root, path)
 
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        on_entry = (entry.guard for entry in self.boundary.guards)
+        return (*on_entry, *(pending.guard for pending in self.pending))
+
     def take_script(self, module: Any) -> None:
         """The whole program was captured from its source: nothing is assumed."""
-        self.root, self.graph, self.guards, self.foreign = module, module.graph, (), {}
-        self.boundary = Boundary(self.boundary.signature)
+        self.root, self.graph, self.pending, self.foreign = module, module.graph, [], {}
+        self.boundary, self.writes = Boundary(self.boundary.signature), True
 
 
 class Run:
@@ -162,7 +173,10 @@ class Run:
         self.recorder = self.tracer.recorder = Recorder(self.tracer, self.undo, known.askers)
         self.decider = Decider(self.recorder, known.askers)
         self.slots = Slots(root, known.slots)
+        self.surroundings = Surroundings(function, root)
         self.changed: list[tuple[str, str]] = []  # attributes, but for buffers that are written
+        self.writes = False
+        self.examples: list[Any] = []  # of the sizes of the inputs, without data
         self.tracer.create_args_for_root = self._arguments  # type: ignore[method-assign]
 
     # ---- arguments ----
@@ -170,33 +184,43 @@ class Run:
     def _placeholders(self) -> Any:
         """The arguments with witnesses in the places of tensors, numbers in those of numbers."""
         taken = Flattened()
-        trees = [taken.tree(value, name) for name, value in self.arguments.items()]
+        trees = [taken.tree(value, (name,)) for name, value in self.arguments.items()]
         self.boundary.tree = Tree("tuple", tuple, None, tuple(trees))
         tensors = iter(copy_inputs([v for v in taken.leaves if isinstance(v, torch.Tensor)]))
-        leaves = [self._leaf(leaf, path, tensors) for leaf, path in zip(taken.leaves, taken.paths)]
+        leaves: list[Any] = []
+        first: dict[int, int] = {}
+        for leaf, path, setting in zip(taken.leaves, taken.paths, taken.settings):
+            copied = next(tensors) if isinstance(leaf, torch.Tensor) else None
+            same = first.setdefault(id(leaf), len(leaves))
+            if copied is not None and same < len(leaves):
+                self.boundary.leaves.append(AgainLeaf(str(path), same))
+                leaves.append(leaves[same])
+            else:
+                leaves.append(self._leaf(leaf, str(path), path[0], setting, copied))
         rebuilt = Rebuilt(leaves, [])
         values = [rebuilt.value(tree) for tree in trees]
         objects = [rebuilt.objects[i] for i in range(len(taken.objects))]
         self.watched = Watched(objects, _kinds(trees, len(objects)))
         return values
 
-    def _leaf(self, leaf: Any, path: str, tensors: Any) -> Any:
+    def _leaf(self, leaf: Any, path: str, name: str, setting: bool, copied: Any) -> Any:
         rules, recorder = self.boundary.leaves, self.recorder
         if isinstance(leaf, torch.Tensor):
             node = self._placeholder(path)
+            self.examples.append(torch.empty(leaf.shape, device="meta"))
             sizes = tuple(leaf.shape[d] if self.options.of_size(path, d) is False else None
                           for d in range(leaf.ndim))  # fmt: skip
             rules.append(TensorLeaf(path, leaf.dtype, leaf.ndim, leaf.device, sizes))
             recorder.fixed.update({(node, d): n for d, n in enumerate(sizes) if n is not None})
-            witness = Witness(recorder, node, next(tensors))
+            witness = Witness(recorder, node, copied)
             for d in range(leaf.ndim):
                 if self.options.of_size(path, d) is True:
                     recorder.dynamic[witness.size_of(d).node.node] = f"{path}.shape[{d}]"
             return witness
-        name = path.partition(".")[0].partition("[")[0]
         live = type(leaf) in (int, float) and self.options.of_number(path) is not False
-        if live and name in self.given:
+        if live and name in self.given and not setting:
             node = self._placeholder(path)
+            self.examples.append(leaf)
             rules.append(NumberLeaf(path, type(leaf)))
             if self.options.of_number(path) is True:
                 recorder.dynamic[node] = path
@@ -232,7 +256,9 @@ class Run:
             self.slots.prepare(self.recorder)
             nets = Net(self.recorder), self.decider.hooked(), self.slots.watched()
             with contextlib.ExitStack() as stack:
+                stack.enter_context(self.surroundings.kept())
                 stack.enter_context(presence.asks_for_general_code())
+                stack.enter_context(self.boundary.around.watched())
                 for net in nets:
                     stack.enter_context(net)
                 result = self.function(*args, **kwargs)
@@ -245,7 +271,12 @@ class Run:
         """Buffers that the run assigned and that the graph can write: the old tensor and the new
         one. Other attributes that it changed are noted."""
         found = []
+        for path in self.undo.left_in_other_mode():
+            raise CaptureError(f"the program leaves {path or 'the module'} in another mode, "
+                               "training or evaluation; put it back before it returns")  # fmt: skip
         for path, name in self.undo.changed():
+            if any(path == leaf or path.startswith(f"{leaf}.") for leaf in self.recorder.leaves):
+                continue  # the layer that the graph calls does that itself
             old = self.undo.modules[path]._buffers.get(name)
             before = self.undo.tables[path][1].before.get(name)
             fits = (isinstance(old, Witness) and isinstance(before, torch.Tensor)
@@ -265,11 +296,11 @@ class Run:
         taken.objects = list(self.watched.objects)
         taken._numbers = {id(o): number for number, o in enumerate(taken.objects)}
         for number, kind, key, parts in self.watched.changed():
-            described = tuple(taken.tree(part, "") for part in parts)
+            described = tuple(taken.tree(part, ("",)) for part in parts)
             owner = type(self.watched.objects[number])
             self.boundary.after.append(Tree(kind, owner, key, described, number))
         self._end_slots(taken)
-        self.boundary.result = taken.tree(result, "")
+        self.boundary.result = taken.tree(result, ("",))
         nodes = []
         for leaf in taken.leaves:
             computed = isinstance(leaf, (torch.Tensor, *SYMBOLS))
@@ -287,7 +318,7 @@ class Run:
             value = self.slots.value(key)
             self.boundary.slots.append(slot)
             self.boundary.read.append(key in self.slots.read)
-            self.boundary.assigned.append(taken.tree(value, slot.path))
+            self.boundary.assigned.append(taken.tree(value, (slot.path,)))
 
     def _kept(self, leaf: Any, assigned: list[tuple[torch.Tensor, Witness]]) -> Any:
         """The node of a result: a copy if it is the memory of a buffer that will be written."""
@@ -301,6 +332,7 @@ class Run:
     def _write(self, assigned: list[tuple[torch.Tensor, Witness]]) -> None:
         """Buffers that the run assigned are written by the graph, all of them from old values."""
         recorder = self.recorder
+        self.writes = bool(assigned)
         nodes = [self._kept(new, assigned) for _, new in assigned]
         for (old, _), node in zip(assigned, nodes):
             buffer = recorder.constant(old)
@@ -308,24 +340,30 @@ class Run:
             recorder.method("copy_", buffer, node)
 
     def run(self) -> Captured:
-        with random_states():
+        with random_states(), modes_kept():
             try:
                 graph = self.tracer.trace(self.root)
             finally:
                 self.recorder.thread = None
+                lost = list(self.undo.lost())
                 self.undo.put_back()
+        if lost:
+            raise CaptureError(f"the program wrote to {lost[0]} in a way that capture has not seen, "
+                               "and that it cannot undo")  # fmt: skip
         if self.decider.evaluated:
             _core._script_tidy(graph)
         inputs = {node: i for i, node in enumerate(graph.find_nodes(op="placeholder"))}
-        guards, self.boundary.guards = self.recorder.settle_guards(inputs)
+        self.boundary.guards = self.recorder.settle_guards(inputs)
         graph.set_codegen(BoundaryCodeGen(self.boundary))
-        drop_numbers(graph)
-        return Captured(graph, self.boundary, guards, self)
+        return Captured(graph, self.boundary, self)
 
 
 def _check_result(leaf: Any) -> None:
     """A result that is not of the graph must not lead to anything that is."""
-    parts = leaf if isinstance(leaf, (set, frozenset)) else ()
+    parts = list(leaf) if isinstance(leaf, (set, frozenset)) else []
+    for cell in getattr(leaf, "__closure__", None) or ():
+        with contextlib.suppress(ValueError):  # empty
+            parts.append(cell.cell_contents)
     if isinstance(leaf, Iterator) or any(isinstance(p, (Witness, *SYMBOLS)) for p in parts):
         raise CaptureError(f"the program returns a {type(leaf).__name__}, which a graph cannot make "
                            "anew in each call; return a list or a tuple")  # fmt: skip
@@ -349,9 +387,3 @@ def _kinds(trees: Any, count: int) -> list[str]:
         todo += tree.parts
     return kinds
 
-
-def drop_numbers(graph: Any) -> None:
-    """Removes numbers and constants that were read but not used."""
-    for node in reversed(list(graph.nodes)):
-        if not node.users and (node.op == "get_attr" or is_number_node(node)):
-            graph.erase_node(node)

@@ -16,7 +16,7 @@ import torch
 from .. import _core
 from .boundary import FixedLeaf, NumberLeaf, TensorLeaf
 from .numbers import Number, symbol
-from .structure import Flattened, Rebuilt, Tree
+from .structure import Flattened, Path, Rebuilt, Tree
 from .witness import Witness
 
 if TYPE_CHECKING:
@@ -40,15 +40,23 @@ class Slot(NamedTuple):
     def refusal(self, value: Any) -> str | None:
         """Why the graph does not hold for a value of the attribute; None if it does."""
         taken = Flattened()
-        if taken.tree(value, self.path) != self.tree:
+        if taken.tree(value, (self.path,)) != self.tree:
             return f"{self.path} has another structure than when the model was captured"
         found = (rule.refusal(leaf) for rule, leaf in zip(self.rules, taken.leaves))
         return next((why for why in found if why is not None), None)
 
 
+def own_attribute(module: Any, name: str) -> Any:
+    """An attribute that the module itself has, not its class; MISSING if there is none."""
+    own = vars(module)
+    tables = (own, *(own.get(table, {}) for table in ("_parameters", "_buffers", "_modules")))
+    return next((table[name] for table in tables if name in table), MISSING)
+
+
 def read_attribute(root: Any, path: str) -> Any:
+    """Likewise for a path."""
     for name in path.split("."):
-        root = getattr(root, name, MISSING)
+        root = own_attribute(root, name) if isinstance(root, torch.nn.Module) else MISSING
     return root
 
 
@@ -66,9 +74,9 @@ class Slots:
         for path, name in self.known:
             module = self.root.get_submodule(path)
             full = f"{path}.{name}" if path else name
-            value = getattr(module, name, MISSING)
+            value = own_attribute(module, name)
             taken = Flattened()
-            tree = taken.tree(value, full)
+            tree = taken.tree(value, (full,))
             rules = tuple(map(_rule, taken.leaves, taken.paths))
             self.slots[path, name] = Slot(full, tree, tuple(taken.leaves), rules)
             if value is MISSING:
@@ -95,7 +103,7 @@ class Slots:
                 module.__class__ = cls
 
     def value(self, key: tuple[str, str]) -> Any:
-        return getattr(self.root.get_submodule(key[0]), key[1], MISSING)
+        return own_attribute(self.root.get_submodule(key[0]), key[1])
 
 
 class _Watch:
@@ -112,6 +120,9 @@ class _Watch:
             self.slots.read.add(self.key)
         if name in vars(module):
             return vars(module)[name]
+        found = next((vars(c)[name] for c in type(module).__mro__[1:] if name in vars(c)), self)
+        if found is not self and name not in module._buffers:  # what the class has for it
+            return found.__get__(module, owner) if hasattr(found, "__get__") else found
         raise AttributeError(name)  # a buffer: nn.Module looks there next
 
     def __set__(self, module: Any, value: Any) -> None:
@@ -128,9 +139,9 @@ class _Source:
 
     def __init__(self, recorder: "Recorder", path: str) -> None:
         self.recorder, self.path = recorder, path
-        self.nodes: dict[str, Any] = {}
+        self.nodes: dict[tuple[Any, ...], Any] = {}
 
-    def leaf(self, leaf: Any, at: str) -> Any:
+    def leaf(self, leaf: Any, at: Path) -> Any:
         if not isinstance(leaf, torch.Tensor) and type(leaf) not in (int, float):
             return leaf
         node = self._node(at)
@@ -138,21 +149,22 @@ class _Source:
             return Witness(self.recorder, node, leaf.detach().clone())
         return symbol(Number(self.recorder, node, leaf))
 
-    def _node(self, at: str) -> Any:
-        """The node that reads a part: the path is "hist[2].x"."""
-        if at == self.path:
-            if at not in self.nodes:
-                self.nodes[at] = self.recorder.tracer.create_node("get_attr", at, (), {})
+    def _node(self, at: tuple[Any, ...]) -> Any:
+        """The node that reads a part."""
+        if at in self.nodes:
             return self.nodes[at]
-        if at.endswith("]"):
-            outer, _, key = at[:-1].rpartition("[")
-            key = key.strip("'") if key.startswith("'") else int(key)
-            return self.recorder.call(operator.getitem, self._node(outer), key)
-        outer, _, name = at.rpartition(".")
-        return self.recorder.call(getattr, self._node(outer), name)
+        if len(at) == 1:
+            node = self.recorder.tracer.create_node("get_attr", at[0], (), {})
+        else:
+            kind, key = at[-1]
+            read = operator.getitem if kind == "item" else getattr
+            node = self.recorder.call(read, self._node(at[:-1]), key)
+        self.nodes[at] = node
+        return node
 
 
-def _rule(leaf: Any, path: str) -> Any:
+def _rule(leaf: Any, at: Path) -> Any:
+    path = str(at)
     if isinstance(leaf, torch.Tensor):
         return TensorLeaf(path, leaf.dtype, leaf.ndim, leaf.device, (None,) * leaf.ndim)
     return NumberLeaf(path, type(leaf)) if type(leaf) in (int, float) else FixedLeaf(path, leaf)

@@ -9,6 +9,7 @@ so that a call of the graph changes the caller's objects as the program does.
 import collections
 import dataclasses
 import enum
+import sys
 import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -27,10 +28,14 @@ _WHOLE = (
 )  # fmt: skip
 
 
+LIBRARIES = frozenset((*sys.stdlib_module_names, "torch", "cfx", "numpy")) - {"__main__", "types"}
+_MOST = 2000  # parts of an object without tensors that are looked at
+
+
 class Tree(NamedTuple):
     """A part of a value. A tree without a kind is a leaf."""
 
-    kind: str | None  # a row of _KINDS; "same": the object of that number once more
+    kind: str | None  # a row of KINDS; "same": the object of that number once more
     type: Any = None
     key: Any = None  # keys, names, the context of a registered class; of a leaf its number
     parts: tuple["Tree", ...] = ()
@@ -73,6 +78,11 @@ def _refill_list(value: Any, key: Any, parts: list[Any]) -> None:
     value[:] = parts
 
 
+def _refill_deque(value: Any, maxlen: Any, parts: list[Any]) -> None:
+    value.clear()
+    value.extend(parts)
+
+
 def _refill_dict(value: Any, keys: Any, parts: list[Any]) -> None:
     value.clear()
     value.update(zip(keys, parts))
@@ -80,8 +90,47 @@ def _refill_dict(value: Any, keys: Any, parts: list[Any]) -> None:
 
 def _split_dict(value: Any) -> tuple[Any, list[Any]]:
     """Keys that are numbers of a run were hashed: then they are fixed, and this has been noted."""
-    keys = (k.node.value if isinstance(k, SYMBOLS) else k for k in value)
-    return tuple(keys), list(value.values())
+    return tuple(map(_plain_key, value)), list(value.values())
+
+
+def _plain_key(key: Any) -> Any:
+    if isinstance(key, SYMBOLS):
+        return key.node.value
+    return tuple(map(_plain_key, key)) if type(key) in (tuple, torch.Size) else key
+
+
+def _base_of(cls: type) -> Any:
+    """The builtin container that a class derives from."""
+    return next(c for c in (collections.OrderedDict, dict, list, tuple) if issubclass(cls, c))
+
+
+def _split_derived(value: Any) -> tuple[Any, list[Any]]:
+    """Of a class derived from dict, list or tuple: items, then attributes."""
+    base, own = _base_of(type(value)), _attributes(value)
+    keys, items = (), list(base.__iter__(value))
+    if issubclass(base, dict):
+        keys, items = tuple(items), [dict.__getitem__(value, key) for key in items]
+    return (keys, len(items), tuple(own)), [*items, *own.values()]
+
+
+def _make_derived(cls: type, key: Any, parts: list[Any]) -> Any:
+    base = _base_of(cls)
+    made = base.__new__(cls, *([parts[: key[1]]] if base is tuple else []))
+    if base is not tuple:
+        _refill_derived(made, key, parts)
+    return made
+
+
+def _refill_derived(value: Any, key: Any, parts: list[Any]) -> None:
+    base = _base_of(type(value))
+    keys, count, names = key or ((), 0, ())
+    base.clear(value)
+    if issubclass(base, dict):
+        for name, part in zip(keys, parts):
+            base.__setitem__(value, name, part)
+    else:
+        base.extend(value, parts[:count])
+    _refill_object(value, names, parts[count:])
 
 
 def _split_registered(value: Any) -> tuple[Any, list[Any]]:
@@ -97,12 +146,17 @@ def _registered_type(value: Any) -> type:
     return type(value)
 
 
-_KINDS = {
+KINDS = {
     "tuple": Kind(lambda v: (None, list(v)), lambda cls, key, parts: tuple(parts)),
     "named": Kind(lambda v: (None, list(v)), lambda cls, key, parts: cls(*parts)),
     "list": Kind(lambda v: (None, list(v)), lambda cls, key, parts: list(parts), _refill_list),
     "dict": Kind(_split_dict, lambda cls, keys, parts: dict(zip(keys, parts)), _refill_dict),
+    "deque": Kind(lambda v: (v.maxlen, list(v)),
+                  lambda cls, maxlen, parts: collections.deque(parts, maxlen or None),
+                  _refill_deque),
     "registered": Kind(_split_registered, _make_registered),
+    "derived": Kind(_split_derived, _make_derived, _refill_derived),
+    "derived tuple": Kind(_split_derived, _make_derived),
     "object": Kind(lambda v: (tuple(a := _attributes(v)), list(a.values())), _make_object,
                    _refill_object),
 }  # fmt: skip
@@ -113,19 +167,26 @@ def _kind_of(value: Any) -> str | None:
     cls = type(value)
     if issubclass(cls, _WHOLE):
         return None
-    if cls in (tuple, list, dict):
+    if cls in (tuple, list, dict, collections.deque):
         return cls.__name__
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         return "named"
     if cls in _pytree.SUPPORTED_NODES and issubclass(cls, (dict, list, tuple, collections.deque)):
         return "registered"
+    if issubclass(cls, tuple):
+        return "derived tuple" if cls.__new__ is tuple.__new__ else None
+    if issubclass(cls, (dict, list)):
+        return "derived"
     if dataclasses.is_dataclass(cls) or _can_be_remade(cls):
-        return "object" if not issubclass(cls, (dict, list, tuple, set)) else None
+        return "object"
     return "registered" if cls in _pytree.SUPPORTED_NODES else None
 
 
 def _can_be_remade(cls: type) -> bool:
-    """Whether an object is nothing but its attributes: a class of Python code."""
+    """Whether an object is nothing but its attributes: of a class written in Python, that is not
+    part of Python or torch."""
+    if cls.__module__.partition(".")[0] in LIBRARIES:
+        return False
     return cls.__flags__ & (1 << 9) != 0 and cls.__new__ is object.__new__  # a heap type
 
 
@@ -134,34 +195,51 @@ class Flattened:
 
     def __init__(self) -> None:
         self.leaves: list[Any] = []
-        self.paths: list[str] = []
+        self.paths: list[Path] = []
+        self.settings: list[bool] = []  # for each leaf: whether it is in an object without tensors
         self.objects: list[Any] = []  # those that can be changed, by number
         self._numbers: dict[int, int] = {}
 
-    def tree(self, value: Any, path: str) -> Tree:
+    def tree(self, value: Any, path: tuple[Any, ...], setting: bool = False) -> Tree:
         """Describes a value, whose leaves and objects are added to the lists."""
         if id(value) in self._numbers:
             return Tree("same", key=self._numbers[id(value)])
         kind = _kind_of(value)
-        if kind == "object" and not _holds_tensors(value):
+        if kind == "object" and not setting and not _holds_tensors(value):
+            setting = True
+        if setting and len(self.leaves) > _MOST:
             kind = None
         if kind is None:
             self.leaves.append(value)
-            self.paths.append(path)
+            self.paths.append(Path(path))
+            self.settings.append(setting)
             return Tree(None)
         number = None
-        if _KINDS[kind].refill is not None:
+        if KINDS[kind].refill is not None:
             number = self._numbers[id(value)] = len(self.objects)
             self.objects.append(value)
-        key, parts = _KINDS[kind].split(value)
-        described = tuple(self.tree(part, path + _step(kind, key, i)) for i, part in enumerate(parts))
+        key, parts = KINDS[kind].split(value)
+        described = tuple(self.tree(part, (*path, _step(kind, key, i)), setting)
+                          for i, part in enumerate(parts))  # fmt: skip
         return Tree(kind, type(value), key, described, number)
 
 
-def _step(kind: str, key: Any, i: int) -> str:
-    if kind == "dict":
-        return f"[{key[i]!r}]"
-    return f".{key[i]}" if kind == "object" else f"[{i}]"
+def _step(kind: str, key: Any, i: int) -> tuple[str, Any]:
+    """How a part is reached: an attribute, or an item."""
+    if kind in ("dict", "object"):
+        return ("item" if kind == "dict" else "attribute"), key[i]
+    if kind.startswith("derived"):
+        keys, count, names = key
+        return ("attribute", names[i - count]) if i >= count else ("item", keys[i] if keys else i)
+    return "item", i
+
+
+class Path(tuple[Any, ...]):
+    """How a leaf is reached: a name, then steps. Its text is what Python would write."""
+
+    def __str__(self) -> str:
+        steps = (f"[{key!r}]" if kind == "item" else f".{key}" for kind, key in self[1:])
+        return self[0] + "".join(steps)
 
 
 def _holds_tensors(value: Any, depth: int = 8, seen: set[int] | None = None) -> bool:
@@ -173,7 +251,7 @@ def _holds_tensors(value: Any, depth: int = 8, seen: set[int] | None = None) -> 
     if kind is None or depth == 0 or id(value) in seen:
         return False
     seen.add(id(value))
-    return any(_holds_tensors(part, depth - 1, seen) for part in _KINDS[kind].split(value)[1])
+    return any(_holds_tensors(part, depth - 1, seen) for part in KINDS[kind].split(value)[1])
 
 
 class Rebuilt:
@@ -190,12 +268,11 @@ class Rebuilt:
             return next(self.leaves)
         if tree.kind == "same":
             return self.objects[tree.key]
-        kind = _KINDS[tree.kind]
+        kind = KINDS[tree.kind]
         if tree.number is None or kind.refill is None:
             return kind.make(tree.type, tree.key, [self.value(part) for part in tree.parts])
         if tree.number not in self.objects:  # known before its parts: they may contain it
-            empty = kind.make(tree.type, (), []) if tree.kind != "object" else tree.type.__new__(tree.type)
-            self.objects[tree.number] = empty
+            self.objects[tree.number] = kind.make(tree.type, (), [])
         found = self.objects[tree.number]
         kind.refill(found, tree.key, [self.value(part) for part in tree.parts])
         return found

@@ -1,13 +1,16 @@
 """What a run changes, and how it is put back: attributes, containers, tensors, random states."""
 import collections
 import contextlib
+import importlib
 import random
 import sys
+import types
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 
+from .guards import CaptureError
 from .witness import undisturbed
 
 # What every module has, which no program changes but by torch's own functions.
@@ -16,7 +19,7 @@ _TABLES = ("_parameters", "_buffers", "_modules")
 _DEPTH = 6  # how far containers and objects are looked into
 
 
-class _Contents:
+class Contents:
     """What a container or an object holds."""
 
     def __init__(self, holder: Any) -> None:
@@ -27,7 +30,7 @@ class _Contents:
         holder = self.holder
         if isinstance(holder, dict):
             return dict(holder)
-        if isinstance(holder, (list, set, collections.deque)):
+        if isinstance(holder, (list, set, collections.deque, bytearray)):
             return list(holder)
         return dict(vars(holder))
 
@@ -38,26 +41,41 @@ class _Contents:
         now = self._now()
         if isinstance(now, dict):
             return now.keys() != self.before.keys() or not all(
-                _same(now[key], self.before[key]) for key in now)
-        return len(now) != len(self.before) or not all(map(_same, now, self.before))
+                same(now[key], self.before[key]) for key in now)
+        return len(now) != len(self.before) or not all(map(same, now, self.before))
+
+    def is_switched(self, module: torch.nn.Module, path: str) -> bool:
+        """Whether the run has changed the flag `training` of a layer, or of one in it."""
+        inside = ((f"{path}.{below}" if below else path, m) for below, m in module.named_modules())
+        return any(p in self.own and m.training != self.own[p]["training"] for p, m in inside)
+
+    def lost(self) -> Iterator[str]:
+        """Paths of tensors that the run wrote to without anybody having kept what they held."""
+        for path, (parameters, buffers, _) in self.tables.items():
+            for name, tensor in (*parameters.before.items(), *buffers.before.items()):
+                if tensor is not None and not tensor.is_inference():
+                    wrote = tensor._version != self.versions.get(id(tensor), tensor._version)
+                    owner = self.storages.get(tensor.untyped_storage().data_ptr(), tensor)
+                    if wrote and id(owner) not in self.saved:
+                        yield f"{path}.{name}" if path else name
 
     def put_back(self) -> None:
         holder = self.holder if isinstance(
-            self.holder, (dict, list, set, collections.deque)) else vars(self.holder)  # fmt: skip
+            self.holder, (dict, list, set, collections.deque, bytearray)) else vars(self.holder)  # fmt: skip
         holder.clear()
-        (holder.extend if isinstance(holder, (list, collections.deque)) else holder.update)(
+        (holder.extend if isinstance(holder, (list, collections.deque, bytearray)) else holder.update)(
             self.before)
 
 
-def _same(a: Any, b: Any) -> bool:
+def same(a: Any, b: Any) -> bool:
     return a is b or (type(a) is type(b) and type(a) in (int, float, str, bool, bytes) and a == b)
 
 
-def _is_holder(value: Any) -> bool:
+def is_holder(value: Any) -> bool:
     if isinstance(value, (dict, list, set, collections.deque)):
         return True
-    plain = not isinstance(value, (type, torch.nn.Module, torch.Tensor)) and not callable(value)
-    return plain and isinstance(getattr(value, "__dict__", None), dict)
+    whole = (type, types.FunctionType, types.ModuleType, torch.nn.Module, torch.Tensor)
+    return not isinstance(value, whole) and isinstance(getattr(value, "__dict__", None), dict)
 
 
 class Undo:
@@ -65,24 +83,27 @@ class Undo:
 
     def __init__(self, root: torch.nn.Module) -> None:
         self.modules = dict(root.named_modules())
-        self.tables = {path: [_Contents(vars(m)[name]) for name in _TABLES]
+        self.tables = {path: [Contents(vars(m)[name]) for name in _TABLES]
                        for path, m in self.modules.items()}  # fmt: skip
         self.own = {path: dict(vars(m)) for path, m in self.modules.items()}
-        self.holders: dict[int, tuple[str, str, _Contents]] = {}  # {id: path, attribute, contents}
+        self.holders: dict[int, tuple[str, str, Contents]] = {}  # {id: path, attribute, contents}
         for path, own in self.own.items():
             for name, value in own.items():
                 if name not in _OWN:
                     self._watch(path, name, value, _DEPTH)
         self.saved: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self.storages: dict[int, torch.Tensor] = {}
+        self.versions: dict[int, int] = {}
         for tensor in (*root.parameters(), *root.buffers()):
+            if not tensor.is_inference():
+                self.versions[id(tensor)] = tensor._version
             with contextlib.suppress(RuntimeError, NotImplementedError):  # sparse, fake: no storage
                 self.storages.setdefault(tensor.untyped_storage().data_ptr(), tensor)
 
     def _watch(self, path: str, name: str, value: Any, depth: int) -> None:
-        if depth == 0 or id(value) in self.holders or not _is_holder(value):
+        if depth == 0 or id(value) in self.holders or not is_holder(value):
             return
-        contents = _Contents(value)
+        contents = Contents(value)
         self.holders[id(value)] = path, name, contents
         for part in contents.parts():
             self._watch(path, name, part, depth - 1)
@@ -97,19 +118,26 @@ class Undo:
                 found.setdefault(id(tensor), f"{path}.{name}" if path else name)
         return found
 
-    def before_write(self, tensor: torch.Tensor) -> None:
-        """Keeps what a tensor of the tree holds, before a call that may write to it."""
+    def before_write(self, tensor: torch.Tensor, outside: bool = False) -> None:
+        """Keeps what a tensor of the tree holds, before a call that may write to it. `outside`: it
+        is no tensor of the run, wherever it comes from."""
         try:
             owner = self.storages.get(tensor.untyped_storage().data_ptr())
         except (RuntimeError, NotImplementedError):
             return
+        if owner is None and outside:
+            owner = tensor
         if owner is not None and id(owner) not in self.saved:
             with undisturbed():
                 self.saved[id(owner)] = owner, owner.detach().clone()
 
     def before_module(self, module: torch.nn.Module) -> None:
-        for tensor in (*module.buffers(), *module.parameters()):
-            if not isinstance(tensor, torch.nn.Parameter) or getattr(module, "max_norm", None):
+        """Likewise for a layer: statistics in training mode, an embedding that is renormalised."""
+        if getattr(module, "max_norm", None):
+            for tensor in module.parameters():
+                self.before_write(tensor)
+        if any(m.training for m in module.modules()):
+            for tensor in module.buffers():
                 self.before_write(tensor)
 
     # ---- attributes ----
@@ -123,10 +151,31 @@ class Undo:
                 before = self.own[path] if contents is None else contents.before
                 now = vars(module) if contents is None else contents.holder
                 for name in {**before, **now}:
-                    if not _same(before.get(name, _OWN), now.get(name, _OWN)):
+                    if not same(before.get(name, _OWN), now.get(name, _OWN)):
                         seen.add((path, name))
         seen |= {(path, name) for path, name, c in self.holders.values() if c.changed()}
         yield from sorted(pair for pair in seen if pair[1] not in (*_OWN, "training"))
+
+    def left_in_other_mode(self) -> Iterator[str]:
+        """Paths of the modules whose flag `training` the run has changed."""
+        for path, module in self.modules.items():
+            if module.training != self.own[path]["training"]:
+                yield path
+
+    def is_switched(self, module: torch.nn.Module, path: str) -> bool:
+        """Whether the run has changed the flag `training` of a layer, or of one in it."""
+        inside = ((f"{path}.{below}" if below else path, m) for below, m in module.named_modules())
+        return any(p in self.own and m.training != self.own[p]["training"] for p, m in inside)
+
+    def lost(self) -> Iterator[str]:
+        """Paths of tensors that the run wrote to without anybody having kept what they held."""
+        for path, (parameters, buffers, _) in self.tables.items():
+            for name, tensor in (*parameters.before.items(), *buffers.before.items()):
+                if tensor is not None and not tensor.is_inference():
+                    wrote = tensor._version != self.versions.get(id(tensor), tensor._version)
+                    owner = self.storages.get(tensor.untyped_storage().data_ptr(), tensor)
+                    if wrote and id(owner) not in self.saved:
+                        yield f"{path}.{name}" if path else name
 
     def put_back(self) -> None:
         with torch.no_grad(), undisturbed():
@@ -146,18 +195,41 @@ class Undo:
 
 
 @contextlib.contextmanager
+def modes_kept() -> Iterator[None]:
+    """A context that leaves the default dtype and the grad mode as they were."""
+    dtype, grad = torch.get_default_dtype(), torch.is_grad_enabled()
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(dtype)
+        torch.set_grad_enabled(grad)
+
+
+@contextlib.contextmanager
 def random_states() -> Iterator[None]:
-    """Random numbers go on afterwards as if nothing had been drawn."""
-    numpy = sys.modules.get("numpy.random")
-    states = random.getstate(), numpy.get_state() if numpy else None
+    """Random numbers go on afterwards as if nothing had been drawn. Those of Python and numpy are no
+    part of a graph: a program that draws them is refused."""
+    numpy: Any = importlib.import_module("numpy.random") if "numpy" in sys.modules else None
+    states = random.getstate(), numpy.get_state(legacy=False) if numpy else None
     cuda = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
     with torch.random.fork_rng(devices=cuda):
         try:
             yield
+            drawn = random.getstate() != states[0]
+            if drawn or (numpy and _differs(numpy.get_state(legacy=False), states[1])):
+                library = "Python's random" if drawn else "numpy.random"
+                raise CaptureError(f"the program draws numbers from {library}, which a graph would "
+                                   "take for constants; use torch.rand or torch.randint, or wrap "
+                                   "the function that draws them with cfx.wrap")  # fmt: skip
         finally:
             random.setstate(states[0])
             if numpy:
                 numpy.set_state(states[1])
+
+
+def _differs(a: Any, b: Any) -> bool:
+    a, b = a["state"], b["state"]
+    return a["pos"] != b["pos"] or bool((a["key"] != b["key"]).any())
 
 
 def copy_inputs(tensors: list[torch.Tensor]) -> list[torch.Tensor]:

@@ -79,6 +79,9 @@ class Witness(torch.Tensor):
         """No net is spread: the run is over, or another thread has the tensor."""
         if func is torch.Tensor.__repr__:
             return f"<tensor {args[0]._node} of a graph that is being captured>"
+        recorder = _recorder_of(args) or _recorder_of((kwargs or {}).values())
+        if recorder is not None:  # torch's C++ cannot stand an error in what it asks below
+            recorder.check_running()
         return super().__torch_function__(func, types, args, kwargs or {})
 
     @classmethod

@@ -1,0 +1,143 @@
+"""What a program can change outside of its module: globals, closures, default arguments.
+
+A graph cannot do that. So whatever a run changed there is put back, and the capture fails with the
+name of what was changed; but for what looks like a cache: a dict that only got more entries, none of
+which is of the run.
+"""
+import collections
+import contextlib
+import inspect
+import types
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import torch
+
+from .._glue import scripting
+from .guards import CaptureError
+from .numbers import SYMBOLS
+from .structure import LIBRARIES
+from .undo import Contents, is_holder, same
+from .witness import Witness
+
+_MOST = 3000  # functions that are looked at
+_PLAIN = (int, float, bool, str, bytes, type(None), complex)
+
+
+class _Name(NamedTuple):
+    """A variable outside of functions: where it is, and how errors call it."""
+
+    space: Any  # a dict of globals, or a cell
+    key: str
+    text: str
+
+    def value(self) -> Any:
+        if isinstance(self.space, dict):
+            return self.space.get(self.key, ...)
+        try:
+            return self.space.cell_contents
+        except ValueError:
+            return ...
+
+    def assign(self, value: Any) -> None:
+        if isinstance(self.space, dict):
+            self.space[self.key] = value
+        elif value is not ...:
+            self.space.cell_contents = value
+
+
+class Surroundings:
+    """The variables that functions of a program can reach, before a run."""
+
+    def __init__(self, function: Any, root: torch.nn.Module) -> None:
+        self.names: dict[tuple[int, str], tuple[_Name, Any]] = {}
+        self.contents: dict[int, tuple[str, Contents]] = {}
+        self.seen: set[int] = set()
+        self.todo: list[Any] = [function]
+        for cls in {type(module) for module in root.modules()}:
+            self.todo += [f for f in vars(cls).values() if isinstance(f, types.FunctionType)]
+        self._hold(getattr(function, "__self__", function), "an attribute of the program")
+        while self.todo and len(self.seen) < _MOST:
+            self._look(self.todo.pop())
+
+    def _look(self, function: Any) -> None:
+        function = inspect.unwrap(getattr(function, "__func__", function))
+        if not isinstance(function, types.FunctionType) or id(function) in self.seen:
+            return
+        code = function.__code__
+        if not scripting.script_is_users(code.co_filename):
+            return
+        self.seen.add(id(function))
+        name = function.__qualname__
+        for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+            self._hold(value, f"a default argument of {name}")
+        for key, cell in zip(code.co_freevars, function.__closure__ or ()):
+            self._note(_Name(cell, key, f"{key}, a variable around {name}"))
+        for key in code.co_names:
+            if key in function.__globals__:
+                self._note(_Name(function.__globals__, key, f"the global variable {key}"))
+
+    def _note(self, name: _Name) -> None:
+        key = id(name.space), name.key
+        value = name.value()
+        if key in self.names or value is ...:
+            return
+        if isinstance(value, (types.FunctionType, types.MethodType)):
+            self.todo.append(value)
+        elif isinstance(value, type):
+            self.todo += [f for f in vars(value).values() if isinstance(f, types.FunctionType)]
+        elif not isinstance(value, types.ModuleType):
+            self.names[key] = name, value
+            self._hold(value, name.text)
+
+    def _hold(self, value: Any, text: str) -> None:
+        own = type(value).__module__.partition(".")[0] not in LIBRARIES
+        if not is_holder(value) or id(value) in self.contents or not (
+                own or type(value) in (list, dict, set, bytearray, collections.deque)):
+            return
+        self.contents[id(value)] = text, Contents(value)
+
+    def put_back(self) -> list[str]:
+        """Undoes what the run changed; what that was."""
+        changed = []
+        for text, contents in self.contents.values():
+            if contents.changed():
+                if not _is_cache(contents):
+                    changed.append(text)
+                if not _is_cache(contents) or _of_run(contents.holder):
+                    contents.put_back()
+        for name, before in self.names.values():
+            now = name.value()
+            if not same(now, before) and (type(before) in _PLAIN or _of_run([now])):
+                changed.append(name.text)
+                name.assign(before)
+        return changed
+
+    @contextlib.contextmanager
+    def kept(self) -> Iterator[None]:
+        """A context at whose end they are as before."""
+        failed = True
+        try:
+            yield
+            failed = False
+        finally:
+            changed = self.put_back()
+        if changed and not failed:
+            raise CaptureError(
+                f"the program changes {changed[0]}, which a graph cannot do; keep it in an "
+                "attribute of the module, or pass it as an argument")
+
+
+def _is_cache(contents: Contents) -> bool:
+    """Whether a dict only got more entries, which do not come from the run."""
+    if not isinstance(contents.holder, dict) or _of_run(contents.holder):
+        return False
+    now = contents.holder
+    return all(key in now and same(now[key], old) for key, old in contents.before.items())
+
+
+def _of_run(container: Any) -> bool:
+    """Whether tensors or numbers of a run are in a container."""
+    values = container.values() if isinstance(container, dict) else container
+    return any(isinstance(value, (Witness, *SYMBOLS)) or (
+        isinstance(value, (list, tuple, dict)) and _of_run(value)) for value in values)  # fmt: skip
