@@ -205,6 +205,9 @@ def aten_calls(x):
 
 
 class Tagged(torch.Tensor):
+    def __deepcopy__(self, memo):
+        return self.detach().clone().as_subclass(Tagged)
+
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         out = super().__torch_function__(func, types, args, kwargs or {})

@@ -209,6 +209,9 @@ def _tensors(want: torch.Tensor, got: torch.Tensor, exact: bool) -> str:
 def _numbers(want: Any, got: Any, exact: bool) -> str:
     if isinstance(want, (type, types.FunctionType, enum.Enum)):
         want, got = (getattr(x, "__qualname__", str(x)) for x in (want, got))
+    if hasattr(want, "dtype"):  # of numpy
+        same = want.dtype == got.dtype and bool((want == got).all()) and want.shape == got.shape
+        return "" if same else f"{got!r}, not {want!r}"
     same = want == got or (want != want and got != got)
     if not same and not exact and isinstance(want, (float, complex)):
         same = abs(want - got) <= 2e-5 * max(1.0, abs(want))
