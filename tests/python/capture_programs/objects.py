@@ -49,7 +49,7 @@ class AttendsCache(nn.Module):
 
 
 @program((randn(2, 1, 4), KeyValueCache()), (randn(2, 3, 4), KeyValueCache()), (randn(2, 1, 4), filled(2, 2)),
-         tags="empty cache", captured="guard arguments")
+         tags="empty cache")
 def fills_cache(x, cache):
     cache.update(0, x, x + 1)
     return len(cache)
@@ -288,7 +288,7 @@ class GivesParameter(nn.Module):
 SHARED = randn(6)
 
 
-@program((SHARED, SHARED), (randn(6), randn(6)), tags="same tensor twice written")
+@program((SHARED, SHARED), (randn(6), randn(6)), tags="same tensor twice written", captured="guard arguments")
 def writes_alias(a, b):
     a.add_(1)
     return a + b
@@ -422,7 +422,7 @@ def gives_set(x):
     return {x, x}
 
 
-@program(ints(1, 2, 3), ints(4, 5), tags="string result")
+@program(ints(1, 2, 3), ints(4, 5), tags="string result", captured="guard size")
 def gives_text(x):
     return f"sum {x.sum().item()}"
 

@@ -32,7 +32,7 @@ class GrowingBuffer(nn.Module):
         return self.rows.mean(0), self.rows.shape[0]
 
 
-@module(randn(2, 4), randn(2, 4), randn(3, 4), tags="counter int branch", captured="guard size")
+@module(randn(2, 4), randn(2, 4), randn(3, 4), tags="counter int branch")
 class CountsAndBranches(nn.Module):
     calls = 0
 
@@ -52,7 +52,7 @@ class Counts(nn.Module):
         return x * self.calls
 
 
-@module(randn(2), randn(2), randn(3), tags="history list", captured="guard attributes")
+@module(randn(2), randn(2), randn(3), tags="history list")
 class History(nn.Module):
     def __init__(self):
         super().__init__()
@@ -74,7 +74,7 @@ class LastTwo(nn.Module):
         return sum(self.seen)
 
 
-@module(randn(2, 3), randn(2, 3, seed=1), randn(4, 3), randn(4, 5), tags="cache by shape", captured="guard attributes")
+@module(randn(2, 3), randn(2, 3, seed=1), randn(4, 3), randn(4, 5), tags="cache by shape", captured="guard size")
 class ShapeCache(nn.Module):
     def __init__(self):
         super().__init__()
@@ -87,7 +87,7 @@ class ShapeCache(nn.Module):
         return x * self.masks[key]
 
 
-@module(randn(2, 3), randn(2, 3), randn(4, 3), tags="lazy initialisation", captured="guard attributes")
+@module(randn(2, 3), randn(2, 3), randn(4, 3), tags="lazy initialisation")
 class LazyBuffer(nn.Module):
     def __init__(self):
         super().__init__()
@@ -147,7 +147,7 @@ def shift(module, args):
     return (args[0] + 1,)
 
 
-@made(randn(2, 3), randn(4, 3), randn(4, 3), tags="hooks", captured="guard attributes")
+@made(randn(2, 3), randn(4, 3), randn(4, 3), tags="hooks")
 def hooked():
     model = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
     model[0].register_forward_hook(note)
@@ -155,7 +155,7 @@ def hooked():
     return model
 
 
-@made(randn(2, 3), randn(4, 3), tags="hook list outside")
+@made(randn(2, 3), randn(4, 3), tags="hook list outside", captured="refused a variable around")
 def features_by_hook():
     kept = []
 
@@ -338,7 +338,7 @@ class StateObject(nn.Module):
         return self.memory.h, self.memory.steps
 
 
-@module(randn(2, 3), randn(2, 3), tags="attribute deleted", captured="guard attributes")
+@module(randn(2, 3), randn(2, 3), tags="attribute deleted")
 class DeletesAttribute(nn.Module):
     def __init__(self):
         super().__init__()
@@ -420,7 +420,7 @@ class KeepsGenerator(nn.Module):
         return x * next(self.steps)
 
 
-@module(randn(2), randn(2), randn(5), tags="module replaced", captured="guard attributes")
+@module(randn(2), randn(2), randn(5), tags="module replaced")
 class ReplacesLayer(nn.Module):
     def __init__(self):
         super().__init__()
@@ -463,7 +463,7 @@ class OptionalState(nn.Module):
         return h, h.detach()
 
 
-@module(randn(2, 4, 3), randn(1, 4, 3), randn(2, 6, 3), tags="lstm state kept", captured="guard attributes")
+@module(randn(2, 4, 3), randn(1, 4, 3), randn(2, 6, 3), tags="lstm state kept")
 class StatefulLSTM(nn.Module):
     def __init__(self):
         super().__init__()

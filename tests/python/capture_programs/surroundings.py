@@ -40,7 +40,7 @@ class AsksAutocast(Plain):
         return y.float() + 1, y.dtype
 
 
-@module(randn(3, 4), within(torch.no_grad, randn(3, 4)), tags="asks grad mode", captured="guard grad")
+@module(randn(3, 4), within(torch.no_grad, randn(3, 4)), tags="asks grad mode")
 class AsksGrad(Plain):
     def forward(self, x):
         y = self.fc(x)
@@ -157,7 +157,7 @@ def replays(x):
     return a, torch.rand(x.shape[0]), x
 
 
-@program(randn(3), randn(4), tags="generator made")
+@program(randn(3), randn(4), tags="generator made", captured="refused torch.Generator")
 def own_generator(x):
     g = torch.Generator().manual_seed(3)
     return x + torch.rand(x.shape[0], generator=g), torch.randperm(4, generator=g)
@@ -166,7 +166,7 @@ def own_generator(x):
 GENERATOR = torch.Generator()
 
 
-@made(randn(3), randn(3), randn(4), tags="generator outside")
+@made(randn(3), randn(3), randn(4), tags="generator outside", captured="refused torch.Generator")
 def generator_of_closure():
     g = torch.Generator().manual_seed(3)
 
@@ -176,17 +176,17 @@ def generator_of_closure():
     return draw
 
 
-@program(randn(3), randn(3), randn(4), tags="random module", captured="refused random")
+@program(randn(3), randn(3), randn(4), tags="random module", captured="refused Python's random")
 def python_random(x):
     return x * random.random()
 
 
-@program(randn(3), randn(3), randn(4), tags="random choice")
+@program(randn(3), randn(3), randn(4), tags="random choice", captured="refused Python's random")
 def python_choice(x):
     return x.relu() if random.random() < 0.5 else x.exp()
 
 
-@program(randn(3), randn(3), randn(4), tags="numpy random")
+@program(randn(3), randn(3), randn(4), tags="numpy random", captured="refused numpy.random")
 def numpy_random(x):
     return x + torch.from_numpy(np.random.rand(3).astype("float32")).sum()
 
