@@ -304,7 +304,7 @@ def suppresses(x):
     return x + 1
 
 
-@program(randn(2, 3), randn(3, 3), randn(6), tags="try shape")
+@program(randn(2, 3), randn(3, 3), randn(6), tags="try shape", captured="guard arguments")
 def tries_shapes(x):
     try:
         return x.view(3, 2)
