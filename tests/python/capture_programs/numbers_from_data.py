@@ -59,7 +59,7 @@ def lists(x):
     return sorted(x.tolist(), reverse=True)
 
 
-@program((ints(1, 2), randn(3, 2)), (ints(3, 0), randn(4, 2)), tags="tolist split")
+@program((ints(1, 2), randn(3, 2)), (ints(3, 1), randn(4, 2)), tags="tolist split")
 def splits_by_data(lengths, x):
     return torch.split(x, lengths.tolist())
 

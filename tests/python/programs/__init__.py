@@ -176,9 +176,9 @@ def run(callee: Any, calls: tuple[Call, ...]) -> list[Outcome]:
 
 def run_one(callee: Any, each: Call) -> Outcome:
     given, outcome = each.copy(), Outcome()
-    if each.mode is not None:
-        callee.train(each.mode)
     try:
+        if each.mode is not None:
+            callee.train(each.mode)
         with each.within() if each.within else contextlib.nullcontext():
             outcome.value = callee(*given.args, **given.kwargs)
     except Exception as e:
