@@ -17,7 +17,7 @@ from .text import equal, parse, structural_hash, text
 
 if TYPE_CHECKING:  # what is loaded when somebody asks for it
     from ._symbolic_trace import PH, ProxyableClassMeta, Tracer, symbolic_trace, wrap
-    from .capturing import CaptureError, capture, function
+    from .capturing import CaptureError, capture, explain, function
     from .checking import bisect, check, minimize
     from .complete import c_code, generate, python_module
     from .graph_module import GraphModule
@@ -47,8 +47,9 @@ def _has_torch() -> bool:
 if TYPE_CHECKING or _has_torch():  # `from cfx import *` works without it
     __all__ += [
         "CaptureError", "GraphModule", "PH", "Proxy", "ProxyableClassMeta", "ScriptError", "Tracer",
-        "any_of", "bisect", "c_code", "capture", "check", "function", "generate", "infer_shapes",
-        "lower", "minimize", "python_module", "replace_pattern", "script", "symbolic_trace", "wrap",
+        "any_of", "bisect", "c_code", "capture", "check", "explain", "function", "generate",
+        "infer_shapes", "lower", "minimize", "python_module", "replace_pattern", "script",
+        "symbolic_trace", "wrap",
     ]  # fmt: skip
 
 # Loaded when somebody asks for them, because most need torch: name -> module.
@@ -61,7 +62,7 @@ _PARTS = ("graph", "immutable_collections", "interpreter", "node", "ops", "text"
 _LAZY = {
     **{name: name for name in _MODULES},
     "GraphModule": "graph_module", "Proxy": "proxy",
-    **dict.fromkeys(("CaptureError", "capture", "function"), "capturing"),
+    **dict.fromkeys(("CaptureError", "capture", "explain", "function"), "capturing"),
     **dict.fromkeys(("bisect", "check", "minimize"), "checking"),
     **dict.fromkeys(("c_code", "generate", "generators", "python_module"), "complete"),
     **dict.fromkeys(("LowerError", "Lowered", "lower"), "lowering"),

@@ -16,13 +16,14 @@ from collections.abc import Callable
 from typing import Any
 
 from .._glue.listing import public_names
-from .function import function
+from .report import Report, explain
+from .decorator import function
 from .guards import CaptureError, Guard
 from .module import CapturedModule, module_of
 from .program import Program
 from .run import Options
 
-__all__ = ["CaptureError", "CapturedModule", "Guard", "capture", "function"]
+__all__ = ["CaptureError", "CapturedModule", "Guard", "Report", "capture", "explain", "function"]
 
 
 def capture(

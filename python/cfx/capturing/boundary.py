@@ -1,5 +1,8 @@
-"""What a captured graph takes and gives: arguments are checked and taken apart on entry, results are
-put together again, and the caller's objects change as the program changed them."""
+"""What a captured graph takes and gives.
+
+Arguments are checked and taken apart on entry, results are put together again, and the caller's
+objects change as the program changed them.
+"""
 import inspect
 import threading
 from collections.abc import Callable, Iterable
@@ -198,8 +201,8 @@ class BoundaryCodeGen(CodeGen):
     def process_inputs(self, *inputs: Any, **keywords: Any) -> Any:
         if self.boundary.slots:
             names = ", ".join(slot.path for slot in self.boundary.slots)
-            raise CaptureError(f"the program assigns attributes ({names}); only the captured module "
-                               "itself can run such a graph")  # fmt: skip
+            raise CaptureError(f"the program assigns attributes ({names}); only the captured "
+                               "module itself can run such a graph")  # fmt: skip
         call = self.boundary.enter(self.boundary.bind(inputs, keywords))
         self._calls.now = call
         return call.inputs

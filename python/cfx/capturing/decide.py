@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.utils.checkpoint
 from torch.utils import _pytree
 
 from .. import _core
@@ -29,6 +30,7 @@ from .._symbolic_trace import _wrapped_fns_to_patch, _wrapped_methods_to_patch
 from ..graph import Graph
 from ..interpreter import Interpreter
 from ..proxy import Proxy
+from .modes import is_grad_enabled
 from .numbers import number_of
 from .witness import Witness
 
@@ -75,11 +77,15 @@ def _layers(found: Any) -> Iterator[Any]:
                         todo.append(cell.cell_contents)
 
 
+# Functions of torch whose arguments are functions that become regions of the graph.
+_OF_REGIONS: list[Any] = [torch.cond, torch.while_loop]
+
+
 class Askers:
     """Functions that asked for data, and are evaluated in the next run."""
 
     def __init__(self) -> None:
-        self.functions: dict[types.CodeType, types.FunctionType] = {}
+        self.functions = {f.__code__: f for f in _OF_REGIONS}
         self.refused: dict[types.CodeType, str] = {}  # those that cannot be evaluated, and why
         self._new: dict[types.CodeType, types.FunctionType] = {}
         self._seen: set[types.CodeType] = set()  # in this run
@@ -177,6 +183,45 @@ class Recorded(Hook):
         return decider.recorder.record_whole(self.function, self.twin, args, kwargs)
 
 
+def apply_custom(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """Calls an autograd.Function: how graphs call one whose backward matters."""
+    return function.apply(*args, **kwargs)
+
+
+class _Custom(Recorded):
+    """autograd.Function.apply: one call where its backward matters, else what its forward does."""
+
+    def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        leaves = _pytree.tree_leaves((args, kwargs))
+        trains = is_grad_enabled() and any(
+            isinstance(leaf, torch.Tensor) and _requires_grad(leaf) for leaf in leaves)
+        decider = getattr(_running, "decider", None)
+        if decider is None or decider.recorder.computing or decider.recorder.evaluating:
+            return self.twin(*args, **kwargs)
+        if not trains:
+            return self.twin(*args, **kwargs)
+        return decider.recorder.record_whole(apply_custom, self.twin, args, kwargs)
+
+
+_checkpoint = inspect.unwrap(torch.utils.checkpoint.checkpoint)
+
+
+class _Checkpoint(Recorded):
+    """torch.utils.checkpoint: the function that it calls, without being computed again."""
+
+    def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        decider = getattr(_running, "decider", None)
+        if decider is None or decider.recorder.computing or decider.recorder.evaluating:
+            return self.twin(*args, **kwargs)
+        options = inspect.signature(_checkpoint).parameters
+        kwargs = {name: value for name, value in kwargs.items() if name not in options}
+        return args[0](*args[1:], **kwargs)
+
+
+def _requires_grad(tensor: torch.Tensor) -> bool:
+    return (tensor._real if isinstance(tensor, Witness) else tensor).requires_grad
+
+
 _OF_CHANCE = (torch.manual_seed, torch.seed, torch.get_rng_state, torch.set_rng_state)
 
 
@@ -185,7 +230,9 @@ def _recorded() -> list[Recorded]:
     wrapped = [space.get(name) for (_, name), space in _wrapped_fns_to_patch.items()]
     wrapped += [vars(cls).get(name) for cls, name in _wrapped_methods_to_patch]
     functions = {id(f): f for f in (*_OF_CHANCE, *wrapped) if isinstance(f, types.FunctionType)}
-    return [Recorded(f) for f in functions.values()]
+    apply: Any = torch.autograd.Function.apply
+    hooks = [_Custom(apply.__func__), _Checkpoint(torch.utils.checkpoint.checkpoint)]
+    return [*hooks, *(Recorded(f) for f in functions.values())]
 
 
 # ---- evaluating --------------------------------------------------------------------------------
@@ -274,14 +321,15 @@ class Decider:
 
     def _evaluate(self, function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
         tracer = self.recorder.tracer
-        args, kwargs = self._proxies(args), self._proxies(kwargs)
+        called: Any = function, self._proxies(args), self._proxies(kwargs)
+        if function in _OF_REGIONS:  # they need a function around them
+            called = scripting.call_inside, called, {}
         for training in (_LIVE, _CHECKED):
             mode = scripting.Recorder(tracer)
             last = self._last()
             try:
                 return _core._evaluate(
-                    tracer, lambda: _core._script_call(tracer, function, args, kwargs), mode, 0, 0,
-                    training)  # fmt: skip
+                    tracer, lambda: _core._script_call(tracer, *called), mode, 0, 0, training)
             except Exception:
                 if not mode.reads_flags or training == _CHECKED:
                     raise
@@ -302,7 +350,8 @@ class Decider:
     def _computed(self, last: Any, result: Any) -> Any:
         """A result of the evaluator, with the tensors that the new nodes compute in this run."""
         recorder = self.recorder
-        values = _Values(recorder.tracer.root, False, recorder.tracer.graph)
+        graph: Any = recorder.tracer.graph
+        values = _Values(recorder.tracer.root, False, graph)
         values.foreign, values.env = recorder.foreign, recorder.env
         behind = itertools.takewhile(lambda n: n is not last, reversed(recorder.tracer.graph.nodes))
         new = list(behind)[::-1]

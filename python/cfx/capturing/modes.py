@@ -1,8 +1,8 @@
 """Modes of torch that a program runs in: gradients, inference, autocast, the default dtype.
 
 The contexts that a program enters are in its graph (recorder.py). What it is called in is the
-caller's: a graph holds for the autocast and default dtype that it was captured in, since dtypes that
-the program has asked for follow from them, and for the grad mode if the program asked for it.
+caller's: a graph holds for the autocast and default dtype that it was captured in, since dtypes
+that the program has asked for follow from them, and for the grad mode if the program asked for it.
 """
 import contextlib
 import sys

@@ -220,7 +220,8 @@ def module_of(program: Program, captured: Captured, recapture: bool,
             own.training = root.get_submodule(path).training
     is_script = not isinstance(captured.graph._codegen, BoundaryCodeGen)
     module.__dict__.update(
-        _is_whole=is_script, _guards=captured.guards, _writes=captured.writes, _program=Weakly(program), _recaptures=recapture, _others=[],
+        _is_whole=is_script, _guards=captured.guards, _writes=captured.writes,
+        _program=Weakly(program), _recaptures=recapture, _others=[],
         _flags={"": None} if is_script else _inner_flags(module, root), _home=home,
     )  # fmt: skip
     if captured.pending:
@@ -233,7 +234,7 @@ def module_of(program: Program, captured: Captured, recapture: bool,
         return module
     constants = {path: getattr(module, path) for path in captured.foreign}
     for slot in captured.boundary.slots:
-        vars(module).pop(slot.path, None)  # home has it
+        module.__dict__.pop(slot.path, None)  # home has it
     for table in ("_parameters", "_buffers", "_modules"):
         module.__dict__[table] = home.__dict__[table]
     module.__dict__.update(constants)

@@ -20,12 +20,12 @@ _FACTS = (
     "dtype", "device", "ndim", "layout", "is_sparse", "is_quantized", "is_nested", "is_cuda",
     "is_mkldnn", "is_meta", "is_cpu", "itemsize", "is_mps", "is_xla", "is_xpu", "names",
     "output_nr", "_version", "is_maia", "is_ipu", "is_vulkan", "is_mtia", "is_sparse_csr", "name",
-    "grad_fn", "_backward_hooks", "grad",
+    "grad_fn", "_backward_hooks",
 )  # fmt: skip
 _FACT_METHODS = (
     "dim", "ndimension", "is_floating_point", "is_complex", "element_size", "is_signed",
-    "get_device", "is_conj", "is_neg", "is_inference", "is_set_to", "is_shared", "is_pinned",
-    "dense_dim", "sparse_dim", "is_coalesced", "data_ptr", "_is_view",
+    "get_device", "is_conj", "is_neg", "is_inference", "is_shared", "is_pinned",
+    "dense_dim", "sparse_dim", "is_coalesced", "_is_view",
 )  # fmt: skip
 # What depends on more: on sizes and strides, on the grad mode. The graph checks the answer.
 _CHECKED = ("requires_grad", "is_leaf", "retains_grad")
@@ -91,6 +91,12 @@ def _checked(name):
     return ask
 
 
+def _gradient(recorder, witness, *rest):
+    if witness._real.grad is not None:
+        return recorder.record(torch.Tensor.grad.__get__, (witness,), {})
+    return _checked("grad")(recorder, witness)
+
+
 def _checked_method(name):
     def ask(recorder, witness, *args, **kwargs):
         node = recorder.method(name, witness._node, *args, **kwargs)
@@ -136,7 +142,7 @@ def _item(recorder, witness):
     value = witness._real.item()
     if isinstance(value, (bool, complex)):
         return recorder.assume_data(witness, torch.Tensor.item, value)
-    return symbol(Number(recorder, recorder.method("item", witness._node), value))
+    return symbol(Number(recorder, recorder.method("item", witness._node), value, True))
 
 
 def _to_number(kind):
@@ -166,11 +172,17 @@ def _contains(recorder, witness, element):
     return bool((element == witness).any())
 
 
+def _address(recorder, witness, *rest):
+    recorder.refuse("the program asks where a tensor of the graph is in memory, which is another "
+                    "place in each call")  # fmt: skip
+
+
 def _handlers() -> dict[Any, Callable[..., Any]]:
     tensor = torch.Tensor
     table: dict[Any, Callable[..., Any]] = {
         tensor.shape.__get__: lambda recorder, witness, *rest: witness.sizes(),
-        tensor.size: _size, tensor.__len__: _length, tensor.stride: _stride,
+        tensor.grad.__get__: _gradient, tensor.size: _size, tensor.__len__: _length,
+        tensor.stride: _stride,
         **dict.fromkeys((tensor.numel, tensor.nelement, torch.numel),
                         lambda recorder, witness: witness.count()),
         tensor.storage_offset: lambda recorder, witness: witness.asked("storage_offset"),
@@ -180,6 +192,7 @@ def _handlers() -> dict[Any, Callable[..., Any]]:
         tensor.item: _item, tensor.__iter__: _iterate, tensor.__contains__: _contains,
         tensor.__int__: _to_number(int), tensor.__float__: _to_number(float),
         tensor.__index__: _to_number(operator.index),
+        tensor.data_ptr: _address, tensor.is_set_to: _address,
         tensor.__hash__: lambda recorder, witness: id(witness),
         torch.is_floating_point: _fact_method(torch.is_floating_point),
         torch.is_complex: _fact_method(torch.is_complex),
@@ -212,6 +225,10 @@ class Net(TorchFunctionMode):
         recorder = self.recorder
         if recorder.evaluating:  # the evaluator of scripts records
             return func(*args, **kwargs or {})
+        for kind in types:
+            if not issubclass(kind, torch.Tensor) and hasattr(kind, "__torch_function__"):
+                with Net(recorder):  # an object of the program's own, which goes on to torch
+                    return kind.__torch_function__(func, types, args, kwargs or {})
         handler = _HANDLERS.get(func) if args and isinstance(args[0], Witness) else None
         if handler is not None:
             return handler(recorder, *args, **kwargs or {})

@@ -40,15 +40,16 @@ _NEUTRAL: dict[Any, int] = {
 
 
 class Number:
-    """What is behind an Int or a Float: a node and its value in this run. Without a recorder it is
-    a literal, and its node is the value."""
+    """What is behind an Int or a Float: a node and its value in this run, and whether it comes from
+    data, not from sizes or arguments. Without a recorder it is a literal, and its node is the
+    value."""
 
-    __slots__ = ("recorder", "node", "value")
+    __slots__ = ("recorder", "node", "value", "of_data")
     # What torch reads of the nodes of its own.
     expr = shape_env = constant = None
 
-    def __init__(self, recorder: Any, node: Any, value: Any) -> None:
-        self.recorder, self.node, self.value = recorder, node, value
+    def __init__(self, recorder: Any, node: Any, value: Any, of_data: bool = False) -> None:
+        self.recorder, self.node, self.value, self.of_data = recorder, node, value, of_data
 
     # ---- computing ----
 
@@ -68,7 +69,8 @@ class Number:
                 return operands[1]
             if function is operator.sub and self.node is operands[1].node:
                 return Number(None, value, value)
-        return Number(recorder, recorder.call(function, *(o.node for o in operands)), value)
+        node = recorder.call(function, *(o.node for o in operands))
+        return Number(recorder, node, value, any(o.of_data for o in operands))
 
     def compare(self, function: Callable[[Any, Any], Any], other: Any, asker: str) -> bool:
         """The answer to a comparison, which is a guard. `asker`: "program", or "torch"."""
@@ -76,14 +78,15 @@ class Number:
         value = function(self.value, other.value)
         recorder = self.recorder or other.recorder
         if recorder is not None and self.node is not other.node:
-            recorder.assume(function, self.node, other.node, value, asker)
+            recorder.assume(function, self, other, value, asker)
         return value
 
     def plain(self, asker: str = "program") -> Any:
         """The value of this run, which is a guard. `asker`: who wants it, as for compare; "loop" if
         the program wants an index or a length."""
         if self.recorder is not None and self.recorder.thread is not None:
-            self.recorder.assume_value(self.node, self.value, asker=asker)
+            kind = "data" if self.of_data else "size"
+            self.recorder.assume_value(self.node, self.value, kind, asker)
         return self.value
 
     # ---- what torch's C++ asks ----
@@ -206,8 +209,8 @@ def _add_methods_for_torch() -> None:
         "trunc": math.trunc, "round": round, "sym_float": float, "sym_int": int,
         "sym_sqrt": math.sqrt, "sym_not": operator.not_,
     }  # fmt: skip
-    for name, function in of_one.items():
-        setattr(Number, name, compute(function))
+    for name, alone in of_one.items():
+        setattr(Number, name, compute(alone))
 
 
 _add_methods_for_torch()
@@ -367,8 +370,8 @@ def _add_operators() -> None:
         setattr(_Symbol, f"__r{name}__", reverse(function))
     for name, function in _COMPARISONS.items():
         setattr(_Symbol, f"__{name}__", compare(function))
-    for name, function in _OF_ONE.items():
-        setattr(_Symbol, f"__{name}__", lambda self, f=function: symbol(self.node.compute(f)))
+    for name, alone in _OF_ONE.items():
+        setattr(_Symbol, f"__{name}__", lambda self, f=alone: symbol(self.node.compute(f)))
 
 
 _add_operators()

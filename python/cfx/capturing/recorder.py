@@ -66,8 +66,8 @@ class Recorder:
     def check_running(self) -> None:
         if self.thread != threading.get_ident():
             why = "in another thread" if self.thread else "after the capture that made it"
-            self.refuse(f"a tensor of a model that is being captured is used {why}; return what you "
-                        "need, and do not keep tensors of a run in globals or in other objects")
+            self.refuse(f"a tensor of a model that is being captured is used {why}; return what "
+                        "you need, and do not keep tensors of a run in globals or other objects")
 
     # ---- nodes ----
 
@@ -208,8 +208,8 @@ class Recorder:
         self.follow_modes()
         opcode, target, args = ("call_function", func, args) if below else spelling(
             func, args, kwargs)
-        known = {id(leaf._real if isinstance(leaf, Witness) else leaf): leaf
-                 for leaf in given if isinstance(leaf, torch.Tensor)} if changes else {}  # fmt: skip
+        tensors = (leaf for leaf in given if changes and isinstance(leaf, torch.Tensor))
+        known = {id(t._real if isinstance(t, Witness) else t): t for t in tensors}
         node = self.tracer.create_node(opcode, target, self.node(args), self.node(kwargs))
         if counts_by_size(func):
             self._assume_length(node, len(result))
@@ -217,9 +217,10 @@ class Recorder:
 
     def _tensor(self, value: Any) -> Any:
         """A number as a tensor of the graph: below torch's API a number would be lost."""
-        if not isinstance(value, SYMBOLS):
+        number = number_of(value)
+        if number is None or isinstance(value, torch.Tensor):
             return value
-        dtype = torch.int64 if type(number_of(value).value) is int else torch.get_default_dtype()
+        dtype = torch.int64 if type(number.value) is int else torch.get_default_dtype()
         return self.record(torch.scalar_tensor, (value,), {"dtype": dtype})
 
     def wrap(self, node: Any, result: Any, known: dict[int, Any], of_graph: bool = True,
@@ -246,7 +247,7 @@ class Recorder:
         if of_graph and type(result) is bool:
             self.assume_value(node, result, "data")
         elif of_graph and type(result) in (int, float):
-            return symbol(Number(self, node, result))
+            return symbol(Number(self, node, result, True))
         return result
 
     def call_leaf(self, path: str, module: torch.nn.Module, forward: Any, args: tuple,
@@ -282,17 +283,26 @@ class Recorder:
                           "with recapture=True")  # fmt: skip
         self.pending.append(Pending(guard, (check, condition), question))
 
-    def assume(self, function: Callable[..., Any], left: Any, right: Any, value: bool,
+    def assume(self, function: Callable[..., Any], one: Number, two: Number, value: bool,
                asker: str) -> None:  # fmt: skip
         """A comparison of two numbers had this answer."""
+        left, right = one.node, two.node
         key = function, left, right
         if key in self.assumed and not self.evaluating:
             return
         self.assumed.add(key)
         if value == (function is operator.eq) and function in (operator.eq, operator.ne):
             self._pinned(left, right)
-        holds = self.call(function if value else OPPOSITE[function], left, right)
-        guard = Guard("size", comparison(function, left, right), value, user_line(), asker)
+        of_data = one.of_data or two.of_data
+        if of_data and asker != "torch":
+            self.data_guards += 1
+            self._note_asker()
+        if value or all(type(number.value) is int for number in (one, two)):
+            holds = self.call(function if value else OPPOSITE[function], left, right)
+        else:  # both a < b and a >= b are false of nan
+            holds = self.call(operator.not_, self.call(function, left, right))
+        kind = "data" if of_data else "size"
+        guard = Guard(kind, comparison(function, left, right), value, user_line(), asker)
         self._check(holds, guard, (function, left, right, value))
 
     def _assume_length(self, node: Any, length: int) -> None:
@@ -309,7 +319,7 @@ class Recorder:
         self.assumed.add(key)
         self._pinned(node, value)
         self.data_guards += kind == "data"
-        if asker == "loop":
+        if asker == "loop" or (kind == "data" and asker == "program"):
             self._note_asker()
         guard = Guard(kind, expression(node), value, user_line(),
                       "torch" if asker == "torch" else "program")  # fmt: skip
@@ -331,7 +341,8 @@ class Recorder:
         """A tensor answered a question about its layout or gradient."""
         kind = "grad" if "grad" in name or "leaf" in name else "layout"
         text = f"{node.args[0].name}.{name}" + ("()" if node.op == "call_method" else "")
-        self._check(self.call(operator.eq, node, value), Guard(kind, text, value, user_line()))
+        holds = self.call(operator.is_ if value is None else operator.eq, node, value)
+        self._check(holds, Guard(kind, text, value, user_line()))
         return value
 
     def _note_asker(self) -> None:

@@ -28,11 +28,11 @@ _SIGNS = {
 def _inferred(module: "CapturedModule") -> dict[str, Any] | None:
     """{node: size} in symbols: "s0_1" is the second size of the first input. None if some operator
     is not known."""
-    leaves = [leaf for leaf in module._boundary.leaves if isinstance(leaf, (TensorLeaf, NumberLeaf))]
+    leaves = module._boundary.leaves
     if any(isinstance(leaf, NumberLeaf) for leaf in leaves):
         return None
     inputs = []
-    for i, leaf in enumerate(leaves):
+    for i, leaf in enumerate(leaf for leaf in leaves if isinstance(leaf, TensorLeaf)):
         sizes = (str(n) if n is not None else f"s{i}_{d}" for d, n in enumerate(leaf.sizes))
         inputs.append(f"{str(leaf.dtype).removeprefix('torch.')}[{', '.join(sizes)}]")
     try:
@@ -90,7 +90,7 @@ def _entry(one: "Pending", sizes: dict[str, Any], names: list[str]) -> EntryGuar
         return None
     text = written(function, [_text(side, names) for side in sides])
     guard = one.guard._replace(place="entry", expression=text, value=truth)
-    return EntryGuard(guard, function, *sides, truth)
+    return EntryGuard(guard, function, sides[0], sides[1], truth)
 
 
 def reduce_guards(module: "CapturedModule", pending: "list[Pending]",

@@ -17,7 +17,7 @@ from .guards import CaptureError, Guard
 from .net import Net
 from .numbers import SYMBOLS, Number, number_of, symbol
 from .recorder import Recorder
-from .state import Slots
+from .state import Slots, own_attribute
 from .structure import Flattened, Rebuilt, Tree
 from .surroundings import Surroundings
 from .undo import Undo, copy_inputs, modes_kept, random_states
@@ -129,8 +129,8 @@ class Captured:
         self.examples = run.examples
         self.writes = bool(run.undo.saved) or run.writes  # whether the graph writes to the model
         self.foreign = run.recorder.foreign
-        self.evaluated = {code: "" for code in run.decider.evaluated}
-        self.refused = dict(run.known.askers.refused)
+        self.evaluated = run.decider.evaluated  # codes of functions, from their source
+        self.refused = dict(run.known.askers.refused)  # {code: why} of those that cannot be
 
     @contextlib.contextmanager
     def with_foreign(self) -> Iterator[None]:
@@ -219,7 +219,7 @@ class Run:
             return witness
         live = type(leaf) in (int, float) and self.options.of_number(path) is not False
         if live and name in self.given and not setting:
-            node = self._placeholder(path)
+            node = self._placeholder(path, type(leaf))
             self.examples.append(leaf)
             rules.append(NumberLeaf(path, type(leaf)))
             if self.options.of_number(path) is True:
@@ -228,9 +228,9 @@ class Run:
         rules.append(FixedLeaf(path, leaf))
         return leaf
 
-    def _placeholder(self, path: str) -> Any:
+    def _placeholder(self, path: str, kind: type | None = None) -> Any:
         name = "".join(c if c.isalnum() else "_" for c in path).strip("_")
-        return self.tracer.create_node("placeholder", name, (), {})
+        return self.tracer.create_node("placeholder", name, (), {}, type_expr=kind)
 
     def _as_given(self, values: Any) -> tuple[list[Any], dict[str, Any]]:
         """The arguments by place and by keyword, as the caller gave them: decorators look."""
@@ -275,7 +275,10 @@ class Run:
             raise CaptureError(f"the program leaves {path or 'the module'} in another mode, "
                                "training or evaluation; put it back before it returns")  # fmt: skip
         for path, name in self.undo.changed():
-            if any(path == leaf or path.startswith(f"{leaf}.") for leaf in self.recorder.leaves):
+            leaves = self.recorder.leaves
+            inside = any(path == leaf or path.startswith(f"{leaf}.") for leaf in leaves)
+            now = own_attribute(self.undo.modules[path], name)
+            if inside and isinstance(now, torch.Tensor) and not isinstance(now, Witness):
                 continue  # the layer that the graph calls does that itself
             old = self.undo.modules[path]._buffers.get(name)
             before = self.undo.tables[path][1].before.get(name)
@@ -348,8 +351,8 @@ class Run:
                 lost = list(self.undo.lost())
                 self.undo.put_back()
         if lost:
-            raise CaptureError(f"the program wrote to {lost[0]} in a way that capture has not seen, "
-                               "and that it cannot undo")  # fmt: skip
+            raise CaptureError(f"the program wrote to {lost[0]} in a way that capture has not "
+                               "seen, and that it cannot undo")  # fmt: skip
         if self.decider.evaluated:
             _core._script_tidy(graph)
         inputs = {node: i for i, node in enumerate(graph.find_nodes(op="placeholder"))}
@@ -365,8 +368,8 @@ def _check_result(leaf: Any) -> None:
         with contextlib.suppress(ValueError):  # empty
             parts.append(cell.cell_contents)
     if isinstance(leaf, Iterator) or any(isinstance(p, (Witness, *SYMBOLS)) for p in parts):
-        raise CaptureError(f"the program returns a {type(leaf).__name__}, which a graph cannot make "
-                           "anew in each call; return a list or a tuple")  # fmt: skip
+        raise CaptureError(f"the program returns a {type(leaf).__name__}, which a graph cannot "
+                           "make anew in each call; return a list or a tuple")  # fmt: skip
 
 
 def _share_memory(a: torch.Tensor, b: torch.Tensor) -> bool:

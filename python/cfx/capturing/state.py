@@ -88,7 +88,7 @@ class Slots:
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
         """A context in which it is seen what the program reads before it assigns it."""
-        classes = {}
+        classes: dict[str, tuple[Any, type, dict[str, Any]]] = {}
         for path, name in self.known:
             module = self.root.get_submodule(path)
             classes.setdefault(path, (module, type(module), {}))[2][name] = _Watch(

@@ -28,7 +28,8 @@ _WHOLE = (
 )  # fmt: skip
 
 
-LIBRARIES = frozenset((*sys.stdlib_module_names, "torch", "cfx", "numpy")) - {"__main__", "types"}
+LIBRARIES = frozenset((*sys.stdlib_module_names, "torch", "cfx", "numpy")) - {
+    "__main__", "types", "collections"}
 _MOST = 2000  # parts of an object without tensors that are looked at
 
 
@@ -51,7 +52,7 @@ class Kind(NamedTuple):
 
 
 def _make_object(cls: type, names: Any, parts: list[Any]) -> Any:
-    made = cls.__new__(cls)
+    made: Any = object.__new__(cls)
     _refill_object(made, names, parts)
     return made
 
@@ -148,11 +149,12 @@ def _registered_type(value: Any) -> type:
 
 KINDS = {
     "tuple": Kind(lambda v: (None, list(v)), lambda cls, key, parts: tuple(parts)),
+    "Size": Kind(lambda v: (None, list(v)), lambda cls, key, parts: torch.Size(parts)),
     "named": Kind(lambda v: (None, list(v)), lambda cls, key, parts: cls(*parts)),
     "list": Kind(lambda v: (None, list(v)), lambda cls, key, parts: list(parts), _refill_list),
     "dict": Kind(_split_dict, lambda cls, keys, parts: dict(zip(keys, parts)), _refill_dict),
     "deque": Kind(lambda v: (v.maxlen, list(v)),
-                  lambda cls, maxlen, parts: collections.deque(parts, maxlen or None),
+                  lambda cls, maxlen, parts: collections.deque(parts, maxlen),
                   _refill_deque),
     "registered": Kind(_split_registered, _make_registered),
     "derived": Kind(_split_derived, _make_derived, _refill_derived),
@@ -167,7 +169,7 @@ def _kind_of(value: Any) -> str | None:
     cls = type(value)
     if issubclass(cls, _WHOLE):
         return None
-    if cls in (tuple, list, dict, collections.deque):
+    if cls in (tuple, list, dict, collections.deque, torch.Size):
         return cls.__name__
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         return "named"
@@ -272,7 +274,7 @@ class Rebuilt:
         if tree.number is None or kind.refill is None:
             return kind.make(tree.type, tree.key, [self.value(part) for part in tree.parts])
         if tree.number not in self.objects:  # known before its parts: they may contain it
-            self.objects[tree.number] = kind.make(tree.type, (), [])
+            self.objects[tree.number] = kind.make(tree.type, tree.key, [])
         found = self.objects[tree.number]
         kind.refill(found, tree.key, [self.value(part) for part in tree.parts])
         return found

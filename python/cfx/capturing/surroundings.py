@@ -1,12 +1,13 @@
 """What a program can change outside of its module: globals, closures, default arguments.
 
 A graph cannot do that. So whatever a run changed there is put back, and the capture fails with the
-name of what was changed; but for what looks like a cache: a dict that only got more entries, none of
-which is of the run.
+name of what was changed; but for what looks like a cache: a dict that only got more entries, none
+of which is of the run.
 """
 import collections
 import contextlib
 import inspect
+import operator
 import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -54,8 +55,12 @@ class Surroundings:
         self.contents: dict[int, tuple[str, Contents]] = {}
         self.seen: set[int] = set()
         self.todo: list[Any] = [function]
-        for cls in {type(module) for module in root.modules()}:
-            self.todo += [f for f in vars(cls).values() if isinstance(f, types.FunctionType)]
+        self.classes: dict[type, dict[str, Any]] = {}
+        self.iterators: list[tuple[str, Any, Any]] = []
+        for module in root.modules():
+            self._look_at_class(type(module))
+            for name, value in vars(module).items():
+                self._advance(value, f"the position of {name}, an iterator")
         self._hold(getattr(function, "__self__", function), "an attribute of the program")
         while self.todo and len(self.seen) < _MOST:
             self._look(self.todo.pop())
@@ -85,12 +90,29 @@ class Surroundings:
         if isinstance(value, (types.FunctionType, types.MethodType)):
             self.todo.append(value)
         elif isinstance(value, type):
-            self.todo += [f for f in vars(value).values() if isinstance(f, types.FunctionType)]
+            self._look_at_class(value)
         elif not isinstance(value, types.ModuleType):
             self.names[key] = name, value
             self._hold(value, name.text)
 
+    def _look_at_class(self, cls: type) -> None:
+        for base in cls.__mro__:
+            if base in self.classes or base.__module__.partition(".")[0] in LIBRARIES:
+                continue
+            own = {k: v for k, v in vars(base).items() if not k.startswith("__")}
+            self.classes[base] = {k: v for k, v in own.items() if type(v) in _PLAIN}
+            for key, value in own.items():
+                if isinstance(value, types.FunctionType):
+                    self.todo.append(value)
+                else:
+                    self._hold(value, f"{key}, an attribute of the class {base.__qualname__}")
+
+    def _advance(self, value: Any, text: str) -> None:
+        if isinstance(value, Iterator) and not isinstance(value, torch.nn.Module):
+            self.iterators.append((text, value, _position(value)))
+
     def _hold(self, value: Any, text: str) -> None:
+        self._advance(value, f"the position of an iterator, {text}")
         own = type(value).__module__.partition(".")[0] not in LIBRARIES
         if not is_holder(value) or id(value) in self.contents or not (
                 own or type(value) in (list, dict, set, bytearray, collections.deque)):
@@ -106,6 +128,12 @@ class Surroundings:
                     changed.append(text)
                 if not _is_cache(contents) or _of_run(contents.holder):
                     contents.put_back()
+        for cls, own in self.classes.items():
+            for key, value in own.items():
+                if not same(vars(cls).get(key, ...), value):
+                    changed.append(f"{key}, an attribute of the class {cls.__qualname__}")
+                    setattr(cls, key, value)
+        changed += [text for text, value, at in self.iterators if _position(value) != at]
         for name, before in self.names.values():
             now = name.value()
             if not same(now, before) and (type(before) in _PLAIN or _of_run([now])):
@@ -126,6 +154,14 @@ class Surroundings:
             raise CaptureError(
                 f"the program changes {changed[0]}, which a graph cannot do; keep it in an "
                 "attribute of the module, or pass it as an argument")
+
+
+def _position(iterator: Any) -> Any:
+    """Something that changes when an iterator is advanced, for those of Python's own."""
+    frame = getattr(iterator, "gi_frame", ...)
+    if frame is not ...:
+        return frame and frame.f_lasti
+    return repr(iterator), operator.length_hint(iterator, -1)
 
 
 def _is_cache(contents: Contents) -> bool:

@@ -19,20 +19,24 @@ _TABLES = ("_parameters", "_buffers", "_modules")
 _DEPTH = 6  # how far containers and objects are looked into
 
 
+_CONTAINERS = (collections.OrderedDict, dict, list, set, collections.deque, bytearray)
+
+
 class Contents:
-    """What a container or an object holds."""
+    """What a container or an object holds. Methods that a class derived from a container has of its
+    own are not asked."""
 
     def __init__(self, holder: Any) -> None:
         self.holder = holder
+        self.base: Any = next((c for c in _CONTAINERS if isinstance(holder, c)), None)
         self.before: Any = self._now()
 
     def _now(self) -> Any:
-        holder = self.holder
-        if isinstance(holder, dict):
-            return dict(holder)
-        if isinstance(holder, (list, set, collections.deque, bytearray)):
-            return list(holder)
-        return dict(vars(holder))
+        if self.base is None:
+            return dict(vars(self.holder))
+        if issubclass(self.base, dict):
+            return dict(dict.items(self.holder))
+        return list(self.base.__iter__(self.holder))
 
     def parts(self) -> Any:
         return self.before.values() if isinstance(self.before, dict) else self.before
@@ -44,27 +48,18 @@ class Contents:
                 same(now[key], self.before[key]) for key in now)
         return len(now) != len(self.before) or not all(map(same, now, self.before))
 
-    def is_switched(self, module: torch.nn.Module, path: str) -> bool:
-        """Whether the run has changed the flag `training` of a layer, or of one in it."""
-        inside = ((f"{path}.{below}" if below else path, m) for below, m in module.named_modules())
-        return any(p in self.own and m.training != self.own[p]["training"] for p, m in inside)
-
-    def lost(self) -> Iterator[str]:
-        """Paths of tensors that the run wrote to without anybody having kept what they held."""
-        for path, (parameters, buffers, _) in self.tables.items():
-            for name, tensor in (*parameters.before.items(), *buffers.before.items()):
-                if tensor is not None and not tensor.is_inference():
-                    wrote = tensor._version != self.versions.get(id(tensor), tensor._version)
-                    owner = self.storages.get(tensor.untyped_storage().data_ptr(), tensor)
-                    if wrote and id(owner) not in self.saved:
-                        yield f"{path}.{name}" if path else name
-
     def put_back(self) -> None:
-        holder = self.holder if isinstance(
-            self.holder, (dict, list, set, collections.deque, bytearray)) else vars(self.holder)  # fmt: skip
-        holder.clear()
-        (holder.extend if isinstance(holder, (list, collections.deque, bytearray)) else holder.update)(
-            self.before)
+        if self.base is None:
+            vars(self.holder).clear()
+            vars(self.holder).update(self.before)
+            return
+        self.base.clear(self.holder)
+        if isinstance(self.before, dict):
+            for key, value in self.before.items():
+                self.base.__setitem__(self.holder, key, value)
+        else:
+            fill = self.base.update if self.base is set else self.base.extend
+            fill(self.holder, self.before)
 
 
 def same(a: Any, b: Any) -> bool:
@@ -188,7 +183,7 @@ class Undo:
             for contents in self.tables[path]:
                 if contents.changed():
                     contents.put_back()
-            own = vars(module)
+            own = module.__dict__
             for name in own.keys() - self.own[path].keys():
                 del own[name]
             own.update(self.own[path])
@@ -207,8 +202,8 @@ def modes_kept() -> Iterator[None]:
 
 @contextlib.contextmanager
 def random_states() -> Iterator[None]:
-    """Random numbers go on afterwards as if nothing had been drawn. Those of Python and numpy are no
-    part of a graph: a program that draws them is refused."""
+    """Random numbers go on afterwards as if nothing had been drawn. Those of Python and numpy are
+    not part of a graph: a program that draws them is refused."""
     numpy: Any = importlib.import_module("numpy.random") if "numpy" in sys.modules else None
     states = random.getstate(), numpy.get_state(legacy=False) if numpy else None
     cuda = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()

@@ -309,6 +309,9 @@ static cfx_object *call_as(cfx_evaluator *ev, cfx_object *f, const cfx_script_ca
         return cfxi_eval_kept_iterator(ev, c->self ? call_bound(ev, f, c->self, args)
                                                    : cfxi_eval_world_call(ev, f, args));
     case CFX_CALLEE_SPECIAL:
+        if (!ev->frame)  /* its regions belong to the function that calls it */
+            return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED, "a function of the language cannot "
+                                  "be captured by itself; call it in a function of your own");
         return cfxi_eval_call_special(ev, c->special, f, args);
     case CFX_CALLEE_OWN:
         return cfxi_eval_call_own(ev, c->own, c->self, args);

@@ -24,7 +24,7 @@ class Function:
             return self
         if owner not in self._methods:
             # a weak reference: the function must not keep the object that it belongs to
-            method = _Method(self._function, weakref.ref(owner))
+            method: Any = _Method(self._function, weakref.ref(owner))
             self._methods[owner] = Function(method, self._dynamic)
         return self._methods[owner]
 
@@ -52,7 +52,7 @@ class _Method:
     """A function and the object that it is a method of."""
 
     def __init__(self, function: Any, owner: Any) -> None:
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function)  # type: ignore[arg-type]
         self.function, self.owner = function, owner
 
     def bound(self) -> Any:
