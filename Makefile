@@ -91,8 +91,8 @@ PROBE_BIN := $(PROBE_SRC:%.c=$(B)/%)
 BENCH_BIN := $(BENCH_SRC:%.c=$(B)/%)
 FUZZ_BIN  := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 
-.PHONY: all demo test test-pythons check lint python golden bench clients fuzz fuzz-run tsan \
-	tsan-run coverage install clean programs FORCE
+.PHONY: all demo test test-pythons check lint python golden bench clients zoo fuzz fuzz-run \
+	tsan tsan-run coverage install clean programs FORCE
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 
@@ -244,6 +244,10 @@ test:
 # Needs torch, and a package index for the clients: see tools/clients.txt.
 clients: python
 	$(Q)$(PYTHON) tools/clients.py --update
+
+# Likewise, for the models of tools/zoo.txt. ZOO names some of them: "timm transformers:llama".
+zoo: python
+	$(Q)$(PYTHON) tools/zoo.py --update $(ZOO)
 
 # PYTHONS names versions ("3.12 3.13"); TORCH=1 installs torch for them, which may be large.
 test-pythons:

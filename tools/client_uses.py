@@ -3,6 +3,7 @@ them. A use returns something that can be compared: names, code, numbers.
 
 This file is written for torch.fx. Where cfx takes its place, `fx` is cfx.
 """
+import functools
 import hashlib
 import re
 import traceback
@@ -47,6 +48,7 @@ def digest(value):
     return re.sub("0x[0-9a-f]+", "0x", str(value)).replace("torch.fx", "cfx")
 
 
+@functools.cache
 def define_nms():
     """Where torchvision's operators cannot be loaded (a wheel for CUDA beside a torch without), it
     cannot be imported for want of two that none of its models here calls."""

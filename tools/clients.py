@@ -16,14 +16,14 @@ import os
 import re
 import subprocess
 import sys
-import sysconfig
-import venv
 from pathlib import Path
+
+from environment import make_environment
+from pages import write_between
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE = ROOT / "build/clients"
 PAGE = ROOT / "docs/compatibility.md"
-BEGIN, END = "<!-- clients -->", "<!-- end of clients -->"
 
 
 # ---- in the process of a client -----------------------------------------------------------------
@@ -95,25 +95,6 @@ def run_uses(client, library):
 # ---- the table ----------------------------------------------------------------------------------
 
 
-def make_environment():
-    python = HERE / "venv/bin/python"
-    wanted = Path(__file__).with_name("clients.txt").read_text()
-    stamp = HERE / "installed.txt"
-    if stamp.exists() and stamp.read_text() == wanted and python.exists():
-        return python
-    venv.create(HERE / "venv", with_pip=True, clear=True)
-    site = subprocess.run(
-        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
-        check=True, capture_output=True, text=True,
-    ).stdout.strip()  # fmt: skip
-    Path(site, "torch_from_here.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    requirements = str(Path(__file__).with_name("clients.txt"))
-    command = [python, "-m", "pip", "install", "-q", "--no-deps", "-r", requirements]
-    subprocess.run(command, check=True)
-    stamp.write_text(wanted)
-    return python
-
-
 def results(python, client, packages, library):
     """{use: "result" or "error: ..."} of one client; the whole client fails as one use."""
     env = dict(os.environ, CFX_CLIENT_PACKAGES=json.dumps(packages), PYTHONWARNINGS="ignore",
@@ -152,7 +133,7 @@ def main():
     namespace = {"__name__": "client_uses", "__file__": ""}
     exec(Path(__file__).with_name("client_uses.py").read_text(), namespace)
     known = namespace["CLIENTS"]
-    python = make_environment()
+    python = make_environment(HERE, Path(__file__).with_name("clients.txt"))
     rows, worse = [], False
     for client in options.client or known:
         print(client, flush=True)
@@ -161,10 +142,8 @@ def main():
         print("  " + rows[-1], flush=True)
         worse |= passed(found[1]) < passed(found[0])
     if options.update and not options.client:
-        text = PAGE.read_text()
-        head, tail = text.partition(BEGIN)[0], text.partition(END)[2]
         table = ["| client | uses | with torch.fx | with cfx | the same |", "|---|---|---|---|---|"]
-        PAGE.write_text("\n".join([f"{head}{BEGIN}", *table, *rows, f"{END}{tail}"]))
+        write_between(PAGE, "clients", table + rows)
     return sys.exit(1 if worse else 0)
 
 

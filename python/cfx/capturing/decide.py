@@ -297,12 +297,15 @@ class Decider:
         try:
             with self._unhooked():
                 result = self._evaluate(hook.function, args, kwargs)
+            recorder.result_of = f"the result of {hook.function.__name__}()"
             computed = self._computed(last, result)
         except Exception as error:  # a refusal, or what the program raises: then it raises again
             self._forget(last)
             recorder.pending, recorder.assumed = guards
             self.askers.refuse(hook.code, error)
+            recorder.result_of = ""
             return hook.twin(*args, **kwargs)
+        recorder.result_of = ""
         self.evaluated.add(hook.code)
         if recorder.data_guards > count:
             self.useless[hook.code] = "it returns something that data decides and Python needs"

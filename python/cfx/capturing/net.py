@@ -173,8 +173,8 @@ def _contains(recorder, witness, element):
 
 
 def _address(recorder, witness, *rest):
-    recorder.refuse("the program asks where a tensor of the graph is in memory, which is another "
-                    "place in each call")  # fmt: skip
+    recorder.refuse("the program asks for the memory of a tensor of the graph, which is another "
+                    "one in each call")  # fmt: skip
 
 
 def _handlers() -> dict[Any, Callable[..., Any]]:
@@ -192,7 +192,8 @@ def _handlers() -> dict[Any, Callable[..., Any]]:
         tensor.item: _item, tensor.__iter__: _iterate, tensor.__contains__: _contains,
         tensor.__int__: _to_number(int), tensor.__float__: _to_number(float),
         tensor.__index__: _to_number(operator.index),
-        tensor.data_ptr: _address, tensor.is_set_to: _address,
+        **dict.fromkeys((tensor.data_ptr, tensor.is_set_to, tensor.storage, tensor.untyped_storage,
+                         tensor.__dlpack__), _address),
         tensor.__hash__: lambda recorder, witness: id(witness),
         torch.is_floating_point: _fact_method(torch.is_floating_point),
         torch.is_complex: _fact_method(torch.is_complex),

@@ -219,6 +219,10 @@ _add_methods_for_torch()
 # ---- what the program holds --------------------------------------------------------------------
 
 
+class NotHashable(TypeError):
+    """A number of a graph is to be the key of a dict."""
+
+
 class _Symbol:
     """What Int and Float have in common: Python's operators."""
 
@@ -228,6 +232,11 @@ class _Symbol:
         return self.node.compare(operator.ne, 0, "program")
 
     def __hash__(self) -> int:
+        """Numbers that are keys are fixed. A program that has another way for what has no hash, as
+        caches do for torch's own symbols, takes that way."""
+        recorder = self.node.recorder
+        if not recorder.hashes and recorder.thread is not None:
+            raise NotHashable(f"unhashable type: '{type(self.node.value).__name__}' of a graph")
         return hash(self.node.plain())
 
     def __repr__(self) -> str:

@@ -8,6 +8,7 @@ import torch
 
 from ..scripting import script
 from .guards import CaptureError
+from .numbers import NotHashable
 from .run import Captured, Knowledge, Options, Run
 
 _MOST_RUNS = 12  # each has found something that the next one has to know
@@ -63,7 +64,13 @@ class Program:
         known = Knowledge()
         for count in range(1, _MOST_RUNS + 1):
             run = Run(self.root, self.function, args, kwargs, known, self.options)
-            captured = run.run()
+            try:
+                captured = run.run()
+            except NotHashable:
+                if known.hashes:
+                    raise
+                known.hashes = True
+                continue
             captured.runs = count
             if not known.learn(run):
                 break

@@ -42,6 +42,8 @@ class Recorder:
         self.lent: dict[Any, Any] = {}  # and what the program has for them
         self.pending: list[Pending] = []
         self.data_guards = 0
+        self.hashes = False  # whether numbers have hashes
+        self.result_of = ""  # the function that was evaluated last, while its result is looked at
         self.assumed: set[Any] = set()
         self.fixed: dict[tuple[Any, int], int] = {}  # sizes of inputs that do not change
         self.dynamic: dict[Any, str] = {}  # numbers that may not be specialised: their names
@@ -186,6 +188,9 @@ class Recorder:
         if func is contexts.set_mode:  # seen in the state of later calls
             return func(*args, **kwargs)
         given = _pytree.tree_leaves((args, kwargs))
+        for leaf in given:
+            if isinstance(leaf, Witness) and leaf._recorder is not self:
+                leaf._recorder.check_running()
         if any(map(is_transformed, given)):  # the lower net sees what becomes of it
             if takes_tensors(func):
                 args = tuple(self._tensor(arg) for arg in args)
@@ -321,7 +326,7 @@ class Recorder:
         self.data_guards += kind == "data"
         if asker == "loop" or (kind == "data" and asker == "program"):
             self._note_asker()
-        guard = Guard(kind, expression(node), value, user_line(),
+        guard = Guard(kind, self.result_of or expression(node), value, user_line(),
                       "torch" if asker == "torch" else "program")  # fmt: skip
         question = (operator.ne, node, node) if value != value else (operator.eq, node, value)
         self._check(self.call(*question), guard, (*question, True))

@@ -70,6 +70,8 @@ class CaptureTracer(Tracer):
 def _has_users_code(module: torch.nn.Module) -> bool:
     """Whether a call of a layer also runs functions that are not torch's: hooks,
     parametrizations."""
+    if isinstance(module, torch.nn.utils.parametrize.ParametrizationList):
+        return True
     hooks = (*module._forward_hooks.values(), *module._forward_pre_hooks.values())
     own = any(not getattr(hook, "__module__", type(hook).__module__).startswith("torch.")
               for hook in hooks)  # fmt: skip
@@ -105,6 +107,7 @@ class Knowledge:
     def __init__(self) -> None:
         self.askers = Askers()
         self.slots: list[tuple[str, str]] = []  # attributes that the program changes
+        self.hashes = False  # whether it cannot do without hashes of numbers
 
     def learn(self, run: "Run") -> bool:
         """Takes what a run has found; whether there is anything new."""
@@ -171,6 +174,7 @@ class Run:
         self.tracer = CaptureTracer()
         self.undo = Undo(root)
         self.recorder = self.tracer.recorder = Recorder(self.tracer, self.undo, known.askers)
+        self.recorder.hashes = known.hashes
         self.decider = Decider(self.recorder, known.askers)
         self.slots = Slots(root, known.slots)
         self.surroundings = Surroundings(function, root)
