@@ -24,6 +24,7 @@ import subprocess
 import sys
 import time
 import warnings
+from concurrent import futures
 from pathlib import Path
 
 import torch
@@ -200,7 +201,9 @@ class Suite:
     def capture(self, options):
         listed = self.chosen(options.only)
         tools = [options.tool] if options.tool else list(self.tools)
-        results = {tool: self.results_of(tool, options.only, len(listed)) for tool in tools}
+        with futures.ThreadPoolExecutor(options.jobs) as pool:
+            found = pool.map(lambda tool: self.results_of(tool, options.only, len(listed)), tools)
+        results = dict(zip(tools, found))
         print(summary(listed, results))
         if options.why:
             for tool, found in results.items():
@@ -316,6 +319,7 @@ def options_of(doc, tools):
     parser.add_argument("--json", help="write all verdicts to this file")
     parser.add_argument("--update", action="store_true", help="write the tables of docs/capture.md")
     parser.add_argument("--why", action="store_true")
+    parser.add_argument("--jobs", type=int, default=1, help="tools that run at the same time")
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
     return parser
 

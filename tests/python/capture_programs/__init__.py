@@ -259,6 +259,8 @@ def judge(program: Program, recapture: bool = False) -> Verdict:
     calls = at.program.calls
     got = [see(at, captured, each) for each in calls]
     refused = [_is_guard(seen.outcome) for seen in got]
+    torch.set_grad_enabled(True)  # a program may leave them switched
+    torch.set_default_dtype(torch.float32)
     eager = world(program)
     first = attributes(eager.made)
     for number, each in enumerate(eager.program.calls):

@@ -22,17 +22,21 @@ def gradient(x):
     return grad(energy)(x)
 
 
-@program(randn(3, 2), randn(5, 2), randn(1, 2), tags="vmap grad")
+@program(randn(3, 2), randn(5, 2), randn(1, 2), tags="vmap grad",
+         captured="guard size")
 def per_sample_gradient(x):
     return vmap(grad(energy))(x)
 
 
-@program(randn(3), randn(2), tags="jacobians")
+@program(randn(3), randn(2), tags="jacobians",
+         captured="refused SymIntArrayRef expected")
 def jacobians(x):
     return jacrev(torch.sin)(x), jacfwd(torch.sin)(x), hessian(energy)(x)
 
 
-@program((randn(3), randn(3)), (randn(4), randn(4)), tags="jvp vjp")
+@program((randn(3), randn(3)), (randn(4), randn(4)), tags="jvp vjp",
+         captured="raises forward AD level",
+         recaptured="raises forward AD level")
 def products(x, v):
     y, pull = vjp(torch.tanh, x)
     return jvp(torch.tanh, (x,), (v,)), pull(v)[0], y
@@ -48,7 +52,8 @@ def vmaps_size(x):
     return vmap(lambda row: row * row.shape[0] + row.sum() / x.shape[0])(x)
 
 
-@module(randn(3, 4), randn(5, 4), tags="functional_call")
+@module(randn(3, 4), randn(5, 4), tags="functional_call",
+         captured="refused The stateless API")
 class Hyper(nn.Module):
     def __init__(self):
         super().__init__()
@@ -144,7 +149,7 @@ class BranchesInside(Function):
         return g if ctx.positive else -g
 
 
-@program(randn(3), -randn(3), randn(5), tags="autograd.Function branch", captured="guard data")
+@program(randn(3), -randn(3), randn(5), tags="autograd.Function branch")
 def branch_in_function(x):
     return BranchesInside.apply(x)
 
@@ -164,7 +169,8 @@ class Checkpointed(nn.Module):
         return self.b(self.block(x, 2.0))
 
 
-@module(training(X), training(randn(2, 4).requires_grad_()), tags="checkpoint reentrant dropout")
+@module(training(X), training(randn(2, 4).requires_grad_()), tags="checkpoint reentrant dropout",
+         captured="refused preserve_rng_state")
 class CheckpointReentrant(nn.Module):
     def __init__(self):
         super().__init__()
@@ -214,7 +220,8 @@ class Tagged(torch.Tensor):
         return out * 2 if func is torch.Tensor.exp else out
 
 
-@program(randn(3), randn(5), tags="tensor subclass inside")
+@program(randn(3), randn(5), tags="tensor subclass inside",
+         captured="refused Creating a new Tensor subclass")
 def subclass_inside(x):
     t = x.as_subclass(Tagged)
     return t.exp().as_subclass(torch.Tensor)
@@ -222,7 +229,7 @@ def subclass_inside(x):
 
 @program(randn(3).as_subclass(Tagged), randn(5).as_subclass(Tagged), tags="tensor subclass argument")
 def subclass_argument(x):
-    return x.exp()
+    return x.exp().as_subclass(torch.Tensor)
 
 
 class Quantity:
@@ -260,12 +267,14 @@ class CallsCompiled(nn.Module):
         return self.fast(self.fc(x))
 
 
-@made(randn(3, 4), randn(2, 4), tags="compiled module")
+@made(randn(3, 4), randn(2, 4), tags="compiled module",
+         captured="refused 'training'")
 def compiled_inside():
     return nn.Sequential(nn.Linear(4, 4), torch.compile(nn.Linear(4, 4), backend="eager"))
 
 
-@made(randn(3, 4), randn(2, 4), tags="scripted module inside")
+@made(randn(3, 4), randn(2, 4), tags="scripted module inside",
+         captured="refused is_inference")
 def jit_inside():
     return nn.Sequential(nn.Linear(4, 4), torch.jit.script(nn.Sequential(nn.Linear(4, 4), nn.ReLU())))
 
@@ -282,7 +291,8 @@ def cfx_inside():
     return nn.Sequential(nn.Linear(4, 4), cfx.symbolic_trace(nn.Sequential(nn.Linear(4, 4), nn.ReLU())))
 
 
-@made(randn(3, 4), randn(2, 4), tags="captured module inside")
+@made(randn(3, 4), randn(2, 4), tags="captured module inside",
+         captured="refused one after the other")
 def captured_inside():
     import cfx
 

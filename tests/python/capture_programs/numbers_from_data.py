@@ -21,8 +21,7 @@ def item_arithmetic(x):
     return x * n + n // 2, n * 2, n / 4
 
 
-@program(randn(3), -randn(3), tags="item branch",
-         captured="guard size")
+@program(randn(3), -randn(3), tags="item branch")
 def item_branch(x):
     total = x.sum().item()
     if total > 0:
@@ -42,8 +41,7 @@ def nan_decides_not(x):
     return x + 1
 
 
-@program(torch.tensor(2.0), torch.tensor(NAN), torch.tensor(3.0), tags="nan item compare",
-         captured="guard size")
+@program(torch.tensor(2.0), torch.tensor(NAN), torch.tensor(3.0), tags="nan item compare")
 def nan_item(x):
     v = x.item()
     return (1 if v == v else 0), max(v, 1.0), min(1.0, v), v != v
@@ -210,7 +208,8 @@ def numpy_int(x, n):
 SAME = randn(4)
 
 
-@program((SAME, SAME), (randn(4), randn(4)), tags="data pointer", captured="guard data")
+@program((SAME, SAME), (randn(4), randn(4)), tags="data pointer",
+         captured="refused the memory of a tensor")
 def by_address(a, b):
     return a if a.data_ptr() == b.data_ptr() else -b
 
@@ -243,8 +242,7 @@ def repr_of_tensor(x):
     return f"{x.sign()}"
 
 
-@program(torch.tensor([3.0, 4.0]), torch.tensor([6.0, 8.0]), torch.tensor([0.0, 0.0]), tags="clip by norm item",
-         captured="guard size")
+@program(torch.tensor([3.0, 4.0]), torch.tensor([6.0, 8.0]), torch.tensor([0.0, 0.0]), tags="clip by norm item")
 def clips(x):
     norm = x.norm().item()
     scale = 1.0 if norm == 0 else min(1.0, 5.0 / norm)
@@ -271,8 +269,7 @@ def pads(xs):
     return nn.utils.rnn.pad_sequence(xs, batch_first=True)
 
 
-@program((randn(5), 0.0), (randn(5) + 9, 0.0), tags="while item",
-         captured="guard size")
+@program((randn(5), 0.0), (randn(5) + 9, 0.0), tags="while item")
 def halves(x, floor):
     n = 0
     while x.abs().max().item() > 0.5 + floor:

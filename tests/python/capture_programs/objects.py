@@ -375,7 +375,8 @@ def bool_or_int(x, n):
 
 
 @program((randn(3), 1), (randn(3), 2), (randn(3), 2.0), (randn(3), True), tags="int float bool",
-         captured="guard arguments")
+         captured="guard arguments",
+         defect="type() of a number is Int or Float")
 def kinds_of_number(x, n):
     return torch.arange(3) * n, type(n).__name__
 
@@ -417,12 +418,13 @@ def gives_generator(x):
     return (x * i for i in range(3))
 
 
-@program(randn(3), randn(3, seed=1), randn(4), tags="set result", captured="guard size")
+@program(randn(3), randn(3, seed=1), randn(4), tags="set result",
+         captured="refused a set")
 def gives_set(x):
     return {x.shape[0], 7}
 
 
-@program(ints(1, 2, 3), ints(4, 5), tags="string result", captured="guard size")
+@program(ints(1, 2, 3), ints(4, 5), tags="string result")
 def gives_text(x):
     return f"sum {x.sum().item()}"
 

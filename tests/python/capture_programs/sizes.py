@@ -92,7 +92,8 @@ def windows(x):
     return x.as_strided((x.shape[0] - 2, 3), (1, 1)), x.unfold(0, 2, 2)
 
 
-@program(randn(3, 4), randn(4, 3).t(), randn(5, 2), tags="stride")
+@program(randn(3, 4), randn(4, 3).t(), randn(5, 2), tags="stride",
+         defect="strides are those of a contiguous example")
 def strides(x):
     return x.stride(), x.stride(0) * 2, x.storage_offset()
 
@@ -107,7 +108,8 @@ def asks_contiguous(x):
     return x.view(-1) if x.is_contiguous() else x.t().reshape(-1)
 
 
-@program(randn(3, 4), randn(4, 3).t(), tags="result strides")
+@program(randn(3, 4), randn(4, 3).t(), tags="result strides",
+         defect="strides are those of a contiguous example")
 def keeps_layout(x):
     return (x * 2).stride(), x.t().contiguous().stride()
 
@@ -121,12 +123,14 @@ def channels(x):
 TABLE = {3: 10.0, 5: 20.0}
 
 
-@program(randn(3), randn(5), randn(4), tags="size as key")
+@program(randn(3), randn(5), randn(4), tags="size as key",
+         captured="guard size")
 def looks_up(x):
     return x * TABLE.get(x.shape[0], -1.0)
 
 
-@program(randn(3), randn(5), tags="size in set list")
+@program(randn(3), randn(5), tags="size in set list",
+         captured="guard size")
 def in_collection(x):
     return x * (1 + [3, 4].count(x.shape[0])) + (x.shape[0] in {3})
 
@@ -137,13 +141,15 @@ def is_a_number(x):
     return isinstance(n, int), isinstance(n, float), isinstance(n, torch.Tensor), x * n
 
 
-@program(randn(3), randn(5), tags="type of a size")
+@program(randn(3), randn(5), tags="type of a size",
+         defect="type() of a number is Int or Float")
 def type_of_size(x):
     n = x.shape[0]
     return x * 2 if type(n) is int else x * 3
 
 
-@program(randn(3), randn(5), tags="type in dict")
+@program(randn(3), randn(5), tags="type in dict",
+         defect="type() of a number is Int or Float")
 def dispatch_on_type(x):
     table = {int: "int", float: "float", torch.Tensor: "tensor"}
     return table.get(type(x.shape[0]), "other"), table.get(type(x), "other")
@@ -159,7 +165,8 @@ def matches_size(x):
     return None
 
 
-@program(randn(4, 4), randn(9, 9), randn(2, 3), tags="sqrt ceil log2")
+@program(randn(4, 4), randn(9, 9), randn(2, 3), tags="sqrt ceil log2",
+         captured="guard size")
 def math_of_sizes(x):
     n = x.numel()
     side = int(math.sqrt(n))
@@ -192,7 +199,8 @@ def iterates(x):
     return sum(row * i for i, row in enumerate(x))
 
 
-@program(randn(3, 2), randn(5, 2), randn(1, 2), tags="torch.Size")
+@program(randn(3, 2), randn(5, 2), randn(1, 2), tags="torch.Size",
+         captured="guard size")
 def size_object(x):
     s = x.shape
     return type(s).__name__, s.numel(), s[::-1], (*s, 1), s + (2,), list(s)
@@ -242,12 +250,14 @@ def bit_arithmetic(x, n):
     return x + (n & 3) + (n >> 1) + (n ^ 5) + (~n), n << 1
 
 
-@program((randn(3), 5, 3), (randn(3), -5, 3), (randn(3), 5, -3), tags="floor mod signs")
+@program((randn(3), 5, 3), (randn(3), -5, 3), (randn(3), 5, -3), tags="floor mod signs",
+         captured="guard size")
 def rounds_down(x, a, b):
     return x * (a // b), a % b, divmod(a, b), round(a / b, 2), int(a / b)
 
 
-@program((randn(3), 10), (randn(3), 255), tags="text of number")
+@program((randn(3), 10), (randn(3), 255), tags="text of number",
+         captured="guard size")
 def text_of_number(x, n):
     return f"{n:x}", str(n), n.bit_length()
 

@@ -397,7 +397,9 @@ class Base(nn.Module):
     gain = 2.0
 
 
-@module(randn(2), randn(2), tags="class attribute written", captured="refused change")
+@module(randn(2), randn(2), tags="class attribute written",
+         captured="refused change",
+         defect="attributes of a class of modules are not watched")
 class CountsOnClass(Base):
     def forward(self, x):
         type(self).made += 1
@@ -410,7 +412,8 @@ def steps():
         n = yield n * 2
 
 
-@module(randn(2), randn(2), tags="generator kept", captured="refused generator")
+@module(randn(2), randn(2), tags="generator kept",
+         captured="refused the position of steps")
 class KeepsGenerator(nn.Module):
     def __init__(self):
         super().__init__()

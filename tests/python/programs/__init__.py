@@ -199,7 +199,9 @@ def _tensors(want: torch.Tensor, got: torch.Tensor, exact: bool) -> str:
     if exact and want.requires_grad != got.requires_grad:
         return f"requires_grad {got.requires_grad}"
     near = 0.0 if exact else CLOSE.get(want.dtype, 0.0)
-    want, got = (x.detach().to_dense() if x.layout != torch.strided else x.detach()
+    want, got = ((x if type(x) is torch.Tensor else x.as_subclass(torch.Tensor)).detach()
+                 for x in (want, got))  # fmt: skip
+    want, got = (x.to_dense() if x.layout != torch.strided else x
                  for x in (want, got))  # fmt: skip
     if not torch.allclose(want, got, rtol=near, atol=near, equal_nan=True):
         return f"{got.flatten()[:8].tolist()}, not {want.flatten()[:8].tolist()}"
