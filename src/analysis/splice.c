@@ -74,6 +74,10 @@ static cfx_status take_items(cfx_node *call, cfx_value result, cfxi_vec *taken, 
 cfx_status cfxi_analysis_splice_result(cfx_node *call, cfx_value result, cfxi_vec *taken,
                                        cfx_error *err)
 {
+    const cfx_graph *g = call->graph;
+    if (g->nameless && call->name != g->nameless && result.kind == CFX_KIND_NODE &&
+        result.as.node->op != CFX_OP_PLACEHOLDER)  /* it is what the name was given for */
+        CFX_TRY(cfx_node_set_name(result.as.node, call->name->data, call->name->size, err));
     CFX_TRY(take_items(call, result, taken, err));
     return call->n_users == 0 ? CFX_OK
                               : cfx_node_replace_uses(call, result, NULL, NULL, NULL, err);

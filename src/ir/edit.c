@@ -224,6 +224,22 @@ cfx_status cfx_node_set_name(cfx_node *n, const char *text, size_t size, cfx_err
     return CFX_OK;
 }
 
+bool cfxi_ir_has_usual_name(const cfx_node *n)
+{
+    const cfx_str *usual = n->callee->wish;
+    const size_t size = cfxi_ir_base_size(n->name->data, n->name->size);
+    if (!usual && cfxi_ir_callee_ask(n->graph, n->callee, NULL) == CFX_OK)
+        usual = n->callee->wish;
+    if (!usual || usual->size < size)
+        return !usual;
+    for (size_t i = 0; i < size; i++)
+        if (n->name->data[i] != (cfxi_base_is_ident(usual->data[i]) ? usual->data[i] : '_'))
+            return false;
+    return size == usual->size || !cfxi_base_is_ident(usual->data[size]) ||
+           cfxi_ir_base_size(usual->data, usual->size) == size;
+}
+
+/* The name of a node that somebody has set is kept if it is free; not one that it came with. */
 static cfxi_name *name_anew(cfx_node *n, const char *wish, const cfxi_name *none, cfx_error *err)
 {
     cfx_graph *g = n->graph;
@@ -231,8 +247,20 @@ static cfxi_name *name_anew(cfx_node *n, const char *wish, const cfxi_name *none
         return cfxi_ir_namespace_take(&g->names, wish, strlen(wish), false, err);
     if (n->op == CFX_OP_PLACEHOLDER && n->name != none)
         return cfxi_ir_namespace_keep(&g->names, n->name->data, n->name->size, false, err);
-    return cfxi_ir_callee_ask(g, n->callee, err) == CFX_OK ? cfxi_ir_callee_name(g, n->callee, err)
-                                                        : NULL;
+    if (cfxi_ir_callee_ask(g, n->callee, err) != CFX_OK)
+        return NULL;
+    if (none && n->name != none && !cfxi_ir_has_usual_name(n) &&
+        !cfx_namespace_has(&g->names, n->name->data, n->name->size))
+        return cfxi_ir_namespace_keep(&g->names, n->name->data, n->name->size, false, err);
+    return cfxi_ir_callee_name(g, n->callee, err);
+}
+
+/* Names that nodes were made with, in a graph where that is put off, are none of theirs. */
+static void drop_taken_names(cfx_graph *g)
+{
+    for (cfx_node *n = g->root.next; g->nameless && n != &g->root; n = n->next)
+        if (n->op != CFX_OP_PLACEHOLDER && n->name->taken)
+            n->name = g->nameless;
 }
 
 cfx_status cfxi_ir_graph_defer_names(cfx_graph *g, cfx_error *err)
@@ -246,6 +274,7 @@ cfx_status cfxi_ir_graph_name_anew(cfx_graph *g, const char *const *inputs, cfx_
     cfx_error own;
     err = cfxi_base_error_or(err, &own);
     const cfxi_name *none = g->nameless;
+    drop_taken_names(g);
     g->nameless = NULL;
     cfxi_ir_namespace_forget(&g->names);
     for (size_t op = 0; op < CFX_OPCODE_COUNT; op++)

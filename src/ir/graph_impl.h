@@ -399,11 +399,16 @@ cfxi_name *cfxi_ir_namespace_keep(cfx_namespace *ns, const char *name, size_t si
 /* From here on new nodes that come without a wish are all called "_": for a graph that is being
  * made, where most are gone before anybody could see their names. Until cfxi_ir_graph_name_anew. */
 cfx_status cfxi_ir_graph_defer_names(cfx_graph *g, cfx_error *err);
+/* Whether a node is called, but for a number at the end, as nodes with its target are. (edit.c) */
+bool cfxi_ir_has_usual_name(const cfx_node *n);
+/* The size of a name without a number at its end: "add" of "add_12". (name.c) */
+size_t cfxi_ir_base_size(const char *name, size_t size);
 /* All names are free again, and counted from the start. */
 void cfxi_ir_namespace_forget(cfx_namespace *ns);
 /* Names the nodes anew as if they had just been made, one after the other: names of nodes that are
  * gone are free again. Inputs are called as `inputs` wishes, one for each; if that is NULL, as they
- * are. If memory runs out, the graph can only be released. (edit.c) */
+ * are. Where names were put off, a name that was set (cfx_node_set_name) is kept if it is free. If
+ * memory runs out, the graph can only be released. (edit.c) */
 cfx_status cfxi_ir_graph_name_anew(cfx_graph *g, const char *const *inputs, cfx_error *err);
 
 /* The other node that has the name of `n` and the better right to it, or NULL. A name belongs to

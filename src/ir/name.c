@@ -214,6 +214,13 @@ static void split_number(clean_name *clean)
         clean->number = clean->number * 10 + (uint64_t)(clean->text[i] - '0');
 }
 
+size_t cfxi_ir_base_size(const char *name, size_t size)
+{
+    clean_name parts = {.text = (char *)(uintptr_t)name, .size = size};  /* only read */
+    split_number(&parts);
+    return parts.base_size;
+}
+
 static void clean_up(clean_name *clean, const cfx_allocator *allocator, size_t wish_size)
 {
     if (clean->text != clean->stack)

@@ -150,6 +150,9 @@ static cfx_status lower_call(cfxi_lower *l, cfx_node *n)
                                  target ? target : "(unnamed function)",
                                  l->library ? " or the library" : "");
     }
+    CFX_TRY(cfxi_lower_check_view(l, n, &done));
+    if (done)
+        return CFX_OK;
     if (asks_for_gradients(n))
         return cfxi_lower_refuse(l, n, "a program in C has no gradients, and cannot tell whether "
                                  "its inputs have; leave the question out, or pass the answer as "

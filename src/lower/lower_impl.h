@@ -83,6 +83,11 @@ cfxi_what cfxi_lower_region_item(const cfxi_lower *l, const cfx_node *n, size_t 
 /* Puts rows in the place of a method that changes a list; *done is false if it is none. */
 cfx_status cfxi_lower_list_method(cfxi_lower *l, cfx_node *n, bool *done);
 
+/* ---- views of dicts (lower_dict.c) --------------------------------------------------------- */
+
+/* Refuses a view that may be looked at after the dict has changed. */
+cfx_status cfxi_lower_check_view(cfxi_lower *l, cfx_node *n, bool *refused);
+
 /* ---- calls (lower_bind.c, lower_forms.c) --------------------------------------------------- */
 
 /* What else a spelling of `from` can mean: the i-th form; false past the last. *list is its own

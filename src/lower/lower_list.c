@@ -97,6 +97,19 @@ static bool is_list(const cfxi_lower *l, cfx_value v)
            op == CFX_OPID_builtin_sorted || what == CFXI_WHAT_NUMBERS || what == CFXI_WHAT_TENSORS;
 }
 
+/* The item of a list or dict that the graph has made, with a method that only lists have: of what
+ * the runtime has, nothing else can be meant. */
+static bool is_item_with(const cfxi_lower *l, cfx_value v, const char *method)
+{
+    static const char names[][8] = {"append", "extend", "insert", "reverse"};
+    const cfx_operator op = v.kind == CFX_KIND_NODE ? cfx_node_operator(v.as.node) : CFX_OPID_NONE;
+    bool found = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        found = found || strcmp(names[i], method) == 0;
+    return found && (op == CFX_OPID_getitem || op == CFX_OPID_dict_get) &&
+           cfxi_lower_what(l, v) == CFXI_WHAT_ANY;
+}
+
 cfx_status cfxi_lower_list_method(cfxi_lower *l, cfx_node *n, bool *done)
 {
     size_t count;
@@ -104,10 +117,11 @@ cfx_status cfxi_lower_list_method(cfxi_lower *l, cfx_node *n, bool *done)
     const size_t size = sizeof methods / sizeof *methods;
     const cfx_value *args = cfx_value_items(cfx_node_args(n), &count);
     *done = false;
-    if (n->op != CFX_OP_CALL_METHOD || (n->kwargs && n->kwargs->size > 0) || count == 0 ||
-        !is_list(l, args[0]))
+    if (n->op != CFX_OP_CALL_METHOD || (n->kwargs && n->kwargs->size > 0) || count == 0)
         return CFX_OK;
     const char *name = cfx_node_target(n, NULL, NULL);
+    if (!is_list(l, args[0]) && !is_item_with(l, args[0], name))
+        return CFX_OK;
     while (i < size && (strcmp(methods[i].name, name) != 0 || methods[i].args != count))
         i++;
     if (i == size)

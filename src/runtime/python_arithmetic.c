@@ -116,8 +116,7 @@ cfx_datum cfxi_rt_python_concat(cfxi_call *c, cfx_datum a, cfx_datum b)
     return join(c, a, 1, b);
 }
 
-/* d | e: the keys of both, the values of the second. Dicts of graphs are small, and have no index.
- * */
+/* d | e: the keys of both, the values of the second. */
 static cfx_datum unite(cfxi_call *c, cfx_datum a, cfx_datum b)
 {
     size_t n;
@@ -136,13 +135,8 @@ static cfx_datum unite(cfxi_call *c, cfx_datum a, cfx_datum b)
     if (n > 0)
         memcpy(all, left, n * sizeof *all);
     for (size_t i = 0; i < m; i += 2) {
-        cfxi_truth same = CFXI_FALSE;
-        size_t at = 0;
-        for (; at < n; at += 2)
-            if (cfxi_rt_python_same_key(c, all[at], right[i], &same) != CFX_OK ||
-                same == CFXI_TRUE)
-                break;
-        if (c->err->status != CFX_OK)
+        size_t at;
+        if (cfxi_rt_python_find_key(c, all, n, right[i], &at) != CFX_OK)
             break;
         all[at] = at < n ? all[at] : right[i];
         all[at + 1] = right[i + 1];

@@ -73,6 +73,38 @@ cfx_status cfxi_rt_python_same_key(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_
     return cfxi_rt_python_same_item(c, a, b, out);
 }
 
+/* Fails for what Python cannot hash: it is no key of a dict. */
+static cfx_status check_hash(cfxi_call *c, cfx_datum key)
+{
+    size_t n = 0;
+    const cfx_datum *items = key.kind == CFX_DATUM_TUPLE ? cfx_datum_items(key, &n) : NULL;
+    if (key.kind == CFX_DATUM_LIST || key.kind == CFX_DATUM_DICT || key.kind == CFX_DATUM_SLICE)
+        return cfxi_fail(c, CFX_E_TYPE, "unhashable type: '%s'", cfxi_rt_py_kind_of(key));
+    for (size_t i = 0; i < n; i++)
+        CFX_TRY(check_hash(c, items[i]));
+    return CFX_OK;
+}
+
+cfx_status cfxi_rt_python_find_key(cfxi_call *c, const cfx_datum *items, size_t n, cfx_datum key,
+                                   size_t *at)
+{
+    CFX_TRY(check_hash(c, key));
+    for (*at = 0; *at < n; *at += 2) {
+        const cfx_datum have = items[*at];
+        cfxi_truth same = CFXI_FALSE;
+        if (have.kind == CFX_DATUM_INT && key.kind == CFX_DATUM_INT && !have.symbolic &&
+            !key.symbolic)  /* the most common one, and there is no index */
+            same = have.as.i == key.as.i ? CFXI_TRUE : CFXI_FALSE;
+        else
+            CFX_TRY(cfxi_rt_python_same_key(c, have, key, &same));
+        if (same == CFXI_TRUE)
+            return CFX_OK;
+        if (cfxi_rt_py_is_nan(have) && cfxi_rt_py_is_nan(key))
+            return cfxi_rt_py_fail_nan(c);
+    }
+    return CFX_OK;
+}
+
 /* By their elements: bool() of what == gives, which has to be one element. */
 static cfx_status elements_equal(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_truth *out)
 {

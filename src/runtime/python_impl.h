@@ -60,6 +60,10 @@ cfx_status cfxi_rt_python_equal(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_tru
 cfx_status cfxi_rt_python_same_item(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_truth *out);
 /* Whether two are one key of a dict: tensors are only if they are one object. */
 cfx_status cfxi_rt_python_same_key(cfxi_call *c, cfx_datum a, cfx_datum b, cfxi_truth *out);
+/* Where a key is among those of a dict, `items` being keys and values in turn; n if it is not
+ * there. Fails if it cannot be one. */
+cfx_status cfxi_rt_python_find_key(cfxi_call *c, const cfx_datum *items, size_t n, cfx_datum key,
+                                   size_t *at);
 /* The smaller or larger of two numbers. */
 cfx_datum cfxi_rt_python_choose(cfxi_call *c, cfx_datum a, cfx_datum b, bool larger);
 /* EQ to GE. */

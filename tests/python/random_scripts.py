@@ -85,6 +85,7 @@ class Writer:
         self.fresh = 0
         self.tensors, self.numbers, self.lists = [], [], []
         self.dicts, self.boxes = [], []
+        self.maps = []  # dicts of numbers, whose keys data choose
         self.loops = 0  # around this line
         self.used = set()  # kinds of statements
         self.deques, self.iterators = [], []
@@ -183,8 +184,10 @@ class Writer:
     def two_names(self, depth):
         """For one list, dict or object."""
         rng = self.rng
-        names = rng.choice([self.lists, self.dicts or self.lists, self.boxes or self.lists])
-        name = self.new({id(self.lists): "l", id(self.dicts): "d"}.get(id(names), "b"))
+        names = rng.choice([self.lists, self.dicts or self.lists, self.boxes or self.lists,
+                            self.maps or self.lists])
+        letters = {id(self.lists): "l", id(self.dicts): "d", id(self.maps): "m"}
+        name = self.new(letters.get(id(names), "b"))
         one, other = rng.choice(names), rng.choice(names)
         chosen = f"{one} if {self.test()} else {other}" if rng.random() < 0.2 else one
         self.line(depth, f"{name} = {chosen}")
@@ -225,6 +228,44 @@ class Writer:
         else:
             key = self.rng.choice("ab")
             self.line(depth, f"{self.rng.choice(self.dicts)}['{key}'] = {self.tensor()}")
+
+    def map_(self, depth):
+        """A dict whose keys data choose: a new one, or one that changes."""
+        rng = self.rng
+        key, value = self.number(), self.number(True)
+        if not self.maps or rng.random() < 0.25:
+            name = self.new("m")
+            self.line(depth, f"{name} = " + rng.choice([
+                "{}", f"{{{key}: {value}}}", f"{{0: 1, {key}: {value}}}",
+                f"{{int(v): {value} for v in {rng.choice(self.tensors)}}}",
+                *(f"dict({m})" for m in self.maps), *(f"{m}.copy()" for m in self.maps),
+                *(f"{m} | {{{key}: {value}}}" for m in self.maps)]))
+            self.maps.append(name)
+            return
+        m, k = rng.choice(self.maps), self.new("k")
+        for text in rng.choice([
+            [f"{m}[{key}] = {value}"], [f"{m}[{key}] = {m}.get({key}, 0) + 1"],
+            [f"{m}.pop({key}, 0)"], [f"{m}.setdefault({key}, {value})"],
+            [f"{m}.update({{{key}: {value}, 1: 2}})"], [f"{m} |= {rng.choice(self.maps)}"],
+            [f"if {key} in {m}:", f"    del {m}[{key}]"], [f"{m}[int({self.test(True)})] = 5"],
+            [f"for {k} in {m}:", f"    {m}[{k}] = ({m}[{k}] + {value}) % 7"],
+            [f"for {k} in list({m}):", f"    {m}[{k} + 1] = {value}"],
+            [f"if {m}:", f"    {m}.popitem()"], [f"{m}.clear()"],
+        ]):
+            self.line(depth, text)
+
+    def map_read(self, depth):
+        if not self.maps:
+            return self.map_(depth)
+        rng, k, v = self.rng, self.new("k"), self.new("k")
+        m, key = rng.choice(self.maps), self.number(True)
+        self.line(depth, f"{k} = " + rng.choice([
+            f"{m}.get({key}, 3)", f"int({key} in {m})", f"len({m})", f"sum({m}.values()) % 7",
+            f"sum({v} * 3 + {m}[{v}] for {v} in {m}) % 97", f"sum(list({m})[:2]) % 7",
+            f"sorted({m}.items())[-1][1] if {m} else 0", f"int({m} == {rng.choice(self.maps)})",
+            f"max({m}, key={m}.get) if {m} else 0",
+        ]))
+        self.numbers.append(k)
 
     def box(self, depth):
         """An object: a new one, or one that changes."""
@@ -288,7 +329,7 @@ class Writer:
 
     def nested(self, depth, most=4):
         """Statements whose new names do not outlive them."""
-        kinds = ("tensors", "numbers", "lists", "dicts", "boxes", "deques", "iterators")
+        kinds = ("tensors", "numbers", "lists", "dicts", "maps", "boxes", "deques", "iterators")
         before = {kind: getattr(self, kind)[:] for kind in kinds}
         for _ in range(self.rng.randint(1, most)):
             self.statement(depth)
@@ -560,7 +601,8 @@ class Writer:
     OF_MODULES_DEEP = (mode,)
 
     SIMPLE = (assign, assign, assign, augment, swap, append, fail, leave, define_in_branch,
-              two_names, list_of_lists, rows, table, box, tuple_of_branch, in_place)
+              two_names, list_of_lists, rows, table, map_, map_, map_read, box, tuple_of_branch,
+              in_place)
     DEEP = (branch, branch, while_loop, for_loop, finally_)
 
     def statement(self, depth):

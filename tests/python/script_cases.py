@@ -827,10 +827,10 @@ FAILURES = [
      "case.py:3: TypeError: an object of type 'A' cannot be an argument of a graph node; use "
      "numbers, strings, tensors, or lists, tuples and dicts of them\n      return x + A()"
      "\n             ^\n"),
-    ("def f(x, n):\n    return x * len({n: 1})\n",
+    ("def f(x, n):\n    return x * len({n, 1})\n",
      "case.py:2: a graph value cannot be a key of a dict or an item of a "
      "set: its value is not known during capture\n"
-     "      return x * len({n: 1})\n                     ^\n"),
+     "      return x * len({n, 1})\n                     ^\n"),
     ("def f(x, n):\n    return [1, 2].index(n)\n",
      "case.py:2: this compares containers that hold tensors or graph values, "
      "whose equality is not known during capture; compare the items one by "

@@ -29,8 +29,8 @@ CALLS = tuple(Call(args, {}) for args in (
     (torch.tensor([0.125, -4.0, 2.0, 0.25]), torch.zeros(4), 1),
 ))
 KINDS = {"append", "assign", "augment", "box", "branch", "define_in_branch", "fail", "finally_",
-         "for_loop", "in_place", "leave", "list_of_lists", "rows", "swap", "table",
-         "tuple_of_branch", "two_names", "while_loop"}
+         "for_loop", "in_place", "leave", "list_of_lists", "map_", "map_read", "rows", "swap",
+         "table", "tuple_of_branch", "two_names", "while_loop"}
 WAYS = {
     "called": lambda module: module,
     "read back": lambda module: cfx.GraphModule(module, cfx.parse(cfx.text(module.graph))),
@@ -90,23 +90,38 @@ def test_script(seed, tmp_path):
                 pytest.fail(f"{way}, call {i}: {found}\n{source}", pytrace=False)
 
 
+def noting_names(names):
+    """A __setattr__ that notes which attributes are assigned."""
+    def set_(module, name, value):
+        names.add(name)
+        torch.nn.Module.__setattr__(module, name, value)
+    return set_
+
+
 def test_buffers(tmp_path):
-    """What a module has returned stays what it was when its buffers get something else."""
-    copies = 0
+    """What a module has returned stays what it was when its buffers get something else; a buffer
+    that a call does not assign is not written."""
+    copies = kept = 0
     for seed in range(COUNT):
         source = random_buffers.module(seed)
         eager = loaded(source, tmp_path / f"buffers_{seed}.py", "Module")()
         scripted = cfx.script(type(eager)())
+        type(eager).__setattr__ = noting_names(assigned := set())
         copies += "clone" in str(scripted.graph)
         results = []
         for call in range(3):
             x = torch.randn(3, generator=torch.Generator().manual_seed(3 * seed + call))
-            results.append((eager(x, call), scripted(x, call)))
             state = dict(scripted.named_buffers())
+            versions = {name: buffer._version for name, buffer in state.items()}
+            assigned.clear()
+            results.append((eager(x, call), scripted(x, call)))
+            for name in versions.keys() - assigned:
+                assert state[name]._version == versions[name], source
+                kept += 1
             results.append(([getattr(eager, name) for name in state], list(state.values())))
         for want, got in results[:-1:2] + results[-1:]:  # the buffers as they are in the end
             assert all(map(torch.equal, want, got)), source
-    assert copies > COUNT // 4
+    assert copies > COUNT // 4 and kept > COUNT // 4
 
 
 # ---- deques, iterators, contexts, handlers, changes through functions, modules -------------------

@@ -172,6 +172,13 @@ def test_peers_are_tried():
         assert [found[tool][c] for c in ("capture", "data", "batch", "one", "length")] == ["ok"] * 5
 
 
+def test_peers_get_the_model_in_eval_mode():
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(0.9))
+    found = rows(model, lambda b, n: ((torch.randn(b, n, 4),), {}), 3, 5,
+                 tools=("cfx", "torch.jit.trace"))  # fmt: skip
+    assert found["torch.jit.trace"]["data"] == "ok" and not model.training
+
+
 # ---- tables -------------------------------------------------------------------------------------
 
 

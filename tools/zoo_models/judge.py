@@ -305,8 +305,11 @@ def check_mode(case, module, train):
 
 def check_modes(case, module):
     """Whether a captured module follows train(), and then eval()."""
-    found = check_mode(case, module, True)
-    return check_mode(case, module, False) if found == "ok" else found
+    try:
+        found = check_mode(case, module, True)
+        return check_mode(case, module, False) if found == "ok" else found
+    finally:
+        case.model.eval()  # for the tools that come after
 
 
 def operator(why):
@@ -380,6 +383,7 @@ def try_model(build, name, tools, write):
         inputs = Inputs(case)
         if inputs.notes():
             strengthen(case.model)
+            case.model.train().eval()  # some keep products of the old weights
             inputs = Inputs(case)
         row = {"class": type(case.model).__name__, "notes": inputs.notes()}
         row["parameters"] = sum(p.numel() for p in case.model.parameters())

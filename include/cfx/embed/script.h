@@ -208,6 +208,9 @@ typedef struct cfx_world {
     bool (*integer)(void *ctx, cfx_object *o, int64_t *i);
     /* The UTF-8 text of a STR, borrowed; NULL if it is not available. */
     const char *(*text)(void *ctx, cfx_object *o, size_t *size);
+    /* If `o` is a view of a dict: the dict, borrowed, and the name of the method that gave it
+     * ("keys", "values", "items"); else NULL. (may be NULL: there are none) */
+    cfx_object *(*view_of)(void *ctx, cfx_object *o, const char **method);
     /* Whether two known, immutable objects have the same type and are equal, so that either can
      * replace the other. */
     bool (*equal)(void *ctx, cfx_object *a, cfx_object *b);
@@ -333,10 +336,6 @@ typedef struct cfx_world {
     /* Whether functions of a source are not the user's: messages then give the line that called
      * them. (may be NULL: none are) */
     bool (*hidden)(void *ctx, const char *file);
-    /* Dicts may get keys that depend on data: what runs the graph has builtins.dict of pairs and
-     * operator.or_ of dicts, and no object of the world (a view, a ChainMap) holds a dict that it
-     * does not copy. */
-    bool has_data_keys;
     /* Whether to stop (Ctrl-C); called from time to time. (may be NULL) */
     cfx_status (*interrupted)(void *ctx, cfx_error *err);
 
@@ -403,6 +402,10 @@ CFX_API cfx_object_kind cfx_evaluator_kind(cfx_evaluator *ev, cfx_object *o);
  * whether the one with that number still is, so that graph values made in it can be used. */
 CFX_API uint32_t cfx_evaluator_region(const cfx_evaluator *ev);
 CFX_API bool cfx_evaluator_in_region(const cfx_evaluator *ev, uint32_t number);
+
+/* Whether a list or dict of the program's has become a graph value; NULL: whether any has. The
+ * object itself has what it held before then, which the world must not read. */
+CFX_API bool cfx_evaluator_is_value(const cfx_evaluator *ev, const cfx_object *o);
 
 /* Accepts all changes so far: cfx_evaluator_finish then considers only later assignments. Call it
  * after the run that creates a model and before the call to capture. */

@@ -8,7 +8,6 @@ import torch
 
 from ..scripting import script
 from .guards import CaptureError
-from .numbers import NotHashable
 from .run import Captured, Knowledge, Options, Run
 
 _MOST_RUNS = 12  # each has found something that the next one has to know
@@ -66,10 +65,9 @@ class Program:
             run = Run(self.root, self.function, args, kwargs, known, self.options)
             try:
                 captured = run.run()
-            except NotHashable:
-                if known.hashes:
+            except Exception as error:
+                if not known.has_another_way(error):
                     raise
-                known.hashes = True
                 continue
             captured.runs = count
             if not known.learn(run):

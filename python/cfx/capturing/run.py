@@ -15,7 +15,7 @@ from .boundary import Watched
 from .decide import Askers, Decider
 from .guards import CaptureError, Guard
 from .net import Net
-from .numbers import SYMBOLS, Number, number_of, symbol
+from .numbers import SYMBOLS, NotHashable, Number, number_of, symbol
 from .recorder import Recorder
 from .state import Slots, own_attribute
 from .structure import Flattened, Rebuilt, Tree
@@ -108,6 +108,18 @@ class Knowledge:
         self.askers = Askers()
         self.slots: list[tuple[str, str]] = []  # attributes that the program changes
         self.hashes = False  # whether it cannot do without hashes of numbers
+        self.general = True  # whether it is told that it is being traced
+
+    def has_another_way(self, error: Exception) -> bool:
+        """Whether a run that failed is to be tried in another way: with numbers that have hashes,
+        or as if nobody captured it, for models that expect sizes to be tensors when they are
+        traced."""
+        if isinstance(error, NotHashable) and not self.hashes:
+            self.hashes = True
+            return True
+        retries = self.general and not isinstance(error, CaptureError)
+        self.general = self.general and not retries
+        return retries
 
     def learn(self, run: "Run") -> bool:
         """Takes what a run has found; whether there is anything new."""
@@ -261,7 +273,8 @@ class Run:
             nets = Net(self.recorder), self.decider.hooked(), self.slots.watched()
             with contextlib.ExitStack() as stack:
                 stack.enter_context(self.surroundings.kept())
-                stack.enter_context(presence.asks_for_general_code())
+                if self.known.general:
+                    stack.enter_context(presence.asks_for_general_code())
                 stack.enter_context(self.boundary.around.watched())
                 for net in nets:
                     stack.enter_context(net)

@@ -37,6 +37,7 @@ static PyScript *script_new(PyObject *module, PyTracer *t, PyObject *mode)
     w->world.call = script_world_call;
     w->world.wrap = world_wrap;
     script_change_entries(&w->world);
+    script_stale_entries(&w->world);
     script_object_entries(&w->world);
     script_operate_entries(&w->world);
     script_attribute_entries(&w->world);

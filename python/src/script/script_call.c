@@ -108,6 +108,8 @@ PyObject *script_call_plain(PyScript *w, PyObject *f, PyObject *const *args, Py_
     const bool is_c = PyCFunction_Check(f) ||
                       (PyType_Check(f) &&
                        !PyType_HasFeature((PyTypeObject *)f, Py_TPFLAGS_HEAPTYPE));
+    if (script_check_call(w, f, args, n, kwargs) < 0)
+        return NULL;
     PyObject *all = is_c || tracer_wrap(w->tracer) == 0 ? tuple_of(args, n) : NULL;
     PyObject *entered = !all ? NULL : w->in_mode ? Py_NewRef(Py_None)
                                     : PyObject_CallMethod(w->mode, "__enter__", NULL);

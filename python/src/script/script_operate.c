@@ -168,6 +168,8 @@ static PyObject *known_binary(PyScript *w, cfx_script_sign sign, PyObject *a, Py
     }
     if (result || PyErr_Occurred())
         return result;
+    if (script_check_opaque(w, a) < 0 || script_check_opaque(w, b) < 0)
+        return NULL;
     const bool text = sign == CFX_SIGN_MOD && PyUnicode_Check(a);
     w->in_text += text;
     result = in_place ? row->in_place(a, b) : row->plain(a, b);
@@ -276,6 +278,9 @@ static PyObject *contains(PyScript *w, PyObject *item, PyObject *container, bool
     if (symbolic > 0) {
         found = record_contains(w, item, container);
     } else if (!found && !PyErr_Occurred()) {
+        const bool hashed = PyDict_CheckExact(container) || PyAnySet_Check(container);
+        if (!hashed && (script_check_stale(w, container) < 0 || script_check_stale(w, item) < 0))
+            return NULL;
         int is_in = PySequence_Contains(container, item);
         found = is_in < 0 ? NULL : PyBool_FromLong(is_in);
     }
@@ -316,6 +321,13 @@ static PyObject *identity(PyScript *w, PyObject *a, PyObject *b, bool negated)
     return PyBool_FromLong((a == b) != negated);
 }
 
+/* Python compares them: objects without == of their own by identity. */
+static int check_compared(PyScript *w, PyObject *o)
+{
+    return Py_TYPE(o)->tp_richcompare == PyBaseObject_Type.tp_richcompare
+               ? 0 : script_check_stale(w, o);
+}
+
 static PyObject *compare_values(PyScript *w, cfx_script_sign sign, PyObject *a, PyObject *b)
 {
     static const struct { int op; cfx_script_sign mirrored; } how[] = {
@@ -332,7 +344,10 @@ static PyObject *compare_values(PyScript *w, cfx_script_sign sign, PyObject *a, 
     PyObject *result = call_operator(w, a, sign, "", b);
     if (!result && !PyErr_Occurred() && Py_TYPE(a) != Py_TYPE(b))
         result = call_operator(w, b, how[sign].mirrored, "", a);
-    return result || PyErr_Occurred() ? result : PyObject_RichCompare(a, b, how[sign].op);
+    if (result || PyErr_Occurred() || check_compared(w, a) < 0 ||
+        check_compared(w, b) < 0)
+        return result;
+    return PyObject_RichCompare(a, b, how[sign].op);
 }
 
 static PyObject *compare(PyScript *w, cfx_script_sign sign, PyObject *left, PyObject *right)
@@ -357,6 +372,15 @@ static cfx_object *world_compare(void *ctx, cfx_script_sign sign, cfx_object *a,
 
 /* ---- truth --------------------------------------------------------------------------------- */
 
+/* Whether its class says more than that it is there. */
+static bool has_truth(PyObject *o)
+{
+    const PyTypeObject *type = Py_TYPE(o);
+    return (type->tp_as_number && type->tp_as_number->nb_bool) ||
+           (type->tp_as_sequence && type->tp_as_sequence->sq_length) ||
+           (type->tp_as_mapping && type->tp_as_mapping->mp_length);
+}
+
 static int truth(PyScript *w, PyObject *o)
 {
     if (is_graph_like(w->st, o)) {
@@ -366,7 +390,7 @@ static int truth(PyScript *w, PyObject *o)
     PyObject *answer = script_call_users(w, o, "__bool__", NULL);
     if (!answer && !PyErr_Occurred())
         answer = script_call_users(w, o, "__len__", NULL);
-    if (PyErr_Occurred())
+    if (PyErr_Occurred() || (!answer && has_truth(o) && script_check_opaque(w, o) < 0))
         return -1;
     int is = answer && is_proxy(w->st, answer) ? (refuse(w->st, "bool", answer), -1)
                                                : PyObject_IsTrue(answer ? answer : o);
@@ -412,7 +436,8 @@ static PyObject *item(PyScript *w, PyObject *container, PyObject *key)
         result = script_record_operator(w, "getitem", args, 2);
     else if (symbolic < 0)
         result = NULL;
-    else if (!(result = script_call_users(w, o, "__getitem__", key)) && !PyErr_Occurred())
+    else if (!(result = script_call_users(w, o, "__getitem__", key)) && !PyErr_Occurred() &&
+             script_check_opaque(w, o) == 0)
         result = PyObject_GetItem(o, key);
     Py_DECREF(o);
     return result;
@@ -490,7 +515,8 @@ static PyObject *iterate(PyScript *w, PyObject *o)
     if (is_tensor(w->st, o))
         return iterate_tensor(w, o);
     PyObject *iterator = script_call_users(w, o, "__iter__", NULL);
-    return iterator || PyErr_Occurred() ? iterator : PyObject_GetIter(o);
+    return iterator || PyErr_Occurred() || script_check_opaque(w, o) < 0 ? iterator
+                                                                         : PyObject_GetIter(o);
 }
 
 static cfx_object *world_iterate(void *ctx, cfx_object *o, cfx_error *err)
@@ -504,7 +530,7 @@ static cfx_object *world_next(void *ctx, cfx_object *iterator, cfx_error *err)
     if (err)
         err->status = CFX_OK;
     PyObject *value = script_call_users(w, py(iterator), "__next__", NULL);
-    if (!value && !PyErr_Occurred())
+    if (!value && !PyErr_Occurred() && script_check_next(w, py(iterator)) == 0)
         value = PyIter_Check(py(iterator)) ? PyIter_Next(py(iterator))
                                            : PyObject_CallMethod(py(iterator), "__next__", NULL);
     if (!value && PyErr_ExceptionMatches(PyExc_StopIteration))
@@ -573,6 +599,8 @@ static PyObject *format(PyScript *w, PyObject *o, int conversion, PyObject *spec
         symbolic = mentions_graph(w->st, spec);
     if (symbolic != 0)
         return symbolic < 0 ? NULL : record_format(w, o, conversion, spec);
+    if (script_check_stale(w, o) < 0)
+        return NULL;
     w->in_text++;
     PyObject *text = converted(o, conversion);
     PyObject *result = text ? PyObject_Format(text, spec) : NULL;

@@ -200,6 +200,19 @@ int whole_refill(PyObject *o, PyObject *whole);
 /* Whether o[key] adds the key: of a dict with an answer for keys that it does not have. */
 bool has_missing(PyObject *o);
 
+/* ---- lists and dicts that are graph values (script_stale.c) -------------------------------- */
+
+/* Python's own code is about to read `o`: -1 with an exception if that leads to a list or dict that
+ * has become a graph value, so that it would see what that held before. */
+int script_check_stale(PyScript *w, PyObject *o);
+/* The same, but items of a builtin container may lead there: nobody looks into them. */
+int script_check_opaque(PyScript *w, PyObject *o);
+/* The same for the next item of an iterator. */
+int script_check_next(PyScript *w, PyObject *iterator);
+/* The same for what a call of `f` reads. */
+int script_check_call(PyScript *w, PyObject *f, PyObject *const *args, Py_ssize_t n,
+                      PyObject *kwargs);
+
 /* ---- sources (script_source.c) ------------------------------------------------------------- */
 
 /* The function of a source that a code object was compiled from; NULL: it has none, or none that
@@ -234,6 +247,7 @@ cfx_script_function *script_function_of(const PyScript *w, PyObject *o);
 /* ---- the entries of the world -------------------------------------------------------------- */
 
 void script_change_entries(cfx_world *world);
+void script_stale_entries(cfx_world *world);
 void script_object_entries(cfx_world *world);
 void script_operate_entries(cfx_world *world);
 void script_attribute_entries(cfx_world *world);

@@ -110,6 +110,7 @@ struct cfx_pycode {
     cfxi_py_callee *last_info;
     unsigned builtins;
     bool returned; /* the branches of the last statement return */
+    const struct cfxi_py_way_out *way_out; /* in a loop that `break` ends; or NULL */
     cfxi_vec blocks; /* of const cfx_node *: where the `with` blocks being written end */
 };
 

@@ -22,6 +22,7 @@ typedef struct results {
     cfx_value given[2];  /* what the branches give */
     bool whole;
     bool returns;        /* the branches end the function */
+    const cfxi_py_way_out *out;  /* a branch leaves the loop; or NULL */
 } results;
 
 /* ---- results ------------------------------------------------------------------------------- */
@@ -44,6 +45,8 @@ static cfx_status find_readers(cfx_pycode *gen, const cfx_node *n, results *r, c
     for (const cfx_use *use = n->users; use; use = cfx_use_next(use)) {
         CFX_TRY(cfxi_emit_py_takes_item(gen, use, r->size, &i, &takes, err));
         CFX_TRY(cfxi_emit_py_place_node(gen, use->user, CFXI_PY_SHARED, err));
+        if (r->out && i == r->out->item)
+            continue;  /* `break` says it */
         cfx_node *known = r->vars[i].node;
         if (use->user->n_users > 0 && (!known || use->user->order < known->order))
             r->vars[i].node = use->user;
@@ -112,14 +115,19 @@ static cfx_status find_results(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *
         CFX_TRY(cfxi_emit_py_only_items(gen, n, size, &only, err));
     *r = (results){.size = n->n_users == 0 ? 0 : only ? size : 1,
                    .given = {then, otherwise},
-                   .whole = !only && n->n_users > 0};
+                   .whole = !only && n->n_users > 0,
+                   .out = gen->way_out && gen->way_out->cond == n ? gen->way_out : NULL};
+    if (r->out && r->out->item == SIZE_MAX) {
+        r->size = 0;
+        r->whole = false;
+    }
     r->vars = cfxi_base_arena_alloc(&gen->memory->arena, (r->size + 1) * sizeof *r->vars);
     if (!r->vars)
         return cfxi_base_nomem(err);
     memset(r->vars, 0, (r->size + 1) * sizeof *r->vars);
     if (r->whole)
         r->vars[0].node = n;
-    else
+    else if (r->size > 0)
         CFX_TRY(find_readers(gen, n, r, err));
     for (size_t i = 0; i < r->size; i++)
         if (r->vars[i].node)
@@ -144,7 +152,7 @@ static cfx_status settle(cfx_pycode *gen, cfxi_py_frame *frame, const cfx_node *
             CFX_TRY(cfxi_emit_py_hold(gen, r->vars[i].name, NULL, err));
     for (const cfx_use *use = n->users; r->size && use; use = cfx_use_next(use)) {
         CFX_TRY(cfxi_emit_py_takes_item(gen, use, r->size, &i, &takes, err));
-        if (use->user->n_users == 0)
+        if (use->user->n_users == 0 || (r->out && i == r->out->item))
             continue;
         CFX_TRY(cfxi_emit_py_alias(gen, use->user, r->vars[i].name, err));
         CFX_TRY(cfxi_emit_py_hold_longest(gen, r->vars[i].name, use->user, err));
@@ -260,6 +268,20 @@ static cfx_status end_branch(cfx_pycode *gen, cfx_node *n, cfxi_py_run *run, con
     return cfxi_emit_py_leave(gen, run, err);
 }
 
+/* What is behind the branch, as far as it is not there yet, and `break` or `continue`. */
+static cfx_status leave_turn(cfx_pycode *gen, const cfxi_py_way_out *out, const char *word,
+                             cfx_error *err)
+{
+    bool any;
+    for (; out; out = out->outer) {
+        CFX_TRY(cfxi_emit_py_put_assignment(gen, out->items, out->n, out->where, &any, err));
+        if (any)
+            cfxi_emit_py_end_line(gen);
+    }
+    cfxi_emit_py_put_line(gen, word);
+    return CFX_OK;
+}
+
 static cfx_status branch(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, size_t which,
                          const results *r, cfx_error *err)
 {
@@ -271,7 +293,14 @@ static cfx_status branch(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, siz
     CFX_TRY(take_inputs(gen, frame, n, &run, err));
     CFX_TRY(branch_items(gen, n, &run, r, &items, err));
     CFX_TRY(cfxi_emit_py_want_all(gen, &run, items, r->size, err));
-    CFX_TRY(cfxi_emit_py_region_body(gen, &run, err));
+    cfxi_py_way_out inner = {.outer = gen->way_out, .items = items, .n = r->size,
+                             .where = run.output};
+    if (r->out)
+        inner.cond = cfxi_emit_py_next_leaving(run.region, r->out->item, &inner.item);
+    gen->way_out = inner.cond ? &inner : gen->way_out;
+    const cfx_status status = cfxi_emit_py_region_body(gen, &run, err);
+    gen->way_out = inner.outer;
+    CFX_TRY(status);
     return end_branch(gen, n, &run, r, items, err);
 }
 
@@ -350,7 +379,7 @@ static cfx_status try_elif(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, c
     cfxi_py_assignment *items;
     cfx_graph *region = cfxi_emit_py_region(n, 2);
     *done = false;
-    if (region == cfxi_emit_py_region(n, 1) || !binds_silently(gen, region) ||
+    if (r->out || region == cfxi_emit_py_region(n, 1) || !binds_silently(gen, region) ||
         !cfxi_emit_py_is_sequence(cfxi_emit_py_operands(n)))
         return CFX_OK;
     CFX_TRY(cfxi_emit_py_enter(gen, region, n, &run, err));
@@ -391,9 +420,38 @@ static cfx_status else_part(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, 
     return CFX_OK;
 }
 
+/* `if pred:` with a branch that ends the turn; what the other one does follows it. */
+static cfx_status if_leave(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, size_t which,
+                           const results *r, cfx_error *err)
+{
+    const cfx_graph *region = cfxi_emit_py_region(n, which);
+    const bool leaves = cfxi_emit_py_leaves(region, r->out->item) == CFXI_PY_LEAVES;
+    CFX_TRY(if_line(gen, n, "if ", which == 2, err));
+    gen->indent += 4;
+    CFX_TRY(branch(gen, frame, n, which, r, err));
+    CFX_TRY(leave_turn(gen, r->out, leaves ? "break" : "continue", err));
+    gen->indent -= 4;
+    return branch(gen, frame, n, 3 - which, r, err);
+}
+
+/* Which branch ends the turn where it ends: one that leaves the loop, else one that goes on with
+ * the next turn while the other may leave; 0: neither, or this is about no loop. */
+static size_t leaving_branch(const cfx_node *n, const results *r)
+{
+    static const cfxi_py_leaving kinds[] = {CFXI_PY_LEAVES, CFXI_PY_STAYS};
+    for (size_t k = 0; r->out && k < 2; k++)
+        for (size_t i = 1; i <= 2; i++)
+            if (cfxi_emit_py_leaves(cfxi_emit_py_region(n, i), r->out->item) == kinds[k])
+                return i;
+    return 0;
+}
+
 static cfx_status if_chain(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, const char *word,
                            const results *r, cfx_error *err)
 {
+    const size_t leaving = leaving_branch(n, r);
+    if (leaving)
+        return if_leave(gen, frame, n, leaving, r, err);
     cfxi_py_text_mark start = cfxi_emit_py_mark_text(gen);
     CFX_TRY(if_line(gen, n, word, false, err));
     size_t inside = gen->body.size;
@@ -434,13 +492,14 @@ static size_t count_statements(const cfx_graph *region, bool *nested)
 }
 
 /* Whether the branches of a cond are better off returning what the function returns: the function
- * ends with it, and one branch is next to nothing, or they would nest ever deeper. */
+ * ends with it and gives what it gives, and one branch is next to nothing, or they would nest ever
+ * deeper. */
 static bool should_return(const cfx_pycode *gen, const cfxi_py_frame *frame, const cfx_node *n)
 {
     const cfx_pycode_options *options = gen->options;
     bool a_nested, b_nested;
-    if (options->output || options->record_func || cfxi_emit_py_has_type(n) || !is_last(gen, n) ||
-        !cfxi_emit_py_output_of(n->graph))
+    if (options->output || options->record_func || cfxi_emit_py_has_type(n) || n->n_users == 0 ||
+        !is_last(gen, n) || !cfxi_emit_py_output_of(n->graph))
         return false;
     if (frame->region)
         return frame->returns;
@@ -460,5 +519,6 @@ cfx_status cfxi_emit_py_cond(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
         return CFX_OK;
     CFX_TRY(settle(gen, frame, n, &r, err));
     cfxi_emit_py_clear_line(gen, frame, n, NULL, 0);
-    return CFX_OK;
+    return r.out && r.out->item == SIZE_MAX
+               ? cfxi_emit_py_place_node(gen, n, CFXI_PY_INLINE, err) : CFX_OK;
 }

@@ -143,6 +143,7 @@ typedef struct take_in {
     cfx_node *next;  /* the node before those that are taken */
     int left;        /* so many more can be */
     cfx_error *err;
+    bool named;      /* also those that have a name of their own */
 } take_in;
 
 /* Whether a node can be, which its user reads `uses` times. */
@@ -151,6 +152,7 @@ static cfx_status can_take(take_in *t, cfx_node *n, uint32_t uses, bool *can)
     *can = false;
     if (n != t->next || t->left == 0 || n->n_users != 1 || n->users->count != uses ||
         (n->op != CFX_OP_GET_ATTR && !cfxi_ir_is_call(n)) ||
+        (!t->named && !cfxi_ir_has_usual_name(n)) ||
         (n->ext && n->ext->type.kind != CFX_KIND_INVALID))
         return CFX_OK;
     *can = true;
@@ -235,7 +237,7 @@ static cfx_status take_node(take_in *t, cfx_node *n, uint32_t uses)
 cfx_status cfxi_emit_py_take_in(cfx_pycode *gen, cfx_value v, cfx_node *before, bool is_test,
                                 cfx_error *err)
 {
-    take_in t = {gen, before->prev, is_test ? INT_MAX : MOST_NODES, err};
+    take_in t = {gen, before->prev, is_test ? INT_MAX : MOST_NODES, err, is_test};
     const word_row *word = v.kind == CFX_KIND_NODE ? word_of(v.as.node) : NULL;
     if (gen->options->record_func || (!is_test && word && word->first < 0))
         return CFX_OK;

@@ -17,6 +17,7 @@ typedef struct loop {
     cfx_value state;      /* what it is at first, ... */
     cfx_value after;      /* ... and after a turn */
     size_t size;
+    cfxi_py_exit exit;    /* how a turn leaves it */
     cfxi_py_assignment *start;    /* variables and their first values; no name for what has none */
     cfxi_py_assignment *next;     /* after a turn; no name for what does not change */
 } loop;
@@ -53,9 +54,13 @@ static bool can_go_on(cfx_pycode *gen, cfxi_py_frame *frame, const loop *l, cons
     if (!cfxi_emit_py_may_take(gen, frame, d) ||
         !cfxi_emit_py_same_base(cfxi_emit_py_name(gen, d), input->name->data, input->name->size))
         return false;
+    size_t n;
+    const cfx_value *items = cfx_value_items(l->state, &n);
+    const bool test = l->exit.head && items[l->exit.go].kind == CFX_KIND_NODE &&
+                      items[l->exit.go].as.node == d;  /* that use has no variable */
     for (uint32_t i = 0; i < l->node->n_inputs; i++)
         if (l->node->inputs[i].def == d)
-            return l->node->inputs[i].count == 1;
+            return l->node->inputs[i].count == 1u + test;
     return false;
 }
 
@@ -99,6 +104,10 @@ static cfx_status begin_loop(cfx_pycode *gen, cfxi_py_frame *frame, loop *l, cfx
         CFX_TRY(cfxi_emit_py_define_local(gen, l->index, err));
     cfx_node *input = l->first;
     for (size_t k = 0; k < l->size; k++, input = cfxi_ir_next_input(l->body, input)) {
+        if (l->exit.head && (k == l->exit.go || k == l->exit.index)) {
+            l->start[k] = l->next[k] = (cfxi_py_assignment){NULL, items[k], NULL};
+            continue;
+        }
         if (cfxi_emit_py_is_sequence(l->state)) {
             CFX_TRY(bind_state(gen, frame, l, k, input, &items[k], err));
             continue;
@@ -127,9 +136,43 @@ static cfx_status end_turn(cfx_pycode *gen, const loop *l, cfxi_py_run *run, cfx
 
 static bool is_used_once(const cfx_node *n) { return n->n_users == 1 && n->users->count == 1; }
 
+/* Whether a call reads a dict, and what it gives does not show it later. */
+static bool only_reads(const cfx_node *n)
+{
+    static const uint16_t rows[] = {CFX_OPID_getitem, CFX_OPID_contains, CFX_OPID_dict_get,
+                                    CFX_OPID_len,     CFX_OPID_bool,     CFX_OPID_not,
+                                    CFX_OPID_list,    CFX_OPID_tuple,    CFX_OPID_builtin_sorted};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (cfx_node_operator(n) == rows[i])
+            return true;
+    return false;
+}
+
+/* Whether `n`, which makes a new dict of a dict, is the last to use that. */
+static bool is_last_use(const cfx_node *dict, const cfx_node *n)
+{
+    for (const cfx_use *use = cfx_node_first_use(dict); use; use = cfx_use_next(use))
+        if (use->user != n && (use->user->graph != n->graph || !only_reads(use->user) ||
+                               !cfx_node_before(use->user, n)))
+            return false;
+    return true;
+}
+
+/* Whether a value of the state, which begins with `first`, may be one list or dict that grows. */
+static bool can_grow(cfx_value first, const cfx_node *input, const cfx_node *n)
+{
+    const cfx_value more = n->args->items[1];
+    if (first.kind == CFX_KIND_LIST)
+        return more.kind == CFX_KIND_LIST && is_used_once(input);
+    return first.kind == CFX_KIND_DICT && is_last_use(input, n) &&
+           (more.kind == CFX_KIND_DICT ||
+            (more.kind == CFX_KIND_NODE && cfx_node_operator(more.as.node) == CFX_OPID_dict));
+}
+
 /* Notes whether the next value of a list in the state is that list and a few items more, and nobody
  * else can have it: it was made for the loop, and is used for nothing else. Then the items are
- * added to it, `out += [x]`, as a copy at each turn would take the square of the time. */
+ * added to it, `out += [x]`, as a copy at each turn would take the square of the time. Likewise of
+ * a dict, `d |= more`, which may be read before. */
 static cfx_status note_growth(cfx_pycode *gen, const loop *l, size_t k, const cfx_node *input,
                               cfx_value next, cfx_error *err)
 {
@@ -140,16 +183,38 @@ static cfx_status note_growth(cfx_pycode *gen, const loop *l, size_t k, const cf
         return CFX_OK;
     cfx_node *n = next.as.node;
     bool grows = cfxi_emit_py_is_sequence(l->state) && k < count &&
-                 first[k].kind == CFX_KIND_LIST && n->op == CFX_OP_CALL_FUNCTION && n->args &&
-                 n->args->size == 2 && !n->kwargs && n->args->items[0].kind == CFX_KIND_NODE &&
-                 n->args->items[0].as.node == input && n->args->items[1].kind == CFX_KIND_LIST &&
-                 is_used_once(input) && is_used_once(n) && !cfxi_emit_py_has_type(n);
+                 n->op == CFX_OP_CALL_FUNCTION && n->args && n->args->size == 2 && !n->kwargs &&
+                 n->args->items[0].kind == CFX_KIND_NODE && n->args->items[0].as.node == input &&
+                 can_grow(first[k], input, n) && is_used_once(n) && !cfxi_emit_py_has_type(n);
     if (grows) {
         CFX_TRY(cfxi_emit_py_callee_of(gen, n, &callee, err));
-        grows = callee->form == CFXI_PY_INFIX && callee->size == 3 && callee->text[1] == '+';
+        grows = callee->form == CFXI_PY_INFIX && callee->size == 3 &&
+                callee->text[1] == (first[k].kind == CFX_KIND_LIST ? '+' : '|');
     }
     if (!cfxi_base_pointers_set(&gen->growing, n, grows ? n : NULL, gen->allocator))
         return cfxi_base_nomem(err);
+    return CFX_OK;
+}
+
+/* The statements of a turn. Those behind the branch that leaves the loop only decide whether there
+ * is another one, which the head of the loop does. */
+static cfx_status turn_body(cfx_pycode *gen, const loop *l, cfxi_py_run *run, cfx_error *err)
+{
+    if (!l->exit.head)
+        return cfxi_emit_py_region_body(gen, run, err);
+    const cfx_node *output = run->output;
+    const cfxi_py_way_out *outer = gen->way_out;
+    const cfxi_py_way_out out = {.cond = l->exit.cond, .item = l->exit.item, .items = l->next,
+                                 .n = l->size, .where = output};
+    gen->way_out = &out;
+    run->output = l->exit.cond->next;
+    const cfx_status status = cfxi_emit_py_region_body(gen, run, err);
+    run->output = output;
+    gen->way_out = outer;
+    CFX_TRY(status);
+    for (const cfx_node *n = l->exit.cond->next; n != output; n = n->next, run->frame.index++)
+        if (!cfxi_emit_py_placed(gen, n))
+            CFX_TRY(cfxi_emit_py_place_node(gen, n, CFXI_PY_INLINE, err));
     return CFX_OK;
 }
 
@@ -168,11 +233,13 @@ static cfx_status loop_body(cfx_pycode *gen, loop *l, cfx_error *err)
     for (size_t k = 0; k < l->size; k++, input = cfxi_ir_next_input(l->body, input)) {
         if (l->next[k].name)
             CFX_TRY(cfxi_emit_py_lend(gen, &run, l->next[k].name, input, err));
+        if (l->exit.head && (k == l->exit.go || k == l->exit.index))
+            continue;
         l->next[k].value = cfxi_emit_py_is_sequence(values) ? items[k] : cfx_value_invalid();
         CFX_TRY(note_growth(gen, l, k, input, l->next[k].value, err));
     }
     CFX_TRY(cfxi_emit_py_want_all(gen, &run, l->next, l->size, err));
-    CFX_TRY(cfxi_emit_py_region_body(gen, &run, err));
+    CFX_TRY(turn_body(gen, l, &run, err));
     CFX_TRY(end_turn(gen, l, &run, err));
     if (gen->body.size == start)
         cfxi_emit_py_put_line(gen, "pass");
@@ -245,21 +312,28 @@ static cfx_status loop_result(cfx_pycode *gen, cfxi_py_frame *frame, const loop 
     return CFX_OK;
 }
 
+/* `for i in range(n):` */
+static cfx_status for_line(cfx_pycode *gen, const loop *l, cfx_value count, cfx_error *err)
+{
+    cfxi_emit_py_begin_line(gen);
+    CFXI_PY_LIT(gen, "for ");
+    if (l->index)
+        cfxi_emit_py_put_name(gen, l->index);
+    else
+        cfxi_emit_py_char(gen, '_');
+    CFXI_PY_LIT(gen, " in range(");
+    CFX_TRY(cfxi_emit_py_value(gen, count, l->node, err));
+    CFXI_PY_LIT(gen, "):");
+    cfxi_emit_py_end_line(gen);
+    return CFX_OK;
+}
+
 cfx_status cfxi_emit_py_for_loop(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n, cfx_error *err)
 {
     loop l = new_loop(n, CFXI_PY_FOR);
     CFX_TRY(cfxi_emit_py_check_count(n, l.state, l.size, "state of a loop", err));
     CFX_TRY(begin_loop(gen, frame, &l, err));
-    cfxi_emit_py_begin_line(gen);
-    CFXI_PY_LIT(gen, "for ");
-    if (l.index)
-        cfxi_emit_py_put_name(gen, l.index);
-    else
-        cfxi_emit_py_char(gen, '_');
-    CFXI_PY_LIT(gen, " in range(");
-    CFX_TRY(cfxi_emit_py_value(gen, cfxi_emit_py_parameter(n, 0), n, err));
-    CFXI_PY_LIT(gen, "):");
-    cfxi_emit_py_end_line(gen);
+    CFX_TRY(for_line(gen, &l, cfxi_emit_py_parameter(n, 0), err));
     gen->indent += 4;
     CFX_TRY(loop_body(gen, &l, err));
     gen->indent -= 4;
@@ -321,6 +395,53 @@ static cfx_status while_line(cfx_pycode *gen, const loop *l, cfx_error *err)
     return cfxi_emit_py_leave(gen, &run, err);
 }
 
+/* The state that begins or ends with a value; NULL: none does. */
+static cfx_node *input_of(const loop *l, cfx_value v)
+{
+    size_t n;
+    const cfx_value *after = cfx_value_items(l->after, &n);
+    cfx_node *input = l->first;
+    for (size_t k = 0; k < l->size; k++, input = cfxi_ir_next_input(l->body, input))
+        if (cfx_value_equal(after[k], v))
+            return input;
+    return NULL;
+}
+
+/* `while test:`, of a loop whose turns ask it at their ends: of the state that they begin with. */
+static cfx_status test_line(cfx_pycode *gen, const loop *l, cfx_error *err)
+{
+    size_t count;
+    const cfx_value *operands = cfx_value_items(cfxi_emit_py_operands(l->exit.turn), &count);
+    cfx_graph *test = l->exit.test;
+    for (cfx_node *in = cfxi_ir_next_input(test, NULL); in;
+         in = cfxi_ir_next_input(test, in), operands++) {
+        const cfx_node *state = input_of(l, *operands);
+        if (!state)
+            continue;  /* it is not read */
+        void *instead = cfxi_base_pointers_get(&gen->instead, state);
+        CFX_TRY(cfxi_emit_py_alias(gen, in, cfxi_emit_py_name(gen, state), err));
+        if (!cfxi_base_pointers_set(&gen->instead, in, instead, gen->allocator))
+            return cfxi_base_nomem(err);
+    }
+    cfxi_emit_py_begin_line(gen);
+    CFXI_PY_LIT(gen, "while ");
+    CFX_TRY(cfxi_emit_py_value(gen, cfxi_emit_py_output_value(test), l->node, err));
+    cfxi_emit_py_char(gen, ':');
+    cfxi_emit_py_end_line(gen);
+    return CFX_OK;
+}
+
+static cfx_status head_line(cfx_pycode *gen, const loop *l, cfx_error *err)
+{
+    switch (l->exit.head) {
+    case CFXI_PY_HEAD_NONE: return while_line(gen, l, err);
+    case CFXI_PY_HEAD_TRUE: cfxi_emit_py_put_line(gen, "while True:"); return CFX_OK;
+    case CFXI_PY_HEAD_TEST: return test_line(gen, l, err);
+    case CFXI_PY_HEAD_RANGE: return for_line(gen, l, l->exit.count, err);
+    }
+    return CFX_OK;
+}
+
 cfx_status cfxi_emit_py_while_loop(cfx_pycode *gen, cfxi_py_frame *frame, cfx_node *n,
                                    cfx_error *err)
 {
@@ -330,8 +451,14 @@ cfx_status cfxi_emit_py_while_loop(cfx_pycode *gen, cfxi_py_frame *frame, cfx_no
         return cfxi_emit_py_fail(n, CFX_E_GRAPH, err,
                                  "the condition of a loop has %zu inputs, but the body has %zu",
                                  cfxi_emit_py_count_inputs(l.test), l.size);
+    CFX_TRY(cfxi_emit_py_find_exit(gen, n, &l.exit, err));
+    if (l.exit.head == CFXI_PY_HEAD_RANGE) {
+        l.index = l.first;
+        for (size_t k = 0; k < l.exit.index; k++)
+            l.index = cfxi_ir_next_input(l.body, l.index);
+    }
     CFX_TRY(begin_loop(gen, frame, &l, err));
-    CFX_TRY(while_line(gen, &l, err));
+    CFX_TRY(head_line(gen, &l, err));
     gen->indent += 4;
     CFX_TRY(loop_body(gen, &l, err));
     gen->indent -= 4;
@@ -345,13 +472,20 @@ cfx_status cfxi_emit_py_plan_loop(cfx_pycode *gen, const cfxi_py_frame *frame, c
     size_t count;
     const cfx_value *items = cfx_value_items(l.state, &count);
     cfx_node *input = l.first;
+    if (form == CFXI_PY_WHILE)
+        CFX_TRY(cfxi_emit_py_find_exit(gen, n, &l.exit, err));
+    for (cfx_node *at = n->prev; l.exit.head && l.exit.n_before > 0; at = at->prev) {
+        CFX_TRY(cfxi_emit_py_place_node(gen, at, CFXI_PY_INLINE, err));  /* in the head */
+        l.exit.n_before--;
+    }
     for (size_t k = 0; cfxi_emit_py_is_sequence(l.state) && k < count && input;
          k++, input = cfxi_ir_next_input(l.body, input)) {
         if (!cfxi_emit_py_is_node_of(items[k], frame->graph))
             continue;
         const cfx_node *d = items[k].as.node;
         if (d->op == CFX_OP_PLACEHOLDER || d->mark != frame->stamp + frame->index ||
-            is_kept(&l, k, input))
+            is_kept(&l, k, input) || (l.exit.head && k == l.exit.go) ||
+            !cfxi_ir_has_usual_name(d))
             continue;
         if (!cfxi_base_pointers_set(&gen->wishes, d, input, gen->allocator))
             return cfxi_base_nomem(err);

@@ -21,6 +21,8 @@ typedef struct cfxi_py_assignment {
     cfx_node *node;         /* whose type is written with the name, or NULL */
 } cfxi_py_assignment;
 
+typedef struct cfxi_py_way_out cfxi_py_way_out;
+
 /* A place in the text that one can go back to. */
 typedef struct cfxi_py_text_mark {
     size_t body, lines, pieces;
@@ -101,6 +103,51 @@ cfx_status cfxi_emit_py_assign_results(cfx_pycode *gen, cfxi_py_run *run,
 /* Whether all users of `n` take an item of it, each of `size`. */
 cfx_status cfxi_emit_py_only_items(cfx_pycode *gen, const cfx_node *n, size_t size, bool *only,
                                    cfx_error *err);
+
+/* ---- break (pybreak.c) --------------------------------------------------------------------- */
+
+/* How a loop that a turn can leave is written. */
+typedef enum cfxi_py_head {
+    CFXI_PY_HEAD_NONE,     /* as any other, with a variable that says whether it goes on */
+    CFXI_PY_HEAD_TRUE,     /* while True: */
+    CFXI_PY_HEAD_TEST,     /* while test: */
+    CFXI_PY_HEAD_RANGE     /* for i in range(count): */
+} cfxi_py_head;
+
+typedef struct cfxi_py_exit {
+    cfxi_py_head head;
+    size_t go, index;      /* which of the state says that it goes on, and counts (or SIZE_MAX) */
+    cfx_node *cond;        /* the branch that leaves; the body ends there */
+    size_t item;           /* which of its items says so; SIZE_MAX: it gives nothing else */
+    cfx_node *turn;        /* the cond that asks the test at the end of a turn, ... */
+    cfx_graph *test;       /* ... which is this region of it */
+    cfx_value count;       /* of a range, as the body sees it */
+    size_t n_before;       /* so many nodes before the loop compute what it begins with */
+} cfxi_py_exit;
+
+cfx_status cfxi_emit_py_find_exit(cfx_pycode *gen, cfx_node *n, cfxi_py_exit *e, cfx_error *err);
+
+typedef enum cfxi_py_leaving {
+    CFXI_PY_UNKNOWN,
+    CFXI_PY_STAYS,
+    CFXI_PY_LEAVES,
+    CFXI_PY_MAY_LEAVE      /* it ends with another such branch */
+} cfxi_py_leaving;
+
+/* Whether a branch leaves the loop, which its item (SIZE_MAX: all that it gives) says. */
+cfxi_py_leaving cfxi_emit_py_leaves(const cfx_graph *region, size_t item);
+/* The branch that a region ends with and that decides it, with its item that says so; or NULL. */
+cfx_node *cfxi_emit_py_next_leaving(const cfx_graph *region, size_t item, size_t *inner);
+
+/* What is to be done where a branch leaves the loop, from the inside out. */
+struct cfxi_py_way_out {
+    const cfxi_py_way_out *outer;
+    const cfx_node *cond;              /* the branch that does */
+    size_t item;                       /* which of its items says so */
+    const cfxi_py_assignment *items;   /* what is behind it: results of the branch around it, or */
+    size_t n;                          /* the state of the loop */
+    const cfx_node *where;
+};
 
 /* ---- the operators ------------------------------------------------------------------------- */
 

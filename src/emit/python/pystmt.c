@@ -334,7 +334,8 @@ static bool takes_operand(cfxi_py_frame *frame, const cfx_node *n, const cfxi_py
     return x.as.node->mark > frame->stamp + frame->index;
 }
 
-/* `out += [x]` for a list that the state of a loop alone has, and that stays in its variable. */
+/* `out += [x]`, `d |= more` for a list or dict that the state of a loop alone has, and that stays
+ * in its variable. */
 static bool grows(cfx_pycode *gen, const cfx_node *n)
 {
     return cfxi_base_pointers_get(&gen->growing, n) &&
@@ -344,7 +345,10 @@ static bool grows(cfx_pycode *gen, const cfx_node *n)
 static cfx_status growth(cfx_pycode *gen, const cfx_node *n, cfx_error *err)
 {
     cfxi_emit_py_put_name(gen, n);
-    CFXI_PY_LIT(gen, " += ");
+    if (n->args->items[1].kind == CFX_KIND_LIST)
+        CFXI_PY_LIT(gen, " += ");
+    else
+        CFXI_PY_LIT(gen, " |= ");
     return cfxi_emit_py_value(gen, n->args->items[1], n, err);
 }
 

@@ -81,18 +81,10 @@ cfx_status cfxi_emit_py_name_local(cfx_pycode *gen, cfxi_py_frame *frame, const 
     return cfxi_emit_py_hold(gen, name, n, err);
 }
 
-static size_t base_size(const char *name, size_t size)
-{
-    size_t end = size;
-    while (end > 0 && cfxi_base_is_digit(name[end - 1]))
-        end--;
-    return end > 1 && end < size && name[end - 1] == '_' ? end - 1 : size;
-}
-
 bool cfxi_emit_py_same_base(const cfxi_name *a, const char *b, size_t size)
 {
-    size_t n = base_size(a->data, a->size);
-    return n == base_size(b, size) && memcmp(a->data, b, n) == 0;
+    const size_t n = cfxi_ir_base_size(a->data, a->size);
+    return n == cfxi_ir_base_size(b, size) && memcmp(a->data, b, n) == 0;
 }
 
 cfx_status cfxi_emit_py_takes_item(cfx_pycode *gen, const cfx_use *use, size_t size, size_t *item,

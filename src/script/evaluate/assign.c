@@ -29,8 +29,10 @@ bool cfxi_eval_set(cfx_evaluator *ev, cfx_object *o, const char *name, cfx_objec
         return false;
     if (!is_node && !cfxi_eval_journal_attribute(ev, o, name))
         return false;
-    ev->writes += !is_node && ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_MODULE &&
-                  !is_setting(ev, v);
+    const bool of_module = !is_node && ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_MODULE;
+    ev->writes += of_module && !is_setting(ev, v);
+    if (of_module && !cfxi_eval_note_assigned(ev, o, name, v))
+        return false;
     return ev->w->set(ev->w->ctx, o, name, v, ev->err) == CFX_OK;
 }
 
@@ -153,6 +155,9 @@ static bool unpack(cfx_evaluator *ev, const cfxi_ast *target, cfxi_ast_list targ
     cfxi_eval_at(ev, target);
     if (!(v = cfxi_eval_drained(ev, v)))
         return false;
+    if (cfxi_eval_node(ev, v) && cfxi_eval_kind(ev, v) == CFX_OBJECT_DICT &&
+        !(v = cfxi_eval_record(ev, "builtins.list", &v, 1)))
+        return false;
     if (cfxi_eval_node(ev, v))
         return graph_items(ev, targets, v, &items) &&
                assign_items(ev, targets, items.items, items.n, true);
@@ -183,12 +188,22 @@ static bool change_item(cfx_evaluator *ev, const cfxi_Subscript *s, cfx_object *
     return cfxi_eval_set_item(ev, o, key, v);
 }
 
+/* A graph value that an assignment has made is called after the variable. In a branch or loop it is
+ * not: there, generated code has variables of its own choice, and would be captured otherwise. */
+static bool name_new(cfx_evaluator *ev, const char *name, cfx_object *v)
+{
+    const cfx_node *n = v && ev->since ? cfxi_eval_node(ev, v) : NULL;
+    return !n || ev->region->parent || !cfx_node_before(ev->since, n) ||
+           cfxi_eval_visible_frame(ev, ev->frame) != ev->frame || cfxi_eval_name_after(ev, v, name);
+}
+
 static bool change(cfx_evaluator *ev, const cfxi_ast *target, cfx_object *v)
 {
     switch ((unsigned)target->kind) {
     case CFXI_AST_Name:
         cfxi_eval_at(ev, target);
-        return cfxi_eval_bind_name(ev, cfxi_syntax_as_Name(target)->id, v);
+        return name_new(ev, cfxi_syntax_as_Name(target)->id, v) &&
+               cfxi_eval_bind_name(ev, cfxi_syntax_as_Name(target)->id, v);
     case CFXI_AST_Attribute:
         return change_attribute(ev, cfxi_syntax_as_Attribute(target), v);
     case CFXI_AST_Subscript:
@@ -249,9 +264,12 @@ static cfx_object *operate(cfx_evaluator *ev, const cfxi_AugAssign *a, cfx_objec
     const cfx_world *w = ev->w;
     bool done = false;
     cfxi_eval_at(ev, &a->ast);
-    if (a->op == CFXI_AST_Add && ev->growing.n > 0) {
-        cfx_object *none =
-            cfxi_eval_growing_method(ev, old, "extend", cfxi_eval_args(&value, 1), &done);
+    const bool is_list = !cfxi_eval_node(ev, old) && a->op == CFXI_AST_Add &&
+                         ev->w->kind(ev->w->ctx, old) == CFX_OBJECT_LIST;
+    const bool is_dict = a->op == CFXI_AST_BitOr && cfxi_eval_is_plain_dict(ev, old);
+    if (is_list || is_dict) {
+        cfx_object *none = cfxi_eval_growing_method(ev, old, is_list ? "extend" : "update",
+                                                    cfxi_eval_args(&value, 1), &done);
         if (done)
             return none ? old : NULL;
     }

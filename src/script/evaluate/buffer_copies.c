@@ -6,8 +6,8 @@
  *     return old
  *
  * In Python the attribute is another tensor afterwards, and `old` stays what it was. In a graph the
- * buffer is written to. So what is returned, or kept in another buffer, is copied before the first
- * of these writes if it may share the memory of one that is written to.
+ * buffer is written to (module_changes.c). So what is returned, or kept in another buffer, is
+ * copied before the first of these writes if it may share the memory of one that is written to.
  */
 #include "buffer_copies_impl.h"
 
@@ -111,8 +111,7 @@ static bool is_fraction(const cfx_node *n, int depth)
 static bool is_alike(const cfx_node *buffer, const cfx_node *n, cfx_dtype dtype, int depth)
 {
     const bool fractions = cfx_dtype_is_float(dtype);
-    for (const cfx_node *written; (written = cfxi_analysis_written(n, NULL)) != NULL;)
-        n = written;
+    n = cfxi_eval_tensor_of(n);
     if (n->op == CFX_OP_GET_ATTR)
         return n->callee == buffer->callee;
     const fit_kind kind = kind_of_call(n);
@@ -149,14 +148,36 @@ cfx_status cfx_script_fit_buffer(cfx_node *buffer, cfx_node *value, size_t ndim,
 
 /* ---- values that a buffer loses ------------------------------------------------------------ */
 
+/* A write to a buffer: buffer.copy_(v), or one in a branch that decides whether it is written. */
+typedef struct keep {
+    cfx_node *user;          /* what reads the value: the call, or the branch */
+    const char *buffer;      /* its path */
+    cfx_node *value;         /* NULL: what is computed in the branch */
+} keep;
+
 typedef struct keeper {
     cfx_graph *g;
-    cfx_node *first;         /* the first of the writes */
+    cfx_node *first;         /* the first node of the writes */
+    cfxi_vec keeps;          /* of keep */
     cfx_error *err;
     /* of one search */
-    cfx_node_map *seen;      /* nodes that were visited */
+    cfx_node_map *seen[2];   /* nodes that were visited, with `except` and without */
+    const char *except;      /* a buffer that does not matter; or NULL */
     bool plain;              /* data can choose a number, or a tuple, instead of a tensor */
 } keeper;
+
+const cfx_node *cfxi_eval_tensor_of(const cfx_node *n)
+{
+    for (const cfx_node *written; (written = cfxi_analysis_written(n, NULL)) != NULL;)
+        n = written;
+    return n;
+}
+
+const char *cfxi_eval_attribute_of(const cfx_node *n)
+{
+    n = cfxi_eval_tensor_of(n);
+    return n->op == CFX_OP_GET_ATTR ? cfx_node_target(n, NULL, NULL) : NULL;
+}
 
 /* Whether a node behind the first writes to a buffer: buffer.copy_(v). */
 static bool is_keep(const cfx_node *n)
@@ -166,32 +187,62 @@ static bool is_keep(const cfx_node *n)
            cfx_node_arg(n, 0).kind == CFX_KIND_NODE && cfx_node_arg(n, 1).kind == CFX_KIND_NODE;
 }
 
-const char *cfxi_eval_attribute_of(const cfx_node *n)
+/* What an input of a branch is outside; NULL: `n` is not one, or that is not a node. */
+static cfx_node *operand_of(const cfxi_control *c, const cfx_node *n)
 {
-    for (const cfx_node *written; (written = cfxi_analysis_written(n, NULL)) != NULL;)
-        n = written;
-    return n->op == CFX_OP_GET_ATTR ? cfx_node_target(n, NULL, NULL) : NULL;
+    size_t i = 0;
+    const cfx_node *input = cfxi_ir_next_input(n->graph, NULL);
+    for (; input && input != n; input = cfxi_ir_next_input(n->graph, input))
+        i++;
+    return input && i < c->n && c->operands[i].kind == CFX_KIND_NODE ? c->operands[i].as.node
+                                                                     : NULL;
 }
 
-/* Whether a buffer is given the very tensor that it is: self.state += x. */
-static bool is_itself(const cfx_node *keep)
+/* Notes the write `n`, in the branch if that is set. A buffer may be given the very tensor that it
+ * is: self.state += x. */
+static cfx_status note_keep(keeper *k, cfx_node *n, const cfxi_control *branch)
 {
-    const char *buffer = cfx_node_target(cfx_node_arg(keep, 0).as.node, NULL, NULL);
-    const char *given = cfxi_eval_attribute_of(cfx_node_arg(keep, 1).as.node);
-    return buffer && given && strcmp(buffer, given) == 0;
+    cfx_node *value = cfx_node_arg(n, 1).as.node;
+    keep found = {.user = n, .value = value};
+    if (branch) {
+        found.user = branch->node;
+        found.value = operand_of(branch, value);
+    }
+    found.buffer = cfx_node_target(cfx_node_arg(n, 0).as.node, NULL, NULL);
+    const char *given = cfxi_eval_attribute_of(found.value ? found.value : value);
+    if (!found.buffer || (given && strcmp(found.buffer, given) == 0))
+        return CFX_OK;
+    if (!cfxi_base_vec_reserve(&k->keeps, 1, sizeof found, k->g->allocator))
+        return cfxi_base_nomem(k->err);
+    ((keep *)k->keeps.data)[k->keeps.size++] = found;
+    return CFX_OK;
+}
+
+static cfx_status find_keeps(keeper *k)
+{
+    cfxi_control c;
+    for (cfx_node *n = k->first; n != &k->g->root; n = n->next) {
+        if (is_keep(n))
+            CFX_TRY(note_keep(k, n, NULL));
+        if (!cfxi_analysis_control_of(n, &c))
+            continue;
+        for (cfx_node *in = c.regions[0]->root.next; in != &c.regions[0]->root; in = in->next)
+            if (is_keep(in))
+                CFX_TRY(note_keep(k, in, &c));
+    }
+    return CFX_OK;
 }
 
 /* Whether the attribute that is read gets another tensor's elements. */
 static bool is_lost(const keeper *k, const cfx_node *read)
 {
     const char *path = cfx_node_target(read, NULL, NULL);
-    for (const cfx_node *n = k->first; path && n != &k->g->root; n = n->next) {
-        if (!is_keep(n) || is_itself(n))
-            continue;
-        const char *lost = cfx_node_target(cfx_node_arg(n, 0).as.node, NULL, NULL);
-        if (lost && strcmp(lost, path) == 0)
+    const keep *keeps = k->keeps.data;
+    if (!path || (k->except && strcmp(path, k->except) == 0))
+        return false;
+    for (size_t i = 0; i < k->keeps.size; i++)
+        if (strcmp(keeps[i].buffer, path) == 0)
             return true;
-    }
     return false;
 }
 
@@ -261,17 +312,24 @@ static bool call_comes_from(keeper *k, const inside *in, cfx_node *n, unsigned s
         return false;
     if (cfxi_analysis_control_of(of.as.node, &c) && cfxi_analysis_control_taken(&c, n) != SIZE_MAX)
         return result_comes_from(k, in, &c, cfxi_analysis_control_taken(&c, n), steps);
-    return (written || cfxi_analysis_is_view(n)) && comes_from(k, in, of.as.node, steps);
+    if (written || !cfxi_analysis_is_view(n))
+        return written && comes_from(k, in, of.as.node, steps);
+    const char *except = k->except;  /* a part of that buffer is not the buffer */
+    k->except = NULL;
+    const bool found = comes_from(k, in, of.as.node, steps);
+    k->except = except;
+    return found;
 }
 
 /* Whether the value of `n` may be a buffer that is lost, or a part of it. */
 static bool comes_from(keeper *k, const inside *in, cfx_node *n, unsigned steps)
 {
-    if (k->err->status != CFX_OK || cfx_node_map_get(k->seen, n).kind != CFX_KIND_INVALID)
+    cfx_node_map *seen = k->seen[k->except == NULL];
+    if (k->err->status != CFX_OK || cfx_node_map_get(seen, n).kind != CFX_KIND_INVALID)
         return false;
     if (steps == MOST_STEPS)
         return true;
-    if (cfx_node_map_set(k->seen, n, cfx_value_bool(true), k->err) != CFX_OK)
+    if (cfx_node_map_set(seen, n, cfx_value_bool(true), k->err) != CFX_OK)
         return false;
     switch ((cfx_opcode)n->op) {
     case CFX_OP_GET_ATTR: return is_lost(k, n);
@@ -324,16 +382,23 @@ static cfx_status copy_for(keeper *k, cfx_node *user, cfx_node *n)
     return gone ? cfx_graph_erase(k->g, n, k->err) : CFX_OK;
 }
 
-/* Makes `user` read a copy of `n`, if that may be what a buffer loses. */
-static cfx_status keep_apart(keeper *k, cfx_node *user, cfx_node *n)
+/* Whether `n` may be what a buffer loses; `except`: another than this, or a part of it. */
+static bool may_be_lost(keeper *k, cfx_node *n, const char *except)
 {
     k->plain = false;
-    k->seen = cfx_node_map_new(k->g->allocator, k->err);
-    if (!k->seen)
-        return CFX_E_NOMEM;
-    const bool found = comes_from(k, NULL, n, 0);
-    cfx_node_map_free(k->seen);
-    if (!found || k->err->status != CFX_OK)
+    k->except = except;
+    for (size_t i = 0; i < 2; i++)
+        k->seen[i] = cfx_node_map_new(k->g->allocator, k->err);
+    const bool found = k->seen[0] && k->seen[1] && comes_from(k, NULL, n, 0);
+    cfx_node_map_free(k->seen[0]);
+    cfx_node_map_free(k->seen[1]);
+    return found;
+}
+
+/* Makes `user` read a copy of `n`, if that may be what a buffer loses. */
+static cfx_status keep_apart(keeper *k, cfx_node *user, cfx_node *n, const char *except)
+{
+    if (!may_be_lost(k, n, except) || k->err->status != CFX_OK)
         return k->err->status;
     if (!k->plain)
         return copy_for(k, user, n);
@@ -343,11 +408,13 @@ static cfx_status keep_apart(keeper *k, cfx_node *user, cfx_node *n)
                          cfx_node_file(n) ? cfx_node_file(n) : "", (unsigned)cfx_node_line(n));
 }
 
+/* What is copied into a buffer may be that buffer, where it is not assigned. */
 static cfx_status copy_values(keeper *k)
 {
-    for (cfx_node *n = k->first; n != &k->g->root; n = n->next)
-        if (is_keep(n) && !is_itself(n))
-            CFX_TRY(keep_apart(k, n, cfx_node_arg(n, 1).as.node));
+    const keep *keeps = k->keeps.data;
+    for (size_t i = 0; i < k->keeps.size; i++)
+        if (keeps[i].value)
+            CFX_TRY(keep_apart(k, keeps[i].user, keeps[i].value, keeps[i].buffer));
     return CFX_OK;
 }
 
@@ -360,7 +427,7 @@ static cfx_status copy_results(keeper *k)
     for (uint32_t i = 0; results && i < n; i++)  /* they change */
         results[i] = output->inputs[i].def;
     for (uint32_t i = 0; status == CFX_OK && i < n; i++)
-        status = keep_apart(k, output, results[i]);
+        status = keep_apart(k, output, results[i], NULL);
     cfxi_base_free(k->g->allocator, results, (n + (size_t)1) * sizeof *results);
     return status;
 }
@@ -372,9 +439,12 @@ cfx_status cfxi_eval_keep_apart(cfx_graph *g, cfx_error *err)
     g->kept = NULL;
     if (!k.first)
         return CFX_OK;
-    cfx_status status = copy_values(&k);
+    cfx_status status = find_keeps(&k);
+    if (status == CFX_OK)
+        status = copy_values(&k);
     if (status == CFX_OK)
         status = copy_results(&k);
+    cfxi_base_vec_free(&k.keeps, sizeof(keep), g->allocator);
     if (err && status != CFX_OK)
         *err = own;
     return status;

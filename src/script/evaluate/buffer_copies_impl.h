@@ -8,6 +8,8 @@
 /* Whether the value of a node may share memory with another one. */
 bool cfxi_eval_may_share(const cfx_node *n);
 
+/* The value that `n` is, written to in place perhaps: x of x += 1. */
+const cfx_node *cfxi_eval_tensor_of(const cfx_node *n);
 /* The attribute that a value is, written to in place perhaps: self.state += x. NULL: none. */
 const char *cfxi_eval_attribute_of(const cfx_node *n);
 

@@ -212,7 +212,7 @@ cfx_object *cfxi_eval_drained(cfx_evaluator *ev, cfx_object *o)
     cfx_object *now = list && list != o ? cfxi_eval_current(ev, list) : NULL;
     int64_t at = 0;
     if (!now || !cfxi_eval_node(ev, now))
-        return cfxi_eval_current(ev, o);
+        return cfxi_eval_shown(ev, o);
     cfx_object *position = cfxi_eval_get(ev, o, "at");
     cfx_object *items = position ? cfxi_eval_get(ev, o, "items") : NULL;
     if (!items || items == ev->none || cfxi_eval_node(ev, position) ||

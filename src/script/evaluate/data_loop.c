@@ -229,8 +229,14 @@ static bool run_round(attempt *a)
     cfx_object *item = a->loop->over ? cfxi_eval_sequence_item(ev, a->loop->over, a->index) : NULL;
     if (a->loop->over && !item)
         return false;
-    const cfxi_flow flow = a->loop->round(ev, a->loop->ctx, item);
-    if (flow == CFXI_FLOW_FAIL)
+    const bool keyed = a->loop->over && cfxi_eval_has_keyed(a->loop->over);
+    if (keyed)
+        cfxi_eval_begin_round(ev, a->loop->over);
+    cfxi_flow flow = a->loop->round(ev, a->loop->ctx, item);
+    if (flow != CFXI_FLOW_FAIL && keyed)
+        flow = cfxi_eval_settle(ev, base, flow, CFXI_FLOW_CONTINUE);
+    if (flow == CFXI_FLOW_FAIL ||
+        (keyed && flow == CFXI_FLOW_ON && !cfxi_eval_end_round(ev, a->loop->over)))
         return false;
     return cfxi_eval_join(ev, base, flow, CFXI_FLOW_CONTINUE, &a->out);
 }
@@ -317,7 +323,8 @@ static carried *new_place(attempt *a, const cfxi_change *c)
 static const char *name_of(const carried *c)
 {
     return c->place.kind == CFXI_PLACE_LOCAL ? c->place.frame->def->locals[c->place.slot]
-           : c->place.kind == CFXI_PLACE_ATTRIBUTE ? c->place.name : "items";
+           : c->place.kind == CFXI_PLACE_ATTRIBUTE ? c->place.name
+           : c->place.kind == CFXI_PLACE_ASSIGNED ? "assigned" : "items";
 }
 
 static bool poison_place(attempt *a, carried *c, const cfxi_state *after, const cfxi_merge *m)
@@ -386,7 +393,9 @@ static bool follow_value(attempt *a, cfxi_merge *m, carried *c, const cfxi_state
                        name_of(c));
         return false;
     }
-    const cfxi_merged done = cfxi_eval_merge_values(m, from, to, &c->value);
+    const cfxi_merged done = c->place.kind == CFXI_PLACE_ASSIGNED
+                                 ? cfxi_eval_merge_assigned(m, from, to, &c->value)
+                                 : cfxi_eval_merge_values(m, from, to, &c->value);
     return done == CFXI_MERGED_NOT ? poison_place(a, c, after, m) : done == CFXI_MERGED;
 }
 
@@ -735,8 +744,14 @@ static bool states_of(attempt *a, states *s, cfx_object *index_init)
         s->nodes[s->n++] = a->index_node;  /* first input of the body, no state */
     }
     const size_t first = s->n;
-    for (size_t i = 0; i < a->n_leaves; i++)
-        add_state(s, a->leaves[i].node, a->leaves[i].init, a->leaves[i].next);
+    for (size_t i = 0; i < a->n_leaves; i++) {
+        const leaf *l = &a->leaves[i];
+        const cfx_node *init = l->init ? cfxi_eval_node(ev, l->init) : NULL;
+        if (init && init->name == ev->g->nameless && !ev->region->parent && l->name &&
+            !cfxi_eval_name_after(ev, l->init, l->name))
+            return false;
+        add_state(s, l->node, l->init, l->next);
+    }
     if (!a->turned && a->loop->over) {  /* states without the index */
         memmove(s->init, s->init + first, a->n_leaves * sizeof *s->init);
         memmove(s->next, s->next + first, a->n_leaves * sizeof *s->next);

@@ -168,8 +168,7 @@ static bool add_pair(cfx_evaluator *ev, pieces *p, const cfxi_ast *key, const cf
 {
     cfx_object *k = cfxi_eval(ev, key);
     cfx_object *v = k ? cfxi_eval_raw(ev, value) : NULL;
-    if (v && ev->w->has_data_keys && cfxi_eval_node(ev, k) &&
-        cfxi_eval_kind(ev, k) != CFX_OBJECT_TENSOR)
+    if (v && cfxi_eval_is_chosen(ev, k))
         return flush(ev, p) && join(ev, p, cfxi_eval_one_key(ev, k, v));
     return v && cfxi_eval_push(ev, &p->known, k) && cfxi_eval_push(ev, &p->known, v);
 }
@@ -184,5 +183,5 @@ cfx_object *cfxi_eval_display_dict(cfx_evaluator *ev, const cfxi_Dict *d)
             return NULL;
     }
     cfxi_eval_at(ev, &d->ast);
-    return finish(ev, &p);
+    return p.joined ? cfxi_eval_adopt_dict(ev, finish(ev, &p)) : finish(ev, &p);
 }

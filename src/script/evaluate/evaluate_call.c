@@ -394,7 +394,8 @@ cfx_object *cfxi_eval_call_method(cfx_evaluator *ev, cfx_object *o, const char *
     cfx_object *v = cfxi_eval_growing_method(ev, o, name, args, &done);
     if (done)
         return v;
-    o = cfxi_eval_current(ev, o);
+    if (!(o = cfxi_eval_shown(ev, o)))
+        return NULL;
     if (is_get(ev, o, name, args))
         return call_get(ev, o, args);
     if (!cfxi_eval_check_going(ev, o, name) ||

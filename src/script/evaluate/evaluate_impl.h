@@ -28,16 +28,17 @@
  *     result_order.c      the order of results and loop state
  *     loop.c              while and for
  *     loop_items.c        what a for iterates over
- *     loop_test.c         loop tests that need statements
  *     data_loop.c         loops that data ends
  *     growing_list.c      lists that became graph values
+ *     growing_dict.c      dicts that did
  *     object_alias.c      lists that may be the same object after a branch
  *     journal.c           what a branch changed, and undoing it
  *     change.c            what may be changed, and calls that change their arguments
  *     iterator_rest.c     all items of an iterator of the prelude
  *     prelude.c           iterators and other functions of Python that are written in Python
  *     region_build.c      nodes that become regions
- *     buffer_copies.c     buffers that are assigned to
+ *     module_changes.c    attributes of modules that are assigned to
+ *     buffer_copies.c     results that share the memory of such buffers
  *     tidy.c              the finished graph put in order
  *
  * Objects are pooled: every function here returns borrowed objects that live until the evaluator is
@@ -198,6 +199,7 @@ typedef enum cfxi_flow {
 typedef struct cfxi_region cfxi_region;      /* journal.c */
 typedef struct cfxi_guard cfxi_guard;        /* may_raise.c */
 typedef struct cfxi_pending cfxi_pending;    /* branch.c */
+typedef struct cfxi_assigned cfxi_assigned;  /* module_changes.c */
 
 struct cfx_evaluator {
     const cfx_world *w;
@@ -213,6 +215,7 @@ struct cfx_evaluator {
     uint32_t copies; /* how often the statement that runs may be evaluated (cfxi_eval_if) */
     uint32_t steps;             /* to ask now and then whether to stop */
     size_t writes;              /* assignments to attributes of modules, but for settings */
+    const cfx_node *since;      /* while an assignment binds its targets: the last node before it */
     const struct cfxi_going *going;  /* loops over graph values that are captured; or NULL */
     const cfxi_guard *guards;   /* what a raise here meets on its way out, innermost first */
     cfx_script_options options;
@@ -223,7 +226,7 @@ struct cfx_evaluator {
     uint32_t regions;           /* how many there were so far */
     uint32_t merges;            /* likewise */
     cfxi_vec pending;           /* of cfxi_pending */
-    cfxi_pointers growing;      /* lists that are graph values now (growing_list.c) */
+    cfxi_pointers growing;      /* lists and dicts that are graph values now (growing_list.c) */
     cfxi_pointers births;       /* of objects that can change: how many regions there were then */
     cfxi_pointers *starts;      /* set while a loop makes what a round begins with: gets them all */
     cfxi_pointers loops;        /* what is known of loops from earlier attempts (data_loop.c) */
@@ -236,6 +239,7 @@ struct cfx_evaluator {
     cfx_script *prelude;        /* NULL: it was not needed yet */
     cfx_object *prelude_names;  /* a dict of what it defines */
     cfxi_pointers iterators;    /* the classes among them */
+    cfxi_pointers assigned;     /* of modules: cfxi_assigned (module_changes.c) */
     const cfxi_frame *entered;  /* the call that runs while the world calls back, or NULL */
     cfxi_pointers kinds;        /* graph values of which more is known than the table says: node */
     cfx_object *raised;
@@ -326,6 +330,9 @@ cfx_object *cfxi_eval_builtin(cfx_evaluator *ev, const char *name);
  * (region_build.c) */
 cfx_object *cfxi_eval_record(cfx_evaluator *ev, const char *target, cfx_object *const *args,
                              size_t n);
+
+/* Calls the node of a graph value after the variable that it is bound to. (region_build.c) */
+bool cfxi_eval_name_after(cfx_evaluator *ev, cfx_object *v, const char *name);
 
 /* ---- messages (frame.c) -------------------------------------------------------------------- */
 
@@ -671,15 +678,29 @@ cfx_object *cfxi_eval_while_call(cfx_evaluator *ev, cfx_object *test, cfx_object
 
 /* The graph value of a list that has become one, or `o` itself. */
 cfx_object *cfxi_eval_current(cfx_evaluator *ev, cfx_object *o);
+/* The same; and of a view of a dict that has become one, a view of the graph value: whoever reads
+ * it reads it as it is now. NULL: failed. (growing_dict.c) */
+cfx_object *cfxi_eval_shown(cfx_evaluator *ev, cfx_object *o);
 /* The same inside containers, which are copied if need be; NULL: failed. */
 cfx_object *cfxi_eval_current_deep(cfx_evaluator *ev, cfx_object *o);
+/* The dict that `o` is a view of, and the method that gives it; or NULL. */
+cfx_object *cfxi_eval_view_owner(cfx_evaluator *ev, cfx_object *o, const char **part);
 /* A dict with this one key: if data choose it, dict([(key, v)]) is recorded. */
 cfx_object *cfxi_eval_one_key(cfx_evaluator *ev, cfx_object *key, cfx_object *v);
+/* Whether data choose a key: it is a graph value, or a tuple with one in it. */
+bool cfxi_eval_is_chosen(cfx_evaluator *ev, cfx_object *key);
+/* A new dict of the program's that is this graph value; NULL stays NULL. */
+cfx_object *cfxi_eval_adopt_dict(cfx_evaluator *ev, cfx_object *value);
+/* dict(...): `f` is dict, for what the world can do. */
+cfx_object *cfxi_eval_call_dict(cfx_evaluator *ev, cfx_object *f, cfx_call_args args);
+/* Whether it is a dict, and of no class derived from that. */
+bool cfxi_eval_is_plain_dict(cfx_evaluator *ev, cfx_object *o);
 /* Whether a known object can become a graph value: a list, or a dict that is of no other class. */
 bool cfxi_eval_can_grow(cfx_evaluator *ev, cfx_object *o);
 /* Makes a list or dict one that is growing: from now on it is the graph value `now`. No journal. */
 bool cfxi_eval_grow_from(cfx_evaluator *ev, cfx_object *o, cfx_object *now);
-/* o.name(args) on a list that is growing; *done is false if `o` is not one. */
+/* o.name(args) on a list or dict that is growing, or that this makes so; *done is false if `o` is
+ * not one. */
 cfx_object *cfxi_eval_growing_method(cfx_evaluator *ev, cfx_object *o, const char *name,
                                      cfx_call_args args, bool *done);
 /* Before a + b of a known list and a graph value: what the known one holds, that will hold, too. */

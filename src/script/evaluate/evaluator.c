@@ -1,6 +1,5 @@
 /* evaluator.c - the evaluator as its callers see it. */
 #include "graph_control_impl.h"
-#include "buffer_copies_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,6 +79,7 @@ void cfx_evaluator_free(cfx_evaluator *ev)
     cfxi_base_pointers_free(&ev->lazy, ev->allocator);
     cfxi_base_pointers_free(&ev->pulled, ev->allocator);
     cfxi_base_pointers_free(&ev->iterators, ev->allocator);
+    cfxi_base_pointers_free(&ev->assigned, ev->allocator);
     cfxi_base_arena_release(&ev->arena);
     cfxi_base_free(ev->allocator, ev, sizeof *ev);
 }
@@ -198,6 +198,11 @@ cfx_object_kind cfx_evaluator_kind(cfx_evaluator *ev, cfx_object *o)
     return cfxi_eval_kind(ev, o);
 }
 
+bool cfx_evaluator_is_value(const cfx_evaluator *ev, const cfx_object *o)
+{
+    return o ? ev->growing.n > 0 && cfxi_base_pointers_get(&ev->growing, o) : ev->growing.n > 0;
+}
+
 uint32_t cfx_evaluator_region(const cfx_evaluator *ev) { return ev->region->number; }
 
 bool cfx_evaluator_in_region(const cfx_evaluator *ev, uint32_t number)
@@ -209,135 +214,6 @@ bool cfx_evaluator_in_region(const cfx_evaluator *ev, uint32_t number)
 }
 
 /* ---- the end ------------------------------------------------------------------------------- */
-
-/* Gives what the world records, or says, the line of the change: the call that made it may be
- * over. */
-static cfx_status keep_at(cfx_evaluator *ev, const cfxi_change *c, cfx_object *v)
-{
-    const cfx_world *w = ev->w;
-    cfxi_frame *outer = ev->frame;
-    cfxi_frame there = {0};
-    const cfx_node *last = cfx_graph_last(ev->g);
-    if (c->place.frame) {
-        there = *c->place.frame;
-        there.at = c->place.at;
-        there.caller = NULL;
-        ev->frame = &there;
-    }
-    cfx_status status = w->keep_attribute(w->ctx, c->place.object, c->place.name, v, ev->err);
-    if (status != CFX_OK && c->place.frame)
-        cfxi_eval_note_failure(ev);
-    cfx_node *n = last ? cfx_node_next(last) : cfx_graph_first(ev->g);
-    for (; status == CFX_OK && n && there.at && there.at->line > 0; n = cfx_node_next(n))
-        status = cfx_node_set_location(n, there.def->script->file, there.at->line, ev->err);
-    ev->frame = outer;
-    return status;
-}
-
-/* Whether it is an attribute of a module that has another value now, and which: *now. */
-static bool is_kept(cfx_evaluator *ev, const cfxi_change *c, cfxi_state *now)
-{
-    *now = (cfxi_state){0};
-    return c->place.kind == CFXI_PLACE_ATTRIBUTE &&
-           ev->w->kind(ev->w->ctx, c->place.object) == CFX_OBJECT_MODULE &&
-           (!cfxi_eval_place_read(ev, &c->place, now) || now->value != c->before.value);
-}
-
-/* It is put back, and the world records the rest. */
-static bool keep_change(cfx_evaluator *ev, const cfxi_change *c)
-{
-    cfxi_state now;
-    if (!is_kept(ev, c, &now))
-        return true;
-    if (ev->err->status != CFX_OK)
-        return false;
-    cfx_object *v = now.value ? cfxi_eval_current_deep(ev, now.value) : NULL;
-    if ((now.value && !v) || !cfxi_eval_place_write(ev, &c->place, &c->before))
-        return false;
-    return keep_at(ev, c, v) == CFX_OK;
-}
-
-/* The n-th change of a module since the program began that is still there, the regions from inside
- * out; NULL past the last. */
-static const cfxi_change *next_change(cfx_evaluator *ev, const cfxi_region **r, size_t *i,
-                                      cfxi_state *now)
-{
-    for (; *r; *r = (*r)->parent, *i = 0) {
-        while (*i < (*r)->n) {
-            const cfxi_change *c = &(*r)->changes[(*i)++];
-            const cfxi_region *outer = (*r)->parent;
-            while (outer && !cfxi_eval_region_change(outer, &c->place))
-                outer = outer->parent;
-            if (!outer && is_kept(ev, c, now))
-                return c;
-        }
-    }
-    return NULL;
-}
-
-bool cfxi_eval_has_changes(cfx_evaluator *ev)
-{
-    const cfxi_region *r = ev->region;
-    size_t i = 0;
-    cfxi_state now;
-    return next_change(ev, &r, &i, &now) != NULL;
-}
-
-/* Whether a buffer has the very tensor that it had: the program has written to it in place. */
-static bool is_same_tensor(cfx_evaluator *ev, const cfxi_change *c, cfx_object *v)
-{
-    cfx_error ignored = {0};
-    const cfx_node *n = v && c->before.value ? cfxi_eval_node(ev, v) : NULL;
-    const char *now = n ? cfxi_eval_attribute_of(n) : NULL;
-    cfx_object *read =
-        now ? cfxi_eval_pool(ev, ev->w->tensor(ev->w->ctx, c->before.value, &ignored)) : NULL;
-    const char *before = read ? cfx_node_target(cfxi_eval_node(ev, read), NULL, &ignored) : NULL;
-    return before && strcmp(before, now) == 0;
-}
-
-/* A copy, so that no write of another attribute changes it first. */
-static cfx_object *apart(cfx_evaluator *ev, cfx_object *v)
-{
-    v = cfxi_eval_current_deep(ev, v);
-    const cfx_node *n = v ? cfxi_eval_node(ev, v) : NULL;
-    if (!v || (n ? !cfxi_eval_may_share(n)
-                 : ev->w->kind(ev->w->ctx, v) != CFX_OBJECT_TENSOR))
-        return v;
-    cfx_object *clone = cfxi_eval_get_method(ev, v, "clone");
-    return clone ? cfxi_eval_world_call(ev, clone, cfxi_eval_args(NULL, 0)) : NULL;
-}
-
-bool cfxi_eval_keep_early(cfx_evaluator *ev, bool hidden)
-{
-    cfxi_objects values = {0};
-    const cfxi_change *c;
-    cfxi_state now;
-    size_t i = 0, k = 0;
-    const cfxi_region *r = ev->region;
-    while ((c = next_change(ev, &r, &i, &now)) != NULL)
-        if (ev->err->status != CFX_OK ||
-            !cfxi_eval_push(ev, &values, !now.value || is_same_tensor(ev, c, now.value)
-                                             ? ev->none : apart(ev, now.value)))
-            return false;
-    r = ev->region;
-    i = 0;
-    while ((c = next_change(ev, &r, &i, &now)) != NULL) {
-        cfx_object *v = now.value ? values.items[k] : NULL;
-        k++;
-        if (is_same_tensor(ev, c, now.value))
-            continue;
-        if (!cfxi_eval_place_write(ev, &c->place, &c->before))
-            return false;
-        if (keep_at(ev, c, v) != CFX_OK) {
-            if (!hidden || ev->err->status != CFX_E_UNSUPPORTED)
-                return false;
-            cfxi_eval_forget_failure(ev);
-        }
-        if (!cfxi_eval_place_write(ev, &c->place, &now))
-            return false;
-    }
-    return true;
-}
 
 void cfx_evaluator_accept(cfx_evaluator *ev)
 {
@@ -351,12 +227,10 @@ cfx_status cfx_evaluator_finish(cfx_evaluator *ev, cfx_error *err)
 {
     entry e;
     cfx_error own;
-    bool fine = true;
     err = cfxi_base_error_or(err, &own);
     begin(ev, &e, err);
     const cfx_node *last = cfx_graph_last(ev->g);
-    for (size_t i = 0; i < ev->region->n && fine; i++)
-        fine = keep_change(ev, &ev->region->changes[i]);
+    const bool fine = cfxi_eval_keep_changes(ev);
     ev->g->kept = last ? cfx_node_next(last) : cfx_graph_first(ev->g);
     ev->frame = e.frame;
     ev->entered = e.entered;

@@ -251,12 +251,14 @@ static cfx_object *eval_slice(cfx_evaluator *ev, const cfxi_Slice *s)
 
 static cfx_object *eval_attribute(cfx_evaluator *ev, const cfxi_Attribute *a)
 {
-    cfx_object *o = cfxi_eval(ev, a->value);
+    cfx_object *o = cfxi_eval_raw(ev, a->value);
     const char *name = o ? cfxi_eval_mangle(ev, a->attr) : NULL;
     if (!name)
         return NULL;
     cfxi_eval_at(ev, &a->ast);
-    return cfxi_eval_get(ev, o, name);
+    if (cfxi_eval_current(ev, o) != o)  /* a method of the object, whatever it is when called */
+        return cfxi_eval_pool(ev, ev->w->get(ev->w->ctx, o, name, ev->err));
+    return (o = cfxi_eval_shown(ev, o)) ? cfxi_eval_get(ev, o, name) : NULL;
 }
 
 static cfx_object *eval_subscript(cfx_evaluator *ev, const cfxi_Subscript *s)
@@ -378,5 +380,5 @@ cfx_object *cfxi_eval_raw(cfx_evaluator *ev, const cfxi_ast *expr)
 cfx_object *cfxi_eval(cfx_evaluator *ev, const cfxi_ast *expr)
 {
     cfx_object *v = cfxi_eval_raw(ev, expr);
-    return v && ev->growing.n > 0 ? cfxi_eval_current(ev, v) : v;
+    return v && ev->growing.n > 0 ? cfxi_eval_shown(ev, v) : v;
 }

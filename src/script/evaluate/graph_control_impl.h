@@ -10,7 +10,8 @@
 typedef enum cfxi_place_kind {
     CFXI_PLACE_LOCAL,      /* a slot of a frame */
     CFXI_PLACE_ATTRIBUTE,  /* of an object */
-    CFXI_PLACE_CONTENTS    /* of a list, dict, set or another object that can be refilled */
+    CFXI_PLACE_CONTENTS,   /* of a list, dict, set or another object that can be refilled */
+    CFXI_PLACE_ASSIGNED    /* whether an attribute of a module was: a bool, known or not */
 } cfxi_place_kind;
 
 /* Something that a program can change. */
@@ -102,6 +103,22 @@ static inline uint64_t cfxi_eval_start_of(const cfxi_ast *a)
 /* Fails: a change of `o` could not be undone. Returns false. (change.c) */
 bool cfxi_eval_fail_stays(cfx_evaluator *ev, cfx_object *o);
 
+/* ---- lists and dicts that became graph values (growing_list.c, growing_dict.c) --------------- */
+
+/* `o` is the graph value `now` from now on, with its journal; now NULL: false. */
+bool cfxi_eval_become(cfx_evaluator *ev, cfx_object *o, cfx_object *now);
+/* What a graph value is to hold of `v`: containers in it are made whenever it is computed. */
+cfx_object *cfxi_eval_handed_over(cfx_evaluator *ev, cfx_object *v);
+/* o.clear() */
+cfx_object *cfxi_eval_clear_contents(cfx_evaluator *ev, cfx_object *o);
+/* Raises an exception of that builtin class if the graph value holds; wrong NULL: false. */
+bool cfxi_eval_raise_if(cfx_evaluator *ev, cfx_object *wrong, const char *class, const char *words);
+/* Of dicts: as cfxi_eval_growing_method and cfxi_eval_growing_set_item. */
+cfx_object *cfxi_eval_dict_method(cfx_evaluator *ev, cfx_object *o, const char *name,
+                                  cfx_call_args args, bool *done);
+bool cfxi_eval_dict_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_object *v,
+                             bool *done);
+
 /* ---- objects that may be one (object_alias.c) ---------------------------------------------- */
 
 /* Notes that `o`, which is new, stands for `a` or for `b` (NULL: for the other one). Objects of the
@@ -113,6 +130,11 @@ bool cfxi_eval_check_alias(cfx_evaluator *ev, cfx_object *o);
 /* Notes that a graph value is to hold what is known of `o`, a container, and of those in it: once
  * more than before, unless it is a list that already held it which becomes one. */
 bool cfxi_eval_escape(cfx_evaluator *ev, cfx_object *o, bool once_more);
+/* The same of all that a list or dict holds which becomes a graph value. */
+bool cfxi_eval_escape_items(cfx_evaluator *ev, cfx_object **items, size_t n);
+/* Notes the same of the lists and dicts that are growing in `o`: something has got their graph
+ * values as they are now. */
+bool cfxi_eval_lend(cfx_evaluator *ev, cfx_object *o);
 
 /* What to do about two that no graph value can stand for: of one type, or `otherwise`. (frame.c) */
 const char *cfxi_eval_kinds_advice(const cfxi_poison *p, const char *otherwise);
@@ -145,10 +167,22 @@ int cfxi_eval_handles(cfx_evaluator *ev, const cfxi_ExceptHandler *h, cfx_object
 /* Calls an __exit__; exc NULL: nothing was raised. (try_with.c) */
 cfx_object *cfxi_eval_call_exit(cfx_evaluator *ev, cfx_object *exit, cfx_object *exc);
 
-/* The program has assigned to attributes of modules, and leaves the call here by an exception:
- * records nodes that write them. Fails if a graph cannot keep one; not if the exception is
- * `hidden`, a check in a library: as with any other call that fails, a setting that the program
- * would put back later is then as it was. (evaluator.c) */
+/* ---- attributes of modules (module_changes.c) ---------------------------------------------- */
+
+/* The program assigns `v` to an attribute, which the journal has noted and which still has its old
+ * value; NULL: deletes it. */
+bool cfxi_eval_note_assigned(cfx_evaluator *ev, cfx_object *module, const char *name,
+                             cfx_object *v);
+/* What is in a place of that kind. */
+cfx_object *cfxi_eval_is_assigned(const cfx_evaluator *ev, const cfxi_place *p);
+bool cfxi_eval_put_assigned(cfx_evaluator *ev, const cfxi_place *p, cfx_object *value);
+
+/* The call ends: puts attributes back that have been assigned to, and records nodes that write
+ * them, each in the ways that assign it. */
+bool cfxi_eval_keep_changes(cfx_evaluator *ev);
+/* It is left here by an exception: records such nodes, and changes nothing. Fails if a graph cannot
+ * keep one; not if the exception is `hidden`, a check in a library: as with any other call that
+ * fails, a setting that the program would put back later is then as it was. */
 bool cfxi_eval_keep_early(cfx_evaluator *ev, bool hidden);
 /* Whether there is anything for it to write. */
 bool cfxi_eval_has_changes(cfx_evaluator *ev);
@@ -192,6 +226,9 @@ void cfxi_eval_merge_end(cfxi_merge *m);
 /* One of `a` and `b`, or either if it is NULL. Containers of the same form are merged item by item;
  * what is known and equal stays known. */
 cfxi_merged cfxi_eval_merge_values(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_form **form);
+/* The same of what decides whether attributes are written: those that are assigned in the same ways
+ * share a result. */
+cfxi_merged cfxi_eval_merge_assigned(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_form **form);
 /* An outlet in any case: for what is to be a graph value. */
 cfxi_form *cfxi_eval_merge_outlet(cfxi_merge *m, cfx_object *a, cfx_object *b,
                                   cfx_object_kind kind);
@@ -280,11 +317,19 @@ typedef enum cfxi_sequence_kind {
     CFXI_SEQUENCE_REVERSED
 } cfxi_sequence_kind;
 
+/* A list or dict of the program's that is a graph value, and that a `for` goes over. */
+typedef struct cfxi_owner {
+    cfx_object *object;
+    const char *part;         /* of a dict: "keys", "values" or "items" */
+    cfx_object *start;        /* its graph value at the start of the round */
+} cfxi_owner;
+
 /* What a `for` goes over. */
 typedef struct cfxi_sequence {
     cfxi_sequence_kind kind;
     bool graph;               /* how many there are is a graph value; else `object` gives them */
     cfx_object *object;
+    cfxi_owner *owner;        /* whose items are read when their round comes; or NULL */
     cfx_object *function;     /* that made it */
     struct cfxi_sequence *parts;
     size_t n;
@@ -313,19 +358,6 @@ typedef struct cfxi_loop {
                           read behind it, and has no value before, is the test's own */
 } cfxi_loop;
 
-/* A loop that begins with statements for its test, and a `break`. (loop_test.c) */
-typedef struct cfxi_head {
-    const cfxi_While *loop;
-    size_t n;                 /* statements of the body before the one that breaks */
-    const cfxi_ast *test;
-    bool ends;                /* the loop ends if the test holds; else if it does not */
-} cfxi_head;
-
-/* Whether a loop is one, whose statements compute nothing but variables of the test's own. */
-bool cfxi_eval_find_head(const cfx_evaluator *ev, const cfxi_While *s, cfxi_head *head);
-cfx_object *cfxi_eval_head_test(cfx_evaluator *ev, void *head);
-cfxi_flow cfxi_eval_head_round(cfx_evaluator *ev, void *head, cfx_object *item);
-
 /* The loops over graph values around what is evaluated, innermost first. */
 typedef struct cfxi_going {
     const struct cfxi_going *outer;
@@ -339,6 +371,13 @@ cfx_object *cfxi_eval_before_loop(const struct attempt *a, cfx_object *o);
 /* Whether a method that changes the length of `o`, or `del`, is called while a loop goes over it:
  * such a loop counts to the length at its start. Refuses it. (loop_items.c) */
 bool cfxi_eval_check_going(cfx_evaluator *ev, cfx_object *o, const char *method);
+/* The same for a list or dict that is growing. */
+bool cfxi_eval_check_owner(cfx_evaluator *ev, cfx_object *o, const char *method);
+/* Around a round of a loop over dicts that are growing: if it added keys, the graph raises what
+ * Python does. */
+bool cfxi_eval_has_keyed(const cfxi_sequence *s);
+void cfxi_eval_begin_round(cfx_evaluator *ev, const cfxi_sequence *s);
+bool cfxi_eval_end_round(cfx_evaluator *ev, const cfxi_sequence *s);
 
 /* Whether the lists that an unrolled loop goes over are still known. Refuses it if data decide how
  * many items one of them has now: then they decide how many rounds there are. (loop_items.c) */

@@ -1,10 +1,9 @@
-/* growing_list.c - lists and dicts that have become graph values.
+/* growing_list.c - lists that have become graph values; growing_dict.c has what is of dicts alone.
  *
  * A list whose length depends on data (it was appended to in a loop, or in one branch only) cannot
  * be known any more. The object stays what it is, so that all who have it still mean the same list,
  * and ev->growing says which graph value it is now; methods that change it make a new one:
  *     out.append(y)                      out = out + [y]
- *     counts[k] = n                      counts = counts | dict([(k, n)])
  */
 #include "graph_control_impl.h"
 
@@ -16,7 +15,7 @@ cfx_object *cfxi_eval_current(cfx_evaluator *ev, cfx_object *o)
 
 cfx_object *cfxi_eval_current_deep(cfx_evaluator *ev, cfx_object *o)
 {
-    cfx_object *now = cfxi_eval_current(ev, o);
+    cfx_object *now = cfxi_eval_shown(ev, o);
     cfx_object **items;
     size_t n;
     if (ev->growing.n == 0 || now != o || cfxi_eval_node(ev, o))
@@ -59,14 +58,7 @@ bool cfxi_eval_can_grow(cfx_evaluator *ev, cfx_object *o)
 {
     const cfx_object_kind kind =
         cfxi_eval_node(ev, o) ? CFX_OBJECT_OTHER : ev->w->kind(ev->w->ctx, o);
-    return kind == CFX_OBJECT_LIST ||
-           (kind == CFX_OBJECT_DICT && ev->w->has_data_keys &&
-            strcmp(ev->w->type_name(ev->w->ctx, o), "dict") == 0);
-}
-
-static bool is_dict(cfx_evaluator *ev, cfx_object *o)
-{
-    return cfxi_eval_can_grow(ev, o) && ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_DICT;
+    return kind == CFX_OBJECT_LIST || (kind == CFX_OBJECT_DICT && cfxi_eval_is_plain_dict(ev, o));
 }
 
 bool cfxi_eval_grow_from(cfx_evaluator *ev, cfx_object *o, cfx_object *now)
@@ -79,17 +71,23 @@ bool cfxi_eval_grow_from(cfx_evaluator *ev, cfx_object *o, cfx_object *now)
     return false;
 }
 
-static bool become(cfx_evaluator *ev, cfx_object *o, cfx_object *now)
+bool cfxi_eval_become(cfx_evaluator *ev, cfx_object *o, cfx_object *now)
 {
     return now && cfxi_eval_journal_contents(ev, o) && cfxi_eval_grow_from(ev, o, now);
 }
 
 /* ---- an index ------------------------------------------------------------------------------ */
 
-static cfxi_flow way_wrong(cfx_evaluator *ev, void *words, cfx_object **value)
+/* What is raised if data say so. */
+typedef struct mistake {
+    const char *class, *words;
+} mistake;
+
+static cfxi_flow way_wrong(cfx_evaluator *ev, void *ctx, cfx_object **value)
 {
-    cfx_object *class = cfxi_eval_builtin(ev, "IndexError");
-    cfx_object *text = class ? cfxi_eval_str(ev, words) : NULL;
+    const mistake *m = ctx;
+    cfx_object *class = cfxi_eval_builtin(ev, m->class);
+    cfx_object *text = class ? cfxi_eval_str(ev, m->words) : NULL;
     cfx_object *exc = text ? cfxi_eval_world_call(ev, class, cfxi_eval_args(&text, 1)) : NULL;
     (void)value;
     if (!exc)
@@ -99,6 +97,13 @@ static cfxi_flow way_wrong(cfx_evaluator *ev, void *words, cfx_object **value)
     ev->raised_at = ev->frame->at;
     ev->raised_in = ev->frame;
     return CFXI_FLOW_RAISE;
+}
+
+bool cfxi_eval_raise_if(cfx_evaluator *ev, cfx_object *wrong, const char *class, const char *words)
+{
+    mistake m = {class, words};
+    return wrong && cfxi_eval_branch(ev, wrong, way_wrong, cfxi_eval_way_on, &m, NULL) ==
+                        CFXI_FLOW_ON;
 }
 
 static cfx_object *length(cfx_evaluator *ev, cfx_object *list)
@@ -136,8 +141,7 @@ static cfx_object *from_start(cfx_evaluator *ev, cfx_object *list, cfx_object *i
                               "a new list instead");
     cfx_object *size = length(ev, list);
     cfx_object *wrong = size ? is_wrong(ev, i, size) : NULL;
-    if (!wrong || cfxi_eval_branch(ev, wrong, way_wrong, cfxi_eval_way_on, (void *)words, NULL) !=
-                      CFXI_FLOW_ON)
+    if (!cfxi_eval_raise_if(ev, wrong, "IndexError", words))
         return NULL;
     return known >= 0 ? i : cfxi_eval_binary(ev, CFX_SIGN_MOD, i, size);
 }
@@ -175,20 +179,20 @@ static cfx_object *anew(cfx_evaluator *ev, cfx_object *v)
         return cfxi_eval_current_deep(ev, v);
     if (!cfxi_eval_contents(ev, v, &items, &n))
         return NULL;
-    const bool pairs = is_dict(ev, v);
+    const bool pairs = ev->w->kind(ev->w->ctx, v) == CFX_OBJECT_DICT;
     cfx_object *tuple = items_anew(ev, items, n, pairs);
     return tuple ? cfxi_eval_record(ev, pairs ? "builtins.dict" : "builtins.list", &tuple, 1)
                  : NULL;
 }
 
-static cfx_object *handed_over(cfx_evaluator *ev, cfx_object *v)
+cfx_object *cfxi_eval_handed_over(cfx_evaluator *ev, cfx_object *v)
 {
     return v && cfxi_eval_escape(ev, v, true) ? anew(ev, v) : NULL;
 }
 
 static cfx_object *list_of(cfx_evaluator *ev, cfx_object *v)
 {
-    cfx_object *item = handed_over(ev, v);
+    cfx_object *item = cfxi_eval_handed_over(ev, v);
     return item ? cfxi_eval_new_list(ev, &item, 1) : NULL;
 }
 
@@ -213,7 +217,7 @@ static cfx_object *pop(cfx_evaluator *ev, cfx_object *o, cfx_object *list, cfx_c
         return NULL;
     if (args.n == 0) {
         cfx_object *v = cfxi_eval_item(ev, list, last);
-        return v && become(ev, o, part(ev, list, NULL, last)) ? v : NULL;
+        return v && cfxi_eval_become(ev, o, part(ev, list, NULL, last)) ? v : NULL;
     }
     int64_t first = -1;
     const bool is_first = !cfxi_eval_node(ev, args.args[0]) &&
@@ -221,10 +225,10 @@ static cfx_object *pop(cfx_evaluator *ev, cfx_object *o, cfx_object *list, cfx_c
     cfx_object *i = is_first ? args.args[0]  /* reading it says that there is none */
                              : from_start(ev, list, args.args[0], "pop index out of range");
     cfx_object *v = i ? cfxi_eval_item(ev, list, i) : NULL;
-    return v && become(ev, o, replaced(ev, list, i, NULL, false)) ? v : NULL;
+    return v && cfxi_eval_become(ev, o, replaced(ev, list, i, NULL, false)) ? v : NULL;
 }
 
-static cfx_object *clear(cfx_evaluator *ev, cfx_object *o)
+cfx_object *cfxi_eval_clear_contents(cfx_evaluator *ev, cfx_object *o)
 {
     const cfxi_place p = {.kind = CFXI_PLACE_CONTENTS, .object = o};
     const cfxi_state empty = {0};
@@ -256,7 +260,7 @@ static cfx_object *items_of(cfx_evaluator *ev, cfx_object *o)
         return NULL;
     cfx_object **all = cfxi_eval_ev_alloc(ev, (n + 1) * sizeof *all);
     for (size_t i = 0; all && i < n; i++)
-        if (!(all[i] = handed_over(ev, items[i])))
+        if (!(all[i] = cfxi_eval_handed_over(ev, items[i])))
             return NULL;
     return all ? cfxi_eval_new_list(ev, all, n) : NULL;
 }
@@ -310,7 +314,7 @@ static cfx_object *sort(cfx_evaluator *ev, cfx_object *o, cfx_object *list, cfx_
     if (!now)
         return NULL;
     if (cfxi_eval_node(ev, now))
-        return become(ev, o, now) ? ev->none : NULL;
+        return cfxi_eval_become(ev, o, now) ? ev->none : NULL;
     const cfxi_place p = {.kind = CFXI_PLACE_CONTENTS, .object = o};
     cfxi_state state = {0};
     return cfxi_eval_contents(ev, now, &state.items, &state.n) &&
@@ -327,57 +331,6 @@ static bool is_chosen_in(cfx_evaluator *ev, cfx_object *o, cfx_object *i)
            ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_LIST && cfxi_base_pointers_get(&ev->births, o);
 }
 
-/* ---- dicts --------------------------------------------------------------------------------- */
-
-/* Whether data choose a key of a known dict. Tensors are keys by their identity: not here. */
-static bool is_key_in(cfx_evaluator *ev, cfx_object *o, cfx_object *key)
-{
-    return key && cfxi_eval_node(ev, key) && cfxi_eval_kind(ev, key) != CFX_OBJECT_TENSOR &&
-           is_dict(ev, o) && cfxi_base_pointers_get(&ev->births, o);
-}
-
-cfx_object *cfxi_eval_one_key(cfx_evaluator *ev, cfx_object *key, cfx_object *v)
-{
-    cfx_object *pair[2] = {key, handed_over(ev, v)};
-    if (pair[1] && !cfxi_eval_node(ev, key))
-        return cfxi_eval_build(ev, CFX_BUILD_DICT, pair, 2);
-    cfx_object *tuple = pair[1] ? cfxi_eval_tuple(ev, pair, 2) : NULL;
-    cfx_object *list = tuple ? cfxi_eval_new_list(ev, &tuple, 1) : NULL;
-    return list ? cfxi_eval_record(ev, "builtins.dict", &list, 1) : NULL;
-}
-
-/* o[key] = v */
-static bool set_key(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_object *v)
-{
-    if (!v)
-        return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
-                              "cannot delete a key of a dict whose keys depend on data; build a "
-                              "new dict instead");
-    cfx_object *in[2] = {cfxi_eval_current(ev, o), cfxi_eval_one_key(ev, key, v)};
-    return in[1] && become(ev, o, cfxi_eval_record(ev, "operator.or_", in, 2));
-}
-
-static cfx_object *dict_method(cfx_evaluator *ev, cfx_object *o, const char *name,
-                               cfx_call_args args)
-{
-    cfx_object *now = cfxi_eval_current(ev, o);
-    if (is(name, "clear"))
-        return clear(ev, o);
-    if (is(name, "setdefault") && args.n_named == 0 && (args.n == 1 || args.n == 2)) {
-        cfx_object *in[3] = {o, args.args[0], args.n == 2 ? args.args[1] : ev->none};
-        return cfxi_eval_call_prelude(ev, "setdefault", cfxi_eval_args(in, 3));
-    }
-    if (is(name, "update") && args.n == 1 && args.n_named == 0) {
-        cfx_object *in[2] = {o, args.args[0]};
-        return cfxi_eval_call_prelude(ev, "update", cfxi_eval_args(in, 2));
-    }
-    if (cfx_script_method_mutates(name))
-        return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED, "cannot call '%s' on a dict whose keys "
-                              "depend on data; build a new dict instead", name);
-    cfx_object *method = cfxi_eval_get_method(ev, now, name);
-    return method ? cfxi_eval_world_call(ev, method, args) : NULL;
-}
-
 /* ---- all methods --------------------------------------------------------------------------- */
 
 cfx_object *cfxi_eval_growing_method(cfx_evaluator *ev, cfx_object *o, const char *name,
@@ -388,16 +341,16 @@ cfx_object *cfxi_eval_growing_method(cfx_evaluator *ev, cfx_object *o, const cha
     cfx_object *first = args.n > 0 ? args.args[0] : NULL;
     *done = list != o || (is(name, "sort") && is_sorted_by_data(ev, o, args)) ||
             (first && (is(name, "pop") || is(name, "insert")) && is_chosen_in(ev, o, first));
-    if (is_dict(ev, o)) {
-        *done = list != o || (is(name, "setdefault") && is_key_in(ev, o, first));
-        return *done ? dict_method(ev, o, name, args) : NULL;
-    }
+    if (!cfxi_eval_node(ev, o) && ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_DICT)
+        return cfxi_eval_dict_method(ev, o, name, args, done);
     if (!*done)
+        return NULL;
+    if (!cfxi_eval_check_owner(ev, o, name))
         return NULL;
     if (is(name, "pop"))
         return pop(ev, o, list, args);
     if (is(name, "clear"))
-        return clear(ev, o);
+        return cfxi_eval_clear_contents(ev, o);
     if (is(name, "append") && args.n == 1)
         now = joined(ev, list, list_of(ev, first));
     else if (is(name, "extend") && args.n == 1)
@@ -412,21 +365,23 @@ cfx_object *cfxi_eval_growing_method(cfx_evaluator *ev, cfx_object *o, const cha
         return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED, "cannot call '%s' on a list whose "
                               "length depends on data; build a new list instead", name);
     else {
-        cfx_object *method = cfxi_eval_get(ev, list, name);
+        cfx_object *method = cfxi_eval_get_method(ev, list, name);
         return method ? cfxi_eval_world_call(ev, method, args) : NULL;
     }
-    return become(ev, o, now) ? ev->none : NULL;
+    return cfxi_eval_become(ev, o, now) ? ev->none : NULL;
 }
 
 bool cfxi_eval_growing_set_item(cfx_evaluator *ev, cfx_object *o, cfx_object *key, cfx_object *v,
                                 bool *done)
 {
     cfx_object *list = cfxi_eval_current(ev, o);
-    *done = list != o || is_chosen_in(ev, o, key) || is_key_in(ev, o, key);
+    if (!cfxi_eval_node(ev, o) && ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_DICT)
+        return cfxi_eval_dict_set_item(ev, o, key, v, done);
+    *done = list != o || is_chosen_in(ev, o, key);
     if (!*done)
         return true;
-    if (is_dict(ev, o))
-        return set_key(ev, o, cfxi_eval_current(ev, key), v);
+    if (!v && !cfxi_eval_check_owner(ev, o, "__delitem__"))
+        return false;
     cfx_object *i = from_start(ev, list, key, "list assignment index out of range");
-    return i && become(ev, o, replaced(ev, list, i, v, false));
+    return i && cfxi_eval_become(ev, o, replaced(ev, list, i, v, false));
 }

@@ -41,6 +41,9 @@ bool cfxi_eval_place_read(cfx_evaluator *ev, const cfxi_place *p, cfxi_state *st
     }
     case CFXI_PLACE_ATTRIBUTE:
         return read_attribute(ev, p, state);
+    case CFXI_PLACE_ASSIGNED:
+        state->value = cfxi_eval_is_assigned(ev, p);
+        return true;
     case CFXI_PLACE_CONTENTS:
         state->value = cfxi_base_pointers_get(&ev->growing, p->object);
         return cfxi_eval_contents(ev, p->object, &state->items, &state->n);
@@ -98,25 +101,20 @@ bool cfxi_eval_place_write(cfx_evaluator *ev, const cfxi_place *p, const cfxi_st
                (w->put ? w->put : w->set)(w->ctx, p->object, p->name, state->value, ev->err) ==
                    CFX_OK;
     }
+    case CFXI_PLACE_ASSIGNED:
+        return cfxi_eval_put_assigned(ev, p, state->value);
     case CFXI_PLACE_CONTENTS:
         return write_contents(ev, p, state);
     }
     return false;
 }
 
-/* Whether the item is the one before, too, as in [row] * n. */
-static bool has_before(const cfxi_state *contents, size_t i)
-{
-    return i > 0 && contents->items[i] == contents->items[i - 1];
-}
-
 cfx_object *cfxi_eval_whole(cfx_evaluator *ev, const cfxi_state *contents, cfx_object_kind kind)
 {
     if (contents->value)
         return contents->value;
-    for (size_t i = 0; i < contents->n; i++)
-        if (!cfxi_eval_escape(ev, contents->items[i], has_before(contents, i)))
-            return NULL;
+    if (!cfxi_eval_escape_items(ev, contents->items, contents->n))
+        return NULL;
     return cfxi_eval_build(ev, kind == CFX_OBJECT_DICT ? CFX_BUILD_DICT : CFX_BUILD_LIST,
                            contents->items, contents->n);
 }

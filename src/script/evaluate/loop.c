@@ -163,6 +163,114 @@ static cfxi_flow end_of_loop(cfx_evaluator *ev, const cfxi_loop *loop, size_t ba
     return cfxi_eval_settle(ev, base, flow, CFXI_FLOW_BREAK);
 }
 
+/* ---- tests that take statements ------------------------------------------------------------ */
+
+/*     while True:
+ *         d = a - b              what only the test needs
+ *         if not d.norm() > 1:
+ *             break
+ *         ...
+ *
+ * is a loop with a test, not one that is left in its middle. Generated code has this form, too,
+ * where the test of a loop in a graph is not an expression. */
+typedef struct loop_head {
+    const cfxi_While *loop;
+    size_t n;                 /* statements of the body before the one that breaks */
+    const cfxi_ast *test;
+    bool ends;                /* the loop ends if the test holds; else if it does not */
+} loop_head;
+
+/* `if p: break` or `if not p: break` */
+static bool is_exit(const cfxi_ast *statement, loop_head *head)
+{
+    const cfxi_If *s = statement->kind == CFXI_AST_If ? cfxi_syntax_as_If(statement) : NULL;
+    if (!s || s->orelse.count > 0 || s->body.count != 1 ||
+        s->body.items[0]->kind != CFXI_AST_Break)
+        return false;
+    head->test = s->test;
+    head->ends = true;
+    if (s->test->kind == CFXI_AST_UnaryOp && cfxi_syntax_as_UnaryOp(s->test)->op == CFXI_AST_Not) {
+        head->test = cfxi_syntax_as_UnaryOp(s->test)->operand;
+        head->ends = false;
+    }
+    return true;
+}
+
+/* Whether a variable is read up to `end` only. */
+static bool is_own_name(const cfx_script_def *def, const cfxi_ast *target, uint64_t end)
+{
+    if (target->kind != CFXI_AST_Name)
+        return false;
+    const uint32_t slot = cfxi_eval_def_slot(def, cfxi_syntax_as_Name(target)->id);
+    return slot != CFXI_NO_SLOT && def->last_read[slot] < end;
+}
+
+static bool are_own(const cfx_script_def *def, cfxi_ast_list block, uint64_t end);
+
+/* Whether a statement does no more than compute variables that are read up to `end` only. */
+static bool is_own(const cfx_script_def *def, const cfxi_ast *statement, uint64_t end)
+{
+    if (statement->kind == CFXI_AST_If)
+        return are_own(def, cfxi_syntax_as_If(statement)->body, end) &&
+               are_own(def, cfxi_syntax_as_If(statement)->orelse, end);
+    if (statement->kind != CFXI_AST_Assign)
+        return false;
+    const cfxi_ast_list targets = cfxi_syntax_as_Assign(statement)->targets;
+    for (size_t i = 0; i < targets.count; i++)
+        if (!is_own_name(def, targets.items[i], end))
+            return false;
+    return true;
+}
+
+static bool are_own(const cfx_script_def *def, cfxi_ast_list block, uint64_t end)
+{
+    for (size_t i = 0; i < block.count; i++)
+        if (!is_own(def, block.items[i], end))
+            return false;
+    return true;
+}
+
+/* Whether a loop is one, whose statements compute nothing but variables of the test's own. */
+static bool find_head(const cfx_evaluator *ev, const cfxi_While *s, loop_head *head)
+{
+    const cfx_script_def *def = ev->frame->def;
+    *head = (loop_head){.loop = s};
+    if (s->test->kind != CFXI_AST_Constant || s->orelse.count > 0 ||
+        def->kind != CFXI_DEF_FUNCTION || ev->frame->captured)
+        return false;
+    while (head->n < s->body.count && !is_exit(s->body.items[head->n], head))
+        head->n++;
+    if (head->n == 0 || head->n == s->body.count)
+        return false;
+    const cfxi_ast_list before = {s->body.items, head->n};
+    return are_own(def, before, cfxi_eval_end_of(head->test));
+}
+
+static cfx_object *head_test(cfx_evaluator *ev, void *ctx)
+{
+    const loop_head *head = ctx;
+    const cfxi_ast_list before = {head->loop->body.items, head->n};
+    if (cfxi_eval_exec_block(ev, before) != CFXI_FLOW_ON)
+        return NULL;
+    cfx_object *value = cfxi_eval(ev, head->test);
+    if (!value || !head->ends)
+        return value;
+    const cfxi_eval_truth truth = cfxi_eval_truth_of(ev, &value);
+    if (truth == CFXI_TRUTH_FAIL)
+        return NULL;
+    return truth == CFXI_TRUTH_GRAPH ? cfxi_eval_unary(ev, CFX_SIGN_NOT, value)
+                                     : cfxi_eval_bool(ev, truth == CFXI_FALSE);
+}
+
+static cfxi_flow head_round(cfx_evaluator *ev, void *ctx, cfx_object *item)
+{
+    const loop_head *head = ctx;
+    const cfxi_ast_list body = head->loop->body;
+    (void)item;
+    return cfxi_eval_exec_block(
+        ev, (cfxi_ast_list){body.items + head->n + 1, body.count - head->n - 1});
+}
+
 /* ---- while --------------------------------------------------------------------------------- */
 
 /* Evaluates the test. If it is a graph value, nothing has happened. */
@@ -273,6 +381,117 @@ static uint64_t enter(cfx_evaluator *ev, const cfxi_ast *at)
     return was;
 }
 
+/* ---- tests that take statements ------------------------------------------------------------
+ *
+ *     while True:
+ *         d = a - b              what only the test needs
+ *         if not d.norm() > 1:
+ *             break
+ *         ...
+ *
+ * is a loop with a test, not one that is left in its middle. Generated code has this form, too,
+ * where the test of a loop in a graph is not an expression. */
+
+typedef struct loop_head {
+    const cfxi_While *loop;
+    size_t n;                 /* statements of the body before the one that breaks */
+    const cfxi_ast *test;
+    bool ends;                /* the loop ends if the test holds; else if it does not */
+} loop_head;
+
+/* `if p: break` or `if not p: break` */
+static bool is_exit(const cfxi_ast *statement, loop_head *head)
+{
+    const cfxi_If *s = statement->kind == CFXI_AST_If ? cfxi_syntax_as_If(statement) : NULL;
+    if (!s || s->orelse.count > 0 || s->body.count != 1 ||
+        s->body.items[0]->kind != CFXI_AST_Break)
+        return false;
+    head->test = s->test;
+    head->ends = true;
+    if (s->test->kind == CFXI_AST_UnaryOp && cfxi_syntax_as_UnaryOp(s->test)->op == CFXI_AST_Not) {
+        head->test = cfxi_syntax_as_UnaryOp(s->test)->operand;
+        head->ends = false;
+    }
+    return true;
+}
+
+/* Whether a variable is read up to `end` only. */
+static bool is_own_name(const cfx_script_def *def, const cfxi_ast *target, uint64_t end)
+{
+    if (target->kind != CFXI_AST_Name)
+        return false;
+    const uint32_t slot = cfxi_eval_def_slot(def, cfxi_syntax_as_Name(target)->id);
+    return slot != CFXI_NO_SLOT && def->last_read[slot] < end;
+}
+
+static bool are_own(const cfx_script_def *def, cfxi_ast_list block, uint64_t end);
+
+/* Whether a statement does no more than compute variables that are read up to `end` only. */
+static bool is_own(const cfx_script_def *def, const cfxi_ast *statement, uint64_t end)
+{
+    if (statement->kind == CFXI_AST_If)
+        return are_own(def, cfxi_syntax_as_If(statement)->body, end) &&
+               are_own(def, cfxi_syntax_as_If(statement)->orelse, end);
+    if (statement->kind != CFXI_AST_Assign)
+        return false;
+    const cfxi_ast_list targets = cfxi_syntax_as_Assign(statement)->targets;
+    for (size_t i = 0; i < targets.count; i++)
+        if (!is_own_name(def, targets.items[i], end))
+            return false;
+    return true;
+}
+
+static bool are_own(const cfx_script_def *def, cfxi_ast_list block, uint64_t end)
+{
+    for (size_t i = 0; i < block.count; i++)
+        if (!is_own(def, block.items[i], end))
+            return false;
+    return true;
+}
+
+/* Whether the statements compute nothing but variables of the test's own. */
+static bool find_head(const cfx_evaluator *ev, const cfxi_While *s, loop_head *head)
+{
+    const cfx_script_def *def = ev->frame->def;
+    *head = (loop_head){.loop = s};
+    if (s->test->kind != CFXI_AST_Constant || s->orelse.count > 0 ||
+        def->kind != CFXI_DEF_FUNCTION || ev->frame->captured)
+        return false;
+    while (head->n < s->body.count && !is_exit(s->body.items[head->n], head))
+        head->n++;
+    if (head->n == 0 || head->n == s->body.count)
+        return false;
+    const cfxi_ast_list before = {s->body.items, head->n};
+    return are_own(def, before, cfxi_eval_end_of(head->test));
+}
+
+static cfx_object *head_test(cfx_evaluator *ev, void *ctx)
+{
+    const loop_head *head = ctx;
+    const cfxi_ast_list before = {head->loop->body.items, head->n};
+    if (cfxi_eval_exec_block(ev, before) != CFXI_FLOW_ON)
+        return NULL;
+    cfx_object *value = cfxi_eval(ev, head->test);
+    if (!value || !head->ends)
+        return value;
+    const cfxi_eval_truth truth = cfxi_eval_truth_of(ev, &value);
+    if (truth == CFXI_TRUTH_FAIL)
+        return NULL;
+    return truth == CFXI_TRUTH_GRAPH ? cfxi_eval_unary(ev, CFX_SIGN_NOT, value)
+                                     : cfxi_eval_bool(ev, truth == CFXI_FALSE);
+}
+
+static cfxi_flow head_round(cfx_evaluator *ev, void *ctx, cfx_object *item)
+{
+    const loop_head *head = ctx;
+    const cfxi_ast_list body = head->loop->body;
+    (void)item;
+    return cfxi_eval_exec_block(
+        ev, (cfxi_ast_list){body.items + head->n + 1, body.count - head->n - 1});
+}
+
+/* ---- the statement ------------------------------------------------------------------------- */
+
 static bool holds(cfx_evaluator *ev, const cfxi_ast *constant)
 {
     cfx_object *v = cfxi_eval(ev, constant);
@@ -284,11 +503,11 @@ cfxi_flow cfxi_eval_while(cfx_evaluator *ev, const cfxi_While *s)
     cfxi_loop loop = {.at = &s->ast, .test = while_test, .round = while_round, .ctx = (void *)s,
                       .orelse = &s->orelse, .test_end = cfxi_eval_end_of(s->test),
                       .may_exit = exits_of(s->body, 0)};
-    cfxi_head head;
+    loop_head head;
     test_kind kind = kind_of_test(s->test);
-    if (cfxi_eval_find_head(ev, s, &head) && holds(ev, s->test)) {
-        loop.test = cfxi_eval_head_test;
-        loop.round = cfxi_eval_head_round;
+    if (find_head(ev, s, &head) && holds(ev, s->test)) {
+        loop.test = head_test;
+        loop.round = head_round;
         loop.ctx = &head;
         loop.test_end = cfxi_eval_end_of(head.test);
         loop.may_exit = exits_of(s->body, head.n + 1);
@@ -373,6 +592,7 @@ static cfxi_flow run_known(cfx_evaluator *ev, cfxi_loop *loop, const cfxi_sequen
         const bool trial = i == 0 && k->n > FEW_ROUNDS && s->kind == CFXI_SEQUENCE_RANGE;
         if (!item || !one_more(ev, loop, &rounds))
             return cfxi_eval_failed_flow(ev);
+        cfxi_eval_begin_round(ev, s);
         const cfxi_flow flow = known_round(ev, loop, item, trial, &captures);
         if (captures) {
             loop->over = s;

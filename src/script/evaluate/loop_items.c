@@ -55,11 +55,30 @@ static bool may_have_keys(cfx_evaluator *ev, const cfxi_ast *expr, cfx_object *o
            cfxi_base_pointers_get(&ev->frame->def->script->keyed, expr);
 }
 
+/* Who has the items, if that is a list or dict that is growing: a round may change it. */
+static bool find_owner(cfx_evaluator *ev, cfx_object *o, cfxi_owner **out)
+{
+    const char *part = NULL;
+    cfx_object *dict = ev->growing.n > 0 ? cfxi_eval_view_owner(ev, o, &part) : NULL;
+    o = dict ? dict : o;
+    if (cfxi_eval_current(ev, o) == o)
+        return true;
+    if (!part && ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_DICT)
+        part = "keys";
+    *out = cfxi_eval_ev_alloc(ev, sizeof **out);
+    if (*out)
+        **out = (cfxi_owner){.object = o, .part = part};
+    return *out != NULL;
+}
+
 /* A value by itself, which `expr` is (NULL: nobody goes over it). */
 static bool plain(cfx_evaluator *ev, const cfxi_ast *expr, cfx_object *o, cfxi_sequence *s)
 {
     cfx_object *owner;
-    *s = (cfxi_sequence){.kind = CFXI_SEQUENCE_ITEMS, .object = cfxi_eval_drained(ev, o)};
+    *s = (cfxi_sequence){.kind = CFXI_SEQUENCE_ITEMS};
+    if (!find_owner(ev, o, &s->owner))
+        return false;
+    s->object = s->owner ? cfxi_eval_current(ev, s->owner->object) : cfxi_eval_drained(ev, o);
     if (!s->object)
         return false;
     owner = s->object;
@@ -147,7 +166,7 @@ bool cfxi_eval_sequence_of(cfx_evaluator *ev, const cfxi_ast *expr, cfxi_sequenc
         }
     }
     cfx_object *o = expr->kind == CFXI_AST_GeneratorExp ? cfxi_eval_comprehend(ev, expr)
-                                                        : cfxi_eval(ev, expr);
+                                                        : cfxi_eval_raw(ev, expr);
     return o && plain(ev, expr, o, s);
 }
 
@@ -270,12 +289,26 @@ static cfx_object *from_end(cfx_evaluator *ev, const cfxi_sequence *s, cfx_objec
     return at ? cfxi_eval_sequence_item(ev, &s->parts[0], at) : NULL;
 }
 
+/* What it has at the i-th place, or for the i-th key, now. */
+static cfx_object *owners_item(cfx_evaluator *ev, const cfxi_sequence *s, cfx_object *i)
+{
+    cfx_object *o = s->owner->object;
+    const char *part = s->owner->part;
+    if (!part)
+        return cfxi_eval_item(ev, o, i);
+    cfx_object *pair[2] = {cfxi_eval_item(ev, s->object, i), NULL};
+    if (!pair[0] || strcmp(part, "keys") == 0)
+        return pair[0];
+    pair[1] = cfxi_eval_item(ev, o, pair[0]);
+    return pair[1] && strcmp(part, "items") == 0 ? cfxi_eval_tuple(ev, pair, 2) : pair[1];
+}
+
 cfx_object *cfxi_eval_sequence_item(cfx_evaluator *ev, const cfxi_sequence *s, cfx_object *i)
 {
     cfx_object **items;
     switch (s->kind) {
     case CFXI_SEQUENCE_ITEMS:
-        return cfxi_eval_item(ev, s->object, i);
+        return s->owner ? owners_item(ev, s, i) : cfxi_eval_item(ev, s->object, i);
     case CFXI_SEQUENCE_RANGE:
         return range_item(ev, s, i);
     case CFXI_SEQUENCE_ENUMERATE:
@@ -319,7 +352,7 @@ static bool goes_over(cfx_evaluator *ev, const cfxi_sequence *s, const cfx_node 
 static bool changes_length(const char *method)
 {
     static const char names[][12] = {"append", "extend", "insert", "pop", "remove", "clear",
-                                     "__delitem__", "__iadd__", "__imul__"};
+                                     "popitem", "__delitem__", "__iadd__", "__imul__"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], method) == 0)
             return true;
@@ -329,8 +362,8 @@ static bool changes_length(const char *method)
 static bool fail_going(cfx_evaluator *ev)
 {
     return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
-                          "the length of a list that a `for` goes over changes in the loop, and "
-                          "depends on data; go over a copy (list(x)), or change a copy");
+                          "the length of a list or dict that a `for` goes over changes in the "
+                          "loop, and depends on data; go over a copy (list(x)), or change a copy");
 }
 
 bool cfxi_eval_check_going(cfx_evaluator *ev, cfx_object *o, const char *method)
@@ -352,5 +385,61 @@ bool cfxi_eval_check_known(cfx_evaluator *ev, const cfxi_sequence *s)
     for (size_t i = 0; i < s->n; i++)
         if (!cfxi_eval_check_known(ev, &s->parts[i]))
             return false;
-    return s->graph || cfxi_eval_current(ev, s->object) == s->object || fail_going(ev);
+    const char *part;
+    if (s->graph)
+        return !s->owner || !s->owner->part ||
+               cfxi_eval_current(ev, s->owner->object) == s->owner->start || fail_going(ev);
+    cfx_object *dict = ev->growing.n > 0 ? cfxi_eval_view_owner(ev, s->object, &part) : NULL;
+    cfx_object *o = dict ? dict : s->object;
+    return cfxi_eval_current(ev, o) == o || fail_going(ev);
+}
+
+/* ---- dicts that get keys while a loop goes over them --------------------------------------- */
+
+static bool owns(const cfxi_sequence *s, const cfx_object *o)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (owns(&s->parts[i], o))
+            return true;
+    return s->owner && s->owner->object == o;
+}
+
+bool cfxi_eval_check_owner(cfx_evaluator *ev, cfx_object *o, const char *method)
+{
+    for (const cfxi_going *g = ev->going; g && changes_length(method); g = g->outer)
+        if (owns(g->over, o))
+            return fail_going(ev);
+    return true;
+}
+
+bool cfxi_eval_has_keyed(const cfxi_sequence *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (cfxi_eval_has_keyed(&s->parts[i]))
+            return true;
+    return s->owner && s->owner->part;
+}
+
+void cfxi_eval_begin_round(cfx_evaluator *ev, const cfxi_sequence *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        cfxi_eval_begin_round(ev, &s->parts[i]);
+    if (s->owner)
+        s->owner->start = cfxi_eval_current(ev, s->owner->object);
+}
+
+bool cfxi_eval_end_round(cfx_evaluator *ev, const cfxi_sequence *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->kind == CFXI_SEQUENCE_ZIP ? !cfxi_eval_check_known(ev, &s->parts[i])
+                                         : !cfxi_eval_end_round(ev, &s->parts[i]))
+            return false;
+    cfx_object *now = s->owner && s->owner->part ? cfxi_eval_current(ev, s->owner->object) : NULL;
+    if (!now || now == s->owner->start)
+        return true;
+    cfx_object *before = cfxi_eval_record(ev, "builtins.len", &s->object, 1);
+    cfx_object *after = before ? cfxi_eval_record(ev, "builtins.len", &now, 1) : NULL;
+    cfx_object *wrong = after ? cfxi_eval_compare(ev, CFX_SIGN_NE, after, before) : NULL;
+    return cfxi_eval_raise_if(ev, wrong, "RuntimeError",
+                              "dictionary changed size during iteration");
 }

@@ -90,6 +90,8 @@ static bool can_be_value(cfx_evaluator *ev, cfx_object *o)
     case CFX_OBJECT_MODULE:
     case CFX_OBJECT_INSTANCE:
         return false;
+    case CFX_OBJECT_DICT:  /* of another class, it would be a plain one */
+        return cfxi_eval_is_plain_dict(ev, o);
     default:
         return true;
     }
@@ -263,6 +265,16 @@ static bool changes_contents(const cfxi_region *r)
 
 /* ---- values -------------------------------------------------------------------------------- */
 
+/* Notes that a graph value will hold what a known container does. */
+static bool hand_over(cfx_evaluator *ev, cfx_object *o)
+{
+    cfx_object **items;
+    size_t n;
+    if (cfxi_eval_node(ev, o) || !cfxi_eval_is_container(ev->w->kind(ev->w->ctx, o)))
+        return true;
+    return cfxi_eval_contents(ev, o, &items, &n) && cfxi_eval_escape_items(ev, items, n);
+}
+
 /* Of values that are not containers, or of containers with different structures. */
 static cfxi_merged merge_leaves(cfxi_merge *m, cfx_object *a, cfx_object *b, bool known,
                                 cfxi_form **form)
@@ -271,6 +283,8 @@ static cfxi_merged merge_leaves(cfxi_merge *m, cfx_object *a, cfx_object *b, boo
     if (!join(cfxi_eval_kind(m->ev, a), cfxi_eval_kind(m->ev, b), known, &kind) ||
         !can_be_value(m->ev, a) || !can_be_value(m->ev, b))
         return refuse(m, a, b);
+    if (!hand_over(m->ev, a) || !hand_over(m->ev, b))
+        return CFXI_MERGED_FAIL;
     return outlet(m, a, b, kind, form);
 }
 
@@ -283,7 +297,7 @@ static cfxi_merged merge_known(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi
         cfxi_merged done = merge_containers(m, a, b, kind, &same, form);
         if (same || done == CFXI_MERGED_FAIL)
             return done;
-        if (kind != CFX_OBJECT_LIST && kind != CFX_OBJECT_TUPLE)
+        if (kind != CFX_OBJECT_LIST && kind != CFX_OBJECT_TUPLE && kind != CFX_OBJECT_DICT)
             return refuse(m, a, b);
     } else if (w->equal(w->ctx, a, b)) {
         return known(m, a, form);
@@ -381,19 +395,30 @@ static void simplify(const cfxi_merge *m, cfx_object **a, cfx_object **b)
         *a = *b = m->flag;
 }
 
-cfxi_merged cfxi_eval_merge_values(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_form **form)
+/* `once`: all that are given this pair get the same. */
+static cfxi_merged merge_pair(cfxi_merge *m, cfx_object *a, cfx_object *b, bool once,
+                              cfxi_form **form)
 {
     simplify(m, &a, &b);
     if (a == b && !(m->always && holds_always(m, a)))
         return known(m, a, form);
-    const bool changes = can_change(m->ev, a) || can_change(m->ev, b);
-    if (changes && (*form = find_pair(m, a, b)) != NULL)
+    if (once && (*form = find_pair(m, a, b)) != NULL)
         return CFXI_MERGED;
     const cfxi_merged done = merge_new(m, a, b, form);
-    if (done != CFXI_MERGED || !changes || (*form)->kind == FORM_KNOWN)
+    if (done != CFXI_MERGED || !once || (*form)->kind == FORM_KNOWN)
         return done;
     (*form)->grows = (*form)->kind == FORM_OUTLET && can_change(m->ev, a) && can_change(m->ev, b);
     return keep_pair(m, a, b, *form) ? done : CFXI_MERGED_FAIL;
+}
+
+cfxi_merged cfxi_eval_merge_values(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_form **form)
+{
+    return merge_pair(m, a, b, can_change(m->ev, a) || can_change(m->ev, b), form);
+}
+
+cfxi_merged cfxi_eval_merge_assigned(cfxi_merge *m, cfx_object *a, cfx_object *b, cfxi_form **form)
+{
+    return merge_pair(m, a, b, true, form);
 }
 
 void cfxi_eval_merge_take_back(cfxi_merge *m, size_t outlets)
@@ -420,11 +445,12 @@ static cfx_object *build(cfx_evaluator *ev, const cfxi_merge *m, const cfxi_form
 
 static cfx_object *outlet_value(cfx_evaluator *ev, const cfxi_merge *m, const cfxi_form *form)
 {
-    cfx_object *result = ((const cfxi_outlet *)m->outlets.data)[form->outlet].result;
-    cfx_object *list = form->grows && result ? cfxi_eval_new_list(ev, NULL, 0) : NULL;
-    if (!form->grows || !list)
-        return form->grows ? NULL : result;
-    return cfxi_eval_grow_from(ev, list, result) ? list : NULL;
+    const cfxi_outlet *out = (const cfxi_outlet *)m->outlets.data + form->outlet;
+    if (!form->grows || !out->result)
+        return out->result;
+    const bool is_dict = out->kind == CFX_OBJECT_DICT;
+    cfx_object *made = cfxi_eval_build(ev, is_dict ? CFX_BUILD_DICT : CFX_BUILD_LIST, NULL, 0);
+    return made && cfxi_eval_grow_from(ev, made, out->result) ? made : NULL;
 }
 
 cfx_object *cfxi_eval_form_value(cfx_evaluator *ev, const cfxi_merge *m, cfxi_form *form)

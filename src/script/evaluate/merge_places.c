@@ -59,6 +59,12 @@ static bool merge_local(cfxi_merge *m, merged_place *p, const cfxi_state *a, con
 
 /* ---- attributes ---------------------------------------------------------------------------- */
 
+static bool merge_assigned(cfxi_merge *m, merged_place *p, const cfxi_state *a,
+                           const cfxi_state *b)
+{
+    return cfxi_eval_merge_assigned(m, a->value, b->value, &p->value) == CFXI_MERGED;
+}
+
 static bool merge_attribute(cfxi_merge *m, merged_place *p, const cfxi_state *a,
                             const cfxi_state *b)
 {
@@ -199,6 +205,8 @@ static bool merge_place(cfxi_merge *m, merged_place *p, const cfxi_state *a, con
         return merge_local(m, p, a, b);
     case CFXI_PLACE_ATTRIBUTE:
         return merge_attribute(m, p, a, b);
+    case CFXI_PLACE_ASSIGNED:
+        return merge_assigned(m, p, a, b);
     case CFXI_PLACE_CONTENTS:
         return merge_contents(m, p, a, b);
     }

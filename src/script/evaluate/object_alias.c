@@ -199,6 +199,32 @@ bool cfxi_eval_escape(cfx_evaluator *ev, cfx_object *o, bool once_more)
     return true;
 }
 
+bool cfxi_eval_escape_items(cfx_evaluator *ev, cfx_object **items, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const bool has_before = i > 0 && items[i] == items[i - 1];  /* as in [row] * n */
+        if (!cfxi_eval_escape(ev, items[i], has_before))
+            return false;
+    }
+    return true;
+}
+
+bool cfxi_eval_lend(cfx_evaluator *ev, cfx_object *o)
+{
+    cfx_object **items;
+    size_t n;
+    if (cfxi_eval_node(ev, o) || !cfxi_eval_is_container(ev->w->kind(ev->w->ctx, o)))
+        return true;
+    if (cfxi_eval_current(ev, o) != o)
+        return cfxi_eval_escape(ev, o, true);
+    if (ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_INSTANCE || !cfxi_eval_contents(ev, o, &items, &n))
+        return ev->err->status == CFX_OK;
+    for (size_t i = 0; i < n; i++)
+        if (!cfxi_eval_lend(ev, items[i]))
+            return false;
+    return true;
+}
+
 /* Whether the program sees a container that a graph value holds as well, and that may change. */
 static bool sees_escaped(cfx_evaluator *ev, uint32_t *line)
 {
@@ -224,7 +250,8 @@ static bool check_escaped(cfx_evaluator *ev, cfx_object *o)
         return false;
     return cfxi_eval_fail(ev, NULL, CFX_E_UNSUPPORTED,
                           "this may change a list or dict that line %u also put into a list whose "
-                          "length depends on data; put a copy there instead (list(x), dict(x))",
+                          "length depends on data, or into another object; put a copy there "
+                          "instead (list(x), dict(x))",
                           line);
 }
 
@@ -250,6 +277,6 @@ bool cfxi_eval_check_alias(cfx_evaluator *ev, cfx_object *o)
             ev, NULL, CFX_E_UNSUPPORTED,
             "this %s may be an alias of another object, depending on data (line %u), so the change "
             "cannot be captured for both; change a copy, or copy before the branch",
-            ev->w->type_name(ev->w->ctx, o), from->line);
+            cfxi_eval_kind_name(ev, o), from->line);
     return !s.failed && !s.found;
 }

@@ -271,13 +271,21 @@ static cfx_object *iterate(cfx_evaluator *ev, cfx_object *o)
 cfx_object *cfxi_eval_iter(cfx_evaluator *ev, cfx_object *o)
 {
     bool missing = false;
-    o = cfxi_eval_current(ev, o);
+    const char *part;
+    cfx_object *dict = cfxi_eval_view_owner(ev, o, &part);
+    if (!dict && !cfxi_eval_node(ev, o) && ev->w->kind(ev->w->ctx, o) == CFX_OBJECT_DICT)
+        dict = o;
+    if (!(o = cfxi_eval_shown(ev, o)))
+        return NULL;
     if (cfxi_eval_node(ev, o))
         return cfxi_eval_fail_count(ev, o);
-    if (is_collection(ev, o)) {
+    if (dict || is_collection(ev, o)) {
         cfx_object **items;
         size_t n;
         o = cfxi_eval_items(ev, o, &items, &n) ? cfxi_eval_tuple(ev, items, n) : NULL;
+        cfx_object *both[2] = {o, dict};
+        if (o && dict)
+            return cfxi_eval_call_prelude(ev, "keyed", cfxi_eval_args(both, 2));
     }
     if (!o || is_indexed(ev, o))
         return o ? cfxi_eval_call_prelude(ev, "iterator", cfxi_eval_args(&o, 1)) : NULL;

@@ -39,6 +39,25 @@ def prelude():
         def __length_hint__(self):
             return len(self.items) - self.at
 
+    class keyed(iterator):
+        """Of a dict or a view of it, whose keys must stay as they are."""
+
+        def __init__(self, items, of):
+            self.items = items
+            self.at = 0
+            self.over = False
+            self.of = of
+            self.size = len(of)
+
+        def __next__(self):
+            if not self.over and len(self.of) != self.size:
+                raise RuntimeError("dictionary changed size during iteration")
+            if self.over or self.at >= len(self.items):
+                self.over = True
+                raise StopIteration
+            self.at += 1
+            return self.items[self.at - 1]
+
     class pulled(lazy):
         """Of anything else that the world iterates over."""
 
@@ -95,6 +114,31 @@ def prelude():
             n = n - 1 if reverse else n + 1
         return sorted_pairs(items, pairs, reverse)
 
+    def max_by(items, key):
+        """max(items, key=key), where data decide which that is."""
+        if not items:
+            raise ValueError("max() arg is an empty sequence")
+        best = items[0]
+        most = key(best)
+        for i in range(1, len(items)):
+            now = key(items[i])
+            if now > most:
+                best = items[i]
+                most = now
+        return best
+
+    def min_by(items, key):
+        if not items:
+            raise ValueError("min() arg is an empty sequence")
+        best = items[0]
+        least = key(best)
+        for i in range(1, len(items)):
+            now = key(items[i])
+            if now < least:
+                best = items[i]
+                least = now
+        return best
+
     def sorted_pairs(items, pairs, reverse):
         order = sorted(pairs, reverse=reverse)
         return [items[-pair[1]] if reverse else items[pair[1]] for pair in order]
@@ -104,9 +148,25 @@ def prelude():
             d[key] = value
         return d[key]
 
-    def update(d, other):
-        for key in list(other):
-            d[key] = other[key]
+    def pop(d, key):
+        value = d[key]
+        del d[key]
+        return value
+
+    def pop_or(d, key, otherwise):
+        value = otherwise
+        if key in d:
+            value = d[key]
+            del d[key]
+        return value
+
+    def popitem(d):
+        if not d:
+            raise KeyError("popitem(): dictionary is empty")
+        key = list(d)[-1]
+        value = d[key]
+        del d[key]
+        return key, value
 
     def any(items):
         for item in items:

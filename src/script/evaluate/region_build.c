@@ -63,6 +63,34 @@ static bool value_of(cfx_evaluator *ev, cfx_object *o, cfx_value *v)
     return o && ev->w->value(ev->w->ctx, o, v, ev->err) == CFX_OK;
 }
 
+/* Names that generated code makes up: with a number, as another value has the plain one; or what
+ * states and results of branches and loops are called that have no name in the program. */
+static bool is_made_up(const char *name)
+{
+    static const char *const words[] = {"assigned", "cond", "for_loop", "getitem", "go", "i",
+                                        "items", "left", "result", "state", "while_loop"};
+    const size_t size = strlen(name);
+    return cfxi_ir_base_size(name, size) < size ||
+           cfxi_base_is_word_of(words, sizeof words / sizeof *words, name, size);
+}
+
+/* Whether it is what a branch or loop gives: generated code assigns that in the branches. */
+static bool is_of_control(const cfx_node *n)
+{
+    const cfx_value of = cfx_node_arg(n, 0);
+    return cfxi_ir_node_form(n) || (of.kind == CFX_KIND_NODE && cfxi_ir_node_form(of.as.node));
+}
+
+bool cfxi_eval_name_after(cfx_evaluator *ev, cfx_object *v, const char *name)
+{
+    cfx_node *n = cfxi_eval_node(ev, v);
+    if (!n || !cfxi_ir_is_call(n) || is_of_control(n) || name[0] == '_' ||
+        strcmp(name, "self") == 0 || is_made_up(name) ||
+        !cfxi_ir_name_is_legal(name, strlen(name)))
+        return true;
+    return !failed(cfx_node_set_name(n, name, strlen(name), ev->err));
+}
+
 enum { FEW = 8 };
 
 cfx_object *cfxi_eval_record(cfx_evaluator *ev, const char *target, cfx_object *const *args,
@@ -186,14 +214,12 @@ static cfx_value look_up(void *ctx, cfx_node *n, cfx_error *err)
 /* A variable's name without a number that generated code has given it: "x" of "x_3". */
 static const char *plain_name(cfx_evaluator *ev, const char *name)
 {
-    size_t size = name ? strlen(name) : 0;
-    while (size > 0 && cfxi_base_is_digit(name[size - 1]))
-        size--;
-    if (size < 2 || !name[size] || name[size - 1] != '_')
+    const size_t size = name ? cfxi_ir_base_size(name, strlen(name)) : 0;
+    if (!name || !name[size])
         return name;
-    char *plain = cfxi_eval_ev_alloc(ev, size);
+    char *plain = cfxi_eval_ev_alloc(ev, size + 1);
     if (plain)
-        memcpy(plain, name, size - 1);
+        memcpy(plain, name, size);
     return plain;
 }
 

@@ -336,6 +336,26 @@ static cfx_object *call_sorted(cfx_evaluator *ev, cfx_object *f, cfx_call_args a
     return cfxi_eval_world_call(ev, f, args);
 }
 
+/* max(items, key=f) and min: the keys may be graph values, so a loop looks for it. */
+static cfx_object *call_extreme(cfx_evaluator *ev, cfx_object *f, cfx_call_args args, bool larger)
+{
+    cfx_object *key = argument(args, args.n, "key");
+    cfx_object **items;
+    size_t n;
+    if (args.n != 2 || args.n_named != 1 || !key || key == ev->none)
+        return cfxi_eval_world_call(ev, f, args);
+    cfx_object *given[] = {cfxi_eval_drained(ev, args.args[0]), key};
+    if (!given[0])
+        return NULL;
+    if (!cfxi_eval_node(ev, given[0]))
+        given[0] = cfxi_eval_items(ev, given[0], &items, &n) ? cfxi_eval_new_list(ev, items, n)
+                                                             : NULL;
+    else if (cfxi_eval_kind(ev, given[0]) != CFX_OBJECT_LIST)
+        given[0] = cfxi_eval_record(ev, "builtins.list", &given[0], 1);
+    return given[0] ? cfxi_eval_call_prelude(ev, larger ? "max_by" : "min_by",
+                                             cfxi_eval_args(given, 2)) : NULL;
+}
+
 /* ---- torch.cond and torch.while_loop ------------------------------------------------------- */
 
 typedef struct choice {
@@ -445,8 +465,13 @@ cfx_object *cfxi_eval_call_special(cfx_evaluator *ev, cfx_script_special which, 
     case CFX_SPECIAL_LIST:
     case CFX_SPECIAL_TUPLE:
         return call_list(ev, which, f, args);
+    case CFX_SPECIAL_DICT:
+        return cfxi_eval_call_dict(ev, f, args);
     case CFX_SPECIAL_SORTED:
         return call_sorted(ev, f, args);
+    case CFX_SPECIAL_MAX:
+    case CFX_SPECIAL_MIN:
+        return call_extreme(ev, f, args, which == CFX_SPECIAL_MAX);
     case CFX_SPECIAL_COND:
         return call_cond(ev, args);
     case CFX_SPECIAL_WHILE_LOOP:

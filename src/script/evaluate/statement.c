@@ -72,11 +72,23 @@ static bool import_names(cfx_evaluator *ev, const cfxi_ImportFrom *i)
 
 /* ---- simple statements --------------------------------------------------------------------- */
 
+/* Binds the value of an assignment; `last` was the last node before it. */
+static bool bind_target(cfx_evaluator *ev, const cfxi_ast *target, cfx_object *v,
+                        const cfx_node *last)
+{
+    const cfx_node *outer = ev->since;  /* a __setitem__ of the program assigns, too */
+    ev->since = last;
+    const bool fine = cfxi_eval_assign(ev, target, v);
+    ev->since = outer;
+    return fine;
+}
+
 static bool assign_all(cfx_evaluator *ev, const cfxi_Assign *a)
 {
+    const cfx_node *last = cfx_graph_last(ev->g);
     cfx_object *v = cfxi_eval_raw(ev, a->value);
     for (size_t i = 0; v && i < a->targets.count; i++) {
-        if (!cfxi_eval_assign(ev, a->targets.items[i], v))
+        if (!bind_target(ev, a->targets.items[i], v, last))
             return false;
     }
     return v != NULL;
@@ -85,8 +97,9 @@ static bool assign_all(cfx_evaluator *ev, const cfxi_Assign *a)
 /* Annotations say nothing to the evaluator. */
 static bool assign_annotated(cfx_evaluator *ev, const cfxi_AnnAssign *a)
 {
+    const cfx_node *last = cfx_graph_last(ev->g);
     cfx_object *v = a->value ? cfxi_eval_raw(ev, a->value) : NULL;
-    return !a->value || (v && cfxi_eval_assign(ev, a->target, v));
+    return !a->value || (v && bind_target(ev, a->target, v, last));
 }
 
 static bool delete_all(cfx_evaluator *ev, cfxi_ast_list targets)

@@ -270,12 +270,13 @@ static cfx_status trim_control(cfxi_control *c, cfx_error *err)
 static cfx_status trim(cfx_graph *g, cfx_error *err)
 {
     cfxi_control c;
-    if (g->height == 0)
-        return CFX_OK;
     for (cfx_node *n = g->root.prev, *before; n != &g->root; n = before) {
         before = n->prev;
-        if (!cfxi_analysis_control_of(n, &c))
+        if (!cfxi_analysis_control_of(n, &c)) {
+            if (n->op == CFX_OP_GET_ATTR && n->n_users == 0)
+                CFX_TRY(cfx_graph_erase(g, n, err));
             continue;
+        }
         CFX_TRY(erase_unread(&c, err));
         CFX_TRY(trim_control(&c, err));
         if (does_nothing(&c))

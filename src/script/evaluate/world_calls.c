@@ -178,8 +178,12 @@ cfx_object *cfxi_eval_compare(cfx_evaluator *ev, cfx_script_sign sign, cfx_objec
     if ((sign == CFX_SIGN_IN || sign == CFX_SIGN_NOT_IN) && !cfxi_eval_node(ev, b) &&
         cfxi_eval_change(ev, &owner) == CFX_CHANGE_ITERATOR && !cfxi_eval_will_change(ev, b))
         return NULL;  /* it is advanced to the item */
-    return given(ev, ev->w->compare(ev->w->ctx, sign, cfxi_eval_current(ev, a),
-                                    cfxi_eval_current(ev, b), ev->err));
+    const bool is_identity = sign == CFX_SIGN_IS || sign == CFX_SIGN_IS_NOT;
+    const bool by_key = (sign == CFX_SIGN_IN || sign == CFX_SIGN_NOT_IN) &&
+                        cfxi_eval_kind(ev, b) == CFX_OBJECT_DICT;
+    a = is_identity ? cfxi_eval_current(ev, a) : cfxi_eval_current_deep(ev, a);
+    b = is_identity || by_key ? cfxi_eval_current(ev, b) : cfxi_eval_current_deep(ev, b);
+    return a && b ? given(ev, ev->w->compare(ev->w->ctx, sign, a, b, ev->err)) : NULL;
 }
 
 cfx_object *cfxi_eval_get(cfx_evaluator *ev, cfx_object *o, const char *name)
@@ -227,27 +231,144 @@ static bool list_iterators(cfx_evaluator *ev, cfx_object *f, cfx_call_args *args
     return true;
 }
 
+/* ---- arguments that are growing ------------------------------------------------------------- */
+
+/* What a function does with lists and dicts that it is given. */
+typedef enum kept_kind {
+    KEEPS_NOTHING,   /* or nobody knows: it gets their graph values */
+    KEEPS_ITEMS,     /* copies what they hold: it gets their graph values, but what is in a known
+                        one as it is */
+    KEEPS_ARGUMENTS  /* puts them into a container: it gets them as they are */
+} kept_kind;
+
+static bool is_one_of(const char *name, const char *const *names)
+{
+    while (*names && strcmp(*names, name) != 0)
+        names++;
+    return *names != NULL;
+}
+
+/* Whether objects of the class hold what they are made of: a named tuple, a dataclass; `o` is the
+ * class, or one of them. */
+static bool has_fields(cfx_evaluator *ev, cfx_object *o)
+{
+    static const char names[][24] = {"_fields", "__dataclass_fields__"};
+    const cfx_object_kind kind = ev->w->kind(ev->w->ctx, o);
+    for (size_t i = 0; i < 2 && (kind == CFX_OBJECT_CLASS || kind == CFX_OBJECT_INSTANCE); i++) {
+        bool missing = false;
+        if (cfxi_eval_try_get(ev, o, names[i], &missing))
+            return true;
+        if (!missing)
+            cfxi_eval_forget_failure(ev);
+    }
+    return false;
+}
+
+/* Whether it is __init__, bound or with the object as its first argument. */
+static bool is_init(const char *name)
+{
+    const size_t size = strlen(name), wanted = strlen("__init__");
+    return size >= wanted && strcmp(name + size - wanted, "__init__") == 0;
+}
+
+/* *self: whose method it is, or NULL. */
+static kept_kind what_it_keeps(cfx_evaluator *ev, cfx_object *f, cfx_call_args args,
+                               cfx_object **self)
+{
+    static const char *const containers[] = {"list", "dict", "collections.deque",
+                                             "collections.OrderedDict", NULL};
+    static const char *const putting[] = {"append", "appendleft", "insert", "setdefault",
+                                          "__setitem__", NULL};
+    static const char *const reading[] = {"index", "count", "remove", "sort", NULL};
+    static const char *const copying[] = {
+        "builtins.list", "builtins.tuple", "builtins.dict", "builtins.zip", "builtins.enumerate",
+        "builtins.reversed", "collections.deque", "collections.OrderedDict", NULL};
+    static const char *const holding[] = {"functools.partial", "types.SimpleNamespace",
+                                          "dataclasses.replace", NULL};
+    char name[96];
+    *self = NULL;
+    if (ev->w->kind(ev->w->ctx, f) == CFX_OBJECT_CLASS && has_fields(ev, f))
+        return KEEPS_ARGUMENTS;
+    if (!ev->w->call_name || !ev->w->call_name(ev->w->ctx, f, name, sizeof name, self))
+        return KEEPS_NOTHING;
+    if (!*self && is_init(name) && args.n > 0)
+        *self = args.args[0];
+    if (*self && is_init(name) && has_fields(ev, *self))
+        return KEEPS_ARGUMENTS;
+    char *method = strrchr(name, '.');
+    if (!*self || !method)
+        return is_one_of(name, copying) ? KEEPS_ITEMS
+               : is_one_of(name, holding) ? KEEPS_ARGUMENTS : KEEPS_NOTHING;
+    *method++ = '\0';
+    if (!is_one_of(name, containers) || is_one_of(method, reading))
+        return KEEPS_NOTHING;
+    return is_one_of(method, putting) ? KEEPS_ARGUMENTS : KEEPS_ITEMS;
+}
+
+/* The arguments as the world is to see them; *lent: some are graph values, which it may keep, also
+ * in *self. */
+static bool show_arguments(cfx_evaluator *ev, cfx_object *f, cfx_call_args *args, bool *lent,
+                           cfx_object **self)
+{
+    const kept_kind kept = what_it_keeps(ev, f, *args, self);
+    cfx_object **shown = cfxi_eval_ev_alloc(ev, args->n * sizeof *shown);
+    for (size_t i = 0; shown && i < args->n; i++) {
+        const bool as_it_is = kept == KEEPS_ARGUMENTS ||
+                              (kept == KEEPS_ITEMS && i >= args->n - args->n_named);
+        cfx_object *rest = as_it_is ? args->args[i] : cfxi_eval_drained(ev, args->args[i]);
+        shown[i] = rest && kept == KEEPS_NOTHING ? cfxi_eval_current_deep(ev, rest) : rest;
+        if (!shown[i])
+            return false;
+        *lent = *lent || shown[i] != args->args[i];
+    }
+    args->args = shown;
+    return shown != NULL;
+}
+
+/* Whether what a call gave may hold its arguments. */
+static bool may_hold(cfx_evaluator *ev, cfx_object *o)
+{
+    if (cfxi_eval_node(ev, o))
+        return false;
+    switch (ev->w->kind(ev->w->ctx, o)) {
+    case CFX_OBJECT_NONE:
+    case CFX_OBJECT_BOOL:
+    case CFX_OBJECT_INT:
+    case CFX_OBJECT_FLOAT:
+    case CFX_OBJECT_STR:
+    case CFX_OBJECT_TENSOR:
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* The world keeps the graph values of these, as they are now: they may not change any more. */
+static bool note_lent(cfx_evaluator *ev, cfx_call_args args, cfx_object *result, cfx_object *self)
+{
+    if (!may_hold(ev, result) && !(self && may_hold(ev, self)))
+        return true;
+    for (size_t i = 0; i < args.n; i++)
+        if (!cfxi_eval_lend(ev, args.args[i]))
+            return false;
+    return true;
+}
+
 static cfx_object *call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args, bool watched)
 {
+    bool lent = false;
+    cfx_object *self = NULL;
     if (!list_iterators(ev, f, &args))
         return NULL;
-    if (ev->growing.n > 0 && args.n > 0) {
-        cfx_object **current = cfxi_eval_ev_alloc(ev, args.n * sizeof *current);
-        if (!current)
-            return NULL;
-        for (size_t i = 0; i < args.n; i++) {
-            cfx_object *rest = cfxi_eval_drained(ev, args.args[i]);
-            current[i] = rest ? cfxi_eval_current_deep(ev, rest) : NULL;
-            if (!current[i])
-                return NULL;
-        }
-        args.args = current;
-    }
+    const cfx_call_args before = args;
+    if (ev->growing.n > 0 && args.n > 0 && !show_arguments(ev, f, &args, &lent, &self))
+        return NULL;
     const bool makes = ev->w->kind(ev->w->ctx, f) == CFX_OBJECT_CLASS;
     cfxi_watch watch = {0};
     cfx_object *result = !watched || cfxi_eval_watch_begin(ev, f, args, &watch)
                              ? given(ev, ev->w->call(ev->w->ctx, f, args, ev->err)) : NULL;
-    if (!cfxi_eval_watch_end(ev, &watch))
+    if (!cfxi_eval_watch_end(ev, &watch) ||
+        (result && lent && !note_lent(ev, before, result, self)))
         return NULL;
     return !result || !makes || cfxi_eval_born(ev, result) ? result : NULL;
 }

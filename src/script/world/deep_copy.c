@@ -96,7 +96,7 @@ static cfx_object *copy_object(cfxi_world *w, cfx_object *o, cfx_error *err)
 {
     cfx_object *made;
     bool found = false;
-    if (cfxi_world_deeper(w, err) != CFX_OK)
+    if (cfxi_world_check_known(o, err) != CFX_OK || cfxi_world_deeper(w, err) != CFX_OK)
         return NULL;
     if (o->cls && cfxi_world_class_find(o->cls, "__deepcopy__")) {
         cfx_object *memo = cfxi_world_dict_object(w, CFXI_TYPE_DICT, err);

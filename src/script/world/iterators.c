@@ -40,6 +40,8 @@ cfx_object *cfxi_world_iterate(cfxi_world *w, cfx_object *o, cfx_error *err)
             cfxi_world_class_find(o->cls, "__len__"))
             return cfxi_world_iterator(w, CFXI_STEP_INDEX, o, NULL, 0, err);
     }
+    if (cfxi_world_check_known(o, err) != CFX_OK)
+        return NULL;
     switch ((cfxi_type)o->type) {
     case CFXI_TYPE_ITERATOR: return cfxi_world_ref(o);
     case CFXI_TYPE_TUPLE:

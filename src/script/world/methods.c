@@ -199,6 +199,16 @@ cfx_status cfxi_world_refresh(cfx_object *o, cfx_error *err)
     return CFX_OK;
 }
 
+cfx_status cfxi_world_check_known(cfx_object *o, cfx_error *err)
+{
+    const cfxi_world *w = o->world;
+    if (!w->evaluator || !cfx_evaluator_is_value(w->evaluator, o))
+        return CFX_OK;
+    return cfx_error_set(err, CFX_E_UNSUPPORTED, "this reads a %s whose contents depend on data "
+                         "by way of another object; use the list or dict itself, or copy it "
+                         "before (list(x), dict(x))", cfxi_world_type_name(o));
+}
+
 /* A list that is filled anew when it is looked at after the dict has changed. */
 static cfx_object *dict_view(cfxi_world *w, cfx_object *d, char part, cfx_error *err)
 {

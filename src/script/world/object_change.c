@@ -73,8 +73,18 @@ static bool call_name(void *ctx, cfx_object *f, char *name, size_t size, cfx_obj
     }
 }
 
+static cfx_object *view_of(void *ctx, cfx_object *o, const char **method)
+{
+    (void)ctx;
+    if (o->type != CFXI_TYPE_LIST || !o->as.seq.of)
+        return NULL;
+    *method = o->as.seq.part == 'k' ? "keys" : o->as.seq.part == 'v' ? "values" : "items";
+    return o->as.seq.of;
+}
+
 void cfxi_world_change_entries(cfx_world *table)
 {
+    table->view_of = view_of;
     table->change = change;
     table->is_outside = is_outside;
     table->is_new = is_new;

@@ -500,6 +500,8 @@ int cfxi_world_equal(cfxi_world *w, cfx_object *a, cfx_object *b, cfx_error *err
         if (found)
             return same;
     }
+    if (cfxi_world_check_known(a, err) != CFX_OK || cfxi_world_check_known(b, err) != CFX_OK)
+        return -1;
     return plain_equal(w, a, b, err);
 }
 

@@ -140,6 +140,7 @@ static cfx_status put_instance(cfxi_world *w, cfx_object *o, cfx_buffer *out, cf
 static cfx_status repr_plain(cfxi_world *w, cfx_object *o, cfx_buffer *out, cfx_error *err)
 {
     char digits[CFXI_NUMBER_SIZE];
+    CFX_TRY(cfxi_world_check_known(o, err));
     switch ((cfxi_type)o->type) {
     case CFXI_TYPE_NONE: return cfxi_world_put(out, "None", err);
     case CFXI_TYPE_ELLIPSIS: return cfxi_world_put(out, "Ellipsis", err);

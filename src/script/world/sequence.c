@@ -10,10 +10,10 @@ cfx_status cfxi_world_length(cfxi_world *w, cfx_object *o, int64_t *n, cfx_error
     case CFXI_TYPE_STR: *n = (int64_t)cfxi_world_text_length(o); return CFX_OK;
     case CFXI_TYPE_BYTES: *n = (int64_t)o->as.text.size; return CFX_OK;
     case CFXI_TYPE_TUPLE:
-    case CFXI_TYPE_LIST: *n = (int64_t)o->as.seq.n; return CFX_OK;
+    case CFXI_TYPE_LIST: *n = (int64_t)o->as.seq.n; return cfxi_world_check_known(o, err);
     case CFXI_TYPE_DICT:
     case CFXI_TYPE_SET:
-    case CFXI_TYPE_FROZENSET: *n = (int64_t)o->as.dict.n; return CFX_OK;
+    case CFXI_TYPE_FROZENSET: *n = (int64_t)o->as.dict.n; return cfxi_world_check_known(o, err);
     case CFXI_TYPE_RANGE: *n = o->as.range.n; return CFX_OK;
     default: break;
     }

@@ -329,6 +329,9 @@ cfx_status cfxi_world_set_item(cfxi_world *w, cfx_object *o, cfx_object *key, cf
 /* A view of a dict shows what the dict holds now; other objects are left alone. Whatever looks at a
  * list that may be one asks first. (methods.c) */
 cfx_status cfxi_world_refresh(cfx_object *o, cfx_error *err);
+/* Fails if a list or dict has become a graph value: what it holds is what it held before. Whatever
+ * reads one of which the evaluator does not know asks first. (methods.c) */
+cfx_status cfxi_world_check_known(cfx_object *o, cfx_error *err);
 /* items[from:to] of a list become those of `with` (may be NULL: none). */
 cfx_status cfxi_world_splice(cfxi_world *w, cfx_object *list, size_t from, size_t to,
                              cfx_object *with, cfx_error *err);

@@ -247,11 +247,11 @@ def map_that_appends(x):
     return x * items[0] + items[1]
 
 
-@refused(UP, DOWN)
+@equal(UP, DOWN)
 def dict_order_by_a_branch(x):
     d = {"a": x, "b": x * 2}
     if x.sum() > 0:
-        d["a"] = d.pop("a")  # refuse
+        d["a"] = d.pop("a")
     else:
         d["a"] = d["a"] + 1
     return [v + i for i, v in enumerate(d.values())][0]
@@ -509,8 +509,8 @@ def chain_map(x):
     base, top = {"a": 1}, {}
     both = collections.ChainMap(top, base)
     if x.sum() > 0:
-        both["a"] = 5  # refuse
-    return x * both["a"] + base["a"]
+        both["a"] = 5
+    return x * both["a"] + base["a"]  # refuse
 
 
 class Missing(dict):

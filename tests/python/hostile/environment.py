@@ -591,10 +591,10 @@ def own_in_place_operator(x):
     return alias.t, alias is v
 
 
-@refused(UP, DOWN)
+@equal(UP, DOWN)
 def own_class_sorted(x):
     a, b = Vec(x), Vec(x + 1)
-    best = max([a, b], key=lambda v: v.t.sum())  # refuse
+    best = max([a, b], key=lambda v: v.t.sum())
     return best.t, f"{a:q}"
 
 

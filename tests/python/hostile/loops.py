@@ -187,16 +187,16 @@ def list_of_pairs(x, n):
     return [k for k, _ in pairs], sum(t for _, t in pairs) + x
 
 
-@refused((UP, 3), (DOWN, 0))
+@equal((UP, 3), (DOWN, 0))
 def dict_grown_in_a_loop(x, n):
     found = {}
     for i in range(3):
         found[f"k{i}"] = x * i
         if i == n:
-            found["last"] = x  # refuse
+            found["last"] = x
             break
     else:
-        found["last"] = -x  # refuse
+        found["last"] = -x
     return found["last"]
 
 

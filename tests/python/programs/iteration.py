@@ -181,8 +181,7 @@ def lists_of_heads(x, n: int):
     return order, pairs, list(reversed(order)), list(enumerate(order, 1)), tuple(range(0, n, 2))
 
 
-@program({"a": randn(2), "b": randn(2)}, {"z": -randn(2)}, tags="dict input items",
-         no_row="methods of dicts")
+@program({"a": randn(2), "b": randn(2)}, {"z": -randn(2)}, tags="dict input items")
 def goes_over_a_dict(table):
     total, names = torch.zeros(2), []
     for name, value in table.items():

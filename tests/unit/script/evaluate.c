@@ -210,20 +210,20 @@ TEST(graph_values)
     check_graph("y = x + 1\nresult = y.relu()",
                 "graph():\n"
                 "  %x = placeholder[target=x]()\n"
-                "  %add = call_function[target=operator.add](%x, 1)\n"
-                "  %relu = call_method[target=relu](%add)\n");
+                "  %y = call_function[target=operator.add](%x, 1)\n"
+                "  %relu = call_method[target=relu](%y)\n");
     check_graph("a, b = x\nresult = a",
                 "graph():\n"
                 "  %x = placeholder[target=x]()\n"
                 "  %check_length = call_function[target=cfx.check_length](%x, 2)"
                 "  @ /dir/m.py:1\n"
-                "  %getitem = call_function[target=operator.getitem](%x, 0)\n"
-                "  %getitem_1 = call_function[target=operator.getitem](%x, 1)\n");
+                "  %a = call_function[target=operator.getitem](%x, 0)\n"
+                "  %b = call_function[target=operator.getitem](%x, 1)\n");
     check_graph("y = x + 1\ny += 2\nresult = not (y is y)",
                 "graph():\n"
                 "  %x = placeholder[target=x]()\n"
-                "  %add = call_function[target=operator.add](%x, 1)\n"
-                "  %add_1 = call_function[target=operator.add](%add, 2)\n");
+                "  %y = call_function[target=operator.add](%x, 1)\n"
+                "  %add = call_function[target=operator.add](%y, 2)\n");
 }
 
 /* ---- failing ------------------------------------------------------------------------------- */
@@ -345,7 +345,7 @@ TEST(out_of_memory_where_data_decides)
 
 TEST(out_of_memory)
 {
-    check(every_kind, "(([9, 3, 2], {'a': 1, 'b': [9, 3, 2], 'c': '1-2'}, 1), 3, %relu)");
+    check(every_kind, "(([9, 3, 2], {'a': 1, 'b': [9, 3, 2], 'c': '1-2'}, 1), 3, %y)");
     CHECK(test_oom_sweep(evaluate_all, (void *)every_kind) > 100);
 }
 

@@ -115,26 +115,26 @@ static cfx_status text_item(cfxi_call *c, cfx_datum text, cfx_datum key)
     return c->results[0].kind == CFX_DATUM_INVALID ? c->err->status : CFX_OK;
 }
 
-/* Where the value of this key is in a dict; *n, the number of its items, if there is none. Dicts of
- * graphs are small, and have no index. */
+/* Where the value of this key is in a dict; *n, the number of its items, if there is none. */
 static cfx_status find_key(cfxi_call *c, cfx_datum dict, cfx_datum key, size_t *at, size_t *n)
 {
     const cfx_datum *items = cfx_datum_items(dict, n);
-    if (key.kind == CFX_DATUM_LIST || key.kind == CFX_DATUM_DICT)
-        return cfxi_fail(c, CFX_E_TYPE, "unhashable type: '%s'", cfxi_rt_py_kind_of(key));
-    for (*at = 0; *at < *n; *at += 2) {
-        cfxi_truth same;
-        CFX_TRY(cfxi_rt_python_same_key(c, items[*at], key, &same));
-        if (same == CFXI_TRUE)
-            break;
-    }
-    *at = *at < *n ? *at + 1 : *n;
+    CFX_TRY(cfxi_rt_python_find_key(c, items, *n, key, at));
+    *at += *at < *n;
     return CFX_OK;
 }
 
-static cfx_status missing_key(cfxi_call *c)
+/* The message of Python's KeyError is the key. */
+static cfx_status missing_key(cfxi_call *c, cfx_datum key)
 {
-    return cfxi_fail(c, CFX_E_KEY, "the key is not in the dict");
+    cfx_buffer text;
+    cfx_buffer_init(&text, c->rt->allocator);
+    cfx_status status = cfx_datum_print(key, c->dims, cfx_buffer_sink(&text), c->err);
+    if (status == CFX_OK)
+        status = cfxi_fail(c, CFX_E_KEY, "%.*s", (int)(text.size < 200 ? text.size : 200),
+                           text.data ? text.data : "");
+    cfx_buffer_free(&text);
+    return status;
 }
 
 static bool is_container(cfx_datum d)
@@ -159,7 +159,7 @@ cfx_status cfxi_index_container_item(cfxi_call *c, cfx_datum container, cfx_datu
     else
         CFX_TRY(position(c, key, n, cfxi_rt_py_kind_of(container), "", &at));
     if (at == n)
-        return missing_key(c);
+        return missing_key(c, key);
     cfxi_rt_result_datum(c, 0, cfx_datum_retain(items[at]));
     return CFX_OK;
 }
@@ -257,7 +257,7 @@ cfx_status cfxi_index_delete_item(cfxi_call *c, cfx_datum container, cfx_datum k
     cfx_datum_items(container, &n);
     if (container.kind == CFX_DATUM_DICT) {
         CFX_TRY(find_key(c, container, key, &at, &n));
-        return at == n ? missing_key(c)
+        return at == n ? missing_key(c, key)
                        : cfxi_tensor_splice(container, at - 1, 2, NULL, 0, c->err);
     }
     if (key.kind == CFX_DATUM_SLICE)

@@ -105,19 +105,6 @@ static cfx_status collect(cfxi_call *c, cfx_datum_kind kind)
 cfx_status cfxi_rule_tuple(cfxi_call *c) { return collect(c, CFX_DATUM_TUPLE); }
 cfx_status cfxi_rule_list(cfxi_call *c) { return collect(c, CFX_DATUM_LIST); }
 
-cfx_status cfxi_rule_dict(cfxi_call *c)
-{
-    const cfx_datum d = c->args[0];
-    size_t n = 0;
-    const cfx_datum *items = cfx_datum_items(d, &n);
-    if (d.kind == CFX_DATUM_DICT)
-        return cfxi_python_give(c, cfx_datum_seq(CFX_DATUM_DICT, items, n, c->rt->allocator,
-                                                 c->err));
-    if (d.kind != CFX_DATUM_INVALID && n > 0)
-        return cfxi_fail(c, CFX_E_TYPE, "'%s' object is not a dict", cfxi_rt_py_kind_of(d));
-    return cfxi_python_give(c, cfx_datum_seq(CFX_DATUM_DICT, NULL, 0, c->rt->allocator, c->err));
-}
-
 cfx_status cfxi_rule_operator_concat(cfxi_call *c)
 {
     return cfxi_python_give(c, cfxi_rt_python_concat(c, c->args[0], c->args[1]));
@@ -294,6 +281,10 @@ cfx_status cfxi_rule_contains(cfxi_call *c)
     if (!items || a.kind == CFX_DATUM_SLICE)
         return cfxi_fail(c, CFX_E_TYPE, "argument of type '%s' is not iterable",
                          cfxi_rt_py_kind_of(a));
+    if (a.kind == CFX_DATUM_DICT && !c->infer) {
+        CFX_TRY(cfxi_rt_python_find_key(c, items, n, b, &m));
+        return cfxi_python_give(c, cfx_datum_bool(m < n));
+    }
     for (size_t i = 0; i < n && found != CFXI_TRUE; i += a.kind == CFX_DATUM_DICT ? 2 : 1) {
         cfxi_truth one;
         CFX_TRY(a.kind == CFX_DATUM_DICT ? cfxi_rt_python_same_key(c, items[i], b, &one)
