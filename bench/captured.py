@@ -1,5 +1,5 @@
-"""What captures programs from a run: cfx.capture, torch.fx, torch.jit, torch.export and torch.compile
-side by side, on the programs of tests/python/capture_programs.
+"""What captures programs from a run: cfx.capture, torch.fx, torch.jit, torch.export and
+torch.compile side by side, on the programs of tests/python/capture_programs.
 
     python bench/captured.py [--only WORD] [--tool NAME] [--json FILE] [--update] [--why]
 

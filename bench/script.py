@@ -284,7 +284,8 @@ def times(options):
         print("there is no cfx.script")
         return
     listed = SUITE.chosen(options.only)
-    both = [SUITE.results_of(tool, options.only, len(listed)) for tool in ("cfx.script", "jit.script")]
+    both = [SUITE.results_of(tool, options.only, len(listed))
+            for tool in ("cfx.script", "jit.script")]
     listed = [p for p, a, b in zip(listed, *both) if a[0] == b[0] == RIGHT]
     samples = {(p.topic, p.name): ([], []) for p in listed}
     takes = (cfx.script, torch.jit.script)

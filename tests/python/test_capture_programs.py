@@ -1,7 +1,7 @@
 """cfx.capture against eager PyTorch, on the programs of capture_programs/: captured from the first
 input, called with all of them one after the other. Results, arguments, attributes, gradients,
-aliases, globals, random states and modes are as eager PyTorch leaves them, or there is an error that
-says why; nothing is silently different. And misuse: tensors of a run that escape, capture within
+aliases, globals, random states and modes are as eager PyTorch leaves them, or an error says why;
+nothing is silently different. And misuse: tensors of a run that escape, capture within
 capture, threads."""
 import gc
 import pickle
@@ -133,8 +133,10 @@ def escaped():
 
 
 USES = {
-    "adds": lambda t: t + 1, "sums": lambda t: t.sum(), "prints": repr, "converts": lambda t: t.tolist(),
-    "asks": lambda t: bool((t > 0).all()), "sizes": lambda t: t.shape[0] + 1, "copies": lambda t: t.clone(),
+    "adds": lambda t: t + 1, "sums": lambda t: t.sum(), "prints": repr,
+    "asks": lambda t: bool((t > 0).all()),
+    "converts": lambda t: t.tolist(), "sizes": lambda t: t.shape[0] + 1,
+    "copies": lambda t: t.clone(),
     "item": lambda t: t[0].item(), "numpy": lambda t: t.numpy(), "writes": lambda t: t.add_(1),
     "joins": lambda t: torch.cat([t, torch.ones(2)]), "iterates": list, "pickles": pickle.dumps,
     "moves": lambda t: t.to(torch.float64), "calls": lambda t: nn.Linear(2, 2)(t),

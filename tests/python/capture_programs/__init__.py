@@ -1,5 +1,5 @@
-"""Programs that run Python as it is, for cfx.capture: libraries and their idioms, objects, contexts,
-state, sizes, numbers from data. They are declared as those of programs/ are, and judged here.
+"""Programs that run Python as it is, for cfx.capture: libraries and their idioms, objects,
+contexts, state, sizes, numbers from data. They are declared as those of programs/ are, and judged here.
 
 What is expected of a program (`captured=`, and `recaptured=` for recapture=True):
 
@@ -187,7 +187,7 @@ class Verdict:
     """How a captured program behaves."""
 
     said: str  # as in "captured="
-    wrong: list[str] = dataclasses.field(default_factory=list)  # silently different, or not put back
+    wrong: list[str] = dataclasses.field(default_factory=list)  # silently different, or left
     details: list[str] = dataclasses.field(default_factory=list)
 
 
@@ -223,8 +223,8 @@ def _capture(at: World, recapture: bool, verdict: Verdict) -> Any:
     after = settings(), attributes(at.made), global_data(at.module)
     for what, old, new in zip(("settings", "model", "globals"), before, after):
         verdict.wrong += _changed(old, new, f"{what} after the capture")
-    verdict.wrong += _changed({"": (given.args, given.kwargs)}, {"": (example.args, example.kwargs)},
-                              "example inputs")
+    old, new = ({"": (each.args, each.kwargs)} for each in (given, example))
+    verdict.wrong += _changed(old, new, "example inputs")
     return captured
 
 

@@ -14,7 +14,8 @@ class ModelError(ValueError):
         self.code = code
 
 
-@program((randn(2), "ok"), (randn(3), "ok"), raises=[((randn(2), "bad"), ModelError)], tags="own exception",
+@program((randn(2), "ok"), (randn(3), "ok"), raises=[((randn(2), "bad"), ModelError)],
+         tags="own exception",
          captured="guard arguments")
 def raises_own(x, word):
     if word == "bad":
@@ -22,14 +23,16 @@ def raises_own(x, word):
     return x * 2
 
 
-@program(randn(2, 3), randn(1, 3), raises=[(randn(5, 3), ValueError)], tags="raises by size", captured="guard size")
+@program(randn(2, 3), randn(1, 3), raises=[(randn(5, 3), ValueError)], tags="raises by size",
+         captured="guard size")
 def raises_by_size(x):
     if x.shape[0] > 4:
         raise ValueError(f"batch {x.shape[0]} is too big")
     return x * 2
 
 
-@program(randn(3), randn(3), raises=[(torch.tensor([-1.0, 0, 0]), RuntimeError)], tags="assert data")
+@program(randn(3), randn(3), raises=[(torch.tensor([-1.0, 0, 0]), RuntimeError)],
+         tags="assert data")
 def asserts_data(x):
     torch._assert(x.sum() > -1e9, "sum")
     if (x == -1).any():
@@ -55,48 +58,56 @@ def finally_returns(x):
         order.append("finally")
 
 
-@program((randn(3), None), (randn(4), None), (randn(3), randn(3)), tags="None or tensor", captured="guard arguments")
+@program((randn(3), None), (randn(4), None), (randn(3), randn(3)), tags="None or tensor",
+         captured="guard arguments")
 def maybe(x, bias=None):
     bias = torch.zeros_like(x) if bias is None else bias
     return x + bias
 
 
-@program(call(randn(3), randn(3)), call(randn(4), b=randn(4)), call(x=randn(4), b=randn(4)), tags="by name or place")
+@program(call(randn(3), randn(3)), call(randn(4), b=randn(4)), call(x=randn(4), b=randn(4)),
+         tags="by name or place")
 def by_name(x, b):
     return x - b
 
 
-@program(call(randn(3)), call(randn(3), 2), call(randn(3), n=2), call(randn(3), 2.0), tags="default number",
+@program(call(randn(3)), call(randn(3), 2), call(randn(3), n=2), call(randn(3), 2.0),
+         tags="default number",
          captured="guard arguments")
 def default_number(x, n=1):
     return x * n, n
 
 
-@program(call(randn(2), randn(2)), call(randn(3), randn(3)), call(randn(3)), call(randn(3), k=randn(3)), tags="args kwargs",
+@program(call(randn(2), randn(2)), call(randn(3), randn(3)), call(randn(3)),
+         call(randn(3), k=randn(3)), tags="args kwargs",
          captured="guard arguments")
 def everything(*args, **kwargs):
     return sum(args) + sum(kwargs.values())
 
 
-@program((randn(3), slice(0, 2)), (randn(4), slice(0, 2)), (randn(4), slice(1, 3)), tags="slice argument",
+@program((randn(3), slice(0, 2)), (randn(4), slice(0, 2)), (randn(4), slice(1, 3)),
+         tags="slice argument",
          captured="guard arguments")
 def slice_argument(x, s):
     return x[s]
 
 
-@program((randn(3, 4), [0, 1]), (randn(3, 4), [1, 0]), (randn(3, 4), [1]), tags="dims argument", captured="guard arguments")
+@program((randn(3, 4), [0, 1]), (randn(3, 4), [1, 0]), (randn(3, 4), [1]), tags="dims argument",
+         captured="guard arguments")
 def dims_argument(x, dims):
     return x.sum(dims), x.permute(*range(x.dim()))
 
 
-@program((randn(2, 3), "mean"), (randn(4, 3), "mean"), (randn(2, 3), "max"), tags="getattr by name", captured="guard arguments")
+@program((randn(2, 3), "mean"), (randn(4, 3), "mean"), (randn(2, 3), "max"),
+         tags="getattr by name", captured="guard arguments")
 def by_method_name(x, how):
     return getattr(x, how)()
 
 
 def patches(x, size):
     b, h, w = x.shape
-    return x.view(b, h // size, size, w // size, size).permute(0, 1, 3, 2, 4).flatten(3).flatten(1, 2)
+    x = x.view(b, h // size, size, w // size, size)
+    return x.permute(0, 1, 3, 2, 4).flatten(3).flatten(1, 2)
 
 
 @program((randn(1, 4, 4), 2), (randn(2, 8, 4), 2), (randn(1, 8, 8), 4), tags="einops-like")
@@ -157,7 +168,8 @@ def sends(x):
     return g.send(x * 2)
 
 
-@program(([randn(2), randn(2)],), ([randn(3), randn(3)],), ([randn(3)],), tags="recursion over nest", captured="guard arguments")
+@program(([randn(2), randn(2)],), ([randn(3), randn(3)],), ([randn(3)],),
+         tags="recursion over nest", captured="guard arguments")
 def nested_sum(tree):
     if isinstance(tree, torch.Tensor):
         return tree.sum()

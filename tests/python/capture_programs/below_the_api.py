@@ -6,7 +6,7 @@ import torch
 from programs import call, evaluating, ints, made, module, program, randn, training
 from torch import nn
 from torch.autograd import Function
-from torch.func import functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, vjp, vmap
+from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
@@ -227,7 +227,8 @@ def subclass_inside(x):
     return t.exp().as_subclass(torch.Tensor)
 
 
-@program(randn(3).as_subclass(Tagged), randn(5).as_subclass(Tagged), tags="tensor subclass argument")
+@program(randn(3).as_subclass(Tagged), randn(5).as_subclass(Tagged),
+         tags="tensor subclass argument")
 def subclass_argument(x):
     return x.exp().as_subclass(torch.Tensor)
 
@@ -250,7 +251,8 @@ def quantities(x):
     return torch.relu(q).value, q.unit
 
 
-@program(Quantity(randn(3), "m"), Quantity(randn(4), "m"), Quantity(randn(3), "s"), tags="torch_function argument",
+@program(Quantity(randn(3), "m"), Quantity(randn(4), "m"), Quantity(randn(3), "s"),
+         tags="torch_function argument",
          captured="guard arguments")
 def takes_quantity(q):
     return torch.exp(q).value
@@ -276,19 +278,22 @@ def compiled_inside():
 @made(randn(3, 4), randn(2, 4), tags="scripted module inside",
          captured="refused is_inference")
 def jit_inside():
-    return nn.Sequential(nn.Linear(4, 4), torch.jit.script(nn.Sequential(nn.Linear(4, 4), nn.ReLU())))
+    inner = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+    return nn.Sequential(nn.Linear(4, 4), torch.jit.script(inner))
 
 
 @made(randn(3, 4), randn(2, 4), tags="graph module inside")
 def fx_inside():
-    return nn.Sequential(nn.Linear(4, 4), torch.fx.symbolic_trace(nn.Sequential(nn.Linear(4, 4), nn.ReLU())))
+    inner = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+    return nn.Sequential(nn.Linear(4, 4), torch.fx.symbolic_trace(inner))
 
 
 @made(randn(3, 4), randn(2, 4), tags="cfx graph module inside")
 def cfx_inside():
     import cfx
 
-    return nn.Sequential(nn.Linear(4, 4), cfx.symbolic_trace(nn.Sequential(nn.Linear(4, 4), nn.ReLU())))
+    inner = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+    return nn.Sequential(nn.Linear(4, 4), cfx.symbolic_trace(inner))
 
 
 @made(randn(3, 4), randn(2, 4), tags="captured module inside",

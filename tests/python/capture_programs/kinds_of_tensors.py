@@ -22,7 +22,8 @@ def complex_item(z):
     return z.item() * 2, abs(z.item())
 
 
-@program((randn(2), 2 + 1j), (randn(3), 2 + 1j), (randn(3), 1j), tags="complex argument", captured="guard arguments")
+@program((randn(2), 2 + 1j), (randn(3), 2 + 1j), (randn(3), 1j), tags="complex argument",
+         captured="guard arguments")
 def complex_argument(x, c):
     return x * c
 
@@ -37,7 +38,8 @@ def promotes(x):
     return x / 2, x // 2, x * 1.5, x + True, x.sum().dtype, torch.result_type(x, 1.0)
 
 
-@program(torch.tensor([1, 200], dtype=torch.uint8), torch.tensor([255, 0, 3], dtype=torch.uint8), tags="uint8 overflow")
+@program(torch.tensor([1, 200], dtype=torch.uint8), torch.tensor([255, 0, 3], dtype=torch.uint8),
+         tags="uint8 overflow")
 def overflows(x):
     return x + 100, x.float() / 255, ~x, x << 1
 
@@ -76,7 +78,8 @@ def quantizes(x):
     return q.dequantize() * 2, q.int_repr(), q.q_scale()
 
 
-@program((randn(2), randn(3)), (randn(1), randn(4)), tags="nested tensor", captured="refused NestedTensor")
+@program((randn(2), randn(3)), (randn(1), randn(4)), tags="nested tensor",
+         captured="refused NestedTensor")
 def nested(a, b):
     return (torch.nested.nested_tensor([a, b]) * 2).to_padded_tensor(0.0)
 

@@ -1,5 +1,5 @@
-"""What Python's library offers, around tensors: functools, itertools, enum, abc, logging and others,
-as models use them."""
+"""What Python's library offers, around tensors: functools, itertools, enum, abc, logging and
+others, as models use them."""
 import abc
 import collections
 import contextlib
@@ -176,7 +176,8 @@ def groups_by_size(parts):
     return {k: sum(p.sum() for p in g) for k, g in itertools.groupby(ordered, lambda p: p.size(0))}
 
 
-@program((randn(3), randn(3), randn(3)), (randn(4), randn(4)), (randn(3),), tags="combinations varargs",
+@program((randn(3), randn(3), randn(3)), (randn(4), randn(4)), (randn(3),),
+         tags="combinations varargs",
          captured="guard arguments")
 def all_pairs(*xs):
     return [a @ b for a, b in itertools.combinations(xs, 2)]
@@ -251,7 +252,8 @@ def logs_at_debug(x):
     return x * 2
 
 
-@program(randn(2, 3), randn(2, 3, seed=2), randn(4, 3), tags="logging fstring", captured="guard size")
+@program(randn(2, 3), randn(2, 3, seed=2), randn(4, 3), tags="logging fstring",
+         captured="guard size")
 def logs_with_fstring(x):
     log.debug(f"shape {tuple(x.shape)}")
     return x * 2
@@ -312,7 +314,8 @@ def tries_shapes(x):
         return x.t()
 
 
-@program(randn(6), randn(9), randn(3), tags="try size", captured="raises is invalid for input of size 9")
+@program(randn(6), randn(9), randn(3), tags="try size",
+         captured="raises is invalid for input of size 9")
 def tries_sizes(x):
     try:
         return x.view(2, -1)

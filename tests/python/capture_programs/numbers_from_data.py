@@ -62,7 +62,8 @@ def splits_by_data(lengths, x):
     return torch.split(x, lengths.tolist())
 
 
-@program((ints(0, 2), randn(3, 2)), (ints(1, 1), randn(3, 2)), tags="tensor as index in python list", captured="equal")
+@program((ints(0, 2), randn(3, 2)), (ints(1, 1), randn(3, 2)),
+         tags="tensor as index in python list", captured="equal")
 def index_of_list(ids, x):
     rows = list(x.unbind(0)[:3])
     return [rows[i] for i in ids]
@@ -89,7 +90,8 @@ def each_unique(x):
     return {int(v): (x == v).sum() for v in x.unique()}
 
 
-@program((randn(4, 2), ints(0, 1, 1, 0)), (randn(4, 2), ints(1, 1, 1, 1)), (randn(2, 2), ints(0, 0)), tags="mask index",
+@program((randn(4, 2), ints(0, 1, 1, 0)), (randn(4, 2), ints(1, 1, 1, 1)),
+         (randn(2, 2), ints(0, 0)), tags="mask index",
          captured="guard size")
 def masked_mean(x, mask):
     chosen = x[mask.bool()]
@@ -200,7 +202,8 @@ def numpy_argument(x, a):
     return x + torch.from_numpy(a)
 
 
-@program((randn(3), np.int64(2)), (randn(4), np.int64(3)), tags="numpy int", captured="guard arguments")
+@program((randn(3), np.int64(2)), (randn(4), np.int64(3)), tags="numpy int",
+         captured="guard arguments")
 def numpy_int(x, n):
     return x.repeat(n), torch.zeros(n)
 
@@ -242,7 +245,8 @@ def repr_of_tensor(x):
     return f"{x.sign()}"
 
 
-@program(torch.tensor([3.0, 4.0]), torch.tensor([6.0, 8.0]), torch.tensor([0.0, 0.0]), tags="clip by norm item")
+@program(torch.tensor([3.0, 4.0]), torch.tensor([6.0, 8.0]), torch.tensor([0.0, 0.0]),
+         tags="clip by norm item")
 def clips(x):
     norm = x.norm().item()
     scale = 1.0 if norm == 0 else min(1.0, 5.0 / norm)
@@ -264,7 +268,8 @@ def packs(x, lengths):
     return out, n
 
 
-@program(([randn(2), randn(3)],), ([randn(4), randn(1)],), ([randn(4)],), tags="pad_sequence", captured="guard arguments")
+@program(([randn(2), randn(3)],), ([randn(4), randn(1)],), ([randn(4)],), tags="pad_sequence",
+         captured="guard arguments")
 def pads(xs):
     return nn.utils.rnn.pad_sequence(xs, batch_first=True)
 

@@ -34,7 +34,8 @@ def filled(batch, length):
     return cache
 
 
-@module((randn(2, 1, 4), filled(2, 3)), (randn(2, 1, 4), filled(2, 5)), (randn(1, 2, 4), filled(1, 3)),
+@module((randn(2, 1, 4), filled(2, 3)), (randn(2, 1, 4), filled(2, 5)),
+        (randn(1, 2, 4), filled(1, 3)),
         tags="cache argument")
 class AttendsCache(nn.Module):
     def __init__(self):
@@ -48,7 +49,8 @@ class AttendsCache(nn.Module):
         return scores.softmax(-1) @ v, cache
 
 
-@program((randn(2, 1, 4), KeyValueCache()), (randn(2, 3, 4), KeyValueCache()), (randn(2, 1, 4), filled(2, 2)),
+@program((randn(2, 1, 4), KeyValueCache()), (randn(2, 3, 4), KeyValueCache()),
+         (randn(2, 1, 4), filled(2, 2)),
          tags="empty cache")
 def fills_cache(x, cache):
     cache.update(0, x, x + 1)
@@ -120,12 +122,14 @@ class Typed(typing.NamedTuple):
     name: str = "a"
 
 
-@program(Pair(randn(2), randn(2)), Pair(randn(4), randn(4)), Pair(randn(1), randn(1)), tags="namedtuple")
+@program(Pair(randn(2), randn(2)), Pair(randn(4), randn(4)), Pair(randn(1), randn(1)),
+         tags="namedtuple")
 def swaps_pair(pair):
     return pair._replace(left=pair.right * 2, right=pair.left)
 
 
-@program(Typed(randn(2)), Typed(randn(3), 3.0), Typed(randn(3), 3.0, "b"), tags="NamedTuple default",
+@program(Typed(randn(2)), Typed(randn(3), 3.0), Typed(randn(3), 3.0, "b"),
+         tags="NamedTuple default",
          captured="guard arguments")
 def typed_tuple(t):
     return Typed(t.x * t.scale, t.scale * 2, t.name)
@@ -288,7 +292,8 @@ class GivesParameter(nn.Module):
 SHARED = randn(6)
 
 
-@program((SHARED, SHARED), (randn(6), randn(6)), tags="same tensor twice written", captured="guard arguments")
+@program((SHARED, SHARED), (randn(6), randn(6)), tags="same tensor twice written",
+         captured="guard arguments")
 def writes_alias(a, b):
     a.add_(1)
     return a + b
@@ -315,7 +320,8 @@ def identity_decides(xs):
 TWICE = [randn(2)]
 
 
-@program(([TWICE, TWICE],), ([[randn(2)], [randn(2)]],), tags="same list twice", captured="guard arguments")
+@program(([TWICE, TWICE],), ([[randn(2)], [randn(2)]],), tags="same list twice",
+         captured="guard arguments")
 def appends_alias(lists):
     lists[0].append(lists[0][0] + 1)
     return len(lists[1])
@@ -350,7 +356,8 @@ def user_list(items):
     return items[-1]
 
 
-@program(collections.deque([randn(2), randn(2)], maxlen=2), collections.deque([randn(3), randn(3)], maxlen=2),
+@program(collections.deque([randn(2), randn(2)], maxlen=2),
+         collections.deque([randn(3), randn(3)], maxlen=2),
          tags="deque maxlen")
 def pushes_deque(items):
     items.append(items[0] + items[1])
@@ -381,19 +388,22 @@ def kinds_of_number(x, n):
     return torch.arange(3) * n, type(n).__name__
 
 
-@program((randn(2, 2), "ij,jk->ik"), (randn(3, 3), "ij,jk->ik"), (randn(2, 2), "ij,kj->ik"), tags="string einsum",
+@program((randn(2, 2), "ij,jk->ik"), (randn(3, 3), "ij,jk->ik"), (randn(2, 2), "ij,kj->ik"),
+         tags="string einsum",
          captured="guard arguments")
 def einsum_by_string(x, spec):
     return torch.einsum(spec, x, x)
 
 
-@program((randn(3), torch.float16), (randn(4), torch.float16), (randn(3), torch.float64), tags="dtype argument",
+@program((randn(3), torch.float16), (randn(4), torch.float16), (randn(3), torch.float64),
+         tags="dtype argument",
          captured="guard arguments")
 def casts(x, dtype):
     return x.to(dtype)
 
 
-@program((randn(3), len), (randn(4), len), (randn(3), id), tags="function argument", captured="guard arguments")
+@program((randn(3), len), (randn(4), len), (randn(3), id), tags="function argument",
+         captured="guard arguments")
 def calls_argument(x, fn):
     return fn([x, x]) * x if fn is len else x
 

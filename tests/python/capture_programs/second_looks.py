@@ -1,5 +1,5 @@
-"""Where something is easily lost: hooks of the whole model, overridden calls, effects before a check
-that fails, clocks, tensors made of tensors, settings that change between calls."""
+"""Where something is easily lost: hooks of the whole model, overridden calls, effects before a
+check that fails, clocks, tensors made of tensors, settings that change between calls."""
 import contextlib
 import copy
 import time
@@ -42,7 +42,8 @@ def root_pre_hook():
          defect="hooks of the whole model are skipped")
 def root_pre_hook_keywords():
     model = Shifted()
-    model.register_forward_pre_hook(lambda m, a, k: (a, {"scale": k["scale"] * 10}), with_kwargs=True)
+    model.register_forward_pre_hook(lambda m, a, k: (a, {"scale": k["scale"] * 10}),
+                                    with_kwargs=True)
     return model
 
 
@@ -61,7 +62,8 @@ def own_forward():
     return model
 
 
-@program((randn(3), 1.0), (-randn(3), 1.0), (randn(3), 2.0), tags="input written before a check fails", mutates=True)
+@program((randn(3), 1.0), (-randn(3), 1.0), (randn(3), 2.0),
+         tags="input written before a check fails", mutates=True)
 def writes_then_asks(x, f):
     x.add_(f)
     words = str((x.sum() > 0).tolist())
@@ -174,7 +176,8 @@ def copies(x):
     return y * 2
 
 
-@module(training(randn(2, 3)), training(randn(4, 3)), training(randn(2, 3)), tags="optimizer inside",
+@module(training(randn(2, 3)), training(randn(4, 3)), training(randn(2, 3)),
+        tags="optimizer inside",
          captured="refused backward",
          defect="backward on parameters is dropped, and .grad is left")
 class Optimizes(nn.Module):
@@ -258,7 +261,8 @@ def reads_global(x):
     return x * LIMITS["scale"]
 
 
-@program((torch.zeros(2, 3), 0), (torch.zeros(2, 3), 1), tags="ragged results", captured="guard size")
+@program((torch.zeros(2, 3), 0), (torch.zeros(2, 3), 1), tags="ragged results",
+         captured="guard size")
 def rank_by_number(x, n):
     return x if n == 0 else x.unsqueeze(0)
 

@@ -23,7 +23,8 @@ def captured_one(x):
     return x + torch.ones(x.shape[0], 1), x.expand(x.shape[0], 3)
 
 
-@program((randn(1, 3), randn(4, 3)), (randn(4, 3), randn(4, 3)), (randn(4, 3), randn(1, 3)), tags="broadcast one")
+@program((randn(1, 3), randn(4, 3)), (randn(4, 3), randn(4, 3)), (randn(4, 3), randn(1, 3)),
+         tags="broadcast one")
 def broadcasts(a, b):
     return a + b
 
@@ -52,7 +53,8 @@ def compares_sizes(a, b):
     return a @ b if a.shape[1] == b.shape[0] else a.sum() + b.sum()
 
 
-@program((randn(3), randn(3)), (randn(5), randn(5)), (randn(5), randn(4)), tags="shape equals shape",
+@program((randn(3), randn(3)), (randn(5), randn(5)), (randn(5), randn(4)),
+         tags="shape equals shape",
          captured="guard size")
 def same_shape(a, b):
     if a.shape != b.shape:
@@ -114,7 +116,8 @@ def keeps_layout(x):
     return (x * 2).stride(), x.t().contiguous().stride()
 
 
-@program(randn(2, 3, 4, 4), randn(2, 3, 4, 4).to(memory_format=torch.channels_last), tags="channels_last")
+@program(randn(2, 3, 4, 4), randn(2, 3, 4, 4).to(memory_format=torch.channels_last),
+         tags="channels_last")
 def channels(x):
     y = x.contiguous(memory_format=torch.channels_last)
     return y.is_contiguous(memory_format=torch.channels_last), y * 2
@@ -216,12 +219,14 @@ def squeezes(x):
     return x.squeeze()
 
 
-@program((randn(2, 5), 3), (randn(2, 5), 2), (randn(2, 5), 9), tags="number clamps size", captured="guard size")
+@program((randn(2, 5), 3), (randn(2, 5), 2), (randn(2, 5), 9), tags="number clamps size",
+         captured="guard size")
 def top(x, k):
     return x.topk(min(k, x.shape[1])).values
 
 
-@program((randn(6), 2), (randn(6), 3), (randn(6), 4), tags="assert size", raises=[((randn(6), 5), AssertionError)],
+@program((randn(6), 2), (randn(6), 3), (randn(6), 4), tags="assert size",
+         raises=[((randn(6), 5), AssertionError)],
          captured="guard size")
 def asserts(x, n):
     assert x.shape[0] % 3 == 0 or n != 5, "never"
@@ -229,13 +234,15 @@ def asserts(x, n):
     return x * n
 
 
-@program((randn(3), 2.0), (randn(3), 0.0), (randn(3), float("nan")), (randn(3), float("inf")), tags="nan number",
+@program((randn(3), 2.0), (randn(3), 0.0), (randn(3), float("nan")), (randn(3), float("inf")),
+         tags="nan number",
          captured="guard size")
 def divides_unless_zero(x, f):
     return x / f if f else x
 
 
-@program((randn(3), 1.0), (randn(3), float("nan")), (randn(3), 3.0), tags="nan compared", captured="guard size")
+@program((randn(3), 1.0), (randn(3), float("nan")), (randn(3), 3.0), tags="nan compared",
+         captured="guard size")
 def not_less(x, f):
     return x if not f < 2 else -x
 
@@ -305,7 +312,8 @@ class Pyramid(nn.Module):
         return F.pad(x + up, (0, pad)), pad
 
 
-@program((randn(2, 5, 4), ints(3, 5)), (randn(2, 7, 4), ints(7, 1)), (randn(1, 5, 4), ints(2)), tags="lengths mask")
+@program((randn(2, 5, 4), ints(3, 5)), (randn(2, 7, 4), ints(7, 1)), (randn(1, 5, 4), ints(2)),
+         tags="lengths mask")
 def masks_lengths(x, lengths):
     mask = torch.arange(x.shape[1])[None] < lengths[:, None]
     return (x * mask[..., None]).sum(1) / lengths[:, None]

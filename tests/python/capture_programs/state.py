@@ -74,7 +74,8 @@ class LastTwo(nn.Module):
         return sum(self.seen)
 
 
-@module(randn(2, 3), randn(2, 3, seed=1), randn(4, 3), randn(4, 5), tags="cache by shape", captured="guard size")
+@module(randn(2, 3), randn(2, 3, seed=1), randn(4, 3), randn(4, 5), tags="cache by shape",
+        captured="guard size")
 class ShapeCache(nn.Module):
     def __init__(self):
         super().__init__()
@@ -221,7 +222,8 @@ def spectral():
     return nn.Sequential(parametrizations.spectral_norm(nn.Linear(3, 3)))
 
 
-@made(training(randn(2, 3)), training(randn(4, 3)), evaluating(randn(4, 3)), tags="old spectral_norm")
+@made(training(randn(2, 3)), training(randn(4, 3)), evaluating(randn(4, 3)),
+      tags="old spectral_norm")
 def old_spectral():
     return nn.Sequential(torch.nn.utils.spectral_norm(nn.Linear(3, 3)))
 
@@ -247,7 +249,8 @@ class Tied(nn.Module):
         return self.head(self.embed(ids))
 
 
-@module(training(randn(4, 3)), training(randn(2, 3)), evaluating(randn(2, 3)), training(randn(6, 3)),
+@module(training(randn(4, 3)), training(randn(2, 3)), evaluating(randn(2, 3)),
+        training(randn(6, 3)),
         tags="batch norm momentum")
 class Norms(nn.Module):
     def __init__(self):
@@ -258,7 +261,8 @@ class Norms(nn.Module):
         return self.b(self.a(x))
 
 
-@module(training(randn(4, 3)), training(randn(2, 3)), evaluating(randn(2, 3)), tags="functional batch norm")
+@module(training(randn(4, 3)), training(randn(2, 3)), evaluating(randn(2, 3)),
+        tags="functional batch norm")
 class FunctionalNorm(nn.Module):
     def __init__(self):
         super().__init__()
@@ -454,7 +458,8 @@ class Settable(nn.Module):
         return x * self.scale
 
 
-@module((randn(1, 3), None), (randn(1, 3), randn(1, 3)), (randn(2, 3), randn(2, 3)), tags="optional state",
+@module((randn(1, 3), None), (randn(1, 3), randn(1, 3)), (randn(2, 3), randn(2, 3)),
+        tags="optional state",
         captured="guard arguments")
 class OptionalState(nn.Module):
     def __init__(self):

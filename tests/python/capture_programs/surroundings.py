@@ -110,7 +110,8 @@ def double_inside(x):
         return x + torch.ones(x.shape[0]), torch.zeros(2)
 
 
-@program(randn(3), within(lambda: default_dtype(torch.float64), randn(3)), tags="default dtype outside")
+@program(randn(3), within(lambda: default_dtype(torch.float64), randn(3)),
+         tags="default dtype outside")
 def ones_of_default(x):
     return x + torch.ones(x.shape[0]), torch.tensor([1.5])
 
@@ -192,7 +193,8 @@ def numpy_random(x):
     return x + torch.from_numpy(np.random.rand(3).astype("float32")).sum()
 
 
-@module(training(randn(3, 4)), training(randn(3, 4)), evaluating(randn(5, 4)), training(randn(1, 4)),
+@module(training(randn(3, 4)), training(randn(3, 4)), evaluating(randn(5, 4)),
+        training(randn(1, 4)),
         tags="dropout training")
 class Drops(nn.Module):
     def __init__(self):
@@ -203,7 +205,8 @@ class Drops(nn.Module):
         return F.dropout(self.drop(self.fc(x)), 0.3, self.training)
 
 
-@module(evaluating(randn(3, 4)), training(randn(3, 4)), evaluating(randn(5, 4)), tags="stochastic depth")
+@module(evaluating(randn(3, 4)), training(randn(3, 4)), evaluating(randn(5, 4)),
+        tags="stochastic depth")
 class StochasticDepth(nn.Module):
     def __init__(self):
         super().__init__()

@@ -55,7 +55,8 @@ def fills(x, found):
     found.setdefault("n", x.shape[0])
 
 
-@program((randn(2), [3, 1, 2]), (randn(3), [5, 4, 9]), tags="list of numbers sorted", mutates=True, captured="guard size")
+@program((randn(2), [3, 1, 2]), (randn(3), [5, 4, 9]), tags="list of numbers sorted", mutates=True,
+         captured="guard size")
 def sorts_numbers(x, items):
     items.sort()
     return x * items[0]
