@@ -1,6 +1,6 @@
 """Programs that run Python as it is, for cfx.capture: libraries and their idioms, objects,
-contexts, state, sizes, numbers from data. They are declared as those of programs/ are; how they are judged is
-here, too.
+contexts, state, sizes, numbers from data. They are declared as those of programs/ are; how they
+are judged is here, too.
 
 What is expected of a program (`captured=`, and `recaptured=` for recapture=True):
 
