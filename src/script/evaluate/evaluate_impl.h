@@ -13,11 +13,10 @@
  *     comprehend.c        comprehensions
  *     assign.c            targets of assignments
  *     evaluate_call.c     calls
- *     parameters.c        arguments bound to parameters
  *     special_builtins.c  builtin functions that need the evaluator
  *     type_questions.c    those that ask for types and attributes
  *     chosen_call.c       calls of an item that data selects
- *     function.c          def, lambda, class
+ *     function.c          def, lambda, class; arguments bound to parameters
  *     match_statement.c   match
  *     try_with.c          try, with, raise, assert
  *     may_raise.c         what nodes may raise when the graph runs
@@ -466,7 +465,7 @@ bool cfxi_eval_manager_catches(cfx_evaluator *ev, cfx_object *manager, cfx_objec
 bool cfxi_eval_has_source(cfx_evaluator *ev, cfx_object *f);
 cfxi_flow cfxi_eval_assert(cfx_evaluator *ev, const cfxi_Assert *a);
 
-/* ---- calls (evaluate_call.c, parameters.c, special_builtins.c) ----------------------------- */
+/* ---- calls (evaluate_call.c, function.c, special_builtins.c) ------------------------------- */
 
 /* Calls anything. NULL: failed, or ev->raised is set by a `raise` inside. */
 cfx_object *cfxi_eval_call(cfx_evaluator *ev, cfx_object *f, cfx_call_args args);
