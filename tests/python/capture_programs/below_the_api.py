@@ -52,8 +52,7 @@ def vmaps_size(x):
     return vmap(lambda row: row * row.shape[0] + row.sum() / x.shape[0])(x)
 
 
-@module(randn(3, 4), randn(5, 4), tags="functional_call",
-         captured="refused The stateless API")
+@module(randn(3, 4), randn(5, 4), tags="functional_call")
 class Hyper(nn.Module):
     def __init__(self):
         super().__init__()
