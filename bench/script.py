@@ -24,6 +24,7 @@ import subprocess
 import sys
 import time
 import warnings
+from concurrent import futures
 from pathlib import Path
 
 import torch
@@ -126,10 +127,11 @@ def said(e):
     return f"{type(e).__name__}: {lines[0][:200] if lines else ''}"
 
 
-def judge_one(program, captured):
+def judge_one(suite, program, captured):
     if isinstance(captured, Exception):
         return REFUSED, said(captured)
-    want, got = (programs.run(c, program.calls) for c in (program.make(), captured))
+    eager = suite.fresh(program)
+    want, got = suite.run(eager.make(), eager.calls), suite.run(captured, program.calls)
     found = [(i, a, b, programs.disagreement(a, b, exact=False, words=False))
              for i, (a, b) in enumerate(zip(want, got))]
     for i, a, b, why in found:
@@ -143,52 +145,84 @@ def too_long(*_):
     raise TimeoutError(f"more than {LONGEST} seconds")
 
 
-def judge(tool, program):
-    """The best of what the tool can do: a verdict, and why."""
-    found = []
-    signal.signal(signal.SIGALRM, too_long)
-    signal.alarm(LONGEST)
-    try:
-        for captured in TOOLS[tool](program, program.calls[0].copy()):
-            found.append(judge_one(program, captured))
-            if found[-1][0] == RIGHT:
-                break
-    except Exception as e:
-        found.append((REFUSED, said(e)))
-    finally:
-        signal.alarm(0)
-    return min(found, key=lambda f: VERDICTS.index(f[0]))
+class Suite:
+    """Programs and the tools that capture them. `fresh` gives a program that nothing has touched,
+    `run` makes its calls; `places` are the tables of docs/capture.md: counts and the whole list."""
+
+    def __init__(self, load, tools, file, places, run=programs.run, fresh=lambda program: program):
+        self.load, self.tools, self.file, self.places = load, tools, file, places
+        self.run, self.fresh = run, fresh
+
+    def judge(self, tool, program):
+        """The best of what the tool can do: a verdict, and why."""
+        found = []
+        program = self.fresh(program)
+        signal.signal(signal.SIGALRM, too_long)
+        signal.alarm(LONGEST)
+        try:
+            for captured in self.tools[tool](program, program.calls[0].copy()):
+                found.append(judge_one(self, program, captured))
+                if found[-1][0] == RIGHT:
+                    break
+        except Exception as e:
+            found.append((REFUSED, said(e)))
+        finally:
+            signal.alarm(0)
+        return min(found, key=lambda f: VERDICTS.index(f[0]))
+
+    def chosen(self, only):
+        return [p for p in self.load() if only in f"{p.topic}.{p.name}"]
+
+    def worker(self, tool, only, start):
+        """Prints a line for each program, from `start` on."""
+        for number, program in enumerate(self.chosen(only)):
+            if number >= start:
+                print(json.dumps([number, *self.judge(tool, program)]), flush=True)
+                if hasattr(torch, "_dynamo"):
+                    torch._dynamo.reset()
+
+    def results_of(self, tool, only, total):
+        """In a process of its own, which is started again behind a program that ends it."""
+        if tool.startswith("cfx.") and not hasattr(cfx, tool[4:]):
+            return None
+        found = {}
+        while len(found) < total:
+            command = [sys.executable, "-W", "ignore", self.file, "--worker", tool, str(len(found))]
+            done = subprocess.run([*command, "--only", only], stdout=subprocess.PIPE, text=True,
+                                  stderr=subprocess.DEVNULL)
+            for line in done.stdout.splitlines():
+                if line.startswith("["):
+                    number, verdict, why = json.loads(line)
+                    found[number] = verdict, why
+            if len(found) < total and done.returncode:
+                found[len(found)] = ENDS, f"ended the process with {done.returncode}"
+        return [found[i] for i in range(total)]
+
+    def capture(self, options):
+        listed = self.chosen(options.only)
+        tools = [options.tool] if options.tool else list(self.tools)
+        with futures.ThreadPoolExecutor(options.jobs) as pool:
+            found = pool.map(lambda tool: self.results_of(tool, options.only, len(listed)), tools)
+        results = dict(zip(tools, found))
+        print(summary(listed, results))
+        if options.why:
+            for tool, found in results.items():
+                for program, (verdict, why) in zip(listed, found or ()):
+                    if verdict != RIGHT:
+                        print(f"{tool:10} {verdict:5} {program.topic}.{program.name}: {why}")
+        if options.json:
+            named = {tool: dict(zip((f"{p.topic}.{p.name}" for p in listed), found or ()))
+                     for tool, found in results.items()}
+            Path(options.json).write_text(json.dumps(named, indent=1) + "\n")
+        if options.update:
+            page = ROOT / "docs/capture.md"
+            text = between(page.read_text(), self.places[0], summary(listed, results))
+            if self.places[1]:
+                text = between(text, self.places[1], full_list(listed, results))
+            page.write_text(text)
 
 
-def chosen(only):
-    return [p for p in programs.load_all() if only in f"{p.topic}.{p.name}"]
-
-
-def worker(tool, only, start):
-    """Prints a line for each program, from `start` on."""
-    for number, program in enumerate(chosen(only)):
-        if number >= start:
-            print(json.dumps([number, *judge(tool, program)]), flush=True)
-            if hasattr(torch, "_dynamo"):
-                torch._dynamo.reset()
-
-
-def results_of(tool, only, total):
-    """In a process of its own, which is started again behind a program that ends it."""
-    if tool == "cfx.script" and not hasattr(cfx, "script"):
-        return None
-    found = {}
-    while len(found) < total:
-        command = [sys.executable, "-W", "ignore", __file__, "--worker", tool, str(len(found))]
-        done = subprocess.run([*command, "--only", only], stdout=subprocess.PIPE, text=True,
-                              stderr=subprocess.DEVNULL)
-        for line in done.stdout.splitlines():
-            if line.startswith("["):
-                number, verdict, why = json.loads(line)
-                found[number] = verdict, why
-        if len(found) < total and done.returncode:
-            found[len(found)] = ENDS, f"ended the process with {done.returncode}"
-    return [found[i] for i in range(total)]
+SUITE = Suite(programs.load_all, TOOLS, __file__, ("counts", "programs"))
 
 
 # ---- tables
@@ -231,26 +265,6 @@ def between(text, name, new):
     return pattern.sub(lambda m: f"{m[1]}\n{new}\n\n{m[2]}", text)
 
 
-def capture(options):
-    listed = chosen(options.only)
-    tools = [options.tool] if options.tool else list(TOOLS)
-    results = {tool: results_of(tool, options.only, len(listed)) for tool in tools}
-    print(summary(listed, results))
-    if options.why:
-        for tool, found in results.items():
-            for program, (verdict, why) in zip(listed, found or ()):
-                if verdict != RIGHT:
-                    print(f"{tool:10} {verdict:5} {program.topic}.{program.name}: {why}")
-    if options.json:
-        named = {tool: dict(zip((f"{p.topic}.{p.name}" for p in listed), found or ()))
-                 for tool, found in results.items()}
-        Path(options.json).write_text(json.dumps(named, indent=1) + "\n")
-    if options.update:
-        page = ROOT / "docs/capture.md"
-        text = between(page.read_text(), "counts", summary(listed, results))
-        page.write_text(between(text, "programs", full_list(listed, results)))
-
-
 # ---- how long it takes
 
 
@@ -269,8 +283,9 @@ def times(options):
     if not hasattr(cfx, "script"):
         print("there is no cfx.script")
         return
-    listed = chosen(options.only)
-    both = [results_of(tool, options.only, len(listed)) for tool in ("cfx.script", "jit.script")]
+    listed = SUITE.chosen(options.only)
+    both = [SUITE.results_of(tool, options.only, len(listed))
+            for tool in ("cfx.script", "jit.script")]
     listed = [p for p, a, b in zip(listed, *both) if a[0] == b[0] == RIGHT]
     samples = {(p.topic, p.name): ([], []) for p in listed}
     takes = (cfx.script, torch.jit.script)
@@ -297,25 +312,38 @@ def times(options):
           f"geometric mean, {min(ratios):.1f}x to {max(ratios):.1f}x for one")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+def options_of(doc, tools):
+    """The options that scripts with a suite have."""
+    parser = argparse.ArgumentParser(description=doc.split("\n\n")[0])
     parser.add_argument("--only", default="", help="programs whose name has this in it")
-    parser.add_argument("--tool", choices=TOOLS)
+    parser.add_argument("--tool", choices=tools)
     parser.add_argument("--json", help="write all verdicts to this file")
     parser.add_argument("--update", action="store_true", help="write the tables of docs/capture.md")
     parser.add_argument("--why", action="store_true")
-    parser.add_argument("--times", action="store_true")
-    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--jobs", type=int, default=1, help="tools that run at the same time")
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    return parser
+
+
+def start(suite, options):
     warnings.simplefilter("ignore")
     if options.worker:
         os.environ.setdefault("TORCH_LOGS", "-all")
-        worker(options.worker[0], options.only, int(options.worker[1]))
-    elif options.times:
+        suite.worker(options.worker[0], options.only, int(options.worker[1]))
+    else:
+        suite.capture(options)
+
+
+def main():
+    parser = options_of(__doc__, TOOLS)
+    parser.add_argument("--times", action="store_true")
+    parser.add_argument("--repeats", type=int, default=7)
+    options = parser.parse_args()
+    if options.times:
+        warnings.simplefilter("ignore")
         times(options)
     else:
-        capture(options)
+        start(SUITE, options)
 
 
 if __name__ == "__main__":

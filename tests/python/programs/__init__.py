@@ -4,8 +4,11 @@ Each has several inputs, which take different ways through it and have other siz
 topic; what it holds is declared by @program (a function), @module (a class of modules) and @made (a
 function that makes the program). The decorated thing stays what it was.
 """
+import collections
+import contextlib
 import copy
 import dataclasses
+import enum
 import importlib.util
 import sys
 import types
@@ -26,6 +29,8 @@ class Call:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     raises: type[BaseException] | None = None  # what the call must raise
+    mode: bool | None = None  # train(mode) is called before
+    within: Any = None  # makes a context that the call is in
 
     def copy(self) -> "Call":
         return copy.deepcopy(self)
@@ -33,6 +38,19 @@ class Call:
 
 def call(*args: Any, **kwargs: Any) -> Call:
     return Call(args, kwargs)
+
+
+def training(*args: Any, **kwargs: Any) -> Call:
+    return Call(args, kwargs, mode=True)
+
+
+def evaluating(*args: Any, **kwargs: Any) -> Call:
+    return Call(args, kwargs, mode=False)
+
+
+def within(context: Any, *args: Any, **kwargs: Any) -> Call:
+    """A call in a context, which `context()` makes."""
+    return Call(args, kwargs, within=context)
 
 
 def _call(given: Any) -> Call:
@@ -56,6 +74,9 @@ class Program:
     base: bool  # it raises classes of its own, of which a graph knows the builtin base class only
     mutates: bool  # it writes to its inputs
     train: bool
+    captured: str  # what cfx.capture does with it: see tests/python/test_capture_programs.py
+    recaptured: str  # and with recapture=True; "" if that makes it equal
+    defect: str  # what is known to be wrong with it
 
     def make(self) -> Any:
         """A new object, always with the same parameters."""
@@ -65,12 +86,13 @@ class Program:
 
 
 def _declare(new, where, name, inputs, tags="", raises=(), no_row="", local="", refused="",
-             wraps=(), base=False, mutates=False, train=False):
+             wraps=(), base=False, mutates=False, train=False, captured="equal", recaptured="",
+             defect=""):
     module = sys.modules[where]
     calls = [_call(given) for given in inputs]
     calls += [dataclasses.replace(_call(given), raises=error) for given, error in raises]
     found = Program(name, module.TOPIC, new, tuple(calls), tuple(tags.split()), no_row, local,
-                    refused, tuple(wraps), base, mutates, train)
+                    refused, tuple(wraps), base, mutates, train, captured, recaptured, defect)
     module.PROGRAMS.append(found)
 
 
@@ -105,13 +127,14 @@ def made(*inputs, **options):
     return declare
 
 
-def load(topic: str, again: str = "") -> list[Program]:
+def load(topic: str, again: str = "", package: str = __name__) -> list[Program]:
     """The programs of a file. With `again`, a suffix for the name of the Python module, the file is
     executed once more: all functions and classes are new objects, which no cache has seen."""
-    name = f"{__name__}.{topic}{again}"
+    name = f"{package}.{topic}{again}"
     if name in sys.modules:
         return sys.modules[name].PROGRAMS
-    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{topic}.py")
+    folder = Path(sys.modules[package].__file__).parent
+    spec = importlib.util.spec_from_file_location(name, folder / f"{topic}.py")
     loaded: types.ModuleType = importlib.util.module_from_spec(spec)
     loaded.TOPIC, loaded.PROGRAMS = topic, []
     sys.modules[name] = loaded
@@ -148,16 +171,20 @@ class Outcome:
 
 def run(callee: Any, calls: tuple[Call, ...]) -> list[Outcome]:
     """What the calls give, one after the other."""
-    found = []
-    for each in calls:
-        given, outcome = each.copy(), Outcome()
-        try:
+    return [run_one(callee, each) for each in calls]
+
+
+def run_one(callee: Any, each: Call) -> Outcome:
+    given, outcome = each.copy(), Outcome()
+    try:
+        if each.mode is not None:
+            callee.train(each.mode)
+        with each.within() if each.within else contextlib.nullcontext():
             outcome.value = callee(*given.args, **given.kwargs)
-        except Exception as e:
-            outcome.error = e
-        outcome.after = given.args, given.kwargs
-        found.append(outcome)
-    return found
+    except Exception as e:
+        outcome.error = e
+    outcome.after = given.args, given.kwargs
+    return outcome
 
 
 # How far apart numbers may be that were computed by other kernels, or in another order.
@@ -166,19 +193,27 @@ CLOSE = {torch.float64: 1e-9, torch.float32: 2e-5, torch.complex64: 2e-5, torch.
 
 
 def _tensors(want: torch.Tensor, got: torch.Tensor, exact: bool) -> str:
-    for what in ("dtype", "shape", "device"):
+    for what in ("dtype", "shape", "device", "layout"):
         if getattr(want, what) != getattr(got, what):
             return f"{what} {getattr(got, what)}, not {getattr(want, what)}"
     if exact and want.requires_grad != got.requires_grad:
         return f"requires_grad {got.requires_grad}"
     near = 0.0 if exact else CLOSE.get(want.dtype, 0.0)
-    want, got = want.detach(), got.detach()
+    want, got = ((x if type(x) is torch.Tensor else x.as_subclass(torch.Tensor)).detach()
+                 for x in (want, got))  # fmt: skip
+    want, got = (x.to_dense() if x.layout != torch.strided else x
+                 for x in (want, got))  # fmt: skip
     if not torch.allclose(want, got, rtol=near, atol=near, equal_nan=True):
         return f"{got.flatten()[:8].tolist()}, not {want.flatten()[:8].tolist()}"
     return ""
 
 
 def _numbers(want: Any, got: Any, exact: bool) -> str:
+    if isinstance(want, (type, types.FunctionType, enum.Enum)):
+        want, got = (getattr(x, "__qualname__", str(x)) for x in (want, got))
+    if hasattr(want, "dtype"):  # of numpy
+        same = want.dtype == got.dtype and bool((want == got).all()) and want.shape == got.shape
+        return "" if same else f"{got!r}, not {want!r}"
     same = want == got or (want != want and got != got)
     if not same and not exact and isinstance(want, (float, complex)):
         same = abs(want - got) <= 2e-5 * max(1.0, abs(want))
@@ -187,12 +222,15 @@ def _numbers(want: Any, got: Any, exact: bool) -> str:
 
 def _parts(x: Any) -> dict[Any, Any] | None:
     """What a container holds, by keys in order."""
-    if isinstance(x, (tuple, list)):
+    if isinstance(x, (tuple, list, collections.deque, collections.UserList)):
         return dict(enumerate(x))
-    if isinstance(x, dict):
-        return x
+    if isinstance(x, (dict, collections.UserDict)):
+        return dict(x)
     if dataclasses.is_dataclass(x):
         return {f.name: getattr(x, f.name) for f in dataclasses.fields(x)}
+    if type(x).__eq__ is object.__eq__ and not callable(x):
+        return dict(vars(x)) if hasattr(x, "__dict__") else {
+            name: getattr(x, name) for name in getattr(x, "__slots__", ()) if hasattr(x, name)}
     return None
 
 
