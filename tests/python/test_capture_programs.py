@@ -257,7 +257,7 @@ def test_the_model_runs_in_another_thread_meanwhile():
     lambda x: sys.getsizeof(x) and x, lambda x: gc.get_referrers(x) and x,
     lambda x: memoryview(x.numpy()), lambda x: x.share_memory_(), lambda x: x.__dlpack__(),
     lambda x: torch.utils.dlpack.from_dlpack(x), lambda x: x.to("meta").to("cpu"),
-], ids=str)  # fmt: skip
+])  # fmt: skip
 def test_tensors_are_put_to_odd_use(deed):
     """It works as it does without capture, or is an error of Python's; nothing ends."""
     x = torch.ones(3)

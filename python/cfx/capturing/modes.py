@@ -41,6 +41,7 @@ class Around:
 
     def __init__(self) -> None:
         self.dtype, self.autocast = torch.get_default_dtype(), autocast()
+        self.device = torch.get_default_device()
         self.grad, self.inference = is_grad_enabled(), _is_inference()
         self.asked: set[str] = set()
 
@@ -48,6 +49,8 @@ class Around:
         """Why a graph does not hold in the present modes; None if it does."""
         if torch.get_default_dtype() != self.dtype:
             return f"the default dtype is not {self.dtype}, as it was when the model was captured"
+        if torch.get_default_device() != self.device:
+            return f"the default device is not {self.device}, as it was when it was captured"
         if autocast() != self.autocast:
             return "autocast is not what it was when the model was captured"
         for name, now, before in ((_ASKED[0], is_grad_enabled(), self.grad),

@@ -116,8 +116,9 @@ def _length(recorder, witness):
 
 
 def _stride(recorder, witness, dim=None):
-    found = witness.strides()
-    return tuple(found) if dim is None else found[dim]
+    dims = range(witness._real.dim()) if dim is None else (operator.index(dim),)
+    found = tuple(witness.asked("stride", d) for d in dims)
+    return found if dim is None else found[0]
 
 
 def _squeeze(func):

@@ -62,7 +62,7 @@ class CaptureTracer(Tracer):
             path = self.path_of_module(m)
         except NameError:  # made during the run
             return forward(*args, **kwargs)
-        if not self.is_leaf_module(m, path):
+        if m is self.root or not self.is_leaf_module(m, path):
             return forward(*args, **kwargs)
         return self.recorder.call_leaf(path, m, forward, args, kwargs)
 
@@ -278,7 +278,9 @@ class Run:
                 stack.enter_context(self.boundary.around.watched())
                 for net in nets:
                     stack.enter_context(net)
-                result = self.function(*args, **kwargs)
+                # a module by its call: hooks and a __call__ of its own are part of it
+                result = (self.root if self.function == self.root.forward else self.function)(
+                    *args, **kwargs)
             self.recorder.follow_modes()
             return self._results(result)
 
@@ -367,6 +369,9 @@ class Run:
                 self.recorder.thread = None
                 lost = list(self.undo.lost())
                 self.undo.put_back()
+        if self.undo.trained:
+            raise CaptureError("the program computes gradients of its parameters (backward) while "
+                               "it is captured; capture the forward, and train what you get")
         if lost:
             raise CaptureError(f"the program wrote to {lost[0]} in a way that capture has not "
                                "seen, and that it cannot undo")  # fmt: skip

@@ -88,6 +88,8 @@ class Undo:
                     self._watch(path, name, value, _DEPTH)
         self.saved: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self.storages: dict[int, torch.Tensor] = {}
+        self.grads = [(p, p.grad) for p in root.parameters()]
+        self.trained = False  # whether the run has computed gradients of parameters
         self.versions: dict[int, int] = {}
         for tensor in (*root.parameters(), *root.buffers()):
             if not tensor.is_inference():
@@ -173,6 +175,10 @@ class Undo:
                         yield f"{path}.{name}" if path else name
 
     def put_back(self) -> None:
+        for parameter, grad in self.grads:
+            if parameter.grad is not grad:
+                self.trained = True
+                parameter.grad = grad
         with torch.no_grad(), undisturbed():
             for tensor, content in self.saved.values():
                 tensor.copy_(content)
