@@ -72,7 +72,7 @@ class Chooses(nn.Module):
 
 class Missing(nn.Module):
     def forward(self, x):
-        return torch.fft.rfft(x).real + torch.linalg.lstsq(x, x)[0]
+        return torch.logdet(x) + torch.linalg.lstsq(x, x)[0]
 
 
 class Needs(nn.Module):

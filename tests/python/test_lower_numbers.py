@@ -100,3 +100,11 @@ def test_offsets_of_groups():
     for ends in ([3, 1], [-1, 2], [1, 5]):
         with pytest.raises(RuntimeError, match="offsets must not decrease or exceed the 4 rows"):
             cfx.ops._grouped_mm(x, weights, torch.tensor(ends, dtype=torch.int32))
+
+
+def test_all_true():
+    program = lowered(lambda g, x: (g.call_method("_is_all_true", (x,)),
+                                    g.call_method("_is_any_true", (x,))))
+    for x in ([True, False], [True, True], []):
+        got = program(torch.tensor(x, dtype=torch.bool))
+        assert [t.item() for t in got] == [all(x), any(x)]

@@ -13,8 +13,7 @@ from torch import nn
 X = randn(3, 4).requires_grad_()
 
 
-@made(randn(2, 3), randn(4, 3), tags="hook of the root",
-         defect="hooks of the whole model are skipped")
+@made(randn(2, 3), randn(4, 3), tags="hook of the root")
 def root_hook():
     model = nn.Linear(3, 3)
     model.register_forward_hook(lambda m, args, out: out * 2)
@@ -30,16 +29,14 @@ class Shifted(nn.Module):
         return self.fc(x) * scale
 
 
-@made(randn(2, 3), randn(4, 3), tags="pre-hook of the root",
-         defect="hooks of the whole model are skipped")
+@made(randn(2, 3), randn(4, 3), tags="pre-hook of the root")
 def root_pre_hook():
     model = Shifted()
     model.register_forward_pre_hook(lambda m, args: (args[0] + 1,))
     return model
 
 
-@made(call(randn(2, 3), scale=2.0), call(randn(4, 3), scale=3.0), tags="pre-hook with keywords",
-         defect="hooks of the whole model are skipped")
+@made(call(randn(2, 3), scale=2.0), call(randn(4, 3), scale=3.0), tags="pre-hook with keywords")
 def root_pre_hook_keywords():
     model = Shifted()
     model.register_forward_pre_hook(lambda m, a, k: (a, {"scale": k["scale"] * 10}),
@@ -47,8 +44,7 @@ def root_pre_hook_keywords():
     return model
 
 
-@module(randn(2, 3), randn(4, 3), tags="call overridden",
-         defect="an overridden __call__ is skipped")
+@module(randn(2, 3), randn(4, 3), tags="call overridden")
 class OverridesCall(Shifted):
     def __call__(self, x):
         return super().__call__(x) * 2
@@ -178,8 +174,7 @@ def copies(x):
 
 @module(training(randn(2, 3)), training(randn(4, 3)), training(randn(2, 3)),
         tags="optimizer inside",
-         captured="refused backward",
-         defect="backward on parameters is dropped, and .grad is left")
+         captured="refused backward")
 class Optimizes(nn.Module):
     def __init__(self):
         super().__init__()
