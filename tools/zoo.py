@@ -146,7 +146,8 @@ def all_sizes(row, tool):
 def cause(result):
     """What failures of the same cause have in common."""
     text = result["text"].splitlines()[0]
-    guard = re.search(r"^(?:_assert\(.*\): )?(.*) was (.*?)(?: at \S+)? when this graph was", text)
+    guard = re.search(r"^(?:_assert\(.*\): )?(.*) was (.*?)(?: at \S+)? "
+                      r"when (?:this graph|the model) was", text)  # fmt: skip
     if guard:
         if guard[2] in ("True", "False") and re.fullmatch(r"\w+", guard[1]):
             return "guard: the truth of data"

@@ -132,6 +132,13 @@ static bool asks_for_gradients(const cfx_node *n)
     return false;
 }
 
+/* getattr(x, name, None): the row cannot tell this default from none at all. */
+static bool defaults_to_none(const cfx_node *n)
+{
+    return cfx_node_operator(n) == CFX_OPID_getattr && cfx_node_num_args(n) == 3 &&
+           cfx_node_arg(n, 0).kind == CFX_KIND_NODE && cfx_node_arg(n, 2).kind == CFX_KIND_NONE;
+}
+
 /* `a in [1, a]` is true in Python even if `a` is NaN, which equals nothing: it is the same object.
  * Numbers do not tell when the program runs. */
 static bool contains_itself(const cfxi_lower *l, const cfx_node *n)
@@ -186,6 +193,9 @@ static cfx_status lower_call(cfxi_lower *l, cfx_node *n)
         return cfxi_lower_refuse(l, n, "a program in C has no gradients, and cannot tell whether "
                                  "its inputs have; leave the question out, or pass the answer as "
                                  "an argument");
+    if (defaults_to_none(n))
+        return cfxi_lower_refuse(l, n, "getattr of a graph value with the default None is not "
+                                 "supported in C; use another default");
     if (contains_itself(l, n))
         return replace_node(l, n, cfx_value_bool(true));
     if (cfx_node_operator(n) == CFX_OPID_builtin_print && !cfxi_lower_calls_row(n))

@@ -135,16 +135,12 @@ def _refill_derived(value: Any, key: Any, parts: list[Any]) -> None:
 
 
 def _split_registered(value: Any) -> tuple[Any, list[Any]]:
-    parts, context = _pytree.SUPPORTED_NODES[_registered_type(value)].flatten_fn(value)
+    parts, context = _pytree.SUPPORTED_NODES[type(value)].flatten_fn(value)
     return context, list(parts)
 
 
 def _make_registered(cls: type, context: Any, parts: list[Any]) -> Any:
     return _pytree.SUPPORTED_NODES[cls].unflatten_fn(parts, context)
-
-
-def _registered_type(value: Any) -> type:
-    return type(value)
 
 
 KINDS = {
