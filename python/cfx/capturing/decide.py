@@ -137,6 +137,14 @@ def _template(free: tuple[str, ...]) -> types.CodeType:
     return space["outer"](*free).__code__
 
 
+def _deciding() -> "Decider | None":
+    """What decides about calls in this thread; None if nothing is captured, or what runs is being
+    computed or evaluated."""
+    decider = getattr(_running, "decider", None)
+    idle = decider is None or decider.recorder.evaluating or decider.recorder.computing
+    return None if idle else decider
+
+
 class Hook:
     """A function with the code of a template, until it is removed."""
 
@@ -152,8 +160,8 @@ class Hook:
         self.signature = function.__dict__.get("__signature__")
 
     def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        decider = getattr(_running, "decider", None)
-        if decider is None or decider.recorder.evaluating or decider.recorder.computing:
+        decider = _deciding()
+        if decider is None:
             return self.twin(*args, **kwargs)
         return decider.call(self, args, kwargs)
 
@@ -177,8 +185,8 @@ class Recorded(Hook):
     state, which no net sees."""
 
     def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        decider = getattr(_running, "decider", None)
-        if decider is None or decider.recorder.evaluating or decider.recorder.computing:
+        decider = _deciding()
+        if decider is None:
             return self.twin(*args, **kwargs)
         return decider.recorder.record_whole(self.function, self.twin, args, kwargs)
 
@@ -192,13 +200,11 @@ class _Custom(Recorded):
     """autograd.Function.apply: one call where its backward matters, else what its forward does."""
 
     def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        decider = _deciding()
         leaves = _pytree.tree_leaves((args, kwargs))
-        trains = is_grad_enabled() and any(
+        trains = decider is not None and is_grad_enabled() and any(
             isinstance(leaf, torch.Tensor) and _requires_grad(leaf) for leaf in leaves)
-        decider = getattr(_running, "decider", None)
-        if decider is None or decider.recorder.computing or decider.recorder.evaluating:
-            return self.twin(*args, **kwargs)
-        if not trains:
+        if decider is None or not trains:
             return self.twin(*args, **kwargs)
         return decider.recorder.record_whole(apply_custom, self.twin, args, kwargs)
 
@@ -210,8 +216,8 @@ class _Checkpoint(Recorded):
     """torch.utils.checkpoint: the function that it calls, without being computed again."""
 
     def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        decider = getattr(_running, "decider", None)
-        if decider is None or decider.recorder.computing or decider.recorder.evaluating:
+        decider = _deciding()
+        if decider is None:
             return self.twin(*args, **kwargs)
         options = inspect.signature(_checkpoint).parameters
         kwargs = {name: value for name, value in kwargs.items() if name not in options}
