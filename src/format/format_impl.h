@@ -11,15 +11,23 @@
 /* Bytes that tensors can point into: a mapped file, or memory of the caller's. Counted. */
 typedef struct cfxi_bytes {
     atomic_int refs;
-    bool mapped;    /* else they belong to the caller of the reader, and tensors are copies */
+    bool mapped;    /* tensors may point into them; else they are the caller's, and copied */
     char *data;
     size_t size;
     const cfx_allocator *allocator;
+    struct cfxi_bytes *whole;  /* that these are a part of: retained; or NULL */
+    size_t room;    /* bytes of memory that is to be freed; 0: none, */
+    size_t shift;   /* and how far behind its beginning `data` is */
 } cfxi_bytes;
 
 cfxi_bytes *cfxi_format_bytes_map(const char *path, const cfx_allocator *allocator, cfx_error *err);
 cfxi_bytes *cfxi_format_bytes_borrow(const void *data, size_t size, const cfx_allocator *allocator,
                                      cfx_error *err);
+/* A file read into memory: it may be truncated afterwards. */
+cfxi_bytes *cfxi_format_bytes_load(const char *path, const cfx_allocator *allocator,
+                                   cfx_error *err);
+/* A part of other bytes, which it retains. */
+cfxi_bytes *cfxi_format_bytes_part(cfxi_bytes *b, size_t at, size_t size, cfx_error *err);
 void cfxi_format_bytes_release(cfxi_bytes *b);
 
 /* How elements lie in bytes. */
@@ -142,6 +150,7 @@ typedef cfx_status cfxi_read_tensors_fn(cfxi_bytes *b, cfx_state *s, cfx_error *
 typedef cfx_status cfxi_write_tensors_fn(const cfx_state *s, cfx_sink out, cfx_error *err);
 
 #define CFX_FORMAT_GRAPH(name, extension, summary) cfxi_is_fn cfxi_format_##name##_is;
+#define CFX_FORMAT_MODEL(name, extension, summary) cfxi_is_fn cfxi_format_##name##_is;
 #define CFX_FORMAT_TENSOR(name, extension, summary)                                                \
     cfxi_is_fn cfxi_format_##name##_is;                                                            \
     cfxi_read_tensor_fn cfxi_format_##name##_read;                                                 \
@@ -185,6 +194,9 @@ cfx_status cfxi_format_json_string(cfxi_json *j, cfx_buffer *out);
 cfx_status cfxi_format_json_key(cfxi_json *j, cfx_buffer *out);
 /* A number from 0 to INT64_MAX without sign, point or exponent. */
 cfx_status cfxi_format_json_size(cfxi_json *j, int64_t *out);
+/* Any value, of which nothing is kept: what a later version has added. Nested at most so deep. */
+enum { CFXI_JSON_DEPTH = 64 };
+cfx_status cfxi_format_json_skip(cfxi_json *j, cfx_buffer *scratch);
 cfx_status cfxi_format_json_end(cfxi_json *j);  /* nothing but white space is left */
 
 #endif
