@@ -64,8 +64,8 @@ def _plain(value: Any) -> Any:
 def _class_name(module: Any) -> str:
     """The name of a class of torch.nn; "" for any other, which is only a name for its children."""
     cls = type(module)
-    name = f"{cls.__module__}.{cls.__qualname__}"
-    return name if _class_of(name) is cls else ""
+    names = (f"torch.nn.{cls.__qualname__}", f"{cls.__module__}.{cls.__qualname__}")
+    return next((name for name in names if _class_of(name) is cls), "")
 
 
 def _class_of(name: str) -> Any:
