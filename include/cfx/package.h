@@ -65,8 +65,8 @@ typedef struct cfx_package_options {
 } cfx_package_options;
 
 /* Loads a package from a path. NULL with *err set: CFX_E_IO if it cannot be read, CFX_E_VALUE with
- * the byte if it is damaged or is no package, CFX_E_UNSUPPORTED if a newer version of cfx is needed.
- * `options` may be NULL. */
+ * the byte if it is damaged or is no package, CFX_E_UNSUPPORTED if a newer version of cfx is
+ * needed. `options` may be NULL. */
 CFX_API cfx_package *cfx_package_load(const char *path, const cfx_package_options *options,
                                       cfx_error *err);
 /* The same from bytes, which must outlive the package; tensors are copies of them. */

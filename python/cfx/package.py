@@ -13,7 +13,7 @@ import torch
 
 from . import _core, _glue
 from ._glue.listing import public_names
-from .graph import Graph
+from .graph import CodeGen, Graph
 from .graph_module import GraphModule
 from .text import as_cfx, parse, text
 
@@ -256,6 +256,10 @@ def save(model: Any, path: str | os.PathLike[str], *, weights: bool = True) -> N
     Functions that are not torch's, Python's or cfx's are written as names. Whoever loads the file
     allows them one by one. What a file cannot hold is an error that names it."""
     model = as_cfx(model)
+    if isinstance(getattr(model, "_graph", None), Graph) and model.graph._codegen is not None and (
+            type(model.graph._codegen) is not CodeGen):
+        raise PackageError("this module takes or returns structures by a code generator of its own "
+                           "(cfx.capture, or concrete_args), which a file cannot hold yet")
     if not isinstance(model, GraphModule):
         raise TypeError(f"save needs a GraphModule, such as cfx.capture and cfx.symbolic_trace "
                         f"return, not {type(model).__name__}")

@@ -115,13 +115,10 @@ static cfx_status find_contents(const cfxi_archive *a, const row *r, cfxi_entry 
 {
     if (!has(a, r->offset, LOCAL_SIZE) || !is_at(a, r->offset, "PK\x03\x04"))
         return complain(a, "expected a file header", r->offset, err);
-    uint64_t name = number(a, r->offset + 26, 2);
-    uint64_t at = r->offset + LOCAL_SIZE + name + number(a, r->offset + 28, 2);
+    uint64_t at = r->offset + LOCAL_SIZE + number(a, r->offset + 26, 2) +
+                  number(a, r->offset + 28, 2);
     if (!has(a, at, r->size))
         return complain(a, "a file is longer than the archive", r->offset, err);
-    if (name != e->name_size ||
-        memcmp(a->bytes->data + r->offset + LOCAL_SIZE, e->name, e->name_size) != 0)
-        return complain(a, "a file has another name than in the directory", r->offset, err);
     e->at = (size_t)at;
     e->size = (size_t)r->size;
     e->header = (size_t)r->offset;
@@ -189,17 +186,29 @@ static int by_place(const void *a, const void *b)
     return x->header < y->header ? -1 : x->header > y->header;
 }
 
+/* Whether the header in front of an entry has the name that the directory has. */
+static bool has_its_name(const cfxi_archive *a, const cfxi_entry *e)
+{
+    return number(a, e->header + 26, 2) == e->name_size && e->header + LOCAL_SIZE + e->name_size <=
+           e->at && memcmp(a->bytes->data + e->header + LOCAL_SIZE, e->name, e->name_size) == 0;
+}
+
 /* No byte belongs to two entries, and no two have one name. The entries end up sorted by name. */
 static cfx_status check_together(const cfxi_archive *a, cfx_error *err)
 {
     const size_t n = a->by_name.size;
     const cfxi_entry **all = a->by_name.data;
+    if (n > 1)
+        qsort(all, n, sizeof *all, by_place);
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0 && all[i]->header < all[i - 1]->at + all[i - 1]->size)
+            return complain(a, "files overlap", all[i]->header, err);
+        if (!has_its_name(a, all[i]))
+            return complain(a, "a file has another name than in the directory", all[i]->header,
+                            err);
+    }
     if (n < 2)
         return CFX_OK;
-    qsort(all, n, sizeof *all, by_place);
-    for (size_t i = 1; i < n; i++)
-        if (all[i]->header < all[i - 1]->at + all[i - 1]->size)
-            return complain(a, "files overlap", all[i]->header, err);
     qsort(all, n, sizeof *all, by_name);
     for (size_t i = 1; i < n; i++)
         if (by_name(&all[i - 1], &all[i]) == 0)

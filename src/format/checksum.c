@@ -1,7 +1,7 @@
 /* checksum.c - CRC-32, as zip archives have it, and SHA-256.
  *
- * Both are plain tables and rounds, eight bytes at a time for the CRC. With the instructions that
- * some processors have for SHA-256, it is several times as fast: a model is hashed when it is saved.
+ * Both are plain tables and rounds, eight bytes at a time for the CRC. A model is hashed when it is
+ * saved, so the instructions that some processors have for SHA-256 are used: they are much faster.
  */
 #include "format_impl.h"
 

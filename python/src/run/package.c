@@ -1,4 +1,4 @@
-/* package.c - .cfx files for Python (cfx/package.py): texts and weights in, texts and weights out. */
+/* package.c - .cfx files for Python (cfx/package.py): texts and weights in and out. */
 #include "base/pycfx.h"
 
 #include <cfx/package.h>

@@ -61,6 +61,7 @@ TEST(packages_come_back)
     CHECK(cfx_package_text(p, "empty", &size) != NULL && size == 0);
     CHECK(cfx_package_text(p, "graph", &size) == NULL);
     CHECK(cfx_package_text(p, "weights.safetensors", &size) == NULL);
+    CHECK_INT_EQ(CFX_OK, cfx_package_verify(p, &err));
     cfx_tensor *t = cfx_state_get(cfx_package_weights(p), "fc.weight");
     REQUIRE(t != NULL);
     CHECK_INT_EQ(5, (int)((float *)cfx_tensor_data(t))[5]);
@@ -109,8 +110,8 @@ TEST(files_are_mapped_or_copied)
 
 TEST(names_that_lead_elsewhere_are_refused)
 {
-    static const char *const names[] = {"", "..", "a/../b", "/a", "a//b", "a/", ".", "a/./b", "a\\b",
-                                        "a\nb", "C:x", "cfx.json", "weights.safetensors",
+    static const char *const names[] = {"", "..", "a/../b", "/a", "a//b", "a/", ".", "a/./b",
+                                        "a\\b", "a\nb", "C:x", "cfx.json", "weights.safetensors",
                                         "\xff", "graph.ir"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         cfx_error err = {0};
