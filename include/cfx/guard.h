@@ -94,10 +94,10 @@ CFX_API cfx_status cfx_guards_parse(cfx_guards *guards, const char *text, size_t
 CFX_API size_t cfx_guards_num_terms(const cfx_guards *guards);
 CFX_API bool cfx_guards_term(const cfx_guards *guards, size_t i, size_t *input, size_t *dim);
 
-/* Whether all guards hold if the terms have these values (INT or FLOAT, one for each term). If not,
- * *which (may be NULL) is the first that does not, and *err says so, with its line: CFX_E_ASSERTION
- * for another answer, or the status of an expression without a value (a division by zero, a number
- * that does not fit in 64 bits). */
+/* Whether all guards hold if the terms have these values, one for each term: INT, FLOAT, or INVALID
+ * for an integer that does not fit in 64 bits. If not, *which (may be NULL) is the first that does
+ * not, and *err says so, with its line: CFX_E_ASSERTION for another answer, or the status of an
+ * expression without a value (a division by zero, a number that does not fit in 64 bits). */
 CFX_API bool cfx_guards_hold(const cfx_guards *guards, const cfx_datum *values, size_t *which,
                              cfx_error *err);
 

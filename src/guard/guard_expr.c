@@ -133,6 +133,10 @@ cfx_datum cfxi_guard_evaluate(const cfxi_guard_item *items, size_t n, const cfx_
             stack[depth++] = items[i].number;
         } else if (items[i].op == CFXI_GUARD_TERM) {
             stack[depth++] = values[items[i].term];
+            if (stack[depth - 1].kind == CFX_DATUM_INVALID) {
+                cfx_error_set(c.err, CFX_E_OVERFLOW, "a number does not fit in 64 bits");
+                break;
+            }
         } else {
             depth -= cfxi_guard_functions[items[i].op].operands;
             stack[depth] = apply(&c, (cfxi_guard_op)items[i].op, stack + depth);

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import torch
 
+from .. import _core
 from .._glue.codegen import CodeGen
-from .guards import CaptureError, EntryGuard
+from .guards import CaptureError, Guard
 from .modes import Around
 from .structure import KINDS, Flattened, Rebuilt, Tree
 from .undo import same
@@ -104,7 +105,7 @@ class Boundary:
         self.around = Around()
         self.tree: Tree | None = None  # of the tuple of all arguments
         self.leaves: list[TensorLeaf | NumberLeaf | FixedLeaf | AgainLeaf] = []
-        self.guards: list[EntryGuard] = []
+        self.guards = _core._Guards([])  # that the inputs decide (reduce.py)
         self.after: list[Tree] = []  # contents of arguments that the program changed
         self.slots: list[Any] = []  # attributes that the program changes (state.py)
         self.read: list[bool] = []  # for each: whether it is read before it is assigned
@@ -144,10 +145,8 @@ class Boundary:
                             "with one tensor for both"), call  # fmt: skip
             elif not isinstance(leaf, FixedLeaf):
                 call.inputs.append(value)
-        for guard in self.guards:
-            if not guard.holds(call.inputs):
-                return guard.refusal(call.inputs), call
-        return None, call
+        failed = self.guards.failed(call.inputs)
+        return None if failed is None else Guard(*failed).refusal(), call
 
     def enter(self, values: tuple) -> Call:
         """Checks the arguments; CaptureError if the graph does not hold for them."""

@@ -12,7 +12,7 @@ from ..graph_module import GraphModule
 from .boundary import Boundary, BoundaryCodeGen, Call
 from .guards import CaptureError, Guards
 from .program import Program, Weakly, flags
-from .reduce import drop_numbers, reduce_guards
+from .reduce import drop_numbers, settle_guards
 from .run import Captured
 from .state import assign, read_attribute
 
@@ -226,12 +226,12 @@ def module_of(program: Program, captured: Captured, recapture: bool,
             own.training = root.get_submodule(path).training
     is_script = not isinstance(captured.graph._codegen, BoundaryCodeGen)
     module.__dict__.update(
-        _is_whole=is_script, _guards=captured.guards, _writes=captured.writes,
+        _is_whole=is_script, _guards=(), _writes=captured.writes,
         _program=Weakly(program), _recaptures=recapture, _others=[],
         _flags={"": None} if is_script else _inner_flags(module, root), _home=home,
     )  # fmt: skip
     if captured.pending:
-        reduce_guards(module, captured.pending, captured.examples)
+        module.__dict__["_guards"] = settle_guards(module, captured)
     if drop_numbers(module.graph) or captured.pending:
         module.recompile()
     if home is None:

@@ -43,7 +43,7 @@
     X(script_refusal) X(script_environ) X(script_generator) X(script_linecache)                    \
     X(script_started) X(script_dunders) X(script_layers) X(script_requires_grad) X(script_packed)  \
     X(RecorderType) X(NumberType) X(SymbolType) X(number_functions) X(witness_class) X(int_class)  \
-    X(float_class) X(symbol_classes) X(capture_torch) X(capture_describe)
+    X(float_class) X(symbol_classes) X(capture_torch) X(capture_describe) X(GuardsType)
 
 /* Strings that are made once: the member's name, and the text. */
 #define STATE_STRINGS(X)                                                                           \

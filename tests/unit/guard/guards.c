@@ -305,6 +305,8 @@ TEST(the_first_that_fails_is_told)
         if (cases[i].message)
             CHECK_STR_EQ(cases[i].message, err.message);
     }
+    CHECK(!holds("n < 3 is False", cfx_datum_invalid(), 0, &err));  /* more than 64 bits */
+    CHECK_INT_EQ(CFX_E_OVERFLOW, err.status);
     cfx_guards *g = parsed("size program \"\": n > 1 is True\nsize program \"\": n > 5 is True\n"
                            "size program \"\": n > 3 is True");
     const cfx_datum three = cfx_datum_int(3);
