@@ -27,6 +27,11 @@ class TensorLeaf(NamedTuple):
     device: torch.device
     sizes: tuple[int | None, ...]  # of dimensions that are fixed
 
+    @property
+    def rule(self) -> tuple:
+        sizes = self.sizes if any(size is not None for size in self.sizes) else None
+        return "tensor", self.dtype, self.ndim, self.device, sizes
+
     def refusal(self, value: Any) -> str | None:
         if not isinstance(value, torch.Tensor):
             return f"{self.path} is {_short(value)}, but the model was captured with a tensor"
@@ -48,6 +53,10 @@ class NumberLeaf(NamedTuple):
     path: str
     type: type
 
+    @property
+    def rule(self) -> tuple:
+        return "number", self.type
+
     def refusal(self, value: Any) -> str | None:
         if type(value) is self.type:
             return None
@@ -61,6 +70,10 @@ class AgainLeaf(NamedTuple):
     path: str
     first: int  # the number of the leaf that it is
 
+    @property
+    def rule(self) -> tuple:
+        return "again", self.first
+
     def refusal(self, value: Any) -> str | None:
         return None  # see Boundary.refusal
 
@@ -70,6 +83,10 @@ class FixedLeaf(NamedTuple):
 
     path: str
     value: Any
+
+    @property
+    def rule(self) -> tuple:
+        return "fixed", self.value
 
     def refusal(self, value: Any) -> str | None:
         if value is self.value or (type(value) is type(self.value) and _equal(value, self.value)):
@@ -117,6 +134,20 @@ class Boundary:
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         return tuple(bound.arguments.values())
+
+    def entry(self, flags: dict[str, Any]) -> "_core._Entry":
+        """What checks a call and makes its result in C, where that knows all kinds of values;
+        `refusal` and `leave` do for all others. `flags`: which modules are training."""
+        around = self.around
+        plain = not self.slots and not around.asked and around.autocast is None
+        made = not self.slots and not self.after
+        known = [(tuple(path.split(".")) if path else (), flag) for path, flag in flags.items()
+                 if flag is not None]  # fmt: skip
+        return _core._Entry(
+            Call, self.tree, [leaf.rule for leaf in self.leaves], self.guards, known,
+            (around.dtype, around.device) if plain else None,
+            (self.result, self.out) if made else None,
+        )  # fmt: skip
 
     def refusal_of_state(self, read: Callable[[str], Any]) -> str | None:
         """Why the graph does not hold for the attributes that it reads, or None."""

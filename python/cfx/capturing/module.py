@@ -38,6 +38,7 @@ class CapturedModule(GraphModule):
     kinds of inputs. `graph` and `code` are those of the first."""
 
     _recaptures = False
+    _entry: _core._Entry | None = None  # made when it is called for the first time
     _home: torch.nn.Module | None = None  # whose attributes and weights this one works on
 
     @property
@@ -53,6 +54,15 @@ class CapturedModule(GraphModule):
     # ---- one graph ----
 
     def _enter(self, values: tuple) -> Call:
+        entry = self._entry
+        if entry is None:
+            entry = self.__dict__["_entry"] = self._boundary.entry(self._flags)
+        home = self._home
+        call = entry.enter(self if home is None else home, values)
+        return self._enter_slowly(values) if call is None else call
+
+    def _enter_slowly(self, values: tuple) -> Call:
+        """Likewise, for values of every kind; what does not fit is an error."""
         home = self._home or self
         if self._flags != _flags_of(home, self._flags):
             mode = "training" if self._flags[""] else "evaluation"
@@ -70,6 +80,8 @@ class CapturedModule(GraphModule):
         return call
 
     def _leave(self, results: Iterable[Any], call: Call) -> Any:
+        if self._entry is not None and self._entry.leaves:
+            return self._entry.leave(results)
         return self._boundary.leave(results, call, functools.partial(assign, self._home or self))
 
     @property
@@ -89,6 +101,16 @@ class CapturedModule(GraphModule):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._is_whole:
             return self._call(*args, **kwargs)
+        if self._others or self._recaptures:
+            return self._call_some(args, kwargs)
+        try:
+            return self._call(*args, **kwargs)
+        except (_Mismatch, GuardFailure) as error:
+            last = error
+        return self._captured_again(args, kwargs, last)._call(*args, **kwargs)
+
+    def _call_some(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Calls the first graph that holds for the arguments."""
         for graph in (self, *self._others):
             try:
                 with graph._undone_on_failure():

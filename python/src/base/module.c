@@ -268,6 +268,7 @@ static int add_types(PyObject *module, module_state *st)
         add_type(module, &st->NumberType, &number_spec, NULL) < 0 ||
         add_type(module, &st->SymbolType, &symbol_spec, NULL) < 0 || numbers_init(st) < 0 ||
         add_type(module, &st->GuardsType, &guards_spec, NULL) < 0 ||
+        add_type(module, &st->EntryType, &entry_spec, NULL) < 0 ||
         tracer_type_ready(st->TracerBaseType) < 0)
         return -1;
     proxy_type_ready((PyTypeObject *)st->ProxyType);

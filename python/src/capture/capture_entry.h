@@ -22,6 +22,6 @@ bool guards_check(PyGuards *self, PyObject *const *inputs, size_t *which, cfx_er
 
 /* ---- arguments (entry.c) ------------------------------------------------------------------- */
 
-/* (see below) */
+extern PyType_Spec entry_spec;
 
 #endif
