@@ -46,6 +46,7 @@ ROOMS = {
     "match": "match embed/match",
     "pass": "pass pass_flag.def embed/pass",
     "lower": "lower",
+    "guard": "guard guard.def embed/guard",
     "split": "embed/split embed/partition embed/placement",
     "check": "embed/check embed/repeated embed/stats",
     "format": "weights package embed/weights",

@@ -39,6 +39,9 @@ typedef struct cfx_lower_options {
     /* Read a tensor that is at several paths (tied weights) by the first of them, for weights that
      * are stored by path: what is written to it is then read everywhere. */
     bool join_tied;
+    /* Leave what cannot be lowered as it is, and succeed: for who infers sizes (cfx_guards_settle)
+     * and can do with a part. */
+    bool partial;
 } cfx_lower_options;
 
 /* Lowers `g` and its regions in place. `modules` gives the classes of the modules that `g` calls

@@ -299,6 +299,8 @@ cfx_status cfx_graph_lower(cfx_graph *g, const cfx_module_tree *modules,
     err = cfxi_base_error_or(err, &own);
     *err = (cfx_error){0};
     trial.err = real.err = err;
+    if (trial.options.partial)
+        return lower_all(&trial, g);
     cfx_graph *copy = cfx_graph_clone(g, NULL, err);
     if (!copy)
         return err->status;

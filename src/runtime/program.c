@@ -167,13 +167,16 @@ static cfx_status add_node(compiler *c, const cfx_node *n)
     return add_piece(c, last ? CFXI_PIECE_TAKE : CFXI_PIECE_SLOT, CFX_DATUM_INVALID, at->slot);
 }
 
+static cfx_program *program_new(const cfx_graph *g, const cfx_state *state,
+                                const cfx_program_options *options, bool partial, cfx_error *err);
+
 static cfx_status add_region(compiler *c, cfx_graph *region)
 {
     cfx_program **sub = push(c, &c->p->regions, sizeof *sub);
     if (!sub)
         return CFX_E_NOMEM;
     const cfx_program_options options = {c->p->allocator, c->p->library};
-    *sub = cfx_program_new(region, c->state, &options, c->err);
+    *sub = program_new(region, c->state, &options, c->p->partial, c->err);
     if (!*sub) {
         c->p->regions.size--;
         return c->err->status;
@@ -286,6 +289,29 @@ static cfx_status add_input(compiler *c, const cfx_node *n)
     return CFX_OK;
 }
 
+/* A call, or what stands for one whose value nobody knows (i->op is NONE). */
+static cfx_status add_instruction(compiler *c, const cfx_node *n, cfxi_instruction *i)
+{
+    i->line = cfx_node_line(n);
+    i->end = (uint32_t)c->p->pieces.size;
+    if (i->end - i->first > c->p->most_pieces)
+        c->p->most_pieces = i->end - i->first;
+    CFX_TRY(take_slot(c, n, &i->slot));
+    CFX_TRY(keep_file(c, n, &i->file));
+    i->name = keep_name(c, n);
+    cfxi_instruction *at = i->name ? push(c, &c->p->instructions, sizeof *i) : NULL;
+    if (!at)
+        return CFX_E_NOMEM;
+    *at = *i;
+    return CFX_OK;
+}
+
+static cfx_status add_unknown(compiler *c, const cfx_node *n)
+{
+    cfxi_instruction i = {.op = CFX_OPID_NONE, .first = (uint32_t)c->p->pieces.size};
+    return add_instruction(c, n, &i);
+}
+
 static cfx_status add_attribute(compiler *c, const cfx_node *n)
 {
     const char *path = n->callee->ref->name->data;
@@ -293,7 +319,7 @@ static cfx_status add_attribute(compiler *c, const cfx_node *n)
     char what[160];
     snprintf(what, sizeof what, "the state has no tensor '%.120s'", path);
     if (!t)
-        return complain(c, CFX_E_KEY, n, what);
+        return c->p->partial ? add_unknown(c, n) : complain(c, CFX_E_KEY, n, what);
     cfxi_attribute *attribute = push(c, &c->p->attributes, sizeof *attribute);
     if (!attribute)
         return CFX_E_NOMEM;
@@ -323,10 +349,11 @@ static cfx_status add_call(compiler *c, const cfx_node *n)
     const char *target;
     char what[160];
     const size_t args = cfx_node_num_args(n);
-    cfxi_instruction i = {.first = (uint32_t)c->p->pieces.size, .line = cfx_node_line(n),
-                          .num_args = (uint32_t)args};
+    cfxi_instruction i = {.first = (uint32_t)c->p->pieces.size, .num_args = (uint32_t)args};
     const bool found = find_row(c, n, &i, &target);
     if (!found || (n->kwargs && n->kwargs->size > 0)) {
+        if (c->p->partial)
+            return add_unknown(c, n);
         snprintf(what, sizeof what, "'%.100s' is not an operator with a kernel; lower the graph "
                  "first", target);
         if (found)
@@ -337,19 +364,17 @@ static cfx_status add_call(compiler *c, const cfx_node *n)
     c->at = n;
     c->op = i.op;
     c->keeps = UNKNOWN;
-    for (size_t k = 0; k < args && c->num_complaints == 0; k++)
-        CFX_TRY(add_value(c, n->args->items[k]));
-    i.end = (uint32_t)c->p->pieces.size;
-    if (i.end - i.first > c->p->most_pieces)
-        c->p->most_pieces = i.end - i.first;
-    CFX_TRY(take_slot(c, n, &i.slot));
-    CFX_TRY(keep_file(c, n, &i.file));
-    i.name = keep_name(c, n);
-    cfxi_instruction *at = i.name ? push(c, &c->p->instructions, sizeof i) : NULL;
-    if (!at)
-        return CFX_E_NOMEM;
-    *at = i;
-    return CFX_OK;
+    cfx_status status = CFX_OK;
+    for (size_t k = 0; status == CFX_OK && k < args && c->num_complaints == 0; k++)
+        status = add_value(c, n->args->items[k]);
+    if (status == CFX_OK)
+        return add_instruction(c, n, &i);
+    if (!c->p->partial || status == CFX_E_NOMEM)
+        return status;
+    *c->err = (cfx_error){0};  /* an argument that means nothing here, as values of the host do */
+    c->nesting = 0;
+    c->p->pieces.size = i.first;
+    return add_unknown(c, n);
 }
 
 static cfx_status add_output(compiler *c, const cfx_node *n)
@@ -412,8 +437,8 @@ static cfx_status compile(compiler *c)
     return cfx_error_set(c->err, c->why, "%s", c->complaints.data);
 }
 
-cfx_program *cfx_program_new(const cfx_graph *g, const cfx_state *state,
-                             const cfx_program_options *options, cfx_error *err)
+static cfx_program *program_new(const cfx_graph *g, const cfx_state *state,
+                                const cfx_program_options *options, bool partial, cfx_error *err)
 {
     cfx_error own;
     if (cfxi_base_expect(g, "graph", err) != CFX_OK)
@@ -425,7 +450,7 @@ cfx_program *cfx_program_new(const cfx_graph *g, const cfx_state *state,
         cfxi_base_nomem(err);
         return NULL;
     }
-    *p = (cfx_program){.allocator = allocator, .result = CFXI_NO_SLOT,
+    *p = (cfx_program){.allocator = allocator, .result = CFXI_NO_SLOT, .partial = partial,
                        .library = cfx_library_retain(options ? options->library : NULL)};
     cfxi_base_arena_init(&p->arena, allocator);
     compiler c = {.p = p, .g = g, .state = state, .err = err};
@@ -443,6 +468,19 @@ cfx_program *cfx_program_new(const cfx_graph *g, const cfx_state *state,
         return p;
     cfx_program_free(p);
     return NULL;
+}
+
+cfx_program *cfx_program_new(const cfx_graph *g, const cfx_state *state,
+                             const cfx_program_options *options, cfx_error *err)
+{
+    return program_new(g, state, options, false, err);
+}
+
+cfx_program *cfxi_rt_program_partial(const cfx_graph *g, const cfx_state *state,
+                                     const cfx_allocator *allocator, cfx_error *err)
+{
+    const cfx_program_options options = {.allocator = allocator};
+    return program_new(g, state, &options, true, err);
 }
 
 void cfx_program_free(cfx_program *p)

@@ -66,7 +66,19 @@ struct cfx_program {
     uint32_t num_slots;
     uint32_t most_pieces;    /* that are on the stack at once: at most */
     uint32_t result;         /* the first piece of what is returned; CFXI_NO_SLOT: None is */
+    bool partial;            /* some instructions call nothing: for inferring sizes alone */
 };
+
+/* A program of a graph that is lowered in part (lower.h): what cannot be run gives a value that is
+ * not known. Only cfxi_rt_program_sizes takes it. Arguments and failures as cfx_program_new.
+ * (program.c) */
+cfx_program *cfxi_rt_program_partial(const cfx_graph *g, const cfx_state *state,
+                                     const cfx_allocator *allocator, cfx_error *err);
+/* Like cfx_program_infer, of a partial program. What depends on a value that is not known is not
+ * known either, and None in the result. `strict`: an operator that fails ends it; otherwise its
+ * result is not known. (program_run.c) */
+cfx_datum cfxi_rt_program_sizes(const cfx_program *p, cfx_runtime *rt, cfx_dims *dims,
+                                const cfx_datum *inputs, size_t n, bool strict, cfx_error *err);
 
 /* A value of the graph without nodes, as a datum; INVALID with *err set if it has no meaning at run
  * time. (program_value.c) */

@@ -19,6 +19,8 @@ typedef struct run {
     cfx_datum *stack;
     size_t depth;             /* of the stack */
     cfx_datum *taken;         /* the inputs, if the caller gives them up; or NULL */
+    bool strict;              /* of a partial program: an operator that fails ends it */
+    bool whole;               /* of a partial region: a value that is not known ends it, too */
     cfx_error *err;
 } run;
 
@@ -39,6 +41,12 @@ static bool make_seq(run *r, const cfxi_piece *piece)
     return d.kind != CFX_DATUM_INVALID;
 }
 
+/* A value that nobody knows is None to who looks at the result. */
+static cfx_datum known(const run *r, cfx_datum d)
+{
+    return r->p->partial && d.kind == CFX_DATUM_INVALID ? cfx_datum_none() : d;
+}
+
 /* Puts what the pieces say on the stack; false if memory is out, or lists nest too deeply. */
 static bool evaluate(run *r, uint32_t first, uint32_t end)
 {
@@ -51,10 +59,10 @@ static bool evaluate(run *r, uint32_t first, uint32_t end)
             r->stack[r->depth++] = cfx_datum_retain(constants[piece->index]);
             break;
         case CFXI_PIECE_SLOT:
-            r->stack[r->depth++] = cfx_datum_retain(r->slots[piece->index]);
+            r->stack[r->depth++] = known(r, cfx_datum_retain(r->slots[piece->index]));
             break;
         case CFXI_PIECE_TAKE:
-            r->stack[r->depth++] = r->slots[piece->index];
+            r->stack[r->depth++] = known(r, r->slots[piece->index]);
             r->slots[piece->index].kind = CFX_DATUM_INVALID;
             break;
         case CFXI_PIECE_SEQ:
@@ -195,6 +203,57 @@ static cfx_datum perform(run *r, const cfxi_instruction *i, const cfxi_watch *wa
                                             i->num_args, r->err);
 }
 
+/* Whether the value of an instruction is not known, because it calls nothing, or one of its
+ * arguments is not. */
+static bool is_unknown(const run *r, const cfxi_instruction *i)
+{
+    const cfxi_piece *pieces = r->p->pieces.data;
+    if (!i->op && !i->custom)
+        return true;
+    for (uint32_t k = i->first; k < i->end; k++)
+        if ((pieces[k].kind == CFXI_PIECE_SLOT || pieces[k].kind == CFXI_PIECE_TAKE) &&
+            r->slots[pieces[k].index].kind == CFX_DATUM_INVALID)
+            return true;
+    return false;
+}
+
+/* What a run of a partial program that cannot go on leaves: CFX_OK, and a value that is not known,
+ * if it need not end. What nobody can compute here is not an error of the program's. */
+static cfx_status forgive(const run *r, cfx_status status)
+{
+    if (status == CFX_E_NOMEM || r->whole || (r->strict && status != CFX_E_UNSUPPORTED))
+        return status;
+    *r->err = (cfx_error){0};
+    return CFX_OK;
+}
+
+/* An instruction of a partial program. */
+static cfx_status step_partly(run *r, const cfxi_instruction *i)
+{
+    const cfxi_piece *pieces = r->p->pieces.data;
+    cfx_datum result = cfx_datum_invalid();
+    if (is_unknown(r, i))
+        cfx_error_set(r->err, CFX_E_UNSUPPORTED, "the value of %%%.60s is not known", i->name);
+    else if (evaluate(r, i->first, i->end))
+        result = perform(r, i, NULL);
+    drop(r, 0);
+    if (result.kind == CFX_DATUM_INVALID)
+        CFX_TRY(forgive(r, r->err->status));
+    for (uint32_t k = i->first; k < i->end; k++) {  /* what was not evaluated */
+        if (pieces[k].kind == CFXI_PIECE_TAKE) {
+            cfx_datum_release(r->slots[pieces[k].index]);
+            r->slots[pieces[k].index] = cfx_datum_invalid();
+        }
+    }
+    if (i->slot == CFXI_NO_SLOT) {
+        cfx_datum_release(result);
+        return CFX_OK;
+    }
+    cfx_datum_release(r->slots[i->slot]);
+    r->slots[i->slot] = result;
+    return CFX_OK;
+}
+
 static cfx_status step(run *r, const cfxi_instruction *i)
 {
     cfxi_watch inner = {.node = i->name, .outer = r->watch};
@@ -237,7 +296,7 @@ static cfx_datum run_all(run *r, const cfx_datum *inputs, size_t n)
         return nothing;
     cfx_status status = set_inputs(r, inputs, n);
     for (size_t i = 0; status == CFX_OK && i < p->instructions.size; i++)
-        status = step(r, &instructions[i]);
+        status = p->partial ? step_partly(r, &instructions[i]) : step(r, &instructions[i]);
     if (meter)
         cfxi_rt_meter_leave(meter);
     if (status != CFX_OK)
@@ -315,10 +374,17 @@ cfx_datum cfx_program_infer(const cfx_program *p, cfx_runtime *rt, cfx_dims *dim
     return cfxi_rt_program_watch(p, rt, dims, inputs, n, &watch, err);
 }
 
+cfx_datum cfxi_rt_program_sizes(const cfx_program *p, cfx_runtime *rt, cfx_dims *dims,
+                                const cfx_datum *inputs, size_t n, bool strict, cfx_error *err)
+{
+    run r = {.p = p, .rt = rt, .dims = dims, .infer = true, .strict = strict};
+    return run_given(&r, inputs, n, err);
+}
+
 cfx_datum cfxi_rt_region_take(const cfxi_call *c, cfx_datum region, cfx_datum *args, size_t n)
 {
     run r = {.p = region.as.region, .rt = c->rt, .dims = c->dims, .infer = c->infer,
-             .watch = c->watch, .err = c->err, .taken = args};
+             .watch = c->watch, .whole = true, .err = c->err, .taken = args};
     const cfx_datum result = run_program(&r, args, n);
     for (size_t i = 0; i < n; i++)
         cfx_datum_release(args[i]);
@@ -328,6 +394,6 @@ cfx_datum cfxi_rt_region_take(const cfxi_call *c, cfx_datum region, cfx_datum *a
 cfx_datum cfxi_rt_region_run(const cfxi_call *c, cfx_datum region, const cfx_datum *args, size_t n)
 {
     run r = {.p = region.as.region, .rt = c->rt, .dims = c->dims, .infer = c->infer,
-             .watch = c->watch, .err = c->err};
+             .watch = c->watch, .whole = true, .err = c->err};
     return run_program(&r, args, n);
 }

@@ -261,7 +261,7 @@ static cfx_datum unary_unknown(cfxi_py_action a, cfx_datum d)
     return cfxi_rt_py_unknown(sign && a != CFXI_PY_ABS ? (cfx_datum_kind)d.kind : CFX_DATUM_FLOAT);
 }
 
-static cfx_datum unary(cfxi_call *c, cfxi_py_action a, cfx_datum d)
+cfx_datum cfxi_rt_py_unary(cfxi_call *c, cfxi_py_action a, cfx_datum d)
 {
     bool complex = d.kind == CFX_DATUM_COMPLEX;
     if (!cfxi_rt_is_number(d) || (complex && a > CFXI_PY_ABS) ||
@@ -301,7 +301,7 @@ cfx_datum cfxi_rt_python_call(cfxi_call *c, bool in_place)
     cfxi_py_action a = action_of(c->op);
     cfx_datum x = c->args[0];
     if (a >= CFXI_PY_FIRST_UNARY)
-        return unary(c, a, x);
+        return cfxi_rt_py_unary(c, a, x);
     cfx_datum y = c->args[1];
     if (a >= CFXI_PY_EQ && a <= CFXI_PY_GE)
         return cfxi_rt_py_compare(c, a, x, y);

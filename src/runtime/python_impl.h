@@ -127,6 +127,9 @@ static inline cfx_datum cfxi_rt_py_unknown(cfx_datum_kind kind)
 
 /* ---- calls (python_arithmetic.c) ----------------------------------------------------------- */
 
+/* NEG to COS of a number. */
+cfx_datum cfxi_rt_py_unary(cfxi_call *c, cfxi_py_action a, cfx_datum d);
+
 /* bool(d). Of a tensor its only element. */
 cfx_status cfxi_rt_python_truth(cfxi_call *c, cfx_datum d, cfxi_truth *out);
 /* a + b of two strings, lists or tuples. */

@@ -14,6 +14,7 @@
 #include <cfx/embed/dim.h>
 #include <cfx/embed/dlpack.h>
 #include <cfx/embed/graph.h>
+#include <cfx/embed/guard.h>
 #include <cfx/embed/hook.h>
 #include <cfx/embed/host.h>
 #include <cfx/embed/location.h>

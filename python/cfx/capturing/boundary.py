@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import torch
 
+from .. import _core
 from .._glue.codegen import CodeGen
-from .guards import CaptureError, EntryGuard
+from .guards import CaptureError, Guard
 from .modes import Around
 from .structure import KINDS, Flattened, Rebuilt, Tree
 from .undo import same
@@ -25,6 +26,11 @@ class TensorLeaf(NamedTuple):
     ndim: int
     device: torch.device
     sizes: tuple[int | None, ...]  # of dimensions that are fixed
+
+    @property
+    def rule(self) -> tuple:
+        sizes = self.sizes if any(size is not None for size in self.sizes) else None
+        return "tensor", self.dtype, self.ndim, self.device, sizes
 
     def refusal(self, value: Any) -> str | None:
         if not isinstance(value, torch.Tensor):
@@ -47,6 +53,10 @@ class NumberLeaf(NamedTuple):
     path: str
     type: type
 
+    @property
+    def rule(self) -> tuple:
+        return "number", self.type
+
     def refusal(self, value: Any) -> str | None:
         if type(value) is self.type:
             return None
@@ -60,6 +70,10 @@ class AgainLeaf(NamedTuple):
     path: str
     first: int  # the number of the leaf that it is
 
+    @property
+    def rule(self) -> tuple:
+        return "again", self.first
+
     def refusal(self, value: Any) -> str | None:
         return None  # see Boundary.refusal
 
@@ -69,6 +83,10 @@ class FixedLeaf(NamedTuple):
 
     path: str
     value: Any
+
+    @property
+    def rule(self) -> tuple:
+        return "fixed", self.value
 
     def refusal(self, value: Any) -> str | None:
         if value is self.value or (type(value) is type(self.value) and _equal(value, self.value)):
@@ -104,7 +122,7 @@ class Boundary:
         self.around = Around()
         self.tree: Tree | None = None  # of the tuple of all arguments
         self.leaves: list[TensorLeaf | NumberLeaf | FixedLeaf | AgainLeaf] = []
-        self.guards: list[EntryGuard] = []
+        self.guards = _core._Guards([])  # that the inputs decide (reduce.py)
         self.after: list[Tree] = []  # contents of arguments that the program changed
         self.slots: list[Any] = []  # attributes that the program changes (state.py)
         self.read: list[bool] = []  # for each: whether it is read before it is assigned
@@ -116,6 +134,20 @@ class Boundary:
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         return tuple(bound.arguments.values())
+
+    def entry(self, flags: dict[str, Any]) -> "_core._Entry":
+        """What checks a call and makes its result in C, where that knows all kinds of values;
+        `refusal` and `leave` do for all others. `flags`: which modules are training."""
+        around = self.around
+        plain = not self.slots and not around.asked and around.autocast is None
+        made = not self.slots and not self.after
+        known = [(tuple(path.split(".")) if path else (), flag) for path, flag in flags.items()
+                 if flag is not None]  # fmt: skip
+        return _core._Entry(
+            Call, self.tree, [leaf.rule for leaf in self.leaves], self.guards, known,
+            (around.dtype, around.device) if plain else None,
+            (self.result, self.out) if made else None,
+        )  # fmt: skip
 
     def refusal_of_state(self, read: Callable[[str], Any]) -> str | None:
         """Why the graph does not hold for the attributes that it reads, or None."""
@@ -144,10 +176,8 @@ class Boundary:
                             "with one tensor for both"), call  # fmt: skip
             elif not isinstance(leaf, FixedLeaf):
                 call.inputs.append(value)
-        for guard in self.guards:
-            if not guard.holds(call.inputs):
-                return guard.refusal(call.inputs), call
-        return None, call
+        failed = self.guards.failed(call.inputs)
+        return None if failed is None else Guard(*failed).refusal(), call
 
     def enter(self, values: tuple) -> Call:
         """Checks the arguments; CaptureError if the graph does not hold for them."""

@@ -31,6 +31,11 @@ class Guard(NamedTuple):
         where = f"  ({self.line}{inside})" if self.line else ""
         return f"{self.expression}: {self.value!r}{where}"
 
+    def refusal(self) -> str:
+        """What a caller is told for whom it does not hold."""
+        where = f" at {self.line}" if self.line else ""
+        return f"{self.expression} was {self.value!r}{where} when the model was captured"
+
 
 class Guards(tuple):
     """The guards of a graph; printed one to a line."""
@@ -109,55 +114,3 @@ def expression(value: Any, depth: int = 6) -> str:
 
 def comparison(function: Callable[..., Any], left: Any, right: Any) -> str:
     return written(function, [expression(left), expression(right)])
-
-
-# ---- guards that the inputs decide -------------------------------------------------------------
-
-
-def input_expression(value: Any, inputs: dict[Any, int]) -> Any:
-    """A number of the graph as a nest of tuples over the inputs: ("size", 0, 1) is the second size
-    of the first input, ("input", 2) the third input, (function, ...) a call. None if more than the
-    inputs decides it."""
-    op = getattr(value, "op", None)
-    if op is None:
-        return value if isinstance(value, (int, float)) else None
-    if op == "placeholder":
-        return "input", inputs[value]
-    if op == "call_method" and value.target == "size" and value.args[0].op == "placeholder":
-        return "size", inputs[value.args[0]], value.args[1]
-    if op == "call_function" and is_number_node(value):
-        parts = [input_expression(arg, inputs) for arg in value.args]
-        return None if None in parts else (value.target, *parts)
-    return None
-
-
-def _evaluate(expr: Any, inputs: list[Any]) -> Any:
-    if type(expr) is not tuple:
-        return expr
-    if expr[0] == "size":
-        return inputs[expr[1]].size(expr[2])
-    if expr[0] == "input":
-        return inputs[expr[1]]
-    return expr[0](*(_evaluate(part, inputs) for part in expr[1:]))
-
-
-class EntryGuard(NamedTuple):
-    """A guard that the inputs decide: a comparison of two expressions has this truth."""
-
-    guard: Guard
-    function: Callable[[Any, Any], bool]
-    left: Any
-    right: Any
-    truth: bool
-
-    def holds(self, inputs: list[Any]) -> bool:
-        try:
-            found = self.function(_evaluate(self.left, inputs), _evaluate(self.right, inputs))
-        except ArithmeticError:
-            return False
-        return bool(found) == self.truth
-
-    def refusal(self, inputs: list[Any]) -> str:
-        guard = self.guard
-        where = f" at {guard.line}" if guard.line else ""
-        return f"{guard.expression} was {guard.value!r}{where} when the model was captured"

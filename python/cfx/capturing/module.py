@@ -12,7 +12,7 @@ from ..graph_module import GraphModule
 from .boundary import Boundary, BoundaryCodeGen, Call
 from .guards import CaptureError, Guards
 from .program import Program, Weakly, flags
-from .reduce import drop_numbers, reduce_guards
+from .reduce import drop_numbers, settle_guards
 from .run import Captured
 from .state import assign, read_attribute
 
@@ -38,6 +38,7 @@ class CapturedModule(GraphModule):
     kinds of inputs. `graph` and `code` are those of the first."""
 
     _recaptures = False
+    _entry: _core._Entry | None = None  # made when it is called for the first time
     _home: torch.nn.Module | None = None  # whose attributes and weights this one works on
 
     @property
@@ -53,6 +54,15 @@ class CapturedModule(GraphModule):
     # ---- one graph ----
 
     def _enter(self, values: tuple) -> Call:
+        entry = self._entry
+        if entry is None:
+            entry = self.__dict__["_entry"] = self._boundary.entry(self._flags)
+        home = self._home
+        call = entry.enter(self if home is None else home, values)
+        return self._enter_slowly(values) if call is None else call
+
+    def _enter_slowly(self, values: tuple) -> Call:
+        """Likewise, for values of every kind; what does not fit is an error."""
         home = self._home or self
         if self._flags != _flags_of(home, self._flags):
             mode = "training" if self._flags[""] else "evaluation"
@@ -70,6 +80,8 @@ class CapturedModule(GraphModule):
         return call
 
     def _leave(self, results: Iterable[Any], call: Call) -> Any:
+        if self._entry is not None and self._entry.leaves:
+            return self._entry.leave(results)
         return self._boundary.leave(results, call, functools.partial(assign, self._home or self))
 
     @property
@@ -89,6 +101,16 @@ class CapturedModule(GraphModule):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._is_whole:
             return self._call(*args, **kwargs)
+        if self._others or self._recaptures:
+            return self._call_some(args, kwargs)
+        try:
+            return self._call(*args, **kwargs)
+        except (_Mismatch, GuardFailure) as error:
+            last = error
+        return self._captured_again(args, kwargs, last)._call(*args, **kwargs)
+
+    def _call_some(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Calls the first graph that holds for the arguments."""
         for graph in (self, *self._others):
             try:
                 with graph._undone_on_failure():
@@ -226,12 +248,12 @@ def module_of(program: Program, captured: Captured, recapture: bool,
             own.training = root.get_submodule(path).training
     is_script = not isinstance(captured.graph._codegen, BoundaryCodeGen)
     module.__dict__.update(
-        _is_whole=is_script, _guards=captured.guards, _writes=captured.writes,
+        _is_whole=is_script, _guards=(), _writes=captured.writes,
         _program=Weakly(program), _recaptures=recapture, _others=[],
         _flags={"": None} if is_script else _inner_flags(module, root), _home=home,
     )  # fmt: skip
     if captured.pending:
-        reduce_guards(module, captured.pending, captured.examples)
+        module.__dict__["_guards"] = settle_guards(module, captured)
     if drop_numbers(module.graph) or captured.pending:
         module.recompile()
     if home is None:

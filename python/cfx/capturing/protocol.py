@@ -59,5 +59,7 @@ _core._register(
         torch.is_inference_mode_enabled,
         torch.is_autocast_enabled,
         torch.get_default_dtype,
+        torch.get_default_device,
+        torch._C._len_torch_function_stack,
     ),
 )

@@ -10,8 +10,8 @@ import torch
 from .. import _core
 from .._glue import contexts
 from .decide import Askers
-from .guards import OPPOSITE, CaptureError, EntryGuard, Guard, comparison, expression
-from .guards import input_expression, user_frame, user_line
+from .guards import OPPOSITE, CaptureError, Guard, comparison, expression
+from .guards import user_frame, user_line
 from .modes import Modes, current_modes, is_grad_enabled
 from .net import Net, takes_tensors
 from .numbers import Number, number_of, symbol
@@ -308,33 +308,6 @@ class Recorder(_core.Recorder):
 
     def refuse(self, why: str) -> NoReturn:
         raise CaptureError(f"{user_line()}: {why}")
-
-    def settle_guards(self, inputs: dict[Any, int]) -> list[EntryGuard]:
-        """Guards that the inputs decide: nothing in the graph checks these. The others stay in
-        `pending`."""
-        on_entry, rest = [], []
-        for pending in self.pending:
-            entry = _entry_guard(pending, inputs)
-            if entry is None:
-                guard = pending.guard._replace(place="graph")
-                rest.append(pending._replace(guard=guard))
-                continue
-            on_entry.append(entry)
-            for node in pending.nodes:
-                if not node.users:
-                    node.graph.erase_node(node)
-        self.pending = rest
-        return on_entry
-
-
-def _entry_guard(pending: Pending, inputs: dict[Any, int]) -> EntryGuard | None:
-    if pending.question is None:
-        return None
-    function, *sides, truth = pending.question
-    left, right = (input_expression(side, inputs) for side in sides)
-    if left is None or right is None:
-        return None
-    return EntryGuard(pending.guard, function, left, right, truth)
 
 
 def _refuse_lost_number(tensor: torch.Tensor) -> None:

@@ -1,126 +1,59 @@
-"""Guards on sizes inside of a graph, told by the sizes of its inputs.
+"""Guards that the inputs decide are taken out of a graph, and checked before it runs (src/guard).
 
-A program compares sizes of whatever tensor it has at hand: `hidden.shape[1] > 1`. Shape inference
-(src/dim) says what such a size is in the sizes of the inputs. Then the guard always holds, or it is
-checked before the graph runs. What has no row in the operator table ends this: its guards stay in
-the graph.
+A program compares sizes of whatever tensor it has at hand: `hidden.shape[1] > 1`. Shape rules say
+what such a size is in the sizes of the inputs. Then the guard always holds, or it is checked on
+entry. What depends on data, or follows an operator without a row, stays in the graph.
 """
-import ast
-import operator
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from ..lowering import LowerError, lower
-from ..shapes import TensorShape
-from .boundary import NumberLeaf, TensorLeaf
-from .guards import EntryGuard, is_number_node, written
+from .boundary import Boundary, NumberLeaf, TensorLeaf
+from .guards import Guard, is_number_node
 
 if TYPE_CHECKING:
     from .module import CapturedModule
     from .recorder import Pending
-
-_SIGNS = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Mod: operator.mod,
-    ast.FloorDiv: operator.floordiv, ast.Div: operator.truediv, ast.Pow: operator.pow,
-}  # fmt: skip
+    from .run import Captured
 
 
-def _inferred(module: "CapturedModule") -> dict[str, Any] | None:
-    """{node: size} in symbols: "s0_1" is the second size of the first input. None if some operator
-    is not known."""
-    leaves = module._boundary.leaves
-    if any(isinstance(leaf, NumberLeaf) for leaf in leaves):
-        return None
-    inputs = []
-    for i, leaf in enumerate(leaf for leaf in leaves if isinstance(leaf, TensorLeaf)):
-        sizes = (str(n) if n is not None else f"s{i}_{d}" for d, n in enumerate(leaf.sizes))
-        inputs.append(f"{str(leaf.dtype).removeprefix('torch.')}[{', '.join(sizes)}]")
-    try:
-        return _core._infer(lower(module)._program, inputs, TensorShape)[0]
-    except (LowerError, RuntimeError, TypeError, ValueError, AssertionError):
-        return None
+def _inputs(boundary: Boundary, examples: list[Any]) -> tuple[list[str], list[Any]]:
+    """The names of the inputs of the graph, and what they were: a number, or (dtype, sizes, which
+    of them are fixed)."""
+    leaves = [leaf for leaf in boundary.leaves if isinstance(leaf, (TensorLeaf, NumberLeaf))]
+    inputs = [example if isinstance(leaf, NumberLeaf) else
+              (leaf.dtype, example, tuple(size is not None for size in leaf.sizes))
+              for leaf, example in zip(leaves, examples)]  # fmt: skip
+    names = [leaf.path for leaf in leaves]
+    if len(set(names)) < len(names):  # keys of a dict that print alike
+        names = [f"{name} (input {i})" for i, name in enumerate(names)]
+    return names, inputs
 
 
-def _tuples(tree: ast.AST) -> Any:
-    """An expression in symbols as guards have them; None if there is something else in it."""
-    if isinstance(tree, ast.Constant):
-        return tree.value
-    if isinstance(tree, ast.Name):
-        i, _, d = tree.id.removeprefix("s").partition("_")
-        return ("size", int(i), int(d)) if i.isdecimal() and d.isdecimal() else None
-    function: Any = None
-    parts: list[Any] = []
-    if isinstance(tree, ast.BinOp):
-        function, parts = _SIGNS.get(type(tree.op)), [_tuples(tree.left), _tuples(tree.right)]
-    elif isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
-        function, parts = operator.neg, [_tuples(tree.operand)]
-    elif isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name):
-        function = {"min": min, "max": max, "abs": abs}.get(tree.func.id)
-        parts = [_tuples(arg) for arg in tree.args]
-    return None if function is None or None in parts else (function, *parts)
+def _can_be_asked(one: "Pending") -> bool:
+    return one.question is not None and not any(
+        getattr(side, "_erased", False) for side in one.question)
 
 
-def _of_inputs(side: Any, sizes: dict[str, Any]) -> Any:
-    """A side of a comparison in the sizes of the inputs; None if that is not known."""
-    if not hasattr(side, "op"):
-        return side if isinstance(side, (int, float)) else None
-    found = sizes.get(side.name)
-    if isinstance(found, str):
-        return _tuples(ast.parse(found, mode="eval").body)
-    return found if type(found) in (int, float) else None
-
-
-def _text(expr: Any, names: list[str]) -> str:
-    """An expression as the user would write it."""
-    if type(expr) is not tuple:
-        return str(expr)
-    if expr[0] == "size":
-        return f"{names[expr[1]]}.shape[{expr[2]}]"
-    text = written(expr[0], [_text(part, names) for part in expr[1:]])
-    return text if text.endswith(")") else f"({text})"
-
-
-def _entry(one: "Pending", sizes: dict[str, Any], names: list[str]) -> EntryGuard | None:
-    """A guard in the sizes of the inputs; None if they do not decide it."""
-    if one.question is None or one.guard.kind != "size":
-        return None
-    function, *nodes, truth = one.question
-    sides = [_of_inputs(node, sizes) for node in nodes]
-    if None in sides:
-        return None
-    text = written(function, [_text(side, names) for side in sides])
-    guard = one.guard._replace(place="entry", expression=text, value=truth)
-    return EntryGuard(guard, function, sides[0], sides[1], truth)
-
-
-def reduce_guards(module: "CapturedModule", pending: "list[Pending]",
-                  examples: list[Any]) -> None:  # fmt: skip
-    """Moves guards out of the graph, where the sizes of the inputs decide them. `examples` are
-    tensors of the sizes that the inputs had, for which each guard holds."""
-    sizes = _inferred(module) if any(one.guard.kind == "size" for one in pending) else None
-    if not sizes:
-        return
-    boundary = module._boundary
-    names = [leaf.path for leaf in boundary.leaves if isinstance(leaf, TensorLeaf)]
-    known = {entry[1:] for entry in boundary.guards}
-    gone: set[Any] = set()
-    kept = []
-    for one in pending:
-        entry = _entry(one, sizes, names)
-        if entry is None or not entry.holds(examples):
-            kept.append(one.guard)
-            continue
-        gone.update(one.nodes)
-        is_constant = entry.left == entry.right or (
-            type(entry.left) is not tuple and type(entry.right) is not tuple)
-        if not is_constant and entry[1:] not in known:
-            known.add(entry[1:])
-            boundary.guards.append(entry)
-    on_entry = (entry.guard for entry in boundary.guards)
-    module.__dict__["_guards"] = (*on_entry, *kept)
-    for node in reversed(module.graph.nodes):
-        if node in gone and not node.users:
-            module.graph.erase_node(node)
+def settle_guards(module: "CapturedModule", captured: "Captured") -> tuple[Guard, ...]:
+    """Moves guards out of the graph, where the inputs decide them: all guards that are left."""
+    boundary, pending = captured.boundary, captured.pending
+    names, inputs = _inputs(boundary, captured.examples)
+    boundary.guards = _core._Guards(names)
+    asked = [one for one in pending if _can_be_asked(one)]
+    questions: list[Any] = []
+    for guard, _, question in asked:
+        function, left, right, truth = question  # type: ignore[misc]
+        questions.append((guard.kind, guard.asker, guard.line, guard.value, function.__name__, left,
+                          right, truth))  # fmt: skip
+    settled = boundary.guards.settle(module.graph, module, inputs, questions)
+    gone = {id(one) for one, is_settled in zip(asked, settled) if is_settled}
+    for one in reversed(pending):
+        for node in one.nodes if id(one) in gone else ():
+            if not node.users and not node._erased:
+                node.graph.erase_node(node)
+    on_entry = (Guard(*row) for row in boundary.guards.rows())
+    inside = (one.guard._replace(place="graph") for one in pending if id(one) not in gone)
+    return (*on_entry, *inside)
 
 
 def drop_numbers(graph: Any) -> bool:

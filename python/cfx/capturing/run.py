@@ -13,7 +13,7 @@ from ..ops import check_buffer
 from .boundary import AgainLeaf, Boundary, BoundaryCodeGen, FixedLeaf, NumberLeaf, TensorLeaf
 from .boundary import Watched
 from .decide import Askers, Decider
-from .guards import CaptureError, Guard
+from .guards import CaptureError
 from .net import Net
 from .numbers import SYMBOLS, NotHashable, Number, number_of, symbol
 from .recorder import Recorder
@@ -142,7 +142,7 @@ class Captured:
 
     def __init__(self, graph: Any, boundary: Boundary, run: "Run") -> None:
         self.root, self.graph, self.boundary = run.root, graph, boundary
-        self.pending = run.recorder.pending  # guards that the graph checks
+        self.pending = run.recorder.pending  # guards; the graph checks all of them
         self.examples = run.examples
         self.writes = bool(run.undo.saved) or run.writes  # whether the graph writes to the model
         self.foreign = run.recorder.foreign
@@ -159,11 +159,6 @@ class Captured:
         finally:
             for path in self.foreign:
                 delattr(self.root, path)
-
-    @property
-    def guards(self) -> tuple[Guard, ...]:
-        on_entry = (entry.guard for entry in self.boundary.guards)
-        return (*on_entry, *(pending.guard for pending in self.pending))
 
     def take_script(self, module: Any) -> None:
         """The whole program was captured from its source: nothing is assumed."""
@@ -194,7 +189,7 @@ class Run:
         self.surroundings = Surroundings(function, root)
         self.changed: list[tuple[str, str]] = []  # attributes, but for buffers that are written
         self.writes = False
-        self.examples: list[Any] = []  # of the sizes of the inputs, without data
+        self.examples: list[Any] = []  # of the inputs: numbers, sizes of tensors
         self.tracer.create_args_for_root = self._arguments  # type: ignore[method-assign]
 
     # ---- arguments ----
@@ -225,7 +220,7 @@ class Run:
         rules, recorder = self.boundary.leaves, self.recorder
         if isinstance(leaf, torch.Tensor):
             node = self._placeholder(path)
-            self.examples.append(torch.empty(leaf.shape, device="meta"))
+            self.examples.append(tuple(leaf.shape))
             sizes = tuple(leaf.shape[d] if self.options.of_size(path, d) is False else None
                           for d in range(leaf.ndim))  # fmt: skip
             rules.append(TensorLeaf(path, leaf.dtype, leaf.ndim, leaf.device, sizes))
@@ -379,8 +374,6 @@ class Run:
                                "seen, and that it cannot undo")  # fmt: skip
         if self.decider.evaluated:
             _core._script_tidy(graph)
-        inputs = {node: i for i, node in enumerate(graph.find_nodes(op="placeholder"))}
-        self.boundary.guards = self.recorder.settle_guards(inputs)
         graph.set_codegen(BoundaryCodeGen(self.boundary))
         return Captured(graph, self.boundary, self)
 

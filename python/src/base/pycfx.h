@@ -43,7 +43,8 @@
     X(script_refusal) X(script_environ) X(script_generator) X(script_linecache)                    \
     X(script_started) X(script_dunders) X(script_layers) X(script_requires_grad) X(script_packed)  \
     X(RecorderType) X(NumberType) X(SymbolType) X(number_functions) X(witness_class) X(int_class)  \
-    X(float_class) X(symbol_classes) X(capture_torch) X(capture_describe)
+    X(float_class) X(symbol_classes) X(capture_torch) X(capture_describe) X(GuardsType) \
+    X(EntryType)
 
 /* Strings that are made once: the member's name, and the text. */
 #define STATE_STRINGS(X)                                                                           \
@@ -71,7 +72,7 @@
     X(str_enter, "__enter__") X(str_exit, "__exit__") X(str_cpu, "cpu") X(str_cuda, "cuda")        \
     X(str_follow_modes, "follow_modes") X(str_remade, "remade") X(str_out, "out")                  \
     X(str_inplace, "inplace") X(str_torch_function, "__torch_function__")                          \
-    X(str_wrapped_number, "_wrapped_number")
+    X(str_wrapped_number, "_wrapped_number") X(str_training, "training") X(str_ndim, "ndim")
 
 /* Freed memory of graphs, by size: see chunks.c. */
 enum { CHUNK_CLASSES = 9 };

@@ -17,7 +17,8 @@
 /* The members of the tuple `capture_torch`, which cfx/capturing/protocol.py registers. */
 #define TORCH_PARTS(X)                                                                             \
     X(DisableTorchFunction) X(make_wrapper) X(Size) X(Generator) X(strided) X(is_transformed)      \
-    X(is_grad_enabled) X(is_inference_mode_enabled) X(is_autocast_enabled) X(get_default_dtype)
+    X(is_grad_enabled) X(is_inference_mode_enabled) X(is_autocast_enabled) X(get_default_dtype)    \
+    X(get_default_device) X(mode_stack_size)
 enum {
 #define X(name) TORCH_##name,
     TORCH_PARTS(X)
