@@ -13,14 +13,19 @@ import torch
 from .boundary import Boundary
 
 
-def _inside(path: str, layers: Iterable[str]) -> bool:
-    return any(path == layer or path.startswith(f"{layer}.") for layer in layers)
-
-
 def module_paths(root: torch.nn.Module, layers: Iterable[str]) -> tuple[str, ...]:
     """The modules of a tree, outer ones first, but for those in layers that a graph calls."""
-    layers = tuple(layers)
-    return tuple(path for path, _ in root.named_modules() if not _inside(path, layers))
+    called, seen = set(layers), {id(root)}
+    paths, todo = [], [("", root)]
+    while todo:
+        path, module = todo.pop()
+        paths.append(path)
+        for name, child in module._modules.items():
+            inner = f"{path}.{name}" if path else name
+            if child is not None and inner not in called and id(child) not in seen:
+                seen.add(id(child))
+                todo.append((inner, child))
+    return tuple(paths)
 
 
 def read_flags(root: torch.nn.Module, paths: Iterable[str]) -> bytes:
