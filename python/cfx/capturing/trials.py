@@ -334,7 +334,8 @@ def _difference(a: Seen, b: Seen, tolerances: dict[Any, Any]) -> Any:
         for name in (n for n in {**mine, **theirs} if n in shared):
             if name not in mine or name not in theirs:
                 sides = ["there is one" if name in side else "none" for side in (mine, theirs)]
-                return checking.Difference(f"{label} of {name}", " became ".join(sides), *sides)
+                what = " became ".join(sides)
+                return checking.Difference(f"{label} of {name}", what, sides[0], sides[1])
             found = checking._compare(mine[name], theirs[name], tolerances, f"{label} of {name}")
             if found is not None:
                 return found
