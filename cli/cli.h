@@ -18,7 +18,7 @@ enum {
     CLI_INTERRUPTED = 130
 };
 
-enum { CLI_MAX_OPTIONS = 12, CLI_MAX_REPEATED = 64, CLI_MAX_FORMS = 32 };
+enum { CLI_MAX_OPTIONS = 20, CLI_MAX_REPEATED = 64, CLI_MAX_FORMS = 32 };
 
 /* ---- verbs and options (command.c, args.c, help.c) ----------------------------------------- */
 

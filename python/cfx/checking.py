@@ -15,7 +15,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from ._glue.listing import public_names
 from ._symbolic_trace import symbolic_trace
@@ -374,13 +374,31 @@ def _table(tolerances: Any) -> dict[Any, Any]:
     return dict.fromkeys(TOLERANCES, pair)
 
 
-def check(before: Any, after: Any, inputs: Any, *, tolerances: Any = None) -> Report:
+@overload
+def check(before: Any, after: Any, inputs: Any, *, tolerances: Any = None) -> Report: ...
+@overload
+def check(before: Any, after: Any, inputs: Any, *, sizes: Any = None, train: bool = False,
+          repeat: int = 1, tolerances: Any = None) -> Any: ...  # fmt: skip
+def check(before: Any, after: Any, inputs: Any, *, sizes: Any = None, train: bool = False,
+          repeat: int = 1, tolerances: Any = None) -> Any:  # fmt: skip
     """Compares the results of two versions of a program, which are modules or functions.
 
     `inputs` is a tuple of arguments, or a list of such tuples. They are copied; the random state
     and buffers are restored afterwards. `tolerances` is a pair (rtol, atol) for all floating-point
     values, a number for both, or {dtype: pair}. Exceptions raised by `before` propagate.
+
+    With `sizes`, `train` or `repeat`, a model and what was captured of it are compared in several
+    trials, which a table shows: the inputs as given (a dict for keyword arguments), other data of
+    the same kinds, other sizes, in training, called `repeat` times in a row. `sizes` is
+    {"x": {0: [1, 3]}}, sizes to try for dimensions of arguments, or a number: how many to try for
+    each size; sizes that belong together change together. With `train` both run in training and in
+    evaluation mode, from the same random numbers, and gradients are compared, too. Buffers, and
+    attributes that the model changes, always are. The model is left as it was.
     """
+    if sizes is not None or train or repeat != 1:
+        from .capturing.trials import check_trials
+
+        return check_trials(before, after, inputs, sizes, train, repeat, _table(tolerances))
     table = _table(tolerances)
     for sample in _samples(inputs):
         report = Report(before, after, sample)

@@ -170,6 +170,10 @@ def lower(module: Any, *, runtime: Runtime | None = None) -> Lowered:
     if not isinstance(graph, Graph):
         raise TypeError(f"cfx.lower takes a cfx.GraphModule, not {type(module).__name__}: trace it "
                         "first with cfx.symbolic_trace")
+    present = getattr(module, "_present", None)
+    if present is not None:  # of several graphs, for training and evaluation
+        module = present()
+        graph = module.graph
     clone = graph._clone()
     _drop_guards(clone, module)
     found = _core._lower(clone, module)

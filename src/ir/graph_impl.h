@@ -205,6 +205,12 @@ static inline bool cfxi_ir_is_call(const cfx_node *n)
            n->op == CFX_OP_CALL_MODULE;
 }
 
+/* Creates a node that calls the function of that name, which the host may know. `wish`: what it
+ * should be called, or NULL. The arguments are given away, also if it fails: NULL with *err set.
+ * (node.c) */
+cfx_node *cfxi_ir_call_by_name(cfx_graph *g, const char *target, const cfx_value *args, size_t n,
+                               const char *wish, cfx_error *err);
+
 /* Whether it reads the mode of a module, "training" or "block.training": a bool, which the owner of
  * the modules switches between runs. */
 bool cfxi_ir_is_flag(const cfx_node *n);

@@ -182,6 +182,27 @@ cfx_node *cfx_graph_placeholder(cfx_graph *g, const char *name, cfx_error *err)
                             cfx_value_invalid(), NULL, cfx_value_invalid(), err);
 }
 
+cfx_node *cfxi_ir_call_by_name(cfx_graph *g, const char *target, const cfx_value *args, size_t n,
+                               const char *wish, cfx_error *err)
+{
+    const cfx_value tuple = cfx_value_tuple(g, args, n, err);
+    const cfx_value name = tuple.kind == CFX_KIND_INVALID
+                               ? tuple : cfx_value_name(g, target, strlen(target), err);
+    cfx_node *call = NULL;
+    if (name.kind != CFX_KIND_INVALID) {
+        void *object = cfx_value_object(name);
+        const cfx_target t = object ? (cfx_target){.object = object} : by_name(target);
+        call = cfx_graph_create(g, CFX_OP_CALL_FUNCTION, t, tuple, cfx_value_invalid(), wish,
+                                cfx_value_invalid(), err);
+        cfx_value_discard(g, name);
+    }
+    if (!call && tuple.kind != CFX_KIND_INVALID)
+        cfx_value_discard(g, tuple);
+    for (size_t i = 0; !call && tuple.kind == CFX_KIND_INVALID && i < n; i++)
+        cfx_value_discard(g, args[i]);
+    return call;
+}
+
 bool cfxi_ir_is_flag(const cfx_node *n)
 {
     static const char flag[] = "training";

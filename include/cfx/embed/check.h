@@ -106,6 +106,31 @@ typedef int cfx_subgraph_test_fn(void *ctx, const cfx_subgraph *part);
 CFX_API cfx_status cfx_graph_minimize(cfx_graph *g, cfx_subgraph_test_fn *test, void *ctx,
                                       size_t max_tests, cfx_subgraph *part, cfx_error *err);
 
+/* ---- modes ---------------------------------------------------------------------------------- */
+
+/* Flags `training` of modules, in several settings: flags[s * n_paths + i] is that of paths[i] in
+ * setting s. The path of the root is "". */
+typedef struct cfx_mode_table {
+    const char *const *paths;
+    size_t n_paths;
+    const bool *flags;
+    size_t n_settings;
+} cfx_mode_table;
+
+/* Merges `other` into `g`. Both were captured from one program: `g` holds for all settings of the
+ * table but the last, `other` for the last. Afterwards `g` holds for all of them. A literal (a bool
+ * or a number) in which they differ becomes what a flag decides: the flag itself, its opposite, or
+ * a cfx.cond with a literal each way. The flag is one that tells the values apart in all settings,
+ * preferably that of the module whose code made the call (its module stack). Flags and such
+ * choices that the graphs already have are taken for what they are in each setting.
+ *
+ * *merged is false, and `g` unchanged, if the graphs differ in anything else, or set a flag. After
+ * a failure `g` may have been changed in part, but still holds for what it held for. Names,
+ * locations and module stacks are not compared. O(nodes + edges + literals that differ * modules).
+ */
+CFX_API cfx_status cfx_graph_merge_modes(cfx_graph *g, cfx_graph *other,
+                                         const cfx_mode_table *modes, bool *merged, cfx_error *err);
+
 #ifdef __cplusplus
 }
 #endif

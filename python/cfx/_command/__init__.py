@@ -1,4 +1,5 @@
-"""`python -m cfx trace`: captures a module, writes files, and compares them with the module."""
+"""`python -m cfx trace` and `python -m cfx capture`: turn a module into a graph, write files, and
+compare them with the module."""
 import argparse
 import contextlib
 import os
@@ -13,6 +14,7 @@ from torch import nn
 
 from .. import weights
 from ..text import text
+from ..graph_module import GraphModule
 from . import compare as comparing
 from .capture import all_tensors, capture, from_source, lower
 from .errors import Wrong, in_line
@@ -66,8 +68,8 @@ def _weights_file(options: argparse.Namespace, tensors: dict[str, Any]) -> str |
     if options.output and tensors:
         return os.path.splitext(options.output)[0] + ".safetensors"
     if tensors:
-        print(f"cfx trace: the graph reads {_count(tensors, 'tensor')}; --weights FILE writes them",
-              file=sys.stderr)
+        print(f"cfx {options.verb}: the graph reads {_count(tensors, 'tensor')}; --weights FILE "
+              "writes them", file=sys.stderr)
     return None
 
 
@@ -119,23 +121,32 @@ def _usage(options: argparse.Namespace) -> None:
         raise Wrong("--check runs the graph in C, so it cannot be used with --no-lower", 2)
 
 
-def _trace(options: argparse.Namespace) -> int:
-    _usage(options)
-    fixed = fixed_inputs(options.concrete)
-    given = comparing.parse(options.check)
+def _made(options: argparse.Namespace) -> Any:
+    """The module or function of the command line."""
     torch.manual_seed(options.seed)
     root = make(find(options.target), options.target, options.arg)
     if isinstance(root, nn.Module):
         root.train(options.train)
     if options.checkpoint:
         load(root, options.checkpoint)
-    module = (from_source if options.script else capture)(root, fixed, options.leaf)
+    return root
+
+
+def _written(module: GraphModule, options: argparse.Namespace) -> Written:
     if options.lower:
         lowered = lower(module)
         graph, tensors = lowered.graph, dict(lowered.state)
     else:
         graph, tensors = module.graph, all_tensors(module)
-    written = Written(graph.nodes, text(graph), tensors)
+    return Written(graph.nodes, text(graph), tensors)
+
+
+def _trace(options: argparse.Namespace) -> int:
+    _usage(options)
+    fixed = fixed_inputs(options.concrete)
+    given = comparing.parse(options.check)
+    root = _made(options)
+    module = (from_source if options.script else capture)(root, fixed, options.leaf)
 
     def compare(source: str, tensors: dict[str, Any]) -> bool:
         if not given:
@@ -143,18 +154,50 @@ def _trace(options: argparse.Namespace) -> int:
         inputs = comparing.make(given, options.seed)
         return comparing.compare(root, fixed, inputs, source, tensors)
 
-    return 0 if _save(written, options, compare) else 1
+    return 0 if _save(_written(module, options), options, compare) else 1
 
 
-def trace(options: argparse.Namespace) -> int:
+def _capture(options: argparse.Namespace) -> int:
+    from . import examples
+
+    _usage(options)
+    if options.modes == "both" and options.lower:
+        raise Wrong("--modes both writes the flags of modules, which only Python has: use "
+                    "--no-lower, or write a file for each mode: --train, --eval", 2)
+    given = comparing.parse(options.input, "--input")
+    others = comparing.parse(options.check)
+    root = _made(options)
+    inputs = comparing.make(given, options.seed, "--input")
+    if options.explain:
+        report = examples.report(root, inputs, options)
+        print(report, file=sys.stderr if options.output else sys.stdout)
+        if not options.output:
+            return 0
+    module = examples.capture(root, inputs, options)
+    plain = GraphModule(module, examples.graph_of(module))  # without the program's structures
+
+    def compare(source: str, tensors: dict[str, Any]) -> bool:
+        if not others:
+            return True
+        new = comparing.make(others, options.seed)
+        fixed = {name: value for name, value in inputs.items() if name not in new}
+        return comparing.compare(root, fixed, new, source, tensors, examples.flat(module))
+
+    return 0 if _save(_written(plain, options), options, compare) else 1
+
+
+_VERBS = {"trace": _trace, "capture": _capture}
+
+
+def run(options: argparse.Namespace) -> int:
     """Runs the verb; returns what the command exits with."""
     try:
-        return _trace(options)
+        return _VERBS[options.verb](options)
     except Wrong as wrong:
         if options.traceback:
             traceback.print_exception(wrong)
         else:
-            print(f"cfx trace: {wrong}", file=sys.stderr)
+            print(f"cfx {options.verb}: {wrong}", file=sys.stderr)
         return wrong.code
     except BrokenPipeError:  # whoever reads has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

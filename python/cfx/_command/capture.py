@@ -5,6 +5,7 @@ import re
 import sys
 from typing import Any
 
+import torch
 from torch import nn
 
 from .. import lowering
@@ -124,8 +125,9 @@ def all_tensors(module: GraphModule) -> dict[str, Any]:
     also those that are in no state_dict."""
     found = {**dict(module.named_parameters(remove_duplicate=False)),
              **dict(module.named_buffers(remove_duplicate=False))}
-    return {**{name: t.detach() for name, t in found.items()},
-            **lowering._state(module.graph, module)}
+    read = {name: t for name, t in lowering._state(module.graph, module).items()
+            if isinstance(t, torch.Tensor)}  # not the flags of modules
+    return {**{name: t.detach() for name, t in found.items()}, **read}
 
 
 def lower(module: GraphModule) -> Lowered:

@@ -1,6 +1,9 @@
-"""--check: what a module gives, beside what the files give that were written of it."""
+"""Inputs that the command line describes; and --check: what a module gives, beside what the files
+give that were written of it."""
+import pickle
 import re
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,9 +17,10 @@ from .target import value
 
 _INPUT = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*([^,;\[\s]*)\s*(\[[^\]]*\])?\s*(?:[,;]|$)")
 _MOST = 10  # random integers are below
+_SAVED = (".pt", ".pth")  # files of torch.save
 
 
-def parse(words: list[str]) -> dict[str, Any]:
+def parse(words: list[str], option: str = "--check") -> dict[str, Any]:
     """'x=float32[2, 3], n=4, ids=ids.npy': what is a tensor as (dtype, sizes)."""
     found: dict[str, Any] = {}
     for word in words:
@@ -24,30 +28,31 @@ def parse(words: list[str]) -> dict[str, Any]:
         while at < len(word):
             one = _INPUT.match(word, at)
             if not one:
-                raise Wrong(f"--check: expected NAME=TYPE[SIZES], NAME=NUMBER or NAME=FILE, "
+                raise Wrong(f"{option}: expected NAME=TYPE[SIZES], NAME=NUMBER or NAME=FILE, "
                             f"found '{word[at:].strip()}'", 2)
             if one[1] in found:
-                raise Wrong(f"--check: '{one[1]}' is given twice", 2)
-            found[one[1]] = _described(one[2], one[3])
+                raise Wrong(f"{option}: '{one[1]}' is given twice", 2)
+            found[one[1]] = _described(one[2], one[3], option)
             at = one.end()
     return found
 
 
-def _described(word: str, sizes: str | None) -> Any:
+def _described(word: str, sizes: str | None, option: str) -> Any:
     if sizes is None:
-        is_file = word.endswith(weights.extensions("one tensor"))
-        return word if is_file else (value(word, "--check"),)
+        is_file = word.endswith((*weights.extensions("one tensor"), *_SAVED))
+        return word if is_file else (value(word, option),)
     if word == "":  # a list of numbers
-        return (value(sizes, "--check"),)
+        return (value(sizes, option),)
     dtype = getattr(torch, word, None)
     if not isinstance(dtype, torch.dtype):
         kinds = [name for name in dir(torch) if isinstance(getattr(torch, name), torch.dtype)]
-        raise Wrong(f"--check: there is no dtype '{word}'{near(word, kinds)}", 2)
+        raise Wrong(f"{option}: there is no dtype '{word}'{near(word, kinds)}", 2)
     parts = [part.strip() for part in sizes[1:-1].split(",")]
     if parts == [""]:
         parts = []
     if not all(part.isdecimal() for part in parts):
-        raise Wrong(f"--check: sizes must be numbers, not {sizes}, because the graph is run", 2)
+        what = "graph" if option == "--check" else "model"
+        raise Wrong(f"{option}: sizes must be numbers, not {sizes}, because the {what} is run", 2)
     return dtype, [int(part) for part in parts]
 
 
@@ -59,16 +64,25 @@ def _random(dtype: torch.dtype, sizes: list[int], numbers: torch.Generator) -> t
     return torch.randint(most, sizes, generator=numbers).to(dtype)
 
 
-def make(given: dict[str, Any], seed: int) -> dict[str, Any]:
+def _loaded(file: str) -> Any:
+    if not file.endswith(_SAVED):
+        return weights.load_tensor(file).torch()
+    try:
+        return torch.load(file, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise ValueError(f"'{file}' holds more than tensors and containers of them") from error
+
+
+def make(given: dict[str, Any], seed: int, option: str = "--check") -> dict[str, Any]:
     """The inputs; those that are the same every time."""
     numbers = torch.Generator().manual_seed(seed)
     made: dict[str, Any] = {}
     for name, what in given.items():
         if isinstance(what, str):
             try:
-                made[name] = weights.load_tensor(what).torch()
-            except (OSError, ValueError, NotImplementedError) as error:
-                raise Wrong(f"--check: {name}: {in_line(error)}") from error
+                made[name] = _loaded(what)
+            except (OSError, ValueError, RuntimeError) as error:
+                raise Wrong(f"{option}: {name}: {in_line(error)}") from error
         else:
             made[name] = _random(what[0], what[1], numbers) if len(what) == 2 else what[0]
     return made
@@ -109,10 +123,12 @@ def _distance(want: Any, got: Any) -> tuple[float, float]:
 
 
 def compare(root: Any, fixed: dict[str, Any], inputs: dict[str, Any], source: str,
-            tensors: dict[str, Any]) -> bool:
-    """Tells how far apart results are; whether they agree as far as rounding lets them."""
+            tensors: dict[str, Any], flat: Callable[[Any], Any] | None = None) -> bool:
+    """Tells how far apart results are; whether they agree as far as rounding lets them. `flat`:
+    what the files give for a result of the module."""
     want = _module_gives(root, {**inputs, **fixed})
     got = _files_give(source, tensors, inputs)
+    want = flat(want) if flat else want
     difference = checking._compare(want, got, checking.TOLERANCES)
     if difference:
         print(f"check: result{difference.where} differs: {difference.what}; the module returns "

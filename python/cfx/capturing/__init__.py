@@ -46,7 +46,7 @@ def capture(
         raise ValueError(f'modes is "current" or "both", not {modes!r}')
     program = Program(model, Options(dynamic))
     module = module_of(program, program.capture(args, kwargs), recapture)
-    if modes == "both" and module._flags[""] is not None:
+    if modes == "both" and module._settings.paths:
         module.train(not module.training)
         try:
             module._captured_again(args, kwargs, CaptureError())

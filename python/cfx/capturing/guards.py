@@ -15,6 +15,15 @@ class CaptureError(RuntimeError):
     """A model that cannot be captured, or a captured one that is called in another way than it was
     captured for."""
 
+    __module__ = "cfx"
+
+    def __init_subclass__(cls) -> None:
+        """Users see one class: which one it is matters in here alone."""
+        cls.__module__, cls.__name__, cls.__qualname__ = "cfx", "CaptureError", "CaptureError"
+
+    def __reduce__(self) -> Any:
+        return CaptureError, self.args
+
 
 class Guard(NamedTuple):
     """Something that was assumed while a model was captured."""

@@ -45,6 +45,12 @@ class Around:
         self.grad, self.inference = is_grad_enabled(), _is_inference()
         self.asked: set[str] = set()
 
+    def alike(self, other: "Around") -> bool:
+        """Whether a graph that holds in these modes holds in the same ones as another."""
+        mine, theirs = ((a.dtype, a.device, a.autocast, a.asked) for a in (self, other))
+        modes = (self.grad, self.inference) == (other.grad, other.inference)
+        return mine == theirs and (modes or not self.asked)
+
     def refusal(self) -> str | None:
         """Why a graph does not hold in the present modes; None if it does."""
         if torch.get_default_dtype() != self.dtype:

@@ -15,6 +15,7 @@ from .program import Program, Weakly, flags
 from .reduce import drop_numbers, settle_guards
 from .run import Captured
 from .state import assign, read_attribute
+from .training import Settings, merge, module_paths, read_flags
 
 MOST_GRAPHS = 16  # of one module, for other kinds of inputs
 
@@ -64,11 +65,8 @@ class CapturedModule(GraphModule):
     def _enter_slowly(self, values: tuple) -> Call:
         """Likewise, for values of every kind; what does not fit is an error."""
         home = self._home or self
-        if self._flags != _flags_of(home, self._flags):
-            mode = "training" if self._flags[""] else "evaluation"
-            raise _Mismatch(f"the model was captured in {mode} mode, and cannot be captured in the "
-                            "other one here, for it is a copy: capture the model with "
-                            "modes=\"both\"")  # fmt: skip
+        if not self._settings.holds(home):
+            raise _Mismatch(self._no_graph())
         boundary = self._boundary
         why = boundary.around.refusal()
         why = why or boundary.refusal_of_state(functools.partial(read_attribute, home))
@@ -131,9 +129,20 @@ class CapturedModule(GraphModule):
                 raise
             raise GuardFailure(*error.args) from None
 
-    @property
-    def _other_mode(self) -> bool:
-        return self._flags[""] not in (None, (self._home or self).training)
+    def _no_graph(self) -> str:
+        return (f"the model was captured in {self._settings.text()}, and its modules are in "
+                "another one now. Copies and pickles cannot capture it again: capture the model "
+                'with modes="both", or in that mode, before you copy it')
+
+    def _present(self) -> "CapturedModule":
+        if self._is_whole:
+            return self
+        for graph in (self, *self._others):
+            if graph._settings.holds(self._home or self):
+                return graph
+        raise CaptureError(f"the model was captured in {self._settings.text()}, and its modules "
+                           "are in another one now: call it once in that mode, or capture it with "
+                           'modes="both"')  # fmt: skip
 
     @contextlib.contextmanager
     def _undone_on_failure(self) -> Iterator[None]:
@@ -157,12 +166,12 @@ class CapturedModule(GraphModule):
     def _captured_again(self, args: tuple, kwargs: dict[str, Any],
                         why: Exception) -> "CapturedModule":  # fmt: skip
         program = self._program.program
-        mode = (self._home or self).training
-        has_mode = any(g._flags[""] == mode for g in (self, *self._others))
+        home = self._home or self
+        has_mode = any(g._settings.holds(home) for g in (self, *self._others))
         needed = not has_mode or isinstance(why, _OtherState) or self._recaptures
         if program is None or not needed:
             raise why
-        with flags(program.root, self._home or self), self._lent_state(program.root):
+        with flags(program.root, home), self._lent_state(program.root):
             graph = self._add(program, program.capture(args, kwargs))
         if len(self._others) > MOST_GRAPHS:
             warnings.warn(f"{program.name} has been captured for {len(self._others) + 1} kinds of "
@@ -185,8 +194,15 @@ class CapturedModule(GraphModule):
                 assign(root, path, value)
 
     def _add(self, program: Program, captured: Captured) -> "CapturedModule":
-        """Another graph, which shares modules and weights with this one."""
+        """Another graph, which shares modules and weights with this one; or the one of them that
+        it could be merged with."""
         other = module_of(program, captured, False, self._home or self)
+        for graph in (self, *self._others):
+            if not other._is_whole and merge(graph, other):
+                if self._home is None:
+                    self._take_flags(program.root, graph.graph)
+                graph.recompile()
+                return graph
         if self._home is None:
             have = set(self._graph._paths(False))
             have = have.union(*(o._graph._paths(False) for o in self._others))
@@ -204,36 +220,29 @@ class CapturedModule(GraphModule):
             if slot.path not in have:
                 assign(self, slot.path, slot.initial())
 
+    def _take_flags(self, root: torch.nn.Module, graph: Any) -> None:
+        """The modules whose flags a graph reads."""
+        have = {path for path, _ in self.named_modules()}
+        flags = [path for path in graph._paths(False) if path.endswith(".training")]
+        _core._copy_attrs(root, self, [path for path in flags
+                                       if path.removesuffix(".training") not in have])  # fmt: skip
+
     @property
     def _slots(self) -> list[Any]:
         codegen = self._graph._codegen
         return codegen.boundary.slots if isinstance(codegen, BoundaryCodeGen) else []
 
 
-def _flags_of(module: torch.nn.Module, like: dict[str, Any]) -> dict[str, Any]:
-    """The flags `training` of the modules that `like` has."""
-    found = {}
-    for path, flag in like.items():
-        at: Any = read_attribute(module, path) if path else module
-        found[path] = None if flag is None else getattr(at, "training", flag)
-    return found
-
-
-def _inner_flags(module: CapturedModule, root: torch.nn.Module) -> dict[str, Any]:
-    """The flags of the modules that the program went through: those of layers that the graph calls
-    are live."""
-    called = set(module._graph._paths(True))
-    found: dict[str, Any] = {"": root.training}
-    todo = [("", module, root)]
-    while todo:
-        outer, own, like = todo.pop()
-        for name, child in own._modules.items():
-            path = f"{outer}.{name}" if outer else name
-            if child is not None and path not in called:
-                original = like._modules[name]
-                found[path] = original.training
-                todo.append((path, child, original))
-    return found
+def _settings_of(module: CapturedModule, root: torch.nn.Module) -> Settings:
+    """The flags of the modules that the program may have asked. A module whose flag differs from
+    that of the module around it is part of the captured one."""
+    paths = module_paths(root, module._graph._paths(True))
+    flags = read_flags(root, paths)
+    if module._home is None:
+        here = read_flags(module, paths)
+        missing = [f"{path}.training" for path, a, b in zip(paths, flags, here) if a != b]
+        _core._copy_attrs(root, module, missing)
+    return Settings(paths, (flags,))
 
 
 def module_of(program: Program, captured: Captured, recapture: bool,
@@ -250,8 +259,10 @@ def module_of(program: Program, captured: Captured, recapture: bool,
     module.__dict__.update(
         _is_whole=is_script, _guards=(), _writes=captured.writes,
         _program=Weakly(program), _recaptures=recapture, _others=[],
-        _flags={"": None} if is_script else _inner_flags(module, root), _home=home,
+        _home=home,
     )  # fmt: skip
+    has_flags = not is_script and root is not program.empty
+    module.__dict__["_settings"] = _settings_of(module, root) if has_flags else Settings((), ())
     if captured.pending:
         module.__dict__["_guards"] = settle_guards(module, captured)
     if drop_numbers(module.graph) or captured.pending:

@@ -304,7 +304,8 @@ class Recorder(_core.Recorder):
         for number in numbers:
             if hasattr(number, "op") and number in self.dynamic:
                 self.refuse(f"{self.dynamic[number]} may change, as `dynamic` says, but here the "
-                            f"program needs its value: {expression(number)}")  # fmt: skip
+                            "program needs the number (a comparison for equality, int(), a text, a "
+                            "loop, a key): compute with the size itself, or let `dynamic` fix it")
 
     def refuse(self, why: str) -> NoReturn:
         raise CaptureError(f"{user_line()}: {why}")

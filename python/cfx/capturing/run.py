@@ -50,6 +50,11 @@ class CaptureTracer(Tracer):
         return attr_val  # found by identity where it is used
 
     def is_leaf_module(self, m: torch.nn.Module, module_qualified_name: str) -> bool:
+        if not self.recorder.evaluating:
+            return False  # call_module has decided, and runs it in its scope
+        return self._is_leaf(m, module_qualified_name)
+
+    def _is_leaf(self, m: torch.nn.Module, module_qualified_name: str) -> bool:
         leaf = super().is_leaf_module(m, module_qualified_name) and not _has_users_code(m)
         return leaf and not self.recorder.undo.is_switched(m, module_qualified_name)
 
@@ -62,9 +67,13 @@ class CaptureTracer(Tracer):
             path = self.path_of_module(m)
         except NameError:  # made during the run
             return forward(*args, **kwargs)
-        if m is self.root or not self.is_leaf_module(m, path):
+        if m is self.root:
             return forward(*args, **kwargs)
-        return self.recorder.call_leaf(path, m, forward, args, kwargs)
+        call = forward
+        if self._is_leaf(m, path):
+            def call(*args, **kwargs):
+                return self.recorder.call_leaf(path, m, forward, args, kwargs)
+        return super().call_module(m, call, args, kwargs)
 
 
 def _has_users_code(module: torch.nn.Module) -> bool:

@@ -89,6 +89,7 @@ PyObject *graph_relayout(PyGraph *self, PyObject *args);
 /* graph_compare.c */
 PyObject *graph_correspond(PyGraph *self, PyObject *other);
 PyObject *graph_blame(PyGraph *self, PyObject *verdicts);
+PyObject *graph_merge_modes(PyGraph *self, PyObject *args);
 PyObject *graph_minimize(PyGraph *self, PyObject *args);
 
 /* passes.c */

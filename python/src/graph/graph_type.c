@@ -318,6 +318,7 @@ static PyMethodDef methods[] = {
     {"_parse", graph_parse, METH_VARARGS | METH_CLASS, NULL},
     {"_correspond", (PyCFunction)graph_correspond, METH_O, NULL},
     {"_blame", (PyCFunction)graph_blame, METH_O, NULL},
+    {"_merge_modes", (PyCFunction)graph_merge_modes, METH_VARARGS, NULL},
     {"_minimize", (PyCFunction)graph_minimize, METH_VARARGS, NULL},
     {"_partition", (PyCFunction)graph_partition, METH_VARARGS,
      PyDoc_STR("_partition(supported, connected): a dict {node: its place from the end} for each "

@@ -1,5 +1,5 @@
 /* graph_compare.c - Graph: pairs of nodes with another version of it, who is to blame for what
- * differs, and the smallest part that shows it. */
+ * differs, the smallest part that shows it, and one graph from those of two modes. */
 #include "graph/graph_methods.h"
 
 #include <cfx/embed/check.h>
@@ -132,4 +132,49 @@ PyObject *graph_minimize(PyGraph *self, PyObject *args)
     }
     Py_XDECREF(job.best);
     return raise_cfx(&err);
+}
+
+/* The texts of a list of str: borrowed; to be freed. */
+static const char **texts_of(PyObject *list)
+{
+    const Py_ssize_t n = PyList_GET_SIZE(list);
+    const char **texts = PyMem_Calloc((size_t)n + 1, sizeof *texts);
+    if (!texts)
+        PyErr_NoMemory();
+    for (Py_ssize_t i = 0; texts && i < n; i++)
+        if (!(texts[i] = PyUnicode_AsUTF8(PyList_GET_ITEM(list, i)))) {
+            PyMem_Free(texts);
+            return NULL;
+        }
+    return texts;
+}
+
+/* _merge_modes(other, paths, flags): whether `other` could be merged into this graph, see
+ * cfx_graph_merge_modes. `flags` has a byte for each path and setting. */
+PyObject *graph_merge_modes(PyGraph *self, PyObject *args)
+{
+    PyObject *other, *paths, *flags;
+    cfx_error err = {0};
+    bool merged = false;
+    if (!PyArg_ParseTuple(args, "O!O!S:_merge_modes", self->st->GraphType, &other, &PyList_Type,
+                          &paths, &flags))
+        return NULL;
+    const size_t n = (size_t)PyList_GET_SIZE(paths), count = (size_t)PyBytes_GET_SIZE(flags);
+    if (n == 0 || count % n)
+        return PyErr_Format(PyExc_ValueError, "%zu flags for %zu modules", count, n);
+    const char **texts = texts_of(paths);
+    bool *on = texts ? PyMem_Calloc(count + 1, sizeof *on) : NULL;
+    if (texts && !on)
+        PyErr_NoMemory();
+    for (size_t i = 0; on && i < count; i++)
+        on[i] = PyBytes_AS_STRING(flags)[i] != 0;
+    const cfx_mode_table modes = {texts, n, on, count / n};
+    const cfx_status status =
+        on ? cfx_graph_merge_modes(self->g, ((PyGraph *)other)->g, &modes, &merged, &err)
+           : CFX_E_HOST;
+    PyMem_Free(texts);
+    PyMem_Free(on);
+    if (status == CFX_OK && !PyErr_Occurred())
+        return PyBool_FromLong(merged);
+    return PyErr_Occurred() ? NULL : raise_cfx(&err);
 }

@@ -142,8 +142,9 @@ cfx_status cfx_script_fit_buffer(cfx_node *buffer, cfx_node *value, size_t ndim,
     if (is_alike(buffer, value, dtype, 0))
         return CFX_OK;
     const cfx_value args[] = {cfx_value_node(buffer), cfx_value_node(value)};
-    return cfxi_eval_call_by_name(buffer->graph, "cfx.check_buffer", args, 2, err) ? CFX_OK
-                                                                                 : err->status;
+    return cfxi_ir_call_by_name(buffer->graph, "cfx.check_buffer", args, 2, NULL, err)
+               ? CFX_OK
+               : err->status;
 }
 
 /* ---- values that a buffer loses ------------------------------------------------------------ */

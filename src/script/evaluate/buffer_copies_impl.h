@@ -16,9 +16,4 @@ const char *cfxi_eval_attribute_of(const cfx_node *n);
 /* Copies results that the nodes from g->kept on would change. */
 cfx_status cfxi_eval_keep_apart(cfx_graph *g, cfx_error *err);
 
-/* Appends a node that calls the function of that name, which the host may know. The arguments are
- * given away, also if it fails: NULL with *err set. (region_build.c) */
-cfx_node *cfxi_eval_call_by_name(cfx_graph *g, const char *target, const cfx_value *args, size_t n,
-                                 cfx_error *err);
-
 #endif

@@ -25,32 +25,10 @@ static bool put_place(cfx_evaluator *ev, cfx_node *n)
            cfx_node_set_location(n, f->def->script->file, f->at->line, ev->err) == CFX_OK;
 }
 
-cfx_node *cfxi_eval_call_by_name(cfx_graph *g, const char *target, const cfx_value *args, size_t n,
-                                 cfx_error *err)
-{
-    cfx_value tuple = cfx_value_tuple(g, args, n, err);
-    cfx_value name = tuple.kind == CFX_KIND_INVALID ? tuple
-                     : cfx_value_name(g, target, strlen(target), err);
-    cfx_node *call = NULL;
-    if (name.kind != CFX_KIND_INVALID) {
-        cfx_target t = {.object = cfx_value_object(name), .name = target, .size = strlen(target)};
-        if (t.object)
-            t = (cfx_target){.object = t.object};
-        call = cfx_graph_create(g, CFX_OP_CALL_FUNCTION, t, tuple, cfx_value_invalid(), NULL,
-                                cfx_value_invalid(), err);
-        cfx_value_discard(g, name);
-    }
-    if (!call && tuple.kind != CFX_KIND_INVALID)
-        cfx_value_discard(g, tuple);
-    for (size_t i = 0; !call && tuple.kind == CFX_KIND_INVALID && i < n; i++)
-        cfx_value_discard(g, args[i]);
-    return call;
-}
-
-/* The same where the program is. */
+/* A call of a function, where the program is. */
 static cfx_node *call_node(cfx_evaluator *ev, const char *target, const cfx_value *args, size_t n)
 {
-    cfx_node *call = cfxi_eval_call_by_name(ev->g, target, args, n, ev->err);
+    cfx_node *call = cfxi_ir_call_by_name(ev->g, target, args, n, NULL, ev->err);
     return call && put_place(ev, call) ? call : NULL;
 }
 
