@@ -1,13 +1,13 @@
 """Things that a capture installs and has to remove, however it ends.
 
 An interrupt may come at any instruction, also in a `finally`, and between a change and the `try`
-that would put it back; a context made of a generator may even end long after the exception that it
-was left by. So whatever a capture changes outside of itself is changed by an object with `install`
+that would put it back. So whatever a capture changes outside of itself is changed by an object with `install`
 and `remove`, and `remove` is called by the core, until it has not been interrupted. It may be
 called twice, and after an `install` that did not get far.
 """
+import contextlib
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from .. import _core
 
@@ -30,8 +30,24 @@ def call_with(things: list[Installed], body: Callable[[], _T]) -> _T:
             thing.install()
         return body()
 
-    def remove() -> None:
+    def remove(error: BaseException | None) -> None:
+        if error is not None:
+            _end_contexts(error)
         for thing in reversed(things):
             thing.remove()
 
     return _core._afterwards(install, remove)
+
+
+_context: Any = contextlib._GeneratorContextManager
+_OF_CONTEXTS = _context.__enter__.__code__, _context.__exit__.__code__
+
+
+def _end_contexts(error: BaseException) -> None:
+    """Ends contexts that an exception left while they were entered or left: else they would put
+    back what they found when somebody forgets the exception."""
+    at = error.__traceback__
+    while at is not None:
+        if at.tb_frame.f_code in _OF_CONTEXTS:
+            at.tb_frame.clear()
+        at = at.tb_next

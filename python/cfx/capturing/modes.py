@@ -83,9 +83,10 @@ class Around:
 
 class ModesKept:
     """Modes that are afterwards as they were, also where the program was interrupted while it
-    entered or left a context."""
+    entered or left a context. Meanwhile there may be one function mode more."""
 
-    def __init__(self) -> None:
+    def __init__(self, function_mode: Any = None) -> None:
+        self.more = function_mode
         self.dtype, self.modes = torch.get_default_dtype(), current_modes()
         self.autocast = [(device, torch.is_autocast_enabled(device),
                           torch.get_autocast_dtype(device)) for device in _DEVICES]  # fmt: skip
@@ -94,7 +95,8 @@ class ModesKept:
         self.dispatch = torch._C._len_torch_dispatch_stack()
 
     def install(self) -> None:
-        pass
+        if self.more is not None:
+            torch._C._push_on_torch_function_stack(self.more)
 
     def remove(self) -> None:
         while torch._C._len_torch_function_stack() > self.functions:

@@ -24,7 +24,7 @@ from .state import Slots, own_attribute
 from .structure import Flattened, Rebuilt, Tree
 from .surroundings import Surroundings
 from .undo import RandomStates, Undo, copy_inputs
-from .witness import Witness
+from .witness import Witness, undisturbed
 
 
 class CaptureTracer(Tracer):
@@ -275,7 +275,7 @@ class Run:
             self.slots.prepare(self.recorder)
             general = [presence.GeneralCode()] if self.known.general else []
             result = call_with([self.surroundings, *general, self.boundary.around, self.decider,
-                                self.slots, ModesKept()],
+                                self.slots, ModesKept(Net(self.recorder))],
                                functools.partial(self._call, args, kwargs))  # fmt: skip
             self.surroundings.check()
             return self._results(result)
@@ -285,9 +285,9 @@ class Run:
     def _call(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
         # a module by its call: hooks and a __call__ of its own are part of it
         program = self.root if self.function == self.root.forward else self.function
-        with Net(self.recorder):
-            result = program(*args, **kwargs)
-        self.recorder.follow_modes()
+        result = program(*args, **kwargs)
+        with undisturbed():
+            self.recorder.follow_modes()
         return result
 
     def _assigned_buffers(self) -> list[tuple[torch.Tensor, Witness]]:

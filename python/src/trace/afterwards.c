@@ -8,9 +8,9 @@
 /* An interrupt may come while things are put back; what fails as often as this fails by itself. */
 enum { MOST_ATTEMPTS = 100 };
 
-/* _afterwards(body, after): what body() gives or raises, once after() has returned. An after() that
- * raises is called again, and must be able to begin anew; an exception of its own comes out if
- * body() has none. */
+/* _afterwards(body, after): what body() gives or raises, once after(error) has returned; `error` is
+ * the exception of body(), or None. An after() that raises is called again, and must be able to begin
+ * anew; an exception of its own comes out if body() has none. */
 static PyObject *afterwards(PyObject *module, PyObject *args)
 {
     (void)module;
@@ -20,13 +20,19 @@ static PyObject *afterwards(PyObject *module, PyObject *args)
     PyObject *result = PyObject_CallNoArgs(body);
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    PyObject *done = PyObject_CallNoArgs(after);
+    if (type) {
+        PyErr_NormalizeException(&type, &value, &traceback);
+        if (traceback)
+            PyException_SetTraceback(value, traceback);
+    }
+    PyObject *error = value ? value : Py_None;  /* borrowed */
+    PyObject *done = PyObject_CallOneArg(after, error);
     for (int i = 1; !done && i < MOST_ATTEMPTS; i++) {
         if (type)
             PyErr_Clear();  /* what ended body() is what the caller gets to see */
         else
             PyErr_Fetch(&type, &value, &traceback);
-        done = PyObject_CallNoArgs(after);
+        done = PyObject_CallOneArg(after, error);
     }
     if (!done && type)
         PyErr_WriteUnraisable(after);
