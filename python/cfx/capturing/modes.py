@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import torch
 
+from .protocol import FunctionModes
+
 is_grad_enabled, _is_inference = torch.is_grad_enabled, torch.is_inference_mode_enabled
 _ASKED = ("is_grad_enabled", "is_inference_mode_enabled")
 _PLAIN = dict(zip(_ASKED, (is_grad_enabled, _is_inference)))
@@ -91,18 +93,14 @@ class ModesKept:
         self.autocast = [(device, torch.is_autocast_enabled(device),
                           torch.get_autocast_dtype(device)) for device in _DEVICES]  # fmt: skip
         self.cached, self.nested = torch.is_autocast_cache_enabled(), _nesting()
-        self.functions = torch._C._len_torch_function_stack()
-        self.dispatch = torch._C._len_torch_dispatch_stack()
+        self.functions = FunctionModes()
 
     def install(self) -> None:
         if self.more is not None:
-            torch._C._push_on_torch_function_stack(self.more)
+            self.functions.push(self.more)
 
     def remove(self) -> None:
-        while torch._C._len_torch_function_stack() > self.functions:
-            torch._C._pop_torch_function_stack()
-        while torch._C._len_torch_dispatch_stack() > self.dispatch:
-            torch._C._pop_torch_dispatch_stack(None)
+        self.functions.put_back()
         torch.set_default_dtype(self.dtype)
         torch.set_grad_enabled(self.modes.grad)
         for device, enabled, dtype in self.autocast:
