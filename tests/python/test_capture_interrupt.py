@@ -111,7 +111,7 @@ HOOKED = [limit, wrapped, doubled, Inner.forward, Model.forward, torch.manual_se
 def of_process():
     """What a capture may change outside of the model."""
     return {
-        "codes": [(f.__code__, f.__kwdefaults__, f.__dict__.copy()) for f in HOOKED],
+        "codes": [(f.__code__, f.__kwdefaults__, f.__dict__.get("__signature__")) for f in HOOKED],
         "functions": [torch.is_grad_enabled, torch.is_inference_mode_enabled],
         "names": {name: globals()[name] for name in ("wrapped", "limit", "doubled")},
         "grad": torch.is_grad_enabled(), "inference": torch.is_inference_mode_enabled(),

@@ -22,7 +22,7 @@ from .decorator import function
 from .guards import CaptureError, Guard
 from .installed import call_with
 from .module import CapturedModule, module_of
-from .program import Program
+from .program import Program, turns
 from .run import Options
 
 __all__ = ["CaptureError", "CapturedModule", "Guard", "Report", "capture", "explain", "function"]
@@ -47,10 +47,11 @@ def capture(
     if modes not in ("current", "both"):
         raise ValueError(f'modes is "current" or "both", not {modes!r}')
     program = Program(model, Options(dynamic))
-    module = module_of(program, program.capture(args, kwargs), recapture)
-    if modes == "both" and module._flags[""] is not None:
-        call_with([_OtherMode(module)], functools.partial(
-            module._captured_again, args, kwargs, CaptureError()))  # fmt: skip
+    with turns:
+        module = module_of(program, program.capture(args, kwargs), recapture)
+        if modes == "both" and module._flags[""] is not None:
+            call_with([_OtherMode(module)], functools.partial(
+                module._captured_again, args, kwargs, CaptureError()))  # fmt: skip
     return module
 
 

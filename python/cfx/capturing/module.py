@@ -12,7 +12,7 @@ from ..graph_module import GraphModule
 from .boundary import Boundary, BoundaryCodeGen, Call
 from .guards import CaptureError, Guards
 from .installed import call_with
-from .program import Flags, Program, Weakly
+from .program import Flags, Program, Weakly, turns
 from .reduce import drop_numbers, reduce_guards
 from .run import Captured
 from .state import assign, read_attribute
@@ -90,17 +90,26 @@ class CapturedModule(GraphModule):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._is_whole:
             return self._call(*args, **kwargs)
-        for graph in (self, *self._others):
-            try:
-                with graph._undone_on_failure():
-                    return graph._call(*args, **kwargs)
-            except (_Mismatch, GuardFailure) as error:
-                last: Exception = error
-            except RuntimeError as error:  # the program may handle it
-                if not self._recaptures:
-                    raise
-                last = error
-        return self._captured_again(args, kwargs, last)._call(*args, **kwargs)
+        tried: set[CapturedModule] = set()
+        while True:
+            for graph in (self, *self._others):
+                if graph in tried:
+                    continue
+                tried.add(graph)
+                try:
+                    with graph._undone_on_failure():
+                        return graph._call(*args, **kwargs)
+                except (_Mismatch, GuardFailure) as error:
+                    last: Exception = error
+                except RuntimeError as error:  # the program may handle it
+                    if not self._recaptures:
+                        raise
+                    last = error
+            with turns:
+                if tried.issuperset(self._others):  # else another thread has captured it
+                    graph = self._captured_again(args, kwargs, last)
+                    break
+        return graph._call(*args, **kwargs)
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         try:

@@ -13,7 +13,7 @@ from .protocol import check_version
 from .run import Captured, Knowledge, Options, Run
 
 _MOST_RUNS = 12  # each has found something that the next one has to know
-_turns = threading.RLock()  # two runs must not change the same modules and functions
+turns = threading.RLock()  # two runs must not change the same modules and functions
 _running = threading.local()
 
 
@@ -55,7 +55,7 @@ class Program:
         if getattr(_running, "name", None):
             raise CaptureError(f"cfx.capture was called by a program that is being captured "
                                f"({_running.name}); capture the parts one after the other")
-        with _turns:
+        with turns:
             return call_with([self], functools.partial(self._runs, args, kwargs))
 
     def install(self) -> None:
