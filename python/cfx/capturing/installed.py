@@ -6,6 +6,7 @@ and `remove`, and `remove` is called by the core, until it has not been interrup
 called twice, and after an `install` that did not get far.
 """
 import contextlib
+import types
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
@@ -45,9 +46,12 @@ _OF_CONTEXTS = _context.__enter__.__code__, _context.__exit__.__code__
 
 def _end_contexts(error: BaseException) -> None:
     """Ends contexts that an exception left while they were entered or left: else they would put
-    back what they found when somebody forgets the exception."""
+    back what they found when somebody forgets the exception. The handler of a signal also has the
+    frame that it interrupted."""
     at = error.__traceback__
     while at is not None:
-        if at.tb_frame.f_code in _OF_CONTEXTS:
-            at.tb_frame.clear()
+        for frame in (at.tb_frame, *at.tb_frame.f_locals.values()):
+            if isinstance(frame, types.FrameType) and frame.f_code in _OF_CONTEXTS:
+                with contextlib.suppress(RuntimeError):  # it runs: then it is not left
+                    frame.clear()
         at = at.tb_next
