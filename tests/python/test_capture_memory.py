@@ -1,10 +1,12 @@
-"""Ten thousand captures, also failing ones, leave nothing behind: no objects, no memory."""
+"""Thousands of captures, also failing ones, leave nothing behind: no objects, no memory."""
+import collections
 import contextlib
 import copy
 import gc
 import io
 import math
 import os
+import sys
 import weakref
 
 import pytest
@@ -182,3 +184,135 @@ def test_nothing_keeps_a_trace():
             cfx.symbolic_trace(lambda x: note(x) + (_ for _ in ()).throw(error))
     gc.collect()
     assert [ref() for ref in refs] == [None] * 12
+
+
+# ---- cfx.capture: captured runs ------------------------------------------------------------------
+
+
+def limit(x):
+    return x - 1 if x.sum() > 0 else x + 1
+
+
+class Stateful(nn.Module):
+    """Counters, buffers, a function that asks for data, a constant from outside, contexts."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Dropout(0.5))
+        self.register_buffer("mean", torch.zeros(4))
+        self.calls, self.seen = 0, []
+
+    def forward(self, x, n=2):
+        self.calls += 1
+        self.seen.append(x.shape[0])
+        y = self.layers(limit(x)) + CONSTANT
+        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+            self.mean = self.mean * 0.5 + y.mean(0).float()
+        return {"y": y[: x.shape[0] * n], "n": n}
+
+
+class Raises(Stateful):
+    def forward(self, x, n=2):
+        super().forward(x, n)
+        raise ValueError("the end")
+
+
+class Ended(Stateful):
+    def forward(self, x, n=2):
+        super().forward(x, n)
+        raise KeyboardInterrupt
+
+
+class Refused(Stateful):
+    def forward(self, x, n=2):
+        return super().forward(x, n)["y"].data_ptr()
+
+
+CONSTANT = torch.ones(4)
+X = torch.randn(3, 2)
+
+
+def run_captured(model, error=(), **options):
+    """Something to call: captures a model by a run, which is to raise that error, if any."""
+
+    def call():
+        try:
+            gm = cfx.capture(model, X, **options)
+            gm(X)
+            assert not error
+        except error:
+            pass
+
+    return call
+
+
+def recaptured():
+    gm = cfx.capture(lambda x, n: limit(x) * n, X, 2, recapture=True)
+    return [gm(x, n) for x in (X, X[0], X[None]) for n in (1, 2.0)]
+
+
+RUNS = {
+    "stateful": run_captured(Stateful()),
+    "evaluation": run_captured(Stateful().eval()),
+    "both modes": run_captured(Stateful(), modes="both"),
+    "function": run_captured(lambda x: torch.relu(x + 1).sum()),
+    "raises": run_captured(Raises(), ValueError),
+    "refused": run_captured(Refused(), cfx.CaptureError),
+    "interrupted": run_captured(Ended(), KeyboardInterrupt),
+    "recaptured": recaptured,
+    "decorated": lambda: cfx.function(limit)(X),
+}
+
+
+def shared():
+    """Reference counts of what all captures have in common."""
+    things = [None, torch.relu, torch.Tensor.add, CONSTANT, limit, Stateful, nn.Linear, X, cfx.Graph,
+              torch.float32, cfx.capture, nn.Module.__call__, torch.nn.functional.linear,
+              cfx.capturing.run.Run]  # fmt: skip
+    return [sys.getrefcount(thing) for thing in things]
+
+
+def test_a_thousand_captured_runs():
+    """All of them in turns: objects by type, references, descriptors and memory stay the same."""
+    calls = list(RUNS.values())
+    times = 1_000 // len(calls) + 1
+
+    def rounds(n):
+        for _ in range(n):
+            for call in calls:
+                call()
+        gc.collect()
+
+    rounds(20)
+    for _ in range(2):  # counting fills caches, and leaves holes in the heap
+        kinds, references = collections.Counter(map(type, gc.get_objects())), shared()
+        rounds(10)
+    files, memory = len(os.listdir("/proc/self/fd")), resident()
+    rounds(times // 2)
+    middle = resident()
+    rounds(times - times // 2)
+    end = resident()
+    grown = collections.Counter(map(type, gc.get_objects())) - kinds
+    assert sum(grown.values()) < 20, grown.most_common(5)
+    assert max(b - a for a, b in zip(references, shared())) < 50
+    assert len(os.listdir("/proc/self/fd")) == files
+    if not SANITIZED:
+        assert min(middle - memory, end - middle) < MIB
+
+
+@pytest.mark.parametrize("what", RUNS)
+def test_nothing_keeps_a_run(what):
+    """Neither the graph nor tensors nor numbers of a run survive it, without a collection even."""
+    RUNS[what]()
+    gc.collect()
+    before = alive()
+    RUNS[what]()
+    gc.collect()
+    assert alive() - before == collections.Counter()
+
+
+def alive():
+    names = ("Witness", "Int", "Float", "Number", "Recorder", "Run", "Undo", "Graph", "Decider",
+             "CaptureTracer", "CapturedModule", "Program", "Captured", "Hook")  # fmt: skip
+    found = (type(o).__name__ for o in gc.get_objects())
+    return collections.Counter(name for name in found if name in names)

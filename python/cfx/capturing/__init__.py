@@ -12,6 +12,7 @@ catch what they do, recorder.py writes it down, guards.py says what was assumed,
 functions whose control flow depends on data, undo.py puts everything back. module.py is what the
 caller gets.
 """
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -19,8 +20,9 @@ from .._glue.listing import public_names
 from .report import Report, explain
 from .decorator import function
 from .guards import CaptureError, Guard
+from .installed import call_with
 from .module import CapturedModule, module_of
-from .program import Program
+from .program import Program, turns
 from .run import Options
 
 __all__ = ["CaptureError", "CapturedModule", "Guard", "Report", "capture", "explain", "function"]
@@ -45,14 +47,27 @@ def capture(
     if modes not in ("current", "both"):
         raise ValueError(f'modes is "current" or "both", not {modes!r}')
     program = Program(model, Options(dynamic))
-    module = module_of(program, program.capture(args, kwargs), recapture)
-    if modes == "both" and module._settings.paths:
-        module.train(not module.training)
-        try:
-            module._captured_again(args, kwargs, CaptureError())
-        finally:
-            module.train(not module.training)
+    with turns:
+        module = module_of(program, program.capture(args, kwargs), recapture)
+        if modes == "both" and module._settings.paths:
+            call_with([_OtherMode(module)], functools.partial(
+                module._captured_again, args, kwargs, CaptureError()))  # fmt: skip
     return module
+
+
+class _OtherMode:
+    """A module that is put into its other mode, training or evaluation, for some time."""
+
+    def __init__(self, module: CapturedModule) -> None:
+        self.module = module
+        self.before = [(m, m.training) for m in module.modules()]
+
+    def install(self) -> None:
+        self.module.train(not self.module.training)
+
+    def remove(self) -> None:
+        for module, training in self.before:
+            module.training = training
 
 
 __dir__ = public_names(globals())

@@ -264,28 +264,25 @@ class Decider:
         self.evaluated: set[types.CodeType] = set()
         self.useless: dict[types.CodeType, str] = {}  # their results are truths of data
 
-    @contextlib.contextmanager
-    def hooked(self) -> Iterator[None]:
-        """A context in which the functions are hooked, in this thread."""
+    def install(self) -> None:
+        """Hooks the functions, in this thread."""
         _running.decider = self
-        try:
-            for hook in (*self.recorded, *self.hooks):
-                hook.install()
-            yield
-        finally:
-            _running.decider = None
-            for hook in (*self.hooks, *self.recorded):
-                hook.remove()
+        for hook in (*self.recorded, *self.hooks):
+            hook.install()
 
-    @contextlib.contextmanager
-    def _unhooked(self) -> Iterator[None]:
+    def remove(self) -> None:
+        _running.decider = None
+        for hook in (*self.hooks, *self.recorded):
+            hook.remove()
+
+    def _evaluate_unhooked(self, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         """The evaluator reads the functions' own code."""
         for hook in (*self.hooks, *self.recorded):
             hook.remove()
         self.recorder.evaluating = True
         self.recorder.env, self.recorder.lent = {}, {}
         try:
-            yield
+            return self._evaluate(function, args, kwargs)
         finally:
             self.recorder.evaluating = False
             for hook in (*self.recorded, *self.hooks):
@@ -301,8 +298,7 @@ class Decider:
         guards = list(recorder.pending), set(recorder.assumed)
         count = recorder.data_guards
         try:
-            with self._unhooked():
-                result = self._evaluate(hook.function, args, kwargs)
+            result = self._evaluate_unhooked(hook.function, args, kwargs)
             recorder.result_of = f"the result of {hook.function.__name__}()"
             computed = self._computed(last, result)
         except Exception as error:  # a refusal, or what the program raises: then it raises again

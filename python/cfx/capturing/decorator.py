@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from .module import CapturedModule, module_of
-from .program import Program
+from .program import Program, turns
 from .run import Options
 
 
@@ -30,13 +30,19 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._module is None:
-            function = self._function
-            if isinstance(function, _Method):
-                function = function.bound()
-            program = Program(function, Options(self._dynamic))
-            home = program.root if program.root is not program.empty else None
-            self._module = module_of(program, program.capture(args, kwargs), True, home)
+            with turns:
+                self._capture(args, kwargs)
         return self._module(*args, **kwargs)
+
+    def _capture(self, args: tuple, kwargs: dict[str, Any]) -> None:
+        if self._module is not None:
+            return  # another thread was first
+        function = self._function
+        if isinstance(function, _Method):
+            function = function.bound()
+        program = Program(function, Options(self._dynamic))
+        home = program.root if program.root is not program.empty else None
+        self._module = module_of(program, program.capture(args, kwargs), True, home)
 
     @property
     def captured(self) -> CapturedModule | None:

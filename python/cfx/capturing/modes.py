@@ -4,16 +4,18 @@ The contexts that a program enters are in its graph (recorder.py). What it is ca
 caller's: a graph holds for the autocast and default dtype that it was captured in, since dtypes
 that the program has asked for follow from them, and for the grad mode if the program asked for it.
 """
-import contextlib
 import sys
 import threading
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
 
+from .protocol import FunctionModes
+
 is_grad_enabled, _is_inference = torch.is_grad_enabled, torch.is_inference_mode_enabled
 _ASKED = ("is_grad_enabled", "is_inference_mode_enabled")
+_PLAIN = dict(zip(_ASKED, (is_grad_enabled, _is_inference)))
+_DEVICES = ("cpu", "cuda")
 
 
 def autocast() -> Any:
@@ -21,7 +23,7 @@ def autocast() -> Any:
     if not torch.is_autocast_enabled("cpu") and not torch.is_autocast_enabled("cuda"):
         return None
     return tuple((device, torch.get_autocast_dtype(device), torch.is_autocast_enabled(device),
-                  torch.is_autocast_cache_enabled()) for device in ("cpu", "cuda"))  # fmt: skip
+                  torch.is_autocast_cache_enabled()) for device in _DEVICES)  # fmt: skip
 
 
 class Modes(NamedTuple):
@@ -65,25 +67,58 @@ class Around:
                 return f"torch.{name}() was {before} when the model was captured, which asks for it"
         return None
 
-    @contextlib.contextmanager
-    def watched(self) -> Iterator[None]:
-        """A context in which it is seen whether the program of this thread asks for them."""
-        plain = {name: getattr(torch, name) for name in _ASKED}
+    # ---- installed: it is seen whether the program of this thread asks for them ----
+
+    def install(self) -> None:
         thread = threading.get_ident()
 
-        def question(name: str) -> Any:
+        def question(name: str, plain: Any) -> Any:
             def ask() -> bool:
                 caller = sys._getframe(1).f_globals.get("__name__")
                 if threading.get_ident() == thread and caller != "torch.autograd.grad_mode":
                     self.asked.add(name)
-                return plain[name]()
+                return plain()
 
             return ask
 
-        try:
-            for name in _ASKED:
-                setattr(torch, name, question(name))
-            yield
-        finally:
-            for name, function in plain.items():
-                setattr(torch, name, function)
+        for name, plain in _PLAIN.items():
+            setattr(torch, name, question(name, plain))
+
+    def remove(self) -> None:
+        for name, plain in _PLAIN.items():
+            setattr(torch, name, plain)
+
+
+class ModesKept:
+    """Modes that are afterwards as they were, also where the program was interrupted while it
+    entered or left a context. Meanwhile there may be one function mode more."""
+
+    def __init__(self, function_mode: Any = None) -> None:
+        self.more = function_mode
+        self.dtype, self.modes = torch.get_default_dtype(), current_modes()
+        self.autocast = [(device, torch.is_autocast_enabled(device),
+                          torch.get_autocast_dtype(device)) for device in _DEVICES]  # fmt: skip
+        self.cached, self.nested = torch.is_autocast_cache_enabled(), _nesting()
+        self.functions = FunctionModes()
+
+    def install(self) -> None:
+        if self.more is not None:
+            self.functions.push(self.more)
+
+    def remove(self) -> None:
+        self.functions.put_back()
+        torch.set_default_dtype(self.dtype)
+        torch.set_grad_enabled(self.modes.grad)
+        for device, enabled, dtype in self.autocast:
+            torch.set_autocast_enabled(device, enabled)
+            torch.set_autocast_dtype(device, dtype)
+        torch.set_autocast_cache_enabled(self.cached)
+        while _nesting() > self.nested:
+            if torch.autocast_decrement_nesting() == 0:
+                torch.clear_autocast_cache()
+
+
+def _nesting() -> int:
+    """In how many contexts of autocast this thread is."""
+    torch.autocast_increment_nesting()
+    return torch.autocast_decrement_nesting()

@@ -11,7 +11,8 @@ from .. import _core
 from ..graph_module import GraphModule
 from .boundary import Boundary, BoundaryCodeGen, Call
 from .guards import CaptureError, Guards
-from .program import Program, Weakly, flags
+from .installed import call_with
+from .program import Flags, Program, Weakly, turns
 from .reduce import drop_numbers, settle_guards
 from .run import Captured
 from .state import assign, read_attribute
@@ -103,23 +104,33 @@ class CapturedModule(GraphModule):
             return self._call_some(args, kwargs)
         try:
             return self._call(*args, **kwargs)
-        except (_Mismatch, GuardFailure) as error:
-            last = error
-        return self._captured_again(args, kwargs, last)._call(*args, **kwargs)
+        except (_Mismatch, GuardFailure):
+            pass
+        return self._call_some(args, kwargs)
 
     def _call_some(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """Calls the first graph that holds for the arguments."""
-        for graph in (self, *self._others):
-            try:
-                with graph._undone_on_failure():
-                    return graph._call(*args, **kwargs)
-            except (_Mismatch, GuardFailure) as error:
-                last: Exception = error
-            except RuntimeError as error:  # the program may handle it
-                if not self._recaptures:
-                    raise
-                last = error
-        return self._captured_again(args, kwargs, last)._call(*args, **kwargs)
+        """Calls the first graph that holds for the arguments, or another one that is captured for
+        them."""
+        tried: set[CapturedModule] = set()
+        while True:
+            for graph in (self, *self._others):
+                if graph in tried:
+                    continue
+                tried.add(graph)
+                try:
+                    with graph._undone_on_failure():
+                        return graph._call(*args, **kwargs)
+                except (_Mismatch, GuardFailure) as error:
+                    last: Exception = error
+                except RuntimeError as error:  # the program may handle it
+                    if not self._recaptures:
+                        raise
+                    last = error
+            with turns:
+                if tried.issuperset(self._others):  # else another thread has captured it
+                    graph = self._captured_again(args, kwargs, last)
+                    break
+        return graph._call(*args, **kwargs)
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -171,27 +182,13 @@ class CapturedModule(GraphModule):
         needed = not has_mode or isinstance(why, _OtherState) or self._recaptures
         if program is None or not needed:
             raise why
-        with flags(program.root, home), self._lent_state(program.root):
-            graph = self._add(program, program.capture(args, kwargs))
+        lent = [Flags(program.root, home), _LentState(self, program.root)]
+        graph = call_with(lent, lambda: self._add(program, program.capture(args, kwargs)))
         if len(self._others) > MOST_GRAPHS:
             warnings.warn(f"{program.name} has been captured for {len(self._others) + 1} kinds of "
                           "inputs; the oldest graph is dropped", stacklevel=4)  # fmt: skip
             del self._others[-1]
         return graph
-
-    @contextlib.contextmanager
-    def _lent_state(self, root: torch.nn.Module) -> Iterator[None]:
-        """A context in which the model has the state of this module."""
-        home = self._home or self
-        paths = {slot.path for g in (self, *self._others) for slot in g._slots}
-        before = {path: read_attribute(root, path) for path in paths} if home is not root else {}
-        try:
-            for path in before:
-                assign(root, path, read_attribute(home, path))
-            yield
-        finally:
-            for path, value in before.items():
-                assign(root, path, value)
 
     def _add(self, program: Program, captured: Captured) -> "CapturedModule":
         """Another graph, which shares modules and weights with this one; or the one of them that
@@ -214,8 +211,8 @@ class CapturedModule(GraphModule):
     def _take(self, captured: Captured, have: set[str]) -> None:
         """What a graph needs of the model and this module has not got."""
         missing = [path for path in captured.graph._paths(False) if path not in have]
-        with captured.with_foreign():
-            _core._copy_attrs(captured.root, self, missing)
+        copy = functools.partial(_core._copy_attrs, captured.root, self, missing)
+        call_with([captured], copy)
         for slot in captured.boundary.slots:
             if slot.path not in have:
                 assign(self, slot.path, slot.initial())
@@ -245,13 +242,31 @@ def _settings_of(module: CapturedModule, root: torch.nn.Module) -> Settings:
     return Settings(paths, (flags,))
 
 
+class _LentState:
+    """While this is installed, a model has the state of the module that was captured from it."""
+
+    def __init__(self, module: CapturedModule, root: torch.nn.Module) -> None:
+        self.root, self.home = root, module._home or module
+        paths = {slot.path for g in (module, *module._others) for slot in g._slots}
+        self.before = {path: read_attribute(root, path)
+                       for path in (paths if self.home is not root else ())}  # fmt: skip
+
+    def install(self) -> None:
+        for path in self.before:
+            assign(self.root, path, read_attribute(self.home, path))
+
+    def remove(self) -> None:
+        for path, value in self.before.items():
+            assign(self.root, path, value)
+
+
 def module_of(program: Program, captured: Captured, recapture: bool,
               home: torch.nn.Module | None = None) -> CapturedModule:  # fmt: skip
     """The module around a graph, with the parts of the model that the graph names. With `home`, it
     works on the modules, weights and attributes of that one."""
     root = captured.root
-    with captured.with_foreign():
-        module = CapturedModule(root, captured.graph, program.name)
+    make = functools.partial(CapturedModule, root, captured.graph, program.name)
+    module = call_with([captured], make)
     for path, own in module.named_modules():
         with contextlib.suppress(AttributeError):
             own.training = root.get_submodule(path).training

@@ -1,18 +1,19 @@
 """A program that is captured: a module or a function, and how it is run for that."""
-import contextlib
+import functools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from ..scripting import script
 from .guards import CaptureError
+from .installed import call_with
 from .protocol import check_version
 from .run import Captured, Knowledge, Options, Run
 
 _MOST_RUNS = 12  # each has found something that the next one has to know
-_turns = threading.RLock()  # two runs must not change the same modules and functions
+turns = threading.RLock()  # two runs must not change the same modules and functions
 _running = threading.local()
 
 
@@ -54,12 +55,14 @@ class Program:
         if getattr(_running, "name", None):
             raise CaptureError(f"cfx.capture was called by a program that is being captured "
                                f"({_running.name}); capture the parts one after the other")
-        with _turns:
-            _running.name = self.name
-            try:
-                return self._runs(args, kwargs)
-            finally:
-                _running.name = None
+        with turns:
+            return call_with([self], functools.partial(self._runs, args, kwargs))
+
+    def install(self) -> None:
+        _running.name = self.name
+
+    def remove(self) -> None:
+        _running.name = None
 
     def _runs(self, args: tuple, kwargs: dict[str, Any]) -> Captured:
         known = Knowledge()
@@ -94,23 +97,26 @@ class Program:
             return None
 
 
-@contextlib.contextmanager
-def flags(root: torch.nn.Module, like: torch.nn.Module) -> Iterator[None]:
-    """A context in which the modules of a tree have the flags `training` of another tree, where it
-    has modules of the same paths; others that of the module that they are in."""
-    before = {module: module.training for module in root.modules()}
-    try:
-        for path, module in root.named_modules():
-            wanted = like
+class Flags:
+    """While this is installed, the modules of a tree have the flags `training` of another tree,
+    where it has modules of the same paths; others that of the module that they are in."""
+
+    def __init__(self, root: torch.nn.Module, like: torch.nn.Module) -> None:
+        self.root, self.like = root, like
+        self.before = [(module, module.training) for module in root.modules()]
+
+    def install(self) -> None:
+        for path, module in self.root.named_modules():
+            wanted = self.like
             for name in path.split(".") if path else ():
                 found = getattr(wanted, name, None)
                 if not isinstance(found, torch.nn.Module):
                     break
                 wanted = found
             module.training = wanted.training
-        yield
-    finally:
-        for module, training in before.items():
+
+    def remove(self) -> None:
+        for module, training in self.before:
             module.training = training
 
 

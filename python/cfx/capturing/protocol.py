@@ -16,7 +16,7 @@ from torch.utils import _pytree
 
 from .. import _core
 
-__all__ = ["SYMBOLS", "OpOverload", "TorchFunctionMode", "_pytree", "check_version",
+__all__ = ["SYMBOLS", "FunctionModes", "OpOverload", "TorchFunctionMode", "_pytree", "check_version",
            "is_tensor_method_or_property", "is_transformed", "undisturbed"]  # fmt: skip
 
 TRIED = ((2, 11), (2, 13))  # the first and the last version that capture is tested with
@@ -33,6 +33,26 @@ def undisturbed() -> Any:
 def is_transformed(value: Any) -> bool:
     """Whether a tensor is wrapped by vmap, grad or another transform of torch.func."""
     return isinstance(value, torch.Tensor) and is_wrapped(value)
+
+
+class FunctionModes:
+    """torch's function and dispatch modes: what is on their stacks, and whether they are on."""
+
+    def __init__(self) -> None:
+        self.functions = torch._C._len_torch_function_stack()
+        self.dispatch = torch._C._len_torch_dispatch_stack()
+        self.state = torch._C._get_torch_function_state()
+
+    def push(self, mode: TorchFunctionMode) -> None:
+        torch._C._push_on_torch_function_stack(mode)
+
+    def put_back(self) -> None:
+        """Takes away what has been pushed since."""
+        while torch._C._len_torch_function_stack() > self.functions:
+            torch._C._pop_torch_function_stack()
+        while torch._C._len_torch_dispatch_stack() > self.dispatch:
+            torch._C._pop_torch_dispatch_stack(None)
+        torch._C._set_torch_function_state(self.state)
 
 
 def check_version() -> None:

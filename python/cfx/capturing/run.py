@@ -1,5 +1,6 @@
 """One captured run of a program."""
 import contextlib
+import functools
 import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,13 +15,16 @@ from .boundary import AgainLeaf, Boundary, BoundaryCodeGen, FixedLeaf, NumberLea
 from .boundary import Watched
 from .decide import Askers, Decider
 from .guards import CaptureError
+from .installed import call_with
+from .modes import ModesKept
 from .net import Net
 from .numbers import SYMBOLS, NotHashable, Number, number_of, symbol
+from .protocol import undisturbed
 from .recorder import Recorder
 from .state import Slots, own_attribute
 from .structure import Flattened, Rebuilt, Tree
 from .surroundings import Surroundings
-from .undo import Undo, copy_inputs, modes_kept, random_states
+from .undo import RandomStates, Undo, copy_inputs
 from .witness import Witness
 
 
@@ -158,15 +162,15 @@ class Captured:
         self.evaluated = run.decider.evaluated  # codes of functions, from their source
         self.refused = dict(run.known.askers.refused)  # {code: why} of those that cannot be
 
-    @contextlib.contextmanager
-    def with_foreign(self) -> Iterator[None]:
-        """A context in which the model has the tensors from outside that the graph reads."""
-        try:
-            for path, tensor in self.foreign.items():
-                setattr(self.root, path, tensor)
-            yield
-        finally:
-            for path in self.foreign:
+    # ---- installed: the model has the tensors from outside that the graph reads ----
+
+    def install(self) -> None:
+        for path, tensor in self.foreign.items():
+            setattr(self.root, path, tensor)
+
+    def remove(self) -> None:
+        for path in self.foreign:
+            with contextlib.suppress(AttributeError):
                 delattr(self.root, path)
 
     def take_script(self, module: Any) -> None:
@@ -276,21 +280,22 @@ class Run:
         def run(*_):
             args, kwargs = self._as_given(self._placeholders())
             self.slots.prepare(self.recorder)
-            nets = Net(self.recorder), self.decider.hooked(), self.slots.watched()
-            with contextlib.ExitStack() as stack:
-                stack.enter_context(self.surroundings.kept())
-                if self.known.general:
-                    stack.enter_context(presence.asks_for_general_code())
-                stack.enter_context(self.boundary.around.watched())
-                for net in nets:
-                    stack.enter_context(net)
-                # a module by its call: hooks and a __call__ of its own are part of it
-                result = (self.root if self.function == self.root.forward else self.function)(
-                    *args, **kwargs)
-            self.recorder.follow_modes()
+            general = [presence.GeneralCode()] if self.known.general else []
+            result = call_with([self.surroundings, *general, self.boundary.around, self.decider,
+                                self.slots, ModesKept(Net(self.recorder))],
+                               functools.partial(self._call, args, kwargs))  # fmt: skip
+            self.surroundings.check()
             return self._results(result)
 
         return run, []
+
+    def _call(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        # a module by its call: hooks and a __call__ of its own are part of it
+        program = self.root if self.function == self.root.forward else self.function
+        result = program(*args, **kwargs)
+        with undisturbed():
+            self.recorder.follow_modes()
+        return result
 
     def _assigned_buffers(self) -> list[tuple[torch.Tensor, Witness]]:
         """Buffers that the run assigned and that the graph can write: the old tensor and the new
@@ -367,14 +372,22 @@ class Run:
             recorder.call(check_buffer, buffer, node)
             recorder.method("copy_", buffer, node)
 
+    def install(self) -> None:
+        pass
+
+    def remove(self) -> None:
+        """The run is over."""
+        self.recorder.thread = None
+
     def run(self) -> Captured:
-        with random_states(), modes_kept():
-            try:
-                graph = self.tracer.trace(self.root)
-            finally:
-                self.recorder.thread = None
-                lost = list(self.undo.lost())
-                self.undo.put_back()
+        random = RandomStates()
+
+        def trace() -> Any:
+            graph = self.tracer.trace(self.root)
+            random.check()
+            return graph, list(self.undo.lost())
+
+        graph, lost = call_with([random, ModesKept(), self.undo, self], trace)
         if self.undo.trained:
             raise CaptureError("the program computes gradients of its parameters (backward) while "
                                "it is captured; capture the forward, and train what you get")

@@ -8,7 +8,6 @@ reads of a slot before it assigns it is checked on entry, as arguments are.
 """
 import contextlib
 import operator
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -68,6 +67,10 @@ class Slots:
         self.slots: dict[tuple[str, str], Slot] = {}
         self.read: set[tuple[str, str]] = set()  # before they were assigned
         self.written: set[tuple[str, str]] = set()
+        self.classes: dict[str, tuple[Any, type]] = {}  # of the modules that have them
+        for path, _ in known:
+            module = root.get_submodule(path)
+            self.classes[path] = module, type(module)
 
     def prepare(self, recorder: "Recorder") -> None:
         """Replaces tensors and numbers in the attributes by ones that the graph reads."""
@@ -85,22 +88,16 @@ class Slots:
             leaves = [source.leaf(leaf, at) for leaf, at in zip(taken.leaves, taken.paths)]
             setattr(module, name, Rebuilt(leaves, []).value(tree))
 
-    @contextlib.contextmanager
-    def watched(self) -> Iterator[None]:
-        """A context in which it is seen what the program reads before it assigns it."""
-        classes: dict[str, tuple[Any, type, dict[str, Any]]] = {}
-        for path, name in self.known:
-            module = self.root.get_submodule(path)
-            classes.setdefault(path, (module, type(module), {}))[2][name] = _Watch(
-                self, (path, name))
-        try:
-            for module, cls, body in classes.values():
-                body.update(__module__=cls.__module__, __qualname__=cls.__qualname__)
-                module.__class__ = type(cls.__name__, (cls,), body)
-            yield
-        finally:
-            for module, cls, _ in classes.values():
-                module.__class__ = cls
+    def install(self) -> None:
+        """From now on it is seen what the program reads before it assigns it."""
+        for path, (module, cls) in self.classes.items():
+            body = {name: _Watch(self, (at, name)) for at, name in self.known if at == path}
+            own: dict[str, Any] = {"__module__": cls.__module__, "__qualname__": cls.__qualname__}
+            module.__class__ = type(cls.__name__, (cls,), own | body)
+
+    def remove(self) -> None:
+        for module, cls in self.classes.values():
+            module.__class__ = cls
 
     def value(self, key: tuple[str, str]) -> Any:
         return own_attribute(self.root.get_submodule(key[0]), key[1])

@@ -5,7 +5,6 @@ name of what was changed; but for what looks like a cache: a dict that only got 
 of which is of the run.
 """
 import collections
-import contextlib
 import inspect
 import operator
 import types
@@ -54,6 +53,7 @@ class Surroundings:
         self.names: dict[tuple[int, str], tuple[_Name, Any]] = {}
         self.contents: dict[int, tuple[str, Contents]] = {}
         self.seen: set[int] = set()
+        self.changed: list[str] = []  # by the run
         self.todo: list[Any] = [function]
         self.classes: dict[type, dict[str, Any]] = {}
         self.iterators: list[tuple[str, Any, Any]] = []
@@ -119,8 +119,11 @@ class Surroundings:
             return
         self.contents[id(value)] = text, Contents(value)
 
-    def put_back(self) -> list[str]:
-        """Undoes what the run changed; what that was."""
+    def install(self) -> None:
+        pass
+
+    def remove(self) -> None:
+        """Undoes what the run changed, and notes what that was."""
         changed = []
         for text, contents in self.contents.values():
             if contents.changed():
@@ -139,20 +142,12 @@ class Surroundings:
             if not same(now, before) and (type(before) in _PLAIN or _of_run([now])):
                 changed.append(name.text)
                 name.assign(before)
-        return changed
+        self.changed = changed
 
-    @contextlib.contextmanager
-    def kept(self) -> Iterator[None]:
-        """A context at whose end they are as before."""
-        failed = True
-        try:
-            yield
-            failed = False
-        finally:
-            changed = self.put_back()
-        if changed and not failed:
+    def check(self) -> None:
+        if self.changed:
             raise CaptureError(
-                f"the program changes {changed[0]}, which a graph cannot do; keep it in an "
+                f"the program changes {self.changed[0]}, which a graph cannot do; keep it in an "
                 "attribute of the module, or pass it as an argument")
 
 

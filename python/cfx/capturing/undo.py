@@ -179,7 +179,11 @@ class Undo:
                     if wrote and id(owner) not in self.saved:
                         yield f"{path}.{name}" if path else name
 
-    def put_back(self) -> None:
+    def install(self) -> None:
+        pass
+
+    def remove(self) -> None:
+        """Puts everything back."""
         for parameter, grad in self.grads:
             if parameter.grad is not grad:
                 self.trained = True
@@ -200,37 +204,38 @@ class Undo:
             own.update(self.own[path])
 
 
-@contextlib.contextmanager
-def modes_kept() -> Iterator[None]:
-    """A context that leaves the default dtype and the grad mode as they were."""
-    dtype, grad = torch.get_default_dtype(), torch.is_grad_enabled()
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(dtype)
-        torch.set_grad_enabled(grad)
-
-
-@contextlib.contextmanager
-def random_states() -> Iterator[None]:
+class RandomStates:
     """Random numbers go on afterwards as if nothing had been drawn. Those of Python and numpy are
     not part of a graph: a program that draws them is refused."""
-    numpy: Any = importlib.import_module("numpy.random") if "numpy" in sys.modules else None
-    states = random.getstate(), numpy.get_state(legacy=False) if numpy else None
-    cuda = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
-    with torch.random.fork_rng(devices=cuda):
-        try:
-            yield
-            drawn = random.getstate() != states[0]
-            if drawn or (numpy and _differs(numpy.get_state(legacy=False), states[1])):
-                library = "Python's random" if drawn else "numpy.random"
-                raise CaptureError(f"the program draws numbers from {library}, which a graph would "
-                                   "take for constants; use torch.rand or torch.randint, or wrap "
-                                   "the function that draws them with cfx.wrap")  # fmt: skip
-        finally:
-            random.setstate(states[0])
-            if numpy:
-                numpy.set_state(states[1])
+
+    def __init__(self) -> None:
+        self.numpy: Any = None
+        if "numpy" in sys.modules:
+            self.numpy = importlib.import_module("numpy.random")
+            self.of_numpy = self.numpy.get_state(legacy=False)
+        self.python = random.getstate()
+        self.cpu = torch.get_rng_state()
+        cuda = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+        self.cuda = [(device, torch.cuda.get_rng_state(device)) for device in cuda]
+
+    def install(self) -> None:
+        pass
+
+    def remove(self) -> None:
+        torch.set_rng_state(self.cpu)
+        for device, state in self.cuda:
+            torch.cuda.set_rng_state(state, device)
+        random.setstate(self.python)
+        if self.numpy:
+            self.numpy.set_state(self.of_numpy)
+
+    def check(self) -> None:
+        drawn = random.getstate() != self.python
+        if drawn or (self.numpy and _differs(self.numpy.get_state(legacy=False), self.of_numpy)):
+            library = "Python's random" if drawn else "numpy.random"
+            raise CaptureError(f"the program draws numbers from {library}, which a graph would "
+                               "take for constants; use torch.rand or torch.randint, or wrap "
+                               "the function that draws them with cfx.wrap")  # fmt: skip
 
 
 def _differs(a: Any, b: Any) -> bool:

@@ -5,11 +5,9 @@ torch.fx._symbolic_trace.is_fx_tracing(), its flag. While cfx traces in a thread
 answers that they would get under torch.fx. Nothing here imports torch.fx: what is not loaded yet,
 nobody has asked.
 """
-import contextlib
 import sys
 import threading
 import types
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -104,20 +102,21 @@ def appear() -> None:
     _core._register(flag_hooks=tuple(hooks))
 
 
-@contextlib.contextmanager
-def asks_for_general_code() -> Iterator[None]:
-    """A context in which torch.jit.is_tracing() is true in this thread. Models ask that before they
-    take a way that holds for the present sizes or data alone. One such context at a time."""
-    function: Any = torch.jit.is_tracing
-    code, defaults, thread = function.__code__, function.__kwdefaults__, threading.get_ident()
-    plain = types.FunctionType(code, function.__globals__)
+class GeneralCode:
+    """While this is installed, torch.jit.is_tracing() is true in this thread. Models ask that
+    before they take a way that holds for the present sizes or data alone. One at a time."""
 
-    def answer() -> bool:
-        return threading.get_ident() == thread or plain()
+    def __init__(self) -> None:
+        self.function: Any = torch.jit.is_tracing
+        self.code, self.defaults = self.function.__code__, self.function.__kwdefaults__
 
-    function.__kwdefaults__ = {"__cfx_flag__": answer}
-    function.__code__ = _template.__code__
-    try:
-        yield
-    finally:
-        function.__code__, function.__kwdefaults__ = code, defaults
+    def install(self) -> None:
+        thread = threading.get_ident()
+        plain = types.FunctionType(self.code, self.function.__globals__)
+        self.function.__kwdefaults__ = {
+            "__cfx_flag__": lambda: threading.get_ident() == thread or plain()
+        }
+        self.function.__code__ = _template.__code__
+
+    def remove(self) -> None:
+        self.function.__code__, self.function.__kwdefaults__ = self.code, self.defaults

@@ -347,6 +347,7 @@ static int module_exec(PyObject *module)
         PyModule_AddFunctions(module, wrapped_functions) < 0 ||
         PyModule_AddFunctions(module, trace_functions) < 0 ||
         PyModule_AddFunctions(module, flag_functions) < 0 ||
+        PyModule_AddFunctions(module, afterwards_functions) < 0 ||
         PyModule_AddFunctions(module, pass_order_functions) < 0 ||
         PyModule_AddFunctions(module, placement_functions) < 0 ||
         PyModule_AddFunctions(module, runtime_functions) < 0 ||

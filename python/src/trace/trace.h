@@ -220,6 +220,10 @@ bool flag_is_torchs(module_state *st);
  * (trace_hooks.c) */
 bool others_trace(module_state *st);
 
+/* ---- what happens after a call (afterwards.c) ---------------------------------------------- */
+
+extern PyMethodDef afterwards_functions[];
+
 /* ---- modules and names (trace_hooks.c, wrapped.c) ------------------------------------------ */
 
 extern PyMethodDef trace_functions[], wrapped_functions[];
