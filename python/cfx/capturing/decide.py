@@ -303,6 +303,7 @@ class Decider:
         try:
             with self._unhooked():
                 result = self._evaluate(hook.function, args, kwargs)
+            _core._script_name(recorder.tracer.graph, last)
             recorder.result_of = f"the result of {hook.function.__name__}()"
             computed = self._computed(last, result)
         except Exception as error:  # a refusal, or what the program raises: then it raises again
@@ -321,12 +322,13 @@ class Decider:
         return next(iter(reversed(self.recorder.tracer.graph.nodes)))
 
     def _forget(self, last: Any) -> None:
-        """Erases the nodes behind one."""
+        """Erases the nodes behind one, which an evaluation has left."""
         graph = self.recorder.tracer.graph
         for node in reversed(graph.nodes):
             if node is last:
                 break
             graph.erase_node(node)
+        _core._script_name(graph, last)
 
     def _evaluate(self, function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
         tracer = self.recorder.tracer
