@@ -1,4 +1,6 @@
 """What models of public libraries (tools/zoo.py) ran into, each as a small program."""
+import functools
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -59,3 +61,123 @@ def test_names_after_an_evaluation():
     assert any("nonzero.shape[0] == 1" in guard.expression for guard in gm.guards)
     same(model, gm, x)
     same(model, gm, x + 5)
+
+
+# ---- functions behind functools.lru_cache (detr, dinov3) -----------------------------------------
+
+
+def cached_method(function):
+    """As decorators of libraries do it: the cache is in the closure of what they return."""
+    with_cache = functools.lru_cache(maxsize=1)(function)
+
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        return with_cache(*args, **kwargs)
+
+    wrapper.cache = with_cache
+    return wrapper
+
+
+class Cached(torch.nn.Module):
+    def __init__(self, kind="method"):
+        super().__init__()
+        self.kind = kind
+
+    @functools.lru_cache(maxsize=8)  # noqa: B019: what is tested
+    def method(self, shape):
+        return torch.ones(shape).tril()
+
+    @staticmethod
+    @functools.lru_cache
+    def static(shape):
+        return torch.ones(shape).tril()
+
+    @classmethod
+    @functools.lru_cache
+    def of_class(cls, shape):
+        return torch.ones(shape).tril()
+
+    @cached_method
+    def decorated(self, shape):
+        return torch.ones(shape).tril()
+
+    def forward(self, x):
+        made = getattr(self, self.kind)
+        return x + made(x.shape) + made(x.shape)
+
+
+KINDS = ["method", "static", "of_class", "decorated"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sizes_do_not_get_into_a_cache(kind):
+    """A cache compares what it is asked for with what it has been asked for: the sizes of the
+    example were fixed."""
+    x = torch.randn(2, 3)
+    gm = cfx.capture(Cached(kind), x)
+    assert not gm.guards
+    for shape in ((2, 3), (4, 4), (1, 5)):
+        same(Cached(kind), gm, torch.randn(shape))
+    assert [node.target for node in gm.graph.nodes].count(torch.ones) == 1  # once, as in the cache
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tensors_of_a_run_do_not_get_into_a_cache(kind):
+    """The model that was captured had got tensors of the run from its cache afterwards."""
+    model, x = Cached(kind), torch.randn(2, 3)
+    before = dict(vars(Cached))
+    gm = cfx.capture(model, x, dynamic=False)
+    assert all(vars(Cached)[name] is value for name, value in before.items())
+    same(model, gm, x)
+    cfx.capture(model, x)
+    same(model, gm, x)
+
+
+def test_a_cache_that_is_asked_with_plain_values_gives_a_constant():
+    """It answers once for all, also if it drew random numbers for that."""
+
+    @functools.lru_cache
+    def noise(n):
+        return torch.rand(n)
+
+    def model(x):
+        return x + noise(3)
+
+    x = torch.randn(2, 3)
+    gm = cfx.capture(model, x)
+    assert noise.cache_info().currsize == 1
+    same(model, gm, x)
+    torch.testing.assert_close(gm(x), gm(x))
+
+
+def test_a_cache_in_a_function_that_data_decides():
+    """The evaluator of scripts has its own way with caches, and must find the cache itself."""
+
+    @functools.lru_cache
+    def table(n):
+        return torch.arange(n) * 2.0
+
+    def decide(x):
+        if x.sum() > 0:
+            return x + table(x.shape[0])
+        return x - table(x.shape[0])
+
+    def model(x):
+        return decide(x * 1) + table(x.shape[0])
+
+    x = torch.ones(3)
+    gm = cfx.capture(model, x)
+    for given in (x, -x, torch.ones(5), -torch.ones(4)):
+        same(model, gm, given)
+
+
+def test_what_has_no_hash_is_refused_as_by_the_cache():
+    @functools.lru_cache
+    def table(sizes):
+        return torch.ones(*sizes)
+
+    def model(x):
+        return x + table([x.shape[0], 2])
+
+    with pytest.raises(TypeError, match="unhashable"):
+        cfx.capture(model, torch.ones(3, 2))

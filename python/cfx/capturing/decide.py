@@ -137,7 +137,7 @@ def _template(free: tuple[str, ...]) -> types.CodeType:
     return space["outer"](*free).__code__
 
 
-def _deciding() -> "Decider | None":
+def deciding() -> "Decider | None":
     """What decides about calls in this thread; None if nothing is captured, or what runs is being
     computed or evaluated."""
     decider = getattr(_running, "decider", None)
@@ -160,7 +160,7 @@ class Hook:
         self.signature = function.__dict__.get("__signature__")
 
     def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        decider = _deciding()
+        decider = deciding()
         if decider is None:
             return self.twin(*args, **kwargs)
         return decider.call(self, args, kwargs)
@@ -185,7 +185,7 @@ class Recorded(Hook):
     state, which no net sees."""
 
     def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        decider = _deciding()
+        decider = deciding()
         if decider is None:
             return self.twin(*args, **kwargs)
         return decider.recorder.record_whole(self.function, self.twin, args, kwargs)
@@ -200,7 +200,7 @@ class _Custom(Recorded):
     """autograd.Function.apply: one call where its backward matters, else what its forward does."""
 
     def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        decider = _deciding()
+        decider = deciding()
         leaves = _pytree.tree_leaves((args, kwargs))
         trains = decider is not None and is_grad_enabled() and any(
             isinstance(leaf, torch.Tensor) and _requires_grad(leaf) for leaf in leaves)
@@ -216,7 +216,7 @@ class _Checkpoint(Recorded):
     """torch.utils.checkpoint: the function that it calls, without being computed again."""
 
     def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        decider = _deciding()
+        decider = deciding()
         if decider is None:
             return self.twin(*args, **kwargs)
         options = inspect.signature(_checkpoint).parameters
@@ -260,7 +260,7 @@ class Decider:
     def __init__(self, recorder: "Recorder", askers: Askers) -> None:
         self.recorder, self.askers = recorder, askers
         self.hooks = [Hook(f) for f in askers.functions.values()]
-        self.recorded = _recorded()
+        self.recorded: list[Any] = _recorded()
         self.evaluated: set[types.CodeType] = set()
         self.useless: dict[types.CodeType, str] = {}  # their results are truths of data
 

@@ -190,6 +190,7 @@ class Run:
         self.decider = Decider(self.recorder, known.askers)
         self.slots = Slots(root, known.slots)
         self.surroundings = Surroundings(function, root)
+        self.decider.recorded += self.surroundings.caches
         self.changed: list[tuple[str, str]] = []  # attributes, but for buffers that are written
         self.writes = False
         self.examples: list[Any] = []  # of the sizes of the inputs, without data
