@@ -146,7 +146,7 @@ class _Source:
             return leaf
         node = self._node(at)
         if isinstance(leaf, torch.Tensor):
-            return Witness(self.recorder, node, leaf.detach().clone())
+            return self.recorder.witness(node, leaf.detach().clone())
         return symbol(Number(self.recorder, node, leaf))
 
     def _node(self, at: tuple[Any, ...]) -> Any:
