@@ -181,3 +181,161 @@ def test_what_has_no_hash_is_refused_as_by_the_cache():
 
     with pytest.raises(TypeError, match="unhashable"):
         cfx.capture(model, torch.ones(3, 2))
+
+
+# ---- functions from their source that change their arguments (caches, outputs, exceptions) -------
+
+
+class Box:
+    def __init__(self):
+        self.value, self.seen = None, []
+
+
+def fill_attribute(box, x):
+    if x.sum() > 0:
+        box.value = x * 2
+    else:
+        box.value = -x
+
+
+def fill_list(box, x):
+    if x.sum() > 0:
+        box.append(x * 2)
+    else:
+        box.append(-x)
+
+
+def fill_dict(box, x):
+    if x.sum() > 0:
+        box["value"], box["n"] = x * 2, x.shape[0]
+    else:
+        box["value"], box["n"] = -x, x.shape[0] + 1
+
+
+def fill_inside(box, x):
+    if x.sum() > 0:
+        box[0].seen[-1]["value"] = x * 2
+    else:
+        box[0].seen[-1]["value"] = -x
+
+
+def refused_half_way(box, x):
+    box.append(x)
+    if x.sum() > 0:
+        box.append(x * len({id(part) for part in box}))
+    return float(x.sum())
+
+
+def returns_its_argument(box, x):
+    box.append(x * 2 if x.sum() > 0 else -x)
+    return box
+
+
+def with_attribute(x):
+    box = Box()
+    fill_attribute(box, x * 1)
+    return box.value + 1
+
+
+def with_list(x):
+    box = [x]
+    fill_list(box, x * 1)
+    return box
+
+
+def with_dict(x):
+    box = {"x": x}
+    fill_dict(box, x * 1)
+    return box
+
+
+def with_inside(x):
+    box = [Box()]
+    parts = box[0].seen
+    parts.append({"value": x})
+    fill_inside(box, x * 1)
+    return parts[0]["value"] + 1
+
+
+def with_refusal(x):
+    box = []
+    refused_half_way(box, x * 1)
+    return box
+
+
+def with_alias(x):
+    box = []
+    again = returns_its_argument(box, x * 1)
+    again.append(x)
+    return box, again is box
+
+
+CHANGES = [with_attribute, with_list, with_dict, with_inside, with_alias]
+
+
+@pytest.mark.parametrize("model", CHANGES)
+def test_what_an_evaluated_function_changes_in_its_arguments(model):
+    """Containers were copied, and objects were left with proxies of the evaluator."""
+    x = torch.arange(1.0, 4.0)
+    gm = cfx.capture(model, x)
+    for given in (x, -x, torch.ones(5), -torch.ones(2)):
+        same(model, gm, given)
+
+
+def test_what_a_refused_evaluation_has_changed_is_put_back():
+    x = torch.arange(1.0, 4.0)
+    gm = cfx.capture(with_refusal, x)
+    same(with_refusal, gm, x)
+
+
+# ---- texts and integers of sizes (timm's PatchEmbed, transformers' torch_int) --------------------
+
+
+class PatchEmbed(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.proj = torch.nn.Conv2d(3, 4, 4, 4)
+
+    def forward(self, x):
+        _, _, height, width = x.shape
+        torch._assert(height % 4 == 0, f"the height {height} should be divisible by 4")
+        torch._assert(width % 4 == 0, f"the shape {x.shape} should be divisible by 4")
+        return self.proj(x).flatten(2)
+
+
+class Embedded(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = PatchEmbed()
+
+    def forward(self, x):
+        return self.embed(x).relu()
+
+
+def test_a_text_of_a_size_does_not_fix_it():
+    model = Embedded()
+    gm = cfx.capture(model, torch.randn(2, 3, 8, 8))
+    assert not [guard for guard in gm.guards if "%" not in guard.expression]
+    for shape in ((2, 3, 8, 8), (3, 3, 12, 16), (1, 3, 4, 4)):
+        same(model, gm, torch.randn(shape))
+    with pytest.raises((AssertionError, RuntimeError), match="divisible by 4"):
+        gm(torch.randn(2, 3, 9, 8))
+
+
+def plain(n):
+    return int(n)
+
+
+def ratio(n):
+    return float(n) / 2
+
+
+@pytest.mark.parametrize("make", [plain, ratio])
+def test_a_function_that_makes_a_number_of_a_size_does_not_fix_it(make):
+    def model(x):
+        return x * make(x.shape[0] // 2)
+
+    gm = cfx.capture(model, torch.ones(4, 2))
+    assert not gm.guards
+    for size in (4, 7, 1):
+        same(model, gm, torch.ones(size, 2))

@@ -205,6 +205,10 @@ def call_inside(function, args, kwargs):
     return function(*args, **kwargs)
 
 
+def call_keeping(kept, function, args, kwargs):
+    return function(*args, **kwargs), kept
+
+
 def call_with_hooks(module, *args, **kwargs):
     for key, hook in module._forward_pre_hooks.items():
         if key in module._forward_pre_hooks_with_kwargs:
@@ -577,8 +581,8 @@ _core._register(
     script_layers=os.path.join(os.path.dirname(torch.nn.__file__), "modules", ""),
     # functions with a source, although they are cfx's
     script_inlined=frozenset((
-        call_in, call_in_new, call_inside, call_with_hooks, make_dataclass, make_by_new, is_tensor,
-        is_of_type,
+        call_in, call_in_new, call_inside, call_keeping, call_with_hooks, make_dataclass,
+        make_by_new, is_tensor, is_of_type,
         as_dict, as_tuple, script_inside, ops.for_loop, ops._call, call_cached, call_uncached,
         assign_attribute, train_module, eval_module, apply_module,
     )),

@@ -43,18 +43,18 @@ class _Symbol(_core.Symbol):
         return hash(self.node.plain())
 
     def __repr__(self) -> str:
-        return repr(self.node.plain())
+        return repr(self.node.plain("python"))
 
     __str__ = __repr__
 
     def __format__(self, form: str) -> str:
-        return format(self.node.plain(), form)
+        return format(self.node.plain("python"), form)
 
     def __int__(self) -> int:
-        return int(self.node.plain())
+        return int(self.node.plain("python"))
 
     def __float__(self) -> float:
-        return float(self.node.plain())
+        return float(self.node.plain("python"))
 
     def __complex__(self) -> complex:
         return complex(self.node.plain())
@@ -105,7 +105,7 @@ class Int(_Symbol, torch.SymInt):
     """An int of the graph."""
 
     def __index__(self) -> int:
-        return self.node.plain("loop")
+        return self.node.plain("python")
 
     @property
     def __class__(self) -> Any:
