@@ -72,6 +72,8 @@ def _has_users_code(module: torch.nn.Module) -> bool:
     parametrizations."""
     if isinstance(module, torch.nn.utils.parametrize.ParametrizationList):
         return True
+    if type(module).__module__.startswith("torch.nn.utils."):  # a part of a parametrization
+        return True
     if not (module._forward_hooks or module._forward_pre_hooks or module._modules):
         return False
     hooks = (*module._forward_hooks.values(), *module._forward_pre_hooks.values())
