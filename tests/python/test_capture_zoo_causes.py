@@ -339,3 +339,40 @@ def test_a_function_that_makes_a_number_of_a_size_does_not_fix_it(make):
     assert not gm.guards
     for size in (4, 7, 1):
         same(model, gm, torch.ones(size, 2))
+
+
+# ---- in C ----------------------------------------------------------------------------------------
+
+PRODUCTS = [  # equation, sizes; torch multiplies matrices in each, so its strides are those of that
+    ("bildsk,biokl->bolsd", (2, 3, 4, 1, 5, 6), (2, 3, 7, 6, 4)),  # univnet's
+    ("bildsk,biokl->bolsd", (1, 3, 4, 2, 5, 6), (1, 3, 7, 6, 4)),
+    ("bildsk,biokl->bolsd", (2, 3, 4, 2, 5, 6), (2, 3, 7, 6, 4)),
+    ("db,fab->fda", (3, 2), (3, 2, 2)),  # columns on both sides of the row
+    ("abcg,ceb->cea", (2, 2, 2, 3), (2, 3, 2)),  # one label is summed on its own
+    ("fdba,bea->bef", (2, 1, 1, 2), (1, 2, 2)),
+    ("bhqd,bhkd->bhqk", (1, 2, 3, 4), (1, 2, 5, 4)),
+]
+
+
+@pytest.mark.parametrize("equation,one,two", PRODUCTS)
+def test_einsum_in_c_has_the_strides_of_torch(equation, one, two):
+    """A view of the result was refused in C. Strides of dimensions of size 1 do not matter."""
+    inputs = torch.randn(one), torch.randn(two)
+    expected = torch.einsum(equation, *inputs)
+    found = cfx.lower(cfx.capture(lambda x, y: torch.einsum(equation, x, y), *inputs))(*inputs)
+    torch.testing.assert_close(found, expected)
+    strides = [[s for s, n in zip(t.stride(), t.shape) if n > 1] for t in (expected, found)]
+    assert strides[0] == strides[1]
+
+
+def test_a_weight_norm_runs_in_c():
+    """Its parametrization was a layer of its own, which no row has."""
+    layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Conv1d(4, 4, 3), dim=2)
+    model = torch.nn.Sequential(layer, torch.nn.ReLU()).eval()
+    x = torch.randn(2, 4, 8)
+    with torch.no_grad():
+        gm = cfx.capture(model, x)
+        same(model, gm, torch.randn(3, 4, 9))
+        torch.testing.assert_close(cfx.lower(gm)(x), model(x))
+        layer.parametrizations.weight.original0.mul_(2)  # it is computed in each call
+        same(model, gm, x)
