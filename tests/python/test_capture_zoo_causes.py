@@ -1,5 +1,6 @@
 """What models of public libraries (tools/zoo.py) ran into, each as a small program."""
 import functools
+import math
 
 import pytest
 
@@ -376,3 +377,74 @@ def test_a_weight_norm_runs_in_c():
         torch.testing.assert_close(cfx.lower(gm)(x), model(x))
         layer.parametrizations.weight.original0.mul_(2)  # it is computed in each call
         same(model, gm, x)
+
+
+# ---- torch._check in functions from their source (paligemma) -------------------------------------
+
+
+def checks_all(x):
+    torch._check_tensor_all(x > 0)
+    return x * 2
+
+
+def checks_data(x):
+    torch._check(bool((x > 0).all()), lambda: f"there are negative ones among {x.shape[0]}")
+    return x * 2
+
+
+def checks_data_as_value(x):
+    torch._check_with(ValueError, bool((x > 0).all()), lambda: "negative")
+    return x * 2
+
+
+def checks_all_as_value(x):
+    torch._check_tensor_all_with(ValueError, x > 0, lambda: "negative")
+    return x * 2
+
+
+@pytest.mark.parametrize("model", [checks_all, checks_data, checks_data_as_value,
+                                   checks_all_as_value])  # fmt: skip
+@pytest.mark.parametrize("how", ["script", "capture"])
+def test_checks_of_torch_are_checks_of_the_graph(model, how):
+    """Such a function asks whether it got a tensor, and the evaluator's are proxies."""
+    x = torch.ones(3)
+    gm = cfx.script(model) if how == "script" else cfx.capture(lambda x: model(x * 1), x)
+    same(model, gm, x)
+    same(model, gm, torch.ones(5))
+    with pytest.raises(Exception) as expected:  # noqa: B017: of whatever class torch has
+        model(-x)
+    with pytest.raises(type(expected.value)) as found:
+        gm(-x)
+    assert str(expected.value).startswith(str(found.value))  # torch adds where to report it
+
+
+# ---- is_integer of a quotient of sizes (local-attention) -----------------------------------------
+
+
+def pads(x):
+    share = x.shape[0] / 4
+    if share.is_integer():
+        return x * 1
+    return torch.nn.functional.pad(x, (0, math.ceil(share) * 4 - x.shape[0]))
+
+
+@pytest.mark.parametrize("size", [6, 8])
+def test_is_integer_of_a_quotient_of_sizes(size):
+    """torch's own method calls itself without end."""
+    gm = cfx.capture(pads, torch.ones(size))
+    assert [guard.value for guard in gm.guards] == [size == 8]
+    same(pads, gm, torch.ones(size + 4))
+    with pytest.raises(cfx.CaptureError, match="x.shape"):
+        gm(torch.ones(size + 2))
+    again = cfx.capture(pads, torch.ones(size), recapture=True)
+    for other in (size, size + 2, size + 3):
+        same(pads, again, torch.ones(other))
+
+
+def test_is_integer_of_numbers_that_are_not_finite():
+    def model(x, scale):
+        return x * 2 if scale.is_integer() else x
+
+    for scale in (math.inf, math.nan):
+        gm = cfx.capture(model, torch.ones(2), scale)
+        torch.testing.assert_close(gm(torch.ones(2), scale), torch.ones(2))

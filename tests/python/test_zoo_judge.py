@@ -215,6 +215,22 @@ def test_the_table_of_other_tools_has_a_column_for_each():
     assert lines[2] == "| lib | 2 | 2 | 2 | 2 | 0 | 0 | 0 | 1 | 1 | 0 |"
 
 
+class GivesStateInEvaluation(torch.nn.Module):
+    def forward(self, x, state=None):
+        return (x, None) if self.training else (x + (0 if state is None else state), x * 2)
+
+
+def test_inputs_that_the_model_makes_are_made_in_evaluation():
+    """As a decoder's cache is, which some models do not give in training."""
+    model = GivesStateInEvaluation()
+
+    def inputs(batch, length):
+        x = torch.randn(batch, length)
+        return (x, model(x)[1] + 1), {}
+
+    assert rows(model, inputs)["cfx"]["train"] == "ok"
+
+
 class BySize(torch.nn.Module):
     """Computes something else for one row."""
 

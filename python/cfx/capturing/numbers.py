@@ -13,6 +13,7 @@ have the names that torch calls (python/src/capture/number.c). The operators are
 Nothing here is for users.
 """
 import functools
+import math
 import operator
 from typing import Any
 
@@ -129,6 +130,10 @@ class Int(_Symbol, torch.SymInt):
 
 class Float(_Symbol, torch.SymFloat):
     """A float of the graph."""
+
+    def is_integer(self) -> bool:
+        return self == math.floor(self) if math.isfinite(self.node.value) else (
+            self.node.plain().is_integer())
 
     @property
     def __class__(self) -> Any:
