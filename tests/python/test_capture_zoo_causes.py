@@ -448,3 +448,41 @@ def test_is_integer_of_numbers_that_are_not_finite():
     for scale in (math.inf, math.nan):
         gm = cfx.capture(model, torch.ones(2), scale)
         torch.testing.assert_close(gm(torch.ones(2), scale), torch.ones(2))
+
+
+# ---- parts of a model that only a second graph needs (vit-pytorch's SepViT) ----------------------
+
+
+class Later(torch.nn.Module):
+    """Uses a layer inside of another module for many rows only."""
+
+    def __init__(self):
+        super().__init__()
+        self.outer = torch.nn.Module()
+        self.outer.inner = torch.nn.Module()
+        self.outer.inner.fc = torch.nn.Linear(3, 3)
+        self.outer.inner.drop = torch.nn.Dropout(0.5)
+
+    def forward(self, x):
+        inner = self.outer.inner
+        return inner.drop(inner.fc(x)) if x.shape[0] > 2 else x * 2
+
+
+@pytest.mark.parametrize("train", [False, True])
+def test_a_second_graph_has_the_modes_of_its_own_parts(train):
+    """Modules around the layers that were new had a mode of their own: the graph refused to run."""
+    model = Later().train(train)
+    gm = cfx.capture(model, torch.ones(2, 3), recapture=True)
+    for rows in (2, 4, 3):
+        x = torch.randn(rows, 3)
+        torch.manual_seed(1)
+        expected = model(x)
+        torch.manual_seed(1)
+        torch.testing.assert_close(gm(x), expected)
+    assert len(gm.graphs) == 2
+    gm.train(not train)
+    model.train(not train)
+    torch.manual_seed(1)
+    expected = model(x)
+    torch.manual_seed(1)
+    torch.testing.assert_close(gm(x), expected)
