@@ -6,8 +6,8 @@ Makes a virtual environment in build/zoo with the pinned packages of tools/zoo.t
 the Python that runs this. Each model (tools/zoo_models) is tried in a process of its own with a
 time limit; tools/zoo_models/judge.py says what is tried. build/zoo/results.json has everything; a
 summary is printed and stands in build/zoo/report.md. --peers tries torch.export and
-torch.jit.trace, too. --update writes the tables of docs/capture.md: the one of cfx if all models are
-tried, the one of other tools with --peers.
+torch.jit.trace, too. --update writes the tables of docs/capture.md: the one of cfx if all models
+are tried, the one of other tools with --peers.
 """
 import argparse
 import collections

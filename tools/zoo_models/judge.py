@@ -355,8 +355,8 @@ def check_c(case, inputs, module, save):
 
 
 def check_recapture(case, inputs, columns):
-    """Whether a model is right at the sizes at which its graph refuses to run, if it may be captured
-    again there; "" if it nowhere refuses. A graph that is wrong stays wrong: it does not count."""
+    """Whether a model is right at the sizes at which its graph refuses to run, if it may be
+    captured again there; "" if it nowhere refuses. A graph that is wrong does not count."""
     import cfx
 
     wrong = {name: columns[name] for name in ("data", *SIZES) if isinstance(columns[name], dict)}
