@@ -427,8 +427,8 @@ CFX_API cfx_status cfx_script_fit_buffer(cfx_node *buffer, cfx_node *value, size
 
 /* Cleans up a graph that has its output: removes unused results of branches, and names all nodes
  * except inputs after their callees, numbered from scratch, also in regions. Names that
- * cfx_script_name_graph has given stay. It fails only if memory runs out; the graph can then only be
- * released. */
+ * cfx_script_name_graph has given stay. It fails only if memory runs out; the graph can then only
+ * be released. */
 CFX_API cfx_status cfx_script_tidy_graph(cfx_graph *g, cfx_error *err);
 /* For a graph to which others append, too, after an evaluation that has ended or failed: names the
  * nodes behind `last`, and nodes that are appended from now on have their names at once.
