@@ -6,7 +6,8 @@ Makes a virtual environment in build/zoo with the pinned packages of tools/zoo.t
 the Python that runs this. Each model (tools/zoo_models) is tried in a process of its own with a
 time limit; tools/zoo_models/judge.py says what is tried. build/zoo/results.json has everything; a
 summary is printed and stands in build/zoo/report.md. --peers tries torch.export and
-torch.jit.trace, too. --update writes the table of docs/capture.md.
+torch.jit.trace, too. --update writes the tables of docs/capture.md: the one of cfx if all models
+are tried, the one of other tools with --peers.
 """
 import argparse
 import collections
@@ -105,8 +106,8 @@ def run_all(cases, tools, jobs, limit):
 
 # ---- summaries ----------------------------------------------------------------------------------
 
-COLUMNS = ("capture", "data", "batch", "one", "length", "values", "lower", "c", "c_sizes",
-           "train")  # fmt: skip
+COLUMNS = ("capture", "data", "batch", "one", "length", "values", "recapture", "lower", "c",
+           "c_sizes", "train")  # fmt: skip
 
 
 def column(row, name, tool="cfx"):
@@ -171,7 +172,7 @@ def failures(found, columns, tool="cfx"):
         for model, row in rows.items():
             if columns != ("train",) and any(
                 isinstance(column(row, name, tool), dict) for name in before
-                if name not in ("lower", "values")
+                if name not in ("lower", "values", "recapture")
             ):
                 continue
             for name in columns:
@@ -231,6 +232,7 @@ def report(found, tools):
     yield f"\nweak comparisons: {', '.join(weak) or 'none'}"
     parts = {"capture": ("capture",), "example": ("data",),
              "other sizes": ("batch", "one", "length"), "other values": ("values",),
+             "other sizes, with recapture": ("recapture",),
              "results in C": ("c", "c_sizes"), "modes": ("train",)}  # fmt: skip
     for title, columns in parts.items():
         yield f"\n## Failures: {title}\n"
@@ -242,28 +244,62 @@ def report(found, tools):
         yield f"- {number}: {operator}"
 
 
+def with_recapture(row):
+    """Whether a model is right at every other size, if it may be captured again where a graph
+    refuses to run."""
+    return all_sizes(row, "cfx") or column(row, "recapture") == "ok"
+
+
 def table(found):
     """The lines of docs/capture.md."""
-    heads = ("library", "models", "captured", "same results", "other sizes", "other values",
-             "lowered", "same in C")  # fmt: skip
+    heads = ("library", "models", "captured", "same results", "other sizes", "with recapture",
+             "other values", "lowered", "same in C")  # fmt: skip
     yield f"| {' | '.join(heads)} |"
     yield "|---" * len(heads) + "|"
     for library, rows in found.items():
         rows = {name: row for name, row in rows.items() if row.get("built") == "ok"}
         done = counts(rows, "cfx")
-        sizes = sum(all_sizes(row, "cfx") for row in rows.values())
         in_c = [row for row in rows.values() if column(row, "c") != ""]
         right = sum(column(row, "c") == "ok" and column(row, "c_sizes") in ("ok", "")
                     for row in in_c)  # fmt: skip
-        cells = (library, len(rows), done["capture"][0], done["data"][0], sizes,
+        cells = (library, len(rows), done["capture"][0], done["data"][0],
+                 sum(all_sizes(row, "cfx") for row in rows.values()),
+                 sum(with_recapture(row) for row in rows.values()),
                  "{} of {}".format(*done["values"]) if done["values"][1] else "",
                  done["lower"][0], f"{right} of {len(in_c)}")  # fmt: skip
         yield f"| {' | '.join(map(str, cells))} |"
-    yield from ("", "| what fails | models | for example |", "|---|---|---|")
-    for text, name, group in grouped(found, COLUMNS[:6])[:12]:
-        library, model, _ = group[0]
+    yield from ("", "| what fails | models | which |", "|---|---|---|")
+    for text, name, group in grouped(found, COLUMNS[:6]):
         text = text.replace("|", "\\|").replace("<", "&lt;")
-        yield f"| {name}: {text[:100]} | {len(group)} | {library}: {model} |"
+        yield f"| {name}: {text[:100]} | {len(group)} | {named(group)} |"
+    yield from ("", "| missing in C | models |", "|---|---|")
+    for operator, number in missing(found):
+        yield f"| {operator[:100]} | {number} |"
+
+
+def named(group):
+    """The models of a group, by library."""
+    models = collections.defaultdict(list)
+    for library, model, _ in group:
+        models[library].append(model)
+    return "; ".join(f"{library}: {', '.join(names)}" for library, names in models.items())
+
+
+def peers_table(found):
+    """The lines of docs/capture.md on other tools: how many of the models each captures, and how
+    many of these are right."""
+    heads = ("library", "models", *(f"{tool}: {what}" for tool in TOOLS for what in (
+        "captured", "same results", "other sizes")))  # fmt: skip
+    yield f"| {' | '.join(heads)} |"
+    yield "|---" * len(heads) + "|"
+    for library, rows in found.items():
+        rows = {name: row for name, row in rows.items() if row.get("built") == "ok"}
+        cells = [library, len(rows)]
+        for tool in TOOLS:
+            done = counts(rows, tool)
+            cells += [done["capture"][0], done["data"][0],
+                      sum(all_sizes(row, tool) for row in rows.values())]
+        yield f"| {' | '.join(map(str, cells))} |"
 
 
 # ---- the command --------------------------------------------------------------------------------
@@ -296,10 +332,13 @@ def run(options):
     text = "\n".join(report(found, TOOLS if options.peers else TOOLS[:1]))
     (HERE / "report.md").write_text(text + "\n")
     print(text)
-    if options.update and not options.model and options.every == 1:
+    if options.update and not options.model:
         from pages import write_between
 
-        write_between(PAGE, "zoo", table(found))
+        if options.peers:
+            write_between(PAGE, "peers in the zoo", peers_table(found))
+        if options.every == 1:
+            write_between(PAGE, "zoo", table(found))
 
 
 def main():

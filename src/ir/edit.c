@@ -292,6 +292,28 @@ cfx_status cfxi_ir_graph_name_anew(cfx_graph *g, const char *const *inputs, cfx_
     return CFX_OK;
 }
 
+cfx_status cfxi_ir_graph_name_rest(cfx_graph *g, cfx_node *last, cfx_error *err)
+{
+    cfx_error own;
+    err = cfxi_base_error_or(err, &own);
+    const cfxi_name *none = g->nameless;
+    g->nameless = NULL;
+    for (cfx_node *n = last->next; none && n != &g->root; n = n->next) {
+        const bool keeps = n->name != none && n->name->owner == n;
+        if (!keeps && cfxi_ir_callee_ask(g, n->callee, err) != CFX_OK)
+            return err->status;
+        cfxi_name *name = keeps ? cfxi_ir_namespace_exact(&g->names, n->name->data,
+                                                          n->name->size, err)
+                                : cfxi_ir_callee_name(g, n->callee, err);
+        if (!name)
+            return err->status;
+        name->owner = n;
+        n->name = name;
+    }
+    g->version++;
+    return CFX_OK;
+}
+
 /* ---- position ------------------------------------------------------------------------------ */
 
 static cfx_status move(cfx_node *before, cfx_node *n, cfx_error *err)

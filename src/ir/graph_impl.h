@@ -403,7 +403,8 @@ cfxi_name *cfxi_ir_namespace_keep(cfx_namespace *ns, const char *name, size_t si
                                   cfx_error *err);
 
 /* From here on new nodes that come without a wish are all called "_": for a graph that is being
- * made, where most are gone before anybody could see their names. Until cfxi_ir_graph_name_anew. */
+ * made, where most are gone before anybody could see their names. Until cfxi_ir_graph_name_anew or
+ * cfxi_ir_graph_name_rest. */
 cfx_status cfxi_ir_graph_defer_names(cfx_graph *g, cfx_error *err);
 /* Whether a node is called, but for a number at the end, as nodes with its target are. (edit.c) */
 bool cfxi_ir_has_usual_name(const cfx_node *n);
@@ -416,6 +417,9 @@ void cfxi_ir_namespace_forget(cfx_namespace *ns);
  * are. Where names were put off, a name that was set (cfx_node_set_name) is kept if it is free. If
  * memory runs out, the graph can only be released. (edit.c) */
 cfx_status cfxi_ir_graph_name_anew(cfx_graph *g, const char *const *inputs, cfx_error *err);
+/* Ends what cfxi_ir_graph_defer_names began, for nodes that come later, and names those behind
+ * `last`; one that was set is kept if no other node has it. Names of other nodes stay. (edit.c) */
+cfx_status cfxi_ir_graph_name_rest(cfx_graph *g, cfx_node *last, cfx_error *err);
 
 /* The other node that has the name of `n` and the better right to it, or NULL. A name belongs to
  * one node, its owner, unless names were set by hand: of those nodes, which are few, the first that

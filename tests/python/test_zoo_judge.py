@@ -194,11 +194,69 @@ def test_the_table_counts_models():
     good = dict.fromkeys(zoo.COLUMNS, "ok")
     lib = {"a": {"built": "ok", "cfx": good}, "b": {"built": "ok", "cfx": {"capture": bad}},
            "c": {"built": "ok", "cfx": {**good, "length": bad, "one": ""}},
-           "d": {"built": bad}}  # fmt: skip
+           "d": {"built": bad},
+           "e": {"built": "ok", "cfx": {**good, "batch": bad, "recapture": bad, "lower": bad,
+                                        "c": "", "c_sizes": "", "missing": {"torch.x": 3}}},
+           }  # fmt: skip
     lines = list(zoo.table(collections.OrderedDict(lib=lib)))
-    assert lines[2] == "| lib | 3 | 2 | 2 | 1 | 2 of 2 | 2 | 2 of 2 |"
+    assert lines[2] == "| lib | 4 | 3 | 3 | 1 | 2 | 3 of 3 | 2 | 2 of 2 |"
+    assert "| torch.x | 1 |" in lines
     assert [line for line in lines if "CaptureError: no" in line] == [
-        "| capture: CaptureError: no | 1 | lib: b |", "| length: CaptureError: no | 1 | lib: c |"]
+        "| capture: CaptureError: no | 1 | lib: b |", "| length: CaptureError: no | 1 | lib: c |",
+        "| batch: CaptureError: no | 1 | lib: e |"]
+
+
+def test_the_table_of_other_tools_has_a_column_for_each():
+    bad = {"error": "E", "text": "no"}
+    good = dict.fromkeys(zoo.COLUMNS, "ok")
+    row = {"built": "ok", "cfx": good, "torch.export": {"capture": bad},
+           "torch.jit.trace": {**good, "batch": bad}}  # fmt: skip
+    lines = list(zoo.peers_table({"lib": {"a": row, "b": {"built": "ok", "cfx": good}}}))
+    assert lines[2] == "| lib | 2 | 2 | 2 | 2 | 0 | 0 | 0 | 1 | 1 | 0 |"
+
+
+class GivesStateInEvaluation(torch.nn.Module):
+    def forward(self, x, state=None):
+        return (x, None) if self.training else (x + (0 if state is None else state), x * 2)
+
+
+def test_inputs_that_the_model_makes_are_made_in_evaluation():
+    """As a decoder's cache is, which some models do not give in training."""
+    model = GivesStateInEvaluation()
+
+    def inputs(batch, length):
+        x = torch.randn(batch, length)
+        return (x, model(x)[1] + 1), {}
+
+    assert rows(model, inputs)["cfx"]["train"] == "ok"
+
+
+class BySize(torch.nn.Module):
+    """Computes something else for one row."""
+
+    def forward(self, x):
+        return x * 2 if x.shape[0] > 1 else x - 1
+
+
+def test_a_model_that_is_right_if_it_is_captured_again_counts_as_that():
+    found = rows(BySize())["cfx"]
+    assert (found["data"], found["batch"]) == ("ok", "ok")
+    assert found["one"]["refused"] and found["recapture"] == "ok"
+    assert rows(torch.nn.ReLU())["cfx"]["recapture"] == ""
+
+
+def test_a_graph_that_is_wrong_is_not_mended_by_another_one(monkeypatch):
+    """Only a graph that refuses to run may be replaced."""
+    monkeypatch.setitem(judge.TOOLS, "cfx", lambda model, args, kwargs: (Wrong(), 1))
+    found = rows(BySize())["cfx"]
+    assert found["recapture"]["error"] == "differs"
+
+
+class Wrong(torch.nn.Module):
+    guards = ()
+
+    def forward(self, x):
+        return x * 2
 
 
 def test_a_table_replaces_the_old_one(tmp_path):

@@ -8,6 +8,8 @@ not take such inputs), or a dict that says what went wrong:
     batch     another number of rows; `one`: a single row
     length    another length of sequences, or size of images
     values    inputs that differ in kind, such as a batch of texts without padding
+    recapture where a guard ends one of the calls above: right with recapture=True, which captures
+              another graph for such inputs
     train     after .train(), with the same random numbers; and after .eval() again
     lower     cfx.lower takes the graph                  missing: {operator: nodes} otherwise
     c         the lowered graph gives the same; `c_sizes`: wherever the captured one does
@@ -125,6 +127,8 @@ def reason(error):
                                                   f.filename)]  # fmt: skip
     text = str(error).strip() or type(error).__name__
     found = {"error": type(error).__name__, "text": text[:600]}
+    if any(kind.__name__ == "CaptureError" for kind in type(error).__mro__):
+        found["refused"] = True  # the graph does not hold, and says so
     places = [(frame.filename, frame.lineno) for frame in outside[-1:]] + said(text)
     if places:
         file, line = places[-1]
@@ -285,6 +289,7 @@ def check_mode(case, module, train):
     """Whether a captured module gives what the model gives in a mode, and leaves the same in its
     buffers; "" if the model itself fails in this mode."""
     torch.manual_seed(3)
+    case.model.eval()  # the inputs may be what the model gives for others, as a cache is
     given = case.inputs(BATCH, case.length)
     buffers = list(case.model.buffers())
     before = [buffer.clone() for buffer in buffers]
@@ -349,6 +354,26 @@ def check_c(case, inputs, module, save):
     save({"c_sizes": wrong[0] if wrong else "ok" if "ok" in sizes else ""})
 
 
+def check_recapture(case, inputs, columns):
+    """Whether a model is right at the sizes at which its graph refuses to run, if it may be
+    captured again there; "" if it nowhere refuses. A graph that is wrong does not count."""
+    import cfx
+
+    wrong = {name: columns[name] for name in ("data", *SIZES) if isinstance(columns[name], dict)}
+    if not wrong:
+        return ""
+    for found in wrong.values():
+        if not found.get("refused"):
+            return found
+    args, kwargs = copied(inputs.example)
+    try:
+        module = cfx.capture(case.model, *args, recapture=True, **kwargs)
+    except Exception as error:
+        return reason(error)
+    results = [inputs.check(name, module, SAME) for name in ("data", *SIZES)]
+    return next((found for found in results if isinstance(found, dict)), "ok")
+
+
 def judge(case, inputs, tool, save):
     """What a tool makes of a case; `save` gets the columns one by one."""
     args, kwargs = copied(inputs.example)
@@ -358,7 +383,7 @@ def judge(case, inputs, tool, save):
         module, nodes = TOOLS[tool](case.model, args, kwargs)
     except Exception as error:
         return save({"capture": reason(error)})
-    save({"capture": "ok", "seconds": time.perf_counter() - start, "nodes": nodes})
+    columns = save({"capture": "ok", "seconds": time.perf_counter() - start, "nodes": nodes})
     function = module
     if tool == "torch.jit.trace":
         def function(*args, **kwargs):
@@ -367,6 +392,7 @@ def judge(case, inputs, tool, save):
         save({column: inputs.check(column, function, SAME, structure=tool == "cfx")})
     if tool == "cfx":
         save({"guards": [str(guard) for guard in module.guards][:40]})
+        save({"recapture": check_recapture(case, inputs, columns)})
         check_c(case, inputs, module, save)
         save({"train": check_modes(case, module)})
 

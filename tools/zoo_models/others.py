@@ -1,6 +1,7 @@
 """Libraries with einops in every line (x-transformers, vit-pytorch and their like), graph networks
 of torch_geometric, and layers of torch itself."""
 import torch
+from client_uses import define_nms
 
 from . import Case
 
@@ -126,6 +127,7 @@ def imported(name):
 
 
 def load_einops():
+    define_nms()  # vit_pytorch imports torchvision
     import vit_pytorch  # noqa: F401
     import x_transformers  # noqa: F401
 

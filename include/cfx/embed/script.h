@@ -426,9 +426,14 @@ CFX_API cfx_status cfx_script_fit_buffer(cfx_node *buffer, cfx_node *value, size
                                          cfx_dtype dtype, cfx_error *err);
 
 /* Cleans up a graph that has its output: removes unused results of branches, and names all nodes
- * except inputs after their callees, numbered from scratch, also in regions. It fails only if
- * memory runs out; the graph can then only be released. */
+ * except inputs after their callees, numbered from scratch, also in regions. Names that
+ * cfx_script_name_graph has given stay. It fails only if memory runs out; the graph can then only
+ * be released. */
 CFX_API cfx_status cfx_script_tidy_graph(cfx_graph *g, cfx_error *err);
+/* For a graph to which others append, too, after an evaluation that has ended or failed: names the
+ * nodes behind `last`, and nodes that are appended from now on have their names at once.
+ * cfx_script_tidy_graph leaves these names as they are. It fails only if memory runs out. */
+CFX_API cfx_status cfx_script_name_graph(cfx_graph *g, cfx_node *last, cfx_error *err);
 
 CFX_API cfx_script_function *cfx_script_function_retain(cfx_script_function *f);  /* returns f */
 CFX_API void cfx_script_function_release(cfx_script_function *f);  /* NULL is allowed */

@@ -205,6 +205,10 @@ def call_inside(function, args, kwargs):
     return function(*args, **kwargs)
 
 
+def call_keeping(kept, function, args, kwargs):
+    return function(*args, **kwargs), kept
+
+
 def call_with_hooks(module, *args, **kwargs):
     for key, hook in module._forward_pre_hooks.items():
         if key in module._forward_pre_hooks_with_kwargs:
@@ -232,6 +236,24 @@ def is_tensor(obj):
 
 def is_of_type(obj, target_type):
     return isinstance(obj, target_type)
+
+
+def check_with(error_type, cond, message=None):
+    if not cond:
+        raise error_type("Expected cond to be True, but got False" if message is None
+                         else message())
+
+
+def check(cond, message=None):
+    check_with(RuntimeError, cond, message)
+
+
+def check_all_with(error_type, cond, message=None):
+    check_with(error_type, cond.all(), message)
+
+
+def check_all(cond, message=None):
+    check_with(RuntimeError, cond.all(), message)
 
 
 def make_dataclass(cls, *args, **kwargs):
@@ -551,6 +573,8 @@ def _specials():
 # where that is one that cfx leaves alone.
 replaced: dict[Any, Any] = {
     torch.is_tensor: is_tensor,
+    torch._check: check, torch._check_with: check_with,
+    torch._check_tensor_all: check_all, torch._check_tensor_all_with: check_all_with,
     dataclasses.asdict: as_dict, dataclasses.astuple: as_tuple,
     torch.nn.Module.train: train_module, torch.nn.Module.eval: eval_module,
     torch.nn.Module.apply: apply_module, torch.nn.Module.__setattr__: assign_attribute,
@@ -577,8 +601,8 @@ _core._register(
     script_layers=os.path.join(os.path.dirname(torch.nn.__file__), "modules", ""),
     # functions with a source, although they are cfx's
     script_inlined=frozenset((
-        call_in, call_in_new, call_inside, call_with_hooks, make_dataclass, make_by_new, is_tensor,
-        is_of_type,
+        call_in, call_in_new, call_inside, call_keeping, call_with_hooks, make_dataclass,
+        make_by_new, is_tensor, is_of_type, check, check_with, check_all, check_all_with,
         as_dict, as_tuple, script_inside, ops.for_loop, ops._call, call_cached, call_uncached,
         assign_attribute, train_module, eval_module, apply_module,
     )),

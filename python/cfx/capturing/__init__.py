@@ -9,8 +9,9 @@ sizes, the truth of a tensor) is a guard that the graph checks when it runs. See
 The files, in the order of a run: run.py takes the arguments apart (structure.py, boundary.py) and
 calls the model on witnesses (witness.py) and numbers (numbers.py); the nets (net.py, witness.py)
 catch what they do, recorder.py writes it down, guards.py says what was assumed, decide.py evaluates
-functions whose control flow depends on data, undo.py puts everything back. module.py is what the
-caller gets.
+functions whose control flow depends on data (given.py: their arguments), caches.py stands in for
+functools.lru_cache, undo.py and surroundings.py put everything back. module.py is what the caller
+gets.
 """
 import functools
 from collections.abc import Callable

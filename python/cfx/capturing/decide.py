@@ -18,7 +18,7 @@ import itertools
 import threading
 import types
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 import torch.utils.checkpoint
@@ -29,8 +29,8 @@ from .._symbolic_trace import _wrapped_fns_to_patch, _wrapped_methods_to_patch
 from ..graph import Graph
 from ..interpreter import Interpreter
 from ..proxy import Proxy
+from .given import Given
 from .modes import is_grad_enabled
-from .numbers import number_of
 from .protocol import _pytree
 from .witness import Witness
 
@@ -137,7 +137,7 @@ def _template(free: tuple[str, ...]) -> types.CodeType:
     return space["outer"](*free).__code__
 
 
-def _deciding() -> "Decider | None":
+def deciding() -> "Decider | None":
     """What decides about calls in this thread; None if nothing is captured, or what runs is being
     computed or evaluated."""
     decider = getattr(_running, "decider", None)
@@ -160,7 +160,7 @@ class Hook:
         self.signature = function.__dict__.get("__signature__")
 
     def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        decider = _deciding()
+        decider = deciding()
         if decider is None:
             return self.twin(*args, **kwargs)
         return decider.call(self, args, kwargs)
@@ -185,7 +185,7 @@ class Recorded(Hook):
     state, which no net sees."""
 
     def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        decider = _deciding()
+        decider = deciding()
         if decider is None:
             return self.twin(*args, **kwargs)
         return decider.recorder.record_whole(self.function, self.twin, args, kwargs)
@@ -200,7 +200,7 @@ class _Custom(Recorded):
     """autograd.Function.apply: one call where its backward matters, else what its forward does."""
 
     def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        decider = _deciding()
+        decider = deciding()
         leaves = _pytree.tree_leaves((args, kwargs))
         trains = decider is not None and is_grad_enabled() and any(
             isinstance(leaf, torch.Tensor) and _requires_grad(leaf) for leaf in leaves)
@@ -216,7 +216,7 @@ class _Checkpoint(Recorded):
     """torch.utils.checkpoint: the function that it calls, without being computed again."""
 
     def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        decider = _deciding()
+        decider = deciding()
         if decider is None:
             return self.twin(*args, **kwargs)
         options = inspect.signature(_checkpoint).parameters
@@ -254,13 +254,21 @@ class _Values(Interpreter):
         return super().get_attr(target, args, kwargs) if found is None else found
 
 
+class Evaluated(NamedTuple):
+    """What the evaluator made of a call."""
+
+    given: Given
+    result: Any
+    kept: tuple[Any, ...]  # what is in given.containers now
+
+
 class Decider:
     """Evaluates calls of functions that ask for data, in one run."""
 
     def __init__(self, recorder: "Recorder", askers: Askers) -> None:
         self.recorder, self.askers = recorder, askers
         self.hooks = [Hook(f) for f in askers.functions.values()]
-        self.recorded = _recorded()
+        self.recorded: list[Any] = _recorded()
         self.evaluated: set[types.CodeType] = set()
         self.useless: dict[types.CodeType, str] = {}  # their results are truths of data
 
@@ -297,12 +305,16 @@ class Decider:
         last = self._last()
         guards = list(recorder.pending), set(recorder.assumed)
         count = recorder.data_guards
+        evaluated = None
         try:
-            result = self._evaluate_unhooked(hook.function, args, kwargs)
+            evaluated = self._evaluate_unhooked(hook.function, args, kwargs)
+            _core._script_name(recorder.tracer.graph, last)
             recorder.result_of = f"the result of {hook.function.__name__}()"
-            computed = self._computed(last, result)
+            computed = self._computed(last, evaluated)
         except Exception as error:  # a refusal, or what the program raises: then it raises again
             self._forget(last)
+            if evaluated is not None:
+                evaluated.given.put_back()
             recorder.pending, recorder.assumed = guards
             self.askers.refuse(hook.code, error)
             recorder.result_of = ""
@@ -317,42 +329,38 @@ class Decider:
         return next(iter(reversed(self.recorder.tracer.graph.nodes)))
 
     def _forget(self, last: Any) -> None:
-        """Erases the nodes behind one."""
+        """Erases the nodes behind one, which an evaluation has left."""
         graph = self.recorder.tracer.graph
         for node in reversed(graph.nodes):
             if node is last:
                 break
             graph.erase_node(node)
+        _core._script_name(graph, last)
 
-    def _evaluate(self, function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+    def _evaluate(self, function: Callable[..., Any], args: tuple,
+                  kwargs: dict[str, Any]) -> Evaluated:  # fmt: skip
         tracer = self.recorder.tracer
-        called: Any = function, self._proxies(args), self._proxies(kwargs)
-        if function in _OF_REGIONS:  # they need a function around them
-            called = scripting.call_inside, called, {}
         for training in (_LIVE, _CHECKED):
+            given = Given(args, kwargs, lambda leaf: Proxy(tracer.create_arg(leaf), tracer))
+            called: Any = function, given.args, given.kwargs
+            if function in _OF_REGIONS:  # they need a function around them
+                called = scripting.call_inside, called, {}
+            if given.containers:
+                called = scripting.call_keeping, (given.containers, *called), {}
             mode = scripting.Recorder(tracer)
             last = self._last()
             try:
-                return _core._evaluate(
+                result = _core._evaluate(
                     tracer, lambda: _core._script_call(tracer, *called), mode, 0, 0, training)
+                return Evaluated(given, *(result if given.containers else (result, ())))
             except Exception:
+                given.put_back()
                 if not mode.reads_flags or training == _CHECKED:
                     raise
                 self._forget(last)
-        return None
+        raise AssertionError("the last way raises")
 
-    def _proxies(self, value: Any) -> Any:
-        """A value whose tensors and numbers are proxies."""
-        tracer = self.recorder.tracer
-
-        def proxy(leaf: Any) -> Any:
-            if not isinstance(leaf, Witness) and number_of(leaf) is None:
-                return leaf
-            return Proxy(tracer.create_arg(leaf), tracer)
-
-        return _pytree.tree_map(proxy, value)
-
-    def _computed(self, last: Any, result: Any) -> Any:
+    def _computed(self, last: Any, evaluated: Evaluated) -> Any:
         """A result of the evaluator, with the tensors that the new nodes compute in this run."""
         recorder = self.recorder
         graph: Any = recorder.tracer.graph
@@ -373,7 +381,7 @@ class Decider:
                 made[node] = recorder.wrap(node, values.env[node], {}, counted=True)
             return made[node]
 
-        return _map_proxies(result, witness)
+        return evaluated.given.finish(evaluated.result, evaluated.kept, witness)
 
     def _save(self, nodes: list[Any]) -> None:
         """Keeps what the nodes may write to."""
@@ -392,20 +400,6 @@ class Decider:
 
 def _regions(node: Any) -> list[Any]:
     return [arg for arg in node.args if isinstance(arg, Graph)]
-
-
-def _map_proxies(value: Any, change: Callable[[Any], Any]) -> Any:
-    """A value whose proxies are replaced, in containers and objects."""
-    if isinstance(value, Proxy):
-        return change(value)
-    if isinstance(value, (list, tuple, dict)) or type(value) in _pytree.SUPPORTED_NODES:
-        return _pytree.tree_map(lambda leaf: _map_proxies(leaf, change) if not isinstance(
-            leaf, Proxy) else change(leaf), value)  # fmt: skip
-    if hasattr(value, "__dict__") and not isinstance(value, (type, torch.nn.Module)):
-        for name, part in list(vars(value).items()):
-            if isinstance(part, (Proxy, list, tuple, dict)):
-                object.__setattr__(value, name, _map_proxies(part, change))
-    return value
 
 
 _OWN = frozenset((Hook.__call__.__code__, Recorded.__call__.__code__, Decider.call.__code__))

@@ -211,8 +211,12 @@ class CapturedModule(GraphModule):
     def _take(self, captured: Captured, have: set[str]) -> None:
         """What a graph needs of the model and this module has not got."""
         missing = [path for path in captured.graph._paths(False) if path not in have]
+        old = set(self.modules())
         copy = functools.partial(_core._copy_attrs, captured.root, self, missing)
         call_with([captured], copy)
+        for path, own in self.named_modules():
+            if own not in old:  # a module around what is new, which is made in training mode
+                own.training = captured.root.get_submodule(path).training
         for slot in captured.boundary.slots:
             if slot.path not in have:
                 assign(self, slot.path, slot.initial())

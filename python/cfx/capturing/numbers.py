@@ -13,6 +13,7 @@ have the names that torch calls (python/src/capture/number.c). The operators are
 Nothing here is for users.
 """
 import functools
+import math
 import operator
 from typing import Any
 
@@ -43,18 +44,18 @@ class _Symbol(_core.Symbol):
         return hash(self.node.plain())
 
     def __repr__(self) -> str:
-        return repr(self.node.plain())
+        return repr(self.node.plain("python"))
 
     __str__ = __repr__
 
     def __format__(self, form: str) -> str:
-        return format(self.node.plain(), form)
+        return format(self.node.plain("python"), form)
 
     def __int__(self) -> int:
-        return int(self.node.plain())
+        return int(self.node.plain("python"))
 
     def __float__(self) -> float:
-        return float(self.node.plain())
+        return float(self.node.plain("python"))
 
     def __complex__(self) -> complex:
         return complex(self.node.plain())
@@ -105,7 +106,7 @@ class Int(_Symbol, torch.SymInt):
     """An int of the graph."""
 
     def __index__(self) -> int:
-        return self.node.plain("loop")
+        return self.node.plain("python")
 
     @property
     def __class__(self) -> Any:
@@ -129,6 +130,10 @@ class Int(_Symbol, torch.SymInt):
 
 class Float(_Symbol, torch.SymFloat):
     """A float of the graph."""
+
+    def is_integer(self) -> bool:
+        return self == math.floor(self) if math.isfinite(self.node.value) else (
+            self.node.plain().is_integer())
 
     @property
     def __class__(self) -> Any:

@@ -262,14 +262,16 @@ class Recorder(_core.Recorder):
 
     def assume_value(self, node: Any, value: Any, kind: str = "size",
                      asker: str = "program") -> None:  # fmt: skip
-        """A number or a truth of the graph had this value."""
+        """A number or a truth of the graph had this value. `asker`: "program"; "torch"; "python"
+        where Python takes nothing but a plain number, as in range(n), int(n) and texts: the graph
+        can have these if the function that does it is captured from its source."""
         key = "value", node
         if key in self.assumed and not self.evaluating:
             return
         self.assumed.add(key)
         self._pinned(node, value)
         self.data_guards += kind == "data"
-        if asker == "loop" or (kind == "data" and asker == "program"):
+        if asker == "python" or (kind == "data" and asker == "program"):
             self._note_asker()
         guard = Guard(kind, self.result_of or expression(node), value, user_line(),
                       "torch" if asker == "torch" else "program")  # fmt: skip

@@ -85,6 +85,8 @@ def _has_users_code(module: torch.nn.Module) -> bool:
     parametrizations."""
     if isinstance(module, torch.nn.utils.parametrize.ParametrizationList):
         return True
+    if type(module).__module__.startswith("torch.nn.utils."):  # a part of a parametrization
+        return True
     if not (module._forward_hooks or module._forward_pre_hooks or module._modules):
         return False
     hooks = (*module._forward_hooks.values(), *module._forward_pre_hooks.values())
@@ -200,6 +202,7 @@ class Run:
         self.decider = Decider(self.recorder, known.askers)
         self.slots = Slots(root, known.slots)
         self.surroundings = Surroundings(function, root)
+        self.decider.recorded += self.surroundings.caches
         self.changed: list[tuple[str, str]] = []  # attributes, but for buffers that are written
         self.writes = False
         self.examples: list[Any] = []  # of the inputs: numbers, sizes of tensors

@@ -5,15 +5,17 @@ name of what was changed; but for what looks like a cache: a dict that only got 
 of which is of the run.
 """
 import collections
+import functools
 import inspect
 import operator
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import torch
 
 from .._glue import scripting
+from .caches import CachedCalls, cache_of
 from .guards import CaptureError
 from .numbers import SYMBOLS
 from .structure import LIBRARIES
@@ -57,16 +59,18 @@ class Surroundings:
         self.todo: list[Any] = [function]
         self.classes: dict[type, dict[str, Any]] = {}
         self.iterators: list[tuple[str, Any, Any]] = []
+        self.caches: list[CachedCalls] = []
         for module in root.modules():
             self._look_at_class(type(module))
             for name, value in vars(module).items():
                 self._advance(value, f"the position of {name}, an iterator")
+                self._note_cache(value, functools.partial(module.__dict__.__setitem__, name))
         self._hold(getattr(function, "__self__", function), "an attribute of the program")
         while self.todo and len(self.seen) < _MOST:
             self._look(self.todo.pop())
 
     def _look(self, function: Any) -> None:
-        function = inspect.unwrap(getattr(function, "__func__", function))
+        function = inspect.unwrap(getattr(function, "__func__", function), stop=self._note_layer)
         if not isinstance(function, types.FunctionType) or id(function) in self.seen:
             return
         code = function.__code__
@@ -82,11 +86,26 @@ class Surroundings:
             if key in function.__globals__:
                 self._note(_Name(function.__globals__, key, f"the global variable {key}"))
 
+    def _note_layer(self, function: Any) -> bool:
+        """Looks for caches in what a decorator has made of a function."""
+        if isinstance(function, types.FunctionType) and id(function) not in self.seen:
+            for key, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+                name = _Name(cell, key, "")
+                self._note_cache(name.value(), name.assign)
+        return False
+
+    def _note_cache(self, value: Any, assign: Callable[[Any], None]) -> None:
+        cache = cache_of(value)
+        if cache is not None:
+            self.caches.append(CachedCalls(value, cache, assign))
+            self.todo.append(cache.__wrapped__)
+
     def _note(self, name: _Name) -> None:
         key = id(name.space), name.key
         value = name.value()
         if key in self.names or value is ...:
             return
+        self._note_cache(value, name.assign)
         if isinstance(value, (types.FunctionType, types.MethodType)):
             self.todo.append(value)
         elif isinstance(value, type):
@@ -102,7 +121,8 @@ class Surroundings:
             own = {k: v for k, v in vars(base).items() if not k.startswith("__")}
             self.classes[base] = {k: v for k, v in own.items() if type(v) in _PLAIN}
             for key, value in own.items():
-                if isinstance(value, types.FunctionType):
+                self._note_cache(value, functools.partial(setattr, base, key))
+                if isinstance(value, (types.FunctionType, staticmethod, classmethod)):
                     self.todo.append(value)
                 else:
                     self._hold(value, f"{key}, an attribute of the class {base.__qualname__}")

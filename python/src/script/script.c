@@ -296,10 +296,24 @@ static PyObject *py_script_tidy(PyObject *module, PyObject *graph)
     Py_RETURN_NONE;
 }
 
+/* _script_name(graph, last): names the nodes behind one, after an evaluation. */
+static PyObject *py_script_name(PyObject *module, PyObject *args)
+{
+    cfx_error err = {0};
+    module_state *st = PyModule_GetState(module);
+    PyObject *graph, *last;
+    if (!PyArg_ParseTuple(args, "O!O!:_script_name", st->GraphType, &graph, st->NodeType, &last))
+        return NULL;
+    if (cfx_script_name_graph(((PyGraph *)graph)->g, ((PyNode *)last)->n, &err) != CFX_OK)
+        return script_raise_error(st, &err);
+    Py_RETURN_NONE;
+}
+
 PyMethodDef script_functions[] = {
     {"_evaluate", evaluate, METH_VARARGS, NULL},
     {"_script_call", py_script_call, METH_VARARGS, NULL},
     {"_script_tidy", py_script_tidy, METH_O, NULL},
+    {"_script_name", py_script_name, METH_VARARGS, NULL},
     {"_script_torch", (PyCFunction)(void (*)(void))script_torch, METH_FASTCALL, NULL},
     {"_script_recall", (PyCFunction)(void (*)(void))script_recall, METH_FASTCALL, NULL},
     {"_script_remember", (PyCFunction)(void (*)(void))script_remember, METH_FASTCALL, NULL},

@@ -413,6 +413,12 @@ cfx_status cfx_script_tidy_graph(cfx_graph *g, cfx_error *err)
     CFX_TRY(cfxi_eval_keep_apart(g, err));
     CFX_TRY(trim(g, err));
     CFX_TRY(tidy_flags(g, err));
-    CFX_TRY(cfxi_ir_graph_name_anew(g, NULL, err));
+    if (g->nameless)
+        CFX_TRY(cfxi_ir_graph_name_anew(g, NULL, err));
     return name_inside(g, err);
+}
+
+cfx_status cfx_script_name_graph(cfx_graph *g, cfx_node *last, cfx_error *err)
+{
+    return cfxi_ir_graph_name_rest(g, last, err);
 }

@@ -112,7 +112,7 @@ def table(n):
     return torch.arange(n).float().square()
 
 
-@program(randn(2, 3), randn(2, 5), randn(4, 3), tags="lru_cache", captured="guard size")
+@program(randn(2, 3), randn(2, 5), randn(4, 3), tags="lru_cache")
 def cached_table(x):
     return x + table(x.shape[-1])
 
@@ -252,8 +252,7 @@ def logs_at_debug(x):
     return x * 2
 
 
-@program(randn(2, 3), randn(2, 3, seed=2), randn(4, 3), tags="logging fstring",
-         captured="guard size")
+@program(randn(2, 3), randn(2, 3, seed=2), randn(4, 3), tags="logging fstring")
 def logs_with_fstring(x):
     log.debug(f"shape {tuple(x.shape)}")
     return x * 2

@@ -166,8 +166,7 @@ def matches_size(x):
     return None
 
 
-@program(randn(4, 4), randn(9, 9), randn(2, 3), tags="sqrt ceil log2",
-         captured="guard size")
+@program(randn(4, 4), randn(9, 9), randn(2, 3), tags="sqrt ceil log2")
 def math_of_sizes(x):
     n = x.numel()
     side = int(math.sqrt(n))
@@ -255,14 +254,12 @@ def bit_arithmetic(x, n):
     return x + (n & 3) + (n >> 1) + (n ^ 5) + (~n), n << 1
 
 
-@program((randn(3), 5, 3), (randn(3), -5, 3), (randn(3), 5, -3), tags="floor mod signs",
-         captured="guard size")
+@program((randn(3), 5, 3), (randn(3), -5, 3), (randn(3), 5, -3), tags="floor mod signs")
 def rounds_down(x, a, b):
     return x * (a // b), a % b, divmod(a, b), round(a / b, 2), int(a / b)
 
 
-@program((randn(3), 10), (randn(3), 255), tags="text of number",
-         captured="guard size")
+@program((randn(3), 10), (randn(3), 255), tags="text of number")
 def text_of_number(x, n):
     return f"{n:x}", str(n), n.bit_length()
 

@@ -482,20 +482,26 @@ static cfx_status multiply_matrices(const einsum *e, const operand *a, const ope
     return status;
 }
 
-/* The first place of any of these labels. */
-static unsigned first_rank(const einsum *e, set s)
+/* Whether all of these labels come before all of those. */
+static bool is_before(const einsum *e, set these, set those)
 {
-    unsigned first = UINT8_MAX;
-    for (uint8_t label = 0; label < LABELS; label++)
-        if (IN(s, label) && e->rank[label] < first)
-            first = e->rank[label];
-    return first;
+    int last = -1;
+    int first = UINT8_MAX;
+    for (uint8_t label = 0; label < LABELS; label++) {
+        const int rank = e->rank[label];
+        if (IN(these, label) && rank > last)
+            last = rank;
+        if (IN(those, label) && rank < first)
+            first = rank;
+    }
+    return last < first;
 }
 
 /* a = a b, summed over what `needed` does not have. */
 static cfx_status multiply_pair(const einsum *e, operand *a, operand *b, set needed)
 {
     operand out = {.owner = NULL};
+    const set all = labels_of(a, false) | labels_of(b, false);
     set in_a = labels_of(a, true);
     set in_b = labels_of(b, true);
     if (in_a & ~in_b & ~needed)
@@ -504,14 +510,15 @@ static cfx_status multiply_pair(const einsum *e, operand *a, operand *b, set nee
         CFX_TRY(sum_out(e, b, in_b & ~in_a & ~needed));
     in_a = labels_of(a, true);
     in_b = labels_of(b, true);
-    set inner = in_a & in_b & ~needed;
-    set short_ones = (labels_of(a, false) | labels_of(b, false)) & ~in_a & ~in_b & needed;
-    bool turned = first_rank(e, in_b & ~in_a) < first_rank(e, in_a & ~in_b);  /* (ab)' = b'a' */
+    const set inner = in_a & in_b & ~needed;
+    const set rows = in_a & ~in_b;
+    /* What is of size 1 in both torch takes for the second's, what it has summed included: views
+     * of the result depend on its strides, so they are those of torch's product. (ab)' = b'a' */
+    const set columns = (all & ~in_a & ~in_b & needed) | (in_b & ~in_a);
+    const bool turned = is_before(e, columns | (all & ~needed & ~inner), rows);
     cfx_status status =
-        inner ? multiply_matrices(e, turned ? b : a, turned ? a : b,
-                                  (in_a & in_b & needed) | short_ones,
-                                  turned ? in_b & ~in_a : in_a & ~in_b,
-                                  turned ? in_a & ~in_b : in_b & ~in_a, inner, &out)
+        inner ? multiply_matrices(e, turned ? b : a, turned ? a : b, in_a & in_b & needed,
+                                  turned ? columns : rows, turned ? rows : columns, inner, &out)
               : multiply_elements(e, a, b, &out);
     if (status != CFX_OK) {
         cfx_tensor_release(out.owner);
