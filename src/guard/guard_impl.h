@@ -146,6 +146,8 @@ typedef struct cfxi_guard_reader {
     cfx_error *err;
 } cfxi_guard_reader;
 
+/* The function of numbers that a node calls; NUMBER: none. */
+cfxi_guard_op cfxi_guard_function_of(const cfx_node *n);
 /* Adds the expression of a number to the code. FAILED with *err set if memory is out. */
 cfxi_guard_found cfxi_guard_read(cfxi_guard_reader *r, cfx_value v, cfxi_guard_code *code);
 

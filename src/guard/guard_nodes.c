@@ -9,8 +9,7 @@
 
 /* ---- numbers of the graph ------------------------------------------------------------------ */
 
-/* The function of numbers that a node calls; NUMBER: none. */
-static cfxi_guard_op function_of(const cfx_node *n)
+cfxi_guard_op cfxi_guard_function_of(const cfx_node *n)
 {
     const char *name = cfx_node_op(n) == CFX_OP_CALL_FUNCTION ? cfx_node_target(n, NULL, NULL)
                                                               : NULL;
@@ -148,7 +147,7 @@ static cfxi_guard_found read_value(cfxi_guard_reader *r, cfx_value v, cfxi_guard
     if (input != SIZE_MAX)
         return r->options->inputs[input].number.kind == CFX_DATUM_INVALID
                    ? CFXI_GUARD_OPEN : push_term(r, input, CFX_GUARD_NUMBER, code);
-    const cfxi_guard_op op = function_of(v.as.node);
+    const cfxi_guard_op op = cfxi_guard_function_of(v.as.node);
     if (op != CFXI_GUARD_NUMBER)
         return read_call(r, v.as.node, op, code, depth - 1);
     const cfxi_guard_found found = read_size(r, v.as.node, code);

@@ -63,6 +63,12 @@ typedef struct cfx_settle_options {
 CFX_API cfx_status cfx_guards_settle(cfx_guards *guards, cfx_graph *g, cfx_question *questions,
                                      size_t n, const cfx_settle_options *options, cfx_error *err);
 
+/* Erases what nobody uses of the numbers that the graph computes or asks tensors for, and of the
+ * attributes that it reads. `inputs` tells of each placeholder whether it is a number; NULL: none
+ * is. */
+CFX_API cfx_status cfx_graph_drop_numbers(cfx_graph *g, const bool *inputs, bool *changed,
+                                          cfx_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -85,16 +85,6 @@ OF_NUMBERS = frozenset((
     operator.or_, operator.xor, abs, min, max, round, int, float, math.floor, math.ceil,
     math.trunc, math.sqrt,
 ))  # fmt: skip
-_ASKED = ("size", "item", "stride", "storage_offset")
-
-
-def is_number_node(node: Any) -> bool:
-    """Whether a node computes a number of numbers, or asks a tensor for one."""
-    if node.op == "call_method":
-        return node.target in _ASKED
-    return node.op == "call_function" and node.target in OF_NUMBERS and all(
-        not hasattr(arg, "op") or arg.type in (int, float) or is_number_node(arg)
-        for arg in node.args)
 
 
 def written(function: Callable[..., Any], parts: list[str]) -> str:
@@ -115,7 +105,7 @@ def expression(value: Any, depth: int = 6) -> str:
         return f"{expression(value.args[0], depth - 1)}.shape[{value.args[1]}]"
     if op == "call_method" and value.target == "item":
         return f"{expression(value.args[0], depth - 1)}.item()"
-    if op == "call_function" and is_number_node(value):
+    if op == "call_function" and value.target in OF_NUMBERS:
         text = written(value.target, [expression(arg, depth - 1) for arg in value.args])
         return text if text.endswith(")") else f"({text})"
     return value.target if op == "placeholder" else value.name

@@ -284,7 +284,7 @@ def module_of(program: Program, captured: Captured, recapture: bool,
     module.__dict__["_settings"] = _settings_of(module, root) if has_flags else Settings((), ())
     if captured.pending:
         module.__dict__["_guards"] = settle_guards(module, captured)
-    if drop_numbers(module.graph) or captured.pending:
+    if drop_numbers(module.graph, captured.boundary) or captured.pending:
         module.recompile()
     if home is None:
         for slot in captured.boundary.slots:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from .boundary import Boundary, NumberLeaf, TensorLeaf
-from .guards import Guard, is_number_node
+from .guards import Guard
 
 if TYPE_CHECKING:
     from .module import CapturedModule
@@ -56,11 +56,7 @@ def settle_guards(module: "CapturedModule", captured: "Captured") -> tuple[Guard
     return (*on_entry, *inside)
 
 
-def drop_numbers(graph: Any) -> bool:
+def drop_numbers(graph: Any, boundary: Boundary) -> bool:
     """Removes numbers and constants that were read but not used; whether there were any."""
-    dropped = False
-    for node in reversed(list(graph.nodes)):
-        if not node.users and (node.op == "get_attr" or is_number_node(node)):
-            graph.erase_node(node)
-            dropped = True
-    return dropped
+    leaves = (leaf for leaf in boundary.leaves if isinstance(leaf, (TensorLeaf, NumberLeaf)))
+    return _core._drop_numbers(graph, [isinstance(leaf, NumberLeaf) for leaf in leaves])

@@ -359,6 +359,7 @@ static int module_exec(PyObject *module)
         PyModule_AddFunctions(module, syntax_functions) < 0 ||
         PyModule_AddFunctions(module, script_functions) < 0 ||
         PyModule_AddFunctions(module, symbol_functions) < 0 ||
+        PyModule_AddFunctions(module, guards_functions) < 0 ||
         PyModule_AddStringConstant(module, "__version__", cfx_version()) < 0)
         return -1;
     bool failed = interpreter_init(st) < 0 || meta_init(module) < 0 || shape_prop_init(module) < 0;

@@ -15,6 +15,7 @@ typedef struct PyGuards {
 } PyGuards;
 
 extern PyType_Spec guards_spec;
+extern PyMethodDef guards_functions[];  /* _drop_numbers */
 
 /* Which guard does not hold for these inputs of the graph: SIZE_MAX if all do. False with an
  * exception if an input is not a tensor or a number. `*why` says what failed. */

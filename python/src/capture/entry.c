@@ -83,8 +83,8 @@ static int kind_of(PyObject *name)
     return -1;
 }
 
-/* Adds the steps of a Tree (kind, type, key, parts, number): 1; 0 if it is left to Python; -1 with an
- * exception. Numbers of objects go up as they are met. */
+/* Adds the steps of a Tree (kind, type, key, parts, number): 1; 0 if it is left to Python; -1 with
+ * an exception. Numbers of objects go up as they are met. */
 static int add_steps(nest *all, PyObject *tree, int depth)
 {
     PyObject *name, *type, *key, *parts, *number;
@@ -194,9 +194,8 @@ static bool is_plain(const nest *all)
     return true;
 }
 
-/* _Entry(call, tree, rules, guards, flags, modes, result): `modes` is (default dtype, default device)
- * or None, `result` is (tree, out) or None; where they are None, Python takes care of them. `usable`
- * tells whether `enter` can do anything. */
+/* _Entry(call, tree, rules, guards, flags, modes, result): `modes` is (default dtype, default
+ * device) or None, `result` is (tree, out) or None; where they are None, Python takes care. */
 static PyObject *entry_make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     module_state *st = state_of(type);
@@ -421,7 +420,7 @@ static int follow(walk *w, PyObject *o)
         if (!PyList_CheckExact(o) || PyList_GET_SIZE(o) != s->n)
             return 0;
         good = note_object(w, o);
-        for (Py_ssize_t i = 0; good == 1 && i < s->n; i++)  /* nothing here runs code of the user's */
+        for (Py_ssize_t i = 0; good == 1 && i < s->n; i++)  /* no code of the user's runs here */
             good = follow(w, PyList_GET_ITEM(o, i));
         return good;
     case STEP_DICT: break;

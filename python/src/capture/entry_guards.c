@@ -268,6 +268,36 @@ static PyObject *guards_settle(PyGuards *self, PyObject *args)
     return result;
 }
 
+/* _drop_numbers(graph, inputs): erases numbers that nobody uses; whether there were any. `inputs`:
+ * for each placeholder, whether it is a number. */
+static PyObject *py_drop_numbers(PyObject *module, PyObject *args)
+{
+    PyObject *graph, *list;
+    cfx_error err = {0};
+    bool changed = false;
+    if (!PyArg_ParseTuple(args, "OO!:_drop_numbers", &graph, &PyList_Type, &list))
+        return NULL;
+    if (!is_graph(PyModule_GetState(module), graph))
+        return PyErr_Format(PyExc_TypeError, "_drop_numbers needs a Graph");
+    cfx_graph *g = ((PyGraph *)graph)->g;
+    size_t n = 0;
+    for (const cfx_node *node = cfx_graph_first(g); node; node = cfx_node_next(node))
+        n += cfx_node_op(node) == CFX_OP_PLACEHOLDER;
+    bool *inputs = PyMem_Calloc(n + 1, sizeof *inputs);
+    if (!inputs)
+        return PyErr_NoMemory();
+    for (size_t i = 0; i < n && i < (size_t)PyList_GET_SIZE(list); i++)
+        inputs[i] = PyList_GET_ITEM(list, (Py_ssize_t)i) == Py_True;
+    const cfx_status status = cfx_graph_drop_numbers(g, inputs, &changed, &err);
+    PyMem_Free(inputs);
+    return status == CFX_OK ? PyBool_FromLong(changed) : raise_cfx(&err);
+}
+
+PyMethodDef guards_functions[] = {
+    {"_drop_numbers", py_drop_numbers, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
 /* ---- looking ------------------------------------------------------------------------------- */
 
 static PyObject *buffer_text(cfx_buffer *buffer, cfx_status status, const cfx_error *err)

@@ -357,6 +357,39 @@ TEST(expressions_that_explode_stay)
     CHECK_SETTLED(&e);
 }
 
+TEST(numbers_that_nobody_uses_go)
+{
+    static const char text[] =
+        X "  %n = placeholder[target=n]()\n"
+        "  %w = get_attr[target=w]()\n"
+        "  %a = call_method[target=size](%x, 0)\n"
+        "  %b = call_function[target=operator.add](%a, %n)\n"
+        "  %c = call_function[target=operator.mul](%b, %a)\n"
+        "  %d = call_function[target=operator.mul](%x, 2)\n"
+        "  %e = call_method[target=item](%d)\n"
+        "  %f = call_method[target=size](%x, 1)\n"
+        "  %g = call_function[target=operator.add](%f, %x)\n"
+        "  output(%g)\n";
+    cfx_error err = {0};
+    cfx_buffer out;
+    bool changed = false;
+    const bool numbers[] = {false, true};
+    cfx_graph *g = cfx_graph_parse(text, sizeof text - 1, NULL, NULL, &err);
+    cfx_buffer_init(&out, NULL);
+    CHECK_INT_EQ(CFX_OK, cfx_graph_drop_numbers(g, numbers, &changed, &err));
+    CHECK(changed);
+    cfx_graph_text(g, cfx_buffer_sink(&out), &err);
+    CHECK_STR_EQ(X "  %n = placeholder[target=n]()\n"
+                 "  %d = call_function[target=operator.mul](%x, 2)\n"
+                 "  %f = call_method[target=size](%x, 1)\n"
+                 "  %g = call_function[target=operator.add](%f, %x)\n"
+                 "  output(%g)\n", out.data);
+    CHECK_INT_EQ(CFX_OK, cfx_graph_drop_numbers(g, NULL, &changed, &err));
+    CHECK(!changed);
+    cfx_buffer_free(&out);
+    cfx_graph_release(g);
+}
+
 TEST(the_inputs_must_be_the_graphs)
 {
     cfx_error err = {0};
