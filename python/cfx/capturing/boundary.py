@@ -135,16 +135,17 @@ class Boundary:
         bound.apply_defaults()
         return tuple(bound.arguments.values())
 
-    def entry(self, flags: dict[str, Any]) -> "_core._Entry":
+    def entry(self, settings: Any) -> "_core._Entry":
         """What checks a call and makes its result in C, where that knows all kinds of values;
-        `refusal` and `leave` do for all others. `flags`: which modules are training."""
+        `refusal` and `leave` do for all others. `settings`: which modules are
+        training (training.py)."""
         around = self.around
         plain = not self.slots and not around.asked and around.autocast is None
         made = not self.slots and not self.after
-        known = [(tuple(path.split(".")) if path else (), flag) for path, flag in flags.items()
-                 if flag is not None]  # fmt: skip
+        paths = tuple(tuple(path.split(".")) if path else () for path in settings.paths)
         return _core._Entry(
-            Call, self.tree, [leaf.rule for leaf in self.leaves], self.guards, known,
+            Call, self.tree, [leaf.rule for leaf in self.leaves], self.guards,
+            (paths, settings.known),
             (around.dtype, around.device) if plain else None,
             (self.result, self.out) if made else None,
         )  # fmt: skip

@@ -58,7 +58,7 @@ class CapturedModule(GraphModule):
     def _enter(self, values: tuple) -> Call:
         entry = self._entry
         if entry is None:
-            entry = self.__dict__["_entry"] = self._boundary.entry(self._flags)
+            entry = self.__dict__["_entry"] = self._boundary.entry(self._settings)
         home = self._home
         call = entry.enter(self if home is None else home, values)
         return self._enter_slowly(values) if call is None else call

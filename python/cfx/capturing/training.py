@@ -70,7 +70,7 @@ def merge(one: Any, two: Any) -> bool:
     known = *one._settings.known, *two._settings.known
     if not one.graph._merge_modes(two.graph, list(one._settings.paths), b"".join(known)):
         return False
-    one.__dict__["_settings"] = Settings(one._settings.paths, known)
+    one.__dict__.update(_settings=Settings(one._settings.paths, known), _entry=None)
     one.__dict__["_writes"] = one._writes or two._writes
     return True
 
@@ -81,10 +81,15 @@ def same_boundary(one: Boundary, two: Boundary) -> bool:
     same_slots = [s[:2] + s[3:] for s in one.slots], [s[:2] + s[3:] for s in two.slots]
     return (
         one.around.alike(two.around)
-        and {guard[1:] for guard in one.guards} == {guard[1:] for guard in two.guards}
+        and _questions(one) == _questions(two)
         and _alike(*same_slots)
         and all(_alike(getattr(one, name), getattr(two, name)) for name in names)
     )
+
+
+def _questions(boundary: Boundary) -> set[Any]:
+    """What the guards of a graph ask, and the answers."""
+    return {(expression, value) for _, expression, value, *_ in boundary.guards.rows()}
 
 
 def _alike(a: Any, b: Any) -> bool:

@@ -37,19 +37,14 @@ typedef struct rule {
 } rule;
 
 /* A module that the program went through, and its flag `training`. */
-typedef struct flag {
-    PyObject *path;  /* a tuple of names */
-    PyObject *value; /* True or False */
-} flag;
-
 typedef struct PyEntry {
     PyObject_HEAD
     nest arguments;
     nest result;
     rule *rules;
     Py_ssize_t num_rules;
-    flag *flags;
-    Py_ssize_t num_flags;
+    PyObject *paths;   /* of the modules whose flags matter: a tuple of tuples of names */
+    PyObject *known;   /* the settings of these flags that are right: a tuple of bytes */
     PyObject *call;    /* the class of what `enter` gives */
     PyObject *out;     /* for each leaf of the result (is it of the graph, or this value) */
     PyObject *guards;  /* a PyGuards */
@@ -159,20 +154,22 @@ static bool take_rules(PyEntry *self, PyObject *rows)
     return true;
 }
 
-/* [(path, value), ...] */
-static bool take_flags(PyEntry *self, PyObject *rows)
+/* ((path, ...), (setting, ...)): a setting has a byte for each path. */
+static bool take_flags(PyEntry *self, PyObject *flags)
 {
-    const Py_ssize_t n = PyList_GET_SIZE(rows);
-    self->flags = PyMem_New(flag, (size_t)n + 1);
-    if (!self->flags)
-        return PyErr_NoMemory() != NULL;
-    for (; self->num_flags < n; self->num_flags++) {
-        flag *f = &self->flags[self->num_flags];
-        if (!PyArg_ParseTuple(PyList_GET_ITEM(rows, self->num_flags), "O!O!:flag", &PyTuple_Type,
-                              &f->path, &PyBool_Type, &f->value))
-            return false;
-        Py_INCREF(f->path);
-        Py_INCREF(f->value);
+    if (!PyArg_ParseTuple(flags, "O!O!:flags", &PyTuple_Type, &self->paths, &PyTuple_Type,
+                          &self->known))
+        return false;
+    Py_INCREF(self->paths);
+    Py_INCREF(self->known);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self->paths); i++)
+        if (!PyTuple_Check(PyTuple_GET_ITEM(self->paths, i)))
+            return PyErr_Format(PyExc_TypeError, "a path is a tuple of names") != NULL;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self->known); i++) {
+        PyObject *setting = PyTuple_GET_ITEM(self->known, i);
+        if (!PyBytes_Check(setting) ||
+            PyBytes_GET_SIZE(setting) != PyTuple_GET_SIZE(self->paths))
+            return PyErr_Format(PyExc_TypeError, "a setting has a byte for each path") != NULL;
     }
     return true;
 }
@@ -194,7 +191,7 @@ static bool is_plain(const nest *all)
     return true;
 }
 
-/* _Entry(call, tree, rules, guards, flags, modes, result): `modes` is (default dtype, default
+/* _Entry(call, tree, rules, guards, flags, modes, result): `flags` as in take_flags, `modes` is (default dtype, default
  * device) or None, `result` is (tree, out) or None; where they are None, Python takes care. */
 static PyObject *entry_make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
@@ -202,7 +199,7 @@ static PyObject *entry_make(PyTypeObject *type, PyObject *args, PyObject *kwargs
     PyObject *call, *tree, *rules, *guards, *flags, *modes, *result;
     (void)kwargs;
     if (!PyArg_ParseTuple(args, "O!OO!O!O!OO:_Entry", &PyType_Type, &call, &tree, &PyList_Type,
-                          &rules, st->GuardsType, &guards, &PyList_Type, &flags, &modes, &result))
+                          &rules, st->GuardsType, &guards, &PyTuple_Type, &flags, &modes, &result))
         return NULL;
     if (!PyType_IsSubtype((PyTypeObject *)call, &PyTuple_Type))
         return PyErr_Format(PyExc_TypeError, "a call is a tuple");
@@ -241,7 +238,7 @@ static PyObject *entry_make(PyTypeObject *type, PyObject *args, PyObject *kwargs
     return (PyObject *)self;
 }
 
-#define ENTRY_OBJECTS(X) X(call) X(out) X(guards) X(dtype) X(device)
+#define ENTRY_OBJECTS(X) X(call) X(out) X(guards) X(dtype) X(device) X(paths) X(known)
 
 static int entry_traverse(PyEntry *self, visitproc visit, void *arg)
 {
@@ -275,12 +272,7 @@ static void entry_dealloc(PyEntry *self)
         Py_XDECREF(self->rules[i].device);
         Py_XDECREF(self->rules[i].sizes);
     }
-    for (Py_ssize_t i = 0; i < self->num_flags; i++) {
-        Py_XDECREF(self->flags[i].path);
-        Py_XDECREF(self->flags[i].value);
-    }
     PyMem_Free(self->rules);
-    PyMem_Free(self->flags);
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -332,25 +324,41 @@ static PyObject *own_member(PyObject *o, PyObject *name)
     return found;
 }
 
-static int has_flag(const module_state *st, PyObject *home, const flag *f)
+/* The flag of the module at a path; of one that is not there, that of the module around it. */
+static int flag_at(const module_state *st, PyObject *home, PyObject *path)
 {
-    for (Py_ssize_t i = 0; home && i < PyTuple_GET_SIZE(f->path); i++) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(path); i++) {
         PyObject *modules = own_member(home, st->str_modules);
-        home = modules && PyDict_Check(modules)
-                   ? PyDict_GetItemWithError(modules, PyTuple_GET_ITEM(f->path, i)) : NULL;
+        PyObject *inner = modules && PyDict_Check(modules)
+                              ? PyDict_GetItemWithError(modules, PyTuple_GET_ITEM(path, i)) : NULL;
+        if (!inner || inner == Py_None)
+            break;
+        home = inner;
     }
-    PyObject *now = home ? own_member(home, st->str_training) : NULL;
-    if (PyErr_Occurred())
-        return -1;
-    return now == f->value;
+    PyObject *now = own_member(home, st->str_training);
+    return PyErr_Occurred() ? -1 : now && PyObject_IsTrue(now) == 1;
 }
 
+/* Whether the flags are as in one of the settings. */
 static int same_flags(const module_state *st, PyObject *home, const PyEntry *self)
 {
-    int good = 1;
-    for (Py_ssize_t i = 0; good == 1 && i < self->num_flags; i++)
-        good = has_flag(st, home, &self->flags[i]);
-    return good;
+    const Py_ssize_t n = PyTuple_GET_SIZE(self->paths);
+    const Py_ssize_t settings = PyTuple_GET_SIZE(self->known);
+    uint64_t wrong = 0;  /* a bit for each setting that is not the present one */
+    if (n == 0)
+        return 1;
+    if (settings > 64)
+        return 0;  /* Python looks */
+    const uint64_t all = settings == 64 ? UINT64_MAX : ((uint64_t)1 << settings) - 1;
+    for (Py_ssize_t i = 0; i < n && wrong != all; i++) {
+        const int flag = flag_at(st, home, PyTuple_GET_ITEM(self->paths, i));
+        if (flag < 0)
+            return -1;
+        for (Py_ssize_t k = 0; k < settings; k++)
+            if (PyBytes_AS_STRING(PyTuple_GET_ITEM(self->known, k))[i] != flag)
+                wrong |= (uint64_t)1 << k;
+    }
+    return wrong != all;
 }
 
 /* ---- arguments ----------------------------------------------------------------------------- */
