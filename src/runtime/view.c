@@ -164,8 +164,11 @@ static int64_t clamp_bound(cfxi_call *c, int64_t at, int64_t size)
     }
     if (at == INT64_MAX)
         return size;
-    if (!cfx_dim_is_symbol(at) && at < 0)
-        return cfx_dim_max(c->dims, cfx_dim_sub(c->dims, size, -at, c->err), 0, c->err);
+    const int negative = cfx_dim_compare_lt(c->dims, at, 0);
+    if (negative < 0)  /* nobody knows from which end it counts */
+        return cfxi_rt_fresh(c);
+    if (negative)
+        return cfx_dim_max(c->dims, cfx_dim_add(c->dims, size, at, c->err), 0, c->err);
     return cfx_dim_min(c->dims, at, size, c->err);
 }
 
