@@ -385,6 +385,9 @@ def test_the_entry_keeps_nothing_alive():
 F = torch.nn.functional
 SHAPES = {
     "add": lambda x, y: x + y,
+    "add a tail": lambda x, y: x[1:] + y,
+    "add a half": lambda x, y: x[::2] + y,
+    "add more": lambda x, y: torch.cat([x, x]) + y,
     "outer": lambda x, y: x[:, :, None] + y[:, None],
     "matmul": lambda x, y: x @ y.t(),
     "linear": lambda x, y: F.linear(x, y),
