@@ -102,6 +102,8 @@ struct cfx_dims {
     uint32_t evaluation;
     uint32_t num_fresh;
     cfx_status failed;         /* an assumption could not be written down */
+    bool cautious;             /* sizes that may be 1 are not assumed to be others: see
+                                  cfxi_rt_join_sizes */
 };
 
 /* ---- expressions (dim_poly.c) -------------------------------------------------------------- */

@@ -3,12 +3,12 @@
  * The graph up to the last size that is wanted is copied and lowered as far as its operators have
  * rows, and shape rules run once with symbols for the sizes and integers of the inputs (variables).
  *
- * Rules take a symbol for a size that is not 1: N + M of two inputs is one size, though N may be 1
- * and broadcast; squeeze leaves it. So what the rules say is tried: they run again with variables
- * that are 1, alone and together (and integers that are 0 and -1), with the sizes of the run that
- * was recorded, and with twice these; and only what they say then, too, is used. If an operator
- * fails for such a size, the graph does not come to its end, and nothing needs to hold. There is a
- * limit on the number of these runs: what has not been tried is not used.
+ * Rules take a symbol for a size that is not 1, and N and M for one size where they are added; but N
+ * may be 1 and broadcast. So the symbols are cautious ones (dim_impl.h): what broadcasting makes of
+ * sizes that may be 1 is not known. As a net below that, what the rules say is tried: they run again
+ * with numbers for the variables (1, the sizes of the run that was recorded, twice these; 0 and -1
+ * for integers), and only what they say then, too, is used. If an operator fails for such a size,
+ * the graph does not come to its end, and nothing needs to hold.
  */
 #include "guard_impl.h"
 
@@ -18,8 +18,6 @@
 #include <cfx/embed/copy.h>
 #include <cfx/embed/tensor.h>
 #include <cfx/lower.h>
-
-enum { MOST_RUNS = 48 };
 
 typedef struct entry {
     const cfx_node *node;
@@ -47,7 +45,6 @@ typedef struct inference {
     cfx_datum *values;   /* one for each variable, in the present run */
     uint8_t *chosen;     /* for each variable: whether it is to be a number */
     int64_t *numbers;    /* and which */
-    size_t runs;         /* that are left */
     cfx_error *err;
 } inference;
 
@@ -178,6 +175,14 @@ static cfx_program *program_of(cfx_graph *part, const cfxi_guard_sizes *s,
 }
 
 /* ---- one run ------------------------------------------------------------------------------- */
+
+static cfx_dims *new_dims(inference *f)
+{
+    cfx_dims *dims = cfx_dims_new(f->sizes->allocator, f->err);
+    if (dims)
+        dims->cautious = true;
+    return dims;
+}
 
 static cfx_datum symbol_datum(int64_t d)
 {
@@ -329,9 +334,7 @@ static cfx_status take_sizes(inference *f, const cfx_dims *dims, cfx_datum found
     return CFX_OK;
 }
 
-/* ---- trying sizes of 1 --------------------------------------------------------------------- */
-
-static void distrust(inference *f, size_t i) { f->sizes->entries[i].items = NULL; }
+/* ---- trying numbers ------------------------------------------------------------------------ */
 
 /* Keeps what the rules say in this run, too. */
 static void compare(inference *f, cfx_dims *dims, cfx_datum found)
@@ -346,74 +349,42 @@ static void compare(inference *f, cfx_dims *dims, cfx_datum found)
         const cfx_datum told = cfxi_guard_evaluate(e->items, e->n, f->values, dims, &own);
         if (i >= n || items[i].kind != CFX_DATUM_INT || told.kind != CFX_DATUM_INT ||
             cfx_dim_compare_eq(dims, told.as.i, items[i].as.i) != 1)
-            distrust(f, i);
+            f->sizes->entries[i].items = NULL;
     }
 }
 
-/* Runs the rules with numbers for the chosen variables; *failed: an operator does not take them. */
-static cfx_status try_chosen(inference *f, bool *failed)
+/* Runs the rules with numbers for the chosen variables. */
+static cfx_status try_chosen(inference *f)
 {
-    cfx_dims *dims = f->runs > 0 ? cfx_dims_new(f->sizes->allocator, f->err) : NULL;
-    *failed = false;
-    if (f->runs == 0) {
-        for (size_t i = 0; i < f->sizes->num_entries; i++)
-            distrust(f, i);
-        return CFX_OK;
-    }
+    cfx_dims *dims = new_dims(f);
     if (!dims)
         return CFX_E_NOMEM;
-    f->runs--;
     const cfx_datum found = run_rules(f, dims, true);
-    if (found.kind != CFX_DATUM_INVALID)
+    const cfx_status status = found.kind == CFX_DATUM_INVALID ? f->err->status : CFX_OK;
+    if (status == CFX_OK)
         compare(f, dims, found);
-    else
-        *failed = true;
     cfx_datum_release(found);
     cfx_dims_free(dims);
-    const cfx_status status = f->err->status;
-    if (!*failed || status == CFX_E_NOMEM || status == CFX_E_HOST)
-        return *failed ? status : CFX_OK;
-    *f->err = (cfx_error){0};
+    if (status == CFX_E_NOMEM || status == CFX_E_HOST)
+        return status;
+    *f->err = (cfx_error){0};  /* an operator does not take these sizes */
     return CFX_OK;
 }
 
-/* Variables [from, to) of `list` are 1; each half alone where an operator does not take all. */
-static cfx_status try_some(inference *f, const size_t *list, size_t from, size_t to)
+/* All variables are 1, then each alone if there are few. */
+static cfx_status try_ones(inference *f)
 {
-    bool failed = false;
-    memset(f->chosen, 0, f->sizes->num_variables);
-    for (size_t i = from; i < to; i++) {
-        f->chosen[list[i]] = 1;
-        f->numbers[list[i]] = 1;
-    }
-    if (to > from)
-        CFX_TRY(try_chosen(f, &failed));
-    if (!failed || to - from < 2)
-        return CFX_OK;
-    const size_t middle = from + (to - from) / 2;
-    CFX_TRY(try_some(f, list, from, middle));
-    return try_some(f, list, middle, to);
-}
-
-/* Every two variables differ in some run: those of which a bit of their numbers is set are 1, then
- * the others. A few are tried one by one. */
-static cfx_status try_ones(inference *f, size_t *list)
-{
-    enum { FEW = 6 };
+    enum { FEW = 8 };
     const size_t count = f->sizes->num_variables;
-    for (size_t i = 0; i < count; i++)
-        list[i] = i;
-    CFX_TRY(try_some(f, list, 0, count));
-    for (size_t i = 0; count <= FEW && i < count; i++)
-        CFX_TRY(try_some(f, list, i, i + 1));
-    for (size_t bit = 1; count > FEW && bit < count; bit <<= 1) {
-        for (size_t turn = 0; turn < 2; turn++) {
-            size_t n = 0;
-            for (size_t i = 0; i < count; i++)
-                if (((i & bit) != 0) == (turn == 0))
-                    list[n++] = i;
-            CFX_TRY(try_some(f, list, 0, n));
-        }
+    for (size_t i = 0; i < count; i++) {
+        f->chosen[i] = 1;
+        f->numbers[i] = 1;
+    }
+    CFX_TRY(try_chosen(f));
+    for (size_t i = 0; count > 1 && count <= FEW && i < count; i++) {
+        memset(f->chosen, 0, count);
+        f->chosen[i] = 1;
+        CFX_TRY(try_chosen(f));
     }
     return CFX_OK;
 }
@@ -421,20 +392,18 @@ static cfx_status try_ones(inference *f, size_t *list)
 /* Integers are also tried as 0 and -1: slices count those from the end. */
 static cfx_status try_integers(inference *f, int64_t number)
 {
-    bool failed;
     bool any = false;
     for (size_t i = 0; i < f->sizes->num_variables; i++) {
         f->chosen[i] = f->sizes->variables[i].dim == CFX_GUARD_NUMBER;
         f->numbers[i] = number;
         any = any || f->chosen[i];
     }
-    return any ? try_chosen(f, &failed) : CFX_OK;
+    return any ? try_chosen(f) : CFX_OK;
 }
 
 /* All variables are what they were in the run that was recorded, times a factor. */
 static cfx_status try_examples(inference *f, int64_t factor)
 {
-    bool failed;
     for (size_t i = 0; i < f->sizes->num_variables; i++) {
         const cfxi_guard_term *v = &f->sizes->variables[i];
         const cfx_guard_input *in = &f->options->inputs[v->input];
@@ -443,7 +412,7 @@ static cfx_status try_examples(inference *f, int64_t factor)
         if (__builtin_mul_overflow(was, factor, &f->numbers[i]))
             return CFX_OK;
     }
-    return try_chosen(f, &failed);
+    return try_chosen(f);
 }
 
 static bool any_left(const cfxi_guard_sizes *s)
@@ -456,9 +425,9 @@ static bool any_left(const cfxi_guard_sizes *s)
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-static cfx_status infer_all(inference *f, size_t *list)
+static cfx_status infer_all(inference *f)
 {
-    cfx_dims *dims = cfx_dims_new(f->sizes->allocator, f->err);
+    cfx_dims *dims = new_dims(f);
     if (!dims)
         return CFX_E_NOMEM;
     memset(f->chosen, 0, f->sizes->num_variables);
@@ -469,7 +438,7 @@ static cfx_status infer_all(inference *f, size_t *list)
     cfx_dims_free(dims);
     if (status != CFX_OK || !any_left(f->sizes))
         return status;
-    CFX_TRY(try_ones(f, list));
+    CFX_TRY(try_ones(f));
     CFX_TRY(try_integers(f, 0));
     CFX_TRY(try_integers(f, -1));
     CFX_TRY(try_examples(f, 1));
@@ -481,15 +450,14 @@ static cfx_status infer(cfxi_guard_sizes *s, cfx_program *program, size_t num_in
 {
     const size_t n = s->num_variables;
     inference f = {.sizes = s, .options = options, .program = program, .num_inputs = num_inputs,
-                   .runs = MOST_RUNS, .err = err};
+                   .err = err};
     f.inputs = cfxi_base_arena_zeros(&s->arena, num_inputs, sizeof *f.inputs);
     f.values = cfxi_base_arena_zeros(&s->arena, n, sizeof *f.values);
     f.chosen = cfxi_base_arena_zeros(&s->arena, n, 1);
     f.numbers = cfxi_base_arena_zeros(&s->arena, n, sizeof *f.numbers);
-    size_t *list = cfxi_base_arena_zeros(&s->arena, n, sizeof *list);
-    if (!f.inputs || !f.values || !f.chosen || !f.numbers || !list)
+    if (!f.inputs || !f.values || !f.chosen || !f.numbers)
         return cfxi_base_nomem(err);
-    cfx_status status = infer_all(&f, list);
+    cfx_status status = infer_all(&f);
     for (size_t i = 0; i < num_inputs; i++)
         cfx_datum_release(f.inputs[i]);
     if (status == CFX_OK || status == CFX_E_NOMEM || status == CFX_E_HOST)

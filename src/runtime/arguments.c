@@ -316,6 +316,43 @@ cfx_datum cfxi_rt_unknown_int(cfxi_call *c)
     return d;
 }
 
+static bool is_cautious(const cfxi_call *c, int64_t a, int64_t b)
+{
+    return c->dims && c->dims->cautious && (cfx_dim_is_symbol(a) || cfx_dim_is_symbol(b));
+}
+
+static bool is_more_than_one(const cfxi_call *c, int64_t size)
+{
+    return cfx_dim_is_symbol(size) ? cfxi_dim_at_least(c->dims, size, 2) : size != 1;
+}
+
+bool cfxi_rt_join_sizes(cfxi_call *c, int64_t *a, int64_t b)
+{
+    if (*a == 1)
+        *a = b;
+    if (*a == b || b == 1)
+        return true;
+    if (!is_cautious(c, *a, b))
+        return cfxi_rt_same_size(c, b, *a);
+    if (is_more_than_one(c, *a) || cfx_dim_compare_eq(c->dims, *a, b) == 1)
+        return true;  /* and what stands on the other side is that, or 1 */
+    *a = is_more_than_one(c, b) ? b : cfxi_rt_fresh(c);
+    return true;
+}
+
+bool cfxi_rt_broadcasts(cfxi_call *c, int64_t size, int64_t to)
+{
+    return size == 1 || is_cautious(c, size, to) || cfxi_rt_same_size(c, size, to);
+}
+
+cfx_status cfxi_rt_is_one(cfxi_call *c, int64_t size, bool *out)
+{
+    *out = size == 1;
+    if (is_cautious(c, size, 1) && !is_more_than_one(c, size))
+        return cfxi_fail(c, CFX_E_UNSUPPORTED, "whether a size is 1 is not known");
+    return CFX_OK;
+}
+
 cfx_status cfxi_rt_broadcast(cfxi_call *c, const cfx_tensor *const *tensors, size_t n,
                              int64_t sizes[CFX_MAX_DIMS], size_t *ndim)
 {
@@ -329,12 +366,11 @@ cfx_status cfxi_rt_broadcast(cfxi_call *c, const cfx_tensor *const *tensors, siz
         size_t skip = tensors[i] ? *ndim - tensors[i]->ndim : *ndim;
         for (size_t d = skip; d < *ndim; d++) {
             int64_t size = tensors[i]->size[d - skip];
-            if (sizes[d] == 1)
-                sizes[d] = size;
-            else if (size != 1 && !cfxi_rt_same_size(c, size, sizes[d]))
+            const int64_t before = sizes[d];
+            if (!cfxi_rt_join_sizes(c, &sizes[d], size))
                 return cfxi_fail(c, CFX_E_SHAPE,
                                  "The size of tensor a (%lld) must match the size of tensor b "
-                                 "(%lld) at non-singleton dimension %zu", (long long)sizes[d],
+                                 "(%lld) at non-singleton dimension %zu", (long long)before,
                                  (long long)size, d);
         }
     }

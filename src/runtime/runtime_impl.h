@@ -303,6 +303,16 @@ static inline bool cfxi_rt_same_size(const cfxi_call *c, int64_t a, int64_t b)
     return a == b || ((cfx_dim_is_symbol(a) || cfx_dim_is_symbol(b)) &&
                       cfx_dim_expect_eq(c->dims, a, b));
 }
+/* Where sizes are broadcast: 1 becomes the other size. Symbols are larger than 1, as dim.h has it,
+ * and so equal; but with cautious dims (dim_impl.h) nothing is assumed of one that may be 1: what
+ * it becomes is then a size that nobody knows. (arguments.c) */
+/* *a becomes the size that both have together; false if they do not fit. */
+bool cfxi_rt_join_sizes(cfxi_call *c, int64_t *a, int64_t b);
+/* Whether a size can be broadcast to `to`. */
+bool cfxi_rt_broadcasts(cfxi_call *c, int64_t size, int64_t to);
+/* Whether a dimension of this size is one of those that squeeze takes away; it fails if that cannot
+ * be told. */
+cfx_status cfxi_rt_is_one(cfxi_call *c, int64_t size, bool *out);
 /* A size nobody knows yet: CFX_DIM_UNKNOWN when computing. */
 int64_t cfxi_rt_fresh(cfxi_call *c);
 /* An INT that nobody knows yet, and that may be negative: what item() gives. */

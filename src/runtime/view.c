@@ -164,8 +164,11 @@ static int64_t clamp_bound(cfxi_call *c, int64_t at, int64_t size)
     }
     if (at == INT64_MAX)
         return size;
-    if (!cfx_dim_is_symbol(at) && at < 0)
-        return cfx_dim_max(c->dims, cfx_dim_sub(c->dims, size, -at, c->err), 0, c->err);
+    const int negative = cfx_dim_compare_lt(c->dims, at, 0);
+    if (negative < 0)  /* nobody knows from which end it counts */
+        return cfxi_rt_fresh(c);
+    if (negative)
+        return cfx_dim_max(c->dims, cfx_dim_add(c->dims, size, at, c->err), 0, c->err);
     return cfx_dim_min(c->dims, at, size, c->err);
 }
 
@@ -215,7 +218,7 @@ cfx_status cfxi_rt_view_expand(cfxi_call *c, cfxi_view *v, const int64_t *sizes,
                              "The expanded size of the tensor (-1) isn't allowed in a leading, "
                              "non-existing dimension %zu", i);
         int64_t own = i < more ? 1 : old.size[i - more];
-        bool keep = size == -1 || (own != 1 && cfxi_rt_same_size(c, own, size));
+        bool keep = size == -1 || (own != 1 && cfxi_rt_broadcasts(c, own, size));
         if (!keep && own != 1)
             return cfxi_fail(c, CFX_E_SHAPE,
                              "The expanded size of the tensor (%lld) must match the existing size "
@@ -223,7 +226,7 @@ cfx_status cfxi_rt_view_expand(cfxi_call *c, cfxi_view *v, const int64_t *sizes,
                              "sizes: %s", (long long)size, (long long)own, i,
                              cfxi_rt_sizes_text(sizes, n, wanted),
                              cfxi_rt_sizes_text(old.size, old.ndim, given));
-        v->size[i] = keep ? own : size;
+        v->size[i] = size == -1 ? own : size;
         v->stride[i] = i < more || (own == 1 && size != 1 && !keep) ? 0 : old.stride[i - more];
     }
     return CFX_OK;

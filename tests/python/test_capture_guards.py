@@ -378,3 +378,77 @@ def test_the_entry_keeps_nothing_alive():
     del given, gm
     gc.collect()
     assert gone() is None and module() is None
+
+
+# ---- what sizes inside are told to be ----------------------------------------------------------
+
+F = torch.nn.functional
+SHAPES = {
+    "add": lambda x, y: x + y,
+    "add a tail": lambda x, y: x[1:] + y,
+    "add a half": lambda x, y: x[::2] + y,
+    "add more": lambda x, y: torch.cat([x, x]) + y,
+    "outer": lambda x, y: x[:, :, None] + y[:, None],
+    "matmul": lambda x, y: x @ y.t(),
+    "linear": lambda x, y: F.linear(x, y),
+    "cat": lambda x, y: torch.cat([x, y], 1),
+    "stack": lambda x, y: torch.stack([x, y]),
+    "where": lambda x, y: torch.where(x > 0, y, x),
+    "squeeze": lambda x, y: (x + 0).unsqueeze(0).squeeze(0),
+    "expand": lambda x, y: x[None].expand(y.shape[0], -1, -1),
+    "view": lambda x, y: (x + 0).view(-1, 2),
+    "reshape": lambda x, y: x.reshape(x.shape[0] * x.shape[1]),
+    "flatten": lambda x, y: x[None].flatten(1),
+    "slice": lambda x, y: (x + 0)[1 : y.shape[0], ::2],
+    "slice from the end": lambda x, y: (x + 0)[-y.shape[0] :],
+    "roll": lambda x, y: x.roll(1, 0).t(),
+    "repeat": lambda x, y: x.repeat(2, y.shape[1]),
+    "pad": lambda x, y: F.pad(x, (1, 2)),
+    "conv": lambda x, y: F.conv1d(x[:, None], torch.ones(2, 1, 2), stride=2, padding=1),
+    "pool": lambda x, y: F.max_pool1d(x, 2, 2),
+    "adaptive": lambda x, y: F.adaptive_avg_pool1d(x, 3),
+    "unfold": lambda x, y: (x + 0).unfold(1, 2, 1),
+    "sum": lambda x, y: x.sum(0, keepdim=True) * y,
+    "einsum": lambda x, y: torch.einsum("ij,kj->ik", x, y),
+    "arange": lambda x, y: torch.arange(x.shape[0] * 2)[:, None],
+    "zeros": lambda x, y: torch.zeros(x.shape[1] // 2 + 1, 2),
+    "interpolate": lambda x, y: F.interpolate(x[None], scale_factor=1.5)[0],
+    "embedding": lambda x, y: F.embedding(x.long(), torch.ones(4, 3)).sum(-1),
+    "topk": lambda x, y: x.topk(1)[0],
+    "attention": lambda x, y: F.scaled_dot_product_attention(x[None], y[None], y[None])[0],
+    "masked": lambda x, y: x.masked_fill(y > 0, 1.0),
+    "tril": lambda x, y: torch.ones(x.shape[0], y.shape[0]).tril(),
+    "meshgrid": lambda x, y: torch.meshgrid(x[0], y[0], indexing="ij")[0],
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_sizes_inside_are_never_told_wrongly(name):
+    """A graph that holds for other sizes gives what the program gives."""
+
+    def program(x, y):
+        z = SHAPES[name](x, y)
+        answers = [z.shape[d] > least for d in range(2) for least in (1, 2, 4)]
+        answers.append(z.shape[0] * z.shape[1] % 3 == 0)
+        return z + 0, sum(1 << i for i, answer in enumerate(answers) if answer)
+
+    def tensors(*sizes):
+        return [torch.zeros(*size) for size in sizes]
+
+    pairs = list(itertools.product((1, 2, 3, 6), repeat=4))
+    for a, b, c, d in ((3, 2, 3, 2), (3, 4, 3, 4), (1, 2, 1, 2), (2, 6, 3, 6)):
+        try:
+            gm = capture(program, *tensors((a, b), (c, d)))
+        except (RuntimeError, IndexError):
+            continue  # the program does not take these
+        held = 0
+        for a2, b2, c2, d2 in [(a, b, c, d), *pairs]:
+            given = tensors((a2, b2), (c2, d2))
+            try:
+                found = gm(*given)
+            except (CaptureError, RuntimeError, IndexError, ValueError):
+                continue
+            want = program(*given)
+            assert found[1] == want[1] and torch.equal(found[0], want[0]), (given, told(gm))
+            held += 1
+        assert held > 0

@@ -54,12 +54,12 @@ typedef struct cfx_settle_options {
 /* Adds the questions that the inputs decide to the set and marks them settled, in order. Sizes of
  * tensors inside of the graph are told by those of the inputs with the shape rules of operators, as
  * far as these are known; what follows an operator without a row, or depends on data, stays
- * unsettled. Rules take sizes for larger than 1, which broadcasts; what they say is used only if it
- * also holds for sizes of 1.
+ * unsettled; so does what broadcasting makes of sizes that may be 1.
  *
  * What always holds is settled and not added; likewise what follows from the other guards. Guards
- * that the set had before take part. The graph is not changed. CFX_E_VALUE if a question does not
- * hold in the run that was recorded, as far as it can be told; CFX_E_NOMEM, CFX_E_HOST. */
+ * that the set had before take part. A question whose answer cannot have been that in the run that
+ * was recorded stays unsettled. The graph is not changed. Fails with CFX_E_VALUE if the set is for
+ * another number of inputs than the graph has, CFX_E_NOMEM, CFX_E_HOST. */
 CFX_API cfx_status cfx_guards_settle(cfx_guards *guards, cfx_graph *g, cfx_question *questions,
                                      size_t n, const cfx_settle_options *options, cfx_error *err);
 

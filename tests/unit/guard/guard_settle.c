@@ -120,6 +120,11 @@ static const cfx_guard_input two_matrices[] = {
     {.dtype = CFX_DTYPE_FLOAT32, .ndim = 2, .sizes = sizes_5_7},
     {.dtype = CFX_DTYPE_FLOAT32, .ndim = 2, .sizes = sizes_5_7}};
 
+static const int64_t sizes_1_7[] = {1, 7};
+static const cfx_guard_input two_tall[] = {
+    {.dtype = CFX_DTYPE_FLOAT32, .ndim = 2, .sizes = sizes_5_7},
+    {.dtype = CFX_DTYPE_FLOAT32, .ndim = 2, .sizes = sizes_1_7}};
+
 #define X "graph():\n  %x = placeholder[target=x]()\n"
 #define Y "  %y = placeholder[target=y]()\n"
 
@@ -169,6 +174,22 @@ TEST(broadcasting_is_not_relied_upon)
         "  %m = call_method[target=size](%w, 0)\n"
         "  output(%z)\n",
         "n < 6 1  m < 6 1", two_matrices, "-+", "x.shape[0] < 6\n"};
+    CHECK_SETTLED(&e);
+}
+
+/* x[1:] is 1 long if x is 2, and then as long as y; 2 * x is never 1 long. */
+TEST(parts_are_broadcast_too)
+{
+    const example e = {
+        X Y "  %t = call_function[target=operator.getitem](%x, slice(1, None, None))\n"
+        "  %z = call_function[target=operator.add](%t, %y)\n"
+        "  %n = call_method[target=size](%z, 0)\n"
+        "  %c = call_function[target=torch.cat]([%x, %x], 0)\n"
+        "  %p = call_function[target=torch.nn.functional.pad](%c, (0, 0, 1, 1))\n"
+        "  %w = call_function[target=operator.add](%p, %y)\n"
+        "  %m = call_method[target=size](%w, 0)\n"
+        "  output(%z)\n",
+        "n < 6 1  m < 13 1", two_tall, "-+", "2 * x.shape[0] + 2 < 13\n"};
     CHECK_SETTLED(&e);
 }
 

@@ -61,6 +61,23 @@ TEST(symbols_flow)
                           "  output(%n)\n", inputs));
 }
 
+TEST(slices_count_from_either_end)
+{
+    static const char *const inputs[] = {"float32[N]", "K", NULL};
+    CHECK_STR_EQ("x float32[N]\nk K\na float32[min(N, K)]\nm -K\nb float32[N - max(N - K, 0)]\n"
+                 "s int64[]\ni u0\nc float32[u1]\n",
+        inferred("graph():\n"
+                 "  %x = placeholder[target=x]()\n"
+                 "  %k = placeholder[target=k]()\n"
+                 "  %a = call_function[target=cfx.ops.getitem](%x, slice(None, %k, None))\n"
+                 "  %m = call_function[target=cfx.ops.neg](%k)\n"
+                 "  %b = call_function[target=cfx.ops.getitem](%x, slice(%m, None, None))\n"
+                 "  %s = call_function[target=cfx.ops.argmin](%x)\n"
+                 "  %i = call_function[target=cfx.ops.item](%s)\n"
+                 "  %c = call_function[target=cfx.ops.getitem](%x, slice(None, %i, None))\n"
+                 "  output(%c)\n", inputs));
+}
+
 TEST(branches_are_joined)
 {
     static const char *const inputs[] = {"bool[]", "float32[N, 3]", NULL};

@@ -162,7 +162,7 @@ cfx_status cfxi_rule_copy(cfxi_call *c)
     bool fits = src->ndim <= self->ndim;
     for (size_t d = 0; fits && d < src->ndim; d++) {
         int64_t size = self->size[d + self->ndim - src->ndim];
-        fits = src->size[d] == 1 || cfxi_rt_same_size(c, src->size[d], size);
+        fits = cfxi_rt_broadcasts(c, src->size[d], size);
     }
     if (!fits)
         return cfxi_fail(c, CFX_E_SHAPE, "the source cannot be broadcast to the shape of the "

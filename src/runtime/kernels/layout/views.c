@@ -171,9 +171,12 @@ cfx_status cfxi_rule_squeeze(cfxi_call *c)
 {
     const cfx_tensor *x = cfxi_rt_tensor(c, 0);
     cfxi_view v = cfxi_rt_view_of(x);
-    for (size_t i = v.ndim; i-- > 0;)
-        if (v.size[i] == 1)
+    bool one;
+    for (size_t i = v.ndim; i-- > 0;) {
+        CFX_TRY(cfxi_rt_is_one(c, v.size[i], &one));
+        if (one)
             cfxi_rt_view_remove(&v, i);
+    }
     return cfxi_rt_view_result(c, 0, x, &v);
 }
 
@@ -193,9 +196,13 @@ cfx_status cfxi_rule_squeeze_dim(cfxi_call *c)
                              d);
         asked[d] = true;
     }
-    for (size_t i = v.ndim; i-- > 0;)
-        if (asked[i] && v.size[i] == 1)
+    for (size_t i = v.ndim; i-- > 0;) {
+        bool one = false;
+        if (asked[i])
+            CFX_TRY(cfxi_rt_is_one(c, v.size[i], &one));
+        if (one)
             cfxi_rt_view_remove(&v, i);
+    }
     return cfxi_rt_view_result(c, 0, x, &v);
 }
 

@@ -106,7 +106,7 @@ cfx_status cfxi_rule_attention(cfxi_call *c)
         for (size_t d = 0; d < mask->ndim; d++) {
             size_t at = ndim + 2 - mask->ndim + d;
             if (mask->ndim > ndim + 2 ||
-                (mask->size[d] != 1 && !cfxi_rt_same_size(c, mask->size[d], sizes[at])))
+                !cfxi_rt_broadcasts(c, mask->size[d], sizes[at]))
                 return cfxi_fail(c, CFX_E_SHAPE, "attn_mask cannot be broadcast to the shape of "
                                  "the scores");
         }

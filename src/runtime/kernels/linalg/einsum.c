@@ -112,11 +112,12 @@ static cfx_status note_sizes(einsum *e, size_t i, const labels *term, size_t *co
     for (size_t d = 0; d < term->n; d++) {
         uint8_t label = term->at[d];
         int64_t *size = &e->size[label];
-        if (count[label]++ == 0 || *size == 1)
+        const int64_t before = *size;
+        if (count[label]++ == 0)
             *size = t->size[d];
-        else if (t->size[d] != 1 && !cfxi_rt_same_size(e->c, *size, t->size[d]))
+        else if (!cfxi_rt_join_sizes(e->c, size, t->size[d]))
             return cfxi_fail(e->c, CFX_E_SHAPE, "einsum(): operands do not broadcast: one "
-                             "subscript has the sizes %lld and %lld", (long long)*size,
+                             "subscript has the sizes %lld and %lld", (long long)before,
                              (long long)t->size[d]);
     }
     return CFX_OK;

@@ -41,7 +41,7 @@ static cfx_status expands_to(cfxi_call *c, const cfx_tensor *t, const int64_t *s
                          "equal to the number of dimensions in the tensor (%u)", ndim, t->ndim);
     for (size_t d = 0; d < t->ndim; d++) {
         int64_t to = sizes[ndim - t->ndim + d];
-        if (t->size[d] != 1 && !cfxi_rt_same_size(c, t->size[d], to))
+        if (!cfxi_rt_broadcasts(c, t->size[d], to))
             return cfxi_fail(c, CFX_E_SHAPE, "The expanded size of the tensor (%lld) must match "
                              "the existing size (%lld) at non-singleton dimension %zu",
                              (long long)to, (long long)t->size[d], ndim - t->ndim + d);

@@ -66,7 +66,7 @@ static cfx_status read_contraction(cfxi_call *c, contraction *k)
     for (size_t i = 0; i < k->n; i++) {
         int64_t a = t[0]->size[k->dims[0][i]];
         int64_t b = t[1]->size[k->dims[1][i]];
-        if (a != 1 && b != 1 && !cfxi_rt_same_size(c, a, b))
+        if (b != 1 && !cfxi_rt_broadcasts(c, a, b))
             return cfxi_fail(c, CFX_E_SHAPE, "contracted dimensions need to match, but first has "
                              "size %lld in dim %zu and second has size %lld in dim %zu",
                              (long long)a, k->dims[0][i], (long long)b, k->dims[1][i]);
