@@ -7,6 +7,7 @@ they were.
 import contextlib
 import copy
 import inspect
+import io
 import operator
 import shutil
 import textwrap
@@ -366,7 +367,8 @@ class Comparer:
 
     def _seen(self, program: Any, plan: Plan) -> list[Seen]:
         attributes = _slot_paths(self.after) if isinstance(self.after, CapturedModule) else set()
-        with self.state.kept():
+        # what fails is reported: the module need not do so, too
+        with self.state.kept(), contextlib.redirect_stderr(io.StringIO()):
             return _run(program, self.example, plan, self.repeat, attributes)
 
     def trial(self, plan: Plan) -> Trial:
