@@ -99,8 +99,8 @@ def test_what_torch_computes_with_several_calls_keeps_its_names():
 
 @pytest.mark.parametrize("name", [
     "torch", "cfx", "operator", "math", "builtins", "len", "getattr", "slice", "max", "print",
-    "device", "inf", "nan", "NoneType", "F", "x", "x_1", "x_2", "add", "add_1", "forward", "assert_",
-    "fx_pytree", "self_", "None_", "α", "aβ", "relu_1_2",
+    "device", "inf", "nan", "NoneType", "F", "x", "x_1", "x_2", "add", "add_1", "forward",
+    "assert_", "fx_pytree", "self_", "None_", "α", "aβ", "relu_1_2",
 ])  # fmt: skip
 def test_names_that_generated_code_needs(name):
     """Every name gives a graph that runs, prints, pickles and parses."""

@@ -511,7 +511,8 @@ def check_trials(before: Any, after: Any, inputs: Any, sizes: Any, train: Any, r
                  tolerances: dict[Any, Any]) -> Checks:  # fmt: skip
     """See cfx.check."""
     checks = Checks(before, after)
-    for sample in [inputs] if isinstance(inputs, dict) else checking._samples(inputs):
+    given = inputs if isinstance(inputs, list) else [inputs]
+    for sample in (s if isinstance(s, (dict, tuple)) else (s,) for s in given):
         example = Example(before, sample)
         comparer = Comparer(before, after, example, repeat, tolerances)
         numbers = torch.Generator().manual_seed(SEED + 1)

@@ -137,7 +137,7 @@ int quiet_begin(PyRecorder *r);
 void quiet_end(PyRecorder *r);
 
 /* What the program calls the result of the call of `function` (or NULL) that runs now, or item `i`
- * of it, if `i` is not -1: borrowed until other code runs. NULL: nothing, or that cannot be told. */
+ * of it, if `i` is not -1: borrowed until other code runs. NULL: nothing, or it cannot be told. */
 PyObject *recorder_name(PyRecorder *r, PyObject *function, Py_ssize_t i);
 /* A new node. `args` is a tuple, `kwargs` a dict or NULL, of nodes and values. `name` is what it
  * should be called, or NULL. */
