@@ -137,6 +137,24 @@ def test_a_frozen_child_keeps_its_own_mode():
     assert gm.graph.find_nodes(op="get_attr", target="second.drop.training")
 
 
+def test_a_layer_that_trains_alone():
+    """Dropout that stays on in evaluation, in modules without weights around it."""
+    inner = nn.Sequential(nn.Sequential(Drop()))
+    model = of(lambda self, x: self.fc(self.inner(x)), inner=inner, fc=nn.Linear(3, 3)).eval()
+    inner[0][0].train()
+    twin = copy.deepcopy(model)
+    gm = capture(model, torch.randn(2, 3))
+    assert [path for path, m in gm.named_modules() if m.training] == ["inner.0.0"]
+    for step in (lambda m: m, lambda m: m.eval(), lambda m: m.train(),
+                 lambda m: (m.eval(), m.inner.get_submodule("0.0").train())):  # fmt: skip
+        step(twin), step(gm)
+        same_step(twin, gm, torch.ones(4, 3))
+    assert len(gm.graphs) == 1
+    count = len(gm._settings.known)
+    same_step(twin, gm, torch.ones(5, 3))
+    assert len(gm._settings.known) == count == 3  # it is known: nothing is captured again
+
+
 def test_a_flag_that_an_outer_module_asks_is_found():
     """Two settings do not tell whose flag it is; a third one does."""
     def forward(self, x):

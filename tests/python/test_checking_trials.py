@@ -299,4 +299,5 @@ def test_errors_of_the_captured_module():
 def test_several_examples():
     model = of(lambda self, x: x * 2)
     gm = cfx.capture(model, torch.ones(3))
-    assert len(cfx.check(model, gm, [torch.ones(3), torch.ones(5)], repeat=2).trials) == 4
+    examples = [torch.ones(3), (torch.ones(5),), {"x": torch.ones(1)}]
+    assert len(cfx.check(model, gm, examples, repeat=2).trials) == 6

@@ -112,6 +112,23 @@ def test_files_run_without_python(folder, capsys):
     assert f"x.shape[0] > 1 was True at models.py:{line_of('if x.shape')}" in refused.stderr
 
 
+@pytest.mark.parametrize("example, others, refused", [
+    (3, (1, 5), (2, 4)), (4, (2, 6), (1, 3, 5)),
+])  # fmt: skip
+def test_guards_are_checked_by_the_files(example, others, refused, folder, capsys):
+    """Also those of which the answer was no, and of what is computed of sizes."""
+    (folder / "models.py").write_text(
+        "def f(x):\n    half = x.shape[0] // 2\n"
+        "    return x * 2 if half * 2 == x.shape[0] else -x\n")
+    for n in others:
+        capture("models.py:f", "--input", f"x=float32[{example}]", "--check", f"x=float32[{n}]",
+                "-o", "graph.txt")
+        assert "the files agree" in capsys.readouterr().err
+    for n in refused:
+        done = run_in_c(torch.ones(n))
+        assert done.returncode != 0 and "at models.py:3 when the model" in done.stderr
+
+
 def test_the_text_goes_to_standard_output(folder, capsys):
     capture("models.py:largest", "--input", "x=float32[3]")
     shown = capsys.readouterr()

@@ -16,7 +16,7 @@ from .program import Flags, Program, Weakly, turns
 from .reduce import drop_numbers, settle_guards
 from .run import Captured
 from .state import assign, read_attribute
-from .training import Settings, merge, module_paths, read_flags
+from .training import Settings, merge, module_paths, read_flags, take_modules
 
 MOST_GRAPHS = 16  # of one module, for other kinds of inputs
 
@@ -223,10 +223,8 @@ class CapturedModule(GraphModule):
 
     def _take_flags(self, root: torch.nn.Module, graph: Any) -> None:
         """The modules whose flags a graph reads."""
-        have = {path for path, _ in self.named_modules()}
-        flags = [path for path in graph._paths(False) if path.endswith(".training")]
-        _core._copy_attrs(root, self, [path for path in flags
-                                       if path.removesuffix(".training") not in have])  # fmt: skip
+        flags = (path for path in graph._paths(False) if path.endswith(".training"))
+        take_modules(self, root, [path.removesuffix(".training") for path in flags])
 
     @property
     def _slots(self) -> list[Any]:
@@ -241,8 +239,7 @@ def _settings_of(module: CapturedModule, root: torch.nn.Module) -> Settings:
     flags = read_flags(root, paths)
     if module._home is None:
         here = read_flags(module, paths)
-        missing = [f"{path}.training" for path, a, b in zip(paths, flags, here) if a != b]
-        _core._copy_attrs(root, module, missing)
+        take_modules(module, root, [path for path, a, b in zip(paths, flags, here) if a != b])
     return Settings(paths, (flags,))
 
 

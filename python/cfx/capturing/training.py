@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from .. import _core
 from .boundary import Boundary
 
 
@@ -40,6 +41,17 @@ def read_flags(root: torch.nn.Module, paths: Iterable[str]) -> bytes:
         found[path] = entry = (inner, True) if inner is not None else (module, not path)
         flags.append(bool(entry[0].training))
     return bytes(flags)
+
+
+def take_modules(module: torch.nn.Module, root: torch.nn.Module, paths: Iterable[str]) -> None:
+    """Gives a captured module the modules of these paths that it has not got, for their flags; they
+    have the flags of the model."""
+    have = {path for path, _ in module.named_modules()}
+    missing = [path for path in paths if path not in have]
+    _core._copy_attrs(root, module, [f"{path}.training" for path in missing])
+    for path, made in module.named_modules() if missing else ():
+        if path not in have:  # also those around them
+            made.training = root.get_submodule(path).training
 
 
 class Settings:

@@ -7,6 +7,7 @@ they were.
 import contextlib
 import copy
 import inspect
+import io
 import operator
 import shutil
 import textwrap
@@ -366,7 +367,8 @@ class Comparer:
 
     def _seen(self, program: Any, plan: Plan) -> list[Seen]:
         attributes = _slot_paths(self.after) if isinstance(self.after, CapturedModule) else set()
-        with self.state.kept():
+        # what fails is reported: the module need not do so, too
+        with self.state.kept(), contextlib.redirect_stderr(io.StringIO()):
             return _run(program, self.example, plan, self.repeat, attributes)
 
     def trial(self, plan: Plan) -> Trial:
@@ -509,7 +511,8 @@ def check_trials(before: Any, after: Any, inputs: Any, sizes: Any, train: Any, r
                  tolerances: dict[Any, Any]) -> Checks:  # fmt: skip
     """See cfx.check."""
     checks = Checks(before, after)
-    for sample in [inputs] if isinstance(inputs, dict) else checking._samples(inputs):
+    given = inputs if isinstance(inputs, list) else [inputs]
+    for sample in (s if isinstance(s, (dict, tuple)) else (s,) for s in given):
         example = Example(before, sample)
         comparer = Comparer(before, after, example, repeat, tolerances)
         numbers = torch.Generator().manual_seed(SEED + 1)

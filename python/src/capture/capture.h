@@ -45,6 +45,7 @@ typedef struct PyRecorder {
     char evaluating;      /* a function is evaluated from its source: nothing is recorded here */
     char computing;       /* a module or a node is computed: nothing is noted */
     char hashes;          /* numbers have hashes */
+    char sizes_asked;     /* the program itself asks a tensor for its sizes */
     char grad, inference, autocast;  /* the modes that the graph is in by now */
     int quiet;            /* how often `silence` was asked for */
 } PyRecorder;
@@ -136,11 +137,16 @@ PyObject *witness_sizes(PyRecorder *r, PyObject *witness);
 int quiet_begin(PyRecorder *r);
 void quiet_end(PyRecorder *r);
 
-/* A new node. `args` is a tuple, `kwargs` a dict or NULL, of nodes and values. */
+/* What the program calls the result of the call of `function` (or NULL) that runs now, or item `i`
+ * of it, if `i` is not -1: borrowed until other code runs. NULL: nothing, or it cannot be told. */
+PyObject *recorder_name(PyRecorder *r, PyObject *function, Py_ssize_t i);
+/* A new node. `args` is a tuple, `kwargs` a dict or NULL, of nodes and values. `name` is what it
+ * should be called, or NULL. */
 PyObject *recorder_node(PyRecorder *r, cfx_opcode op, PyObject *target, PyObject *args,
-                        PyObject *kwargs);
+                        PyObject *kwargs, PyObject *name);
 /* A call_function node of an array of arguments. */
-PyObject *recorder_call(PyRecorder *r, PyObject *function, PyObject *const *args, Py_ssize_t n);
+PyObject *recorder_call(PyRecorder *r, PyObject *function, PyObject *const *args, Py_ssize_t n,
+                        PyObject *name);
 
 /* Which side of the values of a run is wanted. */
 typedef enum value_side {

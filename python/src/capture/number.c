@@ -142,7 +142,7 @@ static PyObject *computed(module_state *st, number_function f, const operand *in
     PyObject *nodes[2] = {in[0].node, n > 1 ? in[1].node : NULL};
     bool of_data = (in[0].number && in[0].number->of_data) ||
                    (n > 1 && in[1].number && in[1].number->of_data);
-    PyObject *node = recorder_call(recorder, number_function_of(st, f), nodes, n);
+    PyObject *node = recorder_call(recorder, number_function_of(st, f), nodes, n, NULL);
     PyObject *made = node ? number_new(st, recorder, node, value, of_data) : NULL;
     Py_XDECREF(node);
     return made;

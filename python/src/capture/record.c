@@ -75,6 +75,7 @@ typedef struct call {
     PyRecorder *r;
     module_state *st;
     PyObject *args, *kwargs;  /* as the program gave them; NULL if it writes to none of them */
+    PyObject *function;       /* that is called; NULL: a module */
     bool of_graph;            /* something of the graph is among them */
 } call;
 
@@ -106,7 +107,7 @@ static PyObject *had_before(const call *c, PyObject *real)
     return Py_XNewRef(s.found);
 }
 
-static PyObject *wrap(const call *c, PyObject *node, PyObject *result);
+static PyObject *wrap(const call *c, PyObject *node, PyObject *result, bool whole);
 
 /* Whether an item of a result has to be taken out of it by a node of its own. */
 static bool matters(const module_state *st, PyObject *item)
@@ -115,26 +116,27 @@ static bool matters(const module_state *st, PyObject *item)
            PyLong_CheckExact(item) || PyFloat_CheckExact(item) || PyBool_Check(item);
 }
 
-static PyObject *wrap_item(const call *c, PyObject *node, Py_ssize_t i, PyObject *item)
+static PyObject *wrap_item(const call *c, PyObject *node, Py_ssize_t i, PyObject *item, bool whole)
 {
     if (!matters(c->st, item))
         return Py_NewRef(item);
     PyObject *index = PyLong_FromSsize_t(i);
     PyObject *const in[2] = {node, index};
     PyObject *getitem = number_function_of(c->st, NUMBER_getitem);
-    PyObject *part = index ? recorder_call(c->r, getitem, in, 2) : NULL;
-    PyObject *wrapped = part ? wrap(c, part, item) : NULL;
+    PyObject *name = whole ? recorder_name(c->r, c->function, i) : NULL;
+    PyObject *part = index ? recorder_call(c->r, getitem, in, 2, name) : NULL;
+    PyObject *wrapped = part ? wrap(c, part, item, false) : NULL;
     Py_XDECREF(part);
     Py_XDECREF(index);
     return wrapped;
 }
 
-static PyObject *wrap_sequence(const call *c, PyObject *node, PyObject *result)
+static PyObject *wrap_sequence(const call *c, PyObject *node, PyObject *result, bool whole)
 {
     Py_ssize_t n = PySequence_Fast_GET_SIZE(result);
     PyObject *items = PyList_New(n);
     for (Py_ssize_t i = 0; items && i < n; i++) {
-        PyObject *item = wrap_item(c, node, i, PySequence_Fast_GET_ITEM(result, i));
+        PyObject *item = wrap_item(c, node, i, PySequence_Fast_GET_ITEM(result, i), whole);
         if (item)
             PyList_SET_ITEM(items, i, item);
         else
@@ -158,15 +160,16 @@ static PyObject *wrap_truth(const call *c, PyObject *node, PyObject *truth)
     return done ? Py_NewRef(truth) : NULL;
 }
 
-/* A result for the program: tensors and numbers that remember their nodes. */
-static PyObject *wrap(const call *c, PyObject *node, PyObject *result)
+/* A result for the program: tensors and numbers that remember their nodes. `whole`: it is all that
+ * the call gives, and not an item of it. */
+static PyObject *wrap(const call *c, PyObject *node, PyObject *result, bool whole)
 {
     if (is_tensor(c->st, result)) {
         PyObject *same = c->args ? had_before(c, result) : NULL;
         return same || PyErr_Occurred() ? same : witness_new(c->r, node, result);
     }
     if (PyTuple_Check(result) || PyList_Check(result))
-        return wrap_sequence(c, node, result);
+        return wrap_sequence(c, node, result, whole);
     if (PyDict_Check(result))
         return PyObject_CallMethod((PyObject *)c->r, "wrap", "OO{}O", node, result,
                                    c->of_graph ? Py_True : Py_False);
@@ -197,15 +200,17 @@ static PyObject *spelled(const facts *f, PyObject *args, PyObject *kwargs, cfx_o
     return Py_NewRef(args);
 }
 
-static PyObject *node_of(PyRecorder *r, const facts *f, PyObject *args, PyObject *kwargs)
+static PyObject *node_of(const call *c, const facts *f, PyObject *args, PyObject *kwargs)
 {
+    PyRecorder *r = c->r;
     cfx_opcode op;
     PyObject *target;
     PyObject *in_order = spelled(f, args, kwargs, &op, &target);
     PyObject *positional = in_order ? recorder_side(r, in_order, SIDE_NODE, NULL) : NULL;
     PyObject *named = positional && kwargs ? recorder_side(r, kwargs, SIDE_NODE, NULL) : NULL;
     PyObject *node = positional && (named || !kwargs)
-                         ? recorder_node(r, op, target, positional, named) : NULL;
+                         ? recorder_node(r, op, target, positional, named,
+                                         recorder_name(r, c->function, -1)) : NULL;
     Py_XDECREF(named);
     Py_XDECREF(positional);
     Py_XDECREF(in_order);
@@ -225,7 +230,7 @@ static int forget_sizes(const module_state *st, PyObject *args)
 static PyObject *written(const call *c, const facts *f, PyObject *args, PyObject *kwargs,
                          PyObject *result)
 {
-    PyObject *node = recorder_follow_modes(c->r) < 0 ? NULL : node_of(c->r, f, args, kwargs);
+    PyObject *node = recorder_follow_modes(c->r) < 0 ? NULL : node_of(c, f, args, kwargs);
     bool failed = !node;
     if (node && f->flags & FACT_COUNTS) {
         PyObject *done = PyObject_CallMethod((PyObject *)c->r, "assume_length", "On", node,
@@ -235,7 +240,7 @@ static PyObject *written(const call *c, const facts *f, PyObject *args, PyObject
     }
     if (!failed && f->flags & FACT_RESHAPES)
         failed = forget_sizes(c->st, args) < 0;
-    PyObject *wrapped = failed ? NULL : wrap(c, node, result);
+    PyObject *wrapped = failed ? NULL : wrap(c, node, result, true);
     Py_XDECREF(node);
     return wrapped;
 }
@@ -278,7 +283,8 @@ static PyObject *record_on(PyRecorder *r, const facts *f, PyObject *function, Py
     int writes = call_writes(st, f, kwargs);
     if (writes < 0 || ((writes || f->flags & FACT_MAY_WRITE) && save(r, args, kwargs) < 0))
         return NULL;
-    const call c = {r, st, writes ? args : NULL, writes ? kwargs : NULL, found->of_graph};
+    const call c = {r, st, writes ? args : NULL, writes ? kwargs : NULL, function,
+                    found->of_graph};
     return compute(&c, f, function, args, kwargs, real);
 }
 
@@ -338,7 +344,7 @@ static PyObject *own_class(const module_state *st, PyObject *types)
 }
 
 /* handler(recorder, *args, **kwargs) */
-static PyObject *handled(PyRecorder *r, PyObject *handler, PyObject *args, PyObject *kwargs)
+static PyObject *call_handler(PyRecorder *r, PyObject *handler, PyObject *args, PyObject *kwargs)
 {
     Py_ssize_t n = PyTuple_GET_SIZE(args);
     PyObject *all = PyTuple_New(n + 1);
@@ -349,6 +355,18 @@ static PyObject *handled(PyRecorder *r, PyObject *handler, PyObject *args, PyObj
         PyTuple_SET_ITEM(all, i + 1, Py_NewRef(PyTuple_GET_ITEM(args, i)));
     PyObject *answer = PyObject_Call(handler, all, kwargs);
     Py_DECREF(all);
+    return answer;
+}
+
+/* What a tensor says about itself. */
+static PyObject *handled(PyRecorder *r, const facts *f, PyObject *args, PyObject *kwargs)
+{
+    module_state *st = state_of(Py_TYPE(r));
+    const char before = r->sizes_asked;
+    r->sizes_asked = PyUnicode_Check(f->name) && (PyUnicode_Compare(f->name, st->str_size) == 0 ||
+                                                  PyUnicode_Compare(f->name, st->str_shape) == 0);
+    PyObject *answer = call_handler(r, f->handler, args, kwargs);
+    r->sizes_asked = before;
     return answer;
 }
 
@@ -371,7 +389,7 @@ PyObject *py_torch_function(PyRecorder *r, PyObject *const *args, Py_ssize_t n)
         return NULL;
     bool about_itself = f.handler != Py_None && PyTuple_GET_SIZE(given) &&
                         is_witness(st, PyTuple_GET_ITEM(given, 0));
-    return about_itself ? handled(r, f.handler, given, kwargs)
+    return about_itself ? handled(r, &f, given, kwargs)
                         : record(r, &f, function, given, kwargs);
 }
 
@@ -384,8 +402,9 @@ static PyObject *leaf_written(const call *c, PyObject *path, PyObject *args, PyO
     PyObject *positional = recorder_side(c->r, args, SIDE_NODE, NULL);
     PyObject *named = positional && kwargs ? recorder_side(c->r, kwargs, SIDE_NODE, NULL) : NULL;
     PyObject *node = positional && (named || !kwargs) && recorder_follow_modes(c->r) == 0
-                         ? recorder_node(c->r, CFX_OP_CALL_MODULE, path, positional, named) : NULL;
-    PyObject *wrapped = node ? wrap(c, node, result) : NULL;
+                         ? recorder_node(c->r, CFX_OP_CALL_MODULE, path, positional, named,
+                                         recorder_name(c->r, NULL, -1)) : NULL;
+    PyObject *wrapped = node ? wrap(c, node, result, true) : NULL;
     Py_XDECREF(node);
     Py_XDECREF(named);
     Py_XDECREF(positional);
@@ -407,7 +426,7 @@ PyObject *py_call_leaf(PyRecorder *r, PyObject *const *args, Py_ssize_t n)
     PyObject *named = real && kwargs ? recorder_side(r, kwargs, SIDE_REAL, NULL) : NULL;
     PyObject *made = NULL;
     if (real && (named || !kwargs)) {
-        const call c = {r, state_of(Py_TYPE(r)), NULL, NULL, true};
+        const call c = {r, state_of(Py_TYPE(r)), NULL, NULL, NULL, true};
         char before = r->computing;
         r->computing = 1;
         PyObject *result = PyObject_Call(forward, real, named);

@@ -47,17 +47,33 @@ static PyObject *new_node(PyRecorder *r, const node_parts *parts)
     return tracer_node((PyTracer *)r->tracer, parts);
 }
 
-PyObject *recorder_node(PyRecorder *r, cfx_opcode op, PyObject *target, PyObject *args,
-                        PyObject *kwargs)
+PyObject *recorder_name(PyRecorder *r, PyObject *function, Py_ssize_t i)
 {
-    const node_parts parts = {.op = op, .target = target, .args = args, .kwargs = kwargs};
+    module_state *st = state_of(Py_TYPE(r));
+    if (r->evaluating || !is_tracer(st, r->tracer))  /* the evaluator knows names of its own */
+        return NULL;
+    PyObject *found = source_targets(&((PyTracer *)r->tracer)->sources, st, function);
+    if (!found)
+        PyErr_Clear();  /* memory is out: whoever needs some next says so */
+    if (found && i >= 0)
+        found = PyTuple_Check(found) && i < PyTuple_GET_SIZE(found) ? PyTuple_GET_ITEM(found, i)
+                                                                    : NULL;
+    return found && PyUnicode_Check(found) ? found : NULL;
+}
+
+PyObject *recorder_node(PyRecorder *r, cfx_opcode op, PyObject *target, PyObject *args,
+                        PyObject *kwargs, PyObject *name)
+{
+    const node_parts parts = {.op = op, .target = target, .args = args, .kwargs = kwargs,
+                              .name = name};
     return new_node(r, &parts);
 }
 
-PyObject *recorder_call(PyRecorder *r, PyObject *function, PyObject *const *args, Py_ssize_t n)
+PyObject *recorder_call(PyRecorder *r, PyObject *function, PyObject *const *args, Py_ssize_t n,
+                        PyObject *name)
 {
     const node_parts parts = {.op = CFX_OP_CALL_FUNCTION, .target = function, .items = args,
-                              .n = n};
+                              .n = n, .name = name};
     return new_node(r, &parts);
 }
 
@@ -66,7 +82,7 @@ static PyObject *py_call(PyRecorder *self, PyObject *const *args, Py_ssize_t n)
 {
     if (n < 1)
         return PyErr_Format(PyExc_TypeError, "call needs a function");
-    return recorder_call(self, args[0], args + 1, n - 1);
+    return recorder_call(self, args[0], args + 1, n - 1, NULL);
 }
 
 static PyObject *py_method(PyRecorder *self, PyObject *args, PyObject *kwargs)
@@ -76,7 +92,7 @@ static PyObject *py_method(PyRecorder *self, PyObject *args, PyObject *kwargs)
     if (!rest)
         return n ? NULL : PyErr_Format(PyExc_TypeError, "method needs a name");
     PyObject *node = recorder_node(self, CFX_OP_CALL_METHOD, PyTuple_GET_ITEM(args, 0), rest,
-                                   kwargs);
+                                   kwargs, NULL);
     Py_DECREF(rest);
     return node;
 }

@@ -76,20 +76,24 @@ static int is_fixed(const PyRecorder *r, PyObject *node, PyObject *dim)
     return known;
 }
 
-/* The Int of a size that nobody has asked for yet. */
+/* The Int of a size that nobody has asked for yet. `item`: which item it is of what the program
+ * asked for, or -1 if it is all of that. */
 static PyObject *new_size(PyRecorder *r, module_state *st, PyObject *node, PyObject *dim,
-                          PyObject *value)
+                          PyObject *value, Py_ssize_t item)
 {
     PyObject *args = PyTuple_Pack(2, node, dim);
-    PyObject *size = args ? recorder_node(r, CFX_OP_CALL_METHOD, st->str_size, args, NULL) : NULL;
+    PyObject *name = args && r->sizes_asked ? recorder_name(r, NULL, item) : NULL;
+    PyObject *size = args ? recorder_node(r, CFX_OP_CALL_METHOD, st->str_size, args, NULL, name)
+                          : NULL;
     PyObject *number = size ? number_new(st, r, size, value, false) : NULL;
     Py_XDECREF(size);
     Py_XDECREF(args);
     return number_symbol(st, number);
 }
 
-/* `dim` is not negative; `value` is the size in this run. */
-static PyObject *size_in(PyRecorder *r, PyObject *witness, PyObject *dim, PyObject *value)
+/* `dim` is not negative; `value` is the size in this run; `item` as in new_size. */
+static PyObject *size_in(PyRecorder *r, PyObject *witness, PyObject *dim, PyObject *value,
+                         Py_ssize_t item)
 {
     module_state *st = state_of(Py_TYPE(r));
     PyObject *known = witness_part(witness, st->str_sizes);
@@ -100,7 +104,7 @@ static PyObject *size_in(PyRecorder *r, PyObject *witness, PyObject *dim, PyObje
     int fixed = is_fixed(r, node, dim);
     if (fixed)
         return fixed < 0 ? NULL : Py_NewRef(value);
-    PyObject *size = new_size(r, st, node, dim, value);
+    PyObject *size = new_size(r, st, node, dim, value, item);
     /* While a function is evaluated, the node may be part of a region. */
     if (size && !r->evaluating && PyDict_SetItem(known, dim, size) < 0)
         Py_CLEAR(size);
@@ -135,7 +139,7 @@ PyObject *witness_size(PyRecorder *r, PyObject *witness, PyObject *dim)
     } else {
         at += at < 0 ? n : 0;
         PyObject *index = PyLong_FromSsize_t(at);
-        size = index ? size_in(r, witness, index, PyTuple_GET_ITEM(shape, at)) : NULL;
+        size = index ? size_in(r, witness, index, PyTuple_GET_ITEM(shape, at), -1) : NULL;
         Py_XDECREF(index);
     }
     Py_DECREF(shape);
@@ -149,7 +153,7 @@ PyObject *witness_sizes(PyRecorder *r, PyObject *witness)
     PyObject *list = shape ? PyList_New(n) : NULL;
     for (Py_ssize_t i = 0; list && i < n; i++) {
         PyObject *index = PyLong_FromSsize_t(i);
-        PyObject *size = index ? size_in(r, witness, index, PyTuple_GET_ITEM(shape, i)) : NULL;
+        PyObject *size = index ? size_in(r, witness, index, PyTuple_GET_ITEM(shape, i), i) : NULL;
         Py_XDECREF(index);
         if (size)
             PyList_SET_ITEM(list, i, size);

@@ -13,10 +13,13 @@ typedef struct source_code {
     PyObject *file;      /* owned */
     uint32_t *numbers;   /* of the locations of instructions in the graph, + 1; 0: not known yet */
     int *lines;          /* of the instructions, or NULL before there were many lookups */
+    PyObject **targets;  /* what takes the results of instructions (bytecode_targets): owned, and
+                            NULL where nobody asked; or NULL */
     Py_ssize_t n;        /* instructions */
     int lookups;
     bool is_library;     /* torch's or cfx's own code */
     bool is_ours;        /* cfx's */
+    bool passes;         /* torch's, but it only hands calls on: of modules, and to modes */
 } source_code;
 
 /* ---- code objects -------------------------------------------------------------------------- */
@@ -30,6 +33,19 @@ static int library_of(module_state *st, PyObject *file)
             return (int)i;
     }
     return -1;
+}
+
+static bool hands_on(PyObject *file)
+{
+    static const char *const files[] = {"torch/nn/modules/module.py", "torch/overrides.py"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof files / sizeof *files && !found; i++) {
+        PyObject *end = PyUnicode_FromString(files[i]);
+        found = end && PyUnicode_Tailmatch(file, end, 0, PY_SSIZE_T_MAX, 1) == 1;
+        Py_XDECREF(end);
+    }
+    PyErr_Clear();  /* then it is code like any other */
+    return found;
 }
 
 static source_code *slot_of(source_code *slots, size_t capacity, PyObject *code)
@@ -69,6 +85,7 @@ static source_code *find(source_cache *cache, module_state *st, PyCodeObject *co
         int library = library_of(st, code->co_filename);
         slot->is_library = library >= 0;
         slot->is_ours = library == 0;
+        slot->passes = library > 0 && hands_on(code->co_filename);
         slot->n = Py_SIZE((PyObject *)code);
         cache->n++;
     }
@@ -84,6 +101,9 @@ void source_clear(source_cache *cache)
     for (size_t i = 0; i < capacity; i++) {
         PyMem_Free(slots[i].numbers);
         PyMem_Free(slots[i].lines);
+        for (Py_ssize_t k = 0; slots[i].targets && k < slots[i].n; k++)
+            Py_XDECREF(slots[i].targets[k]);
+        PyMem_Free(slots[i].targets);
         Py_XDECREF(slots[i].file);
         Py_XDECREF(slots[i].code);
     }
@@ -211,4 +231,44 @@ uint32_t source_location(source_cache *cache, PyGraph *graph, bool users_only)
     }
     Py_XDECREF(frame);
     return number ? number : fallback;
+}
+
+/* What takes the result of an instruction: borrowed, or NULL with an exception. */
+static PyObject *targets_at(source_code *slot, Py_ssize_t instruction)
+{
+    if (instruction < 0 || instruction >= slot->n)
+        return Py_None;
+    if (!slot->targets)
+        slot->targets = PyMem_Calloc((size_t)slot->n, sizeof *slot->targets);
+    if (!slot->targets)
+        return PyErr_NoMemory();
+    PyObject **known = &slot->targets[instruction];
+    if (!*known)  /* strings and tuples of them: no code runs, so the slot stays where it is */
+        *known = bytecode_targets((PyCodeObject *)slot->code, 2 * instruction);
+    return *known;
+}
+
+PyObject *source_targets(source_cache *cache, module_state *st, PyObject *function)
+{
+    PyObject *own = function && PyFunction_Check(function) ? PyFunction_GET_CODE(function) : NULL;
+    PyObject *found = Py_None;
+    PyFrameObject *frame = PyEval_GetFrame();
+    Py_XINCREF(frame);
+    while (frame) {
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        source_code *slot = find(cache, st, code);
+        const bool ends = !slot || (PyObject *)code == st->trace_code;
+        const bool between = !ends && (slot->is_ours || slot->passes || (PyObject *)code == own);
+        Py_DECREF(code);
+        if (!between) {
+            if (!ends && !slot->is_library)
+                found = targets_at(slot, PyFrame_GetLasti(frame) / 2);
+            break;
+        }
+        PyFrameObject *back = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    Py_XDECREF(frame);
+    return found;
 }

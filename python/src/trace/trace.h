@@ -308,12 +308,20 @@ uint32_t scope_enter(PyGraph *graph, uint32_t parent, PyObject *key, PyObject *c
  * none before the frame that began to trace, of the innermost of torch's, unless `users_only`. 0 if
  * there is none: where the traced function begins is the answer then (the tracer's `origin`). */
 uint32_t source_location(source_cache *cache, PyGraph *graph, bool users_only);
+/* The variables that take the result of the call of `function` (or NULL) that runs now, in the
+ * user's own code: a str, a tuple of them and None if the result is unpacked, or None; borrowed
+ * until other code runs, NULL with an exception. None, too, if other code of torch than the
+ * function's own is between: then it is not its result that they take. */
+PyObject *source_targets(source_cache *cache, module_state *st, PyObject *function);
 void source_clear(source_cache *cache);
 
 /* ---- the instruction that runs (bytecode.c) ------------------------------------------------ */
 
 /* If it unpacks into n names, n; else -1. */
 Py_ssize_t bytecode_unpack_count(void);
+/* The local variables that take what the instruction at byte `at` of a code gives: as
+ * source_targets, a new reference. */
+PyObject *bytecode_targets(PyCodeObject *code, Py_ssize_t at);
 /* Whether the truth that is asked for now decides an `assert`. If the instruction compares as well,
  * *comparison is Py_LT to Py_GE: then it may be asked for on the way, too, of the items of a tuple;
  * else it is -1. */
