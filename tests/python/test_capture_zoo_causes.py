@@ -1,4 +1,5 @@
 """What models of public libraries (tools/zoo.py) ran into, each as a small program."""
+import collections
 import functools
 import math
 
@@ -281,6 +282,28 @@ def test_what_an_evaluated_function_changes_in_its_arguments(model):
     gm = cfx.capture(model, x)
     for given in (x, -x, torch.ones(5), -torch.ones(2)):
         same(model, gm, given)
+
+
+def fill_ordered(box, x):
+    if x.sum() > 0:
+        box["value"] = x * 2
+    else:
+        box["value"] = -x
+
+
+def with_ordered(x):
+    box = collections.OrderedDict(x=x)
+    fill_ordered(box, x * 1)
+    return box["value"] + box["x"]
+
+
+def test_a_change_that_cannot_be_written_back_is_not_lost():
+    """The function runs as Python then, and the graph checks what its data decided."""
+    x = torch.arange(1.0, 4.0)
+    gm = cfx.capture(with_ordered, x)
+    same(with_ordered, gm, x + 1)
+    with pytest.raises(cfx.CaptureError, match="was True"):
+        gm(-x)
 
 
 def test_what_a_refused_evaluation_has_changed_is_put_back():

@@ -13,6 +13,9 @@ from .numbers import number_of
 from .witness import Witness
 
 
+MAY_BE_CACHES = (functools._lru_cache_wrapper, staticmethod, classmethod)
+
+
 def cache_of(value: Any) -> Any:
     """The cache that a variable or an attribute of a class has; None if it is something else."""
     if isinstance(value, (staticmethod, classmethod)):
@@ -30,13 +33,16 @@ class CachedCalls:
         self.value, self.cache, self.assign = value, cache, assign
         self.known: dict[Any, tuple[Any, Any]] = {}  # arguments, so that they stay; result
 
-        @functools.wraps(cache)
+        self.stand_in = self._make()
+
+    def _make(self) -> Any:
+        @functools.wraps(self.cache)
         def stand_in(*args: Any, **kwargs: Any) -> Any:
             return self(args, kwargs)
 
         for name in ("cache_info", "cache_clear", "cache_parameters"):
-            setattr(stand_in, name, getattr(cache, name))
-        self.stand_in = stand_in if value is cache else type(value)(stand_in)
+            setattr(stand_in, name, getattr(self.cache, name))
+        return stand_in if self.value is self.cache else type(self.value)(stand_in)
 
     def install(self) -> None:
         self.assign(self.stand_in)

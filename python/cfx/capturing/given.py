@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from ..proxy import Proxy
+from .guards import CaptureError
 from .numbers import number_of
 from .protocol import _pytree
 from .undo import Contents, is_holder
@@ -25,6 +26,7 @@ class Given:
         self._proxy = proxy
         self._copies: dict[int, Any] = {}  # {id of a container: its copy}
         self._kept: list[tuple[Any, Any]] = []  # containers: what the evaluator got, the program's
+        self._others: list[tuple[Any, Any, Any]] = []  # copies that must stay: parts, context
         self._holders: dict[int, Contents] = {}  # objects and containers of the program
         self.args = tuple(map(self._taken, args))
         self.kwargs = {name: self._taken(value) for name, value in kwargs.items()}
@@ -57,6 +59,7 @@ class Given:
             kind = _pytree.SUPPORTED_NODES[type(value)]
             parts, context = kind.flatten_fn(value)
             made = kind.unflatten_fn(list(map(self._taken, parts)), context)
+            self._others.append((made, *kind.flatten_fn(made)))
         if is_holder(value):
             self._copies[id(value)] = made
             self._keep(made, value)
@@ -87,6 +90,11 @@ class Given:
     def finish(self, result: Any, kept: tuple[Any, ...], change: Callable[[Any], Any]) -> Any:
         """A result of the evaluator with `change(proxy)` for the proxies; likewise in what the
         evaluator has changed."""
+        for made, parts, context in self._others:
+            now, now_context = _pytree.SUPPORTED_NODES[type(made)].flatten_fn(made)
+            if now_context != context or not _all_same(now, parts):
+                raise CaptureError(f"the function changes a {type(made).__name__} among its "
+                                   "arguments")  # fmt: skip
         replaced = _Replaced({id(handed): value for handed, value in self._kept}, change)
         for (handed, value), now in zip(self._kept, kept):
             now = change(now) if isinstance(now, Proxy) else now
@@ -99,12 +107,16 @@ class Given:
         return replaced(result)
 
 
+def _all_same(these: Any, those: Any) -> bool:
+    return len(these) == len(those) and all(a is b for a, b in zip(these, those))
+
+
 def _refill(container: Any, items: Any) -> None:
     """In place, and only if something has changed."""
     old = Contents(container).before
-    same_keys = list(old) == list(items) if isinstance(old, dict) else len(old) == len(items)
-    pairs = zip(old.values(), items.values()) if isinstance(old, dict) else zip(old, items)
-    if same_keys and all(a is b for a, b in pairs):
+    of_dict = isinstance(old, dict)
+    same_keys = not of_dict or list(old) == list(items)
+    if same_keys and _all_same(*((old.values(), items.values()) if of_dict else (old, items))):
         return
     container.clear()
     (container.update if isinstance(old, dict) else container.extend)(items)
@@ -124,14 +136,13 @@ class _Replaced:
             return self.originals[id(value)]
         if type(value) is tuple:
             parts = tuple(map(self, value))
-            return value if all(a is b for a, b in zip(parts, value)) else parts
+            return value if _all_same(parts, value) else parts
         if type(value) in (list, dict):
             return self.inside(value)
         if type(value) in _pytree.SUPPORTED_NODES:
             leaves, spec = _pytree.tree_flatten(value)
             found = list(map(self, leaves))
-            changed = any(a is not b for a, b in zip(found, leaves))
-            return _pytree.tree_unflatten(found, spec) if changed else value
+            return value if _all_same(found, leaves) else _pytree.tree_unflatten(found, spec)
         return self.inside(value) if is_holder(value) else value
 
     def inside(self, holder: Any) -> Any:

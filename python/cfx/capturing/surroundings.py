@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 
 from .._glue import scripting
-from .caches import CachedCalls, cache_of
+from .caches import MAY_BE_CACHES, CachedCalls, cache_of
 from .guards import CaptureError
 from .numbers import SYMBOLS
 from .structure import LIBRARIES
@@ -70,7 +70,9 @@ class Surroundings:
             self._look(self.todo.pop())
 
     def _look(self, function: Any) -> None:
-        function = inspect.unwrap(getattr(function, "__func__", function), stop=self._note_layer)
+        function = getattr(function, "__func__", function)
+        if hasattr(function, "__wrapped__"):
+            function = inspect.unwrap(function, stop=self._note_layer)
         if not isinstance(function, types.FunctionType) or id(function) in self.seen:
             return
         code = function.__code__
@@ -95,7 +97,7 @@ class Surroundings:
         return False
 
     def _note_cache(self, value: Any, assign: Callable[[Any], None]) -> None:
-        cache = cache_of(value)
+        cache = cache_of(value) if type(value) in MAY_BE_CACHES else None
         if cache is not None:
             self.caches.append(CachedCalls(value, cache, assign))
             self.todo.append(cache.__wrapped__)
