@@ -180,7 +180,8 @@ def written(model):
 def measure(name, how, grad, training):
     """One figure, in a process of its own: bytes above what there was before."""
     torch.set_num_threads(1)
-    by_cfx(*zoo.make(MEASURED[name], small=True))
+    with torch.set_grad_enabled(grad):
+        by_cfx(*zoo.make(MEASURED[name], small=True))
     model, inputs = zoo.make(MEASURED[name])
     model.train(training)
     work = {"eager": eager, "capture": by_cfx}[how]
