@@ -1,4 +1,6 @@
 """What was assumed while a model was captured, and how people are told."""
+import dis
+import inspect
 import math
 import operator
 import os
@@ -70,6 +72,23 @@ def user_line() -> str:
     if frame is None:
         return ""
     return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+def line_of(code: types.CodeType, name: str | None = None) -> str:
+    """Where a function is, or the first line in it that speaks of a name."""
+    at = code.co_firstlineno
+    for instruction in dis.get_instructions(code) if name is not None else ():
+        if instruction.argval == name and instruction.positions is not None:
+            at = instruction.positions.lineno or at
+            break
+    return f"{os.path.basename(code.co_filename)}:{at}"
+
+
+def program_line(function: Any) -> str:
+    """Where the function of a program is; empty if it is not written in Python."""
+    function = inspect.unwrap(getattr(function, "__func__", function))
+    code = getattr(function, "__code__", None)
+    return "" if code is None else f"{line_of(code)}: "
 
 
 # ---- expressions -------------------------------------------------------------------------------

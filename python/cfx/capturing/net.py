@@ -13,6 +13,8 @@ import torch
 
 from .. import _core
 from .._glue import contexts
+from ..interop import presence
+from .guards import CaptureError, user_line
 from .numbers import Number, symbol
 from .protocol import OpOverload, TorchFunctionMode, is_tensor_method_or_property
 from .witness import Witness
@@ -140,12 +142,20 @@ def _squeeze(func):
     return squeeze
 
 
+def _with_value(recorder, witness):
+    """The real tensor, whose data the program wants."""
+    if witness._real.is_meta:
+        recorder.refuse("the program needs a value of a tensor on the meta device, which has none; "
+                        "capture it with inputs that have data")  # fmt: skip
+    return witness._real
+
+
 def _truth(recorder, witness):
-    return recorder.assume_data(witness, bool, bool(witness._real))
+    return recorder.assume_data(witness, bool, bool(_with_value(recorder, witness)))
 
 
 def _item(recorder, witness):
-    value = witness._real.item()
+    value = _with_value(recorder, witness).item()
     if isinstance(value, (bool, complex)):
         return recorder.assume_data(witness, torch.Tensor.item, value)
     return symbol(Number(recorder, recorder.method("item", witness._node), value, True))
@@ -155,7 +165,7 @@ def _to_number(kind):
     """int(x), float(x), and x as an index: Python wants the plain value."""
 
     def ask(recorder, witness):
-        value = kind(witness._real)
+        value = kind(_with_value(recorder, witness))
         return recorder.assume_data(witness, type(value), value)
 
     return ask
@@ -163,7 +173,8 @@ def _to_number(kind):
 
 def _into_python(func):
     def ask(recorder, witness, *args, **kwargs):
-        return recorder.assume_data(witness, func, func(witness._real, *args, **kwargs), *args)
+        found = func(_with_value(recorder, witness), *args, **kwargs)
+        return recorder.assume_data(witness, func, found, *args)
 
     return ask
 
@@ -282,6 +293,9 @@ def describe(func: Any) -> tuple[int, Any, str, int, Any]:
     known = _known.get(func)
     if known is not None:
         return known
+    if presence.is_scripted(func):
+        raise CaptureError(f"{user_line()}: the program calls a module of TorchScript that is not "
+                           "part of the model; make it an attribute of the module")  # fmt: skip
     name = getattr(getattr(func, "overloadpacket", func), "__name__", "")
     flags = (_writes(func, name), name in _MAY_WRITE, name in _OF_AS_MANY, name in _RESHAPES,
              func is contexts.set_mode)  # fmt: skip

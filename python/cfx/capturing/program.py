@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ..scripting import script
-from .guards import CaptureError
+from .guards import CaptureError, user_line
 from .installed import call_with
 from .protocol import check_version
 from .run import Captured, Knowledge, Options, Run
@@ -53,8 +53,8 @@ class Program:
     def capture(self, args: tuple, kwargs: dict[str, Any]) -> Captured:
         """Runs the program on examples until a run finds nothing new."""
         if getattr(_running, "name", None):
-            raise CaptureError(f"cfx.capture was called by a program that is being captured "
-                               f"({_running.name}); capture the parts one after the other")
+            raise CaptureError(f"{user_line()}: cfx.capture was called by a program that is being "
+                               f"captured ({_running.name}); capture the parts one after the other")
         with turns:
             return call_with([self], functools.partial(self._runs, args, kwargs))
 

@@ -14,7 +14,7 @@ from ..ops import check_buffer
 from .boundary import AgainLeaf, Boundary, BoundaryCodeGen, FixedLeaf, NumberLeaf, TensorLeaf
 from .boundary import Watched
 from .decide import Askers, Decider
-from .guards import CaptureError
+from .guards import CaptureError, program_line
 from .installed import call_with
 from .modes import ModesKept
 from .net import Net
@@ -59,6 +59,8 @@ class CaptureTracer(Tracer):
         return self._is_leaf(m, module_qualified_name)
 
     def _is_leaf(self, m: torch.nn.Module, module_qualified_name: str) -> bool:
+        if presence.is_scripted(m):
+            return True
         leaf = super().is_leaf_module(m, module_qualified_name) and not _has_users_code(m)
         return leaf and not self.recorder.undo.is_switched(m, module_qualified_name)
 
@@ -305,8 +307,8 @@ class Run:
         one. Other attributes that it changed are noted."""
         found = []
         for path in self.undo.left_in_other_mode():
-            raise CaptureError(f"the program leaves {path or 'the module'} in another mode, "
-                               "training or evaluation; put it back before it returns")  # fmt: skip
+            self._refuse(f"the program leaves {path or 'the module'} in another mode, training or "
+                         "evaluation; put it back before it returns")  # fmt: skip
         for path, name in self.undo.changed():
             leaves = self.recorder.leaves
             inside = any(path == leaf or path.startswith(f"{leaf}.") for leaf in leaves)
@@ -344,7 +346,7 @@ class Run:
             if computed:
                 nodes.append(self._kept(leaf, assigned))
             else:
-                _check_result(leaf)
+                self._refuse(_refusal_of_result(leaf))
         self._write(assigned)
         return tuple(nodes)
 
@@ -375,6 +377,11 @@ class Run:
             recorder.call(check_buffer, buffer, node)
             recorder.method("copy_", buffer, node)
 
+    def _refuse(self, why: str | None) -> None:
+        """Fails with the line of the program, if there is a reason to."""
+        if why is not None:
+            raise CaptureError(f"{program_line(self.function)}{why}")
+
     def install(self) -> None:
         pass
 
@@ -387,31 +394,32 @@ class Run:
 
         def trace() -> Any:
             graph = self.tracer.trace(self.root)
-            random.check()
+            self._refuse(random.refusal())
             return graph, list(self.undo.lost())
 
         graph, lost = call_with([random, ModesKept(), self.undo, self], trace)
         if self.undo.trained:
-            raise CaptureError("the program computes gradients of its parameters (backward) while "
-                               "it is captured; capture the forward, and train what you get")
+            self._refuse("the program computes gradients of its parameters (backward) while it is "
+                         "captured; capture the forward, and train what you get")  # fmt: skip
         if lost:
-            raise CaptureError(f"the program wrote to {lost[0]} in a way that capture has not "
-                               "seen, and that it cannot undo")  # fmt: skip
+            self._refuse(f"the program wrote to {lost[0]} in a way that capture has not seen, and "
+                         "that it cannot undo; write to it with a function of torch")  # fmt: skip
         if self.decider.evaluated:
             _core._script_tidy(graph)
         graph.set_codegen(BoundaryCodeGen(self.boundary))
         return Captured(graph, self.boundary, self)
 
 
-def _check_result(leaf: Any) -> None:
+def _refusal_of_result(leaf: Any) -> str | None:
     """A result that is not of the graph must not lead to anything that is."""
     parts = list(leaf) if isinstance(leaf, (set, frozenset)) else []
     for cell in getattr(leaf, "__closure__", None) or ():
         with contextlib.suppress(ValueError):  # empty
             parts.append(cell.cell_contents)
     if isinstance(leaf, Iterator) or any(isinstance(p, (Witness, *SYMBOLS)) for p in parts):
-        raise CaptureError(f"the program returns a {type(leaf).__name__}, which a graph cannot "
-                           "make anew in each call; return a list or a tuple")  # fmt: skip
+        return (f"the program returns a {type(leaf).__name__}, which a graph cannot make anew in "
+                "each call; return a list or a tuple")  # fmt: skip
+    return None
 
 
 def _share_memory(a: torch.Tensor, b: torch.Tensor) -> bool:

@@ -16,7 +16,7 @@ import torch
 
 from .._glue import scripting
 from .caches import MAY_BE_CACHES, CachedCalls, cache_of
-from .guards import CaptureError
+from .guards import CaptureError, line_of, program_line
 from .numbers import SYMBOLS
 from .structure import LIBRARIES
 from .undo import Contents, is_holder, same
@@ -32,6 +32,11 @@ class _Name(NamedTuple):
     space: Any  # a dict of globals, or a cell
     key: str
     text: str
+    code: types.CodeType  # of a function that has it
+
+    @property
+    def line(self) -> str:
+        return f"{line_of(self.code, self.key)}: "
 
     def value(self) -> Any:
         if isinstance(self.space, dict):
@@ -53,11 +58,12 @@ class Surroundings:
 
     def __init__(self, function: Any, root: torch.nn.Module) -> None:
         self.names: dict[tuple[int, str], tuple[_Name, Any]] = {}
-        self.contents: dict[int, tuple[str, Contents]] = {}
+        self.contents: dict[int, tuple[str, str, Contents]] = {}
         self.seen: set[int] = set()
-        self.changed: list[str] = []  # by the run
+        self.changed: list[str] = []  # by the run, with the lines of those who can
         self.todo: list[Any] = [function]
         self.classes: dict[type, dict[str, Any]] = {}
+        self.line = program_line(function)
         self.iterators: list[tuple[str, Any, Any]] = []
         self.caches: list[CachedCalls] = []
         for module in root.modules():
@@ -81,18 +87,18 @@ class Surroundings:
         self.seen.add(id(function))
         name = function.__qualname__
         for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
-            self._hold(value, f"a default argument of {name}")
+            self._hold(value, f"a default argument of {name}", f"{line_of(code)}: ")
         for key, cell in zip(code.co_freevars, function.__closure__ or ()):
-            self._note(_Name(cell, key, f"{key}, a variable around {name}"))
+            self._note(_Name(cell, key, f"{key}, a variable around {name}", code))
         for key in code.co_names:
             if key in function.__globals__:
-                self._note(_Name(function.__globals__, key, f"the global variable {key}"))
+                self._note(_Name(function.__globals__, key, f"the global variable {key}", code))
 
     def _note_layer(self, function: Any) -> bool:
         """Looks for caches in what a decorator has made of a function."""
         if isinstance(function, types.FunctionType) and id(function) not in self.seen:
             for key, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
-                name = _Name(cell, key, "")
+                name = _Name(cell, key, "", function.__code__)
                 self._note_cache(name.value(), name.assign)
         return False
 
@@ -114,7 +120,7 @@ class Surroundings:
             self._look_at_class(value)
         elif not isinstance(value, types.ModuleType):
             self.names[key] = name, value
-            self._hold(value, name.text)
+            self._hold(value, name.text, name.line)
 
     def _look_at_class(self, cls: type) -> None:
         for base in cls.__mro__:
@@ -133,13 +139,13 @@ class Surroundings:
         if isinstance(value, Iterator) and not isinstance(value, torch.nn.Module):
             self.iterators.append((text, value, _position(value)))
 
-    def _hold(self, value: Any, text: str) -> None:
+    def _hold(self, value: Any, text: str, line: str = "") -> None:
         self._advance(value, f"the position of an iterator, {text}")
         own = type(value).__module__.partition(".")[0] not in LIBRARIES
         if not is_holder(value) or id(value) in self.contents or not (
                 own or type(value) in (list, dict, set, bytearray, collections.deque)):
             return
-        self.contents[id(value)] = text, Contents(value)
+        self.contents[id(value)] = text, line or self.line, Contents(value)
 
     def install(self) -> None:
         pass
@@ -147,30 +153,31 @@ class Surroundings:
     def remove(self) -> None:
         """Undoes what the run changed, and notes what that was."""
         changed = []
-        for text, contents in self.contents.values():
+        for text, line, contents in self.contents.values():
             if contents.changed():
                 if not _is_cache(contents):
-                    changed.append(text)
+                    changed.append(f"{line}the program changes {text}")
                 if not _is_cache(contents) or _of_run(contents.holder):
                     contents.put_back()
         for cls, own in self.classes.items():
             for key, value in own.items():
                 if not same(vars(cls).get(key, ...), value):
-                    changed.append(f"{key}, an attribute of the class {cls.__qualname__}")
+                    changed.append(f"{self.line}the program changes {key}, an attribute of the "
+                                   f"class {cls.__qualname__}")  # fmt: skip
                     setattr(cls, key, value)
-        changed += [text for text, value, at in self.iterators if _position(value) != at]
+        changed += [f"{self.line}the program changes {text}"
+                    for text, value, at in self.iterators if _position(value) != at]
         for name, before in self.names.values():
             now = name.value()
             if not same(now, before) and (type(before) in _PLAIN or _of_run([now])):
-                changed.append(name.text)
+                changed.append(f"{name.line}the program changes {name.text}")
                 name.assign(before)
         self.changed = changed
 
     def check(self) -> None:
         if self.changed:
-            raise CaptureError(
-                f"the program changes {self.changed[0]}, which a graph cannot do; keep it in an "
-                "attribute of the module, or pass it as an argument")
+            raise CaptureError(f"{self.changed[0]}, which a graph cannot do; keep it in an "
+                               "attribute of the module, or pass it as an argument")  # fmt: skip
 
 
 def _position(iterator: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from .guards import CaptureError
+from ..interop import presence
 from .protocol import undisturbed
 
 # What every module has, which no program changes but by torch's own functions.
@@ -77,10 +77,12 @@ class Undo:
     """The state of a module tree before a run: attributes, and tensors that are about to change."""
 
     def __init__(self, root: torch.nn.Module) -> None:
-        self.modules = dict(root.named_modules())
+        # those of TorchScript have no attributes in Python
+        self.modules = {path: m for path, m in root.named_modules() if not presence.is_scripted(m)}
         self.tables = {path: [Contents(vars(m)[name]) for name in _TABLES]
                        for path, m in self.modules.items()}  # fmt: skip
         self.own = {path: dict(vars(m)) for path, m in self.modules.items()}
+        self.training = {path: m.training for path, m in self.modules.items()}
         self.holders: dict[int, tuple[str, str, Contents]] = {}  # {id: path, attribute, contents}
         for path, own in self.own.items():
             for name, value in own.items():
@@ -131,7 +133,8 @@ class Undo:
     def before_module(self, module: torch.nn.Module) -> None:
         """Likewise for a layer: statistics in training mode, an embedding that is renormalised."""
         own = vars(module)
-        if not own["_modules"] and not own["_buffers"] and "max_norm" not in own:
+        plain = not presence.is_scripted(module)
+        if plain and not own["_modules"] and not own["_buffers"] and "max_norm" not in own:
             return  # most layers
         if getattr(module, "max_norm", None):
             for tensor in module.parameters():
@@ -159,15 +162,15 @@ class Undo:
     def left_in_other_mode(self) -> Iterator[str]:
         """Paths of the modules whose flag `training` the run has changed."""
         for path, module in self.modules.items():
-            if module.training != self.own[path]["training"]:
+            if module.training != self.training[path]:
                 yield path
 
     def is_switched(self, module: torch.nn.Module, path: str) -> bool:
         """Whether the run has changed the flag `training` of a layer, or of one in it."""
         if not module._modules:
-            return path in self.own and module.training != self.own[path]["training"]
+            return module.training != self.training.get(path, module.training)
         inside = ((f"{path}.{below}" if below else path, m) for below, m in module.named_modules())
-        return any(p in self.own and m.training != self.own[p]["training"] for p, m in inside)
+        return any(m.training != self.training.get(p, m.training) for p, m in inside)
 
     def lost(self) -> Iterator[str]:
         """Paths of tensors that the run wrote to without anybody having kept what they held."""
@@ -229,13 +232,14 @@ class RandomStates:
         if self.numpy:
             self.numpy.set_state(self.of_numpy)
 
-    def check(self) -> None:
+    def refusal(self) -> str | None:
         drawn = random.getstate() != self.python
         if drawn or (self.numpy and _differs(self.numpy.get_state(legacy=False), self.of_numpy)):
             library = "Python's random" if drawn else "numpy.random"
-            raise CaptureError(f"the program draws numbers from {library}, which a graph would "
-                               "take for constants; use torch.rand or torch.randint, or wrap "
-                               "the function that draws them with cfx.wrap")  # fmt: skip
+            return (f"the program draws numbers from {library}, which a graph would take for "
+                    "constants; use torch.rand or torch.randint, or wrap the function that draws "
+                    "them with cfx.wrap")  # fmt: skip
+        return None
 
 
 def _differs(a: Any, b: Any) -> bool:

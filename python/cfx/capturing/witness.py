@@ -16,7 +16,18 @@ from .. import _core
 from .numbers import Number, product, symbol
 
 
-class Witness(torch.Tensor):
+class _Kind(type(torch.Tensor)):  # type: ignore[misc]
+    """The class of Witness: programs that compare the type of a tensor, or look it up, take the way
+    that they take without capture. `type(x) is torch.Tensor` nobody can answer but Python."""
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is torch.Tensor
+
+    def __hash__(cls) -> int:
+        return hash(torch.Tensor)
+
+
+class Witness(torch.Tensor, metaclass=_Kind):
     """A tensor of a captured run."""
 
     _recorder: Any
@@ -25,6 +36,10 @@ class Witness(torch.Tensor):
 
     def __init__(self, *args: Any) -> None:
         raise TypeError("recorder.witness(node, tensor) makes a witness")
+
+    @property
+    def __class__(self) -> Any:
+        return torch.Tensor
 
     def size_of(self, dim: int) -> Any:
         """The size of a dimension. One that was asked for before gives the same node."""

@@ -102,6 +102,11 @@ def appear() -> None:
     _core._register(flag_hooks=tuple(hooks))
 
 
+def is_scripted(o: Any) -> bool:
+    """Whether something is a module, or a method of one, of TorchScript: there is no Python in it."""
+    return isinstance(o, (torch.jit.ScriptModule, torch._C.ScriptMethod))
+
+
 class GeneralCode:
     """While this is installed, torch.jit.is_tracing() is true in this thread. Models ask that
     before they take a way that holds for the present sizes or data alone. One at a time."""
