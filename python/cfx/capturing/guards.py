@@ -141,6 +141,12 @@ def _evaluate(expr: Any, inputs: list[Any]) -> Any:
     return expr[0](*(_evaluate(part, inputs) for part in expr[1:]))
 
 
+def _last_input(expr: Any) -> int:
+    if type(expr) is not tuple:
+        return -1
+    return expr[1] if expr[0] in ("size", "input") else max(map(_last_input, expr[1:]))
+
+
 class EntryGuard(NamedTuple):
     """A guard that the inputs decide: a comparison of two expressions has this truth."""
 
@@ -157,7 +163,11 @@ class EntryGuard(NamedTuple):
             return False
         return bool(found) == self.truth
 
-    def refusal(self, inputs: list[Any]) -> str:
+    def last_input(self) -> int:
+        """The highest number of an input that it asks for; -1 if there is none."""
+        return max(_last_input(self.left), _last_input(self.right))
+
+    def refusal(self) -> str:
         guard = self.guard
         where = f" at {guard.line}" if guard.line else ""
         return f"{guard.expression} was {guard.value!r}{where} when the model was captured"

@@ -9,7 +9,7 @@ import torch
 
 from .. import _core
 from ..graph_module import GraphModule
-from .boundary import Boundary, BoundaryCodeGen, Call
+from .boundary import Boundary, BoundaryCodeGen, Call, Mismatch, OtherState
 from .guards import CaptureError, Guards
 from .program import Program, Weakly, flags
 from .reduce import drop_numbers, reduce_guards
@@ -17,14 +17,6 @@ from .run import Captured
 from .state import assign, read_attribute
 
 MOST_GRAPHS = 16  # of one module, for other kinds of inputs
-
-
-class _Mismatch(CaptureError):
-    """A graph does not hold for a call; nothing has run yet."""
-
-
-class _OtherState(_Mismatch):
-    """It does not hold for what the program has made of the module since it was captured."""
 
 
 class GuardFailure(CaptureError, AssertionError):
@@ -56,18 +48,13 @@ class CapturedModule(GraphModule):
         home = self._home or self
         if self._flags != _flags_of(home, self._flags):
             mode = "training" if self._flags[""] else "evaluation"
-            raise _Mismatch(f"the model was captured in {mode} mode, and cannot be captured in the "
+            raise Mismatch(f"the model was captured in {mode} mode, and cannot be captured in the "
                             "other one here, for it is a copy: capture the model with "
                             "modes=\"both\"")  # fmt: skip
-        boundary = self._boundary
-        why = boundary.around.refusal()
-        why = why or boundary.refusal_of_state(functools.partial(read_attribute, home))
+        why = self._boundary.around.refusal()
         if why is not None:
-            raise _OtherState(f"{why}, and it cannot be captured again here, for it is a copy")
-        why, call = boundary.refusal(values)
-        if why is not None:
-            raise _Mismatch(f"{why}; capture it again with such arguments, or with recapture=True")
-        return call
+            raise OtherState(why)
+        return self._boundary.call(values, functools.partial(read_attribute, home))
 
     def _leave(self, results: Iterable[Any], call: Call) -> Any:
         return self._boundary.leave(results, call, functools.partial(assign, self._home or self))
@@ -93,7 +80,7 @@ class CapturedModule(GraphModule):
             try:
                 with graph._undone_on_failure():
                     return graph._call(*args, **kwargs)
-            except (_Mismatch, GuardFailure) as error:
+            except (Mismatch, GuardFailure) as error:
                 last: Exception = error
             except RuntimeError as error:  # the program may handle it
                 if not self._recaptures:
@@ -137,7 +124,9 @@ class CapturedModule(GraphModule):
         program = self._program.program
         mode = (self._home or self).training
         has_mode = any(g._flags[""] == mode for g in (self, *self._others))
-        needed = not has_mode or isinstance(why, _OtherState) or self._recaptures
+        needed = not has_mode or isinstance(why, OtherState) or self._recaptures
+        if program is None and isinstance(why, OtherState):
+            raise CaptureError(f"{why}, and it cannot be captured again here, for it is a copy")
         if program is None or not needed:
             raise why
         with flags(program.root, self._home or self), self._lent_state(program.root):

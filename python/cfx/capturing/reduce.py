@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..lowering import LowerError, lower
 from ..shapes import TensorShape
-from .boundary import NumberLeaf, TensorLeaf
+from .boundary import NumberLeaf
 from .guards import EntryGuard, is_number_node, written
 
 if TYPE_CHECKING:
@@ -26,13 +26,15 @@ _SIGNS = {
 
 
 def _inferred(module: "CapturedModule") -> dict[str, Any] | None:
-    """{node: size} in symbols: "s0_1" is the second size of the first input. None if some operator
-    is not known."""
-    leaves = module._boundary.leaves
-    if any(isinstance(leaf, NumberLeaf) for leaf in leaves):
-        return None
+    """{node: size} in symbols: "s0_1" is the second size of the first input, "i2" the third input.
+    None if some operator is not known."""
     inputs = []
-    for i, leaf in enumerate(leaf for leaf in leaves if isinstance(leaf, TensorLeaf)):
+    for i, leaf in enumerate(module._boundary.inputs):
+        if isinstance(leaf, NumberLeaf):
+            if leaf.type is not int:
+                return None
+            inputs.append(f"i{i}")
+            continue
         sizes = (str(n) if n is not None else f"s{i}_{d}" for d, n in enumerate(leaf.sizes))
         inputs.append(f"{str(leaf.dtype).removeprefix('torch.')}[{', '.join(sizes)}]")
     try:
@@ -47,6 +49,8 @@ def _tuples(tree: ast.AST) -> Any:
         return tree.value
     if isinstance(tree, ast.Name):
         i, _, d = tree.id.removeprefix("s").partition("_")
+        if tree.id[0] == "i" and tree.id[1:].isdecimal():
+            return "input", int(tree.id[1:])
         return ("size", int(i), int(d)) if i.isdecimal() and d.isdecimal() else None
     function: Any = None
     parts: list[Any] = []
@@ -76,6 +80,8 @@ def _text(expr: Any, names: list[str]) -> str:
         return str(expr)
     if expr[0] == "size":
         return f"{names[expr[1]]}.shape[{expr[2]}]"
+    if expr[0] == "input":
+        return names[expr[1]]
     text = written(expr[0], [_text(part, names) for part in expr[1:]])
     return text if text.endswith(")") else f"({text})"
 
@@ -101,7 +107,7 @@ def reduce_guards(module: "CapturedModule", pending: "list[Pending]",
     if not sizes:
         return
     boundary = module._boundary
-    names = [leaf.path for leaf in boundary.leaves if isinstance(leaf, TensorLeaf)]
+    names = [leaf.path for leaf in boundary.inputs]
     known = {entry[1:] for entry in boundary.guards}
     gone: set[Any] = set()
     kept = []

@@ -17,7 +17,7 @@ from .guards import CaptureError, Guard
 from .net import Net
 from .numbers import SYMBOLS, NotHashable, Number, number_of, symbol
 from .recorder import Recorder
-from .state import Slots, own_attribute
+from .state import Slots, new_input, own_attribute
 from .structure import Flattened, Rebuilt, Tree
 from .surroundings import Surroundings
 from .undo import Undo, copy_inputs, modes_kept, random_states
@@ -222,7 +222,7 @@ class Run:
     def _leaf(self, leaf: Any, path: str, name: str, setting: bool, copied: Any) -> Any:
         rules, recorder = self.boundary.leaves, self.recorder
         if isinstance(leaf, torch.Tensor):
-            node = self._placeholder(path)
+            node = new_input(self.tracer, path)
             self.examples.append(torch.empty(leaf.shape, device="meta"))
             sizes = tuple(leaf.shape[d] if self.options.of_size(path, d) is False else None
                           for d in range(leaf.ndim))  # fmt: skip
@@ -235,7 +235,7 @@ class Run:
             return witness
         live = type(leaf) in (int, float) and self.options.of_number(path) is not False
         if live and name in self.given and not setting:
-            node = self._placeholder(path, type(leaf))
+            node = new_input(self.tracer, path, type(leaf))
             self.examples.append(leaf)
             rules.append(NumberLeaf(path, type(leaf)))
             if self.options.of_number(path) is True:
@@ -243,10 +243,6 @@ class Run:
             return symbol(Number(recorder, node, leaf))
         rules.append(FixedLeaf(path, leaf))
         return leaf
-
-    def _placeholder(self, path: str, kind: type | None = None) -> Any:
-        name = "".join(c if c.isalnum() else "_" for c in path).strip("_")
-        return self.tracer.create_node("placeholder", name, (), {}, type_expr=kind)
 
     def _as_given(self, values: Any) -> tuple[list[Any], dict[str, Any]]:
         """The arguments by place and by keyword, as the caller gave them: decorators look."""
@@ -339,8 +335,15 @@ class Run:
         for key, slot in self.slots.slots.items():
             value = self.slots.value(key)
             self.boundary.slots.append(slot)
-            self.boundary.read.append(key in self.slots.read)
             self.boundary.assigned.append(taken.tree(value, (slot.path,)))
+
+    def _drop_unread(self) -> None:
+        boundary = self.boundary
+        boundary.num_arguments = len(self.examples)
+        for leaf in self.slots.drop_unread():
+            is_tensor = isinstance(leaf, torch.Tensor)
+            self.examples.append(torch.empty(leaf.shape, device="meta") if is_tensor else leaf)
+        boundary.read = [key in self.slots.read for key in self.slots.slots]
 
     def _kept(self, leaf: Any, assigned: list[tuple[torch.Tensor, Witness]]) -> Any:
         """The node of a result: a copy if it is the memory of a buffer that will be written."""
@@ -377,6 +380,7 @@ class Run:
                                "seen, and that it cannot undo")  # fmt: skip
         if self.decider.evaluated:
             _core._script_tidy(graph)
+        self._drop_unread()
         inputs = {node: i for i, node in enumerate(graph.find_nodes(op="placeholder"))}
         self.boundary.guards = self.recorder.settle_guards(inputs)
         graph.set_codegen(BoundaryCodeGen(self.boundary))

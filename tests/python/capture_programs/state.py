@@ -100,7 +100,7 @@ class LazyBuffer(nn.Module):
         return x / self.scale
 
 
-@module(randn(2, 8), randn(2, 16), randn(2, 8), tags="position cache grows", captured="guard size")
+@module(randn(2, 8), randn(2, 16), randn(2, 8), tags="position cache grows")
 class GrowingTable(nn.Module):
     def __init__(self):
         super().__init__()
