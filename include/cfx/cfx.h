@@ -26,6 +26,7 @@
 #include <cfx/state.h>
 #include <cfx/weights.h>
 #include <cfx/runtime.h>
+#include <cfx/session.h>
 #include <cfx/library.h>
 
 #include <cfx/scope.h>

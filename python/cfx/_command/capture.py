@@ -125,7 +125,7 @@ def all_tensors(module: GraphModule) -> dict[str, Any]:
     found = {**dict(module.named_parameters(remove_duplicate=False)),
              **dict(module.named_buffers(remove_duplicate=False))}
     return {**{name: t.detach() for name, t in found.items()},
-            **lowering._state(module.graph, module)}
+            **lowering.read_tensors(module.graph, module)}
 
 
 def lower(module: GraphModule) -> Lowered:

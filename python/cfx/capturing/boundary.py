@@ -25,6 +25,18 @@ class OtherState(Mismatch):
     """It does not hold for what the program has made of the module since it was captured."""
 
 
+class Kept:
+    """A value that a session in C has: a leaf of an attribute of a lowered program."""
+
+    __slots__ = ("session", "name")
+
+    def __init__(self, session: Any, name: str) -> None:
+        self.session, self.name = session, name
+
+    def plain(self) -> Any:
+        return self.session.get(self.name)
+
+
 class TensorLeaf(NamedTuple):
     """A tensor among the arguments: a placeholder."""
 
@@ -120,6 +132,7 @@ class Boundary:
         self.slots: list[Any] = []  # attributes that the program changes (state.py)
         self.read: list[bool] = []  # for each: whether it is read before it is assigned
         self.assigned: list[Tree] = []  # and what is assigned
+        self.names: list[list[str]] = []  # and what its leaves are called
         self.result: Tree = Tree(None)
         self.num_arguments = 0  # how many inputs are arguments; attributes follow
         self.out: list[tuple[bool, Any]] = []  # for each leaf: is it of the graph, or this value
@@ -150,7 +163,8 @@ class Boundary:
         for slot, is_read in zip(self.slots, self.read):
             if is_read:
                 call.inputs.extend(slot.taken(read(slot.path)))
-        self.check(call.inputs)
+        if self.guards:
+            self._check(call.inputs)
         return call
 
     def _inputs(self, leaves: list[Any]) -> list[Any]:
@@ -169,10 +183,11 @@ class Boundary:
                 inputs.append(value)
         return inputs
 
-    def check(self, inputs: Any) -> None:
+    def _check(self, inputs: list[Any]) -> None:
         """Checks the guards that the inputs decide."""
+        values = [value.plain() if type(value) is Kept else value for value in inputs]
         for guard in self.guards:
-            if guard.holds(inputs):
+            if guard.holds(values):
                 continue
             if guard.last_input() >= self.num_arguments:
                 raise OtherState(guard.refusal())

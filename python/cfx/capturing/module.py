@@ -9,8 +9,10 @@ import torch
 
 from .. import _core
 from ..graph_module import GraphModule
+from ..lowering import Lowered, lower_graph, read_tensors
 from .boundary import Boundary, BoundaryCodeGen, Call, Mismatch, OtherState
 from .guards import CaptureError, Guards
+from .lowered import lower_captured
 from .program import Program, Weakly, flags
 from .reduce import drop_numbers, reduce_guards
 from .run import Captured
@@ -150,6 +152,19 @@ class CapturedModule(GraphModule):
         finally:
             for path, value in before.items():
                 assign(root, path, value)
+
+    def _lowered(self, runtime: Any) -> Lowered:
+        """For cfx.lower: the graphs for the mode that this module is in."""
+        home = self._home or self
+        if self._is_whole:
+            clone = lower_graph(self)
+            return Lowered(clone, read_tensors(clone, self), self.graph._codegen, runtime)
+        graphs = [g for g in (self, *self._others) if g._flags == _flags_of(home, g._flags)]
+        if not graphs:
+            mode = "training" if home.training else "evaluation"
+            raise CaptureError(f"the model has not been captured in {mode} mode yet; call the "
+                               "captured module in that mode, then lower it")  # fmt: skip
+        return lower_captured(graphs, functools.partial(read_attribute, home), runtime)
 
     def _add(self, program: Program, captured: Captured) -> "CapturedModule":
         """Another graph, which shares modules and weights with this one."""

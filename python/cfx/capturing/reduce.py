@@ -10,7 +10,7 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from ..lowering import LowerError, lower
+from ..lowering import LowerError, lower_graph, read_tensors
 from ..shapes import TensorShape
 from .boundary import NumberLeaf
 from .guards import EntryGuard, is_number_node, written
@@ -38,7 +38,9 @@ def _inferred(module: "CapturedModule") -> dict[str, Any] | None:
         sizes = (str(n) if n is not None else f"s{i}_{d}" for d, n in enumerate(leaf.sizes))
         inputs.append(f"{str(leaf.dtype).removeprefix('torch.')}[{', '.join(sizes)}]")
     try:
-        return _core._infer(lower(module)._program, inputs, TensorShape)[0]
+        graph = lower_graph(module)
+        return _core._infer(_core._Program(graph, read_tensors(graph, module), None), inputs,
+                            TensorShape)[0]  # fmt: skip
     except (LowerError, RuntimeError, TypeError, ValueError, AssertionError):
         return None
 

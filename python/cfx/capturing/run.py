@@ -334,8 +334,10 @@ class Run:
         """What the program leaves in the attributes that it changes."""
         for key, slot in self.slots.slots.items():
             value = self.slots.value(key)
+            count = len(taken.paths)
             self.boundary.slots.append(slot)
             self.boundary.assigned.append(taken.tree(value, (slot.path,)))
+            self.boundary.names.append([str(path) for path in taken.paths[count:]])
 
     def _drop_unread(self) -> None:
         boundary = self.boundary

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from .. import _core
-from .boundary import FixedLeaf, NumberLeaf, OtherState, TensorLeaf
+from .boundary import FixedLeaf, Kept, NumberLeaf, OtherState, TensorLeaf
 from .numbers import Number, symbol
 from .structure import Flattened, Path, Rebuilt, Tree
 from .witness import Witness
@@ -50,7 +50,7 @@ class Slot(NamedTuple):
         if taken.tree(value, (self.path,)) != self.tree:
             raise OtherState(f"{self.path} has another structure than when the model was captured")
         for rule, leaf in zip(self.rules, taken.leaves):
-            why = rule.refusal(leaf)
+            why = rule.refusal(leaf.plain() if type(leaf) is Kept else leaf)
             if why is not None:
                 raise OtherState(why)
         return [leaf for rule, leaf in zip(self.rules, taken.leaves)

@@ -274,3 +274,10 @@ class Rebuilt:
         found = self.objects[tree.number]
         kind.refill(found, tree.key, [self.value(part) for part in tree.parts])
         return found
+
+
+def map_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A copy of a value with other leaves."""
+    taken = Flattened()
+    tree = taken.tree(value, ("",))
+    return Rebuilt([change(leaf) for leaf in taken.leaves], []).value(tree)
