@@ -78,11 +78,13 @@ class Lowered:
     their own tensors."""
 
     def __init__(self, graph: Graph, state: dict[str, Any], source: Graph | CodeGen,
-                 runtime: Runtime | None = None, shared: _State | None = None) -> None:
+                 runtime: Runtime | None = None, shared: _State | None = None,
+                 own: dict[str, Any] | None = None) -> None:
         self.graph = graph  #: in rows of the operator table
         self.runtime = runtime  #: what it computes with; None: the one that is current
         self.state = _State(state) if shared is None else shared
-        self._made = _core._Program(graph, state, runtime)
+        self._own = own or {}  # tensors besides those of a state that it shares
+        self._made = _core._Program(graph, {**state, **self._own}, runtime)
         self._version = self.state.version  # that the program was made from
         self._run: Callable[..., Any] = self._made.run
         # how the module takes arguments and gives results
@@ -118,7 +120,8 @@ class Lowered:
     def _program(self) -> _core._Program:
         if self.state.version != self._version:
             self._version = self.state.version
-            self._made = _core._Program(self.graph, self.state.given, self.runtime)
+            self._made = _core._Program(
+                self.graph, {**self.state.given, **self._own}, self.runtime)
             self._run = self._made.run
         return self._made
 

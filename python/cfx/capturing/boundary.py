@@ -3,9 +3,10 @@
 Arguments are checked and taken apart on entry, results are put together again, and the caller's
 objects change as the program changed them.
 """
+import contextlib
 import inspect
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -23,6 +24,21 @@ class Mismatch(CaptureError):
 
 class OtherState(Mismatch):
     """It does not hold for what the program has made of the module since it was captured."""
+
+
+class GuardFailure(CaptureError, AssertionError):
+    """Something does not hold that was assumed, as the graph found out while it ran."""
+
+
+@contextlib.contextmanager
+def guard_failures() -> Iterator[None]:
+    """A context in which a graph runs: a check of its own that fails is a GuardFailure."""
+    try:
+        yield
+    except AssertionError as error:
+        if "when this graph was captured" not in str(error):
+            raise
+        raise GuardFailure(*error.args) from None
 
 
 class Kept:

@@ -1,20 +1,21 @@
-"""Captured models in C that change attributes of their own, or have several graphs.
+"""Captured models in C.
 
-The attributes that a program changes are inputs and results of its graph (state.py). What a run
+They check what was assumed, as the captured module does, and have the graphs that it has. The attributes that a program changes are inputs and results of its graph (state.py). What a run
 leaves there stays in C, in a session (include/cfx/session.h), and a structure in Python says which
 part is which value: {"keys": [Kept, Kept], "length": Kept}. The graphs of one module share both.
 """
+import contextlib
 import copy
 import threading
 from collections.abc import Callable, Iterator, MutableMapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from .. import _core
 from ..graph import Graph
 from ..lowering import Lowered, lower_graph, read_tensors
-from .boundary import Boundary, Kept, Mismatch, NumberLeaf, OtherState
+from .boundary import Boundary, Kept, Mismatch, NumberLeaf, OtherState, guard_failures
 from .guards import CaptureError
 from .structure import Rebuilt, Tree, map_leaves
 
@@ -50,11 +51,21 @@ def _num_leaves(tree: Tree) -> int:
     return sum(map(_num_leaves, tree.parts))
 
 
+class Part(NamedTuple):
+    """One graph of a module, lowered."""
+
+    graph: Graph
+    codegen: Any  # of the graph that it was
+    own: dict[str, Any]  # tensors that only this graph reads, by path
+    writes: bool  # whether it writes to tensors of the module
+
+
 class _Member:
     """One graph of a module: how its calls begin and end."""
 
-    def __init__(self, lowered: Lowered, boundary: Boundary, writes: bool) -> None:
-        self.lowered, self.boundary, self.writes = lowered, boundary, writes
+    def __init__(self, lowered: Lowered, part: Part) -> None:
+        self.lowered, self.part = lowered, part
+        boundary = self.boundary = part.codegen.boundary
         self.kept: dict[int, str] = {}  # {leaf: name} of the leaves that a session keeps
         self.keeps: tuple[tuple[str, int], ...] = ()  # ((name, result), ...)
         first = sum(map(_num_leaves, boundary.after))
@@ -80,12 +91,12 @@ class _Member:
         boundary = self.boundary
         call = boundary.call(values, structures.__getitem__)
         given = [value for value in call.inputs if type(value) is not Kept]
-        computed = iter(self.lowered._program.run_kept(
-            session, self._takes(call.inputs), self.keeps, *given))
-        leaves = [Kept(session, self.kept[i]) if i in self.kept else
-                  next(computed) if is_computed else value
-                  for i, (is_computed, value) in enumerate(boundary.out)]  # fmt: skip
-        return boundary.leave(leaves, call, structures.__setitem__)
+        with guard_failures():
+            others = iter(self.lowered._program.run_kept(
+                session, self._takes(call.inputs), self.keeps, *given))
+        results = [Kept(session, self.kept[i]) if i in self.kept else next(others)
+                   for i, (computed, _) in enumerate(boundary.out) if computed]  # fmt: skip
+        return boundary.leave(results, call, structures.__setitem__)
 
 
 class Attributes(MutableMapping[str, Any]):
@@ -116,55 +127,59 @@ class Attributes(MutableMapping[str, Any]):
 
 
 class LoweredCapture(Lowered):
-    """A captured model in C that changes attributes of its own, or has several graphs. Its
-    `attributes` begin with the values that the captured module has, and move on with each call, as
-    the module's do; you can read and assign them. Threads take turns."""
+    """A captured model in C, with the graphs that the captured module has for its mode.
 
-    def __init__(self, members: list[tuple[Graph, Any, bool]], state: dict[str, Any],
-                 attributes: dict[str, Any], runtime: Any = None) -> None:  # fmt: skip
-        graph, codegen, _ = members[0]
-        super().__init__(graph, state, codegen, runtime)
-        others = [Lowered(graph, state, codegen, runtime, self.state)
-                  for graph, codegen, _ in members[1:]]  # fmt: skip
-        self._members = [_Member(lowered, codegen.boundary, writes) for lowered,
-                         (_, codegen, writes) in zip((self, *others), members)]  # fmt: skip
+    If the model changes attributes of its own, `attributes` has them: they begin with the values of
+    the captured module and move on with each call, as the module's do. You can read and assign
+    them. Threads take turns then."""
+
+    def __init__(self, parts: list[Part], state: dict[str, Any], attributes: dict[str, Any],
+                 runtime: Any = None) -> None:  # fmt: skip
+        first, *others = parts
+        super().__init__(first.graph, {**state, **first.own}, first.codegen, runtime)
+        programs = [Lowered(part.graph, state, part.codegen, runtime, self.state, part.own)
+                    for part in others]  # fmt: skip
+        self._members = [_Member(*both) for both in zip((self, *programs), parts)]
         self._session = _core._Session()
-        self._lock = threading.Lock()
+        self._turns: Any = threading.Lock() if attributes else contextlib.nullcontext()
         self.attributes = Attributes(attributes)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         values = self._members[0].boundary.bind(args, kwargs)
         structures = self.attributes._structures
-        with self._lock:
+        failed: Exception | None = None
+        with self._turns:
             for member in self._members:
                 try:
                     return member(values, self._session, structures)
                 except Mismatch as error:
-                    last: Exception = error
-                except AssertionError as error:  # a guard that the graph itself checks
-                    if member.writes or "when this graph was captured" not in str(error):
+                    mismatch = error
+                except RuntimeError as error:  # a GuardFailure among them
+                    if member.part.writes:
                         raise
-                    last = error
-        if isinstance(last, OtherState):
-            raise CaptureError(f"{last}, and the program in C has no graph for that; let the "
+                    failed = failed or error
+        if failed is not None:
+            raise failed
+        if isinstance(mismatch, OtherState):
+            raise CaptureError(f"{mismatch}, and the program in C has no graph for that; let the "
                                "captured module run so far, which captures one, and lower it again")
-        raise last
+        raise mismatch
 
     __call__ = run
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = super().__reduce__()[1][1]
-        members = [(member.lowered.graph, member.lowered._codegen, member.writes)
-                   for member in self._members]  # fmt: skip
-        return LoweredCapture, (members, state, dict(self.attributes))
+        parts = [member.part for member in self._members]
+        return LoweredCapture, (parts, state, dict(self.attributes))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "LoweredCapture":
         make, parts = self.__reduce__()
         return make(*copy.deepcopy(parts, memo), self.runtime)
 
     def __repr__(self) -> str:
-        graphs = f"{len(self._members)} graphs, " if len(self._members) > 1 else ""
-        return f"{super().__repr__()[:-1]}, {graphs}{len(self.attributes)} attributes)"
+        counts = (len(self._members), "graphs"), (len(self.attributes), "attributes")
+        more = "".join(f", {n} {what}" for (n, what), few in zip(counts, (1, 0)) if n > few)
+        return f"{super().__repr__()[:-1]}{more})"
 
 
 def lower_captured(modules: list[Any], read: Callable[[str], Any], runtime: Any) -> Lowered:
@@ -174,12 +189,13 @@ def lower_captured(modules: list[Any], read: Callable[[str], Any], runtime: Any)
         why = why_not_lowered(module._boundary)
         if why is not None:
             raise CaptureError(why)
-    lowered = [lower_graph(module) for module in modules]
+    graphs = [lower_graph(module) for module in modules]
+    tensors = [read_tensors(graph, module) for graph, module in zip(graphs, modules)]
     state: dict[str, Any] = {}
-    for graph, module in zip(lowered, modules):
-        state.update(read_tensors(graph, module))
-    if len(modules) == 1 and not paths:
-        return Lowered(lowered[0], state, modules[0].graph._codegen, runtime)
+    parts = []
+    for graph, found, module in zip(graphs, tensors, modules):
+        own = {path: found.pop(path) for path in module._constants if path in found}
+        state.update(found)
+        parts.append(Part(graph, module.graph._codegen, own, module._writes))
     attributes = {path: map_leaves(read(path), _detached) for path in paths}
-    members = [(graph, module.graph._codegen, module._writes) for graph, module in zip(lowered, modules)]
-    return LoweredCapture(members, state, attributes, runtime)
+    return LoweredCapture(parts, state, attributes, runtime)

@@ -10,7 +10,8 @@ import torch
 from .. import _core
 from ..graph_module import GraphModule
 from ..lowering import Lowered, lower_graph, read_tensors
-from .boundary import Boundary, BoundaryCodeGen, Call, Mismatch, OtherState
+from .boundary import Boundary, BoundaryCodeGen, Call, GuardFailure, Mismatch, OtherState
+from .boundary import guard_failures
 from .guards import CaptureError, Guards
 from .lowered import lower_captured
 from .program import Program, Weakly, flags
@@ -19,10 +20,6 @@ from .run import Captured
 from .state import assign, read_attribute
 
 MOST_GRAPHS = 16  # of one module, for other kinds of inputs
-
-
-class GuardFailure(CaptureError, AssertionError):
-    """Something does not hold that was assumed, as the graph found out while it ran."""
 
 
 class CapturedModule(GraphModule):
@@ -91,12 +88,8 @@ class CapturedModule(GraphModule):
         return self._captured_again(args, kwargs, last)._call(*args, **kwargs)
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
-        try:
+        with guard_failures():
             return super().__call__(*args, **kwargs)
-        except AssertionError as error:
-            if "when this graph was captured" not in str(error):
-                raise
-            raise GuardFailure(*error.args) from None
 
     @property
     def _other_mode(self) -> bool:
@@ -132,7 +125,7 @@ class CapturedModule(GraphModule):
         if program is None or not needed:
             raise why
         with flags(program.root, self._home or self), self._lent_state(program.root):
-            graph = self._add(program, program.capture(args, kwargs))
+            graph = self._add(program, program.capture(args, kwargs, sorted(self._changes)))
         if len(self._others) > MOST_GRAPHS:
             warnings.warn(f"{program.name} has been captured for {len(self._others) + 1} kinds of "
                           "inputs; the oldest graph is dropped", stacklevel=4)  # fmt: skip
@@ -143,7 +136,7 @@ class CapturedModule(GraphModule):
     def _lent_state(self, root: torch.nn.Module) -> Iterator[None]:
         """A context in which the model has the state of this module."""
         home = self._home or self
-        paths = {slot.path for g in (self, *self._others) for slot in g._slots}
+        paths = self._changes
         before = {path: read_attribute(root, path) for path in paths} if home is not root else {}
         try:
             for path in before:
@@ -172,7 +165,7 @@ class CapturedModule(GraphModule):
         if self._home is None:
             have = set(self._graph._paths(False))
             have = have.union(*(o._graph._paths(False) for o in self._others))
-            have |= {slot.path for g in (self, *self._others) for slot in g._slots}
+            have |= self._changes
             self._take(captured, have)
         self._others.insert(0, other)
         return other
@@ -185,6 +178,11 @@ class CapturedModule(GraphModule):
         for slot in captured.boundary.slots:
             if slot.path not in have:
                 assign(self, slot.path, slot.initial())
+
+    @property
+    def _changes(self) -> set[str]:
+        """Paths of the attributes that graphs of this module change."""
+        return {slot.path for g in (self, *self._others) for slot in g._slots}
 
     @property
     def _slots(self) -> list[Any]:
@@ -226,6 +224,7 @@ def module_of(program: Program, captured: Captured, recapture: bool,
     module.__dict__.update(
         _is_whole=is_script, _guards=captured.guards, _writes=captured.writes,
         _program=Weakly(program), _recaptures=recapture, _others=[],
+        _constants=tuple(captured.foreign),
         _flags={"": None} if is_script else _inner_flags(module, root), _home=home,
     )  # fmt: skip
     if captured.pending:

@@ -1,7 +1,7 @@
 """A program that is captured: a module or a function, and how it is run for that."""
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -19,6 +19,12 @@ class _Function(torch.nn.Module):
     """The root of a function: it has no weights of its own."""
 
     def forward(self) -> None: ...
+
+
+def _split(path: str) -> tuple[str, str]:
+    """The path of a module, and the name of an attribute of it."""
+    outer, _, name = path.rpartition(".")
+    return outer, name
 
 
 class Program:
@@ -47,20 +53,21 @@ class Program:
             return self.program.forward
         return self.program
 
-    def capture(self, args: tuple, kwargs: dict[str, Any]) -> Captured:
-        """Runs the program on examples until a run finds nothing new."""
+    def capture(self, args: tuple, kwargs: dict[str, Any],
+                slots: Iterable[str] = ()) -> Captured:  # fmt: skip
+        """Runs the program on examples until a run finds nothing new. `slots` are paths of
+        attributes that it is known to change."""
         if getattr(_running, "name", None):
             raise CaptureError(f"cfx.capture was called by a program that is being captured "
                                f"({_running.name}); capture the parts one after the other")
         with _turns:
             _running.name = self.name
             try:
-                return self._runs(args, kwargs)
+                return self._runs(args, kwargs, Knowledge([_split(path) for path in slots]))
             finally:
                 _running.name = None
 
-    def _runs(self, args: tuple, kwargs: dict[str, Any]) -> Captured:
-        known = Knowledge()
+    def _runs(self, args: tuple, kwargs: dict[str, Any], known: Knowledge) -> Captured:
         for count in range(1, _MOST_RUNS + 1):
             run = Run(self.root, self.function, args, kwargs, known, self.options)
             try:

@@ -104,9 +104,9 @@ class Options:
 class Knowledge:
     """What runs have found that the next run has to know."""
 
-    def __init__(self) -> None:
+    def __init__(self, slots: list[tuple[str, str]]) -> None:
         self.askers = Askers()
-        self.slots: list[tuple[str, str]] = []  # attributes that the program changes
+        self.slots = slots  # attributes that the program changes: path of the module, name
         self.hashes = False  # whether it cannot do without hashes of numbers
         self.general = True  # whether it is told that it is being traced
 
@@ -274,6 +274,8 @@ class Run:
                 stack.enter_context(self.boundary.around.watched())
                 for net in nets:
                     stack.enter_context(net)
+                if self.boundary.around.device.type != "cpu":  # the net is above the caller's
+                    stack.enter_context(self.boundary.around.device)
                 # a module by its call: hooks and a __call__ of its own are part of it
                 result = (self.root if self.function == self.root.forward else self.function)(
                     *args, **kwargs)
