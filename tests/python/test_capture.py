@@ -1002,3 +1002,69 @@ def test_generators():
     equal(gm(torch.zeros(2)), want)
     with pytest.raises(CaptureError, match="test_capture.py.*uses a torch.Generator"):
         capture(of(lambda self, x: x + torch.rand(2, generator=torch.Generator())), torch.ones(2))
+
+
+# ---- numbers and sizes in C --------------------------------------------------------------------
+
+
+class ReshapesInPlace(nn.Module):
+    def forward(self, x):
+        y = x * 1
+        rows = y.shape[0]
+        y.unsqueeze_(0)
+        y.transpose_(0, 2)
+        return y * y.shape[0] + rows * y.shape[1] - y.shape[2]
+
+
+def test_sizes_after_a_tensor_was_reshaped_in_place():
+    check(ReshapesInPlace(), (torch.randn(3, 4),), (torch.randn(5, 2),), (torch.randn(1, 1),))
+
+
+def test_every_operator_of_numbers():
+    def arithmetic(x):
+        n, m = x.shape
+        numbers = (
+            n + m, n - m, n * m, n // 2, n % 3, n / m, n ** 2, n << 1, n >> 1, n & m, n | m, n ^ m,
+            -n, +n, ~n, abs(-n), divmod(n, 2), divmod(7, m), 10 - n, 10 // m, 10 % n, 2 ** m,
+            1.5 * n, n * 0.5, round(n / 3, 1), math.floor(n / 2), math.ceil(n / 2),
+            math.trunc(n / 2), min(n, m), max(n, m), n + 0, n * 1, 1 * n, n - n, 3 + n,
+        )  # fmt: skip
+        return x * n, numbers
+
+    check(arithmetic, (torch.randn(4, 3),), (torch.randn(7, 5),), (torch.randn(9, 2),))
+
+
+def test_numbers_do_not_mix_with_what_is_no_number():
+    def wrong(x):
+        return x.shape[0] + "a"
+
+    with pytest.raises(TypeError, match="unsupported operand"):
+        capture(wrong, torch.ones(2))
+    check(lambda x: (x, [0] * x.shape[0], (1, 2) * x.shape[1]), (torch.randn(2, 3),))
+    check(lambda x: (x, x.shape[0] == "a", x.shape[0] != None), (torch.randn(2, 3),))  # noqa: E711
+
+
+def test_a_version_of_torch_that_was_not_tried_is_named(monkeypatch):
+    monkeypatch.setattr(torch, "__version__", "9.1.0")
+    with pytest.warns(UserWarning, match="not with 9.1.0"):
+        capture(lambda x: x + 1, torch.ones(2))
+
+
+def test_modules_in_modules_take_linear_time():
+    """The flags of modules are found by walking the tree, not by comparing all paths."""
+    counts = []
+    for size in (20, 40):
+        model = nn.Sequential(*(nn.Sequential(nn.Linear(2, 2), nn.ReLU()) for _ in range(size)))
+        calls = 0
+
+        def count(frame, event, arg):
+            nonlocal calls
+            calls += event in ("call", "c_call")
+
+        sys.setprofile(count)
+        try:
+            capture(model, torch.ones(1, 2))
+        finally:
+            sys.setprofile(None)
+        counts.append(calls)
+    assert counts[1] < 2.3 * counts[0]

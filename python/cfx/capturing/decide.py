@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.utils.checkpoint
-from torch.utils import _pytree
 
 from .. import _core
 from .._glue import scripting
@@ -32,6 +31,7 @@ from ..interpreter import Interpreter
 from ..proxy import Proxy
 from .modes import is_grad_enabled
 from .numbers import number_of
+from .protocol import _pytree
 from .witness import Witness
 
 if TYPE_CHECKING:

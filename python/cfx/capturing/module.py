@@ -204,9 +204,15 @@ def _inner_flags(module: CapturedModule, root: torch.nn.Module) -> dict[str, Any
     are live."""
     called = set(module._graph._paths(True))
     found: dict[str, Any] = {"": root.training}
-    for path, _ in module.named_modules():
-        if path and not any(path == c or path.startswith(f"{c}.") for c in called):
-            found[path] = root.get_submodule(path).training
+    todo = [("", module, root)]
+    while todo:
+        outer, own, like = todo.pop()
+        for name, child in own._modules.items():
+            path = f"{outer}.{name}" if outer else name
+            if child is not None and path not in called:
+                original = like._modules[name]
+                found[path] = original.training
+                todo.append((path, child, original))
     return found
 
 

@@ -10,9 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode, is_tensor_method_or_property
 
+from .. import _core
+from .._glue import contexts
 from .numbers import Number, symbol
+from .protocol import OpOverload, TorchFunctionMode, is_tensor_method_or_property
 from .witness import Witness
 
 # What follows from the dtypes, devices and ranks of the inputs, which are checked on entry.
@@ -48,24 +50,27 @@ _REVERSED = {
 } | {"__rdiv__": operator.truediv}
 
 
-def spelling(func: Callable[..., Any], args: tuple,
-             kwargs: dict[str, Any]) -> tuple[str, Any, tuple]:  # fmt: skip
-    """How a call of torch's Python API is recorded: opcode, target, arguments."""
-    name = func.__name__
+# How calls are spelled in a graph: `enum form` of python/src/capture/record.c.
+FUNCTION, METHOD, REVERSED, READ, WRITE, SIGN = range(6)
+
+
+def _spelling(func: Callable[..., Any]) -> tuple[int, Any, str]:
+    """How calls of a function of torch are recorded: form, target, name."""
+    name = getattr(func, "__name__", "")
     owner: Any = getattr(func, "__self__", None)
     if name == "__get__":
-        return "call_function", getattr, (args[0], owner.__name__)
+        return READ, getattr, owner.__name__
     if name == "__set__":
-        return "call_function", setattr, (args[0], owner.__name__, args[1])
+        return WRITE, setattr, owner.__name__
     if not is_tensor_method_or_property(func) and getattr(torch.Tensor, name, None) is not func:
-        return "call_function", func, args
+        return FUNCTION, func, name
     if name in _OPERATORS:
-        return "call_function", _OPERATORS[name], args
-    if name in _SIGNS and len(args) == 2 and not kwargs:
-        return "call_function", _SIGNS[name], args
+        return FUNCTION, _OPERATORS[name], name
+    if name in _SIGNS:
+        return SIGN, _SIGNS[name], name
     if name in _REVERSED:
-        return "call_function", _REVERSED[name], (args[1], args[0])
-    return "call_method", name, args
+        return REVERSED, _REVERSED[name], name
+    return METHOD, name, name
 
 
 # ---- what a tensor is asked about itself -------------------------------------------------------
@@ -181,7 +186,7 @@ def _address(recorder, witness, *rest):
 def _handlers() -> dict[Any, Callable[..., Any]]:
     tensor = torch.Tensor
     table: dict[Any, Callable[..., Any]] = {
-        tensor.shape.__get__: lambda recorder, witness, *rest: witness.sizes(),
+        tensor.shape.__get__: lambda recorder, witness, *rest: recorder.sizes(witness),
         tensor.grad.__get__: _gradient, tensor.size: _size, tensor.__len__: _length,
         tensor.stride: _stride,
         **dict.fromkeys((tensor.numel, tensor.nelement, torch.numel),
@@ -224,17 +229,7 @@ class Net(TorchFunctionMode):
         self.recorder = recorder
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        recorder = self.recorder
-        if recorder.evaluating:  # the evaluator of scripts records
-            return func(*args, **kwargs or {})
-        for kind in types:
-            if not issubclass(kind, torch.Tensor) and hasattr(kind, "__torch_function__"):
-                with Net(recorder):  # an object of the program's own, which goes on to torch
-                    return kind.__torch_function__(func, types, args, kwargs or {})
-        handler = _HANDLERS.get(func) if args and isinstance(args[0], Witness) else None
-        if handler is not None:
-            return handler(recorder, *args, **kwargs or {})
-        return recorder.record(func, args, kwargs or {})
+        return self.recorder.torch_function(func, types, args, kwargs)
 
 
 # ---- what is known of some functions -----------------------------------------------------------
@@ -250,10 +245,14 @@ _OF_AS_MANY = frozenset((
 ))  # fmt: skip
 
 
-def counts_by_size(func: Callable[..., Any]) -> bool:
-    """Whether the number of results of a call depends on sizes."""
-    packet = getattr(func, "overloadpacket", func)
-    return getattr(packet, "__name__", "") in _OF_AS_MANY
+_MAY_WRITE = frozenset((
+    "batch_norm", "instance_norm", "native_batch_norm", "_native_batch_norm_legit", "embedding",
+    "embedding_bag", "_batch_norm_impl_index", "cudnn_batch_norm", "rrelu", "sync_batch_norm",
+))  # fmt: skip
+_RESHAPES = frozenset((
+    "squeeze_", "unsqueeze_", "transpose_", "t_", "swapaxes_", "swapdims_", "resize_",
+    "resize_as_", "as_strided_", "set_", "__set__",
+))  # fmt: skip
 
 
 def takes_tensors(func: Callable[..., Any]) -> bool:
@@ -263,24 +262,34 @@ def takes_tensors(func: Callable[..., Any]) -> bool:
         (name in _OPERATORS and name not in ("__getitem__", "__setitem__")) or name in _REVERSED)
 
 
-def writes(func: Any, kwargs: dict[str, Any]) -> bool:
-    """Whether a call may write to its arguments."""
-    if isinstance(func, torch._ops.OpOverload):
+def _writes(func: Any, name: str) -> bool:
+    """Whether a call writes to its arguments, whatever they are."""
+    if isinstance(func, OpOverload):
         return func._schema.is_mutable
-    name = getattr(func, "__name__", "")
     plain = name.endswith("_") and not name.endswith("__")
-    return plain or name in ("__setitem__", "__set__") or name.startswith("__i") or (
-        kwargs.get("out") is not None or bool(kwargs.get("inplace")))
+    return plain or name in ("__setitem__", "__set__") or name.startswith("__i")
 
 
-_MAY_WRITE = frozenset((
-    "batch_norm", "instance_norm", "native_batch_norm", "_native_batch_norm_legit", "embedding",
-    "embedding_bag", "_batch_norm_impl_index", "cudnn_batch_norm", "rrelu", "sync_batch_norm",
-))  # fmt: skip
+# Functions of C are there for good, and so is what is known of them.
+_LASTING = (type(torch.relu), type(torch.Tensor.relu), type(torch.Tensor.shape.__get__))
+_known: dict[Any, tuple[int, Any, str, int, Any]] = {}
 
 
-def may_write(func: Any) -> bool:
-    """Whether a call may write to an argument although its name does not say so: statistics of a
-    norm, rows of an embedding that are renormalised."""
-    packet = getattr(func, "overloadpacket", func)
-    return getattr(packet, "__name__", "") in _MAY_WRITE
+def describe(func: Any) -> tuple[int, Any, str, int, Any]:
+    """What the recorder has to know of a function of torch: how its calls are spelled (form,
+    target, name), flags (FACT_... of python/src/capture/record.c), and what answers instead if a
+    tensor is asked about itself, or None."""
+    known = _known.get(func)
+    if known is not None:
+        return known
+    name = getattr(getattr(func, "overloadpacket", func), "__name__", "")
+    flags = (_writes(func, name), name in _MAY_WRITE, name in _OF_AS_MANY, name in _RESHAPES,
+             func is contexts.set_mode)  # fmt: skip
+    number = sum(1 << bit for bit, flag in enumerate(flags) if flag)
+    facts = (*_spelling(func), number, _HANDLERS.get(func))
+    if isinstance(func, _LASTING):
+        _known[func] = facts
+    return facts
+
+
+_core._register(capture_describe=describe)

@@ -8,6 +8,7 @@ import torch
 
 from ..scripting import script
 from .guards import CaptureError
+from .protocol import check_version
 from .run import Captured, Knowledge, Options, Run
 
 _MOST_RUNS = 12  # each has found something that the next one has to know
@@ -34,6 +35,7 @@ class Program:
         if not callable(program):
             kind = type(program).__qualname__
             raise TypeError(f"capture needs a module or a function, not {kind}")
+        check_version()
         self.program, self.options = program, options
         owner = program if isinstance(program, torch.nn.Module) else getattr(
             program, "__self__", None)

@@ -6,17 +6,18 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import torch
-from torch.utils import _pytree
 
+from .. import _core
 from .._glue import contexts
 from .decide import Askers
 from .guards import OPPOSITE, CaptureError, EntryGuard, Guard, comparison, expression
 from .guards import input_expression, user_frame, user_line
 from .modes import Modes, current_modes, is_grad_enabled
-from .net import counts_by_size, may_write, spelling, takes_tensors, writes
-from .numbers import SYMBOLS, Number, number_of, symbol
+from .net import Net, takes_tensors
+from .numbers import Number, number_of, symbol
+from .protocol import _pytree, undisturbed
 from .undo import Undo
-from .witness import Witness, is_transformed, undisturbed
+from .witness import Witness
 
 if TYPE_CHECKING:
     from .run import CaptureTracer
@@ -30,24 +31,19 @@ class Pending(NamedTuple):
     question: tuple[Callable[[Any, Any], bool], Any, Any, bool] | None = None
 
 
-class Recorder:
-    """Writes down what a run does."""
+class Recorder(_core.Recorder):
+    """Writes down what a run does. What happens for most calls is in C: `torch_function`, `record`,
+    `call_leaf`, and the two sides of a value, `real` and `node` (python/src/capture)."""
 
     def __init__(self, tracer: "CaptureTracer", undo: Undo, askers: Askers) -> None:
         self.tracer, self.undo, self.askers = tracer, undo, askers
-        self.evaluating = False  # whether a function is evaluated from its source (decide.py)
         self.thread: int | None = threading.get_ident()  # that runs the program; None: it is over
-        self.computing = False  # whether a module or a node is computed, of which nothing is noted
         self.env: dict[Any, Any] = {}  # meanwhile: the values of nodes that it uses
         self.lent: dict[Any, Any] = {}  # and what the program has for them
         self.pending: list[Pending] = []
         self.data_guards = 0
-        self.hashes = False  # whether numbers have hashes
         self.result_of = ""  # the function that was evaluated last, while its result is looked at
-        self.assumed: set[Any] = set()
-        self.fixed: dict[tuple[Any, int], int] = {}  # sizes of inputs that do not change
         self.dynamic: dict[Any, str] = {}  # numbers that may not be specialised: their names
-        self.constants: dict[int, tuple[Any, Any]] = {}  # {id: (tensor, node)}
         self.paths = undo.paths()  # {id: path} of tensors of the model
         self.foreign: dict[str, Any] = {}  # tensors and generators from outside of the model
         self.leaves: set[str] = set()  # paths of modules that are called as a whole
@@ -71,16 +67,7 @@ class Recorder:
             self.refuse(f"a tensor of a model that is being captured is used {why}; return what "
                         "you need, and do not keep tensors of a run in globals or other objects")
 
-    # ---- nodes ----
-
-    def call(self, function: Callable[..., Any], *args: Any) -> Any:
-        return self.tracer.create_node("call_function", function, args, {})
-
-    def method(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        return self.tracer.create_node("call_method", name, args, kwargs)
-
-    def is_fixed(self, node: Any, dim: int) -> bool:
-        return (node, dim) in self.fixed
+    # ---- contexts ----
 
     def follow_modes(self) -> None:
         """Records the contexts that the program entered and left since the last call."""
@@ -118,38 +105,7 @@ class Recorder:
             token = self.call(contexts._enter_autocast, *wanted)
             self.modes.append((now, contexts._exit_autocast, token))
 
-    # ---- arguments: what this run computes with, and what the graph has ----
-
-    def real(self, value: Any) -> Any:
-        """A value with the tensors and numbers of this run."""
-        if isinstance(value, Witness):
-            return value._real
-        if isinstance(value, torch.Tensor) or isinstance(value, SYMBOLS):
-            number = number_of(value)
-            return number.value if number else value
-        return _rebuilt(value, self.real)
-
-    def plain(self, value: Any) -> Any:
-        """Likewise, but each number that it has is a guard."""
-        number = number_of(value)
-        if number is not None:
-            return number.plain()
-        return value._real if isinstance(value, Witness) else _rebuilt(value, self.plain)
-
-    def node(self, value: Any) -> Any:
-        """A value as an argument of a node."""
-        if isinstance(value, Witness):
-            return value._node
-        if isinstance(value, torch.Tensor) or isinstance(value, SYMBOLS):
-            number = number_of(value)
-            if number is not None:
-                return number.node
-            return self.constant(value) if isinstance(value, torch.Tensor) else value
-        if isinstance(value, torch.Generator):
-            return self.generator(value)
-        if type(value).__module__ == "numpy" and hasattr(value, "item") and not value.shape:
-            return value.item()  # a number: torch takes it for one
-        return _rebuilt(value, self.node)
+    # ---- tensors from outside ----
 
     def constant(self, tensor: torch.Tensor) -> Any:
         """The node of a parameter, a buffer, or a tensor from elsewhere."""
@@ -183,42 +139,31 @@ class Recorder:
 
     # ---- calls ----
 
-    def record(self, func: Any, args: tuple, kwargs: dict[str, Any], below: bool = False) -> Any:
-        """Computes a call and writes it down."""
-        if func is contexts.set_mode:  # seen in the state of later calls
-            return func(*args, **kwargs)
-        given = _pytree.tree_leaves((args, kwargs))
-        for leaf in given:
-            if isinstance(leaf, Witness) and leaf._recorder is not self:
-                leaf._recorder.check_running()
-        if any(map(is_transformed, given)):  # the lower net sees what becomes of it
-            if takes_tensors(func):
-                args = tuple(self._tensor(arg) for arg in args)
-            with undisturbed():
-                return func(*args, **kwargs)
-        real_args, real_kwargs = self.real(args), self.real(kwargs)
-        changes = writes(func, kwargs)
-        if changes or may_write(func):
-            for leaf in given:
-                if isinstance(leaf, Witness):
-                    self.undo.before_write(leaf._real)
-                elif isinstance(leaf, torch.Tensor):
-                    self.undo.before_write(leaf, outside=True)
+    def through_object(self, kind: Any, func: Any, types: Any, args: tuple,
+                       kwargs: dict[str, Any] | None) -> Any:  # fmt: skip
+        """A call with an object of the program's own, which goes on to torch."""
+        with Net(self):
+            return kind.__torch_function__(func, types, args, kwargs or {})
+
+    def record_transformed(self, func: Any, args: tuple, kwargs: dict[str, Any] | None) -> Any:
+        """A call with tensors that a transform of torch.func wraps: the lower net records it."""
+        if takes_tensors(func):
+            args = tuple(self._tensor(arg) for arg in args)
         with undisturbed():
-            result = func(*real_args, **real_kwargs)
-        of_graph = any(isinstance(leaf, Witness) or isinstance(leaf, SYMBOLS)
-                       for leaf in given)  # fmt: skip
-        if not of_graph and not changes and not _has_tensor(result):
-            return result  # a setting, or a question that the inputs do not decide
-        self.follow_modes()
-        opcode, target, args = ("call_function", func, args) if below else spelling(
-            func, args, kwargs)
-        tensors = (leaf for leaf in given if changes and isinstance(leaf, torch.Tensor))
-        known = {id(t._real if isinstance(t, Witness) else t): t for t in tensors}
-        node = self.tracer.create_node(opcode, target, self.node(args), self.node(kwargs))
-        if counts_by_size(func):
-            self._assume_length(node, len(result))
-        return self.wrap(node, result, known, of_graph)
+            return func(*args, **kwargs or {})
+
+    def before_write(self, args: tuple, kwargs: dict[str, Any] | None) -> None:
+        """Keeps what a call may write to."""
+        for leaf in _pytree.tree_leaves((args, kwargs)):
+            if isinstance(leaf, Witness):
+                self.undo.before_write(leaf._real)
+            elif isinstance(leaf, torch.Tensor):
+                self.undo.before_write(leaf, outside=True)
+
+    def before_leaf(self, path: str, module: torch.nn.Module) -> None:
+        """Likewise for a module that stays one node."""
+        self.undo.before_module(module)
+        self.leaves.add(path)
 
     def _tensor(self, value: Any) -> Any:
         """A number as a tensor of the graph: below torch's API a number would be lost."""
@@ -235,16 +180,16 @@ class Recorder:
         may depend on data."""
         if isinstance(result, torch.Tensor):
             same = known.get(id(result))
-            return same if same is not None else Witness(self, node, result)
+            return same if same is not None else self.witness(node, result)
         if isinstance(result, (tuple, list, dict)):
             if counted:
-                self._assume_length(node, len(result))
+                self.assume_length(node, len(result))
             pairs = result.items() if isinstance(result, dict) else enumerate(result)
             items = [(key, self.wrap(self.call(operator.getitem, node, key), item, known, of_graph,
                                      counted) if _matters(item) or counted else item)
                      for key, item in pairs]  # fmt: skip
             plain = [item for _, item in items]
-            return dict(items) if isinstance(result, dict) else _remade(result, plain)
+            return dict(items) if isinstance(result, dict) else self.remade(result, plain)
         if counted and type(result) not in (int, float):
             self._note_asker()
             self.assume_value(node, result, "data")
@@ -254,17 +199,6 @@ class Recorder:
         elif of_graph and type(result) in (int, float):
             return symbol(Number(self, node, result, True))
         return result
-
-    def call_leaf(self, path: str, module: torch.nn.Module, forward: Any, args: tuple,
-                  kwargs: dict[str, Any]) -> Any:  # fmt: skip
-        """A call of a module that stays one node."""
-        self.undo.before_module(module)
-        with self.undisturbed():
-            result = forward(*self.real(args), **self.real(kwargs))
-        self.follow_modes()
-        self.leaves.add(path)
-        node = self.tracer.create_node("call_module", path, self.node(args), self.node(kwargs))
-        return self.wrap(node, result, {})
 
     def record_whole(self, target: Any, function: Callable[..., Any], args: tuple,
                      kwargs: dict[str, Any]) -> Any:  # fmt: skip
@@ -277,6 +211,17 @@ class Recorder:
         if result is None or isinstance(result, torch.Generator):
             return result
         return self.wrap(node, result, {}, counted=True)
+
+    @staticmethod
+    def remade(sequence: Any, items: list[Any]) -> Any:
+        """A sequence of the same class with other items."""
+        kind = type(sequence)
+        if hasattr(kind, "_fields"):
+            return kind(*items)
+        try:
+            return kind(items)  # a list, a tuple, torch.Size, torch.return_types.max
+        except TypeError:
+            return tuple(items)
 
     # ---- guards ----
 
@@ -310,7 +255,7 @@ class Recorder:
         guard = Guard(kind, comparison(function, left, right), value, user_line(), asker)
         self._check(holds, guard, (function, left, right, value))
 
-    def _assume_length(self, node: Any, length: int) -> None:
+    def assume_length(self, node: Any, length: int) -> None:
         """A call had as many results."""
         holds = self.call(operator.eq, self.call(len, node), length)
         self._check(holds, Guard("size", f"len({node.name})", length, user_line()))
@@ -399,34 +344,6 @@ def _refuse_lost_number(tensor: torch.Tensor) -> None:
                            "tensor in your code: torch.scalar_tensor(n)")  # fmt: skip
 
 
-def _has_tensor(result: Any) -> bool:
-    if isinstance(result, (tuple, list)):
-        return any(map(_has_tensor, result))
-    return isinstance(result, torch.Tensor)
-
-
 def _matters(item: Any) -> bool:
     """Whether an item of a result has to be taken out of it by a node of its own."""
     return isinstance(item, (torch.Tensor, tuple, list, dict)) or type(item) in (int, float, bool)
-
-
-def _remade(sequence: Any, items: list[Any]) -> Any:
-    """A sequence of the same class with other items."""
-    kind = type(sequence)
-    if hasattr(kind, "_fields"):
-        return kind(*items)
-    try:
-        return kind(items)  # a list, a tuple, torch.Size, torch.return_types.max
-    except TypeError:
-        return tuple(items)
-
-
-def _rebuilt(value: Any, change: Callable[[Any], Any]) -> Any:
-    """A value whose parts are changed: containers anew, anything else itself."""
-    if isinstance(value, (tuple, list)):
-        return _remade(value, [change(item) for item in value]) if value else value
-    if type(value) is dict:
-        return {key: change(item) for key, item in value.items()}
-    if isinstance(value, slice):
-        return slice(change(value.start), change(value.stop), change(value.step))
-    return value

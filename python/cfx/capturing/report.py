@@ -10,6 +10,7 @@ from .boundary import BoundaryCodeGen, FixedLeaf
 from .guards import Guard
 from .module import CapturedModule, module_of
 from .program import Program
+from .protocol import OpOverload
 from .run import Captured, Options
 
 
@@ -53,7 +54,7 @@ def _how(node: Any) -> str | None:
         return "calls of layers"
     if node.op in ("placeholder", "output", "get_attr"):
         return None
-    if isinstance(node.target, torch._ops.OpOverload):
+    if isinstance(node.target, OpOverload):
         return "calls below torch's Python API"
     return "calls of torch and Python"
 

@@ -72,6 +72,8 @@ def _has_users_code(module: torch.nn.Module) -> bool:
     parametrizations."""
     if isinstance(module, torch.nn.utils.parametrize.ParametrizationList):
         return True
+    if not (module._forward_hooks or module._forward_pre_hooks or module._modules):
+        return False
     hooks = (*module._forward_hooks.values(), *module._forward_pre_hooks.values())
     own = any(not getattr(hook, "__module__", type(hook).__module__).startswith("torch.")
               for hook in hooks)  # fmt: skip
@@ -228,7 +230,7 @@ class Run:
                           for d in range(leaf.ndim))  # fmt: skip
             rules.append(TensorLeaf(path, leaf.dtype, leaf.ndim, leaf.device, sizes))
             recorder.fixed.update({(node, d): n for d, n in enumerate(sizes) if n is not None})
-            witness = Witness(recorder, node, copied)
+            witness = recorder.witness(node, copied)
             for d in range(leaf.ndim):
                 if self.options.of_size(path, d) is True:
                     recorder.dynamic[witness.size_of(d).node.node] = f"{path}.shape[{d}]"

@@ -178,7 +178,7 @@ def _input(recorder: "Recorder", rule: Any, leaf: Any, nodes: list[Any]) -> Any:
     nodes.append(new_input(recorder.tracer, rule.path, type(leaf) if is_number else None))
     if is_number:
         return symbol(Number(recorder, nodes[-1], leaf))
-    return Witness(recorder, nodes[-1], leaf.detach().clone())
+    return recorder.witness(nodes[-1], leaf.detach().clone())
 
 
 def _rule(leaf: Any, at: Path) -> Any:

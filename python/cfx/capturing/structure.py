@@ -15,9 +15,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
-from torch.utils import _pytree
 
 from .numbers import SYMBOLS
+from .protocol import _pytree
 
 # Objects that nobody looks into: they are compared as a whole.
 _WHOLE = (

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from .guards import CaptureError
-from .witness import undisturbed
+from .protocol import undisturbed
 
 # What every module has, which no program changes but by torch's own functions.
 _OWN = frozenset(vars(torch.nn.Module())) - {"training"}
@@ -130,6 +130,9 @@ class Undo:
 
     def before_module(self, module: torch.nn.Module) -> None:
         """Likewise for a layer: statistics in training mode, an embedding that is renormalised."""
+        own = vars(module)
+        if not own["_modules"] and not own["_buffers"] and "max_norm" not in own:
+            return  # most layers
         if getattr(module, "max_norm", None):
             for tensor in module.parameters():
                 self.before_write(tensor)
@@ -161,6 +164,8 @@ class Undo:
 
     def is_switched(self, module: torch.nn.Module, path: str) -> bool:
         """Whether the run has changed the flag `training` of a layer, or of one in it."""
+        if not module._modules:
+            return path in self.own and module.training != self.own[path]["training"]
         inside = ((f"{path}.{below}" if below else path, m) for below, m in module.named_modules())
         return any(p in self.own and m.training != self.own[p]["training"] for p, m in inside)
 

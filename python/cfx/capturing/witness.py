@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from .. import _core
 from .numbers import Number, product, symbol
 
 
@@ -22,36 +23,12 @@ class Witness(torch.Tensor):
     _node: Any
     _real: torch.Tensor
 
-    @staticmethod
-    def __new__(cls, recorder, node, real):
-        strides = real.stride() if real.layout is torch.strided else None
-        made = torch.Tensor._make_wrapper_subclass(
-            cls, real.shape, strides=strides, dtype=real.dtype, device=real.device,
-            layout=real.layout, requires_grad=real.requires_grad,
-            dispatch_sizes_strides_policy="sizes",
-        )  # fmt: skip
-        made._recorder, made._node, made._real = recorder, node, real
-        made._sizes = {}
-        return made
-
-    def __init__(self, recorder: Any, node: Any, real: torch.Tensor) -> None:
-        pass
+    def __init__(self, *args: Any) -> None:
+        raise TypeError("recorder.witness(node, tensor) makes a witness")
 
     def size_of(self, dim: int) -> Any:
         """The size of a dimension. One that was asked for before gives the same node."""
-        ndim = self._real.dim()
-        if not -ndim <= dim < ndim:
-            self._real.size(dim)  # raises
-        dim %= ndim
-        known = self._sizes.get(dim)
-        if known is None:
-            recorder, value = self._recorder, self._real.size(dim)
-            if recorder.is_fixed(self._node, dim):
-                return value
-            known = symbol(Number(recorder, recorder.method("size", self._node, dim), value))
-            if not recorder.evaluating:  # its node may be part of a region
-                self._sizes[dim] = known
-        return known
+        return self._recorder.size_of(self, dim)
 
     def asked(self, name: str, *args: Any) -> Any:
         """What a method that gives a number gives."""
@@ -60,7 +37,7 @@ class Witness(torch.Tensor):
         return symbol(Number(recorder, node, getattr(self._real, name)(*args)))
 
     def sizes(self) -> torch.Size:
-        return torch.Size([self.size_of(dim) for dim in range(self._real.dim())])
+        return self._recorder.sizes(self)
 
     def count(self) -> Any:
         return product(self.sizes())
@@ -92,7 +69,7 @@ class Witness(torch.Tensor):
         answer = _BELOW.get(func.overloadpacket)
         if answer is not None:
             return answer(*args)
-        return recorder.record(func, args, kwargs or {}, below=True)
+        return recorder.record(func, args, kwargs)
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self._recorder.record(torch.clone, (self.detach(),), {})
@@ -140,12 +117,4 @@ _BELOW: dict[Any, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def undisturbed() -> Any:
-    """A context in which no net is spread: torch computes on real tensors."""
-    return torch._C.DisableTorchFunction()
-
-
-def is_transformed(value: Any) -> bool:
-    """Whether a tensor is wrapped by vmap, grad or another transform of torch.func."""
-    wrapped = torch._C._functorch.is_functorch_wrapped_tensor
-    return isinstance(value, torch.Tensor) and wrapped(value)
+_core._register(witness_class=Witness)

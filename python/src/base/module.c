@@ -1,4 +1,5 @@
 /* module.c - cfx._core: module state, errors, registration of the Python glue. */
+#include "capture/capture.h"
 #include "script/scripting.h"
 
 PyMODINIT_FUNC PyInit__core(void);
@@ -108,7 +109,9 @@ bool take_args(const arg_spec *spec, PyObject *const *args, Py_ssize_t nargs, Py
     X(script_plain) X(script_contexts) X(script_inlined) X(graph_module_class)                     \
     X(script_trace_error) X(script_replaced) X(script_set_grad) X(script_refused)                  \
     X(script_refusal) X(script_environ) X(script_generator) X(script_linecache)                    \
-    X(script_started) X(script_dunders) X(script_layers) X(script_requires_grad) X(script_packed)
+    X(script_started) X(script_dunders) X(script_layers) X(script_requires_grad) X(script_packed)  \
+    X(witness_class) X(int_class) X(float_class) X(symbol_classes) X(capture_torch)                \
+    X(capture_describe)
 
 static int register_one(module_state *st, PyObject *name, PyObject *value)
 {
@@ -261,6 +264,9 @@ static int add_types(PyObject *module, module_state *st)
         add_type(module, &st->SessionType, &session_spec, NULL) < 0 ||
         add_type(module, &st->ScriptType, &script_spec, NULL) < 0 ||
         add_type(module, &st->ScriptFunctionType, &script_function_spec, NULL) < 0 ||
+        add_type(module, &st->RecorderType, &recorder_spec, NULL) < 0 ||
+        add_type(module, &st->NumberType, &number_spec, NULL) < 0 ||
+        add_type(module, &st->SymbolType, &symbol_spec, NULL) < 0 || numbers_init(st) < 0 ||
         tracer_type_ready(st->TracerBaseType) < 0)
         return -1;
     proxy_type_ready((PyTypeObject *)st->ProxyType);
@@ -348,6 +354,7 @@ static int module_exec(PyObject *module)
         PyModule_AddFunctions(module, weights_functions) < 0 ||
         PyModule_AddFunctions(module, syntax_functions) < 0 ||
         PyModule_AddFunctions(module, script_functions) < 0 ||
+        PyModule_AddFunctions(module, symbol_functions) < 0 ||
         PyModule_AddStringConstant(module, "__version__", cfx_version()) < 0)
         return -1;
     bool failed = interpreter_init(st) < 0 || meta_init(module) < 0 || shape_prop_init(module) < 0;

@@ -20,7 +20,8 @@
  * the Python shell of Graph, `glue` the module cfx._glue, NameType its class for objects that are
  * known by name only; `node_meta` is called with each new node that a tracer records, or NULL;
  * `flag_hooks` and all that begins with `fx_` are explained in cfx/interop/presence.py. What
- * begins with `script_` is explained where cfx/_glue/scripting.py registers it. */
+ * begins with `script_` is explained where cfx/_glue/scripting.py registers it, what captured runs
+ * need in capture/capture.h. */
 #define STATE_OBJECTS(X)                                                                           \
     X(GraphType) X(NodeType) X(NodeListType) X(NodeIterType) X(UsersType) X(UsersIterType)         \
     X(ImmutableListType) X(ImmutableDictType) X(NamespaceType) X(LazyType)                         \
@@ -41,7 +42,9 @@
     X(script_plain) X(script_contexts) X(script_inlined) X(graph_module_class) X(names)            \
     X(resolved) X(script_trace_error) X(script_replaced) X(script_set_grad) X(script_refused)      \
     X(script_refusal) X(script_environ) X(script_generator) X(script_linecache)                    \
-    X(script_started) X(script_dunders) X(script_layers) X(script_requires_grad) X(script_packed)
+    X(script_started) X(script_dunders) X(script_layers) X(script_requires_grad) X(script_packed)  \
+    X(RecorderType) X(NumberType) X(SymbolType) X(number_functions) X(witness_class) X(int_class)  \
+    X(float_class) X(symbol_classes) X(capture_torch) X(capture_describe)
 
 /* Strings that are made once: the member's name, and the text. */
 #define STATE_STRINGS(X)                                                                           \
@@ -60,7 +63,16 @@
     X(str_backward_hooks, "_backward_hooks") X(str_backward_pre_hooks, "_backward_pre_hooks")      \
     X(str_dlpack, "__dlpack__") X(str_is_conj, "is_conj") X(str_is_neg, "is_neg")                  \
     X(str_max_version, "max_version") X(str_input, "input") X(str_seen, "__cfx_seen__")            \
-    X(str_fx_flag, "_is_fx_tracing_flag")
+    X(str_fx_flag, "_is_fx_tracing_flag")                                                          \
+    X(str_recorder, "_recorder") X(str_own_node, "_node") X(str_real, "_real")                     \
+    X(str_sizes, "_sizes") X(str_shape, "shape") X(str_size, "size") X(str_stride, "stride")       \
+    X(str_strides, "strides") X(str_dtype, "dtype") X(str_device, "device")                        \
+    X(str_layout, "layout") X(str_requires_grad, "requires_grad")                                  \
+    X(str_policy, "dispatch_sizes_strides_policy") X(str_sizes_policy, "sizes")                    \
+    X(str_enter, "__enter__") X(str_exit, "__exit__") X(str_cpu, "cpu") X(str_cuda, "cuda")        \
+    X(str_follow_modes, "follow_modes") X(str_remade, "remade") X(str_out, "out")                  \
+    X(str_inplace, "inplace") X(str_torch_function, "__torch_function__")                          \
+    X(str_wrapped_number, "_wrapped_number")
 
 /* Freed memory of graphs, by size: see chunks.c. */
 enum { CHUNK_CLASSES = 9 };

@@ -165,6 +165,8 @@ typedef struct trace_call {
 /* Records a call the way `tracer` does and returns the Proxy: a new reference. `tracer` may be any
  * object with a method create_proxy. */
 PyObject *tracer_record(module_state *st, PyObject *tracer, const trace_call *call);
+/* A new node of arguments that are nodes and values already: a new reference. */
+PyObject *tracer_node(PyTracer *t, const node_parts *parts);
 /* Records a call of torch's function: a call_function or, for methods of Tensor, a call_method. A
  * new reference to the Proxy. `kwargs` may be NULL. */
 PyObject *record_torch(module_state *st, PyObject *tracer, PyObject *function, PyObject *args,

@@ -226,6 +226,11 @@ static PyObject *new_node(PyTracer *t, module_state *st, const node_parts *parts
     return node;
 }
 
+PyObject *tracer_node(PyTracer *t, const node_parts *parts)
+{
+    return tracer_refresh(t) < 0 ? NULL : new_node(t, state_of(Py_TYPE(t)), parts);
+}
+
 /* ---- recording ----------------------------------------------------------------------------- */
 
 /* create_node by way of whatever the class has for it; `args` and `kwargs` are converted. */
