@@ -51,6 +51,10 @@ def _num_leaves(tree: Tree) -> int:
     return sum(map(_num_leaves, tree.parts))
 
 
+def _has_same(tree: Tree) -> bool:
+    return tree.kind == "same" or any(map(_has_same, tree.parts))
+
+
 class Part(NamedTuple):
     """One graph of a module, lowered."""
 
@@ -75,6 +79,8 @@ class _Member:
             if boundary.out[leaf][0]:
                 self.kept[leaf] = name
                 self.keeps += ((name, results.index(leaf)),)
+        # whether a container that is an attribute may be a result, too: then the result is a copy
+        self.gives_attributes = bool(self.kept) and _has_same(boundary.result)
         self.rules = boundary.inputs[boundary.num_arguments :]
 
     def _takes(self, inputs: list[Any]) -> tuple[tuple[str, int, Any, int], ...]:
@@ -96,7 +102,10 @@ class _Member:
                 session, self._takes(call.inputs), self.keeps, *given))
         results = [Kept(session, self.kept[i]) if i in self.kept else next(others)
                    for i, (computed, _) in enumerate(boundary.out) if computed]  # fmt: skip
-        return boundary.leave(results, call, structures.__setitem__)
+        result = boundary.leave(results, call, structures.__setitem__)
+        if not self.gives_attributes:
+            return result
+        return boundary.leave([_plain(leaf) for leaf in results], call, lambda path, value: None)
 
 
 class Attributes(MutableMapping[str, Any]):

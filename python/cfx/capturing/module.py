@@ -223,6 +223,9 @@ def module_of(program: Program, captured: Captured, recapture: bool,
     root = captured.root
     with captured.with_foreign():
         module = CapturedModule(root, captured.graph, program.name)
+    if home is None:
+        for slot in captured.boundary.slots:
+            assign(module, slot.path, slot.initial())
     for path, own in module.named_modules():
         with contextlib.suppress(AttributeError):
             own.training = root.get_submodule(path).training
@@ -238,8 +241,6 @@ def module_of(program: Program, captured: Captured, recapture: bool,
     if drop_numbers(module.graph) or captured.pending:
         module.recompile()
     if home is None:
-        for slot in captured.boundary.slots:
-            assign(module, slot.path, slot.initial())
         return module
     constants = {path: getattr(module, path) for path in captured.foreign}
     for slot in captured.boundary.slots:

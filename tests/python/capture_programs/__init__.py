@@ -11,6 +11,7 @@ What is expected of a program (`captured=`, and `recaptured=` for recapture=True
                       raises none; all others are equal
     "refused WORDS"   cfx.capture raises an error that has these words
 """
+import collections
 import copy
 import dataclasses
 import itertools
@@ -97,8 +98,17 @@ def _kept(value: Any) -> Any:
         return None
     if isinstance(value, torch.Tensor):
         return value.detach().clone()
-    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(_kept, value))
+    if isinstance(value, (list, tuple)):
         return type(value)(map(_kept, value))
+    if type(value) in (dict, collections.OrderedDict):
+        return type(value)((key, _kept(part)) for key, part in value.items())
+    if isinstance(value, collections.deque):
+        return collections.deque(map(_kept, value), value.maxlen)
+    if dataclasses.is_dataclass(value) and not isinstance(value, (type, dict)):
+        fields = dataclasses.fields(value)
+        return type(value)(**{f.name: _kept(getattr(value, f.name)) for f in fields})
     if isinstance(value, dict):
         return {key: _kept(part) for key, part in value.items()}
     try:
