@@ -103,7 +103,7 @@ def test_captured(program, recapture, request):
 # ---- in C --------------------------------------------------------------------------------------
 
 # Random numbers in C are others than torch's.
-_DRAW = ("Drops", "draws_then_asks")
+_DRAW = ("Drops", "draws_then_asks", "CheckpointReentrant")
 
 
 @every

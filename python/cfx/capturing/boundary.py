@@ -14,12 +14,17 @@ import torch
 from .._glue.codegen import CodeGen
 from .guards import CaptureError, EntryGuard
 from .modes import Around
+from .numbers import number_of
 from .structure import KINDS, Flattened, Rebuilt, Tree
 from .undo import same
 
 
 class Mismatch(CaptureError):
     """A graph does not hold for a call; nothing has run yet."""
+
+
+class OtherMode(Mismatch):
+    """It does not hold in the present mode, training or evaluation."""
 
 
 class OtherState(Mismatch):
@@ -84,7 +89,8 @@ class NumberLeaf(NamedTuple):
     type: type
 
     def refusal(self, value: Any) -> str | None:
-        if type(value) is self.type:
+        number = number_of(value)  # of a program that is captured and calls this one
+        if type(value if number is None else number.value) is self.type:
             return None
         return (f"{self.path} is {_short(value)}, but the model was captured with a number of type "
                 f"{self.type.__name__}")  # fmt: skip

@@ -27,6 +27,7 @@ from .. import _core
 from .._glue import scripting
 from .._symbolic_trace import _wrapped_fns_to_patch, _wrapped_methods_to_patch
 from ..graph import Graph
+from ..interop import presence
 from ..interpreter import Interpreter
 from ..proxy import Proxy
 from .modes import is_grad_enabled
@@ -141,7 +142,10 @@ def _deciding() -> "Decider | None":
     """What decides about calls in this thread; None if nothing is captured, or what runs is being
     computed or evaluated."""
     decider = getattr(_running, "decider", None)
-    idle = decider is None or decider.recorder.evaluating or decider.recorder.computing
+    if decider is None:
+        return None
+    recorder = decider.recorder
+    idle = recorder.evaluating or recorder.computing or recorder.quiet
     return None if idle else decider
 
 
@@ -219,7 +223,7 @@ class _Checkpoint(Recorded):
         decider = _deciding()
         if decider is None:
             return self.twin(*args, **kwargs)
-        options = inspect.signature(_checkpoint).parameters
+        options = {*inspect.signature(_checkpoint).parameters, "preserve_rng_state"}
         kwargs = {name: value for name, value in kwargs.items() if name not in options}
         return args[0](*args[1:], **kwargs)
 
@@ -271,7 +275,8 @@ class Decider:
         try:
             for hook in (*self.recorded, *self.hooks):
                 hook.install()
-            yield
+            with presence.originals_run(lambda: _deciding() is not None):
+                yield
         finally:
             _running.decider = None
             for hook in (*self.hooks, *self.recorded):

@@ -10,11 +10,11 @@ import torch
 from .. import _core
 from ..graph_module import GraphModule
 from ..lowering import Lowered, lower_graph, read_tensors
-from .boundary import Boundary, BoundaryCodeGen, Call, GuardFailure, Mismatch, OtherState
-from .boundary import guard_failures
+from .boundary import Boundary, BoundaryCodeGen, Call, GuardFailure, Mismatch, OtherMode
+from .boundary import OtherState, guard_failures
 from .guards import CaptureError, Guards
 from .lowered import lower_captured
-from .program import Program, Weakly, flags
+from .program import Program, Weakly, flags, is_capturing
 from .reduce import drop_numbers, reduce_guards
 from .run import Captured
 from .state import assign, read_attribute
@@ -47,9 +47,7 @@ class CapturedModule(GraphModule):
         home = self._home or self
         if self._flags != _flags_of(home, self._flags):
             mode = "training" if self._flags[""] else "evaluation"
-            raise Mismatch(f"the model was captured in {mode} mode, and cannot be captured in the "
-                            "other one here, for it is a copy: capture the model with "
-                            "modes=\"both\"")  # fmt: skip
+            raise OtherMode(f"the model was captured in {mode} mode")
         why = self._boundary.around.refusal()
         if why is not None:
             raise OtherState(why)
@@ -120,10 +118,15 @@ class CapturedModule(GraphModule):
         mode = (self._home or self).training
         has_mode = any(g._flags[""] == mode for g in (self, *self._others))
         needed = not has_mode or isinstance(why, OtherState) or self._recaptures
-        if program is None and isinstance(why, OtherState):
-            raise CaptureError(f"{why}, and it cannot be captured again here, for it is a copy")
+        if program is None and isinstance(why, (OtherState, OtherMode)):
+            more = ": capture the model with modes=\"both\"" if isinstance(why, OtherMode) else ""
+            raise CaptureError(f"{why}, and it cannot be captured again here, for it is a copy"
+                               f"{more}")  # fmt: skip
         if program is None or not needed:
             raise why
+        if is_capturing():
+            raise CaptureError(f"{why}; it is called by a program that is being captured, and "
+                               "cannot be captured again meanwhile: call it like this before")
         with flags(program.root, self._home or self), self._lent_state(program.root):
             graph = self._add(program, program.capture(args, kwargs, sorted(self._changes)))
         if len(self._others) > MOST_GRAPHS:

@@ -16,6 +16,11 @@ _turns = threading.RLock()  # two runs must not change the same modules and func
 _running = threading.local()
 
 
+def is_capturing() -> bool:
+    """Whether a program is being captured in this thread."""
+    return getattr(_running, "name", None) is not None
+
+
 class _Function(torch.nn.Module):
     """The root of a function: it has no weights of its own."""
 

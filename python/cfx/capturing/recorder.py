@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import torch
+from torch.nn.utils.rnn import PackedSequence
 
 from .. import _core
 from .._glue import contexts
+from ..node import Node
 from .decide import Askers
 from .guards import OPPOSITE, CaptureError, EntryGuard, Guard, comparison, expression
 from .guards import input_expression, user_frame, user_line
@@ -212,10 +214,11 @@ class Recorder(_core.Recorder):
             return result
         return self.wrap(node, result, {}, counted=True)
 
-    @staticmethod
-    def remade(sequence: Any, items: list[Any]) -> Any:
+    def remade(self, sequence: Any, items: list[Any]) -> Any:
         """A sequence of the same class with other items."""
         kind = type(sequence)
+        if kind is PackedSequence and any(isinstance(item, Node) for item in items):
+            return self.call(kind, *items)  # it looks at its parts when it is made
         if hasattr(kind, "_fields"):
             return kind(*items)
         try:

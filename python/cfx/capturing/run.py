@@ -1,5 +1,6 @@
 """One captured run of a program."""
 import contextlib
+import copy
 import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -29,6 +30,10 @@ class CaptureTracer(Tracer):
 
     recorder: Recorder
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.scripted: dict[str, Any] = {}  # what runs for modules that torch.jit.script has made
+
     def create_arg(self, a: Any) -> Any:
         recorder = self.recorder
         if isinstance(a, Witness):
@@ -50,6 +55,8 @@ class CaptureTracer(Tracer):
         return attr_val  # found by identity where it is used
 
     def is_leaf_module(self, m: torch.nn.Module, module_qualified_name: str) -> bool:
+        if presence.is_scripted(m):  # nobody can look into it
+            return True
         leaf = super().is_leaf_module(m, module_qualified_name) and not _has_users_code(m)
         return leaf and not self.recorder.undo.is_switched(m, module_qualified_name)
 
@@ -64,20 +71,18 @@ class CaptureTracer(Tracer):
             return forward(*args, **kwargs)
         if m is self.root or not self.is_leaf_module(m, path):
             return forward(*args, **kwargs)
+        if presence.is_scripted(m):  # numbers that it counts cannot be put back: a copy runs
+            forward = self.scripted.setdefault(path, copy.copy(m))
         return self.recorder.call_leaf(path, m, forward, args, kwargs)
 
 
 def _has_users_code(module: torch.nn.Module) -> bool:
-    """Whether a call of a layer also runs functions that are not torch's: hooks,
-    parametrizations."""
-    if isinstance(module, torch.nn.utils.parametrize.ParametrizationList):
-        return True
-    if not (module._forward_hooks or module._forward_pre_hooks or module._modules):
-        return False
-    hooks = (*module._forward_hooks.values(), *module._forward_pre_hooks.values())
-    own = any(not getattr(hook, "__module__", type(hook).__module__).startswith("torch.")
-              for hook in hooks)  # fmt: skip
-    return own or "parametrizations" in module._modules
+    """Whether a call of a layer also runs functions that are not the layer's own, in it or in a
+    layer inside: hooks, parametrizations, a forward that somebody assigned."""
+    return any(m._forward_hooks or m._forward_pre_hooks or "forward" in vars(m)
+               or "parametrizations" in m._modules
+               or type(m).__module__.startswith("torch.nn.utils.")
+               for m in module.modules())  # fmt: skip
 
 
 class Options:

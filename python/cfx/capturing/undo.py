@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from ..interop import presence
 from .guards import CaptureError
 from .protocol import undisturbed
 
@@ -77,7 +78,9 @@ class Undo:
     """The state of a module tree before a run: attributes, and tensors that are about to change."""
 
     def __init__(self, root: torch.nn.Module) -> None:
-        self.modules = dict(root.named_modules())
+        self.modules = {path: m for path, m in root.named_modules()
+                        if not presence.is_scripted(m)}  # fmt: skip
+        self.flags = {path: m.training for path, m in self.modules.items()}
         self.tables = {path: [Contents(vars(m)[name]) for name in _TABLES]
                        for path, m in self.modules.items()}  # fmt: skip
         self.own = {path: dict(vars(m)) for path, m in self.modules.items()}
@@ -91,7 +94,10 @@ class Undo:
         self.grads = [(p, p.grad) for p in root.parameters()]
         self.trained = False  # whether the run has computed gradients of parameters
         self.versions: dict[int, int] = {}
-        for tensor in (*root.parameters(), *root.buffers()):
+        for name, tensor in (*root.named_parameters(), *root.named_buffers()):
+            if torch.nn.parameter.is_lazy(tensor):
+                raise CaptureError(f"{name} is an uninitialized parameter of a lazy layer; call "
+                                   "the model once, which makes it, and capture it then")
             if not tensor.is_inference():
                 self.versions[id(tensor)] = tensor._version
             with contextlib.suppress(RuntimeError, NotImplementedError):  # sparse, fake: no storage
@@ -130,6 +136,10 @@ class Undo:
 
     def before_module(self, module: torch.nn.Module) -> None:
         """Likewise for a layer: statistics in training mode, an embedding that is renormalised."""
+        if presence.is_scripted(module):
+            for tensor in module.buffers():
+                self.before_write(tensor)
+            return
         own = vars(module)
         if not own["_modules"] and not own["_buffers"] and "max_norm" not in own:
             return  # most layers
@@ -159,15 +169,15 @@ class Undo:
     def left_in_other_mode(self) -> Iterator[str]:
         """Paths of the modules whose flag `training` the run has changed."""
         for path, module in self.modules.items():
-            if module.training != self.own[path]["training"]:
+            if module.training != self.flags[path]:
                 yield path
 
     def is_switched(self, module: torch.nn.Module, path: str) -> bool:
         """Whether the run has changed the flag `training` of a layer, or of one in it."""
         if not module._modules:
-            return path in self.own and module.training != self.own[path]["training"]
+            return path in self.own and module.training != self.flags[path]
         inside = ((f"{path}.{below}" if below else path, m) for below, m in module.named_modules())
-        return any(p in self.own and m.training != self.own[p]["training"] for p, m in inside)
+        return any(m.training != self.flags.get(p, m.training) for p, m in inside)
 
     def lost(self) -> Iterator[str]:
         """Paths of tensors that the run wrote to without anybody having kept what they held."""

@@ -9,7 +9,7 @@ import contextlib
 import sys
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -121,3 +121,32 @@ def asks_for_general_code() -> Iterator[None]:
         yield
     finally:
         function.__code__, function.__kwdefaults__ = code, defaults
+
+
+@contextlib.contextmanager
+def originals_run(applies: Callable[[], bool]) -> Iterator[None]:
+    """A context in which the Python that torch.jit.script and torch.compile were given runs instead
+    of what they made of it; of scripted functions where `applies()`. Modules that torch.jit.script
+    has made do not have their Python any more."""
+    scripted: Any = torch._C.ScriptFunction
+    plain = vars(scripted)["__call__"]
+
+    def call(function: Any, *args: Any, **kwargs: Any) -> Any:
+        original = getattr(function, "_torchdynamo_inline", None)  # as torch.compile finds it
+        if original is None or not applies():
+            return plain(function, *args, **kwargs)
+        return original(*args, **kwargs)
+
+    compiled = "torch._dynamo" in sys.modules  # else nothing was compiled
+    stance: Any = torch.compiler.set_stance("force_eager") if compiled else contextlib.nullcontext()
+    scripted.__call__ = call
+    try:
+        with stance:
+            yield
+    finally:
+        scripted.__call__ = plain
+
+
+def is_scripted(module: Any) -> bool:
+    """Whether torch.jit.script or torch.jit.trace has made a module."""
+    return isinstance(module, torch.jit.ScriptModule)
