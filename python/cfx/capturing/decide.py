@@ -228,6 +228,18 @@ class _Checkpoint(Recorded):
         return args[0](*args[1:], **kwargs)
 
 
+class _Refused(Recorded):
+    """A function that traces what it is given by means of its own."""
+
+    def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        decider = _deciding()
+        if decider is None:
+            return self.twin(*args, **kwargs)
+        decider.recorder.refuse(f"{self.function.__name__}() traces a function while the program "
+                                "is captured, which cannot be done inside of each other; call the "
+                                "function itself, or torch.func.jvp")  # fmt: skip
+
+
 def _requires_grad(tensor: torch.Tensor) -> bool:
     return (tensor._real if isinstance(tensor, Witness) else tensor).requires_grad
 
@@ -241,7 +253,8 @@ def _recorded() -> list[Recorded]:
     wrapped += [vars(cls).get(name) for cls, name in _wrapped_methods_to_patch]
     functions = {id(f): f for f in (*_OF_CHANCE, *wrapped) if isinstance(f, types.FunctionType)}
     apply: Any = torch.autograd.Function.apply
-    hooks = [_Custom(apply.__func__), _Checkpoint(torch.utils.checkpoint.checkpoint)]
+    hooks: list[Recorded] = [_Custom(apply.__func__), _Checkpoint(torch.utils.checkpoint.checkpoint)]
+    hooks += [_Refused(torch.func.linearize)]
     return [*hooks, *(Recorded(f) for f in functions.values())]
 
 

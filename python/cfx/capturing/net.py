@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
 from .. import _core
 from .._glue import contexts
@@ -229,7 +230,18 @@ class Net(TorchFunctionMode):
         self.recorder = recorder
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
+        if forward_ad._current_level >= 0 and not self.recorder.evaluating:
+            return _with_tangents(self.recorder, func, args, kwargs or {})
         return self.recorder.torch_function(func, types, args, kwargs)
+
+
+def _with_tangents(recorder, func, args, kwargs):
+    """A call where tensors may have tangents (torch.func.jvp): torch works with the witnesses, and
+    the lower net records what becomes of them."""
+    handler = describe(func)[4]
+    if handler is not None and args and isinstance(args[0], Witness):
+        return handler(recorder, *args, **kwargs)
+    return recorder.record_transformed(func, args, kwargs)
 
 
 # ---- what is known of some functions -----------------------------------------------------------

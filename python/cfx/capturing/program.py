@@ -7,9 +7,9 @@ from typing import Any
 import torch
 
 from ..scripting import script
-from .guards import CaptureError
+from .guards import CaptureError, raised_at
 from .protocol import check_version
-from .run import Captured, Knowledge, Options, Run
+from .run import Captured, Knowledge, Options, Run, needs_plain_sizes
 
 _MOST_RUNS = 12  # each has found something that the next one has to know
 _turns = threading.RLock()  # two runs must not change the same modules and functions
@@ -31,6 +31,19 @@ def _split(path: str) -> tuple[str, str]:
     """The path of a module, and the name of an attribute of it."""
     outer, _, name = path.rpartition(".")
     return outer, name
+
+
+def _explain(error: Exception) -> None:
+    """Words for an error of torch's C++ that has none for users."""
+    if needs_plain_sizes(error):
+        raise CaptureError(
+            f"{raised_at(error)}: torch cannot work with sizes that may change here, below its "
+            "Python API; leave these sizes fixed (dynamic=), or compute it another way") from error
+    if "Cannot access data pointer of Tensor that doesn't have storage" in str(error):
+        raise CaptureError(
+            f"{raised_at(error)}: a transform of torch.func makes a tensor here that is another "
+            "one for each row, such as torch.rand(n) inside of vmap; make it outside, with one "
+            "more dimension, or from an argument: torch.rand_like(row)") from error
 
 
 class Program:
@@ -81,6 +94,7 @@ class Program:
                 captured = run.run()
             except Exception as error:
                 if not known.has_another_way(error):
+                    _explain(error)
                     raise
                 continue
             captured.runs = count

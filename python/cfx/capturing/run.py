@@ -58,7 +58,7 @@ class CaptureTracer(Tracer):
         if presence.is_scripted(m):  # nobody can look into it
             return True
         leaf = super().is_leaf_module(m, module_qualified_name) and not _has_users_code(m)
-        return leaf and not self.recorder.undo.is_switched(m, module_qualified_name)
+        return leaf and not self.recorder.undo.is_changed(m, module_qualified_name)
 
     def call_module(self, m, forward, args, kwargs):
         if self.recorder.evaluating:
@@ -108,6 +108,13 @@ class Options:
         return self.dynamic.get(path)
 
 
+def needs_plain_sizes(error: Exception) -> bool:
+    """Whether a function of torch has failed because a size is not a plain number, in C++ that does
+    not know others."""
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in (
+        "expected to contain only concrete integers", "sin_sp->is_int()"))
+
+
 class Knowledge:
     """What runs have found that the next run has to know."""
 
@@ -116,13 +123,17 @@ class Knowledge:
         self.slots = slots  # attributes that the program changes: path of the module, name
         self.hashes = False  # whether it cannot do without hashes of numbers
         self.general = True  # whether it is told that it is being traced
+        self.plain_sizes = False  # whether torch cannot do with symbolic ones below its API
 
     def has_another_way(self, error: Exception) -> bool:
         """Whether a run that failed is to be tried in another way: with numbers that have hashes,
-        or as if nobody captured it, for models that expect sizes to be tensors when they are
-        traced."""
+        with the sizes of the example, or as if nobody captured it, for models that expect sizes to
+        be tensors when they are traced."""
         if isinstance(error, NotHashable) and not self.hashes:
             self.hashes = True
+            return True
+        if needs_plain_sizes(error) and not self.plain_sizes:
+            self.plain_sizes = True
             return True
         retries = self.general and not isinstance(error, CaptureError)
         self.general = self.general and not retries
@@ -193,7 +204,7 @@ class Run:
         self.tracer = CaptureTracer()
         self.undo = Undo(root)
         self.recorder = self.tracer.recorder = Recorder(self.tracer, self.undo, known.askers)
-        self.recorder.hashes = known.hashes
+        self.recorder.hashes, self.recorder.plain_sizes = known.hashes, known.plain_sizes
         self.decider = Decider(self.recorder, known.askers)
         self.slots = Slots(root, known.slots)
         self.surroundings = Surroundings(function, root)
@@ -231,7 +242,8 @@ class Run:
         if isinstance(leaf, torch.Tensor):
             node = new_input(self.tracer, path)
             self.examples.append(torch.empty(leaf.shape, device="meta"))
-            sizes = tuple(leaf.shape[d] if self.options.of_size(path, d) is False else None
+            fixes = (False, None) if self.known.plain_sizes else (False,)
+            sizes = tuple(leaf.shape[d] if self.options.of_size(path, d) in fixes else None
                           for d in range(leaf.ndim))  # fmt: skip
             rules.append(TensorLeaf(path, leaf.dtype, leaf.ndim, leaf.device, sizes))
             recorder.fixed.update({(node, d): n for d, n in enumerate(sizes) if n is not None})

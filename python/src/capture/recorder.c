@@ -377,6 +377,7 @@ static PyMemberDef recorder_members[] = {
     {"computing", T_BOOL, offsetof(PyRecorder, computing), 0, NULL},
     {"quiet", T_INT, offsetof(PyRecorder, quiet), READONLY, NULL},
     {"hashes", T_BOOL, offsetof(PyRecorder, hashes), 0, NULL},
+    {"plain_sizes", T_BOOL, offsetof(PyRecorder, plain_sizes), 0, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 

@@ -313,7 +313,8 @@ def _warmed(at: World, calls: Any) -> Any:
     before.update({path: state.read_attribute(at.made, path) for path in missing})
     with torch.no_grad():
         for tensor, content in tensors:
-            tensor.copy_(content)
+            if not tensor.is_meta and not torch.equal(tensor, content):
+                tensor.copy_(content)
     return captured, before
 
 
