@@ -24,7 +24,7 @@ import torch
 import torch.utils.checkpoint
 
 from .. import _core
-from .._glue import scripting
+from .._glue import contexts, scripting
 from .._symbolic_trace import _wrapped_fns_to_patch, _wrapped_methods_to_patch
 from ..graph import Graph
 from ..interop import presence
@@ -228,6 +228,27 @@ class _Checkpoint(Recorded):
         return args[0](*args[1:], **kwargs)
 
 
+class _Kernels(Recorded):
+    """torch.nn.attention.sdpa_kernel: a context that is in the graph."""
+
+    def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        decider = _deciding()
+        context = self.twin(*args, **kwargs)
+        return context if decider is None else self._recorded(decider.recorder, context,
+                                                              *args, **kwargs)  # fmt: skip
+
+    @contextlib.contextmanager
+    def _recorded(self, recorder: "Recorder", context: Any, backends: Any,
+                  set_priority: bool = False) -> Iterator[None]:  # fmt: skip
+        chosen = backends if isinstance(backends, list) else [backends]
+        with context:
+            recorder.follow_modes()
+            token = recorder.call(contexts.enter_kernels, [b.name for b in chosen], set_priority)
+            yield
+            recorder.follow_modes()
+            recorder.call(contexts.exit_kernels, token)
+
+
 class _Refused(Recorded):
     """A function that traces what it is given by means of its own."""
 
@@ -254,7 +275,7 @@ def _recorded() -> list[Recorded]:
     functions = {id(f): f for f in (*_OF_CHANCE, *wrapped) if isinstance(f, types.FunctionType)}
     apply: Any = torch.autograd.Function.apply
     hooks: list[Recorded] = [_Custom(apply.__func__), _Checkpoint(torch.utils.checkpoint.checkpoint)]
-    hooks += [_Refused(torch.func.linearize)]
+    hooks += [_Refused(torch.func.linearize), _Kernels(torch.nn.attention.sdpa_kernel)]
     return [*hooks, *(Recorded(f) for f in functions.values())]
 
 
