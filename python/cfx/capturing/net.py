@@ -14,6 +14,7 @@ from torch.autograd import forward_ad
 
 from .. import _core
 from .._glue import contexts
+from .modes import is_grad_enabled
 from .numbers import Number, symbol
 from .protocol import OpOverload, TorchFunctionMode, is_tensor_method_or_property
 from .witness import Witness
@@ -230,6 +231,8 @@ class Net(TorchFunctionMode):
         self.recorder = recorder
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
+        if func is contexts.set_mode and args[0] == is_grad_enabled():
+            self.recorder.insists_on_grad = True
         if forward_ad._current_level >= 0 and not self.recorder.evaluating:
             return _with_tangents(self.recorder, func, args, kwargs or {})
         return self.recorder.torch_function(func, types, args, kwargs)

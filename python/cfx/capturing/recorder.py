@@ -44,6 +44,7 @@ class Recorder(_core.Recorder):
         self.lent: dict[Any, Any] = {}  # and what the program has for them
         self.pending: list[Pending] = []
         self.data_guards = 0
+        self.insists_on_grad = False  # whether the program sets a grad mode that there is already
         self.result_of = ""  # the function that was evaluated last, while its result is looked at
         self.dynamic: dict[Any, str] = {}  # numbers that may not be specialised: their names
         self.paths = undo.paths()  # {id: path} of tensors of the model

@@ -403,6 +403,8 @@ class Run:
                                "seen, and that it cannot undo")  # fmt: skip
         if self.decider.evaluated:
             _core._script_tidy(graph)
+        if self.recorder.insists_on_grad:  # the graph has nothing that would set it
+            self.boundary.around.asked.add("is_grad_enabled")
         self._drop_unread()
         inputs = {node: i for i, node in enumerate(graph.find_nodes(op="placeholder"))}
         self.boundary.guards = self.recorder.settle_guards(inputs)
