@@ -47,6 +47,30 @@ class _Name(NamedTuple):
             self.space.cell_contents = value
 
 
+class _Answers(type):
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if len(args) != 1 or kwargs:
+            return type(*args, **kwargs)
+        found = args[0].__class__ if isinstance(args[0], SYMBOLS) else type(args[0])
+        if found is Witness:
+            return torch.Tensor
+        return cls if found is type else found
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, type)
+
+    def __subclasscheck__(cls, value: Any) -> bool:
+        return issubclass(value, type)
+
+    def __repr__(cls) -> str:
+        return repr(type)
+
+
+class TypeOf(metaclass=_Answers):
+    """`type` for the functions of a program that is captured: numbers of the graph are of the types
+    int and float, tensors of it of torch.Tensor."""
+
+
 class Surroundings:
     """The variables that functions of a program can reach, before a run."""
 
@@ -57,6 +81,7 @@ class Surroundings:
         self.todo: list[Any] = [function]
         self.classes: dict[type, dict[str, Any]] = {}
         self.iterators: list[tuple[str, Any, Any]] = []
+        self.asks_types: dict[int, dict[str, Any]] = {}  # globals of functions that call type()
         for module in root.modules():
             self._look_at_class(type(module))
             for name, value in vars(module).items():
@@ -78,6 +103,8 @@ class Surroundings:
             self._hold(value, f"a default argument of {name}")
         for key, cell in zip(code.co_freevars, function.__closure__ or ()):
             self._note(_Name(cell, key, f"{key}, a variable around {name}"))
+        if "type" in code.co_names and "type" not in function.__globals__:
+            self.asks_types[id(function.__globals__)] = function.__globals__
         for key in code.co_names:
             if key in function.__globals__:
                 self._note(_Name(function.__globals__, key, f"the global variable {key}"))
@@ -119,6 +146,12 @@ class Surroundings:
             return
         self.contents[id(value)] = text, Contents(value)
 
+    def _covered(self, cls: type) -> list[str]:
+        """Plain attributes that a class has got since, in the place of those of a base class."""
+        inherited = {key for base in cls.__mro__[1:] for key in self.classes.get(base, ())}
+        return [key for key, value in vars(cls).items()
+                if key in inherited and key not in self.classes[cls] and type(value) in _PLAIN]
+
     def put_back(self) -> list[str]:
         """Undoes what the run changed; what that was."""
         changed = []
@@ -133,6 +166,9 @@ class Surroundings:
                 if not same(vars(cls).get(key, ...), value):
                     changed.append(f"{key}, an attribute of the class {cls.__qualname__}")
                     setattr(cls, key, value)
+            for key in self._covered(cls):
+                changed.append(f"{key}, an attribute of the class {cls.__qualname__}")
+                delattr(cls, key)
         changed += [text for text, value, at in self.iterators if _position(value) != at]
         for name, before in self.names.values():
             now = name.value()
@@ -146,9 +182,13 @@ class Surroundings:
         """A context at whose end they are as before."""
         failed = True
         try:
+            for names in self.asks_types.values():
+                names["type"] = TypeOf
             yield
             failed = False
         finally:
+            for names in self.asks_types.values():
+                names.pop("type", None)
             changed = self.put_back()
         if changed and not failed:
             raise CaptureError(

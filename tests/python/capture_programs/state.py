@@ -402,8 +402,7 @@ class Base(nn.Module):
 
 
 @module(randn(2), randn(2), tags="class attribute written",
-         captured="refused change",
-         defect="attributes of a class of modules are not watched")
+         captured="refused made, an attribute of the class CountsOnClass")
 class CountsOnClass(Base):
     def forward(self, x):
         type(self).made += 1
