@@ -48,7 +48,7 @@ ROOMS = {
     "lower": "lower",
     "split": "embed/split embed/partition embed/placement",
     "check": "embed/check embed/repeated embed/stats",
-    "format": "weights embed/weights",
+    "format": "weights package embed/weights",
     "capture": "options scope module capture operators",
     "nn": "layers",
     "script/syntax": "embed/syntax embed/sign.def",
