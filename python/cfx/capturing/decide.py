@@ -274,7 +274,8 @@ def _recorded() -> list[Recorded]:
     wrapped += [vars(cls).get(name) for cls, name in _wrapped_methods_to_patch]
     functions = {id(f): f for f in (*_OF_CHANCE, *wrapped) if isinstance(f, types.FunctionType)}
     apply: Any = torch.autograd.Function.apply
-    hooks: list[Recorded] = [_Custom(apply.__func__), _Checkpoint(torch.utils.checkpoint.checkpoint)]
+    hooks: list[Recorded] = [_Custom(apply.__func__),
+                             _Checkpoint(torch.utils.checkpoint.checkpoint)]  # fmt: skip
     hooks += [_Refused(torch.func.linearize), _Kernels(torch.nn.attention.sdpa_kernel)]
     return [*hooks, *(Recorded(f) for f in functions.values())]
 

@@ -1,8 +1,9 @@
 """Captured models in C.
 
-They check what was assumed, as the captured module does, and have the graphs that it has. The attributes that a program changes are inputs and results of its graph (state.py). What a run
-leaves there stays in C, in a session (include/cfx/session.h), and a structure in Python says which
-part is which value: {"keys": [Kept, Kept], "length": Kept}. The graphs of one module share both.
+They check what was assumed, as the captured module does, and have the graphs that it has. The
+attributes that a program changes are inputs and results of its graph (state.py). What a run leaves
+there stays in C, in a session (include/cfx/session.h), and a structure in Python says which part is
+which value: {"keys": [Kept, Kept], "length": Kept}. The graphs of one module share both.
 """
 import contextlib
 import copy

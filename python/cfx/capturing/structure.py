@@ -100,7 +100,7 @@ def _split_default(value: Any) -> tuple[Any, list[Any]]:
 
 
 def _make_default(cls: type, key: Any, parts: list[Any]) -> Any:
-    made = collections.defaultdict(key[0])
+    made: Any = collections.defaultdict(key[0])
     _refill_dict(made, key[1], parts)
     return made
 

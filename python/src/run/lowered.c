@@ -228,7 +228,8 @@ static PyObject *run_on(PyProgram *self, PyObject *const *args, Py_ssize_t nargs
     PyObject *result = NULL;
     shared_remember(&self->state);
     if (n == nargs)
-        result = run_with(self, st, inputs, (size_t)n, seen.kind ? seen.kind : self->kind, &both, k);
+        result = run_with(self, st, inputs, (size_t)n, seen.kind ? seen.kind : self->kind, &both,
+                          k);
     if (result && (shared_follow(&shared) < 0 || shared_follow(&self->state) < 0))
         Py_CLEAR(result);
     shared_free(&shared);

@@ -349,7 +349,8 @@ def judge_in_c(program: Program) -> Verdict:
     for number, (each, own) in enumerate(zip(calls, eager.program.calls)):
         seed()
         got = run_one(lowered, each)
-        if isinstance(got.error, cfx.CaptureError) or (got.error is not None and each.raises is None):
+        wanted = isinstance(got.error, cfx.CaptureError) or each.raises is None
+        if got.error is not None and wanted:
             verdict.said = f"raises {type(got.error).__name__}: {got.error}"
             return verdict
         seed()

@@ -240,7 +240,8 @@ def trained_operator(x):
 @program(randn(3, 4), randn(5, 4), tags="aten operators called")
 def calls_aten(x):
     y = torch.ops.aten.add.Tensor(x, x, alpha=2)
-    return torch.ops.aten.var_mean.correction(y, [1], correction=0)[0] + torch.ops.aten.relu(y).sum()
+    spread = torch.ops.aten.var_mean.correction(y, [1], correction=0)[0]
+    return spread + torch.ops.aten.relu(y).sum()
 
 
 # ---- checkpoints -------------------------------------------------------------------------------
