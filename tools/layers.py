@@ -30,7 +30,7 @@ ROOMS = {
     "ops": "ops ops.def nn nn.def tree embed/ops",
     "dim": "dim embed/dim",
     "tensor": "tensor datum embed/dlpack embed/tensor",
-    "runtime": "runtime library state embed/runtime",
+    "runtime": "runtime library session state embed/runtime",
     KERNELS + "elementwise": "",
     KERNELS + "reduce": "",
     KERNELS + "linalg": "",

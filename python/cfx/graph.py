@@ -217,11 +217,17 @@ class Graph(_core.Graph):
 
     def process_inputs(self, *args: Any) -> Any:
         """Converts the inputs of the generated function to the values of the placeholders."""
-        return self._codegen.process_inputs(*args)
+        codegen: Any = self._codegen
+        if hasattr(codegen, "inputs_for"):  # of a captured graph: attributes are inputs, too
+            return codegen.inputs_for(self.owning_module, *args)
+        return codegen.process_inputs(*args)
 
     def process_outputs(self, out: Any) -> Any:
         """Converts the output's value to what the generated function returns."""
-        return self._codegen.process_outputs(out)
+        codegen: Any = self._codegen
+        if hasattr(codegen, "outputs_for"):
+            return codegen.outputs_for(self.owning_module, out)
+        return codegen.process_outputs(out)
 
     def python_code(
         self, root_module: str, *, verbose: bool = False, include_stride: bool = False,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from . import _core
 from ._core import Runtime
 from ._glue.listing import public_names
-from .graph import Graph
+from .graph import CodeGen, Graph
 from .text import as_cfx
 
 
@@ -35,7 +35,7 @@ def _attribute(root: Any, path: str) -> Any:
     return root
 
 
-def _state(graph: Graph, root: Any) -> dict[str, Any]:
+def read_tensors(graph: Graph, root: Any) -> dict[str, Any]:
     """The tensors that the graph and its regions read, by path. Those without gradients are the
     module's own: a program may change their sizes."""
     found = {path: _attribute(root, path) for path in _core._attributes_read(graph)}
@@ -49,14 +49,14 @@ class _State(dict[str, _core.Tensor]):
     def __init__(self, tensors: dict[str, Any]) -> None:
         super().__init__({name: _core.Tensor(t) for name, t in tensors.items()})
         self.given = tensors
-        self.changed = False  # since the program was made
+        self.version = 0  # counts how often a tensor was replaced
 
     def __setitem__(self, name: str, tensor: Any) -> None:
         if name not in self:
             raise KeyError(f"the program has no tensor '{name}'")
         super().__setitem__(name, _core.Tensor(tensor))
         self.given = {**self.given, name: tensor}
-        self.changed = True
+        self.version += 1
 
     def __delitem__(self, name: str) -> None:
         raise TypeError("a tensor that the program reads can be replaced, not removed")
@@ -66,8 +66,9 @@ class _State(dict[str, _core.Tensor]):
             self[name] = tensor
 
 
-def _rebuild(graph: Graph, state: dict[str, Any], runtime: Runtime | None = None) -> "Lowered":
-    return Lowered(graph, state, graph, runtime)
+def _rebuild(graph: Graph, state: dict[str, Any], codegen: CodeGen,
+             runtime: Runtime | None = None) -> "Lowered":  # fmt: skip
+    return Lowered(graph, state, codegen, runtime)
 
 
 class Lowered:
@@ -76,14 +77,18 @@ class Lowered:
     parameters; if you replace a tensor in it, later runs use the new one. Copies and pickles have
     their own tensors."""
 
-    def __init__(self, graph: Graph, state: dict[str, Any], source: Graph,
-                 runtime: Runtime | None = None) -> None:
+    def __init__(self, graph: Graph, state: dict[str, Any], source: Graph | CodeGen,
+                 runtime: Runtime | None = None, shared: _State | None = None,
+                 own: dict[str, Any] | None = None) -> None:
         self.graph = graph  #: in rows of the operator table
         self.runtime = runtime  #: what it computes with; None: the one that is current
-        self.state = _State(state)
-        self._made = _core._Program(graph, state, runtime)
+        self.state = _State(state) if shared is None else shared
+        self._own = own or {}  # tensors besides those of a state that it shares
+        self._made = _core._Program(graph, {**state, **self._own}, runtime)
+        self._version = self.state.version  # that the program was made from
         self._run: Callable[..., Any] = self._made.run
-        self._codegen = source._codegen
+        # how the module takes arguments and gives results
+        self._codegen = source._codegen if isinstance(source, Graph) else source
         self._takes_keywords = getattr(self._codegen, "takes_keywords", False)
         inputs = [n for n in graph.nodes if n.op == "placeholder"]
         self._inputs = [str(n.target) for n in inputs]
@@ -113,9 +118,10 @@ class Lowered:
 
     @property
     def _program(self) -> _core._Program:
-        if self.state.changed:
-            self.state.changed = False
-            self._made = _core._Program(self.graph, self.state.given, self.runtime)
+        if self.state.version != self._version:
+            self._version = self.state.version
+            self._made = _core._Program(
+                self.graph, {**self.state.given, **self._own}, self.runtime)
             self._run = self._made.run
         return self._made
 
@@ -127,7 +133,7 @@ class Lowered:
             args = self._codegen.process_inputs(*args)
         plain = not kwargs and not self._many and len(args) == len(self._inputs)
         bound = args if plain else self._bind(args, kwargs)
-        run = self._program.run if self.state.changed else self._run
+        run = self._run if self.state.version == self._version else self._program.run
         return self._codegen.process_outputs(run(*bound))
 
     __call__ = run
@@ -141,7 +147,7 @@ class Lowered:
     def __reduce__(self) -> tuple[Any, ...]:
         given = self.state.given
         state = {name: t.torch() if isinstance(t, _core.Tensor) else t for name, t in given.items()}
-        return _rebuild, (self.graph, state)
+        return _rebuild, (self.graph, state, self._codegen)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Lowered":
         make, parts = self.__reduce__()
@@ -161,6 +167,16 @@ def _drop_guards(graph: Graph, module: Any) -> None:
                 graph.erase_node(node)
 
 
+def lower_graph(module: Any) -> Graph:
+    """A copy of a module's graph, lowered."""
+    clone = module.graph._clone()
+    _drop_guards(clone, module)
+    found = _core._lower(clone, module)
+    if found:
+        raise LowerError([Finding(*row) for row in found])
+    return clone
+
+
 def lower(module: Any, *, runtime: Runtime | None = None) -> Lowered:
     """Turns a GraphModule into a program in C. Calls that have no row in the operator table, or no
     kernel, are listed together in a LowerError. The module is not changed. The program computes
@@ -170,16 +186,10 @@ def lower(module: Any, *, runtime: Runtime | None = None) -> Lowered:
     if not isinstance(graph, Graph):
         raise TypeError(f"cfx.lower takes a cfx.GraphModule, not {type(module).__name__}: trace it "
                         "first with cfx.symbolic_trace")
-    present = getattr(module, "_present", None)
-    if present is not None:  # of several graphs, for training and evaluation
-        module = present()
-        graph = module.graph
-    clone = graph._clone()
-    _drop_guards(clone, module)
-    found = _core._lower(clone, module)
-    if found:
-        raise LowerError([Finding(*row) for row in found])
-    return Lowered(clone, _state(clone, module), graph, runtime)
+    if hasattr(module, "_lowered"):  # a captured module, which may have several graphs
+        return module._lowered(runtime)
+    clone = lower_graph(module)
+    return Lowered(clone, read_tensors(clone, module), graph._codegen, runtime)
 
 
 __dir__ = public_names(globals())

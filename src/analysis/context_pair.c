@@ -11,6 +11,7 @@ static const struct {
                                "torch.autograd.grad_mode._exit_inference_mode"},
     [CFX_CONTEXT_AUTOCAST] = {"torch.amp.autocast_mode._enter_autocast",
                               "torch.amp.autocast_mode._exit_autocast"},
+    [CFX_CONTEXT_KERNELS] = {"cfx._glue.contexts.enter_kernels", "cfx._glue.contexts.exit_kernels"},
 };
 
 static bool calls(const cfx_node *n, const char *function)
@@ -28,7 +29,7 @@ cfx_context_kind cfx_node_leaves_context(const cfx_node *n, cfx_node **opens)
         *opens = NULL;
     if (v.kind != CFX_KIND_NODE || cfx_node_op(n) != CFX_OP_CALL_FUNCTION || n->kwargs)
         return CFX_CONTEXT_NONE;
-    for (int kind = CFX_CONTEXT_GRAD; kind <= CFX_CONTEXT_AUTOCAST; kind++) {
+    for (int kind = CFX_CONTEXT_GRAD; kind <= CFX_CONTEXT_KERNELS; kind++) {
         if (!calls(n, pairs[kind].leaves) || !calls(v.as.node, pairs[kind].opens))
             continue;
         if (opens)

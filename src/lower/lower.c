@@ -80,6 +80,8 @@ static bool is_switch(const cfx_node *n, const char *target, cfx_value *gone)
     static const char *const switches[] = {
         "torch.autograd.grad_mode._enter_inference_mode",
         "torch.autograd.grad_mode._exit_inference_mode",
+        "cfx._glue.contexts.enter_kernels",  /* of attention: there is one */
+        "cfx._glue.contexts.exit_kernels",
         "torch.ops.profiler._record_function_enter_new",
         "torch.ops.profiler._record_function_exit._RecordFunction",
     };

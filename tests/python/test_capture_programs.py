@@ -100,6 +100,27 @@ def test_captured(program, recapture, request):
         assert not any("no line of the program" in detail for detail in verdict.details)
 
 
+# ---- in C --------------------------------------------------------------------------------------
+
+# Random numbers in C are others than torch's.
+_DRAW = ("Drops", "draws_then_asks", "CheckpointReentrant")
+
+
+@every
+def test_in_c(program):
+    """What C computes is what eager PyTorch computes, or an error says why not."""
+    if program.defect or program.name in _DRAW:
+        return
+    try:
+        verdict = capture_programs.judge_in_c(program)
+    finally:
+        torch.set_grad_enabled(True)
+        torch.set_default_dtype(torch.float32)
+    assert not verdict.wrong, "\n".join(verdict.wrong)
+    if program.topic == "state_in_c":
+        assert verdict.said == "equal"
+
+
 # ---- misuse ------------------------------------------------------------------------------------
 
 KEPT = []

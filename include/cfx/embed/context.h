@@ -18,12 +18,13 @@ extern "C" {
  *     ...                                                       ...
  *     torch._C._set_grad_enabled(%before)
  *
- * Inference mode and autocast have one call that enters and one that leaves. */
+ * The others have one call that enters and one that leaves. */
 typedef enum cfx_context_kind {
     CFX_CONTEXT_NONE,
     CFX_CONTEXT_GRAD,
     CFX_CONTEXT_INFERENCE,
-    CFX_CONTEXT_AUTOCAST
+    CFX_CONTEXT_AUTOCAST,
+    CFX_CONTEXT_KERNELS  /* torch.nn.attention.sdpa_kernel */
 } cfx_context_kind;
 
 /* The kind of the context that `n` leaves. *opens (may be NULL) becomes the node whose value `n`

@@ -125,7 +125,7 @@ def all_tensors(module: GraphModule) -> dict[str, Any]:
     also those that are in no state_dict."""
     found = {**dict(module.named_parameters(remove_duplicate=False)),
              **dict(module.named_buffers(remove_duplicate=False))}
-    read = {name: t for name, t in lowering._state(module.graph, module).items()
+    read = {name: t for name, t in lowering.read_tensors(module.graph, module).items()
             if isinstance(t, torch.Tensor)}  # not the flags of modules
     return {**{name: t.detach() for name, t in found.items()}, **read}
 

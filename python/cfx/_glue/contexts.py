@@ -28,6 +28,18 @@ _GRAD = (torch.no_grad, torch.enable_grad, torch.set_grad_enabled)
 KINDS = (*_GRAD, torch.inference_mode, torch.autocast)
 
 
+def enter_kernels(names: list[str], set_priority: bool) -> Any:
+    """Enters torch.nn.attention.sdpa_kernel, with the names of the kernels; for exit_kernels."""
+    kernels = [getattr(torch.nn.attention.SDPBackend, name) for name in names]
+    context = torch.nn.attention.sdpa_kernel(kernels, set_priority)
+    context.__enter__()
+    return context
+
+
+def exit_kernels(context: Any) -> None:
+    context.__exit__(None, None, None)
+
+
 class Refusal(NotImplementedError):
     """What cfx cannot capture; the evaluator adds the line."""
 

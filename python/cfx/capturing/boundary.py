@@ -3,9 +3,11 @@
 Arguments are checked and taken apart on entry, results are put together again, and the caller's
 objects change as the program changed them.
 """
+import contextlib
 import inspect
+import re
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -14,8 +16,48 @@ from .. import _core
 from .._glue.codegen import CodeGen
 from .guards import CaptureError, Guard
 from .modes import Around
+from .numbers import number_of
 from .structure import KINDS, Flattened, Rebuilt, Tree
 from .undo import same
+
+
+class Mismatch(CaptureError):
+    """A graph does not hold for a call; nothing has run yet."""
+
+
+class OtherMode(Mismatch):
+    """It does not hold in the present mode, training or evaluation."""
+
+
+class OtherState(Mismatch):
+    """It does not hold for what the program has made of the module since it was captured."""
+
+
+class GuardFailure(CaptureError, AssertionError):
+    """Something does not hold that was assumed, as the graph found out while it ran."""
+
+
+@contextlib.contextmanager
+def guard_failures() -> Iterator[None]:
+    """A context in which a graph runs: a check of its own that fails is a GuardFailure."""
+    try:
+        yield
+    except AssertionError as error:
+        if "when this graph was captured" not in str(error):
+            raise
+        raise GuardFailure(*error.args) from None
+
+
+class Kept:
+    """A value that a session in C has: a leaf of an attribute of a lowered program."""
+
+    __slots__ = ("session", "name")
+
+    def __init__(self, session: Any, name: str) -> None:
+        self.session, self.name = session, name
+
+    def plain(self) -> Any:
+        return self.session.get(self.name)
 
 
 class TensorLeaf(NamedTuple):
@@ -58,7 +100,8 @@ class NumberLeaf(NamedTuple):
         return "number", self.type
 
     def refusal(self, value: Any) -> str | None:
-        if type(value) is self.type:
+        number = number_of(value)  # of a program that is captured and calls this one
+        if type(value if number is None else number.value) is self.type:
             return None
         return (f"{self.path} is {_short(value)}, but the model was captured with a number of type "
                 f"{self.type.__name__}")  # fmt: skip
@@ -75,7 +118,7 @@ class AgainLeaf(NamedTuple):
         return "again", self.first
 
     def refusal(self, value: Any) -> str | None:
-        return None  # see Boundary.refusal
+        return None  # see Boundary.call
 
 
 class FixedLeaf(NamedTuple):
@@ -114,6 +157,9 @@ class Call(NamedTuple):
     objects: list[Any]
 
 
+_ADVICE = "; capture it again with such arguments, or with recapture=True"
+
+
 class Boundary:
     """The signature of a captured program, and the trees of its arguments and results."""
 
@@ -127,7 +173,9 @@ class Boundary:
         self.slots: list[Any] = []  # attributes that the program changes (state.py)
         self.read: list[bool] = []  # for each: whether it is read before it is assigned
         self.assigned: list[Tree] = []  # and what is assigned
+        self.names: list[list[str]] = []  # and what its leaves are called
         self.result: Tree = Tree(None)
+        self.num_arguments = 0  # how many inputs are arguments; attributes follow
         self.out: list[tuple[bool, Any]] = []  # for each leaf: is it of the graph, or this value
 
     def bind(self, args: tuple, kwargs: dict[str, Any]) -> tuple:
@@ -137,7 +185,7 @@ class Boundary:
 
     def entry(self, settings: Any) -> "_core._Entry":
         """What checks a call and makes its result in C, where that knows all kinds of values;
-        `refusal` and `leave` do for all others. `settings`: which modules are
+        `call` and `leave` do for all others. `settings`: which modules are
         training (training.py)."""
         around = self.around
         plain = not self.slots and not around.asked and around.autocast is None
@@ -150,43 +198,61 @@ class Boundary:
             (self.result, self.out) if made else None,
         )  # fmt: skip
 
-    def refusal_of_state(self, read: Callable[[str], Any]) -> str | None:
-        """Why the graph does not hold for the attributes that it reads, or None."""
+    @property
+    def inputs(self) -> list[Any]:
+        """The rules of the inputs of the graph: arguments, then attributes."""
+        found: list[Any] = [leaf for leaf in self.leaves
+                            if not isinstance(leaf, (FixedLeaf, AgainLeaf))]  # fmt: skip
         for slot, is_read in zip(self.slots, self.read):
-            why = slot.refusal(read(slot.path)) if is_read else None
-            if why is not None:
-                return why
-        return None
+            found += slot.inputs if is_read else []
+        return found
 
-    def refusal(self, values: tuple) -> tuple[str | None, Call]:
-        """Why the graph does not hold for these arguments, or None; and the call."""
+    def call(self, values: tuple, read: Callable[[str], Any]) -> Call:
+        """Checks arguments, and the attributes that `read` gives; Mismatch if the graph does not
+        hold for them."""
         taken = Flattened()
         tree = taken.tree(values, ("",))
-        call = Call([], taken.objects)
         if tree != self.tree:
-            return ("the arguments are nested in another way than they were when the model was "
-                    "captured"), call  # fmt: skip
-        for leaf, value in zip(self.leaves, taken.leaves):
+            raise Mismatch("the arguments are nested in another way than they were when the model "
+                           f"was captured{_ADVICE}")  # fmt: skip
+        call = Call(self._inputs(taken.leaves), taken.objects)
+        for slot, is_read in zip(self.slots, self.read):
+            if is_read:
+                call.inputs.extend(slot.taken(read(slot.path)))
+        self._check(call.inputs)
+        return call
+
+    def _inputs(self, leaves: list[Any]) -> list[Any]:
+        """The arguments that are inputs of the graph."""
+        inputs = []
+        for leaf, value in zip(self.leaves, leaves):
             why = leaf.refusal(value)
             if why is not None:
-                return why, call
+                raise Mismatch(why + _ADVICE)
             if isinstance(leaf, AgainLeaf):
-                if value is not taken.leaves[leaf.first]:
+                if value is not leaves[leaf.first]:
                     first = self.leaves[leaf.first].path
-                    return (f"{leaf.path} and {first} are two tensors, but the model was captured "
-                            "with one tensor for both"), call  # fmt: skip
+                    raise Mismatch(f"{leaf.path} and {first} are two tensors, but the model was "
+                                   f"captured with one tensor for both{_ADVICE}")  # fmt: skip
             elif not isinstance(leaf, FixedLeaf):
-                call.inputs.append(value)
-        failed = self.guards.failed(call.inputs)
-        return None if failed is None else Guard(*failed).refusal(), call
+                inputs.append(value)
+        return inputs
 
-    def enter(self, values: tuple) -> Call:
-        """Checks the arguments; CaptureError if the graph does not hold for them."""
-        why, call = self.refusal(values)
-        if why is not None:
-            raise CaptureError(f"{why}; capture it again with such arguments, or with "
-                               "recapture=True")  # fmt: skip
-        return call
+    def _check(self, inputs: list[Any]) -> None:
+        """Checks the guards that the inputs decide."""
+        values = [value.plain() if type(value) is Kept else value for value in inputs]
+        failed = self.guards.failed(values)
+        if failed is None:
+            return
+        guard = Guard(*failed)
+        if self._asks_attribute(guard.expression):
+            raise OtherState(guard.refusal())
+        raise Mismatch(guard.refusal() + _ADVICE)
+
+    def _asks_attribute(self, question: str) -> bool:
+        """Whether a guard is about an attribute, not about the arguments alone."""
+        names = (leaf.path for leaf in self.inputs[self.num_arguments :])
+        return any(re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", question) for name in names)
 
     def leave(self, results: Iterable[Any], call: Call,
               assign: Callable[[str, Any], None]) -> Any:  # fmt: skip
@@ -230,16 +296,27 @@ class BoundaryCodeGen(CodeGen):
         self._calls = _Calls()
 
     def process_inputs(self, *inputs: Any, **keywords: Any) -> Any:
-        if self.boundary.slots:
-            names = ", ".join(slot.path for slot in self.boundary.slots)
-            raise CaptureError(f"the program assigns attributes ({names}); only the captured "
-                               "module itself can run such a graph")  # fmt: skip
-        call = self.boundary.enter(self.boundary.bind(inputs, keywords))
+        return self.inputs_for(None, *inputs, **keywords)
+
+    def process_outputs(self, out: Any) -> Any:
+        return self.outputs_for(None, out)
+
+    def inputs_for(self, module: Any, *inputs: Any, **keywords: Any) -> Any:
+        """The inputs of the graph, for a call that works on the attributes of a captured module."""
+        slots = self.boundary.slots
+        if slots and not hasattr(module, "_enter"):
+            names = ", ".join(slot.path for slot in slots)
+            raise CaptureError(f"the program assigns attributes ({names}), and this graph has no "
+                               "captured module whose attributes they are")  # fmt: skip
+        values = self.boundary.bind(inputs, keywords)
+        call = module._enter(values) if slots else self.boundary.call(values, _no_attribute)
         self._calls.now = call
         return call.inputs
 
-    def process_outputs(self, out: Any) -> Any:
+    def outputs_for(self, module: Any, out: Any) -> Any:
         call, self._calls.now = self._calls.now, None
+        if self.boundary.slots and hasattr(module, "_leave"):
+            return module._leave(out, call)
         return self.boundary.leave(out, call or Call([], []), lambda path, value: None)
 
     def gen_fn_def(self, free_vars, maybe_return_annotation, *, expanded_def=False):
@@ -253,6 +330,10 @@ class BoundaryCodeGen(CodeGen):
     def generate_output(self, output_args, *, descs=None, repr_fn=None):
         plain = super().generate_output(output_args, descs=descs, repr_fn=repr_fn)
         return f"return self._leave({plain.removeprefix('return ')}, _entry_)"
+
+
+def _no_attribute(path: str) -> Any:
+    raise CaptureError(f"there is no module with the attribute {path}")
 
 
 class _Calls(threading.local):

@@ -24,9 +24,10 @@ import torch
 import torch.utils.checkpoint
 
 from .. import _core
-from .._glue import scripting
+from .._glue import contexts, scripting
 from .._symbolic_trace import _wrapped_fns_to_patch, _wrapped_methods_to_patch
 from ..graph import Graph
+from ..interop import presence
 from ..interpreter import Interpreter
 from ..proxy import Proxy
 from .given import Given
@@ -141,7 +142,10 @@ def deciding() -> "Decider | None":
     """What decides about calls in this thread; None if nothing is captured, or what runs is being
     computed or evaluated."""
     decider = getattr(_running, "decider", None)
-    idle = decider is None or decider.recorder.evaluating or decider.recorder.computing
+    if decider is None:
+        return None
+    recorder = decider.recorder
+    idle = recorder.evaluating or recorder.computing or recorder.quiet
     return None if idle else decider
 
 
@@ -219,9 +223,42 @@ class _Checkpoint(Recorded):
         decider = deciding()
         if decider is None:
             return self.twin(*args, **kwargs)
-        options = inspect.signature(_checkpoint).parameters
+        options = {*inspect.signature(_checkpoint).parameters, "preserve_rng_state"}
         kwargs = {name: value for name, value in kwargs.items() if name not in options}
         return args[0](*args[1:], **kwargs)
+
+
+class _Kernels(Recorded):
+    """torch.nn.attention.sdpa_kernel: a context that is in the graph."""
+
+    def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        decider = deciding()
+        context = self.twin(*args, **kwargs)
+        return context if decider is None else self._recorded(decider.recorder, context,
+                                                              *args, **kwargs)  # fmt: skip
+
+    @contextlib.contextmanager
+    def _recorded(self, recorder: "Recorder", context: Any, backends: Any,
+                  set_priority: bool = False) -> Iterator[None]:  # fmt: skip
+        chosen = backends if isinstance(backends, list) else [backends]
+        with context:
+            recorder.follow_modes()
+            token = recorder.call(contexts.enter_kernels, [b.name for b in chosen], set_priority)
+            yield
+            recorder.follow_modes()
+            recorder.call(contexts.exit_kernels, token)
+
+
+class _Refused(Recorded):
+    """A function that traces what it is given by means of its own."""
+
+    def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        decider = deciding()
+        if decider is None:
+            return self.twin(*args, **kwargs)
+        decider.recorder.refuse(f"{self.function.__name__}() traces a function while the program "
+                                "is captured, which cannot be done inside of each other; call the "
+                                "function itself, or torch.func.jvp")  # fmt: skip
 
 
 def _requires_grad(tensor: torch.Tensor) -> bool:
@@ -237,7 +274,9 @@ def _recorded() -> list[Recorded]:
     wrapped += [vars(cls).get(name) for cls, name in _wrapped_methods_to_patch]
     functions = {id(f): f for f in (*_OF_CHANCE, *wrapped) if isinstance(f, types.FunctionType)}
     apply: Any = torch.autograd.Function.apply
-    hooks = [_Custom(apply.__func__), _Checkpoint(torch.utils.checkpoint.checkpoint)]
+    hooks: list[Recorded] = [_Custom(apply.__func__),
+                             _Checkpoint(torch.utils.checkpoint.checkpoint)]  # fmt: skip
+    hooks += [_Refused(torch.func.linearize), _Kernels(torch.nn.attention.sdpa_kernel)]
     return [*hooks, *(Recorded(f) for f in functions.values())]
 
 
@@ -271,15 +310,18 @@ class Decider:
         self.recorded: list[Any] = _recorded()
         self.evaluated: set[types.CodeType] = set()
         self.useless: dict[types.CodeType, str] = {}  # their results are truths of data
+        self.originals = presence.OriginalsRun(lambda: deciding() is not None)
 
     def install(self) -> None:
         """Hooks the functions, in this thread."""
         _running.decider = self
         for hook in (*self.recorded, *self.hooks):
             hook.install()
+        self.originals.install()
 
     def remove(self) -> None:
         _running.decider = None
+        self.originals.remove()
         for hook in (*self.hooks, *self.recorded):
             hook.remove()
 

@@ -91,6 +91,16 @@ def program_line(function: Any) -> str:
     return "" if code is None else f"{line_of(code)}: "
 
 
+def raised_at(error: BaseException) -> str:
+    """The line of the program that was running when an exception was raised."""
+    found, at = "", error.__traceback__
+    while at is not None:
+        if not is_library(at.tb_frame.f_code.co_filename):
+            found = f"{os.path.basename(at.tb_frame.f_code.co_filename)}:{at.tb_lineno}"
+        at = at.tb_next
+    return found
+
+
 # ---- expressions -------------------------------------------------------------------------------
 
 OPPOSITE = {

@@ -9,28 +9,19 @@ import torch
 
 from .. import _core
 from ..graph_module import GraphModule
-from .boundary import Boundary, BoundaryCodeGen, Call
+from ..lowering import Lowered, lower_graph, read_tensors
+from .boundary import Boundary, BoundaryCodeGen, Call, GuardFailure, Mismatch, OtherMode
+from .boundary import OtherState, guard_failures
 from .guards import CaptureError, Guards
 from .installed import call_with
-from .program import Flags, Program, Weakly, turns
+from .lowered import lower_captured
+from .program import Flags, Program, Weakly, is_capturing, turns
 from .reduce import drop_numbers, settle_guards
 from .run import Captured
 from .state import assign, read_attribute
 from .training import Settings, merge, module_paths, read_flags, take_modules
 
 MOST_GRAPHS = 16  # of one module, for other kinds of inputs
-
-
-class _Mismatch(CaptureError):
-    """A graph does not hold for a call; nothing has run yet."""
-
-
-class _OtherState(_Mismatch):
-    """It does not hold for what the program has made of the module since it was captured."""
-
-
-class GuardFailure(CaptureError, AssertionError):
-    """Something does not hold that was assumed, as the graph found out while it ran."""
 
 
 class CapturedModule(GraphModule):
@@ -67,16 +58,12 @@ class CapturedModule(GraphModule):
         """Likewise, for values of every kind; what does not fit is an error."""
         home = self._home or self
         if not self._settings.holds(home):
-            raise _Mismatch(self._no_graph())
-        boundary = self._boundary
-        why = boundary.around.refusal()
-        why = why or boundary.refusal_of_state(functools.partial(read_attribute, home))
+            raise OtherMode(f"the model was captured in {self._settings.text()}, and its modules "
+                            "are in another one now")  # fmt: skip
+        why = self._boundary.around.refusal()
         if why is not None:
-            raise _OtherState(f"{why}, and it cannot be captured again here, for it is a copy")
-        why, call = boundary.refusal(values)
-        if why is not None:
-            raise _Mismatch(f"{why}; capture it again with such arguments, or with recapture=True")
-        return call
+            raise OtherState(why)
+        return self._boundary.call(values, functools.partial(read_attribute, home))
 
     def _leave(self, results: Iterable[Any], call: Call) -> Any:
         if self._entry is not None and self._entry.leaves:
@@ -104,7 +91,7 @@ class CapturedModule(GraphModule):
             return self._call_some(args, kwargs)
         try:
             return self._call(*args, **kwargs)
-        except (_Mismatch, GuardFailure):
+        except (Mismatch, GuardFailure):
             pass
         return self._call_some(args, kwargs)
 
@@ -120,7 +107,7 @@ class CapturedModule(GraphModule):
                 try:
                     with graph._undone_on_failure():
                         return graph._call(*args, **kwargs)
-                except (_Mismatch, GuardFailure) as error:
+                except (Mismatch, GuardFailure) as error:
                     last: Exception = error
                 except RuntimeError as error:  # the program may handle it
                     if not self._recaptures:
@@ -133,27 +120,8 @@ class CapturedModule(GraphModule):
         return graph._call(*args, **kwargs)
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
-        try:
+        with guard_failures():
             return super().__call__(*args, **kwargs)
-        except AssertionError as error:
-            if "when this graph was captured" not in str(error):
-                raise
-            raise GuardFailure(*error.args) from None
-
-    def _no_graph(self) -> str:
-        return (f"the model was captured in {self._settings.text()}, and its modules are in "
-                "another one now. Copies and pickles cannot capture it again: capture the model "
-                'with modes="both", or in that mode, before you copy it')
-
-    def _present(self) -> "CapturedModule":
-        if self._is_whole:
-            return self
-        for graph in (self, *self._others):
-            if graph._settings.holds(self._home or self):
-                return graph
-        raise CaptureError(f"the model was captured in {self._settings.text()}, and its modules "
-                           "are in another one now: call it once in that mode, or capture it with "
-                           'modes="both"')  # fmt: skip
 
     @contextlib.contextmanager
     def _undone_on_failure(self) -> Iterator[None]:
@@ -179,16 +147,38 @@ class CapturedModule(GraphModule):
         program = self._program.program
         home = self._home or self
         has_mode = any(g._settings.holds(home) for g in (self, *self._others))
-        needed = not has_mode or isinstance(why, _OtherState) or self._recaptures
+        needed = not has_mode or isinstance(why, OtherState) or self._recaptures
+        if program is None and isinstance(why, OtherMode):
+            raise CaptureError(f"{why}. Copies and pickles cannot capture it again: capture the "
+                               'model with modes="both", or in that mode, before you copy it')
+        if program is None and isinstance(why, OtherState):
+            raise CaptureError(f"{why}, and it cannot be captured again here, for it is a copy")
         if program is None or not needed:
             raise why
+        if is_capturing():
+            raise CaptureError(f"{why}; it is called by a program that is being captured, and "
+                               "cannot be captured again meanwhile: call it like this before")
         lent = [Flags(program.root, home), _LentState(self, program.root)]
-        graph = call_with(lent, lambda: self._add(program, program.capture(args, kwargs)))
+        graph = call_with(lent, lambda: self._add(
+            program, program.capture(args, kwargs, sorted(self._changes))))
         if len(self._others) > MOST_GRAPHS:
             warnings.warn(f"{program.name} has been captured for {len(self._others) + 1} kinds of "
                           "inputs; the oldest graph is dropped", stacklevel=4)  # fmt: skip
             del self._others[-1]
         return graph
+
+    def _lowered(self, runtime: Any) -> Lowered:
+        """For cfx.lower: the graphs for the mode that this module is in."""
+        home = self._home or self
+        if self._is_whole:
+            clone = lower_graph(self)
+            return Lowered(clone, read_tensors(clone, self), self.graph._codegen, runtime)
+        graphs = [g for g in (self, *self._others) if g._settings.holds(home)]
+        if not graphs:
+            raise CaptureError(f"the model was captured in {self._settings.text()}, and its modules "
+                               "are in another one now: call it once in that mode, or capture it "
+                               'with modes="both"')  # fmt: skip
+        return lower_captured(graphs, functools.partial(read_attribute, home), runtime)
 
     def _add(self, program: Program, captured: Captured) -> "CapturedModule":
         """Another graph, which shares modules and weights with this one; or the one of them that
@@ -203,7 +193,7 @@ class CapturedModule(GraphModule):
         if self._home is None:
             have = set(self._graph._paths(False))
             have = have.union(*(o._graph._paths(False) for o in self._others))
-            have |= {slot.path for g in (self, *self._others) for slot in g._slots}
+            have |= self._changes
             self._take(captured, have)
         self._others.insert(0, other)
         return other
@@ -227,6 +217,11 @@ class CapturedModule(GraphModule):
         take_modules(self, root, [path.removesuffix(".training") for path in flags])
 
     @property
+    def _changes(self) -> set[str]:
+        """Paths of the attributes that graphs of this module change."""
+        return {slot.path for g in (self, *self._others) for slot in g._slots}
+
+    @property
     def _slots(self) -> list[Any]:
         codegen = self._graph._codegen
         return codegen.boundary.slots if isinstance(codegen, BoundaryCodeGen) else []
@@ -248,9 +243,8 @@ class _LentState:
 
     def __init__(self, module: CapturedModule, root: torch.nn.Module) -> None:
         self.root, self.home = root, module._home or module
-        paths = {slot.path for g in (module, *module._others) for slot in g._slots}
         self.before = {path: read_attribute(root, path)
-                       for path in (paths if self.home is not root else ())}  # fmt: skip
+                       for path in (module._changes if self.home is not root else ())}  # fmt: skip
 
     def install(self) -> None:
         for path in self.before:
@@ -268,6 +262,9 @@ def module_of(program: Program, captured: Captured, recapture: bool,
     root = captured.root
     make = functools.partial(CapturedModule, root, captured.graph, program.name)
     module = call_with([captured], make)
+    if home is None:
+        for slot in captured.boundary.slots:
+            assign(module, slot.path, slot.initial())
     for path, own in module.named_modules():
         with contextlib.suppress(AttributeError):
             own.training = root.get_submodule(path).training
@@ -275,7 +272,7 @@ def module_of(program: Program, captured: Captured, recapture: bool,
     module.__dict__.update(
         _is_whole=is_script, _guards=(), _writes=captured.writes,
         _program=Weakly(program), _recaptures=recapture, _others=[],
-        _home=home,
+        _constants=tuple(captured.foreign), _home=home,
     )  # fmt: skip
     has_flags = not is_script and root is not program.empty
     module.__dict__["_settings"] = _settings_of(module, root) if has_flags else Settings((), ())
@@ -284,8 +281,6 @@ def module_of(program: Program, captured: Captured, recapture: bool,
     if drop_numbers(module.graph, captured.boundary) or captured.pending:
         module.recompile()
     if home is None:
-        for slot in captured.boundary.slots:
-            assign(module, slot.path, slot.initial())
         return module
     constants = {path: getattr(module, path) for path in captured.foreign}
     for slot in captured.boundary.slots:

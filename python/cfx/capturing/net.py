@@ -10,11 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
 from .. import _core
 from .._glue import contexts
 from ..interop import presence
 from .guards import CaptureError, user_line
+from .modes import is_grad_enabled
 from .numbers import Number, symbol
 from .protocol import OpOverload, TorchFunctionMode, is_tensor_method_or_property
 from .witness import Witness
@@ -240,7 +242,20 @@ class Net(TorchFunctionMode):
         self.recorder = recorder
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
+        if func is contexts.set_mode and args[0] == is_grad_enabled():
+            self.recorder.insists_on_grad = True
+        if forward_ad._current_level >= 0 and not self.recorder.evaluating:
+            return _with_tangents(self.recorder, func, args, kwargs or {})
         return self.recorder.torch_function(func, types, args, kwargs)
+
+
+def _with_tangents(recorder, func, args, kwargs):
+    """A call where tensors may have tangents (torch.func.jvp): torch works with the witnesses, and
+    the lower net records what becomes of them."""
+    handler = describe(func)[4]
+    if handler is not None and args and isinstance(args[0], Witness):
+        return handler(recorder, *args, **kwargs)
+    return recorder.record_transformed(func, args, kwargs)
 
 
 # ---- what is known of some functions -----------------------------------------------------------

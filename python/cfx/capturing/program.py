@@ -1,26 +1,50 @@
 """A program that is captured: a module or a function, and how it is run for that."""
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 
 from ..scripting import script
-from .guards import CaptureError, user_line
+from .guards import CaptureError, raised_at, user_line
 from .installed import call_with
 from .protocol import check_version
-from .run import Captured, Knowledge, Options, Run
+from .run import Captured, Knowledge, Options, Run, needs_plain_sizes
 
 _MOST_RUNS = 12  # each has found something that the next one has to know
 turns = threading.RLock()  # two runs must not change the same modules and functions
 _running = threading.local()
 
 
+def is_capturing() -> bool:
+    """Whether a program is being captured in this thread."""
+    return getattr(_running, "name", None) is not None
+
+
 class _Function(torch.nn.Module):
     """The root of a function: it has no weights of its own."""
 
     def forward(self) -> None: ...
+
+
+def _split(path: str) -> tuple[str, str]:
+    """The path of a module, and the name of an attribute of it."""
+    outer, _, name = path.rpartition(".")
+    return outer, name
+
+
+def _explain(error: Exception) -> None:
+    """Words for an error of torch's C++ that has none for users."""
+    if needs_plain_sizes(error):
+        raise CaptureError(
+            f"{raised_at(error)}: torch cannot work with sizes that may change here, below its "
+            "Python API; leave these sizes fixed (dynamic=), or compute it another way") from error
+    if "Cannot access data pointer of Tensor that doesn't have storage" in str(error):
+        raise CaptureError(
+            f"{raised_at(error)}: a transform of torch.func makes a tensor here that is another "
+            "one for each row, such as torch.rand(n) inside of vmap; make it outside, with one "
+            "more dimension, or from an argument: torch.rand_like(row)") from error
 
 
 class Program:
@@ -50,13 +74,16 @@ class Program:
             return self.program.forward
         return self.program
 
-    def capture(self, args: tuple, kwargs: dict[str, Any]) -> Captured:
-        """Runs the program on examples until a run finds nothing new."""
+    def capture(self, args: tuple, kwargs: dict[str, Any],
+                slots: Iterable[str] = ()) -> Captured:  # fmt: skip
+        """Runs the program on examples until a run finds nothing new. `slots` are paths of
+        attributes that it is known to change."""
         if getattr(_running, "name", None):
             raise CaptureError(f"{user_line()}: cfx.capture was called by a program that is being "
                                f"captured ({_running.name}); capture the parts one after the other")
+        known = Knowledge([_split(path) for path in slots])
         with turns:
-            return call_with([self], functools.partial(self._runs, args, kwargs))
+            return call_with([self], functools.partial(self._runs, args, kwargs, known))
 
     def install(self) -> None:
         _running.name = self.name
@@ -64,14 +91,14 @@ class Program:
     def remove(self) -> None:
         _running.name = None
 
-    def _runs(self, args: tuple, kwargs: dict[str, Any]) -> Captured:
-        known = Knowledge()
+    def _runs(self, args: tuple, kwargs: dict[str, Any], known: Knowledge) -> Captured:
         for count in range(1, _MOST_RUNS + 1):
             run = Run(self.root, self.function, args, kwargs, known, self.options)
             try:
                 captured = run.run()
             except Exception as error:
                 if not known.has_another_way(error):
+                    _explain(error)
                     raise
                 continue
             captured.runs = count

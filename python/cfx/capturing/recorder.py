@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import torch
+from torch.nn.utils.rnn import PackedSequence
 
 from .. import _core
 from .._glue import contexts
+from ..node import Node
 from .decide import Askers
 from .guards import OPPOSITE, CaptureError, Guard, comparison, expression
 from .guards import user_frame, user_line
@@ -42,6 +44,7 @@ class Recorder(_core.Recorder):
         self.lent: dict[Any, Any] = {}  # and what the program has for them
         self.pending: list[Pending] = []
         self.data_guards = 0
+        self.insists_on_grad = False  # whether the program sets a grad mode that there is already
         self.result_of = ""  # the function that was evaluated last, while its result is looked at
         self.dynamic: dict[Any, str] = {}  # numbers that may not be specialised: their names
         self.paths = undo.paths()  # {id: path} of tensors of the model
@@ -212,10 +215,11 @@ class Recorder(_core.Recorder):
             return result
         return self.wrap(node, result, {}, counted=True)
 
-    @staticmethod
-    def remade(sequence: Any, items: list[Any]) -> Any:
+    def remade(self, sequence: Any, items: list[Any]) -> Any:
         """A sequence of the same class with other items."""
         kind = type(sequence)
+        if kind is PackedSequence and any(isinstance(item, Node) for item in items):
+            return self.call(kind, *items)  # it looks at its parts when it is made
         if hasattr(kind, "_fields"):
             return kind(*items)
         try:

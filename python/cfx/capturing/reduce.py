@@ -7,7 +7,7 @@ entry. What depends on data, or follows an operator without a row, stays in the 
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
-from .boundary import Boundary, NumberLeaf, TensorLeaf
+from .boundary import Boundary, NumberLeaf
 from .guards import Guard
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def _inputs(boundary: Boundary, examples: list[Any]) -> tuple[list[str], list[Any]]:
     """The names of the inputs of the graph, and what they were: a number, or (dtype, sizes, which
     of them are fixed)."""
-    leaves = [leaf for leaf in boundary.leaves if isinstance(leaf, (TensorLeaf, NumberLeaf))]
+    leaves = boundary.inputs
     inputs = [example if isinstance(leaf, NumberLeaf) else
               (leaf.dtype, example, tuple(size is not None for size in leaf.sizes))
               for leaf, example in zip(leaves, examples)]  # fmt: skip
@@ -58,5 +58,4 @@ def settle_guards(module: "CapturedModule", captured: "Captured") -> tuple[Guard
 
 def drop_numbers(graph: Any, boundary: Boundary) -> bool:
     """Removes numbers and constants that were read but not used; whether there were any."""
-    leaves = (leaf for leaf in boundary.leaves if isinstance(leaf, (TensorLeaf, NumberLeaf)))
-    return _core._drop_numbers(graph, [isinstance(leaf, NumberLeaf) for leaf in leaves])
+    return _core._drop_numbers(graph, [isinstance(leaf, NumberLeaf) for leaf in boundary.inputs])

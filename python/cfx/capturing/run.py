@@ -1,5 +1,6 @@
 """One captured run of a program."""
 import contextlib
+import copy
 import functools
 import inspect
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ from .net import Net
 from .numbers import SYMBOLS, NotHashable, Number, number_of, symbol
 from .protocol import undisturbed
 from .recorder import Recorder
-from .state import Slots, own_attribute
+from .state import Slots, new_input, own_attribute
 from .structure import Flattened, Rebuilt, Tree
 from .surroundings import Surroundings
 from .undo import RandomStates, Undo, copy_inputs
@@ -32,6 +33,10 @@ class CaptureTracer(Tracer):
     """Tracer whose values are real: module calls and names of nodes are the Tracer's."""
 
     recorder: Recorder
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scripted: dict[str, Any] = {}  # what runs for modules that torch.jit.script has made
 
     def create_arg(self, a: Any) -> Any:
         recorder = self.recorder
@@ -62,7 +67,7 @@ class CaptureTracer(Tracer):
         if presence.is_scripted(m):
             return True
         leaf = super().is_leaf_module(m, module_qualified_name) and not _has_users_code(m)
-        return leaf and not self.recorder.undo.is_switched(m, module_qualified_name)
+        return leaf and not self.recorder.undo.is_changed(m, module_qualified_name)
 
     def call_module(self, m, forward, args, kwargs):
         if self.recorder.evaluating:
@@ -77,24 +82,25 @@ class CaptureTracer(Tracer):
             return forward(*args, **kwargs)
         call = forward
         if self._is_leaf(m, path):
+            if presence.is_scripted(m):  # numbers that it counts cannot be put back: a copy runs
+                forward = self.scripted.setdefault(path, copy.copy(m))
+
             def call(*args, **kwargs):
                 return self.recorder.call_leaf(path, m, forward, args, kwargs)
+
         return super().call_module(m, call, args, kwargs)
 
 
 def _has_users_code(module: torch.nn.Module) -> bool:
-    """Whether a call of a layer also runs functions that are not torch's: hooks,
-    parametrizations."""
-    if isinstance(module, torch.nn.utils.parametrize.ParametrizationList):
-        return True
-    if type(module).__module__.startswith("torch.nn.utils."):  # a part of a parametrization
-        return True
-    if not (module._forward_hooks or module._forward_pre_hooks or module._modules):
-        return False
-    hooks = (*module._forward_hooks.values(), *module._forward_pre_hooks.values())
-    own = any(not getattr(hook, "__module__", type(hook).__module__).startswith("torch.")
-              for hook in hooks)  # fmt: skip
-    return own or "parametrizations" in module._modules
+    """Whether a call of a layer also runs functions that are not the layer's own, in it or in a
+    layer inside: hooks, parametrizations, a forward that somebody assigned."""
+    return any(map(_is_extended, module.modules())) if module._modules else _is_extended(module)
+
+
+def _is_extended(module: torch.nn.Module) -> bool:
+    return bool(module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module)
+                or "parametrizations" in module._modules
+                or type(module).__module__.startswith("torch.nn.utils."))  # fmt: skip
 
 
 class Options:
@@ -120,21 +126,32 @@ class Options:
         return self.dynamic.get(path)
 
 
+def needs_plain_sizes(error: Exception) -> bool:
+    """Whether a function of torch has failed because a size is not a plain number, in C++ that does
+    not know others."""
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in (
+        "expected to contain only concrete integers", "sin_sp->is_int()"))
+
+
 class Knowledge:
     """What runs have found that the next run has to know."""
 
-    def __init__(self) -> None:
+    def __init__(self, slots: list[tuple[str, str]]) -> None:
         self.askers = Askers()
-        self.slots: list[tuple[str, str]] = []  # attributes that the program changes
+        self.slots = slots  # attributes that the program changes: path of the module, name
         self.hashes = False  # whether it cannot do without hashes of numbers
         self.general = True  # whether it is told that it is being traced
+        self.plain_sizes = False  # whether torch cannot do with symbolic ones below its API
 
     def has_another_way(self, error: Exception) -> bool:
         """Whether a run that failed is to be tried in another way: with numbers that have hashes,
-        or as if nobody captured it, for models that expect sizes to be tensors when they are
-        traced."""
+        with the sizes of the example, or as if nobody captured it, for models that expect sizes to
+        be tensors when they are traced."""
         if isinstance(error, NotHashable) and not self.hashes:
             self.hashes = True
+            return True
+        if needs_plain_sizes(error) and not self.plain_sizes:
+            self.plain_sizes = True
             return True
         retries = self.general and not isinstance(error, CaptureError)
         self.general = self.general and not retries
@@ -200,7 +217,7 @@ class Run:
         self.tracer = CaptureTracer()
         self.undo = Undo(root)
         self.recorder = self.tracer.recorder = Recorder(self.tracer, self.undo, known.askers)
-        self.recorder.hashes = known.hashes
+        self.recorder.hashes, self.recorder.plain_sizes = known.hashes, known.plain_sizes
         self.decider = Decider(self.recorder, known.askers)
         self.slots = Slots(root, known.slots)
         self.surroundings = Surroundings(function, root)
@@ -237,9 +254,10 @@ class Run:
     def _leaf(self, leaf: Any, path: str, name: str, setting: bool, copied: Any) -> Any:
         rules, recorder = self.boundary.leaves, self.recorder
         if isinstance(leaf, torch.Tensor):
-            node = self._placeholder(path)
+            node = new_input(self.tracer, path)
             self.examples.append(tuple(leaf.shape))
-            sizes = tuple(leaf.shape[d] if self.options.of_size(path, d) is False else None
+            fixes = (False, None) if self.known.plain_sizes else (False,)
+            sizes = tuple(leaf.shape[d] if self.options.of_size(path, d) in fixes else None
                           for d in range(leaf.ndim))  # fmt: skip
             rules.append(TensorLeaf(path, leaf.dtype, leaf.ndim, leaf.device, sizes))
             recorder.fixed.update({(node, d): n for d, n in enumerate(sizes) if n is not None})
@@ -250,7 +268,7 @@ class Run:
             return witness
         live = type(leaf) in (int, float) and self.options.of_number(path) is not False
         if live and name in self.given and not setting:
-            node = self._placeholder(path, type(leaf))
+            node = new_input(self.tracer, path, type(leaf))
             self.examples.append(leaf)
             rules.append(NumberLeaf(path, type(leaf)))
             if self.options.of_number(path) is True:
@@ -258,10 +276,6 @@ class Run:
             return symbol(Number(recorder, node, leaf))
         rules.append(FixedLeaf(path, leaf))
         return leaf
-
-    def _placeholder(self, path: str, kind: type | None = None) -> Any:
-        name = "".join(c if c.isalnum() else "_" for c in path).strip("_")
-        return self.tracer.create_node("placeholder", name, (), {}, type_expr=kind)
 
     def _as_given(self, values: Any) -> tuple[list[Any], dict[str, Any]]:
         """The arguments by place and by keyword, as the caller gave them: decorators look."""
@@ -354,9 +368,18 @@ class Run:
         """What the program leaves in the attributes that it changes."""
         for key, slot in self.slots.slots.items():
             value = self.slots.value(key)
+            count = len(taken.paths)
             self.boundary.slots.append(slot)
-            self.boundary.read.append(key in self.slots.read)
             self.boundary.assigned.append(taken.tree(value, (slot.path,)))
+            self.boundary.names.append([str(path) for path in taken.paths[count:]])
+
+    def _drop_unread(self) -> None:
+        boundary = self.boundary
+        boundary.num_arguments = len(self.examples)
+        for leaf in self.slots.drop_unread():
+            is_tensor = isinstance(leaf, torch.Tensor)
+            self.examples.append(tuple(leaf.shape) if is_tensor else leaf)
+        boundary.read = [key in self.slots.read for key in self.slots.slots]
 
     def _kept(self, leaf: Any, assigned: list[tuple[torch.Tensor, Witness]]) -> Any:
         """The node of a result: a copy if it is the memory of a buffer that will be written."""
@@ -406,6 +429,9 @@ class Run:
                          "that it cannot undo; write to it with a function of torch")  # fmt: skip
         if self.decider.evaluated:
             _core._script_tidy(graph)
+        if self.recorder.insists_on_grad:  # the graph has nothing that would set it
+            self.boundary.around.asked.add("is_grad_enabled")
+        self._drop_unread()
         graph.set_codegen(BoundaryCodeGen(self.boundary))
         return Captured(graph, self.boundary, self)
 

@@ -2,21 +2,21 @@
 
 A buffer that is assigned a tensor of its own shape and dtype is written by the graph itself, with
 copy_. Any other attribute that a run changes is a slot. The run is begun again with the tensors and
-numbers of the slot's value replaced by ones that the graph reads (get_attr), so that a counter
-counts; and when the graph has run, the captured module assigns what it computed. What the program
-reads of a slot before it assigns it is checked on entry, as arguments are.
+numbers of the slot's value replaced by inputs of the graph, so that a counter counts; and when the
+graph has run, whoever runs it keeps what it computed: the captured module as its attributes, a
+lowered one in C. What the program reads of a slot before it assigns it is checked on entry, as
+arguments are.
 """
 import contextlib
-import operator
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from .. import _core
-from .boundary import FixedLeaf, NumberLeaf, TensorLeaf
+from .boundary import FixedLeaf, Kept, NumberLeaf, OtherState, TensorLeaf
 from .numbers import Number, symbol
 from .structure import Flattened, Path, Rebuilt, Tree
-from .witness import Witness
 
 if TYPE_CHECKING:
     from .recorder import Recorder
@@ -36,13 +36,23 @@ class Slot(NamedTuple):
     def initial(self) -> Any:
         return Rebuilt(self.leaves, []).value(self.tree)
 
-    def refusal(self, value: Any) -> str | None:
-        """Why the graph does not hold for a value of the attribute; None if it does."""
+    @property
+    def inputs(self) -> list[Any]:
+        """The rules of the leaves that are inputs of the graph."""
+        return [rule for rule in self.rules if not isinstance(rule, FixedLeaf)]
+
+    def taken(self, value: Any) -> list[Any]:
+        """The inputs that a value of the attribute gives; OtherState if the graph does not hold for
+        it."""
         taken = Flattened()
         if taken.tree(value, (self.path,)) != self.tree:
-            return f"{self.path} has another structure than when the model was captured"
-        found = (rule.refusal(leaf) for rule, leaf in zip(self.rules, taken.leaves))
-        return next((why for why in found if why is not None), None)
+            raise OtherState(f"{self.path} has another structure than when the model was captured")
+        for rule, leaf in zip(self.rules, taken.leaves):
+            why = rule.refusal(leaf.plain() if type(leaf) is Kept else leaf)
+            if why is not None:
+                raise OtherState(why)
+        return [leaf for rule, leaf in zip(self.rules, taken.leaves)
+                if not isinstance(rule, FixedLeaf)]  # fmt: skip
 
 
 def own_attribute(module: Any, name: str) -> Any:
@@ -65,6 +75,7 @@ class Slots:
     def __init__(self, root: torch.nn.Module, known: list[tuple[str, str]]) -> None:
         self.root, self.known = root, known
         self.slots: dict[tuple[str, str], Slot] = {}
+        self.inputs: dict[tuple[str, str], list[Any]] = {}  # the nodes that read them
         self.read: set[tuple[str, str]] = set()  # before they were assigned
         self.written: set[tuple[str, str]] = set()
         self.classes: dict[str, tuple[Any, type]] = {}  # of the modules that have them
@@ -73,7 +84,7 @@ class Slots:
             self.classes[path] = module, type(module)
 
     def prepare(self, recorder: "Recorder") -> None:
-        """Replaces tensors and numbers in the attributes by ones that the graph reads."""
+        """Replaces tensors and numbers in the attributes by inputs of the graph."""
         for path, name in self.known:
             module = self.root.get_submodule(path)
             full = f"{path}.{name}" if path else name
@@ -84,8 +95,9 @@ class Slots:
             self.slots[path, name] = Slot(full, tree, tuple(taken.leaves), rules)
             if value is MISSING:
                 continue
-            source = _Source(recorder, full)
-            leaves = [source.leaf(leaf, at) for leaf, at in zip(taken.leaves, taken.paths)]
+            nodes = self.inputs[path, name] = []
+            leaves = [_input(recorder, rule, leaf, nodes)
+                      for rule, leaf in zip(rules, taken.leaves)]  # fmt: skip
             setattr(module, name, Rebuilt(leaves, []).value(tree))
 
     def install(self) -> None:
@@ -98,6 +110,22 @@ class Slots:
     def remove(self) -> None:
         for module, cls in self.classes.values():
             module.__class__ = cls
+
+    def drop_unread(self) -> list[Any]:
+        """Erases the inputs of slots that the program assigns without reading them; the leaves that
+        the others had in this run."""
+        found: list[Any] = []
+        for key, nodes in self.inputs.items():
+            if any(node.users for node in nodes):
+                self.read.add(key)
+            if key in self.read:
+                slot = self.slots[key]
+                found += [leaf for rule, leaf in zip(slot.rules, slot.leaves)
+                          if not isinstance(rule, FixedLeaf)]  # fmt: skip
+                continue
+            for node in nodes:
+                node.graph.erase_node(node)
+        return found
 
     def value(self, key: tuple[str, str]) -> Any:
         return own_attribute(self.root.get_submodule(key[0]), key[1])
@@ -131,33 +159,22 @@ class _Watch:
         del vars(module)[self.key[1]]
 
 
-class _Source:
-    """Reads the parts of an attribute in the graph."""
+def new_input(tracer: Any, path: str, kind: type | None = None) -> Any:
+    """A placeholder with a name that tells its path: d["x"] is d_x."""
+    name = re.sub(r"\W+", "_", path).strip("_")
+    name = name if name[:1].isalpha() else f"of_{name}"
+    return tracer.create_node("placeholder", name, (), {}, type_expr=kind)
 
-    def __init__(self, recorder: "Recorder", path: str) -> None:
-        self.recorder, self.path = recorder, path
-        self.nodes: dict[tuple[Any, ...], Any] = {}
 
-    def leaf(self, leaf: Any, at: Path) -> Any:
-        if not isinstance(leaf, torch.Tensor) and type(leaf) not in (int, float):
-            return leaf
-        node = self._node(at)
-        if isinstance(leaf, torch.Tensor):
-            return self.recorder.witness(node, leaf.detach().clone())
-        return symbol(Number(self.recorder, node, leaf))
-
-    def _node(self, at: tuple[Any, ...]) -> Any:
-        """The node that reads a part."""
-        if at in self.nodes:
-            return self.nodes[at]
-        if len(at) == 1:
-            node = self.recorder.tracer.create_node("get_attr", at[0], (), {})
-        else:
-            kind, key = at[-1]
-            read = operator.getitem if kind == "item" else getattr
-            node = self.recorder.call(read, self._node(at[:-1]), key)
-        self.nodes[at] = node
-        return node
+def _input(recorder: "Recorder", rule: Any, leaf: Any, nodes: list[Any]) -> Any:
+    """A leaf of an attribute as the program gets it: an input, unless it is fixed."""
+    if isinstance(rule, FixedLeaf):
+        return leaf
+    is_number = isinstance(rule, NumberLeaf)
+    nodes.append(new_input(recorder.tracer, rule.path, type(leaf) if is_number else None))
+    if is_number:
+        return symbol(Number(recorder, nodes[-1], leaf))
+    return recorder.witness(nodes[-1], leaf.detach().clone())
 
 
 def _rule(leaf: Any, at: Path) -> Any:

@@ -94,6 +94,17 @@ def _split_dict(value: Any) -> tuple[Any, list[Any]]:
     return tuple(map(_plain_key, value)), list(value.values())
 
 
+def _split_default(value: Any) -> tuple[Any, list[Any]]:
+    keys, parts = _split_dict(value)
+    return (value.default_factory, keys), parts
+
+
+def _make_default(cls: type, key: Any, parts: list[Any]) -> Any:
+    made: Any = collections.defaultdict(key[0])
+    _refill_dict(made, key[1], parts)
+    return made
+
+
 def _plain_key(key: Any) -> Any:
     if isinstance(key, SYMBOLS):
         return key.node.value
@@ -149,6 +160,9 @@ KINDS = {
     "named": Kind(lambda v: (None, list(v)), lambda cls, key, parts: cls(*parts)),
     "list": Kind(lambda v: (None, list(v)), lambda cls, key, parts: list(parts), _refill_list),
     "dict": Kind(_split_dict, lambda cls, keys, parts: dict(zip(keys, parts)), _refill_dict),
+    "OrderedDict": Kind(_split_dict, lambda cls, keys, parts: cls(zip(keys, parts)), _refill_dict),
+    "defaultdict": Kind(_split_default, _make_default,
+                        lambda value, key, parts: _refill_dict(value, key[1], parts)),
     "deque": Kind(lambda v: (v.maxlen, list(v)),
                   lambda cls, maxlen, parts: collections.deque(parts, maxlen),
                   _refill_deque),
@@ -165,7 +179,8 @@ def _kind_of(value: Any) -> str | None:
     cls = type(value)
     if issubclass(cls, _WHOLE):
         return None
-    if cls in (tuple, list, dict, collections.deque, torch.Size):
+    if cls in (tuple, list, dict, collections.deque, collections.OrderedDict,
+               collections.defaultdict, torch.Size):
         return cls.__name__
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         return "named"
@@ -224,8 +239,10 @@ class Flattened:
 
 def _step(kind: str, key: Any, i: int) -> tuple[str, Any]:
     """How a part is reached: an attribute, or an item."""
-    if kind in ("dict", "object"):
-        return ("item" if kind == "dict" else "attribute"), key[i]
+    if kind == "object":
+        return "attribute", key[i]
+    if kind.lower().endswith("dict"):
+        return "item", key[1][i] if kind == "defaultdict" else key[i]
     if kind.startswith("derived"):
         keys, count, names = key
         return ("attribute", names[i - count]) if i >= count else ("item", keys[i] if keys else i)
@@ -274,3 +291,10 @@ class Rebuilt:
         found = self.objects[tree.number]
         kind.refill(found, tree.key, [self.value(part) for part in tree.parts])
         return found
+
+
+def map_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A copy of a value with other leaves."""
+    taken = Flattened()
+    tree = taken.tree(value, ("",))
+    return Rebuilt([change(leaf) for leaf in taken.leaves], []).value(tree)

@@ -53,6 +53,30 @@ class _Name(NamedTuple):
             self.space.cell_contents = value
 
 
+class _Answers(type):
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if len(args) != 1 or kwargs:
+            return type(*args, **kwargs)
+        found = args[0].__class__ if isinstance(args[0], SYMBOLS) else type(args[0])
+        if found is Witness:
+            return torch.Tensor
+        return cls if found is type else found
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, type)
+
+    def __subclasscheck__(cls, value: Any) -> bool:
+        return issubclass(value, type)
+
+    def __repr__(cls) -> str:
+        return repr(type)
+
+
+class TypeOf(metaclass=_Answers):
+    """`type` for the functions of a program that is captured: numbers of the graph are of the types
+    int and float, tensors of it of torch.Tensor."""
+
+
 class Surroundings:
     """The variables that functions of a program can reach, before a run."""
 
@@ -66,6 +90,7 @@ class Surroundings:
         self.line = program_line(function)
         self.iterators: list[tuple[str, Any, Any]] = []
         self.caches: list[CachedCalls] = []
+        self.asks_types: dict[int, dict[str, Any]] = {}  # globals of functions that call type()
         for module in root.modules():
             self._look_at_class(type(module))
             for name, value in vars(module).items():
@@ -90,6 +115,8 @@ class Surroundings:
             self._hold(value, f"a default argument of {name}", f"{line_of(code)}: ")
         for key, cell in zip(code.co_freevars, function.__closure__ or ()):
             self._note(_Name(cell, key, f"{key}, a variable around {name}", code))
+        if "type" in code.co_names and "type" not in function.__globals__:
+            self.asks_types[id(function.__globals__)] = function.__globals__
         for key in code.co_names:
             if key in function.__globals__:
                 self._note(_Name(function.__globals__, key, f"the global variable {key}", code))
@@ -147,11 +174,20 @@ class Surroundings:
             return
         self.contents[id(value)] = text, line or self.line, Contents(value)
 
+    def _covered(self, cls: type) -> list[str]:
+        """Plain attributes that a class has got since, in the place of those of a base class."""
+        inherited = {key for base in cls.__mro__[1:] for key in self.classes.get(base, ())}
+        return [key for key, value in vars(cls).items()
+                if key in inherited and key not in self.classes[cls] and type(value) in _PLAIN]
+
     def install(self) -> None:
-        pass
+        for names in self.asks_types.values():
+            names["type"] = TypeOf
 
     def remove(self) -> None:
         """Undoes what the run changed, and notes what that was."""
+        for names in self.asks_types.values():
+            names.pop("type", None)
         changed = []
         for text, line, contents in self.contents.values():
             if contents.changed():
@@ -165,6 +201,10 @@ class Surroundings:
                     changed.append(f"{self.line}the program changes {key}, an attribute of the "
                                    f"class {cls.__qualname__}")  # fmt: skip
                     setattr(cls, key, value)
+            for key in self._covered(cls):
+                changed.append(f"{self.line}the program changes {key}, an attribute of the class "
+                               f"{cls.__qualname__}")  # fmt: skip
+                delattr(cls, key)
         changed += [f"{self.line}the program changes {text}"
                     for text, value, at in self.iterators if _position(value) != at]
         for name, before in self.names.values():

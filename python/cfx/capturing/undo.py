@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from ..interop import presence
+from .guards import CaptureError
 from .protocol import undisturbed
 
 # What every module has, which no program changes but by torch's own functions.
@@ -73,6 +74,13 @@ def is_holder(value: Any) -> bool:
     return not isinstance(value, whole) and isinstance(getattr(value, "__dict__", None), dict)
 
 
+def _content(tensor: torch.Tensor) -> Any:
+    """A copy of what a tensor holds: of its memory, if several elements are in one place."""
+    if tensor.layout is torch.strided and 0 in tensor.stride():
+        return tensor.untyped_storage().clone()
+    return tensor.detach().clone()
+
+
 class Undo:
     """The state of a module tree before a run: attributes, and tensors that are about to change."""
 
@@ -88,12 +96,15 @@ class Undo:
             for name, value in own.items():
                 if name not in _OWN:
                     self._watch(path, name, value, _DEPTH)
-        self.saved: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        self.saved: dict[int, tuple[torch.Tensor, Any]] = {}  # tensors and what they held
         self.storages: dict[int, torch.Tensor] = {}
         self.grads = [(p, p.grad) for p in root.parameters()]
         self.trained = False  # whether the run has computed gradients of parameters
         self.versions: dict[int, int] = {}
-        for tensor in (*root.parameters(), *root.buffers()):
+        for name, tensor in (*root.named_parameters(), *root.named_buffers()):
+            if torch.nn.parameter.is_lazy(tensor):
+                raise CaptureError(f"{name} is an uninitialized parameter of a lazy layer; call "
+                                   "the model once, which makes it, and capture it then")
             if not tensor.is_inference():
                 self.versions[id(tensor)] = tensor._version
             with contextlib.suppress(RuntimeError, NotImplementedError):  # sparse, fake: no storage
@@ -128,10 +139,14 @@ class Undo:
             owner = tensor
         if owner is not None and id(owner) not in self.saved:
             with undisturbed():
-                self.saved[id(owner)] = owner, owner.detach().clone()
+                self.saved[id(owner)] = owner, _content(owner)
 
     def before_module(self, module: torch.nn.Module) -> None:
         """Likewise for a layer: statistics in training mode, an embedding that is renormalised."""
+        if presence.is_scripted(module):
+            for tensor in module.buffers():
+                self.before_write(tensor)
+            return
         own = vars(module)
         plain = not presence.is_scripted(module)
         if plain and not own["_modules"] and not own["_buffers"] and "max_norm" not in own:
@@ -165,12 +180,21 @@ class Undo:
             if module.training != self.training[path]:
                 yield path
 
-    def is_switched(self, module: torch.nn.Module, path: str) -> bool:
-        """Whether the run has changed the flag `training` of a layer, or of one in it."""
+    def is_changed(self, module: torch.nn.Module, path: str) -> bool:
+        """Whether the run has changed a layer, or one in it, so that a call of it is not what the
+        graph would call: the flag `training`, parameters and buffers (functional_call)."""
         if not module._modules:
-            return module.training != self.training.get(path, module.training)
-        inside = ((f"{path}.{below}" if below else path, m) for below, m in module.named_modules())
-        return any(m.training != self.training.get(p, m.training) for p, m in inside)
+            return self._is_changed(module, path)
+        return any(self._is_changed(m, f"{path}.{below}" if below else path)
+                   for below, m in module.named_modules())  # fmt: skip
+
+    def _is_changed(self, module: torch.nn.Module, path: str) -> bool:
+        if path not in self.own:
+            return False
+        parameters, buffers, _ = self.tables[path]
+        return module.training != self.training[path] or any(
+            contents.holder.get(name) is not tensor for contents in (parameters, buffers)
+            for name, tensor in contents.before.items())
 
     def lost(self) -> Iterator[str]:
         """Paths of tensors that the run wrote to without anybody having kept what they held."""
@@ -193,7 +217,10 @@ class Undo:
                 parameter.grad = grad
         with torch.no_grad(), undisturbed():
             for tensor, content in self.saved.values():
-                tensor.copy_(content)
+                if isinstance(content, torch.UntypedStorage):
+                    tensor.untyped_storage().copy_(content)
+                else:
+                    tensor.copy_(content)
         for _, _, contents in self.holders.values():
             if contents.changed():
                 contents.put_back()

@@ -8,6 +8,7 @@ nobody has asked.
 import sys
 import threading
 import types
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -125,3 +126,35 @@ class GeneralCode:
 
     def remove(self) -> None:
         self.function.__code__, self.function.__kwdefaults__ = self.code, self.defaults
+
+
+class OriginalsRun:
+    """While this is installed, the Python that torch.jit.script and torch.compile were given runs
+    instead of what they made of it; of scripted functions where `applies()`. Modules that
+    torch.jit.script has made do not have their Python any more."""
+
+    def __init__(self, applies: Callable[[], bool]) -> None:
+        self.applies = applies
+        self.scripted: Any = torch._C.ScriptFunction
+        self.plain = vars(self.scripted)["__call__"]
+        self.stance: Any = None
+
+    def install(self) -> None:
+        plain, applies = self.plain, self.applies
+
+        def call(function: Any, *args: Any, **kwargs: Any) -> Any:
+            original = getattr(function, "_torchdynamo_inline", None)  # as torch.compile finds it
+            if original is None or not applies():
+                return plain(function, *args, **kwargs)
+            return original(*args, **kwargs)
+
+        if "torch._dynamo" in sys.modules:  # else nothing was compiled
+            self.stance = torch.compiler.set_stance("force_eager")
+            self.stance.__enter__()
+        self.scripted.__call__ = call
+
+    def remove(self) -> None:
+        self.scripted.__call__ = self.plain
+        stance, self.stance = self.stance, None
+        if stance is not None:
+            stance.__exit__(None, None, None)

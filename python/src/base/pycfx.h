@@ -36,6 +36,7 @@
     X(TensorType) X(RuntimeType) X(OperatorType) X(operator_functions) X(runtime)                  \
     X(result_types) X(result_rows)                                                                 \
     X(runtime_variable) X(torch_tensor) X(torch_to_dlpack) X(torch_from_dlpack) X(ProgramType)     \
+    X(SessionType)                                                                                 \
     X(ScriptType) X(ScriptFunctionType) X(script_sources) X(script_files)                          \
     X(script_specials) X(script_builtins) X(script_operators) X(script_facts) X(script_methods)    \
     X(script_plain) X(script_contexts) X(script_inlined) X(graph_module_class) X(names)            \
@@ -567,6 +568,7 @@ extern PyMethodDef runtime_functions[];  /* manual_seed, _operator_function, _ke
 /* ---- lowered graphs (lowered.c) ------------------------------------------------------------ */
 
 extern PyType_Spec program_spec;
+extern PyType_Spec session_spec;
 extern PyMethodDef lower_functions[];
 extern PyMethodDef command_functions[];
 extern PyMethodDef complete_functions[];  /* complete.c */

@@ -46,6 +46,7 @@ typedef struct PyRecorder {
     char computing;       /* a module or a node is computed: nothing is noted */
     char hashes;          /* numbers have hashes */
     char sizes_asked;     /* the program itself asks a tensor for its sizes */
+    char plain_sizes;     /* sizes are plain numbers, each of which is a guard */
     char grad, inference, autocast;  /* the modes that the graph is in by now */
     int quiet;            /* how often `silence` was asked for */
 } PyRecorder;

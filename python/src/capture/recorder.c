@@ -391,7 +391,9 @@ static PyMemberDef recorder_members[] = {
     {"fixed", T_OBJECT, offsetof(PyRecorder, fixed), READONLY, NULL},
     {"evaluating", T_BOOL, offsetof(PyRecorder, evaluating), 0, NULL},
     {"computing", T_BOOL, offsetof(PyRecorder, computing), 0, NULL},
+    {"quiet", T_INT, offsetof(PyRecorder, quiet), READONLY, NULL},
     {"hashes", T_BOOL, offsetof(PyRecorder, hashes), 0, NULL},
+    {"plain_sizes", T_BOOL, offsetof(PyRecorder, plain_sizes), 0, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 

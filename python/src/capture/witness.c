@@ -76,8 +76,8 @@ static int is_fixed(const PyRecorder *r, PyObject *node, PyObject *dim)
     return known;
 }
 
-/* The Int of a size that nobody has asked for yet. `item`: which item it is of what the program
- * asked for, or -1 if it is all of that. */
+/* The Int of a size that nobody has asked for yet; or its value. `item`: which item it is of what
+ * the program asked for, or -1 if it is all of that. */
 static PyObject *new_size(PyRecorder *r, module_state *st, PyObject *node, PyObject *dim,
                           PyObject *value, Py_ssize_t item)
 {
@@ -88,7 +88,11 @@ static PyObject *new_size(PyRecorder *r, module_state *st, PyObject *node, PyObj
     PyObject *number = size ? number_new(st, r, size, value, false) : NULL;
     Py_XDECREF(size);
     Py_XDECREF(args);
-    return number_symbol(st, number);
+    if (!number || !r->plain_sizes)
+        return number_symbol(st, number);
+    PyObject *plain = number_plain((PyNumber *)number, "torch");
+    Py_DECREF(number);
+    return plain;
 }
 
 /* `dim` is not negative; `value` is the size in this run; `item` as in new_size. */

@@ -1,5 +1,6 @@
 /* lowered.c - graphs lowered and run in C: _lower, and the type of programs (cfx/lowering.py). */
 #include "graph/graph_methods.h"
+#include "run/session.h"
 
 #include <cfx/lower.h>
 
@@ -181,8 +182,14 @@ static void program_dealloc(PyProgram *self)
     Py_DECREF(type);
 }
 
+/* What a program keeps from run to run; all NULL: nothing. */
+typedef struct kept {
+    cfx_session *session;
+    const cfx_keeping *keeping;
+} kept;
+
 static PyObject *run_with(PyProgram *self, module_state *st, const cfx_datum *inputs, size_t n,
-                          array_kind kind, crossing *both)
+                          array_kind kind, crossing *both, kept k)
 {
     cfx_error err = {0};
     cfx_datum result = {0};
@@ -190,7 +197,9 @@ static PyObject *run_with(PyProgram *self, module_state *st, const cfx_datum *in
     if (!runtime)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    result = cfx_program_run(self->p, runtime_of(runtime), inputs, n, &err);
+    result = k.session ? cfx_session_run(k.session, self->p, k.keeping, runtime_of(runtime), inputs,
+                                         n, &err)
+                       : cfx_program_run(self->p, runtime_of(runtime), inputs, n, &err);
     Py_END_ALLOW_THREADS
     Py_DECREF(runtime);
     /* also what it did before it failed */
@@ -202,8 +211,7 @@ static PyObject *run_with(PyProgram *self, module_state *st, const cfx_datum *in
     return object;
 }
 
-/* run(*inputs), by position; results are tensors of the inputs' library, or the parameters'. */
-static PyObject *program_run(PyProgram *self, PyObject *const *args, Py_ssize_t nargs)
+static PyObject *run_on(PyProgram *self, PyObject *const *args, Py_ssize_t nargs, kept k)
 {
     module_state *st = state_of(Py_TYPE(self));
     cfx_datum some[16];
@@ -220,7 +228,8 @@ static PyObject *program_run(PyProgram *self, PyObject *const *args, Py_ssize_t 
     PyObject *result = NULL;
     shared_remember(&self->state);
     if (n == nargs)
-        result = run_with(self, st, inputs, (size_t)n, seen.kind ? seen.kind : self->kind, &both);
+        result = run_with(self, st, inputs, (size_t)n, seen.kind ? seen.kind : self->kind, &both,
+                          k);
     if (result && (shared_follow(&shared) < 0 || shared_follow(&self->state) < 0))
         Py_CLEAR(result);
     shared_free(&shared);
@@ -229,6 +238,28 @@ static PyObject *program_run(PyProgram *self, PyObject *const *args, Py_ssize_t 
     crossing_end(&both);
     if (inputs != some)
         PyMem_Free(inputs);
+    return result;
+}
+
+/* run(*inputs), by position; results are tensors of the inputs' library, or the parameters'. */
+static PyObject *program_run(PyProgram *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    return run_on(self, args, nargs, (kept){0});
+}
+
+/* run_kept(session, takes, keeps, *inputs): likewise, with values of a session (session.c). The
+ * results that it keeps are not returned. One thread at a time. */
+static PyObject *program_run_kept(PyProgram *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    module_state *st = state_of(Py_TYPE(self));
+    cfx_keeping keeping;
+    if (nargs < 3 || !Py_IS_TYPE(args[0], (PyTypeObject *)st->SessionType))
+        return PyErr_Format(PyExc_TypeError, "run_kept needs a _Session and two tuples");
+    if (!keeping_from_py(st, args[1], args[2], &keeping))
+        return NULL;
+    PyObject *result =
+        run_on(self, args + 3, nargs - 3, (kept){session_of(args[0]), &keeping});
+    keeping_free(&keeping);
     return result;
 }
 
@@ -248,6 +279,7 @@ static PyObject *program_inputs(PyProgram *self, PyObject *unused)
 
 static PyMethodDef program_methods[] = {
     {"run", (PyCFunction)(void (*)(void))program_run, METH_FASTCALL, NULL},
+    {"run_kept", (PyCFunction)(void (*)(void))program_run_kept, METH_FASTCALL, NULL},
     {"inputs", (PyCFunction)(void (*)(void))program_inputs, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

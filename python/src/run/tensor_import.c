@@ -86,8 +86,43 @@ static void explain_torch(PyObject *o)
     Py_XDECREF(trace);
 }
 
+/* The function of the method __torch_function__ of a class: a new reference; NULL with an
+ * exception. */
+static PyObject *torch_function_of(PyObject *type)
+{
+    PyObject *method = PyObject_GetAttrString(type, "__torch_function__");
+    if (!method || !PyMethod_Check(method))
+        return method;
+    PyObject *function = Py_NewRef(PyMethod_GET_FUNCTION(method));
+    Py_DECREF(method);
+    return function;
+}
+
+/* Refuses a tensor whose class decides itself what operators do with it: in C they would not ask.
+ * Parameters have the function of torch's that asks nobody, which is not a Python function. */
+static bool check_class(module_state *st, PyObject *o)
+{
+    PyObject *type = (PyObject *)Py_TYPE(o);
+    if (type == st->torch_tensor)
+        return true;
+    PyObject *own = torch_function_of(type);
+    PyObject *plain = own ? torch_function_of(st->torch_tensor) : NULL;
+    const bool other = plain && own != plain && PyFunction_Check(own);
+    if (other)
+        PyErr_Format(PyExc_TypeError,
+                     "a tensor of the class %s decides itself what operators do "
+                     "(__torch_function__), which a program in C cannot ask; pass "
+                     "x.as_subclass(torch.Tensor)", Py_TYPE(o)->tp_name);
+    const bool good = plain && !other;
+    Py_XDECREF(own);
+    Py_XDECREF(plain);
+    return good;
+}
+
 static cfx_tensor *from_torch(module_state *st, PyObject *o, arrays_seen *seen)
 {
+    if (!check_class(st, o))
+        return NULL;
     int lazy = is_lazy(st, o);
     PyObject *plain = lazy > 0 ? resolved(o) : lazy == 0 ? Py_NewRef(o) : NULL;
     PyObject *capsule = plain ? PyObject_CallOneArg(st->torch_to_dlpack, plain) : NULL;

@@ -23,6 +23,8 @@ bool cfxi_emit_py_is_context(const char *name, size_t size)
         "torch.autograd.grad_mode._exit_inference_mode",
         "torch.amp.autocast_mode._enter_autocast",
         "torch.amp.autocast_mode._exit_autocast",
+        "cfx._glue.contexts.enter_kernels",
+        "cfx._glue.contexts.exit_kernels",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strlen(names[i]) == size && memcmp(names[i], name, size) == 0)
@@ -48,6 +50,26 @@ static const cfx_node *block_end(const cfx_pycode *gen, const cfx_node *opens,
     return end;
 }
 
+/* enter_kernels(["MATH"], False) is sdpa_kernel([SDPBackend.MATH], False). */
+static cfx_status put_kernels(cfx_pycode *gen, cfx_node *n, cfx_error *err)
+{
+    size_t count = 0;
+    const cfx_value *names = cfx_value_items(cfx_node_arg(n, 0), &count);
+    CFXI_PY_LIT(gen, "torch.nn.attention.sdpa_kernel([");
+    for (size_t i = 0; i < count; i++) {
+        size_t size = 0;
+        const char *name = names[i].kind == CFX_KIND_STR ? cfx_value_text(names[i], &size) : "";
+        if (i > 0)
+            CFXI_PY_LIT(gen, ", ");
+        CFXI_PY_LIT(gen, "torch.nn.attention.SDPBackend.");
+        cfxi_emit_py_put(gen, name, size);
+    }
+    CFXI_PY_LIT(gen, "], ");
+    CFX_TRY(cfxi_emit_py_value(gen, cfx_node_arg(n, 1), n, err));
+    cfxi_emit_py_char(gen, ')');
+    return CFX_OK;
+}
+
 static cfx_status put_manager(cfx_pycode *gen, cfx_node *n, cfx_context_kind kind, cfx_error *err)
 {
     const cfx_value mode = cfx_node_arg(n, 0);
@@ -59,6 +81,8 @@ static cfx_status put_manager(cfx_pycode *gen, cfx_node *n, cfx_context_kind kin
             CFXI_PY_LIT(gen, "torch.no_grad()");
         return CFX_OK;
     }
+    if (kind == CFX_CONTEXT_KERNELS)
+        return put_kernels(gen, n, err);
     if (kind == CFX_CONTEXT_GRAD)
         CFXI_PY_LIT(gen, "torch.set_grad_enabled(");
     else if (kind == CFX_CONTEXT_INFERENCE)

@@ -11,6 +11,7 @@ What is expected of a program (`captured=`, and `recaptured=` for recapture=True
                       raises none; all others are equal
     "refused WORDS"   cfx.capture raises an error that has these words
 """
+import collections
 import copy
 import dataclasses
 import itertools
@@ -24,6 +25,7 @@ from typing import Any
 
 import cfx
 import torch
+from cfx.capturing import state
 from programs import Outcome, Program, difference, disagreement, load, run_one
 from torch.utils import _pytree
 
@@ -96,8 +98,17 @@ def _kept(value: Any) -> Any:
         return None
     if isinstance(value, torch.Tensor):
         return value.detach().clone()
-    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(_kept, value))
+    if isinstance(value, (list, tuple)):
         return type(value)(map(_kept, value))
+    if type(value) in (dict, collections.OrderedDict):
+        return type(value)((key, _kept(part)) for key, part in value.items())
+    if isinstance(value, collections.deque):
+        return collections.deque(map(_kept, value), value.maxlen)
+    if dataclasses.is_dataclass(value) and not isinstance(value, (type, dict)):
+        fields = dataclasses.fields(value)
+        return type(value)(**{f.name: _kept(getattr(value, f.name)) for f in fields})
     if isinstance(value, dict):
         return {key: _kept(part) for key, part in value.items()}
     try:
@@ -281,6 +292,75 @@ def judge(program: Program, recapture: bool = False) -> Verdict:
         if kind not in ("arguments", "attributes") and not re.search(
                 rf"\b{program.topic}\.py:\d+", str(error)):
             verdict.details.append(f"no line of the program: {error}")
+    forget(at)
+    forget(eager)
+    return verdict
+
+
+# ---- in C --------------------------------------------------------------------------------------
+
+
+def _warmed(at: World, calls: Any) -> Any:
+    """A captured module that has the graphs for these calls, with the state of the beginning; and
+    the values that the attributes had which it changes."""
+    captured = cfx.capture(at.made, *calls[0].copy().args, recapture=True,
+                           **calls[0].copy().kwargs)  # fmt: skip
+    tensors = [(t, t.detach().clone()) for t in (*captured.parameters(), *captured.buffers())]
+    before = {path: _kept(state.read_attribute(captured, path)) for path in _slots(captured)}
+    for each in calls:
+        run_one(captured, each)
+    missing = [path for path in _slots(captured) if path not in before]
+    before.update({path: state.read_attribute(at.made, path) for path in missing})
+    with torch.no_grad():
+        for tensor, content in tensors:
+            if not tensor.is_meta and not torch.equal(tensor, content):
+                tensor.copy_(content)
+    return captured, before
+
+
+def _slots(captured: Any) -> list[str]:
+    return [slot.path for graph in (captured, *captured._others) for slot in graph._slots]
+
+
+def judge_in_c(program: Program) -> Verdict:
+    """Captures a program, lets it run so that all graphs are there, lowers it and makes all calls
+    again in C. Said is "equal", "lowered not WORDS", "refused WORDS" or "raises WORDS"."""
+    verdict = Verdict("equal")
+    at, eager = world(program), world(program)
+    calls = list(itertools.takewhile(lambda c: c.mode == at.program.calls[0].mode and not c.within,
+                                     at.program.calls))  # fmt: skip
+    if not calls:
+        return Verdict("refused: the first call is in a context")
+    if calls[0].mode is not None:
+        at.made.train(calls[0].mode)
+        calls = [dataclasses.replace(each, mode=None) for each in calls]
+        eager.made.train(at.made.training)
+    try:
+        captured, before = _warmed(at, calls)
+        lowered = cfx.lower(captured)
+        if before:
+            lowered.attributes.update(before)
+    except cfx.LowerError as error:
+        verdict.said = f"lowered not {error}"
+        return verdict
+    except Exception as error:
+        verdict.said = f"refused {type(error).__name__}: {error}"
+        return verdict
+    for number, (each, own) in enumerate(zip(calls, eager.program.calls)):
+        seed()
+        got = run_one(lowered, each)
+        wanted = isinstance(got.error, cfx.CaptureError) or each.raises is None
+        if got.error is not None and wanted:
+            verdict.said = f"raises {type(got.error).__name__}: {got.error}"
+            return verdict
+        seed()
+        want = run_one(eager.made, dataclasses.replace(own, mode=None))
+        why = disagreement(want, got, exact=False, words=False)
+        wanted = {path: _kept(state.read_attribute(eager.made, path)) for path in before}
+        had = {path: lowered.attributes[path] for path in before}
+        why = why or difference(wanted, had, exact=False, path="attributes")
+        if why:
+            verdict.wrong.append(f"call {number}: {why}")
     forget(at)
     forget(eager)
     return verdict

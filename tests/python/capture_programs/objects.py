@@ -382,8 +382,7 @@ def bool_or_int(x, n):
 
 
 @program((randn(3), 1), (randn(3), 2), (randn(3), 2.0), (randn(3), True), tags="int float bool",
-         captured="guard arguments",
-         defect="type() of a number is Int or Float")
+         captured="guard arguments")
 def kinds_of_number(x, n):
     return torch.arange(3) * n, type(n).__name__
 

@@ -142,15 +142,13 @@ def is_a_number(x):
     return isinstance(n, int), isinstance(n, float), isinstance(n, torch.Tensor), x * n
 
 
-@program(randn(3), randn(5), tags="type of a size",
-         defect="type() of a number is Int or Float")
+@program(randn(3), randn(5), tags="type of a size")
 def type_of_size(x):
     n = x.shape[0]
     return x * 2 if type(n) is int else x * 3
 
 
-@program(randn(3), randn(5), tags="type in dict",
-         defect="type() of a number is Int or Float")
+@program(randn(3), randn(5), tags="type in dict")
 def dispatch_on_type(x):
     table = {int: "int", float: "float", torch.Tensor: "tensor"}
     return table.get(type(x.shape[0]), "other"), table.get(type(x), "other")
@@ -312,3 +310,16 @@ class Pyramid(nn.Module):
 def masks_lengths(x, lengths):
     mask = torch.arange(x.shape[1])[None] < lengths[:, None]
     return (x * mask[..., None]).sum(1) / lengths[:, None]
+
+
+class Made(type):
+    pass
+
+
+@program(randn(3), randn(5), tags="type of types")
+def types_of_types(x):
+    """`type` itself is what it is outside."""
+    n = x.shape[0]
+    facts = (type(type(n)) is type, isinstance(int, type), issubclass(Made, type), type(n) == int,
+             type(x) is torch.Tensor, type("T", (), {"k": 1})().k, type(1.5 * n).__name__)
+    return x * n, facts

@@ -100,7 +100,7 @@ class LazyBuffer(nn.Module):
         return x / self.scale
 
 
-@module(randn(2, 8), randn(2, 16), randn(2, 8), tags="position cache grows", captured="guard size")
+@module(randn(2, 8), randn(2, 16), randn(2, 8), tags="position cache grows")
 class GrowingTable(nn.Module):
     def __init__(self):
         super().__init__()
@@ -402,8 +402,7 @@ class Base(nn.Module):
 
 
 @module(randn(2), randn(2), tags="class attribute written",
-         captured="refused change",
-         defect="attributes of a class of modules are not watched")
+         captured="refused made, an attribute of the class CountsOnClass")
 class CountsOnClass(Base):
     def forward(self, x):
         type(self).made += 1
