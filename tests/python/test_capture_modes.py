@@ -193,6 +193,19 @@ def test_other_differences_stay_two_graphs():
     assert torch.equal(gm.train()(x), gm.eval()(x) * 2)
 
 
+def test_what_a_graph_of_the_present_mode_refuses_is_told():
+    def forward(self, x):
+        if self.training:
+            return x * 2 if x.shape[0] > 1 else x
+        return x + 1
+
+    gm = capture(of(forward), torch.ones(3), modes="both")
+    assert len(gm.graphs) == 2
+    with pytest.raises(CaptureError, match=r"x.shape\[0\] > 1 was True"):
+        gm(torch.ones(1))
+    assert torch.equal(gm.eval()(torch.ones(1)), torch.full((1,), 2.0))
+
+
 @pytest.mark.parametrize("forward", [
     lambda self, x: (x * 2, self.training),  # a result that is not of the graph
     lambda self, x: x.reshape(-1, 2) if self.training else x.reshape(2, -1),

@@ -24,6 +24,10 @@ class _Mismatch(CaptureError):
     """A graph does not hold for a call; nothing has run yet."""
 
 
+class _OtherMode(_Mismatch):
+    """It does not hold for the modes that modules are in."""
+
+
 class _OtherState(_Mismatch):
     """It does not hold for what the program has made of the module since it was captured."""
 
@@ -56,7 +60,7 @@ class CapturedModule(GraphModule):
     def _enter(self, values: tuple) -> Call:
         home = self._home or self
         if not self._settings.holds(home):
-            raise _Mismatch(self._no_graph())
+            raise _OtherMode(self._no_graph())
         boundary = self._boundary
         why = boundary.around.refusal()
         why = why or boundary.refusal_of_state(functools.partial(read_attribute, home))
@@ -87,16 +91,20 @@ class CapturedModule(GraphModule):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._is_whole:
             return self._call(*args, **kwargs)
+        last: Exception | None = None
         for graph in (self, *self._others):
             try:
                 with graph._undone_on_failure():
                     return graph._call(*args, **kwargs)
+            except _OtherMode as error:  # what a graph of the present mode says is told
+                last = last or error
             except (_Mismatch, GuardFailure) as error:
-                last: Exception = error
+                last = error
             except RuntimeError as error:  # the program may handle it
                 if not self._recaptures:
                     raise
                 last = error
+        assert last is not None
         return self._captured_again(args, kwargs, last)._call(*args, **kwargs)
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
