@@ -111,6 +111,38 @@ def test_one_graph_for_both_modes(modes, training):
     gm.graph.lint()
 
 
+def test_training_with_an_optimizer():
+    """Steps, an evaluation now and then, and batches of other sizes: bit by bit as the model."""
+    class Images(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.bn, self.fc = nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.Linear(144, 10)
+
+        def forward(self, x):
+            hidden = F.relu(self.bn(self.conv(x)))
+            return self.fc(F.dropout(hidden.flatten(1), 0.3, self.training))
+
+    model = Images()
+    gm = capture(copy.deepcopy(model), torch.randn(4, 1, 8, 8))
+    both = [(m, torch.optim.SGD(m.parameters(), 0.05, momentum=0.9)) for m in (model, gm)]
+    for step in range(50):
+        x, y = torch.randn(3 + step % 4, 1, 8, 8), torch.randint(10, (3 + step % 4,))
+        losses = []
+        for module, optimizer in both:
+            torch.manual_seed(step)
+            optimizer.zero_grad()
+            losses.append(F.cross_entropy(module(x), y))
+            losses[-1].backward()
+            optimizer.step()
+        assert torch.equal(*losses)
+        if step % 10 == 9:
+            assert torch.equal(model.eval()(x), gm.eval()(x))
+            model.train(), gm.train()
+    assert len(gm.graphs) == 1
+    state = gm.state_dict()
+    assert all(torch.equal(value, state[name]) for name, value in model.state_dict().items())
+
+
 def test_copies_have_both_modes():
     model = Net()
     gm = capture(model, torch.randn(2, 3, 4), modes="both")
@@ -191,6 +223,19 @@ def test_other_differences_stay_two_graphs():
     assert len(gm.graphs) == 2
     x = torch.randn(4, 3)
     assert torch.equal(gm.train()(x), gm.eval()(x) * 2)
+
+
+def test_what_a_graph_of_the_present_mode_refuses_is_told():
+    def forward(self, x):
+        if self.training:
+            return x * 2 if x.shape[0] > 1 else x
+        return x + 1
+
+    gm = capture(of(forward), torch.ones(3), modes="both")
+    assert len(gm.graphs) == 2
+    with pytest.raises(CaptureError, match=r"x.shape\[0\] > 1 was True"):
+        gm(torch.ones(1))
+    assert torch.equal(gm.eval()(torch.ones(1)), torch.full((1,), 2.0))
 
 
 @pytest.mark.parametrize("forward", [

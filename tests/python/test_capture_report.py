@@ -177,6 +177,23 @@ def test_long_lines_are_wrapped():
     assert any("Odd.pick (test_capture_report.py:" in line for line in lines)
 
 
+@pytest.mark.parametrize("args, why", [
+    ((torch.ones(3),), "x has 1 dimensions, but had 2 when the model was captured; "),
+    ((torch.ones(2, 3).double(),), "x has dtype torch.float64, but had torch.float32 when the "),
+    ((None,), "x is None, but the model was captured with a tensor; "),
+    ((torch.ones(2, 3), "b"), "how is 'b', but the model was captured with 'a'; "),
+    ((torch.ones(1, 3),), "x.shape[0] > 1 was True at test_capture_report.py:"),
+])  # fmt: skip
+def test_a_call_of_another_kind(args, why):
+    """What differs, and what to do."""
+    gm = cfx.capture(lambda x, how="a": x * 2 if x.shape[0] > 1 else x, torch.ones(2, 3))
+    with pytest.raises(CaptureError) as caught:
+        gm(*args)
+    text = str(caught.value)
+    assert text.startswith(why)
+    assert text.endswith("; capture it again with such arguments, or with recapture=True")
+
+
 @pytest.mark.parametrize("expression, value, kind, text", [
     ("x.shape[0] > 1", True, "size", "x.shape[0] > 1"),
     ("x.shape[0] > 1", False, "size", "x.shape[0] <= 1"),

@@ -49,9 +49,9 @@ def test_all_kinds_of_trials(monkeypatch):
     assert report and report.ok and report.first is None, report
     assert outcomes(report) == {
         "the inputs as given": "ok", "other data": "ok", "training": "ok", "evaluation": "ok",
-        "ids.shape[0] = mask.shape[0] = 3": "ok",
+        "ids.shape[0] = 3, with mask.shape[0]": "ok",
         "ids.shape[0] = 1": "ok",  # statistics of one row cannot be had, but it is broadcast
-        "ids.shape[1] = mask.shape[1] = 6": "ok", "ids.shape[1] = mask.shape[1] = 1": "ok",
+        "ids.shape[1] = 6, with mask.shape[1]": "ok", "ids.shape[1] = 1, with mask.shape[1]": "ok",
     }  # fmt: skip
     shown = str(report)
     assert shown.startswith("ok: 8 comparisons, the same results\n")
@@ -117,6 +117,22 @@ def test_gradients_are_compared():
     assert cfx.check(model, gm, (torch.ones(2, 3),), repeat=2)  # results alone agree
     report = cfx.check(model, gm, (torch.ones(2, 3),), train=True)
     assert outcomes(report)["training"] == "differs" and "gradient of fc." in str(report)
+
+
+def test_tied_weights():
+    """The captured module may have them under another of their names."""
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.Linear(3, 3), nn.Linear(3, 3)
+            self.second.weight = self.first.weight
+
+        def forward(self, x):
+            return F.linear(self.second(x), self.second.weight)
+
+    model = Tied()
+    report = cfx.check(model, cfx.capture(model, torch.ones(2, 3)), torch.ones(2, 3), train=True)
+    assert report and "2 gradients" in str(report), report
 
 
 def test_gradients_of_inputs_are_compared():
@@ -234,7 +250,7 @@ def test_structures_keywords_and_functions():
     gm = cfx.capture(program, **inputs)
     report = cfx.check(program, gm, inputs, sizes={"pair['x']": {1: 4}, "rest[0]": {0: 9}})
     assert report, report
-    assert "pair['x'].shape[1] = pair['y'].shape[0] = 4" in outcomes(report)
+    assert "pair['x'].shape[1] = 4, with pair['y'].shape[0]" in outcomes(report)
 
 
 def test_one_tensor_twice_stays_one():

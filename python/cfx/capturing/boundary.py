@@ -77,9 +77,12 @@ class TensorLeaf(NamedTuple):
     def refusal(self, value: Any) -> str | None:
         if not isinstance(value, torch.Tensor):
             return f"{self.path} is {_short(value)}, but the model was captured with a tensor"
-        if (value.dtype, value.ndim) != (self.dtype, self.ndim):
-            return (f"{self.path} is a tensor of {value.dtype} with {value.ndim} dimensions, but "
-                    f"the model was captured with {self.dtype} and {self.ndim} dimensions")
+        if value.dtype != self.dtype:
+            return (f"{self.path} has dtype {value.dtype}, but had {self.dtype} when the model was "
+                    "captured")  # fmt: skip
+        if value.ndim != self.ndim:
+            return (f"{self.path} has {value.ndim} dimensions, but had {self.ndim} when the model "
+                    "was captured")  # fmt: skip
         if value.device.type != self.device.type:
             return (f"{self.path} is on {value.device}, but the model was captured on "
                     f"{self.device}")  # fmt: skip

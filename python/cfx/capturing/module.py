@@ -99,6 +99,7 @@ class CapturedModule(GraphModule):
         """Calls the first graph that holds for the arguments, or another one that is captured for
         them."""
         tried: set[CapturedModule] = set()
+        last: Exception | None = None
         while True:
             for graph in (self, *self._others):
                 if graph in tried:
@@ -107,12 +108,15 @@ class CapturedModule(GraphModule):
                 try:
                     with graph._undone_on_failure():
                         return graph._call(*args, **kwargs)
+                except OtherMode as error:  # what a graph of the present mode says is told
+                    last = last or error
                 except (Mismatch, GuardFailure) as error:
-                    last: Exception = error
+                    last = error
                 except RuntimeError as error:  # the program may handle it
                     if not self._recaptures:
                         raise
                     last = error
+            assert last is not None
             with turns:
                 if tried.issuperset(self._others):  # else another thread has captured it
                     graph = self._captured_again(args, kwargs, last)

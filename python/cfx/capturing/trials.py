@@ -251,10 +251,21 @@ def _loss(parts: Iterable[Any]) -> Any:
     return torch.stack(terms).sum() if terms else None
 
 
-def _grads(program: Any, call: Any) -> dict[str, Any]:
+def _names(program: Any) -> dict[str, str]:
+    """For each name of a parameter or buffer the first name that it has: of those that are tied."""
+    first: dict[int, str] = {}
+    if not isinstance(program, torch.nn.Module):
+        return {}
+    both = (*program.named_parameters(remove_duplicate=False),
+            *program.named_buffers(remove_duplicate=False))  # fmt: skip
+    return {name: first.setdefault(id(tensor), name) for name, tensor in both}
+
+
+def _grads(program: Any, call: Any, names: dict[str, str]) -> dict[str, Any]:
     found = {}
     if isinstance(program, torch.nn.Module):
-        found = {name: p.grad for name, p in program.named_parameters() if p.grad is not None}
+        found = {names.get(name, name): p.grad for name, p in program.named_parameters()
+                 if p.grad is not None}  # fmt: skip
     _, leaves = _raw_leaves(call)
     given = {name: leaf.grad for name, leaf in leaves.items()
              if isinstance(leaf, torch.Tensor) and leaf.is_leaf and leaf.grad is not None}
@@ -275,9 +286,10 @@ class Plan(NamedTuple):
     train: bool | None  # None: in the present mode
 
 
-def _run(program: Any, example: Example, plan: Plan, repeat: int,
-         attributes: set[str]) -> list[Seen]:  # fmt: skip
-    """What a program gives, called `repeat` times in a row."""
+def _run(program: Any, example: Example, plan: Plan, repeat: int, attributes: set[str],
+         names: dict[str, str]) -> list[Seen]:  # fmt: skip
+    """What a program gives, called `repeat` times in a row. `names`: what parameters and buffers
+    are called in the report."""
     seen = []
     if plan.train is not None and isinstance(program, torch.nn.Module):
         program.train(plan.train)
@@ -292,12 +304,12 @@ def _run(program: Any, example: Example, plan: Plan, repeat: int,
             loss = _loss(_raw_leaves(result)[1].values())
             if loss is not None:
                 loss.backward()
-                grads = _grads(program, call)
+                grads = _grads(program, call, names)
         buffers = dict(program.named_buffers()) if isinstance(program, torch.nn.Module) else {}
         held = {path: read_attribute(program, path) for path in attributes}
         seen.append(Seen(
             _leaves(result, "result"), _leaves(call, "inputs"), grads,
-            {name: b.detach().clone() for name, b in buffers.items()},
+            {names.get(name, name): b.detach().clone() for name, b in buffers.items()},
             {path: copy.deepcopy(value) for path, value in held.items() if value is not MISSING},
         ))  # fmt: skip
     return seen
@@ -363,13 +375,13 @@ class Comparer:
                  tolerances: dict[Any, Any]) -> None:  # fmt: skip
         self.before, self.after, self.example = before, after, example
         self.repeat, self.tolerances = repeat, tolerances
-        self.state = State(before, after)
+        self.state, self.names = State(before, after), _names(before)
 
     def _seen(self, program: Any, plan: Plan) -> list[Seen]:
         attributes = _slot_paths(self.after) if isinstance(self.after, CapturedModule) else set()
         # what fails is reported: the module need not do so, too
         with self.state.kept(), contextlib.redirect_stderr(io.StringIO()):
-            return _run(program, self.example, plan, self.repeat, attributes)
+            return _run(program, self.example, plan, self.repeat, attributes, self.names)
 
     def trial(self, plan: Plan) -> Trial:
         done = Trial(plan.what, "ok", inputs=self.example.call(plan.leaves), train=plan.train)
@@ -414,9 +426,11 @@ class Comparer:
         """Tries a size, with those that belong to it: the first group that the model takes."""
         last = None
         for group in _groups(self.example, change.dim, self.after):
-            names = " = ".join(self.example.text(d) for d in sorted(group))
+            others = [self.example.text(d) for d in sorted(group) if d != change.dim]
+            what = f"{self.example.text(change.dim)} = {change.size}"
+            what += f", with {', '.join(others)}" if others else ""
             leaves = _with_sizes(self.example, dict.fromkeys(group, change.size), numbers)
-            done = self.trial(Plan(f"{names} = {change.size}", leaves, None))
+            done = self.trial(Plan(what, leaves, None))
             if done.outcome != "not taken":
                 return done, change.asked
             last = last or done
@@ -492,7 +506,8 @@ def _advice(trial: Trial, report: Any) -> str:
 
 
 def _row(label: str, text: str, indent: int, width: int) -> Iterator[str]:
-    lines = textwrap.wrap(text, width - indent - 2) or [""]
+    label = label if len(label) < indent else f"{label}  "
+    lines = textwrap.wrap(text, width - max(indent, len(label)) - 2) or [""]
     yield f"  {label:<{indent}}{lines[0]}".rstrip()
     for line in lines[1:3]:
         yield " " * (indent + 2) + line
