@@ -589,14 +589,6 @@ def test_gradients_inside(program, grad):
         holds(program, (X,), (torch.ones(5, 4),), (X[:1],), strict=False)
 
 
-def test_forward_derivatives_are_refused():
-    def forwards(x):
-        return torch.func.jvp(torch.sin, (x,), (torch.ones_like(x),))[1]
-
-    refused(forwards, X, why="derivatives forwards.*use vjp")
-    refused(lambda x: torch.func.jacfwd(torch.sin)(x[0]), X, why="derivatives forwards")
-
-
 def test_gradients_of_parameters_inside():
     class Trains(nn.Module):
         def __init__(self):

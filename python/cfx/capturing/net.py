@@ -261,7 +261,6 @@ _MAY_WRITE = frozenset((
     "batch_norm", "instance_norm", "native_batch_norm", "_native_batch_norm_legit", "embedding",
     "embedding_bag", "_batch_norm_impl_index", "cudnn_batch_norm", "rrelu", "sync_batch_norm",
 ))  # fmt: skip
-_DUAL = frozenset(("_make_dual", "_unpack_dual", "_fw_primal", "_make_dual_copy"))
 _RESHAPES = frozenset((
     "squeeze_", "unsqueeze_", "transpose_", "t_", "swapaxes_", "swapdims_", "resize_",
     "resize_as_", "as_strided_", "set_", "__set__",
@@ -299,10 +298,6 @@ def describe(func: Any) -> tuple[int, Any, str, int, Any]:
         raise CaptureError(f"{user_line()}: the program calls a module of TorchScript that is not "
                            "part of the model; make it an attribute of the module")  # fmt: skip
     name = getattr(getattr(func, "overloadpacket", func), "__name__", "")
-    if name in _DUAL:
-        raise CaptureError(f"{user_line()}: the program computes derivatives forwards (jvp, jacfwd), "
-                           "which a graph cannot; use vjp or jacrev, or wrap the function that does "
-                           "it with cfx.wrap")  # fmt: skip
     flags = (_writes(func, name), name in _MAY_WRITE, name in _OF_AS_MANY, name in _RESHAPES,
              func is contexts.set_mode)  # fmt: skip
     number = sum(1 << bit for bit, flag in enumerate(flags) if flag)
