@@ -188,6 +188,7 @@ def _iterate(recorder, witness):
 
 def _contains(recorder, witness, element):
     """`element in x`, the truth of a tensor."""
+    _with_value(recorder, witness)
     return bool((element == witness).any())
 
 

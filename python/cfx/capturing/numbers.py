@@ -144,6 +144,30 @@ class Float(_Symbol, torch.SymFloat):
         raise TypeError("the class of a number cannot be changed")
 
 
+class _Spent(_Symbol):
+    """A number that somebody has kept when the run is over: a plain value to Python. torch, which
+    would take a symbol without a run for 7777777, gets an error."""
+
+    def __index__(self) -> int:
+        return operator.index(self.node.value)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        for value in (*args, *(kwargs or {}).values()):
+            if isinstance(value, cls):
+                value.node.recorder.check_running()
+        return NotImplemented
+
+
+def spend(recorder: Any) -> None:
+    """The run is over: numbers that the program has kept are no symbols any more."""
+    for weak in recorder.symbols:
+        number = weak()
+        if number is not None and type(number) is not _Spent:
+            object.__dict__["__class__"].__set__(number, _Spent)
+    recorder.symbols.clear()
+
+
 _core._register(int_class=Int, float_class=Float)
 symbol = _core._symbol  # a Number as the program gets it; a literal as a plain value
 

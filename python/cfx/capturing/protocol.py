@@ -7,6 +7,7 @@ it with.
 
 Nothing here is for users.
 """
+import sys
 import warnings
 from typing import Any
 
@@ -16,8 +17,9 @@ from torch.utils import _pytree
 
 from .. import _core
 
-__all__ = ["SYMBOLS", "FunctionModes", "OpOverload", "TorchFunctionMode", "_pytree", "check_version",
-           "is_tensor_method_or_property", "is_transformed", "undisturbed"]  # fmt: skip
+__all__ = ["SYMBOLS", "FunctionModes", "OpOverload", "TorchFunctionMode", "Uncompiled", "_pytree",
+           "check_version", "is_tensor_method_or_property", "is_transformed",
+           "undisturbed"]  # fmt: skip
 
 TRIED = ((2, 11), (2, 13))  # the first and the last version that capture is tested with
 SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -53,6 +55,23 @@ class FunctionModes:
         while torch._C._len_torch_dispatch_stack() > self.dispatch:
             torch._C._pop_torch_dispatch_stack(None)
         torch._C._set_torch_function_state(self.state)
+
+
+class Uncompiled:
+    """While this is installed, functions that torch.compile wrapped run as they were written. If
+    nobody has compiled anything, there is nothing to do."""
+
+    def __init__(self) -> None:
+        self.frames: Any = sys.modules.get("torch._dynamo.eval_frame")
+        self.before = getattr(self.frames, "_stance", None)
+
+    def install(self) -> None:
+        if self.before is not None:
+            self.frames._stance = type(self.before)("force_eager")
+
+    def remove(self) -> None:
+        if self.before is not None:
+            self.frames._stance = self.before
 
 
 def check_version() -> None:

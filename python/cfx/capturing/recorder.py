@@ -67,8 +67,9 @@ class Recorder(_core.Recorder):
     def check_running(self) -> None:
         if self.thread != threading.get_ident():
             why = "in another thread" if self.thread else "after the capture that made it"
-            self.refuse(f"a tensor of a model that is being captured is used {why}; return what "
-                        "you need, and do not keep tensors of a run in globals or other objects")
+            self.refuse(f"a tensor or number of a model that is being captured is used {why}; "
+                        "return what you need, and do not keep tensors of a run in globals or "
+                        "other objects")  # fmt: skip
 
     # ---- contexts ----
 

@@ -19,8 +19,8 @@ from .guards import CaptureError, program_line
 from .installed import call_with
 from .modes import ModesKept
 from .net import Net
-from .numbers import SYMBOLS, NotHashable, Number, number_of, symbol
-from .protocol import undisturbed
+from .numbers import SYMBOLS, NotHashable, Number, number_of, spend, symbol
+from .protocol import Uncompiled, undisturbed
 from .recorder import Recorder
 from .state import Slots, new_input, own_attribute
 from .structure import Flattened, Rebuilt, Tree
@@ -300,8 +300,8 @@ class Run:
             args, kwargs = self._as_given(self._placeholders())
             self.slots.prepare(self.recorder)
             general = [presence.GeneralCode()] if self.known.general else []
-            result = call_with([self.surroundings, *general, self.boundary.around, self.decider,
-                                self.slots, ModesKept(Net(self.recorder))],
+            result = call_with([self.surroundings, *general, Uncompiled(), self.boundary.around,
+                                self.decider, self.slots, ModesKept(Net(self.recorder))],
                                functools.partial(self._call, args, kwargs))  # fmt: skip
             self.surroundings.check()
             return self._results(result)
@@ -411,6 +411,7 @@ class Run:
     def remove(self) -> None:
         """The run is over."""
         self.recorder.thread = None
+        spend(self.recorder)
 
     def run(self) -> Captured:
         random = RandomStates()

@@ -39,6 +39,7 @@ typedef struct PyRecorder {
     PyObject *assumed;    /* a set of the questions whose answers are guards already */
     PyObject *fixed;      /* {(node, dimension): size} of sizes that do not change */
     PyObject *facts;      /* {function: what is known of it}, of this run: see record.c */
+    PyObject *symbols;    /* a list of weak references to the Ints and Floats of the run */
     PyObject *dtype;      /* the default dtype that the graph has set by now, or NULL */
     PyObject *silence;    /* the context that has switched torch's function modes off, or NULL */
     unsigned long thread;  /* that runs the program; 0: the run is over */

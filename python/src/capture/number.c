@@ -67,7 +67,7 @@ PyNumber *number_behind(module_state *st, PyObject *o)
     if (type == st->NumberType)
         return (PyNumber *)o;
     PyObject *node = NULL;
-    if (type == st->int_class || type == st->float_class) {
+    if (PyObject_TypeCheck(o, (PyTypeObject *)st->SymbolType)) {
         node = ((PySymbol *)o)->node;
     } else if (is_torch_symbol(st, o)) {
         node = PyObject_GetAttr(o, st->str_node);
@@ -88,7 +88,11 @@ typedef struct operand {
 static operand operand_of(module_state *st, PyObject *o)
 {
     PyNumber *n = number_behind(st, o);
-    return n ? (operand){n, n->recorder, n->node, n->value} : (operand){NULL, NULL, o, o};
+    if (n && n->recorder && !n->recorder->thread)
+        o = n->value;  /* somebody has kept it, and the run is over: a plain value */
+    else if (n)
+        return (operand){n, n->recorder, n->node, n->value};
+    return (operand){NULL, NULL, o, o};
 }
 
 /* ---- computing ----------------------------------------------------------------------------- */

@@ -237,8 +237,20 @@ static PyObject *walk_container(const walk *w, PyObject *o)
     return made;
 }
 
+/* What is of a run that is over, or of another thread, is an error: -1. */
+static int check_owner(const walk *w, PyObject *owner)
+{
+    if (owner == (PyObject *)w->r)
+        return 0;
+    PyObject *fine = PyObject_CallMethod(owner, "check_running", NULL);
+    Py_XDECREF(fine);
+    return fine ? 0 : -1;
+}
+
 static PyObject *walk_number(const walk *w, PyNumber *number)
 {
+    if (number->recorder && check_owner(w, (PyObject *)number->recorder) < 0)
+        return NULL;
     if (w->found)
         w->found->of_graph = w->found->of_graph || number->recorder;
     if (w->side == SIDE_PLAIN)
@@ -249,14 +261,8 @@ static PyObject *walk_number(const walk *w, PyNumber *number)
 static PyObject *walk_witness(const walk *w, PyObject *o)
 {
     PyObject *owner = witness_part(o, w->st->str_recorder);
-    if (!owner)
+    if (!owner || check_owner(w, owner) < 0)
         return NULL;
-    if (owner != (PyObject *)w->r) {  /* of a run that is over, or of another thread: an error */
-        PyObject *fine = PyObject_CallMethod(owner, "check_running", NULL);
-        Py_XDECREF(fine);
-        if (!fine)
-            return NULL;
-    }
     if (w->found)
         w->found->of_graph = true;
     PyObject *part = w->side == SIDE_NODE ? w->st->str_own_node : w->st->str_real;
@@ -427,7 +433,15 @@ static int set_thread(PyRecorder *self, PyObject *value, void *unused)
     return PyErr_Occurred() ? -1 : 0;
 }
 
+static PyObject *get_symbols(PyRecorder *self, void *unused)
+{
+    (void)unused;
+    return Py_NewRef(self->symbols);
+}
+
 static PyGetSetDef recorder_getset[] = {
+    {"symbols", (getter)get_symbols, NULL,
+     "weak references to the numbers that the program has got", NULL},
     {"assumed", (getter)get_assumed, (setter)set_assumed,
      "the questions whose answers are guards already", NULL},
     {"thread", (getter)get_thread, (setter)set_thread,
@@ -436,7 +450,7 @@ static PyGetSetDef recorder_getset[] = {
 };
 
 #define RECORDER_OBJECTS(X)                                                                        \
-    X(tracer) X(constants) X(assumed) X(fixed) X(facts) X(dtype) X(silence)
+    X(tracer) X(constants) X(assumed) X(fixed) X(facts) X(symbols) X(dtype) X(silence)
 
 static PyObject *recorder_make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
@@ -449,7 +463,8 @@ static PyObject *recorder_make(PyTypeObject *type, PyObject *args, PyObject *kwa
     made->assumed = PySet_New(NULL);
     made->fixed = PyDict_New();
     made->facts = PyDict_New();
-    if (!made->constants || !made->assumed || !made->fixed || !made->facts)
+    made->symbols = PyList_New(0);
+    if (!made->constants || !made->assumed || !made->fixed || !made->facts || !made->symbols)
         Py_CLEAR(made);
     return (PyObject *)made;
 }

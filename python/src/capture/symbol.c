@@ -17,6 +17,10 @@ PyObject *number_symbol(module_state *st, PyObject *number)
         made = type->tp_alloc(type, 0);
         if (made)
             ((PySymbol *)made)->node = Py_NewRef(number);
+        PyObject *weak = made ? PyWeakref_NewRef(made, NULL) : NULL;
+        if (made && (!weak || PyList_Append(n->recorder->symbols, weak) < 0))
+            Py_CLEAR(made);
+        Py_XDECREF(weak);
     }
     Py_DECREF(number);
     return made;
