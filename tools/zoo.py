@@ -27,7 +27,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 HERE = ROOT / "build/zoo"
 PAGE = ROOT / "docs/capture.md"
-TOOLS = ("cfx", "torch.export", "torch.jit.trace")
+TOOLS = ("cfx", "torch.jit.trace", "torch.export")  # what takes longest last: see --limit
 MEMORY = 12 << 30
 
 
@@ -347,10 +347,11 @@ def main():
     parser.add_argument("--peers", action="store_true", help="torch.export, torch.jit.trace")
     parser.add_argument("--every", type=int, default=1, help="only each n-th model of a library")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--limit", type=int, default=120, help="seconds for a model")
+    parser.add_argument("--limit", type=int, help="seconds for a model: 120, or 600 with --peers")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("model", nargs="*", help="LIBRARY or LIBRARY:REGULAR-EXPRESSION")
     options = parser.parse_args()
+    options.limit = options.limit or (600 if options.peers else 120)
     if options.inside:
         return run(options)
     from environment import make_environment

@@ -212,7 +212,7 @@ def test_the_table_of_other_tools_has_a_column_for_each():
     row = {"built": "ok", "cfx": good, "torch.export": {"capture": bad},
            "torch.jit.trace": {**good, "batch": bad}}  # fmt: skip
     lines = list(zoo.peers_table({"lib": {"a": row, "b": {"built": "ok", "cfx": good}}}))
-    assert lines[2] == "| lib | 2 | 2 | 2 | 2 | 0 | 0 | 0 | 1 | 1 | 0 |"
+    assert lines[2] == "| lib | 2 | 2 | 2 | 2 | 1 | 1 | 0 | 0 | 0 | 0 |"
 
 
 class GivesStateInEvaluation(torch.nn.Module):
