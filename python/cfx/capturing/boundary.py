@@ -130,6 +130,8 @@ class Boundary:
         self.result: Tree = Tree(None)
         self.out: list[tuple[bool, Any]] = []  # for each leaf: is it of the graph, or this value
 
+    _entry: "_core._Entry | None" = None  # made when it is entered for the first time
+
     def bind(self, args: tuple, kwargs: dict[str, Any]) -> tuple:
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
@@ -181,6 +183,11 @@ class Boundary:
 
     def enter(self, values: tuple) -> Call:
         """Checks the arguments; CaptureError if the graph does not hold for them."""
+        if self._entry is None:
+            self._entry = self.entry({})
+        fast = self._entry.enter(None, values)
+        if fast is not None:
+            return fast
         why, call = self.refusal(values)
         if why is not None:
             raise CaptureError(f"{why}; capture it again with such arguments, or with "
@@ -191,6 +198,8 @@ class Boundary:
               assign: Callable[[str, Any], None]) -> Any:  # fmt: skip
         """The result of the program; the caller's objects get their new contents, and attributes
         are assigned."""
+        if self._entry is not None and self._entry.leaves:
+            return self._entry.leave(results)
         results = iter(results)
         leaves = [next(results) if computed else value for computed, value in self.out]
         rebuilt = Rebuilt(leaves, call.objects)
