@@ -126,9 +126,14 @@ typedef struct cli_input {
     size_t size;
     cfx_graph *graph;
     cfx_text_places *places;  /* of its nodes in the text */
+    /* Of a .cfx file, else NULL: */
+    cfx_package *package;
+    cfx_scope *scope;         /* which has the module */
+    cfx_module *module;       /* layers and weights; NULL if the weights are kept elsewhere */
 } cli_input;
 
-/* Reads and parses `file`; false after a message. Close it in both cases. */
+/* Reads and parses `file`, IR text or the graph of a .cfx file; false after a message. Close it in
+ * both cases. */
 bool cli_open(cli_input *in, const char *file);
 /* Reads `file` alone, which is to be `what`, for messages. Likewise. */
 bool cli_read(cli_input *in, const char *file, const char *what);
@@ -146,8 +151,8 @@ typedef struct cli_program {
     size_t num_inputs;
 } cli_program;
 
-/* Gives *p its sets and the weights of a file (NULL: none). */
-cfx_status cli_program_begin(cli_program *p, const char *weights,
+/* Gives *p its sets and the weights of a file (NULL: those of the input, if it has any). */
+cfx_status cli_program_begin(cli_program *p, const cli_input *in, const char *weights,
                              const cfx_runtime_options *options, cfx_error *err);
 /* Lowers the graph; everything that is in the way is told on standard error, then *told is set. */
 cfx_status cli_program_make(cli_program *p, const cli_input *in, bool *told, cfx_error *err);

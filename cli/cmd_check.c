@@ -45,11 +45,21 @@ static void print_good(const cli_input *in)
     printf("\n");
 }
 
+/* Whether the entries of a .cfx file are what their hashes say. */
+static bool has_right_hashes(const cli_input *in)
+{
+    cfx_error err = {.status = CFX_OK};
+    if (!in->package || cfx_package_verify(in->package, &err) == CFX_OK)
+        return true;
+    cli_report(in, &err);
+    return false;
+}
+
 static int cmd_check(const cli_args *args)
 {
     cli_input in;
     int code = CLI_UNREADABLE;
-    if (cli_open(&in, args->file)) {
+    if (cli_open(&in, args->file) && has_right_hashes(&in)) {
         code = CLI_BAD_INPUT;
         size_t found = cli_findings(&in, cfx_graph_verify);
         if (found == 0) {
@@ -65,7 +75,7 @@ static int cmd_check(const cli_args *args)
 
 const cli_verb verb_check = {
     .name = "check",
-    .summary = "check whether a graph is well formed, and list every problem",
+    .summary = "check a graph, or a .cfx file and its hashes, and list every problem",
     .operands = CLI_ONE_FILE,
     .examples =
         "  cfx check model.ir                exits with 0 if well formed, else with 1\n  cfx opt "

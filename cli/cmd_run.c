@@ -176,7 +176,7 @@ static cfx_status run(const cli_args *args, const cli_input *in,
 {
     cli_program p;
     cfx_datum result = cfx_datum_invalid();
-    cfx_status status = cli_program_begin(&p, args->values[RUN_WEIGHTS], options, err);
+    cfx_status status = cli_program_begin(&p, in, args->values[RUN_WEIGHTS], options, err);
     if (status == CFX_OK)
         status = cli_program_make(&p, in, told, err);
     if (status == CFX_OK)

@@ -276,7 +276,7 @@ static cfx_status collect(const cli_args *args, const cli_input *in, cli_program
     const char *shapes = args->values[STATS_SHAPES];
     const char *weights = args->values[STATS_WEIGHTS];
     cfx_status status = shapes ? cli_program_shapes(p, in, shapes, weights, told, err)
-                               : cli_program_begin(p, weights, NULL, err);
+                               : cli_program_begin(p, in, weights, NULL, err);
     if (status == CFX_OK)
         status = cfx_stats_add_graph(s, in->graph, err);
     if (status == CFX_OK)

@@ -189,10 +189,71 @@ static bool may_be_graph(const cli_input *in)
     return false;
 }
 
+/* ---- .cfx files ---------------------------------------------------------------------------- */
+
+/* Whether a file holds a model, by its first bytes. Such a file is mapped, not read. */
+static bool is_model(const char *data, size_t size)
+{
+    const cfx_file_format *format = cfx_file_format_of_data(data, size);
+    return format && format->content == CFX_CONTENT_MODEL;
+}
+
+static bool names_model(const char *file)
+{
+    char begin[64];
+    FILE *stream = strcmp(file, "-") == 0 ? NULL : fopen(file, "rb");
+    const size_t got = stream ? fread(begin, 1, sizeof begin, stream) : 0;
+    if (stream)
+        fclose(stream);
+    return is_model(begin, got);
+}
+
+/* The layers and weights; a file without weights has none. */
+static bool make_module(cli_input *in, cfx_error *err)
+{
+    if (!cfx_package_weights(in->package))
+        return true;
+    in->scope = cfx_scope_new(NULL, err);
+    in->module = in->scope ? cfx_module_from_package(in->scope, in->package) : NULL;
+    if (in->scope && !in->module)
+        *err = *cfx_scope_error(in->scope);
+    return in->module != NULL;
+}
+
+/* The graph of a package, as if its text had been read. */
+static bool open_package(cli_input *in, const char *file)
+{
+    cfx_error err = {.status = CFX_OK};
+    size_t size = 0;
+    in->package = in->text ? cfx_package_read(in->text, in->size, NULL, &err)
+                           : cfx_package_load(file, NULL, &err);
+    const char *text = in->package ? cfx_package_text(in->package, "graph.ir", &size) : NULL;
+    if (in->package && !text)
+        cfx_error_set(&err, CFX_E_VALUE, "the file has no entry graph.ir");
+    if (text && make_module(in, &err)) {
+        in->graph = cfx_graph_parse_places(text, size, NULL, NULL, &in->places, &err);
+        if (in->graph)
+            return true;
+    }
+    const size_t name = strlen(in->name);
+    if (strncmp(err.message, in->name, name) == 0 && err.message[name] == ':')  /* said already */
+        memmove(err.message, err.message + name + 2, strlen(err.message + name + 2) + 1);
+    cli_report(in, &err);
+    return false;
+}
+
 bool cli_open(cli_input *in, const char *file)
 {
     cfx_error err = {.status = CFX_OK};
-    if (!cli_read(in, file, "IR text") || !may_be_graph(in))
+    if (names_model(file)) {
+        *in = (cli_input){.name = file, .what = "a model"};
+        return open_package(in, file);
+    }
+    if (!cli_read(in, file, "IR text"))
+        return false;
+    if (is_model(in->text, in->size))
+        return open_package(in, NULL);
+    if (!may_be_graph(in))
         return false;
     cli_progress("parsing", in->size);
     in->graph = cfx_graph_parse_places(in->text, in->size, NULL, NULL, &in->places, &err);
@@ -206,6 +267,8 @@ void cli_close(cli_input *in)
 {
     cfx_text_places_free(in->places);
     cfx_graph_release(in->graph);
+    cfx_scope_free(in->scope);
+    cfx_package_free(in->package);
     free(in->text);
 }
 

@@ -5,14 +5,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-cfx_status cli_program_begin(cli_program *p, const char *weights,
+static cfx_state *weights_of(const cli_input *in, const char *weights, cfx_error *err)
+{
+    if (weights)
+        return cfx_state_load(weights, NULL, err);
+    if (!in->module)
+        return cfx_state_new(NULL, err);
+    cfx_state *state = cfx_module_state(in->scope, in->module);
+    if (!state)
+        *err = *cfx_scope_error(in->scope);
+    return state;
+}
+
+cfx_status cli_program_begin(cli_program *p, const cli_input *in, const char *weights,
                              const cfx_runtime_options *options, cfx_error *err)
 {
     *p = (cli_program){.dims = cfx_dims_new(NULL, err)};
     if (p->dims)
         p->rt = cfx_runtime_new(options, err);
     if (p->rt)
-        p->state = weights ? cfx_state_load(weights, NULL, err) : cfx_state_new(NULL, err);
+        p->state = weights_of(in, weights, err);
     return p->state ? CFX_OK : err->status;
 }
 
@@ -56,7 +68,8 @@ cfx_status cli_program_make(cli_program *p, const cli_input *in, bool *told, cfx
 {
     telling t = {in, false};
     const cfx_lower_options options = {.each = tell, .ctx = &t};
-    cfx_status status = cfx_graph_lower(in->graph, NULL, &options, err);
+    const cfx_module_tree tree = cfx_module_as_tree(in->module);
+    cfx_status status = cfx_graph_lower(in->graph, in->module ? &tree : NULL, &options, err);
     *told = t.told;
     if (status != CFX_OK)
         return status;

@@ -176,7 +176,7 @@ cfx_status cli_program_shapes(cli_program *p, const cli_input *in, const char *t
                               const char *weights, bool *told, cfx_error *err)
 {
     static shapes s;  /* too large for some stacks; the command runs once */
-    cfx_status status = cli_program_begin(p, weights, NULL, err);
+    cfx_status status = cli_program_begin(p, in, weights, NULL, err);
     if (status == CFX_OK)
         status = read_shapes(text, p->dims, &s, err);
     if (status == CFX_OK)

@@ -49,7 +49,7 @@ ROOMS = {
     "guard": "guard guard.def embed/guard",
     "split": "embed/split embed/partition embed/placement",
     "check": "embed/check embed/repeated embed/stats",
-    "format": "weights embed/weights",
+    "format": "weights package embed/weights",
     "capture": "options scope module capture operators",
     "nn": "layers",
     "script/syntax": "embed/syntax embed/sign.def",

@@ -13,6 +13,7 @@
 #pragma GCC system_header /* see scope.h */
 
 #include <cfx/module.h>
+#include <cfx/package.h>
 #include <cfx/tree.h>
 
 #ifdef __cplusplus
@@ -106,15 +107,22 @@ CFX_API size_t cfx_replace_pattern_at(cfx_at at, cfx_module *m, cfx_module *patt
 
 /* ---- files --------------------------------------------------------------------------------- */
 
-/* Writes a module for `cfx run` and cfx_module_read: a lowered copy of its graph as IR text to
- * `path`, and its weights beside it ("model.safetensors" for "model.ir"). A module that is not
- * captured yet is traced. Each file is replaced as a whole. */
+/* Writes a module for `cfx run` and cfx_module_read. A module that is not captured yet is traced.
+ * A path that ends in .cfx becomes one file with graph, layers and weights (package.h), which
+ * Python's cfx.load reads, too. With any other name, a lowered copy of the graph goes to `path` as
+ * IR text, and the weights beside it ("model.safetensors" for "model.ir"). Each file is replaced as
+ * a whole. */
 CFX_API void cfx_module_write_at(cfx_at at, cfx_module *m, const char *path);
 #define cfx_module_write(s, m, path) cfx_module_write_at(CFX_HERE(s), m, path)
-/* Reads what cfx_module_write wrote: a captured module that can be called. Returns NULL if the
- * scope fails. */
+/* Reads what cfx_module_write, or cfx.save in Python, wrote: a captured module that can be called.
+ * Returns NULL if the scope fails. */
 CFX_API cfx_module *cfx_module_read_at(cfx_at at, const char *path);
 #define cfx_module_read(s, path) cfx_module_read_at(CFX_HERE(s), path)
+
+/* The module of a package that is loaded (package.h). Its weights are the package's, which may be
+ * freed afterwards. */
+CFX_API cfx_module *cfx_module_from_package_at(cfx_at at, const cfx_package *p);
+#define cfx_module_from_package(s, p) cfx_module_from_package_at(CFX_HERE(s), p)
 
 /* ---- models in files of their own ----------------------------------------------------------- */
 

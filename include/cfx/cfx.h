@@ -24,6 +24,7 @@
 #include <cfx/tensor.h>
 #include <cfx/datum.h>
 #include <cfx/state.h>
+#include <cfx/package.h>
 #include <cfx/weights.h>
 #include <cfx/runtime.h>
 #include <cfx/guard.h>

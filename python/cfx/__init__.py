@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # what is loaded when somebody asks for it
     from .complete import c_code, generate, python_module
     from .graph_module import GraphModule
     from .lowering import lower
+    from .package import load, save
     from .proxy import Proxy
     from .scripting import ScriptError, script
     from .shapes import infer_shapes
@@ -48,15 +49,16 @@ if TYPE_CHECKING or _has_torch():  # `from cfx import *` works without it
     __all__ += [
         "CaptureError", "GraphModule", "PH", "Proxy", "ProxyableClassMeta", "ScriptError", "Tracer",
         "any_of", "bisect", "c_code", "capture", "check", "explain", "function", "generate",
-        "infer_shapes", "lower", "minimize", "python_module", "replace_pattern", "script",
-        "symbolic_trace", "wrap",
+        "infer_shapes", "load", "lower", "minimize", "python_module", "replace_pattern", "save",
+        "script", "symbolic_trace", "wrap",
     ]  # fmt: skip
 
 # Loaded when somebody asks for them, because most need torch: name -> module.
 _MODULES = (
     "_lazy_graph_module", "_symbolic_trace", "annotate", "capturing", "checking", "complete",
-    "config", "experimental", "graph_module", "interop", "lowering", "operator_schemas", "passes",
-    "proxy", "scripting", "shapes", "subgraph_rewriter", "traceback", "weights",
+    "config", "experimental", "graph_module", "interop", "lowering", "operator_schemas",
+    "package", "passes", "proxy", "scripting", "shapes", "subgraph_rewriter", "traceback",
+    "weights",
 )  # fmt: skip
 _PARTS = ("graph", "immutable_collections", "interpreter", "node", "ops", "text")
 _LAZY = {
@@ -66,6 +68,7 @@ _LAZY = {
     **dict.fromkeys(("bisect", "check", "minimize"), "checking"),
     **dict.fromkeys(("c_code", "generate", "generators", "python_module"), "complete"),
     **dict.fromkeys(("LowerError", "Lowered", "lower"), "lowering"),
+    **dict.fromkeys(("PackageError", "load", "save"), "package"),
     **dict.fromkeys(("Shapes", "TensorShape", "infer_shapes"), "shapes"),
     **dict.fromkeys(("formats", "load_npy", "load_tensor", "load_tensors", "load_weights",
                      "save_npy", "save_npz", "save_tensor", "save_weights"), "weights"),

@@ -16,6 +16,8 @@
  *     trace.c             capturing
  *     trace_facts.c       what is known of the nodes of a trace
  *     captured_parts.c    what a captured module owns
+ *     module_file.c       captured modules as IR text and weights beside it
+ *     module_package.c    captured modules in .cfx files
  */
 #ifndef CFXI_CAPTURE_IMPL_H
 #define CFXI_CAPTURE_IMPL_H
@@ -101,6 +103,9 @@ const char *cfxi_capture_module_title(const cfx_module *m);
  * that leads there. CFX_E_LIMIT if they nest too deep; else what `fn` returned. */
 typedef cfx_status cfxi_module_fn(void *ctx, cfx_module *m, const char *path, cfx_error *err);
 cfx_status cfxi_capture_module_each(cfx_module *m, cfxi_module_fn *fn, void *ctx, cfx_error *err);
+
+/* Saves a captured module as a .cfx file. (module_package.c) */
+cfx_status cfxi_capture_package_save(cfx_module *m, const char *path, cfx_error *err);
 
 /* ---- tensors and modules in graphs (weight_access.c) --------------------------------------- */
 

@@ -61,9 +61,10 @@ void cfx_module_write_at(cfx_at at, cfx_module *m, const char *path)
         return;
     }
     const cfx_file_format *format = cfx_file_format_of_path(path);
-    if (!path[0] || (format && format->content != CFX_CONTENT_GRAPH)) {
-        cfx_scope_fail_at(at, CFX_E_VALUE, "'%.200s' is not a name for a graph; use one such as "
-                          "model.ir, the weights go to model.safetensors", path);
+    const bool whole = format && format->content == CFX_CONTENT_MODEL;
+    if (!path[0] || (format && format->content != CFX_CONTENT_GRAPH && !whole)) {
+        cfx_scope_fail_at(at, CFX_E_VALUE, "'%.200s' is not a name for a model; use one such as "
+                          "model.cfx, or model.ir, whose weights go to model.safetensors", path);
         return;
     }
     const size_t mark = at.scope->modules.size;
@@ -71,7 +72,9 @@ void cfx_module_write_at(cfx_at at, cfx_module *m, const char *path)
     if (!captured)
         return;
     cfx_buffer_init(&weights, at.scope->allocator);
-    if (!weights_path(&weights, path))
+    if (whole)
+        cfxi_capture_package_save(captured, path, &err);
+    else if (!weights_path(&weights, path))
         cfxi_base_nomem(&err);
     else
         write_both(at, captured, path, weights.data, &err);
@@ -135,6 +138,18 @@ static cfx_graph *read_graph(cfx_at at, const char *path)
     return g;
 }
 
+static cfx_module *read_package(cfx_at at, const char *path)
+{
+    cfx_error err = {0};
+    const cfx_package_options options = {.allocator = at.scope->allocator};
+    cfx_package *p = cfx_package_load(path, &options, &err);
+    cfx_module *m = p ? cfx_module_from_package_at(at, p) : NULL;
+    if (!p)
+        cfxi_capture_scope_take(at, &err);
+    cfx_package_free(p);
+    return m;
+}
+
 cfx_module *cfx_module_read_at(cfx_at at, const char *path)
 {
     cfx_buffer weights;
@@ -145,6 +160,9 @@ cfx_module *cfx_module_read_at(cfx_at at, const char *path)
         cfx_scope_fail_at(at, CFX_E_VALUE, "cfx_module_read got NULL for the path");
         return NULL;
     }
+    const cfx_file_format *format = cfx_file_format_of_path(path);
+    if (format && format->content == CFX_CONTENT_MODEL)
+        return read_package(at, path);
     const size_t mark = at.scope->modules.size;
     cfx_graph *g = read_graph(at, path);
     cfx_buffer_init(&weights, at.scope->allocator);

@@ -37,7 +37,11 @@ void cfxi_format_bytes_release(cfxi_bytes *b)
 {
     if (!b || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) > 1)
         return;
-    if (b->mapped)
+    if (b->whole)
+        cfxi_format_bytes_release(b->whole);
+    else if (b->room)
+        cfxi_base_free(b->allocator, b->data - b->shift, b->room);
+    else if (b->mapped)
         munmap(b->data, b->size);
     cfxi_base_free(b->allocator, b, sizeof *b);
 }
@@ -77,6 +81,40 @@ cfxi_bytes *cfxi_format_bytes_map(const char *path, const cfx_allocator *allocat
         return b;
     cfxi_format_bytes_release(b);
     return NULL;
+}
+
+cfxi_bytes *cfxi_format_bytes_part(cfxi_bytes *b, size_t at, size_t size, cfx_error *err)
+{
+    cfxi_bytes *part = cfxi_format_bytes_borrow(b->data + at, size, b->allocator, err);
+    if (!part)
+        return NULL;
+    part->mapped = b->mapped;
+    part->whole = b;
+    atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+    return part;
+}
+
+/* Reads what is mapped into memory of ours, aligned as tensors are. */
+cfxi_bytes *cfxi_format_bytes_load(const char *path, const cfx_allocator *allocator, cfx_error *err)
+{
+    cfxi_bytes *from = cfxi_format_bytes_map(path, allocator, err);
+    cfxi_bytes *b = from ? cfxi_format_bytes_borrow(NULL, 0, allocator, err) : NULL;
+    const size_t room = from ? from->size + CFXI_ALIGN : 0;
+    char *memory = b ? cfxi_base_alloc(b->allocator, room) : NULL;
+    if (memory) {
+        const size_t shift = (CFXI_ALIGN - (uintptr_t)memory % CFXI_ALIGN) % CFXI_ALIGN;
+        if (from->size)
+            memcpy(memory + shift, from->data, from->size);
+        *b = (cfxi_bytes){.mapped = true, .data = memory + shift, .size = from->size, .room = room,
+                          .shift = shift, .allocator = b->allocator};
+        atomic_init(&b->refs, 1);
+    } else if (b) {
+        cfxi_base_nomem(err);
+        cfxi_format_bytes_release(b);
+        b = NULL;
+    }
+    cfxi_format_bytes_release(from);
+    return b;
 }
 
 /* ---- tensors ------------------------------------------------------------------------------- */

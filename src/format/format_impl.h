@@ -11,15 +11,23 @@
 /* Bytes that tensors can point into: a mapped file, or memory of the caller's. Counted. */
 typedef struct cfxi_bytes {
     atomic_int refs;
-    bool mapped;    /* else they belong to the caller of the reader, and tensors are copies */
+    bool mapped;    /* tensors may point into them; else they are the caller's, and copied */
     char *data;
     size_t size;
     const cfx_allocator *allocator;
+    struct cfxi_bytes *whole;  /* that these are a part of: retained; or NULL */
+    size_t room;    /* bytes of memory that is to be freed; 0: none, */
+    size_t shift;   /* and how far behind its beginning `data` is */
 } cfxi_bytes;
 
 cfxi_bytes *cfxi_format_bytes_map(const char *path, const cfx_allocator *allocator, cfx_error *err);
 cfxi_bytes *cfxi_format_bytes_borrow(const void *data, size_t size, const cfx_allocator *allocator,
                                      cfx_error *err);
+/* A file read into memory: it may be truncated afterwards. */
+cfxi_bytes *cfxi_format_bytes_load(const char *path, const cfx_allocator *allocator,
+                                   cfx_error *err);
+/* A part of other bytes, which it retains. */
+cfxi_bytes *cfxi_format_bytes_part(cfxi_bytes *b, size_t at, size_t size, cfx_error *err);
 void cfxi_format_bytes_release(cfxi_bytes *b);
 
 /* How elements lie in bytes. */
@@ -54,6 +62,82 @@ static inline uint64_t cfxi_format_little(const char *at, size_t bytes)
     return v;
 }
 
+/* ---- checksums (checksum.c) ---------------------------------------------------------------- */
+
+/* Tables for CRC-32, eight bytes at a time: row k is of a byte that k zeros follow. */
+typedef struct cfxi_crc {
+    uint32_t row[8][256];
+} cfxi_crc;
+void cfxi_format_crc_init(cfxi_crc *crc);
+/* The checksum of what `sum` is of (0: nothing) and these bytes after it. */
+uint32_t cfxi_format_crc_more(const cfxi_crc *crc, uint32_t sum, const void *data, size_t size);
+
+typedef struct cfxi_sha256 {
+    uint32_t state[8];
+    uint64_t size;           /* of all bytes so far */
+    unsigned char block[64];  /* the last size % 64 of them */
+} cfxi_sha256;
+void cfxi_format_sha256_begin(cfxi_sha256 *h);
+void cfxi_format_sha256_more(cfxi_sha256 *h, const void *data, size_t size);
+/* As 64 hexadecimal digits and a NUL. */
+void cfxi_format_sha256_end(cfxi_sha256 *h, char out[65]);
+
+/* ---- archives (archive.c) ------------------------------------------------------------------ */
+
+/* An entry of a zip archive: a part of its bytes. */
+typedef struct cfxi_entry {
+    const char *name;  /* valid UTF-8 without NUL; not terminated */
+    size_t name_size;
+    size_t at;         /* where its contents begin */
+    size_t size;
+    size_t header;     /* where its header begins, for messages */
+    uint32_t crc;
+} cfxi_entry;
+
+/* The entries of an archive, in the order of its directory. */
+typedef struct cfxi_archive {
+    cfxi_bytes *bytes;    /* borrowed */
+    const char *what;     /* it is called in messages: "npz archive" */
+    cfxi_vec entries;     /* cfxi_entry */
+    cfxi_vec by_name;     /* const cfxi_entry *, sorted */
+    cfxi_crc crc;
+} cfxi_archive;
+
+/* Reads and checks the directory: entries are stored as they are, lie inside of the bytes, do not
+ * overlap, and have names that differ. `advice` ends the message about a compressed entry.
+ * CFX_E_VALUE with the byte, CFX_E_UNSUPPORTED, CFX_E_NOMEM; cfxi_format_archive_close is due in
+ * any case. */
+cfx_status cfxi_format_archive_open(cfxi_archive *a, cfxi_bytes *b, const char *what,
+                                    const char *advice, cfx_error *err);
+void cfxi_format_archive_close(cfxi_archive *a);
+/* An entry by its name, borrowed; NULL if there is none. */
+const cfxi_entry *cfxi_format_archive_find(const cfxi_archive *a, const char *name);
+/* Compares the contents of an entry with its checksum: CFX_E_VALUE. */
+cfx_status cfxi_format_archive_check(const cfxi_archive *a, const cfxi_entry *e, cfx_error *err);
+
+/* A part of an archive that is to be written: `write(ctx, sink)` writes the contents, twice, and
+ * the same both times. The rest is filled in by cfxi_format_archive_plan. */
+typedef struct cfxi_part {
+    const char *name;    /* borrowed */
+    cfxi_write_fn *write;
+    const void *ctx;
+    bool hashed;         /* whether `sha256` is wanted */
+    bool planned;        /* whether the sums below are known */
+    uint64_t offset;
+    uint64_t size;
+    uint32_t crc;
+    uint32_t padding;
+    char sha256[65];
+} cfxi_part;
+
+/* Finds sizes and checksums of parts, and their places one after the other. A part that was planned
+ * before keeps its sums: one whose contents depend on others' can be planned after them. */
+cfx_status cfxi_format_archive_plan(cfxi_part *parts, size_t n, cfx_error *err);
+/* Writes parts that were planned. CFX_E_VALUE if the contents of one have changed since:
+ * then what was written is no archive. */
+cfx_status cfxi_format_archive_write(const cfxi_part *parts, size_t n, cfx_sink sink,
+                                     cfx_error *err);
+
 /* ---- the table (format_table.c, format.def) ------------------------------------------------ */
 
 /* Whether data is in a format, by how it begins. It may be cut off or damaged further on. */
@@ -66,6 +150,7 @@ typedef cfx_status cfxi_read_tensors_fn(cfxi_bytes *b, cfx_state *s, cfx_error *
 typedef cfx_status cfxi_write_tensors_fn(const cfx_state *s, cfx_sink out, cfx_error *err);
 
 #define CFX_FORMAT_GRAPH(name, extension, summary) cfxi_is_fn cfxi_format_##name##_is;
+#define CFX_FORMAT_MODEL(name, extension, summary) cfxi_is_fn cfxi_format_##name##_is;
 #define CFX_FORMAT_TENSOR(name, extension, summary)                                                \
     cfxi_is_fn cfxi_format_##name##_is;                                                            \
     cfxi_read_tensor_fn cfxi_format_##name##_read;                                                 \
@@ -109,6 +194,9 @@ cfx_status cfxi_format_json_string(cfxi_json *j, cfx_buffer *out);
 cfx_status cfxi_format_json_key(cfxi_json *j, cfx_buffer *out);
 /* A number from 0 to INT64_MAX without sign, point or exponent. */
 cfx_status cfxi_format_json_size(cfxi_json *j, int64_t *out);
+/* Any value, of which nothing is kept: what a later version has added. Nested at most so deep. */
+enum { CFXI_JSON_DEPTH = 64 };
+cfx_status cfxi_format_json_skip(cfxi_json *j, cfx_buffer *scratch);
 cfx_status cfxi_format_json_end(cfxi_json *j);  /* nothing but white space is left */
 
 #endif

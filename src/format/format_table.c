@@ -16,6 +16,9 @@ static const format formats[] = {
 #define CFX_FORMAT_GRAPH(name, extension, summary)                                                 \
     {{#name, extension, summary, CFX_CONTENT_GRAPH}, cfxi_format_##name##_is, NULL, NULL, NULL,    \
      NULL},
+#define CFX_FORMAT_MODEL(name, extension, summary)                                                 \
+    {{#name, extension, summary, CFX_CONTENT_MODEL}, cfxi_format_##name##_is, NULL, NULL, NULL,    \
+     NULL},
 #define CFX_FORMAT_TENSOR(name, extension, summary)                                                \
     {{#name, extension, summary, CFX_CONTENT_TENSOR}, cfxi_format_##name##_is,                     \
      cfxi_format_##name##_read, cfxi_format_##name##_write, NULL, NULL},
@@ -97,6 +100,7 @@ const char *cfx_content_words(cfx_content content)
 {
     static const char *const words[] = {
         [CFX_CONTENT_GRAPH] = "a graph",
+        [CFX_CONTENT_MODEL] = "a model",
         [CFX_CONTENT_TENSOR] = "one tensor",
         [CFX_CONTENT_TENSORS] = "named tensors",
     };

@@ -158,6 +158,43 @@ cfx_status cfxi_format_json_size(cfxi_json *j, int64_t *out)
     return j->status;
 }
 
+/* A number, true, false or null, by its characters. */
+static cfx_status skip_word(cfxi_json *j)
+{
+    const size_t from = j->at;
+    while (j->at < j->size && (cfxi_base_is_digit(j->text[j->at]) ||
+                               (j->text[j->at] && strchr("+-.eEtrufalsn", j->text[j->at]))))
+        j->at++;
+    return j->at > from ? CFX_OK : cfxi_format_json_complain(j, CFX_E_VALUE, "expected a value");
+}
+
+cfx_status cfxi_format_json_skip(cfxi_json *j, cfx_buffer *scratch)
+{
+    char open[CFXI_JSON_DEPTH];
+    bool first[CFXI_JSON_DEPTH];
+    size_t depth = 0;
+    do {
+        if (depth && !cfxi_format_json_more(j, open[depth - 1] == '{' ? '}' : ']',
+                                            &first[depth - 1])) {
+            depth--;
+            continue;
+        }
+        if (depth && open[depth - 1] == '{')
+            CFX_TRY(cfxi_format_json_key(j, scratch));
+        skip_space(j);
+        const char c = j->at < j->size ? j->text[j->at] : '\0';
+        if (c == '{' || c == '[') {
+            if (depth == CFXI_JSON_DEPTH)
+                return cfxi_format_json_complain(j, CFX_E_LIMIT, "it is nested too deep");
+            open[depth] = c;
+            first[depth++] = cfxi_format_json_open(j, c);
+        } else {
+            CFX_TRY(c == '"' ? cfxi_format_json_string(j, scratch) : skip_word(j));
+        }
+    } while (depth && j->status == CFX_OK);
+    return j->status;
+}
+
 cfx_status cfxi_format_json_end(cfxi_json *j)
 {
     skip_space(j);

@@ -31,7 +31,12 @@ CFX_API cfx_status cfx_state_write_npz(const cfx_state *s, cfx_sink out, cfx_err
 /* ---- formats ------------------------------------------------------------------------------- */
 
 /* What a file holds. */
-typedef enum cfx_content { CFX_CONTENT_GRAPH, CFX_CONTENT_TENSOR, CFX_CONTENT_TENSORS } cfx_content;
+typedef enum cfx_content {
+    CFX_CONTENT_GRAPH,
+    CFX_CONTENT_TENSOR,
+    CFX_CONTENT_TENSORS,
+    CFX_CONTENT_MODEL
+} cfx_content;
 
 /* A row of the table of file formats. */
 typedef struct cfx_file_format {
@@ -49,7 +54,7 @@ CFX_API const cfx_file_format *cfx_file_format_find(const char *name);
  * table. */
 CFX_API const cfx_file_format *cfx_file_format_of_path(const char *path);
 CFX_API const cfx_file_format *cfx_file_format_of_data(const void *data, size_t size);
-/* "a graph", "one tensor", "named tensors". */
+/* "a graph", "one tensor", "named tensors", "a model". */
 CFX_API const char *cfx_content_words(cfx_content content);
 /* The extensions of the formats with this content, for messages: ".npz or .safetensors". Returns
  * `out`. */

@@ -576,7 +576,10 @@ const cfx_program *program_of(PyObject *program);  /* borrowed */
 
 /* ---- files, types and shapes (weights.c) --------------------------------------------------- */
 
+/* {name: Tensor}, in its order: a new reference, NULL with an exception. (weights.c) */
+PyObject *state_to_py(module_state *st, const cfx_state *state);
 extern PyMethodDef weights_functions[];
+extern PyMethodDef package_functions[];  /* _save_package, _load_package */
 
 /* ---- Python source (syntax_api.c) ---------------------------------------------------------- */
 

@@ -12,7 +12,7 @@ static PyObject *path_of(PyObject *o)
 
 /* ---- files --------------------------------------------------------------------------------- */
 
-static PyObject *dict_of(module_state *st, const cfx_state *state)
+PyObject *state_to_py(module_state *st, const cfx_state *state)
 {
     PyObject *dict = PyDict_New();
     cfx_tensor *t;
@@ -37,7 +37,7 @@ static PyObject *load_weights(PyObject *module, PyObject *file)
     Py_DECREF(path);
     if (!state)
         return raise_cfx(&err);
-    PyObject *dict = dict_of(PyModule_GetState(module), state);
+    PyObject *dict = state_to_py(PyModule_GetState(module), state);
     cfx_state_free(state);
     return dict;
 }

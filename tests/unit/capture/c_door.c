@@ -413,9 +413,9 @@ TEST(a_module_is_written_and_read)
     cfx_module_write(s, NULL, path);
     check_fails(s, CFX_E_VALUE, "got NULL for the module");
     cfx_module_write(s, m, "/tmp/w.safetensors");
-    check_fails(s, CFX_E_VALUE, "'/tmp/w.safetensors' is not a name for a graph");
+    check_fails(s, CFX_E_VALUE, "'/tmp/w.safetensors' is not a name for a model");
     cfx_module_write(s, m, "");
-    check_fails(s, CFX_E_VALUE, "'' is not a name for a graph");
+    check_fails(s, CFX_E_VALUE, "'' is not a name for a model");
     cfx_scope_free(s);
 }
 
@@ -432,6 +432,39 @@ TEST(containers_print_their_tensors)
     cfx_var_print(s, cfx_tuple(s, x), cfx_buffer_sink(&text));
     CHECK_STR_EQ("(tensor([1., 1.]),)", text.data);
     cfx_buffer_free(&text);
+    cfx_scope_free(s);
+}
+
+TEST(a_module_in_one_file)
+{
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_error err = {0};
+    cfx_module *m = make(s, &net_class);
+    cfx_module_train(m, false);
+    cfx_var x = cfx_ones(s, cfx_ints(s, 2, 4));
+    char path[80];
+    snprintf(path, sizeof path, "/tmp/cfx_c_door_%d.cfx", (int)getpid());
+    cfx_module_write(s, m, path);
+    cfx_module *again = cfx_module_read(s, path);
+    CHECK(!cfx_module_is_training(again));
+    cfx_var off = cfx_sub(s, cfx_call(s, m, x), cfx_call(s, again, x));
+    CHECK(cfx_var_number(s, cfx_max(s, cfx_abs(s, off))) == 0);
+    if (!CHECK(cfx_scope_ok(s)))
+        printf("    got  %s\n", cfx_scope_error(s)->message);
+    cfx_package *p = cfx_package_load(path, NULL, &err);
+    REQUIRE(p != NULL);
+    cfx_module *third = cfx_module_from_package(s, p);
+    cfx_package_free(p);  /* the module keeps what it needs */
+    off = cfx_sub(s, cfx_call(s, m, x), cfx_call(s, third, x));
+    CHECK(cfx_var_number(s, cfx_max(s, cfx_abs(s, off))) == 0);
+    const cfx_package_contents empty = {.model = "M", .weights = cfx_module_state(s, m)};
+    CHECK_INT_EQ(CFX_OK, cfx_package_save(path, &empty, &err));
+    cfx_module_read(s, path);
+    check_fails(s, CFX_E_VALUE, "the file has no entry module.ir");
+    cfx_state_free((cfx_state *)(uintptr_t)empty.weights);
+    remove(path);
+    cfx_module_read(s, path);
+    check_fails(s, CFX_E_IO, path);
     cfx_scope_free(s);
 }
 

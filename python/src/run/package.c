@@ -1,0 +1,158 @@
+/* package.c - .cfx files for Python (cfx/package.py): texts and weights in and out. */
+#include "base/pycfx.h"
+
+#include <cfx/package.h>
+
+/* ---- saving -------------------------------------------------------------------------------- */
+
+/* What a save calls while it writes; the GIL is not held then. */
+typedef struct progress {
+    PyObject *function;
+    bool failed;  /* with an exception */
+} progress;
+
+static bool report(void *ctx, uint64_t done, uint64_t all)
+{
+    progress *p = ctx;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyObject *answer = PyErr_CheckSignals() == 0 && p->function != Py_None
+                           ? PyObject_CallFunction(p->function, "KK", (unsigned long long)done,
+                                                   (unsigned long long)all)
+                           : NULL;
+    p->failed = PyErr_Occurred() != NULL;
+    Py_XDECREF(answer);
+    PyGILState_Release(gil);
+    return !p->failed;
+}
+
+/* The texts of a dict, borrowed from it: an array that the caller frees; NULL with an exception. */
+static cfx_package_part *parts_of(PyObject *texts)
+{
+    PyObject *name, *text;
+    Py_ssize_t at = 0;
+    size_t n = 0;
+    cfx_package_part *parts = PyMem_Calloc((size_t)PyDict_GET_SIZE(texts) + 1, sizeof *parts);
+    if (!parts)
+        return (cfx_package_part *)PyErr_NoMemory();
+    while (PyDict_Next(texts, &at, &name, &text)) {
+        Py_ssize_t size = 0;
+        parts[n].name = PyUnicode_AsUTF8(name);
+        parts[n].data = parts[n].name ? PyUnicode_AsUTF8AndSize(text, &size) : NULL;
+        if (!parts[n].data) {
+            PyMem_Free(parts);
+            return NULL;
+        }
+        parts[n++].size = (size_t)size;
+    }
+    return parts;
+}
+
+/* _save_package(path, model, {name: text}, {name: tensor} or None, progress or None) */
+static PyObject *save_package(PyObject *module, PyObject *args)
+{
+    module_state *st = PyModule_GetState(module);
+    PyObject *path, *texts, *tensors, *function;
+    const char *model;
+    cfx_error err = {0};
+    arrays_seen seen = {0};
+    if (!PyArg_ParseTuple(args, "O&sO!OO:_save_package", PyUnicode_FSConverter, &path, &model,
+                          &PyDict_Type, &texts, &tensors, &function))
+        return NULL;
+    progress told = {function, false};
+    cfx_package_part *parts = parts_of(texts);
+    cfx_state *state = parts && tensors != Py_None ? state_from_py(st, tensors, &seen) : NULL;
+    cfx_status status = CFX_E_HOST;
+    if (parts && (state || tensors == Py_None)) {
+        const cfx_package_contents contents = {
+            .model = model, .parts = parts, .num_parts = (size_t)PyDict_GET_SIZE(texts),
+            .weights = state, .progress = report, .progress_ctx = &told};
+        Py_BEGIN_ALLOW_THREADS
+        status = cfx_package_save(PyBytes_AS_STRING(path), &contents, &err);
+        Py_END_ALLOW_THREADS
+    }
+    cfx_state_free(state);
+    PyMem_Free(parts);
+    Py_DECREF(path);
+    if (status == CFX_OK)
+        Py_RETURN_NONE;
+    return PyErr_Occurred() ? NULL : raise_cfx(&err);
+}
+
+/* ---- loading ------------------------------------------------------------------------------- */
+
+static PyObject *texts_of(const cfx_package *p)
+{
+    PyObject *texts = PyDict_New();
+    const char *name;
+    for (size_t i = 0; texts && (name = cfx_package_entry(p, i, NULL)) != NULL; i++) {
+        size_t size;
+        const char *data = cfx_package_text(p, name, &size);
+        PyObject *text = data ? str_from_utf8(data, size) : NULL;
+        if ((data && !text) || (text && PyDict_SetItemString(texts, name, text) < 0))
+            Py_CLEAR(texts);
+        Py_XDECREF(text);
+    }
+    return texts;
+}
+
+/* (model, producer, format, {name: text}, {name: Tensor} or None) */
+static PyObject *contents_of(module_state *st, const cfx_package *p)
+{
+    const cfx_state *state = cfx_package_weights(p);
+    PyObject *texts = texts_of(p);
+    PyObject *weights = !texts ? NULL : state ? state_to_py(st, state) : Py_NewRef(Py_None);
+    PyObject *all = weights ? Py_BuildValue("(ssiOO)", cfx_package_model(p),
+                                            cfx_package_producer(p), cfx_package_format(p), texts,
+                                            weights) : NULL;
+    Py_XDECREF(weights);
+    Py_XDECREF(texts);
+    return all;
+}
+
+static cfx_package *open_package(PyObject *source, const cfx_package_options *options,
+                                 Py_buffer *view, cfx_error *err)
+{
+    cfx_package *p;
+    PyObject *path = NULL;
+    if (!PyUnicode_Check(source) && PyObject_CheckBuffer(source)) {
+        if (PyObject_GetBuffer(source, view, PyBUF_SIMPLE) < 0)
+            return NULL;
+        Py_BEGIN_ALLOW_THREADS
+        p = cfx_package_read(view->buf, (size_t)view->len, options, err);
+        Py_END_ALLOW_THREADS
+        return p;
+    }
+    if (!PyUnicode_FSConverter(source, &path))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    p = cfx_package_load(PyBytes_AS_STRING(path), options, err);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(path);
+    return p;
+}
+
+/* _load_package(path or bytes, copy, verify): see contents_of. */
+static PyObject *load_package(PyObject *module, PyObject *args)
+{
+    PyObject *source;
+    int copy, verify;
+    cfx_error err = {0};
+    Py_buffer view = {0};
+    if (!PyArg_ParseTuple(args, "Opp:_load_package", &source, &copy, &verify))
+        return NULL;
+    const cfx_package_options options = {.copy = copy, .verify = verify};
+    cfx_package *p = open_package(source, &options, &view, &err);
+    PyObject *contents = p ? contents_of(PyModule_GetState(module), p) : NULL;
+    if (!p && !PyErr_Occurred())
+        raise_cfx(&err);
+    cfx_package_free(p);
+    if (view.obj)
+        PyBuffer_Release(&view);
+    return contents;
+}
+
+PyMethodDef package_functions[] = {
+    {"_save_package", save_package, METH_VARARGS, NULL},
+    {"_load_package", load_package, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
