@@ -351,7 +351,7 @@ def test_copies_and_pickles_have_an_entry_of_their_own():
 def test_results_are_what_they_were():
     gm = capture(Net().eval(), **GOOD)
     one, two = gm(**GOOD), gm(**GOOD)
-    assert gm._entry.leaves
+    assert gm._entry.can_leave
     assert list(one) == ["y", "list", "n"] and one["n"] == 2
     assert type(one["list"]) is list and one["list"][0] is one["y"]
     assert one["list"][1] == (one["y"], "a") and one["list"] is not two["list"]
