@@ -3,12 +3,12 @@
  * The graph up to the last size that is wanted is copied and lowered as far as its operators have
  * rows, and shape rules run once with symbols for the sizes and integers of the inputs (variables).
  *
- * Rules take a symbol for a size that is not 1, and N and M for one size where they are added; but N
- * may be 1 and broadcast. So the symbols are cautious ones (dim_impl.h): what broadcasting makes of
- * sizes that may be 1 is not known. As a net below that, what the rules say is tried: they run again
- * with numbers for the variables (1, the sizes of the run that was recorded, twice these; 0 and -1
- * for integers), and only what they say then, too, is used. If an operator fails for such a size,
- * the graph does not come to its end, and nothing needs to hold.
+ * Rules take a symbol for a size that is not 1, and N and M for one size where they are added; but
+ * N may be 1 and broadcast. So the symbols are cautious ones (dim_impl.h): what broadcasting makes
+ * of sizes that may be 1 is not known. As a net below that, what the rules say is tried: they run
+ * again with numbers for the variables (1, the sizes of the run that was recorded, twice these; 0
+ * and -1 for integers), and only what they say then, too, is used. If an operator fails for such a
+ * size, the graph does not come to its end, and nothing needs to hold.
  */
 #include "guard_impl.h"
 

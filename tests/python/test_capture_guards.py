@@ -7,6 +7,7 @@ import pickle
 import pytest
 import torch
 
+import cfx
 from cfx import _core
 from cfx.capturing import capture
 from cfx.capturing.guards import CaptureError
@@ -350,7 +351,7 @@ def test_copies_and_pickles_have_an_entry_of_their_own():
 def test_results_are_what_they_were():
     gm = capture(Net().eval(), **GOOD)
     one, two = gm(**GOOD), gm(**GOOD)
-    assert gm._entry.leaves
+    assert gm._entry.can_leave
     assert list(one) == ["y", "list", "n"] and one["n"] == 2
     assert type(one["list"]) is list and one["list"][0] is one["y"]
     assert one["list"][1] == (one["y"], "a") and one["list"] is not two["list"]
@@ -365,6 +366,20 @@ def test_results_that_are_arguments():
     items = [X]
     found, fresh = gm(X, items)
     assert found is items and len(items) == 2 and fresh[0] is items[1]
+
+
+def test_lowered_programs_and_interpreters_check_as_well():
+    gm = capture(Net().eval(), **GOOD)
+    want = gm(**GOOD)
+    for run in (cfx.lower(gm), cfx.Interpreter(gm).run):
+        for _ in range(2):
+            found = run(X, (Y, [Z]), {"k": W})
+            assert torch.allclose(found["y"], want["y"]) and found["list"][1][1] == "a"
+        with pytest.raises(CaptureError, match=r"x.shape\[0\] > 1 was True"):
+            run(torch.ones(1, 4), (Y, [Z]), {"k": W})
+        with pytest.raises(CaptureError, match="nested in another way"):
+            run(X, (Y, (Z,)), {"k": W})
+    assert pickle.loads(pickle.dumps(gm.graph._codegen.boundary))._entry is None
 
 
 def test_the_entry_keeps_nothing_alive():

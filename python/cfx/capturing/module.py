@@ -66,7 +66,7 @@ class CapturedModule(GraphModule):
         return self._boundary.call(values, functools.partial(read_attribute, home))
 
     def _leave(self, results: Iterable[Any], call: Call) -> Any:
-        if self._entry is not None and self._entry.leaves:
+        if self._entry is not None and self._entry.can_leave:
             return self._entry.leave(results)
         return self._boundary.leave(results, call, functools.partial(assign, self._home or self))
 

@@ -51,7 +51,7 @@ typedef struct PyEntry {
     PyObject *dtype;   /* the default dtype */
     PyObject *device;  /* the default device; NULL: the modes are Python's to check */
     bool on_cpu;       /* which is the CPU */
-    bool leaves;       /* `leave` knows what to do */
+    bool can_leave;    /* `leave` knows what to do */
 } PyEntry;
 
 /* ---- making -------------------------------------------------------------------------------- */
@@ -219,11 +219,11 @@ static PyObject *entry_make(PyTypeObject *type, PyObject *args, PyObject *kwargs
     Py_XINCREF(self->device);
     if (good && nested) {
         self->result.objects = self->arguments.objects;
-        const int leaves = add_steps(&self->result, nested, MOST_NESTING);
-        good = leaves >= 0;
+        const int simple = add_steps(&self->result, nested, MOST_NESTING);
+        good = simple >= 0;
         self->out = Py_NewRef(out);
-        self->leaves = leaves == 1 && is_plain(&self->result) &&
-                       count_leaves(&self->result, PyList_GET_SIZE(out));
+        self->can_leave = simple == 1 && is_plain(&self->result) &&
+                          count_leaves(&self->result, PyList_GET_SIZE(out));
     }
     if (good && (known == 0 || !count_leaves(&self->arguments, self->num_rules)))
         Py_CLEAR(self->device);
@@ -627,10 +627,10 @@ static PyObject *build(building *b)
     return made;
 }
 
-/* leave(results): the result of the program. Only if `leaves` says so. */
+/* leave(results): the result of the program. Only if `can_leave` says so. */
 static PyObject *entry_leave(PyEntry *self, PyObject *results)
 {
-    if (!self->leaves)
+    if (!self->can_leave)
         return PyErr_Format(PyExc_RuntimeError, "this result is Python's to make");
     PyObject *held = PySequence_Tuple(results);
     building b = {.at = self->result.steps, .out = self->out, .results = held};
@@ -657,7 +657,7 @@ static PyMethodDef entry_methods[] = {
 };
 
 static PyMemberDef entry_members[] = {
-    {"leaves", T_BOOL, offsetof(PyEntry, leaves), READONLY, "whether `leave` can be asked"},
+    {"can_leave", T_BOOL, offsetof(PyEntry, can_leave), READONLY, "whether `leave` can be asked"},
     {NULL, 0, 0, 0, NULL},
 };
 

@@ -67,6 +67,31 @@ static const char layers[] = "graph():\n"
                              "  %act = call_module[target=act](input=%bn)\n"
                              "  output(%act)\n";
 
+TEST(a_part_can_be_lowered)
+{
+    static const char text[] = "graph():\n"
+                               "  %x = placeholder[target=x]()\n"
+                               "  %a = call_method[target=relu](%x)\n"
+                               "  %b = call_function[target=my.function](%a)\n"
+                               "  %c = call_function[target=torch.neg](%b)\n"
+                               "  output(%c)\n";
+    const cfx_lower_options options = {.partial = true};
+    cfx_error err = {0};
+    cfx_buffer out;
+    cfx_graph *g = parse(text, NULL, &err);
+    cfx_buffer_init(&out, NULL);
+    CHECK_INT_EQ(CFX_OK, cfx_graph_lower(g, NULL, &options, &err));
+    cfx_graph_text(g, cfx_buffer_sink(&out), &err);
+    CHECK_STR_EQ("graph():\n"
+                 "  %x = placeholder[target=x]()\n"
+                 "  %a = call_function[target=cfx.ops.relu](%x)\n"
+                 "  %b = call_function[target=my.function](%a)\n"
+                 "  %c = call_function[target=cfx.ops.neg](%b)\n"
+                 "  output(%c)\n", out.data);
+    cfx_buffer_free(&out);
+    cfx_graph_release(g);
+}
+
 TEST(modules_become_rows_with_weights)
 {
     fake_tree tree = {0};
