@@ -108,11 +108,13 @@ class Options:
         return self.dynamic.get(path)
 
 
+SAYS_PLAIN = ("expected to contain only concrete integers", "sin_sp->is_int()")
+
+
 def needs_plain_sizes(error: Exception) -> bool:
     """Whether a function of torch has failed because a size is not a plain number, in C++ that does
     not know others."""
-    return isinstance(error, RuntimeError) and any(words in str(error) for words in (
-        "expected to contain only concrete integers", "sin_sp->is_int()"))
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in SAYS_PLAIN)
 
 
 class Knowledge:
@@ -240,6 +242,9 @@ class Run:
     def _leaf(self, leaf: Any, path: str, name: str, setting: bool, copied: Any) -> Any:
         rules, recorder = self.boundary.leaves, self.recorder
         if isinstance(leaf, torch.Tensor):
+            if leaf.is_nested:
+                raise CaptureError(f"{path} is a nested tensor, whose sizes a graph cannot "
+                                   "describe; pass a padded tensor and the lengths")  # fmt: skip
             node = new_input(self.tracer, path)
             self.examples.append(torch.empty(leaf.shape, device="meta"))
             fixes = (False, None) if self.known.plain_sizes else (False,)
