@@ -194,6 +194,18 @@ def test_modes_that_c_does_not_have():
         cfx.lower(captured)
 
 
+def test_modes_that_a_program_in_c_is_called_in():
+    captured = cfx.capture(lambda x: x @ x, torch.ones(2, 2))
+    with torch.autocast("cpu", torch.bfloat16):
+        captured(torch.ones(2, 2))  # captures another graph, which C leaves out
+    lowered = cfx.lower(captured)
+    with torch.no_grad():
+        assert lowered(torch.ones(2, 2)).dtype is torch.float32
+    with (torch.autocast("cpu", torch.bfloat16),
+          pytest.raises(cfx.CaptureError, match="autocast is not what it was.*leave that mode")):
+        lowered(torch.ones(2, 2))
+
+
 def test_a_guard_that_fails_in_c():
     captured = cfx.capture(lambda x: [v * 2 for v in x.split(2)], torch.ones(6))
     lowered = cfx.lower(captured)

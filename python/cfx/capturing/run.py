@@ -79,10 +79,10 @@ class CaptureTracer(Tracer):
 def _has_users_code(module: torch.nn.Module) -> bool:
     """Whether a call of a layer also runs functions that are not the layer's own, in it or in a
     layer inside: hooks, parametrizations, a forward that somebody assigned."""
-    return any(m._forward_hooks or m._forward_pre_hooks or "forward" in vars(m)
-               or "parametrizations" in m._modules
-               or type(m).__module__.startswith("torch.nn.utils.")
-               for m in module.modules())  # fmt: skip
+    own = bool(module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module)
+               or "parametrizations" in module._modules
+               or type(module).__module__.startswith("torch.nn.utils."))  # fmt: skip
+    return own or any(m is not None and _has_users_code(m) for m in module._modules.values())
 
 
 class Options:
@@ -210,6 +210,7 @@ class Run:
         self.decider = Decider(self.recorder, known.askers)
         self.slots = Slots(root, known.slots)
         self.surroundings = Surroundings(function, root)
+        self.decider.recorded.append(self.surroundings.types)
         self.changed: list[tuple[str, str]] = []  # attributes, but for buffers that are written
         self.writes = False
         self.examples: list[Any] = []  # of the sizes of the inputs, without data
