@@ -1068,3 +1068,45 @@ def test_modules_in_modules_take_linear_time():
             sys.setprofile(None)
         counts.append(calls)
     assert counts[1] < 2.3 * counts[0]
+
+
+# ---- tensors that have no values, or that a graph cannot describe ------------------------------
+
+
+def test_a_capture_without_values():
+    model = nn.Sequential(nn.Linear(4, 4, device="meta"), nn.ReLU())
+    gm = capture(model, torch.ones(2, 4, device="meta"))
+    assert gm(torch.ones(5, 4, device="meta")).shape == (5, 4)
+    assert not gm.guards
+
+
+@pytest.mark.parametrize("asks", [
+    lambda x: x.sum().item(), lambda x: x if x.sum() > 0 else -x, lambda x: x.nonzero(),
+    lambda x: x.tolist(), lambda x: int(x.sum()), lambda x: x[x > 0],
+])  # fmt: skip
+def test_a_value_that_is_not_there(asks):
+    with pytest.raises(CaptureError, match=r"test_capture.py:\d+: the program needs the value"):
+        capture(asks, torch.ones(2, device="meta"))
+
+
+@pytest.mark.parametrize("layout", (torch.strided, torch.jagged))
+def test_a_nested_tensor(layout):
+    nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=layout)
+    with pytest.raises(CaptureError, match="x is a nested tensor.*padded tensor and the lengths"):
+        capture(lambda x: x * 2, nested)
+
+
+@pytest.mark.parametrize("dtype", ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"))
+def test_small_floats(dtype):
+    dtype = getattr(torch, dtype)
+
+    def model(x):
+        return (x.float() * 2).to(dtype), x.dtype is dtype
+
+    gm = capture(model, torch.ones(2, 3).to(dtype))
+    x = torch.randn(4, 3).to(dtype)
+    got, want = gm(x), model(x)
+    assert got[1] is want[1] is True
+    assert torch.equal(got[0].float(), want[0].float())
+    with pytest.raises(CaptureError, match="but the model was captured with"):
+        gm(torch.ones(2, 3))

@@ -1,6 +1,7 @@
 """Captured programs in C that keep something: what they change, what they refuse, copies, threads.
 How they compute is compared for all programs of capture_programs/ in test_capture_programs.py."""
 import copy
+import dataclasses
 import pickle
 import threading
 
@@ -193,6 +194,18 @@ def test_modes_that_c_does_not_have():
         cfx.lower(captured)
 
 
+def test_modes_that_a_program_in_c_is_called_in():
+    captured = cfx.capture(lambda x: x @ x, torch.ones(2, 2))
+    with torch.autocast("cpu", torch.bfloat16):
+        captured(torch.ones(2, 2))  # captures another graph, which C leaves out
+    lowered = cfx.lower(captured)
+    with torch.no_grad():
+        assert lowered(torch.ones(2, 2)).dtype is torch.float32
+    with (torch.autocast("cpu", torch.bfloat16),
+          pytest.raises(cfx.CaptureError, match="autocast is not what it was.*leave that mode")):
+        lowered(torch.ones(2, 2))
+
+
 def test_a_guard_that_fails_in_c():
     captured = cfx.capture(lambda x: [v * 2 for v in x.split(2)], torch.ones(6))
     lowered = cfx.lower(captured)
@@ -236,3 +249,74 @@ def test_a_state_that_comes_back():
             x = torch.full((2,), value)
             assert torch.equal(captured(x), model(x))
     assert len(captured.graphs) == 2
+
+
+# ---- structures --------------------------------------------------------------------------------
+
+
+class Layer:
+    """The keys and values of a layer, as model libraries keep them."""
+
+    def __init__(self):
+        self.keys = self.values = None
+
+    def update(self, k, v):
+        self.keys = k if self.keys is None else torch.cat([self.keys, k], -2)
+        self.values = v if self.values is None else torch.cat([self.values, v], -2)
+        return self.keys, self.values
+
+
+class Cache:
+    def __init__(self, layers):
+        self.layers = [Layer() for _ in range(layers)]
+
+    def length(self):
+        return 0 if self.layers[0].keys is None else self.layers[0].keys.shape[-2]
+
+
+@dataclasses.dataclass
+class Output:
+    logits: torch.Tensor
+    cache: Cache | None = None
+    past: int = 0
+
+
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.places = nn.Embedding(10, 4), nn.Embedding(32, 4)
+        self.blocks = nn.ModuleList(nn.Linear(4, 12) for _ in range(2))
+        self.head = nn.Linear(4, 10)
+
+    def forward(self, ids, cache=None):
+        cache = Cache(2) if cache is None else cache
+        past, n = cache.length(), ids.shape[1]
+        x = self.words(ids) + self.places(torch.arange(past, past + n))
+        for layer, block in zip(cache.layers, self.blocks):
+            q, k, v = block(x).chunk(3, -1)
+            k, v = layer.update(k, v)
+            mask = torch.ones(n, k.shape[-2]).tril(past).log()
+            x = x + (q @ k.transpose(-1, -2) / 2 + mask).softmax(-1) @ v
+        return Output(self.head(x), cache, past)
+
+
+def test_decoding_with_a_cache_among_the_arguments():
+    """The caller's cache objects grow, and results have the classes of the model's."""
+    torch.manual_seed(0)
+    model = Decoder().eval()
+    prefill = cfx.lower(cfx.capture(model, torch.tensor([[1, 2, 3]])))
+    text = torch.tensor([[4, 5, 6, 7]])
+    want, got = model(text), prefill(text)
+    assert type(got) is Output
+    assert type(got.cache) is Cache
+    example = model(torch.tensor([[1, 2]])).cache
+    step = cfx.lower(cfx.capture(model, torch.tensor([[3]]), example))
+    assert example.length() == 2
+    cache, eager = got.cache, want.cache
+    for word in (1, 2, 3):
+        assert torch.allclose(got.logits, want.logits, atol=1e-6)
+        want, got = model(torch.tensor([[word]]), eager), step(torch.tensor([[word]]), cache)
+        assert got.cache is cache
+        assert got.past == want.past
+    assert cache.length() == 7
+    assert torch.allclose(cache.layers[1].values, eager.layers[1].values, atol=1e-6)

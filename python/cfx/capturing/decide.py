@@ -307,7 +307,7 @@ class Decider:
     def __init__(self, recorder: "Recorder", askers: Askers) -> None:
         self.recorder, self.askers = recorder, askers
         self.hooks = [Hook(f) for f in askers.functions.values()]
-        self.recorded: list[Any] = _recorded()
+        self.recorded: list[Any] = _recorded()  # and whatever else is installed for a run
         self.evaluated: set[types.CodeType] = set()
         self.useless: dict[types.CodeType, str] = {}  # their results are truths of data
         self.originals = presence.OriginalsRun(lambda: deciding() is not None)

@@ -96,6 +96,9 @@ class _Member:
 
     def __call__(self, values: tuple, session: Any, structures: dict[str, Any]) -> Any:
         boundary = self.boundary
+        why = boundary.around.refusal(gradients=False)
+        if why is not None:
+            raise Mismatch(f"{why}; leave that mode where the program in C is called")
         call = boundary.call(values, structures.__getitem__)
         given = [value for value in call.inputs if type(value) is not Kept]
         with guard_failures():
@@ -194,11 +197,11 @@ class LoweredCapture(Lowered):
 
 def lower_captured(modules: list[Any], read: Callable[[str], Any], runtime: Any) -> Lowered:
     """Lowers the graphs of a captured module; `read` gives its attributes."""
+    refusals = [why_not_lowered(module._boundary) for module in modules]
+    if None not in refusals:
+        raise CaptureError(refusals[0])
+    modules = [module for module, why in zip(modules, refusals) if why is None]
     paths = {slot.path: None for module in modules for slot in module._slots}
-    for module in modules:
-        why = why_not_lowered(module._boundary)
-        if why is not None:
-            raise CaptureError(why)
     graphs = [lower_graph(module) for module in modules]
     tensors = [read_tensors(graph, module) for graph, module in zip(graphs, modules)]
     state: dict[str, Any] = {}

@@ -53,8 +53,9 @@ class Around:
         modes = (self.grad, self.inference) == (other.grad, other.inference)
         return mine == theirs and (modes or not self.asked)
 
-    def refusal(self) -> str | None:
-        """Why a graph does not hold in the present modes; None if it does."""
+    def refusal(self, gradients: bool = True) -> str | None:
+        """Why a graph does not hold in the present modes; None if it does. Without `gradients`, as
+        in C, the grad mode does not count."""
         if torch.get_default_dtype() != self.dtype:
             return f"the default dtype is not {self.dtype}, as it was when the model was captured"
         if torch.get_default_device() != self.device:
@@ -63,7 +64,7 @@ class Around:
             return "autocast is not what it was when the model was captured"
         for name, now, before in ((_ASKED[0], is_grad_enabled(), self.grad),
                                   (_ASKED[1], _is_inference(), self.inference)):  # fmt: skip
-            if name in self.asked and now != before:
+            if gradients and name in self.asked and now != before:
                 return f"torch.{name}() was {before} when the model was captured, which asks for it"
         return None
 

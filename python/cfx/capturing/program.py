@@ -10,7 +10,7 @@ from ..scripting import script
 from .guards import CaptureError, raised_at, user_line
 from .installed import call_with
 from .protocol import check_version
-from .run import Captured, Knowledge, Options, Run, needs_plain_sizes
+from .run import SAYS_PLAIN, Captured, Knowledge, Options, Run
 
 _MOST_RUNS = 12  # each has found something that the next one has to know
 turns = threading.RLock()  # two runs must not change the same modules and functions
@@ -34,17 +34,29 @@ def _split(path: str) -> tuple[str, str]:
     return outer, name
 
 
+# What torch says where a capture cannot go on, and what a user can do about it.
+_ADVICE = (
+    (SAYS_PLAIN,
+     "torch cannot work with sizes that may change here, below its Python API; leave these sizes "
+     "fixed (dynamic=), or compute it another way"),
+    (("Cannot access data pointer of Tensor that doesn't have storage",),
+     "a transform of torch.func makes a tensor here that is another one for each row, such as "
+     "torch.rand(n) inside of vmap; make it outside, with one more dimension, or from an argument: "
+     "torch.rand_like(row)"),
+    (("NestedTensorImpl doesn't support sizes", "'NestedIntNode' object"),
+     "a graph cannot describe nested tensors; use a padded tensor and the lengths"),
+    (("cannot be called on meta tensors", "Cannot copy out of meta tensor",
+      "The register_meta function for"),
+     "the program needs the value of a tensor here, but tensors on the meta device have none; "
+     "capture it with inputs that have values"),
+)  # fmt: skip
+
+
 def _explain(error: Exception) -> None:
-    """Words for an error of torch's C++ that has none for users."""
-    if needs_plain_sizes(error):
-        raise CaptureError(
-            f"{raised_at(error)}: torch cannot work with sizes that may change here, below its "
-            "Python API; leave these sizes fixed (dynamic=), or compute it another way") from error
-    if "Cannot access data pointer of Tensor that doesn't have storage" in str(error):
-        raise CaptureError(
-            f"{raised_at(error)}: a transform of torch.func makes a tensor here that is another "
-            "one for each row, such as torch.rand(n) inside of vmap; make it outside, with one "
-            "more dimension, or from an argument: torch.rand_like(row)") from error
+    """Words for an error of torch that has none for users."""
+    for said, advice in _ADVICE:
+        if not isinstance(error, CaptureError) and any(words in str(error) for words in said):
+            raise CaptureError(f"{raised_at(error)}: {advice}") from error
 
 
 class Program:

@@ -94,13 +94,10 @@ class CaptureTracer(Tracer):
 def _has_users_code(module: torch.nn.Module) -> bool:
     """Whether a call of a layer also runs functions that are not the layer's own, in it or in a
     layer inside: hooks, parametrizations, a forward that somebody assigned."""
-    return any(map(_is_extended, module.modules())) if module._modules else _is_extended(module)
-
-
-def _is_extended(module: torch.nn.Module) -> bool:
-    return bool(module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module)
-                or "parametrizations" in module._modules
-                or type(module).__module__.startswith("torch.nn.utils."))  # fmt: skip
+    own = bool(module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module)
+               or "parametrizations" in module._modules
+               or type(module).__module__.startswith("torch.nn.utils."))  # fmt: skip
+    return own or any(m is not None and _has_users_code(m) for m in module._modules.values())
 
 
 class Options:
@@ -126,11 +123,13 @@ class Options:
         return self.dynamic.get(path)
 
 
+SAYS_PLAIN = ("expected to contain only concrete integers", "sin_sp->is_int()")
+
+
 def needs_plain_sizes(error: Exception) -> bool:
     """Whether a function of torch has failed because a size is not a plain number, in C++ that does
     not know others."""
-    return isinstance(error, RuntimeError) and any(words in str(error) for words in (
-        "expected to contain only concrete integers", "sin_sp->is_int()"))
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in SAYS_PLAIN)
 
 
 class Knowledge:
@@ -222,6 +221,7 @@ class Run:
         self.slots = Slots(root, known.slots)
         self.surroundings = Surroundings(function, root)
         self.decider.recorded += self.surroundings.caches
+        self.decider.recorded.append(self.surroundings.types)
         self.changed: list[tuple[str, str]] = []  # attributes, but for buffers that are written
         self.writes = False
         self.examples: list[Any] = []  # of the inputs: numbers, sizes of tensors
@@ -254,6 +254,9 @@ class Run:
     def _leaf(self, leaf: Any, path: str, name: str, setting: bool, copied: Any) -> Any:
         rules, recorder = self.boundary.leaves, self.recorder
         if isinstance(leaf, torch.Tensor):
+            if leaf.is_nested:
+                raise CaptureError(f"{path} is a nested tensor, whose sizes a graph cannot "
+                                   "describe; pass a padded tensor and the lengths")  # fmt: skip
             node = new_input(self.tracer, path)
             self.examples.append(tuple(leaf.shape))
             fixes = (False, None) if self.known.plain_sizes else (False,)

@@ -77,6 +77,21 @@ class TypeOf(metaclass=_Answers):
     int and float, tensors of it of torch.Tensor."""
 
 
+class Types:
+    """The globals of the functions that call `type`; installed as hooks of functions are."""
+
+    def __init__(self) -> None:
+        self.spaces: dict[int, dict[str, Any]] = {}
+
+    def install(self) -> None:
+        for names in self.spaces.values():
+            names["type"] = TypeOf
+
+    def remove(self) -> None:
+        for names in self.spaces.values():
+            names.pop("type", None)
+
+
 class Surroundings:
     """The variables that functions of a program can reach, before a run."""
 
@@ -90,7 +105,7 @@ class Surroundings:
         self.line = program_line(function)
         self.iterators: list[tuple[str, Any, Any]] = []
         self.caches: list[CachedCalls] = []
-        self.asks_types: dict[int, dict[str, Any]] = {}  # globals of functions that call type()
+        self.types = Types()
         for module in root.modules():
             self._look_at_class(type(module))
             for name, value in vars(module).items():
@@ -116,7 +131,7 @@ class Surroundings:
         for key, cell in zip(code.co_freevars, function.__closure__ or ()):
             self._note(_Name(cell, key, f"{key}, a variable around {name}", code))
         if "type" in code.co_names and "type" not in function.__globals__:
-            self.asks_types[id(function.__globals__)] = function.__globals__
+            self.types.spaces[id(function.__globals__)] = function.__globals__
         for key in code.co_names:
             if key in function.__globals__:
                 self._note(_Name(function.__globals__, key, f"the global variable {key}", code))
@@ -181,13 +196,10 @@ class Surroundings:
                 if key in inherited and key not in self.classes[cls] and type(value) in _PLAIN]
 
     def install(self) -> None:
-        for names in self.asks_types.values():
-            names["type"] = TypeOf
+        pass
 
     def remove(self) -> None:
         """Undoes what the run changed, and notes what that was."""
-        for names in self.asks_types.values():
-            names.pop("type", None)
         changed = []
         for text, line, contents in self.contents.values():
             if contents.changed():

@@ -323,3 +323,11 @@ def types_of_types(x):
     facts = (type(type(n)) is type, isinstance(int, type), issubclass(Made, type), type(n) == int,
              type(x) is torch.Tensor, type("T", (), {"k": 1})().k, type(1.5 * n).__name__)
     return x * n, facts
+
+
+@program(randn(3), -randn(3), randn(5), tags="type in a function with a branch on data",
+         captured="guard data")
+def types_and_data(x):
+    y = x * 2 if x.sum() > 0 else -x
+    n = len(x.shape) + x.shape[0]
+    return y if type(y) is torch.Tensor and type(n) is int else y * 0
