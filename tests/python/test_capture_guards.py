@@ -328,13 +328,16 @@ def test_inner_flags_are_looked_at():
             return self.fc(self.inner(x))
 
     model = Outer().eval()
+    model.inner.train()
     gm = copy.deepcopy(capture(model, X))
     assert torch.equal(gm(X), model(X))
-    paths = [path for path, flag in gm._flags.items() if flag is not None]
-    for path in paths:
-        gm.eval()
-        gm.get_submodule(path).training = True
+    assert set(gm._settings.paths) == {"", "inner"}
+    assert gm._entry.enter(gm, (X,)) is not None
+    for path in gm._settings.paths:
+        module = gm.get_submodule(path)
+        module.training = not module.training
         assert gm._entry.enter(gm, (X,)) is None
+        module.training = not module.training
 
 
 def test_copies_and_pickles_have_an_entry_of_their_own():

@@ -164,7 +164,7 @@ class Mode(nn.Module):
 def test_the_graph_of_the_present_mode():
     captured = cfx.capture(Mode(), torch.ones(2))
     captured.eval()
-    with pytest.raises(cfx.CaptureError, match="not been captured in evaluation mode"):
+    with pytest.raises(cfx.CaptureError, match="was captured in training mode"):
         cfx.lower(captured)
     captured(torch.ones(2))
     assert torch.equal(cfx.lower(captured)(torch.ones(2)), torch.full((2,), 2.0))

@@ -37,7 +37,7 @@ def answer(question):
     (lambda x: isinstance(x, torch.Tensor), True),
     (lambda x: isinstance(x, (torch.fx.Proxy, cfx.Proxy)), False),
     (lambda x: isinstance(x.shape[0], int), True),
-    (lambda x: type(x.shape[0]) is int or x.shape[0] == 2, False),
+    (lambda x: type(x.shape[0]) is int, True),
 ], ids=["jit.is_tracing", "jit.is_scripting", "is_compiling", "is_dynamo_compiling",
         "is_exporting", "fx.is_fx_tracing", "fx.is_fx_symbolic_tracing", "cfx.is_fx_tracing",
         "tensor", "proxy", "int", "type is int"])  # fmt: skip

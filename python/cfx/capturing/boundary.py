@@ -261,8 +261,6 @@ class Boundary:
               assign: Callable[[str, Any], None]) -> Any:  # fmt: skip
         """The result of the program; the caller's objects get their new contents, and attributes
         are assigned."""
-        if self._entry is not None and self._entry.can_leave:
-            return self._entry.leave(results)
         results = iter(results)
         leaves = [next(results) if computed else value for computed, value in self.out]
         rebuilt = Rebuilt(leaves, call.objects)

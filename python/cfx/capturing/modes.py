@@ -92,10 +92,10 @@ class Around:
 
 class ModesKept:
     """Modes that are afterwards as they were, also where the program was interrupted while it
-    entered or left a context. Meanwhile there may be one function mode more."""
+    entered or left a context. Meanwhile there may be more function modes."""
 
-    def __init__(self, function_mode: Any = None) -> None:
-        self.more = function_mode
+    def __init__(self, *function_modes: Any) -> None:
+        self.more = function_modes
         self.dtype, self.modes = torch.get_default_dtype(), current_modes()
         self.autocast = [(device, torch.is_autocast_enabled(device),
                           torch.get_autocast_dtype(device)) for device in _DEVICES]  # fmt: skip
@@ -103,8 +103,8 @@ class ModesKept:
         self.functions = FunctionModes()
 
     def install(self) -> None:
-        if self.more is not None:
-            self.functions.push(self.more)
+        for mode in self.more:
+            self.functions.push(mode)
 
     def remove(self) -> None:
         self.functions.put_back()

@@ -88,18 +88,17 @@ class CapturedModule(GraphModule):
         if self._is_whole:
             return self._call(*args, **kwargs)
         if self._others or self._recaptures:
-            return self._call_some(args, kwargs)
+            return self._call_some(args, kwargs, set(), None)
         try:
             return self._call(*args, **kwargs)
-        except (Mismatch, GuardFailure):
-            pass
-        return self._call_some(args, kwargs)
+        except (Mismatch, GuardFailure) as error:
+            last = error
+        return self._call_some(args, kwargs, {self}, last)
 
-    def _call_some(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def _call_some(self, args: tuple, kwargs: dict[str, Any], tried: "set[CapturedModule]",
+                   last: Exception | None) -> Any:  # fmt: skip
         """Calls the first graph that holds for the arguments, or another one that is captured for
-        them."""
-        tried: set[CapturedModule] = set()
-        last: Exception | None = None
+        them; but none that was tried, of which `last` is what it said."""
         while True:
             for graph in (self, *self._others):
                 if graph in tried:
@@ -124,6 +123,8 @@ class CapturedModule(GraphModule):
         return graph._call(*args, **kwargs)
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
+        if self._home is not None:  # the graph may read the flag, which is an attribute of its own
+            self.__dict__["training"] = self._home.training
         with guard_failures():
             return super().__call__(*args, **kwargs)
 

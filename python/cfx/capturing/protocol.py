@@ -18,7 +18,7 @@ from torch.utils import _pytree
 from .. import _core
 
 __all__ = ["SYMBOLS", "FunctionModes", "OpOverload", "TorchFunctionMode", "Uncompiled", "_pytree",
-           "check_version", "is_tensor_method_or_property", "is_transformed",
+           "check_version", "device_mode", "is_tensor_method_or_property", "is_transformed",
            "undisturbed"]  # fmt: skip
 
 TRIED = ((2, 11), (2, 13))  # the first and the last version that capture is tested with
@@ -30,6 +30,11 @@ is_wrapped = torch._C._functorch.is_functorch_wrapped_tensor
 def undisturbed() -> Any:
     """A context in which no net is spread: torch computes on real tensors."""
     return torch._C.DisableTorchFunction()
+
+
+def device_mode(device: torch.device) -> Any:
+    """The function mode that makes tensors on a device."""
+    return torch.utils._device.DeviceContext(device)
 
 
 def is_transformed(value: Any) -> bool:

@@ -20,7 +20,7 @@ from .installed import call_with
 from .modes import ModesKept
 from .net import Net
 from .numbers import SYMBOLS, NotHashable, Number, number_of, spend, symbol
-from .protocol import Uncompiled, undisturbed
+from .protocol import Uncompiled, device_mode, undisturbed
 from .recorder import Recorder
 from .state import Slots, new_input, own_attribute
 from .structure import Flattened, Rebuilt, Tree
@@ -303,8 +303,12 @@ class Run:
             args, kwargs = self._as_given(self._placeholders())
             self.slots.prepare(self.recorder)
             general = [presence.GeneralCode()] if self.known.general else []
+            nets = [Net(self.recorder)]
+            device = self.boundary.around.device
+            if device.type != "cpu":  # the net is above the caller's own mode for it
+                nets.append(device_mode(device))
             result = call_with([self.surroundings, *general, Uncompiled(), self.boundary.around,
-                                self.decider, self.slots, ModesKept(Net(self.recorder))],
+                                self.decider, self.slots, ModesKept(*nets)],
                                functools.partial(self._call, args, kwargs))  # fmt: skip
             self.surroundings.check()
             return self._results(result)

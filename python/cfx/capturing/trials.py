@@ -8,7 +8,7 @@ import contextlib
 import copy
 import inspect
 import io
-import operator
+import re
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,6 @@ import torch
 
 from .. import checking
 from ..graph_module import GraphModule
-from .boundary import AgainLeaf, NumberLeaf, TensorLeaf
 from .guards import CaptureError
 from .module import CapturedModule
 from .state import MISSING, assign, read_attribute
@@ -92,23 +91,23 @@ def _with_sizes(example: Example, sizes: dict[Dim, int], numbers: torch.Generato
 # ---- sizes that belong together ----------------------------------------------------------------
 
 
+_EQUAL_SIZES = re.compile(r"(.+)\.shape\[(\d+)\] (==|!=) (.+)\.shape\[(\d+)\]")
+
+
 def _tied_by_guards(example: Example, module: Any) -> list[tuple[Dim, Dim]]:
     """Pairs of sizes that the captured run found to be equal, and needs to be."""
     if not isinstance(module, CapturedModule) or module._is_whole:
         return []
     paths = {str(path): i for i, path in enumerate(example.paths)}
-    of_graph = [leaf for leaf in module._boundary.leaves
-                if isinstance(leaf, (TensorLeaf, NumberLeaf, AgainLeaf))]  # fmt: skip
-    inputs = [paths.get(leaf.path) for leaf in of_graph if not isinstance(leaf, AgainLeaf)]
-    pairs = []
-    for entry in module._boundary.guards:
-        equal = entry.function is (operator.eq if entry.truth else operator.ne)
-        sides = [side for side in (entry.left, entry.right)
-                 if type(side) is tuple and side[0] == "size" and inputs[side[1]] is not None]
-        if equal and len(sides) == 2:
-            one, two = ((inputs[side[1]], side[2]) for side in sides)
-            pairs.append((one, two))
-    return pairs  # type: ignore[return-value]
+    pairs: list[tuple[Dim, Dim]] = []
+    for _, question, answer, *_ in module._boundary.guards.rows():
+        asked = _EQUAL_SIZES.fullmatch(question)
+        if asked is None or (asked[3] == "==") is not answer:
+            continue
+        one, two = paths.get(asked[1]), paths.get(asked[4])
+        if one is not None and two is not None:
+            pairs.append(((one, int(asked[2])), (two, int(asked[5]))))
+    return pairs
 
 
 def _groups(example: Example, dim: Dim, module: Any) -> list[frozenset[Dim]]:
@@ -206,7 +205,7 @@ class State:
         for parameter, grad in self.grads:
             parameter.grad = grad
         for one in self.undo:
-            one.put_back()
+            one.remove()
         for module, path, value in self.slots:
             assign(module, path, value)
         for module, table in self.tables:

@@ -129,15 +129,13 @@ class GeneralCode:
 
 
 class OriginalsRun:
-    """While this is installed, the Python that torch.jit.script and torch.compile were given runs
-    instead of what they made of it; of scripted functions where `applies()`. Modules that
-    torch.jit.script has made do not have their Python any more."""
+    """While this is installed, functions that torch.jit.script made run as the Python that they
+    were made from, where `applies()`. Modules that it has made do not have their Python any more."""
 
     def __init__(self, applies: Callable[[], bool]) -> None:
         self.applies = applies
         self.scripted: Any = torch._C.ScriptFunction
         self.plain = vars(self.scripted)["__call__"]
-        self.stance: Any = None
 
     def install(self) -> None:
         plain, applies = self.plain, self.applies
@@ -148,13 +146,7 @@ class OriginalsRun:
                 return plain(function, *args, **kwargs)
             return original(*args, **kwargs)
 
-        if "torch._dynamo" in sys.modules:  # else nothing was compiled
-            self.stance = torch.compiler.set_stance("force_eager")
-            self.stance.__enter__()
         self.scripted.__call__ = call
 
     def remove(self) -> None:
         self.scripted.__call__ = self.plain
-        stance, self.stance = self.stance, None
-        if stance is not None:
-            stance.__exit__(None, None, None)

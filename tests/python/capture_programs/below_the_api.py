@@ -290,7 +290,7 @@ def cfx_inside():
 
 
 @made(randn(3, 4), randn(2, 4), tags="captured module inside",
-         captured="refused captured in training mode; it is called by a program that is")
+         captured="refused now; it is called by a program that is being captured")
 def captured_inside():
     import cfx
 
