@@ -163,6 +163,8 @@ def calls():
         "iinfo": [(lambda t: {k: getattr(torch.iinfo(t), k) for k in "bits max min".split()}, dtype)
                   for dtype in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)],
         "dict": [(dict, {"a": 1})],
+        "tanh_backward": [(aten.tanh_backward.default, x, randn(3, 4).tanh())],
+        "sigmoid_backward": [(aten.sigmoid_backward.default, x, randn(3, 4).sigmoid())],
         "lift_fresh_copy": [(aten.lift_fresh_copy.default, x)],
         "list": [(list, (1, 2))],
         "tuple": [(tuple, [1, 2])],

@@ -197,6 +197,8 @@ typedef void cfxi_block_fn(const cfxi_scalars *s, int64_t n, const void *const *
     X(pow, pow(a, b))                                                                              \
     X(atan2, atan2(a, b))                                                                          \
     X(hypot, hypot(a, b))                                                                          \
+    X(tanh_backward, a * (1 - b * b))                                                              \
+    X(sigmoid_backward, a * (1 - b) * b)                                                           \
     X(copysign, copysign(a, b))                                                                    \
     X(logaddexp, log_add_exp(a, b))                                                                \
     X(logaddexp2, log_add_exp2(a, b))                                                              \

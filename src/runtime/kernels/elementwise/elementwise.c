@@ -177,6 +177,8 @@ typedef struct row {
     X(maximum, maximum, CFXI_REALS, SAME)                                                          \
     X(minimum, minimum, CFXI_REALS, SAME)                                                          \
     X(hypot, hypot, CFXI_FLOATS, SAME)                                                             \
+    X(tanh_backward, tanh_backward, CFXI_FLOATS, SAME)                                             \
+    X(sigmoid_backward, sigmoid_backward, CFXI_FLOATS, SAME)                                       \
     X(copysign, copysign, CFXI_REALS, FLOAT)                                                       \
     X(gcd, gcd, CFXI_INTS, SAME)                                                                   \
     X(lcm, lcm, CFXI_INTS, SAME)                                                                   \
