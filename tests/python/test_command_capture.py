@@ -142,7 +142,7 @@ def test_inputs_from_files(folder):
     capture("models.py:both", "--input", "pair=pair.pt, scale=3", "-o", "graph.txt")
     graph = cfx.parse(Path("graph.txt").read_text())
     names = [str(n.target) for n in graph.nodes if n.op == "placeholder"]
-    assert names == ["pair__a", "pair__b", "scale"]
+    assert names == ["pair_a", "pair_b", "scale"]
     cfx.save_tensor(torch.ones(2, 4), "x.npy")
     capture("models.py:Net", "--input", "x=x.npy", "--input", "times=3", "-o", "graph.txt")
     assert "%times" in Path("graph.txt").read_text()

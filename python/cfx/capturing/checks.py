@@ -1,12 +1,28 @@
 """Guards that are checked on entry, as part of a graph: for graphs that leave their module."""
+import ast
+import math
 import operator
+import re
 from typing import Any
 
 import torch
 
-from .boundary import NumberLeaf, TensorLeaf
-from .guards import EntryGuard
+from .guards import Guard
 from .module import CapturedModule
+
+# What a guard is made of, as its text has it (include/cfx/guard.def).
+_SIGNS: dict[type, Any] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Mod: operator.mod,
+    ast.FloorDiv: operator.floordiv, ast.Div: operator.truediv, ast.Pow: operator.pow,
+    ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.USub: operator.neg,
+    ast.Invert: operator.invert, ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt,
+    ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+}  # fmt: skip
+_FUNCTIONS: dict[str, Any] = {
+    f.__name__: f
+    for f in (abs, min, max, round, int, float, math.floor, math.ceil, math.trunc, math.sqrt)
+}
 
 
 def graph_with_checks(module: CapturedModule) -> Any:
@@ -16,41 +32,64 @@ def graph_with_checks(module: CapturedModule) -> Any:
     inputs = graph.find_nodes(op="placeholder")
     first = next(node for node in graph.nodes if node.op != "placeholder")
     with graph.inserting_before(first):
-        _write_sizes(graph, inputs, module._boundary.leaves)
-        for entry in module._boundary.guards:
-            _write_guard(graph, inputs, entry)
+        rules = module._boundary.inputs
+        _write_sizes(graph, inputs, rules)
+        question = _Question(graph, {rule.path: node for rule, node in zip(rules, inputs)})
+        for row in module._boundary.guards.rows():
+            _write_guard(graph, question, Guard(*row))
     return graph
 
 
-def _written(graph: Any, expr: Any, inputs: list[Any]) -> Any:
-    """The node of an expression over the inputs (input_expression of guards.py)."""
-    if type(expr) is not tuple:
-        return expr
-    if expr[0] == "size":
-        return graph.call_method("size", (inputs[expr[1]], expr[2]))
-    if expr[0] == "input":
-        return inputs[expr[1]]
-    return graph.call_function(expr[0], tuple(_written(graph, p, inputs) for p in expr[1:]))
+class _Question:
+    """Writes what guards ask as nodes. `inputs`: {how users reach it: node}."""
+
+    def __init__(self, graph: Any, inputs: dict[str, Any]) -> None:
+        self.graph = graph
+        self.nodes = {f"_{i}": node for i, node in enumerate(inputs.values())}
+        names = sorted(zip(inputs, self.nodes), key=lambda pair: -len(pair[0]))
+        self.names = dict(names)  # the longest first: one may be the beginning of another
+        alternatives = "|".join(map(re.escape, self.names)) or "(?!)"
+        self.pattern = re.compile(rf"(?<![\w.\]])(?:{alternatives})(?!\w)")
+
+    def written(self, text: str) -> Any:
+        text = self.pattern.sub(lambda found: self.names[found[0]], text)
+        return self._node(ast.parse(text, mode="eval").body)
+
+    def _node(self, tree: Any) -> Any:
+        if isinstance(tree, ast.Constant):
+            return tree.value
+        if isinstance(tree, ast.Name):
+            return self.nodes[tree.id]
+        if isinstance(tree, ast.Subscript):  # _0.shape[1]
+            size = self._node(tree.value.value), self._node(tree.slice)  # type: ignore[attr-defined]
+            return self.graph.call_method("size", size)
+        if isinstance(tree, ast.Call):
+            name = getattr(tree.func, "attr", None) or tree.func.id  # type: ignore[attr-defined]
+            return self._call(_FUNCTIONS[name], tree.args)
+        if isinstance(tree, ast.Compare):
+            return self._call(_SIGNS[type(tree.ops[0])], [tree.left, *tree.comparators])
+        parts = [tree.operand] if isinstance(tree, ast.UnaryOp) else [tree.left, tree.right]
+        return self._call(_SIGNS[type(tree.op)], parts)
+
+    def _call(self, function: Any, parts: list[Any]) -> Any:
+        return self.graph.call_function(function, tuple(map(self._node, parts)))
 
 
-def _check(graph: Any, function: Any, left: Any, right: Any, truth: bool, why: str) -> None:
-    holds = graph.call_function(function, (left, right))
-    if not truth:
+def _write_guard(graph: Any, question: _Question, guard: Guard) -> None:
+    holds = question.written(guard.expression)
+    if not isinstance(guard.value, bool):
+        holds = graph.call_function(operator.eq, (holds, guard.value))
+    elif not guard.value:
         holds = graph.call_function(operator.not_, (holds,))
-    graph.call_function(torch._assert, (holds, why))
+    graph.call_function(torch._assert, (holds, guard.refusal()))
 
 
-def _write_guard(graph: Any, inputs: list[Any], entry: EntryGuard) -> None:
-    left, right = (_written(graph, side, inputs) for side in (entry.left, entry.right))
-    _check(graph, entry.function, left, right, entry.truth, entry.refusal(inputs))
-
-
-def _write_sizes(graph: Any, inputs: list[Any], leaves: list[Any]) -> None:
+def _write_sizes(graph: Any, inputs: list[Any], rules: list[Any]) -> None:
     """Sizes that are fixed by `dynamic`."""
-    of_graph = (leaf for leaf in leaves if isinstance(leaf, (TensorLeaf, NumberLeaf)))
-    for node, leaf in zip(inputs, of_graph):
-        for dim, size in enumerate(getattr(leaf, "sizes", ())):
+    for node, rule in zip(inputs, rules):
+        for dim, size in enumerate(getattr(rule, "sizes", ())):
             if size is not None:
-                left = graph.call_method("size", (node, dim))
-                _check(graph, operator.eq, left, size, True,
-                       f"{leaf.path}.shape[{dim}] is fixed to {size}")  # fmt: skip
+                found = graph.call_method("size", (node, dim))
+                holds = graph.call_function(operator.eq, (found, size))
+                why = f"{rule.path}.shape[{dim}] is fixed to {size}"
+                graph.call_function(torch._assert, (holds, why))
