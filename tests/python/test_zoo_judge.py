@@ -266,3 +266,11 @@ def test_a_table_replaces_the_old_one(tmp_path):
     assert page.read_text() == "a\n<!-- t -->\nnew\nrows\n<!-- end of t -->\nb\n"
     with pytest.raises(SystemExit, match="no place"):
         pages.write_between(page, "other", ["new"])
+
+
+def test_missing_operators_are_counted_by_what_is_missing():
+    layer = ("m.py:3: self.a.conv1(x): the module 'a.conv1' has hooks or its own forward, so it "
+             "cannot be lowered by its class (node %a_conv1)")  # fmt: skip
+    assert judge.operator(layer) == "a layer: has hooks or its own forward"
+    asked = "m.py:3: os.getenv('A', '0'): 'os.getenv' is not in the operator table (node %getenv)"
+    assert judge.operator(asked) == "os.getenv: not in the table"

@@ -321,7 +321,10 @@ def operator(why):
     """The operator that a finding of cfx.lower is about, and what is the matter with it."""
     text = re.sub(r"^\S+:\d+: ", "", why.splitlines()[0])
     called, _, rest = text.partition("(")
-    if "." in called and not called.startswith(("torch.", "operator.", "cfx.")):
+    hooks = re.search(r"the module '\S+' (has hooks.*?), so", text)
+    if hooks:  # whichever it is
+        return f"a layer: {hooks[1]}"
+    if "." in called and not called.startswith(("torch.", "operator.", "cfx.", "os.")):
         called = f"Tensor.{called.rpartition('.')[2]}"
     matter = re.sub(r" \(node %\w+\)$", "", rest.rpartition("): ")[2])
     return f"{called}: not in the table" if "operator table" in matter else f"{called}: {matter}"
