@@ -11,7 +11,7 @@ from .. import _core
 from ..graph_module import GraphModule
 from .boundary import Boundary, BoundaryCodeGen, Call
 from .guards import CaptureError, Guards
-from .installed import call_with
+from .installed import Installed, call_with
 from .program import Flags, Program, Weakly, turns
 from .reduce import drop_numbers, reduce_guards
 from .run import Captured
@@ -150,7 +150,8 @@ class CapturedModule(GraphModule):
         needed = not has_mode or isinstance(why, _OtherState) or self._recaptures
         if program is None or not needed:
             raise why
-        lent = [Flags(program.root, self._home or self), _LentState(self, program.root)]
+        flags = Flags(program.root, self._home or self)
+        lent: list[Installed] = [flags, _LentState(self, program.root)]
         graph = call_with(lent, lambda: self._add(program, program.capture(args, kwargs)))
         if len(self._others) > MOST_GRAPHS:
             warnings.warn(f"{program.name} has been captured for {len(self._others) + 1} kinds of "
