@@ -266,8 +266,8 @@ RUNS = {
 
 def shared():
     """Reference counts of what all captures have in common."""
-    things = [None, torch.relu, torch.Tensor.add, CONSTANT, limit, Stateful, nn.Linear, X, cfx.Graph,
-              torch.float32, cfx.capture, nn.Module.__call__, torch.nn.functional.linear,
+    things = [None, torch.relu, torch.Tensor.add, CONSTANT, limit, Stateful, nn.Linear, X,
+              cfx.Graph, torch.float32, cfx.capture, nn.Module.__call__, torch.nn.functional.linear,
               cfx.capturing.run.Run]  # fmt: skip
     return [sys.getrefcount(thing) for thing in things]
 

@@ -444,7 +444,7 @@ OF_ROWS = {
 @pytest.mark.parametrize("n", [0, 1])
 @pytest.mark.parametrize("name", OF_ROWS)
 def test_graphs_of_few_rows(name, n):
-    """From zero rows or one they hold for all numbers of rows, and broadcast as the program does."""
+    """From zero rows or one they hold for any number of rows, and broadcast as it does."""
     gm = holds(OF_ROWS[name], rows(n), rows(2), rows(5), rows(1), rows(0))
     assert gm.guards == ()
 

@@ -31,18 +31,20 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._module is None:
             with turns:
-                self._capture(args, kwargs)
+                module = self._capture(args, kwargs)
+            return module(*args, **kwargs)
         return self._module(*args, **kwargs)
 
-    def _capture(self, args: tuple, kwargs: dict[str, Any]) -> None:
+    def _capture(self, args: tuple, kwargs: dict[str, Any]) -> CapturedModule:
         if self._module is not None:
-            return  # another thread was first
+            return self._module  # another thread was first
         function = self._function
         if isinstance(function, _Method):
             function = function.bound()
         program = Program(function, Options(self._dynamic))
         home = program.root if program.root is not program.empty else None
         self._module = module_of(program, program.capture(args, kwargs), True, home)
+        return self._module
 
     @property
     def captured(self) -> CapturedModule | None:

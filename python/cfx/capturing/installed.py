@@ -1,9 +1,9 @@
 """Things that a capture installs and has to remove, however it ends.
 
 An interrupt may come at any instruction, also in a `finally`, and between a change and the `try`
-that would put it back. So whatever a capture changes outside of itself is changed by an object with `install`
-and `remove`, and `remove` is called by the core, until it has not been interrupted. It may be
-called twice, and after an `install` that did not get far.
+that would put it back. So whatever a capture changes outside of itself is changed by an object with
+`install` and `remove`, and `remove` is called by the core, until it has not been interrupted. It
+may be called twice, and after an `install` that did not get far.
 """
 import contextlib
 import types

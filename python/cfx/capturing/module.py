@@ -13,7 +13,7 @@ from ..lowering import Lowered, lower_graph, read_tensors
 from .boundary import Boundary, BoundaryCodeGen, Call, GuardFailure, Mismatch, OtherMode
 from .boundary import OtherState, guard_failures
 from .guards import CaptureError, Guards
-from .installed import call_with
+from .installed import Installed, call_with
 from .lowered import lower_captured
 from .program import Flags, Program, Weakly, is_capturing, turns
 from .reduce import drop_numbers, settle_guards
@@ -163,7 +163,7 @@ class CapturedModule(GraphModule):
         if is_capturing():
             raise CaptureError(f"{why}; it is called by a program that is being captured, and "
                                "cannot be captured again meanwhile: call it like this before")
-        lent = [Flags(program.root, home), _LentState(self, program.root)]
+        lent: list[Installed] = [Flags(program.root, home), _LentState(self, program.root)]
         graph = call_with(lent, lambda: self._add(
             program, program.capture(args, kwargs, sorted(self._changes))))
         if len(self._others) > MOST_GRAPHS:
@@ -172,18 +172,23 @@ class CapturedModule(GraphModule):
             del self._others[-1]
         return graph
 
-    def _lowered(self, runtime: Any) -> Lowered:
-        """For cfx.lower: the graphs for the mode that this module is in."""
+    def _present(self) -> "list[CapturedModule]":
+        """The graphs for the mode that this module is in."""
         home = self._home or self
+        graphs = [g for g in (self, *self._others) if g._is_whole or g._settings.holds(home)]
+        if not graphs:
+            raise CaptureError(f"the model was captured in {self._settings.text()}, and its "
+                               "modules are in another one now: call it once in that mode, or "
+                               'capture it with modes="both"')  # fmt: skip
+        return graphs
+
+    def _lowered(self, runtime: Any) -> Lowered:
+        """For cfx.lower."""
         if self._is_whole:
             clone = lower_graph(self)
             return Lowered(clone, read_tensors(clone, self), self.graph._codegen, runtime)
-        graphs = [g for g in (self, *self._others) if g._settings.holds(home)]
-        if not graphs:
-            raise CaptureError(f"the model was captured in {self._settings.text()}, and its modules "
-                               "are in another one now: call it once in that mode, or capture it "
-                               'with modes="both"')  # fmt: skip
-        return lower_captured(graphs, functools.partial(read_attribute, home), runtime)
+        read = functools.partial(read_attribute, self._home or self)
+        return lower_captured(self._present(), read, runtime)
 
     def _add(self, program: Program, captured: Captured) -> "CapturedModule":
         """Another graph, which shares modules and weights with this one; or the one of them that

@@ -415,7 +415,7 @@ class Comparer:
                 self.before.train(trial.train)
                 after.train(trial.train)
             again = capture(self.before, *checking._copied(args))
-            chosen = after._present() if isinstance(after, CapturedModule) else after
+            chosen = after._present()[0] if isinstance(after, CapturedModule) else after
             report = checking.Report(again, chosen, args)
             checking._localise(report, args, self.tolerances)
             return report

@@ -41,6 +41,10 @@ class Witness(torch.Tensor, metaclass=_Kind):
     def __class__(self) -> Any:
         return torch.Tensor
 
+    @__class__.setter
+    def __class__(self, value: Any) -> None:
+        raise TypeError("the class of a tensor of a run cannot be changed")
+
     def size_of(self, dim: int) -> Any:
         """The size of a dimension. One that was asked for before gives the same node."""
         return self._recorder.size_of(self, dim)

@@ -104,8 +104,10 @@ def appear() -> None:
 
 
 def is_scripted(o: Any) -> bool:
-    """Whether something is a module, or a method of one, of TorchScript: there is no Python in it."""
-    return isinstance(o, (torch.jit.ScriptModule, torch._C.ScriptMethod))
+    """Whether something is a module of TorchScript, or a method of one: it has no Python."""
+    if isinstance(o, torch.nn.Module):
+        return "torch.jit._script" in (cls.__module__ for cls in type(o).__mro__)
+    return isinstance(o, torch._C.ScriptMethod)
 
 
 class GeneralCode:

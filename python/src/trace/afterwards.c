@@ -9,8 +9,8 @@
 enum { MOST_ATTEMPTS = 100 };
 
 /* _afterwards(body, after): what body() gives or raises, once after(error) has returned; `error` is
- * the exception of body(), or None. An after() that raises is called again, and must be able to begin
- * anew; an exception of its own comes out if body() has none. */
+ * the exception of body(), or None. An after() that raises is called again, and must be able to
+ * begin anew; an exception of its own comes out if body() has none. */
 static PyObject *afterwards(PyObject *module, PyObject *args)
 {
     (void)module;
