@@ -61,7 +61,8 @@ class _Question:
         if isinstance(tree, ast.Name):
             return self.nodes[tree.id]
         if isinstance(tree, ast.Subscript):  # _0.shape[1]
-            size = self._node(tree.value.value), self._node(tree.slice)  # type: ignore[attr-defined]
+            tensor: Any = tree.value
+            size = self._node(tensor.value), self._node(tree.slice)
             return self.graph.call_method("size", size)
         if isinstance(tree, ast.Call):
             name = getattr(tree.func, "attr", None) or tree.func.id  # type: ignore[attr-defined]

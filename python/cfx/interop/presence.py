@@ -132,7 +132,7 @@ class GeneralCode:
 
 class OriginalsRun:
     """While this is installed, functions that torch.jit.script made run as the Python that they
-    were made from, where `applies()`. Modules that it has made do not have their Python any more."""
+    were made from, where `applies()`. Modules that it made do not have their Python any more."""
 
     def __init__(self, applies: Callable[[], bool]) -> None:
         self.applies = applies

@@ -191,8 +191,9 @@ static bool is_plain(const nest *all)
     return true;
 }
 
-/* _Entry(call, tree, rules, guards, flags, modes, result): `flags` as in take_flags, `modes` is (default dtype, default
- * device) or None, `result` is (tree, out) or None; where they are None, Python takes care. */
+/* _Entry(call, tree, rules, guards, flags, modes, result): `flags` as in take_flags, `modes` is
+ * (default dtype, default device) or None, `result` is (tree, out) or None; where they are None,
+ * Python takes care of them. `usable` tells whether `enter` can do anything. */
 static PyObject *entry_make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     module_state *st = state_of(type);
