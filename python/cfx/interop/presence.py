@@ -106,7 +106,7 @@ def appear() -> None:
 def is_scripted(o: Any) -> bool:
     """Whether something is a module of TorchScript, or a method of one: it has no Python."""
     if isinstance(o, torch.nn.Module):
-        return "torch.jit._script" in (cls.__module__ for cls in type(o).__mro__)
+        return any(cls.__name__ == "ScriptModule" for cls in type(o).__mro__)
     return isinstance(o, torch._C.ScriptMethod)
 
 
