@@ -304,7 +304,9 @@ def _run(program: Any, example: Example, plan: Plan, repeat: int, attributes: se
             if loss is not None:
                 loss.backward()
                 grads = _grads(program, call, names)
-        buffers = dict(program.named_buffers()) if isinstance(program, torch.nn.Module) else {}
+        buffers: dict[str, Any] = {}
+        if isinstance(program, torch.nn.Module):
+            buffers = dict(program.named_buffers())
         held = {path: read_attribute(program, path) for path in attributes}
         seen.append(Seen(
             _leaves(result, "result"), _leaves(call, "inputs"), grads,
