@@ -1085,7 +1085,7 @@ def test_a_capture_without_values():
     lambda x: x.tolist(), lambda x: int(x.sum()), lambda x: x[x > 0],
 ])  # fmt: skip
 def test_a_value_that_is_not_there(asks):
-    with pytest.raises(CaptureError, match=r"test_capture.py:\d+: the program needs the value"):
+    with pytest.raises(CaptureError, match=r"test_capture.py:\d+: the program needs (a|the) value"):
         capture(asks, torch.ones(2, device="meta"))
 
 
@@ -1108,5 +1108,5 @@ def test_small_floats(dtype):
     got, want = gm(x), model(x)
     assert got[1] is want[1] is True
     assert torch.equal(got[0].float(), want[0].float())
-    with pytest.raises(CaptureError, match="but the model was captured with"):
+    with pytest.raises(CaptureError, match="x has dtype torch.float32, but had"):
         gm(torch.ones(2, 3))

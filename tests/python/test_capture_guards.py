@@ -254,7 +254,7 @@ def test_the_entry_in_c_decides_as_python_does(given):
     for other in OTHERS:
         arguments = {**GOOD, **given, **other}
         values = gm._boundary.bind((), arguments)
-        call = gm._entry.enter(gm, values)
+        call = gm._settings.entry.enter(gm, values)
         try:
             slow = gm._enter_slowly(values)
         except CaptureError:
@@ -274,8 +274,8 @@ def test_one_tensor_twice_and_two_tensors():
 
     gm = capture(program, X, X, [X])
     gm(X, X, [X])
-    assert gm._entry.enter(gm, (X, X, [X])) is not None
-    assert gm._entry.enter(gm, (X, X.clone(), [X])) is None
+    assert gm._settings.entry.enter(gm, (X, X, [X])) is not None
+    assert gm._settings.entry.enter(gm, (X, X.clone(), [X])) is None
     with pytest.raises(CaptureError, match="are two tensors"):
         gm(X, X.clone(), [X])
 
@@ -332,11 +332,11 @@ def test_inner_flags_are_looked_at():
     gm = copy.deepcopy(capture(model, X))
     assert torch.equal(gm(X), model(X))
     assert set(gm._settings.paths) == {"", "inner"}
-    assert gm._entry.enter(gm, (X,)) is not None
+    assert gm._settings.entry.enter(gm, (X,)) is not None
     for path in gm._settings.paths:
         module = gm.get_submodule(path)
         module.training = not module.training
-        assert gm._entry.enter(gm, (X,)) is None
+        assert gm._settings.entry.enter(gm, (X,)) is None
         module.training = not module.training
 
 
@@ -344,8 +344,8 @@ def test_copies_and_pickles_have_an_entry_of_their_own():
     gm = capture(Net().eval(), **GOOD)
     want = gm(**GOOD)
     for other in (copy.deepcopy(gm), pickle.loads(pickle.dumps(gm))):
-        assert other._entry is None
-        assert torch.equal(other(**GOOD)["y"], want["y"]) and other._entry is not None
+        assert other._settings.entry is None
+        assert torch.equal(other(**GOOD)["y"], want["y"]) and other._settings.entry is not None
         assert told(other) == told(gm)
         with pytest.raises(CaptureError, match=r"x.shape\[0\] > 1 was True"):
             other(**{**GOOD, "x": torch.ones(1, 4)})
@@ -354,7 +354,7 @@ def test_copies_and_pickles_have_an_entry_of_their_own():
 def test_results_are_what_they_were():
     gm = capture(Net().eval(), **GOOD)
     one, two = gm(**GOOD), gm(**GOOD)
-    assert gm._entry.can_leave
+    assert gm._settings.entry.can_leave
     assert list(one) == ["y", "list", "n"] and one["n"] == 2
     assert type(one["list"]) is list and one["list"][0] is one["y"]
     assert one["list"][1] == (one["y"], "a") and one["list"] is not two["list"]

@@ -229,7 +229,8 @@ CALLABLES = LAMBDAS + [
     torch._C._nn.gelu, torch.special.expit, torch.fft.fft, torch.linalg.norm, torch.ops.aten.add,
     torch.ops.aten.add.Tensor, torch.ops.aten.relu.default, torch.ops.aten.add_.Tensor,
     torch.ops.prim.device.default, torch.ops.higher_order.cond, torch.sym_int, torch.sym_sqrt,
-    torch._assert, torch.tensor, torch.nn.Linear, torch.Size, torch.device, torch.manual_seed,
+    torch._assert, torch.tensor, torch.nn.Linear, torch.Size, torch.device,
+    torch.random.manual_seed,  # torch.manual_seed is another one once torch._dynamo is loaded
     torch.no_grad, torch._C._set_grad_enabled, torch.cond, torch.autograd.grad, torch.Tensor,
     torch.jit.annotate, torch.utils.checkpoint.checkpoint,
     len, max, isinstance, print, int, list, tuple, dict, slice, divmod, setattr, hasattr,

@@ -31,7 +31,6 @@ class CapturedModule(GraphModule):
     kinds of inputs. `graph` and `code` are those of the first."""
 
     _recaptures = False
-    _entry: _core._Entry | None = None  # made when it is called for the first time
     _home: torch.nn.Module | None = None  # whose attributes and weights this one works on
 
     @property
@@ -47,9 +46,10 @@ class CapturedModule(GraphModule):
     # ---- one graph ----
 
     def _enter(self, values: tuple) -> Call:
-        entry = self._entry
-        if entry is None:
-            entry = self.__dict__["_entry"] = self._boundary.entry(self._settings)
+        settings = self._settings
+        entry = settings.entry
+        if entry is None:  # this is the first call
+            entry = settings.entry = self._boundary.entry(settings)
         home = self._home
         call = entry.enter(self if home is None else home, values)
         return self._enter_slowly(values) if call is None else call
@@ -66,8 +66,9 @@ class CapturedModule(GraphModule):
         return self._boundary.call(values, functools.partial(read_attribute, home))
 
     def _leave(self, results: Iterable[Any], call: Call) -> Any:
-        if self._entry is not None and self._entry.can_leave:
-            return self._entry.leave(results)
+        entry = self._settings.entry
+        if entry is not None and entry.can_leave:
+            return entry.leave(results)
         return self._boundary.leave(results, call, functools.partial(assign, self._home or self))
 
     @property

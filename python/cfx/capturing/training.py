@@ -55,10 +55,15 @@ def take_modules(module: torch.nn.Module, root: torch.nn.Module, paths: Iterable
 
 
 class Settings:
-    """The settings of the flags that a graph holds for: `known`, of the modules `paths`."""
+    """The settings of the flags that a graph holds for: `known`, of the modules `paths`; and what
+    checks them and the rest of a call in C, which copies do not share."""
 
     def __init__(self, paths: tuple[str, ...], known: tuple[bytes, ...]) -> None:
         self.paths, self.known = paths, known
+        self.entry: Any = None
+
+    def __reduce__(self) -> Any:
+        return Settings, (self.paths, self.known)
 
     def holds(self, home: torch.nn.Module) -> bool:
         return not self.paths or read_flags(home, self.paths) in self.known
@@ -82,7 +87,7 @@ def merge(one: Any, two: Any) -> bool:
     known = *one._settings.known, *two._settings.known
     if not one.graph._merge_modes(two.graph, list(one._settings.paths), b"".join(known)):
         return False
-    one.__dict__.update(_settings=Settings(one._settings.paths, known), _entry=None)
+    one.__dict__.update(_settings=Settings(one._settings.paths, known))
     one.__dict__["_writes"] = one._writes or two._writes
     return True
 
