@@ -55,6 +55,10 @@ MEASURED = {  # a piece of the row's first cell: lines of docs/benchmarks.md, an
     "211 programs": [r"cfx\.script` takes .*?: ([\d.]+x) faster in total"],
     "run in C": [r"^\| ResNet-50 \| 444.*", r"^\| BERT-base.*", r"^\| GPT-2.*",
                  r"^\| ViT-B/16 \| 482.*"],
+    "cfx.capture": [r"^\| 32 x 32: .*", r"^\| 48 features: .*", r"^\| 2 layers: BERT.*",
+                    r"^\| 2 layers: GPT-2.*"],
+    "the same models": [r"^\| 32 x 32: .*", r"^\| 48 features: .*", r"^\| 2 layers: BERT.*",
+                       r"^\| 2 layers: GPT-2.*"],
 }  # fmt: skip
 
 

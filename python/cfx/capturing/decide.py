@@ -162,6 +162,7 @@ class Hook:
         self.twin.__qualname__, self.twin.__module__ = function.__qualname__, function.__module__
         self.template = _template(self.code.co_freevars)
         self.signature = function.__dict__.get("__signature__")
+        self.shown = self.signature or inspect.signature(self.twin)  # it is installed often
 
     def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         decider = deciding()
@@ -170,10 +171,9 @@ class Hook:
         return decider.call(self, args, kwargs)
 
     def install(self) -> None:
-        signature = inspect.signature(self.twin) if self.signature is None else self.signature
         self.function.__kwdefaults__ = {**(self.defaults or {}), "__cfx_hook__": self}
         self.function.__code__ = self.template
-        self.function.__signature__ = signature  # type: ignore[attr-defined]
+        self.function.__signature__ = self.shown  # type: ignore[attr-defined]
 
     def remove(self) -> None:
         self.function.__code__ = self.code

@@ -9,7 +9,7 @@ import functools
 import inspect
 import operator
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -178,7 +178,7 @@ class Surroundings:
                     self._hold(value, f"{key}, an attribute of the class {base.__qualname__}")
 
     def _advance(self, value: Any, text: str) -> None:
-        if isinstance(value, Iterator) and not isinstance(value, torch.nn.Module):
+        if hasattr(type(value), "__next__") and not isinstance(value, torch.nn.Module):
             self.iterators.append((text, value, _position(value)))
 
     def _hold(self, value: Any, text: str, line: str = "") -> None:
