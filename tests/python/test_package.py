@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import pytest
 import torch
@@ -237,3 +238,20 @@ def test_a_file_is_replaced_as_a_whole(tmp_path):
     with pytest.raises(PackageError):
         cfx.save(bad, path)
     assert path.read_bytes() == before and os.listdir(tmp_path) == ["net.cfx"]
+
+
+# ---- versions ----------------------------------------------------------------------------------
+
+
+def test_files_of_version_1_are_read():
+    """They were written once, and stay as they are."""
+    kept = Path(__file__).parents[1] / "fuzz/corpus/package"
+    branch = cfx.load(kept / "branch.cfx", verify=True).eval()
+    assert torch.equal(branch.a.weight, branch.b.weight)
+    x = torch.tensor([[1.0, -2.0]])
+    y = branch.n(branch.a(x))
+    y = branch.b(y) if y.sum() > 0 else y
+    assert torch.equal(branch(x), y @ branch.m)
+    conv = cfx.load(kept / "conv.cfx", verify=True)
+    assert conv(torch.ones(1, 1, 3)).shape == (1, 1, 3)
+    assert torch.equal(cfx.load(kept / "add.cfx", weights={})(x), x + 1)
