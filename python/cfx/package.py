@@ -256,13 +256,12 @@ def save(model: Any, path: str | os.PathLike[str], *, weights: bool = True) -> N
     Functions that are not torch's, Python's or cfx's are written as names. Whoever loads the file
     allows them one by one. What a file cannot hold is an error that names it."""
     model = as_cfx(model)
-    if isinstance(getattr(model, "_graph", None), Graph) and model.graph._codegen is not None and (
-            type(model.graph._codegen) is not CodeGen):
+    if not isinstance(model, GraphModule):
+        raise TypeError(f"save needs a GraphModule, such as cfx.script and cfx.symbolic_trace "
+                        f"return, not {type(model).__name__}")
+    if type(model.graph._codegen) is not CodeGen:
         raise PackageError("this module takes or returns structures by a code generator of its own "
                            "(cfx.capture, or concrete_args), which a file cannot hold yet")
-    if not isinstance(model, GraphModule):
-        raise TypeError(f"save needs a GraphModule, such as cfx.capture and cfx.symbolic_trace "
-                        f"return, not {type(model).__name__}")
     values, tensors = _describe(model, model.graph)
     texts = {"graph.ir": text(model.graph), "module.ir": _value_text(values)}
     _core._save_package(path, type(model).__name__, texts, tensors if weights else None,

@@ -200,19 +200,28 @@ static PyObject *spelled(const facts *f, PyObject *args, PyObject *kwargs, cfx_o
     return Py_NewRef(args);
 }
 
-static PyObject *node_of(const call *c, const facts *f, PyObject *args, PyObject *kwargs)
+/* The node of a call, in the modes that the program is in. `function` as in recorder_name. */
+static PyObject *new_node(PyRecorder *r, cfx_opcode op, PyObject *target, PyObject *args,
+                          PyObject *kwargs, PyObject *function)
 {
-    PyRecorder *r = c->r;
-    cfx_opcode op;
-    PyObject *target;
-    PyObject *in_order = spelled(f, args, kwargs, &op, &target);
-    PyObject *positional = in_order ? recorder_side(r, in_order, SIDE_NODE, NULL) : NULL;
+    if (recorder_follow_modes(r) < 0)
+        return NULL;
+    PyObject *positional = recorder_side(r, args, SIDE_NODE, NULL);
     PyObject *named = positional && kwargs ? recorder_side(r, kwargs, SIDE_NODE, NULL) : NULL;
     PyObject *node = positional && (named || !kwargs)
                          ? recorder_node(r, op, target, positional, named,
-                                         recorder_name(r, c->function, -1)) : NULL;
+                                         recorder_name(r, function, -1)) : NULL;
     Py_XDECREF(named);
     Py_XDECREF(positional);
+    return node;
+}
+
+static PyObject *node_of(const call *c, const facts *f, PyObject *args, PyObject *kwargs)
+{
+    cfx_opcode op;
+    PyObject *target;
+    PyObject *in_order = spelled(f, args, kwargs, &op, &target);
+    PyObject *node = in_order ? new_node(c->r, op, target, in_order, kwargs, c->function) : NULL;
     Py_XDECREF(in_order);
     return node;
 }
@@ -230,7 +239,7 @@ static int forget_sizes(const module_state *st, PyObject *args)
 static PyObject *written(const call *c, const facts *f, PyObject *args, PyObject *kwargs,
                          PyObject *result)
 {
-    PyObject *node = recorder_follow_modes(c->r) < 0 ? NULL : node_of(c, f, args, kwargs);
+    PyObject *node = node_of(c, f, args, kwargs);
     bool failed = !node;
     if (node && f->flags & FACT_COUNTS) {
         PyObject *done = PyObject_CallMethod((PyObject *)c->r, "assume_length", "On", node,
@@ -399,15 +408,9 @@ PyObject *py_torch_function(PyRecorder *r, PyObject *const *args, Py_ssize_t n)
 static PyObject *leaf_written(const call *c, PyObject *path, PyObject *args, PyObject *kwargs,
                               PyObject *result)
 {
-    PyObject *positional = recorder_side(c->r, args, SIDE_NODE, NULL);
-    PyObject *named = positional && kwargs ? recorder_side(c->r, kwargs, SIDE_NODE, NULL) : NULL;
-    PyObject *node = positional && (named || !kwargs) && recorder_follow_modes(c->r) == 0
-                         ? recorder_node(c->r, CFX_OP_CALL_MODULE, path, positional, named,
-                                         recorder_name(c->r, NULL, -1)) : NULL;
+    PyObject *node = new_node(c->r, CFX_OP_CALL_MODULE, path, args, kwargs, NULL);
     PyObject *wrapped = node ? wrap(c, node, result, true) : NULL;
     Py_XDECREF(node);
-    Py_XDECREF(named);
-    Py_XDECREF(positional);
     return wrapped;
 }
 

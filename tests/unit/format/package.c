@@ -1,5 +1,6 @@
 /* package.c - .cfx files: what was written comes back, what is damaged or new is refused. */
 #include "check.h"
+#include "full_disk.h"
 #include "test_alloc.h"
 
 #include <cfx/cfx.h>
@@ -202,20 +203,6 @@ TEST(saving_can_be_stopped)
     CHECK_STR_EQ("saving was stopped", err.message);
     cfx_state_free(weights);
     cfx_buffer_free(&file);
-}
-
-typedef struct full_disk {
-    size_t room;
-} full_disk;
-
-static cfx_status write_until_full(void *ctx, const char *data, size_t size)
-{
-    full_disk *disk = ctx;
-    (void)data;
-    if (size > disk->room)
-        return CFX_E_IO;
-    disk->room -= size;
-    return CFX_OK;
 }
 
 TEST(full_disks_are_reported)

@@ -3,6 +3,7 @@
 #include <cfx/weights.h>
 
 #include "check.h"
+#include "full_disk.h"
 #include "test_alloc.h"
 #include "tensor/tensor_impl.h"
 
@@ -321,20 +322,6 @@ TEST(npz_comes_back)
     cfx_state_free(s);
     cfx_buffer_free(&again);
     cfx_buffer_free(&file);
-}
-
-typedef struct full_disk {
-    size_t room;
-} full_disk;
-
-static cfx_status write_until_full(void *ctx, const char *data, size_t size)
-{
-    full_disk *disk = ctx;
-    (void)data;
-    if (size > disk->room)
-        return CFX_E_IO;
-    disk->room -= size;
-    return CFX_OK;
 }
 
 TEST(archives_that_cannot_be)
