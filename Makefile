@@ -91,7 +91,7 @@ PROBE_BIN := $(PROBE_SRC:%.c=$(B)/%)
 BENCH_BIN := $(BENCH_SRC:%.c=$(B)/%)
 FUZZ_BIN  := $(FUZZ_SRC:tests/fuzz/%.c=$(B)/fuzz/%)
 
-.PHONY: all demo test test-pythons check lint python golden bench clients zoo fuzz fuzz-run \
+.PHONY: all demo test test-pythons check lint python golden bench clients zoo fuzz fuzz-run replay \
 	tsan tsan-run coverage install clean programs FORCE
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
@@ -265,10 +265,16 @@ fuzz-run: $(FUZZ_BIN)
 	$(Q)set -e; for f in $(FUZZ_BIN); do n=$${f##*/fuzz_}; \
 	    $$f -runs=$(FUZZ_ITERS) -artifact_prefix=$(B)/fuzz/$$n- tests/fuzz/corpus/$$n; done
 
+# The corpora alone, in any flavour: every input that once was wrong.
+replay: $(FUZZ_BIN)
+	$(Q)bad=0; for f in $(FUZZ_BIN); do n=$${f##*/fuzz_}; \
+	    $$f -artifact_prefix=$(B)/fuzz/$$n- tests/fuzz/corpus/$$n || bad=$$((bad + 1)); done; \
+	echo "replay: $$(($(words $(FUZZ_BIN)) - bad)) passed, $$bad failed"; exit $$bad
+
 # Data races: the tests that use threads.
 tsan:
 	$(Q)$(MAKE) --no-print-directory TSAN=1 tsan-run
-tsan-run: $(addprefix $(B)/tests/,pool gemm products program concurrent library_call)
+tsan-run: $(addprefix $(B)/tests/,pool gemm products program concurrent library_call executable)
 	$(Q)bad=0; for t in $^; do $$t || bad=$$((bad + 1)); done; \
 	echo "tsan: $$(($(words $^) - bad)) passed, $$bad failed"; exit $$bad
 

@@ -113,6 +113,7 @@ STAGES = [
     ("build", command(*MAKE, "all", "python", "programs")),
     ("unit", command(*MAKE, "check")),
     ("golden", command(*MAKE, "golden")),
+    ("replay", command(*MAKE, "replay")),
     ("python", pytest("tests/python")),
     ("examples", examples),
     ("lint", command(*MAKE, "lint")),

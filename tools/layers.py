@@ -50,7 +50,7 @@ ROOMS = {
     "split": "embed/split embed/partition embed/placement",
     "check": "embed/check embed/repeated embed/stats",
     "format": "weights package embed/weights",
-    "capture": "options scope module capture operators",
+    "capture": "options scope module capture operators signature executable",
     "nn": "layers",
     "script/syntax": "embed/syntax embed/sign.def",
     "script/evaluate": "embed/script embed/special.def embed/policy.def",

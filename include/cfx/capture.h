@@ -119,6 +119,18 @@ CFX_API void cfx_module_write_at(cfx_at at, cfx_module *m, const char *path);
 CFX_API cfx_module *cfx_module_read_at(cfx_at at, const char *path);
 #define cfx_module_read(s, path) cfx_module_read_at(CFX_HERE(s), path)
 
+/* A module over a graph that calls no modules, with its weights by name. It retains both the graph
+ * and the tensors. Returns NULL if the scope fails. */
+CFX_API cfx_module *cfx_module_from_weights_at(cfx_at at, cfx_graph *g, const char *class_name,
+                                               const cfx_state *weights);
+#define cfx_module_from_weights(s, g, class_name, weights)                                         \
+    cfx_module_from_weights_at(CFX_HERE(s), g, class_name, weights)
+
+/* What a package of a captured module consists of, for those who save it with other texts: writes
+ * graph.ir and module.ir, and adds the tensors to `weights`, each once. */
+CFX_API cfx_status cfx_module_describe(cfx_module *m, cfx_sink graph, cfx_sink modules,
+                                       cfx_state *weights, cfx_error *err);
+
 /* The module of a package that is loaded (package.h). Its weights are the package's, which may be
  * freed afterwards. */
 CFX_API cfx_module *cfx_module_from_package_at(cfx_at at, const cfx_package *p);

@@ -37,6 +37,8 @@
 #include <cfx/nn.h>
 #include <cfx/layers.h>
 #include <cfx/capture.h>
+#include <cfx/signature.h>
+#include <cfx/executable.h>
 #include <cfx/pyscript.h>
 
 #endif

@@ -18,8 +18,9 @@
 extern "C" {
 #endif
 
-/* The version of the format that this library writes. It reads this one and all before it. */
-enum { CFX_PACKAGE_FORMAT = 1 };
+/* The newest version of the format: this library reads it and all before it, and writes the oldest
+ * that can hold the contents. */
+enum { CFX_PACKAGE_FORMAT = 2 };
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
@@ -36,6 +37,12 @@ typedef struct cfx_package_contents {
     const cfx_package_part *parts;  /* texts, in the order in which they are written */
     size_t num_parts;
     const cfx_state *weights;       /* NULL: they are kept elsewhere */
+    /* The name of a .safetensors or .cfx file in the same folder that has weights, too; or NULL.
+     * What `weights` has goes before what it has. It must not change any more. */
+    const char *weights_file;
+    /* Above 0: weights go to files beside `path`, each of at most so many bytes of elements unless
+     * one tensor has more, and are not in the package itself. */
+    uint64_t shard_size;
     /* Called now and then while weights are hashed and written, with the bytes that are done and
      * all there are; false stops with CFX_E_INTERRUPTED. May be NULL. */
     bool (*progress)(void *ctx, uint64_t done, uint64_t all);
@@ -46,10 +53,13 @@ typedef struct cfx_package_contents {
  * beside `path` and then renamed: whatever happens, there is the old file or the new one. Weights
  * are not copied in memory; changing them meanwhile fails with CFX_E_VALUE. Names of parts are
  * relative paths ('/', no "..", at most 255 bytes of UTF-8): CFX_E_VALUE for others, or for two
- * that are the same. CFX_E_IO with the reason if the file cannot be written. */
+ * that are the same. CFX_E_IO with the reason if the file cannot be written.
+ *
+ * Shards have a part of their hash in their names, and the package is renamed last: the old files
+ * stay until the new ones are complete, and are removed then. */
 CFX_API cfx_status cfx_package_save(const char *path, const cfx_package_contents *contents,
                                     cfx_error *err);
-/* The same to a sink. */
+/* The same to a sink; CFX_E_VALUE if weights are to be in other files. */
 CFX_API cfx_status cfx_package_write(const cfx_package_contents *contents, cfx_sink out,
                                      cfx_error *err);
 
@@ -62,6 +72,7 @@ typedef struct cfx_package_options {
     const cfx_allocator *allocator;  /* must outlive the package and its tensors */
     bool copy;    /* read the file into memory instead of mapping it: it may be truncated then */
     bool verify;  /* compare hashes, which reads the whole file */
+    bool skip_files;  /* do not open the files beside it: weights are what is inside, or NULL */
 } cfx_package_options;
 
 /* Loads a package from a path. NULL with *err set: CFX_E_IO if it cannot be read, CFX_E_VALUE with
@@ -69,6 +80,16 @@ typedef struct cfx_package_options {
  * needed. `options` may be NULL. */
 CFX_API cfx_package *cfx_package_load(const char *path, const cfx_package_options *options,
                                       cfx_error *err);
+/* The same from an open file, which stays open, and from its beginning. What cannot be mapped, such
+ * as a pipe, is read. Files beside it cannot be found: CFX_E_VALUE if it needs some. */
+CFX_API cfx_package *cfx_package_load_fd(int file, const cfx_package_options *options,
+                                         cfx_error *err);
+/* The same from memory that tensors point into where their alignment allows it, and may be written
+ * to through them. `release` (may be NULL) is called with `ctx` once, when the package and all
+ * tensors are gone, or at once if this fails. */
+CFX_API cfx_package *cfx_package_borrow(void *data, size_t size, void (*release)(void *ctx),
+                                        void *ctx, const cfx_package_options *options,
+                                        cfx_error *err);
 /* The same from bytes, which must outlive the package; tensors are copies of them. */
 CFX_API cfx_package *cfx_package_read(const void *data, size_t size,
                                       const cfx_package_options *options, cfx_error *err);

@@ -46,8 +46,8 @@ typedef struct cfx_kept_input {
     const char *name;
     size_t input;         /* which input of the program */
     cfx_datum_kind kind;  /* that the value must have */
-    cfx_dtype dtype;      /* and, of a TENSOR, its type */
-    int rank;             /* and its number of dimensions */
+    cfx_dtype dtype;      /* and, of a TENSOR, its type; CFX_DTYPE_COUNT: any */
+    int rank;             /* and its number of dimensions; -1: any */
 } cfx_kept_input;
 
 /* A result of a program that a session keeps. */

@@ -46,7 +46,8 @@ typedef struct cfxi_effect_model {
     bool strict;                         /* what is unknown may do anything */
     const char *prefix;                  /* where the paths of the graph begin; NULL: at the root */
     unsigned depth;                      /* how many captured modules lead to it */
-    const cfx_allocator *allocator;      /* set when it is first needed */
+    const cfx_allocator *allocator;      /* set when it is first needed, */
+    cfxi_hash_key key;                   /* and this with it: of paths in `known` */
     cfxi_hash_set known;                 /* of cfxi_module_facts *, by path */
 } cfxi_effect_model;
 

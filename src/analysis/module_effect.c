@@ -392,13 +392,14 @@ static cfx_status find_or_make(cfxi_effect_model *m, cfx_graph *g, const char *p
                                const cfxi_module_facts **facts, cfx_error *err)
 {
     const size_t size = strlen(path);
-    const uint64_t wide = cfxi_base_hash_bytes(path, size);
-    const uint32_t hash = (uint32_t)(wide ^ (wide >> 32));
+    if (!m->allocator) {
+        m->allocator = g->allocator;
+        m->key = cfxi_base_hash_key_new(m);
+    }
+    const uint32_t hash = cfxi_base_hash_keyed(&m->key, path, size);
     *facts = cfxi_base_set_find(&m->known, hash, same_path, path, size);
     if (*facts)
         return CFX_OK;
-    if (!m->allocator)
-        m->allocator = g->allocator;
     cfxi_module_facts *made = make_facts(path, size, hash, m->allocator);
     if (!made)
         return cfxi_base_nomem(err);

@@ -14,6 +14,14 @@
 /* The same in every process: hashes end up in files and golden tests. */
 uint64_t cfxi_base_hash_bytes(const void *data, size_t size);
 
+/* Names that a file chose are hashed with a key that it cannot know: see keyed_hash.c. */
+typedef struct cfxi_hash_key {
+    uint64_t a, b;
+} cfxi_hash_key;
+/* A new key for a table; `table` is any address that belongs to it. */
+cfxi_hash_key cfxi_base_hash_key_new(const void *table);
+uint32_t cfxi_base_hash_keyed(const cfxi_hash_key *key, const void *data, size_t size);
+
 static inline uint64_t cfxi_base_hash_mix(uint64_t h, uint64_t v)
 {
     h ^= v + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);

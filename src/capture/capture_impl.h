@@ -18,6 +18,8 @@
  *     captured_parts.c    what a captured module owns
  *     module_file.c       captured modules as IR text and weights beside it
  *     module_package.c    captured modules in .cfx files
+ *     package_signature.c what the graph of a file takes and gives
+ *     executable.c        .cfx files made ready to run
  */
 #ifndef CFXI_CAPTURE_IMPL_H
 #define CFXI_CAPTURE_IMPL_H
@@ -28,7 +30,9 @@
 
 #include <cfx/capture.h>
 #include <cfx/library.h>
+#include <cfx/lower.h>
 #include <cfx/nn.h>
+#include <cfx/signature.h>
 
 #include <stdatomic.h>
 
@@ -44,6 +48,7 @@ typedef enum cfxi_member_kind {
 typedef struct cfxi_member {
     char *name;
     cfxi_member_kind kind;
+    uint32_t hash;      /* of its name */
     cfx_module *child;  /* retained */
     cfx_datum value;    /* retained */
 } cfxi_member;
@@ -61,7 +66,8 @@ struct cfx_module {
     uint64_t version;          /* grows with every change of a member */
     int32_t level;             /* less than that of any child: trees have an end */
     cfxi_vec members;          /* of cfxi_member *, in the order in which they were added */
-    cfxi_hash_set by_name;        /* the same */
+    cfxi_hash_set by_name;     /* the same */
+    cfxi_hash_key key;         /* of its names there */
 };
 
 static inline cfxi_member *cfxi_capture_member_at(const cfx_module *m, size_t i)
@@ -104,8 +110,51 @@ const char *cfxi_capture_module_title(const cfx_module *m);
 typedef cfx_status cfxi_module_fn(void *ctx, cfx_module *m, const char *path, cfx_error *err);
 cfx_status cfxi_capture_module_each(cfx_module *m, cfxi_module_fn *fn, void *ctx, cfx_error *err);
 
-/* Saves a captured module as a .cfx file. (module_package.c) */
+/* ---- files (module_package.c, package_signature.c) ----------------------------------------- */
+
+/* Saves a captured module as a .cfx file. */
 cfx_status cfxi_capture_package_save(cfx_module *m, const char *path, cfx_error *err);
+/* Fills an empty module with those of module.ir; its tensors are those of `weights`. */
+cfx_status cfxi_capture_package_modules(cfx_module *root, const cfx_package *p,
+                                        const cfx_state *weights, cfx_error *err);
+/* A graph of a file by the name of its entry: one reference; NULL with *err set. */
+cfx_graph *cfxi_capture_package_graph(const cfx_package *p, const char *name,
+                                      const cfx_allocator *allocator, cfx_error *err);
+/* The dict that a graph of nothing but values returns: borrowed; false if it returns none. */
+bool cfxi_capture_returned_dict(const cfx_graph *g, cfx_value *dict);
+/* The item of a dict whose key is a text: borrowed; INVALID if there is none. */
+cfx_value cfxi_capture_field(cfx_value dict, const char *key);
+
+/* How many inputs a signature has, with state. */
+size_t cfxi_capture_signature_size(const cfx_signature *s);
+/* Whether it lists results, and how many. */
+bool cfxi_capture_signature_lists(const cfx_signature *s, size_t *n);
+/* The first value of a number that is state; INVALID for other inputs. */
+cfx_datum cfxi_capture_signature_value(const cfx_signature *s, size_t i);
+/* Why the graph cannot run in C (it is for another mode); NULL if it can. */
+const char *cfxi_capture_signature_refused(const cfx_signature *s);
+/* An attribute that a graph keeps: a text that tells how it must be nested before a run (NULL: the
+ * graph does not read it), and how it is nested afterwards. */
+typedef struct cfxi_nesting {
+    const char *path;
+    const char *before;
+    const char *after;
+} cfxi_nesting;
+const cfxi_nesting *cfxi_capture_signature_slots(const cfx_signature *s, size_t *n);
+/* How attributes are nested in the file: `after` tells. */
+const cfxi_nesting *cfxi_capture_signature_present(const cfx_signature *s, size_t *n);
+/* State that becomes the same number in each run. */
+typedef struct cfxi_literal {
+    const char *name;
+    cfx_datum value;
+} cfxi_literal;
+const cfxi_literal *cfxi_capture_signature_literals(const cfx_signature *s, size_t *n);
+
+/* Lowers `g` in place and prepares it, with the tensors of `root` that it reads. `options` may be
+ * NULL. (module_program.c) */
+cfx_program *cfxi_capture_program(cfx_graph *g, cfx_module *root, const cfx_library *library,
+                                  const cfx_lower_options *options, const cfx_allocator *allocator,
+                                  cfx_error *err);
 
 /* ---- tensors and modules in graphs (weight_access.c) --------------------------------------- */
 

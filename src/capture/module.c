@@ -11,7 +11,8 @@ cfx_module *cfxi_capture_module_make(const cfx_allocator *allocator, cfx_error *
         cfxi_base_nomem(err);
         return NULL;
     }
-    *m = (cfx_module){.allocator = allocator, .training = true};
+    *m = (cfx_module){.allocator = allocator, .training = true,
+                      .key = cfxi_base_hash_key_new(m)};
     atomic_init(&m->refs, 1);
     return m;
 }
@@ -87,15 +88,9 @@ cfx_module *cfxi_capture_module_copy(const cfx_module *m, cfx_error *err)
 
 /* ---- members ------------------------------------------------------------------------------- */
 
-static uint32_t hash_of_name(const char *name, size_t size)
-{
-    return (uint32_t)cfxi_base_hash_bytes(name, size);
-}
-
 static uint32_t hash_of_member(const void *item)
 {
-    const char *name = ((const cfxi_member *)item)->name;
-    return hash_of_name(name, strlen(name));
+    return ((const cfxi_member *)item)->hash;
 }
 
 static bool is_called(const void *item, const void *name, size_t size)
@@ -106,7 +101,8 @@ static bool is_called(const void *item, const void *name, size_t size)
 
 cfxi_member *cfxi_capture_module_find(const cfx_module *m, const char *name, size_t size)
 {
-    return cfxi_base_set_find(&m->by_name, hash_of_name(name, size), is_called, name, size);
+    return cfxi_base_set_find(&m->by_name, cfxi_base_hash_keyed(&m->key, name, size), is_called,
+                              name, size);
 }
 
 static cfxi_member *add_member(cfx_module *m, const char *name, size_t size, cfxi_member_kind kind)
@@ -120,9 +116,10 @@ static cfxi_member *add_member(cfx_module *m, const char *name, size_t size, cfx
         cfxi_base_free(allocator, e, sizeof *e);
         return NULL;
     }
-    *e = (cfxi_member){.name = copy, .kind = kind, .value = cfx_datum_invalid()};
+    *e = (cfxi_member){.name = copy, .kind = kind, .value = cfx_datum_invalid(),
+                       .hash = cfxi_base_hash_keyed(&m->key, name, size)};
     ((cfxi_member **)m->members.data)[m->members.size++] = e;
-    cfxi_base_set_insert(&m->by_name, hash_of_name(name, size), e);
+    cfxi_base_set_insert(&m->by_name, e->hash, e);
     return e;
 }
 
@@ -182,7 +179,7 @@ bool cfxi_capture_module_drop(cfx_module *m, const char *name, size_t size)
         at++;
     memmove(at, at + 1, (--m->members.size - (size_t)(at - (cfxi_member **)m->members.data)) *
                             sizeof *at);
-    cfxi_base_set_remove(&m->by_name, hash_of_name(name, size), e);
+    cfxi_base_set_remove(&m->by_name, e->hash, e);
     m->version++;
     member_free(m, e);
     return true;

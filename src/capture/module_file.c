@@ -106,21 +106,19 @@ static void put_tensor(cfx_at at, cfx_module *root, const char *name, cfx_tensor
     cfx_module_add_parameter_at(at, owner, name, t);
 }
 
-/* The modules that hold the weights of a file. */
-static cfx_module *read_weights(cfx_at at, const char *path)
+cfx_module *cfx_module_from_weights_at(cfx_at at, cfx_graph *g, const char *class_name,
+                                       const cfx_state *weights)
 {
-    cfx_error err = {0};
+    const size_t mark = at.scope->modules.size;
     cfx_module *root = cfx_module_new_at(at, NULL);
-    cfx_state *state = cfx_state_load(path, at.scope->allocator, &err);
-    for (size_t i = 0; state && i < cfx_state_size(state) && cfx_scope_ok(at.scope); i++) {
+    for (size_t i = 0; i < cfx_state_size(weights) && cfx_scope_ok(at.scope); i++) {
         cfx_tensor *t;
-        const char *name = cfx_state_entry(state, i, &t);
+        const char *name = cfx_state_entry(weights, i, &t);
         put_tensor(at, root, name, t);
     }
-    if (!state)
-        cfxi_capture_scope_take(at, &err);
-    cfx_state_free(state);
-    return root;
+    cfx_module *m = cfx_module_from_graph_at(at, g, class_name, root);
+    cfxi_capture_scope_keep(at, mark, m);
+    return m;
 }
 
 static cfx_graph *read_graph(cfx_at at, const char *path)
@@ -163,16 +161,19 @@ cfx_module *cfx_module_read_at(cfx_at at, const char *path)
     const cfx_file_format *format = cfx_file_format_of_path(path);
     if (format && format->content == CFX_CONTENT_MODEL)
         return read_package(at, path);
-    const size_t mark = at.scope->modules.size;
+    cfx_error err = {0};
     cfx_graph *g = read_graph(at, path);
+    cfx_state *state = NULL;
     cfx_buffer_init(&weights, at.scope->allocator);
     if (g && !weights_path(&weights, path))
-        cfx_scope_fail_at(at, CFX_E_NOMEM, "out of memory");
-    if (cfx_scope_ok(at.scope)) {
-        cfx_module *root = read_weights(at, weights.data);
-        m = cfx_module_from_graph_at(at, g, NULL, root);
-    }
-    cfxi_capture_scope_keep(at, mark, m);
+        cfxi_base_nomem(&err);
+    else if (g)
+        state = cfx_state_load(weights.data, at.scope->allocator, &err);
+    if (state)
+        m = cfx_module_from_weights_at(at, g, NULL, state);
+    else if (g)
+        cfxi_capture_scope_take(at, &err);
+    cfx_state_free(state);
     cfx_buffer_free(&weights);
     cfx_graph_release(g);
     return m;

@@ -14,8 +14,7 @@ static cfx_status complain(const char *what, cfx_error *err)
     return cfx_error_set(err, CFX_E_VALUE, "module.ir: %s", what);
 }
 
-/* The item of a dict whose key is a text: borrowed; INVALID if there is none. */
-static cfx_value field(cfx_value dict, const char *key)
+cfx_value cfxi_capture_field(cfx_value dict, const char *key)
 {
     size_t n;
     const cfx_value *items = dict.kind == CFX_KIND_DICT ? cfx_value_items(dict, &n) : NULL;
@@ -122,6 +121,14 @@ static cfx_status read_module(cfx_module *root, cfx_value v, cfx_error *err)
 
 /* ---- reading: tensors ---------------------------------------------------------------------- */
 
+/* Whether a tensor has a type and sizes alone: (dtype, sizes, strides) in the place of strides. */
+static bool is_abstract(cfx_value strides)
+{
+    size_t n = 0;
+    const cfx_value *items = strides.kind == CFX_KIND_TUPLE ? cfx_value_items(strides, &n) : NULL;
+    return n > 0 && items[0].kind == CFX_KIND_DTYPE;
+}
+
 /* (path, kind, requires_grad, persistent, path of the same tensor or None, strides or None) */
 static cfx_status read_tensor(cfx_module *root, const cfx_state *weights, cfx_value v,
                               cfx_error *err)
@@ -134,6 +141,8 @@ static cfx_status read_tensor(cfx_module *root, const cfx_state *weights, cfx_va
     if (!owner || cfxi_capture_module_find(owner, last, strlen(last)))
         return complain("a tensor belongs nowhere, or is there twice", err);
     const char *same = text_of(row[4]);
+    if (is_abstract(row[5]))
+        return CFX_OK;
     cfx_tensor *t = cfx_state_get(weights, same ? same : path);
     if (!t)
         return cfx_error_set(err, CFX_E_VALUE, "the file has no tensor '%.100s'",
@@ -147,21 +156,21 @@ static cfx_status read_table(cfx_module *root, cfx_value values, const cfx_state
                              cfx_error *err)
 {
     size_t n = 0;
-    const cfx_value *modules = cfx_value_items(field(values, "modules"), &n);
+    const cfx_value *modules = cfx_value_items(cfxi_capture_field(values, "modules"), &n);
     for (size_t i = 0; i < n; i++)
         CFX_TRY(read_module(root, modules[i], err));
-    const cfx_value *tensors = cfx_value_items(field(values, "tensors"), &n);
+    const cfx_value *tensors = cfx_value_items(cfxi_capture_field(values, "tensors"), &n);
     for (size_t i = 0; i < n; i++)
         CFX_TRY(read_tensor(root, weights, tensors[i], err));
-    const cfx_value training = field(values, "training");
+    const cfx_value training = cfxi_capture_field(values, "training");
     root->training = training.kind == CFX_KIND_BOOL && training.as.b;
     return CFX_OK;
 }
 
 /* ---- reading: all -------------------------------------------------------------------------- */
 
-static cfx_graph *parse(const cfx_package *p, const char *name, const cfx_allocator *allocator,
-                        cfx_error *err)
+cfx_graph *cfxi_capture_package_graph(const cfx_package *p, const char *name,
+                                      const cfx_allocator *allocator, cfx_error *err)
 {
     size_t size;
     const char *text = cfx_package_text(p, name, &size);
@@ -171,17 +180,25 @@ static cfx_graph *parse(const cfx_package *p, const char *name, const cfx_alloca
     return NULL;
 }
 
-static cfx_status read_modules(cfx_module *root, const cfx_package *p, cfx_error *err)
+bool cfxi_capture_returned_dict(const cfx_graph *g, cfx_value *dict)
 {
-    cfx_graph *g = parse(p, "module.ir", root->allocator, err);
-    const cfx_node *output = g ? cfx_graph_last(g) : NULL;
     size_t n = 0;
+    const cfx_node *output = cfx_graph_last(g);
     const cfx_value *args = output ? cfx_value_items(cfx_node_args(output), &n) : NULL;
+    *dict = n == 1 ? args[0] : cfx_value_invalid();
+    return dict->kind == CFX_KIND_DICT;
+}
+
+cfx_status cfxi_capture_package_modules(cfx_module *root, const cfx_package *p,
+                                        const cfx_state *weights, cfx_error *err)
+{
+    cfx_value dict;
+    cfx_graph *g = cfxi_capture_package_graph(p, "module.ir", root->allocator, err);
     cfx_status status = g ? CFX_OK : err->status;
-    if (g && (n != 1 || args[0].kind != CFX_KIND_DICT))
+    if (g && !cfxi_capture_returned_dict(g, &dict))
         status = complain("it is not a dict", err);
     if (status == CFX_OK)
-        status = read_table(root, args[0], cfx_package_weights(p), err);
+        status = read_table(root, dict, weights, err);
     cfx_graph_release(g);
     return status;
 }
@@ -198,8 +215,10 @@ cfx_module *cfx_module_from_package_at(cfx_at at, const cfx_package *p)
     }
     const size_t mark = at.scope->modules.size;
     cfx_module *root = cfx_module_new_at(at, NULL);
-    cfx_graph *g = root && read_modules(root, p, &err) == CFX_OK
-                       ? parse(p, "graph.ir", at.scope->allocator, &err) : NULL;
+    cfx_graph *g = NULL;
+    if (root &&
+        cfxi_capture_package_modules(root, p, cfx_package_weights(p), &err) == CFX_OK)
+        g = cfxi_capture_package_graph(p, "graph.ir", at.scope->allocator, &err);
     if (g)
         m = cfx_module_from_graph_at(at, g, cfx_package_model(p), root);
     else if (err.status != CFX_OK)
@@ -376,40 +395,47 @@ static cfx_status finish(table *t, bool training, cfx_error *err)
     return CFX_OK;
 }
 
-static cfx_status write_texts(cfx_module *m, table *t, cfx_buffer *graph, cfx_buffer *modules,
-                              cfx_error *err)
+cfx_status cfx_module_describe(cfx_module *m, cfx_sink graph, cfx_sink modules, cfx_state *weights,
+                               cfx_error *err)
 {
-    CFX_TRY(cfxi_capture_places_fill(&t->paths, m, err));
-    CFX_TRY(cfxi_capture_module_each(m, write_module, t, err));
-    CFX_TRY(finish(t, m->training, err));
-    CFX_TRY(cfx_graph_text(m->graph, cfx_buffer_sink(graph), err));
-    return cfx_graph_text(t->graph, cfx_buffer_sink(modules), err);
+    const cfx_allocator *allocator = m->allocator;
+    table t = {.graph = cfx_graph_new(allocator, NULL, err), .paths = {.allocator = allocator},
+               .weights = weights};
+    cfx_status status = t.graph ? cfxi_capture_places_fill(&t.paths, m, err) : CFX_E_NOMEM;
+    if (status == CFX_OK)
+        status = cfxi_capture_module_each(m, write_module, &t, err);
+    if (status == CFX_OK)
+        status = finish(&t, m->training, err);
+    if (status == CFX_OK)
+        status = cfx_graph_text(m->graph, graph, err);
+    if (status == CFX_OK)
+        status = cfx_graph_text(t.graph, modules, err);
+    cfxi_base_vec_free(&t.modules, sizeof(cfx_value), allocator);
+    cfxi_base_vec_free(&t.tensors, sizeof(cfx_value), allocator);
+    cfxi_capture_places_free(&t.paths);
+    cfx_graph_release(t.graph);
+    return status;
 }
 
 cfx_status cfxi_capture_package_save(cfx_module *m, const char *path, cfx_error *err)
 {
-    const cfx_allocator *allocator = m->allocator;
-    table t = {.graph = cfx_graph_new(allocator, NULL, err), .paths = {.allocator = allocator},
-               .weights = cfx_state_new(allocator, err)};
+    cfx_state *weights = cfx_state_new(m->allocator, err);
     cfx_buffer graph;
     cfx_buffer modules;
-    cfx_buffer_init(&graph, allocator);
-    cfx_buffer_init(&modules, allocator);
-    cfx_status status = t.graph && t.weights ? write_texts(m, &t, &graph, &modules, err)
-                                             : CFX_E_NOMEM;
+    cfx_buffer_init(&graph, m->allocator);
+    cfx_buffer_init(&modules, m->allocator);
+    cfx_status status = weights ? cfx_module_describe(m, cfx_buffer_sink(&graph),
+                                                      cfx_buffer_sink(&modules), weights, err)
+                                : CFX_E_NOMEM;
     if (status == CFX_OK) {
         const cfx_package_part parts[] = {{"graph.ir", graph.data, graph.size},
                                           {"module.ir", modules.data, modules.size}};
         const cfx_package_contents contents = {.model = cfx_module_class_name(m), .parts = parts,
-                                               .num_parts = 2, .weights = t.weights};
+                                               .num_parts = 2, .weights = weights};
         status = cfx_package_save(path, &contents, err);
     }
     cfx_buffer_free(&graph);
     cfx_buffer_free(&modules);
-    cfxi_base_vec_free(&t.modules, sizeof(cfx_value), allocator);
-    cfxi_base_vec_free(&t.tensors, sizeof(cfx_value), allocator);
-    cfxi_capture_places_free(&t.paths);
-    cfx_state_free(t.weights);
-    cfx_graph_release(t.graph);
+    cfx_state_free(weights);
     return status;
 }

@@ -115,18 +115,29 @@ static cfx_status add_read(cfx_graph *g, void *ctx, cfx_error *err)
     return CFX_OK;
 }
 
+cfx_program *cfxi_capture_program(cfx_graph *g, cfx_module *root, const cfx_library *library,
+                                  const cfx_lower_options *options, const cfx_allocator *allocator,
+                                  cfx_error *err)
+{
+    cfx_module_tree tree = cfx_module_as_tree(root);
+    cfx_state *state = cfx_state_new(allocator, err);
+    cfx_program *p = NULL;
+    tree.library = library;
+    if (state && cfx_graph_lower(g, &tree, options, err) == CFX_OK &&
+        add_read(g, &(reading){state, root}, err) == CFX_OK)
+        p = cfx_program_new(g, state, &(cfx_program_options){allocator, library}, err);
+    cfx_state_free(state);
+    return p;
+}
+
 static cfx_program *make_program(cfx_at at, cfx_graph *g, cfx_module *m, cfx_error *err)
 {
     copying c = {.allocator = at.scope->allocator};
     cfx_module *root = with_own_graphs(&c, m, true, err);
     const cfx_module_tree tree = cfxi_capture_scope_tree(at.scope, root);
-    const cfx_program_options options = {at.scope->allocator, tree.library};
-    cfx_state *state = root ? cfx_state_new(at.scope->allocator, err) : NULL;
     cfx_program *p = NULL;
-    if (state && cfx_graph_lower(g, &tree, NULL, err) == CFX_OK &&
-        add_read(g, &(reading){state, root}, err) == CFX_OK)
-        p = cfx_program_new(g, state, &options, err);
-    cfx_state_free(state);
+    if (root)
+        p = cfxi_capture_program(g, root, tree.library, NULL, at.scope->allocator, err);
     forget_own(&c);
     return p;
 }

@@ -266,11 +266,14 @@ static cfx_status prune(cfx_at at, cfx_module *m, cfx_error *err)
     if (status == CFX_OK) {
         const cfxi_vec members = m->members;
         const cfxi_hash_set by_name = m->by_name;
+        const cfxi_hash_key key = m->key;
         m->members = kept->members;
         m->by_name = kept->by_name;
+        m->key = kept->key;
         m->version++;
         kept->members = members;
         kept->by_name = by_name;
+        kept->key = key;
     }
     cfx_module_release(kept);
     return status;

@@ -14,12 +14,14 @@ typedef struct entry {
     cfx_stats_row row;
     int64_t key;      /* what it is sorted by: operations, with a guess for symbols */
     size_t name_size;
+    uint32_t hash;    /* of the name */
 } entry;
 
 typedef struct memory {
     const cfx_allocator *allocator;
     cfxi_arena arena;   /* entries, names */
     cfxi_hash_set entries; /* of entry */
+    cfxi_hash_key names;   /* of them there */
     cfxi_vec rows;      /* of cfx_stats_row */
 } memory;
 
@@ -30,7 +32,7 @@ cfx_status cfx_stats_init(cfx_stats *s, const cfx_allocator *allocator, cfx_erro
     memory *m = cfxi_base_alloc(allocator, sizeof *m);
     if (!m)
         return cfxi_base_nomem(err);
-    *m = (memory){.allocator = allocator};
+    *m = (memory){.allocator = allocator, .names = cfxi_base_hash_key_new(m)};
     cfxi_base_arena_init(&m->arena, allocator);
     s->memory = m;
     return CFX_OK;
@@ -50,15 +52,9 @@ void cfx_stats_free(cfx_stats *s)
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
-static uint32_t hash_name(const char *name, size_t size)
-{
-    return (uint32_t)(cfxi_base_hash_bytes(name, size) >> 32);
-}
-
 static uint32_t hash_of_entry(const void *item)
 {
-    const entry *e = item;
-    return hash_name(e->row.name, e->name_size);
+    return ((const entry *)item)->hash;
 }
 
 static bool has_name(const void *item, const void *name, size_t size)
@@ -80,7 +76,7 @@ static char *copy_name(memory *m, const char *name, size_t size)
 /* The row of that name, which may be new; NULL if memory is out. */
 static entry *find_row(memory *m, const char *name, size_t size, cfx_operator op)
 {
-    const uint32_t hash = hash_name(name, size);
+    const uint32_t hash = cfxi_base_hash_keyed(&m->names, name, size);
     entry *e = cfxi_base_set_find(&m->entries, hash, has_name, name, size);
     if (e || !cfxi_base_set_reserve(&m->entries, hash_of_entry, m->allocator))
         return e;
@@ -88,7 +84,7 @@ static entry *find_row(memory *m, const char *name, size_t size, cfx_operator op
     char *copy = e ? copy_name(m, name, size) : NULL;
     if (!copy)
         return NULL;
-    *e = (entry){.row = {.name = copy, .op = op}, .name_size = size};
+    *e = (entry){.row = {.name = copy, .op = op}, .name_size = size, .hash = hash};
     cfxi_base_set_insert(&m->entries, hash, e);
     return e;
 }

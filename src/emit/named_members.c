@@ -7,15 +7,14 @@
 
 /* ---- by path ------------------------------------------------------------------------------- */
 
-static uint32_t hash_path(const char *path, size_t size)
+static uint32_t hash_path(const cfxi_parts *parts, const char *path, size_t size)
 {
-    return (uint32_t)cfxi_base_hash_bytes(path, size);
+    return cfxi_base_hash_keyed(&parts->graph->names.key, path, size);
 }
 
 static uint32_t hash_of(const void *item)
 {
-    const cfxi_part *part = item;
-    return hash_path(part->path, strlen(part->path));
+    return ((const cfxi_part *)item)->hash;
 }
 
 static bool has_path(const void *item, const void *key, size_t size)
@@ -26,7 +25,7 @@ static bool has_path(const void *item, const void *key, size_t size)
 
 cfxi_part *cfxi_emit_parts_find(const cfxi_parts *parts, const char *path, size_t size)
 {
-    return cfxi_base_set_find(&parts->table, hash_path(path, size), has_path, path, size);
+    return cfxi_base_set_find(&parts->table, hash_path(parts, path, size), has_path, path, size);
 }
 
 /* The part at path[:size], made if need be; NULL if memory is out. */
@@ -48,9 +47,10 @@ static cfxi_part *part_at(cfxi_parts *parts, const char *path, size_t size, cons
     if (parent && parent->kind == CFXI_PART_VALUE)
         parent->kind = CFXI_PART_HOLDER;  /* read as a whole by a node that nobody uses */
     memcpy(copy, path, size);
-    *part = (cfxi_part){.parent = parent, .path = copy, .name = copy + last, .node = n};
+    *part = (cfxi_part){.parent = parent, .path = copy, .name = copy + last, .node = n,
+                         .hash = hash_path(parts, path, size)};
     ((cfxi_part **)parts->list.data)[parts->list.size++] = part;
-    cfxi_base_set_insert(&parts->table, hash_path(path, size), part);
+    cfxi_base_set_insert(&parts->table, part->hash, part);
     return part;
 }
 

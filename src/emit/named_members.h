@@ -19,6 +19,7 @@ typedef struct cfxi_part {
     const char *path;          /* "layers.0", terminated */
     const char *name;          /* "0": the end of `path` */
     const cfx_node *node;      /* the first that names it */
+    uint32_t hash;             /* of its path */
     const char *label;         /* what the generator calls it; NULL at first */
     size_t known;              /* the generator's: the last function that has it as a variable */
     const char *store;         /* where it is to be found, if not under its name; NULL at first */

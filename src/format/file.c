@@ -41,7 +41,9 @@ void cfxi_format_bytes_release(cfxi_bytes *b)
         cfxi_format_bytes_release(b->whole);
     else if (b->room)
         cfxi_base_free(b->allocator, b->data - b->shift, b->room);
-    else if (b->mapped)
+    else if (b->foreign && b->release)
+        b->release(b->release_ctx);
+    else if (b->mapped && !b->foreign && b->data)
         munmap(b->data, b->size);
     cfxi_base_free(b->allocator, b, sizeof *b);
 }
@@ -94,10 +96,9 @@ cfxi_bytes *cfxi_format_bytes_part(cfxi_bytes *b, size_t at, size_t size, cfx_er
     return part;
 }
 
-/* Reads what is mapped into memory of ours, aligned as tensors are. */
-cfxi_bytes *cfxi_format_bytes_load(const char *path, const cfx_allocator *allocator, cfx_error *err)
+/* Copies bytes into memory of ours, aligned as tensors are. Takes over `from`; NULL is allowed. */
+static cfxi_bytes *copied(cfxi_bytes *from, const cfx_allocator *allocator, cfx_error *err)
 {
-    cfxi_bytes *from = cfxi_format_bytes_map(path, allocator, err);
     cfxi_bytes *b = from ? cfxi_format_bytes_borrow(NULL, 0, allocator, err) : NULL;
     const size_t room = from ? from->size + CFXI_ALIGN : 0;
     char *memory = b ? cfxi_base_alloc(b->allocator, room) : NULL;
@@ -115,6 +116,53 @@ cfxi_bytes *cfxi_format_bytes_load(const char *path, const cfx_allocator *alloca
     }
     cfxi_format_bytes_release(from);
     return b;
+}
+
+cfxi_bytes *cfxi_format_bytes_load(const char *path, const cfx_allocator *allocator, cfx_error *err)
+{
+    return copied(cfxi_format_bytes_map(path, allocator, err), allocator, err);
+}
+
+/* A pipe: all that comes out of it. */
+static cfx_status read_pipe(int file, cfx_buffer *text, cfx_error *err)
+{
+    char piece[1 << 14];
+    for (;;) {
+        const ssize_t n = read(file, piece, sizeof piece);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return io_error(err, "read", "a descriptor");
+        if (n == 0)
+            return CFX_OK;
+        if (cfx_buffer_append(text, piece, (size_t)n) != CFX_OK)
+            return cfxi_base_nomem(err);
+    }
+}
+
+static cfxi_bytes *bytes_of_pipe(int file, const cfx_allocator *allocator, cfx_error *err)
+{
+    cfx_buffer text;
+    cfxi_bytes *b = NULL;
+    cfx_buffer_init(&text, allocator);
+    if (read_pipe(file, &text, err) == CFX_OK)
+        b = copied(cfxi_format_bytes_borrow(text.data, text.size, allocator, err), allocator, err);
+    cfx_buffer_free(&text);
+    return b;
+}
+
+cfxi_bytes *cfxi_format_bytes_of_fd(int file, bool copy, const cfx_allocator *allocator,
+                                    cfx_error *err)
+{
+    struct stat st;
+    if (fstat(file, &st) == 0 && !S_ISREG(st.st_mode))
+        return bytes_of_pipe(file, allocator, err);
+    cfxi_bytes *b = cfxi_format_bytes_borrow(NULL, 0, allocator, err);
+    if (b && map(file, "a descriptor", b, err) != CFX_OK) {
+        cfxi_format_bytes_release(b);
+        return NULL;
+    }
+    return copy ? copied(b, allocator, err) : b;
 }
 
 /* ---- tensors ------------------------------------------------------------------------------- */

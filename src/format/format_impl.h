@@ -18,6 +18,9 @@ typedef struct cfxi_bytes {
     struct cfxi_bytes *whole;  /* that these are a part of: retained; or NULL */
     size_t room;    /* bytes of memory that is to be freed; 0: none, */
     size_t shift;   /* and how far behind its beginning `data` is */
+    bool foreign;   /* memory of the caller's that tensors may point into, until */
+    void (*release)(void *ctx);  /* this is called; may be NULL */
+    void *release_ctx;
 } cfxi_bytes;
 
 cfxi_bytes *cfxi_format_bytes_map(const char *path, const cfx_allocator *allocator, cfx_error *err);
@@ -26,6 +29,9 @@ cfxi_bytes *cfxi_format_bytes_borrow(const void *data, size_t size, const cfx_al
 /* A file read into memory: it may be truncated afterwards. */
 cfxi_bytes *cfxi_format_bytes_load(const char *path, const cfx_allocator *allocator,
                                    cfx_error *err);
+/* What an open file holds, from its beginning: mapped, or read if it cannot be or `copy`. */
+cfxi_bytes *cfxi_format_bytes_of_fd(int file, bool copy, const cfx_allocator *allocator,
+                                    cfx_error *err);
 /* A part of other bytes, which it retains. */
 cfxi_bytes *cfxi_format_bytes_part(cfxi_bytes *b, size_t at, size_t size, cfx_error *err);
 void cfxi_format_bytes_release(cfxi_bytes *b);

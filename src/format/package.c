@@ -1,213 +1,11 @@
-/* package.c - .cfx files: a zip archive of texts and weights behind a manifest (docs/format.md). */
-#include "format_impl.h"
+/* package.c - reading .cfx files: a zip archive of texts and weights behind a manifest, and files
+ * beside it (docs/format.md). */
+#include "package_impl.h"
 
-#include <cfx/embed/base.h>
-#include <cfx/package.h>
-#include <stdio.h>
+#define MANIFEST CFXI_PACKAGE_MANIFEST
+#define WEIGHTS CFXI_PACKAGE_WEIGHTS
 
-#define MANIFEST "cfx.json"
-#define WEIGHTS "weights.safetensors"
-
-enum {
-    NAME_MOST = 255,
-    MANIFEST_MOST = 64 << 20,
-    READS = 1,          /* the oldest version whose readers understand what is written */
-    PIECE = 8 << 20     /* bytes between two reports of progress */
-};
-
-/* ---- names --------------------------------------------------------------------------------- */
-
-/* A part of a path: not empty, not "." or "..". */
-static bool is_step(const char *name, size_t size)
-{
-    return size > 0 && !(size == 1 && name[0] == '.') &&
-           !(size == 2 && name[0] == '.' && name[1] == '.');
-}
-
-/* A relative path that cannot lead out of a folder, on any system. */
-static bool is_name(const char *name, size_t size)
-{
-    size_t from = 0;
-    if (size > NAME_MOST || !cfxi_base_utf8_valid(name, size))
-        return false;
-    for (size_t i = 0; i < size; i++) {
-        const unsigned char c = (unsigned char)name[i];
-        if (c < 0x20 || c == 0x7f || c == '\\' || c == ':')
-            return false;
-        if (c == '/' && !is_step(name + from, i - from))
-            return false;
-        from = c == '/' ? i + 1 : from;
-    }
-    return is_step(name + from, size - from);
-}
-
-/* ---- writing: weights, with progress ------------------------------------------------------- */
-
-/* The weights on their way through a sink. */
-typedef struct stream {
-    const cfx_package_contents *contents;
-    uint64_t done;
-    uint64_t all;
-    cfx_sink out;  /* while they are written */
-} stream;
-
-static cfx_status pass_on(void *ctx, const char *data, size_t size)
-{
-    stream *s = ctx;
-    const cfx_package_contents *c = s->contents;
-    while (size > 0) {
-        const size_t piece = size < PIECE ? size : PIECE;
-        CFX_TRY(s->out.write(s->out.ctx, data, piece));
-        data += piece;
-        size -= piece;
-        s->done += piece;
-        if (c->progress && !c->progress(c->progress_ctx, s->done, s->all))
-            return CFX_E_INTERRUPTED;
-    }
-    return CFX_OK;
-}
-
-static cfx_status write_weights(const void *ctx, cfx_sink out, cfx_error *err)
-{
-    stream *s = (stream *)(uintptr_t)ctx;
-    s->out = out;
-    const cfx_status status =
-        cfxi_format_safetensors_write(s->contents->weights, (cfx_sink){pass_on, s}, err);
-    if (status == CFX_E_INTERRUPTED)
-        return cfx_error_set(err, status, "saving was stopped");
-    return status;
-}
-
-/* All bytes that will pass: once to be hashed, once to be written. */
-static uint64_t bytes_to_pass(const cfx_state *weights)
-{
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < cfx_state_size(weights); i++) {
-        cfx_tensor *t;
-        cfx_state_entry(weights, i, &t);
-        bytes += (uint64_t)cfxi_tensor_numel(t) * cfxi_tensor_itemsize(t);
-    }
-    return 2 * bytes;
-}
-
-/* ---- writing: the manifest ----------------------------------------------------------------- */
-
-static cfx_status write_part(const void *ctx, cfx_sink out, cfx_error *err)
-{
-    const cfx_package_part *part = ctx;
-    (void)err;
-    return part->size ? out.write(out.ctx, part->data, part->size) : CFX_OK;
-}
-
-static void write_producer(cfx_json *j)
-{
-    char text[60];
-    snprintf(text, sizeof text, "cfx %d.%d.%d", CFX_VERSION_MAJOR, CFX_VERSION_MINOR,
-             CFX_VERSION_PATCH);
-    cfx_json_field(j, "producer");
-    cfx_json_text(j, text);
-}
-
-static cfx_status write_manifest(const cfx_package_contents *c, const cfxi_part *parts, size_t n,
-                                 cfx_buffer *out, cfx_error *err)
-{
-    cfx_json j;
-    cfx_json_begin(&j, cfx_buffer_sink(out), false);
-    cfx_json_open(&j, '{');
-    cfx_json_field(&j, "format");
-    cfx_json_int(&j, CFX_PACKAGE_FORMAT);
-    cfx_json_field(&j, "reads");
-    cfx_json_int(&j, READS);
-    write_producer(&j);
-    cfx_json_field(&j, "model");
-    cfx_json_text(&j, c->model ? c->model : "");
-    cfx_json_field(&j, "weights");
-    cfx_json_text(&j, c->weights ? "inside" : "outside");
-    cfx_json_field(&j, "entries");
-    cfx_json_open(&j, '{');
-    for (size_t i = 0; i < n; i++) {
-        cfx_json_line(&j);
-        cfx_json_field(&j, parts[i].name);
-        cfx_json_open(&j, '{');
-        cfx_json_field(&j, "size");
-        cfx_json_uint(&j, parts[i].size);
-        cfx_json_field(&j, "sha256");
-        cfx_json_text(&j, parts[i].sha256);
-        cfx_json_close(&j, '}');
-    }
-    cfx_json_close(&j, '}');
-    cfx_json_close(&j, '}');
-    if (j.status == CFX_OK && cfx_buffer_append(out, "\n", 1) == CFX_OK)
-        return CFX_OK;
-    return cfxi_base_nomem(err);
-}
-
-/* ---- writing: all -------------------------------------------------------------------------- */
-
-static cfx_status check_names(const cfx_package_contents *c, cfx_error *err)
-{
-    for (size_t i = 0; i < c->num_parts; i++) {
-        const char *name = c->parts[i].name;
-        if (!is_name(name, strlen(name)) || strcmp(name, MANIFEST) == 0 ||
-            strcmp(name, WEIGHTS) == 0)
-            return cfx_error_set(err, CFX_E_VALUE, "'%.100s' is not a valid name for a part of a "
-                                 "package", name);
-        for (size_t k = 0; k < i; k++)  /* they are few */
-            if (strcmp(c->parts[k].name, name) == 0)
-                return cfx_error_set(err, CFX_E_VALUE, "a package has two parts called '%.100s'",
-                                     name);
-    }
-    return CFX_OK;
-}
-
-/* The parts of the archive: the manifest comes first, but is made last. */
-static cfx_status plan(const cfx_package_contents *c, stream *weights, cfxi_part *parts,
-                       cfx_package_part *manifest, cfx_buffer *text, cfx_error *err)
-{
-    size_t n = 1;
-    for (size_t i = 0; i < c->num_parts; i++)
-        parts[n++] = (cfxi_part){.name = c->parts[i].name, .write = write_part,
-                                 .ctx = &c->parts[i], .hashed = true};
-    if (c->weights)
-        parts[n++] = (cfxi_part){.name = WEIGHTS, .write = write_weights, .ctx = weights,
-                                 .hashed = true};
-    CFX_TRY(cfxi_format_archive_plan(parts + 1, n - 1, err));
-    CFX_TRY(write_manifest(c, parts + 1, n - 1, text, err));
-    *manifest = (cfx_package_part){MANIFEST, text->data, text->size};
-    parts[0] = (cfxi_part){.name = MANIFEST, .write = write_part, .ctx = manifest};
-    return cfxi_format_archive_plan(parts, n, err);
-}
-
-cfx_status cfx_package_write(const cfx_package_contents *c, cfx_sink out, cfx_error *err)
-{
-    const size_t most = c->num_parts + 2;
-    const size_t n = most - !c->weights;
-    cfxi_vec parts = {0};
-    cfx_buffer text;
-    cfx_package_part manifest;
-    stream weights = {.contents = c, .all = c->weights ? bytes_to_pass(c->weights) : 0};
-    CFX_TRY(check_names(c, err));
-    if (!cfxi_base_vec_reserve(&parts, most, sizeof(cfxi_part), cfxi_base_allocator(NULL)))
-        return cfxi_base_nomem(err);
-    cfx_buffer_init(&text, NULL);
-    cfx_status status = plan(c, &weights, parts.data, &manifest, &text, err);
-    if (status == CFX_OK)
-        status = cfxi_format_archive_write(parts.data, n, out, err);
-    cfx_buffer_free(&text);
-    cfxi_base_vec_free(&parts, sizeof(cfxi_part), cfxi_base_allocator(NULL));
-    return status;
-}
-
-static cfx_status write_all(const void *ctx, cfx_sink out, cfx_error *err)
-{
-    return cfx_package_write(ctx, out, err);
-}
-
-cfx_status cfx_package_save(const char *path, const cfx_package_contents *c, cfx_error *err)
-{
-    CFX_TRY(cfxi_base_expect(path, "path", err));
-    return cfxi_format_file_replace(path, write_all, c, err);
-}
+enum { MANIFEST_MOST = 64 << 20 };
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
@@ -227,6 +25,7 @@ struct cfx_package {
     cfx_buffer names;  /* of entries, each terminated */
     cfxi_vec starts;   /* size_t: where they begin there */
     cfxi_vec listed;
+    cfxi_vec files;    /* cfxi_weights_file */
     int64_t format;
     bool outside;      /* weights are kept elsewhere */
     cfx_state *weights;
@@ -253,7 +52,7 @@ static cfx_status read_names(cfx_package *p, cfx_error *err)
     if (!cfxi_base_vec_reserve(&p->starts, n + 1, sizeof(size_t), p->allocator))
         return cfxi_base_nomem(err);
     for (size_t i = 0; i < n; i++) {
-        if (!is_name(all[i].name, all[i].name_size))
+        if (!cfxi_format_package_is_name(all[i].name, all[i].name_size))
             return cfx_error_set(err, CFX_E_VALUE, "cfx file, byte %zu: an entry has a name that "
                                  "is not allowed", all[i].header);
         ((size_t *)p->starts.data)[p->starts.size++] = p->names.size;
@@ -275,12 +74,12 @@ typedef struct reading {
     bool has_entries;
 } reading;
 
-static cfx_status read_hash(reading *r, listed *one)
+static cfx_status read_hash(reading *r, char sha256[65])
 {
     CFX_TRY(cfxi_format_json_string(&r->json, &r->text));
     if (r->text.size != 64)
         return cfxi_format_json_complain(&r->json, CFX_E_VALUE, "a hash has 64 digits");
-    memcpy(one->sha256, r->text.data, 65);
+    memcpy(sha256, r->text.data, 65);
     return CFX_OK;
 }
 
@@ -297,7 +96,7 @@ static cfx_status read_listed(reading *r)
         if (strcmp(r->text.data, "size") == 0)
             CFX_TRY(cfxi_format_json_size(&r->json, &size));
         else if (strcmp(r->text.data, "sha256") == 0)
-            CFX_TRY(read_hash(r, &one));
+            CFX_TRY(read_hash(r, one.sha256));
         else
             CFX_TRY(cfxi_format_json_skip(&r->json, &r->text));
     }
@@ -321,6 +120,47 @@ static cfx_status read_list(reading *r)
     return r->json.status;
 }
 
+/* {"file": ..., "size": ..., "sha256": ...} */
+static cfx_status read_file(reading *r)
+{
+    cfxi_weights_file one = {.size = 0};
+    int64_t size = -1;
+    for (bool first = cfxi_format_json_open(&r->json, '{');
+         cfxi_format_json_more(&r->json, '}', &first);) {
+        CFX_TRY(cfxi_format_json_key(&r->json, &r->key));
+        const bool named = strcmp(r->key.data, "file") == 0;
+        if (strcmp(r->key.data, "size") == 0)
+            CFX_TRY(cfxi_format_json_size(&r->json, &size));
+        else if (strcmp(r->key.data, "sha256") == 0)
+            CFX_TRY(read_hash(r, one.sha256));
+        else
+            CFX_TRY(named ? cfxi_format_json_string(&r->json, &r->text)
+                          : cfxi_format_json_skip(&r->json, &r->text));
+        if (named && !cfxi_format_package_is_file(r->text.data, r->text.size))
+            return cfxi_format_json_complain(&r->json, CFX_E_VALUE,
+                                             "a file of weights has a name that is not allowed");
+        if (named)
+            memcpy(one.name, r->text.data, r->text.size + 1);
+    }
+    CFX_TRY(r->json.status);
+    if (size < 0 || !one.name[0] || !one.sha256[0])
+        return cfxi_format_json_complain(&r->json, CFX_E_VALUE, "a file of weights lacks one of "
+                                         "file, size and sha256");
+    one.size = (uint64_t)size;
+    if (!cfxi_base_vec_reserve(&r->p->files, 1, sizeof one, r->p->allocator))
+        return r->json.status = cfxi_base_nomem(r->json.err);
+    ((cfxi_weights_file *)r->p->files.data)[r->p->files.size++] = one;
+    return CFX_OK;
+}
+
+static cfx_status read_files(reading *r)
+{
+    for (bool first = cfxi_format_json_open(&r->json, '[');
+         cfxi_format_json_more(&r->json, ']', &first);)
+        CFX_TRY(read_file(r));
+    return r->json.status;
+}
+
 static cfx_status read_field(reading *r)
 {
     cfx_package *p = r->p;
@@ -335,6 +175,8 @@ static cfx_status read_field(reading *r)
         return cfxi_format_json_string(&r->json, &p->producer);
     if (strcmp(key, "entries") == 0)
         return read_list(r);
+    if (strcmp(key, "files") == 0)
+        return read_files(r);
     if (strcmp(key, "weights") != 0)
         return cfxi_format_json_skip(&r->json, &r->text);
     CFX_TRY(cfxi_format_json_string(&r->json, &r->text));
@@ -408,7 +250,151 @@ static cfx_status read_weights(cfx_package *p, cfx_error *err)
     return status;
 }
 
-static cfx_status read_package(cfx_package *p, const cfx_package_options *options, cfx_error *err)
+/* ---- reading: weights in other files ------------------------------------------------------- */
+
+const cfxi_weights_file *cfxi_format_package_files(const cfx_package *p, size_t *n)
+{
+    *n = p->files.size;
+    return p->files.data;
+}
+
+bool cfxi_format_package_inside(const cfx_package *p, cfxi_weights_file *file)
+{
+    const listed *all = p->listed.data;
+    const cfxi_entry *e = cfxi_format_archive_find(&p->archive, WEIGHTS);
+    for (size_t i = 0; e && p->files.size == 0 && i < p->listed.size; i++)
+        if (all[i].entry == e) {
+            file->size = e->size;
+            memcpy(file->sha256, all[i].sha256, sizeof file->sha256);
+            return true;
+        }
+    return false;
+}
+
+static cfx_package *package_of(cfxi_bytes *bytes, const cfx_package_options *options,
+                               cfx_error *err);
+
+/* The weights of another .cfx file; it keeps them. */
+static cfx_status read_other(cfxi_bytes *b, const cfx_package_options *options,
+                             cfxi_weights_file *file, cfx_state **found, cfx_error *err)
+{
+    cfxi_weights_file there = {.size = 0};
+    cfx_package_options plain = {.allocator = options->allocator, .skip_files = true};
+    atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+    cfx_package *p = package_of(b, &plain, err);
+    if (!p)
+        return err->status;
+    cfx_status status = CFX_OK;
+    const cfxi_entry *e = cfxi_format_archive_find(&p->archive, WEIGHTS);
+    if (!cfxi_format_package_inside(p, &there) || there.size != file->size ||
+        strcmp(there.sha256, file->sha256) != 0)
+        status = cfx_error_set(err, CFX_E_VALUE, "its weights are not those that this model was "
+                               "saved with");
+    else if (!(file->bytes = cfxi_format_bytes_part(b, e->at, e->size, err)))
+        status = CFX_E_NOMEM;
+    else {
+        *found = p->weights;
+        p->weights = NULL;
+    }
+    cfx_package_free(p);
+    return status;
+}
+
+static cfx_status read_weights_file(cfxi_bytes *b, const cfx_package_options *options,
+                                    cfxi_weights_file *file, cfx_state **found, cfx_error *err)
+{
+    if (cfxi_format_cfx_is(b->data, b->size))
+        return read_other(b, options, file, found, err);
+    if (b->size != file->size)
+        return cfx_error_set(err, CFX_E_VALUE, "it has %zu bytes, and had %llu when this model was "
+                             "saved", b->size, (unsigned long long)file->size);
+    *found = cfx_state_new(b->allocator, err);
+    CFX_TRY(*found ? cfxi_format_safetensors_read(b, *found, err) : CFX_E_NOMEM);
+    atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+    file->bytes = b;
+    return CFX_OK;
+}
+
+/* Adds what the package does not have inside; what two files have is an error. */
+static cfx_status merge(const cfx_package *p, cfx_state *all, const cfx_state *found,
+                        cfx_error *err)
+{
+    for (size_t i = 0; i < cfx_state_size(found); i++) {
+        cfx_tensor *t;
+        const char *name = cfx_state_entry(found, i, &t);
+        if (p->weights && cfx_state_get(p->weights, name))
+            continue;
+        if (cfx_state_get(all, name))
+            return cfx_error_set(err, CFX_E_VALUE, "another file has '%.100s', too", name);
+        CFX_TRY(cfx_state_set(all, name, t, err));
+    }
+    return CFX_OK;
+}
+
+static cfxi_bytes *open_file(const char *path, const cfx_package_options *options, cfx_error *err)
+{
+    return options->copy ? cfxi_format_bytes_load(path, options->allocator, err)
+                         : cfxi_format_bytes_map(path, options->allocator, err);
+}
+
+/* Puts the file's name before a message. */
+static void name_file(cfx_error *err, const char *path)
+{
+    cfx_error why = *err;
+    if (err->status != CFX_E_NOMEM)
+        cfx_error_set(err, why.status, "%.150s: %.400s", path, why.message);
+}
+
+static cfx_status add_file(cfx_package *p, const char *path, const cfx_package_options *options,
+                           cfxi_weights_file *file, cfx_state *all, cfx_error *err)
+{
+    cfx_state *found = NULL;
+    cfxi_bytes *b = open_file(path, options, err);
+    if (!b)
+        return err->status;
+    cfx_status status = read_weights_file(b, options, file, &found, err);
+    if (status == CFX_OK)
+        status = merge(p, all, found, err);
+    if (status != CFX_OK)
+        name_file(err, path);
+    cfx_state_free(found);
+    cfxi_format_bytes_release(b);
+    return status;
+}
+
+static cfx_status add_files(cfx_package *p, const char *beside, const cfx_package_options *options,
+                            cfx_error *err)
+{
+    cfxi_weights_file *files = p->files.data;
+    cfx_buffer path;
+    if (p->files.size == 0 || options->skip_files)
+        return CFX_OK;
+    if (!beside)
+        return cfx_error_set(err, CFX_E_VALUE, "cfx file: its weights are in '%.100s' beside it; "
+                             "load it from its path", files[0].name);
+    cfx_state *all = cfx_state_new(p->allocator, err);
+    cfx_status status = all ? CFX_OK : CFX_E_NOMEM;
+    cfx_buffer_init(&path, p->allocator);
+    for (size_t i = 0; i < p->files.size && status == CFX_OK; i++) {
+        status = cfxi_format_package_beside(beside, files[i].name, &path, err);
+        if (status == CFX_OK)
+            status = add_file(p, path.data, options, &files[i], all, err);
+    }
+    for (size_t i = 0; p->weights && status == CFX_OK && i < cfx_state_size(p->weights); i++) {
+        cfx_tensor *t;
+        const char *name = cfx_state_entry(p->weights, i, &t);
+        status = cfx_state_set(all, name, t, err);
+    }
+    cfx_buffer_free(&path);
+    cfx_state_free(status == CFX_OK ? p->weights : all);
+    if (status == CFX_OK)
+        p->weights = all;
+    return status;
+}
+
+/* ---- reading: all -------------------------------------------------------------------------- */
+
+static cfx_status read_package(cfx_package *p, cfx_error *err)
 {
     p->opened = true;
     CFX_TRY(cfxi_format_archive_open(&p->archive, p->bytes, "cfx file",
@@ -416,8 +402,6 @@ static cfx_status read_package(cfx_package *p, const cfx_package_options *option
     CFX_TRY(read_names(p, err));
     CFX_TRY(read_manifest(p, err));
     CFX_TRY(check_texts(p, err));
-    if (options->verify)
-        CFX_TRY(cfx_package_verify(p, err));
     return read_weights(p, err);
 }
 
@@ -440,7 +424,7 @@ static cfx_package *package_of(cfxi_bytes *bytes, const cfx_package_options *opt
     cfx_buffer_init(&p->model, allocator);
     cfx_buffer_init(&p->producer, allocator);
     cfx_buffer_init(&p->names, allocator);
-    if (read_package(p, options, &why) == CFX_OK)
+    if (read_package(p, &why) == CFX_OK)
         return p;
     if (err)
         *err = why;
@@ -448,35 +432,66 @@ static cfx_package *package_of(cfxi_bytes *bytes, const cfx_package_options *opt
     return NULL;
 }
 
-/* Puts the file's name before a message. */
-static void name_file(cfx_error *err, const char *path)
+/* The rest of reading: files beside, hashes. `path` is NULL for a package that has none. Takes over
+ * `bytes`, which may be NULL with *why set, and moves *why to *err. */
+static cfx_package *open_all(cfxi_bytes *bytes, const char *path,
+                             const cfx_package_options *options, cfx_error *why, cfx_error *err)
 {
-    cfx_error why = *err;
-    cfx_error_set(err, why.status, "%.150s: %.400s", path, why.message);
+    const bool opened = bytes != NULL;
+    cfx_package *p = package_of(bytes, options, why);
+    if (!p && opened && path)
+        name_file(why, path);
+    if (p && (add_files(p, path, options, why) != CFX_OK ||
+              (options->verify && cfx_package_verify(p, why) != CFX_OK))) {
+        cfx_package_free(p);
+        p = NULL;
+    }
+    if (!p && err)
+        *err = *why;
+    return p;
 }
+
+static const cfx_package_options plain_options = {0};
 
 cfx_package *cfx_package_load(const char *path, const cfx_package_options *options, cfx_error *err)
 {
-    static const cfx_package_options plain = {0};
     cfx_error why = {0};
-    options = options ? options : &plain;
-    cfxi_bytes *bytes = options->copy ? cfxi_format_bytes_load(path, options->allocator, &why)
-                                      : cfxi_format_bytes_map(path, options->allocator, &why);
-    const bool opened = bytes != NULL;
-    cfx_package *p = package_of(bytes, options, &why);
-    if (!p && opened && why.status != CFX_E_NOMEM)
-        name_file(&why, path);
-    if (!p && err)
-        *err = why;
-    return p;
+    options = options ? options : &plain_options;
+    return open_all(open_file(path, options, &why), path, options, &why, err);
+}
+
+cfx_package *cfx_package_load_fd(int file, const cfx_package_options *options, cfx_error *err)
+{
+    cfx_error why = {0};
+    options = options ? options : &plain_options;
+    return open_all(cfxi_format_bytes_of_fd(file, options->copy, options->allocator, &why), NULL,
+                    options, &why, err);
 }
 
 cfx_package *cfx_package_read(const void *data, size_t size, const cfx_package_options *options,
                               cfx_error *err)
 {
-    static const cfx_package_options plain = {0};
-    options = options ? options : &plain;
-    return package_of(cfxi_format_bytes_borrow(data, size, options->allocator, err), options, err);
+    cfx_error why = {0};
+    options = options ? options : &plain_options;
+    return open_all(cfxi_format_bytes_borrow(data, size, options->allocator, &why), NULL, options,
+                    &why, err);
+}
+
+cfx_package *cfx_package_borrow(void *data, size_t size, void (*release)(void *ctx), void *ctx,
+                                const cfx_package_options *options, cfx_error *err)
+{
+    cfx_error why = {0};
+    options = options ? options : &plain_options;
+    cfxi_bytes *b = cfxi_format_bytes_borrow(data, size, options->allocator, &why);
+    if (!b && release)
+        release(ctx);
+    if (b) {
+        b->mapped = true;
+        b->foreign = true;
+        b->release = release;
+        b->release_ctx = ctx;
+    }
+    return open_all(b, NULL, options, &why, err);
 }
 
 void cfx_package_free(cfx_package *p)
@@ -484,6 +499,9 @@ void cfx_package_free(cfx_package *p)
     if (!p)
         return;
     cfx_state_free(p->weights);
+    for (size_t i = 0; i < p->files.size; i++)
+        cfxi_format_bytes_release(((cfxi_weights_file *)p->files.data)[i].bytes);
+    cfxi_base_vec_free(&p->files, sizeof(cfxi_weights_file), p->allocator);
     if (p->opened)
         cfxi_format_archive_close(&p->archive);
     cfx_buffer_free(&p->model);
@@ -520,20 +538,34 @@ const char *cfx_package_text(const cfx_package *p, const char *name, size_t *siz
     return p->bytes->data + e->at;
 }
 
+static void hash_of(const char *data, size_t size, char out[65])
+{
+    cfxi_sha256 h;
+    cfxi_format_sha256_begin(&h);
+    cfxi_format_sha256_more(&h, data, size);
+    cfxi_format_sha256_end(&h, out);
+}
+
 cfx_status cfx_package_verify(const cfx_package *p, cfx_error *err)
 {
     const listed *all = p->listed.data;
+    const cfxi_weights_file *files = p->files.data;
+    char found[65];
     for (size_t i = 0; i < p->listed.size; i++) {
-        char found[65];
-        cfxi_sha256 h;
         const cfxi_entry *e = all[i].entry;
         CFX_TRY(cfxi_format_archive_check(&p->archive, e, err));
-        cfxi_format_sha256_begin(&h);
-        cfxi_format_sha256_more(&h, p->bytes->data + e->at, e->size);
-        cfxi_format_sha256_end(&h, found);
+        hash_of(p->bytes->data + e->at, e->size, found);
         if (strcmp(found, all[i].sha256) != 0)
             return cfx_error_set(err, CFX_E_VALUE, "cfx file: '%.*s' has another hash than "
                                  MANIFEST " says", (int)e->name_size, e->name);
+    }
+    for (size_t i = 0; i < p->files.size; i++) {
+        if (!files[i].bytes)
+            continue;  /* it was not read */
+        hash_of(files[i].bytes->data, files[i].bytes->size, found);
+        if (strcmp(found, files[i].sha256) != 0)
+            return cfx_error_set(err, CFX_E_VALUE, "cfx file: '%.100s' has another hash than "
+                                 MANIFEST " says", files[i].name);
     }
     return CFX_OK;
 }

@@ -4,6 +4,9 @@
  *     header      JSON: {"__metadata__": {"k": "v"}, "fc.weight": {"dtype": "F32",
  *                 "shape": [2, 3], "data_offsets": [0, 24]}, ...}
  *     elements    little-endian, row by row; offsets count from here, without gaps or overlaps
+ *
+ * The format has no complex128. Such a tensor is stored as F64 with a last dimension of 2, and
+ * "complex128 NAME" is in __metadata__: other programs see its parts.
  */
 #include "format_impl.h"
 
@@ -48,8 +51,12 @@ typedef struct reading {
     cfx_state *state;
     cfx_buffer name;
     cfx_buffer text;
+    cfx_buffer wide;   /* names of tensors that are complex128, each terminated */
     cfxi_vec spans;    /* record, of every tensor */
 } reading;
+
+#define WIDE_MARK "complex128 "
+enum { WIDE_MARK_SIZE = sizeof WIDE_MARK - 1 };
 
 static cfx_status complain(reading *r, const char *what)
 {
@@ -143,15 +150,47 @@ static cfx_status read_record(reading *r, record *one)
     return check_record(r, one);
 }
 
-/* Texts by name; nobody needs them. */
+/* Texts by name; of them, only the marks of complex128 matter. */
 static cfx_status read_metadata(reading *r)
 {
     for (bool first = cfxi_format_json_open(&r->json, '{');
          cfxi_format_json_more(&r->json, '}', &first);) {
         CFX_TRY(cfxi_format_json_key(&r->json, &r->text));
+        if (strncmp(r->text.data, WIDE_MARK, WIDE_MARK_SIZE) == 0 &&
+            cfx_buffer_append(&r->wide, r->text.data + WIDE_MARK_SIZE,
+                              r->text.size - WIDE_MARK_SIZE + 1) != CFX_OK)
+            return r->json.status = cfxi_base_nomem(r->json.err);
         CFX_TRY(cfxi_format_json_string(&r->json, &r->text));
     }
     return r->json.status;
+}
+
+static void release_parts(void *ctx) { cfx_tensor_release(ctx); }
+
+/* Replaces a tensor by the complex one that its elements are the parts of. */
+static cfx_status join_parts(reading *r, const char *name)
+{
+    cfx_tensor *parts = cfx_state_get(r->state, name);
+    const size_t ndim = parts ? parts->ndim : 0;
+    if (ndim == 0 || parts->dtype != CFX_DTYPE_FLOAT64 || parts->size[ndim - 1] != 2)
+        return cfx_error_set(r->json.err, CFX_E_VALUE, "safetensors: '%.100s' is said to be "
+                             "complex128, and is not F64 with a last dimension of 2", name);
+    cfx_tensor *t = cfx_tensor_from_memory(CFX_DTYPE_COMPLEX128, parts->size, NULL, ndim - 1,
+                                           parts->data, false, release_parts, parts,
+                                           r->bytes->allocator, r->json.err);
+    if (!t)
+        return r->json.err->status;
+    cfx_tensor_retain(parts);
+    const cfx_status status = cfx_state_set(r->state, name, t, r->json.err);
+    cfx_tensor_release(t);
+    return status;
+}
+
+static cfx_status join_all(reading *r)
+{
+    for (size_t at = 0; at < r->wide.size; at += strlen(r->wide.data + at) + 1)
+        CFX_TRY(join_parts(r, r->wide.data + at));
+    return CFX_OK;
 }
 
 static cfx_status read_tensor(reading *r)
@@ -211,7 +250,8 @@ static cfx_status read_header(reading *r)
         CFX_TRY(strcmp(r->name.data, "__metadata__") == 0 ? read_metadata(r) : read_tensor(r));
     }
     CFX_TRY(cfxi_format_json_end(&r->json));
-    return check_spans(r);
+    CFX_TRY(check_spans(r));
+    return join_all(r);
 }
 
 /* It begins with the size of its header, which fits into the file. */
@@ -236,17 +276,23 @@ cfx_status cfxi_format_safetensors_read(cfxi_bytes *b, cfx_state *s, cfx_error *
                           .what = "safetensors header", .err = err}};
     cfx_buffer_init(&r.name, b->allocator);
     cfx_buffer_init(&r.text, b->allocator);
+    cfx_buffer_init(&r.wide, b->allocator);
     cfx_status status = read_header(&r);
     cfx_buffer_free(&r.name);
     cfx_buffer_free(&r.text);
+    cfx_buffer_free(&r.wide);
     cfxi_base_vec_free(&r.spans, sizeof(record), b->allocator);
     return status;
 }
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
+static bool is_wide(const cfx_tensor *t) { return t->dtype == CFX_DTYPE_COMPLEX128; }
+
 static const char *type_of(const cfx_tensor *t)
 {
+    if (is_wide(t))
+        return "F64";
     for (size_t i = 0; i < NUM_TYPES; i++)
         if (types[i].dtype == (cfx_dtype)t->dtype)
             return types[i].name;
@@ -276,7 +322,8 @@ static cfx_status collect(const cfx_state *s, cfxi_vec *all, cfx_error *err)
         record *one = &records[all->size++];
         *one = (record){.at = i};
         const char *name = cfx_state_entry(s, i, &one->tensor);
-        if (cfx_tensor_is_abstract(one->tensor) || !type_of(one->tensor))
+        if (cfx_tensor_is_abstract(one->tensor) || !type_of(one->tensor) ||
+            (is_wide(one->tensor) && one->tensor->ndim == CFX_MAX_DIMS))
             return cfx_error_set(err, CFX_E_UNSUPPORTED,
                                  "'%.100s' is %s, which safetensors does not support", name,
                                  cfx_dtype_name(cfx_tensor_dtype(one->tensor)));
@@ -305,6 +352,8 @@ static void write_record(cfx_json *j, const char *name, const record *r)
     cfx_json_open(j, '[');
     for (size_t d = 0; d < t->ndim; d++)
         cfx_json_int(j, t->size[d]);
+    if (is_wide(t))
+        cfx_json_int(j, 2);
     cfx_json_close(j, ']');
     cfx_json_field(j, "data_offsets");
     cfx_json_open(j, '[');
@@ -312,6 +361,26 @@ static void write_record(cfx_json *j, const char *name, const record *r)
     cfx_json_int(j, r->to);
     cfx_json_close(j, ']');
     cfx_json_close(j, '}');
+}
+
+static cfx_status write_marks(const cfx_state *s, const record *records, size_t n, cfx_json *j)
+{
+    cfx_buffer mark;
+    cfx_status status = CFX_OK;
+    cfx_buffer_init(&mark, NULL);
+    for (size_t i = 0; i < n && status == CFX_OK; i++) {
+        const char *name = cfx_state_entry(s, records[i].at, NULL);
+        if (!is_wide(records[i].tensor))
+            continue;
+        mark.size = 0;
+        if (cfx_buffer_append(&mark, WIDE_MARK, WIDE_MARK_SIZE) != CFX_OK ||
+            (status = cfx_buffer_append(&mark, name, strlen(name))) != CFX_OK)
+            status = CFX_E_NOMEM;
+        cfx_json_field(j, mark.data);
+        cfx_json_text(j, "F64 [..., 2]");
+    }
+    cfx_buffer_free(&mark);
+    return status;
 }
 
 static cfx_status write_header(const cfx_state *s, const cfxi_vec *all, cfx_buffer *header)
@@ -324,6 +393,7 @@ static cfx_status write_header(const cfx_state *s, const cfxi_vec *all, cfx_buff
     cfx_json_open(&j, '{');
     cfx_json_field(&j, "format");
     cfx_json_text(&j, "pt");
+    CFX_TRY(write_marks(s, records, all->size, &j));
     cfx_json_close(&j, '}');
     for (size_t i = 0; i < all->size; i++)
         write_record(&j, cfx_state_entry(s, records[i].at, NULL), &records[i]);

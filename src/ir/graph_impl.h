@@ -60,6 +60,7 @@ struct cfx_ref {
 typedef struct cfxi_base {
     uint64_t count;
     uint32_t size;
+    uint32_t hash;
     char data[];  /* terminated */
 } cfxi_base;
 
@@ -68,6 +69,7 @@ typedef struct cfxi_name {
     cfx_node *owner;  /* NULL if erased, or not a node's */
     uint32_t size : 31;
     uint32_t taken : 1;
+    uint32_t hash;
     char data[];      /* terminated */
 } cfxi_name;
 
@@ -128,6 +130,7 @@ struct cfx_node {
 
 struct cfx_namespace {
     cfxi_arena *arena;
+    cfxi_hash_key key;    /* of all tables of texts of the graph */
     cfxi_hash_set names;  /* of cfxi_name */
     cfxi_hash_set bases;  /* of cfxi_base */
 };
@@ -137,6 +140,7 @@ typedef struct cfxi_location {
     cfx_str *file;
     uint32_t line;
     uint32_t number;
+    uint32_t hash;
 } cfxi_location;
 
 typedef struct cfxi_scope {
@@ -145,6 +149,7 @@ typedef struct cfxi_scope {
     cfx_ref *object;  /* the host's object for the type, or NULL */
     uint32_t parent;
     uint32_t number;
+    uint32_t hash;
 } cfxi_scope;
 
 typedef struct cfxi_hook {

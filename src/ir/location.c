@@ -9,15 +9,15 @@ typedef struct location_key {
     uint32_t line;
 } location_key;
 
-static uint32_t hash_location(const char *file, size_t size, uint32_t line)
+static uint32_t hash_location(const cfx_graph *g, const location_key *key)
 {
-    return (uint32_t)cfxi_base_hash_mix(cfxi_base_hash_bytes(file, size), line);
+    return (uint32_t)cfxi_base_hash_mix(
+        cfxi_base_hash_keyed(&g->names.key, key->file, key->size), key->line);
 }
 
 static uint32_t location_hash(const void *item)
 {
-    const cfxi_location *location = item;
-    return hash_location(location->file->data, location->file->size, location->line);
+    return ((const cfxi_location *)item)->hash;
 }
 
 static bool same_location(const void *item, const void *key, size_t size)
@@ -46,7 +46,7 @@ static uint32_t add_entry(cfxi_hash_set *table, cfxi_vec *vec, uint32_t hash, vo
 
 static cfxi_location *find_location(cfx_graph *g, const location_key *key)
 {
-    uint32_t hash = hash_location(key->file, key->size, key->line);
+    uint32_t hash = hash_location(g, key);
     return cfxi_base_set_find(&g->location_table, hash, same_location, key, 0);
 }
 
@@ -66,9 +66,8 @@ static cfxi_location *add_location(cfx_graph *g, const location_key *key, cfx_st
             cfxi_ir_str_free(&g->arena, file);
         return NULL;
     }
-    *location = (cfxi_location){.file = file, .line = key->line};
-    location->number = add_entry(&g->location_table, &g->locations,
-                                 hash_location(key->file, key->size, key->line), location);
+    *location = (cfxi_location){.file = file, .line = key->line, .hash = hash_location(g, key)};
+    location->number = add_entry(&g->location_table, &g->locations, location->hash, location);
     return location;
 }
 
@@ -137,17 +136,17 @@ static void *object_of(const cfxi_scope *scope)
     return scope->object ? scope->object->object : NULL;
 }
 
-static uint32_t hash_scope(const char *path, const char *type, uint32_t parent)
+static uint32_t hash_scope(const cfx_graph *g, const scope_key *key)
 {
-    uint64_t hash = cfxi_base_hash_bytes(path, strlen(path));
-    hash = cfxi_base_hash_mix(hash, cfxi_base_hash_bytes(type, strlen(type)));
-    return (uint32_t)cfxi_base_hash_mix(hash, parent);
+    const cfxi_hash_key *with = &g->names.key;
+    uint64_t hash = cfxi_base_hash_keyed(with, key->path, strlen(key->path));
+    hash = cfxi_base_hash_mix(hash, cfxi_base_hash_keyed(with, key->type, strlen(key->type)));
+    return (uint32_t)cfxi_base_hash_mix(hash, key->parent);
 }
 
 static uint32_t scope_hash(const void *item)
 {
-    const cfxi_scope *scope = item;
-    return hash_scope(scope->path->data, scope->type->data, scope->parent);
+    return ((const cfxi_scope *)item)->hash;
 }
 
 static bool same_scope(const void *item, const void *key, size_t size)
@@ -181,7 +180,8 @@ static cfxi_scope *add_scope(cfx_graph *g, const scope_key *key, uint32_t hash, 
     }
     if (object)
         object->refs++;
-    *scope = (cfxi_scope){.path = path, .type = type, .object = object, .parent = key->parent};
+    *scope = (cfxi_scope){.path = path, .type = type, .object = object, .parent = key->parent,
+                           .hash = hash};
     scope->number = add_entry(&g->scope_table, &g->scopes, hash, scope);
     return scope;
 }
@@ -199,7 +199,7 @@ uint32_t cfx_graph_intern_stack(cfx_graph *g, uint32_t parent, const char *path,
         cfx_error_set(err, CFX_E_VALUE, "the path and type of a scope must be UTF-8 text");
         return 0;
     }
-    uint32_t hash = hash_scope(key.path, key.type, parent);
+    uint32_t hash = hash_scope(g, &key);
     cfxi_scope *scope = cfxi_base_set_find(&g->scope_table, hash, same_scope, &key, 0);
     if (!scope)
         scope = add_scope(g, &key, hash, err);

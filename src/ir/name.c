@@ -57,9 +57,9 @@ bool cfxi_ir_name_is_legal(const char *name, size_t size)
 
 /* ---- tables -------------------------------------------------------------------------------- */
 
-static uint32_t hash_text(const char *text, size_t size)
+static uint32_t hash_text(const cfx_namespace *ns, const char *text, size_t size)
 {
-    return (uint32_t)cfxi_base_hash_bytes(text, size);
+    return cfxi_base_hash_keyed(&ns->key, text, size);
 }
 
 static bool same_name(const void *item, const void *key, size_t size)
@@ -70,8 +70,7 @@ static bool same_name(const void *item, const void *key, size_t size)
 
 static uint32_t hash_name(const void *item)
 {
-    const cfxi_name *name = item;
-    return hash_text(name->data, name->size);
+    return ((const cfxi_name *)item)->hash;
 }
 
 static bool same_base(const void *item, const void *key, size_t size)
@@ -82,14 +81,14 @@ static bool same_base(const void *item, const void *key, size_t size)
 
 static uint32_t hash_base(const void *item)
 {
-    const cfxi_base *base = item;
-    return hash_text(base->data, base->size);
+    return ((const cfxi_base *)item)->hash;
 }
 
 void cfxi_ir_namespace_init(cfx_namespace *ns, cfxi_arena *arena)
 {
     memset(ns, 0, sizeof *ns);
     ns->arena = arena;
+    ns->key = cfxi_base_hash_key_new(ns);
 }
 
 void cfxi_ir_namespace_release(cfx_namespace *ns)
@@ -123,6 +122,7 @@ static cfxi_name *new_name(cfx_namespace *ns, const char *text, size_t size, uin
     }
     name->owner = NULL;
     name->size = (uint32_t)size & INT32_MAX;
+    name->hash = hash;
     name->taken = false;
     memcpy(name->data, text, size);
     name->data[size] = '\0';
@@ -132,14 +132,15 @@ static cfxi_name *new_name(cfx_namespace *ns, const char *text, size_t size, uin
 
 static cfxi_name *find_name(const cfx_namespace *ns, const char *text, size_t size, uint32_t hash)
 {
-    return cfxi_base_set_find(&ns->names, hash, same_name, text, size);
+    cfxi_name *name = cfxi_base_set_find(&ns->names, hash, same_name, text, size);
+    return name && name->hash == hash ? name : NULL;  /* a text that was changed is not there */
 }
 
 /* Takes a name if it is free; *free tells. NULL if it is not, or with *err set. */
 static cfxi_name *take_exactly(cfx_namespace *ns, const char *text, size_t size, bool *free,
                                cfx_error *err)
 {
-    uint32_t hash = hash_text(text, size);
+    uint32_t hash = hash_text(ns, text, size);
     cfxi_name *name = find_name(ns, text, size, hash);
     *free = !name || !name->taken;
     if (!*free)
@@ -153,7 +154,7 @@ static cfxi_name *take_exactly(cfx_namespace *ns, const char *text, size_t size,
 
 cfxi_name *cfxi_ir_namespace_find(const cfx_namespace *ns, const char *name, size_t size)
 {
-    return find_name(ns, name, size, hash_text(name, size));
+    return find_name(ns, name, size, hash_text(ns, name, size));
 }
 
 bool cfx_namespace_has(const cfx_namespace *ns, const char *text, size_t size)
@@ -165,7 +166,7 @@ bool cfx_namespace_has(const cfx_namespace *ns, const char *text, size_t size)
 /* The counter for names that start with `text`. */
 static cfxi_base *base_of(cfx_namespace *ns, const char *text, size_t size, cfx_error *err)
 {
-    uint32_t hash = hash_text(text, size);
+    uint32_t hash = hash_text(ns, text, size);
     cfxi_base *base = cfxi_base_set_find(&ns->bases, hash, same_base, text, size);
     if (base)
         return base;
@@ -175,7 +176,7 @@ static cfxi_base *base_of(cfx_namespace *ns, const char *text, size_t size, cfx_
         cfxi_base_nomem(err);
         return NULL;
     }
-    *base = (cfxi_base){.size = (uint32_t)size};
+    *base = (cfxi_base){.size = (uint32_t)size, .hash = hash};
     memcpy(base->data, text, size);
     base->data[size] = '\0';
     cfxi_base_set_insert(&ns->bases, hash, base);
@@ -315,7 +316,7 @@ cfxi_name *cfxi_ir_namespace_take(cfx_namespace *ns, const char *wish, size_t si
 
 cfxi_name *cfxi_ir_namespace_entry(cfx_namespace *ns, const char *text, size_t size, cfx_error *err)
 {
-    uint32_t hash = hash_text(text, size);
+    uint32_t hash = hash_text(ns, text, size);
     cfxi_name *name = find_name(ns, text, size, hash);
     return name ? name : new_name(ns, text, size, hash, err);
 }
@@ -331,7 +332,7 @@ cfxi_name *cfxi_ir_namespace_exact(cfx_namespace *ns, const char *text, size_t s
 cfxi_name *cfxi_ir_namespace_keep(cfx_namespace *ns, const char *text, size_t size, bool is_free,
                                   cfx_error *err)
 {
-    uint32_t hash = hash_text(text, size);
+    uint32_t hash = hash_text(ns, text, size);
     cfxi_name *name = is_free ? NULL : find_name(ns, text, size, hash);
     if (name && name->taken)
         return name;

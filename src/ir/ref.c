@@ -63,7 +63,7 @@ cfx_ref *cfxi_ir_ref_object(cfx_graph *g, void *object, cfx_error *err)
 
 cfx_ref *cfxi_ir_ref_name(cfx_graph *g, const char *name, size_t size, cfx_error *err)
 {
-    uint32_t hash = (uint32_t)cfxi_base_hash_bytes(name, size);
+    uint32_t hash = cfxi_base_hash_keyed(&g->names.key, name, size);
     cfx_ref *ref = cfxi_base_set_find(&g->refs_table, hash, same_name, name, size);
     if (ref)
         return ref;
@@ -92,8 +92,8 @@ cfx_ref *cfxi_ir_ref_find(const cfx_graph *g, cfx_target target)
     if (!target.name)
         return NULL;
     return cfxi_base_set_find(&g->refs_table,
-                              (uint32_t)cfxi_base_hash_bytes(target.name, target.size), same_name,
-                              target.name, target.size);
+                              cfxi_base_hash_keyed(&g->names.key, target.name, target.size),
+                              same_name, target.name, target.size);
 }
 
 /* ---- regions ------------------------------------------------------------------------------- */

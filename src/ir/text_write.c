@@ -362,8 +362,9 @@ static void write_location(writer *w, const cfx_node *n)
     cfxi_base_out_str(&w->out, "  @");
     if (file) {
         cfxi_base_out_char(&w->out, ' ');
-        if (strcmp(file, "in") == 0) /* the word that introduces the scopes */
-            cfxi_base_out_quoted(&w->out, file, 2, '"');
+        /* Not to be taken for the word that introduces the scopes: "in", "in/model.py" */
+        if (strncmp(file, "in", 2) == 0 && !cfxi_ir_is_char(CFXI_CHAR_DOTTED, file[2]))
+            cfxi_base_out_quoted(&w->out, file, strlen(file), '"');
         else
             write_word(w, CFXI_CHAR_FILE, file, strlen(file));
         cfxi_base_out_char(&w->out, ':');

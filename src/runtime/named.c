@@ -20,8 +20,13 @@ static bool same_name(const void *item, const void *key, size_t size)
 static entry *find(const cfxi_named *d, const char *name, uint32_t *hash)
 {
     size_t size = strlen(name);
-    *hash = (uint32_t)cfxi_base_hash_bytes(name, size);
+    *hash = cfxi_base_hash_keyed(&d->key, name, size);
     return cfxi_base_set_find(&d->table, *hash, same_name, name, size);
+}
+
+cfxi_named cfxi_rt_named_new(const cfx_allocator *allocator)
+{
+    return (cfxi_named){.allocator = allocator, .key = cfxi_base_hash_key_new(allocator)};
 }
 
 cfx_status cfxi_rt_named_set(cfxi_named *d, const char *name, cfx_datum value, cfx_error *err)

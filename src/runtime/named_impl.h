@@ -9,9 +9,12 @@
 typedef struct cfxi_named {
     const cfx_allocator *allocator;
     cfxi_hash_set table;
+    cfxi_hash_key key; /* of the table */
     cfxi_vec entries;  /* of what named.c makes for each name */
 } cfxi_named;
 
+/* An empty one. */
+cfxi_named cfxi_rt_named_new(const cfx_allocator *allocator);
 /* Copies the name and retains the datum; the datum that had this name is released. */
 cfx_status cfxi_rt_named_set(cfxi_named *d, const char *name, cfx_datum value, cfx_error *err);
 /* Borrowed; INVALID if there is none. */

@@ -19,7 +19,7 @@ cfx_session *cfx_session_new(const cfx_allocator *allocator, cfx_error *err)
         cfxi_base_nomem(err);
         return NULL;
     }
-    *s = (cfx_session){.values = {.allocator = allocator}};
+    *s = (cfx_session){.values = cfxi_rt_named_new(allocator)};
     return s;
 }
 
@@ -52,23 +52,31 @@ const char *cfx_session_name(const cfx_session *s, size_t i)
 
 /* ---- inputs -------------------------------------------------------------------------------- */
 
+static bool is_like(const cfx_tensor *t, const cfx_kept_input *takes)
+{
+    return (takes->dtype == CFX_DTYPE_COUNT || takes->dtype == cfx_tensor_dtype(t)) &&
+           (takes->rank < 0 || (size_t)takes->rank == cfx_tensor_ndim(t));
+}
+
 static cfx_status check_value(const cfx_kept_input *takes, cfx_datum d, cfx_error *err)
 {
     char want[48];
     char got[48];
     const bool tensor = d.kind == CFX_DATUM_TENSOR;
     const bool fits = d.kind == takes->kind &&
-                      (!tensor || (cfx_tensor_dtype(d.as.tensor) == takes->dtype &&
-                                   cfx_tensor_ndim(d.as.tensor) == (size_t)takes->rank));
+                      (!tensor || is_like(d.as.tensor, takes));
     if (d.kind == CFX_DATUM_INVALID)
         return cfx_error_set(err, CFX_E_KEY, "the session has no value '%.100s'", takes->name);
     if (fits)
         return CFX_OK;
     snprintf(want, sizeof want, "%s", cfx_datum_kind_name(takes->kind));
     snprintf(got, sizeof got, "%s", cfx_datum_kind_name((cfx_datum_kind)d.kind));
-    if (takes->kind == CFX_DATUM_TENSOR)
-        snprintf(want, sizeof want, "%s with %d dimensions", cfx_dtype_name(takes->dtype),
-                 takes->rank);
+    const bool typed = takes->kind == CFX_DATUM_TENSOR && takes->dtype != CFX_DTYPE_COUNT;
+    if (typed)
+        snprintf(want, sizeof want, "%s", cfx_dtype_name(takes->dtype));
+    if (takes->kind == CFX_DATUM_TENSOR && takes->rank >= 0)
+        snprintf(want, sizeof want, "%s with %d dimensions",
+                 typed ? cfx_dtype_name(takes->dtype) : "tensor", takes->rank);
     if (tensor)
         snprintf(got, sizeof got, "%s with %zu dimensions",
                  cfx_dtype_name(cfx_tensor_dtype(d.as.tensor)), cfx_tensor_ndim(d.as.tensor));

@@ -13,7 +13,7 @@ cfx_state *cfx_state_new(const cfx_allocator *allocator, cfx_error *err)
         cfxi_base_nomem(err);
         return NULL;
     }
-    *s = (cfx_state){.tensors = {.allocator = allocator}};
+    *s = (cfx_state){.tensors = cfxi_rt_named_new(allocator)};
     return s;
 }
 

@@ -2,6 +2,7 @@
  * -fsanitize=fuzzer; the options are those of libFuzzer.
  *
  *     fuzz_parse -runs=20000 -seed=1 -max_len=4096 -timeout=10 -artifact_prefix=out- FOLDER|FILE...
+ *     fuzz_parse -max_total_time=600 FOLDER      (as many mutations as that many seconds allow)
  *
  * All files are replayed first. If the library was compiled with -fsanitize-coverage=trace-pc,
  * a mutation that reaches new code joins the corpus in memory. The input that ends the process is
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -254,12 +256,15 @@ static bool option(const char *arg, const char *name, unsigned long long *value)
     return true;
 }
 
-static void fuzz(unsigned long long runs)
+/* Returns how many mutations were run: `runs` of them, or until `seconds` are over. */
+static unsigned long long fuzz(unsigned long long runs, unsigned long long seconds)
 {
+    const time_t end = time(NULL) + (time_t)seconds;
+    unsigned long long i = 0;
     uint8_t *buf = xmalloc(max_len);
     if (!corpus_count)
         corpus_add((const uint8_t *)"", 0);
-    for (unsigned long long i = 0; i < runs; i++) {
+    for (; seconds ? time(NULL) < end : i < runs; i++) {
         const input in = corpus[pick(corpus_count)];
         size_t size = in.size < max_len ? in.size : max_len;
         if (size)
@@ -272,16 +277,19 @@ static void fuzz(unsigned long long runs)
             corpus_add(buf, size);
     }
     free(buf);
+    return i;
 }
 
 int main(int argc, char **argv)
 {
     unsigned long long runs = 0;
     unsigned long long seed = 1;
+    unsigned long long seconds = 0;
     unsigned long long number;
     const char *slash = strrchr(argv[0], '/');
     for (int i = 1; i < argc; i++) {
-        if (option(argv[i], "-runs=", &runs) || option(argv[i], "-seed=", &seed))
+        if (option(argv[i], "-runs=", &runs) || option(argv[i], "-seed=", &seed) ||
+            option(argv[i], "-max_total_time=", &seconds))
             continue;
         if (option(argv[i], "-max_len=", &number))
             max_len = (size_t)number;
@@ -302,7 +310,7 @@ int main(int argc, char **argv)
     collect_tokens();
     for (size_t i = 0; i < files; i++)
         run_one(corpus[i].data, corpus[i].size);
-    fuzz(runs);
+    runs = fuzz(runs, seconds);
     printf("%s: seed %llu, %zu files, %llu mutations, %zu new inputs, %zu blocks reached\n",
            slash ? slash + 1 : argv[0], seed, files, runs, corpus_count - files, edges_seen);
     for (size_t i = 0; i < corpus_count; i++)

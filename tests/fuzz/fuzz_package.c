@@ -1,5 +1,5 @@
 /* fuzz_package.c - any bytes as a .cfx file: no crash, no endless work; what can be read is read
- * the same twice, and its module can be made or is refused with a message. */
+ * the same twice, and its module and executable can be made or are refused with a message. */
 #include <cfx/cfx.h>
 #include <cfx/package.h>
 
@@ -38,6 +38,15 @@ static void make_module(const cfx_package *p)
     cfx_scope_free(s);
 }
 
+static void make_executable(const cfx_package *p)
+{
+    cfx_error err = {.status = CFX_OK};
+    cfx_executable *e = cfx_executable_new(p, NULL, &err);
+    if (!e && (err.status == CFX_OK || err.message[0] == '\0'))
+        fail("an executable is missing without a message", "");
+    cfx_executable_free(e);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     cfx_error err = {.status = CFX_OK};
@@ -53,6 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     compare(p, again);
     cfx_package_verify(p, &err);
     make_module(p);
+    make_executable(p);
     cfx_package_free(again);
     cfx_package_free(p);
     return 0;

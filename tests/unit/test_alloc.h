@@ -22,6 +22,7 @@
 typedef struct test_alloc {
     atomic_size_t live_bytes;
     atomic_size_t live_blocks;
+    atomic_size_t peak_bytes; /* the most that was live; right if one thread allocates */
     atomic_size_t count; /* allocations asked for so far */
     atomic_size_t errors; /* frees of a wrong size or of a foreign pointer */
     size_t fail_at; /* this allocation (counted from 0) and all later ones fail */
@@ -47,7 +48,9 @@ static inline void *test_alloc_alloc(void *ctx, size_t size)
     b->size = size;
     b->tag = TEST_BLOCK_LIVE;
     memset(b + 1, 0xa5, size); /* reading before writing shows */
-    atomic_fetch_add(&ta->live_bytes, size);
+    const size_t live = atomic_fetch_add(&ta->live_bytes, size) + size;
+    if (live > ta->peak_bytes)
+        ta->peak_bytes = live;
     atomic_fetch_add(&ta->live_blocks, 1);
     return b + 1;
 }
@@ -79,6 +82,7 @@ static inline cfx_allocator test_alloc_init(test_alloc *ta)
 {
     atomic_init(&ta->live_bytes, 0);
     atomic_init(&ta->live_blocks, 0);
+    atomic_init(&ta->peak_bytes, 0);
     atomic_init(&ta->count, 0);
     atomic_init(&ta->errors, 0);
     ta->fail_at = TEST_ALLOC_NEVER;

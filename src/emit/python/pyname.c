@@ -238,7 +238,7 @@ static uint32_t hash_named(const void *item)
 static cfx_status name_global(cfx_pycode *gen, cfx_pycode_text qualified, cfx_pycode_text wish,
                               bool allow_reserved, const char **name, cfx_error *err)
 {
-    uint32_t hash = (uint32_t)cfxi_base_hash_bytes(qualified.data, qualified.size);
+    uint32_t hash = cfxi_base_hash_keyed(&gen->graph->names.key, qualified.data, qualified.size);
     named_global *named =
         cfxi_base_set_find(&gen->by_name, hash, same_named, qualified.data, qualified.size);
     if (named) {

@@ -468,6 +468,53 @@ TEST(a_module_in_one_file)
     cfx_scope_free(s);
 }
 
+TEST(a_module_as_the_parts_of_a_file)
+{
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_error err = {0};
+    cfx_buffer graph;
+    cfx_buffer modules;
+    cfx_buffer_init(&graph, NULL);
+    cfx_buffer_init(&modules, NULL);
+    cfx_module *m = cfx_trace(s, make(s, &net_class));
+    cfx_state *weights = cfx_state_new(NULL, &err);
+    CHECK_INT_EQ(CFX_OK, cfx_module_describe(m, cfx_buffer_sink(&graph), cfx_buffer_sink(&modules),
+                                             weights, &err));
+    CHECK(strstr(graph.data, "call_module") != NULL);
+    CHECK(strstr(modules.data, "torch.nn.Linear") != NULL);
+    CHECK(cfx_state_size(weights) > 0);
+    cfx_buffer_free(&graph);
+    cfx_buffer_free(&modules);
+    cfx_state_free(weights);
+    cfx_scope_free(s);
+}
+
+TEST(a_module_of_a_graph_and_its_weights)
+{
+    static const char text[] = "graph():\n  %x = placeholder[target=x]()\n"
+                               "  %w = get_attr[target=w]()\n"
+                               "  %add = call_function[target=torch.add](%x, %w)\n"
+                               "  output(%add)\n";
+    cfx_scope *s = cfx_scope_new(NULL, NULL);
+    cfx_error err = {0};
+    cfx_graph *g = cfx_graph_parse(text, sizeof text - 1, NULL, NULL, &err);
+    REQUIRE(g != NULL);
+    cfx_state *weights = cfx_state_new(NULL, &err);
+    const int64_t sizes[] = {2};
+    float two[] = {2, 2};
+    cfx_tensor *w = cfx_tensor_from_memory(CFX_DTYPE_FLOAT32, sizes, NULL, 1, two, true, NULL, NULL,
+                                           NULL, &err);
+    CHECK_INT_EQ(CFX_OK, cfx_state_set(weights, "w", w, &err));
+    cfx_module *m = cfx_module_from_weights(s, g, "Net", weights);
+    cfx_tensor_release(w);
+    cfx_state_free(weights);
+    cfx_graph_release(g);
+    cfx_var y = cfx_call(s, m, cfx_ones(s, cfx_ints(s, 2)));
+    CHECK(cfx_var_number(s, cfx_sum(s, y)) == 6);
+    CHECK_STR_EQ("Net", cfx_module_class_name(m));
+    cfx_scope_free(s);
+}
+
 TEST(a_file_is_a_sink)
 {
     FILE *file = tmpfile();
