@@ -57,8 +57,8 @@ if TYPE_CHECKING or _has_torch():  # `from cfx import *` works without it
 _MODULES = (
     "_lazy_graph_module", "_symbolic_trace", "annotate", "capturing", "checking", "complete",
     "config", "experimental", "graph_module", "interop", "lowering", "operator_schemas",
-    "package", "passes", "proxy", "scripting", "shapes", "subgraph_rewriter", "traceback",
-    "weights",
+    "package", "passes", "proxy", "runtime", "scripting", "shapes", "subgraph_rewriter",
+    "traceback", "weights",
 )  # fmt: skip
 _PARTS = ("graph", "immutable_collections", "interpreter", "node", "ops", "text")
 _LAZY = {

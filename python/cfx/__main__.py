@@ -77,7 +77,8 @@ def _add_examples(add: Callable[..., Any]) -> None:
 
 def _add_files(add: Callable[..., Any]) -> None:
     named = ", ".join(weights.extensions("named tensors"))
-    add("-o", "--output", metavar="FILE", help="file for the IR text (default: standard output)")
+    add("-o", "--output", metavar="FILE", help="file for the IR text (default: "
+        "standard output), or a .cfx file for all of it")
     add("--weights", metavar="FILE",
         help=f"where the tensors go that the graph reads: {named} "
              "(the default: .safetensors beside the output)")

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from . import _core
 from ._core import Runtime
+from ._glue.binding import bind
 from ._glue.listing import public_names
 from .graph import CodeGen, Graph
 from .text import as_cfx
@@ -95,26 +96,10 @@ class Lowered:
         self._many = any(name.startswith("*") for name in self._inputs)
         self._defaults = {str(n.target): n.args[0] for n in inputs if n.args}
 
-    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """Arguments by the graph's inputs."""
-        bound: list[Any] = list(args)
-        names = self._inputs
-        for i, name in enumerate(names):
-            if name.startswith("*") and not name.startswith("**") and len(bound) >= i:
-                bound[i:] = [tuple(bound[i:])]
-        for name in names[len(bound):]:
-            if not kwargs:
-                break  # the program knows the defaults
-            if name.startswith("**"):
-                bound.append(dict(kwargs))
-                kwargs.clear()
-            elif name in kwargs or name in self._defaults:
-                bound.append(kwargs.pop(name, self._defaults.get(name)))
-            else:
-                raise TypeError(f"the input '{name}' is missing")
-        if kwargs:
-            raise TypeError(f"unexpected arguments: {', '.join(kwargs)}")
-        return bound
+    def _default(self, name: str) -> Any:
+        if name not in self._defaults:
+            raise TypeError(f"the input '{name}' is missing")
+        return self._defaults[name]
 
     @property
     def _program(self) -> _core._Program:
@@ -132,7 +117,7 @@ class Lowered:
         else:
             args = self._codegen.process_inputs(*args)
         plain = not kwargs and not self._many and len(args) == len(self._inputs)
-        bound = args if plain else self._bind(args, kwargs)
+        bound = args if plain else bind(self._inputs, args, kwargs, self._default)
         run = self._run if self.state.version == self._version else self._program.run
         return self._codegen.process_outputs(run(*bound))
 

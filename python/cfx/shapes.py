@@ -6,6 +6,7 @@
 from typing import Any, NamedTuple
 
 from . import _core
+from ._glue.binding import bind
 from ._glue.listing import public_names
 from .lowering import Lowered, lower
 
@@ -34,7 +35,7 @@ def infer_shapes(module: Any, *args: Any, **kwargs: Any) -> Shapes:
     """Infers the shapes of a GraphModule or of the result of cfx.lower, for tensors or descriptions
     of them."""
     lowered = module if isinstance(module, Lowered) else lower(module)
-    inputs = lowered._bind(args, kwargs)
+    inputs = bind(lowered._inputs, args, kwargs, lowered._default)
     return Shapes(*_core._infer(lowered._program, list(inputs), TensorShape))
 
 

@@ -18,11 +18,11 @@ def parse(source: str, *, allow: Iterable[str | ModuleType] = ()) -> Graph:
 
     A name in the text becomes the function or class of that name if its module is torch, operator,
     builtins, math, cfx, typing, types, collections or one that `allow` lists (with what is below
-    it), or if it is one of the functions that cfx.script records, such as random.random; if the
-    module is imported already, and if the name does not stand for something that runs code or
-    reaches files, such as exec or torch.load. Every other name stays a name: the graph can
-    be printed, changed and lowered, but calling the name raises a NameError. Set the node's target
-    to the function to replace it."""
+    it; "my.module:f" lists one name alone), or if it is one of the functions that cfx.script
+    records, such as random.random; if the module is imported already, and if the name does not
+    stand for something that runs code or reaches files, such as exec or torch.load. Every other
+    name stays a name: the graph can be printed, changed and lowered, but calling the name raises a
+    NameError. Set the node's target to the function to replace it."""
     names = (m.__name__ if isinstance(m, ModuleType) else m for m in allow)
     return Graph._parse(source, frozenset(names))
 

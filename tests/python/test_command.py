@@ -276,6 +276,23 @@ def test_weights_elsewhere(folder):
     assert set(cfx.load_tensors("w.npz")) == {"a.weight", "a.bias", "b.weight", "b.bias", "scale"}
 
 
+def test_one_file_with_everything(folder, capsys):
+    trace("net.py:Net", "-o", "net.cfx", "--check", "x=float32[2, 4]")
+    import net
+
+    torch.manual_seed(0)
+    module = net.Net().eval()  # with the weights that the command made
+    assert [p.name for p in folder.glob("*.safetensors")] == []
+    loaded = cfx.load("net.cfx")
+    assert {node.op for node in loaded.graph.nodes} >= {"call_module"}
+    x = torch.randn(3, 4)
+    assert torch.equal(loaded(x), module(x))
+    trace("net.py:Net", "-o", "bare.cfx", "--no-weights")
+    assert Path("bare.cfx").stat().st_size < Path("net.cfx").stat().st_size
+    assert main(["trace", "net.py:Net", "-o", "net.cfx", "--weights", "w.npz"]) == 2
+    assert "net.cfx holds the weights, too" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("form", ["pt", "nested.pt", "safetensors", "npz"])
 def test_checkpoints(form, folder):
     trace("net.py:Tied", "--no-weights", "-o", "graph.txt")  # imports it

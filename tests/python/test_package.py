@@ -1,10 +1,12 @@
 """cfx.save and cfx.load: a model in one file."""
 import copy
+import dataclasses
 import os
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -158,6 +160,11 @@ def test_functions_of_yours_have_to_be_allowed(tmp_path):
         back(torch.ones(2))
     back = cfx.load(tmp_path / "net.cfx", allow=[__name__])
     assert torch.equal(back(torch.ones(2)), torch.full((2,), 3.0))
+    back = cfx.load(tmp_path / "net.cfx", allow=[f"{__name__}:doubled"])
+    assert torch.equal(back(torch.ones(2)), torch.full((2,), 3.0))
+    back = cfx.load(tmp_path / "net.cfx", allow=[f"{__name__}:saved"])
+    with pytest.raises(NameError, match="only a name"):
+        back(torch.ones(2))
 
 
 def test_loading_imports_nothing(tmp_path):
@@ -202,13 +209,102 @@ def test_what_a_file_cannot_hold_is_named(tmp_path):
         cfx.save(nn.Linear(2, 2), tmp_path / "net.cfx")
 
 
-def test_a_captured_module_is_refused_for_now(tmp_path):
-    gm = cfx.capture(nn.Linear(2, 2), torch.ones(1, 2))
-    with pytest.raises(PackageError, match="cannot hold yet"):
-        cfx.save(gm, tmp_path / "net.cfx")
+class Cache(NamedTuple):
+    keys: torch.Tensor
+    length: int
 
 
-# ---- damage ------------------------------------------------------------------------------------
+@dataclasses.dataclass
+class Answer:
+    logits: torch.Tensor
+    cache: Cache
+
+
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc, self.calls = nn.Linear(4, 4), 0
+
+    def forward(self, x, cache=None, *, scale=2.0):
+        self.calls += 1
+        y = self.fc(x) * scale
+        keys = y if cache is None else torch.cat([cache.keys, y])
+        return Answer(y + self.calls, Cache(keys, keys.shape[0]))
+
+
+def test_a_captured_module_keeps_structures_state_and_graphs(tmp_path):
+    x = torch.randn(2, 4)
+    gm = cfx.capture(Decoder(), x, recapture=True, scale=2.0)
+    gm(x, gm(x, scale=1.0).cache, scale=1.0)
+    back = saved(gm, tmp_path / "net.cfx")
+    assert len(back.graphs) == len(gm.graphs) > 1 and back.calls == gm.calls == 2
+    a, b = gm(x, scale=2.0), back(x, scale=2.0)
+    assert type(b) is Answer and type(b.cache) is Cache and b.cache.length == 2
+    a, b = gm(x, a.cache, scale=3.0), back(x, b.cache, scale=3.0)
+    assert torch.equal(a.logits, b.logits) and torch.equal(a.cache.keys, b.cache.keys)
+    assert back.calls == gm.calls == 4 and back.guards == gm.guards
+    with pytest.raises(cfx.CaptureError, match="nested in another way"):
+        back([x], scale=2.0)
+
+
+def test_classes_that_are_not_loaded_come_back_as_records(tmp_path):
+    gm = cfx.capture(Decoder(), torch.randn(2, 4))
+    cfx.save(gm, tmp_path / "net.cfx")
+    code = """if True:
+        import sys, cfx, torch
+        gm = cfx.load(sys.argv[1])
+        out = gm(torch.ones(2, 4))
+        print(type(out).__name__, out.cache._fields, out.cache.length)
+        cfx.save(cfx.load(sys.argv[1]), sys.argv[2])
+    """
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "net.cfx", tmp_path / "2.cfx"],
+                          capture_output=True, text=True, cwd=tmp_path,
+                          env={**os.environ, "PYTHONPATH": str(Path(cfx.__file__).parents[1])})
+    assert done.stdout == "Answer ('keys', 'length') 2\n", done.stderr
+    assert (tmp_path / "2.cfx").read_bytes() == (tmp_path / "net.cfx").read_bytes()
+
+
+class Harmful:
+    made = []
+
+    def __del__(self):
+        Harmful.made.append(self)
+
+
+def test_files_make_no_objects_that_are_more_than_data(tmp_path):
+    """A class with a destructor, or one that is not declared as data, has to be allowed."""
+    def returns(x):
+        found = Harmful()
+        found.x = x * 2
+        return found
+
+    cfx.save(cfx.capture(returns, torch.ones(2)), tmp_path / "net.cfx")
+    assert type(cfx.load(tmp_path / "net.cfx")(torch.ones(2))) is not Harmful
+    allowed = cfx.load(tmp_path / "net.cfx", allow=[f"{__name__}:Harmful"])
+    assert type(allowed(torch.ones(2))) is Harmful
+
+
+def test_captured_modules_inside_of_others(tmp_path):
+    class Whole(cfx.Tracer):
+        def is_leaf_module(self, m, name):
+            return isinstance(m, cfx.GraphModule) or super().is_leaf_module(m, name)
+
+    class Outer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.traced = cfx.symbolic_trace(nn.Sequential(nn.Linear(2, 2), nn.ReLU()))
+            self.captured = cfx.capture(nn.LSTM(2, 2), torch.ones(3, 1, 2))
+
+        def forward(self, x):
+            return self.captured(self.traced(x))[0]
+
+    outer = Outer()
+    gm = cfx.GraphModule(outer, Whole().trace(outer))
+    back = saved(gm, tmp_path / "net.cfx")
+    x = torch.randn(3, 1, 2)
+    assert torch.equal(gm(x), back(x)) and torch.equal(gm(x[:1]), back(x[:1]))
+    cfx.save(back, tmp_path / "again.cfx")
+    assert (tmp_path / "again.cfx").read_bytes() == (tmp_path / "net.cfx").read_bytes()
 
 
 def test_damage_is_an_error(tmp_path):

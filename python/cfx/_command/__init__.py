@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from .. import weights
+from .. import package, weights
 from ..text import text
 from ..graph_module import GraphModule
 from . import compare as comparing
@@ -98,6 +98,23 @@ def _save(written: Written, options: argparse.Namespace,
     return agrees
 
 
+def _is_package(options: argparse.Namespace) -> bool:
+    """Whether the output is one file with everything."""
+    return bool(options.output) and options.output.endswith(weights.extensions("a model"))
+
+
+def _save_package(module: GraphModule, options: argparse.Namespace,
+                  compare: Callable[[], bool]) -> bool:
+    """Writes the graph, the layers and the weights as one file."""
+    path = options.output
+    kept = not options.no_weights
+    with _replaced({path: lambda new: package.save(module, new, weights=kept)}):
+        agrees = compare()
+    nodes = _count(module.graph.nodes, "node")
+    print(f"{path}: {nodes}{'' if kept else ', without weights'}", file=sys.stderr)
+    return agrees
+
+
 def _write_text(path: str, source: str) -> None:
     with open(path, "x", encoding="utf-8") as f:
         f.write(source)
@@ -117,6 +134,8 @@ def _usage(options: argparse.Namespace) -> None:
             weights.extensions("named tensors") + weights.extensions("one tensor")):
         raise Wrong(f"--output is for the IR text, not for a {Path(options.output).suffix} file; "
                     "name the file for the tensors with --weights", 2)
+    if _is_package(options) and options.weights:
+        raise Wrong(f"{options.output} holds the weights, too; leave out --weights", 2)
     if options.check and not options.lower:
         raise Wrong("--check runs the graph in C, so it cannot be used with --no-lower", 2)
 
@@ -141,6 +160,21 @@ def _written(module: GraphModule, options: argparse.Namespace) -> Written:
     return Written(graph.nodes, text(graph), tensors)
 
 
+def _end(module: GraphModule, plain: GraphModule, options: argparse.Namespace,
+         compare: Callable[[str, dict[str, Any]], bool]) -> int:
+    """Writes the module in the form that was asked for; `plain` is what IR text holds of it."""
+    if not _is_package(options):
+        return 0 if _save(_written(plain, options), options, compare) else 1
+
+    def compare_now() -> bool:
+        if not options.check:
+            return True
+        written = _written(plain, options)
+        return compare(written.text, written.tensors)
+
+    return 0 if _save_package(module, options, compare_now) else 1
+
+
 def _trace(options: argparse.Namespace) -> int:
     _usage(options)
     fixed = fixed_inputs(options.concrete)
@@ -154,7 +188,7 @@ def _trace(options: argparse.Namespace) -> int:
         inputs = comparing.make(given, options.seed)
         return comparing.compare(root, fixed, inputs, source, tensors)
 
-    return 0 if _save(_written(module, options), options, compare) else 1
+    return _end(module, module, options, compare)
 
 
 def _capture(options: argparse.Namespace) -> int:
@@ -183,7 +217,7 @@ def _capture(options: argparse.Namespace) -> int:
         fixed = {name: value for name, value in inputs.items() if name not in new}
         return comparing.compare(root, fixed, new, source, tensors, examples.flat(module))
 
-    return 0 if _save(_written(plain, options), options, compare) else 1
+    return _end(module, plain, options, compare)
 
 
 _VERBS = {"trace": _trace, "capture": _capture}

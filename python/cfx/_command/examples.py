@@ -13,7 +13,7 @@ from ..capturing import CapturedModule, explain
 from ..capturing import capture as capture_run
 from ..capturing.checks import graph_with_checks
 from ..capturing.guards import CaptureError
-from ..capturing.structure import Flattened
+from .._glue.structure import Flattened
 from .errors import Wrong, in_line, near, place_of, why_of
 
 _SIZES = re.compile(r"\s*([A-Za-z_][\w.\[\]']*)\s*(?:=\s*(-?\d+(?:\s*,\s*-?\d+)*)\s*)?")

@@ -17,7 +17,8 @@ from .._glue.codegen import CodeGen
 from .guards import CaptureError, Guard
 from .modes import Around
 from .numbers import number_of
-from .structure import KINDS, Flattened, Rebuilt, Tree
+from .._glue.stored import adopted, with_classes
+from .._glue.structure import KINDS, Flattened, Rebuilt, Tree
 from .undo import same
 
 
@@ -215,7 +216,7 @@ class Boundary:
         hold for them."""
         taken = Flattened()
         tree = taken.tree(values, ("",))
-        if tree != self.tree:
+        if tree != self.tree and not self._adopt(tree):
             raise Mismatch("the arguments are nested in another way than they were when the model "
                            f"was captured{_ADVICE}")  # fmt: skip
         call = Call(self._inputs(taken.leaves), taken.objects)
@@ -224,6 +225,18 @@ class Boundary:
                 call.inputs.extend(slot.taken(read(slot.path)))
         self._check(call.inputs)
         return call
+
+    def _adopt(self, tree: Tree) -> bool:
+        """Whether the arguments are of classes that records stand in for, in a graph from a file.
+        From then on results are of these classes, too."""
+        found: dict[type, type] = {}
+        if self.tree is None or not adopted(tree, self.tree, found):
+            return False
+        self.tree, self.result = with_classes(self.tree, found), with_classes(self.result, found)
+        self.after = [with_classes(one, found) for one in self.after]
+        self.assigned = [with_classes(one, found) for one in self.assigned]
+        self.slots = [s._replace(tree=with_classes(s.tree, found)) for s in self.slots]
+        return True
 
     def _inputs(self, leaves: list[Any]) -> list[Any]:
         """The arguments that are inputs of the graph."""

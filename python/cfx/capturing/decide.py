@@ -24,7 +24,7 @@ import torch
 import torch.utils.checkpoint
 
 from .. import _core
-from .._glue import contexts, scripting
+from .._glue import Name, contexts, scripting
 from .._symbolic_trace import _wrapped_fns_to_patch, _wrapped_methods_to_patch
 from ..graph import Graph
 from ..interop import presence
@@ -197,6 +197,8 @@ class Recorded(Hook):
 
 def apply_custom(function: Any, *args: Any, **kwargs: Any) -> Any:
     """Calls an autograd.Function: how graphs call one whose backward matters."""
+    if isinstance(function, Name):  # from a file that may not name it: calling it says so
+        function()
     return function.apply(*args, **kwargs)
 
 

@@ -18,7 +18,7 @@ from ..graph import Graph
 from ..lowering import Lowered, lower_graph, read_tensors
 from .boundary import Boundary, Kept, Mismatch, NumberLeaf, OtherState, guard_failures
 from .guards import CaptureError
-from .structure import Tree, map_leaves
+from .._glue.structure import Tree, map_leaves
 
 
 def why_not_lowered(boundary: Boundary) -> str | None:

@@ -71,6 +71,7 @@ class Program:
         owner = program if isinstance(program, torch.nn.Module) else getattr(
             program, "__self__", None)
         self.empty = _Function()
+        self.named: dict[str, Any] = {}  # tensors from outside that graphs read: a name is one's
         self.root = owner if isinstance(owner, torch.nn.Module) else self.empty
 
     @property
@@ -93,9 +94,11 @@ class Program:
         if getattr(_running, "name", None):
             raise CaptureError(f"{user_line()}: cfx.capture was called by a program that is being "
                                f"captured ({_running.name}); capture the parts one after the other")
-        known = Knowledge([_split(path) for path in slots])
+        known = Knowledge([_split(path) for path in slots], self.named)
         with turns:
-            return call_with([self], functools.partial(self._runs, args, kwargs, known))
+            captured = call_with([self], functools.partial(self._runs, args, kwargs, known))
+            self.named.update(captured.foreign)
+            return captured
 
     def install(self) -> None:
         _running.name = self.name

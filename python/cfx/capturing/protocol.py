@@ -16,6 +16,7 @@ from torch.overrides import TorchFunctionMode, is_tensor_method_or_property
 from torch.utils import _pytree
 
 from .. import _core
+from .._glue.structure import learn_torch
 
 __all__ = ["SYMBOLS", "FunctionModes", "OpOverload", "TorchFunctionMode", "Uncompiled", "_pytree",
            "check_version", "device_mode", "is_tensor_method_or_property", "is_transformed",
@@ -24,6 +25,7 @@ __all__ = ["SYMBOLS", "FunctionModes", "OpOverload", "TorchFunctionMode", "Uncom
 TRIED = ((2, 11), (2, 13))  # the first and the last version that capture is tested with
 SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 OpOverload = torch._ops.OpOverload
+learn_torch(torch, SYMBOLS, _pytree.SUPPORTED_NODES)
 is_wrapped = torch._C._functorch.is_functorch_wrapped_tensor
 
 

@@ -49,6 +49,7 @@ class Recorder(_core.Recorder):
         self.dynamic: dict[Any, str] = {}  # numbers that may not be specialised: their names
         self.paths = undo.paths()  # {id: path} of tensors of the model
         self.foreign: dict[str, Any] = {}  # tensors and generators from outside of the model
+        self.named: dict[str, Any] = {}  # those of earlier graphs of the program
         self.leaves: set[str] = set()  # paths of modules that are called as a whole
         self.dtype = torch.get_default_dtype()
         # contexts that the program is in: the state inside, and how its end is recorded
@@ -134,10 +135,11 @@ class Recorder(_core.Recorder):
         """Where the captured module has a tensor of this run."""
         path = self.paths.get(id(tensor)) or self.tracer.tensor_attrs.get(tensor)
         if path is None:
-            path = next((name for name, t in self.foreign.items() if t is tensor), None)
-        if path is None:
-            _refuse_lost_number(tensor)
-            path = f"_constant_{len(self.foreign)}"
+            known = {**self.named, **self.foreign}
+            path = next((name for name, t in known.items() if t is tensor), None)
+            if path is None:
+                _refuse_lost_number(tensor)
+                path = f"_constant_{len(known)}"
             self.foreign[path] = tensor
         return path
 

@@ -23,10 +23,15 @@ def _inputs(boundary: Boundary, examples: list[Any]) -> tuple[list[str], list[An
     inputs = [example if isinstance(leaf, NumberLeaf) else
               (leaf.dtype, example, tuple(size is not None for size in leaf.sizes))
               for leaf, example in zip(leaves, examples)]  # fmt: skip
-    names = [leaf.path for leaf in leaves]
+    return input_names(boundary), inputs
+
+
+def input_names(boundary: Boundary) -> list[str]:
+    """How users reach the inputs of the graph; no two are equal."""
+    names = [leaf.path for leaf in boundary.inputs]
     if len(set(names)) < len(names):  # keys of a dict that print alike
         names = [f"{name} (input {i})" for i, name in enumerate(names)]
-    return names, inputs
+    return names
 
 
 def _can_be_asked(one: "Pending") -> bool:

@@ -23,7 +23,7 @@ from .numbers import SYMBOLS, NotHashable, Number, number_of, spend, symbol
 from .protocol import Uncompiled, device_mode, undisturbed
 from .recorder import Recorder
 from .state import Slots, new_input, own_attribute
-from .structure import Flattened, Rebuilt, Tree
+from .._glue.structure import Flattened, Rebuilt, Tree
 from .surroundings import Surroundings
 from .undo import RandomStates, Undo, copy_inputs
 from .witness import Witness
@@ -135,9 +135,10 @@ def needs_plain_sizes(error: Exception) -> bool:
 class Knowledge:
     """What runs have found that the next run has to know."""
 
-    def __init__(self, slots: list[tuple[str, str]]) -> None:
+    def __init__(self, slots: list[tuple[str, str]], named: dict[str, Any]) -> None:
         self.askers = Askers()
         self.slots = slots  # attributes that the program changes: path of the module, name
+        self.named = named  # tensors from outside that earlier graphs have names for
         self.hashes = False  # whether it cannot do without hashes of numbers
         self.general = True  # whether it is told that it is being traced
         self.plain_sizes = False  # whether torch cannot do with symbolic ones below its API
@@ -217,6 +218,7 @@ class Run:
         self.undo = Undo(root)
         self.recorder = self.tracer.recorder = Recorder(self.tracer, self.undo, known.askers)
         self.recorder.hashes, self.recorder.plain_sizes = known.hashes, known.plain_sizes
+        self.recorder.named = known.named
         self.decider = Decider(self.recorder, known.askers)
         self.slots = Slots(root, known.slots)
         self.surroundings = Surroundings(function, root)

@@ -16,7 +16,7 @@ import torch
 from .. import _core
 from .boundary import FixedLeaf, Kept, NumberLeaf, OtherState, TensorLeaf
 from .numbers import Number, symbol
-from .structure import Flattened, Path, Rebuilt, Tree
+from .._glue.structure import Flattened, Path, Rebuilt, Tree
 
 if TYPE_CHECKING:
     from .recorder import Recorder
@@ -159,9 +159,14 @@ class _Watch:
         del vars(module)[self.key[1]]
 
 
+def plain_name(path: str) -> str:
+    """A path as an identifier: cache.keys[0] is cache_keys_0."""
+    return re.sub(r"\W+", "_", path).strip("_")
+
+
 def new_input(tracer: Any, path: str, kind: type | None = None) -> Any:
     """A placeholder with a name that tells its path: d["x"] is d_x."""
-    name = re.sub(r"\W+", "_", path).strip("_")
+    name = plain_name(path)
     name = name if name[:1].isalpha() else f"of_{name}"
     return tracer.create_node("placeholder", name, (), {}, type_expr=kind)
 

@@ -18,7 +18,7 @@ from .._glue import scripting
 from .caches import MAY_BE_CACHES, CachedCalls, cache_of
 from .guards import CaptureError, line_of, program_line
 from .numbers import SYMBOLS
-from .structure import LIBRARIES
+from .._glue.structure import LIBRARIES
 from .undo import Contents, is_holder, same
 from .witness import Witness
 

@@ -21,7 +21,7 @@ from ..graph_module import GraphModule
 from .guards import CaptureError
 from .module import CapturedModule
 from .state import MISSING, assign, read_attribute
-from .structure import Flattened, Path, Rebuilt
+from .._glue.structure import Flattened, Path, Rebuilt
 from .undo import Undo
 
 Dim = tuple[int, int]  # of a leaf of the inputs: its number, and which dimension

@@ -263,6 +263,7 @@ static int add_types(PyObject *module, module_state *st)
         add_type(module, &st->OperatorType, &operator_spec, NULL) < 0 ||
         add_type(module, &st->ProgramType, &program_spec, NULL) < 0 ||
         add_type(module, &st->SessionType, &session_spec, NULL) < 0 ||
+        add_type(module, &st->ExecutableType, &executable_spec, NULL) < 0 ||
         add_type(module, &st->ScriptType, &script_spec, NULL) < 0 ||
         add_type(module, &st->ScriptFunctionType, &script_function_spec, NULL) < 0 ||
         add_type(module, &st->RecorderType, &recorder_spec, NULL) < 0 ||

@@ -37,6 +37,7 @@
     X(result_types) X(result_rows)                                                                 \
     X(runtime_variable) X(torch_tensor) X(torch_to_dlpack) X(torch_from_dlpack) X(ProgramType)     \
     X(SessionType)                                                                                 \
+    X(ExecutableType)                                                                              \
     X(ScriptType) X(ScriptFunctionType) X(script_sources) X(script_files)                          \
     X(script_specials) X(script_builtins) X(script_operators) X(script_facts) X(script_methods)    \
     X(script_plain) X(script_contexts) X(script_inlined) X(graph_module_class) X(names)            \
@@ -569,6 +570,7 @@ extern PyMethodDef runtime_functions[];  /* manual_seed, _operator_function, _ke
 
 extern PyType_Spec program_spec;
 extern PyType_Spec session_spec;
+extern PyType_Spec executable_spec;  /* executable.c */
 extern PyMethodDef lower_functions[];
 extern PyMethodDef command_functions[];
 extern PyMethodDef complete_functions[];  /* complete.c */

@@ -340,6 +340,24 @@ static bool is_allowed(span module)
     return false;
 }
 
+/* Whether somebody has listed this very name: "my.module:f" allows my.module.f alone. */
+static bool is_listed(span name)
+{
+    bool found = false;
+    for (size_t i = 0; allowed && !found && i < name.size; i++) {
+        if (name.at[i] != '.')
+            continue;
+        PyObject *home = str_from_utf8(name.at, i);
+        PyObject *rest = home ? str_from_utf8(name.at + i + 1, name.size - i - 1) : NULL;
+        PyObject *text = rest ? PyUnicode_FromFormat("%U:%U", home, rest) : NULL;
+        found = text && PySet_Contains(allowed, text) > 0;
+        Py_XDECREF(text);
+        Py_XDECREF(rest);
+        Py_XDECREF(home);
+    }
+    return found;
+}
+
 /* Whether a name is that of a function which cfx.script records: none of them runs code. */
 static bool is_recorded(span name)
 {
@@ -361,7 +379,7 @@ static bool all_allowed(span text)
         const span name = {text.at + at, end - at};
         const size_t dot = name.size ? last_dot(name) : 0;
         if (dot < name.size && !is_text(name, "...") && !is_allowed((span){name.at, dot}) &&
-            !is_recorded(name))
+            !is_recorded(name) && !is_listed(name))
             return false;
         at = end;
     }
@@ -387,7 +405,9 @@ static PyObject *resolve_in_text(module_state *st, span text)
     if (cfx_name_runs_code(text.at, text.size) || !all_allowed(text))
         return NULL;
     PyObject *found = resolve_loaded(st, text);
-    if (found && (PyModule_Check(found) || !(is_recorded(text) || is_at_home(st, found))))
+    const bool may = found && !PyModule_Check(found) &&
+                     (is_recorded(text) || is_listed(text) || is_at_home(st, found));
+    if (!may)
         Py_CLEAR(found);
     return found;
 }

@@ -1,7 +1,5 @@
 /* package.c - .cfx files for Python (cfx/package.py): texts and weights in and out. */
-#include "base/pycfx.h"
-
-#include <cfx/package.h>
+#include "run/package.h"
 
 /* ---- saving -------------------------------------------------------------------------------- */
 
@@ -47,16 +45,19 @@ static cfx_package_part *parts_of(PyObject *texts)
     return parts;
 }
 
-/* _save_package(path, model, {name: text}, {name: tensor} or None, progress or None) */
+/* _save_package(path, model, {name: text}, {name: tensor} or None, progress or None,
+ * name of a file with weights or None, bytes of a shard or 0) */
 static PyObject *save_package(PyObject *module, PyObject *args)
 {
     module_state *st = PyModule_GetState(module);
     PyObject *path, *texts, *tensors, *function;
     const char *model;
+    const char *file = NULL;
+    unsigned long long shard_size = 0;
     cfx_error err = {0};
     arrays_seen seen = {0};
-    if (!PyArg_ParseTuple(args, "O&sO!OO:_save_package", PyUnicode_FSConverter, &path, &model,
-                          &PyDict_Type, &texts, &tensors, &function))
+    if (!PyArg_ParseTuple(args, "O&sO!OO|zK:_save_package", PyUnicode_FSConverter, &path, &model,
+                          &PyDict_Type, &texts, &tensors, &function, &file, &shard_size))
         return NULL;
     progress told = {function, false};
     cfx_package_part *parts = parts_of(texts);
@@ -65,7 +66,8 @@ static PyObject *save_package(PyObject *module, PyObject *args)
     if (parts && (state || tensors == Py_None)) {
         const cfx_package_contents contents = {
             .model = model, .parts = parts, .num_parts = (size_t)PyDict_GET_SIZE(texts),
-            .weights = state, .progress = report, .progress_ctx = &told};
+            .weights = state, .weights_file = file, .shard_size = shard_size,
+            .progress = report, .progress_ctx = &told};
         Py_BEGIN_ALLOW_THREADS
         status = cfx_package_save(PyBytes_AS_STRING(path), &contents, &err);
         Py_END_ALLOW_THREADS
@@ -109,19 +111,51 @@ static PyObject *contents_of(module_state *st, const cfx_package *p)
     return all;
 }
 
-static cfx_package *open_package(PyObject *source, const cfx_package_options *options,
-                                 Py_buffer *view, cfx_error *err)
+/* Called by whatever thread lets go of the last tensor. */
+static void release_view(void *ctx)
+{
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyBuffer_Release(ctx);
+    PyMem_Free(ctx);
+    PyGILState_Release(gil);
+}
+
+/* Tensors point into memory that may be written to, and keep it alive. They are copies of what may
+ * not, because weights can be trained; then *view is to be released after the package. */
+static cfx_package *open_memory(PyObject *source, const cfx_package_options *options,
+                                Py_buffer *view, cfx_error *err)
+{
+    cfx_package *p;
+    if (PyObject_GetBuffer(source, view, PyBUF_SIMPLE) < 0)
+        return NULL;
+    Py_buffer *kept = options->copy || view->readonly ? NULL : PyMem_Malloc(sizeof *kept);
+    if (kept) {
+        *kept = *view;
+        view->obj = NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    p = kept ? cfx_package_borrow(kept->buf, (size_t)kept->len, release_view, kept, options, err)
+             : cfx_package_read(view->buf, (size_t)view->len, options, err);
+    Py_END_ALLOW_THREADS
+    return p;
+}
+
+cfx_package *package_open(PyObject *source, const cfx_package_options *options, Py_buffer *view,
+                          cfx_error *err)
 {
     cfx_package *p;
     PyObject *path = NULL;
-    if (!PyUnicode_Check(source) && PyObject_CheckBuffer(source)) {
-        if (PyObject_GetBuffer(source, view, PyBUF_SIMPLE) < 0)
+    if (PyLong_Check(source)) {
+        const long file = PyLong_AsLong(source);
+        if (file == -1 && PyErr_Occurred())
             return NULL;
         Py_BEGIN_ALLOW_THREADS
-        p = cfx_package_read(view->buf, (size_t)view->len, options, err);
+        p = cfx_package_load_fd((int)file, options, err);
         Py_END_ALLOW_THREADS
         return p;
     }
+    if (!PyUnicode_Check(source) && PyObject_CheckBuffer(source))
+        return open_memory(source, options, view, err);
     if (!PyUnicode_FSConverter(source, &path))
         return NULL;
     Py_BEGIN_ALLOW_THREADS
@@ -131,17 +165,18 @@ static cfx_package *open_package(PyObject *source, const cfx_package_options *op
     return p;
 }
 
-/* _load_package(path or bytes, copy, verify): see contents_of. */
+/* _load_package(path, bytes or descriptor, copy, verify, skip_files): see contents_of. */
 static PyObject *load_package(PyObject *module, PyObject *args)
 {
     PyObject *source;
     int copy, verify;
+    int skip = 0;
     cfx_error err = {0};
     Py_buffer view = {0};
-    if (!PyArg_ParseTuple(args, "Opp:_load_package", &source, &copy, &verify))
+    if (!PyArg_ParseTuple(args, "Opp|p:_load_package", &source, &copy, &verify, &skip))
         return NULL;
-    const cfx_package_options options = {.copy = copy, .verify = verify};
-    cfx_package *p = open_package(source, &options, &view, &err);
+    const cfx_package_options options = {.copy = copy, .verify = verify, .skip_files = skip};
+    cfx_package *p = package_open(source, &options, &view, &err);
     PyObject *contents = p ? contents_of(PyModule_GetState(module), p) : NULL;
     if (!p && !PyErr_Occurred())
         raise_cfx(&err);

@@ -87,6 +87,17 @@ static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     return raise_cfx(&err);
 }
 
+PyObject *session_wrap(module_state *st, cfx_session *s)
+{
+    PyTypeObject *type = (PyTypeObject *)st->SessionType;
+    PySession *self = (PySession *)type->tp_alloc(type, 0);
+    if (self)
+        self->s = s;
+    else
+        cfx_session_free(s);
+    return (PyObject *)self;
+}
+
 static void session_dealloc(PySession *self)
 {
     PyTypeObject *type = Py_TYPE(self);

@@ -5,6 +5,8 @@ registered with torch.utils._pytree, and any other object with attributes that h
 leaves are in a list of their own. An object that occurs twice is described once, so aliases stay
 aliases; and what a run changes in its arguments is described as a second tree of the same objects,
 so that a call of the graph changes the caller's objects as the program does.
+
+Files keep trees (stored.py), and are run without torch: nothing here imports it.
 """
 import collections
 import dataclasses
@@ -14,18 +16,29 @@ import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import torch
-
-from .numbers import SYMBOLS
-from .protocol import _pytree
-
 # Objects that nobody looks into: they are compared as a whole.
 _WHOLE = (
-    type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device, torch.layout,
-    torch.memory_format, type, enum.Enum, range, torch.Tensor, torch.nn.Module, torch.Generator,
-    types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType,
-    *SYMBOLS,
+    type(None), bool, int, float, complex, str, bytes, type, enum.Enum, range, types.FunctionType,
+    types.BuiltinFunctionType, types.MethodType, types.ModuleType,
 )  # fmt: skip
+
+
+class Known:
+    """What else is known of classes, as soon as somebody captures programs (learn_torch)."""
+
+    whole: tuple[type, ...] = _WHOLE
+    symbols: tuple[Any, ...] = ()  # classes of the numbers of a run
+    registered: dict[type, Any] = {}  # classes that are registered with pytree
+    size: type = tuple  # torch.Size
+
+
+def learn_torch(torch: Any, symbols: tuple[type, ...], registered: dict[type, Any]) -> None:
+    """Tells what torch's own classes are, and those of the numbers of a run."""
+    Known.whole = (
+        *_WHOLE, torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Tensor,
+        torch.nn.Module, torch.Generator, *symbols,
+    )  # fmt: skip
+    Known.symbols, Known.registered, Known.size = symbols, registered, torch.Size
 
 
 LIBRARIES = frozenset((*sys.stdlib_module_names, "torch", "cfx", "numpy")) - {
@@ -106,9 +119,9 @@ def _make_default(cls: type, key: Any, parts: list[Any]) -> Any:
 
 
 def _plain_key(key: Any) -> Any:
-    if isinstance(key, SYMBOLS):
+    if isinstance(key, Known.symbols):
         return key.node.value
-    return tuple(map(_plain_key, key)) if type(key) in (tuple, torch.Size) else key
+    return tuple(map(_plain_key, key)) if type(key) in (tuple, Known.size) else key
 
 
 def _base_of(cls: type) -> Any:
@@ -146,17 +159,17 @@ def _refill_derived(value: Any, key: Any, parts: list[Any]) -> None:
 
 
 def _split_registered(value: Any) -> tuple[Any, list[Any]]:
-    parts, context = _pytree.SUPPORTED_NODES[type(value)].flatten_fn(value)
+    parts, context = Known.registered[type(value)].flatten_fn(value)
     return context, list(parts)
 
 
 def _make_registered(cls: type, context: Any, parts: list[Any]) -> Any:
-    return _pytree.SUPPORTED_NODES[cls].unflatten_fn(parts, context)
+    return Known.registered[cls].unflatten_fn(parts, context)
 
 
 KINDS = {
     "tuple": Kind(lambda v: (None, list(v)), lambda cls, key, parts: tuple(parts)),
-    "Size": Kind(lambda v: (None, list(v)), lambda cls, key, parts: torch.Size(parts)),
+    "Size": Kind(lambda v: (None, list(v)), lambda cls, key, parts: Known.size(parts)),
     "named": Kind(lambda v: (None, list(v)), lambda cls, key, parts: cls(*parts)),
     "list": Kind(lambda v: (None, list(v)), lambda cls, key, parts: list(parts), _refill_list),
     "dict": Kind(_split_dict, lambda cls, keys, parts: dict(zip(keys, parts)), _refill_dict),
@@ -177,14 +190,14 @@ KINDS = {
 def _kind_of(value: Any) -> str | None:
     """How a value is described; None for a leaf."""
     cls = type(value)
-    if issubclass(cls, _WHOLE):
+    if issubclass(cls, Known.whole) or hasattr(cls, "__dlpack__"):
         return None
     if cls in (tuple, list, dict, collections.deque, collections.OrderedDict,
-               collections.defaultdict, torch.Size):
+               collections.defaultdict, Known.size):
         return cls.__name__
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         return "named"
-    if cls in _pytree.SUPPORTED_NODES and issubclass(cls, (dict, list, tuple, collections.deque)):
+    if cls in Known.registered and issubclass(cls, (dict, list, tuple, collections.deque)):
         return "registered"
     if issubclass(cls, tuple):
         return "derived tuple" if cls.__new__ is tuple.__new__ else None
@@ -192,7 +205,7 @@ def _kind_of(value: Any) -> str | None:
         return "derived"
     if dataclasses.is_dataclass(cls) or _can_be_remade(cls):
         return "object"
-    return "registered" if cls in _pytree.SUPPORTED_NODES else None
+    return "registered" if cls in Known.registered else None
 
 
 def _can_be_remade(cls: type) -> bool:
@@ -232,12 +245,12 @@ class Flattened:
             number = self._numbers[id(value)] = len(self.objects)
             self.objects.append(value)
         key, parts = KINDS[kind].split(value)
-        described = tuple(self.tree(part, (*path, _step(kind, key, i)), setting)
+        described = tuple(self.tree(part, (*path, step(kind, key, i)), setting)
                           for i, part in enumerate(parts))  # fmt: skip
         return Tree(kind, type(value), key, described, number)
 
 
-def _step(kind: str, key: Any, i: int) -> tuple[str, Any]:
+def step(kind: str, key: Any, i: int) -> tuple[str, Any]:
     """How a part is reached: an attribute, or an item."""
     if kind == "object":
         return "attribute", key[i]
@@ -246,6 +259,9 @@ def _step(kind: str, key: Any, i: int) -> tuple[str, Any]:
     if kind.startswith("derived"):
         keys, count, names = key
         return ("attribute", names[i - count]) if i >= count else ("item", keys[i] if keys else i)
+    if kind == "registered" and isinstance(key, (list, tuple)) and i < len(key) and isinstance(
+            key[i], str):  # fmt: skip
+        return "item", key[i]
     return "item", i
 
 
@@ -260,7 +276,7 @@ class Path(tuple[Any, ...]):
 def _holds_tensors(value: Any, depth: int = 8, seen: set[int] | None = None) -> bool:
     """Whether there is a tensor somewhere in a value."""
     seen = set() if seen is None else seen
-    if isinstance(value, torch.Tensor):
+    if hasattr(type(value), "__dlpack__"):
         return True
     kind = _kind_of(value)
     if kind is None or depth == 0 or id(value) in seen:
