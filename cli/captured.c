@@ -25,19 +25,11 @@ static int lower(const cli_model *m, cfx_module *captured)
     return CLI_BAD_INPUT;
 }
 
-static int write_file(const char *path, const cfx_buffer *text)
-{
-    FILE *file = fopen(path, "w");
-    bool good = file && fwrite(text->data, 1, text->size, file) == text->size;
-    good = file && fclose(file) == 0 && good;
-    if (!good)
-        perror(path);
-    return good ? CLI_OK : CLI_BAD_INPUT;
-}
-
 /* What a generator makes of the modules needs the calls as they were written. */
 static bool is_lowered(const cli_written *what)
 {
+    if (what->output && cli_is_package(what->output))
+        return what->lower;
     return !what->keep_modules && !(what->generator->flags & CFX_GENERATOR_MODULES);
 }
 
@@ -61,7 +53,7 @@ static int write_text(const cli_model *m, cfx_module *captured, const cli_writte
         fprintf(stderr, "%s: %s\n", m->name, err.message);
         code = CLI_BAD_INPUT;
     } else if (what->output) {
-        code = write_file(what->output, &text);
+        code = cli_write_file(what->output, &text);
     } else if (cli_has_colour(stdout) && what->generator->flags & CFX_GENERATOR_COLOURED) {
         cli_colour colour;
         cfx_sink out = cli_colour_sink(&colour, cli_stdout());
@@ -93,8 +85,7 @@ static int write_weights(const cli_model *m, cfx_module *captured, const char *p
 
 /* ---- weights that nobody asked for ----------------------------------------------------------- */
 
-/* "net.safetensors" for "net.ir". False if it is too long. */
-static bool beside(const char *output, char *out, size_t room)
+bool cli_beside(const char *output, char *out, size_t room)
 {
     const char *slash = strrchr(output, '/');
     const char *name = slash ? slash + 1 : output;
@@ -115,7 +106,7 @@ static int write_beside(const cli_model *m, cfx_module *captured, const char *ou
         return cli_model_failed(m);
     tensors = cfx_state_size(state);
     cfx_state_free(state);
-    if (tensors == 0 || !beside(output, path, sizeof path))
+    if (tensors == 0 || !cli_beside(output, path, sizeof path))
         return CLI_OK;
     if (access(path, F_OK) == 0) {
         printf("%s: left as it is; --weights %s replaces it with initial weights\n", path, path);
@@ -142,11 +133,57 @@ static void print_summary(const cli_written *what, cfx_graph *g, size_t tensors)
         printf("%s: %zu tensor%s\n", what->weights, tensors, tensors == 1 ? "" : "s");
 }
 
+/* ---- one file ------------------------------------------------------------------------------- */
+
+/* It has graph, layers and weights, so nothing is left for other files. */
+static int write_package(const cli_model *m, cfx_module *captured, const cli_written *what)
+{
+    cli_parts parts = {0};
+    cli_described d = {.weights = NULL};
+    cfx_error err = {.status = CFX_OK};
+    cfx_status status = cli_describe(&d, captured, &err);
+    const char *const names[] = {"graph.ir", "module.ir"};
+    const cfx_buffer *const texts[] = {&d.graph, &d.modules};
+    for (size_t i = 0; status == CFX_OK && i < 2; i++) {
+        cfx_buffer *out = cli_parts_add(&parts, names[i], &err);
+        status = out ? cfx_buffer_append(out, texts[i]->data, texts[i]->size) : err.status;
+    }
+    if (status == CFX_OK)
+        status = cli_parts_save(&parts, what->output, cfx_module_class_name(captured),
+                                what->no_weights ? NULL : d.weights, &err);
+    const size_t tensors = what->no_weights || !d.weights ? 0 : cfx_state_size(d.weights);
+    if (status == CFX_OK)
+        printf("%s: %zu nodes, %zu tensor%s\n", what->output,
+               cfx_graph_size(cfx_module_graph(captured)), tensors, tensors == 1 ? "" : "s");
+    else
+        fprintf(stderr, "%s: %s\n", m->name, err.message);
+    cli_described_free(&d);
+    cli_parts_free(&parts);
+    return status == CFX_OK ? CLI_OK : CLI_BAD_INPUT;
+}
+
+int cli_check_written(const cli_args *args, const cli_written *what)
+{
+    if (what->weights && what->no_weights)
+        return cli_usage_error(args->verb, "give either --weights or --no-weights, not both");
+    if (!what->output || !cli_is_package(what->output))
+        return CLI_OK;
+    if (what->weights)
+        return cli_usage_error(args->verb, "'%s' holds the weights, too; leave out --weights",
+                               what->output);
+    if (strcmp(what->generator->name, "text") != 0)
+        return cli_usage_error(args->verb, "'%s' holds IR text; leave out --%s, or choose another "
+                               "file", what->output, what->generator->name);
+    return CLI_OK;
+}
+
 int cli_write_captured(const cli_model *m, cfx_module *captured, const cli_written *what)
 {
     size_t tensors = 0;
     int code = is_lowered(what) ? lower(m, captured) : CLI_OK;
     cli_progress_end();
+    if (code == CLI_OK && what->output && cli_is_package(what->output))
+        return write_package(m, captured, what);
     if (code == CLI_OK && what->weights)
         code = write_weights(m, captured, what->weights, &tensors);
     if (code == CLI_OK)

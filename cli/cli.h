@@ -135,9 +135,50 @@ typedef struct cli_input {
 /* Reads and parses `file`, IR text or the graph of a .cfx file; false after a message. Close it in
  * both cases. */
 bool cli_open(cli_input *in, const char *file);
+/* Loads a .cfx file without a look at what it says. Likewise. */
+bool cli_open_package(cli_input *in, const char *file);
 /* Reads `file` alone, which is to be `what`, for messages. Likewise. */
 bool cli_read(cli_input *in, const char *file, const char *what);
 void cli_close(cli_input *in);
+
+/* ---- .cfx files to write (parts.c) ---------------------------------------------------------- */
+
+/* The texts of a .cfx file, in order. All zero: none yet. */
+typedef struct cli_part {
+    char name[256];
+    cfx_buffer text;
+} cli_part;
+typedef struct cli_parts {
+    cli_part *items;
+    size_t n;
+    size_t capacity;
+} cli_parts;
+
+/* The name of a file or folder alone: "net" of "dir/net.ir" and of "dir/net/". */
+void cli_stem(const char *path, char *out, size_t room);
+/* Whether a path asks for a .cfx file. */
+bool cli_is_package(const char *path);
+/* How many graphs a .cfx file has besides graph.ir; 0 for IR text. */
+size_t cli_other_graphs(const cli_input *in);
+/* Whether an entry of a package is the graph for other kinds of inputs: "graphs/1/graph.ir". */
+bool cli_is_other_graph(const char *name);
+
+/* An empty text of that name at the end, until the next is added; NULL with *err set. */
+cfx_buffer *cli_parts_add(cli_parts *parts, const char *name, cfx_error *err);
+/* Writes the file, with a line of progress; the message names it if that fails. */
+cfx_status cli_parts_save(const cli_parts *parts, const char *path, const char *model,
+                          const cfx_state *weights, cfx_error *err);
+void cli_parts_free(cli_parts *parts);
+
+/* A module as a .cfx file has it. */
+typedef struct cli_described {
+    cfx_buffer graph;
+    cfx_buffer modules;
+    cfx_state *weights;
+} cli_described;
+/* Free it in both cases. */
+cfx_status cli_describe(cli_described *d, cfx_module *m, cfx_error *err);
+void cli_described_free(cli_described *d);
 
 /* ---- programs (program.c) ------------------------------------------------------------------- */
 
@@ -146,6 +187,9 @@ typedef struct cli_program {
     cfx_dims *dims;
     cfx_state *state;
     cfx_program *program;
+    cfx_executable *executable;      /* instead of it, of a .cfx file that cfx run loads */
+    cfx_session *session;
+    const cfx_signature *signature;  /* of what cfx run loads */
     cfx_runtime *rt;
     cfx_datum *inputs;
     size_t num_inputs;
@@ -156,6 +200,14 @@ cfx_status cli_program_begin(cli_program *p, const cli_input *in, const char *we
                              const cfx_runtime_options *options, cfx_error *err);
 /* Lowers the graph; everything that is in the way is told on standard error, then *told is set. */
 cfx_status cli_program_make(cli_program *p, const cli_input *in, bool *told, cfx_error *err);
+/* For cfx run: makes IR text a program, or loads a .cfx file with its graphs, guards and state.
+ * `weights`: some were given, which are not those of the file. */
+cfx_status cli_program_load(cli_program *p, const cli_input *in, bool weights, bool *told,
+                            cfx_error *err);
+/* Runs what was loaded; *graph is the graph of a .cfx file that the inputs are for. */
+cfx_datum cli_program_run(const cli_program *p, size_t *graph, cfx_error *err);
+/* The i-th input's name; NULL past the last. */
+const char *cli_program_input(const cli_program *p, size_t i);
 /* Sets the input of that name. */
 cfx_status cli_program_set(cli_program *p, const char *name, size_t size, cfx_datum value,
                            cfx_error *err);
@@ -168,6 +220,19 @@ cfx_status cli_program_shapes(cli_program *p, const cli_input *in, const char *s
 /* Types and shapes of all nodes, for such inputs. (shapes.c) */
 cfx_status cli_show_shapes(const cli_input *in, const char *shapes, const char *weights, bool *told,
                            cfx_sink out, cfx_error *err);
+
+/* Where a value of "x=float32[N,3], y=2" ends: at a comma or semicolon outside brackets.
+ * (shapes.c) */
+size_t cli_end_of_value(const char *text);
+
+/* ---- inputs (inputs.c) --------------------------------------------------------------------- */
+
+/* Sets inputs, each [NAME=]VALUE: a number, a file of a tensor, one of a file of several
+ * (FILE:NAME), or raw bytes (FILE:uint8[2, 3]). A file of several is one input for each. */
+cfx_status cli_give_inputs(cli_program *p, const char *const *texts, size_t n, cfx_error *err);
+/* Makes those that were not given, of random numbers; `list` has sizes: "n=8, x=2x3". `g` is the
+ * graph, whose defaults stay. */
+cfx_status cli_random_inputs(cli_program *p, const cfx_graph *g, const char *list, cfx_error *err);
 
 /* ---- models in C (model.c) ----------------------------------------------------------------- */
 
@@ -218,6 +283,8 @@ int cli_generator(const cli_args *args, int option, const cfx_generator **out);
 /* Whether the generator has this flag, if the option is given. If not, says so: false. */
 bool cli_generator_takes(const cli_args *args, int option, const cfx_generator *generator,
                          unsigned flag);
+/* A name that Python takes for a class and that hides nothing the code may need. */
+bool cli_is_class_name(const char *name);
 /* Opens the file and writes its graph to standard output. Returns what to exit with. */
 int cli_generate(const cli_args *args, const cfx_generator *generator,
                  const cfx_generate_options *options);
@@ -225,13 +292,18 @@ int cli_generate(const cli_args *args, const cfx_generator *generator,
 /* ---- captured models (captured.c) ---------------------------------------------------------- */
 
 typedef struct cli_written {
-    const char *output;   /* NULL: standard output */
+    const char *output;   /* NULL: standard output; a .cfx file has everything in it */
     const char *weights;  /* NULL: beside an output of IR text, unless a file is there already */
     bool no_weights;      /* nowhere */
     bool keep_modules;    /* not lowered */
+    bool lower;           /* even in a .cfx file, which keeps modules otherwise */
     const cfx_generator *generator;
 } cli_written;
 
+/* Where weights lie if nobody says: "net.safetensors" for "net.ir". False if it is too long. */
+bool cli_beside(const char *output, char *out, size_t room);
+/* Whether that is a sensible thing to want; CLI_BAD_USAGE after a message if not. */
+int cli_check_written(const cli_args *args, const cli_written *what);
 /* Writes a captured model, and says so if standard output is free. Returns what to exit with. */
 int cli_write_captured(const cli_model *m, cfx_module *captured, const cli_written *what);
 
@@ -252,6 +324,9 @@ int cli_failed(const cli_input *in, const cfx_error *err);
 /* Standard output, and standard error. */
 cfx_sink cli_stdout(void);
 cfx_sink cli_stderr(void);
+
+/* Writes a file. CLI_OK, or CLI_BAD_INPUT after a message. */
+int cli_write_file(const char *path, const cfx_buffer *text);
 
 /* Writes what is left. `code`, or CLI_BAD_INPUT if anything could not be written. */
 int cli_finish(int code);

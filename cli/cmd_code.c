@@ -1,8 +1,6 @@
 /* cmd_code.c - cfx code: a graph as source code, in any form of the table of generators. */
 #include "cli.h"
 
-#include <string.h>
-
 enum { CODE_TO, CODE_CLASS };
 
 static const cli_option verb_options[] = {
@@ -11,22 +9,11 @@ static const cli_option verb_options[] = {
     {NULL, NULL, false, NULL, false},
 };
 
-/* A name that Python takes for a class and that hides nothing the code may need. */
-static bool is_class_name(const char *name)
-{
-    bool good = *name && !(*name >= '0' && *name <= '9') &&
-                !cfx_name_is_reserved(name, strlen(name));
-    for (const char *p = name; *p && good; p++)
-        good = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') ||
-               *p == '_' || (unsigned char)*p >= 0x80;
-    return good;
-}
-
 static int cmd_code(const cli_args *args)
 {
     const char *name = args->values[CODE_CLASS];
     const cfx_generator *generator;
-    if (name && !is_class_name(name))
+    if (name && !cli_is_class_name(name))
         return cli_usage_error(args->verb, "'%s' is not a valid class name; use a name such as "
                                "Model", name);
     int code = cli_generator(args, CODE_TO, &generator);
@@ -46,6 +33,7 @@ const cli_verb verb_code = {
     .examples =
         "  cfx code model.ir                 a function forward(...)\n"
         "  cfx code --class Model model.ir   class Model(torch.nn.Module)\n"
-        "  cfx code --c model.ir             C: forward(...), and cfx_model(...)\n",
+        "  cfx code --c model.ir             C: forward(...), and cfx_model(...)\n"
+        "  cfx code model.cfx                a class with the model's layers\n",
     .run = cmd_code,
 };

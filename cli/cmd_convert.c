@@ -1,26 +1,37 @@
 /* cmd_convert.c - cfx convert: tensors from one file format to another. */
 #include "cli.h"
 
-#include <string.h>
-
-/* The name of a tensor that has none: that of its file, "dir/x.npy" as "x". */
-static void stem_of(const char *path, char *out, size_t room)
+/* The weights of a .cfx file; NULL with *err set. */
+static cfx_state *load_package(const char *path, cfx_error *err)
 {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
-    const char *dot = strrchr(name, '.');
-    snprintf(out, room, "%.*s", dot && dot > name ? (int)(dot - name) : (int)strlen(name), name);
+    cfx_package *p = cfx_package_load(path, NULL, err);
+    const cfx_state *weights = p ? cfx_package_weights(p) : NULL;
+    cfx_state *s = weights ? cfx_state_new(NULL, err) : NULL;
+    if (p && !weights)
+        cfx_error_set(err, CFX_E_VALUE, "%.150s: its weights are kept elsewhere", path);
+    for (size_t i = 0; s && i < cfx_state_size(weights); i++) {
+        cfx_tensor *t;
+        const char *name = cfx_state_entry(weights, i, &t);
+        if (cfx_state_set(s, name, t, err) != CFX_OK) {
+            cfx_state_free(s);
+            s = NULL;
+        }
+    }
+    cfx_package_free(p);
+    return s;
 }
 
 /* Loads a file of one tensor or of several; NULL with *err set. */
 static cfx_state *load(const char *path, const cfx_file_format *from, cfx_error *err)
 {
     char name[256];
+    if (from && from->content == CFX_CONTENT_MODEL)
+        return load_package(path, err);
     if (!from || from->content != CFX_CONTENT_TENSOR)
         return cfx_state_load(path, NULL, err);
     cfx_tensor *t = cfx_tensor_load(path, NULL, err);
     cfx_state *s = t ? cfx_state_new(NULL, err) : NULL;
-    stem_of(path, name, sizeof name);
+    cli_stem(path, name, sizeof name);  /* a tensor that has no name gets that of its file */
     if (s && cfx_state_set(s, name, t, err) != CFX_OK) {
         cfx_state_free(s);
         s = NULL;
@@ -48,6 +59,9 @@ static int cmd_convert(const cli_args *args)
     char named[CFX_FILE_FORMAT_LIST_SIZE];
     cfx_error err = {.status = CFX_OK};
     const cfx_file_format *to = cfx_file_format_of_path(args->other);
+    if (to && to->content == CFX_CONTENT_MODEL)
+        return cli_usage_error(args->verb, "'%s' needs a graph besides tensors: cfx pack --weights "
+                               "%s -o %s GRAPH.ir", args->other, args->file, args->other);
     if (!to || to->content == CFX_CONTENT_GRAPH)
         return cli_usage_error(args->verb, "'%s' needs another extension: %s for one tensor, "
                                "%s for named tensors", args->other,
@@ -71,6 +85,7 @@ const cli_verb verb_convert = {
     .operands = CLI_TWO_FILES,
     .examples =
         "  cfx convert model.npz model.safetensors\n"
-        "  cfx convert x.npy inputs.npz      its name there is x\n",
+        "  cfx convert x.npy inputs.npz      its name there is x\n"
+        "  cfx convert model.cfx model.npz   the weights of a model\n",
     .run = cmd_convert,
 };

@@ -1,72 +1,32 @@
 /* cmd_run.c - cfx run: computes a graph on tensors of files. */
 #include "cli.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
-enum { RUN_WEIGHTS, RUN_INPUT, RUN_OUTPUT, RUN_SEED, RUN_THREADS, RUN_TIME };
+enum { RUN_WEIGHTS, RUN_INPUT, RUN_RANDOM, RUN_OUTPUT, RUN_SEED, RUN_THREADS, RUN_TIME };
 
 static const cli_option verb_options[] = {
     [RUN_WEIGHTS] = {"--weights", "FILE", false, "the parameters: {tensors}", false},
     [RUN_INPUT] = {"--input", "[NAME=]FILE", false,
-                   "an input, in order or by name: a number, {tensor}", true},
+                   "an input, in order or by name: a number, {tensor}, FILE.npz:NAME, raw bytes "
+                   "as FILE:uint8[2,3]; all of them: FILE.npz", true},
+    [RUN_RANDOM] = {"--random", "N=8,x=2x3", true,
+                    "random numbers for the other inputs; sizes that may differ are given", false},
     [RUN_OUTPUT] = {"--output", "FILE", false,
-                    "write the result here; several as y.0.npy, y.1.npy, ...", false},
+                    "write the results here; several as y.0.npy, y.1.npy, ..., by name into one "
+                    ".npz or .safetensors file, or into a FOLDER/", false},
     [RUN_SEED] = {"--seed", "N", false, "seed for random numbers (default 0)", false},
     [RUN_THREADS] = {"--threads", "N", false,
                      "number of threads (default: all the machine has)", false},
     [RUN_TIME] = {"--time", NULL, false,
-                  "also print how long a run takes, to stderr", false},
+                  "also print how long loading and runs take, to stderr", false},
     {NULL, NULL, false, NULL, false},
 };
-
-/* ---- inputs -------------------------------------------------------------------------------- */
-
-/* A number, True, False or None as such; anything else names a file. */
-static cfx_datum read_input(const char *text, cfx_error *err)
-{
-    cfx_error none = {0};
-    cfx_dims *dims = cfx_dims_new(NULL, err);
-    cfx_datum d = cfx_datum_invalid();
-    if (dims)
-        d = cfx_datum_parse(dims, text, strlen(text), NULL, &none);
-    cfx_dims_free(dims);
-    if (d.kind != CFX_DATUM_INVALID && d.kind != CFX_DATUM_TENSOR && !d.symbolic)
-        return d;
-    cfx_datum_release(d);
-    return cfx_datum_tensor(cfx_tensor_load(text, NULL, err));
-}
-
-/* Where the name before '=' ends; 0 if there is none: x.npy, dir=1/x.npy. */
-static size_t name_of(const char *text)
-{
-    size_t size = strcspn(text, "=");
-    return text[size] && !memchr(text, '/', size) && !memchr(text, '.', size) ? size : 0;
-}
-
-static cfx_status give_inputs(cli_program *p, const cli_args *args, cfx_error *err)
-{
-    size_t next = 0;
-    for (size_t i = 0; i < args->num_repeated; i++) {
-        const char *text = args->repeated[i];
-        size_t size = name_of(text);
-        const char *name = size ? text : cfx_program_input(p->program, next++);
-        if (!name)
-            return cfx_error_set(err, CFX_E_TYPE, "too many inputs: expected at most %zu, got %zu",
-                                 p->num_inputs,
-                                 args->num_repeated);
-        cfx_datum d = read_input(size ? text + size + 1 : text, err);
-        if (d.kind == CFX_DATUM_INVALID)
-            return err->status;
-        cfx_status status = cli_program_set(p, name, size ? size : strlen(name), d, err);
-        cfx_datum_release(d);
-        if (status != CFX_OK)
-            return status;
-    }
-    return CFX_OK;
-}
 
 /* ---- results ------------------------------------------------------------------------------- */
 
@@ -79,33 +39,35 @@ static void numbered(char *out, size_t room, const char *path, size_t i)
     snprintf(out, room, "%.*s.%zu%s", (int)(dot - path), path, i, dot);
 }
 
-/* A number is a tensor without dimensions, as numpy.save has it. */
-static cfx_status write_number(cfx_datum d, const char *path, cfx_error *err)
+/* The tensor of a result: a number is one without dimensions, as numpy.save has it. The caller
+ * releases it; NULL with *err set. */
+static cfx_tensor *as_tensor(cfx_datum *d, cfx_error *err)
 {
-    const cfx_dtype dtype = d.kind == CFX_DATUM_BOOL    ? CFX_DTYPE_BOOL
-                            : d.kind == CFX_DATUM_INT   ? CFX_DTYPE_INT64
-                            : d.kind == CFX_DATUM_FLOAT ? CFX_DTYPE_FLOAT64
-                                                        : CFX_DTYPE_COMPLEX128;
-    cfx_tensor *t = cfx_tensor_from_memory(dtype, NULL, NULL, 0, &d.as, true, NULL, NULL, NULL,
-                                           err);
-    cfx_status status = t ? cfx_tensor_save(t, path, err) : err->status;
-    cfx_tensor_release(t);
-    return status;
+    const cfx_dtype dtype = d->kind == CFX_DATUM_BOOL    ? CFX_DTYPE_BOOL
+                            : d->kind == CFX_DATUM_INT   ? CFX_DTYPE_INT64
+                            : d->kind == CFX_DATUM_FLOAT ? CFX_DTYPE_FLOAT64
+                                                         : CFX_DTYPE_COMPLEX128;
+    if (d->kind == CFX_DATUM_TENSOR)
+        return cfx_datum_retain(*d).as.tensor;
+    if (d->kind == CFX_DATUM_BOOL || d->kind == CFX_DATUM_INT || d->kind == CFX_DATUM_FLOAT ||
+        d->kind == CFX_DATUM_COMPLEX)
+        return cfx_tensor_from_memory(dtype, NULL, NULL, 0, &d->as, true, NULL, NULL, NULL, err);
+    cfx_error_set(err, CFX_E_TYPE, "the result is %s, which no file of tensors holds",
+                  cfx_datum_kind_name((cfx_datum_kind)d->kind));
+    return NULL;
 }
 
 static cfx_status write_result(cfx_datum d, const char *path, cfx_error *err)
 {
     size_t n;
     char name[4096];
-    const cfx_datum *items = cfx_datum_items(d, &n);
-    if (d.kind == CFX_DATUM_TENSOR)
-        return cfx_tensor_save(d.as.tensor, path, err);
-    if (d.kind == CFX_DATUM_BOOL || d.kind == CFX_DATUM_INT || d.kind == CFX_DATUM_FLOAT ||
-        d.kind == CFX_DATUM_COMPLEX)
-        return write_number(d, path, err);
-    if (!items)
-        return cfx_error_set(err, CFX_E_TYPE, "the result is %s, which no file of tensors holds",
-                             cfx_datum_kind_name((cfx_datum_kind)d.kind));
+    cfx_datum *items = cfx_datum_items(d, &n);
+    if (!items) {
+        cfx_tensor *t = as_tensor(&d, err);
+        cfx_status status = t ? cfx_tensor_save(t, path, err) : err->status;
+        cfx_tensor_release(t);
+        return status;
+    }
     size_t step = d.kind == CFX_DATUM_DICT ? 2 : 1;
     for (size_t i = step - 1; i < n; i += step) {
         numbered(name, sizeof name, path, i / step);
@@ -114,6 +76,90 @@ static cfx_status write_result(cfx_datum d, const char *path, cfx_error *err)
             return status;
     }
     return CFX_OK;
+}
+
+/* ---- results by name ------------------------------------------------------------------------ */
+
+/* The name of the i-th result that a caller gets: "result.logits", as the signature has it. */
+static const char *result_name(const cfx_signature *s, size_t i)
+{
+    cfx_signature_result r;
+    for (size_t k = 0; cfx_signature_result_at(s, k, &r); k++)
+        if (!r.state && i-- == 0)
+            return r.name;
+    return NULL;
+}
+
+/* Adds the tensors of a result, under `name` and what is below it. */
+static cfx_status collect(cfx_state *all, const cfx_signature *s, cfx_datum *d, const char *name,
+                          cfx_error *err)
+{
+    size_t n;
+    cfx_datum *items = cfx_datum_items(*d, &n);
+    const bool dict = d->kind == CFX_DATUM_DICT;
+    if (!items) {
+        cfx_tensor *t = as_tensor(d, err);
+        cfx_status status = t ? cfx_state_set(all, name, t, err) : err->status;
+        cfx_tensor_release(t);
+        return status;
+    }
+    for (size_t i = dict; i < n; i += 1 + dict) {
+        char below[512];
+        const char *given = s ? result_name(s, i) : NULL;
+        const char *key = dict ? cfx_datum_text(items[i - 1], NULL) : NULL;
+        if (given)
+            snprintf(below, sizeof below, "%s", given);
+        else if (key)
+            snprintf(below, sizeof below, "%.200s.%.200s", name, key);
+        else
+            snprintf(below, sizeof below, "%.200s.%zu", name, i / (1 + dict));
+        cfx_status status = collect(all, NULL, &items[i], below, err);
+        if (status != CFX_OK)
+            return status;
+    }
+    return CFX_OK;
+}
+
+/* FOLDER/NAME.npy for each. A name is no path: what would lead elsewhere becomes '_'. */
+static cfx_status write_folder(const cfx_state *all, const char *folder, cfx_error *err)
+{
+    char path[4096];
+    cfx_tensor *t;
+    cfx_status status = CFX_OK;
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return cfx_error_set(err, CFX_E_IO, "cannot make the folder '%.150s': %s", folder,
+                             strerror(errno));
+    for (size_t i = 0; status == CFX_OK && i < cfx_state_size(all); i++) {
+        const char *name = cfx_state_entry(all, i, &t);
+        const size_t begin = strlen(folder) + (folder[strlen(folder) - 1] != '/');
+        snprintf(path, sizeof path, "%s%s%s.npy", folder, begin > strlen(folder) ? "/" : "", name);
+        for (char *c = path + begin; *c; c++)
+            *c = *c == '/' || *c == '\\' || (unsigned char)*c < 0x20 ? '_' : *c;
+        status = cfx_tensor_save(t, path, err);
+    }
+    return status;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat what;
+    const size_t size = strlen(path);
+    return (size > 0 && path[size - 1] == '/') || (stat(path, &what) == 0 && S_ISDIR(what.st_mode));
+}
+
+static cfx_status write_results(const cfx_signature *s, cfx_datum d, const char *path,
+                                cfx_error *err)
+{
+    const cfx_file_format *format = cfx_file_format_of_path(path);
+    const bool folder = is_folder(path);
+    if (!folder && (!format || format->content != CFX_CONTENT_TENSORS))
+        return write_result(d, path, err);
+    cfx_state *all = cfx_state_new(NULL, err);
+    cfx_status status = all ? collect(all, s, &d, "result", err) : err->status;
+    if (status == CFX_OK)
+        status = folder ? write_folder(all, path, err) : cfx_state_save(all, path, err);
+    cfx_state_free(all);
+    return status;
 }
 
 static cfx_status print_line(cfx_datum d, cfx_error *err)
@@ -151,48 +197,75 @@ static double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The best of some runs, for about a second. */
-static cfx_status measure(const cli_program *p, cfx_error *err)
+enum { MOST_RUNS = 1000 };
+
+static int compare_times(const void *a, const void *b)
 {
+    const double x = *(const double *)a;
+    const double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Further runs, for about a second. */
+static cfx_status measure(const cli_program *p, double load, double first, cfx_error *err)
+{
+    double times[MOST_RUNS];
     double begin = seconds();
-    double best = 0;
+    size_t graph;
     int runs = 0;
+    cli_working("measuring");
     do {
         double start = seconds();
-        cfx_datum d = cfx_program_run(p->program, p->rt, p->inputs, p->num_inputs, err);
-        double took = seconds() - start;
+        cfx_datum d = cli_program_run(p, &graph, err);
+        times[runs++] = seconds() - start;
         if (d.kind == CFX_DATUM_INVALID)
             return err->status;
         cfx_datum_release(d);
-        best = runs++ == 0 || took < best ? took : best;
-    } while (seconds() - begin < 1 && runs < 1000);
-    fprintf(stderr, "%.3f ms, best of %d runs, %u threads\n", best * 1e3, runs,
-            cfx_runtime_threads(p->rt));
+    } while (seconds() - begin < 1 && runs < MOST_RUNS);
+    cli_progress_end();
+    qsort(times, (size_t)runs, sizeof *times, compare_times);
+    fprintf(stderr, "load %.3f ms, first run %.3f ms; then best %.3f ms, median %.3f ms, of %d "
+            "runs, %u threads\n", load * 1e3, first * 1e3, times[0] * 1e3, times[runs / 2] * 1e3,
+            runs, cfx_runtime_threads(p->rt));
     return CFX_OK;
 }
 
-static cfx_status run(const cli_args *args, const cli_input *in,
+static cfx_status run_once(const cli_args *args, const cli_program *p, double *took,
+                           cfx_error *err)
+{
+    size_t graph;
+    const char *path = args->values[RUN_OUTPUT];
+    cli_working("running");
+    *took = seconds();
+    cfx_datum result = cli_program_run(p, &graph, err);
+    *took = seconds() - *took;
+    cli_progress_end();
+    if (result.kind == CFX_DATUM_INVALID)
+        return err->status;
+    const cfx_signature *s = p->executable ? cfx_executable_signature(p->executable, graph)
+                                           : p->signature;
+    cfx_status status = path ? write_results(s, result, path, err) : print_result(result, err);
+    cfx_datum_release(result);
+    return status;
+}
+
+static cfx_status run(const cli_args *args, const cli_input *in, double begin,
                       const cfx_runtime_options *options, bool *told, cfx_error *err)
 {
     cli_program p;
-    cfx_datum result = cfx_datum_invalid();
+    double first = 0;
     cfx_status status = cli_program_begin(&p, in, args->values[RUN_WEIGHTS], options, err);
     if (status == CFX_OK)
-        status = cli_program_make(&p, in, told, err);
+        status = cli_program_load(&p, in, args->values[RUN_WEIGHTS] != NULL, told, err);
+    const double load = seconds() - begin;
     if (status == CFX_OK)
-        status = give_inputs(&p, args, err);
-    if (status == CFX_OK) {
-        cli_working("running");
-        result = cfx_program_run(p.program, p.rt, p.inputs, p.num_inputs, err);
-        cli_progress_end();
-        status = result.kind == CFX_DATUM_INVALID ? err->status : CFX_OK;
-    }
+        status = cli_give_inputs(&p, args->repeated, args->num_repeated, err);
+    if (status == CFX_OK && args->values[RUN_RANDOM])
+        status = cli_random_inputs(&p, in->graph, args->values[RUN_RANDOM], err);
     if (status == CFX_OK)
-        status = args->values[RUN_OUTPUT] ? write_result(result, args->values[RUN_OUTPUT], err)
-                                          : print_result(result, err);
+        status = run_once(args, &p, &first, err);
     if (status == CFX_OK && args->values[RUN_TIME])
-        status = measure(&p, err);
-    cfx_datum_release(result);
+        status = measure(&p, load, first, err);
     cli_program_end(&p);
     return status;
 }
@@ -210,9 +283,10 @@ static int cmd_run(const cli_args *args)
         return CLI_BAD_USAGE;
     const cfx_runtime_options options = {.seed = seed, .threads = (unsigned)threads,
                                          .print = cli_stdout()};
+    const double begin = seconds();
     if (!cli_open(&in, args->file))
         code = CLI_UNREADABLE;
-    else if (run(args, &in, &options, &told, &err) != CFX_OK)
+    else if (run(args, &in, begin, &options, &told, &err) != CFX_OK)
         code = told ? CLI_BAD_INPUT : cli_failed(&in, &err);
     cli_close(&in);
     return code;
@@ -221,13 +295,15 @@ static int cmd_run(const cli_args *args)
 const cli_verb verb_run = {
     .name = "run",
     .summary = "run a graph, and print or save the result",
-    .usage = "[--weights FILE] [--input [NAME=]FILE]... [--output FILE]\n"
-              "               FILE",
+    .usage = "[--weights FILE] [--input [NAME=]FILE]... [--random[=SIZES]]\n"
+              "               [--output FILE] FILE",
     .operands = CLI_ONE_FILE,
     .options = verb_options,
     .examples =
         "  cfx run --weights model.safetensors --input x.npy model.ir\n"
         "  cfx run --input x=x.npy --input scale=2.5 --output y.npy model.ir\n"
+        "  cfx run --random=n=8 --output y.npz model.cfx\n"
+        "  cfx run --input 'x=image.raw:uint8[1,3,224,224]' model.cfx\n"
         "  cfx run --time --threads 2 --input x.npy model.ir\n",
     .run = cmd_run,
 };

@@ -11,7 +11,8 @@ static const cli_option verb_options[] = {
     [SCRIPT_CALL] = {"--call", "'Net(16)'", false, "the expression that creates the model", false},
     [SCRIPT_FUNCTION] = {"--function", "NAME", false,
                          "capture this function or class (without arguments)", false},
-    [SCRIPT_OUTPUT] = {"--output", "FILE", false, "write the graph to FILE; or -o FILE", false},
+    [SCRIPT_OUTPUT] = {"--output", "FILE", false,
+                       "write the graph to FILE, or all to a .cfx file; or -o FILE", false},
     [SCRIPT_WEIGHTS] = {"--weights", "FILE", false,
                         "write the weights there: {tensors}; the default is beside the output",
                         false},
@@ -45,7 +46,7 @@ static int failed(const cli_model *m, bool chosen)
 }
 
 static int script(const cli_args *args, const cli_input *in, const cli_model *m,
-                  const cfx_generator *generator)
+                  const cli_written *what)
 {
     const cfx_at nowhere = cfx_at_make(m->scope, NULL, 0);
     cli_working("capturing");
@@ -57,11 +58,7 @@ static int script(const cli_args *args, const cli_input *in, const cli_model *m,
         cfx_transform_at(nowhere, captured, args->values[SCRIPT_PASS]);
     if (!cfx_scope_ok(m->scope) || cli_interrupted(NULL))
         return failed(m, args->values[SCRIPT_CALL] || args->values[SCRIPT_FUNCTION]);
-    return cli_write_captured(m, captured, &(cli_written){
-        .output = args->values[SCRIPT_OUTPUT], .weights = args->values[SCRIPT_WEIGHTS],
-        .no_weights = args->values[SCRIPT_NO_WEIGHTS] != NULL,
-        .keep_modules = args->values[SCRIPT_KEEP] != NULL,
-        .generator = generator});
+    return cli_write_captured(m, captured, what);
 }
 
 static int open_scope(cli_model *m, uint64_t seed)
@@ -88,15 +85,19 @@ static int cmd_script(const cli_args *args)
         return CLI_BAD_USAGE;
     if (args->values[SCRIPT_CALL] && args->values[SCRIPT_FUNCTION])
         return cli_usage_error(args->verb, "give either --call or --function, not both");
-    if (args->values[SCRIPT_WEIGHTS] && args->values[SCRIPT_NO_WEIGHTS])
-        return cli_usage_error(args->verb, "give either --weights or --no-weights, not both");
+    const cli_written what = {
+        .output = args->values[SCRIPT_OUTPUT], .weights = args->values[SCRIPT_WEIGHTS],
+        .no_weights = args->values[SCRIPT_NO_WEIGHTS] != NULL,
+        .keep_modules = args->values[SCRIPT_KEEP] != NULL, .generator = generator};
+    if (cli_check_written(args, &what) != CLI_OK)
+        return CLI_BAD_USAGE;
     int code = cli_read(&in, args->file, "Python") ? CLI_OK : CLI_UNREADABLE;
     cli_model m = {.name = in.name};
     cli_watch_interrupts();
     if (code == CLI_OK)
         code = open_scope(&m, seed);
     if (code == CLI_OK)
-        code = script(args, &in, &m, generator);
+        code = script(args, &in, &m, &what);
     cfx_scope_free(m.scope);
     cfx_runtime_free(m.rt);
     cli_close(&in);
@@ -116,6 +117,7 @@ const cli_verb verb_script = {
         "  cfx script model.py               its last nn.Module class, or only function\n"
         "  cfx script --call 'Net(16, depth=2)' -o n.ir model.py    and n.safetensors\n"
         "  cfx run --weights n.safetensors --input x=x.npy n.ir\n"
+        "  cfx script -o n.cfx model.py      graph, layers and weights in one file\n"
         "  cfx script --keep-modules model.py | cfx show\n"
         "  cfx script --python model.py      the graph as a Python class again\n",
     .run = cmd_script,

@@ -72,6 +72,16 @@ static void title(const char *text)
     printf("%s%-12s%s", cli_ink_on(stdout, CLI_BOLD), text, cli_ink_on(stdout, CLI_PLAIN));
 }
 
+/* The graphs of a .cfx file for other inputs, which are not counted. */
+static void print_graphs(const cli_input *in)
+{
+    const size_t others = cli_other_graphs(in);
+    if (!others)
+        return;
+    title("graphs");
+    printf("%zu; the first is counted here\n", others + 1);
+}
+
 static void print_nodes(const cfx_stats *s)
 {
     title("nodes");
@@ -302,6 +312,8 @@ static int cmd_stats(const cli_args *args)
     if (status == CFX_OK)
         status = collect(args, &in, &p, &s, &told, &err);
     cli_progress_end();
+    if (status == CFX_OK && !args->values[STATS_JSON])
+        print_graphs(&in);
     if (status == CFX_OK)
         status = args->values[STATS_JSON] ? json_stats(&s, &p, &err) : print_stats(&s, &p, &err);
     int code = status == CFX_OK ? CLI_OK : told ? CLI_BAD_INPUT : cli_failed(&in, &err);

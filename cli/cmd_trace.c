@@ -6,7 +6,8 @@ enum { TRACE_OUTPUT, TRACE_WEIGHTS, TRACE_NO_WEIGHTS, TRACE_SHAPES, TRACE_CONCRE
        TRACE_PASS, TRACE_LOWER, TRACE_KEEP, TRACE_CFLAGS, TRACE_TO };
 
 static const cli_option verb_options[] = {
-    [TRACE_OUTPUT] = {"--output", "FILE", false, "write the graph to FILE; or -o FILE", false},
+    [TRACE_OUTPUT] = {"--output", "FILE", false,
+                      "write the graph to FILE, or all to a .cfx file; or -o FILE", false},
     [TRACE_WEIGHTS] = {"--weights", "FILE", false,
                        "write the weights there: {tensors}; the default is beside the output",
                        false},
@@ -28,7 +29,7 @@ static const cli_option verb_options[] = {
 
 /* ---- the verb ------------------------------------------------------------------------------ */
 
-static int trace(const cli_args *args, const cli_model *m, const cfx_generator *generator)
+static int trace(const cli_args *args, const cli_model *m, const cli_written *what)
 {
     cfx_scope *s = m->scope;
     const cfx_at nowhere = cfx_at_make(s, NULL, 0);
@@ -40,10 +41,7 @@ static int trace(const cli_args *args, const cli_model *m, const cfx_generator *
         cfx_transform_at(nowhere, captured, args->values[TRACE_PASS]);
     if (!cfx_scope_ok(s) || cli_interrupted(NULL))
         return cli_model_failed(m);
-    return cli_write_captured(m, captured, &(cli_written){
-        .output = args->values[TRACE_OUTPUT], .weights = args->values[TRACE_WEIGHTS],
-        .no_weights = args->values[TRACE_NO_WEIGHTS] != NULL,
-        .keep_modules = args->values[TRACE_KEEP] != NULL, .generator = generator});
+    return cli_write_captured(m, captured, what);
 }
 
 static int cmd_trace(const cli_args *args)
@@ -54,11 +52,16 @@ static int cmd_trace(const cli_args *args)
         return CLI_BAD_USAGE;
     if (args->values[TRACE_LOWER] && args->values[TRACE_KEEP])
         return cli_usage_error(args->verb, "give either --lower or --keep-modules, not both");
-    if (args->values[TRACE_WEIGHTS] && args->values[TRACE_NO_WEIGHTS])
-        return cli_usage_error(args->verb, "give either --weights or --no-weights, not both");
+    const cli_written what = {
+        .output = args->values[TRACE_OUTPUT], .weights = args->values[TRACE_WEIGHTS],
+        .no_weights = args->values[TRACE_NO_WEIGHTS] != NULL,
+        .keep_modules = args->values[TRACE_KEEP] != NULL,
+        .lower = args->values[TRACE_LOWER] != NULL, .generator = generator};
+    if (cli_check_written(args, &what) != CLI_OK)
+        return CLI_BAD_USAGE;
     int code = cli_model_begin(&m, args->file, NULL, args->values[TRACE_CFLAGS]);
     if (code == CLI_OK)
-        code = trace(args, &m, generator);
+        code = trace(args, &m, &what);
     cli_model_end(&m);
     return code;
 }
@@ -76,6 +79,7 @@ const cli_verb verb_trace = {
     .examples =
         "  cfx trace model.c                 prints the graph of its cfx_model\n"
         "  cfx trace -o model.ir --pass fuse_bn model.c       and model.safetensors\n"
+        "  cfx trace -o model.cfx model.c    graph, layers and weights in one file\n"
         "  cfx trace --shapes 'x=float32[N, 3, 224, 224]' model.c\n"
         "  cfx trace --keep-modules model.c | cfx show\n"
         "  python -m cfx trace net.py:Net -o net.ir           a PyTorch module\n"

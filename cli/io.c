@@ -220,24 +220,48 @@ static bool make_module(cli_input *in, cfx_error *err)
     return in->module != NULL;
 }
 
+/* Loads the package itself: of the text that was read, or of the file. */
+static bool load_package(cli_input *in, const char *file)
+{
+    cfx_error err = {.status = CFX_OK};
+    in->package = in->text ? cfx_package_read(in->text, in->size, NULL, &err)
+                           : cfx_package_load(file, NULL, &err);
+    if (!in->package && in->text)
+        cli_report(in, &err);
+    else if (!in->package)
+        fprintf(stderr, "%s\n", err.message);  /* which names the file */
+    return in->package != NULL;
+}
+
+bool cli_open_package(cli_input *in, const char *file)
+{
+    if (names_model(file)) {
+        *in = (cli_input){.name = file, .what = "a model"};
+        return load_package(in, file);
+    }
+    if (!cli_read(in, file, "a model"))
+        return false;
+    if (is_model(in->text, in->size))
+        return load_package(in, NULL);
+    fprintf(stderr, "%s: this is not a .cfx file; cfx pack makes one\n", in->name);
+    return false;
+}
+
 /* The graph of a package, as if its text had been read. */
 static bool open_package(cli_input *in, const char *file)
 {
     cfx_error err = {.status = CFX_OK};
     size_t size = 0;
-    in->package = in->text ? cfx_package_read(in->text, in->size, NULL, &err)
-                           : cfx_package_load(file, NULL, &err);
-    const char *text = in->package ? cfx_package_text(in->package, "graph.ir", &size) : NULL;
-    if (in->package && !text)
+    if (!load_package(in, file))
+        return false;
+    const char *text = cfx_package_text(in->package, "graph.ir", &size);
+    if (!text)
         cfx_error_set(&err, CFX_E_VALUE, "the file has no entry graph.ir");
     if (text && make_module(in, &err)) {
         in->graph = cfx_graph_parse_places(text, size, NULL, NULL, &in->places, &err);
         if (in->graph)
             return true;
     }
-    const size_t name = strlen(in->name);
-    if (strncmp(err.message, in->name, name) == 0 && err.message[name] == ':')  /* said already */
-        memmove(err.message, err.message + name + 2, strlen(err.message + name + 2) + 1);
     cli_report(in, &err);
     return false;
 }
@@ -319,6 +343,16 @@ static cfx_status write_stream(void *ctx, const char *data, size_t size)
 
 cfx_sink cli_stdout(void) { return (cfx_sink){write_stream, stdout}; }
 cfx_sink cli_stderr(void) { return (cfx_sink){write_stream, stderr}; }
+
+int cli_write_file(const char *path, const cfx_buffer *text)
+{
+    FILE *file = fopen(path, "w");
+    bool good = file && fwrite(text->data, 1, text->size, file) == text->size;
+    good = file && fclose(file) == 0 && good;
+    if (!good)
+        perror(path);
+    return good ? CLI_OK : CLI_BAD_INPUT;
+}
 
 int cli_finish(int code)
 {

@@ -33,6 +33,10 @@ void cli_program_end(cli_program *p)
     for (size_t i = 0; i < p->num_inputs; i++)
         cfx_datum_release(p->inputs[i]);
     free(p->inputs);
+    if (!p->executable)
+        cfx_signature_free((cfx_signature *)p->signature);
+    cfx_session_free(p->session);
+    cfx_executable_free(p->executable);
     cfx_program_free(p->program);
     cfx_state_free(p->state);
     cfx_runtime_free(p->rt);
@@ -64,6 +68,15 @@ static cfx_status without_weights(const cli_program *p, cfx_error *err)
                          why.message);
 }
 
+static cfx_status make_inputs(cli_program *p, cfx_error *err)
+{
+    p->inputs = calloc(p->num_inputs + 1, sizeof *p->inputs);
+    if (p->inputs)
+        return CFX_OK;
+    p->num_inputs = 0;
+    return cfx_error_set(err, CFX_E_NOMEM, "out of memory");
+}
+
 cfx_status cli_program_make(cli_program *p, const cli_input *in, bool *told, cfx_error *err)
 {
     telling t = {in, false};
@@ -77,12 +90,45 @@ cfx_status cli_program_make(cli_program *p, const cli_input *in, bool *told, cfx
     if (!p->program)
         return without_weights(p, err);
     p->num_inputs = cfx_program_num_inputs(p->program);
-    p->inputs = calloc(p->num_inputs + 1, sizeof *p->inputs);
-    if (!p->inputs) {
-        p->num_inputs = 0;
-        return cfx_error_set(err, CFX_E_NOMEM, "out of memory");
+    return make_inputs(p, err);
+}
+
+cfx_status cli_program_load(cli_program *p, const cli_input *in, bool weights, bool *told,
+                            cfx_error *err)
+{
+    if (!in->package) {
+        cfx_status status = cli_program_make(p, in, told, err);
+        p->signature = status ? NULL : cfx_signature_of_graph(in->graph, NULL, err);
+        return status ? status : p->signature ? CFX_OK : err->status;
     }
-    return CFX_OK;
+    if (!weights && !cfx_package_weights(in->package))
+        return cfx_error_set(err, CFX_E_VALUE, "the weights of this file are kept elsewhere; use "
+                             "--weights FILE");
+    const cfx_executable_options options = {.weights = weights ? p->state : NULL};
+    p->executable = cfx_executable_new(in->package, &options, err);
+    p->session = p->executable ? cfx_executable_session(p->executable, err) : NULL;
+    if (!p->session)
+        return err->status;
+    p->signature = cfx_executable_signature(p->executable, 0);
+    p->num_inputs = cfx_signature_num_arguments(p->signature);
+    return make_inputs(p, err);
+}
+
+const char *cli_program_input(const cli_program *p, size_t i)
+{
+    cfx_signature_input in;
+    if (!p->executable)
+        return cfx_program_input(p->program, i);
+    return i < p->num_inputs && cfx_signature_input_at(p->signature, i, &in) ? in.name : NULL;
+}
+
+cfx_datum cli_program_run(const cli_program *p, size_t *graph, cfx_error *err)
+{
+    *graph = 0;
+    if (p->executable)
+        return cfx_executable_run(p->executable, p->session, p->rt, p->inputs, p->num_inputs, graph,
+                                  err);
+    return cfx_program_run(p->program, p->rt, p->inputs, p->num_inputs, err);
 }
 
 /* "it has x, y" */
@@ -91,7 +137,7 @@ static cfx_status no_input(const cli_program *p, const char *name, size_t size, 
     char all[200] = "";
     size_t used = 0;
     for (size_t i = 0; i < p->num_inputs; i++) {
-        const char *one = cfx_program_input(p->program, i);
+        const char *one = cli_program_input(p, i);
         if (used + strlen(one) + 8 > sizeof all) {
             snprintf(all + used, sizeof all - used, ", ...");
             break;
@@ -106,7 +152,7 @@ cfx_status cli_program_set(cli_program *p, const char *name, size_t size, cfx_da
                            cfx_error *err)
 {
     for (size_t i = 0; i < p->num_inputs; i++) {
-        const char *one = cfx_program_input(p->program, i);
+        const char *one = cli_program_input(p, i);
         if (strlen(one) != size || memcmp(one, name, size) != 0)
             continue;
         if (p->inputs[i].kind != CFX_DATUM_INVALID)

@@ -20,8 +20,7 @@ typedef struct shapes {
 
 static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n'; }
 
-/* Where the value ends: at a comma or semicolon outside brackets. */
-static size_t end_of_value(const char *text)
+size_t cli_end_of_value(const char *text)
 {
     int depth = 0;
     size_t at = 0;
@@ -49,7 +48,7 @@ static cfx_status read_shapes(const char *text, cfx_dims *dims, shapes *s, cfx_e
         while (one->size && is_space(text[one->size - 1]))
             one->size--;
         text += value + 1;
-        size_t size = end_of_value(text);
+        size_t size = cli_end_of_value(text);
         one->value = cfx_datum_parse(dims, text, size, NULL, err);
         if (one->value.kind == CFX_DATUM_INVALID)
             return err->status;
