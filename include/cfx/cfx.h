@@ -39,6 +39,7 @@
 #include <cfx/capture.h>
 #include <cfx/signature.h>
 #include <cfx/executable.h>
+#include <cfx/onnx.h>
 #include <cfx/pyscript.h>
 
 #endif

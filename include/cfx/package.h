@@ -93,6 +93,10 @@ CFX_API cfx_package *cfx_package_borrow(void *data, size_t size, void (*release)
 /* The same from bytes, which must outlive the package; tensors are copies of them. */
 CFX_API cfx_package *cfx_package_read(const void *data, size_t size,
                                       const cfx_package_options *options, cfx_error *err);
+/* The same from contents that are in memory, without writing weights: texts are copied, tensors
+ * retained. Fails as cfx_package_write does. `progress` and files of weights are not looked at. */
+CFX_API cfx_package *cfx_package_new(const cfx_package_contents *contents,
+                                     const cfx_package_options *options, cfx_error *err);
 /* Tensors that were retained stay valid, and keep the file mapped. NULL is allowed. */
 CFX_API void cfx_package_free(cfx_package *p);
 

@@ -96,8 +96,8 @@ cfxi_bytes *cfxi_format_bytes_part(cfxi_bytes *b, size_t at, size_t size, cfx_er
     return part;
 }
 
-/* Copies bytes into memory of ours, aligned as tensors are. Takes over `from`; NULL is allowed. */
-static cfxi_bytes *copied(cfxi_bytes *from, const cfx_allocator *allocator, cfx_error *err)
+cfxi_bytes *cfxi_format_bytes_copy(cfxi_bytes *from, const cfx_allocator *allocator,
+                                   cfx_error *err)
 {
     cfxi_bytes *b = from ? cfxi_format_bytes_borrow(NULL, 0, allocator, err) : NULL;
     const size_t room = from ? from->size + CFXI_ALIGN : 0;
@@ -120,7 +120,7 @@ static cfxi_bytes *copied(cfxi_bytes *from, const cfx_allocator *allocator, cfx_
 
 cfxi_bytes *cfxi_format_bytes_load(const char *path, const cfx_allocator *allocator, cfx_error *err)
 {
-    return copied(cfxi_format_bytes_map(path, allocator, err), allocator, err);
+    return cfxi_format_bytes_copy(cfxi_format_bytes_map(path, allocator, err), allocator, err);
 }
 
 /* A pipe: all that comes out of it. */
@@ -146,7 +146,7 @@ static cfxi_bytes *bytes_of_pipe(int file, const cfx_allocator *allocator, cfx_e
     cfxi_bytes *b = NULL;
     cfx_buffer_init(&text, allocator);
     if (read_pipe(file, &text, err) == CFX_OK)
-        b = copied(cfxi_format_bytes_borrow(text.data, text.size, allocator, err), allocator, err);
+        b = cfxi_format_bytes_copy(cfxi_format_bytes_borrow(text.data, text.size, allocator, err), allocator, err);
     cfx_buffer_free(&text);
     return b;
 }
@@ -162,7 +162,7 @@ cfxi_bytes *cfxi_format_bytes_of_fd(int file, bool copy, const cfx_allocator *al
         cfxi_format_bytes_release(b);
         return NULL;
     }
-    return copy ? copied(b, allocator, err) : b;
+    return copy ? cfxi_format_bytes_copy(b, allocator, err) : b;
 }
 
 /* ---- tensors ------------------------------------------------------------------------------- */

@@ -32,6 +32,9 @@ cfxi_bytes *cfxi_format_bytes_load(const char *path, const cfx_allocator *alloca
 /* What an open file holds, from its beginning: mapped, or read if it cannot be or `copy`. */
 cfxi_bytes *cfxi_format_bytes_of_fd(int file, bool copy, const cfx_allocator *allocator,
                                     cfx_error *err);
+/* A copy in memory of ours, aligned as tensors are. Takes over `from`; NULL is allowed. */
+cfxi_bytes *cfxi_format_bytes_copy(cfxi_bytes *from, const cfx_allocator *allocator,
+                                   cfx_error *err);
 /* A part of other bytes, which it retains. */
 cfxi_bytes *cfxi_format_bytes_part(cfxi_bytes *b, size_t at, size_t size, cfx_error *err);
 void cfxi_format_bytes_release(cfxi_bytes *b);

@@ -494,6 +494,51 @@ cfx_package *cfx_package_borrow(void *data, size_t size, void (*release)(void *c
     return open_all(b, NULL, options, &why, err);
 }
 
+/* The same names and tensors, retained. */
+static cfx_state *copy_of_state(const cfx_state *from, const cfx_allocator *allocator,
+                                cfx_error *err)
+{
+    cfx_state *made = cfx_state_new(allocator, err);
+    for (size_t i = 0; made && i < cfx_state_size(from); i++) {
+        cfx_tensor *t;
+        const char *name = cfx_state_entry(from, i, &t);
+        if (cfx_state_set(made, name, t, err) != CFX_OK) {
+            cfx_state_free(made);
+            return NULL;
+        }
+    }
+    return made;
+}
+
+/* A file in memory whose weights are kept elsewhere, and those weights. */
+cfx_package *cfx_package_new(const cfx_package_contents *contents,
+                             const cfx_package_options *options, cfx_error *err)
+{
+    cfx_package_contents texts = *contents;
+    cfx_buffer file;
+    options = options ? options : &plain_options;
+    texts.weights = NULL;
+    texts.weights_file = NULL;
+    texts.shard_size = 0;
+    texts.progress = NULL;
+    cfx_buffer_init(&file, options->allocator);
+    cfx_package *p = NULL;
+    if (cfx_package_write(&texts, cfx_buffer_sink(&file), err) == CFX_OK)
+        p = package_of(cfxi_format_bytes_copy(cfxi_format_bytes_borrow(file.data, file.size,
+                                                                       options->allocator, err),
+                                              options->allocator, err), options, err);
+    cfx_buffer_free(&file);
+    if (p && contents->weights) {
+        p->weights = copy_of_state(contents->weights, p->allocator, err);
+        p->outside = p->weights == NULL;
+        if (!p->weights) {
+            cfx_package_free(p);
+            p = NULL;
+        }
+    }
+    return p;
+}
+
 void cfx_package_free(cfx_package *p)
 {
     if (!p)
